@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * control.h: the control socket: JSON-RPC 2.0, one object per line, over a stream Unix socket. It
+ * knows clients, framing, permission and dispatch; what a method does stands in methods.c. Each
+ * client costs a bounded amount of memory; one that is slow, half-done or malformed is told, then
+ * closed. Main thread only. Fuzzed (tests/fuzz/control.c) through control_request.
+ */
+#ifndef TROCAR_CONSUMER_CONTROL_H
+#define TROCAR_CONSUMER_CONTROL_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "consumer/loop.h"
+#include "shared/jsonw.h"
+
+#define CONTROL_CLIENTS_MAX	 64
+#define CONTROL_REQUEST_BYTES	 (1u << 20)
+#define CONTROL_ANSWER_BYTES	 (8u << 20)
+#define CONTROL_IDLE_MS		 60000 /* a half-done request or an unread answer waits this long */
+
+/* Who asks, by SO_PEERCRED and SO_PEERGROUPS at accept(2). */
+struct control_peer {
+	pid_t pid;
+	uid_t uid;
+	gid_t gid;
+	bool admin; /* root or in the admin group: may change something */
+};
+
+/* JSON-RPC error codes beside the standard's own (-32700, -32600 ... -32603). */
+enum control_code {
+	CONTROL_PARSE = -32700,
+	CONTROL_INVALID_REQUEST = -32600,
+	CONTROL_NO_METHOD = -32601,
+	CONTROL_BAD_PARAMS = -32602,
+	CONTROL_INTERNAL = -32603,
+	CONTROL_FORBIDDEN = -32001,
+	CONTROL_REJECTED = -32002, /* rules with faults: `data` holds them */
+	CONTROL_HELD = -32003,	   /* a session could not start: `data` says why and when */
+	CONTROL_NOT_FOUND = -32004,
+};
+
+/* What a failing method leaves; `data` is an own writer of JSON text, empty when there is none. */
+struct control_error {
+	enum control_code code;
+	char message[256];
+	struct jsonw data;
+};
+
+/*
+ * A method. `params` is the request's params object or NULL (borrowed). Success: exactly one JSON value
+ * written to `result` with key NULL, returns 0. Failure: error filled in, returns -1.
+ */
+typedef int (*control_call)(void *context, const struct control_peer *peer, json_object *params,
+			    struct jsonw *result, struct control_error *error);
+
+struct control_method {
+	const char *name;
+	bool changes; /* for admins only */
+	control_call call;
+};
+
+struct control_stats {
+	uint64_t accepted, refused, requests, errors, forbidden, closed_slow;
+	unsigned int clients;
+};
+
+struct control_server;
+
+/*
+ * Listens on `path` (mode 0660, group `group` unless (gid_t)-1; a stale socket is removed, a live one
+ * is -EADDRINUSE). To be called before the lock-down. `methods` ends with a NULL name and is borrowed;
+ * admin_group (gid_t)-1: only root. 0 or -errno.
+ */
+int control_new(struct loop *loop, const char *path, gid_t group, gid_t admin_group,
+		const struct control_method *methods, void *context,
+		struct control_server **ret_server);
+
+/* Closes all clients and the socket, and removes its path when it is still ours and may be. */
+void control_free(struct control_server *server);
+
+void control_stats(const struct control_server *server, struct control_stats *ret_stats);
+
+/*
+ * Answers one request line of `bytes` bytes for `peer`: writes the answer with its '\n' to `answer`
+ * (nothing for a notification). No socket needed. 0 or -ENOMEM.
+ */
+int control_request(const struct control_method *methods, void *context,
+		    const struct control_peer *peer, const char *line, size_t bytes,
+		    struct jsonw *answer);
+
+#endif

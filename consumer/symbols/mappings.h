@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mappings.h: executable mappings of a process, read from the pinned `vmas` iterator, and the walk
+ * from a raw address to module and file offset. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_MAPPINGS_H
+#define TROCAR_CONSUMER_MAPPINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols.h"
+
+#define MAPPINGS_MAX 16384 /* executable mappings kept of one process */
+
+struct mapping {
+	uint64_t start, end;
+	uint64_t file_offset;
+	struct module *module; /* borrowed from symbols */
+};
+
+/* Sorted by start. */
+struct mappings {
+	struct mapping *items; /* owned */
+	size_t count;
+	struct module *exe; /* borrowed; NULL when not seen */
+	uint64_t read_ns;   /* when it was read, CLOCK_MONOTONIC */
+};
+
+/*
+ * Reads the mappings of `tgid` (whose start time must be start_ns) through the iterator pinned at
+ * `vmas_path`; control->vma_tgid and vma_from are set and put back. *ret_mappings is new, release with
+ * mappings_done. 0; -ESRCH when the process is gone or another has its pid; -EACCES when the kernel
+ * side does not list it; -EOVERFLOW beyond MAPPINGS_MAX (what was read is returned all the same);
+ * -errno of open(2) and read(2).
+ */
+int mappings_read(const char *vmas_path, struct control *control, uint32_t tgid, uint64_t start_ns,
+		  struct symbols *symbols, struct mappings *ret_mappings);
+
+void mappings_done(struct mappings *m);
+
+/* The mapping that holds `address`, or NULL. */
+const struct mapping *mappings_find(const struct mappings *m, uint64_t address);
+
+/* Offset in the mapped file. */
+static inline uint64_t mapping_offset(const struct mapping *m, uint64_t address)
+{
+	return address - m->start + m->file_offset;
+}
+
+/* A language runtime as seen in the mapped files. */
+struct runtime {
+	const char *name;    /* "python", "node", ...; NULL when none is recognised */
+	char version[32];    /* "3.11", "" when the file names do not say */
+	const char *how;     /* "exe" or "library": what it was recognised by */
+};
+
+/* Recognises the runtime by the rows of runtimes.def. */
+void mappings_runtime(const struct mappings *m, struct runtime *ret_runtime);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cgroupfs.h: where cgroup2 is mounted, and what is below it. */
+#ifndef TROCAR_SHARED_CGROUPFS_H
+#define TROCAR_SHARED_CGROUPFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum cgroup_mode {
+	CGROUP_UNIFIED, /* cgroup2 alone */
+	CGROUP_HYBRID,	/* cgroup2 beside v1 controllers */
+	CGROUP_V1_ONLY,
+	CGROUP_NONE,
+};
+
+/* The mode, as "unified", "hybrid", "v1-only", "none". */
+const char *cgroupfs_mode_name(enum cgroup_mode mode);
+
+/*
+ * Finds the first cgroup2 mount in `mounts` (the text of /proc/self/mountinfo, proc(5)). Writes its
+ * mount point, octal escapes decoded, to ret_mount (at most `space` bytes, NUL included). The mount
+ * whose root is "/" is preferred. 0; -ENOENT without cgroup2 (ret_mode is still set); -ENAMETOOLONG.
+ */
+int cgroupfs_find(const char *mounts, char *ret_mount, size_t space, enum cgroup_mode *ret_mode);
+
+/* Calls cgroupfs_find with /proc/self/mountinfo. */
+int cgroupfs_find_here(char *ret_mount, size_t space, enum cgroup_mode *ret_mode);
+
+/*
+ * Walks all cgroups below `mount` (at most 64 deep, at most `max` directories), calling `found` with
+ * the path below the mount ("/" for the root itself) and the id (inode number). A return value other
+ * than 0 from `found` ends the walk and is returned. Directories that vanish are passed over.
+ */
+int cgroupfs_walk(const char *mount, size_t max,
+		  int (*found)(void *context, const char *path, uint64_t id), void *context);
+
+#endif

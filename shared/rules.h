@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rules.h: rule sets: parsing with every fault by its JSON pointer, and matching. docs/rules.md says
+ * what each key means to an operator. Parsing takes a length-bounded text from outside; it is
+ * fuzzed (tests/fuzz/rules.c).
+ */
+#ifndef TROCAR_SHARED_RULES_H
+#define TROCAR_SHARED_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "jsonw.h"
+
+#define RULES_MAX	    10000u
+#define RULES_TEXT_BYTES    (1u << 20)
+#define RULES_NESTING	    16
+#define RULE_NAME_BYTES	    65 /* 64 and the NUL */
+#define RULE_WHEN_MAX	    8
+#define RULE_LABELS_MAX	    16
+#define RULE_LABEL_KEY_BYTES	64 /* 63 and the NUL */
+#define RULE_LABEL_VALUE_BYTES 256
+#define RULES_FAULTS_MAX    1000 /* faults named; the count goes on, and the answer says so */
+
+enum resource {
+	RESOURCE_CPU,
+	RESOURCE_MEMORY,
+	RESOURCE_IO,
+	RESOURCE_COUNT_
+};
+
+/* "cpu", "memory", "io". */
+const char *resource_name(enum resource resource);
+
+/* Bits of the signals of design section 1, in this order; rows are appended. */
+enum signal_bit {
+#define SIGNAL(id, json, help) SIGNAL_##id,
+#include "signals.def"
+#undef SIGNAL
+	SIGNAL_COUNT_
+};
+
+/* "oncpu", "offcpu", ... */
+const char *signal_name(enum signal_bit signal);
+
+/* One threshold of `when`. */
+struct rule_when {
+	enum resource resource;
+	bool full;	    /* PSI "full", else "some" */
+	bool percent;	    /* written as *_pct in the file */
+	uint32_t stall_ms;  /* threshold in the window; computed from pct */
+	uint32_t window_ms; /* 500 to 10000 */
+};
+
+struct rule_label {
+	char key[RULE_LABEL_KEY_BYTES];
+	char value[RULE_LABEL_VALUE_BYTES];
+};
+
+struct rule {
+	char name[RULE_NAME_BYTES];
+	char comm[16];	     /* comm or comm_prefix, "" when the rule has neither */
+	bool comm_exact;
+	char *cgroup_prefix; /* owned; NULL when absent */
+	bool on_exec;
+	bool scope_process;
+	bool signals_auto;
+	uint32_t signals; /* 1u << enum signal_bit; 0 when auto */
+	uint32_t n_when;
+	uint32_t n_labels;
+	uint32_t pre_ms;      /* 0 to 30000, default 5000 */
+	uint32_t during_ms;   /* 100 to 60000, default 3000 */
+	uint32_t cooldown_ms; /* 0 to 3600000, default 30000 */
+	uint32_t budget_s;    /* captured seconds per hour, 1 to 3600, default 600 */
+	struct rule_when when[RULE_WHEN_MAX];
+	struct rule_label *labels; /* owned, n_labels */
+};
+
+struct rules {
+	uint32_t version;
+	uint32_t budget_s; /* of all rules, per hour; 1 to 3600, default 600 */
+	size_t count;
+	struct rule *rules;   /* owned; index = place in the file */
+	uint32_t *by_comm;    /* owned; indices of rules with a comm, sorted for rules_match */
+	size_t n_by_comm;
+	uint32_t *by_cgroup;  /* owned; indices of rules with a cgroup_prefix only */
+	size_t n_by_cgroup;
+};
+
+/* One fault or warning: where and what. */
+struct rules_fault {
+	char *pointer; /* JSON pointer, RFC 6901, e.g. "/rules/3/match/comm"; "" for the whole text */
+	char *message; /* what was wrong and what would be right, one line */
+	uint32_t line; /* line in the text, 0 when not known */
+};
+
+struct rules_faults {
+	struct rules_fault *items;
+	size_t count; /* all faults found; items hold the first RULES_FAULTS_MAX */
+	size_t kept;
+};
+
+void rules_faults_init(struct rules_faults *faults);
+void rules_faults_done(struct rules_faults *faults);
+
+/*
+ * Parses and validates `bytes` bytes of JSON. On success *ret_rules is new, the caller frees it, and
+ * `warnings` names prefixes that shadow each other. On -EINVAL `faults` holds every fault of the
+ * text, in the order of the text; nothing else changes. -ENOMEM. Both lists must be initialised.
+ */
+int rules_parse(const char *text, size_t bytes, struct rules **ret_rules,
+		struct rules_faults *faults, struct rules_faults *warnings);
+
+void rules_free(struct rules *rules);
+
+/* Writes the set as JSON in the form of the file (all defaults spelt out). */
+void rules_write(const struct rules *rules, struct jsonw *w, const char *key);
+
+/* Writes one list of faults as an array of {"pointer","message","line"}. */
+void rules_faults_write(const struct rules_faults *faults, struct jsonw *w, const char *key);
+
+/*
+ * The rule for a process of this name in this cgroup: among the rules whose every criterion holds, the
+ * one with the exact comm, else the longest comm prefix, then the longest cgroup prefix, then the
+ * first in the file. NULL when none. cgroup_path may be NULL (not known): no cgroup criterion holds.
+ */
+const struct rule *rules_match(const struct rules *rules, const char *comm,
+			       const char *cgroup_path);
+
+/* The rule that this cgroup path alone selects (rules without comm): longest prefix, or NULL. */
+const struct rule *rules_match_cgroup(const struct rules *rules, const char *cgroup_path);
+
+/* The rule of that name, or NULL. */
+const struct rule *rules_find(const struct rules *rules, const char *name);
+
+/* Same match, when, capture and labels. */
+bool rule_equal(const struct rule *a, const struct rule *b);
+
+#endif
