@@ -20,7 +20,8 @@ const char *cgroupfs_mode_name(enum cgroup_mode mode);
 /*
  * Finds the first cgroup2 mount in `mounts` (the text of /proc/self/mountinfo, proc(5)). Writes its
  * mount point, octal escapes decoded, to ret_mount (at most `space` bytes, NUL included). The mount
- * whose root is "/" is preferred. 0; -ENOENT without cgroup2 (ret_mode is still set); -ENAMETOOLONG.
+ * whose root is "/" is preferred. 0; -ENOENT without cgroup2 (ret_mode is still set);
+ * -ENAMETOOLONG.
  */
 int cgroupfs_find(const char *mounts, char *ret_mount, size_t space, enum cgroup_mode *ret_mode);
 
@@ -28,9 +29,11 @@ int cgroupfs_find(const char *mounts, char *ret_mount, size_t space, enum cgroup
 int cgroupfs_find_here(char *ret_mount, size_t space, enum cgroup_mode *ret_mode);
 
 /*
- * Walks all cgroups below `mount` (at most 64 deep, at most `max` directories), calling `found` with
- * the path below the mount ("/" for the root itself) and the id (inode number). A return value other
- * than 0 from `found` ends the walk and is returned. Directories that vanish are passed over.
+ * Walks all cgroups below `mount` (at most 64 deep, at most `max` directories), calling `found`
+ * with the path below the mount ("/" for the root itself) and the id (inode number). A return value
+ * other than 0 from `found` ends the walk and is returned. Directories that vanish are passed over.
+ * -E2BIG after the walk when it had to leave some out (more than `max`, deeper, or a path above
+ * PATH_MAX); otherwise 0, or what open(2) and readdir(3) say.
  */
 int cgroupfs_walk(const char *mount, size_t max,
 		  int (*found)(void *context, const char *path, uint64_t id), void *context);

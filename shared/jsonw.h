@@ -50,10 +50,14 @@ void jsonw_raw(struct jsonw *w, const char *key, const char *json, size_t bytes)
 /* A key from outside, escaped: for labels. */
 void jsonw_string_key(struct jsonw *w, const char *key_text, const char *text);
 
-/* A point to come back to: jsonw_rewind undoes everything written since jsonw_mark. */
+/*
+ * A point to come back to: jsonw_rewind undoes everything since jsonw_mark, an error that came
+ * after it too, so that a caller can try whether one more piece fits below the wall.
+ */
 struct jsonw_mark {
 	size_t bytes;
 	bool comma;
+	int error;
 };
 struct jsonw_mark jsonw_mark(const struct jsonw *w);
 void jsonw_rewind(struct jsonw *w, struct jsonw_mark mark);
