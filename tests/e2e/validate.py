@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Checks event lines against docs/schema/ with jsonschema's validator, and the sums that no schema can
+state: attempted == emitted + every named loss, and no line longer than the limit.
+
+  validate.py FILE...      each line of each file ("-": standard input); exits 1 when one is wrong
+  validate.py --schemas    the schemas themselves: valid, complete, and able to refuse
+"""
+import copy
+import json
+import pathlib
+import re
+import sys
+
+import jsonschema
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docs" / "schema"
+LINE_BYTES = 8192
+
+
+def _inline(node, defs):
+    """Replaces each reference into common.json by what it names: ten times faster to validate."""
+    if isinstance(node, list):
+        return [_inline(item, defs) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _inline(defs[node["$ref"].rsplit("/", 1)[1]], defs)
+    return {key: _inline(value, defs) for key, value in node.items()}
+
+
+class Schemas:
+    def __init__(self, folder=FOLDER):
+        common = json.loads((folder / "common.json").read_text())
+        self.documents = {p.stem: json.loads(p.read_text())
+                          for p in sorted(folder.glob("*.json")) if p.stem != "common"}
+        self.validators = {
+            name: jsonschema.Draft202012Validator(_inline(document, common["$defs"]))
+            for name, document in self.documents.items()}
+        self.common = common
+
+    def faults(self, event):
+        """What is wrong with one parsed line: a list of sentences, empty when nothing is."""
+        kind = event.get("type") if isinstance(event, dict) else None
+        if kind not in self.validators:
+            return [f"type {kind!r} has no schema"]
+        found = []
+        for error in sorted(self.validators[kind].iter_errors(event), key=str):
+            where = "/" + "/".join(str(part) for part in error.absolute_path)
+            found.append(f"{kind} {where}: {error.message[:300]}")
+        if not found and kind == "session.end":
+            found = list(ledger_faults(event))
+        return found
+
+    def line_faults(self, line, line_bytes=LINE_BYTES):
+        """The same for a raw line (bytes, with its newline)."""
+        if not line.endswith(b"\n"):
+            return ["the line has no newline: it was cut"]
+        if len(line) > line_bytes:
+            return [f"{len(line)} bytes, more than {line_bytes}"]
+        try:
+            event = json.loads(line.decode("utf-8"), object_pairs_hook=_no_duplicates)
+        except ValueError as error:
+            return [f"not JSON: {error}: {line[:200]!r}"]
+        return self.faults(event)
+
+
+def _no_duplicates(pairs):
+    keys = [key for key, _ in pairs]
+    if len(keys) != len(set(keys)):
+        raise ValueError(f"a key twice in {keys}")
+    return dict(pairs)
+
+
+def ledger_faults(event):
+    for signal, entry in event["ledger"].items():
+        lost = sum(entry["lost"].values())
+        if entry["attempted"] != entry["emitted"] + lost:
+            yield (f"session.end /ledger/{signal}: attempted {entry['attempted']} is not emitted "
+                   f"{entry['emitted']} + lost {lost}")
+        if entry["lost"].get("unaccounted", 0):
+            yield f"session.end /ledger/{signal}: {entry['lost']['unaccounted']} unaccounted"
+        for key in ("attempted", "emitted"):
+            if entry["before"][key] + entry["during"][key] != entry[key]:
+                yield f"session.end /ledger/{signal}: before + during {key} is not {entry[key]}"
+        if event["verdict"] == "complete" and lost:
+            yield f"session.end /verdict: complete, but {lost} of {signal} lost"
+
+
+def check_schemas():
+    """The schemas are schemas, cover exactly the types of docs/events.md, and refuse what is wrong."""
+    schemas = Schemas()
+    found = []
+    for name, document in {**schemas.documents, "common": schemas.common}.items():
+        try:
+            jsonschema.Draft202012Validator.check_schema(document)
+        except jsonschema.SchemaError as error:
+            found.append(f"docs/schema/{name}.json: {error.message}")
+    page = (ROOT / "docs" / "events.md").read_text()
+    stated = set(re.findall(r"^\*\*([a-z.]+)\*\*", page, re.M))
+    for name in stated ^ set(schemas.documents):
+        found.append(f"docs/events.md and docs/schema/ disagree about the type {name}")
+    good = json.loads((ROOT / "tests" / "e2e" / "samples.json").read_text())
+    for name in set(schemas.documents) ^ {event["type"] for event in good}:
+        found.append(f"tests/e2e/samples.json: no sample of {name}, or one too many")
+    for event in good:
+        found += [f"tests/e2e/samples.json: {fault}" for fault in schemas.faults(event)]
+        found += [f"{event['type']}: accepted {what}"
+                  for what, bad in spoilt(event) if not schemas.faults(bad)]
+    return found
+
+
+def spoilt(event):
+    """Ways to break a good event, each of which its schema must refuse."""
+    bad = copy.deepcopy(event)
+    bad["surprise"] = 1
+    yield "a key that nobody stated", bad
+    for key in ("ts", "mono_ns", "boot_id"):
+        bad = copy.deepcopy(event)
+        del bad[key]
+        yield f"a line without {key}", bad
+    bad = copy.deepcopy(event)
+    bad["ts"] = "2026-01-01 00:00:00"
+    yield "a ts that is not RFC 3339", bad
+    if event["type"] == "session.end":
+        bad = copy.deepcopy(event)
+        next(iter(bad["ledger"].values()))["attempted"] += 1
+        yield "a ledger that does not add up", bad
+
+
+def main(arguments):
+    found = []
+    if arguments == ["--schemas"]:
+        found = check_schemas()
+    elif not arguments:
+        sys.exit(__doc__)
+    else:
+        schemas = Schemas()
+        for name in arguments:
+            with (sys.stdin.buffer if name == "-" else open(name, "rb")) as stream:
+                for number, line in enumerate(stream, 1):
+                    found += [f"{name}:{number}: {f}" for f in schemas.line_faults(line)]
+    for fault in found:
+        print(fault)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
