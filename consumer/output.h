@@ -11,34 +11,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/sink.h"
+
 struct output;
 
-enum output_kind {
-	OUTPUT_STDOUT,
-	OUTPUT_FILE,
-	OUTPUT_FIFO,
-	OUTPUT_UNIX,
-};
-
 struct output_stats {
-	uint64_t lines;		/* written whole */
+	uint64_t lines; /* written whole */
 	uint64_t bytes;
 	uint64_t dropped_lines; /* queue full, or given up at the end */
 	uint64_t dropped_bytes;
-	uint64_t write_errors;	/* write(2) that failed; the line is tried again */
-	int last_error;		/* errno of the last of these, 0 if none since it worked again */
+	uint64_t write_errors; /* write(2) that failed; the line is tried again */
+	int last_error;	       /* errno of the last of these, 0 if none since it worked again */
 	size_t queued_bytes;
 	size_t queue_bytes; /* bound */
 };
 
 /*
- * Prepares an output: "-" is stdout, "unix:PATH" a stream socket to connect to, anything else a path
- * (a FIFO if it is one, else a file, made with mode 0640 and appended to). Opened here, before the
- * lock-down; opened again by path in output_reopen. 0 or -errno.
+ * Prepares an output: "-" is stdout, "unix:PATH" a stream socket to connect to, anything else a
+ * path (a FIFO if it is one, else a file, made with mode 0640 and appended to). Opened here, before
+ * the lock-down; opened again by path in output_reopen. 0 or -errno.
  */
 int output_new(const char *where, size_t queue_bytes, struct output **ret_output);
 
-/* Starts the writing thread; to be called before the system-call filter is installed. 0 or -errno. */
+/* Starts the writing thread; to be called before the system-call filter is installed. 0 or -errno.
+ */
 int output_start(struct output *o);
 
 /*
@@ -53,7 +49,8 @@ void output_reopen(struct output *o);
 /* Copies the counters. Any thread. */
 void output_stats(struct output *o, struct output_stats *ret_stats);
 
-/* Waits up to timeout_ms for the queue to empty, ends the thread, counts what is left as dropped. */
+/* Waits up to timeout_ms for the queue to empty, ends the thread, counts what is left as dropped.
+ */
 void output_stop(struct output *o, uint32_t timeout_ms);
 
 void output_free(struct output *o);
