@@ -68,8 +68,6 @@ int main(int argc, char **argv)
 		perror("sync_disk: FILE");
 		return 1;
 	}
-	puts("ready");
-	fflush(stdout);
 	verify_journal(kib * 1024u, workload_now_ns() + calm * 1000000000ull);
 	return serve_journal(fd, kib * 1024u, deadline_ns) < 0;
 }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * thrash_memory SECONDS FILE [MIB [CALM_SECONDS]]: a cache whose working set outgrows its limit. It
- * writes MIB (default 300) MiB to FILE, unlinks it, and reads it through a mapping: the first
- * CALM_MIB while calm, all of it afterwards, so that under a memory limit each page is read again.
- * Stack: main > serve_cache > answer_lookups > reread_working_set.
+ * thrash_memory SECONDS FILE [CALM_SECONDS]: a cache whose working set outgrows its limit. It reads
+ * FILE (made by the caller, larger than the memory limit) through a mapping: the first 8 MiB while
+ * calm, all of it afterwards, so that under the limit each page has to be read again and again. The
+ * page cache is dropped first, so that the pages count for this program's cgroup. Stack: main >
+ * serve_cache > answer_lookups > reread_working_set.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "workload.h"
 
-#define MIB	      (1024u * 1024u)
-#define MIB_MAX	      8192u
-#define CALM_MIB      8u
-#define PAGE_BYTES    4096u
-#define PAGES_A_SLICE 64u
-#define ROUNDS	      6u
+#define CALM_BYTES     (8ll << 20)
+#define FILE_BYTES_MAX (8ll << 30)
+#define PAGE_BYTES     4096u
+#define PAGES_A_SLICE  64u
+#define ROUNDS	       6u
 
 static volatile uint64_t checksum;
 
@@ -58,46 +59,27 @@ NAMED static void serve_cache(const uint64_t *pages, size_t count, uint64_t unti
 	}
 }
 
-/* Fills `fd` and drops each part from the page cache once it is on disk. */
-NAMED static int fill_file(int fd, uint32_t mib)
-{
-	static uint64_t block[MIB / sizeof(uint64_t)];
-
-	for (uint32_t i = 0; i < mib; i++) {
-		for (size_t j = 0; j < MIB / sizeof(*block); j++)
-			block[j] = i + j;
-		if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block))
-			return -EIO;
-		if (i % 16 == 15 &&
-		    (fdatasync(fd) < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED)))
-			return -EIO;
-	}
-	return fdatasync(fd) < 0 ? -errno : 0;
-}
-
 int main(int argc, char **argv)
 {
 	uint64_t deadline_ns;
-	uint32_t mib, calm;
+	struct stat st;
+	uint32_t calm;
 	uint64_t *pages;
 	int fd;
 
-	deadline_ns =
-		workload_deadline(argc, argv, "thrash_memory SECONDS FILE [MIB [CALM_SECONDS]]");
-	mib = workload_number(argc, argv, 3, 300, CALM_MIB, MIB_MAX);
-	calm = workload_number(argc, argv, 4, 0, 0, WORKLOAD_SECONDS_MAX);
-	fd = argc > 2 ? open(argv[2], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-	if (fd < 0 || unlink(argv[2]) < 0 || fill_file(fd, mib) < 0) {
-		perror("thrash_memory: FILE");
+	deadline_ns = workload_deadline(argc, argv, "thrash_memory SECONDS FILE [CALM_SECONDS]");
+	calm = workload_number(argc, argv, 3, 0, 0, WORKLOAD_SECONDS_MAX);
+	fd = argc > 2 ? open(argv[2], O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < CALM_BYTES ||
+	    st.st_size > FILE_BYTES_MAX) {
+		fprintf(stderr, "thrash_memory: FILE: not there, or not 8 MiB to 8 GiB\n");
 		return 1;
 	}
-	pages = mmap(NULL, (size_t)mib * MIB, PROT_READ, MAP_SHARED, fd, 0);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	pages = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (pages == MAP_FAILED)
 		return 1;
-	puts("ready");
-	fflush(stdout);
-	serve_cache(pages, (size_t)CALM_MIB * MIB / PAGE_BYTES,
-		    workload_now_ns() + calm * 1000000000ull, true);
-	serve_cache(pages, (size_t)mib * MIB / PAGE_BYTES, deadline_ns, false);
+	serve_cache(pages, CALM_BYTES / PAGE_BYTES, workload_now_ns() + calm * 1000000000ull, true);
+	serve_cache(pages, (size_t)st.st_size / PAGE_BYTES, deadline_ns, false);
 	return 0;
 }
