@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "policy/syscalls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/landlock.h>
+#include <linux/perf_event.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "shared/macro.h"
+
+/* prctl.h names PR_CAPBSET_* and PR_CAP_AMBIENT; glibc's fcntl and friends are functions here. */
+#define INT_BITS 0xffffffffULL
+
+#define SET_LOADER	  .process = POLICY_LOADER, .flag = 0
+#define SET_CONSUMER	  .process = POLICY_CONSUMER, .flag = 0
+#define SET_CONSUMER_UNIX .process = POLICY_CONSUMER, .flag = POLICY_UNIX_OUTPUT
+#define SET_CTL		  .process = POLICY_CTL, .flag = 0
+
+#define ROW(set, name_, key_, reason_, ...) \
+	{ SET_##set, .key = key_, .reason = reason_, .number = __SNR_##name_, __VA_ARGS__ },
+
+#define SYSCALL(set, name, reason) ROW(set, name, #name, reason, .error = 0)
+#define SYSCALL_IF(set, name, arg, mask, value, reason)              \
+	ROW(set, name, #name "(" #value ")", reason, .n_filters = 1, \
+	    .filters = { { (arg), (mask), (uint64_t)(value) } })
+#define SYSCALL_IF2(set, name, arg, mask, value, arg2, mask2, value2, reason)     \
+	ROW(set, name, #name "(" #value ", " #value2 ")", reason, .n_filters = 2, \
+	    .filters = { { (arg), (mask), (uint64_t)(value) },                    \
+			 { (arg2), (mask2), (uint64_t)(value2) } })
+#define SYSCALL_SELF(set, name, arg, reason)                                 \
+	ROW(set, name, #name "(self)", reason, .self = true, .n_filters = 1, \
+	    .filters = { { (arg), INT_BITS, 0 } })
+#define SYSCALL_DENY(set, name, error_, reason) \
+	ROW(set, name, #name "(" #error_ ")", reason, .error = (error_))
+
+static const struct syscalls_row rows[] = {
+#include "policy/syscalls.def"
+};
+
+const struct syscalls_row *syscalls_rows(size_t *ret_n)
+{
+	*ret_n = ARRAY_SIZE(rows);
+	return rows;
+}

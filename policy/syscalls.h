@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* syscalls.h: the rows of syscalls.def as a table; for seccomp.c and the lock-down tests. */
+#ifndef TROCAR_POLICY_SYSCALLS_H
+#define TROCAR_POLICY_SYSCALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/policy.h"
+
+/* (argument `index` & mask) == value */
+struct syscalls_filter {
+	unsigned int index;
+	uint64_t mask;
+	uint64_t value;
+};
+
+struct syscalls_row {
+	enum policy_process process;
+	uint32_t flag;	 /* enum policy_flag that brings the row in; 0: always there */
+	const char *key; /* "read", "bpf(BPF_MAP_LOOKUP_ELEM)": unique within a process */
+	const char *reason;
+	int number; /* negative: this machine has no such call */
+	int error;  /* 0: allowed; else refused softly with this errno */
+	bool self;  /* filter[0] asks for the own process id */
+	unsigned int n_filters;
+	struct syscalls_filter filters[2];
+};
+
+/* All rows; *ret_n of them, static. */
+const struct syscalls_row *syscalls_rows(size_t *ret_n);
+
+/*
+ * policy_seccomp_flags without the row of that key (NULL: with all of them). For the tests, which
+ * prove with it that each row is needed for what its case does. -ENOENT when there is no such row.
+ */
+int policy_seccomp_without(enum policy_process process, uint32_t flags, const char *key);
+
+#endif
