@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * cgroup.bpf.c: cgroups that appear, fill, empty and go. The kernel hands each tracepoint the path
+ * below the hierarchy's root (kernel/cgroup/cgroup.c, TRACE_CGROUP_PATH); v1 hierarchies are passed
+ * over.
+ */
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/event.h"
+#include "bpf/kernel.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Which program's scratch: each program runs at most once at a time on a CPU, but not each alone.
+ */
+enum scratch_owner { SCRATCH_MKDIR, SCRATCH_RMDIR, SCRATCH_POPULATED, SCRATCH_COUNT_ };
+
+struct cgroup_scratch {
+	struct cgroup_key key;
+	__u32 pad;
+	struct event event;
+	char path[CGROUP_PATH_BYTES + 8]; /* directly behind event: its path[] */
+};
+
+_Static_assert(__builtin_offsetof(struct cgroup_scratch, path) ==
+		       __builtin_offsetof(struct cgroup_scratch, event) + sizeof(struct event),
+	       "the path is not the event's");
+_Static_assert(CGROUP_PATH_BYTES == CGROUP_PREFIX_BYTES, "the key takes the whole path");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SCRATCH_COUNT_);
+	__type(key, __u32);
+	__type(value, struct cgroup_scratch);
+} cgroup_scratch SEC(".maps");
+
+static __always_inline bool is_watched(__u64 id)
+{
+	bool found = bpf_map_lookup_elem(&watches, &id);
+
+	/* Keeps clang from carrying the pointer itself, to be or-ed with another: forbidden. */
+	asm volatile("" : "+r"(found));
+	return found;
+}
+
+/*
+ * Reads `path` into the scratch, as the event's path and as the tries' key. A path that does not
+ * fit is cut and marked. Returns its bytes with the NUL, 0 when it cannot be read.
+ */
+static __always_inline __u32 path_read(struct cgroup_scratch *s, const char *path)
+{
+	/* One byte more than fits tells cut from just full. */
+	long n = bpf_probe_read_kernel_str(s->path, CGROUP_PATH_BYTES + 1, path);
+
+	if (n <= 0)
+		return 0;
+	s->event.path_cut = n > CGROUP_PATH_BYTES;
+	if (n > CGROUP_PATH_BYTES)
+		n = CGROUP_PATH_BYTES;
+	s->path[CGROUP_PATH_BYTES - 1] = 0;
+	__builtin_memcpy(s->key.path, s->path, CGROUP_PATH_BYTES);
+	s->key.prefix_bits = 8 * (n - 1);
+	s->event.path_bytes = n;
+	return n;
+}
+
+/* The longest rule prefix of the path that path_read left, or NULL. */
+static __always_inline struct rule_value *path_rule(const struct cgroup_scratch *s,
+						    const struct control *c)
+{
+	if (READ_WORD(c->active))
+		return bpf_map_lookup_elem(&cgroups_b, &s->key);
+	return bpf_map_lookup_elem(&cgroups_a, &s->key);
+}
+
+/* Fills all of the event but its path, and sends it. */
+static __always_inline void cgroup_event(struct cgroup_scratch *s, __u32 kind, __u64 id,
+					 const struct control *c, const struct rule_value *value)
+{
+	__u64 bytes = s->event.path_bytes;
+
+	s->event.time_ns = bpf_ktime_get_ns();
+	s->event.start_ns = 0;
+	s->event.cgroup_id = id;
+	s->event.kind = kind;
+	s->event.tgid = bpf_get_current_pid_tgid() >> 32;
+	s->event.ppid = 0;
+	s->event.rule = value ? value->rule : NO_SLOT;
+	s->event.generation = value ? value->generation : READ_WORD(c->generation);
+	bpf_get_current_comm(s->event.comm, COMM_BYTES);
+	asm volatile("" : "+r"(bytes));
+	if (bytes > CGROUP_PATH_BYTES)
+		return;
+	event_emit(&s->event, sizeof(s->event) + bytes);
+}
+
+/* The scratch when `cgroup` is of cgroup2 and discovery is on, else NULL. */
+static __always_inline struct cgroup_scratch *cgroup_begin(struct cgroup *cgroup,
+							   const struct control *c, __u32 owner)
+{
+	if (!c || !READ_WORD(c->events_on) || cgroup->root->hierarchy_id)
+		return 0;
+	return bpf_map_lookup_elem(&cgroup_scratch, &owner);
+}
+
+SEC("tp_btf/cgroup_mkdir")
+int BPF_PROG(on_mkdir, struct cgroup *cgroup, const char *path)
+{
+	const struct control *c = control_get();
+	struct cgroup_scratch *s = cgroup_begin(cgroup, c, SCRATCH_MKDIR);
+	struct rule_value *value;
+
+	if (!s || !path_read(s, path))
+		return 0;
+	value = path_rule(s, c);
+	if (value)
+		cgroup_event(s, EVENT_MKDIR, cgroup->kn->id, c, value);
+	return 0;
+}
+
+SEC("tp_btf/cgroup_rmdir")
+int BPF_PROG(on_rmdir, struct cgroup *cgroup, const char *path)
+{
+	const struct control *c = control_get();
+	struct cgroup_scratch *s = cgroup_begin(cgroup, c, SCRATCH_RMDIR);
+	__u64 id = cgroup->kn->id;
+
+	if (s && is_watched(id) && path_read(s, path))
+		cgroup_event(s, EVENT_RMDIR, id, c, 0);
+	return 0;
+}
+
+SEC("tp_btf/cgroup_notify_populated")
+int BPF_PROG(on_populated, struct cgroup *cgroup, const char *path, int populated)
+{
+	const struct control *c = control_get();
+	struct cgroup_scratch *s = cgroup_begin(cgroup, c, SCRATCH_POPULATED);
+	__u64 id = cgroup->kn->id;
+	struct rule_value *value;
+	bool watched = is_watched(id);
+
+	if (!s || (!populated && !watched) || !path_read(s, path))
+		return 0;
+	if (!populated) {
+		cgroup_event(s, EVENT_EMPTY, id, c, 0);
+		return 0;
+	}
+	value = path_rule(s, c);
+	if (value || watched)
+		cgroup_event(s, EVENT_POPULATED, id, c, value);
+	return 0;
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * discover.bpf.c: processes that take, inherit or lose a name that a rule matches, and their end.
+ * The `targets` table and the events ring are kept here; the consumer's scan repairs what a full
+ * ring lost.
+ */
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/event.h"
+#include "bpf/process.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* True while there are rules to match. */
+static __always_inline bool discovery_on(const struct control *c)
+{
+	return c && READ_WORD(c->events_on);
+}
+
+/* Puts a process event into the ring; `comm` NULL-terminated within COMM_BYTES. */
+static __always_inline void process_event(__u32 kind, struct task_struct *task,
+					  const struct process_key *key, const char *comm,
+					  __u32 rule, __u32 generation)
+{
+	struct event event = {};
+
+	event.time_ns = bpf_ktime_get_ns();
+	event.start_ns = key->start_ns;
+	event.cgroup_id = process_cgroup(task);
+	event.kind = kind;
+	event.tgid = key->tgid;
+	event.ppid = task->real_parent->tgid;
+	event.rule = rule;
+	event.generation = generation;
+	bpf_probe_read_kernel_str(event.comm, COMM_BYTES, comm);
+	event_emit(&event, sizeof(event));
+}
+
+/*
+ * Marks the process as matched. `execs` is how much its exec count grows; an exec also voids what
+ * the consumer knew of its mappings. A full table is counted and told; the event is sent all the
+ * same.
+ */
+static __always_inline void target_match(const struct process_key *key,
+					 const struct rule_value *value, __u32 execs)
+{
+	struct target fresh = { .flags = TARGET_MATCHED,
+				.rule = value->rule,
+				.execs = execs,
+				.generation = value->generation };
+	struct target *known = bpf_map_lookup_elem(&targets, key);
+	long r;
+
+	if (known) {
+		known->rule = fresh.rule;
+		known->generation = fresh.generation;
+		known->execs += execs;
+		known->flags = execs ? TARGET_MATCHED : known->flags | TARGET_MATCHED;
+		return;
+	}
+	r = bpf_map_update_elem(&targets, key, &fresh, BPF_ANY);
+	if (r) {
+		TOTALS_COUNT(targets_full);
+		error_tell(ERROR_TARGETS_FULL, r, NO_SLOT, fresh.rule, sizeof(fresh));
+	}
+}
+
+/* The process is known but no rule matches its name any more; true when one had matched. */
+static __always_inline bool target_unmatch(const struct process_key *key, __u32 execs,
+					   __u32 *ret_rule)
+{
+	struct target *known = bpf_map_lookup_elem(&targets, key);
+	bool matched;
+
+	if (!known)
+		return false;
+	matched = known->flags & TARGET_MATCHED;
+	*ret_rule = known->rule;
+	known->rule = NO_SLOT;
+	known->execs += execs;
+	known->flags = execs ? 0 : known->flags & ~TARGET_MATCHED;
+	return matched;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	const struct control *c = control_get();
+	struct rule_value *value;
+	struct process_key key;
+	struct comm_key comm;
+	__u32 rule = NO_SLOT;
+
+	if (!discovery_on(c))
+		return 0;
+	process_key_of(task, &key);
+	value = process_rule(task->comm, READ_WORD(c->active), &comm);
+	if (value) {
+		target_match(&key, value, 1);
+		process_event(EVENT_EXEC, task, &key, comm.comm, value->rule, value->generation);
+	} else if (target_unmatch(&key, 1, &rule)) {
+		process_event(EVENT_UNNAME, task, &key, comm.comm, rule, READ_WORD(c->generation));
+	}
+	return 0;
+}
+
+/* A fork copies the name of the forking thread, so a child of a matched process matches by itself.
+ */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	const struct control *c = control_get();
+	struct rule_value *value;
+	struct process_key key;
+	struct comm_key comm;
+
+	if (!discovery_on(c))
+		return 0;
+	if (child->pid != child->tgid || child->flags & PF_KTHREAD)
+		return 0;
+	value = process_rule(child->comm, READ_WORD(c->active), &comm);
+	if (!value)
+		return 0;
+	process_key_of(child, &key);
+	target_match(&key, value, 0);
+	process_event(EVENT_FORK, child, &key, comm.comm, value->rule, value->generation);
+	return 0;
+}
+
+/* True when a rule already matched the process in the same way: nobody learns from another event.
+ */
+static __always_inline bool target_is(const struct process_key *key, const struct rule_value *value)
+{
+	const struct target *known = bpf_map_lookup_elem(&targets, key);
+
+	return known && known->flags & TARGET_MATCHED && known->rule == value->rule &&
+	       known->generation == value->generation;
+}
+
+/*
+ * A rename by prctl(PR_SET_NAME) or /proc/PID/comm; only the group leader's name is the process's.
+ * An execve renames too, just before sched_process_exec: the task says so by in_execve, and on_exec
+ * tells it all then. task->comm still holds the old name here.
+ */
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task, const char *name)
+{
+	const struct control *c = control_get();
+	struct rule_value *value;
+	struct process_key key;
+	struct comm_key comm;
+	__u32 rule = NO_SLOT;
+
+	if (!discovery_on(c))
+		return 0;
+	if (task->pid != task->tgid || task->flags & (PF_KTHREAD | PF_EXITING))
+		return 0;
+	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
+		return 0;
+	process_key_of(task, &key);
+	value = process_rule(name, READ_WORD(c->active), &comm);
+	if (value) {
+		/* A service that renames itself all day under one prefix must not flood the ring.
+		 */
+		if (target_is(&key, value))
+			return 0;
+		target_match(&key, value, 0);
+		process_event(EVENT_RENAME, task, &key, comm.comm, value->rule, value->generation);
+	} else if (target_unmatch(&key, 0, &rule)) {
+		process_event(EVENT_UNNAME, task, &key, comm.comm, rule, READ_WORD(c->generation));
+	}
+	return 0;
+}
+
+/*
+ * The end of a process is the exit of its last thread (signal->live is decremented before the
+ * tracepoint). Two last threads may both see 0: who deletes the entry tells of it. This one does
+ * not ask for events_on: entries that the sampler made must go although no rule is left.
+ */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	const struct control *c = control_get();
+	struct process_key key;
+	struct target *known;
+	__u32 flags, rule;
+
+	if (!c || task->signal->live.counter)
+		return 0;
+	process_key_of(task, &key);
+	known = bpf_map_lookup_elem(&targets, &key);
+	if (!known)
+		return 0;
+	flags = known->flags;
+	rule = known->rule;
+	if (bpf_map_delete_elem(&targets, &key))
+		return 0;
+	if (flags & (TARGET_MATCHED | TARGET_MAPPED))
+		process_event(EVENT_EXIT, task, &key, task->group_leader->comm, rule,
+			      READ_WORD(c->generation));
+	return 0;
+}

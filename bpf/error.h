@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* error.h: records of losses and faults; at most one per kind, CPU and second, the rest counted. */
+#ifndef TROCAR_BPF_ERROR_H
+#define TROCAR_BPF_ERROR_H
+
+#include "bpf/maps.h"
+
+#define ERROR_EVERY_NS 1000000000ull
+
+_Static_assert(ERROR_TARGETS_FULL < ERROR_KINDS, "error_limits has no element for a kind");
+
+/*
+ * Tells of an error of the current task. `error` is -errno or 0, `slot` and `rule` NO_SLOT where
+ * there is none, `space` the bytes that were asked for. A tick that interrupts a discovery program
+ * between the two stores can lose one increment of `suppressed`: it is a hint, the counters are the
+ * account.
+ */
+static __always_inline void error_tell(__u32 kind, __s32 error, __u32 slot, __u32 rule, __u32 space)
+{
+	struct error_limit *limit = bpf_map_lookup_elem(&error_limits, &kind);
+	__u64 now = bpf_ktime_get_ns();
+	struct error_record record = {};
+
+	if (!limit)
+		return;
+	if (limit->told_ns && now - limit->told_ns < ERROR_EVERY_NS) {
+		limit->suppressed++;
+		return;
+	}
+	record.time_ns = now;
+	record.kind = kind;
+	record.error = error;
+	record.slot = slot;
+	record.rule = rule;
+	record.tgid = bpf_get_current_pid_tgid() >> 32;
+	record.space = space;
+	record.suppressed = limit->suppressed;
+	record.cpu = bpf_get_smp_processor_id();
+	bpf_get_current_comm(record.comm, sizeof(record.comm));
+	limit->told_ns = now;
+	if (bpf_ringbuf_output(&errors, &record, sizeof(record), BPF_RB_NO_WAKEUP)) {
+		limit->suppressed++;
+		TOTALS_COUNT(errors_lost);
+		return;
+	}
+	limit->suppressed = 0;
+}
+
+#endif

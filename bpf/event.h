@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* event.h: the one door into the events ring. */
+#ifndef TROCAR_BPF_EVENT_H
+#define TROCAR_BPF_EVENT_H
+
+#include "bpf/error.h"
+#include "bpf/maps.h"
+
+/*
+ * A discovery event wants the consumer's attention soon, or a short-lived process is gone before
+ * its cgroup is watched; but a wake-up costs 6.6 us, and a fork storm must not buy one each. So at
+ * most one in this time on all CPUs; what comes in between waits for the consumer's timer.
+ */
+#define EVENT_WAKE_NS 50000000ull
+
+/* Private: when the events ring last woke the consumer. Races cost one wake-up more, no event. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} event_wake __weak SEC(".maps");
+
+static __always_inline __u64 event_wake_flag(__u64 now)
+{
+	__u32 zero = 0;
+	__u64 *woken_ns = bpf_map_lookup_elem(&event_wake, &zero);
+
+	if (!woken_ns || now - *woken_ns < EVENT_WAKE_NS)
+		return BPF_RB_NO_WAKEUP;
+	*woken_ns = now;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+/* Puts `event` of `bytes` bytes, path included, into the ring; counts it as an event or as lost. */
+static __always_inline void event_emit(const struct event *event, __u64 bytes)
+{
+	long r;
+
+	r = bpf_ringbuf_output(&events, (void *)event, bytes, event_wake_flag(event->time_ns));
+	if (r < 0) {
+		TOTALS_COUNT(events_lost);
+		error_tell(ERROR_EVENTS_FULL, r, NO_SLOT, event->rule, bytes);
+		return;
+	}
+	TOTALS_COUNT(events);
+}
+
+#endif

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * iter.bpf.c: what an unprivileged reader may ask the kernel for: processes that rules match, the
+ * executable mappings of processes under observation, and text symbols. The iterators change
+ * nothing; they can be read as often as one likes, and by several readers at once.
+ */
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/process.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define KSYM_NAME_BYTES	  512 /* KSYM_NAME_LEN */
+#define KSYM_MODULE_BYTES 56  /* MODULE_NAME_LEN on 64 bits */
+#define RECORD_ALIGN	  8
+
+/*
+ * One show of an iterator may write at most the seq buffer of 32 KiB (bpf_seq_read, kernel/bpf/
+ * bpf_iter.c), beyond it is -E2BIG; the open-coded body stops here, with room for one record more.
+ */
+#define SHOW_BYTES 24576u
+
+_Static_assert(SHOW_BYTES + 2 * (sizeof(struct mapping_record) + MAPPING_PATH_BYTES) < 32768,
+	       "a show could exceed the seq buffer");
+
+struct mapping_scratch {
+	struct mapping_record record;
+	char path[MAPPING_PATH_BYTES + RECORD_ALIGN]; /* directly behind: its path[] */
+};
+
+struct ksym_scratch {
+	struct ksym_record record;
+	char names[KSYM_NAME_BYTES + KSYM_MODULE_BYTES + RECORD_ALIGN];
+};
+
+union reader_scratch {
+	struct mapping_scratch mapping;
+	struct ksym_scratch ksym;
+};
+
+/*
+ * Iterators run preemptible, and another reader may then run on the same CPU: a per-CPU scratch
+ * would mix the paths of two processes. So the scratch belongs to the reading thread.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, union reader_scratch);
+} readers SEC(".maps");
+
+extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struct *task,
+				 __u64 address) __weak __ksym;
+extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *it) __weak __ksym;
+extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __weak __ksym;
+
+static __always_inline union reader_scratch *reader_scratch(void)
+{
+	return bpf_task_storage_get(&readers, bpf_get_current_task_btf(), 0,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline __u32 record_pad(__u32 bytes)
+{
+	return (bytes + RECORD_ALIGN - 1) & ~(RECORD_ALIGN - 1);
+}
+
+/* True for a thread-group leader of a user process that has not ended. */
+static __always_inline bool is_process(struct task_struct *task)
+{
+	return task->pid == task->tgid && !(task->flags & PF_KTHREAD) &&
+	       task->signal->live.counter > 0;
+}
+
+/*
+ * Processes whose name matches in the trie that control.scan_trie chooses, and those in watched
+ * cgroups. The trie may be one that is not in force: `targets` is left alone.
+ */
+SEC("iter/task")
+int tasks(struct bpf_iter__task *ctx)
+{
+	struct seq_file *seq = ctx->meta->seq;
+	struct task_struct *task = ctx->task;
+	const struct control *c = control_get();
+	struct task_record record = {};
+	struct rule_value *value;
+	struct comm_key comm;
+
+	if (!task || !c || !is_process(task))
+		return 0;
+	record.cgroup_id = process_cgroup(task);
+	value = process_rule(task->comm, READ_WORD(c->scan_trie), &comm);
+	if (!value && !bpf_map_lookup_elem(&watches, &record.cgroup_id))
+		return 0;
+	record.start_ns = task->start_boottime;
+	record.tgid = task->tgid;
+	record.ppid = task->real_parent->tgid;
+	record.rule = value ? value->rule : NO_SLOT;
+	record.generation = value ? value->generation : READ_WORD(c->generation);
+	__builtin_memcpy(record.comm, comm.comm, COMM_BYTES);
+	bpf_seq_write(seq, &record, sizeof(record));
+	return 0;
+}
+
+/*
+ * Who may be asked about: a process in `targets` or in a watched cgroup, and only control.vma_tgid
+ * when that is set. Cheapest question first: this runs for every task of the machine.
+ */
+static __always_inline bool vma_allowed(struct task_struct *task, const struct control *c)
+{
+	__u32 wanted = READ_WORD(c->vma_tgid);
+	struct process_key key;
+	__u64 cgroup;
+
+	if (wanted && (__u32)task->tgid != wanted)
+		return false;
+	if (!is_process(task))
+		return false;
+	process_key_of(task, &key);
+	if (bpf_map_lookup_elem(&targets, &key))
+		return true;
+	cgroup = process_cgroup(task);
+	return bpf_map_lookup_elem(&watches, &cgroup);
+}
+
+/* enum mapping_flag of an executable mapping, but for those of its path. */
+static __always_inline __u32 mapping_flags(struct task_struct *task, struct vm_area_struct *vma)
+{
+	struct mm_struct *mm = task->mm;
+
+	if (vma->vm_file) {
+		struct inode *inode = vma->vm_file->f_inode;
+
+		return inode && inode == mm->exe_file->f_inode ? MAPPING_IS_EXE : 0;
+	}
+	if (bpf_core_field_exists(mm->context.vdso) &&
+	    (unsigned long)mm->context.vdso == vma->vm_start)
+		return MAPPING_VDSO;
+	return MAPPING_ANON;
+}
+
+/* Fills the path; a path that is too long is left out and marked (-ENAMETOOLONG of d_path). */
+static __always_inline void mapping_path(struct mapping_scratch *s, struct file *file)
+{
+	long n = bpf_d_path(&file->f_path, s->path, MAPPING_PATH_BYTES);
+	__u64 bytes;
+
+	if (n <= 0) {
+		s->record.flags |= MAPPING_PATH_CUT;
+		return;
+	}
+	bytes = n;
+	asm volatile("" : "+r"(bytes));
+	if (bytes > MAPPING_PATH_BYTES)
+		return;
+	/* d_path() builds the string from the end of the buffer: do not let its remains out. */
+	__builtin_memset(s->path + bytes, 0, RECORD_ALIGN);
+	s->record.path_bytes = record_pad(bytes);
+}
+
+/* Writes one mapping; returns the bytes written, 0 for one that is not executable. */
+static __always_inline __u32 mapping_write(struct seq_file *seq, struct mapping_scratch *s,
+					   struct task_struct *task, struct vm_area_struct *vma)
+{
+	struct file *file = vma->vm_file;
+	__u64 bytes;
+
+	if (!(vma->vm_flags & VM_EXEC))
+		return 0;
+	s->record.start_ns = task->start_boottime;
+	s->record.start = vma->vm_start;
+	s->record.end = vma->vm_end;
+	s->record.file_offset = 0;
+	s->record.inode = 0;
+	s->record.device = 0;
+	s->record.tgid = task->tgid;
+	s->record.flags = mapping_flags(task, vma);
+	s->record.path_bytes = 0;
+	if (file) {
+		s->record.file_offset = (__u64)vma->vm_pgoff << 12;
+		s->record.inode = file->f_inode->i_ino;
+		s->record.device = file->f_inode->i_sb->s_dev;
+		mapping_path(s, file);
+	}
+	bytes = s->record.path_bytes;
+	asm volatile("" : "+r"(bytes));
+	if (bytes > MAPPING_PATH_BYTES)
+		return 0;
+	bpf_seq_write(seq, &s->record, sizeof(s->record) + bytes);
+	return sizeof(s->record) + bytes;
+}
+
+/* Says where to go on: not a mapping. */
+static __always_inline void mapping_more(struct seq_file *seq, struct task_struct *task, __u64 from)
+{
+	struct mapping_record record = {};
+
+	record.start_ns = task->start_boottime;
+	record.end = from;
+	record.tgid = task->tgid;
+	record.flags = MAPPING_MORE;
+	bpf_seq_write(seq, &record, sizeof(record));
+}
+
+/*
+ * Mappings by the open-coded iterator (Linux 6.7 and newer): only the wanted processes' mappings
+ * are walked at all. One show holds all of a process, so it stops at SHOW_BYTES.
+ */
+SEC("iter/task")
+int vmas_open(struct bpf_iter__task *ctx)
+{
+	struct seq_file *seq = ctx->meta->seq;
+	struct task_struct *task = ctx->task;
+	const struct control *c = control_get();
+	struct vm_area_struct *vma;
+	struct bpf_iter_task_vma it;
+	union reader_scratch *s;
+	__u32 written = 0;
+
+	if (!task || !c || !vma_allowed(task, c))
+		return 0;
+	s = reader_scratch();
+	if (!s)
+		return 0;
+	bpf_iter_task_vma_new(&it, task, READ_WORD(c->vma_from));
+	while ((vma = bpf_iter_task_vma_next(&it))) {
+		if (written > SHOW_BYTES) {
+			mapping_more(seq, task, vma->vm_start);
+			break;
+		}
+		written += mapping_write(seq, &s->mapping, task, vma);
+	}
+	bpf_iter_task_vma_destroy(&it);
+	return 0;
+}
+
+/* The same for older kernels: the kernel walks every mapping of every task, one show each. */
+SEC("iter/task_vma")
+int vmas_each(struct bpf_iter__task_vma *ctx)
+{
+	struct seq_file *seq = ctx->meta->seq;
+	struct task_struct *task = ctx->task;
+	struct vm_area_struct *vma = ctx->vma;
+	const struct control *c = control_get();
+	union reader_scratch *s;
+
+	if (!task || !vma || !c || !(vma->vm_flags & VM_EXEC) || !vma_allowed(task, c))
+		return 0;
+	if (vma->vm_end <= READ_WORD(c->vma_from))
+		return 0;
+	s = reader_scratch();
+	if (s)
+		mapping_write(seq, &s->mapping, task, vma);
+	return 0;
+}
+
+/* t, T, w, W of nm(1): text, and weak symbols, which in the kernel are text. */
+static __always_inline bool is_text(char type)
+{
+	type |= 0x20;
+	return type == 't' || type == 'w';
+}
+
+SEC("iter/ksym")
+int ksyms(struct bpf_iter__ksym *ctx)
+{
+	struct kallsym_iter *ksym = ctx->ksym;
+	union reader_scratch *s;
+	__u64 name, module, bytes;
+	long r;
+
+	if (!ksym || !is_text(ksym->type))
+		return 0;
+	s = reader_scratch();
+	if (!s)
+		return 0;
+	r = bpf_probe_read_kernel_str(s->ksym.names, KSYM_NAME_BYTES, ksym->name);
+	if (r <= 0)
+		return 0;
+	name = r;
+	asm volatile("" : "+r"(name));
+	if (name > KSYM_NAME_BYTES)
+		return 0;
+	r = bpf_probe_read_kernel_str(s->ksym.names + name, KSYM_MODULE_BYTES, ksym->module_name);
+	if (r <= 0)
+		return 0;
+	module = r;
+	asm volatile("" : "+r"(module));
+	if (module > KSYM_MODULE_BYTES)
+		return 0;
+	__builtin_memset(s->ksym.names + name + module, 0, RECORD_ALIGN);
+	bytes = record_pad(sizeof(s->ksym.record) + name + module);
+	s->ksym.record.address = ksym->value;
+	s->ksym.record.name_bytes = name;
+	s->ksym.record.module_bytes = module;
+	s->ksym.record.record_bytes = bytes;
+	asm volatile("" : "+r"(bytes));
+	if (bytes > sizeof(s->ksym))
+		return 0;
+	bpf_seq_write(ctx->meta->seq, &s->ksym.record, bytes);
+	return 0;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * kernel.h: every kernel structure and field that the programs read, and nothing more. Declared by
+ * hand; libbpf relocates each access against the running kernel's BTF (CO-RE), so the order and the
+ * offsets here mean nothing, only names and types do. Sources: include/linux/{sched,sched/signal,
+ * mm_types,fs,cgroup-defs,kernfs,path,bpf}.h and kernel/kallsyms.c of Linux 6.1 to 7.2.
+ */
+#ifndef TROCAR_BPF_KERNEL_H
+#define TROCAR_BPF_KERNEL_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+#define PF_EXITING 0x00000004u /* set before sched_process_exit fires (kernel/signal.c) */
+#define PF_KTHREAD 0x00200000u
+#define VM_EXEC	   0x00000004ul
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup_root {
+	int hierarchy_id; /* 0 is cgroup2: cgrp_dfl_root is the first one set up */
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct signal_struct {
+	atomic_t live;
+};
+
+struct super_block {
+	__u32 s_dev;
+};
+
+struct inode {
+	unsigned long i_ino;
+	struct super_block *i_sb;
+};
+
+struct path {
+	void *dentry;
+};
+
+struct file {
+	struct inode *f_inode;
+	struct path f_path;
+};
+
+/* The anonymous struct of arch/{x86,arm64}/include/asm/mmu.h. */
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
+struct mm_struct {
+	mm_context_t context;
+	struct file *exe_file;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	unsigned long vm_flags;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
+};
+
+struct task_struct {
+	unsigned int flags;
+	int pid;
+	int tgid;
+	unsigned int in_execve : 1;
+	__u64 start_boottime;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct mm_struct *mm;
+	struct signal_struct *signal;
+	struct css_set *cgroups;
+	char comm[16];
+};
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+struct bpf_iter__task_vma {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	struct vm_area_struct *vma;
+};
+
+struct kallsym_iter {
+	unsigned long value;
+	char type;
+	char name[512]; /* KSYM_NAME_LEN since 6.1 */
+	char module_name[56];
+};
+
+struct bpf_iter__ksym {
+	struct bpf_iter_meta *meta;
+	struct kallsym_iter *ksym;
+};
+
+#pragma clang attribute pop
+
+/* Open-coded iterator state, opaque; Linux 6.7 and newer (kernel/bpf/task_iter.c). */
+struct bpf_iter_task_vma {
+	__u64 opaque[1];
+} __attribute__((aligned(8)));
+
+/*
+ * Where a tick's saved registers tell user mode from kernel mode. struct bpf_perf_event_data begins
+ * with the registers as user space knows them (uapi asm/ptrace.h), so these offsets are fixed: cs
+ * of struct pt_regs on x86-64, pstate of struct user_pt_regs on arm64. On x86 the verifier wants
+ * eight bytes read, although a kernel with FRED declares cs as 16 bits.
+ */
+#if defined(__TARGET_ARCH_x86)
+#define TICK_MODE_OFFSET   136
+#define tick_is_user(word) (((word)&3) == 3)
+#elif defined(__TARGET_ARCH_arm64)
+#define TICK_MODE_OFFSET   264
+#define tick_is_user(word) (((word)&0xf) == 0)
+#else
+#error "unknown target architecture"
+#endif
+
+struct bpf_perf_event_data;
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * maps.h: the maps that more than one program uses. They are weak, so that every object file has
+ * them and the static linker keeps one of each. Names are those of shared/pins.def; the loader
+ * resizes before it loads, the sizes here are its defaults.
+ */
+#ifndef TROCAR_BPF_MAPS_H
+#define TROCAR_BPF_MAPS_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "shared/abi.h"
+
+#define SLOTS_DEFAULT	1024
+#define TARGETS_DEFAULT 16384
+#define RULES_DEFAULT	10240
+
+#define READ_WORD(x) (*(const volatile __typeof__(x) *)&(x))
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct abi_header);
+} abi __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct control);
+} control __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, SLOTS_DEFAULT);
+	__type(key, __u32);
+	__type(value, struct slot);
+} slots __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SLOTS_DEFAULT);
+	__type(key, __u32);
+	__type(value, struct slot_counters);
+} counters __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct totals);
+} totals __weak SEC(".maps");
+
+/* Preallocated: the sampler reads it in interrupt context, and a miss must stay one bucket. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SLOTS_DEFAULT);
+	__type(key, __u64);
+	__type(value, __u32);
+} watches __weak SEC(".maps");
+
+/* Preallocated: the sampler inserts in interrupt context. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TARGETS_DEFAULT);
+	__type(key, struct process_key);
+	__type(value, struct target);
+} targets __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, RULES_DEFAULT);
+	__type(key, struct comm_key);
+	__type(value, struct rule_value);
+} rules_a __weak SEC(".maps"), rules_b __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, RULES_DEFAULT);
+	__type(key, struct cgroup_key);
+	__type(value, struct rule_value);
+} cgroups_a __weak SEC(".maps"), cgroups_b __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096 * 1024);
+} samples __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 * 1024);
+} events __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 * 1024);
+} errors __weak SEC(".maps");
+
+/* Private: when a kind of error was last told on this CPU, and how many were not told since. */
+struct error_limit {
+	__u64 told_ns;
+	__u32 suppressed;
+	__u32 pad;
+};
+
+#define ERROR_KINDS 8
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ERROR_KINDS);
+	__type(key, __u32);
+	__type(value, struct error_limit);
+} error_limits __weak SEC(".maps");
+
+/* The switch words. NULL only in the verifier's eyes: element 0 of an array is always there. */
+static __always_inline struct control *control_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&control, &zero);
+}
+
+static __always_inline struct totals *totals_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&totals, &zero);
+}
+
+#define TOTALS_COUNT(field)                            \
+	do {                                           \
+		struct totals *totals_ = totals_get(); \
+                                                       \
+		if (totals_)                           \
+			totals_->field++;              \
+	} while (0)
+
+#endif

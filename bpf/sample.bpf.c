@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * sample.bpf.c: the sampler, one tick of a CPU_CLOCK event at a time. It runs in interrupt context
+ * on every CPU for everyone, so the order of its questions is its price: nothing watched is one
+ * load; someone else's tick is one hash lookup that misses; only then does it look at more.
+ */
+#include "bpf/error.h"
+#include "bpf/process.h"
+#include "bpf/stack.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Recorder phases: slots share them modulo this, which costs at worst some evenness, never a loss.
+ */
+#define PHASES 1024u
+
+_Static_assert((PHASES & (PHASES - 1)) == 0, "PHASES is a mask");
+_Static_assert(DROP_COUNT_ <= sizeof(((struct slot_counters *)0)->lost) / sizeof(__u64),
+	       "a drop reason has no counter");
+
+/* Too large for the BPF stack. Ticks do not nest: perf runs no program inside another's on one CPU.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct stack_buffer);
+} stack_scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PHASES);
+	__type(key, __u32);
+	__type(value, __u32);
+} phases SEC(".maps");
+
+/* 1 from the wake-up at control.wake_bytes until the ring is below it again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} sample_wake SEC(".maps");
+
+/* What a tick knows by the time it is taken. */
+struct tick {
+	void *ctx;
+	const struct control *control;
+	const struct slot *slot;
+	struct slot_counters *counters;
+	struct task_struct *task;
+	struct process_key key;
+	__u64 now_ns;
+	__u32 index; /* of slot */
+	__u32 state; /* of slot, read once: the consumer may change it meanwhile */
+	__u32 rule;
+	__u32 flags; /* enum sample_flag */
+};
+
+/* True when this tick of the recorder is not its turn: it takes one in RECORDER_DIVISOR. */
+static __always_inline bool recorder_skips(__u32 index)
+{
+	__u32 phase = index & (PHASES - 1);
+	__u32 *ticks = bpf_map_lookup_elem(&phases, &phase);
+
+	if (!ticks)
+		return true;
+	if (++*ticks < RECORDER_DIVISOR)
+		return true;
+	*ticks = 0;
+	return false;
+}
+
+/*
+ * The dead-man switch. A heartbeat ahead of `now` by more than the promise is as bad as an old one:
+ * a consumer that is gone must not have bought time without end.
+ */
+static __always_inline bool heartbeat_stale(const struct control *c, __u64 now)
+{
+	__u64 beat = READ_WORD(c->heartbeat_ns), stale = READ_WORD(c->stale_ns);
+	__u64 age = now > beat ? now - beat : beat - now;
+
+	return !stale || age > stale;
+}
+
+/* Enters a process that a tick met for the first time, so that the consumer learns its mappings. */
+static __always_inline void target_meet(const struct tick *t)
+{
+	struct target fresh = { .rule = NO_SLOT, .generation = READ_WORD(t->control->generation) };
+	long r;
+
+	/* on_exit has deleted the entry already or is about to: a new one would never go away. */
+	if (t->task->flags & PF_EXITING)
+		return;
+	r = bpf_map_update_elem(&targets, &t->key, &fresh, BPF_NOEXIST);
+	if (!r || r == -17 /* EEXIST: another CPU was first */)
+		return;
+	TOTALS_COUNT(targets_full);
+	error_tell(ERROR_TARGETS_FULL, r, t->index, NO_SLOT, sizeof(fresh));
+}
+
+static __always_inline void sample_fill(const struct tick *t, struct sample *s, __u32 seq)
+{
+	s->time_ns = t->now_ns;
+	s->start_ns = t->key.start_ns;
+	s->slot = t->index;
+	s->epoch = READ_WORD(t->slot->epoch);
+	s->seq = seq;
+	s->cpu = bpf_get_smp_processor_id();
+	s->tgid = t->key.tgid;
+	s->tid = (__u32)bpf_get_current_pid_tgid();
+	s->flags = t->flags;
+	bpf_get_current_comm(s->comm, sizeof(s->comm));
+}
+
+/* The wake-up flag for the next record: forced once when the fill crosses wake_bytes from below. */
+static __always_inline __u64 wake_flag(const struct control *c)
+{
+	__u32 wake_bytes = READ_WORD(c->wake_bytes), zero = 0, *woken;
+
+	if (!wake_bytes)
+		return BPF_RB_NO_WAKEUP;
+	woken = bpf_map_lookup_elem(&sample_wake, &zero);
+	if (!woken)
+		return BPF_RB_NO_WAKEUP;
+	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) < wake_bytes) {
+		if (*woken)
+			*woken = 0;
+		return BPF_RB_NO_WAKEUP;
+	}
+	if (*woken)
+		return BPF_RB_NO_WAKEUP;
+	*woken = 1;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+/* Accounts for a tick that brought no frame at all. */
+static __always_inline void stack_lost(const struct tick *t, const struct sample *s)
+{
+	if (t->flags & SAMPLE_IN_USER)
+		t->counters->lost[DROP_STACK_USER]++;
+	else
+		t->counters->lost[DROP_STACK_KERNEL]++;
+	if (!s->user_error && !s->kernel_error)
+		error_tell(t->flags & SAMPLE_IN_USER ? ERROR_USER_STACK : ERROR_KERNEL_STACK, 0,
+			   t->index, t->rule, 0);
+}
+
+static __always_inline void sample_take(const struct tick *t)
+{
+	__u32 zero = 0, seq = (__u32)t->counters->attempted++, want = 0;
+	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	__u64 bytes;
+	long r;
+
+	if (!b)
+		return;
+	sample_fill(t, &b->sample, seq);
+	if (!(t->flags & SAMPLE_IN_USER))
+		want |= STACK_KERNEL;
+	if (!(t->flags & SAMPLE_KTHREAD))
+		want |= STACK_USER;
+	if (t->flags & SAMPLE_BUILD_ID)
+		want |= STACK_BUILD_ID;
+	bytes = stack_take(t->ctx, b, want);
+	if (b->sample.kernel_error)
+		error_tell(ERROR_KERNEL_STACK, b->sample.kernel_error, t->index, t->rule,
+			   KERNEL_STACK_BYTES);
+	if (b->sample.user_error)
+		error_tell(ERROR_USER_STACK, b->sample.user_error, t->index, t->rule,
+			   USER_ID_BYTES);
+	if (!bytes) {
+		stack_lost(t, &b->sample);
+		return;
+	}
+	r = bpf_ringbuf_output(&samples, b, sizeof(b->sample) + bytes, wake_flag(t->control));
+	if (r) {
+		t->counters->lost[DROP_RING_FULL]++;
+		error_tell(ERROR_SAMPLES_FULL, r, t->index, t->rule, sizeof(b->sample) + bytes);
+		return;
+	}
+	t->counters->emitted++;
+}
+
+/* The mode the tick hit: the registers are read as one volatile word, see kernel.h. */
+static __always_inline __u32 tick_flags(const struct tick *t, const struct target *target)
+{
+	__u32 flags = 0;
+
+	if (tick_is_user(*(volatile __u64 *)((char *)t->ctx + TICK_MODE_OFFSET)))
+		flags |= SAMPLE_IN_USER;
+	if (t->state == SLOT_CAPTURE)
+		flags |= SAMPLE_CAPTURE;
+	if (t->task->flags & PF_KTHREAD)
+		flags |= SAMPLE_KTHREAD;
+	else if (!target || !(target->flags & TARGET_MAPPED))
+		flags |= SAMPLE_BUILD_ID;
+	return flags;
+}
+
+/* A tick in a watched cgroup whose slot is awake. */
+static __always_inline void tick_watched(struct tick *t)
+{
+	struct target *target;
+
+	t->task = bpf_get_current_task_btf();
+	/* The idle task: its cgroup is the root, which is watched on hybrid hosts. */
+	if (!t->task->pid)
+		return;
+	process_key_of(t->task, &t->key);
+	target = bpf_map_lookup_elem(&targets, &t->key);
+	if (READ_WORD(t->slot->flags) & SLOT_BY_PROCESS &&
+	    (!target || !(target->flags & TARGET_MATCHED)))
+		return;
+	TOTALS_COUNT(ticks_watched);
+	if (t->state == SLOT_RECORDER && recorder_skips(t->index))
+		return;
+	t->counters = bpf_map_lookup_elem(&counters, &t->index);
+	if (!t->counters)
+		return;
+	t->now_ns = bpf_ktime_get_ns();
+	if (heartbeat_stale(t->control, t->now_ns)) {
+		TOTALS_COUNT(stale_ticks);
+		t->counters->attempted++;
+		t->counters->lost[DROP_STALE]++;
+		return;
+	}
+	t->rule = target ? target->rule : NO_SLOT;
+	t->flags = tick_flags(t, target);
+	if (!target && !(t->flags & SAMPLE_KTHREAD))
+		target_meet(t);
+	sample_take(t);
+}
+
+SEC("perf_event")
+int sampler(struct bpf_perf_event_data *ctx)
+{
+	struct tick t = { .ctx = ctx };
+	__u64 cgroup;
+	__u32 *index;
+
+	t.control = control_get();
+	if (!t.control || !READ_WORD(t.control->armed))
+		return 0;
+	cgroup = bpf_get_current_cgroup_id();
+	index = bpf_map_lookup_elem(&watches, &cgroup);
+	if (!index)
+		return 0;
+	t.index = READ_WORD(*index);
+	t.slot = bpf_map_lookup_elem(&slots, &t.index);
+	if (!t.slot)
+		return 0;
+	t.state = READ_WORD(t.slot->state);
+	if (t.state != SLOT_RECORDER && t.state != SLOT_CAPTURE)
+		return 0;
+	tick_watched(&t);
+	return 0;
+}
