@@ -3,7 +3,7 @@
  * control.h: the control socket: JSON-RPC 2.0, one object per line, over a stream Unix socket. It
  * knows clients, framing, permission and dispatch; what a method does stands in methods.c. Each
  * client costs a bounded amount of memory; one that is slow, half-done or malformed is told, then
- * closed. Main thread only. Fuzzed (tests/fuzz/control.c) through control_request.
+ * closed. Main thread only. Fuzzed (tests/fuzz/consumer/control.c) through control_request.
  */
 #ifndef TROCAR_CONSUMER_CONTROL_H
 #define TROCAR_CONSUMER_CONTROL_H
@@ -17,10 +17,13 @@
 #include "consumer/loop.h"
 #include "shared/jsonw.h"
 
-#define CONTROL_CLIENTS_MAX	 64
-#define CONTROL_REQUEST_BYTES	 (1u << 20)
-#define CONTROL_ANSWER_BYTES	 (8u << 20)
-#define CONTROL_IDLE_MS		 60000 /* a half-done request or an unread answer waits this long */
+#define CONTROL_CLIENTS_MAX   64
+#define CONTROL_REQUEST_BYTES (1u << 20)
+#define CONTROL_ANSWER_BYTES  (8u << 20)
+#define CONTROL_HELD_BYTES    (16u << 20) /* of all clients' half-done requests and unread answers */
+#ifndef CONTROL_IDLE_MS			  /* a test may be shorter of patience */
+#define CONTROL_IDLE_MS 60000 /* a half-done request or an unread answer waits this long */
+#endif
 
 /* Who asks, by SO_PEERCRED and SO_PEERGROUPS at accept(2). */
 struct control_peer {
@@ -37,6 +40,7 @@ enum control_code {
 	CONTROL_NO_METHOD = -32601,
 	CONTROL_BAD_PARAMS = -32602,
 	CONTROL_INTERNAL = -32603,
+	CONTROL_CLOSED = -32000, /* too many clients, too slow, too long: told, then closed */
 	CONTROL_FORBIDDEN = -32001,
 	CONTROL_REJECTED = -32002, /* rules with faults: `data` holds them */
 	CONTROL_HELD = -32003,	   /* a session could not start: `data` says why and when */
@@ -51,8 +55,8 @@ struct control_error {
 };
 
 /*
- * A method. `params` is the request's params object or NULL (borrowed). Success: exactly one JSON value
- * written to `result` with key NULL, returns 0. Failure: error filled in, returns -1.
+ * A method. `params` is the request's params object or NULL (borrowed). Success: exactly one JSON
+ * value written to `result` with key NULL, returns 0. Failure: error filled in, returns -1.
  */
 typedef int (*control_call)(void *context, const struct control_peer *peer, json_object *params,
 			    struct jsonw *result, struct control_error *error);
@@ -71,9 +75,9 @@ struct control_stats {
 struct control_server;
 
 /*
- * Listens on `path` (mode 0660, group `group` unless (gid_t)-1; a stale socket is removed, a live one
- * is -EADDRINUSE). To be called before the lock-down. `methods` ends with a NULL name and is borrowed;
- * admin_group (gid_t)-1: only root. 0 or -errno.
+ * Listens on `path` (mode 0660, group `group` unless (gid_t)-1; a stale socket is removed, a live
+ * one is -EADDRINUSE, anything else in its place -EEXIST). To be called before the lock-down.
+ * `methods` ends with a NULL name and is borrowed; admin_group (gid_t)-1: only root. 0 or -errno.
  */
 int control_new(struct loop *loop, const char *path, gid_t group, gid_t admin_group,
 		const struct control_method *methods, void *context,
