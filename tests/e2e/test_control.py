@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The control socket, the command, and the rules file while the agent runs."""
+import json
+import os
+import pwd
+import signal
+import socket
+import time
+
+from harness import COMMAND, GROUP, RpcError, check, command, read_line, rule, rules, until
+
+FAULTY = json.dumps({"version": 1, "rules": [
+    {"name": "Upper", "match": {"comm": "sixteen-bytes-xx"}, "when": []},
+    {"name": "ok", "match": {"comm": "node"}, "when": [{"pressure": "heat", "some_ms": 5}]},
+    {"name": "ok", "match": {"comm": "ruby"}, "surprise": 1}]})
+POINTERS = {"/rules/0/name", "/rules/0/match/comm", "/rules/1/when/0/pressure", "/rules/2/name",
+            "/rules/2/surprise"}
+
+
+def as_user(agent, name, method, params=None):
+    """The same request from another user in the agent's group; returns the raw answer."""
+    entry = pwd.getpwnam(name)
+    mine, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            import grp
+            os.setgroups([grp.getgrnam(GROUP).gr_gid])
+            os.setgid(entry.pw_gid)
+            os.setuid(entry.pw_uid)
+            try:
+                answer = {"result": agent.call(method, params)}
+            except RpcError as error:
+                answer = {"code": error.code}
+            except OSError as error:
+                answer = {"errno": error.errno}
+            theirs.sendall(json.dumps(answer).encode() + b"\n")
+        finally:
+            os._exit(0)
+    theirs.close()
+    try:
+        return json.loads(read_line(mine))
+    finally:
+        mine.close()
+        os.waitpid(pid, 0)
+
+
+def test_rules_set_and_get(t):
+    """A pushed set is active when the answer comes, unchanged watches go on, nothing is missed."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    group, other = t.cgroup("a"), t.cgroup("b")
+    t.spawn("burn_cpu", 30, name="node", cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    pushed = rules(rule("api", comm="node"), rule("workers", prefix="work-"))
+    answer = agent.call("rules.set", {"text": json.dumps(pushed)})
+    check(answer["generation"] == 2 and answer["count"] == 2 and answer["unchanged_watches"] == 1,
+          f"{answer}")
+    worker = t.spawn("burn_cpu", 20, name="work-1", cgroup=other)
+    check(agent.wait("process.match", pid=worker.pid)["generation"] == 2, "not of generation 2")
+    applied = agent.wait("rules.applied", generation=2)
+    check(applied["source"] == "socket" and applied["peer"] == {"pid": os.getpid(), "uid": 0},
+          f"{applied}")
+    check(not agent.find("watch.stop", cgroup=group.path), "an unchanged watch was stopped")
+    got = agent.call("rules.get")
+    check(got["generation"] == 2 and got["source"] == "socket", f"{got}")
+    check([r["name"] for r in got["rules"]["rules"]] == ["api", "workers"], f"{got['rules']}")
+    agent.call("rules.set", {"text": json.dumps(rules(rule("workers", prefix="work-")))})
+    check(agent.wait("watch.stop", cgroup=group.path)["reason"] == "rule_gone", "not rule_gone")
+
+
+def test_rules_refused(t):
+    """A faulty push is refused whole, with every fault; the running set stays."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    error = agent.refused(-32002, "rules.set", {"text": FAULTY})
+    named = {fault["pointer"] for fault in error.data["faults"]}
+    check(POINTERS <= named, f"not named: {POINTERS - named}; named: {named}")
+    rejected = agent.wait("rules.rejected")
+    check(rejected["fault_count"] >= len(POINTERS) and rejected["source"] == "socket", f"{rejected}")
+    for text in ("", "{", "[]", '{"version":2,"rules":[]}', '{"version":1,"rules":[],"rules":[]}',
+                 "[" * 100, '{"version":1,"rules":{}}'):
+        agent.refused(-32002, "rules.set", {"text": text})
+    check(agent.call("rules.get")["generation"] == 1, "the running set has gone")
+    process = t.spawn("burn_cpu", 8, name="node", cgroup=t.cgroup())
+    agent.wait("process.match", pid=process.pid, generation=1)
+
+
+def test_rules_check(t):
+    """rules.check applies nothing and says which processes would match."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    group = t.cgroup()
+    process = t.spawn("burn_cpu", 20, name="candidate", cgroup=group)
+    time.sleep(0.3)
+    answer = agent.call("rules.check", {"text": json.dumps(rules(rule("new", prefix="candi")))})
+    check(answer["ok"] is True and answer["count"] == 1, f"{answer}")
+    check({"rule": "new", "pid": process.pid, "comm": "candidate", "cgroup": group.path}
+          in answer["matches"], f"{answer}")
+    agent.refused(-32002, "rules.check", {"text": FAULTY})
+    agent.never("process.match", 1, pid=process.pid)
+    check(agent.call("rules.get")["generation"] == 1, "rules.check applied something")
+
+
+def test_rules_file_is_followed(t):
+    """The file is watched: a good change is applied, a faulty one is told and changes nothing."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    agent.write_rules(rules(rule("api", comm="node"), rule("more", comm="ruby")))
+    applied = agent.wait("rules.applied", generation=2)
+    check(applied["source"] == f"file:{agent.rules_file}" and applied["count"] == 2, f"{applied}")
+    process = t.spawn("burn_cpu", 8, name="ruby", cgroup=t.cgroup())
+    agent.wait("process.match", pid=process.pid, rule="more", generation=2)
+    agent.write_rules(FAULTY)
+    rejected = agent.wait("rules.rejected")
+    check(rejected["source"] == f"file:{agent.rules_file}", f"{rejected}")
+    check(agent.call("rules.get")["generation"] == 2, "the faulty file changed the set")
+
+
+def test_faulty_rules_at_start(t):
+    """At start with a faulty file the consumer names every fault and exits; no set is invented."""
+    agent = t.agent(FAULTY, start=False)
+    agent.start(wait=False)
+    status = agent.process.wait(10)
+    check(status == 1, f"status {status}")
+    text = agent.stderr()
+    agent.stop(expect=1)
+    said = text + "".join(line.decode() for line in agent.raw)
+    for pointer in POINTERS:
+        check(pointer in said, f"{pointer} is not named: {said}")
+    check(not agent.find("rules.applied"), "a rule set was applied")
+
+
+def test_only_the_admin_changes(t):
+    """Whoever may connect reads; only root and the admin group change."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    check("result" in as_user(agent, "daemon", "status"), "the group may not read")
+    text = json.dumps(rules())
+    for method, params in (("rules.set", {"text": text}), ("session.start", {"rule": "api"})):
+        answer = as_user(agent, "daemon", method, params)
+        check(answer == {"code": -32001}, f"{method} as daemon: {answer}")
+    check(agent.call("status")["control"]["forbidden"] == 2, "forbidden requests are not counted")
+
+
+def test_malformed_requests(t):
+    """What is not a request is told so; the connection and the agent go on or close, never hang."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    for sent, code in ((b"not json\n", -32700), (b"[]\n", -32600), (b"7\n", -32600),
+                       (b'{"jsonrpc":"2.0","id":1,"method":"nothing.such"}\n', -32601),
+                       (b'{"jsonrpc":"2.0","id":1,"method":"rules.set","params":{}}\n', -32602),
+                       (b'{"jsonrpc":"2.0","id":1,"method":"rules.set","params":{"text":5}}\n', -32602),
+                       (b"\x00\xff\xfe\n", -32700)):
+        connection = agent.connect()
+        connection.sendall(sent)
+        answer = json.loads(read_line(connection))
+        connection.close()
+        check(answer["error"]["code"] == code, f"{sent}: {answer}")
+    connection = agent.connect()
+    for part in (b'{"jsonrpc":"2.0","id":7,', b'"method":"sta', b'tus"}\n{"jsonrpc":"2.0","id":8,',
+                 b'"method":"watches"}\n'):
+        connection.sendall(part)
+        time.sleep(0.05)
+    answers = b""
+    while answers.count(b"\n") < 2:
+        answers += connection.recv(65536)
+    check([json.loads(a)["id"] for a in answers.splitlines()] == [7, 8], f"{answers[:300]}")
+    connection.close()
+    check(agent.call("status")["rules"] == 1, "no answer afterwards")
+
+
+def test_request_without_end(t):
+    """A request line beyond 1 MiB is told and closed; it costs a bounded amount of memory."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    connection = agent.connect()
+    sent = 0
+    try:
+        while sent < 8 << 20:
+            sent += connection.send(b"x" * 65536)
+    except OSError:
+        pass
+    check(sent < 8 << 20, "8 MiB of a line were taken")
+    connection.close()
+    check(agent.call("status")["memory"]["resident_bytes"] < 64 << 20, "memory grew")
+
+
+def test_clients_have_a_limit(t):
+    """The 65th client is turned away; a new one is served once others have gone."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    clients = [agent.connect() for _ in range(64)]
+    for client in clients:
+        agent.call("status", connection=client)
+    extra = agent.connect(2)
+    try:
+        answer = agent.call("status", connection=extra)
+        check(False, f"the 65th client was served: {str(answer)[:100]}")
+    except (RpcError, OSError, ValueError):
+        pass
+    extra.close()
+    for client in clients:
+        client.close()
+    until(agent.answers, 5, "no answer after 64 clients have gone")
+
+
+def test_many_rules(t):
+    """10,000 rules are pushed and matched; 10,001 are refused."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    many = [rule(f"r{i}", comm=f"name-{i}") for i in range(10000)]
+    answer = agent.call("rules.set", {"text": json.dumps(rules(*many))}, seconds=20)
+    check(answer["count"] == 10000, f"{answer}")
+    process = t.spawn("burn_cpu", 8, name="name-9999", cgroup=t.cgroup())
+    agent.wait("process.match", pid=process.pid, rule="r9999")
+    short = [{"name": f"r{i}", "match": {"comm": f"n{i}"}} for i in range(10001)]
+    agent.refused(-32002, "rules.set", {"text": json.dumps(rules(*short))})
+
+
+def test_the_command(t):
+    """trocar's words against a running agent."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    group = t.cgroup()
+    t.spawn("burn_cpu", 30, name="node", cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    status = json.loads(agent.trocar("status", "--json").stdout)
+    check(status["pid"] == agent.pid and status["watches"] == 1, f"{status}")
+    check("watch" in agent.trocar("status").stdout, "the words of status")
+    check(group.path in agent.trocar("watches").stdout, "watches")
+    check(json.loads(agent.trocar("rules", "get", "--json").stdout)["generation"] == 1, "rules get")
+    new = t.folder / "new.json"
+    new.write_text(json.dumps(rules(rule("api", comm="node"), rule("b", comm="ruby"))))
+    agent.trocar("rules", "check", new)
+    agent.trocar("rules", "set", new)
+    agent.wait("rules.applied", generation=2)
+    new.write_text(FAULTY)
+    refused = agent.trocar("rules", "set", new, expect=None)
+    check(refused.returncode != 0, "a faulty set was accepted")
+    for pointer in POINTERS:
+        check(pointer in refused.stdout + refused.stderr, f"{pointer} is not named: {refused}")
+    agent.trocar("capture", "api")
+    agent.wait("session.end", rule="api")
+    listed = agent.trocar("sessions", "--json").stdout
+    check(agent.find("session.end")[0]["session"] in listed, f"{listed}")
+    check("Usage" in command(COMMAND, "--help").stdout or "usage" in command(COMMAND, "--help").stdout,
+          "no help")
+
+
+def test_the_command_without_an_agent(t):
+    """One clear line and a status when nobody answers."""
+    done = command(COMMAND, "--socket", t.folder / "nobody.sock", "status", expect=None)
+    check(done.returncode != 0 and done.stderr.count("\n") <= 3 and "nobody.sock" in done.stderr,
+          f"{done}")
+
+
+def test_signals(t):
+    """SIGINT ends like SIGTERM and says so; SIGHUP without a file changes nothing."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    agent.process.send_signal(signal.SIGHUP)
+    time.sleep(0.3)
+    check(agent.alive(), f"SIGHUP ended it: {agent.stderr()}")
+    agent.stop(signal.SIGINT)
+    check(agent.events[-1]["reason"] == "SIGINT", f"{agent.events[-1]}")

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Load, confinement as the kernel tells it, totals, and unload."""
+import pathlib
+import pwd
+import time
+
+from harness import CONSUMER, GROUP, LOADER, USER, check, command, mounts, rule, rules
+
+NONE = "0" * 16
+
+
+def test_lockdown_state(t):
+    """agent.start says what the kernel says of every thread: nothing is left of privilege."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    me = agent.wait("agent.start")["self"]
+    for key in ("cap_eff", "cap_prm", "cap_bnd", "cap_inh", "cap_amb"):
+        check(me[key] == NONE, f"{key} is {me[key]}")
+    check(me["seccomp"] == 2 and me["no_new_privs"] == 1 and me["dumpable"] != 1, f"{me}")
+    check(me["uid"] == pwd.getpwnam(USER).pw_uid, f"{me}")
+    threads = list(pathlib.Path(f"/proc/{agent.pid}/task").iterdir())
+    for thread in threads:
+        state = dict(line.split(":\t", 1) for line in (thread / "status").read_text().splitlines()
+                     if ":\t" in line)
+        for key in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb"):
+            check(state[key] == NONE, f"{thread}: {key} {state[key]}")
+        check(state["Seccomp"] == "2" and state["NoNewPrivs"] == "1", f"{thread}: {state['Seccomp']}")
+        uids = set(state["Uid"].split())
+        check(uids == {str(me["uid"])}, f"{thread}: uids {uids}")
+        check(not set(state["Groups"].split()) & {"0"}, f"{thread}: groups {state['Groups']}")
+
+
+def test_status_is_the_same_account(t):
+    """status, agent.start and agent.stop tell one story."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    group = t.cgroup()
+    t.spawn("burn_cpu", 20, name="node", cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    session = agent.call("session.start", {"cgroup": group.path, "during_ms": 500})["session"]
+    agent.wait("session.end", session=session)
+    status = agent.call("status")
+    check(status["self"] == agent.find("agent.start")[0]["self"], f"{status['self']}")
+    check(status["pid"] == agent.pid and status["generation"] == 1 and status["rules"] == 1 and
+          status["watches"] == 1 and status["processes"] == 1 and status["sessions_total"] == 1 and
+          status["sessions_running"] == 0, f"{status}")
+    check([s["session"] for s in agent.call("sessions")] == [session], "sessions")
+    watch = agent.call("watches")[0]
+    check(watch["cgroup"] == group.path and watch["cgroup_id"] == group.id and
+          watch["sessions"] == 1 and watch["rules"] == ["api"], f"{watch}")
+    agent.stop()
+    stop = agent.find("agent.stop")[0]
+    check(stop["totals"]["sessions"] == 1 and stop["totals"]["samples"] > 0, f"{stop}")
+    check(stop["totals"]["lines"] in (len(agent.raw), len(agent.raw) - 1), f"{stop} {len(agent.raw)}")
+    reasons = {e["reason"] for e in agent.find("watch.stop")}
+    check(reasons == {"agent_stop"}, f"{reasons}")
+
+
+def test_idle_without_matches(t):
+    """With nothing watched the consumer hardly wakes."""
+    agent = t.agent(rules(rule("api", comm="no-such-name")))
+    time.sleep(1)
+
+    def used():
+        fields = pathlib.Path(f"/proc/{agent.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
+    before = used()
+    time.sleep(3)
+    check(used() - before <= 3, f"{used() - before} ticks of CPU in 3 idle seconds")
+
+
+def test_end_in_a_session(t):
+    """SIGTERM in a session ends it with its account first."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    group = t.cgroup()
+    t.spawn("burn_cpu", 30, name="node", cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    session = agent.call("session.start", {"cgroup": group.path, "during_ms": 30000})["session"]
+    time.sleep(1)
+    agent.stop()
+    end = agent.find("session.end", session=session)
+    check(len(end) == 1 and end[0]["duration_ms"] < 5000, f"{end}")
+    check(agent.stacks(session), "its stacks are missing")
+
+
+def test_load_twice_and_replace(t):
+    """A second load says what is there with a status of its own; --replace swaps; unload is whole."""
+    agent = t.agent(rules(rule("api", comm="node")), start=False)
+    words = [LOADER, "load", "--bpf-dir", agent.bpf, "--group", GROUP]
+    again = command(*words, expect=None)
+    check(again.returncode not in (0, 1, 2) and str(agent.bpf) in again.stderr + again.stdout,
+          f"{again}")
+    old = agent.ids
+    command(*words, "--replace")
+    agent.ids = agent._bpf_ids()
+    check(agent.ids and not agent.ids & old, "the same objects after --replace")
+    check(sum(m[1] == str(agent.bpf) for m in mounts()) == 1, "not one mount")
+    agent.start()
+
+
+def test_unload_of_nothing(t):
+    """unload says so when there was nothing."""
+    done = command(LOADER, "unload", "--bpf-dir", t.folder / "none", expect=None)
+    check(done.returncode == 0 and (done.stdout + done.stderr).strip(), f"{done}")
+
+
+def test_consumer_without_load(t):
+    """One clear line and status 1 when nothing is loaded."""
+    agent = t.agent(rules(rule("api", comm="node")), start=False)
+    agent.unload()
+    agent.start(wait=False)
+    check(agent.process.wait(10) == 1, "not status 1")
+    text = agent.stderr()
+    agent.stop(expect=None)
+    check(str(agent.bpf) in text and "trocar-loader load" in text, f"{text}")
+    check(not agent.raw, f"lines without a load: {agent.raw}")
+
+
+def test_usage(t):
+    """A wrong option is status 2, with the usage on stderr."""
+    for words in (["--no-such-option"], [], ["--rules"]):
+        done = command(CONSUMER, *words, expect=2)
+        check("--rules" in done.stderr and not done.stdout, f"{words}: {done}")

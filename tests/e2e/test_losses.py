@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where something cannot be had: full rings, readers that stop, full disks, dead consumers. Nothing may
+vanish: each loss is in a line with its number."""
+import json
+import os
+import signal
+import time
+
+import harness
+from harness import check, rule, rules, until
+
+
+def burn(t, agent, *words, group=None, name="node", workload="burn_cpu"):
+    group = group or t.cgroup()
+    process = t.spawn(workload, *words, name=name, cgroup=group)
+    until(lambda: any(w["cgroup"] == group.path for w in agent.call("watches")), 8, "no watch")
+    return group, process
+
+
+def test_ring_too_small(t):
+    """A samples ring of one page at a high rate: the loss is in the ledger and the verdict says so."""
+    agent = t.agent(rules(rule("api", comm="node")),
+                    load=["--samples-ring-kib", "4", "--hz", "997"])
+    group, _ = burn(t, agent, 20, 100, name="node", workload="deep")
+    session = agent.call("session.start", {"cgroup": group.path, "during_ms": 2000})["session"]
+    end = agent.wait("session.end", session=session)
+    ledger = end["ledger"]["oncpu"]
+    check(ledger["lost"].get("ring_full", 0) > 0, f"nothing lost in a ring of 4 KiB: {ledger}")
+    check(end["verdict"] in ("partial", "inconclusive"), f"{end['verdict']}")
+    share = sum(ledger["lost"].values()) / ledger["attempted"]
+    check(abs(end["lost_share"] - share) < 0.01, f"lost_share {end['lost_share']}, not {share}")
+    check((end["verdict"] == "inconclusive") == (share > 0.5), f"{end['verdict']} at {share}")
+    error = agent.wait("error", code="samples_full")
+    check("samples-ring-kib" in error["hint"] or "samples-ring-kib" in error["message"], f"{error}")
+
+
+def test_output_reader_stops(t):
+    """A reader that stops reading stops nothing: the drain goes on, whole lines drop and are counted."""
+    agent = t.agent(rules(rule("deep", prefix="deep", cooldown_ms=0)), reading=False,
+                    arguments=["--queue-kib", 64])
+    groups = [burn(t, agent, 40, 100, name=f"deep{i}", workload="deep", group=t.cgroup(f"g{i}"))[0]
+              for i in range(4)]
+    for _ in range(20):
+        for group in groups:
+            try:
+                agent.call("session.start", {"cgroup": group.path, "during_ms": 300})
+            except harness.RpcError as error:
+                check(error.code == -32003, f"{error}")
+        time.sleep(0.4)
+        status = agent.call("status")
+        if status["output"]["dropped_lines"] > 0:
+            break
+    check(status["output"]["dropped_lines"] > 0, f"nothing dropped: {status['output']}")
+    check(status["output"]["queued_bytes"] <= status["output"]["queue_bytes"], f"{status['output']}")
+    before = agent.call("status")["totals"]["samples"]
+    time.sleep(1)
+    check(agent.call("status")["totals"]["samples"] > before, "the drain stands still")
+    agent.reading.set()
+    error = agent.wait("error", code="queue_full")
+    check(error["count"] > 0, f"{error}")
+    agent.stop()
+    stop = agent.find("agent.stop")[0]
+    check(stop["totals"]["lines_dropped"] >= status["output"]["dropped_lines"], f"{stop}")
+
+
+def test_output_reader_goes(t):
+    """A reader that closes its end does not end the agent by SIGPIPE."""
+    agent = t.agent(rules(rule("api", comm="node")), start=False)
+    agent.output = agent.folder / "fifo"
+    os.mkfifo(agent.output, 0o666)
+    os.chmod(agent.output, 0o666)
+    reader = os.open(agent.output, os.O_RDONLY | os.O_NONBLOCK)
+    agent.start()
+    os.close(reader)
+    burn(t, agent, 5)
+    time.sleep(0.5)
+    check(agent.alive(), f"the consumer ended: {agent.stderr()}")
+    check(agent.call("status")["output"]["kind"] == "fifo", "the kind of the output is not fifo")
+
+
+def test_disk_full(t):
+    """A full disk is said, retried and counted; the lines that are there are whole."""
+    agent = t.agent(rules(rule("deep", comm="deep", cooldown_ms=0)), start=False)
+    where = t.tmpfs("256k")
+    agent.output = where / "events.jsonl"
+    agent.start()
+    group, _ = burn(t, agent, 60, 100, name="deep", workload="deep")
+    filler = where / "filler"
+    with open(filler, "wb") as stream:
+        try:
+            while True:
+                stream.write(bytes(4096))
+                stream.flush()
+        except OSError:
+            pass
+    for _ in range(30):
+        try:
+            agent.call("session.start", {"cgroup": group.path, "during_ms": 200})
+        except harness.RpcError as error:
+            check(error.code == -32003, f"{error}")
+        time.sleep(0.3)
+        if agent.call("status")["output"]["write_errors"]:
+            break
+    output = agent.call("status")["output"]
+    check(output["write_errors"] > 0 and output["last_error"] == "ENOSPC", f"{output}")
+    filler.unlink()
+
+    def said():
+        text = agent.output.read_bytes()
+        return any(json.loads(line)["type"] == "error" and json.loads(line)["code"] == "output_write"
+                   for line in text.splitlines(keepends=True) if line.endswith(b"\n"))
+
+    until(said, 10, "no line tells of the full disk once there is room")
+    agent.stop()
+    lines = agent.output.read_bytes().splitlines(keepends=True)
+    agent.raw = lines
+    check(json.loads(lines[-1])["type"] == "agent.stop", f"the last line: {lines[-1][:200]}")
+
+
+def test_file_and_rotation(t):
+    """SIGHUP opens the output anew: logrotate works, no line is lost or torn."""
+    agent = t.agent(rules(rule("api", comm="node")), start=False)
+    agent.output = agent.control / "events.jsonl"
+    agent.start()
+    burn(t, agent, 20)
+    old = agent.output.with_suffix(".1")
+    agent.output.rename(old)
+    agent.process.send_signal(signal.SIGHUP)
+    until(agent.output.exists, 5, "no new file after SIGHUP")
+    session = agent.call("session.start", {"rule": "api", "during_ms": 300})["session"]
+    until(lambda: session in agent.output.read_text() and "session.end" in agent.output.read_text(),
+          8, "the session is not in the new file")
+    agent.stop()
+    agent.raw = old.read_bytes().splitlines(True) + agent.output.read_bytes().splitlines(True)
+    kinds = [json.loads(line)["type"] for line in agent.raw]
+    check(kinds[0] == "agent.start" and kinds[-1] == "agent.stop", f"{kinds}")
+    totals = json.loads(agent.raw[-1])["totals"]
+    check(totals["lines_dropped"] == 0, f"{totals}")
+
+
+def test_killed_in_a_session_and_restarted(t):
+    """kill -9 in a session: the kernel side stays, the next consumer says the gap and the cut session."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    group, process = burn(t, agent, 30)
+    session = agent.call("session.start", {"cgroup": group.path, "during_ms": 20000})["session"]
+    agent.wait("session.start", session=session)
+    time.sleep(0.5)
+    agent.stop(signal.SIGKILL, expect=-signal.SIGKILL)
+    if agent.raw and not agent.raw[-1].endswith(b"\n"):
+        agent.raw.pop()  # what SIGKILL cut
+    time.sleep(1)
+    mark = len(agent.events)
+    agent.start()
+    start = agent.wait("agent.start", since=mark)
+    check(800 <= start.get("gap_ms", 0) <= 10000, f"no gap, or a wrong one: {start}")
+    check(start.get("cut_sessions") == [session], f"{start.get('cut_sessions')}, not {session}")
+    agent.wait("error", since=mark, code="consumer_gap")
+    agent.wait("process.match", since=mark, pid=process.pid, found="scan")
+    again = agent.call("session.start", {"cgroup": group.path, "during_ms": 700})["session"]
+    agent.wait("session.end", session=again)
+
+
+def test_restart_in_order_has_no_gap(t):
+    """After a SIGTERM there is no gap to say."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    burn(t, agent, 30)
+    agent.stop()
+    time.sleep(0.3)
+    mark = len(agent.events)
+    agent.start()
+    start = agent.wait("agent.start", since=mark)
+    check("gap_ms" not in start and "cut_sessions" not in start, f"{start}")
