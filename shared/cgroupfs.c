@@ -11,12 +11,13 @@
 #include "io.h"
 #include "macro.h"
 
-#define DEPTH_MAX     64
-#define MOUNTS_BYTES  (4u << 20) /* hosts with thousands of containers have long mount tables */
+#define DEPTH_MAX    64
+#define MOUNTS_BYTES (4u << 20) /* hosts with thousands of containers have long mount tables */
+
+/* Places of fields in a line; behind the options come optional ones up to a "-". */
 #define FIELD_ROOT    3
 #define FIELD_MOUNT   4
-#define FIELD_OPTIONS 5 /* then optional fields up to one "-", the type, the source, more options \
-			 */
+#define FIELD_OPTIONS 5
 
 const char *cgroupfs_mode_name(enum cgroup_mode mode)
 {

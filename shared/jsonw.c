@@ -138,8 +138,7 @@ static inline bool any_special(uint64_t v)
 {
 	uint64_t quote = v ^ (ONES * '"'), slash = v ^ (ONES * '\\');
 
-	/* Borrows of the subtractions can only add a false alarm above a true one: the test as a
-	 * whole is exact. */
+	/* A borrow gives a false alarm only above a true one: as a whole the test is exact. */
 	return ((v - ONES * 0x20) | (quote - ONES) | (slash - ONES) | v) & TOPS;
 }
 

@@ -2,7 +2,7 @@
 /*
  * rules.h: rule sets: parsing with every fault by its JSON pointer, and matching. docs/rules.md says
  * what each key means to an operator. Parsing takes a length-bounded text from outside; it is
- * fuzzed (tests/fuzz/rules.c).
+ * fuzzed (tests/fuzz/shared/rules.c).
  */
 #ifndef TROCAR_SHARED_RULES_H
 #define TROCAR_SHARED_RULES_H
@@ -86,11 +86,17 @@ struct rules {
 	size_t n_by_comm;
 	uint32_t *by_cgroup;  /* owned; indices of rules with a cgroup_prefix only */
 	size_t n_by_cgroup;
+	uint32_t *by_name;    /* owned; indices of all rules, sorted for rules_find */
+	size_t n_by_name;
 };
 
 /* One fault or warning: where and what. */
 struct rules_fault {
-	char *pointer; /* JSON pointer, RFC 6901, e.g. "/rules/3/match/comm"; "" for the whole text */
+	/*
+	 * JSON pointer, RFC 6901, e.g. "/rules/3/match/comm"; "" for the whole text. What is missing is
+	 * a fault of the object that lacks it. A key above 128 bytes is cut and ends in "...".
+	 */
+	char *pointer;
 	char *message; /* what was wrong and what would be right, one line */
 	uint32_t line; /* line in the text, 0 when not known */
 };
@@ -107,7 +113,8 @@ void rules_faults_done(struct rules_faults *faults);
 /*
  * Parses and validates `bytes` bytes of JSON. On success *ret_rules is new, the caller frees it, and
  * `warnings` names prefixes that shadow each other. On -EINVAL `faults` holds every fault of the
- * text, in the order of the text; nothing else changes. -ENOMEM. Both lists must be initialised.
+ * text, in the order of the text; nothing else changes. -ENOMEM. Both lists must be initialised; what
+ * they held is released when they are filled.
  */
 int rules_parse(const char *text, size_t bytes, struct rules **ret_rules,
 		struct rules_faults *faults, struct rules_faults *warnings);

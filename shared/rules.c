@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rules.c: a rule set that stands: its life, its words, matching, writing. */
+#include "rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "macro.h"
+#include "rules_internal.h"
+
+const char *resource_name(enum resource resource)
+{
+	static const char *const names[] = {
+		[RESOURCE_CPU] = "cpu",
+		[RESOURCE_MEMORY] = "memory",
+		[RESOURCE_IO] = "io",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == RESOURCE_COUNT_, "a name per resource");
+	return names[resource];
+}
+
+const char *signal_name(enum signal_bit signal)
+{
+	static const char *const names[] = {
+#define SIGNAL(id, json, help) [SIGNAL_##id] = json,
+#include "signals.def"
+#undef SIGNAL
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == SIGNAL_COUNT_ && SIGNAL_COUNT_ <= 32,
+		       "a name and a bit per signal");
+	return names[signal];
+}
+
+void rules_free(struct rules *rules)
+{
+	if (!rules)
+		return;
+	for (size_t i = 0; i < rules->count; i++) {
+		free(rules->rules[i].cgroup_prefix);
+		free(rules->rules[i].labels);
+	}
+	free(rules->rules);
+	free(rules->by_comm);
+	free(rules->by_cgroup);
+	free(rules->by_name);
+	free(rules);
+}
+
+static const struct rule *best(const struct rules *rules, const uint32_t *sorted, size_t n,
+			       const char *path)
+{
+	size_t at;
+
+	if (n == 0)
+		return NULL;
+	at = rules_index_longest(rules, sorted, n, path, strlen(path));
+	return at < n ? &rules->rules[sorted[at]] : NULL;
+}
+
+static const struct rule *match_comm(const struct rules *rules, const char *comm, size_t bytes,
+				     bool exact, const char *path)
+{
+	size_t begin, end;
+
+	rules_index_group(rules, comm, bytes, exact, &begin, &end);
+	return best(rules, rules->by_comm + begin, end - begin, path);
+}
+
+const struct rule *rules_match(const struct rules *rules, const char *comm, const char *cgroup_path)
+{
+	const char *path = cgroup_path ? cgroup_path : ""; /* which only the empty prefix fits */
+	size_t bytes = strnlen(comm, sizeof(rules->rules->comm) - 1);
+	const struct rule *found = NULL;
+
+	if (rules->n_by_comm && bytes)
+		found = match_comm(rules, comm, bytes, true, path);
+	for (; rules->n_by_comm && bytes && !found; bytes--)
+		found = match_comm(rules, comm, bytes, false, path);
+	return found ? found : best(rules, rules->by_cgroup, rules->n_by_cgroup, path);
+}
+
+const struct rule *rules_match_cgroup(const struct rules *rules, const char *cgroup_path)
+{
+	return best(rules, rules->by_cgroup, rules->n_by_cgroup, cgroup_path);
+}
+
+const struct rule *rules_find(const struct rules *rules, const char *name)
+{
+	size_t low = 0, high = rules->n_by_name;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct rule *r = &rules->rules[rules->by_name[mid]];
+		int c = strcmp(r->name, name);
+
+		if (c == 0)
+			return r;
+		if (c < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool same_when(const struct rule *a, const struct rule *b)
+{
+	if (a->n_when != b->n_when)
+		return false;
+	for (uint32_t i = 0; i < a->n_when; i++) {
+		const struct rule_when *x = &a->when[i], *y = &b->when[i];
+
+		if (x->resource != y->resource || x->full != y->full ||
+		    x->stall_ms != y->stall_ms || x->window_ms != y->window_ms)
+			return false;
+	}
+	return true;
+}
+
+static bool same_labels(const struct rule *a, const struct rule *b)
+{
+	if (a->n_labels != b->n_labels)
+		return false;
+	for (uint32_t i = 0; i < a->n_labels; i++)
+		if (strcmp(a->labels[i].key, b->labels[i].key) != 0 ||
+		    strcmp(a->labels[i].value, b->labels[i].value) != 0)
+			return false;
+	return true;
+}
+
+bool rule_equal(const struct rule *a, const struct rule *b)
+{
+	return strcmp(a->comm, b->comm) == 0 && a->comm_exact == b->comm_exact &&
+	       same_text(a->cgroup_prefix, b->cgroup_prefix) && a->on_exec == b->on_exec &&
+	       a->scope_process == b->scope_process && a->signals_auto == b->signals_auto &&
+	       a->signals == b->signals && a->pre_ms == b->pre_ms && a->during_ms == b->during_ms &&
+	       a->cooldown_ms == b->cooldown_ms && a->budget_s == b->budget_s && same_when(a, b) &&
+	       same_labels(a, b);
+}
+
+static void write_match(const struct rule *r, struct jsonw *w)
+{
+	jsonw_object(w, "match");
+	if (r->comm[0])
+		jsonw_string(w, r->comm_exact ? "comm" : "comm_prefix", r->comm);
+	if (r->cgroup_prefix)
+		jsonw_string(w, "cgroup_prefix", r->cgroup_prefix);
+	jsonw_object_end(w);
+}
+
+static void write_when(const struct rule *r, struct jsonw *w)
+{
+	jsonw_array(w, "when");
+	for (uint32_t i = 0; i < r->n_when; i++) {
+		const struct rule_when *t = &r->when[i];
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "pressure", resource_name(t->resource));
+		/* Rounded down, the share gives the same ms when it is read and rounded up again.
+		 */
+		if (t->percent)
+			jsonw_milli(w, t->full ? "full_pct" : "some_pct",
+				    (int64_t)t->stall_ms * 100000 / t->window_ms);
+		else
+			jsonw_u64(w, t->full ? "full_ms" : "some_ms", t->stall_ms);
+		jsonw_u64(w, "window_ms", t->window_ms);
+		jsonw_object_end(w);
+	}
+	jsonw_array_end(w);
+}
+
+static void write_signals(const struct rule *r, struct jsonw *w)
+{
+	jsonw_array(w, "signals");
+	if (r->signals_auto)
+		jsonw_string(w, NULL, "auto");
+	for (unsigned int i = 0; i < SIGNAL_COUNT_; i++)
+		if (r->signals & 1u << i)
+			jsonw_string(w, NULL, signal_name((enum signal_bit)i));
+	jsonw_array_end(w);
+}
+
+static void write_capture(const struct rule *r, struct jsonw *w)
+{
+	jsonw_object(w, "capture");
+	jsonw_u64(w, "pre_ms", r->pre_ms);
+	jsonw_u64(w, "during_ms", r->during_ms);
+	jsonw_u64(w, "cooldown_ms", r->cooldown_ms);
+	jsonw_string(w, "scope", r->scope_process ? "process" : "cgroup");
+	write_signals(r, w);
+	jsonw_u64(w, "budget_s", r->budget_s);
+	jsonw_object_end(w);
+}
+
+static void write_rule(const struct rule *r, struct jsonw *w)
+{
+	jsonw_object(w, NULL);
+	jsonw_string(w, "name", r->name);
+	write_match(r, w);
+	write_when(r, w);
+	if (r->on_exec)
+		jsonw_string(w, "on", "exec");
+	write_capture(r, w);
+	jsonw_object(w, "labels");
+	for (uint32_t i = 0; i < r->n_labels; i++)
+		jsonw_string_key(w, r->labels[i].key, r->labels[i].value);
+	jsonw_object_end(w);
+	jsonw_object_end(w);
+}
+
+void rules_write(const struct rules *rules, struct jsonw *w, const char *key)
+{
+	jsonw_object(w, key);
+	jsonw_u64(w, "version", rules->version);
+	jsonw_u64(w, "budget_s", rules->budget_s);
+	jsonw_array(w, "rules");
+	for (size_t i = 0; i < rules->count; i++)
+		write_rule(&rules->rules[i], w);
+	jsonw_array_end(w);
+	jsonw_object_end(w);
+}

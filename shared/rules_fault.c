@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rules_fault.c: faults of a rules text, from where they are found to the list that the caller
+ * gets. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "macro.h"
+#include "rules_internal.h"
+
+#define TOKEN_BYTES \
+	128 /* longer keys are cut in pointers: 1000 faults must not copy one long key each */
+#define VALUE_BYTES 48 /* longer values are cut in messages */
+
+struct rules_pending {
+	size_t offset;
+	size_t serial; /* keeps the order of faults at the same place */
+	char *pointer;
+	char *message;
+};
+
+void rules_faults_init(struct rules_faults *faults)
+{
+	*faults = (struct rules_faults){ 0 };
+}
+
+void rules_faults_done(struct rules_faults *faults)
+{
+	for (size_t i = 0; i < faults->kept; i++) {
+		free(faults->items[i].pointer);
+		free(faults->items[i].message);
+	}
+	free(faults->items);
+	*faults = (struct rules_faults){ 0 };
+}
+
+void rules_faults_write(const struct rules_faults *faults, struct jsonw *w, const char *key)
+{
+	jsonw_array(w, key);
+	for (size_t i = 0; i < faults->kept; i++) {
+		const struct rules_fault *f = &faults->items[i];
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "pointer", f->pointer);
+		jsonw_string(w, "message", f->message);
+		if (f->line)
+			jsonw_u64(w, "line", f->line);
+		jsonw_object_end(w);
+	}
+	jsonw_array_end(w);
+}
+
+/* Writes one reference token with RFC 6901's escapes, "~0" and "~1". */
+static void write_key(FILE *out, const char *key, size_t bytes)
+{
+	for (size_t i = 0; i < MIN(bytes, (size_t)TOKEN_BYTES); i++) {
+		if (key[i] == '~')
+			fputs("~0", out);
+		else if (key[i] == '/')
+			fputs("~1", out);
+		else if (key[i] != '\0')
+			fputc(key[i], out);
+	}
+	if (bytes > TOKEN_BYTES)
+		fputs("...", out);
+}
+
+static void write_pointer(FILE *out, const struct rules_scan *s, uint32_t node)
+{
+	uint32_t path[RULES_NESTING + 1], n = 0;
+
+	/* The scan takes no more than RULES_NESTING levels, so the path always fits. */
+	for (; s->nodes[node].parent != RULES_NO_NODE; node = s->nodes[node].parent)
+		path[n++] = node;
+	while (n > 0) {
+		const struct rules_node *at = &s->nodes[path[--n]];
+		size_t bytes;
+		const char *key;
+
+		fputc('/', out);
+		if (s->nodes[at->parent].kind == RULES_NODE_ARRAY) {
+			fprintf(out, "%u", at->key);
+			continue;
+		}
+		key = rules_scan_key(s, path[n], &bytes);
+		write_key(out, key, bytes);
+	}
+}
+
+static char *pointer_of(const struct rules_scan *s, uint32_t node)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out;
+
+	if (node == RULES_NO_NODE)
+		return strdup("");
+	out = open_memstream(&text, &bytes);
+	if (!out)
+		return NULL;
+	write_pointer(out, s, node);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static bool make_room(struct rules_collect *c)
+{
+	size_t space = c->space ? c->space * 2 : 16;
+	struct rules_pending *larger;
+
+	if (c->kept < c->space)
+		return true;
+	larger = reallocarray(c->items, space, sizeof(*larger));
+	if (!larger)
+		return false;
+	c->items = larger;
+	c->space = space;
+	return true;
+}
+
+static void add(struct rules_collect *c, uint32_t node, size_t offset, const char *format,
+		va_list args) __attribute__((format(printf, 4, 0)));
+
+static void add(struct rules_collect *c, uint32_t node, size_t offset, const char *format,
+		va_list args)
+{
+	_cleanup_free_ char *pointer = NULL, *message = NULL;
+
+	c->count++;
+	if (c->error || c->kept - c->base >= RULES_FAULTS_MAX)
+		return;
+	pointer = pointer_of(c->scan, node);
+	if (vasprintf(&message, format, args) < 0)
+		message = NULL;
+	if (!pointer || !message || !make_room(c)) {
+		c->error = -ENOMEM;
+		return;
+	}
+	c->items[c->kept] =
+		(struct rules_pending){ offset, c->kept, TAKE_PTR(pointer), TAKE_PTR(message) };
+	c->kept++;
+}
+
+void rules_collect_add(struct rules_collect *c, uint32_t node, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	add(c, node, c->scan->nodes[node].offset, format, args);
+	va_end(args);
+}
+
+void rules_collect_add_at(struct rules_collect *c, size_t offset, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	add(c, RULES_NO_NODE, offset, format, args);
+	va_end(args);
+}
+
+void rules_collect_wrong(struct rules_collect *c, uint32_t node, const char *right)
+{
+	const struct rules_node *at = &c->scan->nodes[node];
+	size_t bytes;
+
+	if (at->kind == RULES_NODE_OBJECT || at->kind == RULES_NODE_ARRAY) {
+		rules_collect_add(c, node, "is an %s; must be %s",
+				  at->kind == RULES_NODE_OBJECT ? "object" : "array", right);
+		return;
+	}
+	bytes = rules_scan_extent(c->scan, node);
+	rules_collect_add(c, node, "is %.*s%s; must be %s", (int)MIN(bytes, (size_t)VALUE_BYTES),
+			  c->scan->text + at->offset, bytes > VALUE_BYTES ? "..." : "", right);
+}
+
+void rules_collect_stage(struct rules_collect *c)
+{
+	c->base = c->kept;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct rules_pending *x = a, *y = b;
+
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return x->serial < y->serial ? -1 : x->serial > y->serial;
+}
+
+static uint32_t newlines(const char *text, size_t from, size_t to)
+{
+	uint32_t n = 0;
+
+	for (size_t i = from; i < to; i++)
+		n += text[i] == '\n';
+	return n;
+}
+
+void rules_collect_give(struct rules_collect *c, struct rules_faults *faults)
+{
+	size_t keep = MIN(c->kept, (size_t)RULES_FAULTS_MAX), at = 0;
+	struct rules_fault *items;
+	uint32_t line = 1;
+
+	items = calloc(MAX(keep, (size_t)1), sizeof(*items));
+	if (!items) {
+		c->error = -ENOMEM;
+		return;
+	}
+	if (c->kept)
+		qsort(c->items, c->kept, sizeof(*c->items), by_offset);
+	for (size_t i = 0; i < keep; i++) {
+		struct rules_pending *p = &c->items[i];
+		size_t offset = MIN(p->offset, c->scan->bytes);
+
+		line += newlines(c->scan->text, at, offset);
+		at = offset;
+		items[i].pointer = TAKE_PTR(p->pointer);
+		items[i].message = TAKE_PTR(p->message);
+		items[i].line = line;
+	}
+	rules_faults_done(faults);
+	*faults = (struct rules_faults){ items, c->count, keep };
+}
+
+void rules_collect_done(struct rules_collect *c)
+{
+	for (size_t i = 0; i < c->kept; i++) {
+		free(c->items[i].pointer);
+		free(c->items[i].message);
+	}
+	free(c->items);
+	*c = (struct rules_collect){ 0 };
+}

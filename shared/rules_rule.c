@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rules_rule.c: what one rule may hold; docs/rules.md says it to operators. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "macro.h"
+#include "rules_keys.h"
+
+#define WINDOW_MIN_MS	  500
+#define WINDOW_MAX_MS	  10000
+#define WINDOW_DEFAULT_MS 2000
+#define MILLI_PERCENT	  100000 /* the whole, in thousandths of a percent */
+
+/* A threshold as it is read, before its keys are checked against each other. */
+struct when_draft {
+	struct rule_when when;
+	uint32_t window_ms; /* 0: not given, or faulty */
+	uint32_t ms[2];	    /* some, full */
+	uint32_t milli_percent[2];
+};
+
+/* match */
+
+enum { MATCH_COMM, MATCH_COMM_PREFIX, MATCH_CGROUP_PREFIX };
+
+static void set_comm(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	struct rule *r = target;
+
+	r->comm_exact = true;
+	snprintf(r->comm, sizeof(r->comm), "%s", json_object_get_string(v.json));
+}
+
+static void set_comm_prefix(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	struct rule *r = target;
+
+	r->comm_exact = false;
+	snprintf(r->comm, sizeof(r->comm), "%s", json_object_get_string(v.json));
+}
+
+#define CGROUP_RIGHT "a path of 1 to 255 bytes below the cgroup2 mount, beginning with /"
+
+static void set_cgroup_prefix(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	const char *path = json_object_get_string(v.json);
+	struct rule *r = target;
+
+	if (path[0] != '/') {
+		rules_collect_wrong(&p->collect, v.node, CGROUP_RIGHT);
+		return;
+	}
+	r->cgroup_prefix = strdup(path);
+	if (!r->cgroup_prefix)
+		p->collect.error = -ENOMEM;
+}
+
+#define COMM_RIGHT "a string of 1 to 15 bytes without NUL"
+
+static const struct rules_key match_keys[] = {
+	[MATCH_COMM] = { "comm", KEY_STRING, .min = 1, .max = 15, .right = COMM_RIGHT,
+			 .set = set_comm },
+	[MATCH_COMM_PREFIX] = { "comm_prefix", KEY_STRING, .min = 1, .max = 15, .right = COMM_RIGHT,
+				.set = set_comm_prefix },
+	[MATCH_CGROUP_PREFIX] = { "cgroup_prefix", KEY_STRING, .min = 1, .max = 255,
+				  .right = CGROUP_RIGHT, .set = set_cgroup_prefix },
+};
+
+static void set_match(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	const uint32_t both = 1u << MATCH_COMM | 1u << MATCH_COMM_PREFIX;
+	size_t before = p->collect.count;
+	struct rule *r = target;
+	uint32_t seen;
+
+	seen = rules_keys_take(p, v, match_keys, ARRAY_SIZE(match_keys), r);
+	if (seen == 0)
+		rules_collect_add(&p->collect, v.node,
+				  "names nothing; must have comm or comm_prefix, or cgroup_prefix");
+	if ((seen & both) == both)
+		rules_collect_add(&p->collect, v.node,
+				  "has comm and comm_prefix; must have one of the two");
+	if (p->collect.count == before)
+		return;
+	/* Half a match must not be compared with those of other rules. */
+	r->comm[0] = '\0';
+	free(r->cgroup_prefix);
+	r->cgroup_prefix = NULL;
+}
+
+/* when */
+
+enum { WHEN_PRESSURE, WHEN_SOME_MS, WHEN_FULL_MS, WHEN_SOME_PCT, WHEN_FULL_PCT, WHEN_WINDOW };
+
+#define PRESSURE_RIGHT "\"cpu\", \"memory\" or \"io\""
+#define PERCENT_RIGHT  "a number from 0.1 to 100"
+
+static void set_pressure(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	const char *name = json_object_get_string(v.json);
+	struct when_draft *d = target;
+
+	for (unsigned int i = 0; i < RESOURCE_COUNT_; i++) {
+		if (strcmp(name, resource_name((enum resource)i)) != 0)
+			continue;
+		d->when.resource = (enum resource)i;
+		return;
+	}
+	rules_collect_wrong(&p->collect, v.node, PRESSURE_RIGHT);
+}
+
+#define DRAFT(member) offsetof(struct when_draft, member)
+
+static const struct rules_key when_keys[] = {
+	[WHEN_PRESSURE] = { "pressure", KEY_STRING, .required = true, .max = 64,
+			    .right = PRESSURE_RIGHT, .set = set_pressure },
+	[WHEN_SOME_MS] = { "some_ms", KEY_UINT, .min = 1, .max = WINDOW_MAX_MS,
+			   .offset = DRAFT(ms[0]) },
+	[WHEN_FULL_MS] = { "full_ms", KEY_UINT, .min = 1, .max = WINDOW_MAX_MS,
+			   .offset = DRAFT(ms[1]) },
+	[WHEN_SOME_PCT] = { "some_pct", KEY_PERCENT, .offset = DRAFT(milli_percent[0]),
+			    .right = PERCENT_RIGHT },
+	[WHEN_FULL_PCT] = { "full_pct", KEY_PERCENT, .offset = DRAFT(milli_percent[1]),
+			    .right = PERCENT_RIGHT },
+	[WHEN_WINDOW] = { "window_ms", KEY_UINT, .min = WINDOW_MIN_MS, .max = WINDOW_MAX_MS,
+			  .offset = DRAFT(window_ms) },
+};
+
+/* One threshold, its own keys being good: fills d->when. */
+static void settle(struct rules_parse_state *p, uint32_t node, struct when_draft *d)
+{
+	struct rule_when *w = &d->when;
+
+	w->window_ms = d->window_ms;
+	w->full = d->ms[1] || d->milli_percent[1];
+	w->percent = d->milli_percent[0] || d->milli_percent[1];
+	if (w->percent) {
+		uint64_t part = (uint64_t)d->milli_percent[w->full] * w->window_ms;
+
+		w->stall_ms = (uint32_t)((part + MILLI_PERCENT - 1) / MILLI_PERCENT);
+		return;
+	}
+	w->stall_ms = d->ms[w->full];
+	if (w->stall_ms > w->window_ms)
+		rules_collect_add(
+			&p->collect,
+			rules_scan_member(&p->scan, node, w->full ? "full_ms" : "some_ms"),
+			"is %u; must be at most window_ms, here %u", w->stall_ms, w->window_ms);
+}
+
+static void take_threshold(struct rules_parse_state *p, struct rules_value v, struct rule *r)
+{
+	const uint32_t kinds =
+		1u << WHEN_SOME_MS | 1u << WHEN_FULL_MS | 1u << WHEN_SOME_PCT | 1u << WHEN_FULL_PCT;
+	struct when_draft d = { 0 };
+	size_t before = p->collect.count;
+	uint32_t seen;
+
+	if (!json_object_is_type(v.json, json_type_object)) {
+		rules_collect_wrong(&p->collect, v.node, "an object with pressure and a threshold");
+		return;
+	}
+	seen = rules_keys_take(p, v, when_keys, ARRAY_SIZE(when_keys), &d);
+	if (__builtin_popcount(seen & kinds) != 1)
+		rules_collect_add(&p->collect, v.node,
+				  "has %d thresholds; must have exactly one of some_ms, full_ms, "
+				  "some_pct, full_pct",
+				  __builtin_popcount(seen & kinds));
+	if (!(seen & 1u << WHEN_WINDOW))
+		d.window_ms = WINDOW_DEFAULT_MS;
+	if (p->collect.count != before)
+		return;
+	settle(p, v.node, &d);
+	r->when[r->n_when++] = d.when;
+}
+
+static void set_when(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	size_t n = json_object_array_length(v.json), i = 0;
+
+	if (n > RULE_WHEN_MAX) {
+		rules_collect_add(&p->collect, v.node, "has %zu thresholds; must have at most %d",
+				  n, RULE_WHEN_MAX);
+		return;
+	}
+	/* Where a key came twice, the places are another value's: never more elements than json-c
+	 * has. */
+	for (uint32_t m = rules_scan_first(&p->scan, v.node); m != RULES_NO_NODE && i < n;
+	     m = p->scan.nodes[m].next, i++)
+		take_threshold(p, (struct rules_value){ json_object_array_get_idx(v.json, i), m },
+			       target);
+}
+
+/* capture */
+
+#define SCOPE_RIGHT "\"cgroup\" or \"process\""
+
+static void set_scope(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	const char *scope = json_object_get_string(v.json);
+	struct rule *r = target;
+
+	if (strcmp(scope, "process") == 0)
+		r->scope_process = true;
+	else if (strcmp(scope, "cgroup") == 0)
+		r->scope_process = false;
+	else
+		rules_collect_wrong(&p->collect, v.node, SCOPE_RIGHT);
+}
+
+static const char signals_right[] = "[\"auto\"], or a non-empty array without repeats of:"
+#define SIGNAL(id, json, help) " " json
+#include "signals.def"
+#undef SIGNAL
+	;
+
+/* The bit of a signal's name; 1u << SIGNAL_COUNT_ is "auto"; 0 is no signal. */
+static uint32_t signal_of(struct json_object *json)
+{
+	const char *name;
+
+	if (!rules_keys_is_string(json, 1, 64))
+		return 0;
+	name = json_object_get_string(json);
+	if (strcmp(name, "auto") == 0)
+		return 1u << SIGNAL_COUNT_;
+	for (unsigned int i = 0; i < SIGNAL_COUNT_; i++)
+		if (strcmp(name, signal_name((enum signal_bit)i)) == 0)
+			return 1u << i;
+	return 0;
+}
+
+static void set_signals(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	size_t n = json_object_array_length(v.json), i = 0;
+	const uint32_t alone = 1u << SIGNAL_COUNT_;
+	struct rule *r = target;
+	uint32_t all = 0;
+
+	if (n == 0 || n > SIGNAL_COUNT_) {
+		rules_collect_add(&p->collect, v.node, "has %zu elements; must be %s", n,
+				  signals_right);
+		return;
+	}
+	for (uint32_t m = rules_scan_first(&p->scan, v.node); m != RULES_NO_NODE && i < n;
+	     m = p->scan.nodes[m].next, i++) {
+		uint32_t bit = signal_of(json_object_array_get_idx(v.json, i));
+
+		if (bit == 0 || (all & bit) || ((all | bit) & alone && n > 1))
+			rules_collect_wrong(&p->collect, m, signals_right);
+		all |= bit;
+	}
+	r->signals_auto = all & alone;
+	r->signals = all & (alone - 1);
+}
+
+#define RULE(member) offsetof(struct rule, member)
+
+static const struct rules_key capture_keys[] = {
+	{ "pre_ms", KEY_UINT, .min = 0, .max = 30000, .offset = RULE(pre_ms) },
+	{ "during_ms", KEY_UINT, .min = 100, .max = 60000, .offset = RULE(during_ms) },
+	{ "cooldown_ms", KEY_UINT, .min = 0, .max = 3600000, .offset = RULE(cooldown_ms) },
+	{ "scope", KEY_STRING, .max = 64, .right = SCOPE_RIGHT, .set = set_scope },
+	{ "signals", KEY_ARRAY, .right = signals_right, .set = set_signals },
+	{ "budget_s", KEY_UINT, .min = 1, .max = 3600, .offset = RULE(budget_s) },
+};
+
+static void set_capture(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	rules_keys_take(p, v, capture_keys, ARRAY_SIZE(capture_keys), target);
+}
+
+/* labels */
+
+#define LABEL_KEY_RIGHT "a key of 1 to 63 bytes: a letter or _, then letters, digits, _ . -"
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_label_key(const char *key, size_t bytes)
+{
+	if (bytes == 0 || bytes >= RULE_LABEL_KEY_BYTES || !is_letter(key[0]))
+		return false;
+	for (size_t i = 1; i < bytes; i++)
+		if (!is_letter(key[i]) && !is_digit(key[i]) && key[i] != '.' && key[i] != '-')
+			return false;
+	return true;
+}
+
+static void take_label(struct rules_parse_state *p, struct rules_value v, uint32_t node,
+		       struct rule *r)
+{
+	struct rule_label *label = &r->labels[r->n_labels];
+	struct json_object *json = NULL;
+	size_t bytes;
+	const char *key = rules_scan_key(&p->scan, node, &bytes);
+
+	if (!is_label_key(key, bytes)) {
+		rules_collect_add(&p->collect, node, "is no label; must be %s", LABEL_KEY_RIGHT);
+		return;
+	}
+	memcpy(label->key, key, bytes);
+	label->key[bytes] = '\0';
+	json_object_object_get_ex(v.json, label->key, &json);
+	if (!rules_keys_is_string(json, 0, RULE_LABEL_VALUE_BYTES - 1)) {
+		rules_collect_wrong(&p->collect, node, "a string of at most 255 bytes without NUL");
+		return;
+	}
+	snprintf(label->value, sizeof(label->value), "%s", json_object_get_string(json));
+	r->n_labels++;
+}
+
+static void set_labels(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	const struct rules_node *nodes = p->scan.nodes;
+	uint32_t n = nodes[v.node].children;
+	struct rule *r = target;
+
+	if (n > RULE_LABELS_MAX) {
+		rules_collect_add(&p->collect, v.node, "has %u labels; must have at most %d", n,
+				  RULE_LABELS_MAX);
+		return;
+	}
+	if (n == 0)
+		return;
+	r->labels = calloc(n, sizeof(*r->labels));
+	if (!r->labels) {
+		p->collect.error = -ENOMEM;
+		return;
+	}
+	for (uint32_t m = rules_scan_first(&p->scan, v.node); m != RULES_NO_NODE; m = nodes[m].next)
+		if (!nodes[m].hidden)
+			take_label(p, v, m, r);
+}
+
+/* the rule */
+
+#define NAME_RIGHT "1 to 64 bytes: a small letter, then small letters, digits, _ and -"
+
+static void set_name(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	const char *name = json_object_get_string(v.json);
+	struct rule *r = target;
+	bool good = name[0] >= 'a' && name[0] <= 'z';
+
+	for (const char *c = name; *c; c++)
+		good &= (*c >= 'a' && *c <= 'z') || is_digit(*c) || *c == '_' || *c == '-';
+	if (good)
+		snprintf(r->name, sizeof(r->name), "%s", name);
+	else
+		rules_collect_wrong(&p->collect, v.node, NAME_RIGHT);
+}
+
+static void set_on(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	struct rule *r = target;
+
+	r->on_exec = strcmp(json_object_get_string(v.json), "exec") == 0;
+	if (!r->on_exec)
+		rules_collect_wrong(&p->collect, v.node, "\"exec\"");
+}
+
+static const struct rules_key rule_keys[] = {
+	{ "name", KEY_STRING, .required = true, .min = 1, .max = RULE_NAME_BYTES - 1,
+	  .right = NAME_RIGHT, .set = set_name },
+	{ "match", KEY_OBJECT, .required = true,
+	  .right = "an object with comm or comm_prefix, cgroup_prefix, or both", .set = set_match },
+	{ "when", KEY_ARRAY, .right = "an array of thresholds", .set = set_when },
+	{ "on", KEY_STRING, .max = 64, .right = "\"exec\"", .set = set_on },
+	{ "capture", KEY_OBJECT, .right = "an object", .set = set_capture },
+	{ "labels", KEY_OBJECT, .right = "an object of strings", .set = set_labels },
+};
+
+void rules_rule_take(struct rules_parse_state *p, struct rules_value v, struct rule *ret_rule)
+{
+	*ret_rule = (struct rule){ .pre_ms = 5000,
+				   .during_ms = 3000,
+				   .cooldown_ms = 30000,
+				   .budget_s = RULES_BUDGET_DEFAULT_S,
+				   .signals_auto = true };
+	if (json_object_is_type(v.json, json_type_object))
+		rules_keys_take(p, v, rule_keys, ARRAY_SIZE(rule_keys), ret_rule);
+	else
+		rules_collect_wrong(&p->collect, v.node, "an object with name and match");
+}
