@@ -4,6 +4,8 @@
  * on every CPU for everyone, so the order of its questions is its price: nothing watched is one
  * load; someone else's tick is one hash lookup that misses; only then does it look at more.
  */
+#include <linux/errno.h>
+
 #include "bpf/error.h"
 #include "bpf/process.h"
 #include "bpf/stack.h"
@@ -93,7 +95,8 @@ static __always_inline void target_meet(const struct tick *t)
 	if (t->task->flags & PF_EXITING)
 		return;
 	r = bpf_map_update_elem(&targets, &t->key, &fresh, BPF_NOEXIST);
-	if (!r || r == -17 /* EEXIST: another CPU was first */)
+	/* Otherwise another CPU was first, or holds the bucket and the next tick tries again. */
+	if (r != -E2BIG)
 		return;
 	TOTALS_COUNT(targets_full);
 	error_tell(ERROR_TARGETS_FULL, r, t->index, NO_SLOT, sizeof(fresh));

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "shared/cgroupfs.h"
+#include "shared/cleanup.h"
+
+static void *map_words(const struct bpf_map *map, size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+static int keep(void *context, void *data, size_t bytes)
+{
+	struct harness_ring *ring = context;
+
+	assert_true(ring->count < HARNESS_RECORDS);
+	ring->records[ring->count] = malloc(bytes);
+	assert_non_null(ring->records[ring->count]);
+	memcpy(ring->records[ring->count], data, bytes);
+	ring->bytes[ring->count++] = bytes;
+	return 0;
+}
+
+static void ring_open(struct harness_ring *ring, const struct bpf_map *map)
+{
+	ring->ring = ring_buffer__new(bpf_map__fd(map), keep, ring, NULL);
+	assert_non_null(ring->ring);
+}
+
+static void ring_forget(struct harness_ring *ring)
+{
+	for (size_t i = 0; i < ring->count; i++)
+		free(ring->records[i]);
+	ring->count = 0;
+}
+
+static void apply(struct trocar *skel, const struct harness_options *o)
+{
+	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_open, !o->vmas_each), 0);
+	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_each, o->vmas_each), 0);
+	if (o->samples_bytes)
+		bpf_map__set_max_entries(skel->maps.samples, o->samples_bytes);
+	if (o->events_bytes)
+		bpf_map__set_max_entries(skel->maps.events, o->events_bytes);
+	if (o->targets)
+		bpf_map__set_max_entries(skel->maps.targets, o->targets);
+}
+
+static void group_make(struct harness *h)
+{
+	enum cgroup_mode mode;
+	size_t mount;
+
+	assert_int_equal(cgroupfs_find_here(h->group, sizeof(h->group), &mode), 0);
+	h->hybrid = mode == CGROUP_HYBRID;
+	mount = strlen(h->group);
+	snprintf(h->group + mount, sizeof(h->group) - mount, "/trocar-test-%d", getpid());
+	h->path = h->group + mount;
+	assert_int_equal(mkdir(h->group, 0755), 0);
+}
+
+struct harness *harness_new(const struct harness_options *options)
+{
+	static const struct harness_options defaults;
+	struct harness *h = calloc(1, sizeof(*h));
+
+	assert_non_null(h);
+	h->skel = trocar__open();
+	assert_non_null(h->skel);
+	apply(h->skel, options ? options : &defaults);
+	assert_int_equal(trocar__load(h->skel), 0);
+	h->control = map_words(h->skel->maps.control, sizeof(*h->control));
+	h->slots = map_words(h->skel->maps.slots,
+			     bpf_map__max_entries(h->skel->maps.slots) * sizeof(*h->slots));
+	ring_open(&h->samples, h->skel->maps.samples);
+	ring_open(&h->events, h->skel->maps.events);
+	ring_open(&h->errors, h->skel->maps.errors);
+	group_make(h);
+	return h;
+}
+
+/* A killed process leaves its cgroup a little after it is reaped. */
+static void remove_patiently(const char *dir)
+{
+	for (int i = 0; i < 100 && rmdir(dir) < 0 && errno == EBUSY; i++)
+		harness_sleep_ms(10);
+}
+
+static void groups_remove(const char *dir)
+{
+	_cleanup_closedir_ DIR *d = opendir(dir);
+	const struct dirent *entry;
+	char child[8192];
+
+	while (d && (entry = readdir(d))) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		snprintf(child, sizeof(child), "%s/%s", dir, entry->d_name);
+		groups_remove(child);
+	}
+	remove_patiently(dir);
+}
+
+void harness_free(struct harness *h)
+{
+	for (int i = 0; i < HARNESS_CPUS; i++)
+		bpf_link__destroy(h->ticks[i]);
+	harness_forget(h);
+	ring_buffer__free(h->samples.ring);
+	ring_buffer__free(h->events.ring);
+	ring_buffer__free(h->errors.ring);
+	munmap(h->slots, bpf_map__max_entries(h->skel->maps.slots) * sizeof(*h->slots));
+	munmap(h->control, sizeof(*h->control));
+	trocar__destroy(h->skel);
+	groups_remove(h->group);
+	free(h);
+}
+
+void harness_discover(struct harness *h)
+{
+	struct bpf_program *programs[] = { h->skel->progs.on_exec,     h->skel->progs.on_fork,
+					   h->skel->progs.on_rename,   h->skel->progs.on_exit,
+					   h->skel->progs.on_mkdir,    h->skel->progs.on_rmdir,
+					   h->skel->progs.on_populated };
+	struct bpf_link **links[] = { &h->skel->links.on_exec,	   &h->skel->links.on_fork,
+				      &h->skel->links.on_rename,   &h->skel->links.on_exit,
+				      &h->skel->links.on_mkdir,	   &h->skel->links.on_rmdir,
+				      &h->skel->links.on_populated };
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+		*links[i] = bpf_program__attach(programs[i]);
+		assert_non_null(*links[i]);
+	}
+	h->control->events_on = 1;
+}
+
+void harness_drain(struct harness *h)
+{
+	assert_true(ring_buffer__consume(h->samples.ring) >= 0);
+	assert_true(ring_buffer__consume(h->events.ring) >= 0);
+	assert_true(ring_buffer__consume(h->errors.ring) >= 0);
+}
+
+void harness_forget(struct harness *h)
+{
+	harness_drain(h);
+	ring_forget(&h->samples);
+	ring_forget(&h->events);
+	ring_forget(&h->errors);
+}
+
+size_t harness_events(const struct harness *h, uint32_t kind, uint32_t tgid,
+		      const struct event **ret_first)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->events.count; i++) {
+		const struct event *event = h->events.records[i];
+
+		if (event->kind != kind || (tgid && event->tgid != tgid))
+			continue;
+		if (!n++ && ret_first)
+			*ret_first = event;
+	}
+	return n;
+}
+
+size_t harness_errors(const struct harness *h, uint32_t kind)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->errors.count; i++)
+		n += ((const struct error_record *)h->errors.records[i])->kind == kind;
+	return n;
+}
+
+void harness_rule(struct harness *h, int which, const char *comm, bool exact, uint32_t rule,
+		  uint32_t generation)
+{
+	const struct bpf_map *map = which ? h->skel->maps.rules_b : h->skel->maps.rules_a;
+	struct rule_value value = { .rule = rule, .generation = generation };
+	struct comm_key key = { .prefix_bits = 8 * (strlen(comm) + exact) };
+
+	memcpy(key.comm, comm, strnlen(comm, COMM_BYTES - 1));
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(map), &key, &value, BPF_ANY), 0);
+}
+
+void harness_cgroup_rule(struct harness *h, int which, const char *prefix, uint32_t rule)
+{
+	const struct bpf_map *map = which ? h->skel->maps.cgroups_b : h->skel->maps.cgroups_a;
+	struct rule_value value = { .rule = rule, .generation = 1 };
+	struct cgroup_key key = { .prefix_bits = 8 * strlen(prefix) };
+
+	memcpy(key.path, prefix, strnlen(prefix, sizeof(key.path)));
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(map), &key, &value, BPF_ANY), 0);
+}
+
+void harness_watch(struct harness *h, uint64_t id, uint32_t slot, uint32_t state, uint32_t flags)
+{
+	int fd = bpf_map__fd(h->skel->maps.watches);
+
+	h->slots[slot].state = state;
+	h->slots[slot].flags = flags;
+	h->slots[slot].epoch = slot + 100;
+	assert_int_equal(bpf_map_update_elem(fd, &id, &slot, BPF_ANY), 0);
+	h->control->armed++;
+}
+
+/* Sums the 64-bit words of a per-CPU element. */
+static void sum_cpus(const struct bpf_map *map, uint32_t key, uint64_t *sum, size_t words)
+{
+	int cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ uint64_t *values = calloc((size_t)cpus, words * sizeof(*values));
+
+	assert_non_null(values);
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(map), &key, values), 0);
+	memset(sum, 0, words * sizeof(*sum));
+	for (size_t i = 0; i < (size_t)cpus * words; i++)
+		sum[i % words] += values[i];
+}
+
+struct slot_counters harness_counters(const struct harness *h, uint32_t slot)
+{
+	struct slot_counters c;
+
+	sum_cpus(h->skel->maps.counters, slot, (uint64_t *)&c, sizeof(c) / sizeof(uint64_t));
+	return c;
+}
+
+struct totals harness_totals(const struct harness *h)
+{
+	struct totals t;
+
+	sum_cpus(h->skel->maps.totals, 0, (uint64_t *)&t, sizeof(t) / sizeof(uint64_t));
+	return t;
+}
+
+uint64_t harness_lost(const struct slot_counters *c)
+{
+	uint64_t lost = 0;
+
+	for (int i = 0; i < DROP_COUNT_; i++)
+		lost += c->lost[i];
+	return lost;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * harness.h: the kernel side under test, alone: the skeleton loaded without loader and consumer,
+ * its rings drained into memory, processes to watch and cgroups to put them in. Functions assert
+ * (cmocka) where a failure is one of the test's surroundings; what the test is about is returned.
+ */
+#ifndef TROCAR_TESTS_BPF_HARNESS_H
+#define TROCAR_TESTS_BPF_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cmocka.h>
+
+#include "bpf/trocar.skel.h"
+#include "shared/abi.h"
+
+#define HARNESS_RECORDS 65536
+#define HARNESS_CPUS	256
+#define HARNESS_SKIP	77 /* meson: skipped */
+
+/* Copies of what a ring held, in order. */
+struct harness_ring {
+	struct ring_buffer *ring;
+	void *records[HARNESS_RECORDS]; /* owned */
+	size_t bytes[HARNESS_RECORDS];
+	size_t count;
+};
+
+struct harness {
+	struct trocar *skel;
+	struct control *control; /* mmapped */
+	struct slot *slots;	 /* mmapped */
+	struct harness_ring samples, events, errors;
+	struct bpf_link *ticks[HARNESS_CPUS];
+	char group[4096]; /* a cgroup2 directory of this test's own */
+	const char *path; /* of it, below the mount: points into group */
+	bool hybrid;
+};
+
+/* What differs between tests before the load; 0 is the default. */
+struct harness_options {
+	uint32_t samples_bytes;
+	uint32_t events_bytes;
+	uint32_t targets;
+	bool vmas_each; /* load the body of vmas for old kernels */
+};
+
+/* Loads; attaches nothing. Makes the test's own cgroup. */
+struct harness *harness_new(const struct harness_options *options);
+void harness_free(struct harness *h);
+
+/* Attaches the seven discovery programs and turns them on. */
+void harness_discover(struct harness *h);
+
+/* Attaches the sampler on every online CPU; the heartbeat is set fresh for a minute. */
+void harness_tick(struct harness *h, uint32_t hz);
+
+/* Drains all three rings into memory. */
+void harness_drain(struct harness *h);
+void harness_forget(struct harness *h);
+
+/* Events of `kind` from `tgid` (0: any); the first of them is *ret_first unless that is NULL. */
+size_t harness_events(const struct harness *h, uint32_t kind, uint32_t tgid,
+		      const struct event **ret_first);
+
+/* Error records of `kind`. */
+size_t harness_errors(const struct harness *h, uint32_t kind);
+
+/* Adds a comm rule to trie `which`; exact includes the NUL. */
+void harness_rule(struct harness *h, int which, const char *comm, bool exact, uint32_t rule,
+		  uint32_t generation);
+void harness_cgroup_rule(struct harness *h, int which, const char *prefix, uint32_t rule);
+
+/* Puts cgroup `id` into slot `slot` in `state`, and counts it as armed. */
+void harness_watch(struct harness *h, uint64_t id, uint32_t slot, uint32_t state, uint32_t flags);
+
+struct slot_counters harness_counters(const struct harness *h, uint32_t slot);
+struct totals harness_totals(const struct harness *h);
+uint64_t harness_lost(const struct slot_counters *c);
+
+/* The target entry of a living process; false when there is none. */
+bool harness_target(const struct harness *h, pid_t pid, struct target *ret_target);
+void harness_target_set(const struct harness *h, pid_t pid, uint32_t flags);
+
+/* start_boottime of `pid` as the kernel keeps it, in ns, by way of the tasks iterator. */
+uint64_t harness_start_ns(const struct harness *h, pid_t pid);
+
+/* A directory below the test's cgroup, made; its id. ret_dir has room for 4096 bytes. */
+uint64_t harness_group(struct harness *h, const char *name, char *ret_dir);
+uint64_t harness_group_id(const char *dir);
+
+/* A program of this name that runs `mode` ("sleep", "burn") in the cgroup at `dir` (NULL: ours). */
+pid_t harness_spawn(const char *name, const char *mode, const char *dir);
+void harness_kill(pid_t pid);
+
+/* Runs `call` in a forked child and waits for it; returns the child's pid. It must return 0. */
+pid_t harness_fork(int (*call)(void *context), void *context);
+
+/* Reads iterator `program` to its end; the caller frees *ret_bytes. */
+size_t harness_read(struct bpf_program *program, char **ret_bytes);
+
+void harness_sleep_ms(unsigned int ms);
+uint64_t harness_now_ns(void);
+
+/* The function in which a "burn" child spends its time. */
+void harness_burn(void);
+
+/*
+ * First thing in main: runs the child's part when this is one, and leaves with HARNESS_SKIP and a
+ * reason when BPF programs cannot be loaded here at all.
+ */
+void harness_main(int argc, char **argv);
+
+#endif
