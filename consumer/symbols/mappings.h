@@ -11,7 +11,8 @@
 
 #include "symbols.h"
 
-#define MAPPINGS_MAX 16384 /* executable mappings kept of one process */
+#define MAPPINGS_MAX	    16384 /* executable mappings kept of one process */
+#define MAPPINGS_ROUNDS_MAX 1024  /* readings of the iterator for one process (MAPPING_MORE) */
 
 struct mapping {
 	uint64_t start, end;
@@ -29,10 +30,11 @@ struct mappings {
 
 /*
  * Reads the mappings of `tgid` (whose start time must be start_ns) through the iterator pinned at
- * `vmas_path`; control->vma_tgid and vma_from are set and put back. *ret_mappings is new, release with
- * mappings_done. 0; -ESRCH when the process is gone or another has its pid; -EACCES when the kernel
- * side does not list it; -EOVERFLOW beyond MAPPINGS_MAX (what was read is returned all the same);
- * -errno of open(2) and read(2).
+ * `vmas_path`; control->vma_tgid and vma_from are set and put back. *ret_mappings is new, release
+ * with mappings_done. 0; -ESRCH when the process is gone or another has its pid; -EACCES when the
+ * kernel side does not list it; -EOVERFLOW beyond MAPPINGS_MAX or MAPPINGS_ROUNDS_MAX and -ENOSPC
+ * beyond SYMBOLS_MODULES_MAX (what was read is returned all the same: *ret_mappings is valid for 0
+ * and these two); -EBADMSG for records that are not sound; -ENOMEM; -errno of open(2) and read(2).
  */
 int mappings_read(const char *vmas_path, struct control *control, uint32_t tgid, uint64_t start_ns,
 		  struct symbols *symbols, struct mappings *ret_mappings);
@@ -50,9 +52,9 @@ static inline uint64_t mapping_offset(const struct mapping *m, uint64_t address)
 
 /* A language runtime as seen in the mapped files. */
 struct runtime {
-	const char *name;    /* "python", "node", ...; NULL when none is recognised */
-	char version[32];    /* "3.11", "" when the file names do not say */
-	const char *how;     /* "exe" or "library": what it was recognised by */
+	const char *name; /* "python", "node", ...; NULL when none is recognised */
+	char version[32]; /* "3.11", "" when the file names do not say */
+	const char *how;  /* "exe" or "library": what it was recognised by */
 };
 
 /* Recognises the runtime by the rows of runtimes.def. */

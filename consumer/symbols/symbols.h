@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * symbols.h: from a file and an offset to a function name. Modules are shared between processes and
- * sessions and are kept by (device, inode, path); reading a file happens only in symbols_user, which
- * the symbolizer's own thread calls: never the drain. Files are foreign and hostile: everything read
- * from them is bounded, the file is a regular file of the expected inode, and its build-id is checked.
+ * sessions and are kept by (device, inode, path); reading a file happens only in symbols_user,
+ * which the symbolizer's own thread calls: never the drain. Files are foreign and hostile:
+ * everything read from them is bounded, the file is a regular file of the expected inode, and its
+ * build-id is checked. Danger: a network or FUSE file system that does not answer holds the
+ * symbolizer thread, and no one else, for as long as it likes.
+ * System calls: newfstatat, openat, fstat, fstatfs, pread64, read, close, futex, memory.
  */
 #ifndef TROCAR_CONSUMER_SYMBOLS_H
 #define TROCAR_CONSUMER_SYMBOLS_H
@@ -14,18 +17,31 @@
 
 #include "shared/abi.h"
 
+#define SYMBOLS_MODULES_MAX 65536
+#define SYMBOLS_PATH_BYTES  4096	   /* NUL included */
+#define SYMBOLS_RETRY_NS    60000000000ULL /* an unreadable file is tried again after this */
+#define SYMBOLS_KERNEL_AGE_NS \
+	60000000000ULL /* ksyms is read again for an unknown address after this */
+
 /* One mapped file, or one that only a build-id is known of. Fields above the line never change. */
 struct module {
 	uint64_t device; /* kernel's dev_t; 0 with inode 0 when only the build-id is known */
 	uint64_t inode;
-	char *path;	 /* as mapped; "" when only the build-id is known; "[vdso]", "[anon]" */
-	bool anonymous;	 /* executable memory without a file */
+	char *path;	     /* as mapped; "" when only the build-id is known; "[vdso]", "[anon]" */
+	bool anonymous;	     /* executable memory without a file */
+	bool deleted;	     /* d_path said " (deleted)", which path is without */
+	struct module *next; /* same hash; the table's own */
 	/* ---- filled in by the symbolizer thread, under its lock */
 	uint8_t build_id[64];
 	uint8_t build_id_bytes; /* 0 when the file has none or was not read */
 	const char *unreadable; /* why the file's names are not known, NULL when they are */
 	struct elf_symbols *symbols;
 	bool loaded;
+	struct module *resolved; /* of one known by build-id only: the file that has it, or NULL */
+	struct module *older, *newer; /* those with a table, by last use */
+	struct module *same_id;	      /* same hash of the build-id; the table's own */
+	uint64_t retry_ns; /* when an unreadable file may be tried again, CLOCK_MONOTONIC */
+	uint32_t epoch;	   /* trims at its last use */
 };
 
 struct symbols;
@@ -34,21 +50,25 @@ struct symbols_stats {
 	size_t modules;
 	size_t files_read;
 	size_t symbols;
-	size_t bytes;	   /* memory of tables */
-	uint64_t unnamed;  /* lookups without a name */
+	size_t bytes;	  /* memory of tables */
+	uint64_t unnamed; /* lookups without a name */
 	uint64_t lookups;
 };
 
 /*
- * A cache that holds at most max_bytes of tables (least recently used files go first).
- * ksyms_path is the pinned iterator, or NULL. 0 or -ENOMEM.
+ * A cache that holds at most max_bytes of tables of files, and one more file (least recently used
+ * go first). What was used since the last symbols_trim stays, because its strings may be held: when
+ * that fills the cache, further files answer "cache_full". So trim as often as no string is held,
+ * at least once per session. The kernel's table (about 5 MiB) comes on top. ksyms_path is the
+ * pinned iterator, or NULL; copied. 0 or -ENOMEM.
  */
 int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_symbols);
 void symbols_free(struct symbols *s);
 
 /*
- * Finds or makes the module; any thread; the pointer stays valid until symbols_free (modules are
- * bounded by `modules_max` = 65536; -ENOSPC beyond). Path is copied.
+ * Finds or makes the module; any thread; the pointer stays valid until symbols_free. Path is
+ * copied. 0; -ENOSPC beyond SYMBOLS_MODULES_MAX; -EINVAL (a path of SYMBOLS_PATH_BYTES or more);
+ * -ENOMEM.
  */
 int symbols_module(struct symbols *s, uint64_t device, uint64_t inode, const char *path,
 		   bool anonymous, struct module **ret_module);
@@ -57,10 +77,10 @@ int symbols_module(struct symbols *s, uint64_t device, uint64_t inode, const cha
 int symbols_module_by_build_id(struct symbols *s, const uint8_t build_id[BUILD_ID_BYTES],
 			       struct module **ret_module);
 
-/* What a lookup yields; strings live until the next symbols_trim. */
+/* What a lookup yields; strings live until the next symbols_trim (`why` for good: reasons.def). */
 struct symbol_name {
-	const char *fn;	   /* NULL when not known */
-	const char *why;   /* when fn is NULL: the reason, a stable word such as "no_symbol" */
+	const char *fn;	 /* NULL when not known */
+	const char *why; /* when fn is NULL: the reason, a stable word such as "no_symbol" */
 	uint64_t offset_in_fn;
 };
 
@@ -73,18 +93,24 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 		 struct symbol_name *ret_name);
 
 /*
- * Names a kernel address from the ksyms iterator (read on first use, again after `max_age_ns`).
- * *ret_module is "" for the kernel itself, else "[module]" without brackets. Symbolizer thread only.
+ * Names a kernel address from the ksyms iterator: read on first use, and again for an address that
+ * it does not know when it is older than SYMBOLS_KERNEL_AGE_NS.
+ * *ret_module is "" for the kernel itself, else "[module]" without brackets. Symbolizer thread
+ * only.
  */
 int symbols_kernel(struct symbols *s, uint64_t address, struct symbol_name *ret_name,
 		   const char **ret_module);
 
-/* Gives memory above the bound back; symbolizer thread, between sessions. */
+/*
+ * Ends the life of all strings given out and gives memory above the bound back; symbolizer thread,
+ * between sessions or lines.
+ */
 void symbols_trim(struct symbols *s);
 
 /* Gives the kernel's table back too (idle for a while); symbolizer thread. */
 void symbols_trim_kernel(struct symbols *s);
 
+/* Any thread. */
 void symbols_stats(struct symbols *s, struct symbols_stats *ret_stats);
 
 #endif

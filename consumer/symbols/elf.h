@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * elf.h: the function names and the build-id of one ELF file, 32 or 64 bits, of this machine's byte
+ * order. An own reader instead of libelf: foreign files are hostile, libelf maps them (a file that
+ * shrinks under a mapping kills the reader with SIGBUS) or allocates whatever a header claims. Here
+ * every byte comes by pread(2) into buffers under the walls below, every count and offset from the
+ * file is checked against them and the file's size, and no loop runs longer than they allow. Memory
+ * while reading: at most the strings, the kept names and 32 bytes per symbol. Fuzzed
+ * (tests/fuzz/symbols/elf.c).
+ * Sources: elf(5); gABI chapters 4 and 5; include/uapi/linux/elf.h for the notes.
+ */
+#ifndef TROCAR_CONSUMER_ELF_H
+#define TROCAR_CONSUMER_ELF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/symbols/names.h"
+
+#define ELF_FILE_MAX	 (1ULL << 30) /* bytes of a file: its offsets fit the tables' 32-bit keys */
+#define ELF_STRINGS_MAX	 (64ULL << 20)	 /* bytes of all string tables of a file */
+#define ELF_SYMBOLS_MAX	 NAMES_COUNT_MAX /* entries of all symbol tables, functions or not */
+#define ELF_SECTIONS_MAX 65536
+#define ELF_SEGMENTS_MAX 256
+#define ELF_NOTE_MAX	 (64u << 10) /* bytes of one note segment that are looked through */
+#define ELF_BUILD_ID_MAX 64
+
+/* Where the bytes come from: a descriptor, or memory when `memory` is set. Both borrowed. */
+struct elf_image {
+	int fd;
+	const uint8_t *memory;
+	uint64_t bytes;
+};
+
+struct elf_symbols {
+	struct names names; /* keys are file offsets */
+	uint8_t build_id[ELF_BUILD_ID_MAX];
+	uint8_t build_id_bytes; /* 0: none */
+};
+
+/*
+ * Reads the GNU build-id alone: three or four small reads. 0 with *ret_bytes 0 when there is none;
+ * -ENOEXEC (not ELF, or of another byte order); -EBADMSG (headers that contradict themselves or
+ * point beyond the file); -EFBIG; -errno of pread(2).
+ */
+int elf_build_id(const struct elf_image *image, uint8_t id[ELF_BUILD_ID_MAX], uint8_t *ret_bytes);
+
+/*
+ * Reads functions from all name sources, and the build-id. A file without symbols gives an empty
+ * table. Errors as elf_build_id, and -ENOMEM; -EFBIG when a wall above is exceeded. Release with
+ * elf_symbols_free.
+ */
+int elf_symbols_read(const struct elf_image *image, struct elf_symbols **ret_symbols);
+void elf_symbols_free(struct elf_symbols *s);
+
+/* The function that holds file offset `offset`, *ret_start its own offset; NULL when none does. */
+const char *elf_symbols_find(const struct elf_symbols *s, uint64_t offset, uint64_t *ret_start);
+
+/* Bytes of heap. */
+size_t elf_symbols_bytes(const struct elf_symbols *s);
+
+#endif

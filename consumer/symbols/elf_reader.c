@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/symbols/elf_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shared/cleanup.h"
+#include "shared/macro.h"
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define NATIVE_DATA ELFDATA2LSB
+#else
+#define NATIVE_DATA ELFDATA2MSB
+#endif
+
+void elf_reader_done(struct elf_reader *e)
+{
+	free(e->segments);
+	free(e->sections);
+	*e = (struct elf_reader){ 0 };
+}
+
+int elf_reader_at(const struct elf_image *image, uint64_t offset, void *to, size_t bytes)
+{
+	if (offset > image->bytes || bytes > image->bytes - offset)
+		return -EBADMSG;
+	if (image->memory) {
+		memcpy(to, image->memory + offset, bytes);
+		return 0;
+	}
+	for (size_t done = 0; done < bytes;) {
+		ssize_t n =
+			pread(image->fd, (char *)to + done, bytes - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -EBADMSG; /* it shrank since fstat(2) */
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static void widen_header(const Elf32_Ehdr *from, Elf64_Ehdr *to)
+{
+	*to = (Elf64_Ehdr){
+		.e_type = from->e_type,
+		.e_machine = from->e_machine,
+		.e_phoff = from->e_phoff,
+		.e_shoff = from->e_shoff,
+		.e_phentsize = from->e_phentsize,
+		.e_phnum = from->e_phnum,
+		.e_shentsize = from->e_shentsize,
+		.e_shnum = from->e_shnum,
+	};
+}
+
+static void widen_segment(const Elf32_Phdr *from, Elf64_Phdr *to)
+{
+	*to = (Elf64_Phdr){
+		.p_type = from->p_type,
+		.p_flags = from->p_flags,
+		.p_offset = from->p_offset,
+		.p_vaddr = from->p_vaddr,
+		.p_filesz = from->p_filesz,
+		.p_align = from->p_align,
+	};
+}
+
+static void widen_section(const Elf32_Shdr *from, Elf64_Shdr *to)
+{
+	*to = (Elf64_Shdr){
+		.sh_type = from->sh_type,
+		.sh_flags = from->sh_flags,
+		.sh_offset = from->sh_offset,
+		.sh_size = from->sh_size,
+		.sh_link = from->sh_link,
+		.sh_entsize = from->sh_entsize,
+	};
+}
+
+void elf_reader_widen_symbol(const Elf32_Sym *from, Elf64_Sym *to)
+{
+	*to = (Elf64_Sym){
+		.st_name = from->st_name,
+		.st_info = from->st_info,
+		.st_shndx = from->st_shndx,
+		.st_value = from->st_value,
+		.st_size = from->st_size,
+	};
+}
+
+static int read_header(struct elf_reader *e)
+{
+	unsigned char ident[EI_NIDENT];
+	Elf32_Ehdr narrow;
+	int r;
+
+	if (e->image->bytes > ELF_FILE_MAX)
+		return -EFBIG;
+	if (e->image->bytes < sizeof(narrow))
+		return -ENOEXEC;
+	r = elf_reader_at(e->image, 0, ident, sizeof(ident));
+	if (r < 0)
+		return r;
+	if (memcmp(ident, ELFMAG, SELFMAG) != 0 || ident[EI_DATA] != NATIVE_DATA)
+		return -ENOEXEC;
+	e->wide = ident[EI_CLASS] == ELFCLASS64;
+	if (e->wide)
+		return elf_reader_at(e->image, 0, &e->header, sizeof(e->header));
+	if (ident[EI_CLASS] != ELFCLASS32)
+		return -ENOEXEC;
+	r = elf_reader_at(e->image, 0, &narrow, sizeof(narrow));
+	if (r < 0)
+		return r;
+	widen_header(&narrow, &e->header);
+	return 0;
+}
+
+/* Reads `count` headers of `size` bytes each, standing every `stride` bytes, as they are. */
+static int read_headers(const struct elf_image *image, uint64_t offset, size_t count, size_t size,
+			size_t stride, void **ret_headers)
+{
+	_cleanup_free_ void *headers = NULL;
+	int r;
+
+	if (stride != size)
+		return -EBADMSG;
+	if (offset > image->bytes || count > (image->bytes - offset) / size)
+		return -EBADMSG;
+	headers = malloc(MAX(count * size, (size_t)1));
+	if (!headers)
+		return -ENOMEM;
+	r = elf_reader_at(image, offset, headers, count * size);
+	if (r < 0)
+		return r;
+	*ret_headers = TAKE_PTR(headers);
+	return 0;
+}
+
+static int read_segments(struct elf_reader *e)
+{
+	size_t count = e->header.e_phnum;
+	_cleanup_free_ void *raw = NULL;
+	int r;
+
+	if (count == 0)
+		return 0;
+	if (count > ELF_SEGMENTS_MAX)
+		return -EFBIG;
+	r = read_headers(e->image, e->header.e_phoff, count,
+			 e->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), e->header.e_phentsize,
+			 &raw);
+	if (r < 0)
+		return r;
+	e->segments = calloc(count, sizeof(*e->segments));
+	if (!e->segments)
+		return -ENOMEM;
+	e->segment_count = count;
+	for (size_t i = 0; i < count; i++) {
+		if (e->wide)
+			e->segments[i] = ((const Elf64_Phdr *)raw)[i];
+		else
+			widen_segment((const Elf32_Phdr *)raw + i, &e->segments[i]);
+	}
+	return 0;
+}
+
+/* The number of sections; where it does not fit the header, it is the size of the first (gABI). */
+static int count_sections(struct elf_reader *e, size_t size, size_t *ret_count)
+{
+	_cleanup_free_ void *raw = NULL;
+	uint64_t count;
+	int r;
+
+	if (e->header.e_shoff == 0 || e->header.e_shnum != 0) {
+		*ret_count = e->header.e_shoff ? e->header.e_shnum : 0;
+		return 0;
+	}
+	r = read_headers(e->image, e->header.e_shoff, 1, size, e->header.e_shentsize, &raw);
+	if (r < 0)
+		return r;
+	count = e->wide ? ((const Elf64_Shdr *)raw)->sh_size : ((const Elf32_Shdr *)raw)->sh_size;
+	if (count > ELF_SECTIONS_MAX)
+		return -EFBIG;
+	*ret_count = (size_t)count;
+	return 0;
+}
+
+int elf_reader_sections(struct elf_reader *e)
+{
+	size_t size = e->wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), count;
+	_cleanup_free_ void *raw = NULL;
+	int r;
+
+	r = count_sections(e, size, &count);
+	if (r < 0 || count == 0)
+		return r;
+	r = read_headers(e->image, e->header.e_shoff, count, size, e->header.e_shentsize, &raw);
+	if (r < 0)
+		return r;
+	if (e->wide) {
+		e->sections = TAKE_PTR(raw);
+		e->section_count = count;
+		return 0;
+	}
+	e->sections = calloc(count, sizeof(*e->sections));
+	if (!e->sections)
+		return -ENOMEM;
+	e->section_count = count;
+	for (size_t i = 0; i < count; i++)
+		widen_section((const Elf32_Shdr *)raw + i, &e->sections[i]);
+	return 0;
+}
+
+/* Looks through notes for the GNU build-id; false when there is none. */
+static bool note_build_id(const uint8_t *notes, size_t bytes, size_t align,
+			  uint8_t id[ELF_BUILD_ID_MAX], uint8_t *ret_bytes)
+{
+	size_t at = 0;
+
+	while (bytes - at >= sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr note;
+		uint64_t name, data, next;
+
+		memcpy(&note, notes + at, sizeof(note));
+		name = at + sizeof(note);
+		data = ALIGN_UP(name + note.n_namesz, align);
+		next = ALIGN_UP(data + note.n_descsz, align);
+		if (data + note.n_descsz > bytes)
+			return false;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
+		    memcmp(notes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0 &&
+		    note.n_descsz > 0 && note.n_descsz <= ELF_BUILD_ID_MAX) {
+			memcpy(id, notes + data, note.n_descsz);
+			*ret_bytes = (uint8_t)note.n_descsz;
+			return true;
+		}
+		if (next >= bytes)
+			return false;
+		at = next;
+	}
+	return false;
+}
+
+int elf_reader_build_id(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX],
+			uint8_t *ret_bytes)
+{
+	_cleanup_free_ uint8_t *notes = NULL;
+	int r;
+
+	*ret_bytes = 0;
+	for (size_t i = 0; i < e->segment_count; i++) {
+		const Elf64_Phdr *p = &e->segments[i];
+
+		if (p->p_type != PT_NOTE || p->p_filesz > ELF_NOTE_MAX)
+			continue;
+		if (!notes)
+			notes = malloc(ELF_NOTE_MAX);
+		if (!notes)
+			return -ENOMEM;
+		r = elf_reader_at(e->image, p->p_offset, notes, (size_t)p->p_filesz);
+		if (r < 0)
+			return r;
+		if (note_build_id(notes, (size_t)p->p_filesz, p->p_align == 8 ? 8 : 4, id,
+				  ret_bytes))
+			return 0;
+	}
+	return 0;
+}
+
+int elf_reader_open(const struct elf_image *image, struct elf_reader *e)
+{
+	int r;
+
+	*e = (struct elf_reader){ .image = image };
+	r = read_header(e);
+	if (r < 0)
+		return r;
+	return read_segments(e);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * elf_reader.h: the headers of one foreign ELF file, each read under the walls of elf.h. Files of
+ * 32 bits are widened once, so that the rest knows one form.
+ */
+#ifndef TROCAR_CONSUMER_ELF_READER_H
+#define TROCAR_CONSUMER_ELF_READER_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/symbols/elf.h"
+
+struct elf_reader {
+	const struct elf_image *image;
+	bool wide; /* ELFCLASS64 */
+	Elf64_Ehdr header;
+	Elf64_Phdr *segments; /* owned */
+	size_t segment_count;
+	Elf64_Shdr *sections; /* owned; NULL before elf_reader_sections */
+	size_t section_count;
+};
+
+/* Reads header and segments; errors as elf_build_id. Release with elf_reader_done, also on failure.
+ */
+int elf_reader_open(const struct elf_image *image, struct elf_reader *e);
+void elf_reader_done(struct elf_reader *e);
+
+/* Reads the section headers; none is no error. 0, -EBADMSG, -EFBIG, -ENOMEM, -errno of pread(2). */
+int elf_reader_sections(struct elf_reader *e);
+
+/* Looks for the GNU build-id in the note segments; *ret_bytes 0 when there is none. Errors as
+ * above. */
+int elf_reader_build_id(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX],
+			uint8_t *ret_bytes);
+
+/* Reads exactly `bytes` bytes at `offset`; -EBADMSG when they lie beyond the file. */
+int elf_reader_at(const struct elf_image *image, uint64_t offset, void *to, size_t bytes);
+
+void elf_reader_widen_symbol(const Elf32_Sym *from, Elf64_Sym *to);
+
+#endif

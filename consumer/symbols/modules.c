@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/symbols/modules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "consumer/symbols/elf.h"
+#include "shared/cleanup.h"
+#include "shared/macro.h"
+
+#define DELETED_SUFFIX " (deleted)" /* fs/d_path.c */
+
+static void module_free(struct module *m)
+{
+	if (!m)
+		return;
+	elf_symbols_free(m->symbols);
+	free(m->path);
+	free(m);
+}
+
+static void module_freep(struct module **m)
+{
+	module_free(*m);
+}
+
+void modules_init(struct modules *t)
+{
+	const void *random = (const void *)getauxval(AT_RANDOM);
+
+	*t = (struct modules){ 0 };
+	pthread_mutex_init(&t->lock, NULL);
+	idmap_init(&t->by_file, SYMBOLS_MODULES_MAX);
+	idmap_init(&t->by_id, SYMBOLS_MODULES_MAX);
+	if (random)
+		memcpy(&t->seed, random, sizeof(t->seed));
+}
+
+void modules_done(struct modules *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		module_free(t->items[i]);
+	free(t->items);
+	idmap_done(&t->by_file);
+	idmap_done(&t->by_id);
+	pthread_mutex_destroy(&t->lock);
+}
+
+uint64_t modules_hash(uint64_t seed, const void *data, size_t bytes)
+{
+	uint64_t h = seed ^ 0xcbf29ce484222325ULL;
+
+	for (size_t i = 0; i < bytes; i++)
+		h = (h ^ ((const uint8_t *)data)[i]) * 0x100000001b3ULL;
+	return h ? h : 1;
+}
+
+/* Makes room in the list of modules; under the lock. */
+static int reserve(struct modules *t)
+{
+	size_t space = MAX(t->space * 2, (size_t)64);
+	struct module **more;
+
+	if (t->count == SYMBOLS_MODULES_MAX)
+		return -ENOSPC;
+	if (t->count < t->space)
+		return 0;
+	more = realloc(t->items, space * sizeof(struct module *));
+	if (!more)
+		return -ENOMEM;
+	t->items = more;
+	t->space = space;
+	return 0;
+}
+
+/* Puts a new module into a map and the list; under the lock. On success both own it. */
+static int enlist(struct modules *t, struct idmap *map, uint64_t key, struct module *m)
+{
+	int r;
+
+	r = reserve(t);
+	if (r < 0)
+		return r;
+	m->next = idmap_get(map, key);
+	r = idmap_put(map, key, m);
+	if (r < 0)
+		return r;
+	t->items[t->count++] = m;
+	return 0;
+}
+
+/* Length of the path without d_path's mark for a file that is gone. */
+static size_t bare_bytes(const char *path, bool *ret_deleted)
+{
+	size_t bytes = strlen(path), suffix = strlen(DELETED_SUFFIX);
+
+	*ret_deleted = bytes > suffix && strcmp(path + bytes - suffix, DELETED_SUFFIX) == 0;
+	return *ret_deleted ? bytes - suffix : bytes;
+}
+
+static int module_new(uint64_t device, uint64_t inode, const char *path, size_t path_bytes,
+		      struct module **ret_module)
+{
+	_cleanup_(module_freep) struct module *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->path = strndup(path, path_bytes);
+	if (!m->path)
+		return -ENOMEM;
+	m->device = device;
+	m->inode = inode;
+	*ret_module = TAKE_PTR(m);
+	return 0;
+}
+
+/* Finds or makes, under the lock. */
+static int find_file(struct modules *t, uint64_t device, uint64_t inode, const char *path,
+		     bool anonymous, struct module **ret_module)
+{
+	uint64_t key = modules_hash(t->seed ^ device, &inode, sizeof(inode));
+	_cleanup_(module_freep) struct module *m = NULL;
+	bool deleted;
+	size_t bytes = bare_bytes(path, &deleted);
+	int r;
+
+	key = modules_hash(key, path, bytes);
+	for (struct module *i = idmap_get(&t->by_file, key); i; i = i->next) {
+		if (i->device == device && i->inode == inode && i->anonymous == anonymous &&
+		    i->deleted == deleted && strlen(i->path) == bytes &&
+		    memcmp(i->path, path, bytes) == 0) {
+			*ret_module = i;
+			return 0;
+		}
+	}
+	r = module_new(device, inode, path, bytes, &m);
+	if (r < 0)
+		return r;
+	m->anonymous = anonymous;
+	m->deleted = deleted;
+	r = enlist(t, &t->by_file, key, m);
+	if (r < 0)
+		return r;
+	*ret_module = TAKE_PTR(m);
+	return 0;
+}
+
+int modules_file(struct modules *t, uint64_t device, uint64_t inode, const char *path,
+		 bool anonymous, struct module **ret_module)
+{
+	int r;
+
+	if (path[0] == '\0' || strnlen(path, SYMBOLS_PATH_BYTES) == SYMBOLS_PATH_BYTES)
+		return -EINVAL;
+	pthread_mutex_lock(&t->lock);
+	r = find_file(t, device, inode, path, anonymous, ret_module);
+	pthread_mutex_unlock(&t->lock);
+	return r;
+}
+
+/*
+ * The kernel fills a shorter build-id up with zeros (lib/buildid.c, parse_build_id). The common
+ * lengths are 20 (SHA-1), 16 (MD5, UUID) and 8 (xxhash).
+ */
+static uint8_t build_id_bytes(const uint8_t id[BUILD_ID_BYTES])
+{
+	static const uint8_t zeros[BUILD_ID_BYTES];
+
+	if (memcmp(id + 8, zeros, BUILD_ID_BYTES - 8) == 0)
+		return 8;
+	return memcmp(id + 16, zeros, BUILD_ID_BYTES - 16) == 0 ? 16 : BUILD_ID_BYTES;
+}
+
+static int find_build_id(struct modules *t, const uint8_t id[BUILD_ID_BYTES],
+			 struct module **ret_module)
+{
+	uint64_t key = modules_hash(t->seed, id, BUILD_ID_BYTES);
+	_cleanup_(module_freep) struct module *m = NULL;
+	int r;
+
+	for (struct module *i = idmap_get(&t->by_id, key); i; i = i->next) {
+		if (memcmp(i->build_id, id, BUILD_ID_BYTES) == 0) {
+			*ret_module = i;
+			return 0;
+		}
+	}
+	r = module_new(0, 0, "", 0, &m);
+	if (r < 0)
+		return r;
+	memcpy(m->build_id, id, BUILD_ID_BYTES);
+	m->build_id_bytes = build_id_bytes(id);
+	r = enlist(t, &t->by_id, key, m);
+	if (r < 0)
+		return r;
+	*ret_module = TAKE_PTR(m);
+	return 0;
+}
+
+int modules_build_id(struct modules *t, const uint8_t build_id[BUILD_ID_BYTES],
+		     struct module **ret_module)
+{
+	int r;
+
+	pthread_mutex_lock(&t->lock);
+	r = find_build_id(t, build_id, ret_module);
+	pthread_mutex_unlock(&t->lock);
+	return r;
+}
+
+struct module *modules_at(struct modules *t, size_t i)
+{
+	struct module *m;
+
+	pthread_mutex_lock(&t->lock);
+	m = i < t->count ? t->items[i] : NULL;
+	pthread_mutex_unlock(&t->lock);
+	return m;
+}

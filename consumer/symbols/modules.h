@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * modules.h: the table of modules behind symbols.h: who is who, and nothing of what is in them. Any
+ * thread, under its own lock. Modules stay until modules_done.
+ */
+#ifndef TROCAR_CONSUMER_MODULES_H
+#define TROCAR_CONSUMER_MODULES_H
+
+#include <pthread.h>
+
+#include "consumer/symbols/symbols.h"
+#include "shared/idmap.h"
+
+struct modules {
+	pthread_mutex_t lock;
+	struct idmap by_file; /* hash of device, inode and path to the first of a chain by `next` */
+	struct idmap by_id;   /* hash of a build-id to the first of a chain of id-only modules */
+	struct module **items; /* owned, in the order of their making */
+	size_t count, space;
+	uint64_t seed; /* of the hash: paths are foreign, chains must stay short */
+};
+
+void modules_init(struct modules *t);
+
+/* Frees every module with its table. */
+void modules_done(struct modules *t);
+
+/* As symbols_module and symbols_module_by_build_id. */
+int modules_file(struct modules *t, uint64_t device, uint64_t inode, const char *path,
+		 bool anonymous, struct module **ret_module);
+int modules_build_id(struct modules *t, const uint8_t id[BUILD_ID_BYTES],
+		     struct module **ret_module);
+
+/* The i-th module made, or NULL when there are fewer. */
+struct module *modules_at(struct modules *t, size_t i);
+
+/* FNV-1a from `seed` on; never 0, which idmap keeps for free places. */
+uint64_t modules_hash(uint64_t seed, const void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/symbols/names.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/cleanup.h"
+#include "shared/macro.h"
+
+#define RADIX_BITS    11
+#define RADIX_BUCKETS (1u << RADIX_BITS)
+#define UNDERSCORES   15 /* leading underscores that the rank tells apart */
+
+enum rank_bit {
+	RANK_SIZED = 1u << 4,
+	RANK_FUNCTION = 1u << 5,
+	RANK_GLOBAL = 1u << 6,
+};
+
+uint16_t names_rank(const char *text, int global, int function, int sized)
+{
+	unsigned int rank = UNDERSCORES;
+
+	while (rank > 0 && text[UNDERSCORES - rank] == '_') /* strspn(3) would have no bound */
+		rank--;
+	return (uint16_t)(rank | (global ? RANK_GLOBAL : 0) | (function ? RANK_FUNCTION : 0) |
+			  (sized ? RANK_SIZED : 0));
+}
+
+/* One stable pass over RADIX_BITS of the key; false when all keys agree in them. */
+static bool sort_pass(const struct names_entry *from, struct names_entry *to, size_t count,
+		      unsigned int shift)
+{
+	uint32_t places[RADIX_BUCKETS] = { 0 };
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		places[(from[i].key >> shift) % RADIX_BUCKETS]++;
+	if (places[(from[0].key >> shift) % RADIX_BUCKETS] == count)
+		return false;
+	for (size_t i = 0; i < RADIX_BUCKETS; i++) {
+		uint32_t here = places[i];
+
+		places[i] = sum;
+		sum += here;
+	}
+	for (size_t i = 0; i < count; i++)
+		to[places[(from[i].key >> shift) % RADIX_BUCKETS]++] = from[i];
+	return true;
+}
+
+/* Stable, by key: a comparison sort would be most of the time that a large file takes. */
+static int sort_entries(struct names_entry *entries, size_t count)
+{
+	_cleanup_free_ struct names_entry *room = malloc(count * sizeof(*room));
+	struct names_entry *from = entries, *to = room;
+
+	if (!room)
+		return -ENOMEM;
+	for (unsigned int shift = 0; shift < 32; shift += RADIX_BITS) {
+		if (sort_pass(from, to, count, shift)) {
+			struct names_entry *swap = from;
+
+			from = to;
+			to = swap;
+		}
+	}
+	if (from != entries)
+		memcpy(entries, from, count * sizeof(*entries));
+	return 0;
+}
+
+/* Keeps one entry per key and no label inside a function; returns how many stay. */
+static size_t keep_best(struct names_entry *entries, size_t count)
+{
+	uint64_t reach = 0; /* where the sized symbols so far end */
+	size_t kept = 0;
+
+	for (size_t i = 0, next; i < count; i = next) {
+		size_t best = i;
+
+		for (next = i + 1; next < count && entries[next].key == entries[i].key; next++)
+			if (entries[next].rank > entries[best].rank)
+				best = next;
+		if (entries[best].open && entries[best].key < reach)
+			continue;
+		if (!entries[best].open)
+			reach = MAX(reach, (uint64_t)entries[best].key + entries[best].size);
+		entries[kept++] = entries[best];
+	}
+	return kept;
+}
+
+/* Bytes of `parts` strings from `text` on, NULs included, each cut at NAMES_TEXT_BYTES. */
+static size_t text_bytes(const char *text, const char *end, unsigned int parts)
+{
+	size_t bytes = 0;
+
+	while (parts--) {
+		bytes += strnlen(text + bytes,
+				 MIN((size_t)(end - text) - bytes, (size_t)NAMES_TEXT_BYTES - 1)) +
+			 1;
+		if (bytes >= (size_t)(end - text))
+			break;
+	}
+	return bytes;
+}
+
+/* Copies the kept names into a blob of their own and points the entries into it. */
+static int copy_texts(struct names_entry *entries, size_t count, const char *strings,
+		      size_t strings_bytes, unsigned int parts, struct names *n)
+{
+	size_t total = 0, at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (entries[i].text >= strings_bytes)
+			return -EINVAL;
+		total += text_bytes(strings + entries[i].text, strings + strings_bytes, parts);
+		if (total > NAMES_BLOB_MAX)
+			return -EFBIG;
+	}
+	n->blob = malloc(total + 1);
+	if (!n->blob)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const char *text = strings + entries[i].text;
+		size_t bytes = text_bytes(text, strings + strings_bytes, parts);
+
+		memcpy(n->blob + at, text, bytes);
+		n->blob[at + bytes - 1] = '\0'; /* a cut name lost its own */
+		entries[i].text = (uint32_t)at;
+		at += bytes;
+	}
+	n->blob[at] = '\0';
+	n->blob_bytes = at + 1;
+	return 0;
+}
+
+static int fill(struct names *n, const struct names_entry *entries, size_t count)
+{
+	n->keys = malloc(3 * MAX(count, (size_t)1) * sizeof(*n->keys));
+	if (!n->keys)
+		return -ENOMEM;
+	n->sizes = n->keys + count;
+	n->texts = n->sizes + count;
+	n->count = count;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t size = entries[i].size;
+
+		if (entries[i].open && i + 1 < count)
+			size = MIN(size, entries[i + 1].key - entries[i].key);
+		n->keys[i] = entries[i].key;
+		n->sizes[i] = size;
+		n->texts[i] = entries[i].text;
+	}
+	return 0;
+}
+
+int names_build(struct names_entry *entries, size_t count, const char *strings,
+		size_t strings_bytes, unsigned int parts, struct names *ret_names)
+{
+	_cleanup_(names_done) struct names n = { 0 };
+	int r;
+
+	if (count > NAMES_COUNT_MAX)
+		return -EFBIG;
+	if (count > 0) {
+		r = sort_entries(entries, count);
+		if (r < 0)
+			return r;
+		count = keep_best(entries, count);
+	}
+	r = copy_texts(entries, count, strings, strings_bytes, parts, &n);
+	if (r < 0)
+		return r;
+	r = fill(&n, entries, count);
+	if (r < 0)
+		return r;
+	*ret_names = n;
+	n = (struct names){ 0 };
+	return 0;
+}
+
+void names_done(struct names *n)
+{
+	free(n->keys);
+	free(n->blob);
+	*n = (struct names){ 0 };
+}
+
+/* Index of the last key that is not above `key`; keys[0] <= key. No branch depends on the data. */
+static size_t last_not_above(const uint32_t *keys, size_t count, uint32_t key)
+{
+	const uint32_t *base = keys;
+
+	while (count > 1) {
+		size_t half = count / 2;
+
+		base += base[half] <= key ? half : 0;
+		count -= half;
+	}
+	return (size_t)(base - keys);
+}
+
+ptrdiff_t names_find(const struct names *n, uint32_t key)
+{
+	size_t i;
+
+	if (n->count == 0 || n->keys[0] > key)
+		return -1;
+	i = last_not_above(n->keys, n->count, key);
+	for (size_t back = 0; back <= NAMES_NESTED_MAX && back <= i; back++)
+		if (key - n->keys[i - back] < n->sizes[i - back])
+			return (ptrdiff_t)(i - back);
+	return -1;
+}
+
+size_t names_bytes(const struct names *n)
+{
+	return n->blob_bytes + 3 * n->count * sizeof(*n->keys);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* reason.h: why a frame has no function name; one row each in reasons.def. */
+#ifndef TROCAR_CONSUMER_REASON_H
+#define TROCAR_CONSUMER_REASON_H
+
+#include <stdbool.h>
+
+enum reason {
+	REASON_NONE = 0,
+#define REASON(id, word, again, help) REASON_##id,
+#include "consumer/symbols/reasons.def"
+#undef REASON
+	REASON_COUNT_
+};
+
+/* The stable word of event lines; NULL for REASON_NONE. */
+const char *reason_word(enum reason reason);
+
+/* Whether the cause may pass, so that the file is worth another try later. */
+bool reason_passes(enum reason reason);
+
+/* One sentence for people about a word, or NULL when there is no such word. */
+const char *reason_help(const char *word);
+
+/* The reason for what elf_symbols_read and elf_build_id return, a negative errno. */
+enum reason reason_of_elf(int error);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* runtime.h: which language runtime a mapped file belongs to, by its path alone: runtimes.def. */
+#ifndef TROCAR_CONSUMER_RUNTIME_H
+#define TROCAR_CONSUMER_RUNTIME_H
+
+#include <stdbool.h>
+
+#include "consumer/symbols/mappings.h"
+
+/* Whether `path` belongs to a runtime; `exe` when it is the process's executable. */
+bool runtime_of_path(const char *path, bool exe, struct runtime *ret_runtime);
+
+#endif
