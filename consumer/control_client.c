@@ -114,11 +114,12 @@ int control_client_read(struct control_client *client)
 
 bool control_client_line(struct control_client *client, const char **ret_line, size_t *ret_bytes)
 {
-	const char *begin = client->in + client->in_start, *end;
+	const char *begin, *end;
 
 	/* Only bytes that are new: else a request sent byte by byte would cost its square. */
 	if (client->in_scanned >= client->in_bytes)
 		return false;
+	begin = client->in + client->in_start;
 	end = memchr(begin + client->in_scanned, '\n', client->in_bytes - client->in_scanned);
 	if (!end) {
 		client->in_scanned = client->in_bytes;

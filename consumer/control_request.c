@@ -97,14 +97,20 @@ static int parse(const char *line, size_t bytes, json_object **ret_root,
 	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
 	root = json_tokener_parse_ex(tokener, line, (int)bytes);
 	code = json_tokener_get_error(tokener);
+	offset = json_tokener_get_parse_end(tokener);
+	if (code == json_tokener_continue) { /* a bare word or number ends with what follows it */
+		root = json_tokener_parse_ex(tokener, " ", 1);
+		code = json_tokener_get_error(tokener);
+		offset = bytes;
+	}
 	if (code == json_tokener_error_depth)
 		return fail(error, CONTROL_PARSE, "nested deeper than %d", CONTROL_NESTING);
 	if (code == json_tokener_continue)
 		return fail(error, CONTROL_PARSE, "the JSON text ends too early");
 	if (code != json_tokener_success)
-		return fail(error, CONTROL_PARSE, "byte %zu: %s",
-			    json_tokener_get_parse_end(tokener), json_tokener_error_desc(code));
-	for (offset = json_tokener_get_parse_end(tokener); offset < bytes; offset++)
+		return fail(error, CONTROL_PARSE, "byte %zu: %s", offset,
+			    json_tokener_error_desc(code));
+	for (; offset < bytes; offset++)
 		if (!strchr(" \t\r", line[offset]))
 			return fail(error, CONTROL_PARSE, "byte %zu: text after the request",
 				    offset);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Request lines of the control socket, as a member of its group and as an admin (the first byte
+ * says). Whatever comes in, what goes out is nothing or one line of JSON with an id and a result or
+ * an error, and no method that changes something runs for who may not.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/control.h"
+#include "shared/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static int do_echo(void *context, const struct control_peer *peer, json_object *params,
+		   struct jsonw *result, struct control_error *error)
+{
+	json_object *text = NULL;
+
+	if (!params || !json_object_object_get_ex(params, "text", &text) ||
+	    !json_object_is_type(text, json_type_string)) {
+		error->code = CONTROL_BAD_PARAMS;
+		strcpy(error->message, "/params/text: must be a string");
+		jsonw_array(&error->data, NULL);
+		jsonw_array_end(&error->data);
+		return -1;
+	}
+	jsonw_string_n(result, NULL, json_object_get_string(text),
+		       (size_t)json_object_get_string_len(text));
+	return 0;
+}
+
+static int do_change(void *context, const struct control_peer *peer, json_object *params,
+		     struct jsonw *result, struct control_error *error)
+{
+	if (!peer->admin)
+		abort();
+	return do_echo(context, peer, params, result, error);
+}
+
+static const struct control_method methods[] = {
+	{ "echo", false, do_echo },
+	{ "change", true, do_change },
+	{ 0 },
+};
+
+static void check(const struct jsonw *answer)
+{
+	json_tokener *tokener = json_tokener_new();
+	json_object *root;
+
+	if (jsonw_end(answer) < 0)
+		abort();
+	if (!answer->bytes) {
+		json_tokener_free(tokener);
+		return;
+	}
+	if (memchr(answer->data, '\n', answer->bytes) != answer->data + answer->bytes - 1)
+		abort();
+	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	root = json_tokener_parse_ex(tokener, answer->data, (int)answer->bytes);
+	if (json_tokener_get_error(tokener) != json_tokener_success ||
+	    !json_object_object_get_ex(root, "id", NULL) ||
+	    json_object_object_get_ex(root, "result", NULL) ==
+		    json_object_object_get_ex(root, "error", NULL))
+		abort();
+	json_object_put(root);
+	json_tokener_free(tokener);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	_cleanup_(jsonw_done) struct jsonw answer;
+	struct control_peer peer = { .uid = 1000 };
+
+	jsonw_init(&answer, CONTROL_ANSWER_BYTES);
+	if (!bytes)
+		return 0;
+	peer.admin = data[0] == '+';
+	if (control_request(methods, NULL, &peer, (const char *)data + 1, bytes - 1, &answer) == 0)
+		check(&answer);
+	return 0;
+}
