@@ -15,6 +15,16 @@
 #include "shared/cgroupfs.h"
 #include "shared/cleanup.h"
 
+/* The one that lives; a failed assertion leaves it here. */
+static struct harness *current;
+
+static void clear_away(void)
+{
+	harness_kill_all();
+	if (current)
+		harness_free(current);
+}
+
 static void *map_words(const struct bpf_map *map, size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
@@ -76,8 +86,13 @@ static void group_make(struct harness *h)
 struct harness *harness_new(const struct harness_options *options)
 {
 	static const struct harness_options defaults;
-	struct harness *h = calloc(1, sizeof(*h));
+	static bool registered;
+	struct harness *h;
 
+	clear_away();
+	if (!registered)
+		registered = !atexit(clear_away);
+	h = calloc(1, sizeof(*h));
 	assert_non_null(h);
 	h->skel = trocar__open();
 	assert_non_null(h->skel);
@@ -90,6 +105,7 @@ struct harness *harness_new(const struct harness_options *options)
 	ring_open(&h->events, h->skel->maps.events);
 	ring_open(&h->errors, h->skel->maps.errors);
 	group_make(h);
+	current = h;
 	return h;
 }
 
@@ -128,6 +144,7 @@ void harness_free(struct harness *h)
 	trocar__destroy(h->skel);
 	groups_remove(h->group);
 	free(h);
+	current = NULL;
 }
 
 void harness_discover(struct harness *h)

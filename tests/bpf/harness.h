@@ -50,7 +50,10 @@ struct harness_options {
 	bool vmas_each; /* load the body of vmas for old kernels */
 };
 
-/* Loads; attaches nothing. Makes the test's own cgroup. */
+/*
+ * Loads; attaches nothing. Makes the test's own cgroup. One at a time: what a failed test left
+ * behind, its processes and cgroups too, is cleared away first, and at exit.
+ */
 struct harness *harness_new(const struct harness_options *options);
 void harness_free(struct harness *h);
 
@@ -97,6 +100,7 @@ uint64_t harness_group_id(const char *dir);
 /* A program of this name that runs `mode` ("sleep", "burn") in the cgroup at `dir` (NULL: ours). */
 pid_t harness_spawn(const char *name, const char *mode, const char *dir);
 void harness_kill(pid_t pid);
+void harness_kill_all(void);
 
 /* Runs `call` in a forked child and waits for it; returns the child's pid. It must return 0. */
 pid_t harness_fork(int (*call)(void *context), void *context);

@@ -18,8 +18,9 @@
 #include "harness.h"
 #include "shared/cleanup.h"
 
-#define READY_FD   200
-#define READ_CHUNK 65536
+#define READY_FD     200
+#define READ_CHUNK   65536
+#define CHILDREN_MAX 64
 
 uint64_t harness_now_ns(void)
 {
@@ -112,6 +113,20 @@ static _Noreturn void become(const char *name, const char *mode, const char *dir
 	_exit(93);
 }
 
+/* Children that no test has ended yet; 0 is a free place. */
+static pid_t children[CHILDREN_MAX];
+
+static void remember(pid_t pid)
+{
+	for (size_t i = 0; i < CHILDREN_MAX; i++) {
+		if (children[i])
+			continue;
+		children[i] = pid;
+		return;
+	}
+	fail_msg("more than %d children", CHILDREN_MAX);
+}
+
 pid_t harness_spawn(const char *name, const char *mode, const char *dir)
 {
 	int ends[2];
@@ -124,6 +139,7 @@ pid_t harness_spawn(const char *name, const char *mode, const char *dir)
 	if (!pid)
 		become(name, mode, dir, ends[1]);
 	close(ends[1]);
+	remember(pid);
 	assert_int_equal(read(ends[0], &byte, 1), 1);
 	close(ends[0]);
 	snprintf(link, sizeof(link), "/tmp/trocar-test-%d/%.100s", pid, name);
@@ -135,8 +151,18 @@ pid_t harness_spawn(const char *name, const char *mode, const char *dir)
 
 void harness_kill(pid_t pid)
 {
+	for (size_t i = 0; i < CHILDREN_MAX; i++)
+		if (children[i] == pid)
+			children[i] = 0;
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+void harness_kill_all(void)
+{
+	for (size_t i = 0; i < CHILDREN_MAX; i++)
+		if (children[i])
+			harness_kill(children[i]);
 }
 
 pid_t harness_fork(int (*call)(void *context), void *context)

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* iter.c: the iterators against what /proc says of the same processes. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "harness.h"
+#include "shared/cleanup.h"
+
+#define MAPPINGS_SEEN 2048
+#define MANY	      450
+
+struct seen {
+	struct mapping_record record;
+	char path[MAPPING_PATH_BYTES];
+};
+
+struct list {
+	struct seen items[MAPPINGS_SEEN];
+	size_t count, more;
+};
+
+static const struct task_record *task_find(const char *bytes, size_t n, pid_t pid)
+{
+	const struct task_record *records = (const void *)bytes;
+
+	assert_int_equal(n % sizeof(*records), 0);
+	for (size_t i = 0; i < n / sizeof(*records); i++)
+		if (records[i].tgid == (uint32_t)pid)
+			return &records[i];
+	return NULL;
+}
+
+static void tasks_match_in_the_kernel(void **state)
+{
+	struct harness *h = harness_new(NULL);
+	pid_t exact = harness_spawn("abcdefghijklmno", "sleep", NULL);
+	pid_t other = harness_spawn("abcdefghijklmn", "sleep", NULL);
+	const struct task_record *record;
+	_cleanup_free_ char *a = NULL, *b = NULL;
+	struct target target;
+	size_t n;
+
+	harness_rule(h, 0, "abcdefghijklmno", true, 3, 8);
+	harness_rule(h, 1, "abc", false, 4, 9);
+	n = harness_read(h->skel->progs.tasks, &a);
+	record = task_find(a, n, exact);
+	assert_non_null(record);
+	assert_string_equal(record->comm, "abcdefghijklmno");
+	assert_int_equal(record->rule, 3);
+	assert_int_equal(record->generation, 8);
+	assert_int_equal(record->ppid, getpid());
+	assert_int_equal(record->start_ns, harness_start_ns(h, exact));
+	assert_null(task_find(a, n, other));
+	assert_null(task_find(a, n, getpid()));
+
+	h->control->scan_trie = 1; /* not in force: a question only */
+	n = harness_read(h->skel->progs.tasks, &b);
+	record = task_find(b, n, other);
+	assert_non_null(record);
+	assert_int_equal(record->rule, 4);
+	assert_false(harness_target(h, other, &target));
+	harness_kill(exact);
+	harness_kill(other);
+	harness_free(h);
+}
+
+static void tasks_list_watched_cgroups(void **state)
+{
+	struct harness *h = harness_new(NULL);
+	const struct task_record *record;
+	_cleanup_free_ char *bytes = NULL;
+	char dir[4096];
+	uint64_t id = harness_group(h, "watched", dir);
+	pid_t pid = harness_spawn("t-any", "sleep", dir);
+	size_t n;
+
+	harness_watch(h, id, 0, SLOT_IDLE, 0);
+	n = harness_read(h->skel->progs.tasks, &bytes);
+	record = task_find(bytes, n, pid);
+	assert_non_null(record);
+	assert_int_equal(n, sizeof(*record));
+	assert_int_equal(record->rule, NO_SLOT);
+	assert_int_equal(record->cgroup_id, id);
+	harness_kill(pid);
+	harness_free(h);
+}
+
+/* Takes the records of one read; returns where to go on, 0 when that was all. */
+static uint64_t take(struct list *list, const char *bytes, size_t n)
+{
+	uint64_t from = 0;
+
+	for (size_t at = 0; at < n;) {
+		struct seen *seen = &list->items[list->count];
+
+		assert_true(list->count < MAPPINGS_SEEN && n - at >= sizeof(seen->record));
+		memcpy(&seen->record, bytes + at, sizeof(seen->record));
+		at += sizeof(seen->record);
+		assert_true(seen->record.path_bytes <= MAPPING_PATH_BYTES &&
+			    seen->record.path_bytes <= n - at);
+		assert_int_equal(seen->record.path_bytes % 8, 0);
+		memcpy(seen->path, bytes + at, seen->record.path_bytes);
+		at += seen->record.path_bytes;
+		if (seen->record.flags & MAPPING_MORE) {
+			from = seen->record.end;
+			list->more++;
+		} else {
+			list->count++;
+		}
+	}
+	return from;
+}
+
+/* All executable mappings of `pid`, in as many reads as it takes. */
+static struct list *mappings(struct harness *h, struct bpf_program *program, pid_t pid)
+{
+	struct list *list = calloc(1, sizeof(*list));
+	uint64_t from = 0;
+
+	assert_non_null(list);
+	h->control->vma_tgid = (uint32_t)pid;
+	do {
+		_cleanup_free_ char *bytes = NULL;
+		size_t n;
+
+		h->control->vma_from = from;
+		n = harness_read(program, &bytes);
+		from = take(list, bytes, n);
+	} while (from);
+	h->control->vma_from = 0;
+	return list;
+}
+
+/* Compares with /proc/PID/maps, line by line; returns how many have a file. */
+static size_t compare(const struct list *list, pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[64], line[4096], perms[8], file[2048];
+	uint64_t start, end, offset, inode;
+	unsigned int major_, minor_;
+	size_t at = 0, files = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		const struct seen *seen = &list->items[at];
+
+		file[0] = 0;
+		assert_true(sscanf(line,
+				   "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64
+				   " %2047[^\n]",
+				   &start, &end, perms, &offset, &major_, &minor_, &inode,
+				   file) >= 7);
+		if (perms[2] != 'x' || !strcmp(file, "[vsyscall]"))
+			continue;
+		assert_true(at++ < list->count);
+		assert_int_equal(seen->record.start, start);
+		assert_int_equal(seen->record.end, end);
+		assert_int_equal(seen->record.inode, inode);
+		assert_int_equal(seen->record.device, major_ << 20 | minor_);
+		assert_int_equal(!!(seen->record.flags & MAPPING_VDSO), !strcmp(file, "[vdso]"));
+		assert_int_equal(!!(seen->record.flags & MAPPING_ANON),
+				 !inode && strcmp(file, "[vdso]"));
+		if (!inode)
+			continue;
+		assert_int_equal(seen->record.file_offset, offset);
+		assert_string_equal(seen->path, file);
+		files++;
+	}
+	assert_int_equal(at, list->count);
+	return files;
+}
+
+static void agrees_with_proc(bool each)
+{
+	struct harness_options options = { .vmas_each = each };
+	struct harness *h = harness_new(&options);
+	struct bpf_program *program = each ? h->skel->progs.vmas_each : h->skel->progs.vmas_open;
+	pid_t pid = harness_spawn("t-maps", "sleep", NULL);
+	struct list *list = mappings(h, program, pid);
+	size_t exe = 0, vdso = 0;
+
+	/* Neither matched nor watched: not a word. */
+	assert_int_equal(list->count, 0);
+	free(list);
+	harness_target_set(h, pid, 0);
+	list = mappings(h, program, pid);
+	assert_true(compare(list, pid) > 2);
+	for (size_t i = 0; i < list->count; i++) {
+		assert_int_equal(list->items[i].record.tgid, pid);
+		assert_int_equal(list->items[i].record.start_ns, harness_start_ns(h, pid));
+		exe += !!(list->items[i].record.flags & MAPPING_IS_EXE);
+		vdso += !!(list->items[i].record.flags & MAPPING_VDSO);
+	}
+	assert_true(exe > 0);
+	assert_int_equal(vdso, 1);
+	free(list);
+	harness_kill(pid);
+	harness_free(h);
+}
+
+static void vmas_open_agrees_with_proc(void **state)
+{
+	agrees_with_proc(false);
+}
+
+static void vmas_each_agrees_with_proc(void **state)
+{
+	agrees_with_proc(true);
+}
+
+static void vmas_of_watched_cgroups_only(void **state)
+{
+	struct harness *h = harness_new(NULL);
+	char dir[4096];
+	uint64_t id = harness_group(h, "watched", dir);
+	pid_t in = harness_spawn("t-in", "sleep", dir);
+	pid_t out = harness_spawn("t-out", "sleep", NULL);
+	struct list *list;
+
+	harness_watch(h, id, 0, SLOT_IDLE, 0);
+	list = mappings(h, h->skel->progs.vmas_open, 0);
+	assert_true(list->count > 0);
+	for (size_t i = 0; i < list->count; i++)
+		assert_int_equal(list->items[i].record.tgid, in);
+	free(list);
+	list = mappings(h, h->skel->progs.vmas_open, out);
+	assert_int_equal(list->count, 0);
+	free(list);
+	harness_kill(in);
+	harness_kill(out);
+	harness_free(h);
+}
+
+/* Executable mappings that cannot merge: each begins at the file's first page; and one without a
+ * file. */
+static void map_many(int n)
+{
+	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	for (int i = 0; i < n; i++)
+		assert_ptr_not_equal(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0),
+				     MAP_FAILED);
+	assert_ptr_not_equal(mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			     MAP_FAILED);
+}
+
+static void many_mappings_come_in_parts(void **state)
+{
+	struct harness *h = harness_new(NULL);
+	struct list *list;
+
+	map_many(MANY);
+	harness_target_set(h, getpid(), 0);
+	list = mappings(h, h->skel->progs.vmas_open, getpid());
+	assert_true(list->count > MANY);
+	assert_true(list->more > 0);
+	assert_true(compare(list, getpid()) > MANY);
+	free(list);
+	harness_free(h);
+}
+
+static void ksyms_have_addresses(void **state)
+{
+	struct harness *h = harness_new(NULL);
+	_cleanup_free_ char *bytes = NULL;
+	size_t n = harness_read(h->skel->progs.ksyms, &bytes), count = 0, modules = 0;
+	uint64_t address = 0;
+
+	for (size_t at = 0; at < n; count++) {
+		const struct ksym_record *record = (const void *)(bytes + at);
+
+		assert_true(n - at >= sizeof(*record) && record->record_bytes <= n - at);
+		assert_int_equal(record->record_bytes % 8, 0);
+		assert_int_equal(strlen(record->names) + 1, record->name_bytes);
+		assert_int_equal(strlen(record->names + record->name_bytes) + 1,
+				 record->module_bytes);
+		modules += record->module_bytes > 1;
+		if (!strcmp(record->names, "schedule") && record->module_bytes == 1)
+			address = record->address;
+		at += record->record_bytes;
+	}
+	print_message("%zu text symbols, %zu of modules, %zu bytes\n", count, modules, n);
+	assert_true(count > 10000);
+	assert_true(address >> 63);
+	harness_free(h);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tasks_match_in_the_kernel),
+		cmocka_unit_test(tasks_list_watched_cgroups),
+		cmocka_unit_test(vmas_open_agrees_with_proc),
+		cmocka_unit_test(vmas_each_agrees_with_proc),
+		cmocka_unit_test(vmas_of_watched_cgroups_only),
+		cmocka_unit_test(many_mappings_come_in_parts),
+		cmocka_unit_test(ksyms_have_addresses),
+	};
+
+	harness_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

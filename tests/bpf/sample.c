@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sample.c: the sampler: who is sampled, with which stacks, and that every attempt is accounted
+ * for. */
+#include <link.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "harness.h"
+
+#define HZ   997
+#define SLOT 5
+
+/* A group with a burning process in it, watched. */
+struct fixture {
+	struct harness *h;
+	char dir[4096];
+	uint64_t id;
+	pid_t pid;
+};
+
+static struct fixture begin(const struct harness_options *options, uint32_t state, uint32_t flags)
+{
+	struct fixture f = { .h = harness_new(options) };
+
+	f.id = harness_group(f.h, "burn", f.dir);
+	f.pid = harness_spawn("t-burn", "burn", f.dir);
+	harness_watch(f.h, f.id, SLOT, state, flags);
+	return f;
+}
+
+static void end(struct fixture *f)
+{
+	harness_kill(f->pid);
+	harness_free(f->h);
+}
+
+/* Samples for `ms`, stops, drains; the slot's account must be even. */
+static struct slot_counters sample_for(struct harness *h, unsigned int ms)
+{
+	struct slot_counters c;
+
+	harness_tick(h, HZ);
+	harness_sleep_ms(ms);
+	for (int i = 0; i < HARNESS_CPUS; i++) {
+		bpf_link__destroy(h->ticks[i]);
+		h->ticks[i] = NULL;
+	}
+	harness_drain(h);
+	c = harness_counters(h, SLOT);
+	assert_int_equal(c.attempted, c.emitted + harness_lost(&c));
+	return c;
+}
+
+static const struct sample *sample_at(const struct harness *h, size_t i)
+{
+	return h->samples.records[i];
+}
+
+/* The record is as long as its frames say. */
+static size_t sample_bytes(const struct sample *s)
+{
+	size_t user = s->flags & SAMPLE_BUILD_ID ? sizeof(struct frame_build_id) : 8;
+
+	return sizeof(*s) + 8 * (size_t)s->kernel_frames + user * s->user_frames;
+}
+
+static void misses_count_nothing(void **state)
+{
+	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	uint64_t other = f.id + 1000000;
+	int watches = bpf_map__fd(f.h->skel->maps.watches);
+	struct slot_counters c;
+
+	assert_int_equal(bpf_map_delete_elem(watches, &f.id), 0);
+	harness_watch(f.h, other, SLOT, SLOT_CAPTURE, 0);
+	c = sample_for(f.h, 200);
+	assert_int_equal(c.attempted, 0);
+	assert_int_equal(harness_totals(f.h).ticks_watched, 0);
+	assert_int_equal(f.h->samples.count, 0);
+	end(&f);
+}
+
+static void armed_zero_and_idle_take_nothing(void **state)
+{
+	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+
+	f.h->control->armed = 0;
+	assert_int_equal(sample_for(f.h, 100).attempted, 0);
+	f.h->control->armed = 1;
+	f.h->slots[SLOT].state = SLOT_IDLE;
+	assert_int_equal(sample_for(f.h, 100).attempted, 0);
+	f.h->slots[SLOT].state = SLOT_CAPTURE;
+	assert_true(sample_for(f.h, 100).attempted > 0);
+	end(&f);
+}
+
+static void hits_are_accounted_for(void **state)
+{
+	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	struct slot_counters c = sample_for(f.h, 500);
+	uint64_t start_ns = harness_start_ns(f.h, f.pid);
+	uint32_t next[HARNESS_CPUS] = {};
+	struct target target;
+
+	assert_true(c.emitted > 0);
+	assert_int_equal(harness_lost(&c), 0);
+	assert_int_equal(f.h->samples.count, c.emitted);
+	assert_int_equal(harness_totals(f.h).ticks_watched, c.attempted);
+	for (size_t i = 0; i < f.h->samples.count; i++) {
+		const struct sample *s = sample_at(f.h, i);
+
+		assert_int_equal(f.h->samples.bytes[i], sample_bytes(s));
+		assert_int_equal(s->tgid, f.pid);
+		assert_int_equal(s->tid, f.pid);
+		assert_int_equal(s->start_ns, start_ns);
+		assert_int_equal(s->slot, SLOT);
+		assert_int_equal(s->epoch, SLOT + 100);
+		assert_true(s->flags & SAMPLE_CAPTURE);
+		assert_string_equal(s->comm, "t-burn");
+		assert_true(s->user_frames > 0);
+		assert_in_range(s->cpu, 0, HARNESS_CPUS - 1);
+		assert_int_equal(s->seq, next[s->cpu]++);
+		/* Without kernel frames the tick hit user mode, with them it did not. */
+		assert_int_equal(!(s->flags & SAMPLE_IN_USER), s->kernel_frames > 0);
+	}
+	assert_true(harness_target(f.h, f.pid, &target));
+	assert_int_equal(target.flags, 0);
+	assert_int_equal(target.rule, NO_SLOT);
+	end(&f);
+}
+
+struct place {
+	uintptr_t address;
+	uint64_t offset;
+};
+
+static int find_place(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+	struct place *place = context;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && place->address >= at &&
+		    place->address < at + p->p_memsz)
+			place->offset = place->address - at + p->p_offset;
+	}
+	return 0;
+}
+
+/* Most samples of a burning child have harness_burn as their leaf, by file offset. */
+static void build_ids_until_mapped(void **state)
+{
+	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	struct place burn = { .address = (uintptr_t)harness_burn };
+	size_t good = 0, raw = 0;
+
+	dl_iterate_phdr(find_place, &burn);
+	assert_true(burn.offset > 0);
+	sample_for(f.h, 300);
+	for (size_t i = 0; i < f.h->samples.count; i++) {
+		const struct sample *s = sample_at(f.h, i);
+		struct frame_build_id frame;
+
+		assert_true(s->flags & SAMPLE_BUILD_ID);
+		if (!s->user_frames)
+			continue;
+		memcpy(&frame, (const char *)(s + 1) + 8 * (size_t)s->kernel_frames, sizeof(frame));
+		good += frame.status == 1 && frame.offset_or_ip - burn.offset < 512;
+	}
+	assert_true(f.h->samples.count > 0 && good * 10 >= f.h->samples.count * 9);
+
+	harness_forget(f.h);
+	harness_target_set(f.h, f.pid, TARGET_MAPPED);
+	sample_for(f.h, 300);
+	for (size_t i = 0; i < f.h->samples.count; i++) {
+		const struct sample *s = sample_at(f.h, i);
+		uint64_t leaf;
+
+		assert_false(s->flags & SAMPLE_BUILD_ID);
+		if (!s->user_frames)
+			continue;
+		memcpy(&leaf, (const char *)(s + 1) + 8 * (size_t)s->kernel_frames, sizeof(leaf));
+		raw += ((leaf - burn.offset) & 0xfff) < 512;
+	}
+	assert_true(f.h->samples.count > 0 && raw * 10 >= f.h->samples.count * 9);
+	end(&f);
+}
+
+static void recorder_takes_one_in_five(void **state)
+{
+	struct fixture f = begin(NULL, SLOT_RECORDER, 0);
+	struct slot_counters c = sample_for(f.h, 500);
+	uint64_t watched = harness_totals(f.h).ticks_watched;
+
+	/* Each CPU may have begun up to four ticks it did not take. */
+	assert_in_range(watched - c.attempted * RECORDER_DIVISOR, 0,
+			(RECORDER_DIVISOR - 1) * (uint64_t)libbpf_num_possible_cpus());
+	assert_true(c.attempted > 0);
+	for (size_t i = 0; i < f.h->samples.count; i++)
+		assert_false(sample_at(f.h, i)->flags & SAMPLE_CAPTURE);
+	end(&f);
+}
+
+static void by_process_needs_a_match(void **state)
+{
+	struct fixture f = begin(NULL, SLOT_CAPTURE, SLOT_BY_PROCESS);
+
+	assert_int_equal(sample_for(f.h, 200).attempted, 0);
+	harness_target_set(f.h, f.pid, TARGET_MAPPED);
+	assert_int_equal(sample_for(f.h, 200).attempted, 0);
+	harness_target_set(f.h, f.pid, TARGET_MATCHED);
+	assert_true(sample_for(f.h, 200).attempted > 0);
+	end(&f);
+}
+
+static void dead_man(void **state)
+{
+	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	struct slot_counters c;
+
+	harness_tick(f.h, HZ);
+	f.h->control->stale_ns = 0; /* no promise: stale at once */
+	harness_sleep_ms(200);
+	c = harness_counters(f.h, SLOT);
+	assert_in_range(c.emitted, 0, 20); /* between the two words' stores */
+	f.h->control->stale_ns = 50000000;
+	f.h->control->heartbeat_ns = harness_now_ns() - 60000000;
+	harness_sleep_ms(200);
+	assert_int_equal(harness_counters(f.h, SLOT).emitted, c.emitted);
+	/* A heartbeat from the future is no sign of life either. */
+	f.h->control->heartbeat_ns = ~0ull;
+	harness_sleep_ms(200);
+	assert_int_equal(harness_counters(f.h, SLOT).emitted, c.emitted);
+	f.h->control->heartbeat_ns = harness_now_ns();
+	f.h->control->stale_ns = 60000000000u;
+	harness_sleep_ms(200);
+	assert_true(harness_counters(f.h, SLOT).emitted > c.emitted);
+	end(&f);
+}
+
+static void stale_is_accounted_for(void **state)
+{
+	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	struct slot_counters c;
+
+	f.h->control->armed = 0;
+	harness_tick(f.h, HZ);
+	f.h->control->stale_ns = 0;
+	f.h->control->armed = 1;
+	harness_sleep_ms(200);
+	f.h->control->armed = 0;
+	harness_sleep_ms(20);
+	c = harness_counters(f.h, SLOT);
+	assert_true(c.attempted > 0);
+	assert_int_equal(c.lost[DROP_STALE], c.attempted);
+	assert_int_equal(harness_totals(f.h).stale_ticks, c.attempted);
+	end(&f);
+}
+
+static void full_ring_is_counted(void **state)
+{
+	struct harness_options options = { .samples_bytes = 4096 };
+	struct fixture f = begin(&options, SLOT_CAPTURE, 0);
+	struct slot_counters c = sample_for(f.h, 300);
+	const struct error_record *record;
+
+	assert_true(c.emitted > 0 && c.lost[DROP_RING_FULL] > 0);
+	assert_int_equal(c.emitted, f.h->samples.count);
+	assert_true(harness_errors(f.h, ERROR_SAMPLES_FULL) > 0);
+	record = f.h->errors.records[0];
+	assert_int_equal(record->slot, SLOT);
+	assert_int_equal(record->tgid, f.pid);
+	assert_string_equal(record->comm, "t-burn");
+	assert_true(record->space >= sizeof(struct sample));
+	assert_true(record->error < 0);
+	end(&f);
+}
+
+static void full_targets_go_on(void **state)
+{
+	struct harness_options options = { .targets = 1 };
+	struct fixture f = begin(&options, SLOT_CAPTURE, 0);
+	int fd = bpf_map__fd(f.h->skel->maps.targets);
+	struct target target = {};
+	struct slot_counters c;
+
+	for (uint32_t i = 0; i < 1024; i++) {
+		struct process_key key = { .tgid = 0x7f000000 + i };
+
+		if (bpf_map_update_elem(fd, &key, &target, BPF_ANY))
+			break;
+	}
+	c = sample_for(f.h, 200);
+	assert_int_equal(c.emitted, c.attempted);
+	assert_true(c.emitted > 0);
+	assert_true(harness_totals(f.h).targets_full > 0);
+	assert_true(harness_errors(f.h, ERROR_TARGETS_FULL) > 0);
+	end(&f);
+}
+
+/* Whether the samples ring wakes a sleeper within 300 ms of ticks. */
+static bool wakes(struct fixture *f, uint32_t wake_bytes)
+{
+	struct pollfd p = { .fd = ring_buffer__epoll_fd(f->h->samples.ring), .events = POLLIN };
+	bool woken;
+
+	f->h->control->wake_bytes = wake_bytes;
+	harness_tick(f->h, HZ);
+	/* epoll reports what is there when it is asked, too: ask while the ring is empty. */
+	woken = poll(&p, 1, 300) > 0;
+	for (int i = 0; i < HARNESS_CPUS; i++) {
+		bpf_link__destroy(f->h->ticks[i]);
+		f->h->ticks[i] = NULL;
+	}
+	assert_true(harness_counters(f->h, SLOT).emitted > 0);
+	harness_forget(f->h);
+	return woken;
+}
+
+static void wakes_above_the_fill_only(void **state)
+{
+	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+
+	assert_false(wakes(&f, 0));
+	assert_false(wakes(&f, 1u << 30));
+	assert_true(wakes(&f, 4096));
+	assert_true(wakes(&f, 4096));
+	end(&f);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(misses_count_nothing),
+		cmocka_unit_test(armed_zero_and_idle_take_nothing),
+		cmocka_unit_test(hits_are_accounted_for),
+		cmocka_unit_test(build_ids_until_mapped),
+		cmocka_unit_test(recorder_takes_one_in_five),
+		cmocka_unit_test(by_process_needs_a_match),
+		cmocka_unit_test(dead_man),
+		cmocka_unit_test(stale_is_accounted_for),
+		cmocka_unit_test(full_ring_is_counted),
+		cmocka_unit_test(full_targets_go_on),
+		cmocka_unit_test(wakes_above_the_fill_only),
+	};
+
+	harness_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
