@@ -164,23 +164,20 @@ static inline size_t copy_clean(char *to, const char *text, size_t bytes)
 	return i;
 }
 
-/*
- * Length of the well-formed UTF-8 sequence at `s`, 0 when there is none: Unicode 15 table 3-7, so
- * neither overlong forms nor surrogates nor anything above U+10FFFF.
- */
-static size_t sequence(const unsigned char *s, size_t bytes)
+/* Neither overlong forms nor surrogates nor anything above U+10FFFF: the second byte decides. */
+size_t jsonw_utf8(const char *text, size_t bytes)
 {
+	const unsigned char *s = (const unsigned char *)text;
 	unsigned char low = 0x80, high = 0xbf;
 	size_t n;
 
-	if (s[0] >= 0xc2 && s[0] <= 0xdf)
-		n = 2;
-	else if (s[0] >= 0xe0 && s[0] <= 0xef)
-		n = 3;
-	else if (s[0] >= 0xf0 && s[0] <= 0xf4)
-		n = 4;
-	else
+	if (bytes == 0)
 		return 0;
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 	if (s[0] == 0xe0)
 		low = 0xa0;
 	else if (s[0] == 0xed)
@@ -227,7 +224,7 @@ static size_t put_special(struct jsonw *w, const char *text, size_t bytes)
 	if (s[0] < 0x80) {
 		n = escape(out, s[0]);
 	} else {
-		n = sequence(s, bytes);
+		n = jsonw_utf8(text, bytes);
 		taken = n ? n : 1;
 		memcpy(out, n ? text : "\xef\xbf\xbd", n ? n : 3);
 		n = n ? n : 3;

@@ -62,6 +62,10 @@ struct jsonw_mark {
 struct jsonw_mark jsonw_mark(const struct jsonw *w);
 void jsonw_rewind(struct jsonw *w, struct jsonw_mark mark);
 
+/* The length of the well-formed UTF-8 sequence at `text` (Unicode 15, table 3-7), 0 when none is
+ * there. */
+size_t jsonw_utf8(const char *text, size_t bytes);
+
 /* 0 when all of the text stands, else the first error: -ENOMEM or -EMSGSIZE. */
 int jsonw_end(const struct jsonw *w);
 

@@ -77,27 +77,43 @@ static long hex4(const char *at, size_t bytes)
 	return unit;
 }
 
+/* Passes over one escape, behind its backslash; false when there is none. */
+static bool escape(struct scanner *x)
+{
+	const char *text = x->s->text;
+
+	if (peek(x) == 'u' && hex4(text + x->at + 1, x->s->bytes - x->at - 1) >= 0) {
+		x->at += 5;
+		return true;
+	}
+	if (!peek(x) || !strchr("\"\\/bfnrt", peek(x)))
+		return false;
+	x->at++;
+	return true;
+}
+
 /* Passes over a string; `begin` and `bytes` are what is between the quotes. */
 static int string(struct scanner *x, size_t *ret_begin, size_t *ret_bytes, bool *ret_escaped)
 {
-	const char *text = x->s->text;
 	bool escaped = false;
-	size_t begin;
+	size_t begin, n;
 
 	if (!take(x, '"'))
 		return refuse(x, "expected a string");
-	begin = x->at;
-	for (; peek(x) != '"'; x->at++) {
+	for (begin = x->at; peek(x) != '"';) {
 		if ((unsigned char)peek(x) < 0x20)
 			return refuse(x, "a string with a control byte in it, or without an end");
-		if (peek(x) != '\\')
+		if (peek(x) == '\\') {
+			escaped = true;
+			x->at++;
+			if (!escape(x))
+				return refuse(x, "an unknown escape in a string");
 			continue;
-		escaped = true;
-		x->at++;
-		if (peek(x) == 'u' && hex4(text + x->at + 1, x->s->bytes - x->at - 1) >= 0)
-			x->at += 4;
-		else if (!peek(x) || !strchr("\"\\/bfnrt", peek(x)))
-			return refuse(x, "an unknown escape in a string");
+		}
+		n = jsonw_utf8(x->s->text + x->at, x->s->bytes - x->at);
+		if (n == 0)
+			return refuse(x, "bytes that are no UTF-8 in a string");
+		x->at += n;
 	}
 	*ret_begin = begin;
 	*ret_bytes = x->at - begin;
