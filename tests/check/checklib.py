@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the checks of this folder share. A check is a script with a function that takes a Tree and yields
+faults ("file:line: what is wrong"), and with samples: small trees that it must refuse, and one that it
+must accept. `NAME` checks the repository, `NAME --self-test` proves that the check can fail."""
+import argparse
+import functools
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOMS = ("shared", "policy", "bpf", "loader", "consumer", "ctl")
+
+
+class CannotRun(Exception):
+    """The check needs something that is not here; the text says what. Exit status 77."""
+
+
+class Tree:
+    def __init__(self, root, build):
+        self.root, self.build = pathlib.Path(root), pathlib.Path(build)
+
+    @functools.cached_property
+    def files(self):
+        """Tracked and not ignored new files, relative, sorted; all files where there is no git."""
+        if (self.root / ".git").exists():
+            listed = subprocess.run(
+                ["git", "-c", f"safe.directory={self.root}", "ls-files", "-co",
+                 "--exclude-standard", "-z"], cwd=self.root, check=True, stdout=subprocess.PIPE)
+            names = [n for n in listed.stdout.decode().split("\0") if n]
+        else:
+            names = [str(p.relative_to(self.root)) for p in self.root.rglob("*") if p.is_file()]
+            names = [n for n in names if not n.startswith(("build/", "build-")) and
+                     "__pycache__" not in n]
+        return sorted(n for n in names if (self.root / n).is_file())
+
+    def named(self, *endings):
+        return [n for n in self.files if n.endswith(endings)]
+
+    def text(self, name):
+        return (self.root / name).read_text(encoding="utf-8", errors="replace")
+
+    def lines(self, name):
+        return enumerate(self.text(name).splitlines(), 1)
+
+
+def run(words, cwd=None, text=None):
+    """Runs a command; returns (status, stdout and stderr). CannotRun when it is not installed."""
+    try:
+        done = subprocess.run([str(w) for w in words], cwd=cwd, input=text, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except FileNotFoundError:
+        raise CannotRun(f"{words[0]} is not installed") from None
+    return done.returncode, done.stdout
+
+
+def self_test(check, refused, accepted):
+    """Every sample of `refused` must yield a fault, `accepted` none."""
+    failures = []
+    for what, files in [*refused.items(), (None, accepted)]:
+        with tempfile.TemporaryDirectory(prefix="trocar-check-") as folder:
+            for name, text in files.items():
+                path = pathlib.Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            found = list(check(Tree(folder, os.path.join(folder, "build"))))
+        if what and not found:
+            failures.append(f"accepts {what}")
+        if not what and found:
+            failures.append("refuses the good sample: " + "; ".join(map(str, found)))
+    return failures
+
+
+def main(check, refused, accepted):
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
+    parser.add_argument("--self-test", action="store_true", help="prove that the check can fail")
+    parser.add_argument("--build", default=ROOT / "build", help="the build directory")
+    options = parser.parse_args()
+    try:
+        if options.self_test:
+            found = self_test(check, refused, accepted)
+        else:
+            found = list(check(Tree(ROOT, options.build)))
+    except CannotRun as reason:
+        print(f"cannot run: {reason}")
+        sys.exit(77)
+    for fault in found:
+        print(fault)
+    sys.exit(1 if found else 0)
