@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader/kernelset.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/btf.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "bpf/trocar.skel.h"
+#include "loader/cpus.h"
+#include "loader/pins.h"
+#include "shared/abi.h"
+#include "shared/clock.h"
+#include "shared/kbtf.h"
+#include "shared/macro.h"
+
+#define LINK_MODE 0600
+#define ITER_MODE 0640
+
+/* Maps whose size is an option: where its number stands, and how many entries each of it is. */
+static const struct {
+	const char *map;
+	size_t offset;
+	uint32_t unit;
+} sizes[] = {
+	{ "samples", offsetof(struct options, samples_kib), 1024 },
+	{ "events", offsetof(struct options, events_kib), 1024 },
+	{ "errors", offsetof(struct options, errors_kib), 1024 },
+	{ "slots", offsetof(struct options, watches), 1 },
+	{ "counters", offsetof(struct options, watches), 1 },
+	{ "watches", offsetof(struct options, watches), 1 },
+	{ "targets", offsetof(struct options, targets), 1 },
+	{ "rules_a", offsetof(struct options, rules), 1 },
+	{ "rules_b", offsetof(struct options, rules), 1 },
+	{ "cgroups_a", offsetof(struct options, rules), 1 },
+	{ "cgroups_b", offsetof(struct options, rules), 1 },
+};
+
+/* Warnings and worse go to stderr as they are: the verifier's log has many lines and stays whole.
+ */
+static int say(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	if (level > LIBBPF_WARN)
+		return 0;
+	return vfprintf(stderr, format, arguments);
+}
+
+static int resize(struct trocar *skeleton, const struct options *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(skeleton->obj, sizes[i].map);
+		uint64_t number = *(const uint64_t *)((const char *)o + sizes[i].offset);
+		int r;
+
+		if (!map)
+			return -ENOENT;
+		r = bpf_map__set_max_entries(map, (uint32_t)number * sizes[i].unit);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Has this kernel the open-coded iterator over mappings (6.7 and newer)? */
+static bool has_vma_iterator(void)
+{
+	struct kbtf btf __attribute__((cleanup(kbtf_done))) = { 0 };
+
+	return kbtf_open(&btf) == 0 &&
+	       kbtf_find(&btf, BTF_KIND_FUNC, "bpf_iter_task_vma_new", NULL, NULL) == 0;
+}
+
+static int choose(struct trocar *skeleton, bool vma_open_coded)
+{
+	int r;
+
+	r = bpf_program__set_autoload(skeleton->progs.vmas_open, vma_open_coded);
+	if (r < 0)
+		return r;
+	return bpf_program__set_autoload(skeleton->progs.vmas_each, !vma_open_coded);
+}
+
+static void destroy(struct trocar **skeleton)
+{
+	trocar__destroy(*skeleton);
+}
+
+int kernelset_load(const struct options *o, struct kernelset *ret_set)
+{
+	struct trocar *skeleton __attribute__((cleanup(destroy))) = NULL;
+	bool vma_open_coded = has_vma_iterator();
+	int r;
+
+	libbpf_set_print(say);
+	skeleton = trocar__open();
+	if (!skeleton)
+		return -errno;
+	r = resize(skeleton, o);
+	if (r < 0)
+		return r;
+	r = choose(skeleton, vma_open_coded);
+	if (r < 0)
+		return r;
+	r = trocar__load(skeleton);
+	if (r < 0)
+		return r;
+	*ret_set = (struct kernelset){ .vma_open_coded = vma_open_coded };
+	ret_set->skeleton = skeleton;
+	skeleton = NULL;
+	return 0;
+}
+
+/* A program and the slot of the skeleton that holds its link. */
+struct attachment {
+	const char *name;
+	struct bpf_program *program;
+	struct bpf_link **link;
+};
+
+#define LINKS (7 + 3)
+
+/* The programs that attach by their section alone: tracepoints and iterators. */
+static size_t attachments(const struct kernelset *set, struct attachment list[LINKS])
+{
+	struct trocar *s = set->skeleton;
+	size_t n = 0;
+
+#define PIN_MAP(name, mode, help)
+#define PIN_LINK(name_, help) \
+	list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
+#define PIN_ITER(name_, help) \
+	list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
+/* One pin, two bodies. */
+#define vmas vmas_each
+#include "shared/pins.def"
+#undef vmas
+#undef PIN_ITER
+#undef PIN_LINK
+#undef PIN_MAP
+	for (size_t i = 0; i < n; i++) {
+		if (!set->vma_open_coded || list[i].program != s->progs.vmas_each)
+			continue;
+		list[i].program = s->progs.vmas_open;
+		list[i].link = &s->links.vmas_open;
+	}
+	return n;
+}
+
+static int write_abi(const struct kernelset *set, const struct options *o)
+{
+	struct abi_header h = {
+		.magic = ABI_MAGIC,
+		.version = ABI_VERSION,
+		.header_bytes = sizeof(struct abi_header),
+		.control_bytes = sizeof(struct control),
+		.slot_bytes = sizeof(struct slot),
+		.counters_bytes = sizeof(struct slot_counters),
+		.target_bytes = sizeof(struct target),
+		.sample_bytes = sizeof(struct sample),
+		.event_bytes = sizeof(struct event),
+		.error_bytes = sizeof(struct error_record),
+		.task_record_bytes = sizeof(struct task_record),
+		.mapping_record_bytes = sizeof(struct mapping_record),
+		.ksym_record_bytes = sizeof(struct ksym_record),
+		.hz = (uint32_t)o->hz,
+		.slots = (uint32_t)o->watches,
+		.rules = (uint32_t)o->rules,
+		.targets = (uint32_t)o->targets,
+		.cpus_sampled = (uint32_t)set->samplers.count,
+		.vma_open_coded = set->vma_open_coded,
+		.loaded_ns = clock_mono_ns(),
+	};
+	uint32_t zero = 0;
+	int r;
+
+	r = cpus_possible(&h.cpus_possible);
+	if (r < 0)
+		return r;
+	if (bpf_map_update_elem(bpf_map__fd(set->skeleton->maps.abi), &zero, &h, BPF_ANY) < 0)
+		return -errno;
+	return 0;
+}
+
+int kernelset_attach(struct kernelset *set, const struct options *o, const char **ret_what)
+{
+	struct attachment list[LINKS];
+	size_t n = attachments(set, list);
+	uint32_t cpu;
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		*ret_what = list[i].name;
+		*list[i].link = bpf_program__attach(list[i].program);
+		if (!*list[i].link)
+			return -errno;
+	}
+	*ret_what = "sampler";
+	r = sampler_attach_all(bpf_program__fd(set->skeleton->progs.sampler), o->hz, &set->samplers,
+			       &cpu);
+	if (r < 0)
+		return r;
+	*ret_what = "abi";
+	return write_abi(set, o);
+}
+
+static int pin_maps(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
+{
+	const struct {
+		const char *name;
+		const struct bpf_map *map;
+		mode_t mode;
+	} list[] = {
+#define PIN_MAP(name, mode, help) { #name, set->skeleton->maps.name, mode },
+#define PIN_ITER(name, help)
+#define PIN_LINK(name, help)
+#include "shared/pins.def"
+#undef PIN_MAP
+#undef PIN_ITER
+#undef PIN_LINK
+	};
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
+		*ret_what = list[i].name;
+		r = pins_put(dir, list[i].name, bpf_map__fd(list[i].map), list[i].mode, gid);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Nobody opens a link: group and others stay out. An iterator is a link that is read. */
+static int pin_links(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
+{
+	struct attachment list[LINKS];
+	size_t n = attachments(set, list);
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		bool reads = bpf_program__expected_attach_type(list[i].program) == BPF_TRACE_ITER;
+
+		*ret_what = list[i].name;
+		r = pins_put(dir, list[i].name, bpf_link__fd(*list[i].link),
+			     reads ? ITER_MODE : LINK_MODE, reads ? gid : 0);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int kernelset_pin(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
+{
+	char name[32];
+	int r;
+
+	r = pin_maps(set, dir, gid, ret_what);
+	if (r < 0)
+		return r;
+	r = pin_links(set, dir, gid, ret_what);
+	if (r < 0)
+		return r;
+	*ret_what = "sampler";
+	for (size_t i = 0; i < set->samplers.count; i++) {
+		snprintf(name, sizeof(name), "sampler_cpu%u", set->samplers.items[i].cpu);
+		r = pins_put(dir, name, set->samplers.items[i].link_fd, LINK_MODE, 0);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+void kernelset_done(struct kernelset *set)
+{
+	sampler_done_all(&set->samplers);
+	trocar__destroy(set->skeleton);
+	set->skeleton = NULL;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader/load.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loader/bpfdir.h"
+#include "loader/group.h"
+#include "loader/kernelset.h"
+#include "loader/pins.h"
+#include "policy/policy.h"
+#include "shared/clock.h"
+#include "shared/kbtf.h"
+#include "shared/log.h"
+#include "shared/macro.h"
+
+/* What a load has done so far, and so what its undo has to take back. */
+struct load {
+	const struct options *o;
+	gid_t gid;
+	struct bpfdir dir;
+	bool staged;
+	struct kernelset set;
+	const char *what; /* what the step that failed was at */
+};
+
+/* A step of the story; each starts a stage, whose capabilities are all that is left then. */
+struct step {
+	enum policy_stage stage;
+	int (*run)(struct load *l);
+	const char *failed; /* words for the error */
+};
+
+static int mount_step(struct load *l)
+{
+	l->what = l->o->bpf_dir;
+	return bpfdir_open(&l->dir, l->gid);
+}
+
+static int load_step(struct load *l)
+{
+	l->what = "maps and programs";
+	return kernelset_load(l->o, &l->set);
+}
+
+static int attach_step(struct load *l)
+{
+	return kernelset_attach(&l->set, l->o, &l->what);
+}
+
+static int pin_step(struct load *l)
+{
+	int r;
+
+	l->what = PINS_NEW;
+	r = pins_stage(l->o->bpf_dir);
+	if (r < 0)
+		return r;
+	l->staged = true;
+	return kernelset_pin(&l->set, l->o->bpf_dir, l->gid, &l->what);
+}
+
+static int commit_step(struct load *l)
+{
+	int r;
+
+	l->what = l->o->bpf_dir;
+	r = pins_commit(l->o->bpf_dir);
+	if (r == 0)
+		l->staged = false;
+	return r;
+}
+
+static const struct step steps[] = {
+	{ STAGE_MOUNT, mount_step, "cannot make the bpf directory" },
+	{ STAGE_LOAD, load_step, "the kernel does not take" },
+	{ STAGE_ATTACH, attach_step, "cannot attach" },
+	{ STAGE_PIN, pin_step, "cannot pin" },
+	{ STAGE_PIN, commit_step, "cannot put the new set in its place" },
+};
+
+/* Ctrl-C and its kin are blocked from the start; this is where they are heard. */
+static bool interrupted(void)
+{
+	static const int heard[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	sigset_t pending;
+
+	if (sigpending(&pending) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(heard); i++)
+		if (sigismember(&pending, heard[i]) == 1)
+			return true;
+	return false;
+}
+
+/* -EPERM says that the bounding set stays; permitted and effective went, and no_new_privs holds. */
+static int drop_to(enum policy_stage stage)
+{
+	int r = policy_capabilities_keep(POLICY_LOADER, stage);
+
+	return r == -EPERM ? 0 : r;
+}
+
+static void undo(struct load *l)
+{
+	int r = 0;
+
+	if (l->staged)
+		r = pins_unstage(l->o->bpf_dir, NULL);
+	kernelset_done(&l->set);
+	if (r == 0)
+		r = bpfdir_undo(&l->dir);
+	if (r < 0)
+		log_error("%s: the undo is not complete (%s): run trocar-loader unload",
+			  l->o->bpf_dir, strerror(-r));
+}
+
+static void tell(const struct step *step, const struct load *l, int error)
+{
+	if (error == -EINTR)
+		log_error("interrupted: everything is undone");
+	else
+		log_error("%s %s: %s%s", step->failed, l->what, strerror(-error),
+			  error == -EPERM ? " (trocar-loader check says what is missing)" : "");
+}
+
+static int run_steps(struct load *l)
+{
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		r = interrupted() ? -EINTR : drop_to(steps[i].stage);
+		if (r == 0)
+			r = steps[i].run(l);
+		if (r < 0) {
+			tell(&steps[i], l, r);
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* What stands there already; a half-finished set does not count as one. */
+static int look(const struct load *l, bool *ret_loaded)
+{
+	struct abi_header h;
+	int r;
+
+	r = pins_abi(l->o->bpf_dir, &h);
+	if (r == -ENOENT) {
+		*ret_loaded = false;
+		return 0;
+	}
+	*ret_loaded = true;
+	if (l->o->replace)
+		return 0;
+	if (r == 0)
+		log_error("already loaded at %s: ABI %u, %u Hz on %u CPUs, %" PRIu64 " s ago; "
+			  "--replace takes its place, unload removes it",
+			  l->o->bpf_dir, h.version, h.hz, h.cpus_sampled,
+			  (uint64_t)(clock_mono_ns() - h.loaded_ns) / NSEC_PER_SEC);
+	else
+		log_error(
+			"already loaded at %s, by another version (%s); --replace takes its place, "
+			"unload removes it",
+			l->o->bpf_dir, strerror(-r));
+	return -EEXIST;
+}
+
+/* Pins without an `abi`, and whatever stands in new/: somebody died in the middle. */
+static int clean(const struct load *l, bool loaded)
+{
+	unsigned int staged = 0, standing = 0;
+	int r;
+
+	r = pins_unstage(l->o->bpf_dir, &staged);
+	if (r == 0 && !loaded)
+		r = pins_remove(l->o->bpf_dir, &standing);
+	if (staged + standing > 0)
+		log_warning("%s: removed %u pins of a load that was cut short", l->o->bpf_dir,
+			    staged + standing);
+	if (r < 0)
+		log_error("%s: cannot remove what a load that was cut short left: %s",
+			  l->o->bpf_dir, strerror(-r));
+	return r;
+}
+
+static int prepare(struct load *l)
+{
+	int r;
+
+	if (access(KBTF_PATH, R_OK) < 0) {
+		r = -errno;
+		log_error("the kernel has no BTF (%s: %s): it must be built with "
+			  "CONFIG_DEBUG_INFO_BTF",
+			  KBTF_PATH, strerror(-r));
+		return r;
+	}
+	r = group_find(l->o->group, &l->gid);
+	if (r < 0) {
+		log_error(
+			"there is no group %s: make it with \"groupadd --system %s\", or name another "
+			"(or its number) with --group",
+			l->o->group, l->o->group);
+		return r;
+	}
+	r = bpfdir_lock(l->o->bpf_dir, true, &l->dir);
+	if (r < 0)
+		log_error("%s: %s", l->o->bpf_dir,
+			  r == -EBUSY ? "another trocar-loader is at work here" : strerror(-r));
+	return r;
+}
+
+static int load(struct load *l)
+{
+	bool loaded = false;
+	int r;
+
+	r = look(l, &loaded);
+	if (r == 0)
+		r = clean(l, loaded);
+	if (r == 0)
+		r = run_steps(l);
+	if (r < 0)
+		return r;
+	log_info("loaded at %s: ABI %u, %" PRIu64 " Hz on %zu CPUs, %s", l->o->bpf_dir, ABI_VERSION,
+		 l->o->hz, l->set.samplers.count,
+		 loaded ? "in the place of the old set; restart trocar-consumer"
+			: "ready for trocar-consumer");
+	return 0;
+}
+
+int load_run(const struct options *o)
+{
+	struct load l = { .o = o, .dir = BPFDIR_NONE, .what = "" };
+	int r;
+
+	r = prepare(&l);
+	if (r < 0)
+		return EXIT_FAILED;
+	r = load(&l);
+	if (r < 0) {
+		undo(&l);
+		return r == -EEXIST ? EXIT_LOADED : EXIT_FAILED;
+	}
+	policy_capabilities_none();
+	bpfdir_close(&l.dir);
+	kernelset_done(&l.set);
+	return EXIT_FINE;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * trocar-loader: opens the kernel and leaves. First it ties its own hands (hardening, capabilities,
+ * system-call filter), then it reads its command line, then it runs one verb.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loader/load.h"
+#include "loader/options.h"
+#include "loader/preflight.h"
+#include "loader/unload.h"
+#include "policy/policy.h"
+#include "shared/abi.h"
+#include "shared/log.h"
+#include "shared/macro.h"
+
+static int version(const struct options *o)
+{
+	printf("trocar-loader %s, ABI %u\n", TROCAR_VERSION, ABI_VERSION);
+	return EXIT_FINE;
+}
+
+static int help(const struct options *o);
+
+/* Verbs; `stage` says which capabilities are left to it (policy/capabilities.def). */
+static const struct verb {
+	const char *name;
+	uint32_t bit; /* of its options; 0: none */
+	enum policy_stage stage;
+	int (*run)(const struct options *o);
+	const char *help;
+} verbs[] = {
+	{ "check", FOR_CHECK, STAGE_CHECK, preflight_run, "says what the kernel has and lacks" },
+	{ "load", FOR_LOAD, STAGE_CHECK, load_run, "mounts, loads, attaches, pins, and leaves" },
+	{ "unload", FOR_UNLOAD, STAGE_PIN, unload_run, "removes every trace of a load" },
+	{ "version", 0, STAGE_DONE, version, "prints the version" },
+	{ "help", 0, STAGE_DONE, help, "prints this" },
+};
+
+static void usage(FILE *out)
+{
+	fputs("usage: trocar-loader VERB [OPTION]...\n", out);
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		fprintf(out, "\n  %-10s %s\n", verbs[i].name, verbs[i].help);
+		options_help(verbs[i].bit, out);
+	}
+}
+
+static int help(const struct options *o)
+{
+	usage(stdout);
+	return EXIT_FINE;
+}
+
+static const struct verb *find(const char *name)
+{
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+		name = "help";
+	if (strcmp(name, "--version") == 0)
+		name = "version";
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	return NULL;
+}
+
+/*
+ * Without CAP_SETPCAP (not root, or a container) the bounding set stays as it is: no_new_privs
+ * makes it idle, and what the verb then cannot do it will say.
+ */
+static int drop_to(enum policy_stage stage)
+{
+	int r = policy_capabilities_keep(POLICY_LOADER, stage);
+
+	return r == -EPERM ? 0 : r;
+}
+
+/* Hands tied before the first foreign byte is looked at. */
+static int lock_down(void)
+{
+	int r;
+
+	r = policy_harden();
+	if (r < 0)
+		return r;
+	r = drop_to(STAGE_CHECK);
+	if (r < 0)
+		return r;
+	return policy_seccomp(POLICY_LOADER);
+}
+
+/* No signal cuts a load in the middle, not even that of a reader of stderr that went away. */
+static void block_signals(sigset_t *ret_old)
+{
+	static const int blocked[] = { SIGINT,	SIGTERM, SIGHUP,  SIGQUIT, SIGPIPE,
+				       SIGALRM, SIGUSR1, SIGUSR2, SIGTSTP };
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(blocked); i++)
+		sigaddset(&set, blocked[i]);
+	sigprocmask(SIG_BLOCK, &set, ret_old);
+}
+
+static int run(int argc, char *const argv[])
+{
+	const struct verb *verb = argc > 1 ? find(argv[1]) : NULL;
+	struct options o;
+	char fault[256];
+	int r;
+
+	if (!verb) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	r = options_parse(verb->bit, argc - 2, argv + 2, &o, fault, sizeof(fault));
+	if (r < 0) {
+		log_error("%s: %s", verb->name, fault);
+		return EXIT_USAGE;
+	}
+	r = drop_to(verb->stage);
+	if (r < 0) {
+		log_error("cannot drop capabilities: %s", strerror(-r));
+		return EXIT_FAILED;
+	}
+	return verb->run(&o);
+}
+
+int main(int argc, char *argv[])
+{
+	sigset_t old;
+	int r, status;
+
+	log_open("trocar-loader");
+	block_signals(&old);
+	r = lock_down();
+	if (r < 0) {
+		log_error("cannot lock itself down: %s", strerror(-r));
+		return EXIT_FAILED;
+	}
+	status = run(argc, argv);
+	if (fflush(stdout) != 0 && status == EXIT_FINE)
+		status = EXIT_FAILED;
+	if (status != EXIT_FINE)
+		sigprocmask(SIG_SETMASK, &old, NULL); /* an interrupted load ends by its signal */
+	return status;
+}

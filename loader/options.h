@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* options.h: the command line of trocar-loader, from the table options.def. */
+#ifndef TROCAR_LOADER_OPTIONS_H
+#define TROCAR_LOADER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum verb_bit {
+	FOR_CHECK = 1u << 0,
+	FOR_LOAD = 1u << 1,
+	FOR_UNLOAD = 1u << 2,
+};
+
+/* Longest --bpf-dir: leaves room for every pin's name below PATH_MAX and for sun_path's habits. */
+#define OPTIONS_DIR_BYTES 256
+
+struct options {
+	uint64_t hz;
+	uint64_t samples_kib, events_kib, errors_kib;
+	uint64_t watches, targets, rules;
+	const char *bpf_dir; /* absolute, no "//", no trailing '/', no "." or ".." */
+	const char *group;
+	bool replace, json;
+};
+
+/*
+ * Parses the arguments behind the verb; "--name value" and "--name=value". Strings are borrowed
+ * from argv. On -EINVAL `fault` (of `space` bytes) says in one line what is wrong and what would be
+ * right.
+ */
+int options_parse(uint32_t verb, int argc, char *const argv[], struct options *ret_options,
+		  char *fault, size_t space);
+
+/* Prints the options of `verb` with their defaults, one a line. */
+void options_help(uint32_t verb, FILE *out);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pins.h: what stands in the bpf directory. A new set is pinned in the subdirectory "new" first and
+ * then takes its place in one go; `abi` leaves first and comes last, so that whoever finds it finds
+ * a whole set behind it.
+ */
+#ifndef TROCAR_LOADER_PINS_H
+#define TROCAR_LOADER_PINS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "shared/abi.h"
+
+#define PINS_NEW "new" /* bpffs allows no dot in a name */
+
+/* Makes `dir`/new, empty, for root alone. 0 or -errno. */
+int pins_stage(const char *dir);
+
+/* Pins descriptor `fd` as `dir`/new/`name` with that mode and group. 0 or -errno. */
+int pins_put(const char *dir, const char *name, int fd, mode_t mode, gid_t gid);
+
+/*
+ * Puts the staged set in the place of the old one, if there is one, and removes that. On failure
+ * the old set stands as before and the new one is still staged. 0 or -errno.
+ */
+int pins_commit(const char *dir);
+
+/* Removes the staged set, if any. *ret_removed (may be NULL) counts. First error, after trying all.
+ */
+int pins_unstage(const char *dir, unsigned int *ret_removed);
+
+/* Removes the set that stands in `dir`, and nothing that is not ours. As pins_unstage. */
+int pins_remove(const char *dir, unsigned int *ret_removed);
+
+/* Is nothing at all in `dir`? */
+bool pins_is_empty(const char *dir);
+
+/* Is something of ours in `dir`, staged or not? */
+bool pins_any(const char *dir);
+
+/* Reads the header of the set that stands in `dir`. -ENOENT: none. Needs CAP_BPF before Linux 6.1.
+ */
+int pins_abi(const char *dir, struct abi_header *ret_header);
+
+#endif

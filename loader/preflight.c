@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader/preflight.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "loader/load.h"
+#include "shared/jsonw.h"
+#include "shared/log.h"
+#include "shared/preflight.h"
+
+#define JSON_BYTES_MAX 65536
+
+static int print_json(const struct preflight *p)
+{
+	struct jsonw w __attribute__((cleanup(jsonw_done)));
+	int r;
+
+	jsonw_init(&w, JSON_BYTES_MAX);
+	preflight_write(p, &w, NULL);
+	r = jsonw_end(&w);
+	if (r < 0) {
+		log_error("cannot write the report: %s", strerror(-r));
+		return r;
+	}
+	printf("%.*s\n", (int)w.bytes, w.data);
+	return 0;
+}
+
+int preflight_run(const struct options *o)
+{
+	struct preflight p;
+
+	preflight_probe(&p);
+	if (!o->json)
+		preflight_print(&p, stdout);
+	else if (print_json(&p) < 0)
+		return EXIT_FAILED;
+	return preflight_fine(&p) ? EXIT_FINE : EXIT_NEEDS;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader/unload.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "loader/bpfdir.h"
+#include "loader/load.h"
+#include "loader/pins.h"
+#include "shared/log.h"
+
+#define MOUNTS_MAX 8 /* stacked on one another by loads that saw different namespaces */
+
+static bool exists(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
+/* Pins of one bpffs. *total grows by what went. */
+static int empty(const char *dir, unsigned int *total)
+{
+	unsigned int removed = 0;
+	int r, first;
+
+	first = pins_unstage(dir, &removed);
+	*total += removed;
+	removed = 0;
+	r = pins_remove(dir, &removed);
+	*total += removed;
+	if (first == 0)
+		first = r;
+	if (first < 0)
+		log_error("%s: a pin could not be removed: %s", dir, strerror(-first));
+	return first;
+}
+
+static int unmount(const char *dir)
+{
+	int r;
+
+	if (umount2(dir, UMOUNT_NOFOLLOW) == 0)
+		return 0;
+	r = -errno;
+	if (r == -EBUSY)
+		log_error(
+			"%s: the pins are gone, but the mount is in use: a process has a file or its "
+			"working directory in it, probably trocar-consumer. Stop it and unload again "
+			"(fuser -vm %s names it)",
+			dir, dir);
+	else
+		log_error("%s: cannot unmount: %s", dir, strerror(-r));
+	return r;
+}
+
+/*
+ * Every bpffs that is mounted at `dir`, one under the other, and what we put into each. -ENOTEMPTY
+ * when somebody else's files are there too.
+ */
+static int clear(const char *dir, unsigned int *total, unsigned int *mounts)
+{
+	int r;
+
+	for (unsigned int i = 0; i < MOUNTS_MAX && bpfdir_is_bpffs(dir); i++) {
+		r = empty(dir, total);
+		if (r < 0)
+			return r;
+		if (!bpfdir_is_mount(dir))
+			return 0; /* a directory of another bpffs: only the directory is ours */
+		if (!pins_is_empty(dir))
+			return -ENOTEMPTY;
+		r = unmount(dir);
+		if (r < 0)
+			return r;
+		(*mounts)++;
+	}
+	return 0;
+}
+
+static int unload(const char *dir)
+{
+	unsigned int pins = 0, mounts = 0;
+	int r;
+
+	r = clear(dir, &pins, &mounts);
+	if (r < 0 && r != -ENOTEMPTY)
+		return EXIT_FAILED;
+	if (r == 0)
+		r = bpfdir_remove(dir);
+	if (r == -ENOTEMPTY || r == -EEXIST) {
+		log_error(
+			"%s: %u pins removed; the directory stays, because files that are not ours "
+			"are in it",
+			dir, pins);
+		return EXIT_FAILED;
+	}
+	if (r < 0) {
+		log_error("%s: cannot remove the directory: %s", dir, strerror(-r));
+		return EXIT_FAILED;
+	}
+	log_info("unloaded: %u pins, %u mounts and the directory %s are gone", pins, mounts, dir);
+	return EXIT_FINE;
+}
+
+int unload_run(const struct options *o)
+{
+	struct bpfdir dir = BPFDIR_NONE;
+	int r;
+
+	r = bpfdir_lock(o->bpf_dir, false, &dir);
+	if (r == -ENOENT || (r == 0 && !exists(o->bpf_dir))) {
+		bpfdir_close(&dir);
+		log_info("nothing is loaded at %s", o->bpf_dir);
+		return EXIT_FINE;
+	}
+	if (r < 0) {
+		log_error("%s: %s", o->bpf_dir,
+			  r == -EBUSY ? "another trocar-loader is at work here" : strerror(-r));
+		return EXIT_FAILED;
+	}
+	r = unload(o->bpf_dir);
+	bpfdir_close(&dir);
+	return r;
+}

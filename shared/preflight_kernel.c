@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/btf.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "macro.h"
+#include "preflight_parts.h"
+
+#define NO_BTF "not known: it takes the kernel's BTF to ask"
+
+static int sys_bpf(int command, union bpf_attr *attr)
+{
+	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
+}
+
+/* ---- BPF */
+
+static int map_create(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries)
+{
+	union bpf_attr attr = {
+		.map_type = type,
+		.key_size = key_bytes,
+		.value_size = value_bytes,
+		.max_entries = entries,
+	};
+
+	return sys_bpf(BPF_MAP_CREATE, &attr);
+}
+
+/* r0 = 0; exit: what every program type takes. 0 or the descriptor. */
+static int prog_load(uint32_t type, uint32_t attach_type, uint32_t btf_id)
+{
+	const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = type,
+		.expected_attach_type = attach_type,
+		.attach_btf_id = btf_id,
+		.insns = (uint64_t)(uintptr_t)code,
+		.insn_cnt = ARRAY_SIZE(code),
+		.license = (uint64_t)(uintptr_t) "Dual BSD/GPL",
+	};
+
+	return sys_bpf(BPF_PROG_LOAD, &attr);
+}
+
+static void probe_btf(struct preflight_probes *p, struct preflight_row *row)
+{
+	p->btf_error = -kbtf_open(&p->btf);
+	if (p->btf_error) {
+		preflight_failed(row, p->btf_error);
+		return;
+	}
+	preflight_present(row);
+	PREFLIGHT_SAY(row, "%s, %zu KiB", KBTF_PATH, p->btf.bytes / 1024);
+}
+
+static void probe_map(struct preflight_row *row, uint32_t type, uint32_t entries)
+{
+	_cleanup_close_ int fd = -1;
+	uint32_t bytes = type == BPF_MAP_TYPE_RINGBUF ? 0 : 4;
+
+	fd = map_create(type, bytes, bytes, entries);
+	if (fd < 0)
+		preflight_failed(row, errno);
+	else
+		preflight_present(row);
+}
+
+static void probe_bpf_map(struct preflight_probes *p, struct preflight_row *row)
+{
+	probe_map(row, BPF_MAP_TYPE_ARRAY, 1);
+}
+
+static void probe_ring_buffer(struct preflight_probes *p, struct preflight_row *row)
+{
+	probe_map(row, BPF_MAP_TYPE_RINGBUF, (uint32_t)sysconf(_SC_PAGESIZE));
+}
+
+/* Task storage must carry BTF of its key and value; "unknown id" (EINVAL before it) is a no. */
+static void probe_task_storage(struct preflight_probes *p, struct preflight_row *row)
+{
+	static const struct {
+		struct btf_header header;
+		uint32_t types[4];
+		char strings[5];
+	} text = {
+		.header = { .magic = BTF_MAGIC,
+			    .version = 1,
+			    .hdr_len = sizeof(struct btf_header),
+			    .type_len = 16,
+			    .str_off = 16,
+			    .str_len = 5 },
+		.types = { 1, BTF_KIND_INT << 24, 4, BTF_INT_SIGNED << 24 | 32 },
+		.strings = "\0int",
+	};
+	union bpf_attr load = { .btf = (uint64_t)(uintptr_t)&text, .btf_size = 24 + 16 + 5 };
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_TASK_STORAGE,
+		.key_size = 4,
+		.value_size = 4,
+		.map_flags = BPF_F_NO_PREALLOC,
+		.btf_key_type_id = 1,
+		.btf_value_type_id = 1,
+	};
+	_cleanup_close_ int btf_fd = -1;
+	_cleanup_close_ int fd = -1;
+
+	btf_fd = sys_bpf(BPF_BTF_LOAD, &load);
+	if (btf_fd < 0) {
+		preflight_failed(row, errno);
+		return;
+	}
+	attr.btf_fd = (uint32_t)btf_fd;
+	fd = sys_bpf(BPF_MAP_CREATE, &attr);
+	if (fd < 0)
+		preflight_failed(row, errno);
+	else
+		preflight_present(row);
+}
+
+/* ---- bpffs: one that nobody else sees; it goes with its descriptor */
+
+static void probe_bpffs(struct preflight_probes *p, struct preflight_row *row)
+{
+	_cleanup_close_ int fs = -1;
+
+	fs = (int)syscall(SYS_fsopen, "bpf", FSOPEN_CLOEXEC);
+	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0) {
+		preflight_failed(row, errno);
+		return;
+	}
+	p->bpffs_fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, 0);
+	if (p->bpffs_fd < 0) {
+		preflight_failed(row, errno);
+		return;
+	}
+	preflight_present(row);
+}
+
+/* ---- perf */
+
+static void probe_perf_event(struct preflight_probes *p, struct preflight_row *row)
+{
+	struct perf_event_attr event = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(event),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_freq = 97,
+		.freq = 1,
+		.disabled = 1,
+	};
+	_cleanup_close_ int fd = -1;
+	union bpf_attr link = { 0 };
+
+	fd = (int)syscall(SYS_perf_event_open, &event, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0) {
+		preflight_failed(row, errno);
+		return;
+	}
+	p->prog_fd = prog_load(BPF_PROG_TYPE_PERF_EVENT, 0, 0);
+	if (p->prog_fd < 0) {
+		preflight_failed(row, errno);
+		return;
+	}
+	link.link_create.prog_fd = (uint32_t)p->prog_fd;
+	link.link_create.target_fd = (uint32_t)fd;
+	link.link_create.attach_type = BPF_PERF_EVENT;
+	p->perf_link_fd = sys_bpf(BPF_LINK_CREATE, &link);
+	if (p->perf_link_fd < 0) {
+		preflight_failed(row, errno);
+		return;
+	}
+	preflight_present(row);
+	PREFLIGHT_SAY(row, "CPU clock event with a program on CPU 0");
+}
+
+static void probe_perf_link_pin(struct preflight_probes *p, struct preflight_row *row)
+{
+	char path[64];
+	union bpf_attr attr = { 0 };
+
+	if (p->perf_link_fd < 0 || p->bpffs_fd < 0) {
+		row->state = PREFLIGHT_UNKNOWN;
+		PREFLIGHT_SAY(row, "not known: it takes perf_event and bpffs to ask");
+		return;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/probe", p->bpffs_fd);
+	attr.pathname = (uint64_t)(uintptr_t)path;
+	attr.bpf_fd = (uint32_t)p->perf_link_fd;
+	if (sys_bpf(BPF_OBJ_PIN, &attr) < 0)
+		preflight_failed(row, errno);
+	else
+		preflight_present(row);
+}
+
+/* ---- programs that attach by BTF */
+
+/* Loads the tiny program for the BTF type of that name; 0, or the errno. */
+static int load_by_btf(const struct preflight_probes *p, uint32_t kind, const char *name,
+		       uint32_t attach_type)
+{
+	_cleanup_close_ int fd = -1;
+	uint32_t id;
+	int r;
+
+	r = kbtf_find(&p->btf, kind, name, &id, NULL);
+	if (r < 0)
+		return -r;
+	fd = prog_load(BPF_PROG_TYPE_TRACING, attach_type, id);
+	return fd < 0 ? errno : 0;
+}
+
+static bool need_btf(const struct preflight_probes *p, struct preflight_row *row)
+{
+	if (p->btf.data)
+		return true;
+	row->state = p->btf_error == ENOENT ? PREFLIGHT_MISSING : PREFLIGHT_UNKNOWN;
+	PREFLIGHT_SAY(row, NO_BTF);
+	return false;
+}
+
+static void probe_tp_btf(struct preflight_probes *p, struct preflight_row *row)
+{
+	static const char *const points[] = {
+		"sched_process_exec",
+		"sched_process_fork",
+		"sched_process_exit",
+		"task_rename",
+		"cgroup_mkdir",
+		"cgroup_rmdir",
+		"cgroup_notify_populated",
+	};
+	char name[64];
+	int error;
+
+	if (!need_btf(p, row))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(points); i++) {
+		snprintf(name, sizeof(name), "btf_trace_%s", points[i]);
+		error = load_by_btf(p, BTF_KIND_TYPEDEF, name, BPF_TRACE_RAW_TP);
+		if (error) {
+			preflight_failed(row, error);
+			PREFLIGHT_SAY(row, "%s: %s", points[i], strerror(error));
+			return;
+		}
+	}
+	preflight_present(row);
+	PREFLIGHT_SAY(row, "%zu tracepoints", ARRAY_SIZE(points));
+}
+
+static void probe_iterator(const struct preflight_probes *p, struct preflight_row *row,
+			   const char *name)
+{
+	int error;
+
+	if (!need_btf(p, row))
+		return;
+	error = load_by_btf(p, BTF_KIND_FUNC, name, BPF_TRACE_ITER);
+	if (error)
+		preflight_failed(row, error);
+	else
+		preflight_present(row);
+}
+
+static void probe_iter_task(struct preflight_probes *p, struct preflight_row *row)
+{
+	probe_iterator(p, row, "bpf_iter_task");
+}
+
+static void probe_iter_task_vma(struct preflight_probes *p, struct preflight_row *row)
+{
+	probe_iterator(p, row, "bpf_iter_task_vma");
+}
+
+static void probe_iter_ksym(struct preflight_probes *p, struct preflight_row *row)
+{
+	probe_iterator(p, row, "bpf_iter_ksym");
+}
+
+static void probe_vma_open_coded(struct preflight_probes *p, struct preflight_row *row)
+{
+	int r;
+
+	if (!need_btf(p, row))
+		return;
+	r = kbtf_find(&p->btf, BTF_KIND_FUNC, "bpf_iter_task_vma_new", NULL, NULL);
+	if (r < 0)
+		preflight_failed(row, -r);
+	else
+		preflight_present(row);
+}
+
+const preflight_call preflight_kernel_calls[PREFLIGHT_COUNT_] = {
+	[PREFLIGHT_btf] = probe_btf,
+	[PREFLIGHT_bpf_map] = probe_bpf_map,
+	[PREFLIGHT_ring_buffer] = probe_ring_buffer,
+	[PREFLIGHT_task_storage] = probe_task_storage,
+	[PREFLIGHT_bpffs] = probe_bpffs,
+	[PREFLIGHT_perf_event] = probe_perf_event,
+	[PREFLIGHT_perf_link_pin] = probe_perf_link_pin,
+	[PREFLIGHT_tp_btf] = probe_tp_btf,
+	[PREFLIGHT_iter_task] = probe_iter_task,
+	[PREFLIGHT_iter_task_vma] = probe_iter_task_vma,
+	[PREFLIGHT_iter_ksym] = probe_iter_ksym,
+	[PREFLIGHT_vma_open_coded] = probe_vma_open_coded,
+};

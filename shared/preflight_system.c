@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/btf.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "abi.h"
+#include "cgroupfs.h"
+#include "cleanup.h"
+#include "io.h"
+#include "parse.h"
+#include "preflight_parts.h"
+
+#define SMALL_FILE_BYTES 65536
+
+static int small_file(const char *path, char **ret_text)
+{
+	size_t bytes;
+
+	return io_read_file(AT_FDCWD, path, SMALL_FILE_BYTES, ret_text, &bytes);
+}
+
+/* ---- cgroups and pressure */
+
+static void probe_cgroup2(struct preflight_probes *p, struct preflight_row *row)
+{
+	enum cgroup_mode mode = CGROUP_NONE;
+	char mount[1024];
+	int r;
+
+	r = cgroupfs_find_here(mount, sizeof(mount), &mode);
+	if (r == 0) {
+		preflight_present(row);
+		PREFLIGHT_SAY(row, "%.200s, %s", mount, cgroupfs_mode_name(mode));
+		return;
+	}
+	preflight_failed(row, -r);
+	if (mode == CGROUP_V1_ONLY)
+		PREFLIGHT_SAY(row, "only cgroup v1 is mounted");
+}
+
+void preflight_explain_psi(int error, bool compiled, const char *cmdline, struct preflight_row *row)
+{
+	bool off = strncmp(cmdline, "psi=0", 5) == 0 || strstr(cmdline, " psi=0") != NULL;
+
+	if (error == 0) {
+		preflight_present(row);
+		return;
+	}
+	row->state = PREFLIGHT_MISSING;
+	if (error == EPERM || error == EACCES) {
+		preflight_failed(row, error);
+	} else if (off) {
+		PREFLIGHT_SAY(row, "switched off on the kernel command line (psi=0)");
+		row->how = "take psi=0 off the kernel command line";
+	} else if (error == EOPNOTSUPP || compiled) {
+		PREFLIGHT_SAY(row, "built in, but off by default on this kernel%s",
+			      error == EOPNOTSUPP ? " (the files answer EOPNOTSUPP)" : "");
+		row->how = "add psi=1 to the kernel command line";
+	} else {
+		PREFLIGHT_SAY(row, "the kernel was built without it");
+	}
+}
+
+/* 0, or the errno of opening or reading. */
+static int read_error(const char *path)
+{
+	_cleanup_free_ char *text = NULL;
+
+	return -small_file(path, &text);
+}
+
+/* The struct exists always; only with CONFIG_PSI it has members. */
+static bool psi_compiled(const struct preflight_probes *p)
+{
+	uint32_t members = 0;
+
+	return p->btf.data &&
+	       kbtf_find(&p->btf, BTF_KIND_STRUCT, "psi_group", NULL, &members) == 0 && members > 0;
+}
+
+static void probe_psi(struct preflight_probes *p, struct preflight_row *row)
+{
+	_cleanup_free_ char *cmdline = NULL;
+	int error = read_error("/proc/pressure/cpu");
+
+	if (small_file("/proc/cmdline", &cmdline) < 0)
+		cmdline = NULL;
+	preflight_explain_psi(error, psi_compiled(p), cmdline ? cmdline : "", row);
+	if (error == 0)
+		PREFLIGHT_SAY(row, "/proc/pressure");
+}
+
+static void probe_psi_cgroup(struct preflight_probes *p, struct preflight_row *row)
+{
+	enum cgroup_mode mode = CGROUP_NONE;
+	char mount[1024];
+	char path[1100];
+	int error;
+
+	if (cgroupfs_find_here(mount, sizeof(mount), &mode) < 0) {
+		row->state = PREFLIGHT_MISSING;
+		PREFLIGHT_SAY(row, mode == CGROUP_V1_ONLY ? "cgroup v1 has no pressure files"
+							  : "no cgroup2");
+		row->how = "mount cgroup2 (see cgroup2)";
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/memory.pressure", mount);
+	error = read_error(path);
+	if (error == 0) {
+		preflight_present(row);
+		PREFLIGHT_SAY(row, "%.200s", path);
+		return;
+	}
+	preflight_failed(row, error);
+	if (error == EOPNOTSUPP) {
+		PREFLIGHT_SAY(row, "the files are there and answer EOPNOTSUPP");
+		row->how = "add psi=1 to the kernel command line";
+	}
+}
+
+/* ---- guards */
+
+static void probe_lockdown(struct preflight_probes *p, struct preflight_row *row)
+{
+	_cleanup_free_ char *text = NULL;
+	char *mode, *end;
+	int r;
+
+	r = small_file("/sys/kernel/security/lockdown", &text);
+	if (r < 0) {
+		/* No securityfs, no mode to read; if it were confidentiality, tp_btf would be
+		 * missing. */
+		preflight_present(row);
+		PREFLIGHT_SAY(
+			row,
+			"mode not known (%s); nothing refuses programs that read kernel memory: see tp_btf",
+			strerror(-r));
+		return;
+	}
+	mode = strchr(text, '[');
+	end = mode ? strchr(mode, ']') : NULL;
+	if (!end) {
+		row->state = PREFLIGHT_UNKNOWN;
+		PREFLIGHT_SAY(row, "the mode cannot be read");
+		return;
+	}
+	*end = '\0';
+	row->state =
+		strcmp(mode + 1, "confidentiality") == 0 ? PREFLIGHT_MISSING : PREFLIGHT_PRESENT;
+	PREFLIGHT_SAY(row, "lockdown=%.32s", mode + 1);
+}
+
+static void probe_seccomp(struct preflight_probes *p, struct preflight_row *row)
+{
+	uint32_t action = SECCOMP_RET_KILL_PROCESS;
+
+	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0)
+		preflight_failed(row, errno);
+	else
+		preflight_present(row);
+}
+
+static void probe_landlock(struct preflight_probes *p, struct preflight_row *row)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	if (abi < 0) {
+		row->state = PREFLIGHT_MISSING;
+		PREFLIGHT_SAY(row, errno == EOPNOTSUPP
+					   ? "built in, but not in the kernel's lsm= list"
+					   : "not in this kernel");
+		return;
+	}
+	preflight_present(row);
+	PREFLIGHT_SAY(row, "version %ld", abi);
+}
+
+static int sysctl_number(const char *path, uint64_t *ret_number)
+{
+	_cleanup_free_ char *text = NULL;
+	int r;
+
+	r = small_file(path, &text);
+	if (r < 0)
+		return r;
+	text[strcspn(text, "\n")] = '\0';
+	return parse_u64(text, 0, UINT32_MAX, ret_number);
+}
+
+static void probe_unprivileged_bpf(struct preflight_probes *p, struct preflight_row *row)
+{
+	uint64_t number = 0;
+	int r = sysctl_number("/proc/sys/kernel/unprivileged_bpf_disabled", &number);
+
+	if (r < 0) {
+		preflight_failed(row, -r);
+		return;
+	}
+	row->state = number ? PREFLIGHT_PRESENT : PREFLIGHT_MISSING;
+	PREFLIGHT_SAY(row, "kernel.unprivileged_bpf_disabled=%" PRIu64, number);
+}
+
+static void probe_stack_depth(struct preflight_probes *p, struct preflight_row *row)
+{
+	uint64_t number = 0;
+	int r = sysctl_number("/proc/sys/kernel/perf_event_max_stack", &number);
+
+	if (r < 0) {
+		preflight_failed(row, -r);
+		return;
+	}
+	row->state = number >= STACK_FRAMES ? PREFLIGHT_PRESENT : PREFLIGHT_MISSING;
+	PREFLIGHT_SAY(row, "kernel.perf_event_max_stack=%" PRIu64, number);
+}
+
+void preflight_capability(int capability, struct preflight_row *row)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	row->how = "run it as root, or give the unit this capability";
+	if (syscall(SYS_capget, &header, data) < 0) {
+		preflight_failed(row, errno);
+		return;
+	}
+	row->state = data[capability / 32].permitted & (1u << (capability % 32))
+			     ? PREFLIGHT_PRESENT
+			     : PREFLIGHT_MISSING;
+}
+
+const preflight_call preflight_system_calls[PREFLIGHT_COUNT_] = {
+	[PREFLIGHT_cgroup2] = probe_cgroup2,
+	[PREFLIGHT_psi] = probe_psi,
+	[PREFLIGHT_psi_cgroup] = probe_psi_cgroup,
+	[PREFLIGHT_lockdown] = probe_lockdown,
+	[PREFLIGHT_seccomp] = probe_seccomp,
+	[PREFLIGHT_landlock] = probe_landlock,
+	[PREFLIGHT_unprivileged_bpf] = probe_unprivileged_bpf,
+	[PREFLIGHT_stack_depth] = probe_stack_depth,
+};
