@@ -18,14 +18,19 @@ def burn(t, agent, *words, group=None, name="node", workload="burn_cpu"):
 
 
 def test_ring_too_small(t):
-    """A samples ring of one page at a high rate: the loss is in the ledger and the verdict says so."""
+    """The smallest ring at the highest rate, and a consumer that the machine does not run for half a
+    second: the loss is in the ledger and the verdict says so."""
     agent = t.agent(rules(rule("api", comm="node")),
-                    load=["--samples-ring-kib", "4", "--hz", "997"])
+                    load=["--samples-ring-kib", "64", "--hz", "999"])
     group, _ = burn(t, agent, 20, 100, name="node", workload="deep")
-    session = agent.call("session.start", {"cgroup": group.path, "during_ms": 2000})["session"]
+    session = agent.call("session.start", {"cgroup": group.path, "during_ms": 2500})["session"]
+    time.sleep(0.5)
+    agent.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.5)
+    agent.process.send_signal(signal.SIGCONT)
     end = agent.wait("session.end", session=session)
     ledger = end["ledger"]["oncpu"]
-    check(ledger["lost"].get("ring_full", 0) > 0, f"nothing lost in a ring of 4 KiB: {ledger}")
+    check(ledger["lost"].get("ring_full", 0) > 0, f"nothing lost in a ring of 64 KiB: {ledger}")
     check(end["verdict"] in ("partial", "inconclusive"), f"{end['verdict']}")
     share = sum(ledger["lost"].values()) / ledger["attempted"]
     check(abs(end["lost_share"] - share) < 0.01, f"lost_share {end['lost_share']}, not {share}")
