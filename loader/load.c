@@ -161,7 +161,7 @@ static int look(const struct load *l, bool *ret_loaded)
 		log_error("already loaded at %s: ABI %u, %u Hz on %u CPUs, %" PRIu64 " s ago; "
 			  "--replace takes its place, unload removes it",
 			  l->o->bpf_dir, h.version, h.hz, h.cpus_sampled,
-			  (uint64_t)(clock_mono_ns() - h.loaded_ns) / NSEC_PER_SEC);
+			  (uint64_t)((clock_mono_ns() - h.loaded_ns) / NSEC_PER_SEC));
 	else
 		log_error(
 			"already loaded at %s, by another version (%s); --replace takes its place, "

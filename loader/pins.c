@@ -84,11 +84,11 @@ static int list(const char *path, struct names *names)
 		e = readdir(d);
 		if (!e)
 			return -errno;
-		if (!is_ours(e->d_name) || has(names, e->d_name))
+		if (strlen(e->d_name) >= NAME_BYTES || !is_ours(e->d_name) || has(names, e->d_name))
 			continue;
 		if (names->count == NAMES_MAX)
 			return -E2BIG;
-		strncat(names->items[names->count++], e->d_name, NAME_BYTES - 1);
+		memcpy(names->items[names->count++], e->d_name, strlen(e->d_name) + 1);
 	}
 }
 
@@ -235,6 +235,10 @@ int pins_remove(const char *dir, unsigned int *ret_removed)
 	return sweep(dir, "", ret_removed);
 }
 
+/*
+ * In bpffs nobody but the kernel makes a name with a dot (bpf_lookup in kernel/bpf/inode.c refuses
+ * it): "." and "..", and the maps.debug and progs.debug that CONFIG_BPF_PRELOAD puts into each.
+ */
 bool pins_is_empty(const char *dir)
 {
 	_cleanup_closedir_ DIR *d = opendir(dir);
@@ -243,7 +247,7 @@ bool pins_is_empty(const char *dir)
 	if (!d)
 		return false;
 	while ((e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+		if (!strchr(e->d_name, '.'))
 			return false;
 	return true;
 }

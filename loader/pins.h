@@ -33,7 +33,7 @@ int pins_unstage(const char *dir, unsigned int *ret_removed);
 /* Removes the set that stands in `dir`, and nothing that is not ours. As pins_unstage. */
 int pins_remove(const char *dir, unsigned int *ret_removed);
 
-/* Is nothing at all in `dir`? */
+/* Is nothing in the bpffs `dir` but what the kernel itself put there? */
 bool pins_is_empty(const char *dir);
 
 /* Is something of ours in `dir`, staged or not? */
