@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf_reader.h: the headers of one foreign ELF file, each read under the walls of elf.h. Files of
- * 32 bits are widened once, so that the rest knows one form.
+ * elf_reader.h: the headers of one foreign ELF file, each read under the walls of elf_symbols.h.
+ * Files of 32 bits are widened once, so that the rest knows one form.
  */
 #ifndef TROCAR_CONSUMER_ELF_READER_H
 #define TROCAR_CONSUMER_ELF_READER_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/symbols/elf.h"
+#include "consumer/symbols/elf_symbols.h"
 
 struct elf_reader {
 	const struct elf_image *image;

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "consumer/symbols/elf.h"
+#include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/reason.h"
 
 /*

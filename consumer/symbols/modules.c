@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "consumer/symbols/elf.h"
+#include "consumer/symbols/elf_symbols.h"
 #include "shared/cleanup.h"
 #include "shared/macro.h"
 

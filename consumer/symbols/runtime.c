@@ -38,10 +38,13 @@ static void copy_version(const char *text, size_t length, struct runtime *runtim
 	runtime->version[length] = '\0';
 }
 
-/* The version behind `start` at the front of some folder's name in `path`. */
+/* The version behind `start` at the front of a folder's name; the folder next to the file decides.
+ */
 static bool version_in_path(const char *path, const char *start, size_t start_length,
 			    struct runtime *runtime)
 {
+	bool found = false;
+
 	for (const char *folder = strchr(path, '/'); folder; folder = strchr(folder + 1, '/')) {
 		const char *name = folder + 1;
 		size_t length;
@@ -52,9 +55,9 @@ static bool version_in_path(const char *path, const char *start, size_t start_le
 		if (length == 0 || !strchr(name, '/'))
 			continue;
 		copy_version(name + start_length, length, runtime);
-		return true;
+		found = true;
 	}
-	return false;
+	return found;
 }
 
 /* Tries the folder starts between the bars of `starts`. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/symbols/elf.h"
+#include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/file.h"
 #include "consumer/symbols/kernel.h"
 #include "consumer/symbols/modules.h"

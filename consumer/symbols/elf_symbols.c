@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/symbols/elf.h"
+#include "consumer/symbols/elf_symbols.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf.h: the function names and the build-id of one ELF file, 32 or 64 bits, of this machine's byte
- * order. An own reader instead of libelf: foreign files are hostile, libelf maps them (a file that
- * shrinks under a mapping kills the reader with SIGBUS) or allocates whatever a header claims. Here
- * every byte comes by pread(2) into buffers under the walls below, every count and offset from the
- * file is checked against them and the file's size, and no loop runs longer than they allow. Memory
- * while reading: at most the strings, the kept names and 32 bytes per symbol. Fuzzed
- * (tests/fuzz/symbols/elf.c).
- * Sources: elf(5); gABI chapters 4 and 5; include/uapi/linux/elf.h for the notes.
+ * elf_symbols.h: the function names and the build-id of one ELF file, 32 or 64 bits, of this
+ * machine's byte order. An own reader instead of libelf: foreign files are hostile, libelf maps
+ * them (a file that shrinks under a mapping kills the reader with SIGBUS) or allocates whatever a
+ * header claims. Here every byte comes by pread(2) into buffers under the walls below, every count
+ * and offset from the file is checked against them and the file's size, and no loop runs longer
+ * than they allow. Memory while reading: at most the strings, the kept names and 32 bytes per
+ * symbol. Fuzzed (tests/fuzz/symbols/elf.c). Sources: elf(5); gABI chapters 4 and 5;
+ * include/uapi/linux/elf.h for the notes.
  */
-#ifndef TROCAR_CONSUMER_ELF_H
-#define TROCAR_CONSUMER_ELF_H
+#ifndef TROCAR_CONSUMER_ELF_SYMBOLS_H
+#define TROCAR_CONSUMER_ELF_SYMBOLS_H
 
 #include <stddef.h>
 #include <stdint.h>
