@@ -21,6 +21,11 @@ uint64_t clock_mono_ns(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
+uint64_t clock_boot_ns(void)
+{
+	return read_clock(CLOCK_BOOTTIME);
+}
+
 uint64_t clock_real_ns(void)
 {
 	return read_clock(CLOCK_REALTIME);

@@ -12,6 +12,9 @@
 /* CLOCK_MONOTONIC in ns: the clock of bpf_ktime_get_ns. */
 uint64_t clock_mono_ns(void);
 
+/* CLOCK_BOOTTIME in ns: the clock of a process's start time. */
+uint64_t clock_boot_ns(void);
+
 /* CLOCK_REALTIME in ns since the epoch. */
 uint64_t clock_real_ns(void);
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * account.h: the arithmetic of a session's ledger, apart from everything that samples. Pure.
+ *
+ * attempted = emitted + the sum of lost holds by construction: what is missing is given to the
+ * reasons the kernel counted, in their order; what no counter explains is `unaccounted`, which the
+ * tests require to be absent.
+ */
+#ifndef TROCAR_CONSUMER_ACCOUNT_H
+#define TROCAR_CONSUMER_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shared/abi.h"
+
+/* attempted = emitted + the sum of lost. */
+struct ledger {
+	uint64_t attempted, emitted;
+	uint64_t lost[DROP_COUNT_];
+};
+
+/* "ring_full", ...; and the sentence that goes with it. */
+const char *drop_name(enum drop drop);
+const char *drop_help(enum drop drop);
+
+/*
+ * Closes `l`, of which attempted, emitted and the consumer's own losses (MAP_FULL, HELD) are
+ * counted: spreads what is missing over the kernel's reasons, at most `kernel_lost[reason]` each,
+ * the rest to `rest`. Counters that exceed what is missing (losses after the session) are cut.
+ */
+void ledger_close(struct ledger *l, const uint64_t kernel_lost[8], enum drop rest);
+
+/* Sum of all losses. */
+uint64_t ledger_lost(const struct ledger *l);
+
+/* a += b. */
+void ledger_add(struct ledger *a, const struct ledger *b);
+
+enum verdict {
+	VERDICT_COMPLETE,
+	VERDICT_PARTIAL,
+	VERDICT_INCONCLUSIVE,
+};
+
+const char *verdict_name(enum verdict verdict);
+
+/*
+ * complete: nothing lost, and no silent gap; partial: some; inconclusive: more than half.
+ * `expected` is the number of ticks the cgroup's CPU time calls for, ~0 when not known; `during` is
+ * compared with it. *ret_reason is a sentence or NULL when complete.
+ */
+enum verdict ledger_verdict(const struct ledger *all, const struct ledger *during,
+			    uint64_t expected, const char **ret_reason);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/agent.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "consumer/apply.h"
+#include "consumer/discover.h"
+#include "consumer/kernel_errors.h"
+#include "consumer/life.h"
+#include "consumer/sampling.h"
+#include "shared/clock.h"
+#include "shared/log.h"
+
+/* While only the recorder runs; the ring holds far more than this. */
+#define DRAIN_RECORDER_NS (2 * NSEC_PER_SEC)
+#define DRAIN_SESSION_NS  (50 * NSEC_PER_MSEC)
+
+/* The programs go idle when nobody has drained for this long. */
+#define STALE_NS (10 * NSEC_PER_SEC)
+
+/* No rule asks for more than 30 s before a trigger. */
+#define RECORDER_KEEP_NS (31 * NSEC_PER_SEC)
+
+struct line_subject agent_subject(struct agent *a, const struct rule *rule, uint64_t cgroup_id)
+{
+	return (struct line_subject){
+		.rule = rule,
+		.generation = a->set ? a->set->generation : 0,
+		.cgroup = cgroup_id ? cgroups_path(&a->cgroups, cgroup_id, 0) : NULL,
+		.cgroup_id = cgroup_id,
+	};
+}
+
+void agent_pace(struct agent *a)
+{
+	uint64_t every_ns = a->sessions.count  ? DRAIN_SESSION_NS
+			    : a->watches.count ? DRAIN_RECORDER_NS
+					       : 0;
+
+	if (!a->drain_timer || every_ns == a->drain_every_ns)
+		return;
+	a->drain_every_ns = every_ns;
+	loop_timer_set(a->drain_timer, every_ns, every_ns);
+}
+
+void agent_drain(struct agent *a)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	a->pins.control->heartbeat_ns = now_ns;
+	/* Samples first: an exit that is told below may be of a process that they need. */
+	sampling_drain(a);
+	discover_drain(a);
+	kernel_errors_drain(a);
+	sessions_step(a, now_ns);
+	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
+}
+
+static void on_drain(void *context, uint32_t events)
+{
+	agent_drain(context);
+}
+
+static void on_scan(void *context, uint32_t events)
+{
+	int r = discover_scan(context);
+
+	if (r < 0)
+		log_warning("scan of the processes: %s, continuing with events alone",
+			    strerror(-r));
+}
+
+static void on_signal(void *context, uint32_t events)
+{
+	struct agent *a = context;
+	struct signalfd_siginfo info;
+
+	while (read(a->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP) {
+			output_reopen(a->output);
+			continue;
+		}
+		a->stop_reason = info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM";
+		loop_stop(a->loop);
+	}
+}
+
+/* The directory is watched, because editors and deployment replace the file by rename(2). */
+static void on_rules_file(void *context, uint32_t events)
+{
+	struct agent *a = context;
+	_Alignas(struct inotify_event) char buffer[4096];
+	const char *base = strrchr(a->options.rules, '/');
+	bool ours = false;
+	ssize_t n;
+
+	base = base ? base + 1 : a->options.rules;
+	while ((n = read(a->inotify_fd, buffer, sizeof(buffer))) > 0)
+		for (char *p = buffer; p < buffer + n;) {
+			const struct inotify_event *e = (const struct inotify_event *)p;
+
+			ours = ours || (e->mask & IN_Q_OVERFLOW) ||
+			       (e->len && !strcmp(e->name, base));
+			p += sizeof(*e) + e->len;
+		}
+	if (ours && apply_file(a) < 0)
+		log_error("%s: not applied, the running rules stay", a->options.rules);
+}
+
+/* An earlier consumer's watches and tries are taken back; what it left open is said in agent.start.
+ */
+static int take_over(struct agent *a, struct life_gap *gap)
+{
+	struct control *c = a->pins.control;
+	uint64_t cgroup;
+	int r;
+
+	if (c->armed && c->heartbeat_ns)
+		gap->gap_ms = (clock_mono_ns() - c->heartbeat_ns) / NSEC_PER_MSEC;
+	for (uint32_t i = 0; i < a->pins.abi.slots; i++) {
+		struct slot *slot = &a->pins.slots[i];
+
+		if (slot->session && gap->n_cut < SESSIONS_MAX)
+			gap->cut[gap->n_cut++] = slot->session;
+		slot->session = 0;
+		__atomic_store_n(&slot->state, SLOT_IDLE, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&c->armed, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->events_on, 0, __ATOMIC_RELEASE);
+	while (bpf_map_get_next_key(a->pins.watches_fd, NULL, &cgroup) == 0)
+		if (bpf_map_delete_elem(a->pins.watches_fd, &cgroup) < 0)
+			return -errno;
+	for (struct process_key key; bpf_map_get_next_key(a->pins.targets_fd, NULL, &key) == 0;)
+		if (bpf_map_delete_elem(a->pins.targets_fd, &key) < 0)
+			return -errno;
+	r = ruleset_clear(&a->pins, 0);
+	if (r == 0)
+		r = ruleset_clear(&a->pins, 1);
+	c->stale_ns = STALE_NS;
+	c->heartbeat_ns = clock_mono_ns();
+	c->wake_bytes = (uint32_t)(a->pins.samples.size / 2);
+	c->vma_tgid = 0;
+	c->vma_from = 0;
+	a->generation = c->generation;
+	return r;
+}
+
+static int add_sources(struct agent *a)
+{
+	struct loop_source *source;
+	int r;
+
+	r = loop_timer(a->loop, on_drain, a, &a->drain_timer);
+	if (r < 0)
+		return r;
+	r = loop_timer(a->loop, on_scan, a, &a->scan_timer);
+	if (r < 0)
+		return r;
+	r = loop_add(a->loop, a->signal_fd, EPOLLIN, on_signal, a, &a->signal_source);
+	if (r < 0)
+		return r;
+	if (a->inotify_fd >= 0) {
+		r = loop_add(a->loop, a->inotify_fd, EPOLLIN, on_rules_file, a, &a->rules_source);
+		if (r < 0)
+			return r;
+	}
+	/* Woken at half-full samples, and by each discovery event: those are rare. */
+	r = loop_add(a->loop, a->pins.samples.fd, EPOLLIN | EPOLLET, on_drain, a, &source);
+	if (r < 0)
+		return r;
+	return loop_add(a->loop, a->pins.events.fd, EPOLLIN | EPOLLET, on_drain, a, &source);
+}
+
+int agent_run(struct agent *a)
+{
+	struct life_gap gap = {};
+	int r;
+
+	r = take_over(a, &gap);
+	if (r < 0) {
+		log_error("cannot take over the maps: %s", strerror(-r));
+		return r;
+	}
+	r = add_sources(a);
+	if (r < 0) {
+		log_error("cannot set up the loop: %s", strerror(-r));
+		return r;
+	}
+	/* What an earlier consumer did not drain is of its watches: nobody waits for it. */
+	sampling_drain(a);
+	a->totals = (struct agent_totals){};
+	life_say_start(a, &gap);
+	r = apply_file(a);
+	if (r < 0)
+		return r;
+	loop_timer_set(a->scan_timer, AGENT_SCAN_NS, AGENT_SCAN_NS);
+	log_info("ready: %zu rules, %u watches", a->set->rules->count, a->watches.count);
+	return loop_run(a->loop);
+}
+
+void agent_stop(struct agent *a)
+{
+	if (a->set) {
+		for (size_t i = 0; i < SESSIONS_MAX; i++)
+			if (a->sessions.running[i])
+				session_end(a->sessions.running[i]);
+		/* What the programs had begun is in the ring by then. */
+		usleep(60000);
+		agent_drain(a);
+		sessions_step(a, clock_mono_ns() + NSEC_PER_SEC);
+	}
+	watches_done(a);
+	if (a->pins.control) {
+		__atomic_store_n(&a->pins.control->events_on, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&a->pins.control->armed, 0, __ATOMIC_RELEASE);
+	}
+	reporter_stop(a->reporter, 5000);
+	a->reporter = NULL;
+	if (a->set)
+		life_say_stop(a);
+}

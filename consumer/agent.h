@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* agent.h: everything the consumer's main thread owns, in one place. */
+#ifndef TROCAR_CONSUMER_AGENT_H
+#define TROCAR_CONSUMER_AGENT_H
+
+#include "consumer/cgroups.h"
+#include "consumer/control.h"
+#include "consumer/host.h"
+#include "consumer/line.h"
+#include "consumer/loop.h"
+#include "consumer/options.h"
+#include "consumer/output.h"
+#include "consumer/pins.h"
+#include "consumer/pressure.h"
+#include "consumer/process.h"
+#include "consumer/recorder.h"
+#include "consumer/reporter.h"
+#include "consumer/ruleset.h"
+#include "consumer/session.h"
+#include "consumer/watch.h"
+#include "policy/policy.h"
+#include "shared/macro.h"
+
+/* Counts of the consumer itself; the kernel's stand in struct totals. */
+struct agent_totals {
+	uint64_t samples;	  /* drained */
+	uint64_t samples_bad;	  /* records that no sampler writes */
+	uint64_t stale_events;	  /* events of rules that are gone */
+	uint64_t mappings_failed; /* reads of mappings that found nobody */
+	uint64_t processes_full;  /* samples of processes that the table had no room for */
+	uint64_t scans;
+};
+
+/* Time between scans of all processes. */
+#define AGENT_SCAN_NS (30 * NSEC_PER_SEC)
+
+struct agent {
+	struct options options;
+	struct host host;
+	struct pins pins;
+	gid_t group;		 /* of pins and control socket */
+	struct policy_self self; /* as read back after the lock-down */
+	struct loop *loop;
+	struct output *output;
+	struct lines lines;
+	struct symbols *symbols;
+	struct reporter *reporter;
+	struct control_server *control;
+	struct cgroups cgroups;
+	struct ruleset *set; /* in force */
+	uint32_t generation; /* last one given */
+	struct processes processes;
+	struct watches watches;
+	struct pressure pressure;
+	struct sessions sessions;
+	struct recorder recorder;
+	struct agent_totals totals;
+	struct loop_source *drain_timer, *scan_timer, *rules_source, *signal_source;
+	uint64_t drain_every_ns; /* what drain_timer is set to */
+	uint64_t scan_number;
+	uint64_t start_ns;
+	uint64_t events_lost_seen; /* totals.events_lost at the last look */
+	const char *stop_reason;
+	int signal_fd, inotify_fd;
+};
+
+/* The subject of a line about `rule` (may be NULL) in cgroup `cgroup_id`. */
+struct line_subject agent_subject(struct agent *a, const struct rule *rule, uint64_t cgroup_id);
+
+/* Sets how often the rings are drained, from what is going on; after every change. */
+void agent_pace(struct agent *a);
+
+/*
+ * Takes the maps over, says agent.start, applies the rules file and runs until a signal. The
+ * process is locked down by then. 0 or -errno, said on stderr.
+ */
+int agent_run(struct agent *a);
+
+/* Ends all sessions and watches, has their lines written, says agent.stop. */
+void agent_stop(struct agent *a);
+
+/* Drains all rings now and does what follows from it. */
+void agent_drain(struct agent *a);
+
+#endif

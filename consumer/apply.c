@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/apply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "consumer/agent.h"
+#include "consumer/discover.h"
+#include "shared/cleanup.h"
+#include "shared/clock.h"
+#include "shared/io.h"
+#include "shared/log.h"
+
+static void write_peer(const struct control_peer *peer, struct jsonw *w)
+{
+	if (!peer)
+		return;
+	jsonw_object(w, "peer");
+	jsonw_u64(w, "pid", (uint64_t)peer->pid);
+	jsonw_u64(w, "uid", peer->uid);
+	jsonw_object_end(w);
+}
+
+/* As many faults as the line holds; the rest are counted. */
+static void write_faults(const struct agent *a, const struct rules_faults *faults, const char *key,
+			 bool lines, struct jsonw *w)
+{
+	size_t room = a->lines.max_bytes - 128, kept = MIN(faults->kept, faults->count), i;
+
+	jsonw_array(w, key);
+	for (i = 0; i < kept; i++) {
+		const struct rules_fault *f = &faults->items[i];
+		struct jsonw_mark mark = jsonw_mark(w);
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "pointer", f->pointer);
+		jsonw_string(w, "message", f->message);
+		if (lines && f->line)
+			jsonw_u64(w, "line", f->line);
+		jsonw_object_end(w);
+		if (jsonw_end(w) < 0 || w->bytes > room) {
+			jsonw_rewind(w, mark);
+			break;
+		}
+	}
+	jsonw_array_end(w);
+	if (i < faults->count)
+		jsonw_u64(w, lines ? "faults_omitted" : "warnings_omitted", faults->count - i);
+}
+
+void apply_say_rejected(struct agent *a, const char *source, const struct control_peer *peer,
+			const struct rules_faults *faults)
+{
+	struct jsonw w;
+
+	line_begin(&a->lines, &w, "rules.rejected", NULL);
+	jsonw_string(&w, "source", source);
+	write_peer(peer, &w);
+	jsonw_u64(&w, "fault_count", faults->count);
+	write_faults(a, faults, "faults", true, &w);
+	line_end(&a->lines, &w);
+}
+
+static void say_applied(struct agent *a, const struct applied *applied, const char *source,
+			const struct control_peer *peer, const struct rules_faults *warnings)
+{
+	struct jsonw w;
+
+	line_begin(&a->lines, &w, "rules.applied", NULL);
+	jsonw_u64(&w, "generation", applied->generation);
+	jsonw_u64(&w, "count", applied->count);
+	jsonw_string(&w, "source", source);
+	write_peer(peer, &w);
+	jsonw_u64(&w, "unchanged_watches", applied->unchanged_watches);
+	write_faults(a, warnings, "warnings", false, &w);
+	line_end(&a->lines, &w);
+}
+
+/* Rules of the same name keep what they have spent. */
+static void carry_budgets(const struct ruleset *from, struct ruleset *to)
+{
+	for (size_t i = 0; from && i < from->rules->count; i++) {
+		const struct rule *same = rules_find(to->rules, from->rules->rules[i].name);
+
+		if (same)
+			to->budgets[same - to->rules->rules] = from->budgets[i];
+	}
+}
+
+/* The new rule of a process: the one of the same name that does the same, else none until the scan.
+ */
+static void carry_processes(struct agent *a, const struct rules *fresh)
+{
+	struct process *p;
+	uint64_t id;
+
+	idmap_for_each (&a->processes.by_id, i, id, p) {
+		const struct rule *same = p->rule ? rules_find(fresh, p->rule->name) : NULL;
+		struct binding *b;
+
+		p->rule = same && rule_equal(same, p->rule) ? same : NULL;
+		if (!p->rule)
+			p->watch = NULL;
+		b = p->watch ? watch_binding(p->watch, p->rule) : NULL;
+		if (b)
+			b->processes++;
+	}
+}
+
+/* Watches whose rules are all gone; the scan that follows may make them anew. */
+static void release_watches(struct agent *a)
+{
+	for (uint32_t i = 0; i < a->pins.abi.slots; i++)
+		if (a->watches.by_slot[i])
+			watch_release(a->watches.by_slot[i], "rule_gone");
+	for (uint32_t i = 0; i < a->pins.abi.slots; i++)
+		if (a->watches.by_slot[i])
+			watch_refresh(a->watches.by_slot[i]);
+}
+
+/* Between the two stores an event may carry the new generation from the old tries: it is matched
+ * anew. */
+static void switch_tries(struct agent *a, const struct ruleset *set)
+{
+	struct control *c = a->pins.control;
+
+	c->generation = set->generation;
+	__atomic_store_n(&c->active, !c->active, __ATOMIC_SEQ_CST);
+	c->scan_trie = c->active;
+	__atomic_store_n(&c->events_on, set->rules->count ? 1 : 0, __ATOMIC_RELEASE);
+}
+
+static void say_no_room(struct agent *a, const struct rules *rules, int error)
+{
+	line_error(&a->lines, NULL, "rules_file", "load with a larger --rules", NULL, NULL,
+		   "%zu rules do not fit the kernel's tables of %u: %s; the running set stays",
+		   rules->count, a->pins.abi.rules, strerror(-error));
+}
+
+int apply_rules(struct agent *a, struct rules *rules, const char *source,
+		const struct control_peer *peer, const struct rules_faults *warnings,
+		struct applied *ret_applied)
+{
+	struct ruleset *set, *old = a->set;
+	struct applied applied = { .count = rules->count };
+	int r;
+
+	r = ruleset_new(rules, a->generation + 1, source, &set);
+	if (r < 0) {
+		rules_free(rules);
+		return r;
+	}
+	r = ruleset_fill(&a->pins, !a->pins.control->active, set);
+	if (r < 0) {
+		say_no_room(a, rules, r);
+		ruleset_unref(set);
+		return r;
+	}
+	a->generation++;
+	carry_budgets(old, set);
+	switch_tries(a, set);
+	a->set = set;
+	watches_rebind(a, set->rules, &applied.unchanged_watches);
+	carry_processes(a, set->rules);
+	applied.generation = set->generation;
+	say_applied(a, &applied, source, peer, warnings);
+	discover_scan(a);
+	release_watches(a);
+	ruleset_unref(old);
+	agent_pace(a);
+	*ret_applied = applied;
+	return 0;
+}
+
+int apply_file(struct agent *a)
+{
+	_cleanup_(rules_faults_done) struct rules_faults faults, warnings;
+	_cleanup_free_ char *text = NULL, *source = NULL;
+	struct rules *rules;
+	struct applied applied;
+	size_t bytes;
+	int r;
+
+	rules_faults_init(&faults);
+	rules_faults_init(&warnings);
+	if (asprintf(&source, "file:%s", a->options.rules) < 0)
+		return -ENOMEM;
+	r = io_read_file(AT_FDCWD, a->options.rules, RULES_TEXT_BYTES, &text, &bytes);
+	if (r < 0) {
+		log_error("%s: cannot read the rules: %s", a->options.rules,
+			  r == -EFBIG ? "longer than 1 MiB" : strerror(-r));
+		return r;
+	}
+	r = rules_parse(text, bytes, &rules, &faults, &warnings);
+	if (r < 0) {
+		for (size_t i = 0; i < MIN(faults.kept, faults.count); i++)
+			log_error("%s:%u: %s: %s", a->options.rules, faults.items[i].line,
+				  faults.items[i].pointer, faults.items[i].message);
+		apply_say_rejected(a, source, NULL, &faults);
+		return r;
+	}
+	return apply_rules(a, rules, source, NULL, &warnings, &applied);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/cgroups.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shared/cgroupfs.h"
+#include "shared/cleanup.h"
+#include "shared/clock.h"
+#include "shared/macro.h"
+
+/* A walk of a large hierarchy costs milliseconds; ids that are not found must not cause a storm. */
+#define WALK_EVERY_NS (200 * NSEC_PER_MSEC)
+
+int cgroups_open(const char *mount, struct cgroups *ret_cgroups)
+{
+	_cleanup_close_ int fd = open(mount, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	*ret_cgroups = (struct cgroups){
+		.mount = mount,
+		.mount_fd = TAKE_FD(fd),
+		.root_id = st.st_ino,
+	};
+	idmap_init(&ret_cgroups->paths, CGROUPS_MAX);
+	return 0;
+}
+
+static void forget_all(struct cgroups *c)
+{
+	uint64_t id;
+	char *path;
+
+	idmap_for_each (&c->paths, i, id, path)
+		free(path);
+	idmap_done(&c->paths);
+	idmap_init(&c->paths, CGROUPS_MAX);
+}
+
+void cgroups_done(struct cgroups *c)
+{
+	forget_all(c);
+	idmap_done(&c->paths);
+	if (c->mount_fd >= 0)
+		close(c->mount_fd);
+	c->mount_fd = -1;
+}
+
+void cgroups_learn(struct cgroups *c, uint64_t id, const char *path)
+{
+	_cleanup_free_ char *copy = NULL, *old = NULL;
+	const char *known = idmap_get(&c->paths, id);
+
+	if (known && !strcmp(known, path))
+		return;
+	copy = strdup(path);
+	if (!copy)
+		return;
+	old = idmap_remove(&c->paths, id);
+	if (idmap_put(&c->paths, id, copy) == -ENOSPC) {
+		forget_all(c);
+		if (idmap_put(&c->paths, id, copy) < 0)
+			return;
+	}
+	TAKE_PTR(copy);
+}
+
+void cgroups_forget(struct cgroups *c, uint64_t id)
+{
+	free(idmap_remove(&c->paths, id));
+}
+
+/* A path relative to the mount for the *at() calls: "/" and "/a/b" become "." and "a/b". */
+static const char *relative(const char *path)
+{
+	while (*path == '/')
+		path++;
+	return *path ? path : ".";
+}
+
+int cgroups_id(struct cgroups *c, const char *path, uint64_t *ret_id)
+{
+	struct stat st;
+
+	if (strstr(path, "/../") || strstr(path, "/./"))
+		return -EINVAL;
+	if (fstatat(c->mount_fd, relative(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	*ret_id = st.st_ino;
+	return 0;
+}
+
+int cgroups_open_file(struct cgroups *c, const char *path, const char *file)
+{
+	char name[4096];
+	int fd, n;
+
+	n = snprintf(name, sizeof(name), "%s/%s", relative(path), file);
+	if (n < 0 || (size_t)n >= sizeof(name))
+		return -ENAMETOOLONG;
+	fd = openat(c->mount_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+int cgroups_read(struct cgroups *c, const char *path, const char *file, char *text, size_t space)
+{
+	_cleanup_close_ int fd = cgroups_open_file(c, path, file);
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, text, space - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = 0;
+	return (int)n;
+}
+
+int cgroups_occupied(struct cgroups *c, const char *path)
+{
+	char one[2];
+
+	return cgroups_read(c, path, "cgroup.procs", one, sizeof(one)) > 0;
+}
+
+int cgroups_of_pid(uint32_t pid, char *path, size_t space)
+{
+	char name[32], text[8192], *line, *end;
+	_cleanup_close_ int fd = -1;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/%u/cgroup", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = 0;
+	line = !strncmp(text, "0::", 3) ? text : strstr(text, "\n0::");
+	if (!line)
+		return -ENOENT;
+	line = strchr(line, ':') + 2;
+	end = strchr(line, '\n');
+	if (!end)
+		return -ENAMETOOLONG;
+	*end = 0;
+	if ((size_t)(end - line) >= space)
+		return -ENAMETOOLONG;
+	memcpy(path, line, (size_t)(end - line) + 1);
+	return 0;
+}
+
+static int learn_walked(void *context, const char *path, uint64_t id)
+{
+	cgroups_learn(context, id, path);
+	return 0;
+}
+
+const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint)
+{
+	const char *known = idmap_get(&c->paths, id);
+	uint64_t now = clock_mono_ns(), found;
+	char path[4096];
+
+	if (known)
+		return known;
+	if (id == c->root_id) {
+		cgroups_learn(c, id, "/");
+		return idmap_get(&c->paths, id);
+	}
+	if (pid_hint && cgroups_of_pid(pid_hint, path, sizeof(path)) == 0 &&
+	    cgroups_id(c, path, &found) == 0 && found == id) {
+		cgroups_learn(c, id, path);
+		return idmap_get(&c->paths, id);
+	}
+	if (now - c->walked_ns < WALK_EVERY_NS)
+		return NULL;
+	c->walked_ns = now;
+	cgroupfs_walk(c->mount, CGROUPS_MAX, learn_walked, c);
+	return idmap_get(&c->paths, id);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cgroups.h: from a cgroup's id (its inode number in cgroup2) to its path, without privilege: a
+ * cache, then /proc/PID/cgroup of a process known to be in it, then a walk of the hierarchy. Main
+ * thread only.
+ */
+#ifndef TROCAR_CONSUMER_CGROUPS_H
+#define TROCAR_CONSUMER_CGROUPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared/idmap.h"
+
+#define CGROUPS_MAX 65536 /* paths cached; beyond, the cache starts anew */
+
+struct cgroups {
+	const char *mount; /* of cgroup2, borrowed */
+	int mount_fd;	   /* O_PATH directory */
+	uint64_t root_id;
+	struct idmap paths; /* id -> char *, owned */
+	uint64_t walked_ns; /* when the hierarchy was last walked, to bound walks */
+};
+
+/* 0 or -errno. */
+int cgroups_open(const char *mount, struct cgroups *ret_cgroups);
+void cgroups_done(struct cgroups *c);
+
+/*
+ * The path of cgroup `id` below the mount ("/" for the root); pid_hint 0 when no process in it is
+ * known. Borrowed until cgroups_forget of that id. NULL when it cannot be found (gone).
+ */
+const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint);
+
+/* Remembers what an event told. */
+void cgroups_learn(struct cgroups *c, uint64_t id, const char *path);
+
+/* The cgroup is gone. */
+void cgroups_forget(struct cgroups *c, uint64_t id);
+
+/* The id of the cgroup at `path` below the mount. 0 or -errno. */
+int cgroups_id(struct cgroups *c, const char *path, uint64_t *ret_id);
+
+/* Reads `file` ("cpu.stat", ...) of the cgroup at `path` into `text`, NUL behind it. Bytes or
+ * -errno. */
+int cgroups_read(struct cgroups *c, const char *path, const char *file, char *text, size_t space);
+
+/* Opens `file` of the cgroup at `path` read-only. Descriptor or -errno. */
+int cgroups_open_file(struct cgroups *c, const char *path, const char *file);
+
+/* True when at least one process is in this very cgroup. */
+int cgroups_occupied(struct cgroups *c, const char *path);
+
+/* The cgroup2 path of a process from /proc/PID/cgroup into `path`. 0 or -errno. */
+int cgroups_of_pid(uint32_t pid, char *path, size_t space);
+
+#endif

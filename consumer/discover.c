@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/discover.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "consumer/agent.h"
+#include "consumer/matching.h"
+#include "consumer/sampling.h"
+#include "shared/clock.h"
+#include "shared/macro.h"
+
+bool discover_event_valid(const void *record, size_t bytes)
+{
+	const struct event *e = record;
+
+	if (bytes < sizeof(*e) || e->kind < EVENT_EXEC || e->kind > EVENT_UNNAME)
+		return false;
+	if (e->path_bytes > CGROUP_PATH_BYTES || bytes < sizeof(*e) + e->path_bytes)
+		return false;
+	return !e->path_bytes || !e->path[e->path_bytes - 1];
+}
+
+static const char *event_path(const struct event *e)
+{
+	return e->path_bytes && !e->path_cut ? e->path : NULL;
+}
+
+static void on_match(struct agent *a, const struct event *e)
+{
+	static const char *const found[] = {
+		[EVENT_EXEC] = "exec",
+		[EVENT_FORK] = "fork",
+		[EVENT_RENAME] = "rename",
+	};
+	struct sighting seen = {
+		.tgid = e->tgid,
+		.ppid = e->ppid,
+		.start_ns = e->start_ns,
+		.cgroup_id = e->cgroup_id,
+		.time_ns = e->time_ns,
+		.found = found[e->kind],
+		.image = e->kind == EVENT_EXEC,
+	};
+
+	memcpy(seen.comm, e->comm, sizeof(seen.comm) - 1);
+	matching_see(a, &seen);
+	/* The rule of the event was of another set, and no rule of this one matches. */
+	if (e->generation != a->set->generation &&
+	    !rules_match(a->set->rules, seen.comm,
+			 cgroups_path(&a->cgroups, e->cgroup_id, e->tgid)))
+		a->totals.stale_events++;
+}
+
+static void on_gone(struct agent *a, const struct event *e)
+{
+	struct process *p = process_find(a, e->tgid, e->start_ns);
+
+	if (p)
+		process_gone(a, p);
+}
+
+static void on_unname(struct agent *a, const struct event *e)
+{
+	struct process *p = process_find(a, e->tgid, e->start_ns);
+
+	if (!p)
+		return;
+	memcpy(p->comm, e->comm, sizeof(p->comm) - 1);
+	process_exec(p, e->time_ns);
+	matching_forget(a, p, "no_process");
+}
+
+static void on_populated(struct agent *a, const struct event *e)
+{
+	const char *path = event_path(e);
+
+	if (path)
+		cgroups_learn(&a->cgroups, e->cgroup_id, path);
+	matching_cgroup(a, e->cgroup_id);
+}
+
+static void on_empty(struct agent *a, const struct event *e)
+{
+	struct watch *w = idmap_get(&a->watches.by_cgroup, e->cgroup_id);
+
+	if (w)
+		watch_remove(w, e->kind == EVENT_RMDIR ? "cgroup_removed" : "cgroup_empty");
+	if (e->kind == EVENT_RMDIR)
+		cgroups_forget(&a->cgroups, e->cgroup_id);
+}
+
+static void on_mkdir(struct agent *a, const struct event *e)
+{
+	const char *path = event_path(e);
+
+	/* Nobody is in it yet: only its name is worth keeping. */
+	if (path)
+		cgroups_learn(&a->cgroups, e->cgroup_id, path);
+}
+
+static void (*const handlers[])(struct agent *a, const struct event *e) = {
+	[EVENT_EXEC] = on_match,	  [EVENT_FORK] = on_match,  [EVENT_RENAME] = on_match,
+	[EVENT_EXIT] = on_gone,		  [EVENT_MKDIR] = on_mkdir, [EVENT_RMDIR] = on_empty,
+	[EVENT_POPULATED] = on_populated, [EVENT_EMPTY] = on_empty, [EVENT_UNNAME] = on_unname,
+};
+
+static void take_event(void *context, const void *record, size_t bytes)
+{
+	struct agent *a = context;
+
+	if (!discover_event_valid(record, bytes)) {
+		a->totals.samples_bad++;
+		return;
+	}
+	handlers[((const struct event *)record)->kind](a, record);
+}
+
+void discover_drain(struct agent *a)
+{
+	if (ring_used(&a->pins.events))
+		ring_drain(&a->pins.events, take_event, a);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * discover.h: from what the kernel saw (exec, fork, rename, exit, cgroups) and from the scan of all
+ * processes to matched processes and watches. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_DISCOVER_H
+#define TROCAR_CONSUMER_DISCOVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared/abi.h"
+#include "shared/jsonw.h"
+#include "shared/rules.h"
+
+struct agent;
+
+/* Drains the events ring. */
+void discover_drain(struct agent *a);
+
+/*
+ * Reads the `tasks` iterator: matches what is new, lets go of what is gone, finds cgroups of rules
+ * by cgroup. 0 or -errno.
+ */
+int discover_scan(struct agent *a);
+
+/*
+ * Which running processes each rule of `rules` would match, without applying it: an array of {rule,
+ * pid, comm, cgroup}, at most `max`. The inactive tries must hold the set. *ret_omitted counts the
+ * rest.
+ */
+int discover_preview(struct agent *a, const struct rules *rules, size_t max, struct jsonw *w,
+		     size_t *ret_omitted);
+
+/* Finds one process by pid among those that the iterator lists. 0, -ESRCH, -errno. */
+int discover_find(struct agent *a, uint32_t tgid, struct task_record *ret_task);
+
+/* Checks one record of the events ring: lengths, kind, NUL. Pure; fuzzed. */
+bool discover_event_valid(const void *record, size_t bytes);
+
+#endif

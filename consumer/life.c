@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/life.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/agent.h"
+#include "shared/clock.h"
+#include "shared/macro.h"
+
+static void write_caps(struct jsonw *w, const char *key, uint64_t caps)
+{
+	char text[17];
+
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)caps);
+	jsonw_string(w, key, text);
+}
+
+void life_write_self(const struct agent *a, struct jsonw *w)
+{
+	const struct policy_self *self = &a->self;
+
+	jsonw_object(w, "self");
+	write_caps(w, "cap_eff", self->cap_eff);
+	write_caps(w, "cap_prm", self->cap_prm);
+	write_caps(w, "cap_bnd", self->cap_bnd);
+	write_caps(w, "cap_inh", self->cap_inh);
+	write_caps(w, "cap_amb", self->cap_amb);
+	jsonw_u64(w, "seccomp", self->seccomp);
+	jsonw_u64(w, "no_new_privs", self->no_new_privs);
+	jsonw_u64(w, "uid", self->uid);
+	jsonw_u64(w, "gid", self->gid);
+	jsonw_bool(w, "dumpable", self->dumpable);
+	jsonw_u64(w, "landlock_abi", self->landlock_abi);
+	jsonw_object_end(w);
+}
+
+/* A feature that this start has or has not, and what is lost without it. */
+struct feature {
+	const char *name;
+	bool found;
+	const char *reason, *lost;
+};
+
+static size_t find_features(const struct agent *a, struct feature *f)
+{
+	static const char *const psi[] = { "psi_cpu", "psi_memory", "psi_io" };
+	size_t n = 0;
+
+	for (int i = 0; i < RESOURCE_COUNT_; i++)
+		f[n++] = (struct feature){ psi[i], a->pressure.system[i].fd >= 0,
+					   strerror(-a->pressure.system[i].error),
+					   "thresholds on this resource never fire" };
+	f[n++] = (struct feature){ "psi_wake", a->pressure.system[RESOURCE_CPU].trigger_fd >= 0,
+				   "no unprivileged trigger on /proc/pressure",
+				   "a timer looks at the system's pressure instead of sleeping" };
+	f[n++] = (struct feature){ "landlock", a->self.landlock_abi > 0,
+				   "the kernel has no Landlock",
+				   "files are closed to the consumer by their modes alone" };
+	f[n++] = (struct feature){ "open_coded_vma", a->pins.abi.vma_open_coded != 0,
+				   "the kernel has no open-coded vma iterator (Linux 6.7 has)",
+				   "reading a process's mappings costs milliseconds" };
+	f[n++] = (struct feature){ "broker", false, "this version has none",
+				   "the sampler ticks while anything is watched, pressure is "
+				   "followed by scan" };
+	return n;
+}
+
+static void write_features(const struct agent *a, struct jsonw *w)
+{
+	struct feature features[16];
+	size_t n = find_features(a, features);
+
+	jsonw_object(w, "features");
+	for (size_t i = 0; i < n; i++)
+		jsonw_bool(w, features[i].name, features[i].found);
+	jsonw_object_end(w);
+	jsonw_array(w, "missing");
+	for (size_t i = 0; i < n; i++) {
+		if (features[i].found)
+			continue;
+		jsonw_object(w, NULL);
+		jsonw_string(w, "feature", features[i].name);
+		jsonw_string(w, "reason", features[i].reason);
+		jsonw_string(w, "lost", features[i].lost);
+		jsonw_object_end(w);
+	}
+	jsonw_array_end(w);
+}
+
+static void write_abi(const struct agent *a, struct jsonw *w)
+{
+	jsonw_object(w, "abi");
+	jsonw_u64(w, "version", a->pins.abi.version);
+	jsonw_u64(w, "hz", a->pins.abi.hz);
+	jsonw_u64(w, "slots", a->pins.abi.slots);
+	jsonw_u64(w, "targets", a->pins.abi.targets);
+	jsonw_u64(w, "rules", a->pins.abi.rules);
+	jsonw_u64(w, "samples_ring_bytes", a->pins.samples.size);
+	jsonw_object_end(w);
+}
+
+static void write_gap(const struct life_gap *gap, struct jsonw *w)
+{
+	char text[SESSION_TEXT_BYTES];
+
+	if (!gap->gap_ms && !gap->n_cut)
+		return;
+	jsonw_u64(w, "gap_ms", gap->gap_ms);
+	jsonw_array(w, "cut_sessions");
+	for (size_t i = 0; i < gap->n_cut; i++) {
+		line_session_text(gap->cut[i], text);
+		jsonw_string(w, NULL, text);
+	}
+	jsonw_array_end(w);
+}
+
+void life_say_start(struct agent *a, const struct life_gap *gap)
+{
+	struct jsonw w;
+
+	line_begin(&a->lines, &w, "agent.start", NULL);
+	jsonw_string(&w, "version", TROCAR_VERSION);
+	jsonw_u64(&w, "pid", (uint64_t)getpid());
+	jsonw_string(&w, "kernel", a->host.kernel);
+	life_write_self(a, &w);
+	write_features(a, &w);
+	write_abi(a, &w);
+	jsonw_string(&w, "cgroup_mode", cgroupfs_mode_name(a->host.cgroup_mode));
+	write_gap(gap, &w);
+	line_end(&a->lines, &w);
+	if (gap->gap_ms || gap->n_cut)
+		line_error(&a->lines, NULL, "consumer_gap",
+			   "see why the consumer ended; the programs went on until they were idle",
+			   NULL, NULL,
+			   "an earlier consumer ended without a word: nothing was drained for %llu "
+			   "ms, %zu sessions were cut",
+			   (unsigned long long)gap->gap_ms, gap->n_cut);
+}
+
+void life_write_totals(const struct agent *a, struct jsonw *w)
+{
+	struct totals kernel = {};
+	struct output_stats output;
+
+	pins_totals(&a->pins, &kernel);
+	output_stats(a->output, &output);
+	jsonw_object(w, "totals");
+	jsonw_u64(w, "events", kernel.events);
+	jsonw_u64(w, "events_lost", kernel.events_lost);
+	jsonw_u64(w, "errors_lost", kernel.errors_lost);
+	jsonw_u64(w, "stale_ticks", kernel.stale_ticks);
+	jsonw_u64(w, "targets_full", kernel.targets_full);
+	jsonw_u64(w, "ticks_watched", kernel.ticks_watched);
+	jsonw_u64(w, "samples", a->totals.samples);
+	jsonw_u64(w, "sessions", a->sessions.total);
+	jsonw_u64(w, "triggers_held", a->sessions.held);
+	jsonw_u64(w, "stale_events", a->totals.stale_events);
+	jsonw_u64(w, "lines", output.lines);
+	jsonw_u64(w, "lines_dropped", output.dropped_lines);
+	jsonw_object_end(w);
+}
+
+void life_say_stop(struct agent *a)
+{
+	struct jsonw w;
+
+	line_begin(&a->lines, &w, "agent.stop", NULL);
+	jsonw_string(&w, "reason", a->stop_reason ? a->stop_reason : "fatal");
+	jsonw_u64(&w, "uptime_ms", (clock_mono_ns() - a->start_ns) / NSEC_PER_MSEC);
+	life_write_totals(a, &w);
+	line_end(&a->lines, &w);
+}

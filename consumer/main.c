@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The consumer: opens what the loader pinned, gives up every power, and drains. */
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "consumer/agent.h"
+#include "consumer/confine.h"
+#include "consumer/methods.h"
+#include "shared/clock.h"
+#include "shared/log.h"
+
+enum exit_status { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_OTHER_ABI = 4 };
+
+/* Signals become reads: nothing ever runs in a handler. */
+static int open_signals(struct agent *a)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	a->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return a->signal_fd < 0 ? -errno : 0;
+}
+
+/* Three pressure files per watch: as many descriptors as we may have. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int watch_rules_file(struct agent *a)
+{
+	char dir[4096];
+	char *slash;
+
+	a->inotify_fd = -1;
+	if (!a->options.rules_watch)
+		return 0;
+	snprintf(dir, sizeof(dir), "%s", a->options.rules);
+	slash = strrchr(dir, '/');
+	if (slash)
+		slash[slash == dir] = 0;
+	a->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (a->inotify_fd < 0)
+		return -errno;
+	if (inotify_add_watch(a->inotify_fd, slash ? dir : ".", IN_CLOSE_WRITE | IN_MOVED_TO) < 0)
+		log_warning("%s: cannot be watched: %s, continuing without reload", dir,
+			    strerror(errno));
+	return 0;
+}
+
+/* One step of the start: what it does, for the one line when it fails. */
+static int say(const char *what, int r)
+{
+	if (r < 0)
+		log_error("%s: %s", what, strerror(-r));
+	return r;
+}
+
+/* Everything that needs a name, a path or a thread, before the doors close. */
+static int open_all(struct agent *a)
+{
+	int r;
+
+	r = say("control socket",
+		control_new(a->loop, a->options.socket, a->group, confine_admin(&a->options),
+			    methods_table, a, &a->control));
+	if (r < 0)
+		return r;
+	r = confine_become(&a->options);
+	if (r < 0)
+		return r;
+	r = pins_open(a->options.bpf_dir, &a->pins);
+	if (r < 0)
+		return r;
+	r = say(a->options.output,
+		output_new(a->options.output, a->options.queue_kib << 10, &a->output));
+	if (r < 0)
+		return r;
+	r = say("cgroup2", cgroups_open(a->host.cgroup2, &a->cgroups));
+	if (r < 0)
+		return r;
+	r = say("pressure", pressure_open(a));
+	if (r < 0)
+		return r;
+	r = say("symbols",
+		symbols_new(a->options.symbols_kib << 10, a->pins.ksyms_path, &a->symbols));
+	if (r < 0)
+		return r;
+	return say("rules file", watch_rules_file(a));
+}
+
+static int start_all(struct agent *a)
+{
+	int r;
+
+	a->lines = (struct lines){
+		.host = &a->host,
+		.output = a->output,
+		.max_bytes = a->options.max_line_bytes,
+	};
+	processes_init(&a->processes, 4 * (size_t)a->pins.abi.targets);
+	recorder_init(&a->recorder, a->options.recorder_kib << 10);
+	r = say("watches", watches_init(a));
+	if (r < 0)
+		return r;
+	r = confine_files(a);
+	if (r < 0)
+		return r;
+	/* The threads exist before the system-call filter, which therefore allows no clone(2). */
+	r = say("output thread", output_start(a->output));
+	if (r < 0)
+		return r;
+	r = say("symbolizer thread",
+		reporter_new(&a->lines, a->symbols, a->pins.abi.hz, &a->reporter));
+	if (r < 0)
+		return r;
+	return confine_calls(a);
+}
+
+static void release_all(struct agent *a)
+{
+	if (a->output)
+		output_stop(a->output, 3000);
+	control_free(a->control);
+	pressure_done(a);
+	processes_done(a);
+	recorder_done(&a->recorder);
+	symbols_free(a->symbols);
+	ruleset_unref(a->set);
+	cgroups_done(&a->cgroups);
+	pins_done(&a->pins);
+	output_free(a->output);
+	loop_free(a->loop);
+}
+
+static int run(struct agent *a)
+{
+	int r;
+
+	r = say("host", host_read(&a->host));
+	if (r < 0)
+		return r;
+	r = say("signals", open_signals(a));
+	if (r < 0)
+		return r;
+	r = say("loop", loop_new(&a->loop));
+	if (r < 0)
+		return r;
+	r = open_all(a);
+	if (r < 0)
+		return r;
+	r = start_all(a);
+	if (r < 0)
+		return r;
+	return agent_run(a);
+}
+
+int main(int argc, char *argv[])
+{
+	static struct agent agent = { .signal_fd = -1, .inotify_fd = -1, .cgroups.mount_fd = -1 };
+	struct agent *a = &agent;
+	int r;
+
+	log_open("trocar-consumer");
+	if (options_parse(argc, argv, &a->options) < 0)
+		return EXIT_USAGE;
+	if (a->options.help) {
+		options_help();
+		return EXIT_FINE;
+	}
+	if (a->options.version) {
+		printf("trocar-consumer %s\n", TROCAR_VERSION);
+		return EXIT_FINE;
+	}
+	log_journal(a->options.journal);
+	a->start_ns = clock_mono_ns();
+	raise_descriptors();
+	if (confine_group(&a->options, &a->group) < 0)
+		return EXIT_FAILED;
+	r = run(a);
+	agent_stop(a);
+	release_all(a);
+	return r == -EPROTO ? EXIT_OTHER_ABI : r < 0 ? EXIT_FAILED : EXIT_FINE;
+}

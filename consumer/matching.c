@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/matching.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "consumer/agent.h"
+#include "shared/macro.h"
+
+static void say_match(struct agent *a, struct process *p, const char *found)
+{
+	struct line_subject subject = agent_subject(a, p->rule, p->cgroup_id);
+	bool mapped = process_map(a, p, 0);
+	struct runtime runtime = {};
+	struct jsonw w;
+
+	line_begin(&a->lines, &w, "process.match", &subject);
+	jsonw_u64(&w, "pid", p->tgid);
+	jsonw_u64(&w, "start_ns", p->start_ns);
+	jsonw_u64(&w, "ppid", p->ppid);
+	jsonw_string(&w, "comm", p->comm);
+	jsonw_string(&w, "exe", p->maps.exe ? p->maps.exe->path : NULL);
+	if (!p->maps.exe)
+		jsonw_string(&w, "exe_reason",
+			     mapped ? "no mapping of the executable was seen"
+				    : "the process had gone before its mappings were read");
+	jsonw_string(&w, "found", found);
+	if (mapped)
+		mappings_runtime(&p->maps, &runtime);
+	if (runtime.name) {
+		jsonw_object(&w, "runtime");
+		jsonw_string(&w, "name", runtime.name);
+		jsonw_string(&w, "version", runtime.version[0] ? runtime.version : NULL);
+		jsonw_string(&w, "how", runtime.how);
+		jsonw_object_end(&w);
+	}
+	line_end(&a->lines, &w);
+	p->announced = true;
+}
+
+static void exec_trigger(struct agent *a, struct process *p)
+{
+	struct trigger_reason reason = { .kind = TRIGGER_EXEC, .pid = p->tgid };
+	struct session *session;
+	struct held held;
+	int r;
+
+	memcpy(reason.comm, p->comm, sizeof(reason.comm));
+	r = session_start(p->watch, p->rule, &reason, 0, 0, &session, &held);
+	if (r == -EAGAIN)
+		session_say_held(p->watch, p->rule, &reason, &held);
+	if (r == 0)
+		session_announce(session);
+}
+
+void matching_forget(struct agent *a, struct process *p, const char *reason)
+{
+	watch_leave(a, p, reason);
+	p->rule = NULL;
+	process_target(a, p);
+}
+
+/* The rule for a process: by name and cgroup, else the one its cgroup alone selects. */
+static const struct rule *find_rule(struct agent *a, const struct sighting *seen)
+{
+	const char *path = cgroups_path(&a->cgroups, seen->cgroup_id, seen->tgid);
+	const struct rule *rule = rules_match(a->set->rules, seen->comm, path);
+
+	return rule || !path ? rule : rules_match_cgroup(a->set->rules, path);
+}
+
+static void update(struct process *p, const struct sighting *seen)
+{
+	memcpy(p->comm, seen->comm, sizeof(p->comm));
+	p->cgroup_id = seen->cgroup_id;
+	if (seen->ppid)
+		p->ppid = seen->ppid;
+	if (seen->image)
+		process_exec(p, seen->time_ns);
+}
+
+void matching_see(struct agent *a, const struct sighting *seen)
+{
+	const struct rule *rule = find_rule(a, seen);
+	struct process *p = process_find(a, seen->tgid, seen->start_ns);
+	const struct rule *was = p ? p->rule : NULL;
+	bool moved, fresh;
+
+	if ((!p && !rule) || (!p && process_get(a, seen->tgid, seen->start_ns, &p) < 0) ||
+	    p->gone_ns)
+		return;
+	moved = p->cgroup_id != seen->cgroup_id;
+	/* A rename within execve(2) comes just before its exec event: the same match, said once
+	 * more. */
+	fresh = was != rule || seen->image;
+	if (p->watch && (moved || was != rule))
+		watch_leave(a, p, "no_process");
+	update(p, seen);
+	p->rule = rule;
+	/* The kernel side knows it already when nothing has changed: a scan must stay cheap. */
+	if (fresh || p->generation != a->set->generation)
+		process_target(a, p);
+	p->generation = a->set->generation;
+	if (!rule)
+		return;
+	if (fresh || !p->announced)
+		say_match(a, p, seen->found);
+	if (!p->watch && watch_join(a, p) < 0)
+		return;
+	if (rule->on_exec && seen->image)
+		exec_trigger(a, p);
+}
+
+void matching_cgroup(struct agent *a, uint64_t cgroup_id)
+{
+	const char *path = cgroups_path(&a->cgroups, cgroup_id, 0);
+	const struct rule *rule;
+	struct binding *b;
+	struct watch *w;
+
+	rule = path ? rules_match_cgroup(a->set->rules, path) : NULL;
+	if (!rule || cgroup_id == a->cgroups.root_id || !cgroups_occupied(&a->cgroups, path) ||
+	    watch_get(a, cgroup_id, 0, &w) < 0)
+		return;
+	b = watch_binding(w, rule);
+	if (!b || !b->by_cgroup)
+		watch_bind_cgroup(w, rule);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * matching.h: what becomes of a process that the kernel side saw: which rule it matches with all
+ * its criteria, which watch that makes, and the lines that say so. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_MATCHING_H
+#define TROCAR_CONSUMER_MATCHING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shared/abi.h"
+
+struct agent;
+struct process;
+struct watch;
+
+/* A process as an event or the scan shows it. */
+struct sighting {
+	uint32_t tgid, ppid;
+	uint64_t start_ns, cgroup_id, time_ns;
+	char comm[COMM_BYTES];
+	const char *found; /* "exec", "fork", "rename", "scan" */
+	bool image;	   /* it runs a new image (exec) */
+};
+
+/* Matches it against the set in force, follows moves between cgroups, writes process.match when
+ * new. */
+void matching_see(struct agent *a, const struct sighting *seen);
+
+/* The process matches no rule any more. */
+void matching_forget(struct agent *a, struct process *p, const char *reason);
+
+/* Binds the cgroup to the rule by cgroup that selects it, if there is one and somebody is in it. */
+void matching_cgroup(struct agent *a, uint64_t cgroup_id);
+
+#endif

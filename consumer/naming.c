@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/naming.h"
+
+#include <string.h>
+
+#include "shared/macro.h"
+
+const char *quality_name(enum quality quality)
+{
+	static const char *const names[] = { "complete", "truncated", "broken" };
+
+	return names[quality];
+}
+
+static void name_kernel(struct symbols *symbols, const struct frame *f, bool caller,
+			struct named_frame *ret)
+{
+	struct symbol_name name = {};
+	const char *module = "";
+
+	/* A return address stands behind the call, which may be the function's last instruction. */
+	symbols_kernel(symbols, f->offset - (caller ? 1 : 0), &name, &module);
+	*ret = (struct named_frame){
+		.fn = name.fn,
+		.why = name.why,
+		.module = module && module[0] ? module : "kernel",
+		.kind = "kernel",
+		.offset = name.offset_in_fn + (caller ? 1 : 0),
+		.has_offset = name.fn != NULL,
+	};
+}
+
+static void name_user(struct symbols *symbols, const struct frame *f, bool caller,
+		      struct named_frame *ret)
+{
+	struct symbol_name name = {};
+
+	symbols_user(symbols, f->module, f->offset, caller, &name);
+	*ret = (struct named_frame){
+		.fn = name.fn,
+		.why = name.why,
+		.module = f->module->path[0] ? f->module->path : NULL,
+		.kind = f->module->anonymous ? "jit" : "user",
+		.build_id = f->module->build_id,
+		.build_id_bytes = f->module->build_id_bytes,
+		.offset = f->offset,
+		.has_offset = true,
+	};
+}
+
+void naming_frame(struct symbols *symbols, const struct stack *stack, size_t i,
+		  struct named_frame *ret_frame)
+{
+	const struct frame *f = &stack->frames[i];
+	bool user = i >= stack->kernel_frames;
+
+	if (!user)
+		name_kernel(symbols, f, i > 0, ret_frame);
+	else if (f->module == &sample_unknown)
+		*ret_frame = (struct named_frame){ .why = "no_mapping", .kind = "user" };
+	else
+		name_user(symbols, f, i > stack->kernel_frames, ret_frame);
+}
+
+/* Functions nobody calls: where a chain rightly ends. */
+static bool is_entry(const char *fn)
+{
+	static const char *const entries[] = {
+		"_start",
+		"__libc_start_main",
+		"__libc_start_call_main",
+		"start_thread",
+		"clone",
+		"__clone",
+		"clone3",
+		"__clone3",
+		"thread_start",
+		"_dl_start_user",
+		"runtime.goexit",
+		"runtime.mstart",
+	};
+	size_t bytes = strcspn(fn, "@.");
+
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+		if (!strcmp(fn, entries[i]) ||
+		    (strlen(entries[i]) == bytes && !memcmp(fn, entries[i], bytes)))
+			return true;
+	return false;
+}
+
+/* The C library calls main and the threads' functions from code without a public name. */
+static bool is_libc(const char *path)
+{
+	static const char *const names[] = { "libc.so", "libc-2", "libpthread", "ld-linux",
+					     "ld-musl" };
+	const char *base = strrchr(path, '/');
+
+	base = base ? base + 1 : path;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strncmp(base, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+enum quality naming_quality(const struct stack *stack, const struct named_frame *root,
+			    const char **ret_reason)
+{
+	*ret_reason = NULL;
+	if (stack->flags & SAMPLE_KTHREAD)
+		return QUALITY_COMPLETE;
+	if (!stack->user_frames) {
+		*ret_reason = stack->user_error ? "the user stack could not be read"
+						: "the tick found no user frame";
+		return QUALITY_BROKEN;
+	}
+	if (stack->user_frames >= STACK_FRAMES || stack->kernel_frames >= STACK_FRAMES) {
+		*ret_reason = "deeper than 127 frames";
+		return QUALITY_TRUNCATED;
+	}
+	if ((root->fn && is_entry(root->fn)) || (root->module && is_libc(root->module)))
+		return QUALITY_COMPLETE;
+	*ret_reason = "the chain of frame pointers ended before an entry point: built without "
+		      "frame pointers";
+	return QUALITY_BROKEN;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* naming.h: names of a stack's frames and what the whole stack is worth. Symbolizer thread only. */
+#ifndef TROCAR_CONSUMER_NAMING_H
+#define TROCAR_CONSUMER_NAMING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/stacks.h"
+#include "consumer/symbols/symbols.h"
+
+enum quality {
+	QUALITY_COMPLETE,  /* the chain reached an entry point or the C library that calls it */
+	QUALITY_TRUNCATED, /* deeper than a sample can be */
+	QUALITY_BROKEN,	   /* the chain of frame pointers ended elsewhere */
+};
+
+/* One named frame; strings live until the next symbols_trim. */
+struct named_frame {
+	const char *fn;	    /* NULL when not known */
+	const char *why;    /* then: the reason */
+	const char *module; /* path, "kernel", a kernel module, or NULL when not known */
+	const char *kind;   /* "kernel", "user", "jit" */
+	const uint8_t *build_id;
+	uint8_t build_id_bytes;
+	uint64_t offset;
+	bool has_offset;
+};
+
+/* Names frame `i` of `stack`. */
+void naming_frame(struct symbols *symbols, const struct stack *stack, size_t i,
+		  struct named_frame *ret_frame);
+
+/* The worth of a stack whose outermost frame is `root` (NULL without frames); the reason, or NULL.
+ */
+enum quality naming_quality(const struct stack *stack, const struct named_frame *root,
+			    const char **ret_reason);
+
+const char *quality_name(enum quality quality);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* options.h: the consumer's command line, one constant table that prints its own help. */
+#ifndef TROCAR_CONSUMER_OPTIONS_H
+#define TROCAR_CONSUMER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct options {
+	const char *rules;	  /* file */
+	const char *output;	  /* "-", a path, "unix:PATH" */
+	const char *bpf_dir;	  /* where the loader pinned */
+	const char *socket;	  /* control socket */
+	const char *user;	  /* to become when started as root */
+	const char *group;	  /* group of pins and control socket */
+	const char *admin_group;  /* may change something through the socket */
+	const char *symbols_path; /* "DIR:DIR", NULL for none */
+	uint64_t max_line_bytes;
+	uint64_t queue_kib;
+	uint64_t recorder_kib;
+	uint64_t symbols_kib;
+	bool rules_watch; /* reload the file when it changes */
+	bool journal;	  /* "<N>" prefixes for the journal */
+	bool help, version;
+};
+
+/*
+ * Parses the command line into `ret_options` (strings are borrowed from argv). 0; -EINVAL after
+ * saying on stderr in one line what was wrong.
+ */
+int options_parse(int argc, char *argv[], struct options *ret_options);
+
+/* Prints the help text made from the table to stdout. */
+void options_help(void);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/pins.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shared/cleanup.h"
+#include "shared/log.h"
+#include "shared/macro.h"
+
+/* Plain maps: the name of the pin and where its descriptor goes. */
+static const struct {
+	const char *name;
+	size_t offset;
+} map_rows[] = {
+	{ "abi", offsetof(struct pins, abi_fd) },
+	{ "control", offsetof(struct pins, control_fd) },
+	{ "slots", offsetof(struct pins, slots_fd) },
+	{ "counters", offsetof(struct pins, counters_fd) },
+	{ "totals", offsetof(struct pins, totals_fd) },
+	{ "watches", offsetof(struct pins, watches_fd) },
+	{ "targets", offsetof(struct pins, targets_fd) },
+	{ "rules_a", offsetof(struct pins, rules_fd[0]) },
+	{ "rules_b", offsetof(struct pins, rules_fd[1]) },
+	{ "cgroups_a", offsetof(struct pins, cgroups_fd[0]) },
+	{ "cgroups_b", offsetof(struct pins, cgroups_fd[1]) },
+};
+
+static const struct {
+	const char *name;
+	size_t offset;
+} ring_rows[] = {
+	{ "samples", offsetof(struct pins, samples) },
+	{ "events", offsetof(struct pins, events) },
+	{ "errors", offsetof(struct pins, errors) },
+};
+
+static const struct {
+	const char *name;
+	size_t offset;
+} path_rows[] = {
+	{ "tasks", offsetof(struct pins, tasks_path) },
+	{ "vmas", offsetof(struct pins, vmas_path) },
+	{ "ksyms", offsetof(struct pins, ksyms_path) },
+};
+
+/* Sizes both sides must agree on. */
+static const struct {
+	const char *name;
+	size_t offset;
+	uint32_t bytes;
+} size_rows[] = {
+	{ "abi_header", offsetof(struct abi_header, header_bytes), sizeof(struct abi_header) },
+	{ "control", offsetof(struct abi_header, control_bytes), sizeof(struct control) },
+	{ "slot", offsetof(struct abi_header, slot_bytes), sizeof(struct slot) },
+	{ "slot_counters", offsetof(struct abi_header, counters_bytes),
+	  sizeof(struct slot_counters) },
+	{ "target", offsetof(struct abi_header, target_bytes), sizeof(struct target) },
+	{ "sample", offsetof(struct abi_header, sample_bytes), sizeof(struct sample) },
+	{ "event", offsetof(struct abi_header, event_bytes), sizeof(struct event) },
+	{ "error_record", offsetof(struct abi_header, error_bytes), sizeof(struct error_record) },
+	{ "task_record", offsetof(struct abi_header, task_record_bytes),
+	  sizeof(struct task_record) },
+	{ "mapping_record", offsetof(struct abi_header, mapping_record_bytes),
+	  sizeof(struct mapping_record) },
+	{ "ksym_record", offsetof(struct abi_header, ksym_record_bytes),
+	  sizeof(struct ksym_record) },
+};
+
+static int open_pin(const char *dir, const char *name)
+{
+	_cleanup_free_ char *path = NULL;
+	int fd;
+
+	if (asprintf(&path, "%s/%s", dir, name) < 0)
+		return -ENOMEM;
+	fd = bpf_obj_get(path);
+	if (fd == -ENOENT)
+		log_error("%s: not there; run `trocar-loader load` as root first", path);
+	else if (fd == -EACCES || fd == -EPERM)
+		log_error("%s: permission denied; the consumer's group must be the --group of "
+			  "`trocar-loader load`, and the kernel 6.1 or newer",
+			  path);
+	else if (fd < 0)
+		log_error("%s: cannot open the pin: %s", path, strerror(-fd));
+	return fd;
+}
+
+static int check_abi(const char *dir, int fd, struct abi_header *ret_abi)
+{
+	/* Room for the header of a newer loader: the kernel writes the map's own value size. */
+	struct bpf_map_info info = {};
+	uint32_t zero = 0, info_bytes = sizeof(info);
+	union {
+		struct abi_header abi;
+		uint8_t room[1024];
+	} value = {};
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &info_bytes) < 0)
+		return -errno;
+	if (info.value_size > sizeof(value) || bpf_map_lookup_elem(fd, &zero, &value) < 0)
+		return -EPROTO;
+	if (value.abi.magic != ABI_MAGIC || value.abi.version != ABI_VERSION) {
+		log_error("%s/abi: loaded by another version (ABI %u, this consumer is %u); run "
+			  "`trocar-loader load --replace` of this version",
+			  dir, value.abi.version, ABI_VERSION);
+		return -EPROTO;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(size_rows); i++) {
+		uint32_t bytes;
+
+		memcpy(&bytes, value.room + size_rows[i].offset, sizeof(bytes));
+		if (bytes == size_rows[i].bytes)
+			continue;
+		log_error("%s/abi: struct %s has %u bytes there and %u here; loader and consumer "
+			  "are of different builds",
+			  dir, size_rows[i].name, bytes, size_rows[i].bytes);
+		return -EPROTO;
+	}
+	*ret_abi = value.abi;
+	return 0;
+}
+
+static int open_ring(const char *dir, const char *name, struct ring *ret_ring)
+{
+	_cleanup_close_ int fd = open_pin(dir, name);
+	struct bpf_map_info info = {};
+	uint32_t bytes = sizeof(info);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	if (bpf_obj_get_info_by_fd(fd, &info, &bytes) < 0)
+		return -errno;
+	r = ring_open(fd, info.max_entries, ret_ring);
+	if (r < 0) {
+		log_error("%s/%s: cannot map the ring: %s", dir, name, strerror(-r));
+		return r;
+	}
+	TAKE_FD(fd);
+	return 0;
+}
+
+static int map_words(struct pins *pins)
+{
+	void *p;
+
+	p = mmap(NULL, sizeof(struct control), PROT_READ | PROT_WRITE, MAP_SHARED, pins->control_fd,
+		 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	pins->control = p;
+	p = mmap(NULL, pins->abi.slots * sizeof(struct slot), PROT_READ | PROT_WRITE, MAP_SHARED,
+		 pins->slots_fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	pins->slots = p;
+	return 0;
+}
+
+static int open_all(const char *dir, struct pins *pins)
+{
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(map_rows); i++) {
+		int *fd = (int *)((char *)pins + map_rows[i].offset);
+
+		r = open_pin(dir, map_rows[i].name);
+		if (r < 0)
+			return r;
+		*fd = r;
+		if (i == 0) {
+			r = check_abi(dir, r, &pins->abi);
+			if (r < 0)
+				return r;
+		}
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(ring_rows); i++) {
+		r = open_ring(dir, ring_rows[i].name,
+			      (struct ring *)((char *)pins + ring_rows[i].offset));
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(path_rows); i++)
+		if (asprintf((char **)((char *)pins + path_rows[i].offset), "%s/%s", dir,
+			     path_rows[i].name) < 0)
+			return -ENOMEM;
+	r = map_words(pins);
+	if (r < 0)
+		log_error("%s: cannot map the control words: %s", dir, strerror(-r));
+	return r;
+}
+
+int pins_open(const char *dir, struct pins *ret_pins)
+{
+	struct pins pins = {};
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(map_rows); i++)
+		*(int *)((char *)&pins + map_rows[i].offset) = -1;
+	r = open_all(dir, &pins);
+	if (r < 0) {
+		pins_done(&pins);
+		return r;
+	}
+	*ret_pins = pins;
+	return 0;
+}
+
+void pins_done(struct pins *pins)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ring_rows); i++)
+		ring_done((struct ring *)((char *)pins + ring_rows[i].offset));
+	if (pins->control)
+		munmap(pins->control, sizeof(struct control));
+	if (pins->slots)
+		munmap(pins->slots, pins->abi.slots * sizeof(struct slot));
+	for (size_t i = 0; i < ARRAY_SIZE(map_rows); i++) {
+		int *fd = (int *)((char *)pins + map_rows[i].offset);
+
+		if (*fd >= 0)
+			close(*fd);
+		*fd = -1;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(path_rows); i++)
+		free(*(char **)((char *)pins + path_rows[i].offset));
+	pins->tasks_path = pins->vmas_path = pins->ksyms_path = NULL;
+	pins->control = NULL;
+	pins->slots = NULL;
+}
+
+int pins_counters(const struct pins *pins, uint32_t slot, struct slot_counters *counters)
+{
+	return bpf_map_lookup_elem(pins->counters_fd, &slot, counters) < 0 ? -errno : 0;
+}
+
+int pins_totals(const struct pins *pins, struct totals *ret_totals)
+{
+	_cleanup_free_ struct totals *each = calloc(pins->abi.cpus_possible, sizeof(*each));
+	struct totals sum = {};
+	uint32_t zero = 0;
+
+	if (!each)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(pins->totals_fd, &zero, each) < 0)
+		return -errno;
+	for (uint32_t cpu = 0; cpu < pins->abi.cpus_possible; cpu++) {
+		const uint64_t *from = (const uint64_t *)&each[cpu];
+		uint64_t *to = (uint64_t *)&sum;
+
+		for (size_t i = 0; i < sizeof(sum) / sizeof(*to); i++)
+			to[i] += from[i];
+	}
+	*ret_totals = sum;
+	return 0;
+}

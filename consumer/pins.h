@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pins.h: what the loader left in bpffs, opened by a process without privilege. Opening happens
+ * before the lock-down; afterwards bpf(2) serves map elements only.
+ */
+#ifndef TROCAR_CONSUMER_PINS_H
+#define TROCAR_CONSUMER_PINS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/ring.h"
+#include "shared/abi.h"
+
+struct pins {
+	struct abi_header abi;
+	struct control *control; /* mmapped, read-write */
+	struct slot *slots;	 /* mmapped, read-write, abi.slots elements of slot_stride */
+	int abi_fd, control_fd, slots_fd, counters_fd, totals_fd, watches_fd, targets_fd;
+	int rules_fd[2], cgroups_fd[2];
+	struct ring samples, events, errors;
+	char *tasks_path, *vmas_path, *ksyms_path; /* pinned iterators, owned */
+};
+
+/*
+ * Opens every pin in `dir`, checks magic, version and struct sizes. On failure it says in one line
+ * what was wrong and what to do, and leaves nothing open. 0; -EPROTO (other version); -ENOENT (not
+ * loaded); -EACCES (not in the group); -errno.
+ */
+int pins_open(const char *dir, struct pins *ret_pins);
+void pins_done(struct pins *pins);
+
+/* Per-CPU counters of one slot: abi.cpus_possible elements at `counters`. 0 or -errno. */
+int pins_counters(const struct pins *pins, uint32_t slot, struct slot_counters *counters);
+
+/* Sum over all CPUs of the losses outside slots. 0 or -errno. */
+int pins_totals(const struct pins *pins, struct totals *ret_totals);
+
+#endif

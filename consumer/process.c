@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/process.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/agent.h"
+#include "consumer/watch.h"
+#include "shared/clock.h"
+#include "shared/macro.h"
+
+/* A process with unknown addresses (JIT, fresh dlopen) is not asked more often than this. */
+#define MAP_EVERY_NS (100 * NSEC_PER_MSEC)
+
+/* Finalizer of splitmix64: spreads (tgid, start) over the table; never 0. */
+static uint64_t process_id(uint32_t tgid, uint64_t start_ns)
+{
+	uint64_t x = start_ns ^ ((uint64_t)tgid << 42);
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	x ^= x >> 31;
+	return x ? x : 1;
+}
+
+void processes_init(struct processes *p, size_t max)
+{
+	idmap_init(&p->by_id, max);
+	p->gone = 0;
+}
+
+static void drop(struct agent *a, struct process *p)
+{
+	idmap_remove(&a->processes.by_id, p->id);
+	if (p->gone_ns)
+		a->processes.gone--;
+	mappings_done(&p->maps);
+	mappings_done(&p->before);
+	free(p);
+}
+
+void processes_done(struct agent *a)
+{
+	struct process *p;
+	uint64_t id;
+
+	idmap_for_each (&a->processes.by_id, i, id, p) {
+		mappings_done(&p->maps);
+		mappings_done(&p->before);
+		free(p);
+	}
+	idmap_done(&a->processes.by_id);
+}
+
+struct process *process_find(struct agent *a, uint32_t tgid, uint64_t start_ns)
+{
+	struct process *p = idmap_get(&a->processes.by_id, process_id(tgid, start_ns));
+
+	return p && p->tgid == tgid && p->start_ns == start_ns ? p : NULL;
+}
+
+int process_get(struct agent *a, uint32_t tgid, uint64_t start_ns, struct process **ret_process)
+{
+	struct process *p = process_find(a, tgid, start_ns);
+	int r;
+
+	if (p) {
+		*ret_process = p;
+		return 0;
+	}
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	*p = (struct process){
+		.id = process_id(tgid, start_ns),
+		.tgid = tgid,
+		.start_ns = start_ns,
+		.seen_ns = clock_mono_ns(),
+	};
+	if (idmap_get(&a->processes.by_id, p->id)) {
+		free(p);
+		return -EEXIST;
+	}
+	r = idmap_put(&a->processes.by_id, p->id, p);
+	if (r < 0) {
+		free(p);
+		return r;
+	}
+	*ret_process = p;
+	return 0;
+}
+
+static void say_exit(struct agent *a, const struct process *p)
+{
+	struct line_subject subject = agent_subject(a, p->rule, p->cgroup_id);
+	struct jsonw w;
+
+	line_begin(&a->lines, &w, "process.exit", &subject);
+	jsonw_u64(&w, "pid", p->tgid);
+	jsonw_u64(&w, "start_ns", p->start_ns);
+	jsonw_string(&w, "comm", p->comm);
+	jsonw_u64(&w, "lived_ms", (clock_boot_ns() - p->start_ns) / NSEC_PER_MSEC);
+	line_end(&a->lines, &w);
+}
+
+void process_gone(struct agent *a, struct process *p)
+{
+	if (p->gone_ns)
+		return;
+	p->gone_ns = clock_mono_ns();
+	a->processes.gone++;
+	if (p->announced)
+		say_exit(a, p);
+	watch_leave(a, p, "no_process");
+}
+
+void processes_sweep(struct agent *a, uint64_t now_ns)
+{
+	bool crowded = a->processes.gone > PROCESS_GONE_MAX;
+	uint64_t linger_ns = (crowded ? PROCESS_LINGER_MS / 8 : PROCESS_LINGER_MS) * NSEC_PER_MSEC;
+	struct process *p, **old;
+	size_t n = 0;
+	uint64_t id;
+
+	if (!a->processes.gone)
+		return;
+	old = calloc(a->processes.gone, sizeof(struct process *));
+	if (!old)
+		return;
+	idmap_for_each (&a->processes.by_id, i, id, p)
+		if (p->gone_ns && now_ns - p->gone_ns > linger_ns && n < a->processes.gone)
+			old[n++] = p;
+	while (n)
+		drop(a, old[--n]);
+	free(old);
+}
+
+void process_exec(struct process *p, uint64_t time_ns)
+{
+	if (p->maps.count) {
+		mappings_done(&p->before);
+		p->before = p->maps;
+		p->maps = (struct mappings){};
+	}
+	p->exec_ns = time_ns;
+	p->tried_ns = 0;
+}
+
+const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns)
+{
+	return time_ns < p->exec_ns ? &p->before : &p->maps;
+}
+
+/*
+ * Read, change, write. The kernel side writes the same entry at exec: when that falls between read
+ * and write, raw addresses of the new image come for a moment; they are unknown in the old
+ * mappings, which makes the drain read them again (design section 3).
+ */
+static void set_mapped(struct agent *a, const struct process *p)
+{
+	struct process_key key = { .tgid = p->tgid, .start_ns = p->start_ns };
+	struct target target;
+
+	if (bpf_map_lookup_elem(a->pins.targets_fd, &key, &target) < 0)
+		return;
+	target.flags |= TARGET_MAPPED;
+	bpf_map_update_elem(a->pins.targets_fd, &key, &target, BPF_EXIST);
+}
+
+bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns)
+{
+	struct mappings fresh = {};
+	uint64_t now;
+	int r;
+
+	if (p->maps.count && p->maps.read_ns >= not_before_ns)
+		return true;
+	now = clock_mono_ns();
+	if (p->gone_ns || (p->tried_ns && now - p->tried_ns < MAP_EVERY_NS))
+		return p->maps.count;
+	p->tried_ns = now;
+	r = mappings_read(a->pins.vmas_path, a->pins.control, p->tgid, p->start_ns, a->symbols,
+			  &fresh);
+	if (r < 0 && r != -EOVERFLOW) {
+		a->totals.mappings_failed++;
+		return p->maps.count;
+	}
+	mappings_done(&p->maps);
+	p->maps = fresh;
+	set_mapped(a, p);
+	return true;
+}
+
+int process_target(struct agent *a, const struct process *p)
+{
+	struct process_key key = { .tgid = p->tgid, .start_ns = p->start_ns };
+	struct target target = { .rule = NO_SLOT };
+	bool matched = p->rule || p->requested;
+
+	if (bpf_map_lookup_elem(a->pins.targets_fd, &key, &target) < 0 && !matched)
+		return 0;
+	target.flags &= ~TARGET_MATCHED;
+	if (matched)
+		target.flags |= TARGET_MATCHED;
+	if (p->rule && a->set) {
+		target.rule = (uint32_t)(p->rule - a->set->rules->rules);
+		target.generation = a->set->generation;
+	}
+	return bpf_map_update_elem(a->pins.targets_fd, &key, &target, BPF_ANY) < 0 ? -errno : 0;
+}

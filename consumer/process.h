@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * process.h: the processes the agent knows: those that a rule matched and those that a watched tick
+ * met. A process is (tgid, start time); a pid that is used again is another process. A process that
+ * has gone lingers, because samples of it may still be in the rings and in the recorder. Main
+ * thread only.
+ */
+#ifndef TROCAR_CONSUMER_PROCESS_H
+#define TROCAR_CONSUMER_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "consumer/symbols/mappings.h"
+#include "shared/idmap.h"
+#include "shared/rules.h"
+
+struct agent;
+struct watch;
+
+#define PROCESS_LINGER_MS 40000 /* longer than the longest pre_ms and a drain */
+#define PROCESS_GONE_MAX  8192	/* lingering ones; beyond, the oldest go early */
+
+struct process {
+	uint64_t id; /* key in the table */
+	uint64_t start_ns;
+	uint32_t tgid, ppid;
+	char comm[COMM_BYTES];
+	uint64_t cgroup_id;
+	uint64_t seen_ns;	 /* when it became known */
+	const struct rule *rule; /* of the set in force; NULL: a neighbour in a watched cgroup */
+	uint32_t generation;	 /* of the set that it was last matched against */
+	struct watch *watch;	 /* the watch it keeps alive through its rule, or NULL */
+	bool requested;		 /* a capture by pid asked for it */
+	bool announced;		 /* process.match was written: process.exit will be */
+	struct mappings maps;	 /* as last read */
+	struct mappings before;	 /* of the image before the last exec */
+	uint64_t exec_ns;	 /* samples older than this belong to `before` */
+	uint64_t tried_ns;	 /* last attempt to read the mappings */
+	uint64_t gone_ns;	 /* 0 while it lives */
+	uint64_t scan;		 /* number of the last scan that listed it */
+};
+
+struct processes {
+	struct idmap by_id;
+	size_t gone;
+};
+
+void processes_init(struct processes *p, size_t max);
+void processes_done(struct agent *a);
+
+/* The process, dead or alive, or NULL. */
+struct process *process_find(struct agent *a, uint32_t tgid, uint64_t start_ns);
+
+/* Finds or makes it (no rule, no mappings yet). 0, -ENOMEM, -ENOSPC. */
+int process_get(struct agent *a, uint32_t tgid, uint64_t start_ns, struct process **ret_process);
+
+/* Marks it as gone: leaves its watch, says process.exit if it was announced, lingers. */
+void process_gone(struct agent *a, struct process *p);
+
+/* Frees those that have lingered long enough. */
+void processes_sweep(struct agent *a, uint64_t now_ns);
+
+/* A new image: what is mapped now is `before`; times in CLOCK_MONOTONIC. */
+void process_exec(struct process *p, uint64_t time_ns);
+
+/*
+ * Makes sure that the mappings have been read since `not_before_ns`, and tells the kernel side so
+ * that it takes raw addresses from now on. Bounded to one read per process and 100 ms. True when
+ * they are there.
+ */
+bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns);
+
+/* The mappings that were in force at `time_ns`; may be empty. */
+const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns);
+
+/* Writes the process's target entry: TARGET_MATCHED when it has a rule or was requested. */
+int process_target(struct agent *a, const struct process *p);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/reporter.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "consumer/report.h"
+#include "shared/clock.h"
+#include "shared/macro.h"
+
+/* The kernel's symbols are some MiB: given back when no session came for this long. */
+#define KERNEL_TRIM_S 30
+
+struct reporter {
+	const struct lines *lines;
+	struct symbols *symbols;
+	uint32_t hz;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* CLOCK_MONOTONIC */
+	struct session *first, *last;
+	size_t queued; /* in the list or being written */
+	bool stopping;
+	bool hurry; /* do not wait for room in the output queue any more */
+	bool warm;  /* the kernel's symbols may be in memory */
+};
+
+static struct session *pop(struct reporter *r)
+{
+	struct session *s = r->first;
+
+	r->first = s->next;
+	if (!r->first)
+		r->last = NULL;
+	return s;
+}
+
+/* Waits for work; trims once when none comes. NULL when the thread is to end. */
+static struct session *next(struct reporter *r)
+{
+	while (!r->first && !r->stopping) {
+		struct timespec until;
+
+		if (!r->warm) {
+			pthread_cond_wait(&r->changed, &r->lock);
+			continue;
+		}
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += KERNEL_TRIM_S;
+		if (pthread_cond_timedwait(&r->changed, &r->lock, &until) == ETIMEDOUT) {
+			symbols_trim_kernel(r->symbols);
+			r->warm = false;
+		}
+	}
+	return r->first ? pop(r) : NULL;
+}
+
+static void *run(void *context)
+{
+	struct reporter *r = context;
+	struct session *s;
+
+	pthread_mutex_lock(&r->lock);
+	while ((s = next(r))) {
+		pthread_mutex_unlock(&r->lock);
+		report_session(s, r->lines, r->symbols, &r->hurry);
+		session_free(s);
+		symbols_trim(r->symbols);
+		pthread_mutex_lock(&r->lock);
+		r->queued--;
+		r->warm = true;
+		pthread_cond_broadcast(&r->changed);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+int reporter_new(const struct lines *lines, struct symbols *symbols, uint32_t hz,
+		 struct reporter **ret_reporter)
+{
+	struct reporter *r = calloc(1, sizeof(*r));
+	pthread_condattr_t attributes;
+	int e;
+
+	if (!r)
+		return -ENOMEM;
+	r->lines = lines;
+	r->symbols = symbols;
+	r->hz = hz;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	e = pthread_create(&r->thread, NULL, run, r);
+	if (e) {
+		free(r);
+		return -e;
+	}
+	*ret_reporter = r;
+	return 0;
+}
+
+void reporter_put(struct reporter *r, struct session *s)
+{
+	pthread_mutex_lock(&r->lock);
+	s->next = NULL;
+	if (r->last)
+		r->last->next = s;
+	else
+		r->first = s;
+	r->last = s;
+	r->queued++;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
+size_t reporter_queued(struct reporter *r)
+{
+	size_t queued;
+
+	pthread_mutex_lock(&r->lock);
+	queued = r->queued;
+	pthread_mutex_unlock(&r->lock);
+	return queued;
+}
+
+void reporter_stop(struct reporter *r, uint32_t timeout_ms)
+{
+	struct timespec until;
+
+	if (!r)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += timeout_ms / 1000;
+	pthread_mutex_lock(&r->lock);
+	while (r->queued && !r->hurry)
+		if (pthread_cond_timedwait(&r->changed, &r->lock, &until) == ETIMEDOUT)
+			__atomic_store_n(&r->hurry, true, __ATOMIC_RELAXED);
+	r->stopping = true;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+	pthread_join(r->thread, NULL);
+	while (r->first)
+		session_free(pop(r));
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}

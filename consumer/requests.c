@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/requests.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "consumer/agent.h"
+#include "consumer/discover.h"
+#include "shared/macro.h"
+
+/* What was asked for, under its walls. */
+struct request {
+	const char *rule, *cgroup;
+	uint32_t pid, during_ms;
+};
+
+static int take_number(json_object *value, uint64_t max, uint32_t *ret)
+{
+	int64_t n = json_object_get_int64(value);
+
+	if (!json_object_is_type(value, json_type_int) || n < 1 || (uint64_t)n > max)
+		return -EINVAL;
+	*ret = (uint32_t)n;
+	return 0;
+}
+
+static int take_params(json_object *params, struct request *ret, struct control_error *error)
+{
+	struct request q = {};
+	int given = 0;
+
+	if (!params)
+		return methods_fail(error, CONTROL_BAD_PARAMS,
+				    "params: want one of rule, cgroup, pid");
+	json_object_object_foreach(params, key, value)
+	{
+		bool text = json_object_is_type(value, json_type_string);
+
+		if (!strcmp(key, "rule") && text)
+			q.rule = json_object_get_string(value), given++;
+		else if (!strcmp(key, "cgroup") && text)
+			q.cgroup = json_object_get_string(value), given++;
+		else if (!strcmp(key, "pid") && take_number(value, INT32_MAX, &q.pid) == 0)
+			given++;
+		else if (strcmp(key, "during_ms") || take_number(value, 60000, &q.during_ms) < 0 ||
+			 q.during_ms < 100)
+			return methods_fail(
+				error, CONTROL_BAD_PARAMS,
+				"params.%.64s: not such a key, or not such a value; want "
+				"rule or cgroup (strings), pid (number), during_ms (100 to "
+				"60000)",
+				key);
+	}
+	if (given != 1)
+		return methods_fail(error, CONTROL_BAD_PARAMS,
+				    "params: want exactly one of rule, cgroup, pid");
+	*ret = q;
+	return 0;
+}
+
+/* Ids and cgroup of the sessions that one request started. */
+struct started {
+	const struct session *sessions[SESSIONS_MAX];
+	size_t n;
+};
+
+static int start_on(struct watch *w, const struct rule *rule, const struct control_peer *peer,
+		    uint32_t during_ms, uint32_t pid, struct started *all, struct held *held)
+{
+	struct trigger_reason reason = {
+		.kind = TRIGGER_REQUEST,
+		.uid = peer->uid,
+		.pid = (uint32_t)peer->pid,
+	};
+	struct session *s;
+	int r;
+
+	if (all->n >= SESSIONS_MAX) {
+		*held = (struct held){ "too_many_sessions", 1000 };
+		return -EAGAIN;
+	}
+	r = session_start(w, rule, &reason, during_ms, pid, &s, held);
+	if (r < 0) {
+		if (r == -EAGAIN)
+			session_say_held(w, rule, &reason, held);
+		return r;
+	}
+	session_announce(s);
+	all->sessions[all->n++] = s;
+	return 0;
+}
+
+static int start_rule(struct agent *a, const struct request *q, const struct control_peer *peer,
+		      struct started *all, struct held *held, struct control_error *error)
+{
+	const struct rule *rule = rules_find(a->set->rules, q->rule);
+	int r = -ENOENT;
+
+	if (!rule)
+		return methods_fail(error, CONTROL_NOT_FOUND, "no rule of the name %.64s", q->rule);
+	for (uint32_t i = 0; i < a->pins.abi.slots; i++) {
+		struct watch *w = a->watches.by_slot[i];
+		int one;
+
+		if (!w || !watch_binding(w, rule))
+			continue;
+		one = start_on(w, rule, peer, q->during_ms, 0, all, held);
+		r = r == 0 ? 0 : one;
+	}
+	if (r == -ENOENT)
+		return methods_fail(error, CONTROL_NOT_FOUND,
+				    "the rule %.64s matches no running process", q->rule);
+	return r;
+}
+
+/*
+ * In the root only marked processes are sampled. The scan lists this one, because its cgroup is
+ * watched by now, and tells the start time exactly.
+ */
+static int mark(struct agent *a, uint32_t pid)
+{
+	struct task_record task;
+	struct process *p;
+	int r = discover_find(a, pid, &task);
+
+	if (r == 0)
+		r = process_get(a, pid, task.start_ns, &p);
+	if (r < 0)
+		return r;
+	memcpy(p->comm, task.comm, sizeof(p->comm));
+	p->cgroup_id = task.cgroup_id;
+	p->requested = true;
+	return process_target(a, p);
+}
+
+/* A watch that only this request keeps; it goes with the session. */
+static int start_requested(struct agent *a, const struct request *q, uint64_t cgroup_id,
+			   const struct control_peer *peer, struct started *all, struct held *held,
+			   struct control_error *error)
+{
+	struct watch *w;
+	int r = watch_get(a, cgroup_id, q->pid, &w);
+
+	if (r < 0)
+		return methods_fail(error, CONTROL_INTERNAL, "cannot watch the cgroup: %s",
+				    r == -ENOSPC ? "all slots are taken" : strerror(-r));
+	if (!w->session)
+		w->requested = true;
+	watch_refresh(w);
+	if (w->root && mark(a, q->pid) < 0) {
+		w->requested = w->session && w->requested;
+		watch_release(w, "no_process");
+		return methods_fail(error, CONTROL_NOT_FOUND, "no process %u", q->pid);
+	}
+	r = start_on(w, NULL, peer, q->during_ms, q->pid, all, held);
+	if (r < 0 && !w->session)
+		w->requested = false;
+	if (r < 0)
+		watch_release(w, "no_process");
+	return r;
+}
+
+static int start_pid(struct agent *a, const struct request *q, const struct control_peer *peer,
+		     struct started *all, struct held *held, struct control_error *error)
+{
+	char path[4096];
+	uint64_t id;
+
+	if (cgroups_of_pid(q->pid, path, sizeof(path)) < 0 ||
+	    cgroups_id(&a->cgroups, path, &id) < 0)
+		return methods_fail(error, CONTROL_NOT_FOUND, "no process %u", q->pid);
+	return start_requested(a, q, id, peer, all, held, error);
+}
+
+static int start_cgroup(struct agent *a, const struct request *q, const struct control_peer *peer,
+			struct started *all, struct held *held, struct control_error *error)
+{
+	uint64_t id;
+
+	if (q->cgroup[0] != '/' || cgroups_id(&a->cgroups, q->cgroup, &id) < 0)
+		return methods_fail(error, CONTROL_NOT_FOUND,
+				    "no cgroup %.128s below the cgroup2 mount", q->cgroup);
+	if (id == a->cgroups.root_id)
+		return methods_fail(error, CONTROL_BAD_PARAMS,
+				    "the root cgroup cannot be captured as a whole: name a pid");
+	return start_requested(a, q, id, peer, all, held, error);
+}
+
+static void write_started(const struct started *all, struct jsonw *w)
+{
+	char text[SESSION_TEXT_BYTES];
+	const struct session *s = all->sessions[0];
+
+	line_session_text(s->id, text);
+	jsonw_object(w, NULL);
+	jsonw_string(w, "session", text);
+	jsonw_string(w, "cgroup", s->cgroup);
+	jsonw_u64(w, "ends_in_ms", (s->end_ns - s->start_ns) / NSEC_PER_MSEC);
+	jsonw_array(w, "sessions");
+	for (size_t i = 0; i < all->n; i++) {
+		line_session_text(all->sessions[i]->id, text);
+		jsonw_string(w, NULL, text);
+	}
+	jsonw_array_end(w);
+	jsonw_object_end(w);
+}
+
+int requests_session_start(void *context, const struct control_peer *peer, json_object *params,
+			   struct jsonw *result, struct control_error *error)
+{
+	struct agent *a = context;
+	struct started all = {};
+	struct held held = {};
+	struct request q;
+	int r;
+
+	if (take_params(params, &q, error) < 0)
+		return -1;
+	if (q.rule)
+		r = start_rule(a, &q, peer, &all, &held, error);
+	else if (q.cgroup)
+		r = start_cgroup(a, &q, peer, &all, &held, error);
+	else
+		r = start_pid(a, &q, peer, &all, &held, error);
+	if (all.n) {
+		write_started(&all, result);
+		return 0;
+	}
+	if (held.reason) {
+		jsonw_object(&error->data, NULL);
+		jsonw_string(&error->data, "reason", held.reason);
+		jsonw_u64(&error->data, "retry_ms", held.retry_ms);
+		jsonw_object_end(&error->data);
+		return methods_fail(error, CONTROL_HELD, "held back: %s; try again in %llu ms",
+				    held.reason, (unsigned long long)held.retry_ms);
+	}
+	return error->code ? -1 : methods_fail(error, CONTROL_INTERNAL, "%s", strerror(-r));
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/sample.h"
+
+#include <string.h>
+
+#include "consumer/agent.h"
+#include "consumer/process.h"
+
+static char unknown_path[] = "[unknown]";
+struct module sample_unknown = { .path = unknown_path, .anonymous = true, .loaded = true };
+
+bool sample_valid(const void *record, size_t bytes, uint32_t slots, uint32_t cpus)
+{
+	const struct sample *s = record;
+	size_t user_bytes;
+
+	if (bytes < sizeof(*s))
+		return false;
+	if (s->kernel_frames > STACK_FRAMES || s->user_frames > STACK_FRAMES)
+		return false;
+	user_bytes = s->flags & SAMPLE_BUILD_ID ? sizeof(struct frame_build_id) : sizeof(uint64_t);
+	if (bytes < sizeof(*s) + s->kernel_frames * sizeof(uint64_t) + s->user_frames * user_bytes)
+		return false;
+	return s->slot < slots && s->cpu < cpus;
+}
+
+/* Resolves one raw address; false when no mapping that was read holds it. */
+static bool resolve(const struct mappings *maps, uint64_t address, struct frame *ret_frame)
+{
+	const struct mapping *m = mappings_find(maps, address);
+
+	if (!m) {
+		*ret_frame = (struct frame){ .module = &sample_unknown, .offset = address };
+		return false;
+	}
+	*ret_frame = (struct frame){ .module = m->module, .offset = mapping_offset(m, address) };
+	return true;
+}
+
+static void decode_raw(struct agent *a, struct process *p, const uint64_t *addresses, struct hit *h)
+{
+	const struct mappings *maps = process_maps_at(p, h->time_ns);
+	struct frame *frames = h->frames + h->kernel_frames;
+	bool again = false;
+
+	for (uint16_t i = 0; i < h->user_frames; i++)
+		if (!resolve(maps, addresses[i], &frames[i]))
+			again = true;
+	/* Something was mapped since (dlopen, a new image): read once more, at most every 100 ms.
+	 */
+	if (!again || maps != &p->maps || maps->read_ns > h->time_ns ||
+	    !process_map(a, p, h->time_ns))
+		return;
+	for (uint16_t i = 0; i < h->user_frames; i++)
+		resolve(&p->maps, addresses[i], &frames[i]);
+}
+
+static void decode_build_ids(struct agent *a, const struct frame_build_id *ids,
+			     const struct mappings *maps, struct hit *h)
+{
+	struct frame *frames = h->frames + h->kernel_frames;
+
+	for (uint16_t i = 0; i < h->user_frames; i++) {
+		struct module *module;
+
+		if (ids[i].status == 1 &&
+		    symbols_module_by_build_id(a->symbols, ids[i].build_id, &module) == 0)
+			frames[i] = (struct frame){ module, ids[i].offset_or_ip };
+		else
+			resolve(maps, ids[i].offset_or_ip, &frames[i]);
+	}
+}
+
+struct process *sample_decode(struct agent *a, const struct sample *s, struct hit *h)
+{
+	const uint8_t *body = (const uint8_t *)(s + 1);
+	const uint64_t *kernel = (const uint64_t *)body;
+	const uint8_t *user = body + s->kernel_frames * sizeof(uint64_t);
+	struct process *p;
+
+	*h = (struct hit){
+		.time_ns = s->time_ns,
+		.start_ns = s->start_ns,
+		.tgid = s->tgid,
+		.tid = s->tid,
+		.slot = s->slot,
+		.epoch = s->epoch,
+		.seq = s->seq,
+		.cpu = s->cpu,
+		.flags = s->flags,
+		.kernel_frames = s->kernel_frames,
+		.user_frames = s->user_frames,
+		.user_error = s->user_error,
+	};
+	memcpy(h->comm, s->comm, sizeof(h->comm) - 1);
+	for (uint16_t i = 0; i < s->kernel_frames; i++)
+		h->frames[i] = (struct frame){ .offset = kernel[i] };
+	if (process_get(a, s->tgid, s->start_ns, &p) < 0)
+		return NULL;
+	if (!p->comm[0] && s->tid == s->tgid)
+		memcpy(p->comm, h->comm, sizeof(p->comm));
+	if (s->flags & SAMPLE_KTHREAD)
+		return p;
+	if (s->flags & SAMPLE_BUILD_ID) {
+		/* The kernel side does not know it as mapped: fresh, or it has a new image. */
+		process_map(a, p, s->time_ns);
+		decode_build_ids(a, (const struct frame_build_id *)user,
+				 process_maps_at(p, s->time_ns), h);
+	} else {
+		process_map(a, p, 0);
+		decode_raw(a, p, (const uint64_t *)user, h);
+	}
+	return p;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/sampling.h"
+
+#include "consumer/agent.h"
+#include "consumer/sample.h"
+#include "shared/macro.h"
+
+/* Room for the deepest sample; the main thread is the only user. */
+static union {
+	struct hit hit;
+	uint8_t room[sizeof(struct hit) + HIT_FRAMES_MAX * sizeof(struct frame)];
+} scratch;
+
+/* The session that this sample may belong to: running in its slot, the watch perhaps gone. */
+static struct session *running(struct agent *a, const struct hit *h)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++) {
+		struct session *s = a->sessions.running[i];
+
+		if (s && s->slot == h->slot && s->epoch == h->epoch)
+			return s;
+	}
+	return NULL;
+}
+
+static void take(void *context, const void *record, size_t bytes)
+{
+	struct agent *a = context;
+	const struct pins *pins = &a->pins;
+	struct process *p;
+	struct session *s;
+
+	a->totals.samples++;
+	if (!sample_valid(record, bytes, pins->abi.slots, pins->abi.cpus_possible)) {
+		a->totals.samples_bad++;
+		return;
+	}
+	p = sample_decode(a, record, &scratch.hit);
+	if (!p)
+		a->totals.processes_full++;
+	s = a->sessions.count ? running(a, &scratch.hit) : NULL;
+	if (s && session_sample(s, &scratch.hit, p))
+		return;
+	if (a->watches.by_slot[scratch.hit.slot] &&
+	    a->watches.by_slot[scratch.hit.slot]->epoch == scratch.hit.epoch &&
+	    recorder_add(&a->recorder, &scratch.hit) < 0)
+		a->recorder.evicted++;
+}
+
+void sampling_drain(struct agent *a)
+{
+	ring_drain(&a->pins.samples, take, a);
+}

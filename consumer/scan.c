@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The scan: what discovery by events may have missed, and what was there before us. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/agent.h"
+#include "consumer/discover.h"
+#include "consumer/matching.h"
+#include "shared/cgroupfs.h"
+#include "shared/cleanup.h"
+#include "shared/clock.h"
+#include "shared/macro.h"
+
+/* The seq file hands out whole records only, at most its buffer of 8 pages at a time. */
+#define READ_BYTES (32u << 10)
+
+typedef void (*task_call)(void *context, const struct task_record *t);
+
+static int each_task(const char *path, task_call call, void *context)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	static _Alignas(8) char buffer[READ_BYTES];
+	size_t have = 0;
+
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		ssize_t n = read(fd, buffer + have, sizeof(buffer) - have);
+		size_t at = 0;
+
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		have += (size_t)n;
+		for (; have - at >= sizeof(struct task_record); at += sizeof(struct task_record)) {
+			struct task_record t;
+
+			memcpy(&t, buffer + at, sizeof(t));
+			t.comm[sizeof(t.comm) - 1] = 0;
+			call(context, &t);
+		}
+		have -= at;
+		memmove(buffer, buffer + at, have);
+	}
+}
+
+static void take_task(void *context, const struct task_record *t)
+{
+	struct agent *a = context;
+	struct process *p;
+	struct sighting seen = {
+		.tgid = t->tgid,
+		.ppid = t->ppid,
+		.start_ns = t->start_ns,
+		.cgroup_id = t->cgroup_id,
+		.time_ns = clock_mono_ns(),
+		.found = "scan",
+	};
+
+	memcpy(seen.comm, t->comm, sizeof(seen.comm));
+	matching_see(a, &seen);
+	p = process_find(a, t->tgid, t->start_ns);
+	if (p)
+		p->scan = a->scan_number;
+}
+
+/* Processes that keep a watch and were not listed have gone, or are no longer in a matching name.
+ */
+static void let_go(struct agent *a)
+{
+	struct process *p;
+	uint64_t id;
+
+	/* process_gone only marks: the table stays as it is. */
+	idmap_for_each (&a->processes.by_id, i, id, p)
+		if (!p->gone_ns && p->rule && p->scan != a->scan_number)
+			process_gone(a, p);
+}
+
+static int take_cgroup(void *context, const char *path, uint64_t id)
+{
+	struct agent *a = context;
+
+	cgroups_learn(&a->cgroups, id, path);
+	if (rules_match_cgroup(a->set->rules, path))
+		matching_cgroup(a, id);
+	return 0;
+}
+
+static void check_watches(struct agent *a)
+{
+	for (uint32_t i = 0; i < a->pins.abi.slots; i++) {
+		struct watch *w = a->watches.by_slot[i];
+		uint64_t id;
+
+		if (!w || w->root)
+			continue;
+		if (cgroups_id(&a->cgroups, w->path, &id) < 0 || id != w->cgroup_id)
+			watch_remove(w, "cgroup_removed");
+		else if (!cgroups_occupied(&a->cgroups, w->path))
+			watch_remove(w, "cgroup_empty");
+	}
+}
+
+int discover_scan(struct agent *a)
+{
+	int r;
+
+	a->scan_number++;
+	a->totals.scans++;
+	if (a->set->rules->n_by_cgroup)
+		cgroupfs_walk(a->host.cgroup2, CGROUPS_MAX, take_cgroup, a);
+	if (a->set->rules->count || a->watches.count) {
+		a->pins.control->scan_trie = a->pins.control->active;
+		r = each_task(a->pins.tasks_path, take_task, a);
+		if (r < 0)
+			return r;
+	}
+	let_go(a);
+	check_watches(a);
+	processes_sweep(a, clock_mono_ns());
+	return 0;
+}
+
+struct preview {
+	struct agent *agent;
+	const struct rules *rules;
+	struct jsonw *w;
+	size_t left, omitted;
+};
+
+static void preview_task(void *context, const struct task_record *t)
+{
+	struct preview *v = context;
+	const char *path = cgroups_path(&v->agent->cgroups, t->cgroup_id, t->tgid);
+	const struct rule *rule = rules_match(v->rules, t->comm, path);
+
+	if (!rule && path)
+		rule = rules_match_cgroup(v->rules, path);
+	if (!rule)
+		return;
+	if (!v->left) {
+		v->omitted++;
+		return;
+	}
+	v->left--;
+	jsonw_object(v->w, NULL);
+	jsonw_string(v->w, "rule", rule->name);
+	jsonw_u64(v->w, "pid", t->tgid);
+	jsonw_string(v->w, "comm", t->comm);
+	jsonw_string(v->w, "cgroup", path);
+	jsonw_object_end(v->w);
+}
+
+int discover_preview(struct agent *a, const struct rules *rules, size_t max, struct jsonw *w,
+		     size_t *ret_omitted)
+{
+	struct preview v = { .agent = a, .rules = rules, .w = w, .left = max };
+	int r;
+
+	a->pins.control->scan_trie = !a->pins.control->active;
+	r = each_task(a->pins.tasks_path, preview_task, &v);
+	a->pins.control->scan_trie = a->pins.control->active;
+	if (r < 0)
+		return r;
+	*ret_omitted = v.omitted;
+	return 0;
+}
+
+struct find {
+	uint32_t tgid;
+	bool found;
+	struct task_record task;
+};
+
+static void find_task(void *context, const struct task_record *t)
+{
+	struct find *f = context;
+
+	if (t->tgid != f->tgid)
+		return;
+	f->task = *t;
+	f->found = true;
+}
+
+int discover_find(struct agent *a, uint32_t tgid, struct task_record *ret_task)
+{
+	struct find f = { .tgid = tgid };
+	int r = each_task(a->pins.tasks_path, find_task, &f);
+
+	if (r < 0)
+		return r;
+	if (!f.found)
+		return -ESRCH;
+	*ret_task = f.task;
+	return 0;
+}

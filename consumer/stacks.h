@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stacks.h: a session's samples, counted by phase, process, thread name and frames. The main thread
+ * fills it; once the session has ended it belongs to the symbolizer's thread. Bounded.
+ */
+#ifndef TROCAR_CONSUMER_STACKS_H
+#define TROCAR_CONSUMER_STACKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/sample.h"
+#include "shared/idmap.h"
+
+#define STACKS_MAX	 65536
+#define STACKS_BYTES_MAX (64u << 20)
+
+enum phase { PHASE_BEFORE, PHASE_DURING, PHASE_COUNT_ };
+
+struct stack {
+	struct stack *next; /* same hash */
+	uint64_t hash;
+	uint64_t weight_ns;
+	uint64_t count;
+	uint64_t start_ns;
+	uint32_t tgid;
+	uint32_t threads; /* distinct thread ids */
+	uint32_t number;  /* place in the table */
+	uint16_t kernel_frames, user_frames;
+	uint8_t phase; /* enum phase */
+	uint8_t flags; /* enum sample_flag of the first sample: in user, kernel thread */
+	int32_t user_error;
+	char comm[COMM_BYTES];
+	struct module *exe; /* NULL when not known */
+	struct frame frames[];
+};
+
+struct stacks {
+	struct stack **items; /* owned, in order of arrival */
+	size_t count, space;
+	struct idmap by_hash; /* hash -> first stack */
+	struct idmap threads; /* (stack, tid) already counted */
+	size_t bytes;
+};
+
+void stacks_init(struct stacks *s);
+void stacks_done(struct stacks *s);
+
+/* Counts one sample of weight_ns. 0; -ENOSPC at the bound; -ENOMEM. */
+int stacks_add(struct stacks *s, const struct hit *h, enum phase phase, uint64_t weight_ns,
+	       struct module *exe);
+
+#endif

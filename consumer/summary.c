@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/summary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/macro.h"
+
+#define TEXT_MAX 256 /* of a name in the last line */
+
+static const char other[] = "(other)";
+
+int summary_init(struct summary *s)
+{
+	*s = (struct summary){};
+	s->functions.rows = calloc(SUMMARY_KEYS, sizeof(*s->functions.rows));
+	s->modules.rows = calloc(SUMMARY_KEYS, sizeof(*s->modules.rows));
+	if (s->functions.rows && s->modules.rows)
+		return 0;
+	summary_done(s);
+	return -ENOMEM;
+}
+
+void summary_done(struct summary *s)
+{
+	free(s->functions.rows);
+	free(s->modules.rows);
+	*s = (struct summary){};
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; text && *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
+	return (hash ^ 0xff) * 0x100000001b3ULL;
+}
+
+/* Open addressing over SUMMARY_KEYS places, three quarters full at most; then all goes to one row.
+ */
+static void tally_add(struct tally *t, const char *name, const char *detail, uint64_t weight)
+{
+	uint64_t hash = hash_text(hash_text(0xcbf29ce484222325ULL, name), detail);
+	size_t i;
+
+	if (t->count >= SUMMARY_KEYS / 4 * 3) {
+		name = other;
+		detail = NULL;
+		hash = hash_text(hash_text(0xcbf29ce484222325ULL, name), detail);
+	}
+	hash |= 1; /* 0 marks a free place */
+	for (i = hash % SUMMARY_KEYS; t->rows[i].hash && t->rows[i].hash != hash;)
+		i = (i + 1) % SUMMARY_KEYS;
+	if (!t->rows[i].hash) {
+		t->rows[i] = (struct tally_row){ .name = name, .detail = detail, .hash = hash };
+		t->count++;
+	}
+	t->rows[i].weight += weight;
+	t->total += weight;
+}
+
+void summary_add(struct summary *s, const struct stack *stack, const struct named_frame *frames,
+		 size_t n)
+{
+	size_t self = stack->user_frames ? stack->kernel_frames : 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!frames[i].fn)
+			tally_add(&s->modules, frames[i].module, frames[i].why, stack->count);
+	if (n && stack->phase == PHASE_DURING)
+		tally_add(&s->functions, frames[self].fn, frames[self].module, stack->weight_ns);
+}
+
+static int heavier(const void *a, const void *b)
+{
+	const struct tally_row *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+static int64_t share_milli(uint64_t part, uint64_t all)
+{
+	return all ? (int64_t)(part * 1000 / all) : 0;
+}
+
+static void put_text(struct jsonw *w, const char *key, const char *text)
+{
+	if (text)
+		jsonw_string_n(w, key, text, strnlen(text, TEXT_MAX));
+	else
+		jsonw_null(w, key);
+}
+
+void summary_write(struct summary *s, struct jsonw *w)
+{
+	qsort(s->functions.rows, SUMMARY_KEYS, sizeof(*s->functions.rows), heavier);
+	qsort(s->modules.rows, SUMMARY_KEYS, sizeof(*s->modules.rows), heavier);
+	jsonw_array(w, "top");
+	for (size_t i = 0; i < MIN(s->functions.count, (size_t)SUMMARY_TOP); i++) {
+		const struct tally_row *row = &s->functions.rows[i];
+
+		jsonw_object(w, NULL);
+		put_text(w, "fn", row->name);
+		put_text(w, "module", row->detail);
+		jsonw_milli(w, "share", share_milli(row->weight, s->functions.total));
+		jsonw_object_end(w);
+	}
+	jsonw_array_end(w);
+	jsonw_array(w, "modules_unnamed");
+	for (size_t i = 0; i < MIN(s->modules.count, (size_t)SUMMARY_MODULES); i++) {
+		const struct tally_row *row = &s->modules.rows[i];
+
+		jsonw_object(w, NULL);
+		put_text(w, "module", row->name);
+		jsonw_u64(w, "frames", row->weight);
+		jsonw_string(w, "why", row->detail ? row->detail : "unknown");
+		jsonw_object_end(w);
+	}
+	jsonw_array_end(w);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+/* The subject of the sentence: what the trigger says. Returns the length. */
+static int write_cause(const struct session *s, char *text, size_t space)
+{
+	switch (s->reason.kind) {
+	case TRIGGER_PRESSURE:
+		return snprintf(text, space, "%s stalled on %s for %llu ms of %llu ms (%s)",
+				s->cgroup, resource_name(s->when.resource),
+				(unsigned long long)s->reason.stall_ms,
+				(unsigned long long)s->reason.measured_ms,
+				s->when.full ? "all of it" : "some of it");
+	case TRIGGER_EXEC:
+		return snprintf(text, space, "%s started in %s (pid %u)", s->reason.comm, s->cgroup,
+				s->reason.pid);
+	case TRIGGER_REQUEST:
+		break;
+	}
+	return snprintf(text, space, "%s captured on request", s->cgroup);
+}
+
+void summary_headline(const struct summary *s, const struct session *session, char *text,
+		      size_t space)
+{
+	const struct tally_row *top = &s->functions.rows[0];
+	int n = write_cause(session, text, space);
+
+	if (n < 0 || (size_t)n >= space)
+		return;
+	if (!s->functions.count)
+		snprintf(text + n, space - (size_t)n, "; nothing of it ran on a CPU meanwhile");
+	else
+		snprintf(text + n, space - (size_t)n,
+			 "; of its time on CPU %lld %% was in %.200s (%.200s)",
+			 (long long)share_milli(top->weight, s->functions.total) / 10,
+			 top->name ? top->name : "unnamed code",
+			 top->detail ? base_name(top->detail) : "unknown module");
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * summary.h: what a session says in its last line: where the time went, what could not be named,
+ * and one sentence for a person. Symbolizer thread only.
+ */
+#ifndef TROCAR_CONSUMER_SUMMARY_H
+#define TROCAR_CONSUMER_SUMMARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/naming.h"
+#include "consumer/session.h"
+#include "shared/jsonw.h"
+
+#define SUMMARY_TOP	5
+#define SUMMARY_MODULES 8
+#define SUMMARY_KEYS	4096 /* functions told apart; beyond, the rest counts as "other" */
+
+/* Weight by a pair of names, in order of arrival. */
+struct tally {
+	struct tally_row {
+		const char *name, *detail; /* borrowed; name may be NULL */
+		uint64_t hash, weight;
+	} * rows;
+	size_t count;
+	uint64_t total;
+};
+
+struct summary {
+	struct tally
+		functions;    /* self: the innermost user frame, else the innermost kernel frame */
+	struct tally modules; /* unnamed frames by module and reason */
+};
+
+/* 0 or -ENOMEM. */
+int summary_init(struct summary *s);
+void summary_done(struct summary *s);
+
+/* Adds a stack; `frames` are its named frames, `n` of them. Only the during phase makes the
+ * headline. */
+void summary_add(struct summary *s, const struct stack *stack, const struct named_frame *frames,
+		 size_t n);
+
+/* Writes `top` and `modules_unnamed`. Sorts. */
+void summary_write(struct summary *s, struct jsonw *w);
+
+/* The sentence, at most `space` bytes with NUL; after summary_write. */
+void summary_headline(const struct summary *s, const struct session *session, char *text,
+		      size_t space);
+
+#endif

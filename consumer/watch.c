@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/watch.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/agent.h"
+#include "shared/cleanup.h"
+#include "shared/clock.h"
+#include "shared/macro.h"
+
+int watches_init(struct agent *a)
+{
+	struct watches *ws = &a->watches;
+
+	idmap_init(&ws->by_cgroup, a->pins.abi.slots);
+	ws->by_slot = calloc(a->pins.abi.slots, sizeof(struct watch *));
+	ws->epochs = calloc(a->pins.abi.slots, sizeof(*ws->epochs));
+	if (!ws->by_slot || !ws->epochs)
+		return -ENOMEM;
+	/* Samples of an earlier consumer may still be in the ring: go on with its epochs. */
+	for (uint32_t i = 0; i < a->pins.abi.slots; i++)
+		ws->epochs[i] = a->pins.slots[i].epoch;
+	return 0;
+}
+
+void watches_done(struct agent *a)
+{
+	struct watches *ws = &a->watches;
+
+	for (uint32_t i = 0; ws->by_slot && i < a->pins.abi.slots; i++)
+		if (ws->by_slot[i])
+			watch_remove(ws->by_slot[i], "agent_stop");
+	idmap_done(&ws->by_cgroup);
+	free(ws->by_slot);
+	free(ws->epochs);
+	*ws = (struct watches){};
+}
+
+static int take_slot(struct agent *a, uint32_t *ret_slot)
+{
+	struct watches *ws = &a->watches;
+	uint32_t slots = a->pins.abi.slots;
+
+	for (uint32_t i = 0; i < slots; i++) {
+		uint32_t slot = (ws->next + i) % slots;
+
+		if (!ws->by_slot[slot]) {
+			ws->next = (slot + 1) % slots;
+			*ret_slot = slot;
+			return 0;
+		}
+	}
+	return -ENOSPC;
+}
+
+static void say_full(struct agent *a)
+{
+	if (a->watches.full_said)
+		return;
+	a->watches.full_said = true;
+	line_error(&a->lines, NULL, "watches_full",
+		   "load with a larger --watches, or make the rules narrower", NULL, NULL,
+		   "all %u watch slots are taken: further matching cgroups are not watched",
+		   a->pins.abi.slots);
+}
+
+static void free_watch(struct watch *w)
+{
+	for (int i = 0; i < RESOURCE_COUNT_; i++) {
+		if (w->pressure[i].fd >= 0)
+			close(w->pressure[i].fd);
+		psi_history_done(&w->pressure[i].history);
+	}
+	free(w->bindings);
+	free(w->path);
+	free(w);
+}
+
+static struct watch *new_watch(struct agent *a, uint64_t cgroup_id, const char *path)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->agent = a;
+	w->cgroup_id = cgroup_id;
+	w->root = cgroup_id == a->cgroups.root_id;
+	w->by_process = w->root;
+	w->start_ns = clock_mono_ns();
+	for (int i = 0; i < RESOURCE_COUNT_; i++)
+		w->pressure[i].fd = -1;
+	w->path = strdup(path);
+	if (!w->path) {
+		free_watch(w);
+		return NULL;
+	}
+	return w;
+}
+
+/* The slot first, then the way to it: a tick that finds the slot finds it ready. */
+static int arm(struct agent *a, struct watch *w)
+{
+	struct slot *slot = &a->pins.slots[w->slot];
+
+	slot->session = 0;
+	slot->epoch = w->epoch;
+	slot->flags = w->by_process ? SLOT_BY_PROCESS : 0;
+	__atomic_store_n(&slot->state, SLOT_RECORDER, __ATOMIC_RELEASE);
+	if (bpf_map_update_elem(a->pins.watches_fd, &w->cgroup_id, &w->slot, BPF_ANY) < 0)
+		return -errno;
+	a->watches.count++;
+	a->pins.control->heartbeat_ns = clock_mono_ns();
+	__atomic_store_n(&a->pins.control->armed, a->watches.count, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void disarm(struct agent *a, struct watch *w)
+{
+	a->watches.count--;
+	__atomic_store_n(&a->pins.control->armed, a->watches.count, __ATOMIC_RELEASE);
+	bpf_map_delete_elem(a->pins.watches_fd, &w->cgroup_id);
+	__atomic_store_n(&a->pins.slots[w->slot].state, SLOT_IDLE, __ATOMIC_RELEASE);
+	a->pins.slots[w->slot].session = 0;
+}
+
+int watch_get(struct agent *a, uint64_t cgroup_id, uint32_t pid_hint, struct watch **ret_watch)
+{
+	struct watch *w = idmap_get(&a->watches.by_cgroup, cgroup_id);
+	const char *path;
+	int r;
+
+	if (w) {
+		*ret_watch = w;
+		return 0;
+	}
+	path = cgroups_path(&a->cgroups, cgroup_id, pid_hint);
+	if (!path)
+		return -ENOENT;
+	w = new_watch(a, cgroup_id, path);
+	if (!w)
+		return -ENOMEM;
+	r = take_slot(a, &w->slot);
+	if (r < 0) {
+		say_full(a);
+		free_watch(w);
+		return r;
+	}
+	w->epoch = ++a->watches.epochs[w->slot];
+	r = idmap_put(&a->watches.by_cgroup, cgroup_id, w);
+	if (r < 0) {
+		free_watch(w);
+		return r;
+	}
+	a->watches.by_slot[w->slot] = w;
+	r = arm(a, w);
+	if (r < 0) {
+		a->watches.by_slot[w->slot] = NULL;
+		idmap_remove(&a->watches.by_cgroup, cgroup_id);
+		free_watch(w);
+		return r;
+	}
+	agent_pace(a);
+	*ret_watch = w;
+	return 0;
+}
+
+struct binding *watch_binding(struct watch *w, const struct rule *rule)
+{
+	for (size_t i = 0; i < w->n_bindings; i++)
+		if (w->bindings[i].rule == rule)
+			return &w->bindings[i];
+	return NULL;
+}
+
+static int add_binding(struct watch *w, const struct rule *rule, struct binding **ret_binding)
+{
+	struct binding *b = watch_binding(w, rule), *more;
+
+	if (!b) {
+		if (w->n_bindings >= WATCH_RULES_MAX)
+			return -ENOSPC;
+		more = reallocarray(w->bindings, w->n_bindings + 1, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		w->bindings = more;
+		b = &more[w->n_bindings++];
+		*b = (struct binding){ .rule = rule };
+	}
+	*ret_binding = b;
+	return 0;
+}
+
+static void write_rules(const struct watch *w, struct jsonw *json)
+{
+	jsonw_array(json, "rules");
+	for (size_t i = 0; i < w->n_bindings; i++)
+		jsonw_string(json, NULL, w->bindings[i].rule->name);
+	jsonw_array_end(json);
+}
+
+static void say_start(const struct watch *w)
+{
+	struct agent *a = w->agent;
+	const struct rule *rule = w->n_bindings ? w->bindings[0].rule : NULL;
+	struct line_subject subject = agent_subject(a, rule, w->cgroup_id);
+	const char *sleep, *reason;
+	struct jsonw json;
+
+	sleep = pressure_sleep(a, &reason);
+	line_begin(&a->lines, &json, "watch.start", &subject);
+	jsonw_u64(&json, "slot", w->slot);
+	jsonw_array(&json, "resources");
+	for (int i = 0; i < RESOURCE_COUNT_; i++)
+		if (w->pressure[i].fd >= 0)
+			jsonw_string(&json, NULL, resource_name((enum resource)i));
+	jsonw_array_end(&json);
+	jsonw_string(&json, "scope", w->by_process ? "process" : "cgroup");
+	jsonw_string(&json, "follow", "scan");
+	jsonw_string(&json, "follow_reason",
+		     "a pressure trigger of a cgroup needs privilege to open; the scan reads its "
+		     "totals");
+	jsonw_u64(&json, "scan_ms", pressure_every_ms(a));
+	jsonw_string(&json, "sleep", sleep);
+	jsonw_string(&json, "sleep_reason", reason);
+	write_rules(w, &json);
+	line_end(&a->lines, &json);
+}
+
+int watch_join(struct agent *a, struct process *p)
+{
+	struct binding *b;
+	struct watch *w;
+	bool fresh;
+	int r;
+
+	r = watch_get(a, p->cgroup_id, p->tgid, &w);
+	if (r < 0)
+		return r;
+	fresh = !w->n_bindings && !w->requested;
+	r = add_binding(w, p->rule, &b);
+	if (r < 0) {
+		watch_release(w, "no_process");
+		return r;
+	}
+	b->processes++;
+	p->watch = w;
+	if (b->processes == 1)
+		watch_refresh(w);
+	if (fresh)
+		say_start(w);
+	return 0;
+}
+
+int watch_bind_cgroup(struct watch *w, const struct rule *rule)
+{
+	bool fresh = !w->n_bindings && !w->requested;
+	struct binding *b;
+	int r = add_binding(w, rule, &b);
+
+	if (r < 0) {
+		watch_release(w, "rule_gone");
+		return r;
+	}
+	b->by_cgroup = true;
+	watch_refresh(w);
+	if (fresh)
+		say_start(w);
+	return 0;
+}
+
+/* Drops bindings that nothing keeps. */
+static void prune(struct watch *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->n_bindings; i++)
+		if (w->bindings[i].by_cgroup || w->bindings[i].processes)
+			w->bindings[kept++] = w->bindings[i];
+	w->n_bindings = kept;
+}
+
+void watch_release(struct watch *w, const char *reason)
+{
+	size_t before = w->n_bindings;
+
+	prune(w);
+	if (!w->n_bindings && !w->requested)
+		watch_remove(w, reason);
+	else if (w->n_bindings != before)
+		watch_refresh(w);
+}
+
+void watch_leave(struct agent *a, struct process *p, const char *reason)
+{
+	struct watch *w = p->watch;
+	struct binding *b;
+
+	if (!w)
+		return;
+	p->watch = NULL;
+	b = watch_binding(w, p->rule);
+	if (b && b->processes)
+		b->processes--;
+	watch_release(w, reason);
+}
+
+static void say_stop(const struct watch *w, const char *reason)
+{
+	struct agent *a = w->agent;
+	struct line_subject subject = {
+		.rule = w->n_bindings ? w->bindings[0].rule : NULL,
+		.generation = a->set ? a->set->generation : 0,
+		.cgroup = w->path,
+		.cgroup_id = w->cgroup_id,
+	};
+	struct jsonw json;
+
+	line_begin(&a->lines, &json, "watch.stop", &subject);
+	jsonw_u64(&json, "slot", w->slot);
+	jsonw_string(&json, "reason", reason);
+	jsonw_u64(&json, "lived_ms", (clock_mono_ns() - w->start_ns) / NSEC_PER_MSEC);
+	jsonw_u64(&json, "sessions", w->sessions);
+	line_end(&a->lines, &json);
+}
+
+void watch_remove(struct watch *w, const char *reason)
+{
+	struct agent *a = w->agent;
+	struct process *p;
+	uint64_t id;
+
+	if (w->session) {
+		session_end(w->session);
+		w->session->watch = NULL;
+	}
+	idmap_for_each (&a->processes.by_id, i, id, p)
+		if (p->watch == w)
+			p->watch = NULL;
+	disarm(a, w);
+	a->watches.by_slot[w->slot] = NULL;
+	a->watches.full_said = false;
+	idmap_remove(&a->watches.by_cgroup, w->cgroup_id);
+	say_stop(w, reason);
+	free_watch(w);
+	pressure_refresh(a);
+	agent_pace(a);
+}
+
+/* Opens or closes the pressure file of one resource as the bindings need it. */
+static void refresh_pressure(struct watch *w, enum resource resource, uint32_t longest_ms)
+{
+	struct watch_pressure *p = &w->pressure[resource];
+	char file[32];
+
+	if (!longest_ms) {
+		if (p->fd >= 0)
+			close(p->fd);
+		p->fd = -1;
+		psi_history_done(&p->history);
+		return;
+	}
+	if (p->fd >= 0)
+		return;
+	strcpy(file, resource_name(resource));
+	if (w->root) {
+		char path[64] = "/proc/pressure/";
+
+		p->fd = open(strcat(path, file), O_RDONLY | O_CLOEXEC);
+		if (p->fd < 0)
+			p->fd = -errno;
+	} else {
+		p->fd = cgroups_open_file(&w->agent->cgroups, w->path, strcat(file, ".pressure"));
+	}
+	/* Ten points a window and some for a slow tick; windows reach 10 s at scans of 100 ms. */
+	if (p->fd >= 0 && psi_history_init(&p->history, 112) < 0) {
+		close(p->fd);
+		p->fd = -ENOMEM;
+	}
+	if (p->fd < 0 && p->fd != -ENOENT && !p->said) {
+		p->said = true;
+		line_error(&w->agent->lines, NULL, "pressure_unreadable",
+			   "see `trocar check` for how to switch PSI on", NULL, NULL,
+			   "%s pressure of %s cannot be read: %s", resource_name(resource), w->path,
+			   strerror(-p->fd));
+	}
+	if (p->fd < 0)
+		p->fd = -1;
+}
+
+void watch_refresh(struct watch *w)
+{
+	uint32_t longest[RESOURCE_COUNT_] = {};
+	bool by_process = w->n_bindings > 0 && !w->requested;
+	struct slot *slot = &w->agent->pins.slots[w->slot];
+
+	for (size_t i = 0; i < w->n_bindings; i++) {
+		const struct rule *rule = w->bindings[i].rule;
+
+		by_process = by_process && rule->scope_process;
+		for (uint32_t k = 0; k < rule->n_when; k++)
+			longest[rule->when[k].resource] =
+				MAX(longest[rule->when[k].resource], rule->when[k].window_ms);
+	}
+	w->by_process = w->root || by_process;
+	__atomic_store_n(&slot->flags, w->by_process ? SLOT_BY_PROCESS : 0, __ATOMIC_RELEASE);
+	for (int i = 0; i < RESOURCE_COUNT_; i++)
+		refresh_pressure(w, (enum resource)i, longest[i]);
+	pressure_refresh(w->agent);
+}
+
+/* The state of a binding goes on when its rule does the same under the same name. */
+static void rebind(struct watch *w, const struct rules *fresh)
+{
+	for (size_t i = 0; i < w->n_bindings; i++) {
+		struct binding *b = &w->bindings[i];
+		const struct rule *same = rules_find(fresh, b->rule->name);
+
+		b->processes = 0; /* counted anew as processes are matched against the new set */
+		b->by_cgroup = b->by_cgroup && same && rule_equal(b->rule, same);
+		b->rule = same && rule_equal(b->rule, same) ? same : NULL;
+	}
+	for (size_t i = 0; i < w->n_bindings;) {
+		if (w->bindings[i].rule) {
+			i++;
+			continue;
+		}
+		w->bindings[i] = w->bindings[--w->n_bindings];
+	}
+}
+
+void watches_rebind(struct agent *a, const struct rules *fresh, uint32_t *ret_unchanged)
+{
+	uint32_t unchanged = 0;
+	struct watch *w;
+	uint64_t id;
+
+	idmap_for_each (&a->watches.by_cgroup, i, id, w) {
+		size_t before = w->n_bindings;
+
+		rebind(w, fresh);
+		if (w->n_bindings == before)
+			unchanged++;
+	}
+	*ret_unchanged = unchanged;
+}
+
+static void write_pressure(const struct watch *w, struct jsonw *json)
+{
+	jsonw_object(json, "pressure");
+	for (int i = 0; i < RESOURCE_COUNT_; i++) {
+		struct psi psi;
+
+		if (w->pressure[i].fd < 0 || psi_read(w->pressure[i].fd, &psi) < 0)
+			continue;
+		jsonw_object(json, resource_name((enum resource)i));
+		jsonw_u64(json, "some_total_us", psi.some.total_us);
+		if (psi.has_full)
+			jsonw_u64(json, "full_total_us", psi.full.total_us);
+		jsonw_object_end(json);
+	}
+	jsonw_object_end(json);
+}
+
+void watch_write(const struct watch *w, struct jsonw *json)
+{
+	uint32_t processes = 0;
+	struct process *p;
+	uint64_t id;
+
+	idmap_for_each (&w->agent->processes.by_id, i, id, p)
+		if (p->watch == w)
+			processes++;
+	jsonw_object(json, NULL);
+	jsonw_u64(json, "slot", w->slot);
+	jsonw_string(json, "cgroup", w->path);
+	jsonw_u64(json, "cgroup_id", w->cgroup_id);
+	jsonw_string(json, "scope", w->by_process ? "process" : "cgroup");
+	write_rules(w, json);
+	jsonw_string(json, "state", w->session ? "capture" : "recorder");
+	jsonw_u64(json, "processes", processes);
+	jsonw_u64(json, "age_ms", (clock_mono_ns() - w->start_ns) / NSEC_PER_MSEC);
+	jsonw_u64(json, "sessions", w->sessions);
+	write_pressure(w, json);
+	jsonw_object_end(json);
+}

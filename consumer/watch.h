@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * watch.h: cgroups under observation. A watch is one cgroup in one slot; rules are bound to it,
+ * each alive as long as a process matches it there (or, for a rule by cgroup, as long as the cgroup
+ * is populated). Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_WATCH_H
+#define TROCAR_CONSUMER_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "consumer/psi.h"
+#include "shared/idmap.h"
+#include "shared/rules.h"
+
+struct agent;
+struct process;
+struct session;
+
+#define WATCH_RULES_MAX 64 /* rules bound to one cgroup; beyond: an error line */
+
+/* One rule on one watch. */
+struct binding {
+	const struct rule *rule;
+	uint32_t processes;   /* matched ones that keep it alive */
+	bool by_cgroup;	      /* the cgroup itself matches */
+	uint64_t cooldown_ns; /* no session before this moment */
+	uint32_t held;	      /* triggers held back since the last line that said so */
+	uint64_t held_ns;     /* when that line was written */
+};
+
+struct watch {
+	struct agent *agent;
+	uint64_t cgroup_id;
+	char *path; /* owned */
+	uint32_t slot, epoch;
+	bool root;	 /* the cgroup2 root: by process, with the pressure of the whole system */
+	bool by_process; /* the kernel side takes matched processes only */
+	bool requested;	 /* kept alive by a request's session */
+	uint64_t start_ns;
+	uint64_t sessions;	  /* started so far */
+	struct session *session;  /* running, or NULL */
+	struct binding *bindings; /* owned */
+	size_t n_bindings;
+	struct watch_pressure {
+		int fd;	   /* -1: not followed, or not readable */
+		bool said; /* that it is not readable */
+		struct psi_history history;
+	} pressure[RESOURCE_COUNT_];
+};
+
+struct watches {
+	struct idmap by_cgroup;
+	struct watch **by_slot; /* abi.slots, NULL where free */
+	uint32_t *epochs;	/* of each slot */
+	uint32_t next;		/* where the search for a free slot starts */
+	uint32_t count;
+	bool full_said;
+};
+
+int watches_init(struct agent *a);
+void watches_done(struct agent *a);
+
+/* The watch of that cgroup, made when it is new. 0; -ENOENT (cgroup gone); -ENOSPC (no slot);
+ * -errno. */
+int watch_get(struct agent *a, uint64_t cgroup_id, uint32_t pid_hint, struct watch **ret_watch);
+
+/* Binds `p` through its rule to the watch of its cgroup. 0 or as watch_get. */
+int watch_join(struct agent *a, struct process *p);
+
+/* Binds a rule by cgroup to the watch. 0 or -errno. */
+int watch_bind_cgroup(struct watch *w, const struct rule *rule);
+
+/* The process leaves its watch; `reason` is for watch.stop when nothing keeps it. */
+void watch_leave(struct agent *a, struct process *p, const char *reason);
+
+/* Ends the watch now: its session ends, the slot is free, watch.stop says why. */
+void watch_remove(struct watch *w, const char *reason);
+
+/* Removes the watch when neither a rule nor a request keeps it. */
+void watch_release(struct watch *w, const char *reason);
+
+/* The binding of a rule, or NULL. */
+struct binding *watch_binding(struct watch *w, const struct rule *rule);
+
+/* After a change of bindings: kernel flags, pressure files, scan interval. */
+void watch_refresh(struct watch *w);
+
+/* After a new rule set: points bindings to the new rules, drops those that are gone. */
+void watches_rebind(struct agent *a, const struct rules *fresh, uint32_t *ret_unchanged);
+
+/* Writes the element of the `watches` method. */
+void watch_write(const struct watch *w, struct jsonw *json);
+
+#endif
