@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/client.h"
+#include "ctl/command.h"
+#include "ctl/show.h"
+#include "ctl/text.h"
+#include "shared/cleanup.h"
+#include "shared/io.h"
+#include "shared/parse.h"
+#include "shared/preflight.h"
+
+#define FILE_BYTES     (1u << 20)
+#define CAPTURE_MIN_MS 100
+#define CAPTURE_MAX_MS 60000
+#define PID_MAX	       4194304 /* PID_MAX_LIMIT of include/linux/threads.h */
+#define REJECTED       -32002  /* docs/control.md */
+
+static const char *socket_path(const struct options *options)
+{
+	const char *path = options->values[OPTION_SOCKET];
+
+	if (!path)
+		path = getenv("TROCAR_SOCKET");
+	return path && *path ? path : CLIENT_SOCKET;
+}
+
+/* Says why there is no answer: one line, with what to check. */
+static int explain(const struct options *options, int error)
+{
+	const char *path = socket_path(options);
+
+	switch (error) {
+	case -EMSGSIZE:
+		fprintf(options->err, "trocar: the request would be longer than 1 MiB: with its "
+				      "quotes escaped the file is too large\n");
+		return COMMAND_FAILED;
+	case -EPROTO:
+		fprintf(options->err, "trocar: what answers at %s is not the agent\n", path);
+		return COMMAND_FAILED;
+	case -ENOMEM:
+		fprintf(options->err, "trocar: no memory\n");
+		return COMMAND_FAILED;
+	case -ETIMEDOUT:
+		fprintf(options->err,
+			"trocar: the agent at %s did not answer within %d s: is the "
+			"service well?\n",
+			path, CLIENT_TIMEOUT_MS / 1000);
+		return COMMAND_UNREACHABLE;
+	default:
+		fprintf(options->err,
+			"trocar: no agent at %s (%s): is the service running, and "
+			"are you in the group trocar?\n",
+			path, strerror(-error));
+		return COMMAND_UNREACHABLE;
+	}
+}
+
+static void print_json(const struct options *options, json_object *object)
+{
+	text_json(options->out,
+		  json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
+								 JSON_C_TO_STRING_NOSLASHESCAPE));
+	fputc('\n', options->out);
+}
+
+/* The agent said no. Faults of a rules file are named one by one; `file` is NULL elsewhere. */
+static int refused(const struct options *options, json_object *error, const char *file)
+{
+	json_object *faults = NULL, *data = NULL, *retry = NULL;
+	_cleanup_free_ char *message = NULL, *wait = NULL;
+
+	if (options->values[OPTION_JSON])
+		print_json(options, error);
+	if (json_object_object_get_ex(error, "data", &data) &&
+	    json_object_is_type(data, json_type_object)) {
+		json_object_object_get_ex(data, "faults", &faults);
+		json_object_object_get_ex(data, "retry_ms", &retry);
+	}
+	if (file && json_object_get_int(json_object_object_get(error, "code")) == REJECTED)
+		(void)show_faults(faults, file, options->err);
+	message = show_value("", json_object_object_get(error, "message"));
+	wait = show_value("retry_ms", retry);
+	fprintf(options->err, "trocar: %s%s%s\n", message ? message : "refused",
+		wait ? "; try again in " : "", wait ? wait : "");
+	return COMMAND_FAILED;
+}
+
+/*
+ * Asks the agent and shows its result: as JSON if so wished, else by `show` (NULL: the caller
+ * does). On COMMAND_FINE the answer, when asked for, is the caller's to release.
+ */
+static int ask(const struct options *options, const char *method, const struct jsonw *params,
+	       const char *file, int (*show)(json_object *result, FILE *out),
+	       struct client_answer *ret_answer)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	int r;
+
+	r = client_call(socket_path(options), method, params, &answer);
+	if (r < 0)
+		return explain(options, r);
+	if (answer.error)
+		return refused(options, answer.error, file);
+	if (options->values[OPTION_JSON])
+		print_json(options, answer.result);
+	else if (show && show(answer.result, options->out) < 0)
+		return explain(options, -ENOMEM);
+	if (ret_answer) {
+		*ret_answer = answer;
+		answer = (struct client_answer){ 0 };
+	}
+	return COMMAND_FINE;
+}
+
+int calls_status(const struct options *options, const char *const *arguments)
+{
+	return ask(options, "status", NULL, NULL, show_status, NULL);
+}
+
+int calls_watches(const struct options *options, const char *const *arguments)
+{
+	return ask(options, "watches", NULL, NULL, show_watches, NULL);
+}
+
+int calls_sessions(const struct options *options, const char *const *arguments)
+{
+	return ask(options, "sessions", NULL, NULL, show_sessions, NULL);
+}
+
+/* In the form of the file, so that it can be edited and set again; where it is from goes to err. */
+int calls_rules_get(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	_cleanup_free_ char *source = NULL, *generation = NULL;
+	int status = ask(options, "rules.get", NULL, NULL, NULL, &answer);
+
+	if (status != COMMAND_FINE || options->values[OPTION_JSON])
+		return status;
+	source = show_value("", json_object_object_get(answer.result, "source"));
+	generation = show_value("", json_object_object_get(answer.result, "generation"));
+	fprintf(options->err, "generation %s, from %s\n", generation ? generation : "-",
+		source ? source : "-");
+	text_json(options->out,
+		  json_object_to_json_string_ext(json_object_object_get(answer.result, "rules"),
+						 JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+							 JSON_C_TO_STRING_NOSLASHESCAPE));
+	fputc('\n', options->out);
+	return COMMAND_FINE;
+}
+
+static int read_text(const char *file, char **ret_text, size_t *ret_bytes)
+{
+	if (!strcmp(file, "-"))
+		return io_read_fd(STDIN_FILENO, FILE_BYTES, ret_text, ret_bytes);
+	return io_read_file(AT_FDCWD, file, FILE_BYTES, ret_text, ret_bytes);
+}
+
+/* Reads the file and sends it; on COMMAND_FINE *ret_answer is the caller's. */
+static int ask_with_file(const struct options *options, const char *method, const char *file,
+			 struct client_answer *ret_answer)
+{
+	_cleanup_(jsonw_done) struct jsonw params;
+	_cleanup_free_ char *text = NULL;
+	size_t bytes, offset;
+	int r;
+
+	jsonw_init(&params, CLIENT_REQUEST_BYTES);
+	r = read_text(file, &text, &bytes);
+	if (r < 0) {
+		fprintf(options->err, "trocar: %s: %s\n", file,
+			r == -EFBIG ? "longer than 1 MiB" : strerror(-r));
+		return COMMAND_FAILED;
+	}
+	/* The writer would replace such bytes, and other rules than the file's would be in force.
+	 */
+	if (!text_is_utf8(text, bytes, &offset)) {
+		fprintf(options->err, "trocar: %s: byte %zu is no UTF-8 text\n", file, offset);
+		return COMMAND_FAILED;
+	}
+	jsonw_object(&params, NULL);
+	jsonw_string_n(&params, "text", text, bytes);
+	jsonw_object_end(&params);
+	return ask(options, method, &params, file, NULL, ret_answer);
+}
+
+/* A number of the result as text, "-" when there is none. */
+static void print_count(const struct options *options, json_object *result, const char *key,
+			const char *words)
+{
+	_cleanup_free_ char *text = show_value("", json_object_object_get(result, key));
+
+	fprintf(options->out, "%s%s", text ? text : "-", words);
+}
+
+int calls_rules_check(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	json_object *omitted = NULL;
+	int status = ask_with_file(options, "rules.check", arguments[0], &answer);
+
+	if (status != COMMAND_FINE || options->values[OPTION_JSON])
+		return status;
+	(void)show_faults(json_object_object_get(answer.result, "warnings"), arguments[0],
+			  options->err);
+	print_count(options, answer.result, "count", " rules, no fault; nothing applied\n\n");
+	if (show_matches(json_object_object_get(answer.result, "matches"), options->out) < 0)
+		return explain(options, -ENOMEM);
+	if (json_object_object_get_ex(answer.result, "matches_omitted", &omitted) &&
+	    json_object_get_int64(omitted) > 0)
+		print_count(options, answer.result, "matches_omitted", " more not shown\n");
+	return COMMAND_FINE;
+}
+
+int calls_rules_set(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	int status = ask_with_file(options, "rules.set", arguments[0], &answer);
+
+	if (status != COMMAND_FINE || options->values[OPTION_JSON])
+		return status;
+	(void)show_faults(json_object_object_get(answer.result, "warnings"), arguments[0],
+			  options->err);
+	print_count(options, answer.result, "count", " rules in force, generation ");
+	print_count(options, answer.result, "generation", "; ");
+	print_count(options, answer.result, "unchanged_watches", " watches go on unchanged\n");
+	return COMMAND_FINE;
+}
+
+static int put_number(const struct options *options, enum option option, const char *key,
+		      uint64_t min, uint64_t max, struct jsonw *params)
+{
+	const char *text = options->values[option];
+	uint64_t number;
+
+	if (!text)
+		return 0;
+	if (parse_u64(text, min, max, &number) < 0) {
+		fprintf(options->err, "trocar: --%s: a number from %" PRIu64 " to %" PRIu64 "\n",
+			options_name(option), min, max);
+		return -EINVAL;
+	}
+	jsonw_u64(params, key, number);
+	return 0;
+}
+
+/* What to capture, as params; words given are checked here, whether they exist by the agent. */
+static int capture_params(const struct options *options, struct jsonw *params)
+{
+	int n = !!options->values[OPTION_RULE] + !!options->values[OPTION_CGROUP] +
+		!!options->values[OPTION_PID];
+
+	if (n != 1) {
+		fprintf(options->err, "trocar: capture needs one of --rule, --cgroup and --pid\n");
+		return -EINVAL;
+	}
+	jsonw_object(params, NULL);
+	if (options->values[OPTION_RULE])
+		jsonw_string(params, "rule", options->values[OPTION_RULE]);
+	if (options->values[OPTION_CGROUP])
+		jsonw_string(params, "cgroup", options->values[OPTION_CGROUP]);
+	if (put_number(options, OPTION_PID, "pid", 1, PID_MAX, params) < 0 ||
+	    put_number(options, OPTION_DURING_MS, "during_ms", CAPTURE_MIN_MS, CAPTURE_MAX_MS,
+		       params) < 0)
+		return -EINVAL;
+	jsonw_object_end(params);
+	return 0;
+}
+
+static int show_started(json_object *result, FILE *out)
+{
+	_cleanup_free_ char *session = NULL, *cgroup = NULL, *ends = NULL;
+
+	session = show_value("", json_object_object_get(result, "session"));
+	cgroup = show_value("", json_object_object_get(result, "cgroup"));
+	ends = show_value("ends_in_ms", json_object_object_get(result, "ends_in_ms"));
+	fprintf(out, "session %s started: cgroup %s, ends in %s\n", session ? session : "-",
+		cgroup ? cgroup : "-", ends ? ends : "-");
+	return 0;
+}
+
+int calls_capture(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(jsonw_done) struct jsonw params;
+
+	jsonw_init(&params, CLIENT_REQUEST_BYTES);
+	if (capture_params(options, &params) < 0)
+		return COMMAND_USAGE;
+	return ask(options, "session.start", &params, NULL, show_started, NULL);
+}
+
+int calls_check(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(jsonw_done) struct jsonw text;
+	struct preflight preflight;
+
+	jsonw_init(&text, CLIENT_ANSWER_BYTES);
+	preflight_probe(&preflight);
+	if (!options->values[OPTION_JSON]) {
+		preflight_print(&preflight, options->out);
+	} else {
+		preflight_write(&preflight, &text, NULL);
+		if (jsonw_end(&text) < 0)
+			return explain(options, -ENOMEM);
+		fprintf(options->out, "%.*s\n", (int)text.bytes, text.data);
+	}
+	return preflight_fine(&preflight) ? COMMAND_FINE : COMMAND_FAILED;
+}
+
+int calls_version(const struct options *options, const char *const *arguments)
+{
+	if (options->values[OPTION_JSON])
+		fprintf(options->out, "{\"version\":\"%s\"}\n", TROCAR_VERSION);
+	else
+		fprintf(options->out, "trocar %s\n", TROCAR_VERSION);
+	return COMMAND_FINE;
+}

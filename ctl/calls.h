@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * calls.h: what each command does: asks the agent and shows its answer. `arguments` are the words
+ * behind the command's own, as many as its row in command.c says. All return enum command_exit.
+ */
+#ifndef TROCAR_CTL_CALLS_H
+#define TROCAR_CTL_CALLS_H
+
+#include "ctl/options.h"
+
+int calls_status(const struct options *options, const char *const *arguments);
+int calls_rules_get(const struct options *options, const char *const *arguments);
+int calls_rules_check(const struct options *options, const char *const *arguments);
+int calls_rules_set(const struct options *options, const char *const *arguments);
+int calls_watches(const struct options *options, const char *const *arguments);
+int calls_sessions(const struct options *options, const char *const *arguments);
+int calls_capture(const struct options *options, const char *const *arguments);
+int calls_check(const struct options *options, const char *const *arguments);
+int calls_version(const struct options *options, const char *const *arguments);
+
+#endif

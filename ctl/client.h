@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * client.h: one call over the agent's control socket (docs/control.md). The answer is foreign data:
+ * it is bounded, parsed strictly, and checked to be an answer before anyone looks at it.
+ */
+#ifndef TROCAR_CTL_CLIENT_H
+#define TROCAR_CTL_CLIENT_H
+
+#include <json-c/json.h>
+#include <stddef.h>
+
+#include "shared/jsonw.h"
+
+#define CLIENT_SOCKET	     "/run/trocar/control.sock"
+#define CLIENT_REQUEST_BYTES (1u << 20) /* the agent takes no longer line */
+#define CLIENT_ANSWER_BYTES  ((8u << 20) + 1)
+#ifndef CLIENT_TIMEOUT_MS /* a test may be shorter of patience */
+#define CLIENT_TIMEOUT_MS 10000
+#endif
+
+/* Either result or error is set; both are parts of root. Release with client_answer_done. */
+struct client_answer {
+	json_object *root;
+	json_object *result;
+	json_object *error; /* an object with the number `code` and the string `message` */
+};
+
+/*
+ * Calls `method` with `params` (JSON text of an object, NULL for none). 0 when the agent answered,
+ * be it an error. -EMSGSIZE: the request is longer than the agent takes; -EPROTO: what came back is
+ * no answer; -ETIMEDOUT; -EPIPE: closed without an answer; else what socket(2) and connect(2) say.
+ */
+int client_call(const char *path, const char *method, const struct jsonw *params,
+		struct client_answer *ret_answer);
+
+void client_answer_done(struct client_answer *answer);
+
+#endif

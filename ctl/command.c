@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/command.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "ctl/calls.h"
+#include "ctl/options.h"
+#include "shared/macro.h"
+
+#define CAPTURE_OPTIONS                                                                 \
+	(OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_PID) | \
+	 OPTION_BIT(OPTION_DURING_MS))
+
+static int do_help(const struct options *options, const char *const *arguments);
+
+static const struct command {
+	const char *words[2]; /* the second may be NULL */
+	const char *argument; /* how it is called in the help; NULL: none */
+	bool needed;	      /* the argument may not be left out */
+	unsigned int options; /* beside OPTIONS_COMMON */
+	int (*call)(const struct options *options, const char *const *arguments);
+	const char *help;
+} commands[] = {
+	{ { "status" }, NULL, false, 0, calls_status, "what the agent does, holds and has lost" },
+	{ { "rules", "get" }, NULL, false, 0, calls_rules_get, "print the rules in force" },
+	{ { "rules", "check" },
+	  "FILE",
+	  true,
+	  0,
+	  calls_rules_check,
+	  "name every fault of a rules file, and what it would match now; applies nothing" },
+	{ { "rules", "set" },
+	  "FILE",
+	  true,
+	  0,
+	  calls_rules_set,
+	  "put a rules file in force (root and the group trocar-admin)" },
+	{ { "watches" }, NULL, false, 0, calls_watches, "list the cgroups under observation" },
+	{ { "sessions" }, NULL, false, 0, calls_sessions, "list running and recent sessions" },
+	{ { "capture" },
+	  NULL,
+	  false,
+	  CAPTURE_OPTIONS,
+	  calls_capture,
+	  "start a session now, by --rule, --cgroup or --pid (root and the group trocar-admin)" },
+	{ { "check" },
+	  NULL,
+	  false,
+	  0,
+	  calls_check,
+	  "what this machine has of what trocar needs; asks no agent" },
+	{ { "version" }, NULL, false, 0, calls_version, "print the version" },
+	{ { "help" }, "COMMAND", false, 0, do_help, "print this, or the help of a command" },
+};
+
+static void print_usage(const struct command *command, FILE *out)
+{
+	fprintf(out, "%s%s%s", command->words[0], command->words[1] ? " " : "",
+		command->words[1] ? command->words[1] : "");
+	if (command->argument)
+		fprintf(out, command->needed ? " %s" : " [%s]", command->argument);
+}
+
+static void print_command(const struct command *command, FILE *out)
+{
+	fprintf(out, "Usage: trocar ");
+	print_usage(command, out);
+	fprintf(out, " [OPTION...]\n\n%s\n", command->help);
+	if (command->needed)
+		fprintf(out, "FILE may be - for standard input; at most 1 MiB.\n");
+	fprintf(out, "\nOptions:\n");
+	options_help(command->options | OPTIONS_COMMON, out);
+}
+
+static void print_all(FILE *out)
+{
+	fprintf(out, "Usage: trocar COMMAND [OPTION...]\n\nCommands:\n");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		fputs("  ", out);
+		print_usage(&commands[i], out);
+		fprintf(out, "\n      %s\n", commands[i].help);
+	}
+	fprintf(out, "\nOptions of every command:\n");
+	options_help(OPTIONS_COMMON, out);
+	fprintf(out,
+		"\nExit status: 0 done, 1 failed or refused by the agent, 2 usage, 3 agent not "
+		"reachable.\n");
+}
+
+/* The command that the words name; *ret_used of them are its name. */
+static const struct command *find(const char *const *words, unsigned int n, unsigned int *ret_used)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		unsigned int own = commands[i].words[1] ? 2 : 1;
+
+		if (n < own || strcmp(words[0], commands[i].words[0]) ||
+		    (own == 2 && strcmp(words[1], commands[i].words[1])))
+			continue;
+		*ret_used = own;
+		return &commands[i];
+	}
+	return NULL;
+}
+
+/* Commands that begin with this word, for "help rules"; returns how many. */
+static unsigned int print_group(const char *word, FILE *out)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(commands[i].words[0], word))
+			continue;
+		if (n++)
+			fputc('\n', out);
+		print_command(&commands[i], out);
+	}
+	return n;
+}
+
+static int do_help(const struct options *options, const char *const *arguments)
+{
+	const struct command *command;
+	unsigned int used, n = options->n_words - 1;
+
+	if (!n) {
+		print_all(options->out);
+		return COMMAND_FINE;
+	}
+	command = find(arguments, n, &used);
+	if (command && used == n) {
+		print_command(command, options->out);
+		return COMMAND_FINE;
+	}
+	if (n == 1 && print_group(arguments[0], options->out))
+		return COMMAND_FINE;
+	fprintf(options->err, "trocar: there is no such command: see trocar help\n");
+	return COMMAND_USAGE;
+}
+
+static int check_options(const struct command *command, const struct options *options)
+{
+	unsigned int allowed = command->options | OPTIONS_COMMON;
+
+	for (unsigned int i = 0; i < OPTION_COUNT_; i++) {
+		if (!(options->given & OPTION_BIT(i)) || (allowed & OPTION_BIT(i)))
+			continue;
+		fprintf(options->err, "trocar: %s does not take --%s\n", command->words[0],
+			options_name(i));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_words(const struct command *command, const struct options *options,
+		       unsigned int used)
+{
+	unsigned int n = options->n_words - used;
+
+	if (command->call == do_help)
+		return 0;
+	if (n == (command->argument ? 1 : 0))
+		return 0;
+	fprintf(options->err, "trocar: usage: trocar ");
+	print_usage(command, options->err);
+	fprintf(options->err, "\n");
+	return -EINVAL;
+}
+
+static int run(const struct options *options)
+{
+	unsigned int used = 0;
+	const struct command *command = find(options->words, options->n_words, &used);
+
+	if (!command) {
+		fprintf(options->err, "trocar: there is no such command: see trocar help\n");
+		return COMMAND_USAGE;
+	}
+	if (options->values[OPTION_HELP]) {
+		print_command(command, options->out);
+		return COMMAND_FINE;
+	}
+	if (check_options(command, options) < 0 || check_words(command, options, used) < 0)
+		return COMMAND_USAGE;
+	return command->call(options, options->words + used);
+}
+
+int command_main(int argc, char *argv[], FILE *out, FILE *err)
+{
+	struct options options;
+
+	if (options_parse(argc, argv, out, err, &options) < 0)
+		return COMMAND_USAGE;
+	if (options.values[OPTION_VERSION])
+		return calls_version(&options, NULL);
+	if (!options.n_words) {
+		print_all(options.values[OPTION_HELP] ? out : err);
+		return options.values[OPTION_HELP] ? COMMAND_FINE : COMMAND_USAGE;
+	}
+	return run(&options);
+}

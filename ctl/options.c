@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "ctl/client.h"
+#include "shared/macro.h"
+
+static const struct row {
+	const char *name;
+	const char *value; /* NULL: a flag */
+	const char *help;
+} rows[] = {
+	[OPTION_JSON] = { "json", NULL, "print the agent's result as one line of JSON" },
+	[OPTION_SOCKET] = { "socket", "PATH",
+			    "control socket (" CLIENT_SOCKET ", or $TROCAR_SOCKET)" },
+	[OPTION_HELP] = { "help", NULL, "print help" },
+	[OPTION_VERSION] = { "version", NULL, "print the version" },
+	[OPTION_RULE] = { "rule", "NAME", "capture the watches of this rule" },
+	[OPTION_CGROUP] = { "cgroup", "PATH",
+			    "capture this cgroup (path below the cgroup2 mount)" },
+	[OPTION_PID] = { "pid", "PID", "capture the cgroup of this process" },
+	[OPTION_DURING_MS] = { "during-ms", "N", "capture for so long (100 to 60000)" },
+};
+
+_Static_assert(ARRAY_SIZE(rows) == OPTION_COUNT_, "an option has no row");
+
+const char *options_name(enum option option)
+{
+	return rows[option].name;
+}
+
+/* The row that `text` (behind the dashes) names; *ret_value is behind its '=', or NULL. */
+static int find(const char *text, const char **ret_value)
+{
+	size_t bytes = strcspn(text, "=");
+
+	*ret_value = text[bytes] ? text + bytes + 1 : NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strlen(rows[i].name) == bytes && !strncmp(rows[i].name, text, bytes))
+			return (int)i;
+	return -ENOENT;
+}
+
+/* Takes the option argv[*i], and its value. */
+static int take(char *argv[], int *i, struct options *options)
+{
+	const char *value = NULL, *text = argv[*i];
+	int row = !strcmp(text, "-h") ? OPTION_HELP : find(text + 2, &value);
+
+	if (row < 0 || (text[1] != '-' && row != OPTION_HELP)) {
+		fprintf(options->err, "trocar: unknown option %s: see trocar help\n", text);
+		return -EINVAL;
+	}
+	if (!rows[row].value && value) {
+		fprintf(options->err, "trocar: --%s takes no value\n", rows[row].name);
+		return -EINVAL;
+	}
+	if (rows[row].value && !value)
+		value = argv[*i + 1] ? argv[++*i] : NULL;
+	if (rows[row].value && !value) {
+		fprintf(options->err, "trocar: --%s needs a value: %s\n", rows[row].name,
+			rows[row].value);
+		return -EINVAL;
+	}
+	options->values[row] = value ? value : "";
+	options->given |= OPTION_BIT(row);
+	return 0;
+}
+
+int options_parse(int argc, char *argv[], FILE *out, FILE *err, struct options *ret_options)
+{
+	struct options options = { .out = out, .err = err };
+	bool words_only = false;
+	int r;
+
+	for (int i = 1; i < argc; i++) {
+		if (!words_only && !strcmp(argv[i], "--")) {
+			words_only = true;
+			continue;
+		}
+		if (!words_only && argv[i][0] == '-' && argv[i][1]) {
+			r = take(argv, &i, &options);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (options.n_words == OPTIONS_WORDS_MAX) {
+			fprintf(err, "trocar: too many arguments: see trocar help\n");
+			return -EINVAL;
+		}
+		options.words[options.n_words++] = argv[i];
+	}
+	*ret_options = options;
+	return 0;
+}
+
+void options_help(unsigned int bits, FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char name[32];
+
+		if (!(bits & OPTION_BIT(i)))
+			continue;
+		snprintf(name, sizeof(name), "--%s %s", rows[i].name,
+			 rows[i].value ? rows[i].value : "");
+		fprintf(out, "  %-18s %s\n", name, rows[i].help);
+	}
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * show.h: results of the agent (docs/control.md) as text for a person. Values are shown with their
+ * unit by the ending of their key (_bytes, _ms, _us). A result of another shape than expected is
+ * shown as far as it goes: a missing value is "-". All 0 or -ENOMEM.
+ */
+#ifndef TROCAR_CTL_SHOW_H
+#define TROCAR_CTL_SHOW_H
+
+#include <json-c/json.h>
+#include <stdio.h>
+
+int show_status(json_object *status, FILE *out);
+int show_watches(json_object *watches, FILE *out);
+int show_sessions(json_object *sessions, FILE *out);
+int show_matches(json_object *matches, FILE *out);
+
+/* An array of {pointer, message, line}: one per line "FILE:LINE: /pointer: message". */
+int show_faults(json_object *faults, const char *file, FILE *out);
+
+/* A new text of one value, shown by its key; NULL for null or no memory. The caller frees. */
+char *show_value(const char *key, json_object *value);
+
+#endif

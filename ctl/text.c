@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/cleanup.h"
+#include "shared/macro.h"
+
+char *text_bytes(uint64_t bytes, char text[TEXT_UNIT_BYTES])
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	size_t unit = 0;
+	double value = (double)bytes;
+
+	while (value >= 1023.95 && unit < ARRAY_SIZE(units) - 1) {
+		value /= 1024;
+		unit++;
+	}
+	if (unit == 0)
+		snprintf(text, TEXT_UNIT_BYTES, "%u B", (unsigned int)bytes);
+	else
+		snprintf(text, TEXT_UNIT_BYTES, "%.1f %s", value, units[unit]);
+	return text;
+}
+
+static void put_pair(char text[TEXT_UNIT_BYTES], uint64_t large, const char *large_unit,
+		     uint64_t small, const char *small_unit)
+{
+	snprintf(text, TEXT_UNIT_BYTES, "%llu %s %llu %s", (unsigned long long)large, large_unit,
+		 (unsigned long long)small, small_unit);
+}
+
+char *text_duration_us(uint64_t us, char text[TEXT_UNIT_BYTES])
+{
+	uint64_t s = us / 1000000;
+
+	if (us == 0)
+		strcpy(text, "0 s");
+	else if (us < 1000)
+		snprintf(text, TEXT_UNIT_BYTES, "%u us", (unsigned int)us);
+	else if (us < 1000000)
+		snprintf(text, TEXT_UNIT_BYTES, "%u ms", (unsigned int)(us / 1000));
+	else if (s < 60)
+		snprintf(text, TEXT_UNIT_BYTES, "%u.%u s", (unsigned int)s,
+			 (unsigned int)(us % 1000000 / 100000));
+	else if (s < 3600)
+		put_pair(text, s / 60, "min", s % 60, "s");
+	else if (s < 86400)
+		put_pair(text, s / 3600, "h", s % 3600 / 60, "min");
+	else
+		put_pair(text, s / 86400, "d", s % 86400 / 3600, "h");
+	return text;
+}
+
+/* Length of the well-formed UTF-8 sequence at s (Unicode, table 3-7), or 0. */
+static size_t sequence(const unsigned char *s, size_t bytes)
+{
+	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+
+	if (n == 1)
+		return 1;
+	if (s[0] < 0xc2 || s[0] > 0xf4 || bytes < n)
+		return 0;
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+bool text_is_utf8(const char *text, size_t bytes, size_t *ret_offset)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	for (size_t i = 0, n; i < bytes; i += n) {
+		n = sequence(s + i, bytes - i);
+		if (!n) {
+			*ret_offset = i;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* C1 control characters, U+0080 to U+009F: some terminals take U+009B as ESC [. */
+static bool is_c1(const unsigned char *s)
+{
+	return s[0] == 0xc2 && s[1] < 0xa0;
+}
+
+char *text_tame(const char *text, size_t bytes)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	char *tame = malloc(bytes * 4 + 1), *at = tame;
+
+	if (!tame)
+		return NULL;
+	for (size_t i = 0, n; i < bytes; i += n) {
+		n = sequence(s + i, bytes - i);
+		if (n && s[i] >= 0x20 && s[i] != 0x7f && !is_c1(s + i)) {
+			memcpy(at, s + i, n);
+			at += n;
+			continue;
+		}
+		n = n ? n : 1;
+		for (size_t k = 0; k < n; k++)
+			at += sprintf(at, "\\x%02x", s[i + k]);
+	}
+	*at = 0;
+	return tame;
+}
+
+void text_json(FILE *out, const char *json)
+{
+	for (const unsigned char *s = (const unsigned char *)json; *s; s++) {
+		if (is_c1(s))
+			fprintf(out, "\\u%04x", *++s);
+		else if (*s == 0x7f)
+			fputs("\\u007f", out);
+		else
+			fputc(*s, out);
+	}
+}
+
+void text_table_init(struct text_table *table, unsigned int columns)
+{
+	*table = (struct text_table){ .columns = MIN(columns, (unsigned int)TEXT_COLUMNS_MAX) };
+}
+
+void text_table_done(struct text_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		free(table->cells[i]);
+	free(table->cells);
+	*table = (struct text_table){ 0 };
+}
+
+void text_table_add(struct text_table *table, char *cell)
+{
+	if (table->count == table->space) {
+		size_t space = table->space ? table->space * 2 : 64;
+		char **cells = reallocarray(table->cells, space, sizeof(*cells));
+
+		if (!cells) {
+			free(cell);
+			table->failed = true;
+			return;
+		}
+		table->cells = cells;
+		table->space = space;
+	}
+	table->cells[table->count++] = cell;
+}
+
+/* Characters, not bytes. East Asian wide ones count as one: the table then leans, no more. */
+static unsigned int width(const char *text)
+{
+	unsigned int n = 0;
+
+	for (; *text; text++)
+		n += (*text & 0xc0) != 0x80;
+	return n;
+}
+
+static const char *cell_at(const struct text_table *table, size_t i)
+{
+	return table->cells[i] ? table->cells[i] : "-";
+}
+
+int text_table_print(const struct text_table *table, unsigned int indent, FILE *out)
+{
+	unsigned int widths[TEXT_COLUMNS_MAX] = { 0 };
+
+	if (table->failed)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->count; i++) {
+		unsigned int *column = &widths[i % table->columns];
+
+		*column = MAX(*column, width(cell_at(table, i)));
+	}
+	for (size_t i = 0; i < table->count; i++) {
+		unsigned int column = (unsigned int)(i % table->columns);
+		const char *cell = cell_at(table, i);
+		bool last = column == table->columns - 1;
+
+		if (!column)
+			fprintf(out, "%*s", (int)indent, "");
+		fputs(cell, out);
+		if (last)
+			fputc('\n', out);
+		else
+			fprintf(out, "%*s", (int)(widths[column] - width(cell) + 2), "");
+	}
+	return 0;
+}
