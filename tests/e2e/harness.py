@@ -314,7 +314,7 @@ class Agent:
                 left = end - time.monotonic()
                 if left > 0:
                     self.changed.wait(min(left, 0.2))
-                    if seen < len(self.events) or self.alive():
+                    if seen < len(self.events) or self.reader.is_alive():
                         continue
             if left > 0:
                 raise Failure(f"no {kind} {want}: the consumer ended: {self.stderr()}")

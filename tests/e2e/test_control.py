@@ -230,18 +230,18 @@ def test_the_command(t):
     check(refused.returncode != 0, "a faulty set was accepted")
     for pointer in POINTERS:
         check(pointer in refused.stdout + refused.stderr, f"{pointer} is not named: {refused}")
-    agent.trocar("capture", "api")
+    agent.trocar("capture", "--rule", "api")
     agent.wait("session.end", rule="api")
     listed = agent.trocar("sessions", "--json").stdout
     check(agent.find("session.end")[0]["session"] in listed, f"{listed}")
-    check("Usage" in command(COMMAND, "--help").stdout or "usage" in command(COMMAND, "--help").stdout,
-          "no help")
+    check("Usage" in command(COMMAND, "--help").stdout, "no help")
+    agent.trocar("status", "--no-such-option", expect=2)
 
 
 def test_the_command_without_an_agent(t):
-    """One clear line and a status when nobody answers."""
+    """One clear line and a status of its own when nobody answers."""
     done = command(COMMAND, "--socket", t.folder / "nobody.sock", "status", expect=None)
-    check(done.returncode != 0 and done.stderr.count("\n") <= 3 and "nobody.sock" in done.stderr,
+    check(done.returncode == 3 and done.stderr.count("\n") <= 3 and "nobody.sock" in done.stderr,
           f"{done}")
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Load, confinement as the kernel tells it, totals, and unload."""
+import json
 import pathlib
 import pwd
 import time
 
-from harness import CONSUMER, GROUP, LOADER, USER, check, command, mounts, rule, rules
+from harness import CONSUMER, GROUP, LOADER, USER, Skip, check, command, mounts, rule, rules
 
 NONE = "0" * 16
 
@@ -113,6 +114,25 @@ def test_consumer_without_load(t):
     agent.stop(expect=None)
     check(str(agent.bpf) in text and "trocar-loader load" in text, f"{text}")
     check(not agent.raw, f"lines without a load: {agent.raw}")
+
+
+def test_kernel_side_of_another_version(t):
+    """A consumer refuses the pins of another version: status 4 and one line that names both."""
+    agent = t.agent(rules(rule("api", comm="node")), start=False)
+    pin = agent.bpf / "abi"
+    header = json.loads(command("bpftool", "-j", "map", "dump", "pinned", pin).stdout)[0]
+    value = [str(int(byte, 16)) for byte in header["value"]]
+    value[8:12] = ["99", "0", "0", "0"]
+    changed = command("bpftool", "map", "update", "pinned", pin, "key", "0", "0", "0", "0",
+                      "value", *value, expect=None)
+    if changed.returncode:
+        raise Skip(f"the abi map cannot be changed: {changed.stderr.strip()}")
+    agent.start(wait=False)
+    check(agent.process.wait(10) == 4, f"status {agent.process.returncode}, not 4")
+    text = agent.stderr()
+    agent.stop(expect=None)
+    check("99" in text and text.count("\n") <= 2, f"{text}")
+    check(not agent.raw, f"lines from a consumer that refused: {agent.raw}")
 
 
 def test_usage(t):

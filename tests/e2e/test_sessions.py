@@ -116,6 +116,18 @@ def test_request_by_rule_cgroup_and_pid(t):
     agent.refused(-32602, "session.start", {"pid": process.pid, "during_ms": -5})
 
 
+def test_exec_starts_a_session(t):
+    """A rule with "on": "exec" captures from a matched exec."""
+    agent = t.agent(rules({**rule("api", comm="node", during_ms=1000, cooldown_ms=0), "on": "exec"}))
+    process = t.spawn("burn_cpu", 6, name="node", cgroup=t.cgroup())
+    start = agent.wait("session.start", rule="api")
+    check(start["reason"] == {"exec": {"pid": process.pid, "comm": "node"}}, f"{start}")
+    end = agent.wait("session.end", session=start["session"])
+    check(end["ledger"]["oncpu"]["emitted"] > 20, f"{end}")
+    check(heaviest(agent.stacks(end["session"]), "during") == "spin_on_checkout_total", "the function")
+    check_account(agent, end)
+
+
 def test_running_session_holds_the_next(t):
     """One cgroup has one session at a time; the second request is told when to come back."""
     agent = t.agent(rules(rule("api", comm="node")))
