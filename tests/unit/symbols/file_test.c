@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "consumer/symbols/file.h"
+#include "shared/cleanup.h"
+
+static char folder[] = "/tmp/file_test.XXXXXX";
+
+static int setup(void **state)
+{
+	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	return chdir("/") == 0 ? rmdir(folder) : -1;
+}
+
+/* Opens folder/name as file_open's caller would, with what lstat(2) says of it. */
+static enum reason open_as_mapped(const char *name, uint64_t add_device, uint64_t add_inode)
+{
+	struct elf_image image = { .fd = -1 };
+	char path[64];
+	struct stat st = { 0 };
+	enum reason reason;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	if (lstat(path, &st) < 0)
+		st.st_ino = 1;
+	reason = file_open(path, ((uint64_t)major(st.st_dev) << 20 | minor(st.st_dev)) + add_device,
+			   st.st_ino + add_inode, &image);
+	if (reason == REASON_NONE) {
+		assert_int_equal(image.bytes, st.st_size);
+		assert_true(fcntl(image.fd, F_GETFD) & FD_CLOEXEC);
+		close(image.fd);
+	} else {
+		assert_int_equal(image.fd, -1);
+	}
+	return reason;
+}
+
+static void test_regular(void **state)
+{
+	_cleanup_close_ int fd = open("file", O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "12345", 5), 5);
+	assert_int_equal(open_as_mapped("file", 0, 0), REASON_NONE);
+	assert_int_equal(open_as_mapped("file", 0, 1), REASON_OTHER_FILE);
+	assert_int_equal(open_as_mapped("file", 1, 0), REASON_OTHER_FILE);
+	assert_int_equal(ftruncate(fd, (off_t)ELF_FILE_MAX + 1), 0);
+	assert_int_equal(open_as_mapped("file", 0, 0), REASON_TOO_LARGE);
+	unlink("file");
+}
+
+static void test_not_regular(void **state)
+{
+	assert_int_equal(mkfifo("fifo", 0644), 0);
+	assert_int_equal(open_as_mapped("fifo", 0, 0), REASON_NOT_REGULAR);
+	unlink("fifo");
+	assert_int_equal(mkdir("dir", 0755), 0);
+	assert_int_equal(open_as_mapped("dir", 0, 0), REASON_NOT_REGULAR);
+	rmdir("dir");
+	assert_int_equal(symlink("/bin/sh", "link"), 0);
+	assert_int_equal(open_as_mapped("link", 0, 0), REASON_NOT_REGULAR);
+	unlink("link");
+}
+
+static void test_missing(void **state)
+{
+	struct elf_image image;
+
+	assert_int_equal(open_as_mapped("nothing", 0, 0), REASON_NO_FILE);
+	assert_int_equal(file_open("relative", 0, 1, &image), REASON_NO_FILE);
+	assert_int_equal(file_open("", 0, 1, &image), REASON_NO_FILE);
+	assert_int_equal(file_open("[unknown]", 0, 1, &image), REASON_NO_FILE);
+}
+
+static void test_no_permission(void **state)
+{
+	_cleanup_close_ int fd = open("secret", O_CREAT | O_WRONLY | O_CLOEXEC, 0000);
+	uid_t uid = geteuid();
+
+	assert_true(fd >= 0);
+	if (uid == 0) {
+		assert_int_equal(chmod(folder, 0755), 0);
+		assert_int_equal(seteuid(65534), 0);
+	}
+	assert_int_equal(open_as_mapped("secret", 0, 0), REASON_NO_PERMISSION);
+	if (uid == 0)
+		assert_int_equal(seteuid(0), 0);
+	unlink("secret");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_regular),
+		cmocka_unit_test(test_not_regular),
+		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_no_permission),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "consumer/symbols/elf_symbols.h"
+#include "consumer/symbols/vdso.h"
+
+static void test_names(void **state)
+{
+	struct elf_image image;
+	struct elf_symbols *s;
+	bool found = false;
+
+	if (!getauxval(AT_SYSINFO_EHDR))
+		skip();
+	assert_int_equal(vdso_image(&image), 0);
+	assert_int_equal(image.fd, -1);
+	assert_int_equal(elf_symbols_read(&image, &s), 0);
+	for (size_t i = 0; i < s->names.count; i++)
+		found = found || strstr(names_text(&s->names, i), "clock_gettime");
+	assert_true(found);
+	elf_symbols_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_names) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
