@@ -161,13 +161,13 @@ static int show_table(json_object *items, const struct column *columns, unsigned
 	_cleanup_(text_table_done) struct text_table table;
 	size_t count = 0;
 
+	text_table_init(&table, n);
 	if (json_object_is_type(items, json_type_array))
 		count = json_object_array_length(items);
 	if (!count) {
 		fprintf(out, "%*s%s\n", (int)indent, "", none);
 		return 0;
 	}
-	text_table_init(&table, n);
 	for (unsigned int c = 0; c < n; c++)
 		text_table_add(&table, strdup(columns[c].head));
 	for (size_t i = 0; i < count; i++) {
