@@ -53,7 +53,7 @@ static __always_inline void target_match(const struct process_key *key,
 				.execs = execs,
 				.generation = value->generation };
 	struct target *known = bpf_map_lookup_elem(&targets, key);
-	long r;
+	int r;
 
 	if (known) {
 		known->rule = fresh.rule;

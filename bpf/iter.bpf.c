@@ -5,6 +5,7 @@
  * nothing; they can be read as often as one likes, and by several readers at once.
  */
 #include <linux/bpf.h>
+#include <linux/errno.h>
 #include <linux/types.h>
 
 #include <bpf/bpf_core_read.h>
@@ -142,6 +143,22 @@ static __always_inline __u32 mapping_flags(struct task_struct *task, struct vm_a
 	return MAPPING_ANON;
 }
 
+/*
+ * vm_pgoff counts pages, and no BTF says how large they are: fixed on x86-64, told by the loader
+ * elsewhere (arm64 has 4, 16 or 64 KiB).
+ */
+static __always_inline __u32 page_shift(void)
+{
+#if defined(__TARGET_ARCH_x86)
+	return 12;
+#else
+	__u32 zero = 0;
+	const struct abi_header *header = bpf_map_lookup_elem(&abi, &zero);
+
+	return header && header->page_shift ? header->page_shift & 63 : 12;
+#endif
+}
+
 /* Fills the path; a path that is too long is left out and marked (-ENAMETOOLONG of d_path). */
 static __always_inline void mapping_path(struct mapping_scratch *s, struct file *file)
 {
@@ -180,7 +197,7 @@ static __always_inline __u32 mapping_write(struct seq_file *seq, struct mapping_
 	s->record.flags = mapping_flags(task, vma);
 	s->record.path_bytes = 0;
 	if (file) {
-		s->record.file_offset = (__u64)vma->vm_pgoff << 12;
+		s->record.file_offset = (__u64)vma->vm_pgoff << page_shift();
 		s->record.inode = file->f_inode->i_ino;
 		s->record.device = file->f_inode->i_sb->s_dev;
 		mapping_path(s, file);
@@ -219,13 +236,14 @@ int vmas_open(struct bpf_iter__task *ctx)
 	struct bpf_iter_task_vma it;
 	union reader_scratch *s;
 	__u32 written = 0;
+	int r;
 
 	if (!task || !c || !vma_allowed(task, c))
 		return 0;
 	s = reader_scratch();
 	if (!s)
 		return 0;
-	bpf_iter_task_vma_new(&it, task, READ_WORD(c->vma_from));
+	r = bpf_iter_task_vma_new(&it, task, READ_WORD(c->vma_from));
 	while ((vma = bpf_iter_task_vma_next(&it))) {
 		if (written > SHOW_BYTES) {
 			mapping_more(seq, task, vma->vm_start);
@@ -234,7 +252,7 @@ int vmas_open(struct bpf_iter__task *ctx)
 		written += mapping_write(seq, &s->mapping, task, vma);
 	}
 	bpf_iter_task_vma_destroy(&it);
-	return 0;
+	return r == -EBUSY;
 }
 
 /* The same for older kernels: the kernel walks every mapping of every task, one show each. */

@@ -89,7 +89,7 @@ static __always_inline bool heartbeat_stale(const struct control *c, __u64 now)
 static __always_inline void target_meet(const struct tick *t)
 {
 	struct target fresh = { .rule = NO_SLOT, .generation = READ_WORD(t->control->generation) };
-	long r;
+	int r; /* not long: before 6.4 the upper half of a map operation's result is garbage */
 
 	/* on_exit has deleted the entry already or is about to: a new one would never go away. */
 	if (t->task->flags & PF_EXITING)

@@ -55,7 +55,7 @@ struct abi_header {
 	__u32 cpus_possible; /* values per element of a per-CPU map */
 	__u32 cpus_sampled;  /* CPUs with an attached sampler */
 	__u32 vma_open_coded; /* 1: `vmas` is iter/task with the open-coded vma iterator */
-	__u32 pad;
+	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
 	__u64 loaded_ns;     /* when the loader finished */
 };
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 
 #include "shared/cgroupfs.h"
 #include "shared/cleanup.h"
@@ -58,10 +59,25 @@ static void ring_forget(struct harness_ring *ring)
 	ring->count = 0;
 }
 
-static void apply(struct trocar *skel, const struct harness_options *o)
+static bool kernel_has_open_coded(void)
 {
-	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_open, !o->vmas_each), 0);
-	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_each, o->vmas_each), 0);
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool found;
+
+	assert_non_null(btf);
+	found = btf__find_by_name_kind(btf, "bpf_iter_task_vma_new", BTF_KIND_FUNC) > 0;
+	btf__free(btf);
+	return found;
+}
+
+static void apply(struct harness *h, const struct harness_options *o)
+{
+	struct trocar *skel = h->skel;
+
+	h->open_coded = !o->vmas_each && kernel_has_open_coded();
+	h->vmas = h->open_coded ? skel->progs.vmas_open : skel->progs.vmas_each;
+	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_open, h->open_coded), 0);
+	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_each, !h->open_coded), 0);
 	if (o->samples_bytes)
 		bpf_map__set_max_entries(skel->maps.samples, o->samples_bytes);
 	if (o->events_bytes)
@@ -96,7 +112,7 @@ struct harness *harness_new(const struct harness_options *options)
 	assert_non_null(h);
 	h->skel = trocar__open();
 	assert_non_null(h->skel);
-	apply(h->skel, options ? options : &defaults);
+	apply(h, options ? options : &defaults);
 	assert_int_equal(trocar__load(h->skel), 0);
 	h->control = map_words(h->skel->maps.control, sizeof(*h->control));
 	h->slots = map_words(h->skel->maps.slots,

@@ -40,6 +40,8 @@ struct harness {
 	char group[4096]; /* a cgroup2 directory of this test's own */
 	const char *path; /* of it, below the mount: points into group */
 	bool hybrid;
+	struct bpf_program *vmas; /* the body that is loaded */
+	bool open_coded;	  /* it is vmas_open */
 };
 
 /* What differs between tests before the load; 0 is the default. */
@@ -47,7 +49,7 @@ struct harness_options {
 	uint32_t samples_bytes;
 	uint32_t events_bytes;
 	uint32_t targets;
-	bool vmas_each; /* load the body of vmas for old kernels */
+	bool vmas_each; /* load the body of vmas for old kernels, which is all that those have */
 };
 
 /*
