@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * log.h: people's words, on stderr, one line each. Only the programs log; shared/ and policy/ return
- * errors. With log_journal(true) each line starts with sd-daemon(3)'s "<N>" priority.
+ * log.h: people's words, on stderr, one line each. Only the programs log; shared/ and policy/
+ * return errors. With log_journal(true) each line starts with sd-daemon(3)'s "<N>" priority.
  */
 #ifndef TROCAR_SHARED_LOG_H
 #define TROCAR_SHARED_LOG_H

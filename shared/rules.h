@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rules.h: rule sets: parsing with every fault by its JSON pointer, and matching. docs/rules.md says
- * what each key means to an operator. Parsing takes a length-bounded text from outside; it is
+ * rules.h: rule sets: parsing with every fault by its JSON pointer, and matching. docs/rules.md
+ * says what each key means to an operator. Parsing takes a length-bounded text from outside; it is
  * fuzzed (tests/fuzz/shared/rules.c).
  */
 #ifndef TROCAR_SHARED_RULES_H
@@ -13,22 +13,17 @@
 
 #include "jsonw.h"
 
-#define RULES_MAX	    10000u
-#define RULES_TEXT_BYTES    (1u << 20)
-#define RULES_NESTING	    16
-#define RULE_NAME_BYTES	    65 /* 64 and the NUL */
-#define RULE_WHEN_MAX	    8
-#define RULE_LABELS_MAX	    16
-#define RULE_LABEL_KEY_BYTES	64 /* 63 and the NUL */
+#define RULES_MAX	       10000u
+#define RULES_TEXT_BYTES       (1u << 20)
+#define RULES_NESTING	       16
+#define RULE_NAME_BYTES	       65 /* 64 and the NUL */
+#define RULE_WHEN_MAX	       8
+#define RULE_LABELS_MAX	       16
+#define RULE_LABEL_KEY_BYTES   64 /* 63 and the NUL */
 #define RULE_LABEL_VALUE_BYTES 256
-#define RULES_FAULTS_MAX    1000 /* faults named; the count goes on, and the answer says so */
+#define RULES_FAULTS_MAX       1000 /* faults named; the count goes on, and the answer says so */
 
-enum resource {
-	RESOURCE_CPU,
-	RESOURCE_MEMORY,
-	RESOURCE_IO,
-	RESOURCE_COUNT_
-};
+enum resource { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_IO, RESOURCE_COUNT_ };
 
 /* "cpu", "memory", "io". */
 const char *resource_name(enum resource resource);
@@ -60,7 +55,7 @@ struct rule_label {
 
 struct rule {
 	char name[RULE_NAME_BYTES];
-	char comm[16];	     /* comm or comm_prefix, "" when the rule has neither */
+	char comm[16]; /* comm or comm_prefix, "" when the rule has neither */
 	bool comm_exact;
 	char *cgroup_prefix; /* owned; NULL when absent */
 	bool on_exec;
@@ -81,20 +76,21 @@ struct rules {
 	uint32_t version;
 	uint32_t budget_s; /* of all rules, per hour; 1 to 3600, default 600 */
 	size_t count;
-	struct rule *rules;   /* owned; index = place in the file */
-	uint32_t *by_comm;    /* owned; indices of rules with a comm, sorted for rules_match */
+	struct rule *rules; /* owned; index = place in the file */
+	uint32_t *by_comm;  /* owned; indices of rules with a comm, sorted for rules_match */
 	size_t n_by_comm;
-	uint32_t *by_cgroup;  /* owned; indices of rules with a cgroup_prefix only */
+	uint32_t *by_cgroup; /* owned; indices of rules with a cgroup_prefix only */
 	size_t n_by_cgroup;
-	uint32_t *by_name;    /* owned; indices of all rules, sorted for rules_find */
+	uint32_t *by_name; /* owned; indices of all rules, sorted for rules_find */
 	size_t n_by_name;
 };
 
 /* One fault or warning: where and what. */
 struct rules_fault {
 	/*
-	 * JSON pointer, RFC 6901, e.g. "/rules/3/match/comm"; "" for the whole text. What is missing is
-	 * a fault of the object that lacks it. A key above 128 bytes is cut and ends in "...".
+	 * JSON pointer, RFC 6901, e.g. "/rules/3/match/comm"; "" for the whole text. What is
+	 * missing is a fault of the object that lacks it. A key above 128 bytes is cut and ends in
+	 * "...".
 	 */
 	char *pointer;
 	char *message; /* what was wrong and what would be right, one line */
@@ -111,10 +107,10 @@ void rules_faults_init(struct rules_faults *faults);
 void rules_faults_done(struct rules_faults *faults);
 
 /*
- * Parses and validates `bytes` bytes of JSON. On success *ret_rules is new, the caller frees it, and
- * `warnings` names prefixes that shadow each other. On -EINVAL `faults` holds every fault of the
- * text, in the order of the text; nothing else changes. -ENOMEM. Both lists must be initialised; what
- * they held is released when they are filled.
+ * Parses and validates `bytes` bytes of JSON. On success *ret_rules is new, the caller frees it,
+ * and `warnings` names prefixes that shadow each other. On -EINVAL `faults` holds every fault of
+ * the text, in the order of the text; nothing else changes. -ENOMEM. Both lists must be
+ * initialised; what they held is released when they are filled.
  */
 int rules_parse(const char *text, size_t bytes, struct rules **ret_rules,
 		struct rules_faults *faults, struct rules_faults *warnings);
@@ -128,9 +124,10 @@ void rules_write(const struct rules *rules, struct jsonw *w, const char *key);
 void rules_faults_write(const struct rules_faults *faults, struct jsonw *w, const char *key);
 
 /*
- * The rule for a process of this name in this cgroup: among the rules whose every criterion holds, the
- * one with the exact comm, else the longest comm prefix, then the longest cgroup prefix, then the
- * first in the file. NULL when none. cgroup_path may be NULL (not known): no cgroup criterion holds.
+ * The rule for a process of this name in this cgroup: among the rules whose every criterion holds,
+ * the one with the exact comm, else the longest comm prefix, then the longest cgroup prefix, then
+ * the first in the file. NULL when none. cgroup_path may be NULL (not known): no cgroup criterion
+ * holds.
  */
 const struct rule *rules_match(const struct rules *rules, const char *comm,
 			       const char *cgroup_path);
