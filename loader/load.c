@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,8 +37,14 @@ struct step {
 
 static int mount_step(struct load *l)
 {
+	int r;
+
 	l->what = l->o->bpf_dir;
-	return bpfdir_open(&l->dir, l->gid);
+	r = bpfdir_open(&l->dir, l->gid);
+	if (r < 0 || l->dir.mounted)
+		return r;
+	r = policy_capabilities_drop(CAP_SYS_ADMIN); /* there is no mount of ours to undo */
+	return r == -EPERM ? 0 : r;
 }
 
 static int load_step(struct load *l)

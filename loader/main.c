@@ -93,16 +93,21 @@ static int lock_down(void)
 	return policy_seccomp(POLICY_LOADER);
 }
 
-/* No signal cuts a load in the middle, not even that of a reader of stderr that went away. */
+/*
+ * No signal cuts a load in the middle, not even that of a reader of stderr that went away. What is
+ * ignored (nohup) stays so: blocked, it would pend and look like an interruption.
+ */
 static void block_signals(sigset_t *ret_old)
 {
 	static const int blocked[] = { SIGINT,	SIGTERM, SIGHUP,  SIGQUIT, SIGPIPE,
 				       SIGALRM, SIGUSR1, SIGUSR2, SIGTSTP };
+	struct sigaction action;
 	sigset_t set;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(blocked); i++)
-		sigaddset(&set, blocked[i]);
+		if (sigaction(blocked[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			sigaddset(&set, blocked[i]);
 	sigprocmask(SIG_BLOCK, &set, ret_old);
 }
 

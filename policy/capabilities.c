@@ -109,6 +109,11 @@ int policy_capabilities_none(void)
 	return keep_only(0);
 }
 
+int policy_capabilities_drop(int capability)
+{
+	return keep_only(~(1ULL << capability));
+}
+
 static bool is_uid(uid_t uid)
 {
 	uid_t real, effective, saved;

@@ -52,6 +52,12 @@ int policy_capabilities_keep(enum policy_process process, enum policy_stage stag
  */
 int policy_capabilities_none(void);
 
+/*
+ * Drops one capability (CAP_* of linux/capability.h) from every set before its stage is over; keep
+ * never brings it back. 0 or -errno, -EPERM as in policy_capabilities_none.
+ */
+int policy_capabilities_drop(int capability);
+
 /* The rows of capabilities.def for `process` at `stage`, as a set: bit n is capability n. */
 uint64_t policy_capabilities_rows(enum policy_process process, enum policy_stage stage);
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* calls.h: the longer expressions of needed.def and forbidden.def; each is a system call's result.
+ */
+#ifndef TROCAR_TESTS_LOCKDOWN_CALLS_H
+#define TROCAR_TESTS_LOCKDOWN_CALLS_H
+
+#include "tests/lockdown/world.h"
+
+const char *needed_other(struct world *w); /* a path that does not exist, in the own directory */
+long needed_openat2(struct world *w);
+long needed_epoll_ctl(struct world *w);
+long needed_epoll_pwait2(struct world *w);
+long needed_ppoll(struct world *w);
+long needed_timer(struct world *w);
+long needed_getsockopt(struct world *w, int name);
+long needed_recvmsg(struct world *w);
+long needed_sendmsg(struct world *w);
+long needed_connect(struct world *w);
+long needed_mmap(int protection);
+long needed_nanosleep(void);
+long needed_exit(struct world *w); /* the helper thread ends */
+long needed_element(struct world *w, int command);
+long needed_batch(struct world *w, int command);
+long needed_sampler_open(void);
+long needed_sampler(struct world *w); /* opens and enables */
+long needed_landlock_version(void);
+long needed_seccomp_action(void);
+long needed_capget(struct world *w);
+long needed_capset(struct world *w);
+long needed_create(struct world *w, const char *dir);
+long needed_move_out(struct world *w);
+long forbidden_in_thread(struct world *w);
+
+#endif
