@@ -155,13 +155,13 @@ static int take_keys(json_object *root, struct request *request, struct control_
 	request->id = id;
 	json_object_object_foreach(root, key, value)
 	{
-		if (strcmp(key, "jsonrpc") && strcmp(key, "method") && strcmp(key, "params") &&
-		    strcmp(key, "id"))
+		if (strcmp(key, "jsonrpc") != 0 && strcmp(key, "method") != 0 &&
+		    strcmp(key, "params") != 0 && strcmp(key, "id") != 0)
 			return fail(error, CONTROL_INVALID_REQUEST, "/%.64s: unknown key", key);
 		(void)value;
 	}
 	json_object_object_get_ex(root, "jsonrpc", &version);
-	if (!is_word(version) || strcmp(json_object_get_string(version), "2.0"))
+	if (!is_word(version) || strcmp(json_object_get_string(version), "2.0") != 0)
 		return fail(error, CONTROL_INVALID_REQUEST, "/jsonrpc: must be \"2.0\"");
 	json_object_object_get_ex(root, "method", &method);
 	if (!is_word(method))
@@ -244,7 +244,7 @@ static int dispatch(const struct control_method *methods, void *context,
 		    struct jsonw *answer, struct control_error *error)
 {
 	for (const struct control_method *method = methods; method->name; method++) {
-		if (strcmp(method->name, request->method))
+		if (strcmp(method->name, request->method) != 0)
 			continue;
 		if (method->changes && !peer->admin)
 			return fail(error, CONTROL_FORBIDDEN,

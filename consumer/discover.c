@@ -56,8 +56,11 @@ static void on_gone(struct agent *a, const struct event *e)
 {
 	struct process *p = process_find(a, e->tgid, e->start_ns);
 
-	if (p)
-		process_gone(a, p);
+	if (!p)
+		return;
+	if (e->comm[0])
+		memcpy(p->comm, e->comm, sizeof(p->comm) - 1);
+	process_gone(a, p);
 }
 
 static void on_unname(struct agent *a, const struct event *e)

@@ -34,12 +34,14 @@ static void name_user(struct symbols *symbols, const struct frame *f, bool calle
 		      struct named_frame *ret)
 {
 	struct symbol_name name = {};
+	const struct module *file;
 
 	symbols_user(symbols, f->module, f->offset, caller, &name);
+	file = f->module->resolved ? f->module->resolved : f->module;
 	*ret = (struct named_frame){
 		.fn = name.fn,
 		.why = name.why,
-		.module = f->module->path[0] ? f->module->path : NULL,
+		.module = file->path[0] ? file->path : NULL,
 		.kind = f->module->anonymous ? "jit" : "user",
 		.build_id = f->module->build_id,
 		.build_id_bytes = f->module->build_id_bytes,
@@ -116,6 +118,12 @@ enum quality naming_quality(const struct stack *stack, const struct named_frame 
 	if (stack->user_frames >= STACK_FRAMES || stack->kernel_frames >= STACK_FRAMES) {
 		*ret_reason = "deeper than 127 frames";
 		return QUALITY_TRUNCATED;
+	}
+	if (stack->flags & HIT_CUT) {
+		*ret_reason =
+			"the chain of frame pointers led outside every mapping: built without "
+			"frame pointers";
+		return QUALITY_BROKEN;
 	}
 	if ((root->fn && is_entry(root->fn)) || (root->module && is_libc(root->module)))
 		return QUALITY_COMPLETE;

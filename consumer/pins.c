@@ -3,6 +3,8 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/bpf.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,14 +74,37 @@ static const struct {
 	  sizeof(struct ksym_record) },
 };
 
+/* Pins that the consumer may only read (mode 0640 in pins.def) must be asked for read-only. */
+static bool read_only(const char *name)
+{
+	static const struct {
+		const char *name;
+		unsigned int mode;
+	} modes[] = {
+#define PIN_MAP(name, mode, help) { #name, mode },
+#define PIN_ITER(name, help)
+#define PIN_LINK(name, help)
+#include "shared/pins.def"
+#undef PIN_MAP
+#undef PIN_ITER
+#undef PIN_LINK
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+		if (!strcmp(modes[i].name, name))
+			return !(modes[i].mode & 0020);
+	return false;
+}
+
 static int open_pin(const char *dir, const char *name)
 {
+	LIBBPF_OPTS(bpf_obj_get_opts, options, .file_flags = read_only(name) ? BPF_F_RDONLY : 0);
 	_cleanup_free_ char *path = NULL;
 	int fd;
 
 	if (asprintf(&path, "%s/%s", dir, name) < 0)
 		return -ENOMEM;
-	fd = bpf_obj_get(path);
+	fd = bpf_obj_get_opts(path, &options);
 	if (fd == -ENOENT)
 		log_error("%s: not there; run `trocar-loader load` as root first", path);
 	else if (fd == -EACCES || fd == -EPERM)

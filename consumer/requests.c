@@ -212,7 +212,7 @@ int requests_session_start(void *context, const struct control_peer *peer, json_
 	struct agent *a = context;
 	struct started all = {};
 	struct held held = {};
-	struct request q;
+	struct request q = {};
 	int r;
 
 	if (take_params(params, &q, error) < 0)

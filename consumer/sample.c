@@ -37,6 +37,20 @@ static bool resolve(const struct mappings *maps, uint64_t address, struct frame 
 	return true;
 }
 
+/*
+ * An address that is in no executable mapping is no return address: code without frame pointers
+ * uses that register for data. The chain ends before it; the leaf stays, it is where the program
+ * was.
+ */
+static void cut(struct hit *h, const struct frame *frames)
+{
+	for (uint16_t i = 1; i < h->user_frames; i++)
+		if (frames[i].module == &sample_unknown) {
+			h->user_frames = i;
+			h->flags |= HIT_CUT;
+		}
+}
+
 static void decode_raw(struct agent *a, struct process *p, const uint64_t *addresses, struct hit *h)
 {
 	const struct mappings *maps = process_maps_at(p, h->time_ns);
@@ -46,13 +60,13 @@ static void decode_raw(struct agent *a, struct process *p, const uint64_t *addre
 	for (uint16_t i = 0; i < h->user_frames; i++)
 		if (!resolve(maps, addresses[i], &frames[i]))
 			again = true;
-	/* Something was mapped since (dlopen, a new image): read once more, at most every 100 ms.
-	 */
-	if (!again || maps != &p->maps || maps->read_ns > h->time_ns ||
-	    !process_map(a, p, h->time_ns))
+	if (!again)
 		return;
-	for (uint16_t i = 0; i < h->user_frames; i++)
-		resolve(&p->maps, addresses[i], &frames[i]);
+	/* Something was mapped since (dlopen, a new image): read once more, at most every 100 ms. */
+	if (maps == &p->maps && maps->read_ns <= h->time_ns && process_map(a, p, h->time_ns))
+		for (uint16_t i = 0; i < h->user_frames; i++)
+			resolve(&p->maps, addresses[i], &frames[i]);
+	cut(h, frames);
 }
 
 static void decode_build_ids(struct agent *a, const struct frame_build_id *ids,
@@ -69,6 +83,7 @@ static void decode_build_ids(struct agent *a, const struct frame_build_id *ids,
 		else
 			resolve(maps, ids[i].offset_or_ip, &frames[i]);
 	}
+	cut(h, frames);
 }
 
 struct process *sample_decode(struct agent *a, const struct sample *s, struct hit *h)

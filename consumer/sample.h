@@ -38,6 +38,9 @@ struct hit {
 	struct frame frames[];
 };
 
+/* Flags of a hit beside enum sample_flag: the chain led outside every mapping and was cut there. */
+#define HIT_CUT (1u << 7)
+
 #define HIT_FRAMES_MAX (2 * STACK_FRAMES)
 
 static inline size_t hit_bytes(const struct hit *h)

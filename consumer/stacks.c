@@ -7,6 +7,9 @@
 
 #include "shared/macro.h"
 
+/* Flags that tell stacks apart. */
+#define STACK_FLAGS (SAMPLE_KTHREAD | HIT_CUT)
+
 void stacks_init(struct stacks *s)
 {
 	*s = (struct stacks){};
@@ -38,7 +41,8 @@ static uint64_t hash_hit(const struct hit *h, enum phase phase)
 	memcpy(comm, h->comm, sizeof(comm));
 	hash = mix(h->start_ns, ((uint64_t)h->tgid << 8) | phase);
 	hash = mix(mix(hash, comm[0]), comm[1]);
-	hash = mix(hash, ((uint64_t)h->kernel_frames << 16) | h->user_frames);
+	hash = mix(hash, ((uint64_t)(h->flags & STACK_FLAGS) << 32) |
+				 ((uint64_t)h->kernel_frames << 16) | h->user_frames);
 	for (size_t i = 0; i < n; i++)
 		hash = mix(mix(hash, (uintptr_t)h->frames[i].module), h->frames[i].offset);
 	return hash ? hash : 1;
@@ -48,7 +52,8 @@ static bool same(const struct stack *s, const struct hit *h, enum phase phase)
 {
 	size_t n = (size_t)h->kernel_frames + h->user_frames;
 
-	return s->phase == phase && s->tgid == h->tgid && s->start_ns == h->start_ns &&
+	return s->phase == phase && s->flags == (uint8_t)(h->flags & STACK_FLAGS) &&
+	       s->tgid == h->tgid && s->start_ns == h->start_ns &&
 	       s->kernel_frames == h->kernel_frames && s->user_frames == h->user_frames &&
 	       !memcmp(s->comm, h->comm, sizeof(s->comm)) &&
 	       !memcmp(s->frames, h->frames, n * sizeof(*s->frames));
@@ -99,7 +104,7 @@ static int add_new(struct stacks *s, const struct hit *h, enum phase phase, uint
 	stack->kernel_frames = h->kernel_frames;
 	stack->user_frames = h->user_frames;
 	stack->phase = (uint8_t)phase;
-	stack->flags = (uint8_t)h->flags;
+	stack->flags = (uint8_t)(h->flags & STACK_FLAGS);
 	stack->user_error = h->user_error;
 	memcpy(stack->comm, h->comm, sizeof(stack->comm));
 	memcpy(stack->frames, h->frames, frames);

@@ -28,7 +28,7 @@ struct stack {
 	uint32_t number;  /* place in the table */
 	uint16_t kernel_frames, user_frames;
 	uint8_t phase; /* enum phase */
-	uint8_t flags; /* enum sample_flag of the first sample: in user, kernel thread */
+	uint8_t flags; /* SAMPLE_KTHREAD, HIT_CUT */
 	int32_t user_error;
 	char comm[COMM_BYTES];
 	struct module *exe; /* NULL when not known */

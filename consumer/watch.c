@@ -76,6 +76,7 @@ static void free_watch(struct watch *w)
 			close(w->pressure[i].fd);
 		psi_history_done(&w->pressure[i].history);
 	}
+	ruleset_unref(w->set);
 	free(w->bindings);
 	free(w->path);
 	free(w);
@@ -177,6 +178,15 @@ struct binding *watch_binding(struct watch *w, const struct rule *rule)
 	return NULL;
 }
 
+static void remember_rule(struct watch *w, const struct rule *rule)
+{
+	struct ruleset *old = w->set;
+
+	w->set = ruleset_ref(w->agent->set);
+	w->rule = rule;
+	ruleset_unref(old);
+}
+
 static int add_binding(struct watch *w, const struct rule *rule, struct binding **ret_binding)
 {
 	struct binding *b = watch_binding(w, rule), *more;
@@ -190,6 +200,8 @@ static int add_binding(struct watch *w, const struct rule *rule, struct binding 
 		w->bindings = more;
 		b = &more[w->n_bindings++];
 		*b = (struct binding){ .rule = rule };
+		if (w->n_bindings == 1)
+			remember_rule(w, rule);
 	}
 	*ret_binding = b;
 	return 0;
@@ -313,8 +325,8 @@ static void say_stop(const struct watch *w, const char *reason)
 {
 	struct agent *a = w->agent;
 	struct line_subject subject = {
-		.rule = w->n_bindings ? w->bindings[0].rule : NULL,
-		.generation = a->set ? a->set->generation : 0,
+		.rule = w->rule,
+		.generation = w->set ? w->set->generation : 0,
 		.cgroup = w->path,
 		.cgroup_id = w->cgroup_id,
 	};
@@ -431,6 +443,8 @@ static void rebind(struct watch *w, const struct rules *fresh)
 		}
 		w->bindings[i] = w->bindings[--w->n_bindings];
 	}
+	if (w->n_bindings)
+		remember_rule(w, w->bindings[0].rule);
 }
 
 void watches_rebind(struct agent *a, const struct rules *fresh, uint32_t *ret_unchanged)

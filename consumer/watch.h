@@ -16,6 +16,7 @@
 
 struct agent;
 struct process;
+struct ruleset;
 struct session;
 
 #define WATCH_RULES_MAX 64 /* rules bound to one cgroup; beyond: an error line */
@@ -43,6 +44,8 @@ struct watch {
 	struct session *session;  /* running, or NULL */
 	struct binding *bindings; /* owned */
 	size_t n_bindings;
+	struct ruleset *set; /* a reference: what watch.stop says when no rule is bound any more */
+	const struct rule *rule; /* of that set, the first that was bound, or NULL */
 	struct watch_pressure {
 		int fd;	   /* -1: not followed, or not readable */
 		bool said; /* that it is not readable */
