@@ -19,8 +19,8 @@
 #define FILE_BYTES     (1u << 20)
 #define CAPTURE_MIN_MS 100
 #define CAPTURE_MAX_MS 60000
-#define PID_MAX	       4194304 /* PID_MAX_LIMIT of include/linux/threads.h */
-#define REJECTED       -32002  /* docs/control.md */
+#define PID_MAX	       4194304	/* PID_MAX_LIMIT of include/linux/threads.h */
+#define REJECTED       (-32002) /* docs/control.md */
 
 static const char *socket_path(const struct options *options)
 {

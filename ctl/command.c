@@ -95,8 +95,8 @@ static const struct command *find(const char *const *words, unsigned int n, unsi
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		unsigned int own = commands[i].words[1] ? 2 : 1;
 
-		if (n < own || strcmp(words[0], commands[i].words[0]) ||
-		    (own == 2 && strcmp(words[1], commands[i].words[1])))
+		if (n < own || strcmp(words[0], commands[i].words[0]) != 0 ||
+		    (own == 2 && strcmp(words[1], commands[i].words[1]) != 0))
 			continue;
 		*ret_used = own;
 		return &commands[i];
@@ -110,7 +110,7 @@ static unsigned int print_group(const char *word, FILE *out)
 	unsigned int n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		if (strcmp(commands[i].words[0], word))
+		if (strcmp(commands[i].words[0], word) != 0)
 			continue;
 		if (n++)
 			fputc('\n', out);

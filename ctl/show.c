@@ -311,7 +311,7 @@ int show_status(json_object *status, FILE *out)
 	{
 		_cleanup_free_ char *name = label(key);
 
-		if (!json_object_is_type(value, json_type_object) && strcmp(key, "rings"))
+		if (!json_object_is_type(value, json_type_object) && strcmp(key, "rings") != 0)
 			continue;
 		fprintf(out, "\n%s\n", name ? name : "-");
 		r = strcmp(key, "rings")

@@ -37,7 +37,7 @@ char *text_duration_us(uint64_t us, char text[TEXT_UNIT_BYTES])
 	uint64_t s = us / 1000000;
 
 	if (us == 0)
-		strcpy(text, "0 s");
+		snprintf(text, TEXT_UNIT_BYTES, "0 s");
 	else if (us < 1000)
 		snprintf(text, TEXT_UNIT_BYTES, "%u us", (unsigned int)us);
 	else if (us < 1000000)

@@ -240,7 +240,7 @@ static void test_stop_times_out(void **state)
 	assert_int_equal(kept, 2000);
 	start_ns = clock_mono_ns();
 	output_stop(o, 100);
-	assert_in_range((clock_mono_ns() - start_ns) / NSEC_PER_MSEC, 90, 400);
+	assert_in_range((clock_mono_ns() - start_ns) / NSEC_PER_MSEC, 90, 3000);
 	output_stats(o, &stats);
 	assert_int_equal(stats.lines + stats.dropped_lines, 2000);
 	assert_true(stats.dropped_lines > 0);
@@ -258,7 +258,7 @@ static void test_dev_full(void **state)
 	wait_error(o, ENOSPC, 3); /* at once, after 100 and after 300 ms */
 	output_stats(o, &stats);
 	assert_int_equal(stats.lines, 0);
-	assert_in_range(stats.write_errors, 3, 4);
+	assert_in_range(stats.write_errors, 3, 6);
 	output_stop(o, 10);
 	output_stats(o, &stats);
 	assert_int_equal(stats.dropped_lines, 1);
