@@ -127,16 +127,17 @@ static __always_inline bool vma_allowed(struct task_struct *task, const struct c
 	return bpf_map_lookup_elem(&watches, &cgroup);
 }
 
-/* enum mapping_flag of an executable mapping, but for those of its path. */
-static __always_inline __u32 mapping_flags(struct task_struct *task, struct vm_area_struct *vma)
+/*
+ * enum mapping_flag of an executable mapping of `file` (NULL: of none), but for those of its path.
+ * vma->vm_file must be loaded once and passed: newer verifiers want each load of it checked anew.
+ */
+static __always_inline __u32 mapping_flags(struct task_struct *task, struct vm_area_struct *vma,
+					   struct file *file)
 {
 	struct mm_struct *mm = task->mm;
 
-	if (vma->vm_file) {
-		struct inode *inode = vma->vm_file->f_inode;
-
-		return inode && inode == mm->exe_file->f_inode ? MAPPING_IS_EXE : 0;
-	}
+	if (file)
+		return file->f_inode == mm->exe_file->f_inode ? MAPPING_IS_EXE : 0;
 	if (bpf_core_field_exists(mm->context.vdso) &&
 	    (unsigned long)mm->context.vdso == vma->vm_start)
 		return MAPPING_VDSO;
@@ -194,7 +195,7 @@ static __always_inline __u32 mapping_write(struct seq_file *seq, struct mapping_
 	s->record.inode = 0;
 	s->record.device = 0;
 	s->record.tgid = task->tgid;
-	s->record.flags = mapping_flags(task, vma);
+	s->record.flags = mapping_flags(task, vma, file);
 	s->record.path_bytes = 0;
 	if (file) {
 		s->record.file_offset = (__u64)vma->vm_pgoff << page_shift();
