@@ -22,9 +22,9 @@ struct reading {
 	uint64_t start_ns;  /* of the process that is meant */
 	uint64_t more_from; /* the kernel side stopped here; 0: it came to the end */
 	uint32_t tgid;
-	bool seen;   /* it was listed */
-	bool other;  /* another process has the pid */
-	int surplus; /* -EOVERFLOW, -ENOSPC: what did not fit was left out */
+	bool seen;    /* it was listed */
+	bool other;   /* another process has the pid */
+	bool surplus; /* what did not fit was left out */
 };
 
 static void reading_done(struct reading *in)
@@ -70,12 +70,12 @@ static int take_mapping(struct reading *in, const struct mapping_record *record,
 	int r;
 
 	if (in->mappings.count == MAPPINGS_MAX) {
-		in->surplus = -EOVERFLOW;
+		in->surplus = true;
 		return 0;
 	}
 	r = find_module(in, record, path, &mapping.module);
 	if (r == -ENOSPC) {
-		in->surplus = -ENOSPC;
+		in->surplus = true;
 		return 0;
 	}
 	if (r < 0)
@@ -128,7 +128,7 @@ static int read_rounds(const char *path, struct control *control, struct reading
 			return -EBADMSG;
 		from = in->more_from;
 	}
-	in->surplus = -EOVERFLOW;
+	in->surplus = true;
 	return 0;
 }
 
@@ -188,7 +188,7 @@ int mappings_read(const char *vmas_path, struct control *control, uint32_t tgid,
 	in.mappings.read_ns = clock_mono_ns();
 	*ret_mappings = in.mappings;
 	in.mappings = (struct mappings){ 0 };
-	return in.surplus;
+	return in.surplus ? -EOVERFLOW : 0;
 }
 
 void mappings_done(struct mappings *m)

@@ -32,9 +32,9 @@ struct mappings {
  * Reads the mappings of `tgid` (whose start time must be start_ns) through the iterator pinned at
  * `vmas_path`; control->vma_tgid and vma_from are set and put back. *ret_mappings is new, release
  * with mappings_done. 0; -ESRCH when the process is gone or another has its pid; -EACCES when the
- * kernel side does not list it; -EOVERFLOW beyond MAPPINGS_MAX or MAPPINGS_ROUNDS_MAX and -ENOSPC
- * beyond SYMBOLS_MODULES_MAX (what was read is returned all the same: *ret_mappings is valid for 0
- * and these two); -EBADMSG for records that are not sound; -ENOMEM; -errno of open(2) and read(2).
+ * kernel side does not list it; -EOVERFLOW beyond MAPPINGS_MAX, MAPPINGS_ROUNDS_MAX or
+ * SYMBOLS_MODULES_MAX (what fitted is returned all the same: the caller's to release); -EBADMSG for
+ * records that are not sound; -ENOMEM; -errno of open(2) and read(2).
  */
 int mappings_read(const char *vmas_path, struct control *control, uint32_t tgid, uint64_t start_ns,
 		  struct symbols *symbols, struct mappings *ret_mappings);
