@@ -314,7 +314,7 @@ int show_status(json_object *status, FILE *out)
 		if (!json_object_is_type(value, json_type_object) && strcmp(key, "rings") != 0)
 			continue;
 		fprintf(out, "\n%s\n", name ? name : "-");
-		r = strcmp(key, "rings")
+		r = strcmp(key, "rings") != 0
 			    ? show_object(value, out)
 			    : show_table(value, rings, ARRAY_SIZE(rings), 2, "none", out);
 		if (r < 0)
