@@ -30,7 +30,6 @@ void *idmap_remove(struct idmap *m, uint64_t id);
 /* Next entry from place *i on (start with 0); NULL at the end. No put or remove meanwhile. */
 void *idmap_next(const struct idmap *m, size_t *i, uint64_t *ret_id);
 
-#define idmap_for_each(m, i, id, value)                                                            \
-	for (size_t i = 0; ((value) = idmap_next((m), &i, &(id)));)
+#define idmap_for_each(m, i, id, value) for (size_t i = 0; ((value) = idmap_next((m), &i, &(id)));)
 
 #endif

@@ -208,7 +208,9 @@ static size_t escape(char *to, unsigned char c)
 		to[1] = short_form[c];
 		return 2;
 	}
-	memcpy(to + 1, "u00", 3);
+	to[1] = 'u';
+	to[2] = '0';
+	to[3] = '0';
 	to[4] = hex[c >> 4];
 	to[5] = hex[c & 15];
 	return 6;

@@ -98,7 +98,7 @@ static void say(int priority, const char *format, va_list args)
 		bytes = compose(heap, bytes, priority, format, again);
 		emit(heap, bytes);
 	} else if (bytes > sizeof(line)) {
-		memcpy(line + sizeof(line) - 4, "...", 3);
+		memset(line + sizeof(line) - 4, '.', 3);
 		emit(line, sizeof(line));
 	} else if (bytes > 0) {
 		emit(line, bytes);

@@ -23,7 +23,7 @@ const char *resource_name(enum resource resource)
 const char *signal_name(enum signal_bit signal)
 {
 	static const char *const names[] = {
-#define SIGNAL(id, json, help) [SIGNAL_##id] = json,
+#define SIGNAL(id, json, help) [SIGNAL_##id] = (json),
 #include "signals.def"
 #undef SIGNAL
 	};
