@@ -209,7 +209,8 @@ class Agent:
     def start(self, wait=True):
         words = [CONSUMER, "--rules", self.rules_file, "--output", self.output, "--bpf-dir", self.bpf,
                  "--socket", self.socket, "--user", USER, "--group", GROUP,
-                 "--admin-group", "root", *self.arguments]
+                 "--admin-group", "root", "--symbols-path", self.test.folder,
+                 *self.arguments]
         self.mark = len(self.events)
         self.error_file = open(self.folder / "stderr", "a+", encoding="utf-8", errors="replace")
         self.process = subprocess.Popen(
@@ -351,8 +352,14 @@ class Agent:
     def connect(self, seconds=10):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(seconds)
-        connection.connect(str(self.socket))
-        return connection
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                connection.connect(str(self.socket))
+                return connection
+            except BlockingIOError:  # the queue of the listening socket is full for now
+                check(time.monotonic() < end, "the control socket does not take a connection")
+                time.sleep(0.01)
 
     def refused(self, code, method, params=None, **data):
         """The request must be refused with this code and these values in `data`."""

@@ -18,7 +18,7 @@ NAMED static void spin_on_checkout_total(uint64_t until_ns)
 	uint64_t sum = 1;
 
 	while (workload_now_ns() < until_ns) {
-		for (uint32_t i = 0; i < 20000; i++) {
+		for (uint32_t i = 0; i < WORKLOAD_TURNS; i++) {
 			sum = sum * 6364136223846793005ull + 1442695040888963407ull;
 			KEEP_FRAME();
 		}

@@ -11,8 +11,10 @@ static volatile uint64_t turns;
 
 NAMED static void spin_at_the_bottom(uint64_t until_ns)
 {
-	while (workload_now_ns() < until_ns)
-		turns = turns + 1;
+	while (workload_now_ns() < until_ns) {
+		for (uint32_t i = 0; i < WORKLOAD_TURNS; i++)
+			turns = turns + 1;
+	}
 }
 
 NAMED static void descend_one_level(uint32_t left,

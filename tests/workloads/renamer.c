@@ -11,8 +11,10 @@ static volatile uint64_t turns;
 
 NAMED static void spin_under_new_name(uint64_t until_ns)
 {
-	while (workload_now_ns() < until_ns)
-		turns = turns + 1;
+	while (workload_now_ns() < until_ns) {
+		for (uint32_t i = 0; i < WORKLOAD_TURNS; i++)
+			turns = turns + 1;
+	}
 }
 
 int main(int argc, char **argv)

@@ -19,6 +19,9 @@
 #define WORKLOAD_SLICE_NS    5000000ull	 /* one turn of work between two looks at the clock */
 #define WORKLOAD_REST_NS     15000000ull /* the rest after each turn while calm: 25 % of a CPU */
 
+#define WORKLOAD_TURNS \
+	20000u /* between two looks at the clock: the leaf is the spinning function */
+
 /* noipa keeps gcc from renaming a function to name.constprop.0 or name.isra.0. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define NAMED __attribute__((noinline, noclone, noipa))
