@@ -76,11 +76,12 @@ static const void *whole(struct ring *ring, size_t at, size_t bytes)
 	return ring->bounce;
 }
 
-size_t ring_drain(struct ring *ring, ring_call call, void *context)
+/* Drains up to `producer`; returns the new position. Gives room back every RELEASE_BYTES. */
+static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned long producer,
+			      ring_call call, void *context)
 {
-	unsigned long pos = *ring->consumer_pos, released = pos;
-	unsigned long producer = __atomic_load_n(ring->producer_pos, __ATOMIC_ACQUIRE);
-	size_t mask = ring->size - 1, count = 0;
+	size_t mask = ring->size - 1;
+	unsigned long released = pos;
 
 	while (pos < producer) {
 		size_t at = pos & mask, bytes;
@@ -93,8 +94,7 @@ size_t ring_drain(struct ring *ring, ring_call call, void *context)
 		if (bytes > RING_RECORD_MAX ||
 		    ALIGN_UP(bytes + BPF_RINGBUF_HDR_SZ, 8) > producer - pos) {
 			ring->bad++;
-			pos = producer;
-			break;
+			return producer;
 		}
 		if (!(header & BPF_RINGBUF_DISCARD_BIT)) {
 			const void *record = whole(ring, (at + BPF_RINGBUF_HDR_SZ) & mask, bytes);
@@ -103,16 +103,32 @@ size_t ring_drain(struct ring *ring, ring_call call, void *context)
 				call(context, record, bytes);
 			else
 				ring->bad++;
-			count++;
+			ring->records++;
 		}
 		pos += ALIGN_UP(bytes + BPF_RINGBUF_HDR_SZ, 8);
 		if (pos - released >= RELEASE_BYTES || pos - released >= ring->size / 4) {
 			__atomic_store_n(ring->consumer_pos, pos, __ATOMIC_RELEASE);
 			released = pos;
-			producer = __atomic_load_n(ring->producer_pos, __ATOMIC_ACQUIRE);
 		}
 	}
-	__atomic_store_n(ring->consumer_pos, pos, __ATOMIC_RELEASE);
-	ring->records += count;
-	return count;
+	return pos;
+}
+
+/*
+ * The kernel wakes us only for a record that finds us caught up (consumer_pos equal to its own
+ * position). One that was committed between our last look and our store found us behind: so we look
+ * again after the store, and both are sequentially consistent.
+ */
+size_t ring_drain(struct ring *ring, ring_call call, void *context)
+{
+	unsigned long pos = *ring->consumer_pos, producer, before;
+	uint64_t records = ring->records;
+
+	do {
+		before = pos;
+		producer = __atomic_load_n(ring->producer_pos, __ATOMIC_SEQ_CST);
+		pos = drain_to(ring, pos, producer, call, context);
+		__atomic_store_n(ring->consumer_pos, pos, __ATOMIC_SEQ_CST);
+	} while (pos != before);
+	return (size_t)(ring->records - records);
 }
