@@ -23,7 +23,8 @@ struct elf_reader {
 	size_t section_count;
 };
 
-/* Reads header and segments; errors as elf_build_id. Release with elf_reader_done, also on failure.
+/* Reads header and segments; errors as elf_symbols_build_id. Release with elf_reader_done, also on
+ * failure.
  */
 int elf_reader_open(const struct elf_image *image, struct elf_reader *e);
 void elf_reader_done(struct elf_reader *e);

@@ -214,7 +214,8 @@ static int read_dynsym(struct gather *g)
 /* Name sources, first come first kept where all else is equal; debug files and the like go here. */
 static int (*const sources[])(struct gather *g) = { read_symtab, read_dynsym };
 
-int elf_build_id(const struct elf_image *image, uint8_t id[ELF_BUILD_ID_MAX], uint8_t *ret_bytes)
+int elf_symbols_build_id(const struct elf_image *image, uint8_t id[ELF_BUILD_ID_MAX],
+			 uint8_t *ret_bytes)
 {
 	_cleanup_(elf_reader_done) struct elf_reader e = { 0 };
 	int r;

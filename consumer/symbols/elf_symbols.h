@@ -43,12 +43,13 @@ struct elf_symbols {
  * -ENOEXEC (not ELF, or of another byte order); -EBADMSG (headers that contradict themselves or
  * point beyond the file); -EFBIG; -errno of pread(2).
  */
-int elf_build_id(const struct elf_image *image, uint8_t id[ELF_BUILD_ID_MAX], uint8_t *ret_bytes);
+int elf_symbols_build_id(const struct elf_image *image, uint8_t id[ELF_BUILD_ID_MAX],
+			 uint8_t *ret_bytes);
 
 /*
  * Reads functions from all name sources, and the build-id. A file without symbols gives an empty
- * table. Errors as elf_build_id, and -ENOMEM; -EFBIG when a wall above is exceeded. Release with
- * elf_symbols_free.
+ * table. Errors as elf_symbols_build_id, and -ENOMEM; -EFBIG when a wall above is exceeded. Release
+ * with elf_symbols_free.
  */
 int elf_symbols_read(const struct elf_image *image, struct elf_symbols **ret_symbols);
 void elf_symbols_free(struct elf_symbols *s);

@@ -83,7 +83,7 @@ static int push_strings(struct builder *b, const char *strings, size_t bytes)
 {
 	if (b->string_bytes + bytes > KERNEL_STRINGS_MAX)
 		return -EFBIG;
-	if (b->string_bytes + bytes > b->string_space) {
+	if (!b->strings || b->string_bytes + bytes > b->string_space) {
 		size_t space = MAX(b->string_space * 2, (size_t)1 << 20);
 		char *more = realloc(b->strings, space);
 

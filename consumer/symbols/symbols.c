@@ -215,7 +215,7 @@ static void ask_build_id(struct symbols *s, struct module *m)
 
 	if (m->build_id_bytes > 0 || m->path[0] != '/' || open_module(m, &image) != REASON_NONE)
 		return;
-	if (elf_build_id(&image, id, &bytes) == 0)
+	if (elf_symbols_build_id(&image, id, &bytes) == 0)
 		identify(s, m, id, bytes);
 	cleanup_close(&image.fd);
 }

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	uint8_t id[ELF_BUILD_ID_MAX], id_bytes = 0;
 	struct elf_symbols *s;
 
-	if (elf_build_id(&image, id, &id_bytes) == 0)
+	if (elf_symbols_build_id(&image, id, &id_bytes) == 0)
 		assert(id_bytes <= sizeof(id));
 	if (elf_symbols_read(&image, &s) < 0)
 		return 0;

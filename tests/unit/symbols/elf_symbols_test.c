@@ -434,7 +434,7 @@ static void test_build_id_alone(void **state)
 
 	assert_int_equal(fstat(fd, &st), 0);
 	image.bytes = (uint64_t)st.st_size;
-	assert_int_equal(elf_build_id(&image, id, &bytes), 0);
+	assert_int_equal(elf_symbols_build_id(&image, id, &bytes), 0);
 	assert_int_equal(read_path(paths[PIE], &s), 0);
 	assert_int_equal(bytes, s->build_id_bytes);
 	assert_memory_equal(id, s->build_id, bytes);
