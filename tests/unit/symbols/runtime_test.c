@@ -23,7 +23,7 @@ static const struct row {
 	{ "/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0", false, "python", "3.11" },
 	{ "/usr/bin/python3.11", false, NULL, NULL },
 	{ "/usr/bin/node", true, "node", "" },
-	{ "/root/.nvm/versions/node/v20.1.0/bin/node", true, "node", "20.1.0" },
+	{ "/srv/.nvm/versions/node/v20.1.0/bin/node", true, "node", "20.1.0" },
 	{ "/usr/bin/nodejs", true, "node", "" },
 	{ "/usr/bin/node_exporter", true, NULL, NULL },
 	{ "/usr/lib/x86_64-linux-gnu/libnode.so.108", false, "node", "" },
