@@ -42,6 +42,8 @@ int group_parse(const char *text, const char *name, gid_t *ret_gid)
 {
 	size_t bytes = strlen(name);
 
+	if (strpbrk(name, ":\n")) /* no name, but a piece of a line */
+		return -ENOENT;
 	for (const char *line = text; *line;) {
 		size_t length = strcspn(line, "\n");
 

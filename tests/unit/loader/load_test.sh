@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# trocar-loader for real: load, refuse, replace, unload, and the undo of loads that fail or are cut short.
+# usage: load_test.sh LOADER. Leaves nothing behind; 77 when it cannot run here.
+loader=$1
+top=$(mktemp -d /run/trocar-load-test.XXXXXX) || exit 77
+dir=$top/sub/bpf
+failed=0
+
+finish() {
+	"$loader" unload --bpf-dir "$dir" >/dev/null 2>&1
+	rm -rf "$top"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+[ "$(id -u)" = 0 ] || { echo "skipped: needs root"; exit 77; }
+"$loader" check >/dev/null || { echo "skipped: the kernel lacks something: trocar-loader check"; exit 77; }
+
+say() { echo "not ok: $*"; failed=1; }
+expect() { # WANTED-STATUS WORD COMMAND...
+	wanted=$1 word=$2
+	shift 2
+	said=$("$@" 2>&1)
+	got=$?
+	[ "$got" = "$wanted" ] || say "$*: status $got, not $wanted: $said"
+	case $said in *"$word"*) ;; *) say "$*: does not say '$word': $said" ;; esac
+}
+nothing_left() {
+	[ ! -e "$top/sub" ] || say "$1: $top/sub is left"
+	! grep -q " $dir " /proc/mounts || say "$1: a mount is left"
+}
+load() { "$loader" load --bpf-dir "$dir" --group 65534 "$@"; }
+
+expect 2 usage "$loader"
+expect 2 usage "$loader" frobnicate
+expect 2 "is needed" "$loader" load --hz 0
+expect 0 "trocar-loader" "$loader" version
+expect 0 "--samples-ring-kib" "$loader" help
+expect 1 "groupadd" "$loader" load --bpf-dir "$dir" --group no-such-group
+nothing_left "unknown group"
+
+expect 0 "nothing is loaded" "$loader" unload --bpf-dir "$dir"
+expect 0 "loaded at" load --hz 49
+[ "$(stat -c %a:%u:%g "$dir")" = 750:0:65534 ] || say "modes of the directory"
+[ "$(stat -c %a:%u:%g "$dir/control")" = 660:0:65534 ] || say "modes of control"
+[ "$(stat -c %a:%u:%g "$dir/tasks")" = 640:0:65534 ] || say "modes of tasks"
+[ "$(stat -c %a:%u:%g "$dir/on_exec")" = 600:0:0 ] || say "modes of on_exec"
+[ "$(ls "$dir" | grep -c '^sampler_cpu')" = "$(getconf _NPROCESSORS_ONLN)" ] || say "samplers"
+pins=$(ls "$dir" | grep -vc '[.]')
+before=$(stat -c %i "$dir/control")
+expect 3 "49 Hz" load
+expect 0 "in the place of" load --replace --hz 97
+expect 3 "97 Hz" load
+[ "$(stat -c %i "$dir/control")" != "$before" ] || say "the set was not replaced"
+[ "$(ls "$dir" | grep -vc '[.]')" = "$pins" ] || say "replace left something over"
+
+# A replacement that fails leaves the old set as it was.
+before=$(stat -c %i "$dir/control")
+expect 1 "Too many open files" prlimit --nofile=44 "$loader" load --bpf-dir "$dir" --group 65534 --replace
+[ "$(stat -c %i "$dir/control")" = "$before" ] || say "a failed replacement touched the old set"
+[ ! -e "$dir/new" ] || say "a failed replacement left its set"
+
+# A file that is not ours keeps the directory.
+mkdir "$dir/stranger"
+expect 1 "not ours" "$loader" unload --bpf-dir "$dir"
+rmdir "$dir/stranger"
+expect 0 "unloaded" "$loader" unload --bpf-dir "$dir"
+nothing_left "unload"
+expect 0 "nothing is loaded" "$loader" unload --bpf-dir "$dir"
+
+# Out of descriptors, earlier and later: whatever was done is undone.
+for files in 8 16 24 32 40 44 48; do
+	prlimit --nofile=$files "$loader" load --bpf-dir "$dir" --group 65534 >/dev/null 2>&1 &&
+		say "$files descriptors were enough"
+	nothing_left "$files descriptors"
+done
+
+# Interrupted and killed at any moment: an interruption undoes, after a kill `unload` and `load` clean up.
+for ms in 00 03 06 09 12 15; do
+	"$loader" load --bpf-dir "$dir" --group 65534 >/dev/null 2>&1 &
+	sleep 0.$ms
+	kill -TERM $! 2>/dev/null
+	wait $! 2>/dev/null
+	case $? in
+	0) "$loader" unload --bpf-dir "$dir" 2>/dev/null || say "unload after $ms" ;;
+	*) nothing_left "interrupted after 0.$ms s" ;;
+	esac
+	"$loader" load --bpf-dir "$dir" --group 65534 >/dev/null 2>&1 &
+	sleep 0.$ms
+	kill -KILL $! 2>/dev/null
+	wait $! 2>/dev/null
+	load >/dev/null 2>&1
+	case $? in 0 | 3) ;; *) say "load after a kill at 0.$ms s" ;; esac
+	"$loader" unload --bpf-dir "$dir" 2>/dev/null || say "unload after a kill at 0.$ms s"
+	nothing_left "killed after 0.$ms s"
+done
+
+# In use: it says so, keeps the mount, and finishes when it may.
+load 2>/dev/null
+(cd "$dir" && exec sleep 20) &
+sleep 0.2
+expect 1 "in use" "$loader" unload --bpf-dir "$dir"
+kill $!
+wait $! 2>/dev/null
+expect 0 "unloaded" "$loader" unload --bpf-dir "$dir"
+nothing_left "in use"
+
+# Two at a time: one of them steps back.
+mkdir -p "$top/sub"
+flock "$top/sub" sleep 3 &
+sleep 0.2
+expect 1 "another trocar-loader" load
+kill $! 2>/dev/null
+wait $! 2>/dev/null
+exit $failed

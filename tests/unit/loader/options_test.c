@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "loader/options.h"
+#include "shared/macro.h"
+
+static char fault[256];
+
+static int parse(uint32_t verb, const char *const words[], struct options *o)
+{
+	int n = 0;
+
+	while (words[n])
+		n++;
+	fault[0] = '\0';
+	return options_parse(verb, n, (char *const *)words, o, fault, sizeof(fault));
+}
+
+#define PARSE(verb, o, ...) parse(verb, (const char *const[]){ __VA_ARGS__, NULL }, o)
+
+static void defaults(void **state)
+{
+	const char *const none[] = { NULL };
+	struct options o;
+
+	assert_int_equal(parse(FOR_LOAD, none, &o), 0);
+	assert_int_equal(o.hz, 97);
+	assert_int_equal(o.samples_kib, 4096);
+	assert_int_equal(o.events_kib, 256);
+	assert_int_equal(o.errors_kib, 64);
+	assert_int_equal(o.watches, 1024);
+	assert_int_equal(o.targets, 16384);
+	assert_int_equal(o.rules, 10240);
+	assert_string_equal(o.bpf_dir, "/run/trocar/bpf");
+	assert_string_equal(o.group, "trocar");
+	assert_false(o.replace);
+}
+
+static void both_spellings(void **state)
+{
+	struct options o;
+
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--hz", "49", "--rules=16", "--replace", "--group=7",
+			       "--bpf-dir", "/run/x"),
+			 0);
+	assert_int_equal(o.hz, 49);
+	assert_int_equal(o.rules, 16);
+	assert_true(o.replace);
+	assert_string_equal(o.group, "7");
+	assert_string_equal(o.bpf_dir, "/run/x");
+}
+
+static void numbers_have_walls(void **state)
+{
+	static const char *const faulty[] = {
+		"--hz=4",
+		"--hz=1000",
+		"--hz=",
+		"--hz=9x",
+		"--hz=-97",
+		"--hz= 97",
+		"--watches=0",
+		"--watches=65537",
+		"--samples-ring-kib=96",
+		"--errors-ring-kib=3",
+		"--targets=99999999999999999999",
+	};
+	struct options o;
+
+	for (size_t i = 0; i < ARRAY_SIZE(faulty); i++) {
+		assert_int_equal(PARSE(FOR_LOAD, &o, faulty[i]), -EINVAL);
+		assert_non_null(strstr(fault, "is needed"));
+	}
+}
+
+static void unknown_and_misplaced(void **state)
+{
+	struct options o;
+
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--hertz=9"), -EINVAL);
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--hzz", "9"), -EINVAL);
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--json"), -EINVAL);
+	assert_int_equal(PARSE(FOR_UNLOAD, &o, "--hz=97"), -EINVAL);
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--replace=yes"), -EINVAL);
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--hz"), -EINVAL);
+	assert_int_equal(PARSE(FOR_LOAD, &o, "extra"), -EINVAL);
+	assert_int_equal(PARSE(0, &o, "--json"), -EINVAL);
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--group="), -EINVAL);
+}
+
+static void directories(void **state)
+{
+	static const char *const faulty[] = {
+		"--bpf-dir=",	       "--bpf-dir=run",	    "--bpf-dir=/",
+		"--bpf-dir=/run/",     "--bpf-dir=/run//x", "--bpf-dir=/run/./x",
+		"--bpf-dir=/run/../x", "--bpf-dir=/..",	    "--bpf-dir=/sys/fs/bpf",
+	};
+	char longest[OPTIONS_DIR_BYTES + 16] = "--bpf-dir=/";
+	struct options o;
+
+	for (size_t i = 0; i < ARRAY_SIZE(faulty); i++)
+		assert_int_equal(PARSE(FOR_UNLOAD, &o, faulty[i]), -EINVAL);
+	memset(longest + 11, 'x', OPTIONS_DIR_BYTES - 1);
+	assert_int_equal(PARSE(FOR_UNLOAD, &o, longest), -EINVAL);
+	longest[10 + OPTIONS_DIR_BYTES - 1] = '\0';
+	assert_int_equal(PARSE(FOR_UNLOAD, &o, longest), 0);
+	assert_int_equal(PARSE(FOR_UNLOAD, &o, "--bpf-dir=/sys/fs/bpf/trocar"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),	      cmocka_unit_test(both_spellings),
+		cmocka_unit_test(numbers_have_walls), cmocka_unit_test(unknown_and_misplaced),
+		cmocka_unit_test(directories),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

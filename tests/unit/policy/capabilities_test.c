@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <linux/capability.h>
+#include <string.h>
+
+#include "policy/policy.h"
+#include "shared/macro.h"
+#include "shared/preflight.h"
+
+#define BIT(c) (1ULL << (c))
+
+static void stages_only_shrink(void **state)
+{
+	for (int s = STAGE_CHECK; s < STAGE_DONE; s++) {
+		uint64_t now = policy_capabilities_rows(POLICY_LOADER, (enum policy_stage)s);
+		uint64_t next = policy_capabilities_rows(POLICY_LOADER, (enum policy_stage)(s + 1));
+
+		assert_true((next & ~now) == 0);
+	}
+	assert_true(policy_capabilities_rows(POLICY_LOADER, STAGE_DONE) == 0);
+}
+
+static void rows_as_written(void **state)
+{
+	uint64_t pin = policy_capabilities_rows(POLICY_LOADER, STAGE_PIN);
+
+	assert_true(policy_capabilities_rows(POLICY_LOADER, STAGE_ATTACH) & BIT(CAP_BPF));
+	assert_false(pin & (BIT(CAP_BPF) | BIT(CAP_PERFMON)));
+	assert_true(pin & BIT(CAP_CHOWN));
+	assert_true(policy_capabilities_rows(POLICY_CONSUMER, STAGE_CHECK) == 0);
+	assert_true(policy_capabilities_rows(POLICY_CTL, STAGE_CHECK) == 0);
+}
+
+/* What the loader holds is what the preflight asks for: one name each, in lower case. */
+static void preflight_asks_for_them(void **state)
+{
+	static const struct {
+		int capability;
+		const char *name;
+	} asked[] = {
+#define NEED(id, level, lost, how)
+#define NEED_CAP(id, capability, level, lost) { capability, #id },
+#include "shared/preflight.def"
+#undef NEED
+#undef NEED_CAP
+	};
+	uint64_t set = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+		assert_int_equal(strncmp(asked[i].name, "cap_", 4), 0);
+		set |= BIT(asked[i].capability);
+	}
+	assert_true(set == policy_capabilities_rows(POLICY_LOADER, STAGE_CHECK));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stages_only_shrink),
+		cmocka_unit_test(rows_as_written),
+		cmocka_unit_test(preflight_asks_for_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
