@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,6 +21,7 @@
 
 #define READY_FD     200
 #define READ_CHUNK   65536
+#define CHURN_BYTES  (64u << 20)
 #define CHILDREN_MAX 64
 
 uint64_t harness_now_ns(void)
@@ -257,8 +259,27 @@ __attribute__((noinline)) void harness_burn(void)
 		x = x * 1664525u + 1013904223u;
 }
 
+/* mprotect(2) of populated memory holds the mmap_lock for as long as it walks the page tables. */
+static void churn(void)
+{
+	static void *p;
+
+	if (!p) {
+		p = mmap(NULL, CHURN_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0);
+		if (p == MAP_FAILED)
+			_exit(95);
+		madvise(p, CHURN_BYTES, MADV_NOHUGEPAGE);
+		memset(p, 1, CHURN_BYTES);
+	}
+	mprotect(p, CHURN_BYTES, PROT_READ);
+	mprotect(p, CHURN_BYTES, PROT_READ | PROT_WRITE);
+}
+
 static _Noreturn void child(const char *mode)
 {
+	if (!strcmp(mode, "churn"))
+		churn();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (write(READY_FD, "r", 1) != 1)
 		_exit(94);
@@ -266,6 +287,8 @@ static _Noreturn void child(const char *mode)
 	for (;;) {
 		if (!strcmp(mode, "burn"))
 			harness_burn();
+		else if (!strcmp(mode, "churn"))
+			churn();
 		else
 			pause();
 	}
