@@ -187,13 +187,13 @@ static void *answer_rounds(void *context)
 {
 	struct fixture *f = context;
 
-	f->file = fopen(f->path, "w");
+	f->file = fopen(f->path, "we");
 	add(f, 0x1000, 0x2000, MAPPING_IS_EXE, "/bin/x");
 	add(f, 0, 0x5000, MAPPING_MORE, NULL);
 	fclose(f->file);
 	while (__atomic_load_n(&f->control.vma_from, __ATOMIC_RELAXED) != 0x5000)
 		usleep(1000);
-	f->file = fopen(f->path, "w");
+	f->file = fopen(f->path, "we");
 	add(f, 0x6000, 0x7000, 0, "/lib/y");
 	fclose(f->file);
 	return NULL;
