@@ -24,8 +24,9 @@ static int gid_of(const char *line, size_t bytes, gid_t *ret_gid)
 
 	if (from)
 		from = memchr(from + 1, ':', bytes - (size_t)(from + 1 - line));
-	if (!from++)
+	if (!from)
 		return -EINVAL;
+	from++;
 	to = memchr(from, ':', bytes - (size_t)(from - line));
 	if (!to || (size_t)(to - from) >= sizeof(digits))
 		return -EINVAL;

@@ -41,7 +41,8 @@ static const struct {
 
 /* Warnings and worse go to stderr as they are: the verifier's log has many lines and stays whole.
  */
-static int say(enum libbpf_print_level level, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static int say(enum libbpf_print_level level,
+						     const char *format, va_list arguments)
 {
 	if (level > LIBBPF_WARN)
 		return 0;
