@@ -132,8 +132,9 @@ static void agree(const char *path, size_t least)
 
 	oracle_read(path, &o);
 	assert_true(o.count >= least);
-	if (o.items)
-		qsort(o.items, o.count, sizeof(*o.items), by_offset);
+	if (!o.items)
+		return; /* not reached: the analyzer does not know that asserts do not return */
+	qsort(o.items, o.count, sizeof(*o.items), by_offset);
 	assert_int_equal(read_path(path, &s), 0);
 	for (size_t i = 0, next; i < o.count; i = next) {
 		uint64_t start = 0;
