@@ -21,6 +21,7 @@
 #define RULE_LABELS_MAX	       16
 #define RULE_LABEL_KEY_BYTES   64 /* 63 and the NUL */
 #define RULE_LABEL_VALUE_BYTES 256
+#define RULE_LABELS_BYTES      1024 /* of all keys and values of a rule: every line carries them */
 #define RULES_FAULTS_MAX       1000 /* faults named; the count goes on, and the answer says so */
 
 enum resource { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_IO, RESOURCE_COUNT_ };

@@ -296,6 +296,14 @@ static bool is_label_key(const char *key, size_t bytes)
 	return true;
 }
 
+static bool has_control(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			return true;
+	return false;
+}
+
 static void take_label(struct rules_parse_state *p, struct rules_value v, uint32_t node,
 		       struct rule *r)
 {
@@ -311,12 +319,23 @@ static void take_label(struct rules_parse_state *p, struct rules_value v, uint32
 	memcpy(label->key, key, bytes);
 	label->key[bytes] = '\0';
 	json_object_object_get_ex(v.json, label->key, &json);
-	if (!rules_keys_is_string(json, 0, RULE_LABEL_VALUE_BYTES - 1)) {
-		rules_collect_wrong(&p->collect, node, "a string of at most 255 bytes without NUL");
+	if (!rules_keys_is_string(json, 0, RULE_LABEL_VALUE_BYTES - 1) ||
+	    has_control(json_object_get_string(json))) {
+		rules_collect_wrong(&p->collect, node,
+				    "a string of at most 255 bytes without control characters");
 		return;
 	}
 	snprintf(label->value, sizeof(label->value), "%s", json_object_get_string(json));
 	r->n_labels++;
+}
+
+static size_t labels_bytes(const struct rule *r)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < r->n_labels; i++)
+		bytes += strlen(r->labels[i].key) + strlen(r->labels[i].value);
+	return bytes;
 }
 
 static void set_labels(struct rules_parse_state *p, struct rules_value v, void *target)
@@ -340,6 +359,11 @@ static void set_labels(struct rules_parse_state *p, struct rules_value v, void *
 	for (uint32_t m = rules_scan_first(&p->scan, v.node); m != RULES_NO_NODE; m = nodes[m].next)
 		if (!nodes[m].hidden)
 			take_label(p, v, m, r);
+	if (labels_bytes(r) > RULE_LABELS_BYTES)
+		rules_collect_add(&p->collect, v.node,
+				  "has %zu bytes of keys and values; must have at most %d, because "
+				  "every line of the rule carries them",
+				  labels_bytes(r), RULE_LABELS_BYTES);
 }
 
 /* the rule */
