@@ -69,6 +69,20 @@ static void on_drain(void *context, uint32_t events)
 	agent_drain(context);
 }
 
+/*
+ * The kernel side wakes us for the first event of a burst only (EVENT_WAKE_NS, 50 ms); the rest of the
+ * burst is drained by this timer, which is longer. Nothing else would: without a watch no timer runs.
+ */
+#define EVENTS_SETTLE_NS (60 * NSEC_PER_MSEC)
+
+static void on_events(void *context, uint32_t events)
+{
+	struct agent *a = context;
+
+	agent_drain(a);
+	loop_timer_set(a->events_timer, EVENTS_SETTLE_NS, 0);
+}
+
 static void on_scan(void *context, uint32_t events)
 {
 	int r = discover_scan(context);
@@ -161,6 +175,9 @@ static int add_sources(struct agent *a)
 	r = loop_timer(a->loop, on_drain, a, &a->drain_timer);
 	if (r < 0)
 		return r;
+	r = loop_timer(a->loop, on_drain, a, &a->events_timer);
+	if (r < 0)
+		return r;
 	r = loop_timer(a->loop, on_scan, a, &a->scan_timer);
 	if (r < 0)
 		return r;
@@ -172,11 +189,11 @@ static int add_sources(struct agent *a)
 		if (r < 0)
 			return r;
 	}
-	/* Woken at half-full samples, and by each discovery event: those are rare. */
+	/* Woken at half-full samples, and by discovery events: those are rare. */
 	r = loop_add(a->loop, a->pins.samples.fd, EPOLLIN | EPOLLET, on_drain, a, &source);
 	if (r < 0)
 		return r;
-	return loop_add(a->loop, a->pins.events.fd, EPOLLIN | EPOLLET, on_drain, a, &source);
+	return loop_add(a->loop, a->pins.events.fd, EPOLLIN | EPOLLET, on_events, a, &source);
 }
 
 int agent_run(struct agent *a)

@@ -55,7 +55,7 @@ struct agent {
 	struct sessions sessions;
 	struct recorder recorder;
 	struct agent_totals totals;
-	struct loop_source *drain_timer, *scan_timer, *rules_source, *signal_source;
+	struct loop_source *drain_timer, *events_timer, *scan_timer, *rules_source, *signal_source;
 	uint64_t drain_every_ns; /* what drain_timer is set to */
 	uint64_t scan_number;
 	uint64_t start_ns;
