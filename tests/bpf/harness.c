@@ -165,16 +165,16 @@ void harness_free(struct harness *h)
 
 void harness_discover(struct harness *h)
 {
-	struct bpf_program *programs[] = { h->skel->progs.on_exec,     h->skel->progs.on_fork,
-					   h->skel->progs.on_rename,   h->skel->progs.on_exit,
-					   h->skel->progs.on_mkdir,    h->skel->progs.on_rmdir,
-					   h->skel->progs.on_populated };
+	struct bpf_program *programs[] = { h->skel->progs.on_exec,	h->skel->progs.on_fork,
+					   h->skel->progs.on_rename,	h->skel->progs.on_exit,
+					   h->skel->progs.on_mkdir,	h->skel->progs.on_rmdir,
+					   h->skel->progs.on_populated, NULL };
 	struct bpf_link **links[] = { &h->skel->links.on_exec,	   &h->skel->links.on_fork,
 				      &h->skel->links.on_rename,   &h->skel->links.on_exit,
 				      &h->skel->links.on_mkdir,	   &h->skel->links.on_rmdir,
 				      &h->skel->links.on_populated };
 
-	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+	for (size_t i = 0; programs[i]; i++) {
 		*links[i] = bpf_program__attach(programs[i]);
 		assert_non_null(*links[i]);
 	}
