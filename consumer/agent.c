@@ -23,6 +23,9 @@
 #define DRAIN_RECORDER_NS (2 * NSEC_PER_SEC)
 #define DRAIN_SESSION_NS  (50 * NSEC_PER_MSEC)
 
+/* A burst of reasons to scan costs one scan. */
+#define SCAN_SOON_NS (100 * NSEC_PER_MSEC)
+
 /* The programs go idle when nobody has drained for this long. */
 #define STALE_NS (10 * NSEC_PER_SEC)
 
@@ -61,6 +64,7 @@ void agent_drain(struct agent *a)
 	discover_drain(a);
 	kernel_errors_drain(a);
 	sessions_step(a, now_ns);
+	losses_check(a);
 	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
 }
 
@@ -70,8 +74,9 @@ static void on_drain(void *context, uint32_t events)
 }
 
 /*
- * The kernel side wakes us for the first event of a burst only (EVENT_WAKE_NS, 50 ms); the rest of the
- * burst is drained by this timer, which is longer. Nothing else would: without a watch no timer runs.
+ * The kernel side wakes us for the first event of a burst only (EVENT_WAKE_NS, 50 ms); the rest of
+ * the burst is drained by this timer, which is longer. Nothing else would: without a watch no timer
+ * runs.
  */
 #define EVENTS_SETTLE_NS (60 * NSEC_PER_MSEC)
 
@@ -83,9 +88,22 @@ static void on_events(void *context, uint32_t events)
 	loop_timer_set(a->events_timer, EVENTS_SETTLE_NS, 0);
 }
 
+void agent_scan_soon(struct agent *a)
+{
+	if (a->scan_soon)
+		return;
+	a->scan_soon = true;
+	loop_timer_set(a->scan_timer, SCAN_SOON_NS, AGENT_SCAN_NS);
+}
+
 static void on_scan(void *context, uint32_t events)
 {
-	int r = discover_scan(context);
+	struct agent *a = context;
+	int r;
+
+	a->scan_soon = false;
+	agent_drain(a);
+	r = discover_scan(a);
 
 	if (r < 0)
 		log_warning("scan of the processes: %s, continuing with events alone",

@@ -8,6 +8,7 @@
 #include "consumer/host.h"
 #include "consumer/line.h"
 #include "consumer/loop.h"
+#include "consumer/losses.h"
 #include "consumer/options.h"
 #include "consumer/output.h"
 #include "consumer/pins.h"
@@ -59,7 +60,8 @@ struct agent {
 	uint64_t drain_every_ns; /* what drain_timer is set to */
 	uint64_t scan_number;
 	uint64_t start_ns;
-	uint64_t events_lost_seen; /* totals.events_lost at the last look */
+	bool scan_soon; /* scan_timer is set to a moment from now */
+	struct losses losses;
 	const char *stop_reason;
 	int signal_fd, inotify_fd;
 };
@@ -78,6 +80,9 @@ int agent_run(struct agent *a);
 
 /* Ends all sessions and watches, has their lines written, says agent.stop. */
 void agent_stop(struct agent *a);
+
+/* Has the processes scanned within a moment, whatever asks for it how often. */
+void agent_scan_soon(struct agent *a);
 
 /* Drains all rings now and does what follows from it. */
 void agent_drain(struct agent *a);

@@ -60,7 +60,7 @@ static void take(void *context, const void *record, size_t bytes)
 		   "%s on CPU %u (%u more like it since the last such line)", kinds[e->kind].what,
 		   e->cpu, e->suppressed);
 	if (e->kind == ERROR_EVENTS_FULL)
-		loop_timer_set(a->scan_timer, 1, AGENT_SCAN_NS);
+		agent_scan_soon(a);
 }
 
 void kernel_errors_drain(struct agent *a)

@@ -123,6 +123,10 @@ void matching_cgroup(struct agent *a, uint64_t cgroup_id)
 	    watch_get(a, cgroup_id, 0, &w) < 0)
 		return;
 	b = watch_binding(w, rule);
-	if (!b || !b->by_cgroup)
-		watch_bind_cgroup(w, rule);
+	if (b && b->by_cgroup)
+		return;
+	/* The iterator lists the processes of a watched cgroup: their process.match comes from
+	 * there. */
+	if (watch_bind_cgroup(w, rule) == 0)
+		agent_scan_soon(a);
 }

@@ -2,6 +2,7 @@
 /* The scan: what discovery by events may have missed, and what was there before us. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,10 +12,15 @@
 #include "shared/cgroupfs.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
+#include "shared/io.h"
 #include "shared/macro.h"
+#include "shared/parse.h"
 
 /* The seq file hands out whole records only, at most its buffer of 8 pages at a time. */
 #define READ_BYTES (32u << 10)
+
+/* Of a cgroup.procs file in a preview: some 100,000 processes. */
+#define PROCS_BYTES (1u << 20)
 
 typedef void (*task_call)(void *context, const struct task_record *t);
 
@@ -132,16 +138,9 @@ struct preview {
 	size_t left, omitted;
 };
 
-static void preview_task(void *context, const struct task_record *t)
+static void preview_write(struct preview *v, const struct rule *rule, uint32_t pid,
+			  const char *comm, const char *path)
 {
-	struct preview *v = context;
-	const char *path = cgroups_path(&v->agent->cgroups, t->cgroup_id, t->tgid);
-	const struct rule *rule = rules_match(v->rules, t->comm, path);
-
-	if (!rule && path)
-		rule = rules_match_cgroup(v->rules, path);
-	if (!rule)
-		return;
 	if (!v->left) {
 		v->omitted++;
 		return;
@@ -149,10 +148,61 @@ static void preview_task(void *context, const struct task_record *t)
 	v->left--;
 	jsonw_object(v->w, NULL);
 	jsonw_string(v->w, "rule", rule->name);
-	jsonw_u64(v->w, "pid", t->tgid);
-	jsonw_string(v->w, "comm", t->comm);
+	jsonw_u64(v->w, "pid", pid);
+	jsonw_string(v->w, "comm", comm);
 	jsonw_string(v->w, "cgroup", path);
 	jsonw_object_end(v->w);
+}
+
+static void read_comm(uint32_t pid, char comm[COMM_BYTES])
+{
+	_cleanup_free_ char *text = NULL;
+	char path[32];
+	size_t bytes;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	if (io_read_file(AT_FDCWD, path, 64, &text, &bytes) == 0)
+		snprintf(comm, COMM_BYTES, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static void preview_task(void *context, const struct task_record *t)
+{
+	struct preview *v = context;
+	const char *path = cgroups_path(&v->agent->cgroups, t->cgroup_id, t->tgid);
+	const struct rule *rule = rules_match(v->rules, t->comm, path);
+
+	if (rule)
+		preview_write(v, rule, t->tgid, t->comm, path);
+}
+
+/* Processes of a cgroup that a rule by cgroup selects and no rule by name has. */
+static int preview_cgroup(void *context, const char *path, uint64_t id)
+{
+	struct preview *v = context;
+	const struct rule *rule = rules_match_cgroup(v->rules, path);
+	_cleanup_free_ char *procs = NULL;
+	char *rest, *line;
+	size_t bytes;
+	int fd;
+
+	if (!rule || id == v->agent->cgroups.root_id)
+		return 0;
+	fd = cgroups_open_file(&v->agent->cgroups, path, "cgroup.procs");
+	if (fd < 0)
+		return 0;
+	if (io_read_fd(fd, PROCS_BYTES, &procs, &bytes) == 0)
+		for (rest = procs; (line = strsep(&rest, "\n"));) {
+			char comm[COMM_BYTES] = "";
+			uint64_t pid;
+
+			if (parse_u64(line, 1, INT32_MAX, &pid) < 0)
+				continue;
+			read_comm((uint32_t)pid, comm);
+			if (!rules_match(v->rules, comm, path))
+				preview_write(v, rule, (uint32_t)pid, comm, path);
+		}
+	close(fd);
+	return 0;
 }
 
 int discover_preview(struct agent *a, const struct rules *rules, size_t max, struct jsonw *w,
@@ -166,6 +216,8 @@ int discover_preview(struct agent *a, const struct rules *rules, size_t max, str
 	a->pins.control->scan_trie = a->pins.control->active;
 	if (r < 0)
 		return r;
+	if (rules->n_by_cgroup)
+		cgroupfs_walk(a->host.cgroup2, CGROUPS_MAX, preview_cgroup, &v);
 	*ret_omitted = v.omitted;
 	return 0;
 }
