@@ -104,14 +104,15 @@ static void long_path_is_cut(void **state)
 	struct harness *h = *state;
 	const struct event *event = NULL;
 	char dir[4096], name[200];
+	size_t n;
 
 	memset(name, 'x', sizeof(name));
 	name[sizeof(name) - 1] = 0;
 	memcpy(name, "web", 3);
 	rule_web(h, 0);
 	harness_group(h, name, dir);
-	strcat(dir, "/");
-	strcat(dir, name);
+	n = strlen(dir);
+	snprintf(dir + n, sizeof(dir) - n, "/%s", name);
 	assert_int_equal(mkdir(dir, 0755), 0);
 	harness_drain(h);
 	assert_int_equal(harness_events(h, EVENT_MKDIR, 0, &event), 2);
