@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ticks HZ WINDOW_MS ROUNDS MODES: what one run of the sampler costs by the kernel's own BPF
+ * statistics. Every CPU runs a worker of FRAMES user frames in a cgroup of its own; on each, the
+ * sampler, an empty program and a program of one hash miss tick at the same rate, all the time.
+ * MODES are letters, each one window per round, in turn, so that what disturbs one disturbs all:
+ *   n  nothing is watched            o  something else is watched
+ *   r  captured, raw addresses       b  captured, build-ids      c  recorder, raw addresses
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bpf/trocar.skel.h"
+#include "shared/abi.h"
+#include "shared/clock.h"
+#include "shared/macro.h"
+#include "tests/bench/bench.skel.h"
+#include "tests/bench/tool.h"
+#include "tests/workloads/workload.h"
+
+#define CPUS_MAX 256
+#define SLOT	 7u
+#define DESCENT	 28u /* calls below worker(): with main and the C library's frames 33 */
+
+struct mode {
+	char letter;
+	const char *name;
+	bool armed;
+	uint32_t state;	 /* of the slot; SLOT_IDLE: the workers' cgroup is not watched */
+	uint32_t target; /* flags of the workers' target entries */
+};
+
+static const struct mode modes[] = {
+	{ 'n', "nothing", false, SLOT_IDLE, 0 },
+	{ 'o', "other", true, SLOT_IDLE, 0 },
+	{ 'r', "raw", true, SLOT_CAPTURE, TARGET_MATCHED | TARGET_MAPPED },
+	{ 'b', "build_id", true, SLOT_CAPTURE, TARGET_MATCHED },
+	{ 'c', "recorder", true, SLOT_RECORDER, TARGET_MATCHED | TARGET_MAPPED },
+};
+
+struct figures {
+	struct tool_values run_ns;     /* of the sampler, per run */
+	struct tool_values sample_ns;  /* per emitted sample, the price of other runs taken off */
+	struct tool_values miss_ratio; /* run_ns to one hash miss in the same window */
+	uint64_t runs, emitted, lost;
+};
+
+static struct {
+	struct trocar *skel;
+	struct bench *peer;
+	struct control *control;
+	struct slot *slots;
+	pid_t workers[CPUS_MAX];
+	int cpus;
+	char group[4096];
+	uint64_t group_id;
+	struct figures figures[ARRAY_SIZE(modes)];
+	struct tool_values floor_ns, miss_ns, nothing_ns;
+	uint64_t frames, samples, bytes;
+	double other_ns; /* of the last window in which something else was watched */
+} b;
+
+static volatile uint64_t turns;
+static volatile bool enough; /* never: a worker is killed */
+
+NAMED static void spin(void)
+{
+	while (!enough)
+		turns = turns + 1;
+}
+
+NAMED static void descend(uint32_t left) /* NOLINT(misc-no-recursion) */
+{
+	if (left)
+		descend(left - 1);
+	else
+		spin();
+	KEEP_FRAME();
+}
+
+static void worker(int cpu)
+{
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	tool_group_join(b.group);
+	if (tool_pin(cpu) < 0)
+		_exit(0); /* not online */
+	descend(DESCENT);
+}
+
+static void end_workers(void)
+{
+	for (int i = 0; i < b.cpus; i++)
+		if (b.workers[i] > 0) {
+			kill(b.workers[i], SIGKILL);
+			waitpid(b.workers[i], NULL, 0);
+		}
+	if (b.group[0])
+		tool_group_remove(b.group);
+}
+
+static void start_workers(void)
+{
+	b.group_id = tool_group_make(b.group);
+	for (int i = 0; i < b.cpus; i++) {
+		b.workers[i] = fork();
+		if (b.workers[i] == 0) {
+			worker(i);
+			_exit(0);
+		}
+	}
+}
+
+static void *words(const struct bpf_map *map, size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (p == MAP_FAILED)
+		tool_die("mmap of %s", bpf_map__name(map));
+	return p;
+}
+
+static void load(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool open_coded =
+		btf && btf__find_by_name_kind(btf, "bpf_iter_task_vma_new", BTF_KIND_FUNC) > 0;
+
+	btf__free(btf);
+	b.peer = bench__open_and_load();
+	b.skel = trocar__open();
+	if (!b.peer || !b.skel)
+		tool_die("the BPF objects");
+	bpf_program__set_autoload(b.skel->progs.vmas_open, open_coded);
+	bpf_program__set_autoload(b.skel->progs.vmas_each, !open_coded);
+	if (trocar__load(b.skel) < 0)
+		tool_die("load");
+	b.control = words(b.skel->maps.control, sizeof(*b.control));
+	b.slots = words(b.skel->maps.slots,
+			bpf_map__max_entries(b.skel->maps.slots) * sizeof(*b.slots));
+}
+
+static void attach(struct bpf_program *program, int cpu, uint32_t hz)
+{
+	int fd = tool_tick_open(cpu, hz);
+
+	if (fd == -ENODEV)
+		return; /* a possible CPU that is not online */
+	if (fd < 0 || !bpf_program__attach_perf_event(program, fd))
+		tool_die("attach %s", bpf_program__name(program));
+}
+
+static void put_watch(uint64_t id)
+{
+	uint32_t slot = SLOT;
+	int fd = bpf_map__fd(b.skel->maps.watches);
+
+	if (bpf_map_update_elem(fd, &id, &slot, BPF_ANY) < 0)
+		tool_die("watches");
+}
+
+/* The sampler itself enters whom it meets; we only set the flags of what is there. */
+static void set_targets(uint32_t flags)
+{
+	int fd = bpf_map__fd(b.skel->maps.targets);
+	struct process_key key, *at = NULL;
+	struct target target;
+
+	while (bpf_map_get_next_key(fd, at, &key) == 0) {
+		at = &key;
+		if (bpf_map_lookup_elem(fd, &key, &target) < 0)
+			continue;
+		target.flags = flags;
+		bpf_map_update_elem(fd, &key, &target, BPF_EXIST);
+	}
+}
+
+static struct slot_counters counters(void)
+{
+	struct slot_counters each[CPUS_MAX], sum = {};
+	uint32_t slot = SLOT;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(b.skel->maps.counters), &slot, each) < 0)
+		tool_die("counters");
+	for (int i = 0; i < b.cpus; i++) {
+		sum.attempted += each[i].attempted;
+		sum.emitted += each[i].emitted;
+		for (int k = 0; k < DROP_COUNT_; k++)
+			sum.lost[k] += each[i].lost[k];
+	}
+	return sum;
+}
+
+static int take(void *context, void *data, size_t bytes)
+{
+	const struct sample *s = data;
+
+	if (s->flags & SAMPLE_BUILD_ID)
+		return 0;
+	b.frames += s->user_frames;
+	b.bytes += bytes;
+	b.samples++;
+	return 0;
+}
+
+static void enter(const struct mode *m)
+{
+	b.slots[SLOT].state = m->state;
+	set_targets(m->target);
+	b.control->heartbeat_ns = clock_mono_ns();
+	b.control->stale_ns = 60000000000u;
+	b.control->armed = m->armed;
+	if (m->state == SLOT_IDLE)
+		bpf_map_delete_elem(bpf_map__fd(b.skel->maps.watches), &b.group_id);
+	else
+		put_watch(b.group_id);
+}
+
+static void note(const struct mode *m, struct figures *f, struct tool_cost run, double miss_ns,
+		 const struct slot_counters *before)
+{
+	struct slot_counters after = counters();
+	double emitted = (double)(after.emitted - before->emitted);
+
+	for (int k = 0; k < DROP_COUNT_; k++)
+		f->lost += after.lost[k] - before->lost[k];
+	f->runs += run.runs;
+	f->emitted += (uint64_t)emitted;
+	tool_values_add(&f->run_ns, tool_cost_each(run));
+	if (miss_ns > 0)
+		tool_values_add(&f->miss_ratio, tool_cost_each(run) / miss_ns);
+	if (m->letter == 'o')
+		b.other_ns = tool_cost_each(run);
+	if (emitted > 0)
+		tool_values_add(&f->sample_ns,
+				((double)run.ns - ((double)run.runs - emitted) * b.other_ns) /
+					emitted);
+}
+
+static void window(const struct mode *m, struct figures *f, uint32_t ms, struct ring_buffer *ring)
+{
+	int sampler = bpf_program__fd(b.skel->progs.sampler);
+	int floor = bpf_program__fd(b.peer->progs.tick_floor);
+	int miss = bpf_program__fd(b.peer->progs.tick_miss);
+	struct tool_cost run, floor_run, miss_run;
+	struct slot_counters before;
+	double miss_ns;
+
+	enter(m);
+	tool_sleep_ms(40); /* ticks that read the old words are through; new processes are met */
+	set_targets(m->target);
+	before = counters();
+	run = tool_cost(sampler);
+	floor_run = tool_cost(floor);
+	miss_run = tool_cost(miss);
+	tool_sleep_ms(ms);
+	run = tool_cost_since(sampler, run);
+	miss_ns = tool_cost_each(tool_cost_since(miss, miss_run));
+	tool_values_add(&b.floor_ns, tool_cost_each(tool_cost_since(floor, floor_run)));
+	tool_values_add(&b.miss_ns, miss_ns);
+	note(m, f, run, miss_ns, &before);
+	ring_buffer__consume(ring);
+}
+
+static const struct mode *find(char letter)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+		if (modes[i].letter == letter)
+			return &modes[i];
+	errno = 0;
+	tool_die("no mode %c", letter);
+}
+
+static void print(void)
+{
+	printf("{\"floor_ns\":%.1f,\"miss_ns\":%.1f,\"windows\":%zu",
+	       tool_values_median(&b.floor_ns), tool_values_median(&b.miss_ns), b.miss_ns.count);
+	if (b.samples)
+		printf(",\"user_frames\":%.1f,\"sample_bytes\":%.1f",
+		       (double)b.frames / (double)b.samples, (double)b.bytes / (double)b.samples);
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		struct figures *f = &b.figures[i];
+
+		if (!f->run_ns.count)
+			continue;
+		printf(",\"%s\":{\"run_ns\":%.1f,\"sample_ns\":%.1f,\"to_miss\":%.3f,"
+		       "\"runs\":%llu,\"emitted\":%llu,\"lost\":%llu}",
+		       modes[i].name, tool_values_median(&f->run_ns),
+		       tool_values_median(&f->sample_ns), tool_values_median(&f->miss_ratio),
+		       (unsigned long long)f->runs, (unsigned long long)f->emitted,
+		       (unsigned long long)f->lost);
+	}
+	printf("}\n");
+}
+
+static void on_signal(int number)
+{
+	end_workers();
+	_exit(128 + number);
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t hz = (uint32_t)tool_number(argc, argv, 1, 1, 10000);
+	uint32_t ms = (uint32_t)tool_number(argc, argv, 2, 10, 60000);
+	uint32_t rounds = (uint32_t)tool_number(argc, argv, 3, 1, 1000);
+	const char *letters = argc > 4 ? argv[4] : "no";
+	struct ring_buffer *ring;
+	int stats;
+
+	b.cpus = libbpf_num_possible_cpus();
+	if (b.cpus < 1 || b.cpus > CPUS_MAX)
+		tool_die("%d CPUs", b.cpus);
+	load();
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	start_workers();
+	atexit(end_workers);
+	stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	ring = ring_buffer__new(bpf_map__fd(b.skel->maps.samples), take, NULL, NULL);
+	if (stats < 0 || !ring)
+		tool_die("statistics or ring");
+	put_watch(1); /* "something else" */
+	for (int cpu = 0; cpu < b.cpus; cpu++) {
+		attach(b.peer->progs.tick_miss, cpu, hz);
+		attach(b.skel->progs.sampler, cpu, hz);
+		attach(b.peer->progs.tick_floor, cpu, hz);
+	}
+	for (uint32_t i = 0; i < rounds; i++)
+		for (const char *at = letters; *at; at++)
+			window(find(*at), &b.figures[find(*at) - modes], ms, ring);
+	print();
+	ring_buffer__free(ring);
+	return 0;
+}
