@@ -35,9 +35,12 @@ static bool take_number(const char **p, const char *end, uint64_t *ret)
 static bool take_average(const char **p, const char *end, const char *key, uint32_t *ret)
 {
 	uint64_t whole, cents;
+	const char *point;
 
-	if (!take(p, end, key) || !take_number(p, end, &whole) || !take(p, end, ".") ||
-	    !take_number(p, end, &cents) || whole > 100 || cents > 99)
+	if (!take(p, end, key) || !take_number(p, end, &whole) || !take(p, end, "."))
+		return false;
+	point = *p;
+	if (!take_number(p, end, &cents) || *p - point != 2 || whole > 100)
 		return false;
 	*ret = (uint32_t)(whole * 100 + cents);
 	return true;
