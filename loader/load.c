@@ -37,14 +37,8 @@ struct step {
 
 static int mount_step(struct load *l)
 {
-	int r;
-
 	l->what = l->o->bpf_dir;
-	r = bpfdir_open(&l->dir, l->gid);
-	if (r < 0 || l->dir.mounted)
-		return r;
-	r = policy_capabilities_drop(CAP_SYS_ADMIN); /* there is no mount of ours to undo */
-	return r == -EPERM ? 0 : r;
+	return bpfdir_open(&l->dir, l->gid);
 }
 
 static int load_step(struct load *l)
@@ -53,9 +47,20 @@ static int load_step(struct load *l)
 	return kernelset_load(l->o, &l->set);
 }
 
+/*
+ * CAP_SYS_ADMIN stands for CAP_BPF and CAP_PERFMON too. Without a mount of ours to undo it goes
+ * here. Not earlier: libbpf looks into the BTF of modules for what the kernel's own lacks, and
+ * Debian's perf_event_paranoid=3 asks for it in perf_event_open(2).
+ */
 static int attach_step(struct load *l)
 {
-	return kernelset_attach(&l->set, l->o, &l->what);
+	int r;
+
+	r = kernelset_attach(&l->set, l->o, &l->what);
+	if (r < 0 || l->dir.mounted)
+		return r;
+	r = policy_capabilities_drop(CAP_SYS_ADMIN);
+	return r == -EPERM ? 0 : r;
 }
 
 static int pin_step(struct load *l)
@@ -131,7 +136,9 @@ static void tell(const struct step *step, const struct load *l, int error)
 		log_error("interrupted: everything is undone");
 	else
 		log_error("%s %s: %s%s", step->failed, l->what, strerror(-error),
-			  error == -EPERM ? " (trocar-loader check says what is missing)" : "");
+			  error == -EPERM || error == -EACCES
+				  ? " (trocar-loader check says what is missing)"
+				  : "");
 }
 
 static int run_steps(struct load *l)

@@ -37,10 +37,10 @@ static const struct row {
 	  __VA_ARGS__ },
 #define NUMBER(verbs_, field, name_, min_, max_, default_, shape_, help_)                          \
 	ROW(KIND_NUMBER, verbs_, field, name_, .min = (min_), .max = (max_), .number = (default_), \
-	    .shape = SHAPE_##shape_, .help = help_)
+	    .shape = SHAPE_##shape_, .help = (help_))
 #define TEXT(verbs_, field, name_, default_, help_) \
-	ROW(KIND_TEXT, verbs_, field, name_, .text = (default_), .help = help_)
-#define FLAG(verbs_, field, name_, help_) ROW(KIND_FLAG, verbs_, field, name_, .help = help_)
+	ROW(KIND_TEXT, verbs_, field, name_, .text = (default_), .help = (help_))
+#define FLAG(verbs_, field, name_, help_) ROW(KIND_FLAG, verbs_, field, name_, .help = (help_))
 #include "loader/options.def"
 };
 

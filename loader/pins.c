@@ -252,16 +252,6 @@ bool pins_is_empty(const char *dir)
 	return true;
 }
 
-bool pins_any(const char *dir)
-{
-	struct names names __attribute__((cleanup(names_done))) = { 0 };
-	char path[PATH_BYTES];
-	struct stat st;
-
-	path_of(dir, "", PINS_NEW, path);
-	return lstat(path, &st) == 0 || list(dir, &names) < 0 || names.count > 0;
-}
-
 int pins_abi(const char *dir, struct abi_header *ret_header)
 {
 	struct abi_header header = { 0 };

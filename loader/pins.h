@@ -36,9 +36,6 @@ int pins_remove(const char *dir, unsigned int *ret_removed);
 /* Is nothing in the bpffs `dir` but what the kernel itself put there? */
 bool pins_is_empty(const char *dir);
 
-/* Is something of ours in `dir`, staged or not? */
-bool pins_any(const char *dir);
-
 /* Reads the header of the set that stands in `dir`. -ENOENT: none. Needs CAP_BPF before Linux 6.1.
  */
 int pins_abi(const char *dir, struct abi_header *ret_header);

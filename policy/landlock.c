@@ -137,7 +137,8 @@ int policy_landlock(const struct policy_path *paths, size_t n, uint32_t *ret_abi
 }
 
 static const struct policy_path consumer_paths[] = {
-#define PATH(process, path_, write_, reason) { .path = path_, .write = write_, .optional = true },
+#define PATH(process, path_, write_, reason) \
+	{ .path = (path_), .write = (write_), .optional = true },
 #include "policy/paths.def"
 #undef PATH
 };

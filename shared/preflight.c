@@ -31,15 +31,14 @@ void preflight_failed(struct preflight_row *row, int error)
 }
 
 static const struct need {
-	const char *name;
-	bool required;
-	const char *lost, *how;
+	const char *name, *lost, *how;
 	int capability; /* -1: a probe knows */
+	bool required;
 } needs[] = {
 #define REQUIRED			      true
 #define OPTIONAL			      false
-#define NEED(id, level, lost, how)	      { #id, level, lost, how, -1 },
-#define NEED_CAP(id, capability, level, lost) { #id, level, lost, "", capability },
+#define NEED(id, level, lost, how)	      { #id, lost, how, -1, level },
+#define NEED_CAP(id, capability, level, lost) { #id, lost, "", capability, level },
 #include "shared/preflight.def"
 #undef NEED
 #undef NEED_CAP
