@@ -214,6 +214,10 @@ static int add_sources(struct agent *a)
 	return loop_add(a->loop, a->pins.events.fd, EPOLLIN | EPOLLET, on_events, a, &source);
 }
 
+static void pass_over(void *context, const void *record, size_t bytes)
+{
+}
+
 int agent_run(struct agent *a)
 {
 	struct life_gap gap = {};
@@ -230,8 +234,8 @@ int agent_run(struct agent *a)
 		return r;
 	}
 	/* What an earlier consumer did not drain is of its watches: nobody waits for it. */
-	sampling_drain(a);
-	a->totals = (struct agent_totals){};
+	ring_drain(&a->pins.samples, pass_over, NULL);
+	a->started = true;
 	life_say_start(a, &gap);
 	r = apply_file(a);
 	if (r < 0)
@@ -259,6 +263,6 @@ void agent_stop(struct agent *a)
 	}
 	reporter_stop(a->reporter, 5000);
 	a->reporter = NULL;
-	if (a->set)
+	if (a->started)
 		life_say_stop(a);
 }

@@ -26,27 +26,33 @@ static const char *event_path(const struct event *e)
 	return e->path_bytes && !e->path_cut ? e->path : NULL;
 }
 
+static const char *const found_names[] = {
+	[EVENT_EXEC] = "exec",
+	[EVENT_FORK] = "fork",
+	[EVENT_RENAME] = "rename",
+	[EVENT_UNNAME] = "rename",
+};
+
+/*
+ * EVENT_UNNAME is a name that no rule by name has; a rule by cgroup may still hold. The kernel side
+ * sends it for exec as well, so the image counts as new.
+ */
 static void on_match(struct agent *a, const struct event *e)
 {
-	static const char *const found[] = {
-		[EVENT_EXEC] = "exec",
-		[EVENT_FORK] = "fork",
-		[EVENT_RENAME] = "rename",
-	};
 	struct sighting seen = {
 		.tgid = e->tgid,
 		.ppid = e->ppid,
 		.start_ns = e->start_ns,
 		.cgroup_id = e->cgroup_id,
 		.time_ns = e->time_ns,
-		.found = found[e->kind],
-		.image = e->kind == EVENT_EXEC,
+		.found = found_names[e->kind],
+		.image = e->kind == EVENT_EXEC || e->kind == EVENT_UNNAME,
 	};
 
 	memcpy(seen.comm, e->comm, sizeof(seen.comm) - 1);
 	matching_see(a, &seen);
 	/* The rule of the event was of another set, and no rule of this one matches. */
-	if (e->generation != a->set->generation &&
+	if (e->kind != EVENT_UNNAME && e->generation != a->set->generation &&
 	    !rules_match(a->set->rules, seen.comm,
 			 cgroups_path(&a->cgroups, e->cgroup_id, e->tgid)))
 		a->totals.stale_events++;
@@ -61,17 +67,6 @@ static void on_gone(struct agent *a, const struct event *e)
 	if (e->comm[0])
 		memcpy(p->comm, e->comm, sizeof(p->comm) - 1);
 	process_gone(a, p);
-}
-
-static void on_unname(struct agent *a, const struct event *e)
-{
-	struct process *p = process_find(a, e->tgid, e->start_ns);
-
-	if (!p)
-		return;
-	memcpy(p->comm, e->comm, sizeof(p->comm) - 1);
-	process_exec(p, e->time_ns);
-	matching_forget(a, p, "no_process");
 }
 
 static void on_populated(struct agent *a, const struct event *e)
@@ -105,7 +100,7 @@ static void on_mkdir(struct agent *a, const struct event *e)
 static void (*const handlers[])(struct agent *a, const struct event *e) = {
 	[EVENT_EXEC] = on_match,	  [EVENT_FORK] = on_match,  [EVENT_RENAME] = on_match,
 	[EVENT_EXIT] = on_gone,		  [EVENT_MKDIR] = on_mkdir, [EVENT_RMDIR] = on_empty,
-	[EVENT_POPULATED] = on_populated, [EVENT_EMPTY] = on_empty, [EVENT_UNNAME] = on_unname,
+	[EVENT_POPULATED] = on_populated, [EVENT_EMPTY] = on_empty, [EVENT_UNNAME] = on_match,
 };
 
 static void take_event(void *context, const void *record, size_t bytes)

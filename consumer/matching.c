@@ -53,13 +53,6 @@ static void exec_trigger(struct agent *a, struct process *p)
 		session_announce(session);
 }
 
-void matching_forget(struct agent *a, struct process *p, const char *reason)
-{
-	watch_leave(a, p, reason);
-	p->rule = NULL;
-	process_target(a, p);
-}
-
 /* The rule for a process: by name and cgroup, else the one its cgroup alone selects. */
 static const struct rule *find_rule(struct agent *a, const struct sighting *seen)
 {

@@ -28,9 +28,6 @@ struct sighting {
  * new. */
 void matching_see(struct agent *a, const struct sighting *seen);
 
-/* The process matches no rule any more. */
-void matching_forget(struct agent *a, struct process *p, const char *reason);
-
 /* Binds the cgroup to the rule by cgroup that selects it, if there is one and somebody is in it. */
 void matching_cgroup(struct agent *a, uint64_t cgroup_id);
 

@@ -73,16 +73,18 @@ static void take_task(void *context, const struct task_record *t)
 		p->scan = a->scan_number;
 }
 
-/* Processes that keep a watch and were not listed have gone, or are no longer in a matching name.
+/*
+ * What was known before the scan and was not listed has gone, or left every watched cgroup and
+ * matching name. It lingers, so that samples still on their way find it.
  */
-static void let_go(struct agent *a)
+static void let_go(struct agent *a, uint64_t began_ns)
 {
 	struct process *p;
 	uint64_t id;
 
 	/* process_gone only marks: the table stays as it is. */
 	idmap_for_each (&a->processes.by_id, i, id, p)
-		if (!p->gone_ns && p->rule && p->scan != a->scan_number)
+		if (!p->gone_ns && p->scan != a->scan_number && p->seen_ns < began_ns)
 			process_gone(a, p);
 }
 
@@ -113,6 +115,7 @@ static void check_watches(struct agent *a)
 
 int discover_scan(struct agent *a)
 {
+	uint64_t began_ns = clock_mono_ns();
 	int r;
 
 	a->scan_number++;
@@ -125,7 +128,7 @@ int discover_scan(struct agent *a)
 		if (r < 0)
 			return r;
 	}
-	let_go(a);
+	let_go(a, began_ns);
 	check_watches(a);
 	processes_sweep(a, clock_mono_ns());
 	return 0;
