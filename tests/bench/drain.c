@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * drain ROUNDS: records a second out of a full ring of the default size, on one core: ring_drain
+ * with 64 and 512-byte records, libbpf's ring_buffer__consume on the same ring in turns, and the
+ * consumer's whole way of a sample: checked, decoded by its process's mappings, kept by the
+ * recorder. Filling (by a BPF program) is not counted.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/agent.h"
+#include "consumer/ring.h"
+#include "consumer/sampling.h"
+#include "shared/clock.h"
+#include "shared/macro.h"
+#include "tests/bench/bench.skel.h"
+#include "tests/bench/fill.h"
+#include "tests/bench/tool.h"
+
+#define MAPPINGS 40
+#define SPAN	 0x100000u
+#define BASE	 0x10000000ull
+
+struct way {
+	const char *name;
+	uint32_t bytes;
+	size_t (*drain)(void);
+	struct tool_values rate; /* millions of records a second */
+};
+
+static struct bench *peer;
+static struct ring ring;
+static struct ring_buffer *theirs;
+static struct agent agent;
+static uint64_t sum;
+
+static void count(void *context, const void *record, size_t bytes)
+{
+	sum += *(const uint64_t *)record + bytes;
+}
+
+static int count_theirs(void *context, void *record, size_t bytes)
+{
+	sum += *(const uint64_t *)record + bytes;
+	return 0;
+}
+
+static size_t drain_ours(void)
+{
+	return ring_drain(&ring, count, NULL);
+}
+
+static size_t drain_theirs(void)
+{
+	int n = ring_buffer__consume(theirs);
+
+	return n < 0 ? 0 : (size_t)n;
+}
+
+static size_t drain_decoded(void)
+{
+	uint64_t before = agent.totals.samples;
+
+	sampling_drain(&agent);
+	ring = agent.pins.samples; /* the bounce buffer may have grown */
+	return (size_t)(agent.totals.samples - before);
+}
+
+/* A sample of 440 bytes of frames: 20 in the kernel, 35 of the user, spread over the mappings. */
+static void write_record(void)
+{
+	struct fill_record record = {};
+	struct sample *s = (struct sample *)record.data;
+	uint64_t *frames = (uint64_t *)(s + 1);
+	uint32_t zero = 0;
+
+	*s = (struct sample){ .time_ns = clock_mono_ns(),
+			      .start_ns = 1,
+			      .slot = 1,
+			      .epoch = 1,
+			      .tgid = 1,
+			      .tid = 1,
+			      .flags = SAMPLE_CAPTURE,
+			      .kernel_frames = 20,
+			      .user_frames = 35,
+			      .comm = "drain" };
+	for (uint32_t i = 0; i < 55; i++)
+		frames[i] = BASE + (i * 7 % MAPPINGS) * SPAN + i * 64;
+	if (bpf_map_update_elem(bpf_map__fd(peer->maps.record), &zero, &record, BPF_ANY) < 0)
+		tool_die("record");
+}
+
+static void make_process(void)
+{
+	struct process *p;
+
+	if (process_get(&agent, 1, 1, &p) < 0)
+		tool_die("process");
+	p->maps.items = calloc(MAPPINGS, sizeof(*p->maps.items));
+	if (!p->maps.items)
+		tool_die("mappings");
+	p->maps.count = MAPPINGS;
+	p->maps.read_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < MAPPINGS; i++) {
+		struct mapping *m = &p->maps.items[i];
+		char path[32];
+
+		*m = (struct mapping){ .start = BASE + i * SPAN, .end = BASE + (i + 1) * SPAN };
+		snprintf(path, sizeof(path), "/lib/%u.so", i);
+		if (symbols_module(agent.symbols, 1, i + 1, path, false, &m->module) < 0)
+			tool_die("module");
+	}
+}
+
+static void make_agent(void)
+{
+	static struct watch watch = { .slot = 1, .epoch = 1 };
+	static struct watch *by_slot[2] = { NULL, &watch };
+
+	agent.pins.abi.slots = 2;
+	agent.pins.abi.cpus_possible = 1;
+	agent.pins.samples = ring;
+	agent.watches.by_slot = by_slot;
+	recorder_init(&agent.recorder, 16u << 20);
+	processes_init(&agent.processes, 16);
+	if (symbols_new(1u << 20, NULL, &agent.symbols) < 0)
+		tool_die("symbols");
+	make_process();
+}
+
+static uint32_t fill(uint32_t bytes)
+{
+	struct fill_args args = { .bytes = bytes, .count = FILL_RING_BYTES / (bytes + 8) };
+	/* The kernel writes the context of a system call program back to where it came from. */
+	LIBBPF_OPTS(bpf_test_run_opts, o, .ctx_in = &args, .ctx_size_in = sizeof(args));
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(peer->progs.fill), &o) < 0)
+		tool_die("fill");
+	errno = 0;
+	if (args.written < 1000)
+		tool_die("only %u records of %u bytes fit", args.written, bytes);
+	return args.written;
+}
+
+static void measure(struct way *way)
+{
+	uint32_t written = fill(way->bytes);
+	uint64_t start_ns = clock_mono_ns(), ns;
+	size_t n = way->drain();
+
+	ns = clock_mono_ns() - start_ns;
+	errno = 0;
+	if (n != written)
+		tool_die("%s: %zu of %u records came", way->name, n, written);
+	tool_values_add(&way->rate, (double)n * 1e3 / (double)ns);
+}
+
+int main(int argc, char **argv)
+{
+	static struct way ways[] = {
+		{ .name = "ours_64", .bytes = 64, .drain = drain_ours },
+		{ .name = "libbpf_64", .bytes = 64, .drain = drain_theirs },
+		{ .name = "ours_512", .bytes = 512, .drain = drain_ours },
+		{ .name = "libbpf_512", .bytes = 512, .drain = drain_theirs },
+		{ .name = "decoded_512", .bytes = 512, .drain = drain_decoded },
+	};
+	uint32_t rounds = (uint32_t)tool_number(argc, argv, 1, 1, TOOL_VALUES_MAX);
+
+	tool_pin(0);
+	peer = bench__open_and_load();
+	if (!peer)
+		tool_die("the BPF object");
+	theirs = ring_buffer__new(bpf_map__fd(peer->maps.ring), count_theirs, NULL, NULL);
+	if (!theirs || ring_open(bpf_map__fd(peer->maps.ring), FILL_RING_BYTES, &ring) < 0)
+		tool_die("ring");
+	write_record();
+	make_agent();
+	for (uint32_t i = 0; i < rounds; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(ways); k++)
+			measure(&ways[k]);
+	printf("{\"rounds\":%u", rounds);
+	for (size_t k = 0; k < ARRAY_SIZE(ways); k++)
+		printf(",\"%s\":%.3f", ways[k].name, tool_values_median(&ways[k].rate));
+	printf("}\n");
+	return agent.totals.samples_bad ? 1 : 0;
+}
