@@ -31,6 +31,8 @@ static void say_match(struct agent *a, struct process *p, const char *found)
 		jsonw_object(&w, "runtime");
 		jsonw_string(&w, "name", runtime.name);
 		jsonw_string(&w, "version", runtime.version[0] ? runtime.version : NULL);
+		if (!runtime.version[0])
+			jsonw_string(&w, "version_reason", "the file names do not say");
 		jsonw_string(&w, "how", runtime.how);
 		jsonw_object_end(&w);
 	}

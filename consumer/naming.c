@@ -81,12 +81,14 @@ static bool is_entry(const char *fn)
 		"runtime.goexit",
 		"runtime.mstart",
 	};
-	size_t bytes = strcspn(fn, "@.");
 
-	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-		if (!strcmp(fn, entries[i]) ||
-		    (strlen(entries[i]) == bytes && !memcmp(fn, entries[i], bytes)))
+	/* Behind it nothing, or a version ("@@GLIBC_2.34") or the compiler's suffix (".abi0"). */
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
+		size_t bytes = strlen(entries[i]);
+
+		if (!strncmp(fn, entries[i], bytes) && strchr("@.", fn[bytes]))
 			return true;
+	}
 	return false;
 }
 
@@ -125,7 +127,7 @@ enum quality naming_quality(const struct stack *stack, const struct named_frame 
 			"frame pointers";
 		return QUALITY_BROKEN;
 	}
-	if ((root->fn && is_entry(root->fn)) || (root->module && is_libc(root->module)))
+	if (root && ((root->fn && is_entry(root->fn)) || (root->module && is_libc(root->module))))
 		return QUALITY_COMPLETE;
 	*ret_reason = "the chain of frame pointers ended before an entry point: built without "
 		      "frame pointers";

@@ -40,7 +40,7 @@ static uint64_t budget_retry_ms(uint64_t now_ns)
 	return 60000 - now_ns / NSEC_PER_MSEC % 60000;
 }
 
-/* Whether this rule may start a session here now; a request is bound by numbers, not by budgets. */
+/* Whether this rule may start a session here now; a request is not bound by the cooldown. */
 static bool may_start(struct watch *w, const struct rule *rule, enum trigger kind, uint64_t now,
 		      struct held *held)
 {
@@ -55,9 +55,7 @@ static bool may_start(struct watch *w, const struct rule *rule, enum trigger kin
 	else if (a->sessions.count >= SESSIONS_MAX ||
 		 reporter_queued(a->reporter) >= SESSIONS_QUEUED)
 		*held = (struct held){ "too_many_sessions", 1000 };
-	else if (kind == TRIGGER_REQUEST)
-		return true;
-	else if (b && now < b->cooldown_ns)
+	else if (kind != TRIGGER_REQUEST && b && now < b->cooldown_ns)
 		*held = (struct held){ "cooldown", (b->cooldown_ns - now) / NSEC_PER_MSEC + 1 };
 	else if (rule &&
 		 budget_spent_ms(rule_budget(a, rule), now) >= rule->budget_s * MSEC_PER_SEC)
@@ -187,7 +185,7 @@ static void begin(struct session *s, uint32_t during_ms)
 
 	s->start_ns = now;
 	s->id = now ^ ((uint64_t)s->cgroup_id << 48);
-	s->pre_ms = (uint32_t)MIN(pre_ms, (now - s->watch->start_ns) / NSEC_PER_MSEC);
+	s->pre_ms = (uint32_t)MIN(pre_ms, (now - s->watch->recorded_ns) / NSEC_PER_MSEC);
 	s->during_ms = during_ms ? during_ms : s->rule ? s->rule->during_ms : DEFAULT_DURING_MS;
 	s->end_ns = now + s->during_ms * NSEC_PER_MSEC;
 	/* All that is in the ring by now belongs to the recorder; then the rate changes, and only
@@ -258,6 +256,7 @@ void session_end(struct session *s)
 		s->expected = UINT64_MAX;
 	if (!s->watch)
 		return;
+	s->watch->recorded_ns = s->stop_ns;
 	if (s->reason.when && s->watch->pressure[s->when.resource].fd >= 0)
 		s->has_pressure_end =
 			psi_read(s->watch->pressure[s->when.resource].fd, &s->pressure_end) == 0;
@@ -315,8 +314,6 @@ static void spend(struct session *s)
 	uint32_t ms = (uint32_t)((s->stop_ns - s->start_ns) / NSEC_PER_MSEC);
 	const struct rule *rule;
 
-	if (s->reason.kind == TRIGGER_REQUEST)
-		return;
 	budget_spend(&a->sessions.budget, s->stop_ns, ms);
 	rule = s->rule && a->set ? rules_find(a->set->rules, s->rule->name) : NULL;
 	if (rule)

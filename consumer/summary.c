@@ -37,26 +37,36 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	return (hash ^ 0xff) * 0x100000001b3ULL;
 }
 
-/* Open addressing over SUMMARY_KEYS places, three quarters full at most; then all goes to one row.
- */
+/* The place of that pair, or the free one where it would go. Open addressing over SUMMARY_KEYS. */
+static struct tally_row *find_row(const struct tally *t, const char *name, const char *detail,
+				  uint64_t *ret_hash)
+{
+	/* 0 marks a free place */
+	uint64_t hash = hash_text(hash_text(0xcbf29ce484222325ULL, name), detail) | 1;
+	size_t i = hash % SUMMARY_KEYS;
+
+	while (t->rows[i].hash && t->rows[i].hash != hash)
+		i = (i + 1) % SUMMARY_KEYS;
+	*ret_hash = hash;
+	return &t->rows[i];
+}
+
+/* Three quarters full at most; then what is new goes to one row, and what is known goes on. */
 static void tally_add(struct tally *t, const char *name, const char *detail, uint64_t weight)
 {
-	uint64_t hash = hash_text(hash_text(0xcbf29ce484222325ULL, name), detail);
-	size_t i;
+	uint64_t hash;
+	struct tally_row *row = find_row(t, name, detail, &hash);
 
-	if (t->count >= SUMMARY_KEYS / 4 * 3) {
+	if (!row->hash && t->count >= SUMMARY_KEYS / 4 * 3) {
 		name = other;
 		detail = NULL;
-		hash = hash_text(hash_text(0xcbf29ce484222325ULL, name), detail);
+		row = find_row(t, name, detail, &hash);
 	}
-	hash |= 1; /* 0 marks a free place */
-	for (i = hash % SUMMARY_KEYS; t->rows[i].hash && t->rows[i].hash != hash;)
-		i = (i + 1) % SUMMARY_KEYS;
-	if (!t->rows[i].hash) {
-		t->rows[i] = (struct tally_row){ .name = name, .detail = detail, .hash = hash };
+	if (!row->hash) {
+		*row = (struct tally_row){ .name = name, .detail = detail, .hash = hash };
 		t->count++;
 	}
-	t->rows[i].weight += weight;
+	row->weight += weight;
 	t->total += weight;
 }
 

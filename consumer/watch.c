@@ -92,7 +92,7 @@ static struct watch *new_watch(struct agent *a, uint64_t cgroup_id, const char *
 	w->cgroup_id = cgroup_id;
 	w->root = cgroup_id == a->cgroups.root_id;
 	w->by_process = w->root;
-	w->start_ns = clock_mono_ns();
+	w->start_ns = w->recorded_ns = clock_mono_ns();
 	for (int i = 0; i < RESOURCE_COUNT_; i++)
 		w->pressure[i].fd = -1;
 	w->path = strdup(path);

@@ -184,7 +184,7 @@ def test_scope_process(t):
         other = t.spawn("deep", 20, 10, name="other", cgroup=group)
         agent.wait("watch.start", cgroup=group.path, scope=scope)
         time.sleep(0.5)
-        session = agent.call("session.start", {"cgroup": group.path, "during_ms": 1500})["session"]
+        session = agent.call("session.start", {"rule": "api", "during_ms": 1500})["session"]
         agent.wait("session.end", session=session)
         pids = {s["pid"] for s in agent.stacks(session)}
         check(node.pid in pids and (other.pid in pids) == neighbour, f"{scope}: {pids}")
