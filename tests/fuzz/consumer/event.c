@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Records of the events ring: what is let through has a known kind and a path that ends. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/discover.h"
+#include "shared/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	_cleanup_free_ struct event *e = malloc(bytes ? bytes : 1);
+
+	if (!e)
+		return 0;
+	memcpy(e, data, bytes);
+	if (!discover_event_valid(e, bytes))
+		return 0;
+	if (e->kind < EVENT_EXEC || e->kind > EVENT_UNNAME || bytes < sizeof(*e))
+		abort();
+	if (e->path_bytes && strlen(e->path) >= e->path_bytes)
+		abort();
+	return 0;
+}
