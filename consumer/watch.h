@@ -40,7 +40,9 @@ struct watch {
 	bool by_process; /* the kernel side takes matched processes only */
 	bool requested;	 /* kept alive by a request's session */
 	uint64_t start_ns;
-	uint64_t sessions;	  /* started so far */
+	uint64_t recorded_ns; /* since when the recorder has its samples: its start, or the end of a
+				 session */
+	uint64_t sessions;    /* started so far */
 	struct session *session;  /* running, or NULL */
 	struct binding *bindings; /* owned */
 	size_t n_bindings;
