@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -84,11 +85,23 @@ static const char *relative(const char *path)
 	return *path ? path : ".";
 }
 
+/* Whether "." or ".." is a component: no cgroup is named so, and ".." leads out of the hierarchy. */
+static bool has_dots(const char *path)
+{
+	for (size_t n; *path; path += n) {
+		path += strspn(path, "/");
+		n = strcspn(path, "/");
+		if ((n == 1 && path[0] == '.') || (n == 2 && path[0] == '.' && path[1] == '.'))
+			return true;
+	}
+	return false;
+}
+
 int cgroups_id(struct cgroups *c, const char *path, uint64_t *ret_id)
 {
 	struct stat st;
 
-	if (strstr(path, "/../") || strstr(path, "/./"))
+	if (has_dots(path))
 		return -EINVAL;
 	if (fstatat(c->mount_fd, relative(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
