@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* On a tree of directories: an id is an inode number there too. And on the real hierarchy. */
+#include "unit.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "consumer/cgroups.h"
+#include "consumer/host.h"
+#include "shared/cleanup.h"
+
+static char mount[64];
+static struct cgroups cgroups;
+
+static uint64_t make(const char *path)
+{
+	char name[256];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%s%s", mount, path);
+	assert_int_equal(mkdir(name, 0755), 0);
+	assert_int_equal(stat(name, &st), 0);
+	return st.st_ino;
+}
+
+static void put_file(const char *path, const char *text)
+{
+	char name[256];
+	FILE *f;
+
+	snprintf(name, sizeof(name), "%s%s", mount, path);
+	f = fopen(name, "we");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static int setup(void **state)
+{
+	strcpy(mount, "/tmp/trocar-cgroups-XXXXXX");
+	return mkdtemp(mount) ? cgroups_open(mount, &cgroups) : -1;
+}
+
+static int unlink_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int teardown(void **state)
+{
+	cgroups_done(&cgroups);
+	return nftw(mount, unlink_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void test_walk(void **state)
+{
+	uint64_t a = make("/a"), b = make("/a/b"), c = make("/c");
+
+	assert_string_equal(cgroups_path(&cgroups, cgroups.root_id, 0), "/");
+	assert_string_equal(cgroups_path(&cgroups, b, 0), "/a/b");
+	/* The walk that found it has learnt the others. */
+	assert_string_equal(cgroups_path(&cgroups, a, 0), "/a");
+	assert_string_equal(cgroups_path(&cgroups, c, 0), "/c");
+	assert_null(cgroups_path(&cgroups, 0x7fffffffffff, 0));
+}
+
+/* Ids that are not there must not make a storm of walks; the next is some time later. */
+static void test_walk_bounded(void **state)
+{
+	uint64_t late;
+
+	assert_null(cgroups_path(&cgroups, 0x7fffffffffff, 0));
+	late = make("/late");
+	assert_null(cgroups_path(&cgroups, late, 0));
+	usleep(210000);
+	assert_string_equal(cgroups_path(&cgroups, late, 0), "/late");
+}
+
+static void test_learn_forget(void **state)
+{
+	cgroups_learn(&cgroups, 42, "/x");
+	cgroups_learn(&cgroups, 42, "/x");
+	assert_string_equal(cgroups_path(&cgroups, 42, 0), "/x");
+	cgroups_learn(&cgroups, 42, "/renamed");
+	assert_string_equal(cgroups_path(&cgroups, 42, 0), "/renamed");
+	cgroups_forget(&cgroups, 42);
+	cgroups_forget(&cgroups, 42);
+	assert_null(cgroups_path(&cgroups, 42, 0));
+}
+
+/* A full cache starts anew instead of growing. */
+static void test_cache_bound(void **state)
+{
+	for (uint64_t id = 1; id <= CGROUPS_MAX + 10; id++)
+		cgroups_learn(&cgroups, id << 32, "/p");
+	assert_true(cgroups.paths.count <= 10);
+	assert_string_equal(cgroups_path(&cgroups, (uint64_t)(CGROUPS_MAX + 10) << 32, 0), "/p");
+}
+
+static void test_id(void **state)
+{
+	uint64_t a = make("/a"), dots = make("/a/..b"), id;
+
+	put_file("/file", "");
+	assert_int_equal(cgroups_id(&cgroups, "/", &id), 0);
+	assert_int_equal(id, cgroups.root_id);
+	assert_int_equal(cgroups_id(&cgroups, "/a", &id), 0);
+	assert_int_equal(id, a);
+	assert_int_equal(cgroups_id(&cgroups, "/a/..b", &id), 0);
+	assert_int_equal(id, dots);
+	assert_int_equal(cgroups_id(&cgroups, "/none", &id), -ENOENT);
+	assert_int_equal(cgroups_id(&cgroups, "/file", &id), -ENOTDIR);
+	assert_int_equal(id, dots);
+}
+
+/* Whatever leads out of the hierarchy is refused, for it comes from a request. */
+static void test_traversal(void **state)
+{
+	static const char *const bad[] = { "/..",    "..",	"../x",	   "/a/..",	"/a/../a",
+					   "/a/./b", "/./a",	"/.",	   ".",		"./a",
+					   "//..",   "/a//../", "/a/b/..", "/../../etc" };
+	uint64_t id = 77;
+
+	make("/a");
+	make("/a/b");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (cgroups_id(&cgroups, bad[i], &id) != -EINVAL)
+			fail_msg("accepted %s", bad[i]);
+	assert_int_equal(id, 77);
+}
+
+static void test_read(void **state)
+{
+	char text[8];
+
+	make("/a");
+	put_file("/a/cpu.stat", "usage_usec 5\n");
+	put_file("/a/empty", "");
+	assert_int_equal(cgroups_read(&cgroups, "/a", "cpu.stat", text, sizeof(text)), 7);
+	assert_string_equal(text, "usage_u");
+	assert_int_equal(cgroups_read(&cgroups, "/a", "empty", text, sizeof(text)), 0);
+	assert_string_equal(text, "");
+	assert_int_equal(cgroups_read(&cgroups, "/a", "none", text, sizeof(text)), -ENOENT);
+	assert_int_equal(cgroups_open_file(&cgroups, "/b", "cpu.stat"), -ENOENT);
+}
+
+static void test_read_long(void **state)
+{
+	_cleanup_free_ char *path = calloc(1, 5001);
+
+	assert_non_null(path);
+	memset(path, 'a', 5000);
+	assert_int_equal(cgroups_open_file(&cgroups, path, "cpu.stat"), -ENAMETOOLONG);
+}
+
+static void test_occupied(void **state)
+{
+	make("/a");
+	make("/b");
+	put_file("/a/cgroup.procs", "12\n");
+	put_file("/b/cgroup.procs", "");
+	assert_true(cgroups_occupied(&cgroups, "/a"));
+	assert_false(cgroups_occupied(&cgroups, "/b"));
+	assert_false(cgroups_occupied(&cgroups, "/gone"));
+}
+
+/* The real hierarchy: our own cgroup, by /proc and by walk, is the same one. */
+static void test_real(void **state)
+{
+	struct cgroups real;
+	char path[4096];
+	struct host host;
+	uint64_t id;
+
+	if (host_read(&host) < 0)
+		skip();
+	assert_int_equal(cgroups_open(host.cgroup2, &real), 0);
+	assert_int_equal(cgroups_of_pid((uint32_t)getpid(), path, sizeof(path)), 0);
+	assert_int_equal(path[0], '/');
+	if (cgroups_id(&real, path, &id) == 0) {
+		assert_string_equal(cgroups_path(&real, id, 0), path);
+		cgroups_forget(&real, id);
+		assert_string_equal(cgroups_path(&real, id, (uint32_t)getpid()), path);
+		assert_true(cgroups_occupied(&real, path));
+	}
+	/* A hint of another process is not believed. */
+	assert_null(cgroups_path(&real, id + 0x10000000000ULL, (uint32_t)getpid()));
+	assert_int_equal(cgroups_of_pid(0x7fffffff, path, sizeof(path)), -ENOENT);
+	assert_int_equal(cgroups_of_pid((uint32_t)getpid(), path, 1), -ENAMETOOLONG);
+	cgroups_done(&real);
+}
+
+static void test_open(void **state)
+{
+	struct cgroups none;
+
+	assert_int_equal(cgroups_open("/nonexistent/trocar", &none), -ENOENT);
+	assert_int_equal(cgroups_open("/proc/self/status", &none), -ENOTDIR);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_walk, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_walk_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_learn_forget, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cache_bound, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_id, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_traversal, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_read_long, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_occupied, setup, teardown),
+		cmocka_unit_test(test_real),
+		cmocka_unit_test(test_open),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
