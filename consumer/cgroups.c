@@ -85,7 +85,8 @@ static const char *relative(const char *path)
 	return *path ? path : ".";
 }
 
-/* Whether "." or ".." is a component: no cgroup is named so, and ".." leads out of the hierarchy. */
+/* Whether "." or ".." is a component: no cgroup is named so, and ".." leads out of the hierarchy.
+ */
 static bool has_dots(const char *path)
 {
 	for (size_t n; *path; path += n) {
