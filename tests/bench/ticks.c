@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ticks HZ WINDOW_MS ROUNDS MODES: what one run of the sampler costs by the kernel's own BPF
- * statistics. Every CPU runs a worker of FRAMES user frames in a cgroup of its own; on each, the
- * sampler, an empty program and a program of one hash miss tick at the same rate, all the time.
+ * ticks HZ WINDOW_MS ROUNDS MODES [PEER_ID]: what one run of the sampler costs by the kernel's own
+ * BPF statistics. Every CPU runs a worker of FRAMES user frames in a cgroup of its own; on each,
+ * the sampler, an empty program and a program of one hash miss tick at the same rate, all the time.
  * MODES are letters, each one window per round, in turn, so that what disturbs one disturbs all:
  *   n  nothing is watched            o  something else is watched
  *   r  captured, raw addresses       b  captured, build-ids      c  recorder, raw addresses
+ * PEER_ID is another profiler's program on the same load: its price in the same windows.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -50,9 +51,10 @@ static const struct mode modes[] = {
 };
 
 struct figures {
-	struct tool_values run_ns;     /* of the sampler, per run */
-	struct tool_values sample_ns;  /* per emitted sample, the price of other runs taken off */
-	struct tool_values miss_ratio; /* run_ns to one hash miss in the same window */
+	struct tool_values run_ns;    /* of the sampler, per run */
+	struct tool_values sample_ns; /* per emitted sample, the price of other runs taken off */
+	struct tool_values peer_ns, peer_ratio; /* the peer, and sample_ns to it, per window */
+	struct tool_values miss_ratio;		/* run_ns to one hash miss in the same window */
 	uint64_t runs, emitted, lost;
 };
 
@@ -68,6 +70,7 @@ static struct {
 	struct figures figures[ARRAY_SIZE(modes)];
 	struct tool_values floor_ns, miss_ns, nothing_ns;
 	uint64_t frames, samples, bytes;
+	int peer_fd;
 	double other_ns; /* of the last window in which something else was watched */
 } b;
 
@@ -235,8 +238,9 @@ static void enter(const struct mode *m)
 }
 
 static void note(const struct mode *m, struct figures *f, struct tool_cost run, double miss_ns,
-		 const struct slot_counters *before)
+		 double peer_ns, const struct slot_counters *before)
 {
+	double sample_ns;
 	struct slot_counters after = counters();
 	double emitted = (double)(after.emitted - before->emitted);
 
@@ -249,10 +253,13 @@ static void note(const struct mode *m, struct figures *f, struct tool_cost run, 
 		tool_values_add(&f->miss_ratio, tool_cost_each(run) / miss_ns);
 	if (m->letter == 'o')
 		b.other_ns = tool_cost_each(run);
-	if (emitted > 0)
-		tool_values_add(&f->sample_ns,
-				((double)run.ns - ((double)run.runs - emitted) * b.other_ns) /
-					emitted);
+	tool_values_add(&f->peer_ns, peer_ns);
+	if (emitted <= 0)
+		return;
+	sample_ns = ((double)run.ns - ((double)run.runs - emitted) * b.other_ns) / emitted;
+	tool_values_add(&f->sample_ns, sample_ns);
+	if (peer_ns > 0)
+		tool_values_add(&f->peer_ratio, sample_ns / peer_ns);
 }
 
 static void window(const struct mode *m, struct figures *f, uint32_t ms, struct ring_buffer *ring)
@@ -260,7 +267,7 @@ static void window(const struct mode *m, struct figures *f, uint32_t ms, struct 
 	int sampler = bpf_program__fd(b.skel->progs.sampler);
 	int floor = bpf_program__fd(b.peer->progs.tick_floor);
 	int miss = bpf_program__fd(b.peer->progs.tick_miss);
-	struct tool_cost run, floor_run, miss_run;
+	struct tool_cost run, floor_run, miss_run, peer_run = {};
 	struct slot_counters before;
 	double miss_ns;
 
@@ -271,12 +278,16 @@ static void window(const struct mode *m, struct figures *f, uint32_t ms, struct 
 	run = tool_cost(sampler);
 	floor_run = tool_cost(floor);
 	miss_run = tool_cost(miss);
+	if (b.peer_fd >= 0)
+		peer_run = tool_cost(b.peer_fd);
 	tool_sleep_ms(ms);
 	run = tool_cost_since(sampler, run);
+	if (b.peer_fd >= 0)
+		peer_run = tool_cost_since(b.peer_fd, peer_run);
 	miss_ns = tool_cost_each(tool_cost_since(miss, miss_run));
 	tool_values_add(&b.floor_ns, tool_cost_each(tool_cost_since(floor, floor_run)));
 	tool_values_add(&b.miss_ns, miss_ns);
-	note(m, f, run, miss_ns, &before);
+	note(m, f, run, miss_ns, tool_cost_each(peer_run), &before);
 	ring_buffer__consume(ring);
 }
 
@@ -302,9 +313,10 @@ static void print(void)
 		if (!f->run_ns.count)
 			continue;
 		printf(",\"%s\":{\"run_ns\":%.1f,\"sample_ns\":%.1f,\"to_miss\":%.3f,"
-		       "\"runs\":%llu,\"emitted\":%llu,\"lost\":%llu}",
+		       "\"peer_ns\":%.1f,\"to_peer\":%.3f,\"runs\":%llu,\"emitted\":%llu,\"lost\":%llu}",
 		       modes[i].name, tool_values_median(&f->run_ns),
 		       tool_values_median(&f->sample_ns), tool_values_median(&f->miss_ratio),
+		       tool_values_median(&f->peer_ns), tool_values_median(&f->peer_ratio),
 		       (unsigned long long)f->runs, (unsigned long long)f->emitted,
 		       (unsigned long long)f->lost);
 	}
@@ -329,6 +341,12 @@ int main(int argc, char **argv)
 	b.cpus = libbpf_num_possible_cpus();
 	if (b.cpus < 1 || b.cpus > CPUS_MAX)
 		tool_die("%d CPUs", b.cpus);
+	b.peer_fd =
+		argc > 5
+			? bpf_prog_get_fd_by_id((uint32_t)tool_number(argc, argv, 5, 1, UINT32_MAX))
+			: -1;
+	if (argc > 5 && b.peer_fd < 0)
+		tool_die("program %s", argv[5]);
 	load();
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
