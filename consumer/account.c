@@ -14,12 +14,12 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(drops) == DROP_COUNT_, "a row per reason");
 
-const char *drop_name(enum drop drop)
+const char *ledger_drop_name(enum drop drop)
 {
 	return drops[drop].name;
 }
 
-const char *drop_help(enum drop drop)
+const char *ledger_drop_help(enum drop drop)
 {
 	return drops[drop].help;
 }

@@ -21,8 +21,8 @@ struct ledger {
 };
 
 /* "ring_full", ...; and the sentence that goes with it. */
-const char *drop_name(enum drop drop);
-const char *drop_help(enum drop drop);
+const char *ledger_drop_name(enum drop drop);
+const char *ledger_drop_help(enum drop drop);
 
 /*
  * Closes `l`, of which attempted, emitted and the consumer's own losses (MAP_FULL, HELD) are

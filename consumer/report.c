@@ -218,7 +218,7 @@ static void write_ledger(const struct session *s, const struct ledger *all, stru
 	jsonw_object(w, "lost");
 	for (int i = 0; i < DROP_COUNT_; i++)
 		if (all->lost[i])
-			jsonw_u64(w, drop_name((enum drop)i), all->lost[i]);
+			jsonw_u64(w, ledger_drop_name((enum drop)i), all->lost[i]);
 	jsonw_object_end(w);
 	write_phase(w, "before", &s->phase[PHASE_BEFORE]);
 	write_phase(w, "during", &s->phase[PHASE_DURING]);
@@ -266,12 +266,14 @@ static void put_end(struct report *r)
 		jsonw_string(&w, "verdict_reason", why);
 	jsonw_milli(&w, "lost_share",
 		    all.attempted ? (int64_t)(ledger_lost(&all) * 1000 / all.attempted) : 0);
-	summary_write(&r->summary, &w);
+	summary_sort(&r->summary);
 	summary_headline(&r->summary, s, headline, sizeof(headline));
 	jsonw_string(&w, "headline", headline);
 	if (s->has_pressure_end)
 		psi_write(&s->pressure_end, &w, "pressure_end");
 	jsonw_u64(&w, "memory_bytes", s->stacks.bytes);
+	/* What takes the room that is left comes last. */
+	summary_write(&r->summary, &w);
 	line_end(r->lines, &w);
 }
 
@@ -299,7 +301,8 @@ void report_session(struct session *s, const struct lines *lines, struct symbols
 		.session = s->id,
 	};
 	jsonw_init(&r->frames, 2u << 20);
-	qsort(s->stacks.items, s->stacks.count, sizeof(*s->stacks.items), by_weight);
+	if (s->stacks.count)
+		qsort(s->stacks.items, s->stacks.count, sizeof(*s->stacks.items), by_weight);
 	for (size_t i = 0; i < s->stacks.count; i++)
 		put_stack(r, s->stacks.items[i]);
 	wait_for_room(r);

@@ -83,7 +83,8 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
 	size_t mask = ring->size - 1;
 	unsigned long released = pos;
 
-	/* So that no record of it, which is bounded by what is left, can be longer than the ring. */
+	/* So that no record of it, which is bounded by what is left, can be longer than the ring.
+	 */
 	if (producer - pos > ring->size) {
 		ring->bad++;
 		return producer;

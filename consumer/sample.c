@@ -62,7 +62,8 @@ static void decode_raw(struct agent *a, struct process *p, const uint64_t *addre
 			again = true;
 	if (!again)
 		return;
-	/* Something was mapped since (dlopen, a new image): read once more, at most every 100 ms. */
+	/* Something was mapped since (dlopen, a new image): read once more, at most every 100 ms.
+	 */
 	if (maps == &p->maps && maps->read_ns <= h->time_ns && process_map(a, p, h->time_ns))
 		for (uint16_t i = 0; i < h->user_frames; i++)
 			resolve(&p->maps, addresses[i], &frames[i]);

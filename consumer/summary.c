@@ -10,6 +10,9 @@
 
 #define TEXT_MAX 256 /* of a name in the last line */
 
+/* What ends the last line behind the rows. */
+#define TAIL_BYTES 16
+
 static const char other[] = "(other)";
 
 int summary_init(struct summary *s)
@@ -104,31 +107,57 @@ static void put_text(struct jsonw *w, const char *key, const char *text)
 		jsonw_null(w, key);
 }
 
-void summary_write(struct summary *s, struct jsonw *w)
+void summary_sort(struct summary *s)
 {
 	qsort(s->functions.rows, SUMMARY_KEYS, sizeof(*s->functions.rows), heavier);
 	qsort(s->modules.rows, SUMMARY_KEYS, sizeof(*s->modules.rows), heavier);
-	jsonw_array(w, "top");
-	for (size_t i = 0; i < MIN(s->functions.count, (size_t)SUMMARY_TOP); i++) {
-		const struct tally_row *row = &s->functions.rows[i];
+}
 
-		jsonw_object(w, NULL);
-		put_text(w, "fn", row->name);
-		put_text(w, "module", row->detail);
-		jsonw_milli(w, "share", share_milli(row->weight, s->functions.total));
-		jsonw_object_end(w);
+static void write_function(const struct tally *t, const struct tally_row *row, struct jsonw *w)
+{
+	jsonw_object(w, NULL);
+	put_text(w, "fn", row->name);
+	put_text(w, "module", row->detail);
+	jsonw_milli(w, "share", share_milli(row->weight, t->total));
+	jsonw_object_end(w);
+}
+
+static void write_module(const struct tally *t, const struct tally_row *row, struct jsonw *w)
+{
+	jsonw_object(w, NULL);
+	put_text(w, "module", row->name);
+	jsonw_u64(w, "frames", row->weight);
+	jsonw_string(w, "why", row->detail ? row->detail : "unknown");
+	jsonw_object_end(w);
+}
+
+/* The heaviest rows, as many as leave `keep_bytes` below the writer's wall. */
+static void write_rows(const struct tally *t, size_t max, size_t keep_bytes,
+		       void (*write)(const struct tally *t, const struct tally_row *row,
+				     struct jsonw *w),
+		       struct jsonw *w)
+{
+	for (size_t i = 0; i < MIN(t->count, max); i++) {
+		struct jsonw_mark mark = jsonw_mark(w);
+
+		write(t, &t->rows[i], w);
+		if (!w->error && w->bytes + keep_bytes <= w->max_bytes)
+			continue;
+		jsonw_rewind(w, mark);
+		break;
 	}
+}
+
+void summary_write(const struct summary *s, struct jsonw *w)
+{
+	size_t room = w->max_bytes - MIN(w->bytes, w->max_bytes);
+
+	jsonw_array(w, "top");
+	/* Functions may take two thirds of what is left. */
+	write_rows(&s->functions, SUMMARY_TOP, room / 3, write_function, w);
 	jsonw_array_end(w);
 	jsonw_array(w, "modules_unnamed");
-	for (size_t i = 0; i < MIN(s->modules.count, (size_t)SUMMARY_MODULES); i++) {
-		const struct tally_row *row = &s->modules.rows[i];
-
-		jsonw_object(w, NULL);
-		put_text(w, "module", row->name);
-		jsonw_u64(w, "frames", row->weight);
-		jsonw_string(w, "why", row->detail ? row->detail : "unknown");
-		jsonw_object_end(w);
-	}
+	write_rows(&s->modules, SUMMARY_MODULES, TAIL_BYTES, write_module, w);
 	jsonw_array_end(w);
 }
 

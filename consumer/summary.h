@@ -42,10 +42,16 @@ void summary_done(struct summary *s);
 void summary_add(struct summary *s, const struct stack *stack, const struct named_frame *frames,
 		 size_t n);
 
-/* Writes `top` and `modules_unnamed`. Sorts. */
-void summary_write(struct summary *s, struct jsonw *w);
+/* Puts the heaviest first; before what follows. */
+void summary_sort(struct summary *s);
 
-/* The sentence, at most `space` bytes with NUL; after summary_write. */
+/*
+ * Writes `top` and `modules_unnamed`, of which as many rows as fit below the writer's wall: so they
+ * come last in a line, and never cost it.
+ */
+void summary_write(const struct summary *s, struct jsonw *w);
+
+/* The sentence, at most `space` bytes with NUL. */
 void summary_headline(const struct summary *s, const struct session *session, char *text,
 		      size_t space);
 

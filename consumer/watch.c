@@ -207,42 +207,6 @@ static int add_binding(struct watch *w, const struct rule *rule, struct binding 
 	return 0;
 }
 
-static void write_rules(const struct watch *w, struct jsonw *json)
-{
-	jsonw_array(json, "rules");
-	for (size_t i = 0; i < w->n_bindings; i++)
-		jsonw_string(json, NULL, w->bindings[i].rule->name);
-	jsonw_array_end(json);
-}
-
-static void say_start(const struct watch *w)
-{
-	struct agent *a = w->agent;
-	const struct rule *rule = w->n_bindings ? w->bindings[0].rule : NULL;
-	struct line_subject subject = agent_subject(a, rule, w->cgroup_id);
-	const char *sleep, *reason;
-	struct jsonw json;
-
-	sleep = pressure_sleep(a, &reason);
-	line_begin(&a->lines, &json, "watch.start", &subject);
-	jsonw_u64(&json, "slot", w->slot);
-	jsonw_array(&json, "resources");
-	for (int i = 0; i < RESOURCE_COUNT_; i++)
-		if (w->pressure[i].fd >= 0)
-			jsonw_string(&json, NULL, resource_name((enum resource)i));
-	jsonw_array_end(&json);
-	jsonw_string(&json, "scope", w->by_process ? "process" : "cgroup");
-	jsonw_string(&json, "follow", "scan");
-	jsonw_string(&json, "follow_reason",
-		     "a pressure trigger of a cgroup needs privilege to open; the scan reads its "
-		     "totals");
-	jsonw_u64(&json, "scan_ms", pressure_every_ms(a));
-	jsonw_string(&json, "sleep", sleep);
-	jsonw_string(&json, "sleep_reason", reason);
-	write_rules(w, &json);
-	line_end(&a->lines, &json);
-}
-
 int watch_join(struct agent *a, struct process *p)
 {
 	struct binding *b;
@@ -264,7 +228,7 @@ int watch_join(struct agent *a, struct process *p)
 	if (b->processes == 1)
 		watch_refresh(w);
 	if (fresh)
-		say_start(w);
+		watch_say_start(w);
 	return 0;
 }
 
@@ -281,7 +245,7 @@ int watch_bind_cgroup(struct watch *w, const struct rule *rule)
 	b->by_cgroup = true;
 	watch_refresh(w);
 	if (fresh)
-		say_start(w);
+		watch_say_start(w);
 	return 0;
 }
 
@@ -321,25 +285,6 @@ void watch_leave(struct agent *a, struct process *p, const char *reason)
 	watch_release(w, reason);
 }
 
-static void say_stop(const struct watch *w, const char *reason)
-{
-	struct agent *a = w->agent;
-	struct line_subject subject = {
-		.rule = w->rule,
-		.generation = w->set ? w->set->generation : 0,
-		.cgroup = w->path,
-		.cgroup_id = w->cgroup_id,
-	};
-	struct jsonw json;
-
-	line_begin(&a->lines, &json, "watch.stop", &subject);
-	jsonw_u64(&json, "slot", w->slot);
-	jsonw_string(&json, "reason", reason);
-	jsonw_u64(&json, "lived_ms", (clock_mono_ns() - w->start_ns) / NSEC_PER_MSEC);
-	jsonw_u64(&json, "sessions", w->sessions);
-	line_end(&a->lines, &json);
-}
-
 void watch_remove(struct watch *w, const char *reason)
 {
 	struct agent *a = w->agent;
@@ -357,7 +302,7 @@ void watch_remove(struct watch *w, const char *reason)
 	a->watches.by_slot[w->slot] = NULL;
 	a->watches.full_said = false;
 	idmap_remove(&a->watches.by_cgroup, w->cgroup_id);
-	say_stop(w, reason);
+	watch_say_stop(w, reason);
 	free_watch(w);
 	pressure_refresh(a);
 	agent_pace(a);
@@ -461,44 +406,4 @@ void watches_rebind(struct agent *a, const struct rules *fresh, uint32_t *ret_un
 			unchanged++;
 	}
 	*ret_unchanged = unchanged;
-}
-
-static void write_pressure(const struct watch *w, struct jsonw *json)
-{
-	jsonw_object(json, "pressure");
-	for (int i = 0; i < RESOURCE_COUNT_; i++) {
-		struct psi psi;
-
-		if (w->pressure[i].fd < 0 || psi_read(w->pressure[i].fd, &psi) < 0)
-			continue;
-		jsonw_object(json, resource_name((enum resource)i));
-		jsonw_u64(json, "some_total_us", psi.some.total_us);
-		if (psi.has_full)
-			jsonw_u64(json, "full_total_us", psi.full.total_us);
-		jsonw_object_end(json);
-	}
-	jsonw_object_end(json);
-}
-
-void watch_write(const struct watch *w, struct jsonw *json)
-{
-	uint32_t processes = 0;
-	struct process *p;
-	uint64_t id;
-
-	idmap_for_each (&w->agent->processes.by_id, i, id, p)
-		if (p->watch == w)
-			processes++;
-	jsonw_object(json, NULL);
-	jsonw_u64(json, "slot", w->slot);
-	jsonw_string(json, "cgroup", w->path);
-	jsonw_u64(json, "cgroup_id", w->cgroup_id);
-	jsonw_string(json, "scope", w->by_process ? "process" : "cgroup");
-	write_rules(w, json);
-	jsonw_string(json, "state", w->session ? "capture" : "recorder");
-	jsonw_u64(json, "processes", processes);
-	jsonw_u64(json, "age_ms", (clock_mono_ns() - w->start_ns) / NSEC_PER_MSEC);
-	jsonw_u64(json, "sessions", w->sessions);
-	write_pressure(w, json);
-	jsonw_object_end(json);
 }

@@ -95,6 +95,12 @@ void watch_refresh(struct watch *w);
 /* After a new rule set: points bindings to the new rules, drops those that are gone. */
 void watches_rebind(struct agent *a, const struct rules *fresh, uint32_t *ret_unchanged);
 
+/* Writes watch.start; once, when the first rule is bound. */
+void watch_say_start(const struct watch *w);
+
+/* Writes watch.stop. */
+void watch_say_stop(const struct watch *w, const char *reason);
+
 /* Writes the element of the `watches` method. */
 void watch_write(const struct watch *w, struct jsonw *json);
 

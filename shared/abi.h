@@ -5,8 +5,8 @@
  * This is the only header of shared/ (with the .def tables it includes) that bpf/ may include. All
  * structs are fixed-size, naturally aligned and free of implicit padding. A change of any of them
  * raises ABI_VERSION; the `abi` map carries the sizes, so that a consumer of another build refuses.
- * Times are CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns) unless the name says `start_ns`, which is
- * the boot-time clock of task_struct.start_boottime.
+ * Times are CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns) unless the name says `start_ns`, which
+ * is the boot-time clock of task_struct.start_boottime.
  */
 #ifndef TROCAR_SHARED_ABI_H
 #define TROCAR_SHARED_ABI_H
@@ -16,8 +16,9 @@
 #define ABI_MAGIC   0x7261636f72743a31ULL
 #define ABI_VERSION 1u
 
-#define COMM_BYTES	    16	 /* TASK_COMM_LEN: 15 bytes and the NUL */
-#define CGROUP_PATH_BYTES   256	 /* a cgroup path in an event, NUL included; longer ones are cut and marked */
+#define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
+#define CGROUP_PATH_BYTES \
+	256 /* a cgroup path in an event, NUL included; longer ones are cut and marked */
 #define CGROUP_PREFIX_BYTES 256	 /* LPM_DATA_SIZE_MAX of kernel/bpf/lpm_trie.c */
 #define MAPPING_PATH_BYTES  1024 /* a mapped file's path, NUL included */
 #define STACK_FRAMES	    127	 /* PERF_MAX_STACK_DEPTH */
@@ -48,20 +49,20 @@ struct abi_header {
 	__u32 task_record_bytes;
 	__u32 mapping_record_bytes;
 	__u32 ksym_record_bytes;
-	__u32 hz;	     /* rate of the sampling events */
-	__u32 slots;	     /* entries of `slots`, `counters` and `watches` */
-	__u32 rules;	     /* entries of each rules trie */
-	__u32 targets;	     /* entries of `targets` */
-	__u32 cpus_possible; /* values per element of a per-CPU map */
-	__u32 cpus_sampled;  /* CPUs with an attached sampler */
+	__u32 hz;	      /* rate of the sampling events */
+	__u32 slots;	      /* entries of `slots`, `counters` and `watches` */
+	__u32 rules;	      /* entries of each rules trie */
+	__u32 targets;	      /* entries of `targets` */
+	__u32 cpus_possible;  /* values per element of a per-CPU map */
+	__u32 cpus_sampled;   /* CPUs with an attached sampler */
 	__u32 vma_open_coded; /* 1: `vmas` is iter/task with the open-coded vma iterator */
 	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
-	__u64 loaded_ns;     /* when the loader finished */
+	__u64 loaded_ns;      /* when the loader finished */
 };
 
 /*
- * The one element of the mmapable map `control`: words that the consumer stores without a system call.
- * The programs trust none of them: every use is bounded.
+ * The one element of the mmapable map `control`: words that the consumer stores without a system
+ * call. The programs trust none of them: every use is bounded.
  */
 struct control {
 	__u64 heartbeat_ns; /* last sign of life; older than stale_ns: the programs go idle */
@@ -106,7 +107,7 @@ struct slot_counters {
 /* Key and value of `targets`: a process that a rule matched or that a watched tick met. */
 struct process_key {
 	__u32 tgid;
-	__u32 pad; /* 0 */
+	__u32 pad;	/* 0 */
 	__u64 start_ns; /* group leader's start_boottime */
 };
 
@@ -157,10 +158,10 @@ struct sample {
 	__u32 cpu;
 	__u32 tgid;
 	__u32 tid;
-	__u32 flags;	   /* enum sample_flag */
+	__u32 flags;	     /* enum sample_flag */
 	__u16 kernel_frames; /* leaf first, 8 bytes each */
-	__u16 user_frames; /* leaf first, 8 or 32 bytes each */
-	__s32 kernel_error; /* -errno of the kernel stack fetch, 0 if fine */
+	__u16 user_frames;   /* leaf first, 8 or 32 bytes each */
+	__s32 kernel_error;  /* -errno of the kernel stack fetch, 0 if fine */
 	__s32 user_error;
 	char comm[COMM_BYTES]; /* of the thread */
 };
@@ -173,15 +174,15 @@ struct frame_build_id {
 };
 
 enum event_kind {
-	EVENT_EXEC = 1,	    /* a matched process called execve */
-	EVENT_FORK = 2,	    /* a matched process forked; the child matches too */
-	EVENT_RENAME = 3,   /* a process took a matching name */
-	EVENT_EXIT = 4,	    /* a target process is gone */
-	EVENT_MKDIR = 5,    /* a cgroup appeared whose path matches */
-	EVENT_RMDIR = 6,    /* a watched cgroup is gone */
+	EVENT_EXEC = 1,	     /* a matched process called execve */
+	EVENT_FORK = 2,	     /* a matched process forked; the child matches too */
+	EVENT_RENAME = 3,    /* a process took a matching name */
+	EVENT_EXIT = 4,	     /* a target process is gone */
+	EVENT_MKDIR = 5,     /* a cgroup appeared whose path matches */
+	EVENT_RMDIR = 6,     /* a watched cgroup is gone */
 	EVENT_POPULATED = 7, /* a matching cgroup got its first process */
-	EVENT_EMPTY = 8,    /* a watched cgroup lost its last process */
-	EVENT_UNNAME = 9,   /* a matched process took a name that no rule matches */
+	EVENT_EMPTY = 8,     /* a watched cgroup lost its last process */
+	EVENT_UNNAME = 9,    /* a matched process took a name that no rule matches */
 };
 
 /* One entry of the events ring. Cgroup events carry the path, process events do not. */
@@ -202,8 +203,9 @@ struct event {
 
 enum error_kind {
 	ERROR_SAMPLES_FULL = 1, /* the samples ring had no room */
-	ERROR_EVENTS_FULL = 2,	/* the events ring had no room: discovery may have gaps until a scan */
-	ERROR_USER_STACK = 3,	/* bpf_get_stack of the user stack failed */
+	ERROR_EVENTS_FULL =
+		2, /* the events ring had no room: discovery may have gaps until a scan */
+	ERROR_USER_STACK = 3, /* bpf_get_stack of the user stack failed */
 	ERROR_KERNEL_STACK = 4,
 	ERROR_TARGETS_FULL = 5, /* no room in `targets`: the process goes on with build-id stacks */
 };
@@ -211,7 +213,7 @@ enum error_kind {
 /* One entry of the errors ring; at most one per kind, CPU and second. */
 struct error_record {
 	__u64 time_ns;
-	__u32 kind; /* enum error_kind */
+	__u32 kind;  /* enum error_kind */
 	__s32 error; /* -errno, 0 if none */
 	__u32 slot;
 	__u32 rule;
@@ -238,7 +240,7 @@ struct task_record {
 	__u64 cgroup_id;
 	__u32 tgid;
 	__u32 ppid;
-	__u32 rule;   /* of the trie entry; NO_SLOT: listed only because its cgroup is watched */
+	__u32 rule; /* of the trie entry; NO_SLOT: listed only because its cgroup is watched */
 	__u32 generation;
 	char comm[COMM_BYTES];
 };

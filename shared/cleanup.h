@@ -42,19 +42,19 @@ static inline void cleanup_closedir(DIR **d)
 #define _cleanup_closedir_ _cleanup_(cleanup_closedir)
 
 /* Hands the pointer on and leaves NULL behind. */
-#define TAKE_PTR(p)                                                                                \
-	({                                                                                         \
-		__typeof__(p) take_ptr_ = (p);                                                     \
-		(p) = NULL;                                                                        \
-		take_ptr_;                                                                         \
+#define TAKE_PTR(p)                            \
+	({                                     \
+		__typeof__(p) take_ptr_ = (p); \
+		(p) = NULL;                    \
+		take_ptr_;                     \
 	})
 
 /* Hands the descriptor on and leaves -1 behind. */
-#define TAKE_FD(fd)                                                                                \
-	({                                                                                         \
-		int take_fd_ = (fd);                                                               \
-		(fd) = -1;                                                                         \
-		take_fd_;                                                                          \
+#define TAKE_FD(fd)                  \
+	({                           \
+		int take_fd_ = (fd); \
+		(fd) = -1;           \
+		take_fd_;            \
 	})
 
 #endif

@@ -16,12 +16,13 @@ static void assert_sums(const struct ledger *l)
 static void test_names(void **state)
 {
 	for (int i = 0; i < DROP_COUNT_; i++) {
-		assert_true(drop_name((enum drop)i)[0]);
-		assert_true(drop_help((enum drop)i)[0]);
+		assert_true(ledger_drop_name((enum drop)i)[0]);
+		assert_true(ledger_drop_help((enum drop)i)[0]);
 		for (int k = 0; k < i; k++)
-			assert_string_not_equal(drop_name((enum drop)i), drop_name((enum drop)k));
+			assert_string_not_equal(ledger_drop_name((enum drop)i),
+						ledger_drop_name((enum drop)k));
 	}
-	assert_string_equal(drop_name(DROP_RING_FULL), "ring_full");
+	assert_string_equal(ledger_drop_name(DROP_RING_FULL), "ring_full");
 	assert_string_equal(verdict_name(VERDICT_COMPLETE), "complete");
 	assert_string_equal(verdict_name(VERDICT_PARTIAL), "partial");
 	assert_string_equal(verdict_name(VERDICT_INCONCLUSIVE), "inconclusive");

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is said of watches: watch.start, watch.stop, the element of the `watches` method. */
+#include "consumer/agent.h"
+#include "consumer/watch.h"
+#include "shared/clock.h"
+#include "shared/macro.h"
+
+static void write_rules(const struct watch *w, struct jsonw *json)
+{
+	jsonw_array(json, "rules");
+	for (size_t i = 0; i < w->n_bindings; i++)
+		jsonw_string(json, NULL, w->bindings[i].rule->name);
+	jsonw_array_end(json);
+}
+
+void watch_say_start(const struct watch *w)
+{
+	struct agent *a = w->agent;
+	const struct rule *rule = w->n_bindings ? w->bindings[0].rule : NULL;
+	struct line_subject subject = agent_subject(a, rule, w->cgroup_id);
+	const char *sleep, *reason;
+	struct jsonw json;
+
+	sleep = pressure_sleep(a, &reason);
+	line_begin(&a->lines, &json, "watch.start", &subject);
+	jsonw_u64(&json, "slot", w->slot);
+	jsonw_array(&json, "resources");
+	for (int i = 0; i < RESOURCE_COUNT_; i++)
+		if (w->pressure[i].fd >= 0)
+			jsonw_string(&json, NULL, resource_name((enum resource)i));
+	jsonw_array_end(&json);
+	jsonw_string(&json, "scope", w->by_process ? "process" : "cgroup");
+	jsonw_string(&json, "follow", "scan");
+	jsonw_string(&json, "follow_reason",
+		     "a pressure trigger of a cgroup needs privilege to open; the scan reads its "
+		     "totals");
+	jsonw_u64(&json, "scan_ms", pressure_every_ms(a));
+	jsonw_string(&json, "sleep", sleep);
+	jsonw_string(&json, "sleep_reason", reason);
+	write_rules(w, &json);
+	line_end(&a->lines, &json);
+}
+
+void watch_say_stop(const struct watch *w, const char *reason)
+{
+	struct agent *a = w->agent;
+	struct line_subject subject = {
+		.rule = w->rule,
+		.generation = w->set ? w->set->generation : 0,
+		.cgroup = w->path,
+		.cgroup_id = w->cgroup_id,
+	};
+	struct jsonw json;
+
+	line_begin(&a->lines, &json, "watch.stop", &subject);
+	jsonw_u64(&json, "slot", w->slot);
+	jsonw_string(&json, "reason", reason);
+	jsonw_u64(&json, "lived_ms", (clock_mono_ns() - w->start_ns) / NSEC_PER_MSEC);
+	jsonw_u64(&json, "sessions", w->sessions);
+	line_end(&a->lines, &json);
+}
+
+static void write_pressure(const struct watch *w, struct jsonw *json)
+{
+	jsonw_object(json, "pressure");
+	for (int i = 0; i < RESOURCE_COUNT_; i++) {
+		struct psi psi;
+
+		if (w->pressure[i].fd < 0 || psi_read(w->pressure[i].fd, &psi) < 0)
+			continue;
+		jsonw_object(json, resource_name((enum resource)i));
+		jsonw_u64(json, "some_total_us", psi.some.total_us);
+		if (psi.has_full)
+			jsonw_u64(json, "full_total_us", psi.full.total_us);
+		jsonw_object_end(json);
+	}
+	jsonw_object_end(json);
+}
+
+void watch_write(const struct watch *w, struct jsonw *json)
+{
+	uint32_t processes = 0;
+	struct process *p;
+	uint64_t id;
+
+	idmap_for_each (&w->agent->processes.by_id, i, id, p)
+		if (p->watch == w)
+			processes++;
+	jsonw_object(json, NULL);
+	jsonw_u64(json, "slot", w->slot);
+	jsonw_string(json, "cgroup", w->path);
+	jsonw_u64(json, "cgroup_id", w->cgroup_id);
+	jsonw_string(json, "scope", w->by_process ? "process" : "cgroup");
+	write_rules(w, json);
+	jsonw_string(json, "state", w->session ? "capture" : "recorder");
+	jsonw_u64(json, "processes", processes);
+	jsonw_u64(json, "age_ms", (clock_mono_ns() - w->start_ns) / NSEC_PER_MSEC);
+	jsonw_u64(json, "sessions", w->sessions);
+	write_pressure(w, json);
+	jsonw_object_end(json);
+}
