@@ -46,6 +46,7 @@ static json_object *write_out(void)
 	json_object *root;
 
 	jsonw_init(&w, 1 << 20);
+	summary_sort(&summary);
 	jsonw_object(&w, NULL);
 	summary_write(&summary, &w);
 	jsonw_object_end(&w);
