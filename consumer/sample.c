@@ -87,6 +87,21 @@ static void decode_build_ids(struct agent *a, const struct frame_build_id *ids,
 	cut(h, frames);
 }
 
+/* Without a place for the process nothing of it is known: addresses as they are. */
+static void decode_unknown(const struct sample *s, const uint8_t *user, struct hit *h)
+{
+	struct frame *frames = h->frames + h->kernel_frames;
+	const struct frame_build_id *ids = (const struct frame_build_id *)user;
+	const uint64_t *addresses = (const uint64_t *)user;
+
+	for (uint16_t i = 0; i < h->user_frames; i++)
+		frames[i] = (struct frame){
+			.module = &sample_unknown,
+			.offset = s->flags & SAMPLE_BUILD_ID ? ids[i].offset_or_ip : addresses[i],
+		};
+	cut(h, frames);
+}
+
 struct process *sample_decode(struct agent *a, const struct sample *s, struct hit *h)
 {
 	const uint8_t *body = (const uint8_t *)(s + 1);
@@ -111,8 +126,12 @@ struct process *sample_decode(struct agent *a, const struct sample *s, struct hi
 	memcpy(h->comm, s->comm, sizeof(h->comm) - 1);
 	for (uint16_t i = 0; i < s->kernel_frames; i++)
 		h->frames[i] = (struct frame){ .offset = kernel[i] };
-	if (process_get(a, s->tgid, s->start_ns, &p) < 0)
+	if (s->flags & SAMPLE_KTHREAD)
+		h->user_frames = 0;
+	if (process_get(a, s->tgid, s->start_ns, &p) < 0) {
+		decode_unknown(s, user, h);
 		return NULL;
+	}
 	if (!p->comm[0] && s->tid == s->tgid)
 		memcpy(p->comm, h->comm, sizeof(p->comm));
 	if (s->flags & SAMPLE_KTHREAD)
