@@ -87,6 +87,10 @@ static void fill_pins(struct fake *f)
 	p->vmas_path = f->vmas;
 }
 
+static void ignore(void *context, uint32_t events)
+{
+}
+
 static void make_files(struct fake *f)
 {
 	strcpy(f->dir, "/tmp/trocar-unit-XXXXXX");
@@ -113,6 +117,9 @@ struct fake *fake_new(void)
 	make_files(f);
 	assert_int_equal(host_read(&a->host), 0);
 	assert_int_equal(loop_new(&a->loop), 0);
+	/* Set by the agent, and never due: the tests do what the loop would. */
+	assert_int_equal(loop_timer(a->loop, ignore, a, &a->drain_timer), 0);
+	assert_int_equal(loop_timer(a->loop, ignore, a, &a->scan_timer), 0);
 	assert_int_equal(output_new(f->output, 4u << 20, &a->output), 0);
 	assert_int_equal(output_start(a->output), 0);
 	a->lines = (struct lines){ &a->host, a->output, 8192 };
@@ -145,6 +152,8 @@ void fake_free(struct fake *f)
 	symbols_free(a->symbols);
 	output_stop(a->output, 5000);
 	output_free(a->output);
+	loop_remove(a->drain_timer);
+	loop_remove(a->scan_timer);
 	loop_free(a->loop);
 	free(a->pins.samples.bounce);
 	free(a->pins.events.bounce);

@@ -14,6 +14,13 @@
 
 #include "consumer/agent.h"
 
+static inline void cleanup_json(json_object **object)
+{
+	json_object_put(*object);
+}
+
+#define _cleanup_json_ __attribute__((cleanup(cleanup_json)))
+
 #define FAKE_SLOTS	4
 #define FAKE_PROCESSES	32
 #define FAKE_RING_BYTES (256u << 10)
