@@ -89,11 +89,14 @@ static const char *relative(const char *path)
  */
 static bool has_dots(const char *path)
 {
-	for (size_t n; *path; path += n) {
+	while (*path) {
+		size_t n;
+
 		path += strspn(path, "/");
 		n = strcspn(path, "/");
 		if ((n == 1 && path[0] == '.') || (n == 2 && path[0] == '.' && path[1] == '.'))
 			return true;
+		path += n;
 	}
 	return false;
 }
@@ -182,7 +185,7 @@ static int learn_walked(void *context, const char *path, uint64_t id)
 const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint)
 {
 	const char *known = idmap_get(&c->paths, id);
-	uint64_t now = clock_mono_ns(), found;
+	uint64_t now = clock_mono_ns(), found = 0;
 	char path[4096];
 
 	if (known)

@@ -87,8 +87,10 @@ static char *directory(const char *path)
 
 	if (!copy)
 		return NULL;
-	if (!slash)
-		return strcpy(copy, *copy ? "." : copy);
+	if (!slash) {
+		free(copy);
+		return strdup(".");
+	}
 	slash[slash == copy] = 0;
 	return copy;
 }

@@ -244,7 +244,7 @@ static int dispatch(const struct control_method *methods, void *context,
 		    struct jsonw *answer, struct control_error *error)
 {
 	for (const struct control_method *method = methods; method->name; method++) {
-		if (strcmp(method->name, request->method) != 0)
+		if (!request->method || strcmp(method->name, request->method) != 0)
 			continue;
 		if (method->changes && !peer->admin)
 			return fail(error, CONTROL_FORBIDDEN,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -79,11 +80,13 @@ static void write_control(const struct agent *a, struct jsonw *w)
 static uint64_t resident_bytes(void)
 {
 	_cleanup_free_ char *text = NULL;
-	unsigned long long pages = 0;
+	const char *second = NULL;
+	uint64_t pages;
 	size_t bytes;
 
 	if (io_read_file(-1, "/proc/self/statm", 256, &text, &bytes) == 0)
-		sscanf(text, "%*u %llu", &pages);
+		second = strchr(text, ' ');
+	pages = second ? strtoull(second, NULL, 10) : 0;
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
@@ -199,13 +202,13 @@ static int rules_check(void *context, const struct control_peer *peer, json_obje
 {
 	_cleanup_(rules_faults_done) struct rules_faults faults, warnings;
 	struct agent *a = context;
-	struct rules *rules;
+	struct rules *rules = NULL;
 	size_t omitted = 0;
 	int r;
 
 	rules_faults_init(&faults);
 	rules_faults_init(&warnings);
-	if (parse_text(params, &rules, &warnings, &faults, error) < 0)
+	if (parse_text(params, &rules, &warnings, &faults, error) < 0 || !rules)
 		return -1;
 	jsonw_object(w, NULL);
 	jsonw_bool(w, "ok", true);
@@ -226,8 +229,8 @@ static int rules_set(void *context, const struct control_peer *peer, json_object
 {
 	_cleanup_(rules_faults_done) struct rules_faults faults, warnings;
 	struct agent *a = context;
-	struct applied applied;
-	struct rules *rules;
+	struct applied applied = {};
+	struct rules *rules = NULL;
 	int r;
 
 	rules_faults_init(&faults);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -69,10 +70,10 @@ static void triggered(void *context, uint32_t events)
 static void open_system(struct agent *a, enum resource resource)
 {
 	struct pressure_system *s = &a->pressure.system[resource];
-	char path[64] = "/proc/pressure/";
+	char path[64];
 	struct psi psi;
 
-	strcat(path, resource_name(resource));
+	snprintf(path, sizeof(path), "/proc/pressure/%s", resource_name(resource));
 	s->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (s->fd < 0) {
 		s->error = -errno;
@@ -263,7 +264,7 @@ static bool system_moves(struct agent *a, uint64_t now_ns, uint64_t within_ns)
 
 	for (int i = 0; i < RESOURCE_COUNT_; i++) {
 		struct pressure_system *s = &a->pressure.system[i];
-		struct psi psi;
+		struct psi psi = {};
 
 		if (!s->needed || pressure_system(a, (enum resource)i, &psi) < 0)
 			continue;

@@ -10,7 +10,7 @@ static bool take(const char **p, const char *end, const char *word)
 {
 	size_t n = strlen(word);
 
-	if ((size_t)(end - *p) < n || memcmp(*p, word, n))
+	if ((size_t)(end - *p) < n || memcmp(*p, word, n) != 0)
 		return false;
 	*p += n;
 	return true;

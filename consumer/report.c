@@ -302,7 +302,7 @@ void report_session(struct session *s, const struct lines *lines, struct symbols
 	};
 	jsonw_init(&r->frames, 2u << 20);
 	if (s->stacks.count)
-		qsort(s->stacks.items, s->stacks.count, sizeof(*s->stacks.items), by_weight);
+		qsort(s->stacks.items, s->stacks.count, sizeof(struct stack *), by_weight);
 	for (size_t i = 0; i < s->stacks.count; i++)
 		put_stack(r, s->stacks.items[i]);
 	wait_for_room(r);

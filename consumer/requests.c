@@ -43,8 +43,8 @@ static int take_params(json_object *params, struct request *ret, struct control_
 			q.cgroup = json_object_get_string(value), given++;
 		else if (!strcmp(key, "pid") && take_number(value, INT32_MAX, &q.pid) == 0)
 			given++;
-		else if (strcmp(key, "during_ms") || take_number(value, 60000, &q.during_ms) < 0 ||
-			 q.during_ms < 100)
+		else if (strcmp(key, "during_ms") != 0 ||
+			 take_number(value, 60000, &q.during_ms) < 0 || q.during_ms < 100)
 			return methods_fail(
 				error, CONTROL_BAD_PARAMS,
 				"params.%.64s: not such a key, or not such a value; want "
@@ -120,13 +120,13 @@ static int start_rule(struct agent *a, const struct request *q, const struct con
  */
 static int mark(struct agent *a, uint32_t pid)
 {
-	struct task_record task;
-	struct process *p;
+	struct task_record task = {};
+	struct process *p = NULL;
 	int r = discover_find(a, pid, &task);
 
 	if (r == 0)
 		r = process_get(a, pid, task.start_ns, &p);
-	if (r < 0)
+	if (r < 0 || !p)
 		return r;
 	memcpy(p->comm, task.comm, sizeof(p->comm));
 	p->cgroup_id = task.cgroup_id;

@@ -59,10 +59,11 @@ size_t ring_used(const struct ring *ring)
 /* The record at `at`, in one piece; NULL when there is no memory for the bounce. */
 static const void *whole(struct ring *ring, size_t at, size_t bytes)
 {
+	const uint8_t *start = ring->data + at;
 	size_t head = ring->size - at;
 
 	if (bytes <= head)
-		return ring->data + at;
+		return start;
 	if (ring->bounce_bytes < bytes) {
 		uint8_t *more = realloc(ring->bounce, bytes);
 
@@ -71,7 +72,7 @@ static const void *whole(struct ring *ring, size_t at, size_t bytes)
 		ring->bounce = more;
 		ring->bounce_bytes = bytes;
 	}
-	memcpy(ring->bounce, ring->data + at, head);
+	memcpy(ring->bounce, start, head);
 	memcpy(ring->bounce + head, ring->data, bytes - head);
 	return ring->bounce;
 }

@@ -72,14 +72,14 @@ static bool may_start(struct watch *w, const struct rule *rule, enum trigger kin
 static uint64_t cpu_usage_us(const struct session *s)
 {
 	struct agent *a = s->agent;
-	unsigned long long usage;
+	static const char key[] = "usage_usec ";
 	char text[1024];
 
 	if (!s->watch || s->watch->by_process || s->only_tgid || s->only_rule ||
 	    cgroups_read(&a->cgroups, s->cgroup, "cpu.stat", text, sizeof(text)) < 0 ||
-	    sscanf(text, "usage_usec %llu", &usage) != 1)
+	    strncmp(text, key, sizeof(key) - 1) != 0)
 		return UINT64_MAX;
-	return usage;
+	return strtoull(text + sizeof(key) - 1, NULL, 10);
 }
 
 static struct session *new_session(struct watch *w, const struct rule *rule,

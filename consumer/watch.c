@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -312,7 +313,7 @@ void watch_remove(struct watch *w, const char *reason)
 static void refresh_pressure(struct watch *w, enum resource resource, uint32_t longest_ms)
 {
 	struct watch_pressure *p = &w->pressure[resource];
-	char file[32];
+	char file[64];
 
 	if (!longest_ms) {
 		if (p->fd >= 0)
@@ -323,15 +324,14 @@ static void refresh_pressure(struct watch *w, enum resource resource, uint32_t l
 	}
 	if (p->fd >= 0)
 		return;
-	strcpy(file, resource_name(resource));
+	snprintf(file, sizeof(file), w->root ? "/proc/pressure/%s" : "%s.pressure",
+		 resource_name(resource));
 	if (w->root) {
-		char path[64] = "/proc/pressure/";
-
-		p->fd = open(strcat(path, file), O_RDONLY | O_CLOEXEC);
+		p->fd = open(file, O_RDONLY | O_CLOEXEC);
 		if (p->fd < 0)
 			p->fd = -errno;
 	} else {
-		p->fd = cgroups_open_file(&w->agent->cgroups, w->path, strcat(file, ".pressure"));
+		p->fd = cgroups_open_file(&w->agent->cgroups, w->path, file);
 	}
 	/* Ten points a window and some for a slow tick; windows reach 10 s at scans of 100 ms. */
 	if (p->fd >= 0 && psi_history_init(&p->history, 112) < 0) {
