@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Figures of the whole agent: loader, confined consumer, rules and sessions, with peers beside it."""
+import collections
 import json
 import os
 import pathlib
@@ -13,8 +14,8 @@ from table import Row, median, ratio
 from world import (TOOLS, Peer, PeerMissing, World, cpu_seconds, harness, memory_mib,
                    process_cpu_seconds, switches)
 
-BPFTRACE = "profile:hz:99 %s{ @[ustack, kstack] = count(); }"
-GONE = ("no_mapping", "unknown_build_id", "anonymous")  # why's that a process which has gone can cause
+BPFTRACE = "profile:hz:99 { @[ustack, kstack] = count(); }"
+GONE = ("no_mapping", "unknown_build_id", "anonymous")  # reasons that a process's end can cause
 LIBRARIES = 200
 
 
@@ -38,17 +39,6 @@ def watched(agent, rule):
 # ---- capture: CPU seconds and memory of whole profilers on one load
 
 
-def peers_capture(w, seconds, report):
-    """{name: (CPU seconds, MiB)} or {name: reason}: the running peers are ended, then they report."""
-    found = {}
-    for name, start in report.items():
-        try:
-            found[name] = start()
-        except PeerMissing as why:
-            found[name] = str(why)
-    return found
-
-
 def capture(short):
     """CPU seconds of a capture with its report"""
     seconds = 4 if short else 20
@@ -59,7 +49,7 @@ def capture(short):
         for _ in range(os.cpu_count()):
             w.spawn("deep", seconds + 25, 31, cgroup=group)
         watched(agent, "deep")
-        peers = start_peers(w, "")
+        peers = start_peers(w)
         before, began = process_cpu_seconds(agent.pid), time.monotonic()
         end = session(agent, "deep", seconds * 1000)
         stretch = time.monotonic() - began
@@ -73,7 +63,7 @@ def capture(short):
                   ratio(ours, cpu))
 
 
-def start_peers(w, condition):
+def start_peers(w, source=BPFTRACE):
     """Both peers on the whole machine: name -> a running peer or the reason why not."""
     peers = {}
     try:
@@ -81,7 +71,7 @@ def start_peers(w, condition):
     except PeerMissing as why:
         peers["perf record -g and report"] = why
     try:
-        peers["bpftrace"] = w.bpftrace(BPFTRACE % condition)
+        peers["bpftrace"] = w.bpftrace(source)
     except PeerMissing as why:
         peers["bpftrace"] = why
     return peers
@@ -126,17 +116,16 @@ def shares_perf(text):
 
 
 def shares_ours(stacks):
-    """(user frames, named, nameless for a reason that its process being gone can cause)."""
-    frames = named = gone = 0
+    """(user frames, those without a name by reason), weighted by count."""
+    frames, nameless = 0, collections.Counter()
     for stack in stacks:
         count = stack.get("count", 0)
         for frame in stack["frames"]:
-            if frame["kind"] == "kernel":
-                continue
-            frames += count
-            named += count * (frame["fn"] is not None)
-            gone += count * (frame.get("why") in GONE)
-    return frames, named, gone
+            if frame["kind"] != "kernel":
+                frames += count
+                if frame["fn"] is None:
+                    nameless[frame["why"], frame["module"] or "?"] += count
+    return frames, nameless
 
 
 def churn(short):
@@ -148,28 +137,33 @@ def churn(short):
         agent = w.agent(harness.rules(rule), load=("--hz", "99"))
         w.spawn("churn", seconds + 12, 100, 5, cgroup=group)
         watched(agent, "churn")
-        rows = peer_rows = []
-        try:
-            trace = w.bpftrace('profile:hz:99 /comm == "churn"/ { @[ustack] = count(); }')[0]
-        except PeerMissing as why:
-            trace = why
-        try:
-            perf = w.perf_record()
-        except PeerMissing as why:
-            perf = why
+        perf, trace = start_peers(
+            w, 'profile:hz:99 /comm == "churn"/ { @[ustack] = count(); }').values()
         end = session(agent, "churn", seconds * 1000)
-        peer_rows = [peer_share("bpftrace", trace, lambda: trace.end() and shares_bpftrace(trace.text())),
-                     peer_share("perf script", perf, lambda: perf_share(w, perf))]
-        stacks = agent.stacks(end["session"])
-        rows = shares_ours(stacks)
-    frames, named, gone = rows
+        theirs = "; ".join((peer_share("bpftrace", trace, bpftrace_share, w),
+                            peer_share("perf script", perf, perf_share, w)))
+        frames, nameless = shares_ours(agent.stacks(end["session"]))
     ledger = end["ledger"]["oncpu"]
     lost = sum(ledger["lost"].values())
-    text = f"{lost} lost, {gone} of {frames} nameless"
-    yield Row(f"samples lost or frames nameless, processes of 5 ms ({ledger['attempted']} samples)",
-              text, "0", "; ".join(peer_rows), None, lost == 0 and gone == 0)
-    share = 100 * named / frames if frames else 0
-    yield Row("frames named after exit, %", f"{share:.1f}", "-", "; ".join(peer_rows))
+    gone = sum(count for (why, _), count in nameless.items() if why in GONE)
+    yield Row(f"samples lost, frames nameless because gone, processes of 5 ms ({ledger['attempted']} "
+              "samples)", f"{lost} lost, {gone} of {frames} nameless", "0", theirs, None,
+              lost == 0 and gone == 0)
+    share = 100 * (frames - sum(nameless.values())) / frames if frames else 0
+    yield Row("frames of the same named, %", f"{share:.1f}" + most(nameless, frames), "-", theirs)
+
+
+def most(nameless, frames):
+    """The main reason for what has no name."""
+    if not nameless:
+        return ""
+    (why, module), count = nameless.most_common(1)[0]
+    return f" ({100 * count / frames:.0f} %: {why} in {os.path.basename(module)})"
+
+
+def bpftrace_share(w, trace):
+    trace[0].end()
+    return shares_bpftrace(trace[0].text())
 
 
 def perf_share(w, perf):
@@ -180,11 +174,11 @@ def perf_share(w, perf):
     return shares_perf(script.text())
 
 
-def peer_share(name, peer, ask):
+def peer_share(name, peer, ask, w):
     if isinstance(peer, PeerMissing):
         return f"{name}: peer missing: {peer}"
-    frames, named = ask()
-    return f"{name} {100 * named / frames:.1f} % of {frames}" if frames else f"{name}: no frame"
+    frames, named = ask(w, peer)
+    return f"{name} names {100 * named / frames:.1f} % of {frames}" if frames else f"{name}: no frame"
 
 
 # ---- wake-ups and memory
@@ -230,7 +224,7 @@ def idle(short):
         watched(agent, "libraries")
         time.sleep(1)
         recording, recorder = wakeups(agent, 3), memory_mib(agent.pid)
-        peers = start_peers(w, "")
+        peers = start_peers(w)
         session(agent, "libraries", 4000 if short else 20000)
         after = memory_mib(agent.pid)
         found = end_peers(w, peers)
@@ -307,15 +301,15 @@ def pressure(short):
     found = []
     for i in range(2 if short else 7):
         with World(f"pressure{i}") as w:
-            group = w.cgroup("burn", quota=20)
-            when = {"pressure": "cpu", "some_ms": 100, "window_ms": 2000}
+            group = w.cgroup("burn", quota=50)
+            when = {"pressure": "cpu", "some_ms": 400, "window_ms": 2000}
             agent = w.agent(harness.rules(harness.rule("burn", comm="burn_cpu", when=[when],
                                                        during_ms=1000)))
             w.spawn("burn_cpu", 20, 3, 3, cgroup=group)
             watched(agent, "burn")
             slot = agent.call("watches")
             slot = (slot["watches"] if isinstance(slot, dict) else slot)[0]["slot"]
-            notice = w.run_tool("notice", group.folder / "cpu.pressure", agent.bpf, slot, 100000,
+            notice = w.run_tool("notice", group.folder / "cpu.pressure", agent.bpf, slot, 400000,
                                 2000000, 15)
             wait_ready(notice)
             line = notice.stdout.readline()
@@ -334,10 +328,10 @@ def pressure(short):
 # ---- loader
 
 
-def timed(words):
+def timed(*words):
+    """Milliseconds from the start to the end of a command that must succeed."""
     began = time.monotonic()
-    subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                   check=False, timeout=60)
+    harness.command(*words, seconds=60)
     return (time.monotonic() - began) * 1e3
 
 
@@ -346,19 +340,19 @@ def loader(short):
     rounds = 3 if short else 11
     load, unload, perf, trace = [], [], [], []
     with World("loader") as w:
-        where = w.folder / "bpf"
+        where = w.path("loader") / "bpf"
+        where.parent.mkdir(mode=0o700)  # not 0755: the loader takes an empty parent of its own mode along
+        gone = lambda: timed(harness.LOADER, "unload", "--bpf-dir", where)
         try:
             for _ in range(rounds):
-                load.append(timed([str(harness.LOADER), "load", "--bpf-dir", str(where), "--group",
-                                   harness.GROUP]))
-                harness.check((where / "abi").exists(), "the loader did not load")
-                unload.append(timed([str(harness.LOADER), "unload", "--bpf-dir", str(where)]))
-                perf.append(timed(["perf", "record", "-q", "-F", "99", "-g", "-a", "-o",
-                                   str(w.folder / "perf.data"), "--", "true"]))
-                trace.append(timed(["bpftrace", "-e", "profile:hz:99 { exit(); }"]))
+                load.append(timed(harness.LOADER, "load", "--bpf-dir", where, "--group", harness.GROUP))
+                unload.append(gone())
+                perf.append(timed("perf", "record", "-q", "-F", "99", "-g", "-a", "-o",
+                                  w.folder / "perf.data", "--", "true"))
+                trace.append(timed("bpftrace", "-e", "profile:hz:99 { exit(); }"))
         finally:
             if where.exists():
-                timed([str(harness.LOADER), "unload", "--bpf-dir", str(where)])
+                gone()
     ours, peer = median(load), median(perf)
     yield Row(f"loader, start to exit, ms ({rounds} runs)", f"{ours:.0f}", "<= 300",
               f"perf record true {peer:.0f}", ratio(ours, peer), ours <= 300)

@@ -90,7 +90,7 @@ class Peer:
     def running(self):
         return self.usage is None
 
-    def end(self, how=signal.SIGINT, seconds=60):
+    def end(self, how=signal.SIGINT, seconds=20):
         if self.usage is not None:
             return self.usage
         if how:
@@ -101,6 +101,7 @@ class Peer:
             if pid:
                 break
             if time.monotonic() > limit:
+                print(f"bench: {self.words[0]} did not end within {seconds} s: killed", file=sys.stderr)
                 self.process.kill()
             time.sleep(0.005)
         self.usage = usage
