@@ -14,7 +14,7 @@ FACTS = "measured elsewhere, not run here"
 
 def ticks(short):
     """price of a tick that is not taken"""
-    rounds = 8 if short else 40
+    rounds = 6 if short else 40
     found = tool("ticks", 997, 250, rounds, "no")
     nothing, other = found["nothing"], found["other"]
     floor, miss = found["floor_ns"], found["miss_ns"]
@@ -28,7 +28,7 @@ def ticks(short):
 
 def samples(short):
     """price of a captured sample, against bpftrace on the same load"""
-    rounds = 4 if short else 20
+    rounds = 3 if short else 20
     with World("samples") as w:
         try:
             _, number = w.bpftrace("profile:hz:99 { @[ustack, kstack] = count(); }")
