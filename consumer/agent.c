@@ -185,6 +185,28 @@ static int take_over(struct agent *a, struct life_gap *gap)
 	return r;
 }
 
+/* What `systemctl status` shows. Never waits long: see NOTIFY_WAIT_MS. */
+static int notify_state(struct agent *a, const char *state)
+{
+	return notify_say(&a->notify, state, "%zu rules, %u watches, %zu sessions running",
+			  a->set->rules->count, a->watches.count, (size_t)a->sessions.count);
+}
+
+/* Half of the watchdog's time; what was not taken is said again soon. */
+#define NOTIFY_AGAIN_NS NSEC_PER_SEC
+
+static void on_notify(void *context, uint32_t events)
+{
+	struct agent *a = context;
+	bool first = !a->notified;
+	int r = notify_state(a, first ? "READY=1" : "WATCHDOG=1");
+
+	a->notified = a->notified || r == 0;
+	if (first || r < 0)
+		loop_timer_set(a->notify_timer, r < 0 ? NOTIFY_AGAIN_NS : a->notify.watchdog_ns / 2,
+			       a->notify.watchdog_ns / 2);
+}
+
 static int add_sources(struct agent *a)
 {
 	struct loop_source *source;
@@ -197,6 +219,9 @@ static int add_sources(struct agent *a)
 	if (r < 0)
 		return r;
 	r = loop_timer(a->loop, on_scan, a, &a->scan_timer);
+	if (r < 0)
+		return r;
+	r = loop_timer(a->loop, on_notify, a, &a->notify_timer);
 	if (r < 0)
 		return r;
 	r = loop_add(a->loop, a->signal_fd, EPOLLIN, on_signal, a, &a->signal_source);
@@ -242,12 +267,14 @@ int agent_run(struct agent *a)
 		return r;
 	loop_timer_set(a->scan_timer, AGENT_SCAN_NS, AGENT_SCAN_NS);
 	log_info("ready: %zu rules, %u watches", a->set->rules->count, a->watches.count);
+	on_notify(a, 0);
 	return loop_run(a->loop);
 }
 
 void agent_stop(struct agent *a)
 {
 	if (a->set) {
+		notify_state(a, "STOPPING=1");
 		for (size_t i = 0; i < SESSIONS_MAX; i++)
 			if (a->sessions.running[i])
 				session_end(a->sessions.running[i]);

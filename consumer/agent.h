@@ -9,6 +9,7 @@
 #include "consumer/line.h"
 #include "consumer/loop.h"
 #include "consumer/losses.h"
+#include "consumer/notify.h"
 #include "consumer/options.h"
 #include "consumer/output.h"
 #include "consumer/pins.h"
@@ -63,6 +64,10 @@ struct agent {
 	bool started;	/* agent.start was said: agent.stop will be */
 	bool scan_soon; /* scan_timer is set to a moment from now */
 	struct losses losses;
+	struct notify notify; /* the service manager, if there is one */
+	struct loop_source
+		*notify_timer; /* its watchdog; else a READY=1 that has to be said again */
+	bool notified;	       /* READY=1 was taken */
 	const char *stop_reason;
 	int signal_fd, inotify_fd;
 };

@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
@@ -135,6 +136,20 @@ static int start_all(struct agent *a)
 	return confine_calls(a);
 }
 
+/*
+ * Only in the environment, as sd_notify(3) has it. A service manager that cannot be told gives up
+ * on us by itself; one whose variables leaked to us by hand must not keep us from working.
+ */
+static void open_notify(struct agent *a)
+{
+	int r = notify_open(getenv("NOTIFY_SOCKET"), getenv("WATCHDOG_USEC"),
+			    getenv("WATCHDOG_PID"), &a->notify);
+
+	if (r < 0)
+		log_warning("NOTIFY_SOCKET: %s, continuing without telling the service manager",
+			    strerror(-r));
+}
+
 static void release_all(struct agent *a)
 {
 	if (a->output)
@@ -148,6 +163,7 @@ static void release_all(struct agent *a)
 	cgroups_done(&a->cgroups);
 	pins_done(&a->pins);
 	output_free(a->output);
+	notify_close(&a->notify);
 	loop_free(a->loop);
 }
 
@@ -161,6 +177,7 @@ static int run(struct agent *a)
 	r = say("signals", open_signals(a));
 	if (r < 0)
 		return r;
+	open_notify(a);
 	r = say("loop", loop_new(&a->loop));
 	if (r < 0)
 		return r;
@@ -175,7 +192,9 @@ static int run(struct agent *a)
 
 int main(int argc, char *argv[])
 {
-	static struct agent agent = { .signal_fd = -1, .inotify_fd = -1, .cgroups.mount_fd = -1 };
+	static struct agent agent = {
+		.signal_fd = -1, .inotify_fd = -1, .cgroups.mount_fd = -1, .notify = NOTIFY_NONE
+	};
 	struct agent *a = &agent;
 	int r;
 
