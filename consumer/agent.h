@@ -40,7 +40,7 @@ struct agent {
 	struct options options;
 	struct host host;
 	struct pins pins;
-	gid_t group;		 /* of pins and control socket */
+	gid_t socket_group;	 /* of the control socket */
 	struct policy_self self; /* as read back after the lock-down */
 	struct loop *loop;
 	struct output *output;

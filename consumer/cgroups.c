@@ -186,7 +186,7 @@ const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint)
 {
 	const char *known = idmap_get(&c->paths, id);
 	uint64_t now = clock_mono_ns(), found = 0;
-	char path[4096];
+	char path[4096] = "";
 
 	if (known)
 		return known;

@@ -14,14 +14,15 @@
 
 #define PATHS_MAX 64
 
-int confine_group(const struct options *options, gid_t *ret_gid)
+int confine_socket_group(const struct options *options, gid_t *ret_gid)
 {
-	const struct group *group = getgrnam(options->group);
+	const char *name = options->socket_group ? options->socket_group : options->group;
+	const struct group *group = getgrnam(name);
 
 	if (!group) {
-		log_error("--group %s: no such group; make it with `groupadd --system %s`, or name "
-			  "the one given to the loader",
-			  options->group, options->group);
+		log_error("group %s: no such group; make it with `groupadd --system %s`, or name "
+			  "another with --group or --socket-group",
+			  name, name);
 		return -ENOENT;
 	}
 	*ret_gid = group->gr_gid;

@@ -12,8 +12,8 @@
 
 struct agent;
 
-/* The number of options->group. 0 or -ENOENT. */
-int confine_group(const struct options *options, gid_t *ret_gid);
+/* The number of the group that may connect to the control socket. 0 or -ENOENT. */
+int confine_socket_group(const struct options *options, gid_t *ret_gid);
 
 /* The number of options->admin_group; (gid_t)-1 when there is no such group: then only root. */
 gid_t confine_admin(const struct options *options);

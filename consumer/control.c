@@ -299,10 +299,13 @@ static int is_stale(const struct sockaddr_un *address)
 	return 0;
 }
 
-/* Nobody may connect between bind(2) and chmod(2). */
-static int bind_private(int fd, const struct sockaddr_un *address)
+/*
+ * The mode comes from umask(2) and not from chmod(2), which would follow a link that the
+ * directory's owner put there meanwhile, with our power. Nobody can connect before listen(2).
+ */
+static int bind_mode(int fd, const struct sockaddr_un *address)
 {
-	mode_t before = umask(0777);
+	mode_t before = umask(0117);
 	int r = 0;
 
 	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
@@ -319,7 +322,7 @@ static int open_path(struct control_server *server, const struct sockaddr_un *ad
 	server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (server->fd < 0)
 		return -errno;
-	r = bind_private(server->fd, address);
+	r = bind_mode(server->fd, address);
 	if (r < 0)
 		return r;
 	server->path = strdup(address->sun_path);
@@ -333,7 +336,7 @@ static int open_path(struct control_server *server, const struct sockaddr_un *ad
 	server->inode = st.st_ino;
 	if (group != (gid_t)-1 && lchown(server->path, (uid_t)-1, group) < 0)
 		return -errno;
-	if (chmod(server->path, 0660) < 0 || listen(server->fd, BACKLOG) < 0)
+	if (listen(server->fd, BACKLOG) < 0)
 		return -errno;
 	return 0;
 }

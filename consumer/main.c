@@ -81,7 +81,7 @@ static int open_all(struct agent *a)
 	int r;
 
 	r = say("control socket",
-		control_new(a->loop, a->options.socket, a->group, confine_admin(&a->options),
+		control_new(a->loop, a->options.socket, a->socket_group, confine_admin(&a->options),
 			    methods_table, a, &a->control));
 	if (r < 0)
 		return r;
@@ -212,7 +212,7 @@ int main(int argc, char *argv[])
 	log_journal(a->options.journal);
 	a->start_ns = clock_mono_ns();
 	raise_descriptors();
-	if (confine_group(&a->options, &a->group) < 0)
+	if (confine_socket_group(&a->options, &a->socket_group) < 0)
 		return EXIT_FAILED;
 	r = run(a);
 	agent_stop(a);

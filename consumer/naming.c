@@ -127,7 +127,10 @@ enum quality naming_quality(const struct stack *stack, const struct named_frame 
 			"frame pointers";
 		return QUALITY_BROKEN;
 	}
-	if (root && ((root->fn && is_entry(root->fn)) || (root->module && is_libc(root->module))))
+	if (root && root->fn && is_entry(root->fn))
+		return QUALITY_COMPLETE;
+	/* A lone frame in the C library is where the program was, not who called it. */
+	if (root && stack->user_frames > 1 && root->module && is_libc(root->module))
 		return QUALITY_COMPLETE;
 	*ret_reason = "the chain of frame pointers ended before an entry point: built without "
 		      "frame pointers";

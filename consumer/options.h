@@ -13,6 +13,7 @@ struct options {
 	const char *socket;	  /* control socket */
 	const char *user;	  /* to become when started as root */
 	const char *group;	  /* group of pins and control socket */
+	const char *socket_group; /* may connect to the control socket; NULL: as group */
 	const char *admin_group;  /* may change something through the socket */
 	const char *symbols_path; /* "DIR:DIR", NULL for none */
 	uint64_t max_line_bytes;

@@ -84,6 +84,8 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
 	size_t mask = ring->size - 1;
 	unsigned long released = pos;
 
+	if (!ring->data)
+		return pos;
 	/* So that no record of it, which is bounded by what is left, can be longer than the ring.
 	 */
 	if (producer - pos > ring->size) {
