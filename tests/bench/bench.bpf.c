@@ -50,6 +50,24 @@ int tick_miss(void *ctx)
 	return bpf_map_lookup_elem(&others, &cgroup) != 0;
 }
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64[STACK_FRAMES]);
+} stack SEC(".maps");
+
+/* The least that a captured sample can cost: the kernel's own walk of the user stack. */
+SEC("perf_event")
+int tick_stack(void *ctx)
+{
+	__u32 zero = 0;
+	void *frames = bpf_map_lookup_elem(&stack, &zero);
+
+	return frames &&
+	       bpf_get_stack(ctx, frames, sizeof(__u64[STACK_FRAMES]), BPF_F_USER_STACK) < 0;
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(exec_floor)
 {

@@ -64,7 +64,7 @@ def capture(short):
     load = f"{os.cpu_count()} threads of 33 frames, {seconds} s at 99 Hz"
     taken = end["ledger"]["oncpu"]["emitted"]
     for name, (cpu, _, text, _) in found.items():
-        yield Row(f"CPU s of capture and report, {load} ({taken} samples)", f"{ours:.2f}", "-",
+        yield Row(f"CPU s of capture and report, {load} ({taken} samples)", f"{ours:.3f}", "-",
                   text or f"{name} {cpu:.2f} (whole machine, {stretch:.0f} s)",
                   ratio(ours, cpu))
 
@@ -83,21 +83,23 @@ def start_peers(w, source=BPFTRACE):
     return peers
 
 
-def end_peers(w, peers):
+def end_peers(w, peers, seconds=15):
     """name -> (CPU seconds with the report, peak MiB, None, seconds from the end to the last line), or
-    (None, None, why it is missing, None)."""
+    (None, None, why it is missing, None). What takes longer than `seconds` to end is killed."""
     found = {}
     for name, started in peers.items():
         if isinstance(started, PeerMissing):
             found[name] = (None, None, f"{name}: peer missing: {started}", None)
             continue
-        ending = time.monotonic()
-        usages = [started[0].end()]
+        ending, last = time.monotonic(), started[0]
+        usages = [last.end(seconds=seconds)]
         if name.startswith("perf"):
             ending = time.monotonic()  # of the file that record has written
-            usages.append(Peer(w, ["perf", "script", "-i", str(started[1])], w.path("script")).end(how=None))
-        found[name] = (sum(map(cpu_seconds, usages)), max(u.ru_maxrss for u in usages) / 1024, None,
-                       time.monotonic() - ending)
+            last = Peer(w, ["perf", "script", "-i", str(started[1])], w.path("script"))
+            usages.append(last.end(how=None))
+        found[name + (" (killed)" if last.late else "")] = (
+            sum(map(cpu_seconds, usages)), max(u.ru_maxrss for u in usages) / 1024, None,
+            time.monotonic() - ending)
     return found
 
 
@@ -236,7 +238,7 @@ def idle(short):
         peers = start_peers(w)
         end = session(agent, "libraries", 3000 if short else 20000)
         after = memory_mib(agent.pid)
-        found = end_peers(w, peers)
+        found = end_peers(w, peers, 6 if short else 60)
         cold, warm = naming_ms(agent, end), naming_ms(agent, session(agent, "libraries", 1000))
     yield Row(f"wake-ups, rules but nothing watched, {seconds} s", str(woken),
               "0 in 60 s (with the broker)", "perf, bpftrace: tick always", None,

@@ -2,7 +2,8 @@
 /*
  * ticks HZ WINDOW_MS ROUNDS MODES [PEER_ID]: what one run of the sampler costs by the kernel's own
  * BPF statistics. Every CPU runs a worker of FRAMES user frames in a cgroup of its own; on each,
- * the sampler, an empty program and a program of one hash miss tick at the same rate, all the time.
+ * the sampler, an empty program, one of one hash miss and one of one walk of the user stack tick at
+ * the same rate, all the time.
  * MODES are letters, each one window per round, in turn, so that what disturbs one disturbs all:
  *   n  nothing is watched            o  something else is watched
  *   r  captured, raw addresses       b  captured, build-ids      c  recorder, raw addresses
@@ -68,7 +69,7 @@ static struct {
 	char group[4096];
 	uint64_t group_id;
 	struct figures figures[ARRAY_SIZE(modes)];
-	struct tool_values floor_ns, miss_ns, nothing_ns;
+	struct tool_values floor_ns, miss_ns, stack_ns;
 	uint64_t frames, samples, bytes;
 	int peer_fd;
 	double other_ns; /* of the last window in which something else was watched */
@@ -157,7 +158,7 @@ static void load(void)
 }
 
 /*
- * Each program's ticks begin a third of a period after the other's: one that follows another at
+ * Each program's ticks begin a quarter of a period after the other's: one that follows another at
  * once would find its memory warm.
  */
 static void attach(struct bpf_program *program, int cpu, uint32_t hz)
@@ -168,7 +169,7 @@ static void attach(struct bpf_program *program, int cpu, uint32_t hz)
 		return; /* a possible CPU that is not online */
 	if (fd < 0 || !bpf_program__attach_perf_event(program, fd))
 		tool_die("attach %s", bpf_program__name(program));
-	usleep(1000000 / hz / 3);
+	usleep(1000000 / hz / 4);
 }
 
 static void put_watch(uint64_t id)
@@ -267,7 +268,8 @@ static void window(const struct mode *m, struct figures *f, uint32_t ms, struct 
 	int sampler = bpf_program__fd(b.skel->progs.sampler);
 	int floor = bpf_program__fd(b.peer->progs.tick_floor);
 	int miss = bpf_program__fd(b.peer->progs.tick_miss);
-	struct tool_cost run, floor_run, miss_run, peer_run = {};
+	int stack = bpf_program__fd(b.peer->progs.tick_stack);
+	struct tool_cost run, floor_run, miss_run, stack_run, peer_run = {};
 	struct slot_counters before;
 	double miss_ns;
 
@@ -278,6 +280,7 @@ static void window(const struct mode *m, struct figures *f, uint32_t ms, struct 
 	run = tool_cost(sampler);
 	floor_run = tool_cost(floor);
 	miss_run = tool_cost(miss);
+	stack_run = tool_cost(stack);
 	if (b.peer_fd >= 0)
 		peer_run = tool_cost(b.peer_fd);
 	tool_sleep_ms(ms);
@@ -286,6 +289,7 @@ static void window(const struct mode *m, struct figures *f, uint32_t ms, struct 
 		peer_run = tool_cost_since(b.peer_fd, peer_run);
 	miss_ns = tool_cost_each(tool_cost_since(miss, miss_run));
 	tool_values_add(&b.floor_ns, tool_cost_each(tool_cost_since(floor, floor_run)));
+	tool_values_add(&b.stack_ns, tool_cost_each(tool_cost_since(stack, stack_run)));
 	tool_values_add(&b.miss_ns, miss_ns);
 	note(m, f, run, miss_ns, tool_cost_each(peer_run), &before);
 	ring_buffer__consume(ring);
@@ -302,8 +306,9 @@ static const struct mode *find(char letter)
 
 static void print(void)
 {
-	printf("{\"floor_ns\":%.1f,\"miss_ns\":%.1f,\"windows\":%zu",
-	       tool_values_median(&b.floor_ns), tool_values_median(&b.miss_ns), b.miss_ns.count);
+	printf("{\"floor_ns\":%.1f,\"miss_ns\":%.1f,\"stack_ns\":%.1f,\"windows\":%zu",
+	       tool_values_median(&b.floor_ns), tool_values_median(&b.miss_ns),
+	       tool_values_median(&b.stack_ns), b.miss_ns.count);
 	if (b.samples)
 		printf(",\"user_frames\":%.1f,\"sample_bytes\":%.1f",
 		       (double)b.frames / (double)b.samples, (double)b.bytes / (double)b.samples);
@@ -361,6 +366,7 @@ int main(int argc, char **argv)
 		attach(b.peer->progs.tick_miss, cpu, hz);
 		attach(b.skel->progs.sampler, cpu, hz);
 		attach(b.peer->progs.tick_floor, cpu, hz);
+		attach(b.peer->progs.tick_stack, cpu, hz);
 	}
 	for (uint32_t i = 0; i < rounds; i++)
 		for (const char *at = letters; *at; at++)
