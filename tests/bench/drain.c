@@ -68,8 +68,9 @@ static size_t drain_decoded(void)
 {
 	uint64_t before = agent.totals.samples;
 
+	agent.pins.samples = ring; /* one ring, one bounce buffer, wherever it grows */
 	sampling_drain(&agent);
-	ring = agent.pins.samples; /* the bounce buffer may have grown */
+	ring = agent.pins.samples;
 	return (size_t)(agent.totals.samples - before);
 }
 
@@ -126,7 +127,6 @@ static void make_agent(void)
 
 	agent.pins.abi.slots = 2;
 	agent.pins.abi.cpus_possible = 1;
-	agent.pins.samples = ring;
 	agent.watches.by_slot = by_slot;
 	recorder_init(&agent.recorder, 16u << 20);
 	processes_init(&agent.processes, 16);

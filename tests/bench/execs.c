@@ -44,8 +44,9 @@ static void load(void)
 		       bpf_map__fd(skel->maps.control), 0);
 	if (control == MAP_FAILED)
 		tool_die("mmap of control");
-	if (!bpf_program__attach(peer->progs.exec_floor) ||
-	    !bpf_program__attach(skel->progs.on_exec))
+	peer->links.exec_floor = bpf_program__attach(peer->progs.exec_floor);
+	skel->links.on_exec = bpf_program__attach(skel->progs.on_exec);
+	if (!peer->links.exec_floor || !skel->links.on_exec)
 		tool_die("attach");
 }
 

@@ -65,6 +65,8 @@ static struct {
 	struct control *control;
 	struct slot *slots;
 	pid_t workers[CPUS_MAX];
+	struct bpf_link *links[4 * CPUS_MAX]; /* until we end */
+	size_t n_links;
 	int cpus;
 	char group[4096];
 	uint64_t group_id;
@@ -167,7 +169,10 @@ static void attach(struct bpf_program *program, int cpu, uint32_t hz)
 
 	if (fd == -ENODEV)
 		return; /* a possible CPU that is not online */
-	if (fd < 0 || !bpf_program__attach_perf_event(program, fd))
+	if (fd < 0)
+		tool_die("perf_event_open");
+	b.links[b.n_links] = bpf_program__attach_perf_event(program, fd);
+	if (!b.links[b.n_links++])
 		tool_die("attach %s", bpf_program__name(program));
 	usleep(1000000 / hz / 4);
 }
