@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# The main job by hand, without units: load, a confined consumer, a stall, its session, unload.
+
+events=$results/basic.jsonl
+group=/sys/fs/cgroup/ci-basic
+rules=/run/basic/rules.json
+bpf_dir=/run/basic/bpf
+
+prepare() {
+	make_users
+	install -d -m 0755 /run/basic
+	install -d -m 0750 -o trocar -g trocar /run/basic/control
+	cat >$rules <<-'JSON'
+		{ "version": 1, "rules": [ { "name": "shop",
+		  "match": { "comm": "burn_cpu", "cgroup_prefix": "/ci-basic" },
+		  "when": [ { "pressure": "cpu", "some_ms": 300, "window_ms": 1000 } ],
+		  "capture": { "pre_ms": 4000, "during_ms": 3000 }, "labels": { "team": "ci" } } ] }
+	JSON
+	: >"$events" && chown trocar "$events"
+}
+
+start() {
+	setpriv --reuid trocar --regid trocar --init-groups --bounding-set -all --inh-caps -all \
+		"$consumer" --rules $rules --output "$events" --socket /run/basic/control/control.sock \
+		--no-rules-watch --bpf-dir "$bpf_dir" </dev/null >"$results/basic.consumer" 2>&1 &
+	pid=$!
+	until_true 5 has "$events" rules.applied
+}
+
+# Four threads of burn_cpu in a cgroup with half a CPU, after a calm while.
+stall() {
+	mkdir -p $group
+	[ ! -e $group/cpu.max ] || echo "50000 100000" >$group/cpu.max
+	(
+		echo "$BASHPID" >$group/cgroup.procs
+		exec /usr/local/bin/burn_cpu 60 4 4
+	) >/dev/null 2>&1 &
+	work=$!
+	until_true 20 has "$events" session.end
+}
+
+session() {
+	check "a stall becomes a session" stall
+	kill $work 2>/dev/null
+	wait $work 2>/dev/null
+	check "its process was matched at its exec" has "$events" process.match '.found == "exec"'
+	check "stacks of before the stall" has "$events" stack '.phase == "before"'
+	check "stacks of during the stall" has "$events" stack '.phase == "during"'
+	check "the hot function is named, at a leaf" \
+		has "$events" stack '.phase == "during" and (.frames[0].fn // "" | startswith("spin_on_checkout"))'
+	check "a user frame has its module and offset" \
+		has "$events" stack '.frames[] | .kind == "user" and .module == "/usr/local/bin/burn_cpu" and .offset > 0'
+	say "$(jq -r 'select(.type == "session.end") | "\(.verdict): \(.headline)"' "$events" | head -3)"
+	check "nothing was lost without a name" \
+		has "$events" session.end '.verdict == "complete" or .verdict == "partial"'
+}
+
+prepare
+$loader check >"$results/basic.check" 2>&1
+same "trocar-loader check: everything required is there" $? 0
+began=$(date +%s%N)
+check "trocar-loader load" "$loader" load --bpf-dir "$bpf_dir"
+say "load took $((($(date +%s%N) - began) / 1000000)) ms"
+check "the pins are there" test -e $bpf_dir/abi
+ids=$(program_ids)
+matches "the programs are in the kernel" "$ids" '^([0-9]+ ){5}'
+check "the consumer starts as its own user" start
+same "it has no capability in any set" "$(cap_lines $pid)" "$zeros"
+matches "seccomp filters it, and it cannot gain privileges" \
+	"$(grep -E '^(NoNewPrivs|Seccomp):' /proc/$pid/status | tr '\t\n' '  ')" 'NoNewPrivs: 1 Seccomp: 2'
+session
+kill -TERM $pid
+wait $pid
+same "it ends on SIGTERM" $? 0
+check "it says its totals" has "$events" agent.stop
+"$loader" load --bpf-dir "$bpf_dir" >"$results/basic.second" 2>&1
+matches "a second load refuses" "$?" '^[1-9]'
+check "trocar-loader unload" "$loader" unload --bpf-dir "$bpf_dir"
+check "nothing of ours is left" no_trace "$ids"
+same "the private mount has gone too" "$(grep -c " $bpf_dir " /proc/mounts)" 0
+rmdir $group

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * verifier: loads each program of the BPF object on the running kernel and prints, one row per
+ * program, the instructions that the verifier walked, the time it took, and what came out. Root.
+ * Exits 1 when one is refused, with the end of the verifier's log.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "bpf/trocar.skel.h"
+
+/* BPF_LOG_STATS of include/linux/bpf_verifier.h: a few lines, among them the time. */
+#define LOG_STATS 4
+#define LOG_BYTES 4096
+#define PROGRAMS  32
+
+static char logs[PROGRAMS][LOG_BYTES];
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	return level == LIBBPF_WARN ? vfprintf(stderr, format, arguments) : 0;
+}
+
+static bool has_vma_iterator(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool found = btf && btf__find_by_name_kind(btf, "bpf_iter_task_vma_new", BTF_KIND_FUNC) > 0;
+
+	btf__free(btf);
+	return found;
+}
+
+/* The verifier's own clock; -1 when its log has no such line. */
+static long verifier_us(const char *text)
+{
+	static const char key[] = "verification time ";
+	const char *at = strstr(text, key);
+
+	return at ? strtol(at + strlen(key), NULL, 10) : -1;
+}
+
+static int print_row(struct bpf_program *program, const char *text)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t bytes = sizeof(info);
+	int r;
+
+	r = bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &bytes);
+	if (r < 0)
+		return r;
+	printf("%-14s %10u %10ld %10u %10u\n", bpf_program__name(program), info.verified_insns,
+	       verifier_us(text), info.xlated_prog_len / 8, info.jited_prog_len);
+	return 0;
+}
+
+static int ask_for_logs(struct trocar *skeleton)
+{
+	struct bpf_program *program;
+	size_t n = 0;
+	int r;
+
+	bpf_object__for_each_program(program, skeleton->obj)
+	{
+		if (n == PROGRAMS)
+			return -E2BIG;
+		r = bpf_program__set_log_level(program, LOG_STATS);
+		if (r < 0)
+			return r;
+		r = bpf_program__set_log_buf(program, logs[n++], LOG_BYTES);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Of the two bodies of `vmas`, the one that is wanted; the other one is not loaded. */
+static int load(struct trocar *skeleton, bool open_coded)
+{
+	int r;
+
+	r = ask_for_logs(skeleton);
+	if (r < 0)
+		return r;
+	r = bpf_program__set_autoload(skeleton->progs.vmas_open, open_coded);
+	if (r < 0)
+		return r;
+	r = bpf_program__set_autoload(skeleton->progs.vmas_each, !open_coded);
+	if (r < 0)
+		return r;
+	return trocar__load(skeleton);
+}
+
+static int print_all(struct trocar *skeleton)
+{
+	struct bpf_program *program;
+	size_t n = 0;
+	int r;
+
+	printf("%-14s %10s %10s %10s %10s\n", "program", "verified", "us", "xlated", "jited B");
+	bpf_object__for_each_program(program, skeleton->obj)
+	{
+		const char *text = logs[n++];
+
+		if (bpf_program__fd(program) < 0)
+			continue;
+		r = print_row(program, text);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int main(void)
+{
+	struct trocar *skeleton;
+	int r;
+
+	libbpf_set_print(quiet);
+	skeleton = trocar__open();
+	if (!skeleton) {
+		perror("verifier: the object does not open");
+		return 1;
+	}
+	r = load(skeleton, has_vma_iterator());
+	if (r == 0)
+		r = print_all(skeleton);
+	if (r < 0)
+		fprintf(stderr, "verifier: %s\n", strerror(-r));
+	trocar__destroy(skeleton);
+	return r < 0;
+}
