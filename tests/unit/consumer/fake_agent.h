@@ -41,7 +41,10 @@ struct fake {
 
 /* An agent with an empty rule set, its output in `dir`. NULL when this process may make no maps. */
 struct fake *fake_new(void);
-/* Ends the agent as the program does, and removes its directory. */
+/*
+ * Ends the agent as the program does, and removes its directory; then the test fails when one of
+ * the lines is not as the schemas say.
+ */
 void fake_free(struct fake *f);
 
 /* Applies a rule set; the test fails when it is refused. */

@@ -33,8 +33,8 @@ static int teardown(void **state)
 {
 	if (!fake)
 		return 0;
-	fake_free(fake);
 	fake_cgroup_remove(&group);
+	fake_free(fake);
 	return 0;
 }
 
@@ -315,10 +315,11 @@ static void test_rules_change(void **state)
 
 static void test_learn_forget(void **state)
 {
-	struct cgroups *c = &fake->a.cgroups;
+	struct cgroups *c;
 
 	if (!fake)
 		skip();
+	c = &fake->a.cgroups;
 	fake_cgroup_event(fake, EVENT_MKDIR, 1ULL << 40, "/told/by/event");
 	assert_string_equal(cgroups_path(c, 1ULL << 40, 0), "/told/by/event");
 	fake_cgroup_event(fake, EVENT_RMDIR, 1ULL << 40, "/told/by/event");
