@@ -123,7 +123,7 @@ static int match_comm(const struct pins *pins, unsigned int pair, const char *co
 	struct comm_key key = { .prefix_bits = 8 * COMM_BYTES };
 	struct rule_value value;
 
-	strncpy(key.comm, comm, sizeof(key.comm));
+	memcpy(key.comm, comm, strnlen(comm, sizeof(key.comm)));
 	if (bpf_map_lookup_elem(pins->rules_fd[pair], &key, &value) < 0)
 		return -1;
 	return (int)value.rule;
@@ -134,7 +134,7 @@ static int match_cgroup(const struct pins *pins, unsigned int pair, const char *
 	struct cgroup_key key = { .prefix_bits = 8 * CGROUP_PREFIX_BYTES };
 	struct rule_value value;
 
-	strncpy(key.path, path, sizeof(key.path) - 1);
+	memcpy(key.path, path, strnlen(path, sizeof(key.path) - 1));
 	if (bpf_map_lookup_elem(pins->cgroups_fd[pair], &key, &value) < 0)
 		return -1;
 	return (int)value.rule;
