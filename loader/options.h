@@ -23,7 +23,7 @@ struct options {
 	uint64_t watches, targets, rules;
 	const char *bpf_dir; /* absolute, no "//", no trailing '/', no "." or ".." */
 	const char *group;
-	bool replace, json;
+	bool replace, json, keep_mount;
 };
 
 /*

@@ -80,6 +80,20 @@ static int clear(const char *dir, unsigned int *total, unsigned int *mounts)
 	return 0;
 }
 
+/* The mount is a service manager's, who undoes it in the one place where everybody sees it. */
+static int unload_pins(const char *dir)
+{
+	unsigned int pins = 0;
+
+	if (bpfdir_is_bpffs(dir) && empty(dir, &pins) < 0)
+		return EXIT_FAILED;
+	if (pins == 0)
+		log_info("nothing is loaded at %s", dir);
+	else
+		log_info("unloaded: %u pins are gone, the mount at %s stays", pins, dir);
+	return EXIT_FINE;
+}
+
 static int unload(const char *dir)
 {
 	unsigned int pins = 0, mounts = 0;
@@ -121,7 +135,7 @@ int unload_run(const struct options *o)
 			  r == -EBUSY ? "another trocar-loader is at work here" : strerror(-r));
 		return EXIT_FAILED;
 	}
-	r = unload(o->bpf_dir);
+	r = o->keep_mount ? unload_pins(o->bpf_dir) : unload(o->bpf_dir);
 	bpfdir_close(&dir);
 	return r;
 }

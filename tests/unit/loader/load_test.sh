@@ -96,6 +96,17 @@ for ms in 00 03 06 09 12 15; do
 	nothing_left "killed after 0.$ms s"
 done
 
+# The mount is another's: the pins go, the next load takes it as it stands.
+load 2>/dev/null
+expect 0 "pins are gone" "$loader" unload --bpf-dir "$dir" --keep-mount
+[ -z "$(ls "$dir" | grep -v '[.]')" ] || say "--keep-mount left a pin"
+grep -q " $dir bpf " /proc/mounts || say "--keep-mount took the mount away"
+expect 0 "nothing is loaded" "$loader" unload --bpf-dir "$dir" --keep-mount
+expect 0 "loaded at" load
+expect 0 "unloaded" "$loader" unload --bpf-dir "$dir"
+nothing_left "keep-mount"
+expect 0 "nothing is loaded" "$loader" unload --bpf-dir "$dir" --keep-mount
+
 # In use: it says so, keeps the mount, and finishes when it may.
 load 2>/dev/null
 (cd "$dir" && exec sleep 20) &

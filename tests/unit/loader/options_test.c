@@ -55,6 +55,10 @@ static void both_spellings(void **state)
 	assert_true(o.replace);
 	assert_string_equal(o.group, "7");
 	assert_string_equal(o.bpf_dir, "/run/x");
+	assert_false(o.keep_mount);
+	assert_int_equal(PARSE(FOR_UNLOAD, &o, "--keep-mount"), 0);
+	assert_true(o.keep_mount);
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--keep-mount"), -EINVAL);
 }
 
 static void numbers_have_walls(void **state)
