@@ -18,7 +18,13 @@
 #include "shared/clock.h"
 #include "shared/log.h"
 
-enum exit_status { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_OTHER_ABI = 4 };
+enum exit_status {
+	EXIT_FINE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_OTHER_ABI = 4,
+	EXIT_RULES = 5
+};
 
 /* Signals become reads: nothing ever runs in a handler. */
 static int open_signals(struct agent *a)
@@ -190,13 +196,23 @@ static int run(struct agent *a)
 	return agent_run(a);
 }
 
+/* Faulty rules have a status of their own: starting again does not make them better. */
+static int status_of(const struct agent *a, int r)
+{
+	if (r >= 0)
+		return EXIT_FINE;
+	if (r == -EPROTO)
+		return EXIT_OTHER_ABI;
+	return a->started && !a->set ? EXIT_RULES : EXIT_FAILED;
+}
+
 int main(int argc, char *argv[])
 {
 	static struct agent agent = {
 		.signal_fd = -1, .inotify_fd = -1, .cgroups.mount_fd = -1, .notify = NOTIFY_NONE
 	};
 	struct agent *a = &agent;
-	int r;
+	int r, status;
 
 	log_open("trocar-consumer");
 	if (options_parse(argc, argv, &a->options) < 0)
@@ -215,7 +231,8 @@ int main(int argc, char *argv[])
 	if (confine_socket_group(&a->options, &a->socket_group) < 0)
 		return EXIT_FAILED;
 	r = run(a);
+	status = status_of(a, r);
 	agent_stop(a);
 	release_all(a);
-	return r == -EPROTO ? EXIT_OTHER_ABI : r < 0 ? EXIT_FAILED : EXIT_FINE;
+	return status;
 }
