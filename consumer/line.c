@@ -55,17 +55,24 @@ void line_begin(const struct lines *lines, struct jsonw *w, const char *type,
 		write_subject(w, subject);
 }
 
+/* A line that cannot be made counts as a dropped one: text without its '\n' is refused and counted.
+ */
+static bool give_up(const struct lines *lines)
+{
+	return output_put(lines->output, " ", 1, 1);
+}
+
 static bool put(const struct lines *lines, struct jsonw *w)
 {
 	jsonw_object_end(w);
 	if (jsonw_end(w) < 0)
-		return false;
+		return give_up(lines);
 	/* The writer's wall is one byte below the line's: room for the newline. */
 	if (w->space <= w->bytes) {
 		char *more = realloc(w->data, w->bytes + 1);
 
 		if (!more)
-			return false;
+			return give_up(lines);
 		w->data = more;
 		w->space = w->bytes + 1;
 	}

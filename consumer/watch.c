@@ -188,13 +188,27 @@ static void remember_rule(struct watch *w, const struct rule *rule)
 	ruleset_unref(old);
 }
 
+static void say_rules_full(struct watch *w, const struct rule *rule)
+{
+	struct line_subject subject = agent_subject(w->agent, rule, w->cgroup_id);
+
+	if (w->rules_full_said)
+		return;
+	w->rules_full_said = true;
+	line_error(&w->agent->lines, &subject, "watches_full", "make the rules narrower", NULL,
+		   NULL, "%s matches more than %d rules: the further ones do not act on it",
+		   w->path, WATCH_RULES_MAX);
+}
+
 static int add_binding(struct watch *w, const struct rule *rule, struct binding **ret_binding)
 {
 	struct binding *b = watch_binding(w, rule), *more;
 
 	if (!b) {
-		if (w->n_bindings >= WATCH_RULES_MAX)
+		if (w->n_bindings >= WATCH_RULES_MAX) {
+			say_rules_full(w, rule);
 			return -ENOSPC;
+		}
 		more = reallocarray(w->bindings, w->n_bindings + 1, sizeof(*more));
 		if (!more)
 			return -ENOMEM;

@@ -46,6 +46,7 @@ struct watch {
 	struct session *session;  /* running, or NULL */
 	struct binding *bindings; /* owned */
 	size_t n_bindings;
+	bool rules_full_said;
 	struct ruleset *set; /* a reference: what watch.stop says when no rule is bound any more */
 	const struct rule *rule; /* of that set, the first that was bound, or NULL */
 	struct watch_pressure {
