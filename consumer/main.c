@@ -196,7 +196,10 @@ static int run(struct agent *a)
 	return agent_run(a);
 }
 
-/* Faulty rules have a status of their own: starting again does not make them better. */
+/*
+ * Faulty rules have a status of their own: starting again does not make them better. 6 is "not
+ * configured" in the LSB, and systemctl says so.
+ */
 static int status_of(const struct agent *a, int r)
 {
 	if (r >= 0)

@@ -134,5 +134,5 @@ void options_help(void)
 		       (int)(24 - strlen(rows[i].name)), rows[i].value ? rows[i].value : "",
 		       rows[i].help);
 	printf("\nExit status: 0 ended by a signal, 1 failure, 2 usage, 4 the loader is of another "
-	       "version,\n5 the rules file at start is missing or faulty.\n");
+	       "version,\n6 the rules file at start is missing or faulty.\n");
 }

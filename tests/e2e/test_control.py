@@ -118,9 +118,9 @@ def test_faulty_rules_at_start(t):
     agent = t.agent(FAULTY, start=False)
     agent.start(wait=False)
     status = agent.process.wait(10)
-    check(status == 5, f"status {status}")
+    check(status == 6, f"status {status}")
     text = agent.stderr()
-    agent.stop(expect=5)
+    agent.stop(expect=6)
     said = text + "".join(line.decode() for line in agent.raw)
     for pointer in POINTERS:
         check(pointer in said, f"{pointer} is not named: {said}")
