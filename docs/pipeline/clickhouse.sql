@@ -1,13 +1,24 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- Keys of the lines that are no column are skipped (input_format_skip_unknown_fields). `frames` stands as JSON text:
--- versions from 21 on read it as Array(Tuple(...)) or JSON; 18.16 of Debian reads the line as text, below.
+-- clickhouse-client --input_format_skip_unknown_fields=1 -q "INSERT INTO trocar_lines FORMAT JSONEachRow" <events.jsonl
+-- Keys that are no column are skipped. `ts` keeps its nanoseconds as text, `time` is for the order and the partitions.
 CREATE TABLE trocar_lines (
-	line      String,
-	ts        DateTime MATERIALIZED parseDateTimeBestEffort(visitParamExtractString(line, 'ts')),
-	type      String MATERIALIZED visitParamExtractString(line, 'type'),
-	host      String MATERIALIZED visitParamExtractString(line, 'host'),
-	session   String MATERIALIZED visitParamExtractString(line, 'session'),
-	rule      String MATERIALIZED visitParamExtractString(line, 'rule'),
-	cgroup    String MATERIALIZED visitParamExtractString(line, 'cgroup'),
-	weight_ns UInt64 MATERIALIZED visitParamExtractUInt(line, 'weight_ns')
-) ENGINE = MergeTree PARTITION BY toYYYYMMDD(ts) ORDER BY (type, host, ts);
+	ts        String,
+	mono_ns   UInt64,
+	boot_id   String,
+	type      String,
+	host      String,
+	session   String,
+	rule      String,
+	cgroup    String,
+	signal    String,
+	phase     String,
+	comm      String,
+	pid       UInt32,
+	count     UInt64,
+	weight_ns UInt64,
+	verdict   String,
+	headline  String,
+	code      String,
+	message   String,
+	time      DateTime MATERIALIZED parseDateTimeBestEffort(substring(ts, 1, 19))
+) ENGINE = MergeTree PARTITION BY toYYYYMMDD(time) ORDER BY (type, host, time);

@@ -30,7 +30,7 @@ CREATE TABLE trocar_rejected (
 );
 
 CREATE FUNCTION trocar_line(text) RETURNS void
-	LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+	LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
 	INSERT INTO trocar_lines (line) VALUES ($1::jsonb) ON CONFLICT DO NOTHING;
 EXCEPTION WHEN data_exception OR not_null_violation THEN

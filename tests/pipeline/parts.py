@@ -5,15 +5,17 @@ configuration is the documented one; only paths and the way to signal are replac
 import glob
 import os
 import pathlib
+import shlex
 import shutil
 import signal
+import socket
 import subprocess
 
 from harness import ROOT, Failure, check, command, until
 
 EXAMPLES = ROOT / "docs" / "pipeline"
 RSYSLOGD, LOGROTATE = "/usr/sbin/rsyslogd", "/usr/sbin/logrotate"
-CLICKHOUSE = "/usr/sbin/clickhouse-server"
+CLICKHOUSE, CLICKHOUSE_CLIENT = "/usr/sbin/clickhouse-server", "/usr/bin/clickhouse-client"
 MODULES = "/usr/lib/*/rsyslog"
 
 
@@ -88,14 +90,13 @@ class Postgres(Part):
         self.sql("CREATE DATABASE trocar", database="postgres")
         self.sql(example("schema.sql"))
 
-    @staticmethod
-    def _as(*words, seconds=30, **options):
-        return command("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups",
-                       *words, seconds=seconds, **options)
+    _words = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups")
+
+    def _as(self, *words, seconds=30, **options):
+        return command(*self._words, *words, seconds=seconds, **options)
 
     def start(self):
-        self.spawn("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups",
-                   self.bin / "postgres", "-D", self.data, "-k", self.sockets,
+        self.spawn(*self._words, self.bin / "postgres", "-D", self.data, "-k", self.sockets,
                    "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB",
                    "-c", "max_connections=10", cwd=self.data)
         until(lambda: self.ready(), 15, self.said)
@@ -104,13 +105,24 @@ class Postgres(Part):
         check(self.process.poll() is None, f"postgres ended: {self.said()}")
         return self._as(self.bin / "pg_isready", "-h", self.sockets, expect=None).returncode == 0
 
-    def sql(self, text, database="trocar", user="postgres"):
-        """Rows of the last statement, as lists of text."""
-        words = (self.bin / "psql", "-h", self.sockets, "-U", user, "-d", database, "-X", "-q", "-A",
-                 "-t", "-F", "\x1f", "-v", "ON_ERROR_STOP=1", "-c", text)
-        if user != "postgres":
-            return command(*words, expect=None)
-        return [row.split("\x1f") for row in self._as(*words).stdout.splitlines() if row]
+    def _psql(self, database="trocar"):
+        return (self.bin / "psql", "-h", self.sockets, "-U", "postgres", "-d", database, "-X", "-q", "-A",
+                "-t", "-F", "\x1f", "-v", "ON_ERROR_STOP=1")
+
+    def sql(self, text, database="trocar", expect=None):
+        """Rows of the last statement, as lists of text; with `expect` the command that ended so."""
+        done = self._as(*self._psql(database), "-c", text, expect=expect or 0)
+        return done if expect is not None else [row.split("\x1f") for row in done.stdout.splitlines() if row]
+
+    def load(self, name, data):
+        """Runs a file of docs/pipeline with `data` as its standard input; returns what it printed."""
+        path = self.folder / "input"
+        path.write_bytes(data)
+        with open(path, "rb") as stream:
+            done = subprocess.run([*map(str, self._words), *map(str, self._psql()), "-f", EXAMPLES / name],
+                                  stdin=stream, capture_output=True, timeout=30, text=True)
+        check(done.returncode == 0, f"{name}: {done.stderr}")
+        return done.stdout.split()
 
     def number(self, text):
         return int(self.sql(text)[0][0])
@@ -159,6 +171,44 @@ class Logrotate(Part):
         command(LOGROTATE, "--force", "--state", self.folder / "state", self.config)
 
 
-def clickhouse(folder, table, load, query, lines):
-    """Runs the statements of docs/pipeline/clickhouse.sql on the lines; returns the query's rows."""
-    raise NotImplementedError
+class ClickHouse(Part):
+    """A server of its own on a free loopback port, with no more configuration than it needs."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        ports = [free_port(), free_port()]
+        (folder / "users.xml").write_text("""<yandex><profiles><default/></profiles><quotas><default/></quotas>
+            <users><default><password></password><profile>default</profile><quota>default</quota>
+            <networks><ip>127.0.0.1</ip></networks></default></users></yandex>""")
+        (folder / "config.xml").write_text(f"""<yandex><logger><level>warning</level>
+            <log>{folder}/server.log</log><errorlog>{folder}/error.log</errorlog></logger>
+            <http_port>{ports[0]}</http_port><tcp_port>{ports[1]}</tcp_port>
+            <listen_host>127.0.0.1</listen_host><path>{folder}/</path><tmp_path>{folder}/tmp/</tmp_path>
+            <mark_cache_size>5242880</mark_cache_size><users_config>{folder}/users.xml</users_config>
+            <default_profile>default</default_profile><default_database>default</default_database>
+            </yandex>""")
+        self.client = (CLICKHOUSE_CLIENT, "--host", "127.0.0.1", "--port", ports[1])
+        self.spawn(CLICKHOUSE, f"--config-file={folder}/config.xml", cwd=folder)
+        until(self.ready, 20, self.said)
+        self.ask(example("clickhouse.sql"))
+
+    def ready(self):
+        check(self.process.poll() is None, f"clickhouse-server ended: {self.said()}")
+        return command(*self.client, "-q", "SELECT 1", expect=None).returncode == 0
+
+    def ask(self, query):
+        return [row.split("\t") for row in command(*self.client, "-q", query).stdout.splitlines()]
+
+    def insert(self, lines):
+        """As the head of docs/pipeline/clickhouse.sql says."""
+        command_line = '--input_format_skip_unknown_fields=1 -q "INSERT INTO trocar_lines FORMAT JSONEachRow"'
+        check(command_line in example("clickhouse.sql"), "clickhouse.sql says another command")
+        done = subprocess.run([*map(str, self.client), *shlex.split(command_line)], timeout=30,
+                              input=b"".join(line + b"\n" for line in lines), capture_output=True)
+        check(done.returncode == 0, f"clickhouse-client: {done.stderr.decode()}")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
