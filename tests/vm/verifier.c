@@ -21,7 +21,8 @@
 
 static char logs[PROGRAMS][LOG_BYTES];
 
-static int quiet(enum libbpf_print_level level, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static int quiet(enum libbpf_print_level level,
+						       const char *format, va_list arguments)
 {
 	return level == LIBBPF_WARN ? vfprintf(stderr, format, arguments) : 0;
 }
