@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# What happens to a service in a year: clocks, stopped processes, full file systems, limits, storms.
+
+# answers: the control socket does, with the same process as before.
+answers() { trocar status >/dev/null && [ "$(consumer_pid)" = "$pid" ]; }
+total() { trocar status --json | jq ".totals.$1"; }
+in_machine() { [ "$slow" -gt 1 ]; }
+
+prepare() {
+	systemctl start trocar-consumer
+	pid=$(consumer_pid)
+	check "the rule of the checks is in force" rules "$shop_rule"
+	check "a service is started" shop 600
+	check "its stall becomes a session" until_true 20 line session.end
+}
+
+clock_step() {
+	local mark
+	mark=$(mono_ns)
+	date -s '+1 hour' >/dev/null
+	check "the clock steps an hour on: a session after it" until_true 10 line_after "$mark" session.end
+	matches "its times are the new ones" "$(jq -r "select(.mono_ns > $mark) | .ts" "$lines" | tail -1)" \
+		"^$(date -u +%Y-%m-%dT%H)"
+	mark=$(mono_ns)
+	date -s '-2 hours' >/dev/null
+	check "two hours back: a session after it" until_true 10 line_after "$mark" session.end
+	date -s '+1 hour' >/dev/null
+	check "the consumer is the same" answers
+	matches "no line of these times is a loss" "$(total lines_dropped)" '^0$'
+}
+
+# The dead-man word is stale after 10 s: the programs idle, and say how often they did.
+stopped_process() {
+	local before
+	before=$(total stale_ticks)
+	kill -STOP "$pid"
+	sleep 13
+	kill -CONT "$pid"
+	check "stopped for 13 s, it goes on" until_true 3 answers
+	until_true 3 eval '[ "$(total stale_ticks)" -gt '"$before"' ]' &&
+		ok "ticks of the time without a consumer are counted" ||
+		fail "ticks of the time without a consumer are counted" <<<"before $before, now $(total stale_ticks)"
+	check "and it captures again" until_true 20 line_after "$(mono_ns)" session.end
+}
+
+settings() {
+	local value
+	for value in 0 1 2 3; do
+		sysctl -q kernel.perf_event_paranoid=$value
+		check "perf_event_paranoid=$value: both units start" systemctl restart trocar-loader
+		check "perf_event_paranoid=$value: the consumer is up" until_true 5 active trocar-consumer
+	done
+	for value in 2 0 1; do
+		sysctl -q kernel.unprivileged_bpf_disabled=$value
+		check "unprivileged_bpf_disabled=$value: both units start" systemctl restart trocar-loader
+		check "unprivileged_bpf_disabled=$value: the consumer is up" until_true 5 active trocar-consumer
+	done
+	pid=$(consumer_pid)
+	check "and it captures" until_true 20 line_after "$(mono_ns)" session.end
+}
+
+# The journal is in /run too: what is written meanwhile may be lost there, the consumer may not.
+full_run() {
+	head -c 2G /dev/zero >/run/full 2>/dev/null
+	same "/run is full" "$(df --output=avail /run | tail -1 | tr -d ' ')" 0
+	check "the consumer answers" answers
+	systemctl restart trocar-consumer
+	check "it can be restarted" until_true 5 active trocar-consumer
+	rm /run/full
+	pid=$(consumer_pid)
+	check "with room again it answers" until_true 5 answers
+	check "and captures" until_true 20 line_after "$(mono_ns)" session.end
+}
+
+# A thousand cgroups that come and go, each of them matched, in batches.
+churn_cgroups() {
+	local i before
+	before=$(total watches 2>/dev/null)
+	rules '{ "name": "churn", "match": { "cgroup_prefix": "/churn" } },'"$shop_rule"
+	mkdir /sys/fs/cgroup/churn
+	for ((i = 0; i < 10; i++)); do
+		mkdir /sys/fs/cgroup/churn/{1..100}
+		(echo "$BASHPID" >/sys/fs/cgroup/churn/1/cgroup.procs && exec sleep 0.01)
+		until_true 2 rmdir /sys/fs/cgroup/churn/{1..100}
+		rmdir /sys/fs/cgroup/churn/* 2>/dev/null
+	done
+	rmdir /sys/fs/cgroup/churn
+	check "1,000 cgroups have come and gone: it answers" answers
+	until_true 10 eval '! trocar watches --json | grep -q /churn' &&
+		ok "no watch of them is left" || fail "no watch of them is left" <<<"$(trocar watches)"
+	check "and it captures" until_true 20 line_after "$(mono_ns)" session.end
+}
+
+# A bomb in a watched cgroup, held by its unit's TasksMax.
+fork_bomb() {
+	local mark
+	mark=$(mono_ns)
+	systemctl stop shop
+	systemd-run -q --unit shop -p TasksMax=40 -p CPUQuota=50% \
+		bash -c 'bomb() { bomb | bomb & }; bomb; exec burn_cpu 600 4 0'
+	check "a fork bomb under TasksMax=40: its stall becomes a session" \
+		until_true 20 line_after "$mark" session.end
+	check "it answers" answers
+	systemctl kill -s KILL shop
+	systemctl stop shop 2>/dev/null
+	until_true 10 eval '! trocar watches --json | grep -q shop' &&
+		ok "with its end the watch ends" || fail "with its end the watch ends" <<<"$(trocar watches)"
+	shop 600
+	check "and the next service is captured" until_true 20 line_after "$(mono_ns)" session.end
+}
+
+memory_limit() {
+	local mark
+	mark=$(mono_ns)
+	in_machine || {
+		skip "the unit's memory limit" "no memory controller in this container"
+		return
+	}
+	systemctl set-property --runtime trocar-consumer MemoryHigh=infinity MemoryMax=1M
+	check "at its memory limit the kernel ends it, and systemd says so" \
+		until_true 5 sh -c 'journalctl -u trocar-consumer -b --no-pager | grep -q oom-kill'
+	systemctl set-property --runtime trocar-consumer MemoryHigh=192M MemoryMax=256M
+	systemctl reset-failed trocar-consumer 2>/dev/null
+	systemctl start trocar-consumer
+	check "with room again it is back" until_true 5 line_after "$mark" agent.start
+	check "and it captures" until_true 20 line_after "$(mono_ns)" session.end
+}
+
+follow
+prepare
+in_machine && clock_step
+stopped_process
+in_machine && settings
+in_machine && full_run
+in_machine && churn_cgroups
+fork_bomb
+memory_limit
+pid=$(consumer_pid)
+say "$(trocar status --json | jq -c .totals)"
+say "resident $(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status") KiB, high water $(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status") KiB"
+systemctl stop trocar-consumer
+sleep 1
+cp "$lines" "$results/life.jsonl"
+systemctl stop shop trocar-loader

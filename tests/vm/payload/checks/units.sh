@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# The two units as systemd starts, binds, restarts and fails them.
+
+drop_in=/run/systemd/system/trocar-loader.service.d
+
+# Both units were started at boot, before this; the consumer after the loader had done its work.
+order() {
+	local loaded started
+	loaded=$(property trocar-loader ExecMainExitTimestampMonotonic)
+	started=$(property trocar-consumer ExecMainStartTimestampMonotonic)
+	echo "loader done at $loaded us, consumer started at $started us"
+	[ "$loaded" -gt 0 ] && [ "$started" -ge "$loaded" ]
+}
+
+# Milliseconds from the start of PID 1 to the first line of type $1.
+since_boot() {
+	jq -r --arg type "$1" --argjson began "$(systemctl show -P UserspaceTimestampMonotonic)" \
+		'select(.type == $type) | .mono_ns / 1e6 - $began / 1e3 | floor' "$lines" | head -1
+}
+
+boot() {
+	local pid
+	check "the loader's unit is active after boot" until_true 5 active trocar-loader
+	check "the consumer's unit is active after boot" until_true 5 active trocar-consumer
+	check "the consumer starts when the loader is done" order
+	pid=$(consumer_pid)
+	same "the consumer has no capability in any set" "$(cap_lines "$pid")" "$zeros"
+	same "it is the user trocar" "$(stat -c %U "/proc/$pid")" trocar
+	same "no process of the loader is left" "$(property trocar-loader MainPID)" 0
+	same "nothing was started twice" "$(property trocar-consumer NRestarts)" 0
+	matches "the unit says what it does" "$(property trocar-consumer StatusText)" '^[0-9]+ rules, '
+	matches "nothing failed at boot" "$(systemctl --failed --no-legend --plain)" '^$'
+	check "no ordering cycle at boot" sh -c '! journalctl -b --no-pager | grep -i "ordering cycle"'
+	check "trocar status answers" trocar status
+	check "trocar check finds nothing that is required missing" trocar check
+	check "its first line is in the journal" until_true 3 line agent.start
+	say "boot to the first line: $(since_boot agent.start) ms"
+}
+
+both_phases() { line stack '.phase == "before"' && line stack '.phase == "during"'; }
+
+session() {
+	check "a changed rules file is taken up" rules "$shop_rule"
+	check "a service is started" shop 120 4
+	check "its stall of 500 ms windows becomes a session" until_true 20 line session.end '.rule == "shop"'
+	check "the window is the rule's" line pressure '.window_ms == 500 and .measured_ms < 1000'
+	check "stacks of before and during" both_phases
+	say "found by $(jq -r 'select(.type == "process.match" and .rule == "shop") | .found' "$lines" | head -1)"
+	say "boot to the first session: $(since_boot session.start) ms"
+}
+
+# Time from the kill to a new consumer that has said READY=1.
+killed() {
+	local pid ids began back_ms
+	pid=$(consumer_pid)
+	ids=$(program_ids)
+	began=$(mono_ns)
+	kill -KILL "$pid"
+	check "a consumer that was killed comes back" until_true 5 another "$pid"
+	back_ms=$((($(property trocar-consumer ActiveEnterTimestampMonotonic) * 1000 - began) / 1000000))
+	say "killed to back: $back_ms ms"
+	check "within a second" [ "$back_ms" -le $((1000 * (slow > 1 ? 5 : 1))) ]
+	same "its programs in the kernel went on" "$(program_ids)" "$ids"
+	check "the gap is said" until_true 3 line_after "$began" agent.start '.gap_ms > 0'
+	check "a session after it" until_true 20 line_after "$began" session.end
+}
+
+restarts() {
+	local pid ids
+	pid=$(consumer_pid)
+	ids=$(program_ids)
+	check "systemctl restart trocar-consumer" systemctl restart trocar-consumer
+	check "it is another process" another "$pid"
+	same "a restart of the consumer loads no BPF" "$(program_ids)" "$ids"
+	pid=$(consumer_pid)
+	check "systemctl reload trocar-consumer" systemctl reload trocar-consumer
+	same "a reload keeps the process" "$(consumer_pid)" "$pid"
+	check "systemctl restart trocar-loader" systemctl restart trocar-loader
+	check "it takes the consumer along" until_true 5 another "$pid"
+	pid=$(consumer_pid)
+	sleep 1
+	same "once" "$(consumer_pid)" "$pid"
+	matches "with programs of its own" "$(program_ids)" '^[0-9]'
+	[ "$(program_ids)" != "$ids" ] && ok "which are new" || fail "which are new" <<<"$ids"
+}
+
+stopped() {
+	local ids
+	ids=$(program_ids)
+	check "systemctl stop trocar-loader under a running consumer" systemctl stop trocar-loader
+	check "the consumer has stopped as well" until_true 3 inactive trocar-consumer
+	check "nothing of ours is left" no_trace "$ids"
+	same "no mount" "$(grep -c " $bpf_dir " /proc/mounts)" 0
+	matches "no unit failed" "$(systemctl --failed --no-legend --plain | grep trocar)" '^$'
+}
+
+# By hand while the units are installed and idle: systemd must not take the mount away.
+by_hand() {
+	local ids
+	check "load by hand, the units idle" "$loader" load
+	sleep 0.5
+	check "its pins stay" test -e "$bpf_dir/abi"
+	ids=$(program_ids)
+	check "unload by hand" "$loader" unload
+	check "nothing of it is left" no_trace "$ids"
+}
+
+failed_load() {
+	mkdir -p $drop_in
+	printf '[Service]\nExecStart=\nExecStart=%s load --hz 1\n' "$loader" >$drop_in/wrong.conf
+	systemctl daemon-reload
+	systemctl start trocar-consumer >/run/said 2>&1 && fail "a failed load fails the start" </run/said ||
+		ok "a failed load fails the start"
+	check "the consumer stays down" inactive trocar-consumer
+	same "the loader's unit has failed" "$(property trocar-loader ActiveState)" failed
+	matches "systemctl status of the loader says why" "$(systemctl status --no-pager -l trocar-loader)" \
+		'--hz 1: a number from 5 to 999'
+	matches "systemctl status of the consumer says on whom it waits" \
+		"$(systemctl status --no-pager -l trocar-consumer)" 'Dependency failed|trocar-loader'
+	check "a failed load leaves nothing" no_trace ""
+	rm -r $drop_in
+	systemctl daemon-reload
+	systemctl reset-failed
+	check "with the fault gone one start brings both" systemctl start trocar-consumer
+	check "the loader came with it" active trocar-loader
+}
+
+faulty_rules() {
+	local pid mark
+	pid=$(consumer_pid)
+	mark=$(mono_ns)
+	echo '{ "version": 1, "rules": [ { "name": "Bad" } ] }' >/etc/trocar/rules.new
+	mv /etc/trocar/rules.new /etc/trocar/rules.json
+	check "a faulty file is refused" until_true 5 line_after "$mark" rules.rejected
+	same "and the consumer goes on" "$(consumer_pid)" "$pid"
+}
+
+follow
+boot
+session
+killed
+restarts
+stopped
+by_hand
+failed_load
+faulty_rules
+systemctl stop trocar-consumer
+sleep 1
+cp "$lines" "$results/units.jsonl"
+systemctl stop shop trocar-loader
