@@ -8,6 +8,7 @@ import shutil
 import signal
 import threading
 import time
+import tomllib
 
 import harness
 import parts
@@ -132,6 +133,30 @@ def rsyslog_takes_the_configuration(world):
     world.start_agent()
     world.rsyslog = parts.Rsyslog(world.test.folder / "rsyslog", world.lines, world.postgres)
     world.rsyslog.verify()
+
+
+@case
+def the_other_recipes_are_of_their_format(world):
+    """No program for them here: TOML and YAML parse, each names the file, and every part that is used exists."""
+    vector = tomllib.loads(parts.example("vector.toml"))
+    names = {*vector["sources"], *vector["transforms"],
+             *(f"{name}.dropped" for name in vector["transforms"])}
+    for kind in ("transforms", "sinks"):
+        for name, one in vector[kind].items():
+            check(set(one["inputs"]) <= names, f"vector.toml: {name} reads {one['inputs']}")
+    for name in ("vector.toml", "fluent-bit.conf", "otelcol.yaml", "consumer-file.conf", "rsyslog.conf"):
+        check("/var/log/trocar/events.jsonl" in parts.example(name), f"{name} names another file")
+    check(f"--max-line-bytes {LINE_BYTES}" in parts.example("consumer-file.conf"),
+          "consumer-file.conf has another limit than this test")
+    try:
+        import yaml
+    except ImportError:
+        return "no python3-yaml: otelcol.yaml was not parsed"
+    collector = yaml.safe_load(parts.example("otelcol.yaml"))
+    for pipe in collector["service"]["pipelines"].values():
+        for kind in ("receivers", "exporters"):
+            check(set(pipe[kind]) <= set(collector[kind]), f"otelcol.yaml: {kind} {pipe[kind]}")
+    return ""
 
 
 @case
