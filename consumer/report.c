@@ -6,97 +6,121 @@
 #include <string.h>
 #include <time.h>
 
-#include "consumer/naming.h"
+#include "consumer/rendering.h"
 #include "consumer/summary.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
 
-/* Longest function name, path and such in a frame: a line must hold at least one frame. */
-#define TEXT_MAX 512
-
 /* An output that has not moved for this long is taken as stopped. */
 #define STALL_NS (2 * NSEC_PER_SEC)
 
-/* For "]", the keys of a split stack and "}". */
+/* For "]", the keys of a split stack, "}" and the newline. */
 #define TAIL_BYTES 96
+
+/* Lines are queued together: a wake-up of the writing thread for each was a quarter of our time. */
+#define BATCH_BYTES (64u << 10)
+/* And at most this part of the queue: a quarter of it is the main thread's. */
+#define BATCH_SHARE 8
+
+/* Whole stacks that are not queued yet. */
+struct batch {
+	char *data;
+	size_t bytes, space, limit;
+	uint64_t lines;
+	uint64_t held[PHASE_COUNT_]; /* samples in it */
+};
 
 struct report {
 	struct session *session;
 	const struct lines *lines;
-	struct symbols *symbols;
 	const bool *hurry;
 	struct line_subject subject;
 	struct summary summary;
-	struct jsonw frames;	     /* text of all frames of one stack */
-	size_t ends[HIT_FRAMES_MAX]; /* end of each frame's text in it */
-	size_t head_bytes;	     /* of a stack's first line, the longest head */
-	struct named_frame named[HIT_FRAMES_MAX];
+	struct rendering rendering;
+	struct jsonw tail; /* of one line, behind its frames */
+	size_t head_bytes; /* of a stack's first line, the longest head */
+	struct batch batch;
+	uint64_t written, moved_ns; /* of the output: how far it was, and when */
 };
 
-/* Leaves a quarter of the queue to the main thread. False when the output does not move. */
-static bool wait_for_room(const struct report *r)
+/*
+ * Leaves a quarter of the queue to the main thread. False when the output does not move; as long as
+ * it goes on not to, what follows does not wait again.
+ */
+static bool wait_for_room(struct report *r)
 {
 	struct output_stats stats;
-	uint64_t moved_ns = clock_mono_ns(), written = 0;
 
 	for (;;) {
+		bool room;
+
 		output_stats(r->lines->output, &stats);
-		if (stats.queued_bytes < stats.queue_bytes / 4 * 3)
-			return true;
-		if (stats.bytes != written) {
-			written = stats.bytes;
-			moved_ns = clock_mono_ns();
+		room = stats.queued_bytes < stats.queue_bytes / 4 * 3;
+		if (room || stats.bytes != r->written) {
+			r->written = stats.bytes;
+			r->moved_ns = clock_mono_ns();
 		}
+		if (room)
+			return true;
 		if (__atomic_load_n(r->hurry, __ATOMIC_RELAXED) ||
-		    clock_mono_ns() - moved_ns > STALL_NS)
+		    clock_mono_ns() - r->moved_ns > STALL_NS)
 			return false;
 		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
 	}
 }
 
-static void put_text(struct jsonw *w, const char *key, const char *text)
+static void lose(struct report *r, enum phase phase, uint64_t samples)
 {
-	if (text)
-		jsonw_string_n(w, key, text, strnlen(text, TEXT_MAX));
-	else
-		jsonw_null(w, key);
+	struct ledger *ledger = &r->session->phase[phase];
+
+	ledger->emitted -= samples;
+	ledger->lost[DROP_QUEUE_FULL] += samples;
 }
 
-static void write_frame(struct jsonw *w, const struct named_frame *f)
+/* Queues what the batch holds, all of it or nothing; what is refused goes into the ledger. */
+static void flush(struct report *r)
 {
-	jsonw_object(w, NULL);
-	put_text(w, "fn", f->fn);
-	if (!f->fn)
-		jsonw_string(w, "why", f->why ? f->why : "unknown");
-	put_text(w, "module", f->module);
-	if (f->build_id_bytes)
-		jsonw_hex(w, "build_id", f->build_id, MIN(f->build_id_bytes, (uint8_t)20));
-	if (f->has_offset)
-		jsonw_u64(w, "offset", f->offset);
-	jsonw_string(w, "kind", f->kind);
-	jsonw_object_end(w);
-}
+	struct batch *b = &r->batch;
+	bool queued;
 
-/* Names all frames and renders each as JSON, once, however many lines they will take. */
-static size_t render(struct report *r, const struct stack *stack)
-{
-	size_t n = MIN((size_t)stack->kernel_frames + stack->user_frames, (size_t)HIT_FRAMES_MAX);
-
-	jsonw_reset(&r->frames);
-	jsonw_array(&r->frames, NULL);
-	for (size_t i = 0; i < n; i++) {
-		naming_frame(r->symbols, stack, i, &r->named[i]);
-		write_frame(&r->frames, &r->named[i]);
-		r->ends[i] = r->frames.bytes;
+	if (!b->bytes)
+		return;
+	queued = wait_for_room(r) && output_put(r->lines->output, b->data, b->bytes, b->lines);
+	for (int phase = 0; phase < PHASE_COUNT_; phase++) {
+		if (!queued)
+			lose(r, (enum phase)phase, b->held[phase]);
+		b->held[phase] = 0;
 	}
-	return jsonw_end(&r->frames) < 0 ? 0 : n;
+	b->bytes = 0;
+	b->lines = 0;
 }
 
+/* Room for `more` bytes: within the limit, or beyond it for the one stack that is longer. */
+static bool reserve(struct report *r, size_t more)
+{
+	struct batch *b = &r->batch;
+	size_t space;
+	char *larger;
+
+	if (b->bytes + more > b->limit)
+		flush(r);
+	if (b->bytes + more <= b->space)
+		return true;
+	space = MAX(b->limit, more);
+	larger = realloc(b->data, space);
+	if (!larger)
+		return false;
+	b->data = larger;
+	b->space = space;
+	return true;
+}
+
+/* All of a line that stands before its frames. */
 static void write_head(const struct report *r, const struct stack *stack, struct jsonw *w, size_t n,
 		       bool first)
 {
 	const char *why;
-	enum quality quality = naming_quality(stack, n ? &r->named[n - 1] : NULL, &why);
+	enum quality quality = naming_quality(stack, n ? &r->rendering.named[n - 1] : NULL, &why);
 
 	line_begin(r->lines, w, "stack", &r->subject);
 	jsonw_string(w, "signal", signal_name(SIGNAL_ONCPU));
@@ -104,7 +128,7 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 	jsonw_u64(w, "pid", stack->tgid);
 	jsonw_u64(w, "start_ns", stack->start_ns);
 	jsonw_string(w, "comm", stack->comm);
-	put_text(w, "exe", stack->exe ? stack->exe->path : NULL);
+	rendering_text(w, "exe", stack->exe ? stack->exe->path : NULL);
 	if (!stack->exe)
 		jsonw_string(w, "exe_reason",
 			     stack->flags & SAMPLE_KTHREAD ? "kernel thread"
@@ -117,53 +141,40 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 	jsonw_string(w, "quality", quality_name(quality));
 	if (why)
 		jsonw_string(w, "quality_reason", why);
+	jsonw_array(w, "frames");
+}
+
+static void write_tail(struct jsonw *w, const struct stack *stack, unsigned int part,
+		       unsigned int parts)
+{
+	jsonw_reset(w);
+	jsonw_array_end(w);
+	if (parts > 1) {
+		jsonw_u64(w, "stack_id", stack->number);
+		jsonw_u64(w, "part", part);
+		jsonw_u64(w, "parts", parts);
+	}
+	jsonw_object_end(w);
 }
 
 /* How many frames from `from` on fit behind a head of that many bytes; at least one. */
 static size_t fit(const struct report *r, size_t from, size_t n)
 {
-	size_t start = from ? r->ends[from - 1] : 1, last = from + 1;
+	size_t start = from ? r->rendering.ends[from - 1] : 1, last = from + 1;
 	size_t room = r->lines->max_bytes > r->head_bytes + TAIL_BYTES
 			      ? r->lines->max_bytes - r->head_bytes - TAIL_BYTES
 			      : 0;
 
-	while (last < n && r->ends[last] - start < room)
+	while (last < n && r->rendering.ends[last] - start < room)
 		last++;
 	return last - from;
 }
 
-static bool put_part(struct report *r, const struct stack *stack, size_t n, size_t *from,
-		     unsigned int part, unsigned int parts)
-{
-	size_t start, take;
-	struct jsonw w;
-
-	write_head(r, stack, &w, n, part == 1);
-	take = n ? fit(r, *from, n) : 0;
-	/* The text of frame i begins behind the comma that ends frame i - 1. */
-	start = *from ? r->ends[*from - 1] + 1 : 1;
-	jsonw_array(&w, "frames");
-	if (take)
-		jsonw_raw(&w, NULL, r->frames.data + start, r->ends[*from + take - 1] - start);
-	jsonw_array_end(&w);
-	if (parts > 1) {
-		jsonw_u64(&w, "stack_id", stack->number);
-		jsonw_u64(&w, "part", part);
-		jsonw_u64(&w, "parts", parts);
-	}
-	*from += take;
-	return line_end(r->lines, &w);
-}
-
-static unsigned int count_parts(struct report *r, const struct stack *stack, size_t n)
+static unsigned int count_parts(const struct report *r, size_t n)
 {
 	unsigned int parts = 0;
 	size_t from = 0;
-	struct jsonw w;
 
-	write_head(r, stack, &w, n, true);
-	r->head_bytes = w.bytes;
-	jsonw_done(&w);
 	do {
 		parts++;
 		from += n ? fit(r, from, n) : 0;
@@ -171,23 +182,78 @@ static unsigned int count_parts(struct report *r, const struct stack *stack, siz
 	return parts;
 }
 
+/* Appends head, frames and tail as one line; false when it is longer than a line may be. */
+static bool put_line(struct report *r, const struct jsonw *head, const char *frames, size_t bytes)
+{
+	size_t all = head->bytes + bytes + r->tail.bytes + 1;
+	struct batch *b = &r->batch;
+	char *at = b->data + b->bytes;
+
+	if (jsonw_end(head) < 0 || jsonw_end(&r->tail) < 0 || all > r->lines->max_bytes ||
+	    all > b->space - b->bytes)
+		return false;
+	memcpy(at, head->data, head->bytes);
+	at += head->bytes;
+	memcpy(at, frames, bytes);
+	at += bytes;
+	memcpy(at, r->tail.data, r->tail.bytes);
+	at[r->tail.bytes] = '\n';
+	b->bytes += all;
+	b->lines++;
+	return true;
+}
+
+/* `head` is that of the first part. */
+static bool put_parts(struct report *r, const struct stack *stack, struct jsonw *head, size_t n,
+		      unsigned int parts)
+{
+	size_t from = 0;
+
+	for (unsigned int part = 1; part <= parts; part++) {
+		size_t take = n ? fit(r, from, n) : 0;
+		/* The text of frame i begins behind the comma that ends frame i - 1. */
+		size_t start = from ? r->rendering.ends[from - 1] + 1 : 1;
+
+		if (part > 1) {
+			jsonw_done(head);
+			write_head(r, stack, head, n, false);
+		}
+		write_tail(&r->tail, stack, part, parts);
+		if (!put_line(r, head, take ? r->rendering.frames.data + start : "",
+			      take ? r->rendering.ends[from + take - 1] - start : 0))
+			return false;
+		from += take;
+	}
+	return true;
+}
+
+/* A stack is in the batch with all of its lines or with none. */
 static void put_stack(struct report *r, const struct stack *stack)
 {
-	struct ledger *ledger = &r->session->phase[stack->phase];
-	size_t n = render(r, stack), from = 0;
+	size_t n = rendering_stack(&r->rendering, stack), before;
+	struct jsonw head;
 	unsigned int parts;
-	bool whole = true;
+	uint64_t lines;
+	bool whole;
 
-	summary_add(&r->summary, stack, r->named, n);
-	parts = count_parts(r, stack, n);
-	if (!wait_for_room(r))
-		whole = false;
-	for (unsigned int part = 1; whole && part <= parts; part++)
-		whole = put_part(r, stack, n, &from, part, parts);
-	if (!whole) {
-		ledger->emitted -= stack->count;
-		ledger->lost[DROP_QUEUE_FULL] += stack->count;
+	summary_add(&r->summary, stack, r->rendering.named, n);
+	write_head(r, stack, &head, n, true);
+	r->head_bytes = head.bytes;
+	parts = count_parts(r, n);
+	whole = reserve(r, r->rendering.frames.bytes + parts * (head.bytes + TAIL_BYTES));
+	before = r->batch.bytes;
+	lines = r->batch.lines;
+	whole = whole && put_parts(r, stack, &head, n, parts);
+	if (whole) {
+		r->batch.held[stack->phase] += stack->count;
+	} else {
+		r->batch.bytes = before;
+		r->batch.lines = lines;
+		/* A lone blank is refused and counted: as many dropped lines. */
+		output_put(r->lines->output, " ", 1, parts);
+		lose(r, (enum phase)stack->phase, stack->count);
 	}
+	jsonw_done(&head);
 }
 
 static int by_weight(const void *a, const void *b)
@@ -277,21 +343,31 @@ static void put_end(struct report *r)
 	line_end(r->lines, &w);
 }
 
-void report_session(struct session *s, const struct lines *lines, struct symbols *symbols,
-		    const bool *hurry)
+static void report_free(struct report *r)
+{
+	if (!r)
+		return;
+	rendering_done(&r->rendering);
+	jsonw_done(&r->tail);
+	summary_done(&r->summary);
+	free(r->batch.data);
+	free(r);
+}
+
+static struct report *report_new(struct session *s, const struct lines *lines,
+				 struct symbols *symbols, const bool *hurry)
 {
 	struct report *r = calloc(1, sizeof(*r));
+	struct output_stats stats;
 
-	if (!r || summary_init(&r->summary) < 0) {
-		free(r);
-		line_error(lines, NULL, "queue_full", "give the agent more memory", NULL, NULL,
-			   "no memory to write the session in %s: its %zu stacks are lost",
-			   s->cgroup, s->stacks.count);
-		return;
+	if (!r)
+		return NULL;
+	if (rendering_init(&r->rendering, symbols) < 0 || summary_init(&r->summary) < 0) {
+		report_free(r);
+		return NULL;
 	}
 	r->session = s;
 	r->lines = lines;
-	r->symbols = symbols;
 	r->hurry = hurry;
 	r->subject = (struct line_subject){
 		.rule = s->rule,
@@ -300,14 +376,29 @@ void report_session(struct session *s, const struct lines *lines, struct symbols
 		.cgroup_id = s->cgroup_id,
 		.session = s->id,
 	};
-	jsonw_init(&r->frames, 2u << 20);
+	jsonw_init(&r->tail, TAIL_BYTES);
+	output_stats(lines->output, &stats);
+	r->batch.limit = MIN((size_t)BATCH_BYTES, stats.queue_bytes / BATCH_SHARE);
+	return r;
+}
+
+void report_session(struct session *s, const struct lines *lines, struct symbols *symbols,
+		    const bool *hurry)
+{
+	struct report *r = report_new(s, lines, symbols, hurry);
+
+	if (!r) {
+		line_error(lines, NULL, "queue_full", "give the agent more memory", NULL, NULL,
+			   "no memory to write the session in %s: its %zu stacks are lost",
+			   s->cgroup, s->stacks.count);
+		return;
+	}
 	if (s->stacks.count)
 		qsort(s->stacks.items, s->stacks.count, sizeof(struct stack *), by_weight);
 	for (size_t i = 0; i < s->stacks.count; i++)
 		put_stack(r, s->stacks.items[i]);
+	flush(r);
 	wait_for_room(r);
 	put_end(r);
-	jsonw_done(&r->frames);
-	summary_done(&r->summary);
-	free(r);
+	report_free(r);
 }

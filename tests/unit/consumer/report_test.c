@@ -272,6 +272,8 @@ static void test_queue_full(void **state)
 	struct ledger *l = &s->phase[PHASE_DURING];
 	struct output_stats stats;
 	bool hurry = true;
+	json_object *all;
+	uint64_t count = 0;
 
 	begin(64u << 10, 8192, 40);
 	for (unsigned int i = 0; i < FUNCTIONS; i++)
@@ -284,6 +286,34 @@ static void test_queue_full(void **state)
 	assert_true(stats.queued_bytes <= stats.queue_bytes);
 	/* A quarter of the queue is the main thread's. */
 	assert_true(stats.queued_bytes <= stats.queue_bytes / 4 * 3 + 2 * 8192);
+	/* What the ledger calls emitted is what arrives, although lines are refused by the batch.
+	 */
+	assert_int_equal(output_start(lines.output), 0);
+	all = finish();
+	for (size_t i = 0; i < json_object_array_length(all); i++)
+		if (!strcmp(get(at(all, i), "type"), "stack"))
+			count += number(at(all, i), "count");
+	assert_int_equal(count, l->emitted);
+	json_object_put(all);
+	session_free(s);
+}
+
+/* No line can hold even the head: each stack is accounted for, and its lines count as dropped. */
+static void test_too_long(void **state)
+{
+	struct session *s = new_session("/system.slice/api.service");
+	struct ledger *l = &s->phase[PHASE_DURING];
+	struct output_stats stats;
+
+	begin(1u << 20, 300, 12);
+	add(s, PHASE_DURING, 1, 3, 0, 5);
+	add(s, PHASE_DURING, 7, 3, 0, 2);
+	report(s);
+	assert_int_equal(l->emitted, 0);
+	assert_int_equal(l->lost[DROP_QUEUE_FULL], 7);
+	output_stats(lines.output, &stats);
+	assert_true(stats.dropped_lines >= 3);
+	assert_int_equal(stats.queued_bytes, 0);
 	session_free(s);
 }
 
@@ -386,6 +416,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_queue_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_end_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reporter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reporter_stuck, setup, teardown),

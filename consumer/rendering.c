@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/rendering.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/macro.h"
+
+/* All frames of one stack; far beyond what HIT_FRAMES_MAX of the longest names take. */
+#define FRAMES_BYTES (2u << 20)
+
+/*
+ * A frame that was rendered before, at the one place where it may stand: another one that falls
+ * there takes it. When there is no room for one more text, all are forgotten.
+ */
+struct rendering_known {
+	struct frame frame;
+	uint32_t text, bytes; /* in rendering.text; bytes 0: a free place */
+	bool caller;
+	struct named_frame named;
+};
+
+int rendering_init(struct rendering *r, struct symbols *symbols)
+{
+	memset(r, 0, sizeof(*r));
+	r->symbols = symbols;
+	jsonw_init(&r->frames, FRAMES_BYTES);
+	/* Not touched until used: what a session never fills costs no resident memory. */
+	r->known = calloc(RENDERING_FRAMES, sizeof(*r->known));
+	r->text = malloc(RENDERING_TEXT_BYTES);
+	if (r->known && r->text)
+		return 0;
+	rendering_done(r);
+	return -ENOMEM;
+}
+
+void rendering_done(struct rendering *r)
+{
+	jsonw_done(&r->frames);
+	free(r->known);
+	free(r->text);
+	r->known = NULL;
+	r->text = NULL;
+}
+
+void rendering_text(struct jsonw *w, const char *key, const char *text)
+{
+	if (text)
+		jsonw_string_n(w, key, text, strnlen(text, RENDERING_NAME_BYTES));
+	else
+		jsonw_null(w, key);
+}
+
+static void write_frame(struct jsonw *w, const struct named_frame *f)
+{
+	jsonw_object(w, NULL);
+	rendering_text(w, "fn", f->fn);
+	if (!f->fn)
+		jsonw_string(w, "why", f->why ? f->why : "unknown");
+	rendering_text(w, "module", f->module);
+	if (f->build_id_bytes)
+		jsonw_hex(w, "build_id", f->build_id, MIN(f->build_id_bytes, (uint8_t)20));
+	if (f->has_offset)
+		jsonw_u64(w, "offset", f->offset);
+	jsonw_string(w, "kind", f->kind);
+	jsonw_object_end(w);
+}
+
+/* A name depends on nothing else (naming_frame): a leaf's address is the instruction's own. */
+static bool same(const struct rendering_known *k, const struct frame *f, bool caller)
+{
+	return k->bytes && k->frame.module == f->module && k->frame.offset == f->offset &&
+	       k->caller == caller;
+}
+
+static struct rendering_known *place_of(const struct rendering *r, const struct frame *f,
+					bool caller)
+{
+	uint64_t hash =
+		((uint64_t)(uintptr_t)f->module ^ (f->offset * 2 + caller)) * 0x9e3779b97f4a7c15ULL;
+
+	return &r->known[(hash >> 40) % RENDERING_FRAMES];
+}
+
+/* Keeps a text that was just rendered. */
+static void keep(struct rendering *r, struct rendering_known *k, struct rendering_known fresh,
+		 const char *text)
+{
+	if (fresh.bytes > RENDERING_TEXT_BYTES - r->text_bytes) {
+		memset(r->known, 0, RENDERING_FRAMES * sizeof(*r->known));
+		r->text_bytes = 0;
+	}
+	fresh.text = (uint32_t)r->text_bytes;
+	memcpy(r->text + r->text_bytes, text, fresh.bytes);
+	r->text_bytes += fresh.bytes;
+	*k = fresh;
+}
+
+static void render(struct rendering *r, const struct stack *stack, size_t i)
+{
+	bool caller = i > 0 && i != stack->kernel_frames;
+	struct rendering_known fresh = { .frame = stack->frames[i], .caller = caller };
+	struct rendering_known *k = place_of(r, &fresh.frame, caller);
+	size_t start = r->frames.bytes + r->frames.comma;
+
+	if (same(k, &fresh.frame, caller)) {
+		jsonw_raw(&r->frames, NULL, r->text + k->text, k->bytes);
+		r->named[i] = k->named;
+		return;
+	}
+	naming_frame(r->symbols, stack, i, &fresh.named);
+	write_frame(&r->frames, &fresh.named);
+	r->named[i] = fresh.named;
+	if (jsonw_end(&r->frames) < 0)
+		return;
+	fresh.bytes = (uint32_t)(r->frames.bytes - start);
+	keep(r, k, fresh, r->frames.data + start);
+}
+
+size_t rendering_stack(struct rendering *r, const struct stack *stack)
+{
+	size_t n = MIN((size_t)stack->kernel_frames + stack->user_frames, (size_t)HIT_FRAMES_MAX);
+
+	jsonw_reset(&r->frames);
+	jsonw_array(&r->frames, NULL);
+	for (size_t i = 0; i < n; i++) {
+		render(r, stack, i);
+		r->ends[i] = r->frames.bytes;
+	}
+	return jsonw_end(&r->frames) < 0 ? 0 : n;
+}
