@@ -135,6 +135,16 @@ def rsyslog_takes_the_configuration(world):
     world.rsyslog.verify()
 
 
+def check_drop_in(text):
+    """The drop-in replaces the unit's command: it must have every word of it, in its order."""
+    unit = (ROOT / "systemd" / "trocar-consumer.service.in").read_text(encoding="utf-8")
+    for old, new in {"@libexecdir@": "/usr/libexec/trocar", "@sysconfdir@": "/etc/trocar"}.items():
+        unit = unit.replace(old, new)
+    own = next(row for row in unit.splitlines() if row.startswith("ExecStart="))
+    check(any(row.startswith(own + " --output") for row in text.splitlines()),
+          f"consumer-file.conf does not extend the unit's {own}")
+
+
 @case
 def the_other_recipes_are_of_their_format(world):
     """No program for them here: TOML and YAML parse, each names the file, and every part that is used exists."""
@@ -148,6 +158,7 @@ def the_other_recipes_are_of_their_format(world):
         check("/var/log/trocar/events.jsonl" in parts.example(name), f"{name} names another file")
     check(f"--max-line-bytes {LINE_BYTES}" in parts.example("consumer-file.conf"),
           "consumer-file.conf has another limit than this test")
+    check_drop_in(parts.example("consumer-file.conf"))
     try:
         import yaml
     except ImportError:
