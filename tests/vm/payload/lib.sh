@@ -23,6 +23,16 @@ fail() {
 	failures=$((failures + 1))
 }
 
+# steps NAME...: each in turn, with its time.
+steps() {
+	local step began
+	for step in "$@"; do
+		began=$SECONDS
+		$step
+		say "$step: $((SECONDS - began)) s"
+	done
+}
+
 finish() { exit $((failures > 0)); }
 
 # check WHAT COMMAND...: one TAP line; what the command printed is shown when it failed. Not in a subshell.
@@ -56,12 +66,11 @@ until_true() {
 }
 
 # The ids of the BPF programs behind the pinned links and iterators, in order. By pins and not by name: a
-# container shares the kernel's list of programs with the whole machine.
+# container shares the kernel's list of programs with the whole machine. Each call of bpftool loads a program
+# of its own to find processes by, so there is one call.
 program_ids() {
-	local pin
-	for pin in "$bpf_dir"/*; do
-		bpftool -j link show pinned "$pin" 2>/dev/null | jq -r '.prog_id // empty'
-	done | sort -nu | tr '\n' ' '
+	bpftool -f -j link show 2>/dev/null | jq -r --arg dir "$bpf_dir/" \
+		'.[] | select(any(.pinned[]?; startswith($dir))) | .prog_id' | sort -nu | tr '\n' ' '
 }
 
 # count FILE TYPE [JQ-CONDITION]: event lines of that type. By grep first: jq reads slowly where all is emulated.
@@ -87,10 +96,8 @@ no_trace() {
 }
 
 none_lives() {
-	local id
-	for id in $1; do
-		! bpftool prog show id "$id" >/dev/null 2>&1 || return 1
-	done
+	bpftool -j prog show | jq -e --arg ids "$1" \
+		'map(.id) as $live | $ids | split(" ") | map(select(. != "") | tonumber) | all(IN($live[]) | not)'
 }
 
 # A user and the groups, where no package made them.

@@ -128,14 +128,11 @@ memory_limit() {
 }
 
 follow
-prepare
-in_machine && clock_step
-stopped_process
-in_machine && settings
-in_machine && full_run
-in_machine && churn_cgroups
-fork_bomb
-memory_limit
+if in_machine; then
+	steps prepare clock_step stopped_process settings full_run churn_cgroups fork_bomb memory_limit
+else
+	steps prepare stopped_process fork_bomb memory_limit
+fi
 pid=$(consumer_pid)
 say "$(trocar status --json | jq -c .totals)"
 say "resident $(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status") KiB, high water $(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status") KiB"

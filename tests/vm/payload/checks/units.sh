@@ -91,18 +91,19 @@ stopped() {
 	check "systemctl stop trocar-loader under a running consumer" systemctl stop trocar-loader
 	check "the consumer has stopped as well" until_true 3 inactive trocar-consumer
 	check "nothing of ours is left" no_trace "$ids"
-	same "no mount" "$(grep -c " $bpf_dir " /proc/mounts)" 0
+	check "no mount" until_true 3 sh -c "! grep ' $bpf_dir ' /proc/mounts"
+	check "the mount's unit has stopped too" until_true 3 inactive run-trocar-bpf.mount
 	matches "no unit failed" "$(systemctl --failed --no-legend --plain | grep trocar)" '^$'
 }
 
 # By hand while the units are installed and idle: systemd must not take the mount away.
 by_hand() {
 	local ids
-	check "load by hand, the units idle" "$loader" load
+	check "load by hand, the units idle" timeout 60 "$loader" load
 	sleep 0.5
 	check "its pins stay" test -e "$bpf_dir/abi"
 	ids=$(program_ids)
-	check "unload by hand" "$loader" unload
+	check "unload by hand" timeout 60 "$loader" unload
 	check "nothing of it is left" no_trace "$ids"
 }
 
@@ -137,15 +138,8 @@ faulty_rules() {
 }
 
 follow
-boot
-session
-killed
-restarts
-stopped
-by_hand
-failed_load
-faulty_rules
+steps boot session killed restarts stopped by_hand failed_load faulty_rules
 systemctl stop trocar-consumer
 sleep 1
 cp "$lines" "$results/units.jsonl"
-systemctl stop shop trocar-loader
+systemctl stop shop trocar-loader 2>/dev/null
