@@ -54,9 +54,24 @@ void agent_pace(struct agent *a)
 	loop_timer_set(a->drain_timer, every_ns, every_ns);
 }
 
+/* Two consumers on one set of maps would each see half: the older one ends. */
+static bool ours(struct agent *a)
+{
+	if (__atomic_load_n(&a->pins.control->owner, __ATOMIC_ACQUIRE) == a->owner)
+		return true;
+	if (!a->ousted)
+		log_error("another consumer has taken over %s: ending", a->options.bpf_dir);
+	a->ousted = true;
+	loop_stop(a->loop);
+	return false;
+}
+
 void agent_drain(struct agent *a)
 {
 	uint64_t now_ns = clock_mono_ns();
+
+	if (!ours(a))
+		return;
 
 	a->pins.control->heartbeat_ns = now_ns;
 	/* Samples first: an exit that is told below may be of a process that they need. */
@@ -176,6 +191,10 @@ static int take_over(struct agent *a, struct life_gap *gap)
 	r = ruleset_clear(&a->pins, 0);
 	if (r == 0)
 		r = ruleset_clear(&a->pins, 1);
+	/* Last of all that says whose these maps are: a consumer that still runs sees it and ends.
+	 */
+	a->owner = (uint32_t)(clock_mono_ns() >> 10) | 1;
+	__atomic_store_n(&c->owner, a->owner, __ATOMIC_RELEASE);
 	c->stale_ns = STALE_NS;
 	c->heartbeat_ns = clock_mono_ns();
 	c->wake_bytes = (uint32_t)(a->pins.samples.size / 2);
@@ -268,10 +287,12 @@ int agent_run(struct agent *a)
 	loop_timer_set(a->scan_timer, AGENT_SCAN_NS, AGENT_SCAN_NS);
 	log_info("ready: %zu rules, %u watches", a->set->rules->count, a->watches.count);
 	on_notify(a, 0);
-	return loop_run(a->loop);
+	r = loop_run(a->loop);
+	return a->ousted ? -EBUSY : r;
 }
 
-void agent_stop(struct agent *a)
+/* Ends what this consumer has in the kernel's maps; not when they are another's by now. */
+static void let_go(struct agent *a)
 {
 	if (a->set) {
 		notify_state(a, "STOPPING=1");
@@ -288,6 +309,12 @@ void agent_stop(struct agent *a)
 		__atomic_store_n(&a->pins.control->events_on, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&a->pins.control->armed, 0, __ATOMIC_RELEASE);
 	}
+}
+
+void agent_stop(struct agent *a)
+{
+	if (!a->ousted)
+		let_go(a);
 	reporter_stop(a->reporter, 5000);
 	a->reporter = NULL;
 	if (a->started)

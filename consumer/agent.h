@@ -61,6 +61,8 @@ struct agent {
 	uint64_t drain_every_ns; /* what drain_timer is set to */
 	uint64_t scan_number;
 	uint64_t start_ns;
+	uint32_t owner; /* what control.owner must say */
+	bool ousted;	/* another consumer has the maps */
 	bool started;	/* agent.start was said: agent.stop will be */
 	bool scan_soon; /* scan_timer is set to a moment from now */
 	struct losses losses;

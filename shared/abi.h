@@ -75,7 +75,7 @@ struct control {
 	__u32 wake_bytes;   /* samples ring: wake the consumer above this fill; 0: never */
 	__u64 vma_from;	    /* `vmas` starts at this address (open-coded body only) */
 	__u32 events_on;    /* 0: discovery programs return at once (no rules) */
-	__u32 pad;
+	__u32 owner;	    /* which consumer drains: one that finds another here has to go */
 };
 
 enum slot_state {
