@@ -173,3 +173,17 @@ def test_restart_in_order_has_no_gap(t):
     agent.start()
     start = agent.wait("agent.start", since=mark)
     check("gap_ms" not in start and "cut_sessions" not in start, f"{start}")
+
+
+def test_second_consumer_takes_over(t):
+    """Two consumers on one set of maps would each see half: the older one ends and says why."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    burn(t, agent, 20)
+    old, lines = agent.process, len(agent.events)
+    agent.socket = agent.folder / "second.sock"
+    agent.start()
+    check(old.wait(10) == 1, f"the older consumer: status {old.returncode}")
+    check("another consumer has taken over" in agent.stderr(), agent.stderr())
+    start = agent.wait("agent.start", since=lines)
+    check("gap_ms" in start, f"{start}")
+    agent.wait("watch.start", since=lines)
