@@ -158,3 +158,25 @@ shop() {
 	systemctl reset-failed shop 2>/dev/null
 	systemd-run -q --unit shop -p CPUQuota=50% -p "${3:-TasksMax=64}" burn_cpu "$1" 4 "${2:-0}"
 }
+
+# ---- machines that we refuse
+
+# refused LINE: this line, and no half of anything, from `check`, from `load`, and from systemd.
+refused() {
+	local pattern=$1 said
+	said=$("$loader" check)
+	same "trocar-loader check: not fine" $? 4
+	matches "and says why" "$said" "$pattern"
+	said=$("$loader" load --bpf-dir /run/refused 2>&1)
+	same "trocar-loader load fails" $? 1
+	matches "and says why" "$said" "$pattern"
+	check "and leaves nothing" test ! -e /run/refused
+	same "the loader's unit has failed" "$(property trocar-loader ActiveState)" failed
+	matches "systemctl status says why" "$(systemctl status --no-pager -l -n 40 trocar-loader)" "$pattern"
+	check "the consumer's unit is down" inactive trocar-consumer
+	same "and was not tried again and again" "$(property trocar-consumer NRestarts)" 0
+	matches "systemctl status says for want of what" \
+		"$(systemctl status --no-pager -l trocar-consumer)" 'Dependency failed'
+	check "nothing of ours is pinned" sh -c '[ -z "$(ls -A /run/trocar/bpf 2>/dev/null)" ]'
+	systemctl reset-failed
+}
