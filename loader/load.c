@@ -12,6 +12,7 @@
 #include "loader/group.h"
 #include "loader/kernelset.h"
 #include "loader/pins.h"
+#include "loader/preflight.h"
 #include "policy/policy.h"
 #include "shared/clock.h"
 #include "shared/kbtf.h"
@@ -151,6 +152,9 @@ static int run_steps(struct load *l)
 			r = steps[i].run(l);
 		if (r < 0) {
 			tell(&steps[i], l, r);
+			if (r != -EINTR &&
+			    (steps[i].stage == STAGE_LOAD || steps[i].stage == STAGE_ATTACH))
+				preflight_explain_failure();
 			return r;
 		}
 	}
@@ -221,6 +225,9 @@ static int prepare(struct load *l)
 			l->o->group, l->o->group);
 		return r;
 	}
+	r = preflight_surroundings();
+	if (r < 0)
+		return r;
 	r = bpfdir_lock(l->o->bpf_dir, true, &l->dir);
 	if (r < 0)
 		log_error("%s: %s", l->o->bpf_dir,

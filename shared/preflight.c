@@ -48,31 +48,48 @@ static const struct need {
 
 _Static_assert(ARRAY_SIZE(needs) == PREFLIGHT_COUNT_, "a need has no row");
 
+static void ask(struct preflight_probes *p, size_t i, struct preflight_row *row)
+{
+	*row = (struct preflight_row){
+		.name = needs[i].name,
+		.required = needs[i].required,
+		.state = PREFLIGHT_UNKNOWN,
+		.lost = needs[i].lost,
+		.how = needs[i].how,
+	};
+	if (preflight_kernel_calls[i])
+		preflight_kernel_calls[i](p, row);
+	else if (preflight_system_calls[i])
+		preflight_system_calls[i](p, row);
+	else
+		preflight_capability(needs[i].capability, row);
+}
+
+static void probes_done(struct preflight_probes *p)
+{
+	cleanup_close(&p->perf_link_fd);
+	cleanup_close(&p->prog_fd);
+	cleanup_close(&p->bpffs_fd);
+	kbtf_done(&p->btf);
+}
+
 void preflight_probe(struct preflight *ret_preflight)
 {
 	struct preflight_probes p = { .prog_fd = -1, .bpffs_fd = -1, .perf_link_fd = -1 };
 
-	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
-		struct preflight_row *row = &ret_preflight->rows[i];
+	for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
+		ask(&p, i, &ret_preflight->rows[i]);
+	probes_done(&p);
+}
 
-		*row = (struct preflight_row){
-			.name = needs[i].name,
-			.required = needs[i].required,
-			.state = PREFLIGHT_UNKNOWN,
-			.lost = needs[i].lost,
-			.how = needs[i].how,
-		};
-		if (preflight_kernel_calls[i])
-			preflight_kernel_calls[i](&p, row);
-		else if (preflight_system_calls[i])
-			preflight_system_calls[i](&p, row);
-		else
-			preflight_capability(needs[i].capability, row);
-	}
-	cleanup_close(&p.perf_link_fd);
-	cleanup_close(&p.prog_fd);
-	cleanup_close(&p.bpffs_fd);
-	kbtf_done(&p.btf);
+void preflight_ask(enum preflight_id id, struct preflight_row *ret_row)
+{
+	struct preflight_probes p = { .prog_fd = -1, .bpffs_fd = -1, .perf_link_fd = -1 };
+
+	(void)kbtf_open(
+		&p.btf); /* what is missing is explained by it; without it with fewer words */
+	ask(&p, id, ret_row);
+	probes_done(&p);
 }
 
 bool preflight_fine(const struct preflight *p)

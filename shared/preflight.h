@@ -45,6 +45,9 @@ struct preflight {
 /* Runs all probes; some 20 ms. */
 void preflight_probe(struct preflight *ret_preflight);
 
+/* One probe alone; for those that build on no other one: cgroup2, psi, lockdown. */
+void preflight_ask(enum preflight_id id, struct preflight_row *ret_row);
+
 /* True when nothing that is required is missing or unknown. */
 bool preflight_fine(const struct preflight *p);
 

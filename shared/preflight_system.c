@@ -122,6 +122,8 @@ static void probe_psi_cgroup(struct preflight_probes *p, struct preflight_row *r
 	if (error == EOPNOTSUPP) {
 		PREFLIGHT_SAY(row, "the files are there and answer EOPNOTSUPP");
 		row->how = "add psi=1 to the kernel command line";
+	} else if (read_error("/proc/pressure/memory") != 0) {
+		row->how = "see psi";
 	}
 }
 
