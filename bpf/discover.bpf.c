@@ -21,6 +21,54 @@ static __always_inline bool discovery_on(const struct control *c)
 	return c && READ_WORD(c->events_on);
 }
 
+enum asker { ASKER_EXEC, ASKER_FORK, ASKER_RENAME, ASKER_COUNT_ };
+
+#define STRANGERS_BITS 7 /* of the index: names remembered per asker and CPU */
+
+/*
+ * Private: names that no rule of this state of the tries matches. The same few programs start all
+ * day, and a walk down a cold trie costs 200 ns. A trie is filled while it is not active and
+ * generations only grow, so no state comes back, and what was learnt from a trie that was switched
+ * away meanwhile is never asked for. A program does not run inside itself on one CPU, so what it
+ * writes here is whole; another program might, so each has its own.
+ */
+struct stranger {
+	__u64 words[2]; /* the name */
+	__u32 generation, active;
+	__u64 pad; /* to 32 bytes: in one cache line */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ASKER_COUNT_ << STRANGERS_BITS);
+	__type(key, __u32);
+	__type(value, struct stranger);
+} strangers SEC(".maps");
+
+/* The rule for `name` in the tries that are in force, or NULL. */
+static __always_inline struct rule_value *rule_find(const struct process_name *name,
+						    const struct control *c, enum asker asker)
+{
+	__u32 active = READ_WORD(c->active), generation = READ_WORD(c->generation);
+	const __u64 *words = (const __u64 *)name->key.comm;
+	__u64 hash = (words[0] ^ words[1] * 31) * 0x9e3779b97f4a7c15ull;
+	__u32 index = ((__u32)asker << STRANGERS_BITS) + (hash >> (64 - STRANGERS_BITS));
+	struct stranger *s = bpf_map_lookup_elem(&strangers, &index);
+	struct rule_value *value;
+
+	if (s && s->words[0] == words[0] && s->words[1] == words[1] &&
+	    s->generation == generation && s->active == active)
+		return 0;
+	value = process_rule(name, active);
+	if (!value && s) {
+		s->words[0] = words[0];
+		s->words[1] = words[1];
+		s->generation = generation;
+		s->active = active;
+	}
+	return value;
+}
+
 /* Puts a process event into the ring; `comm` NULL-terminated within COMM_BYTES. */
 static __always_inline void process_event(__u32 kind, struct task_struct *task,
 					  const struct process_key *key, const char *comm,
@@ -55,6 +103,7 @@ static __always_inline void target_match(const struct process_key *key,
 	struct target *known = bpf_map_lookup_elem(&targets, key);
 	int r;
 
+	process_mark(key->tgid);
 	if (known) {
 		known->rule = fresh.rule;
 		known->generation = fresh.generation;
@@ -92,18 +141,23 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	const struct control *c = control_get();
 	struct rule_value *value;
 	struct process_key key;
-	struct comm_key comm;
+	struct process_name name;
 	__u32 rule = NO_SLOT;
 
 	if (!discovery_on(c))
 		return 0;
+	process_name_of(task, &name);
+	value = rule_find(&name, c, ASKER_EXEC);
+	if (!value && !process_marked(task->tgid))
+		return 0;
 	process_key_of(task, &key);
-	value = process_rule(task->comm, READ_WORD(c->active), &comm);
 	if (value) {
 		target_match(&key, value, 1);
-		process_event(EVENT_EXEC, task, &key, comm.comm, value->rule, value->generation);
+		process_event(EVENT_EXEC, task, &key, name.key.comm, value->rule,
+			      value->generation);
 	} else if (target_unmatch(&key, 1, &rule)) {
-		process_event(EVENT_UNNAME, task, &key, comm.comm, rule, READ_WORD(c->generation));
+		process_event(EVENT_UNNAME, task, &key, name.key.comm, rule,
+			      READ_WORD(c->generation));
 	}
 	return 0;
 }
@@ -116,18 +170,19 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	const struct control *c = control_get();
 	struct rule_value *value;
 	struct process_key key;
-	struct comm_key comm;
+	struct process_name name;
 
 	if (!discovery_on(c))
 		return 0;
 	if (child->pid != child->tgid || child->flags & PF_KTHREAD)
 		return 0;
-	value = process_rule(child->comm, READ_WORD(c->active), &comm);
+	process_name_of(child, &name);
+	value = rule_find(&name, c, ASKER_FORK);
 	if (!value)
 		return 0;
 	process_key_of(child, &key);
 	target_match(&key, value, 0);
-	process_event(EVENT_FORK, child, &key, comm.comm, value->rule, value->generation);
+	process_event(EVENT_FORK, child, &key, name.key.comm, value->rule, value->generation);
 	return 0;
 }
 
@@ -147,12 +202,12 @@ static __always_inline bool target_is(const struct process_key *key, const struc
  * tells it all then. task->comm still holds the old name here.
  */
 SEC("tp_btf/task_rename")
-int BPF_PROG(on_rename, struct task_struct *task, const char *name)
+int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 {
 	const struct control *c = control_get();
 	struct rule_value *value;
 	struct process_key key;
-	struct comm_key comm;
+	struct process_name name;
 	__u32 rule = NO_SLOT;
 
 	if (!discovery_on(c))
@@ -161,17 +216,23 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *name)
 		return 0;
 	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
 		return 0;
+	if (!process_name_read(to, &name))
+		return 0;
+	value = rule_find(&name, c, ASKER_RENAME);
+	if (!value && !process_marked(task->tgid))
+		return 0;
 	process_key_of(task, &key);
-	value = process_rule(name, READ_WORD(c->active), &comm);
 	if (value) {
 		/* A service that renames itself all day under one prefix must not flood the ring.
 		 */
 		if (target_is(&key, value))
 			return 0;
 		target_match(&key, value, 0);
-		process_event(EVENT_RENAME, task, &key, comm.comm, value->rule, value->generation);
+		process_event(EVENT_RENAME, task, &key, name.key.comm, value->rule,
+			      value->generation);
 	} else if (target_unmatch(&key, 0, &rule)) {
-		process_event(EVENT_UNNAME, task, &key, comm.comm, rule, READ_WORD(c->generation));
+		process_event(EVENT_UNNAME, task, &key, name.key.comm, rule,
+			      READ_WORD(c->generation));
 	}
 	return 0;
 }
@@ -199,6 +260,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	rule = known->rule;
 	if (bpf_map_delete_elem(&targets, &key))
 		return 0;
+	process_unmark(key.tgid);
 	if (flags & (TARGET_MATCHED | TARGET_MAPPED))
 		process_event(EVENT_EXIT, task, &key, task->group_leader->comm, rule,
 			      READ_WORD(c->generation));

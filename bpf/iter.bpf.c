@@ -2,7 +2,8 @@
 /*
  * iter.bpf.c: what an unprivileged reader may ask the kernel for: processes that rules match, the
  * executable mappings of processes under observation, and text symbols. The iterators change
- * nothing; they can be read as often as one likes, and by several readers at once.
+ * nothing but the marks of process.h; they can be read as often as one likes, and by several
+ * readers at once.
  */
 #include <linux/bpf.h>
 #include <linux/errno.h>
@@ -87,24 +88,26 @@ int tasks(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	const struct control *c = control_get();
 	struct task_record record = {};
+	struct process_name name;
 	struct rule_value *value;
-	struct comm_key comm;
 
 	if (!task || !c || !is_process(task))
 		return 0;
-	value = process_rule(task->comm, READ_WORD(c->scan_trie), &comm);
+	process_name_of(task, &name);
+	value = process_rule(&name, READ_WORD(c->scan_trie));
 	/* Nothing is watched: most processes end here, on one lookup. */
 	if (!value && !READ_WORD(c->armed))
 		return 0;
 	record.cgroup_id = process_cgroup(task);
 	if (!value && !bpf_map_lookup_elem(&watches, &record.cgroup_id))
 		return 0;
+	process_mark(task->tgid);
 	record.start_ns = task->start_boottime;
 	record.tgid = task->tgid;
 	record.ppid = task->real_parent->tgid;
 	record.rule = value ? value->rule : NO_SLOT;
 	record.generation = value ? value->generation : READ_WORD(c->generation);
-	__builtin_memcpy(record.comm, comm.comm, COMM_BYTES);
+	__builtin_memcpy(record.comm, name.key.comm, COMM_BYTES);
 	bpf_seq_write(seq, &record, sizeof(record));
 	return 0;
 }
@@ -124,10 +127,12 @@ static __always_inline bool vma_allowed(struct task_struct *task, const struct c
 	if (!is_process(task))
 		return false;
 	process_key_of(task, &key);
-	if (bpf_map_lookup_elem(&targets, &key))
-		return true;
 	cgroup = process_cgroup(task);
-	return bpf_map_lookup_elem(&watches, &cgroup);
+	if (!bpf_map_lookup_elem(&targets, &key) && !bpf_map_lookup_elem(&watches, &cgroup))
+		return false;
+	/* The reader is about to say in `targets` that it knows these mappings. */
+	process_mark(key.tgid);
+	return true;
 }
 
 /*

@@ -94,6 +94,7 @@ static __always_inline void target_meet(const struct tick *t)
 	/* on_exit has deleted the entry already or is about to: a new one would never go away. */
 	if (t->task->flags & PF_EXITING)
 		return;
+	process_mark(t->key.tgid);
 	r = bpf_map_update_elem(&targets, &t->key, &fresh, BPF_NOEXIST);
 	/* Otherwise another CPU was first, or holds the bucket and the next tick tries again. */
 	if (r != -E2BIG)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* discover.c: exec, fork, rename and exit as bpf/discover.bpf.c tells of them. */
 #include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -296,6 +298,59 @@ static void full_table_is_counted(void **state)
 	harness_free(h);
 }
 
+/* A name that no rule matched is remembered, but only for that state of the tries. */
+static void strangers_are_forgotten(void **state)
+{
+	struct harness *h = *state;
+	cpu_set_t all, one;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	h->control->generation = 1;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(
+			harness_events(h, EVENT_EXEC, (uint32_t)run(h, "t-stranger"), NULL), 0);
+	/* Two pushes later the same trie is in force again. */
+	harness_rule(h, 0, "t-stranger", true, 1, 3);
+	h->control->generation = 3;
+	h->control->active = 0;
+	assert_int_equal(harness_events(h, EVENT_EXEC, (uint32_t)run(h, "t-stranger"), NULL), 1);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
+/* Found by a scan and entered by the consumer: no program has matched it, yet its exec is told. */
+static int exec_after_scan(void *context)
+{
+	struct harness *h = context;
+	size_t bytes;
+	char *records;
+
+	prctl(PR_SET_NAME, "t-scanned");
+	bytes = harness_read(h->skel->progs.tasks, &records);
+	free(records);
+	if (!bytes)
+		return 1;
+	harness_target_set(h, getpid(), TARGET_MATCHED | TARGET_MAPPED);
+	h->control->events_on = 1;
+	execl("/bin/true", "true", (char *)NULL);
+	return 1;
+}
+
+static void exec_of_a_scanned_process(void **state)
+{
+	struct harness *h = *state;
+	uint32_t pid;
+
+	h->control->events_on = 0;
+	harness_rule(h, 0, "t-scanned", true, 1, 1);
+	pid = (uint32_t)harness_fork(exec_after_scan, h);
+	harness_drain(h);
+	assert_int_equal(harness_events(h, EVENT_UNNAME, pid, NULL), 1);
+	assert_int_equal(harness_events(h, EVENT_EXIT, pid, NULL), 0);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv)
@@ -310,6 +365,8 @@ int main(int argc, char **argv)
 		T(exec_to_another_name),
 		T(exec_voids_mapped),
 		T(exit_is_the_last_thread),
+		T(strangers_are_forgotten),
+		T(exec_of_a_scanned_process),
 		cmocka_unit_test(full_ring_is_counted),
 		cmocka_unit_test(full_table_is_counted),
 	};
