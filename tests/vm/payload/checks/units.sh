@@ -19,8 +19,15 @@ since_boot() {
 		'select(.type == $type) | .mono_ns / 1e6 - $began / 1e3 | floor' "$lines" | head -1
 }
 
+# What README's install section says behind `meson install`; here all of it is in place, and stays so.
+readme_install() {
+	systemd-sysusers && systemd-tmpfiles --create trocar.conf && systemctl daemon-reload &&
+		systemctl enable --now trocar-consumer
+}
+
 boot() {
 	local pid
+	check "the commands of README's install section" readme_install
 	check "the loader's unit is active after boot" until_true 5 active trocar-loader
 	check "the consumer's unit is active after boot" until_true 5 active trocar-consumer
 	check "the consumer starts when the loader is done" order
