@@ -6,7 +6,6 @@
 #include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
-#include <linux/openat2.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -30,25 +29,11 @@ const char *needed_other(struct world *w)
 	return w->buffer;
 }
 
-long needed_openat2(struct world *w)
-{
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC, .resolve = RESOLVE_BENEATH };
-
-	return syscall(SYS_openat2, w->dir_fd, "file", &how, sizeof(how));
-}
-
 long needed_epoll_ctl(struct world *w)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
 	return syscall(SYS_epoll_ctl, w->epoll_fd, EPOLL_CTL_ADD, w->event_fd, &event);
-}
-
-long needed_epoll_pwait2(struct world *w)
-{
-	struct timespec now = { 0 };
-
-	return syscall(SYS_epoll_pwait2, w->epoll_fd, w->buffer, 1, &now, NULL, 8);
 }
 
 long needed_ppoll(struct world *w)

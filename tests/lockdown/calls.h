@@ -6,10 +6,7 @@
 
 #include "tests/lockdown/world.h"
 
-const char *needed_other(struct world *w); /* a path that does not exist, in the own directory */
-long needed_openat2(struct world *w);
-long needed_epoll_ctl(struct world *w);
-long needed_epoll_pwait2(struct world *w);
+const char *needed_other(struct world *w); long needed_epoll_ctl(struct world *w);
 long needed_ppoll(struct world *w);
 long needed_timer(struct world *w);
 long needed_getsockopt(struct world *w, int name);
