@@ -6,7 +6,8 @@
 
 #include "tests/lockdown/world.h"
 
-const char *needed_other(struct world *w); long needed_epoll_ctl(struct world *w);
+const char *needed_other(struct world *w);
+long needed_epoll_ctl(struct world *w);
 long needed_ppoll(struct world *w);
 long needed_timer(struct world *w);
 long needed_getsockopt(struct world *w, int name);

@@ -42,7 +42,7 @@ static void test_defaults(void **state)
 	assert_string_equal(o.group, "trocar");
 	assert_string_equal(o.admin_group, "trocar-admin");
 	assert_null(o.symbols_path);
-	assert_int_equal(o.max_line_bytes, 8192);
+	assert_int_equal(o.max_line_bytes, 8096);
 	assert_int_equal(o.queue_kib, 4096);
 	assert_true(o.rules_watch);
 	assert_false(o.journal || o.help || o.version);
