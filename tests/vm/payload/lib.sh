@@ -39,7 +39,7 @@ finish() { exit $((failures > 0)); }
 check() {
 	local what=$1 began=$SECONDS
 	shift
-	if "$@" >/run/check.said 2>&1; then ok "$what"; else fail "$what" </run/check.said; fi
+	if "$@" >/ci/said 2>&1; then ok "$what"; else fail "$what" </ci/said; fi
 	[ $((SECONDS - began)) -lt 5 ] || say "that took $((SECONDS - began)) s"
 }
 
@@ -115,7 +115,7 @@ inactive() { [[ $(property "$1" ActiveState) =~ ^(inactive|failed)$ ]]; }
 
 # The event lines of the unit as the journal gives them, followed into a file: to ask the journal each time is
 # slow. Ended by the end of the check.
-lines=/run/lines.$0
+lines=/ci/lines.$0
 follow() {
 	journalctl -u trocar-consumer -b -o cat --no-pager -n all -f | grep --line-buffered '^{"v":' >"$lines" &
 	trap 'kill $(jobs -p) 2>/dev/null' EXIT
