@@ -23,7 +23,7 @@ enum exit_status {
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
 	EXIT_OTHER_ABI = 4,
-	EXIT_RULES = 5
+	EXIT_RULES = 6
 };
 
 /* Signals become reads: nothing ever runs in a handler. */
