@@ -12,6 +12,7 @@ total() { trocar status --json | jq ".totals.$1"; }
 in_machine() { [ "$slow" -gt 1 ]; }
 
 prepare() {
+	echo '{ "version": 1, "rules": [] }' >/etc/trocar/rules.json
 	systemctl start trocar-consumer
 	pid=$(consumer_pid)
 	check "the rule of the checks is in force" rules "$shop_rule"
