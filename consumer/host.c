@@ -30,6 +30,7 @@ int host_read(struct host *ret_host)
 	snprintf(host.boot_id, sizeof(host.boot_id), "%.36s", boot_id);
 	host.cpus = (unsigned int)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
 	r = cgroupfs_find_here(host.cgroup2, sizeof(host.cgroup2), &host.cgroup_mode);
+	ret_host->cgroup_mode = host.cgroup_mode;
 	if (r < 0)
 		return r;
 	*ret_host = host;

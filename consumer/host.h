@@ -14,7 +14,8 @@ struct host {
 	unsigned int cpus; /* online */
 };
 
-/* Reads all of it. A missing cgroup2 is -ENOENT: nothing can be watched. 0 or -errno. */
+/* Reads all of it. A missing cgroup2 is -ENOENT: nothing can be watched; cgroup_mode is set then
+ * too. 0, -errno. */
 int host_read(struct host *ret_host);
 
 #endif

@@ -177,9 +177,13 @@ static int run(struct agent *a)
 {
 	int r;
 
-	r = say("host", host_read(&a->host));
+	r = host_read(&a->host);
+	if (r == -ENOENT)
+		log_error("no cgroup2 is mounted (%s): nothing can be watched; boot with "
+			  "systemd.unified_cgroup_hierarchy=1 or mount it",
+			  cgroupfs_mode_name(a->host.cgroup_mode));
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? r : say("host", r);
 	r = say("signals", open_signals(a));
 	if (r < 0)
 		return r;
