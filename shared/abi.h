@@ -14,7 +14,7 @@
 #include <linux/types.h>
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 1u
+#define ABI_VERSION 2u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -23,7 +23,7 @@
 #define MAPPING_PATH_BYTES  1024 /* a mapped file's path, NUL included */
 #define STACK_FRAMES	    127	 /* PERF_MAX_STACK_DEPTH */
 #define BUILD_ID_BYTES	    20	 /* BPF_BUILD_ID_SIZE */
-#define RECORDER_DIVISOR    5	 /* the recorder takes one tick in five */
+#define RECORDER_DIVISOR    5	 /* the recorder's rate is a fifth of the capture's */
 #define NO_SLOT		    0xffffffffu
 
 /* Reasons why an attempted sample was not emitted; the ledger's keys. Rows are appended. */
@@ -42,6 +42,8 @@ struct abi_header {
 	__u32 control_bytes;
 	__u32 slot_bytes;
 	__u32 counters_bytes;
+	__u32 switches_bytes;
+	__u32 broker_counts_bytes;
 	__u32 target_bytes;
 	__u32 sample_bytes;
 	__u32 event_bytes;
@@ -54,7 +56,7 @@ struct abi_header {
 	__u32 rules;	      /* entries of each rules trie */
 	__u32 targets;	      /* entries of `targets` */
 	__u32 cpus_possible;  /* values per element of a per-CPU map */
-	__u32 cpus_sampled;   /* CPUs with an attached sampler */
+	__u32 cpus_sampled;   /* CPUs with a sampler that always ticks; 0: the broker opens them */
 	__u32 vma_open_coded; /* 1: `vmas` is iter/task with the open-coded vma iterator */
 	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
 	__u64 loaded_ns;      /* when the loader finished */
@@ -76,6 +78,8 @@ struct control {
 	__u64 vma_from;	    /* `vmas` starts at this address (open-coded body only) */
 	__u32 events_on;    /* 0: discovery programs return at once (no rules) */
 	__u32 owner;	    /* which consumer drains: one that finds another here has to go */
+	__u32 divisor; /* the recorder takes one tick in so many; 0 counts as RECORDER_DIVISOR */
+	__u32 pad;
 };
 
 enum slot_state {
@@ -102,6 +106,19 @@ struct slot_counters {
 	__u64 attempted; /* ticks chosen for this slot */
 	__u64 emitted;	 /* records in the samples ring */
 	__u64 lost[8];	 /* by enum drop: those the kernel side counts */
+};
+
+/* One element, per CPU, of `switches`: while the signal `switch` is attached. */
+struct slot_switches {
+	__u64 voluntary;   /* the task went to sleep */
+	__u64 involuntary; /* it was still runnable: preempted, or yielded */
+};
+
+/* The one element of `broker`, mmapped; only the broker writes. Indices: shared/broker.h. */
+struct broker_counts {
+	__u64 starts; /* of broker processes */
+	__u64 granted[16];
+	__u64 refused[48];
 };
 
 /* Key and value of `targets`: a process that a rule matched or that a watched tick met. */
