@@ -9,6 +9,7 @@
 #include "bpf/error.h"
 #include "bpf/process.h"
 #include "bpf/stack.h"
+#include "bpf/watch.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -59,30 +60,20 @@ struct tick {
 	__u32 flags; /* enum sample_flag */
 };
 
-/* True when this tick of the recorder is not its turn: it takes one in RECORDER_DIVISOR. */
-static __always_inline bool recorder_skips(__u32 index)
+/* True when this tick of the recorder is not its turn: it takes one in control.divisor. */
+static __always_inline bool recorder_skips(const struct control *c, __u32 index)
 {
-	__u32 phase = index & (PHASES - 1);
+	__u32 phase = index & (PHASES - 1), divisor = READ_WORD(c->divisor);
 	__u32 *ticks = bpf_map_lookup_elem(&phases, &phase);
 
 	if (!ticks)
 		return true;
-	if (++*ticks < RECORDER_DIVISOR)
+	if (!divisor || divisor > DIVISOR_MAX)
+		divisor = RECORDER_DIVISOR;
+	if (++*ticks < divisor)
 		return true;
 	*ticks = 0;
 	return false;
-}
-
-/*
- * The dead-man switch. A heartbeat ahead of `now` by more than the promise is as bad as an old one:
- * a consumer that is gone must not have bought time without end.
- */
-static __always_inline bool heartbeat_stale(const struct control *c, __u64 now)
-{
-	__u64 beat = READ_WORD(c->heartbeat_ns), stale = READ_WORD(c->stale_ns);
-	__u64 age = now > beat ? now - beat : beat - now;
-
-	return !stale || age > stale;
 }
 
 /* Enters a process that a tick met for the first time, so that the consumer learns its mappings. */
@@ -217,7 +208,7 @@ static __always_inline void tick_watched(struct tick *t)
 	    (!target || !(target->flags & TARGET_MATCHED)))
 		return;
 	TOTALS_COUNT(ticks_watched);
-	if (t->state == SLOT_RECORDER && recorder_skips(t->index))
+	if (t->state == SLOT_RECORDER && recorder_skips(t->control, t->index))
 		return;
 	t->counters = bpf_map_lookup_elem(&counters, &t->index);
 	if (!t->counters)
@@ -240,22 +231,12 @@ SEC("perf_event")
 int sampler(struct bpf_perf_event_data *ctx)
 {
 	struct tick t = { .ctx = ctx };
-	__u64 cgroup;
-	__u32 *index;
 
 	t.control = control_get();
 	if (!t.control || !READ_WORD(t.control->armed))
 		return 0;
-	cgroup = bpf_get_current_cgroup_id();
-	index = bpf_map_lookup_elem(&watches, &cgroup);
-	if (!index)
-		return 0;
-	t.index = READ_WORD(*index);
-	t.slot = bpf_map_lookup_elem(&slots, &t.index);
+	t.slot = watch_find(bpf_get_current_cgroup_id(), &t.index, &t.state);
 	if (!t.slot)
-		return 0;
-	t.state = READ_WORD(t.slot->state);
-	if (t.state != SLOT_RECORDER && t.state != SLOT_CAPTURE)
 		return 0;
 	tick_watched(&t);
 	return 0;

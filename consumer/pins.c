@@ -24,6 +24,8 @@ static const struct {
 	{ "control", offsetof(struct pins, control_fd) },
 	{ "slots", offsetof(struct pins, slots_fd) },
 	{ "counters", offsetof(struct pins, counters_fd) },
+	{ "switches", offsetof(struct pins, switches_fd) },
+	{ "broker", offsetof(struct pins, broker_fd) },
 	{ "totals", offsetof(struct pins, totals_fd) },
 	{ "watches", offsetof(struct pins, watches_fd) },
 	{ "targets", offsetof(struct pins, targets_fd) },
@@ -62,6 +64,10 @@ static const struct {
 	{ "slot", offsetof(struct abi_header, slot_bytes), sizeof(struct slot) },
 	{ "slot_counters", offsetof(struct abi_header, counters_bytes),
 	  sizeof(struct slot_counters) },
+	{ "slot_switches", offsetof(struct abi_header, switches_bytes),
+	  sizeof(struct slot_switches) },
+	{ "broker_counts", offsetof(struct abi_header, broker_counts_bytes),
+	  sizeof(struct broker_counts) },
 	{ "target", offsetof(struct abi_header, target_bytes), sizeof(struct target) },
 	{ "sample", offsetof(struct abi_header, sample_bytes), sizeof(struct sample) },
 	{ "event", offsetof(struct abi_header, event_bytes), sizeof(struct event) },
@@ -84,10 +90,12 @@ static bool read_only(const char *name)
 #define PIN_MAP(name, mode, help) { #name, mode },
 #define PIN_ITER(name, help)
 #define PIN_LINK(name, help)
+#define PIN_PROG(name, help)
 #include "shared/pins.def"
 #undef PIN_MAP
 #undef PIN_ITER
 #undef PIN_LINK
+#undef PIN_PROG
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)

@@ -16,7 +16,8 @@ struct pins {
 	struct abi_header abi;
 	struct control *control; /* mmapped, read-write */
 	struct slot *slots;	 /* mmapped, read-write, abi.slots elements of slot_stride */
-	int abi_fd, control_fd, slots_fd, counters_fd, totals_fd, watches_fd, targets_fd;
+	int abi_fd, control_fd, slots_fd, counters_fd, switches_fd, broker_fd, totals_fd,
+		watches_fd, targets_fd;
 	int rules_fd[2], cgroups_fd[2];
 	struct ring samples, events, errors;
 	char *tasks_path, *vmas_path, *ksyms_path; /* pinned iterators, owned */

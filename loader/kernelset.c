@@ -31,6 +31,7 @@ static const struct {
 	{ "errors", offsetof(struct options, errors_kib), 1024 },
 	{ "slots", offsetof(struct options, watches), 1 },
 	{ "counters", offsetof(struct options, watches), 1 },
+	{ "switches", offsetof(struct options, watches), 1 },
 	{ "watches", offsetof(struct options, watches), 1 },
 	{ "targets", offsetof(struct options, targets), 1 },
 	{ "rules_a", offsetof(struct options, rules), 1 },
@@ -132,6 +133,7 @@ static size_t attachments(const struct kernelset *set, struct attachment list[LI
 #define PIN_MAP(name, mode, help)
 #define PIN_LINK(name_, help) \
 	list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
+#define PIN_PROG(name, help)
 #define PIN_ITER(name_, help) \
 	list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
 /* One pin, two bodies. */
@@ -140,6 +142,7 @@ static size_t attachments(const struct kernelset *set, struct attachment list[LI
 #undef vmas
 #undef PIN_ITER
 #undef PIN_LINK
+#undef PIN_PROG
 #undef PIN_MAP
 	for (size_t i = 0; i < n; i++) {
 		if (!set->vma_open_coded || list[i].program != s->progs.vmas_each)
@@ -159,6 +162,8 @@ static int write_abi(const struct kernelset *set, const struct options *o)
 		.control_bytes = sizeof(struct control),
 		.slot_bytes = sizeof(struct slot),
 		.counters_bytes = sizeof(struct slot_counters),
+		.switches_bytes = sizeof(struct slot_switches),
+		.broker_counts_bytes = sizeof(struct broker_counts),
 		.target_bytes = sizeof(struct target),
 		.sample_bytes = sizeof(struct sample),
 		.event_bytes = sizeof(struct event),
@@ -199,10 +204,12 @@ int kernelset_attach(struct kernelset *set, const struct options *o, const char 
 			return -errno;
 	}
 	*ret_what = "sampler";
-	r = sampler_attach_all(bpf_program__fd(set->skeleton->progs.sampler), o->hz, &set->samplers,
-			       &cpu);
-	if (r < 0)
-		return r;
+	if (options_always_oncpu(o)) {
+		r = sampler_attach_all(bpf_program__fd(set->skeleton->progs.sampler), o->hz,
+				       &set->samplers, &cpu);
+		if (r < 0)
+			return r;
+	}
 	*ret_what = "abi";
 	return write_abi(set, o);
 }
@@ -217,10 +224,12 @@ static int pin_maps(const struct kernelset *set, const char *dir, gid_t gid, con
 #define PIN_MAP(name, mode, help) { #name, set->skeleton->maps.name, mode },
 #define PIN_ITER(name, help)
 #define PIN_LINK(name, help)
+#define PIN_PROG(name, help)
 #include "shared/pins.def"
 #undef PIN_MAP
 #undef PIN_ITER
 #undef PIN_LINK
+#undef PIN_PROG
 	};
 	int r;
 
@@ -252,6 +261,34 @@ static int pin_links(const struct kernelset *set, const char *dir, gid_t gid, co
 	return 0;
 }
 
+/* Nothing runs them: who may open them may attach them, and that is root. */
+static int pin_programs(const struct kernelset *set, const char *dir, const char **ret_what)
+{
+	const struct {
+		const char *name;
+		const struct bpf_program *program;
+	} list[] = {
+#define PIN_MAP(name, mode, help)
+#define PIN_ITER(name, help)
+#define PIN_LINK(name, help)
+#define PIN_PROG(name, help) { #name, set->skeleton->progs.name },
+#include "shared/pins.def"
+#undef PIN_MAP
+#undef PIN_ITER
+#undef PIN_LINK
+#undef PIN_PROG
+	};
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
+		*ret_what = list[i].name;
+		r = pins_put(dir, list[i].name, bpf_program__fd(list[i].program), LINK_MODE, 0);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 int kernelset_pin(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
 {
 	char name[32];
@@ -261,6 +298,9 @@ int kernelset_pin(const struct kernelset *set, const char *dir, gid_t gid, const
 	if (r < 0)
 		return r;
 	r = pin_links(set, dir, gid, ret_what);
+	if (r < 0)
+		return r;
+	r = pin_programs(set, dir, ret_what);
 	if (r < 0)
 		return r;
 	*ret_what = "sampler";

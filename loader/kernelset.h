@@ -25,7 +25,8 @@ struct kernelset {
 int kernelset_load(const struct options *o, struct kernelset *ret_set);
 
 /*
- * Attaches the discovery programs and a sampler per online CPU, makes the iterators, writes `abi`.
+ * Attaches the discovery programs, with --always oncpu a sampler per online CPU, makes the
+ * iterators, writes `abi`.
  * *ret_what names what failed. 0 or -errno.
  */
 int kernelset_attach(struct kernelset *set, const struct options *o, const char **ret_what);

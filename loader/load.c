@@ -247,8 +247,9 @@ static int load(struct load *l)
 		r = run_steps(l);
 	if (r < 0)
 		return r;
-	log_info("loaded at %s: ABI %u, %" PRIu64 " Hz on %zu CPUs, %s", l->o->bpf_dir, ABI_VERSION,
-		 l->o->hz, l->set.samplers.count,
+	log_info("loaded at %s: ABI %u, %" PRIu64 " Hz on %zu CPUs%s, %s", l->o->bpf_dir,
+		 ABI_VERSION, l->o->hz, l->set.samplers.count,
+		 l->set.samplers.count ? "" : " until the broker opens them",
 		 loaded ? "in the place of the old set; restart trocar-consumer"
 			: "ready for trocar-consumer");
 	return 0;

@@ -107,6 +107,11 @@ static int set(const struct row *row, const char *value, struct options *o, char
 	return 0;
 }
 
+bool options_always_oncpu(const struct options *o)
+{
+	return strcmp(o->always, "oncpu") == 0;
+}
+
 /* Absolute, short, and written in the one way that names and messages rely on. */
 static bool is_clean_path(const char *path)
 {
@@ -136,6 +141,10 @@ static int check(const struct options *o, char *fault, size_t space)
 	}
 	if (o->group[0] == '\0') {
 		snprintf(fault, space, "--group: a group's name or number is needed");
+		return -EINVAL;
+	}
+	if (!options_always_oncpu(o) && strcmp(o->always, "none") != 0) {
+		snprintf(fault, space, "--always %.40s: oncpu or none is needed", o->always);
 		return -EINVAL;
 	}
 	return 0;

@@ -23,6 +23,7 @@ struct options {
 	uint64_t watches, targets, rules;
 	const char *bpf_dir; /* absolute, no "//", no trailing '/', no "." or ".." */
 	const char *group;
+	const char *always; /* "oncpu" or "none" */
 	bool replace, json, keep_mount;
 };
 
@@ -33,6 +34,9 @@ struct options {
  */
 int options_parse(uint32_t verb, int argc, char *const argv[], struct options *ret_options,
 		  char *fault, size_t space);
+
+/* Does the sampler tick from the load on, without the broker? */
+bool options_always_oncpu(const struct options *o);
 
 /* Prints the options of `verb` with their defaults, one a line. */
 void options_help(uint32_t verb, FILE *out);

@@ -25,10 +25,12 @@ static const char *const fixed[] = {
 #define PIN_MAP(name, mode, help) #name,
 #define PIN_ITER(name, help)	  #name,
 #define PIN_LINK(name, help)	  #name,
+#define PIN_PROG(name, help)	  #name,
 #include "shared/pins.def"
 #undef PIN_MAP
 #undef PIN_ITER
 #undef PIN_LINK
+#undef PIN_PROG
 	OLD_ABI,
 };
 

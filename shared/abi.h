@@ -24,6 +24,7 @@
 #define STACK_FRAMES	    127	 /* PERF_MAX_STACK_DEPTH */
 #define BUILD_ID_BYTES	    20	 /* BPF_BUILD_ID_SIZE */
 #define RECORDER_DIVISOR    5	 /* the recorder's rate is a fifth of the capture's */
+#define DIVISOR_MAX	    1024 /* of control.divisor; above the highest rate there is */
 #define NO_SLOT		    0xffffffffu
 
 /* Reasons why an attempted sample was not emitted; the ledger's keys. Rows are appended. */
@@ -78,7 +79,8 @@ struct control {
 	__u64 vma_from;	    /* `vmas` starts at this address (open-coded body only) */
 	__u32 events_on;    /* 0: discovery programs return at once (no rules) */
 	__u32 owner;	    /* which consumer drains: one that finds another here has to go */
-	__u32 divisor; /* the recorder takes one tick in so many; 0 counts as RECORDER_DIVISOR */
+	__u32 divisor;	    /* the recorder takes one tick in so many; 0 and beyond DIVISOR_MAX:
+			       RECORDER_DIVISOR */
 	__u32 pad;
 };
 

@@ -364,7 +364,8 @@ def loader(short):
         gone = lambda: timed(harness.LOADER, "unload", "--bpf-dir", where)
         try:
             for _ in range(rounds):
-                load.append(timed(harness.LOADER, "load", "--bpf-dir", where, "--group", harness.GROUP))
+                load.append(timed(harness.LOADER, "load", "--bpf-dir", where, "--group", harness.GROUP,
+                                  "--always", "oncpu"))
                 unload.append(gone())
                 perf.append(timed("perf", "record", "-q", "-F", "99", "-g", "-a", "-o",
                                   w.folder / "perf.data", "--", "true"))

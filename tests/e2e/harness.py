@@ -175,7 +175,8 @@ class Agent:
         self.write_rules(rule_set)
         self.loaded = True
         test.agents.append(self)
-        command(LOADER, "load", "--bpf-dir", self.bpf, "--group", GROUP, *load)
+        command(LOADER, "load", "--bpf-dir", self.bpf, "--group", GROUP,
+                "--always", "oncpu", *load)
         self.ids = self._bpf_ids()
 
     # ---- the kernel side

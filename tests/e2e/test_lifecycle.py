@@ -87,7 +87,7 @@ def test_end_in_a_session(t):
 def test_load_twice_and_replace(t):
     """A second load says what is there with a status of its own; --replace swaps; unload is whole."""
     agent = t.agent(rules(rule("api", comm="node")), start=False)
-    words = [LOADER, "load", "--bpf-dir", agent.bpf, "--group", GROUP]
+    words = [LOADER, "load", "--bpf-dir", agent.bpf, "--group", GROUP, "--always", "oncpu"]
     again = command(*words, expect=None)
     check(again.returncode not in (0, 1, 2) and str(agent.bpf) in again.stderr + again.stdout,
           f"{again}")

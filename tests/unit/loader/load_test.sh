@@ -35,7 +35,7 @@ nothing_left() {
 	[ ! -e "$top/sub" ] || say "$1: $top/sub is left"
 	! grep -q " $dir " /proc/mounts || say "$1: a mount is left"
 }
-load() { "$loader" load --bpf-dir "$dir" --group 65534 "$@"; }
+load() { "$loader" load --bpf-dir "$dir" --group 65534 --always oncpu "$@"; }
 
 expect 2 usage "$loader"
 expect 2 usage "$loader" frobnicate

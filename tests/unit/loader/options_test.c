@@ -41,6 +41,11 @@ static void defaults(void **state)
 	assert_string_equal(o.bpf_dir, "/run/trocar/bpf");
 	assert_string_equal(o.group, "trocar");
 	assert_false(o.replace);
+	assert_false(options_always_oncpu(&o));
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--always", "oncpu"), 0);
+	assert_true(options_always_oncpu(&o));
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--always", "offcpu"), -EINVAL);
+	assert_string_equal(fault, "--always offcpu: oncpu or none is needed");
 }
 
 static void both_spellings(void **state)

@@ -60,7 +60,7 @@ prepare
 $loader check >"$results/basic.check" 2>&1
 same "trocar-loader check: everything required is there" $? 0
 began=$(date +%s%N)
-check "trocar-loader load" "$loader" load --bpf-dir "$bpf_dir"
+check "trocar-loader load" "$loader" load --always oncpu --bpf-dir "$bpf_dir"
 say "load took $((($(date +%s%N) - began) / 1000000)) ms"
 check "the pins are there" test -e $bpf_dir/abi
 ids=$(program_ids)

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * switch.bpf.c: who gave way. Attached for the length of a session, it runs at every context switch
+ * of the machine, so its first question is one load, its second one hash lookup.
+ */
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/process.h"
+#include "bpf/watch.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+static __always_inline bool is_matched(struct task_struct *task)
+{
+	const struct target *target;
+	struct process_key key;
+
+	process_key_of(task, &key);
+	target = bpf_map_lookup_elem(&targets, &key);
+	return target && target->flags & TARGET_MATCHED;
+}
+
+/*
+ * The scheduler's own distinction (__schedule in kernel/sched/core.c, nvcsw and nivcsw): a task
+ * that is preempted has been runnable whatever state it had set already. `state` is the kernel's,
+ * read before another CPU could wake the task; the tracepoint has these four arguments since 5.18.
+ */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int state)
+{
+	const struct control *control = control_get();
+	struct slot_switches *counts;
+	const struct slot *slot;
+	__u32 index, awake;
+
+	if (!control || !READ_WORD(control->armed))
+		return 0;
+	/* The idle task: its cgroup is the root, which is watched on hybrid hosts. */
+	if (!prev->pid)
+		return 0;
+	slot = watch_find(process_cgroup(prev), &index, &awake);
+	if (!slot || heartbeat_stale(control, bpf_ktime_get_ns()))
+		return 0;
+	if (READ_WORD(slot->flags) & SLOT_BY_PROCESS && !is_matched(prev))
+		return 0;
+	counts = bpf_map_lookup_elem(&switches, &index);
+	if (!counts)
+		return 0;
+	if (state && !preempt)
+		counts->voluntary++;
+	else
+		counts->involuntary++;
+	return 0;
+}
