@@ -16,8 +16,9 @@
 #include "shared/broker.h"
 #include "shared/rules.h"
 
-#define LINK_WAIT_MS  1000
-#define LINK_RETRY_NS (5ULL * 1000000000)
+#define LINK_WAIT_MS 1000
+/* Below the 5 s between two drains, so that each drain that finds something missing asks. */
+#define LINK_RETRY_NS (4ULL * 1000000000)
 
 struct link;
 
@@ -29,10 +30,13 @@ struct link_counts {
 	uint64_t unreachable;		  /* requests that found no broker, or no answer in time */
 };
 
-/* `path` of the socket (copied); "" for none, then every call is -ENOTCONN. Opens nothing yet. 0 or
- * -ENOMEM. */
+/* `path` of the socket (copied); "" for none, then every call is -ENOTCONN. Opens nothing yet. 0,
+ * -ENOMEM or -ENAMETOOLONG (longer than a Unix address). */
 int link_new(const char *path, struct link **ret_link);
 void link_free(struct link *link);
+
+/* Connects and says hello where that is not done yet: 0, or -ENOTCONN with the reason. */
+int link_greet(struct link *link, const char **ret_why);
 
 /*
  * Each: 0 and a descriptor that the caller owns, close-on-exec; -ENOTCONN without a broker (not

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A thread plays the broker: it answers each message as the next step of a script says. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "consumer/link.h"
+#include "shared/clock.h"
+#include "shared/macro.h"
+
+#define GRANT REFUSAL_NONE
+
+enum manner {
+	GOOD, /* the right length */
+	SHORT,
+	LONG,
+	SILENT,	   /* nothing at all */
+	HANG_UP,   /* end of the connection instead of an answer */
+	OTHER_SEQ, /* the number of another request */
+	OTHER_REQUEST,
+	OTHER_MAGIC,
+	LIAR,  /* says one descriptor more than it sends */
+	EARLY, /* a refusal of the connection, before any request was read */
+};
+
+/* How one message is answered. */
+struct step {
+	enum manner manner;
+	uint32_t refusal;
+	int error;
+	unsigned int descriptors;
+	bool leave; /* then the connection ends */
+};
+
+struct fixture {
+	char dir[32], path[64];
+	int listener_fd, device_fd;
+	pthread_t thread;
+	bool started;
+	struct step steps[16];
+	size_t n_steps;
+	/* what was heard */
+	uint8_t heard[16][128];
+	size_t heard_bytes[16], n_heard, connections;
+	struct link *link;
+};
+
+static void send_answer(struct fixture *f, int fd, const struct step *step,
+			const struct broker_request_header *asked)
+{
+	struct broker_answer answer[2] = { {
+		.magic = BROKER_MAGIC + (step->manner == OTHER_MAGIC),
+		.request = asked->request + (step->manner == OTHER_REQUEST),
+		.sequence =
+			step->manner == EARLY ? 0 : asked->sequence - (step->manner == OTHER_SEQ),
+		.refusal = step->refusal,
+		.error = step->error,
+		.descriptors = step->descriptors + (step->manner == LIAR),
+	} };
+	struct iovec part = { answer, sizeof(answer[0]) };
+	union {
+		char room[CMSG_SPACE(16 * sizeof(int))];
+		struct cmsghdr align;
+	} control = {};
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (step->manner == SHORT)
+		part.iov_len -= 4;
+	if (step->manner == LONG)
+		part.iov_len += 4;
+	if (step->descriptors) {
+		struct cmsghdr *c = &control.align;
+
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(step->descriptors * sizeof(int));
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(step->descriptors * sizeof(int));
+		for (unsigned int i = 0; i < step->descriptors; i++)
+			memcpy(CMSG_DATA(c) + i * sizeof(int), &f->device_fd, sizeof(int));
+	}
+	sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+/* One connection, until a step ends it or the other side has gone. False: no step is left. */
+static bool serve(struct fixture *f, int fd, size_t *at)
+{
+	while (*at < f->n_steps) {
+		const struct step *step = &f->steps[*at];
+		ssize_t n = recv(fd, f->heard[f->n_heard], sizeof(f->heard[0]), 0);
+
+		if (n <= 0)
+			return true;
+		(*at)++;
+		f->heard_bytes[f->n_heard] = (size_t)n;
+		f->n_heard++;
+		if (step->manner == HANG_UP)
+			return true;
+		if (step->manner != SILENT)
+			send_answer(f, fd, step, (void *)f->heard[f->n_heard - 1]);
+		if (step->leave)
+			return true;
+	}
+	return false;
+}
+
+static void *play(void *context)
+{
+	struct fixture *f = context;
+	size_t at = 0;
+	bool more = true;
+
+	while (more) {
+		int fd = accept(f->listener_fd, NULL, NULL);
+
+		if (fd < 0)
+			break;
+		f->connections++;
+		more = serve(f, fd, &at);
+		if (!more) { /* whoever asks on hears no answer */
+			shutdown(f->listener_fd, SHUT_RDWR);
+			recv(fd, f->heard[15], 1, 0);
+		}
+		close(fd);
+	}
+	return NULL;
+}
+
+static int setup(void **state)
+{
+	static struct fixture f;
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	f = (struct fixture){ .dir = "/tmp/link-XXXXXX" };
+	*state = &f;
+	assert_non_null(mkdtemp(f.dir));
+	snprintf(f.path, sizeof(f.path), "%s/socket", f.dir);
+	memcpy(address.sun_path, f.path, strlen(f.path));
+	f.device_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	f.listener_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(f.listener_fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(f.listener_fd, 4), 0);
+	return link_new(f.path, &f.link);
+}
+
+static void begin(struct fixture *f, const struct step *steps, size_t n)
+{
+	memcpy(f->steps, steps, n * sizeof(*steps));
+	f->n_steps = n;
+	f->started = true;
+	assert_int_equal(pthread_create(&f->thread, NULL, play, f), 0);
+}
+
+#define PLAY(f, ...) \
+	begin(f, (const struct step[]){ __VA_ARGS__ }, ARRAY_SIZE(((struct step[]){ __VA_ARGS__ })))
+
+static void end(struct fixture *f)
+{
+	link_free(f->link);
+	f->link = NULL;
+	shutdown(f->listener_fd, SHUT_RDWR);
+	if (f->started)
+		pthread_join(f->thread, NULL);
+	f->started = false;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	end(f);
+	if (f->listener_fd >= 0)
+		close(f->listener_fd);
+	close(f->device_fd);
+	unlink(f->path);
+	return rmdir(f->dir);
+}
+
+/* Descriptors that are open in this process. */
+static int count_open(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static bool is_device(int fd)
+{
+	char path[64], target[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, target, sizeof(target) - 1) > 0 && !strcmp(target, "/dev/null") &&
+	       (fcntl(fd, F_GETFD) & FD_CLOEXEC);
+}
+
+static uint64_t granted(struct link *link, enum broker_request request)
+{
+	struct link_counts counts;
+
+	link_counts(link, &counts);
+	return counts.granted[request];
+}
+
+static void says_hello_and_brings_the_descriptor(void **state)
+{
+	struct fixture *f = *state;
+	struct broker_request_header header;
+	struct broker_sampler_open body;
+	struct broker_hello hello;
+	const char *why = NULL;
+	int fd = -1;
+
+	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 });
+	assert_true(link_there(f->link, &why));
+	assert_int_equal(link_sampler_open(f->link, 3, 97, &fd, &why), 0);
+	assert_true(is_device(fd));
+	close(fd);
+	assert_int_equal(granted(f->link, BROKER_HELLO), 1);
+	assert_int_equal(granted(f->link, BROKER_SAMPLER_OPEN), 1);
+	end(f);
+	assert_int_equal(f->n_heard, 2);
+	memcpy(&header, f->heard[0], sizeof(header));
+	memcpy(&hello, f->heard[0] + sizeof(header), sizeof(hello));
+	assert_int_equal(f->heard_bytes[0], broker_row(BROKER_HELLO)->bytes);
+	assert_int_equal(header.magic, BROKER_MAGIC);
+	assert_int_equal(header.sequence, 1);
+	assert_int_equal(hello.abi_version, ABI_VERSION);
+	memcpy(&header, f->heard[1], sizeof(header));
+	memcpy(&body, f->heard[1] + sizeof(header), sizeof(body));
+	assert_int_equal(f->heard_bytes[1], broker_row(BROKER_SAMPLER_OPEN)->bytes);
+	assert_int_equal(header.request, BROKER_SAMPLER_OPEN);
+	assert_int_equal(header.sequence, 2);
+	assert_int_equal(header.pad, 0);
+	assert_int_equal(body.cpu, 3);
+	assert_int_equal(body.hz, 97);
+}
+
+static void each_request_has_its_bytes(void **state)
+{
+	struct process_key process = { .tgid = 42, .start_ns = 0x1122334455667788ULL };
+	struct fixture *f = *state;
+	struct broker_pressure_open pressure;
+	struct broker_mapping_open mapping;
+	struct broker_signal_attach attach;
+	int fd, fds[BROKER_DESCRIPTORS_MAX];
+	size_t n = 0;
+
+	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 }, { GOOD, .descriptors = 1 },
+	     { GOOD, .descriptors = 8 });
+	assert_int_equal(link_pressure_open(f->link, 1ULL << 40, RESOURCE_IO, &fd, NULL), 0);
+	close(fd);
+	assert_int_equal(link_mapping_open(f->link, &process, 0x1000, 0x3000, &fd, NULL), 0);
+	close(fd);
+	assert_int_equal(link_signal_attach(f->link, SIGNAL_SWITCH, fds, &n, NULL), 0);
+	assert_int_equal(n, 8);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(is_device(fds[i]));
+		close(fds[i]);
+	}
+	end(f);
+	memcpy(&pressure, f->heard[1] + 16, sizeof(pressure));
+	memcpy(&mapping, f->heard[2] + 16, sizeof(mapping));
+	memcpy(&attach, f->heard[3] + 16, sizeof(attach));
+	assert_true(pressure.cgroup_id == 1ULL << 40 && pressure.resource == RESOURCE_IO);
+	assert_true(mapping.tgid == 42 && mapping.start_ns == process.start_ns &&
+		    mapping.start == 0x1000 && mapping.end == 0x3000);
+	assert_true(attach.signal == SIGNAL_SWITCH && !attach.pad);
+}
+
+static void a_refusal_has_its_sentence(void **state)
+{
+	struct fixture *f = *state;
+	struct link_counts counts;
+	const char *why = NULL;
+	int fd = -1;
+
+	PLAY(f, { GOOD }, { GOOD, .refusal = REFUSAL_UNWATCHED },
+	     { GOOD, .refusal = REFUSAL_KERNEL, .error = -EOPNOTSUPP },
+	     { GOOD, .refusal = REFUSAL_GONE, .error = 7 }, { GOOD, .descriptors = 1 });
+	assert_int_equal(link_pressure_open(f->link, 7, RESOURCE_CPU, &fd, &why), -EACCES);
+	assert_string_equal(why, broker_refusal_help(REFUSAL_UNWATCHED));
+	assert_int_equal(link_pressure_open(f->link, 7, RESOURCE_CPU, &fd, &why), -EOPNOTSUPP);
+	assert_string_equal(why, broker_refusal_help(REFUSAL_KERNEL));
+	/* what is no -errno is not handed on */
+	assert_int_equal(link_pressure_open(f->link, 7, RESOURCE_CPU, &fd, &why), -EACCES);
+	/* a refusal does not end the connection, and the broker is there all the time */
+	assert_true(link_there(f->link, &why));
+	assert_int_equal(link_pressure_open(f->link, 7, RESOURCE_CPU, &fd, &why), 0);
+	close(fd);
+	link_counts(f->link, &counts);
+	assert_int_equal(counts.refused[REFUSAL_UNWATCHED], 1);
+	assert_int_equal(counts.refused[REFUSAL_KERNEL], 1);
+	assert_int_equal(counts.refused[REFUSAL_GONE], 1);
+	assert_int_equal(counts.unreachable, 0);
+	end(f);
+	assert_int_equal(f->connections, 1);
+}
+
+/* A bad answer to the second message: nothing of it stays open, and the connection is gone. */
+static void bad_answer(struct fixture *f, struct step step, const char *text)
+{
+	int before = count_open(), fd = -1;
+	struct link_counts counts;
+	const char *why = NULL;
+
+	PLAY(f, { GOOD }, step);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, &why), -ENOTCONN);
+	assert_int_equal(fd, -1);
+	assert_non_null(strstr(why, text));
+	why = NULL;
+	assert_false(link_there(f->link, &why));
+	assert_non_null(strstr(why, text));
+	/* and the next call fails at once, without an attempt */
+	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, &why), -ENOTCONN);
+	link_counts(f->link, &counts);
+	assert_int_equal(counts.unreachable, 2);
+	assert_int_equal(counts.granted[BROKER_SAMPLER_OPEN], 0);
+	end(f);
+	assert_int_equal(f->connections, 1);
+	assert_int_equal(count_open(), before);
+}
+
+#define BAD(name, text, ...)                                            \
+	static void name(void **state)                                  \
+	{                                                               \
+		bad_answer(*state, (struct step){ __VA_ARGS__ }, text); \
+	}
+
+BAD(too_short, "malformed", SHORT, .descriptors = 1)
+BAD(too_long, "malformed", LONG, .descriptors = 1)
+BAD(no_descriptor, "malformed", GOOD)
+BAD(two_descriptors, "malformed", GOOD, .descriptors = 2)
+BAD(more_than_fit, "malformed", GOOD, .descriptors = 12)
+BAD(fewer_than_said, "malformed", LIAR, .descriptors = 1)
+BAD(descriptor_with_a_refusal, "malformed", GOOD, .refusal = REFUSAL_GONE, .descriptors = 1)
+BAD(no_such_refusal, "malformed", GOOD, .refusal = REFUSAL_COUNT_)
+BAD(another_sequence, "malformed", OTHER_SEQ, .descriptors = 1)
+BAD(another_request, "malformed", OTHER_REQUEST, .descriptors = 1)
+BAD(another_magic, "malformed", OTHER_MAGIC, .descriptors = 1)
+BAD(an_early_refusal_that_is_late, "malformed", EARLY, .refusal = REFUSAL_BUSY)
+
+static void waits_no_longer_than_promised(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t began_ns = clock_mono_ns();
+	const char *why = NULL;
+	int fd;
+
+	PLAY(f, { GOOD }, { SILENT });
+	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, &why), -ENOTCONN);
+	assert_non_null(strstr(why, "in time"));
+	assert_true(clock_mono_ns() - began_ns >= LINK_WAIT_MS * NSEC_PER_MSEC);
+	assert_true(clock_mono_ns() - began_ns < 10 * NSEC_PER_SEC);
+}
+
+/* It leaves when idle: the next request finds the end of the connection and makes a new one. */
+static void comes_again_after_the_broker_left(void **state)
+{
+	struct fixture *f = *state;
+	struct broker_request_header header;
+	int fd;
+
+	PLAY(f, { GOOD }, { GOOD, .descriptors = 1, .leave = true }, { GOOD },
+	     { GOOD, .descriptors = 1 });
+	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, NULL), 0);
+	close(fd);
+	usleep(20000);
+	assert_int_equal(link_sampler_open(f->link, 1, 97, &fd, NULL), 0);
+	close(fd);
+	end(f);
+	assert_int_equal(f->connections, 2);
+	memcpy(&header, f->heard[2], sizeof(header));
+	assert_int_equal(header.sequence, 1);
+}
+
+/* It leaves just when it is asked: the request is asked again, once. */
+static void asks_again_when_it_left_meanwhile(void **state)
+{
+	struct fixture *f = *state;
+	int fd;
+
+	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 }, { HANG_UP }, { GOOD },
+	     { GOOD, .descriptors = 1 });
+	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, NULL), 0);
+	close(fd);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, NULL), 0);
+	close(fd);
+	end(f);
+	assert_int_equal(f->connections, 2);
+}
+
+static void does_not_ask_for_ever(void **state)
+{
+	struct fixture *f = *state;
+	const char *why = NULL;
+	int fd;
+
+	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 }, { HANG_UP }, { GOOD }, { HANG_UP }, { GOOD },
+	     { GOOD, .descriptors = 1 });
+	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, NULL), 0);
+	close(fd);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, &why), -ENOTCONN);
+	assert_non_null(strstr(why, "ended the connection"));
+	end(f);
+	assert_int_equal(f->connections, 2);
+}
+
+static void refused_hello(struct fixture *f, enum manner manner, uint32_t refusal)
+{
+	struct link_counts counts;
+	const char *why = NULL;
+
+	PLAY(f, { manner, .refusal = refusal, .leave = true });
+	assert_int_equal(link_greet(f->link, &why), -ENOTCONN);
+	assert_string_equal(why, broker_refusal_help(refusal));
+	link_counts(f->link, &counts);
+	assert_int_equal(counts.refused[refusal], 1);
+	assert_false(link_there(f->link, &why));
+}
+
+static void another_version_is_no_broker(void **state)
+{
+	refused_hello(*state, GOOD, REFUSAL_VERSION);
+}
+
+static void busy_before_hello_is_understood(void **state)
+{
+	refused_hello(*state, EARLY, REFUSAL_BUSY);
+}
+
+static void nobody_listens(void **state)
+{
+	struct fixture *f = *state;
+	struct link_counts counts;
+	struct link *none;
+	const char *why = NULL;
+	int fd;
+
+	assert_int_equal(link_new("/tmp/link-nowhere/socket", &none), 0);
+	assert_int_equal(link_sampler_open(none, 0, 97, &fd, &why), -ENOTCONN);
+	assert_non_null(strstr(why, "there is no broker's socket"));
+	link_counts(none, &counts);
+	assert_int_equal(counts.unreachable, 1);
+	link_free(none);
+	assert_int_equal(link_new("", &none), 0);
+	assert_false(link_there(none, &why));
+	assert_int_equal(link_greet(none, &why), -ENOTCONN);
+	assert_non_null(strstr(why, "--broker none"));
+	link_free(none);
+	shutdown(f->listener_fd, SHUT_RDWR);
+	close(f->listener_fd);
+	f->listener_fd = -1;
+	assert_int_equal(link_greet(f->link, &why), -ENOTCONN);
+	assert_non_null(strstr(why, "nobody listens"));
+}
+
+static void a_path_that_is_no_address(void **state)
+{
+	char path[200];
+	struct link *none;
+
+	memset(path, 'a', sizeof(path) - 1);
+	path[sizeof(path) - 1] = 0;
+	assert_int_equal(link_new(path, &none), -ENAMETOOLONG);
+}
+
+/* Two threads at once: each gets its own answer. */
+static void *ask_twice(void *context)
+{
+	struct link *link = context;
+
+	for (int i = 0; i < 2; i++) {
+		int fd = -1;
+
+		if (link_sampler_open(link, 0, 97, &fd, NULL) == 0)
+			close(fd);
+	}
+	return NULL;
+}
+
+static void serves_two_threads(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t other;
+
+	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 }, { GOOD, .descriptors = 1 },
+	     { GOOD, .descriptors = 1 }, { GOOD, .descriptors = 1 });
+	assert_int_equal(pthread_create(&other, NULL, ask_twice, f->link), 0);
+	ask_twice(f->link);
+	pthread_join(other, NULL);
+	assert_int_equal(granted(f->link, BROKER_SAMPLER_OPEN), 4);
+	assert_int_equal(granted(f->link, BROKER_HELLO), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(says_hello_and_brings_the_descriptor),
+		TEST(each_request_has_its_bytes),
+		TEST(a_refusal_has_its_sentence),
+		TEST(too_short),
+		TEST(too_long),
+		TEST(no_descriptor),
+		TEST(two_descriptors),
+		TEST(more_than_fit),
+		TEST(fewer_than_said),
+		TEST(descriptor_with_a_refusal),
+		TEST(no_such_refusal),
+		TEST(another_sequence),
+		TEST(another_request),
+		TEST(another_magic),
+		TEST(an_early_refusal_that_is_late),
+		TEST(waits_no_longer_than_promised),
+		TEST(comes_again_after_the_broker_left),
+		TEST(asks_again_when_it_left_meanwhile),
+		TEST(does_not_ask_for_ever),
+		TEST(another_version_is_no_broker),
+		TEST(busy_before_hello_is_understood),
+		TEST(nobody_listens),
+		TEST(a_path_that_is_no_address),
+		TEST(serves_two_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
