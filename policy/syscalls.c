@@ -18,10 +18,12 @@
 /* prctl.h names PR_CAPBSET_* and PR_CAP_AMBIENT; glibc's fcntl and friends are functions here. */
 #define INT_BITS 0xffffffffULL
 
-#define SET_LOADER	  .process = POLICY_LOADER, .flag = 0
-#define SET_CONSUMER	  .process = POLICY_CONSUMER, .flag = 0
-#define SET_CONSUMER_UNIX .process = POLICY_CONSUMER, .flag = POLICY_UNIX_OUTPUT
-#define SET_CTL		  .process = POLICY_CTL, .flag = 0
+#define SET_LOADER	     .process = POLICY_LOADER, .flag = 0
+#define SET_CONSUMER	     .process = POLICY_CONSUMER, .flag = 0
+#define SET_CONSUMER_UNIX    .process = POLICY_CONSUMER, .flag = POLICY_UNIX_OUTPUT
+#define SET_CONSUMER_BROKER  .process = POLICY_CONSUMER, .flag = POLICY_BROKER
+#define SET_CONSUMER_CONNECT .process = POLICY_CONSUMER, .flag = POLICY_UNIX_OUTPUT | POLICY_BROKER
+#define SET_CTL		     .process = POLICY_CTL, .flag = 0
 
 #define ROW(set, name_, key_, reason_, ...) \
 	{ SET_##set, .key = key_, .reason = reason_, .number = __SNR_##name_, __VA_ARGS__ },
@@ -39,6 +41,9 @@
 	    .filters = { { (arg), INT_BITS, 0 } })
 #define SYSCALL_DENY(set, name, error_, reason) \
 	ROW(set, name, #name "(" #error_ ")", reason, .error = (error_))
+#define SYSCALL_DENY_IF(set, name, arg, mask, value, error_, reason)                    \
+	ROW(set, name, #name "(" #value ")", reason, .error = (error_), .n_filters = 1, \
+	    .filters = { { (arg), (mask), (uint64_t)(value) } })
 
 static const struct syscalls_row rows[] = {
 #include "policy/syscalls.def"

@@ -20,7 +20,7 @@ long needed_exit(struct world *w); /* the helper thread ends */
 long needed_element(struct world *w, int command);
 long needed_batch(struct world *w, int command);
 long needed_sampler_open(void);
-long needed_sampler(struct world *w); /* opens and enables */
+long needed_period(struct world *w);
 long needed_landlock_version(void);
 long needed_seccomp_action(void);
 long needed_capget(struct world *w);

@@ -21,6 +21,7 @@
 
 #include "policy/syscalls.h"
 #include "shared/macro.h"
+#include "tests/lockdown/calls.h"
 
 static int make_file(const char *path, mode_t mode)
 {
@@ -131,9 +132,10 @@ int world_open(struct world *w)
 	w->event_fd = eventfd(0, EFD_CLOEXEC);
 	w->inotify_fd = inotify_init1(IN_CLOEXEC);
 	w->inotify_wd = inotify_add_watch(w->inotify_fd, w->dir, IN_MOVED_TO);
+	w->sampler_fd = (int)needed_sampler_open();
 	w->page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (w->dir_fd < 0 || w->file_fd < 0 || w->epoll_fd < 0 || w->timer_fd < 0 ||
-	    w->event_fd < 0 || w->inotify_wd < 0 || w->page == MAP_FAILED)
+	    w->event_fd < 0 || w->inotify_wd < 0 || w->sampler_fd < 0 || w->page == MAP_FAILED)
 		return -errno;
 	signal(SIGUSR1, on_signal);
 	return 0;

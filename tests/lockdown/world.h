@@ -22,10 +22,11 @@ struct world {
 	char secret[128];  /* in outside, mode 0644 */
 	char socket_path[128];
 	int dir_fd, file_fd, epoll_fd, timer_fd, event_fd, inotify_fd, listener_fd;
-	int pair[2];   /* connected Unix stream sockets */
-	int client_fd; /* unconnected Unix stream socket */
-	int map_fd;    /* BPF hash of u32 to u32, -1 without */
-	int proc_fd;   /* O_PATH of /proc/self/exe */
+	int pair[2];	/* connected Unix stream sockets */
+	int client_fd;	/* unconnected Unix stream socket */
+	int map_fd;	/* BPF hash of u32 to u32, -1 without */
+	int sampler_fd; /* a disabled sampling event on CPU 0 */
+	int proc_fd;	/* O_PATH of /proc/self/exe */
 	int inotify_wd;
 	pid_t parent; /* the test itself, root */
 	sem_t helper_ready;

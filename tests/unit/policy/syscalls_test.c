@@ -45,8 +45,9 @@ static void keys_and_filters(void **state)
 	assert_int_equal(row->n_filters, 1);
 	assert_int_equal(row->filters[0].index, 0);
 	assert_int_equal(row->filters[0].value, BPF_MAP_UPDATE_BATCH);
-	assert_int_equal(find(POLICY_CONSUMER, "ioctl(ENOTTY)")->error, ENOTTY);
-	assert_int_equal(find(POLICY_CONSUMER, "connect")->flag, POLICY_UNIX_OUTPUT);
+	assert_int_equal(find(POLICY_CONSUMER, "ioctl('T' << 8)")->error, ENOTTY);
+	assert_int_equal(find(POLICY_CONSUMER, "connect")->flag,
+			 POLICY_UNIX_OUTPUT | POLICY_BROKER);
 	assert_true(find(POLICY_CONSUMER, "tgkill(self)")->self);
 }
 
