@@ -159,11 +159,15 @@ int confine_files(struct agent *a)
 
 int confine_calls(struct agent *a)
 {
+	uint32_t flags = 0;
 	const char *what;
 	int r;
 
-	r = policy_seccomp_flags(POLICY_CONSUMER,
-				 output_kind(a->output) == OUTPUT_UNIX ? POLICY_UNIX_OUTPUT : 0);
+	if (output_kind(a->output) == OUTPUT_UNIX)
+		flags |= POLICY_UNIX_OUTPUT;
+	if (*options_broker(&a->options))
+		flags |= POLICY_BROKER;
+	r = policy_seccomp_flags(POLICY_CONSUMER, flags);
 	if (r < 0) {
 		log_error("system-call filter: %s", strerror(-r));
 		return r;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shared/broker.h"
 #include "shared/log.h"
 #include "shared/macro.h"
 #include "shared/parse.h"
@@ -28,6 +29,8 @@ static const struct option_row {
 	  "where the loader pinned (default /run/trocar/bpf)" },
 	{ "--socket", "PATH", OPTION_TEXT, offsetof(struct options, socket), 0, 0,
 	  "control socket (default /run/trocar/control.sock)" },
+	{ "--broker", "PATH", OPTION_TEXT, offsetof(struct options, broker), 0, 0,
+	  "broker's socket (default " BROKER_SOCKET "); none: do without" },
 	{ "--user", "NAME", OPTION_TEXT, offsetof(struct options, user), 0, 0,
 	  "user to become when started as root (default trocar)" },
 	{ "--group", "NAME", OPTION_TEXT, offsetof(struct options, group), 0, 0,
@@ -92,6 +95,7 @@ int options_parse(int argc, char *argv[], struct options *ret_options)
 		.output = "-",
 		.bpf_dir = "/run/trocar/bpf",
 		.socket = "/run/trocar/control.sock",
+		.broker = BROKER_SOCKET,
 		.user = "trocar",
 		.group = "trocar",
 		.admin_group = "trocar-admin",
@@ -123,6 +127,11 @@ int options_parse(int argc, char *argv[], struct options *ret_options)
 	}
 	*ret_options = options;
 	return 0;
+}
+
+const char *options_broker(const struct options *options)
+{
+	return strcmp(options->broker, "none") != 0 ? options->broker : "";
 }
 
 void options_help(void)

@@ -11,6 +11,7 @@ struct options {
 	const char *output;	  /* "-", a path, "unix:PATH" */
 	const char *bpf_dir;	  /* where the loader pinned */
 	const char *socket;	  /* control socket */
+	const char *broker;	  /* the broker's socket; "" or "none" for none */
 	const char *user;	  /* to become when started as root */
 	const char *group;	  /* group of pins and control socket */
 	const char *socket_group; /* may connect to the control socket; NULL: as group */
@@ -30,6 +31,9 @@ struct options {
  * saying on stderr in one line what was wrong.
  */
 int options_parse(int argc, char *argv[], struct options *ret_options);
+
+/* Path of the broker's socket, "" when there is to be none. */
+const char *options_broker(const struct options *options);
 
 /* Prints the help text made from the table to stdout. */
 void options_help(void);

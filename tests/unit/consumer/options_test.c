@@ -38,6 +38,7 @@ static void test_defaults(void **state)
 	assert_string_equal(o.output, "-");
 	assert_string_equal(o.bpf_dir, "/run/trocar/bpf");
 	assert_string_equal(o.socket, "/run/trocar/control.sock");
+	assert_string_equal(o.broker, "/run/trocar/broker.sock");
 	assert_string_equal(o.user, "trocar");
 	assert_string_equal(o.group, "trocar");
 	assert_string_equal(o.admin_group, "trocar-admin");
@@ -56,6 +57,7 @@ static const struct {
 	{ "--output", offsetof(struct options, output) },
 	{ "--bpf-dir", offsetof(struct options, bpf_dir) },
 	{ "--socket", offsetof(struct options, socket) },
+	{ "--broker", offsetof(struct options, broker) },
 	{ "--user", offsetof(struct options, user) },
 	{ "--group", offsetof(struct options, group) },
 	{ "--admin-group", offsetof(struct options, admin_group) },
@@ -185,6 +187,18 @@ static void test_help(void **state)
 	assert_non_null(strstr(text, "--no-rules-watch"));
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
 		assert_true(strlen(line) <= 110);
+}
+
+static void test_no_broker(void **state)
+{
+	struct options o;
+
+	assert_int_equal(PARSE(&o, "--broker", "/tmp/broker"), 0);
+	assert_string_equal(options_broker(&o), "/tmp/broker");
+	assert_int_equal(PARSE(&o, "--broker", "none"), 0);
+	assert_string_equal(options_broker(&o), "");
+	assert_int_equal(PARSE(&o, "--broker="), 0);
+	assert_string_equal(options_broker(&o), "");
 }
 
 int main(void)
