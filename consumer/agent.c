@@ -34,12 +34,15 @@
 
 struct line_subject agent_subject(struct agent *a, const struct rule *rule, uint64_t cgroup_id)
 {
-	return (struct line_subject){
+	struct line_subject subject = {
 		.rule = rule,
 		.generation = a->set ? a->set->generation : 0,
-		.cgroup = cgroup_id ? cgroups_path(&a->cgroups, cgroup_id, 0) : NULL,
 		.cgroup_id = cgroup_id,
 	};
+
+	if (cgroup_id)
+		subject.cgroup = cgroups_container(&a->cgroups, cgroup_id, &subject.container);
+	return subject;
 }
 
 void agent_pace(struct agent *a)

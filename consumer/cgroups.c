@@ -17,6 +17,12 @@
 /* A walk of a large hierarchy costs milliseconds; ids that are not found must not cause a storm. */
 #define WALK_EVERY_NS (200 * NSEC_PER_MSEC)
 
+/* What the cache holds of one cgroup. */
+struct cgroup {
+	struct container container; /* of the path, so that it is parsed once and not per line */
+	char path[];
+};
+
 int cgroups_open(const char *mount, struct cgroups *ret_cgroups)
 {
 	_cleanup_close_ int fd = open(mount, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -29,52 +35,64 @@ int cgroups_open(const char *mount, struct cgroups *ret_cgroups)
 		.mount_fd = TAKE_FD(fd),
 		.root_id = st.st_ino,
 	};
-	idmap_init(&ret_cgroups->paths, CGROUPS_MAX);
+	idmap_init(&ret_cgroups->known, CGROUPS_MAX);
 	return 0;
 }
 
 static void forget_all(struct cgroups *c)
 {
+	struct cgroup *known;
 	uint64_t id;
-	char *path;
 
-	idmap_for_each (&c->paths, i, id, path)
-		free(path);
-	idmap_done(&c->paths);
-	idmap_init(&c->paths, CGROUPS_MAX);
+	idmap_for_each (&c->known, i, id, known)
+		free(known);
+	idmap_done(&c->known);
+	idmap_init(&c->known, CGROUPS_MAX);
 }
 
 void cgroups_done(struct cgroups *c)
 {
 	forget_all(c);
-	idmap_done(&c->paths);
+	idmap_done(&c->known);
 	if (c->mount_fd >= 0)
 		close(c->mount_fd);
 	c->mount_fd = -1;
 }
 
+static struct cgroup *new_cgroup(const char *path)
+{
+	size_t bytes = strlen(path) + 1;
+	struct cgroup *fresh = malloc(sizeof(*fresh) + bytes);
+
+	if (!fresh)
+		return NULL;
+	fresh->container = container_parse(path);
+	memcpy(fresh->path, path, bytes);
+	return fresh;
+}
+
 void cgroups_learn(struct cgroups *c, uint64_t id, const char *path)
 {
-	_cleanup_free_ char *copy = NULL, *old = NULL;
-	const char *known = idmap_get(&c->paths, id);
+	const struct cgroup *known = idmap_get(&c->known, id);
+	_cleanup_free_ struct cgroup *fresh = NULL, *old = NULL;
 
-	if (known && !strcmp(known, path))
+	if (known && !strcmp(known->path, path))
 		return;
-	copy = strdup(path);
-	if (!copy)
+	fresh = new_cgroup(path);
+	if (!fresh)
 		return;
-	old = idmap_remove(&c->paths, id);
-	if (idmap_put(&c->paths, id, copy) == -ENOSPC) {
+	old = idmap_remove(&c->known, id);
+	if (idmap_put(&c->known, id, fresh) == -ENOSPC) {
 		forget_all(c);
-		if (idmap_put(&c->paths, id, copy) < 0)
+		if (idmap_put(&c->known, id, fresh) < 0)
 			return;
 	}
-	TAKE_PTR(copy);
+	TAKE_PTR(fresh);
 }
 
 void cgroups_forget(struct cgroups *c, uint64_t id)
 {
-	free(idmap_remove(&c->paths, id));
+	free(idmap_remove(&c->known, id));
 }
 
 /* A path relative to the mount for the *at() calls: "/" and "/a/b" become "." and "a/b". */
@@ -182,9 +200,9 @@ static int learn_walked(void *context, const char *path, uint64_t id)
 	return 0;
 }
 
-const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint)
+static const struct cgroup *find(struct cgroups *c, uint64_t id, uint32_t pid_hint)
 {
-	const char *known = idmap_get(&c->paths, id);
+	const struct cgroup *known = idmap_get(&c->known, id);
 	uint64_t now = clock_mono_ns(), found = 0;
 	char path[4096] = "";
 
@@ -192,16 +210,33 @@ const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint)
 		return known;
 	if (id == c->root_id) {
 		cgroups_learn(c, id, "/");
-		return idmap_get(&c->paths, id);
+		return idmap_get(&c->known, id);
 	}
 	if (pid_hint && cgroups_of_pid(pid_hint, path, sizeof(path)) == 0 &&
 	    cgroups_id(c, path, &found) == 0 && found == id) {
 		cgroups_learn(c, id, path);
-		return idmap_get(&c->paths, id);
+		return idmap_get(&c->known, id);
 	}
 	if (now - c->walked_ns < WALK_EVERY_NS)
 		return NULL;
 	c->walked_ns = now;
 	cgroupfs_walk(c->mount, CGROUPS_MAX, learn_walked, c);
-	return idmap_get(&c->paths, id);
+	return idmap_get(&c->known, id);
+}
+
+const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint)
+{
+	const struct cgroup *known = find(c, id, pid_hint);
+
+	return known ? known->path : NULL;
+}
+
+const char *cgroups_container(struct cgroups *c, uint64_t id, struct container *ret_container)
+{
+	const struct cgroup *known = find(c, id, 0);
+
+	if (!known)
+		return NULL;
+	*ret_container = known->container;
+	return known->path;
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/container.h"
 #include "shared/idmap.h"
 
 #define CGROUPS_MAX 65536 /* paths cached; beyond, the cache starts anew */
@@ -18,7 +19,7 @@ struct cgroups {
 	const char *mount; /* of cgroup2, borrowed */
 	int mount_fd;	   /* O_PATH directory */
 	uint64_t root_id;
-	struct idmap paths; /* id -> char *, owned */
+	struct idmap known; /* id -> struct cgroup *, owned */
 	uint64_t walked_ns; /* when the hierarchy was last walked, to bound walks */
 };
 
@@ -31,6 +32,9 @@ void cgroups_done(struct cgroups *c);
  * known. Borrowed until cgroups_forget of that id. NULL when it cannot be found (gone).
  */
 const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint);
+
+/* As cgroups_path without a hint, and what the path names; nothing when it cannot be found. */
+const char *cgroups_container(struct cgroups *c, uint64_t id, struct container *ret_container);
 
 /* Remembers what an event told. */
 void cgroups_learn(struct cgroups *c, uint64_t id, const char *path);

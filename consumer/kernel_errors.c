@@ -55,6 +55,7 @@ static void take(void *context, const void *record, size_t bytes)
 	if (e->slot < a->pins.abi.slots && a->watches.by_slot[e->slot]) {
 		subject.cgroup = a->watches.by_slot[e->slot]->path;
 		subject.cgroup_id = a->watches.by_slot[e->slot]->cgroup_id;
+		subject.container = container_parse(subject.cgroup);
 	}
 	line_error(&a->lines, &subject, kinds[e->kind].code, kinds[e->kind].hint, fill, (void *)e,
 		   "%s on CPU %u (%u more like it since the last such line)", kinds[e->kind].what,

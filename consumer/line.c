@@ -28,6 +28,8 @@ static void write_subject(struct jsonw *w, const struct line_subject *subject)
 		jsonw_string(w, "cgroup", subject->cgroup);
 	if (subject->cgroup_id)
 		jsonw_u64(w, "cgroup_id", subject->cgroup_id);
+	if (subject->cgroup)
+		container_write_ids(&subject->container, subject->cgroup, w);
 	if (subject->rule && subject->rule->n_labels) {
 		jsonw_object(w, "labels");
 		for (uint32_t i = 0; i < subject->rule->n_labels; i++)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "consumer/container.h"
 #include "consumer/host.h"
 #include "consumer/output.h"
 #include "shared/jsonw.h"
@@ -27,6 +28,7 @@ struct line_subject {
 	uint32_t generation;
 	const char *cgroup;
 	uint64_t cgroup_id;
+	struct container container; /* as container_parse(cgroup) */
 	uint64_t session;
 };
 

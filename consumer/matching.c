@@ -25,6 +25,8 @@ static void say_match(struct agent *a, struct process *p, const char *found)
 			     mapped ? "no mapping of the executable was seen"
 				    : "the process had gone before its mappings were read");
 	jsonw_string(&w, "found", found);
+	if (subject.cgroup)
+		container_write(&subject.container, subject.cgroup, &w);
 	if (mapped)
 		mappings_runtime(&p->maps, &runtime);
 	if (runtime.name) {

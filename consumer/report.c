@@ -374,6 +374,7 @@ static struct report *report_new(struct session *s, const struct lines *lines,
 		.generation = s->set ? s->set->generation : 0,
 		.cgroup = s->cgroup,
 		.cgroup_id = s->cgroup_id,
+		.container = container_parse(s->cgroup),
 		.session = s->id,
 	};
 	jsonw_init(&r->tail, TAIL_BYTES);

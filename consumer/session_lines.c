@@ -40,6 +40,7 @@ static struct line_subject session_subject(const struct session *s)
 		.generation = s->set ? s->set->generation : 0,
 		.cgroup = s->cgroup,
 		.cgroup_id = s->cgroup_id,
+		.container = container_parse(s->cgroup),
 		.session = s->id,
 	};
 }

@@ -37,6 +37,8 @@ void watch_say_start(const struct watch *w)
 	jsonw_u64(&json, "scan_ms", pressure_every_ms(a));
 	jsonw_string(&json, "sleep", sleep);
 	jsonw_string(&json, "sleep_reason", reason);
+	if (subject.cgroup)
+		container_write(&subject.container, subject.cgroup, &json);
 	write_rules(w, &json);
 	line_end(&a->lines, &json);
 }
@@ -49,6 +51,7 @@ void watch_say_stop(const struct watch *w, const char *reason)
 		.generation = w->set ? w->set->generation : 0,
 		.cgroup = w->path,
 		.cgroup_id = w->cgroup_id,
+		.container = container_parse(w->path),
 	};
 	struct jsonw json;
 

@@ -91,12 +91,33 @@ static void test_learn_forget(void **state)
 	assert_null(cgroups_path(&cgroups, 42, 0));
 }
 
+/* What a path names is known with it, follows it, and is not touched when there is no path. */
+static void test_container(void **state)
+{
+	static const char docker[] =
+		"/docker/0f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e1f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e";
+	struct container c, before;
+
+	memset(&c, 0xa5, sizeof(c));
+	before = c;
+	assert_null(cgroups_container(&cgroups, 42, &c));
+	assert_memory_equal(&c, &before, sizeof(c));
+	cgroups_learn(&cgroups, 42, docker);
+	assert_string_equal(cgroups_container(&cgroups, 42, &c), docker);
+	assert_int_equal(c.runtime, RUNTIME_DOCKER);
+	assert_int_equal(c.id.at, 8);
+	cgroups_learn(&cgroups, 42, "/system.slice/a.service");
+	assert_string_equal(cgroups_container(&cgroups, 42, &c), "/system.slice/a.service");
+	assert_int_equal(c.runtime, RUNTIME_NONE);
+	assert_int_equal(c.unit.bytes, 9);
+}
+
 /* A full cache starts anew instead of growing. */
 static void test_cache_bound(void **state)
 {
 	for (uint64_t id = 1; id <= CGROUPS_MAX + 10; id++)
 		cgroups_learn(&cgroups, id << 32, "/p");
-	assert_true(cgroups.paths.count <= 10);
+	assert_true(cgroups.known.count <= 10);
 	assert_string_equal(cgroups_path(&cgroups, (uint64_t)(CGROUPS_MAX + 10) << 32, 0), "/p");
 }
 
@@ -207,6 +228,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_walk, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_walk_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_learn_forget, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_container, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cache_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_traversal, setup, teardown),

@@ -115,9 +115,29 @@ static void test_subject(void **state)
 	assert_string_equal(get(line, "generation"), "7");
 	assert_string_equal(get(line, "cgroup_id"), "99");
 	assert_int_equal(strncmp(get(line, "cgroup"), "/a\tb\x01/", 6), 0);
+	assert_null(json_object_object_get(line, "container_id"));
+	assert_null(json_object_object_get(line, "pod_uid"));
 	map = json_object_object_get(line, "labels");
 	assert_string_equal(get(map, "team"), "pay\"ments\n");
 	assert_string_equal(get(map, "k\\ey"), "\xef\xbf\xbd\xc3\xa9");
+	json_object_put(line);
+}
+
+/* Container and pod stand where the path has them, and nowhere else. */
+static void test_container(void **state)
+{
+	static const char pod[] =
+		"/kubepods/pod99dcb84d2a34f7e338778606703258c4/"
+		"0f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e1f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e";
+	struct line_subject subject = { .cgroup = pod, .container = container_parse(pod) };
+	json_object *line;
+	struct jsonw w;
+
+	line_begin(&lines, &w, "stack", &subject);
+	assert_true(line_end(&lines, &w));
+	line = only_line();
+	assert_string_equal(get(line, "container_id"), strrchr(pod, '/') + 1);
+	assert_string_equal(get(line, "pod_uid"), "99dcb84d2a34f7e338778606703258c4");
 	json_object_put(line);
 }
 
@@ -218,6 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_plain, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_subject, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_container, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wall, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_error_long, setup, teardown),
