@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "bpf/trocar.skel.h"
-#include "loader/cpus.h"
 #include "loader/pins.h"
 #include "shared/abi.h"
 #include "shared/clock.h"
+#include "shared/cpus.h"
 #include "shared/kbtf.h"
 #include "shared/macro.h"
 

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "loader/cpus.h"
 #include "loader/options.h"
 #include "shared/cleanup.h"
+#include "shared/cpus.h"
 #include "shared/macro.h"
 
 #define NAME_BYTES 32

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "loader/cpus.h"
 #include "shared/cleanup.h"
+#include "shared/cpus.h"
 
 void sampler_done_all(struct samplers *samplers)
 {

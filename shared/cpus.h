@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cpus.h: lists of CPUs as sysfs writes them: "0-3,8". Source:
  * Documentation/admin-guide/cputopology.rst */
-#ifndef TROCAR_LOADER_CPUS_H
-#define TROCAR_LOADER_CPUS_H
+#ifndef TROCAR_SHARED_CPUS_H
+#define TROCAR_SHARED_CPUS_H
 
 #include <stddef.h>
 #include <stdint.h>

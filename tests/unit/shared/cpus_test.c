@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "loader/cpus.h"
+#include "shared/cpus.h"
 #include "shared/macro.h"
 
 static void lists(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "loader/cpus.h"
+#include "shared/cpus.h"
 
 #include <ctype.h>
 #include <errno.h>
