@@ -204,10 +204,10 @@ static void test_no_broker(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults), cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_numbers),	 cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_several),	 cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_defaults), cmocka_unit_test(test_no_broker),
+		cmocka_unit_test(test_texts),	 cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_switches), cmocka_unit_test(test_several),
+		cmocka_unit_test(test_errors),	 cmocka_unit_test(test_help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
