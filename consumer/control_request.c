@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "shared/cleanup.h"
+#include "shared/jsonw.h"
 #include "shared/macro.h"
 
 /* What a well-formed request says; all borrowed from its parsed object. */
@@ -42,36 +43,17 @@ fail(struct control_error *error, enum control_code code, const char *format, ..
 	return -1;
 }
 
-/* Length of the well-formed UTF-8 sequence that starts at s[0] >= 0x80 (Unicode, table 3-7), or 0.
- */
-static size_t sequence(const unsigned char *s, size_t bytes)
-{
-	size_t n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-	if (s[0] < 0xc2 || s[0] > 0xf4 || bytes < n)
-		return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
-
 /*
  * json-c takes overlong forms and surrogates, ends at a NUL, and lets control characters stand in
  * strings: so the bytes are looked at before it sees them.
  */
 static bool is_text(const char *line, size_t bytes, size_t *ret_offset)
 {
-	const unsigned char *s = (const unsigned char *)line;
-
 	for (size_t i = 0, n; i < bytes; i += n) {
-		n = 1;
-		if (s[i] >= 0x80)
-			n = sequence(s + i, bytes - i);
-		if (!n || (s[i] < 0x20 && s[i] != '\t' && s[i] != '\r')) {
+		unsigned char c = (unsigned char)line[i];
+
+		n = jsonw_utf8(line + i, bytes - i);
+		if (!n || (c < 0x20 && c != '\t' && c != '\r')) {
 			*ret_offset = i;
 			return false;
 		}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "shared/cleanup.h"
+#include "shared/jsonw.h"
 #include "shared/macro.h"
 
 char *text_bytes(uint64_t bytes, char text[TEXT_UNIT_BYTES])
@@ -54,30 +55,10 @@ char *text_duration_us(uint64_t us, char text[TEXT_UNIT_BYTES])
 	return text;
 }
 
-/* Length of the well-formed UTF-8 sequence at s (Unicode, table 3-7), or 0. */
-static size_t sequence(const unsigned char *s, size_t bytes)
-{
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-	if (n == 1)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4 || bytes < n)
-		return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
-
 bool text_is_utf8(const char *text, size_t bytes, size_t *ret_offset)
 {
-	const unsigned char *s = (const unsigned char *)text;
-
 	for (size_t i = 0, n; i < bytes; i += n) {
-		n = sequence(s + i, bytes - i);
+		n = jsonw_utf8(text + i, bytes - i);
 		if (!n) {
 			*ret_offset = i;
 			return false;
@@ -100,7 +81,7 @@ char *text_tame(const char *text, size_t bytes)
 	if (!tame)
 		return NULL;
 	for (size_t i = 0, n; i < bytes; i += n) {
-		n = sequence(s + i, bytes - i);
+		n = jsonw_utf8(text + i, bytes - i);
 		if (n && s[i] >= 0x20 && s[i] != 0x7f && !is_c1(s + i)) {
 			memcpy(at, s + i, n);
 			at += n;
