@@ -166,7 +166,7 @@ int confine_calls(struct agent *a)
 	if (output_kind(a->output) == OUTPUT_UNIX)
 		flags |= POLICY_UNIX_OUTPUT;
 	if (*options_broker(&a->options))
-		flags |= POLICY_BROKER;
+		flags |= POLICY_USES_BROKER;
 	r = policy_seccomp_flags(POLICY_CONSUMER, flags);
 	if (r < 0) {
 		log_error("system-call filter: %s", strerror(-r));

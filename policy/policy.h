@@ -105,7 +105,8 @@ int policy_seccomp(enum policy_process process);
 /* Additions to a process's rows. */
 enum policy_flag {
 	POLICY_UNIX_OUTPUT = 1u << 0, /* consumer: may connect its Unix output socket again */
-	POLICY_BROKER = 1u << 1, /* consumer: may connect to the broker and start what it opens */
+	POLICY_USES_BROKER =
+		1u << 1, /* consumer: may connect to the broker and start what it opens */
 };
 
 /* policy_seccomp with the rows of `flags` (enum policy_flag) added. */

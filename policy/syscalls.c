@@ -18,12 +18,13 @@
 /* prctl.h names PR_CAPBSET_* and PR_CAP_AMBIENT; glibc's fcntl and friends are functions here. */
 #define INT_BITS 0xffffffffULL
 
-#define SET_LOADER	     .process = POLICY_LOADER, .flag = 0
-#define SET_CONSUMER	     .process = POLICY_CONSUMER, .flag = 0
-#define SET_CONSUMER_UNIX    .process = POLICY_CONSUMER, .flag = POLICY_UNIX_OUTPUT
-#define SET_CONSUMER_BROKER  .process = POLICY_CONSUMER, .flag = POLICY_BROKER
-#define SET_CONSUMER_CONNECT .process = POLICY_CONSUMER, .flag = POLICY_UNIX_OUTPUT | POLICY_BROKER
-#define SET_CTL		     .process = POLICY_CTL, .flag = 0
+#define SET_LOADER	    .process = POLICY_LOADER, .flag = 0
+#define SET_CONSUMER	    .process = POLICY_CONSUMER, .flag = 0
+#define SET_CONSUMER_UNIX   .process = POLICY_CONSUMER, .flag = POLICY_UNIX_OUTPUT
+#define SET_CONSUMER_BROKER .process = POLICY_CONSUMER, .flag = POLICY_USES_BROKER
+#define SET_CONSUMER_CONNECT \
+	.process = POLICY_CONSUMER, .flag = POLICY_UNIX_OUTPUT | POLICY_USES_BROKER
+#define SET_CTL .process = POLICY_CTL, .flag = 0
 
 #define ROW(set, name_, key_, reason_, ...) \
 	{ SET_##set, .key = key_, .reason = reason_, .number = __SNR_##name_, __VA_ARGS__ },

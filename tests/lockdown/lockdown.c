@@ -356,7 +356,7 @@ int main(void)
 	try_rows(&w);
 	try_forbidden(&w, 0, has_landlock());
 	if (LOCKDOWN_PROCESS == POLICY_CONSUMER)
-		try_forbidden(&w, POLICY_BROKER, has_landlock());
+		try_forbidden(&w, POLICY_USES_BROKER, has_landlock());
 	world_remove(&w);
 	printf("%u cases, %u failed\n", cases, failures);
 	return failures ? 1 : 0;

@@ -47,7 +47,7 @@ static void keys_and_filters(void **state)
 	assert_int_equal(row->filters[0].value, BPF_MAP_UPDATE_BATCH);
 	assert_int_equal(find(POLICY_CONSUMER, "ioctl('T' << 8)")->error, ENOTTY);
 	assert_int_equal(find(POLICY_CONSUMER, "connect")->flag,
-			 POLICY_UNIX_OUTPUT | POLICY_BROKER);
+			 POLICY_UNIX_OUTPUT | POLICY_USES_BROKER);
 	assert_true(find(POLICY_CONSUMER, "tgkill(self)")->self);
 }
 
