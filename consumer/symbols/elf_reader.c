@@ -19,6 +19,7 @@ void elf_reader_done(struct elf_reader *e)
 {
 	free(e->segments);
 	free(e->sections);
+	free(e->names);
 	*e = (struct elf_reader){ 0 };
 }
 
@@ -56,6 +57,7 @@ static void widen_header(const Elf32_Ehdr *from, Elf64_Ehdr *to)
 		.e_phnum = from->e_phnum,
 		.e_shentsize = from->e_shentsize,
 		.e_shnum = from->e_shnum,
+		.e_shstrndx = from->e_shstrndx,
 	};
 }
 
@@ -74,8 +76,10 @@ static void widen_segment(const Elf32_Phdr *from, Elf64_Phdr *to)
 static void widen_section(const Elf32_Shdr *from, Elf64_Shdr *to)
 {
 	*to = (Elf64_Shdr){
+		.sh_name = from->sh_name,
 		.sh_type = from->sh_type,
 		.sh_flags = from->sh_flags,
+		.sh_addr = from->sh_addr,
 		.sh_offset = from->sh_offset,
 		.sh_size = from->sh_size,
 		.sh_link = from->sh_link,
@@ -215,6 +219,80 @@ int elf_reader_sections(struct elf_reader *e)
 	for (size_t i = 0; i < count; i++)
 		widen_section((const Elf32_Shdr *)raw + i, &e->sections[i]);
 	return 0;
+}
+
+/* Reads the names of the sections; without them no section is found by name. */
+static int read_names(struct elf_reader *e)
+{
+	size_t index = e->header.e_shstrndx;
+	const Elf64_Shdr *s;
+
+	if (index == SHN_XINDEX && e->section_count > 0)
+		index = e->sections[0].sh_link;
+	if (e->names || index >= e->section_count)
+		return 0;
+	s = &e->sections[index];
+	if (s->sh_type != SHT_STRTAB || s->sh_size > ELF_NAMES_MAX)
+		return 0;
+	e->names = malloc((size_t)s->sh_size + 1);
+	if (!e->names)
+		return -ENOMEM;
+	e->names_bytes = (size_t)s->sh_size;
+	e->names[e->names_bytes] = '\0';
+	return elf_reader_at(e->image, s->sh_offset, e->names, e->names_bytes);
+}
+
+int elf_reader_find(struct elf_reader *e, const char *name, const Elf64_Shdr **ret_section)
+{
+	int r;
+
+	r = read_names(e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; e->names && i < e->section_count; i++) {
+		const Elf64_Shdr *s = &e->sections[i];
+
+		if (s->sh_name < e->names_bytes && strcmp(e->names + s->sh_name, name) == 0) {
+			*ret_section = s;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int elf_reader_content(const struct elf_reader *e, const Elf64_Shdr *s, size_t max,
+		       uint8_t **ret_data)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	int r;
+
+	if (s->sh_type == SHT_NOBITS || (s->sh_flags & SHF_COMPRESSED))
+		return -EBADMSG;
+	if (s->sh_size > max)
+		return -EFBIG;
+	if (s->sh_offset > e->image->bytes || s->sh_size > e->image->bytes - s->sh_offset)
+		return -EBADMSG;
+	data = malloc((size_t)s->sh_size + 1);
+	if (!data)
+		return -ENOMEM;
+	r = elf_reader_at(e->image, s->sh_offset, data, (size_t)s->sh_size);
+	if (r < 0)
+		return r;
+	data[s->sh_size] = 0;
+	*ret_data = TAKE_PTR(data);
+	return 0;
+}
+
+const Elf64_Phdr *elf_reader_code(const struct elf_reader *e, uint64_t address)
+{
+	for (size_t i = 0; i < e->segment_count; i++) {
+		const Elf64_Phdr *p = &e->segments[i];
+
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && address >= p->p_vaddr &&
+		    address - p->p_vaddr < p->p_filesz)
+			return p;
+	}
+	return NULL;
 }
 
 /* Looks through notes for the GNU build-id; false when there is none. */

@@ -21,6 +21,8 @@ struct elf_reader {
 	size_t segment_count;
 	Elf64_Shdr *sections; /* owned; NULL before elf_reader_sections */
 	size_t section_count;
+	char *names; /* owned; of the sections, NUL at the end; NULL before elf_reader_find */
+	size_t names_bytes;
 };
 
 /* Reads header and segments; errors as elf_symbols_build_id. Release with elf_reader_done, also on
@@ -31,6 +33,19 @@ void elf_reader_done(struct elf_reader *e);
 
 /* Reads the section headers; none is no error. 0, -EBADMSG, -EFBIG, -ENOMEM, -errno of pread(2). */
 int elf_reader_sections(struct elf_reader *e);
+
+/* The first section of that name. 0; -ENOENT; errors as above. The section is the reader's. */
+int elf_reader_find(struct elf_reader *e, const char *name, const Elf64_Shdr **ret_section);
+
+/*
+ * Reads a whole section, with a NUL behind it; the caller's to free. 0; -EFBIG beyond `max` bytes;
+ * -EBADMSG (nothing of it in the file, or compressed); errors as above.
+ */
+int elf_reader_content(const struct elf_reader *e, const Elf64_Shdr *s, size_t max,
+		       uint8_t **ret_data);
+
+/* The executable segment whose bytes in the file hold the virtual address, or NULL. */
+const Elf64_Phdr *elf_reader_code(const struct elf_reader *e, uint64_t address);
 
 /* Looks for the GNU build-id in the note segments; *ret_bytes 0 when there is none. Errors as
  * above. */

@@ -4,21 +4,22 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "consumer/symbols/elf_debugdata.h"
+#include "consumer/symbols/elf_gather.h"
+#include "consumer/symbols/elf_go.h"
+#include "consumer/symbols/elf_plt.h"
 #include "consumer/symbols/elf_reader.h"
 #include "shared/cleanup.h"
 #include "shared/macro.h"
 
-#define CHUNK_BYTES (96u << 10) /* symbols read at a time: a multiple of both symbol sizes */
-
-/* What is gathered while one file is read. */
-struct gather {
-	struct elf_reader file;
-	char *strings; /* owned; all string tables, each with a NUL behind it */
-	size_t string_bytes;
-	struct names_entry *entries; /* owned */
-	size_t entry_count, entry_space;
-	uint64_t symbol_count; /* looked at, functions or not */
+/* One reading: what was gathered and where else symbols may be looked for. */
+struct reading {
+	struct elf_gather gather;
+	const struct elf_finder *finder; /* NULL: nowhere */
+	struct elf_links links;
+	bool whole; /* a full symbol table was found: what remains names nothing new */
 };
 
 static void elf_symbols_freep(struct elf_symbols **s)
@@ -26,160 +27,9 @@ static void elf_symbols_freep(struct elf_symbols **s)
 	elf_symbols_free(*s);
 }
 
-static void gather_done(struct gather *g)
+static void reading_done(struct reading *in)
 {
-	elf_reader_done(&g->file);
-	free(g->strings);
-	free(g->entries);
-}
-
-/* The executable segment whose file bytes hold the virtual address, or NULL. */
-static const Elf64_Phdr *code_segment(const struct elf_reader *e, uint64_t address)
-{
-	for (size_t i = 0; i < e->segment_count; i++) {
-		const Elf64_Phdr *p = &e->segments[i];
-
-		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && address >= p->p_vaddr &&
-		    address - p->p_vaddr < p->p_filesz)
-			return p;
-	}
-	return NULL;
-}
-
-/* Appends string table `s` to the strings, with a NUL behind it. */
-static int append_strings(struct gather *g, const Elf64_Shdr *s)
-{
-	char *more;
-	int r;
-
-	if (s->sh_offset > g->file.image->bytes || s->sh_size > g->file.image->bytes - s->sh_offset)
-		return -EBADMSG;
-	if (g->string_bytes + s->sh_size + 1 > ELF_STRINGS_MAX)
-		return -EFBIG;
-	more = realloc(g->strings, g->string_bytes + (size_t)s->sh_size + 1);
-	if (!more)
-		return -ENOMEM;
-	g->strings = more;
-	r = elf_reader_at(g->file.image, s->sh_offset, g->strings + g->string_bytes,
-			  (size_t)s->sh_size);
-	if (r < 0)
-		return r;
-	g->string_bytes += (size_t)s->sh_size;
-	g->strings[g->string_bytes++] = '\0';
-	return 0;
-}
-
-/* Whether a symbol can name code: functions, and untyped ones that hand-written assembly leaves. */
-static bool names_code(const struct elf_reader *e, const Elf64_Sym *symbol, const char *text)
-{
-	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
-	size_t section = symbol->st_shndx;
-
-	if (section == SHN_UNDEF || section == SHN_ABS || section == SHN_COMMON || !*text)
-		return false;
-	if (type == STT_FUNC || type == STT_GNU_IFUNC)
-		return true;
-	/* "$x" and the like mark code and data for arm's disassemblers, ".L" are the assembler's */
-	return type == STT_NOTYPE && section < e->section_count &&
-	       (e->sections[section].sh_flags & SHF_EXECINSTR) && *text != '$' && *text != '.';
-}
-
-static int push(struct gather *g, struct names_entry entry)
-{
-	if (g->entry_count == g->entry_space) {
-		size_t space = MAX(g->entry_space * 2, (size_t)1024);
-		struct names_entry *more = realloc(g->entries, space * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		g->entries = more;
-		g->entry_space = space;
-	}
-	g->entries[g->entry_count++] = entry;
-	return 0;
-}
-
-/* Takes one symbol whose names start at `base` in the strings, when it makes sense. */
-static int take_symbol(struct gather *g, const Elf64_Sym *symbol, size_t base)
-{
-	const Elf64_Phdr *segment;
-	uint64_t address = symbol->st_value, room;
-	const char *text;
-
-	if (symbol->st_name >= g->string_bytes - base)
-		return 0;
-	text = g->strings + base + symbol->st_name;
-	if (!names_code(&g->file, symbol, text))
-		return 0;
-	if (g->file.header.e_machine == EM_ARM)
-		address &= ~1ULL; /* the low bit says Thumb */
-	segment = code_segment(&g->file, address);
-	if (!segment || segment->p_offset > ELF_FILE_MAX || segment->p_filesz > ELF_FILE_MAX)
-		return 0;
-	room = segment->p_filesz - (address - segment->p_vaddr);
-	return push(g,
-		    (struct names_entry){
-			    .key = (uint32_t)(segment->p_offset + address - segment->p_vaddr),
-			    .size = (uint32_t)(symbol->st_size ? MIN(symbol->st_size, room) : room),
-			    .text = (uint32_t)(base + symbol->st_name),
-			    .rank = names_rank(text, ELF64_ST_BIND(symbol->st_info) != STB_LOCAL,
-					       ELF64_ST_TYPE(symbol->st_info) != STT_NOTYPE,
-					       symbol->st_size != 0),
-			    .open = symbol->st_size == 0,
-		    });
-}
-
-static int take_symbols(struct gather *g, const uint8_t *chunk, size_t count, size_t base)
-{
-	for (size_t i = 0; i < count; i++) {
-		Elf64_Sym symbol;
-		int r;
-
-		if (g->file.wide)
-			symbol = ((const Elf64_Sym *)(const void *)chunk)[i];
-		else
-			elf_reader_widen_symbol((const Elf32_Sym *)(const void *)chunk + i,
-						&symbol);
-		r = take_symbol(g, &symbol, base);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/* Reads one symbol table, a chunk at a time, with its string table. */
-static int read_symbols(struct gather *g, const Elf64_Shdr *s)
-{
-	size_t size = g->file.wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym), base = g->string_bytes;
-	uint64_t end = s->sh_offset + s->sh_size;
-	_cleanup_free_ uint8_t *chunk = NULL;
-	int r;
-
-	if (s->sh_entsize != size || s->sh_offset > g->file.image->bytes ||
-	    s->sh_size > g->file.image->bytes - s->sh_offset ||
-	    s->sh_link >= g->file.section_count ||
-	    g->file.sections[s->sh_link].sh_type != SHT_STRTAB)
-		return -EBADMSG;
-	g->symbol_count += s->sh_size / size;
-	if (g->symbol_count > ELF_SYMBOLS_MAX)
-		return -EFBIG;
-	r = append_strings(g, &g->file.sections[s->sh_link]);
-	if (r < 0)
-		return r;
-	chunk = malloc(CHUNK_BYTES);
-	if (!chunk)
-		return -ENOMEM;
-	for (uint64_t at = s->sh_offset; at < end; at += CHUNK_BYTES) {
-		size_t bytes = (size_t)MIN(end - at, (uint64_t)CHUNK_BYTES);
-
-		r = elf_reader_at(g->file.image, at, chunk, bytes);
-		if (r < 0)
-			return r;
-		r = take_symbols(g, chunk, bytes / size, base);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	elf_gather_done(&in->gather);
 }
 
 /* The first section of a type: there is at most one of each table in any sane file (gABI). */
@@ -191,28 +41,131 @@ static const Elf64_Shdr *find_section(const struct elf_reader *e, uint32_t type)
 	return NULL;
 }
 
-static int read_symtab(struct gather *g)
+static int read_symtab(struct reading *in)
 {
-	const Elf64_Shdr *s = find_section(&g->file, SHT_SYMTAB);
+	const Elf64_Shdr *s = find_section(&in->gather.file, SHT_SYMTAB);
 
-	return s ? read_symbols(g, s) : 0;
+	if (!s)
+		return 0;
+	in->whole = true;
+	return elf_gather_symbols(&in->gather, &in->gather.file, s);
+}
+
+/* Takes the symbols of another file of the same build. */
+static int read_other(struct reading *in, const struct elf_image *image)
+{
+	_cleanup_(elf_reader_done) struct elf_reader other = { 0 };
+	const Elf64_Shdr *s;
+	int r;
+
+	r = elf_reader_open(image, &other);
+	if (r < 0)
+		return r;
+	r = elf_reader_sections(&other);
+	if (r < 0)
+		return r;
+	s = find_section(&other, SHT_SYMTAB);
+	if (!s || s->sh_type == SHT_NOBITS)
+		return -ENODATA;
+	return elf_gather_symbols(&in->gather, &other, s);
+}
+
+/* As read_other, but what a broken file had is forgotten: the other sources go on. */
+static void try_other(struct reading *in, const struct elf_image *image)
+{
+	struct elf_gather_mark mark = elf_gather_mark(&in->gather);
+
+	if (read_other(in, image) == 0)
+		in->whole = true;
+	else
+		elf_gather_rewind(&in->gather, mark);
+}
+
+/* .gnu_debuglink: a file's name, a NUL, padding to 4, the CRC of that file (GDB's manual). */
+static void read_debuglink(struct reading *in)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	const Elf64_Shdr *s;
+	size_t name, crc;
+
+	if (elf_reader_find(&in->gather.file, ".gnu_debuglink", &s) < 0 ||
+	    elf_reader_content(&in->gather.file, s, ELF_DEBUGLINK_MAX + 8, &data) < 0)
+		return;
+	name = strnlen((const char *)data, (size_t)s->sh_size);
+	crc = ALIGN_UP(name + 1, 4);
+	if (name == 0 || name >= ELF_DEBUGLINK_MAX || crc + sizeof(uint32_t) > s->sh_size ||
+	    memchr(data, '/', name))
+		return;
+	memcpy(in->links.debuglink, data, name + 1);
+	memcpy(&in->links.crc, data + crc, sizeof(uint32_t));
+}
+
+static int read_debug_file(struct reading *in)
+{
+	struct elf_image image = { .fd = -1 };
+
+	if (in->whole || !in->finder)
+		return 0;
+	read_debuglink(in);
+	if (in->finder->open(in->finder->context, &in->links, &image) < 0)
+		return 0;
+	try_other(in, &image);
+	cleanup_close(&image.fd);
+	return 0;
+}
+
+/* A symbol table within the file, compressed: Fedora and its kin leave one in stripped files. */
+static int read_debugdata(struct reading *in)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	const Elf64_Shdr *s;
+	size_t bytes;
+
+	if (in->whole || elf_reader_find(&in->gather.file, ".gnu_debugdata", &s) < 0 ||
+	    elf_debugdata_read(&in->gather.file, s, &data, &bytes) < 0)
+		return 0;
+	try_other(in, &(struct elf_image){ .fd = -1, .memory = data, .bytes = bytes });
+	return 0;
 }
 
 /*
  * strip(1) takes .symtab away whole, so a .symtab at least as long as .dynsym holds all of it: the
- * second reading would cost a large file half of its time. Only a hand-thinned .symtab is shorter.
+ * second reading would cost a large file half of its time. Only a hand-thinned .symtab is shorter,
+ * and .gnu_debugdata leaves out what .dynsym has.
  */
-static int read_dynsym(struct gather *g)
+static int read_dynsym(struct reading *in)
 {
-	const Elf64_Shdr *s = find_section(&g->file, SHT_DYNSYM);
+	const Elf64_Shdr *s = find_section(&in->gather.file, SHT_DYNSYM);
 
-	if (s && s->sh_entsize > 0 && s->sh_size / s->sh_entsize <= g->symbol_count)
+	if (!s || (find_section(&in->gather.file, SHT_SYMTAB) && s->sh_entsize > 0 &&
+		   s->sh_size / s->sh_entsize <= in->gather.symbol_count))
 		return 0;
-	return s ? read_symbols(g, s) : 0;
+	return elf_gather_symbols(&in->gather, &in->gather.file, s);
 }
 
-/* Name sources, first come first kept where all else is equal; debug files and the like go here. */
-static int (*const sources[])(struct gather *g) = { read_symtab, read_dynsym };
+/* What a broken table of these two had is forgotten: they are extras. */
+static int read_plt(struct reading *in)
+{
+	struct elf_gather_mark mark = elf_gather_mark(&in->gather);
+
+	if (elf_plt_read(&in->gather) < 0)
+		elf_gather_rewind(&in->gather, mark);
+	return 0;
+}
+
+static int read_go(struct reading *in)
+{
+	struct elf_gather_mark mark = elf_gather_mark(&in->gather);
+
+	if (!in->whole && elf_go_read(&in->gather) < 0)
+		elf_gather_rewind(&in->gather, mark);
+	return 0;
+}
+
+/* Name sources, first come first kept where all else is equal. */
+static int (*const sources[])(struct reading *in) = {
+	read_symtab, read_debug_file, read_debugdata, read_dynsym, read_plt, read_go,
+};
 
 int elf_symbols_build_id(const struct elf_image *image, uint8_t id[ELF_BUILD_ID_MAX],
 			 uint8_t *ret_bytes)
@@ -226,26 +179,30 @@ int elf_symbols_build_id(const struct elf_image *image, uint8_t id[ELF_BUILD_ID_
 	return elf_reader_build_id(&e, id, ret_bytes);
 }
 
-int elf_symbols_read(const struct elf_image *image, struct elf_symbols **ret_symbols)
+int elf_symbols_read(const struct elf_image *image, const struct elf_finder *finder,
+		     struct elf_symbols **ret_symbols)
 {
 	_cleanup_(elf_symbols_freep) struct elf_symbols *s = calloc(1, sizeof(*s));
-	_cleanup_(gather_done) struct gather g = { 0 };
+	_cleanup_(reading_done) struct reading in = { .finder = finder };
+	struct elf_gather *g = &in.gather;
 	int r;
 
 	if (!s)
 		return -ENOMEM;
-	r = elf_reader_open(image, &g.file);
+	r = elf_reader_open(image, &g->file);
 	if (r < 0)
 		return r;
-	r = elf_reader_build_id(&g.file, s->build_id, &s->build_id_bytes);
+	r = elf_reader_build_id(&g->file, s->build_id, &s->build_id_bytes);
 	if (r < 0)
 		return r;
-	r = elf_reader_sections(&g.file);
+	memcpy(in.links.build_id, s->build_id, s->build_id_bytes);
+	in.links.build_id_bytes = s->build_id_bytes;
+	r = elf_reader_sections(&g->file);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sources); i++)
-		r = sources[i](&g);
+		r = sources[i](&in);
 	if (r < 0)
 		return r;
-	r = names_build(g.entries, g.entry_count, g.strings, g.string_bytes, 1, &s->names);
+	r = names_build(g->entries, g->entry_count, g->strings, g->string_bytes, 1, &s->names);
 	if (r < 0)
 		return r;
 	*ret_symbols = TAKE_PTR(s);

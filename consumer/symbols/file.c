@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "shared/cleanup.h"
 #include "shared/macro.h"
@@ -56,11 +57,42 @@ static bool device_matches(int fd, dev_t seen, uint64_t device)
 	return vague || ((uint64_t)major(seen) << MINOR_BITS | minor(seen)) == device;
 }
 
+static enum reason open_checked(const char *path, bool follow, const struct stat *before,
+				struct stat *now, struct elf_image *ret_image)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (!S_ISREG(before->st_mode))
+		return REASON_NOT_REGULAR;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
+	if (fd < 0)
+		return reason_of_open(errno);
+	if (fstat(fd, now) < 0)
+		return REASON_READ_ERROR;
+	if (now->st_ino != before->st_ino || now->st_dev != before->st_dev ||
+	    !S_ISREG(now->st_mode))
+		return REASON_OTHER_FILE;
+	if ((uint64_t)now->st_size > ELF_FILE_MAX)
+		return REASON_TOO_LARGE;
+	*ret_image = (struct elf_image){ .fd = TAKE_FD(fd), .bytes = (uint64_t)now->st_size };
+	return REASON_NONE;
+}
+
+enum reason file_open_any(const char *path, bool follow, struct elf_image *ret_image)
+{
+	struct stat before, now;
+
+	if (fstatat(AT_FDCWD, path, &before, follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
+		return reason_of_open(errno);
+	return open_checked(path, follow, &before, &now, ret_image);
+}
+
 enum reason file_open(const char *path, uint64_t device, uint64_t inode,
 		      struct elf_image *ret_image)
 {
-	_cleanup_close_ int fd = -1;
+	struct elf_image image = { .fd = -1 };
 	struct stat before, now;
+	enum reason reason;
 
 	if (path[0] != '/')
 		return REASON_NO_FILE;
@@ -68,18 +100,32 @@ enum reason file_open(const char *path, uint64_t device, uint64_t inode,
 		return reason_of_open(errno);
 	if (before.st_ino != inode)
 		return REASON_OTHER_FILE;
-	if (!S_ISREG(before.st_mode))
-		return REASON_NOT_REGULAR;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return reason_of_open(errno);
-	if (fstat(fd, &now) < 0)
-		return REASON_READ_ERROR;
-	if (now.st_ino != before.st_ino || now.st_dev != before.st_dev || !S_ISREG(now.st_mode) ||
-	    !device_matches(fd, now.st_dev, device))
+	reason = open_checked(path, false, &before, &now, &image);
+	if (reason == REASON_NONE && !device_matches(image.fd, now.st_dev, device)) {
+		close(image.fd);
 		return REASON_OTHER_FILE;
-	if ((uint64_t)now.st_size > ELF_FILE_MAX)
+	}
+	if (reason == REASON_NONE)
+		*ret_image = image;
+	return reason;
+}
+
+enum reason file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_image *ret_image,
+		       bool *ret_vague)
+{
+	struct stat st;
+	bool other;
+
+	if (fstat(fd, &st) < 0)
+		return REASON_READ_ERROR;
+	if (!S_ISREG(st.st_mode))
+		return REASON_NOT_REGULAR;
+	other = st.st_ino != inode;
+	if (other ? !device_is_vague(fd) : !device_matches(fd, st.st_dev, device))
+		return REASON_OTHER_FILE;
+	if ((uint64_t)st.st_size > ELF_FILE_MAX)
 		return REASON_TOO_LARGE;
-	*ret_image = (struct elf_image){ .fd = TAKE_FD(fd), .bytes = (uint64_t)now.st_size };
+	*ret_image = (struct elf_image){ .fd = fd, .bytes = (uint64_t)st.st_size };
+	*ret_vague = other;
 	return REASON_NONE;
 }

@@ -7,6 +7,7 @@
 #ifndef TROCAR_CONSUMER_FILE_H
 #define TROCAR_CONSUMER_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "consumer/symbols/elf_symbols.h"
@@ -21,5 +22,19 @@
  */
 enum reason file_open(const char *path, uint64_t device, uint64_t inode,
 		      struct elf_image *ret_image);
+
+/*
+ * Opens any regular file; `follow` follows a symbolic link at the end of the path. Results as
+ * above.
+ */
+enum reason file_open_any(const char *path, bool follow, struct elf_image *ret_image);
+
+/*
+ * Takes a descriptor of the file that a mapping holds, opened by someone else: a regular file of
+ * that device and inode. On overlayfs and the like the numbers may differ: then *ret_vague is true
+ * and the caller must know the file by its build-id. On success the descriptor is ret_image's.
+ */
+enum reason file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_image *ret_image,
+		       bool *ret_vague);
 
 #endif

@@ -80,6 +80,10 @@ static int take_mapping(struct reading *in, const struct mapping_record *record,
 	}
 	if (r < 0)
 		return r;
+	if (!mapping.module->anonymous && record->inode != 0)
+		symbols_place(in->symbols, mapping.module,
+			      &(struct process_key){ .tgid = in->tgid, .start_ns = in->start_ns },
+			      record->start, record->end);
 	if ((record->flags & MAPPING_IS_EXE) && !in->mappings.exe)
 		in->mappings.exe = mapping.module;
 	return push(in, mapping);

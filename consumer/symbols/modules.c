@@ -164,7 +164,7 @@ int modules_file(struct modules *t, uint64_t device, uint64_t inode, const char 
  * The kernel fills a shorter build-id up with zeros (lib/buildid.c, parse_build_id). The common
  * lengths are 20 (SHA-1), 16 (MD5, UUID) and 8 (xxhash).
  */
-static uint8_t build_id_bytes(const uint8_t id[BUILD_ID_BYTES])
+uint8_t modules_build_id_bytes(const uint8_t id[BUILD_ID_BYTES])
 {
 	static const uint8_t zeros[BUILD_ID_BYTES];
 
@@ -190,7 +190,7 @@ static int find_build_id(struct modules *t, const uint8_t id[BUILD_ID_BYTES],
 	if (r < 0)
 		return r;
 	memcpy(m->build_id, id, BUILD_ID_BYTES);
-	m->build_id_bytes = build_id_bytes(id);
+	m->build_id_bytes = modules_build_id_bytes(id);
 	r = enlist(t, &t->by_id, key, m);
 	if (r < 0)
 		return r;

@@ -6,20 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/symbols/debug_file.h"
 #include "consumer/symbols/elf_symbols.h"
-#include "consumer/symbols/file.h"
 #include "consumer/symbols/kernel.h"
+#include "consumer/symbols/module_file.h"
 #include "consumer/symbols/modules.h"
 #include "consumer/symbols/reason.h"
-#include "consumer/symbols/vdso.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/idmap.h"
 #include "shared/macro.h"
 
+/* Files that one search for a build-id may ask the broker for: the newest ones. */
+#define BORROW_MAX 16
+
 struct symbols {
 	struct modules modules; /* its lock is also for what symbols_stats reads */
 	struct symbols_stats stats;
+	struct module_file file; /* set before the symbolizer thread uses it */
 	/* the rest is the symbolizer thread's own */
 	struct idmap files_by_id; /* hash of a build-id to the first of a chain by `same_id` */
 	size_t identified;	  /* modules whose file was asked for its build-id */
@@ -43,6 +47,7 @@ int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_s
 			return -ENOMEM;
 	}
 	modules_init(&s->modules);
+	s->file.lock = &s->modules.lock;
 	idmap_init(&s->files_by_id, SYMBOLS_MODULES_MAX);
 	s->max_bytes = max_bytes;
 	*ret_symbols = TAKE_PTR(s);
@@ -71,6 +76,39 @@ int symbols_module_by_build_id(struct symbols *s, const uint8_t build_id[BUILD_I
 			       struct module **ret_module)
 {
 	return modules_build_id(&s->modules, build_id, ret_module);
+}
+
+void symbols_place(struct symbols *s, struct module *m, const struct process_key *process,
+		   uint64_t start, uint64_t end)
+{
+	struct module_place place = { .process = *process, .start = start, .end = end };
+
+	pthread_mutex_lock(&s->modules.lock);
+	for (size_t i = 0; i < MIN(m->place_count, (uint32_t)MODULE_PLACES); i++) {
+		if (memcmp(&m->places[i], &place, sizeof(place)) == 0) {
+			pthread_mutex_unlock(&s->modules.lock);
+			return;
+		}
+	}
+	m->places[m->place_count++ % MODULE_PLACES] = place;
+	pthread_mutex_unlock(&s->modules.lock);
+}
+
+void symbols_told(struct symbols *s, struct module *m, const uint8_t build_id[BUILD_ID_BYTES])
+{
+	pthread_mutex_lock(&s->modules.lock);
+	if (!m->told && m->build_id_bytes == 0) {
+		memcpy(m->build_id, build_id, BUILD_ID_BYTES);
+		m->build_id_bytes = modules_build_id_bytes(build_id);
+	}
+	__atomic_store_n(&m->told, true, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&s->modules.lock);
+}
+
+void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context)
+{
+	s->file.borrow = borrow;
+	s->file.context = context;
 }
 
 /* ---- from here on the symbolizer thread */
@@ -122,55 +160,62 @@ static bool make_room(struct symbols *s)
 	return s->table_bytes < s->max_bytes || s->table_bytes == 0;
 }
 
-/* Notes the file's build-id; false when it is not the one that the file had before. */
-static bool identify(struct symbols *s, struct module *m, const uint8_t *id, uint8_t bytes)
+/* Has the module found by its build-id from now on. */
+static void list_by_id(struct symbols *s, struct module *m)
 {
 	uint8_t padded[BUILD_ID_BYTES] = { 0 };
 	uint64_t key;
 
-	if (m->build_id_bytes > 0)
-		return m->build_id_bytes == bytes && memcmp(m->build_id, id, bytes) == 0;
-	if (bytes == 0)
-		return true;
-	pthread_mutex_lock(&s->modules.lock);
-	memcpy(m->build_id, id, bytes);
-	m->build_id_bytes = bytes;
-	pthread_mutex_unlock(&s->modules.lock);
-	if (bytes > BUILD_ID_BYTES)
-		return true; /* the kernel never tells such a one */
-	memcpy(padded, id, bytes);
+	if (m->listed || m->build_id_bytes == 0 || m->build_id_bytes > BUILD_ID_BYTES)
+		return; /* the kernel never tells a longer one */
+	memcpy(padded, m->build_id, m->build_id_bytes);
 	key = modules_hash(s->modules.seed, padded, sizeof(padded));
 	m->same_id = idmap_get(&s->files_by_id, key);
 	if (idmap_put(&s->files_by_id, key, m) < 0)
 		m->same_id = NULL;
-	return true;
+	m->listed = true;
 }
 
-/* Opens what the module stands for; image.fd is -1 for memory. */
-static enum reason open_module(const struct module *m, struct elf_image *ret_image)
+/* Whether two build-ids are the same, where the kernel may have filled one up with zeros. */
+static bool same_id(const uint8_t *a, uint8_t a_bytes, const uint8_t *b, uint8_t b_bytes)
 {
-	if (m->anonymous)
-		return REASON_ANONYMOUS;
-	if (m->deleted)
-		return REASON_DELETED;
-	if (strcmp(m->path, "[vdso]") == 0)
-		return vdso_image(ret_image) < 0 ? REASON_NO_FILE : REASON_NONE;
-	return file_open(m->path, m->device, m->inode, ret_image);
+	uint8_t x[ELF_BUILD_ID_MAX] = { 0 }, y[ELF_BUILD_ID_MAX] = { 0 };
+
+	memcpy(x, a, a_bytes);
+	memcpy(y, b, b_bytes);
+	return memcmp(x, y, sizeof(x)) == 0;
 }
 
-/* Reads the table of a module that has none. */
-static enum reason read_table(struct symbols *s, struct module *m)
+/*
+ * Notes the file's build-id; false when it is not the one that the file had before, or that the
+ * kernel told.
+ */
+static bool identify(struct symbols *s, struct module *m, const uint8_t *id, uint8_t bytes)
 {
+	bool same = true;
+
+	pthread_mutex_lock(&s->modules.lock);
+	if (m->build_id_bytes > 0)
+		same = same_id(m->build_id, m->build_id_bytes, id, bytes);
+	if (same && bytes > 0) {
+		memcpy(m->build_id, id, bytes);
+		m->build_id_bytes = bytes;
+	}
+	pthread_mutex_unlock(&s->modules.lock);
+	list_by_id(s, m);
+	return same;
+}
+
+/* Reads the table from an opened file, when that is the one. */
+static enum reason read_image(struct symbols *s, struct module *m, const struct elf_image *image)
+{
+	struct debug_file debug = { .root = DEBUG_FILE_ROOT, .path = m->path };
+	struct elf_finder finder = { .open = debug_file_open, .context = &debug };
 	struct elf_symbols *table;
-	struct elf_image image = { .fd = -1 };
-	enum reason reason = open_module(m, &image);
 	int r;
 
-	if (reason != REASON_NONE)
-		return reason;
 	__atomic_fetch_add(&s->stats.files_read, 1, __ATOMIC_RELAXED);
-	r = elf_symbols_read(&image, &table);
-	cleanup_close(&image.fd);
+	r = elf_symbols_read(image, image->memory ? NULL : &finder, &table);
 	if (r < 0)
 		return reason_of_elf(r);
 	if (!identify(s, m, table->build_id, table->build_id_bytes)) {
@@ -188,6 +233,42 @@ static enum reason read_table(struct symbols *s, struct module *m)
 	return REASON_NONE;
 }
 
+static enum reason read_borrowed(struct symbols *s, struct module *m, enum reason host)
+{
+	struct elf_image image = { .fd = -1 };
+	enum reason reason = module_file_borrow(&s->file, m, host, &image);
+
+	if (image.fd < 0)
+		return reason;
+	reason = read_image(s, m, &image);
+	cleanup_close(&image.fd);
+	__atomic_fetch_add(&s->stats.files_borrowed, 1, __ATOMIC_RELAXED);
+	return reason;
+}
+
+/* Reads the table of a module that has none: from the host's file, else through the broker. */
+static enum reason read_table(struct symbols *s, struct module *m)
+{
+	struct elf_image image = { .fd = -1 };
+	enum reason reason = module_file_open(m, &image);
+
+	m->borrowed = false;
+	if (reason == REASON_NONE) {
+		reason = read_image(s, m, &image);
+		cleanup_close(&image.fd);
+	}
+	if (!module_file_may_borrow(&s->file, m, reason))
+		return reason;
+	m->borrowed = true;
+	return read_borrowed(s, m, reason);
+}
+
+/* Whether a failed reading is worth another one later. */
+static bool passes(const struct symbols *s, const struct module *m, enum reason reason)
+{
+	return reason_passes(reason) || module_file_may_borrow(&s->file, m, reason);
+}
+
 /* Sees to it that the module's table is there; else ->unreadable or the returned word says why. */
 static const char *load(struct symbols *s, struct module *m)
 {
@@ -203,21 +284,70 @@ static const char *load(struct symbols *s, struct module *m)
 	pthread_mutex_lock(&s->modules.lock);
 	m->loaded = true;
 	m->unreadable = reason_word(reason);
-	m->retry_ns = reason_passes(reason) ? clock_mono_ns() + SYMBOLS_RETRY_NS : 0;
+	m->retry_ns = passes(s, m, reason) ? clock_mono_ns() + SYMBOLS_RETRY_NS : 0;
 	pthread_mutex_unlock(&s->modules.lock);
 	return m->unreadable;
 }
 
-static void ask_build_id(struct symbols *s, struct module *m)
+/* Asks an opened file for its build-id, and closes it. */
+static void ask_image(struct symbols *s, struct module *m, struct elf_image *image)
 {
 	uint8_t id[ELF_BUILD_ID_MAX], bytes = 0;
+
+	if (elf_symbols_build_id(image, id, &bytes) == 0)
+		identify(s, m, id, bytes);
+	cleanup_close(&image->fd);
+}
+
+static void ask_build_id(struct symbols *s, struct module *m)
+{
 	struct elf_image image = { .fd = -1 };
 
-	if (m->build_id_bytes > 0 || m->path[0] != '/' || open_module(m, &image) != REASON_NONE)
+	if (m->path[0] != '/')
 		return;
-	if (elf_symbols_build_id(&image, id, &bytes) == 0)
-		identify(s, m, id, bytes);
-	cleanup_close(&image.fd);
+	if (m->build_id_bytes > 0)
+		list_by_id(s, m);
+	else if (module_file_open(m, &image) == REASON_NONE)
+		ask_image(s, m, &image);
+}
+
+static struct module *find_by_id(struct symbols *s, const struct module *m)
+{
+	struct module *file = idmap_get(&s->files_by_id,
+					modules_hash(s->modules.seed, m->build_id, BUILD_ID_BYTES));
+
+	while (file && memcmp(file->build_id, m->build_id, BUILD_ID_BYTES) != 0)
+		file = file->same_id;
+	return file;
+}
+
+/*
+ * Asks the newest files that the host does not give for theirs, through the broker, each once; the
+ * one with the module's build-id, or NULL.
+ */
+static struct module *find_borrowed(struct symbols *s, const struct module *m)
+{
+	struct module *file;
+	size_t asked = 0;
+
+	for (size_t i = s->identified; i-- > 0 && asked < BORROW_MAX;) {
+		struct elf_image image = { .fd = -1 };
+
+		file = modules_at(&s->modules, i);
+		if (file->path[0] != '/' || file->build_id_bytes > 0 || file->loaded ||
+		    file->asked || !module_file_may_borrow(&s->file, file, REASON_NO_FILE))
+			continue;
+		file->asked = true;
+		asked++;
+		module_file_borrow(&s->file, file, REASON_NO_FILE, &image);
+		if (image.fd < 0)
+			continue;
+		ask_image(s, file, &image);
+		file = find_by_id(s, m);
+		if (file)
+			return file;
+	}
+	return NULL;
 }
 
 /*
@@ -234,10 +364,9 @@ static struct module *resolve(struct symbols *s, struct module *m)
 		ask_build_id(s, file);
 		s->identified++;
 	}
-	file = idmap_get(&s->files_by_id,
-			 modules_hash(s->modules.seed, m->build_id, BUILD_ID_BYTES));
-	while (file && memcmp(file->build_id, m->build_id, BUILD_ID_BYTES) != 0)
-		file = file->same_id;
+	file = find_by_id(s, m);
+	if (!file)
+		file = find_borrowed(s, m);
 	pthread_mutex_lock(&s->modules.lock);
 	m->resolved = file;
 	pthread_mutex_unlock(&s->modules.lock);

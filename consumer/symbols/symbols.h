@@ -23,6 +23,14 @@
 #define SYMBOLS_KERNEL_AGE_NS \
 	60000000000ULL /* ksyms is read again for an unknown address after this */
 
+#define MODULE_PLACES 4 /* where a module is mapped, the last ones seen */
+
+/* A mapping of a module: what the broker needs to open the file behind it. */
+struct module_place {
+	struct process_key process;
+	uint64_t start, end;
+};
+
 /* One mapped file, or one that only a build-id is known of. Fields above the line never change. */
 struct module {
 	uint64_t device; /* kernel's dev_t; 0 with inode 0 when only the build-id is known */
@@ -31,9 +39,16 @@ struct module {
 	bool anonymous;	     /* executable memory without a file */
 	bool deleted;	     /* d_path said " (deleted)", which path is without */
 	struct module *next; /* same hash; the table's own */
-	/* ---- filled in by the symbolizer thread, under its lock */
+	/* ---- filled in by whoever reads mappings and samples, under the table's lock */
+	struct module_place places[MODULE_PLACES];
+	uint32_t place_count; /* ever seen; the last stands at (place_count - 1) % MODULE_PLACES */
+	bool told;	      /* the kernel told the build-id, which the file must have */
 	uint8_t build_id[64];
 	uint8_t build_id_bytes; /* 0 when the file has none or was not read */
+	/* ---- filled in by the symbolizer thread, under its lock */
+	bool borrowed;		/* the last table came through the broker */
+	bool asked;		/* the broker was asked for its build-id */
+	bool listed;		/* stands among those found by build-id */
 	const char *unreadable; /* why the file's names are not known, NULL when they are */
 	struct elf_symbols *symbols;
 	bool loaded;
@@ -49,6 +64,7 @@ struct symbols;
 struct symbols_stats {
 	size_t modules;
 	size_t files_read;
+	size_t files_borrowed; /* of them: through the broker */
 	size_t symbols;
 	size_t bytes;	  /* memory of tables */
 	uint64_t unnamed; /* lookups without a name */
@@ -76,6 +92,29 @@ int symbols_module(struct symbols *s, uint64_t device, uint64_t inode, const cha
 /* The same for a frame of which the kernel told only the build-id (20 bytes). */
 int symbols_module_by_build_id(struct symbols *s, const uint8_t build_id[BUILD_ID_BYTES],
 			       struct module **ret_module);
+
+/*
+ * Notes that `process` has the file mapped at [start, end); main thread. Of a module the last
+ * MODULE_PLACES are kept.
+ */
+void symbols_place(struct symbols *s, struct module *m, const struct process_key *process,
+		   uint64_t start, uint64_t end);
+
+/*
+ * Notes the build-id that the kernel read from the mapped file (20 bytes, a shorter one filled up
+ * with zeros): the file that is opened must have it. Main thread; the first one told stays.
+ */
+void symbols_told(struct symbols *s, struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
+
+/*
+ * Opens the file behind a mapping that this process may not reach by itself; 0 with a descriptor
+ * that is the caller's, or -errno. Called from the symbolizer's thread.
+ */
+typedef int (*symbols_borrow)(void *context, const struct process_key *process, uint64_t start,
+			      uint64_t end, int *ret_fd);
+
+/* Sets how such files are opened; before the symbolizer's thread looks anything up. */
+void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context);
 
 /* What a lookup yields; strings live until the next symbols_trim (`why` for good: reasons.def). */
 struct symbol_name {

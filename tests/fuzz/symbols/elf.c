@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	if (elf_symbols_build_id(&image, id, &id_bytes) == 0)
 		assert(id_bytes <= sizeof(id));
-	if (elf_symbols_read(&image, &s) < 0)
+	if (elf_symbols_read(&image, NULL, &s) < 0)
 		return 0;
 	assert(id_bytes == s->build_id_bytes && memcmp(id, s->build_id, id_bytes) == 0);
 	for (size_t i = 0; i < s->names.count; i++) {

@@ -35,7 +35,7 @@ static int read_path(const char *path, struct elf_symbols **ret_symbols)
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	image.bytes = (uint64_t)st.st_size;
-	return elf_symbols_read(&image, ret_symbols);
+	return elf_symbols_read(&image, NULL, ret_symbols);
 }
 
 /* One function as libelf sees it: an implementation that shares nothing with ours. */
@@ -233,7 +233,7 @@ static void test_memory_is_the_same(void **state)
 	assert_int_equal(io_read_file(AT_FDCWD, paths[PIE], 1 << 20, &data, &bytes), 0);
 	image.memory = (const uint8_t *)data;
 	image.bytes = bytes;
-	assert_int_equal(elf_symbols_read(&image, &a), 0);
+	assert_int_equal(elf_symbols_read(&image, NULL, &a), 0);
 	assert_int_equal(read_path(paths[PIE], &b), 0);
 	assert_int_equal(a->names.count, b->names.count);
 	assert_memory_equal(a->names.keys, b->names.keys, a->names.count * sizeof(uint32_t));
@@ -257,7 +257,7 @@ static int read_changed(void (*change)(uint8_t *data, size_t *bytes), struct elf
 	memcpy(exact, data, bytes);
 	image.memory = exact;
 	image.bytes = bytes;
-	return elf_symbols_read(&image, ret_s);
+	return elf_symbols_read(&image, NULL, ret_s);
 }
 
 static Elf64_Shdr *section(uint8_t *data, uint32_t type)
@@ -376,7 +376,7 @@ static void test_every_length(void **state)
 		struct elf_image image = { .fd = -1, .memory = (uint8_t *)data, .bytes = length };
 		struct elf_symbols *s = NULL;
 
-		if (elf_symbols_read(&image, &s) == 0)
+		if (elf_symbols_read(&image, NULL, &s) == 0)
 			elf_symbols_free(s);
 	}
 }
@@ -394,7 +394,7 @@ static void test_shrinking_file(void **state)
 	unlink(path);
 	assert_int_equal(io_read_file(AT_FDCWD, paths[PIE], 1 << 20, &data, &bytes), 0);
 	assert_int_equal(io_write_full(fd, data, 4096), 0);
-	assert_int_equal(elf_symbols_read(&image, &s), -EBADMSG);
+	assert_int_equal(elf_symbols_read(&image, NULL, &s), -EBADMSG);
 }
 
 /* A sparse file whose tables claim a gigabyte costs no memory. */
@@ -418,12 +418,12 @@ static void test_huge_claims(void **state)
 	symbols->sh_link = section((uint8_t *)data, SHT_DYNSYM)->sh_link;
 	assert_int_equal(io_write_full(fd, data, bytes), 0);
 	assert_int_equal(ftruncate(fd, (off_t)ELF_FILE_MAX), 0);
-	assert_int_equal(elf_symbols_read(&image, &s), -EFBIG);
+	assert_int_equal(elf_symbols_read(&image, NULL, &s), -EFBIG);
 	symbols->sh_size = (ELF_SYMBOLS_MAX + 1) * sizeof(Elf64_Sym);
 	assert_int_equal(pwrite(fd, data, bytes, 0), bytes);
-	assert_int_equal(elf_symbols_read(&image, &s), -EFBIG);
+	assert_int_equal(elf_symbols_read(&image, NULL, &s), -EFBIG);
 	image.bytes++;
-	assert_int_equal(elf_symbols_read(&image, &s), -EFBIG);
+	assert_int_equal(elf_symbols_read(&image, NULL, &s), -EFBIG);
 }
 
 static void test_build_id_alone(void **state)

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/symbols/debug_file.h"
+
+#include <errno.h>
+#include <lzma.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/symbols/file.h"
+#include "shared/cleanup.h"
+#include "shared/macro.h"
+
+#define PATH_BYTES    4096
+#define CRC_AT_A_TIME (256u << 10)
+
+/* The CRC of the whole file, as .gnu_debuglink means it: that of IEEE 802.3, like zlib's. */
+static int file_crc(const struct elf_image *image, uint32_t *ret_crc)
+{
+	_cleanup_free_ uint8_t *part = malloc(CRC_AT_A_TIME);
+	uint32_t crc = 0;
+
+	if (!part)
+		return -ENOMEM;
+	for (uint64_t at = 0; at < image->bytes;) {
+		ssize_t n = pread(image->fd, part, CRC_AT_A_TIME, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG;
+		crc = lzma_crc32(part, (size_t)n, crc);
+		at += (uint64_t)n;
+	}
+	*ret_crc = crc;
+	return 0;
+}
+
+/* Whether the opened file is of the build that `links` speaks of. */
+static bool fits(const struct elf_image *image, const struct elf_links *links, bool by_link)
+{
+	uint8_t id[ELF_BUILD_ID_MAX], bytes = 0;
+	uint32_t crc = 0;
+
+	if (elf_symbols_build_id(image, id, &bytes) < 0)
+		return false;
+	if (links->build_id_bytes > 0)
+		return bytes == links->build_id_bytes && memcmp(id, links->build_id, bytes) == 0;
+	return by_link && bytes == 0 && file_crc(image, &crc) == 0 && crc == links->crc;
+}
+
+static int try_path(const char *path, const struct elf_links *links, bool by_link,
+		    struct elf_image *ret_image)
+{
+	struct elf_image image;
+
+	if (file_open_any(path, !by_link, &image) != REASON_NONE)
+		return -ENOENT;
+	if (!fits(&image, links, by_link)) {
+		close(image.fd);
+		return -ENOENT;
+	}
+	*ret_image = image;
+	return 0;
+}
+
+static int by_build_id(const struct debug_file *f, const struct elf_links *links,
+		       struct elf_image *ret_image)
+{
+	char path[PATH_BYTES], hex[2 * ELF_BUILD_ID_MAX + 1] = "";
+
+	if (links->build_id_bytes < 2)
+		return -ENOENT;
+	for (size_t i = 0; i < links->build_id_bytes; i++)
+		snprintf(hex + 2 * i, 3, "%02x", links->build_id[i]);
+	if (snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", f->root, hex, hex + 2) >=
+	    (int)sizeof(path))
+		return -ENOENT;
+	return try_path(path, links, false, ret_image);
+}
+
+static int by_link(const struct debug_file *f, const struct elf_links *links,
+		   struct elf_image *ret_image)
+{
+	const char *slash = strrchr(f->path, '/');
+	int folder = slash ? (int)(slash - f->path) : 0;
+	static const char *const between[] = { "/", "/.debug/" };
+	char path[PATH_BYTES];
+
+	if (f->path[0] != '/' || !links->debuglink[0])
+		return -ENOENT;
+	for (size_t i = 0; i < ARRAY_SIZE(between); i++) {
+		if (snprintf(path, sizeof(path), "%.*s%s%s", folder, f->path, between[i],
+			     links->debuglink) < (int)sizeof(path) &&
+		    try_path(path, links, true, ret_image) == 0)
+			return 0;
+	}
+	if (snprintf(path, sizeof(path), "%s%.*s/%s", f->root, folder, f->path, links->debuglink) >=
+	    (int)sizeof(path))
+		return -ENOENT;
+	return try_path(path, links, true, ret_image);
+}
+
+int debug_file_open(void *context, const struct elf_links *links, struct elf_image *ret_image)
+{
+	const struct debug_file *f = context;
+
+	if (by_build_id(f, links, ret_image) == 0)
+		return 0;
+	return by_link(f, links, ret_image);
+}

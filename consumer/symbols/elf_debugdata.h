@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * elf_debugdata.h: the symbol table that a stripped file carries within itself, compressed by xz
+ * (.gnu_debugdata, "MiniDebugInfo" in GDB's manual).
+ */
+#ifndef TROCAR_CONSUMER_ELF_DEBUGDATA_H
+#define TROCAR_CONSUMER_ELF_DEBUGDATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/symbols/elf_reader.h"
+
+#define ELF_DEBUGDATA_IN_MAX	 (16u << 20) /* bytes of the section */
+#define ELF_DEBUGDATA_OUT_MAX	 (32u << 20) /* bytes that it unpacks to */
+#define ELF_DEBUGDATA_MEMORY_MAX (20u << 20) /* of the decoder; xz -6 needs 9 MiB */
+
+/*
+ * Unpacks the section to an ELF file in memory, the caller's to free. Memory comes from malloc(3)
+ * and no thread is made. 0; -EBADMSG (no sound xz); -EFBIG (a wall above); -ENOMEM; errors as
+ * elf_reader_content.
+ */
+int elf_debugdata_read(const struct elf_reader *e, const Elf64_Shdr *s, uint8_t **ret_data,
+		       size_t *ret_bytes);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/symbols/elf_go.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/cleanup.h"
+#include "shared/macro.h"
+
+enum layout {
+	GO_1_2,	 /* table of (address, function), names anywhere behind the table's start */
+	GO_1_16, /* names and functions in parts of their own */
+	GO_1_18, /* offsets of 32 bits from the start of the text */
+};
+
+#define WORD	   8 /* bytes of a pointer */
+#define HEADER_MAX (8 + 8 * WORD)
+
+struct go_table {
+	struct elf_gather *gather;
+	const uint8_t
+		*data; /* the section, in the gather's strings: do not hold over a push of text */
+	size_t at;     /* where it begins there */
+	size_t bytes;
+	uint64_t address; /* of the section */
+	enum layout layout;
+	uint64_t count;	    /* functions */
+	uint64_t text;	    /* where the code begins, 1.18 on */
+	uint64_t names;	    /* offsets in the section: of the names, */
+	uint64_t functions; /* of the functions' table */
+};
+
+static uint64_t word_at(const struct go_table *t, uint64_t offset, size_t bytes)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, t->data + offset, bytes); /* low half: little-endian machines only */
+	return word;
+}
+
+/* Whether `count` things of `bytes` bytes at `offset` lie within the section. */
+static bool holds(const struct go_table *t, uint64_t offset, uint64_t count, uint64_t bytes)
+{
+	return offset <= t->bytes && count <= (t->bytes - offset) / bytes;
+}
+
+static int find_layout(struct go_table *t)
+{
+	if (t->bytes < HEADER_MAX || t->data[4] != 0 || t->data[5] != 0 || t->data[7] != WORD)
+		return -EBADMSG;
+	switch (word_at(t, 0, 4)) {
+	case 0xfffffffb:
+		t->layout = GO_1_2;
+		return 0;
+	case 0xfffffffa:
+		t->layout = GO_1_16;
+		return 0;
+	case 0xfffffff0:
+	case 0xfffffff1:
+		t->layout = GO_1_18;
+		return 0;
+	default:
+		return -EBADMSG;
+	}
+}
+
+/* The addend of the relocation that fills the word at `address`; 0 when there is none. */
+static int find_addend(struct go_table *t, const Elf64_Shdr *s, uint64_t address,
+		       uint64_t *ret_addend)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	int r;
+
+	*ret_addend = 0;
+	r = elf_reader_content(&t->gather->file, s, ELF_STRINGS_MAX, &data);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < s->sh_size / sizeof(Elf64_Rela); i++) {
+		Elf64_Rela rela;
+
+		memcpy(&rela, data + i * sizeof(rela), sizeof(rela));
+		if (rela.r_offset == address) {
+			*ret_addend = (uint64_t)rela.r_addend;
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/*
+ * Where the text begins: the header says it, but in a position-independent program it is filled in
+ * at start by a relocation, whose addend has it.
+ */
+static int find_text(struct go_table *t)
+{
+	const struct elf_reader *e = &t->gather->file;
+	const Elf64_Shdr *s;
+	int r;
+
+	t->text = word_at(t, 8 + 2 * WORD, WORD);
+	for (size_t i = 0; t->text == 0 && i < e->section_count; i++) {
+		if (e->sections[i].sh_type != SHT_RELA)
+			continue;
+		r = find_addend(t, &e->sections[i], t->address + 8 + 2 * WORD, &t->text);
+		if (r < 0)
+			return r;
+	}
+	if (t->text != 0)
+		return 0;
+	r = elf_reader_find(&t->gather->file, ".text", &s);
+	if (r < 0)
+		return r;
+	t->text = s->sh_addr;
+	return 0;
+}
+
+static int read_header(struct go_table *t)
+{
+	size_t names;
+	int r;
+
+	r = find_layout(t);
+	if (r < 0)
+		return r;
+	t->count = word_at(t, 8, WORD);
+	if (t->count > ELF_SYMBOLS_MAX)
+		return -EFBIG;
+	if (t->layout == GO_1_2) {
+		t->functions = 8 + WORD;
+		return 0;
+	}
+	names = t->layout == GO_1_16 ? 8 + 2 * WORD : 8 + 3 * WORD;
+	t->names = word_at(t, names, WORD);
+	t->functions = word_at(t, names + 4 * WORD, WORD);
+	return t->layout == GO_1_18 ? find_text(t) : 0;
+}
+
+/* Row `i` of the functions' table: the address, and where the function's record is. */
+static void read_row(const struct go_table *t, uint64_t i, uint64_t *ret_address,
+		     uint64_t *ret_record)
+{
+	size_t half = t->layout == GO_1_18 ? 4 : WORD;
+	uint64_t at = t->functions + i * 2 * half, base = t->layout == GO_1_2 ? 0 : t->functions;
+
+	*ret_address = word_at(t, at, half) + (t->layout == GO_1_18 ? t->text : 0);
+	*ret_record = word_at(t, at + half, half) + base;
+}
+
+/* Takes function `i`, which ends where the next one begins; -EBADMSG ends the reading. */
+static int take(struct go_table *t, uint64_t i)
+{
+	size_t entry = t->layout == GO_1_18 ? 4 : WORD;
+	uint64_t address, next, record, other, name;
+
+	read_row(t, i, &address, &record);
+	read_row(t, i + 1, &next, &other);
+	if (next < address || !holds(t, record, 1, entry + 4))
+		return -EBADMSG;
+	name = t->names + word_at(t, record + entry, 4);
+	if (name >= t->bytes || t->data[name] == '\0')
+		return 0;
+	return elf_gather_push(t->gather, &(struct elf_function){
+						  .address = address,
+						  .bytes = next - address,
+						  .text = t->at + (size_t)name,
+						  .rank = names_rank((const char *)t->data + name,
+								     0, 1, next != address),
+					  });
+}
+
+static int read_functions(struct go_table *t)
+{
+	size_t half = t->layout == GO_1_18 ? 4 : WORD;
+	int r;
+
+	/* One half row behind the last says where it ends. */
+	if (!holds(t, t->functions, t->count + 1, 2 * half) && t->count > 0)
+		t->count--;
+	if (!holds(t, t->functions, t->count + 1, 2 * half))
+		return -EBADMSG;
+	for (uint64_t i = 0; i < t->count; i++) {
+		r = take(t, i);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int elf_go_read(struct elf_gather *g)
+{
+	static const char *const sections[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+	struct go_table t = { .gather = g };
+	const Elf64_Shdr *s = NULL;
+	int r;
+
+	if (!g->file.wide || g->file.header.e_ident[EI_DATA] != ELFDATA2LSB)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(sections) && !s; i++)
+		if (elf_reader_find(&g->file, sections[i], &s) < 0)
+			s = NULL;
+	if (!s)
+		return 0;
+	r = elf_gather_section(g, &g->file, s, &t.at);
+	if (r < 0)
+		return r;
+	t.data = (const uint8_t *)g->strings + t.at;
+	t.bytes = (size_t)s->sh_size;
+	t.address = s->sh_addr;
+	r = read_header(&t);
+	return r < 0 ? r : read_functions(&t);
+}

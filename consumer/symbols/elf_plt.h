@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * elf_plt.h: names for the stubs of the procedure linkage table: "write@plt". Each stub jumps
+ * through a slot of the global offset table; the relocation of that slot has the name. The stubs
+ * are read as instructions, so that every layout that linkers make (.plt, .plt.sec, .plt.got, lazy
+ * or not) is one case. x86-64 and arm64. Source: psABI of each, chapter "Dynamic Linking".
+ */
+#ifndef TROCAR_CONSUMER_ELF_PLT_H
+#define TROCAR_CONSUMER_ELF_PLT_H
+
+#include "consumer/symbols/elf_gather.h"
+
+#define ELF_PLT_BYTES_MAX  (4u << 20)  /* of all stubs of one section */
+#define ELF_PLT_SLOTS_MAX  65536       /* relocations that name a function */
+#define ELF_PLT_RELOCS_MAX (16u << 20) /* bytes of one relocation section */
+
+/* Takes the stubs into `g`. 0, also without any; errors as elf_symbols_read. */
+int elf_plt_read(struct elf_gather *g);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/symbols/module_file.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/symbols/file.h"
+#include "consumer/symbols/vdso.h"
+#include "shared/macro.h"
+
+enum reason module_file_open(const struct module *m, struct elf_image *ret_image)
+{
+	if (m->anonymous)
+		return REASON_ANONYMOUS;
+	if (m->deleted)
+		return REASON_DELETED;
+	if (strcmp(m->path, "[vdso]") == 0)
+		return vdso_image(ret_image) < 0 ? REASON_NO_FILE : REASON_NONE;
+	return file_open(m->path, m->device, m->inode, ret_image);
+}
+
+bool module_file_may_borrow(const struct module_file *f, const struct module *m, enum reason reason)
+{
+	if (!f->borrow || m->anonymous || m->inode == 0 || m->place_count == 0)
+		return false;
+	return reason == REASON_NO_FILE || reason == REASON_NO_PERMISSION ||
+	       reason == REASON_DELETED || reason == REASON_OTHER_FILE ||
+	       reason == REASON_NOT_REGULAR || reason == REASON_READ_ERROR;
+}
+
+/* The places of a module, the last seen first; how many. */
+static size_t places_of(const struct module_file *f, const struct module *m,
+			struct module_place places[MODULE_PLACES])
+{
+	size_t count;
+
+	pthread_mutex_lock(f->lock);
+	count = MIN(m->place_count, (uint32_t)MODULE_PLACES);
+	for (size_t i = 0; i < count; i++)
+		places[i] = m->places[(m->place_count - 1 - i) % MODULE_PLACES];
+	pthread_mutex_unlock(f->lock);
+	return count;
+}
+
+/*
+ * A descriptor from the broker is what is mapped there now, which may be another file by now. Where
+ * the file system's inode numbers do not tell, only the kernel's build-id can.
+ */
+static bool adopt(int fd, const struct module *m, struct elf_image *ret_image)
+{
+	bool vague = false;
+
+	if (file_adopt(fd, m->device, m->inode, ret_image, &vague) == REASON_NONE &&
+	    (!vague || m->told))
+		return true;
+	close(fd);
+	return false;
+}
+
+enum reason module_file_borrow(const struct module_file *f, const struct module *m,
+			       enum reason host, struct elf_image *ret_image)
+{
+	struct module_place places[MODULE_PLACES];
+	size_t count = places_of(f, m, places);
+
+	for (size_t i = 0; i < count; i++) {
+		int fd;
+
+		if (f->borrow(f->context, &places[i].process, places[i].start, places[i].end,
+			      &fd) == 0 &&
+		    adopt(fd, m, ret_image))
+			return REASON_NONE;
+	}
+	return host;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * module_file.h: the file that a module stands for, opened. First at its path on the host; where
+ * that is not the mapped file (a container, a chroot, removed, replaced) or may not be read,
+ * through the broker, by a process that has it mapped. Symbolizer thread only.
+ */
+#ifndef TROCAR_CONSUMER_MODULE_FILE_H
+#define TROCAR_CONSUMER_MODULE_FILE_H
+
+#include <pthread.h>
+
+#include "consumer/symbols/elf_symbols.h"
+#include "consumer/symbols/reason.h"
+#include "consumer/symbols/symbols.h"
+
+/* How files are opened that the host's path does not give; borrow NULL: not at all. */
+struct module_file {
+	symbols_borrow borrow;
+	void *context;
+	pthread_mutex_t *lock; /* of the modules' table: for their places */
+};
+
+/* At the host's path, or the vDSO of this process. REASON_NONE with *ret_image, else the reason. */
+enum reason module_file_open(const struct module *m, struct elf_image *ret_image);
+
+/* Whether the broker may help where module_file_open gave `reason`. */
+bool module_file_may_borrow(const struct module_file *f, const struct module *m,
+			    enum reason reason);
+
+/*
+ * Through the broker. REASON_NONE with *ret_image; else `host`, the reason why the host's path does
+ * not do, which is what the operator can change.
+ */
+enum reason module_file_borrow(const struct module_file *f, const struct module *m,
+			       enum reason host, struct elf_image *ret_image);
+
+#endif
