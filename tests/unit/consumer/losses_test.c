@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counters that grew become one error line each, with their numbers; those that stand still none.
+ */
+#include "fake_agent.h"
+
+#include <bpf/bpf.h>
+
+#include "consumer/losses.h"
+#include "shared/cleanup.h"
+#include "shared/clock.h"
+
+static struct fake *fake;
+
+static int setup(void **state)
+{
+	fake = fake_new();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (fake)
+		fake_free(fake);
+	fake = NULL;
+	return 0;
+}
+
+/* Looks now, however short the last look lies back. */
+static void look(void)
+{
+	fake->a.losses.checked_ns = 0;
+	losses_check(&fake->a);
+}
+
+/* The last error line has this code and this count. */
+static void is_last(const char *code, const char *count)
+{
+	_cleanup_json_ json_object *line = fake_last(fake, "error");
+
+	assert_non_null(line);
+	assert_string_equal(fake_text(line, "code"), code);
+	assert_string_equal(fake_text(line, "count"), count);
+}
+
+static void events_lost(uint64_t each)
+{
+	uint32_t cpus = fake->a.pins.abi.cpus_possible, zero = 0;
+	_cleanup_free_ struct totals *totals = calloc(cpus, sizeof(*totals));
+
+	assert_non_null(totals);
+	for (uint32_t i = 0; i < cpus; i++)
+		totals[i].events_lost = each;
+	assert_int_equal(bpf_map_update_elem(fake->a.pins.totals_fd, &zero, totals, BPF_ANY), 0);
+}
+
+/* Of all CPUs together; what came since the last line, and never twice. A scan finds the missed. */
+static void test_events(void **state)
+{
+	uint32_t cpus;
+	char count[16];
+
+	if (!fake)
+		skip();
+	cpus = fake->a.pins.abi.cpus_possible;
+	look();
+	assert_int_equal(fake_count(fake, "error"), 0);
+	assert_false(fake->a.scan_soon);
+	events_lost(3);
+	look();
+	snprintf(count, sizeof(count), "%u", 3 * cpus);
+	is_last("events_full", count);
+	assert_true(fake->a.scan_soon);
+	look();
+	assert_int_equal(fake_count(fake, "error"), 1);
+	events_lost(5);
+	look();
+	snprintf(count, sizeof(count), "%u", 2 * cpus);
+	is_last("events_full", count);
+}
+
+static void test_once_a_second(void **state)
+{
+	if (!fake)
+		skip();
+	look();
+	fake->a.totals.processes_full = 4;
+	losses_check(&fake->a);
+	assert_int_equal(fake_count(fake, "error"), 0);
+	fake->a.losses.checked_ns = clock_mono_ns() - NSEC_PER_SEC - 1;
+	losses_check(&fake->a);
+	is_last("targets_full", "4");
+}
+
+/* Bad records are those of all rings and of the sampler's decoder together. */
+static void test_tables(void **state)
+{
+	if (!fake)
+		skip();
+	fake->a.totals.processes_full = 7;
+	look();
+	is_last("targets_full", "7");
+	fake->a.totals.samples_bad = 1;
+	fake->a.pins.samples.bad = 2;
+	fake->a.pins.events.bad = 3;
+	fake->a.pins.errors.bad = 4;
+	look();
+	is_last("bad_record", "10");
+	fake->a.pins.events.bad = 5;
+	look();
+	is_last("bad_record", "2");
+	assert_int_equal(fake_count(fake, "error"), 3);
+}
+
+/* A text that is no line is dropped and counted, as is one that finds the queue full. */
+static void test_dropped_lines(void **state)
+{
+	if (!fake)
+		skip();
+	for (int i = 0; i < 3; i++)
+		assert_false(output_put(fake->a.output, " ", 1, 1));
+	look();
+	is_last("queue_full", "3");
+	look();
+	assert_int_equal(fake_count(fake, "error"), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_once_a_second, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tables, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_dropped_lines, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who is who over reuse of pids, exec and exit, and what the kernel side is told of it. */
+#include "fake_agent.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "consumer/process.h"
+#include "shared/clock.h"
+#include "tests/unit/symbols/records_file.h"
+
+static struct fake *fake;
+
+static int setup(void **state)
+{
+	fake = fake_new();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (fake)
+		fake_free(fake);
+	fake = NULL;
+	return 0;
+}
+
+static struct process *made(uint32_t tgid, uint64_t start_ns)
+{
+	struct process *p;
+
+	assert_int_equal(process_get(&fake->a, tgid, start_ns, &p), 0);
+	return p;
+}
+
+/* A process is pid and start time: the pid used again is another. */
+static void test_identity(void **state)
+{
+	struct process *first, *again;
+
+	if (!fake)
+		skip();
+	assert_null(process_find(&fake->a, 100, 5));
+	first = made(100, 5);
+	assert_ptr_equal(made(100, 5), first);
+	again = made(100, 6);
+	assert_ptr_not_equal(again, first);
+	assert_ptr_equal(process_find(&fake->a, 100, 5), first);
+	assert_ptr_equal(process_find(&fake->a, 100, 6), again);
+	assert_null(process_find(&fake->a, 101, 5));
+}
+
+static void test_full(void **state)
+{
+	struct process *p = (struct process *)state;
+
+	if (!fake)
+		skip();
+	for (uint32_t i = 1; i <= FAKE_PROCESSES; i++)
+		made(i, i);
+	assert_int_equal(process_get(&fake->a, FAKE_PROCESSES + 1, 1, &p), -ENOSPC);
+	assert_ptr_equal(p, state);
+	assert_int_equal(process_get(&fake->a, 7, 7, &p), 0);
+}
+
+/* It lingers for the samples that are on their way, and makes room then. */
+static void test_gone(void **state)
+{
+	uint64_t linger_ns = PROCESS_LINGER_MS * NSEC_PER_MSEC;
+	struct process *p;
+
+	if (!fake)
+		skip();
+	p = made(100, 5);
+	p->announced = true;
+	strcpy(p->comm, "node");
+	made(101, 5);
+	process_gone(&fake->a, p);
+	process_gone(&fake->a, p);
+	assert_int_equal(fake->a.processes.gone, 1);
+	assert_int_equal(fake_count(fake, "process.exit"), 1);
+	assert_ptr_equal(process_find(&fake->a, 100, 5), p);
+	processes_sweep(&fake->a, p->gone_ns + linger_ns);
+	assert_ptr_equal(process_find(&fake->a, 100, 5), p);
+	processes_sweep(&fake->a, p->gone_ns + linger_ns + 1);
+	assert_null(process_find(&fake->a, 100, 5));
+	assert_int_equal(fake->a.processes.gone, 0);
+	assert_non_null(process_find(&fake->a, 101, 5));
+}
+
+/* Who was never announced leaves without a word. */
+static void test_gone_unannounced(void **state)
+{
+	if (!fake)
+		skip();
+	process_gone(&fake->a, made(100, 5));
+	assert_int_equal(fake_count(fake, "process.exit"), 0);
+}
+
+/* One mapping of tgid 100 in the file that stands for the iterator. */
+static void write_mapping(uint64_t start)
+{
+	struct mapping_record r = { .start_ns = 5,
+				    .tgid = 100,
+				    .start = start,
+				    .end = start + 0x1000,
+				    .inode = 7,
+				    .device = 1,
+				    .flags = MAPPING_IS_EXE };
+	FILE *file = fopen(fake->vmas, "we");
+
+	assert_non_null(file);
+	records_file_mapping(file, r, "/nonexistent/app");
+	fclose(file);
+}
+
+static bool mapped_in_kernel(const struct process *p)
+{
+	struct process_key key = { .tgid = p->tgid, .start_ns = p->start_ns };
+	struct target target;
+
+	return bpf_map_lookup_elem(fake->a.pins.targets_fd, &key, &target) == 0 &&
+	       target.flags & TARGET_MAPPED;
+}
+
+/* Read once, and again only when what is asked for is younger; never more often than the wall. */
+static void test_map(void **state)
+{
+	struct process *p;
+	uint64_t first;
+
+	if (!fake)
+		skip();
+	p = made(100, 5);
+	p->requested = true;
+	assert_int_equal(process_target(&fake->a, p), 0);
+	assert_false(mapped_in_kernel(p));
+	write_mapping(0x10000);
+	assert_true(process_map(&fake->a, p, 0));
+	assert_int_equal(p->maps.count, 1);
+	assert_int_equal(p->maps.items[0].start, 0x10000);
+	assert_true(mapped_in_kernel(p));
+	first = p->maps.read_ns;
+	write_mapping(0x20000);
+	assert_true(process_map(&fake->a, p, 0));
+	assert_true(process_map(&fake->a, p, first + 1));
+	assert_int_equal(p->maps.items[0].start, 0x10000);
+	p->tried_ns -= 200 * NSEC_PER_MSEC;
+	assert_true(process_map(&fake->a, p, first + 1));
+	assert_int_equal(p->maps.items[0].start, 0x20000);
+	/* Of one that has gone, what was read before is what there is. */
+	p->tried_ns = 0;
+	p->gone_ns = clock_mono_ns();
+	assert_true(process_map(&fake->a, p, UINT64_MAX));
+	assert_int_equal(p->maps.items[0].start, 0x20000);
+	p->gone_ns = 0;
+}
+
+static void test_map_nobody(void **state)
+{
+	struct process *p;
+
+	if (!fake)
+		skip();
+	write_mapping(0x10000);
+	p = made(200, 5);
+	assert_false(process_map(&fake->a, p, 0));
+	assert_int_equal(p->maps.count, 0);
+	assert_int_equal(fake->a.totals.mappings_failed, 1);
+	/* The failure counts as a try. */
+	assert_false(process_map(&fake->a, p, 0));
+	assert_int_equal(fake->a.totals.mappings_failed, 1);
+}
+
+/* Samples from before an exec belong to the image before it. */
+static void test_exec(void **state)
+{
+	struct process *p;
+
+	if (!fake)
+		skip();
+	p = made(100, 5);
+	write_mapping(0x10000);
+	assert_true(process_map(&fake->a, p, 0));
+	process_exec(p, 1000);
+	assert_int_equal(p->maps.count, 0);
+	assert_int_equal(process_maps_at(p, 999)->count, 1);
+	assert_int_equal(process_maps_at(p, 1000)->count, 0);
+	/* An exec of which nothing was read does not take the last image that was. */
+	process_exec(p, 2000);
+	assert_int_equal(process_maps_at(p, 1500)->count, 1);
+	write_mapping(0x30000);
+	assert_true(process_map(&fake->a, p, 0));
+	assert_int_equal(process_maps_at(p, 2000)->items[0].start, 0x30000);
+	assert_int_equal(process_maps_at(p, 1999)->items[0].start, 0x10000);
+}
+
+static int lookup(const struct process *p, struct target *ret_target)
+{
+	struct process_key key = { .tgid = p->tgid, .start_ns = p->start_ns };
+
+	return bpf_map_lookup_elem(fake->a.pins.targets_fd, &key, ret_target);
+}
+
+/* The kernel's entry follows the rule; what the kernel itself wrote there stays. */
+static void test_target(void **state)
+{
+	struct target target = { .flags = TARGET_MAPPED, .execs = 3, .rule = NO_SLOT };
+	struct process_key key = { .tgid = 101, .start_ns = 5 };
+	struct process *p, *known;
+
+	if (!fake)
+		skip();
+	fake_rules(fake, "{\"version\":1,\"rules\":["
+			 "{\"name\":\"a\",\"match\":{\"comm\":\"x\"}},"
+			 "{\"name\":\"b\",\"match\":{\"comm\":\"y\"}}]}");
+	p = made(100, 5);
+	assert_int_equal(process_target(&fake->a, p), 0);
+	assert_int_equal(lookup(p, &target), -ENOENT);
+	p->rule = &fake->a.set->rules->rules[1];
+	assert_int_equal(process_target(&fake->a, p), 0);
+	assert_int_equal(lookup(p, &target), 0);
+	assert_int_equal(target.flags, TARGET_MATCHED);
+	assert_int_equal(target.rule, 1);
+	assert_int_equal(target.generation, fake->a.set->generation);
+	target = (struct target){ .flags = TARGET_MAPPED, .execs = 3, .rule = NO_SLOT };
+	assert_int_equal(bpf_map_update_elem(fake->a.pins.targets_fd, &key, &target, BPF_ANY), 0);
+	known = made(101, 5);
+	known->requested = true;
+	assert_int_equal(process_target(&fake->a, known), 0);
+	assert_int_equal(lookup(known, &target), 0);
+	assert_int_equal(target.flags, TARGET_MAPPED | TARGET_MATCHED);
+	assert_int_equal(target.execs, 3);
+	known->requested = false;
+	assert_int_equal(process_target(&fake->a, known), 0);
+	assert_int_equal(lookup(known, &target), 0);
+	assert_int_equal(target.flags, TARGET_MAPPED);
+	p->rule = NULL;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_identity, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gone_unannounced, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_map, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_map_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_exec, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_target, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
