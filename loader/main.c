@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loader/broker.h"
 #include "loader/load.h"
 #include "loader/options.h"
 #include "loader/preflight.h"
@@ -29,16 +30,22 @@ static int help(const struct options *o);
 /* Verbs; `stage` says which capabilities are left to it (policy/capabilities.def). */
 static const struct verb {
 	const char *name;
+	enum policy_process process;
 	uint32_t bit; /* of its options; 0: none */
 	enum policy_stage stage;
 	int (*run)(const struct options *o);
 	const char *help;
 } verbs[] = {
-	{ "check", FOR_CHECK, STAGE_CHECK, preflight_run, "says what the kernel has and lacks" },
-	{ "load", FOR_LOAD, STAGE_CHECK, load_run, "mounts, loads, attaches, pins, and leaves" },
-	{ "unload", FOR_UNLOAD, STAGE_PIN, unload_run, "removes every trace of a load" },
-	{ "version", 0, STAGE_DONE, version, "prints the version" },
-	{ "help", 0, STAGE_DONE, help, "prints this" },
+	{ "check", POLICY_LOADER, FOR_CHECK, STAGE_CHECK, preflight_run,
+	  "says what the kernel has and lacks" },
+	{ "load", POLICY_LOADER, FOR_LOAD, STAGE_CHECK, load_run,
+	  "mounts, loads, attaches, pins, and leaves" },
+	{ "unload", POLICY_LOADER, FOR_UNLOAD, STAGE_PIN, unload_run,
+	  "removes every trace of a load" },
+	{ "broker", POLICY_BROKER, FOR_BROKER, STAGE_CHECK, broker_run,
+	  "opens for the consumer what it may not; started by its socket" },
+	{ "version", POLICY_LOADER, 0, STAGE_DONE, version, "prints the version" },
+	{ "help", POLICY_LOADER, 0, STAGE_DONE, help, "prints this" },
 };
 
 static void usage(FILE *out)
@@ -72,25 +79,25 @@ static const struct verb *find(const char *name)
  * Without CAP_SETPCAP (not root, or a container) the bounding set stays as it is: no_new_privs
  * makes it idle, and what the verb then cannot do it will say.
  */
-static int drop_to(enum policy_stage stage)
+static int drop_to(enum policy_process process, enum policy_stage stage)
 {
-	int r = policy_capabilities_keep(POLICY_LOADER, stage);
+	int r = policy_capabilities_keep(process, stage);
 
 	return r == -EPERM ? 0 : r;
 }
 
-/* Hands tied before the first foreign byte is looked at. */
-static int lock_down(void)
+/* Hands tied before the first foreign byte but the verb's name is looked at. */
+static int lock_down(enum policy_process process)
 {
 	int r;
 
 	r = policy_harden();
 	if (r < 0)
 		return r;
-	r = drop_to(STAGE_CHECK);
+	r = drop_to(process, STAGE_CHECK);
 	if (r < 0)
 		return r;
-	return policy_seccomp(POLICY_LOADER);
+	return policy_seccomp(process);
 }
 
 /*
@@ -111,9 +118,8 @@ static void block_signals(sigset_t *ret_old)
 	sigprocmask(SIG_BLOCK, &set, ret_old);
 }
 
-static int run(int argc, char *const argv[])
+static int run(const struct verb *verb, int argc, char *const argv[])
 {
-	const struct verb *verb = argc > 1 ? find(argv[1]) : NULL;
 	struct options o;
 	char fault[256];
 	int r;
@@ -127,7 +133,7 @@ static int run(int argc, char *const argv[])
 		log_error("%s: %s", verb->name, fault);
 		return EXIT_USAGE;
 	}
-	r = drop_to(verb->stage);
+	r = drop_to(verb->process, verb->stage);
 	if (r < 0) {
 		log_error("cannot drop capabilities: %s", strerror(-r));
 		return EXIT_FAILED;
@@ -137,17 +143,18 @@ static int run(int argc, char *const argv[])
 
 int main(int argc, char *argv[])
 {
+	const struct verb *verb = argc > 1 ? find(argv[1]) : NULL;
 	sigset_t old;
 	int r, status;
 
 	log_open("trocar-loader");
 	block_signals(&old);
-	r = lock_down();
+	r = lock_down(verb ? verb->process : POLICY_LOADER);
 	if (r < 0) {
 		log_error("cannot lock itself down: %s", strerror(-r));
 		return EXIT_FAILED;
 	}
-	status = run(argc, argv);
+	status = run(verb, argc, argv);
 	if (fflush(stdout) != 0 && status == EXIT_FINE)
 		status = EXIT_FAILED;
 	if (status != EXIT_FINE)

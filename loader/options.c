@@ -143,6 +143,10 @@ static int check(const struct options *o, char *fault, size_t space)
 		snprintf(fault, space, "--group: a group's name or number is needed");
 		return -EINVAL;
 	}
+	if (o->user[0] == '\0') {
+		snprintf(fault, space, "--user: a user's name or number is needed");
+		return -EINVAL;
+	}
 	if (!options_always_oncpu(o) && strcmp(o->always, "none") != 0) {
 		snprintf(fault, space, "--always %.40s: oncpu or none is needed", o->always);
 		return -EINVAL;

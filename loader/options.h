@@ -12,6 +12,7 @@ enum verb_bit {
 	FOR_CHECK = 1u << 0,
 	FOR_LOAD = 1u << 1,
 	FOR_UNLOAD = 1u << 2,
+	FOR_BROKER = 1u << 3,
 };
 
 /* Longest --bpf-dir: leaves room for every pin's name below PATH_MAX and for sun_path's habits. */
@@ -22,7 +23,7 @@ struct options {
 	uint64_t samples_kib, events_kib, errors_kib;
 	uint64_t watches, targets, rules;
 	const char *bpf_dir; /* absolute, no "//", no trailing '/', no "." or ".." */
-	const char *group;
+	const char *group, *user;
 	const char *always; /* "oncpu" or "none" */
 	bool replace, json, keep_mount;
 };

@@ -15,15 +15,18 @@ enum policy_process {
 	POLICY_LOADER,
 	POLICY_CONSUMER,
 	POLICY_CTL,
+	POLICY_BROKER,
 };
 
-/* Stages of the loader, in order; a capability is dropped when its last stage has passed. */
+/* Stages of the loader and the broker, in order; a capability is dropped when its last stage has
+ * passed. */
 enum policy_stage {
 	STAGE_CHECK,  /* preflight */
 	STAGE_MOUNT,  /* directory and bpffs */
 	STAGE_LOAD,   /* programs and maps */
 	STAGE_ATTACH, /* sampling events and links */
 	STAGE_PIN,    /* pins, modes, groups */
+	STAGE_SERVE,  /* the broker, from its first connection on */
 	STAGE_DONE,
 };
 

@@ -24,7 +24,8 @@
 #define SET_CONSUMER_BROKER .process = POLICY_CONSUMER, .flag = POLICY_USES_BROKER
 #define SET_CONSUMER_CONNECT \
 	.process = POLICY_CONSUMER, .flag = POLICY_UNIX_OUTPUT | POLICY_USES_BROKER
-#define SET_CTL .process = POLICY_CTL, .flag = 0
+#define SET_BROKER .process = POLICY_BROKER, .flag = 0
+#define SET_CTL	   .process = POLICY_CTL, .flag = 0
 
 #define ROW(set, name_, key_, reason_, ...) \
 	{ SET_##set, .key = key_, .reason = reason_, .number = __SNR_##name_, __VA_ARGS__ },

@@ -285,7 +285,7 @@ static long stages(struct world *w)
 {
 	for (int stage = STAGE_CHECK; stage <= STAGE_DONE; stage++) {
 		uint64_t rows = policy_capabilities_rows(LOCKDOWN_PROCESS, stage);
-		bool may = stage < STAGE_DONE;
+		bool may = stage <= STAGE_PIN;
 
 		errno = -policy_capabilities_keep(LOCKDOWN_PROCESS, stage);
 		if (errno)

@@ -44,6 +44,10 @@ static void defaults(void **state)
 	assert_false(options_always_oncpu(&o));
 	assert_int_equal(PARSE(FOR_LOAD, &o, "--always", "oncpu"), 0);
 	assert_true(options_always_oncpu(&o));
+	assert_int_equal(PARSE(FOR_BROKER, &o, "--user=7", "--bpf-dir=/run/x"), 0);
+	assert_string_equal(o.user, "7");
+	assert_int_equal(PARSE(FOR_BROKER, &o, "--user="), -EINVAL);
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--user=7"), -EINVAL);
 	assert_int_equal(PARSE(FOR_LOAD, &o, "--always", "offcpu"), -EINVAL);
 	assert_string_equal(fault, "--always offcpu: oncpu or none is needed");
 }

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader/broker_dispatch.h"
+
+#include <string.h>
+
+#include "shared/macro.h"
+
+#define TOKEN_NS (NSEC_PER_SEC / BROKER_RATE_S)
+#define BURST_NS (BROKER_RATE_BURST * TOKEN_NS)
+
+/* A request's body, aligned for any of them. */
+union body {
+	uint64_t words[BROKER_REQUEST_MAX / sizeof(uint64_t)];
+	uint8_t bytes[BROKER_REQUEST_MAX];
+};
+
+void broker_dispatch_init(const struct broker_operation *operations, void *context,
+			  struct broker_dispatch *ret_dispatch)
+{
+	*ret_dispatch = (struct broker_dispatch){
+		.operations = operations,
+		.context = context,
+	};
+	ret_dispatch->counts = &ret_dispatch->own;
+}
+
+void broker_dispatch_connect(struct broker_dispatch *d)
+{
+	d->stage = BROKER_STAGE_NEW;
+	d->sequence = 0;
+}
+
+/* One writer; whoever reads the mapped words sees each whole. */
+static void count(__u64 *counter)
+{
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+/* The bucket holds the time from filled_ns to now: a token is TOKEN_NS of it, BURST_NS are full. */
+static bool take_token(struct broker_dispatch *d, uint64_t now_ns)
+{
+	if (now_ns - d->filled_ns > BURST_NS || now_ns < d->filled_ns)
+		d->filled_ns = now_ns - MIN(now_ns, BURST_NS);
+	if (now_ns - d->filled_ns < TOKEN_NS)
+		return false;
+	d->filled_ns += TOKEN_NS;
+	return true;
+}
+
+/*
+ * Is it a message of ours at all? Length and magic only; without them nothing behind the connection
+ * can be the consumer, and it ends.
+ */
+static enum broker_refusal judge_message(const struct broker_message *m,
+					 struct broker_request_header *header)
+{
+	if (m->bytes < sizeof(*header))
+		return m->ancillary ? REFUSAL_DESCRIPTOR : REFUSAL_LENGTH;
+	memcpy(header, m->data, sizeof(*header));
+	return header->magic == BROKER_MAGIC ? REFUSAL_NONE : REFUSAL_VERSION;
+}
+
+/* The rest of what does not depend on the request's meaning. */
+static enum broker_refusal judge_request(struct broker_dispatch *d, const struct broker_message *m,
+					 const struct broker_request_header *header,
+					 uint64_t now_ns)
+{
+	const struct broker_row *row = broker_row(header->request);
+
+	if (m->ancillary)
+		return REFUSAL_DESCRIPTOR;
+	if (!row)
+		return REFUSAL_REQUEST;
+	if (m->cut || m->bytes != row->bytes)
+		return REFUSAL_LENGTH;
+	if (header->sequence != d->sequence + 1)
+		return REFUSAL_SEQUENCE;
+	d->sequence = header->sequence;
+	if (header->pad)
+		return REFUSAL_ARGUMENT;
+	if (row->stage != d->stage)
+		return REFUSAL_STAGE;
+	return take_token(d, now_ns) ? REFUSAL_NONE : REFUSAL_RATE;
+}
+
+static void run(struct broker_dispatch *d, const struct broker_message *m, uint32_t request,
+		struct broker_result *result)
+{
+	const struct broker_operation *operation = &d->operations[request];
+	size_t head = sizeof(struct broker_request_header);
+	union body body = { 0 };
+
+	memcpy(body.bytes, (const uint8_t *)m->data + head, m->bytes - head);
+	if (!operation->check(&body)) {
+		result->refusal = REFUSAL_ARGUMENT;
+		return;
+	}
+	operation->run(d->context, &body, result);
+	if (request == BROKER_HELLO && result->refusal == REFUSAL_NONE)
+		d->stage = BROKER_STAGE_READY;
+}
+
+bool broker_dispatch(struct broker_dispatch *d, const struct broker_message *m, uint64_t now_ns,
+		     struct broker_answer *ret_answer, struct broker_result *ret_result)
+{
+	struct broker_request_header header = { 0 };
+	struct broker_result result = { .refusal = judge_message(m, &header) };
+	bool ours = result.refusal == REFUSAL_NONE;
+
+	if (ours)
+		result.refusal = judge_request(d, m, &header, now_ns);
+	if (result.refusal == REFUSAL_NONE)
+		run(d, m, header.request, &result);
+	if (result.refusal == REFUSAL_NONE)
+		count(&d->counts->granted[header.request]);
+	else
+		count(&d->counts->refused[result.refusal]);
+	*ret_answer = (struct broker_answer){
+		.magic = BROKER_MAGIC,
+		.request = header.request,
+		.sequence = header.sequence,
+		.refusal = result.refusal,
+		.error = result.error,
+		.descriptors = result.count,
+	};
+	*ret_result = result;
+	return ours;
+}
+
+void broker_dispatch_refuse(struct broker_dispatch *d, enum broker_refusal refusal,
+			    struct broker_answer *ret_answer)
+{
+	count(&d->counts->refused[refusal]);
+	*ret_answer = (struct broker_answer){ .magic = BROKER_MAGIC, .refusal = refusal };
+}

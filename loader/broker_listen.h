@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* broker_listen.h: the socket that a service manager opened for us. Source: sd_listen_fds(3). */
+#ifndef TROCAR_LOADER_BROKER_LISTEN_H
+#define TROCAR_LOADER_BROKER_LISTEN_H
+
+/*
+ * Takes the listening socket: LISTEN_PID is this process, LISTEN_FDS is 1, descriptor 3 is a
+ * listening Unix socket of type SOCK_SEQPACKET. Sets close-on-exec, and removes the variables. The
+ * descriptor is the caller's. -ENOENT: there are no such variables, or they are another process's;
+ * -EPROTOTYPE: more than one descriptor, or another kind of it.
+ */
+int broker_listen_take(int *ret_fd);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What each request does, and why that is safe to do for a process without any privilege.
+ *
+ * Who asks: the consumer's user, by SO_PEERCRED; the consumer may be in an attacker's hands, and so
+ * may be everything that it says, and everything in the maps that it writes (`watches`, `targets`).
+ * Those two tables tell a mistake from a request; against a taken-over consumer they are no wall.
+ * The walls are what an operation can give at all:
+ *
+ *   sampler_open    A tick on one CPU that runs our own verified program and nothing else: the pin
+ * is root's, the event has no sample type, no registers, no addresses. What the program writes, it
+ * writes for the watches that the consumer may set anyway. Its price is time: whoever holds the
+ * event may re-rate it down to the kernel's floor. signal_attach   A link of one of our pinned
+ * programs, chosen by number from probes.def. pressure_open   cpu.pressure, memory.pressure or
+ * io.pressure of a cgroup, by the kernel's own handle below the cgroup2 mount: no path of the
+ * caller's, no other file. These files are readable by everybody; for writing they take triggers
+ * and nothing else. What more it gives is CAP_SYS_RESOURCE at the open: windows below 2 s.
+ *   mapping_open    A file that a process has mapped and that begins as an ELF program or library
+ *                   does, read-only (broker_process.c). No name of the caller's is resolved: the
+ *                   kernel's own link of the mapping is. Not a device, a pipe or a socket: opening
+ * is an act only after O_PATH has shown a regular file. Not a set-user-id or set-group-id file.
+ * What it gives is the content of programs and libraries, those that the consumer's user may not
+ * read included (docs/threats.md).
+ *
+ * Nothing is written, made, removed or executed here; no request has a length of its own, none
+ * allocates; every descriptor is close-on-exec, goes out in the same answer or is closed. A call
+ * that a foreign file system holds up ends the whole process after BROKER_REQUEST_S
+ * (broker_serve.c).
+ */
+#include "loader/broker_operations.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "loader/broker_process.h"
+#include "shared/cgroupfs.h"
+#include "shared/cleanup.h"
+#include "shared/cpus.h"
+#include "shared/log.h"
+#include "shared/macro.h"
+#include "shared/rules.h"
+
+#define HZ_MAX 999 /* as --hz of the loader */
+
+/* The kind of a kernfs handle: its eight bytes are the id (include/linux/exportfs.h). */
+#define KERNFS_HANDLE 0xfe
+
+static void grant(struct broker_result *result, int fd)
+{
+	result->fds[result->count++] = fd;
+}
+
+/* The kernel's answer: some of its errors say that what was asked for is there no more. */
+static void refuse(struct broker_result *result, int error)
+{
+	bool gone = error == -ESTALE || error == -ENODEV || error == -ESRCH;
+
+	result->refusal = gone ? REFUSAL_GONE : REFUSAL_KERNEL;
+	result->error = error;
+}
+
+/* ---- hello: the set that is loaded now */
+
+static bool hello_check(const void *body)
+{
+	const struct broker_hello *b = body;
+
+	return b->pad == 0;
+}
+
+/* The counts of the time before there was a pin join those in it. */
+static void adopt_counts(struct broker_dispatch *d, struct broker_counts *counts)
+{
+	counts->starts += d->own.starts;
+	for (size_t i = 0; i < ARRAY_SIZE(counts->granted); i++)
+		counts->granted[i] += d->own.granted[i];
+	for (size_t i = 0; i < ARRAY_SIZE(counts->refused); i++)
+		counts->refused[i] += d->own.refused[i];
+	d->own = (struct broker_counts){ 0 };
+	d->counts = counts;
+}
+
+/* Each connection gets the set that stands there now: another load may have replaced it. */
+static int reopen(struct broker_operations *o)
+{
+	int r;
+
+	o->dispatch->counts = &o->dispatch->own;
+	broker_pins_close(&o->pins);
+	r = broker_pins_open(o->bpf_dir, &o->pins);
+	o->loaded = r == 0;
+	if (r == 0)
+		adopt_counts(o->dispatch, o->pins.counts);
+	return r;
+}
+
+static void hello(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_hello *b = body;
+	int r;
+
+	if (b->abi_version != ABI_VERSION) {
+		result->refusal = REFUSAL_VERSION;
+		return;
+	}
+	r = reopen(context);
+	if (r == -EPROTO)
+		result->refusal = REFUSAL_VERSION;
+	else if (r < 0)
+		refuse(result, r);
+}
+
+/* ---- sampler_open */
+
+static bool sampler_check(const void *body)
+{
+	const struct broker_sampler_open *b = body;
+
+	return b->cpu < CPUS_MAX && b->hz >= 1 && b->hz <= HZ_MAX;
+}
+
+/*
+ * Not a bpf_link: a link would keep the event to itself, and the consumer is to enable, re-rate and
+ * disable it. The event holds the program; one descriptor is all there is.
+ */
+static void sampler_open(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_operations *o = context;
+	const struct broker_sampler_open *b = body;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_freq = b->hz,
+		.freq = 1,
+		.disabled = 1,
+	};
+	_cleanup_close_ int fd = -1;
+
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)b->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, o->pins.sampler_fd) < 0)
+		refuse(result, -errno);
+	else
+		grant(result, TAKE_FD(fd));
+}
+
+/* ---- signal_attach */
+
+static bool signal_check(const void *body)
+{
+	const struct broker_signal_attach *b = body;
+
+	return b->signal < SIGNAL_COUNT_ && b->pad == 0;
+}
+
+static void drop_all(struct broker_result *result)
+{
+	while (result->count > 0)
+		close(result->fds[--result->count]);
+}
+
+/* All of the signal's programs or none. Sampling has none here: it is sampler_open's. */
+static void signal_attach(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_operations *o = context;
+	const struct broker_signal_attach *b = body;
+
+	for (size_t i = 0; i < o->pins.n_probes; i++) {
+		int fd;
+
+		if (o->pins.probes[i].signal != b->signal)
+			continue;
+		fd = bpf_raw_tracepoint_open(NULL, o->pins.probes[i].fd);
+		if (fd < 0) {
+			refuse(result, -errno);
+			drop_all(result);
+			return;
+		}
+		grant(result, fd);
+	}
+	if (result->count == 0)
+		result->refusal = REFUSAL_ARGUMENT;
+}
+
+/* ---- pressure_open */
+
+static bool pressure_check(const void *body)
+{
+	const struct broker_pressure_open *b = body;
+
+	return b->resource < RESOURCE_COUNT_ && b->pad == 0;
+}
+
+/* The directory of a cgroup, by id. -ESTALE: it is gone. */
+static int open_cgroup(int mount_fd, uint64_t id)
+{
+	union {
+		struct file_handle handle;
+		uint8_t room[sizeof(struct file_handle) + sizeof(id)];
+	} h = { .handle = { .handle_bytes = sizeof(id), .handle_type = KERNFS_HANDLE } };
+	int fd;
+
+	memcpy(h.room + offsetof(struct file_handle, f_handle), &id, sizeof(id));
+	fd = open_by_handle_at(mount_fd, &h.handle, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_pressure(const struct broker_operations *o, uint64_t id, uint32_t resource)
+{
+	static const int flags = O_RDWR | O_NONBLOCK | O_CLOEXEC;
+	_cleanup_close_ int dir_fd = -1;
+	char name[64];
+	int fd;
+
+	if (id == o->root_id) {
+		snprintf(name, sizeof(name), "/proc/pressure/%s", resource_name(resource));
+		fd = open(name, flags);
+		return fd < 0 ? -errno : fd;
+	}
+	dir_fd = open_cgroup(o->cgroup_fd, id);
+	if (dir_fd < 0)
+		return dir_fd;
+	snprintf(name, sizeof(name), "%s.pressure", resource_name(resource));
+	fd = openat(dir_fd, name, flags | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+static void pressure_open(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_operations *o = context;
+	const struct broker_pressure_open *b = body;
+	int fd;
+
+	if (!broker_pins_has(o->pins.watches_fd, &b->cgroup_id)) {
+		result->refusal = REFUSAL_UNWATCHED;
+		return;
+	}
+	fd = o->cgroup_fd < 0 ? -ENOTSUP : open_pressure(o, b->cgroup_id, b->resource);
+	if (fd < 0)
+		refuse(result, fd);
+	else
+		grant(result, fd);
+}
+
+/* ---- mapping_open */
+
+static bool mapping_check(const void *body)
+{
+	const struct broker_mapping_open *b = body;
+
+	return b->tgid >= 1 && b->tgid <= INT_MAX && b->start < b->end && b->pad == 0;
+}
+
+/* A process that an event, a tick or an iterator met stands in `targets`; else its cgroup decides.
+ */
+static bool is_known(const struct broker_operations *o, const struct broker_mapping_open *b,
+		     int process_fd)
+{
+	struct process_key key = { .tgid = b->tgid, .start_ns = b->start_ns };
+	uint64_t cgroup_id;
+
+	if (broker_pins_has(o->pins.targets_fd, &key))
+		return true;
+	return o->cgroup_fd >= 0 &&
+	       broker_process_cgroup(process_fd, o->cgroup_fd, &cgroup_id) == 0 &&
+	       broker_pins_has(o->pins.watches_fd, &cgroup_id);
+}
+
+/*
+ * The descriptor of /proc/PID holds this one process: once it has ended, nothing opens below it,
+ * and a new process with its number is another directory. So the start time is the caller's claim,
+ * checked, and not a race; it is checked again at the end all the same.
+ */
+static void mapping_open(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_operations *o = context;
+	const struct broker_mapping_open *b = body;
+	_cleanup_close_ int process_fd = -1, fd = -1;
+	int r;
+
+	process_fd = broker_process_open(b->tgid);
+	if (process_fd < 0) {
+		refuse(result, process_fd);
+		return;
+	}
+	result->refusal = broker_process_is(process_fd, b->start_ns, &result->error);
+	if (result->refusal != REFUSAL_NONE)
+		return;
+	if (!is_known(o, b, process_fd)) {
+		result->refusal = REFUSAL_UNKNOWN_PROCESS;
+		return;
+	}
+	r = broker_process_mapping(process_fd, b->start, b->end, &fd, &result->refusal);
+	if (r < 0) {
+		refuse(result, r);
+		return;
+	}
+	if (result->refusal == REFUSAL_NONE)
+		result->refusal = broker_process_is(process_fd, b->start_ns, &result->error);
+	if (result->refusal == REFUSAL_NONE)
+		grant(result, TAKE_FD(fd));
+}
+
+const struct broker_operation broker_operations_table[BROKER_COUNT_] = {
+	[BROKER_HELLO] = { hello_check, hello },
+	[BROKER_SAMPLER_OPEN] = { sampler_check, sampler_open },
+	[BROKER_SIGNAL_ATTACH] = { signal_check, signal_attach },
+	[BROKER_PRESSURE_OPEN] = { pressure_check, pressure_open },
+	[BROKER_MAPPING_OPEN] = { mapping_check, mapping_open },
+};
+
+void broker_operations_init(const char *bpf_dir, struct broker_operations *ret_operations)
+{
+	*ret_operations = (struct broker_operations){
+		.bpf_dir = bpf_dir,
+		.pins = BROKER_PINS_NONE,
+		.cgroup_fd = -1,
+	};
+}
+
+static int find_cgroups(struct broker_operations *o)
+{
+	_cleanup_close_ int fd = -1;
+	enum cgroup_mode mode;
+	char path[PATH_MAX];
+	struct stat st;
+	int r;
+
+	r = cgroupfs_find_here(path, sizeof(path), &mode);
+	if (r < 0)
+		return r;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	o->root_id = st.st_ino;
+	o->cgroup_fd = TAKE_FD(fd);
+	return 0;
+}
+
+void broker_operations_start(struct broker_operations *o, struct broker_dispatch *dispatch)
+{
+	int r;
+
+	o->dispatch = dispatch;
+	dispatch->own.starts = 1;
+	r = find_cgroups(o);
+	if (r < 0)
+		log_warning("broker: no cgroup2 mount (%s), continuing without pressure files",
+			    strerror(-r));
+	r = reopen(o);
+	if (r < 0)
+		log_warning("broker: %s: %s, continuing; hello looks again", o->bpf_dir,
+			    r == -ENOENT   ? "nothing is loaded"
+			    : r == -EPROTO ? "loaded by another version"
+					   : strerror(-r));
+}
+
+void broker_operations_done(struct broker_operations *o)
+{
+	broker_pins_close(&o->pins);
+	cleanup_close(&o->cgroup_fd);
+}

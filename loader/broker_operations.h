@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* broker_operations.h: what each request of broker.def does; the safety argument is in the source.
+ */
+#ifndef TROCAR_LOADER_BROKER_OPERATIONS_H
+#define TROCAR_LOADER_BROKER_OPERATIONS_H
+
+#include "loader/broker_dispatch.h"
+#include "loader/broker_pins.h"
+
+struct broker_operations {
+	const char *bpf_dir; /* borrowed */
+	struct broker_pins pins;
+	bool loaded;			  /* pins are open */
+	int cgroup_fd;			  /* the cgroup2 mount, owned; -1: there is none */
+	uint64_t root_id;		  /* of the cgroup at cgroup_fd */
+	struct broker_dispatch *dispatch; /* borrowed; gets the mapped counts */
+};
+
+/* By request; the context of each is a struct broker_operations. */
+extern const struct broker_operation broker_operations_table[];
+
+/* Opens nothing. */
+void broker_operations_init(const char *bpf_dir, struct broker_operations *ret_operations);
+
+/*
+ * Looks for the cgroup2 mount and for the pins, and counts the start. Without one of them it goes
+ * on: what needs it is refused, with the error.
+ */
+void broker_operations_start(struct broker_operations *o, struct broker_dispatch *dispatch);
+void broker_operations_done(struct broker_operations *o);
+
+#endif

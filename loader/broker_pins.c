@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader/broker_pins.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "loader/options.h"
+#include "loader/pins.h"
+#include "shared/cleanup.h"
+#include "shared/macro.h"
+#include "shared/rules.h"
+
+#define PATH_BYTES (OPTIONS_DIR_BYTES + 64)
+
+/* The longest value of a map that is looked up here. */
+#define VALUE_BYTES 64
+
+static const struct {
+	uint32_t signal;
+	const char *program;
+} probes[] = {
+#define PROBE(signal, program, tracepoint, help) { SIGNAL_##signal, #program },
+#include "shared/probes.def"
+#undef PROBE
+};
+
+_Static_assert(ARRAY_SIZE(probes) <= BROKER_DESCRIPTORS_MAX, "an answer has too few descriptors");
+_Static_assert(sizeof(struct target) <= VALUE_BYTES, "a value is too long");
+
+static int get(const char *dir, const char *name, int *ret_fd)
+{
+	char path[PATH_BYTES];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+static int map_counts(const char *dir, struct broker_counts **ret_counts)
+{
+	_cleanup_close_ int fd = -1;
+	void *p;
+	int r;
+
+	r = get(dir, "broker", &fd);
+	if (r < 0)
+		return r;
+	p = mmap(NULL, sizeof(struct broker_counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	*ret_counts = p;
+	return 0;
+}
+
+static int open_probes(const char *dir, struct broker_pins *pins)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(probes); i++) {
+		struct broker_probe *probe = &pins->probes[i];
+		int r;
+
+		r = get(dir, probes[i].program, &probe->fd);
+		if (r < 0)
+			return r;
+		probe->signal = probes[i].signal;
+		pins->n_probes++;
+	}
+	return 0;
+}
+
+static int open_all(const char *dir, struct broker_pins *pins)
+{
+	int r;
+
+	r = get(dir, "sampler", &pins->sampler_fd);
+	if (r == 0)
+		r = get(dir, "watches", &pins->watches_fd);
+	if (r == 0)
+		r = get(dir, "targets", &pins->targets_fd);
+	if (r == 0)
+		r = open_probes(dir, pins);
+	if (r == 0)
+		r = map_counts(dir, &pins->counts);
+	return r;
+}
+
+int broker_pins_open(const char *dir, struct broker_pins *ret_pins)
+{
+	struct broker_pins pins __attribute__((cleanup(broker_pins_close))) = BROKER_PINS_NONE;
+	struct abi_header abi;
+	int r;
+
+	r = pins_abi(dir, &abi);
+	if (r < 0)
+		return r;
+	if (abi.magic != ABI_MAGIC || abi.version != ABI_VERSION)
+		return -EPROTO;
+	r = open_all(dir, &pins);
+	if (r < 0)
+		return r;
+	*ret_pins = pins;
+	pins = BROKER_PINS_NONE;
+	return 0;
+}
+
+void broker_pins_close(struct broker_pins *pins)
+{
+	cleanup_close(&pins->sampler_fd);
+	cleanup_close(&pins->watches_fd);
+	cleanup_close(&pins->targets_fd);
+	for (size_t i = 0; i < pins->n_probes; i++)
+		cleanup_close(&pins->probes[i].fd);
+	if (pins->counts)
+		munmap(pins->counts, sizeof(*pins->counts));
+	*pins = BROKER_PINS_NONE;
+}
+
+bool broker_pins_has(int fd, const void *key)
+{
+	uint64_t value[VALUE_BYTES / sizeof(uint64_t)];
+
+	return bpf_map_lookup_elem(fd, key, value) == 0;
+}

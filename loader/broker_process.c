@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader/broker_process.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shared/cleanup.h"
+#include "shared/macro.h"
+#include "shared/parse.h"
+
+#define STAT_BYTES   4096
+#define CGROUP_BYTES 16384 /* some v1 hierarchies and a path of PATH_MAX */
+
+/* What /proc counts in: USER_HZ is 100 for every program, whatever HZ the kernel has. */
+#define TICK_NS	    (NSEC_PER_SEC / 100)
+#define START_FIELD 22
+#define STATE_FIELD 3 /* the first one behind the name */
+
+int broker_process_open(uint32_t tgid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32, tgid);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	return fd;
+}
+
+/* Reads a file of /proc/PID; -ESRCH when the process has ended. */
+static int read_file(int process_fd, const char *name, char *text, size_t space)
+{
+	_cleanup_close_ int fd = -1;
+	size_t bytes = 0;
+	ssize_t n;
+
+	fd = openat(process_fd, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	do {
+		n = read(fd, text + bytes, space - 1 - bytes);
+		if (n < 0)
+			return -errno;
+		bytes += (size_t)n;
+	} while (n > 0 && bytes < space - 1);
+	if (n > 0)
+		return -EFBIG;
+	text[bytes] = '\0';
+	return 0;
+}
+
+/* The name may hold anything, ')' and spaces too: it ends at the last ')'. */
+int broker_process_stat(const char *text, uint64_t *ret_ticks)
+{
+	const char *at = strrchr(text, ')');
+	char number[24];
+	size_t bytes;
+
+	if (!at)
+		return -EBADMSG;
+	at++;
+	for (int field = STATE_FIELD; field < START_FIELD; field++) {
+		at += strspn(at, " ");
+		at += strcspn(at, " ");
+	}
+	at += strspn(at, " ");
+	bytes = strcspn(at, " \n");
+	if (bytes == 0 || bytes >= sizeof(number))
+		return -EBADMSG;
+	memcpy(number, at, bytes);
+	number[bytes] = '\0';
+	return parse_u64(number, 0, UINT64_MAX, ret_ticks) < 0 ? -EBADMSG : 0;
+}
+
+enum broker_refusal broker_process_is(int process_fd, uint64_t start_ns, int *ret_error)
+{
+	char text[STAT_BYTES];
+	uint64_t ticks;
+	int r;
+
+	r = read_file(process_fd, "stat", text, sizeof(text));
+	if (r == 0)
+		r = broker_process_stat(text, &ticks);
+	if (r < 0) {
+		*ret_error = r;
+		return r == -ESRCH ? REFUSAL_GONE : REFUSAL_KERNEL;
+	}
+	return ticks == start_ns / TICK_NS ? REFUSAL_NONE : REFUSAL_OTHER_PROCESS;
+}
+
+int broker_process_cgroup_path(char *text, const char **ret_path)
+{
+	char *line = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
+
+	if (!line)
+		return -ENOENT;
+	line += *line == '\n';
+	line += strlen("0::/");
+	line[strcspn(line, "\n")] = '\0';
+	/* "/../x": outside of the cgroup namespace that this is. No cgroup is named "..". */
+	if (strncmp(line, "..", 2) == 0 && (line[2] == '/' || line[2] == '\0'))
+		return -ENOENT;
+	*ret_path = line;
+	return 0;
+}
+
+int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id)
+{
+	char text[CGROUP_BYTES];
+	const char *path;
+	struct stat st;
+	int r;
+
+	r = read_file(process_fd, "cgroup", text, sizeof(text));
+	if (r == 0)
+		r = broker_process_cgroup_path(text, &path);
+	if (r < 0)
+		return r;
+	if (fstatat(cgroup_fd, path, &st, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	*ret_id = st.st_ino;
+	return 0;
+}
+
+/* What O_PATH has shown cannot become anything else: it is one inode. */
+static enum broker_refusal judge_file(const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode))
+		return REFUSAL_NOT_REGULAR;
+	return st->st_mode & (S_ISUID | S_ISGID) ? REFUSAL_SETUID : REFUSAL_NONE;
+}
+
+/* A program or library; a core dump is an ELF file too, and full of secrets. */
+static enum broker_refusal judge_content(int fd)
+{
+	struct {
+		unsigned char ident[EI_NIDENT];
+		uint16_t type;
+	} head;
+
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head.ident, ELFMAG, SELFMAG) != 0)
+		return REFUSAL_NOT_ELF;
+	return head.type == ET_EXEC || head.type == ET_DYN ? REFUSAL_NONE : REFUSAL_NOT_ELF;
+}
+
+/* Opens what O_PATH holds, by the kernel's own link: no path is walked. */
+static int reopen(int path_fd)
+{
+	char link[64];
+	int fd;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+	fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *ret_fd,
+			   enum broker_refusal *ret_refusal)
+{
+	_cleanup_close_ int path_fd = -1, fd = -1;
+	char name[64];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, start, end);
+	path_fd = openat(process_fd, name, O_PATH | O_CLOEXEC);
+	if (path_fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	if (fstat(path_fd, &st) < 0)
+		return -errno;
+	*ret_refusal = judge_file(&st);
+	if (*ret_refusal != REFUSAL_NONE)
+		return 0;
+	fd = reopen(path_fd);
+	if (fd < 0)
+		return fd;
+	*ret_refusal = judge_content(fd);
+	if (*ret_refusal == REFUSAL_NONE)
+		*ret_fd = TAKE_FD(fd);
+	return 0;
+}

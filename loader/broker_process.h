@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * broker_process.h: one process by its /proc directory, and the files that it has mapped. Source:
+ * proc(5), fs/proc/base.c (map_files), fs/proc/array.c (stat).
+ */
+#ifndef TROCAR_LOADER_BROKER_PROCESS_H
+#define TROCAR_LOADER_BROKER_PROCESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared/broker.h"
+
+/* Opens /proc/TGID; the descriptor is the caller's. -ESRCH: no such process. */
+int broker_process_open(uint32_t tgid);
+
+/*
+ * Is the process behind `process_fd` there, and did it start at `start_ns` (the boot-time clock, as
+ * struct process_key has it)? /proc tells clock ticks, so to 10 ms. NONE, OTHER_PROCESS, GONE, or
+ * KERNEL; *ret_error is -errno for the last two.
+ */
+enum broker_refusal broker_process_is(int process_fd, uint64_t start_ns, int *ret_error);
+
+/* Field 22 of the text of /proc/PID/stat, in clock ticks since boot. -EBADMSG: not such a text. */
+int broker_process_stat(const char *text, uint64_t *ret_ticks);
+
+/*
+ * The path of the cgroup2 group in the text of /proc/PID/cgroup, without the '/' in front; "" for
+ * the root. *ret_path points into `text`, which is changed. -ENOENT: there is none, or it is
+ * outside of what is mounted here.
+ */
+int broker_process_cgroup_path(char *text, const char **ret_path);
+
+/* Id of the process's cgroup below the cgroup2 mount `cgroup_fd`. 0 or -errno. */
+int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id);
+
+/*
+ * The file of the mapping [start, end), read-only, if it is a regular file without set-user-id and
+ * set-group-id and begins as an ELF program or library does. 0, and either *ret_refusal is NONE and
+ * *ret_fd the caller's, or it says which of that it is not. -errno: the kernel's; -ESRCH: there is
+ * no such mapping.
+ */
+int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *ret_fd,
+			   enum broker_refusal *ret_refusal);
+
+#endif
