@@ -13,6 +13,8 @@ consumer=$(echo /usr/lib*/trocar/trocar-consumer)
 control=/run/trocar/control.sock
 
 say() { echo "# $*"; }
+# figure NAME VALUE: a row of the tables that the run prints at its end.
+figure() { echo "# $1 = $2"; }
 ok() { echo "ok - $0: $*"; }
 skip() { echo "ok - $0: $1 # SKIP $2"; }
 

@@ -61,7 +61,7 @@ $loader check >"$results/basic.check" 2>&1
 same "trocar-loader check: everything required is there" $? 0
 began=$(date +%s%N)
 check "trocar-loader load" "$loader" load --always oncpu --bpf-dir "$bpf_dir"
-say "load took $((($(date +%s%N) - began) / 1000000)) ms"
+figure "load, ms" $((($(date +%s%N) - began) / 1000000))
 check "the pins are there" test -e $bpf_dir/abi
 ids=$(program_ids)
 matches "the programs are in the kernel" "$ids" '^([0-9]+ ){5}'

@@ -20,6 +20,28 @@ prepare() {
 	check "its stall becomes a session" until_true $patience line session.end
 }
 
+# Stacks of 120 frames, which are split into lines of 8 KiB: the journal has every line, and whole. The host
+# looks at what journalctl says, with tests/pipeline/journald-check.
+journal() {
+	check "a rule for deep stacks is in force" rules '{ "name": "deep", "match": { "comm": "deep" } },'"$shop_rule"
+	systemd-run -q --unit deep deep 600 120
+	check "a process with deep stacks is watched" until_true 5 line watch.start '.cgroup | contains("deep")'
+	check "its stacks are captured" trocar capture --rule deep --during-ms 1000
+	check "in lines of several parts" until_true 5 line stack '.rule == "deep" and .parts > 1'
+	systemctl stop deep
+	check "the journal has as many lines as were written" until_true 3 all_lines
+	journalctl --all -u trocar-consumer -b -o json --no-pager >"$results/journal.json"
+	check "the rule of the checks is in force again" rules "$shop_rule"
+}
+
+# Every line that the consumer has written by now has come through the journal.
+all_lines() {
+	local written
+	written=$(total lines)
+	echo "$written written, $(wc -l <"$lines") in the journal"
+	[ "$(wc -l <"$lines")" -ge "$written" ]
+}
+
 clock_step() {
 	local mark
 	mark=$(mono_ns)
@@ -35,14 +57,15 @@ clock_step() {
 	matches "no line of these times is a loss" "$(total lines_dropped)" '^0$'
 }
 
-# The dead-man word is stale after 10 s: the programs idle, and say how often they did.
+# The dead-man word is stale after 10 s: the programs idle, and say how often they did. A minute in a machine.
 stopped_process() {
-	local before
+	local before seconds=13
+	! in_machine || seconds=60
 	before=$(total stale_ticks)
 	kill -STOP "$pid"
-	sleep 13
+	sleep $seconds
 	kill -CONT "$pid"
-	check "stopped for 13 s, it goes on" until_true 3 answers
+	check "stopped for $seconds s, it goes on" until_true 3 answers
 	until_true 3 eval '[ "$(total stale_ticks)" -gt '"$before"' ]' &&
 		ok "ticks of the time without a consumer are counted" ||
 		fail "ticks of the time without a consumer are counted" <<<"before $before, now $(total stale_ticks)"
@@ -146,13 +169,13 @@ memory_limit() {
 
 follow
 if in_machine; then
-	steps prepare clock_step stopped_process settings full_run churn_cgroups fork_bomb memory_limit
+	steps prepare journal clock_step stopped_process settings full_run churn_cgroups fork_bomb memory_limit
 else
-	steps prepare stopped_process fork_bomb memory_limit
+	steps prepare journal stopped_process fork_bomb memory_limit
 fi
 pid=$(consumer_pid)
 say "$(trocar status --json | jq -c .totals)"
-say "resident $(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status") KiB, high water $(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status") KiB"
+figure "consumer resident, KiB" "$(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status")"
 systemctl stop trocar-consumer
 sleep 1
 cp "$lines" "$results/life.jsonl"

@@ -42,7 +42,7 @@ boot() {
 	check "trocar status answers" trocar status
 	check "trocar check finds nothing that is required missing" trocar check
 	check "its first line is in the journal" until_true 3 line agent.start
-	say "boot to the first line: $(since_boot agent.start) ms"
+	figure "boot to the first line, ms" "$(since_boot agent.start)"
 }
 
 both_phases() { line stack '.phase == "before"' && line stack '.phase == "during"'; }
@@ -54,7 +54,7 @@ session() {
 	check "the window is the rule's" line pressure '.window_ms == 500 and .measured_ms < 1000'
 	check "stacks of before and during" both_phases
 	say "found by $(jq -r 'select(.type == "process.match" and .rule == "shop") | .found' "$lines" | head -1)"
-	say "boot to the first session: $(since_boot session.start) ms"
+	figure "boot to the first session, ms" "$(since_boot session.start)"
 }
 
 # Time from the kill to a new consumer that has said READY=1.
@@ -66,7 +66,7 @@ killed() {
 	kill -KILL "$pid"
 	check "a consumer that was killed comes back" until_true 5 another "$pid"
 	back_ms=$((($(property trocar-consumer ActiveEnterTimestampMonotonic) * 1000 - began) / 1000000))
-	say "killed to back: $back_ms ms"
+	figure "killed to back, ms" "$back_ms"
 	check "within a second" [ "$back_ms" -le $((1000 * (slow > 1 ? 5 : 1))) ]
 	same "its programs in the kernel went on" "$(program_ids)" "$ids"
 	check "the gap is said" until_true 3 line_after "$began" agent.start '.gap_ms > 0'
