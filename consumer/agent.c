@@ -82,6 +82,7 @@ void agent_drain(struct agent *a)
 	discover_drain(a);
 	kernel_errors_drain(a);
 	sessions_step(a, now_ns);
+	pressure_drained(a, now_ns);
 	losses_check(a);
 	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
 }

@@ -157,6 +157,7 @@ void life_write_totals(const struct agent *a, struct jsonw *w)
 	jsonw_u64(w, "sessions", a->sessions.total);
 	jsonw_u64(w, "triggers_held", a->sessions.held);
 	jsonw_u64(w, "stale_events", a->totals.stale_events);
+	pressure_write_totals(a, w);
 	jsonw_u64(w, "lines", output.lines);
 	jsonw_u64(w, "lines_dropped", output.dropped_lines);
 	jsonw_object_end(w);

@@ -139,6 +139,9 @@ static int start_all(struct agent *a)
 		reporter_new(&a->lines, a->symbols, a->pins.abi.hz, &a->reporter));
 	if (r < 0)
 		return r;
+	r = say("closing threads", triggers_start(a));
+	if (r < 0)
+		return r;
 	return confine_calls(a);
 }
 

@@ -124,7 +124,7 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	jsonw_u64(w, "processes", a->processes.by_id.count - a->processes.gone);
 	jsonw_u64(w, "sessions_running", a->sessions.count);
 	jsonw_u64(w, "sessions_total", a->sessions.total);
-	jsonw_string(w, "follow", "scan");
+	pressure_write_status(a, w);
 	jsonw_array(w, "rings");
 	write_ring(w, "samples", &a->pins.samples);
 	write_ring(w, "events", &a->pins.events);

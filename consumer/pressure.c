@@ -14,11 +14,9 @@
 
 #define SCAN_MIN_NS (100 * NSEC_PER_MSEC)
 
-/* Without privilege a window must be a multiple of 2 s (kernel/sched/psi.c, psi_trigger_create). */
-#define TRIGGER_WINDOW_NS (2 * NSEC_PER_SEC)
-/* The NUL is part of what is written: psi_write() overwrites the last byte with one. */
+/* What the consumer may ask of the kernel by itself (trigger.h). */
+#define TRIGGER_WINDOW_NS    (2 * NSEC_PER_SEC)
 #define TRIGGER_THRESHOLD_US 100
-static const char trigger_text[] = "some 100 2000000";
 
 /* After this long without movement the scan sleeps. */
 #define SLEEP_AFTER_NS (4 * NSEC_PER_SEC)
@@ -30,26 +28,28 @@ static void scan(void *context, uint32_t events);
  * then (less than its threshold in each window) must not add up to a stall: it is taken off, and
  * the rest counts as having happened in the trigger's own window.
  */
-static void age_histories(struct agent *a, uint64_t slept_ns)
+static void age_histories(struct agent *a)
 {
-	uint64_t slack_us = TRIGGER_THRESHOLD_US * (slept_ns / TRIGGER_WINDOW_NS + 1);
-	uint64_t then_ns = clock_mono_ns() - TRIGGER_WINDOW_NS;
+	uint64_t now_ns = clock_mono_ns(), then_ns = now_ns - TRIGGER_WINDOW_NS;
 	struct watch *w;
 	uint64_t id;
 
 	idmap_for_each (&a->watches.by_cgroup, i, id, w)
 		for (int r = 0; r < RESOURCE_COUNT_; r++) {
-			const struct psi_point *newest =
-				psi_history_newest(&w->pressure[r].history);
+			struct psi_history *history = &w->pressure[r].history;
+			const struct psi_point *newest = psi_history_newest(history);
+			uint64_t slack_us;
 			struct psi psi;
 
-			if (w->pressure[r].fd < 0 || !newest || newest->time_ns >= then_ns)
+			if (!w->pressure[r].by_scan || !newest || newest->time_ns >= then_ns)
 				continue;
+			slack_us = TRIGGER_THRESHOLD_US *
+				   ((now_ns - newest->time_ns) / TRIGGER_WINDOW_NS + 1);
 			psi = newest->psi;
 			psi.some.total_us += slack_us;
 			psi.full.total_us += slack_us;
-			psi_history_clear(&w->pressure[r].history);
-			psi_history_add(&w->pressure[r].history, then_ns, &psi);
+			psi_history_clear(history);
+			psi_history_add(history, then_ns, &psi);
 		}
 }
 
@@ -58,7 +58,7 @@ static void wake(struct agent *a)
 	if (!a->pressure.asleep || !a->pressure.every_ns)
 		return;
 	a->pressure.asleep = false;
-	age_histories(a, clock_mono_ns() - a->pressure.slept_ns);
+	age_histories(a);
 	loop_timer_set(a->pressure.timer, 1, a->pressure.every_ns);
 }
 
@@ -70,8 +70,9 @@ static void triggered(void *context, uint32_t events)
 static void open_system(struct agent *a, enum resource resource)
 {
 	struct pressure_system *s = &a->pressure.system[resource];
-	char path[64];
+	char path[64], text[TRIGGER_TEXT_BYTES];
 	struct psi psi;
+	size_t n;
 
 	snprintf(path, sizeof(path), "/proc/pressure/%s", resource_name(resource));
 	s->fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -88,7 +89,8 @@ static void open_system(struct agent *a, enum resource resource)
 	s->trigger_fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (s->trigger_fd < 0)
 		return;
-	if (write(s->trigger_fd, trigger_text, sizeof(trigger_text)) < 0 ||
+	n = trigger_text(text, false, TRIGGER_THRESHOLD_US, TRIGGER_WINDOW_NS / 1000);
+	if (write(s->trigger_fd, text, n) < 0 ||
 	    loop_add(a->loop, s->trigger_fd, 0, triggered, a, &s->source) < 0) {
 		close(s->trigger_fd);
 		s->trigger_fd = -1;
@@ -97,6 +99,10 @@ static void open_system(struct agent *a, enum resource resource)
 
 int pressure_open(struct agent *a)
 {
+	int r = triggers_open(a);
+
+	if (r < 0)
+		return r;
 	for (int i = 0; i < RESOURCE_COUNT_; i++) {
 		a->pressure.system[i].fd = a->pressure.system[i].trigger_fd = -1;
 		open_system(a, (enum resource)i);
@@ -119,6 +125,7 @@ void pressure_done(struct agent *a)
 	}
 	loop_remove(a->pressure.timer);
 	a->pressure.timer = NULL;
+	triggers_done(a);
 }
 
 int pressure_system(const struct agent *a, enum resource resource, struct psi *ret_psi)
@@ -126,11 +133,6 @@ int pressure_system(const struct agent *a, enum resource resource, struct psi *r
 	const struct pressure_system *s = &a->pressure.system[resource];
 
 	return s->fd < 0 ? s->error : psi_read(s->fd, ret_psi);
-}
-
-uint64_t pressure_every_ms(const struct agent *a)
-{
-	return a->pressure.every_ns / NSEC_PER_MSEC;
 }
 
 const char *pressure_sleep(const struct agent *a, const char **ret_reason)
@@ -166,14 +168,14 @@ void pressure_refresh(struct agent *a)
 	for (int i = 0; i < RESOURCE_COUNT_; i++)
 		p->system[i].needed = false;
 	idmap_for_each (&a->watches.by_cgroup, i, id, w)
-		for (size_t b = 0; b < w->n_bindings; b++)
-			for (uint32_t k = 0; k < w->bindings[b].rule->n_when; k++) {
-				const struct rule_when *when = &w->bindings[b].rule->when[k];
-				uint64_t tenth = when->window_ms * NSEC_PER_MSEC / 10;
+		for (const struct threshold *t = w->thresholds; t; t = t->next) {
+			uint64_t tenth = t->window_ms * NSEC_PER_MSEC / 10;
 
-				p->system[when->resource].needed = true;
-				every_ns = every_ns ? MIN(every_ns, tenth) : tenth;
-			}
+			if (t->way == THRESHOLD_TRIGGER || w->pressure[t->resource].fd < 0)
+				continue;
+			p->system[t->resource].needed = true;
+			every_ns = every_ns ? MIN(every_ns, tenth) : tenth;
+		}
 	if (every_ns)
 		every_ns = MAX(every_ns, SCAN_MIN_NS);
 	/* A trigger that nobody needs must not wake us. */
@@ -187,74 +189,29 @@ void pressure_refresh(struct agent *a)
 	loop_timer_set(p->timer, every_ns ? 1 : 0, every_ns);
 }
 
-static void say_pressure(struct watch *w, const struct rule *rule,
-			 const struct trigger_reason *reason, const struct session *session)
+static void scan_watch(struct watch *w, uint64_t now_ns)
 {
-	struct agent *a = w->agent;
-	struct line_subject subject = agent_subject(a, rule, w->cgroup_id);
-	struct jsonw json;
+	const struct psi_point *fresh[RESOURCE_COUNT_] = {};
 
-	subject.session = session ? session->id : 0;
-	line_begin(&a->lines, &json, "pressure", &subject);
-	jsonw_string(&json, "resource", resource_name(reason->when->resource));
-	jsonw_string(&json, "kind", reason->when->full ? "full" : "some");
-	jsonw_u64(&json, "stall_ms", reason->stall_ms);
-	jsonw_u64(&json, "threshold_ms", reason->when->stall_ms);
-	jsonw_u64(&json, "window_ms", reason->when->window_ms);
-	jsonw_u64(&json, "measured_ms", reason->measured_ms);
-	jsonw_string(&json, "scope", w->root ? "system" : "cgroup");
-	psi_write(&reason->before, &json, "before");
-	psi_write(&reason->now, &json, "now");
-	line_end(&a->lines, &json);
-}
-
-/* Compares one threshold with the stall over its window; starts a session when it is crossed. */
-static void compare(struct watch *w, struct binding *b, const struct rule_when *when)
-{
-	struct psi_history *history = &w->pressure[when->resource].history;
-	const struct psi_point *from, *now = psi_history_newest(history);
-	struct trigger_reason reason = { .kind = TRIGGER_PRESSURE, .when = when };
-	struct session *session = NULL;
-	struct held held;
-	uint64_t stall_us;
-	int r;
-
-	stall_us =
-		psi_history_stall_us(history, when->window_ms * NSEC_PER_MSEC, when->full, &from);
-	if (stall_us < when->stall_ms * MSEC_PER_SEC || (when->full && !now->psi.has_full))
-		return;
-	reason.stall_ms = stall_us / 1000;
-	reason.measured_ms = (now->time_ns - from->time_ns) / NSEC_PER_MSEC;
-	reason.before = from->psi;
-	reason.now = now->psi;
-	/* Pressure that goes on in the session it started is no new trigger. */
-	if (w->session && w->session->rule == b->rule)
-		return;
-	r = session_start(w, b->rule, &reason, 0, 0, &session, &held);
-	if (r == -EAGAIN)
-		session_say_held(w, b->rule, &reason, &held);
-	if (r < 0)
-		return;
-	say_pressure(w, b->rule, &reason, session);
-	session_announce(session);
-}
-
-static void read_watch(struct watch *w, uint64_t now_ns)
-{
 	for (int i = 0; i < RESOURCE_COUNT_; i++) {
 		struct watch_pressure *p = &w->pressure[i];
 		struct psi psi;
 
-		if (p->fd >= 0 && psi_read(p->fd, &psi) == 0)
-			psi_history_add(&p->history, now_ns, &psi);
+		if (!p->by_scan || p->fd < 0 || psi_read(p->fd, &psi) < 0)
+			continue;
+		psi_history_add(&p->history, now_ns, &psi);
+		fresh[i] = psi_history_newest(&p->history);
 	}
-	for (size_t b = 0; b < w->n_bindings; b++)
-		for (uint32_t k = 0; k < w->bindings[b].rule->n_when; k++) {
-			const struct rule_when *when = &w->bindings[b].rule->when[k];
+	/* Also those that the kernel watches, since their file was read; it may tell a moment
+	 * later.
+	 */
+	for (struct threshold *t = w->thresholds; t; t = t->next) {
+		const struct psi_point *now = fresh[t->resource], *from;
 
-			if (w->pressure[when->resource].fd >= 0)
-				compare(w, &w->bindings[b], when);
-		}
+		from = now ? pressure_compare(t, &w->pressure[t->resource].history, now) : NULL;
+		if (from)
+			pressure_crossed(t, from, now, PRESSURE_BY_SCAN);
+	}
 }
 
 /* Which needed resources have moved in the system; true when one moved within `within_ns`. */
@@ -286,7 +243,6 @@ static void scan(void *context, uint32_t events)
 	if (!system_moves(a, now_ns, SLEEP_AFTER_NS)) {
 		if (can_sleep(a)) {
 			a->pressure.asleep = true;
-			a->pressure.slept_ns = now_ns;
 			loop_timer_set(a->pressure.timer, 0, 0);
 		}
 		return;
@@ -294,5 +250,5 @@ static void scan(void *context, uint32_t events)
 	/* By slot: a session that starts or ends must not disturb the walk. */
 	for (uint32_t i = 0; i < slots; i++)
 		if (a->watches.by_slot[i])
-			read_watch(a->watches.by_slot[i], now_ns);
+			scan_watch(a->watches.by_slot[i], now_ns);
 }

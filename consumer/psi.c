@@ -32,7 +32,7 @@ static bool take_number(const char **p, const char *end, uint64_t *ret)
 }
 
 /* " avg10=3.11": whole and two decimals (kernel/sched/psi.c prints %lu.%02lu). */
-static bool take_average(const char **p, const char *end, const char *key, uint32_t *ret)
+static bool take_average(const char **p, const char *end, const char *key, uint16_t *ret)
 {
 	uint64_t whole, cents;
 	const char *point;
@@ -42,7 +42,7 @@ static bool take_average(const char **p, const char *end, const char *key, uint3
 	point = *p;
 	if (!take_number(p, end, &cents) || *p - point != 2 || whole > 100)
 		return false;
-	*ret = (uint32_t)(whole * 100 + cents);
+	*ret = (uint16_t)(whole * 100 + cents);
 	return true;
 }
 
@@ -111,6 +111,26 @@ int psi_history_init(struct psi_history *h, size_t space)
 	return h->points ? 0 : -ENOMEM;
 }
 
+int psi_history_resize(struct psi_history *h, size_t space)
+{
+	struct psi_history fresh;
+	int r;
+
+	if (h->space == space)
+		return 0;
+	r = psi_history_init(&fresh, space);
+	if (r < 0)
+		return r;
+	for (size_t i = h->count < space ? h->count : space; i > 0; i--) {
+		const struct psi_point *p = &h->points[(h->newest + h->space - (i - 1)) % h->space];
+
+		psi_history_add(&fresh, p->time_ns, &p->psi);
+	}
+	psi_history_done(h);
+	*h = fresh;
+	return 0;
+}
+
 void psi_history_done(struct psi_history *h)
 {
 	free(h->points);
@@ -135,18 +155,32 @@ const struct psi_point *psi_history_newest(const struct psi_history *h)
 	return h->count ? &h->points[h->newest] : NULL;
 }
 
+const struct psi_point *psi_history_since(const struct psi_history *h, uint64_t time_ns)
+{
+	const struct psi_point *p = psi_history_newest(h);
+
+	for (size_t i = 1; i < h->count && p->time_ns > time_ns; i++)
+		p = &h->points[(h->newest + h->space - i) % h->space];
+	return p;
+}
+
+uint64_t psi_growth_us(const struct psi *from, const struct psi *to, bool full)
+{
+	uint64_t then = full ? from->full.total_us : from->some.total_us;
+	uint64_t now = full ? to->full.total_us : to->some.total_us;
+
+	return now > then ? now - then : 0;
+}
+
 uint64_t psi_history_stall_us(const struct psi_history *h, uint64_t window_ns, bool full,
 			      const struct psi_point **ret_from)
 {
-	const struct psi_point *newest = psi_history_newest(h), *from = newest;
-	uint64_t then, now;
+	const struct psi_point *newest = psi_history_newest(h);
 
-	for (size_t i = 1; i < h->count && newest->time_ns - from->time_ns < window_ns; i++)
-		from = &h->points[(h->newest + h->space - i) % h->space];
-	*ret_from = from;
-	if (!from)
+	*ret_from = NULL;
+	if (!newest)
 		return 0;
-	now = full ? newest->psi.full.total_us : newest->psi.some.total_us;
-	then = full ? from->psi.full.total_us : from->psi.some.total_us;
-	return now > then ? now - then : 0;
+	*ret_from =
+		psi_history_since(h, newest->time_ns > window_ns ? newest->time_ns - window_ns : 0);
+	return psi_growth_us(&(*ret_from)->psi, &newest->psi, full);
 }

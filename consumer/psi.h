@@ -12,7 +12,7 @@
 
 /* One line of a pressure file: averages in hundredths of a percent, total in us. */
 struct psi_line {
-	uint32_t avg10, avg60, avg300;
+	uint16_t avg10, avg60, avg300;
 	uint64_t total_us;
 };
 
@@ -41,6 +41,10 @@ struct psi_history {
 
 /* Room for `space` points. 0 or -ENOMEM. */
 int psi_history_init(struct psi_history *h, size_t space);
+
+/* Other room; the newest points are kept as far as they fit. Also for a history without room yet
+ * (all zero). 0 or -ENOMEM. */
+int psi_history_resize(struct psi_history *h, size_t space);
 void psi_history_done(struct psi_history *h);
 void psi_history_clear(struct psi_history *h);
 void psi_history_add(struct psi_history *h, uint64_t time_ns, const struct psi *psi);
@@ -55,5 +59,12 @@ uint64_t psi_history_stall_us(const struct psi_history *h, uint64_t window_ns, b
 
 /* The newest point, or NULL. */
 const struct psi_point *psi_history_newest(const struct psi_history *h);
+
+/* The newest point that is not younger than `time_ns`, else the oldest there is; NULL without any.
+ */
+const struct psi_point *psi_history_since(const struct psi_history *h, uint64_t time_ns);
+
+/* How much the total grew from one reading to a later one, in microseconds; 0 when it did not. */
+uint64_t psi_growth_us(const struct psi *from, const struct psi *to, bool full);
 
 #endif

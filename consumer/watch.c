@@ -3,11 +3,8 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "consumer/agent.h"
 #include "shared/cleanup.h"
@@ -72,11 +69,7 @@ static void say_full(struct agent *a)
 
 static void free_watch(struct watch *w)
 {
-	for (int i = 0; i < RESOURCE_COUNT_; i++) {
-		if (w->pressure[i].fd >= 0)
-			close(w->pressure[i].fd);
-		psi_history_done(&w->pressure[i].history);
-	}
+	pressure_unfollow(w);
 	ruleset_unref(w->set);
 	free(w->bindings);
 	free(w->path);
@@ -323,65 +316,16 @@ void watch_remove(struct watch *w, const char *reason)
 	agent_pace(a);
 }
 
-/* Opens or closes the pressure file of one resource as the bindings need it. */
-static void refresh_pressure(struct watch *w, enum resource resource, uint32_t longest_ms)
-{
-	struct watch_pressure *p = &w->pressure[resource];
-	char file[64];
-
-	if (!longest_ms) {
-		if (p->fd >= 0)
-			close(p->fd);
-		p->fd = -1;
-		psi_history_done(&p->history);
-		return;
-	}
-	if (p->fd >= 0)
-		return;
-	snprintf(file, sizeof(file), w->root ? "/proc/pressure/%s" : "%s.pressure",
-		 resource_name(resource));
-	if (w->root) {
-		p->fd = open(file, O_RDONLY | O_CLOEXEC);
-		if (p->fd < 0)
-			p->fd = -errno;
-	} else {
-		p->fd = cgroups_open_file(&w->agent->cgroups, w->path, file);
-	}
-	/* Ten points a window and some for a slow tick; windows reach 10 s at scans of 100 ms. */
-	if (p->fd >= 0 && psi_history_init(&p->history, 112) < 0) {
-		close(p->fd);
-		p->fd = -ENOMEM;
-	}
-	if (p->fd < 0 && p->fd != -ENOENT && !p->said) {
-		p->said = true;
-		line_error(&w->agent->lines, NULL, "pressure_unreadable",
-			   "see `trocar check` for how to switch PSI on", NULL, NULL,
-			   "%s pressure of %s cannot be read: %s", resource_name(resource), w->path,
-			   strerror(-p->fd));
-	}
-	if (p->fd < 0)
-		p->fd = -1;
-}
-
 void watch_refresh(struct watch *w)
 {
-	uint32_t longest[RESOURCE_COUNT_] = {};
 	bool by_process = w->n_bindings > 0 && !w->requested;
 	struct slot *slot = &w->agent->pins.slots[w->slot];
 
-	for (size_t i = 0; i < w->n_bindings; i++) {
-		const struct rule *rule = w->bindings[i].rule;
-
-		by_process = by_process && rule->scope_process;
-		for (uint32_t k = 0; k < rule->n_when; k++)
-			longest[rule->when[k].resource] =
-				MAX(longest[rule->when[k].resource], rule->when[k].window_ms);
-	}
+	for (size_t i = 0; i < w->n_bindings; i++)
+		by_process = by_process && w->bindings[i].rule->scope_process;
 	w->by_process = w->root || by_process;
 	__atomic_store_n(&slot->flags, w->by_process ? SLOT_BY_PROCESS : 0, __ATOMIC_RELEASE);
-	for (int i = 0; i < RESOURCE_COUNT_; i++)
-		refresh_pressure(w, (enum resource)i, longest[i]);
-	pressure_refresh(w->agent);
+	pressure_follow(w);
 }
 
 /* The state of a binding goes on when its rule does the same under the same name. */

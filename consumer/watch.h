@@ -18,6 +18,7 @@ struct agent;
 struct process;
 struct ruleset;
 struct session;
+struct threshold;
 
 #define WATCH_RULES_MAX 64 /* rules bound to one cgroup; beyond: an error line */
 
@@ -49,9 +50,11 @@ struct watch {
 	bool rules_full_said;
 	struct ruleset *set; /* a reference: what watch.stop says when no rule is bound any more */
 	const struct rule *rule; /* of that set, the first that was bound, or NULL */
+	struct threshold *thresholds; /* of all bindings, each once; owned */
 	struct watch_pressure {
 		int fd;	   /* -1: not followed, or not readable */
 		bool said; /* that it is not readable */
+		uint32_t by_trigger, by_scan; /* thresholds, by what follows them */
 		struct psi_history history;
 	} pressure[RESOURCE_COUNT_];
 };

@@ -18,10 +18,8 @@ void watch_say_start(const struct watch *w)
 	struct agent *a = w->agent;
 	const struct rule *rule = w->n_bindings ? w->bindings[0].rule : NULL;
 	struct line_subject subject = agent_subject(a, rule, w->cgroup_id);
-	const char *sleep, *reason;
 	struct jsonw json;
 
-	sleep = pressure_sleep(a, &reason);
 	line_begin(&a->lines, &json, "watch.start", &subject);
 	jsonw_u64(&json, "slot", w->slot);
 	jsonw_array(&json, "resources");
@@ -30,13 +28,7 @@ void watch_say_start(const struct watch *w)
 			jsonw_string(&json, NULL, resource_name((enum resource)i));
 	jsonw_array_end(&json);
 	jsonw_string(&json, "scope", w->by_process ? "process" : "cgroup");
-	jsonw_string(&json, "follow", "scan");
-	jsonw_string(&json, "follow_reason",
-		     "a pressure trigger of a cgroup needs privilege to open; the scan reads its "
-		     "totals");
-	jsonw_u64(&json, "scan_ms", pressure_every_ms(a));
-	jsonw_string(&json, "sleep", sleep);
-	jsonw_string(&json, "sleep_reason", reason);
+	pressure_write_start(w, &json);
 	if (subject.cgroup)
 		container_write(&subject.container, subject.cgroup, &json);
 	write_rules(w, &json);
@@ -63,23 +55,6 @@ void watch_say_stop(const struct watch *w, const char *reason)
 	line_end(&a->lines, &json);
 }
 
-static void write_pressure(const struct watch *w, struct jsonw *json)
-{
-	jsonw_object(json, "pressure");
-	for (int i = 0; i < RESOURCE_COUNT_; i++) {
-		struct psi psi;
-
-		if (w->pressure[i].fd < 0 || psi_read(w->pressure[i].fd, &psi) < 0)
-			continue;
-		jsonw_object(json, resource_name((enum resource)i));
-		jsonw_u64(json, "some_total_us", psi.some.total_us);
-		if (psi.has_full)
-			jsonw_u64(json, "full_total_us", psi.full.total_us);
-		jsonw_object_end(json);
-	}
-	jsonw_object_end(json);
-}
-
 void watch_write(const struct watch *w, struct jsonw *json)
 {
 	uint32_t processes = 0;
@@ -99,6 +74,6 @@ void watch_write(const struct watch *w, struct jsonw *json)
 	jsonw_u64(json, "processes", processes);
 	jsonw_u64(json, "age_ms", (clock_mono_ns() - w->start_ns) / NSEC_PER_MSEC);
 	jsonw_u64(json, "sessions", w->sessions);
-	write_pressure(w, json);
+	pressure_write_watch(w, json);
 	jsonw_object_end(json);
 }
