@@ -49,11 +49,11 @@ struct watch {
 	size_t n_bindings;
 	bool rules_full_said;
 	struct ruleset *set; /* a reference: what watch.stop says when no rule is bound any more */
-	const struct rule *rule; /* of that set, the first that was bound, or NULL */
+	const struct rule *rule;      /* of that set, the first that was bound, or NULL */
 	struct threshold *thresholds; /* of all bindings, each once; owned */
 	struct watch_pressure {
-		int fd;	   /* -1: not followed, or not readable */
-		bool said; /* that it is not readable */
+		int fd;			      /* -1: not followed, or not readable */
+		bool said;		      /* that it is not readable */
 		uint32_t by_trigger, by_scan; /* thresholds, by what follows them */
 		struct psi_history history;
 	} pressure[RESOURCE_COUNT_];
