@@ -15,10 +15,13 @@
 
 _Static_assert(sizeof(struct frame_build_id) == sizeof(struct bpf_stack_build_id), "frame layout");
 
-/* A sample as it goes into the ring: kernel frames, then directly behind them user frames. */
+/*
+ * A sample as it goes into the ring: kernel frames, then directly behind them user frames; behind
+ * those that are build-ids, their addresses (SAMPLE_ADDRESSES).
+ */
 struct stack_buffer {
 	struct sample sample;
-	__u8 frames[KERNEL_STACK_BYTES + USER_ID_BYTES];
+	__u8 frames[KERNEL_STACK_BYTES + USER_ID_BYTES + USER_RAW_BYTES];
 };
 
 enum stack_want {
@@ -38,10 +41,26 @@ static __always_inline __u64 stack_bound(long bytes, __u64 max)
 }
 
 /*
+ * Puts the addresses of the `count` frames that end at `at` behind them: with both, the consumer
+ * learns which mapping has which build-id. Returns their bytes, 0 unless each frame has its own.
+ */
+static __always_inline __u64 stack_addresses(void *ctx, struct stack_buffer *b, __u64 at,
+					     __u32 count)
+{
+	long r = bpf_get_stack(ctx, b->frames + stack_bound(at, KERNEL_STACK_BYTES + USER_ID_BYTES),
+			       USER_RAW_BYTES, BPF_F_USER_STACK);
+
+	if (r <= 0 || r != (long)(count * sizeof(__u64)))
+		return 0;
+	b->sample.flags |= SAMPLE_ADDRESSES;
+	return stack_bound(r, USER_RAW_BYTES);
+}
+
+/*
  * Fetches the stacks named by `want` (enum stack_want) into b->frames; sets kernel_frames,
- * user_frames, kernel_error and user_error of b->sample. Returns the bytes of frames, at most
- * sizeof(b->frames). A stack that is not wanted or that is empty is 0 frames and no error
- * (bpf_get_stack, kernel/bpf/stackmap.c).
+ * user_frames, kernel_error and user_error of b->sample, and SAMPLE_ADDRESSES. Returns the bytes of
+ * frames, at most sizeof(b->frames). A stack that is not wanted or that is empty is 0 frames and no
+ * error (bpf_get_stack, kernel/bpf/stackmap.c).
  */
 static __always_inline __u64 stack_take(void *ctx, struct stack_buffer *b, __u32 want)
 {
@@ -68,6 +87,9 @@ static __always_inline __u64 stack_take(void *ctx, struct stack_buffer *b, __u32
 	b->sample.kernel_frames = kernel_bytes / sizeof(__u64);
 	b->sample.user_frames = want & STACK_BUILD_ID ? user_bytes / sizeof(struct frame_build_id)
 						      : user_bytes / sizeof(__u64);
+	if (want & STACK_BUILD_ID && user_bytes)
+		user_bytes +=
+			stack_addresses(ctx, b, kernel_bytes + user_bytes, b->sample.user_frames);
 	return stack_bound(kernel_bytes + user_bytes, sizeof(b->frames));
 }
 

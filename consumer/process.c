@@ -158,15 +158,38 @@ const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns
  * and write, raw addresses of the new image come for a moment; they are unknown in the old
  * mappings, which makes the drain read them again (design section 3).
  */
-static void set_mapped(struct agent *a, const struct process *p)
+static int set_mapped(struct agent *a, const struct process *p, bool mapped)
 {
 	struct process_key key = { .tgid = p->tgid, .start_ns = p->start_ns };
 	struct target target;
 
 	if (bpf_map_lookup_elem(a->pins.targets_fd, &key, &target) < 0)
+		return -errno;
+	target.flags &= ~TARGET_MAPPED;
+	if (mapped)
+		target.flags |= TARGET_MAPPED;
+	return bpf_map_update_elem(a->pins.targets_fd, &key, &target, BPF_EXIST) < 0 ? -errno : 0;
+}
+
+void process_ask_ids(struct agent *a, struct process *p)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (p->gone_ns || (p->asked_ns && now - p->asked_ns < MAP_EVERY_NS))
 		return;
-	target.flags |= TARGET_MAPPED;
-	bpf_map_update_elem(a->pins.targets_fd, &key, &target, BPF_EXIST);
+	p->asked_ns = now;
+	p->asking = set_mapped(a, p, false) == 0;
+}
+
+bool process_asked_ids(struct agent *a, struct process *p, uint64_t time_ns)
+{
+	bool asked = p->asking && p->maps.count && time_ns >= p->exec_ns;
+
+	if (!asked)
+		return false;
+	p->asking = false;
+	set_mapped(a, p, true);
+	return true;
 }
 
 bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns)
@@ -189,7 +212,7 @@ bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns)
 	}
 	mappings_done(&p->maps);
 	p->maps = fresh;
-	set_mapped(a, p);
+	set_mapped(a, p, true);
 	return true;
 }
 

@@ -37,6 +37,8 @@ struct process {
 	struct mappings before;	 /* of the image before the last exec */
 	uint64_t exec_ns;	 /* samples older than this belong to `before` */
 	uint64_t tried_ns;	 /* last attempt to read the mappings */
+	uint64_t asked_ns;	 /* last time that the kernel was asked for build-ids */
+	bool asking;		 /* and has not answered yet */
 	uint64_t gone_ns;	 /* 0 while it lives */
 	uint64_t scan;		 /* number of the last scan that listed it */
 };
@@ -70,6 +72,18 @@ void process_exec(struct process *p, uint64_t time_ns);
  * they are there.
  */
 bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns);
+
+/*
+ * Has the kernel side resolve the frames of the next samples: they tell the build-ids of files that
+ * this process may not open. At most once per process and 100 ms.
+ */
+void process_ask_ids(struct agent *a, struct process *p);
+
+/*
+ * A sample with build-ids came: true when it is the answer to process_ask_ids, by a process whose
+ * mappings are known; then raw addresses are taken again.
+ */
+bool process_asked_ids(struct agent *a, struct process *p, uint64_t time_ns);
 
 /* The mappings that were in force at `time_ns`; may be empty. */
 const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns);

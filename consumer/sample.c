@@ -19,6 +19,8 @@ bool sample_valid(const void *record, size_t bytes, uint32_t slots, uint32_t cpu
 	if (s->kernel_frames > STACK_FRAMES || s->user_frames > STACK_FRAMES)
 		return false;
 	user_bytes = s->flags & SAMPLE_BUILD_ID ? sizeof(struct frame_build_id) : sizeof(uint64_t);
+	if (s->flags & SAMPLE_BUILD_ID && s->flags & SAMPLE_ADDRESSES)
+		user_bytes += sizeof(uint64_t);
 	if (bytes < sizeof(*s) + s->kernel_frames * sizeof(uint64_t) + s->user_frames * user_bytes)
 		return false;
 	return s->slot < slots && s->cpu < cpus;
@@ -51,6 +53,17 @@ static void cut(struct hit *h, const struct frame *frames)
 		}
 }
 
+/* Whether the kernel has not told the build-id of some frame's file yet. */
+static bool some_untold(const struct hit *h)
+{
+	const struct frame *frames = h->frames + h->kernel_frames;
+
+	for (uint16_t i = 0; i < h->user_frames; i++)
+		if (symbols_untold(frames[i].module))
+			return true;
+	return false;
+}
+
 static void decode_raw(struct agent *a, struct process *p, const uint64_t *addresses, struct hit *h)
 {
 	const struct mappings *maps = process_maps_at(p, h->time_ns);
@@ -60,28 +73,52 @@ static void decode_raw(struct agent *a, struct process *p, const uint64_t *addre
 	for (uint16_t i = 0; i < h->user_frames; i++)
 		if (!resolve(maps, addresses[i], &frames[i]))
 			again = true;
-	if (!again)
-		return;
 	/* Something was mapped since (dlopen, a new image): read once more, at most every 100 ms.
 	 */
-	if (maps == &p->maps && maps->read_ns <= h->time_ns && process_map(a, p, h->time_ns))
+	if (again && maps == &p->maps && maps->read_ns <= h->time_ns &&
+	    process_map(a, p, h->time_ns))
 		for (uint16_t i = 0; i < h->user_frames; i++)
 			resolve(&p->maps, addresses[i], &frames[i]);
-	cut(h, frames);
+	if (again)
+		cut(h, frames);
+	if (some_untold(h))
+		process_ask_ids(a, p);
 }
 
+/*
+ * One frame that the kernel resolved. With its address it is known which mapping has which
+ * build-id: that is kept, for the frames that come without.
+ */
+static void decode_build_id(struct agent *a, const struct frame_build_id *id,
+			    const struct mapping *m, struct frame *ret_frame)
+{
+	bool told = id->status == 1;
+	struct module *module;
+
+	if (m && symbols_untold(m->module))
+		symbols_told(a->symbols, m->module, told ? id->build_id : NULL);
+	if (told && m && symbols_is(m->module, id->build_id))
+		*ret_frame = (struct frame){ m->module, id->offset_or_ip };
+	else if (told && symbols_module_by_build_id(a->symbols, id->build_id, &module) == 0)
+		*ret_frame = (struct frame){ module, id->offset_or_ip };
+	else
+		*ret_frame = (struct frame){ &sample_unknown, id->offset_or_ip };
+}
+
+/* `addresses` is NULL when the sample came without them. */
 static void decode_build_ids(struct agent *a, const struct frame_build_id *ids,
-			     const struct mappings *maps, struct hit *h)
+			     const uint64_t *addresses, const struct mappings *maps, struct hit *h)
 {
 	struct frame *frames = h->frames + h->kernel_frames;
 
 	for (uint16_t i = 0; i < h->user_frames; i++) {
-		struct module *module;
+		uint64_t address = addresses ? addresses[i] : 0;
+		const struct mapping *m = addresses ? mappings_find(maps, address) : NULL;
 
-		if (ids[i].status == 1 &&
-		    symbols_module_by_build_id(a->symbols, ids[i].build_id, &module) == 0)
-			frames[i] = (struct frame){ module, ids[i].offset_or_ip };
-		else
+		if (m && ids[i].status == 1 && mapping_offset(m, address) != ids[i].offset_or_ip)
+			m = NULL; /* something else was mapped there when the sample was taken */
+		decode_build_id(a, &ids[i], m, &frames[i]);
+		if (ids[i].status != 1)
 			resolve(maps, ids[i].offset_or_ip, &frames[i]);
 	}
 	cut(h, frames);
@@ -100,6 +137,27 @@ static void decode_unknown(const struct sample *s, const uint8_t *user, struct h
 			.offset = s->flags & SAMPLE_BUILD_ID ? ids[i].offset_or_ip : addresses[i],
 		};
 	cut(h, frames);
+}
+
+static void decode_by_kernel(struct agent *a, struct process *p, const struct sample *s,
+			     const uint8_t *user, struct hit *h)
+{
+	const struct frame_build_id *ids = (const struct frame_build_id *)user;
+
+	/* The kernel side does not know it as mapped: fresh, or it has a new image, or we asked. */
+	if (!process_asked_ids(a, p, s->time_ns))
+		process_map(a, p, s->time_ns);
+	decode_build_ids(a, ids,
+			 s->flags & SAMPLE_ADDRESSES ? (const uint64_t *)(ids + h->user_frames)
+						     : NULL,
+			 process_maps_at(p, s->time_ns), h);
+}
+
+static void decode_by_mappings(struct agent *a, struct process *p, const uint8_t *user,
+			       struct hit *h)
+{
+	process_map(a, p, 0);
+	decode_raw(a, p, (const uint64_t *)user, h);
 }
 
 struct process *sample_decode(struct agent *a, const struct sample *s, struct hit *h)
@@ -136,14 +194,9 @@ struct process *sample_decode(struct agent *a, const struct sample *s, struct hi
 		memcpy(p->comm, h->comm, sizeof(p->comm));
 	if (s->flags & SAMPLE_KTHREAD)
 		return p;
-	if (s->flags & SAMPLE_BUILD_ID) {
-		/* The kernel side does not know it as mapped: fresh, or it has a new image. */
-		process_map(a, p, s->time_ns);
-		decode_build_ids(a, (const struct frame_build_id *)user,
-				 process_maps_at(p, s->time_ns), h);
-	} else {
-		process_map(a, p, 0);
-		decode_raw(a, p, (const uint64_t *)user, h);
-	}
+	if (s->flags & SAMPLE_BUILD_ID)
+		decode_by_kernel(a, p, s, user, h);
+	else
+		decode_by_mappings(a, p, user, h);
 	return p;
 }

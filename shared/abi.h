@@ -166,6 +166,7 @@ enum sample_flag {
 	SAMPLE_CAPTURE = 1u << 1,  /* taken at the capture rate, else by the recorder */
 	SAMPLE_IN_USER = 1u << 2,  /* the tick hit user mode */
 	SAMPLE_KTHREAD = 1u << 3,  /* a kernel thread: no user stack to be had */
+	SAMPLE_ADDRESSES = 1u << 4, /* with SAMPLE_BUILD_ID: the frames' __u64 addresses follow */
 };
 
 struct sample {

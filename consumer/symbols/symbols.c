@@ -96,13 +96,24 @@ void symbols_place(struct symbols *s, struct module *m, const struct process_key
 
 void symbols_told(struct symbols *s, struct module *m, const uint8_t build_id[BUILD_ID_BYTES])
 {
+	if (!build_id) {
+		m->untold += m->untold < SYMBOLS_UNTOLD_MAX;
+		return;
+	}
 	pthread_mutex_lock(&s->modules.lock);
-	if (!m->told && m->build_id_bytes == 0) {
+	if (!m->told && !m->identified) {
 		memcpy(m->build_id, build_id, BUILD_ID_BYTES);
 		m->build_id_bytes = modules_build_id_bytes(build_id);
 	}
 	__atomic_store_n(&m->told, true, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&s->modules.lock);
+}
+
+bool symbols_is(const struct module *m, const uint8_t build_id[BUILD_ID_BYTES])
+{
+	/* Only the first bytes change once told, from zeros that fill up to nothing. */
+	return m->told && m->build_id_bytes <= BUILD_ID_BYTES &&
+	       memcmp(m->build_id, build_id, BUILD_ID_BYTES) == 0;
 }
 
 void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context)
@@ -166,7 +177,7 @@ static void list_by_id(struct symbols *s, struct module *m)
 	uint8_t padded[BUILD_ID_BYTES] = { 0 };
 	uint64_t key;
 
-	if (m->listed || m->build_id_bytes == 0 || m->build_id_bytes > BUILD_ID_BYTES)
+	if (m->listed || !m->identified || m->build_id_bytes > BUILD_ID_BYTES)
 		return; /* the kernel never tells a longer one */
 	memcpy(padded, m->build_id, m->build_id_bytes);
 	key = modules_hash(s->modules.seed, padded, sizeof(padded));
@@ -188,7 +199,8 @@ static bool same_id(const uint8_t *a, uint8_t a_bytes, const uint8_t *b, uint8_t
 
 /*
  * Notes the file's build-id; false when it is not the one that the file had before, or that the
- * kernel told.
+ * kernel told. What the kernel told may be wrong, where a process mapped one file over another
+ * between its sample and our reading of its mappings: so it may tell anew.
  */
 static bool identify(struct symbols *s, struct module *m, const uint8_t *id, uint8_t bytes)
 {
@@ -197,9 +209,12 @@ static bool identify(struct symbols *s, struct module *m, const uint8_t *id, uin
 	pthread_mutex_lock(&s->modules.lock);
 	if (m->build_id_bytes > 0)
 		same = same_id(m->build_id, m->build_id_bytes, id, bytes);
+	if (!same)
+		__atomic_store_n(&m->told, m->identified, __ATOMIC_RELAXED);
 	if (same && bytes > 0) {
 		memcpy(m->build_id, id, bytes);
 		m->build_id_bytes = bytes;
+		m->identified = true;
 	}
 	pthread_mutex_unlock(&s->modules.lock);
 	list_by_id(s, m);
@@ -303,11 +318,7 @@ static void ask_build_id(struct symbols *s, struct module *m)
 {
 	struct elf_image image = { .fd = -1 };
 
-	if (m->path[0] != '/')
-		return;
-	if (m->build_id_bytes > 0)
-		list_by_id(s, m);
-	else if (module_file_open(m, &image) == REASON_NONE)
+	if (m->path[0] == '/' && !m->identified && module_file_open(m, &image) == REASON_NONE)
 		ask_image(s, m, &image);
 }
 
@@ -334,6 +345,9 @@ static struct module *find_borrowed(struct symbols *s, const struct module *m)
 		struct elf_image image = { .fd = -1 };
 
 		file = modules_at(&s->modules, i);
+		if (file->told &&
+		    same_id(file->build_id, file->build_id_bytes, m->build_id, m->build_id_bytes))
+			return file;
 		if (file->path[0] != '/' || file->build_id_bytes > 0 || file->loaded ||
 		    file->asked || !module_file_may_borrow(&s->file, file, REASON_NO_FILE))
 			continue;

@@ -43,9 +43,11 @@ struct module {
 	struct module_place places[MODULE_PLACES];
 	uint32_t place_count; /* ever seen; the last stands at (place_count - 1) % MODULE_PLACES */
 	bool told;	      /* the kernel told the build-id, which the file must have */
+	uint8_t untold;	      /* samples in which it was asked and told none */
 	uint8_t build_id[64];
 	uint8_t build_id_bytes; /* 0 when the file has none or was not read */
 	/* ---- filled in by the symbolizer thread, under its lock */
+	bool identified;	/* build_id was read from the file */
 	bool borrowed;		/* the last table came through the broker */
 	bool asked;		/* the broker was asked for its build-id */
 	bool listed;		/* stands among those found by build-id */
@@ -102,9 +104,24 @@ void symbols_place(struct symbols *s, struct module *m, const struct process_key
 
 /*
  * Notes the build-id that the kernel read from the mapped file (20 bytes, a shorter one filled up
- * with zeros): the file that is opened must have it. Main thread; the first one told stays.
+ * with zeros): the file that is opened must have it. Main thread. The first one told stays, until a
+ * file contradicts it: then the next one told counts. NULL: the kernel told none.
  */
 void symbols_told(struct symbols *s, struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
+
+/* Whether the kernel told this build-id of the module; main thread. */
+bool symbols_is(const struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
+
+#define SYMBOLS_UNTOLD_MAX 3 /* the kernel may be unable to tell at one moment and not at another \
+			      */
+
+/* Whether the kernel should be asked for the build-id: it is of a file and not known. Main thread.
+ */
+static inline bool symbols_untold(const struct module *m)
+{
+	return m->inode != 0 && !m->anonymous && !__atomic_load_n(&m->told, __ATOMIC_RELAXED) &&
+	       m->untold < SYMBOLS_UNTOLD_MAX;
+}
 
 /*
  * Opens the file behind a mapping that this process may not reach by itself; 0 with a descriptor

@@ -65,6 +65,8 @@ static size_t sample_bytes(const struct sample *s)
 {
 	size_t user = s->flags & SAMPLE_BUILD_ID ? sizeof(struct frame_build_id) : 8;
 
+	if (s->flags & SAMPLE_ADDRESSES)
+		user += 8;
 	return sizeof(*s) + 8 * (size_t)s->kernel_frames + user * s->user_frames;
 }
 
@@ -158,7 +160,7 @@ static void build_ids_until_mapped(void **state)
 {
 	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
 	struct place burn = { .address = (uintptr_t)harness_burn };
-	size_t good = 0, raw = 0;
+	size_t good = 0, both = 0, raw = 0;
 
 	dl_iterate_phdr(find_place, &burn);
 	assert_true(burn.offset > 0);
@@ -166,14 +168,24 @@ static void build_ids_until_mapped(void **state)
 	for (size_t i = 0; i < f.h->samples.count; i++) {
 		const struct sample *s = sample_at(f.h, i);
 		struct frame_build_id frame;
+		uint64_t address;
 
 		assert_true(s->flags & SAMPLE_BUILD_ID);
 		if (!s->user_frames)
 			continue;
 		memcpy(&frame, (const char *)(s + 1) + 8 * (size_t)s->kernel_frames, sizeof(frame));
 		good += frame.status == 1 && frame.offset_or_ip - burn.offset < 512;
+		/* Behind them stand the addresses, leaf first too. */
+		assert_true(s->flags & SAMPLE_ADDRESSES);
+		memcpy(&address,
+		       (const char *)(s + 1) + 8 * (size_t)s->kernel_frames +
+			       sizeof(frame) * s->user_frames,
+		       sizeof(address));
+		both += frame.status == 1 && frame.offset_or_ip - burn.offset < 512 &&
+			((address ^ frame.offset_or_ip) & 0xfff) == 0 && address > burn.offset;
 	}
 	assert_true(f.h->samples.count > 0 && good * 10 >= f.h->samples.count * 9);
+	assert_int_equal(both, good);
 
 	harness_forget(f.h);
 	harness_target_set(f.h, f.pid, TARGET_MAPPED);

@@ -43,6 +43,10 @@ static uint64_t read_all(const struct sample *s)
 		sum += sum_build_ids((const struct frame_build_id *)user, s->user_frames);
 	else
 		sum += sum_words((const uint64_t *)user, s->user_frames);
+	if (s->flags & SAMPLE_BUILD_ID && s->flags & SAMPLE_ADDRESSES)
+		sum += sum_words(
+			(const uint64_t *)((const struct frame_build_id *)user + s->user_frames),
+			s->user_frames);
 	return sum + s->time_ns + s->start_ns + s->seq + s->tid + s->tgid + (uint8_t)s->comm[0];
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_agent.h"
 
+#include <bpf/bpf.h>
 #include <stdio.h>
 
 #include "shared/cleanup.h"
@@ -13,7 +14,9 @@
 /* A sound record with raw frames; its exact length goes to *ret_bytes. */
 static struct sample *new_sample(uint16_t kernel, uint16_t user, uint32_t flags, size_t *ret_bytes)
 {
-	size_t each = flags & SAMPLE_BUILD_ID ? sizeof(struct frame_build_id) : sizeof(uint64_t);
+	size_t each =
+		(flags & SAMPLE_BUILD_ID ? sizeof(struct frame_build_id) : 0) +
+		(flags & SAMPLE_BUILD_ID && !(flags & SAMPLE_ADDRESSES) ? 0 : sizeof(uint64_t));
 	size_t bytes = sizeof(struct sample) + kernel * sizeof(uint64_t) + user * each;
 	struct sample *s = calloc(1, bytes);
 
@@ -42,7 +45,11 @@ static void test_valid(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
 		for (size_t k = 0; k < ARRAY_SIZE(counts); k++)
-			for (uint32_t flags = 0; flags < 2; flags++) {
+			for (uint32_t i_flags = 0; i_flags < 3; i_flags++) {
+				static const uint32_t some[] = {
+					0, SAMPLE_BUILD_ID, SAMPLE_BUILD_ID | SAMPLE_ADDRESSES
+				};
+				uint32_t flags = some[i_flags];
 				_cleanup_free_ struct sample *s = NULL;
 				size_t bytes;
 
@@ -202,6 +209,95 @@ static void test_decode_build_id(void **state)
 	fake_free(f);
 }
 
+static uint32_t target_flags(struct fake *f)
+{
+	struct process_key key = { .tgid = 100, .start_ns = 5 };
+	struct target target = { .flags = UINT32_MAX };
+
+	assert_int_equal(bpf_map_lookup_elem(f->a.pins.targets_fd, &key, &target), 0);
+	return target.flags;
+}
+
+/* Three frames: one in the program, one in what was the library, one that the kernel cannot tell.
+ */
+static struct sample *told_sample(uint64_t library_offset)
+{
+	struct frame_build_id *ids;
+	struct sample *s;
+	uint64_t *addresses;
+	size_t bytes;
+
+	s = new_sample(0, 3, SAMPLE_BUILD_ID | SAMPLE_ADDRESSES, &bytes);
+	ids = (struct frame_build_id *)user_words(s);
+	addresses = (uint64_t *)(ids + 3);
+	ids[0] = (struct frame_build_id){ .status = 1, .build_id = { 1 }, .offset_or_ip = 0x1010 };
+	ids[1] = (struct frame_build_id){ .status = 1,
+					  .build_id = { 2 },
+					  .offset_or_ip = library_offset };
+	ids[2] = (struct frame_build_id){ .status = 2, .offset_or_ip = 0x40030 };
+	addresses[0] = 0x10010;
+	addresses[1] = 0x40020;
+	addresses[2] = 0x40030;
+	return s;
+}
+
+/* Raw addresses in files of unknown build-id make the consumer ask the kernel, which then tells. */
+static void test_asks_and_is_told(void **state)
+{
+	struct process_key key = { .tgid = 100, .start_ns = 5 };
+	struct target target = { .flags = TARGET_MATCHED };
+	_cleanup_free_ struct sample *raw = NULL, *told = NULL;
+	_cleanup_free_ struct hit *a = NULL, *b = NULL, *c = NULL;
+	struct fake *f = fake_new();
+	struct process *p;
+	size_t bytes;
+
+	if (!f)
+		skip();
+	write_mappings(f);
+	assert_int_equal(bpf_map_update_elem(f->a.pins.targets_fd, &key, &target, BPF_ANY), 0);
+	raw = new_sample(0, 2, 0, &bytes);
+	user_words(raw)[0] = 0x10010;
+	user_words(raw)[1] = 0x40020;
+	a = decode(f, raw, &p);
+	assert_int_equal(target_flags(f), TARGET_MATCHED);
+	told = told_sample(0x1020);
+	b = decode(f, told, &p);
+	assert_int_equal(target_flags(f), TARGET_MATCHED | TARGET_MAPPED);
+	assert_int_equal(b->user_frames, 3);
+	for (int i = 0; i < 2; i++) {
+		assert_ptr_equal(b->frames[i].module, a->frames[i].module);
+		assert_int_equal(b->frames[i].offset, a->frames[i].offset);
+		assert_true(b->frames[i].module->told);
+		assert_int_equal(b->frames[i].module->build_id[0], 1 + i);
+	}
+	assert_string_equal(b->frames[2].module->path, "/nonexistent/lib.so");
+	p->asked_ns = 0;
+	c = decode(f, raw, &p);
+	assert_int_equal(target_flags(f), TARGET_MATCHED | TARGET_MAPPED);
+	fake_free(f);
+}
+
+/* What the kernel says of an address that is mapped otherwise now is not noted for that file. */
+static void test_told_of_another(void **state)
+{
+	_cleanup_free_ struct sample *s = told_sample(0x5020);
+	_cleanup_free_ struct hit *h = NULL;
+	struct fake *f = fake_new();
+	struct process *p;
+
+	if (!f)
+		skip();
+	write_mappings(f);
+	h = decode(f, s, &p);
+	assert_int_equal(h->user_frames, 3);
+	assert_string_equal(h->frames[1].module->path, "");
+	assert_int_equal(h->frames[1].offset, 0x5020);
+	assert_false(h->frames[2].module->told);
+	assert_int_equal(h->frames[2].module->untold, 1);
+	fake_free(f);
+}
+
 static void test_decode_kthread(void **state)
 {
 	_cleanup_free_ struct sample *s = NULL;
@@ -233,13 +329,13 @@ static void test_decode_table_full(void **state)
 		skip();
 	for (uint32_t i = 0; i < FAKE_PROCESSES; i++)
 		assert_int_equal(process_get(&f->a, 1000 + i, 1, &p), 0);
-	for (uint32_t flags = 0; flags <= SAMPLE_BUILD_ID; flags++) {
+	for (uint32_t flags = 0; flags <= (SAMPLE_BUILD_ID | SAMPLE_ADDRESSES); flags++) {
 		_cleanup_free_ struct sample *s = new_sample(1, 3, flags, &bytes);
 		_cleanup_free_ struct hit *h = decode(f, s, &p);
 
 		assert_null(p);
 		assert_int_equal(h->kernel_frames, 1);
-		assert_true(h->user_frames >= 1);
+		assert_true(flags & SAMPLE_KTHREAD || h->user_frames >= 1);
 		for (uint16_t i = 0; i < h->user_frames; i++)
 			assert_ptr_equal(h->frames[1 + i].module, &sample_unknown);
 	}
@@ -254,6 +350,8 @@ int main(void)
 		cmocka_unit_test(test_decode_raw),
 		cmocka_unit_test(test_decode_leaf),
 		cmocka_unit_test(test_decode_build_id),
+		cmocka_unit_test(test_asks_and_is_told),
+		cmocka_unit_test(test_told_of_another),
 		cmocka_unit_test(test_decode_kthread),
 		cmocka_unit_test(test_decode_table_full),
 	};
