@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "ctl/confine.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
@@ -181,13 +182,6 @@ static int write_request(struct jsonw *request, const char *method, const struct
 	return jsonw_end(request);
 }
 
-static int (*before_answer)(void);
-
-void client_before_answer(int (*call)(void))
-{
-	before_answer = call;
-}
-
 int client_call(const char *path, const char *method, const struct jsonw *params,
 		struct client_answer *ret_answer)
 {
@@ -211,11 +205,9 @@ int client_call(const char *path, const char *method, const struct jsonw *params
 	r = send_all(fd, "\n", 1, deadline_ns);
 	if (r < 0)
 		return r;
-	if (before_answer) {
-		r = before_answer();
-		if (r < 0)
-			return r;
-	}
+	r = confine_now();
+	if (r < 0)
+		return r;
 	r = receive_line(fd, deadline_ns, &line, &bytes);
 	if (r < 0)
 		return r;

@@ -26,12 +26,6 @@ struct client_answer {
 };
 
 /*
- * Sets what client_call does between the request and the answer, the first foreign data: the
- * program gives up all but reading there. A negative return value ends the call.
- */
-void client_before_answer(int (*call)(void));
-
-/*
  * Calls `method` with `params` (JSON text of an object, NULL for none). 0 when the agent answered,
  * be it an error. -EMSGSIZE: the request is longer than the agent takes; -EPROTO: what came back is
  * no answer; -ETIMEDOUT; -EPIPE: closed without an answer; else what socket(2) and connect(2) say.

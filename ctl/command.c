@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ctl/calls.h"
+#include "ctl/folded.h"
 #include "ctl/options.h"
 #include "shared/macro.h"
 
@@ -13,46 +14,89 @@
 	(OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_PID) | \
 	 OPTION_BIT(OPTION_DURING_MS))
 
+#define VIEW_OPTIONS (OPTION_BIT(OPTION_UNIT) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_OFFSETS))
+
 static int do_help(const struct options *options, const char *const *arguments);
 
 static const struct command {
-	const char *words[2]; /* the second may be NULL */
-	const char *argument; /* how it is called in the help; NULL: none */
-	bool needed;	      /* the argument may not be left out */
-	unsigned int options; /* beside OPTIONS_COMMON */
+	const char *words[2];  /* the second may be NULL */
+	const char *argument;  /* as the help shows it; NULL: none */
+	unsigned int min, max; /* how many arguments */
+	unsigned int options;  /* OPTION_BIT */
 	int (*call)(const struct options *options, const char *const *arguments);
 	const char *help;
 } commands[] = {
-	{ { "status" }, NULL, false, 0, calls_status, "what the agent does, holds and has lost" },
-	{ { "rules", "get" }, NULL, false, 0, calls_rules_get, "print the rules in force" },
-	{ { "rules", "check" },
-	  "FILE",
-	  true,
+	{ { "status" },
+	  NULL,
 	  0,
+	  0,
+	  OPTIONS_COMMON,
+	  calls_status,
+	  "what the agent does, holds and has lost" },
+	{ { "rules", "get" },
+	  NULL,
+	  0,
+	  0,
+	  OPTIONS_COMMON,
+	  calls_rules_get,
+	  "print the rules in force" },
+	{ { "rules", "check" },
+	  "RULES",
+	  1,
+	  1,
+	  OPTIONS_COMMON,
 	  calls_rules_check,
 	  "name every fault of a rules file, and what it would match now; applies nothing" },
 	{ { "rules", "set" },
-	  "FILE",
-	  true,
-	  0,
+	  "RULES",
+	  1,
+	  1,
+	  OPTIONS_COMMON,
 	  calls_rules_set,
 	  "put a rules file in force (root and the group trocar-admin)" },
-	{ { "watches" }, NULL, false, 0, calls_watches, "list the cgroups under observation" },
-	{ { "sessions" }, NULL, false, 0, calls_sessions, "list running and recent sessions" },
+	{ { "watches" },
+	  NULL,
+	  0,
+	  0,
+	  OPTIONS_COMMON,
+	  calls_watches,
+	  "list the cgroups under observation" },
+	{ { "sessions" },
+	  NULL,
+	  0,
+	  0,
+	  OPTIONS_COMMON,
+	  calls_sessions,
+	  "list running and recent sessions" },
 	{ { "capture" },
 	  NULL,
-	  false,
-	  CAPTURE_OPTIONS,
+	  0,
+	  0,
+	  OPTIONS_COMMON | CAPTURE_OPTIONS,
 	  calls_capture,
 	  "start a session now, by --rule, --cgroup or --pid (root and the group trocar-admin)" },
+	{ { "folded" },
+	  "[FILE]",
+	  0,
+	  1,
+	  OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE),
+	  folded_call,
+	  "stacks of event lines as one line each, root first, for flamegraph.pl and speedscope" },
 	{ { "check" },
 	  NULL,
-	  false,
 	  0,
+	  0,
+	  OPTIONS_COMMON,
 	  calls_check,
 	  "what this machine has of what trocar needs; asks no agent" },
-	{ { "version" }, NULL, false, 0, calls_version, "print the version" },
-	{ { "help" }, "COMMAND", false, 0, do_help, "print this, or the help of a command" },
+	{ { "version" }, NULL, 0, 0, OPTIONS_COMMON, calls_version, "print the version" },
+	{ { "help" },
+	  "[COMMAND]",
+	  0,
+	  2,
+	  OPTIONS_COMMON,
+	  do_help,
+	  "print this, or the help of a command" },
 };
 
 static void print_usage(const struct command *command, FILE *out)
@@ -60,7 +104,7 @@ static void print_usage(const struct command *command, FILE *out)
 	fprintf(out, "%s%s%s", command->words[0], command->words[1] ? " " : "",
 		command->words[1] ? command->words[1] : "");
 	if (command->argument)
-		fprintf(out, command->needed ? " %s" : " [%s]", command->argument);
+		fprintf(out, " %s", command->argument);
 }
 
 static void print_command(const struct command *command, FILE *out)
@@ -68,10 +112,12 @@ static void print_command(const struct command *command, FILE *out)
 	fprintf(out, "Usage: trocar ");
 	print_usage(command, out);
 	fprintf(out, " [OPTION...]\n\n%s\n", command->help);
-	if (command->needed)
-		fprintf(out, "FILE may be - for standard input; at most 1 MiB.\n");
+	if (command->argument && strstr(command->argument, "RULES"))
+		fprintf(out, "RULES is a file, or - for standard input; at most 1 MiB.\n");
+	if (command->argument && strstr(command->argument, "FILE"))
+		fprintf(out, "FILE has event lines; - or none is standard input.\n");
 	fprintf(out, "\nOptions:\n");
-	options_help(command->options | OPTIONS_COMMON, out);
+	options_help(command->options, out);
 }
 
 static void print_all(FILE *out)
@@ -82,7 +128,7 @@ static void print_all(FILE *out)
 		print_usage(&commands[i], out);
 		fprintf(out, "\n      %s\n", commands[i].help);
 	}
-	fprintf(out, "\nOptions of every command:\n");
+	fprintf(out, "\nOptions of the commands that ask the agent:\n");
 	options_help(OPTIONS_COMMON, out);
 	fprintf(out,
 		"\nExit status: 0 done, 1 failed or refused by the agent, 2 usage, 3 agent not "
@@ -141,7 +187,7 @@ static int do_help(const struct options *options, const char *const *arguments)
 
 static int check_options(const struct command *command, const struct options *options)
 {
-	unsigned int allowed = command->options | OPTIONS_COMMON;
+	unsigned int allowed = command->options;
 
 	for (unsigned int i = 0; i < OPTION_COUNT_; i++) {
 		if (!(options->given & OPTION_BIT(i)) || (allowed & OPTION_BIT(i)))
@@ -158,9 +204,7 @@ static int check_words(const struct command *command, const struct options *opti
 {
 	unsigned int n = options->n_words - used;
 
-	if (command->call == do_help)
-		return 0;
-	if (n == (command->argument ? 1 : 0))
+	if (n >= command->min && n <= command->max)
 		return 0;
 	fprintf(options->err, "trocar: usage: trocar ");
 	print_usage(command, options->err);

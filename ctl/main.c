@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 
-#include "ctl/client.h"
 #include "ctl/command.h"
+#include "ctl/confine.h"
 #include "policy/policy.h"
 
-/* The answer comes from another process, and a terminal is behind us. */
+/* What is read comes from others, and a terminal is behind us. */
 static int confine(void)
 {
 	int r = policy_harden();
@@ -17,7 +17,7 @@ int main(int argc, char *argv[])
 {
 	int status;
 
-	client_before_answer(confine);
+	confine_by(confine);
 	status = command_main(argc, argv, stdout, stderr);
 	/* A full disk or a closed pipe behind stdout is a failure too. */
 	if (fflush(stdout) == EOF || ferror(stdout))

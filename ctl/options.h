@@ -16,15 +16,35 @@ enum option {
 	OPTION_CGROUP,
 	OPTION_PID,
 	OPTION_DURING_MS,
+	OPTION_SESSION,
+	OPTION_SIGNAL,
+	OPTION_PHASE,
+	OPTION_COMM,
+	OPTION_SINCE,
+	OPTION_UNTIL,
+	OPTION_MEMORY_MIB,
+	OPTION_UNIT,
+	OPTION_BY,
+	OPTION_OFFSETS,
+	OPTION_ANNOTATE,
+	OPTION_SVG,
+	OPTION_TITLE,
+	OPTION_TOP,
 	OPTION_COUNT_
 };
 
 #define OPTION_BIT(option) (1u << (option))
 
-/* What every command takes. */
-#define OPTIONS_COMMON                                                                   \
-	(OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_SOCKET) | OPTION_BIT(OPTION_HELP) | \
-	 OPTION_BIT(OPTION_VERSION))
+/* What every command takes, and what those take that ask the agent. */
+#define OPTIONS_HELP   (OPTION_BIT(OPTION_HELP) | OPTION_BIT(OPTION_VERSION))
+#define OPTIONS_COMMON (OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP)
+
+/* What selects lines of an event file. */
+#define OPTIONS_SELECT                                                                      \
+	(OPTION_BIT(OPTION_SESSION) | OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | \
+	 OPTION_BIT(OPTION_SIGNAL) | OPTION_BIT(OPTION_PHASE) | OPTION_BIT(OPTION_PID) |    \
+	 OPTION_BIT(OPTION_COMM) | OPTION_BIT(OPTION_SINCE) | OPTION_BIT(OPTION_UNTIL) |    \
+	 OPTION_BIT(OPTION_MEMORY_MIB))
 
 struct options {
 	const char *values[OPTION_COUNT_]; /* borrowed; NULL: not given; "" for a flag */

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/event.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "shared/macro.h"
+
+static const struct key {
+	const char *name;
+	uint8_t bytes;
+	bool number;
+	uint16_t field;
+	uint64_t min, max;
+} keys[] = {
+#define TEXT(key, field) { key, sizeof(key) - 1, false, offsetof(struct event, field), 0, 0 },
+#define NUMBER(key, field, min, max) \
+	{ key, sizeof(key) - 1, true, offsetof(struct event, field), min, max },
+#include "ctl/event_keys.def"
+#undef TEXT
+#undef NUMBER
+};
+
+static const struct {
+	const char *name;
+	enum event_type type;
+} types[] = {
+	{ "stack", EVENT_STACK },
+	{ "session.start", EVENT_SESSION_START },
+	{ "session.end", EVENT_SESSION_END },
+	{ "pressure", EVENT_PRESSURE },
+};
+
+bool event_is(const struct scan_text *text, const char *word)
+{
+	return text->data && !text->escaped && text->bytes == strlen(word) &&
+	       !memcmp(text->data, word, text->bytes);
+}
+
+static const struct key *find_key(const struct scan_text *text)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (keys[i].bytes == text->bytes && !memcmp(keys[i].name, text->data, text->bytes))
+			return &keys[i];
+	return NULL;
+}
+
+/* What stands in an id of either form, "17" or 17. */
+static bool read_id(struct scan *s, struct scan_text *ret_text)
+{
+	uint64_t number;
+
+	if (scan_peek(s) == '"')
+		return scan_string(s, false, ret_text);
+	*ret_text = (struct scan_text){ .data = s->at };
+	if (!scan_u64(s, 0, UINT64_MAX, &number))
+		return false;
+	ret_text->bytes = (size_t)(s->at - ret_text->data);
+	return true;
+}
+
+static bool read_known(struct scan *s, const struct key *key, struct event *event)
+{
+	char *field = (char *)event + key->field;
+
+	if (key->number)
+		return scan_u64(s, key->min, key->max, (uint64_t *)(void *)field);
+	return scan_string(s, true, (struct scan_text *)(void *)field);
+}
+
+struct reading {
+	struct scan scan;
+	struct event event;
+	struct scan_text key;
+	event_frames_call frames;
+	void *context;
+};
+
+static bool read_value(struct reading *r)
+{
+	struct scan *s = &r->scan;
+	const struct key *key;
+
+	if (r->event.type == EVENT_OTHER)
+		return scan_skip(s);
+	if (r->event.type == EVENT_STACK && event_is(&r->key, "frames")) {
+		r->event.frames = true;
+		return r->frames(r->context, s, &r->event);
+	}
+	if (r->event.type == EVENT_STACK && event_is(&r->key, "stack_id"))
+		return read_id(s, &r->event.stack_id);
+	key = find_key(&r->key);
+	return key ? read_known(s, key, &r->event) : scan_skip(s);
+}
+
+/* The type says what the other keys mean; a pipeline on the way may have moved it behind them. */
+static bool find_type(struct reading *r, const char *line, size_t bytes)
+{
+	struct scan *s = &r->scan;
+
+	scan_init(s, line, bytes);
+	scan_object(s);
+	while (scan_key(s, &r->key)) {
+		if (!event_is(&r->key, "type")) {
+			scan_skip(s);
+			continue;
+		}
+		if (!scan_string(s, false, &r->event.type_text))
+			return false;
+		for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+			if (event_is(&r->event.type_text, types[i].name))
+				r->event.type = types[i].type;
+		return true;
+	}
+	r->key.data = NULL;
+	return scan_refuse(s, "want an event line, with the key type");
+}
+
+static const char *missing(const struct event *e)
+{
+	if (e->type == EVENT_OTHER)
+		return NULL;
+	if (e->v != EVENT_VERSION)
+		return "want version 1: the key v";
+	if (!e->ts.data)
+		return "want the key ts";
+	if (e->type == EVENT_PRESSURE)
+		return NULL;
+	if (!e->session.data)
+		return "want the key session";
+	if (e->type != EVENT_STACK)
+		return NULL;
+	if (!e->frames)
+		return "want the key frames";
+	if (e->parts && (!e->part || e->part > e->parts || !e->stack_id.data))
+		return "want the keys stack_id and part, up to parts";
+	if ((!e->parts || e->part == 1) && (!e->count || !e->weight_ns))
+		return "want the keys count and weight_ns";
+	if (!e->signal.data || !e->phase.data || !e->comm.data)
+		return "want the keys signal, phase and comm";
+	return NULL;
+}
+
+static bool read_line(struct reading *r, const char *line, size_t bytes)
+{
+	struct scan *s = &r->scan;
+	const char *what;
+
+	if (!find_type(r, line, bytes))
+		return false;
+	scan_init(s, line, bytes);
+	scan_object(s);
+	while (scan_key(s, &r->key))
+		if (!read_value(r))
+			return false;
+	r->key.data = NULL;
+	if (!scan_done(s))
+		return false;
+	what = missing(&r->event);
+	return !what || scan_refuse(s, what);
+}
+
+bool event_read(const char *line, size_t bytes, event_frames_call frames, void *context,
+		struct event *ret_event, struct event_fault *ret_fault)
+{
+	struct reading r = { .frames = frames, .context = context };
+
+	if (!read_line(&r, line, bytes)) {
+		*ret_fault = (struct event_fault){
+			.fault = r.scan.fault ? r.scan.fault : "want fewer frames",
+			.at = (size_t)(r.scan.at - r.scan.start),
+			.key = r.key,
+		};
+		return false;
+	}
+	*ret_event = r.event;
+	return true;
+}
+
+static bool frame_value(struct scan *s, const struct scan_text *key, struct event_frame *frame)
+{
+	if (event_is(key, "fn"))
+		return scan_string(s, true, &frame->fn);
+	if (event_is(key, "module"))
+		return scan_string(s, true, &frame->module);
+	if (event_is(key, "kind"))
+		return scan_string(s, false, &frame->kind);
+	if (event_is(key, "build_id"))
+		return scan_string(s, true, &frame->build_id);
+	if (event_is(key, "raw"))
+		return scan_string(s, true, &frame->raw);
+	if (!event_is(key, "offset") || scan_peek(s) == 'n')
+		return scan_skip(s);
+	frame->has_offset = true;
+	return scan_u64(s, 0, UINT64_MAX, &frame->offset);
+}
+
+bool event_frame(struct scan *s, struct event_frame *ret_frame)
+{
+	struct event_frame frame = { 0 };
+	struct scan_text key;
+
+	if (!scan_object(s))
+		return false;
+	while (scan_key(s, &key))
+		if (!frame_value(s, &key, &frame))
+			return false;
+	if (s->fault)
+		return false;
+	if (!frame.kind.data)
+		return scan_refuse(s, "want the key kind in every frame");
+	*ret_frame = frame;
+	return true;
+}
+
+/* `n` digits at *at, which they may also end before with the text: then `otherwise` counts. */
+static bool take(const char **at, const char *end, char before, unsigned int n, int otherwise,
+		 int *ret_number)
+{
+	int number = 0;
+
+	if (*at == end) {
+		*ret_number = otherwise;
+		return true;
+	}
+	if (before && *(*at)++ != before)
+		return false;
+	if ((size_t)(end - *at) < n)
+		return false;
+	for (unsigned int i = 0; i < n; i++, (*at)++) {
+		if (**at < '0' || **at > '9')
+			return false;
+		number = number * 10 + (**at - '0');
+	}
+	*ret_number = number;
+	return true;
+}
+
+/* Decimals behind the seconds. */
+static bool take_ns(const char **at, const char *end, uint64_t *ret_ns)
+{
+	uint64_t unit = NSEC_PER_SEC, ns = 0;
+
+	if (*at < end && **at == '.') {
+		for ((*at)++; *at < end && **at >= '0' && **at <= '9'; (*at)++) {
+			unit /= 10;
+			ns += unit * (uint64_t)(**at - '0');
+		}
+	}
+	*ret_ns = ns;
+	return *at == end;
+}
+
+/* Days since 1970 (howardhinnant.github.io/date_algorithms.html); timegm(3) would open a file. */
+static uint64_t days(int year, int month, int day)
+{
+	int y = year - (month <= 2), era = y / 400, of_era = y - era * 400;
+	int of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+
+	return (uint64_t)(era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year -
+			  719468);
+}
+
+int event_time(const char *text, size_t bytes, uint64_t *ret_ns)
+{
+	int year, month, day, hour, minute, second;
+	const char *at = text, *end = text + bytes;
+	uint64_t ns;
+
+	if (bytes && (end[-1] == 'Z' || end[-1] == 'z'))
+		end--;
+	if (!take(&at, end, 0, 4, 0, &year) || !take(&at, end, '-', 2, 0, &month) ||
+	    !take(&at, end, '-', 2, 0, &day) || !take(&at, end, 'T', 2, 0, &hour) ||
+	    !take(&at, end, ':', 2, 0, &minute) || !take(&at, end, ':', 2, 0, &second) ||
+	    !take_ns(&at, end, &ns))
+		return -EINVAL;
+	if (year < 1970 || year > 2500 || month < 1 || month > 12 || day < 1 || day > 31 ||
+	    hour > 23 || minute > 59 || second > 60)
+		return -EINVAL;
+	*ret_ns = (((days(year, month, day) * 24 + (uint64_t)hour) * 60 + (uint64_t)minute) * 60 +
+		   (uint64_t)second) *
+			  NSEC_PER_SEC +
+		  ns;
+	return 0;
+}

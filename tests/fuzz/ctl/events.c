@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * events.c: an event file of hostile lines: read, kept and folded within 8 MiB. A line that the
+ * reader takes is JSON for json-c too, and what is folded has as many samples as were read.
+ */
+#include <json-c/json.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/folded.h"
+#include "ctl/reader.h"
+#include "shared/cleanup.h"
+
+#define NESTING (SCAN_NESTING + 1)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static bool pass_frames(void *context, struct scan *s, const struct event *event)
+{
+	return scan_skip(s);
+}
+
+/* What json-c takes beyond the standard does not count: only that it takes what we take. */
+static void compare(const char *line, size_t bytes)
+{
+	json_tokener *tokener;
+	struct event_fault fault;
+	struct event event;
+	json_object *object;
+
+	if (!event_read(line, bytes, pass_frames, NULL, &event, &fault)) {
+		if (fault.at > bytes || !fault.fault)
+			abort();
+		return;
+	}
+	tokener = json_tokener_new_ex(NESTING);
+	object = json_tokener_parse_ex(tokener, line, (int)bytes);
+	if (json_tokener_get_error(tokener) != json_tokener_success || !object)
+		abort();
+	json_object_put(object);
+	json_tokener_free(tokener);
+}
+
+static void read_all(struct reader *r, const char *data, size_t bytes)
+{
+	uint64_t number = 0;
+
+	while (bytes) {
+		const char *end = memchr(data, '\n', bytes);
+		struct lines_line line = { .text = data, .whole = end != NULL };
+
+		line.bytes = end ? (size_t)(end - data) : bytes;
+		compare(line.text, line.bytes);
+		if (reader_line(r, &line, ++number) < 0)
+			return;
+		data += line.bytes + line.whole;
+		bytes -= line.bytes + line.whole;
+	}
+}
+
+static void fold(struct input *input, FILE *out)
+{
+	_cleanup_(view_done) struct view view = { 0 };
+	_cleanup_(tree_done) struct tree tree = { 0 };
+	struct options options = { .out = out, .err = out };
+	uint64_t sum = 0;
+
+	if (view_init(&view, &options, input, VIEW_COUNT) < 0 ||
+	    tree_init(&tree, &input->store.budget) < 0 || view_fill(&view, VIEW_ALL, &tree) < 0 ||
+	    tree_sort(&tree, &view.names) < 0)
+		return;
+	folded_print(&tree, &view.names, true, out);
+	for (uint32_t i = 0; i < input->store.keys.count; i++)
+		sum = store_sum(sum, input->store.values[i].count);
+	if (sum != tree.nodes[TREE_ROOT].total[0])
+		abort();
+	free(view_title(&view));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	_cleanup_free_ char *text = NULL;
+	_cleanup_(reader_done) struct reader reader = { 0 };
+	struct input input = { .fds = { -1, -1 }, .select = { .until_ns = UINT64_MAX } };
+	size_t text_bytes;
+	_cleanup_fclose_ FILE *out = open_memstream(&text, &text_bytes);
+
+	if (store_init(&input.store, 8u << 20) < 0 ||
+	    reader_init(&reader, &input.store, &input.select, "fuzz", out) < 0)
+		abort();
+	read_all(&reader, (const char *)data, bytes);
+	fold(&input, out);
+	input_done(&input);
+	return 0;
+}
