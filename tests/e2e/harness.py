@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 
+import activation
 import validate
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -154,9 +155,10 @@ class Cgroup:
 
 
 class Agent:
-    """A loaded kernel side and its consumer. `output`: "-" reads a pipe; a path is left to the test."""
+    """A loaded kernel side and its consumer. `output`: "-" reads a pipe; a path is left to the test.
+    With `broker` its socket stands ready and nothing ticks unless it is needed; without, samplers always do."""
 
-    def __init__(self, test, rule_set, load=(), arguments=(), output="-", reading=True):
+    def __init__(self, test, rule_set, load=(), arguments=(), output="-", reading=True, broker=False):
         self.test, self.output = test, output
         self.folder = test.folder / f"agent{len(test.agents)}"
         self.folder.mkdir(mode=0o755)
@@ -166,7 +168,8 @@ class Agent:
         shutil.chown(self.control, USER, GROUP)
         self.socket = self.control / "control.sock"
         self.rules_file = self.folder / "rules.json"
-        self.arguments = list(arguments)
+        self.broker = self._activate() if broker else None
+        self.arguments = ["--broker", self.broker.path if broker else "none", *arguments]
         self.events, self.raw, self.changed = [], [], threading.Condition()
         self.reading = threading.Event()
         if reading:
@@ -176,10 +179,15 @@ class Agent:
         self.loaded = True
         test.agents.append(self)
         command(LOADER, "load", "--bpf-dir", self.bpf, "--group", GROUP,
-                "--always", "oncpu", *load)
+                "--always", "none" if broker else "oncpu", *load)
         self.ids = self._bpf_ids()
 
     # ---- the kernel side
+
+    def _activate(self):
+        return activation.Activation(
+            self.folder / "broker.sock",
+            [LOADER, "broker", "--bpf-dir", self.bpf, "--user", USER], GROUP, self.folder / "broker.log")
 
     def _bpf_ids(self):
         """(kind, id) of every map and link that is pinned in our folder."""
@@ -290,6 +298,8 @@ class Agent:
         if not self.loaded:
             return
         self.loaded = False
+        if self.broker:
+            self.broker.close()
         command(LOADER, "unload", "--bpf-dir", self.bpf)
         check(not any(m[1].startswith(str(self.folder)) for m in mounts()), "a mount of ours is left")
         check(not self.bpf.exists(), f"{self.bpf} is left")
