@@ -72,17 +72,13 @@ stopped_process() {
 	check "and it captures again" until_true $patience line_after "$(mono_ns)" session.end
 }
 
+# Every value of both. unprivileged_bpf_disabled=1 is final until the next boot, so it is the last.
 settings() {
-	local value
-	for value in 0 1 2 3; do
-		sysctl -q kernel.perf_event_paranoid=$value
-		check "perf_event_paranoid=$value: both units start" systemctl restart trocar-loader
-		check "perf_event_paranoid=$value: the consumer is up" until_true 5 active trocar-consumer
-	done
-	for value in 2 0 1; do
-		sysctl -q kernel.unprivileged_bpf_disabled=$value
-		check "unprivileged_bpf_disabled=$value: both units start" systemctl restart trocar-loader
-		check "unprivileged_bpf_disabled=$value: the consumer is up" until_true 5 active trocar-consumer
+	local pair
+	for pair in "0 2" "1 0" "2 0" "3 1"; do
+		sysctl -q "kernel.perf_event_paranoid=${pair% *}" "kernel.unprivileged_bpf_disabled=${pair#* }"
+		check "perf_event_paranoid, unprivileged_bpf_disabled $pair: both units start" systemctl restart trocar-loader
+		check "perf_event_paranoid, unprivileged_bpf_disabled $pair: the consumer is up" until_true 5 active trocar-consumer
 	done
 	pid=$(consumer_pid)
 	check "and it captures" until_true $patience line_after "$(mono_ns)" session.end

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# A reader of README, docs/operations.md and docs/pipeline.md types what stands there, block by block (/ci/walk), on
+# a machine with those packages. What comes of it: sessions of nginx under load in PostgreSQL, and their stacks out of
+# one query.
+
+query() { sudo -u postgres psql -d trocar -X -A -t -F ' | ' -c "$1"; }
+top() { (cd /usr/share/doc/trocar/pipeline && sudo -u postgres psql -d trocar -X -A -t -F ' | ' -f top-stacks.sql); }
+of_nginx() { top | grep 'nginx.service | nginx | nginx'; }
+some() { [ "$(query "$1")" -gt 0 ]; }
+
+# walked FILE: as in one shell of the reader's, every command of the block has to work.
+walked() { (cd /usr/share/doc/trocar/pipeline && bash -exo pipefail "$1"); }
+
+walk() {
+	local block began
+	for block in /ci/walk/*; do
+		began=$SECONDS
+		check "the commands of $(basename "$block")" walked "$block"
+		say "$(basename "$block"): $((SECONDS - began)) s"
+		cp /ci/said "$results/walk.$(basename "$block")"
+	done
+}
+
+sessions() {
+	check "sessions of nginx are in SQL" until_true 3 some "SELECT count(*) FROM trocar_lines WHERE type = 'session.end' AND rule = 'nginx'"
+	check "one query gives their top stacks" until_true 3 of_nginx
+	say "$(query "SELECT line->>'headline' FROM trocar_lines WHERE type = 'session.end' ORDER BY ts LIMIT 2")"
+	say "$(of_nginx | head -n 3 | cut -c1-400)"
+	matches "with CPU time and frames" "$(of_nginx | head -n 1)" 'nginx \| [0-9.]*[1-9][0-9.]* \| [0-9.]+ \| [1-9][0-9]* \| 0 \| .* < '
+	same "no line was refused" "$(query 'SELECT count(*) FROM trocar_rejected')" 0
+}
+
+rotation() {
+	local before
+	before=$(query 'SELECT count(*) FROM trocar_lines')
+	check "the file is rotated" logrotate --force /etc/logrotate.d/trocar
+	check "there is an old one" sh -c 'ls /var/log/trocar/events-*.jsonl'
+	check "and a new one" until_true 3 test -e /var/log/trocar/events.jsonl
+	check "a session on request" trocar capture --rule nginx --during-ms 500
+	check "its lines come into SQL" until_true 5 some "SELECT count(*) - $before FROM trocar_lines"
+}
+
+steps walk sessions rotation
+cat /var/log/trocar/events*.jsonl >"$results/reader.jsonl"
+systemctl stop trocar-consumer trocar-loader nginx
