@@ -214,6 +214,41 @@ static void test_history_backwards(void **state)
 	psi_history_done(&h);
 }
 
+/* The newest that is old enough, else the oldest; and what stays of it in other room. */
+static void test_history_since_resize(void **state)
+{
+	struct psi_history h = {};
+
+	assert_null(psi_history_since(&h, 0));
+	assert_int_equal(psi_history_resize(&h, 4), 0);
+	assert_null(psi_history_since(&h, 0));
+	for (uint64_t i = 1; i <= 6; i++)
+		add(&h, i * 100, i, 0);
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(h.count, 4);
+		assert_int_equal(psi_history_since(&h, 1000 * NSEC_PER_MSEC)->psi.some.total_us, 6);
+		assert_int_equal(psi_history_since(&h, 500 * NSEC_PER_MSEC)->psi.some.total_us, 5);
+		assert_int_equal(psi_history_since(&h, 499 * NSEC_PER_MSEC)->psi.some.total_us, 4);
+		assert_int_equal(psi_history_since(&h, 0)->psi.some.total_us, 3);
+		assert_int_equal(psi_history_resize(&h, 9), 0);
+		assert_int_equal(h.space, 9);
+	}
+	assert_int_equal(psi_history_resize(&h, 2), 0);
+	assert_int_equal(h.count, 2);
+	assert_int_equal(psi_history_newest(&h)->psi.some.total_us, 6);
+	assert_int_equal(psi_history_since(&h, 0)->psi.some.total_us, 5);
+	psi_history_done(&h);
+}
+
+static void test_growth(void **state)
+{
+	struct psi from = { .some.total_us = 5, .full.total_us = 7 };
+	struct psi to = { .some.total_us = 11, .full.total_us = 6 };
+
+	assert_int_equal(psi_growth_us(&from, &to, false), 6);
+	assert_int_equal(psi_growth_us(&from, &to, true), 0);
+}
+
 static void test_write(void **state)
 {
 	_cleanup_(jsonw_done) struct jsonw w;
@@ -243,7 +278,8 @@ int main(void)
 		cmocka_unit_test(test_parse_malformed), cmocka_unit_test(test_read),
 		cmocka_unit_test(test_read_kernel),	cmocka_unit_test(test_history_windows),
 		cmocka_unit_test(test_history_wrap),	cmocka_unit_test(test_history_backwards),
-		cmocka_unit_test(test_write),
+		cmocka_unit_test(test_write),		cmocka_unit_test(test_history_since_resize),
+		cmocka_unit_test(test_growth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
