@@ -40,6 +40,7 @@ static void name_user(struct symbols *symbols, const struct frame *f, bool calle
 	file = f->module->resolved ? f->module->resolved : f->module;
 	*ret = (struct named_frame){
 		.fn = name.fn,
+		.raw = name.raw,
 		.why = name.why,
 		.module = file->path[0] ? file->path : NULL,
 		.kind = f->module->anonymous ? "jit" : "user",

@@ -19,7 +19,8 @@ enum quality {
 /* One named frame; strings live until the next symbols_trim. */
 struct named_frame {
 	const char *fn;	    /* NULL when not known */
-	const char *why;    /* then: the reason */
+	const char *raw;    /* as the symbol table has it, where fn is demangled; else NULL */
+	const char *why;    /* without fn: the reason */
 	const char *module; /* path, "kernel", a kernel module, or NULL when not known */
 	const char *kind;   /* "kernel", "user", "jit" */
 	const uint8_t *build_id;

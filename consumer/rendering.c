@@ -56,6 +56,8 @@ static void write_frame(struct jsonw *w, const struct named_frame *f)
 {
 	jsonw_object(w, NULL);
 	rendering_text(w, "fn", f->fn);
+	if (f->raw)
+		rendering_text(w, "raw", f->raw);
 	if (!f->fn)
 		jsonw_string(w, "why", f->why ? f->why : "unknown");
 	rendering_text(w, "module", f->module);

@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 
 #include "consumer/symbols/elf_symbols.h"
+#include "consumer/symbols/pretty.h"
 #include "shared/cleanup.h"
 #include "shared/macro.h"
 
@@ -16,6 +17,7 @@ static void module_free(struct module *m)
 {
 	if (!m)
 		return;
+	pretty_free(m->pretty);
 	elf_symbols_free(m->symbols);
 	free(m->path);
 	free(m);

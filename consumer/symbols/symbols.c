@@ -11,6 +11,7 @@
 #include "consumer/symbols/kernel.h"
 #include "consumer/symbols/module_file.h"
 #include "consumer/symbols/modules.h"
+#include "consumer/symbols/pretty.h"
 #include "consumer/symbols/reason.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
@@ -152,9 +153,13 @@ static void evict(struct symbols *s, struct module *m)
 {
 	struct elf_symbols *table = m->symbols;
 
+	size_t bytes = elf_symbols_bytes(table) + pretty_bytes(m->pretty);
+
 	unlink_table(s, m);
-	s->table_bytes -= elf_symbols_bytes(table);
-	account(s, elf_symbols_bytes(table), table->names.count, false);
+	s->table_bytes -= bytes;
+	account(s, bytes, table->names.count, false);
+	pretty_free(m->pretty);
+	m->pretty = NULL;
 	pthread_mutex_lock(&s->modules.lock);
 	m->symbols = NULL;
 	m->loaded = false;
@@ -404,10 +409,24 @@ static int nameless(struct symbols *s, const char *why, struct symbol_name *ret_
 	return -ENOENT;
 }
 
+/* The readable form of a name of the module's table, made once. */
+static const char *prettify(struct symbols *s, struct module *m, const char *raw)
+{
+	size_t before = pretty_bytes(m->pretty), more;
+	const char *fn = pretty_name(&m->pretty, raw);
+
+	more = pretty_bytes(m->pretty) - before;
+	if (more > 0) {
+		s->table_bytes += more;
+		account(s, more, 0, true);
+	}
+	return fn;
+}
+
 int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool caller,
 		 struct symbol_name *ret_name)
 {
-	const char *why, *fn;
+	const char *why, *raw, *fn;
 	uint64_t start;
 
 	__atomic_fetch_add(&s->stats.lookups, 1, __ATOMIC_RELAXED);
@@ -420,10 +439,15 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 	if (why)
 		return nameless(s, why, ret_name);
 	touch(s, m);
-	fn = elf_symbols_find(m->symbols, caller && offset > 0 ? offset - 1 : offset, &start);
-	if (!fn)
+	raw = elf_symbols_find(m->symbols, caller && offset > 0 ? offset - 1 : offset, &start);
+	if (!raw)
 		return nameless(s, reason_word(REASON_NO_SYMBOL), ret_name);
-	*ret_name = (struct symbol_name){ .fn = fn, .offset_in_fn = offset - start };
+	fn = prettify(s, m, raw);
+	*ret_name = (struct symbol_name){
+		.fn = fn,
+		.raw = fn == raw ? NULL : raw,
+		.offset_in_fn = offset - start,
+	};
 	return 0;
 }
 

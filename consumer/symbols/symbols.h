@@ -53,6 +53,7 @@ struct module {
 	bool listed;		/* stands among those found by build-id */
 	const char *unreadable; /* why the file's names are not known, NULL when they are */
 	struct elf_symbols *symbols;
+	struct pretty *pretty; /* of `symbols`: demangled names that were asked for */
 	bool loaded;
 	struct module *resolved; /* of one known by build-id only: the file that has it, or NULL */
 	struct module *older, *newer; /* those with a table, by last use */
@@ -112,8 +113,9 @@ void symbols_told(struct symbols *s, struct module *m, const uint8_t build_id[BU
 /* Whether the kernel told this build-id of the module; main thread. */
 bool symbols_is(const struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
 
-#define SYMBOLS_UNTOLD_MAX 3 /* the kernel may be unable to tell at one moment and not at another \
-			      */
+#define SYMBOLS_UNTOLD_MAX                                                     \
+	3 /* the kernel may be unable to tell at one moment and not at another \
+	   */
 
 /* Whether the kernel should be asked for the build-id: it is of a file and not known. Main thread.
  */
@@ -135,7 +137,8 @@ void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context)
 
 /* What a lookup yields; strings live until the next symbols_trim (`why` for good: reasons.def). */
 struct symbol_name {
-	const char *fn;	 /* NULL when not known */
+	const char *fn;	 /* demangled; NULL when not known */
+	const char *raw; /* as the symbol table has it, NULL when that is fn */
 	const char *why; /* when fn is NULL: the reason, a stable word such as "no_symbol" */
 	uint64_t offset_in_fn;
 };

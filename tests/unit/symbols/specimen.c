@@ -7,6 +7,13 @@ int specimen_global(int n);
 int specimen_alias(int n) __attribute__((alias("specimen_global")));
 int specimen_resolved(int n);
 
+int specimen_mangled(int n) __asm__("_ZN8specimen6methodEi");
+
+__attribute__((noinline)) int specimen_mangled(int n)
+{
+	return n * 5;
+}
+
 __attribute__((noinline)) static int specimen_local(int n)
 {
 	return n * 3;
@@ -42,5 +49,6 @@ __asm__(".text\n"
 
 int main(int argc, char **argv)
 {
-	return printf("%d %d\n", specimen_alias(argc), specimen_resolved(argc)) < 0;
+	return printf("%d %d\n", specimen_alias(specimen_mangled(argc)), specimen_resolved(argc)) <
+	       0;
 }

@@ -109,6 +109,28 @@ static void test_user(void **state)
 	symbols_free(s);
 }
 
+static void test_readable(void **state)
+{
+	struct symbols *s = fresh(1 << 20);
+	struct module *m = module_of(s, paths[PIE]);
+	struct symbols_stats stats, after;
+	struct symbol_name name;
+	uint32_t size;
+	uint64_t offset = offset_of(paths[PIE], "_ZN8specimen6methodEi", &size);
+
+	assert_int_equal(symbols_user(s, m, 64, false, &name), -ENOENT);
+	symbols_stats(s, &stats);
+	assert_int_equal(symbols_user(s, m, offset, false, &name), 0);
+	assert_string_equal(name.fn, "specimen::method");
+	assert_string_equal(name.raw, "_ZN8specimen6methodEi");
+	symbols_stats(s, &after);
+	assert_true(after.bytes > stats.bytes);
+	assert_int_equal(symbols_user(s, m, offset_of(paths[PIE], "main", &size), false, &name), 0);
+	assert_string_equal(name.fn, "main");
+	assert_null(name.raw);
+	symbols_free(s);
+}
+
 static void test_reasons(void **state)
 {
 	struct symbols *s = fresh(1 << 20);
@@ -448,12 +470,19 @@ static void test_build_id_borrowed(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_user),	 cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_build_id), cmocka_unit_test(test_rewritten),
-		cmocka_unit_test(test_cache),	 cmocka_unit_test(test_least_recently_used_goes),
-		cmocka_unit_test(test_borrowed), cmocka_unit_test(test_not_borrowed),
-		cmocka_unit_test(test_told),	 cmocka_unit_test(test_build_id_borrowed),
-		cmocka_unit_test(test_vdso),	 cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_user),
+		cmocka_unit_test(test_readable),
+		cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_build_id),
+		cmocka_unit_test(test_rewritten),
+		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_least_recently_used_goes),
+		cmocka_unit_test(test_borrowed),
+		cmocka_unit_test(test_not_borrowed),
+		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_build_id_borrowed),
+		cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_kernel),
 	};
 
 	int r;
