@@ -19,15 +19,28 @@
 #include "shared/clock.h"
 #include "shared/log.h"
 
-/* While only the recorder runs; the ring holds far more than this. */
-#define DRAIN_RECORDER_NS (2 * NSEC_PER_SEC)
+/*
+ * While only the recorder runs: 97 samples a CPU at the default rate. With 33 frames each these are
+ * 60 KiB, so that half the ring (2 MiB) holds those of 35 busy CPUs; on more, or with deeper
+ * stacks, the ring wakes us at its half, and the other half is the time to get there.
+ */
+#define DRAIN_RECORDER_NS (5 * NSEC_PER_SEC)
 #define DRAIN_SESSION_NS  (50 * NSEC_PER_MSEC)
 
 /* A burst of reasons to scan costs one scan. */
 #define SCAN_SOON_NS (100 * NSEC_PER_MSEC)
 
-/* The programs go idle when nobody has drained for this long. */
-#define STALE_NS (10 * NSEC_PER_SEC)
+/* The programs go idle when nobody has drained for this long: three drains may be late or missing.
+ */
+#define STALE_NS (20 * NSEC_PER_SEC)
+
+/*
+ * Between scans while nothing is watched. Events tell of every start, name and first process of a
+ * cgroup; a scan is insurance then, and the machine is to be left alone. What no event tells is
+ * that a process moves into a cgroup that others are in already: rules that ask for a name and a
+ * cgroup are scanned for as ever.
+ */
+#define IDLE_SCAN_NS (600 * NSEC_PER_SEC)
 
 /* No rule asks for more than 30 s before a trigger. */
 #define RECORDER_KEEP_NS (31 * NSEC_PER_SEC)
@@ -45,13 +58,44 @@ struct line_subject agent_subject(struct agent *a, const struct rule *rule, uint
 	return subject;
 }
 
+static uint64_t idle_scan_ns(const struct ruleset *set)
+{
+	if (!set || !set->rules->count)
+		return 0;
+	for (size_t i = 0; i < set->rules->count; i++)
+		if (set->rules->rules[i].comm[0] && set->rules->rules[i].cgroup_prefix)
+			return AGENT_SCAN_NS;
+	return IDLE_SCAN_NS;
+}
+
+/* While something is watched the scan falls on the drain's wake-ups. */
+static void pace_scan(struct agent *a)
+{
+	uint64_t every_ns;
+
+	if (a->paced_set != a->set) {
+		a->paced_set = a->set;
+		a->idle_scan_ns = idle_scan_ns(a->set);
+	}
+	every_ns = a->watches.count ? 0 : a->idle_scan_ns;
+	if (every_ns == a->scan_every_ns)
+		return;
+	a->scan_every_ns = every_ns;
+	if (!a->scan_soon)
+		loop_timer_set(a->scan_timer, every_ns, every_ns);
+}
+
 void agent_pace(struct agent *a)
 {
 	uint64_t every_ns = a->sessions.count  ? DRAIN_SESSION_NS
 			    : a->watches.count ? DRAIN_RECORDER_NS
 					       : 0;
 
-	if (!a->drain_timer || every_ns == a->drain_every_ns)
+	arming_follow(a);
+	if (!a->drain_timer)
+		return;
+	pace_scan(a);
+	if (every_ns == a->drain_every_ns)
 		return;
 	a->drain_every_ns = every_ns;
 	loop_timer_set(a->drain_timer, every_ns, every_ns);
@@ -84,12 +128,29 @@ void agent_drain(struct agent *a)
 	sessions_step(a, now_ns);
 	pressure_drained(a, now_ns);
 	losses_check(a);
+	arming_retry(a);
 	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
+}
+
+static void scan(struct agent *a)
+{
+	int r;
+
+	arming_look(a);
+	r = discover_scan(a);
+	if (r < 0)
+		log_warning("scan of the processes: %s, continuing with events alone",
+			    strerror(-r));
 }
 
 static void on_drain(void *context, uint32_t events)
 {
-	agent_drain(context);
+	struct agent *a = context;
+
+	agent_drain(a);
+	if (!a->ousted && a->watches.count &&
+	    clock_mono_ns() - a->scanned_ns + DRAIN_RECORDER_NS / 2 >= AGENT_SCAN_NS)
+		scan(a);
 }
 
 /*
@@ -104,7 +165,20 @@ static void on_events(void *context, uint32_t events)
 	struct agent *a = context;
 
 	agent_drain(a);
+	a->settling = true;
 	loop_timer_set(a->events_timer, EVENTS_SETTLE_NS, 0);
+}
+
+/* Losses are looked for once a second: where no other drain follows, the last look is behind them.
+ */
+static void on_settle(void *context, uint32_t events)
+{
+	struct agent *a = context;
+
+	agent_drain(a);
+	if (a->settling && !a->drain_every_ns)
+		loop_timer_set(a->events_timer, NSEC_PER_SEC, 0);
+	a->settling = false;
 }
 
 void agent_scan_soon(struct agent *a)
@@ -112,21 +186,17 @@ void agent_scan_soon(struct agent *a)
 	if (a->scan_soon)
 		return;
 	a->scan_soon = true;
-	loop_timer_set(a->scan_timer, SCAN_SOON_NS, AGENT_SCAN_NS);
+	loop_timer_set(a->scan_timer, SCAN_SOON_NS, a->scan_every_ns);
 }
 
 static void on_scan(void *context, uint32_t events)
 {
 	struct agent *a = context;
-	int r;
 
 	a->scan_soon = false;
 	agent_drain(a);
-	r = discover_scan(a);
-
-	if (r < 0)
-		log_warning("scan of the processes: %s, continuing with events alone",
-			    strerror(-r));
+	if (!a->ousted)
+		scan(a);
 }
 
 static void on_signal(void *context, uint32_t events)
@@ -238,7 +308,7 @@ static int add_sources(struct agent *a)
 	r = loop_timer(a->loop, on_drain, a, &a->drain_timer);
 	if (r < 0)
 		return r;
-	r = loop_timer(a->loop, on_drain, a, &a->events_timer);
+	r = loop_timer(a->loop, on_settle, a, &a->events_timer);
 	if (r < 0)
 		return r;
 	r = loop_timer(a->loop, on_scan, a, &a->scan_timer);
@@ -262,6 +332,17 @@ static int add_sources(struct agent *a)
 	return loop_add(a->loop, a->pins.events.fd, EPOLLIN | EPOLLET, on_events, a, &source);
 }
 
+/* Asked once before anything is needed: agent.start says whether there is a broker, and why not. */
+static void greet(struct agent *a)
+{
+	const char *why;
+
+	if (*options_broker(&a->options) && link_greet(a->link, &why) < 0)
+		log_warning("broker: %s, continuing without: %s", why,
+			    a->pins.abi.cpus_sampled ? "the loader's own sampler ticks always"
+						     : "there are no stacks until it comes");
+}
+
 static void pass_over(void *context, const void *record, size_t bytes)
 {
 }
@@ -281,6 +362,8 @@ int agent_run(struct agent *a)
 		log_error("cannot set up the loop: %s", strerror(-r));
 		return r;
 	}
+	arming_init(a);
+	greet(a);
 	/* What an earlier consumer did not drain is of its watches: nobody waits for it. */
 	ring_drain(&a->pins.samples, pass_over, NULL);
 	a->started = true;
@@ -288,7 +371,7 @@ int agent_run(struct agent *a)
 	r = apply_file(a);
 	if (r < 0)
 		return r;
-	loop_timer_set(a->scan_timer, AGENT_SCAN_NS, AGENT_SCAN_NS);
+	agent_pace(a);
 	log_info("ready: %zu rules, %u watches", a->set->rules->count, a->watches.count);
 	on_notify(a, 0);
 	r = loop_run(a->loop);

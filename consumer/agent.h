@@ -3,10 +3,12 @@
 #ifndef TROCAR_CONSUMER_AGENT_H
 #define TROCAR_CONSUMER_AGENT_H
 
+#include "consumer/arming.h"
 #include "consumer/cgroups.h"
 #include "consumer/control.h"
 #include "consumer/host.h"
 #include "consumer/line.h"
+#include "consumer/link.h"
 #include "consumer/loop.h"
 #include "consumer/losses.h"
 #include "consumer/notify.h"
@@ -33,7 +35,7 @@ struct agent_totals {
 	uint64_t scans;
 };
 
-/* Time between scans of all processes. */
+/* Time between scans of all processes while something is watched. */
 #define AGENT_SCAN_NS (30 * NSEC_PER_SEC)
 
 struct agent {
@@ -56,15 +58,22 @@ struct agent {
 	struct pressure pressure;
 	struct sessions sessions;
 	struct recorder recorder;
+	struct link *link; /* to the broker */
+	struct arming arming;
 	struct agent_totals totals;
 	struct loop_source *drain_timer, *events_timer, *scan_timer, *rules_source, *signal_source;
-	uint64_t drain_every_ns; /* what drain_timer is set to */
+	uint64_t drain_every_ns;	 /* what drain_timer is set to */
+	uint64_t scan_every_ns;		 /* the same of scan_timer */
+	uint64_t idle_scan_ns;		 /* between scans while nothing is watched; 0: no rules */
+	const struct ruleset *paced_set; /* of which idle_scan_ns is; never followed */
 	uint64_t scan_number;
+	uint64_t scanned_ns; /* when the last scan began */
 	uint64_t start_ns;
 	uint32_t owner; /* what control.owner must say */
 	bool ousted;	/* another consumer has the maps */
 	bool started;	/* agent.start was said: agent.stop will be */
 	bool scan_soon; /* scan_timer is set to a moment from now */
+	bool settling;	/* events_timer waits for the rest of a burst */
 	struct losses losses;
 	struct notify notify; /* the service manager, if there is one */
 	struct loop_source

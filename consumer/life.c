@@ -46,6 +46,7 @@ struct feature {
 static size_t find_features(const struct agent *a, struct feature *f)
 {
 	static const char *const psi[] = { "psi_cpu", "psi_memory", "psi_io" };
+	const char *why = "";
 	size_t n = 0;
 
 	for (int i = 0; i < RESOURCE_COUNT_; i++)
@@ -61,9 +62,14 @@ static size_t find_features(const struct agent *a, struct feature *f)
 	f[n++] = (struct feature){ "open_coded_vma", a->pins.abi.vma_open_coded != 0,
 				   "the kernel has no open-coded vma iterator (Linux 6.7 has)",
 				   "reading a process's mappings costs milliseconds" };
-	f[n++] = (struct feature){ "broker", false, "this version has none",
-				   "the sampler ticks while anything is watched, pressure is "
-				   "followed by scan" };
+	f[n++] =
+		(struct feature){ "broker", link_there(a->link, &why), why,
+				  a->pins.abi.cpus_sampled
+					  ? "every CPU ticks always, pressure is followed by scan, "
+					    "files of other mount namespaces are not read"
+					  : "there are no stacks until it comes, pressure is "
+					    "followed by scan, files of other mount namespaces "
+					    "are not read" };
 	return n;
 }
 
@@ -126,6 +132,7 @@ void life_say_start(struct agent *a, const struct life_gap *gap)
 	jsonw_string(&w, "kernel", a->host.kernel);
 	life_write_self(a, &w);
 	write_features(a, &w);
+	arming_write(a, &w);
 	write_abi(a, &w);
 	jsonw_string(&w, "cgroup_mode", cgroupfs_mode_name(a->host.cgroup_mode));
 	write_gap(gap, &w);

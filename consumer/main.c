@@ -104,6 +104,9 @@ static int open_all(struct agent *a)
 	r = say("cgroup2", cgroups_open(a->host.cgroup2, &a->cgroups));
 	if (r < 0)
 		return r;
+	r = say(a->options.broker, link_new(options_broker(&a->options), &a->link));
+	if (r < 0)
+		return r;
 	r = say("pressure", pressure_open(a));
 	if (r < 0)
 		return r;
@@ -165,12 +168,14 @@ static void release_all(struct agent *a)
 		output_stop(a->output, 3000);
 	control_free(a->control);
 	pressure_done(a);
+	arming_done(a);
 	processes_done(a);
 	recorder_done(&a->recorder);
 	symbols_free(a->symbols);
 	ruleset_unref(a->set);
 	cgroups_done(&a->cgroups);
 	pins_done(&a->pins);
+	link_free(a->link);
 	output_free(a->output);
 	notify_close(&a->notify);
 	loop_free(a->loop);

@@ -125,6 +125,8 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	jsonw_u64(w, "sessions_running", a->sessions.count);
 	jsonw_u64(w, "sessions_total", a->sessions.total);
 	pressure_write_status(a, w);
+	arming_write(a, w);
+	arming_write_broker(a, w);
 	jsonw_array(w, "rings");
 	write_ring(w, "samples", &a->pins.samples);
 	write_ring(w, "events", &a->pins.events);

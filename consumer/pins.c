@@ -272,23 +272,36 @@ int pins_counters(const struct pins *pins, uint32_t slot, struct slot_counters *
 	return bpf_map_lookup_elem(pins->counters_fd, &slot, counters) < 0 ? -errno : 0;
 }
 
-int pins_totals(const struct pins *pins, struct totals *ret_totals)
+/* Adds up what each CPU has of one element whose value is `words` counters. */
+static int sum_cpus(const struct pins *pins, int fd, uint32_t key, size_t words, uint64_t *ret_sum)
 {
-	_cleanup_free_ struct totals *each = calloc(pins->abi.cpus_possible, sizeof(*each));
-	struct totals sum = {};
-	uint32_t zero = 0;
+	_cleanup_free_ uint64_t *each = calloc(pins->abi.cpus_possible, words * sizeof(*each));
 
 	if (!each)
 		return -ENOMEM;
-	if (bpf_map_lookup_elem(pins->totals_fd, &zero, each) < 0)
+	if (bpf_map_lookup_elem(fd, &key, each) < 0)
 		return -errno;
-	for (uint32_t cpu = 0; cpu < pins->abi.cpus_possible; cpu++) {
-		const uint64_t *from = (const uint64_t *)&each[cpu];
-		uint64_t *to = (uint64_t *)&sum;
-
-		for (size_t i = 0; i < sizeof(sum) / sizeof(*to); i++)
-			to[i] += from[i];
-	}
-	*ret_totals = sum;
+	memset(ret_sum, 0, words * sizeof(*ret_sum));
+	for (size_t i = 0; i < pins->abi.cpus_possible * words; i++)
+		ret_sum[i % words] += each[i];
 	return 0;
+}
+
+int pins_switches(const struct pins *pins, uint32_t slot, struct slot_switches *ret_switches)
+{
+	return sum_cpus(pins, pins->switches_fd, slot, sizeof(*ret_switches) / sizeof(uint64_t),
+			(uint64_t *)ret_switches);
+}
+
+int pins_broker(const struct pins *pins, struct broker_counts *ret_counts)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(pins->broker_fd, &zero, ret_counts) < 0 ? -errno : 0;
+}
+
+int pins_totals(const struct pins *pins, struct totals *ret_totals)
+{
+	return sum_cpus(pins, pins->totals_fd, 0, sizeof(*ret_totals) / sizeof(uint64_t),
+			(uint64_t *)ret_totals);
 }

@@ -34,6 +34,12 @@ void pins_done(struct pins *pins);
 /* Per-CPU counters of one slot: abi.cpus_possible elements at `counters`. 0 or -errno. */
 int pins_counters(const struct pins *pins, uint32_t slot, struct slot_counters *counters);
 
+/* Sum over all CPUs of the switches that were counted in one slot so far. 0 or -errno. */
+int pins_switches(const struct pins *pins, uint32_t slot, struct slot_switches *ret_switches);
+
+/* What the broker has counted since the load. 0 or -errno. */
+int pins_broker(const struct pins *pins, struct broker_counts *ret_counts);
+
 /* Sum over all CPUs of the losses outside slots. 0 or -errno. */
 int pins_totals(const struct pins *pins, struct totals *ret_totals);
 

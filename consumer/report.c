@@ -301,14 +301,30 @@ static void write_ledger(const struct session *s, const struct ledger *all, stru
 	jsonw_object_end(w);
 }
 
+/*
+ * What a rule names and does not get leaves its question open, and so do stacks from no CPU at all.
+ * What "auto" adds where it can is no more than that.
+ */
 static enum verdict judge(const struct session *s, const struct ledger *all,
 			  const char **ret_reason)
 {
-	if (s->rule && !s->rule->signals_auto && s->rule->signals & ~(1u << SIGNAL_ONCPU)) {
-		*ret_reason = "the rule asks for signals that this version cannot sample";
+	uint32_t missing = session_signals_missing(s);
+	enum verdict verdict;
+
+	if (missing & 1u << SIGNAL_ONCPU) {
+		*ret_reason = s->unsampled_why;
 		return VERDICT_INCONCLUSIVE;
 	}
-	return ledger_verdict(all, &s->phase[PHASE_DURING], s->expected, ret_reason);
+	if (missing && s->rule && !s->rule->signals_auto) {
+		*ret_reason = "the rule names signals that did not run; session.start says why";
+		return VERDICT_INCONCLUSIVE;
+	}
+	verdict = ledger_verdict(all, &s->phase[PHASE_DURING], s->expected, ret_reason);
+	if (verdict == VERDICT_COMPLETE && s->cpus_missing) {
+		*ret_reason = s->unsampled_why;
+		return VERDICT_PARTIAL;
+	}
+	return verdict;
 }
 
 static void put_end(struct report *r)
@@ -330,6 +346,7 @@ static void put_end(struct report *r)
 	jsonw_string(&w, "verdict", verdict_name(verdict));
 	if (why)
 		jsonw_string(&w, "verdict_reason", why);
+	switches_write(&s->switches, &w);
 	jsonw_milli(&w, "lost_share",
 		    all.attempted ? (int64_t)(ledger_lost(&all) * 1000 / all.attempted) : 0);
 	summary_sort(&r->summary);

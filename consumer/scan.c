@@ -119,6 +119,7 @@ int discover_scan(struct agent *a)
 	int r;
 
 	a->scan_number++;
+	a->scanned_ns = began_ns;
 	a->totals.scans++;
 	if (a->set->rules->n_by_cgroup)
 		cgroupfs_walk(a->host.cgroup2, CGROUPS_MAX, take_cgroup, a);

@@ -176,16 +176,29 @@ bool session_sample(struct session *s, const struct hit *h, const struct process
 	return true;
 }
 
+/* What runs for the session from here on, and since when the recorder has had all CPUs. */
+static uint64_t arm(struct session *s)
+{
+	struct agent *a = s->agent;
+	uint64_t since_ns = MAX(s->watch->recorded_ns, arming_since_ns(a));
+
+	arming_capture_begin(a);
+	switches_begin(s);
+	arming_state(a, &s->cpus_ticking, &s->cpus_missing, &s->unsampled_why);
+	return since_ns;
+}
+
 static void begin(struct session *s, uint32_t during_ms)
 {
 	struct agent *a = s->agent;
 	struct slot *slot = &a->pins.slots[s->slot];
-	uint64_t now = clock_mono_ns();
+	uint64_t since_ns = arm(s), now = clock_mono_ns();
+	uint64_t recorded_ms = (now - MIN(now, since_ns)) / NSEC_PER_MSEC;
 	uint32_t pre_ms = s->rule ? s->rule->pre_ms : DEFAULT_PRE_MS;
 
 	s->start_ns = now;
 	s->id = now ^ ((uint64_t)s->cgroup_id << 48);
-	s->pre_ms = (uint32_t)MIN(pre_ms, (now - s->watch->recorded_ns) / NSEC_PER_MSEC);
+	s->pre_ms = (uint32_t)MIN(pre_ms, recorded_ms);
 	s->during_ms = during_ms ? during_ms : s->rule ? s->rule->during_ms : DEFAULT_DURING_MS;
 	s->end_ns = now + s->during_ms * NSEC_PER_MSEC;
 	/* All that is in the ring by now belongs to the recorder; then the rate changes, and only
@@ -247,6 +260,8 @@ void session_end(struct session *s)
 	__atomic_store_n(&a->pins.slots[s->slot].state, SLOT_RECORDER, __ATOMIC_SEQ_CST);
 	pins_counters(&a->pins, s->slot, s->last);
 	s->stop_ns = clock_mono_ns();
+	switches_end(s);
+	arming_capture_end(a);
 	s->settled_ns = s->stop_ns + SETTLE_NS;
 	a->pins.slots[s->slot].session = 0;
 	s->expected = cpu_usage_us(s);

@@ -17,6 +17,7 @@
 #include "consumer/psi.h"
 #include "consumer/ruleset.h"
 #include "consumer/stacks.h"
+#include "consumer/switches.h"
 #include "shared/rules.h"
 
 struct agent;
@@ -68,8 +69,11 @@ struct session {
 	uint64_t *before_first; /* per CPU: number of the first sample of the pre-roll, or ~0 */
 	uint64_t filtered[PHASE_COUNT_]; /* samples of other processes of the slot */
 	struct ledger phase[PHASE_COUNT_];
-	uint64_t usage_start_us; /* the cgroup's CPU time; ~0 when not known */
-	uint64_t expected;	 /* ticks during; ~0 when not known */
+	uint64_t usage_start_us;	   /* the cgroup's CPU time; ~0 when not known */
+	uint64_t expected;		   /* ticks during; ~0 when not known */
+	size_t cpus_ticking, cpus_missing; /* those with a sampling event, and without; at start */
+	const char *unsampled_why; /* of the missing ones; a literal, NULL when there is none */
+	struct switches switches;
 	struct stacks stacks;
 	struct psi pressure_end;
 	bool has_pressure_end;
@@ -108,6 +112,9 @@ struct held {
 int session_start(struct watch *w, const struct rule *rule, const struct trigger_reason *reason,
 		  uint32_t during_ms, uint32_t only_tgid, struct session **ret_session,
 		  struct held *ret_held);
+
+/* Bits of the signals that it is to have and that do not run; at its start. */
+uint32_t session_signals_missing(const struct session *s);
 
 /* Writes session.start; after the line that says why (pressure). */
 void session_announce(const struct session *s);

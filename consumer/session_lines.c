@@ -45,33 +45,80 @@ static struct line_subject session_subject(const struct session *s)
 	};
 }
 
-/* Signals that the rule names and this version has no program for. */
-static uint32_t signals_missing(const struct session *s)
+/* Why a signal that the session is to have does not run; NULL when it does. */
+static const char *missing_reason(const struct session *s, enum signal_bit signal)
 {
-	if (!s->rule || s->rule->signals_auto)
-		return 0;
-	return s->rule->signals & ~(1u << SIGNAL_ONCPU);
+	if (signal == SIGNAL_ONCPU)
+		return s->cpus_ticking ? NULL : s->unsampled_why;
+	if (signal == SIGNAL_SWITCH)
+		return s->switches.counted ? NULL : s->switches.why;
+	return "this version has no program for it";
+}
+
+/* oncpu always, switch where it is wanted, and what else the rule names. */
+static uint32_t signals_wanted(const struct session *s)
+{
+	uint32_t named = s->rule && !s->rule->signals_auto ? s->rule->signals : 0;
+
+	return named | 1u << SIGNAL_ONCPU | (s->switches.wanted ? 1u << SIGNAL_SWITCH : 0);
+}
+
+uint32_t session_signals_missing(const struct session *s)
+{
+	uint32_t wanted = signals_wanted(s), missing = 0;
+
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (wanted & 1u << i && missing_reason(s, (enum signal_bit)i))
+			missing |= 1u << i;
+	return missing;
+}
+
+static void write_signals(const struct session *s, struct jsonw *w)
+{
+	uint32_t wanted = signals_wanted(s), missing = session_signals_missing(s);
+
+	jsonw_array(w, "signals");
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (wanted & ~missing & 1u << i)
+			jsonw_string(w, NULL, signal_name((enum signal_bit)i));
+	jsonw_array_end(w);
+	if (!missing)
+		return;
+	jsonw_array(w, "signals_missing");
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		if (!(missing & 1u << i))
+			continue;
+		jsonw_object(w, NULL);
+		jsonw_string(w, "signal", signal_name((enum signal_bit)i));
+		jsonw_string(w, "reason", missing_reason(s, (enum signal_bit)i));
+		jsonw_object_end(w);
+	}
+	jsonw_array_end(w);
+}
+
+static const char *signals_reason(const struct session *s)
+{
+	if (s->rule && !s->rule->signals_auto)
+		return session_signals_missing(s)
+			       ? "asked for by the rule; what is missing makes the verdict "
+				 "inconclusive"
+			       : "asked for by the rule";
+	if (s->switches.wanted)
+		return "auto: at cpu pressure, what runs on the CPUs and who gives them up";
+	return "auto: what runs on the CPUs explains every resource in part";
 }
 
 void session_announce(const struct session *s)
 {
 	const struct agent *a = s->agent;
 	struct line_subject subject = session_subject(s);
-	uint32_t missing = signals_missing(s);
 	struct jsonw w;
 
 	line_begin(&a->lines, &w, "session.start", &subject);
 	write_reason(s, &w);
-	jsonw_array(&w, "signals");
-	jsonw_string(&w, NULL, signal_name(SIGNAL_ONCPU));
-	jsonw_array_end(&w);
-	jsonw_string(&w, "signals_reason",
-		     missing ? "the rule asks for more than oncpu, which is all this version can "
-			       "sample: the verdict will be inconclusive"
-		     : s->rule && !s->rule->signals_auto
-			     ? "asked for by the rule"
-			     : "auto: what runs on the CPUs explains every resource "
-			       "in part");
+	write_signals(s, &w);
+	jsonw_string(&w, "signals_reason", signals_reason(s));
+	arming_write(a, &w);
 	jsonw_u64(&w, "pre_ms", s->pre_ms);
 	jsonw_u64(&w, "during_ms", s->during_ms);
 	jsonw_u64(&w, "hz", a->pins.abi.hz);

@@ -195,7 +195,10 @@ void summary_headline(const struct summary *s, const struct session *session, ch
 
 	if (n < 0 || (size_t)n >= space)
 		return;
-	if (!s->functions.count)
+	if (!s->functions.count && session_signals_missing(session) & 1u << SIGNAL_ONCPU)
+		snprintf(text + n, space - (size_t)n, "; no CPU was sampled: %s",
+			 session->unsampled_why);
+	else if (!s->functions.count)
 		snprintf(text + n, space - (size_t)n, "; nothing of it ran on a CPU meanwhile");
 	else
 		snprintf(text + n, space - (size_t)n,

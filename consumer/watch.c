@@ -296,6 +296,7 @@ void watch_leave(struct agent *a, struct process *p, const char *reason)
 void watch_remove(struct watch *w, const char *reason)
 {
 	struct agent *a = w->agent;
+	bool moved = false;
 	struct process *p;
 	uint64_t id;
 
@@ -304,8 +305,10 @@ void watch_remove(struct watch *w, const char *reason)
 		w->session->watch = NULL;
 	}
 	idmap_for_each (&a->processes.by_id, i, id, p)
-		if (p->watch == w)
+		if (p->watch == w) {
 			p->watch = NULL;
+			moved = moved || !p->gone_ns;
+		}
 	disarm(a, w);
 	a->watches.by_slot[w->slot] = NULL;
 	a->watches.full_said = false;
@@ -314,6 +317,9 @@ void watch_remove(struct watch *w, const char *reason)
 	free_watch(w);
 	pressure_refresh(a);
 	agent_pace(a);
+	/* No event tells where a process moved that lives on without its cgroup. */
+	if (moved && a->scan_timer)
+		agent_scan_soon(a);
 }
 
 void watch_refresh(struct watch *w)

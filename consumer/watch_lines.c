@@ -31,6 +31,7 @@ void watch_say_start(const struct watch *w)
 	pressure_write_start(w, &json);
 	if (subject.cgroup)
 		container_write(&subject.container, subject.cgroup, &json);
+	arming_write(a, &json);
 	write_rules(w, &json);
 	line_end(&a->lines, &json);
 }

@@ -78,6 +78,7 @@ static void fill_pins(struct fake *f)
 		.rules = 128,
 		.targets = FAKE_PROCESSES,
 		.cpus_possible = (uint32_t)libbpf_num_possible_cpus(),
+		.cpus_sampled = 1, /* nothing is to be asked of a broker */
 	};
 	p->control = &f->control;
 	p->slots = f->slots;
@@ -128,6 +129,7 @@ struct fake *fake_new(void)
 	assert_int_equal(reporter_new(&a->lines, a->symbols, FAKE_HZ, &a->reporter), 0);
 	assert_int_equal(cgroups_open(a->host.cgroup2, &a->cgroups), 0);
 	processes_init(&a->processes, FAKE_PROCESSES);
+	assert_int_equal(link_new("", &a->link), 0);
 	assert_int_equal(watches_init(a), 0);
 	assert_int_equal(pressure_open(a), 0);
 	recorder_init(&a->recorder, 1u << 20);
@@ -161,6 +163,8 @@ void fake_free(struct fake *f)
 	processes_done(a);
 	recorder_done(&a->recorder);
 	pressure_done(a);
+	arming_done(a);
+	link_free(a->link);
 	cgroups_done(&a->cgroups);
 	ruleset_unref(a->set);
 	symbols_free(a->symbols);
