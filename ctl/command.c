@@ -8,6 +8,7 @@
 #include "ctl/calls.h"
 #include "ctl/folded.h"
 #include "ctl/options.h"
+#include "ctl/pprof.h"
 #include "shared/macro.h"
 
 #define CAPTURE_OPTIONS                                                                 \
@@ -82,6 +83,13 @@ static const struct command {
 	  OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE),
 	  folded_call,
 	  "stacks of event lines as one line each, root first, for flamegraph.pl and speedscope" },
+	{ { "pprof" },
+	  "[FILE]",
+	  0,
+	  1,
+	  OPTIONS_HELP | OPTIONS_SELECT,
+	  pprof_call,
+	  "stacks of event lines as a gzipped profile.proto, for go tool pprof and profile stores" },
 	{ { "check" },
 	  NULL,
 	  0,

@@ -14,7 +14,8 @@ HEADS = ("figure", "ours", "reach", "peer, same run", "ratio", "met")
 @dataclasses.dataclass
 class Row:
     """One figure. `ratio` is ours to the peer's, so that smaller is better unless `more` is set (rates).
-    `met` None: no reach is stated. `key` names a ratio that holds on any machine: it is gated."""
+    `met` None: no reach is stated. `key` names a ratio that holds on any machine: it is gated; with `must`
+    it is met or not that is gated, as 0 or 1."""
     figure: str
     ours: str
     reach: str = "-"
@@ -23,6 +24,7 @@ class Row:
     met: typing.Optional[bool] = None
     more: bool = False
     key: typing.Optional[str] = None
+    must: bool = False
 
     def cells(self):
         ratio = "-" if self.ratio is None else f"{self.ratio:.3g}"
@@ -31,6 +33,8 @@ class Row:
 
     def cost(self):
         """The ratio turned so that smaller is better."""
+        if self.must:
+            return float(self.met is False)
         if self.ratio is None or self.ratio <= 0:
             return None
         return 1 / self.ratio if self.more else self.ratio
@@ -58,7 +62,9 @@ def save(rows):
 def gate(rows):
     """What got worse than the landed ratios allow, as sentences."""
     landed, now = json.loads(LAST.read_text()), keyed(rows)
-    return [f"{key}: {now[key]:.3g} of the peer, landed {landed[key]:.3g}: worse than {WORSE} times"
+    must = {row.key for row in rows if row.must}
+    return [f"{key}: landed as met, and is not" if key in must else
+            f"{key}: {now[key]:.3g} of the peer, landed {landed[key]:.3g}: worse than {WORSE} times"
             for key in sorted(now) if key in landed and now[key] > WORSE * landed[key]]
 
 

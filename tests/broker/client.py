@@ -110,16 +110,10 @@ class Activator:
     def _start(self):
         read_end, write_end = os.pipe()
         environment = {**os.environ, **(self.environment or {}), "LISTEN_FDS": "1"}
-        script = 'LISTEN_PID=$$ exec "$@"'
-        listening = self.listening.fileno()
-
-        def into_three():
-            os.dup2(listening, 3)
-            os.set_inheritable(3, True)
-
+        script = 'exec 3<&0 </dev/null; LISTEN_PID=$$ exec "$@"'
         process = subprocess.Popen(["/bin/sh", "-c", script, "sh", *map(str, self.command)],
-                                   stdin=subprocess.DEVNULL, stdout=write_end, stderr=write_end,
-                                   env=environment, close_fds=False, preexec_fn=into_three)
+                                   stdin=self.listening.fileno(), stdout=write_end, stderr=write_end,
+                                   env=environment)
         os.close(write_end)
         with self.changed:
             self.process, self.starts = process, self.starts + 1

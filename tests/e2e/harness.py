@@ -82,6 +82,17 @@ def rules(*each):
     return {"version": 1, "rules": list(each)}
 
 
+def bpf_objects(kind, *flags):
+    """What bpftool lists. An object that somebody takes away at that moment is asked for again."""
+    words = ("bpftool", *flags, "-j", kind, "show")
+    for _ in range(20):
+        done = command(*words, expect=None)
+        if done.returncode == 0:
+            return json.loads(done.stdout or "[]")
+        time.sleep(0.05)
+    return json.loads(command(*words).stdout or "[]")
+
+
 def mounts():
     with open("/proc/self/mounts", encoding="utf-8") as stream:
         return [line.split() for line in stream]
@@ -193,16 +204,14 @@ class Agent:
         """(kind, id) of every map and link that is pinned in our folder."""
         found = set()
         for kind in ("map", "link"):
-            listed = json.loads(command("bpftool", "-f", "-j", kind, "show").stdout or "[]")
-            found |= {(kind, entry["id"]) for entry in listed
+            found |= {(kind, entry["id"]) for entry in bpf_objects(kind, "-f")
                       if any(p.startswith(str(self.bpf)) for p in entry.get("pinned", []))}
         return found
 
     def _bpf_left(self):
         left = set()
         for kind in ("map", "link"):
-            listed = json.loads(command("bpftool", "-j", kind, "show").stdout or "[]")
-            left |= self.ids & {(kind, entry["id"]) for entry in listed}
+            left |= self.ids & {(kind, entry["id"]) for entry in bpf_objects(kind)}
         return left
 
     # ---- the consumer
