@@ -204,19 +204,36 @@ static void build_ids_until_mapped(void **state)
 	end(&f);
 }
 
-static void recorder_takes_one_in_five(void **state)
+/* Of a slot that only records: `set` stands in the control words, one in `takes` is taken. */
+static void recorder_takes_one_in(uint32_t set, uint32_t takes)
 {
 	struct fixture f = begin(NULL, SLOT_RECORDER, 0);
-	struct slot_counters c = sample_for(f.h, 500);
-	uint64_t watched = harness_totals(f.h).ticks_watched;
+	struct slot_counters c;
+	uint64_t watched;
 
-	/* Each CPU may have begun up to four ticks it did not take. */
-	assert_in_range(watched - c.attempted * RECORDER_DIVISOR, 0,
-			(RECORDER_DIVISOR - 1) * (uint64_t)libbpf_num_possible_cpus());
+	f.h->control->divisor = set;
+	c = sample_for(f.h, 500);
+	watched = harness_totals(f.h).ticks_watched;
+	/* Each CPU may have begun some ticks it did not take. */
+	assert_in_range(watched - c.attempted * takes, 0,
+			(takes - 1) * (uint64_t)libbpf_num_possible_cpus());
 	assert_true(c.attempted > 0);
 	for (size_t i = 0; i < f.h->samples.count; i++)
 		assert_false(sample_at(f.h, i)->flags & SAMPLE_CAPTURE);
 	end(&f);
+}
+
+static void recorder_takes_one_in_five(void **state)
+{
+	recorder_takes_one_in(0, RECORDER_DIVISOR);
+}
+
+static void recorder_follows_the_divisor(void **state)
+{
+	recorder_takes_one_in(1, 1);
+	recorder_takes_one_in(12, 12);
+	recorder_takes_one_in(DIVISOR_MAX + 1, RECORDER_DIVISOR);
+	recorder_takes_one_in(0xffffffff, RECORDER_DIVISOR);
 }
 
 static void by_process_needs_a_match(void **state)
@@ -354,6 +371,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(hits_are_accounted_for),
 		cmocka_unit_test(build_ids_until_mapped),
 		cmocka_unit_test(recorder_takes_one_in_five),
+		cmocka_unit_test(recorder_follows_the_divisor),
 		cmocka_unit_test(by_process_needs_a_match),
 		cmocka_unit_test(dead_man),
 		cmocka_unit_test(stale_is_accounted_for),
