@@ -117,6 +117,13 @@ static int open_all(struct agent *a)
 	return say("rules file", watch_rules_file(a));
 }
 
+/* How the symbolizer reads files that only the processes that map them can reach. */
+static int borrow_mapping(void *context, const struct process_key *process, uint64_t start,
+			  uint64_t end, int *ret_fd)
+{
+	return link_mapping_open(context, process, start, end, ret_fd, NULL);
+}
+
 static int start_all(struct agent *a)
 {
 	int r;
@@ -138,6 +145,7 @@ static int start_all(struct agent *a)
 	r = say("output thread", output_start(a->output));
 	if (r < 0)
 		return r;
+	symbols_set_borrow(a->symbols, borrow_mapping, a->link);
 	r = say("symbolizer thread",
 		reporter_new(&a->lines, a->symbols, a->pins.abi.hz, &a->reporter));
 	if (r < 0)

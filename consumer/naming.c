@@ -30,6 +30,23 @@ static void name_kernel(struct symbols *symbols, const struct frame *f, bool cal
 	};
 }
 
+static void name_jit(struct symbols *symbols, const struct stack *stack, const struct frame *f,
+		     bool caller, struct named_frame *ret)
+{
+	struct process_key process = { .tgid = stack->tgid, .start_ns = stack->start_ns };
+	struct symbol_name name = {};
+
+	symbols_jit(symbols, &process, f->offset - (caller ? 1 : 0), &name);
+	*ret = (struct named_frame){
+		.fn = name.fn,
+		.why = name.why,
+		.module = f->module->path,
+		.kind = "jit",
+		.offset = f->offset,
+		.has_offset = true,
+	};
+}
+
 static void name_user(struct symbols *symbols, const struct frame *f, bool caller,
 		      struct named_frame *ret)
 {
@@ -43,7 +60,7 @@ static void name_user(struct symbols *symbols, const struct frame *f, bool calle
 		.raw = name.raw,
 		.why = name.why,
 		.module = file->path[0] ? file->path : NULL,
-		.kind = f->module->anonymous ? "jit" : "user",
+		.kind = "user",
 		.build_id = f->module->build_id,
 		.build_id_bytes = f->module->build_id_bytes,
 		.offset = f->offset,
@@ -61,6 +78,8 @@ void naming_frame(struct symbols *symbols, const struct stack *stack, size_t i,
 		name_kernel(symbols, f, i > 0, ret_frame);
 	else if (f->module == &sample_unknown)
 		*ret_frame = (struct named_frame){ .why = "no_mapping", .kind = "user" };
+	else if (f->module->anonymous)
+		name_jit(symbols, stack, f, i > stack->kernel_frames, ret_frame);
 	else
 		name_user(symbols, f, i > stack->kernel_frames, ret_frame);
 }

@@ -16,6 +16,8 @@
  */
 struct rendering_known {
 	struct frame frame;
+	uint64_t start_ns; /* of the process; 0 where the name does not depend on it */
+	uint32_t tgid;
 	uint32_t text, bytes; /* in rendering.text; bytes 0: a free place */
 	bool caller;
 	struct named_frame named;
@@ -70,17 +72,31 @@ static void write_frame(struct jsonw *w, const struct named_frame *f)
 }
 
 /* A name depends on nothing else (naming_frame): a leaf's address is the instruction's own. */
-static bool same(const struct rendering_known *k, const struct frame *f, bool caller)
+static struct rendering_known key_of(const struct stack *stack, size_t i)
 {
-	return k->bytes && k->frame.module == f->module && k->frame.offset == f->offset &&
-	       k->caller == caller;
+	struct rendering_known key = { .frame = stack->frames[i],
+				       .caller = i > 0 && i != stack->kernel_frames };
+
+	if (key.frame.module && key.frame.module->anonymous) {
+		key.tgid = stack->tgid;
+		key.start_ns = stack->start_ns;
+	}
+	return key;
 }
 
-static struct rendering_known *place_of(const struct rendering *r, const struct frame *f,
-					bool caller)
+static bool same(const struct rendering_known *k, const struct rendering_known *key)
 {
-	uint64_t hash =
-		((uint64_t)(uintptr_t)f->module ^ (f->offset * 2 + caller)) * 0x9e3779b97f4a7c15ULL;
+	return k->bytes && k->frame.module == key->frame.module &&
+	       k->frame.offset == key->frame.offset && k->caller == key->caller &&
+	       k->tgid == key->tgid && k->start_ns == key->start_ns;
+}
+
+static struct rendering_known *place_of(const struct rendering *r,
+					const struct rendering_known *key)
+{
+	uint64_t hash = ((uint64_t)(uintptr_t)key->frame.module ^
+			 (key->frame.offset * 2 + key->caller) ^ (uint64_t)key->tgid << 20) *
+			0x9e3779b97f4a7c15ULL;
 
 	return &r->known[(hash >> 40) % RENDERING_FRAMES];
 }
@@ -101,12 +117,10 @@ static void keep(struct rendering *r, struct rendering_known *k, struct renderin
 
 static void render(struct rendering *r, const struct stack *stack, size_t i)
 {
-	bool caller = i > 0 && i != stack->kernel_frames;
-	struct rendering_known fresh = { .frame = stack->frames[i], .caller = caller };
-	struct rendering_known *k = place_of(r, &fresh.frame, caller);
+	struct rendering_known fresh = key_of(stack, i), *k = place_of(r, &fresh);
 	size_t start = r->frames.bytes + r->frames.comma;
 
-	if (same(k, &fresh.frame, caller)) {
+	if (same(k, &fresh)) {
 		jsonw_raw(&r->frames, NULL, r->text + k->text, k->bytes);
 		r->named[i] = k->named;
 		return;

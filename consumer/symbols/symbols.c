@@ -8,6 +8,7 @@
 
 #include "consumer/symbols/debug_file.h"
 #include "consumer/symbols/elf_symbols.h"
+#include "consumer/symbols/jit.h"
 #include "consumer/symbols/kernel.h"
 #include "consumer/symbols/module_file.h"
 #include "consumer/symbols/modules.h"
@@ -31,6 +32,7 @@ struct symbols {
 	size_t max_bytes, table_bytes;
 	struct module *newest, *oldest;		    /* modules with a table */
 	uint32_t epoch;				    /* trims so far */
+	struct jit jit;				    /* of the session that is being named */
 	char *ksyms_path;			    /* owned */
 	struct kernel_symbols *kernel, *old_kernel; /* old: strings of it may still be held */
 	uint64_t kernel_read_ns;		    /* last try, CLOCK_MONOTONIC; 0: never */
@@ -61,6 +63,7 @@ void symbols_free(struct symbols *s)
 		return;
 	modules_done(&s->modules);
 	idmap_done(&s->files_by_id);
+	jit_done(&s->jit);
 	kernel_symbols_free(s->kernel);
 	kernel_symbols_free(s->old_kernel);
 	free(s->ksyms_path);
@@ -451,6 +454,24 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 	return 0;
 }
 
+int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t address,
+		struct symbol_name *ret_name)
+{
+	size_t before = s->jit.bytes;
+	uint64_t start;
+	const char *fn;
+	enum reason reason;
+
+	__atomic_fetch_add(&s->stats.lookups, 1, __ATOMIC_RELAXED);
+	reason = jit_find(&s->jit, process, address, s->max_bytes, &fn, &start);
+	if (s->jit.bytes > before)
+		account(s, s->jit.bytes - before, 0, true);
+	if (reason != REASON_NONE)
+		return nameless(s, reason_word(reason), ret_name);
+	*ret_name = (struct symbol_name){ .fn = fn, .offset_in_fn = address - start };
+	return 0;
+}
+
 /* Reads ksyms; the old table stays until the next trim, because its strings may be held. */
 static void read_kernel(struct symbols *s)
 {
@@ -508,6 +529,8 @@ static void drop_kernel(struct symbols *s, struct kernel_symbols **k)
 void symbols_trim(struct symbols *s)
 {
 	s->epoch++;
+	account(s, s->jit.bytes, 0, false);
+	jit_done(&s->jit);
 	drop_kernel(s, &s->old_kernel);
 	while (s->table_bytes > s->max_bytes)
 		evict(s, s->oldest);

@@ -152,6 +152,13 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 		 struct symbol_name *ret_name);
 
 /*
+ * Names code at `address` of executable memory without a file, by the perf map of the process
+ * (jit_map.h). Symbolizer thread only. Results as symbols_user.
+ */
+int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t address,
+		struct symbol_name *ret_name);
+
+/*
  * Names a kernel address from the ksyms iterator: read on first use, and again for an address that
  * it does not know when it is older than SYMBOLS_KERNEL_AGE_NS.
  * *ret_module is "" for the kernel itself, else "[module]" without brackets. Symbolizer thread

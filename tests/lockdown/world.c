@@ -42,7 +42,7 @@ static int make_dir(const char *path)
 
 int world_make(struct world *w)
 {
-	snprintf(w->top, sizeof(w->top), "/tmp/trocar-lockdown-XXXXXX");
+	snprintf(w->top, sizeof(w->top), "/var/tmp/trocar-lockdown-XXXXXX");
 	if (!mkdtemp(w->top) || chmod(w->top, 0755) < 0)
 		return -errno;
 	snprintf(w->dir, sizeof(w->dir), "%s/ours", w->top);
@@ -197,13 +197,13 @@ static int lock_consumer(struct world *w)
 	return r;
 }
 
-/* As loader/main.c does it. */
-static int lock_loader(void)
+/* As loader/main.c does it, for its broker too. */
+static int lock_loader(enum policy_process process)
 {
 	int r;
 
 	r = policy_harden();
-	return r < 0 ? r : policy_capabilities_keep(POLICY_LOADER, STAGE_CHECK);
+	return r < 0 ? r : policy_capabilities_keep(process, STAGE_CHECK);
 }
 
 int world_lock(struct world *w, enum policy_process process, uint32_t flags, const char *without)
@@ -212,8 +212,8 @@ int world_lock(struct world *w, enum policy_process process, uint32_t flags, con
 
 	if (process == POLICY_CONSUMER)
 		r = lock_consumer(w);
-	else if (process == POLICY_LOADER)
-		r = lock_loader();
+	else if (process == POLICY_LOADER || process == POLICY_BROKER)
+		r = lock_loader(process);
 	else
 		r = policy_harden();
 	if (r == 0 && process == POLICY_CONSUMER) /* the others have one thread */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * jit.h: the perf maps of the processes of one session, each read when it is first asked for.
+ * Symbolizer thread only.
+ */
+#ifndef TROCAR_CONSUMER_JIT_H
+#define TROCAR_CONSUMER_JIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/symbols/reason.h"
+#include "shared/abi.h"
+
+#define JIT_PROCESSES_MAX 64 /* of one session */
+
+struct jit {
+	struct jit_process *processes; /* owned */
+	size_t count;
+	size_t bytes; /* of all maps */
+};
+
+/* Forgets all maps. An empty (zeroed) one suffers it too. */
+void jit_done(struct jit *j);
+
+/*
+ * Names the function at `address` of `process`; the string lives until jit_done. No more maps than
+ * fit `max_bytes`, one excepted, are kept. REASON_NONE with *ret_fn and *ret_start, else the
+ * reason.
+ */
+enum reason jit_find(struct jit *j, const struct process_key *process, uint64_t address,
+		     size_t max_bytes, const char **ret_fn, uint64_t *ret_start);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * jit_map.h: names of code that a runtime compiled into memory, from the file that it writes for
+ * profilers: /tmp/perf-PID.map, a line "START SIZE NAME" for each function, the numbers in hex
+ * (Linux tools/perf/Documentation/jit-interface.txt). The file belongs to the watched process: it
+ * may be of any size, sparse, and change while it is read. Of a large one the end counts, which is
+ * the newest; where entries overlap, too. The parser is fuzzed (tests/fuzz/symbols/jit.c).
+ */
+#ifndef TROCAR_CONSUMER_JIT_MAP_H
+#define TROCAR_CONSUMER_JIT_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/symbols/reason.h"
+#include "shared/abi.h"
+
+#define JIT_MAP_FOLDER	    "/tmp"
+#define JIT_MAP_BYTES_MAX   (16u << 20) /* of the file's end that are read */
+#define JIT_MAP_SYMBOLS_MAX 200000	/* the newest */
+#define JIT_MAP_NAME_BYTES  512		/* NUL included; a longer name is kept cut */
+#define JIT_MAP_OVERLAP_MAX 64 /* how far back an entry that reaches further is looked for */
+
+struct jit_map;
+
+/*
+ * Reads the map of a living process: a regular file that its user owns. REASON_NONE with *ret_map,
+ * released with jit_map_free; REASON_NO_PERF_MAP when there is none, or it cannot be known which is
+ * its (another PID namespace); else what is wrong with the file.
+ */
+enum reason jit_map_read(const char *folder, const struct process_key *process,
+			 struct jit_map **ret_map);
+
+/* The same from memory, which is not kept. 0 or -ENOMEM; what is no line of a map is left out. */
+int jit_map_parse(const char *text, size_t bytes, struct jit_map **ret_map);
+void jit_map_free(struct jit_map *map);
+
+/* The newest function that holds `address`, *ret_start its start; NULL when none does. */
+const char *jit_map_find(const struct jit_map *map, uint64_t address, uint64_t *ret_start);
+
+size_t jit_map_count(const struct jit_map *map);
+
+/* Bytes of heap. */
+size_t jit_map_bytes(const struct jit_map *map);
+
+#endif

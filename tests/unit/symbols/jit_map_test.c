@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "consumer/symbols/jit.h"
+#include "consumer/symbols/jit_map.h"
+#include "shared/cleanup.h"
+#include "shared/io.h"
+
+static struct jit_map *parse(const char *text)
+{
+	struct jit_map *map;
+
+	assert_int_equal(jit_map_parse(text, strlen(text), &map), 0);
+	return map;
+}
+
+static void expect(const struct jit_map *map, uint64_t address, const char *name, uint64_t start)
+{
+	uint64_t found = 0;
+	const char *fn = jit_map_find(map, address, &found);
+
+	if (!name) {
+		assert_null(fn);
+		return;
+	}
+	assert_non_null(fn);
+	assert_string_equal(fn, name);
+	assert_int_equal(found, start);
+}
+
+static void test_lines(void **state)
+{
+	struct jit_map *map = parse("7f0000001000 80 LazyCompile:*foo /app/index.js:10\n"
+				    "0x7F0000002000 0x10 Builtin:Call");
+
+	assert_int_equal(jit_map_count(map), 2);
+	assert_true(jit_map_bytes(map) > 0);
+	expect(map, 0x7f0000000fff, NULL, 0);
+	expect(map, 0x7f0000001000, "LazyCompile:*foo /app/index.js:10", 0x7f0000001000);
+	expect(map, 0x7f000000107f, "LazyCompile:*foo /app/index.js:10", 0x7f0000001000);
+	expect(map, 0x7f0000001080, NULL, 0);
+	expect(map, 0x7f000000200f, "Builtin:Call", 0x7f0000002000);
+	expect(map, UINT64_MAX, NULL, 0);
+	jit_map_free(map);
+	map = parse("");
+	expect(map, 1, NULL, 0);
+	jit_map_free(map);
+}
+
+/* Code moves and places are used again: the last line about an address counts. */
+static void test_newest(void **state)
+{
+	struct jit_map *map = parse("1000 100 old\n1000 40 new\n1020 200 newest\n");
+
+	expect(map, 0x1000, "new", 0x1000);
+	expect(map, 0x1030, "newest", 0x1020);
+	expect(map, 0x1100, "newest", 0x1020);
+	jit_map_free(map);
+}
+
+static void test_malformed(void **state)
+{
+	static const char text[] = "\n \n1\n1 2\n1 2 \nzz 1 a\n1 zz a\n"
+				   "11112222333344445 1 a\nffffffffffffffff 2 a\n1 0 a\n-1 1 a\n"
+				   "5000 10 good\n";
+	struct jit_map *map = parse(text);
+
+	assert_int_equal(jit_map_count(map), 1);
+	expect(map, 0x5000, "good", 0x5000);
+	jit_map_free(map);
+}
+
+static void test_walls(void **state)
+{
+	size_t lines = JIT_MAP_SYMBOLS_MAX + 1000, space = lines * 20 + 2 * JIT_MAP_NAME_BYTES;
+	_cleanup_free_ char *text = malloc(space);
+	struct jit_map *map;
+	uint64_t start;
+	size_t at = 0;
+
+	assert_non_null(text);
+	for (size_t i = 0; i < lines; i++)
+		at += (size_t)snprintf(text + at, space - at, "%zx 1 a\n", 0x1000 + i);
+	at += (size_t)snprintf(text + at, space - at, "10 1 ");
+	memset(text + at, 'x', JIT_MAP_NAME_BYTES + 100);
+	at += JIT_MAP_NAME_BYTES + 100;
+	assert_int_equal(jit_map_parse(text, at, &map), 0);
+	assert_int_equal(jit_map_count(map), JIT_MAP_SYMBOLS_MAX);
+	/* the oldest are left out */
+	expect(map, 0x1000, NULL, 0);
+	expect(map, 0x1000 + lines - 1, "a", 0x1000 + lines - 1);
+	assert_int_equal(strlen(jit_map_find(map, 0x10, &start)), JIT_MAP_NAME_BYTES - 1);
+	jit_map_free(map);
+}
+
+/* This process, as the kernel's programs would tell of it. */
+static struct process_key self(void)
+{
+	struct process_key key = { .tgid = (uint32_t)getpid() };
+	_cleanup_free_ char *stat = NULL;
+	unsigned long long ticks;
+	const char *at;
+	size_t bytes;
+
+	assert_int_equal(io_read_file(AT_FDCWD, "/proc/self/stat", 16384, &stat, &bytes), 0);
+	at = strrchr(stat, ')');
+	assert_non_null(at);
+	assert_int_equal(sscanf(at + 1,
+				" %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+				"%*s %*s %*s %*s %*s %llu",
+				&ticks),
+			 1);
+	key.start_ns = ticks * 10000000ULL + 1234567;
+	return key;
+}
+
+static void write_map(const char *path, const char *text)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(io_write_full(fd, text, strlen(text)), 0);
+}
+
+static void test_file(void **state)
+{
+	char folder[] = "/tmp/jit_map_test.XXXXXX", path[64];
+	struct process_key key = self(), other = key;
+	struct jit_map *map = NULL;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/perf-%u.map", folder, key.tgid);
+	assert_int_equal(jit_map_read(folder, &key, &map), REASON_NO_PERF_MAP);
+	write_map(path, "5000 10 good\n");
+	assert_int_equal(jit_map_read(folder, &key, &map), REASON_NONE);
+	expect(map, 0x5008, "good", 0x5000);
+	jit_map_free(map);
+	/* Another process with this number: the file may be of the one before it. */
+	other.start_ns += 50000000;
+	assert_int_equal(jit_map_read(folder, &other, &map), REASON_NO_PERF_MAP);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, 12345, 12345), 0);
+		assert_int_equal(jit_map_read(folder, &key, &map), REASON_OTHER_FILE);
+	}
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0644), 0);
+	assert_int_equal(jit_map_read(folder, &key, &map), REASON_NOT_REGULAR);
+	unlink(path);
+	assert_int_equal(symlink("/proc/self/status", path), 0);
+	assert_int_equal(jit_map_read(folder, &key, &map), REASON_NOT_REGULAR);
+	unlink(path);
+	rmdir(folder);
+}
+
+/* Of a file that is mostly a hole only the end is read. */
+static void test_sparse(void **state)
+{
+	char folder[] = "/tmp/jit_map_test.XXXXXX", path[64];
+	static const char line[] = "\n5000 10 good\n";
+	struct process_key key = self();
+	struct jit_map *map = NULL;
+	off_t far = (off_t)1 << 40;
+	int fd;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/perf-%u.map", folder, key.tgid);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, line, strlen(line), far), strlen(line));
+	close(fd);
+	assert_int_equal(jit_map_read(folder, &key, &map), REASON_NONE);
+	assert_int_equal(jit_map_count(map), 1);
+	expect(map, 0x5000, "good", 0x5000);
+	jit_map_free(map);
+	unlink(path);
+	rmdir(folder);
+}
+
+/* Where runtimes write it, kept for the session. */
+static void test_kept(void **state)
+{
+	struct process_key key = self(), none = { .tgid = 1 };
+	struct jit j = { 0 };
+	const char *fn = NULL, *again = NULL;
+	uint64_t start = 0;
+	char path[64];
+	size_t bytes;
+
+	snprintf(path, sizeof(path), JIT_MAP_FOLDER "/perf-%u.map", key.tgid);
+	write_map(path, "5000 10 good\n");
+	assert_int_equal(jit_find(&j, &key, 0x5004, 1 << 20, &fn, &start), REASON_NONE);
+	assert_string_equal(fn, "good");
+	assert_int_equal(start, 0x5000);
+	bytes = j.bytes;
+	assert_true(bytes > 0);
+	unlink(path);
+	assert_int_equal(jit_find(&j, &key, 0x5004, 1 << 20, &again, &start), REASON_NONE);
+	assert_ptr_equal(again, fn);
+	assert_int_equal(jit_find(&j, &key, 0x9000, 1 << 20, &fn, &start), REASON_NO_SYMBOL);
+	assert_int_equal(jit_find(&j, &none, 0x5004, 1 << 20, &fn, &start), REASON_NO_PERF_MAP);
+	none.tgid = 2;
+	assert_int_equal(jit_find(&j, &none, 0x5004, 1, &fn, &start), REASON_CACHE_FULL);
+	assert_int_equal(j.bytes, bytes);
+	jit_done(&j);
+	assert_int_equal(jit_find(&j, &key, 0x5004, 1, &fn, &start), REASON_NO_PERF_MAP);
+	jit_done(&j);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines),	  cmocka_unit_test(test_newest),
+		cmocka_unit_test(test_malformed), cmocka_unit_test(test_walls),
+		cmocka_unit_test(test_file),	  cmocka_unit_test(test_sparse),
+		cmocka_unit_test(test_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
