@@ -6,9 +6,12 @@
 #include <string.h>
 
 #include "ctl/calls.h"
+#include "ctl/diff.h"
+#include "ctl/flamegraph.h"
 #include "ctl/folded.h"
 #include "ctl/options.h"
 #include "ctl/pprof.h"
+#include "ctl/report.h"
 #include "shared/macro.h"
 
 #define CAPTURE_OPTIONS                                                                 \
@@ -76,6 +79,13 @@ static const struct command {
 	  OPTIONS_COMMON | CAPTURE_OPTIONS,
 	  calls_capture,
 	  "start a session now, by --rule, --cgroup or --pid (root and the group trocar-admin)" },
+	{ { "report" },
+	  "[FILE]",
+	  0,
+	  1,
+	  OPTIONS_HELP | OPTIONS_SELECT | OPTION_BIT(OPTION_OFFSETS) | OPTION_BIT(OPTION_TOP),
+	  report_call,
+	  "each session as text: what stalled, pressure, functions, processes, account" },
 	{ { "folded" },
 	  "[FILE]",
 	  0,
@@ -90,6 +100,21 @@ static const struct command {
 	  OPTIONS_HELP | OPTIONS_SELECT,
 	  pprof_call,
 	  "stacks of event lines as a gzipped profile.proto, for go tool pprof and profile stores" },
+	{ { "flamegraph" },
+	  "[FILE]",
+	  0,
+	  1,
+	  OPTIONS_HELP | OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE),
+	  flamegraph_call,
+	  "stacks of event lines as one SVG file, before and during side by side" },
+	{ { "diff" },
+	  "[A] [B]",
+	  0,
+	  2,
+	  OPTIONS_HELP | OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE) |
+		  OPTION_BIT(OPTION_ANNOTATE) | OPTION_BIT(OPTION_SVG),
+	  diff_call,
+	  "what became more and less from A to B by time; of one file from before to during" },
 	{ { "check" },
 	  NULL,
 	  0,
@@ -122,8 +147,8 @@ static void print_command(const struct command *command, FILE *out)
 	fprintf(out, " [OPTION...]\n\n%s\n", command->help);
 	if (command->argument && strstr(command->argument, "RULES"))
 		fprintf(out, "RULES is a file, or - for standard input; at most 1 MiB.\n");
-	if (command->argument && strstr(command->argument, "FILE"))
-		fprintf(out, "FILE has event lines; - or none is standard input.\n");
+	if (command->options & OPTION_BIT(OPTION_SESSION))
+		fprintf(out, "A file has event lines; - or none is standard input.\n");
 	fprintf(out, "\nOptions:\n");
 	options_help(command->options, out);
 }

@@ -96,7 +96,7 @@ int view_init(struct view *v, const struct options *options, struct input *input
 {
 	int r;
 
-	*v = (struct view){ .input = input, .unit = unit };
+	*v = (struct view){ .input = input, .unit = unit, .session = STORE_NONE };
 	names_init(&v->names, &input->store, options->values[OPTION_OFFSETS]);
 	r = parse_by(v, options);
 	if (r == 0)
@@ -181,6 +181,8 @@ static int add_group(struct view *v, struct groups *g, uint32_t key_number,
 	uint32_t number;
 	int r;
 
+	if (v->session != STORE_NONE && v->session != key->session)
+		return 0;
 	for (unsigned int i = 0; i < v->n_by; i++) {
 		r = name_by(v, v->by[i], key, &group.by[i]);
 		if (r < 0)

@@ -25,7 +25,8 @@ struct view {
 	struct names names;
 	enum view_unit unit;
 	unsigned int by[VIEW_BY_MAX], n_by;
-	unsigned int signals; /* how many different ones were selected */
+	unsigned int signals; /* how many different ones were selected: 0, 1, 2 for more */
+	uint32_t session;     /* only this one; STORE_NONE: all */
 };
 
 /*

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a session's own lines say: the pressure around it, and the account of its samples. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "ctl/report.h"
+#include "ctl/show.h"
+#include "ctl/text.h"
+#include "shared/cleanup.h"
+#include "shared/macro.h"
+
+static void put_object(json_object **object)
+{
+	json_object_put(*object);
+}
+
+static void free_tokener(json_tokener **tokener)
+{
+	if (*tokener)
+		json_tokener_free(*tokener);
+}
+
+/* A kept line as an object; NULL when there is none. The reader has checked that it is JSON. */
+static json_object *parse_line(const struct store *s, uint32_t line)
+{
+	_cleanup_(free_tokener) json_tokener *tokener = json_tokener_new_ex(SCAN_NESTING + 1);
+	const char *data;
+	size_t bytes;
+
+	if (line == STORE_NONE || !tokener)
+		return NULL;
+	data = pool_get(&s->texts, line, &bytes);
+	return json_tokener_parse_ex(tokener, data, (int)bytes);
+}
+
+static json_object *get(json_object *object, const char *key)
+{
+	json_object *value = NULL;
+
+	if (json_object_is_type(object, json_type_object))
+		json_object_object_get_ex(object, key, &value);
+	return value;
+}
+
+static void put_value(json_object *object, const char *key, FILE *out)
+{
+	_cleanup_free_ char *text = show_value(key, get(object, key));
+
+	fputs(text ? text : "-", out);
+}
+
+static void add_value(struct text_table *table, json_object *object, const char *key)
+{
+	text_table_add(table, show_value(key, get(object, key)));
+}
+
+/* {"some":{"avg10":..},"full":{..}} as two rows. */
+static void add_pressure(struct text_table *table, const char *when, json_object *pressure)
+{
+	static const char *const kinds[] = { "some", "full" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		json_object *kind = get(pressure, kinds[i]);
+
+		if (!kind)
+			continue;
+		text_table_add(table, strdup(when));
+		text_table_add(table, strdup(kinds[i]));
+		add_value(table, kind, "avg10");
+		add_value(table, kind, "avg60");
+		add_value(table, kind, "avg300");
+		add_value(table, kind, "total_us");
+	}
+}
+
+int report_pressure(const struct store *store, const struct store_session *session, FILE *out)
+{
+	static const char *const heads[] = { "PRESSURE", "KIND",     "AVG10 %",
+					     "AVG60 %",	 "AVG300 %", "STALLED IN ALL" };
+	_cleanup_(put_object) json_object *line = parse_line(store, session->pressure);
+	_cleanup_(put_object) json_object *end = parse_line(store, session->end);
+	_cleanup_(text_table_done) struct text_table table;
+
+	text_table_init(&table, ARRAY_SIZE(heads));
+	if (line) {
+		fputs("trigger: ", out);
+		put_value(line, "resource", out);
+		fputs(" ", out);
+		put_value(line, "kind", out);
+		fputs(", stalled for ", out);
+		put_value(line, "stall_ms", out);
+		fputs(" of ", out);
+		put_value(line, "measured_ms", out);
+		fputs("; the rule allows ", out);
+		put_value(line, "threshold_ms", out);
+		fputs(" of ", out);
+		put_value(line, "window_ms", out);
+		fputs("\n", out);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+		text_table_add(&table, strdup(heads[i]));
+	add_pressure(&table, "before", get(line, "before"));
+	add_pressure(&table, "at the trigger", get(line, "now"));
+	add_pressure(&table, "at the end", get(end, "pressure_end"));
+	if (table.count == ARRAY_SIZE(heads))
+		return 0;
+	fputs("\n", out);
+	return text_table_print(&table, 2, out);
+}
+
+static void put_signal(const char *signal, json_object *ledger, FILE *out)
+{
+	_cleanup_free_ char *name = text_tame(signal, strlen(signal));
+	json_object *lost = get(ledger, "lost");
+	_cleanup_free_ char *losses = NULL;
+
+	if (json_object_is_type(lost, json_type_object) && json_object_object_length(lost))
+		losses = show_value("lost", lost);
+	fprintf(out, "  %s: ", name ? name : "-");
+	put_value(ledger, "attempted", out);
+	fputs(" attempted, ", out);
+	put_value(ledger, "emitted", out);
+	fprintf(out, " emitted, lost: %s; expected during: ", losses ? losses : "nothing");
+	put_value(ledger, "expected", out);
+	fputs("\n", out);
+}
+
+static void put_unnamed(json_object *modules, FILE *out)
+{
+	size_t n = json_object_is_type(modules, json_type_array) ? json_object_array_length(modules)
+								 : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		json_object *module = json_object_array_get_idx(modules, i);
+
+		fputs("  without names: ", out);
+		put_value(module, "frames", out);
+		fputs(" frames of ", out);
+		put_value(module, "module", out);
+		fputs(" (", out);
+		put_value(module, "why", out);
+		fputs(")\n", out);
+	}
+}
+
+int report_account(const struct store *store, const struct store_session *session, FILE *out)
+{
+	_cleanup_(put_object) json_object *end = parse_line(store, session->end);
+	json_object *ledger = get(end, "ledger");
+
+	if (!end)
+		return session->end == STORE_NONE ? 0 : -ENOMEM;
+	fputs("\naccount: ", out);
+	put_value(end, "verdict", out);
+	if (get(end, "verdict_reason")) {
+		fputs(", ", out);
+		put_value(end, "verdict_reason", out);
+	}
+	fputs("\n", out);
+	if (json_object_is_type(ledger, json_type_object)) {
+		json_object_object_foreach(ledger, signal, value)
+		{
+			put_signal(signal, value, out);
+		}
+	}
+	put_unnamed(get(end, "modules_unnamed"), out);
+	return 0;
+}
