@@ -151,6 +151,32 @@ long needed_batch(struct world *w, int command)
 	return syscall(SYS_bpf, command, &attr, sizeof(attr));
 }
 
+long needed_get(struct world *w)
+{
+	union bpf_attr attr = { .pathname = (uint64_t)(uintptr_t)needed_other(w) };
+
+	return syscall(SYS_bpf, BPF_OBJ_GET, &attr, sizeof(attr));
+}
+
+long needed_info(struct world *w)
+{
+	struct bpf_map_info info = { 0 };
+	union bpf_attr attr = { 0 };
+
+	attr.info.bpf_fd = (uint32_t)w->map_fd;
+	attr.info.info_len = sizeof(info);
+	attr.info.info = (uint64_t)(uintptr_t)&info;
+	return syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr));
+}
+
+long needed_attach(struct world *w)
+{
+	union bpf_attr attr = { 0 };
+
+	attr.raw_tracepoint.prog_fd = (uint32_t)w->map_fd;
+	return syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
+}
+
 long needed_sampler_open(void)
 {
 	struct perf_event_attr attr = {

@@ -19,6 +19,9 @@ long needed_nanosleep(void);
 long needed_exit(struct world *w); /* the helper thread ends */
 long needed_element(struct world *w, int command);
 long needed_batch(struct world *w, int command);
+long needed_get(struct world *w);    /* a pin that is not there */
+long needed_info(struct world *w);   /* of the map */
+long needed_attach(struct world *w); /* a map, which is no program */
 long needed_sampler_open(void);
 long needed_period(struct world *w);
 long needed_landlock_version(void);

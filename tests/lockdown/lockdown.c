@@ -28,6 +28,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -37,6 +38,7 @@
 #include "policy/syscalls.h"
 #include "shared/macro.h"
 #include "tests/lockdown/calls.h"
+#include "tests/lockdown/capable.h"
 #include "tests/lockdown/world.h"
 
 #define SKIPPED	    77
@@ -46,6 +48,7 @@
 #define C (1u << POLICY_CONSUMER)
 #define L (1u << POLICY_LOADER)
 #define T (1u << POLICY_CTL)
+#define B (1u << POLICY_BROKER)
 
 typedef long (*lockdown_call)(struct world *w);
 
@@ -275,8 +278,15 @@ static bool mounts(struct world *w)
 static bool holds_only(uint64_t rows)
 {
 	struct policy_self self = { 0 };
+	char status[8192];
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, status, sizeof(status) - 1);
 
-	return policy_self_read(&self) == 0 && !(self.cap_prm & ~rows) &&
+	close(fd);
+	if (n <= 0)
+		return false;
+	status[n] = '\0';
+	return policy_self_parse(status, &self) == 0 && !(self.cap_prm & ~rows) &&
 	       self.cap_eff == self.cap_prm && !(self.cap_bnd & ~rows) && self.cap_amb == 0;
 }
 
@@ -313,6 +323,16 @@ static long without_mount(struct world *w)
 	return makes_map() ? -1 : 0;
 }
 
+/* The broker at its first connection: what it needed to get there is gone. */
+static long serves(struct world *w)
+{
+	errno = -policy_capabilities_keep(LOCKDOWN_PROCESS, STAGE_SERVE);
+	if (errno)
+		return -1;
+	errno = EDOM;
+	return holds_only(policy_capabilities_rows(LOCKDOWN_PROCESS, STAGE_SERVE)) ? 0 : -1;
+}
+
 static void try_state(struct world *w)
 {
 	int status;
@@ -330,6 +350,11 @@ static void try_state(struct world *w)
 		status = run(w, 0, NULL, without_mount);
 		verdict(is_exit(status, 0), "state",
 			"without the mount nothing can be loaded later", describe(status));
+	} else if (LOCKDOWN_PROCESS == POLICY_BROKER) {
+		status = run(w, 0, NULL, serves);
+		verdict(is_exit(status, 0), "state", "it serves with its rows alone",
+			describe(status));
+		capable_try(verdict);
 	}
 }
 
