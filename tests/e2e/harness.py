@@ -196,9 +196,11 @@ class Agent:
     # ---- the kernel side
 
     def _activate(self):
+        folder = self.folder / "broker"  # not beside the rules: the consumer looks at what changes there
+        folder.mkdir(mode=0o755)
         return activation.Activation(
-            self.folder / "broker.sock",
-            [LOADER, "broker", "--bpf-dir", self.bpf, "--user", USER], GROUP, self.folder / "broker.log")
+            folder / "broker.sock", [LOADER, "broker", "--bpf-dir", self.bpf, "--user", USER], GROUP,
+            folder / "log")
 
     def _bpf_ids(self):
         """(kind, id) of every map and link that is pinned in our folder."""
