@@ -11,6 +11,7 @@
 #include "consumer/agent.h"
 #include "consumer/apply.h"
 #include "consumer/discover.h"
+#include "consumer/following.h"
 #include "consumer/life.h"
 #include "consumer/requests.h"
 #include "shared/cleanup.h"
@@ -103,6 +104,7 @@ static void write_memory(const struct agent *a, struct jsonw *w)
 	jsonw_object(w, "symbols");
 	jsonw_u64(w, "modules", s.modules);
 	jsonw_u64(w, "files_read", s.files_read);
+	jsonw_u64(w, "files_borrowed", s.files_borrowed);
 	jsonw_u64(w, "lookups", s.lookups);
 	jsonw_u64(w, "unnamed", s.unnamed);
 	jsonw_object_end(w);
@@ -285,5 +287,7 @@ const struct control_method methods_table[] = {
 	{ "watches", false, watches },
 	{ "sessions", false, sessions },
 	{ "session.start", true, requests_session_start },
+	{ "subscribe", true, following_subscribe },
+	{ "lines", true, following_lines },
 	{},
 };

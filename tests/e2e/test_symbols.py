@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where names come from: files that only the watched process can reach, debug files, compiled code."""
+import os
+import shutil
+import subprocess
+
+from harness import Skip, check, rule, rules, until
+
+SHOP = r"""
+#include <stdint.h>
+#include <time.h>
+volatile uint64_t sold;
+static uint64_t now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec; }
+__attribute__((noinline)) void sell_in_the_cellar(void)
+{
+	for (uint64_t i = 0; i < 20000000; i++)
+		sold += i * i;
+	__asm__ volatile("");
+}
+__attribute__((noinline)) void open_the_cellar(void) { sell_in_the_cellar(); __asm__ volatile(""); }
+int main(void)
+{
+	for (uint64_t end = now() + 60; now() < end;)
+		open_the_cellar();
+	return BUILD;
+}
+"""
+FLAGS = "-O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1"
+
+# The last words of each: the program runs in $root, a folder of its own, as /shop or from there.
+CHROOT = """mount -t tmpfs tmpfs "$root"; build 1
+for library in $(ldd "$root/shop" | grep -o '/[^ ]*'); do
+	mkdir -p "$root$(dirname "$library")"; cp -L "$library" "$root$library"; done
+exec chroot "$root" /shop"""
+BELOW = 'build 2; mount -t tmpfs tmpfs "$root"; build 1; exec "$root/shop"'
+DELETED = 'build 1; "$root/shop" & sleep 0.3; rm "$root/shop"; wait'
+REPLACED = 'build 1; "$root/shop" & sleep 0.3; build 2 new; mv "$root/new" "$root/shop"; wait'
+PRIVATE = 'build 1; chmod 0700 "$root/shop"; exec "$root/shop"'
+SITUATIONS = {  # what the process is called in the test: (script, the reason without the broker)
+    "chroot": (CHROOT, "no_file"),
+    "below": (BELOW, "other_file"),
+    "deleted": (DELETED, "deleted"),
+    "replaced": (REPLACED, "deleted"),
+    "private": (PRIVATE, "no_permission"),
+}
+
+
+def shop(t, name, script, group):
+    """Starts a shop in that situation, in its own mount namespace; returns its folder."""
+    folder = t.folder / name
+    root = folder / "root"
+    root.mkdir(parents=True)
+    (folder / "shop.c").write_text(SHOP)
+    script = f"""set -eu; root={root}
+build() {{ cc {FLAGS} -DBUILD=$1 -o "$root/${{2:-shop}}" {folder}/shop.c
+	[ $1 = 2 ] || readelf -n "$root/shop" | sed -n 's/.*Build ID: //p' >{folder}/id; }}
+{script}"""
+    process = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "bash", "-c", script],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=group.join)
+    t.processes.append(process)
+    return folder
+
+
+def pids_of(group):
+    """The shops that run in the cgroup, by the folder of their program."""
+    found = {}
+    for pid in group.pids():
+        try:
+            comm = open(f"/proc/{pid}/comm", encoding="ascii").read().strip()
+            exe = os.readlink(f"/proc/{pid}/exe")
+            root = os.readlink(f"/proc/{pid}/root")
+        except OSError:
+            continue
+        if comm == "shop":
+            found[(root if root != "/" else os.path.dirname(exe)).split("/")[-2]] = pid
+    return found
+
+
+def capture(agent, group, during_ms=2500):
+    """Stacks of a session over the cgroup, and its last line."""
+    answer = agent.call("session.start", {"cgroup": group.path, "during_ms": during_ms})
+    end = agent.wait("session.end", seconds=20, session=answer["session"])
+    return [s for s in agent.stacks(answer["session"]) if s["phase"] == "during"], end
+
+
+def shops(t, broker):
+    group = t.cgroup()
+    folders = {name: shop(t, name, script, group) for name, (script, _) in SITUATIONS.items()}
+    pids = until(lambda: (lambda p: len(p) == len(SITUATIONS) and p)(pids_of(group)), 20,
+                 lambda: f"only {pids_of(group)} run")
+    agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])), broker=broker)
+    agent.wait("watch.start", cgroup=group.path)
+    stacks, end = capture(agent, group)
+    return agent, folders, {name: [s for s in stacks if s["pid"] == pid] for name, pid in pids.items()}, end
+
+
+def own(stacks):
+    """The frames that are in the program itself."""
+    return [f for s in stacks for f in s["frames"] if (f.get("module") or "").endswith("/shop")]
+
+
+def test_files_out_of_reach(t):
+    """Without the broker a file that cannot be opened leaves module, build-id, offset and the reason."""
+    _, folders, stacks, end = shops(t, False)
+    for name, (_, why) in SITUATIONS.items():
+        wanted = (folders[name] / "id").read_text().strip()
+        frames = own(stacks[name])
+        check(frames, f"{name}: no frame in the program: {stacks[name][:1]}")
+        told = [f for f in frames if f.get("build_id")]
+        check(len(told) >= len(frames) * 0.9, f"{name}: {len(told)} of {len(frames)} have a build-id")
+        for frame in frames:
+            check(frame["fn"] is None and frame["why"] == why, f"{name}: not {why}: {frame}")
+            check(frame["offset"] > 0 and frame.get("build_id", wanted) == wanted, f"{name}: {frame}")
+    check({m["why"] for m in end["modules_unnamed"]} >= {w for _, w in SITUATIONS.values()},
+          f"{end['modules_unnamed']}")
+
+
+def test_files_through_the_broker(t):
+    """With it, the same files are read from the process that maps them, and their functions named."""
+    agent, folders, stacks, end = shops(t, True)
+    for name in SITUATIONS:
+        wanted = (folders[name] / "id").read_text().strip()
+        frames = own(stacks[name])
+        check(frames, f"{name}: no frame in the program: {stacks[name][:1]}")
+        for frame in frames:
+            check(frame["fn"] in ("sell_in_the_cellar", "open_the_cellar", "main", "now", "_start",
+                                  "clock_gettime@plt"),
+                  f"{name}: {frame}")
+            check(frame["build_id"] == wanted, f"{name}: not {wanted}: {frame}")
+        leaves = [s["frames"][0]["fn"] for s in stacks[name] if s["frames"]]
+        check("sell_in_the_cellar" in leaves, f"{name}: {leaves}")
+    check(end["top"][0]["fn"] == "sell_in_the_cellar", f"{end['top']}")
+    check(agent.call("status")["symbols"]["files_borrowed"] >= len(SITUATIONS), "no file came through the broker")
+
+
+def test_debug_file(t):
+    """A stripped program's names come from the debug file that its link names."""
+    group = t.cgroup()
+    folder = shop(t, "stripped", """build 1; objcopy --only-keep-debug "$root/shop" "$root/shop.debug"
+cd "$root"; strip shop; objcopy --add-gnu-debuglink=shop.debug shop; exec "$root/shop" """, group)
+    until(lambda: pids_of(group), 20, "it does not run")
+    agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])))
+    agent.wait("watch.start", cgroup=group.path)
+    stacks, end = capture(agent, group, 1000)
+    check(end["top"][0]["fn"] == "sell_in_the_cellar", f"{end['top']}")
+    (folder / "root" / "shop.debug").unlink()
+
+
+def test_compiled_code(t):
+    """Functions of node's compiler by its perf map; without one the reason says so."""
+    node = shutil.which("node")
+    if not node:
+        raise Skip("node is not installed")
+    script = t.folder / "shop.js"
+    script.write_text("""function sellTheCrates(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; }
+let end = Date.now() + 40000; while (Date.now() < end) sellTheCrates(5e6);""")
+    for words in (["--perf-basic-prof"], []):
+        group = t.cgroup("mapped" if words else "unmapped")
+        process = subprocess.Popen([node, *words, str(script)], stdin=subprocess.DEVNULL, cwd="/",
+                                   stdout=subprocess.PIPE, preexec_fn=group.join)
+        t.processes.append(process)
+        agent = t.agents[0] if t.agents else t.agent(rules(rule("shops", cgroup="/" + t.name, when=[])))
+        agent.wait("watch.start", cgroup=group.path)
+        stacks, _ = capture(agent, group, 1500)
+        frames = [f for s in stacks for f in s["frames"] if f["kind"] == "jit"]
+        check(frames, f"no compiled frame: {stacks[:1]}")
+        if words:
+            named = [f for f in frames if f["fn"] and "sellTheCrates" in f["fn"]]
+            check(named, f"{frames[:5]}")
+            os.unlink(f"/tmp/perf-{process.pid}.map")
+        else:
+            check(all(f["fn"] is None and f["why"] == "no_perf_map" for f in frames), f"{frames[:3]}")
+        t.end(process)
