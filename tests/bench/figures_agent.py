@@ -241,7 +241,7 @@ def idle(short):
         found = end_peers(w, peers, 6 if short else 60)
         cold, warm = naming_ms(agent, end), naming_ms(agent, session(agent, "libraries", 1000))
     yield Row(f"wake-ups, rules but nothing watched, {seconds} s", str(woken),
-              "0 in 60 s (with the broker)", "perf, bpftrace: tick always", None,
+              "0 in 60 s", "perf, bpftrace: tick always", None,
               woken == 0 if seconds >= 60 else None)
     yield Row("wake-ups, recorder running, per s", f"{recording / 2:.1f}")
     yield Row("resident idle, MiB", rss_text(quiet), "<= 8", peer_memory(found), None,

@@ -181,7 +181,7 @@ def cost(short):
     deep = harness.rule("deep", comm="deep", cooldown_ms=0, pre_ms=0,
                         when=[{"pressure": "memory", "some_ms": 1900, "window_ms": 2000}])
     with World("cost") as w, Statistics():
-        agent = w.agent(harness.rules(nobody), load=("--hz", str(HZ)), broker=True)
+        agent = w.agent(harness.rules(nobody), load=("--hz", str(HZ)))
         ids = program_ids(agent)
         group = w.cgroup("deep")
         for _ in range(os.cpu_count()):

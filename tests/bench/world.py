@@ -137,6 +137,10 @@ class World(harness.Test):
         if faults:
             print("bench: teardown: " + "; ".join(faults), file=sys.stderr)
 
+    def agent(self, rule_set, broker=True, **options):
+        """As it is to be run: with its broker, and nothing ticks that is not needed."""
+        return super().agent(rule_set, broker=broker, **options)
+
     def path(self, name):
         self.serial += 1
         return self.folder / f"{self.serial}-{name}"
