@@ -51,7 +51,8 @@ def test_status_is_the_same_account(t):
     agent.stop()
     stop = agent.find("agent.stop")[0]
     check(stop["totals"]["sessions"] == 1 and stop["totals"]["samples"] > 0, f"{stop}")
-    check(stop["totals"]["lines"] in (len(agent.raw), len(agent.raw) - 1), f"{stop} {len(agent.raw)}")
+    written = stop["totals"]["lines"]  # what was said last may still be on its way
+    check(len(agent.raw) - 3 <= written <= len(agent.raw), f"{stop} {len(agent.raw)}")
     reasons = {e["reason"] for e in agent.find("watch.stop")}
     check(reasons == {"agent_stop"}, f"{reasons}")
 
