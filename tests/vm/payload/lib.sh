@@ -86,6 +86,9 @@ has() { [ "$(count "$@")" -gt 0 ]; }
 cap_lines() {
 	awk '/^Cap/ { printf "%s ", $2 }' "/proc/$1/status"
 }
+# A virtual machine with all of root's rights, and not a container.
+in_machine() { [ "$slow" -gt 1 ]; }
+
 zeros="0000000000000000 0000000000000000 0000000000000000 0000000000000000 0000000000000000 "
 
 # no_trace IDS: nothing of ours is pinned, and the programs IDS have left the kernel, which frees one a moment

@@ -9,7 +9,6 @@ patience=20
 # answers: the control socket does, with the same process as before.
 answers() { trocar status >/dev/null && [ "$(consumer_pid)" = "$pid" ]; }
 total() { trocar status --json | jq ".totals.$1"; }
-in_machine() { [ "$slow" -gt 1 ]; }
 
 prepare() {
 	echo '{ "version": 1, "rules": [] }' >/etc/trocar/rules.json
@@ -57,9 +56,9 @@ clock_step() {
 	matches "no line of these times is a loss" "$(total lines_dropped)" '^0$'
 }
 
-# The dead-man word is stale after 10 s: the programs idle, and say how often they did. A minute in a machine.
+# The dead-man word is stale after 20 s: the programs idle, and say how often they did. A minute in a machine.
 stopped_process() {
-	local before seconds=13
+	local before seconds=25
 	! in_machine || seconds=60
 	before=$(total stale_ticks)
 	kill -STOP "$pid"

@@ -34,6 +34,10 @@ boot() {
 	pid=$(consumer_pid)
 	same "the consumer has no capability in any set" "$(cap_lines "$pid")" "$zeros"
 	same "it is the user trocar" "$(stat -c %U "/proc/$pid")" trocar
+	echo kept >/tmp/perf-0.map
+	check "it sees /tmp of the machine, where runtimes leave names" grep -q kept "/proc/$pid/root/tmp/perf-0.map"
+	check "and may not write there" grep -E ' /tmp ro,' "/proc/$pid/mountinfo"
+	rm /tmp/perf-0.map
 	same "no process of the loader is left" "$(property trocar-loader MainPID)" 0
 	same "nothing was started twice" "$(property trocar-consumer NRestarts)" 0
 	matches "the unit says what it does" "$(property trocar-consumer StatusText)" '^[0-9]+ rules, '

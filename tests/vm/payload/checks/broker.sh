@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# The broker as systemd starts it: nothing ticks that is not needed, and what is needed comes at once.
+
+# Where the kernel lets root have them, windows of half a second; a container's root has 2 s and multiples.
+window_ms=500 threshold_ms=150 times=50
+[ "$slow" -gt 1 ] || window_ms=2000 threshold_ms=400 times=5
+# A tick, at 97 Hz.
+tick_us=10310
+quick_rule='{ "name": "shop", "match": { '$by_cgroup' },
+	"when": [ { "pressure": "cpu", "some_ms": '$threshold_ms', "window_ms": '$window_ms' } ],
+	"capture": { "pre_ms": 0, "during_ms": 100, "cooldown_ms": 0 } }'
+
+status_of() { trocar status --json | jq -r "$1"; }
+# ticks: how often the pinned sampler has run, while the kernel counts it.
+ticks() { bpftool -j prog show pinned "$bpf_dir/sampler" | jq '.run_cnt // 0'; }
+not() { ! "$@"; }
+no_event() { [ "$(status_of .sampling.events)" = 0 ]; }
+broker_up() { active trocar-broker.service; }
+broker_gone() { inactive trocar-broker.service; }
+# attached NAME: a program of ours of that name hangs on something.
+attached() { bpftool -j link show | jq -e --argjson id "$(bpftool -j prog show pinned "$bpf_dir/$1" | jq .id)" 'any(.prog_id == $id)'; }
+
+# What is there while nothing is watched.
+idle() {
+	local before after
+	check "no watch, and no sampling event" until_true 3 no_event
+	check "the broker leaves when nobody asks" until_true 20 broker_gone
+	check "the socket stays" active trocar-broker.socket
+	check "no program is at the scheduler" not attached count_switches
+	in_machine || return
+	sysctl -q kernel.bpf_stats_enabled=1
+	before=$(ticks)
+	sleep 10
+	after=$(ticks)
+	sysctl -q kernel.bpf_stats_enabled=0
+	same "ticks in ten seconds with nothing watched" $((after - before)) 0
+}
+
+# Seconds until the broker has left; its own limit is 10.
+leaves() {
+	local began=$SECONDS
+	check "nobody asks: it leaves" until_true 20 broker_gone
+	say "it left after $((SECONDS - began)) s"
+}
+
+holds_admin() { [ $((0x$(awk '/^CapEff/ { print $2 }' "/proc/$1/status") >> 21 & 1)) = 1 ]; }
+
+# Debian's third level of perf_event_paranoid wants CAP_SYS_ADMIN for each perf_event_open(2).
+paranoid() {
+	local level=$1 mark broker
+	sysctl -q kernel.perf_event_paranoid="$level"
+	check "perf_event_paranoid=$level: the broker is not there" until_true 20 broker_gone
+	mark=$(mono_ns)
+	shop 600
+	check "a service comes, and is watched" until_true 5 line_after "$mark" watch.start
+	check "it came back to open" broker_up
+	check "every CPU has its event, by the broker" line_after "$mark" watch.start \
+		'.sampling.by == "broker" and .sampling.events == '"$(nproc)"' and .sampling.missing == 0'
+	check "its pressure is followed by a trigger" line_after "$mark" watch.start '.follow == "trigger"'
+	broker=$(property trocar-broker.service MainPID)
+	if holds_admin "$broker"; then said=kept; else said=dropped; fi
+	same "its CAP_SYS_ADMIN" $said "$([ "$level" -gt 2 ] && echo kept || echo dropped)"
+	matches "seccomp filters it, and it cannot gain privileges" \
+		"$(grep -E '^(NoNewPrivs|Seccomp):' "/proc/$broker/status" | tr '\t\n' '  ')" 'NoNewPrivs: 1 Seccomp: 2'
+	check "a stall becomes a session" until_true 5 line_after "$mark" session.end
+	systemctl stop shop
+	check "without a watch the events are closed" until_true 5 no_event
+}
+
+# median FILE: of numbers, one in a row.
+median() { sort -n "$1" | awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : "none" }'; }
+
+# Notices of an independent witness with the same trigger, beside our lines: each notice with the pressure line
+# that is nearest to it.
+measure() {
+	local mark slot pid
+	mark=$(mono_ns)
+	systemctl stop shop 2>/dev/null
+	systemd-run -q --unit shop -p TasksMax=64 burn_cpu 600 4 0
+	check "a service that stalls now and then is watched" until_true 5 line_after "$mark" watch.start
+	slot=$(grep -F '"type":"watch.start"' "$lines" | tail -n 1 | jq .slot)
+	pid=$(property shop MainPID)
+	check "$times crossings are witnessed" notice "/sys/fs/cgroup$(property shop ControlGroup)/cpu.pressure" \
+		"some $((threshold_ms * 1000)) $((window_ms * 1000))" "$pid" "$times" "$slot" "$bpf_dir"
+	cp /ci/said "$results/notices"
+	systemctl stop shop
+	sleep 2
+	grep -F '"type":"pressure"' "$lines" | jq -r '"\(.mono_ns) \(.by)"' >"$results/crossings"
+	awk 'NR == FNR { line[NR] = $1; by[NR] = $2; n = NR; next }
+		$1 { best = 0
+			for (i = 1; i <= n; i++) {
+				d = line[i] - $1
+				if (!best || (d < 0 ? -d : d) < (near < 0 ? -near : near)) { best = i; near = d }
+			}
+			if (best && near < 2e9 && near > -2e9) print int(near / 1e6), by[best], ($2 ? int(($2 - $1) / 1e6) : "-"), ($3 ? int(($3 - $2) / 1e3) : "-") }' \
+		"$results/crossings" "$results/notices" >"$results/latencies"
+}
+
+crossings() {
+	local line capture sample
+	measure
+	cut -d' ' -f1 "$results/latencies" >"$results/line"
+	awk '$3 != "-" { print $3 }' "$results/latencies" >"$results/capture"
+	awk '$4 != "-" { print $4 }' "$results/latencies" >"$results/sample"
+	line=$(median "$results/line") capture=$(median "$results/capture") sample=$(median "$results/sample")
+	figure "crossings with a window of $window_ms ms" "$(wc -l <"$results/line")"
+	figure "kernel's notice to pressure line, median, ms" "$line"
+	figure "kernel's notice to capture, median, ms" "$capture"
+	figure "capture to first sample, median, us" "$sample"
+	check "at least nine in ten crossings have their line" [ "$(wc -l <"$results/line")" -ge $((times * 9 / 10)) ]
+	check "from the kernel's notice to the line: at most 150 ms" [ "$line" -le 150 ]
+	check "from the change to the first sample: at most one tick" [ "$sample" -le $((tick_us * (slow > 1 ? 2 : 1))) ]
+}
+
+# Without its socket the consumer says so, and samples nothing; the drop-in for such hosts lets the loader's events tick.
+without() {
+	local mark
+	systemctl mask --runtime --now trocar-broker.socket 2>/dev/null
+	systemctl stop trocar-broker.service
+	mark=$(mono_ns)
+	systemctl restart trocar-consumer
+	check "without the broker it starts, and says what is missing" until_true 5 line_after "$mark" agent.start \
+		'[.missing[].feature] | index("broker")'
+	mkdir -p /run/systemd/system/trocar-loader.service.d
+	cp /ci/no-broker.conf /run/systemd/system/trocar-loader.service.d/
+	systemctl daemon-reload
+	check "with the drop-in of docs/operations.md the loader's events tick" systemctl restart trocar-loader
+	mark=$(mono_ns)
+	shop 600
+	check "and a session comes" until_true 10 line_after "$mark" session.end
+	check "which says so" line_after "$mark" session.start '.sampling.by == "always"'
+	systemctl stop shop
+	rm -r /run/systemd/system/trocar-loader.service.d
+	systemctl unmask --runtime trocar-broker.socket
+	systemctl daemon-reload
+	mark=$(mono_ns)
+	check "with the socket back" systemctl restart trocar-loader
+	check "the consumer has it again" until_true 5 line_after "$mark" agent.start '[.missing[].feature] | index("broker") | not'
+}
+
+echo '{ "version": 1, "rules": [] }' >/etc/trocar/rules.json
+systemctl start trocar-consumer
+follow
+check "the broker's socket came with the consumer" until_true 5 active trocar-broker.socket
+same "it is root's, for the group of the consumer" "$(stat -c '%U %G %a' /run/trocar/broker.sock)" "root trocar 660"
+check "rules with a window of $window_ms ms are in force" rules "$quick_rule"
+# In a container these settings are the whole machine's, and not to be written.
+if in_machine; then
+	steps idle "paranoid 2" "paranoid 3" crossings leaves without
+else
+	steps idle crossings leaves without
+fi
+systemctl stop trocar-consumer
+sleep 1
+cp "$lines" "$results/broker.jsonl"
+systemctl stop trocar-loader
+check "with the loader the socket goes" until_true 3 test ! -e /run/trocar/broker.sock
