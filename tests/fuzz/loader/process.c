@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Texts of /proc/PID/stat and /proc/PID/cgroup: names in them are anybody's. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loader/broker_process.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+/* A path below the mount: it leads nowhere else, and is part of the text. */
+static void check_path(const char *text, size_t bytes, const char *path)
+{
+	if (path < text + strlen("0::/") || path > text + bytes || strchr(path, '\n'))
+		abort();
+	if (strncmp(path, "../", 3) == 0 || strcmp(path, "..") == 0)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	char *text = malloc(bytes + 1);
+	const char *path = NULL;
+	uint64_t ticks = 7;
+	int r;
+
+	if (!text)
+		return 0;
+	memcpy(text, data, bytes);
+	text[bytes] = '\0';
+	r = broker_process_stat(text, &ticks);
+	if (r != 0 && (r != -EBADMSG || ticks != 7))
+		abort();
+	r = broker_process_cgroup_path(text, &path);
+	if (r == 0)
+		check_path(text, bytes, path);
+	else if (r != -ENOENT || path)
+		abort();
+	free(text);
+	return 0;
+}
