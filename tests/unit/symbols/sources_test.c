@@ -330,6 +330,28 @@ static void test_go(void **state)
 	folder = specimens;
 }
 
+/* The layouts of all Go versions, of which no compiler is at hand. */
+static void test_go_layouts(void **state)
+{
+	static const char *const programs[] = { "go_2", "go_16", "go_18", "go_20" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		struct elf_symbols *s = read_with(programs[i], NULL);
+		uint64_t start;
+
+		if (s->names.count != 2)
+			print_error("%s: %zu names\n", programs[i], s->names.count);
+		assert_int_equal(s->names.count, 2);
+		assert_string_equal(names_text(&s->names, 0), "main.first");
+		assert_string_equal(names_text(&s->names, 1), "main.(*T).second");
+		assert_int_equal(s->names.keys[1] - s->names.keys[0], 16);
+		assert_string_equal(elf_symbols_find(s, s->names.keys[1] + 31, &start),
+				    "main.(*T).second");
+		assert_null(elf_symbols_find(s, s->names.keys[1] + 32, &start));
+		elf_symbols_free(s);
+	}
+}
+
 /* The folder that belongs to a stamp. */
 static bool folder_of(const char *stamp, char to[PATH_MAX])
 {
@@ -349,6 +371,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_debugdata),
 		cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_apart),
+		cmocka_unit_test(test_go_layouts),
 		cmocka_unit_test(test_go),
 	};
 
