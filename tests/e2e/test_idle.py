@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""With the broker: what runs and what is held while nothing is watched, while something is, and after."""
+import os
+import pathlib
+import time
+
+from harness import bpf_objects, check, rule, rules, until
+
+ON_DEMAND = ("sampler", "count_switches")
+
+
+def runs(pid):
+    """How often each thread was put on a CPU: one that was not has made no system call either."""
+    return {stat.parent.name: int(stat.read_text().split()[2])
+            for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")}
+
+
+def events_held(pid):
+    """The perf events that the process holds."""
+    count = 0
+    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            count += "perf_event" in os.readlink(fd)
+        except FileNotFoundError:
+            continue
+    return count
+
+
+def links_to(agent):
+    """Links by which anybody runs one of that load's programs on demand."""
+    ours = {p["id"] for p in bpf_objects("prog", "-f") if p.get("name") in ON_DEMAND and
+            any(path.startswith(str(agent.bpf)) for path in p.get("pinned", []))}
+    check(len(ours) == len(ON_DEMAND), f"programs on demand: {ours}")
+    return [link for link in bpf_objects("link") if link.get("prog_id") in ours]
+
+
+def test_nothing_watched(t):
+    """Rules, and nobody who matches: no thread of the consumer runs, no event, no link."""
+    agent = t.agent(rules(rule("api", comm="node")), broker=True)
+    stranger = t.spawn("burn_cpu", 15, cgroup=t.cgroup())
+    time.sleep(1.5)
+    before, held = runs(agent.pid), events_held(agent.pid)
+    check(before and not held and not links_to(agent), f"held while idle: {held} events")
+    time.sleep(5)
+    after = runs(agent.pid)
+    check(after == before, f"threads ran while nothing was watched: {before} {after}")
+    check(stranger.poll() is None, "the load ended early")
+
+
+def test_armed_while_watched(t):
+    """The first watch opens an event per CPU, the last one that goes closes them."""
+    agent = t.agent(rules(rule("api", comm="node")), broker=True)
+    groups = [t.cgroup(name) for name in ("a", "b")]
+    processes = [t.spawn("burn_cpu", 30, name="node", cgroup=group) for group in groups]
+    for group in groups:
+        agent.wait("watch.start", cgroup=group.path)
+    until(lambda: events_held(agent.pid) == os.cpu_count(), 3,
+          lambda: f"{events_held(agent.pid)} events for {os.cpu_count()} CPUs")
+    t.end(processes[0])
+    agent.wait("watch.stop", cgroup=groups[0].path)
+    check(events_held(agent.pid) == os.cpu_count(), "the events went with the first of two watches")
+    t.end(processes[1])
+    agent.wait("watch.stop", cgroup=groups[1].path)
+    until(lambda: not events_held(agent.pid), 3, lambda: f"{events_held(agent.pid)} events are left")
+    check(not links_to(agent), "a link is left")
