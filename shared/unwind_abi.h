@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * unwind_abi.h: how a file's call frame information (.eh_frame) lies in memory once the consumer
+ * has compiled it: rows, rules and the page index. consumer/unwind/ writes them, the kernel side
+ * walks stacks by them and trusts none of their numbers.
+ *
+ * A row says from which address on which rule holds, up to the next row. A rule says how the
+ * caller's registers are found. All files share one dictionary of rules, to which is only appended.
+ * The page index holds a word per 256 bytes of text: a search never looks at more rows than one
+ * page has.
+ *
+ * Registers by their roles, so that one form serves x86-64 (rsp, rbp, return address in memory) and
+ * arm64 (sp, x29, return address in x30 at a leaf). Rows are compiled for x86-64 only; what stands
+ * here for arm64 is designed, and not used yet.
+ */
+#ifndef TROCAR_SHARED_UNWIND_ABI_H
+#define TROCAR_SHARED_UNWIND_ABI_H
+
+#include <linux/types.h>
+
+#define UNWIND_PAGE_SHIFT   8 /* a page of the index: 256 bytes of text */
+#define UNWIND_PAGE_BYTES   (1u << UNWIND_PAGE_SHIFT)
+#define UNWIND_ROWS_MAX	    (1u << 22) /* of one file: 32 MiB */
+#define UNWIND_SPAN_MAX	    (1u << 29) /* bytes from the first page of text to the last */
+#define UNWIND_RULES_MAX    16384      /* of the dictionary */
+#define UNWIND_SEARCH_STEPS 8	       /* halvings until one of a page's rows is left */
+
+/* In force from `pc` to the next row's. Rows ascend strictly; the first one's pc is 0. */
+struct unwind_row {
+	__u32 pc;   /* address in the file (p_vaddr's terms), less the table's base */
+	__u16 rule; /* index in the dictionary */
+	__u16 pad;  /* 0 */
+};
+
+/* Rules that every dictionary begins with. */
+#define UNWIND_RULE_NONE	0 /* no row: text without call frame information */
+#define UNWIND_RULE_UNSUPPORTED 1 /* there is information, of a kind that no rule can say */
+#define UNWIND_RULE_END		2 /* the outermost frame: the return address is undefined */
+
+/*
+ * Where the canonical frame address (CFA) is: the caller's stack pointer. `sp` and `fp` are this
+ * frame's. Low and high are the halves of cfa_offset, both signed 16 bits (UNWIND_LOW,
+ * UNWIND_HIGH).
+ */
+enum unwind_cfa {
+	UNWIND_CFA_NONE = 0,
+	UNWIND_CFA_UNSUPPORTED = 1,
+	UNWIND_CFA_END = 2,
+	UNWIND_CFA_SP = 3,	  /* sp + cfa_offset */
+	UNWIND_CFA_FP = 4,	  /* fp + cfa_offset */
+	UNWIND_CFA_SP_MEMORY = 5, /* *(sp + low) + high */
+	UNWIND_CFA_FP_MEMORY = 6, /* *(fp + low) + high */
+	UNWIND_CFA_PLT = 7,	  /* sp + low + ((pc & 15) >= high ? 8 : 0); x86-64 */
+};
+
+/* Where the return address is. */
+enum unwind_ra {
+	UNWIND_RA_CFA = 0,	/* *(CFA - 8); x86-64's only ordinary one */
+	UNWIND_RA_CONTEXT = 1,	/* *(sp + low + 8): of a signal frame, behind the saved sp */
+	UNWIND_RA_ALONE = 2,	/* *(CFA + fp_offset); fp is UNWIND_FP_SAME */
+	UNWIND_RA_PAIR = 3,	/* 8 bytes behind the saved fp; arm64's frame record */
+	UNWIND_RA_REGISTER = 4, /* in x30, as at arm64's leaf: good for the innermost frame only */
+};
+
+/* Where the caller's frame pointer is. */
+enum unwind_fp {
+	UNWIND_FP_SAME = 0,    /* unchanged */
+	UNWIND_FP_CFA = 1,     /* *(CFA + fp_offset) */
+	UNWIND_FP_FP = 2,      /* *(fp + fp_offset) */
+	UNWIND_FP_SP = 3,      /* *(sp + fp_offset) */
+	UNWIND_FP_UNKNOWN = 4, /* lost: a rule that needs fp later ends the stack */
+};
+
+/* The parts of unwind_rule.saved. */
+#define UNWIND_SAVED(ra, fp) ((__u8)((ra) | (fp) << 3))
+#define UNWIND_SAVED_RA(s)   ((s)&7)
+#define UNWIND_SAVED_FP(s)   ((s) >> 3 & 7)
+#define UNWIND_SAVED_EXACT   0x40 /* a signal frame: look up the caller's pc itself, not pc - 1 */
+#define UNWIND_SAVED_SIGNED  0x80 /* arm64: the return address carries an authentication code */
+
+/* All zeros are UNWIND_RULE_NONE. */
+struct unwind_rule {
+	__s32 cfa_offset;
+	__s16 fp_offset;
+	__u8 cfa;   /* enum unwind_cfa */
+	__u8 saved; /* UNWIND_SAVED and flags */
+};
+
+#define UNWIND_HALVES(low, high) ((__s32)((__u32)(__u16)(low) | (__u32)(__u16)(high) << 16))
+#define UNWIND_LOW(offset)	 ((__s16)(__u16)((__u32)(offset)&0xffff))
+#define UNWIND_HIGH(offset)	 ((__s16)(__u16)((__u32)(offset) >> 16))
+
+/*
+ * A word of the page index: the number of the last row at or before the page's first byte, and how
+ * many rows from there on begin before the page's end (1 to 256).
+ */
+#define UNWIND_PAGE(first, count) ((__u32)(first) << 9 | (__u32)(count))
+#define UNWIND_PAGE_FIRST(word)	  ((__u32)(word) >> 9)
+#define UNWIND_PAGE_COUNT(word)	  ((__u32)(word)&511)
+
+#endif
