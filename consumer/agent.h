@@ -46,6 +46,7 @@ struct agent {
 	struct policy_self self; /* as read back after the lock-down */
 	struct loop *loop;
 	struct output *output;
+	struct subscriptions *subscriptions; /* to its lines, over the control socket */
 	struct lines lines;
 	struct symbols *symbols;
 	struct reporter *reporter;

@@ -15,6 +15,7 @@
 #include "consumer/agent.h"
 #include "consumer/confine.h"
 #include "consumer/methods.h"
+#include "consumer/subscriptions.h"
 #include "shared/clock.h"
 #include "shared/log.h"
 
@@ -101,6 +102,10 @@ static int open_all(struct agent *a)
 		output_new(a->options.output, a->options.queue_kib << 10, &a->output));
 	if (r < 0)
 		return r;
+	r = say("subscriptions", subscriptions_new(&a->subscriptions));
+	if (r < 0)
+		return r;
+	output_tap(a->output, subscriptions_put, a->subscriptions);
 	r = say("cgroup2", cgroups_open(a->host.cgroup2, &a->cgroups));
 	if (r < 0)
 		return r;
@@ -185,6 +190,7 @@ static void release_all(struct agent *a)
 	pins_done(&a->pins);
 	link_free(a->link);
 	output_free(a->output);
+	subscriptions_free(a->subscriptions);
 	notify_close(&a->notify);
 	loop_free(a->loop);
 }

@@ -32,6 +32,8 @@ struct output {
 	bool started;
 	bool joined;
 	int wake_fd;
+	output_tap_call tap; /* NULL: nobody else wants the lines */
+	void *tap_context;
 
 	/* Under the mutex. */
 	pthread_mutex_t mutex;
@@ -327,6 +329,12 @@ static void *writer(void *context)
 	return NULL;
 }
 
+void output_tap(struct output *o, output_tap_call tap, void *context)
+{
+	o->tap = tap;
+	o->tap_context = context;
+}
+
 int output_start(struct output *o)
 {
 	sigset_t all, before;
@@ -376,6 +384,8 @@ bool output_put(struct output *o, const char *data, size_t bytes, uint64_t lines
 	pthread_mutex_unlock(&o->mutex);
 	if (sleeping)
 		wake(o);
+	if (fits && o->tap)
+		o->tap(o->tap_context, data, bytes, lines);
 	return fits;
 }
 

@@ -33,6 +33,13 @@ struct output_stats {
  */
 int output_new(const char *where, size_t queue_bytes, struct output **ret_output);
 
+/*
+ * Has `tap` called with the lines of every output_put that succeeds, in the caller's thread; to be
+ * called before output_start.
+ */
+typedef void (*output_tap_call)(void *context, const char *data, size_t bytes, uint64_t lines);
+void output_tap(struct output *o, output_tap_call tap, void *context);
+
 /* Starts the writing thread; to be called before the system-call filter is installed. 0 or -errno.
  */
 int output_start(struct output *o);

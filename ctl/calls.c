@@ -22,7 +22,7 @@
 #define PID_MAX	       4194304	/* PID_MAX_LIMIT of include/linux/threads.h */
 #define REJECTED       (-32002) /* docs/control.md */
 
-static const char *socket_path(const struct options *options)
+const char *calls_socket(const struct options *options)
 {
 	const char *path = options->values[OPTION_SOCKET];
 
@@ -31,10 +31,9 @@ static const char *socket_path(const struct options *options)
 	return path && *path ? path : CLIENT_SOCKET;
 }
 
-/* Says why there is no answer: one line, with what to check. */
-static int explain(const struct options *options, int error)
+int calls_explain(const struct options *options, int error)
 {
-	const char *path = socket_path(options);
+	const char *path = calls_socket(options);
 
 	switch (error) {
 	case -EMSGSIZE:
@@ -92,6 +91,11 @@ static int refused(const struct options *options, json_object *error, const char
 	return COMMAND_FAILED;
 }
 
+int calls_refused(const struct options *options, json_object *error)
+{
+	return refused(options, error, NULL);
+}
+
 /*
  * Asks the agent and shows its result: as JSON if so wished, else by `show` (NULL: the caller
  * does). On COMMAND_FINE the answer, when asked for, is the caller's to release.
@@ -103,15 +107,15 @@ static int ask(const struct options *options, const char *method, const struct j
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
 	int r;
 
-	r = client_call(socket_path(options), method, params, &answer);
+	r = client_call(calls_socket(options), method, params, &answer);
 	if (r < 0)
-		return explain(options, r);
+		return calls_explain(options, r);
 	if (answer.error)
 		return refused(options, answer.error, file);
 	if (options->values[OPTION_JSON])
 		print_json(options, answer.result);
 	else if (show && show(answer.result, options->out) < 0)
-		return explain(options, -ENOMEM);
+		return calls_explain(options, -ENOMEM);
 	if (ret_answer) {
 		*ret_answer = answer;
 		answer = (struct client_answer){ 0 };
@@ -211,7 +215,7 @@ int calls_rules_check(const struct options *options, const char *const *argument
 			  options->err);
 	print_count(options, answer.result, "count", " rules, no fault; nothing applied\n\n");
 	if (show_matches(json_object_object_get(answer.result, "matches"), options->out) < 0)
-		return explain(options, -ENOMEM);
+		return calls_explain(options, -ENOMEM);
 	if (json_object_object_get_ex(answer.result, "matches_omitted", &omitted) &&
 	    json_object_get_int64(omitted) > 0)
 		print_count(options, answer.result, "matches_omitted", " more not shown\n");
@@ -307,7 +311,7 @@ int calls_check(const struct options *options, const char *const *arguments)
 	} else {
 		preflight_write(&preflight, &text, NULL);
 		if (jsonw_end(&text) < 0)
-			return explain(options, -ENOMEM);
+			return calls_explain(options, -ENOMEM);
 		fprintf(options->out, "%.*s\n", (int)text.bytes, text.data);
 	}
 	return preflight_fine(&preflight) ? COMMAND_FINE : COMMAND_FAILED;

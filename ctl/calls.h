@@ -6,6 +6,8 @@
 #ifndef TROCAR_CTL_CALLS_H
 #define TROCAR_CTL_CALLS_H
 
+#include <json-c/json.h>
+
 #include "ctl/options.h"
 
 int calls_status(const struct options *options, const char *const *arguments);
@@ -17,5 +19,14 @@ int calls_sessions(const struct options *options, const char *const *arguments);
 int calls_capture(const struct options *options, const char *const *arguments);
 int calls_check(const struct options *options, const char *const *arguments);
 int calls_version(const struct options *options, const char *const *arguments);
+
+/* The socket that the command line or the environment names. */
+const char *calls_socket(const struct options *options);
+
+/* Says why there is no answer: one line, with what to check. Returns enum command_exit. */
+int calls_explain(const struct options *options, int error);
+
+/* Says why the agent refused; `error` is its answer's. Returns COMMAND_FAILED. */
+int calls_refused(const struct options *options, json_object *error);
 
 #endif

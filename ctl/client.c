@@ -17,7 +17,7 @@
 #define NESTING	    64
 #define FIRST_BYTES 65536u
 
-static int dial(const char *path)
+int client_open(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct timeval patience = { .tv_sec = CLIENT_TIMEOUT_MS / 1000,
@@ -182,12 +182,11 @@ static int write_request(struct jsonw *request, const char *method, const struct
 	return jsonw_end(request);
 }
 
-int client_call(const char *path, const char *method, const struct jsonw *params,
-		struct client_answer *ret_answer)
+int client_ask(int fd, const char *method, const struct jsonw *params,
+	       struct client_answer *ret_answer)
 {
 	uint64_t deadline_ns = clock_mono_ns() + CLIENT_TIMEOUT_MS * NSEC_PER_MSEC;
 	_cleanup_(jsonw_done) struct jsonw request;
-	_cleanup_close_ int fd = -1;
 	_cleanup_free_ char *line = NULL;
 	size_t bytes = 0;
 	int r;
@@ -196,9 +195,6 @@ int client_call(const char *path, const char *method, const struct jsonw *params
 	r = write_request(&request, method, params);
 	if (r < 0)
 		return r;
-	fd = dial(path);
-	if (fd < 0)
-		return fd;
 	r = send_all(fd, request.data, request.bytes, deadline_ns);
 	if (r < 0)
 		return r;
@@ -212,6 +208,14 @@ int client_call(const char *path, const char *method, const struct jsonw *params
 	if (r < 0)
 		return r;
 	return parse(line, bytes, ret_answer);
+}
+
+int client_call(const char *path, const char *method, const struct jsonw *params,
+		struct client_answer *ret_answer)
+{
+	_cleanup_close_ int fd = client_open(path);
+
+	return fd < 0 ? fd : client_ask(fd, method, params, ret_answer);
 }
 
 void client_answer_done(struct client_answer *answer)

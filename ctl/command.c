@@ -11,6 +11,7 @@
 #include "ctl/folded.h"
 #include "ctl/options.h"
 #include "ctl/pprof.h"
+#include "ctl/profile.h"
 #include "ctl/report.h"
 #include "shared/macro.h"
 
@@ -79,6 +80,14 @@ static const struct command {
 	  OPTIONS_COMMON | CAPTURE_OPTIONS,
 	  calls_capture,
 	  "start a session now, by --rule, --cgroup or --pid (root and the group trocar-admin)" },
+	{ { "profile" },
+	  "[PID] SECONDS",
+	  1,
+	  2,
+	  OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP | OPTION_BIT(OPTION_CGROUP) | VIEW_OPTIONS |
+		  OPTION_BIT(OPTION_ANNOTATE),
+	  profile_call,
+	  "capture a process (or --cgroup) now and print its stacks folded, as trocar folded does" },
 	{ { "report" },
 	  "[FILE]",
 	  0,

@@ -53,25 +53,32 @@ void folded_print(const struct tree *tree, const struct names *names, bool annot
 	}
 }
 
+int folded_view(const struct options *options, struct view *view)
+{
+	_cleanup_(tree_done) struct tree tree = { 0 };
+	int r = tree_init(&tree, &view->input->store.budget);
+
+	if (r == 0)
+		r = view_fill(view, VIEW_ALL, &tree);
+	if (r == 0)
+		r = tree_sort(&tree, &view->names);
+	if (r == 0)
+		folded_print(&tree, &view->names, options->values[OPTION_ANNOTATE], options->out);
+	return r;
+}
+
 int folded_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input;
 	_cleanup_(view_done) struct view view = { 0 };
-	_cleanup_(tree_done) struct tree tree = { 0 };
 	int r = input_read(options, arguments, &input);
 
 	if (r)
 		return r;
 	r = view_init(&view, options, &input, VIEW_COUNT);
-	if (r < 0)
-		return r == -EINVAL ? COMMAND_USAGE : input_fail(options, &input, r);
-	r = tree_init(&tree, &input.store.budget);
+	if (r == -EINVAL)
+		return COMMAND_USAGE;
 	if (r == 0)
-		r = view_fill(&view, VIEW_ALL, &tree);
-	if (r == 0)
-		r = tree_sort(&tree, &view.names);
-	if (r < 0)
-		return input_fail(options, &input, r);
-	folded_print(&tree, &view.names, options->values[OPTION_ANNOTATE], options->out);
-	return input_status(&input);
+		r = folded_view(options, &view);
+	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
 }

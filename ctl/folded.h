@@ -8,6 +8,9 @@
 /* The command. Returns enum command_exit. */
 int folded_call(const struct options *options, const char *const *arguments);
 
+/* Prints a view. 0, -ENOMEM, -ENOSPC. */
+int folded_view(const struct options *options, struct view *view);
+
 /* Prints "a;b;c" of a node that is `depth` deep, without a line's end. */
 void folded_path(const struct tree *tree, const struct names *names, uint32_t node, uint32_t depth,
 		 bool annotate, FILE *out);

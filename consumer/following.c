@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/following.h"
+
+#include "consumer/agent.h"
+#include "consumer/requests.h"
+#include "consumer/subscriptions.h"
+#include "shared/clock.h"
+
+int following_subscribe(void *context, const struct control_peer *peer, json_object *params,
+			struct jsonw *w, struct control_error *error)
+{
+	struct agent *a = context;
+	uint64_t id;
+
+	if (subscriptions_open(a->subscriptions, clock_mono_ns(), &id) < 0)
+		return methods_fail(error, CONTROL_HELD,
+				    "%u clients follow the lines already: try again in 10 s",
+				    SUBSCRIPTIONS_MAX);
+	jsonw_object(w, NULL);
+	jsonw_u64(w, "subscription", id);
+	jsonw_u64(w, "buffer_bytes", SUBSCRIPTIONS_BYTES);
+	jsonw_object_end(w);
+	return 0;
+}
+
+int following_lines(void *context, const struct control_peer *peer, json_object *params,
+		    struct jsonw *w, struct control_error *error)
+{
+	struct agent *a = context;
+	json_object *id = NULL;
+
+	if (!params || !json_object_object_get_ex(params, "subscription", &id) ||
+	    !json_object_is_type(id, json_type_int))
+		return methods_fail(error, CONTROL_BAD_PARAMS,
+				    "params.subscription: want the number that subscribe gave");
+	jsonw_object(w, NULL);
+	if (subscriptions_take(a->subscriptions, json_object_get_uint64(id), clock_mono_ns(), w) <
+	    0)
+		return methods_fail(error, CONTROL_NOT_FOUND,
+				    "no such subscription: without a question it lasts 10 s");
+	jsonw_object_end(w);
+	return 0;
+}
