@@ -10,6 +10,7 @@
 
 #include "consumer/agent.h"
 #include "consumer/closer.h"
+#include "consumer/link.h"
 #include "shared/broker.h"
 #include "shared/cleanup.h"
 #include "shared/log.h"
@@ -40,8 +41,16 @@ int triggers_open(struct agent *a)
 	return loop_timer(a->loop, on_turn, a, &ts->timer);
 }
 
+static int by_link(void *context, uint64_t cgroup_id, enum resource resource, int *ret_fd,
+		   const char **ret_why)
+{
+	return link_pressure_open(context, cgroup_id, resource, ret_fd, ret_why);
+}
+
 int triggers_start(struct agent *a)
 {
+	a->pressure.triggers.opener = by_link;
+	a->pressure.triggers.context = a->link;
 	return closer_new(a->pressure.triggers.max, &a->pressure.triggers.closer);
 }
 

@@ -76,7 +76,10 @@ struct triggers {
 int triggers_open(struct agent *a);
 void triggers_done(struct agent *a);
 
-/* Starts the closing threads: after Landlock, before the system-call filter. 0 or -errno. */
+/*
+ * From here on the broker opens the files. Starts the closing threads: after Landlock, before the
+ * system-call filter. 0 or -errno.
+ */
 int triggers_start(struct agent *a);
 
 /*

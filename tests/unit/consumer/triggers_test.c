@@ -1,133 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Thresholds against real pressure files of a cgroup of our own, opened here instead of by a
- * broker. */
-#include "fake_agent.h"
+/* Thresholds against real pressure files of a cgroup of our own. */
+#include "following.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "shared/broker.h"
-#include "shared/cleanup.h"
 #include "shared/clock.h"
-
-static struct fake *fake;
-static struct fake_cgroup group;
-static struct triggers *ts;
-
-/* What the opener does. */
-static int opened, answer;
-static const char *answer_why;
-static bool armed; /* it hands out a file that has a trigger already */
-
-static int opener(void *context, uint64_t cgroup_id, enum resource resource, int *ret_fd,
-		  const char **ret_why)
-{
-	static const char text[] = "some 2000000 2000000";
-	char file[4300];
-	int fd;
-
-	assert_ptr_equal(context, &opened);
-	assert_int_equal(cgroup_id, group.id);
-	opened++;
-	*ret_why = answer_why;
-	if (answer)
-		return answer;
-	snprintf(file, sizeof(file), "%s/%s.pressure", group.directory, resource_name(resource));
-	fd = open(file, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	assert_true(fd >= 0);
-	if (armed)
-		assert_int_equal(write(fd, text, sizeof(text)), sizeof(text));
-	*ret_fd = fd;
-	return 0;
-}
-
-static int setup(void **state)
-{
-	fake = fake_new();
-	if (!fake)
-		return 0;
-	ts = &fake->a.pressure.triggers;
-	ts->opener = opener;
-	ts->context = &opened;
-	opened = answer = 0;
-	answer_why = NULL;
-	armed = false;
-	if (fake->a.pressure.system[RESOURCE_CPU].fd < 0 ||
-	    !fake_cgroup_make(fake, "triggers", &group)) {
-		fake_free(fake);
-		fake = NULL;
-	}
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	if (!fake)
-		return 0;
-	fake_cgroup_remove(&group);
-	fake_free(fake);
-	fake = NULL;
-	return 0;
-}
-
-/* `n` rules for our cgroup, each with its own text for `when`; bound to its watch. */
-static struct watch *watch(const char *const *when, size_t n)
-{
-	static char text[16384];
-	char one[1024];
-	struct watch *w;
-
-	strcpy(text, "{\"version\":1,\"rules\":[");
-	for (size_t i = 0; i < n; i++) {
-		snprintf(
-			one, sizeof(one),
-			"%s{\"name\":\"r%zu\",\"match\":{\"comm\":\"c%zu\",\"cgroup_prefix\":\"%s\"},\"when\":[%s]}",
-			i ? "," : "", i, i, group.path, when[i]);
-		strcat(text, one);
-	}
-	strcat(text, "]}");
-	fake_rules(fake, text);
-	cgroups_learn(&fake->a.cgroups, group.id, group.path);
-	assert_int_equal(watch_get(&fake->a, group.id, 0, &w), 0);
-	for (size_t i = 0; i < n; i++)
-		assert_int_equal(watch_bind_cgroup(w, &fake->a.set->rules->rules[i]), 0);
-	return w;
-}
-
-static const struct threshold *only(const struct watch *w)
-{
-	assert_non_null(w->thresholds);
-	assert_null(w->thresholds->next);
-	return w->thresholds;
-}
-
-/* The loop, for so long. */
-static void stop(void *context, uint32_t events)
-{
-	loop_stop(context);
-}
-
-static void run_loop(uint64_t ns)
-{
-	struct loop_source *timer;
-
-	assert_int_equal(loop_timer(fake->a.loop, stop, fake->a.loop, &timer), 0);
-	assert_int_equal(loop_timer_set(timer, ns, 0), 0);
-	assert_int_equal(loop_run(fake->a.loop), 0);
-	loop_remove(timer);
-}
-
-/* A drain that is not held back by the one before. */
-static void drained(void)
-{
-	fake->a.pressure.read_ns = 0;
-	pressure_drained(&fake->a, clock_mono_ns());
-}
-
-#define CPU(stall, window) "{\"pressure\":\"cpu\",\"some_ms\":" #stall ",\"window_ms\":" #window "}"
 
 /* Equal thresholds share one descriptor; watch.start says by what each resource is followed. */
 static void test_shared(void **state)
@@ -143,7 +22,7 @@ static void test_shared(void **state)
 
 	if (!fake)
 		skip();
-	w = watch(when, 3);
+	w = following_watch(when, 3);
 	assert_int_equal(opened, 3);
 	assert_int_equal(ts->set, 3);
 	assert_int_equal(w->pressure[RESOURCE_CPU].by_trigger, 2);
@@ -223,12 +102,12 @@ static void test_turns(void **state)
 				 100 + i * 8 + k);
 		when[i] = texts[i];
 	}
-	w = watch(when, ARRAY_SIZE(when));
+	w = following_watch(when, ARRAY_SIZE(when));
 	assert_int_equal(opened, TRIGGERS_TURN);
 	assert_int_equal(ts->set, TRIGGERS_TURN);
 	assert_int_equal(w->pressure[RESOURCE_IO].by_scan, 80 - TRIGGERS_TURN);
 	assert_int_equal(fake->a.pressure.every_ns, 200 * NSEC_PER_MSEC);
-	run_loop(20 * NSEC_PER_MSEC);
+	following_loop(20 * NSEC_PER_MSEC);
 	assert_int_equal(ts->set, 80);
 	assert_int_equal(opened, 80);
 	assert_int_equal(fake->a.pressure.every_ns, 0);
@@ -246,7 +125,7 @@ static void test_no_broker(void **state)
 		skip();
 	answer = -ENOTCONN;
 	answer_why = "nobody listens";
-	w = watch(when, 1);
+	w = following_watch(when, 1);
 	/* The first refusal holds for all until the next drain. */
 	assert_int_equal(opened, 1);
 	assert_int_equal(ts->set, 0);
@@ -255,13 +134,13 @@ static void test_no_broker(void **state)
 	start = fake_last(fake, "watch.start");
 	assert_string_equal(fake_text(start, "follow"), "scan");
 	assert_string_equal(fake_text(start, "follow_reason"), "nobody listens");
-	run_loop(20 * NSEC_PER_MSEC);
+	following_loop(20 * NSEC_PER_MSEC);
 	assert_int_equal(opened, 1);
-	drained();
+	following_drained();
 	assert_int_equal(opened, 2);
 	answer = 0;
 	answer_why = NULL;
-	drained();
+	following_drained();
 	assert_int_equal(opened, 4);
 	assert_true(ts->set >= 1);
 	/* The window of 1 s is taken from who is privileged only. */
@@ -284,10 +163,10 @@ static void test_refusals(void **state)
 
 		opened = 0;
 		answer = errors[i];
-		w = watch(when, 1);
-		assert_int_equal(only(w)->way, THRESHOLD_SCAN);
-		assert_string_equal(only(w)->why, trigger_refusal(errors[i]).why);
-		drained();
+		w = following_watch(when, 1);
+		assert_int_equal(following_only(w)->way, THRESHOLD_SCAN);
+		assert_string_equal(following_only(w)->why, trigger_refusal(errors[i]).why);
+		following_drained();
 		assert_int_equal(opened, 1);
 		assert_int_equal(fake->a.pressure.every_ns, 200 * NSEC_PER_MSEC);
 		watch_remove(w, "cgroup_removed");
@@ -304,16 +183,16 @@ static void test_arming_fails(void **state)
 	if (!fake)
 		skip();
 	armed = true;
-	w = watch(two, 1);
-	assert_string_equal(only(w)->why, trigger_refusal(-EBUSY).why);
+	w = following_watch(two, 1);
+	assert_string_equal(following_only(w)->why, trigger_refusal(-EBUSY).why);
 	assert_int_equal(ts->set, 0);
 	watch_remove(w, "cgroup_removed");
 	armed = false;
-	w = watch(odd, 1);
+	w = following_watch(odd, 1);
 	if (ts->power == TRIGGER_PLAIN)
-		assert_string_equal(only(w)->why, trigger_refusal(-EINVAL).why);
+		assert_string_equal(following_only(w)->why, trigger_refusal(-EINVAL).why);
 	else
-		assert_int_equal(only(w)->way, THRESHOLD_TRIGGER);
+		assert_int_equal(following_only(w)->way, THRESHOLD_TRIGGER);
 }
 
 /* What the broker serves in a second is no refusal: it goes on later. */
@@ -326,13 +205,13 @@ static void test_rate(void **state)
 		skip();
 	answer = -EACCES;
 	answer_why = broker_refusal_help(REFUSAL_RATE);
-	w = watch(when, 1);
+	w = following_watch(when, 1);
 	assert_int_equal(opened, 1);
 	assert_int_equal(w->thresholds->way, THRESHOLD_WAITING);
-	drained();
+	following_drained();
 	assert_int_equal(opened, 1);
 	answer = 0;
-	run_loop(1200 * NSEC_PER_MSEC);
+	following_loop(1200 * NSEC_PER_MSEC);
 	assert_int_equal(ts->set, 2);
 }
 
@@ -345,174 +224,25 @@ static void test_limit(void **state)
 	if (!fake)
 		skip();
 	ts->max = 2;
-	w = watch(when, 1);
+	w = following_watch(when, 1);
 	assert_int_equal(ts->set, 2);
 	assert_int_equal(w->pressure[RESOURCE_CPU].by_scan, 1);
 	assert_int_equal(fake_count(fake, "error"), 1);
-	drained();
+	following_drained();
 	assert_int_equal(fake_count(fake, "error"), 1);
 	assert_int_equal(opened, 2);
 	ts->max = 3;
-	drained();
+	following_drained();
 	assert_int_equal(ts->set, 3);
 	assert_int_equal(fake->a.pressure.every_ns, 0);
 }
 
-/* From here on the watch reads its CPU pressure from a file of ours. */
-static void pretend(struct watch *w, uint64_t total_us)
-{
-	struct watch_pressure *p = &w->pressure[RESOURCE_CPU];
-	char text[256];
-	int n = snprintf(text, sizeof(text),
-			 "some avg10=0.00 avg60=0.00 avg300=0.00 total=%llu\n"
-			 "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
-			 (unsigned long long)total_us);
-	int fd = memfd_create("pressure", MFD_CLOEXEC);
-
-	assert_int_equal(write(fd, text, (size_t)n), n);
-	close(p->fd);
-	p->fd = fd;
-}
-
-/* The watch read this total so long ago, and nothing since. */
-static void had_read(struct watch *w, uint64_t ago_ns, uint64_t total_us)
-{
-	struct psi_history *h = &w->pressure[RESOURCE_CPU].history;
-	struct psi psi = { .some.total_us = total_us, .has_full = true };
-
-	psi_history_clear(h);
-	psi_history_add(h, clock_mono_ns() - ago_ns, &psi);
-}
-
-/* The totals decide whether what the kernel tells starts a session. */
-static void test_notice(void **state)
-{
-	static const char *const when[] = { CPU(200, 2000) };
-	_cleanup_json_ json_object *line = NULL;
-	struct watch *w;
-
-	if (!fake)
-		skip();
-	w = watch(when, 1);
-	had_read(w, 3 * NSEC_PER_SEC, 500000);
-	pretend(w, 699999);
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->notices, 1);
-	assert_int_equal(ts->false_events, 1);
-	assert_int_equal(fake_count(fake, "pressure"), 0);
-	had_read(w, 3 * NSEC_PER_SEC, 500000);
-	pretend(w, 700000);
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->crossings, 1);
-	assert_int_equal(fake_count(fake, "session.start"), 1);
-	line = fake_last(fake, "pressure");
-	assert_string_equal(fake_text(line, "by"), "trigger");
-	assert_string_equal(fake_text(line, "stall_ms"), "200");
-	assert_in_range(json_object_get_int(json_object_object_get(line, "measured_ms")), 3000,
-			3500);
-}
-
-/* A notice without the reading it would be compared with is none that can be believed. */
-static void test_unreadable_at_notice(void **state)
-{
-	static const char *const when[] = { CPU(200, 2000) };
-	struct watch *w;
-
-	if (!fake)
-		skip();
-	w = watch(when, 1);
-	had_read(w, 3 * NSEC_PER_SEC, 0);
-	close(w->pressure[RESOURCE_CPU].fd);
-	w->pressure[RESOURCE_CPU].fd = memfd_create("empty", MFD_CLOEXEC);
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->false_events, 1);
-	assert_int_equal(ts->set, 1);
-	assert_int_equal(fake_count(fake, "pressure"), 0);
-}
-
-/* The file went away under the trigger: no crossing, and the scan goes on. */
-static void test_gone(void **state)
-{
-	static const char *const when[] = { CPU(200, 2000) };
-	struct watch *w;
-
-	if (!fake)
-		skip();
-	w = watch(when, 1);
-	fake_cgroup_remove(&group);
-	run_loop(50 * NSEC_PER_MSEC);
-	assert_int_equal(ts->gone, 1);
-	assert_int_equal(ts->set, 0);
-	assert_int_equal(ts->notices, 0);
-	assert_int_equal(only(w)->way, THRESHOLD_SCAN);
-	assert_string_equal(only(w)->why, trigger_refusal(-ENODEV).why);
-	assert_int_equal(fake_count(fake, "pressure"), 0);
-}
-
-/* What the kernel did not tell, the next reading finds: when one of its windows must have crossed.
- */
-static void test_reading(void **state)
-{
-	static const char *const when[] = { CPU(200, 2000) };
-	_cleanup_json_ json_object *line = NULL;
-	struct watch *w;
-
-	if (!fake)
-		skip();
-	w = watch(when, 1);
-	/* 5 s are three windows: 599 ms may have been 199.7 in each. */
-	had_read(w, 5 * NSEC_PER_SEC, 0);
-	pretend(w, 599999);
-	drained();
-	assert_int_equal(ts->missed, 0);
-	had_read(w, 5 * NSEC_PER_SEC, 0);
-	pretend(w, 600000);
-	drained();
-	assert_int_equal(ts->missed, 1);
-	line = fake_last(fake, "pressure");
-	assert_string_equal(fake_text(line, "by"), "reading");
-	assert_string_equal(fake_text(line, "stall_ms"), "600");
-	/* The kernel's own word a moment later is of the same crossing. */
-	had_read(w, 3 * NSEC_PER_SEC, 0);
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->repeats, 1);
-	assert_int_equal(ts->crossings, 0);
-	assert_int_equal(fake_count(fake, "pressure"), 1);
-}
-
-/* Readings are not nearer than a second, however often the rings are drained. */
-static void test_reading_apart(void **state)
-{
-	static const char *const when[] = { CPU(200, 10000) };
-	struct psi_history *h;
-	struct watch *w;
-
-	if (!fake)
-		skip();
-	w = watch(when, 1);
-	h = &w->pressure[RESOURCE_CPU].history;
-	assert_int_equal(h->count, 1);
-	for (int i = 0; i < 40; i++)
-		drained();
-	assert_int_equal(h->count, 1);
-	assert_true(h->space * NSEC_PER_SEC > 15 * NSEC_PER_SEC);
-	had_read(w, 2 * NSEC_PER_SEC, 0);
-	drained();
-	assert_int_equal(h->count, 2);
-}
-
-#define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_shared),	  EACH(test_change),
-		EACH(test_turns),	  EACH(test_no_broker),
-		EACH(test_refusals),	  EACH(test_arming_fails),
-		EACH(test_rate),	  EACH(test_limit),
-		EACH(test_notice),	  EACH(test_unreadable_at_notice),
-		EACH(test_gone),	  EACH(test_reading),
-		EACH(test_reading_apart),
+		EACH(test_shared),    EACH(test_change),   EACH(test_turns),
+		EACH(test_no_broker), EACH(test_refusals), EACH(test_arming_fails),
+		EACH(test_rate),      EACH(test_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "following.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shared/clock.h"
+
+/* From here on the watch reads its CPU pressure from a file of ours. */
+static void pretend(struct watch *w, uint64_t total_us)
+{
+	struct watch_pressure *p = &w->pressure[RESOURCE_CPU];
+	char text[256];
+	int n = snprintf(text, sizeof(text),
+			 "some avg10=0.00 avg60=0.00 avg300=0.00 total=%llu\n"
+			 "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+			 (unsigned long long)total_us);
+	int fd = memfd_create("pressure", MFD_CLOEXEC);
+
+	assert_int_equal(write(fd, text, (size_t)n), n);
+	close(p->fd);
+	p->fd = fd;
+}
+
+/* The watch read this total so long ago, and nothing since. */
+static void had_read(struct watch *w, uint64_t ago_ns, uint64_t total_us)
+{
+	struct psi_history *h = &w->pressure[RESOURCE_CPU].history;
+	struct psi psi = { .some.total_us = total_us, .has_full = true };
+
+	psi_history_clear(h);
+	psi_history_add(h, clock_mono_ns() - ago_ns, &psi);
+}
+
+/* The totals decide whether what the kernel tells starts a session. */
+static void test_notice(void **state)
+{
+	static const char *const when[] = { CPU(200, 2000) };
+	_cleanup_json_ json_object *line = NULL;
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	w = following_watch(when, 1);
+	had_read(w, 3 * NSEC_PER_SEC, 500000);
+	pretend(w, 699999);
+	pressure_notice(w->thresholds, false);
+	assert_int_equal(ts->notices, 1);
+	assert_int_equal(ts->false_events, 1);
+	assert_int_equal(fake_count(fake, "pressure"), 0);
+	had_read(w, 3 * NSEC_PER_SEC, 500000);
+	pretend(w, 700000);
+	pressure_notice(w->thresholds, false);
+	assert_int_equal(ts->crossings, 1);
+	assert_int_equal(fake_count(fake, "session.start"), 1);
+	line = fake_last(fake, "pressure");
+	assert_string_equal(fake_text(line, "by"), "trigger");
+	assert_string_equal(fake_text(line, "stall_ms"), "200");
+	assert_in_range(json_object_get_int(json_object_object_get(line, "measured_ms")), 3000,
+			3500);
+}
+
+/* A notice without the reading it would be compared with is none that can be believed. */
+static void test_unreadable_at_notice(void **state)
+{
+	static const char *const when[] = { CPU(200, 2000) };
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	w = following_watch(when, 1);
+	had_read(w, 3 * NSEC_PER_SEC, 0);
+	close(w->pressure[RESOURCE_CPU].fd);
+	w->pressure[RESOURCE_CPU].fd = memfd_create("empty", MFD_CLOEXEC);
+	pressure_notice(w->thresholds, false);
+	assert_int_equal(ts->false_events, 1);
+	assert_int_equal(ts->set, 1);
+	assert_int_equal(fake_count(fake, "pressure"), 0);
+}
+
+/* The file went away under the trigger: no crossing, and the scan goes on. */
+static void test_gone(void **state)
+{
+	static const char *const when[] = { CPU(200, 2000) };
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	w = following_watch(when, 1);
+	fake_cgroup_remove(&group);
+	following_loop(50 * NSEC_PER_MSEC);
+	assert_int_equal(ts->gone, 1);
+	assert_int_equal(ts->set, 0);
+	assert_int_equal(ts->notices, 0);
+	assert_int_equal(following_only(w)->way, THRESHOLD_SCAN);
+	assert_string_equal(following_only(w)->why, trigger_refusal(-ENODEV).why);
+	assert_int_equal(fake_count(fake, "pressure"), 0);
+}
+
+/* What the kernel did not tell, the next reading finds: when one of its windows must have crossed.
+ */
+static void test_reading(void **state)
+{
+	static const char *const when[] = { CPU(200, 2000) };
+	_cleanup_json_ json_object *line = NULL;
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	w = following_watch(when, 1);
+	/* 5 s are three windows: 599 ms may have been 199.7 in each. */
+	had_read(w, 5 * NSEC_PER_SEC, 0);
+	pretend(w, 599999);
+	following_drained();
+	assert_int_equal(ts->missed, 0);
+	had_read(w, 5 * NSEC_PER_SEC, 0);
+	pretend(w, 600000);
+	following_drained();
+	assert_int_equal(ts->missed, 1);
+	line = fake_last(fake, "pressure");
+	assert_string_equal(fake_text(line, "by"), "reading");
+	assert_string_equal(fake_text(line, "stall_ms"), "600");
+	/* The kernel's own word a moment later is of the same crossing. */
+	had_read(w, 3 * NSEC_PER_SEC, 0);
+	pressure_notice(w->thresholds, false);
+	assert_int_equal(ts->repeats, 1);
+	assert_int_equal(ts->crossings, 0);
+	assert_int_equal(fake_count(fake, "pressure"), 1);
+}
+
+/* Readings are not nearer than a second, however often the rings are drained. */
+static void test_reading_apart(void **state)
+{
+	static const char *const when[] = { CPU(200, 10000) };
+	struct psi_history *h;
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	w = following_watch(when, 1);
+	h = &w->pressure[RESOURCE_CPU].history;
+	assert_int_equal(h->count, 1);
+	for (int i = 0; i < 40; i++)
+		following_drained();
+	assert_int_equal(h->count, 1);
+	assert_true(h->space * NSEC_PER_SEC > 15 * NSEC_PER_SEC);
+	had_read(w, 2 * NSEC_PER_SEC, 0);
+	following_drained();
+	assert_int_equal(h->count, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(test_notice),  EACH(test_unreadable_at_notice), EACH(test_gone),
+		EACH(test_reading), EACH(test_reading_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
