@@ -122,7 +122,7 @@ def test_says_how(t):
     for number, (options, why) in enumerate(cases):
         agent = t.agent(rules(rule("api", comm="node", when=when)), **options)
         group = t.cgroup(f"g{number}")
-        process = t.spawn("burn_cpu", 20, 20, name="node", cgroup=group)
+        process = t.spawn("deep", 20, 5, name="node", cgroup=group)
         start = agent.wait("watch.start", cgroup=group.path)
         ways = {name: entry["by"] for name, entry in start["pressure"].items()}
         if why:
@@ -241,7 +241,7 @@ def test_no_wakeup(t):
     """Followed by triggers and nothing happening: pressure wakes nobody, only the recorder's drain does."""
     agent = t.agent(rules(rule("api", comm="node", when=[cpu(WINDOW // 2)])), broker=True)
     group = t.cgroup()
-    process = t.spawn("burn_cpu", 40, 40, name="node", cgroup=group)
+    process = t.spawn("deep", 40, 5, name="node", cgroup=group)
     agent.wait("watch.start", cgroup=group.path, follow="trigger")
     os.kill(process.pid, harness.signal.SIGSTOP)
     try:
