@@ -220,3 +220,37 @@ struct module *modules_at(struct modules *t, size_t i)
 	pthread_mutex_unlock(&t->lock);
 	return m;
 }
+
+void modules_place(struct modules *t, struct module *m, const struct module_place *place)
+{
+	bool known = false;
+
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < MIN(m->place_count, (uint32_t)MODULE_PLACES); i++)
+		known = known || memcmp(&m->places[i], place, sizeof(*place)) == 0;
+	if (!known)
+		m->places[m->place_count++ % MODULE_PLACES] = *place;
+	pthread_mutex_unlock(&t->lock);
+}
+
+void modules_told(struct modules *t, struct module *m, const uint8_t *build_id)
+{
+	if (!build_id) {
+		m->untold += m->untold < SYMBOLS_UNTOLD_MAX;
+		return;
+	}
+	pthread_mutex_lock(&t->lock);
+	if (!m->told && !m->identified) {
+		memcpy(m->build_id, build_id, BUILD_ID_BYTES);
+		m->build_id_bytes = modules_build_id_bytes(build_id);
+	}
+	__atomic_store_n(&m->told, true, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&t->lock);
+}
+
+bool modules_is(const struct module *m, const uint8_t build_id[BUILD_ID_BYTES])
+{
+	/* Only the first bytes change once told, from zeros that fill up to nothing. */
+	return m->told && m->build_id_bytes <= BUILD_ID_BYTES &&
+	       memcmp(m->build_id, build_id, BUILD_ID_BYTES) == 0;
+}

@@ -34,6 +34,13 @@ int modules_build_id(struct modules *t, const uint8_t id[BUILD_ID_BYTES],
 /* The i-th module made, or NULL when there are fewer. */
 struct module *modules_at(struct modules *t, size_t i);
 
+/* As symbols_place and symbols_told. */
+void modules_place(struct modules *t, struct module *m, const struct module_place *place);
+void modules_told(struct modules *t, struct module *m, const uint8_t *build_id);
+
+/* Whether the kernel told this build-id of the module; main thread. */
+bool modules_is(const struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
+
 /* Length of a build-id that the kernel filled up with zeros to BUILD_ID_BYTES. */
 uint8_t modules_build_id_bytes(const uint8_t id[BUILD_ID_BYTES]);
 

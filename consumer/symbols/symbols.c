@@ -9,7 +9,7 @@
 #include "consumer/symbols/debug_file.h"
 #include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/jit.h"
-#include "consumer/symbols/kernel.h"
+#include "consumer/symbols/ksyms.h"
 #include "consumer/symbols/module_file.h"
 #include "consumer/symbols/modules.h"
 #include "consumer/symbols/pretty.h"
@@ -30,12 +30,11 @@ struct symbols {
 	struct idmap files_by_id; /* hash of a build-id to the first of a chain by `same_id` */
 	size_t identified;	  /* modules whose file was asked for its build-id */
 	size_t max_bytes, table_bytes;
-	struct module *newest, *oldest;		    /* modules with a table */
-	uint32_t epoch;				    /* trims so far */
-	struct jit jit;				    /* of the session that is being named */
-	char *ksyms_path;			    /* owned */
-	struct kernel_symbols *kernel, *old_kernel; /* old: strings of it may still be held */
-	uint64_t kernel_read_ns;		    /* last try, CLOCK_MONOTONIC; 0: never */
+	struct module *newest, *oldest; /* modules with a table */
+	uint32_t epoch;			/* trims so far */
+	struct jit jit;			/* of the session that is being named */
+	struct ksyms ksyms;
+	size_t ksyms_bytes, ksyms_count; /* as accounted for */
 };
 
 int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_symbols)
@@ -44,11 +43,8 @@ int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_s
 
 	if (!s)
 		return -ENOMEM;
-	if (ksyms_path) {
-		s->ksyms_path = strdup(ksyms_path);
-		if (!s->ksyms_path)
-			return -ENOMEM;
-	}
+	if (ksyms_init(&s->ksyms, ksyms_path) < 0)
+		return -ENOMEM;
 	modules_init(&s->modules);
 	s->file.lock = &s->modules.lock;
 	idmap_init(&s->files_by_id, SYMBOLS_MODULES_MAX);
@@ -64,9 +60,7 @@ void symbols_free(struct symbols *s)
 	modules_done(&s->modules);
 	idmap_done(&s->files_by_id);
 	jit_done(&s->jit);
-	kernel_symbols_free(s->kernel);
-	kernel_symbols_free(s->old_kernel);
-	free(s->ksyms_path);
+	ksyms_done(&s->ksyms);
 	free(s);
 }
 
@@ -85,39 +79,13 @@ int symbols_module_by_build_id(struct symbols *s, const uint8_t build_id[BUILD_I
 void symbols_place(struct symbols *s, struct module *m, const struct process_key *process,
 		   uint64_t start, uint64_t end)
 {
-	struct module_place place = { .process = *process, .start = start, .end = end };
-
-	pthread_mutex_lock(&s->modules.lock);
-	for (size_t i = 0; i < MIN(m->place_count, (uint32_t)MODULE_PLACES); i++) {
-		if (memcmp(&m->places[i], &place, sizeof(place)) == 0) {
-			pthread_mutex_unlock(&s->modules.lock);
-			return;
-		}
-	}
-	m->places[m->place_count++ % MODULE_PLACES] = place;
-	pthread_mutex_unlock(&s->modules.lock);
+	modules_place(&s->modules, m,
+		      &(struct module_place){ .process = *process, .start = start, .end = end });
 }
 
 void symbols_told(struct symbols *s, struct module *m, const uint8_t build_id[BUILD_ID_BYTES])
 {
-	if (!build_id) {
-		m->untold += m->untold < SYMBOLS_UNTOLD_MAX;
-		return;
-	}
-	pthread_mutex_lock(&s->modules.lock);
-	if (!m->told && !m->identified) {
-		memcpy(m->build_id, build_id, BUILD_ID_BYTES);
-		m->build_id_bytes = modules_build_id_bytes(build_id);
-	}
-	__atomic_store_n(&m->told, true, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&s->modules.lock);
-}
-
-bool symbols_is(const struct module *m, const uint8_t build_id[BUILD_ID_BYTES])
-{
-	/* Only the first bytes change once told, from zeros that fill up to nothing. */
-	return m->told && m->build_id_bytes <= BUILD_ID_BYTES &&
-	       memcmp(m->build_id, build_id, BUILD_ID_BYTES) == 0;
+	modules_told(&s->modules, m, build_id);
 }
 
 void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context)
@@ -472,58 +440,33 @@ int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t a
 	return 0;
 }
 
-/* Reads ksyms; the old table stays until the next trim, because its strings may be held. */
-static void read_kernel(struct symbols *s)
+/* Accounts for what the kernel's tables hold now. */
+static void account_ksyms(struct symbols *s)
 {
-	struct kernel_symbols *fresh;
+	size_t bytes = ksyms_bytes(&s->ksyms), count = ksyms_count(&s->ksyms);
 
-	s->kernel_read_ns = clock_mono_ns();
-	if (!s->ksyms_path || kernel_symbols_read(s->ksyms_path, &fresh) < 0)
-		return;
-	s->old_kernel = s->kernel;
-	s->kernel = fresh;
-	account(s, kernel_symbols_bytes(fresh), kernel_symbols_count(fresh), true);
-}
-
-static bool kernel_is_old(const struct symbols *s)
-{
-	return s->kernel_read_ns == 0 ||
-	       clock_mono_ns() - s->kernel_read_ns > SYMBOLS_KERNEL_AGE_NS;
-}
-
-static const char *find_kernel(const struct symbols *s, uint64_t address, uint64_t *ret_start,
-			       const char **ret_module)
-{
-	return s->kernel ? kernel_symbols_find(s->kernel, address, ret_start, ret_module) : NULL;
+	account(s, s->ksyms_bytes, s->ksyms_count, false);
+	account(s, bytes, count, true);
+	s->ksyms_bytes = bytes;
+	s->ksyms_count = count;
 }
 
 int symbols_kernel(struct symbols *s, uint64_t address, struct symbol_name *ret_name,
 		   const char **ret_module)
 {
+	uint64_t start, before = s->ksyms.read_ns;
 	const char *fn;
-	uint64_t start;
 
 	__atomic_fetch_add(&s->stats.lookups, 1, __ATOMIC_RELAXED);
 	*ret_module = "";
-	fn = find_kernel(s, address, &start, ret_module);
-	if (!fn && !s->old_kernel && kernel_is_old(s)) {
-		read_kernel(s);
-		fn = find_kernel(s, address, &start, ret_module);
-	}
+	fn = ksyms_find(&s->ksyms, address, &start, ret_module);
+	if (s->ksyms.read_ns != before)
+		account_ksyms(s);
 	if (!fn)
-		return nameless(s, reason_word(s->kernel ? REASON_NO_SYMBOL : REASON_NO_KSYMS),
+		return nameless(s, reason_word(s->ksyms.now ? REASON_NO_SYMBOL : REASON_NO_KSYMS),
 				ret_name);
 	*ret_name = (struct symbol_name){ .fn = fn, .offset_in_fn = address - start };
 	return 0;
-}
-
-static void drop_kernel(struct symbols *s, struct kernel_symbols **k)
-{
-	if (!*k)
-		return;
-	account(s, kernel_symbols_bytes(*k), kernel_symbols_count(*k), false);
-	kernel_symbols_free(*k);
-	*k = NULL;
 }
 
 void symbols_trim(struct symbols *s)
@@ -531,17 +474,16 @@ void symbols_trim(struct symbols *s)
 	s->epoch++;
 	account(s, s->jit.bytes, 0, false);
 	jit_done(&s->jit);
-	drop_kernel(s, &s->old_kernel);
+	ksyms_trim(&s->ksyms);
+	account_ksyms(s);
 	while (s->table_bytes > s->max_bytes)
 		evict(s, s->oldest);
 }
 
 void symbols_trim_kernel(struct symbols *s)
 {
-	drop_kernel(s, &s->old_kernel);
-	if (s->kernel)
-		s->kernel_read_ns = 0;
-	drop_kernel(s, &s->kernel);
+	ksyms_forget(&s->ksyms);
+	account_ksyms(s);
 }
 
 void symbols_stats(struct symbols *s, struct symbols_stats *ret_stats)

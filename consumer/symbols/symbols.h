@@ -20,8 +20,10 @@
 #define SYMBOLS_MODULES_MAX 65536
 #define SYMBOLS_PATH_BYTES  4096	   /* NUL included */
 #define SYMBOLS_RETRY_NS    60000000000ULL /* an unreadable file is tried again after this */
-#define SYMBOLS_KERNEL_AGE_NS \
-	60000000000ULL /* ksyms is read again for an unknown address after this */
+/* ksyms is read again for an unknown address after the first; twice as long after each time that
+ * nothing had come; and in any case after the last: a module's place may have been used again. */
+#define SYMBOLS_KERNEL_SOON_NS 2000000000ULL
+#define SYMBOLS_KERNEL_AGE_NS  60000000000ULL
 
 #define MODULE_PLACES 4 /* where a module is mapped, the last ones seen */
 
@@ -110,9 +112,6 @@ void symbols_place(struct symbols *s, struct module *m, const struct process_key
  */
 void symbols_told(struct symbols *s, struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
 
-/* Whether the kernel told this build-id of the module; main thread. */
-bool symbols_is(const struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
-
 #define SYMBOLS_UNTOLD_MAX                                                     \
 	3 /* the kernel may be unable to tell at one moment and not at another \
 	   */
@@ -159,8 +158,9 @@ int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t a
 		struct symbol_name *ret_name);
 
 /*
- * Names a kernel address from the ksyms iterator: read on first use, and again for an address that
- * it does not know when it is older than SYMBOLS_KERNEL_AGE_NS.
+ * Names a kernel address from the ksyms iterator: read on first use, again for an address that it
+ * does not know (a module or BPF program that came since), at most once between two trims and not
+ * more often than SYMBOLS_KERNEL_SOON_NS.
  * *ret_module is "" for the kernel itself, else "[module]" without brackets. Symbolizer thread
  * only.
  */

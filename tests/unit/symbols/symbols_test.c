@@ -15,6 +15,7 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "consumer/symbols/elf_symbols.h"
@@ -22,64 +23,11 @@
 #include "shared/cleanup.h"
 #include "shared/io.h"
 #include "tests/unit/symbols/records_file.h"
+#include "tests/unit/symbols/specimen_file.h"
 
 enum specimen { PIE, STRIPPED, UUID, SPECIMENS };
 
 static char *paths[SPECIMENS];
-
-static struct symbols *fresh(size_t max_bytes)
-{
-	struct symbols *s;
-
-	assert_int_equal(symbols_new(max_bytes, NULL, &s), 0);
-	return s;
-}
-
-static struct module *module_of(struct symbols *s, const char *path)
-{
-	struct module *m;
-	struct stat st;
-
-	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(symbols_module(s, (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev),
-					st.st_ino, path, false, &m),
-			 0);
-	return m;
-}
-
-/* File offset and size of a function of the specimen, by the table that elf_symbols_test holds
- * against libelf. */
-static uint64_t offset_of(const char *path, const char *name, uint32_t *ret_size)
-{
-	_cleanup_free_ char *data = NULL;
-	struct elf_image image = { .fd = -1 };
-	struct elf_symbols *table;
-	uint64_t offset = 0;
-	size_t bytes;
-
-	assert_int_equal(io_read_file(AT_FDCWD, path, 1 << 20, &data, &bytes), 0);
-	image.memory = (const uint8_t *)data;
-	image.bytes = bytes;
-	assert_int_equal(elf_symbols_read(&image, NULL, &table), 0);
-	for (size_t i = 0; i < table->names.count; i++) {
-		if (strcmp(names_text(&table->names, i), name) == 0) {
-			offset = table->names.keys[i];
-			*ret_size = table->names.sizes[i];
-		}
-	}
-	elf_symbols_free(table);
-	assert_true(offset > 0);
-	return offset;
-}
-
-static void expect_why(struct symbols *s, struct module *m, const char *why)
-{
-	struct symbol_name name;
-
-	assert_int_equal(symbols_user(s, m, 64, false, &name), -ENOENT);
-	assert_null(name.fn);
-	assert_string_equal(name.why, why);
-}
 
 static void test_user(void **state)
 {
@@ -308,163 +256,42 @@ static void test_kernel(void **state)
 	symbols_free(s);
 }
 
-/* A broker in this process: what it would open, and how often it was asked. */
-struct lender {
-	const char *path;
-	unsigned int asked, from_start; /* of them: for the place that starts at 0x1000 */
-};
-
-static int lend(void *context, const struct process_key *process, uint64_t start, uint64_t end,
-		int *ret_fd)
+static void write_ksyms(const char *path, unsigned int count)
 {
-	struct lender *l = context;
-	int fd;
+	FILE *f = fopen(path, "we");
 
-	l->asked++;
-	l->from_start += start == 0x1000 && end == 0x2000 && process->tgid == 7;
-	if (!l->path || start != 0x1000)
-		return -EACCES;
-	fd = open(l->path, O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	*ret_fd = fd;
-	return 0;
-}
+	assert_non_null(f);
+	for (unsigned int i = 0; i < count; i++) {
+		char name[32];
 
-/* A module with the specimen's numbers, at a path that leads nowhere on the host. */
-static struct module *unreachable(struct symbols *s, const char *path, const char *as)
-{
-	struct module *m;
-	struct stat st;
-
-	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(symbols_module(s, (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev),
-					st.st_ino, as, false, &m),
-			 0);
-	return m;
-}
-
-static void place(struct symbols *s, struct module *m, uint64_t start)
-{
-	symbols_place(s, m, &(struct process_key){ .tgid = 7, .start_ns = 9 }, start,
-		      start + 0x1000);
-}
-
-static void test_borrowed(void **state)
-{
-	static const char *const paths_inside[] = { "/in/the/container", "/gone (deleted)",
-						    "/dev/null" };
-	uint32_t size;
-	uint64_t offset = offset_of(paths[PIE], "main", &size);
-
-	for (size_t i = 0; i < ARRAY_SIZE(paths_inside); i++) {
-		struct lender lender = { .path = paths[PIE] };
-		struct symbols *s = fresh(1 << 20);
-		struct module *m = unreachable(s, paths[PIE], paths_inside[i]);
-		struct symbols_stats stats;
-		struct symbol_name name;
-
-		symbols_set_borrow(s, lend, &lender);
-		place(s, m, 0x1000);
-		place(s, m, 0x5000); /* asked first: seen last */
-		assert_int_equal(symbols_user(s, m, offset, false, &name), 0);
-		assert_string_equal(name.fn, "main");
-		assert_int_equal(m->build_id_bytes, 20);
-		assert_int_equal(lender.asked, 2);
-		assert_int_equal(lender.from_start, 1);
-		symbols_stats(s, &stats);
-		assert_int_equal(stats.files_borrowed, 1);
-		symbols_free(s);
+		snprintf(name, sizeof(name), "prog_%u", i);
+		records_file_ksym(f, 0xffffffffc0000000ULL + i * 0x10000ULL, name, "bpf");
 	}
+	fclose(f);
 }
 
-/* Refused, or another file by now: the reason of the host stays, and it is not asked every time. */
-static void test_not_borrowed(void **state)
+/* A program that came since ksyms was read is found, but ksyms is not read for every stranger. */
+static void test_kernel_grows(void **state)
 {
-	struct lender lender = { .path = NULL };
-	struct symbols *s = fresh(1 << 20);
-	struct module *m = unreachable(s, paths[PIE], "/in/the/container");
+	char path[] = "/tmp/symbols_test.XXXXXX";
+	struct timespec soon = { .tv_sec = 2, .tv_nsec = 100000000 };
+	struct symbol_name name, held;
+	const char *module;
+	struct symbols *s;
 
-	symbols_set_borrow(s, lend, &lender);
-	expect_why(s, m, "no_file");
-	assert_int_equal(lender.asked, 0); /* it is mapped nowhere */
+	close(mkstemp(path));
+	write_ksyms(path, 1);
+	assert_int_equal(symbols_new(1 << 20, path, &s), 0);
+	assert_int_equal(symbols_kernel(s, 0xffffffffc0000010ULL, &held, &module), 0);
+	write_ksyms(path, 2);
+	assert_int_equal(symbols_kernel(s, 0xffffffffc0010010ULL, &name, &module), -ENOENT);
+	nanosleep(&soon, NULL);
+	assert_int_equal(symbols_kernel(s, 0xffffffffc0010010ULL, &name, &module), 0);
+	assert_string_equal(name.fn, "prog_1");
+	assert_string_equal(module, "bpf");
+	assert_string_equal(held.fn, "prog_0");
 	symbols_free(s);
-	s = fresh(1 << 20);
-	symbols_set_borrow(s, lend, &lender);
-	m = unreachable(s, paths[PIE], "/gone (deleted)");
-	place(s, m, 0x1000);
-	expect_why(s, m, "deleted");
-	expect_why(s, m, "deleted");
-	assert_int_equal(lender.asked, 1);
-	lender.path = paths[UUID];
-	m = unreachable(s, paths[PIE], "/in/the/container");
-	place(s, m, 0x1000);
-	expect_why(s, m, "no_file");
-	assert_int_equal(lender.asked, 2);
-	symbols_free(s);
-}
-
-/* The kernel's word on the build-id decides, on the host's file and on the broker's. */
-static void test_told(void **state)
-{
-	static const uint8_t other[BUILD_ID_BYTES] = { 1, 2, 3 };
-	struct lender lender = { .path = paths[UUID] };
-	struct symbols *s = fresh(1 << 20);
-	struct module *m = module_of(s, paths[UUID]);
-	uint8_t id[BUILD_ID_BYTES] = { 0 };
-	struct symbol_name name;
-	uint32_t size;
-
-	symbols_set_borrow(s, lend, &lender);
-	place(s, m, 0x1000);
-	symbols_told(s, m, other);
-	expect_why(s, m, "other_file");
-	assert_int_equal(lender.asked, 1);
-	assert_memory_equal(m->build_id, other, BUILD_ID_BYTES);
-	symbols_free(s);
-	s = fresh(1 << 20);
-	m = module_of(s, paths[UUID]);
-	symbols_user(s, m, 64, false, &name);
-	memcpy(id, m->build_id, m->build_id_bytes);
-	symbols_free(s);
-	s = fresh(1 << 20);
-	m = module_of(s, paths[UUID]);
-	symbols_told(s, m, id);
-	symbols_told(s, m, other);
-	assert_int_equal(m->build_id_bytes, 16);
-	assert_int_equal(symbols_user(s, m, offset_of(paths[UUID], "main", &size), false, &name),
-			 0);
-	symbols_free(s);
-}
-
-/* A frame of which only the build-id is known, of a file in a container. */
-static void test_build_id_borrowed(void **state)
-{
-	struct lender lender = { .path = paths[PIE] };
-	struct symbols *s = fresh(1 << 20);
-	struct module *file = module_of(s, paths[PIE]), *m;
-	uint8_t id[BUILD_ID_BYTES] = { 0 };
-	struct symbol_name name;
-	uint32_t size;
-	uint64_t offset = offset_of(paths[PIE], "main", &size);
-
-	assert_int_equal(symbols_user(s, file, offset, false, &name), 0);
-	memcpy(id, file->build_id, file->build_id_bytes);
-	symbols_free(s);
-	s = fresh(1 << 20);
-	symbols_set_borrow(s, lend, &lender);
-	file = unreachable(s, paths[PIE], "/in/the/container");
-	place(s, file, 0x1000);
-	assert_int_equal(symbols_module_by_build_id(s, id, &m), 0);
-	assert_int_equal(symbols_user(s, m, offset, false, &name), 0);
-	assert_string_equal(name.fn, "main");
-	assert_ptr_equal(m->resolved, file);
-	id[0] ^= 1;
-	assert_int_equal(symbols_module_by_build_id(s, id, &m), 0);
-	lender.asked = 0;
-	expect_why(s, m, "unknown_build_id");
-	expect_why(s, m, "unknown_build_id");
-	assert_int_equal(lender.asked, 0);
-	symbols_free(s);
+	unlink(path);
 }
 
 int main(int argc, char **argv)
@@ -477,12 +304,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_rewritten),
 		cmocka_unit_test(test_cache),
 		cmocka_unit_test(test_least_recently_used_goes),
-		cmocka_unit_test(test_borrowed),
-		cmocka_unit_test(test_not_borrowed),
-		cmocka_unit_test(test_told),
-		cmocka_unit_test(test_build_id_borrowed),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_kernel_grows),
 	};
 
 	int r;
