@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-FIGURE = re.compile(r"^# ([a-zA-Z0-9_ ,/>=-]+?) = (\S+)$", re.M)
+FIGURE = re.compile(r"^# (\S.*?) = (\S+)$", re.M)
 PROGRAM = re.compile(r"^# ([a-z_]+) +(\d+) +(-?\d+) +\d+ +\d+$", re.M)
 KERNEL = re.compile(r"^# kernel (\S+),", re.M)
 
