@@ -20,6 +20,7 @@
 #include "consumer/symbols/symbols.h"
 #include "shared/cleanup.h"
 #include "shared/io.h"
+#include "shared/macro.h"
 
 static inline struct symbols *fresh(size_t max_bytes)
 {
@@ -51,6 +52,7 @@ static inline uint64_t offset_of(const char *path, const char *name, uint32_t *r
 	uint64_t offset = 0;
 	size_t bytes;
 
+	*ret_size = 0;
 	assert_int_equal(io_read_file(AT_FDCWD, path, 1 << 20, &data, &bytes), 0);
 	image.memory = (const uint8_t *)data;
 	image.bytes = bytes;
