@@ -1,13 +1,24 @@
+#!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Socket activation without a service manager: a listening SOCK_SEQPACKET socket, and its server started
-with it as descriptor 3 (sd_listen_fds(3)) whenever somebody connects and no server runs."""
+with it as descriptor 3 (sd_listen_fds(3)) whenever somebody connects and no server runs.
+
+  activation.py SOCKET GROUP PROGRAM [ARGUMENT...]
+
+does so for ./run until it is told to end, or its parent has ended; it leaves no socket and no server."""
+import ctypes
 import os
 import select
 import shutil
 import signal
 import socket
+import sys
 import threading
 import time
+
+# A server that fails at its start leaves the connection waiting: not to be started at once again.
+QUICK_S, AGAIN_S = 1, 0.5
+PR_SET_PDEATHSIG = 1
 
 
 class Activation:
@@ -34,11 +45,14 @@ class Activation:
                     return
                 self.pid = self._start()
                 self.starts += 1
+            began = time.monotonic()
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
             with self.lock:  # until it is reaped, its pid is nobody else's: see kill()
                 _, status = os.waitpid(self.pid, 0)
                 self.pid = 0
                 self.statuses.append(os.waitstatus_to_exitcode(status))
+            if self.statuses[-1] > 0 and time.monotonic() - began < QUICK_S:
+                time.sleep(AGAIN_S)
 
     def _start(self):
         """The child does nothing but system calls between fork and exec: other threads hold locks."""
@@ -51,6 +65,7 @@ class Activation:
             os.close(null)
             return pid
         try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
             os.dup2(null, 0)
             os.dup2(null, 1)
             os.dup2(log, 2)
@@ -78,3 +93,19 @@ class Activation:
             os.close(fd)
         self.listener.close()
         os.unlink(self.path)
+
+
+def main():
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    path, group, *words = sys.argv[1:]
+    ends = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    activation = Activation(path, words, group, "/dev/stderr")
+    signal.sigwait(ends)
+    activation.close()
+
+
+if __name__ == "__main__":
+    main()
