@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/symbols/build_ids.h"
 #include "consumer/symbols/debug_file.h"
 #include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/jit.h"
@@ -16,7 +17,6 @@
 #include "consumer/symbols/reason.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
-#include "shared/idmap.h"
 #include "shared/macro.h"
 
 /* Files that one search for a build-id may ask the broker for: the newest ones. */
@@ -27,8 +27,8 @@ struct symbols {
 	struct symbols_stats stats;
 	struct module_file file; /* set before the symbolizer thread uses it */
 	/* the rest is the symbolizer thread's own */
-	struct idmap files_by_id; /* hash of a build-id to the first of a chain by `same_id` */
-	size_t identified;	  /* modules whose file was asked for its build-id */
+	struct build_ids ids;
+	size_t identified; /* modules whose file was asked for its build-id */
 	size_t max_bytes, table_bytes;
 	struct module *newest, *oldest; /* modules with a table */
 	uint32_t epoch;			/* trims so far */
@@ -47,7 +47,7 @@ int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_s
 		return -ENOMEM;
 	modules_init(&s->modules);
 	s->file.lock = &s->modules.lock;
-	idmap_init(&s->files_by_id, SYMBOLS_MODULES_MAX);
+	build_ids_init(&s->ids, s->modules.seed);
 	s->max_bytes = max_bytes;
 	*ret_symbols = TAKE_PTR(s);
 	return 0;
@@ -58,7 +58,7 @@ void symbols_free(struct symbols *s)
 	if (!s)
 		return;
 	modules_done(&s->modules);
-	idmap_done(&s->files_by_id);
+	build_ids_done(&s->ids);
 	jit_done(&s->jit);
 	ksyms_done(&s->ksyms);
 	free(s);
@@ -147,32 +147,6 @@ static bool make_room(struct symbols *s)
 	return s->table_bytes < s->max_bytes || s->table_bytes == 0;
 }
 
-/* Has the module found by its build-id from now on. */
-static void list_by_id(struct symbols *s, struct module *m)
-{
-	uint8_t padded[BUILD_ID_BYTES] = { 0 };
-	uint64_t key;
-
-	if (m->listed || !m->identified || m->build_id_bytes > BUILD_ID_BYTES)
-		return; /* the kernel never tells a longer one */
-	memcpy(padded, m->build_id, m->build_id_bytes);
-	key = modules_hash(s->modules.seed, padded, sizeof(padded));
-	m->same_id = idmap_get(&s->files_by_id, key);
-	if (idmap_put(&s->files_by_id, key, m) < 0)
-		m->same_id = NULL;
-	m->listed = true;
-}
-
-/* Whether two build-ids are the same, where the kernel may have filled one up with zeros. */
-static bool same_id(const uint8_t *a, uint8_t a_bytes, const uint8_t *b, uint8_t b_bytes)
-{
-	uint8_t x[ELF_BUILD_ID_MAX] = { 0 }, y[ELF_BUILD_ID_MAX] = { 0 };
-
-	memcpy(x, a, a_bytes);
-	memcpy(y, b, b_bytes);
-	return memcmp(x, y, sizeof(x)) == 0;
-}
-
 /*
  * Notes the file's build-id; false when it is not the one that the file had before, or that the
  * kernel told. What the kernel told may be wrong, where a process mapped one file over another
@@ -184,7 +158,7 @@ static bool identify(struct symbols *s, struct module *m, const uint8_t *id, uin
 
 	pthread_mutex_lock(&s->modules.lock);
 	if (m->build_id_bytes > 0)
-		same = same_id(m->build_id, m->build_id_bytes, id, bytes);
+		same = build_ids_same(m->build_id, m->build_id_bytes, id, bytes);
 	if (!same)
 		__atomic_store_n(&m->told, m->identified, __ATOMIC_RELAXED);
 	if (same && bytes > 0) {
@@ -193,7 +167,7 @@ static bool identify(struct symbols *s, struct module *m, const uint8_t *id, uin
 		m->identified = true;
 	}
 	pthread_mutex_unlock(&s->modules.lock);
-	list_by_id(s, m);
+	build_ids_add(&s->ids, m);
 	return same;
 }
 
@@ -298,16 +272,6 @@ static void ask_build_id(struct symbols *s, struct module *m)
 		ask_image(s, m, &image);
 }
 
-static struct module *find_by_id(struct symbols *s, const struct module *m)
-{
-	struct module *file = idmap_get(&s->files_by_id,
-					modules_hash(s->modules.seed, m->build_id, BUILD_ID_BYTES));
-
-	while (file && memcmp(file->build_id, m->build_id, BUILD_ID_BYTES) != 0)
-		file = file->same_id;
-	return file;
-}
-
 /*
  * Asks the newest files that the host does not give for theirs, through the broker, each once; the
  * one with the module's build-id, or NULL.
@@ -321,8 +285,8 @@ static struct module *find_borrowed(struct symbols *s, const struct module *m)
 		struct elf_image image = { .fd = -1 };
 
 		file = modules_at(&s->modules, i);
-		if (file->told &&
-		    same_id(file->build_id, file->build_id_bytes, m->build_id, m->build_id_bytes))
+		if (file->told && build_ids_same(file->build_id, file->build_id_bytes, m->build_id,
+						 m->build_id_bytes))
 			return file;
 		if (file->path[0] != '/' || file->build_id_bytes > 0 || file->loaded ||
 		    file->asked || !module_file_may_borrow(&s->file, file, REASON_NO_FILE))
@@ -333,7 +297,7 @@ static struct module *find_borrowed(struct symbols *s, const struct module *m)
 		if (image.fd < 0)
 			continue;
 		ask_image(s, file, &image);
-		file = find_by_id(s, m);
+		file = build_ids_find(&s->ids, m);
 		if (file)
 			return file;
 	}
@@ -354,7 +318,7 @@ static struct module *resolve(struct symbols *s, struct module *m)
 		ask_build_id(s, file);
 		s->identified++;
 	}
-	file = find_by_id(s, m);
+	file = build_ids_find(&s->ids, m);
 	if (!file)
 		file = find_borrowed(s, m);
 	pthread_mutex_lock(&s->modules.lock);
@@ -394,6 +358,28 @@ static const char *prettify(struct symbols *s, struct module *m, const char *raw
 	return fn;
 }
 
+/*
+ * The module whose table names this one's functions: itself, or another file of the same build, as
+ * containers have their own copies of. *ret_why says why there is none.
+ */
+static struct module *find_table(struct symbols *s, struct module *m, const char **ret_why)
+{
+	struct module *other = NULL;
+
+	if (!m->symbols && m->told)
+		other = build_ids_find(&s->ids, m);
+	if (other && other->symbols) {
+		*ret_why = NULL;
+		return other;
+	}
+	*ret_why = load(s, m);
+	if (*ret_why && other && other != m && !load(s, other)) {
+		*ret_why = NULL;
+		return other;
+	}
+	return m;
+}
+
 int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool caller,
 		 struct symbol_name *ret_name)
 {
@@ -406,7 +392,7 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 		if (!m)
 			return nameless(s, reason_word(REASON_UNKNOWN_BUILD_ID), ret_name);
 	}
-	why = load(s, m);
+	m = find_table(s, m, &why);
 	if (why)
 		return nameless(s, why, ret_name);
 	touch(s, m);

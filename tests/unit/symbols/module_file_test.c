@@ -181,6 +181,34 @@ static void test_build_id_borrowed(void **state)
 	symbols_free(s);
 }
 
+/* Containers have their own copies of a file: one table serves all that the kernel says are equal.
+ */
+static void test_one_table_for_copies(void **state)
+{
+	struct symbols *s = fresh(1 << 20);
+	struct module *here = module_of(s, paths[PIE]), *there;
+	uint8_t id[BUILD_ID_BYTES] = { 0 };
+	struct symbols_stats stats;
+	struct symbol_name name;
+	uint32_t size;
+	uint64_t offset = offset_of(paths[PIE], "main", &size);
+
+	assert_int_equal(symbols_user(s, here, offset, false, &name), 0);
+	memcpy(id, here->build_id, here->build_id_bytes);
+	assert_int_equal(symbols_module(s, 77, 77, "/in/a/container", false, &there), 0);
+	expect_why(s, there, "no_file");
+	symbols_told(s, there, id);
+	assert_int_equal(symbols_user(s, there, offset, false, &name), 0);
+	assert_string_equal(name.fn, "main");
+	symbols_stats(s, &stats);
+	assert_int_equal(stats.files_read, 1);
+	id[3] ^= 1;
+	assert_int_equal(symbols_module(s, 78, 78, "/in/a/container", false, &there), 0);
+	symbols_told(s, there, id);
+	expect_why(s, there, "no_file");
+	symbols_free(s);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +216,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_not_borrowed),
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_build_id_borrowed),
+		cmocka_unit_test(test_one_table_for_copies),
 	};
 
 	int r;

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/symbols/build_ids.h"
+
+#include <string.h>
+
+#include "consumer/symbols/elf_symbols.h"
+#include "consumer/symbols/modules.h"
+
+void build_ids_init(struct build_ids *b, uint64_t seed)
+{
+	idmap_init(&b->files, SYMBOLS_MODULES_MAX);
+	b->seed = seed;
+}
+
+void build_ids_done(struct build_ids *b)
+{
+	idmap_done(&b->files);
+}
+
+static uint64_t key_of(const struct build_ids *b, const struct module *m)
+{
+	uint8_t padded[BUILD_ID_BYTES] = { 0 };
+
+	memcpy(padded, m->build_id, m->build_id_bytes);
+	return modules_hash(b->seed, padded, sizeof(padded));
+}
+
+void build_ids_add(struct build_ids *b, struct module *m)
+{
+	uint64_t key;
+
+	if (m->listed || !m->identified || m->build_id_bytes > BUILD_ID_BYTES)
+		return;
+	key = key_of(b, m);
+	m->same_id = idmap_get(&b->files, key);
+	if (idmap_put(&b->files, key, m) < 0)
+		m->same_id = NULL;
+	m->listed = true;
+}
+
+struct module *build_ids_find(const struct build_ids *b, const struct module *m)
+{
+	struct module *any = NULL;
+
+	if (m->build_id_bytes == 0 || m->build_id_bytes > BUILD_ID_BYTES)
+		return NULL;
+	for (struct module *i = idmap_get(&b->files, key_of(b, m)); i; i = i->same_id) {
+		if (!build_ids_same(i->build_id, i->build_id_bytes, m->build_id, m->build_id_bytes))
+			continue;
+		if (i->symbols)
+			return i;
+		if (!any)
+			any = i;
+	}
+	return any;
+}
+
+bool build_ids_same(const uint8_t *a, uint8_t a_bytes, const uint8_t *b, uint8_t b_bytes)
+{
+	uint8_t x[ELF_BUILD_ID_MAX] = { 0 }, y[ELF_BUILD_ID_MAX] = { 0 };
+
+	memcpy(x, a, a_bytes);
+	memcpy(y, b, b_bytes);
+	return memcmp(x, y, sizeof(x)) == 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* build_ids.h: modules by the build-id that was read from their file. Symbolizer thread only. */
+#ifndef TROCAR_CONSUMER_BUILD_IDS_H
+#define TROCAR_CONSUMER_BUILD_IDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "consumer/symbols/symbols.h"
+#include "shared/idmap.h"
+
+struct build_ids {
+	struct idmap files; /* hash of a build-id to the first of a chain by `same_id` */
+	uint64_t seed;	    /* of the hash: build-ids are foreign */
+};
+
+void build_ids_init(struct build_ids *b, uint64_t seed);
+void build_ids_done(struct build_ids *b);
+
+/* Has `m` found from now on, once its build-id was read; longer ones no kernel tells of. */
+void build_ids_add(struct build_ids *b, struct module *m);
+
+/* A module with the build-id of `m`, one with a table before the others; or NULL. */
+struct module *build_ids_find(const struct build_ids *b, const struct module *m);
+
+/* Whether two are the same, where the kernel may have filled one up with zeros. At most 64 bytes.
+ */
+bool build_ids_same(const uint8_t *a, uint8_t a_bytes, const uint8_t *b, uint8_t b_bytes);
+
+#endif
