@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "policy/policy.h"
 #include "shared/macro.h"
 
 #define TOKEN_NS (NSEC_PER_SEC / BROKER_RATE_S)
@@ -69,7 +70,7 @@ static enum broker_refusal judge_request(struct broker_dispatch *d, const struct
 
 	if (m->ancillary)
 		return REFUSAL_DESCRIPTOR;
-	if (!row)
+	if (!row || !policy_requests_allow(POLICY_CONSUMER, header->request))
 		return REFUSAL_REQUEST;
 	if (m->cut || m->bytes != row->bytes)
 		return REFUSAL_LENGTH;

@@ -217,9 +217,9 @@ static int open_cgroup(int mount_fd, uint64_t id)
 static int open_pressure(const struct broker_operations *o, uint64_t id, uint32_t resource)
 {
 	static const int flags = O_RDWR | O_NONBLOCK | O_CLOEXEC;
-	_cleanup_close_ int dir_fd = -1;
+	_cleanup_close_ int dir_fd = -1, again_fd = -1;
 	char name[64];
-	int fd;
+	int fd, r;
 
 	if (id == o->root_id) {
 		snprintf(name, sizeof(name), "/proc/pressure/%s", resource_name(resource));
@@ -231,7 +231,14 @@ static int open_pressure(const struct broker_operations *o, uint64_t id, uint32_
 		return dir_fd;
 	snprintf(name, sizeof(name), "%s.pressure", resource_name(resource));
 	fd = openat(dir_fd, name, flags | O_NOFOLLOW);
-	return fd < 0 ? -errno : fd;
+	if (fd >= 0)
+		return fd;
+	r = -errno;
+	if (r != -ENOENT)
+		return r;
+	/* Switched off, or the cgroup went in this very moment: its handle knows. */
+	again_fd = open_cgroup(o->cgroup_fd, id);
+	return again_fd < 0 ? again_fd : r;
 }
 
 static void pressure_open(void *context, const void *body, struct broker_result *result)

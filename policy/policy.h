@@ -116,6 +116,12 @@ enum policy_flag {
 int policy_seccomp_flags(enum policy_process process, uint32_t flags);
 
 /*
+ * May `process` ask the broker for `request` (enum broker_request of shared/broker.h)? Rows of
+ * requests.def; false for a number that is no request.
+ */
+bool policy_requests_allow(enum policy_process process, uint32_t request);
+
+/*
  * Reads the state of the calling process back from the kernel (/proc/self/status and
  * PR_GET_DUMPABLE); landlock_abi is left as it is. 0 or -errno.
  */
