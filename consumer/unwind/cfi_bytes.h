@@ -59,11 +59,14 @@ static inline const uint8_t *cfi_bytes_skip(struct cfi_bytes *b, uint64_t bytes)
 
 static inline uint64_t cfi_bytes_word(struct cfi_bytes *b, size_t bytes)
 {
-	const uint8_t *from = cfi_bytes_skip(b, bytes);
 	uint64_t word = 0;
 
-	if (from)
-		memcpy(&word, from, bytes); /* the low part: little-endian machines only */
+	if (bytes > cfi_bytes_left(b)) {
+		cfi_bytes_spoil(b);
+		return 0;
+	}
+	memcpy(&word, b->at, bytes); /* the low part: little-endian machines only */
+	b->at += bytes;
 	return word;
 }
 
