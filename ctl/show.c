@@ -258,6 +258,13 @@ static void show_attention(json_object *status, FILE *out)
 		error = show_value("", last);
 		fprintf(out, "! the output cannot be written: error %s\n", error ? error : "-");
 	}
+	if (get_number(status, "sampling.missing")) {
+		_cleanup_free_ char *reason = show_value("", get(status, "sampling.reason"));
+
+		fprintf(out, "! %llu CPUs are not sampled: %s\n",
+			(unsigned long long)get_number(status, "sampling.missing"),
+			reason ? reason : "-");
+	}
 	if (get(status, "rules") && !get_number(status, "rules"))
 		fprintf(out, "! no rules in force: nothing is watched\n");
 }
