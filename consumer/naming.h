@@ -14,6 +14,7 @@ enum quality {
 	QUALITY_COMPLETE,  /* the chain reached an entry point or the C library that calls it */
 	QUALITY_TRUNCATED, /* deeper than a sample can be */
 	QUALITY_BROKEN,	   /* the chain of frame pointers ended elsewhere */
+	QUALITY_COUNT_,
 };
 
 /* One named frame; strings live until the next symbols_trim. */

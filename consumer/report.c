@@ -115,11 +115,21 @@ static bool reserve(struct report *r, size_t more)
 	return true;
 }
 
+static size_t count_unnamed(const struct report *r, size_t n)
+{
+	size_t unnamed = 0;
+
+	for (size_t i = 0; i < n; i++)
+		unnamed += !r->rendering.named[i].fn;
+	return unnamed;
+}
+
 /* All of a line that stands before its frames. */
 static void write_head(const struct report *r, const struct stack *stack, struct jsonw *w, size_t n,
 		       bool first)
 {
 	const char *why;
+	size_t unnamed;
 	enum quality quality = naming_quality(stack, n ? &r->rendering.named[n - 1] : NULL, &why);
 
 	line_begin(r->lines, w, "stack", &r->subject);
@@ -139,6 +149,9 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 		jsonw_u64(w, "weight_ns", stack->weight_ns);
 	}
 	jsonw_string(w, "quality", quality_name(quality));
+	unnamed = count_unnamed(r, n);
+	if (unnamed)
+		jsonw_u64(w, "unnamed", unnamed);
 	if (why)
 		jsonw_string(w, "quality_reason", why);
 	jsonw_array(w, "frames");

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/summary_advice.h"
 #include "shared/macro.h"
 
 #define TEXT_MAX 256 /* of a name in the last line */
 
 /* What ends the last line behind the rows. */
-#define TAIL_BYTES 16
+#define TAIL_BYTES 64
 
 static const char other[] = "(other)";
 
@@ -20,7 +21,8 @@ int summary_init(struct summary *s)
 	*s = (struct summary){};
 	s->functions.rows = calloc(SUMMARY_KEYS, sizeof(*s->functions.rows));
 	s->modules.rows = calloc(SUMMARY_KEYS, sizeof(*s->modules.rows));
-	if (s->functions.rows && s->modules.rows)
+	s->broken.rows = calloc(SUMMARY_KEYS, sizeof(*s->broken.rows));
+	if (s->functions.rows && s->modules.rows && s->broken.rows)
 		return 0;
 	summary_done(s);
 	return -ENOMEM;
@@ -30,6 +32,7 @@ void summary_done(struct summary *s)
 {
 	free(s->functions.rows);
 	free(s->modules.rows);
+	free(s->broken.rows);
 	*s = (struct summary){};
 }
 
@@ -73,10 +76,25 @@ static void tally_add(struct tally *t, const char *name, const char *detail, uin
 	t->total += weight;
 }
 
+static void add_quality(struct summary *s, const struct stack *stack,
+			const struct named_frame *frames, size_t n)
+{
+	const struct named_frame *root = n ? &frames[n - 1] : NULL;
+	const char *why;
+	enum quality quality = naming_quality(stack, root, &why);
+
+	s->samples[quality] += stack->count;
+	s->frames += n * stack->count;
+	if (quality == QUALITY_BROKEN && stack->user_frames && root && root->module)
+		tally_add(&s->broken, root->module, NULL, stack->count);
+}
+
 void summary_add(struct summary *s, const struct stack *stack, const struct named_frame *frames,
 		 size_t n)
 {
 	size_t self = stack->user_frames ? stack->kernel_frames : 0;
+
+	add_quality(s, stack, frames, n);
 
 	for (size_t i = 0; i < n; i++)
 		if (!frames[i].fn)
@@ -111,6 +129,7 @@ void summary_sort(struct summary *s)
 {
 	qsort(s->functions.rows, SUMMARY_KEYS, sizeof(*s->functions.rows), heavier);
 	qsort(s->modules.rows, SUMMARY_KEYS, sizeof(*s->modules.rows), heavier);
+	qsort(s->broken.rows, SUMMARY_KEYS, sizeof(*s->broken.rows), heavier);
 }
 
 static void write_function(const struct tally *t, const struct tally_row *row, struct jsonw *w)
@@ -131,6 +150,14 @@ static void write_module(const struct tally *t, const struct tally_row *row, str
 	jsonw_object_end(w);
 }
 
+static void write_broken(const struct tally *t, const struct tally_row *row, struct jsonw *w)
+{
+	jsonw_object(w, NULL);
+	put_text(w, "module", row->name);
+	jsonw_u64(w, "samples", row->weight);
+	jsonw_object_end(w);
+}
+
 /* The heaviest rows, as many as leave `keep_bytes` below the writer's wall. */
 static void write_rows(const struct tally *t, size_t max, size_t keep_bytes,
 		       void (*write)(const struct tally *t, const struct tally_row *row,
@@ -148,17 +175,86 @@ static void write_rows(const struct tally *t, size_t max, size_t keep_bytes,
 	}
 }
 
+/* Whether stacks ended in the module; it is among the heaviest that did. */
+static bool ended_stacks(const struct summary *s, const char *module)
+{
+	for (size_t i = 0; i < MIN(s->broken.count, (size_t)SUMMARY_MODULES); i++)
+		if (strcmp(s->broken.rows[i].name, module) == 0)
+			return true;
+	return false;
+}
+
+static bool is_unnamed(const struct summary *s, const char *module)
+{
+	for (size_t i = 0; i < MIN(s->modules.count, (size_t)SUMMARY_MODULES); i++)
+		if (s->modules.rows[i].name && strcmp(s->modules.rows[i].name, module) == 0)
+			return true;
+	return false;
+}
+
+/* Appends the sentence when there is one and room; how many it wrote. */
+static size_t put_advice(struct jsonw *w, const char *module, const char *why, bool broken)
+{
+	struct jsonw_mark mark = jsonw_mark(w);
+	char text[SUMMARY_ADVICE_BYTES];
+
+	if (!module || !summary_advice(module, why, broken, text))
+		return 0;
+	jsonw_string(w, NULL, text);
+	if (!w->error && w->bytes + TAIL_BYTES <= w->max_bytes)
+		return 1;
+	jsonw_rewind(w, mark);
+	return 0;
+}
+
+/* First what has no names, then what only broke stacks; the heaviest of each. */
+static void write_advice(const struct summary *s, struct jsonw *w)
+{
+	size_t wrote = 0;
+
+	jsonw_array(w, "advice");
+	for (size_t i = 0; i < MIN(s->modules.count, (size_t)SUMMARY_MODULES); i++) {
+		const struct tally_row *row = &s->modules.rows[i];
+
+		if (wrote < SUMMARY_ADVICE)
+			wrote += put_advice(w, row->name, row->detail,
+					    row->name && ended_stacks(s, row->name));
+	}
+	for (size_t i = 0; i < MIN(s->broken.count, (size_t)SUMMARY_MODULES); i++) {
+		const char *module = s->broken.rows[i].name;
+
+		if (wrote < SUMMARY_ADVICE && !is_unnamed(s, module))
+			wrote += put_advice(w, module, NULL, true);
+	}
+	jsonw_array_end(w);
+}
+
+static void write_quality(const struct summary *s, struct jsonw *w)
+{
+	jsonw_object(w, "quality");
+	for (int i = 0; i < QUALITY_COUNT_; i++)
+		jsonw_u64(w, quality_name((enum quality)i), s->samples[i]);
+	jsonw_milli(w, "unnamed_share", share_milli(s->modules.total, s->frames));
+	jsonw_object_end(w);
+}
+
 void summary_write(const struct summary *s, struct jsonw *w)
 {
-	size_t room = w->max_bytes - MIN(w->bytes, w->max_bytes);
+	size_t room;
 
+	write_quality(s, w);
+	room = w->max_bytes - MIN(w->bytes, w->max_bytes);
 	jsonw_array(w, "top");
-	/* Functions may take two thirds of what is left. */
-	write_rows(&s->functions, SUMMARY_TOP, room / 3, write_function, w);
+	/* Functions may take half of what is left, modules half of the rest each. */
+	write_rows(&s->functions, SUMMARY_TOP, room / 2, write_function, w);
 	jsonw_array_end(w);
 	jsonw_array(w, "modules_unnamed");
-	write_rows(&s->modules, SUMMARY_MODULES, TAIL_BYTES, write_module, w);
+	write_rows(&s->modules, SUMMARY_MODULES, room / 4, write_module, w);
 	jsonw_array_end(w);
+	jsonw_array(w, "modules_broken");
+	write_rows(&s->broken, SUMMARY_MODULES, room / 6, write_broken, w);
+	jsonw_array_end(w);
+	write_advice(s, w);
 }
 
 static const char *base_name(const char *path)

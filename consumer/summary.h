@@ -15,6 +15,7 @@
 
 #define SUMMARY_TOP	5
 #define SUMMARY_MODULES 8
+#define SUMMARY_ADVICE	5    /* sentences */
 #define SUMMARY_KEYS	4096 /* functions told apart; beyond, the rest counts as "other" */
 
 /* Weight by a pair of names, in order of arrival. */
@@ -31,6 +32,9 @@ struct summary {
 	struct tally
 		functions;    /* self: the innermost user frame, else the innermost kernel frame */
 	struct tally modules; /* unnamed frames by module and reason */
+	struct tally broken;  /* samples whose chain ended in a module, too early */
+	uint64_t samples[QUALITY_COUNT_];
+	uint64_t frames; /* of all stacks, each as often as it was sampled */
 };
 
 /* 0 or -ENOMEM. */
@@ -46,8 +50,8 @@ void summary_add(struct summary *s, const struct stack *stack, const struct name
 void summary_sort(struct summary *s);
 
 /*
- * Writes `top` and `modules_unnamed`, of which as many rows as fit below the writer's wall: so they
- * come last in a line, and never cost it.
+ * Writes `quality`, and `top`, `modules_unnamed`, `modules_broken` and `advice`, of which as many
+ * rows as fit below the writer's wall: so they come last in a line, and never cost it.
  */
 void summary_write(const struct summary *s, struct jsonw *w);
 

@@ -109,6 +109,54 @@ static void test_bounds(void **state)
 	json_object_put(root);
 }
 
+/* A stack that ends in `module`: by its user frames it is broken. */
+static void add_broken(const char *module, const char *why, uint64_t count)
+{
+	struct named_frame frames[1] = {
+		{ .fn = why ? NULL : "helper", .why = why, .module = module, .kind = "user" },
+	};
+	struct stack s = { .user_frames = 1, .count = count, .phase = PHASE_DURING };
+
+	summary_add(&summary, &s, frames, 1);
+}
+
+/* What stacks are worth, by module, and the sentences that help. */
+static void test_quality(void **state)
+{
+	static const char *const sentences[] = {
+		"libfoo.so.1 was built without frame pointers and without symbols: install "
+		"libfoo1-dbgsym, or what your distribution calls it",
+		"app has not all of its symbols: install its debug symbols, or build it without "
+		"strip",
+		"stacks end in libbar2.so, which was built without frame pointers: "
+		"-fno-omit-frame-pointer keeps them",
+	};
+	json_object *root, *quality, *broken, *advice;
+
+	add_broken("/usr/lib/libfoo.so.1", "stripped", 60);
+	add_broken("/opt/libbar2.so", NULL, 20);
+	add("start", "/opt/whole", 1, PHASE_DURING); /* it ends in main of /bin/x */
+	add(NULL, "/opt/app", 1, PHASE_DURING);
+	root = write_out();
+	quality = json_object_object_get(root, "quality");
+	assert_string_equal(text(quality, "broken"), "82");
+	assert_string_equal(text(quality, "complete"), "0");
+	assert_string_equal(text(quality, "unnamed_share"), "0.709");
+	broken = json_object_object_get(root, "modules_broken");
+	assert_int_equal(json_object_array_length(broken), 3);
+	assert_string_equal(text(json_object_array_get_idx(broken, 0), "module"),
+			    "/usr/lib/libfoo.so.1");
+	assert_string_equal(text(json_object_array_get_idx(broken, 0), "samples"), "60");
+	advice = json_object_object_get(root, "advice");
+	assert_string_equal(json_object_get_string(json_object_array_get_idx(advice, 0)),
+			    sentences[0]);
+	assert_string_equal(json_object_get_string(json_object_array_get_idx(advice, 1)),
+			    sentences[1]);
+	assert_string_equal(json_object_get_string(json_object_array_get_idx(advice, 2)),
+			    sentences[2]);
+	json_object_put(root);
+}
+
 /* More functions than are told apart: one that was known before goes on being counted as itself. */
 static void test_too_many(void **state)
 {
@@ -228,6 +276,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_top_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_quality, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_self, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headline, setup, teardown),

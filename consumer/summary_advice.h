@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary_advice.h: one sentence for the operator about a module that made stacks poor. */
+#ifndef TROCAR_CONSUMER_SUMMARY_ADVICE_H
+#define TROCAR_CONSUMER_SUMMARY_ADVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SUMMARY_ADVICE_BYTES 384 /* of a sentence, NUL included */
+
+/*
+ * Writes the sentence about `module` (a path): `why` is the reason of its unnamed frames or NULL,
+ * `broken` whether stacks ended in it. False when there is nothing to be done about it.
+ */
+bool summary_advice(const char *module, const char *why, bool broken,
+		    char text[SUMMARY_ADVICE_BYTES]);
+
+#endif
