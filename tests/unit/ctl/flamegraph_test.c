@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* trocar flamegraph and trocar diff, by what stands in their text; tests/pictures looks at them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/ctl/events_file.h"
+
+#define STACKS                                                    \
+	EVENTS_START("1")                                         \
+	EVENTS_STACK("1", "before", "web", "3", "300000000",      \
+		     EVENTS_USER("leaf") "," EVENTS_USER("main")) \
+	EVENTS_STACK("1", "during", "web", "4", "100000000",      \
+		     EVENTS_KERNEL("read") "," EVENTS_USER("main"))
+#define ONE STACKS EVENTS_END("1")
+
+static unsigned int count(const char *what)
+{
+	unsigned int n = 0;
+
+	for (const char *at = events_out; (at = strstr(at, what)); at++)
+		n++;
+	return n;
+}
+
+static void has(const char *what)
+{
+	if (!strstr(events_out, what))
+		fail_msg("no %s in: %.20000s", what, events_out);
+}
+
+static void test_phases_stand_side_by_side(void **state)
+{
+	events_write(ONE);
+	assert_int_equal(events_command("flamegraph", events_file, NULL), COMMAND_FINE);
+	assert_string_equal(events_err, "");
+	assert_int_equal(count("<g class=\"panel\""), 2);
+	has("<title>/c/1 stalled on cpu for 434 ms</title>");
+	has(">before: 1.0 s, 300 ms on CPU (0.30 CPUs)<");
+	has(">during: 2.0 s, 100 ms on CPU (0.05 CPUs)<");
+	has("<title>read\nbefore: 0 s, 0.0 %\nduring: 100 ms, 100.0 %, itself 100 ms</title><rect "
+	    "class=\"k");
+	has("session 0000000000000001, rule rule1, verdict partial<");
+	/* main is wide in both. */
+	assert_int_equal(count("<title>main\n"), 2);
+}
+
+static void test_one_phase_fills_the_picture(void **state)
+{
+	events_write(ONE);
+	events_command("flamegraph", events_file, "--phase", "during", "--unit", "samples", NULL);
+	assert_int_equal(count("<g class=\"panel\""), 1);
+	has(">during: 2.0 s, 4 samples<");
+	has("width=\"1180.00\"");
+	events_write(EVENTS_STACK("1", "before", "web", "3", "300", EVENTS_USER("leaf")));
+	events_command("flamegraph", events_file, NULL);
+	assert_int_equal(count("<g class=\"panel\""), 1);
+	has(">before: ");
+}
+
+static void test_foreign_text_is_escaped(void **state)
+{
+	events_write(EVENTS_STACK("1", "during", "w\\u001b<a", "3", "300",
+				  EVENTS_USER("]]><script>x&\\\"\\uffff")));
+	events_command("flamegraph", events_file, NULL);
+	has("<title>]]&gt;&lt;script&gt;x&amp;&quot;\xef\xbf\xbd\n");
+	has("w\\x1b&lt;a");
+	assert_int_equal(count("<script>"), 1);
+	events_command("flamegraph", events_file, "--title", "<b>", NULL);
+	has(">&lt;b&gt;<");
+}
+
+static void test_nothing_is_a_picture_too(void **state)
+{
+	events_write("");
+	assert_int_equal(events_command("flamegraph", events_file, NULL), COMMAND_FINE);
+	has(">no session is selected<");
+	has("</svg>\n");
+}
+
+/* 100 frames of which one has a 100,000th: too narrow to draw, and said so. */
+static void test_narrow_frames_are_counted(void **state)
+{
+	events_write(EVENTS_STACK("1", "during", "web", "1", "1", EVENTS_USER("tiny"))
+			     EVENTS_STACK("1", "during", "web", "1", "99999", EVENTS_USER("wide")));
+	events_command("flamegraph", events_file, NULL);
+	assert_int_equal(count("<title>wide\n"), 1);
+	assert_int_equal(count("<title>tiny\n"), 0);
+	has(">1 frames narrower than 0.02 % are not drawn. Made by trocar ");
+}
+
+static void test_difference_is_by_time(void **state)
+{
+	events_write(ONE);
+	assert_int_equal(events_command("diff", events_file, NULL), COMMAND_FINE);
+	assert_string_equal(events_out, "web;main;leaf 300000 0\nweb;main;read 0 50000\n");
+	assert_string_equal(events_err,
+			    "trocar: in microseconds per second: before (1.0 s), during (2.0 s)\n");
+	events_command("diff", events_file, "--unit", "samples", NULL);
+	assert_string_equal(events_out, "web;main;leaf 3000 0\nweb;main;read 0 2000\n");
+}
+
+static void test_difference_of_unknown_lengths_is_by_share(void **state)
+{
+	events_write(STACKS);
+	events_command("diff", events_file, NULL);
+	assert_string_equal(events_out, "web;main;leaf 1000000 0\nweb;main;read 0 1000000\n");
+	assert_non_null(strstr(events_err, "in millionths of each side"));
+}
+
+static void test_difference_of_two_files(void **state)
+{
+	char other[] = "/tmp/trocar-events-XXXXXX";
+	FILE *file = fdopen(mkstemp(other), "w");
+
+	fputs(EVENTS_START("2") EVENTS_STACK("2", "during", "web", "2", "500000000",
+					     EVENTS_USER("main")) EVENTS_END("2"),
+	      file);
+	fclose(file);
+	events_write(ONE);
+	events_command("diff", events_file, other, "--phase", "during", NULL);
+	unlink(other);
+	assert_string_equal(events_out, "web;main 0 250000\nweb;main;read 50000 0\n");
+}
+
+static void test_difference_as_a_picture(void **state)
+{
+	events_write(ONE);
+	events_command("diff", "--svg", events_file, NULL);
+	assert_int_equal(count("<g class=\"panel\""), 2);
+	has("<rect class=\"m0\"");
+	has("<rect class=\"w0\"");
+	/* main: 300 ms in a second, then 50 ms: the second is a sixth as wide. */
+	has("width=\"582.00\"");
+	has("width=\"97.00\"");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(phases_stand_side_by_side),
+		TEST(one_phase_fills_the_picture),
+		TEST(foreign_text_is_escaped),
+		TEST(nothing_is_a_picture_too),
+		TEST(narrow_frames_are_counted),
+		TEST(difference_is_by_time),
+		TEST(difference_of_unknown_lengths_is_by_share),
+		TEST(difference_of_two_files),
+		TEST(difference_as_a_picture),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/ctl/events_file.h"
+
+#define PRESSURE                                                                                     \
+	EVENTS_HEAD("pressure", "1")                                                                 \
+	",\"resource\":\"cpu\",\"kind\":\"some\",\"stall_ms\":434,\"threshold_ms\":400,"             \
+	"\"window_ms\":1000,\"measured_ms\":1099,\"before\":{\"some\":{\"avg10\":1.5,\"avg60\":0.2," \
+	"\"avg300\":0.1,\"total_us\":1000}},\"now\":{\"some\":{\"avg10\":7.25,\"avg60\":1,"          \
+	"\"avg300\":0.3,\"total_us\":435000}}}\n"
+#define STACKS                                                                            \
+	EVENTS_STACK("1", "before", "web", "1", "1000000",                                \
+		     EVENTS_USER("quiet") "," EVENTS_USER("main"))                        \
+	EVENTS_STACK("1", "during", "web", "3", "3000000",                                \
+		     EVENTS_USER("spin") "," EVENTS_USER("spin") "," EVENTS_USER("main")) \
+	EVENTS_STACK("1", "during", "log", "1", "1000000", EVENTS_USER("main"))
+
+static void has(const char *what)
+{
+	if (!strstr(events_out, what))
+		fail_msg("no %s in: %s", what, events_out);
+}
+
+static void test_whole_session(void **state)
+{
+	events_write(PRESSURE EVENTS_START("1") STACKS EVENTS_END("1"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_string_equal(events_err, "");
+	has("/c/1 stalled on cpu for 434 ms\n"
+	    "session 0000000000000001, rule rule1, 2026-11-21T15:59:01 UTC, /c/1\n"
+	    "before: 1.0 s, during: 2.0 s\n"
+	    "trigger: cpu some, stalled for 434 ms of 1.0 s; the rule allows 400 ms of 1.0 s\n");
+	has("  before          some  1.5      0.2      0.1       1 ms\n"
+	    "  at the trigger  some  7.25     1        0.3       435 ms\n"
+	    "  at the end      some  12.33    2.3      0.48      2.6 s\n");
+	/* spin called itself: 75 % in it, not 150. main was in all. */
+	has("  SELF     TOTAL    SELF BEFORE  TOTAL BEFORE  FUNCTION  MODULE\n"
+	    "   75.0 %   75.0 %    0.0 %        0.0 %       spin      a\n"
+	    "   25.0 %  100.0 %    0.0 %      100.0 %       main      a\n"
+	    "    0.0 %    0.0 %  100.0 %      100.0 %       quiet     a\n");
+	has("\nprocesses\n  DURING  SHARE    BEFORE  SAMPLES  PID  PROGRAM\n"
+	    "  3 ms     75.0 %  1 ms    4        7    /bin/web\n"
+	    "  1 ms     25.0 %  0 s     1        7    /bin/log\n");
+	has("\nthreads, by name\n");
+	has("\naccount: partial, 1 of 10 samples was lost\n"
+	    "  oncpu: 10 attempted, 9 emitted, lost: ring full 1; expected during: 8\n"
+	    "  without names: 3 frames of /lib/libc.so.6 (no_symbol)\n");
+}
+
+static void test_top(void **state)
+{
+	events_write(STACKS);
+	events_command("report", "--top", "1", events_file, NULL);
+	has("  and 2 more (--top N)\n");
+	assert_null(strstr(events_out, "quiet"));
+	assert_int_equal(events_command("report", "--top", "0", events_file, NULL), COMMAND_USAGE);
+}
+
+static void test_half_a_session(void **state)
+{
+	events_write(EVENTS_START("1") STACKS);
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("This session has no end here: it still ran, or its lines were cut.\n");
+	assert_null(strstr(events_out, "account"));
+	events_write(EVENTS_END("1"));
+	events_command("report", events_file, NULL);
+	has("no stack of it is selected\n");
+	has("account: partial");
+}
+
+static void test_sessions_one_after_the_other(void **state)
+{
+	events_write(STACKS EVENTS_END("1") EVENTS_END("2"));
+	events_command("report", events_file, NULL);
+	has("\n----\n\n/c/2 stalled");
+	events_command("report", "--session", "0000000000000002", events_file, NULL);
+	assert_null(strstr(events_out, "----"));
+	assert_null(strstr(events_out, "/c/1"));
+}
+
+/* An end of a session whose keys are all of a wrong type is shown as far as it goes. */
+static void test_odd_lines(void **state)
+{
+	events_write(
+		EVENTS_HEAD("session.end", "1") ",\"ledger\":[1],\"modules_unnamed\":{},\"pressure_end\":7,\"verdict\":\"x\\u001b\"}\n" EVENTS_HEAD(
+			"session.end", "2") ",\"ledger\":{\"on\\ncpu\":{\"lost\":3}},"
+					    "\"modules_unnamed\":[1,null,{}]}\n");
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("account: x\\x1b\n");
+	has("  on\\x0acpu: - attempted, - emitted, lost: nothing; expected during: -\n");
+	has("  without names: - frames of - (-)\n");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(whole_session),  TEST(top),
+		TEST(half_a_session), TEST(sessions_one_after_the_other),
+		TEST(odd_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
