@@ -183,7 +183,6 @@ static uint64_t arm(struct session *s)
 	uint64_t since_ns = MAX(s->watch->recorded_ns, arming_since_ns(a));
 
 	arming_capture_begin(a);
-	switches_begin(s);
 	arming_state(a, &s->cpus_ticking, &s->cpus_missing, &s->unsampled_why);
 	return since_ns;
 }

@@ -116,8 +116,11 @@ int session_start(struct watch *w, const struct rule *rule, const struct trigger
 /* Bits of the signals that it is to have and that do not run; at its start. */
 uint32_t session_signals_missing(const struct session *s);
 
-/* Writes session.start; after the line that says why (pressure). */
-void session_announce(const struct session *s);
+/*
+ * Attaches the signals beside sampling, which may take the time in which a broker starts, and
+ * writes session.start; after the line that says why (pressure).
+ */
+void session_announce(struct session *s);
 
 /* Writes trigger.held, at most one line per rule, watch and cooldown; repeats are counted. */
 void session_say_held(struct watch *w, const struct rule *rule, const struct trigger_reason *reason,

@@ -108,12 +108,13 @@ static const char *signals_reason(const struct session *s)
 	return "auto: what runs on the CPUs explains every resource in part";
 }
 
-void session_announce(const struct session *s)
+void session_announce(struct session *s)
 {
 	const struct agent *a = s->agent;
 	struct line_subject subject = session_subject(s);
 	struct jsonw w;
 
+	switches_begin(s);
 	line_begin(&a->lines, &w, "session.start", &subject);
 	write_reason(s, &w);
 	write_signals(s, &w);

@@ -23,7 +23,7 @@ struct switches {
 
 /*
  * Attaches the program where the session wants it: when its rule names the signal, or for "auto" at
- * CPU pressure. Before the session's slot says capture; end after it says so no longer.
+ * CPU pressure. Once the session samples already; end when it does no longer.
  */
 void switches_begin(struct session *s);
 void switches_end(struct session *s);
