@@ -234,7 +234,7 @@ def idle(short):
         wait_ready(process)
         watched(agent, "libraries")
         time.sleep(1)
-        recording, recorder = wakeups(agent, 2), memory_mib(agent.pid)
+        recorder = memory_mib(agent.pid)
         peers = start_peers(w)
         end = session(agent, "libraries", 3000 if short else 20000)
         after = memory_mib(agent.pid)
@@ -243,7 +243,6 @@ def idle(short):
     yield Row(f"wake-ups, rules but nothing watched, {seconds} s", str(woken),
               "0 in 60 s", "perf, bpftrace: tick always", None,
               woken == 0 if seconds >= 60 else None)
-    yield Row("wake-ups, recorder running, per s", f"{recording / 2:.1f}")
     yield Row("resident idle, MiB", rss_text(quiet), "<= 8", peer_memory(found), None,
               quiet["VmRSS"] <= 8)
     yield Row("resident, recorder running, MiB", rss_text(recorder))

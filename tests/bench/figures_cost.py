@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 import time
 
-from table import Row, median, ratio
+from table import Row, ratio
 from world import (Peer, PeerMissing, Statistics, World, harness, process_cpu_seconds, programs, switches)
 
 HZ = 97
@@ -108,10 +108,11 @@ class Beside:
         return costs.get("bpftrace"), "; ".join(said + self.missing)
 
 
-def cost_row(state, ours, counted, said, seconds, key=None):
+def cost_row(state, ours, counted, said, seconds):
+    """Not gated: how often somebody starts a process, which our hooks see, is the machine's."""
     return Row(f"CPU, {state}, us per s ({seconds:.0f} s)",
                f"{ours.us:.0f} (consumer {ours.process_us:.0f}, programs {ours.program_us:.0f})", "-", said,
-               ratio(ours.us, counted), key=key)
+               ratio(ours.us, counted))
 
 
 def idle_rows(w, agent, ids, beside, seconds):
@@ -141,20 +142,20 @@ def idle_rows(w, agent, ids, beside, seconds):
 
 
 def recording_rows(w, agent, ids, beside, seconds):
-    ours, windows = Account(agent.pid, ids), []
+    ours = Account(agent.pid, ids)
     beside.start()
     ours.start()
-    for _ in range(seconds // WAKE_SECONDS):
-        before = switches(agent.pid)
-        time.sleep(WAKE_SECONDS)
-        windows.append(switches(agent.pid) - before)
+    woken = switches(agent.pid)
+    time.sleep(seconds)
+    woken = switches(agent.pid) - woken
     ours.end()
     counted, said = beside.end()
     if not ours.ticks:
         raise harness.Failure("the recorder does not tick: " + agent.stderr()[-300:])
-    yield Row(f"wake-ups in {WAKE_SECONDS} s, recorder running, most of {len(windows)} windows",
-              f"{max(windows)} (median {median(windows):g})", "<= 1", "-", None, max(windows) <= 1)
-    yield cost_row("recorder running", ours, counted, said, seconds, "cost_recording_to_bpftrace")
+    # One more than there are whole stretches: the first may fall on the beginning.
+    yield Row(f"wake-ups, recorder running, {seconds} s", str(woken), f"one in {WAKE_SECONDS} s", "-", None,
+              woken <= seconds // WAKE_SECONDS + 1, key="recorder_wakeups", must=True)
+    yield cost_row("recorder running", ours, counted, said, seconds)
 
 
 def session_rows(w, agent, ids, beside, seconds):
@@ -169,8 +170,7 @@ def session_rows(w, agent, ids, beside, seconds):
     end = agent.wait("session.end", seconds=seconds + 30, since=since)
     if not end["ledger"]["oncpu"]["emitted"]:
         raise harness.Failure(f"a session without samples: {end['headline']}")
-    yield cost_row(f"in a session without its report, {end['ledger']['oncpu']['emitted']} samples", ours, counted, said, seconds,
-                   "cost_session_to_bpftrace")
+    yield cost_row(f"in a session without its report, {end['ledger']['oncpu']['emitted']} samples", ours, counted, said, seconds)
 
 
 def cost(short):
