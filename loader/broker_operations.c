@@ -216,7 +216,7 @@ static int open_cgroup(int mount_fd, uint64_t id)
 
 static int open_pressure(const struct broker_operations *o, uint64_t id, uint32_t resource)
 {
-	static const int flags = O_RDWR | O_NONBLOCK | O_CLOEXEC;
+	static const int flags = O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
 	_cleanup_close_ int dir_fd = -1, again_fd = -1;
 	char name[64];
 	int fd, r;
@@ -230,7 +230,7 @@ static int open_pressure(const struct broker_operations *o, uint64_t id, uint32_
 	if (dir_fd < 0)
 		return dir_fd;
 	snprintf(name, sizeof(name), "%s.pressure", resource_name(resource));
-	fd = openat(dir_fd, name, flags | O_NOFOLLOW);
+	fd = openat(dir_fd, name, flags);
 	if (fd >= 0)
 		return fd;
 	r = -errno;
