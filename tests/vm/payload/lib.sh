@@ -126,8 +126,12 @@ follow() {
 	trap 'kill $(jobs -p) 2>/dev/null' EXIT
 }
 
-# line TYPE [JQ-CONDITION]: there is such a line by now.
-line() { has "$lines" "$@"; }
+# line TYPE [JQ-CONDITION]: there is such a line by now. If not, shows the last one of that type.
+line() {
+	has "$lines" "$@" && return
+	grep -F "\"type\":\"$1\"" "$lines" | tail -n 1
+	return 1
+}
 
 # line_after MARK TYPE [CONDITION]: the same, of lines younger than MARK (mono_ns).
 line_after() { line "$2" ".mono_ns > $1 and (${3:-true})"; }
