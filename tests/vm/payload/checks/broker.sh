@@ -18,7 +18,7 @@ no_event() { [ "$(status_of .sampling.events)" = 0 ]; }
 # The consumer waits a second for an answer, which emulation may take to start the broker, and asks again 5 s later: so
 # it is the state that counts, not what watch.start says.
 armed() { [ "$(status_of '"\(.sampling.by) \(.sampling.events) \(.sampling.missing)"')" = "broker $(nproc) 0" ]; }
-triggered() { trocar watches --json | jq -e 'any(.. | .follow?; . == "trigger")'; }
+triggered() { trocar watches --json | jq -e 'any(.. | objects | .by; . == "trigger")'; }
 broker_up() { active trocar-broker.service; }
 broker_gone() { inactive trocar-broker.service; }
 # attached NAME: a program of ours of that name hangs on something.
