@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #include "shared/cleanup.h"
+#include "shared/io.h"
 #include "shared/macro.h"
 #include "shared/parse.h"
 
 #define STAT_BYTES   4096
-#define CGROUP_BYTES 16384 /* some v1 hierarchies and a path of PATH_MAX */
+#define MOUNTS_BYTES (4u << 20) /* hosts with thousands of containers have long mount tables */
+#define CGROUP_BYTES 16384	/* some v1 hierarchies and a path of PATH_MAX */
 
 /* What /proc counts in: USER_HZ is 100 for every program, whatever HZ the kernel has. */
 #define TICK_NS	    (NSEC_PER_SEC / 100)
@@ -130,12 +132,64 @@ int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id)
 	return 0;
 }
 
-/* What O_PATH has shown cannot become anything else: it is one inode. */
-static enum broker_refusal judge_file(const struct stat *st)
+/* The type stands behind a " - " of its own: paths have their spaces as \\040. See proc(5). */
+static bool line_is_fuse(const char *line)
 {
-	if (!S_ISREG(st->st_mode))
-		return REFUSAL_NOT_REGULAR;
-	return st->st_mode & (S_ISUID | S_ISGID) ? REFUSAL_SETUID : REFUSAL_NONE;
+	size_t bytes = strcspn(line, "\n");
+	const char *dash = memmem(line, bytes, " - ", 3), *end;
+
+	if (!dash)
+		return false;
+	dash += 3;
+	end = dash + strcspn(dash, " \n");
+	if (end - dash < 4 || memcmp(dash, "fuse", 4) != 0)
+		return false;
+	return end - dash == 4 || dash[4] == '.' ||
+	       (end - dash == 7 && !memcmp(dash, "fuseblk", 7));
+}
+
+bool broker_process_is_fuse(const char *text, uint64_t mount_id)
+{
+	char want[24];
+	size_t bytes = (size_t)snprintf(want, sizeof(want), "%" PRIu64 " ", mount_id);
+
+	while (*text) {
+		if (strncmp(text, want, bytes) == 0)
+			return line_is_fuse(text);
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return false;
+}
+
+/*
+ * What O_PATH has shown cannot become anything else: it is one inode. Nothing here asks the file
+ * system itself (AT_STATX_DONT_SYNC): once a FUSE server has read a request, whoever waits for the
+ * answer waits for as long as the server likes, and not even SIGKILL ends that.
+ */
+static int judge_file(int process_fd, int path_fd, enum broker_refusal *ret_refusal)
+{
+	_cleanup_free_ char *mounts = NULL;
+	struct statx st;
+	size_t bytes;
+	int r;
+
+	if (statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		  STATX_TYPE | STATX_MODE | STATX_MNT_ID, &st) < 0)
+		return -errno;
+	*ret_refusal = REFUSAL_NONE;
+	if (!S_ISREG(st.stx_mode))
+		*ret_refusal = REFUSAL_NOT_REGULAR;
+	else if (st.stx_mode & (S_ISUID | S_ISGID))
+		*ret_refusal = REFUSAL_SETUID;
+	if (*ret_refusal != REFUSAL_NONE)
+		return 0;
+	r = io_read_file(process_fd, "mountinfo", MOUNTS_BYTES, &mounts, &bytes);
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
+	if (broker_process_is_fuse(mounts, st.stx_mnt_id))
+		*ret_refusal = REFUSAL_FILE_SYSTEM;
+	return 0;
 }
 
 /* A program or library; a core dump is an ELF file too, and full of secrets. */
@@ -168,17 +222,15 @@ int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *re
 {
 	_cleanup_close_ int path_fd = -1, fd = -1;
 	char name[64];
-	struct stat st;
+	int r;
 
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, start, end);
 	path_fd = openat(process_fd, name, O_PATH | O_CLOEXEC);
 	if (path_fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	if (fstat(path_fd, &st) < 0)
-		return -errno;
-	*ret_refusal = judge_file(&st);
-	if (*ret_refusal != REFUSAL_NONE)
-		return 0;
+	r = judge_file(process_fd, path_fd, ret_refusal);
+	if (r < 0 || *ret_refusal != REFUSAL_NONE)
+		return r;
 	fd = reopen(path_fd);
 	if (fd < 0)
 		return fd;

@@ -6,6 +6,7 @@
 #ifndef TROCAR_LOADER_BROKER_PROCESS_H
 #define TROCAR_LOADER_BROKER_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,10 +36,16 @@ int broker_process_cgroup_path(char *text, const char **ret_path);
 int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id);
 
 /*
+ * Is the mount of that id in `text`, the text of /proc/PID/mountinfo, one of a FUSE file system? A
+ * mount that is not in it (memory files have one of their own) is none.
+ */
+bool broker_process_is_fuse(const char *text, uint64_t mount_id);
+
+/*
  * The file of the mapping [start, end), read-only, if it is a regular file without set-user-id and
- * set-group-id and begins as an ELF program or library does. 0, and either *ret_refusal is NONE and
- * *ret_fd the caller's, or it says which of that it is not. -errno: the kernel's; -ESRCH: there is
- * no such mapping.
+ * set-group-id, not on FUSE, and begins as an ELF program or library does. 0, and either
+ * *ret_refusal is NONE and *ret_fd the caller's, or it says which of that it is not. -errno: the
+ * kernel's; -ESRCH: there is no such mapping.
  */
 int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *ret_fd,
 			   enum broker_refusal *ret_refusal);

@@ -18,7 +18,7 @@ BODIES = {"hello": "=II", "sampler_open": "=II", "signal_attach": "=II", "pressu
           "mapping_open": "=QQQII"}
 REFUSALS = ["none", "peer", "busy", "length", "descriptor", "version", "request", "sequence", "stage",
             "rate", "argument", "unwatched", "unknown_process", "other_process", "not_regular", "setuid",
-            "not_elf", "gone", "kernel"]
+            "not_elf", "gone", "kernel", "file_system"]
 ABI_VERSION = 2
 WAIT_S = 10
 

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import time
 
+from held_fs import HeldFs
 from bed import NOBODY, SWITCH, as_user, check, mappings, process_with_pid, start_ns, until
 
 PERF_ENABLE, PERF_DISABLE = 0x2400, 0x2401
@@ -359,6 +360,21 @@ def test_mapping_under_a_lease(bed):
         answer = ask(c, process, "/leased")
         check(answer.refusal == "kernel" and answer.error == -errno.EAGAIN, f"{answer}")
         check(time.monotonic() - began < 3, "it waited")
+
+
+def test_mapping_on_fuse(bed):
+    """A file system whose server may never answer, so that not even SIGKILL ends the wait: not asked at all."""
+    with open(PROGRAM, "rb") as file:
+        held = HeldFs(bed.folder / "held", file.read())
+    try:
+        process = known(bed, MAPS, bed.folder / "held" / "program")
+        held.held = True
+        with bed.client() as c, bed.refusals(file_system=1):
+            check(ask(c, process, "/program").refusal == "file_system", "on FUSE")
+            check(not held.asked.is_set(), "its server was asked")
+        process.kill()
+    finally:
+        held.close()
 
 
 def test_many_in_a_row(bed):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts of /proc/PID/stat and /proc/PID/cgroup: names in them are anybody's. */
+/* Texts of /proc/PID/stat, cgroup and mountinfo: names in them are anybody's. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -29,6 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		return 0;
 	memcpy(text, data, bytes);
 	text[bytes] = '\0';
+	if (broker_process_is_fuse(text, 23) && !strstr(text, " - fuse"))
+		abort();
 	r = broker_process_stat(text, &ticks);
 	if (r != 0 && (r != -EBADMSG || ticks != 7))
 		abort();
