@@ -98,4 +98,20 @@ struct unwind_rule {
 #define UNWIND_PAGE_FIRST(word)	  ((__u32)(word) >> 9)
 #define UNWIND_PAGE_COUNT(word)	  ((__u32)(word)&511)
 
+/* Where a file's table lies in the pool of 8-byte elements; a page element holds two words. */
+struct unwind_place {
+	__u32 rows; /* number of the first row's element */
+	__u32 row_count;
+	__u32 pages;	  /* number of the page index's first element */
+	__u32 page_count; /* words of it */
+};
+
+enum unwind_end {
+	UNWIND_END_NONE = 0, /* it goes on */
+#define UNWIND_END(id, word, help) UNWIND_END_##id,
+#include "unwind_ends.def"
+#undef UNWIND_END
+	UNWIND_END_COUNT_
+};
+
 #endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * unwind.h: from one frame of a user stack to its caller's, by the tables of shared/unwind_abi.h.
+ * The tables are the consumer's and may be wrong: every number of theirs only chooses which element
+ * is looked up or which address of the current process is read, both of which can fail, and no loop
+ * runs longer than is written here. It compiles for the host as well, where it is tested and
+ * fuzzed: with UNWIND_HOST the includer has defined unwind_element, unwind_rule_at and unwind_read.
+ */
+#ifndef TROCAR_BPF_UNWIND_H
+#define TROCAR_BPF_UNWIND_H
+
+#ifndef UNWIND_HOST
+#include "bpf/unwind_memory.h"
+#endif
+#include "shared/unwind_abi.h"
+
+#define UNWIND_WORD 8 /* bytes of a register */
+
+/* One frame of the stack, as far as its caller is found by it. */
+struct unwind_frame {
+	__u64 pc, sp, fp;
+	__u32 exact;   /* pc is what runs next there, not where a call returns to */
+	__u32 fp_lost; /* fp is not this frame's */
+};
+
+/*
+ * The rule in force at `pc`, an address less the table's base, or UNWIND_RULE_NONE. The search is
+ * free of branches on what it finds: with them the verifier would follow each way through every
+ * halving.
+ */
+static __attribute__((always_inline)) inline __u32 unwind_search(const struct unwind_place *place,
+								 __u64 pc)
+{
+	__u64 page = pc >> UNWIND_PAGE_SHIFT;
+	const __u64 *element;
+	__u32 word, row, left;
+
+	if (page >= place->page_count)
+		return UNWIND_RULE_NONE;
+	element = unwind_element(place->pages + (__u32)(page >> 1));
+	if (!element)
+		return UNWIND_RULE_NONE;
+	word = (__u32)(*element >> (page & 1) * 32);
+	row = UNWIND_PAGE_FIRST(word);
+	left = UNWIND_PAGE_COUNT(word);
+	for (int i = 0; i < UNWIND_SEARCH_STEPS; i++) {
+		__u32 half = left >> 1;
+		__u64 reached;
+
+		element = unwind_element(place->rows + row + half);
+		if (!element)
+			return UNWIND_RULE_NONE;
+		reached = ~(pc - (__u32)*element) >> 63;
+		asm volatile("" : "+r"(reached));
+		row += half & -(__u32)reached;
+		left -= half;
+	}
+	element = row < place->row_count ? unwind_element(place->rows + row) : 0;
+	return element ? (__u16)(*element >> 32) : UNWIND_RULE_NONE;
+}
+
+/* The caller's stack pointer. Not to be asked for a rule without one. */
+static __attribute__((always_inline)) inline enum unwind_end
+unwind_cfa(const struct unwind_frame *f, const struct unwind_rule *rule, __u64 *ret_cfa)
+{
+	__s32 offset = rule->cfa_offset;
+	__u8 kind = rule->cfa;
+	__u64 base = f->sp;
+
+	if (kind == UNWIND_CFA_FP || kind == UNWIND_CFA_FP_MEMORY) {
+		if (f->fp_lost)
+			return UNWIND_END_FRAME_POINTER;
+		base = f->fp;
+	}
+	if (kind == UNWIND_CFA_SP || kind == UNWIND_CFA_FP) {
+		*ret_cfa = base + (__s64)offset;
+		return UNWIND_END_NONE;
+	}
+	base += (__s64)UNWIND_LOW(offset);
+	if (kind == UNWIND_CFA_PLT) {
+		*ret_cfa = base + ((__s16)(f->pc & 15) >= UNWIND_HIGH(offset) ? UNWIND_WORD : 0);
+		return UNWIND_END_NONE;
+	}
+	if (unwind_read(ret_cfa, sizeof(*ret_cfa), base) != 0)
+		return UNWIND_END_READ_FAULT;
+	*ret_cfa += (__s64)UNWIND_HIGH(offset);
+	return UNWIND_END_NONE;
+}
+
+/* The caller's frame pointer; *ret_lost when no rule can say it. */
+static __attribute__((always_inline)) inline enum unwind_end
+unwind_fp(const struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa, __u64 *ret_fp,
+	  __u32 *ret_lost)
+{
+	__u8 kind = UNWIND_SAVED_FP(rule->saved);
+	__u64 base = cfa;
+
+	*ret_fp = f->fp;
+	*ret_lost = f->fp_lost;
+	if (kind == UNWIND_FP_SAME)
+		return UNWIND_END_NONE;
+	*ret_lost = 1;
+	if (kind >= UNWIND_FP_UNKNOWN || (kind == UNWIND_FP_FP && f->fp_lost))
+		return UNWIND_END_NONE;
+	if (kind == UNWIND_FP_FP)
+		base = f->fp;
+	else if (kind == UNWIND_FP_SP)
+		base = f->sp;
+	*ret_lost = 0;
+	if (unwind_read(ret_fp, sizeof(*ret_fp), base + (__s64)rule->fp_offset) != 0)
+		return UNWIND_END_READ_FAULT;
+	return UNWIND_END_NONE;
+}
+
+/* Where the return address is kept; 0 where no rule of x86-64 keeps it. */
+static __attribute__((always_inline)) inline __u64
+unwind_ra_address(const struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa)
+{
+	switch (UNWIND_SAVED_RA(rule->saved)) {
+	case UNWIND_RA_CFA:
+		return cfa - UNWIND_WORD;
+	case UNWIND_RA_CONTEXT:
+		return f->sp + (__s64)UNWIND_LOW(rule->cfa_offset) + UNWIND_WORD;
+	case UNWIND_RA_ALONE:
+		return cfa + (__s64)rule->fp_offset;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * Makes `f` its caller by `rule`. UNWIND_END_NONE, or why there is none: then *f is as before. A
+ * signal frame may lie on a stack of its own, so only of the others is it asked that frames ascend.
+ */
+static __attribute__((always_inline)) inline enum unwind_end
+unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
+{
+	struct unwind_frame caller = { .exact = (rule->saved & UNWIND_SAVED_EXACT) != 0 };
+	enum unwind_end end;
+	__u64 at;
+
+	if (rule->cfa == UNWIND_CFA_END)
+		return UNWIND_END_COMPLETE;
+	if (rule->cfa == UNWIND_CFA_NONE)
+		return UNWIND_END_NO_ROW;
+	if (rule->cfa < UNWIND_CFA_SP || rule->cfa > UNWIND_CFA_PLT)
+		return UNWIND_END_BAD_RULE;
+	end = unwind_cfa(f, rule, &caller.sp);
+	if (end != UNWIND_END_NONE)
+		return end;
+	if (caller.sp <= f->sp && !caller.exact)
+		return UNWIND_END_BACKWARDS;
+	at = unwind_ra_address(f, rule, caller.sp);
+	if (at == 0)
+		return UNWIND_END_BAD_RULE;
+	if (unwind_read(&caller.pc, sizeof(caller.pc), at) != 0)
+		return UNWIND_END_READ_FAULT;
+	if (caller.pc == 0)
+		return UNWIND_END_COMPLETE;
+	end = unwind_fp(f, rule, caller.sp, &caller.fp, &caller.fp_lost);
+	if (end != UNWIND_END_NONE)
+		return end;
+	*f = caller;
+	return UNWIND_END_NONE;
+}
+
+/*
+ * Makes `f` its caller by the table at `place`, whose rows count from `base` on: where the mapped
+ * file's table base is in the process. A call may be its function's last instruction, so that what
+ * it returns to belongs to the next: the byte before is looked up.
+ */
+static __attribute__((always_inline)) inline enum unwind_end
+unwind_step(struct unwind_frame *f, const struct unwind_place *place, __u64 base)
+{
+	const struct unwind_rule *rule;
+	__u64 pc = f->pc - (f->exact ? 0 : 1);
+
+	if (pc < base)
+		return UNWIND_END_NO_ROW;
+	rule = unwind_rule_at(unwind_search(place, pc - base));
+	if (!rule)
+		return UNWIND_END_BAD_RULE;
+	return unwind_apply(f, rule);
+}
+
+/* Makes `f` its caller by the frame pointer, as code without rows that keeps it allows. */
+static __attribute__((always_inline)) inline enum unwind_end unwind_step_fp(struct unwind_frame *f)
+{
+	__u64 saved[2];
+
+	if (f->fp_lost)
+		return UNWIND_END_FRAME_POINTER;
+	if (f->fp == 0)
+		return UNWIND_END_COMPLETE;
+	if (f->fp < f->sp)
+		return UNWIND_END_BACKWARDS;
+	if (unwind_read(saved, sizeof(saved), f->fp) != 0)
+		return UNWIND_END_READ_FAULT;
+	if (saved[1] == 0)
+		return UNWIND_END_COMPLETE;
+	*f = (struct unwind_frame){ .pc = saved[1], .sp = f->fp + sizeof(saved), .fp = saved[0] };
+	return UNWIND_END_NONE;
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * unwind_memory.h: where the unwinder's tables are and how it reads a process: the pool of rows and
+ * page indexes, the dictionary of rules, and the stack of the current task.
+ */
+#ifndef TROCAR_BPF_UNWIND_MEMORY_H
+#define TROCAR_BPF_UNWIND_MEMORY_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "shared/unwind_abi.h"
+
+/* Rows and page indexes of all files; the loader sets the size. Written by the consumer. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} unwind_pool SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_RULES_MAX);
+	__type(key, __u32);
+	__type(value, struct unwind_rule);
+} unwind_rules SEC(".maps");
+
+static __always_inline const __u64 *unwind_element(__u32 index)
+{
+	return bpf_map_lookup_elem(&unwind_pool, &index);
+}
+
+static __always_inline const struct unwind_rule *unwind_rule_at(__u32 index)
+{
+	return bpf_map_lookup_elem(&unwind_rules, &index);
+}
+
+/* Of the current task. 0 or -EFAULT: what is not resident is not waited for. */
+static __always_inline long unwind_read(void *to, __u32 bytes, __u64 address)
+{
+	return bpf_probe_read_user(to, bytes, (const void *)address);
+}
+
+#endif

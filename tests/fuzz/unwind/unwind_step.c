@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unwind_step.c: bpf/unwind.h over any tables, rules, registers and memory: what a consumer that
+ * was taken over can write. A walk ends; where it does the frame is as before; frames ascend, but
+ * at a signal's; nothing outside the given memory is used.
+ */
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/unwind_abi.h"
+
+#define RULES	  16
+#define ELEMENTS  64
+#define MEMORY_AT 0x10000u
+#define FRAMES	  127
+
+/* The input begins with this; the memory follows. */
+struct input {
+	__u64 pc, sp, fp, base;
+	__u32 exact, fp_lost, by_fp, pad;
+	struct unwind_place place;
+	struct unwind_rule rules[RULES];
+	__u64 elements[ELEMENTS];
+};
+
+static struct input in;
+static const uint8_t *memory;
+static size_t memory_bytes;
+
+static const __u64 *unwind_element(__u32 index)
+{
+	return index < ELEMENTS ? &in.elements[index] : NULL;
+}
+
+static const struct unwind_rule *unwind_rule_at(__u32 index)
+{
+	return index < RULES ? &in.rules[index] : NULL;
+}
+
+static long unwind_read(void *to, __u32 bytes, __u64 address)
+{
+	if (address < MEMORY_AT || address - MEMORY_AT > memory_bytes ||
+	    bytes > memory_bytes - (address - MEMORY_AT))
+		return -1;
+	memcpy(to, memory + (address - MEMORY_AT), bytes);
+	return 0;
+}
+
+#define UNWIND_HOST
+#include "bpf/unwind.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+/* Whether the search's answer is a row's of the pool, or none. */
+static void check_search(__u64 pc)
+{
+	__u32 rule = unwind_search(&in.place, pc);
+	bool found = rule == UNWIND_RULE_NONE;
+
+	for (size_t i = 0; i < ELEMENTS && !found; i++)
+		found = (__u16)(in.elements[i] >> 32) == rule;
+	assert(found);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct unwind_frame f, before;
+	enum unwind_end end = UNWIND_END_NONE;
+
+	in = (struct input){ 0 };
+	memcpy(&in, data, bytes < sizeof(in) ? bytes : sizeof(in));
+	memory = bytes > sizeof(in) ? data + sizeof(in) : data;
+	memory_bytes = bytes > sizeof(in) ? bytes - sizeof(in) : 0;
+	f = (struct unwind_frame){ .pc = in.pc,
+				   .sp = in.sp,
+				   .fp = in.fp,
+				   .exact = in.exact & 1,
+				   .fp_lost = in.fp_lost & 1 };
+	for (int i = 0; i < FRAMES && end == UNWIND_END_NONE; i++) {
+		before = f;
+		check_search(f.pc - in.base);
+		end = in.by_fp >> (i & 31) & 1 ? unwind_step_fp(&f)
+					       : unwind_step(&f, &in.place, in.base);
+		assert(end < UNWIND_END_COUNT_);
+		if (end != UNWIND_END_NONE)
+			assert(memcmp(&f, &before, sizeof(f)) == 0);
+		else
+			assert(f.sp > before.sp || f.exact);
+	}
+	return 0;
+}
