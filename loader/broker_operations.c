@@ -2,30 +2,33 @@
 /*
  * What each request does, and why that is safe to do for a process without any privilege.
  *
- * Who asks: the consumer's user, by SO_PEERCRED; the consumer may be in an attacker's hands, and so
+ * Who asks: the consumer's user, by SO_PEERCRED. The consumer may be in an attacker's hands, and so
  * may be everything that it says, and everything in the maps that it writes (`watches`, `targets`).
  * Those two tables tell a mistake from a request; against a taken-over consumer they are no wall.
- * The walls are what an operation can give at all:
+ * The walls are what an operation can give at all.
  *
- *   sampler_open    A tick on one CPU that runs our own verified program and nothing else: the pin
+ * sampler_open gives a tick on one CPU that runs our own verified program and nothing else: the pin
  * is root's, the event has no sample type, no registers, no addresses. What the program writes, it
  * writes for the watches that the consumer may set anyway. Its price is time: whoever holds the
- * event may re-rate it down to the kernel's floor. signal_attach   A link of one of our pinned
- * programs, chosen by number from probes.def. pressure_open   cpu.pressure, memory.pressure or
- * io.pressure of a cgroup, by the kernel's own handle below the cgroup2 mount: no path of the
- * caller's, no other file. These files are readable by everybody; for writing they take triggers
- * and nothing else. What more it gives is CAP_SYS_RESOURCE at the open: windows below 2 s.
- *   mapping_open    A file that a process has mapped and that begins as an ELF program or library
- *                   does, read-only (broker_process.c). No name of the caller's is resolved: the
- *                   kernel's own link of the mapping is. Not a device, a pipe or a socket: opening
- * is an act only after O_PATH has shown a regular file. Not a set-user-id or set-group-id file.
- * What it gives is the content of programs and libraries, those that the consumer's user may not
- * read included (docs/threats.md).
+ * event may re-rate it down to the kernel's floor.
  *
- * Nothing is written, made, removed or executed here; no request has a length of its own, none
- * allocates; every descriptor is close-on-exec, goes out in the same answer or is closed. A call
- * that a foreign file system holds up ends the whole process after BROKER_REQUEST_S
- * (broker_serve.c).
+ * signal_attach gives a link of one of our pinned programs, chosen by number from probes.def.
+ *
+ * pressure_open gives cpu.pressure, memory.pressure or io.pressure of a cgroup, by the kernel's own
+ * handle below the cgroup2 mount: no path of the caller's, no other file. These files are readable
+ * by everybody; for writing they take triggers and nothing else. What it gives beyond that is
+ * CAP_SYS_RESOURCE at the open: windows below 2 s.
+ *
+ * mapping_open gives a file that a process has mapped and that begins as an ELF program or library
+ * does, read-only (broker_process.c). No name of the caller's is resolved: the kernel's own link of
+ * the mapping is. Not a device, a pipe or a socket: opening is an act only after O_PATH has shown a
+ * regular file. Not a set-user-id or set-group-id file, and nothing on FUSE, whose server is a
+ * process like any other. What it gives is the content of programs and libraries, those included
+ * that the consumer's user may not read (docs/threats.md).
+ *
+ * Nothing is written, made, removed or executed here. No request has a length of its own; none
+ * keeps memory. Every descriptor is close-on-exec and goes out in the same answer or is closed. A
+ * call that a file system holds up ends the whole process after BROKER_REQUEST_S (broker_serve.c).
  */
 #include "loader/broker_operations.h"
 
