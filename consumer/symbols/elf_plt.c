@@ -3,40 +3,45 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "shared/cleanup.h"
 #include "shared/macro.h"
 
-#define STUB_BYTES_MAX 32
+#define STUB_BYTES_MAX	32
+#define STUB_NAME_BYTES 512 /* NUL included; a longer name is kept cut */
+#define WHOLE_BYTES	(1u << 20)
+#define SUFFIX		"@plt"
 
 /* Slots without a symbol whose function is looked for among all that were gathered. */
 #define RESOLVERS_MAX 256
 
-/* A slot of the global offset table and the name of what it will point to. */
+/* A slot of the global offset table and what fills it. */
 struct slot {
 	uint64_t address;
-	size_t text; /* of the name, in the gather's strings */
+	uint64_t what; /* index of the symbol, or the resolver's address */
+	bool resolver;
 };
 
 struct slots {
 	struct elf_gather *gather;
+	const Elf64_Shdr *symbols, *strings; /* .dynsym and its names */
+	uint8_t *symbol_data, *string_data;  /* owned; NULL when they are large */
 	struct slot *items; /* owned; sorted by address before the stubs are read */
 	size_t count, space;
-	uint8_t *symbols; /* owned; .dynsym */
-	size_t symbol_count;
-	size_t names, names_end; /* where its names lie in the gather's strings */
-	size_t resolvers;	 /* looked for */
+	size_t resolvers; /* looked for */
 };
 
 static void slots_done(struct slots *s)
 {
 	free(s->items);
-	free(s->symbols);
+	free(s->symbol_data);
+	free(s->string_data);
 }
 
-static int push(struct slots *s, uint64_t address, size_t text)
+static int push(struct slots *s, struct slot slot)
 {
 	if (s->count == ELF_PLT_SLOTS_MAX)
 		return -EFBIG;
@@ -49,7 +54,7 @@ static int push(struct slots *s, uint64_t address, size_t text)
 		s->items = more;
 		s->space = space;
 	}
-	s->items[s->count++] = (struct slot){ .address = address, .text = text };
+	s->items[s->count++] = slot;
 	return 0;
 }
 
@@ -77,54 +82,6 @@ static enum filling filling_of(unsigned int machine, uint32_t type)
 	}
 }
 
-/* The name of a relocation's symbol; false when it has none. */
-static bool symbol_name(const struct slots *s, const Elf64_Rela *rela, size_t *ret_text)
-{
-	Elf64_Sym symbol;
-
-	if (ELF64_R_SYM(rela->r_info) >= s->symbol_count)
-		return false;
-	memcpy(&symbol, s->symbols + ELF64_R_SYM(rela->r_info) * sizeof(symbol), sizeof(symbol));
-	if (symbol.st_name == 0 || symbol.st_name >= s->names_end - s->names)
-		return false;
-	*ret_text = s->names + symbol.st_name;
-	return true;
-}
-
-/* The name of the IFUNC whose resolver stands at the addend: both have that address. */
-static bool resolver_name(struct slots *s, const Elf64_Rela *rela, size_t *ret_text)
-{
-	uint64_t address = (uint64_t)rela->r_addend;
-	const Elf64_Phdr *segment = elf_reader_code(&s->gather->file, address);
-	const struct names_entry *best = NULL;
-
-	if (!segment || s->resolvers++ >= RESOLVERS_MAX)
-		return false;
-	for (size_t i = 0; i < s->gather->entry_count; i++) {
-		const struct names_entry *e = &s->gather->entries[i];
-
-		if (e->key == (uint32_t)(segment->p_offset + address - segment->p_vaddr) &&
-		    (!best || e->rank > best->rank))
-			best = e;
-	}
-	*ret_text = best ? best->text : 0;
-	return best != NULL;
-}
-
-static bool slot_name(struct slots *s, const Elf64_Rela *rela, size_t *ret_text)
-{
-	switch (filling_of(s->gather->file.header.e_machine,
-			   (uint32_t)ELF64_R_TYPE(rela->r_info))) {
-	case FILL_SYMBOL:
-		return symbol_name(s, rela, ret_text);
-	case FILL_RESOLVER:
-		return resolver_name(s, rela, ret_text);
-	case FILL_NONE:
-		break;
-	}
-	return false;
-}
-
 /* Takes the slots that `section` fills. */
 static int take_relocations(struct slots *s, const Elf64_Shdr *section)
 {
@@ -137,13 +94,21 @@ static int take_relocations(struct slots *s, const Elf64_Shdr *section)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < section->sh_size / sizeof(Elf64_Rela); i++) {
+		struct slot slot;
+		enum filling filling;
 		Elf64_Rela rela;
-		size_t text;
 
 		memcpy(&rela, data + i * sizeof(rela), sizeof(rela));
-		if (!slot_name(s, &rela, &text))
+		filling = filling_of(s->gather->file.header.e_machine,
+				     (uint32_t)ELF64_R_TYPE(rela.r_info));
+		if (filling == FILL_NONE)
 			continue;
-		r = push(s, rela.r_offset, text);
+		slot = (struct slot){ .address = rela.r_offset, .what = ELF64_R_SYM(rela.r_info) };
+		if (filling == FILL_RESOLVER)
+			slot = (struct slot){ .address = rela.r_offset,
+					      .what = (uint64_t)rela.r_addend,
+					      .resolver = true };
+		r = push(s, slot);
 		if (r < 0)
 			return r;
 	}
@@ -157,26 +122,44 @@ static int by_address(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Reads .dynsym and the relocations against it. */
+/* Small tables are read whole; of large ones, where few symbols have stubs, what is needed. */
+static int read_tables(struct slots *s)
+{
+	const struct elf_reader *e = &s->gather->file;
+	int r;
+
+	if (s->symbols->sh_size > WHOLE_BYTES || s->strings->sh_size > WHOLE_BYTES)
+		return 0;
+	r = elf_reader_content(e, s->symbols, WHOLE_BYTES, &s->symbol_data);
+	if (r < 0)
+		return r;
+	return elf_reader_content(e, s->strings, WHOLE_BYTES, &s->string_data);
+}
+
+static int read_at(const struct slots *s, const Elf64_Shdr *section, const uint8_t *data,
+		   uint64_t offset, void *to, size_t bytes)
+{
+	if (!data)
+		return elf_reader_at(s->gather->file.image, section->sh_offset + offset, to, bytes);
+	memcpy(to, data + offset, bytes);
+	return 0;
+}
+
+/* Finds .dynsym, and reads the relocations against it. */
 static int read_slots(struct slots *s)
 {
 	struct elf_reader *e = &s->gather->file;
-	const Elf64_Shdr *dynsym;
 	size_t index;
 	int r;
 
-	if (elf_reader_find(e, ".dynsym", &dynsym) < 0 || dynsym->sh_link >= e->section_count ||
-	    dynsym->sh_entsize != sizeof(Elf64_Sym))
+	if (elf_reader_find(e, ".dynsym", &s->symbols) < 0 ||
+	    s->symbols->sh_link >= e->section_count || s->symbols->sh_entsize != sizeof(Elf64_Sym))
 		return 0;
-	index = (size_t)(dynsym - e->sections);
-	r = elf_reader_content(e, dynsym, ELF_SYMBOLS_MAX * sizeof(Elf64_Sym), &s->symbols);
+	index = (size_t)(s->symbols - e->sections);
+	s->strings = &e->sections[s->symbols->sh_link];
+	r = read_tables(s);
 	if (r < 0)
 		return r;
-	s->symbol_count = (size_t)dynsym->sh_size / sizeof(Elf64_Sym);
-	r = elf_gather_section(s->gather, e, &e->sections[dynsym->sh_link], &s->names);
-	if (r < 0)
-		return r;
-	s->names_end = s->gather->string_bytes;
 	for (size_t i = 0; i < e->section_count; i++) {
 		if (e->sections[i].sh_type != SHT_RELA || e->sections[i].sh_link != index)
 			continue;
@@ -187,6 +170,46 @@ static int read_slots(struct slots *s)
 	if (s->count > 1)
 		qsort(s->items, s->count, sizeof(*s->items), by_address);
 	return 0;
+}
+
+/* The name of a symbol; false when it has none. */
+static bool symbol_name(const struct slots *s, uint64_t index, char text[STUB_NAME_BYTES])
+{
+	Elf64_Sym symbol;
+	size_t bytes;
+
+	if (index >= s->symbols->sh_size / sizeof(symbol) ||
+	    read_at(s, s->symbols, s->symbol_data, index * sizeof(symbol), &symbol,
+		    sizeof(symbol)) < 0 ||
+	    symbol.st_name == 0 || symbol.st_name >= s->strings->sh_size)
+		return false;
+	bytes = (size_t)MIN(s->strings->sh_size - symbol.st_name, (uint64_t)STUB_NAME_BYTES - 1);
+	if (read_at(s, s->strings, s->string_data, symbol.st_name, text, bytes) < 0)
+		return false;
+	text[bytes] = '\0';
+	return *text;
+}
+
+/* The name of the IFUNC whose resolver stands at `address`: both have that address. */
+static bool resolver_name(struct slots *s, uint64_t address, char text[STUB_NAME_BYTES])
+{
+	const Elf64_Phdr *segment = elf_reader_code(&s->gather->file, address);
+	const struct names_entry *best = NULL;
+
+	if (!segment || s->resolvers++ >= RESOLVERS_MAX)
+		return false;
+	for (size_t i = 0; i < s->gather->entry_count; i++) {
+		const struct names_entry *e = &s->gather->entries[i];
+
+		if (e->key == (uint32_t)(segment->p_offset + address - segment->p_vaddr) &&
+		    (!best || e->rank > best->rank))
+			best = e;
+	}
+	if (!best)
+		return false;
+	snprintf(text, STUB_NAME_BYTES, "%.*s", STUB_NAME_BYTES - 1,
+		 s->gather->strings + best->text);
+	return true;
 }
 
 /* "jmp *slot(%rip)", after an optional endbr64 and bnd; `at` is the stub's own address. */
@@ -240,26 +263,26 @@ static bool stub(unsigned int machine, const uint8_t *code, size_t bytes, uint64
 static int take_stub(struct slots *s, uint64_t at, uint64_t bytes, uint64_t address)
 {
 	struct slot wanted = { .address = address }, *slot;
-	struct elf_gather *g = s->gather;
-	char text[NAMES_TEXT_BYTES];
-	size_t length, place;
+	char text[STUB_NAME_BYTES + sizeof(SUFFIX)];
+	size_t place;
 	int r;
 
 	slot = s->count ? bsearch(&wanted, s->items, s->count, sizeof(wanted), by_address) : NULL;
 	if (!slot)
 		return 0;
-	length = strnlen(g->strings + slot->text, sizeof(text) - 5);
-	memcpy(text, g->strings + slot->text, length);
-	memcpy(text + length, "@plt", 4);
-	r = elf_gather_text(g, text, length + 4, &place);
+	if (slot->resolver ? !resolver_name(s, slot->what, text)
+			   : !symbol_name(s, slot->what, text))
+		return 0;
+	strcat(text, SUFFIX);
+	r = elf_gather_text(s->gather, text, strlen(text), &place);
 	if (r < 0)
 		return r;
-	return elf_gather_push(g, &(struct elf_function){
-					  .address = at,
-					  .bytes = bytes,
-					  .text = place,
-					  .rank = names_rank(g->strings + place, 0, 1, 1),
-				  });
+	return elf_gather_push(s->gather, &(struct elf_function){
+						  .address = at,
+						  .bytes = bytes,
+						  .text = place,
+						  .rank = names_rank(text, 0, 1, 1),
+					  });
 }
 
 /* Bytes of a stub by the section's own word; .plt's says 16 although its header may be longer. */
