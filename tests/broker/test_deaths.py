@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from bed import NOBODY, SWITCH, check, start_ns, until
-from client import Client
+from client import Client, message
 from test_operations import MAPS, PERF_ENABLE, PROGRAM, ask, known
 
 STEPS = ("connect", "hello", "sampler", "switch", "pressure", "mapping")
@@ -117,6 +117,37 @@ def test_broker_is_killed(bed):
         with bed.client() as c:
             check(c.ask("pressure_open", 12345, 0, 0).refusal == "unwatched", "it does not serve")
         check(bed.counts()[0] == len(STEPS) + 1, f"{bed.counts()[0]} starts")
+
+
+def test_grants_that_nobody_takes(bed):
+    """Links that are on their way to a client that does not read: gone with the connection."""
+    with bed.statistics():
+        c = bed.client()
+        c.socket.setblocking(False)
+        sent, end = 0, time.monotonic() + 10
+        while time.monotonic() < end:
+            try:
+                c.send(message("signal_attach", SWITCH, 0, sequence=c.sequence + 1))
+                c.sequence, sent = c.sequence + 1, sent + 1
+            except BlockingIOError:
+                time.sleep(0.01)
+            except (BrokenPipeError, ConnectionResetError):
+                break
+        check(time.monotonic() < end and sent > 10, f"the connection is there after {sent} requests")
+        c.close()
+        still(bed)
+        with bed.client():
+            check(len(bed.open_fds()) < 20, f"{bed.open_fds()}")
+
+
+def test_out_of_time(bed):
+    """The signal that ends a request which takes too long ends the process; the next one serves."""
+    with bed.client() as c:
+        bed.activator.kill(signal.SIGALRM)
+        check(c.receive() is None, "it goes on")
+    check(bed.activator.gone() and bed.activator.statuses == [-signal.SIGALRM], f"{bed.activator.statuses}")
+    with bed.client() as c:
+        check(c.ask("pressure_open", 12345, 0, 0).refusal == "unwatched", "it does not serve")
 
 
 def test_killed_in_a_flood(bed):
