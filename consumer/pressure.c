@@ -158,26 +158,22 @@ static bool can_sleep(const struct agent *a)
 	return !strcmp(pressure_sleep(a, &reason), "trigger");
 }
 
-void pressure_refresh(struct agent *a)
+/* What the scan has to do for this watch; the interval that it may have then. */
+static uint64_t need(struct pressure *p, const struct watch *w, uint64_t every_ns)
 {
-	struct pressure *p = &a->pressure;
-	uint64_t every_ns = 0;
-	struct watch *w;
-	uint64_t id;
+	for (const struct threshold *t = w->thresholds; t; t = t->next) {
+		uint64_t tenth = MAX(t->window_ms * NSEC_PER_MSEC / 10, SCAN_MIN_NS);
 
-	for (int i = 0; i < RESOURCE_COUNT_; i++)
-		p->system[i].needed = false;
-	idmap_for_each (&a->watches.by_cgroup, i, id, w)
-		for (const struct threshold *t = w->thresholds; t; t = t->next) {
-			uint64_t tenth = t->window_ms * NSEC_PER_MSEC / 10;
+		if (t->way == THRESHOLD_TRIGGER || w->pressure[t->resource].fd < 0)
+			continue;
+		p->system[t->resource].needed = true;
+		every_ns = every_ns ? MIN(every_ns, tenth) : tenth;
+	}
+	return every_ns;
+}
 
-			if (t->way == THRESHOLD_TRIGGER || w->pressure[t->resource].fd < 0)
-				continue;
-			p->system[t->resource].needed = true;
-			every_ns = every_ns ? MIN(every_ns, tenth) : tenth;
-		}
-	if (every_ns)
-		every_ns = MAX(every_ns, SCAN_MIN_NS);
+static void set_pace(struct pressure *p, uint64_t every_ns)
+{
 	/* A trigger that nobody needs must not wake us. */
 	for (int i = 0; i < RESOURCE_COUNT_; i++)
 		if (p->system[i].source)
@@ -187,6 +183,26 @@ void pressure_refresh(struct agent *a)
 	p->every_ns = every_ns;
 	p->asleep = !every_ns;
 	loop_timer_set(p->timer, every_ns ? 1 : 0, every_ns);
+}
+
+void pressure_refresh(struct agent *a)
+{
+	uint64_t every_ns = 0;
+	struct watch *w;
+	uint64_t id;
+
+	for (int i = 0; i < RESOURCE_COUNT_; i++)
+		a->pressure.system[i].needed = false;
+	idmap_for_each (&a->watches.by_cgroup, i, id, w)
+		every_ns = need(&a->pressure, w, every_ns);
+	set_pace(&a->pressure, every_ns);
+}
+
+void pressure_refresh_new(const struct watch *w)
+{
+	struct pressure *p = &w->agent->pressure;
+
+	set_pace(p, need(p, w, p->every_ns));
 }
 
 static void scan_watch(struct watch *w, uint64_t now_ns)
@@ -199,7 +215,7 @@ static void scan_watch(struct watch *w, uint64_t now_ns)
 
 		if (!p->by_scan || p->fd < 0 || psi_read(p->fd, &psi) < 0)
 			continue;
-		psi_history_add(&p->history, now_ns, &psi);
+		pressure_scanned(p, now_ns, &psi);
 		fresh[i] = psi_history_newest(&p->history);
 	}
 	/* Also those that the kernel watches, since their file was read; it may tell a moment

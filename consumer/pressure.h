@@ -21,6 +21,7 @@ struct loop_source;
 struct session;
 struct trigger_reason;
 struct watch;
+struct watch_pressure;
 
 struct pressure {
 	struct triggers triggers;
@@ -60,8 +61,14 @@ void pressure_unfollow(struct watch *w);
 /* After a change of watches or of how they are followed: what the scan needs and how often. */
 void pressure_refresh(struct agent *a);
 
+/* The same where the thresholds of one watch came to the others: need not look at those. */
+void pressure_refresh_new(const struct watch *w);
+
 /* Counts what follows each resource of a watch, and makes room for its readings. */
 void pressure_tally(struct watch *w);
+
+/* Adds what a scan read to the history, which grows as far as the longest window may need. */
+void pressure_scanned(struct watch_pressure *p, uint64_t now_ns, const struct psi *psi);
 
 /* The kernel told of a threshold; `gone`: that its file went away. */
 void pressure_notice(struct threshold *t, bool gone);

@@ -10,9 +10,11 @@
 #include "shared/clock.h"
 #include "shared/macro.h"
 
-/* Ten points a window and some for a slow tick; windows reach 10 s at scans of 100 ms. */
+/* Ten points a window and some for a slow tick; windows reach 10 s at scans of 100 ms. As many as
+ * are needed: most of what is scanned never moves, or only until its trigger is open. */
 #define SCAN_POINTS 112
-/* A window of 10 s and more than one time between two drains, at points not nearer than this. */
+/* A window of 10 s and more than one time between two drains, at points not nearer than APART_NS.
+ */
 #define TRIGGER_POINTS 16
 #define APART_NS       NSEC_PER_SEC
 
@@ -87,13 +89,23 @@ static void make_room(struct watch *w, enum resource resource, uint64_t now_ns)
 	if (p->fd < 0 || !(p->by_scan || p->by_trigger))
 		return;
 	/* Less room than before is no loss when there is no memory for the move. */
-	if (psi_history_resize(&p->history, p->by_scan ? SCAN_POINTS : TRIGGER_POINTS) < 0 &&
-	    !p->history.space) {
+	if ((!p->by_scan || !p->history.space) &&
+	    psi_history_resize(&p->history, TRIGGER_POINTS) < 0 && !p->history.space) {
 		say_unreadable(w, resource, -ENOMEM);
 		close_file(p);
 	} else if (!p->history.count && psi_read(p->fd, &psi) == 0) {
 		psi_history_add(&p->history, now_ns, &psi);
 	}
+}
+
+void pressure_scanned(struct watch_pressure *p, uint64_t now_ns, const struct psi *psi)
+{
+	struct psi_history *h = &p->history;
+
+	/* Without memory for more, stalls are measured over a shorter time. */
+	if (h->count == h->space && h->space < SCAN_POINTS)
+		(void)psi_history_resize(h, MIN(2 * h->space, (size_t)SCAN_POINTS));
+	psi_history_add(h, now_ns, psi);
 }
 
 void pressure_tally(struct watch *w)
@@ -113,13 +125,16 @@ void pressure_tally(struct watch *w)
 
 void pressure_follow(struct watch *w)
 {
-	bool changed = follow_files(w);
+	bool fresh = !w->thresholds, changed = follow_files(w);
 
 	changed = triggers_follow(w) || changed;
 	if (!changed)
 		return;
 	pressure_tally(w);
-	pressure_refresh(w->agent);
+	if (fresh)
+		pressure_refresh_new(w);
+	else
+		pressure_refresh(w->agent);
 }
 
 void pressure_unfollow(struct watch *w)

@@ -113,6 +113,36 @@ def test_latency(t):
         agent.wait("session.start", session=line["session"])
 
 
+def test_bursts(t):
+    """Bursts of pressure, each measured from its crossing to the first sample (bench-crossings): the line
+    follows the kernel's notice, the first sample the line. With windows of 500 ms the crossing is known too."""
+    tool = harness.BUILD / "tests" / "bench" / "bench-crossings"
+    if not tool.exists():
+        raise harness.Skip("bench-crossings is not built")
+    wanted, some_ms = int(os.environ.get("TROCAR_CROSSINGS", "2")), WINDOW // 10
+    group = t.cgroup()
+    agent = t.agent(rules(rule("burst", cgroup=group.path, when=[cpu(some_ms)], pre_ms=0, during_ms=300,
+                               cooldown_ms=0, budget_s=3600)), broker=True)
+    t.spawn("deep", 60 + wanted * 5 * WINDOW // 1000, 5, name="resident", cgroup=group)
+    agent.wait("watch.start", cgroup=group.path, follow="trigger")
+    slot = agent.call("watches")[0]["slot"]
+    done = harness.command(tool, group.folder, agent.bpf, slot, some_ms * 1000, WINDOW * 1000, wanted,
+                           20 if privileged() else 0, seconds=30 + wanted * 6 * WINDOW / 1000)
+    time.sleep(0.3)
+    (t.folder / "bursts").write_text(done.stdout.partition("armed\n")[2])
+    (t.folder / "lines").write_bytes(b"".join(agent.raw))
+    found = json.loads(harness.command(
+        "jq", "-n", "--slurpfile", "bursts", t.folder / "bursts", "--slurpfile", "lines", t.folder / "lines",
+        "-f", harness.ROOT / "tests" / "bench" / "crossings.jq").stdout)
+    check(found["bursts"] == wanted and found["whole"] >= 1, f"{found} {done.stdout}")
+    check(found["notice_to_line_ms"] <= 150, f"{found} {done.stdout}")
+    if privileged():
+        check(found["crossing_to_line_ms"] <= 150, f"{found} {done.stdout}")
+    if os.environ.get("TROCAR_FIGURES"):
+        with open(os.environ["TROCAR_FIGURES"], "a", encoding="ascii") as stream:
+            stream.write(json.dumps({"window_ms": WINDOW, **found}) + "\n")
+
+
 def test_says_how(t):
     """watch.start says of each resource what follows it and why; the scan serves what has no trigger."""
     when = [cpu(300, 2000), {"pressure": "memory", "full_ms": 100, "window_ms": 2000},

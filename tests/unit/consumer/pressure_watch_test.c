@@ -151,11 +151,36 @@ static void test_reading_apart(void **state)
 	assert_int_equal(h->count, 2);
 }
 
+/* The history of a scan grows as it is used, to the longest window at the shortest pace. */
+static void test_scanned(void **state)
+{
+	struct watch_pressure p = { .fd = -1 };
+	struct psi psi = {};
+
+	assert_int_equal(psi_history_resize(&p.history, 16), 0);
+	for (uint64_t i = 1; i <= 300; i++) {
+		psi.some.total_us = i;
+		pressure_scanned(&p, i * 100 * NSEC_PER_MSEC, &psi);
+		assert_int_equal(psi_history_newest(&p.history)->psi.some.total_us, i);
+		assert_in_range(p.history.space, 16, 112);
+		if (i <= 16)
+			assert_int_equal(p.history.space, 16);
+	}
+	assert_int_equal(p.history.count, 112);
+	assert_int_equal(
+		psi_history_since(&p.history, 200 * 100 * NSEC_PER_MSEC)->psi.some.total_us, 200);
+	psi_history_done(&p.history);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_notice),  EACH(test_unreadable_at_notice), EACH(test_gone),
-		EACH(test_reading), EACH(test_reading_apart),
+		cmocka_unit_test(test_scanned),
+		EACH(test_notice),
+		EACH(test_unreadable_at_notice),
+		EACH(test_gone),
+		EACH(test_reading),
+		EACH(test_reading_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
