@@ -116,6 +116,27 @@ crossings() {
 	check "from the change to the first sample: at most one tick" [ "$sample" -le $((tick_us * (slow > 1 ? 2 : 1))) ]
 }
 
+# The runbook's "failed": one that ends at once ends its socket, and takes no CPU from then on.
+failing() {
+	local mark unit=trocar-broker.service.d
+	mkdir -p /run/systemd/system/$unit
+	printf '[Service]\nExecStart=\nExecStart=/bin/false\n' >/run/systemd/system/$unit/wrong.conf
+	systemctl daemon-reload
+	systemctl stop trocar-broker.service
+	mark=$(mono_ns)
+	check "a broker that ends at once: the consumer starts all the same" systemctl restart trocar-consumer
+	check "the socket has failed" until_true 30 inactive trocar-broker.socket
+	matches "systemctl status says of what" "$(systemctl status --no-pager trocar-broker.socket)" 'Result: [a-z-]*limit-hit'
+	check "the consumer goes on, and says what is missing" until_true 5 line_after "$mark" agent.start \
+		'[.missing[].feature] | index("broker")'
+	rm -r /run/systemd/system/$unit
+	systemctl daemon-reload
+	systemctl reset-failed trocar-broker.socket trocar-broker.service
+	mark=$(mono_ns)
+	check "with the fault gone, as the runbook says" systemctl restart trocar-loader
+	check "the consumer has it again" until_true 5 line_after "$mark" agent.start '[.missing[].feature] | index("broker") | not'
+}
+
 # Without its socket the consumer says so, and samples nothing; the drop-in for such hosts lets the loader's events tick.
 without() {
 	local mark
@@ -150,9 +171,9 @@ same "it is root's, for the group of the consumer" "$(stat -c '%U %G %a' /run/tr
 check "rules with a window of $window_ms ms are in force" rules "$quick_rule"
 # A container's root may neither write these settings, which are the whole machine's, nor open short windows.
 if in_machine; then
-	steps idle "paranoid 2" "paranoid 3" crossings leaves without
+	steps idle "paranoid 2" "paranoid 3" crossings leaves without failing
 else
-	steps idle without
+	steps idle without failing
 fi
 systemctl stop trocar-consumer
 sleep 1
