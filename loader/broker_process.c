@@ -44,6 +44,7 @@ static int read_file(int process_fd, const char *name, char *text, size_t space)
 	size_t bytes = 0;
 	ssize_t n;
 
+	text[0] = '\0';
 	fd = openat(process_fd, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -85,7 +86,7 @@ int broker_process_stat(const char *text, uint64_t *ret_ticks)
 enum broker_refusal broker_process_is(int process_fd, uint64_t start_ns, int *ret_error)
 {
 	char text[STAT_BYTES];
-	uint64_t ticks;
+	uint64_t ticks = 0;
 	int r;
 
 	r = read_file(process_fd, "stat", text, sizeof(text));
@@ -108,7 +109,7 @@ int broker_process_cgroup_path(char *text, const char **ret_path)
 	line += strlen("0::/");
 	line[strcspn(line, "\n")] = '\0';
 	/* "/../x": outside of the cgroup namespace that this is. No cgroup is named "..". */
-	if (strncmp(line, "..", 2) == 0 && (line[2] == '/' || line[2] == '\0'))
+	if (strncmp(line, "../", 3) == 0 || strcmp(line, "..") == 0)
 		return -ENOENT;
 	*ret_path = line;
 	return 0;
@@ -117,7 +118,7 @@ int broker_process_cgroup_path(char *text, const char **ret_path)
 int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id)
 {
 	char text[CGROUP_BYTES];
-	const char *path;
+	const char *path = "";
 	struct stat st;
 	int r;
 
