@@ -12,14 +12,14 @@
 
 static const char *const runtime_names[] = {
 	[RUNTIME_NONE] = NULL,
-#define RUNTIME(id, json) [RUNTIME_##id] = json,
+#define RUNTIME(id, json) [RUNTIME_##id] = (json),
 #include "consumer/container.def"
 };
 _Static_assert(ARRAY_SIZE(runtime_names) == RUNTIME_COUNT_, "a runtime without a row");
 
 static const char *const qos_names[] = {
 	[QOS_NONE] = NULL,
-#define QOS(id, json) [QOS_##id] = json,
+#define QOS(id, json) [QOS_##id] = (json),
 #include "consumer/container.def"
 };
 _Static_assert(ARRAY_SIZE(qos_names) == QOS_COUNT_, "a class without a row");
