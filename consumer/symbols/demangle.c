@@ -183,6 +183,6 @@ bool demangle(const char *raw, char text[DEMANGLE_OUT_BYTES])
 		memcpy(text, name, kept);
 		s.bytes = kept;
 	}
-	strcpy(text + s.bytes, tail);
+	memcpy(text + s.bytes, tail, strlen(tail) + 1);
 	return true;
 }

@@ -195,11 +195,24 @@ static const char *status_field(const char *status, const char *key)
 	return at && (at == status || at[-1] == '\n') ? at + strlen(key) : NULL;
 }
 
+/* The number at *at, behind blanks, which *at is moved past; false when there is none. */
+static bool take_decimal(const char **at, uint64_t *ret_number)
+{
+	char *end;
+
+	*at += strspn(*at, " \t");
+	if (**at < '0' || **at > '9')
+		return false;
+	*ret_number = strtoull(*at, &end, 10);
+	*at = end;
+	return true;
+}
+
 /* Whether the process started at that time: the 22nd word of /proc/PID/stat, in clock ticks. */
 static bool started_at(const char *folder, uint64_t start_ns)
 {
 	_cleanup_free_ char *stat = NULL;
-	unsigned long long ticks;
+	uint64_t ticks;
 	char path[64];
 	size_t bytes;
 	const char *at;
@@ -210,7 +223,7 @@ static bool started_at(const char *folder, uint64_t start_ns)
 	at = strrchr(stat, ')'); /* its name, the 2nd word, may hold anything */
 	for (unsigned int word = 2; at && word < 22; word++)
 		at = strchr(at + 1, ' ');
-	if (!at || sscanf(at, "%llu", &ticks) != 1)
+	if (!at || !take_decimal(&at, &ticks))
 		return false;
 	return ticks == start_ns / (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
 }
@@ -223,7 +236,7 @@ static bool owner_of(const struct process_key *process, uid_t *ret_uid)
 {
 	_cleanup_free_ char *status = NULL;
 	const char *uids, *pids;
-	unsigned int real, effective, outer, inner;
+	uint64_t number, effective;
 	char folder[32], path[64];
 	size_t bytes;
 
@@ -234,11 +247,12 @@ static bool owner_of(const struct process_key *process, uid_t *ret_uid)
 		return false;
 	uids = status_field(status, "Uid:");
 	pids = status_field(status, "NSpid:");
-	if (!uids || sscanf(uids, "%u %u", &real, &effective) != 2)
+	if (!uids || !take_decimal(&uids, &number) || !take_decimal(&uids, &effective))
 		return false;
-	if (pids && sscanf(pids, "%u%*[\t]%u", &outer, &inner) == 2)
+	/* One number for each namespace, from the host's inwards. */
+	if (pids && take_decimal(&pids, &number) && take_decimal(&pids, &number))
 		return false;
-	*ret_uid = effective;
+	*ret_uid = (uid_t)effective;
 	return true;
 }
 
