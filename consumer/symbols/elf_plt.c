@@ -264,7 +264,7 @@ static int take_stub(struct slots *s, uint64_t at, uint64_t bytes, uint64_t addr
 {
 	struct slot wanted = { .address = address }, *slot;
 	char text[STUB_NAME_BYTES + sizeof(SUFFIX)];
-	size_t place, bytes;
+	size_t place, length;
 	int r;
 
 	slot = s->count ? bsearch(&wanted, s->items, s->count, sizeof(wanted), by_address) : NULL;
@@ -273,9 +273,9 @@ static int take_stub(struct slots *s, uint64_t at, uint64_t bytes, uint64_t addr
 	if (slot->resolver ? !resolver_name(s, slot->what, text)
 			   : !symbol_name(s, slot->what, text))
 		return 0;
-	bytes = strlen(text);
-	memcpy(text + bytes, SUFFIX, sizeof(SUFFIX));
-	r = elf_gather_text(s->gather, text, bytes + sizeof(SUFFIX) - 1, &place);
+	length = strlen(text);
+	memcpy(text + length, SUFFIX, sizeof(SUFFIX));
+	r = elf_gather_text(s->gather, text, length + sizeof(SUFFIX) - 1, &place);
 	if (r < 0)
 		return r;
 	return elf_gather_push(s->gather, &(struct elf_function){
