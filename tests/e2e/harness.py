@@ -23,6 +23,7 @@ CONSUMER = BUILD / "consumer" / "trocar-consumer"
 COMMAND = BUILD / "ctl" / "trocar"
 WORKLOADS = BUILD / "tests" / "workloads"
 USER, GROUP = "nobody", "nogroup"
+WITH_BROKER = True
 SCHEMAS = validate.Schemas()
 
 
@@ -167,10 +168,13 @@ class Cgroup:
 
 class Agent:
     """A loaded kernel side and its consumer. `output`: "-" reads a pipe; a path is left to the test.
-    With `broker` its socket stands ready and nothing ticks unless it is needed; without, samplers always do."""
+    With `broker` its socket stands ready and nothing ticks unless it is needed, as a package has it; without,
+    samplers always do. A test that says --broker or --always itself gets what it says."""
 
-    def __init__(self, test, rule_set, load=(), arguments=(), output="-", reading=True, broker=False):
+    def __init__(self, test, rule_set, load=(), arguments=(), output="-", reading=True, broker=None):
         self.test, self.output = test, output
+        if broker is None:
+            broker = WITH_BROKER and "--broker" not in arguments and "--always" not in load
         self.folder = test.folder / f"agent{len(test.agents)}"
         self.folder.mkdir(mode=0o755)
         self.bpf = self.folder / "bpf"

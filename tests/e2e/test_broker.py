@@ -344,7 +344,7 @@ def test_switches(t):
 def test_switches_of_auto(t):
     """auto counts them at cpu pressure; that they cannot be had makes no verdict worse, unless named."""
     group = t.cgroup(quota=50)
-    agent = t.agent(rules(rule("api", comm="node", when=[CPU], during_ms=1000)))
+    agent = t.agent(rules(rule("api", comm="node", when=[CPU], during_ms=1000)), broker=False)
     t.spawn("burn_cpu", 20, 4, name="node", cgroup=group)
     said = agent.wait("session.start", seconds=15, rule="api")
     check(said["signals"] == ["oncpu"] and said["signals_missing"][0]["signal"] == "switch" and

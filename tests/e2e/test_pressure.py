@@ -178,7 +178,7 @@ def test_says_how(t):
 
 def test_scan_without_broker(t):
     """Without a broker the same crossing is found by scan, and the line says so."""
-    agent = t.agent(rules(rule("api", comm="node", when=[cpu(400, 1000)], during_ms=300)))
+    agent = t.agent(rules(rule("api", comm="node", when=[cpu(400, 1000)], during_ms=300)), broker=False)
     group = t.cgroup(quota=50)
     t.spawn("burn_cpu", 14, 3, name="node", cgroup=group)
     line = agent.wait("pressure", seconds=12, cgroup=group.path)

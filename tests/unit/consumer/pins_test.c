@@ -34,6 +34,8 @@ static int make(const char *name)
 		{ "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1 },
 		{ "slots", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct slot), SLOTS },
 		{ "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct slot_counters), SLOTS },
+		{ "switches", BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct slot_switches), SLOTS },
+		{ "broker", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct broker_counts), 1 },
 		{ "totals", BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct totals), 1 },
 		{ "samples", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
 		{ "events", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
@@ -274,13 +276,40 @@ static void test_counts(void **state)
 	pins_done(&pins);
 }
 
+/* Switches are summed over the CPUs, slot by slot; the broker's counts are one element. */
+static void test_broker_counts(void **state)
+{
+	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus();
+	_cleanup_free_ struct slot_switches *each = calloc(cpus, sizeof(*each));
+	struct broker_counts counts = { .starts = 3, .granted = { 1, 2 } }, read;
+	struct slot_switches switches;
+	struct pins pins;
+
+	if (!dir[0])
+		skip();
+	assert_non_null(each);
+	for (uint32_t i = 0; i < cpus; i++)
+		each[i] = (struct slot_switches){ .voluntary = 1ULL << 40, .involuntary = i };
+	put("switches", 1, each);
+	put("broker", 0, &counts);
+	assert_int_equal(pins_open(dir, &pins), 0);
+	assert_int_equal(pins_switches(&pins, 1, &switches), 0);
+	assert_int_equal(switches.voluntary, (uint64_t)cpus << 40);
+	assert_int_equal(switches.involuntary, cpus * (cpus - 1) / 2);
+	assert_int_equal(pins_switches(&pins, 0, &switches), 0);
+	assert_int_equal(switches.voluntary, 0);
+	assert_int_equal(pins_switches(&pins, SLOTS, &switches), -ENOENT);
+	assert_int_equal(pins_broker(&pins, &read), 0);
+	assert_memory_equal(&read, &counts, sizeof(read));
+	pins_done(&pins);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_open),
-		cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_other_build),
-		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_open),	      cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_other_build),   cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_broker_counts),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -210,6 +210,75 @@ static void test_empty(void **state)
 	session_free(s);
 }
 
+static json_object *end_of(struct session *s)
+{
+	json_object *all, *end;
+
+	begin(1u << 20, 8192, 12);
+	assert_int_equal(output_start(lines.output), 0);
+	report(s);
+	all = finish();
+	end = json_object_get(at(all, json_object_array_length(all) - 1));
+	json_object_put(all);
+	session_free(s);
+	return end;
+}
+
+/* No sampler at all: the verdict, its reason and the headline say so, and never that nothing ran.
+ */
+static void test_unsampled(void **state)
+{
+	struct session *s = new_session("/api");
+	json_object *end;
+
+	s->cpus_missing = 2;
+	s->unsampled_why = "nobody answers";
+	end = end_of(s);
+	assert_string_equal(get(end, "verdict"), "inconclusive");
+	assert_string_equal(get(end, "verdict_reason"), "nobody answers");
+	assert_non_null(strstr(get(end, "headline"), "no CPU was sampled: nobody answers"));
+	assert_false(json_object_object_get_ex(end, "switches", NULL));
+	json_object_put(end);
+}
+
+static void test_partly_sampled(void **state)
+{
+	struct session *s = new_session("/api");
+	json_object *end;
+
+	s->cpus_ticking = 1;
+	s->cpus_missing = 1;
+	s->unsampled_why = "one refused";
+	end = end_of(s);
+	assert_string_equal(get(end, "verdict"), "partial");
+	assert_string_equal(get(end, "verdict_reason"), "one refused");
+	json_object_put(end);
+}
+
+/* A signal that auto adds: its numbers, or the reason; the verdict does not hang on it. */
+static void test_switches(void **state)
+{
+	struct session *s = new_session("/api");
+	json_object *end, *switches;
+
+	s->switches = (struct switches){ .wanted = true, .counted = true, .count = { 7, 3 } };
+	end = end_of(s);
+	assert_true(json_object_object_get_ex(end, "switches", &switches));
+	assert_int_equal(number(switches, "voluntary"), 7);
+	assert_int_equal(number(switches, "involuntary"), 3);
+	json_object_put(end);
+	teardown(state);
+	assert_int_equal(setup(state), 0);
+	s = new_session("/api");
+	s->switches = (struct switches){ .wanted = true, .why = "nobody attaches" };
+	end = end_of(s);
+	assert_true(json_object_object_get_ex(end, "switches", &switches));
+	assert_null(switches);
+	assert_string_equal(get(end, "switches_reason"), "nobody attaches");
+	assert_string_equal(get(end, "verdict"), "complete");
+	json_object_put(end);
+}
+
 /* All parts of the one stack, put together: the frames as they were, none twice, none missing. */
 static size_t check_parts(json_object *all, uint16_t frames)
 {
@@ -414,6 +483,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unsampled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_partly_sampled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_switches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_queue_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_long, setup, teardown),
