@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CLOSER_THREADS 8
+#define CLOSER_THREADS 16
 
 struct closer;
 

@@ -49,7 +49,7 @@ static int ask(int fd, bool full, uint64_t stall_us, uint64_t window_us)
 int trigger_arm(int fd, bool full, uint32_t stall_ms, uint32_t window_ms, enum trigger_power *power)
 {
 	uint64_t stall_us = stall_ms * 1000ULL, window_us = window_ms * 1000ULL;
-	bool plain_too = window_us % PLAIN_WINDOW_US == 0;
+	bool plain_too = window_us % PLAIN_WINDOW_US == 0, probed = false;
 	int r;
 
 	/* A microsecond more tells who opened the file, and is as good where it is taken. */
@@ -59,13 +59,12 @@ int trigger_arm(int fd, bool full, uint32_t stall_ms, uint32_t window_ms, enum t
 			*power = TRIGGER_PRIVILEGED;
 		if (r != -EINVAL)
 			return r;
+		probed = true;
 	}
 	r = ask(fd, full, stall_us, window_us);
-	if (r == 0 && !plain_too)
-		*power = TRIGGER_PRIVILEGED;
-	else if (r == -EINVAL && !plain_too)
-		*power = TRIGGER_PLAIN;
-	else if (r == 0 && *power == TRIGGER_POWER_UNKNOWN && window_us < WINDOW_MAX_US)
+	if (!plain_too && (r == 0 || r == -EINVAL))
+		*power = r == 0 ? TRIGGER_PRIVILEGED : TRIGGER_PLAIN;
+	else if (probed && r == 0)
 		*power = TRIGGER_PLAIN;
 	return r;
 }

@@ -72,18 +72,18 @@ int following_teardown(void **state)
 struct watch *following_watch(const char *const *when, size_t n)
 {
 	static char text[16384];
-	char one[1024];
 	struct watch *w;
+	size_t at;
 
-	strcpy(text, "{\"version\":1,\"rules\":[");
+	at = (size_t)snprintf(text, sizeof(text), "{\"version\":1,\"rules\":[");
 	for (size_t i = 0; i < n; i++) {
-		snprintf(
-			one, sizeof(one),
-			"%s{\"name\":\"r%zu\",\"match\":{\"comm\":\"c%zu\",\"cgroup_prefix\":\"%s\"},\"when\":[%s]}",
-			i ? "," : "", i, i, group.path, when[i]);
-		strcat(text, one);
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+				       "%s{\"name\":\"r%zu\",\"match\":{\"comm\":\"c%zu\","
+				       "\"cgroup_prefix\":\"%s\"},\"when\":[%s]}",
+				       i ? "," : "", i, i, group.path, when[i]);
+		assert_true(at < sizeof(text) - 4);
 	}
-	strcat(text, "]}");
+	snprintf(text + at, sizeof(text) - at, "]}");
 	fake_rules(fake, text);
 	cgroups_learn(&fake->a.cgroups, group.id, group.path);
 	assert_int_equal(watch_get(&fake->a, group.id, 0, &w), 0);
