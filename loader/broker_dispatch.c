@@ -63,8 +63,7 @@ static enum broker_refusal judge_message(const struct broker_message *m,
 
 /* The rest of what does not depend on the request's meaning. */
 static enum broker_refusal judge_request(struct broker_dispatch *d, const struct broker_message *m,
-					 const struct broker_request_header *header,
-					 uint64_t now_ns)
+					 const struct broker_request_header *header)
 {
 	const struct broker_row *row = broker_row(header->request);
 
@@ -81,7 +80,7 @@ static enum broker_refusal judge_request(struct broker_dispatch *d, const struct
 		return REFUSAL_ARGUMENT;
 	if (row->stage != d->stage)
 		return REFUSAL_STAGE;
-	return take_token(d, now_ns) ? REFUSAL_NONE : REFUSAL_RATE;
+	return d->over_rate ? REFUSAL_RATE : REFUSAL_NONE;
 }
 
 static void run(struct broker_dispatch *d, const struct broker_message *m, uint32_t request,
@@ -108,8 +107,9 @@ bool broker_dispatch(struct broker_dispatch *d, const struct broker_message *m, 
 	struct broker_result result = { .refusal = judge_message(m, &header) };
 	bool ours = result.refusal == REFUSAL_NONE;
 
+	d->over_rate = !take_token(d, now_ns);
 	if (ours)
-		result.refusal = judge_request(d, m, &header, now_ns);
+		result.refusal = judge_request(d, m, &header);
 	if (result.refusal == REFUSAL_NONE)
 		run(d, m, header.request, &result);
 	if (result.refusal == REFUSAL_NONE)

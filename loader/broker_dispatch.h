@@ -49,6 +49,7 @@ struct broker_dispatch {
 	enum broker_stage stage;
 	uint32_t sequence;	  /* of the last request that was in order on this connection */
 	uint64_t filled_ns;	  /* up to when the bucket is paid out */
+	bool over_rate;		  /* the last message found the bucket empty, whatever it was */
 	struct broker_counts own; /* counts without a pin */
 };
 

@@ -12,13 +12,14 @@
 #include "shared/clock.h"
 #include "shared/macro.h"
 
-/* Requests of one connection before the listening socket is looked at again. */
+/* Requests of one connection before the listening socket is looked at again, or a hold. */
 #define TURN_MAX 64
 
 static void hang_up(struct broker_serve *s)
 {
 	cleanup_close(&s->connection_fd);
 	s->connection_fd = -1;
+	s->held = false;
 }
 
 /* Has the other side ended the connection? An empty message reads the same as its end. */
@@ -120,6 +121,8 @@ static int serve_one(struct broker_serve *s)
 	return ours ? 1 : -EPROTO;
 }
 
+/* What comes too fast is refused, and then not read for a while: refusing takes time of ours too.
+ */
 static void serve_connection(struct broker_serve *s)
 {
 	int r = 1;
@@ -128,6 +131,8 @@ static void serve_connection(struct broker_serve *s)
 		r = serve_one(s);
 	if (r < 0)
 		hang_up(s);
+	else
+		s->held = s->dispatch.over_rate;
 }
 
 static bool is_consumer(const struct broker_serve *s, int fd)
@@ -175,33 +180,37 @@ static int accept_one(struct broker_serve *s)
 	return 0;
 }
 
-int broker_serve(struct broker_serve *s)
+/* One wait and what it brings. 1: go on; 0: nobody has asked for long enough; -errno. */
+static int turn(struct broker_serve *s)
 {
+	struct pollfd sources[] = {
+		{ .fd = s->listen_fd, .events = POLLIN },
+		{ .fd = s->held ? -1 : s->connection_fd, .events = POLLIN | POLLRDHUP },
+	};
 	int n, r = 0;
 
-	s->connection_fd = -1;
-	for (;;) {
-		struct pollfd sources[] = {
-			{ .fd = s->listen_fd, .events = POLLIN },
-			{ .fd = s->connection_fd, .events = POLLIN | POLLRDHUP },
-		};
+	n = poll(sources, ARRAY_SIZE(sources), s->held ? BROKER_HOLD_MS : BROKER_IDLE_MS);
+	if (n < 0)
+		return errno == EINTR ? 1 : -errno;
+	if (n == 0 && !s->held)
+		return 0;
+	s->held = false;
+	if (sources[1].revents)
+		serve_connection(s);
+	if (sources[0].revents)
+		r = accept_one(s);
+	return r < 0 ? r : 1;
+}
 
-		n = poll(sources, ARRAY_SIZE(sources), BROKER_IDLE_MS);
-		if (n == 0)
-			break;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			r = -errno;
-			break;
-		}
-		if (sources[1].revents)
-			serve_connection(s);
-		if (sources[0].revents)
-			r = accept_one(s);
-		if (r < 0)
-			break;
-	}
+int broker_serve(struct broker_serve *s)
+{
+	int r;
+
+	s->connection_fd = -1;
+	s->held = false;
+	do {
+		r = turn(s);
+	} while (r > 0);
 	hang_up(s);
 	return r;
 }

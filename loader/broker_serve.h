@@ -9,6 +9,7 @@
 
 #define BROKER_IDLE_MS	 10000 /* without a message, with or without a connection: it leaves */
 #define BROKER_SEND_MS	 1000  /* a client that does not take its answer loses the connection */
+#define BROKER_HOLD_MS	 10    /* who asks more than the rate allows is not heard for so long */
 #define BROKER_REQUEST_S 5     /* what one request may take before SIGALRM ends the process */
 
 struct broker_serve {
@@ -16,6 +17,7 @@ struct broker_serve {
 	uid_t uid;     /* who may ask */
 	struct broker_dispatch dispatch;
 	int connection_fd; /* owned while broker_serve runs; -1: none */
+	bool held;	   /* the connection is not read until the hold is over */
 };
 
 /* Serves until nobody has asked for BROKER_IDLE_MS: 0. -errno when the listening socket fails. */

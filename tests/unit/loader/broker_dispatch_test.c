@@ -192,6 +192,11 @@ static void rate(void **state)
 	assert_int_equal(served(2 * BROKER_RATE_BURST, NOW_NS), BROKER_RATE_BURST - 1);
 	assert_int_equal(d.own.refused[REFUSAL_RATE], BROKER_RATE_BURST + 1);
 	assert_int_equal(served(100, NOW_NS + NSEC_PER_SEC / BROKER_RATE_S - 1), 0);
+	assert_true(d.over_rate);
+	/* What is refused for another reason has its price, too. */
+	assert_true(ask_at(BROKER_SAMPLER_OPEN, d.sequence, NOW_NS));
+	assert_int_equal(answer.refusal, REFUSAL_SEQUENCE);
+	assert_true(d.over_rate);
 	assert_int_equal(served(100, NOW_NS + NSEC_PER_SEC / BROKER_RATE_S), 1);
 	assert_int_equal(served(5000, NOW_NS + NSEC_PER_SEC), BROKER_RATE_S - 1);
 	/* Another connection has the same bucket, and an age of silence fills it only once. */
@@ -199,6 +204,7 @@ static void rate(void **state)
 	assert_true(ask_at(BROKER_HELLO, 1, NOW_NS + NSEC_PER_SEC));
 	assert_int_equal(answer.refusal, REFUSAL_RATE);
 	assert_true(ask_at(BROKER_HELLO, 2, NOW_NS + 3600 * NSEC_PER_SEC));
+	assert_false(d.over_rate);
 	assert_int_equal(served(9000, NOW_NS + 3600 * NSEC_PER_SEC), BROKER_RATE_BURST - 1);
 }
 
