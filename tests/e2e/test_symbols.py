@@ -2,9 +2,10 @@
 """Where names come from: files that only the watched process can reach, debug files, compiled code."""
 import os
 import shutil
+import struct
 import subprocess
 
-from harness import Skip, check, rule, rules, until
+from harness import Skip, check, command, rule, rules, until
 
 SHOP = r"""
 #include <stdint.h>
@@ -22,7 +23,7 @@ int main(void)
 {
 	for (uint64_t end = now() + 60; now() < end;)
 		open_the_cellar();
-	return BUILD;
+	return BUILD; /* each has a build-id of its own: files of one build share their names */
 }
 """
 FLAGS = "-O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1"
@@ -32,10 +33,10 @@ CHROOT = """mount -t tmpfs tmpfs "$root"; build 1
 for library in $(ldd "$root/shop" | grep -o '/[^ ]*'); do
 	mkdir -p "$root$(dirname "$library")"; cp -L "$library" "$root$library"; done
 exec chroot "$root" /shop"""
-BELOW = 'build 2; mount -t tmpfs tmpfs "$root"; build 1; exec "$root/shop"'
-DELETED = 'build 1; "$root/shop" & sleep 0.3; rm "$root/shop"; wait'
-REPLACED = 'build 1; "$root/shop" & sleep 0.3; build 2 new; mv "$root/new" "$root/shop"; wait'
-PRIVATE = 'build 1; chmod 0700 "$root/shop"; exec "$root/shop"'
+BELOW = 'build 0; mount -t tmpfs tmpfs "$root"; build 2; exec "$root/shop"'
+DELETED = 'build 3; "$root/shop" & sleep 0.3; rm "$root/shop"; wait'
+REPLACED = 'build 4; "$root/shop" & sleep 0.3; build 0 new; mv "$root/new" "$root/shop"; wait'
+PRIVATE = 'build 5; chmod 0700 "$root/shop"; exec "$root/shop"'
 SITUATIONS = {  # what the process is called in the test: (script, the reason without the broker)
     "chroot": (CHROOT, "no_file"),
     "below": (BELOW, "other_file"),
@@ -53,7 +54,7 @@ def shop(t, name, script, group):
     (folder / "shop.c").write_text(SHOP)
     script = f"""set -eu; root={root}
 build() {{ cc {FLAGS} -DBUILD=$1 -o "$root/${{2:-shop}}" {folder}/shop.c
-	[ $1 = 2 ] || readelf -n "$root/shop" | sed -n 's/.*Build ID: //p' >{folder}/id; }}
+	[ $1 = 0 ] || readelf -n "$root/shop" | sed -n 's/.*Build ID: //p' >{folder}/id; }}
 {script}"""
     process = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "bash", "-c", script],
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=group.join)
@@ -136,7 +137,7 @@ def test_files_through_the_broker(t):
 def test_debug_file(t):
     """A stripped program's names come from the debug file that its link names."""
     group = t.cgroup()
-    folder = shop(t, "stripped", """build 1; objcopy --only-keep-debug "$root/shop" "$root/shop.debug"
+    folder = shop(t, "stripped", """build 9; objcopy --only-keep-debug "$root/shop" "$root/shop.debug"
 cd "$root"; strip shop; objcopy --add-gnu-debuglink=shop.debug shop; exec "$root/shop" """, group)
     until(lambda: pids_of(group), 20, "it does not run")
     agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])))
@@ -144,6 +145,64 @@ cd "$root"; strip shop; objcopy --add-gnu-debuglink=shop.debug shop; exec "$root
     stacks, end = capture(agent, group, 1000)
     check(end["top"][0]["fn"] == "sell_in_the_cellar", f"{end['top']}")
     (folder / "root" / "shop.debug").unlink()
+
+
+def test_debugdata(t):
+    """A stripped program's names come from the table that it carries itself, unpacked under the lock-down."""
+    if not shutil.which("xz"):
+        raise Skip("xz is not installed")
+    group = t.cgroup()
+    shop(t, "packed", """build 9; cd "$root"; objcopy --only-keep-debug shop names; objcopy -S -K sell_in_the_cellar \\
+-K open_the_cellar -K main names; xz names; strip shop; objcopy --add-section .gnu_debugdata=names.xz shop; rm names.xz
+exec "$root/shop" """, group)
+    until(lambda: pids_of(group), 20, "it does not run")
+    agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])))
+    agent.wait("watch.start", cgroup=group.path)
+    _, end = capture(agent, group, 1000)
+    check(end["top"][0]["fn"] == "sell_in_the_cellar", f"{end['top']}")
+
+
+def lie(path, about):
+    """Makes the section headers of a 64-bit program lie, each kind of section in its own way."""
+    data = bytearray(path.read_bytes())
+    offset, = struct.unpack_from("<Q", data, 0x28)
+    size, count = struct.unpack_from("<HH", data, 0x3a)
+    for i in range(count):
+        at = offset + i * size
+        kind, = struct.unpack_from("<I", data, at + 4)
+        if kind == about["section"]:
+            struct.pack_into("<Q", data, at + about["field"], about["value"])
+    path.write_bytes(data)
+
+
+LIES = {  # SHT_SYMTAB 2, SHT_STRTAB 3; sh_offset at 0x18, sh_size 0x20, sh_link 0x28, sh_entsize 0x38
+    "gigabytes": {"section": 2, "field": 0x20, "value": 1 << 40},
+    "behind": {"section": 2, "field": 0x18, "value": 1 << 62},
+    "entries": {"section": 2, "field": 0x38, "value": 1},
+    "names": {"section": 3, "field": 0x20, "value": (1 << 64) - 1},
+}
+
+
+def test_lying_files(t):
+    """Programs whose headers lie run all the same; they cost their names, and the agent nothing."""
+    group = t.cgroup()
+    source = t.folder / "shop.c"
+    source.write_text(SHOP)
+    for name, about in LIES.items():
+        program = t.folder / name
+        command("cc", *FLAGS.split(), "-DBUILD=9", "-o", program, source)
+        lie(program, about)
+        t.processes.append(subprocess.Popen([program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                            preexec_fn=group.join))
+    agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])))
+    agent.wait("watch.start", cgroup=group.path)
+    stacks, _ = capture(agent, group)
+    for name in LIES:
+        frames = [f for s in stacks for f in s["frames"] if (f.get("module") or "").endswith("/" + name)]
+        check(frames, f"{name}: no frame")
+        check(all(f["fn"] is None and f["why"] in ("bad_elf", "too_large") for f in frames), f"{name}: {frames[:2]}")
+    memory = agent.call("status")["memory"]
+    check(memory["resident_bytes"] < 64 << 20, f"{memory}")
 
 
 def test_compiled_code(t):
