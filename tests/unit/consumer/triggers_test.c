@@ -174,6 +174,34 @@ static void test_refusals(void **state)
 	}
 }
 
+/* What may pass is tried again, once in each drain however many wait. */
+static void test_passing(void **state)
+{
+	static const char *const when[] = { CPU(200, 2000) "," CPU(300, 2000) };
+	static const int errors[] = { -EMFILE, -ENFILE, -ENOMEM };
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		opened = 0;
+		answer = errors[i];
+		w = following_watch(when, 1);
+		for (const struct threshold *t = w->thresholds; t; t = t->next) {
+			assert_int_equal(t->way, THRESHOLD_WAITING);
+			assert_string_equal(t->why, trigger_refusal(errors[i]).why);
+		}
+		following_loop(20 * NSEC_PER_MSEC);
+		assert_int_equal(opened, 1);
+		following_drained();
+		assert_int_equal(opened, 2);
+		answer = 0;
+		following_drained();
+		assert_int_equal(ts->set, 2);
+		watch_remove(w, "cgroup_removed");
+	}
+}
+
 /* A file with a trigger on it, and a window that the opener's lack of privilege forbids. */
 static void test_arming_fails(void **state)
 {
@@ -240,9 +268,9 @@ static void test_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_shared),    EACH(test_change),   EACH(test_turns),
-		EACH(test_no_broker), EACH(test_refusals), EACH(test_arming_fails),
-		EACH(test_rate),      EACH(test_limit),
+		EACH(test_shared),	 EACH(test_change),   EACH(test_turns),
+		EACH(test_no_broker),	 EACH(test_refusals), EACH(test_passing),
+		EACH(test_arming_fails), EACH(test_rate),     EACH(test_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
