@@ -231,7 +231,7 @@ static void write_advice(const struct summary *s, struct jsonw *w)
 
 static void write_quality(const struct summary *s, struct jsonw *w)
 {
-	jsonw_object(w, "quality");
+	jsonw_object(w, "stack_quality");
 	for (int i = 0; i < QUALITY_COUNT_; i++)
 		jsonw_u64(w, quality_name((enum quality)i), s->samples[i]);
 	jsonw_milli(w, "unnamed_share", share_milli(s->modules.total, s->frames));

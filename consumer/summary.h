@@ -50,8 +50,8 @@ void summary_add(struct summary *s, const struct stack *stack, const struct name
 void summary_sort(struct summary *s);
 
 /*
- * Writes `quality`, and `top`, `modules_unnamed`, `modules_broken` and `advice`, of which as many
- * rows as fit below the writer's wall: so they come last in a line, and never cost it.
+ * Writes `stack_quality`, and `top`, `modules_unnamed`, `modules_broken` and `advice`, of which as
+ * many rows as fit below the writer's wall: so they come last in a line, and never cost it.
  */
 void summary_write(const struct summary *s, struct jsonw *w);
 

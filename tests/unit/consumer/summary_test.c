@@ -138,7 +138,7 @@ static void test_quality(void **state)
 	add("start", "/opt/whole", 1, PHASE_DURING); /* it ends in main of /bin/x */
 	add(NULL, "/opt/app", 1, PHASE_DURING);
 	root = write_out();
-	quality = json_object_object_get(root, "quality");
+	quality = json_object_object_get(root, "stack_quality");
 	assert_string_equal(text(quality, "broken"), "82");
 	assert_string_equal(text(quality, "complete"), "0");
 	assert_string_equal(text(quality, "unnamed_share"), "0.709");
