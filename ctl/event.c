@@ -6,16 +6,26 @@
 
 #include "shared/macro.h"
 
+/* Types as a set. */
+enum {
+	STACK = 1u << EVENT_STACK,
+	START = 1u << EVENT_SESSION_START,
+	END = 1u << EVENT_SESSION_END,
+	ALL = UINT32_MAX,
+};
+
 static const struct key {
 	const char *name;
 	uint8_t bytes;
 	bool number;
 	uint16_t field;
+	uint32_t types;
 	uint64_t min, max;
 } keys[] = {
-#define TEXT(key, field) { key, sizeof(key) - 1, false, offsetof(struct event, field), 0, 0 },
-#define NUMBER(key, field, min, max) \
-	{ key, sizeof(key) - 1, true, offsetof(struct event, field), min, max },
+#define TEXT(types, key, field) \
+	{ key, sizeof(key) - 1, false, offsetof(struct event, field), types, 0, 0 },
+#define NUMBER(types, key, field, min, max) \
+	{ key, sizeof(key) - 1, true, offsetof(struct event, field), types, min, max },
 #include "ctl/event_keys.def"
 #undef TEXT
 #undef NUMBER
@@ -37,10 +47,11 @@ bool event_is(const struct scan_text *text, const char *word)
 	       !memcmp(text->data, word, text->bytes);
 }
 
-static const struct key *find_key(const struct scan_text *text)
+static const struct key *find_key(const struct scan_text *text, enum event_type type)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (keys[i].bytes == text->bytes && !memcmp(keys[i].name, text->data, text->bytes))
+		if (keys[i].bytes == text->bytes && keys[i].types & 1u << type &&
+		    !memcmp(keys[i].name, text->data, text->bytes))
 			return &keys[i];
 	return NULL;
 }
@@ -89,7 +100,7 @@ static bool read_value(struct reading *r)
 	}
 	if (r->event.type == EVENT_STACK && event_is(&r->key, "stack_id"))
 		return read_id(s, &r->event.stack_id);
-	key = find_key(&r->key);
+	key = find_key(&r->key, r->event.type);
 	return key ? read_known(s, key, &r->event) : scan_skip(s);
 }
 

@@ -59,7 +59,7 @@ struct function {
 
 struct location {
 	uint32_t mapping, function;
-	uint64_t offset; /* in the file; 0 in the kernel */
+	uint64_t offset; /* in the file; 0: it is in none */
 };
 
 /* What is known of a mapping when all of its frames were seen. */
@@ -92,6 +92,14 @@ static int store_string(struct profile *p, uint32_t text, uint32_t *ret_string)
 	return names_text(&p->view->names, text, ret_string);
 }
 
+/* In the kernel the offset is a place in the function, in JIT code an address: neither is in a
+ * file. */
+static bool in_file(const struct store_frame *f)
+{
+	return f->kind != STORE_KERNEL && f->kind != STORE_JIT && f->has_offset &&
+	       f->offset < OFFSET_MAX;
+}
+
 static int add_mapping(struct profile *p, const struct store_frame *f, uint32_t *ret_mapping)
 {
 	struct mapping mapping = { 0 };
@@ -110,7 +118,7 @@ static int add_mapping(struct profile *p, const struct store_frame *f, uint32_t 
 	if (r < 0)
 		return r;
 	p->extents[number].unnamed |= f->fn == STORE_NONE;
-	if (f->kind != STORE_KERNEL && f->has_offset && f->offset < OFFSET_MAX)
+	if (in_file(f))
 		p->extents[number].bytes = MAX(p->extents[number].bytes, f->offset + 1);
 	*ret_mapping = number + 1;
 	return 0;
@@ -146,8 +154,7 @@ static int add_location(struct profile *p, uint32_t frame)
 		      sizeof(*p->of_frame));
 	if (r < 0 || p->of_frame[frame])
 		return r;
-	/* In the kernel it is the place in the function, which is no address. */
-	if (f->kind != STORE_KERNEL && f->has_offset && f->offset < OFFSET_MAX)
+	if (in_file(f))
 		location.offset = f->offset;
 	r = add_mapping(p, f, &location.mapping);
 	if (r == 0)

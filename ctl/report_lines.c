@@ -144,6 +144,26 @@ static void put_unnamed(json_object *modules, FILE *out)
 	}
 }
 
+/* How far the stacks go, and what would help where they do not. */
+static void put_quality(json_object *end, FILE *out)
+{
+	static const char *const keys[] = { "complete", "truncated", "broken" };
+	json_object *quality = get(end, "quality"), *advice = get(end, "advice");
+	size_t n =
+		json_object_is_type(advice, json_type_array) ? json_object_array_length(advice) : 0;
+
+	for (size_t i = 0; quality && i < ARRAY_SIZE(keys); i++) {
+		fputs(i ? ", " : "  samples by how far their stacks go: ", out);
+		put_value(quality, keys[i], out);
+		fprintf(out, " %s%s", keys[i], i + 1 == ARRAY_SIZE(keys) ? "\n" : "");
+	}
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *text = show_value("", json_object_array_get_idx(advice, i));
+
+		fprintf(out, "  %s\n", text ? text : "-");
+	}
+}
+
 int report_account(const struct store *store, const struct store_session *session, FILE *out)
 {
 	_cleanup_(put_object) json_object *end = parse_line(store, session->end);
@@ -165,5 +185,6 @@ int report_account(const struct store *store, const struct store_session *sessio
 		}
 	}
 	put_unnamed(get(end, "modules_unnamed"), out);
+	put_quality(end, out);
 	return 0;
 }

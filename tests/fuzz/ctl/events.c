@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * events.c: an event file of hostile lines: read, kept and folded within 8 MiB. A line that the
- * reader takes is JSON for json-c too, and what is folded has as many samples as were read.
+ * events.c: an event file of hostile lines: read, kept, folded, drawn and listed within 8 MiB. A
+ * line that the reader takes is JSON for json-c too, what is folded has as many samples as were
+ * read, and the picture holds no markup but its own.
  */
 #include <json-c/json.h>
 #include <stdint.h>
@@ -9,8 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/flamegraph.h"
 #include "ctl/folded.h"
+#include "ctl/hot.h"
+#include "ctl/pprof.h"
 #include "ctl/reader.h"
+#include "ctl/report.h"
 #include "shared/cleanup.h"
 
 #define NESTING (SCAN_NESTING + 1)
@@ -60,6 +65,61 @@ static void read_all(struct reader *r, const char *data, size_t bytes)
 	}
 }
 
+/* Text of the file may neither begin an element nor drive a terminal. */
+static void check_svg(const char *text)
+{
+	unsigned int scripts = 0;
+
+	for (const char *at = text; *at; at++) {
+		scripts += !strncmp(at, "<script>", 8);
+		if ((unsigned char)*at < 0x20 && *at != '\n')
+			abort();
+	}
+	if (scripts != 1)
+		abort();
+}
+
+static void draw(struct view *view, struct tree *tree)
+{
+	_cleanup_free_ char *text = NULL, *head = NULL, *title = NULL, *subtitle = NULL;
+	struct svg svg = {
+		.tree = tree,
+		.names = &view->names,
+		.columns = { "before", "during" },
+		.n_panels = 1,
+	};
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	head = flamegraph_head(view, tree, VIEW_ALL, 0, "all");
+	subtitle = flamegraph_subtitle(view);
+	title = view_title(view);
+	svg.title = title;
+	svg.subtitle = subtitle;
+	svg.panels[0] = (struct svg_panel){ head, 0, tree->nodes[TREE_ROOT].total[0] };
+	svg_write(&svg, out);
+	fclose(out);
+	check_svg(text);
+}
+
+static void list(struct view *view, struct tree *tree, FILE *out)
+{
+	_cleanup_(hot_done) struct hot hot = { 0 };
+	const struct store *s = &view->input->store;
+
+	if (hot_init(&hot, tree, &view->names, 0) < 0)
+		return;
+	for (uint32_t i = 0; i < hot.count; i++)
+		if (hot.functions[i].total[0] > tree->nodes[TREE_ROOT].total[0] ||
+		    hot.functions[i].self[0] > hot.functions[i].total[0])
+			abort();
+	for (uint32_t i = 0; i < s->ids.count; i++) {
+		(void)report_pressure(s, &s->sessions[i], out);
+		(void)report_account(s, &s->sessions[i], out);
+	}
+	(void)pprof_write(view, out);
+}
+
 static void fold(struct input *input, FILE *out)
 {
 	_cleanup_(view_done) struct view view = { 0 };
@@ -76,7 +136,8 @@ static void fold(struct input *input, FILE *out)
 		sum = store_sum(sum, input->store.values[i].count);
 	if (sum != tree.nodes[TREE_ROOT].total[0])
 		abort();
-	free(view_title(&view));
+	draw(&view, &tree);
+	list(&view, &tree, out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -200,6 +200,19 @@ static void test_cut_last_line_is_passed_over(void **state)
 	assert_non_null(strstr(events_err, ":2: the last line is cut: passed over\n"));
 }
 
+/* A key means what it means in lines of its type: another type's may be of another form. */
+static void test_keys_belong_to_types(void **state)
+{
+	events_write(
+		EVENTS_HEAD("session.end", "1") ",\"quality\":{\"complete\":1},\"count\":[]}\n" EVENTS_HEAD(
+			"pressure",
+			"1") ",\"signal\":3,\"headline\":[]}\n" EVENTS_STACK("1", "during", "web",
+									     "3", "300",
+									     EVENTS_USER("leaf")));
+	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FINE);
+	folds("web;leaf 3\n");
+}
+
 /* Log pipelines sort keys and put blanks in: it is the same line. */
 static void test_order_of_keys_is_free(void **state)
 {
@@ -298,6 +311,7 @@ int main(void)
 		TEST(many_faults_are_counted),
 		TEST(missing_keys_are_named),
 		TEST(cut_last_line_is_passed_over),
+		TEST(keys_belong_to_types),
 		TEST(order_of_keys_is_free),
 		TEST(parts_become_one_stack),
 		TEST(missing_parts_are_told),

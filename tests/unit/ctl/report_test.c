@@ -84,6 +84,17 @@ static void test_sessions_one_after_the_other(void **state)
 	assert_null(strstr(events_out, "/c/1"));
 }
 
+static void test_quality_and_advice(void **state)
+{
+	events_write(EVENTS_HEAD(
+		"session.end",
+		"1") ",\"quality\":{\"complete\":5,\"truncated\":1,\"broken\":2},\"advice\":[\"install "
+		     "a\",7]}\n");
+	events_command("report", events_file, NULL);
+	has("  samples by how far their stacks go: 5 complete, 1 truncated, 2 broken\n  install "
+	    "a\n  7\n");
+}
+
 /* An end of a session whose keys are all of a wrong type is shown as far as it goes. */
 static void test_odd_lines(void **state)
 {
@@ -101,9 +112,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(whole_session),  TEST(top),
-		TEST(half_a_session), TEST(sessions_one_after_the_other),
-		TEST(odd_lines),
+		TEST(whole_session),	  TEST(top),
+		TEST(half_a_session),	  TEST(sessions_one_after_the_other),
+		TEST(quality_and_advice), TEST(odd_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

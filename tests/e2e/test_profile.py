@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""trocar profile: captured now, followed over the control socket, printed as folded stacks."""
+import os
+import time
+
+from harness import check, rule, rules
+from test_control import as_user
+
+
+def folded(text):
+    """{stack: samples} of folded lines."""
+    found = {}
+    for line in text.splitlines():
+        stack, _, count = line.rpartition(" ")
+        found[stack] = int(count)
+    return found
+
+
+def test_profile_a_process(t):
+    """Only the process asked for, its hot function, about as many samples as its CPU time calls for."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    group = t.cgroup("a")
+    busy, other = (t.spawn("burn_cpu", 60, name=n, cgroup=group) for n in ("busy", "other"))
+    done = agent.trocar("profile", busy.pid, 2)
+    said, stacks = done.stderr, folded(done.stdout)
+    check(stacks and all(s.startswith("busy;") for s in stacks), f"not only its stacks: {stacks}")
+    hot = sum(n for s, n in stacks.items() if "spin_on_checkout_total" in s)
+    samples = sum(stacks.values())
+    check(hot > 0.8 * samples, f"{hot} of {samples} in the hot function")
+    check(f", {samples} samples of the process: " in said, said)
+    end = agent.wait("session.end")
+    check(said.startswith(f"session {end['session']}, "), said)
+    # The same lines went to the output.
+    lines = [e for e in agent.stacks(end["session"]) if e["pid"] == busy.pid and e["phase"] == "during"]
+    check(sum(e["count"] for e in lines) == samples, "the output has other samples")
+    t.end(other)
+
+
+def test_profile_a_cgroup(t):
+    """All of a cgroup, by process."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    group = t.cgroup("a")
+    pids = [t.spawn("burn_cpu", 60, name="busy", cgroup=group).pid for _ in range(2)]
+    out = agent.trocar("profile", "--cgroup", group.path, 1, "--by", "pid").stdout
+    check({s.split(";")[0] for s in folded(out)} == {f"pid {p}" for p in pids}, out)
+
+
+def test_profile_refused(t):
+    """What cannot be is said in one line, at once."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    began = time.monotonic()
+    for words, status, part in ((("4194303", "5"), 1, "no process 4194303"), (("x", "5"), 2, "want a PID"),
+                                ((str(os.getpid()), "61"), 2, "SECONDS from 1 to 60"),
+                                (("5",), 2, "usage: trocar profile PID SECONDS")):
+        said = agent.trocar("profile", *words, expect=status).stderr
+        check(part in said, f"{words}: {said}")
+    check(time.monotonic() - began < 5, "it took long")
+
+
+def test_lines_are_for_admins(t):
+    """Who may only look gets no lines; a subscription that nobody asks for ends, and they are few."""
+    agent = t.agent(rules(rule("api", comm="node")))
+    for method, params in (("subscribe", None), ("lines", {"subscription": 1})):
+        answer = as_user(agent, "nobody", method, params)
+        check(answer.get("code") == -32001, f"{method}: {answer}")
+    ids = [agent.call("subscribe")["subscription"] for _ in range(4)]
+    check(len(set(ids)) == 4, f"{ids}")
+    agent.refused(-32003, "subscribe")
+    agent.call("rules.set", {"text": '{"version": 1, "rules": []}'})
+    for number in ids:
+        answer = agent.call("lines", {"subscription": number})
+        check([e["type"] for e in answer["lines"]] == ["rules.applied"], f"{answer}")
+        check(answer["omitted"] == 0 and not answer["more"], f"{answer}")
+    time.sleep(11)
+    agent.call("rules.set", {"text": '{"version": 1, "rules": []}'})
+    agent.refused(-32004, "lines", {"subscription": ids[0]})
