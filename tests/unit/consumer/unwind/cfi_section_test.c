@@ -116,6 +116,9 @@ static void test_large(void **state)
 		cfi_section_done(&s);
 		assert_int_equal(read_image(wrap(data, count * entry, by), &s), -EFBIG);
 	}
+	length = CFI_ENTRY_MAX + 1; /* there is room for it, and yet it is none */
+	memcpy(data, &length, 4);
+	assert_int_equal(read_image(wrap(data, 3 * entry, WRAP_BY_NAME), &s), -EBADMSG);
 	free(data);
 }
 

@@ -377,6 +377,35 @@ static void test_rules(void **state)
 	assert_int_equal(f.fp, (uint64_t)&stack[8]);
 }
 
+/* At the first byte of a row an exact address is that row's, a return address the one's before. */
+static void test_exact(void **state)
+{
+	struct unwind_table t = { .base = 0x1000 };
+	uint64_t words[] = { 1, 2, 3, 4 };
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_SP };
+	struct unwind_place place;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint16_t index;
+
+		rule.cfa_offset = 8 + 8 * (int32_t)i;
+		assert_int_equal(unwind_rules_add(&pool.rules, rule, UNWIND_RULES_MAX, &index), 0);
+		assert_int_equal(unwind_table_push(&t, i * 0x10, index), 0);
+	}
+	assert_int_equal(unwind_table_finish(&t), 0);
+	place = pool_place(&t);
+	unwind_table_done(&t);
+	for (uint32_t exact = 0; exact < 2; exact++) {
+		struct unwind_frame f = { .pc = 0x1010, .sp = (uint64_t)words, .exact = exact };
+
+		assert_int_equal(unwind_step(&f, &place, 0x1000), UNWIND_END_NONE);
+		assert_int_equal(f.pc, exact ? 2 : 1);
+		assert_false(f.exact);
+		f.pc = 0xfff; /* below the table */
+		assert_int_equal(unwind_step(&f, &place, 0x1000), UNWIND_END_NO_ROW);
+	}
+}
+
 static void test_memory_rules(void **state)
 {
 	struct unwind_frame f;
@@ -484,12 +513,12 @@ int main(void)
 		cmocka_unit_test(test_cost),
 #endif
 
-		cmocka_unit_test(test_recursion),     cmocka_unit_test(test_odd_frames),
-		cmocka_unit_test(test_callback),      cmocka_unit_test(test_thread),
-		cmocka_unit_test(test_signal),	      cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_search),	      cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_memory_rules),  cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_frame_pointer),
+		cmocka_unit_test(test_recursion), cmocka_unit_test(test_odd_frames),
+		cmocka_unit_test(test_callback),  cmocka_unit_test(test_thread),
+		cmocka_unit_test(test_signal),	  cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_search),	  cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_exact),	  cmocka_unit_test(test_memory_rules),
+		cmocka_unit_test(test_ends),	  cmocka_unit_test(test_frame_pointer),
 	};
 
 #ifdef STEP_BPF

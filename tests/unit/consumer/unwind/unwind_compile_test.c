@@ -232,15 +232,14 @@ static void test_rules_wall(void **state)
 }
 
 /*
- * Two large CIEs that share a slot of the cache, and FDEs that go from one to the other: each would
- * be run again and again.
+ * Two large CIEs that share a slot of the cache, and FDEs that go from one to the other, each
+ * running its CIE again: as they lie in the file, or only by ascending address.
  */
 static void test_steps_wall(void **state)
 {
 	size_t cie_bytes = CFI_ENTRY_MAX / 2, count = 400, bytes = 2 * cie_bytes + count * 24;
 	uint8_t *data = calloc(1, bytes + 4);
 	struct elf_image image;
-	size_t at = 2 * cie_bytes;
 
 	assert_non_null(data);
 	frames_cie(&f, false);
@@ -250,17 +249,21 @@ static void test_steps_wall(void **state)
 		memcpy(data + i * cie_bytes, f.data, f.bytes);
 		memcpy(data + i * cie_bytes, &length, 4);
 	}
-	for (size_t i = 0; i < count; i++, at += 24) {
-		uint32_t words[] = {
-			20, (uint32_t)(at + 4 - (i & 1) * cie_bytes),
-			(uint32_t)(WRAP_TEXT + i * 16 - WRAP_DATA - WRAP_FRAMES - at - 8), 16
-		};
+	for (int by_address = 0; by_address < 2; by_address++) {
+		for (size_t i = 0, at = 2 * cie_bytes; i < count; i++, at += 24) {
+			size_t cie = by_address ? i >= count / 2 : i & 1;
+			size_t place = by_address ? i % (count / 2) * 2 + cie : i;
+			uint32_t text = (uint32_t)(WRAP_TEXT + place * 16);
+			uint32_t words[] = { 20, (uint32_t)(at + 4 - cie * cie_bytes),
+					     (uint32_t)(text - WRAP_DATA - WRAP_FRAMES - at - 8),
+					     16 };
 
-		memcpy(data + at, words, sizeof(words));
+			memcpy(data + at, words, sizeof(words));
+		}
+		image = wrap(data, bytes + 4, WRAP_BY_HEADER);
+		assert_int_equal(unwind_compile(&image, &rules, &t), -ETIME);
+		free((void *)image.memory);
 	}
-	image = wrap(data, bytes + 4, WRAP_BY_HEADER);
-	assert_int_equal(unwind_compile(&image, &rules, &t), -ETIME);
-	free((void *)image.memory);
 	free(data);
 }
 
