@@ -2,11 +2,11 @@
 /*
  * abi.h: every struct that crosses the line between the BPF programs and user space.
  *
- * This is the only header of shared/ (with the .def tables it includes) that bpf/ may include. All
- * structs are fixed-size, naturally aligned and free of implicit padding. A change of any of them
- * raises ABI_VERSION; the `abi` map carries the sizes, so that a consumer of another build refuses.
- * Times are CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns) unless the name says `start_ns`, which
- * is the boot-time clock of task_struct.start_boottime.
+ * Of shared/ only this and unwind_abi.h (with the .def tables they include) may be included by
+ * bpf/. All structs are fixed-size, naturally aligned and free of implicit padding. A change of any
+ * of them raises ABI_VERSION; the `abi` map carries the sizes, so that a consumer of another build
+ * refuses. Times are CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns) unless the name says
+ * `start_ns`, which is the boot-time clock of task_struct.start_boottime.
  */
 #ifndef TROCAR_SHARED_ABI_H
 #define TROCAR_SHARED_ABI_H
