@@ -56,7 +56,8 @@ session() {
 	check "a service is started" shop 120 4
 	check "its stall of 500 ms windows becomes a session" until_true 20 line session.end '.rule == "shop"'
 	check "the window is the rule's" line pressure '.window_ms == 500 and .measured_ms < 1000'
-	check "stacks of before and during" both_phases
+	# Of the first, or, where the machine is so busy that it came at once, of the next.
+	check "stacks of before and during" until_true 20 both_phases
 	say "found by $(jq -r 'select(.type == "process.match" and .rule == "shop") | .found' "$lines" | head -1)"
 	figure "boot to the first session, ms" "$(since_boot session.start)"
 }
