@@ -128,8 +128,11 @@ static inline int64_t cfi_bytes_sleb(struct cfi_bytes *b)
 	return 0;
 }
 
+/* Inlined whatever their size: where the encoding is a constant, nearly nothing is left of them. */
+#define CFI_INLINE static inline __attribute__((always_inline))
+
 /* A number of the form that `encoding` says, relative to nothing; an unknown form is bad. */
-static inline uint64_t cfi_bytes_form(struct cfi_bytes *b, uint8_t encoding)
+CFI_INLINE uint64_t cfi_bytes_form(struct cfi_bytes *b, uint8_t encoding)
 {
 	switch (encoding & 0x0f) {
 	case CFI_ABSOLUTE:
@@ -158,7 +161,7 @@ static inline uint64_t cfi_bytes_form(struct cfi_bytes *b, uint8_t encoding)
  * An encoded pointer whose own address is `address`. Relative to text, data or function, and
  * indirect: bad, for no linker writes them where an address of code stands.
  */
-static inline uint64_t cfi_bytes_pointer(struct cfi_bytes *b, uint8_t encoding, uint64_t address)
+CFI_INLINE uint64_t cfi_bytes_pointer(struct cfi_bytes *b, uint8_t encoding, uint64_t address)
 {
 	switch (encoding & 0xf0) {
 	case 0:

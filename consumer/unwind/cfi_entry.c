@@ -3,6 +3,8 @@
 
 #include "shared/macro.h"
 
+#define USUAL_ENCODING (CFI_PCREL | CFI_SDATA4)
+
 #define ADDRESS_BYTES 8
 #define LETTERS_MAX   16 /* of an augmentation string, NUL included */
 
@@ -143,14 +145,24 @@ bool cfi_entry_cie(const struct cfi_section *s, uint64_t at, struct cfi_cie *ret
 	return !b->bad && cie.code_align <= CFI_CODE_ALIGN_MAX;
 }
 
+static inline void read_range(struct cfi_bytes *b, uint8_t encoding, uint64_t address,
+			      struct cfi_fde *fde)
+{
+	fde->start = cfi_bytes_pointer(b, encoding, address);
+	fde->bytes = cfi_bytes_form(b, encoding);
+}
+
 bool cfi_entry_fde(const struct cfi_section *s, const struct cfi_entry *entry,
 		   const struct cfi_cie *cie, struct cfi_fde *ret_fde)
 {
+	uint64_t address = cfi_entry_address(s, entry->body.at);
 	struct cfi_bytes b = entry->body;
 	struct cfi_fde fde;
 
-	fde.start = cfi_bytes_pointer(&b, cie->encoding, cfi_entry_address(s, b.at));
-	fde.bytes = cfi_bytes_form(&b, cie->encoding);
+	if (cie->encoding == USUAL_ENCODING) /* as a constant it costs a tenth */
+		read_range(&b, USUAL_ENCODING, address, &fde);
+	else
+		read_range(&b, cie->encoding, address, &fde);
 	if (cie->sized)
 		cfi_bytes_skip(&b, cfi_bytes_uleb(&b));
 	fde.program = b;

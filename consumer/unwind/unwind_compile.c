@@ -19,7 +19,7 @@
 /* A CIE that was read, good or not, and the state behind its instructions. */
 struct known_cie {
 	bool known, good;
-	size_t at;
+	uint64_t at;
 	struct cfi_cie cie;
 	struct cfi_state initial;
 };
@@ -69,18 +69,21 @@ static bool read_cie(struct compiler *c, uint64_t at, struct known_cie *known)
 	return true;
 }
 
-/* The CIE at offset `at`, or NULL. */
-static const struct known_cie *find_cie(struct compiler *c, uint64_t at)
+/* Reads the CIE at `at` into its slot, in the place of the one that is there. */
+static void learn_cie(struct compiler *c, uint64_t at, struct known_cie *known)
+{
+	known->good = read_cie(c, at, known);
+	known->known = true;
+	known->at = at;
+}
+
+/* The CIE at offset `at`, or NULL. Asked for twice per FDE: nearly always it is there. */
+static inline const struct known_cie *find_cie(struct compiler *c, uint64_t at)
 {
 	struct known_cie *known = &c->cies[at / 4 % CIE_SLOTS];
 
-	if (at >= c->section.bytes)
-		return NULL;
-	if (!known->known || known->at != at) {
-		known->good = read_cie(c, at, known);
-		known->known = true;
-		known->at = (size_t)at;
-	}
+	if (!known->known || known->at != at)
+		learn_cie(c, at, known);
 	return known->good ? known : NULL;
 }
 
