@@ -18,6 +18,7 @@ struct link {
 	pthread_mutex_t lock;
 	struct sockaddr_un address; /* sun_path "": no broker is asked for */
 	int fd;			    /* -1: not connected */
+	bool greeting;		    /* hello was sent on it, and its answer is still to come */
 	uint32_t sequence;	    /* of the last request on this connection */
 	uint64_t retry_ns;	    /* no attempt to connect before this moment */
 	const char *why;	    /* what was wrong with the last attempt; NULL: nothing */
@@ -41,7 +42,7 @@ int link_new(const char *path, struct link **ret_link)
 	link->address.sun_family = AF_UNIX;
 	if (strlen(path) >= sizeof(link->address.sun_path))
 		return -ENAMETOOLONG;
-	strcpy(link->address.sun_path, path);
+	memcpy(link->address.sun_path, path, strlen(path) + 1);
 	link->why = *path ? NULL : "no broker is asked for (--broker none)";
 	pthread_mutex_init(&link->lock, NULL);
 	*ret_link = TAKE_PTR(link);
@@ -53,6 +54,7 @@ static void hang_up(struct link *link)
 	if (link->fd >= 0)
 		close(link->fd);
 	link->fd = -1;
+	link->greeting = false;
 }
 
 void link_free(struct link *link)
@@ -80,22 +82,22 @@ static void close_catch(struct catch *caught)
 	caught->n = 0;
 }
 
-/* Waits for something to read: 0, -ETIMEDOUT or -errno. */
-static int wait_readable(int fd)
+/* Waits for something to read, or only looks (0 ms): 0, -ETIMEDOUT or -errno. */
+static int wait_readable(int fd, unsigned int wait_ms)
 {
-	uint64_t end_ns = clock_mono_ns() + LINK_WAIT_MS * NSEC_PER_MSEC;
+	uint64_t end_ns = clock_mono_ns() + wait_ms * NSEC_PER_MSEC;
 
 	for (;;) {
 		struct pollfd want = { .fd = fd, .events = POLLIN };
 		uint64_t now_ns = clock_mono_ns();
-		int n;
+		uint64_t left_ns = end_ns - MIN(now_ns, end_ns);
+		int n = poll(&want, 1, (int)((left_ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC));
 
-		if (now_ns >= end_ns)
-			return -ETIMEDOUT;
-		n = poll(&want, 1, (int)((end_ns - now_ns) / NSEC_PER_MSEC) + 1);
 		if (n > 0)
 			return 0;
-		if (n < 0 && errno != EINTR)
+		if (n == 0)
+			return -ETIMEDOUT;
+		if (errno != EINTR)
 			return -errno;
 	}
 }
@@ -139,7 +141,7 @@ static int receive(int fd, struct broker_answer *ret_answer, struct catch *ret_c
 		.msg_control = control,
 		.msg_controllen = sizeof(control),
 	};
-	struct catch caught;
+	struct catch caught = {};
 	ssize_t n;
 	bool fine;
 
@@ -156,13 +158,13 @@ static int receive(int fd, struct broker_answer *ret_answer, struct catch *ret_c
 }
 
 /* A connection that is refused as a whole is so before its request is read: sequence 0. */
-static bool answers(const struct broker_answer *answer, const struct broker_request_header *asked)
+static bool answers(const struct broker_answer *answer, uint32_t request, uint32_t sequence)
 {
 	if (answer->magic != BROKER_MAGIC || answer->refusal >= REFUSAL_COUNT_)
 		return false;
-	if (answer->refusal != REFUSAL_NONE && asked->sequence == 1 && !answer->sequence)
+	if (answer->refusal != REFUSAL_NONE && sequence == 1 && !answer->sequence)
 		return true;
-	return answer->request == asked->request && answer->sequence == asked->sequence;
+	return answer->request == request && answer->sequence == sequence;
 }
 
 /* As many descriptors as were promised, and as the request may bring. */
@@ -173,12 +175,8 @@ static bool count_fits(const struct broker_answer *answer, const struct broker_r
 	return answer->refusal == REFUSAL_NONE ? !n == !row->descriptors : !n;
 }
 
-/*
- * One request and its answer on the connection that is there. 0 when it was answered, granted or
- * not; -ECONNRESET: the broker has left; -ETIMEDOUT; -EBADMSG: what came is no answer.
- */
-static int exchange(struct link *link, uint32_t request, const void *body, size_t bytes,
-		    struct broker_answer *ret_answer, struct catch *ret_caught)
+/* Sends a request on the connection that is there. -ECONNRESET: the broker has left. */
+static int post(struct link *link, uint32_t request, const void *body, size_t bytes)
 {
 	const struct broker_row *row = broker_row(request);
 	struct broker_request_header header = {
@@ -187,8 +185,6 @@ static int exchange(struct link *link, uint32_t request, const void *body, size_
 		.sequence = ++link->sequence,
 	};
 	uint8_t message[BROKER_REQUEST_MAX];
-	struct catch caught;
-	int r;
 
 	if (!row || row->bytes != sizeof(header) + bytes || row->bytes > sizeof(message))
 		return -EBADMSG;
@@ -196,17 +192,38 @@ static int exchange(struct link *link, uint32_t request, const void *body, size_
 	memcpy(message + sizeof(header), body, bytes);
 	if (send(link->fd, message, row->bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return errno == EPIPE ? -ECONNRESET : -errno;
-	r = wait_readable(link->fd);
+	return 0;
+}
+
+/*
+ * The answer to the request that was sent last. 0 when it was answered, granted or not;
+ * -ECONNRESET: the broker has left; -ETIMEDOUT; -EBADMSG: what came is no answer.
+ */
+static int await(struct link *link, uint32_t request, unsigned int wait_ms,
+		 struct broker_answer *ret_answer, struct catch *ret_caught)
+{
+	struct catch caught = {};
+	int r = wait_readable(link->fd, wait_ms);
+
 	if (r == 0)
 		r = receive(link->fd, ret_answer, &caught);
 	if (r < 0)
 		return r;
-	if (!answers(ret_answer, &header) || !count_fits(ret_answer, row, caught.n)) {
+	if (!answers(ret_answer, request, link->sequence) ||
+	    !count_fits(ret_answer, broker_row(request), caught.n)) {
 		close_catch(&caught);
 		return -EBADMSG;
 	}
 	*ret_caught = caught;
 	return 0;
+}
+
+static int exchange(struct link *link, uint32_t request, const void *body, size_t bytes,
+		    struct broker_answer *ret_answer, struct catch *ret_caught)
+{
+	int r = post(link, request, body, bytes);
+
+	return r < 0 ? r : await(link, request, LINK_WAIT_MS, ret_answer, ret_caught);
 }
 
 static const char *exchange_text(int r)
@@ -241,12 +258,36 @@ static const char *connect_text(int error)
 	return "the broker's socket cannot be connected to";
 }
 
+/*
+ * Hello's answer. A broker that has to be started on a machine in trouble may need longer than we
+ * wait: then the connection stays, and whoever asks next looks whether the answer has come.
+ */
+static int end_greeting(struct link *link, unsigned int wait_ms)
+{
+	struct broker_answer answer = {};
+	struct catch none = {};
+	int r = await(link, BROKER_HELLO, wait_ms, &answer, &none);
+
+	if (r == -ETIMEDOUT) {
+		link->why = exchange_text(r);
+		return -ENOTCONN;
+	}
+	if (r < 0)
+		return lose(link, exchange_text(r));
+	if (answer.refusal != REFUSAL_NONE) {
+		link->counts.refused[answer.refusal]++;
+		return lose(link, broker_refusal_help(answer.refusal));
+	}
+	link->greeting = false;
+	link->counts.granted[BROKER_HELLO]++;
+	link->why = NULL;
+	return 0;
+}
+
 /* A new connection, on which hello was granted; link->why says what was wrong. */
 static int open_connection(struct link *link)
 {
 	struct broker_hello hello = { .abi_version = ABI_VERSION };
-	struct broker_answer answer;
-	struct catch none;
 	int r;
 
 	link->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -255,20 +296,17 @@ static int open_connection(struct link *link)
 	if (connect(link->fd, (struct sockaddr *)&link->address, sizeof(link->address)) < 0)
 		return lose(link, connect_text(errno));
 	link->sequence = 0;
-	r = exchange(link, BROKER_HELLO, &hello, sizeof(hello), &answer, &none);
+	r = post(link, BROKER_HELLO, &hello, sizeof(hello));
 	if (r < 0)
 		return lose(link, exchange_text(r));
-	if (answer.refusal != REFUSAL_NONE) {
-		link->counts.refused[answer.refusal]++;
-		return lose(link, broker_refusal_help(answer.refusal));
-	}
-	link->counts.granted[BROKER_HELLO]++;
-	link->why = NULL;
-	return 0;
+	link->greeting = true;
+	return end_greeting(link, LINK_WAIT_MS);
 }
 
 static int connected(struct link *link)
 {
+	if (link->greeting)
+		return end_greeting(link, 0);
 	if (link->fd >= 0)
 		return 0;
 	if (!link->address.sun_path[0] || (link->why && clock_mono_ns() < link->retry_ns))
@@ -284,7 +322,7 @@ static int connected(struct link *link)
 static int talk(struct link *link, uint32_t request, const void *body, size_t bytes,
 		struct broker_answer *ret_answer, struct catch *ret_caught)
 {
-	bool reused = link->fd >= 0;
+	bool reused = link->fd >= 0 && !link->greeting;
 	int r = connected(link);
 
 	if (r < 0)
@@ -334,7 +372,7 @@ static int ask(struct link *link, uint32_t request, const void *body, size_t byt
 static int ask_one(struct link *link, uint32_t request, const void *body, size_t bytes, int *ret_fd,
 		   const char **ret_why)
 {
-	struct catch caught;
+	struct catch caught = {};
 	int r = ask(link, request, body, bytes, &caught, ret_why);
 
 	if (r == 0)
@@ -387,7 +425,7 @@ int link_signal_attach(struct link *link, uint32_t signal, int *fds, size_t *ret
 		       const char **ret_why)
 {
 	struct broker_signal_attach body = { .signal = signal };
-	struct catch caught;
+	struct catch caught = {};
 	int r = ask(link, BROKER_SIGNAL_ATTACH, &body, sizeof(body), &caught, ret_why);
 
 	if (r < 0)

@@ -182,6 +182,28 @@ static void waits_no_longer_than_promised(void **state)
 	assert_true(clock_mono_ns() - began_ns < 10 * NSEC_PER_SEC);
 }
 
+/* It takes its time to start: its answer to hello is not lost, and nobody waits for it twice. */
+static void a_slow_start_is_no_end(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t began_ns;
+	const char *why = NULL;
+	int fd;
+
+	PLAY(f, { SLOW }, { GOOD, .descriptors = 1 });
+	assert_int_equal(link_greet(f->link, &why), -ENOTCONN);
+	assert_non_null(strstr(why, "in time"));
+	began_ns = clock_mono_ns();
+	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, &why), -ENOTCONN);
+	assert_true(clock_mono_ns() - began_ns < LINK_WAIT_MS * NSEC_PER_MSEC / 2);
+	usleep(600000);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, &why), 0);
+	close(fd);
+	assert_true(link_there(f->link, &why));
+	end(f);
+	assert_int_equal(f->connections, 1);
+}
+
 /* It leaves when idle: the next request finds the end of the connection and makes a new one. */
 static void comes_again_after_the_broker_left(void **state)
 {
@@ -342,6 +364,7 @@ int main(void)
 		TEST(another_magic),
 		TEST(an_early_refusal_that_is_late),
 		TEST(waits_no_longer_than_promised),
+		TEST(a_slow_start_is_no_end),
 		TEST(comes_again_after_the_broker_left),
 		TEST(asks_again_when_it_left_meanwhile),
 		TEST(does_not_ask_for_ever),

@@ -22,6 +22,7 @@ enum manner {
 	SHORT,
 	LONG,
 	SILENT,	   /* nothing at all */
+	SLOW,	   /* good, but later than anybody waits */
 	HANG_UP,   /* end of the connection instead of an answer */
 	OTHER_SEQ, /* the number of another request */
 	OTHER_REQUEST,
@@ -103,6 +104,8 @@ static bool serve(struct fixture *f, int fd, size_t *at)
 		f->n_heard++;
 		if (step->manner == HANG_UP)
 			return true;
+		if (step->manner == SLOW)
+			usleep((LINK_WAIT_MS + 300) * 1000);
 		if (step->manner != SILENT)
 			send_answer(f, fd, step, (void *)f->heard[f->n_heard - 1]);
 		if (step->leave)
