@@ -81,7 +81,7 @@ static bool escape(struct scan *s)
 {
 	const char *at = s->at;
 
-	if (s->end - at < 2 || !memchr("\"\\/bfnrtu", at[1], 9))
+	if (s->end - at < 2 || !at[1] || !strchr("\"\\/bfnrtu", at[1]))
 		return scan_refuse(s, "want one of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
 	if (at[1] != 'u') {
 		s->at += 2;
