@@ -26,8 +26,7 @@ struct link {
 };
 
 /* What came with an answer. */
-struct catch
-{
+struct brought {
 	int fds[BROKER_DESCRIPTORS_MAX];
 	size_t n;
 };
@@ -75,7 +74,7 @@ static int lose(struct link *link, const char *why)
 	return -ENOTCONN;
 }
 
-static void close_catch(struct catch *caught)
+static void close_catch(struct brought *caught)
 {
 	for (size_t i = 0; i < caught->n; i++)
 		close(caught->fds[i]);
@@ -103,9 +102,9 @@ static int wait_readable(int fd, unsigned int wait_ms)
 }
 
 /* Takes the descriptors out of the control part; false when it is not one SCM_RIGHTS at most. */
-static bool take_descriptors(struct msghdr *message, struct catch *ret_caught)
+static bool take_descriptors(struct msghdr *message, struct brought *ret_caught)
 {
-	struct catch caught = { .n = 0 };
+	struct brought caught = { .n = 0 };
 	bool fine = !(message->msg_flags & (MSG_TRUNC | MSG_CTRUNC));
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
@@ -131,7 +130,7 @@ static bool take_descriptors(struct msghdr *message, struct catch *ret_caught)
 }
 
 /* One message of exactly an answer's length. -ECONNRESET: the other side has gone. */
-static int receive(int fd, struct broker_answer *ret_answer, struct catch *ret_caught)
+static int receive(int fd, struct broker_answer *ret_answer, struct brought *ret_caught)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(ret_caught->fds))];
 	struct iovec part = { .iov_base = ret_answer, .iov_len = sizeof(*ret_answer) };
@@ -141,7 +140,7 @@ static int receive(int fd, struct broker_answer *ret_answer, struct catch *ret_c
 		.msg_control = control,
 		.msg_controllen = sizeof(control),
 	};
-	struct catch caught = {};
+	struct brought caught = {};
 	ssize_t n;
 	bool fine;
 
@@ -200,9 +199,9 @@ static int post(struct link *link, uint32_t request, const void *body, size_t by
  * -ECONNRESET: the broker has left; -ETIMEDOUT; -EBADMSG: what came is no answer.
  */
 static int await(struct link *link, uint32_t request, unsigned int wait_ms,
-		 struct broker_answer *ret_answer, struct catch *ret_caught)
+		 struct broker_answer *ret_answer, struct brought *ret_caught)
 {
-	struct catch caught = {};
+	struct brought caught = {};
 	int r = wait_readable(link->fd, wait_ms);
 
 	if (r == 0)
@@ -219,7 +218,7 @@ static int await(struct link *link, uint32_t request, unsigned int wait_ms,
 }
 
 static int exchange(struct link *link, uint32_t request, const void *body, size_t bytes,
-		    struct broker_answer *ret_answer, struct catch *ret_caught)
+		    struct broker_answer *ret_answer, struct brought *ret_caught)
 {
 	int r = post(link, request, body, bytes);
 
@@ -265,7 +264,7 @@ static const char *connect_text(int error)
 static int end_greeting(struct link *link, unsigned int wait_ms)
 {
 	struct broker_answer answer = {};
-	struct catch none = {};
+	struct brought none = {};
 	int r = await(link, BROKER_HELLO, wait_ms, &answer, &none);
 
 	if (r == -ETIMEDOUT) {
@@ -320,7 +319,7 @@ static int connected(struct link *link)
  * because an answer that never came brought nothing.
  */
 static int talk(struct link *link, uint32_t request, const void *body, size_t bytes,
-		struct broker_answer *ret_answer, struct catch *ret_caught)
+		struct broker_answer *ret_answer, struct brought *ret_caught)
 {
 	bool reused = link->fd >= 0 && !link->greeting;
 	int r = connected(link);
@@ -345,7 +344,7 @@ static int refusal_error(const struct broker_answer *answer)
 }
 
 static int ask(struct link *link, uint32_t request, const void *body, size_t bytes,
-	       struct catch *ret_caught, const char **ret_why)
+	       struct brought *ret_caught, const char **ret_why)
 {
 	struct broker_answer answer = {};
 	const char *why = NULL;
@@ -372,7 +371,7 @@ static int ask(struct link *link, uint32_t request, const void *body, size_t byt
 static int ask_one(struct link *link, uint32_t request, const void *body, size_t bytes, int *ret_fd,
 		   const char **ret_why)
 {
-	struct catch caught = {};
+	struct brought caught = {};
 	int r = ask(link, request, body, bytes, &caught, ret_why);
 
 	if (r == 0)
@@ -425,7 +424,7 @@ int link_signal_attach(struct link *link, uint32_t signal, int *fds, size_t *ret
 		       const char **ret_why)
 {
 	struct broker_signal_attach body = { .signal = signal };
-	struct catch caught = {};
+	struct brought caught = {};
 	int r = ask(link, BROKER_SIGNAL_ATTACH, &body, sizeof(body), &caught, ret_why);
 
 	if (r < 0)

@@ -103,7 +103,7 @@ static bool in_file(const struct store_frame *f)
 static int add_mapping(struct profile *p, const struct store_frame *f, uint32_t *ret_mapping)
 {
 	struct mapping mapping = { 0 };
-	uint32_t number;
+	uint32_t number = 0;
 	int r;
 
 	r = f->kind == STORE_KERNEL ? string(p, "[kernel.kallsyms]", &mapping.file)
@@ -195,7 +195,7 @@ static void put_number(struct profile *p, unsigned int field, uint64_t number)
 
 static int put_type(struct profile *p, unsigned int field, const char *type, const char *unit)
 {
-	uint32_t type_string, unit_string;
+	uint32_t type_string = 0, unit_string = 0;
 	int r = string(p, type, &type_string);
 
 	if (r == 0)
@@ -345,7 +345,7 @@ static int put_session(struct profile *p)
 	const struct store *s = &p->view->input->store;
 	_cleanup_free_ char *title = view_title(p->view);
 	uint64_t time_ns = 0, hz = 0;
-	uint32_t comment;
+	uint32_t comment = 0;
 	int r;
 
 	for (uint32_t i = 0; i < s->ids.count; i++) {
@@ -369,7 +369,8 @@ static int put_types(struct profile *p)
 {
 	const struct store *s = &p->view->input->store;
 	const struct store_key *key = s->keys.count ? store_key_get(s, 0) : NULL;
-	bool oncpu = p->view->signals == 1 && !strcmp(pool_text(&s->texts, key->signal), "oncpu");
+	bool oncpu =
+		key && p->view->signals == 1 && !strcmp(pool_text(&s->texts, key->signal), "oncpu");
 	const char *type = oncpu ? "cpu" : "time";
 	int r = put_type(p, PROFILE_SAMPLE_TYPE, "samples", "count");
 

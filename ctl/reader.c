@@ -60,7 +60,8 @@ static bool take_known(struct reader *r, struct scan *s, uint32_t *ret_frame)
 	const char *end = memchr(s->at, '}', (size_t)(s->end - s->at));
 	uint32_t number;
 
-	if (!end || pool_find(&r->known, s->at, (size_t)(end + 1 - s->at), &number) < 0)
+	if (!end || !r->known_frames ||
+	    pool_find(&r->known, s->at, (size_t)(end + 1 - s->at), &number) < 0)
 		return false;
 	s->at = end + 1;
 	s->comma = true;
