@@ -260,6 +260,12 @@ static long reads_cpus(struct world *w)
 	return syscall(SYS_openat, AT_FDCWD, "/sys/devices/system/cpu/online", O_RDONLY);
 }
 
+/* The row that perf maps rest on. */
+static long reads_tmp(struct world *w)
+{
+	return syscall(SYS_openat, AT_FDCWD, "/tmp", O_RDONLY | O_DIRECTORY);
+}
+
 static bool makes_map(void)
 {
 	union bpf_attr attr = {
@@ -342,6 +348,9 @@ static void try_state(struct world *w)
 		verdict(is_exit(status, 0), "state", "nothing is left", describe(status));
 		status = run(w, 0, NULL, reads_cpus);
 		verdict(is_exit(status, 0), "state", "the list of CPUs is readable",
+			describe(status));
+		status = run(w, 0, NULL, reads_tmp);
+		verdict(is_exit(status, 0), "state", "the folder of perf maps is readable",
 			describe(status));
 	} else if (LOCKDOWN_PROCESS == POLICY_LOADER) {
 		status = run(w, 0, NULL, stages);
