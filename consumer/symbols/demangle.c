@@ -24,6 +24,14 @@ struct shape {
 	bool packs, conversions;
 };
 
+static bool is_ascii(const char *part, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (!isascii((unsigned char)part[i]))
+			return false;
+	return true;
+}
+
 static void take(const char *part, size_t bytes, void *context)
 {
 	struct sink *s = context;
@@ -33,11 +41,12 @@ static void take(const char *part, size_t bytes, void *context)
 		memcpy(s->text + s->bytes, part, n);
 	s->bytes += n;
 	/*
-	 * The only way to stop it. Safe for C++, where the demangler with a callback keeps all it
-	 * has on the stack, and for Rust's names in ASCII (libiberty: cp-demangle.c,
-	 * rust-demangle.c).
+	 * The only way to stop it. For C++ the demangler with a callback keeps all it has on the
+	 * stack, and so does Rust's, but for an identifier that is not ASCII: that one is unpacked
+	 * on the heap, given here as one part, and freed afterwards (libiberty: cp-demangle.c,
+	 * rust-demangle.c). So the way out waits for a part in ASCII; all that joins them is.
 	 */
-	if (n < bytes)
+	if (n < bytes && is_ascii(part, bytes))
 		longjmp(s->full, 1);
 }
 
@@ -96,6 +105,18 @@ static bool cpp_is_bounded(const char *name, size_t bytes)
 	       (!shape.conversions || shape.references <= DEMANGLE_CONVERSION_REFERENCES);
 }
 
+/* Rust's demangler refuses what is C++, and then C++'s is asked. */
+static bool by_callback(const char *name, size_t bytes, struct sink *s)
+{
+	if (setjmp(s->full) != 0)
+		return true; /* cut, and as good as it gets */
+	if (rust_demangle_callback(name, DMGL_NO_OPTS, take, s))
+		return true;
+	s->bytes = 0;
+	return name[1] == 'Z' && cpp_is_bounded(name, bytes) &&
+	       cplus_demangle_v3_callback(name, DMGL_NO_OPTS, take, s);
+}
+
 static size_t count(const char *name, char letter)
 {
 	size_t n = 0;
@@ -103,27 +124,6 @@ static size_t count(const char *name, char letter)
 	for (; *name; name++)
 		n += *name == letter;
 	return n;
-}
-
-/* Names that are not ASCII are unpacked on the heap: out of those there is no early way. */
-static bool rust_is_bounded(const char *name)
-{
-	for (const char *u = strchr(name, 'u'); u; u = strchr(u + 1, 'u'))
-		if (isdigit((unsigned char)u[1]))
-			return count(name, 'B') <= DEMANGLE_RUST_REFERENCES;
-	return true;
-}
-
-/* Rust's demangler refuses what is C++, and then C++'s is asked. */
-static bool by_callback(const char *name, size_t bytes, struct sink *s)
-{
-	if (setjmp(s->full) != 0)
-		return true; /* cut, and as good as it gets */
-	if (rust_is_bounded(name) && rust_demangle_callback(name, DMGL_NO_OPTS, take, s))
-		return true;
-	s->bytes = 0;
-	return name[1] == 'Z' && cpp_is_bounded(name, bytes) &&
-	       cplus_demangle_v3_callback(name, DMGL_NO_OPTS, take, s);
 }
 
 static bool by_copy(const char *name, struct sink *s)

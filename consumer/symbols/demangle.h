@@ -20,7 +20,6 @@
 #define DEMANGLE_PACK_REFERENCES       40 /* C++ with parameter packs, which are searched for */
 #define DEMANGLE_CONVERSION_REFERENCES 16 /* C++ with conversion operators: read twice each */
 #define DEMANGLE_D_REFERENCES	       12
-#define DEMANGLE_RUST_REFERENCES       10 /* with names that are not ASCII */
 
 /*
  * Writes the readable name of symbol `raw` to `text`; false when it is `raw` itself, because it is

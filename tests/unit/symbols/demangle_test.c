@@ -77,6 +77,17 @@ static void test_text_without_end(void **state)
 	assert_true(clock_mono_ns() - start < 2000000000ULL);
 }
 
+/* Names that are not ASCII are unpacked on the heap: a way out in between would leak (ASan sees
+ * it). */
+static void test_text_without_end_and_not_ascii(void **state)
+{
+	char text[DEMANGLE_OUT_BYTES];
+
+	assert_true(demangle("_RINvC1a1bINtCu1a0B_", text));
+	assert_int_equal(strlen(text), DEMANGLE_OUT_BYTES - 1);
+	assert_int_equal(strncmp(text, "a::b::<\xc2\x80<a::b<", 15), 0);
+}
+
 static void test_walls(void **state)
 {
 	char raw[2 * DEMANGLE_IN_MAX], text[DEMANGLE_OUT_BYTES] = "untouched";
@@ -115,6 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_languages),
 		cmocka_unit_test(test_text_without_end),
+		cmocka_unit_test(test_text_without_end_and_not_ascii),
 		cmocka_unit_test(test_walls),
 	};
 
