@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/symbols/demangle.h"
+#include "shared/demangle.h"
 #include "consumer/symbols/names.h"
 #include "shared/idmap.h"
 

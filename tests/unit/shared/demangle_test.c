@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/symbols/demangle.h"
+#include "shared/demangle.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
 

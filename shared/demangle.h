@@ -5,10 +5,10 @@
  * ("memcpy@@GLIBC_2.14") are cut off, "@plt" stays. Mangled names are foreign: a short one may
  * stand for a text without end, because its parts refer to each other. So the input, the output and
  * what may refer to what are walled; a name beyond a wall stays as it is. Fuzzed
- * (tests/fuzz/symbols/demangle.c).
+ * (tests/fuzz/shared/demangle.c).
  */
-#ifndef TROCAR_CONSUMER_DEMANGLE_H
-#define TROCAR_CONSUMER_DEMANGLE_H
+#ifndef TROCAR_SHARED_DEMANGLE_H
+#define TROCAR_SHARED_DEMANGLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/symbols/demangle.h"
+#include "shared/demangle.h"
 
 #include <ctype.h>
 #include <libiberty/demangle.h>
