@@ -63,6 +63,58 @@ func main() {
 	}
 }
 """
+RUST = r"""
+use std::collections::BTreeMap;
+struct Shelf<K, V> { goods: BTreeMap<K, V> }
+impl<K: Ord, V: Copy + std::iter::Sum> Shelf<K, V> {
+    #[inline(never)]
+    fn total(&self) -> V { self.goods.values().copied().sum() }
+    #[inline(never)]
+    fn stock(&mut self, k: K, v: V) { self.goods.insert(k, v); }
+}
+trait Order { fn order(&mut self); }
+impl<T: PartialOrd> Order for Vec<T> {
+    #[inline(never)]
+    fn order(&mut self) { self.sort_by(|a, b| a.partial_cmp(b).unwrap()) }
+}
+fn main() {
+    let mut shelf: Shelf<u32, i64> = Shelf { goods: BTreeMap::new() };
+    let mut sum = 0i64;
+    for n in 0u64.. {
+        let mut prices: Vec<f64> = (0..2000u64).map(|i| ((i * 7919 + n) % 1009) as f64).collect();
+        prices.order();
+        shelf.stock((n % 5000) as u32, n as i64);
+        sum = sum.wrapping_add(shelf.total());
+    }
+    println!("{}", sum);
+}
+"""
+D = r"""
+module shop;
+struct Shelf(K, V) {
+	V[1009] goods;
+	pragma(inline, false) V total() { V s = 0; foreach (n; 0 .. 20) foreach (g; goods) s += g ^ n; return s; }
+	pragma(inline, false) void stock(K k, V v) { goods[k % 1009] = v; }
+}
+pragma(inline, false) void order(T)(T[] v) {
+	for (size_t gap = v.length / 2; gap > 0; gap /= 2)
+		foreach (i; gap .. v.length)
+			for (size_t k = i; k >= gap && v[k - gap] > v[k]; k -= gap) {
+				auto t = v[k]; v[k] = v[k - gap]; v[k - gap] = t;
+			}
+}
+__gshared long sum;
+extern (C) int main() {
+	Shelf!(int, long) shelf;
+	double[2000] prices;
+	for (uint n = 0;; n++) {
+		foreach (i, ref p; prices) p = (i * 7919 + n) % 1009;
+		order(prices[]);
+		shelf.stock(n % 5000, n);
+		sum += shelf.total();
+	}
+}
+"""
 NODE = """
 function total(v) { let s = 0; for (let k = 0; k < 40; k++) for (let i = 0; i < v.length; i++) s = (s * 31 + v[i]) | 0; return s; }
 function fill(n) { const v = new Array(3000); for (let i = 0; i < v.length; i++) v[i] = (i * 7919 + n) % 1009; return v; }
@@ -241,6 +293,48 @@ def test_cpp(t):
     start(t, group, t.folder / "shop")
     names = agree(t, agent, group)
     check("Shelf<int, long>::total" in names.values(), f"{sorted(names.values())[:20]}")
+
+
+def rust(t, mangling):
+    """A Rust program with generics and a trait, its symbols written that way; names as agreed upon."""
+    need("rustc")
+    agent, group = watched(t)
+    source = t.folder / "shop.rs"
+    source.write_text(RUST)
+    # Which of the two a compiler takes by itself, and which it calls unstable, is a matter of its version.
+    command("env", "RUSTC_BOOTSTRAP=1", "rustc", "-O", "-C", "force-frame-pointers=yes", "-Z", "unstable-options",
+            "-C", f"symbol-mangling-version={mangling}", "-o", t.folder / "shop", source, seconds=180)
+    start(t, group, t.folder / "shop")
+    return set(agree(t, agent, group).values())
+
+
+def test_rust_legacy(t):
+    """A Rust program, its symbols mangled the old way, which leaves the types' names out."""
+    names = rust(t, "legacy")
+    check("shop::Shelf<K,V>::total" in names, f"{sorted(names)[:20]}")
+    check(any("::slice::" in name for name in names), f"{sorted(names)[:20]}")
+    check(not any(name.startswith("_ZN") or "::h" in name for name in names), f"{sorted(names)[:20]}")
+
+
+def test_rust_v0(t):
+    """The same program, mangled the new way."""
+    names = rust(t, "v0")
+    check("<shop::Shelf<u32, i64>>::total" in names, f"{sorted(names)[:20]}")
+    check(any("::slice::" in name and "<f64, " in name for name in names), f"{sorted(names)[:20]}")
+    check(not any(name.startswith("_R") for name in names), f"{sorted(names)[:20]}")
+
+
+def test_d(t):
+    """A D program with templates. Its compiler's own runtime is left out: it is not the question."""
+    need("gdc")
+    agent, group = watched(t)
+    source = t.folder / "shop.d"
+    source.write_text(D)
+    command("gdc", "-O2", "-fno-omit-frame-pointer", "-fno-druntime", "-o", t.folder / "shop", source, seconds=120)
+    start(t, group, t.folder / "shop")
+    names = set(agree(t, agent, group).values())
+    for wanted in ("shop.order!(double).order(double[])", "shop.Shelf!(int, long).Shelf.total()"):
+        check(wanted in names, f"{wanted}: {sorted(names)[:20]}")
 
 
 def test_go_stripped(t):
