@@ -420,6 +420,14 @@ int link_mapping_open(struct link *link, const struct process_key *process, uint
 	return ask_one(link, BROKER_MAPPING_OPEN, &body, sizeof(body), ret_fd, ret_why);
 }
 
+int link_jit_map_open(struct link *link, const struct process_key *process, int *ret_fd,
+		      const char **ret_why)
+{
+	struct broker_jit_map_open body = { .start_ns = process->start_ns, .tgid = process->tgid };
+
+	return ask_one(link, BROKER_JIT_MAP_OPEN, &body, sizeof(body), ret_fd, ret_why);
+}
+
 int link_signal_attach(struct link *link, uint32_t signal, int *fds, size_t *ret_count,
 		       const char **ret_why)
 {

@@ -49,6 +49,8 @@ int link_pressure_open(struct link *link, uint64_t cgroup_id, enum resource reso
 		       const char **ret_why);
 int link_mapping_open(struct link *link, const struct process_key *process, uint64_t start,
 		      uint64_t end, int *ret_fd, const char **ret_why);
+int link_jit_map_open(struct link *link, const struct process_key *process, int *ret_fd,
+		      const char **ret_why);
 
 /* As above; *ret_count descriptors in fds[BROKER_DESCRIPTORS_MAX], one per row of probes.def of
  * that signal. */

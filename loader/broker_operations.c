@@ -26,6 +26,13 @@
  * process like any other. What it gives is the content of programs and libraries, those included
  * that the consumer's user may not read (docs/threats.md).
  *
+ * jit_map_open gives one file by the name that the kernel's own numbers make, /tmp/perf-PID.map
+ * below the root of a process: no name of the caller's. Step by step with O_PATH, so that no
+ * symbolic link is followed and nothing on FUSE asked. A regular file that belongs to the process's
+ * own user and has no other name, so that a link in /tmp to another file of that user gives
+ * nothing. What it gives is text that such a process wrote for profilers. Its size is no question
+ * here: whoever reads takes the end of it.
+ *
  * Nothing is written, made, removed or executed here. No request has a length of its own; none
  * keeps memory. Every descriptor is close-on-exec and goes out in the same answer or is closed. A
  * call that a file system holds up ends the whole process after BROKER_REQUEST_S (broker_serve.c).
@@ -272,13 +279,12 @@ static bool mapping_check(const void *body)
 
 /* A process that an event, a tick or an iterator met stands in `targets`; else its cgroup decides.
  */
-static bool is_known(const struct broker_operations *o, const struct broker_mapping_open *b,
+static bool is_known(const struct broker_operations *o, const struct process_key *key,
 		     int process_fd)
 {
-	struct process_key key = { .tgid = b->tgid, .start_ns = b->start_ns };
 	uint64_t cgroup_id;
 
-	if (broker_pins_has(o->pins.targets_fd, &key))
+	if (broker_pins_has(o->pins.targets_fd, key))
 		return true;
 	return o->cgroup_fd >= 0 &&
 	       broker_process_cgroup(process_fd, o->cgroup_fd, &cgroup_id) == 0 &&
@@ -290,34 +296,68 @@ static bool is_known(const struct broker_operations *o, const struct broker_mapp
  * and a new process with its number is another directory. So the start time is the caller's claim,
  * checked, and not a race; it is checked again at the end all the same.
  */
-static void mapping_open(void *context, const void *body, struct broker_result *result)
+static int open_known(const struct broker_operations *o, const struct process_key *key,
+		      struct broker_result *result)
 {
-	const struct broker_operations *o = context;
-	const struct broker_mapping_open *b = body;
-	_cleanup_close_ int process_fd = -1, fd = -1;
-	int r;
+	_cleanup_close_ int process_fd = broker_process_open(key->tgid);
 
-	process_fd = broker_process_open(b->tgid);
 	if (process_fd < 0) {
 		refuse(result, process_fd);
-		return;
+		return -1;
 	}
-	result->refusal = broker_process_is(process_fd, b->start_ns, &result->error);
-	if (result->refusal != REFUSAL_NONE)
-		return;
-	if (!is_known(o, b, process_fd)) {
+	result->refusal = broker_process_is(process_fd, key->start_ns, &result->error);
+	if (result->refusal == REFUSAL_NONE && !is_known(o, key, process_fd))
 		result->refusal = REFUSAL_UNKNOWN_PROCESS;
-		return;
-	}
-	r = broker_process_mapping(process_fd, b->start, b->end, &fd, &result->refusal);
+	return result->refusal == REFUSAL_NONE ? TAKE_FD(process_fd) : -1;
+}
+
+/* Hands `fd` out, unless `r` or the refusal, or the process's end meanwhile, forbids it. */
+static void grant_of(int process_fd, const struct process_key *key, int r, int *fd,
+		     struct broker_result *result)
+{
 	if (r < 0) {
 		refuse(result, r);
 		return;
 	}
 	if (result->refusal == REFUSAL_NONE)
-		result->refusal = broker_process_is(process_fd, b->start_ns, &result->error);
+		result->refusal = broker_process_is(process_fd, key->start_ns, &result->error);
 	if (result->refusal == REFUSAL_NONE)
-		grant(result, TAKE_FD(fd));
+		grant(result, TAKE_FD(*fd));
+}
+
+static void mapping_open(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_mapping_open *b = body;
+	const struct process_key key = { .tgid = b->tgid, .start_ns = b->start_ns };
+	_cleanup_close_ int process_fd = open_known(context, &key, result), fd = -1;
+	int r;
+
+	if (process_fd < 0)
+		return;
+	r = broker_process_mapping(process_fd, b->start, b->end, &fd, &result->refusal);
+	grant_of(process_fd, &key, r, &fd, result);
+}
+
+/* ---- jit_map_open */
+
+static bool jit_map_check(const void *body)
+{
+	const struct broker_jit_map_open *b = body;
+
+	return b->tgid >= 1 && b->tgid <= INT_MAX && b->pad == 0;
+}
+
+static void jit_map_open(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_jit_map_open *b = body;
+	const struct process_key key = { .tgid = b->tgid, .start_ns = b->start_ns };
+	_cleanup_close_ int process_fd = open_known(context, &key, result), fd = -1;
+	int r;
+
+	if (process_fd < 0)
+		return;
+	r = broker_process_jit_map(process_fd, &fd, &result->refusal);
+	grant_of(process_fd, &key, r, &fd, result);
 }
 
 const struct broker_operation broker_operations_table[BROKER_COUNT_] = {
@@ -326,6 +366,7 @@ const struct broker_operation broker_operations_table[BROKER_COUNT_] = {
 	[BROKER_SIGNAL_ATTACH] = { signal_check, signal_attach },
 	[BROKER_PRESSURE_OPEN] = { pressure_check, pressure_open },
 	[BROKER_MAPPING_OPEN] = { mapping_check, mapping_open },
+	[BROKER_JIT_MAP_OPEN] = { jit_map_check, jit_map_open },
 };
 
 void broker_operations_init(const char *bpf_dir, struct broker_operations *ret_operations)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 
 #define STAT_BYTES   4096
 #define MOUNTS_BYTES (4u << 20) /* hosts with thousands of containers have long mount tables */
+#define STATUS_BYTES (1u << 20) /* of /proc/PID/status: a line has up to 65,536 groups */
 #define CGROUP_BYTES 16384	/* some v1 hierarchies and a path of PATH_MAX */
 
 /* What /proc counts in: USER_HZ is 100 for every program, whatever HZ the kernel has. */
@@ -168,28 +170,37 @@ bool broker_process_is_fuse(const char *text, uint64_t mount_id)
  * system itself (AT_STATX_DONT_SYNC): once a FUSE server has read a request, whoever waits for the
  * answer waits for as long as the server likes, and not even SIGKILL ends that.
  */
-static int judge_file(int process_fd, int path_fd, enum broker_refusal *ret_refusal)
+static int look(int path_fd, struct statx *ret_st)
+{
+	int r = statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		      STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID | STATX_MNT_ID, ret_st);
+
+	return r < 0 ? -errno : 0;
+}
+
+/* Refuses what is on FUSE, by the process's own mount table. */
+static int judge_mount(int process_fd, const struct statx *st, enum broker_refusal *ret_refusal)
 {
 	_cleanup_free_ char *mounts = NULL;
-	struct statx st;
 	size_t bytes;
 	int r;
 
-	if (statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-		  STATX_TYPE | STATX_MODE | STATX_MNT_ID, &st) < 0)
-		return -errno;
-	*ret_refusal = REFUSAL_NONE;
-	if (!S_ISREG(st.stx_mode))
-		*ret_refusal = REFUSAL_NOT_REGULAR;
-	else if (st.stx_mode & (S_ISUID | S_ISGID))
-		*ret_refusal = REFUSAL_SETUID;
-	if (*ret_refusal != REFUSAL_NONE)
-		return 0;
 	r = io_read_file(process_fd, "mountinfo", MOUNTS_BYTES, &mounts, &bytes);
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
-	if (broker_process_is_fuse(mounts, st.stx_mnt_id))
-		*ret_refusal = REFUSAL_FILE_SYSTEM;
+	*ret_refusal =
+		broker_process_is_fuse(mounts, st->stx_mnt_id) ? REFUSAL_FILE_SYSTEM : REFUSAL_NONE;
+	return 0;
+}
+
+static int judge_file(int process_fd, const struct statx *st, enum broker_refusal *ret_refusal)
+{
+	if (!S_ISREG(st->stx_mode))
+		*ret_refusal = REFUSAL_NOT_REGULAR;
+	else if (st->stx_mode & (S_ISUID | S_ISGID))
+		*ret_refusal = REFUSAL_SETUID;
+	else
+		return judge_mount(process_fd, st, ret_refusal);
 	return 0;
 }
 
@@ -222,6 +233,7 @@ int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *re
 			   enum broker_refusal *ret_refusal)
 {
 	_cleanup_close_ int path_fd = -1, fd = -1;
+	struct statx st;
 	char name[64];
 	int r;
 
@@ -229,7 +241,9 @@ int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *re
 	path_fd = openat(process_fd, name, O_PATH | O_CLOEXEC);
 	if (path_fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	r = judge_file(process_fd, path_fd, ret_refusal);
+	r = look(path_fd, &st);
+	if (r == 0)
+		r = judge_file(process_fd, &st, ret_refusal);
 	if (r < 0 || *ret_refusal != REFUSAL_NONE)
 		return r;
 	fd = reopen(path_fd);
@@ -238,5 +252,119 @@ int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *re
 	*ret_refusal = judge_content(fd);
 	if (*ret_refusal == REFUSAL_NONE)
 		*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* The `index`-th number of the line that begins with `key`; UINT_MAX: the last one. `key` has the
+ * end of the line before it in front: the name, in the first line, may hold anything else. */
+static int status_number(const char *text, const char *key, unsigned int index,
+			 uint32_t *ret_number)
+{
+	const char *line = strstr(text, key);
+	unsigned int found = 0;
+	uint64_t number = 0;
+
+	if (!line)
+		return -EBADMSG;
+	for (line += strlen(key); *line != '\n' && found <= index; found++) {
+		char word[16];
+		size_t bytes;
+
+		line += strspn(line, " \t");
+		bytes = strcspn(line, " \t\n");
+		if (bytes == 0 || bytes >= sizeof(word))
+			return -EBADMSG;
+		memcpy(word, line, bytes);
+		word[bytes] = '\0';
+		if (parse_u64(word, 0, UINT32_MAX, &number) < 0)
+			return -EBADMSG;
+		line += bytes;
+	}
+	if (!found || (index != UINT_MAX && found <= index))
+		return -EBADMSG;
+	*ret_number = (uint32_t)number;
+	return 0;
+}
+
+int broker_process_status(const char *text, uint32_t *ret_uid, uint32_t *ret_pid)
+{
+	uint32_t uid, pid;
+
+	if (status_number(text, "\nUid:", 1, &uid) < 0 ||
+	    status_number(text, "\nNSpid:", UINT_MAX, &pid) < 0)
+		return -EBADMSG;
+	*ret_uid = uid;
+	*ret_pid = pid;
+	return 0;
+}
+
+static int read_status(int process_fd, uint32_t *ret_uid, uint32_t *ret_pid)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t bytes;
+	int r;
+
+	r = io_read_file(process_fd, "status", STATUS_BYTES, &text, &bytes);
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
+	return broker_process_status(text, ret_uid, ret_pid);
+}
+
+/*
+ * One step down from `dir_fd`, which nothing on FUSE may be: whoever looks a name up there waits
+ * for its server. No symbolic link is followed but the kernel's own one of the root.
+ */
+static int step(int process_fd, int dir_fd, const char *name, bool root, int *ret_fd,
+		struct statx *ret_st, enum broker_refusal *ret_refusal)
+{
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	fd = openat(dir_fd, name, O_PATH | O_CLOEXEC | (root ? 0 : O_NOFOLLOW));
+	if (fd < 0)
+		return root && errno == ENOENT ? -ESRCH : -errno;
+	r = look(fd, ret_st);
+	if (r == 0)
+		r = judge_mount(process_fd, ret_st, ret_refusal);
+	if (r == 0)
+		*ret_fd = TAKE_FD(fd);
+	return r;
+}
+
+/* The owner's own file, with no other name: a hard link may be to any file of his. */
+static enum broker_refusal judge_map(const struct statx *st, uint32_t uid)
+{
+	if (!S_ISREG(st->stx_mode))
+		return REFUSAL_NOT_REGULAR;
+	if (st->stx_mode & (S_ISUID | S_ISGID))
+		return REFUSAL_SETUID;
+	return st->stx_uid == uid && st->stx_nlink == 1 ? REFUSAL_NONE : REFUSAL_OTHER_OWNER;
+}
+
+int broker_process_jit_map(int process_fd, int *ret_fd, enum broker_refusal *ret_refusal)
+{
+	_cleanup_close_ int root_fd = -1, folder_fd = -1, path_fd = -1;
+	uint32_t uid = 0, pid = 0;
+	struct statx st;
+	char name[32];
+	int r;
+
+	r = read_status(process_fd, &uid, &pid);
+	if (r == 0)
+		r = step(process_fd, process_fd, "root", true, &root_fd, &st, ret_refusal);
+	if (r == 0 && *ret_refusal == REFUSAL_NONE)
+		r = step(process_fd, root_fd, "tmp", false, &folder_fd, &st, ret_refusal);
+	if (r < 0 || *ret_refusal != REFUSAL_NONE)
+		return r;
+	snprintf(name, sizeof(name), "perf-%" PRIu32 ".map", pid);
+	r = step(process_fd, folder_fd, name, false, &path_fd, &st, ret_refusal);
+	if (r == 0 && *ret_refusal == REFUSAL_NONE)
+		*ret_refusal = judge_map(&st, uid);
+	if (r < 0 || *ret_refusal != REFUSAL_NONE)
+		return r;
+	r = reopen(path_fd);
+	if (r < 0)
+		return r;
+	*ret_fd = r;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker_process.h: one process by its /proc directory, and the files that it has mapped. Source:
- * proc(5), fs/proc/base.c (map_files), fs/proc/array.c (stat).
+ * broker_process.h: one process by its /proc directory, the files that it has mapped, and its perf
+ * map. Source: proc(5), fs/proc/base.c (map_files), fs/proc/array.c (stat).
  */
 #ifndef TROCAR_LOADER_BROKER_PROCESS_H
 #define TROCAR_LOADER_BROKER_PROCESS_H
@@ -49,5 +49,20 @@ bool broker_process_is_fuse(const char *text, uint64_t mount_id);
  */
 int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *ret_fd,
 			   enum broker_refusal *ret_refusal);
+
+/*
+ * From the text of /proc/PID/status: the effective user, as this user namespace has it, and the
+ * process id in the process's own (innermost) PID namespace. -EBADMSG: not such a text.
+ */
+int broker_process_status(const char *text, uint32_t *ret_uid, uint32_t *ret_pid);
+
+/*
+ * The process's perf map, read-only: /tmp/perf-PID.map below its own root directory, PID as the
+ * process itself knows it (Linux tools/perf/Documentation/jit-interface.txt). It must be a regular
+ * file without set-user-id and set-group-id, belong to the process's effective user and have no
+ * other name; nothing on the way may be a symbolic link or on FUSE. Results as
+ * broker_process_mapping; -ENOENT: there is no such file; -ESRCH: the process has ended.
+ */
+int broker_process_jit_map(int process_fd, int *ret_fd, enum broker_refusal *ret_refusal);
 
 #endif

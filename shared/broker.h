@@ -60,6 +60,12 @@ struct broker_mapping_open {
 	uint32_t pad;
 };
 
+struct broker_jit_map_open {
+	uint64_t start_ns; /* of the process, as struct process_key has it */
+	uint32_t tgid;
+	uint32_t pad;
+};
+
 enum broker_request {
 #define BROKER(id, name, stage, body, descriptors, help) BROKER_##id,
 #include "shared/broker.def"

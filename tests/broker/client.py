@@ -13,12 +13,13 @@ import threading
 MAGIC = 0x6B72626F
 HEADER = struct.Struct("=IIII")
 ANSWER = struct.Struct("=IIIIiI")
-REQUESTS = ["hello", "sampler_open", "signal_attach", "pressure_open", "mapping_open"]
+REQUESTS = ["hello", "sampler_open", "signal_attach", "pressure_open", "mapping_open",
+            "jit_map_open"]
 BODIES = {"hello": "=II", "sampler_open": "=II", "signal_attach": "=II", "pressure_open": "=QII",
-          "mapping_open": "=QQQII"}
+          "mapping_open": "=QQQII", "jit_map_open": "=QII"}
 REFUSALS = ["none", "peer", "busy", "length", "descriptor", "version", "request", "sequence", "stage",
             "rate", "argument", "unwatched", "unknown_process", "other_process", "not_regular", "setuid",
-            "not_elf", "gone", "kernel", "file_system"]
+            "not_elf", "gone", "kernel", "file_system", "other_owner"]
 ABI_VERSION = 2
 WAIT_S = 10
 

@@ -377,6 +377,147 @@ def test_mapping_on_fuse(bed):
         held.close()
 
 
+# ---- jit_map_open
+
+WAITS = """
+import os, sys
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+"""
+LINES = "7f0000001000 80 LazyCompile:*sell /shop.js:1\n"
+
+
+def ask_map(c, process, began=None):
+    return c.ask("jit_map_open", began or start_ns(process.pid), process.pid, 0)
+
+
+def contained(bed, name, *flags, before="true", user=None):
+    """A known process in a mount namespace and a root directory of its own; the folder that is its /tmp."""
+    root = bed.folder / name
+    (root / "tmp").mkdir(parents=True)
+    folders = " ".join(f for f in ("/usr", "/bin", "/lib", "/lib64", "/proc") if os.path.exists(f))
+    script = (f"set -e; mount --make-rprivate /; for f in {folders}; do mkdir -p {root}$f; "
+              f"mount --rbind $f {root}$f; done; {before}; "
+              f"exec chroot {f'--userspec={user}:{user} ' if user else ''}{root} /usr/bin/python3 -c \"$0\"")
+    starter = bed.spawn("unshare", "-m", *flags, "/bin/sh", "-c", script, WAITS, stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE, text=True)
+    inner = int(starter.stdout.readline())
+    pid = starter.pid
+    if flags:  # it forked: the process is the child, of another number in there
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+            pid = int(children.read().split()[0])
+    bed.target(pid, start_ns(pid))
+    return Contained(pid, inner, root / "tmp", starter)
+
+
+class Contained:
+    def __init__(self, pid, inner, folder, starter):
+        self.pid, self.inner, self.folder, self.starter = pid, inner, folder, starter
+        self.map = folder / f"perf-{inner}.map"
+
+
+def test_jit_map_of_a_container(bed):
+    """The map at the process's own /tmp, under the number that it has in its own PID namespace."""
+    process = contained(bed, "inner", "--pid", "--fork", "--kill-child", user=1234)
+    check(process.inner != process.pid, f"{process.inner}")
+    process.map.write_text(LINES)
+    os.chown(process.map, 1234, 1234)
+    process.map.chmod(0o600)
+    with bed.client() as c:
+        answer = ask_map(c, process)
+        check(answer.refusal == "none" and len(answer.fds) == 1, f"{answer}")
+        check(fcntl.fcntl(answer.fds[0], fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY, "not read-only")
+        check(os.pread(answer.fds[0], 100, 0).decode() == LINES, "another content")
+        answer.close()
+        # what its folder is, is the mount namespace's matter
+        process.map.unlink()
+        answer = ask_map(c, process)
+        check(answer.refusal == "kernel" and answer.error == -errno.ENOENT, f"{answer}")
+
+
+def test_jit_map_of_a_private_tmp(bed):
+    """A /tmp that was mounted in the process's namespace alone, as PrivateTmp= does."""
+    process = contained(bed, "private", before=f"mount -t tmpfs none {bed.folder}/private/tmp")
+    there = os.path.join(f"/proc/{process.pid}/root", "tmp", process.map.name)
+    with open(there, "w", encoding="ascii") as file:
+        file.write(LINES)
+    check(not process.map.exists(), "it is here too")
+    with bed.client() as c:
+        answer = ask_map(c, process)
+        check(answer.refusal == "none" and os.pread(answer.fds[0], 100, 0).decode() == LINES, f"{answer}")
+        answer.close()
+
+
+def test_jit_map_that_is_none(bed):
+    """Another owner, another name, a symbolic link, a folder, a FIFO, a device, set-user-id."""
+    process = contained(bed, "none")
+    path, secret = process.map, process.folder / "secret"
+    secret.write_text("root:x\n")
+
+    def place(make, refusal):
+        make()
+        answer = ask_map(c, process)
+        check(answer.refusal == refusal and not answer.fds, f"{refusal}: {answer}")
+        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+
+    def owned(uid, mode=0o644):
+        path.write_text(LINES)
+        os.chown(path, uid, uid)
+        path.chmod(mode)
+
+    with bed.client() as c, bed.refusals(other_owner=2, not_regular=5, setuid=1):
+        place(lambda: owned(1234), "other_owner")
+        place(lambda: os.link(secret, path), "other_owner")
+        place(lambda: path.symlink_to(secret), "not_regular")
+        place(lambda: path.symlink_to("nowhere"), "not_regular")
+        place(path.mkdir, "not_regular")
+        place(lambda: os.mkfifo(path), "not_regular")
+        place(lambda: os.mknod(path, 0o600 | 0o020000, os.makedev(1, 5)), "not_regular")
+        place(lambda: owned(0, 0o4644), "setuid")
+
+
+def test_jit_map_behind_a_link(bed):
+    """A /tmp that is a symbolic link is not followed."""
+    process = contained(bed, "linked")
+    (process.folder / f"perf-{process.inner}.map").write_text(LINES)
+    process.folder.rename(process.folder.parent / "other")
+    process.folder.symlink_to("other")
+    with bed.client() as c:
+        answer = ask_map(c, process)
+        check(answer.refusal == "kernel" and answer.error == -errno.ENOTDIR, f"{answer}")
+
+
+def test_jit_map_on_fuse(bed):
+    """A /tmp whose server may never answer is not asked."""
+    held = HeldFs(bed.folder / "held", b"")
+    try:
+        process = contained(bed, "fuse", before=f"mount --bind {bed.folder}/held {bed.folder}/fuse/tmp")
+        held.held = True
+        held.asked.clear()
+        with bed.client() as c, bed.refusals(file_system=1):
+            check(ask_map(c, process).refusal == "file_system", "on FUSE")
+            check(not held.asked.is_set(), "its server was asked")
+        os.kill(process.pid, signal.SIGKILL)
+    finally:
+        held.close()
+
+
+def test_jit_map_of_strangers(bed):
+    """Of a process that is not known, of one with another start, of one that has gone."""
+    process = bed.python(WAITS)
+    began = start_ns(process.pid)
+    with bed.client() as c:
+        with bed.refusals(unknown_process=1):
+            check(ask_map(c, process).refusal == "unknown_process", "a stranger")
+        bed.target(process.pid, began)
+        with bed.refusals(other_process=1):
+            check(ask_map(c, process, began + 20_000_000).refusal == "other_process", "another start")
+        process.kill()
+        process.wait()
+        with bed.refusals(gone=1):
+            check(ask_map(c, process, began).refusal == "gone", "after its end")
+
+
 def test_many_in_a_row(bed):
     """3,000 pressure files in one go, as a consumer's start asks for them; nothing of it stays over there."""
     group = bed.group()

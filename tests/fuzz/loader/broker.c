@@ -92,10 +92,19 @@ static void mapping(void *context, const void *body, struct broker_result *resul
 	ran(result, 1);
 }
 
+static void jit_map(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_jit_map_open *b = body;
+
+	must(b->tgid >= 1 && b->tgid <= INT32_MAX);
+	must(f.dispatch.stage == BROKER_STAGE_READY);
+	ran(result, 1);
+}
+
 static void (*const runs[BROKER_COUNT_])(void *, const void *, struct broker_result *) = {
 	[BROKER_HELLO] = hello,		 [BROKER_SAMPLER_OPEN] = sampler,
 	[BROKER_SIGNAL_ATTACH] = attach, [BROKER_PRESSURE_OPEN] = pressure,
-	[BROKER_MAPPING_OPEN] = mapping,
+	[BROKER_MAPPING_OPEN] = mapping, [BROKER_JIT_MAP_OPEN] = jit_map,
 };
 
 static uint64_t counted(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts of /proc/PID/stat, cgroup and mountinfo: names in them are anybody's. */
+/* Texts of /proc/PID/stat, status, cgroup and mountinfo: names in them are anybody's. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	char *text = malloc(bytes + 1);
 	const char *path = NULL;
+	uint32_t uid = 7, pid = 7;
 	uint64_t ticks = 7;
 	int r;
 
@@ -33,6 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		abort();
 	r = broker_process_stat(text, &ticks);
 	if (r != 0 && (r != -EBADMSG || ticks != 7))
+		abort();
+	r = broker_process_status(text, &uid, &pid);
+	if (r != 0 && (r != -EBADMSG || uid != 7 || pid != 7))
 		abort();
 	r = broker_process_cgroup_path(text, &path);
 	if (r == 0)

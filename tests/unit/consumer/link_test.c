@@ -71,11 +71,12 @@ static void each_request_has_its_bytes(void **state)
 	struct broker_pressure_open pressure;
 	struct broker_mapping_open mapping;
 	struct broker_signal_attach attach;
+	struct broker_jit_map_open map;
 	int fd, fds[BROKER_DESCRIPTORS_MAX];
 	size_t n = 0;
 
 	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 }, { GOOD, .descriptors = 1 },
-	     { GOOD, .descriptors = 8 });
+	     { GOOD, .descriptors = 8 }, { GOOD, .descriptors = 1 });
 	assert_int_equal(link_pressure_open(f->link, 1ULL << 40, RESOURCE_IO, &fd, NULL), 0);
 	close(fd);
 	assert_int_equal(link_mapping_open(f->link, &process, 0x1000, 0x3000, &fd, NULL), 0);
@@ -86,14 +87,18 @@ static void each_request_has_its_bytes(void **state)
 		assert_true(is_device(fds[i]));
 		close(fds[i]);
 	}
+	assert_int_equal(link_jit_map_open(f->link, &process, &fd, NULL), 0);
+	close(fd);
 	end(f);
 	memcpy(&pressure, f->heard[1] + 16, sizeof(pressure));
 	memcpy(&mapping, f->heard[2] + 16, sizeof(mapping));
 	memcpy(&attach, f->heard[3] + 16, sizeof(attach));
+	memcpy(&map, f->heard[4] + 16, sizeof(map));
 	assert_true(pressure.cgroup_id == 1ULL << 40 && pressure.resource == RESOURCE_IO);
 	assert_true(mapping.tgid == 42 && mapping.start_ns == process.start_ns &&
 		    mapping.start == 0x1000 && mapping.end == 0x3000);
 	assert_true(attach.signal == SIGNAL_SWITCH && !attach.pad);
+	assert_true(map.tgid == 42 && map.start_ns == process.start_ns && !map.pad);
 }
 
 static void a_refusal_has_its_sentence(void **state)

@@ -40,6 +40,7 @@ static const struct broker_operation operations[BROKER_COUNT_] = {
 	[BROKER_SIGNAL_ATTACH] = { check, run_open },
 	[BROKER_PRESSURE_OPEN] = { check, run_open },
 	[BROKER_MAPPING_OPEN] = { check, run_open },
+	[BROKER_JIT_MAP_OPEN] = { check, run_open },
 };
 
 static struct broker_dispatch d;

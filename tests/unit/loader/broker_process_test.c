@@ -84,6 +84,36 @@ static void cgroup_texts(void **state)
 	}
 }
 
+static void status_texts(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t uid, pid; /* 0, 0: no such text */
+	} rows[] = {
+		{ "Name:\ta\nUid:\t1\t2\t3\t4\nNSpid:\t42\nSeccomp:\t0\n", 2, 42 },
+		{ "Name:\ta\nUid:\t1\t2\t3\t4\nNSpid:\t42\t17\t1\n", 2, 1 },
+		{ "Name:\tUid:\t5\t5\nUid:\t1\t4294967294\nNSpid:\t42\n", 4294967294, 42 },
+		{ "Name:\ta\nUid:\t1\nNSpid:\t42\n", 0, 0 },
+		{ "Name:\ta\nUid:\t1\t2x\nNSpid:\t42\n", 0, 0 },
+		{ "Name:\ta\nUid:\t1\t99999999999\nNSpid:\t42\n", 0, 0 },
+		{ "Name:\ta\nUid:\t1\t2\nNSpid:\t42", 0, 0 },
+		{ "Name:\ta\nUid:\t1\t2\nNSpid:\n", 0, 0 },
+		{ "Name:\ta\nUid:\t1\t2\nNSpid:\t-1\n", 0, 0 },
+		{ "Name:\ta\nUid:\t1\t2\n", 0, 0 },
+		{ "Uid:\t1\t2\nNSpid:\t42\n", 0, 0 },
+		{ "", 0, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint32_t uid = 0, pid = 0;
+
+		assert_int_equal(broker_process_status(rows[i].text, &uid, &pid),
+				 rows[i].pid ? 0 : -EBADMSG);
+		assert_int_equal(uid, rows[i].uid);
+		assert_int_equal(pid, rows[i].pid);
+	}
+}
+
 static void mount_texts(void **state)
 {
 	static const char text[] = "21 30 0:19 / /a rw,nosuid shared:5 - sysfs sysfs rw\n"
@@ -199,9 +229,13 @@ static void reused_between_the_checks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stat_texts),	cmocka_unit_test(stat_texts_that_are_none),
-		cmocka_unit_test(cgroup_texts), cmocka_unit_test(mount_texts),
-		cmocka_unit_test(start_times),	cmocka_unit_test(reused_between_the_checks),
+		cmocka_unit_test(stat_texts),
+		cmocka_unit_test(stat_texts_that_are_none),
+		cmocka_unit_test(cgroup_texts),
+		cmocka_unit_test(status_texts),
+		cmocka_unit_test(mount_texts),
+		cmocka_unit_test(start_times),
+		cmocka_unit_test(reused_between_the_checks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
