@@ -5,12 +5,6 @@
 
 #include "shared/macro.h"
 
-/* Instructions with their operand in the low six bits. */
-#define OP_ADVANCE    0x40
-#define OP_OFFSET     0x80
-#define OP_RESTORE    0xc0
-#define OP_CFA_OFFSET 0x0e
-
 void cfi_program_start(struct cfi_program *p, const struct cfi_section *section,
 		       const struct cfi_cie *cie, const struct cfi_state *initial,
 		       struct cfi_bytes code, uint64_t from)
@@ -276,21 +270,21 @@ static int op_args_size(struct cfi_program *p)
 }
 
 static int (*const ops[])(struct cfi_program *p) = {
-	[0x00] = op_nop,
+	[CFI_OP_NOP] = op_nop,
 	[0x01] = op_set_loc,
-	[0x02] = op_advance1,
-	[0x03] = op_advance2,
-	[0x04] = op_advance4,
+	[CFI_OP_ADVANCE1] = op_advance1,
+	[CFI_OP_ADVANCE2] = op_advance2,
+	[CFI_OP_ADVANCE4] = op_advance4,
 	[0x05] = op_offset,
 	[0x06] = op_restore,
 	[0x07] = op_undefined,
 	[0x08] = op_same,
 	[0x09] = op_register,
-	[0x0a] = op_remember,
-	[0x0b] = op_restore_state,
-	[0x0c] = op_cfa,
-	[0x0d] = op_cfa_register,
-	[OP_CFA_OFFSET] = op_cfa_offset,
+	[CFI_OP_REMEMBER] = op_remember,
+	[CFI_OP_RESTORE_STATE] = op_restore_state,
+	[CFI_OP_CFA] = op_cfa,
+	[CFI_OP_CFA_REGISTER] = op_cfa_register,
+	[CFI_OP_CFA_OFFSET] = op_cfa_offset,
 	[0x0f] = op_cfa_expression,
 	[0x10] = op_expression,
 	[0x11] = op_offset_signed,
@@ -300,7 +294,7 @@ static int (*const ops[])(struct cfi_program *p) = {
 	[0x15] = op_value_offset_signed,
 	[0x16] = op_value_expression,
 	/* 0x2d: GNU_window_save on SPARC, negate_ra_state on arm64; nothing on x86-64 */
-	[0x2e] = op_args_size,
+	[CFI_OP_ARGS_SIZE] = op_args_size,
 	[0x2f] = op_offset_negative,
 };
 
@@ -320,14 +314,14 @@ static inline int run(struct cfi_program *p, uint8_t op)
 	uint8_t low = op & 0x3f;
 
 	switch (op & 0xc0) {
-	case OP_ADVANCE:
+	case CFI_OP_ADVANCE:
 		return advance(p, low);
-	case OP_OFFSET:
+	case CFI_OP_OFFSET:
 		return set_offset(p, low, CFI_OFFSET, cfi_bytes_uleb(&p->code));
-	case OP_RESTORE:
+	case CFI_OP_RESTORE:
 		return restore(p, low);
 	default:
-		return op == OP_CFA_OFFSET ? op_cfa_offset(p) : run_whole(p, op);
+		return op == CFI_OP_CFA_OFFSET ? op_cfa_offset(p) : run_whole(p, op);
 	}
 }
 

@@ -15,6 +15,21 @@
 
 #define CFI_REMEMBER_MAX 8 /* states remembered at once; compilers need one */
 
+/* Instructions, three with their operand in the low six bits. */
+#define CFI_OP_ADVANCE	     0x40
+#define CFI_OP_OFFSET	     0x80
+#define CFI_OP_RESTORE	     0xc0
+#define CFI_OP_NOP	     0x00
+#define CFI_OP_ADVANCE1	     0x02
+#define CFI_OP_ADVANCE2	     0x03
+#define CFI_OP_ADVANCE4	     0x04
+#define CFI_OP_REMEMBER	     0x0a
+#define CFI_OP_RESTORE_STATE 0x0b
+#define CFI_OP_CFA	     0x0c
+#define CFI_OP_CFA_REGISTER  0x0d
+#define CFI_OP_CFA_OFFSET    0x0e
+#define CFI_OP_ARGS_SIZE     0x2e
+
 /* Numbers that DWARF gives x86-64's registers. */
 #define CFI_FP 6
 #define CFI_SP 7

@@ -9,13 +9,15 @@
 #include "shared/cleanup.h"
 #include "shared/macro.h"
 
-#define CHUNK_BYTES    (256u << 10) /* read at first; doubled while the entries go on */
+#define CHUNK_BYTES    (128u << 10) /* read at first, at least; doubled while the entries go on */
+#define ENTRY_BYTES    40	    /* of an entry, about: of most files somewhat less */
 #define HEADER_BYTES   16	    /* of .eh_frame_hdr that are looked at */
 #define HEADER_VERSION 1
 
 /* Where call frame information begins, and at most how far it may reach. */
 struct place {
 	uint64_t offset, bytes, address;
+	uint64_t hint;	 /* about how far it reaches, by the file's own word; 0: nothing is said */
 	bool open_ended; /* other things may lie behind it, within `bytes` */
 };
 
@@ -87,7 +89,7 @@ static int read_to_end(const struct elf_reader *e, const struct place *p, uint64
 		       uint8_t **data, size_t *ret_bytes)
 {
 	size_t have = 0, at = 0;
-	uint64_t want = CHUNK_BYTES, to;
+	uint64_t want = MIN(MAX(p->hint, (uint64_t)CHUNK_BYTES), (uint64_t)CFI_SECTION_MAX), to;
 	enum walk ended;
 	int r;
 
@@ -174,7 +176,10 @@ static int place_by_header(const struct elf_reader *e, struct place *ret_place)
 		address = cfi_bytes_pointer(&b, header[1], p->p_vaddr + 4);
 		if (header[0] != HEADER_VERSION || b.bad)
 			return -ENODATA;
-		return place_of(e, address, ret_place);
+		r = place_of(e, address, ret_place);
+		if (r == 0 && header[2] == CFI_UDATA4) /* else it has no table */
+			ret_place->hint = cfi_bytes_word(&b, 4) * ENTRY_BYTES;
+		return r;
 	}
 	return -ENODATA;
 }
@@ -191,6 +196,7 @@ static int place_by_name(struct elf_reader *e, const char *name, struct place *r
 		return -ENODATA;
 	*ret_place = (struct place){ .offset = s->sh_offset,
 				     .bytes = s->sh_size,
+				     .hint = s->sh_size,
 				     .address = s->sh_addr };
 	return 0;
 }

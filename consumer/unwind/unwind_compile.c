@@ -6,35 +6,25 @@
 #include <string.h>
 
 #include "consumer/symbols/elf_reader.h"
-#include "consumer/unwind/cfi_entry.h"
-#include "consumer/unwind/cfi_program.h"
 #include "consumer/unwind/cfi_rule.h"
-#include "consumer/unwind/cfi_section.h"
+#include "consumer/unwind/unwind_entries.h"
 #include "consumer/unwind/unwind_fdes.h"
+#include "consumer/unwind/unwind_plain.h"
 #include "shared/cleanup.h"
 #include "shared/macro.h"
 
-#define CIE_SLOTS 256 /* CIEs kept read, by their place; a power of two */
-
-/* A CIE that was read, good or not, and the state behind its instructions. */
-struct known_cie {
-	bool known, good;
-	uint64_t at;
-	struct cfi_cie cie;
-	struct cfi_state initial;
-};
+#define AHEAD	      8 /* FDEs */
+#define ROW_BYTES_MIN 4 /* of call frame information, for each row: more in every file seen */
 
 /* One compilation. Large: on the heap. */
 struct compiler {
 	struct elf_reader elf;
-	struct cfi_section section;
+	struct unwind_entries entries;
 	const Elf64_Phdr *text; /* the executable segment met last */
 	struct unwind_fdes fdes;
 	struct unwind_rules *rules;
 	uint32_t rules_limit;
 	struct unwind_table table;
-	struct cfi_program program;
-	struct known_cie cies[CIE_SLOTS];
 };
 
 static void compiler_free(struct compiler **c)
@@ -43,7 +33,7 @@ static void compiler_free(struct compiler **c)
 		return;
 	unwind_table_done(&(*c)->table);
 	unwind_fdes_done(&(*c)->fdes);
-	cfi_section_done(&(*c)->section);
+	unwind_entries_done(&(*c)->entries);
 	elf_reader_done(&(*c)->elf);
 	free(*c);
 }
@@ -51,40 +41,6 @@ static void compiler_free(struct compiler **c)
 static void lose(struct compiler *c, enum cfi_loss loss)
 {
 	c->table.counts.lost[loss]++;
-}
-
-static bool read_cie(struct compiler *c, uint64_t at, struct known_cie *known)
-{
-	static const struct cfi_state nothing;
-	struct cfi_cie *cie = &known->cie;
-
-	if (!cfi_entry_cie(&c->section, at, cie) || cie->return_register != CFI_PC)
-		return false;
-	/* Its bytes count as steps, so that CIEs read again and again cannot cost without end. */
-	c->program.steps += cfi_bytes_left(&cie->program);
-	cfi_program_start(&c->program, &c->section, cie, &nothing, cie->program, 0);
-	if (cfi_program_next(&c->program) != 0)
-		return false;
-	known->initial = c->program.state;
-	return true;
-}
-
-/* Reads the CIE at `at` into its slot, in the place of the one that is there. */
-static void learn_cie(struct compiler *c, uint64_t at, struct known_cie *known)
-{
-	known->good = read_cie(c, at, known);
-	known->known = true;
-	known->at = at;
-}
-
-/* The CIE at offset `at`, or NULL. Asked for twice per FDE: nearly always it is there. */
-static inline const struct known_cie *find_cie(struct compiler *c, uint64_t at)
-{
-	struct known_cie *known = &c->cies[at / 4 % CIE_SLOTS];
-
-	if (!known->known || known->at != at)
-		learn_cie(c, at, known);
-	return known->good ? known : NULL;
 }
 
 /* The executable segment that holds `address`, or NULL. */
@@ -96,71 +52,49 @@ static const Elf64_Phdr *find_text(struct compiler *c, uint64_t address)
 	return c->text;
 }
 
-/* Takes an FDE into the list, its range cut to its segment. */
-static int take_fde(struct compiler *c, const struct cfi_entry *entry)
+/* Its range's bytes, cut to its segment `text`. */
+static uint64_t bytes_within(const struct cfi_fde *fde, const Elf64_Phdr *text)
 {
-	const struct known_cie *known = find_cie(c, entry->cie);
-	const Elf64_Phdr *text;
-	struct cfi_fde fde;
-	uint64_t bytes;
+	return MIN(fde->bytes, text->p_filesz - (fde->start - text->p_vaddr));
+}
 
-	if (!known) {
-		lose(c, CFI_LOSS_BAD_CIE);
-		return 0;
-	}
-	if (!cfi_entry_fde(&c->section, entry, &known->cie, &fde)) {
-		lose(c, CFI_LOSS_BAD_ENTRY);
-		return 0;
-	}
-	if (fde.bytes == 0)
+/* Takes the FDE at `at` into the list, if it is of text that a table can cover. */
+static int take_fde(struct compiler *c, size_t at, const struct cfi_fde *fde)
+{
+	const Elf64_Phdr *text;
+	uint64_t start = fde->start - c->table.base;
+
+	if (fde->bytes == 0)
 		return 0; /* of no text: nothing is lost */
-	text = find_text(c, fde.start);
+	text = find_text(c, fde->start);
 	if (!text) {
 		lose(c, CFI_LOSS_NO_TEXT);
 		return 0;
 	}
-	bytes = MIN(fde.bytes, text->p_filesz - (fde.start - text->p_vaddr));
-	if (fde.start - c->table.base + bytes >= UNWIND_SPAN_MAX) {
+	if (start + bytes_within(fde, text) >= UNWIND_SPAN_MAX) {
 		lose(c, CFI_LOSS_TOO_FAR);
 		return 0;
 	}
-	return unwind_fdes_push(&c->fdes,
-				(struct unwind_fde){
-					.start = (uint32_t)(fde.start - c->table.base),
-					.bytes = (uint32_t)bytes,
-					.cie = (uint32_t)entry->cie,
-					.code = (uint32_t)(fde.program.at - c->section.data),
-					.code_bytes = (uint32_t)cfi_bytes_left(&fde.program),
-				});
+	return unwind_fdes_push(
+		&c->fdes, (struct unwind_fde){ .start = (uint32_t)start, .at = (uint32_t)at });
 }
 
 static int collect(struct compiler *c)
 {
-	struct cfi_entry entry;
+	struct unwind_entry entry;
 	int r;
 
-	for (size_t at = 0; at < c->section.bytes; at = entry.next) {
-		if (!cfi_entry_read(&c->section, at, &entry))
-			return -EBADMSG;
-		if (entry.common)
-			continue;
-		r = take_fde(c, &entry);
+	for (size_t at = 0; at < c->entries.section.bytes; at = entry.next) {
+		r = unwind_entries_read(&c->entries, at, &entry);
+		if (r == 0 && entry.function)
+			r = take_fde(c, at, &entry.fde);
+		else if (r == 0 && entry.loss != CFI_LOSS_NONE)
+			lose(c, entry.loss);
 		if (r < 0)
 			return r;
-		if (c->program.steps > UNWIND_STEPS_MAX)
+		if (c->entries.program.steps > UNWIND_STEPS_MAX)
 			return -ETIME;
 	}
-	return 0;
-}
-
-/* The dictionary's index of `rule`. Nearly every one is there already. */
-static inline int index_of(struct compiler *c, struct unwind_rule rule, uint16_t *ret_rule)
-{
-	uint16_t slot = c->rules->slots[unwind_rules_slot(c->rules, rule)];
-
-	if (slot == 0)
-		return unwind_rules_add(c->rules, rule, c->rules_limit, ret_rule);
-	*ret_rule = slot - 1;
 	return 0;
 }
 
@@ -168,7 +102,7 @@ static inline int index_of(struct compiler *c, struct unwind_rule rule, uint16_t
 static int odd_rule(struct compiler *c, bool signal, uint16_t *ret_rule)
 {
 	struct unwind_rule rule;
-	enum cfi_loss loss = cfi_rule_of(&c->program.state, signal, &rule);
+	enum cfi_loss loss = cfi_rule_of(&c->entries.program.state, signal, &rule);
 
 	if (loss != CFI_LOSS_NONE)
 		lose(c, loss);
@@ -176,7 +110,7 @@ static int odd_rule(struct compiler *c, bool signal, uint16_t *ret_rule)
 		*ret_rule = UNWIND_RULE_UNSUPPORTED;
 		return 0;
 	}
-	return index_of(c, rule, ret_rule);
+	return unwind_rules_index(c->rules, rule, c->rules_limit, ret_rule);
 }
 
 /* The dictionary's index of the program's state. */
@@ -184,8 +118,8 @@ static inline int rule_of_state(struct compiler *c, bool signal, uint16_t *ret_r
 {
 	struct unwind_rule rule;
 
-	if (!signal && cfi_rule_plain(&c->program.state, &rule))
-		return index_of(c, rule, ret_rule);
+	if (!signal && cfi_rule_plain(&c->entries.program.state, &rule))
+		return unwind_rules_index(c->rules, rule, c->rules_limit, ret_rule);
 	return odd_rule(c, signal, ret_rule);
 }
 
@@ -198,7 +132,7 @@ static inline int push_row(struct compiler *c, uint64_t address, uint16_t rule)
 /* Runs the prepared program, a row for each state, up to address `end`. */
 static int run_program(struct compiler *c, bool signal, uint64_t end)
 {
-	struct cfi_program *p = &c->program;
+	struct cfi_program *p = &c->entries.program;
 	uint16_t rule = UNWIND_RULE_UNSUPPORTED;
 	int more, r;
 
@@ -221,18 +155,68 @@ static int run_program(struct compiler *c, bool signal, uint64_t end)
 	return 0;
 }
 
-static int run_fde(struct compiler *c, const struct unwind_fde *fde, uint32_t end)
+/* Rows for one FDE, up to address `end`. Nearly every one is plain. */
+static int run_fde(struct compiler *c, const struct unwind_entry *entry, uint64_t end)
 {
-	const struct known_cie *known = find_cie(c, fde->cie);
-	const uint8_t *code = c->section.data + fde->code;
+	const struct unwind_cie *cie = entry->cie;
+	struct cfi_program *p = &c->entries.program;
+	struct unwind_plain_text text = {
+		.code = entry->fde.program,
+		.start = (uint32_t)(entry->fde.start - c->table.base),
+		.end = (uint32_t)(end - c->table.base),
+	};
+	int r = 0;
 
-	if (!known)
-		return -EBADMSG; /* it was good when the FDE was taken */
 	c->table.counts.entries++;
-	cfi_program_start(&c->program, &c->section, &known->cie, &known->initial,
-			  (struct cfi_bytes){ .at = code, .end = code + fde->code_bytes },
-			  c->table.base + fde->start);
-	return run_program(c, known->cie.signal, c->table.base + end);
+	if (cie->plain)
+		r = unwind_plain_run(&cie->start, &text, c->rules, c->rules_limit, &c->table,
+				     &p->steps);
+	if (r != 0)
+		return MIN(r, 0);
+	cfi_program_start(p, &c->entries.section, &cie->cie, &cie->initial, text.code,
+			  entry->fde.start);
+	return run_program(c, cie->cie.signal, end);
+}
+
+/* Text and frames are in different orders: the processor does not foresee which entry is next. */
+static void prefetch(const struct compiler *c, size_t i)
+{
+	if (i < c->fdes.count)
+		__builtin_prefetch(c->entries.section.data + c->fdes.items[i].at);
+}
+
+/* Reads the FDE of the list's item `i` again; its range cut to its segment. */
+static int read_again(struct compiler *c, size_t i, struct unwind_entry *ret_entry)
+{
+	int r;
+
+	r = unwind_entries_read(&c->entries, c->fdes.items[i].at, ret_entry);
+	if (r < 0)
+		return r;
+	if (!ret_entry->function || !find_text(c, ret_entry->fde.start))
+		return -EBADMSG; /* it was good when it was taken */
+	ret_entry->fde.bytes = bytes_within(&ret_entry->fde, c->text);
+	return 0;
+}
+
+/* Of the FDEs from `i` to before `next`, which begin at one address, the widest. */
+static int read_widest(struct compiler *c, size_t i, size_t next, struct unwind_entry *ret_entry)
+{
+	uint64_t bytes = 0;
+	size_t best = i;
+	int r;
+
+	for (size_t j = i; next - i > 1 && j < next; j++) {
+		r = read_again(c, j, ret_entry);
+		if (r < 0)
+			return r;
+		if (ret_entry->fde.bytes > bytes)
+			best = j;
+		bytes = MAX(bytes, ret_entry->fde.bytes);
+		if (j > i)
+			lose(c, CFI_LOSS_DUPLICATE);
+	}
+	return read_again(c, best, ret_entry);
 }
 
 /* Rows for the FDEs from `i` on that begin at one address: for the widest. Its text ends at the
@@ -240,21 +224,19 @@ static int run_fde(struct compiler *c, const struct unwind_fde *fde, uint32_t en
  */
 static int run_group(struct compiler *c, size_t i, size_t next)
 {
-	const struct unwind_fde *fdes = c->fdes.items, *best = &fdes[i];
-	uint32_t end, limit;
+	struct unwind_entry entry;
+	uint64_t end, limit;
 	int r;
 
-	for (size_t j = i + 1; j < next; j++) {
-		if (fdes[j].bytes > best->bytes)
-			best = &fdes[j];
-		lose(c, CFI_LOSS_DUPLICATE);
-	}
-	limit = next < c->fdes.count ? fdes[next].start : UINT32_MAX;
-	end = MIN(best->start + best->bytes, limit);
-	r = run_fde(c, best, end);
+	r = read_widest(c, i, next, &entry);
+	if (r < 0)
+		return r;
+	limit = next < c->fdes.count ? c->table.base + c->fdes.items[next].start : UINT64_MAX;
+	end = MIN(entry.fde.start + entry.fde.bytes, limit);
+	r = run_fde(c, &entry, end);
 	if (r < 0 || limit - end < UNWIND_GAP_BYTES)
 		return r;
-	return unwind_table_push(&c->table, end, UNWIND_RULE_NONE);
+	return unwind_table_push(&c->table, (uint32_t)(end - c->table.base), UNWIND_RULE_NONE);
 }
 
 static int run_all(struct compiler *c)
@@ -268,8 +250,9 @@ static int run_all(struct compiler *c)
 		for (next = i + 1; next < c->fdes.count; next++)
 			if (c->fdes.items[next].start != c->fdes.items[i].start)
 				break;
+		prefetch(c, next + AHEAD);
 		r = run_group(c, i, next);
-		if (r == 0 && c->program.steps > UNWIND_STEPS_MAX)
+		if (r == 0 && c->entries.program.steps > UNWIND_STEPS_MAX)
 			r = -ETIME;
 	}
 	return r;
@@ -292,6 +275,14 @@ static int find_base(struct compiler *c)
 	return lowest == UINT64_MAX ? -ENODATA : 0;
 }
 
+/* Room for about as many rows as there will be; what is never written costs no memory. */
+static int reserve_rows(struct compiler *c)
+{
+	size_t rows = c->entries.section.bytes / ROW_BYTES_MIN;
+
+	return unwind_table_grow(&c->table, (uint32_t)MIN(rows, (size_t)UNWIND_ROWS_MAX));
+}
+
 static int compile(struct compiler *c)
 {
 	int r;
@@ -299,7 +290,7 @@ static int compile(struct compiler *c)
 	r = find_base(c);
 	if (r < 0)
 		return r;
-	r = cfi_section_read(&c->elf, &c->section);
+	r = cfi_section_read(&c->elf, &c->entries.section);
 	if (r < 0)
 		return r;
 	r = collect(c);
@@ -308,6 +299,9 @@ static int compile(struct compiler *c)
 	if (c->fdes.count == 0)
 		return -ENODATA;
 	r = unwind_fdes_sort(&c->fdes);
+	if (r < 0)
+		return r;
+	r = reserve_rows(c);
 	if (r < 0)
 		return r;
 	r = run_all(c);
@@ -335,7 +329,7 @@ int unwind_compile(const struct elf_image *image, struct unwind_rules *rules,
 		unwind_rules_rewind(rules, before);
 		return r;
 	}
-	c->table.counts.steps = c->program.steps;
+	c->table.counts.steps = c->entries.program.steps;
 	c->table.counts.rules = rules->count - before;
 	*ret_table = c->table;
 	c->table = (struct unwind_table){ 0 };

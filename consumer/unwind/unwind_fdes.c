@@ -22,41 +22,48 @@ void unwind_fdes_done(struct unwind_fdes *f)
 	*f = (struct unwind_fdes){ 0 };
 }
 
-int unwind_fdes_push(struct unwind_fdes *f, struct unwind_fde item)
+int unwind_fdes_grow(struct unwind_fdes *f)
 {
+	size_t space = MIN(MAX(f->space * 2, (size_t)1024), (size_t)UNWIND_ENTRIES_MAX);
+	struct unwind_fde *more;
+
 	if (f->count == UNWIND_ENTRIES_MAX)
 		return -E2BIG;
-	if (f->count == f->space) {
-		size_t space = MAX(f->space * 2, (size_t)1024);
-		struct unwind_fde *more = realloc(f->items, space * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		f->items = more;
-		f->space = space;
-	}
-	f->items[f->count++] = item;
+	more = realloc(f->items, space * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	f->items = more;
+	f->space = space;
 	return 0;
 }
 
-static bool is_sorted(const struct unwind_fdes *f)
+/* The bits that any start has: a digit without one needs no pass. */
+static uint32_t bits_of(const struct unwind_fdes *f, bool *ret_sorted)
 {
-	for (size_t i = 1; i < f->count; i++)
-		if (f->items[i - 1].start > f->items[i].start)
-			return false;
-	return true;
+	uint32_t bits = 0, before = 0;
+	bool sorted = true;
+
+	for (size_t i = 0; i < f->count; i++) {
+		uint32_t start = f->items[i].start;
+
+		sorted &= before <= start;
+		bits |= start;
+		before = start;
+	}
+	*ret_sorted = sorted;
+	return bits;
 }
 
 /* One pass of a radix sort: keeps the order of those whose digit is the same. */
 static void sort_digit(const struct unwind_fde *from, size_t count, unsigned int shift,
 		       struct unwind_fde *to)
 {
-	size_t places[BUCKETS] = { 0 }, sum = 0;
+	uint32_t places[BUCKETS] = { 0 }, sum = 0;
 
 	for (size_t i = 0; i < count; i++)
 		places[from[i].start >> shift & (BUCKETS - 1)]++;
 	for (size_t i = 0; i < BUCKETS; i++) {
-		size_t here = places[i];
+		uint32_t here = places[i];
 
 		places[i] = sum;
 		sum += here;
@@ -68,18 +75,23 @@ static void sort_digit(const struct unwind_fde *from, size_t count, unsigned int
 int unwind_fdes_sort(struct unwind_fdes *f)
 {
 	struct unwind_fde *other;
+	uint32_t bits;
+	bool sorted;
 
-	if (is_sorted(f))
+	bits = bits_of(f, &sorted);
+	if (sorted)
 		return 0;
 	other = malloc(f->count * sizeof(*other));
 	if (!other)
 		return -ENOMEM;
-	for (unsigned int digit = 0; digit < DIGITS; digit++) {
-		struct unwind_fde *sorted = other;
+	for (unsigned int shift = 0; shift < DIGITS * DIGIT_BITS; shift += DIGIT_BITS) {
+		struct unwind_fde *from = f->items;
 
-		sort_digit(f->items, f->count, digit * DIGIT_BITS, sorted);
-		other = f->items;
-		f->items = sorted;
+		if ((bits >> shift & (BUCKETS - 1)) == 0)
+			continue;
+		sort_digit(from, f->count, shift, other);
+		f->items = other;
+		other = from;
 	}
 	f->space = f->count;
 	free(other);

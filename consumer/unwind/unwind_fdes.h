@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unwind_fdes.h: the list of a file's FDEs, to be run by ascending address. */
+/*
+ * unwind_fdes.h: the list of a file's FDEs, to be run by ascending address. Of each only what it
+ * is sorted by and its place: a large file has 80,000, and reading one again is cheaper than
+ * moving more of it about.
+ */
 #ifndef TROCAR_CONSUMER_UNWIND_FDES_H
 #define TROCAR_CONSUMER_UNWIND_FDES_H
 
@@ -7,9 +11,8 @@
 #include <stdint.h>
 
 struct unwind_fde {
-	uint32_t start, bytes;	   /* of text, less the table's base; below UNWIND_SPAN_MAX */
-	uint32_t cie;		   /* its CIE's place in the section */
-	uint32_t code, code_bytes; /* its instructions' */
+	uint32_t start; /* of text, less the table's base; below UNWIND_SPAN_MAX */
+	uint32_t at;	/* its place in the section */
 };
 
 struct unwind_fdes {
@@ -17,8 +20,22 @@ struct unwind_fdes {
 	size_t count, space;
 };
 
-/* 0; -E2BIG beyond UNWIND_ENTRIES_MAX; -ENOMEM. */
-int unwind_fdes_push(struct unwind_fdes *f, struct unwind_fde item);
+/* Makes room for another. 0; -E2BIG beyond UNWIND_ENTRIES_MAX; -ENOMEM. */
+int unwind_fdes_grow(struct unwind_fdes *f);
+
+/* Errors as unwind_fdes_grow. Inline, for it is asked for every function. */
+static inline int unwind_fdes_push(struct unwind_fdes *f, struct unwind_fde item)
+{
+	int r;
+
+	if (f->count == f->space) {
+		r = unwind_fdes_grow(f);
+		if (r < 0)
+			return r;
+	}
+	f->items[f->count++] = item;
+	return 0;
+}
 
 /* By start; those that start at the same address keep their order. 0, -ENOMEM. */
 int unwind_fdes_sort(struct unwind_fdes *f);

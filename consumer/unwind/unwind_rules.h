@@ -40,13 +40,25 @@ static inline uint32_t unwind_rules_slot(const struct unwind_rules *r, struct un
 	uint32_t slot;
 
 	memcpy(&word, &rule, sizeof(word));
-	slot = (uint32_t)((word * 0x9e3779b97f4a7c15ULL) >> 40) & (UNWIND_RULES_SLOTS - 1);
+	slot = (uint32_t)((word * 0x9e3779b97f4a7c15ULL) >> 49);
 	for (; r->slots[slot] != 0; slot = (slot + 1) & (UNWIND_RULES_SLOTS - 1)) {
 		memcpy(&other, &r->rules[r->slots[slot] - 1], sizeof(other));
 		if (other == word)
 			break;
 	}
 	return slot;
+}
+
+/* As unwind_rules_add, for what nearly always is there already. Inline, as asked for every row. */
+static inline int unwind_rules_index(struct unwind_rules *r, struct unwind_rule rule,
+				     uint32_t limit, uint16_t *ret_index)
+{
+	uint16_t slot = r->slots[unwind_rules_slot(r, rule)];
+
+	if (__builtin_expect(slot == 0, 0))
+		return unwind_rules_add(r, rule, limit, ret_index);
+	*ret_index = slot - 1;
+	return 0;
 }
 
 /* Takes back all from index `count` on. */

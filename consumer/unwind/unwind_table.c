@@ -11,13 +11,14 @@ static_assert(UNWIND_ROWS_MAX <= 1u << 23, "the number of a row fits a word of t
 static_assert(UNWIND_PAGE_BYTES < 512, "so does the number of a page's rows");
 static_assert(UNWIND_PAGE_BYTES <= 1u << UNWIND_SEARCH_STEPS, "and so many steps find one");
 
-int unwind_table_grow(struct unwind_table *t)
+int unwind_table_grow(struct unwind_table *t, uint32_t rows)
 {
-	uint32_t space = MIN(MAX(t->row_space * 2, 1024u), UNWIND_ROWS_MAX);
+	uint32_t space = MAX(t->row_space * 2, 1024u);
 	struct unwind_row *more;
 
-	if (t->row_count == UNWIND_ROWS_MAX)
+	if (rows > UNWIND_ROWS_MAX - t->row_count)
 		return -EOVERFLOW;
+	space = MIN(MAX(space, t->row_count + rows), UNWIND_ROWS_MAX);
 	more = realloc(t->rows, space * sizeof(*more));
 	if (!more)
 		return -ENOMEM;
@@ -26,16 +27,20 @@ int unwind_table_grow(struct unwind_table *t)
 	return 0;
 }
 
+/* Into locals: what is added to in memory is waited for in every turn. */
 static void count_bytes(struct unwind_table *t)
 {
-	for (uint32_t i = 0; i + 1 < t->row_count; i++) {
-		uint32_t bytes = t->rows[i + 1].pc - t->rows[i].pc;
+	const struct unwind_row *row = t->rows;
+	uint64_t text = 0, unsupported = 0;
 
-		if (t->rows[i].rule != UNWIND_RULE_NONE)
-			t->counts.text_bytes += bytes;
-		if (t->rows[i].rule == UNWIND_RULE_UNSUPPORTED)
-			t->counts.unsupported_bytes += bytes;
+	for (uint32_t i = 0; i + 1 < t->row_count; i++, row++) {
+		uint32_t bytes = row[1].pc - row->pc;
+
+		text += row->rule != UNWIND_RULE_NONE ? bytes : 0;
+		unsupported += row->rule == UNWIND_RULE_UNSUPPORTED ? bytes : 0;
 	}
+	t->counts.text_bytes = text;
+	t->counts.unsupported_bytes = unsupported;
 }
 
 /*

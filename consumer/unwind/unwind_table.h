@@ -32,8 +32,8 @@ struct unwind_table {
 	struct unwind_counts counts;
 };
 
-/* Makes room for another row. 0; -EOVERFLOW beyond UNWIND_ROWS_MAX; -ENOMEM. */
-int unwind_table_grow(struct unwind_table *t);
+/* Makes room for `rows` more rows, at least 1. 0; -EOVERFLOW beyond UNWIND_ROWS_MAX; -ENOMEM. */
+int unwind_table_grow(struct unwind_table *t, uint32_t rows);
 
 /*
  * Appends a row, unless the last one has the same rule. `pc` is above the last row's and below
@@ -47,7 +47,7 @@ static inline int unwind_table_push(struct unwind_table *t, uint32_t pc, uint16_
 	if (n > 0 && t->rows[n - 1].rule == rule)
 		return 0;
 	if (n == t->row_space) {
-		r = unwind_table_grow(t);
+		r = unwind_table_grow(t, 1);
 		if (r < 0)
 			return r;
 	}

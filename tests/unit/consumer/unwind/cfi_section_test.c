@@ -94,6 +94,25 @@ static void test_no_terminator(void **state)
 	cfi_section_done(&s);
 }
 
+/* How many entries the header counts is a hint; whatever it says, they are all read. */
+static void test_count(void **state)
+{
+	static const uint32_t counts[] = { 0, 1, 3, 100000, 1u << 30, UINT32_MAX };
+	struct cfi_section s;
+
+	fill(true);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		struct elf_image image = wrap(f.data, f.bytes, WRAP_BY_HEADER);
+		uint8_t *header = (uint8_t *)image.memory + WRAP_HEADER;
+
+		header[2] = 0x03; /* the count follows, as 4 bytes */
+		memcpy(header + 8, &counts[i], 4);
+		assert_int_equal(read_image(image, &s), 0);
+		assert_int_equal(s.bytes, f.bytes - 4);
+		cfi_section_done(&s);
+	}
+}
+
 /* More than is read at first, and more than the wall. */
 static void test_large(void **state)
 {
@@ -125,9 +144,8 @@ static void test_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ways),
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_no_terminator),
+		cmocka_unit_test(test_ways),	      cmocka_unit_test(test_none),
+		cmocka_unit_test(test_no_terminator), cmocka_unit_test(test_count),
 		cmocka_unit_test(test_large),
 	};
 

@@ -58,10 +58,11 @@ static int measure(const char *path, struct unwind_rules *rules)
 
 	r = image_open(path, &image);
 	for (int i = 0; r == 0 && i < RUNS; i++) {
-		uint64_t start = now_ns();
+		uint64_t start;
 
 		unwind_table_done(&t);
 		unwind_rules_rewind(rules, UNWIND_RULE_END + 1);
+		start = now_ns();
 		r = unwind_compile(&image, rules, &t);
 		best = MIN(best, now_ns() - start);
 	}

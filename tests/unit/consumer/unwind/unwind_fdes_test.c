@@ -23,14 +23,14 @@ static void test_sort(void **state)
 		if (i % 3 == 0)
 			start %= 100; /* many that are equal */
 		assert_int_equal(
-			unwind_fdes_push(&f, (struct unwind_fde){ .start = start, .cie = i }), 0);
+			unwind_fdes_push(&f, (struct unwind_fde){ .start = start, .at = i }), 0);
 	}
 	assert_int_equal(unwind_fdes_sort(&f), 0);
 	assert_int_equal(f.count, 5000);
 	for (size_t i = 1; i < f.count; i++) {
 		const struct unwind_fde *a = &f.items[i - 1], *b = &f.items[i];
 
-		assert_true(a->start < b->start || (a->start == b->start && a->cie < b->cie));
+		assert_true(a->start < b->start || (a->start == b->start && a->at < b->at));
 	}
 	assert_int_equal(unwind_fdes_push(&f, (struct unwind_fde){ 0 }), 0);
 	unwind_fdes_done(&f);

@@ -86,6 +86,21 @@ static void test_full_pages(void **state)
 	}
 }
 
+/* Room is made as asked, and at the wall as much as there may be. */
+static void test_grow(void **state)
+{
+	struct unwind_table t = { 0 };
+
+	assert_int_equal(unwind_table_grow(&t, 5000), 0);
+	assert_in_range(t.row_space, 5000, 10000);
+	assert_int_equal(unwind_table_grow(&t, UNWIND_ROWS_MAX), 0);
+	assert_int_equal(t.row_space, UNWIND_ROWS_MAX);
+	push(&t, 0, 3);
+	assert_int_equal(unwind_table_grow(&t, UNWIND_ROWS_MAX), -EOVERFLOW);
+	assert_int_equal(t.row_space, UNWIND_ROWS_MAX);
+	unwind_table_done(&t);
+}
+
 static void test_wall(void **state)
 {
 	struct unwind_table t = { 0 };
@@ -105,6 +120,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_full_pages),
+		cmocka_unit_test(test_grow),
 		cmocka_unit_test(test_wall),
 	};
 
