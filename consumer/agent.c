@@ -26,6 +26,7 @@
  */
 #define DRAIN_RECORDER_NS (5 * NSEC_PER_SEC)
 #define DRAIN_SESSION_NS  (50 * NSEC_PER_MSEC)
+#define DRAIN_SOON_NS	  (2 * NSEC_PER_MSEC)
 
 /* A burst of reasons to scan costs one scan. */
 #define SCAN_SOON_NS (100 * NSEC_PER_MSEC)
@@ -99,6 +100,12 @@ void agent_pace(struct agent *a)
 		return;
 	a->drain_every_ns = every_ns;
 	loop_timer_set(a->drain_timer, every_ns, every_ns);
+}
+
+void agent_drain_soon(struct agent *a)
+{
+	if (a->drain_timer)
+		loop_timer_set(a->drain_timer, DRAIN_SOON_NS, a->drain_every_ns);
 }
 
 /* Two consumers on one set of maps would each see half: the older one ends. */

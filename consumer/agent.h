@@ -90,6 +90,9 @@ struct line_subject agent_subject(struct agent *a, const struct rule *rule, uint
 /* Sets how often the rings are drained, from what is going on; after every change. */
 void agent_pace(struct agent *a);
 
+/* Drains once more within milliseconds; from a drain that found something missing. */
+void agent_drain_soon(struct agent *a);
+
 /*
  * Takes the maps over, says agent.start, applies the rules file and runs until a signal. The
  * process is locked down by then. 0 or -errno, said on stderr.

@@ -15,7 +15,8 @@
 #define DEFAULT_PRE_MS	  5000
 #define DEFAULT_DURING_MS 3000
 
-/* A program that had begun when the end was set has written its record by then. */
+/* A program that had begun when the end was set has written its record by then; where one is lost
+ * it is waited for. */
 #define SETTLE_NS (50 * NSEC_PER_MSEC)
 
 static const char *const trigger_names[] = {
@@ -334,6 +335,18 @@ static void spend(struct session *s)
 		budget_spend(rule_budget(a, rule), s->stop_ns, ms);
 }
 
+/* Whether every attempt of its time has arrived. One that was lost never does. */
+static bool all_here(const struct session *s)
+{
+	const struct ledger *during = &s->phase[PHASE_DURING];
+	uint64_t here = during->emitted + during->lost[DROP_MAP_FULL] + s->filtered[PHASE_DURING];
+	uint64_t attempted = 0;
+
+	for (uint32_t cpu = 0; cpu < s->agent->pins.abi.cpus_possible; cpu++)
+		attempted += s->last[cpu].attempted - s->first[cpu].attempted;
+	return here >= attempted;
+}
+
 void sessions_step(struct agent *a, uint64_t now_ns)
 {
 	for (size_t i = 0; i < SESSIONS_MAX; i++) {
@@ -341,10 +354,16 @@ void sessions_step(struct agent *a, uint64_t now_ns)
 
 		if (!s)
 			continue;
-		if (!s->ending && now_ns >= s->end_ns)
+		if (!s->ending && now_ns >= s->end_ns) {
 			session_end(s);
-		if (!s->ending || now_ns < s->settled_ns)
+			sampling_drain(a);
+		}
+		if (!s->ending)
 			continue;
+		if (now_ns < s->settled_ns && !all_here(s)) {
+			agent_drain_soon(a);
+			continue;
+		}
 		a->sessions.running[i] = NULL;
 		a->sessions.count--;
 		close_account(s);

@@ -64,7 +64,7 @@ struct session {
 	uint32_t during_ms;		    /* as asked */
 	uint64_t start_ns, end_ns, stop_ns; /* begun; to end at; really ended */
 	bool ending;	     /* `last` is taken; waiting for the ring to be drained */
-	uint64_t settled_ns; /* a drain after this moment has all of its samples */
+	uint64_t settled_ns; /* a drain after this moment has all that will come */
 	struct slot_counters *first, *last; /* per CPU, owned; one array */
 	uint64_t *before_first; /* per CPU: number of the first sample of the pre-roll, or ~0 */
 	uint64_t filtered[PHASE_COUNT_]; /* samples of other processes of the slot */

@@ -292,6 +292,9 @@ static void test_steps(void **state)
 	sessions_step(&fake->a, now + 999 * NSEC_PER_MSEC);
 	assert_false(s->ending);
 	s->end_ns = now;
+	/* One attempt whose record does not come. */
+	fake_counters(fake, watch->slot,
+		      (struct slot_counters){ .attempted = 1, .lost = { [DROP_RING_FULL] = 1 } });
 	sessions_step(&fake->a, now);
 	assert_true(s->ending);
 	assert_ptr_equal(watch->session, s);
@@ -301,6 +304,30 @@ static void test_steps(void **state)
 	assert_int_equal(fake->a.sessions.count, 0);
 	assert_int_equal(fake_count(fake, "session.start"), 1);
 	assert_int_equal(fake_count(fake, "session.end"), 1);
+}
+
+/* Once every attempt has arrived there is nothing to wait for, and not before. */
+static void test_all_here(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+	struct session *s;
+	uint64_t now;
+
+	if (!fake)
+		skip();
+	s = start(TRIGGER_EXEC);
+	now = s->start_ns;
+	s->end_ns = now;
+	put(0, SAMPLE_CAPTURE, 100, watch->epoch);
+	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 2 });
+	sessions_step(&fake->a, now);
+	assert_ptr_equal(watch->session, s);
+	put(1, SAMPLE_CAPTURE, 100, watch->epoch);
+	sampling_drain(&fake->a);
+	sessions_step(&fake->a, now);
+	assert_null(watch->session);
+	line = fake_last(fake, "session.end");
+	assert_string_equal(fake_text(line, "verdict"), "complete");
 }
 
 /* The list that the control socket gives: the running one, then what has ended, newest first. */
@@ -338,7 +365,7 @@ int main(void)
 		EACH(test_account),  EACH(test_late),	       EACH(test_other_epoch),
 		EACH(test_scope),    EACH(test_held),	       EACH(test_budgets),
 		EACH(test_too_many), EACH(test_watch_removed), EACH(test_steps),
-		EACH(test_write),
+		EACH(test_all_here), EACH(test_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
