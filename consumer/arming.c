@@ -2,10 +2,8 @@
 #include "consumer/arming.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "consumer/agent.h"
@@ -14,6 +12,10 @@
 #include "shared/cpus.h"
 #include "shared/log.h"
 #include "shared/macro.h"
+
+/* Over which the CPUs' first ticks of a capture are spread: not more turns of the loop than this.
+ */
+#define SPREAD_STEPS 10
 
 /* The loader's own events tick always: nothing is ours to open. */
 static bool always(const struct agent *a)
@@ -26,28 +28,14 @@ static bool needed(const struct agent *a)
 	return !always(a) && (a->watches.count || a->arming.captures);
 }
 
-/*
- * CPU_CLOCK turns a rate into a period when it is opened, so what is changed later is nanoseconds
- * (perf_swevent_init_hrtimer in kernel/events/core.c). Whole nanoseconds as sample weights have
- * them.
- */
-static uint64_t period_ns(const struct agent *a)
+static enum ticker_rate rate(const struct agent *a)
 {
-	uint64_t tick_ns = NSEC_PER_SEC / a->pins.abi.hz;
-
-	return a->arming.captures ? tick_ns : tick_ns * RECORDER_DIVISOR;
+	return a->arming.captures ? TICKER_CAPTURE : TICKER_RECORDER;
 }
 
 static void set_divisor(struct agent *a, uint32_t divisor)
 {
 	__atomic_store_n(&a->pins.control->divisor, divisor, __ATOMIC_SEQ_CST);
-}
-
-static int set_period(const struct agent *a, int fd)
-{
-	uint64_t ns = period_ns(a);
-
-	return ioctl(fd, PERF_EVENT_IOC_PERIOD, &ns) < 0 ? -errno : 0;
 }
 
 void arming_init(struct agent *a)
@@ -58,7 +46,8 @@ void arming_init(struct agent *a)
 static void close_events(struct arming *m)
 {
 	for (size_t i = 0; i < m->n_events; i++)
-		close(m->events[i].fd);
+		ticker_close(&m->events[i]);
+	loop_remove(TAKE_PTR(m->spread));
 	free(m->events);
 	m->events = NULL;
 	m->n_events = m->n_online = 0;
@@ -80,61 +69,25 @@ void arming_done(struct agent *a)
 		close_signal(&a->arming.signals[i]);
 }
 
-/* Opened disabled and at the full rate: its period is right before its first tick. */
-static int open_event(struct agent *a, uint32_t cpu, struct arming_event *ret_event,
-		      const char **ret_why)
-{
-	_cleanup_close_ int fd = -1;
-	int r;
-
-	r = link_sampler_open(a->link, cpu, a->pins.abi.hz, &fd, ret_why);
-	if (r < 0)
-		return r;
-	r = set_period(a, fd);
-	if (r == 0 && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-		r = -errno;
-	if (r < 0) {
-		*ret_why = "the kernel does not start the sampling event";
-		return r;
-	}
-	*ret_event = (struct arming_event){ .cpu = cpu, .fd = TAKE_FD(fd) };
-	return 0;
-}
-
-/*
- * The event of a CPU that went offline stays behind as a descriptor that never ticks again, also
- * when the CPU is back: the clock that it counts stands still then. Source: perf_event_exit_cpu in
- * kernel/events/core.c.
- */
-static bool ticks(struct arming_event *e)
-{
-	uint64_t count_ns;
-
-	if (read(e->fd, &count_ns, sizeof(count_ns)) != sizeof(count_ns) || count_ns == e->count_ns)
-		return false;
-	e->count_ns = count_ns;
-	return true;
-}
-
 /* The old events of CPUs before `cpu` are of CPUs that went; that of `cpu` itself is kept if alive.
  */
-static bool keep(struct arming *m, size_t *at, uint32_t cpu, struct arming_event *ret_event)
+static bool keep(struct arming *m, size_t *at, uint32_t cpu, struct ticker *ret_event)
 {
 	for (; *at < m->n_events && m->events[*at].cpu <= cpu; (*at)++) {
-		struct arming_event *e = &m->events[*at];
+		struct ticker *e = &m->events[*at];
 
-		if (e->cpu == cpu && ticks(e)) {
+		if (e->cpu == cpu && ticker_moves(e)) {
 			*ret_event = *e;
 			(*at)++;
 			return true;
 		}
-		close(e->fd);
+		ticker_close(e);
 	}
 	return false;
 }
 
 /* Makes the events those of `cpus`; true when one was opened. m->why says what is missing. */
-static bool merge(struct agent *a, const uint32_t *cpus, size_t n, struct arming_event *fresh)
+static bool merge(struct agent *a, const uint32_t *cpus, size_t n, struct ticker *fresh)
 {
 	struct arming *m = &a->arming;
 	size_t kept = 0, at = 0;
@@ -150,10 +103,12 @@ static bool merge(struct agent *a, const uint32_t *cpus, size_t n, struct arming
 			kept++;
 			continue;
 		}
-		r = m->why ? -EAGAIN : open_event(a, cpus[i], &fresh[kept], &why);
+		r = m->why ? -EAGAIN
+			   : ticker_open(a->link, cpus[i], a->pins.abi.hz, rate(a), &fresh[kept],
+					 &why);
 		if (r == 0) {
 			opened = true;
-			kept++;
+			ticker_spread(&fresh[kept++]);
 		} else if (r == -ENODEV) {
 			m->n_online--; /* went between the list and here */
 		} else if (!m->why) {
@@ -161,7 +116,7 @@ static bool merge(struct agent *a, const uint32_t *cpus, size_t n, struct arming
 		}
 	}
 	for (; at < m->n_events; at++)
-		close(m->events[at].fd);
+		ticker_close(&m->events[at]);
 	free(m->events);
 	m->events = fresh;
 	m->n_events = kept;
@@ -196,11 +151,38 @@ static void say_missing(struct agent *a)
 		   m->n_online - m->n_events, m->n_online, m->why);
 }
 
+/* Ends the spreading of one CPU after the other, over a period. */
+static void on_spread(void *context, uint32_t events)
+{
+	struct agent *a = context;
+	struct arming *m = &a->arming;
+	size_t until = ++m->spread_steps * m->n_events / SPREAD_STEPS;
+
+	for (size_t i = 0; i < m->n_events && i < until; i++)
+		ticker_spread_end(&m->events[i]);
+	if (m->spread_steps == SPREAD_STEPS)
+		loop_remove(TAKE_PTR(m->spread));
+}
+
+static void spread_begin(struct agent *a)
+{
+	struct arming *m = &a->arming;
+	uint64_t step_ns = NSEC_PER_SEC / a->pins.abi.hz / (SPREAD_STEPS + 1);
+
+	m->spread_steps = 0;
+	if (!m->spread && loop_timer(a->loop, on_spread, a, &m->spread) < 0)
+		m->spread = NULL;
+	if (m->spread && loop_timer_set(m->spread, step_ns, step_ns) == 0)
+		return;
+	for (size_t i = 0; i < m->n_events; i++)
+		ticker_spread_end(&m->events[i]);
+}
+
 static void look(struct agent *a)
 {
 	_cleanup_free_ uint32_t *cpus = NULL;
 	struct arming *m = &a->arming;
-	struct arming_event *fresh;
+	struct ticker *fresh;
 	uint64_t now_ns = clock_mono_ns();
 	bool opened = false;
 	size_t n = 0;
@@ -210,6 +192,8 @@ static void look(struct agent *a)
 		opened = merge(a, cpus, n, fresh);
 	else
 		m->why = "the list of CPUs cannot be read";
+	if (opened)
+		spread_begin(a);
 	m->retry_ns = m->why ? now_ns + LINK_RETRY_NS : 0;
 	if (m->why)
 		m->since_ns = 0;
@@ -240,19 +224,19 @@ void arming_retry(struct agent *a)
 		look(a);
 }
 
-/* An event that takes no other period is closed: no tick is better than one of the wrong weight. */
-static void rate_all(struct agent *a)
+/* Where one cannot be switched, its CPU is without: no tick is better than one of wrong weight. */
+static void run_all(struct agent *a)
 {
 	struct arming *m = &a->arming;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < m->n_events; i++) {
-		if (set_period(a, m->events[i].fd) == 0) {
+		if (ticker_run(&m->events[i], rate(a)) == 0) {
 			m->events[kept++] = m->events[i];
 			continue;
 		}
-		close(m->events[i].fd);
-		m->why = "the kernel does not change a sampling event's period";
+		ticker_close(&m->events[i]);
+		m->why = "the kernel does not start a sampling event";
 	}
 	m->n_events = kept;
 }
@@ -272,7 +256,7 @@ void arming_capture_begin(struct agent *a)
 	if (!m->n_events)
 		arming_retry(a);
 	else
-		rate_all(a);
+		run_all(a);
 }
 
 void arming_capture_end(struct agent *a)
@@ -281,7 +265,7 @@ void arming_capture_end(struct agent *a)
 
 	if (--m->captures || always(a))
 		return;
-	rate_all(a);
+	run_all(a);
 	set_divisor(a, 1);
 	arming_follow(a);
 }

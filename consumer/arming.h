@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * arming.h: what runs in the kernel follows need. A sampling event is a descriptor that the broker
- * opened: while nothing is watched there is none; while something is, one per online CPU at the
- * recorder's rate; in a session the same ones at the full rate. A signal's programs are link
- * descriptors, held while a session wants them. Our death closes all of them. Main thread only.
+ * opened: while nothing is watched there is none; while something is, two per online CPU, of which
+ * one runs: at the recorder's rate, in a session at the full rate (ticker.h). A signal's programs
+ * are link descriptors, held while a session wants them. Our death closes all of them. Main thread
+ * only.
  *
  * Where the loader's own events tick always (`load --always oncpu`) nothing is opened here.
  */
@@ -14,25 +15,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/ticker.h"
 #include "shared/broker.h"
 #include "shared/rules.h"
 
 struct agent;
 struct jsonw;
+struct loop_source;
 
 /* Who makes the CPUs tick. */
 enum arming_by {
 	ARMING_NONE,
 	ARMING_BROKER,
 	ARMING_ALWAYS,
-};
-
-/* The sampling event of one CPU. */
-struct arming_event {
-	uint32_t cpu;
-	int fd;
-	uint64_t count_ns; /* how long it had run at the last look: it stands still on a CPU that
-			      went away and came back */
 };
 
 /* The programs of one signal. */
@@ -43,14 +38,16 @@ struct arming_signal {
 };
 
 struct arming {
-	struct arming_event *events; /* owned, ascending by CPU */
+	struct ticker *events; /* owned, ascending by CPU */
 	size_t n_events;
-	size_t n_online;       /* CPUs, at the last look */
-	unsigned int captures; /* sessions that run */
-	uint64_t since_ns;     /* all CPUs have ticked since; 0: they do not */
-	uint64_t retry_ns;     /* what is missing is not asked for again before */
-	const char *why;       /* why a CPU has no event; NULL: all have */
-	const char *said;      /* what the last error line said of it; NULL: nothing */
+	struct loop_source *spread; /* while their phases are being spread, else NULL */
+	size_t spread_steps;	    /* done of that */
+	size_t n_online;	    /* CPUs, at the last look */
+	unsigned int captures;	    /* sessions that run */
+	uint64_t since_ns;	    /* all CPUs have ticked since; 0: they do not */
+	uint64_t retry_ns;	    /* what is missing is not asked for again before */
+	const char *why;	    /* why a CPU has no event; NULL: all have */
+	const char *said;	    /* what the last error line said of it; NULL: nothing */
 	struct arming_signal signals[SIGNAL_COUNT_];
 };
 

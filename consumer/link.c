@@ -391,10 +391,14 @@ int link_greet(struct link *link, const char **ret_why)
 	return r;
 }
 
-int link_sampler_open(struct link *link, uint32_t cpu, uint32_t hz, int *ret_fd,
+int link_sampler_open(struct link *link, uint32_t cpu, uint32_t hz, uint32_t divisor, int *ret_fd,
 		      const char **ret_why)
 {
-	struct broker_sampler_open body = { .cpu = cpu, .hz = hz };
+	struct broker_sampler_open body = {
+		.cpu = cpu,
+		.hz = (uint16_t)hz,
+		.divisor = (uint16_t)divisor,
+	};
 
 	return ask_one(link, BROKER_SAMPLER_OPEN, &body, sizeof(body), ret_fd, ret_why);
 }

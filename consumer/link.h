@@ -43,7 +43,7 @@ int link_greet(struct link *link, const char **ret_why);
  * there, not in time, or of another version); else refused: -EACCES for a rule of the broker, or
  * the kernel's own error, with the sentence in *ret_why (static; may be NULL).
  */
-int link_sampler_open(struct link *link, uint32_t cpu, uint32_t hz, int *ret_fd,
+int link_sampler_open(struct link *link, uint32_t cpu, uint32_t hz, uint32_t divisor, int *ret_fd,
 		      const char **ret_why);
 int link_pressure_open(struct link *link, uint64_t cgroup_id, enum resource resource, int *ret_fd,
 		       const char **ret_why);

@@ -108,6 +108,9 @@ int pressure_open(struct agent *a)
 		open_system(a, (enum resource)i);
 	}
 	a->pressure.asleep = true;
+	r = loop_timer(a->loop, pressure_look, a, &a->pressure.look);
+	if (r < 0)
+		return r;
 	return loop_timer(a->loop, scan, a, &a->pressure.timer);
 }
 
@@ -125,6 +128,8 @@ void pressure_done(struct agent *a)
 	}
 	loop_remove(a->pressure.timer);
 	a->pressure.timer = NULL;
+	loop_remove(a->pressure.look);
+	a->pressure.look = NULL;
 	triggers_done(a);
 }
 

@@ -28,7 +28,9 @@ struct pressure {
 	struct loop_source *timer;
 	uint64_t every_ns; /* interval of the scan, 0: nothing to follow */
 	bool asleep;
-	uint64_t read_ns; /* when pressure_drained last read */
+	struct loop_source *look; /* after notices that came too early */
+	uint64_t look_every_ns;	  /* its interval, 0 while there are none */
+	uint64_t read_ns;	  /* when pressure_drained last read */
 	struct pressure_system {
 		int fd;		/* /proc/pressure/X read-only, -1 when not readable */
 		int error;	/* why not: -errno */
@@ -44,7 +46,8 @@ struct pressure {
 enum pressure_by {
 	PRESSURE_BY_TRIGGER, /* the kernel said so */
 	PRESSURE_BY_SCAN,
-	PRESSURE_BY_READING, /* the totals read at a drain say so, and the kernel has not */
+	PRESSURE_BY_READING, /* the totals say so, read at a drain or after a notice that came too
+				early, and the kernel has not */
 };
 
 /* Opens the system-wide files and triggers; before the lock-down. 0 or -errno (never for PSI
@@ -72,6 +75,9 @@ void pressure_scanned(struct watch_pressure *p, uint64_t now_ns, const struct ps
 
 /* The kernel told of a threshold; `gone`: that its file went away. */
 void pressure_notice(struct threshold *t, bool gone);
+
+/* Reads again what the kernel told of before it was so; the agent is the context of its timer. */
+void pressure_look(void *context, uint32_t events);
 
 /*
  * After each drain of the rings: reads what triggers follow, so that there is a point shortly

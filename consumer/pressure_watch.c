@@ -18,6 +18,9 @@
 #define TRIGGER_POINTS 16
 #define APART_NS       NSEC_PER_SEC
 
+/* UPDATES_PER_WINDOW of kernel/sched/psi.c. */
+#define LOOKS_PER_WINDOW 10
+
 static void close_file(struct watch_pressure *p)
 {
 	if (p->fd >= 0)
@@ -151,6 +154,9 @@ const struct psi_point *pressure_compare(const struct threshold *t, const struct
 	const struct psi_point *from =
 		psi_history_since(h, now->time_ns > window_ns ? now->time_ns - window_ns : 0);
 
+	/* The readings between triggers are far apart: no stall is to count twice. */
+	if (from && t->way == THRESHOLD_TRIGGER && from->time_ns < t->crossed.time_ns)
+		from = &t->crossed;
 	if (!from || (t->full && !now->psi.has_full) ||
 	    psi_growth_us(&from->psi, &now->psi, t->full) < t->stall_ms * 1000ULL)
 		return NULL;
@@ -182,8 +188,8 @@ static void start(struct watch *w, struct binding *b, const struct trigger_reaso
  */
 static bool is_repeat(const struct threshold *t, uint64_t now_ns)
 {
-	return t->way == THRESHOLD_TRIGGER && t->crossed_ns &&
-	       now_ns - t->crossed_ns < t->window_ms * NSEC_PER_MSEC / 4 * 3;
+	return t->way == THRESHOLD_TRIGGER && t->crossed.time_ns &&
+	       now_ns - t->crossed.time_ns < t->window_ms * NSEC_PER_MSEC / 4 * 3;
 }
 
 void pressure_crossed(struct threshold *t, const struct psi_point *from,
@@ -199,11 +205,10 @@ void pressure_crossed(struct threshold *t, const struct psi_point *from,
 		.now = now->psi,
 	};
 
-	if (is_repeat(t, now->time_ns)) {
-		ts->repeats += by == PRESSURE_BY_TRIGGER;
+	if (is_repeat(t, now->time_ns))
 		return;
-	}
-	t->crossed_ns = now->time_ns;
+	t->crossed = *now;
+	t->look_ns = 0;
 	ts->crossings += by == PRESSURE_BY_TRIGGER;
 	ts->missed += t->way == THRESHOLD_TRIGGER && by != PRESSURE_BY_TRIGGER;
 	for (size_t b = 0; b < w->n_bindings; b++)
@@ -221,6 +226,63 @@ static void keep(struct psi_history *h, const struct psi_point *now)
 
 	if (!newest || now->time_ns - newest->time_ns >= APART_NS)
 		psi_history_add(h, now->time_ns, &now->psi);
+}
+
+/*
+ * A stall that goes on after its notice leaves one behind in the kernel, which it gives when the
+ * window is over or, if the stall has ended by then, at the first sign of the next one; and then it
+ * is silent for a window (pending_event in update_triggers() of kernel/sched/psi.c). So a notice
+ * may come before its threshold is crossed: for that window we read by ourselves, as often as the
+ * kernel would.
+ */
+static void look_on(struct threshold *t, uint64_t now_ns)
+{
+	struct pressure *p = &t->watch->agent->pressure;
+	uint64_t window_ns = t->window_ms * NSEC_PER_MSEC, every_ns = window_ns / LOOKS_PER_WINDOW;
+
+	t->look_ns = now_ns + window_ns;
+	if (p->look_every_ns && p->look_every_ns <= every_ns)
+		return;
+	p->look_every_ns = every_ns;
+	loop_timer_set(p->look, every_ns, every_ns);
+}
+
+/* True while a threshold of this watch is to be read again. */
+static bool look_watch(struct watch *w, uint64_t now_ns)
+{
+	bool more = false;
+
+	for (struct threshold *t = w->thresholds; t; t = t->next) {
+		struct watch_pressure *p = &w->pressure[t->resource];
+		struct psi_point now = { .time_ns = now_ns };
+		const struct psi_point *from;
+
+		if (t->look_ns <= now_ns || psi_read(p->fd, &now.psi) < 0) {
+			t->look_ns = 0;
+			continue;
+		}
+		from = pressure_compare(t, &p->history, &now);
+		if (from)
+			pressure_crossed(t, from, &now, PRESSURE_BY_READING);
+		more = more || t->look_ns;
+	}
+	return more;
+}
+
+void pressure_look(void *context, uint32_t events)
+{
+	struct agent *a = context;
+	uint64_t now_ns = clock_mono_ns();
+	bool more = false;
+
+	/* By slot: a session that starts must not disturb the walk. */
+	for (uint32_t i = 0; i < a->pins.abi.slots; i++)
+		if (a->watches.by_slot[i])
+			more = look_watch(a->watches.by_slot[i], now_ns) || more;
+	if (more)
+		return;
+	a->pressure.look_every_ns = 0;
+	loop_timer_set(a->pressure.look, 0, 0);
 }
 
 static void lost(struct threshold *t)
@@ -248,10 +310,14 @@ void pressure_notice(struct threshold *t, bool gone)
 	}
 	ts->notices++;
 	from = r == 0 ? pressure_compare(t, &p->history, &now) : NULL;
-	if (from)
+	if (is_repeat(t, now.time_ns))
+		ts->repeats++;
+	else if (from)
 		pressure_crossed(t, from, &now, PRESSURE_BY_TRIGGER);
 	else
 		ts->false_events++;
+	if (t->crossed.time_ns != now.time_ns)
+		look_on(t, now.time_ns);
 	if (r == 0)
 		keep(&p->history, &now);
 }
@@ -268,7 +334,7 @@ static bool must_have_crossed(const struct threshold *t, const struct psi_point 
 	uint64_t window_ns = t->window_ms * NSEC_PER_MSEC;
 	uint64_t windows = (now->time_ns - last->time_ns + window_ns - 1) / window_ns;
 
-	return t->way == THRESHOLD_TRIGGER && last->time_ns >= t->crossed_ns &&
+	return t->way == THRESHOLD_TRIGGER && last->time_ns >= t->crossed.time_ns &&
 	       !(t->full && !now->psi.has_full) &&
 	       psi_growth_us(&last->psi, &now->psi, t->full) >=
 		       t->stall_ms * 1000ULL * MAX(windows, (uint64_t)1);

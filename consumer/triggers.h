@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/psi.h"
 #include "consumer/trigger.h"
 #include "shared/jsonw.h"
 #include "shared/rules.h"
@@ -45,7 +46,8 @@ struct threshold {
 	const char *why; /* it is not followed by a trigger */
 	int fd;		 /* with the trigger, owned; -1 without */
 	struct loop_source *source;
-	uint64_t crossed_ns; /* last crossing that was acted on, 0 for none */
+	struct psi_point crossed; /* last crossing that was acted on; all 0 for none */
+	uint64_t look_ns;	  /* the kernel told too early: read until then, 0 for not */
 };
 
 /* As link_pressure_open (consumer/link.h). */

@@ -9,8 +9,8 @@
  *
  * sampler_open gives a tick on one CPU that runs our own verified program and nothing else: the pin
  * is root's, the event has no sample type, no registers, no addresses. What the program writes, it
- * writes for the watches that the consumer may set anyway. Its price is time: whoever holds the
- * event may re-rate it down to the kernel's floor.
+ * writes for the watches that the consumer may set anyway. Its rate is set here: the consumer's
+ * filter lets it start and stop the event, not re-rate it.
  *
  * signal_attach gives a link of one of our pinned programs, chosen by number from probes.def.
  *
@@ -135,12 +135,15 @@ static bool sampler_check(const void *body)
 {
 	const struct broker_sampler_open *b = body;
 
-	return b->cpu < CPUS_MAX && b->hz >= 1 && b->hz <= HZ_MAX;
+	return b->cpu < CPUS_MAX && b->hz >= 1 && b->hz <= HZ_MAX && b->divisor >= 1 &&
+	       b->divisor <= DIVISOR_MAX;
 }
 
 /*
- * Not a bpf_link: a link would keep the event to itself, and the consumer is to enable, re-rate and
- * disable it. The event holds the program; one descriptor is all there is.
+ * Not a bpf_link: a link would keep the event to itself, and the consumer is to enable and disable
+ * it. The event holds the program; one descriptor is all there is. The period of CPU_CLOCK is
+ * nanoseconds (perf_swevent_init_hrtimer in kernel/events/core.c), whole ones as sample weights
+ * have them.
  */
 static void sampler_open(void *context, const void *body, struct broker_result *result)
 {
@@ -150,8 +153,7 @@ static void sampler_open(void *context, const void *body, struct broker_result *
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_freq = b->hz,
-		.freq = 1,
+		.sample_period = NSEC_PER_SEC / b->hz * b->divisor,
 		.disabled = 1,
 	};
 	_cleanup_close_ int fd = -1;

@@ -38,7 +38,8 @@ struct broker_hello {
 
 struct broker_sampler_open {
 	uint32_t cpu;
-	uint32_t hz; /* 1 to 999 */
+	uint16_t hz;	  /* 1 to 999 */
+	uint16_t divisor; /* it ticks once in so many of those: 1 to DIVISOR_MAX */
 };
 
 struct broker_signal_attach {

@@ -15,7 +15,7 @@ HEADER = struct.Struct("=IIII")
 ANSWER = struct.Struct("=IIIIiI")
 REQUESTS = ["hello", "sampler_open", "signal_attach", "pressure_open", "mapping_open",
             "jit_map_open"]
-BODIES = {"hello": "=II", "sampler_open": "=II", "signal_attach": "=II", "pressure_open": "=QII",
+BODIES = {"hello": "=II", "sampler_open": "=IHH", "signal_attach": "=II", "pressure_open": "=QII",
           "mapping_open": "=QQQII", "jit_map_open": "=QII"}
 REFUSALS = ["none", "peer", "busy", "length", "descriptor", "version", "request", "sequence", "stage",
             "rate", "argument", "unwatched", "unknown_process", "other_process", "not_regular", "setuid",

@@ -34,7 +34,7 @@ def take(path, step, numbers):
     c = Client(path, hello=wanted >= 1)
     held = [c]
     if wanted >= 2:
-        answer = c.ask("sampler_open", 0, 97)
+        answer = c.ask("sampler_open", 0, 97, 1)
         fcntl.ioctl(answer.fds[0], PERF_ENABLE, 0)
         held.append(answer)
     if wanted >= 3:

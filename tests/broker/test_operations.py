@@ -38,7 +38,7 @@ sys.stdin.readline()
 def test_sampler_ticks_when_enabled(bed):
     """The event comes disabled; enabled it ticks at its rate, disabled it is still; one descriptor is all."""
     with bed.statistics(), bed.client() as c:
-        (fd,) = c.ask("sampler_open", 0, 97).fds
+        (fd,) = c.ask("sampler_open", 0, 97, 1).fds
         time.sleep(0.3)
         check(bed.runs("sampler") == 0, "it ticks before it is enabled")
         fcntl.ioctl(fd, PERF_ENABLE, 0)
@@ -62,7 +62,7 @@ def test_sampler_samples(bed):
     bed.arm(group)
     bed.spawn("/bin/sh", "-c", "while :; do :; done", group=group)
     with bed.client() as c:
-        fds = [c.ask("sampler_open", cpu, 97).fds for cpu in sorted(os.sched_getaffinity(0))]
+        fds = [c.ask("sampler_open", cpu, 97, 1).fds for cpu in sorted(os.sched_getaffinity(0))]
         check(all(len(fd) == 1 for fd in fds), f"{fds}")
         for (fd,) in fds:
             fcntl.ioctl(fd, PERF_ENABLE, 0)
@@ -76,7 +76,7 @@ def test_sampler_samples(bed):
 def test_sampler_of_no_cpu(bed):
     """A CPU that this machine has not."""
     with bed.client() as c:
-        answer = c.ask("sampler_open", 8191, 97)
+        answer = c.ask("sampler_open", 8191, 97, 1)
         check(answer.refusal in ("kernel", "gone") and answer.error < 0 and not answer.fds, f"{answer}")
 
 

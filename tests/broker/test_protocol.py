@@ -71,7 +71,7 @@ def test_lengths(bed):
                     expect(c.raw(data), "length", f"{request} of {len(data)}")
         check(lengths == 6 * 6, "not all were tried")
         c.sequence = 1
-        check(c.ask("sampler_open", 1 << 20, 97).refusal == "argument", "it does not go on")
+        check(c.ask("sampler_open", 1 << 20, 97, 1).refusal == "argument", "it does not go on")
 
 
 def test_no_message_of_ours(bed):
@@ -91,7 +91,7 @@ def test_descriptors(bed):
         for count in (1, 2, 200):
             read_end, write_end = os.pipe()
             with bed.refusals(descriptor=1):
-                expect(c.raw(message("sampler_open", 0, 97, sequence=2), [write_end] * count), "descriptor",
+                expect(c.raw(message("sampler_open", 0, 97, 1, sequence=2), [write_end] * count), "descriptor",
                        f"{count} descriptors")
             os.close(write_end)
             os.set_blocking(read_end, False)
@@ -99,7 +99,7 @@ def test_descriptors(bed):
             os.close(read_end)
         check(bed.open_fds() == before, f"{before} became {bed.open_fds()}")
         c.sequence = 1
-        expect(c.ask("sampler_open", 1 << 20, 97), "argument", "afterwards")
+        expect(c.ask("sampler_open", 1 << 20, 97, 1), "argument", "afterwards")
 
 
 def test_sequence(bed):
@@ -122,7 +122,7 @@ def test_stage(bed):
             with bed.refusals(stage=1):
                 expect(c.ask(request, *([0] * (len(BODIES[request]) - 1))), "stage", request)
         expect(c.ask("hello", ABI_VERSION + 1, 0), "version", "another ABI")
-        expect(c.ask("sampler_open", 0, 97), "stage", "after a hello that was refused")
+        expect(c.ask("sampler_open", 0, 97, 1), "stage", "after a hello that was refused")
         expect(c.ask("hello", ABI_VERSION, 0), "none", "hello")
         with bed.refusals(stage=1):
             expect(c.ask("hello", ABI_VERSION, 0), "stage", "hello again")
@@ -130,12 +130,13 @@ def test_stage(bed):
 
 def test_request_and_arguments(bed):
     """Numbers that are no request, and arguments outside of their ranges."""
-    with bed.client() as c, bed.refusals(request=3, argument=18):
+    with bed.client() as c, bed.refusals(request=3, argument=20):
         for number in (len(REQUESTS), 255, (1 << 32) - 1):
             expect(c.raw(struct.pack("=6I", MAGIC, number, 2, 0, 0, 0)), "request", f"{number}")
         for request, *body in (
-                ("sampler_open", 8192, 97), ("sampler_open", (1 << 32) - 1, 97), ("sampler_open", 0, 0),
-                ("sampler_open", 0, 1000), ("signal_attach", 11, 0), ("signal_attach", 10, 1),
+                ("sampler_open", 8192, 97, 1), ("sampler_open", (1 << 32) - 1, 97, 1), ("sampler_open", 0, 0, 1),
+                ("sampler_open", 0, 1000, 1), ("sampler_open", 0, 97, 0), ("sampler_open", 0, 97, 1025),
+                ("signal_attach", 11, 0), ("signal_attach", 10, 1),
                 ("signal_attach", 0, 0), ("pressure_open", 1, 3, 0), ("pressure_open", 1, 0, 1),
                 ("mapping_open", 0, 0, 4096, 0, 0), ("mapping_open", 0, 0, 4096, 1 << 31, 0),
                 ("mapping_open", 0, 4096, 4096, 1, 0), ("mapping_open", 0, 8192, 4096, 1, 0),

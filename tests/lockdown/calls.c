@@ -191,13 +191,6 @@ long needed_sampler_open(void)
 	return syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-long needed_period(struct world *w)
-{
-	uint64_t period_ns = 1000000000 / 19;
-
-	return syscall(SYS_ioctl, w->sampler_fd, PERF_EVENT_IOC_PERIOD, &period_ns);
-}
-
 /* A machine without Landlock answers, too; that the call came through is what counts. */
 long needed_landlock_version(void)
 {

@@ -23,7 +23,6 @@ long needed_get(struct world *w);    /* a pin that is not there */
 long needed_info(struct world *w);   /* of the map */
 long needed_attach(struct world *w); /* a map, which is no program */
 long needed_sampler_open(void);
-long needed_period(struct world *w);
 long needed_landlock_version(void);
 long needed_seccomp_action(void);
 long needed_capget(struct world *w);

@@ -62,7 +62,8 @@ static void sampler(void *context, const void *body, struct broker_result *resul
 {
 	const struct broker_sampler_open *b = body;
 
-	must(b->cpu < CPUS_MAX && b->hz >= 1 && b->hz <= 999);
+	must(b->cpu < CPUS_MAX && b->hz >= 1 && b->hz <= 999 && b->divisor >= 1 &&
+	     b->divisor <= DIVISOR_MAX);
 	must(f.dispatch.stage == BROKER_STAGE_READY);
 	ran(result, 1);
 }

@@ -33,7 +33,7 @@ struct fixture {
 	uint32_t offline_cpu; /* -ENODEV for this one */
 	uint32_t refused_cpu; /* refused by rate from this one on */
 	/* what it was asked for */
-	unsigned int samplers, attaches;
+	unsigned int samplers, recorders, attaches;
 	uint32_t hz;
 };
 
@@ -79,6 +79,7 @@ static int grant_sampler(struct fixture *t, const struct broker_sampler_open *bo
 {
 	t->samplers++;
 	t->hz = body->hz;
+	t->recorders += body->divisor == RECORDER_DIVISOR;
 	if (body->cpu == t->offline_cpu) {
 		reply->refusal = REFUSAL_GONE;
 		reply->error = -ENODEV;
@@ -219,12 +220,13 @@ static void follows_the_watches(void **state)
 	assert_int_equal(t->samplers, 0);
 	assert_int_equal(arming_since_ns(t->a), UINT64_MAX);
 	watch(t, 1);
-	assert_events(t->online);
+	assert_events(2 * t->online); /* the recorder's and the capture's */
 	assert_int_equal(t->hz, FAKE_HZ);
+	assert_int_equal(t->recorders, t->online);
 	assert_true(arming_since_ns(t->a) <= clock_mono_ns());
 	assert_int_equal(arming_by(t->a, &reason), ARMING_BROKER);
 	watch(t, 2);
-	assert_int_equal(t->samplers, t->online);
+	assert_int_equal(t->samplers, 2 * t->online);
 	watch(t, 0);
 	assert_events(0);
 	assert_int_equal(arming_since_ns(t->a), UINT64_MAX);
@@ -244,11 +246,11 @@ static void the_divisor_follows_the_sessions(void **state)
 	assert_int_equal(c->divisor, RECORDER_DIVISOR);
 	arming_capture_end(t->a);
 	assert_int_equal(c->divisor, 1);
-	assert_int_equal(t->samplers, t->online);
+	assert_int_equal(t->samplers, 2 * t->online);
 	/* the last watch may go before its session does */
 	arming_capture_begin(t->a);
 	watch(t, 0);
-	assert_events(t->online);
+	assert_events(2 * t->online);
 	arming_capture_end(t->a);
 	assert_events(0);
 }
@@ -286,7 +288,7 @@ static void what_is_refused_is_said_once_and_asked_again(void **state)
 	assert_string_equal(why, broker_refusal_help(REFUSAL_RATE));
 	assert_int_equal(arming_since_ns(t->a), UINT64_MAX);
 	assert_int_equal(fake_count(t->f, "error"), 1);
-	assert_int_equal(t->samplers, t->online); /* not before its time */
+	assert_int_equal(t->samplers, 2 * t->online - 1); /* not before its time */
 	t->refused_cpu = NOBODY;
 	t->a->arming.retry_ns = 0;
 	arming_retry(t->a);
@@ -301,17 +303,17 @@ static void what_is_refused_is_said_once_and_asked_again(void **state)
 static void an_event_that_stands_still_is_replaced(void **state)
 {
 	struct fixture *t = begin(state);
-	struct arming_event *e;
+	struct ticker *e;
 
 	watch(t, 1);
 	arming_look(t->a);
-	assert_int_equal(t->samplers, t->online);
+	assert_int_equal(t->samplers, 2 * t->online);
 	e = &t->a->arming.events[t->online - 1];
-	assert_int_equal(ioctl(e->fd, PERF_EVENT_IOC_DISABLE, 0), 0);
+	assert_int_equal(ioctl(e->at[TICKER_RECORDER].fd, PERF_EVENT_IOC_DISABLE, 0), 0);
 	arming_look(t->a); /* sees how far it came */
 	arming_look(t->a);
-	assert_int_equal(t->samplers, t->online + 1);
-	assert_events(t->online);
+	assert_int_equal(t->samplers, 2 * t->online + 2);
+	assert_events(2 * t->online);
 	assert_int_equal(t->a->arming.n_events, t->online);
 }
 

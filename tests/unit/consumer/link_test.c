@@ -41,7 +41,7 @@ static void says_hello_and_brings_the_descriptor(void **state)
 
 	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 });
 	assert_true(link_there(f->link, &why));
-	assert_int_equal(link_sampler_open(f->link, 3, 97, &fd, &why), 0);
+	assert_int_equal(link_sampler_open(f->link, 3, 97, 1, &fd, &why), 0);
 	assert_true(is_device(fd));
 	close(fd);
 	assert_int_equal(granted(f->link, BROKER_HELLO), 1);
@@ -138,14 +138,14 @@ static void bad_answer(struct fixture *f, struct step step, const char *text)
 	const char *why = NULL;
 
 	PLAY(f, { GOOD }, step);
-	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, &why), -ENOTCONN);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_int_equal(fd, -1);
 	assert_non_null(strstr(why, text));
 	why = NULL;
 	assert_false(link_there(f->link, &why));
 	assert_non_null(strstr(why, text));
 	/* and the next call fails at once, without an attempt */
-	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, &why), -ENOTCONN);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	link_counts(f->link, &counts);
 	assert_int_equal(counts.unreachable, 2);
 	assert_int_equal(counts.granted[BROKER_SAMPLER_OPEN], 0);
@@ -181,7 +181,7 @@ static void waits_no_longer_than_promised(void **state)
 	int fd;
 
 	PLAY(f, { GOOD }, { SILENT });
-	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, &why), -ENOTCONN);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "in time"));
 	assert_true(clock_mono_ns() - began_ns >= LINK_WAIT_MS * NSEC_PER_MSEC);
 	assert_true(clock_mono_ns() - began_ns < 10 * NSEC_PER_SEC);
@@ -199,10 +199,10 @@ static void a_slow_start_is_no_end(void **state)
 	assert_int_equal(link_greet(f->link, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "in time"));
 	began_ns = clock_mono_ns();
-	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, &why), -ENOTCONN);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_true(clock_mono_ns() - began_ns < LINK_WAIT_MS * NSEC_PER_MSEC / 2);
 	usleep(600000);
-	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, &why), 0);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, &why), 0);
 	close(fd);
 	assert_true(link_there(f->link, &why));
 	end(f);
@@ -218,10 +218,10 @@ static void comes_again_after_the_broker_left(void **state)
 
 	PLAY(f, { GOOD }, { GOOD, .descriptors = 1, .leave = true }, { GOOD },
 	     { GOOD, .descriptors = 1 });
-	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, NULL), 0);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, NULL), 0);
 	close(fd);
 	usleep(20000);
-	assert_int_equal(link_sampler_open(f->link, 1, 97, &fd, NULL), 0);
+	assert_int_equal(link_sampler_open(f->link, 1, 97, 1, &fd, NULL), 0);
 	close(fd);
 	end(f);
 	assert_int_equal(f->connections, 2);
@@ -237,9 +237,9 @@ static void asks_again_when_it_left_meanwhile(void **state)
 
 	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 }, { HANG_UP }, { GOOD },
 	     { GOOD, .descriptors = 1 });
-	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, NULL), 0);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, NULL), 0);
 	close(fd);
-	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, NULL), 0);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, NULL), 0);
 	close(fd);
 	end(f);
 	assert_int_equal(f->connections, 2);
@@ -253,9 +253,9 @@ static void does_not_ask_for_ever(void **state)
 
 	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 }, { HANG_UP }, { GOOD }, { HANG_UP }, { GOOD },
 	     { GOOD, .descriptors = 1 });
-	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, NULL), 0);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, NULL), 0);
 	close(fd);
-	assert_int_equal(link_sampler_open(f->link, 0, 97, &fd, &why), -ENOTCONN);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "ended the connection"));
 	end(f);
 	assert_int_equal(f->connections, 2);
@@ -293,7 +293,7 @@ static void nobody_listens(void **state)
 	int fd;
 
 	assert_int_equal(link_new("/tmp/link-nowhere/socket", &none), 0);
-	assert_int_equal(link_sampler_open(none, 0, 97, &fd, &why), -ENOTCONN);
+	assert_int_equal(link_sampler_open(none, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "there is no broker's socket"));
 	link_counts(none, &counts);
 	assert_int_equal(counts.unreachable, 1);
@@ -328,7 +328,7 @@ static void *ask_twice(void *context)
 	for (int i = 0; i < 2; i++) {
 		int fd = -1;
 
-		if (link_sampler_open(link, 0, 97, &fd, NULL) == 0)
+		if (link_sampler_open(link, 0, 97, 1, &fd, NULL) == 0)
 			close(fd);
 	}
 	return NULL;

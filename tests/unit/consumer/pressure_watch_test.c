@@ -62,6 +62,62 @@ static void test_notice(void **state)
 			3500);
 }
 
+/* The kernel told before it was so, and is silent for a window: the readings until then find it. */
+static void test_early_notice(void **state)
+{
+	static const char *const when[] = { CPU(200, 2000) };
+	_cleanup_json_ json_object *line = NULL;
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	w = following_watch(when, 1);
+	had_read(w, 3 * NSEC_PER_SEC, 500000);
+	pretend(w, 510000);
+	pressure_notice(w->thresholds, false);
+	assert_int_equal(ts->false_events, 1);
+	pretend(w, 699999);
+	following_loop(500 * NSEC_PER_MSEC);
+	assert_int_equal(fake_count(fake, "pressure"), 0);
+	pretend(w, 700000);
+	following_loop(500 * NSEC_PER_MSEC);
+	line = fake_last(fake, "pressure");
+	assert_string_equal(fake_text(line, "by"), "reading");
+	assert_string_equal(fake_text(line, "stall_ms"), "200");
+	assert_int_equal(w->agent->pressure.look_every_ns, 0);
+	/* Not for longer than the window. */
+	w->thresholds->crossed.time_ns -= 2 * NSEC_PER_SEC;
+	pressure_notice(w->thresholds, false);
+	assert_int_equal(ts->false_events, 2);
+	assert_true(w->agent->pressure.look_every_ns > 0);
+	following_loop(2500 * NSEC_PER_MSEC);
+	assert_int_equal(w->agent->pressure.look_every_ns, 0);
+	assert_int_equal(fake_count(fake, "pressure"), 1);
+}
+
+/* The readings between triggers are far apart: the stall of one crossing is no part of the next. */
+static void test_stall_counts_once(void **state)
+{
+	static const char *const when[] = { CPU(200, 2000) };
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	w = following_watch(when, 1);
+	had_read(w, 3 * NSEC_PER_SEC, 500000);
+	pretend(w, 700000);
+	pressure_notice(w->thresholds, false);
+	assert_int_equal(ts->crossings, 1);
+	w->thresholds->crossed.time_ns -= 2 * NSEC_PER_SEC;
+	pretend(w, 899999);
+	pressure_notice(w->thresholds, false);
+	assert_int_equal(ts->crossings, 1);
+	assert_int_equal(ts->false_events, 1);
+	pretend(w, 900000);
+	pressure_notice(w->thresholds, false);
+	assert_int_equal(ts->crossings, 2);
+}
+
 /* A notice without the reading it would be compared with is none that can be believed. */
 static void test_unreadable_at_notice(void **state)
 {
@@ -177,6 +233,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scanned),
 		EACH(test_notice),
+		EACH(test_early_notice),
+		EACH(test_stall_counts_once),
 		EACH(test_unreadable_at_notice),
 		EACH(test_gone),
 		EACH(test_reading),
