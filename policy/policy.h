@@ -16,6 +16,7 @@ enum policy_process {
 	POLICY_CONSUMER,
 	POLICY_CTL,
 	POLICY_BROKER,
+	POLICY_RESOLVER, /* of the command: reads one file of symbols */
 };
 
 /* Stages of the loader and the broker, in order; a capability is dropped when its last stage has
@@ -110,6 +111,7 @@ enum policy_flag {
 	POLICY_UNIX_OUTPUT = 1u << 0, /* consumer: may connect its Unix output socket again */
 	POLICY_USES_BROKER =
 		1u << 1, /* consumer: may connect to the broker and start what it opens */
+	POLICY_OPENS_FILES = 1u << 2, /* ctl: may open files to read them, and start resolvers */
 };
 
 /* policy_seccomp with the rows of `flags` (enum policy_flag) added. */

@@ -7,7 +7,9 @@
 #include <linux/landlock.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -25,8 +27,10 @@
 #define SET_CONSUMER_BROKER .process = POLICY_CONSUMER, .flag = POLICY_USES_BROKER
 #define SET_CONSUMER_CONNECT \
 	.process = POLICY_CONSUMER, .flag = POLICY_UNIX_OUTPUT | POLICY_USES_BROKER
-#define SET_BROKER .process = POLICY_BROKER, .flag = 0
-#define SET_CTL	   .process = POLICY_CTL, .flag = 0
+#define SET_BROKER    .process = POLICY_BROKER, .flag = 0
+#define SET_CTL	      .process = POLICY_CTL, .flag = 0
+#define SET_CTL_FILES .process = POLICY_CTL, .flag = POLICY_OPENS_FILES
+#define SET_RESOLVER  .process = POLICY_RESOLVER, .flag = 0
 
 #define ROW(set, name_, key_, reason_, ...) \
 	{ SET_##set, .key = key_, .reason = reason_, .number = __SNR_##name_, __VA_ARGS__ },

@@ -220,6 +220,16 @@ long needed_capset(struct world *w)
 	return syscall(SYS_capset, &header, data);
 }
 
+long needed_fork(void)
+{
+	long pid =
+		syscall(SYS_clone, CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, 0, 0, 0, 0);
+
+	if (pid == 0)
+		syscall(SYS_exit_group, 0);
+	return pid;
+}
+
 long needed_create(struct world *w, const char *dir)
 {
 	snprintf(w->buffer, sizeof(w->buffer), "%s/trocar-lockdown-made", dir);

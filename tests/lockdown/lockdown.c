@@ -49,6 +49,7 @@
 #define L (1u << POLICY_LOADER)
 #define T (1u << POLICY_CTL)
 #define B (1u << POLICY_BROKER)
+#define R (1u << POLICY_RESOLVER)
 
 typedef long (*lockdown_call)(struct world *w);
 
@@ -226,7 +227,8 @@ static void try_forbidden(struct world *w, uint32_t flags, bool landlock)
 
 		if (!(f->processes & (1u << LOCKDOWN_PROCESS)))
 			continue;
-		if (flags && strcmp(f->name, "connect") == 0) /* to Unix sockets, by then */
+		/* to Unix sockets, by then */
+		if (flags & POLICY_USES_BROKER && strcmp(f->name, "connect") == 0)
 			continue;
 		if (f->by_landlock && !landlock) {
 			printf("skipped: %s: the kernel has no Landlock\n", f->name);
@@ -391,6 +393,8 @@ int main(void)
 	try_forbidden(&w, 0, has_landlock());
 	if (LOCKDOWN_PROCESS == POLICY_CONSUMER)
 		try_forbidden(&w, POLICY_USES_BROKER, has_landlock());
+	if (LOCKDOWN_PROCESS == POLICY_CTL)
+		try_forbidden(&w, POLICY_OPENS_FILES, has_landlock());
 	world_remove(&w);
 	printf("%u cases, %u failed\n", cases, failures);
 	return failures ? 1 : 0;
