@@ -96,26 +96,42 @@ int elf_gather_section(struct elf_gather *g, const struct elf_reader *from, cons
 	return 0;
 }
 
+static int grow_entries(struct elf_gather *g, size_t space)
+{
+	struct names_entry *more = realloc(g->entries, space * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	g->entries = more;
+	g->entry_space = space;
+	return 0;
+}
+
 static int push_entry(struct elf_gather *g, struct names_entry entry)
 {
+	int r = 0;
+
 	if (g->entry_count == ELF_SYMBOLS_MAX)
 		return -EFBIG;
-	if (g->entry_count == g->entry_space) {
-		size_t space = MAX(g->entry_space * 2, (size_t)1024);
-		struct names_entry *more = realloc(g->entries, space * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		g->entries = more;
-		g->entry_space = space;
-	}
+	if (g->entry_count == g->entry_space)
+		r = grow_entries(g, MAX(g->entry_space * 2, (size_t)64));
+	if (r < 0)
+		return r;
 	g->entries[g->entry_count++] = entry;
 	return 0;
 }
 
+/* Most functions lie in the segment of the one before. */
+static const Elf64_Phdr *segment_of(struct elf_gather *g, uint64_t address)
+{
+	if (!g->code || address - g->code->p_vaddr >= g->code->p_filesz)
+		g->code = elf_reader_code(&g->file, address);
+	return g->code;
+}
+
 int elf_gather_push(struct elf_gather *g, const struct elf_function *f)
 {
-	const Elf64_Phdr *segment = elf_reader_code(&g->file, f->address);
+	const Elf64_Phdr *segment = segment_of(g, f->address);
 	uint64_t room;
 
 	if (!segment || segment->p_offset > ELF_FILE_MAX || segment->p_filesz > ELF_FILE_MAX)
@@ -192,7 +208,8 @@ static int take_symbols(struct elf_gather *g, const struct table *t, const uint8
 /* Reads the table's symbols, a chunk at a time. */
 static int read_chunks(struct elf_gather *g, const struct table *t, const Elf64_Shdr *s)
 {
-	_cleanup_free_ uint8_t *chunk = malloc(CHUNK_BYTES);
+	size_t whole = (size_t)MIN(s->sh_size, (uint64_t)CHUNK_BYTES);
+	_cleanup_free_ uint8_t *chunk = malloc(MAX(whole, (size_t)1));
 	uint64_t end = s->sh_offset + s->sh_size;
 	int r;
 
@@ -233,6 +250,11 @@ int elf_gather_symbols(struct elf_gather *g, const struct elf_reader *from, cons
 	if (g->symbol_count > ELF_SYMBOLS_MAX)
 		return -EFBIG;
 	r = elf_gather_section(g, from, &from->sections[s->sh_link], &t.base);
+	if (r < 0)
+		return r;
+	/* Room for all at once, untouched where they are no functions. */
+	if (g->entry_count + s->sh_size / size > g->entry_space)
+		r = grow_entries(g, g->entry_count + (size_t)(s->sh_size / size));
 	if (r < 0)
 		return r;
 	return read_chunks(g, &t, s);

@@ -20,7 +20,8 @@ struct elf_gather {
 	size_t string_bytes, string_space;
 	struct names_entry *entries; /* owned */
 	size_t entry_count, entry_space;
-	uint64_t symbol_count; /* looked at, functions or not */
+	uint64_t symbol_count;	/* looked at, functions or not */
+	const Elf64_Phdr *code; /* of `file`: where the last function lies; NULL: nowhere */
 };
 
 /* What stands in a gather now, to go back to when a source turns out to be broken. */

@@ -13,6 +13,7 @@
 #define STUB_BYTES_MAX	32
 #define STUB_NAME_BYTES 512 /* NUL included; a longer name is kept cut */
 #define WHOLE_BYTES	(1u << 20)
+#define SLOT_WORTH	4096u /* bytes that may be read at once to save a slot its own two reads */
 #define SUFFIX		"@plt"
 
 /* Slots without a symbol whose function is looked for among all that were gathered. */
@@ -122,13 +123,14 @@ static int by_address(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Small tables are read whole; of large ones, where few symbols have stubs, what is needed. */
+/* Small tables are read whole; of those that are large for their few slots, what is needed. */
 static int read_tables(struct slots *s)
 {
 	const struct elf_reader *e = &s->gather->file;
+	size_t worth = MIN(s->count * SLOT_WORTH, (size_t)WHOLE_BYTES);
 	int r;
 
-	if (s->symbols->sh_size > WHOLE_BYTES || s->strings->sh_size > WHOLE_BYTES)
+	if (s->symbols->sh_size > worth || s->strings->sh_size > worth)
 		return 0;
 	r = elf_reader_content(e, s->symbols, WHOLE_BYTES, &s->symbol_data);
 	if (r < 0)
@@ -157,9 +159,6 @@ static int read_slots(struct slots *s)
 		return 0;
 	index = (size_t)(s->symbols - e->sections);
 	s->strings = &e->sections[s->symbols->sh_link];
-	r = read_tables(s);
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < e->section_count; i++) {
 		if (e->sections[i].sh_type != SHT_RELA || e->sections[i].sh_link != index)
 			continue;
@@ -169,7 +168,7 @@ static int read_slots(struct slots *s)
 	}
 	if (s->count > 1)
 		qsort(s->items, s->count, sizeof(*s->items), by_address);
-	return 0;
+	return read_tables(s);
 }
 
 /* The name of a symbol; false when it has none. */

@@ -46,6 +46,15 @@ int elf_reader_at(const struct elf_image *image, uint64_t offset, void *to, size
 	return 0;
 }
 
+/* As elf_reader_at, from the start of the file that was read at once. */
+static int read_near(const struct elf_reader *e, uint64_t offset, void *to, size_t bytes)
+{
+	if (offset > e->head_bytes || bytes > e->head_bytes - offset)
+		return elf_reader_at(e->image, offset, to, bytes);
+	memcpy(to, e->head + offset, bytes);
+	return 0;
+}
+
 static void widen_header(const Elf32_Ehdr *from, Elf64_Ehdr *to)
 {
 	*to = (Elf64_Ehdr){
@@ -108,25 +117,25 @@ static int read_header(struct elf_reader *e)
 		return -EFBIG;
 	if (e->image->bytes < sizeof(narrow))
 		return -ENOEXEC;
-	r = elf_reader_at(e->image, 0, ident, sizeof(ident));
+	r = elf_reader_at(e->image, 0, e->head, MIN(e->image->bytes, (uint64_t)ELF_HEAD_BYTES));
 	if (r < 0)
 		return r;
+	e->head_bytes = (size_t)MIN(e->image->bytes, (uint64_t)ELF_HEAD_BYTES);
+	memcpy(ident, e->head, sizeof(ident));
 	if (memcmp(ident, ELFMAG, SELFMAG) != 0 || ident[EI_DATA] != NATIVE_DATA)
 		return -ENOEXEC;
 	e->wide = ident[EI_CLASS] == ELFCLASS64;
 	if (e->wide)
-		return elf_reader_at(e->image, 0, &e->header, sizeof(e->header));
+		return read_near(e, 0, &e->header, sizeof(e->header));
 	if (ident[EI_CLASS] != ELFCLASS32)
 		return -ENOEXEC;
-	r = elf_reader_at(e->image, 0, &narrow, sizeof(narrow));
-	if (r < 0)
-		return r;
+	memcpy(&narrow, e->head, sizeof(narrow));
 	widen_header(&narrow, &e->header);
 	return 0;
 }
 
 /* Reads `count` headers of `size` bytes each, standing every `stride` bytes, as they are. */
-static int read_headers(const struct elf_image *image, uint64_t offset, size_t count, size_t size,
+static int read_headers(const struct elf_reader *e, uint64_t offset, size_t count, size_t size,
 			size_t stride, void **ret_headers)
 {
 	_cleanup_free_ void *headers = NULL;
@@ -134,12 +143,12 @@ static int read_headers(const struct elf_image *image, uint64_t offset, size_t c
 
 	if (stride != size)
 		return -EBADMSG;
-	if (offset > image->bytes || count > (image->bytes - offset) / size)
+	if (offset > e->image->bytes || count > (e->image->bytes - offset) / size)
 		return -EBADMSG;
 	headers = malloc(MAX(count * size, (size_t)1));
 	if (!headers)
 		return -ENOMEM;
-	r = elf_reader_at(image, offset, headers, count * size);
+	r = read_near(e, offset, headers, count * size);
 	if (r < 0)
 		return r;
 	*ret_headers = TAKE_PTR(headers);
@@ -156,7 +165,7 @@ static int read_segments(struct elf_reader *e)
 		return 0;
 	if (count > ELF_SEGMENTS_MAX)
 		return -EFBIG;
-	r = read_headers(e->image, e->header.e_phoff, count,
+	r = read_headers(e, e->header.e_phoff, count,
 			 e->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), e->header.e_phentsize,
 			 &raw);
 	if (r < 0)
@@ -185,7 +194,7 @@ static int count_sections(struct elf_reader *e, size_t size, size_t *ret_count)
 		*ret_count = e->header.e_shoff ? e->header.e_shnum : 0;
 		return 0;
 	}
-	r = read_headers(e->image, e->header.e_shoff, 1, size, e->header.e_shentsize, &raw);
+	r = read_headers(e, e->header.e_shoff, 1, size, e->header.e_shentsize, &raw);
 	if (r < 0)
 		return r;
 	count = e->wide ? ((const Elf64_Shdr *)raw)->sh_size : ((const Elf32_Shdr *)raw)->sh_size;
@@ -204,7 +213,7 @@ int elf_reader_sections(struct elf_reader *e)
 	r = count_sections(e, size, &count);
 	if (r < 0 || count == 0)
 		return r;
-	r = read_headers(e->image, e->header.e_shoff, count, size, e->header.e_shentsize, &raw);
+	r = read_headers(e, e->header.e_shoff, count, size, e->header.e_shentsize, &raw);
 	if (r < 0)
 		return r;
 	if (e->wide) {
@@ -341,7 +350,7 @@ int elf_reader_build_id(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX]
 			notes = malloc(ELF_NOTE_MAX);
 		if (!notes)
 			return -ENOMEM;
-		r = elf_reader_at(e->image, p->p_offset, notes, (size_t)p->p_filesz);
+		r = read_near(e, p->p_offset, notes, (size_t)p->p_filesz);
 		if (r < 0)
 			return r;
 		if (note_build_id(notes, (size_t)p->p_filesz, p->p_align == 8 ? 8 : 4, id,

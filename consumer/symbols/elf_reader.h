@@ -13,9 +13,14 @@
 
 #include "consumer/symbols/elf_symbols.h"
 
+/* The start of a file, which has its header, its segments and mostly its build-id too. */
+#define ELF_HEAD_BYTES 1024u
+
 struct elf_reader {
 	const struct elf_image *image;
-	bool wide; /* ELFCLASS64 */
+	uint8_t head[ELF_HEAD_BYTES];
+	size_t head_bytes; /* that were read; 0: none */
+	bool wide;	   /* ELFCLASS64 */
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments; /* owned */
 	size_t segment_count;

@@ -9,9 +9,10 @@
 #include "shared/cleanup.h"
 #include "shared/macro.h"
 
-#define RADIX_BITS    11
-#define RADIX_BUCKETS (1u << RADIX_BITS)
-#define UNDERSCORES   15 /* leading underscores that the rank tells apart */
+#define RADIX_BITS  11
+#define SMALL_BITS  8	 /* of a table so short that clearing the buckets is what it takes */
+#define SMALL_COUNT 4096 /* entries of such a one */
+#define UNDERSCORES 15	 /* leading underscores that the rank tells apart */
 
 enum rank_bit {
 	RANK_SIZED = 1u << 4,
@@ -29,38 +30,64 @@ uint16_t names_rank(const char *text, int global, int function, int sized)
 			  (sized ? RANK_SIZED : 0));
 }
 
-/* One stable pass over RADIX_BITS of the key; false when all keys agree in them. */
+/* One stable pass over `bits` bits of the key; false when all keys agree in them. */
 static bool sort_pass(const struct names_entry *from, struct names_entry *to, size_t count,
-		      unsigned int shift)
+		      unsigned int shift, unsigned int bits)
 {
-	uint32_t places[RADIX_BUCKETS] = { 0 };
-	uint32_t sum = 0;
+	uint32_t places[1u << RADIX_BITS], buckets = 1u << bits;
+	uint32_t mask = buckets - 1, sum = 0;
 
+	memset(places, 0, buckets * sizeof(*places));
 	for (size_t i = 0; i < count; i++)
-		places[(from[i].key >> shift) % RADIX_BUCKETS]++;
-	if (places[(from[0].key >> shift) % RADIX_BUCKETS] == count)
+		places[from[i].key >> shift & mask]++;
+	if (places[from[0].key >> shift & mask] == count)
 		return false;
-	for (size_t i = 0; i < RADIX_BUCKETS; i++) {
+	for (size_t i = 0; i < buckets; i++) {
 		uint32_t here = places[i];
 
 		places[i] = sum;
 		sum += here;
 	}
 	for (size_t i = 0; i < count; i++)
-		to[places[(from[i].key >> shift) % RADIX_BUCKETS]++] = from[i];
+		to[places[from[i].key >> shift & mask]++] = from[i];
 	return true;
 }
 
-/* Stable, by key: a comparison sort would be most of the time that a large file takes. */
+/* The bits in which keys differ; 0 when they are in order, as most of the kernel's come. */
+static uint32_t unsorted_bits(const struct names_entry *entries, size_t count)
+{
+	uint32_t differ = 0;
+	bool sorted = true;
+
+	for (size_t i = 1; i < count; i++) {
+		differ |= entries[i].key ^ entries[0].key;
+		sorted = sorted && entries[i].key >= entries[i - 1].key;
+	}
+	return sorted ? 0 : differ;
+}
+
+/*
+ * Stable, by key: a comparison sort would be most of the time that a large file takes. Functions
+ * are aligned and lie close together, so that few bits differ: as few passes as those take.
+ */
 static int sort_entries(struct names_entry *entries, size_t count)
 {
-	_cleanup_free_ struct names_entry *room = malloc(count * sizeof(*room));
-	struct names_entry *from = entries, *to = room;
+	uint32_t differ = unsorted_bits(entries, count);
+	unsigned int most = count < SMALL_COUNT ? SMALL_BITS : RADIX_BITS, low, width, passes, bits;
+	struct names_entry *from = entries, *to;
+	_cleanup_free_ struct names_entry *room = NULL;
 
+	if (differ == 0)
+		return 0;
+	room = to = malloc(count * sizeof(*room));
 	if (!room)
 		return -ENOMEM;
-	for (unsigned int shift = 0; shift < 32; shift += RADIX_BITS) {
-		if (sort_pass(from, to, count, shift)) {
+	low = (unsigned int)__builtin_ctz(differ);
+	width = 32 - (unsigned int)__builtin_clz(differ) - low;
+	passes = (width + most - 1) / most;
+	bits = (width + passes - 1) / passes;
+	for (unsigned int shift = low; shift < low + width; shift += bits) {
+		if (sort_pass(from, to, count, shift, bits)) {
 			struct names_entry *swap = from;
 
 			from = to;
@@ -108,7 +135,10 @@ static size_t text_bytes(const char *text, const char *end, unsigned int parts)
 	return bytes;
 }
 
-/* Copies the kept names into a blob of their own and points the entries into it. */
+/*
+ * Copies the kept names into a blob of their own and points the entries into it. The rank has done
+ * its work by then: its place keeps the length between the two passes, which fits (two parts).
+ */
 static int copy_texts(struct names_entry *entries, size_t count, const char *strings,
 		      size_t strings_bytes, unsigned int parts, struct names *n)
 {
@@ -117,7 +147,9 @@ static int copy_texts(struct names_entry *entries, size_t count, const char *str
 	for (size_t i = 0; i < count; i++) {
 		if (entries[i].text >= strings_bytes)
 			return -EINVAL;
-		total += text_bytes(strings + entries[i].text, strings + strings_bytes, parts);
+		entries[i].rank = (uint16_t)text_bytes(strings + entries[i].text,
+						       strings + strings_bytes, parts);
+		total += entries[i].rank;
 		if (total > NAMES_BLOB_MAX)
 			return -EFBIG;
 	}
@@ -125,10 +157,9 @@ static int copy_texts(struct names_entry *entries, size_t count, const char *str
 	if (!n->blob)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		const char *text = strings + entries[i].text;
-		size_t bytes = text_bytes(text, strings + strings_bytes, parts);
+		size_t bytes = entries[i].rank;
 
-		memcpy(n->blob + at, text, bytes);
+		memcpy(n->blob + at, strings + entries[i].text, bytes);
 		n->blob[at + bytes - 1] = '\0'; /* a cut name lost its own */
 		entries[i].text = (uint32_t)at;
 		at += bytes;

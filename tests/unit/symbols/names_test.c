@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +120,50 @@ static void test_many_against_linear(void **state)
 	free(entries);
 }
 
+/* `count` entries of keys that differ in the bits of `mask` only; names tell equal keys apart. */
+static void check_order(size_t count, uint32_t mask, bool sorted)
+{
+	struct names_entry *entries = calloc(count, sizeof(*entries));
+	uint32_t state = 1, last = 0;
+	struct names n;
+
+	assert_non_null(entries);
+	for (size_t i = 0; i < count; i++) {
+		state = state * 1664525 + 1013904223;
+		entries[i] = (struct names_entry){
+			.key = sorted ? (uint32_t)i : 0x40000001u ^ ((state ^ state >> 16) & mask),
+			.size = 1,
+			.text = READ,
+		};
+	}
+	for (size_t i = 1; i < count; i += 2) {
+		entries[i].key = entries[i - 1].key; /* the first of equals stays */
+		entries[i].text = WRITE;
+	}
+	assert_int_equal(names_build(entries, count, strings, sizeof(strings), 1, &n), 0);
+	assert_true(n.count > 0 && n.count <= (count + 1) / 2);
+	for (size_t i = 0; i < n.count; i++) {
+		assert_true(i == 0 || n.keys[i] > last);
+		assert_string_equal(names_text(&n, i), "read");
+		last = n.keys[i];
+	}
+	names_done(&n);
+	free(entries);
+}
+
+/* Short and long tables, and keys of which few or many bits differ, low or high ones. */
+static void test_order(void **state)
+{
+	static const size_t counts[] = { 2, 3, 300, 4095, 4096, 30000 };
+	static const uint32_t masks[] = { 1, 0xff, 0x1ff0, 0xfffff, 0x80000000, 0xffffff00, ~0u };
+
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(masks); k++)
+			check_order(counts[i], masks[k], false);
+		check_order(counts[i], 0, true);
+	}
+}
+
 static void test_walls(void **state)
 {
 	struct names_entry beyond = { .key = 1, .size = 1, .text = sizeof(strings) };
@@ -164,6 +209,7 @@ int main(void)
 		cmocka_unit_test(test_open_ends_at_next),
 		cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_many_against_linear),
+		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_walls),
 		cmocka_unit_test(test_empty),
 	};
