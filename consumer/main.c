@@ -16,6 +16,7 @@
 #include "consumer/confine.h"
 #include "consumer/methods.h"
 #include "consumer/subscriptions.h"
+#include "consumer/symbols/jit_files.h"
 #include "shared/clock.h"
 #include "shared/log.h"
 
@@ -129,6 +130,11 @@ static int borrow_mapping(void *context, const struct process_key *process, uint
 	return link_mapping_open(context, process, start, end, ret_fd, NULL);
 }
 
+static int borrow_jit_map(void *context, const struct process_key *process, int *ret_fd)
+{
+	return link_jit_map_open(context, process, ret_fd, NULL);
+}
+
 static int start_all(struct agent *a)
 {
 	int r;
@@ -151,6 +157,7 @@ static int start_all(struct agent *a)
 	if (r < 0)
 		return r;
 	symbols_set_borrow(a->symbols, borrow_mapping, a->link);
+	jit_files_set_borrow(symbols_jit_files(a->symbols), borrow_jit_map, a->link);
 	r = say("symbolizer thread",
 		reporter_new(&a->lines, a->symbols, a->pins.abi.hz, &a->reporter));
 	if (r < 0)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "consumer/symbols/jit_files.h"
 #include "shared/macro.h"
 
 const char *quality_name(enum quality quality)
@@ -47,6 +48,24 @@ static void name_jit(struct symbols *symbols, const struct stack *stack, const s
 	};
 }
 
+/*
+ * In no mapping that was read: a runtime may have made room for more code since, and its process
+ * gone before that was seen. Its perf map knows addresses and needs no mapping.
+ */
+static void name_unknown(struct symbols *symbols, const struct stack *stack, const struct frame *f,
+			 bool caller, struct named_frame *ret)
+{
+	struct process_key process = { .tgid = stack->tgid, .start_ns = stack->start_ns };
+
+	*ret = (struct named_frame){ 0 };
+	if (jit_files_knows(symbols_jit_files(symbols), &process))
+		name_jit(symbols, stack, f, caller, ret);
+	if (ret->fn)
+		ret->module = "[anon]";
+	else
+		*ret = (struct named_frame){ .why = "no_mapping", .kind = "user" };
+}
+
 static void name_user(struct symbols *symbols, const struct frame *f, bool caller,
 		      struct named_frame *ret)
 {
@@ -77,7 +96,7 @@ void naming_frame(struct symbols *symbols, const struct stack *stack, size_t i,
 	if (!user)
 		name_kernel(symbols, f, i > 0, ret_frame);
 	else if (f->module == &sample_unknown)
-		*ret_frame = (struct named_frame){ .why = "no_mapping", .kind = "user" };
+		name_unknown(symbols, stack, f, i > stack->kernel_frames, ret_frame);
 	else if (f->module->anonymous)
 		name_jit(symbols, stack, f, i > stack->kernel_frames, ret_frame);
 	else

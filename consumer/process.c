@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consumer/agent.h"
+#include "consumer/symbols/jit_files.h"
 #include "consumer/watch.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
@@ -29,6 +30,11 @@ void processes_init(struct processes *p, size_t max)
 {
 	idmap_init(&p->by_id, max);
 	p->gone = 0;
+}
+
+static struct process_key key_of(const struct process *p)
+{
+	return (struct process_key){ .tgid = p->tgid, .start_ns = p->start_ns };
 }
 
 static void drop(struct agent *a, struct process *p)
@@ -107,10 +113,14 @@ static void say_exit(struct agent *a, const struct process *p)
 
 void process_gone(struct agent *a, struct process *p)
 {
+	struct process_key key = key_of(p);
+
 	if (p->gone_ns)
 		return;
 	p->gone_ns = clock_mono_ns();
 	a->processes.gone++;
+	if (p->compiled)
+		jit_files_leave(symbols_jit_files(a->symbols), &key);
 	if (p->announced)
 		say_exit(a, p);
 	watch_leave(a, p, "no_process");
@@ -160,7 +170,7 @@ const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns
  */
 static int set_mapped(struct agent *a, const struct process *p, bool mapped)
 {
-	struct process_key key = { .tgid = p->tgid, .start_ns = p->start_ns };
+	struct process_key key = key_of(p);
 	struct target target;
 
 	if (bpf_map_lookup_elem(a->pins.targets_fd, &key, &target) < 0)
@@ -192,6 +202,15 @@ bool process_asked_ids(struct agent *a, struct process *p, uint64_t time_ns)
 	return true;
 }
 
+/* Its perf map is opened while it lives, by the symbolizer's thread. */
+static void meet_compiled(struct agent *a, struct process *p)
+{
+	struct process_key key = key_of(p);
+
+	p->compiled = true;
+	jit_files_meet(symbols_jit_files(a->symbols), &key);
+}
+
 bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns)
 {
 	struct mappings fresh = {};
@@ -213,12 +232,14 @@ bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns)
 	mappings_done(&p->maps);
 	p->maps = fresh;
 	set_mapped(a, p, true);
+	if (p->maps.compiled)
+		meet_compiled(a, p);
 	return true;
 }
 
 int process_target(struct agent *a, const struct process *p)
 {
-	struct process_key key = { .tgid = p->tgid, .start_ns = p->start_ns };
+	struct process_key key = key_of(p);
 	struct target target = { .rule = NO_SLOT };
 	bool matched = p->rule || p->requested;
 

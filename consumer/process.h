@@ -38,6 +38,7 @@ struct process {
 	uint64_t exec_ns;	 /* samples older than this belong to `before` */
 	uint64_t tried_ns;	 /* last attempt to read the mappings */
 	uint64_t asked_ns;	 /* last time that the kernel was asked for build-ids */
+	bool compiled;		 /* it was seen with code that a runtime compiled */
 	bool asking;		 /* and has not answered yet */
 	uint64_t gone_ns;	 /* 0 while it lives */
 	uint64_t scan;		 /* number of the last scan that listed it */

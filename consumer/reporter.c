@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "consumer/report.h"
+#include "consumer/symbols/jit_files.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
 
@@ -23,8 +24,9 @@ struct reporter {
 	struct session *first, *last;
 	size_t queued; /* in the list or being written */
 	bool stopping;
-	bool hurry; /* do not wait for room in the output queue any more */
-	bool warm;  /* the kernel's symbols may be in memory */
+	bool errand; /* perf maps are to be opened or closed */
+	bool hurry;  /* do not wait for room in the output queue any more */
+	bool warm;   /* the kernel's symbols may be in memory */
 };
 
 static struct session *pop(struct reporter *r)
@@ -37,19 +39,59 @@ static struct session *pop(struct reporter *r)
 	return s;
 }
 
+/* From the main thread: there are perf maps to be opened or closed. */
+static void wake(void *context)
+{
+	struct reporter *r = context;
+
+	pthread_mutex_lock(&r->lock);
+	r->errand = true;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void serve(struct reporter *r)
+{
+	bool idle = !r->first;
+
+	r->errand = false;
+	pthread_mutex_unlock(&r->lock);
+	jit_files_serve(symbols_jit_files(r->symbols), idle);
+	pthread_mutex_lock(&r->lock);
+}
+
+/* Waits for something to do, or until `until_ns` (0: for as long as it takes); false when that has
+ * come. */
+static bool wait(struct reporter *r, uint64_t until_ns)
+{
+	struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
+				  .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
+
+	if (until_ns)
+		return pthread_cond_timedwait(&r->changed, &r->lock, &until) != ETIMEDOUT;
+	pthread_cond_wait(&r->changed, &r->lock);
+	return true;
+}
+
 /* Waits for work; trims once when none comes. NULL when the thread is to end. */
 static struct session *next(struct reporter *r)
 {
-	while (!r->first && !r->stopping) {
-		struct timespec until;
+	uint64_t trim_ns = clock_mono_ns() + KERNEL_TRIM_S * NSEC_PER_SEC;
 
-		if (!r->warm) {
-			pthread_cond_wait(&r->changed, &r->lock);
+	for (;;) {
+		uint64_t due_ns;
+
+		while (r->errand)
+			serve(r);
+		if (r->first || r->stopping)
+			break;
+		due_ns = jit_files_due_ns(symbols_jit_files(r->symbols));
+		if (r->warm && (!due_ns || trim_ns < due_ns))
+			due_ns = trim_ns;
+		if (wait(r, due_ns))
 			continue;
-		}
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += KERNEL_TRIM_S;
-		if (pthread_cond_timedwait(&r->changed, &r->lock, &until) == ETIMEDOUT) {
+		r->errand = true;
+		if (r->warm && clock_mono_ns() >= trim_ns) {
 			symbols_trim_kernel(r->symbols);
 			r->warm = false;
 		}
@@ -99,6 +141,7 @@ int reporter_new(const struct lines *lines, struct symbols *symbols, uint32_t hz
 		free(r);
 		return -e;
 	}
+	jit_files_set_wake(symbols_jit_files(symbols), wake, r);
 	*ret_reporter = r;
 	return 0;
 }
@@ -143,6 +186,7 @@ void reporter_stop(struct reporter *r, uint32_t timeout_ms)
 	pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 	pthread_join(r->thread, NULL);
+	jit_files_set_wake(symbols_jit_files(r->symbols), NULL, NULL);
 	while (r->first)
 		session_free(pop(r));
 	pthread_cond_destroy(&r->changed);

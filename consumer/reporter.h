@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * reporter.h: the symbolizer's thread. It takes ended sessions one by one, names their frames, and
- * writes their stack lines and session.end. It may wait for room in the output queue: nobody waits
+ * writes their stack lines and session.end; and it opens the perf maps of processes that may have
+ * gone by then (jit_files.h). It may wait for room in the output queue: nobody waits
  * for it. Idle it does not wake.
  */
 #ifndef TROCAR_CONSUMER_REPORTER_H

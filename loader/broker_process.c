@@ -345,7 +345,7 @@ int broker_process_jit_map(int process_fd, int *ret_fd, enum broker_refusal *ret
 {
 	_cleanup_close_ int root_fd = -1, folder_fd = -1, path_fd = -1;
 	uint32_t uid = 0, pid = 0;
-	struct statx st;
+	struct statx st = { 0 };
 	char name[32];
 	int r;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "consumer/symbols/jit_map.h"
+#include "shared/cleanup.h"
 
 struct jit_process {
 	struct process_key key;
@@ -28,8 +29,17 @@ static struct jit_process *find(struct jit *j, const struct process_key *key)
 	return NULL;
 }
 
-static enum reason add(struct jit *j, const struct process_key *key, size_t max_bytes,
-		       struct jit_process **ret_process)
+static enum reason read_map(struct jit_files *files, const struct process_key *key,
+			    struct jit_map **ret_map)
+{
+	_cleanup_close_ int fd = -1;
+	enum reason reason = jit_files_open(files, key, &fd);
+
+	return reason == REASON_NONE ? jit_map_load(fd, ret_map) : reason;
+}
+
+static enum reason add(struct jit *j, struct jit_files *files, const struct process_key *key,
+		       size_t max_bytes, struct jit_process **ret_process)
 {
 	struct jit_process *p;
 
@@ -41,22 +51,22 @@ static enum reason add(struct jit *j, const struct process_key *key, size_t max_
 		return REASON_CACHE_FULL;
 	p = &j->processes[j->count++];
 	*p = (struct jit_process){ .key = *key };
-	p->reason = jit_map_read(JIT_MAP_FOLDER, key, &p->map);
+	p->reason = read_map(files, key, &p->map);
 	if (p->map)
 		j->bytes += jit_map_bytes(p->map);
 	*ret_process = p;
 	return REASON_NONE;
 }
 
-enum reason jit_find(struct jit *j, const struct process_key *process, uint64_t address,
-		     size_t max_bytes, const char **ret_fn, uint64_t *ret_start)
+enum reason jit_find(struct jit *j, struct jit_files *files, const struct process_key *process,
+		     uint64_t address, size_t max_bytes, const char **ret_fn, uint64_t *ret_start)
 {
 	struct jit_process *p = find(j, process);
 	enum reason reason;
 	const char *fn;
 
 	if (!p) {
-		reason = add(j, process, max_bytes, &p);
+		reason = add(j, files, process, max_bytes, &p);
 		if (reason != REASON_NONE)
 			return reason;
 	}

@@ -9,10 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/symbols/jit_files.h"
 #include "consumer/symbols/reason.h"
 #include "shared/abi.h"
 
-#define JIT_PROCESSES_MAX 64 /* of one session */
+#define JIT_PROCESSES_MAX 512 /* of one session */
 
 struct jit {
 	struct jit_process *processes; /* owned */
@@ -24,11 +25,11 @@ struct jit {
 void jit_done(struct jit *j);
 
 /*
- * Names the function at `address` of `process`; the string lives until jit_done. No more maps than
- * fit `max_bytes`, one excepted, are kept. REASON_NONE with *ret_fn and *ret_start, else the
- * reason.
+ * Names the function at `address` of `process`, whose map comes from `files`; the string lives
+ * until jit_done. No more maps than fit `max_bytes`, one excepted, are kept. REASON_NONE with
+ * *ret_fn and *ret_start, else the reason.
  */
-enum reason jit_find(struct jit *j, const struct process_key *process, uint64_t address,
-		     size_t max_bytes, const char **ret_fn, uint64_t *ret_start);
+enum reason jit_find(struct jit *j, struct jit_files *files, const struct process_key *process,
+		     uint64_t address, size_t max_bytes, const char **ret_fn, uint64_t *ret_start);
 
 #endif

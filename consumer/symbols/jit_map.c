@@ -232,7 +232,7 @@ static bool started_at(const char *folder, uint64_t start_ns)
  * The user of a living process whose own process id is the host's; in another namespace the file is
  * called otherwise, and one with that name on the host is somebody else's.
  */
-static bool owner_of(const struct process_key *process, uid_t *ret_uid)
+static enum reason owner_of(const struct process_key *process, uid_t *ret_uid)
 {
 	_cleanup_free_ char *status = NULL;
 	const char *uids, *pids;
@@ -244,19 +244,19 @@ static bool owner_of(const struct process_key *process, uid_t *ret_uid)
 	snprintf(path, sizeof(path), "%s/status", folder);
 	if (io_read_file(AT_FDCWD, path, STATUS_BYTES_MAX, &status, &bytes) < 0 ||
 	    !started_at(folder, process->start_ns))
-		return false;
+		return REASON_PROCESS_GONE;
 	uids = status_field(status, "Uid:");
 	pids = status_field(status, "NSpid:");
 	if (!uids || !take_decimal(&uids, &number) || !take_decimal(&uids, &effective))
-		return false;
+		return REASON_NO_PERF_MAP;
 	/* One number for each namespace, from the host's inwards. */
 	if (pids && take_decimal(&pids, &number) && take_decimal(&pids, &number))
-		return false;
+		return REASON_NO_PERF_MAP;
 	*ret_uid = (uid_t)effective;
-	return true;
+	return REASON_NONE;
 }
 
-static enum reason open_map(const char *path, uid_t owner, int *ret_fd, uint64_t *ret_bytes)
+static enum reason open_map(const char *path, uid_t owner, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
@@ -274,7 +274,6 @@ static enum reason open_map(const char *path, uid_t owner, int *ret_fd, uint64_t
 		return REASON_NOT_REGULAR;
 	if (st.st_uid != owner)
 		return REASON_OTHER_FILE;
-	*ret_bytes = (uint64_t)st.st_size;
 	*ret_fd = TAKE_FD(fd);
 	return REASON_NONE;
 }
@@ -298,23 +297,33 @@ static ssize_t read_part(int fd, char *text, size_t space, uint64_t offset)
 	return (ssize_t)done;
 }
 
-enum reason jit_map_read(const char *folder, const struct process_key *process,
-			 struct jit_map **ret_map)
+enum reason jit_map_open(const char *folder, const struct process_key *process, int *ret_fd)
 {
-	_cleanup_free_ char *text = NULL;
-	_cleanup_close_ int fd = -1;
-	uint64_t bytes, offset;
 	enum reason reason;
 	char path[4096];
-	uid_t owner;
-	ssize_t n;
+	uid_t owner = 0;
 
-	if (!owner_of(process, &owner) || snprintf(path, sizeof(path), "%s/perf-%u.map", folder,
-						   process->tgid) >= (int)sizeof(path))
-		return REASON_NO_PERF_MAP;
-	reason = open_map(path, owner, &fd, &bytes);
+	reason = owner_of(process, &owner);
 	if (reason != REASON_NONE)
 		return reason;
+	if (snprintf(path, sizeof(path), "%s/perf-%u.map", folder, process->tgid) >=
+	    (int)sizeof(path))
+		return REASON_NO_PERF_MAP;
+	return open_map(path, owner, ret_fd);
+}
+
+enum reason jit_map_load(int fd, struct jit_map **ret_map)
+{
+	_cleanup_free_ char *text = NULL;
+	uint64_t bytes, offset;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0)
+		return REASON_READ_ERROR;
+	if (!S_ISREG(st.st_mode))
+		return REASON_NOT_REGULAR;
+	bytes = (uint64_t)st.st_size;
 	offset = bytes > JIT_MAP_BYTES_MAX ? bytes - JIT_MAP_BYTES_MAX : 0;
 	bytes = MIN(bytes, (uint64_t)JIT_MAP_BYTES_MAX);
 	text = malloc((size_t)bytes + 1);

@@ -6,6 +6,7 @@
 #ifndef TROCAR_CONSUMER_MAPPINGS_H
 #define TROCAR_CONSUMER_MAPPINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ struct mappings {
 	struct mapping *items; /* owned */
 	size_t count;
 	struct module *exe; /* borrowed; NULL when not seen */
+	bool compiled;	    /* some executable memory has no file: a runtime's compiled code */
 	uint64_t read_ns;   /* when it was read, CLOCK_MONOTONIC */
 };
 

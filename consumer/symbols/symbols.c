@@ -10,6 +10,7 @@
 #include "consumer/symbols/debug_file.h"
 #include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/jit.h"
+#include "consumer/symbols/jit_map.h"
 #include "consumer/symbols/ksyms.h"
 #include "consumer/symbols/module_file.h"
 #include "consumer/symbols/modules.h"
@@ -33,6 +34,7 @@ struct symbols {
 	struct module *newest, *oldest; /* modules with a table */
 	uint32_t epoch;			/* trims so far */
 	struct jit jit;			/* of the session that is being named */
+	struct jit_files jit_files;	/* has its own lock */
 	struct ksyms ksyms;
 	size_t ksyms_bytes, ksyms_count; /* as accounted for */
 };
@@ -48,6 +50,7 @@ int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_s
 	modules_init(&s->modules);
 	s->file.lock = &s->modules.lock;
 	build_ids_init(&s->ids, s->modules.seed);
+	jit_files_init(&s->jit_files, JIT_MAP_FOLDER);
 	s->max_bytes = max_bytes;
 	*ret_symbols = TAKE_PTR(s);
 	return 0;
@@ -60,6 +63,7 @@ void symbols_free(struct symbols *s)
 	modules_done(&s->modules);
 	build_ids_done(&s->ids);
 	jit_done(&s->jit);
+	jit_files_done(&s->jit_files);
 	ksyms_done(&s->ksyms);
 	free(s);
 }
@@ -92,6 +96,11 @@ void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context)
 {
 	s->file.borrow = borrow;
 	s->file.context = context;
+}
+
+struct jit_files *symbols_jit_files(struct symbols *s)
+{
+	return &s->jit_files;
 }
 
 /* ---- from here on the symbolizer thread */
@@ -417,7 +426,7 @@ int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t a
 	enum reason reason;
 
 	__atomic_fetch_add(&s->stats.lookups, 1, __ATOMIC_RELAXED);
-	reason = jit_find(&s->jit, process, address, s->max_bytes, &fn, &start);
+	reason = jit_find(&s->jit, &s->jit_files, process, address, s->max_bytes, &fn, &start);
 	if (s->jit.bytes > before)
 		account(s, s->jit.bytes - before, 0, true);
 	if (reason != REASON_NONE)

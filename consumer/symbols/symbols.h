@@ -64,6 +64,7 @@ struct module {
 	uint32_t epoch;	   /* trims at its last use */
 };
 
+struct jit_files;
 struct symbols;
 
 struct symbols_stats {
@@ -133,6 +134,9 @@ typedef int (*symbols_borrow)(void *context, const struct process_key *process, 
 
 /* Sets how such files are opened; before the symbolizer's thread looks anything up. */
 void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context);
+
+/* The perf maps that are held open, for whoever sees processes come and go (jit_files.h). */
+struct jit_files *symbols_jit_files(struct symbols *s);
 
 /* What a lookup yields; strings live until the next symbols_trim (`why` for good: reasons.def). */
 struct symbol_name {

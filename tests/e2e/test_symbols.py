@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where names come from: files that only the watched process can reach, debug files, compiled code."""
 import os
+import pathlib
+import shlex
 import shutil
+import signal
 import struct
 import subprocess
 
@@ -230,3 +233,140 @@ let end = Date.now() + 40000; while (Date.now() < end) sellTheCrates(5e6);""")
         else:
             check(all(f["fn"] is None and f["why"] == "no_perf_map" for f in frames), f"{frames[:3]}")
         t.end(process)
+
+
+CRATES = """function sellTheCrates(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; }
+let end = Date.now() + %d; while (Date.now() < end) sellTheCrates(3e5);"""
+CONTAINED = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "sh", "-c",
+             'mount -t tmpfs tmpfs /tmp; umask 077; exec node --perf-basic-prof -e "$0"']
+
+
+def crates(stacks):
+    """The compiled frames, and whether each is named."""
+    frames = [f for s in stacks for f in s["frames"] if f["kind"] == "jit"]
+    return frames, [f for f in frames if f["fn"] and "sellTheCrates" in f["fn"]]
+
+
+def compiled_in_a_container(t, broker):
+    if not shutil.which("node"):
+        raise Skip("node is not installed")
+    group = t.cgroup()
+    t.processes.append(subprocess.Popen([*CONTAINED, CRATES % 40000], stdin=subprocess.DEVNULL, cwd="/",
+                                        stdout=subprocess.PIPE, preexec_fn=group.join))
+    agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])), broker=broker)
+    agent.wait("watch.start", cgroup=group.path)
+    stacks, _ = capture(agent, group, 1500)
+    frames, named = crates(stacks)
+    check(frames, f"no compiled frame: {stacks[:1]}")
+    return frames, named
+
+
+def test_compiled_code_in_a_container(t):
+    """The perf map in a container's own /tmp, under its own number, for its own eyes: through the broker."""
+    frames, named = compiled_in_a_container(t, True)
+    check(len(named) > len(frames) / 2, f"{len(named)} of {len(frames)}: {frames[:5]}")
+
+
+def test_compiled_code_out_of_reach(t):
+    """Without the broker it is the reason that tells."""
+    frames, _ = compiled_in_a_container(t, False)
+    check(all(f["fn"] is None and f["why"] == "no_perf_map" for f in frames), f"{frames[:3]}")
+
+
+SHORT = r"""
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+volatile uint64_t sold;
+static uint64_t now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000ull + t.tv_nsec / 1000000; }
+__attribute__((noinline)) void sell_in_passing(void)
+{
+	for (uint64_t i = 0; i < 100000; i++)
+		sold += i * i;
+	__asm__ volatile("");
+}
+int main(int argc, char *argv[])
+{
+	for (uint64_t end = now() + atoi(argv[1]); now() < end;)
+		sell_in_passing();
+	return 0;
+}
+"""
+
+
+def short_lived(t, group, words, milliseconds):
+    """Starts them one after the other, for as long as the test runs: a loop for each of these times."""
+    for ms in milliseconds:
+        line = f"{shlex.join(words(ms))} & wait $!; rm -f /tmp/perf-$!.map"
+        loop = subprocess.Popen(["sh", "-c", f"while :; do {line}; done"], stdin=subprocess.DEVNULL, cwd="/",
+                                stdout=subprocess.PIPE, preexec_fn=group.join)
+        t.processes.append(loop)
+
+
+def nameless(stacks, comm):
+    """Samples of these processes, and those whose leaf has no name, by reason."""
+    samples, unnamed = 0, {}
+    for stack in stacks:
+        if stack["comm"] != comm or "count" not in stack or not stack["frames"]:
+            continue
+        leaf = stack["frames"][0]
+        samples += stack["count"]
+        if leaf["fn"] is None:
+            key = (leaf.get("why"), leaf["module"])
+            unnamed[key] = unnamed.get(key, 0) + stack["count"]
+    return samples, unnamed
+
+
+def test_gone_before_the_end(t):
+    """Processes that live for 50 ms to 1 s: their samples are named after their end."""
+    group = t.cgroup()
+    (t.folder / "brief.c").write_text(SHORT)
+    command("cc", "-O1", "-fno-omit-frame-pointer", "-o", t.folder / "brief", t.folder / "brief.c")
+    agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])))
+    short_lived(t, group, lambda ms: [str(t.folder / "brief"), str(ms)], [50, 200, 1000])
+    agent.wait("watch.start", cgroup=group.path)
+    stacks, end = capture(agent, group, 3000)
+    samples, unnamed = nameless(stacks, "brief")
+    check(len({s["pid"] for s in stacks if s["comm"] == "brief"}) > 8, "too few of them")
+    check(samples > 100 and not unnamed, f"of {samples} samples: {unnamed}")
+
+
+def gone_with_compiled_code(t, contained):
+    """Nodes that live for 0.3 and 1 s, in a session that ends after most of them."""
+    if not shutil.which("node"):
+        raise Skip("node is not installed")
+    group = t.cgroup()
+    agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])), broker=contained)
+
+    def words(ms):
+        script = t.folder / f"live_{ms}"
+        node = CONTAINED if contained else ["node", "--perf-basic-prof", "-e"]
+        script.write_text("exec " + shlex.join([*node, CRATES % ms]))
+        return ["sh", str(script)]
+
+    short_lived(t, group, words, [300, 1000])
+    agent.wait("watch.start", cgroup=group.path)
+    stacks, _ = capture(agent, group, 4000)
+    for loop in t.processes[-2:]:
+        t.end(loop)
+    pids, living = {s["pid"] for s in stacks if s["comm"] == "node"}, set(group.pids())
+    for pid in living:
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not group.pids(), 5, "they do not end")
+    for pid in pids | living:
+        pathlib.Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)
+    check(len(pids - living) > 3, f"{pids} less {living}")
+    _, named = crates([s for s in stacks if s["pid"] not in living])
+    check(named, "no compiled frame of those that have gone is named")
+    samples, unnamed = nameless(stacks, "node")
+    check(samples > 30 and sum(unnamed.values()) <= samples / 50, f"of {samples} samples: {unnamed}")
+
+
+def test_gone_with_compiled_code(t):
+    """The perf maps of processes that have gone were opened while they lived."""
+    gone_with_compiled_code(t, False)
+
+
+def test_gone_with_its_container(t):
+    """So were those in a /tmp that went with its container."""
+    gone_with_compiled_code(t, True)

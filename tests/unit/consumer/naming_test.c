@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "consumer/naming.h"
+#include "consumer/symbols/jit_files.h"
 #include "shared/macro.h"
+#include "tests/unit/symbols/jit_testing.h"
 #include "tests/unit/symbols/records_file.h"
 
 static struct stack *new_stack(uint16_t kernel, uint16_t user, struct module *module)
@@ -162,13 +164,47 @@ static void test_user(void **state)
 	symbols_free(symbols);
 }
 
+/* An address outside of all mappings that were read, of a process that has compiled code. */
+static void test_unknown(void **state)
+{
+	struct process_key self = jit_testing_self();
+	struct symbols *symbols;
+	struct named_frame named;
+	struct stack *s;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", self.tgid);
+	jit_testing_write(path, "1000 10 compiled\n");
+	assert_int_equal(symbols_new(1 << 20, NULL, &symbols), 0);
+	s = new_stack(0, 3, &sample_unknown);
+	s->tgid = self.tgid;
+	s->start_ns = self.start_ns;
+	naming_frame(symbols, s, 1, &named);
+	assert_null(named.fn);
+	assert_string_equal(named.why, "no_mapping");
+	jit_files_meet(symbols_jit_files(symbols), &self);
+	s->frames[1].offset = 0x1010; /* behind the call */
+	naming_frame(symbols, s, 1, &named);
+	assert_non_null(named.fn);
+	assert_string_equal(named.fn, "compiled");
+	assert_string_equal(named.kind, "jit");
+	assert_string_equal(named.module, "[anon]");
+	assert_true(named.has_offset && named.offset == 0x1010);
+	naming_frame(symbols, s, 2, &named);
+	assert_null(named.fn);
+	assert_null(named.module);
+	assert_string_equal(named.why, "no_mapping");
+	symbols_free(symbols);
+	unlink(path);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quality),
-		cmocka_unit_test(test_quality_no_root),
-		cmocka_unit_test(test_kernel),
-		cmocka_unit_test(test_user),
+		cmocka_unit_test(test_quality), cmocka_unit_test(test_quality_no_root),
+		cmocka_unit_test(test_kernel),	cmocka_unit_test(test_user),
+		cmocka_unit_test(test_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

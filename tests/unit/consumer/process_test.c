@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "consumer/process.h"
+#include "consumer/symbols/jit_files.h"
 #include "shared/clock.h"
 #include "tests/unit/symbols/records_file.h"
 
@@ -173,6 +174,37 @@ static void test_map_nobody(void **state)
 	assert_int_equal(fake->a.totals.mappings_failed, 1);
 }
 
+/* One with compiled code is entered for its perf map, and left when it goes. */
+static void test_compiled(void **state)
+{
+	const struct jit_file *file;
+	struct mapping_record r = {
+		.start_ns = 5, .tgid = 100, .start = 0x10000, .end = 0x20000, .flags = MAPPING_ANON
+	};
+	struct process *p;
+	FILE *records;
+
+	if (!fake)
+		skip();
+	file = &symbols_jit_files(fake->a.symbols)->items[0];
+	p = made(100, 5);
+	write_mapping(0x10000);
+	assert_true(process_map(&fake->a, p, 0));
+	assert_false(p->compiled);
+	assert_int_equal(file->process.tgid, 0);
+	records = fopen(fake->vmas, "we");
+	assert_non_null(records);
+	records_file_mapping(records, r, "");
+	fclose(records);
+	p->tried_ns = 0;
+	assert_true(process_map(&fake->a, p, UINT64_MAX));
+	assert_true(p->compiled);
+	assert_int_equal(file->process.tgid, 100);
+	assert_int_equal(file->gone_ns, 0);
+	process_gone(&fake->a, p);
+	assert_true(file->gone_ns > 0);
+}
+
 /* Samples from before an exec belong to the image before it. */
 static void test_exec(void **state)
 {
@@ -248,6 +280,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gone_unannounced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_map, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_map_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_compiled, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exec, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_target, setup, teardown),
 	};

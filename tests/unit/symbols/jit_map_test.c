@@ -18,7 +18,7 @@
 #include "consumer/symbols/jit.h"
 #include "consumer/symbols/jit_map.h"
 #include "shared/cleanup.h"
-#include "shared/io.h"
+#include "tests/unit/symbols/jit_testing.h"
 
 static struct jit_map *parse(const char *text)
 {
@@ -107,61 +107,42 @@ static void test_walls(void **state)
 	jit_map_free(map);
 }
 
-/* This process, as the kernel's programs would tell of it. */
-static struct process_key self(void)
+/* Opens and reads it. */
+static enum reason read_map(const char *folder, const struct process_key *key,
+			    struct jit_map **ret_map)
 {
-	struct process_key key = { .tgid = (uint32_t)getpid() };
-	_cleanup_free_ char *stat = NULL;
-	unsigned long long ticks;
-	const char *at;
-	size_t bytes;
+	_cleanup_close_ int fd = -1;
+	enum reason reason = jit_map_open(folder, key, &fd);
 
-	assert_int_equal(io_read_file(AT_FDCWD, "/proc/self/stat", 16384, &stat, &bytes), 0);
-	at = strrchr(stat, ')');
-	assert_non_null(at);
-	assert_int_equal(sscanf(at + 1,
-				" %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-				"%*s %*s %*s %*s %*s %llu",
-				&ticks),
-			 1);
-	key.start_ns = ticks * 10000000ULL + 1234567;
-	return key;
-}
-
-static void write_map(const char *path, const char *text)
-{
-	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-	assert_true(fd >= 0);
-	assert_int_equal(io_write_full(fd, text, strlen(text)), 0);
+	return reason == REASON_NONE ? jit_map_load(fd, ret_map) : reason;
 }
 
 static void test_file(void **state)
 {
 	char folder[] = "/tmp/jit_map_test.XXXXXX", path[64];
-	struct process_key key = self(), other = key;
+	struct process_key key = jit_testing_self(), other = key;
 	struct jit_map *map = NULL;
 
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/perf-%u.map", folder, key.tgid);
-	assert_int_equal(jit_map_read(folder, &key, &map), REASON_NO_PERF_MAP);
-	write_map(path, "5000 10 good\n");
-	assert_int_equal(jit_map_read(folder, &key, &map), REASON_NONE);
+	assert_int_equal(read_map(folder, &key, &map), REASON_NO_PERF_MAP);
+	jit_testing_write(path, "5000 10 good\n");
+	assert_int_equal(read_map(folder, &key, &map), REASON_NONE);
 	expect(map, 0x5008, "good", 0x5000);
 	jit_map_free(map);
 	/* Another process with this number: the file may be of the one before it. */
 	other.start_ns += 50000000;
-	assert_int_equal(jit_map_read(folder, &other, &map), REASON_NO_PERF_MAP);
+	assert_int_equal(read_map(folder, &other, &map), REASON_PROCESS_GONE);
 	if (geteuid() == 0) {
 		assert_int_equal(chown(path, 12345, 12345), 0);
-		assert_int_equal(jit_map_read(folder, &key, &map), REASON_OTHER_FILE);
+		assert_int_equal(read_map(folder, &key, &map), REASON_OTHER_FILE);
 	}
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0644), 0);
-	assert_int_equal(jit_map_read(folder, &key, &map), REASON_NOT_REGULAR);
+	assert_int_equal(read_map(folder, &key, &map), REASON_NOT_REGULAR);
 	unlink(path);
 	assert_int_equal(symlink("/proc/self/status", path), 0);
-	assert_int_equal(jit_map_read(folder, &key, &map), REASON_NOT_REGULAR);
+	assert_int_equal(read_map(folder, &key, &map), REASON_NOT_REGULAR);
 	unlink(path);
 	rmdir(folder);
 }
@@ -171,7 +152,7 @@ static void test_sparse(void **state)
 {
 	char folder[] = "/tmp/jit_map_test.XXXXXX", path[64];
 	static const char line[] = "\n5000 10 good\n";
-	struct process_key key = self();
+	struct process_key key = jit_testing_self();
 	struct jit_map *map = NULL;
 	off_t far = (off_t)1 << 40;
 	int fd;
@@ -182,7 +163,7 @@ static void test_sparse(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(pwrite(fd, line, strlen(line), far), strlen(line));
 	close(fd);
-	assert_int_equal(jit_map_read(folder, &key, &map), REASON_NONE);
+	assert_int_equal(read_map(folder, &key, &map), REASON_NONE);
 	assert_int_equal(jit_map_count(map), 1);
 	expect(map, 0x5000, "good", 0x5000);
 	jit_map_free(map);
@@ -193,31 +174,50 @@ static void test_sparse(void **state)
 /* Where runtimes write it, kept for the session. */
 static void test_kept(void **state)
 {
-	struct process_key key = self(), none = { .tgid = 1 };
+	struct process_key key = jit_testing_self(), none = { .tgid = 1 };
 	struct jit j = { 0 };
+	struct jit_files files;
 	const char *fn = NULL, *again = NULL;
 	uint64_t start = 0;
 	char path[64];
 	size_t bytes;
 
+	jit_files_init(&files, JIT_MAP_FOLDER);
 	snprintf(path, sizeof(path), JIT_MAP_FOLDER "/perf-%u.map", key.tgid);
-	write_map(path, "5000 10 good\n");
-	assert_int_equal(jit_find(&j, &key, 0x5004, 1 << 20, &fn, &start), REASON_NONE);
+	jit_testing_write(path, "5000 10 good\n");
+	assert_int_equal(jit_find(&j, &files, &key, 0x5004, 1 << 20, &fn, &start), REASON_NONE);
 	assert_string_equal(fn, "good");
 	assert_int_equal(start, 0x5000);
 	bytes = j.bytes;
 	assert_true(bytes > 0);
 	unlink(path);
-	assert_int_equal(jit_find(&j, &key, 0x5004, 1 << 20, &again, &start), REASON_NONE);
+	assert_int_equal(jit_find(&j, &files, &key, 0x5004, 1 << 20, &again, &start), REASON_NONE);
 	assert_ptr_equal(again, fn);
-	assert_int_equal(jit_find(&j, &key, 0x9000, 1 << 20, &fn, &start), REASON_NO_SYMBOL);
-	assert_int_equal(jit_find(&j, &none, 0x5004, 1 << 20, &fn, &start), REASON_NO_PERF_MAP);
+	assert_int_equal(jit_find(&j, &files, &key, 0x9000, 1 << 20, &fn, &start),
+			 REASON_NO_SYMBOL);
+	assert_int_equal(jit_find(&j, &files, &none, 0x5004, 1 << 20, &fn, &start),
+			 REASON_PROCESS_GONE);
 	none.tgid = 2;
-	assert_int_equal(jit_find(&j, &none, 0x5004, 1, &fn, &start), REASON_CACHE_FULL);
+	assert_int_equal(jit_find(&j, &files, &none, 0x5004, 1, &fn, &start), REASON_CACHE_FULL);
 	assert_int_equal(j.bytes, bytes);
 	jit_done(&j);
-	assert_int_equal(jit_find(&j, &key, 0x5004, 1, &fn, &start), REASON_NO_PERF_MAP);
+	assert_int_equal(jit_find(&j, &files, &key, 0x5004, 1, &fn, &start), REASON_NO_PERF_MAP);
 	jit_done(&j);
+	jit_files_done(&files);
+}
+
+/* What the broker hands over is looked at too. */
+static void test_load(void **state)
+{
+	struct jit_map *map = NULL;
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(jit_map_load(fds[0], &map), REASON_NOT_REGULAR);
+	close(fds[0]);
+	close(fds[1]);
+	assert_int_equal(jit_map_load(fds[0], &map), REASON_READ_ERROR);
+	assert_null(map);
 }
 
 int main(void)
@@ -226,7 +226,7 @@ int main(void)
 		cmocka_unit_test(test_lines),	  cmocka_unit_test(test_newest),
 		cmocka_unit_test(test_malformed), cmocka_unit_test(test_walls),
 		cmocka_unit_test(test_file),	  cmocka_unit_test(test_sparse),
-		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_kept),	  cmocka_unit_test(test_load),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
