@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "consumer/arming.h"
+#include "consumer/loop.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/cpus.h"
@@ -317,6 +318,51 @@ static void an_event_that_stands_still_is_replaced(void **state)
 	assert_int_equal(t->a->arming.n_events, t->online);
 }
 
+static void stop(void *context, uint32_t events)
+{
+	loop_stop(((struct agent *)context)->loop);
+}
+
+/* Runs the agent's loop for so long. */
+static void run_loop(struct fixture *t, uint64_t ns)
+{
+	struct loop_source *timer;
+
+	assert_int_equal(loop_timer(t->a->loop, stop, t->a, &timer), 0);
+	assert_int_equal(loop_timer_set(timer, ns, 0), 0);
+	assert_int_equal(loop_run(t->a->loop), 0);
+	loop_remove(timer);
+}
+
+/* How much of its capture's period each CPU has used up; the events stand still by now. */
+static uint64_t used_ns(const struct ticker *e)
+{
+	uint64_t count_ns = 0;
+
+	assert_int_equal(read(e->at[TICKER_CAPTURE].fd, &count_ns, sizeof(count_ns)), 8);
+	return count_ns;
+}
+
+static void the_cpus_begin_apart(void **state)
+{
+	struct fixture *t = begin(state);
+	const struct ticker *events;
+	uint64_t first_ns, last_ns;
+
+	if (t->online < 2)
+		skip();
+	watch(t, 1);
+	run_loop(t, 100 * NSEC_PER_MSEC);
+	assert_null(t->a->arming.spread);
+	events = t->a->arming.events;
+	first_ns = used_ns(&events[0]);
+	last_ns = used_ns(&events[t->online - 1]);
+	assert_true(first_ns > 0);
+	assert_true(last_ns > first_ns + NSEC_PER_SEC / FAKE_HZ / 4);
+	assert_int_equal(used_ns(&events[0]), first_ns);
+	assert_int_equal(used_ns(&events[t->online - 1]), last_ns);
+}
+
 static void nobody_answers(void **state)
 {
 	struct fixture *t = begin(state);
@@ -389,6 +435,7 @@ int main(void)
 		TEST(a_cpu_that_went_is_not_missing),
 		TEST(what_is_refused_is_said_once_and_asked_again),
 		TEST(an_event_that_stands_still_is_replaced),
+		TEST(the_cpus_begin_apart),
 		TEST(nobody_answers),
 		TEST(always_needs_nobody),
 		TEST(a_signal_is_attached_once_for_all),
