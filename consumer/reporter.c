@@ -11,8 +11,11 @@
 #include "shared/clock.h"
 #include "shared/macro.h"
 
-/* The kernel's symbols are some MiB: given back when no session came for this long. */
-#define KERNEL_TRIM_S 30
+/*
+ * The kernel's symbols are some MiB: given back when no session came for this long. To read them is
+ * most of the time that a session takes whose files are known, and sessions come in groups.
+ */
+#define KERNEL_TRIM_S 600
 
 struct reporter {
 	const struct lines *lines;

@@ -54,7 +54,8 @@ const char *ksyms_find(struct ksyms *k, uint64_t address, uint64_t *ret_start,
 
 	if (k->now)
 		fn = kernel_symbols_find(k->now, address, ret_start, ret_module);
-	if (fn || k->held || !is_old(k, k->wait_ns))
+	/* The kernel's own code stays where it is; a module's place may have been used again. */
+	if (k->held || (fn && !**ret_module) || !is_old(k, fn ? SYMBOLS_KERNEL_AGE_NS : k->wait_ns))
 		return fn;
 	read_again(k);
 	return k->now ? kernel_symbols_find(k->now, address, ret_start, ret_module) : NULL;
@@ -64,8 +65,6 @@ void ksyms_trim(struct ksyms *k)
 {
 	kernel_symbols_free(k->held);
 	k->held = NULL;
-	if (k->now && is_old(k, SYMBOLS_KERNEL_AGE_NS))
-		ksyms_forget(k);
 }
 
 void ksyms_forget(struct ksyms *k)

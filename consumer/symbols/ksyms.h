@@ -27,7 +27,7 @@ void ksyms_done(struct ksyms *k);
 const char *ksyms_find(struct ksyms *k, uint64_t address, uint64_t *ret_start,
 		       const char **ret_module);
 
-/* Ends the life of strings; forgets a table that is older than SYMBOLS_KERNEL_AGE_NS. */
+/* Ends the life of strings of the table before. */
 void ksyms_trim(struct ksyms *k);
 
 /* Forgets all; it is read again at the next find. */

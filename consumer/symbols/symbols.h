@@ -21,7 +21,8 @@
 #define SYMBOLS_PATH_BYTES  4096	   /* NUL included */
 #define SYMBOLS_RETRY_NS    60000000000ULL /* an unreadable file is tried again after this */
 /* ksyms is read again for an unknown address after the first; twice as long after each time that
- * nothing had come; and in any case after the last: a module's place may have been used again. */
+ * nothing had come; and for one in a module or a BPF program after the last: its place may have
+ * been used again. */
 #define SYMBOLS_KERNEL_SOON_NS 2000000000ULL
 #define SYMBOLS_KERNEL_AGE_NS  60000000000ULL
 
