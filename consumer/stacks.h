@@ -12,7 +12,7 @@
 #include "consumer/sample.h"
 #include "shared/idmap.h"
 
-#define STACKS_MAX	 65536
+#define STACKS_MAX	 131072 /* two CPUs at 999 Hz for a minute, no stack twice */
 #define STACKS_BYTES_MAX (64u << 20)
 
 enum phase { PHASE_BEFORE, PHASE_DURING, PHASE_COUNT_ };

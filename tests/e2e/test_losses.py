@@ -187,3 +187,28 @@ def test_second_consumer_takes_over(t):
     start = agent.wait("agent.start", since=lines)
     check("gap_ms" in start, f"{start}")
     agent.wait("watch.start", since=lines)
+
+
+def test_every_sample_another_stack(t):
+    """All CPUs busy at the highest rate and no stack twice: no sample is lost, nor one of the session that
+    runs while thousands of lines of the first are named and written."""
+    agent = t.agent(rules(rule("paths", comm="paths", pre_ms=0, cooldown_ms=0)), load=["--hz", "999"],
+                    start=False)
+    agent.output = agent.control / "events.jsonl"
+    agent.start()
+    group = t.cgroup()
+    for _ in range(os.cpu_count()):
+        burn(t, agent, 40, group=group, name="paths", workload="paths")
+    for ms in (5000, 1500):
+        agent.call("session.start", {"rule": "paths", "during_ms": ms})
+        until(lambda: all(s["state"] == "ended" for s in agent.call("sessions")), ms / 1000 + 10,
+              "the session goes on")
+    find = lambda: [line for line in agent.output.read_bytes().splitlines(True) if b'"session.end"' in line]
+    until(lambda: len(find()) == 2, 60, lambda: f"{len(find())} sessions were written")
+    agent.stop()
+    for line in find():
+        ledger = json.loads(line)["ledger"]["oncpu"]
+        check(ledger["attempted"] == ledger["emitted"] >= 500 and not ledger["lost"], f"{ledger}")
+        check(ledger["stacks"] >= 0.8 * ledger["emitted"], f"the workload repeats its stacks: {ledger}")
+    lines = agent.output.read_bytes().splitlines(True)
+    agent.raw = lines[:200] + find()  # each of thousands against its schema would take minutes
