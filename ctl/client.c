@@ -201,7 +201,7 @@ int client_ask(int fd, const char *method, const struct jsonw *params,
 	r = send_all(fd, "\n", 1, deadline_ns);
 	if (r < 0)
 		return r;
-	r = confine_now();
+	r = confine_now(CONFINE_READER);
 	if (r < 0)
 		return r;
 	r = receive_line(fd, deadline_ns, &line, &bytes);

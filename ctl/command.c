@@ -13,6 +13,7 @@
 #include "ctl/pprof.h"
 #include "ctl/profile.h"
 #include "ctl/report.h"
+#include "ctl/symbolize.h"
 #include "shared/macro.h"
 
 #define CAPTURE_OPTIONS                                                                 \
@@ -102,6 +103,14 @@ static const struct command {
 	  OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE),
 	  folded_call,
 	  "stacks of event lines as one line each, root first, for flamegraph.pl and speedscope" },
+	{ { "symbolize" },
+	  "[FILE]",
+	  0,
+	  1,
+	  OPTIONS_HELP | OPTION_BIT(OPTION_DEBUG_DIR) | OPTION_BIT(OPTION_SOURCE) |
+		  OPTION_BIT(OPTION_MAX_LINE_BYTES),
+	  symbolize_call,
+	  "name frames of event lines that have none, from files of the same build" },
 	{ { "pprof" },
 	  "[FILE]",
 	  0,
@@ -156,7 +165,7 @@ static void print_command(const struct command *command, FILE *out)
 	fprintf(out, " [OPTION...]\n\n%s\n", command->help);
 	if (command->argument && strstr(command->argument, "RULES"))
 		fprintf(out, "RULES is a file, or - for standard input; at most 1 MiB.\n");
-	if (command->options & OPTION_BIT(OPTION_SESSION))
+	if (command->options & (OPTION_BIT(OPTION_SESSION) | OPTION_BIT(OPTION_DEBUG_DIR)))
 		fprintf(out, "A file has event lines; - or none is standard input.\n");
 	fprintf(out, "\nOptions:\n");
 	options_help(command->options, out);

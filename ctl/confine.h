@@ -6,10 +6,17 @@
 #ifndef TROCAR_CTL_CONFINE_H
 #define TROCAR_CTL_CONFINE_H
 
-/* Sets what confine_now does; without it, as in unit tests, nothing. */
-void confine_by(int (*call)(void));
+enum confine {
+	CONFINE_READER,	  /* reads and writes what is open */
+	CONFINE_OPENER,	  /* opens files to read them, too, and starts resolvers */
+	CONFINE_RESOLVER, /* such a process: reads what it was given and answers */
+};
 
-/* Does it, the first time. 0, or what the call returned: then nothing foreign may be read. */
-int confine_now(void);
+/* Sets what confine_now does; without it, as in unit tests, nothing. */
+void confine_by(int (*call)(enum confine what));
+
+/* Does it, the first time of each kind. 0, or what the call returned: then nothing foreign may be
+ * read. */
+int confine_now(enum confine what);
 
 #endif

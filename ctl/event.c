@@ -200,6 +200,8 @@ static bool frame_value(struct scan *s, const struct scan_text *key, struct even
 		return scan_string(s, true, &frame->build_id);
 	if (event_is(key, "raw"))
 		return scan_string(s, true, &frame->raw);
+	if (event_is(key, "why"))
+		return scan_string(s, true, &frame->why);
 	if (!event_is(key, "offset") || scan_peek(s) == 'n')
 		return scan_skip(s);
 	frame->has_offset = true;

@@ -52,7 +52,7 @@ bool event_read(const char *line, size_t bytes, event_frames_call frames, void *
 
 /* One frame of a stack line. */
 struct event_frame {
-	struct scan_text fn, raw, module, build_id, kind;
+	struct scan_text fn, raw, module, build_id, kind, why;
 	uint64_t offset;
 	bool has_offset;
 };

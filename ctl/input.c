@@ -75,7 +75,7 @@ int input_read(const struct options *options, const char *const *files, struct i
 	if (r)
 		return r;
 	pool_seed();
-	if (store_init(&input->store, mib << 20) < 0 || confine_now() < 0)
+	if (store_init(&input->store, mib << 20) < 0 || confine_now(CONFINE_READER) < 0)
 		return input_fail(options, input, -ENOMEM);
 	for (unsigned int i = 0; i < input->n; i++) {
 		r = read_file(options, input, i);

@@ -6,11 +6,16 @@
 #include "policy/policy.h"
 
 /* What is read comes from others, and a terminal is behind us. */
-static int confine(void)
+static int confine(enum confine what)
 {
-	int r = policy_harden();
+	int r;
 
-	return r < 0 ? r : policy_seccomp(POLICY_CTL);
+	if (what == CONFINE_RESOLVER) /* hardened as what it was forked from */
+		return policy_seccomp(POLICY_RESOLVER);
+	r = policy_harden();
+	return r < 0 ? r
+		     : policy_seccomp_flags(POLICY_CTL,
+					    what == CONFINE_OPENER ? POLICY_OPENS_FILES : 0);
 }
 
 int main(int argc, char *argv[])

@@ -42,6 +42,13 @@ static const struct row {
 			      "colours them" },
 	[OPTION_SVG] = { "svg", NULL, "a picture of the difference" },
 	[OPTION_TITLE] = { "title", "TEXT", "above the picture, in place of what stalled" },
+	[OPTION_DEBUG_DIR] = { "debug-dir", "DIR",
+			       "name frames from the programs, libraries and debug files below this "
+			       "folder, by build-id; may be given 16 times" },
+	[OPTION_SOURCE] = { "source", NULL,
+			    "add source lines, and the functions that are inlined there" },
+	[OPTION_MAX_LINE_BYTES] = { "max-line-bytes", "N",
+				    "write no longer lines (8096): stacks may need more of them" },
 	[OPTION_TOP] = { "top", "N", "show so many functions (20)" },
 };
 
@@ -62,6 +69,17 @@ static int find(const char *text, const char **ret_value)
 		if (strlen(rows[i].name) == bytes && !strncmp(rows[i].name, text, bytes))
 			return (int)i;
 	return -ENOENT;
+}
+
+/* The one option that may be given more than once. */
+static int take_dir(const char *path, struct options *options)
+{
+	if (options->n_dirs == OPTIONS_DIRS_MAX) {
+		fprintf(options->err, "trocar: --debug-dir: want at most %u\n", OPTIONS_DIRS_MAX);
+		return -EINVAL;
+	}
+	options->dirs[options->n_dirs++] = path;
+	return 0;
 }
 
 /* Takes the option argv[*i], and its value. */
@@ -87,7 +105,7 @@ static int take(char *argv[], int *i, struct options *options)
 	}
 	options->values[row] = value ? value : "";
 	options->given |= OPTION_BIT(row);
-	return 0;
+	return row == OPTION_DEBUG_DIR ? take_dir(value, options) : 0;
 }
 
 int options_parse(int argc, char *argv[], FILE *out, FILE *err, struct options *ret_options)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define OPTIONS_WORDS_MAX 4
+#define OPTIONS_DIRS_MAX  16
 
 enum option {
 	OPTION_JSON,
@@ -30,6 +31,9 @@ enum option {
 	OPTION_SVG,
 	OPTION_TITLE,
 	OPTION_TOP,
+	OPTION_DEBUG_DIR,
+	OPTION_SOURCE,
+	OPTION_MAX_LINE_BYTES,
 	OPTION_COUNT_
 };
 
@@ -50,6 +54,8 @@ struct options {
 	const char *values[OPTION_COUNT_]; /* borrowed; NULL: not given; "" for a flag */
 	const char *words[OPTIONS_WORDS_MAX];
 	unsigned int n_words;
+	const char *dirs[OPTIONS_DIRS_MAX]; /* each --debug-dir */
+	unsigned int n_dirs;
 	unsigned int given; /* OPTION_BIT */
 	FILE *out, *err;
 };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/demangle.h"
 #include "consumer/symbols/names.h"
+#include "shared/demangle.h"
 #include "shared/idmap.h"
 
 struct pretty {

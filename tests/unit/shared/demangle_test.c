@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/demangle.h"
 #include "shared/clock.h"
+#include "shared/demangle.h"
 #include "shared/macro.h"
 
 static void test_languages(void **state)

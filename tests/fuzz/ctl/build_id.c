@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* build_id.c: any bytes as a file: what it says of its build is bounded, and the same when read
+ * again. */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ctl/build_id.h"
+#include "shared/cleanup.h"
+#include "shared/io.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	_cleanup_close_ int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	struct build_id id, again;
+
+	if (fd < 0 || io_write_full(fd, data, bytes) < 0)
+		abort();
+	if (build_id_read(fd, &id) < 0)
+		return 0;
+	if (!id.n || id.n > BUILD_ID_BYTES_MAX || !memmem(data, bytes, id.bytes, id.n))
+		abort();
+	if (build_id_read(fd, &again) < 0 || again.n != id.n || again.code != id.code)
+		abort();
+	return 0;
+}
