@@ -79,7 +79,7 @@ static int sort_entries(struct names_entry *entries, size_t count)
 
 	if (differ == 0)
 		return 0;
-	room = to = malloc(count * sizeof(*room));
+	room = to = calloc(count, sizeof(*room));
 	if (!room)
 		return -ENOMEM;
 	low = (unsigned int)__builtin_ctz(differ);
