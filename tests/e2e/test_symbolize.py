@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""trocar symbolize: names that come later, for real sessions of programs that the agent could not name."""
+import json
+import os
+import pathlib
+import subprocess
+
+from harness import COMMAND, SCHEMAS, check, command, rule, rules
+
+SHOP = r"""
+#include <stdint.h>
+#include <time.h>
+volatile uint64_t sold;
+static uint64_t now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec; }
+static inline __attribute__((always_inline)) uint64_t price(uint64_t i)
+{
+	return i * (i ^ sold); /* price */
+}
+__attribute__((noinline)) void sell_in_the_cellar(void)
+{
+	for (uint64_t i = 0; i < 20000000; i++) /* loop */
+		sold += price(i); /* sell */
+	__asm__ volatile("");
+}
+__attribute__((noinline)) void open_the_cellar(void)
+{
+	sell_in_the_cellar(); /* open */
+	__asm__ volatile("");
+}
+int main(void)
+{
+	for (uint64_t end = now() + 60; now() < end;)
+		open_the_cellar(); /* main */
+	return BUILD; /* each has a build-id of its own */
+}
+"""
+FLAGS = ["-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-Wl,--build-id=sha1"]
+OWN = {"sell_in_the_cellar", "open_the_cellar", "main", "now", "_start"}
+
+
+def build(folder, name, number):
+    (folder / "shop.c").write_text(SHOP)
+    command("cc", *FLAGS, f"-DBUILD={number}", "-o", folder / name, folder / "shop.c")
+    return folder / name
+
+
+def line_of(word):
+    return next(n for n, line in enumerate(SHOP.splitlines(), 1) if f"/* {word} */" in line)
+
+
+def session_of(t, program):
+    """The event lines of a session of it, by an agent without the broker."""
+    group = t.cgroup(program.name)
+    process = subprocess.Popen([program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=group.join)
+    t.processes.append(process)
+    agent = t.agents[0] if t.agents else t.agent(rules(rule("shops", cgroup="/" + t.name, when=[])), broker=False)
+    agent.wait("watch.start", cgroup=group.path)
+    answer = agent.call("session.start", {"cgroup": group.path, "during_ms": 1500})
+    agent.wait("session.end", seconds=20, session=answer["session"])
+    t.end(process)
+    file = t.folder / f"{program.name}.jsonl"
+    file.write_bytes(b"".join(line for line in agent.raw if answer["session"].encode() in line))
+    return file
+
+
+def symbolize(file, *words):
+    """What it writes, each line checked against its schema, and what it says."""
+    done = command(COMMAND, "symbolize", file, *words)
+    faults = [f for line in done.stdout.splitlines() for f in SCHEMAS.line_faults(line.encode() + b"\n")]
+    check(not faults, f"lines break the schema: {faults[:3]}")
+    check(all(len(line) < 8096 for line in done.stdout.splitlines()), "a line is too long")
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def own(events, program):
+    """The frames that are in the program itself."""
+    return [f for e in events if e["type"] == "stack" for f in e["frames"] if f.get("module") == str(program)]
+
+
+def samples(events, key):
+    return sum(e.get(key, 0) for e in events if e["type"] == "stack")
+
+
+def test_program_out_of_reach(t):
+    """A program below a folder of mode 0700: later, as root, its frames get the names that the agent gives."""
+    cellar = t.folder / "cellar"
+    cellar.mkdir()
+    program = build(cellar, "shop", 1)
+    os.chmod(cellar, 0o700)
+    file = session_of(t, program)
+    before = [json.loads(line) for line in file.read_text().splitlines()]
+    frames = own(before, program)
+    check(frames and all(f["fn"] is None and f["why"] == "no_permission" for f in frames), f"{frames[:2]}")
+    after, said = symbolize(file)
+    frames = own(after, program)
+    check({f["fn"] for f in frames} <= OWN and "sell_in_the_cellar" in {f["fn"] for f in frames}, f"{frames[:3]}")
+    check(not any("why" in f for f in frames), f"{frames[:3]}")
+    check(f" {len(frames)} frames named" in said, said)
+    for key in ("count", "weight_ns", "threads"):
+        check(samples(before, key) == samples(after, key), f"{key} changed")
+    # The session's last line no longer complains of them.
+    ends = [[e for e in events if e["type"] == "session.end"][0] for events in (before, after)]
+    check(any(m["why"] == "no_permission" for m in ends[0]["modules_unnamed"]), f"{ends[0]}")
+    check(not any(m["module"] == str(program) for m in ends[1]["modules_unnamed"]), f"{ends[1]}")
+    check(not any(a.startswith("shop:") for a in ends[1]["advice"]), f"{ends[1]['advice']}")
+    check(ends[1]["symbolized"]["named"] > 0, f"{ends[1]}")
+    # The agent itself, once it may read the file, writes the same names.
+    os.chmod(cellar, 0o755)
+    program.rename(cellar / "shop2")
+    again = own([json.loads(x) for x in session_of(t, cellar / "shop2").read_text().splitlines()], cellar / "shop2")
+    names = {f["offset"]: f["fn"] for f in frames}
+    same = [f for f in again if f["offset"] in names]
+    check(same and all(f["fn"] == names[f["offset"]] for f in same), f"other names: {same[:3]}")
+
+
+def test_source_lines(t):
+    """The lines of a -g program: the caller's is the call, what is inlined has its own."""
+    program = build(t.folder, "shop", 2)
+    file = session_of(t, program)
+    events, said = symbolize(file, "--source")
+    frames = own(events, program)
+    check(frames and all(f["source"]["file"].endswith("/shop.c") for f in frames if f["fn"] != "_start"), f"{frames[:3]}")
+    wanted = {"open_the_cellar": {line_of("open")}, "main": {line_of("main"), line_of("main") - 1},
+              "sell_in_the_cellar": {line_of("loop"), line_of("sell")}}
+    for f in frames:
+        if f["fn"] in wanted:
+            check(f["source"]["line"] in wanted[f["fn"]], f"not {wanted[f['fn']]}: {f}")
+        for inner in f.get("inlined", []):
+            check((inner["fn"], inner["line"]) == ("price", line_of("price")), f"{f}")
+    check(any("inlined" in f for f in frames), f"nothing is inlined: {frames[:3]}")
+    check("frames of files have a source line" in said, said)
+    # What addr2line(1) says of the hot address.
+    hot = next(f for f in frames if f["fn"] == "sell_in_the_cellar")
+    load = next(x.split() for x in command("readelf", "-lW", program).stdout.splitlines() if " R E " in x)
+    address = hot["offset"] - int(load[1], 16) + int(load[2], 16)
+    their = command("addr2line", "-i", "-e", program, hex(address)).stdout.split()
+    places = [f"{p['file']}:{p['line']}" for p in [*hot.get("inlined", []), hot["source"]]]
+    check([p.split(" ")[0] for p in their if p.startswith("/")] == places, f"{their} {places}")
+
+
+def test_debug_folder(t):
+    """A stripped program is named from its debug file in any folder; that of another build is not taken."""
+    program, other = build(t.folder, "shop", 3), build(t.folder, "other", 4)
+    right, wrong = t.folder / "right" / "deep", t.folder / "wrong"
+    right.mkdir(parents=True)
+    wrong.mkdir()
+    command("objcopy", "--only-keep-debug", program, right / "any-name")
+    command("objcopy", "--only-keep-debug", other, wrong / "shop.debug")
+    command("strip", program)
+    file = session_of(t, program)
+    os.mkfifo(wrong / "fifo")
+    for words in ((), ("--debug-dir", wrong)):
+        events, said = symbolize(file, *words)
+        check(not {f["fn"] for f in own(events, program)} & OWN, f"{words}: it has names")
+        check(" stripped: " in said or " no_symbol: " in said, said)
+    events, _ = symbolize(file, "--debug-dir", wrong, "--debug-dir", t.folder / "right", "--source")
+    frames = own(events, program)
+    check("sell_in_the_cellar" in {f["fn"] for f in frames} and {f["fn"] for f in frames} <= OWN, f"{frames[:3]}")
+    check(any(f.get("source", {}).get("line") == line_of("main") for f in frames), f"{frames[:3]}")
+    # On a machine that has the debug file alone.
+    program.unlink()
+    alone, _ = symbolize(file, "--debug-dir", t.folder / "right", "--source")
+    check(own(alone, program) == frames, "the debug file alone names them otherwise")
+
+
+def test_pipe(t):
+    """From a pipe into a report; as a user who may open nothing, it says why."""
+    cellar = t.folder / "cellar"
+    cellar.mkdir()
+    program = build(cellar, "shop", 5)
+    os.chmod(cellar, 0o700)
+    file = session_of(t, program)
+    piped = command("sh", "-c", f"{COMMAND} symbolize - <{file} | {COMMAND} report")
+    check("sell_in_the_cellar" in piped.stdout, piped.stdout)
+    check(not any("without names" in line and "/cellar/" in line for line in piped.stdout.splitlines()), piped.stdout)
+    os.chmod(file, 0o644)
+    copy = pathlib.Path("/var/tmp") / f"{t.name}.trocar"
+    copy.write_bytes(pathlib.Path(COMMAND).read_bytes())
+    copy.chmod(0o755)
+    try:
+        refused = command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", copy, "symbolize", file)
+    finally:
+        copy.unlink()
+    check(" no_permission: " in refused.stderr, refused.stderr)
