@@ -57,7 +57,8 @@ struct tick {
 	__u32 index; /* of slot */
 	__u32 state; /* of slot, read once: the consumer may change it meanwhile */
 	__u32 rule;
-	__u32 flags; /* enum sample_flag */
+	__u32 flags;	       /* enum sample_flag */
+	struct target *target; /* NULL: a process that was not met before */
 };
 
 /* True when this tick of the recorder is not its turn: it takes one in control.divisor. */
@@ -76,22 +77,45 @@ static __always_inline bool recorder_skips(const struct control *c, __u32 index)
 	return false;
 }
 
-/* Enters a process that a tick met for the first time, so that the consumer learns its mappings. */
-static __always_inline void target_meet(const struct tick *t)
+/* Enters a process that a tick met for the first time, so that the consumer learns its mappings.
+ * True when it is entered now.
+ */
+static __always_inline bool target_meet(const struct tick *t)
 {
-	struct target fresh = { .rule = NO_SLOT, .generation = READ_WORD(t->control->generation) };
+	struct target fresh = { .flags = t->state == SLOT_CAPTURE ? TARGET_WOKEN : 0,
+				.rule = NO_SLOT,
+				.generation = READ_WORD(t->control->generation) };
 	int r; /* not long: before 6.4 the upper half of a map operation's result is garbage */
 
 	/* on_exit has deleted the entry already or is about to: a new one would never go away. */
 	if (t->task->flags & PF_EXITING)
-		return;
+		return false;
 	process_mark(t->key.tgid);
 	r = bpf_map_update_elem(&targets, &t->key, &fresh, BPF_NOEXIST);
 	/* Otherwise another CPU was first, or holds the bucket and the next tick tries again. */
 	if (r != -E2BIG)
-		return;
+		return !r;
 	TOTALS_COUNT(targets_full);
 	error_tell(ERROR_TARGETS_FULL, r, t->index, NO_SLOT, sizeof(fresh));
+	return false;
+}
+
+/*
+ * Whether the consumer is to look at once: what a process has mapped can be read while it lives
+ * only, and that may be shorter than until the next drain. Once for each image, in a capture.
+ */
+static __always_inline bool target_calls(const struct tick *t)
+{
+	struct target *target = t->target;
+
+	if (t->flags & SAMPLE_KTHREAD)
+		return false;
+	if (!target)
+		return target_meet(t) && t->state == SLOT_CAPTURE;
+	if (t->state != SLOT_CAPTURE || target->flags & (TARGET_MAPPED | TARGET_WOKEN))
+		return false;
+	target->flags |= TARGET_WOKEN;
+	return true;
 }
 
 static __always_inline void sample_fill(const struct tick *t, struct sample *s, __u32 seq)
@@ -108,11 +132,16 @@ static __always_inline void sample_fill(const struct tick *t, struct sample *s, 
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
 }
 
-/* The wake-up flag for the next record: forced once when the fill crosses wake_bytes from below. */
-static __always_inline __u64 wake_flag(const struct control *c)
+/*
+ * The wake-up flag for the next record: forced for a process that calls, and once when the fill
+ * crosses wake_bytes from below.
+ */
+static __always_inline __u64 wake_flag(const struct control *c, __u32 calls)
 {
 	__u32 wake_bytes = READ_WORD(c->wake_bytes), zero = 0, *woken;
 
+	if (calls)
+		return BPF_RB_FORCE_WAKEUP;
 	if (!wake_bytes)
 		return BPF_RB_NO_WAKEUP;
 	woken = bpf_map_lookup_elem(&sample_wake, &zero);
@@ -151,6 +180,8 @@ static __always_inline void sample_take(const struct tick *t)
 	if (!b)
 		return;
 	sample_fill(t, &b->sample, seq);
+	/* In memory: of a local one the verifier would follow all that is behind it twice. */
+	b->calls = target_calls(t);
 	if (!(t->flags & SAMPLE_IN_USER))
 		want |= STACK_KERNEL;
 	if (!(t->flags & SAMPLE_KTHREAD))
@@ -168,7 +199,8 @@ static __always_inline void sample_take(const struct tick *t)
 		stack_lost(t, &b->sample);
 		return;
 	}
-	r = bpf_ringbuf_output(&samples, b, sizeof(b->sample) + bytes, wake_flag(t->control));
+	r = bpf_ringbuf_output(&samples, b, sizeof(b->sample) + bytes,
+			       wake_flag(t->control, READ_WORD(b->calls)));
 	if (r) {
 		t->counters->lost[DROP_RING_FULL]++;
 		error_tell(ERROR_SAMPLES_FULL, r, t->index, t->rule, sizeof(b->sample) + bytes);
@@ -222,8 +254,7 @@ static __always_inline void tick_watched(struct tick *t)
 	}
 	t->rule = target ? target->rule : NO_SLOT;
 	t->flags = tick_flags(t, target);
-	if (!target && !(t->flags & SAMPLE_KTHREAD))
-		target_meet(t);
+	t->target = target;
 	sample_take(t);
 }
 

@@ -22,6 +22,7 @@ _Static_assert(sizeof(struct frame_build_id) == sizeof(struct bpf_stack_build_id
 struct stack_buffer {
 	struct sample sample;
 	__u8 frames[KERNEL_STACK_BYTES + USER_ID_BYTES + USER_RAW_BYTES];
+	__u32 calls; /* the sampler's own, not in the record: the consumer is to be woken */
 };
 
 enum stack_want {

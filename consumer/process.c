@@ -15,6 +15,13 @@
 /* A process with unknown addresses (JIT, fresh dlopen) is not asked more often than this. */
 #define MAP_EVERY_NS (100 * NSEC_PER_MSEC)
 
+/*
+ * One that has a new image is, and a young one: it may have been met before its execve(2), or amid
+ * it, when nothing is mapped, and live for moments.
+ */
+#define MAP_IMAGE_NS (5 * NSEC_PER_MSEC)
+#define MAP_YOUNG_NS NSEC_PER_SEC
+
 /* Finalizer of splitmix64: spreads (tgid, start) over the table; never 0. */
 static uint64_t process_id(uint32_t tgid, uint64_t start_ns)
 {
@@ -235,6 +242,16 @@ bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns)
 	if (p->maps.compiled)
 		meet_compiled(a, p);
 	return true;
+}
+
+bool process_map_image(struct agent *a, struct process *p, uint64_t time_ns)
+{
+	uint64_t now = clock_mono_ns();
+
+	if ((p->maps.count || now - p->seen_ns < MAP_YOUNG_NS) && p->tried_ns < time_ns &&
+	    now - p->tried_ns >= MAP_IMAGE_NS)
+		p->tried_ns = 0;
+	return process_map(a, p, time_ns);
 }
 
 int process_target(struct agent *a, const struct process *p)

@@ -75,6 +75,13 @@ void process_exec(struct process *p, uint64_t time_ns);
 bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns);
 
 /*
+ * The same at a sample of `time_ns` for which the kernel side does not know the process as mapped:
+ * where it was, it has another image since. That does not wait for the 100 ms; nor does what is
+ * new.
+ */
+bool process_map_image(struct agent *a, struct process *p, uint64_t time_ns);
+
+/*
  * Has the kernel side resolve the frames of the next samples: they tell the build-ids of files that
  * this process may not open. At most once per process and 100 ms.
  */

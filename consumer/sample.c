@@ -147,7 +147,7 @@ static void decode_by_kernel(struct agent *a, struct process *p, const struct sa
 
 	/* The kernel side does not know it as mapped: fresh, or it has a new image, or we asked. */
 	if (!process_asked_ids(a, p, s->time_ns))
-		process_map(a, p, s->time_ns);
+		process_map_image(a, p, s->time_ns);
 	decode_build_ids(a, ids,
 			 s->flags & SAMPLE_ADDRESSES ? (const uint64_t *)(ids + h->user_frames)
 						     : NULL,

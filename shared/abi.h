@@ -133,6 +133,7 @@ struct process_key {
 enum target_flag {
 	TARGET_MATCHED = 1u << 0, /* a rule matched it (kernel side or consumer) */
 	TARGET_MAPPED = 1u << 1,  /* the consumer knows its mappings: take raw user addresses */
+	TARGET_WOKEN = 1u << 2,	  /* the consumer was woken for this image, so as to read them */
 };
 
 struct target {

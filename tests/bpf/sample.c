@@ -130,7 +130,7 @@ static void hits_are_accounted_for(void **state)
 		assert_int_equal(!(s->flags & SAMPLE_IN_USER), s->kernel_frames > 0);
 	}
 	assert_true(harness_target(f.h, f.pid, &target));
-	assert_int_equal(target.flags, 0);
+	assert_int_equal(target.flags, TARGET_WOKEN);
 	assert_int_equal(target.rule, NO_SLOT);
 	end(&f);
 }
@@ -356,10 +356,31 @@ static void wakes_above_the_fill_only(void **state)
 {
 	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
 
+	wakes(&f, 0); /* the first tick of its process */
 	assert_false(wakes(&f, 0));
 	assert_false(wakes(&f, 1u << 30));
 	assert_true(wakes(&f, 4096));
 	assert_true(wakes(&f, 4096));
+	end(&f);
+}
+
+/* An image may have gone before the next drain: its first tick in a capture wakes, and no other. */
+static void wakes_for_a_new_image(void **state)
+{
+	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+
+	assert_true(wakes(&f, 0));
+	assert_false(wakes(&f, 0));
+	harness_target_set(f.h, f.pid, 0); /* as exec leaves it */
+	assert_true(wakes(&f, 0));
+	assert_false(wakes(&f, 0));
+	harness_target_set(f.h, f.pid, TARGET_MAPPED);
+	assert_false(wakes(&f, 0));
+	end(&f);
+	f = begin(NULL, SLOT_RECORDER, 0);
+	assert_false(wakes(&f, 0));
+	f.h->slots[SLOT].state = SLOT_CAPTURE;
+	assert_true(wakes(&f, 0));
 	end(&f);
 }
 
@@ -378,6 +399,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(full_ring_is_counted),
 		cmocka_unit_test(full_targets_go_on),
 		cmocka_unit_test(wakes_above_the_fill_only),
+		cmocka_unit_test(wakes_for_a_new_image),
 	};
 
 	harness_main(argc, argv);

@@ -7,6 +7,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import time
 
 from harness import Skip, check, command, rule, rules, until
 
@@ -328,7 +329,7 @@ def test_gone_before_the_end(t):
     stacks, end = capture(agent, group, 3000)
     samples, unnamed = nameless(stacks, "brief")
     check(len({s["pid"] for s in stacks if s["comm"] == "brief"}) > 8, "too few of them")
-    check(samples > 100 and not unnamed, f"of {samples} samples: {unnamed}")
+    check(samples > 30 and not unnamed, f"of {samples} samples: {unnamed}")
 
 
 def gone_with_compiled_code(t, contained):
@@ -370,3 +371,34 @@ def test_gone_with_compiled_code(t):
 def test_gone_with_its_container(t):
     """So were those in a /tmp that went with its container."""
     gone_with_compiled_code(t, True)
+
+
+def test_gone_at_once(t):
+    """Programs that no other process runs, for 20 ms each: what they have mapped is read at their first tick."""
+    group = t.cgroup()
+    (t.folder / "brief.c").write_text(SHORT)
+    identity = bytes(range(20))
+    command("cc", "-O1", "-fno-omit-frame-pointer", f"-Wl,--build-id=0x{identity.hex()}", "-o", t.folder / "brief",
+            t.folder / "brief.c")
+    image = (t.folder / "brief").read_bytes()
+    check(image.count(identity) == 1, "no build-id to put others in the place of")
+    programs = [t.folder / f"once_{i}" for i in range(40)]
+    for i, program in enumerate(programs):
+        program.write_bytes(image.replace(identity, i.to_bytes(4, "big") + identity[4:]))
+        program.chmod(0o755)
+    t.spawn("burn_cpu", 60, cgroup=group)
+    agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])))
+    agent.wait("watch.start", cgroup=group.path)
+    answer = agent.call("session.start", {"cgroup": group.path, "during_ms": 5000})
+    end = time.monotonic() + 4.5
+    for program in programs:
+        if time.monotonic() < end:
+            subprocess.run([program, "20"], preexec_fn=group.join, check=True)
+    agent.wait("session.end", seconds=20, session=answer["session"])
+    seen, unnamed = set(), set()
+    for stack in agent.stacks(answer["session"]):
+        if stack["comm"].startswith("once_") and stack["frames"]:
+            seen.add(stack["pid"])
+            if stack["frames"][0]["fn"] is None:
+                unnamed.add(stack["pid"])
+    check(len(seen) > 10 and len(unnamed) <= len(seen) / 5, f"{len(unnamed)} of {len(seen)} have no names")

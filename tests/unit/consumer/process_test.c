@@ -174,6 +174,40 @@ static void test_map_nobody(void **state)
 	assert_int_equal(fake->a.totals.mappings_failed, 1);
 }
 
+/* The kernel side does not know it as mapped any more: another image, which is read at once. */
+static void test_map_image(void **state)
+{
+	struct process *p;
+	uint64_t first;
+
+	if (!fake)
+		skip();
+	p = made(100, 5);
+	write_mapping(0x10000);
+	assert_true(process_map_image(&fake->a, p, clock_mono_ns()));
+	first = p->maps.read_ns;
+	write_mapping(0x20000);
+	/* a sample from before it was read is no sign of another image */
+	p->tried_ns -= 10 * NSEC_PER_MSEC;
+	assert_true(process_map_image(&fake->a, p, first));
+	assert_int_equal(p->maps.items[0].start, 0x10000);
+	assert_true(process_map_image(&fake->a, p, first + 1));
+	assert_int_equal(p->maps.items[0].start, 0x20000);
+	/* not for each of its samples */
+	write_mapping(0x30000);
+	p->tried_ns = clock_mono_ns();
+	assert_true(process_map_image(&fake->a, p, UINT64_MAX));
+	assert_int_equal(p->maps.items[0].start, 0x20000);
+	/* what cannot be read is tried the sooner only as long as it is new */
+	mappings_done(&p->maps);
+	p->tried_ns = clock_mono_ns() - 10 * NSEC_PER_MSEC;
+	p->seen_ns -= 2 * NSEC_PER_SEC;
+	assert_false(process_map_image(&fake->a, p, UINT64_MAX));
+	p->seen_ns += 2 * NSEC_PER_SEC;
+	assert_true(process_map_image(&fake->a, p, UINT64_MAX));
+	assert_int_equal(p->maps.items[0].start, 0x30000);
+}
+
 /* One with compiled code is entered for its perf map, and left when it goes. */
 static void test_compiled(void **state)
 {
@@ -280,6 +314,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gone_unannounced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_map, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_map_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_map_image, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compiled, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exec, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_target, setup, teardown),
