@@ -68,23 +68,33 @@ static void put_tame(const struct store *s, const char *before, uint32_t text, F
 	fprintf(out, "%s%s", before, tame ? tame : "-");
 }
 
+static bool is_broken(const struct store *s, uint32_t quality)
+{
+	return quality != STORE_NONE && !strcmp(pool_text(&s->texts, quality), "broken");
+}
+
 char *flamegraph_subtitle(const struct view *view)
 {
 	const struct store *s = &view->input->store;
 	const struct store_session *first = NULL;
 	char when[CLOCK_TEXT_BYTES], *text = NULL;
-	uint64_t samples = 0;
+	uint64_t samples = 0, broken = 0;
 	size_t bytes;
 	FILE *out;
 
 	for (uint32_t i = s->ids.count; i-- > 0;)
 		first = s->sessions[i].files ? &s->sessions[i] : first;
-	for (uint32_t i = 0; i < s->keys.count; i++)
+	for (uint32_t i = 0; i < s->keys.count; i++) {
 		samples = store_sum(samples, s->values[i].count);
+		if (is_broken(s, store_key_get(s, i)->quality))
+			broken = store_sum(broken, s->values[i].count);
+	}
 	out = open_memstream(&text, &bytes);
 	if (!out)
 		return NULL;
 	fprintf(out, "%" PRIu64 " samples", samples);
+	if (broken)
+		fprintf(out, " (%" PRIu64 " without all of their callers)", broken);
 	if (first) {
 		clock_text(first->time_ns, when);
 		fprintf(out, ", %.19s UTC", when);

@@ -22,6 +22,7 @@ struct report {
 	struct input *input;
 	struct view view;
 	uint64_t top;
+	uint64_t samples[STORE_PHASE_COUNT_]; /* of the session */
 	FILE *out;
 };
 
@@ -105,7 +106,8 @@ static int print_functions(struct report *r, const struct tree *tree)
 	for (uint32_t i = 0; i < hot.count && i < r->top; i++)
 		add_function(r, &table, &tree->nodes[TREE_ROOT], &hot.functions[i],
 			     modules[hot.functions[i].name]);
-	fputs("\nfunctions\n", r->out);
+	fprintf(r->out, "\nfunctions (%" PRIu64 " samples during, %" PRIu64 " before)\n",
+		r->samples[STORE_DURING], r->samples[STORE_BEFORE]);
 	e = text_table_print(&table, 2, r->out);
 	if (hot.count > r->top)
 		fprintf(r->out, "  and %" PRIu64 " more (--top N)\n", hot.count - r->top);
@@ -210,12 +212,27 @@ static int print_tasks(struct report *r, const struct tree *tree, uint32_t sessi
 	return e;
 }
 
+static void count_samples(struct report *r, uint32_t session)
+{
+	const struct store *s = &r->input->store;
+
+	memset(r->samples, 0, sizeof(r->samples));
+	for (uint32_t i = 0; i < s->keys.count; i++) {
+		const struct store_key *key = store_key_get(s, i);
+
+		if (key->session == session)
+			r->samples[key->phase] =
+				store_sum(r->samples[key->phase], s->values[i].count);
+	}
+}
+
 static int print_stacks(struct report *r, uint32_t session)
 {
 	_cleanup_(tree_done) struct tree tree = { 0 };
 	int e = tree_init(&tree, &r->input->store.budget);
 
 	r->view.session = session;
+	count_samples(r, session);
 	if (e == 0)
 		e = view_fill(&r->view, VIEW_PHASES, &tree);
 	if (e < 0)
@@ -224,7 +241,9 @@ static int print_stacks(struct report *r, uint32_t session)
 		fputs("\nno stack of it is selected\n", r->out);
 		return 0;
 	}
-	e = print_functions(r, &tree);
+	e = report_programs(&r->view, session, r->out);
+	if (e == 0)
+		e = print_functions(r, &tree);
 	if (e == 0)
 		e = print_tasks(r, &tree, session, false);
 	return e < 0 ? e : print_tasks(r, &tree, session, true);

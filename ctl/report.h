@@ -9,6 +9,13 @@
 int report_call(const struct options *options, const char *const *arguments);
 
 /*
+ * Where the programs themselves were, the kernel's work for them included: their innermost
+ * functions, as the headline counts them. Nothing where that is what the view's own functions say.
+ * 0, -ENOMEM, -ENOSPC.
+ */
+int report_programs(struct view *view, uint32_t session, FILE *out);
+
+/*
  * The parts of a session's report that come from its own lines: pressure, and the account of what
  * was sampled and lost. 0 or -ENOMEM.
  */

@@ -55,6 +55,21 @@ static void add_value(struct text_table *table, json_object *object, const char 
 	text_table_add(table, show_value(key, get(object, key)));
 }
 
+/* The kernel gives two decimals, the lines three: a person reads one. */
+static void add_average(struct text_table *table, json_object *kind, const char *key)
+{
+	json_object *value = get(kind, key);
+	char text[32];
+
+	if (!json_object_is_type(value, json_type_double) &&
+	    !json_object_is_type(value, json_type_int)) {
+		add_value(table, kind, key);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.1f", json_object_get_double(value));
+	text_table_add(table, strdup(text));
+}
+
 /* {"some":{"avg10":..},"full":{..}} as two rows. */
 static void add_pressure(struct text_table *table, const char *when, json_object *pressure)
 {
@@ -67,9 +82,9 @@ static void add_pressure(struct text_table *table, const char *when, json_object
 			continue;
 		text_table_add(table, strdup(when));
 		text_table_add(table, strdup(kinds[i]));
-		add_value(table, kind, "avg10");
-		add_value(table, kind, "avg60");
-		add_value(table, kind, "avg300");
+		add_average(table, kind, "avg10");
+		add_average(table, kind, "avg60");
+		add_average(table, kind, "avg300");
 		add_value(table, kind, "total_us");
 	}
 }
@@ -132,11 +147,12 @@ static void put_unnamed(json_object *modules, FILE *out)
 								 : 0;
 
 	for (size_t i = 0; i < n; i++) {
-		json_object *module = json_object_array_get_idx(modules, i);
+		json_object *module = json_object_array_get_idx(modules, i), *one;
 
 		fputs("  without names: ", out);
 		put_value(module, "frames", out);
-		fputs(" frames of ", out);
+		one = get(module, "frames");
+		fputs(json_object_get_int64(one) == 1 ? " frame of " : " frames of ", out);
 		put_value(module, "module", out);
 		fputs(" (", out);
 		put_value(module, "why", out);
@@ -148,7 +164,7 @@ static void put_unnamed(json_object *modules, FILE *out)
 static void put_quality(json_object *end, FILE *out)
 {
 	static const char *const keys[] = { "complete", "truncated", "broken" };
-	json_object *quality = get(end, "quality"), *advice = get(end, "advice");
+	json_object *quality = get(end, "stack_quality"), *advice = get(end, "advice");
 	size_t n =
 		json_object_is_type(advice, json_type_array) ? json_object_array_length(advice) : 0;
 
@@ -160,7 +176,7 @@ static void put_quality(json_object *end, FILE *out)
 	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ char *text = show_value("", json_object_array_get_idx(advice, i));
 
-		fprintf(out, "  %s\n", text ? text : "-");
+		fprintf(out, "  advice: %s\n", text ? text : "-");
 	}
 }
 

@@ -114,6 +114,7 @@ static void list(struct view *view, struct tree *tree, FILE *out)
 		    hot.functions[i].self[0] > hot.functions[i].total[0])
 			abort();
 	for (uint32_t i = 0; i < s->ids.count; i++) {
+		(void)report_programs(view, i, out);
 		(void)report_pressure(s, &s->sessions[i], out);
 		(void)report_account(s, &s->sessions[i], out);
 	}

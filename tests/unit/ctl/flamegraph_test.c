@@ -48,6 +48,19 @@ static void test_phases_stand_side_by_side(void **state)
 	assert_int_equal(count("<title>main\n"), 2);
 }
 
+/* Whoever looks at the picture must know that callers are missing in it. */
+static void test_broken_stacks(void **state)
+{
+	events_write(EVENTS_HEAD(
+		"stack",
+		"1") ",\"signal\":\"oncpu\",\"phase\":\"during\",\"comm\":\"web\","
+		     "\"count\":3,\"weight_ns\":3,\"quality\":\"broken\",\"frames\":[" EVENTS_USER(
+			     "leaf") "]}\n" EVENTS_STACK("1", "during", "web", "4", "4",
+							 EVENTS_USER("other")));
+	events_command("flamegraph", events_file, NULL);
+	has(">7 samples (3 without all of their callers), ");
+}
+
 static void test_one_phase_fills_the_picture(void **state)
 {
 	events_write(ONE);
@@ -142,15 +155,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(phases_stand_side_by_side),
-		TEST(one_phase_fills_the_picture),
-		TEST(foreign_text_is_escaped),
-		TEST(nothing_is_a_picture_too),
-		TEST(narrow_frames_are_counted),
-		TEST(difference_is_by_time),
-		TEST(difference_of_unknown_lengths_is_by_share),
-		TEST(difference_of_two_files),
-		TEST(difference_as_a_picture),
+		TEST(phases_stand_side_by_side),   TEST(broken_stacks),
+		TEST(one_phase_fills_the_picture), TEST(foreign_text_is_escaped),
+		TEST(nothing_is_a_picture_too),	   TEST(narrow_frames_are_counted),
+		TEST(difference_is_by_time),	   TEST(difference_of_unknown_lengths_is_by_share),
+		TEST(difference_of_two_files),	   TEST(difference_as_a_picture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

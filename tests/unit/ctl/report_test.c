@@ -37,8 +37,8 @@ static void test_whole_session(void **state)
 	    "before: 1.0 s, during: 2.0 s\n"
 	    "trigger: cpu some, stalled for 434 ms of 1.0 s; the rule allows 400 ms of 1.0 s\n");
 	has("  before          some  1.5      0.2      0.1       1 ms\n"
-	    "  at the trigger  some  7.25     1        0.3       435 ms\n"
-	    "  at the end      some  12.33    2.3      0.48      2.6 s\n");
+	    "  at the trigger  some  7.2      1.0      0.3       435 ms\n"
+	    "  at the end      some  12.3     2.3      0.5       2.6 s\n");
 	/* spin called itself: 75 % in it, not 150. main was in all. */
 	has("  SELF     TOTAL    SELF BEFORE  TOTAL BEFORE  FUNCTION  MODULE\n"
 	    "   75.0 %   75.0 %    0.0 %        0.0 %       spin      a\n"
@@ -51,6 +51,26 @@ static void test_whole_session(void **state)
 	has("\naccount: partial, 1 of 10 samples was lost\n"
 	    "  oncpu: 10 attempted, 9 emitted, lost: ring full 1; expected during: 8\n"
 	    "  without names: 3 frames of /lib/libc.so.6 (no_symbol)\n");
+}
+
+/* Of 4 ms in write, 3 were the kernel's: as functions they are two, for the program one. */
+static void test_programs(void **state)
+{
+	events_write(EVENTS_STACK("1", "during", "a", "3", "3000000",
+				  EVENTS_KERNEL("ksys_write") "," EVENTS_USER("write"))
+			     EVENTS_STACK("1", "during", "a", "1", "1000000", EVENTS_USER("write"))
+				     EVENTS_STACK("1", "before", "a", "1", "1000000",
+						  EVENTS_KERNEL("idle")) EVENTS_END("1"));
+	events_command("report", events_file, NULL);
+	has("\nfunctions of programs, with what the kernel did for them\n"
+	    "  DURING   BEFORE   FUNCTION  MODULE\n"
+	    "  100.0 %    0.0 %  write     a\n"
+	    "    0.0 %  100.0 %  idle      kernel\n");
+	has("\nfunctions (4 samples during, 1 before)\n");
+	/* Where the kernel did nothing, it would only say the same again. */
+	events_write(STACKS);
+	events_command("report", events_file, NULL);
+	assert_null(strstr(events_out, "functions of programs"));
 }
 
 static void test_top(void **state)
@@ -88,11 +108,11 @@ static void test_quality_and_advice(void **state)
 {
 	events_write(EVENTS_HEAD(
 		"session.end",
-		"1") ",\"quality\":{\"complete\":5,\"truncated\":1,\"broken\":2},\"advice\":[\"install "
+		"1") ",\"stack_quality\":{\"complete\":5,\"truncated\":1,\"broken\":2},\"advice\":[\"install "
 		     "a\",7]}\n");
 	events_command("report", events_file, NULL);
-	has("  samples by how far their stacks go: 5 complete, 1 truncated, 2 broken\n  install "
-	    "a\n  7\n");
+	has("  samples by how far their stacks go: 5 complete, 1 truncated, 2 broken\n"
+	    "  advice: install a\n  advice: 7\n");
 }
 
 /* An end of a session whose keys are all of a wrong type is shown as far as it goes. */
@@ -115,6 +135,7 @@ int main(void)
 		TEST(whole_session),	  TEST(top),
 		TEST(half_a_session),	  TEST(sessions_one_after_the_other),
 		TEST(quality_and_advice), TEST(odd_lines),
+		TEST(programs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
