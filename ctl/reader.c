@@ -38,34 +38,66 @@ void reader_done(struct reader *r)
 	r->open = NULL;
 }
 
+/* Up to where a frame is looked for: behind its first '}', of whatever object that is. */
+static size_t prefix_of(const char *text, size_t bytes)
+{
+	const char *end = memchr(text, '}', bytes);
+
+	return end ? (size_t)(end + 1 - text) : 0;
+}
+
+static int put_known(struct reader *r, const char *text, size_t bytes, uint32_t frame)
+{
+	size_t prefix = prefix_of(text, bytes);
+	struct reader_known known = { .frame = frame };
+	uint32_t number;
+	int e = 0;
+
+	if (bytes > prefix) {
+		e = pool_put(&r->known, text + prefix, bytes - prefix, &known.rest);
+		known.rest++;
+	}
+	if (e == 0)
+		e = pool_put(&r->known, text, prefix, &number);
+	if (e == 0)
+		e = pool_grow(&r->known_budget, (void **)&r->known_frames, &r->known_space,
+			      r->known.count, sizeof(*r->known_frames));
+	if (e == 0)
+		r->known_frames[number] = known;
+	return e;
+}
+
 /* Remembers how a frame stands in lines; when there is no room more, all are forgotten. */
 static void keep_known(struct reader *r, const char *text, size_t bytes, uint32_t frame)
 {
-	uint32_t number;
-
-	if (pool_put(&r->known, text, bytes, &number) < 0 ||
-	    pool_grow(&r->known_budget, (void **)&r->known_frames, &r->known_space, number + 1,
-		      sizeof(*r->known_frames)) < 0)
+	if (put_known(r, text, bytes, frame) < 0)
 		forget_known(r);
-	else
-		r->known_frames[number] = frame;
 }
 
 /*
- * A frame's text up to its first '}' that was read before is that frame: a JSON object ends where
- * it ends, whatever stands behind it. So a known frame is not read again.
+ * A frame's text that was read before is that frame: a JSON object ends where it ends, whatever
+ * stands behind it. So a known frame is not read again. With source lines it has objects within;
+ * of frames that agree up to the end of the first of these the last one is known.
  */
 static bool take_known(struct reader *r, struct scan *s, uint32_t *ret_frame)
 {
-	const char *end = memchr(s->at, '}', (size_t)(s->end - s->at));
+	size_t left = (size_t)(s->end - s->at), prefix = prefix_of(s->at, left), rest_bytes = 0;
+	const struct reader_known *known;
 	uint32_t number;
 
-	if (!end || !r->known_frames ||
-	    pool_find(&r->known, s->at, (size_t)(end + 1 - s->at), &number) < 0)
+	if (!prefix || *s->at != '{' || !r->known_frames ||
+	    pool_find(&r->known, s->at, prefix, &number) < 0)
 		return false;
-	s->at = end + 1;
+	known = &r->known_frames[number];
+	if (known->rest) {
+		const void *rest = pool_get(&r->known, known->rest - 1, &rest_bytes);
+
+		if (left - prefix < rest_bytes || memcmp(s->at + prefix, rest, rest_bytes) != 0)
+			return false;
+	}
+	s->at += prefix + rest_bytes;
 	s->comma = true;
-	*ret_frame = r->known_frames[number];
+	*ret_frame = known->frame;
 	return true;
 }
 

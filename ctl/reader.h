@@ -37,8 +37,12 @@ struct reader {
 	uint32_t frames[STORE_FRAMES_MAX], n;
 	struct reader_open *open; /* READER_OPEN_MAX */
 	struct pool_budget known_budget;
-	struct pool known;		     /* frames as they stand in lines, for speed alone */
-	uint32_t *known_frames, known_space; /* and their numbers in the store */
+	struct pool known; /* frames as they stand in lines, for speed alone */
+	struct reader_known {
+		uint32_t frame; /* its number in the store */
+		uint32_t rest;	/* a text of `known` + 1: what stands behind the first '}' */
+	} * known_frames;	/* one per text; those that are a rest have none */
+	uint32_t known_space;
 };
 
 /* 0 or -ENOMEM. Release with reader_done. */

@@ -297,6 +297,22 @@ static void test_counts_do_not_wrap(void **state)
 	folds("web;f 18446744073709551615\n");
 }
 
+/* Frames that are the same up to the end of the first object in them are not the same frame. */
+static void test_objects_in_frames(void **state)
+{
+#define PLACED(fn) "{\"source\":{\"file\":\"/f.c\",\"line\":1},\"fn\":\"" fn "\",\"kind\":\"user\"}"
+	events_write(EVENTS_STACK("1", "during", "c", "1", "1", PLACED("a") "," PLACED("b"))
+			     EVENTS_STACK("1", "during", "c", "2", "1", PLACED("b") "," PLACED("a"))
+				     EVENTS_STACK("1", "during", "c", "4", "1", PLACED("b")));
+	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FINE);
+	assert_string_equal(events_out, "c;a;b 2\nc;b 4\nc;b;a 1\n");
+	/* What is left of one is no frame. */
+	events_write(EVENTS_STACK("1", "during", "c", "1", "1", PLACED("a")) EVENTS_STACK(
+		"1", "during", "c", "1", "1", ",\"fn\":\"a\",\"kind\":\"user\"}"));
+	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FAILED);
+	assert_string_equal(events_out, "c;a 1\n");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
@@ -317,6 +333,7 @@ int main(void)
 		TEST(missing_parts_are_told),
 		TEST(memory_has_a_wall),
 		TEST(counts_do_not_wrap),
+		TEST(objects_in_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
