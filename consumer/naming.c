@@ -80,11 +80,10 @@ static void name_user(struct symbols *symbols, const struct frame *f, bool calle
 		.why = name.why,
 		.module = file->path[0] ? file->path : NULL,
 		.kind = "user",
-		.build_id = f->module->build_id,
-		.build_id_bytes = f->module->build_id_bytes,
 		.offset = f->offset,
 		.has_offset = true,
 	};
+	ret->build_id_bytes = symbols_build_id(symbols, f->module, ret->build_id);
 }
 
 void naming_frame(struct symbols *symbols, const struct stack *stack, size_t i,

@@ -24,7 +24,7 @@ struct named_frame {
 	const char *why;    /* without fn: the reason */
 	const char *module; /* path, "kernel", a kernel module, or NULL when not known */
 	const char *kind;   /* "kernel", "user", "jit" */
-	const uint8_t *build_id;
+	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	uint8_t build_id_bytes;
 	uint64_t offset;
 	bool has_offset;

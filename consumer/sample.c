@@ -5,7 +5,6 @@
 
 #include "consumer/agent.h"
 #include "consumer/process.h"
-#include "consumer/symbols/modules.h"
 
 static char unknown_path[] = "[unknown]";
 struct module sample_unknown = { .path = unknown_path, .anonymous = true, .loaded = true };
@@ -98,7 +97,7 @@ static void decode_build_id(struct agent *a, const struct frame_build_id *id,
 
 	if (m && symbols_untold(m->module))
 		symbols_told(a->symbols, m->module, told ? id->build_id : NULL);
-	if (told && m && modules_is(m->module, id->build_id))
+	if (told && m && symbols_is(a->symbols, m->module, id->build_id))
 		*ret_frame = (struct frame){ m->module, id->offset_or_ip };
 	else if (told && symbols_module_by_build_id(a->symbols, id->build_id, &module) == 0)
 		*ret_frame = (struct frame){ module, id->offset_or_ip };

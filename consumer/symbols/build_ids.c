@@ -17,11 +17,11 @@ void build_ids_done(struct build_ids *b)
 	idmap_done(&b->files);
 }
 
-static uint64_t key_of(const struct build_ids *b, const struct module *m)
+static uint64_t key_of(const struct build_ids *b, const uint8_t *id, uint8_t bytes)
 {
 	uint8_t padded[BUILD_ID_BYTES] = { 0 };
 
-	memcpy(padded, m->build_id, m->build_id_bytes);
+	memcpy(padded, id, bytes);
 	return modules_hash(b->seed, padded, sizeof(padded));
 }
 
@@ -31,21 +31,22 @@ void build_ids_add(struct build_ids *b, struct module *m)
 
 	if (m->listed || !m->identified || m->build_id_bytes > BUILD_ID_BYTES)
 		return;
-	key = key_of(b, m);
+	key = key_of(b, m->build_id, m->build_id_bytes);
 	m->same_id = idmap_get(&b->files, key);
 	if (idmap_put(&b->files, key, m) < 0)
 		m->same_id = NULL;
 	m->listed = true;
 }
 
-struct module *build_ids_find(const struct build_ids *b, const struct module *m)
+/* Those in the table are identified: their build-ids do not change any more. */
+struct module *build_ids_find(const struct build_ids *b, const uint8_t *id, uint8_t bytes)
 {
 	struct module *any = NULL;
 
-	if (m->build_id_bytes == 0 || m->build_id_bytes > BUILD_ID_BYTES)
+	if (bytes == 0 || bytes > BUILD_ID_BYTES)
 		return NULL;
-	for (struct module *i = idmap_get(&b->files, key_of(b, m)); i; i = i->same_id) {
-		if (!build_ids_same(i->build_id, i->build_id_bytes, m->build_id, m->build_id_bytes))
+	for (struct module *i = idmap_get(&b->files, key_of(b, id, bytes)); i; i = i->same_id) {
+		if (!build_ids_same(i->build_id, i->build_id_bytes, id, bytes))
 			continue;
 		if (i->symbols)
 			return i;

@@ -20,8 +20,8 @@ void build_ids_done(struct build_ids *b);
 /* Has `m` found from now on, once its build-id was read; longer ones no kernel tells of. */
 void build_ids_add(struct build_ids *b, struct module *m);
 
-/* A module with the build-id of `m`, one with a table before the others; or NULL. */
-struct module *build_ids_find(const struct build_ids *b, const struct module *m);
+/* A module with that build-id, one with a table before the others; NULL also for one of 0 bytes. */
+struct module *build_ids_find(const struct build_ids *b, const uint8_t *id, uint8_t bytes);
 
 /* Whether two are the same, where the kernel may have filled one up with zeros. At most 64 bytes.
  */

@@ -21,7 +21,8 @@ enum reason module_file_open(const struct module *m, struct elf_image *ret_image
 
 bool module_file_may_borrow(const struct module_file *f, const struct module *m, enum reason reason)
 {
-	if (!f->borrow || m->anonymous || m->inode == 0 || m->place_count == 0)
+	if (!f->borrow || m->anonymous || m->inode == 0 ||
+	    __atomic_load_n(&m->place_count, __ATOMIC_RELAXED) == 0)
 		return false;
 	return reason == REASON_NO_FILE || reason == REASON_NO_PERMISSION ||
 	       reason == REASON_DELETED || reason == REASON_OTHER_FILE ||
@@ -51,7 +52,7 @@ static bool adopt(int fd, const struct module *m, struct elf_image *ret_image)
 	bool vague = false;
 
 	if (file_adopt(fd, m->device, m->inode, ret_image, &vague) == REASON_NONE &&
-	    (!vague || m->told))
+	    (!vague || __atomic_load_n(&m->told, __ATOMIC_RELAXED)))
 		return true;
 	close(fd);
 	return false;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "consumer/symbols/build_ids.h"
 #include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/pretty.h"
 #include "shared/cleanup.h"
@@ -228,8 +229,10 @@ void modules_place(struct modules *t, struct module *m, const struct module_plac
 	pthread_mutex_lock(&t->lock);
 	for (size_t i = 0; i < MIN(m->place_count, (uint32_t)MODULE_PLACES); i++)
 		known = known || memcmp(&m->places[i], place, sizeof(*place)) == 0;
-	if (!known)
-		m->places[m->place_count++ % MODULE_PLACES] = *place;
+	if (!known) {
+		m->places[m->place_count % MODULE_PLACES] = *place;
+		__atomic_store_n(&m->place_count, m->place_count + 1, __ATOMIC_RELAXED);
+	}
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -248,9 +251,42 @@ void modules_told(struct modules *t, struct module *m, const uint8_t *build_id)
 	pthread_mutex_unlock(&t->lock);
 }
 
-bool modules_is(const struct module *m, const uint8_t build_id[BUILD_ID_BYTES])
+uint8_t modules_id_of(struct modules *t, const struct module *m, uint8_t id[SYMBOLS_BUILD_ID_MAX])
 {
-	/* Only the first bytes change once told, from zeros that fill up to nothing. */
-	return m->told && m->build_id_bytes <= BUILD_ID_BYTES &&
+	uint8_t bytes;
+
+	pthread_mutex_lock(&t->lock);
+	bytes = m->build_id_bytes;
+	memcpy(id, m->build_id, bytes);
+	pthread_mutex_unlock(&t->lock);
+	return bytes;
+}
+
+bool modules_is(struct modules *t, const struct module *m, const uint8_t build_id[BUILD_ID_BYTES])
+{
+	bool same;
+
+	pthread_mutex_lock(&t->lock);
+	same = m->told && m->build_id_bytes <= BUILD_ID_BYTES &&
 	       memcmp(m->build_id, build_id, BUILD_ID_BYTES) == 0;
+	pthread_mutex_unlock(&t->lock);
+	return same;
+}
+
+bool modules_has_id(struct modules *t, const struct module *m)
+{
+	uint8_t id[SYMBOLS_BUILD_ID_MAX];
+
+	return modules_id_of(t, m, id) > 0;
+}
+
+bool modules_told_same(struct modules *t, const struct module *file, const struct module *m)
+{
+	bool same;
+
+	pthread_mutex_lock(&t->lock);
+	same = file->told &&
+	       build_ids_same(file->build_id, file->build_id_bytes, m->build_id, m->build_id_bytes);
+	pthread_mutex_unlock(&t->lock);
+	return same;
 }

@@ -38,8 +38,15 @@ struct module *modules_at(struct modules *t, size_t i);
 void modules_place(struct modules *t, struct module *m, const struct module_place *place);
 void modules_told(struct modules *t, struct module *m, const uint8_t *build_id);
 
-/* Whether the kernel told this build-id of the module; main thread. */
-bool modules_is(const struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
+/* As symbols_build_id and symbols_is. */
+uint8_t modules_id_of(struct modules *t, const struct module *m, uint8_t id[SYMBOLS_BUILD_ID_MAX]);
+bool modules_is(struct modules *t, const struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
+
+/* Whether any build-id is known of the module. */
+bool modules_has_id(struct modules *t, const struct module *m);
+
+/* Whether the kernel told of `file` the build-id that `m` has. */
+bool modules_told_same(struct modules *t, const struct module *file, const struct module *m);
 
 /* Length of a build-id that the kernel filled up with zeros to BUILD_ID_BYTES. */
 uint8_t modules_build_id_bytes(const uint8_t id[BUILD_ID_BYTES]);

@@ -24,9 +24,9 @@
 #define BORROW_MAX 16
 
 struct symbols {
-	struct modules modules; /* its lock is also for what symbols_stats reads */
-	struct symbols_stats stats;
-	struct module_file file; /* set before the symbolizer thread uses it */
+	struct modules modules;	    /* its lock is also for symbols and bytes of stats */
+	struct symbols_stats stats; /* the rest of it is atomic */
+	struct module_file file;    /* set before the symbolizer thread uses it */
 	/* the rest is the symbolizer thread's own */
 	struct build_ids ids;
 	size_t identified; /* modules whose file was asked for its build-id */
@@ -92,6 +92,17 @@ void symbols_told(struct symbols *s, struct module *m, const uint8_t build_id[BU
 	modules_told(&s->modules, m, build_id);
 }
 
+uint8_t symbols_build_id(struct symbols *s, const struct module *m,
+			 uint8_t id[SYMBOLS_BUILD_ID_MAX])
+{
+	return modules_id_of(&s->modules, m, id);
+}
+
+bool symbols_is(struct symbols *s, const struct module *m, const uint8_t build_id[BUILD_ID_BYTES])
+{
+	return modules_is(&s->modules, m, build_id);
+}
+
 void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context)
 {
 	s->file.borrow = borrow;
@@ -132,7 +143,6 @@ static void account(struct symbols *s, size_t bytes, size_t symbols, bool came)
 static void evict(struct symbols *s, struct module *m)
 {
 	struct elf_symbols *table = m->symbols;
-
 	size_t bytes = elf_symbols_bytes(table) + pretty_bytes(m->pretty);
 
 	unlink_table(s, m);
@@ -140,10 +150,8 @@ static void evict(struct symbols *s, struct module *m)
 	account(s, bytes, table->names.count, false);
 	pretty_free(m->pretty);
 	m->pretty = NULL;
-	pthread_mutex_lock(&s->modules.lock);
 	m->symbols = NULL;
 	m->loaded = false;
-	pthread_mutex_unlock(&s->modules.lock);
 	elf_symbols_free(table);
 }
 
@@ -237,12 +245,6 @@ static enum reason read_table(struct symbols *s, struct module *m)
 	return read_borrowed(s, m, reason);
 }
 
-/* Whether a failed reading is worth another one later. */
-static bool passes(const struct symbols *s, const struct module *m, enum reason reason)
-{
-	return reason_passes(reason) || module_file_may_borrow(&s->file, m, reason);
-}
-
 /* Sees to it that the module's table is there; else ->unreadable or the returned word says why. */
 static const char *load(struct symbols *s, struct module *m)
 {
@@ -255,12 +257,20 @@ static const char *load(struct symbols *s, struct module *m)
 	if (!make_room(s))
 		return reason_word(REASON_CACHE_FULL);
 	reason = read_table(s, m);
-	pthread_mutex_lock(&s->modules.lock);
 	m->loaded = true;
 	m->unreadable = reason_word(reason);
-	m->retry_ns = passes(s, m, reason) ? clock_mono_ns() + SYMBOLS_RETRY_NS : 0;
-	pthread_mutex_unlock(&s->modules.lock);
+	m->retry_ns = 0;
+	if (reason_passes(reason) || module_file_may_borrow(&s->file, m, reason))
+		m->retry_ns = clock_mono_ns() + SYMBOLS_RETRY_NS;
 	return m->unreadable;
+}
+
+/* A file that is known to have the build-id of `m`, or NULL. */
+static struct module *find_same(struct symbols *s, const struct module *m)
+{
+	uint8_t id[SYMBOLS_BUILD_ID_MAX], bytes = modules_id_of(&s->modules, m, id);
+
+	return build_ids_find(&s->ids, id, bytes);
 }
 
 /* Asks an opened file for its build-id, and closes it. */
@@ -271,14 +281,6 @@ static void ask_image(struct symbols *s, struct module *m, struct elf_image *ima
 	if (elf_symbols_build_id(image, id, &bytes) == 0)
 		identify(s, m, id, bytes);
 	cleanup_close(&image->fd);
-}
-
-static void ask_build_id(struct symbols *s, struct module *m)
-{
-	struct elf_image image = { .fd = -1 };
-
-	if (m->path[0] == '/' && !m->identified && module_file_open(m, &image) == REASON_NONE)
-		ask_image(s, m, &image);
 }
 
 /*
@@ -294,10 +296,9 @@ static struct module *find_borrowed(struct symbols *s, const struct module *m)
 		struct elf_image image = { .fd = -1 };
 
 		file = modules_at(&s->modules, i);
-		if (file->told && build_ids_same(file->build_id, file->build_id_bytes, m->build_id,
-						 m->build_id_bytes))
+		if (modules_told_same(&s->modules, file, m))
 			return file;
-		if (file->path[0] != '/' || file->build_id_bytes > 0 || file->loaded ||
+		if (file->path[0] != '/' || modules_has_id(&s->modules, file) || file->loaded ||
 		    file->asked || !module_file_may_borrow(&s->file, file, REASON_NO_FILE))
 			continue;
 		file->asked = true;
@@ -306,7 +307,7 @@ static struct module *find_borrowed(struct symbols *s, const struct module *m)
 		if (image.fd < 0)
 			continue;
 		ask_image(s, file, &image);
-		file = build_ids_find(&s->ids, m);
+		file = find_same(s, m);
 		if (file)
 			return file;
 	}
@@ -324,15 +325,17 @@ static struct module *resolve(struct symbols *s, struct module *m)
 	if (m->resolved)
 		return m->resolved;
 	while ((file = modules_at(&s->modules, s->identified)) != NULL) {
-		ask_build_id(s, file);
+		struct elf_image image = { .fd = -1 };
+
+		if (file->path[0] == '/' && !file->identified &&
+		    module_file_open(file, &image) == REASON_NONE)
+			ask_image(s, file, &image);
 		s->identified++;
 	}
-	file = build_ids_find(&s->ids, m);
+	file = find_same(s, m);
 	if (!file)
 		file = find_borrowed(s, m);
-	pthread_mutex_lock(&s->modules.lock);
 	m->resolved = file;
-	pthread_mutex_unlock(&s->modules.lock);
 	return file;
 }
 
@@ -375,8 +378,8 @@ static struct module *find_table(struct symbols *s, struct module *m, const char
 {
 	struct module *other = NULL;
 
-	if (!m->symbols && m->told)
-		other = build_ids_find(&s->ids, m);
+	if (!m->symbols && __atomic_load_n(&m->told, __ATOMIC_RELAXED))
+		other = find_same(s, m);
 	if (other && other->symbols) {
 		*ret_why = NULL;
 		return other;
@@ -483,8 +486,15 @@ void symbols_trim_kernel(struct symbols *s)
 
 void symbols_stats(struct symbols *s, struct symbols_stats *ret_stats)
 {
+	*ret_stats = (struct symbols_stats){
+		.files_read = __atomic_load_n(&s->stats.files_read, __ATOMIC_RELAXED),
+		.files_borrowed = __atomic_load_n(&s->stats.files_borrowed, __ATOMIC_RELAXED),
+		.unnamed = __atomic_load_n(&s->stats.unnamed, __ATOMIC_RELAXED),
+		.lookups = __atomic_load_n(&s->stats.lookups, __ATOMIC_RELAXED),
+	};
 	pthread_mutex_lock(&s->modules.lock);
-	*ret_stats = s->stats;
 	ret_stats->modules = s->modules.count;
+	ret_stats->symbols = s->stats.symbols;
+	ret_stats->bytes = s->stats.bytes;
 	pthread_mutex_unlock(&s->modules.lock);
 }

@@ -17,9 +17,10 @@
 
 #include "shared/abi.h"
 
-#define SYMBOLS_MODULES_MAX 65536
-#define SYMBOLS_PATH_BYTES  4096	   /* NUL included */
-#define SYMBOLS_RETRY_NS    60000000000ULL /* an unreadable file is tried again after this */
+#define SYMBOLS_MODULES_MAX  65536
+#define SYMBOLS_PATH_BYTES   4096 /* NUL included */
+#define SYMBOLS_BUILD_ID_MAX 64
+#define SYMBOLS_RETRY_NS     60000000000ULL /* an unreadable file is tried again after this */
 /* ksyms is read again for an unknown address after the first; twice as long after each time that
  * nothing had come; and for one in a module or a BPF program after the last: its place may have
  * been used again. */
@@ -42,15 +43,15 @@ struct module {
 	bool anonymous;	     /* executable memory without a file */
 	bool deleted;	     /* d_path said " (deleted)", which path is without */
 	struct module *next; /* same hash; the table's own */
-	/* ---- filled in by whoever reads mappings and samples, under the table's lock */
+	/* ---- filled in by whoever reads mappings and samples, and read, under the table's lock */
 	struct module_place places[MODULE_PLACES];
 	uint32_t place_count; /* ever seen; the last stands at (place_count - 1) % MODULE_PLACES */
 	bool told;	      /* the kernel told the build-id, which the file must have */
 	uint8_t untold;	      /* samples in which it was asked and told none */
-	uint8_t build_id[64];
+	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	uint8_t build_id_bytes; /* 0 when the file has none or was not read */
-	/* ---- filled in by the symbolizer thread, under its lock */
 	bool identified;	/* build_id was read from the file */
+	/* ---- the symbolizer thread's own */
 	bool borrowed;		/* the last table came through the broker */
 	bool asked;		/* the broker was asked for its build-id */
 	bool listed;		/* stands among those found by build-id */
@@ -113,6 +114,16 @@ void symbols_place(struct symbols *s, struct module *m, const struct process_key
  * file contradicts it: then the next one told counts. NULL: the kernel told none.
  */
 void symbols_told(struct symbols *s, struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
+
+/*
+ * Copies the build-id that is known of the module by now, which either thread may be learning, into
+ * `id`; its bytes, 0 when none is known. Any thread.
+ */
+uint8_t symbols_build_id(struct symbols *s, const struct module *m,
+			 uint8_t id[SYMBOLS_BUILD_ID_MAX]);
+
+/* Whether the kernel told this build-id of the module. Any thread. */
+bool symbols_is(struct symbols *s, const struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
 
 #define SYMBOLS_UNTOLD_MAX                                                     \
 	3 /* the kernel may be unable to tell at one moment and not at another \
