@@ -35,7 +35,7 @@ static enum reason read_map(struct jit_files *files, const struct process_key *k
 	_cleanup_close_ int fd = -1;
 	enum reason reason = jit_files_open(files, key, &fd);
 
-	return reason == REASON_NONE ? jit_map_load(fd, ret_map) : reason;
+	return reason == REASON_NONE ? jit_map_load(fd, key, ret_map) : reason;
 }
 
 static enum reason add(struct jit *j, struct jit_files *files, const struct process_key *key,

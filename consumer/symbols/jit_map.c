@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include "shared/cleanup.h"
+#include "shared/clock.h"
 #include "shared/io.h"
 #include "shared/macro.h"
 
 #define STATUS_BYTES_MAX 16384 /* of /proc/PID/status and stat */
 #define HEX_DIGITS_MAX	 16
+#define CLOCK_SLACK_S	 5
 
 struct entry {
 	uint64_t start, size;
@@ -256,7 +258,20 @@ static enum reason owner_of(const struct process_key *process, uid_t *ret_uid)
 	return REASON_NONE;
 }
 
-static enum reason open_map(const char *path, uid_t owner, int *ret_fd)
+/*
+ * Last written before the process was there: what an earlier one with its number left, and nobody
+ * removed. Both times are told by clocks that may be set meanwhile, hence the slack.
+ */
+static bool is_left(const struct stat *st, const struct process_key *process)
+{
+	int64_t age_ns = (int64_t)(clock_boot_ns() - process->start_ns);
+	int64_t began_s = ((int64_t)clock_real_ns() - age_ns) / 1000000000;
+
+	return st->st_mtime < began_s - CLOCK_SLACK_S;
+}
+
+static enum reason open_map(const char *path, uid_t owner, const struct process_key *process,
+			    int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
@@ -272,7 +287,7 @@ static enum reason open_map(const char *path, uid_t owner, int *ret_fd)
 		return REASON_READ_ERROR;
 	if (!S_ISREG(st.st_mode))
 		return REASON_NOT_REGULAR;
-	if (st.st_uid != owner)
+	if (st.st_uid != owner || is_left(&st, process))
 		return REASON_OTHER_FILE;
 	*ret_fd = TAKE_FD(fd);
 	return REASON_NONE;
@@ -309,10 +324,10 @@ enum reason jit_map_open(const char *folder, const struct process_key *process, 
 	if (snprintf(path, sizeof(path), "%s/perf-%u.map", folder, process->tgid) >=
 	    (int)sizeof(path))
 		return REASON_NO_PERF_MAP;
-	return open_map(path, owner, ret_fd);
+	return open_map(path, owner, process, ret_fd);
 }
 
-enum reason jit_map_load(int fd, struct jit_map **ret_map)
+enum reason jit_map_load(int fd, const struct process_key *process, struct jit_map **ret_map)
 {
 	_cleanup_free_ char *text = NULL;
 	uint64_t bytes, offset;
@@ -323,6 +338,8 @@ enum reason jit_map_load(int fd, struct jit_map **ret_map)
 		return REASON_READ_ERROR;
 	if (!S_ISREG(st.st_mode))
 		return REASON_NOT_REGULAR;
+	if (is_left(&st, process))
+		return REASON_OTHER_FILE;
 	bytes = (uint64_t)st.st_size;
 	offset = bytes > JIT_MAP_BYTES_MAX ? bytes - JIT_MAP_BYTES_MAX : 0;
 	bytes = MIN(bytes, (uint64_t)JIT_MAP_BYTES_MAX);

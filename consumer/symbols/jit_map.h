@@ -24,15 +24,20 @@
 struct jit_map;
 
 /*
- * Opens the map of a living process in the host's `folder`: a regular file that its user owns.
+ * Opens the map of a living process in the host's `folder`: a regular file that its user owns, and
+ * that was written since the process started.
  * REASON_NONE with a descriptor that is the caller's; REASON_PROCESS_GONE when the process has
  * ended; REASON_NO_PERF_MAP when there is none, or the process is of another PID namespace and the
  * host's folder not its own; else what is wrong with the file.
  */
 enum reason jit_map_open(const char *folder, const struct process_key *process, int *ret_fd);
 
-/* Reads the end of an opened map. REASON_NONE with *ret_map, released with jit_map_free. */
-enum reason jit_map_load(int fd, struct jit_map **ret_map);
+/*
+ * Reads the end of an opened map of `process`, which is looked at as far as the descriptor goes: a
+ * regular file, written since the process started. REASON_NONE with *ret_map, released with
+ * jit_map_free.
+ */
+enum reason jit_map_load(int fd, const struct process_key *process, struct jit_map **ret_map);
 
 /* The same from memory, which is not kept. 0 or -ENOMEM; what is no line of a map is left out. */
 int jit_map_parse(const char *text, size_t bytes, struct jit_map **ret_map);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "consumer/symbols/jit.h"
@@ -114,7 +115,7 @@ static enum reason read_map(const char *folder, const struct process_key *key,
 	_cleanup_close_ int fd = -1;
 	enum reason reason = jit_map_open(folder, key, &fd);
 
-	return reason == REASON_NONE ? jit_map_load(fd, ret_map) : reason;
+	return reason == REASON_NONE ? jit_map_load(fd, key, ret_map) : reason;
 }
 
 static void test_file(void **state)
@@ -209,15 +210,42 @@ static void test_kept(void **state)
 /* What the broker hands over is looked at too. */
 static void test_load(void **state)
 {
+	struct process_key self = jit_testing_self();
 	struct jit_map *map = NULL;
 	int fds[2];
 
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-	assert_int_equal(jit_map_load(fds[0], &map), REASON_NOT_REGULAR);
+	assert_int_equal(jit_map_load(fds[0], &self, &map), REASON_NOT_REGULAR);
 	close(fds[0]);
 	close(fds[1]);
-	assert_int_equal(jit_map_load(fds[0], &map), REASON_READ_ERROR);
+	assert_int_equal(jit_map_load(fds[0], &self, &map), REASON_READ_ERROR);
 	assert_null(map);
+}
+
+/* A file from before the process: of another one that had its number. */
+static void test_left(void **state)
+{
+	const struct timespec old[2] = { { .tv_sec = time(NULL) - 3600 },
+					 { .tv_sec = time(NULL) - 3600 } };
+	char folder[] = "/tmp/jit_map_test.XXXXXX", path[64];
+	struct process_key key = jit_testing_self();
+	struct jit_map *map = NULL;
+	int fd = -1;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/perf-%u.map", folder, key.tgid);
+	jit_testing_write(path, "5000 10 good\n");
+	assert_int_equal(jit_map_open(folder, &key, &fd), REASON_NONE);
+	assert_int_equal(futimens(fd, old), 0);
+	assert_int_equal(jit_map_load(fd, &key, &map), REASON_OTHER_FILE);
+	close(fd);
+	assert_int_equal(jit_map_open(folder, &key, &fd), REASON_OTHER_FILE);
+	jit_testing_write(path, "6000 10 new\n");
+	assert_int_equal(read_map(folder, &key, &map), REASON_NONE);
+	expect(map, 0x6000, "new", 0x6000);
+	jit_map_free(map);
+	unlink(path);
+	rmdir(folder);
 }
 
 int main(void)
@@ -227,6 +255,7 @@ int main(void)
 		cmocka_unit_test(test_malformed), cmocka_unit_test(test_walls),
 		cmocka_unit_test(test_file),	  cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_kept),	  cmocka_unit_test(test_load),
+		cmocka_unit_test(test_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
