@@ -193,7 +193,7 @@ static void write_inlined(struct jsonw *w, const struct answer *answer)
 
 static int keep_source(struct namer *n, const struct answer *answer, uint32_t *ret_text)
 {
-	_cleanup_(jsonw_done) struct jsonw w;
+	_cleanup_(jsonw_done) struct jsonw w = { 0 };
 
 	if (!answer->places[0].file && answer->n == 1)
 		return 0;
@@ -212,7 +212,7 @@ static int keep_source(struct namer *n, const struct answer *answer, uint32_t *r
 
 static int keep_name(struct namer *n, const struct answer *answer, uint32_t *ret_text)
 {
-	_cleanup_(jsonw_done) struct jsonw w;
+	_cleanup_(jsonw_done) struct jsonw w = { 0 };
 
 	if (!answer->places[0].fn)
 		return 0;

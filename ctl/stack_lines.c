@@ -57,7 +57,8 @@ void stack_lines_reset(struct stack_lines *l)
 /* A text of the line with nothing around it. */
 static void put_text(struct jsonw *w, const struct scan_text *text)
 {
-	jsonw_raw(w, NULL, text->data ? text->data : "", text->data ? text->bytes : 0);
+	if (text->data && text->bytes)
+		jsonw_raw(w, NULL, text->data, text->bytes);
 }
 
 void stack_lines_keep(struct stack_lines *l, const char *line, size_t bytes)
@@ -92,7 +93,7 @@ int stack_lines_begin(struct stack_lines *l, const struct event *event, const ch
 
 static bool same(const struct jsonw *w, const struct scan_text *text)
 {
-	return w->bytes == text->bytes && !memcmp(w->data, text->data, text->bytes);
+	return w->bytes == text->bytes && (!w->bytes || !memcmp(w->data, text->data, text->bytes));
 }
 
 bool stack_lines_is(const struct stack_lines *l, const struct event *event)
@@ -205,7 +206,7 @@ int stack_lines_write(struct stack_lines *l, size_t max_bytes, uint64_t number, 
 	uint64_t parts = count_parts(l, room);
 
 	for (uint64_t part = 1; part <= parts; part++) {
-		_cleanup_(jsonw_done) struct jsonw w;
+		_cleanup_(jsonw_done) struct jsonw w = { 0 };
 		size_t n = fit(l, from, room);
 		int r;
 

@@ -218,7 +218,7 @@ static bool take_stack(struct symbolize *s, const struct event *event,
 
 static bool take_end(struct symbolize *s, const struct event *event, const struct lines_line *line)
 {
-	_cleanup_(jsonw_done) struct jsonw w;
+	_cleanup_(jsonw_done) struct jsonw w = { 0 };
 	int r;
 
 	jsonw_init(&w, STACK_LINES_MAX_BYTES);

@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 
-#include "shared/cleanup.h"
 #include "tests/unit/ctl/events_file.h"
 #include "tests/unit/ctl/specimens.h"
 
@@ -161,7 +160,6 @@ static void test_other_kinds(void **state)
 /* A file that is none costs its own frames, and no others. */
 static void test_hostile_file(void **state)
 {
-	_cleanup_free_ char *data = NULL;
 	char path[] = "/tmp/trocar-hostile-XXXXXX", module[512], command[1200];
 	int fd = mkstemp(path);
 
