@@ -112,26 +112,31 @@ int tasks(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+/* A process in `targets` or in a watched cgroup: one that may be asked about. */
+static __always_inline bool process_watched(struct task_struct *task)
+{
+	struct process_key key;
+	__u64 cgroup;
+
+	process_key_of(task, &key);
+	cgroup = process_cgroup(task);
+	return bpf_map_lookup_elem(&targets, &key) || bpf_map_lookup_elem(&watches, &cgroup);
+}
+
 /*
- * Who may be asked about: a process in `targets` or in a watched cgroup, and only control.vma_tgid
- * when that is set. Cheapest question first: this runs for every task of the machine.
+ * Who may be asked about, and only control.vma_tgid when that is set. Cheapest question first: this
+ * runs for every task of the machine.
  */
 static __always_inline bool vma_allowed(struct task_struct *task, const struct control *c)
 {
 	__u32 wanted = READ_WORD(c->vma_tgid);
-	struct process_key key;
-	__u64 cgroup;
 
 	if (wanted && (__u32)task->tgid != wanted)
 		return false;
-	if (!is_process(task))
-		return false;
-	process_key_of(task, &key);
-	cgroup = process_cgroup(task);
-	if (!bpf_map_lookup_elem(&targets, &key) && !bpf_map_lookup_elem(&watches, &cgroup))
+	if (!is_process(task) || !process_watched(task))
 		return false;
 	/* The reader is about to say in `targets` that it knows these mappings. */
-	process_mark(key.tgid);
+	process_mark(task->tgid);
 	return true;
 }
 
@@ -281,6 +286,118 @@ int vmas_each(struct bpf_iter__task_vma *ctx)
 	s = reader_scratch();
 	if (s)
 		mapping_write(seq, &s->mapping, task, vma);
+	return 0;
+}
+
+/* One filling of a table. */
+struct filling {
+	struct task_struct *task;
+	struct unwind_ranges *ranges;
+	__u32 missed;
+	__u32 count;
+	__u64 range; /* of the claim that is looked at */
+	__u64 last;  /* the range before it */
+};
+
+/* Numbers of fills, so that none is ever used twice. Private. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} unwind_fills SEC(".maps");
+
+static long ranges_mapping(struct task_struct *task, struct vm_area_struct *vma, void *context)
+{
+	struct filling *f = context;
+	__u64 pages = (vma->vm_end - vma->vm_start) >> UNWIND_RANGE_SHIFT;
+
+	if (!(vma->vm_flags & VM_EXEC))
+		return 0;
+	if (pages > UNWIND_RANGE_PAGES_MAX) {
+		pages = UNWIND_RANGE_PAGES_MAX;
+		f->missed++;
+	}
+	f->range = UNWIND_RANGE(vma->vm_start >> UNWIND_RANGE_SHIFT, pages);
+	return 0;
+}
+
+/* Looks claim `i` up. What is in no executable mapping keeps its place, of no pages. */
+static long ranges_claim(__u32 i, void *context)
+{
+	struct filling *f = context;
+	__u32 zero = 0;
+	const struct unwind_claims *claims = bpf_map_lookup_elem(&unwind_claims, &zero);
+	__u64 start;
+
+	if (!claims || i >= UNWIND_RANGES)
+		return 1;
+	start = READ_WORD(claims->starts[i]);
+	f->range = UNWIND_RANGE(start >> UNWIND_RANGE_SHIFT, 0);
+	bpf_find_vma(f->task, start, ranges_mapping, f, 0);
+	f->missed += !UNWIND_RANGE_PAGES(f->range);
+	f->ranges->ranges[i] = f->range;
+	return 0;
+}
+
+/*
+ * Fills a table's ranges from the mappings that `task` has. The consumer's claims only say which
+ * mappings; a lie costs it the range. Nobody may be told of ranges that are half one process's and
+ * half another's: who fills is alone in it, and `fill` is 0 until all are there. Returns the number
+ * of the filling, 0 when there was none.
+ */
+static __always_inline __u64 ranges_fill(struct filling *f, const struct unwind_claims *claims)
+{
+	struct unwind_ranges *r = f->ranges;
+	__u64 number;
+	__u32 zero = 0, count = READ_WORD(claims->count);
+	__u64 *fills = bpf_map_lookup_elem(&unwind_fills, &zero);
+
+	if (!fills || count > UNWIND_RANGES)
+		return 0;
+	__sync_lock_test_and_set(&r->fill, 0);
+	r->tgid = f->task->tgid;
+	r->start_ns = f->task->start_boottime;
+	r->execs = f->task->self_exec_id;
+	r->count = count;
+	r->told_ns = 0;
+	bpf_loop(count, ranges_claim, f, 0);
+	number = __sync_fetch_and_add(fills, 1) + 1;
+	__sync_lock_test_and_set(&r->fill, number);
+	return number;
+}
+
+/*
+ * The ranges of the process that `unwind_claims` names, as `vmas` would list them. Its own program
+ * and not a part of that: it takes over what it has seen itself, in a table that only it writes.
+ */
+SEC("iter/task")
+int ranges(struct bpf_iter__task *ctx)
+{
+	struct seq_file *seq = ctx->meta->seq;
+	struct task_struct *task = ctx->task;
+	const struct control *c = control_get();
+	const struct unwind_claims *claims;
+	struct ranges_record record = {};
+	struct filling f = {};
+	__u32 zero = 0, number;
+
+	claims = bpf_map_lookup_elem(&unwind_claims, &zero);
+	if (!task || !c || !claims || (__u32)task->tgid != READ_WORD(claims->tgid) ||
+	    !is_process(task) || task->start_boottime != READ_WORD(claims->start_ns) ||
+	    !process_watched(task))
+		return 0;
+	number = READ_WORD(claims->table);
+	f.ranges = bpf_map_lookup_elem(&unwind_ranges, &number);
+	if (!f.ranges || __sync_val_compare_and_swap(&f.ranges->busy, 0, 1))
+		return 0;
+	f.task = task;
+	record.fill = ranges_fill(&f, claims);
+	record.table = number;
+	record.count = f.ranges->count;
+	record.missed = f.missed;
+	__sync_lock_test_and_set(&f.ranges->busy, 0);
+	bpf_seq_write(seq, &record, sizeof(record));
 	return 0;
 }
 

@@ -84,12 +84,24 @@ struct task_struct {
 	int tgid;
 	unsigned int in_execve : 1;
 	__u64 start_boottime;
+	__u64 self_exec_id; /* grows with each execve, the same in all threads (fs/exec.c) */
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
 	char comm[16];
+};
+
+/* Of user mode (bpf_task_pt_regs): arch/x86/include/asm/ptrace.h, arch/arm64/include/asm/ptrace.h.
+ */
+struct pt_regs {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long bp, ip, sp;
+#else
+	__u64 regs[31];
+	__u64 sp, pc;
+#endif
 };
 
 struct bpf_iter_meta {

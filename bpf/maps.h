@@ -17,6 +17,7 @@
 #define SLOTS_DEFAULT	1024
 #define TARGETS_DEFAULT 16384
 #define RULES_DEFAULT	10240
+#define TABLES_DEFAULT	512
 
 #define READ_WORD(x) (*(const volatile __typeof__(x) *)&(x))
 
@@ -119,6 +120,32 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 * 1024);
 } errors __weak SEC(".maps");
+
+/* Per process: the executable ranges that it has. The consumer may only read: unwind_walk.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TABLES_DEFAULT);
+	__type(key, __u32);
+	__type(value, struct unwind_ranges);
+} unwind_ranges __weak SEC(".maps");
+
+/* Per process: which file is in which range. Written by the consumer. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, TABLES_DEFAULT);
+	__type(key, __u32);
+	__type(value, struct unwind_process);
+} unwind_process __weak SEC(".maps");
+
+/* What the consumer asks `ranges` to fill. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_claims);
+} unwind_claims __weak SEC(".maps");
 
 /* Private: when a kind of error was last told on this CPU, and how many were not told since. */
 struct error_limit {

@@ -6,7 +6,7 @@
  */
 #include <linux/errno.h>
 
-#include "bpf/error.h"
+#include "bpf/event.h"
 #include "bpf/process.h"
 #include "bpf/stack.h"
 #include "bpf/watch.h"
@@ -20,15 +20,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 _Static_assert((PHASES & (PHASES - 1)) == 0, "PHASES is a mask");
 _Static_assert(DROP_COUNT_ <= sizeof(((struct slot_counters *)0)->lost) / sizeof(__u64),
 	       "a drop reason has no counter");
-
-/* Too large for the BPF stack. Ticks do not nest: perf runs no program inside another's on one CPU.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct stack_buffer);
-} stack_scratch SEC(".maps");
+_Static_assert(UNWIND_END_COUNT_ <= UNWIND_ENDS, "an end of a walk has no counter");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -59,6 +51,7 @@ struct tick {
 	__u32 rule;
 	__u32 flags;	       /* enum sample_flag */
 	struct target *target; /* NULL: a process that was not met before */
+	__u32 unwind;	       /* target.unwind */
 };
 
 /* True when this tick of the recorder is not its turn: it takes one in control.divisor. */
@@ -129,6 +122,7 @@ static __always_inline void sample_fill(const struct tick *t, struct sample *s, 
 	s->tgid = t->key.tgid;
 	s->tid = (__u32)bpf_get_current_pid_tgid();
 	s->flags = t->flags;
+	s->pad = 0;
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
 }
 
@@ -170,8 +164,53 @@ static __always_inline void stack_lost(const struct tick *t, const struct sample
 			   t->index, t->rule, 0);
 }
 
+/* Not more often than this for one process; the consumer may ask for less. */
+#define UNMAPPED_EVERY_NS 100000000ull
+
+/*
+ * The stack led into memory that the table does not know: a library was loaded since, or memory for
+ * code was made. The consumer is to read the mappings again.
+ */
+static __always_inline void unmapped_tell(const struct tick *t)
+{
+	__u32 number = t->unwind - 1;
+	struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
+	const struct unwind_process *p = bpf_map_lookup_elem(&unwind_process, &number);
+	struct event event = {};
+	__u64 since;
+
+	if (!r || !p)
+		return;
+	since = t->now_ns - READ_WORD(r->told_ns);
+	if (since < UNMAPPED_EVERY_NS || since < READ_WORD(p->quiet_ns))
+		return;
+	r->told_ns = t->now_ns;
+	event.time_ns = t->now_ns;
+	event.start_ns = t->key.start_ns;
+	event.kind = EVENT_UNMAPPED;
+	event.tgid = t->key.tgid;
+	event.rule = t->rule;
+	event.generation = READ_WORD(t->control->generation);
+	bpf_get_current_comm(event.comm, sizeof(event.comm));
+	event_emit(&event, sizeof(event));
+}
+
+/* Counts how the walk by a table ended. */
+static __always_inline void unwind_count(const struct tick *t, const struct sample *s)
+{
+	struct totals *totals = totals_get();
+
+	if (!(s->flags & SAMPLE_UNWOUND))
+		return;
+	if (totals)
+		totals->unwind_ends[s->user_end & (UNWIND_ENDS - 1)]++;
+	if (s->user_end == UNWIND_END_NO_MAPPING)
+		unmapped_tell(t);
+}
+
 static __always_inline void sample_take(const struct tick *t)
 {
+	struct stack_owner owner = { .task = t->task, .key = &t->key, .unwind = t->unwind };
 	__u32 zero = 0, seq = (__u32)t->counters->attempted++, want = 0;
 	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
 	__u64 bytes;
@@ -188,7 +227,8 @@ static __always_inline void sample_take(const struct tick *t)
 		want |= STACK_USER;
 	if (t->flags & SAMPLE_BUILD_ID)
 		want |= STACK_BUILD_ID;
-	bytes = stack_take(t->ctx, b, want);
+	bytes = stack_take(t->ctx, &owner, b, want);
+	unwind_count(t, &b->sample);
 	if (b->sample.kernel_error)
 		error_tell(ERROR_KERNEL_STACK, b->sample.kernel_error, t->index, t->rule,
 			   KERNEL_STACK_BYTES);
@@ -199,7 +239,7 @@ static __always_inline void sample_take(const struct tick *t)
 		stack_lost(t, &b->sample);
 		return;
 	}
-	r = bpf_ringbuf_output(&samples, b, sizeof(b->sample) + bytes,
+	r = bpf_ringbuf_output(&samples, &b->sample, sizeof(b->sample) + bytes,
 			       wake_flag(t->control, READ_WORD(b->calls)));
 	if (r) {
 		t->counters->lost[DROP_RING_FULL]++;
@@ -253,6 +293,7 @@ static __always_inline void tick_watched(struct tick *t)
 		return;
 	}
 	t->rule = target ? target->rule : NO_SLOT;
+	t->unwind = target ? READ_WORD(target->unwind) : 0;
 	t->flags = tick_flags(t, target);
 	t->target = target;
 	sample_take(t);

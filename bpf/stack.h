@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stack.h: the one function that takes the stacks of the current task. An unwinder of the kernel
- * side's own (by rows compiled from .eh_frame) goes in here and nowhere else: what it must keep is
- * the layout of struct stack_buffer and that only addresses, never memory, leave it.
+ * stack.h: the one function that takes the stacks of the current task. The user's is walked by the
+ * process's table where it has one that is published (unwind_walk.h), else by frame pointers, as
+ * the kernel's helper does it. Only addresses leave it, never memory.
  */
 #ifndef TROCAR_BPF_STACK_H
 #define TROCAR_BPF_STACK_H
 
+#include "bpf/kernel.h"
 #include "bpf/maps.h"
+#include "bpf/unwind_walk.h"
 
 #define KERNEL_STACK_BYTES (STACK_FRAMES * sizeof(__u64))
 #define USER_RAW_BYTES	   (STACK_FRAMES * sizeof(__u64))
@@ -20,10 +22,22 @@ _Static_assert(sizeof(struct frame_build_id) == sizeof(struct bpf_stack_build_id
  * those that are build-ids, their addresses (SAMPLE_ADDRESSES).
  */
 struct stack_buffer {
+	struct unwind_walk walk; /* private: goes not into the ring */
+	__u32 table;		 /* of the walk */
+	__u32 at;		 /* in `frames`, of the next user frame */
 	struct sample sample;
 	__u8 frames[KERNEL_STACK_BYTES + USER_ID_BYTES + USER_RAW_BYTES];
 	__u32 calls; /* the sampler's own, not in the record: the consumer is to be woken */
 };
+
+/* Too large for the BPF stack. Ticks do not nest: perf runs no program inside another's on one CPU.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct stack_buffer);
+} stack_scratch SEC(".maps");
 
 enum stack_want {
 	STACK_KERNEL = 1u << 0,
@@ -57,13 +71,150 @@ static __always_inline __u64 stack_addresses(void *ctx, struct stack_buffer *b, 
 	return stack_bound(r, USER_RAW_BYTES);
 }
 
+/* Where user mode was left, also when the tick hit the kernel. */
+static __always_inline void stack_registers(struct task_struct *task,
+					    struct unwind_frame *ret_frame)
+{
+	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
+
+#if defined(__TARGET_ARCH_x86)
+	ret_frame->pc = regs->ip;
+	ret_frame->sp = regs->sp;
+	ret_frame->fp = regs->bp;
+#else
+	ret_frame->pc = regs->pc;
+	ret_frame->sp = regs->sp;
+	ret_frame->fp = regs->regs[29];
+#endif
+	ret_frame->exact = 1;
+	ret_frame->fp_lost = 0;
+}
+
+/* One frame of the walk. The innermost is told even where it lies in no range: it was running. */
+static long stack_frame(__u32 i, void *unused)
+{
+	__u32 zero = 0, at;
+	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	const struct unwind_ranges *ranges;
+	const struct unwind_process *process;
+	__u64 pc;
+
+	if (!b)
+		return 1;
+	ranges = bpf_map_lookup_elem(&unwind_ranges, &b->table);
+	process = bpf_map_lookup_elem(&unwind_process, &b->table);
+	at = b->at;
+	if (!ranges || !process || at > KERNEL_STACK_BYTES + USER_RAW_BYTES)
+		return 1;
+	pc = b->walk.frame.pc;
+	if (!unwind_walk_on(&b->walk, ranges, process) && i > 0)
+		return 1;
+	*(__u64 *)(b->frames + at) = pc;
+	b->at = at + sizeof(__u64);
+	b->sample.user_frames++;
+	return b->walk.end != UNWIND_END_NONE;
+}
+
+/*
+ * The fill of table `number` if it is published and is this process's in its present image; 0 when
+ * it is not. Nothing here is taken from the consumer but the word that a fill is published.
+ */
+static __always_inline __u64 stack_table(struct task_struct *task, const struct process_key *key,
+					 __u32 number)
+{
+	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
+	const struct unwind_process *p = bpf_map_lookup_elem(&unwind_process, &number);
+	__u64 fill;
+
+	if (!r || !p)
+		return 0;
+	fill = READ_WORD(r->fill);
+	if (!fill || READ_WORD(p->published) != fill || r->tgid != key->tgid ||
+	    r->start_ns != key->start_ns || r->execs != task->self_exec_id)
+		return 0;
+	return fill;
+}
+
+/* Puts the user stack at b->frames + at, by table `number`; 0: it has none for this process. */
+static __always_inline __u64 stack_walk(struct task_struct *task, const struct process_key *key,
+					struct stack_buffer *b, __u64 at, __u32 number)
+{
+	__u64 fill = stack_table(task, key, number);
+
+	if (!fill)
+		return 0;
+	stack_registers(task, &b->walk.frame);
+	b->walk.last = 0;
+	b->walk.by_pointer = 0;
+	b->walk.end = UNWIND_END_NONE;
+	b->table = number;
+	b->at = at;
+	b->sample.user_frames = 0;
+	bpf_loop(STACK_FRAMES, stack_frame, 0, 0);
+	if (b->walk.end == UNWIND_END_NONE)
+		b->walk.end = UNWIND_END_DEPTH;
+	/* The tripwire: nobody fills a table that is published, unless the consumer is broken. */
+	if (stack_table(task, key, number) != fill) {
+		b->walk.end = UNWIND_END_SWITCHED;
+		b->sample.user_frames = b->sample.user_frames > 0;
+	}
+	b->sample.flags |= SAMPLE_UNWOUND;
+	b->sample.user_end = b->walk.end;
+	return b->sample.user_frames * sizeof(__u64);
+}
+
+/* Puts the user stack at b->frames + at by frame pointers, as addresses or build-ids. Its bytes. */
+static __always_inline __u64 stack_user(void *ctx, struct stack_buffer *b, __u64 at, __u32 want)
+{
+	__u64 bytes;
+	long r;
+
+	if (want & STACK_BUILD_ID)
+		r = bpf_get_stack(ctx, b->frames + at, USER_ID_BYTES,
+				  BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
+	else
+		r = bpf_get_stack(ctx, b->frames + at, USER_RAW_BYTES, BPF_F_USER_STACK);
+	b->sample.user_error = r < 0 ? r : 0;
+	bytes = stack_bound(r, USER_ID_BYTES);
+	b->sample.user_frames = want & STACK_BUILD_ID ? bytes / sizeof(struct frame_build_id)
+						      : bytes / sizeof(__u64);
+	if (want & STACK_BUILD_ID && bytes)
+		bytes += stack_addresses(ctx, b, at + bytes, b->sample.user_frames);
+	return bytes;
+}
+
+/*
+ * Behind a stack that was walked by the table: the build-id of its leaf, for the consumer that
+ * asked for build-ids. Returns its bytes.
+ */
+static __always_inline __u64 stack_leaf_id(void *ctx, struct stack_buffer *b, __u64 at)
+{
+	long r = bpf_get_stack(
+		ctx, b->frames + stack_bound(at, KERNEL_STACK_BYTES + USER_RAW_BYTES),
+		sizeof(struct frame_build_id), BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
+
+	b->sample.flags &= ~(__u32)SAMPLE_BUILD_ID;
+	if (r != sizeof(struct frame_build_id))
+		return 0;
+	b->sample.flags |= SAMPLE_LEAF_ID;
+	return sizeof(struct frame_build_id);
+}
+
+/* Whose stacks, and by which table. */
+struct stack_owner {
+	struct task_struct *task;
+	const struct process_key *key;
+	__u32 unwind; /* target.unwind: the number of its table plus 1; 0: none */
+};
+
 /*
  * Fetches the stacks named by `want` (enum stack_want) into b->frames; sets kernel_frames,
- * user_frames, kernel_error and user_error of b->sample, and SAMPLE_ADDRESSES. Returns the bytes of
- * frames, at most sizeof(b->frames). A stack that is not wanted or that is empty is 0 frames and no
- * error (bpf_get_stack, kernel/bpf/stackmap.c).
+ * user_frames, kernel_error, user_error and user_end of b->sample, and its flags that say which
+ * frames these are. Returns the bytes of frames, at most sizeof(b->frames). A stack that is not
+ * wanted or that is empty is 0 frames and no error (bpf_get_stack, kernel/bpf/stackmap.c).
  */
-static __always_inline __u64 stack_take(void *ctx, struct stack_buffer *b, __u32 want)
+static __always_inline __u64 stack_take(void *ctx, const struct stack_owner *o,
+					struct stack_buffer *b, __u32 want)
 {
 	__u64 kernel_bytes = 0, user_bytes = 0;
 	long r = 0;
@@ -72,25 +223,16 @@ static __always_inline __u64 stack_take(void *ctx, struct stack_buffer *b, __u32
 		r = bpf_get_stack(ctx, b->frames, KERNEL_STACK_BYTES, 0);
 	b->sample.kernel_error = r < 0 ? r : 0;
 	kernel_bytes = stack_bound(r, KERNEL_STACK_BYTES);
-
-	r = 0;
-	if (want & STACK_USER) {
-		if (want & STACK_BUILD_ID)
-			r = bpf_get_stack(ctx, b->frames + kernel_bytes, USER_ID_BYTES,
-					  BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
-		else
-			r = bpf_get_stack(ctx, b->frames + kernel_bytes, USER_RAW_BYTES,
-					  BPF_F_USER_STACK);
-	}
-	b->sample.user_error = r < 0 ? r : 0;
-	user_bytes = stack_bound(r, USER_ID_BYTES);
-
 	b->sample.kernel_frames = kernel_bytes / sizeof(__u64);
-	b->sample.user_frames = want & STACK_BUILD_ID ? user_bytes / sizeof(struct frame_build_id)
-						      : user_bytes / sizeof(__u64);
-	if (want & STACK_BUILD_ID && user_bytes)
-		user_bytes +=
-			stack_addresses(ctx, b, kernel_bytes + user_bytes, b->sample.user_frames);
+	b->sample.user_frames = 0;
+	b->sample.user_error = 0;
+	b->sample.user_end = UNWIND_END_NONE;
+	if (o->unwind && want & STACK_USER)
+		user_bytes = stack_walk(o->task, o->key, b, kernel_bytes, o->unwind - 1);
+	if (user_bytes && want & STACK_BUILD_ID)
+		user_bytes += stack_leaf_id(ctx, b, kernel_bytes + user_bytes);
+	if (!user_bytes && want & STACK_USER)
+		user_bytes = stack_user(ctx, b, kernel_bytes, want);
 	return stack_bound(kernel_bytes + user_bytes, sizeof(b->frames));
 }
 

@@ -13,11 +13,13 @@
 
 #include "shared/unwind_abi.h"
 
+#define UNWIND_POOL_DEFAULT 4096
+
 /* Rows and page indexes of all files; the loader sets the size. Written by the consumer. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
+	__uint(max_entries, UNWIND_POOL_DEFAULT);
 	__type(key, __u32);
 	__type(value, __u64);
 } unwind_pool SEC(".maps");
@@ -30,9 +32,23 @@ struct {
 	__type(value, struct unwind_rule);
 } unwind_rules SEC(".maps");
 
+/* Where each file's table is in the pool. Written by the consumer. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_FILES_MAX);
+	__type(key, __u32);
+	__type(value, struct unwind_file);
+} unwind_files SEC(".maps");
+
 static __always_inline const __u64 *unwind_element(__u32 index)
 {
 	return bpf_map_lookup_elem(&unwind_pool, &index);
+}
+
+static __always_inline const struct unwind_file *unwind_file_at(__u32 index)
+{
+	return bpf_map_lookup_elem(&unwind_files, &index);
 }
 
 static __always_inline const struct unwind_rule *unwind_rule_at(__u32 index)

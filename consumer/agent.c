@@ -332,6 +332,9 @@ static int add_sources(struct agent *a)
 		if (r < 0)
 			return r;
 	}
+	r = unwinding_listen(a);
+	if (r < 0)
+		return r;
 	/* Woken at half-full samples, and by discovery events: those are rare. */
 	r = loop_add(a->loop, a->pins.samples.fd, EPOLLIN | EPOLLET, on_drain, a, &source);
 	if (r < 0)

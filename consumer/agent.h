@@ -21,6 +21,7 @@
 #include "consumer/reporter.h"
 #include "consumer/ruleset.h"
 #include "consumer/session.h"
+#include "consumer/unwinding.h"
 #include "consumer/watch.h"
 #include "policy/policy.h"
 #include "shared/macro.h"
@@ -55,6 +56,7 @@ struct agent {
 	struct ruleset *set; /* in force */
 	uint32_t generation; /* last one given */
 	struct processes processes;
+	struct unwinding unwinding;
 	struct watches watches;
 	struct pressure pressure;
 	struct sessions sessions;

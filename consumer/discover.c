@@ -14,7 +14,7 @@ bool discover_event_valid(const void *record, size_t bytes)
 {
 	const struct event *e = record;
 
-	if (bytes < sizeof(*e) || e->kind < EVENT_EXEC || e->kind > EVENT_UNNAME)
+	if (bytes < sizeof(*e) || e->kind < EVENT_EXEC || e->kind > EVENT_UNMAPPED)
 		return false;
 	if (e->path_bytes > CGROUP_PATH_BYTES || bytes < sizeof(*e) + e->path_bytes)
 		return false;
@@ -88,6 +88,15 @@ static void on_empty(struct agent *a, const struct event *e)
 		cgroups_forget(&a->cgroups, e->cgroup_id);
 }
 
+/* The kernel side met an address that the process's table does not know. */
+static void on_unmapped(struct agent *a, const struct event *e)
+{
+	struct process *p = process_find(a, e->tgid, e->start_ns);
+
+	if (p)
+		process_map(a, p, e->time_ns);
+}
+
 static void on_mkdir(struct agent *a, const struct event *e)
 {
 	const char *path = event_path(e);
@@ -101,6 +110,7 @@ static void (*const handlers[])(struct agent *a, const struct event *e) = {
 	[EVENT_EXEC] = on_match,	  [EVENT_FORK] = on_match,  [EVENT_RENAME] = on_match,
 	[EVENT_EXIT] = on_gone,		  [EVENT_MKDIR] = on_mkdir, [EVENT_RMDIR] = on_empty,
 	[EVENT_POPULATED] = on_populated, [EVENT_EMPTY] = on_empty, [EVENT_UNNAME] = on_match,
+	[EVENT_UNMAPPED] = on_unmapped,
 };
 
 static void take_event(void *context, const void *record, size_t bytes)

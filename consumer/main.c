@@ -162,6 +162,9 @@ static int start_all(struct agent *a)
 		reporter_new(&a->lines, a->symbols, a->pins.abi.hz, &a->reporter));
 	if (r < 0)
 		return r;
+	r = say("unwinder thread", unwinding_start(a));
+	if (r < 0)
+		return r;
 	r = say("closing threads", triggers_start(a));
 	if (r < 0)
 		return r;
@@ -190,6 +193,7 @@ static void release_all(struct agent *a)
 	pressure_done(a);
 	arming_done(a);
 	processes_done(a);
+	unwinding_done(a);
 	recorder_done(&a->recorder);
 	symbols_free(a->symbols);
 	ruleset_unref(a->set);

@@ -129,6 +129,7 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	pressure_write_status(a, w);
 	arming_write(a, w);
 	arming_write_broker(a, w);
+	unwinding_write_status(a, w);
 	jsonw_array(w, "rings");
 	write_ring(w, "samples", &a->pins.samples);
 	write_ring(w, "events", &a->pins.events);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "consumer/symbols/jit_files.h"
+#include "consumer/unwind/unwind_end.h"
 #include "shared/macro.h"
 
 const char *quality_name(enum quality quality)
@@ -144,6 +145,21 @@ static bool is_libc(const char *path)
 	return false;
 }
 
+/* What the kernel side said of a walk by rows. */
+static enum quality unwound_quality(const struct stack *stack, const char **ret_reason)
+{
+	enum unwind_end end = stack->user_end;
+
+	if (stack->kernel_frames >= STACK_FRAMES) {
+		*ret_reason = "deeper than 127 frames";
+		return QUALITY_TRUNCATED;
+	}
+	if (end == UNWIND_END_COMPLETE)
+		return QUALITY_COMPLETE;
+	*ret_reason = end == UNWIND_END_DEPTH ? "deeper than 127 frames" : unwind_end_help(end);
+	return end == UNWIND_END_DEPTH ? QUALITY_TRUNCATED : QUALITY_BROKEN;
+}
+
 enum quality naming_quality(const struct stack *stack, const struct named_frame *root,
 			    const char **ret_reason)
 {
@@ -155,6 +171,8 @@ enum quality naming_quality(const struct stack *stack, const struct named_frame 
 						: "the tick found no user frame";
 		return QUALITY_BROKEN;
 	}
+	if (stack->flags & SAMPLE_UNWOUND)
+		return unwound_quality(stack, ret_reason);
 	if (stack->user_frames >= STACK_FRAMES || stack->kernel_frames >= STACK_FRAMES) {
 		*ret_reason = "deeper than 127 frames";
 		return QUALITY_TRUNCATED;

@@ -11,9 +11,10 @@
 #include "consumer/symbols/symbols.h"
 
 enum quality {
-	QUALITY_COMPLETE,  /* the chain reached an entry point or the C library that calls it */
+	QUALITY_COMPLETE,  /* unwound to the outermost frame; by frame pointers: to an entry point
+			      or the C library that calls it */
 	QUALITY_TRUNCATED, /* deeper than a sample can be */
-	QUALITY_BROKEN,	   /* the chain of frame pointers ended elsewhere */
+	QUALITY_BROKEN,	   /* it ended elsewhere */
 	QUALITY_COUNT_,
 };
 

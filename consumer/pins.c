@@ -33,6 +33,11 @@ static const struct {
 	{ "rules_b", offsetof(struct pins, rules_fd[1]) },
 	{ "cgroups_a", offsetof(struct pins, cgroups_fd[0]) },
 	{ "cgroups_b", offsetof(struct pins, cgroups_fd[1]) },
+	{ "unwind_pool", offsetof(struct pins, unwind_pool_fd) },
+	{ "unwind_rules", offsetof(struct pins, unwind_rules_fd) },
+	{ "unwind_files", offsetof(struct pins, unwind_files_fd) },
+	{ "unwind_process", offsetof(struct pins, unwind_process_fd) },
+	{ "unwind_claims", offsetof(struct pins, unwind_claims_fd) },
 };
 
 static const struct {
@@ -50,6 +55,7 @@ static const struct {
 } path_rows[] = {
 	{ "tasks", offsetof(struct pins, tasks_path) },
 	{ "vmas", offsetof(struct pins, vmas_path) },
+	{ "ranges", offsetof(struct pins, ranges_path) },
 	{ "ksyms", offsetof(struct pins, ksyms_path) },
 };
 
@@ -78,6 +84,15 @@ static const struct {
 	  sizeof(struct mapping_record) },
 	{ "ksym_record", offsetof(struct abi_header, ksym_record_bytes),
 	  sizeof(struct ksym_record) },
+	{ "unwind_process", offsetof(struct abi_header, unwind_process_bytes),
+	  sizeof(struct unwind_process) },
+	{ "unwind_ranges", offsetof(struct abi_header, unwind_ranges_bytes),
+	  sizeof(struct unwind_ranges) },
+	{ "unwind_claims", offsetof(struct abi_header, unwind_claims_bytes),
+	  sizeof(struct unwind_claims) },
+	{ "ranges_record", offsetof(struct abi_header, ranges_record_bytes),
+	  sizeof(struct ranges_record) },
+	{ "totals", offsetof(struct abi_header, totals_bytes), sizeof(struct totals) },
 };
 
 /* Pins that the consumer may only read (mode 0640 in pins.def) must be asked for read-only. */
@@ -179,20 +194,47 @@ static int open_ring(const char *dir, const char *name, struct ring *ret_ring)
 	return 0;
 }
 
+/* Maps that are written and read as memory: where the pointer goes, and how many bytes. */
+struct words {
+	int fd;
+	void **at;
+	size_t bytes;
+};
+
+#define WORDS 7
+
+static void list_words(struct pins *p, struct words list[WORDS])
+{
+	const struct words words[WORDS] = {
+		{ p->control_fd, (void **)&p->control, sizeof(struct control) },
+		{ p->slots_fd, (void **)&p->slots, p->abi.slots * sizeof(struct slot) },
+		{ p->unwind_pool_fd, (void **)&p->unwind_pool,
+		  p->abi.unwind_rows * sizeof(uint64_t) },
+		{ p->unwind_rules_fd, (void **)&p->unwind_rules,
+		  UNWIND_RULES_MAX * sizeof(struct unwind_rule) },
+		{ p->unwind_files_fd, (void **)&p->unwind_files,
+		  UNWIND_FILES_MAX * sizeof(struct unwind_file) },
+		{ p->unwind_process_fd, (void **)&p->unwind_process,
+		  p->abi.unwind_tables * sizeof(struct unwind_process) },
+		{ p->unwind_claims_fd, (void **)&p->unwind_claims, sizeof(struct unwind_claims) },
+	};
+
+	memcpy(list, words, sizeof(words));
+}
+
 static int map_words(struct pins *pins)
 {
-	void *p;
+	struct words list[WORDS];
 
-	p = mmap(NULL, sizeof(struct control), PROT_READ | PROT_WRITE, MAP_SHARED, pins->control_fd,
-		 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	pins->control = p;
-	p = mmap(NULL, pins->abi.slots * sizeof(struct slot), PROT_READ | PROT_WRITE, MAP_SHARED,
-		 pins->slots_fd, 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	pins->slots = p;
+	list_words(pins, list);
+	for (size_t i = 0; i < WORDS; i++) {
+		void *p = mmap(NULL, list[i].bytes, PROT_READ | PROT_WRITE, MAP_SHARED, list[i].fd,
+			       0);
+
+		if (p == MAP_FAILED)
+			return -errno;
+		*list[i].at = p;
+	}
 	return 0;
 }
 
@@ -247,12 +289,16 @@ int pins_open(const char *dir, struct pins *ret_pins)
 
 void pins_done(struct pins *pins)
 {
+	struct words list[WORDS];
+
 	for (size_t i = 0; i < ARRAY_SIZE(ring_rows); i++)
 		ring_done((struct ring *)((char *)pins + ring_rows[i].offset));
-	if (pins->control)
-		munmap(pins->control, sizeof(struct control));
-	if (pins->slots)
-		munmap(pins->slots, pins->abi.slots * sizeof(struct slot));
+	list_words(pins, list);
+	for (size_t i = 0; i < WORDS; i++) {
+		if (*list[i].at)
+			munmap(*list[i].at, list[i].bytes);
+		*list[i].at = NULL;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(map_rows); i++) {
 		int *fd = (int *)((char *)pins + map_rows[i].offset);
 
@@ -262,9 +308,7 @@ void pins_done(struct pins *pins)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(path_rows); i++)
 		free(*(char **)((char *)pins + path_rows[i].offset));
-	pins->tasks_path = pins->vmas_path = pins->ksyms_path = NULL;
-	pins->control = NULL;
-	pins->slots = NULL;
+	pins->tasks_path = pins->vmas_path = pins->ranges_path = pins->ksyms_path = NULL;
 }
 
 int pins_counters(const struct pins *pins, uint32_t slot, struct slot_counters *counters)

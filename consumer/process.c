@@ -49,6 +49,7 @@ static void drop(struct agent *a, struct process *p)
 	idmap_remove(&a->processes.by_id, p->id);
 	if (p->gone_ns)
 		a->processes.gone--;
+	unwinding_leave(a, p);
 	mappings_done(&p->maps);
 	mappings_done(&p->before);
 	free(p);
@@ -60,6 +61,7 @@ void processes_done(struct agent *a)
 	uint64_t id;
 
 	idmap_for_each (&a->processes.by_id, i, id, p) {
+		unwinding_leave(a, p);
 		mappings_done(&p->maps);
 		mappings_done(&p->before);
 		free(p);
@@ -130,6 +132,7 @@ void process_gone(struct agent *a, struct process *p)
 		jit_files_leave(symbols_jit_files(a->symbols), &key);
 	if (p->announced)
 		say_exit(a, p);
+	unwinding_leave(a, p);
 	watch_leave(a, p, "no_process");
 }
 
@@ -163,6 +166,7 @@ void process_exec(struct process *p, uint64_t time_ns)
 	}
 	p->exec_ns = time_ns;
 	p->tried_ns = 0;
+	p->unwind.shape = 0;
 }
 
 const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns)
@@ -185,6 +189,17 @@ static int set_mapped(struct agent *a, const struct process *p, bool mapped)
 	target.flags &= ~TARGET_MAPPED;
 	if (mapped)
 		target.flags |= TARGET_MAPPED;
+	return bpf_map_update_elem(a->pins.targets_fd, &key, &target, BPF_EXIST) < 0 ? -errno : 0;
+}
+
+int process_set_unwind(struct agent *a, const struct process *p)
+{
+	struct process_key key = { .tgid = p->tgid, .start_ns = p->start_ns };
+	struct target target;
+
+	if (bpf_map_lookup_elem(a->pins.targets_fd, &key, &target) < 0)
+		return -errno;
+	target.unwind = p->unwind.table;
 	return bpf_map_update_elem(a->pins.targets_fd, &key, &target, BPF_EXIST) < 0 ? -errno : 0;
 }
 
@@ -241,6 +256,7 @@ bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns)
 	set_mapped(a, p, true);
 	if (p->maps.compiled)
 		meet_compiled(a, p);
+	unwinding_follow(a, p);
 	return true;
 }
 
@@ -263,6 +279,7 @@ int process_target(struct agent *a, const struct process *p)
 	if (bpf_map_lookup_elem(a->pins.targets_fd, &key, &target) < 0 && !matched)
 		return 0;
 	target.flags &= ~TARGET_MATCHED;
+	target.unwind = p->unwind.table;
 	if (matched)
 		target.flags |= TARGET_MATCHED;
 	if (p->rule && a->set) {

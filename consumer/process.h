@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "consumer/symbols/mappings.h"
+#include "consumer/unwinding.h"
 #include "shared/idmap.h"
 #include "shared/rules.h"
 
@@ -35,6 +36,7 @@ struct process {
 	bool announced;		 /* process.match was written: process.exit will be */
 	struct mappings maps;	 /* as last read */
 	struct mappings before;	 /* of the image before the last exec */
+	struct unwinding_state unwind;
 	uint64_t exec_ns;	 /* samples older than this belong to `before` */
 	uint64_t tried_ns;	 /* last attempt to read the mappings */
 	uint64_t asked_ns;	 /* last time that the kernel was asked for build-ids */
@@ -95,6 +97,9 @@ bool process_asked_ids(struct agent *a, struct process *p, uint64_t time_ns);
 
 /* The mappings that were in force at `time_ns`; may be empty. */
 const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns);
+
+/* Tells the kernel side the number of the process's table, p->unwind.table. */
+int process_set_unwind(struct agent *a, const struct process *p);
 
 /* Writes the process's target entry: TARGET_MATCHED when it has a rule or was requested. */
 int process_target(struct agent *a, const struct process *p);

@@ -21,7 +21,10 @@ bool sample_valid(const void *record, size_t bytes, uint32_t slots, uint32_t cpu
 	user_bytes = s->flags & SAMPLE_BUILD_ID ? sizeof(struct frame_build_id) : sizeof(uint64_t);
 	if (s->flags & SAMPLE_BUILD_ID && s->flags & SAMPLE_ADDRESSES)
 		user_bytes += sizeof(uint64_t);
-	if (bytes < sizeof(*s) + s->kernel_frames * sizeof(uint64_t) + s->user_frames * user_bytes)
+	if (bytes < sizeof(*s) + s->kernel_frames * sizeof(uint64_t) + s->user_frames * user_bytes +
+			    (s->flags & SAMPLE_LEAF_ID ? sizeof(struct frame_build_id) : 0))
+		return false;
+	if (s->flags & SAMPLE_UNWOUND && s->user_end >= UNWIND_END_COUNT_)
 		return false;
 	return s->slot < slots && s->cpu < cpus;
 }
@@ -58,6 +61,9 @@ static bool some_untold(const struct hit *h)
 {
 	const struct frame *frames = h->frames + h->kernel_frames;
 
+	/* Of a stack that is unwound the answer tells the leaf's alone. */
+	if (h->flags & SAMPLE_UNWOUND)
+		return h->user_frames > 0 && symbols_untold(frames[0].module);
 	for (uint16_t i = 0; i < h->user_frames; i++)
 		if (symbols_untold(frames[i].module))
 			return true;
@@ -153,10 +159,30 @@ static void decode_by_kernel(struct agent *a, struct process *p, const struct sa
 			 process_maps_at(p, s->time_ns), h);
 }
 
+/* The build-id of the leaf's file, behind a stack that was unwound. */
+static void take_leaf_id(struct agent *a, struct process *p, const uint64_t *addresses,
+			 const struct hit *h)
+{
+	const struct frame_build_id *id =
+		(const struct frame_build_id *)(addresses + h->user_frames);
+	const struct mapping *m =
+		h->user_frames ? mappings_find(process_maps_at(p, h->time_ns), addresses[0]) : NULL;
+
+	process_asked_ids(a, p, h->time_ns);
+	if (!m || !symbols_untold(m->module))
+		return;
+	if (id->status == 1 && mapping_offset(m, addresses[0]) != id->offset_or_ip)
+		return; /* something else was mapped there when the sample was taken */
+	symbols_told(a->symbols, m->module, id->status == 1 ? id->build_id : NULL);
+}
+
 static void decode_by_mappings(struct agent *a, struct process *p, const uint8_t *user,
 			       struct hit *h)
 {
 	process_map(a, p, 0);
+	if (h->flags & SAMPLE_LEAF_ID)
+		take_leaf_id(a, p, (const uint64_t *)user, h);
+	unwinding_sample(a, p, h->flags & SAMPLE_UNWOUND, h->time_ns);
 	decode_raw(a, p, (const uint64_t *)user, h);
 }
 
@@ -180,6 +206,7 @@ struct process *sample_decode(struct agent *a, const struct sample *s, struct hi
 		.kernel_frames = s->kernel_frames,
 		.user_frames = s->user_frames,
 		.user_error = s->user_error,
+		.user_end = s->flags & SAMPLE_UNWOUND ? s->user_end : 0,
 	};
 	memcpy(h->comm, s->comm, sizeof(h->comm) - 1);
 	for (uint16_t i = 0; i < s->kernel_frames; i++)

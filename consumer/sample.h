@@ -34,6 +34,7 @@ struct hit {
 	uint32_t flags; /* enum sample_flag */
 	uint16_t kernel_frames, user_frames;
 	int32_t user_error;
+	uint32_t user_end; /* enum unwind_end with SAMPLE_UNWOUND */
 	char comm[COMM_BYTES];
 	struct frame frames[];
 };

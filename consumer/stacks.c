@@ -8,7 +8,7 @@
 #include "shared/macro.h"
 
 /* Flags that tell stacks apart. */
-#define STACK_FLAGS (SAMPLE_KTHREAD | HIT_CUT)
+#define STACK_FLAGS (SAMPLE_KTHREAD | SAMPLE_UNWOUND | HIT_CUT)
 
 void stacks_init(struct stacks *s)
 {
@@ -39,7 +39,7 @@ static uint64_t hash_hit(const struct hit *h, enum phase phase)
 	uint64_t comm[2], hash;
 
 	memcpy(comm, h->comm, sizeof(comm));
-	hash = mix(h->start_ns, ((uint64_t)h->tgid << 8) | phase);
+	hash = mix(h->start_ns, (((uint64_t)h->user_end << 32 | h->tgid) << 8) | phase);
 	hash = mix(mix(hash, comm[0]), comm[1]);
 	hash = mix(hash, ((uint64_t)(h->flags & STACK_FLAGS) << 32) |
 				 ((uint64_t)h->kernel_frames << 16) | h->user_frames);
@@ -53,7 +53,7 @@ static bool same(const struct stack *s, const struct hit *h, enum phase phase)
 	size_t n = (size_t)h->kernel_frames + h->user_frames;
 
 	return s->phase == phase && s->flags == (uint8_t)(h->flags & STACK_FLAGS) &&
-	       s->tgid == h->tgid && s->start_ns == h->start_ns &&
+	       s->user_end == h->user_end && s->tgid == h->tgid && s->start_ns == h->start_ns &&
 	       s->kernel_frames == h->kernel_frames && s->user_frames == h->user_frames &&
 	       !memcmp(s->comm, h->comm, sizeof(s->comm)) &&
 	       !memcmp(s->frames, h->frames, n * sizeof(*s->frames));
@@ -106,6 +106,7 @@ static int add_new(struct stacks *s, const struct hit *h, enum phase phase, uint
 	stack->phase = (uint8_t)phase;
 	stack->flags = (uint8_t)(h->flags & STACK_FLAGS);
 	stack->user_error = h->user_error;
+	stack->user_end = (uint8_t)h->user_end;
 	memcpy(stack->comm, h->comm, sizeof(stack->comm));
 	memcpy(stack->frames, h->frames, frames);
 	s->items[s->count++] = stack;

@@ -85,8 +85,12 @@ static void add_quality(struct summary *s, const struct stack *stack,
 
 	s->samples[quality] += stack->count;
 	s->frames += n * stack->count;
+	if (stack->flags & SAMPLE_UNWOUND)
+		s->ends[stack->user_end] += stack->count;
+	else if (stack->user_frames)
+		s->by_pointers += stack->count;
 	if (quality == QUALITY_BROKEN && stack->user_frames && root && root->module)
-		tally_add(&s->broken, root->module, NULL, stack->count);
+		tally_add(&s->broken, root->module, unwind_end_word(stack->user_end), stack->count);
 }
 
 void summary_add(struct summary *s, const struct stack *stack, const struct named_frame *frames,
@@ -155,6 +159,8 @@ static void write_broken(const struct tally *t, const struct tally_row *row, str
 	jsonw_object(w, NULL);
 	put_text(w, "module", row->name);
 	jsonw_u64(w, "samples", row->weight);
+	if (row->detail)
+		jsonw_string(w, "reason", row->detail);
 	jsonw_object_end(w);
 }
 
@@ -175,11 +181,18 @@ static void write_rows(const struct tally *t, size_t max, size_t keep_bytes,
 	}
 }
 
+/* Whether frame pointers would help the stacks that ended there. */
+static bool wants_pointers(const struct tally_row *broken)
+{
+	return !broken->detail || !strcmp(broken->detail, unwind_end_word(UNWIND_END_NO_POINTERS));
+}
+
 /* Whether stacks ended in the module; it is among the heaviest that did. */
 static bool ended_stacks(const struct summary *s, const char *module)
 {
 	for (size_t i = 0; i < MIN(s->broken.count, (size_t)SUMMARY_MODULES); i++)
-		if (strcmp(s->broken.rows[i].name, module) == 0)
+		if (wants_pointers(&s->broken.rows[i]) &&
+		    strcmp(s->broken.rows[i].name, module) == 0)
 			return true;
 	return false;
 }
@@ -223,7 +236,8 @@ static void write_advice(const struct summary *s, struct jsonw *w)
 	for (size_t i = 0; i < MIN(s->broken.count, (size_t)SUMMARY_MODULES); i++) {
 		const char *module = s->broken.rows[i].name;
 
-		if (wrote < SUMMARY_ADVICE && !is_unnamed(s, module))
+		if (wrote < SUMMARY_ADVICE && wants_pointers(&s->broken.rows[i]) &&
+		    !is_unnamed(s, module))
 			wrote += put_advice(w, module, NULL, true);
 	}
 	jsonw_array_end(w);
@@ -235,6 +249,12 @@ static void write_quality(const struct summary *s, struct jsonw *w)
 	for (int i = 0; i < QUALITY_COUNT_; i++)
 		jsonw_u64(w, quality_name((enum quality)i), s->samples[i]);
 	jsonw_milli(w, "unnamed_share", share_milli(s->modules.total, s->frames));
+	jsonw_u64(w, "by_frame_pointers", s->by_pointers);
+	jsonw_object(w, "unwound");
+	for (int i = UNWIND_END_NONE + 1; i < UNWIND_END_COUNT_; i++)
+		if (s->ends[i])
+			jsonw_u64(w, unwind_end_word((enum unwind_end)i), s->ends[i]);
+	jsonw_object_end(w);
 	jsonw_object_end(w);
 }
 

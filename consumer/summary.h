@@ -11,6 +11,7 @@
 
 #include "consumer/naming.h"
 #include "consumer/session.h"
+#include "consumer/unwind/unwind_end.h"
 #include "shared/jsonw.h"
 
 #define SUMMARY_TOP	5
@@ -32,9 +33,12 @@ struct summary {
 	struct tally
 		functions;    /* self: the innermost user frame, else the innermost kernel frame */
 	struct tally modules; /* unnamed frames by module and reason */
-	struct tally broken;  /* samples whose chain ended in a module, too early */
+	struct tally broken;  /* samples whose chain ended in a module, too early, and why */
 	uint64_t samples[QUALITY_COUNT_];
-	uint64_t frames; /* of all stacks, each as often as it was sampled */
+	uint64_t ends[UNWIND_END_COUNT_]; /* samples of stacks that were unwound, by how they ended
+					   */
+	uint64_t by_pointers;		  /* samples whose stacks were taken by frame pointers */
+	uint64_t frames;		  /* of all stacks, each as often as it was sampled */
 };
 
 /* 0 or -ENOMEM. */

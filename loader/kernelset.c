@@ -20,6 +20,8 @@
 #define LINK_MODE 0600
 #define ITER_MODE 0640
 
+#define UNWIND_KIB_ELEMENTS 128 /* of 8 bytes each */
+
 /* Maps whose size is an option: where its number stands, and how many entries each of it is. */
 static const struct {
 	const char *map;
@@ -38,6 +40,9 @@ static const struct {
 	{ "rules_b", offsetof(struct options, rules), 1 },
 	{ "cgroups_a", offsetof(struct options, rules), 1 },
 	{ "cgroups_b", offsetof(struct options, rules), 1 },
+	{ "unwind_pool", offsetof(struct options, unwind_kib), UNWIND_KIB_ELEMENTS },
+	{ "unwind_process", offsetof(struct options, unwind_tables), 1 },
+	{ "unwind_ranges", offsetof(struct options, unwind_tables), 1 },
 };
 
 /* Warnings and worse go to stderr as they are: the verifier's log has many lines and stays whole.
@@ -122,7 +127,7 @@ struct attachment {
 	struct bpf_link **link;
 };
 
-#define LINKS (7 + 3)
+#define LINKS (7 + 4)
 
 /* The programs that attach by their section alone: tracepoints and iterators. */
 static size_t attachments(const struct kernelset *set, struct attachment list[LINKS])
@@ -171,12 +176,19 @@ static int write_abi(const struct kernelset *set, const struct options *o)
 		.task_record_bytes = sizeof(struct task_record),
 		.mapping_record_bytes = sizeof(struct mapping_record),
 		.ksym_record_bytes = sizeof(struct ksym_record),
+		.unwind_process_bytes = sizeof(struct unwind_process),
+		.unwind_ranges_bytes = sizeof(struct unwind_ranges),
+		.unwind_claims_bytes = sizeof(struct unwind_claims),
+		.ranges_record_bytes = sizeof(struct ranges_record),
+		.totals_bytes = sizeof(struct totals),
 		.hz = (uint32_t)o->hz,
 		.slots = (uint32_t)o->watches,
 		.rules = (uint32_t)o->rules,
 		.targets = (uint32_t)o->targets,
 		.cpus_sampled = (uint32_t)set->samplers.count,
 		.vma_open_coded = set->vma_open_coded,
+		.unwind_rows = (uint32_t)o->unwind_kib * UNWIND_KIB_ELEMENTS,
+		.unwind_tables = (uint32_t)o->unwind_tables,
 		.loaded_ns = clock_mono_ns(),
 	};
 	uint32_t zero = 0;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/landlock.h>
+#include <linux/membarrier.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <sched.h>

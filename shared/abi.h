@@ -13,8 +13,10 @@
 
 #include <linux/types.h>
 
+#include "shared/unwind_abi.h"
+
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 2u
+#define ABI_VERSION 3u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -52,6 +54,11 @@ struct abi_header {
 	__u32 task_record_bytes;
 	__u32 mapping_record_bytes;
 	__u32 ksym_record_bytes;
+	__u32 unwind_process_bytes;
+	__u32 unwind_ranges_bytes;
+	__u32 unwind_claims_bytes;
+	__u32 ranges_record_bytes;
+	__u32 totals_bytes;
 	__u32 hz;	      /* rate of the sampling events */
 	__u32 slots;	      /* entries of `slots`, `counters` and `watches` */
 	__u32 rules;	      /* entries of each rules trie */
@@ -59,8 +66,11 @@ struct abi_header {
 	__u32 cpus_possible;  /* values per element of a per-CPU map */
 	__u32 cpus_sampled;   /* CPUs with a sampler that always ticks; 0: the broker opens them */
 	__u32 vma_open_coded; /* 1: `vmas` is iter/task with the open-coded vma iterator */
+	__u32 unwind_rows;    /* elements of `unwind_pool`, 8 bytes each; 0: no tables */
+	__u32 unwind_tables;  /* entries of `unwind_process` and `unwind_ranges` */
 	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
-	__u64 loaded_ns;      /* when the loader finished */
+	__u32 pad;
+	__u64 loaded_ns; /* when the loader finished */
 };
 
 /*
@@ -141,6 +151,8 @@ struct target {
 	__u32 rule;  /* value of the trie entry that matched; NO_SLOT when none */
 	__u32 execs; /* grows at exec, so that stale mappings are known as such */
 	__u32 generation;
+	__u32 unwind; /* number of the process's table plus 1; 0: it has none */
+	__u32 pad;
 };
 
 /* Key of `rules_a`, `rules_b`. Exact = the prefix includes the terminating NUL. */
@@ -168,6 +180,9 @@ enum sample_flag {
 	SAMPLE_IN_USER = 1u << 2,  /* the tick hit user mode */
 	SAMPLE_KTHREAD = 1u << 3,  /* a kernel thread: no user stack to be had */
 	SAMPLE_ADDRESSES = 1u << 4, /* with SAMPLE_BUILD_ID: the frames' __u64 addresses follow */
+	SAMPLE_UNWOUND =
+		1u << 5, /* the user frames were walked by a table; user_end says how far */
+	SAMPLE_LEAF_ID = 1u << 6, /* with it: behind them a struct frame_build_id of the leaf */
 };
 
 struct sample {
@@ -184,6 +199,8 @@ struct sample {
 	__u16 user_frames;   /* leaf first, 8 or 32 bytes each */
 	__s32 kernel_error;  /* -errno of the kernel stack fetch, 0 if fine */
 	__s32 user_error;
+	__u32 user_end; /* enum unwind_end with SAMPLE_UNWOUND, else 0 */
+	__u32 pad;
 	char comm[COMM_BYTES]; /* of the thread */
 };
 
@@ -204,6 +221,7 @@ enum event_kind {
 	EVENT_POPULATED = 7, /* a matching cgroup got its first process */
 	EVENT_EMPTY = 8,     /* a watched cgroup lost its last process */
 	EVENT_UNNAME = 9,    /* a matched process took a name that no rule matches */
+	EVENT_UNMAPPED = 10, /* a stack left the mappings that the process's table has */
 };
 
 /* One entry of the events ring. Cgroup events carry the path, process events do not. */
@@ -245,14 +263,17 @@ struct error_record {
 	char comm[COMM_BYTES];
 };
 
+#define UNWIND_ENDS 16 /* room for enum unwind_end */
+
 /* Event losses outside slots: the one per-CPU element of `totals`. */
 struct totals {
-	__u64 events;	     /* records in the events ring */
-	__u64 events_lost;   /* no room */
-	__u64 errors_lost;   /* records of the errors ring that found no room */
-	__u64 stale_ticks;   /* watched ticks skipped because the heartbeat was stale */
-	__u64 targets_full;  /* processes that found no room in `targets` */
-	__u64 ticks_watched; /* ticks that met a watched slot */
+	__u64 events;			/* records in the events ring */
+	__u64 events_lost;		/* no room */
+	__u64 errors_lost;		/* records of the errors ring that found no room */
+	__u64 stale_ticks;		/* watched ticks skipped because the heartbeat was stale */
+	__u64 targets_full;		/* processes that found no room in `targets` */
+	__u64 ticks_watched;		/* ticks that met a watched slot */
+	__u64 unwind_ends[UNWIND_ENDS]; /* user stacks walked by a table, by enum unwind_end */
 };
 
 /* What `tasks` writes: one per matching thread-group leader. */

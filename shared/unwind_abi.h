@@ -106,6 +106,86 @@ struct unwind_place {
 	__u32 page_count; /* words of it */
 };
 
+/*
+ * Who may write what. The rows and rules above, struct unwind_file, unwind_process and
+ * unwind_claims are the consumer's and are believed in nothing. struct unwind_ranges is the
+ * kernel side's own: the program `ranges` fills it from the mappings that the process really has.
+ * Table number i of a process is element i of both unwind_ranges and unwind_process; target.unwind
+ * says i + 1.
+ */
+#define UNWIND_RANGES	   512	/* executable mappings in a table; a power of two */
+#define UNWIND_RANGE_STEPS 9	/* halvings until one of them is left */
+#define UNWIND_FILES_MAX   4096 /* compiled files at once */
+
+/* A file's table is immutable as long as a published table of a process refers to it. */
+struct unwind_file {
+	struct unwind_place place;
+};
+
+enum unwind_kind {
+	UNWIND_KIND_NONE = 0, /* nothing is known: the walk ends there */
+	UNWIND_KIND_ROWS = 1, /* by the rows of `file`; by the frame pointer where it has no row */
+	UNWIND_KIND_FP = 2,   /* no rows at all: code made at run time, Go */
+	UNWIND_KIND_ROWS_ALONE = 3, /* by rows; where there is none the walk ends */
+};
+
+/* What the consumer knows of the range with the same number. */
+struct unwind_mapping {
+	__u64 base; /* where the table base of the file is in the process */
+	__u32 file; /* number in `unwind_files` */
+	__u32 kind; /* enum unwind_kind */
+};
+
+struct unwind_process {
+	__u64 published; /* the fill of unwind_ranges that `mappings` belong to; 0: none */
+	__u64 quiet_ns;	 /* EVENT_UNMAPPED no more often than that */
+	struct unwind_mapping mappings[UNWIND_RANGES];
+};
+
+/*
+ * A range of executable memory in one word, so that no reader sees half of one: the first page and
+ * how many pages; pages of 4 KiB whatever the machine's are.
+ */
+#define UNWIND_RANGE_SHIFT	  12
+#define UNWIND_RANGE_PAGE_BITS	  20
+#define UNWIND_RANGE_PAGES_MAX	  ((1ull << UNWIND_RANGE_PAGE_BITS) - 1) /* just below 4 GiB */
+#define UNWIND_RANGE(page, pages) ((__u64)(page) << UNWIND_RANGE_PAGE_BITS | (__u64)(pages))
+#define UNWIND_RANGE_PAGE(range)  ((__u64)(range) >> UNWIND_RANGE_PAGE_BITS)
+#define UNWIND_RANGE_PAGES(range) ((__u64)(range)&UNWIND_RANGE_PAGES_MAX)
+
+struct unwind_ranges {
+	__u64 fill; /* which filling this is, of all that ever were; 0: none, or in the making */
+	__u64 start_ns; /* of the process, as in struct process_key */
+	__u64 execs;	/* task_struct.self_exec_id: another image is another process */
+	__u64 told_ns;	/* when EVENT_UNMAPPED was last sent for it */
+	__u32 tgid;
+	__u32 count;
+	__u32 busy; /* somebody is filling it */
+	__u32 pad;
+	__u64 ranges[UNWIND_RANGES]; /* ascending */
+};
+
+/* What the consumer asks of the iterator `ranges`: these mappings of this process into this table.
+ */
+struct unwind_claims {
+	__u64 start_ns;
+	__u32 tgid;
+	__u32 table;
+	__u32 count;
+	__u32 pad;
+	__u64 starts[UNWIND_RANGES]; /* ascending; an address in each mapping */
+};
+
+/* What the iterator `ranges` writes. */
+struct ranges_record {
+	__u64 fill;
+	__u32 table;
+	__u32 count;
+	__u32 missed; /* claims that are in no executable mapping, or were so large that a part is
+			 left out */
+	__u32 pad;
+};
+
 enum unwind_end {
 	UNWIND_END_NONE = 0, /* it goes on */
 #define UNWIND_END(id, word, help) UNWIND_END_##id,

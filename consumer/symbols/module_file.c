@@ -74,3 +74,13 @@ enum reason module_file_borrow(const struct module_file *f, const struct module 
 	}
 	return host;
 }
+
+enum reason module_file_open_any(const struct module_file *f, const struct module *m,
+				 struct elf_image *ret_image)
+{
+	enum reason reason = module_file_open(m, ret_image);
+
+	if (!module_file_may_borrow(f, m, reason))
+		return reason;
+	return module_file_borrow(f, m, reason, ret_image);
+}

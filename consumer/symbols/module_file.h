@@ -34,4 +34,8 @@ bool module_file_may_borrow(const struct module_file *f, const struct module *m,
 enum reason module_file_borrow(const struct module_file *f, const struct module *m,
 			       enum reason host, struct elf_image *ret_image);
 
+/* Both, one behind the other. Any thread, after f->borrow is set. */
+enum reason module_file_open_any(const struct module_file *f, const struct module *m,
+				 struct elf_image *ret_image);
+
 #endif

@@ -290,3 +290,14 @@ bool modules_told_same(struct modules *t, const struct module *file, const struc
 	pthread_mutex_unlock(&t->lock);
 	return same;
 }
+
+bool modules_may_be(struct modules *t, const struct module *m, const uint8_t *build_id,
+		    uint8_t bytes)
+{
+	bool same;
+
+	pthread_mutex_lock(&t->lock);
+	same = !m->told || build_ids_same(m->build_id, m->build_id_bytes, build_id, bytes);
+	pthread_mutex_unlock(&t->lock);
+	return same;
+}

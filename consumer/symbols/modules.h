@@ -48,6 +48,10 @@ bool modules_has_id(struct modules *t, const struct module *m);
 /* Whether the kernel told of `file` the build-id that `m` has. */
 bool modules_told_same(struct modules *t, const struct module *file, const struct module *m);
 
+/* False when the kernel told another build-id of the module than this one. */
+bool modules_may_be(struct modules *t, const struct module *m, const uint8_t *build_id,
+		    uint8_t bytes);
+
 /* Length of a build-id that the kernel filled up with zeros to BUILD_ID_BYTES. */
 uint8_t modules_build_id_bytes(const uint8_t id[BUILD_ID_BYTES]);
 

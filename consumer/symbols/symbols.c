@@ -109,6 +109,16 @@ void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context)
 	s->file.context = context;
 }
 
+const char *symbols_open(struct symbols *s, const struct module *m, struct elf_image *ret_image)
+{
+	return reason_word(module_file_open_any(&s->file, m, ret_image));
+}
+
+bool symbols_is_build(struct symbols *s, const struct module *m, const uint8_t *id, uint8_t bytes)
+{
+	return modules_may_be(&s->modules, m, id, bytes);
+}
+
 struct jit_files *symbols_jit_files(struct symbols *s)
 {
 	return &s->jit_files;

@@ -147,6 +147,18 @@ typedef int (*symbols_borrow)(void *context, const struct process_key *process, 
 /* Sets how such files are opened; before the symbolizer's thread looks anything up. */
 void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context);
 
+struct elf_image;
+
+/*
+ * Opens the file that `m` stands for, at the host's path or else through the broker; not for names.
+ * NULL with *ret_image (image.fd is the caller's to close), else why not, a word of reasons.def.
+ * Any thread, after symbols_set_borrow.
+ */
+const char *symbols_open(struct symbols *s, const struct module *m, struct elf_image *ret_image);
+
+/* False when the kernel told another build-id of the module than this one. Any thread. */
+bool symbols_is_build(struct symbols *s, const struct module *m, const uint8_t *id, uint8_t bytes);
+
 /* The perf maps that are held open, for whoever sees processes come and go (jit_files.h). */
 struct jit_files *symbols_jit_files(struct symbols *s);
 

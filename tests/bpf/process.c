@@ -276,17 +276,24 @@ static void churn(void)
 	mprotect(p, CHURN_BYTES, PROT_READ | PROT_WRITE);
 }
 
+static void nothing(int signal)
+{
+}
+
 static _Noreturn void child(const char *mode)
 {
 	if (!strcmp(mode, "churn"))
 		churn();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (write(READY_FD, "r", 1) != 1)
+	signal(SIGUSR1, nothing);
+	if (strcmp(mode, "again") != 0 && write(READY_FD, "r", 1) != 1)
 		_exit(94);
 	close(READY_FD);
 	for (;;) {
-		if (!strcmp(mode, "burn"))
+		if (!strcmp(mode, "burn") || !strcmp(mode, "again"))
 			harness_burn();
+		else if (!strcmp(mode, "exec") && pause() < 0)
+			execl("/proc/self/exe", "t-again", "--child", "again", (char *)NULL);
 		else if (!strcmp(mode, "churn"))
 			churn();
 		else

@@ -10,6 +10,7 @@
 #include <linux/capability.h>
 #include <linux/futex.h>
 #include <linux/landlock.h>
+#include <linux/membarrier.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <sched.h>

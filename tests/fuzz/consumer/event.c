@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	memcpy(e, data, bytes);
 	if (!discover_event_valid(e, bytes))
 		return 0;
-	if (e->kind < EVENT_EXEC || e->kind > EVENT_UNNAME || bytes < sizeof(*e))
+	if (e->kind < EVENT_EXEC || e->kind > EVENT_UNMAPPED || bytes < sizeof(*e))
 		abort();
 	if (e->path_bytes && strlen(e->path) >= e->path_bytes)
 		abort();

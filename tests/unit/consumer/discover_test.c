@@ -29,7 +29,7 @@ static void test_valid_kinds(void **state)
 
 		e = new_event(kind, "", 0, &bytes);
 		assert_int_equal(discover_event_valid(e, bytes),
-				 kind >= EVENT_EXEC && kind <= EVENT_UNNAME);
+				 kind >= EVENT_EXEC && kind <= EVENT_UNMAPPED);
 		assert_false(discover_event_valid(e, bytes - 1));
 		assert_false(discover_event_valid(e, 0));
 	}

@@ -18,9 +18,16 @@
 #include "shared/macro.h"
 
 #define SLOTS	   4
+#define ROWS	   32
+#define TABLES	   2
 #define RING_BYTES 4096
 
 static char dir[64];
+
+static bool is_mapped(const char *name)
+{
+	return !strcmp(name, "control") || !strcmp(name, "slots") || !strncmp(name, "unwind_", 7);
+}
 
 static int make(const char *name)
 {
@@ -37,6 +44,12 @@ static int make(const char *name)
 		{ "switches", BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct slot_switches), SLOTS },
 		{ "broker", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct broker_counts), 1 },
 		{ "totals", BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct totals), 1 },
+		{ "unwind_pool", BPF_MAP_TYPE_ARRAY, 4, 8, ROWS },
+		{ "unwind_rules", BPF_MAP_TYPE_ARRAY, 4, 8, UNWIND_RULES_MAX },
+		{ "unwind_files", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct unwind_file),
+		  UNWIND_FILES_MAX },
+		{ "unwind_process", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct unwind_process), TABLES },
+		{ "unwind_claims", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct unwind_claims), 1 },
 		{ "samples", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
 		{ "events", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
 		{ "errors", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
@@ -45,7 +58,7 @@ static int make(const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (!strcmp(rows[i].name, name))
 			return bpf_map_create(rows[i].type, name, rows[i].key, rows[i].value,
-					      rows[i].entries, i == 1 || i == 2 ? &mapped : NULL);
+					      rows[i].entries, is_mapped(name) ? &mapped : NULL);
 	return bpf_map_create(BPF_MAP_TYPE_HASH, name, 8, 8, 4, NULL);
 }
 
@@ -86,6 +99,13 @@ static struct abi_header right_abi(void)
 		.task_record_bytes = sizeof(struct task_record),
 		.mapping_record_bytes = sizeof(struct mapping_record),
 		.ksym_record_bytes = sizeof(struct ksym_record),
+		.unwind_process_bytes = sizeof(struct unwind_process),
+		.unwind_ranges_bytes = sizeof(struct unwind_ranges),
+		.unwind_claims_bytes = sizeof(struct unwind_claims),
+		.ranges_record_bytes = sizeof(struct ranges_record),
+		.totals_bytes = sizeof(struct totals),
+		.unwind_rows = ROWS,
+		.unwind_tables = TABLES,
 		.slots = SLOTS,
 		.cpus_possible = (uint32_t)libbpf_num_possible_cpus(),
 	};
@@ -156,6 +176,21 @@ static size_t open_descriptors(void)
 	return n;
 }
 
+/* The unwinder's maps as memory, to their last element. */
+static void test_words_of_unwind(struct pins *pins)
+{
+	uint32_t last = TABLES - 1;
+	struct unwind_process process;
+
+	pins->unwind_pool[ROWS - 1] = 1;
+	pins->unwind_rules[UNWIND_RULES_MAX - 1].cfa = 1;
+	pins->unwind_files[UNWIND_FILES_MAX - 1].place.rows = 1;
+	pins->unwind_claims->count = 1;
+	pins->unwind_process[last].published = 9;
+	assert_int_equal(bpf_map_lookup_elem(pins->unwind_process_fd, &last, &process), 0);
+	assert_int_equal(process.published, 9);
+}
+
 static void test_open(void **state)
 {
 	size_t before = open_descriptors();
@@ -180,6 +215,7 @@ static void test_open(void **state)
 		assert_int_equal(bpf_map_lookup_elem(pins.slots_fd, &i, &slot), 0);
 		assert_int_equal(slot.state, i == SLOTS - 1 ? 2 : 0);
 	}
+	test_words_of_unwind(&pins);
 	/* What the consumer only reads was opened so. */
 	assert_true(bpf_map_update_elem(pins.abi_fd, &zero, &pins.abi, BPF_ANY) < 0);
 	assert_int_equal(errno, EPERM);
@@ -222,7 +258,7 @@ static void test_missing(void **state)
 static void test_other_build(void **state)
 {
 	size_t first = offsetof(struct abi_header, header_bytes);
-	size_t last = offsetof(struct abi_header, ksym_record_bytes);
+	size_t last = offsetof(struct abi_header, totals_bytes);
 	struct abi_header abi = right_abi();
 	struct pins pins;
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * unwind_walk.h: a whole user stack by a process's table: which mapping holds the address, and the
+ * step that is right there. Of the two halves of a table only struct unwind_ranges is believed: the
+ * kernel side has filled it itself, and no frame leaves but one inside its ranges. What the
+ * consumer wrote (struct unwind_process and all that it refers to) decides which addresses of the
+ * process are read, and so which ones of its code addresses are told; never anything else. For the
+ * host as well, like unwind.h, whose includer has also defined unwind_file_at.
+ */
+#ifndef TROCAR_BPF_UNWIND_WALK_H
+#define TROCAR_BPF_UNWIND_WALK_H
+
+#include "bpf/unwind.h"
+
+#define UNWIND_INLINE static __attribute__((always_inline)) inline
+
+/* A walk in progress. The frame is inside one of the ranges, or it is where user mode was left. */
+struct unwind_walk {
+	struct unwind_frame frame;
+	__u32 last;	  /* the range met last: most frames lie in it */
+	__u32 by_pointer; /* the last step was by the frame pointer */
+	enum unwind_end end;
+	__u32 pad;
+};
+
+UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
+{
+	return (pc >> UNWIND_RANGE_SHIFT) - UNWIND_RANGE_PAGE(range) < UNWIND_RANGE_PAGES(range);
+}
+
+/*
+ * The number of the range that holds `pc`, or UNWIND_RANGES. Free of branches on what it finds, as
+ * unwind_search is. The words are loaded anew each time: somebody may be filling the table.
+ */
+UNWIND_INLINE __u32 unwind_find(const struct unwind_ranges *r, __u32 last, __u64 pc)
+{
+	const volatile __u64 *ranges = r->ranges;
+	__u32 count = *(const volatile __u32 *)&r->count & (2 * UNWIND_RANGES - 1);
+	__u64 page = pc >> UNWIND_RANGE_SHIFT;
+	__u32 row = 0, left = count;
+
+	if (last < count && unwind_range_holds(ranges[last & (UNWIND_RANGES - 1)], pc))
+		return last;
+	for (int i = 0; i < UNWIND_RANGE_STEPS; i++) {
+		__u32 half = left >> 1;
+		__u64 reached =
+			~(page - UNWIND_RANGE_PAGE(ranges[(row + half) & (UNWIND_RANGES - 1)])) >>
+			63;
+
+		asm volatile("" : "+r"(reached));
+		row += half & -(__u32)reached;
+		left -= half;
+	}
+	if (row >= count)
+		return UNWIND_RANGES;
+	return unwind_range_holds(ranges[row & (UNWIND_RANGES - 1)], pc) ? row : UNWIND_RANGES;
+}
+
+/* A step by the frame pointer: where that leads nowhere, it was none. */
+UNWIND_INLINE enum unwind_end unwind_walk_pointer(struct unwind_walk *w, __u32 kind)
+{
+	enum unwind_end end = unwind_step_fp(&w->frame);
+
+	w->by_pointer = 1;
+	if (end == UNWIND_END_COMPLETE)
+		return kind == UNWIND_KIND_FP ? end : UNWIND_END_NO_ROW;
+	return end == UNWIND_END_NONE ? end : UNWIND_END_NO_POINTERS;
+}
+
+/* Makes w->frame, which lies in range `number`, its caller. */
+UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
+					       const struct unwind_process *p, __u32 number)
+{
+	const struct unwind_mapping *m = &p->mappings[number & (UNWIND_RANGES - 1)];
+	__u32 kind = *(const volatile __u32 *)&m->kind;
+	const struct unwind_file *file;
+	enum unwind_end end;
+
+	if (kind == UNWIND_KIND_FP)
+		return unwind_walk_pointer(w, kind);
+	if (kind != UNWIND_KIND_ROWS && kind != UNWIND_KIND_ROWS_ALONE)
+		return UNWIND_END_NO_ROW;
+	file = unwind_file_at(*(const volatile __u32 *)&m->file);
+	if (!file)
+		return UNWIND_END_NO_ROW;
+	w->by_pointer = 0;
+	end = unwind_step(&w->frame, &file->place, *(const volatile __u64 *)&m->base);
+	if (end != UNWIND_END_NO_ROW || kind == UNWIND_KIND_ROWS_ALONE)
+		return end;
+	return unwind_walk_pointer(w, kind);
+}
+
+/*
+ * Whether w->frame may be told; then it has been made its caller, or w->end says why there is none.
+ * False, with the reason in w->end: it lies in no range.
+ */
+UNWIND_INLINE __u32 unwind_walk_on(struct unwind_walk *w, const struct unwind_ranges *r,
+				   const struct unwind_process *p)
+{
+	__u32 number = unwind_find(r, w->last, w->frame.pc);
+
+	if (number >= UNWIND_RANGES) {
+		w->end = w->by_pointer ? UNWIND_END_NO_POINTERS : UNWIND_END_NO_MAPPING;
+		return 0;
+	}
+	w->last = number;
+	w->end = unwind_walk_step(w, p, number);
+	return 1;
+}
+
+#endif

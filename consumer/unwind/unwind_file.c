@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/unwind/unwind_file.h"
+
+#include <errno.h>
+
+#include "consumer/symbols/elf_reader.h"
+
+/* The kernel maps whole pages: what stands before a segment's first byte in its page is there too.
+ */
+#define PAGE_MASK 4095ULL
+
+static void take_segment(struct unwind_layout *l, const Elf64_Phdr *p)
+{
+	uint64_t before = p->p_offset & PAGE_MASK;
+
+	if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || l->count == UNWIND_SEGMENTS_MAX)
+		return;
+	l->segments[l->count++] = (struct unwind_segment){
+		.offset = p->p_offset - before,
+		.bytes = p->p_filesz + before,
+		.bias = p->p_vaddr - p->p_offset,
+	};
+}
+
+int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_layout)
+{
+	struct unwind_layout layout = { .count = 0 };
+	struct elf_reader e;
+	int r;
+
+	r = elf_reader_open(image, &e);
+	if (r == 0 && !e.wide)
+		r = -ENOTSUP;
+	if (r == 0)
+		r = elf_reader_build_id(&e, layout.build_id, &layout.build_id_bytes);
+	for (size_t i = 0; r == 0 && i < e.segment_count; i++)
+		take_segment(&layout, &e.segments[i]);
+	elf_reader_done(&e);
+	if (r == 0)
+		*ret_layout = layout;
+	return r;
+}
+
+int unwind_file_bias(const struct unwind_layout *layout, uint64_t start, uint64_t offset,
+		     uint64_t *ret_bias)
+{
+	for (size_t i = 0; i < layout->count; i++) {
+		const struct unwind_segment *s = &layout->segments[i];
+
+		if (offset < s->offset || offset - s->offset >= s->bytes)
+			continue;
+		*ret_bias = start - (offset + s->bias);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+const char *unwind_file_why(int error)
+{
+	switch (error) {
+	case -ENODATA:
+		return "no_call_frame_information";
+	case -ENOTSUP:
+		return "other_machine";
+	case -ENOSPC:
+		return "pool_full";
+	case -ESTALE:
+		return "other_file";
+	case -ENOMEM:
+		return "no_memory";
+	default:
+		return "not_readable";
+	}
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unwind_file.h: one mapped file as the unwinder sees it: its rows, and where in a process they
+ * apply.
+ */
+#ifndef TROCAR_CONSUMER_UNWIND_FILE_H
+#define TROCAR_CONSUMER_UNWIND_FILE_H
+
+#include "consumer/symbols/symbols.h"
+#include "consumer/unwind/unwind_compile.h"
+
+#define UNWIND_SEGMENTS_MAX 8 /* executable ones of a file that are kept: linkers make one */
+
+/* An executable segment: bytes [offset, offset + bytes) of the file are at address offset + bias.
+ */
+struct unwind_segment {
+	uint64_t offset, bytes, bias;
+};
+
+struct unwind_layout {
+	struct unwind_segment segments[UNWIND_SEGMENTS_MAX];
+	size_t count;
+	uint8_t build_id[ELF_BUILD_ID_MAX];
+	uint8_t build_id_bytes; /* 0: none */
+};
+
+/* Where a file's segments are and its build-id. Errors as elf_symbols_build_id; -ENOTSUP (32 bits).
+ */
+int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_layout);
+
+/*
+ * Where in a process the file's address 0 is, of a mapping at `start` of the file from `offset` on.
+ * -ENOENT when no executable segment holds the offset.
+ */
+int unwind_file_bias(const struct unwind_layout *layout, uint64_t start, uint64_t offset,
+		     uint64_t *ret_bias);
+
+/* The stable word for why a file has no rows, by the -errno of unwind_file_layout or
+ * unwind_compile; -ESTALE: it is not the mapped one. */
+const char *unwind_file_why(int error);
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/unwinding.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "consumer/agent.h"
+#include "consumer/symbols/records.h"
+#include "consumer/unwinding_lines.h"
+#include "consumer/unwinding_plan.h"
+#include "shared/clock.h"
+#include "shared/log.h"
+#include "shared/macro.h"
+
+/* A table is taken from a process only when it has not been used for this long. */
+#define IDLE_NS (10 * NSEC_PER_SEC)
+
+/* EVENT_UNMAPPED that brought nothing new comes half as often each time, down to one in so long. */
+#define QUIET_FIRST_NS (200 * NSEC_PER_MSEC)
+#define QUIET_MAX_NS   (10 * NSEC_PER_SEC)
+
+enum table_state {
+	TABLE_FREE,
+	TABLE_LIVE,
+	TABLE_RETIRED, /* not published any more; a tick may still be reading it */
+};
+
+struct unwinding_table {
+	enum table_state state;
+	struct process *owner; /* of a live one */
+	uint64_t grace;	       /* of a retired one: when that has passed it is free */
+	uint32_t *held;	       /* numbers of files, owned */
+	size_t held_count;
+};
+
+static void wait_begin(struct unwinding *u, struct process *p)
+{
+	struct unwinding_state *s = &p->unwind;
+
+	if (s->waiting)
+		return;
+	s->waiting = true;
+	s->previous = NULL;
+	s->next = u->first;
+	if (u->first)
+		u->first->unwind.previous = p;
+	u->first = p;
+}
+
+static void wait_end(struct unwinding *u, struct process *p)
+{
+	struct unwinding_state *s = &p->unwind;
+
+	if (!s->waiting)
+		return;
+	s->waiting = false;
+	*(s->previous ? &s->previous->unwind.next : &u->first) = s->next;
+	if (s->next)
+		s->next->unwind.previous = s->previous;
+	s->previous = s->next = NULL;
+}
+
+/* Nobody is to begin a walk by table `number` any more; it is free after a grace. */
+static void retire(struct unwinding *u, uint32_t number)
+{
+	struct unwinding_table *t = &u->tables[number];
+
+	__atomic_store_n(&u->processes[number].published, 0, __ATOMIC_RELEASE);
+	t->state = TABLE_RETIRED;
+	t->owner = NULL;
+	t->grace = unwind_files_grace(u->files);
+	u->live--;
+}
+
+/* Frees the retired ones whose grace has passed, and gives their files back. */
+static void reclaim(struct unwinding *u)
+{
+	uint64_t graced = unwind_files_graced(u->files);
+
+	for (uint32_t i = 0; i < u->table_count; i++) {
+		struct unwinding_table *t = &u->tables[i];
+
+		if (t->state != TABLE_RETIRED || t->grace > graced)
+			continue;
+		for (size_t k = 0; k < t->held_count; k++)
+			unwind_files_release(u->files, t->held[k]);
+		free(t->held);
+		*t = (struct unwinding_table){ .state = TABLE_FREE };
+	}
+}
+
+/* Takes the table away that went unused for longest, so that its place is free after a grace. */
+static void take_away(struct agent *a, uint64_t now_ns)
+{
+	struct unwinding *u = &a->unwinding;
+	struct process *best = NULL;
+
+	for (uint32_t i = 0; i < u->table_count; i++) {
+		struct process *p = u->tables[i].owner;
+
+		if (u->tables[i].state == TABLE_RETIRED)
+			return; /* one is about to be free */
+		if (p && (!best || p->unwind.used_ns < best->unwind.used_ns))
+			best = p;
+	}
+	if (!best || now_ns - best->unwind.used_ns < IDLE_NS)
+		return;
+	retire(u, best->unwind.table - 1);
+	best->unwind.table = 0;
+	best->unwind.shape = 0;
+	best->unwind.how = UNWINDING_UNKNOWN;
+	process_set_unwind(a, best);
+}
+
+/* The number of a free table, or -1. */
+static int64_t free_table(struct agent *a)
+{
+	struct unwinding *u = &a->unwinding;
+
+	reclaim(u);
+	for (uint32_t i = 0; i < u->table_count; i++)
+		if (u->tables[i].state == TABLE_FREE)
+			return i;
+	u->full++;
+	take_away(a, clock_mono_ns());
+	return -1;
+}
+
+static ssize_t take_record(void *context, const uint8_t *data, size_t bytes)
+{
+	size_t whole = bytes / sizeof(struct ranges_record) * sizeof(struct ranges_record);
+
+	if (whole > 0)
+		memcpy(context, data + whole - sizeof(struct ranges_record),
+		       sizeof(struct ranges_record));
+	return (ssize_t)whole;
+}
+
+/*
+ * Has the kernel side take the ranges of the plan into table `number`. 0 with the number of that
+ * filling; -ESRCH when the process is gone or is another image by now.
+ */
+static int fill(struct agent *a, const struct process *p, uint32_t number, uint64_t *ret_fill)
+{
+	struct unwinding *u = &a->unwinding;
+	struct ranges_record record = { 0 };
+	int r;
+
+	u->claims->start_ns = p->start_ns;
+	u->claims->table = number;
+	u->claims->count = unwinding_plan_claim(p->unwind.plan, u->claims->starts);
+	__atomic_store_n(&u->claims->tgid, p->tgid, __ATOMIC_RELEASE);
+	r = records_read(a->pins.ranges_path, take_record, &record);
+	__atomic_store_n(&u->claims->tgid, 0, __ATOMIC_RELEASE);
+	if (r < 0)
+		return r;
+	if (record.fill == 0 || record.table != number || record.count != u->claims->count)
+		return -ESRCH;
+	u->missed += record.missed;
+	*ret_fill = record.fill;
+	return 0;
+}
+
+/* The plan becomes table `number`: published, told to the kernel side, the old one retired. */
+static void publish(struct agent *a, struct process *p, uint32_t number, uint64_t fill)
+{
+	struct unwinding *u = &a->unwinding;
+	struct unwind_process *to = &u->processes[number];
+	struct unwinding_table *t = &u->tables[number];
+	struct unwinding_state *s = &p->unwind;
+	uint32_t old = s->table;
+
+	unwinding_plan_write(s->plan, to->mappings);
+	to->quiet_ns = 0;
+	__atomic_store_n(&to->published, fill, __ATOMIC_RELEASE);
+	t->state = TABLE_LIVE;
+	t->owner = p;
+	t->held = unwinding_plan_take(s->plan, &t->held_count);
+	u->live++;
+	u->published++;
+	u->cut += unwinding_plan_cut(s->plan);
+	s->table = number + 1;
+	s->shape = unwinding_plan_shape(s->plan);
+	s->how = unwinding_plan_how(s->plan);
+	s->published_ns = s->used_ns = clock_mono_ns();
+	process_set_unwind(a, p);
+	if (old)
+		retire(u, old - 1);
+}
+
+static void plan_drop(struct agent *a, struct process *p)
+{
+	unwinding_plan_free(p->unwind.plan, a->unwinding.files);
+	p->unwind.plan = NULL;
+	wait_end(&a->unwinding, p);
+}
+
+/* Nothing is new for this process: it is not to be asked for so often. */
+static void grow_quiet(struct unwinding *u, const struct process *p)
+{
+	struct unwind_process *to = &u->processes[p->unwind.table - 1];
+
+	to->quiet_ns = MIN(MAX(2 * to->quiet_ns, (uint64_t)QUIET_FIRST_NS), (uint64_t)QUIET_MAX_NS);
+}
+
+/* All files are settled. True when the plan is done with, one way or another. */
+static bool conclude(struct agent *a, struct process *p)
+{
+	struct unwinding *u = &a->unwinding;
+	struct unwinding_state *s = &p->unwind;
+	int64_t number;
+	uint64_t filled;
+
+	if (s->table && s->shape == unwinding_plan_shape(s->plan)) {
+		grow_quiet(u, p);
+		return true;
+	}
+	if (unwinding_plan_how(s->plan) == UNWINDING_FP) {
+		s->how = UNWINDING_FP;
+		return true;
+	}
+	number = free_table(a);
+	if (number < 0)
+		return false;
+	if (fill(a, p, (uint32_t)number, &filled) == 0)
+		publish(a, p, (uint32_t)number, filled);
+	return true;
+}
+
+/* Goes on with a plan as far as it can. */
+static void step(struct agent *a, struct process *p)
+{
+	struct unwinding *u = &a->unwinding;
+
+	if (unwinding_plan_step(p->unwind.plan, u->files) && conclude(a, p)) {
+		unwinding_say(a, p);
+		plan_drop(a, p);
+	} else {
+		wait_begin(u, p);
+	}
+}
+
+void unwinding_follow(struct agent *a, struct process *p)
+{
+	if (!a->unwinding.files || p->gone_ns)
+		return;
+	plan_drop(a, p);
+	p->unwind.plan = unwinding_plan_new(&p->maps, UNWIND_BY_AUTO);
+	if (p->unwind.plan)
+		step(a, p);
+}
+
+void unwinding_sample(struct agent *a, struct process *p, bool unwound, uint64_t time_ns)
+{
+	struct unwinding_state *s = &p->unwind;
+
+	if (!s->table)
+		return;
+	if (unwound) {
+		s->used_ns = time_ns;
+		return;
+	}
+	if (time_ns > s->published_ns && s->shape) {
+		s->shape = 0;
+		process_map(a, p, time_ns);
+	}
+}
+
+void unwinding_leave(struct agent *a, struct process *p)
+{
+	if (!a->unwinding.files)
+		return;
+	plan_drop(a, p);
+	if (p->unwind.table)
+		retire(&a->unwinding, p->unwind.table - 1);
+	p->unwind.table = 0;
+}
+
+void unwinding_news(struct agent *a)
+{
+	struct process *p, *next;
+
+	unwind_files_news(a->unwinding.files);
+	reclaim(&a->unwinding);
+	for (p = a->unwinding.first; p; p = next) {
+		next = p->unwind.next;
+		step(a, p);
+	}
+}
+
+static void on_news(void *context, uint32_t events)
+{
+	unwinding_news(context);
+}
+
+/* What an earlier consumer had published is nobody's now; a tick may still be reading it. */
+static int take_over(struct unwinding *u)
+{
+	uint64_t grace;
+
+	u->tables = calloc(u->table_count, sizeof(*u->tables));
+	if (!u->tables)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < u->table_count; i++)
+		__atomic_store_n(&u->processes[i].published, 0, __ATOMIC_RELEASE);
+	grace = unwind_files_grace(u->files);
+	for (uint32_t i = 0; i < u->table_count; i++)
+		u->tables[i] = (struct unwinding_table){ .state = TABLE_RETIRED, .grace = grace };
+	return 0;
+}
+
+int unwinding_start(struct agent *a)
+{
+	struct unwinding *u = &a->unwinding;
+	const struct pins *pins = &a->pins;
+	const struct unwind_maps maps = {
+		.pool = pins->unwind_pool,
+		.pool_elements = pins->abi.unwind_rows,
+		.rules = pins->unwind_rules,
+		.files = pins->unwind_files,
+	};
+	int r;
+
+	r = unwind_files_new(&maps, a->symbols, &u->files);
+	if (r < 0)
+		return r;
+	u->processes = pins->unwind_process;
+	u->claims = pins->unwind_claims;
+	u->table_count = pins->abi.unwind_tables;
+	return take_over(u);
+}
+
+int unwinding_listen(struct agent *a)
+{
+	return loop_add(a->loop, unwind_files_fd(a->unwinding.files), EPOLLIN, on_news, a,
+			&a->unwinding.source);
+}
+
+void unwinding_done(struct agent *a)
+{
+	struct unwinding *u = &a->unwinding;
+
+	for (uint32_t i = 0; u->tables && i < u->table_count; i++)
+		free(u->tables[i].held);
+	free(u->tables);
+	u->tables = NULL;
+	unwind_files_free(u->files);
+	u->files = NULL;
+}

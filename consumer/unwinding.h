@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unwinding.h: which process is unwound by rows, and by which. For each process whose mappings are
+ * known a table is made as soon as all of its files are compiled, and published to the kernel side;
+ * until then, and without one, its stacks are taken by frame pointers. A table is never changed: a
+ * process whose mappings have changed gets another one, and the old one is used again when no tick
+ * can be reading it (unwind_files.h). Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_UNWINDING_H
+#define TROCAR_CONSUMER_UNWINDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/unwind/unwind_files.h"
+#include "shared/abi.h"
+#include "shared/jsonw.h"
+
+struct agent;
+struct process;
+struct loop_source;
+struct unwinding_plan;
+
+/* How a process's stacks are taken, as far as it is known. */
+enum unwinding_how {
+	UNWINDING_UNKNOWN,
+	UNWINDING_FP,	 /* by frame pointers alone */
+	UNWINDING_TABLE, /* every mapping has rows */
+	UNWINDING_MIXED, /* some have rows, the others are walked by frame pointers */
+};
+
+/* What a process has of it. */
+struct unwinding_state {
+	struct unwinding_plan *plan;	 /* of a table in the making; owned */
+	struct process *previous, *next; /* those that wait for files or for a table */
+	bool waiting;			 /* stands in that list */
+	enum unwinding_how how, said;	 /* now, and as the last line said */
+	uint32_t table;			 /* number plus 1; 0: none */
+	uint64_t shape;			 /* of the plan that the table was made of */
+	uint64_t published_ns, used_ns;	 /* the table; its last sample */
+};
+
+struct unwinding_table; /* the account of one of the kernel side's tables */
+
+struct unwinding {
+	struct unwind_files *files;	  /* NULL: nothing is unwound by rows */
+	struct unwind_process *processes; /* mmapped, borrowed */
+	struct unwind_claims *claims;	  /* the same */
+	struct unwinding_table *tables;	  /* owned */
+	uint32_t table_count, live;
+	struct process *first; /* of those that wait */
+	struct loop_source *source;
+	uint64_t published; /* tables, ever */
+	uint64_t full;	    /* times that a process found no table */
+	uint64_t cut;	    /* mappings that found no place in a table */
+	uint64_t missed;    /* mappings that the kernel side did not confirm */
+};
+
+/* Starts it (before the system-call filter), where the pins have it. 0 or -errno. */
+int unwinding_start(struct agent *a);
+/* Adds its source to the loop. 0 or -errno. */
+int unwinding_listen(struct agent *a);
+void unwinding_done(struct agent *a);
+
+/* Goes on with what files or a grace were waited for; what the loop calls. */
+void unwinding_news(struct agent *a);
+
+/* The mappings of `p` were read: makes or renews its table. */
+void unwinding_follow(struct agent *a, struct process *p);
+
+/* A sample of `p` was walked by its table, or, when `unwound` is false, was not although it has
+ * one: then the kernel side does not take it as this image's, and there will be another.
+ */
+void unwinding_sample(struct agent *a, struct process *p, bool unwound, uint64_t time_ns);
+
+/* `p` is gone, or is about to be freed. */
+void unwinding_leave(struct agent *a, struct process *p);
+
+/* "table", "fp", "mixed"; NULL while it is not known. */
+const char *unwinding_name(enum unwinding_how how);
+
+/* The object `unwind` of the status method. */
+void unwinding_write_status(const struct agent *a, struct jsonw *w);
+
+#endif

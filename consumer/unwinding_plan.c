@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/unwinding_plan.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* One mapping. */
+struct item {
+	uint64_t start, end, offset;
+	struct module *module;
+	uint64_t base;
+	uint32_t number;
+	enum unwind_kind kind; /* NONE until settled */
+	bool settled;
+};
+
+struct unwinding_plan {
+	enum unwind_by by;
+	bool taken;   /* its holds are somebody else's */
+	bool foreign; /* of another machine's kind, as programs of 32 bits are */
+	size_t count, cut;
+	struct item items[];
+};
+
+static bool has_rows(const struct item *item)
+{
+	return item->kind == UNWIND_KIND_ROWS || item->kind == UNWIND_KIND_ROWS_ALONE;
+}
+
+/* Which mappings have a place: all, or those with a file, the lowest first. */
+static bool has_place(const struct mappings *maps, size_t i)
+{
+	return maps->count <= UNWIND_RANGES || !maps->items[i].module->anonymous;
+}
+
+struct unwinding_plan *unwinding_plan_new(const struct mappings *maps, enum unwind_by by)
+{
+	struct unwinding_plan *plan;
+
+	plan = calloc(1, sizeof(*plan) + maps->count * sizeof(*plan->items));
+	if (!plan)
+		return NULL;
+	plan->by = by;
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct mapping *m = &maps->items[i];
+
+		if (plan->count == UNWIND_RANGES || !has_place(maps, i)) {
+			plan->cut++;
+			continue;
+		}
+		plan->items[plan->count++] = (struct item){ .start = m->start,
+							    .end = m->end,
+							    .offset = m->file_offset,
+							    .module = m->module };
+	}
+	return plan;
+}
+
+void unwinding_plan_free(struct unwinding_plan *plan, struct unwind_files *files)
+{
+	if (!plan)
+		return;
+	for (size_t i = 0; i < plan->count && !plan->taken; i++)
+		if (has_rows(&plan->items[i]))
+			unwind_files_release(files, plan->items[i].number);
+	free(plan);
+}
+
+/* Without rows: by the frame pointer, unless the rule wants rows alone. */
+static void settle_rowless(const struct unwinding_plan *plan, struct item *item)
+{
+	item->kind = plan->by == UNWIND_BY_TABLE ? UNWIND_KIND_NONE : UNWIND_KIND_FP;
+	item->settled = true;
+}
+
+static void step_file(struct unwinding_plan *plan, struct unwind_files *files, struct item *item)
+{
+	int r = unwind_files_hold(files, item->module, &item->number);
+
+	if (r == -EAGAIN)
+		return;
+	if (r == 0 &&
+	    unwind_files_base(files, item->number, item->start, item->offset, &item->base) < 0) {
+		unwind_files_release(files, item->number);
+		r = -ENOENT;
+	}
+	if (r < 0) {
+		plan->foreign = plan->foreign || r == -ENOTSUP;
+		settle_rowless(plan, item);
+		return;
+	}
+	item->kind = plan->by == UNWIND_BY_TABLE ? UNWIND_KIND_ROWS_ALONE : UNWIND_KIND_ROWS;
+	item->settled = true;
+}
+
+bool unwinding_plan_step(struct unwinding_plan *plan, struct unwind_files *files)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < plan->count; i++) {
+		struct item *item = &plan->items[i];
+
+		if (!item->settled && (plan->by == UNWIND_BY_FP || item->module->anonymous))
+			settle_rowless(plan, item);
+		else if (!item->settled)
+			step_file(plan, files, item);
+		all = all && item->settled;
+	}
+	return all;
+}
+
+enum unwinding_how unwinding_plan_how(const struct unwinding_plan *plan)
+{
+	size_t rows = 0;
+
+	for (size_t i = 0; i < plan->count; i++)
+		rows += has_rows(&plan->items[i]);
+	if (plan->foreign || rows == 0)
+		return UNWINDING_FP;
+	return rows == plan->count ? UNWINDING_TABLE : UNWINDING_MIXED;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ (hash >> 29);
+}
+
+uint64_t unwinding_plan_shape(const struct unwinding_plan *plan)
+{
+	uint64_t hash = mix(1, plan->count);
+
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct item *item = &plan->items[i];
+
+		hash = mix(mix(hash, item->start), item->end);
+		hash = mix(mix(hash, item->offset), (uintptr_t)item->module);
+		hash = mix(hash, (uint64_t)item->kind << 32 | (has_rows(item) ? item->number : 0));
+	}
+	return hash ? hash : 1;
+}
+
+size_t unwinding_plan_cut(const struct unwinding_plan *plan)
+{
+	return plan->cut;
+}
+
+uint32_t unwinding_plan_claim(const struct unwinding_plan *plan, __u64 *starts)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		starts[i] = plan->items[i].start;
+	return (uint32_t)plan->count;
+}
+
+void unwinding_plan_write(const struct unwinding_plan *plan, struct unwind_mapping *mappings)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		mappings[i] = (struct unwind_mapping){
+			.base = plan->items[i].base,
+			.file = plan->items[i].number,
+			.kind = plan->items[i].kind,
+		};
+}
+
+uint32_t *unwinding_plan_take(struct unwinding_plan *plan, size_t *ret_count)
+{
+	uint32_t *numbers = calloc(plan->count + 1, sizeof(*numbers));
+	size_t count = 0;
+
+	/* Without memory for the account they are held for good: nothing is overwritten. */
+	for (size_t i = 0; i < plan->count; i++) {
+		if (!has_rows(&plan->items[i]))
+			continue;
+		if (numbers)
+			numbers[count++] = plan->items[i].number;
+	}
+	plan->taken = true;
+	*ret_count = count;
+	return numbers;
+}
+
+const struct module *unwinding_plan_rowless(const struct unwinding_plan *plan, size_t i)
+{
+	for (size_t k = 0; k < plan->count; k++) {
+		if (has_rows(&plan->items[k]))
+			continue;
+		if (i-- == 0)
+			return plan->items[k].module;
+	}
+	return NULL;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unwinding_plan.h: a table in the making: the mappings of one process, and for each of them what
+ * its stacks are walked by there. It holds the files that it has found rows of.
+ */
+#ifndef TROCAR_CONSUMER_UNWINDING_PLAN_H
+#define TROCAR_CONSUMER_UNWINDING_PLAN_H
+
+#include "consumer/symbols/mappings.h"
+#include "consumer/unwinding.h"
+
+/* What the rule says. */
+enum unwind_by {
+	UNWIND_BY_AUTO,	 /* rows, and frame pointers where there are none */
+	UNWIND_BY_FP,	 /* frame pointers alone */
+	UNWIND_BY_TABLE, /* rows alone */
+};
+
+/* Of mappings as they are now, which are copied. NULL without memory. */
+struct unwinding_plan *unwinding_plan_new(const struct mappings *maps, enum unwind_by by);
+
+/* Releases what it holds; NULL is allowed. */
+void unwinding_plan_free(struct unwinding_plan *plan, struct unwind_files *files);
+
+/* Asks for the files that are not settled. True when all are. */
+bool unwinding_plan_step(struct unwinding_plan *plan, struct unwind_files *files);
+
+/* ---- of a plan whose files are all settled */
+
+/* UNWINDING_FP: there is nothing to make a table for. */
+enum unwinding_how unwinding_plan_how(const struct unwinding_plan *plan);
+
+/* A number that tells apart what tables are made of; not 0. */
+uint64_t unwinding_plan_shape(const struct unwinding_plan *plan);
+
+/* Mappings that have no place in it. */
+size_t unwinding_plan_cut(const struct unwinding_plan *plan);
+
+/* Writes an address in each mapping (room for UNWIND_RANGES), ascending; how many. */
+uint32_t unwinding_plan_claim(const struct unwinding_plan *plan, __u64 *starts);
+
+/* Writes what the kernel side walks by, in the same order. */
+void unwinding_plan_write(const struct unwinding_plan *plan, struct unwind_mapping *mappings);
+
+/* Hands over the numbers of the held files, the caller's to release and free. */
+uint32_t *unwinding_plan_take(struct unwinding_plan *plan, size_t *ret_count);
+
+/* The i-th mapping that has no rows: its module and how it is walked; NULL at the end. */
+const struct module *unwinding_plan_rowless(const struct unwinding_plan *plan, size_t i);
+
+#endif

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Stacks by rows compiled from .eh_frame, of programs without frame pointers, from an unprivileged
+process: complete and with the right callers."""
+import collections
+import subprocess
+import textwrap
+
+from harness import Skip, check, rule, rules
+
+PYTHON = "/usr/bin/python3"
+COMPLETE = 0.999  # of the samples of a session
+
+
+def user_names(stack):
+    return [f["fn"] for f in stack["frames"] if f["kind"] != "kernel"]
+
+
+def capture(t, agent, group, pid, name, seconds=3):
+    """A session on what `pid` does, once its table is published; its stacks whole, and its last line."""
+    line = agent.wait("process.unwind", pid=pid)
+    session = agent.call("session.start", {"rule": name, "during_ms": seconds * 1000})["session"]
+    end = agent.wait("session.end", seconds=seconds + 6, session=session)
+    parts = collections.OrderedDict()
+    for stack in agent.stacks(session):
+        if stack["pid"] == pid and stack["phase"] == "during":
+            key = stack.get("stack_id", len(parts) + 1000000)
+            parts.setdefault(key, []).append(stack)
+    whole = []
+    for lines in parts.values():
+        lines.sort(key=lambda s: s.get("part", 1))
+        whole.append({**lines[0], "frames": [f for s in lines for f in s["frames"]]})
+    return line, end, whole
+
+
+def check_complete(stacks, end, least):
+    counts = collections.Counter()
+    for stack in stacks:
+        counts[stack["quality"]] += stack["count"]
+    total = sum(counts.values())
+    broken = [(s["count"], s["quality_reason"], user_names(s)) for s in stacks
+              if s["quality"] != "complete"]
+    check(total >= least, f"only {total} samples: {end['ledger']}")
+    check(counts["complete"] >= COMPLETE * total, f"{counts}: {broken[:3]}, {end['stack_quality']}")
+
+
+def test_callers(t):
+    """A C program as distributions build it: through qsort's callback, and in a thread."""
+    agent = t.agent(rules(rule("api", comm="callers", pre_ms=0)))
+    group = t.cgroup()
+    process = t.spawn("callers", 20, name="callers", cgroup=group)
+    line, end, stacks = capture(t, agent, group, process.pid, "api")
+    check(line["unwind"] == "table" and line["without_rows"] == [], f"{line}")
+    check_complete(stacks, end, 60)
+    for stack in stacks:
+        names = user_names(stack)
+        if "run_thread" in names:
+            at = names.index("run_thread")
+            check(set(names[:at]) <= {"spin_in_compare", "descend"}, f"{names}")
+            check(names[:at].count("descend") == 21 or names[0] == "descend", f"{names}")
+        elif "spin_in_compare" in names:
+            check(names[1] == "compare_orders" and "qsort_r" in names or "qsort" in names, f"{names}")
+            check(names.index("sort_orders") < names.index("main"), f"{names}")
+    seen = {n for s in stacks for n in user_names(s)}
+    check({"run_thread", "sort_orders", "main"} <= seen, f"{seen}")
+    unwind = agent.call("status")["unwind"]
+    check(unwind["tables_used"] >= 1 and unwind["ends"]["complete"] > 100, f"{unwind}")
+    check(unwind["ends"]["switched"] == 0 and unwind["mappings_missed"] == 0, f"{unwind}")
+    rows = {m["module"].rsplit("/", 1)[-1]: m["rows"] for m in unwind["modules"]}
+    check(rows.get("callers", 0) > 5 and any(m.startswith("libc.so") for m in rows), f"{rows}")
+
+
+def test_python(t):
+    """The distribution's own python3, which has no frame pointers: to _start, whatever it does."""
+    agent = t.agent(rules(rule("api", comm="worker", pre_ms=0)))
+    group = t.cgroup()
+    text = textwrap.dedent("""
+        import json, re, sys, time
+        end = time.monotonic() + float(sys.argv[1])
+        def parse(n):
+            return parse(n - 1) if n else json.loads('{"a": [1, 2, {"b": "c"}]}')
+        open("/proc/self/comm", "w").write("worker")
+        while time.monotonic() < end:
+            parse(20)
+            re.findall("(a|b)+c", "abababab" * 50)
+            sorted(range(500), key=lambda x: -x)
+        """)
+    process = subprocess.Popen([PYTHON, "-c", text, "20"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, preexec_fn=group.join)
+    t.processes.append(process)
+    line, end, stacks = capture(t, agent, group, process.pid, "api")
+    check(line["unwind"] == "table", f"{line}")
+    check_complete(stacks, end, 60)
+    check(all("Py_BytesMain" in user_names(s) or s["count"] < 3 for s in stacks),
+          f"{[user_names(s) for s in stacks if 'Py_BytesMain' not in user_names(s)][:3]}")
+
+
+def test_dlopen(t):
+    """A library that comes while stacks are taken is known within a moment."""
+    agent = t.agent(rules(rule("api", comm="worker", pre_ms=0)))
+    group = t.cgroup()
+    text = textwrap.dedent("""
+        import sys, time
+        open("/proc/self/comm", "w").write("worker")
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            pass
+        import hashlib, ctypes
+        end = time.monotonic() + float(sys.argv[1])
+        while time.monotonic() < end:
+            hashlib.pbkdf2_hmac("sha256", b"secret", b"salt", 20000)
+        """)
+    process = subprocess.Popen([PYTHON, "-c", text, "20"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, preexec_fn=group.join)
+    t.processes.append(process)
+    _, end, stacks = capture(t, agent, group, process.pid, "api", seconds=8)
+    hashed = [s for s in stacks
+              if any((f["module"] or "").rsplit("/", 1)[-1].startswith("libcrypto") for f in s["frames"])]
+    total = sum(s["count"] for s in hashed)
+    complete = sum(s["count"] for s in hashed if s["quality"] == "complete")
+    if total == 0:
+        raise Skip("this python hashes without libcrypto")
+    check(total > 100 and complete >= 0.95 * total,
+          f"{complete} of {total}: {end['stack_quality']}")

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From mappings to a published table, with memory for the kernel side's maps and a file for its
+ * iterator. */
+#include "fake_agent.h"
+
+#include <bpf/bpf.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/process.h"
+#include "consumer/unwinding.h"
+#include "shared/clock.h"
+#include "tests/unit/consumer/unwind/own.h"
+
+#define ELEMENTS (1u << 20)
+#define TABLES	 3
+
+static struct fake *fake;
+static char ranges[128];
+
+static int setup(void **state)
+{
+	struct pins *p;
+
+	fake = fake_new();
+	if (!fake)
+		return 0;
+	p = &fake->a.pins;
+	p->abi.unwind_rows = ELEMENTS;
+	p->abi.unwind_tables = TABLES;
+	p->unwind_pool = calloc(ELEMENTS, 8);
+	p->unwind_rules = calloc(UNWIND_RULES_MAX, sizeof(*p->unwind_rules));
+	p->unwind_files = calloc(UNWIND_FILES_MAX, sizeof(*p->unwind_files));
+	p->unwind_process = calloc(TABLES, sizeof(*p->unwind_process));
+	p->unwind_claims = calloc(1, sizeof(*p->unwind_claims));
+	snprintf(ranges, sizeof(ranges), "%s/ranges", fake->dir);
+	p->ranges_path = ranges;
+	assert_int_equal(unwinding_start(&fake->a), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct pins p;
+
+	if (!fake)
+		return 0;
+	p = fake->a.pins;
+	unlink(ranges);
+	processes_done(&fake->a);
+	processes_init(&fake->a.processes, FAKE_PROCESSES);
+	unwinding_done(&fake->a);
+	fake_free(fake);
+	free(p.unwind_pool);
+	free(p.unwind_rules);
+	free(p.unwind_files);
+	free(p.unwind_process);
+	free(p.unwind_claims);
+	fake = NULL;
+	return 0;
+}
+
+/* What the kernel side will say of the next filling. */
+static void next_fill(uint64_t fill, uint32_t table, uint32_t count)
+{
+	struct ranges_record record = { .fill = fill, .table = table, .count = count };
+	FILE *file = fopen(ranges, "we");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(&record, sizeof(record), 1, file), 1);
+	fclose(file);
+}
+
+/* What the loop does, until there has been as much news as is needed; the wall is 20 s. */
+static void run_until(bool (*done)(const struct process *p), const struct process *p)
+{
+	for (int i = 0; i < 2000 && !done(p); i++) {
+		struct pollfd fd = { .fd = unwind_files_fd(fake->a.unwinding.files),
+				     .events = POLLIN };
+
+		if (poll(&fd, 1, 10) == 1)
+			unwinding_news(&fake->a);
+	}
+	assert_true(done(p));
+}
+
+/* A process that has this program's code mapped, `pages` further up than it is here. */
+static struct process *mapped(uint32_t tgid, uint64_t pages)
+{
+	struct process *p;
+
+	assert_int_equal(process_get(&fake->a, tgid, 5, &p), 0);
+	p->requested = true;
+	p->announced = true;
+	assert_int_equal(process_target(&fake->a, p), 0);
+	mappings_done(&p->maps);
+	p->maps.items = calloc(1, sizeof(*p->maps.items));
+	assert_non_null(p->maps.items);
+	p->maps.count = 1;
+	p->maps.read_ns = clock_mono_ns();
+	p->maps.items[0] = own_mapping(fake->a.symbols);
+	p->maps.items[0].start += pages << 12;
+	p->maps.items[0].end += pages << 12;
+	return p;
+}
+
+static uint32_t told(const struct process *p)
+{
+	struct process_key key = { .tgid = p->tgid, .start_ns = p->start_ns };
+	struct target target;
+
+	assert_int_equal(bpf_map_lookup_elem(fake->a.pins.targets_fd, &key, &target), 0);
+	return target.unwind;
+}
+
+static bool has_table(const struct process *p)
+{
+	return p->unwind.table > 0;
+}
+
+static bool has_second(const struct process *p)
+{
+	return fake->a.unwinding.published == 2;
+}
+
+static struct process *published(uint32_t tgid, uint32_t table, uint64_t fill)
+{
+	struct process *p = mapped(tgid, 0);
+
+	next_fill(fill, table, 1);
+	unwinding_follow(&fake->a, p);
+	run_until(has_table, p);
+	return p;
+}
+
+static void test_publish(void **state)
+{
+	const struct unwind_process *table;
+	struct process *p;
+	json_object *line;
+
+	if (!fake)
+		skip();
+	p = published(100, 0, 77);
+	table = &fake->a.pins.unwind_process[p->unwind.table - 1];
+	assert_int_equal(p->unwind.table, 1);
+	assert_int_equal(told(p), 1);
+	assert_int_equal(table->published, 77);
+	assert_int_equal(table->mappings[0].kind, UNWIND_KIND_ROWS);
+	assert_int_equal(fake->a.pins.unwind_claims->starts[0], p->maps.items[0].start);
+	assert_int_equal(fake->a.pins.unwind_claims->tgid, 0);
+	assert_true(fake->a.pins.unwind_files[table->mappings[0].file].place.row_count > 0);
+	line = fake_last(fake, "process.unwind");
+	assert_string_equal(fake_text(line, "unwind"), "table");
+	json_object_put(line);
+}
+
+/* Nothing new: the same table, asked for more rarely. Something new: another table, said no more.
+ */
+static void test_renew(void **state)
+{
+	struct unwind_process *tables;
+	struct process *p;
+
+	if (!fake)
+		skip();
+	tables = fake->a.pins.unwind_process;
+	p = published(100, 0, 77);
+	unwinding_follow(&fake->a, p);
+	assert_int_equal(p->unwind.table, 1);
+	assert_true(tables[0].quiet_ns > 0);
+	for (int i = 0; i < 20; i++)
+		unwinding_follow(&fake->a, p);
+	assert_int_equal(tables[0].quiet_ns, 10 * NSEC_PER_SEC);
+
+	mapped(100, 16);
+	next_fill(78, 1, 1);
+	unwinding_follow(&fake->a, p);
+	run_until(has_second, p);
+	assert_int_equal(p->unwind.table, 2);
+	assert_int_equal(told(p), 2);
+	assert_int_equal(tables[0].published, 0);
+	assert_int_equal(tables[1].published, 78);
+	assert_int_equal(fake_count(fake, "process.unwind"), 1);
+}
+
+/* The kernel side does not take the claims: the process is another by now, nothing is published. */
+static void test_refused(void **state)
+{
+	struct unwind_files_stats stats;
+	struct process *p;
+
+	if (!fake)
+		skip();
+	p = mapped(100, 0);
+	next_fill(0, 0, 0);
+	unwinding_follow(&fake->a, p);
+	for (int i = 0; i < 200 && p->unwind.plan; i++) {
+		usleep(10000);
+		unwinding_news(&fake->a);
+	}
+	assert_null(p->unwind.plan);
+	assert_int_equal(p->unwind.table, 0);
+	assert_int_equal(told(p), 0);
+	for (int i = 0; i < TABLES; i++)
+		assert_int_equal(fake->a.pins.unwind_process[i].published, 0);
+	unwind_files_stats(fake->a.unwinding.files, &stats);
+	assert_int_equal(stats.files, 1);
+}
+
+/* A table that the kernel side refuses (an execve that nobody told of) is made anew. */
+static void test_not_walked(void **state)
+{
+	struct process *p;
+
+	if (!fake)
+		skip();
+	p = published(100, 0, 77);
+	unwinding_sample(&fake->a, p, true, clock_mono_ns());
+	assert_true(p->unwind.shape != 0);
+	unwinding_sample(&fake->a, p, false, p->unwind.published_ns - 1);
+	assert_true(p->unwind.shape != 0);
+	unwinding_sample(&fake->a, p, false, clock_mono_ns());
+	assert_int_equal(p->unwind.shape, 0);
+}
+
+static bool third_is_in(const struct process *p)
+{
+	return fake->a.unwinding.published == TABLES;
+}
+
+/* More processes than tables: who waits gets the one of who is gone. */
+static void test_full(void **state)
+{
+	struct process *p[TABLES + 1];
+
+	if (!fake)
+		skip();
+	for (uint32_t i = 0; i < TABLES; i++)
+		p[i] = published(100 + i, i, 70 + i);
+	assert_true(third_is_in(NULL));
+	p[TABLES] = mapped(200, 0);
+	unwinding_follow(&fake->a, p[TABLES]);
+	assert_int_equal(p[TABLES]->unwind.table, 0);
+	assert_true(fake->a.unwinding.full > 0);
+	next_fill(99, 1, 1);
+	process_gone(&fake->a, p[1]);
+	run_until(has_table, p[TABLES]);
+	assert_int_equal(p[TABLES]->unwind.table, 2);
+	assert_int_equal(fake->a.unwinding.live, TABLES);
+}
+
+static void test_status(void **state)
+{
+	struct jsonw w;
+
+	if (!fake)
+		skip();
+	published(100, 0, 77);
+	jsonw_init(&w, 65536);
+	jsonw_object(&w, NULL);
+	unwinding_write_status(&fake->a, &w);
+	jsonw_object_end(&w);
+	assert_int_equal(jsonw_end(&w), 0);
+	assert_non_null(strstr(w.data, "\"tables_used\":1"));
+	assert_non_null(strstr(w.data, "unwinding_test"));
+	jsonw_done(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_publish, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_renew, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_not_walked, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_status, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
