@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# The two units as systemd starts, binds, restarts and fails them.
-
-drop_in=/run/systemd/system/trocar-loader.service.d
+# The two units as systemd starts them at boot, what they do, and how they end.
 
 # Both units were started at boot, before this; the consumer after the loader had done its work.
 order() {
@@ -15,8 +13,7 @@ order() {
 
 # Milliseconds from the start of PID 1 to the first line of type $1.
 since_boot() {
-	jq -r --arg type "$1" --argjson began "$(systemctl show -P UserspaceTimestampMonotonic)" \
-		'select(.type == $type) | .mono_ns / 1e6 - $began / 1e3 | floor' "$lines" | head -1
+	pick "$lines.few" "$1" 1 "printf \"%d\\n\", number(\"mono_ns\") / 1e6 - $(systemctl show -P UserspaceTimestampMonotonic) / 1e3; exit"
 }
 
 # What README's install section says behind `meson install`; here all of it is in place, and stays so.
@@ -49,16 +46,16 @@ boot() {
 	figure "boot to the first line, ms" "$(since_boot agent.start)"
 }
 
-both_phases() { line stack '.phase == "before"' && line stack '.phase == "during"'; }
+both_phases() { line stack 'text("phase") == "before"' && line stack 'text("phase") == "during"'; }
 
 session() {
 	check "a changed rules file is taken up" rules "$shop_rule"
 	check "a service is started" shop 120 4
-	check "its stall of 500 ms windows becomes a session" until_true 20 line session.end '.rule == "shop"'
-	check "the window is the rule's" line pressure '.window_ms == 500 and .measured_ms < 1000'
+	check "its stall of 500 ms windows becomes a session" until_true 20 line session.end 'text("rule") == "shop"'
+	check "the window is the rule's" until_true 5 line pressure 'number("window_ms") == 500 && number("measured_ms") < 1000'
 	# Of the first, or, where the machine is so busy that it came at once, of the next.
 	check "stacks of before and during" until_true 20 both_phases
-	say "found by $(jq -r 'select(.type == "process.match" and .rule == "shop") | .found' "$lines" | head -1)"
+	say "found by $(pick "$lines.few" process.match 'text("rule") == "shop"' 'print text("found"); exit')"
 	figure "boot to the first session, ms" "$(since_boot session.start)"
 }
 
@@ -74,27 +71,8 @@ killed() {
 	figure "killed to back, ms" "$back_ms"
 	check "within a second, as emulation counts them" [ "$back_ms" -le $((1000 * slow)) ]
 	same "its programs in the kernel went on" "$(program_ids)" "$ids"
-	check "the gap is said" until_true 3 line_after "$began" agent.start '.gap_ms > 0'
+	check "the gap is said" until_true 3 line_after "$began" agent.start 'number("gap_ms") > 0'
 	check "a session after it" until_true 20 line_after "$began" session.end
-}
-
-restarts() {
-	local pid ids
-	pid=$(consumer_pid)
-	ids=$(program_ids)
-	check "systemctl restart trocar-consumer" systemctl restart trocar-consumer
-	check "it is another process" another "$pid"
-	same "a restart of the consumer loads no BPF" "$(program_ids)" "$ids"
-	pid=$(consumer_pid)
-	check "systemctl reload trocar-consumer" systemctl reload trocar-consumer
-	same "a reload keeps the process" "$(consumer_pid)" "$pid"
-	check "systemctl restart trocar-loader" systemctl restart trocar-loader
-	check "it takes the consumer along" until_true 5 another "$pid"
-	pid=$(consumer_pid)
-	sleep 1
-	same "once" "$(consumer_pid)" "$pid"
-	matches "with programs of its own" "$(program_ids)" '^[0-9]'
-	[ "$(program_ids)" != "$ids" ] && ok "which are new" || fail "which are new" <<<"$ids"
 }
 
 stopped() {
@@ -108,50 +86,7 @@ stopped() {
 	matches "no unit failed" "$(systemctl --failed --no-legend --plain | grep trocar)" '^$'
 }
 
-# By hand while the units are installed and idle: systemd must not take the mount away.
-by_hand() {
-	local ids
-	check "load by hand, the units idle" timeout 60 "$loader" load
-	sleep 0.5
-	check "its pins stay" test -e "$bpf_dir/abi"
-	ids=$(program_ids)
-	check "unload by hand" timeout 60 "$loader" unload
-	check "nothing of it is left" no_trace "$ids"
-}
-
-failed_load() {
-	mkdir -p $drop_in
-	printf '[Service]\nExecStart=\nExecStart=%s load --hz 1\n' "$loader" >$drop_in/wrong.conf
-	systemctl daemon-reload
-	systemctl start trocar-consumer >/run/said 2>&1 && fail "a failed load fails the start" </run/said ||
-		ok "a failed load fails the start"
-	check "the consumer stays down" inactive trocar-consumer
-	same "the loader's unit has failed" "$(property trocar-loader ActiveState)" failed
-	matches "systemctl status of the loader says why" "$(systemctl status --no-pager -l trocar-loader)" \
-		'--hz 1: a number from 5 to 999'
-	matches "systemctl status of the consumer says on whom it waits" \
-		"$(systemctl status --no-pager -l trocar-consumer)" 'Dependency failed|trocar-loader'
-	check "a failed load leaves nothing" no_trace ""
-	rm -r $drop_in
-	systemctl daemon-reload
-	systemctl reset-failed
-	check "with the fault gone one start brings both" systemctl start trocar-consumer
-	check "the loader came with it" active trocar-loader
-}
-
-faulty_rules() {
-	local pid mark
-	pid=$(consumer_pid)
-	mark=$(mono_ns)
-	echo '{ "version": 1, "rules": [ { "name": "Bad" } ] }' >/etc/trocar/rules.new
-	mv /etc/trocar/rules.new /etc/trocar/rules.json
-	check "a faulty file is refused" until_true 5 line_after "$mark" rules.rejected
-	same "and the consumer goes on" "$(consumer_pid)" "$pid"
-}
-
 follow
-steps boot session killed restarts stopped by_hand failed_load faulty_rules
-systemctl stop trocar-consumer
-sleep 1
+steps boot session killed stopped
 cp "$lines" "$results/units.jsonl"
-systemctl stop shop trocar-loader 2>/dev/null
+systemctl stop shop
