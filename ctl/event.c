@@ -188,6 +188,26 @@ bool event_read(const char *line, size_t bytes, event_frames_call frames, void *
 	return true;
 }
 
+/* Where in the source of its function a frame is (docs/events.md); of an odd object what is there.
+ */
+static bool frame_source(struct scan *s, struct event_frame *frame)
+{
+	struct scan_text key;
+
+	if (scan_peek(s) != '{')
+		return scan_skip(s);
+	scan_object(s);
+	while (scan_key(s, &key)) {
+		if (event_is(&key, "file") && scan_peek(s) == '"')
+			scan_string(s, false, &frame->file);
+		else if (event_is(&key, "line") && scan_peek(s) >= '0' && scan_peek(s) <= '9')
+			scan_u64(s, 0, INT32_MAX, &frame->line);
+		else
+			scan_skip(s);
+	}
+	return !s->fault;
+}
+
 static bool frame_value(struct scan *s, const struct scan_text *key, struct event_frame *frame)
 {
 	if (event_is(key, "fn"))
@@ -202,6 +222,8 @@ static bool frame_value(struct scan *s, const struct scan_text *key, struct even
 		return scan_string(s, true, &frame->raw);
 	if (event_is(key, "why"))
 		return scan_string(s, true, &frame->why);
+	if (event_is(key, "source"))
+		return frame_source(s, frame);
 	if (!event_is(key, "offset") || scan_peek(s) == 'n')
 		return scan_skip(s);
 	frame->has_offset = true;

@@ -53,7 +53,8 @@ bool event_read(const char *line, size_t bytes, event_frames_call frames, void *
 /* One frame of a stack line. */
 struct event_frame {
 	struct scan_text fn, raw, module, build_id, kind, why;
-	uint64_t offset;
+	struct scan_text file; /* its source */
+	uint64_t offset, line; /* line: in the source, 0 without */
 	bool has_offset;
 };
 

@@ -42,11 +42,13 @@ enum {
 	MAPPING_OFFSET,
 	MAPPING_FILE,
 	MAPPING_BUILD_ID,
-	MAPPING_HAS_FUNCTIONS
+	MAPPING_HAS_FUNCTIONS,
+	MAPPING_HAS_FILENAMES,
+	MAPPING_HAS_LINES
 };
 enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
-enum { LINE_FUNCTION = 1 };
-enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME };
+enum { LINE_FUNCTION = 1, LINE_NUMBER };
+enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
 
 /* Texts are strings of the profile; other numbers are of the pools, plus one. */
 struct mapping {
@@ -54,11 +56,12 @@ struct mapping {
 };
 
 struct function {
-	uint32_t name, raw;
+	uint32_t name, raw, file;
 };
 
 struct location {
 	uint32_t mapping, function;
+	uint32_t line, zero;
 	uint64_t offset; /* in the file; 0: it is in none */
 };
 
@@ -66,6 +69,7 @@ struct location {
 struct extent {
 	uint64_t start, bytes;
 	bool unnamed; /* some frame has no function */
+	bool lines;   /* some have a place in a source */
 };
 
 struct profile {
@@ -118,6 +122,7 @@ static int add_mapping(struct profile *p, const struct store_frame *f, uint32_t 
 	if (r < 0)
 		return r;
 	p->extents[number].unnamed |= f->fn == STORE_NONE;
+	p->extents[number].lines |= f->line > 0;
 	if (in_file(f))
 		p->extents[number].bytes = MAX(p->extents[number].bytes, f->offset + 1);
 	*ret_mapping = number + 1;
@@ -137,6 +142,8 @@ static int add_function(struct profile *p, const struct store_frame *f, uint32_t
 	if (r == 0)
 		r = store_string(p, f->raw != STORE_NONE ? f->raw : f->fn, &function.raw);
 	if (r == 0)
+		r = store_string(p, f->file, &function.file);
+	if (r == 0)
 		r = pool_put(&p->functions, &function, sizeof(function), &number);
 	if (r == 0)
 		*ret_function = number + 1;
@@ -146,7 +153,7 @@ static int add_function(struct profile *p, const struct store_frame *f, uint32_t
 static int add_location(struct profile *p, uint32_t frame)
 {
 	const struct store_frame *f = store_frame_get(&p->view->input->store, frame);
-	struct location location = { 0 };
+	struct location location = { .line = f->line };
 	uint32_t number;
 	int r;
 
@@ -291,6 +298,8 @@ static void put_mappings(struct profile *p)
 		proto_u64(&p->message, MAPPING_FILE, mapping->file);
 		proto_u64(&p->message, MAPPING_BUILD_ID, mapping->build_id);
 		proto_u64(&p->message, MAPPING_HAS_FUNCTIONS, !e->unnamed);
+		proto_u64(&p->message, MAPPING_HAS_FILENAMES, e->lines);
+		proto_u64(&p->message, MAPPING_HAS_LINES, e->lines);
 		put(p, PROFILE_MAPPING);
 	}
 }
@@ -308,6 +317,7 @@ static void put_locations(struct profile *p)
 			  location->offset ? start + location->offset : 0);
 		proto_reset(&p->part);
 		proto_u64(&p->part, LINE_FUNCTION, location->function);
+		proto_u64(&p->part, LINE_NUMBER, location->line);
 		if (location->function)
 			proto_message(&p->message, LOCATION_LINE, &p->part);
 		put(p, PROFILE_LOCATION);
@@ -323,6 +333,7 @@ static void put_functions(struct profile *p)
 		proto_u64(&p->message, FUNCTION_ID, i + 1);
 		proto_u64(&p->message, FUNCTION_NAME, function->name);
 		proto_u64(&p->message, FUNCTION_SYSTEM_NAME, function->raw);
+		proto_u64(&p->message, FUNCTION_FILE, function->file);
 		put(p, PROFILE_FUNCTION);
 	}
 }

@@ -79,10 +79,11 @@ int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_
 		.kind = kind_of(&frame->kind),
 		.has_offset = frame->has_offset,
 		.offset = frame->offset,
+		.line = (uint32_t)frame->line,
 	};
 	const struct scan_text *const from[] = { &frame->fn, &frame->raw, &frame->module,
-						 &frame->build_id };
-	uint32_t *const to[] = { &f.fn, &f.raw, &f.module, &f.build_id };
+						 &frame->build_id, &frame->file };
+	uint32_t *const to[] = { &f.fn, &f.raw, &f.module, &f.build_id, &f.file };
 	int r = put_texts(s, from, to, ARRAY_SIZE(to));
 
 	return r < 0 ? r : pool_put(&s->frames, &f, sizeof(f), ret_frame);

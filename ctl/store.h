@@ -30,7 +30,8 @@ enum store_phase {
 
 /* Without padding, as all keys of pools; texts are numbers of `texts`. */
 struct store_frame {
-	uint32_t fn, raw, module, build_id;
+	uint32_t fn, raw, module, build_id, file;
+	uint32_t line;	     /* in `file`; 0: not known */
 	uint32_t kind;	     /* enum store_kind */
 	uint32_t has_offset; /* 0 or 1 */
 	uint64_t offset;

@@ -166,6 +166,43 @@ static void test_profile(void **state)
 	}
 }
 
+/* Two lines of one function in one file; odd sources are none. */
+static void test_source_lines(void **state)
+{
+#define AT(offset, source)                                       \
+	"{\"fn\":\"f\",\"module\":\"/bin/a\",\"offset\":" offset \
+	",\"kind\":\"user\",\"source\":" source "}"
+	struct message line = { 0 };
+	unsigned int seen = 0;
+	uint64_t n;
+
+	events_write(EVENTS_STACK("1", "during", "web", "4", "100",
+				  AT("10", "{\"file\":\"/f.c\",\"line\":7}") "," AT(
+					  "20", "{\"line\":9,\"x\":[],\"file\":\"/f.c\"}")));
+	assert_int_equal(events_command("pprof", events_file, NULL), COMMAND_FINE);
+	decode();
+	assert_int_equal(n_functions, 1);
+	is_string(number_of(functions[0], 4), "/f.c");
+	assert_int_equal(n_locations, 2);
+	for (unsigned int i = 0; i < n_locations; i++) {
+		struct message m = locations[i], inner = { 0 };
+
+		for (unsigned int number; (number = field(&m, &n, &inner));)
+			line = number == 4 ? inner : line;
+		seen |= 1u << number_of(line, 2);
+	}
+	assert_int_equal(seen, 1u << 7 | 1u << 9);
+	assert_int_equal(number_of(mappings[0], 8), 1);
+	assert_int_equal(number_of(mappings[0], 9), 1);
+	events_write(EVENTS_STACK("1", "during", "web", "4", "100",
+				  AT("10", "7") "," AT("20", "{\"file\":null,\"line\":-1}") "," AT(
+					  "30", "{}") "," AT("40", "null")));
+	assert_int_equal(events_command("pprof", events_file, NULL), COMMAND_FINE);
+	decode();
+	is_string(number_of(functions[0], 4), "");
+	assert_int_equal(number_of(mappings[0], 9), 0);
+}
+
 static void test_addresses_lie_in_their_mappings(void **state)
 {
 	events_write(EVENTS_STACK(
@@ -204,9 +241,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(wire_format),
-		TEST(profile),
-		TEST(addresses_lie_in_their_mappings),
+		TEST(wire_format),  TEST(profile),
+		TEST(source_lines), TEST(addresses_lie_in_their_mappings),
 		TEST(empty),
 	};
 
