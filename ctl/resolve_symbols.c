@@ -202,7 +202,9 @@ static int take_table(struct resolve_symbols *s, Elf *elf, uint32_t type, uint64
 			continue;
 		t.data = elf_getdata(scn, NULL);
 		n = t.data ? t.data->d_size / t.header.sh_entsize : 0;
-		for (size_t i = 0; r == 0 && i < n && i < INT32_MAX; i++) {
+		if (n > RESOLVE_SYMBOLS_MAX)
+			return -EFBIG;
+		for (size_t i = 0; r == 0 && i < n; i++) {
 			GElf_Sym symbol;
 
 			if (gelf_getsym(t.data, (int)i, &symbol))

@@ -132,13 +132,44 @@ static void test_cut_files(void **state)
 	}
 }
 
+/* A symbol table of half a gigabyte that costs nothing to make: a hole. */
+static void test_huge_table(void **state)
+{
+	_cleanup_close_ int whole = specimens_open("pie.full"),
+			    fd = memfd_create("huge", MFD_CLOEXEC);
+	struct specimens_facts facts = { 0 };
+	_cleanup_free_ char *data = NULL;
+	struct answer answer;
+	struct resolve r;
+	Elf64_Ehdr header;
+	size_t bytes;
+
+	assert_true(specimens_facts("pie", &facts));
+	assert_int_equal(io_read_fd(whole, 1 << 20, &data, &bytes), 0);
+	memcpy(&header, data, sizeof(header));
+	for (unsigned int i = 0; i < header.e_shnum; i++) {
+		char *at = data + header.e_shoff + i * sizeof(Elf64_Shdr);
+		Elf64_Shdr section;
+
+		memcpy(&section, at, sizeof(section));
+		if (section.sh_type == SHT_SYMTAB)
+			section.sh_size = 480u << 20;
+		memcpy(at, &section, sizeof(section));
+	}
+	assert_int_equal(io_write_full(fd, data, bytes), 0);
+	assert_int_equal(ftruncate(fd, 512 << 20), 0);
+	resolve_open(&r, fd, -1, false);
+	resolve_find(&r, facts.at, &answer);
+	assert_int_equal(answer.unnamed, UNNAMED_GAVE_UP);
+	resolve_close(&r);
+}
+
 int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_layouts),
-		cmocka_unit_test(test_without_lines),
-		cmocka_unit_test(test_no_sound_file),
-		cmocka_unit_test(test_cut_files),
+		cmocka_unit_test(test_layouts),	      cmocka_unit_test(test_without_lines),
+		cmocka_unit_test(test_no_sound_file), cmocka_unit_test(test_cut_files),
+		cmocka_unit_test(test_huge_table),
 	};
 
 	specimens_dir = argv[1];
