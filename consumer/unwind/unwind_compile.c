@@ -9,6 +9,7 @@
 #include "consumer/unwind/cfi_rule.h"
 #include "consumer/unwind/unwind_entries.h"
 #include "consumer/unwind/unwind_fdes.h"
+#include "consumer/unwind/unwind_gaps.h"
 #include "consumer/unwind/unwind_plain.h"
 #include "shared/cleanup.h"
 #include "shared/macro.h"
@@ -305,6 +306,9 @@ static int compile(struct compiler *c)
 	if (r < 0)
 		return r;
 	r = run_all(c);
+	if (r < 0)
+		return r;
+	r = unwind_gaps_fill(&c->elf, c->rules, c->rules_limit, &c->table);
 	if (r < 0)
 		return r;
 	return unwind_table_finish(&c->table);

@@ -16,6 +16,7 @@
 struct unwind_counts {
 	uint32_t entries;		/* FDEs that became rows */
 	uint32_t states;		/* rows before equal neighbours were merged */
+	uint32_t followed;		/* functions without one that unwind_scan.h understood */
 	uint32_t rules;			/* that this file added to the dictionary */
 	uint64_t steps;			/* bytes of instructions run, and of CIEs */
 	uint64_t text_bytes;		/* that rows cover */
