@@ -253,6 +253,40 @@ static int take_unpacked(struct resolve_symbols *s, Elf *elf, uint64_t base)
 	return s->inner ? take_table(s, s->inner, SHT_SYMTAB, base) : 0;
 }
 
+/* Notes where the stubs of the procedure linkage table are. */
+static void find_stubs(struct resolve_symbols *s, Elf *elf)
+{
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return;
+	for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn && s->n_stubs < RESOLVE_STUBS_MAX;
+	     scn = elf_nextscn(elf, scn)) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(scn, &header) || !(header.sh_flags & SHF_EXECINSTR))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (name && !strncmp(name, ".plt", 4))
+			s->stubs[s->n_stubs++] = (struct resolve_segment){
+				.address = header.sh_addr,
+				.bytes = header.sh_size,
+			};
+	}
+}
+
+/* How far a function without a size may reach: to the stubs behind it, which have no symbols. */
+static uint64_t reach_of(const struct resolve_symbols *s, const struct resolve_symbol *symbol)
+{
+	uint64_t bytes = symbol->bytes;
+
+	for (size_t i = 0; i < s->n_stubs; i++)
+		if (s->stubs[i].address > symbol->start)
+			bytes = MIN(bytes, s->stubs[i].address - symbol->start);
+	return bytes;
+}
+
 static int by_address(const void *a, const void *b)
 {
 	const struct resolve_symbol *x = a, *y = b;
@@ -282,9 +316,12 @@ static void keep_best(struct resolve_symbols *s)
 		all[kept++] = all[best];
 	}
 	s->count = kept;
-	for (size_t i = 0; i + 1 < kept; i++)
-		if (all[i].open)
+	for (size_t i = 0; i < kept; i++) {
+		if (all[i].open && i + 1 < kept)
 			all[i].bytes = MIN(all[i].bytes, all[i + 1].start - all[i].start);
+		if (all[i].open)
+			all[i].bytes = reach_of(s, &all[i]);
+	}
 }
 
 int resolve_symbols_read(struct resolve_symbols *s, Elf *code, Elf *debug)
@@ -300,6 +337,7 @@ int resolve_symbols_read(struct resolve_symbols *s, Elf *code, Elf *debug)
 		r = take_table(s, code, SHT_DYNSYM, base);
 	if (r < 0)
 		return r;
+	find_stubs(s, code ? code : debug);
 	if (s->count)
 		qsort(s->symbols, s->count, sizeof(*s->symbols), by_address);
 	keep_best(s);

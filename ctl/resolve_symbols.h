@@ -15,6 +15,7 @@
 
 #define RESOLVE_SEGMENTS_MAX 256
 #define RESOLVE_SYMBOLS_MAX  4000000
+#define RESOLVE_STUBS_MAX    8		 /* sections of a procedure linkage table */
 #define RESOLVE_NESTED_MAX   16		 /* how far back an enclosing symbol is looked for */
 #define RESOLVE_UNPACKED_MAX (64u << 20) /* bytes of .gnu_debugdata */
 
@@ -33,6 +34,8 @@ struct resolve_symbol {
 struct resolve_symbols {
 	struct resolve_segment segments[RESOLVE_SEGMENTS_MAX];
 	size_t n_segments;
+	struct resolve_segment stubs[RESOLVE_STUBS_MAX]; /* offset: not known */
+	size_t n_stubs;
 	struct resolve_symbol *symbols;
 	size_t count, space;
 	void *unpacked; /* .gnu_debugdata as a file */
@@ -57,7 +60,10 @@ bool resolve_symbols_address(const struct resolve_symbols *s, uint64_t offset,
 int resolve_symbols_read(struct resolve_symbols *s, Elf *code, Elf *debug);
 void resolve_symbols_done(struct resolve_symbols *s);
 
-/* The symbol that holds an address; NULL when none does. */
+/*
+ * The symbol that holds an address; NULL when none does. A function without a size does not reach
+ * into the procedure linkage table behind it, whose stubs have no symbols.
+ */
 const char *resolve_symbols_find(const struct resolve_symbols *s, uint64_t address);
 
 /* The address of the first loaded segment: what two files of one build differ by. */
