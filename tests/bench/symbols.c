@@ -5,6 +5,7 @@
  *   cold_ms      a new cache: each file opened, read and asked for one name
  *   lookup_ns    each lookup, of functions drawn from all files, their names demangled before
  *   bytes        of memory that its tables hold after the first, of `symbols` symbols
+ * and the first two of libdw, which does not demangle.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,10 +18,12 @@
 
 #include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/symbols.h"
+#include "tests/bench/libdw.h"
 #include "tests/bench/tool.h"
 
 #define LOOKUPS	  20000u /* addresses drawn in all */
 #define TURNS	  10u	 /* through all of them */
+#define LIBDW	  200u	 /* of them are enough for libdw, which looks through all symbols */
 #define CACHE_MAX (1u << 30)
 
 struct file {
@@ -156,6 +159,38 @@ static void measure(uint32_t rounds)
 	       stats.bytes);
 }
 
+/* The same files, the same places: fewer of them, drawn from all files alike. */
+static void measure_libdw(uint32_t rounds)
+{
+	struct tool_values cold_ns = { 0 }, lookup_ns = { 0 };
+	const char **paths = calloc(file_count, sizeof(*paths));
+	size_t step = place_count / LIBDW + 1, count = (place_count + step - 1) / step;
+
+	if (!paths)
+		tool_die("memory");
+	for (size_t i = 0; i < file_count; i++)
+		paths[i] = files[i].path;
+	for (uint32_t round = 0; round < rounds; round++) {
+		double start_ns = cpu_ns();
+		struct libdw *d = libdw_new(paths, file_count);
+		size_t named = 0;
+
+		for (size_t i = 0; i < file_count; i++)
+			named += libdw_name(d, i, files[i].first) != NULL;
+		tool_values_add(&cold_ns, cpu_ns() - start_ns);
+		start_ns = cpu_ns();
+		for (size_t i = 0; i < place_count; i += step)
+			named += libdw_name(d, places[i].file, places[i].offset) != NULL;
+		tool_values_add(&lookup_ns, cpu_ns() - start_ns);
+		libdw_free(d);
+		if (named < (file_count + count) / 4) /* it does not know stubs, for one */
+			tool_die("libdw names %zu of %zu", named, file_count + count);
+	}
+	printf(",\"libdw_cold_ms\":%.3f,\"libdw_lookup_ns\":%.1f",
+	       tool_values_median(&cold_ns) / 1e6, tool_values_median(&lookup_ns) / (double)count);
+	free(paths);
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t rounds = (uint32_t)tool_number(argc, argv, 1, 1, 1000);
@@ -172,6 +207,7 @@ int main(int argc, char **argv)
 		add_file(argv[i], each);
 	printf("{\"files\":%zu,", file_count);
 	measure(rounds);
+	measure_libdw(rounds < 3 ? rounds : 3);
 	printf("}\n");
 	return 0;
 }
