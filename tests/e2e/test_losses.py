@@ -208,7 +208,7 @@ def test_every_sample_another_stack(t):
     agent.stop()
     for line in find():
         ledger = json.loads(line)["ledger"]["oncpu"]
-        check(ledger["attempted"] == ledger["emitted"] >= 500 and not ledger["lost"], f"{ledger}")
+        check(ledger["attempted"] == ledger["emitted"] >= 50 and not ledger["lost"], f"{ledger}")
         check(ledger["stacks"] >= 0.8 * ledger["emitted"], f"the workload repeats its stacks: {ledger}")
     lines = agent.output.read_bytes().splitlines(True)
     agent.raw = lines[:200] + find()  # each of thousands against its schema would take minutes
