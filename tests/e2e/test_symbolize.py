@@ -5,7 +5,7 @@ import os
 import pathlib
 import subprocess
 
-from harness import COMMAND, SCHEMAS, check, command, rule, rules
+from harness import COMMAND, SCHEMAS, check, command, rule, rules, until
 
 SHOP = r"""
 #include <stdint.h>
@@ -182,3 +182,41 @@ def test_pipe(t):
     finally:
         copy.unlink()
     check(" no_permission: " in refused.stderr, refused.stderr)
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as stream:
+        return dict(row.rstrip("\n").split(":\t", 1) for row in stream if ":\t" in row)
+
+
+def test_confined(t):
+    """What reads the file has a filter of its own on top of its parent's, the file, and a socket; it ends with it."""
+    program = build(t.folder, "shop", 6)
+    build_id = command("readelf", "-nW", program).stdout.split("Build ID: ")[1].split()[0]
+    line = json.dumps({
+        "type": "stack", "v": 1, "ts": "2026-01-02T03:04:05.678901234Z", "session": "00000000deadbeef", "signal": "oncpu",
+        "phase": "during", "comm": "shop", "threads": 1, "count": 1, "weight_ns": 1,
+        "frames": [{"fn": None, "why": "x", "module": str(program), "build_id": build_id, "offset": 1, "kind": "user"}]})
+    process = subprocess.Popen([COMMAND, "symbolize"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    t.processes.append(process)
+    process.stdin.write(line.encode() + b"\n")
+    process.stdin.flush()
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+
+    def resolver():
+        pids = children.read_text().split()
+        return pids and status_of(pids[0]).get("Seccomp_filters") == "2" and pids[0]
+
+    child = until(resolver, 10, "no resolver with two filters")
+    parent, own_status = status_of(process.pid), status_of(child)
+    check(parent["Seccomp"] == "2" and parent["Seccomp_filters"] == "1" and parent["NoNewPrivs"] == "1", f"{parent}")
+    check(own_status["NoNewPrivs"] == "1", f"{own_status}")
+    open_files = [os.readlink(f"/proc/{child}/fd/{fd}") for fd in os.listdir(f"/proc/{child}/fd")]
+    check(sorted(f.split(":")[0] for f in open_files) == sorted([str(program), "socket"]), f"{open_files}")
+    limits = pathlib.Path(f"/proc/{child}/limits").read_text()
+    check("Max cpu time              60" in limits, limits)
+    process.kill()
+    process.wait()
+    until(lambda: not os.path.exists(f"/proc/{child}") or status_of(child)["State"].startswith("Z"), 10,
+          "the resolver outlives its parent")
