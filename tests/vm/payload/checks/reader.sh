@@ -6,7 +6,7 @@
 
 query() { sudo -u postgres psql -d trocar -X -A -t -F ' | ' -c "$1"; }
 top() { (cd /usr/share/doc/trocar/pipeline && sudo -u postgres psql -d trocar -X -A -t -F ' | ' -f top-stacks.sql); }
-of_nginx() { top | grep 'nginx.service | nginx | nginx' | head -n 3; }
+of_nginx() { top | awk '/nginx.service [|] nginx [|] nginx/ && rows++ < 3' | grep .; }
 some() { [ "$(query "$1")" -gt 0 ]; }
 
 # walked FILE: as in one shell of the reader's, every command of the block has to work.
