@@ -10,7 +10,6 @@
 #include "shared/cleanup.h"
 #include "shared/macro.h"
 
-#define SYMBOLS_FROM 4096	 /* bytes of gaps that names are looked up for */
 #define SYMBOL_BYTES (16u << 20) /* of a symbol table */
 
 /* Text without rows: a gap's part within one segment. */
@@ -25,6 +24,8 @@ struct filler {
 	uint32_t limit;
 	const struct unwind_table *from;
 	struct unwind_table to;
+	uint64_t bytes;	     /* of all gaps */
+	bool entry;	     /* the file's entry point is in one */
 	uint32_t *functions; /* owned */
 	size_t function_count;
 };
@@ -95,24 +96,15 @@ static bool has_entry(const struct filler *f, const struct gap *gap)
 	       memcmp(code, clear_wide, sizeof(clear_wide)) == 0;
 }
 
-/* Bytes of text without rows; *ret_entry: the file's entry point is there. */
-static uint64_t gap_bytes(const struct filler *f, bool *ret_entry)
+/* Room for so many more functions. */
+static int grow(struct filler *f, size_t count)
 {
-	uint64_t bytes = 0;
-	struct gap gap;
+	uint32_t *more = reallocarray(f->functions, f->function_count + count, sizeof(*more));
 
-	*ret_entry = false;
-	for (uint32_t i = 0; i < f->from->row_count; i++) {
-		uint32_t pc = f->from->rows[i].pc, end = row_end(f, i);
-
-		if (f->from->rows[i].rule != UNWIND_RULE_NONE)
-			continue;
-		for (; find_gap(f, pc, end, &gap); pc = gap.end) {
-			bytes += gap.end - gap.pc;
-			*ret_entry = *ret_entry || has_entry(f, &gap);
-		}
-	}
-	return bytes;
+	if (!more)
+		return -ENOMEM;
+	f->functions = more;
+	return 0;
 }
 
 /* The functions of one symbol table; a file without it, or with a broken one, has none. */
@@ -122,7 +114,6 @@ static int read_functions(struct filler *f, const char *name)
 	const Elf64_Shdr *section;
 	const Elf64_Sym *symbols;
 	size_t count;
-	uint32_t *more;
 	int r;
 
 	r = elf_reader_find(f->elf, name, &section);
@@ -132,10 +123,9 @@ static int read_functions(struct filler *f, const char *name)
 	r = elf_reader_content(f->elf, section, SYMBOL_BYTES, &data);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	more = reallocarray(f->functions, f->function_count + count + 1, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	f->functions = more;
+	r = grow(f, count + 1);
+	if (r < 0)
+		return r;
 	symbols = (const Elf64_Sym *)data;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t pc = symbols[i].st_value - f->from->base;
@@ -146,12 +136,43 @@ static int read_functions(struct filler *f, const char *name)
 	return 0;
 }
 
-static int scan(struct filler *f, const struct gap *gap)
+/* A gap's text, the caller's to free. */
+static int read_text(const struct filler *f, const struct gap *gap, uint8_t **ret_text)
 {
 	_cleanup_free_ uint8_t *text = malloc(gap->end - gap->pc);
-	uint64_t address = f->from->base + gap->pc, entry = f->elf->header.e_entry - address;
+	uint64_t within = f->from->base + gap->pc - gap->segment->p_vaddr;
+	int r;
+
+	if (!text)
+		return -ENOMEM;
+	r = elf_reader_at(f->elf->image, gap->segment->p_offset + within, text, gap->end - gap->pc);
+	if (r == 0)
+		*ret_text = TAKE_PTR(text);
+	return r;
+}
+
+/* Notes the functions that a gap's text calls: they may lie in another gap. */
+static int find_called(struct filler *f, const struct gap *gap)
+{
+	struct unwind_scan scan = { .bytes = gap->end - gap->pc, .pc = gap->pc };
+	_cleanup_free_ uint8_t *text = NULL;
+	int r;
+
+	r = read_text(f, gap, &text);
+	if (r == 0)
+		r = grow(f, UNWIND_SCAN_TARGETS(scan.bytes));
+	if (r < 0)
+		return r;
+	scan.text = text;
+	f->function_count += unwind_scan_targets(&scan, f->functions + f->function_count);
+	return 0;
+}
+
+static int put_rows(struct filler *f, const struct gap *gap)
+{
+	_cleanup_free_ uint8_t *text = NULL;
+	uint64_t entry = f->elf->header.e_entry - f->from->base - gap->pc;
 	struct unwind_scan scan = {
-		.text = text,
 		.bytes = gap->end - gap->pc,
 		.pc = gap->pc,
 		.entry = entry < gap->end - gap->pc ? (uint32_t)entry : UNWIND_SCAN_NONE,
@@ -161,15 +182,37 @@ static int scan(struct filler *f, const struct gap *gap)
 	uint32_t functions = 0;
 	int r;
 
-	if (!text)
-		return -ENOMEM;
-	r = elf_reader_at(f->elf->image, gap->segment->p_offset + (address - gap->segment->p_vaddr),
-			  text, scan.bytes);
+	r = read_text(f, gap, &text);
 	if (r < 0)
 		return r;
+	scan.text = text;
 	r = unwind_scan_text(&scan, f->rules, f->limit, &f->to, &functions);
 	f->to.counts.followed += functions;
 	return r;
+}
+
+/* Calls `each` for every gap. */
+static int for_gaps(struct filler *f, int (*each)(struct filler *f, const struct gap *gap))
+{
+	struct gap gap;
+	int r = 0;
+
+	for (uint32_t i = 0; i < f->from->row_count && r == 0; i++) {
+		uint32_t pc = f->from->rows[i].pc, end = row_end(f, i);
+
+		if (f->from->rows[i].rule != UNWIND_RULE_NONE)
+			continue;
+		for (; r == 0 && find_gap(f, pc, end, &gap); pc = gap.end)
+			r = each(f, &gap);
+	}
+	return r;
+}
+
+static int measure(struct filler *f, const struct gap *gap)
+{
+	f->bytes += gap->end - gap->pc;
+	f->entry = f->entry || has_entry(f, gap);
+	return 0;
 }
 
 /* The rows of one gap, and that there is none where no segment is. */
@@ -182,7 +225,7 @@ static int fill(struct filler *f, uint32_t pc, uint32_t end)
 		if (gap.pc > pc)
 			r = unwind_table_push(&f->to, pc, UNWIND_RULE_NONE);
 		if (r == 0)
-			r = scan(f, &gap);
+			r = put_rows(f, &gap);
 	}
 	return r < 0 || pc >= end ? r : unwind_table_push(&f->to, pc, UNWIND_RULE_NONE);
 }
@@ -212,18 +255,18 @@ int unwind_gaps_fill(struct elf_reader *elf, struct unwind_rules *rules, uint32_
 						   .from = table,
 						   .to = { .base = table->base,
 							   .counts = table->counts } };
-	bool entry;
-	uint64_t bytes = gap_bytes(&f, &entry);
-	int r = 0;
+	int r;
 
-	if (!entry || bytes > UNWIND_SCAN_MAX)
-		return 0;
-	if (bytes >= SYMBOLS_FROM)
-		r = elf_reader_sections(elf);
-	if (r == 0 && bytes >= SYMBOLS_FROM)
+	r = for_gaps(&f, measure);
+	if (r < 0 || !f.entry || f.bytes > UNWIND_SCAN_MAX)
+		return r;
+	r = elf_reader_sections(elf);
+	if (r == 0)
 		r = read_functions(&f, ".dynsym");
-	if (r == 0 && bytes >= SYMBOLS_FROM)
+	if (r == 0)
 		r = read_functions(&f, ".symtab");
+	if (r == 0)
+		r = for_gaps(&f, find_called);
 	if (r == 0)
 		r = fill_all(&f);
 	if (r < 0)

@@ -79,9 +79,9 @@ static bool reach(struct scanner *s, int64_t offset, const struct unwind_frame *
 
 	if (offset < 0 || offset >= s->scan->bytes)
 		return unwind_frame_entry(f); /* into other text: as a function is entered */
-	if ((s->start[offset] & START) && unwind_frame_entry(f)) {
-		s->left = true; /* another function, in place of this one */
-		return true;
+	if (s->start[offset] & START) {	      /* another function, in place of this one */
+		s->left = true;
+		return unwind_frame_entry(f);
 	}
 	number = number_of(s, f);
 	if (number == STATES_MAX)
@@ -271,20 +271,24 @@ static bool is_restorer(const uint8_t *code, size_t left)
 	       (left >= sizeof(narrow) && memcmp(code, narrow, sizeof(narrow)) == 0);
 }
 
-/* What is called or whose address is taken begins a function. */
-static void find_starts(struct scanner *s)
+size_t unwind_scan_targets(const struct unwind_scan *scan, uint32_t *ret_pcs)
 {
 	struct x86_insn insn;
+	size_t count = 0;
 
-	for (uint32_t i = 0; i < s->scan->bytes; i += insn.bytes) {
-		if (!x86_insn_read(s->scan->text + i, s->scan->bytes - i, &insn)) {
+	for (uint32_t i = 0; i < scan->bytes; i += insn.bytes) {
+		if (!x86_insn_read(scan->text + i, scan->bytes - i, &insn)) {
 			insn.bytes = 1;
 			continue;
 		}
-		if (insn.has_target && insn.effect != X86_BRANCH && insn.effect != X86_JUMP &&
-		    i + insn.target >= 0 && i + insn.target < s->scan->bytes)
-			s->start[i + insn.target] |= START;
+		if (insn.has_target && insn.effect != X86_BRANCH && insn.effect != X86_JUMP)
+			ret_pcs[count++] = (uint32_t)(scan->pc + i + insn.target);
 	}
+	return count;
+}
+
+static void mark_starts(struct scanner *s)
+{
 	for (size_t i = 0; i < s->scan->function_count; i++)
 		if (s->scan->functions[i] - s->scan->pc < s->scan->bytes)
 			s->start[s->scan->functions[i] - s->scan->pc] |= START;
@@ -386,7 +390,7 @@ int unwind_scan_text(const struct unwind_scan *scan, struct unwind_rules *rules,
 	s->met = malloc((size_t)scan->bytes * sizeof(*s->met));
 	if (!s->at || !s->start || !s->met)
 		return -ENOMEM;
-	find_starts(s);
+	mark_starts(s);
 	find_returning(s);
 	follow_starts(s, functions);
 	if (scan->bytes >= REST_FROM)

@@ -27,6 +27,14 @@ struct unwind_scan {
 	size_t function_count;
 };
 
+#define UNWIND_SCAN_TARGETS(bytes) ((bytes) / 5 + 1) /* at most, in so much text */
+
+/*
+ * The pcs that are called or whose address is taken, for which there is room at ret_pcs; how many.
+ * Functions begin there; a pc may lie anywhere.
+ */
+size_t unwind_scan_targets(const struct unwind_scan *scan, uint32_t *ret_pcs);
+
 /*
  * Appends rows for the text to `table`, UNWIND_RULE_NONE where there are none; the last row's pc
  * may be the end of the text. *functions grows by those that were understood. 0; -ENOSPC, -ENOMEM,

@@ -35,18 +35,19 @@ static int teardown(void **state)
 /* Scans `code`, of which byte 0 is where a function is known to begin. */
 static void scan(const uint8_t *code, size_t bytes, uint32_t entry)
 {
-	static const uint32_t first;
-	struct unwind_scan s = { .text = code,
-				 .bytes = (uint32_t)bytes,
-				 .entry = entry,
-				 .functions = &first,
-				 .function_count = 1 };
+	uint32_t *starts = calloc(1 + UNWIND_SCAN_TARGETS(bytes), sizeof(*starts));
+	struct unwind_scan s = {
+		.text = code, .bytes = (uint32_t)bytes, .entry = entry, .functions = starts
+	};
 
+	assert_non_null(starts);
+	s.function_count = 1 + unwind_scan_targets(&s, starts + 1);
 	unwind_table_done(&t);
 	functions = 0;
 	assert_int_equal(unwind_scan_text(&s, &rules, UNWIND_RULES_MAX, &t, &functions), 0);
 	assert_int_equal(unwind_table_push(&t, (uint32_t)bytes, UNWIND_RULE_NONE), 0);
 	assert_int_equal(unwind_table_finish(&t), 0);
+	free(starts);
 }
 
 #define SCAN(...)                                                                        \
