@@ -183,6 +183,7 @@ static void on_settle(void *context, uint32_t events)
 	struct agent *a = context;
 
 	agent_drain(a);
+	unwinding_settle(a);
 	if (a->settling && !a->drain_every_ns)
 		loop_timer_set(a->events_timer, NSEC_PER_SEC, 0);
 	a->settling = false;

@@ -201,21 +201,17 @@ struct words {
 	size_t bytes;
 };
 
-#define WORDS 7
+#define WORDS 5
 
 static void list_words(struct pins *p, struct words list[WORDS])
 {
 	const struct words words[WORDS] = {
 		{ p->control_fd, (void **)&p->control, sizeof(struct control) },
 		{ p->slots_fd, (void **)&p->slots, p->abi.slots * sizeof(struct slot) },
-		{ p->unwind_pool_fd, (void **)&p->unwind_pool,
-		  p->abi.unwind_rows * sizeof(uint64_t) },
 		{ p->unwind_rules_fd, (void **)&p->unwind_rules,
 		  UNWIND_RULES_MAX * sizeof(struct unwind_rule) },
 		{ p->unwind_files_fd, (void **)&p->unwind_files,
 		  UNWIND_FILES_MAX * sizeof(struct unwind_file) },
-		{ p->unwind_process_fd, (void **)&p->unwind_process,
-		  p->abi.unwind_tables * sizeof(struct unwind_process) },
 		{ p->unwind_claims_fd, (void **)&p->unwind_claims, sizeof(struct unwind_claims) },
 	};
 

@@ -18,12 +18,11 @@ struct pins {
 	struct slot *slots;	 /* mmapped, read-write, abi.slots elements of slot_stride */
 	int abi_fd, control_fd, slots_fd, counters_fd, switches_fd, broker_fd, totals_fd,
 		watches_fd, targets_fd;
-	int unwind_pool_fd, unwind_rules_fd, unwind_files_fd, unwind_process_fd, unwind_claims_fd;
-	uint64_t *unwind_pool;		       /* these are mmapped, read-write; abi.unwind_rows */
-	struct unwind_rule *unwind_rules;      /* UNWIND_RULES_MAX */
-	struct unwind_file *unwind_files;      /* UNWIND_FILES_MAX */
-	struct unwind_process *unwind_process; /* abi.unwind_tables */
-	struct unwind_claims *unwind_claims;   /* one */
+	int unwind_pool_fd, unwind_process_fd; /* large: unwind_window.h */
+	int unwind_rules_fd, unwind_files_fd, unwind_claims_fd;
+	struct unwind_rule *unwind_rules;    /* mmapped, read-write; UNWIND_RULES_MAX */
+	struct unwind_file *unwind_files;    /* the same; UNWIND_FILES_MAX */
+	struct unwind_claims *unwind_claims; /* the same; one */
 	int rules_fd[2], cgroups_fd[2];
 	struct ring samples, events, errors;
 	char *tasks_path, *vmas_path, *ranges_path, *ksyms_path; /* pinned iterators, owned */

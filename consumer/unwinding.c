@@ -2,20 +2,26 @@
 #include "consumer/unwinding.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 #include "consumer/agent.h"
 #include "consumer/symbols/records.h"
+#include "consumer/unwind/unwind_window.h"
 #include "consumer/unwinding_lines.h"
 #include "consumer/unwinding_plan.h"
+#include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/log.h"
 #include "shared/macro.h"
 
 /* A table is taken from a process only when it has not been used for this long. */
 #define IDLE_NS (10 * NSEC_PER_SEC)
+
+/* So long after execve(2) the libraries may not all be there. */
+#define YOUNG_NS (30 * NSEC_PER_MSEC)
 
 /* EVENT_UNMAPPED that brought nothing new comes half as often each time, down to one in so long. */
 #define QUIET_FIRST_NS (200 * NSEC_PER_MSEC)
@@ -62,15 +68,35 @@ static void wait_end(struct unwinding *u, struct process *p)
 	s->previous = s->next = NULL;
 }
 
+/* The kernel side's table `number` in memory, or NULL: said where it stops. */
+static struct unwind_process *open_table(const struct unwinding *u, uint32_t number,
+					 struct unwind_window *window)
+{
+	int r = unwind_window_open(u->process_fd, number * sizeof(struct unwind_process),
+				   sizeof(struct unwind_process), window);
+
+	return r < 0 ? NULL : window->at;
+}
+
+/* Without memory the word stays: then the table is not used again either. */
+static bool unpublish(struct unwinding *u, uint32_t number)
+{
+	_cleanup_(unwind_window_close) struct unwind_window window = { 0 };
+	struct unwind_process *table = open_table(u, number, &window);
+
+	if (table)
+		__atomic_store_n(&table->published, 0, __ATOMIC_RELEASE);
+	return table;
+}
+
 /* Nobody is to begin a walk by table `number` any more; it is free after a grace. */
 static void retire(struct unwinding *u, uint32_t number)
 {
 	struct unwinding_table *t = &u->tables[number];
 
-	__atomic_store_n(&u->processes[number].published, 0, __ATOMIC_RELEASE);
+	t->grace = unpublish(u, number) ? unwind_files_grace(u->files) : UINT64_MAX;
 	t->state = TABLE_RETIRED;
 	t->owner = NULL;
-	t->grace = unwind_files_grace(u->files);
 	u->live--;
 }
 
@@ -166,12 +192,15 @@ static int fill(struct agent *a, const struct process *p, uint32_t number, uint6
 /* The plan becomes table `number`: published, told to the kernel side, the old one retired. */
 static void publish(struct agent *a, struct process *p, uint32_t number, uint64_t fill)
 {
+	_cleanup_(unwind_window_close) struct unwind_window window = { 0 };
 	struct unwinding *u = &a->unwinding;
-	struct unwind_process *to = &u->processes[number];
+	struct unwind_process *to = open_table(u, number, &window);
 	struct unwinding_table *t = &u->tables[number];
 	struct unwinding_state *s = &p->unwind;
 	uint32_t old = s->table;
 
+	if (!to)
+		return;
 	unwinding_plan_write(s->plan, to->mappings);
 	to->quiet_ns = 0;
 	__atomic_store_n(&to->published, fill, __ATOMIC_RELEASE);
@@ -200,9 +229,12 @@ static void plan_drop(struct agent *a, struct process *p)
 /* Nothing is new for this process: it is not to be asked for so often. */
 static void grow_quiet(struct unwinding *u, const struct process *p)
 {
-	struct unwind_process *to = &u->processes[p->unwind.table - 1];
+	_cleanup_(unwind_window_close) struct unwind_window window = { 0 };
+	struct unwind_process *to = open_table(u, p->unwind.table - 1, &window);
 
-	to->quiet_ns = MIN(MAX(2 * to->quiet_ns, (uint64_t)QUIET_FIRST_NS), (uint64_t)QUIET_MAX_NS);
+	if (to)
+		to->quiet_ns = MIN(MAX(2 * to->quiet_ns, (uint64_t)QUIET_FIRST_NS),
+				   (uint64_t)QUIET_MAX_NS);
 }
 
 /* All files are settled. True when the plan is done with, one way or another. */
@@ -242,10 +274,35 @@ static void step(struct agent *a, struct process *p)
 	}
 }
 
+/* Notes a process that was read when its image was new. */
+static void note_young(struct unwinding *u, const struct process *p)
+{
+	if (!p->exec_ns || p->maps.read_ns - p->exec_ns > YOUNG_NS ||
+	    u->young_count == UNWINDING_YOUNG)
+		return;
+	u->young[u->young_count++] =
+		(struct process_key){ .tgid = p->tgid, .start_ns = p->start_ns };
+}
+
+void unwinding_settle(struct agent *a)
+{
+	struct unwinding *u = &a->unwinding;
+	size_t count = u->young_count;
+	struct process *p;
+
+	u->young_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		p = process_find(a, u->young[i].tgid, u->young[i].start_ns);
+		if (p)
+			process_map_image(a, p, clock_mono_ns());
+	}
+}
+
 void unwinding_follow(struct agent *a, struct process *p)
 {
 	if (!a->unwinding.files || p->gone_ns)
 		return;
+	note_young(&a->unwinding, p);
 	plan_drop(a, p);
 	p->unwind.plan = unwinding_plan_new(&p->maps, UNWIND_BY_AUTO);
 	if (p->unwind.plan)
@@ -304,7 +361,8 @@ static int take_over(struct unwinding *u)
 	if (!u->tables)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < u->table_count; i++)
-		__atomic_store_n(&u->processes[i].published, 0, __ATOMIC_RELEASE);
+		if (!unpublish(u, i))
+			return -ENOMEM;
 	grace = unwind_files_grace(u->files);
 	for (uint32_t i = 0; i < u->table_count; i++)
 		u->tables[i] = (struct unwinding_table){ .state = TABLE_RETIRED, .grace = grace };
@@ -316,7 +374,7 @@ int unwinding_start(struct agent *a)
 	struct unwinding *u = &a->unwinding;
 	const struct pins *pins = &a->pins;
 	const struct unwind_maps maps = {
-		.pool = pins->unwind_pool,
+		.pool_fd = pins->unwind_pool_fd,
 		.pool_elements = pins->abi.unwind_rows,
 		.rules = pins->unwind_rules,
 		.files = pins->unwind_files,
@@ -326,7 +384,7 @@ int unwinding_start(struct agent *a)
 	r = unwind_files_new(&maps, a->symbols, &u->files);
 	if (r < 0)
 		return r;
-	u->processes = pins->unwind_process;
+	u->process_fd = pins->unwind_process_fd;
 	u->claims = pins->unwind_claims;
 	u->table_count = pins->abi.unwind_tables;
 	return take_over(u);

@@ -41,15 +41,19 @@ struct unwinding_state {
 	uint64_t published_ns, used_ns;	 /* the table; its last sample */
 };
 
+#define UNWINDING_YOUNG 64
+
 struct unwinding_table; /* the account of one of the kernel side's tables */
 
 struct unwinding {
-	struct unwind_files *files;	  /* NULL: nothing is unwound by rows */
-	struct unwind_process *processes; /* mmapped, borrowed */
-	struct unwind_claims *claims;	  /* the same */
-	struct unwinding_table *tables;	  /* owned */
+	struct unwind_files *files;	/* NULL: nothing is unwound by rows */
+	int process_fd;			/* the tables; borrowed */
+	struct unwind_claims *claims;	/* mmapped, borrowed */
+	struct unwinding_table *tables; /* owned */
 	uint32_t table_count, live;
 	struct process *first; /* of those that wait */
+	struct process_key young[UNWINDING_YOUNG];
+	size_t young_count; /* of the above: see unwinding_settle */
 	struct loop_source *source;
 	uint64_t published; /* tables, ever */
 	uint64_t full;	    /* times that a process found no table */
@@ -65,6 +69,12 @@ void unwinding_done(struct agent *a);
 
 /* Goes on with what files or a grace were waited for; what the loop calls. */
 void unwinding_news(struct agent *a);
+
+/*
+ * Reads the mappings again of those whose image was new when they were read: the dynamic loader had
+ * hardly begun. A little later; at most UNWINDING_YOUNG, of the rest a sample will tell.
+ */
+void unwinding_settle(struct agent *a);
 
 /* The mappings of `p` were read: makes or renews its table. */
 void unwinding_follow(struct agent *a, struct process *p);

@@ -16,28 +16,13 @@
 #include "consumer/symbols/modules.h"
 #include "consumer/symbols/pretty.h"
 #include "consumer/symbols/reason.h"
+#include "consumer/symbols/symbols_internal.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
 
 /* Files that one search for a build-id may ask the broker for: the newest ones. */
 #define BORROW_MAX 16
-
-struct symbols {
-	struct modules modules;	    /* its lock is also for symbols and bytes of stats */
-	struct symbols_stats stats; /* the rest of it is atomic */
-	struct module_file file;    /* set before the symbolizer thread uses it */
-	/* the rest is the symbolizer thread's own */
-	struct build_ids ids;
-	size_t identified; /* modules whose file was asked for its build-id */
-	size_t max_bytes, table_bytes;
-	struct module *newest, *oldest; /* modules with a table */
-	uint32_t epoch;			/* trims so far */
-	struct jit jit;			/* of the session that is being named */
-	struct jit_files jit_files;	/* has its own lock */
-	struct ksyms ksyms;
-	size_t ksyms_bytes, ksyms_count; /* as accounted for */
-};
 
 int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_symbols)
 {
@@ -107,16 +92,6 @@ void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context)
 {
 	s->file.borrow = borrow;
 	s->file.context = context;
-}
-
-const char *symbols_open(struct symbols *s, const struct module *m, struct elf_image *ret_image)
-{
-	return reason_word(module_file_open_any(&s->file, m, ret_image));
-}
-
-bool symbols_is_build(struct symbols *s, const struct module *m, const uint8_t *id, uint8_t bytes)
-{
-	return modules_may_be(&s->modules, m, id, bytes);
 }
 
 struct jit_files *symbols_jit_files(struct symbols *s)

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/unwind/unwind_window.h"
+#include "shared/cleanup.h"
+
 int unwind_builds_init(struct unwind_builds *b, uint32_t pool_elements)
 {
 	int r;
@@ -134,6 +137,35 @@ int unwind_builds_add(struct unwind_builds *b, const struct unwind_layout *layou
 	b->count++;
 	*ret_build = build;
 	return 0;
+}
+
+int unwind_builds_write(const struct unwind_build *build, const struct unwind_table *t, int pool_fd,
+			struct unwind_file *file)
+{
+	_cleanup_(unwind_window_close) struct unwind_window w = { 0 };
+	uint64_t *to;
+	int r;
+
+	r = unwind_window_open(pool_fd, (uint64_t)build->first * sizeof(*to),
+			       build->elements * sizeof(*to), &w);
+	if (r < 0)
+		return r;
+	to = w.at;
+	to[build->elements - 1] = 0; /* the half of an element that no page has */
+	memcpy(to, t->rows, t->row_count * sizeof(*t->rows));
+	memcpy(to + t->row_count, t->pages, t->page_count * sizeof(*t->pages));
+	file->place = (struct unwind_place){ .rows = build->first,
+					     .row_count = t->row_count,
+					     .pages = build->first + t->row_count,
+					     .page_count = t->page_count };
+	return 0;
+}
+
+void unwind_builds_remove(struct unwind_builds *b, struct unwind_build *build)
+{
+	build->layout.build_id_bytes = 0; /* should its elements stay taken, nobody finds it */
+	build->holds--;
+	give_up(b, build);
 }
 
 void unwind_builds_hold(struct unwind_builds *b, struct unwind_build *build)

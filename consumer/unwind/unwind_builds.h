@@ -44,6 +44,16 @@ int unwind_builds_add(struct unwind_builds *b, const struct unwind_layout *layou
 		      const struct unwind_table *t, uint64_t compile_ns,
 		      struct unwind_build **ret_build);
 
+/*
+ * Writes the rows and the page index of a build that nobody reads yet into the pool behind
+ * `pool_fd`, and where they are into *file. 0 or -errno of mmap(2). Needs no lock.
+ */
+int unwind_builds_write(const struct unwind_build *build, const struct unwind_table *t, int pool_fd,
+			struct unwind_file *file);
+
+/* Takes back what was added a moment ago: its rows could not be written. */
+void unwind_builds_remove(struct unwind_builds *b, struct unwind_build *build);
+
 void unwind_builds_hold(struct unwind_builds *b, struct unwind_build *build);
 
 #endif

@@ -44,7 +44,7 @@ struct unwind_files {
 	pthread_cond_t changed;
 	bool stopping;
 	struct unwind_builds builds;
-	struct wanted **modules;     /* owned, in the order of their coming */
+	struct wanted **modules; /* owned, in the order of their coming */
 	size_t module_count, module_space;
 	struct idmap by_module;
 	struct wanted *first, *last; /* to be compiled */
@@ -75,22 +75,6 @@ static void tell_rules(struct unwind_files *f)
 	__atomic_store_n(&f->stats.rules, f->rules.count, __ATOMIC_RELAXED);
 }
 
-static void copy_table(struct unwind_files *f, const struct unwind_build *b,
-		       const struct unwind_table *t)
-{
-	uint64_t *to = f->maps.pool + b->first;
-
-	to[b->elements - 1] = 0; /* the half of an element that no page has */
-	memcpy(to, t->rows, t->row_count * sizeof(*t->rows));
-	memcpy(to + t->row_count, t->pages, t->page_count * sizeof(*t->pages));
-	f->maps.files[b - f->builds.items] = (struct unwind_file){
-		.place = { .rows = b->first,
-			   .row_count = t->row_count,
-			   .pages = b->first + t->row_count,
-			   .page_count = t->page_count },
-	};
-}
-
 /* Puts a table into the pool; *ret_build is held once, so that nobody gives it up. */
 static int place_table(struct unwind_files *f, const struct unwind_layout *layout,
 		       const struct unwind_table *t, uint64_t compile_ns,
@@ -108,9 +92,15 @@ static int place_table(struct unwind_files *f, const struct unwind_layout *layou
 	pthread_mutex_unlock(&f->lock);
 	if (r < 0)
 		return r;
-	copy_table(f, b, t);
-	*ret_build = b;
-	return 0;
+	r = unwind_builds_write(b, t, f->maps.pool_fd, &f->maps.files[b - f->builds.items]);
+	if (r == 0) {
+		*ret_build = b;
+		return 0;
+	}
+	pthread_mutex_lock(&f->lock);
+	unwind_builds_remove(&f->builds, b);
+	pthread_mutex_unlock(&f->lock);
+	return r;
 }
 
 static int compile(struct unwind_files *f, const struct elf_image *image,

@@ -21,9 +21,9 @@
 /* A file that failed is tried again after this, or once the kernel has told its build-id. */
 #define UNWIND_RETRY_NS 60000000000ULL
 
-/* Maps of the kernel side, mmapped by the caller. */
+/* Maps of the kernel side: the small ones mmapped by the caller. */
 struct unwind_maps {
-	uint64_t *pool;
+	int pool_fd; /* borrowed */
 	uint32_t pool_elements;
 	struct unwind_rule *rules; /* UNWIND_RULES_MAX */
 	struct unwind_file *files; /* UNWIND_FILES_MAX */

@@ -176,19 +176,20 @@ static size_t open_descriptors(void)
 	return n;
 }
 
-/* The unwinder's maps as memory, to their last element. */
+/* The unwinder's small maps as memory, to their last element; the large ones by their descriptors.
+ */
 static void test_words_of_unwind(struct pins *pins)
 {
-	uint32_t last = TABLES - 1;
-	struct unwind_process process;
+	struct bpf_map_info info = { 0 };
+	uint32_t bytes = sizeof(info);
 
-	pins->unwind_pool[ROWS - 1] = 1;
 	pins->unwind_rules[UNWIND_RULES_MAX - 1].cfa = 1;
 	pins->unwind_files[UNWIND_FILES_MAX - 1].place.rows = 1;
 	pins->unwind_claims->count = 1;
-	pins->unwind_process[last].published = 9;
-	assert_int_equal(bpf_map_lookup_elem(pins->unwind_process_fd, &last, &process), 0);
-	assert_int_equal(process.published, 9);
+	assert_int_equal(bpf_obj_get_info_by_fd(pins->unwind_process_fd, &info, &bytes), 0);
+	assert_int_equal(info.max_entries, TABLES);
+	assert_int_equal(bpf_obj_get_info_by_fd(pins->unwind_pool_fd, &info, &bytes), 0);
+	assert_int_equal(info.max_entries, ROWS);
 }
 
 static void test_open(void **state)

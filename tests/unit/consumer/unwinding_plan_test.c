@@ -11,18 +11,19 @@
 #define ELEMENTS (1u << 20)
 
 static struct unwind_maps maps;
+static void *pool;
 static struct symbols *symbols;
 static struct unwind_files *files;
 
 static int setup(void **state)
 {
 	maps = (struct unwind_maps){
-		.pool = calloc(ELEMENTS, 8),
+		.pool_fd = own_memory(ELEMENTS * 8, &pool),
 		.pool_elements = ELEMENTS,
 		.rules = calloc(UNWIND_RULES_MAX, sizeof(*maps.rules)),
 		.files = calloc(UNWIND_FILES_MAX, sizeof(*maps.files)),
 	};
-	if (!maps.pool || !maps.rules || !maps.files || symbols_new(1 << 20, NULL, &symbols) < 0)
+	if (!maps.rules || !maps.files || symbols_new(1 << 20, NULL, &symbols) < 0)
 		return -1;
 	return unwind_files_new(&maps, symbols, &files);
 }
@@ -31,7 +32,8 @@ static int teardown(void **state)
 {
 	unwind_files_free(files);
 	symbols_free(symbols);
-	free(maps.pool);
+	munmap(pool, ELEMENTS * 8);
+	close(maps.pool_fd);
 	free(maps.rules);
 	free(maps.files);
 	return 0;

@@ -20,6 +20,8 @@
 
 static struct fake *fake;
 static char ranges[128];
+static void *pool;
+static struct unwind_process *tables;
 
 static int setup(void **state)
 {
@@ -31,10 +33,10 @@ static int setup(void **state)
 	p = &fake->a.pins;
 	p->abi.unwind_rows = ELEMENTS;
 	p->abi.unwind_tables = TABLES;
-	p->unwind_pool = calloc(ELEMENTS, 8);
+	p->unwind_pool_fd = own_memory(ELEMENTS * 8, &pool);
 	p->unwind_rules = calloc(UNWIND_RULES_MAX, sizeof(*p->unwind_rules));
 	p->unwind_files = calloc(UNWIND_FILES_MAX, sizeof(*p->unwind_files));
-	p->unwind_process = calloc(TABLES, sizeof(*p->unwind_process));
+	p->unwind_process_fd = own_memory(TABLES * sizeof(*tables), (void **)&tables);
 	p->unwind_claims = calloc(1, sizeof(*p->unwind_claims));
 	snprintf(ranges, sizeof(ranges), "%s/ranges", fake->dir);
 	p->ranges_path = ranges;
@@ -54,10 +56,12 @@ static int teardown(void **state)
 	processes_init(&fake->a.processes, FAKE_PROCESSES);
 	unwinding_done(&fake->a);
 	fake_free(fake);
-	free(p.unwind_pool);
+	munmap(pool, ELEMENTS * 8);
+	munmap(tables, TABLES * sizeof(*tables));
+	close(p.unwind_pool_fd);
+	close(p.unwind_process_fd);
 	free(p.unwind_rules);
 	free(p.unwind_files);
-	free(p.unwind_process);
 	free(p.unwind_claims);
 	fake = NULL;
 	return 0;
@@ -145,7 +149,7 @@ static void test_publish(void **state)
 	if (!fake)
 		skip();
 	p = published(100, 0, 77);
-	table = &fake->a.pins.unwind_process[p->unwind.table - 1];
+	table = &tables[p->unwind.table - 1];
 	assert_int_equal(p->unwind.table, 1);
 	assert_int_equal(told(p), 1);
 	assert_int_equal(table->published, 77);
@@ -162,12 +166,10 @@ static void test_publish(void **state)
  */
 static void test_renew(void **state)
 {
-	struct unwind_process *tables;
 	struct process *p;
 
 	if (!fake)
 		skip();
-	tables = fake->a.pins.unwind_process;
 	p = published(100, 0, 77);
 	unwinding_follow(&fake->a, p);
 	assert_int_equal(p->unwind.table, 1);
@@ -185,6 +187,27 @@ static void test_renew(void **state)
 	assert_int_equal(tables[0].published, 0);
 	assert_int_equal(tables[1].published, 78);
 	assert_int_equal(fake_count(fake, "process.unwind"), 1);
+}
+
+/* Read amid its start: once more a moment later, and not again after that. */
+static void test_young(void **state)
+{
+	struct process *p;
+
+	if (!fake)
+		skip();
+	p = mapped(100, 0);
+	p->exec_ns = p->maps.read_ns - NSEC_PER_MSEC;
+	next_fill(77, 0, 1);
+	unwinding_follow(&fake->a, p);
+	assert_int_equal(fake->a.unwinding.young_count, 1);
+	p->tried_ns = 0;
+	unwinding_settle(&fake->a);
+	assert_true(p->tried_ns > 0);
+	assert_int_equal(fake->a.unwinding.young_count, 0);
+	p->exec_ns = p->maps.read_ns - NSEC_PER_SEC;
+	unwinding_follow(&fake->a, p);
+	assert_int_equal(fake->a.unwinding.young_count, 0);
 }
 
 /* The kernel side does not take the claims: the process is another by now, nothing is published. */
@@ -206,7 +229,7 @@ static void test_refused(void **state)
 	assert_int_equal(p->unwind.table, 0);
 	assert_int_equal(told(p), 0);
 	for (int i = 0; i < TABLES; i++)
-		assert_int_equal(fake->a.pins.unwind_process[i].published, 0);
+		assert_int_equal(tables[i].published, 0);
 	unwind_files_stats(fake->a.unwinding.files, &stats);
 	assert_int_equal(stats.files, 1);
 }
@@ -275,6 +298,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_publish, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_renew, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_young, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_walked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),

@@ -5,12 +5,26 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "consumer/symbols/mappings.h"
 #include "shared/cleanup.h"
 #include "tests/unit/consumer/unit.h"
+
+/* Memory that stands for a map of the kernel side; *ret_memory is mapped. */
+static inline int own_memory(size_t bytes, void **ret_memory)
+{
+	int fd = memfd_create("unwind", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	*ret_memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(*ret_memory, MAP_FAILED);
+	return fd;
+}
 
 /* The module of a file, as a mapping of it would make it. */
 static inline struct module *own_module_of(struct symbols *symbols, const char *path)

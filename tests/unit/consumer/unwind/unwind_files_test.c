@@ -22,6 +22,7 @@
 #define ELEMENTS (1u << 20)
 
 static struct unwind_maps maps;
+static uint64_t *pool;
 static struct symbols *symbols;
 static struct unwind_files *files;
 static char dir[64];
@@ -29,13 +30,13 @@ static char dir[64];
 static int setup(void **state)
 {
 	maps = (struct unwind_maps){
-		.pool = calloc(ELEMENTS, 8),
+		.pool_fd = own_memory(ELEMENTS * 8, (void **)&pool),
 		.pool_elements = ELEMENTS,
 		.rules = calloc(UNWIND_RULES_MAX, sizeof(*maps.rules)),
 		.files = calloc(UNWIND_FILES_MAX, sizeof(*maps.files)),
 	};
 	strcpy(dir, "/tmp/trocar-files-XXXXXX");
-	if (!mkdtemp(dir) || !maps.pool || !maps.rules || !maps.files)
+	if (!mkdtemp(dir) || !maps.rules || !maps.files)
 		return -1;
 	return symbols_new(1 << 20, NULL, &symbols);
 }
@@ -45,7 +46,8 @@ static int teardown(void **state)
 	unwind_files_free(files);
 	files = NULL;
 	symbols_free(symbols);
-	free(maps.pool);
+	munmap(pool, ELEMENTS * 8);
+	close(maps.pool_fd);
 	free(maps.rules);
 	free(maps.files);
 	return rmdir(dir);
@@ -120,7 +122,7 @@ static void test_rows(void **state)
 	assert_int_equal(number, again);
 	place = &maps.files[number].place;
 	assert_true(place->row_count > 10 && place->page_count > 1);
-	rows = (const struct unwind_row *)(maps.pool + place->rows);
+	rows = (const struct unwind_row *)(pool + place->rows);
 	for (uint32_t i = 1; i < place->row_count; i++)
 		assert_true(rows[i - 1].pc < rows[i].pc);
 	assert_int_equal(maps.rules[UNWIND_RULE_END].cfa, UNWIND_CFA_END);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* symbols_internal.h: what is behind struct symbols; for symbols.c and symbols_share.c alone. */
+#ifndef TROCAR_CONSUMER_SYMBOLS_INTERNAL_H
+#define TROCAR_CONSUMER_SYMBOLS_INTERNAL_H
+
+#include "consumer/symbols/build_ids.h"
+#include "consumer/symbols/jit.h"
+#include "consumer/symbols/ksyms.h"
+#include "consumer/symbols/module_file.h"
+#include "consumer/symbols/modules.h"
+#include "consumer/symbols/symbols.h"
+
+struct symbols {
+	struct modules modules;	    /* its lock is also for symbols and bytes of stats */
+	struct symbols_stats stats; /* the rest of it is atomic */
+	struct module_file file;    /* set before the symbolizer thread uses it */
+	/* the rest is the symbolizer thread's own */
+	struct build_ids ids;
+	size_t identified; /* modules whose file was asked for its build-id */
+	size_t max_bytes, table_bytes;
+	struct module *newest, *oldest; /* modules with a table */
+	uint32_t epoch;			/* trims so far */
+	struct jit jit;			/* of the session that is being named */
+	struct jit_files jit_files;	/* has its own lock */
+	struct ksyms ksyms;
+	size_t ksyms_bytes, ksyms_count; /* as accounted for */
+};
+
+#endif
