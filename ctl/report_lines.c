@@ -124,19 +124,39 @@ int report_pressure(const struct store *store, const struct store_session *sessi
 	return text_table_print(&table, 2, out);
 }
 
+/* {"ring_full":1,"stale":2} as "ring full 1, stale 2"; `none` for no such thing, or an empty one.
+ */
+static void put_counts(json_object *counts, const char *none, FILE *out)
+{
+	unsigned int n = 0;
+
+	if (json_object_is_type(counts, json_type_object)) {
+		json_object_object_foreach(counts, key, value)
+		{
+			_cleanup_free_ char *name = text_tame(key, strlen(key));
+			_cleanup_free_ char *number = show_value("", value);
+
+			for (char *c = name; c && *c; c++)
+				*c = *c == '_' ? ' ' : *c;
+			fprintf(out, "%s%s %s", n++ ? ", " : "", name ? name : "-",
+				number ? number : "-");
+		}
+	}
+	if (!n)
+		fputs(none, out);
+}
+
 static void put_signal(const char *signal, json_object *ledger, FILE *out)
 {
 	_cleanup_free_ char *name = text_tame(signal, strlen(signal));
-	json_object *lost = get(ledger, "lost");
-	_cleanup_free_ char *losses = NULL;
 
-	if (json_object_is_type(lost, json_type_object) && json_object_object_length(lost))
-		losses = show_value("lost", lost);
 	fprintf(out, "  %s: ", name ? name : "-");
 	put_value(ledger, "attempted", out);
 	fputs(" attempted, ", out);
 	put_value(ledger, "emitted", out);
-	fprintf(out, " emitted, lost: %s; expected during: ", losses ? losses : "nothing");
+	fputs(" emitted, lost: ", out);
+	put_counts(get(ledger, "lost"), "nothing", out);
+	fputs("; expected during: ", out);
 	put_value(ledger, "expected", out);
 	fputs("\n", out);
 }
@@ -160,6 +180,41 @@ static void put_unnamed(json_object *modules, FILE *out)
 	}
 }
 
+/* Where stacks end too early. */
+static void put_broken(json_object *modules, FILE *out)
+{
+	size_t n = json_object_is_type(modules, json_type_array) ? json_object_array_length(modules)
+								 : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		json_object *module = json_object_array_get_idx(modules, i);
+
+		fputs("  stacks end too early in ", out);
+		put_value(module, "module", out);
+		fputs(": ", out);
+		put_value(module, "samples", out);
+		fputs(" samples", out);
+		if (get(module, "reason")) {
+			fputs(" (", out);
+			put_value(module, "reason", out);
+			fputs(")", out);
+		}
+		fputs("\n", out);
+	}
+}
+
+/* By which means user stacks were followed, and how far the second one came. */
+static void put_means(json_object *quality, FILE *out)
+{
+	if (!get(quality, "by_frame_pointers"))
+		return;
+	fputs("  user stacks: ", out);
+	put_value(quality, "by_frame_pointers", out);
+	fputs(" by frame pointers; by call frame information: ", out);
+	put_counts(get(quality, "unwound"), "none", out);
+	fputs("\n", out);
+}
+
 /* How far the stacks go, and what would help where they do not. */
 static void put_quality(json_object *end, FILE *out)
 {
@@ -173,6 +228,8 @@ static void put_quality(json_object *end, FILE *out)
 		put_value(quality, keys[i], out);
 		fprintf(out, " %s%s", keys[i], i + 1 == ARRAY_SIZE(keys) ? "\n" : "");
 	}
+	put_means(quality, out);
+	put_broken(get(end, "modules_broken"), out);
 	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ char *text = show_value("", json_object_array_get_idx(advice, i));
 

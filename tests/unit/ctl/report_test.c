@@ -108,10 +108,15 @@ static void test_quality_and_advice(void **state)
 {
 	events_write(EVENTS_HEAD(
 		"session.end",
-		"1") ",\"stack_quality\":{\"complete\":5,\"truncated\":1,\"broken\":2},\"advice\":[\"install "
+		"1") ",\"stack_quality\":{\"complete\":5,\"truncated\":1,\"broken\":2,\"by_frame_pointers\":5,\"unwound\":{\"complete\":2,\"no_row\":1}},"
+		     "\"modules_broken\":[{\"module\":\"/l/x\",\"samples\":2},{\"module\":\"/l/y\",\"samples\":1,"
+		     "\"reason\":\"no_row\"}],\"advice\":[\"install "
 		     "a\",7]}\n");
 	events_command("report", events_file, NULL);
 	has("  samples by how far their stacks go: 5 complete, 1 truncated, 2 broken\n"
+	    "  user stacks: 5 by frame pointers; by call frame information: complete 2, no row 1\n"
+	    "  stacks end too early in /l/x: 2 samples\n"
+	    "  stacks end too early in /l/y: 1 samples (no_row)\n"
 	    "  advice: install a\n  advice: 7\n");
 }
 
