@@ -10,6 +10,7 @@
 #include "shared/cleanup.h"
 #include "shared/macro.h"
 
+#define CALLS_BYTES  (4u << 20)	 /* of text that is looked through for calls */
 #define SYMBOL_BYTES (16u << 20) /* of a symbol table */
 
 /* Text without rows: a gap's part within one segment. */
@@ -136,6 +137,23 @@ static int read_functions(struct filler *f, const char *name)
 	return 0;
 }
 
+/* Calls `each` for every gap. */
+static int for_gaps(struct filler *f, int (*each)(struct filler *f, const struct gap *gap))
+{
+	struct gap gap;
+	int r = 0;
+
+	for (uint32_t i = 0; i < f->from->row_count && r == 0; i++) {
+		uint32_t pc = f->from->rows[i].pc, end = row_end(f, i);
+
+		if (f->from->rows[i].rule != UNWIND_RULE_NONE)
+			continue;
+		for (; r == 0 && find_gap(f, pc, end, &gap); pc = gap.end)
+			r = each(f, &gap);
+	}
+	return r;
+}
+
 /* A gap's text, the caller's to free. */
 static int read_text(const struct filler *f, const struct gap *gap, uint8_t **ret_text)
 {
@@ -151,8 +169,8 @@ static int read_text(const struct filler *f, const struct gap *gap, uint8_t **re
 	return r;
 }
 
-/* Notes the functions that a gap's text calls: they may lie in another gap. */
-static int find_called(struct filler *f, const struct gap *gap)
+/* Notes the functions that a piece of text calls. */
+static int note_called(struct filler *f, const struct gap *gap)
 {
 	struct unwind_scan scan = { .bytes = gap->end - gap->pc, .pc = gap->pc };
 	_cleanup_free_ uint8_t *text = NULL;
@@ -166,6 +184,23 @@ static int find_called(struct filler *f, const struct gap *gap)
 	scan.text = text;
 	f->function_count += unwind_scan_targets(&scan, f->functions + f->function_count);
 	return 0;
+}
+
+/*
+ * All text may call what lies in a gap. Of more than CALLS_BYTES only the gaps are looked through:
+ * they then lack what is called from elsewhere alone.
+ */
+static int find_called(struct filler *f)
+{
+	struct gap whole;
+	uint32_t pc = 0;
+	int r = 0;
+
+	if (end_of_text(f) > CALLS_BYTES)
+		return for_gaps(f, note_called);
+	for (; r == 0 && find_gap(f, pc, CALLS_BYTES, &whole); pc = whole.end)
+		r = note_called(f, &whole);
+	return r;
 }
 
 static int put_rows(struct filler *f, const struct gap *gap)
@@ -188,23 +223,6 @@ static int put_rows(struct filler *f, const struct gap *gap)
 	scan.text = text;
 	r = unwind_scan_text(&scan, f->rules, f->limit, &f->to, &functions);
 	f->to.counts.followed += functions;
-	return r;
-}
-
-/* Calls `each` for every gap. */
-static int for_gaps(struct filler *f, int (*each)(struct filler *f, const struct gap *gap))
-{
-	struct gap gap;
-	int r = 0;
-
-	for (uint32_t i = 0; i < f->from->row_count && r == 0; i++) {
-		uint32_t pc = f->from->rows[i].pc, end = row_end(f, i);
-
-		if (f->from->rows[i].rule != UNWIND_RULE_NONE)
-			continue;
-		for (; r == 0 && find_gap(f, pc, end, &gap); pc = gap.end)
-			r = each(f, &gap);
-	}
 	return r;
 }
 
@@ -266,7 +284,7 @@ int unwind_gaps_fill(struct elf_reader *elf, struct unwind_rules *rules, uint32_
 	if (r == 0)
 		r = read_functions(&f, ".symtab");
 	if (r == 0)
-		r = for_gaps(&f, find_called);
+		r = find_called(&f);
 	if (r == 0)
 		r = fill_all(&f);
 	if (r < 0)
