@@ -12,10 +12,11 @@
 #include "shared/cleanup.h"
 #include "shared/macro.h"
 
-#define STATES_MAX   4096
-#define STATES_SLOTS (2 * STATES_MAX) /* a power of two */
-#define ROUNDS_MAX   16		      /* of looking who returns: calls are nested less */
-#define REST_FROM    4096	      /* bytes: in less there are pieces of startup code */
+#define STATES_MAX     4096
+#define STATES_SLOTS   (2 * STATES_MAX) /* a power of two */
+#define STEPS_PER_BYTE 16		/* musl needs 2; beyond, everything returns */
+#define ROUNDS_MAX     16		/* of looking who returns: calls are nested less */
+#define REST_FROM      4096		/* bytes: in less there are pieces of startup code */
 
 /* What is known of a byte of text: 0, or DEAD, or the number of its frame and 1. */
 #define DEAD UINT16_MAX
@@ -32,8 +33,9 @@ struct scanner {
 	uint8_t *start; /* owned; per byte: bits of enum start */
 	uint32_t *met;	/* owned; where the function has been reached, in that order */
 	uint32_t met_count;
-	bool unknown_jump; /* of the function that is followed */
-	bool left;	   /* it has returned, or gone on in another one */
+	uint64_t steps, steps_max; /* instructions looked at to find out what returns */
+	bool unknown_jump;	   /* of the function that is followed */
+	bool left;		   /* it has returned, or gone on in another one */
 	struct unwind_frame frames[STATES_MAX];
 	uint16_t slots[STATES_SLOTS];
 	uint32_t frame_count;
@@ -170,8 +172,8 @@ static bool returns(struct scanner *s, uint32_t start)
 
 	s->met_count = 0;
 	visit(s, start);
-	for (uint32_t i = 0; i < s->met_count && !out; i++)
-		out = leads_out(s, s->met[i]);
+	for (uint32_t i = 0; i < s->met_count && !out; i++, s->steps++)
+		out = leads_out(s, s->met[i]) || s->steps > s->steps_max;
 	for (uint32_t i = 0; i < s->met_count; i++)
 		s->start[s->met[i]] &= (uint8_t)~VISITED;
 	return out;
@@ -391,6 +393,7 @@ int unwind_scan_text(const struct unwind_scan *scan, struct unwind_rules *rules,
 	if (!s->at || !s->start || !s->met)
 		return -ENOMEM;
 	mark_starts(s);
+	s->steps_max = STEPS_PER_BYTE * (uint64_t)scan->bytes;
 	find_returning(s);
 	follow_starts(s, functions);
 	if (scan->bytes >= REST_FROM)
