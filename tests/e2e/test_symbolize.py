@@ -55,8 +55,11 @@ def session_of(t, program):
     t.processes.append(process)
     agent = t.agents[0] if t.agents else t.agent(rules(rule("shops", cgroup="/" + t.name, when=[])), broker=False)
     agent.wait("watch.start", cgroup=group.path)
-    answer = agent.call("session.start", {"cgroup": group.path, "during_ms": 1500})
-    agent.wait("session.end", seconds=20, session=answer["session"])
+    for _ in range(6):  # on a busy machine the program may get too little of the CPU at first
+        answer = agent.call("session.start", {"cgroup": group.path, "during_ms": 1500})
+        agent.wait("session.end", seconds=20, session=answer["session"])
+        if sum(s.get("count", 0) for s in agent.stacks(answer["session"]) if s["pid"] == process.pid) >= 30:
+            break
     t.end(process)
     file = t.folder / f"{program.name}.jsonl"
     file.write_bytes(b"".join(line for line in agent.raw if answer["session"].encode() in line))
