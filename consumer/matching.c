@@ -98,6 +98,7 @@ void matching_see(struct agent *a, const struct sighting *seen)
 	if (fresh || p->generation != a->set->generation)
 		process_target(a, p);
 	p->generation = a->set->generation;
+	unwinding_rule(a, p);
 	if (!rule)
 		return;
 	if (fresh || !p->announced)

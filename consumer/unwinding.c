@@ -117,6 +117,18 @@ static void reclaim(struct unwinding *u)
 	}
 }
 
+/* Takes the process's table from it, if it has one. */
+static void withdraw(struct agent *a, struct process *p)
+{
+	if (!p->unwind.table)
+		return;
+	retire(&a->unwinding, p->unwind.table - 1);
+	p->unwind.table = 0;
+	p->unwind.shape = 0;
+	p->unwind.how = UNWINDING_UNKNOWN;
+	process_set_unwind(a, p);
+}
+
 /* Takes the table away that went unused for longest, so that its place is free after a grace. */
 static void take_away(struct agent *a, uint64_t now_ns)
 {
@@ -133,11 +145,7 @@ static void take_away(struct agent *a, uint64_t now_ns)
 	}
 	if (!best || now_ns - best->unwind.used_ns < IDLE_NS)
 		return;
-	retire(u, best->unwind.table - 1);
-	best->unwind.table = 0;
-	best->unwind.shape = 0;
-	best->unwind.how = UNWINDING_UNKNOWN;
-	process_set_unwind(a, best);
+	withdraw(a, best);
 }
 
 /* The number of a free table, or -1. */
@@ -250,6 +258,7 @@ static bool conclude(struct agent *a, struct process *p)
 		return true;
 	}
 	if (unwinding_plan_how(s->plan) == UNWINDING_FP) {
+		withdraw(a, p);
 		s->how = UNWINDING_FP;
 		return true;
 	}
@@ -272,6 +281,11 @@ static void step(struct agent *a, struct process *p)
 	} else {
 		wait_begin(u, p);
 	}
+}
+
+static enum rule_unwind wanted(const struct process *p)
+{
+	return p->rule ? p->rule->unwind : RULE_UNWIND_AUTO;
 }
 
 /* Notes a process that was read when its image was new. */
@@ -304,9 +318,16 @@ void unwinding_follow(struct agent *a, struct process *p)
 		return;
 	note_young(&a->unwinding, p);
 	plan_drop(a, p);
-	p->unwind.plan = unwinding_plan_new(&p->maps, UNWIND_BY_AUTO);
+	p->unwind.by = wanted(p);
+	p->unwind.plan = unwinding_plan_new(&p->maps, p->unwind.by);
 	if (p->unwind.plan)
 		step(a, p);
+}
+
+void unwinding_rule(struct agent *a, struct process *p)
+{
+	if (p->maps.count && p->unwind.by != wanted(p))
+		unwinding_follow(a, p);
 }
 
 void unwinding_sample(struct agent *a, struct process *p, bool unwound, uint64_t time_ns)

@@ -16,6 +16,7 @@
 #include "consumer/unwind/unwind_files.h"
 #include "shared/abi.h"
 #include "shared/jsonw.h"
+#include "shared/rules.h"
 
 struct agent;
 struct process;
@@ -35,6 +36,7 @@ struct unwinding_state {
 	struct unwinding_plan *plan;	 /* of a table in the making; owned */
 	struct process *previous, *next; /* those that wait for files or for a table */
 	bool waiting;			 /* stands in that list */
+	enum rule_unwind by;		 /* as the rule wanted it when it was last followed */
 	enum unwinding_how how, said;	 /* now, and as the last line said */
 	uint32_t table;			 /* number plus 1; 0: none */
 	uint64_t shape;			 /* of the plan that the table was made of */
@@ -78,6 +80,9 @@ void unwinding_settle(struct agent *a);
 
 /* The mappings of `p` were read: makes or renews its table. */
 void unwinding_follow(struct agent *a, struct process *p);
+
+/* `p` matches another rule, or none: follows it again if that wants its stacks in another way. */
+void unwinding_rule(struct agent *a, struct process *p);
 
 /* A sample of `p` was walked by its table, or, when `unwound` is false, was not although it has
  * one: then the kernel side does not take it as this image's, and there will be another.

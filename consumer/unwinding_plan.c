@@ -16,7 +16,7 @@ struct item {
 };
 
 struct unwinding_plan {
-	enum unwind_by by;
+	enum rule_unwind by;
 	bool taken;   /* its holds are somebody else's */
 	bool foreign; /* of another machine's kind, as programs of 32 bits are */
 	size_t count, cut;
@@ -34,7 +34,7 @@ static bool has_place(const struct mappings *maps, size_t i)
 	return maps->count <= UNWIND_RANGES || !maps->items[i].module->anonymous;
 }
 
-struct unwinding_plan *unwinding_plan_new(const struct mappings *maps, enum unwind_by by)
+struct unwinding_plan *unwinding_plan_new(const struct mappings *maps, enum rule_unwind by)
 {
 	struct unwinding_plan *plan;
 
@@ -70,7 +70,7 @@ void unwinding_plan_free(struct unwinding_plan *plan, struct unwind_files *files
 /* Without rows: by the frame pointer, unless the rule wants rows alone. */
 static void settle_rowless(const struct unwinding_plan *plan, struct item *item)
 {
-	item->kind = plan->by == UNWIND_BY_TABLE ? UNWIND_KIND_NONE : UNWIND_KIND_FP;
+	item->kind = plan->by == RULE_UNWIND_TABLE ? UNWIND_KIND_NONE : UNWIND_KIND_FP;
 	item->settled = true;
 }
 
@@ -90,7 +90,7 @@ static void step_file(struct unwinding_plan *plan, struct unwind_files *files, s
 		settle_rowless(plan, item);
 		return;
 	}
-	item->kind = plan->by == UNWIND_BY_TABLE ? UNWIND_KIND_ROWS_ALONE : UNWIND_KIND_ROWS;
+	item->kind = plan->by == RULE_UNWIND_TABLE ? UNWIND_KIND_ROWS_ALONE : UNWIND_KIND_ROWS;
 	item->settled = true;
 }
 
@@ -101,7 +101,7 @@ bool unwinding_plan_step(struct unwinding_plan *plan, struct unwind_files *files
 	for (size_t i = 0; i < plan->count; i++) {
 		struct item *item = &plan->items[i];
 
-		if (!item->settled && (plan->by == UNWIND_BY_FP || item->module->anonymous))
+		if (!item->settled && (plan->by == RULE_UNWIND_FP || item->module->anonymous))
 			settle_rowless(plan, item);
 		else if (!item->settled)
 			step_file(plan, files, item);

@@ -9,15 +9,8 @@
 #include "consumer/symbols/mappings.h"
 #include "consumer/unwinding.h"
 
-/* What the rule says. */
-enum unwind_by {
-	UNWIND_BY_AUTO,	 /* rows, and frame pointers where there are none */
-	UNWIND_BY_FP,	 /* frame pointers alone */
-	UNWIND_BY_TABLE, /* rows alone */
-};
-
 /* Of mappings as they are now, which are copied. NULL without memory. */
-struct unwinding_plan *unwinding_plan_new(const struct mappings *maps, enum unwind_by by);
+struct unwinding_plan *unwinding_plan_new(const struct mappings *maps, enum rule_unwind by);
 
 /* Releases what it holds; NULL is allowed. */
 void unwinding_plan_free(struct unwinding_plan *plan, struct unwind_files *files);

@@ -140,9 +140,9 @@ bool rule_equal(const struct rule *a, const struct rule *b)
 	return strcmp(a->comm, b->comm) == 0 && a->comm_exact == b->comm_exact &&
 	       same_text(a->cgroup_prefix, b->cgroup_prefix) && a->on_exec == b->on_exec &&
 	       a->scope_process == b->scope_process && a->signals_auto == b->signals_auto &&
-	       a->signals == b->signals && a->pre_ms == b->pre_ms && a->during_ms == b->during_ms &&
-	       a->cooldown_ms == b->cooldown_ms && a->budget_s == b->budget_s && same_when(a, b) &&
-	       same_labels(a, b);
+	       a->unwind == b->unwind && a->signals == b->signals && a->pre_ms == b->pre_ms &&
+	       a->during_ms == b->during_ms && a->cooldown_ms == b->cooldown_ms &&
+	       a->budget_s == b->budget_s && same_when(a, b) && same_labels(a, b);
 }
 
 static void write_match(const struct rule *r, struct jsonw *w)
@@ -187,6 +187,13 @@ static void write_signals(const struct rule *r, struct jsonw *w)
 	jsonw_array_end(w);
 }
 
+const char *rule_unwind_name(enum rule_unwind unwind)
+{
+	static const char *const names[RULE_UNWIND_COUNT_] = { "auto", "fp", "table" };
+
+	return names[unwind];
+}
+
 static void write_capture(const struct rule *r, struct jsonw *w)
 {
 	jsonw_object(w, "capture");
@@ -195,6 +202,7 @@ static void write_capture(const struct rule *r, struct jsonw *w)
 	jsonw_u64(w, "cooldown_ms", r->cooldown_ms);
 	jsonw_string(w, "scope", r->scope_process ? "process" : "cgroup");
 	write_signals(r, w);
+	jsonw_string(w, "unwind", rule_unwind_name(r->unwind));
 	jsonw_u64(w, "budget_s", r->budget_s);
 	jsonw_object_end(w);
 }

@@ -54,6 +54,17 @@ struct rule_label {
 	char value[RULE_LABEL_VALUE_BYTES];
 };
 
+/* How stacks of the processes that match are taken. */
+enum rule_unwind {
+	RULE_UNWIND_AUTO,  /* by call frame information; by frame pointers where there is none */
+	RULE_UNWIND_FP,	   /* by frame pointers alone */
+	RULE_UNWIND_TABLE, /* by call frame information alone */
+	RULE_UNWIND_COUNT_,
+};
+
+/* "auto", "fp", "table". */
+const char *rule_unwind_name(enum rule_unwind unwind);
+
 struct rule {
 	char name[RULE_NAME_BYTES];
 	char comm[16]; /* comm or comm_prefix, "" when the rule has neither */
@@ -62,6 +73,7 @@ struct rule {
 	bool on_exec;
 	bool scope_process;
 	bool signals_auto;
+	enum rule_unwind unwind;
 	uint32_t signals; /* 1u << enum signal_bit; 0 when auto */
 	uint32_t n_when;
 	uint32_t n_labels;

@@ -210,6 +210,22 @@ static void set_scope(struct rules_parse_state *p, struct rules_value v, void *t
 		rules_collect_wrong(&p->collect, v.node, SCOPE_RIGHT);
 }
 
+#define UNWIND_RIGHT "\"auto\", \"fp\" or \"table\""
+
+static void set_unwind(struct rules_parse_state *p, struct rules_value v, void *target)
+{
+	const char *word = json_object_get_string(v.json);
+	struct rule *r = target;
+
+	for (int i = 0; i < RULE_UNWIND_COUNT_; i++) {
+		if (strcmp(word, rule_unwind_name((enum rule_unwind)i)) != 0)
+			continue;
+		r->unwind = (enum rule_unwind)i;
+		return;
+	}
+	rules_collect_wrong(&p->collect, v.node, UNWIND_RIGHT);
+}
+
 static const char signals_right[] = "[\"auto\"], or a non-empty array without repeats of:"
 #define SIGNAL(id, json, help) " " json
 #include "signals.def"
@@ -264,6 +280,7 @@ static const struct rules_key capture_keys[] = {
 	{ "cooldown_ms", KEY_UINT, .min = 0, .max = 3600000, .offset = RULE(cooldown_ms) },
 	{ "scope", KEY_STRING, .max = 64, .right = SCOPE_RIGHT, .set = set_scope },
 	{ "signals", KEY_ARRAY, .right = signals_right, .set = set_signals },
+	{ "unwind", KEY_STRING, .max = 64, .right = UNWIND_RIGHT, .set = set_unwind },
 	{ "budget_s", KEY_UINT, .min = 1, .max = 3600, .offset = RULE(budget_s) },
 };
 

@@ -3,238 +3,19 @@
  * unwind.c: stacks by tables whose writer lies. Whatever the tables say, no frame but one in the
  * process's executable memory leaves the kernel side, and no process is walked by another's table.
  */
+#include <linux/membarrier.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include <bpf/bpf.h>
-
-#include "harness.h"
-#include "shared/cleanup.h"
-
-#define HZ	 997
-#define SLOT	 5
-#define TABLE	 3
-#define PLACES	 64
-#define ROW_AT	 0 /* elements of the pool */
-#define PAGES_AT 16
-#define PAGES	 128 /* words: one row for 32 KiB of text behind the base */
-
-/* A mapping of the process, as /proc has it. */
-struct place {
-	uint64_t start, end;
-	bool executable;
-};
-
-struct fixture {
-	struct harness *h;
-	char dir[4096];
-	pid_t pid;
-	struct place places[PLACES];
-	size_t count;
-	struct unwind_process *tables;
-	struct unwind_claims *claims;
-	struct unwind_file *files;
-	struct unwind_rule *rules;
-	uint64_t *pool;
-};
-
-static void *map(const struct bpf_map *map)
-{
-	size_t bytes = (size_t)bpf_map__max_entries(map) * bpf_map__value_size(map);
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-
-	assert_ptr_not_equal(p, MAP_FAILED);
-	return p;
-}
-
-/* What is mapped now; without the vsyscall page, which is no mapping. */
-static void read_places(struct fixture *f)
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[64], line[512], mode[5];
-	unsigned long start, end;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", f->pid);
-	file = fopen(path, "re");
-	assert_non_null(file);
-	f->count = 0;
-	while (fgets(line, sizeof(line), file)) {
-		assert_int_equal(sscanf(line, "%lx-%lx %4s", &start, &end, mode), 3);
-		if (strstr(line, "[vsyscall]"))
-			continue;
-		assert_true(f->count < PLACES);
-		f->places[f->count++] = (struct place){ start, end, mode[2] == 'x' };
-	}
-	assert_true(f->count > 4);
-}
-
-static bool is_executable(const struct fixture *f, uint64_t address)
-{
-	for (size_t i = 0; i < f->count; i++)
-		if (address >= f->places[i].start && address < f->places[i].end)
-			return f->places[i].executable;
-	return false;
-}
-
-static void target_set(const struct fixture *f, uint32_t flags, uint32_t unwind)
-{
-	struct process_key key = { .tgid = (uint32_t)f->pid,
-				   .start_ns = harness_start_ns(f->h, f->pid) };
-	struct target target = { .flags = flags, .rule = NO_SLOT, .unwind = unwind };
-
-	assert_int_equal(
-		bpf_map_update_elem(bpf_map__fd(f->h->skel->maps.targets), &key, &target, BPF_ANY),
-		0);
-}
-
-static struct fixture begin(const char *mode)
-{
-	struct fixture f = { .h = harness_new(NULL) };
-	uint64_t id = harness_group(f.h, "burn", f.dir);
-
-	f.pid = harness_spawn("t-burn", mode, f.dir);
-	harness_watch(f.h, id, SLOT, SLOT_CAPTURE, 0);
-	f.tables = map(f.h->skel->maps.unwind_process);
-	f.claims = map(f.h->skel->maps.unwind_claims);
-	f.files = map(f.h->skel->maps.unwind_files);
-	f.rules = map(f.h->skel->maps.unwind_rules);
-	f.pool = map(f.h->skel->maps.unwind_pool);
-	target_set(&f, TARGET_MAPPED, 0);
-	read_places(&f);
-	return f;
-}
-
-static void end(struct fixture *f)
-{
-	harness_kill(f->pid);
-	harness_free(f->h);
-}
-
-/* Claims every mapping of the process, or the executable ones. */
-static void claim(struct fixture *f, bool all)
-{
-	f->claims->count = 0;
-	for (size_t i = 0; i < f->count; i++)
-		if (all || f->places[i].executable)
-			f->claims->starts[f->claims->count++] = f->places[i].start;
-	f->claims->table = TABLE;
-	f->claims->start_ns = harness_start_ns(f->h, f->pid);
-	f->claims->tgid = (uint32_t)f->pid;
-}
-
-/* Has the kernel side look at the claims; false when it writes nothing. */
-static bool fill(const struct fixture *f, struct ranges_record *ret_record)
-{
-	_cleanup_free_ char *bytes = NULL;
-	size_t n = harness_read(f->h->skel->progs.ranges, &bytes);
-
-	if (n < sizeof(*ret_record))
-		return false;
-	assert_int_equal(n, sizeof(*ret_record));
-	memcpy(ret_record, bytes, sizeof(*ret_record));
-	return true;
-}
-
-/* One rule for all text: rows of one file whose table begins where the mapping does. */
-static void lie(struct fixture *f, struct unwind_rule rule, uint32_t kind)
-{
-	size_t executable = 0;
-
-	f->rules[7] = rule;
-	f->pool[ROW_AT] = 7ull << 32;
-	for (int i = 0; i < PAGES / 2; i++)
-		f->pool[PAGES_AT + i] = (uint64_t)UNWIND_PAGE(0, 1) << 32 | UNWIND_PAGE(0, 1);
-	f->files[0].place = (struct unwind_place){
-		.rows = ROW_AT, .row_count = 1, .pages = PAGES_AT, .page_count = PAGES
-	};
-	for (size_t i = 0; i < f->claims->count; i++) {
-		while (f->places[executable].start != f->claims->starts[i])
-			executable++;
-		f->tables[TABLE].mappings[i] = (struct unwind_mapping){
-			.base = f->places[executable].start, .file = 0, .kind = kind
-		};
-	}
-}
-
-static void publish(struct fixture *f, uint64_t number)
-{
-	__atomic_store_n(&f->tables[TABLE].published, number, __ATOMIC_RELEASE);
-	target_set(f, TARGET_MAPPED, TABLE + 1);
-}
-
-static void sample_for(struct harness *h, unsigned int ms)
-{
-	harness_tick(h, HZ);
-	harness_sleep_ms(ms);
-	for (int i = 0; i < HARNESS_CPUS; i++) {
-		bpf_link__destroy(h->ticks[i]);
-		h->ticks[i] = NULL;
-	}
-	harness_drain(h);
-}
-
-/* How many samples there are that were walked by a table, and their frames. */
-struct walked {
-	size_t samples, frames, deepest;
-	uint64_t ends[UNWIND_END_COUNT_];
-};
-
-/* Counts; every user frame must be in executable memory. */
-static struct walked look(const struct fixture *f)
-{
-	struct walked w = { 0 };
-
-	for (size_t i = 0; i < f->h->samples.count; i++) {
-		const struct sample *s = f->h->samples.records[i];
-		const uint64_t *frames = (const uint64_t *)(s + 1) + s->kernel_frames;
-
-		assert_int_equal(s->tgid, f->pid);
-		if (!(s->flags & SAMPLE_UNWOUND))
-			continue;
-		assert_int_equal(
-			f->h->samples.bytes[i],
-			sizeof(*s) + 8 * ((size_t)s->kernel_frames + s->user_frames) +
-				(s->flags & SAMPLE_LEAF_ID ? sizeof(struct frame_build_id) : 0));
-		assert_in_range(s->user_frames, 1, STACK_FRAMES);
-		for (size_t k = 0; k < s->user_frames; k++)
-			if (!is_executable(f, frames[k]))
-				fail_msg("frame %zu of %u is %lx", k, s->user_frames, frames[k]);
-		w.samples++;
-		w.frames += s->user_frames;
-		w.deepest = s->user_frames > w.deepest ? s->user_frames : w.deepest;
-		assert_in_range(s->user_end, 1, UNWIND_END_COUNT_ - 1);
-		w.ends[s->user_end]++;
-	}
-	harness_forget(f->h);
-	return w;
-}
-
-static struct walked take(struct fixture *f, unsigned int ms)
-{
-	harness_forget(f->h);
-	sample_for(f->h, ms);
-	return look(f);
-}
-
-/* The same until there is one that was walked: on a busy machine the child waits for its turn. */
-static struct walked take_some(struct fixture *f)
-{
-	struct walked w = { 0 };
-
-	for (int i = 0; i < 50 && w.samples == 0; i++)
-		w = take(f, 100);
-	assert_true(w.samples > 0);
-	return w;
-}
+#include "unwind_fixture.h"
 
 /* The kernel side takes what is executable, and says how much was not. */
 static void ranges_are_what_is_mapped(void **state)
 {
 	struct fixture f = begin("burn");
-	struct ranges_record first, second;
+	struct ranges_record first = { 0 }, second = { 0 };
 	struct unwind_ranges ranges;
 	uint32_t table = TABLE, executable = 0;
 
@@ -266,7 +47,7 @@ static void ranges_are_what_is_mapped(void **state)
 static void claims_have_walls(void **state)
 {
 	struct fixture f = begin("burn");
-	struct ranges_record record;
+	struct ranges_record record = { 0 };
 
 	claim(&f, false);
 	f.claims->tgid = (uint32_t)getppid();
@@ -292,7 +73,7 @@ static void lying_tables_tell_nothing(void **state)
 {
 	struct fixture f = begin("burn");
 	struct walked all = { 0 };
-	struct ranges_record record;
+	struct ranges_record record = { 0 };
 
 	srandom(7);
 	for (int i = 0; i < 40; i++) {
@@ -327,7 +108,7 @@ static void tables_are_one_images(void **state)
 {
 	struct unwind_rule rule = { .cfa = UNWIND_CFA_END };
 	struct fixture f = begin("exec");
-	struct ranges_record record;
+	struct ranges_record record = { 0 };
 	struct walked w;
 
 	claim(&f, false);
@@ -367,7 +148,7 @@ static void leaf_ids_are_told(void **state)
 {
 	struct unwind_rule rule = { .cfa = UNWIND_CFA_END };
 	struct fixture f = begin("burn");
-	struct ranges_record record;
+	struct ranges_record record = { 0 };
 	size_t seen = 0;
 
 	claim(&f, false);
@@ -401,7 +182,7 @@ static void depth_is_bounded(void **state)
 				    .cfa_offset = 8,
 				    .saved = UNWIND_SAVED(UNWIND_RA_ALONE, UNWIND_FP_SAME) };
 	struct fixture f = begin("burn");
-	struct ranges_record record;
+	struct ranges_record record = { 0 };
 	struct walked w;
 
 	claim(&f, false);
@@ -413,12 +194,102 @@ static void depth_is_bounded(void **state)
 	end(&f);
 }
 
+#define SWITCH_MS 1500
+#define WILD	  9 /* a rule that no walk by good rows meets */
+
+/* Rows of file `number`, in a place of its own: of the outermost frame, or poison. */
+static void write_rows(struct fixture *f, uint32_t number, bool poison)
+{
+	uint64_t *rows = f->pool + 1000 + 200 * (size_t)number;
+
+	for (int i = 0; i < PAGES / 2; i++)
+		rows[16 + i] = (uint64_t)UNWIND_PAGE(0, 1) << 32 | UNWIND_PAGE(0, 1);
+	*(volatile uint64_t *)rows = (uint64_t)(poison ? WILD : UNWIND_RULE_END) << 32;
+	f->files[number].place = (struct unwind_place){ .rows = 1000 + 200 * number,
+							.row_count = 1,
+							.pages = 1000 + 200 * number + 16,
+							.page_count = PAGES };
+}
+
+static void write_table(struct fixture *f, uint32_t number, bool poison)
+{
+	write_rows(f, number, poison);
+	for (size_t i = 0; i < f->claims->count; i++)
+		f->tables[number].mappings[i] = (struct unwind_mapping){
+			.base = poison ? 0 : f->claims->starts[i],
+			.file = number,
+			.kind = poison ? UNWIND_KIND_FP : UNWIND_KIND_ROWS,
+		};
+}
+
+/* Everything into table `number`, as the consumer does it: poison first, so that it would be seen.
+ */
+static void switch_to(struct fixture *f, uint32_t number, uint32_t old)
+{
+	struct ranges_record record = { 0 };
+
+	write_table(f, number, true);
+	write_table(f, number, false);
+	f->claims->table = number;
+	assert_true(fill(f, &record));
+	__atomic_store_n(&f->tables[number].published, record.fill, __ATOMIC_RELEASE);
+	target_set(f, TARGET_MAPPED, number + 1);
+	__atomic_store_n(&f->tables[old].published, 0, __ATOMIC_RELEASE);
+	assert_int_equal(syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0), 0);
+}
+
+/*
+ * Two tables change places under 10,000 ticks a second, each overwritten with poison when its grace
+ * has passed: no tick sees any of it. And without the protocol the same test sees the poison.
+ */
+static void switching_is_never_seen(void **state)
+{
+	struct fixture f = begin("burn");
+	uint32_t now = TABLE, switches = 0;
+	uint64_t end_ns;
+	struct walked w;
+
+	claim(&f, false);
+	f.rules[UNWIND_RULE_END] = (struct unwind_rule){ .cfa = UNWIND_CFA_END };
+	f.rules[WILD] = (struct unwind_rule){ .cfa = UNWIND_CFA_UNSUPPORTED };
+	switch_to(&f, now, TABLE + 1);
+	harness_forget(f.h);
+	harness_tick(f.h, 10000);
+	for (end_ns = harness_now_ns() + SWITCH_MS * 1000000ull; harness_now_ns() < end_ns;) {
+		uint32_t old = now;
+
+		now = old == TABLE ? TABLE + 1 : TABLE;
+		switch_to(&f, now, old);
+		harness_drain(f.h);
+		switches++;
+	}
+	ticks_stop(f.h);
+	w = look(&f);
+	print_message("%u switches, %zu stacks, %lu not complete\n", switches, w.samples,
+		      w.samples - w.ends[UNWIND_END_COMPLETE]);
+	assert_true(switches > 3 && w.samples > 0);
+	assert_int_equal(w.ends[UNWIND_END_COMPLETE], w.samples);
+	assert_int_equal(w.frames, w.samples);
+
+	harness_tick(f.h, 10000);
+	w = (struct walked){ 0 };
+	for (int i = 0; i < 40 && w.ends[UNWIND_END_COMPLETE] == w.samples; i++) {
+		write_rows(&f, now, true);
+		harness_sleep_ms(50);
+		harness_drain(f.h);
+		w = look(&f);
+	}
+	ticks_stop(f.h);
+	assert_true(w.ends[UNWIND_END_COMPLETE] < w.samples);
+	end(&f);
+}
+
 /* An address that the table does not know is told once in 100 ms, and as rarely as was asked. */
 static void unknown_addresses_are_told(void **state)
 {
 	struct unwind_rule rule = { .cfa = UNWIND_CFA_END };
 	struct fixture f = begin("burn");
-	struct ranges_record record;
+	struct ranges_record record = { 0 };
 	const struct event *event;
 	uint64_t begun_ns;
 	struct walked w;
@@ -453,6 +324,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(tables_are_one_images),
 		cmocka_unit_test(leaf_ids_are_told),
 		cmocka_unit_test(depth_is_bounded),
+		cmocka_unit_test(switching_is_never_seen),
 		cmocka_unit_test(unknown_addresses_are_told),
 	};
 

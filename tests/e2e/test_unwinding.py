@@ -2,6 +2,7 @@
 """Stacks by rows compiled from .eh_frame, of programs without frame pointers, from an unprivileged
 process: complete and with the right callers."""
 import collections
+import json
 import subprocess
 import textwrap
 import time
@@ -131,3 +132,15 @@ def test_dlopen(t):
         raise Skip("this python hashes without libcrypto")
     check(total > 20 and complete >= 0.95 * total,
           f"{complete} of {total}: {end['stack_quality']}")
+
+
+def test_rule_says_how(t):
+    """capture.unwind: by frame pointers alone there is no table, and the line says so; a push changes it."""
+    agent = t.agent(rules(rule("api", comm="callers", unwind="fp")))
+    process = t.spawn("callers", 30, name="callers", cgroup=t.cgroup())
+    agent.wait("process.unwind", pid=process.pid, unwind="fp")
+    check(agent.call("status")["unwind"]["tables_used"] == 0, "a table all the same")
+    pushed = rules(rule("api", comm="callers", unwind="table"))
+    agent.call("rules.set", {"text": json.dumps(pushed)})
+    agent.wait("process.unwind", pid=process.pid, unwind="table")
+    check(agent.call("status")["unwind"]["tables_used"] == 1, "no table")

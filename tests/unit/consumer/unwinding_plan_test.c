@@ -48,7 +48,7 @@ static struct module *anonymous(void)
 }
 
 /* Steps until it is settled. */
-static struct unwinding_plan *plan_of(const struct mappings *m, enum unwind_by by)
+static struct unwinding_plan *plan_of(const struct mappings *m, enum rule_unwind by)
 {
 	struct unwinding_plan *plan = unwinding_plan_new(m, by);
 
@@ -65,13 +65,13 @@ static struct unwinding_plan *plan_of(const struct mappings *m, enum unwind_by b
 static void test_kinds(void **state)
 {
 	static const struct {
-		enum unwind_by by;
+		enum rule_unwind by;
 		enum unwind_kind file, anonymous;
 		enum unwinding_how how;
 	} rows[] = {
-		{ UNWIND_BY_AUTO, UNWIND_KIND_ROWS, UNWIND_KIND_FP, UNWINDING_MIXED },
-		{ UNWIND_BY_TABLE, UNWIND_KIND_ROWS_ALONE, UNWIND_KIND_NONE, UNWINDING_MIXED },
-		{ UNWIND_BY_FP, UNWIND_KIND_FP, UNWIND_KIND_FP, UNWINDING_FP },
+		{ RULE_UNWIND_AUTO, UNWIND_KIND_ROWS, UNWIND_KIND_FP, UNWINDING_MIXED },
+		{ RULE_UNWIND_TABLE, UNWIND_KIND_ROWS_ALONE, UNWIND_KIND_NONE, UNWINDING_MIXED },
+		{ RULE_UNWIND_FP, UNWIND_KIND_FP, UNWIND_KIND_FP, UNWINDING_FP },
 	};
 	struct mapping items[2] = { own_mapping(symbols),
 				    { .start = 1ULL << 46, .end = (1ULL << 46) + 1 } };
@@ -90,12 +90,12 @@ static void test_kinds(void **state)
 		unwinding_plan_write(plan, out);
 		assert_int_equal(out[0].kind, rows[i].file);
 		assert_int_equal(out[1].kind, rows[i].anonymous);
-		assert_ptr_equal(unwinding_plan_rowless(plan, rows[i].by == UNWIND_BY_FP),
+		assert_ptr_equal(unwinding_plan_rowless(plan, rows[i].by == RULE_UNWIND_FP),
 				 items[1].module);
 		unwinding_plan_free(plan, files);
 	}
 	m.count = 1;
-	assert_int_equal(unwinding_plan_how(plan_of(&m, UNWIND_BY_AUTO)), UNWINDING_TABLE);
+	assert_int_equal(unwinding_plan_how(plan_of(&m, RULE_UNWIND_AUTO)), UNWINDING_TABLE);
 }
 
 /* The same shape for the same mappings, another for what differs in anything. */
@@ -103,12 +103,12 @@ static void test_shape(void **state)
 {
 	struct mapping item = own_mapping(symbols);
 	struct mappings m = { .items = &item, .count = 1 };
-	uint64_t first = unwinding_plan_shape(plan_of(&m, UNWIND_BY_AUTO));
+	uint64_t first = unwinding_plan_shape(plan_of(&m, RULE_UNWIND_AUTO));
 
-	assert_int_equal(unwinding_plan_shape(plan_of(&m, UNWIND_BY_AUTO)), first);
-	assert_int_not_equal(unwinding_plan_shape(plan_of(&m, UNWIND_BY_FP)), first);
+	assert_int_equal(unwinding_plan_shape(plan_of(&m, RULE_UNWIND_AUTO)), first);
+	assert_int_not_equal(unwinding_plan_shape(plan_of(&m, RULE_UNWIND_FP)), first);
 	item.start += 4096;
-	assert_int_not_equal(unwinding_plan_shape(plan_of(&m, UNWIND_BY_AUTO)), first);
+	assert_int_not_equal(unwinding_plan_shape(plan_of(&m, RULE_UNWIND_AUTO)), first);
 }
 
 /* Too many mappings: those without a file go first, and what is left out is counted. */
@@ -125,12 +125,12 @@ static void test_cut(void **state)
 		items[i] = (struct mapping){ .start = (i + 1) << 12,
 					     .end = (i + 2) << 12,
 					     .module = i % 2 ? file : none };
-	plan = unwinding_plan_new(&m, UNWIND_BY_AUTO);
+	plan = unwinding_plan_new(&m, RULE_UNWIND_AUTO);
 	assert_int_equal(unwinding_plan_cut(plan), count - count / 2);
 	unwinding_plan_free(plan, files);
 	for (size_t i = 0; i < count; i++)
 		items[i].module = file;
-	plan = unwinding_plan_new(&m, UNWIND_BY_AUTO);
+	plan = unwinding_plan_new(&m, RULE_UNWIND_AUTO);
 	assert_int_equal(unwinding_plan_cut(plan), 40);
 	unwinding_plan_free(plan, files);
 	free(items);

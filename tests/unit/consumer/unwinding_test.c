@@ -234,6 +234,29 @@ static void test_refused(void **state)
 	assert_int_equal(stats.files, 1);
 }
 
+/* A rule that wants frame pointers takes the table away, and said is what holds then. */
+static void test_rule(void **state)
+{
+	static const struct rule fp = { .name = "fp", .unwind = RULE_UNWIND_FP };
+	struct process *p;
+	json_object *line;
+
+	if (!fake)
+		skip();
+	p = published(100, 0, 77);
+	unwinding_rule(&fake->a, p);
+	assert_int_equal(p->unwind.table, 1);
+	p->rule = &fp;
+	unwinding_rule(&fake->a, p);
+	assert_int_equal(p->unwind.table, 0);
+	assert_int_equal(told(p), 0);
+	assert_int_equal(tables[0].published, 0);
+	line = fake_last(fake, "process.unwind");
+	assert_string_equal(fake_text(line, "unwind"), "fp");
+	json_object_put(line);
+	p->rule = NULL;
+}
+
 /* A table that the kernel side refuses (an execve that nobody told of) is made anew. */
 static void test_not_walked(void **state)
 {
@@ -300,6 +323,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_renew, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_young, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rule, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_walked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status, setup, teardown),

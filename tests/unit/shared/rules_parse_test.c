@@ -113,6 +113,8 @@ static const struct bad single_faults[] = {
 	  "from 1" },
 	{ "\"capture\":{\"budget_s\":4294967297}", "/rules/0/capture/budget_s", "from 1" },
 	{ "\"capture\":{\"budget_s\":true}", "/rules/0/capture/budget_s", "is true" },
+	{ "\"capture\":{\"unwind\":\"dwarf\"}", "/rules/0/capture/unwind",
+	  "\"auto\", \"fp\" or \"table\"" },
 	{ "\"capture\":{\"scope\":\"host\"}", "/rules/0/capture/scope",
 	  "\"cgroup\" or \"process\"" },
 	{ "\"capture\":{\"signals\":[]}", "/rules/0/capture/signals", "has 0 elements" },

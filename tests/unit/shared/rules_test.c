@@ -189,7 +189,7 @@ static void writes_all_defaults(void **state)
 		"{\"version\":1,\"budget_s\":600,\"rules\":[{\"name\":\"a\",\"match\":{\"comm\":\"x\"},"
 		"\"when\":[{\"pressure\":\"io\",\"some_pct\":0.100,\"window_ms\":2000}],"
 		"\"capture\":{\"pre_ms\":5000,\"during_ms\":3000,\"cooldown_ms\":30000,"
-		"\"scope\":\"cgroup\",\"signals\":[\"auto\"],\"budget_s\":600},\"labels\":{}}]}";
+		"\"scope\":\"cgroup\",\"signals\":[\"auto\"],\"unwind\":\"auto\",\"budget_s\":600},\"labels\":{}}]}";
 	_cleanup_parsed_ struct parsed p =
 		parse_rules("{\"name\":\"a\",\"match\":{\"comm\":\"x\"},"
 			    "\"when\":[{\"pressure\":\"io\",\"some_pct\":0.1}]}");
@@ -243,6 +243,7 @@ static void tells_rules_apart(void **state)
 		"\"match\":{\"comm\":\"x\"},\"when\":[{\"pressure\":\"io\",\"some_ms\":1}]",
 		"\"match\":{\"comm\":\"x\"},\"capture\":{\"pre_ms\":1}",
 		"\"match\":{\"comm\":\"x\"},\"capture\":{\"scope\":\"process\"}",
+		"\"match\":{\"comm\":\"x\"},\"capture\":{\"unwind\":\"fp\"}",
 		"\"match\":{\"comm\":\"x\"},\"capture\":{\"signals\":[\"oncpu\"]}",
 		"\"match\":{\"comm\":\"x\"},\"capture\":{\"budget_s\":1}",
 		"\"match\":{\"comm\":\"x\"},\"labels\":{\"a\":\"b\"}",

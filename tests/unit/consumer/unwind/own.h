@@ -50,6 +50,7 @@ static inline struct mapping own_mapping(struct symbols *symbols)
 
 	assert_non_null(file);
 	while (!m.module && fgets(line, sizeof(line), file)) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel writes no number that does not fit */
 		if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %511s", &start, &end, mode, &offset,
 			   path) != 5 ||
 		    mode[2] != 'x')
