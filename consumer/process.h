@@ -37,13 +37,13 @@ struct process {
 	struct mappings maps;	 /* as last read */
 	struct mappings before;	 /* of the image before the last exec */
 	struct unwinding_state unwind;
-	uint64_t exec_ns;	 /* samples older than this belong to `before` */
-	uint64_t tried_ns;	 /* last attempt to read the mappings */
-	uint64_t asked_ns;	 /* last time that the kernel was asked for build-ids */
-	bool compiled;		 /* it was seen with code that a runtime compiled */
-	bool asking;		 /* and has not answered yet */
-	uint64_t gone_ns;	 /* 0 while it lives */
-	uint64_t scan;		 /* number of the last scan that listed it */
+	uint64_t exec_ns;  /* samples older than this belong to `before` */
+	uint64_t tried_ns; /* last attempt to read the mappings */
+	uint64_t asked_ns; /* last time that the kernel was asked for build-ids */
+	bool compiled;	   /* it was seen with code that a runtime compiled */
+	bool asking;	   /* and has not answered yet */
+	uint64_t gone_ns;  /* 0 while it lives */
+	uint64_t scan;	   /* number of the last scan that listed it */
 };
 
 struct processes {

@@ -3,11 +3,12 @@
 process: complete and with the right callers."""
 import collections
 import json
+import shutil
 import subprocess
 import textwrap
 import time
 
-from harness import Skip, check, rule, rules
+from harness import Skip, check, rule, rules, until
 
 PYTHON = "/usr/bin/python3"
 COMPLETE = 0.999  # of the samples of a session
@@ -103,6 +104,25 @@ def test_python(t):
     check_complete(stacks, end, 60)
     check(all("Py_BytesMain" in user_names(s) or s["count"] < 3 for s in stacks),
           f"{[user_names(s) for s in stacks if 'Py_BytesMain' not in user_names(s)][:3]}")
+
+
+def test_redis(t):
+    """A server of the distribution under load: most of its ticks hit the kernel, and from there too."""
+    if not shutil.which("redis-server"):
+        raise Skip("no redis-server here")
+    agent = t.agent(rules(rule("api", comm="redis-server", pre_ms=0, cooldown_ms=0)))
+    group, socket = t.cgroup(), t.folder / "socket"
+    server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", ""],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=t.folder,
+                              preexec_fn=group.join)
+    t.processes.append(server)
+    until(socket.exists, 10, "redis does not listen")
+    t.processes.append(subprocess.Popen(["redis-benchmark", "-s", str(socket), "-n", "100000000", "-q"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE))
+    line, end, stacks = capture(agent, server.pid, "api")
+    check(line["unwind"] == "table", f"{line}")
+    check_complete(stacks, end, 60)
+    check(any(f["kind"] == "kernel" for s in stacks for f in s["frames"]), "no tick hit the kernel")
 
 
 def test_dlopen(t):
