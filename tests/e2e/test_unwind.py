@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Complete user stacks of programs as their compilers and distributions build them: without frame pointers, by the
+tables of their files. For each: how many of its stacks reach the outermost frame, whether the callers that it is
+known to have are there in their order, and why the rest ended where it did."""
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+import call_paths
+from harness import ROOT, Skip, check, command, rule, rules, until
+
+SOURCES = ROOT / "tests" / "workloads" / "unwind"
+HZ = 499
+LIFE = 150  # seconds that a program runs at most: longer than any test takes
+LEAST = 300  # samples of each program
+SESSIONS_MAX = 4
+CHILDREN_LIMIT = 90  # of the stacks of children that live for 0.8 s
+
+WORKER = ("works < main < ... < _start", "works < ... < start_thread < clone3")
+CALLS = ("plain_leaf < calls_leaf < works", "tail_leaf < tail_target < calls_tail < works",
+         "alloca_leaf < calls_with_alloca < works", "never_leaf < never_returns < calls_never < catches_never < works")
+SORT = ("compare_goods < ? < ... < sorts_goods < works",)
+SIGNALS = ("handler_leaf < on_alarm < ? < is_interrupted < calls_interrupted < main < ... < _start",
+           "alternate_leaf < on_alternate < ? < is_interrupted < calls_interrupted < main < ... < _start",
+           "is_interrupted < calls_interrupted < main < ... < _start")
+CHILDREN = ("vfork_leaf < vfork_child < runs_vfork < main < ... < _start", "clone_leaf < clone_child < ?",
+            "fork_leaf < fork_child < runs_fork < main < ... < _start")
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise Skip(f"{program} is not installed")
+
+
+def start(t, group, *words, **options):
+    process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, cwd=t.folder,
+                               preexec_fn=group.join if group else None, **options)
+    t.processes.append(process)
+    return process
+
+
+def build(t, name, source, *words):
+    """Compiles a workload as `name`; returns the program."""
+    need(words[0])
+    program = t.folder / name
+    command(*words, "-o", program, SOURCES / source, seconds=180)
+    return program
+
+
+def compiled(t, group, name, source, *words):
+    return start(t, group, build(t, name, source, *words), LIFE)
+
+
+class Programs:
+    """The programs of one test, all in one cgroup; their stacks are told apart by process or by program."""
+
+    def __init__(self, t):
+        self.t, self.group = t, t.cgroup()
+        self.accounts, self.limits, self.pids, self.files = {}, {}, {}, {}
+        self.others = call_paths.Account("(others)", ())
+
+    def add(self, name, process, chains=(), limit=99.9):
+        self.accounts[name] = call_paths.Account(name, chains, limit is not None)
+        self.limits[name] = limit
+        self.pids[process.pid] = name
+        self.files.setdefault(str(process.args[0]), name)
+
+    def account(self, stacks):
+        for stack in stacks:
+            name = self.pids.get(stack.pid) or self.files.get(stack.exe)
+            (self.accounts[name] if name else self.others).add(stack)
+
+    def run(self, seconds, settle=1.5):
+        """Captures all, for so many seconds and on a busy machine for longer; prints a row each; fails with every
+        fault at once."""
+        agent = self.t.agent(rules(rule("shops", cgroup=self.group.path, when=[], cooldown_ms=0)), load=["--hz", HZ])
+        agent.wait("watch.start", cgroup=self.group.path)
+        time.sleep(settle)
+        for _ in range(SESSIONS_MAX):
+            lines, end = capture(agent, self.group, seconds)
+            check(end["verdict"] == "complete", f"{end['verdict']}: {end.get('verdict_reason')}")
+            self.account(call_paths.stacks_of(lines))
+            if all(a.samples >= LEAST for a in self.accounts.values()):
+                break
+        accounts = (*self.accounts.values(), self.others)
+        print(call_paths.HEAD, *(a.row() for a in accounts if a.samples), sep="\n", flush=True)
+        faults = [f for n, a in self.accounts.items() for f in a.faults(LEAST, self.limits[n])]
+        check(not faults, "; ".join(faults))
+        return agent
+
+
+def capture(agent, group, seconds):
+    answer = agent.call("session.start", {"cgroup": group.path, "during_ms": seconds * 1000})
+    end = agent.wait("session.end", seconds=seconds + 30, session=answer["session"])
+    return agent.stacks(answer["session"]), end
+
+
+def test_c(t):
+    """C as gcc and as clang compile it: leaves, tail calls, alloca, noreturn, through qsort, in threads."""
+    programs = Programs(t)
+    for compiler in ("gcc", "clang"):
+        process = compiled(t, programs.group, f"calls-{compiler}", "calls.c", compiler, "-O2", "-D_GNU_SOURCE")
+        programs.add(f"C, {compiler} -O2", process, CALLS + SORT)
+    programs.run(10)
+
+
+def test_linked_otherwise(t):
+    """The same program linked statically, as static PIE, and against musl, whose code has no tables and is
+    followed."""
+    programs = Programs(t)
+    for name, words in (("static", ["gcc", "-static"]), ("static-pie", ["gcc", "-static-pie"]),
+                        ("musl", ["musl-gcc"]), ("musl-static", ["musl-gcc", "-static"])):
+        process = compiled(t, programs.group, f"calls-{name}", "calls.c", *words, "-O2", "-D_GNU_SOURCE")
+        programs.add(f"C, {name}", process, CALLS + SORT)
+    programs.run(15)
+
+
+def test_signals_and_children(t):
+    """Within signal handlers, on the same and on another stack; in children of vfork, clone and fork."""
+    programs = Programs(t)
+    # A child's first milliseconds pass before its mappings are known.
+    for name, chains, limit in (("signals", SIGNALS, 99.9), ("children", CHILDREN, CHILDREN_LIMIT)):
+        process = compiled(t, programs.group, name, f"{name}.c", "gcc", "-O2", "-D_GNU_SOURCE")
+        programs.add(f"C, {name}", process, chains, limit)
+    programs.run(10)
+
+
+def test_rust(t):
+    """Rust as rustc compiles it."""
+    programs = Programs(t)
+    process = compiled(t, programs.group, "calls-rust", "calls.rs", "rustc", "-O")
+    programs.add("Rust, -O", process, ("calls::recurses < ... < calls::works",
+                                       "calls::compare_goods < ? < ... < calls::sorts_goods < calls::works"))
+    programs.run(5)
+
+
+def test_exceptions(t):
+    """C++ that throws all the time: while a frame is being taken away, nobody can walk it."""
+    programs = Programs(t)
+    process = compiled(t, programs.group, "throws", "throws.cc", "g++", "-O2")
+    programs.add("C++, throws", process, ("_Unwind_RaiseException < ... < main < ... < _start",), limit=97)
+    programs.run(6)
+
+
+def test_interpreters(t):
+    """Interpreters as Debian builds them."""
+    programs = Programs(t)
+    for name, program, end, chains in (
+            ("Python", "python3", "py", ("_PyEval_EvalFrameDefault < ... < Py_RunMain < Py_BytesMain < ... < _start",)),
+            ("Ruby", "ruby", "rb", ("rb_vm_exec < ... < ruby_run_node < ?",)),
+            ("PHP", "php", "php", ("execute_ex < ... < php_execute_script < ?",)),
+            ("Perl", "perl", "pl", ("Perl_runops_standard < ... < perl_run < main < ... < _start",)),
+            ("Lua", "lua5.4", "lua", ("lua_pcallk < ? < ... < __libc_start_main < ?",))):
+        if shutil.which(program):
+            process = start(t, programs.group, program, SOURCES / f"calls.{end}", LIFE)
+            programs.add(name, process, chains)
+        else:
+            print(f"# {name}: {program} is not installed")
+    check(programs.accounts, "none is installed")
+    programs.run(12)
+
+
+def redis(t, group):
+    need("redis-server", "redis-benchmark")
+    socket = t.folder / "redis.sock"
+    server = start(t, group, "redis-server", "--port", 0, "--unixsocket", socket, "--save", "", "--appendonly", "no")
+    until(socket.exists, 10, "redis-server does not listen")
+    start(t, None, "redis-benchmark", "-s", socket, "-t", "set,get,lpush,lrange_100", "-n", 100000000, "-c", 20, "-q")
+    return server
+
+
+def nginx(t, group):
+    need("nginx", "wrk")
+    (t.folder / "page").write_text("goods " * 200)
+    conf = t.folder / "nginx.conf"
+    conf.write_text(f"""daemon off; master_process off; pid {t.folder}/nginx.pid; error_log {t.folder}/error.log;
+events {{ }} http {{ access_log off; server {{ listen 127.0.0.1:18082; root {t.folder};
+{" ".join(f"{k}_temp_path {t.folder}/{k};" for k in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))} }} }}
+""")
+    server = start(t, group, "nginx", "-p", t.folder, "-c", conf)
+    until((t.folder / "nginx.pid").exists, 10, "nginx does not run")
+    start(t, None, "wrk", "-t", 1, "-c", 10, "-d", f"{LIFE}s", "http://127.0.0.1:18082/page")
+    return server
+
+
+def postgres(t, group):
+    """A server of its own, by the user who must run it, and a query that takes as long as the test."""
+    folder = next(iter(sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))), None)
+    if not folder:
+        raise Skip("postgresql is not installed")
+    data = t.folder / "postgres"
+    data.mkdir()
+    shutil.chown(data, "nobody", "nogroup")
+    nobody = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
+    command(*nobody, folder / "initdb", "-D", data, "-A", "trust", "-U", "trocar", "--no-sync", seconds=60)
+    server = start(t, group, *nobody, folder / "postgres", "-D", data, "-k", data, "-c", "listen_addresses=")
+    until((data / ".s.PGSQL.5432").exists, 20, "postgres does not listen")
+    time.sleep(0.5)
+    query = "select sum(length(md5(i::text))), max(i % 1009) from generate_series(1, 1000000000) i"
+    start(t, None, folder / "psql", "-h", data, "-U", "trocar", "-c", query, "postgres")
+    server.args[0] = str(folder / "postgres")
+    return server
+
+
+def test_servers(t):
+    """Servers under load, as Debian builds them."""
+    programs = Programs(t)
+    for name, begin, chains in (
+            ("Redis", redis, ("epoll_wait < ... < __libc_start_main < ?",)),
+            ("nginx", nginx, ("ngx_process_events_and_timers < ? < ... < main < ... < _start",)),
+            ("PostgreSQL", postgres, ("PostgresMain < ? < ... < PostmasterMain < main < ... < _start",))):
+        try:
+            programs.add(name, begin(t, programs.group), chains)
+        except Skip as reason:
+            print(f"# {name}: {reason}")
+    check(programs.accounts, "none is installed")
+    programs.run(12)
+
+
+def golang(t, group):
+    need("go")
+    environment = {**os.environ, "GOCACHE": str(t.folder / "cache"), "GO111MODULE": "off", "CGO_ENABLED": "0"}
+    program = t.folder / "calls-go"
+    subprocess.run(["go", "build", "-o", program, SOURCES / "calls.go"], check=True, env=environment, timeout=180)
+    return start(t, group, program, LIFE)
+
+
+def java(*flags):
+    def begin(t, group):
+        need("java", "javac")
+        if not (t.folder / "Calls.class").exists():
+            command("javac", "-d", t.folder, SOURCES / "Calls.java", seconds=120)
+        return start(t, group, "java", *flags, "-XX:+UseSerialGC", "-Xmx64m", "-cp", t.folder, "Calls", LIFE)
+    return begin
+
+
+def node(t, group):
+    need("node")
+    return start(t, group, "node", SOURCES / "calls.js", LIFE)
+
+
+def test_runtimes(t):
+    """Runtimes with compilers of their own, whose code keeps frame pointers."""
+    programs = Programs(t)
+    for name, begin, chains, limit in (
+            ("node", node, (), 99), ("java, PreserveFramePointer", java("-XX:+PreserveFramePointer"), (), 99),
+            # Go's leaves keep no frame: their direct caller is not to be seen.
+            ("Go", golang, ("main.works < ... < runtime.goexit.abi0",
+                            "sort.Slice < main.sortsGoods < main.works < ... < runtime.goexit.abi0"), 97)):
+        try:
+            programs.add(name, begin(t, programs.group), chains, limit)
+        except Skip as reason:
+            print(f"# {name}: {reason}")
+    check(programs.accounts, "none is installed")
+    programs.run(12, settle=4)
+
+
+def test_said_why(t):
+    """Where not every stack can be complete, the reason is said: code that keeps no frame pointer and has no
+    tables, stacks that nothing leads out of, assembly with the frame address in a register of its own."""
+    programs = Programs(t)
+
+    def openssl(t, group):
+        need("openssl")
+        return start(t, group, "openssl", "speed", "-seconds", LIFE, "-bytes", 4096, "sha512")
+
+    def coroutines(t, group):
+        return compiled(t, group, "coroutines", "coroutines.c", "gcc", "-O2", "-D_GNU_SOURCE")
+
+    for name, begin, chains in (("java, as it is", java(), ()), ("openssl speed sha512", openssl, ()),
+                                ("makecontext", coroutines,
+                                 ("coroutine_leaf < calls_in_coroutine < coroutine",))):
+        try:
+            programs.add(name, begin(t, programs.group), chains, None)
+        except Skip as reason:
+            print(f"# {name}: {reason}")
+    programs.run(12, settle=3)
+
+
+def agree(t, name, process, group, seconds=8, hot=15):
+    """The call paths of a program are those that perf record --call-graph dwarf finds in the same seconds."""
+    agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])), load=["--hz", HZ])
+    agent.wait("watch.start", cgroup=group.path)
+    time.sleep(1.5)
+    data = t.folder / "perf.data"
+    perf = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", "297", "--call-graph", "dwarf,16384",
+                             "-p", str(process.pid), "-o", str(data), "--", "sleep", str(seconds)],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    lines, _ = capture(agent, group, seconds)
+    said = perf.communicate(timeout=60)[1]
+    check(perf.returncode == 0, f"perf record: {said[-300:]}")
+    ours = call_paths.our_paths(s for s in call_paths.stacks_of(lines) if s.pid == process.pid)
+    theirs = call_paths.perf_paths(data)
+    faults, of_ours, of_theirs, shorter = call_paths.compare_paths(name, ours, theirs, hot)
+    print(f"# {name}: {sum(ours.values())} samples, {of_ours} hot paths; perf {sum(theirs.values())}, {of_theirs}; "
+          f"{len(faults)} not in both, {shorter} that perf does not follow to their end", flush=True)
+    check(of_ours >= 2 and of_theirs >= 1, f"{name}: too few paths")
+    check(not faults, f"{len(faults)} faults: " + "; ".join(faults[:4]))
+
+
+def same_paths(t, name, begin):
+    need("perf")
+    group = t.cgroup()
+    agree(t, name, begin(t, group), group)
+
+
+def test_paths_of_c(t):
+    """The call paths of C, its callbacks through qsort included, are perf's."""
+    same_paths(t, "C, gcc -O2", lambda t, group: compiled(t, group, "calls-gcc", "calls.c", "gcc", "-O2",
+                                                          "-D_GNU_SOURCE"))
+
+
+def test_paths_of_signals(t):
+    """The call paths within signal handlers are perf's."""
+    same_paths(t, "C, signals", lambda t, group: compiled(t, group, "signals", "signals.c", "gcc", "-O2",
+                                                          "-D_GNU_SOURCE"))
+
+
+def test_paths_of_rust(t):
+    """The call paths of Rust are perf's."""
+    same_paths(t, "Rust, -O", lambda t, group: compiled(t, group, "calls-rust", "calls.rs", "rustc", "-O"))
+
+
+def test_paths_of_python(t):
+    """The call paths of Python's interpreter are perf's."""
+    need("python3")
+    same_paths(t, "Python", lambda t, group: start(t, group, "python3", SOURCES / "calls.py", LIFE))
+
+
+def test_paths_of_redis(t):
+    """The call paths of a server under load are perf's."""
+    same_paths(t, "Redis", redis)
