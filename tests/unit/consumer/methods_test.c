@@ -43,7 +43,8 @@ static int teardown(void **state)
 static json_object *ask(const struct control_peer *peer, const char *method, json_object *params)
 {
 	_cleanup_json_ json_object *request = json_object_new_object();
-	_cleanup_free_ char *text = NULL;
+	struct json_tokener *tokener = json_tokener_new();
+	json_object *value;
 	struct jsonw answer;
 	const char *line;
 
@@ -56,9 +57,10 @@ static json_object *ask(const struct control_peer *peer, const char *method, jso
 	jsonw_init(&answer, CONTROL_ANSWER_BYTES);
 	assert_int_equal(
 		control_request(methods_table, &fake->a, peer, line, strlen(line), &answer), 0);
-	text = strndup(answer.data, answer.bytes);
+	value = json_tokener_parse_ex(tokener, answer.data, (int)answer.bytes);
+	json_tokener_free(tokener);
 	jsonw_done(&answer);
-	return json_tokener_parse(text);
+	return value;
 }
 
 static json_object *with_text(const char *text)

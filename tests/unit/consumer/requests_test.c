@@ -37,10 +37,11 @@ static int teardown(void **state)
 
 static json_object *parsed(const struct jsonw *w)
 {
-	_cleanup_free_ char *text = strndup(w->data, w->bytes);
+	struct json_tokener *tokener = json_tokener_new();
+	json_object *value = json_tokener_parse_ex(tokener, w->data, (int)w->bytes);
 
-	assert_non_null(text);
-	return json_tokener_parse(text);
+	json_tokener_free(tokener);
+	return value;
 }
 
 /* The answer to these params (NULL: none): 0 with *ret_result, or the code of the refusal. */

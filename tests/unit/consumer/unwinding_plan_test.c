@@ -78,11 +78,11 @@ static void test_kinds(void **state)
 	struct mappings m = { .items = items, .count = 2 };
 	struct unwind_mapping out[UNWIND_RANGES];
 	__u64 starts[UNWIND_RANGES];
+	struct unwinding_plan *plan;
 
 	items[1].module = anonymous();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct unwinding_plan *plan = plan_of(&m, rows[i].by);
-
+		plan = plan_of(&m, rows[i].by);
 		assert_int_equal(unwinding_plan_how(plan), rows[i].how);
 		assert_int_equal(unwinding_plan_claim(plan, starts), 2);
 		assert_int_equal(starts[0], items[0].start);
@@ -95,7 +95,18 @@ static void test_kinds(void **state)
 		unwinding_plan_free(plan, files);
 	}
 	m.count = 1;
-	assert_int_equal(unwinding_plan_how(plan_of(&m, RULE_UNWIND_AUTO)), UNWINDING_TABLE);
+	plan = plan_of(&m, RULE_UNWIND_AUTO);
+	assert_int_equal(unwinding_plan_how(plan), UNWINDING_TABLE);
+	unwinding_plan_free(plan, files);
+}
+
+static uint64_t shape_of(const struct mappings *m, enum rule_unwind by)
+{
+	struct unwinding_plan *plan = plan_of(m, by);
+	uint64_t shape = unwinding_plan_shape(plan);
+
+	unwinding_plan_free(plan, files);
+	return shape;
 }
 
 /* The same shape for the same mappings, another for what differs in anything. */
@@ -103,12 +114,12 @@ static void test_shape(void **state)
 {
 	struct mapping item = own_mapping(symbols);
 	struct mappings m = { .items = &item, .count = 1 };
-	uint64_t first = unwinding_plan_shape(plan_of(&m, RULE_UNWIND_AUTO));
+	uint64_t first = shape_of(&m, RULE_UNWIND_AUTO);
 
-	assert_int_equal(unwinding_plan_shape(plan_of(&m, RULE_UNWIND_AUTO)), first);
-	assert_int_not_equal(unwinding_plan_shape(plan_of(&m, RULE_UNWIND_FP)), first);
+	assert_int_equal(shape_of(&m, RULE_UNWIND_AUTO), first);
+	assert_int_not_equal(shape_of(&m, RULE_UNWIND_FP), first);
 	item.start += 4096;
-	assert_int_not_equal(unwinding_plan_shape(plan_of(&m, RULE_UNWIND_AUTO)), first);
+	assert_int_not_equal(shape_of(&m, RULE_UNWIND_AUTO), first);
 }
 
 /* Too many mappings: those without a file go first, and what is left out is counted. */

@@ -84,12 +84,12 @@ static void test_write(void **state)
 	assert_int_equal(pool[25] >> 32, 0);
 	assert_int_equal(pool[12], 0xeeeeeeeeeeeeeeeeULL);
 	assert_int_equal(pool[26], 0xeeeeeeeeeeeeeeeeULL);
-	unwind_builds_remove(&b, build);
-	assert_int_equal(b.pool.used, 13);
-	unwind_builds_done(&b);
 	munmap(pool, ELEMENTS * 8);
 	close(fd);
 	assert_int_equal(unwind_builds_write(build, &table, fd, &file), -EBADF);
+	unwind_builds_remove(&b, build);
+	assert_int_equal(b.pool.used, 13);
+	unwind_builds_done(&b);
 }
 
 int main(void)
