@@ -299,6 +299,11 @@ static void test_full(void **state)
 	assert_int_equal(fake->a.unwinding.live, TABLES);
 }
 
+static bool says(const struct jsonw *w, const char *text)
+{
+	return memmem(w->data, w->bytes, text, strlen(text)) != NULL;
+}
+
 static void test_status(void **state)
 {
 	struct jsonw w;
@@ -311,8 +316,8 @@ static void test_status(void **state)
 	unwinding_write_status(&fake->a, &w);
 	jsonw_object_end(&w);
 	assert_int_equal(jsonw_end(&w), 0);
-	assert_non_null(strstr(w.data, "\"tables_used\":1"));
-	assert_non_null(strstr(w.data, "unwinding_test"));
+	assert_true(says(&w, "\"tables_used\":1"));
+	assert_true(says(&w, "unwinding_test"));
 	jsonw_done(&w);
 }
 
