@@ -4,6 +4,8 @@ of the layout there fails here. And what stands in for the service manager: a li
 the broker when somebody connects, as a socket unit does."""
 import array
 import os
+import pathlib
+import re
 import select
 import socket
 import struct
@@ -20,7 +22,8 @@ BODIES = {"hello": "=II", "sampler_open": "=IHH", "signal_attach": "=II", "press
 REFUSALS = ["none", "peer", "busy", "length", "descriptor", "version", "request", "sequence", "stage",
             "rate", "argument", "unwatched", "unknown_process", "other_process", "not_regular", "setuid",
             "not_elf", "gone", "kernel", "file_system", "other_owner"]
-ABI_VERSION = 2
+ABI = pathlib.Path(__file__).resolve().parents[2] / "shared" / "abi.h"
+ABI_VERSION = int(re.search(r"^#define ABI_VERSION (\d+)u$", ABI.read_text(), re.M)[1])
 WAIT_S = 10
 
 
