@@ -90,9 +90,9 @@ static void write_record(void)
 			      .tid = 1,
 			      .flags = SAMPLE_CAPTURE,
 			      .kernel_frames = 20,
-			      .user_frames = 35,
+			      .user_frames = 34,
 			      .comm = "drain" };
-	for (uint32_t i = 0; i < 55; i++)
+	for (uint32_t i = 0; i < 54; i++)
 		frames[i] = BASE + (i * 7 % MAPPINGS) * SPAN + i * 64;
 	if (bpf_map_update_elem(bpf_map__fd(peer->maps.record), &zero, &record, BPF_ANY) < 0)
 		tool_die("record");
