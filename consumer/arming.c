@@ -151,6 +151,21 @@ static void say_missing(struct agent *a)
 		   m->n_online - m->n_events, m->n_online, m->why);
 }
 
+/*
+ * While it lasts the full-rate events run as well, and longer than a period if the loop is held up:
+ * the divisor is theirs, so that the recorder takes a tick too few and none that weighs too much.
+ */
+static void spread_end(struct agent *a)
+{
+	struct arming *m = &a->arming;
+
+	for (size_t i = 0; i < m->n_events; i++)
+		ticker_spread_end(&m->events[i]);
+	loop_remove(TAKE_PTR(m->spread));
+	if (!m->captures)
+		set_divisor(a, 1);
+}
+
 /* Ends the spreading of one CPU after the other, over a period. */
 static void on_spread(void *context, uint32_t events)
 {
@@ -161,7 +176,7 @@ static void on_spread(void *context, uint32_t events)
 	for (size_t i = 0; i < m->n_events && i < until; i++)
 		ticker_spread_end(&m->events[i]);
 	if (m->spread_steps == SPREAD_STEPS)
-		loop_remove(TAKE_PTR(m->spread));
+		spread_end(a);
 }
 
 static void spread_begin(struct agent *a)
@@ -174,8 +189,7 @@ static void spread_begin(struct agent *a)
 		m->spread = NULL;
 	if (m->spread && loop_timer_set(m->spread, step_ns, step_ns) == 0)
 		return;
-	for (size_t i = 0; i < m->n_events; i++)
-		ticker_spread_end(&m->events[i]);
+	spread_end(a);
 }
 
 static void look(struct agent *a)
@@ -188,12 +202,15 @@ static void look(struct agent *a)
 	size_t n = 0;
 
 	fresh = cpus_online(&cpus, &n) == 0 ? calloc(n, sizeof(*fresh)) : NULL;
+	set_divisor(a, RECORDER_DIVISOR);
 	if (fresh)
 		opened = merge(a, cpus, n, fresh);
 	else
 		m->why = "the list of CPUs cannot be read";
 	if (opened)
 		spread_begin(a);
+	else if (!m->spread && !m->captures)
+		set_divisor(a, 1);
 	m->retry_ns = m->why ? now_ns + LINK_RETRY_NS : 0;
 	if (m->why)
 		m->since_ns = 0;
@@ -266,6 +283,8 @@ void arming_capture_end(struct agent *a)
 	if (--m->captures || always(a))
 		return;
 	run_all(a);
+	if (m->spread)
+		spread_end(a);
 	set_divisor(a, 1);
 	arming_follow(a);
 }

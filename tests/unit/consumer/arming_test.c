@@ -352,8 +352,10 @@ static void the_cpus_begin_apart(void **state)
 	if (t->online < 2)
 		skip();
 	watch(t, 1);
+	assert_int_equal(t->f->control.divisor, RECORDER_DIVISOR); /* both rates tick */
 	run_loop(t, 100 * NSEC_PER_MSEC);
 	assert_null(t->a->arming.spread);
+	assert_int_equal(t->f->control.divisor, 1);
 	events = t->a->arming.events;
 	first_ns = used_ns(&events[0]);
 	last_ns = used_ns(&events[t->online - 1]);
