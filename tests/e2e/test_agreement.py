@@ -12,6 +12,7 @@ import subprocess
 import time
 
 from harness import Skip, check, command, rule, rules, until
+from programs import need, start
 
 SECONDS = 8
 HZ = 397  # of both
@@ -120,20 +121,6 @@ function total(v) { let s = 0; for (let k = 0; k < 40; k++) for (let i = 0; i < 
 function fill(n) { const v = new Array(3000); for (let i = 0; i < v.length; i++) v[i] = (i * 7919 + n) % 1009; return v; }
 for (let n = 0; ; n++) total(fill(n));
 """
-
-
-def need(*programs):
-    for program in programs:
-        if not shutil.which(program):
-            raise Skip(f"{program} is not installed")
-
-
-def start(t, group, *words, **options):
-    process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, cwd=t.folder,
-                               preexec_fn=group.join if group else None, **options)
-    t.processes.append(process)
-    return process
 
 
 class Aliases:

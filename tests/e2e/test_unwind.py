@@ -10,6 +10,7 @@ import time
 
 import call_paths
 from harness import ROOT, Skip, check, command, rule, rules, until
+from programs import need, start
 
 SOURCES = ROOT / "tests" / "workloads" / "unwind"
 HZ = 499
@@ -28,20 +29,6 @@ SIGNALS = ("handler_leaf < on_alarm < ? < ... < main < ... < _start",
            "is_interrupted < calls_interrupted < main < ... < _start")
 CHILDREN = ("vfork_leaf < vfork_child < runs_vfork < main < ... < _start", "clone_leaf < clone_child < ?",
             "fork_leaf < fork_child < runs_fork < main < ... < _start")
-
-
-def need(*programs):
-    for program in programs:
-        if not shutil.which(program):
-            raise Skip(f"{program} is not installed")
-
-
-def start(t, group, *words, **options):
-    process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, cwd=t.folder,
-                               preexec_fn=group.join if group else None, **options)
-    t.processes.append(process)
-    return process
 
 
 def build(t, name, source, *words):
