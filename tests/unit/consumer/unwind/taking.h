@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * taking.h: what bpf/stack.h does with bpf/unwind_walk.h (stack_walk, stack_frame), on the host:
+ * which frames are told, and how a stack ends. The includer has included bpf/unwind_walk.h.
+ */
+#ifndef TROCAR_TESTS_UNWIND_TAKING_H
+#define TROCAR_TESTS_UNWIND_TAKING_H
+
+#include <stddef.h>
+
+#include "shared/abi.h"
+
+/* A stack, leaf first. */
+struct taken {
+	__u64 frames[STACK_FRAMES];
+	__u32 count;
+	enum unwind_end end;
+};
+
+/* Called before each step; what it changes is what another writer would. */
+typedef void (*taking_before)(const struct unwind_walk *w, const struct taken *so_far);
+
+static inline __u64 taking_fill(const struct unwind_ranges *r, const struct unwind_process *p)
+{
+	__u64 fill = *(const volatile __u64 *)&r->fill;
+
+	return fill && *(const volatile __u64 *)&p->published == fill ? fill : 0;
+}
+
+/* Walks from `from` by a table that is published; `before` may be NULL. */
+static inline void taking(const struct unwind_frame *from, const struct unwind_ranges *r,
+			  const struct unwind_process *p, taking_before before, struct taken *t)
+{
+	struct unwind_walk w = { .frame = *from };
+	__u64 fill = taking_fill(r, p), pc;
+
+	*t = (struct taken){ .end = UNWIND_END_NONE };
+	do {
+		if (before)
+			before(&w, t);
+		pc = w.frame.pc;
+		if (!unwind_walk_on(&w, r, p) && t->count > 0)
+			break;
+		t->frames[t->count++] = pc;
+	} while (w.end == UNWIND_END_NONE && t->count < STACK_FRAMES);
+	t->end = w.end == UNWIND_END_NONE ? UNWIND_END_DEPTH : w.end;
+	if (taking_fill(r, p) == fill)
+		return;
+	t->end = UNWIND_END_SWITCHED;
+	t->count = t->count > 0;
+}
+
+#endif
