@@ -6,11 +6,14 @@
  * merged paddings; text that it knows and no row covers is a disagreement.
  *
  * libdw [--all] [FILE...]: the given files, else a sample of the system's libraries and programs
- * that has the well-known ones in it, else (--all) every one.
+ * that has the well-known ones in it, else (--all) every one, those in folders below and those of
+ * `elsewhere` included.
  */
 #include <dirent.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
+#include <ftw.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +42,15 @@ static const char *const always[] = {
 	"/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
 	"/usr/bin/python3.11",
 	"/usr/bin/perl",
+};
+
+/* Large programs and libraries with folders of their own; patterns. */
+static const char *const elsewhere[] = {
+	"/usr/sbin/nginx",
+	"/usr/lib/postgresql/*/bin/postgres",
+	"/usr/lib/jvm/*/lib/server/libjvm.so",
+	"/usr/lib/jvm/*/lib/*.so",
+	"/usr/local/bin/*",
 };
 
 static struct totals {
@@ -295,43 +307,70 @@ static int is_file(const struct dirent *entry)
 	return entry->d_type == DT_REG;
 }
 
-static int compare_folder(const char *folder, struct unwind_rules *rules, bool all)
+/* A sample of the files of a folder. */
+static int compare_sample(const char *folder, struct unwind_rules *rules)
 {
 	struct dirent **entries = NULL;
 	int count = scandir(folder, &entries, is_file, alphasort), bad = 0;
-	int step = all ? 1 : MAX(count / SAMPLE_FILES, 1);
+	int step = MAX(count / SAMPLE_FILES, 1);
 
 	for (int i = 0; i < count; i++) {
 		char path[4096];
 
 		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
 		if (i % step == 0)
-			bad |= compare_path(path, rules, all ? UINT64_MAX : SAMPLE_BYTES) < 0;
+			bad |= compare_path(path, rules, SAMPLE_BYTES) < 0;
 		free(entries[i]);
 	}
 	free(entries);
 	return bad;
 }
 
+static struct unwind_rules all_rules; /* nftw(3) has no argument to pass on */
+static int all_bad;
+
+static int compare_one(const char *path, const struct stat *st, int type, struct FTW *unused)
+{
+	if (type == FTW_F && S_ISREG(st->st_mode))
+		all_bad |= compare_path(path, &all_rules, UINT64_MAX) < 0;
+	return 0;
+}
+
+static int compare_all(void)
+{
+	glob_t found = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+		all_bad |= nftw(folders[i], compare_one, 16, FTW_PHYS) < 0;
+	for (size_t i = 0; i < ARRAY_SIZE(elsewhere); i++)
+		glob(elsewhere[i], i > 0 ? GLOB_APPEND : 0, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		all_bad |= nftw(found.gl_pathv[i], compare_one, 16, FTW_PHYS) < 0;
+	globfree(&found);
+	return all_bad;
+}
+
 int main(int argc, char **argv)
 {
 	bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
-	struct unwind_rules rules;
+	struct unwind_rules *rules = &all_rules;
 	int bad = 0;
 
 	elf_version(EV_CURRENT);
-	if (unwind_rules_init(&rules) < 0)
+	if (unwind_rules_init(rules) < 0)
 		return 1;
 	for (int i = 1 + all; i < argc; i++)
-		bad |= compare_path(argv[i], &rules, UINT64_MAX) != 0;
+		bad |= compare_path(argv[i], rules, UINT64_MAX) != 0;
 	for (size_t i = 0; argc == 1 && i < ARRAY_SIZE(always); i++)
-		bad |= compare_path(always[i], &rules, UINT64_MAX) < 0;
-	for (size_t i = 0; argc == 1 + all && i < ARRAY_SIZE(folders); i++)
-		bad |= compare_folder(folders[i], &rules, all);
+		bad |= compare_path(always[i], rules, UINT64_MAX) < 0;
+	for (size_t i = 0; argc == 1 && i < ARRAY_SIZE(folders); i++)
+		bad |= compare_sample(folders[i], rules);
+	if (all && argc == 2)
+		bad |= compare_all();
 	printf("files %lu (and %lu without), rows %lu, rules %u, addresses compared %lu "
 	       "(unsupported %lu, beyond %lu), disagreements %lu\n",
-	       totals.files, totals.without, totals.rows, rules.count, totals.compared,
+	       totals.files, totals.without, totals.rows, rules->count, totals.compared,
 	       totals.unsupported, totals.beyond, totals.disagreements);
-	unwind_rules_done(&rules);
+	unwind_rules_done(rules);
 	return bad || totals.disagreements > 0 || totals.compared == 0;
 }
