@@ -188,8 +188,12 @@ static void update_modules(const struct tally *t, uint32_t session, json_object 
 		return;
 	for (size_t i = json_object_array_length(rows); i-- > 0;) {
 		json_object *row = json_object_array_get_idx(rows, i);
-		const struct tally_sum *sum = sum_of(t, session, row);
+		const struct tally_sum *sum;
 
+		/* Any other value has no module and no reason either: frames without may exist. */
+		if (!json_object_is_type(row, json_type_object))
+			continue;
+		sum = sum_of(t, session, row);
 		if (!sum || sum->now == sum->before)
 			continue;
 		if (sum->now) {
@@ -201,15 +205,25 @@ static void update_modules(const struct tally *t, uint32_t session, json_object 
 	}
 }
 
+static bool is_number(json_object *value)
+{
+	return json_object_is_type(value, json_type_double) ||
+	       json_object_is_type(value, json_type_int);
+}
+
+/* What is no share stays as it came: 1e999, say, is a number of JSON, but reads as infinity. */
 static void update_share(json_object *end, const struct tally_sum *whole)
 {
 	json_object *quality = get(end, "stack_quality"), *share = get(quality, "unnamed_share");
 	char text[32];
 	double now;
 
-	if (!share)
+	if (!is_number(share))
 		return;
-	now = json_object_get_double(share) * (double)whole->now / (double)whole->before;
+	now = json_object_get_double(share);
+	if (!(now >= 0 && now <= 1))
+		return;
+	now = now * (double)whole->now / (double)whole->before;
 	snprintf(text, sizeof(text), "%.3f", now);
 	json_object_object_add(quality, "unnamed_share", json_object_new_double_s(now, text));
 }

@@ -7,10 +7,12 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ctl/tally.h"
 #include "shared/cleanup.h"
+#include "shared/macro.h"
 
 #define TEXT(words)                             \
 	{                                       \
@@ -30,8 +32,8 @@ static const struct event_frame lib = {
 	.why = TEXT("stripped"),
 };
 
-/* The line's new form; "" for none. It lives until the next call. */
-static const char *end(const struct tally *t, size_t max_bytes)
+/* What becomes of a line; "" for none. It lives until the next call. */
+static const char *rewrite(const struct tally *t, const char *line, size_t max_bytes)
 {
 	static char text[sizeof(END) + 256];
 	const struct event event = { .session = TEXT("s1") };
@@ -39,7 +41,7 @@ static const char *end(const struct tally *t, size_t max_bytes)
 	int r;
 
 	jsonw_init(&w, sizeof(text) - 1);
-	r = tally_end(t, &event, END, sizeof(END) - 1, max_bytes, &w);
+	r = tally_end(t, &event, line, strlen(line), max_bytes, &w);
 	if (r < 0) {
 		assert_int_equal(r, -ENOENT);
 		return "";
@@ -47,6 +49,11 @@ static const char *end(const struct tally *t, size_t max_bytes)
 	memcpy(text, w.data, w.bytes);
 	text[w.bytes] = '\0';
 	return text;
+}
+
+static const char *end(const struct tally *t, size_t max_bytes)
+{
+	return rewrite(t, END, max_bytes);
 }
 
 static void test_all_of_a_module(void **state)
@@ -107,13 +114,51 @@ static void test_long_line(void **state)
 	assert_non_null(strstr(end(&t, 100), "unnamed_share\":0.000"));
 }
 
+/* A share that is none stays as it came: infinity and NaN are no JSON. */
+static void test_no_share(void **state)
+{
+	static const char *const values[] = { "1e999",	 "-1",	 "1.5",	 "\"inf\"",
+					      "\"nan\"", "null", "[0.5]" };
+	_cleanup_(tally_done) struct tally t;
+
+	tally_init(&t);
+	assert_int_equal(tally_add(&t, "s1", 2, &app, 10, true), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		char line[128], want[128];
+
+		snprintf(line, sizeof(line), "{\"stack_quality\":{\"unnamed_share\":%s}}",
+			 values[i]);
+		snprintf(want, sizeof(want),
+			 "{\"stack_quality\":{\"unnamed_share\":%s},"
+			 "\"symbolized\":{\"named\":10,\"unnamed\":0}}",
+			 values[i]);
+		assert_string_equal(rewrite(&t, line, 8096), want);
+	}
+}
+
+/* Rows that are no objects stay, even when frames without a module got names. */
+static void test_odd_rows(void **state)
+{
+	static const char line[] = "{\"modules_unnamed\":[1,\"a\",null,[],{}]}";
+	const struct event_frame none = { 0 };
+	_cleanup_(tally_done) struct tally t;
+
+	tally_init(&t);
+	assert_int_equal(tally_add(&t, "s1", 2, &none, 3, true), 0);
+	assert_string_equal(rewrite(&t, line, 8096), "{\"modules_unnamed\":[1,\"a\",null,[]],"
+						     "\"symbolized\":{\"named\":3,\"unnamed\":0}}");
+	assert_int_equal(tally_add(&t, "s1", 2, &none, 2, false), 0);
+	assert_string_equal(rewrite(&t, line, 8096),
+			    "{\"modules_unnamed\":[1,\"a\",null,[],{\"frames\":2}],"
+			    "\"symbolized\":{\"named\":3,\"unnamed\":2}}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_of_a_module),
-		cmocka_unit_test(test_some_of_a_module),
-		cmocka_unit_test(test_nothing_changed),
-		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_all_of_a_module), cmocka_unit_test(test_some_of_a_module),
+		cmocka_unit_test(test_nothing_changed), cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_no_share),	cmocka_unit_test(test_odd_rows),
 	};
 
 	pool_seed();
