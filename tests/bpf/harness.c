@@ -84,6 +84,8 @@ static void apply(struct harness *h, const struct harness_options *o)
 		bpf_map__set_max_entries(skel->maps.events, o->events_bytes);
 	if (o->targets)
 		bpf_map__set_max_entries(skel->maps.targets, o->targets);
+	if (o->pool_elements)
+		bpf_map__set_max_entries(skel->maps.unwind_pool, o->pool_elements);
 }
 
 static void group_make(struct harness *h)

@@ -49,6 +49,7 @@ struct harness_options {
 	uint32_t samples_bytes;
 	uint32_t events_bytes;
 	uint32_t targets;
+	uint32_t pool_elements; /* of unwind_pool */
 	bool vmas_each; /* load the body of vmas for old kernels, which is all that those have */
 };
 

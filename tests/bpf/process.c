@@ -280,25 +280,46 @@ static void nothing(int signal)
 {
 }
 
+static void wait_for_signal(void)
+{
+	pause();
+}
+
+static void burn_again(void)
+{
+	if (pause() < 0)
+		execl("/proc/self/exe", "t-again", "--child", "again", (char *)NULL);
+}
+
+/* What a child does over and over; "again" is what "exec" becomes. */
+static const struct {
+	const char *mode;
+	void (*work)(void);
+} works[] = { { "burn", harness_burn },
+	      { "again", harness_burn },
+	      { "churn", churn },
+	      { "exec", burn_again },
+	      { "sleep", wait_for_signal } };
+
+/* Who burns calls nothing else from here on: a tick in libc is another stack, and a rare one. */
 static _Noreturn void child(const char *mode)
 {
-	if (!strcmp(mode, "churn"))
+	void (*work)(void) = NULL;
+
+	for (size_t i = 0; i < sizeof(works) / sizeof(*works); i++)
+		if (!strcmp(mode, works[i].mode))
+			work = works[i].work;
+	if (!work)
+		_exit(96);
+	if (work == churn)
 		churn();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGUSR1, nothing);
 	if (strcmp(mode, "again") != 0 && write(READY_FD, "r", 1) != 1)
 		_exit(94);
 	close(READY_FD);
-	for (;;) {
-		if (!strcmp(mode, "burn") || !strcmp(mode, "again"))
-			harness_burn();
-		else if (!strcmp(mode, "exec") && pause() < 0)
-			execl("/proc/self/exe", "t-again", "--child", "again", (char *)NULL);
-		else if (!strcmp(mode, "churn"))
-			churn();
-		else
-			pause();
-	}
+	for (;;)
+		work();
 }
 
 void harness_main(int argc, char **argv)

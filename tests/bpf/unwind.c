@@ -3,6 +3,7 @@
  * unwind.c: stacks by tables whose writer lies. Whatever the tables say, no frame but one in the
  * process's executable memory leaves the kernel side, and no process is walked by another's table.
  */
+#include <inttypes.h>
 #include <linux/membarrier.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -194,26 +195,13 @@ static void depth_is_bounded(void **state)
 	end(&f);
 }
 
-#define SWITCH_MS 1500
-#define WILD	  9 /* a rule that no walk by good rows meets */
-
-/* Rows of file `number`, in a place of its own: of the outermost frame, or poison. */
-static void write_rows(struct fixture *f, uint32_t number, bool poison)
-{
-	uint64_t *rows = f->pool + 1000 + 200 * (size_t)number;
-
-	for (int i = 0; i < PAGES / 2; i++)
-		rows[16 + i] = (uint64_t)UNWIND_PAGE(0, 1) << 32 | UNWIND_PAGE(0, 1);
-	*(volatile uint64_t *)rows = (uint64_t)(poison ? WILD : UNWIND_RULE_END) << 32;
-	f->files[number].place = (struct unwind_place){ .rows = 1000 + 200 * number,
-							.row_count = 1,
-							.pages = 1000 + 200 * number + 16,
-							.page_count = PAGES };
-}
+#define SWITCH_MS    1500
+#define SWITCHES_MAX 4096
+#define WILD	     9 /* a rule that no walk by good rows meets */
 
 static void write_table(struct fixture *f, uint32_t number, bool poison)
 {
-	write_rows(f, number, poison);
+	write_rows(f, number, poison ? WILD : UNWIND_RULE_END);
 	for (size_t i = 0; i < f->claims->count; i++)
 		f->tables[number].mappings[i] = (struct unwind_mapping){
 			.base = poison ? 0 : f->claims->starts[i],
@@ -238,6 +226,48 @@ static void switch_to(struct fixture *f, uint32_t number, uint32_t old)
 	assert_int_equal(syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0), 0);
 }
 
+static const char *file_of(const struct fixture *f, uint64_t address)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (address >= f->places[i].start && address < f->places[i].end)
+			return f->places[i].file;
+	return "";
+}
+
+/* Prints a stack, and how long after which switch it was taken. */
+static void say_stack(const struct fixture *f, const struct sample *s, const uint64_t *switched_ns,
+		      uint32_t switches)
+{
+	const uint64_t *frames = (const uint64_t *)(s + 1) + s->kernel_frames;
+	uint32_t i = 0;
+
+	while (i < switches && switched_ns[i] < s->time_ns)
+		i++;
+	print_message("end %u, in %s, %" PRId64 " us after switch %u of %u:", s->user_end,
+		      s->flags & SAMPLE_IN_USER ? "user mode" : "the kernel",
+		      i ? (int64_t)(s->time_ns - switched_ns[i - 1]) / 1000 : -1, i, switches);
+	for (size_t k = 0; k < s->user_frames; k++)
+		print_message(" %" PRIx64 " (%s)", frames[k], file_of(f, frames[k]));
+	print_message("\n");
+}
+
+/* Stacks that are not one frame that ends by its row; the first few are printed. */
+static size_t odd_stacks(const struct fixture *f, const uint64_t *switched_ns, uint32_t switches)
+{
+	size_t odd = 0;
+
+	for (size_t i = 0; i < f->h->samples.count; i++) {
+		const struct sample *s = f->h->samples.records[i];
+
+		if (!(s->flags & SAMPLE_UNWOUND) ||
+		    (s->user_frames == 1 && s->user_end == UNWIND_END_COMPLETE))
+			continue;
+		if (odd++ < 10)
+			say_stack(f, s, switched_ns, switches);
+	}
+	return odd;
+}
+
 /*
  * Two tables change places under 10,000 ticks a second, each overwritten with poison when its grace
  * has passed: no tick sees any of it. And without the protocol the same test sees the poison.
@@ -246,8 +276,9 @@ static void switching_is_never_seen(void **state)
 {
 	struct fixture f = begin("burn");
 	uint32_t now = TABLE, switches = 0;
-	uint64_t end_ns;
+	uint64_t switched_ns[SWITCHES_MAX], end_ns;
 	struct walked w;
+	size_t odd;
 
 	claim(&f, false);
 	f.rules[UNWIND_RULE_END] = (struct unwind_rule){ .cfa = UNWIND_CFA_END };
@@ -255,26 +286,26 @@ static void switching_is_never_seen(void **state)
 	switch_to(&f, now, TABLE + 1);
 	harness_forget(f.h);
 	harness_tick(f.h, 10000);
-	for (end_ns = harness_now_ns() + SWITCH_MS * 1000000ull; harness_now_ns() < end_ns;) {
+	end_ns = harness_now_ns() + SWITCH_MS * 1000000ull;
+	while (harness_now_ns() < end_ns && switches < SWITCHES_MAX) {
 		uint32_t old = now;
 
 		now = old == TABLE ? TABLE + 1 : TABLE;
 		switch_to(&f, now, old);
 		harness_drain(f.h);
-		switches++;
+		switched_ns[switches++] = harness_now_ns();
 	}
 	ticks_stop(f.h);
+	odd = odd_stacks(&f, switched_ns, switches);
 	w = look(&f);
-	print_message("%u switches, %zu stacks, %lu not complete\n", switches, w.samples,
-		      w.samples - w.ends[UNWIND_END_COMPLETE]);
+	print_message("%u switches, %zu stacks, %zu wrong\n", switches, w.samples, odd);
 	assert_true(switches > 3 && w.samples > 0);
-	assert_int_equal(w.ends[UNWIND_END_COMPLETE], w.samples);
-	assert_int_equal(w.frames, w.samples);
+	assert_int_equal(odd, 0);
 
 	harness_tick(f.h, 10000);
 	w = (struct walked){ 0 };
 	for (int i = 0; i < 40 && w.ends[UNWIND_END_COMPLETE] == w.samples; i++) {
-		write_rows(&f, now, true);
+		write_rows(&f, now, WILD);
 		harness_sleep_ms(50);
 		harness_drain(f.h);
 		w = look(&f);

@@ -15,18 +15,20 @@
 #include "harness.h"
 #include "shared/cleanup.h"
 
-#define HZ	 997
-#define SLOT	 5
-#define TABLE	 3
-#define PLACES	 64
-#define ROW_AT	 0 /* elements of the pool */
-#define PAGES_AT 16
-#define PAGES	 128 /* words: one row for 32 KiB of text behind the base */
+#define HZ	      997
+#define SLOT	      5
+#define TABLE	      3
+#define PLACES	      64
+#define FILES	      6	   /* that have room in the pool */
+#define PAGES	      8192 /* words: one row for 2 MiB of text behind the base, more than any has */
+#define FILE_PAGES    16   /* elements from a file's row to its page index */
+#define FILE_ELEMENTS (FILE_PAGES + PAGES / 2)
 
 /* A mapping of the process, as /proc has it. */
 struct place {
 	uint64_t start, end;
 	bool executable;
+	char file[32]; /* the last part of its path, cut */
 };
 
 struct fixture {
@@ -57,6 +59,8 @@ static inline void read_places(struct fixture *f)
 	_cleanup_fclose_ FILE *file = NULL;
 	char path[64], line[512], mode[5];
 	unsigned long start, end;
+	const char *name;
+	bool executable;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", f->pid);
 	file = fopen(path, "re");
@@ -68,7 +72,13 @@ static inline void read_places(struct fixture *f)
 		if (strstr(line, "[vsyscall]"))
 			continue;
 		assert_true(f->count < PLACES);
-		f->places[f->count++] = (struct place){ start, end, mode[2] == 'x' };
+		executable = mode[2] == 'x';
+		assert_true(!executable || end - start <= PAGES * UNWIND_PAGE_BYTES);
+		name = strrchr(line, '/');
+		f->places[f->count] =
+			(struct place){ .start = start, .end = end, .executable = executable };
+		snprintf(f->places[f->count++].file, sizeof(f->places->file), "%.*s",
+			 name ? (int)strcspn(name + 1, "\n") : 0, name ? name + 1 : "");
 	}
 	assert_true(f->count > 4);
 }
@@ -94,7 +104,8 @@ static inline void target_set(const struct fixture *f, uint32_t flags, uint32_t 
 
 static inline struct fixture begin(const char *mode)
 {
-	struct fixture f = { .h = harness_new(NULL) };
+	const struct harness_options options = { .pool_elements = FILES * FILE_ELEMENTS };
+	struct fixture f = { .h = harness_new(&options) };
 	uint64_t id = harness_group(f.h, "burn", f.dir);
 
 	f.pid = harness_spawn("t-burn", mode, f.dir);
@@ -140,18 +151,28 @@ static inline bool fill(const struct fixture *f, struct ranges_record *ret_recor
 	return true;
 }
 
+/* Rows of file `number` in a place of its own: `rule` alone, for all text of a mapping. */
+static inline void write_rows(struct fixture *f, uint32_t number, uint16_t rule)
+{
+	uint32_t at = FILE_ELEMENTS * number;
+	uint64_t *rows = f->pool + at;
+
+	assert_true(number < FILES);
+	for (int i = 0; i < PAGES / 2; i++)
+		rows[FILE_PAGES + i] = (uint64_t)UNWIND_PAGE(0, 1) << 32 | UNWIND_PAGE(0, 1);
+	*(volatile uint64_t *)rows = (uint64_t)rule << 32;
+	f->files[number].place = (struct unwind_place){
+		.rows = at, .row_count = 1, .pages = at + FILE_PAGES, .page_count = PAGES
+	};
+}
+
 /* One rule for all text: rows of one file whose table begins where the mapping does. */
 static inline void lie(struct fixture *f, struct unwind_rule rule, uint32_t kind)
 {
 	size_t executable = 0;
 
 	f->rules[7] = rule;
-	f->pool[ROW_AT] = 7ull << 32;
-	for (int i = 0; i < PAGES / 2; i++)
-		f->pool[PAGES_AT + i] = (uint64_t)UNWIND_PAGE(0, 1) << 32 | UNWIND_PAGE(0, 1);
-	f->files[0].place = (struct unwind_place){
-		.rows = ROW_AT, .row_count = 1, .pages = PAGES_AT, .page_count = PAGES
-	};
+	write_rows(f, 0, 7);
 	for (size_t i = 0; i < f->claims->count; i++) {
 		while (f->places[executable].start != f->claims->starts[i])
 			executable++;
