@@ -12,6 +12,7 @@
 
 #include "bpf/event.h"
 #include "bpf/process.h"
+#include "bpf/table.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -90,16 +91,17 @@ static __always_inline void process_event(__u32 kind, struct task_struct *task,
 
 /*
  * Marks the process as matched. `execs` is how much its exec count grows; an exec also voids what
- * the consumer knew of its mappings. A full table is counted and told; the event is sent all the
- * same.
+ * the consumer knew of its mappings. `unwind` is what a new process inherits. A full table is
+ * counted and told; the event is sent all the same.
  */
 static __always_inline void target_match(const struct process_key *key,
-					 const struct rule_value *value, __u32 execs)
+					 const struct rule_value *value, __u32 execs, __u32 unwind)
 {
 	struct target fresh = { .flags = TARGET_MATCHED,
 				.rule = value->rule,
 				.execs = execs,
-				.generation = value->generation };
+				.generation = value->generation,
+				.unwind = unwind };
 	struct target *known = bpf_map_lookup_elem(&targets, key);
 	int r;
 
@@ -152,7 +154,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		return 0;
 	process_key_of(task, &key);
 	if (value) {
-		target_match(&key, value, 1);
+		target_match(&key, value, 1, 0);
 		process_event(EVENT_EXEC, task, &key, name.key.comm, value->rule,
 			      value->generation);
 	} else if (target_unmatch(&key, 1, &rule)) {
@@ -162,15 +164,32 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	return 0;
 }
 
-/* A fork copies the name of the forking thread, so a child of a matched process matches by itself.
+/*
+ * A child that no rule matches, of a process that has a table: entered so that its stacks are
+ * walked from its first tick on. Where there is no room the tick that meets it says so.
+ */
+static __always_inline void target_inherit(const struct process_key *key, __u32 generation,
+					   __u32 unwind)
+{
+	struct target fresh = { .rule = NO_SLOT, .generation = generation, .unwind = unwind };
+
+	process_mark(key->tgid);
+	bpf_map_update_elem(&targets, key, &fresh, BPF_NOEXIST);
+}
+
+/*
+ * A fork copies the name of the forking thread, so a child of a matched process matches by itself.
+ * It copies the mappings as well, so the child has its parent's table until it has its own.
  */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	const struct control *c = control_get();
 	struct rule_value *value;
-	struct process_key key;
+	struct process_key key, parent_key;
 	struct process_name name;
+	__u32 unwind = 0;
+	bool heir;
 
 	if (!discovery_on(c))
 		return 0;
@@ -178,11 +197,21 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	process_name_of(child, &name);
 	value = rule_find(&name, c, ASKER_FORK);
-	if (!value)
+	heir = process_marked(parent->tgid);
+	if (!value && !heir)
 		return 0;
 	process_key_of(child, &key);
-	target_match(&key, value, 0);
-	process_event(EVENT_FORK, child, &key, name.key.comm, value->rule, value->generation);
+	if (heir) {
+		process_key_of(parent, &parent_key);
+		unwind = table_inherit(parent, &parent_key, &key);
+	}
+	if (value) {
+		target_match(&key, value, 0, unwind);
+		process_event(EVENT_FORK, child, &key, name.key.comm, value->rule,
+			      value->generation);
+	} else if (unwind) {
+		target_inherit(&key, READ_WORD(c->generation), unwind);
+	}
 	return 0;
 }
 
@@ -227,7 +256,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 		 */
 		if (target_is(&key, value))
 			return 0;
-		target_match(&key, value, 0);
+		target_match(&key, value, 0, 0);
 		process_event(EVENT_RENAME, task, &key, name.key.comm, value->rule,
 			      value->generation);
 	} else if (target_unmatch(&key, 0, &rule)) {

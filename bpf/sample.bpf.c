@@ -122,7 +122,7 @@ static __always_inline void sample_fill(const struct tick *t, struct sample *s, 
 	s->tgid = t->key.tgid;
 	s->tid = (__u32)bpf_get_current_pid_tgid();
 	s->flags = t->flags;
-	s->pad = 0;
+	s->inherited = 0;
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
 }
 
@@ -179,7 +179,8 @@ static __always_inline void unmapped_tell(const struct tick *t)
 	struct event event = {};
 	__u64 since;
 
-	if (!r || !p)
+	/* An heir is soon to have its own. */
+	if (!r || !p || !table_is_own(r, &t->key))
 		return;
 	since = t->now_ns - READ_WORD(r->told_ns);
 	if (since < UNMAPPED_EVERY_NS || since < READ_WORD(p->quiet_ns))

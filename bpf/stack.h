@@ -9,6 +9,7 @@
 
 #include "bpf/kernel.h"
 #include "bpf/maps.h"
+#include "bpf/table.h"
 #include "bpf/unwind_walk.h"
 
 #define KERNEL_STACK_BYTES (STACK_FRAMES * sizeof(__u64))
@@ -115,31 +116,28 @@ static long stack_frame(__u32 i, void *unused)
 	return b->walk.end != UNWIND_END_NONE;
 }
 
-/*
- * The fill of table `number` if it is published and is this process's in its present image; 0 when
- * it is not. Nothing here is taken from the consumer but the word that a fill is published.
- */
-static __always_inline __u64 stack_table(struct task_struct *task, const struct process_key *key,
-					 __u32 number)
+/* The filling by which a stack was walked, if it was another process's; 0: its own. */
+static __always_inline __u32 stack_inherited(const struct process_key *key, __u32 number,
+					     __u64 fill)
 {
 	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
-	const struct unwind_process *p = bpf_map_lookup_elem(&unwind_process, &number);
-	__u64 fill;
 
-	if (!r || !p)
-		return 0;
-	fill = READ_WORD(r->fill);
-	if (!fill || READ_WORD(p->published) != fill || r->tgid != key->tgid ||
-	    r->start_ns != key->start_ns || r->execs != task->self_exec_id)
-		return 0;
-	return fill;
+	return !r || table_is_own(r, key) ? 0 : (__u32)fill;
+}
+
+/* Which filling table `number` holds now. */
+static __always_inline __u64 stack_fill(__u32 number)
+{
+	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
+
+	return r ? READ_WORD(r->fill) : 0;
 }
 
 /* Puts the user stack at b->frames + at, by table `number`; 0: it has none for this process. */
 static __always_inline __u64 stack_walk(struct task_struct *task, const struct process_key *key,
 					struct stack_buffer *b, __u64 at, __u32 number)
 {
-	__u64 fill = stack_table(task, key, number);
+	__u64 fill = table_fill(task, key, number);
 
 	if (!fill)
 		return 0;
@@ -153,12 +151,17 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 	bpf_loop(STACK_FRAMES, stack_frame, 0, 0);
 	if (b->walk.end == UNWIND_END_NONE)
 		b->walk.end = UNWIND_END_DEPTH;
-	/* The tripwire: nobody fills a table that is published, unless the consumer is broken. */
-	if (stack_table(task, key, number) != fill) {
+	/*
+	 * The tripwire: who fills a table has waited until no walk by it is left, unless the
+	 * consumer is broken. That it is not published any more is no fault: it was when the walk
+	 * began, and stays whole until then.
+	 */
+	if (stack_fill(number) != fill) {
 		b->walk.end = UNWIND_END_SWITCHED;
 		b->sample.user_frames = b->sample.user_frames > 0;
 	}
 	b->sample.flags |= SAMPLE_UNWOUND;
+	b->sample.inherited = stack_inherited(key, number, fill);
 	b->sample.user_end = b->walk.end;
 	return b->sample.user_frames * sizeof(__u64);
 }

@@ -16,7 +16,7 @@
 #include "shared/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 3u
+#define ABI_VERSION 4u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -199,8 +199,8 @@ struct sample {
 	__u16 user_frames;   /* leaf first, 8 or 32 bytes each */
 	__s32 kernel_error;  /* -errno of the kernel stack fetch, 0 if fine */
 	__s32 user_error;
-	__u32 user_end; /* enum unwind_end with SAMPLE_UNWOUND, else 0 */
-	__u32 pad;
+	__u32 user_end;	 /* enum unwind_end with SAMPLE_UNWOUND, else 0 */
+	__u32 inherited; /* walked by an ancestor's table: low half of the number of its filling */
 	char comm[COMM_BYTES]; /* of the thread */
 };
 
