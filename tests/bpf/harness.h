@@ -106,6 +106,12 @@ pid_t harness_spawn(const char *name, const char *mode, const char *dir);
 void harness_kill(pid_t pid);
 void harness_kill_all(void);
 
+/*
+ * Runs `call`, which does not return, in a forked child of this image in the cgroup at `dir`: its
+ * mappings are ours. Ended like one of harness_spawn.
+ */
+pid_t harness_start(void (*call)(void *context), void *context, const char *dir);
+
 /* Runs `call` in a forked child and waits for it; returns the child's pid. It must return 0. */
 pid_t harness_fork(int (*call)(void *context), void *context);
 

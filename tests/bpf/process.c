@@ -151,6 +151,21 @@ pid_t harness_spawn(const char *name, const char *mode, const char *dir)
 	return pid;
 }
 
+pid_t harness_start(void (*call)(void *context), void *context, const char *dir)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (join(dir) == 0)
+			call(context);
+		_exit(97);
+	}
+	remember(pid);
+	return pid;
+}
+
 void harness_kill(pid_t pid)
 {
 	for (size_t i = 0; i < CHILDREN_MAX; i++)

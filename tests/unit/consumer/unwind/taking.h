@@ -44,7 +44,7 @@ static inline void taking(const struct unwind_frame *from, const struct unwind_r
 		t->frames[t->count++] = pc;
 	} while (w.end == UNWIND_END_NONE && t->count < STACK_FRAMES);
 	t->end = w.end == UNWIND_END_NONE ? UNWIND_END_DEPTH : w.end;
-	if (taking_fill(r, p) == fill)
+	if (*(const volatile __u64 *)&r->fill == fill)
 		return;
 	t->end = UNWIND_END_SWITCHED;
 	t->count = t->count > 0;

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unwind_chains.h"
+
+#include <alloca.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BOTTOM_BYTES 1024 /* more than the function has */
+#define DEPTH	     40
+
+/* Keeps a call from becoming a jump. */
+#define KEEP_FRAME() __asm__ volatile("" ::: "memory")
+
+static struct chain *chain;
+static volatile unsigned int sink;
+
+void chains_prepare(void)
+{
+	void *frames[4];
+
+	backtrace(frames, 4);
+}
+
+__attribute__((noipa, aligned(BOTTOM_BYTES))) static void bottom(void)
+{
+	int n = backtrace(chain->frames, CHAIN_FRAMES);
+	unsigned int x = 1;
+
+	chain->count = (uint32_t)n;
+	__atomic_store_n(&chain->ready, 1, __ATOMIC_RELEASE);
+	for (;;) {
+		x = x * 1664525u + 1013904223u;
+		__asm__ volatile("" : "+r"(x));
+	}
+}
+
+int chains_is_bottom(uint64_t address)
+{
+	return address - (uintptr_t)bottom < BOTTOM_BYTES;
+}
+
+static void descend(unsigned int depth, void (*then)(void));
+
+/* A frame whose size no row knows: the frame address is in a register. */
+__attribute__((noipa)) static void descend_alloca(unsigned int depth, void (*then)(void))
+{
+	char *bytes = alloca(16 + 24 * (size_t)depth);
+
+	bytes[0] = (char)depth;
+	__asm__ volatile("" ::"r"(bytes) : "memory");
+	descend(depth - 1, then);
+	sink = (unsigned int)bytes[0];
+}
+
+__attribute__((noipa)) static void descend_wide(unsigned int depth, void (*then)(void))
+{
+	unsigned int words[40];
+
+	for (unsigned int i = 0; i < 40; i++)
+		words[i] = depth + sink;
+	__asm__ volatile("" ::"r"(words) : "memory");
+	descend(depth - 1, then);
+	sink = words[depth % 40];
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): the depth is what the test is about */
+__attribute__((noipa)) static void descend(unsigned int depth, void (*then)(void))
+{
+	if (depth == 0)
+		then();
+	else if (depth % 3 == 0)
+		descend_alloca(depth, then);
+	else if (depth % 3 == 1)
+		descend_wide(depth, then);
+	else
+		descend(depth - 1, then);
+	KEEP_FRAME();
+}
+
+static int compare_last(const void *a, const void *b)
+{
+	descend(DEPTH, bottom);
+	return *(const int *)a - *(const int *)b;
+}
+
+__attribute__((noipa)) static void search(void)
+{
+	int key = 2, values[3] = { 1, 2, 3 };
+
+	sink = bsearch(&key, values, 3, sizeof(*values), compare_last) != NULL;
+}
+
+static int compare_first(const void *a, const void *b)
+{
+	descend(DEPTH / 2, search);
+	return *(const int *)a - *(const int *)b;
+}
+
+__attribute__((noipa)) static void sort(void)
+{
+	int values[5] = { 5, 4, 3, 2, 1 };
+
+	qsort(values, 5, sizeof(*values), compare_first);
+	sink = (unsigned int)values[0];
+}
+
+static int compare_of_tree(const void *a, const void *b)
+{
+	descend(DEPTH + DEPTH / 2, bottom);
+	return *(const int *)a - *(const int *)b;
+}
+
+static void *grow_tree(void *unused)
+{
+	static int values[2] = { 1, 2 };
+	void *root = NULL;
+
+	tsearch(&values[0], &root, compare_of_tree);
+	tsearch(&values[1], &root, compare_of_tree);
+	return unused;
+}
+
+void chains_run(void *context)
+{
+	pthread_t thread;
+
+	chain = context;
+	if (chain->which == 0)
+		sort();
+	else if (pthread_create(&thread, NULL, grow_tree, NULL) == 0)
+		pthread_join(thread, NULL);
+	_exit(98);
+}
