@@ -20,13 +20,16 @@ static const struct unwind_file *unwind_file_at(__u32 index)
 
 #include "bpf/unwind_walk.h"
 
+#include "tests/unit/consumer/unwind/taking.h"
+
 static struct unwind_ranges ranges;
 static struct unwind_process process;
 
 static int setup(void **state)
 {
 	ranges = (struct unwind_ranges){ 0 };
-	process = (struct unwind_process){ 0 };
+	process = (struct unwind_process){ .published = 7 };
+	ranges.fill = 7;
 	pool.count = 0;
 	return unwind_rules_init(&pool.rules);
 }
@@ -147,6 +150,241 @@ static void test_no_pointers(void **state)
 	assert_int_equal(walk(TEXT, stack, (const void *)-16, &w), UNWIND_END_NO_POINTERS);
 }
 
+/* Rows as they are written down here: from an address on, a rule. */
+struct text_row {
+	uint32_t pc;
+	struct unwind_rule rule;
+};
+
+#define TEXT_PAGES 16 /* of the index: a range of 4 KiB */
+
+/* Where byte `offset` of mapping `number` is. */
+static uint64_t at(uint32_t number, uint64_t offset)
+{
+	return (16 + 16 * (uint64_t)number) * 4096 + offset;
+}
+
+static struct unwind_place place_rows(const struct text_row *rows, uint32_t count)
+{
+	struct unwind_place place = { .row_count = count, .page_count = TEXT_PAGES };
+	uint32_t pages[TEXT_PAGES];
+
+	place.rows = pool.count;
+	for (uint32_t i = 0; i < count; i++) {
+		struct unwind_row row = { .pc = rows[i].pc };
+
+		assert_int_equal(
+			unwind_rules_add(&pool.rules, rows[i].rule, UNWIND_RULES_MAX, &row.rule),
+			0);
+		pool_append(&row, sizeof(row));
+	}
+	for (uint32_t page = 0; page < TEXT_PAGES; page++) {
+		uint32_t first = 0, end = 0;
+
+		while (first + 1 < count && rows[first + 1].pc <= page * UNWIND_PAGE_BYTES)
+			first++;
+		for (end = first + 1; end < count; end++)
+			if (rows[end].pc >= (page + 1) * UNWIND_PAGE_BYTES)
+				break;
+		pages[page] = UNWIND_PAGE(first, end - first);
+	}
+	place.pages = pool_append(pages, sizeof(pages));
+	return place;
+}
+
+/* One mapping more, with a file of its own. */
+static void add_mapping(uint32_t kind, const struct text_row *rows, uint32_t count)
+{
+	uint32_t number = ranges.count++;
+
+	assert_true(number < FILES);
+	if (count > 0)
+		files[number].place = place_rows(rows, count);
+	ranges.ranges[number] = UNWIND_RANGE(at(number, 0) / 4096, 1);
+	process.mappings[number] =
+		(struct unwind_mapping){ .base = at(number, 0), .file = number, .kind = kind };
+}
+
+static enum unwind_end take(uint64_t pc, const uint64_t *sp, const uint64_t *fp, struct taken *t)
+{
+	const struct unwind_frame from = {
+		.pc = pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)fp, .exact = 1
+	};
+
+	taking(&from, &ranges, &process, NULL, t);
+	return t->end;
+}
+
+static void check_frames(const struct taken *t, const uint64_t *expected, uint32_t count)
+{
+	assert_int_equal(t->count, count);
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(t->frames[i], expected[i]);
+}
+
+#define CHECK_FRAMES(t, ...)                               \
+	check_frames(t, (const uint64_t[]){ __VA_ARGS__ }, \
+		     sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
+
+static const struct unwind_rule outermost = { .cfa = UNWIND_CFA_END };
+static const struct unwind_rule large = { .cfa = UNWIND_CFA_SP, .cfa_offset = 24 };
+static const struct unwind_rule by_fp = {
+	.cfa = UNWIND_CFA_FP,
+	.cfa_offset = 16,
+	.fp_offset = -16,
+	.saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_CFA),
+};
+
+/*
+ * A library without frame pointers, called by code made at run time, called by a program whose
+ * frame is found by the pointer that the steps without rows have kept.
+ */
+static void test_mixed(void **state)
+{
+	const struct text_row program[] = { { 0, next }, { 0x100, by_fp }, { 0x200, outermost } };
+	const struct text_row library[] = { { 0, large } };
+	uint64_t s[16] = { 0 };
+	struct taken t;
+
+	add_mapping(UNWIND_KIND_ROWS, program, 3);
+	add_mapping(UNWIND_KIND_FP, NULL, 0);
+	add_mapping(UNWIND_KIND_ROWS, library, 1);
+	s[2] = at(1, 0x10);
+	s[4] = (uintptr_t)&s[8];
+	s[5] = at(1, 0x20);
+	s[8] = (uintptr_t)&s[12];
+	s[9] = at(0, 0x108);
+	s[13] = at(0, 0x208);
+	assert_int_equal(take(at(2, 5), s, &s[4], &t), UNWIND_END_COMPLETE);
+	CHECK_FRAMES(&t, at(2, 5), at(1, 0x10), at(1, 0x20), at(0, 0x108), at(0, 0x208));
+	/* A pointer that leads out of the stack is none. */
+	s[8] = 0x10;
+	assert_int_equal(take(at(2, 5), s, &s[4], &t), UNWIND_END_BACKWARDS);
+	s[4] = 0x10;
+	assert_int_equal(take(at(2, 5), s, &s[4], &t), UNWIND_END_NO_POINTERS);
+	CHECK_FRAMES(&t, at(2, 5), at(1, 0x10), at(1, 0x20));
+}
+
+/*
+ * V8: compiled code in anonymous memory and built-in code in the program's text, both without rows
+ * and with frame pointers, called by C++ that has rows alone.
+ */
+static void test_anonymous(void **state)
+{
+	const struct text_row program[] = { { 0, nothing },
+					    { 0x400, large },
+					    { 0x800, outermost } };
+	uint64_t s[16] = { 0 };
+	struct taken t;
+
+	add_mapping(UNWIND_KIND_ROWS, program, 3);
+	add_mapping(UNWIND_KIND_FP, NULL, 0);
+	s[1] = (uintptr_t)&s[3];
+	s[2] = at(1, 0x40);
+	s[3] = (uintptr_t)&s[6];
+	s[4] = at(0, 0x20);
+	s[6] = 0;
+	s[7] = at(0, 0x420);
+	s[10] = at(0, 0x808);
+	assert_int_equal(take(at(1, 0x80), s, &s[1], &t), UNWIND_END_COMPLETE);
+	CHECK_FRAMES(&t, at(1, 0x80), at(1, 0x40), at(0, 0x20), at(0, 0x420), at(0, 0x808));
+	/* With rows alone, as a rule may want it, the built-in code ends it. */
+	process.mappings[0].kind = UNWIND_KIND_ROWS_ALONE;
+	assert_int_equal(take(at(1, 0x80), s, &s[1], &t), UNWIND_END_NO_ROW);
+	CHECK_FRAMES(&t, at(1, 0x80), at(1, 0x40), at(0, 0x20));
+}
+
+/* A handler's stack lies anywhere; what was interrupted is looked up where it was, not before. */
+static void test_signal(void **state)
+{
+	const struct unwind_rule saves = {
+		.cfa = UNWIND_CFA_SP,
+		.cfa_offset = 32,
+		.fp_offset = -16,
+		.saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_CFA),
+	};
+	const struct unwind_rule frame = {
+		.cfa = UNWIND_CFA_SP_MEMORY,
+		.cfa_offset = UNWIND_HALVES(160, 0),
+		.fp_offset = 120,
+		.saved = UNWIND_SAVED(UNWIND_RA_CONTEXT, UNWIND_FP_SP) | UNWIND_SAVED_EXACT,
+	};
+	const struct text_row program[] = { { 0, next }, { 0x100, saves }, { 0x200, outermost } };
+	const struct text_row library[] = { { 0, frame } };
+	struct taken t;
+
+	add_mapping(UNWIND_KIND_ROWS, program, 3);
+	add_mapping(UNWIND_KIND_ROWS, library, 1);
+	for (size_t above = 0; above < 2; above++) {
+		uint64_t stacks[128] = { 0 };
+		uint64_t *other = &stacks[above ? 64 : 0], *s = &stacks[above ? 0 : 64];
+
+		other[0] = at(1, 1);
+		other[16] = (uintptr_t)&s[40];
+		other[21] = (uintptr_t)s;
+		other[22] = at(0, 0x100);
+		s[0] = 0xbad;
+		s[3] = at(0, 0x208);
+		assert_int_equal(take(at(0, 8), other, NULL, &t), UNWIND_END_COMPLETE);
+		CHECK_FRAMES(&t, at(0, 8), at(1, 1), at(0, 0x100), at(0, 0x208));
+	}
+}
+
+static void fill_again(const struct unwind_walk *w, const struct taken *so_far)
+{
+	if (so_far->count == 2)
+		ranges.fill = 8;
+}
+
+/* Every end that the kernel side can tell, each by a stack of its own. */
+static void test_ends(void **state)
+{
+	const struct unwind_rule lost = { .cfa = UNWIND_CFA_SP,
+					  .cfa_offset = 8,
+					  .saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_UNKNOWN) };
+	const struct unwind_rule down = { .cfa = UNWIND_CFA_SP, .cfa_offset = -8 };
+	const struct unwind_rule unsupported = { .cfa = UNWIND_CFA_UNSUPPORTED };
+	const struct text_row rows[] = {
+		{ 0, next },	 { 0x100, nothing }, { 0x200, unsupported },
+		{ 0x300, lost }, { 0x400, by_fp },   { 0x500, down }
+	};
+	const struct {
+		uint64_t from, to;
+		enum unwind_end end;
+		uint32_t frames;
+	} cases[] = {
+		{ 8, 0, UNWIND_END_COMPLETE, 1 },
+		{ 8, 0x1234, UNWIND_END_NO_MAPPING, 1 },
+		{ 8, at(0, 0x108), UNWIND_END_NO_ROW, 2 },
+		{ 8, at(0, 0x208), UNWIND_END_BAD_RULE, 2 },
+		{ 0x308, at(0, 0x408), UNWIND_END_FRAME_POINTER, 2 },
+		{ 8, at(0, 0x508), UNWIND_END_BACKWARDS, 2 },
+		{ 8, at(0, 0x408), UNWIND_END_READ_FAULT, 2 }, /* by the pointer */
+		{ 8, at(1, 8), UNWIND_END_NO_POINTERS, 2 },
+		{ 8, at(0, 8), UNWIND_END_DEPTH, STACK_FRAMES },
+	};
+	uint64_t s[2 * STACK_FRAMES];
+	uint32_t reached = 0, all = (1u << UNWIND_END_NO_PLACE) - 2;
+	struct unwind_frame from = { .sp = (uintptr_t)s, .fp = -4096ull, .exact = 1 };
+	struct taken t;
+
+	add_mapping(UNWIND_KIND_ROWS_ALONE, rows, 6);
+	add_mapping(UNWIND_KIND_FP, NULL, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		for (size_t k = 0; k < sizeof(s) / sizeof(*s); k++)
+			s[k] = cases[i].to;
+		from.pc = at(0, cases[i].from);
+		taking(&from, &ranges, &process, NULL, &t);
+		assert_int_equal(t.end, cases[i].end);
+		assert_int_equal(t.count, cases[i].frames);
+		reached |= 1u << t.end;
+	}
+	taking(&from, &ranges, &process, fill_again, &t);
+	assert_int_equal(t.end, UNWIND_END_SWITCHED);
+	CHECK_FRAMES(&t, at(0, 8));
+	assert_int_equal(reached | 1u << UNWIND_END_SWITCHED, all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +392,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pointers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_pointers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mixed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_anonymous, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
