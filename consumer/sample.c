@@ -183,6 +183,7 @@ static void decode_by_mappings(struct agent *a, struct process *p, const uint8_t
 	if (h->flags & SAMPLE_LEAF_ID)
 		take_leaf_id(a, p, (const uint64_t *)user, h);
 	unwinding_sample(a, p, h->flags & SAMPLE_UNWOUND, h->time_ns);
+	h->user_end = unwinding_end(p, h->user_end);
 	decode_raw(a, p, (const uint64_t *)user, h);
 }
 

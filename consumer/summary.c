@@ -205,14 +205,11 @@ static bool is_unnamed(const struct summary *s, const char *module)
 	return false;
 }
 
-/* Appends the sentence when there is one and room; how many it wrote. */
-static size_t put_advice(struct jsonw *w, const char *module, const char *why, bool broken)
+/* Appends the sentence when there is room; how many it wrote. */
+static size_t put_sentence(struct jsonw *w, const char *text)
 {
 	struct jsonw_mark mark = jsonw_mark(w);
-	char text[SUMMARY_ADVICE_BYTES];
 
-	if (!module || !summary_advice(module, why, broken, text))
-		return 0;
 	jsonw_string(w, NULL, text);
 	if (!w->error && w->bytes + TAIL_BYTES <= w->max_bytes)
 		return 1;
@@ -220,12 +217,25 @@ static size_t put_advice(struct jsonw *w, const char *module, const char *why, b
 	return 0;
 }
 
-/* First what has no names, then what only broke stacks; the heaviest of each. */
+/* The same with the sentence about a module, when there is one. */
+static size_t put_advice(struct jsonw *w, const char *module, const char *why, bool broken)
+{
+	char text[SUMMARY_ADVICE_BYTES];
+
+	if (!module || !summary_advice(module, why, broken, text))
+		return 0;
+	return put_sentence(w, text);
+}
+
+/* First too many mappings, which are no module's fault; then what has no names, then what only
+ * broke stacks; the heaviest of each. */
 static void write_advice(const struct summary *s, struct jsonw *w)
 {
 	size_t wrote = 0;
 
 	jsonw_array(w, "advice");
+	if (s->ends[UNWIND_END_NO_PLACE])
+		wrote += put_sentence(w, SUMMARY_NO_PLACE);
 	for (size_t i = 0; i < MIN(s->modules.count, (size_t)SUMMARY_MODULES); i++) {
 		const struct tally_row *row = &s->modules.rows[i];
 

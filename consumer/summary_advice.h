@@ -8,6 +8,12 @@
 
 #define SUMMARY_ADVICE_BYTES 384 /* of a sentence, NUL included */
 
+/* About a process with more executable mappings than UNWIND_RANGES. */
+#define SUMMARY_NO_PLACE                                                                \
+	"stacks end where they leave the 512 executable mappings that are known of a "  \
+	"process with more: load fewer libraries, or build it with frame pointers and " \
+	"set capture.unwind to \"fp\""
+
 /*
  * Writes the sentence about `module` (a path): `why` is the reason of its unnamed frames or NULL,
  * `broken` whether stacks ended in it. False when there is nothing to be done about it.

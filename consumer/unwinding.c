@@ -125,6 +125,7 @@ static void withdraw(struct agent *a, struct process *p)
 	retire(&a->unwinding, p->unwind.table - 1);
 	p->unwind.table = 0;
 	p->unwind.shape = 0;
+	p->unwind.cut = 0;
 	p->unwind.how = UNWINDING_UNKNOWN;
 	process_set_unwind(a, p);
 }
@@ -217,7 +218,8 @@ static void publish(struct agent *a, struct process *p, uint32_t number, uint64_
 	t->held = unwinding_plan_take(s->plan, &t->held_count);
 	u->live++;
 	u->published++;
-	u->cut += unwinding_plan_cut(s->plan);
+	s->cut = unwinding_plan_cut(s->plan);
+	u->cut += s->cut;
 	s->table = number + 1;
 	s->shape = unwinding_plan_shape(s->plan);
 	s->how = unwinding_plan_how(s->plan);
@@ -344,6 +346,11 @@ void unwinding_sample(struct agent *a, struct process *p, bool unwound, uint64_t
 		s->shape = 0;
 		process_map(a, p, time_ns);
 	}
+}
+
+enum unwind_end unwinding_end(const struct process *p, enum unwind_end end)
+{
+	return end == UNWIND_END_NO_MAPPING && p->unwind.cut > 0 ? UNWIND_END_NO_PLACE : end;
 }
 
 void unwinding_leave(struct agent *a, struct process *p)

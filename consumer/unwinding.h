@@ -28,7 +28,8 @@ enum unwinding_how {
 	UNWINDING_UNKNOWN,
 	UNWINDING_FP,	 /* by frame pointers alone */
 	UNWINDING_TABLE, /* every mapping has rows */
-	UNWINDING_MIXED, /* some have rows, the others are walked by frame pointers */
+	UNWINDING_MIXED, /* some have rows, the others are walked by frame pointers or are too many
+			  */
 };
 
 /* What a process has of it. */
@@ -39,6 +40,7 @@ struct unwinding_state {
 	enum rule_unwind by;		 /* as the rule wanted it when it was last followed */
 	enum unwinding_how how, said;	 /* now, and as the last line said */
 	uint32_t table;			 /* number plus 1; 0: none */
+	size_t cut;			 /* mappings that have no place in the table */
 	uint64_t shape;			 /* of the plan that the table was made of */
 	uint64_t published_ns, used_ns;	 /* the table; its last sample */
 };
@@ -88,6 +90,9 @@ void unwinding_rule(struct agent *a, struct process *p);
  * one: then the kernel side does not take it as this image's, and there will be another.
  */
 void unwinding_sample(struct agent *a, struct process *p, bool unwound, uint64_t time_ns);
+
+/* How a walk of `p` ended, by what the kernel side says of it and by what its table left out. */
+enum unwind_end unwinding_end(const struct process *p, enum unwind_end end);
 
 /* `p` is gone, or is about to be freed. */
 void unwinding_leave(struct agent *a, struct process *p);

@@ -57,6 +57,8 @@ void unwinding_say(struct agent *a, struct process *p)
 	jsonw_string(&w, "comm", p->comm);
 	jsonw_string(&w, "unwind", unwinding_name(s->how));
 	jsonw_u64(&w, "mappings", p->maps.count);
+	if (s->cut)
+		jsonw_u64(&w, "mappings_cut", s->cut);
 	jsonw_u64(&w, "ready_ms", (clock_mono_ns() - p->maps.read_ns) / NSEC_PER_MSEC);
 	write_rowless(a, p, &w);
 	line_end(&a->lines, &w);

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "shared/cleanup.h"
+#include "shared/macro.h"
+
 /* One mapping. */
 struct item {
 	uint64_t start, end, offset;
@@ -28,24 +31,75 @@ static bool has_rows(const struct item *item)
 	return item->kind == UNWIND_KIND_ROWS || item->kind == UNWIND_KIND_ROWS_ALONE;
 }
 
-/* Which mappings have a place: all, or those with a file, the lowest first. */
-static bool has_place(const struct mappings *maps, size_t i)
+/* One of too many mappings: what it is worth against the others. */
+struct candidate {
+	unsigned int group; /* the lowest first */
+	uint64_t worth;	    /* within it, the highest first */
+	size_t i;
+};
+
+static int compare_candidates(const void *a, const void *b)
 {
-	return maps->count <= UNWIND_RANGES || !maps->items[i].module->anonymous;
+	const struct candidate *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	if (x->worth != y->worth)
+		return x->worth > y->worth ? -1 : 1;
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+/*
+ * The program itself; then its files from the top down: what was loaded first lies highest, and so
+ * the C library, through which every stack goes, and the vDSO; last code made at run time, most of
+ * it first.
+ */
+static struct candidate candidate_of(const struct mappings *maps, size_t i)
+{
+	const struct mapping *m = &maps->items[i];
+
+	if (m->module == maps->exe)
+		return (struct candidate){ .group = 0, .worth = m->start, .i = i };
+	if (!m->module->anonymous)
+		return (struct candidate){ .group = 1, .worth = m->start, .i = i };
+	return (struct candidate){ .group = 2, .worth = m->end - m->start, .i = i };
+}
+
+/* Marks the mappings that have a place in a table, of more than there is room for. */
+static int choose(const struct mappings *maps, bool *chosen)
+{
+	struct candidate *all = calloc(maps->count, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i < maps->count; i++)
+		all[i] = candidate_of(maps, i);
+	qsort(all, maps->count, sizeof(*all), compare_candidates);
+	for (size_t i = 0; i < UNWIND_RANGES; i++)
+		chosen[all[i].i] = true;
+	free(all);
+	return 0;
 }
 
 struct unwinding_plan *unwinding_plan_new(const struct mappings *maps, enum rule_unwind by)
 {
+	size_t places = MIN(maps->count, (size_t)UNWIND_RANGES);
+	_cleanup_free_ bool *chosen = NULL;
 	struct unwinding_plan *plan;
 
-	plan = calloc(1, sizeof(*plan) + maps->count * sizeof(*plan->items));
+	if (maps->count > places) {
+		chosen = calloc(maps->count, sizeof(*chosen));
+		if (!chosen || choose(maps, chosen) < 0)
+			return NULL;
+	}
+	plan = calloc(1, sizeof(*plan) + places * sizeof(*plan->items));
 	if (!plan)
 		return NULL;
 	plan->by = by;
 	for (size_t i = 0; i < maps->count; i++) {
 		const struct mapping *m = &maps->items[i];
 
-		if (plan->count == UNWIND_RANGES || !has_place(maps, i)) {
+		if (chosen && !chosen[i]) {
 			plan->cut++;
 			continue;
 		}
@@ -118,7 +172,7 @@ enum unwinding_how unwinding_plan_how(const struct unwinding_plan *plan)
 		rows += has_rows(&plan->items[i]);
 	if (plan->foreign || rows == 0)
 		return UNWINDING_FP;
-	return rows == plan->count ? UNWINDING_TABLE : UNWINDING_MIXED;
+	return rows == plan->count && !plan->cut ? UNWINDING_TABLE : UNWINDING_MIXED;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word)

@@ -106,6 +106,46 @@ def test_python(t):
           f"{[user_names(s) for s in stacks if 'Py_BytesMain' not in user_names(s)][:3]}")
 
 
+def test_many_mappings(t):
+    """More executable mappings than a table holds: what has a place leads through, the rest says so."""
+    agent = t.agent(rules(rule("api", comm="worker", pre_ms=0, cooldown_ms=0)))
+    group = t.cgroup()
+    text = textwrap.dedent("""
+        import ctypes, glob, json, mmap, sys, time
+        RX, OWN = mmap.PROT_READ | mmap.PROT_EXEC, mmap.MAP_PRIVATE
+        library = open(glob.glob("/lib/*/libm.so.6")[0], "rb")
+        held = []
+        for i in range(1000):
+            held.append(mmap.mmap(library.fileno(), 4096, OWN, RX, offset=4096))
+            held.append(mmap.mmap(-1, 8192, OWN | mmap.MAP_ANONYMOUS, RX))
+        # A page of its own, the smallest: mov $10000000, %ecx; 1: dec %ecx; jnz 1b; ret
+        code = mmap.mmap(-1, 4096, OWN | mmap.MAP_ANONYMOUS, RX | mmap.PROT_WRITE)
+        code.write(bytes.fromhex("b980969800ffc975fcc3"))
+        spin = ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
+        end = time.monotonic() + float(sys.argv[1])
+        open("/proc/self/comm", "w").write("worker")
+        def parse(n):
+            return parse(n - 1) if n else json.loads('{"a": [1, 2, {"b": "c"}]}')
+        while time.monotonic() < end:
+            spin()
+            for i in range(5000):
+                parse(20)
+        """)
+    process = subprocess.Popen([PYTHON, "-c", text, "60"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, preexec_fn=group.join)
+    t.processes.append(process)
+    line, end, stacks = capture(agent, process.pid, "api")
+    check(line["unwind"] == "mixed" and line["mappings"] > 2000, f"{line}")
+    check(line["mappings_cut"] == line["mappings"] - 512, f"{line}")
+    check(agent.call("status")["unwind"]["mappings_cut"] >= line["mappings_cut"], "not in status")
+    spun = [s for s in stacks if s["frames"][-1].get("module") == "[anon]"]
+    check(sum(s["count"] for s in spun) > 10, f"{[user_names(s) for s in stacks][:3]}")
+    check(all("more executable mappings" in s["quality_reason"] for s in spun), f"{spun[:2]}")
+    check_complete([s for s in stacks if s not in spun], end, 30)
+    check(any("512 executable mappings" in text for text in end["advice"]), f"{end['advice']}")
+    check("no_place" in [m.get("reason") for m in end["modules_broken"]], f"{end['modules_broken']}")
+
+
 def test_redis(t):
     """A server of the distribution under load: most of its ticks hit the kernel, and from there too."""
     if not shutil.which("redis-server"):

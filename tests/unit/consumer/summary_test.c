@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "consumer/summary.h"
+#include "consumer/summary_advice.h"
 #include "shared/cleanup.h"
 
 static struct summary summary;
@@ -157,6 +158,29 @@ static void test_quality(void **state)
 	json_object_put(root);
 }
 
+/* Stacks that end for want of a place in the table are no module's fault: that is said first. */
+static void test_no_place(void **state)
+{
+	struct named_frame frame = { .fn = "helper", .module = "/opt/app", .kind = "user" };
+	struct stack s = { .user_frames = 1,
+			   .count = 3,
+			   .phase = PHASE_DURING,
+			   .flags = SAMPLE_UNWOUND,
+			   .user_end = UNWIND_END_NO_PLACE };
+	json_object *root, *broken, *advice;
+
+	add_broken("/usr/lib/libbar2.so", NULL, 20);
+	summary_add(&summary, &s, &frame, 1);
+	root = write_out();
+	broken = json_object_object_get(root, "modules_broken");
+	assert_string_equal(text(json_object_array_get_idx(broken, 1), "reason"), "no_place");
+	advice = json_object_object_get(root, "advice");
+	assert_int_equal(json_object_array_length(advice), 2);
+	assert_string_equal(json_object_get_string(json_object_array_get_idx(advice, 0)),
+			    SUMMARY_NO_PLACE);
+	json_object_put(root);
+}
+
 /* More functions than are told apart: one that was known before goes on being counted as itself. */
 static void test_too_many(void **state)
 {
@@ -277,6 +301,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_quality, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_self, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headline, setup, teardown),

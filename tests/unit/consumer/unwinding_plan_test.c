@@ -122,27 +122,84 @@ static void test_shape(void **state)
 	assert_int_not_equal(shape_of(&m, RULE_UNWIND_AUTO), first);
 }
 
-/* Too many mappings: those without a file go first, and what is left out is counted. */
-static void test_cut(void **state)
+/* Mappings of a page each, every other one of `file`. The caller frees them. */
+static struct mapping *many(size_t count, struct module *file, struct module *none)
 {
-	size_t count = UNWIND_RANGES + 40;
 	struct mapping *items = calloc(count, sizeof(*items));
-	struct mappings m = { .items = items, .count = count };
-	struct module *file = own_mapping(symbols).module, *none = anonymous();
-	struct unwinding_plan *plan;
 
 	assert_non_null(items);
 	for (size_t i = 0; i < count; i++)
 		items[i] = (struct mapping){ .start = (i + 1) << 12,
 					     .end = (i + 2) << 12,
 					     .module = i % 2 ? file : none };
-	plan = unwinding_plan_new(&m, RULE_UNWIND_AUTO);
-	assert_int_equal(unwinding_plan_cut(plan), count - count / 2);
-	unwinding_plan_free(plan, files);
-	for (size_t i = 0; i < count; i++)
-		items[i].module = file;
+	return items;
+}
+
+/* Whether the plan claims the mapping with that number. */
+static bool placed(const struct unwinding_plan *plan, size_t i)
+{
+	__u64 starts[UNWIND_RANGES];
+	uint32_t count = unwinding_plan_claim(plan, starts);
+
+	assert_int_equal(count, UNWIND_RANGES);
+	for (uint32_t k = 1; k < count; k++)
+		assert_true(starts[k] > starts[k - 1]);
+	for (uint32_t k = 0; k < count; k++)
+		if (starts[k] == (i + 1) << 12)
+			return true;
+	return false;
+}
+
+/* Too many mappings: the program has a place, wherever it lies, and the highest files. */
+static void test_cut(void **state)
+{
+	size_t count = UNWIND_RANGES + 40;
+	struct module *file = own_mapping(symbols).module, *exe;
+	struct mapping *items = many(count, file, file);
+	struct mappings m = { .items = items, .count = count };
+	struct unwinding_plan *plan;
+
+	assert_int_equal(symbols_module(symbols, 9, 9, "/bin/exe", false, &exe), 0);
+	items[7].module = m.exe = exe;
 	plan = unwinding_plan_new(&m, RULE_UNWIND_AUTO);
 	assert_int_equal(unwinding_plan_cut(plan), 40);
+	assert_true(placed(plan, 7) && placed(plan, 41) && placed(plan, count - 1));
+	assert_false(placed(plan, 6) || placed(plan, 40));
+	unwinding_plan_free(plan, files);
+	/* At the limit all have one. */
+	m.count = UNWIND_RANGES;
+	plan = unwinding_plan_new(&m, RULE_UNWIND_AUTO);
+	assert_int_equal(unwinding_plan_cut(plan), 0);
+	assert_true(placed(plan, 0));
+	unwinding_plan_free(plan, files);
+	free(items);
+}
+
+/* Code without a file has what is left, most of it first; with any left out it is not "table". */
+static void test_cut_anonymous(void **state)
+{
+	size_t count = 2 * UNWIND_RANGES - 40;
+	struct module *file = own_mapping(symbols).module, *none = anonymous();
+	struct mapping *items = many(count, file, none);
+	struct mappings m = { .items = items, .count = count };
+	struct unwinding_plan *plan;
+
+	items[2].end = items[2].start + 1;
+	plan = unwinding_plan_new(&m, RULE_UNWIND_AUTO);
+	assert_int_equal(unwinding_plan_cut(plan), count - UNWIND_RANGES);
+	for (size_t i = 1; i < count; i += 2)
+		assert_true(placed(plan, i));
+	assert_false(placed(plan, 2));
+	unwinding_plan_free(plan, files);
+	free(items);
+
+	count = UNWIND_RANGES + 1;
+	items = many(count, file, file);
+	for (size_t i = 0; i < count; i++)
+		items[i] = own_mapping(symbols);
+	m = (struct mappings){ .items = items, .count = count };
+	plan = plan_of(&m, RULE_UNWIND_AUTO);
+	assert_int_equal(unwinding_plan_how(plan), UNWINDING_MIXED);
 	unwinding_plan_free(plan, files);
 	free(items);
 }
@@ -153,6 +210,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_kinds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shape, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cut, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cut_anonymous, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

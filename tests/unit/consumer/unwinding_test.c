@@ -162,6 +162,18 @@ static void test_publish(void **state)
 	json_object_put(line);
 }
 
+/* What the consumer has left out is another reason than what nobody knew. */
+static void test_end(void **state)
+{
+	struct process p = { 0 };
+
+	assert_int_equal(unwinding_end(&p, UNWIND_END_NO_MAPPING), UNWIND_END_NO_MAPPING);
+	p.unwind.cut = 1;
+	assert_int_equal(unwinding_end(&p, UNWIND_END_NO_MAPPING), UNWIND_END_NO_PLACE);
+	assert_int_equal(unwinding_end(&p, UNWIND_END_NO_ROW), UNWIND_END_NO_ROW);
+	assert_int_equal(unwinding_end(&p, UNWIND_END_NONE), UNWIND_END_NONE);
+}
+
 /* Nothing new: the same table, asked for more rarely. Something new: another table, said no more.
  */
 static void test_renew(void **state)
@@ -325,6 +337,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_publish, setup, teardown),
+		cmocka_unit_test(test_end),
 		cmocka_unit_test_setup_teardown(test_renew, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_young, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
