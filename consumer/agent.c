@@ -128,6 +128,7 @@ void agent_drain(struct agent *a)
 		return;
 
 	a->pins.control->heartbeat_ns = now_ns;
+	health_fill(a);
 	/* Samples first: an exit that is told below may be of a process that they need. */
 	sampling_drain(a);
 	discover_drain(a);
@@ -135,6 +136,7 @@ void agent_drain(struct agent *a)
 	sessions_step(a, now_ns);
 	pressure_drained(a, now_ns);
 	losses_check(a);
+	health_check(a, now_ns);
 	arming_retry(a);
 	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
 }

@@ -6,6 +6,7 @@
 #include "consumer/arming.h"
 #include "consumer/cgroups.h"
 #include "consumer/control.h"
+#include "consumer/health.h"
 #include "consumer/host.h"
 #include "consumer/line.h"
 #include "consumer/link.h"
@@ -78,6 +79,7 @@ struct agent {
 	bool scan_soon; /* scan_timer is set to a moment from now */
 	bool settling;	/* events_timer waits for the rest of a burst */
 	struct losses losses;
+	struct health health;
 	struct notify notify; /* the service manager, if there is one */
 	struct loop_source
 		*notify_timer; /* its watchdog; else a READY=1 that has to be said again */

@@ -77,20 +77,6 @@ static void write_control(const struct agent *a, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Resident pages, second number of /proc/self/statm (proc(5)). */
-static uint64_t resident_bytes(void)
-{
-	_cleanup_free_ char *text = NULL;
-	const char *second = NULL;
-	uint64_t pages;
-	size_t bytes;
-
-	if (io_read_file(-1, "/proc/self/statm", 256, &text, &bytes) == 0)
-		second = strchr(text, ' ');
-	pages = second ? strtoull(second, NULL, 10) : 0;
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static void write_memory(const struct agent *a, struct jsonw *w)
 {
 	struct symbols_stats s;
@@ -99,7 +85,7 @@ static void write_memory(const struct agent *a, struct jsonw *w)
 	jsonw_object(w, "memory");
 	jsonw_u64(w, "recorder_bytes", a->recorder.bytes);
 	jsonw_u64(w, "symbols_bytes", s.bytes);
-	jsonw_u64(w, "resident_bytes", resident_bytes());
+	jsonw_u64(w, "resident_bytes", health_resident_bytes());
 	jsonw_object_end(w);
 	jsonw_object(w, "symbols");
 	jsonw_u64(w, "modules", s.modules);

@@ -47,6 +47,9 @@ static const struct option_row {
 	  "memory of the seconds before a trigger (default 16384, used as needed)" },
 	{ "--symbols-kib", "N", OPTION_NUMBER, offsetof(struct options, symbols_kib), 1024, 1 << 20,
 	  "memory of symbol tables (default 32768, used as needed)" },
+	{ "--health-seconds", "N", OPTION_NUMBER, offsetof(struct options, health_seconds), 0,
+	  86400,
+	  "how often the agent says what it costs, while it watches (default 60; 0: never)" },
 	{ "--no-rules-watch", NULL, OPTION_NO, offsetof(struct options, rules_watch), 0, 0,
 	  "do not reload the rules file when it changes" },
 	{ "--symbols-path", "DIR:DIR", OPTION_TEXT, offsetof(struct options, symbols_path), 0, 0,
@@ -103,6 +106,7 @@ int options_parse(int argc, char *argv[], struct options *ret_options)
 		.queue_kib = 4096,
 		.recorder_kib = 16384,
 		.symbols_kib = 32768,
+		.health_seconds = 60,
 		.rules_watch = true,
 	};
 

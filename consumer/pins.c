@@ -327,6 +327,12 @@ static int sum_cpus(const struct pins *pins, int fd, uint32_t key, size_t words,
 	return 0;
 }
 
+int pins_slot(const struct pins *pins, uint32_t slot, struct slot_counters *ret_counters)
+{
+	return sum_cpus(pins, pins->counters_fd, slot, sizeof(*ret_counters) / sizeof(uint64_t),
+			(uint64_t *)ret_counters);
+}
+
 int pins_switches(const struct pins *pins, uint32_t slot, struct slot_switches *ret_switches)
 {
 	return sum_cpus(pins, pins->switches_fd, slot, sizeof(*ret_switches) / sizeof(uint64_t),

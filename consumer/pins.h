@@ -39,6 +39,9 @@ void pins_done(struct pins *pins);
 /* Per-CPU counters of one slot: abi.cpus_possible elements at `counters`. 0 or -errno. */
 int pins_counters(const struct pins *pins, uint32_t slot, struct slot_counters *counters);
 
+/* Sum over all CPUs of the ticks that were counted in one slot so far. 0 or -errno. */
+int pins_slot(const struct pins *pins, uint32_t slot, struct slot_counters *ret_counters);
+
 /* Sum over all CPUs of the switches that were counted in one slot so far. 0 or -errno. */
 int pins_switches(const struct pins *pins, uint32_t slot, struct slot_switches *ret_switches);
 

@@ -146,6 +146,7 @@ int watch_get(struct agent *a, uint64_t cgroup_id, uint32_t pid_hint, struct wat
 		return r;
 	}
 	w->epoch = ++a->watches.epochs[w->slot];
+	health_begin(w);
 	r = idmap_put(&a->watches.by_cgroup, cgroup_id, w);
 	if (r < 0) {
 		free_watch(w);
@@ -310,6 +311,7 @@ void watch_remove(struct watch *w, const char *reason)
 			moved = moved || !p->gone_ns;
 		}
 	disarm(a, w);
+	health_take(w);
 	a->watches.by_slot[w->slot] = NULL;
 	a->watches.full_said = false;
 	idmap_remove(&a->watches.by_cgroup, w->cgroup_id);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "consumer/psi.h"
+#include "shared/abi.h"
 #include "shared/idmap.h"
 #include "shared/rules.h"
 
@@ -37,6 +38,7 @@ struct watch {
 	uint64_t cgroup_id;
 	char *path; /* owned */
 	uint32_t slot, epoch;
+	struct slot_counters counted; /* of the slot, as far as health.h has taken it over */
 	bool root;	 /* the cgroup2 root: by process, with the pressure of the whole system */
 	bool by_process; /* the kernel side takes matched processes only */
 	bool requested;	 /* kept alive by a request's session */

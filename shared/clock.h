@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* clock.h: the two clocks and how they are written. */
+/* clock.h: the clocks and how they are written. */
 #ifndef TROCAR_SHARED_CLOCK_H
 #define TROCAR_SHARED_CLOCK_H
 
@@ -17,6 +17,9 @@ uint64_t clock_boot_ns(void);
 
 /* CLOCK_REALTIME in ns since the epoch. */
 uint64_t clock_real_ns(void);
+
+/* CPU time of all threads of this process, in ns. */
+uint64_t clock_cpu_ns(void);
 
 /* Writes RFC 3339 UTC with nine decimals and a NUL to `text`. */
 void clock_text(uint64_t real_ns, char text[CLOCK_TEXT_BYTES]);

@@ -39,6 +39,30 @@ def test_ring_too_small(t):
     check("samples-ring-kib" in error["hint"] or "samples-ring-kib" in error["message"], f"{error}")
 
 
+def test_health(t):
+    """What the agent costs, and what the recorder lost outside of any session: the minute's line says it."""
+    agent = t.agent(rules(rule("api", comm="node")), arguments=["--health-seconds", 5],
+                    load=["--samples-ring-kib", "64", "--hz", "999"])
+    burn(t, agent, 60, 100, name="node", workload="deep")
+    line = agent.wait("health", seconds=20)
+    check(4900 <= line["interval_ms"] < 15000 and line["watches"] == 1, f"{line}")
+    check(line["attempted"] > 50 and 0 < line["emitted"] <= line["attempted"], f"{line}")
+    check(0 < line["cpu_us"] < 1000 * line["interval_ms"], f"{line}")
+    check(abs(line["cpu_pct"] - line["cpu_us"] / line["interval_ms"] / 10) < 0.01, f"{line}")
+    check(1 << 20 < line["resident_bytes"] < 64 << 20, f"{line}")
+    mark = line["mono_ns"]
+    agent.process.send_signal(signal.SIGSTOP)
+    time.sleep(2.5)
+    agent.process.send_signal(signal.SIGCONT)
+    line = agent.wait("health", seconds=25,  # a ring of 64 KiB does not hold 2.5 s
+                      where=lambda h: h["mono_ns"] > mark and h["lost"].get("ring_full", 0) > 50)
+    lost = line["lost"]
+    ticks = sum(lost.get(name, 0) for name in ("ring_full", "stack_kernel", "stack_user", "stale"))
+    check(abs(line["attempted"] - line["emitted"] - ticks) <= 2, f"{line}")  # read while they tick
+    samples = line["rings"][0]
+    check(samples["name"] == "samples" and samples["peak_bytes"] > samples["size_bytes"] / 2, f"{line}")
+
+
 def test_output_reader_stops(t):
     """A reader that stops reading stops nothing: the drain goes on, whole lines drop and are counted."""
     agent = t.agent(rules(rule("deep", prefix="deep", cooldown_ms=0)), reading=False,

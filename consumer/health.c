@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/health.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/agent.h"
+#include "shared/cleanup.h"
+#include "shared/clock.h"
+#include "shared/io.h"
+#include "shared/macro.h"
+
+uint64_t health_resident_bytes(void)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *second = NULL;
+	uint64_t pages;
+	size_t bytes;
+
+	if (io_read_file(-1, "/proc/self/statm", 256, &text, &bytes) == 0)
+		second = strchr(text, ' ');
+	pages = second ? strtoull(second, NULL, 10) : 0;
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static const char *const ring_names[HEALTH_RINGS] = { "samples", "events", "errors" };
+
+static const struct ring *ring_at(const struct agent *a, int i)
+{
+	const struct ring *rings[HEALTH_RINGS] = { &a->pins.samples, &a->pins.events,
+						   &a->pins.errors };
+
+	return rings[i];
+}
+
+void health_fill(struct agent *a)
+{
+	for (int i = 0; i < HEALTH_RINGS; i++)
+		a->health.peak_bytes[i] =
+			MAX(a->health.peak_bytes[i], (uint64_t)ring_used(ring_at(a, i)));
+}
+
+void health_begin(struct watch *w)
+{
+	if (pins_slot(&w->agent->pins, w->slot, &w->counted) < 0)
+		w->counted = (struct slot_counters){};
+}
+
+void health_take(struct watch *w)
+{
+	struct slot_counters *ticks = &w->agent->health.ticks, now;
+
+	if (pins_slot(&w->agent->pins, w->slot, &now) < 0)
+		return;
+	ticks->attempted += now.attempted - w->counted.attempted;
+	ticks->emitted += now.emitted - w->counted.emitted;
+	for (size_t i = 0; i < ARRAY_SIZE(now.lost); i++)
+		ticks->lost[i] += now.lost[i] - w->counted.lost[i];
+	w->counted = now;
+}
+
+static struct health_losses count_losses(const struct agent *a, const struct output_stats *output)
+{
+	struct totals kernel = {};
+
+	pins_totals(&a->pins, &kernel);
+	return (struct health_losses){
+		.held = a->recorder.evicted,
+		.lines = output->dropped_lines,
+		.events = kernel.events_lost,
+		.errors = kernel.errors_lost,
+		.targets = kernel.targets_full + a->totals.processes_full,
+		.records = a->totals.samples_bad + a->pins.samples.bad + a->pins.events.bad +
+			   a->pins.errors.bad,
+	};
+}
+
+/* What is counted from now on is the next line's. */
+static void begin(struct agent *a, uint64_t now_ns)
+{
+	struct output_stats output;
+
+	output_stats(a->output, &output);
+	a->health = (struct health){
+		.said_ns = now_ns,
+		.cpu_ns = clock_cpu_ns(),
+		.lines = output.lines,
+		.losses = count_losses(a, &output),
+	};
+}
+
+static void write_lost(struct jsonw *w, const char *name, uint64_t count)
+{
+	if (count)
+		jsonw_u64(w, name, count);
+}
+
+static void write_losses(const struct health *h, const struct health_losses *now, struct jsonw *w)
+{
+	jsonw_object(w, "lost");
+	for (int i = 0; i < DROP_COUNT_; i++)
+		if (i != DROP_HELD)
+			write_lost(w, ledger_drop_name((enum drop)i), h->ticks.lost[i]);
+	write_lost(w, ledger_drop_name(DROP_HELD), now->held - h->losses.held);
+	write_lost(w, "lines", now->lines - h->losses.lines);
+	write_lost(w, "events_full", now->events - h->losses.events);
+	write_lost(w, "errors_full", now->errors - h->losses.errors);
+	write_lost(w, "targets_full", now->targets - h->losses.targets);
+	write_lost(w, "bad_record", now->records - h->losses.records);
+	jsonw_object_end(w);
+}
+
+static void write_rings(const struct agent *a, struct jsonw *w)
+{
+	jsonw_array(w, "rings");
+	for (int i = 0; i < HEALTH_RINGS; i++) {
+		jsonw_object(w, NULL);
+		jsonw_string(w, "name", ring_names[i]);
+		jsonw_u64(w, "size_bytes", ring_at(a, i)->size);
+		jsonw_u64(w, "peak_bytes", a->health.peak_bytes[i]);
+		jsonw_object_end(w);
+	}
+	jsonw_array_end(w);
+}
+
+static void say(struct agent *a, uint64_t now_ns)
+{
+	const struct health *h = &a->health;
+	uint64_t interval_ns = now_ns - h->said_ns, cpu_ns = clock_cpu_ns() - h->cpu_ns;
+	struct health_losses losses;
+	struct output_stats output;
+	struct jsonw w;
+
+	output_stats(a->output, &output);
+	losses = count_losses(a, &output);
+	line_begin(&a->lines, &w, "health", NULL);
+	jsonw_u64(&w, "interval_ms", interval_ns / NSEC_PER_MSEC);
+	jsonw_u64(&w, "cpu_us", cpu_ns / 1000);
+	jsonw_milli(&w, "cpu_pct", (int64_t)(cpu_ns * 100000 / interval_ns));
+	jsonw_u64(&w, "resident_bytes", health_resident_bytes());
+	jsonw_u64(&w, "watches", a->watches.count);
+	jsonw_u64(&w, "processes", a->processes.by_id.count - a->processes.gone);
+	jsonw_u64(&w, "sessions_running", a->sessions.count);
+	jsonw_u64(&w, "sessions_queued", reporter_queued(a->reporter));
+	jsonw_u64(&w, "attempted", h->ticks.attempted);
+	jsonw_u64(&w, "emitted", h->ticks.emitted);
+	write_losses(h, &losses, &w);
+	write_rings(a, &w);
+	jsonw_object(&w, "output");
+	jsonw_u64(&w, "lines", output.lines - h->lines);
+	jsonw_u64(&w, "queued_bytes", output.queued_bytes);
+	jsonw_u64(&w, "queue_bytes", output.queue_bytes);
+	jsonw_object_end(&w);
+	line_end(&a->lines, &w);
+}
+
+void health_check(struct agent *a, uint64_t now_ns)
+{
+	uint64_t every_ns = a->options.health_seconds * NSEC_PER_SEC;
+
+	if (!a->watches.count || !every_ns) {
+		a->health.said_ns = 0;
+	} else if (!a->health.said_ns) {
+		begin(a, now_ns);
+	} else if (now_ns - a->health.said_ns >= every_ns) {
+		for (uint32_t i = 0; i < a->pins.abi.slots; i++)
+			if (a->watches.by_slot[i])
+				health_take(a->watches.by_slot[i]);
+		say(a, now_ns);
+		begin(a, now_ns);
+	}
+}
