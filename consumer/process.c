@@ -279,7 +279,9 @@ int process_target(struct agent *a, const struct process *p)
 	if (bpf_map_lookup_elem(a->pins.targets_fd, &key, &target) < 0 && !matched)
 		return 0;
 	target.flags &= ~TARGET_MATCHED;
-	target.unwind = p->unwind.table;
+	/* Without one of its own it may have inherited one, which it keeps. */
+	if (p->unwind.table)
+		target.unwind = p->unwind.table;
 	if (matched)
 		target.flags |= TARGET_MATCHED;
 	if (p->rule && a->set) {

@@ -70,9 +70,23 @@ static bool some_untold(const struct hit *h)
 	return false;
 }
 
-static void decode_raw(struct agent *a, struct process *p, const uint64_t *addresses, struct hit *h)
+/*
+ * The mappings that the stack was walked in. A child's first ones are its parent's: by the time its
+ * own can be read it may be another image, or gone.
+ */
+static const struct mappings *maps_of(struct agent *a, const struct process *p,
+				      const struct sample *s)
 {
-	const struct mappings *maps = process_maps_at(p, h->time_ns);
+	static const struct mappings none;
+
+	if (s->flags & SAMPLE_UNWOUND && s->inherited)
+		p = unwinding_ancestor(a, s->inherited, s->time_ns);
+	return p ? process_maps_at(p, s->time_ns) : &none;
+}
+
+static void decode_raw(struct agent *a, struct process *p, const struct mappings *maps,
+		       const uint64_t *addresses, struct hit *h)
+{
 	struct frame *frames = h->frames + h->kernel_frames;
 	bool again = false;
 
@@ -160,13 +174,12 @@ static void decode_by_kernel(struct agent *a, struct process *p, const struct sa
 }
 
 /* The build-id of the leaf's file, behind a stack that was unwound. */
-static void take_leaf_id(struct agent *a, struct process *p, const uint64_t *addresses,
-			 const struct hit *h)
+static void take_leaf_id(struct agent *a, struct process *p, const struct mappings *maps,
+			 const uint64_t *addresses, const struct hit *h)
 {
 	const struct frame_build_id *id =
 		(const struct frame_build_id *)(addresses + h->user_frames);
-	const struct mapping *m =
-		h->user_frames ? mappings_find(process_maps_at(p, h->time_ns), addresses[0]) : NULL;
+	const struct mapping *m = h->user_frames ? mappings_find(maps, addresses[0]) : NULL;
 
 	process_asked_ids(a, p, h->time_ns);
 	if (!m || !symbols_untold(m->module))
@@ -176,15 +189,18 @@ static void take_leaf_id(struct agent *a, struct process *p, const uint64_t *add
 	symbols_told(a->symbols, m->module, id->status == 1 ? id->build_id : NULL);
 }
 
-static void decode_by_mappings(struct agent *a, struct process *p, const uint8_t *user,
-			       struct hit *h)
+static void decode_by_mappings(struct agent *a, struct process *p, const struct sample *s,
+			       const uint64_t *user, struct hit *h)
 {
+	const struct mappings *maps;
+
 	process_map(a, p, 0);
+	maps = maps_of(a, p, s);
 	if (h->flags & SAMPLE_LEAF_ID)
-		take_leaf_id(a, p, (const uint64_t *)user, h);
+		take_leaf_id(a, p, maps, user, h);
 	unwinding_sample(a, p, h->flags & SAMPLE_UNWOUND, h->time_ns);
 	h->user_end = unwinding_end(p, h->user_end);
-	decode_raw(a, p, (const uint64_t *)user, h);
+	decode_raw(a, p, maps, user, h);
 }
 
 struct process *sample_decode(struct agent *a, const struct sample *s, struct hit *h)
@@ -225,6 +241,6 @@ struct process *sample_decode(struct agent *a, const struct sample *s, struct hi
 	if (s->flags & SAMPLE_BUILD_ID)
 		decode_by_kernel(a, p, s, user, h);
 	else
-		decode_by_mappings(a, p, user, h);
+		decode_by_mappings(a, p, s, (const uint64_t *)user, h);
 	return p;
 }

@@ -39,6 +39,8 @@ struct unwinding_table {
 	uint64_t grace;	       /* of a retired one: when that has passed it is free */
 	uint32_t *held;	       /* numbers of files, owned */
 	size_t held_count;
+	uint64_t fill;		 /* its last filling that was published: kept until the next */
+	struct process_key from; /* whose mappings that has */
 };
 
 static void wait_begin(struct unwinding *u, struct process *p)
@@ -113,16 +115,17 @@ static void reclaim(struct unwinding *u)
 		for (size_t k = 0; k < t->held_count; k++)
 			unwind_files_release(u->files, t->held[k]);
 		free(t->held);
-		*t = (struct unwinding_table){ .state = TABLE_FREE };
+		t->held = NULL;
+		t->held_count = 0;
+		t->state = TABLE_FREE;
 	}
 }
 
-/* Takes the process's table from it, if it has one. */
+/* Takes the process's table from it, and one that it inherits. */
 static void withdraw(struct agent *a, struct process *p)
 {
-	if (!p->unwind.table)
-		return;
-	retire(&a->unwinding, p->unwind.table - 1);
+	if (p->unwind.table)
+		retire(&a->unwinding, p->unwind.table - 1);
 	p->unwind.table = 0;
 	p->unwind.shape = 0;
 	p->unwind.cut = 0;
@@ -149,15 +152,23 @@ static void take_away(struct agent *a, uint64_t now_ns)
 	withdraw(a, best);
 }
 
-/* The number of a free table, or -1. */
+/*
+ * The number of a free table, or -1. By turns: samples that were walked by a table that is retired
+ * since may still be in the ring, and name its filling.
+ */
 static int64_t free_table(struct agent *a)
 {
 	struct unwinding *u = &a->unwinding;
 
 	reclaim(u);
-	for (uint32_t i = 0; i < u->table_count; i++)
-		if (u->tables[i].state == TABLE_FREE)
-			return i;
+	for (uint32_t k = 0; k < u->table_count; k++) {
+		uint32_t i = (u->turn + k) % u->table_count;
+
+		if (u->tables[i].state != TABLE_FREE)
+			continue;
+		u->turn = (i + 1) % u->table_count;
+		return i;
+	}
 	u->full++;
 	take_away(a, clock_mono_ns());
 	return -1;
@@ -215,6 +226,8 @@ static void publish(struct agent *a, struct process *p, uint32_t number, uint64_
 	__atomic_store_n(&to->published, fill, __ATOMIC_RELEASE);
 	t->state = TABLE_LIVE;
 	t->owner = p;
+	t->fill = fill;
+	t->from = (struct process_key){ .tgid = p->tgid, .start_ns = p->start_ns };
 	t->held = unwinding_plan_take(s->plan, &t->held_count);
 	u->live++;
 	u->published++;
@@ -351,6 +364,22 @@ void unwinding_sample(struct agent *a, struct process *p, bool unwound, uint64_t
 enum unwind_end unwinding_end(const struct process *p, enum unwind_end end)
 {
 	return end == UNWIND_END_NO_MAPPING && p->unwind.cut > 0 ? UNWIND_END_NO_PLACE : end;
+}
+
+struct process *unwinding_ancestor(struct agent *a, uint32_t fill, uint64_t time_ns)
+{
+	const struct unwinding *u = &a->unwinding;
+
+	for (uint32_t i = 0; u->files && i < u->table_count; i++) {
+		const struct unwinding_table *t = &u->tables[i];
+
+		if ((uint32_t)t->fill != fill)
+			continue;
+		if (t->owner)
+			t->owner->unwind.used_ns = time_ns;
+		return process_find(a, t->from.tgid, t->from.start_ns);
+	}
+	return NULL;
 }
 
 void unwinding_leave(struct agent *a, struct process *p)

@@ -55,6 +55,7 @@ struct unwinding {
 	struct unwind_claims *claims;	/* mmapped, borrowed */
 	struct unwinding_table *tables; /* owned */
 	uint32_t table_count, live;
+	uint32_t turn;	       /* where a free table is looked for */
 	struct process *first; /* of those that wait */
 	struct process_key young[UNWINDING_YOUNG];
 	size_t young_count; /* of the above: see unwinding_settle */
@@ -93,6 +94,13 @@ void unwinding_sample(struct agent *a, struct process *p, bool unwound, uint64_t
 
 /* How a walk of `p` ended, by what the kernel side says of it and by what its table left out. */
 enum unwind_end unwinding_end(const struct process *p, enum unwind_end end);
+
+/*
+ * Whose table it was by which a stack was walked that came at `time_ns` from a child of that
+ * process (sample.inherited): the frames are in its mappings. NULL when that is not known any more.
+ * The table counts as used.
+ */
+struct process *unwinding_ancestor(struct agent *a, uint32_t fill, uint64_t time_ns);
 
 /* `p` is gone, or is about to be freed. */
 void unwinding_leave(struct agent *a, struct process *p);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "consumer/process.h"
+#include "consumer/sample.h"
 #include "consumer/unwinding.h"
 #include "shared/clock.h"
 #include "tests/unit/consumer/unwind/own.h"
@@ -269,6 +270,79 @@ static void test_rule(void **state)
 	p->rule = NULL;
 }
 
+/* What the kernel side does at a fork of a process that has table number `unwind` - 1. */
+static struct process *forked(uint32_t tgid, uint32_t unwind)
+{
+	struct process_key key = { .tgid = tgid, .start_ns = 5 };
+	struct target target = { .rule = NO_SLOT, .unwind = unwind };
+	struct process *p;
+
+	assert_int_equal(bpf_map_update_elem(fake->a.pins.targets_fd, &key, &target, BPF_ANY), 0);
+	assert_int_equal(process_get(&fake->a, tgid, 5, &p), 0);
+	return p;
+}
+
+/* The module of a frame at `address` of a child, by the filling `inherited`. */
+static const struct module *module_of(uint32_t tgid, uint32_t inherited, uint64_t address)
+{
+	struct {
+		struct sample head;
+		uint64_t frame;
+	} record = { .head = { .start_ns = 5,
+			       .tgid = tgid,
+			       .time_ns = clock_mono_ns(),
+			       .flags = SAMPLE_UNWOUND,
+			       .user_frames = 1,
+			       .user_end = UNWIND_END_COMPLETE,
+			       .inherited = inherited },
+		     .frame = address };
+	struct hit *h = calloc(1, sizeof(*h) + HIT_FRAMES_MAX * sizeof(struct frame));
+	const struct module *module;
+
+	assert_non_null(h);
+	assert_non_null(sample_decode(&fake->a, &record.head, h));
+	assert_int_equal(h->user_frames, 1);
+	module = h->frames[0].module;
+	free(h);
+	return module;
+}
+
+/*
+ * A child that nobody could read is in its parent's mappings, also when the parent has gone and
+ * until the table is filled for another; what it inherited stays its own until it has another.
+ */
+static void test_child(void **state)
+{
+	static const struct rule fp = { .name = "fp", .unwind = RULE_UNWIND_FP };
+	struct process *parent, *child;
+	uint64_t leaf;
+
+	if (!fake)
+		skip();
+	parent = published(100, 0, 77);
+	leaf = parent->maps.items[0].start;
+	child = forked(101, 1);
+	child->requested = true;
+	assert_int_equal(process_target(&fake->a, child), 0);
+	assert_int_equal(told(child), 1);
+	parent->unwind.used_ns = 0;
+	assert_ptr_equal(module_of(101, 77, leaf), parent->maps.items[0].module);
+	assert_true(parent->unwind.used_ns > 0);
+	assert_ptr_equal(module_of(101, 78, leaf), &sample_unknown);
+	assert_ptr_equal(module_of(101, 0, leaf), &sample_unknown);
+
+	process_gone(&fake->a, parent);
+	assert_ptr_equal(module_of(101, 77, leaf), parent->maps.items[0].module);
+	assert_int_equal(published(102, 1, 78)->unwind.table, 2);
+	assert_ptr_equal(module_of(101, 77, leaf), parent->maps.items[0].module);
+
+	child = mapped(101, 0);
+	child->rule = &fp;
+	unwinding_follow(&fake->a, child);
+	assert_int_equal(told(child), 0);
+	child->rule = NULL;
+}
+
 /* A table that the kernel side refuses (an execve that nobody told of) is made anew. */
 static void test_not_walked(void **state)
 {
@@ -342,6 +416,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_young, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rule, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_child, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_walked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status, setup, teardown),
