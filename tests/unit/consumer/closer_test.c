@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "consumer/closer.h"
-#include "shared/clock.h"
 #include "shared/macro.h"
 
 #define MANY 300
@@ -79,15 +78,11 @@ static void test_without(void **state)
 	end_pipes(pipes, 1);
 }
 
-/* A trigger takes about 10 ms to close: the caller does not wait, and a short end says what is
- * left. */
-static void test_slow_ones(void **state)
+/* Opens triggers, which take about 10 ms each to close; puts them, and ends at once. */
+static size_t left_at_once(int fds[SLOW])
 {
 	static const char text[] = "some 1000000 2000000";
-	static int fds[SLOW];
 	struct closer *c;
-	uint64_t began;
-	size_t left, alive = 0;
 
 	for (size_t i = 0; i < SLOW; i++) {
 		fds[i] = open("/proc/pressure/cpu", O_RDWR | O_CLOEXEC);
@@ -95,11 +90,22 @@ static void test_slow_ones(void **state)
 			skip();
 	}
 	assert_int_equal(closer_new(SLOW, &c), 0);
-	began = clock_mono_ns();
 	for (size_t i = 0; i < SLOW; i++)
 		closer_put(c, fds[i]);
-	assert_true(clock_mono_ns() - began < 200 * NSEC_PER_MSEC);
-	left = closer_stop(c, 1);
+	return closer_stop(c, 1);
+}
+
+/*
+ * The caller does not wait for them, or none would be left, and a short end says how many are.
+ * Some tries: this thread may be held up for longer than they all take.
+ */
+static void test_slow_ones(void **state)
+{
+	static int fds[SLOW];
+	size_t left = 0, alive = 0;
+
+	for (int i = 0; i < 20 && !left; i++)
+		left = left_at_once(fds);
 	assert_in_range(left, 1, SLOW);
 	for (size_t i = 0; i < SLOW; i++)
 		alive += fcntl(fds[i], F_GETFD) >= 0;

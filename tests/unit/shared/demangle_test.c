@@ -60,7 +60,7 @@ static void test_text_without_end(void **state)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	char raw[DEMANGLE_IN_MAX], text[DEMANGLE_OUT_BYTES];
-	uint64_t start = clock_mono_ns();
+	uint64_t start = clock_cpu_ns();
 	size_t at;
 
 	at = (size_t)snprintf(raw, sizeof(raw), "_Z1fI1A1BIS_S_E");
@@ -70,11 +70,11 @@ static void test_text_without_end(void **state)
 	assert_true(demangle(raw, text));
 	assert_int_equal(strlen(text), DEMANGLE_OUT_BYTES - 1);
 	assert_int_equal(strncmp(text, "f<A, B<", 7), 0);
-	assert_true(clock_mono_ns() - start < 2000000000ULL);
+	assert_true(clock_cpu_ns() - start < 2000000000ULL);
 	/* With a parameter pack it would be searched through without end: it stays. */
 	snprintf(raw + at, sizeof(raw) - at, "EvDpSZ_");
 	assert_false(demangle(raw, text));
-	assert_true(clock_mono_ns() - start < 2000000000ULL);
+	assert_true(clock_cpu_ns() - start < 2000000000ULL);
 }
 
 /* Names that are not ASCII are unpacked on the heap: a way out in between would leak (ASan sees
