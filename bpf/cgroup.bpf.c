@@ -71,7 +71,7 @@ static __always_inline __u32 path_read(struct cgroup_scratch *s, const char *pat
 static __always_inline struct rule_value *path_rule(const struct cgroup_scratch *s,
 						    const struct control *c)
 {
-	if (READ_WORD(c->active))
+	if (READ_ORDERED(c->active))
 		return bpf_map_lookup_elem(&cgroups_b, &s->key);
 	return bpf_map_lookup_elem(&cgroups_a, &s->key);
 }

@@ -50,7 +50,7 @@ struct {
 static __always_inline struct rule_value *rule_find(const struct process_name *name,
 						    const struct control *c, enum asker asker)
 {
-	__u32 active = READ_WORD(c->active), generation = READ_WORD(c->generation);
+	__u32 active = READ_ORDERED(c->active), generation = READ_WORD(c->generation);
 	const __u64 *words = (const __u64 *)name->key.comm;
 	__u64 hash = (words[0] ^ words[1] * 31) * 0x9e3779b97f4a7c15ull;
 	__u32 index = ((__u32)asker << STRANGERS_BITS) + (hash >> (64 - STRANGERS_BITS));

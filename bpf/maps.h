@@ -21,6 +21,23 @@
 
 #define READ_WORD(x) (*(const volatile __typeof__(x) *)&(x))
 
+/*
+ * Reads a word that others store last, with release, when what it speaks of is whole: what is read
+ * after it is not older, and what was read before it not newer. x86-64 keeps loads in order, so
+ * that only the compiler is held. On arm64 it is an atomic that returns a value, which orders
+ * everything (Documentation/atomic_t.txt; the load-acquire of BPF needs Linux 6.15).
+ */
+#if defined(__TARGET_ARCH_x86)
+#define READ_ORDERED(x)                                \
+	({                                             \
+		__typeof__(+(x)) word_ = READ_WORD(x); \
+		asm volatile("" ::: "memory");         \
+		word_;                                 \
+	})
+#else
+#define READ_ORDERED(x) __sync_fetch_and_add((__typeof__(+(x)) *)&(x), 0)
+#endif
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

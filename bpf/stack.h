@@ -130,7 +130,7 @@ static __always_inline __u64 stack_fill(__u32 number)
 {
 	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
 
-	return r ? READ_WORD(r->fill) : 0;
+	return r ? READ_ORDERED(r->fill) : 0;
 }
 
 /* Puts the user stack at b->frames + at, by table `number`; 0: it has none for this process. */

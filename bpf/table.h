@@ -51,7 +51,7 @@ static __always_inline __u64 table_fill(struct task_struct *task, const struct p
 	if (!r || !p)
 		return 0;
 	fill = READ_WORD(r->fill);
-	if (!fill || READ_WORD(p->published) != fill || r->execs != task->self_exec_id)
+	if (!fill || READ_ORDERED(p->published) != fill || r->execs != task->self_exec_id)
 		return 0;
 	if (table_is_own(r, key))
 		return fill;
