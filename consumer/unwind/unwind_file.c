@@ -9,6 +9,14 @@
  */
 #define PAGE_MASK 4095ULL
 
+#if defined(__x86_64__)
+#define OWN_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define OWN_MACHINE EM_AARCH64
+#else
+#error "unknown machine"
+#endif
+
 static void take_segment(struct unwind_layout *l, const Elf64_Phdr *p)
 {
 	uint64_t before = p->p_offset & PAGE_MASK;
@@ -22,6 +30,13 @@ static void take_segment(struct unwind_layout *l, const Elf64_Phdr *p)
 	};
 }
 
+int unwind_file_machine(uint16_t machine, uint16_t own)
+{
+	if (machine != own)
+		return -ENOTSUP;
+	return own == EM_X86_64 ? 0 : -ENOSYS;
+}
+
 int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_layout)
 {
 	struct unwind_layout layout = { .count = 0 };
@@ -31,6 +46,8 @@ int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_
 	r = elf_reader_open(image, &e);
 	if (r == 0 && !e.wide)
 		r = -ENOTSUP;
+	if (r == 0)
+		r = unwind_file_machine(e.header.e_machine, OWN_MACHINE);
 	if (r == 0)
 		r = elf_reader_build_id(&e, layout.build_id, &layout.build_id_bytes);
 	for (size_t i = 0; r == 0 && i < e.segment_count; i++)
@@ -62,6 +79,8 @@ const char *unwind_file_why(int error)
 		return "no_call_frame_information";
 	case -ENOTSUP:
 		return "other_machine";
+	case -ENOSYS:
+		return "architecture";
 	case -ENOSPC:
 		return "pool_full";
 	case -ESTALE:

@@ -24,7 +24,15 @@ struct unwind_layout {
 	uint8_t build_id_bytes; /* 0: none */
 };
 
-/* Where a file's segments are and its build-id. Errors as elf_symbols_build_id; -ENOTSUP (32 bits).
+/*
+ * Whether rows can be compiled of files for `machine` (e_machine) where `own` is the machine that
+ * runs: 0; -ENOTSUP: nothing of it runs here natively; -ENOSYS: it does, and there is no compiler.
+ */
+int unwind_file_machine(uint16_t machine, uint16_t own);
+
+/*
+ * Where a file's segments are and its build-id. Errors as elf_symbols_build_id; -ENOTSUP (32 bits)
+ * and as unwind_file_machine.
  */
 int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_layout);
 

@@ -59,7 +59,8 @@ void unwind_files_news(struct unwind_files *f);
 /*
  * Holds the rows of `module`. 0 with the file's number, to be released; -EAGAIN: it is being
  * compiled, the descriptor will tell; any other -errno: there are none. -ENOTSUP: the file is of
- * another machine or of 32 bits. -ENODATA: it has no call frame information.
+ * another machine or of 32 bits. -ENOSYS: of this one, for which nothing is compiled. -ENODATA: it
+ * has no call frame information.
  */
 int unwind_files_hold(struct unwind_files *f, struct module *module, uint32_t *ret_number);
 void unwind_files_release(struct unwind_files *f, uint32_t number);

@@ -105,12 +105,24 @@ static void test_refused(void **state)
 	assert_int_equal(unwind_file_layout(&image, &layout), -ENOEXEC);
 }
 
+/* A file of another machine, and one of a machine that no rows are compiled for. */
+static void test_machine(void **state)
+{
+	assert_int_equal(unwind_file_machine(EM_X86_64, EM_X86_64), 0);
+	assert_int_equal(unwind_file_machine(EM_AARCH64, EM_X86_64), -ENOTSUP);
+	assert_int_equal(unwind_file_machine(EM_X86_64, EM_AARCH64), -ENOTSUP);
+	assert_int_equal(unwind_file_machine(EM_AARCH64, EM_AARCH64), -ENOSYS);
+	assert_string_equal(unwind_file_why(-ENOTSUP), "other_machine");
+	assert_string_equal(unwind_file_why(-ENOSYS), "architecture");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bias),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
