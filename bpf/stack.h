@@ -24,8 +24,8 @@ _Static_assert(sizeof(struct frame_build_id) == sizeof(struct bpf_stack_build_id
  */
 struct stack_buffer {
 	struct unwind_walk walk; /* private: goes not into the ring */
-	__u32 table;		 /* of the walk */
-	__u32 at;		 /* in `frames`, of the next user frame */
+	__u32 pad;
+	__u32 at; /* in `frames`, of the next user frame */
 	struct sample sample;
 	__u8 frames[KERNEL_STACK_BYTES + USER_ID_BYTES + USER_RAW_BYTES];
 	__u32 calls; /* the sampler's own, not in the record: the consumer is to be woken */
@@ -39,6 +39,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct stack_buffer);
 } stack_scratch SEC(".maps");
+
+/* Private: what a frame is told by must have been found by the kernel side itself. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_cache);
+} stack_cache SEC(".maps");
 
 enum stack_want {
 	STACK_KERNEL = 1u << 0,
@@ -89,26 +97,40 @@ static __always_inline void stack_registers(struct task_struct *task,
 #endif
 	ret_frame->exact = 1;
 	ret_frame->fp_lost = 0;
+	ret_frame->stack.bytes = 0;
+}
+
+/* What each frame of a walk needs, looked up once. */
+struct stack_way {
+	struct stack_buffer *buffer;
+	const struct unwind_ranges *ranges;
+	const struct unwind_process *process;
+	struct unwind_cache *cache;
+};
+
+/* False when there is no such table. */
+static __always_inline bool stack_way_of(struct stack_buffer *b, __u32 number,
+					 struct stack_way *ret_way)
+{
+	__u32 zero = 0;
+
+	ret_way->buffer = b;
+	ret_way->ranges = bpf_map_lookup_elem(&unwind_ranges, &number);
+	ret_way->process = bpf_map_lookup_elem(&unwind_process, &number);
+	ret_way->cache = bpf_map_lookup_elem(&stack_cache, &zero);
+	return ret_way->ranges && ret_way->process && ret_way->cache;
 }
 
 /* One frame of the walk. The innermost is told even where it lies in no range: it was running. */
-static long stack_frame(__u32 i, void *unused)
+static long stack_frame(__u32 i, struct stack_way *way)
 {
-	__u32 zero = 0, at;
-	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
-	const struct unwind_ranges *ranges;
-	const struct unwind_process *process;
-	__u64 pc;
+	struct stack_buffer *b = way->buffer;
+	__u64 pc = b->walk.frame.pc;
+	__u32 at = b->at;
 
-	if (!b)
+	if (at > KERNEL_STACK_BYTES + USER_RAW_BYTES)
 		return 1;
-	ranges = bpf_map_lookup_elem(&unwind_ranges, &b->table);
-	process = bpf_map_lookup_elem(&unwind_process, &b->table);
-	at = b->at;
-	if (!ranges || !process || at > KERNEL_STACK_BYTES + USER_RAW_BYTES)
-		return 1;
-	pc = b->walk.frame.pc;
-	if (!unwind_walk_on(&b->walk, ranges, process) && i > 0)
+	if (!unwind_walk_on(&b->walk, way->ranges, way->process, way->cache) && i > 0)
 		return 1;
 	*(__u64 *)(b->frames + at) = pc;
 	b->at = at + sizeof(__u64);
@@ -138,17 +160,18 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 					struct stack_buffer *b, __u64 at, __u32 number)
 {
 	__u64 fill = table_fill(task, key, number);
+	struct stack_way way;
 
-	if (!fill)
+	if (!fill || !stack_way_of(b, number, &way))
 		return 0;
 	stack_registers(task, &b->walk.frame);
 	b->walk.last = 0;
 	b->walk.by_pointer = 0;
 	b->walk.end = UNWIND_END_NONE;
-	b->table = number;
+	b->walk.fill = fill;
 	b->at = at;
 	b->sample.user_frames = 0;
-	bpf_loop(STACK_FRAMES, stack_frame, 0, 0);
+	bpf_loop(STACK_FRAMES, stack_frame, &way, 0);
 	if (b->walk.end == UNWIND_END_NONE)
 		b->walk.end = UNWIND_END_DEPTH;
 	/*

@@ -9,18 +9,15 @@
 #ifndef TROCAR_BPF_UNWIND_H
 #define TROCAR_BPF_UNWIND_H
 
-#ifndef UNWIND_HOST
-#include "bpf/unwind_memory.h"
-#endif
+#include "bpf/unwind_stack.h"
 #include "shared/unwind_abi.h"
-
-#define UNWIND_WORD 8 /* bytes of a register */
 
 /* One frame of the stack, as far as its caller is found by it. */
 struct unwind_frame {
 	__u64 pc, sp, fp;
-	__u32 exact;   /* pc is what runs next there, not where a call returns to */
-	__u32 fp_lost; /* fp is not this frame's */
+	__u32 exact;		   /* pc is what runs next there, not where a call returns to */
+	__u32 fp_lost;		   /* fp is not this frame's */
+	struct unwind_stack stack; /* not of the frame, but of the walk */
 };
 
 /*
@@ -43,7 +40,7 @@ static __attribute__((always_inline)) inline __u32 unwind_search(const struct un
 	word = (__u32)(*element >> (page & 1) * 32);
 	row = UNWIND_PAGE_FIRST(word);
 	left = UNWIND_PAGE_COUNT(word);
-	for (int i = 0; i < UNWIND_SEARCH_STEPS; i++) {
+	for (int i = 0; i < UNWIND_SEARCH_STEPS && left > 1; i++) {
 		__u32 half = left >> 1;
 		__u64 reached;
 
@@ -61,7 +58,7 @@ static __attribute__((always_inline)) inline __u32 unwind_search(const struct un
 
 /* The caller's stack pointer. Not to be asked for a rule without one. */
 static __attribute__((always_inline)) inline enum unwind_end
-unwind_cfa(const struct unwind_frame *f, const struct unwind_rule *rule, __u64 *ret_cfa)
+unwind_cfa(struct unwind_frame *f, const struct unwind_rule *rule, __u64 *ret_cfa)
 {
 	__s32 offset = rule->cfa_offset;
 	__u8 kind = rule->cfa;
@@ -81,7 +78,7 @@ unwind_cfa(const struct unwind_frame *f, const struct unwind_rule *rule, __u64 *
 		*ret_cfa = base + ((__s16)(f->pc & 15) >= UNWIND_HIGH(offset) ? UNWIND_WORD : 0);
 		return UNWIND_END_NONE;
 	}
-	if (unwind_read(ret_cfa, sizeof(*ret_cfa), base) != 0)
+	if (unwind_word(&f->stack, base, ret_cfa) != 0)
 		return UNWIND_END_READ_FAULT;
 	*ret_cfa += (__s64)UNWIND_HIGH(offset);
 	return UNWIND_END_NONE;
@@ -89,7 +86,7 @@ unwind_cfa(const struct unwind_frame *f, const struct unwind_rule *rule, __u64 *
 
 /* The caller's frame pointer; *ret_lost when no rule can say it. */
 static __attribute__((always_inline)) inline enum unwind_end
-unwind_fp(const struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa, __u64 *ret_fp,
+unwind_fp(struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa, __u64 *ret_fp,
 	  __u32 *ret_lost)
 {
 	__u8 kind = UNWIND_SAVED_FP(rule->saved);
@@ -107,7 +104,7 @@ unwind_fp(const struct unwind_frame *f, const struct unwind_rule *rule, __u64 cf
 	else if (kind == UNWIND_FP_SP)
 		base = f->sp;
 	*ret_lost = 0;
-	if (unwind_read(ret_fp, sizeof(*ret_fp), base + (__s64)rule->fp_offset) != 0)
+	if (unwind_word(&f->stack, base + (__s64)rule->fp_offset, ret_fp) != 0)
 		return UNWIND_END_READ_FAULT;
 	return UNWIND_END_NONE;
 }
@@ -129,15 +126,16 @@ unwind_ra_address(const struct unwind_frame *f, const struct unwind_rule *rule, 
 }
 
 /*
- * Makes `f` its caller by `rule`. UNWIND_END_NONE, or why there is none: then *f is as before. A
- * signal frame may lie on a stack of its own, so only of the others is it asked that frames ascend.
+ * Makes `f` its caller by `rule`. UNWIND_END_NONE, or why there is none: then *f is as before, but
+ * for its piece of the stack. A signal frame may lie on a stack of its own, so only of the others
+ * is it asked that frames ascend.
  */
 static __attribute__((always_inline)) inline enum unwind_end
 unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
 {
-	struct unwind_frame caller = { .exact = (rule->saved & UNWIND_SAVED_EXACT) != 0 };
+	__u32 exact = (rule->saved & UNWIND_SAVED_EXACT) != 0, fp_lost;
+	__u64 pc, sp, fp, at;
 	enum unwind_end end;
-	__u64 at;
 
 	if (rule->cfa == UNWIND_CFA_END)
 		return UNWIND_END_COMPLETE;
@@ -145,48 +143,65 @@ unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
 		return UNWIND_END_NO_ROW;
 	if (rule->cfa < UNWIND_CFA_SP || rule->cfa > UNWIND_CFA_PLT)
 		return UNWIND_END_BAD_RULE;
-	end = unwind_cfa(f, rule, &caller.sp);
+	end = unwind_cfa(f, rule, &sp);
 	if (end != UNWIND_END_NONE)
 		return end;
-	if (caller.sp <= f->sp && !caller.exact)
+	if (sp <= f->sp && !exact)
 		return UNWIND_END_BACKWARDS;
-	at = unwind_ra_address(f, rule, caller.sp);
+	at = unwind_ra_address(f, rule, sp);
 	if (at == 0)
 		return UNWIND_END_BAD_RULE;
-	if (unwind_read(&caller.pc, sizeof(caller.pc), at) != 0)
+	if (unwind_word(&f->stack, at, &pc) != 0)
 		return UNWIND_END_READ_FAULT;
-	if (caller.pc == 0)
+	if (pc == 0)
 		return UNWIND_END_COMPLETE;
-	end = unwind_fp(f, rule, caller.sp, &caller.fp, &caller.fp_lost);
+	end = unwind_fp(f, rule, sp, &fp, &fp_lost);
 	if (end != UNWIND_END_NONE)
 		return end;
-	*f = caller;
+	f->pc = pc;
+	f->sp = sp;
+	f->fp = fp;
+	f->exact = exact;
+	f->fp_lost = fp_lost;
 	return UNWIND_END_NONE;
 }
 
 /*
- * Makes `f` its caller by the table at `place`, whose rows count from `base` on: where the mapped
+ * The rule for `f` of the table at `place`, whose rows count from `base` on: where the mapped
  * file's table base is in the process. A call may be its function's last instruction, so that what
- * it returns to belongs to the next: the byte before is looked up.
+ * it returns to belongs to the next: the byte before is looked up. It is a copy: somebody may be
+ * writing.
  */
-static __attribute__((always_inline)) inline enum unwind_end
-unwind_step(struct unwind_frame *f, const struct unwind_place *place, __u64 base)
+static __attribute__((always_inline)) inline struct unwind_rule
+unwind_rule_of(const struct unwind_frame *f, const struct unwind_place *place, __u64 base)
 {
-	const struct unwind_rule *rule;
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_NONE };
+	const struct unwind_rule *found;
 	__u64 pc = f->pc - (f->exact ? 0 : 1);
 
 	if (pc < base)
-		return UNWIND_END_NO_ROW;
-	rule = unwind_rule_at(unwind_search(place, pc - base));
-	if (!rule)
-		return UNWIND_END_BAD_RULE;
-	return unwind_apply(f, rule);
+		return rule;
+	found = unwind_rule_at(unwind_search(place, pc - base));
+	if (found)
+		rule = *found;
+	if (!found || rule.cfa > UNWIND_CFA_PLT)
+		rule.cfa = UNWIND_CFA_UNSUPPORTED;
+	return rule;
+}
+
+/* Makes `f` its caller by the table at `place`, as unwind_apply does. */
+static __attribute__((always_inline)) inline enum unwind_end
+unwind_step(struct unwind_frame *f, const struct unwind_place *place, __u64 base)
+{
+	struct unwind_rule rule = unwind_rule_of(f, place, base);
+
+	return unwind_apply(f, &rule);
 }
 
 /* Makes `f` its caller by the frame pointer, as code without rows that keeps it allows. */
 static __attribute__((always_inline)) inline enum unwind_end unwind_step_fp(struct unwind_frame *f)
 {
-	__u64 saved[2];
+	__u64 fp, pc;
 
 	if (f->fp_lost)
 		return UNWIND_END_FRAME_POINTER;
@@ -194,11 +209,15 @@ static __attribute__((always_inline)) inline enum unwind_end unwind_step_fp(stru
 		return UNWIND_END_COMPLETE;
 	if (f->fp < f->sp)
 		return UNWIND_END_BACKWARDS;
-	if (unwind_read(saved, sizeof(saved), f->fp) != 0)
+	if (unwind_word(&f->stack, f->fp, &fp) != 0 ||
+	    unwind_word(&f->stack, f->fp + UNWIND_WORD, &pc) != 0)
 		return UNWIND_END_READ_FAULT;
-	if (saved[1] == 0)
+	if (pc == 0)
 		return UNWIND_END_COMPLETE;
-	*f = (struct unwind_frame){ .pc = saved[1], .sp = f->fp + sizeof(saved), .fp = saved[0] };
+	f->pc = pc;
+	f->sp = f->fp + 2 * UNWIND_WORD;
+	f->fp = fp;
+	f->exact = 0;
 	return UNWIND_END_NONE;
 }
 

@@ -11,6 +11,7 @@
 #define TROCAR_BPF_UNWIND_WALK_H
 
 #include "bpf/unwind.h"
+#include "bpf/unwind_cache.h"
 
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
 
@@ -21,6 +22,7 @@ struct unwind_walk {
 	__u32 by_pointer; /* the last step was by the frame pointer */
 	enum unwind_end end;
 	__u32 pad;
+	__u64 fill; /* the filling of the ranges that it goes by */
 };
 
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
@@ -41,7 +43,7 @@ UNWIND_INLINE __u32 unwind_find(const struct unwind_ranges *r, __u32 last, __u64
 
 	if (last < count && unwind_range_holds(ranges[last & (UNWIND_RANGES - 1)], pc))
 		return last;
-	for (int i = 0; i < UNWIND_RANGE_STEPS; i++) {
+	for (int i = 0; i < UNWIND_RANGE_STEPS && left > 1; i++) {
 		__u32 half = left >> 1;
 		__u64 reached =
 			~(page - UNWIND_RANGE_PAGE(ranges[(row + half) & (UNWIND_RANGES - 1)])) >>
@@ -57,37 +59,71 @@ UNWIND_INLINE __u32 unwind_find(const struct unwind_ranges *r, __u32 last, __u64
 }
 
 /* A step by the frame pointer: where that leads nowhere, it was none. */
-UNWIND_INLINE enum unwind_end unwind_walk_pointer(struct unwind_walk *w, __u32 kind)
+UNWIND_INLINE enum unwind_end unwind_walk_pointer(struct unwind_walk *w, __u8 why)
 {
 	enum unwind_end end = unwind_step_fp(&w->frame);
 
 	w->by_pointer = 1;
 	if (end == UNWIND_END_COMPLETE)
-		return kind == UNWIND_KIND_FP ? end : UNWIND_END_NO_ROW;
+		return why == UNWIND_CFA_POINTER ? end : UNWIND_END_NO_ROW;
 	return end == UNWIND_END_NONE ? end : UNWIND_END_NO_POINTERS;
 }
 
-/* Makes w->frame, which lies in range `number`, its caller. */
-UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
-					       const struct unwind_process *p, __u32 number)
+/* The rule for w->frame, which lies in range `number`. */
+UNWIND_INLINE struct unwind_rule unwind_walk_rule(const struct unwind_walk *w,
+						  const struct unwind_process *p, __u32 number)
 {
 	const struct unwind_mapping *m = &p->mappings[number & (UNWIND_RANGES - 1)];
 	__u32 kind = *(const volatile __u32 *)&m->kind;
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_NONE };
 	const struct unwind_file *file;
-	enum unwind_end end;
 
 	if (kind == UNWIND_KIND_FP)
-		return unwind_walk_pointer(w, kind);
+		rule.cfa = UNWIND_CFA_POINTER;
 	if (kind != UNWIND_KIND_ROWS && kind != UNWIND_KIND_ROWS_ALONE)
-		return UNWIND_END_NO_ROW;
+		return rule;
 	file = unwind_file_at(*(const volatile __u32 *)&m->file);
 	if (!file)
-		return UNWIND_END_NO_ROW;
+		return rule;
+	rule = unwind_rule_of(&w->frame, &file->place, *(const volatile __u64 *)&m->base);
+	if (rule.cfa == UNWIND_CFA_NONE && kind == UNWIND_KIND_ROWS)
+		rule.cfa = UNWIND_CFA_POINTER_TRIED;
+	return rule;
+}
+
+/* Makes w->frame its caller by `rule`. */
+UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
+					       const struct unwind_rule *rule)
+{
+	if (rule->cfa >= UNWIND_CFA_POINTER_TRIED)
+		return unwind_walk_pointer(w, rule->cfa);
 	w->by_pointer = 0;
-	end = unwind_step(&w->frame, &file->place, *(const volatile __u64 *)&m->base);
-	if (end != UNWIND_END_NO_ROW || kind == UNWIND_KIND_ROWS_ALONE)
-		return end;
-	return unwind_walk_pointer(w, kind);
+	return unwind_apply(&w->frame, rule);
+}
+
+/*
+ * Whether w->frame lies in a range; then *ret_rule is its rule. A leaf is not remembered: it is
+ * seldom where the last one was.
+ */
+UNWIND_INLINE __u32 unwind_walk_look(struct unwind_walk *w, const struct unwind_ranges *r,
+				     const struct unwind_process *p, struct unwind_cache *cache,
+				     struct unwind_rule *ret_rule)
+{
+	struct unwind_cached *c = unwind_cache_entry(cache, w->frame.pc);
+	__u32 number;
+
+	if (c->pc == w->frame.pc && c->fill == w->fill && !w->frame.exact) {
+		*ret_rule = c->rule;
+		return 1;
+	}
+	number = unwind_find(r, w->last, w->frame.pc);
+	if (number >= UNWIND_RANGES)
+		return 0;
+	w->last = number;
+	*ret_rule = unwind_walk_rule(w, p, number);
+	if (!w->frame.exact)
+		*c = (struct unwind_cached){ w->fill, w->frame.pc, *ret_rule };
+	return 1;
 }
 
 /*
@@ -95,16 +131,15 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
  * False, with the reason in w->end: it lies in no range.
  */
 UNWIND_INLINE __u32 unwind_walk_on(struct unwind_walk *w, const struct unwind_ranges *r,
-				   const struct unwind_process *p)
+				   const struct unwind_process *p, struct unwind_cache *cache)
 {
-	__u32 number = unwind_find(r, w->last, w->frame.pc);
+	struct unwind_rule rule;
 
-	if (number >= UNWIND_RANGES) {
+	if (!unwind_walk_look(w, r, p, cache, &rule)) {
 		w->end = w->by_pointer ? UNWIND_END_NO_POINTERS : UNWIND_END_NO_MAPPING;
 		return 0;
 	}
-	w->last = number;
-	w->end = unwind_walk_step(w, p, number);
+	w->end = unwind_walk_step(w, &rule);
 	return 1;
 }
 

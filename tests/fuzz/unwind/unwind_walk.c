@@ -23,6 +23,7 @@
 #define ELEMENTS  64
 #define CHANGES	  8
 #define MEMORY_AT 0x10000u
+#define PAGE	  4096u
 #define LOOKUPS	  (UNWIND_SEARCH_STEPS + 8) /* of one step, reads included */
 
 /* What is written when the clock is there: look-ups and steps advance it. */
@@ -73,6 +74,10 @@ static struct {
 	__u64 sp_before; /* the step */
 } run;
 
+/* Other ranges are another filling, of which nothing is known yet. The walk is taken to go by it.
+ */
+static void forget(void);
+
 static void put(void *to, size_t bytes, size_t at, const struct change *change)
 {
 	__u64 word = (__u64)change->high << 32 | change->low;
@@ -86,9 +91,11 @@ static void apply(const struct change *change)
 {
 	switch (change->what % CHANGE_COUNT_) {
 	case CHANGE_RANGE:
+		forget();
 		put(run.ranges->ranges, sizeof(run.ranges->ranges), change->where, change);
 		break;
 	case CHANGE_COUNT:
+		forget();
 		run.ranges->count = change->low;
 		break;
 	case CHANGE_FILL:
@@ -156,13 +163,17 @@ static const struct unwind_rule *unwind_rule_at(__u32 index)
 	return index < RULES ? &run.rules[index] : NULL;
 }
 
+/* Memory comes in whole pages: behind what the input says there are zeros. */
 static long unwind_read(void *to, __u32 bytes, __u64 address)
 {
+	size_t room = (run.memory_bytes + PAGE - 1) / PAGE * PAGE, at = address - MEMORY_AT, there;
+
 	look_up();
-	if (address < MEMORY_AT || address - MEMORY_AT > run.memory_bytes ||
-	    bytes > run.memory_bytes - (address - MEMORY_AT))
+	if (address < MEMORY_AT || at > room || bytes > room - at)
 		return -1;
-	memcpy(to, run.memory + (address - MEMORY_AT), bytes);
+	there = at < run.memory_bytes ? MIN(run.memory_bytes - at, (size_t)bytes) : 0;
+	memcpy(to, run.memory + MIN(at, run.memory_bytes), there);
+	memset((uint8_t *)to + there, 0, bytes - there);
 	return 0;
 }
 
@@ -170,6 +181,11 @@ static long unwind_read(void *to, __u32 bytes, __u64 address)
 #include "bpf/unwind_walk.h"
 
 #include "tests/unit/consumer/unwind/taking.h"
+
+static void forget(void)
+{
+	taking_cache = (struct unwind_cache){ 0 };
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -238,6 +254,7 @@ static void take(const struct input *in, const uint8_t *memory, size_t bytes, st
 	};
 
 	run.clock = run.lookups = 0;
+	forget();
 	memcpy(run.changes, in->changes, sizeof(run.changes));
 	fill(in);
 	run.files = copy(in->files, sizeof(in->files));

@@ -27,19 +27,22 @@ static inline __u64 taking_fill(const struct unwind_ranges *r, const struct unwi
 	return fill && *(const volatile __u64 *)&p->published == fill ? fill : 0;
 }
 
+/* What the walks have found, of all that are not to start without. */
+static struct unwind_cache taking_cache;
+
 /* Walks from `from` by a table that is published; `before` may be NULL. */
 static inline void taking(const struct unwind_frame *from, const struct unwind_ranges *r,
 			  const struct unwind_process *p, taking_before before, struct taken *t)
 {
-	struct unwind_walk w = { .frame = *from };
 	__u64 fill = taking_fill(r, p), pc;
+	struct unwind_walk w = { .frame = *from, .fill = fill };
 
 	*t = (struct taken){ .end = UNWIND_END_NONE };
 	do {
 		if (before)
 			before(&w, t);
 		pc = w.frame.pc;
-		if (!unwind_walk_on(&w, r, p) && t->count > 0)
+		if (!unwind_walk_on(&w, r, p, &taking_cache) && t->count > 0)
 			break;
 		t->frames[t->count++] = pc;
 	} while (w.end == UNWIND_END_NONE && t->count < STACK_FRAMES);

@@ -13,8 +13,11 @@
 
 static struct unwind_file files[FILES];
 
+static uint32_t looked_up; /* files, ever */
+
 static const struct unwind_file *unwind_file_at(__u32 index)
 {
+	looked_up++;
 	return index < FILES ? &files[index] : NULL;
 }
 
@@ -30,6 +33,7 @@ static int setup(void **state)
 	ranges = (struct unwind_ranges){ 0 };
 	process = (struct unwind_process){ .published = 7 };
 	ranges.fill = 7;
+	taking_cache = (struct unwind_cache){ 0 };
 	pool.count = 0;
 	return unwind_rules_init(&pool.rules);
 }
@@ -92,7 +96,8 @@ static enum unwind_end walk(uint64_t pc, const uint64_t *sp, const void *fp, str
 	*w = (struct unwind_walk){
 		.frame = { .pc = pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)fp, .exact = 1 },
 	};
-	while (unwind_walk_on(w, &ranges, &process) && w->end == UNWIND_END_NONE)
+	taking_cache = (struct unwind_cache){ 0 }; /* tables change here under one filling */
+	while (unwind_walk_on(w, &ranges, &process, &taking_cache) && w->end == UNWIND_END_NONE)
 		;
 	return w->end;
 }
@@ -211,6 +216,7 @@ static enum unwind_end take(uint64_t pc, const uint64_t *sp, const uint64_t *fp,
 		.pc = pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)fp, .exact = 1
 	};
 
+	taking_cache = (struct unwind_cache){ 0 };
 	taking(&from, &ranges, &process, NULL, t);
 	return t->end;
 }
@@ -385,6 +391,70 @@ static void test_ends(void **state)
 	assert_int_equal(reached | 1u << UNWIND_END_SWITCHED, all);
 }
 
+/* How many files a walk of that stack looks up. */
+static uint32_t take_counted(const uint64_t *s, struct taken *t)
+{
+	const struct unwind_frame from = { .pc = at(0, 8), .sp = (uintptr_t)s, .exact = 1 };
+	uint32_t before = looked_up;
+
+	taking(&from, &ranges, &process, NULL, t);
+	return looked_up - before;
+}
+
+/* What was found once is not looked up again under the same filling; under another it is. */
+static void test_cache(void **state)
+{
+	const struct text_row rows[] = { { 0, next }, { 0x100, outermost } };
+	const uint64_t s[] = { at(0, 0x10), at(0, 0x20), at(0, 0x10), at(0, 0x108) };
+	struct taken t;
+
+	add_mapping(UNWIND_KIND_ROWS, rows, 2);
+	ranges.fill = process.published = 7;
+	assert_int_equal(take_counted(s, &t), 4); /* the leaf, and three addresses */
+	CHECK_FRAMES(&t, at(0, 8), s[0], s[1], s[2], s[3]);
+	assert_int_equal(take_counted(s, &t), 1); /* the leaf */
+	CHECK_FRAMES(&t, at(0, 8), s[0], s[1], s[2], s[3]);
+	assert_int_equal(t.end, UNWIND_END_COMPLETE);
+	ranges.fill = process.published = 8;
+	ranges.ranges[0] = UNWIND_RANGE(at(1, 0) / 4096, 1);
+	assert_int_equal(take_counted(s, &t), 0); /* nothing is in its ranges now */
+	CHECK_FRAMES(&t, at(0, 8));
+	assert_int_equal(t.end, UNWIND_END_NO_MAPPING);
+}
+
+/* An address is remembered as one that is returned to: as one that runs next it has another row. */
+static void test_cache_exact(void **state)
+{
+	const struct text_row rows[] = { { 0, next }, { 0x10, outermost } };
+	const uint64_t s[] = { at(0, 0x10), 0 };
+	struct unwind_frame from = { .pc = at(0, 8), .sp = (uintptr_t)s, .exact = 1 };
+	struct taken t;
+
+	add_mapping(UNWIND_KIND_ROWS, rows, 2);
+	taking(&from, &ranges, &process, NULL, &t);
+	CHECK_FRAMES(&t, at(0, 8), at(0, 0x10)); /* by the row before */
+	from.pc = at(0, 0x10);
+	taking(&from, &ranges, &process, NULL, &t);
+	CHECK_FRAMES(&t, at(0, 0x10));
+}
+
+/* Addresses that share a place in it drive each other out, and are right all the same. */
+static void test_cache_full(void **state)
+{
+	const struct text_row rows[] = { { 0, next } };
+	uint64_t s[2] = { 0 };
+	struct unwind_frame from = { .pc = at(0, 0), .sp = (uintptr_t)s, .exact = 1 };
+	struct taken t;
+
+	add_mapping(UNWIND_KIND_ROWS, rows, 1);
+	for (uint32_t round = 0; round < 2; round++)
+		for (uint64_t i = 1; i < 4096; i++) {
+			s[0] = at(0, i);
+			taking(&from, &ranges, &process, NULL, &t);
+			CHECK_FRAMES(&t, at(0, 0), s[0]);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +466,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_anonymous, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cache, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cache_exact, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cache_full, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
