@@ -3,7 +3,7 @@
  * scan.h: a strict JSON reader (RFC 8259, UTF-8) that walks a text once and builds nothing: the
  * caller asks for what it expects next. Made for event lines: a stack line of 30 frames is read 20
  * times faster than into json-c objects. The first fault sticks: every call behind it fails, and
- * `fault` says what would be right at `at`. Fuzzed against json-c (tests/fuzz/ctl/scan.c).
+ * `fault` says what would be right at `at`. Fuzzed against json-c (tests/fuzz/ctl/events.c).
  */
 #ifndef TROCAR_CTL_SCAN_H
 #define TROCAR_CTL_SCAN_H
