@@ -71,17 +71,15 @@ static bool some_untold(const struct hit *h)
 }
 
 /*
- * The mappings that the stack was walked in. A child's first ones are its parent's: by the time its
- * own can be read it may be another image, or gone.
+ * In whose mappings the stack was walked; NULL when that is not known any more. A child's first
+ * ones are its parent's: by the time its own can be read it may be another image, or gone.
  */
-static const struct mappings *maps_of(struct agent *a, const struct process *p,
-				      const struct sample *s)
+static const struct process *walked_in(struct agent *a, const struct process *p,
+				       const struct sample *s)
 {
-	static const struct mappings none;
-
 	if (s->flags & SAMPLE_UNWOUND && s->inherited)
-		p = unwinding_ancestor(a, s->inherited, s->time_ns);
-	return p ? process_maps_at(p, s->time_ns) : &none;
+		return unwinding_ancestor(a, s->inherited, s->time_ns);
+	return p;
 }
 
 static void decode_raw(struct agent *a, struct process *p, const struct mappings *maps,
@@ -192,14 +190,18 @@ static void take_leaf_id(struct agent *a, struct process *p, const struct mappin
 static void decode_by_mappings(struct agent *a, struct process *p, const struct sample *s,
 			       const uint64_t *user, struct hit *h)
 {
+	static const struct mappings none;
 	const struct mappings *maps;
+	const struct process *in;
 
 	process_map(a, p, 0);
-	maps = maps_of(a, p, s);
+	in = walked_in(a, p, s);
+	maps = in ? process_maps_at(in, s->time_ns) : &none;
 	if (h->flags & SAMPLE_LEAF_ID)
 		take_leaf_id(a, p, maps, user, h);
 	unwinding_sample(a, p, h->flags & SAMPLE_UNWOUND, h->time_ns);
-	h->user_end = unwinding_end(p, h->user_end);
+	if (in)
+		h->user_end = unwinding_end(in, h->user_end);
 	decode_raw(a, p, maps, user, h);
 }
 

@@ -283,7 +283,8 @@ static struct process *forked(uint32_t tgid, uint32_t unwind)
 }
 
 /* The module of a frame at `address` of a child, by the filling `inherited`. */
-static const struct module *module_of(uint32_t tgid, uint32_t inherited, uint64_t address)
+static const struct module *module_of(uint32_t tgid, uint32_t inherited, uint64_t address,
+				      enum unwind_end *ret_end)
 {
 	struct {
 		struct sample head;
@@ -293,7 +294,7 @@ static const struct module *module_of(uint32_t tgid, uint32_t inherited, uint64_
 			       .time_ns = clock_mono_ns(),
 			       .flags = SAMPLE_UNWOUND,
 			       .user_frames = 1,
-			       .user_end = UNWIND_END_COMPLETE,
+			       .user_end = UNWIND_END_NO_MAPPING,
 			       .inherited = inherited },
 		     .frame = address };
 	struct hit *h = calloc(1, sizeof(*h) + HIT_FRAMES_MAX * sizeof(struct frame));
@@ -303,6 +304,7 @@ static const struct module *module_of(uint32_t tgid, uint32_t inherited, uint64_
 	assert_non_null(sample_decode(&fake->a, &record.head, h));
 	assert_int_equal(h->user_frames, 1);
 	module = h->frames[0].module;
+	*ret_end = h->user_end;
 	free(h);
 	return module;
 }
@@ -315,6 +317,7 @@ static void test_child(void **state)
 {
 	static const struct rule fp = { .name = "fp", .unwind = RULE_UNWIND_FP };
 	struct process *parent, *child;
+	enum unwind_end end;
 	uint64_t leaf;
 
 	if (!fake)
@@ -326,15 +329,19 @@ static void test_child(void **state)
 	assert_int_equal(process_target(&fake->a, child), 0);
 	assert_int_equal(told(child), 1);
 	parent->unwind.used_ns = 0;
-	assert_ptr_equal(module_of(101, 77, leaf), parent->maps.items[0].module);
+	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);
 	assert_true(parent->unwind.used_ns > 0);
-	assert_ptr_equal(module_of(101, 78, leaf), &sample_unknown);
-	assert_ptr_equal(module_of(101, 0, leaf), &sample_unknown);
+	assert_int_equal(end, UNWIND_END_NO_MAPPING);
+	parent->unwind.cut = 1;
+	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);
+	assert_int_equal(end, UNWIND_END_NO_PLACE);
+	assert_ptr_equal(module_of(101, 78, leaf, &end), &sample_unknown);
+	assert_ptr_equal(module_of(101, 0, leaf, &end), &sample_unknown);
 
 	process_gone(&fake->a, parent);
-	assert_ptr_equal(module_of(101, 77, leaf), parent->maps.items[0].module);
+	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);
 	assert_int_equal(published(102, 1, 78)->unwind.table, 2);
-	assert_ptr_equal(module_of(101, 77, leaf), parent->maps.items[0].module);
+	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);
 
 	child = mapped(101, 0);
 	child->rule = &fp;
