@@ -259,7 +259,8 @@ static __always_inline __u32 tick_flags(const struct tick *t, const struct targe
 		flags |= SAMPLE_IN_USER;
 	if (t->state == SLOT_CAPTURE)
 		flags |= SAMPLE_CAPTURE;
-	if (t->task->flags & PF_KTHREAD)
+	/* Late in exit(2) a process is one of these, too: exit_mm of kernel/exit.c. */
+	if (t->task->flags & PF_KTHREAD || !t->task->mm)
 		flags |= SAMPLE_KTHREAD;
 	else if (!target || !(target->flags & TARGET_MAPPED))
 		flags |= SAMPLE_BUILD_ID;

@@ -32,8 +32,7 @@ static void on_fork(int signal)
 
 static void on_vfork(int signal)
 {
-	pid_t pid =
-		vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork): it is the matter */
+	pid_t pid = vfork();
 
 	if (pid)
 		return;

@@ -155,6 +155,36 @@ static void hits_are_accounted_for(void **state)
 	end(&f);
 }
 
+/* A process that ends has given its memory back: of its last ticks only the kernel's part is told.
+ */
+static void the_ending_have_no_user_stack(void **state)
+{
+	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	size_t ending = 0;
+
+	for (int i = 0; i < 50 && !ending; i++) {
+		pid_t pid = harness_spawn("t-churn", "churn", f.dir);
+
+		harness_forget(f.h);
+		harness_tick(f.h, 4000);
+		harness_kill(pid);
+		stop_ticks(f.h);
+		harness_drain(f.h);
+		for (size_t k = 0; k < f.h->samples.count; k++) {
+			const struct sample *s = sample_at(f.h, k);
+
+			if (s->tgid != (uint32_t)pid)
+				continue;
+			ending += s->flags & SAMPLE_KTHREAD ? 1 : 0;
+			assert_int_equal(s->user_frames > 0, !(s->flags & SAMPLE_KTHREAD));
+			assert_true(s->user_frames + s->kernel_frames > 0);
+			assert_int_equal(f.h->samples.bytes[k], sample_bytes(s));
+		}
+	}
+	assert_true(ending > 0);
+	end(&f);
+}
+
 struct place {
 	uintptr_t address;
 	uint64_t offset;
@@ -431,6 +461,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(misses_count_nothing),
 		cmocka_unit_test(armed_zero_and_idle_take_nothing),
 		cmocka_unit_test(hits_are_accounted_for),
+		cmocka_unit_test(the_ending_have_no_user_stack),
 		cmocka_unit_test(build_ids_until_mapped),
 		cmocka_unit_test(recorder_takes_one_in_five),
 		cmocka_unit_test(recorder_follows_the_divisor),
