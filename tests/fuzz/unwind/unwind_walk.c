@@ -4,8 +4,8 @@
  * rules, registers and memory, while somebody writes to all of them: the ranges between two steps
  * (a filling), the rest also in the middle of one. A walk is bounded in steps and in look-ups; no
  * frame is told but the innermost and those that were in a range; frames ascend, but at a signal's;
- * the same input gives the same stack. The tables lie in memory of exactly their size, so that an
- * access beyond one shows.
+ * the same input gives the same stack, whatever walks of other fillings are remembered. The tables
+ * lie in memory of exactly their size, so that an access beyond one shows.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -228,13 +228,13 @@ static void *copy(const void *from, size_t bytes)
 	return to;
 }
 
-static void fill(const struct input *in)
+static void fill(const struct input *in, __u64 number)
 {
 	run.ranges = calloc(1, sizeof(*run.ranges));
 	run.process = calloc(1, sizeof(*run.process));
 	if (!run.ranges || !run.process)
 		abort();
-	run.ranges->fill = run.process->published = 1;
+	run.ranges->fill = run.process->published = number;
 	run.ranges->count = in->count;
 	for (size_t i = 0; i < UNWIND_RANGES && (i < SMALL || in->repeat); i++) {
 		run.ranges->ranges[i] =
@@ -243,7 +243,9 @@ static void fill(const struct input *in)
 	}
 }
 
-static void take(const struct input *in, const uint8_t *memory, size_t bytes, struct taken *ret)
+/* A walk under the filling `number`, with what earlier ones have left in the cache. */
+static void take(const struct input *in, __u64 number, const uint8_t *memory, size_t bytes,
+		 struct taken *ret)
 {
 	const struct unwind_frame from = {
 		.pc = in->pc,
@@ -254,9 +256,8 @@ static void take(const struct input *in, const uint8_t *memory, size_t bytes, st
 	};
 
 	run.clock = run.lookups = 0;
-	forget();
 	memcpy(run.changes, in->changes, sizeof(run.changes));
-	fill(in);
+	fill(in, number);
 	run.files = copy(in->files, sizeof(in->files));
 	run.rules = copy(in->rules, sizeof(in->rules));
 	run.elements = copy(in->elements, sizeof(in->elements));
@@ -271,6 +272,19 @@ static void take(const struct input *in, const uint8_t *memory, size_t bytes, st
 	free(run.ranges);
 }
 
+/* The same once more, behind a walk of another filling where each range is walked otherwise. */
+static void take_again(const struct input *in, const uint8_t *memory, size_t bytes,
+		       struct taken *ret)
+{
+	struct input other = *in;
+
+	for (size_t i = 0; i < SMALL; i++)
+		other.mappings[i] = in->mappings[(i + 1) % SMALL];
+	forget();
+	take(&other, 2, memory, bytes, ret);
+	take(in, 1, memory, bytes, ret);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	size_t head = MIN(bytes, sizeof(struct input));
@@ -278,8 +292,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct taken once, again;
 
 	memcpy(&in, data, head);
-	take(&in, data + head, bytes - head, &once);
-	take(&in, data + head, bytes - head, &again);
+	forget();
+	take(&in, 1, data + head, bytes - head, &once);
+	take_again(&in, data + head, bytes - head, &again);
 	assert(once.count > 0 && once.count <= STACK_FRAMES && once.frames[0] == in.pc);
 	assert(once.end > UNWIND_END_NONE && once.end < UNWIND_END_COUNT_);
 	assert(once.end != UNWIND_END_DEPTH || once.count == STACK_FRAMES);
