@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * taking.h: what bpf/stack.h does with bpf/unwind_walk.h (stack_walk, stack_frame), on the host:
- * which frames are told, and how a stack ends. The includer has included bpf/unwind_walk.h.
+ * which frames are told, and how a stack ends. The includer has given tables and memory and
+ * included bpf/unwind_walk.h; else there are none.
  */
 #ifndef TROCAR_TESTS_UNWIND_TAKING_H
 #define TROCAR_TESTS_UNWIND_TAKING_H
@@ -9,6 +10,30 @@
 #include <stddef.h>
 
 #include "shared/abi.h"
+
+#ifndef UNWIND_HOST
+#define UNWIND_HOST
+static inline const __u64 *unwind_element(__u32 index)
+{
+	return NULL;
+}
+
+static inline const struct unwind_rule *unwind_rule_at(__u32 index)
+{
+	return NULL;
+}
+
+static inline const struct unwind_file *unwind_file_at(__u32 index)
+{
+	return NULL;
+}
+
+static inline long unwind_read(void *to, __u32 bytes, __u64 address)
+{
+	return -1;
+}
+#include "bpf/unwind_walk.h"
+#endif
 
 /* A stack, leaf first. */
 struct taken {
