@@ -256,6 +256,40 @@ static void compare_rows(const struct comparison *c)
 	totals.rows += c->table->row_count;
 }
 
+/* Whether the file's .eh_frame has an entry for some text. */
+static bool section_has_entries(Elf *elf, Elf_Scn *section)
+{
+	const unsigned char *ident = (const unsigned char *)elf_getident(elf, NULL);
+	Elf_Data *data = elf_rawdata(section, NULL);
+	Dwarf_Off next = 0;
+	Dwarf_CFI_Entry entry;
+
+	while (data && dwarf_next_cfi(ident, data, true, next, &next, &entry) == 0)
+		if (!dwarf_cfi_cie_p(&entry))
+			return true;
+	return false;
+}
+
+/* Whether it is one of this machine's programs or libraries that has frames in its .eh_frame. */
+static bool has_frames(const struct elf_image *image)
+{
+	Elf *elf = elf_begin(image->fd, ELF_C_READ_MMAP, NULL);
+	const Elf64_Ehdr *header = elf ? elf64_getehdr(elf) : NULL;
+	Elf_Scn *section = NULL;
+	bool found = false;
+
+	while (header && header->e_machine == EM_X86_64 && header->e_type != ET_REL && !found &&
+	       (section = elf_nextscn(elf, section))) {
+		const Elf64_Shdr *s = elf64_getshdr(section);
+		const char *name = s ? elf_strptr(elf, header->e_shstrndx, s->sh_name) : NULL;
+
+		found = name && strcmp(name, ".eh_frame") == 0 && s->sh_type != SHT_NOBITS &&
+			section_has_entries(elf, section);
+	}
+	elf_end(elf);
+	return found;
+}
+
 /* 0; 1: not for us; -1: a file that libdw reads and we do not. */
 static int compare_file(const char *path, const struct elf_image *image, struct unwind_rules *rules)
 {
@@ -267,7 +301,10 @@ static int compare_file(const char *path, const struct elf_image *image, struct 
 	r = unwind_compile(image, rules, &t);
 	if (r == -ENOEXEC || r == -ENOTSUP || r == -ENODATA) {
 		totals.without++;
-		return 1;
+		if (!has_frames(image))
+			return 1;
+		printf("%s: has frames that are not read\n", path);
+		return -1;
 	}
 	if (r < 0) {
 		printf("%s: %s\n", path, strerror(-r));
