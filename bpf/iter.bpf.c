@@ -210,6 +210,8 @@ static __always_inline __u32 mapping_write(struct seq_file *seq, struct mapping_
 	s->record.tgid = task->tgid;
 	s->record.flags = mapping_flags(task, vma, file);
 	s->record.path_bytes = 0;
+	s->record.image = task->self_exec_id;
+	s->record.pad = 0;
 	if (file) {
 		s->record.file_offset = (__u64)vma->vm_pgoff << page_shift();
 		s->record.inode = file->f_inode->i_ino;

@@ -123,6 +123,8 @@ static __always_inline void sample_fill(const struct tick *t, struct sample *s, 
 	s->tid = (__u32)bpf_get_current_pid_tgid();
 	s->flags = t->flags;
 	s->inherited = 0;
+	s->image = t->task->self_exec_id;
+	s->pad = 0;
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
 }
 

@@ -159,7 +159,7 @@ void processes_sweep(struct agent *a, uint64_t now_ns)
 
 void process_exec(struct process *p, uint64_t time_ns)
 {
-	if (p->maps.count) {
+	if (p->maps.count && p->maps.read_ns < time_ns) {
 		mappings_done(&p->before);
 		p->before = p->maps;
 		p->maps = (struct mappings){};
@@ -169,9 +169,22 @@ void process_exec(struct process *p, uint64_t time_ns)
 	p->unwind.shape = 0;
 }
 
-const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns)
+/*
+ * The number of the image decides. Not every exec is told by an event, and what is told comes after
+ * samples of the new image; where programs lie at fixed addresses, a frame in the wrong mappings
+ * has a name all the same.
+ */
+const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns, uint32_t image)
 {
-	return time_ns < p->exec_ns ? &p->before : &p->maps;
+	static const struct mappings none;
+	const struct mappings *first = time_ns < p->exec_ns ? &p->before : &p->maps;
+	const struct mappings *other = first == &p->maps ? &p->before : &p->maps;
+
+	if (first->count && first->image == image)
+		return first;
+	if (other->count && other->image == image)
+		return other;
+	return first->count ? &none : first;
 }
 
 /*
@@ -233,6 +246,19 @@ static void meet_compiled(struct agent *a, struct process *p)
 	jit_files_meet(symbols_jit_files(a->symbols), &key);
 }
 
+/* What was read last goes, unless it is of another image than `fresh`: its samples may be to come.
+ */
+static void keep_before(struct process *p, const struct mappings *fresh)
+{
+	if (!p->maps.count || p->maps.image == fresh->image) {
+		mappings_done(&p->maps);
+		return;
+	}
+	mappings_done(&p->before);
+	p->before = p->maps;
+	p->maps = (struct mappings){};
+}
+
 bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns)
 {
 	struct mappings fresh = {};
@@ -251,7 +277,7 @@ bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns)
 		a->totals.mappings_failed++;
 		return p->maps.count;
 	}
-	mappings_done(&p->maps);
+	keep_before(p, &fresh);
 	p->maps = fresh;
 	set_mapped(a, p, true);
 	if (p->maps.compiled)

@@ -35,7 +35,7 @@ struct process {
 	bool requested;		 /* a capture by pid asked for it */
 	bool announced;		 /* process.match was written: process.exit will be */
 	struct mappings maps;	 /* as last read */
-	struct mappings before;	 /* of the image before the last exec */
+	struct mappings before;	 /* of the image before this one */
 	struct unwinding_state unwind;
 	uint64_t exec_ns;  /* samples older than this belong to `before` */
 	uint64_t tried_ns; /* last attempt to read the mappings */
@@ -95,8 +95,11 @@ void process_ask_ids(struct agent *a, struct process *p);
  */
 bool process_asked_ids(struct agent *a, struct process *p, uint64_t time_ns);
 
-/* The mappings that were in force at `time_ns`; may be empty. */
-const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns);
+/*
+ * The mappings of image `image` (struct sample), which the process was at `time_ns`; empty when
+ * they were not read, or are those of two images ago.
+ */
+const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns, uint32_t image);
 
 /* Tells the kernel side the number of the process's table, p->unwind.table. */
 int process_set_unwind(struct agent *a, const struct process *p);

@@ -83,7 +83,7 @@ static const struct process *walked_in(struct agent *a, const struct process *p,
 }
 
 static void decode_raw(struct agent *a, struct process *p, const struct mappings *maps,
-		       const uint64_t *addresses, struct hit *h)
+		       uint32_t image, const uint64_t *addresses, struct hit *h)
 {
 	struct frame *frames = h->frames + h->kernel_frames;
 	bool again = false;
@@ -94,9 +94,11 @@ static void decode_raw(struct agent *a, struct process *p, const struct mappings
 	/* Something was mapped since (dlopen, a new image): read once more, at most every 100 ms.
 	 */
 	if (again && maps == &p->maps && maps->read_ns <= h->time_ns &&
-	    process_map(a, p, h->time_ns))
+	    process_map(a, p, h->time_ns)) {
+		maps = process_maps_at(p, h->time_ns, image);
 		for (uint16_t i = 0; i < h->user_frames; i++)
-			resolve(&p->maps, addresses[i], &frames[i]);
+			resolve(maps, addresses[i], &frames[i]);
+	}
 	if (again)
 		cut(h, frames);
 	if (some_untold(h))
@@ -110,7 +112,8 @@ static void decode_raw(struct agent *a, struct process *p, const struct mappings
 static void decode_build_id(struct agent *a, const struct frame_build_id *id,
 			    const struct mapping *m, struct frame *ret_frame)
 {
-	bool told = id->status == 1;
+	/* For an address below a mapping the kernel tells that one's file (find_vma). */
+	bool told = id->status == 1 && id->offset_or_ip <= INT64_MAX;
 	struct module *module;
 
 	if (m && symbols_untold(m->module))
@@ -168,7 +171,7 @@ static void decode_by_kernel(struct agent *a, struct process *p, const struct sa
 	decode_build_ids(a, ids,
 			 s->flags & SAMPLE_ADDRESSES ? (const uint64_t *)(ids + h->user_frames)
 						     : NULL,
-			 process_maps_at(p, s->time_ns), h);
+			 process_maps_at(p, s->time_ns, s->image), h);
 }
 
 /* The build-id of the leaf's file, behind a stack that was unwound. */
@@ -187,6 +190,11 @@ static void take_leaf_id(struct agent *a, struct process *p, const struct mappin
 	symbols_told(a->symbols, m->module, id->status == 1 ? id->build_id : NULL);
 }
 
+static bool is_later(uint32_t image, uint32_t than)
+{
+	return (int32_t)(image - than) > 0;
+}
+
 static void decode_by_mappings(struct agent *a, struct process *p, const struct sample *s,
 			       const uint64_t *user, struct hit *h)
 {
@@ -194,15 +202,15 @@ static void decode_by_mappings(struct agent *a, struct process *p, const struct 
 	const struct mappings *maps;
 	const struct process *in;
 
-	process_map(a, p, 0);
+	process_map(a, p, p->maps.count && is_later(s->image, p->maps.image) ? s->time_ns : 0);
 	in = walked_in(a, p, s);
-	maps = in ? process_maps_at(in, s->time_ns) : &none;
+	maps = in ? process_maps_at(in, s->time_ns, s->image) : &none;
 	if (h->flags & SAMPLE_LEAF_ID)
 		take_leaf_id(a, p, maps, user, h);
 	unwinding_sample(a, p, h->flags & SAMPLE_UNWOUND, h->time_ns);
 	if (in)
 		h->user_end = unwinding_end(in, h->user_end);
-	decode_raw(a, p, maps, user, h);
+	decode_raw(a, p, maps, s->image, user, h);
 }
 
 struct process *sample_decode(struct agent *a, const struct sample *s, struct hit *h)

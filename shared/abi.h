@@ -16,7 +16,7 @@
 #include "shared/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 4u
+#define ABI_VERSION 5u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -201,6 +201,8 @@ struct sample {
 	__s32 user_error;
 	__u32 user_end;	 /* enum unwind_end with SAMPLE_UNWOUND, else 0 */
 	__u32 inherited; /* walked by an ancestor's table: low half of the number of its filling */
+	__u32 image;	 /* which of the process's images: grows at each execve(2) */
+	__u32 pad;
 	char comm[COMM_BYTES]; /* of the thread */
 };
 
@@ -306,6 +308,8 @@ struct mapping_record {
 	__u32 tgid;
 	__u32 flags;	  /* enum mapping_flag */
 	__u32 path_bytes; /* NUL included, padded to 8 by the writer; 0 without a file */
+	__u32 image;	  /* as in struct sample */
+	__u32 pad;
 	char path[];
 };
 

@@ -83,6 +83,7 @@ static int take_mapping(struct reading *in, const struct mapping_record *record,
 	if (mapping.module->anonymous)
 		mapping.file_offset = record->start; /* offsets in it are addresses: jit_map.h */
 	in->mappings.compiled |= mapping.module->anonymous;
+	in->mappings.image = record->image;
 	if (!mapping.module->anonymous && record->inode != 0)
 		symbols_place(in->symbols, mapping.module,
 			      &(struct process_key){ .tgid = in->tgid, .start_ns = in->start_ns },

@@ -28,6 +28,7 @@ struct mappings {
 	struct module *exe; /* borrowed; NULL when not seen */
 	bool compiled;	    /* some executable memory has no file: a runtime's compiled code */
 	uint64_t read_ns;   /* when it was read, CLOCK_MONOTONIC */
+	uint32_t image;	    /* whose they are, as in struct sample */
 };
 
 /*

@@ -99,8 +99,8 @@ static void test_gone_unannounced(void **state)
 	assert_int_equal(fake_count(fake, "process.exit"), 0);
 }
 
-/* One mapping of tgid 100 in the file that stands for the iterator. */
-static void write_mapping(uint64_t start)
+/* One mapping of tgid 100, as this image of it, in the file that stands for the iterator. */
+static void write_image(uint64_t start, uint32_t image)
 {
 	struct mapping_record r = { .start_ns = 5,
 				    .tgid = 100,
@@ -108,12 +108,18 @@ static void write_mapping(uint64_t start)
 				    .end = start + 0x1000,
 				    .inode = 7,
 				    .device = 1,
-				    .flags = MAPPING_IS_EXE };
+				    .flags = MAPPING_IS_EXE,
+				    .image = image };
 	FILE *file = fopen(fake->vmas, "we");
 
 	assert_non_null(file);
 	records_file_mapping(file, r, "/nonexistent/app");
 	fclose(file);
+}
+
+static void write_mapping(uint64_t start)
+{
+	write_image(start, 0);
 }
 
 static bool mapped_in_kernel(const struct process *p)
@@ -272,17 +278,47 @@ static void test_exec(void **state)
 	p = made(100, 5);
 	write_mapping(0x10000);
 	assert_true(process_map(&fake->a, p, 0));
+	p->maps.read_ns = 500;
 	process_exec(p, 1000);
 	assert_int_equal(p->maps.count, 0);
-	assert_int_equal(process_maps_at(p, 999)->count, 1);
-	assert_int_equal(process_maps_at(p, 1000)->count, 0);
+	assert_int_equal(process_maps_at(p, 999, 0)->count, 1);
+	assert_int_equal(process_maps_at(p, 1000, 1)->count, 0);
 	/* An exec of which nothing was read does not take the last image that was. */
 	process_exec(p, 2000);
-	assert_int_equal(process_maps_at(p, 1500)->count, 1);
-	write_mapping(0x30000);
+	assert_int_equal(process_maps_at(p, 1500, 0)->count, 1);
+	write_image(0x30000, 2);
 	assert_true(process_map(&fake->a, p, 0));
-	assert_int_equal(process_maps_at(p, 2000)->items[0].start, 0x30000);
-	assert_int_equal(process_maps_at(p, 1999)->items[0].start, 0x10000);
+	assert_int_equal(process_maps_at(p, 2000, 2)->items[0].start, 0x30000);
+	assert_int_equal(process_maps_at(p, 1999, 0)->items[0].start, 0x10000);
+}
+
+/* Whose image a sample is of counts more than its time; mappings of no image that is known are
+ * none. */
+static void test_images(void **state)
+{
+	struct process *p;
+
+	if (!fake)
+		skip();
+	p = made(100, 5);
+	write_image(0x10000, 7);
+	assert_true(process_map(&fake->a, p, 0));
+	/* Another image of which no event told: what was read is kept for what is still to come. */
+	write_image(0x30000, 8);
+	p->tried_ns = 0;
+	assert_true(process_map(&fake->a, p, UINT64_MAX));
+	assert_int_equal(process_maps_at(p, 1000, 8)->items[0].start, 0x30000);
+	assert_int_equal(process_maps_at(p, 1000, 7)->items[0].start, 0x10000);
+	assert_int_equal(process_maps_at(p, 1000, 6)->count, 0);
+	assert_int_equal(process_maps_at(p, 1000, 9)->count, 0);
+	/* The event comes after: what was read since is of the new image, and stays. */
+	process_exec(p, p->maps.read_ns - 1);
+	assert_int_equal(p->maps.image, 8);
+	assert_int_equal(p->before.image, 7);
+	/* The same image once more takes the place of its last reading alone. */
+	p->tried_ns = 0;
+	assert_true(process_map(&fake->a, p, UINT64_MAX));
+	assert_int_equal(p->before.image, 7);
 }
 
 static int lookup(const struct process *p, struct target *ret_target)
@@ -340,6 +376,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_map_image, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compiled, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exec, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_images, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_target, setup, teardown),
 	};
 

@@ -209,6 +209,58 @@ static void test_decode_build_id(void **state)
 	fake_free(f);
 }
 
+/* What the kernel says of an address below a mapping is an offset below its file: the chain ends
+ * there. */
+static void test_no_offset_below_a_file(void **state)
+{
+	_cleanup_free_ struct sample *s = NULL;
+	_cleanup_free_ struct hit *h = NULL;
+	struct fake *f = fake_new();
+	struct frame_build_id *ids;
+	struct process *p;
+	size_t bytes;
+
+	if (!f)
+		skip();
+	write_mappings(f);
+	s = new_sample(0, 3, SAMPLE_BUILD_ID, &bytes);
+	ids = (struct frame_build_id *)user_words(s);
+	for (int i = 0; i < 3; i++)
+		ids[i] = (struct frame_build_id){ .status = 1,
+						  .build_id = { 3 },
+						  .offset_or_ip = 0x100 };
+	ids[1].offset_or_ip = 0x100 - 0x400000ull;
+	h = decode(f, s, &p);
+	assert_int_equal(h->user_frames, 1);
+	assert_true(h->flags & HIT_CUT);
+	fake_free(f);
+}
+
+/* A sample of an image that has been replaced since is not looked up in the next one's mappings. */
+static void test_other_image(void **state)
+{
+	_cleanup_free_ struct sample *s = NULL;
+	_cleanup_free_ struct hit *now = NULL, *earlier = NULL;
+	struct fake *f = fake_new();
+	struct process *p;
+	size_t bytes;
+
+	if (!f)
+		skip();
+	write_mappings(f);
+	s = new_sample(0, 2, 0, &bytes);
+	user_words(s)[0] = 0x10010;
+	user_words(s)[1] = 0x40020;
+	now = decode(f, s, &p);
+	assert_int_equal(now->user_frames, 2);
+	assert_string_equal(now->frames[0].module->path, "/nonexistent/app");
+	s->image = UINT32_MAX;
+	earlier = decode(f, s, &p);
+	assert_int_equal(earlier->user_frames, 1);
+	assert_ptr_equal(earlier->frames[0].module, &sample_unknown);
+	fake_free(f);
+}
+
 static uint32_t target_flags(struct fake *f)
 {
 	struct process_key key = { .tgid = 100, .start_ns = 5 };
@@ -350,6 +402,8 @@ int main(void)
 		cmocka_unit_test(test_decode_raw),
 		cmocka_unit_test(test_decode_leaf),
 		cmocka_unit_test(test_decode_build_id),
+		cmocka_unit_test(test_no_offset_below_a_file),
+		cmocka_unit_test(test_other_image),
 		cmocka_unit_test(test_asks_and_is_told),
 		cmocka_unit_test(test_told_of_another),
 		cmocka_unit_test(test_decode_kthread),
