@@ -1,39 +1,74 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_cache.h: what the walks on this CPU found lately: return addresses and
- * the rules for them. Stacks are alike from tick to tick, so that most frames
- * need no search: neither of the range that holds the address nor of its row.
- * It is the kernel side's own, like struct unwind_ranges. An entry is good for
- * the filling of ranges that it was found by: numbers of fillings are never
- * used twice, and neither ranges nor rows change under one.
+ * unwind_cache.h: what the walks on this CPU found lately: return addresses and the rules for them.
+ * Stacks are alike from tick to tick, so that most frames need no search: neither of the range that
+ * holds the address nor of its row. It is the kernel side's own, like struct unwind_ranges. An
+ * entry is good for the filling of ranges that it was found by: numbers of fillings are never used
+ * twice, and neither ranges nor rows change under one.
+ *
+ * Entries stand in the order in which a walk met them, so that the next frame's is most often the
+ * next one: at a tick all this memory is cold, and a row of lines comes faster than one here and
+ * one there. The oldest entry makes room.
  */
 #ifndef TROCAR_BPF_UNWIND_CACHE_H
 #define TROCAR_BPF_UNWIND_CACHE_H
 
 #include "shared/unwind_abi.h"
 
-#define UNWIND_CACHE_BITS 10
+#define UNWIND_CACHE_BITS    10
+#define UNWIND_CACHE_ENTRIES (1u << UNWIND_CACHE_BITS)
 
 /* Rules that no table has: by the frame pointer, ... */
 #define UNWIND_CFA_POINTER	 255 /* because there are no rows */
 #define UNWIND_CFA_POINTER_TRIED 254 /* because they have none for this address */
 
-/* `pc` lies in a range of `fill` and is walked by `rule`. All zeros: of no
- * filling. */
+/* `pc` lies in a range of `fill` and is walked by `rule`. All zeros: of no filling. */
 struct unwind_cached {
 	__u64 fill, pc;
 	struct unwind_rule rule;
 };
 
 struct unwind_cache {
-	struct unwind_cached entries[1u << UNWIND_CACHE_BITS];
+	__u64 added; /* ever */
+	struct unwind_cached entries[UNWIND_CACHE_ENTRIES];
+	__u16 places[UNWIND_CACHE_ENTRIES]; /* of entries, by a hash of pc */
 };
 
-/* The entry where `pc` is, if it is there. */
-static __attribute__((always_inline)) inline struct unwind_cached *
-unwind_cache_entry(struct unwind_cache *c, __u64 pc)
+static __attribute__((always_inline)) inline __u16 *unwind_cache_place(struct unwind_cache *c,
+								       __u64 pc)
 {
-	return &c->entries[pc * 0x9e3779b97f4a7c15ull >> (64 - UNWIND_CACHE_BITS)];
+	return &c->places[pc * 0x9e3779b97f4a7c15ull >> (64 - UNWIND_CACHE_BITS)];
+}
+
+/*
+ * Whether `pc` is known under `fill`; then *ret_rule is its rule. *at, the place of the frame
+ * before, becomes its own.
+ */
+static __attribute__((always_inline)) inline __u32 unwind_cache_find(struct unwind_cache *c,
+								     __u64 fill, __u64 pc,
+								     __u32 *at,
+								     struct unwind_rule *ret_rule)
+{
+	__u32 place = (*at + 1) & (UNWIND_CACHE_ENTRIES - 1);
+
+	if (c->entries[place].pc != pc || c->entries[place].fill != fill)
+		place = *unwind_cache_place(c, pc) & (UNWIND_CACHE_ENTRIES - 1);
+	if (c->entries[place].pc != pc || c->entries[place].fill != fill)
+		return 0;
+	*ret_rule = c->entries[place].rule;
+	*at = place;
+	return 1;
+}
+
+/* Enters `pc`, which is not known; its place becomes *at. */
+static __attribute__((always_inline)) inline void
+unwind_cache_add(struct unwind_cache *c, struct unwind_cached entry, __u32 *at)
+{
+	__u32 place = c->added++ & (UNWIND_CACHE_ENTRIES - 1);
+
+	c->entries[place] = entry;
+	*unwind_cache_place(c, entry.pc) = place;
+	*at = place;
 }
 
 #endif

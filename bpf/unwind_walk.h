@@ -21,8 +21,8 @@ struct unwind_walk {
 	__u32 last;	  /* the range met last: most frames lie in it */
 	__u32 by_pointer; /* the last step was by the frame pointer */
 	enum unwind_end end;
-	__u32 pad;
-	__u64 fill; /* the filling of the ranges that it goes by */
+	__u32 place; /* of the frame before in the cache */
+	__u64 fill;  /* the filling of the ranges that it goes by */
 };
 
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
@@ -109,20 +109,19 @@ UNWIND_INLINE __u32 unwind_walk_look(struct unwind_walk *w, const struct unwind_
 				     const struct unwind_process *p, struct unwind_cache *cache,
 				     struct unwind_rule *ret_rule)
 {
-	struct unwind_cached *c = unwind_cache_entry(cache, w->frame.pc);
+	__u64 pc = w->frame.pc;
 	__u32 number;
 
-	if (c->pc == w->frame.pc && c->fill == w->fill && !w->frame.exact) {
-		*ret_rule = c->rule;
+	if (!w->frame.exact && unwind_cache_find(cache, w->fill, pc, &w->place, ret_rule))
 		return 1;
-	}
-	number = unwind_find(r, w->last, w->frame.pc);
+	number = unwind_find(r, w->last, pc);
 	if (number >= UNWIND_RANGES)
 		return 0;
 	w->last = number;
 	*ret_rule = unwind_walk_rule(w, p, number);
 	if (!w->frame.exact)
-		*c = (struct unwind_cached){ w->fill, w->frame.pc, *ret_rule };
+		unwind_cache_add(cache, (struct unwind_cached){ w->fill, pc, *ret_rule },
+				 &w->place);
 	return 1;
 }
 
