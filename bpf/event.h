@@ -3,6 +3,8 @@
 #ifndef TROCAR_BPF_EVENT_H
 #define TROCAR_BPF_EVENT_H
 
+#include <stdbool.h>
+
 #include "bpf/error.h"
 #include "bpf/maps.h"
 
@@ -32,18 +34,27 @@ static __always_inline __u64 event_wake_flag(__u64 now)
 	return BPF_RB_FORCE_WAKEUP;
 }
 
-/* Puts `event` of `bytes` bytes, path included, into the ring; counts it as an event or as lost. */
-static __always_inline void event_emit(const struct event *event, __u64 bytes)
+/*
+ * Puts `event` of `bytes` bytes, path included, into the ring; counts it as an event or as lost.
+ * `at_once`: the consumer is woken in any case.
+ */
+static __always_inline void event_put(const struct event *event, __u64 bytes, bool at_once)
 {
 	long r;
 
-	r = bpf_ringbuf_output(&events, (void *)event, bytes, event_wake_flag(event->time_ns));
+	r = bpf_ringbuf_output(&events, (void *)event, bytes,
+			       at_once ? BPF_RB_FORCE_WAKEUP : event_wake_flag(event->time_ns));
 	if (r < 0) {
 		TOTALS_COUNT(events_lost);
 		error_tell(ERROR_EVENTS_FULL, r, NO_SLOT, event->rule, bytes);
 		return;
 	}
 	TOTALS_COUNT(events);
+}
+
+static __always_inline void event_emit(const struct event *event, __u64 bytes)
+{
+	event_put(event, bytes, false);
 }
 
 #endif

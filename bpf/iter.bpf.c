@@ -296,7 +296,7 @@ struct filling {
 	struct task_struct *task;
 	struct unwind_ranges *ranges;
 	__u32 missed;
-	__u32 count;
+	__u32 cut;
 	__u64 range; /* of the claim that is looked at */
 	__u64 last;  /* the range before it */
 };
@@ -318,13 +318,16 @@ static long ranges_mapping(struct task_struct *task, struct vm_area_struct *vma,
 		return 0;
 	if (pages > UNWIND_RANGE_PAGES_MAX) {
 		pages = UNWIND_RANGE_PAGES_MAX;
-		f->missed++;
+		f->cut++;
 	}
 	f->range = UNWIND_RANGE(vma->vm_start >> UNWIND_RANGE_SHIFT, pages);
 	return 0;
 }
 
-/* Looks claim `i` up. What is in no executable mapping keeps its place, of no pages. */
+/*
+ * Looks claim `i` up. What is in no executable mapping keeps its place, of no pages; so does what
+ * is asked for while somebody changes the mappings, for which bpf_find_vma does not wait.
+ */
 static long ranges_claim(__u32 i, void *context)
 {
 	struct filling *f = context;
@@ -398,6 +401,7 @@ int ranges(struct bpf_iter__task *ctx)
 	record.table = number;
 	record.count = f.ranges->count;
 	record.missed = f.missed;
+	record.cut = f.cut;
 	__sync_lock_test_and_set(&f.ranges->busy, 0);
 	bpf_seq_write(seq, &record, sizeof(record));
 	return 0;

@@ -166,12 +166,14 @@ static __always_inline void stack_lost(const struct tick *t, const struct sample
 			   t->index, t->rule, 0);
 }
 
-/* Not more often than this for one process; the consumer may ask for less. */
+/* Not more often than this by one table; the consumer may ask for less. */
 #define UNMAPPED_EVERY_NS 100000000ull
 
 /*
  * The stack led into memory that the table does not know: a library was loaded since, or memory for
- * code was made. The consumer is to read the mappings again.
+ * code was made. The consumer is to read the mappings again, and at once when it is the table's
+ * first time: a program that begins, or one that has loaded something. How many tables a process
+ * gets in a while is the consumer's to bound.
  */
 static __always_inline void unmapped_tell(const struct tick *t)
 {
@@ -179,12 +181,13 @@ static __always_inline void unmapped_tell(const struct tick *t)
 	struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
 	const struct unwind_process *p = bpf_map_lookup_elem(&unwind_process, &number);
 	struct event event = {};
-	__u64 since;
+	__u64 told, since;
 
 	/* An heir is soon to have its own. */
 	if (!r || !p || !table_is_own(r, &t->key))
 		return;
-	since = t->now_ns - READ_WORD(r->told_ns);
+	told = READ_WORD(r->told_ns);
+	since = t->now_ns - told;
 	if (since < UNMAPPED_EVERY_NS || since < READ_WORD(p->quiet_ns))
 		return;
 	r->told_ns = t->now_ns;
@@ -195,7 +198,7 @@ static __always_inline void unmapped_tell(const struct tick *t)
 	event.rule = t->rule;
 	event.generation = READ_WORD(t->control->generation);
 	bpf_get_current_comm(event.comm, sizeof(event.comm));
-	event_emit(&event, sizeof(event));
+	event_put(&event, sizeof(event), !told);
 }
 
 /* Counts how the walk by a table ended. */

@@ -94,7 +94,7 @@ static void on_unmapped(struct agent *a, const struct event *e)
 	struct process *p = process_find(a, e->tgid, e->start_ns);
 
 	if (p)
-		process_map_image(a, p, e->time_ns);
+		unwinding_unmapped(a, p, e->time_ns);
 }
 
 static void on_mkdir(struct agent *a, const struct event *e)

@@ -10,6 +10,7 @@
 #include "consumer/agent.h"
 #include "consumer/symbols/records.h"
 #include "consumer/unwind/unwind_window.h"
+#include "consumer/unwinding_again.h"
 #include "consumer/unwinding_lines.h"
 #include "consumer/unwinding_plan.h"
 #include "shared/cleanup.h"
@@ -20,8 +21,8 @@
 /* A table is taken from a process only when it has not been used for this long. */
 #define IDLE_NS (10 * NSEC_PER_SEC)
 
-/* So long after execve(2) the libraries may not all be there. */
-#define YOUNG_NS (30 * NSEC_PER_MSEC)
+/* A filling that the process's own mmap(2) came in the way of is tried again at once. */
+#define FILL_TRIES 4
 
 /* EVENT_UNMAPPED that brought nothing new comes half as often each time, down to one in so long. */
 #define QUIET_FIRST_NS (200 * NSEC_PER_MSEC)
@@ -185,10 +186,11 @@ static ssize_t take_record(void *context, const uint8_t *data, size_t bytes)
 }
 
 /*
- * Has the kernel side take the ranges of the plan into table `number`. 0 with the number of that
- * filling; -ESRCH when the process is gone or is another image by now.
+ * Has the kernel side take the ranges of the plan into table `number`. 0 with its record; -ESRCH
+ * when the process is gone or is another image by now.
  */
-static int fill(struct agent *a, const struct process *p, uint32_t number, uint64_t *ret_fill)
+static int fill_once(struct agent *a, const struct process *p, uint32_t number,
+		     struct ranges_record *ret_record)
 {
 	struct unwinding *u = &a->unwinding;
 	struct ranges_record record = { 0 };
@@ -204,13 +206,28 @@ static int fill(struct agent *a, const struct process *p, uint32_t number, uint6
 		return r;
 	if (record.fill == 0 || record.table != number || record.count != u->claims->count)
 		return -ESRCH;
-	u->missed += record.missed;
-	*ret_fill = record.fill;
+	*ret_record = record;
+	return 0;
+}
+
+static int fill(struct agent *a, const struct process *p, uint32_t number,
+		struct ranges_record *ret_record)
+{
+	int r;
+
+	for (int i = 0; i < FILL_TRIES; i++) {
+		r = fill_once(a, p, number, ret_record);
+		if (r < 0)
+			return r;
+		if (!ret_record->missed)
+			break;
+	}
 	return 0;
 }
 
 /* The plan becomes table `number`: published, told to the kernel side, the old one retired. */
-static void publish(struct agent *a, struct process *p, uint32_t number, uint64_t fill)
+static void publish(struct agent *a, struct process *p, uint32_t number,
+		    const struct ranges_record *record)
 {
 	_cleanup_(unwind_window_close) struct unwind_window window = { 0 };
 	struct unwinding *u = &a->unwinding;
@@ -223,16 +240,18 @@ static void publish(struct agent *a, struct process *p, uint32_t number, uint64_
 		return;
 	unwinding_plan_write(s->plan, to->mappings);
 	to->quiet_ns = 0;
-	__atomic_store_n(&to->published, fill, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->published, record->fill, __ATOMIC_RELEASE);
 	t->state = TABLE_LIVE;
 	t->owner = p;
-	t->fill = fill;
+	t->fill = record->fill;
 	t->from = (struct process_key){ .tgid = p->tgid, .start_ns = p->start_ns };
 	t->held = unwinding_plan_take(s->plan, &t->held_count);
 	u->live++;
 	u->published++;
 	s->cut = unwinding_plan_cut(s->plan);
-	u->cut += s->cut;
+	u->cut += s->cut + record->cut;
+	u->missed += record->missed;
+	s->holes = record->missed;
 	s->table = number + 1;
 	s->shape = unwinding_plan_shape(s->plan);
 	s->how = unwinding_plan_how(s->plan);
@@ -265,11 +284,14 @@ static bool conclude(struct agent *a, struct process *p)
 {
 	struct unwinding *u = &a->unwinding;
 	struct unwinding_state *s = &p->unwind;
+	struct ranges_record record;
+	bool asked = s->asked;
 	int64_t number;
-	uint64_t filled;
 
-	if (s->table && s->shape == unwinding_plan_shape(s->plan)) {
-		grow_quiet(u, p);
+	s->asked = false;
+	if (s->table && !s->holes && s->shape == unwinding_plan_shape(s->plan)) {
+		if (asked)
+			grow_quiet(u, p);
 		return true;
 	}
 	if (unwinding_plan_how(s->plan) == UNWINDING_FP) {
@@ -280,8 +302,8 @@ static bool conclude(struct agent *a, struct process *p)
 	number = free_table(a);
 	if (number < 0)
 		return false;
-	if (fill(a, p, (uint32_t)number, &filled) == 0)
-		publish(a, p, (uint32_t)number, filled);
+	if (fill(a, p, (uint32_t)number, &record) == 0)
+		publish(a, p, (uint32_t)number, &record);
 	return true;
 }
 
@@ -303,35 +325,11 @@ static enum rule_unwind wanted(const struct process *p)
 	return p->rule ? p->rule->unwind : RULE_UNWIND_AUTO;
 }
 
-/* Notes a process that was read when its image was new. */
-static void note_young(struct unwinding *u, const struct process *p)
-{
-	if (!p->exec_ns || p->maps.read_ns - p->exec_ns > YOUNG_NS ||
-	    u->young_count == UNWINDING_YOUNG)
-		return;
-	u->young[u->young_count++] =
-		(struct process_key){ .tgid = p->tgid, .start_ns = p->start_ns };
-}
-
-void unwinding_settle(struct agent *a)
-{
-	struct unwinding *u = &a->unwinding;
-	size_t count = u->young_count;
-	struct process *p;
-
-	u->young_count = 0;
-	for (size_t i = 0; i < count; i++) {
-		p = process_find(a, u->young[i].tgid, u->young[i].start_ns);
-		if (p)
-			process_map_image(a, p, clock_mono_ns());
-	}
-}
-
 void unwinding_follow(struct agent *a, struct process *p)
 {
 	if (!a->unwinding.files || p->gone_ns)
 		return;
-	note_young(&a->unwinding, p);
+	unwinding_again_young(a, p);
 	plan_drop(a, p);
 	p->unwind.by = wanted(p);
 	p->unwind.plan = unwinding_plan_new(&p->maps, p->unwind.by);

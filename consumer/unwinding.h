@@ -42,10 +42,12 @@ struct unwinding_state {
 	uint32_t table;			 /* number plus 1; 0: none */
 	size_t cut;			 /* mappings that have no place in the table */
 	uint64_t shape;			 /* of the plan that the table was made of */
+	bool holes;			 /* it has not all that the plan had */
+	bool asked;			 /* a stack has left the mappings since they were read */
 	uint64_t published_ns, used_ns;	 /* the table; its last sample */
 };
 
-#define UNWINDING_YOUNG 64
+#define UNWINDING_AGAIN 64
 
 struct unwinding_table; /* the account of one of the kernel side's tables */
 
@@ -57,13 +59,13 @@ struct unwinding {
 	uint32_t table_count, live;
 	uint32_t turn;	       /* where a free table is looked for */
 	struct process *first; /* of those that wait */
-	struct process_key young[UNWINDING_YOUNG];
-	size_t young_count; /* of the above: see unwinding_settle */
+	struct process_key again[UNWINDING_AGAIN];
+	size_t again_count; /* of the above: see unwinding_settle */
 	struct loop_source *source;
 	uint64_t published; /* tables, ever */
 	uint64_t full;	    /* times that a process found no table */
 	uint64_t cut;	    /* mappings that found no place in a table */
-	uint64_t missed;    /* mappings that the kernel side did not confirm */
+	uint64_t missed;    /* mappings that are missing in tables: not confirmed by the kernel */
 };
 
 /* Starts it (before the system-call filter), where the pins have it. 0 or -errno. */
@@ -76,13 +78,20 @@ void unwinding_done(struct agent *a);
 void unwinding_news(struct agent *a);
 
 /*
- * Reads the mappings again of those whose image was new when they were read: the dynamic loader had
- * hardly begun. A little later; at most UNWINDING_YOUNG, of the rest a sample will tell.
+ * Reads the mappings again of those whose image was new when they were read, when the dynamic
+ * loader had hardly begun, and of those that could not be read so soon after the last time. What
+ * the loop calls a little later; at most UNWINDING_AGAIN, of the rest a sample will tell.
  */
 void unwinding_settle(struct agent *a);
 
 /* The mappings of `p` were read: makes or renews its table. */
 void unwinding_follow(struct agent *a, struct process *p);
+
+/*
+ * A stack of `p` has left the mappings that its table has: has them read again, at once if that was
+ * not done just now, else a little later.
+ */
+void unwinding_unmapped(struct agent *a, struct process *p, uint64_t time_ns);
 
 /* `p` matches another rule, or none: follows it again if that wants its stacks in another way. */
 void unwinding_rule(struct agent *a, struct process *p);

@@ -181,9 +181,9 @@ struct ranges_record {
 	__u64 fill;
 	__u32 table;
 	__u32 count;
-	__u32 missed; /* claims that are in no executable mapping, or were so large that a part is
-			 left out */
-	__u32 pad;
+	__u32 missed; /* claims that are in no executable mapping, or could not be looked at: the
+			 process was changing its mappings at that moment */
+	__u32 cut;    /* claims so large that a part is left out */
 };
 
 enum unwind_end {

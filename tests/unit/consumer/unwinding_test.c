@@ -69,14 +69,18 @@ static int teardown(void **state)
 }
 
 /* What the kernel side will say of the next filling. */
-static void next_fill(uint64_t fill, uint32_t table, uint32_t count)
+static void next_record(struct ranges_record record)
 {
-	struct ranges_record record = { .fill = fill, .table = table, .count = count };
 	FILE *file = fopen(ranges, "we");
 
 	assert_non_null(file);
 	assert_int_equal(fwrite(&record, sizeof(record), 1, file), 1);
 	fclose(file);
+}
+
+static void next_fill(uint64_t fill, uint32_t table, uint32_t count)
+{
+	next_record((struct ranges_record){ .fill = fill, .table = table, .count = count });
 }
 
 /* What the loop does, until there has been as much news as is needed; the wall is 20 s. */
@@ -186,9 +190,12 @@ static void test_renew(void **state)
 	p = published(100, 0, 77);
 	unwinding_follow(&fake->a, p);
 	assert_int_equal(p->unwind.table, 1);
-	assert_true(tables[0].quiet_ns > 0);
-	for (int i = 0; i < 20; i++)
+	assert_int_equal(tables[0].quiet_ns, 0); /* nobody had asked */
+	for (int i = 0; i < 20; i++) {
+		p->unwind.asked = true;
 		unwinding_follow(&fake->a, p);
+		assert_true(tables[0].quiet_ns > 0);
+	}
 	assert_int_equal(tables[0].quiet_ns, 10 * NSEC_PER_SEC);
 
 	mapped(100, 16);
@@ -213,14 +220,50 @@ static void test_young(void **state)
 	p->exec_ns = p->maps.read_ns - NSEC_PER_MSEC;
 	next_fill(77, 0, 1);
 	unwinding_follow(&fake->a, p);
-	assert_int_equal(fake->a.unwinding.young_count, 1);
+	assert_int_equal(fake->a.unwinding.again_count, 1);
 	p->tried_ns = 0;
 	unwinding_settle(&fake->a);
 	assert_true(p->tried_ns > 0);
-	assert_int_equal(fake->a.unwinding.young_count, 0);
+	assert_int_equal(fake->a.unwinding.again_count, 0);
 	p->exec_ns = p->maps.read_ns - NSEC_PER_SEC;
 	unwinding_follow(&fake->a, p);
-	assert_int_equal(fake->a.unwinding.young_count, 0);
+	assert_int_equal(fake->a.unwinding.again_count, 0);
+}
+
+/* What the kernel side could not confirm is asked for again, though nothing has changed. */
+static void test_holes(void **state)
+{
+	struct process *p;
+
+	if (!fake)
+		skip();
+	p = mapped(100, 0);
+	next_record((struct ranges_record){ .fill = 77, .table = 0, .count = 1, .missed = 1 });
+	unwinding_follow(&fake->a, p);
+	run_until(has_table, p);
+	assert_int_equal(fake->a.unwinding.missed, 1);
+	next_fill(78, 1, 1);
+	unwinding_follow(&fake->a, p);
+	assert_int_equal(p->unwind.table, 2);
+	unwinding_follow(&fake->a, p);
+	assert_int_equal(p->unwind.table, 2);
+	assert_int_equal(fake->a.unwinding.missed, 1);
+}
+
+/* Whose mappings were read just now waits a moment. */
+static void test_unmapped(void **state)
+{
+	struct process *p;
+
+	if (!fake)
+		skip();
+	p = published(100, 0, 77);
+	p->maps.read_ns = p->tried_ns = p->seen_ns = clock_mono_ns();
+	unwinding_unmapped(&fake->a, p, p->maps.read_ns - 1);
+	assert_int_equal(fake->a.unwinding.again_count, 0);
+	unwinding_unmapped(&fake->a, p, p->maps.read_ns + 1);
+	assert_true(p->unwind.asked);
+	assert_int_equal(fake->a.unwinding.again_count, 1);
 }
 
 /* The kernel side does not take the claims: the process is another by now, nothing is published. */
@@ -421,6 +464,8 @@ int main(void)
 		cmocka_unit_test(test_end),
 		cmocka_unit_test_setup_teardown(test_renew, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_young, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_holes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unmapped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rule, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_child, setup, teardown),
