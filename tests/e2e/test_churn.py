@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Exec, dlopen, dlclose, exit and pids used again, all the time and under sampling: no frame may be of a file that the
+process did not have mapped at that tick."""
+import os
+import time
+
+import call_paths
+from harness import ROOT, Skip, check, command, rule, rules
+from programs import need, start
+from turnover import Judge
+
+SOURCES = ROOT / "tests" / "workloads" / "unwind"
+LETTERS = "abcd"
+HZ = 499
+SESSION_MS = 5000
+SECONDS = 300 if os.environ.get("TROCAR_LONG") == "1" else 20
+
+
+def build(t):
+    """Programs a and c lie at fixed addresses, b and d where the kernel puts them; returns the files' names."""
+    need("gcc", "objdump", "readelf")
+    names = ["turnover"]
+    command("gcc", "-O2", "-D_GNU_SOURCE", "-o", t.folder / "turnover", SOURCES / "turnover.c", seconds=60)
+    for number, letter in enumerate(LETTERS, 1):
+        sizes = ["-O2", "-D_GNU_SOURCE", f"-DLETTER={letter}", f"-DPAD={7 * number}", f"-DROOM={48 * number}"]
+        place = ["-no-pie", "-fno-pie"] if number % 2 else ["-pie", "-fPIE"]
+        command("gcc", *sizes, "-shared", "-fPIC", "-o", t.folder / f"lib_{letter}.so",
+                SOURCES / "turnover_library.c", seconds=60)
+        command("gcc", *sizes, *place, "-o", t.folder / f"program_{letter}",
+                SOURCES / "turnover_program.c", seconds=60)
+        names += [f"lib_{letter}.so", f"program_{letter}"]
+    return names
+
+
+def judge_session(agent, judge, session):
+    lines = agent.stacks(session)
+    first = [s for s in lines if s["signal"] == "oncpu" and s["phase"] == "during" and s.get("part", 1) == 1]
+    for stack, line in zip(call_paths.stacks_of(lines), first):
+        judge.add(stack, line)
+
+
+def turn_over(t, **environment):
+    """Samples the workload for SECONDS; every frame of every stack must be in a file that this process had mapped at
+    this tick, and behind a call of the frame before it."""
+    judge = Judge(t.folder, build(t))
+    group = t.cgroup()
+    agent = t.agent(rules(rule("turnover", cgroup=group.path, cooldown_ms=0, pre_ms=0)), load=["--hz", HZ])
+    start(t, group, t.folder / "turnover", SECONDS + 10, t.folder, env={**os.environ, **environment})
+    agent.wait("watch.start", cgroup=group.path)
+    ends = time.monotonic() + SECONDS
+    lost = 0
+    while time.monotonic() < ends:
+        session = agent.call("session.start", {"cgroup": group.path, "during_ms": SESSION_MS})["session"]
+        end = agent.wait("session.end", seconds=60, session=session)
+        lost += sum(end["ledger"]["oncpu"]["lost"].values())
+        judge_session(agent, judge, session)
+    unwind = agent.call("status")["unwind"]
+    print(f"# {SECONDS} s: {judge.report()}; {lost} lost; {unwind['tables_published']} tables", flush=True)
+    for wrong in judge.wrong:
+        print(f"#   {wrong}", flush=True)
+    check(len(judge.processes) > 3 * len({p for p, _ in judge.processes}), "too few pids were used again")
+    check(judge.samples > 20 * SECONDS, "too few samples")
+    check(judge.wrong_samples == 0, f"{judge.wrong_samples} of {judge.samples} samples have a wrong frame")
+
+
+def test_no_frame_is_wrong(t):
+    """Programs at the same addresses, libraries each at a place of its own."""
+    turn_over(t, TURNOVER_APART="1")
+
+
+def test_at_the_same_place(t):
+    """Libraries, too, one after the other at the same addresses."""
+    if os.environ.get("TROCAR_SAME_PLACE") != "1":
+        raise Skip("not held yet: a library in the place of another is taken for that (docs/decisions/"
+                   "0012-unwind-tables.md); TROCAR_SAME_PLACE=1 shows it")
+    turn_over(t)
+
+
+test_no_frame_is_wrong.seconds = test_at_the_same_place.seconds = SECONDS + 240
