@@ -3,15 +3,19 @@
 process: complete and with the right callers."""
 import collections
 import json
+import os
 import shutil
+import signal
 import subprocess
 import textwrap
 import time
 
-from harness import Skip, check, rule, rules, until
+from harness import Failure, Skip, check, rule, rules, until
 
 PYTHON = "/usr/bin/python3"
 COMPLETE = 0.999  # of the samples of a session
+HZ = 97  # the loader's own
+MOMENT = 0.3  # seconds until a library is known: 0.1, and what a busy machine takes
 
 
 def user_names(stack):
@@ -30,11 +34,24 @@ def whole_stacks(agent, session, pid):
         yield {**lines[0], "frames": [f for s in lines for f in s["frames"]]}
 
 
+def settled(agent):
+    """The status of the unwinder, once no table was made for a second: while the dynamic loader is at work each one
+    is out of date soon, and what it had may be gone when the kernel side looks."""
+    now = agent.call("status")["unwind"]
+    for _ in range(30):
+        before = now
+        time.sleep(1)
+        now = agent.call("status")["unwind"]
+        if now["tables_published"] == before["tables_published"]:
+            return now
+    raise Failure(f"tables are made all the time: {now}")
+
+
 def capture(agent, pid, name, seconds=3, least=60, sessions=8):
-    """Sessions on what `pid` does, once its table is published, until there are enough samples (a busy machine
-    lets it run little): its line, the last session.end, all stacks."""
+    """Sessions on what `pid` does, once it has its table and that has settled, until there are enough samples (a
+    busy machine lets it run little): its line, the last session.end, all stacks."""
     line, stacks = agent.wait("process.unwind", pid=pid), []
-    time.sleep(1)  # the dynamic loader may have been at work when the first table was made
+    settled(agent)
     for _ in range(sessions):
         session = agent.call("session.start", {"rule": name, "during_ms": seconds * 1000})["session"]
         end = agent.wait("session.end", seconds=seconds + 6, session=session)
@@ -42,6 +59,10 @@ def capture(agent, pid, name, seconds=3, least=60, sessions=8):
         if sum(s["count"] for s in stacks) >= least:
             break
     return line, end, stacks
+
+
+def complete(stacks):
+    return [s for s in stacks if s["quality"] == "complete"]
 
 
 def check_complete(stacks, end, least):
@@ -52,7 +73,9 @@ def check_complete(stacks, end, least):
     broken = [(s["count"], s["quality_reason"], user_names(s)) for s in stacks
               if s["quality"] != "complete"]
     check(total >= least, f"only {total} samples: {end['ledger']}")
-    check(counts["complete"] >= COMPLETE * total, f"{counts}: {broken[:3]}, {end['stack_quality']}")
+    # One alone is no share: it was where no rule can say more, as between two instructions of clone().
+    check(total - counts["complete"] <= max(1, (1 - COMPLETE) * total),
+          f"{counts}: {broken[:3]}, {end['stack_quality']}")
 
 
 def test_callers(t):
@@ -60,23 +83,29 @@ def test_callers(t):
     agent = t.agent(rules(rule("api", comm="callers", pre_ms=0, cooldown_ms=0)))
     group = t.cgroup()
     process = t.spawn("callers", 60, name="callers", cgroup=group)
+    agent.wait("process.unwind", pid=process.pid)
+    first = settled(agent)
     line, end, stacks = capture(agent, process.pid, "api")
     check(line["unwind"] == "table" and line["without_rows"] == [], f"{line}")
     check_complete(stacks, end, 60)
-    for stack in stacks:
+    for stack in complete(stacks):
         names = user_names(stack)
         if "run_thread" in names:
             at = names.index("run_thread")
             check(set(names[:at]) <= {"spin_in_compare", "descend"}, f"{names}")
             check(names[:at].count("descend") == 21 or names[0] == "descend", f"{names}")
         elif "spin_in_compare" in names:
-            check(names[1] == "compare_orders" and "qsort_r" in names or "qsort" in names, f"{names}")
+            check(names[1] == "compare_orders" and {"qsort_r", "qsort"} & set(names), f"{names}")
             check(names.index("sort_orders") < names.index("main"), f"{names}")
     seen = {n for s in stacks for n in user_names(s)}
     check({"run_thread", "sort_orders", "main"} <= seen, f"{seen}")
     unwind = agent.call("status")["unwind"]
-    check(unwind["tables_used"] >= 1 and unwind["ends"]["complete"] > 100, f"{unwind}")
-    check(unwind["ends"]["switched"] == 0 and unwind["mappings_missed"] == 0, f"{unwind}")
+    seen = sum(s["count"] for s in complete(stacks))
+    check(unwind["tables_used"] >= 1 and unwind["ends"]["complete"] >= seen, f"{seen}: {unwind}")
+    check(unwind["ends"]["switched"] == 0, f"{unwind}")
+    # What the last table has was there when the kernel side looked, and a program that maps nothing needs no other.
+    for key in ("tables_published", "mappings_missed", "mappings_cut"):
+        check(unwind[key] == first[key], f"{key}: {first[key]}, then {unwind[key]}")
     rows = {m["module"].rsplit("/", 1)[-1]: m["rows"] for m in unwind["modules"]}
     check(rows.get("callers", 0) > 5 and any(m.startswith("libc.so") for m in rows), f"{rows}")
 
@@ -102,8 +131,8 @@ def test_python(t):
     line, end, stacks = capture(agent, process.pid, "api")
     check(line["unwind"] == "table", f"{line}")
     check_complete(stacks, end, 60)
-    check(all("Py_BytesMain" in user_names(s) or s["count"] < 3 for s in stacks),
-          f"{[user_names(s) for s in stacks if 'Py_BytesMain' not in user_names(s)][:3]}")
+    others = [user_names(s) for s in complete(stacks) if "Py_BytesMain" not in user_names(s)]
+    check(not others, f"{others[:3]}")
 
 
 def test_many_mappings(t):
@@ -170,10 +199,11 @@ def test_dlopen(t):
     agent = t.agent(rules(rule("api", comm="worker", pre_ms=0, cooldown_ms=0)))
     group = t.cgroup()
     text = textwrap.dedent("""
-        import sys, time
+        import signal, sys, time
+        told = []
+        signal.signal(signal.SIGUSR1, lambda *_: told.append(1))
         open("/proc/self/comm", "w").write("worker")
-        end = time.monotonic() + 3
-        while time.monotonic() < end:
+        while not told:
             pass
         import hashlib, ctypes
         end = time.monotonic() + float(sys.argv[1])
@@ -183,15 +213,23 @@ def test_dlopen(t):
     process = subprocess.Popen([PYTHON, "-c", text, "60"], stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, preexec_fn=group.join)
     t.processes.append(process)
-    _, end, stacks = capture(agent, process.pid, "api", seconds=8, sessions=1)
-    hashed = [s for s in stacks
-              if any((f["module"] or "").rsplit("/", 1)[-1].startswith("libcrypto") for f in s["frames"])]
-    total = sum(s["count"] for s in hashed)
-    complete = sum(s["count"] for s in hashed if s["quality"] == "complete")
-    if total == 0:
-        raise Skip("this python hashes without libcrypto")
-    check(total > 20 and complete >= 0.95 * total,
-          f"{complete} of {total}: {end['stack_quality']}")
+    agent.wait("process.unwind", pid=process.pid)
+    settled(agent)
+    hashed, total = [], 0
+    for i in range(6):
+        session = agent.call("session.start", {"rule": "api", "during_ms": 5000})["session"]
+        time.sleep(0.3)
+        process.send_signal(signal.SIGUSR1)
+        end = agent.wait("session.end", seconds=11, session=session)
+        hashed += [s for s in whole_stacks(agent, session, process.pid)
+                   if any(os.path.basename(f["module"] or "").startswith("libcrypto") for f in s["frames"])]
+        total = sum(s["count"] for s in hashed)
+        if total == 0 and i > 1:
+            raise Skip("this python hashes without libcrypto")
+        if total > 200:
+            break
+    broken = total - sum(s["count"] for s in complete(hashed))
+    check(total > 200 and broken <= HZ * MOMENT, f"{broken} of {total}: {end['stack_quality']}")
 
 
 def test_rule_says_how(t):

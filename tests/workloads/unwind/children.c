@@ -8,7 +8,9 @@
 
 #include "../workload.h"
 
-#define CHILD_NS    800000000ull
+#ifndef CHILD_NS
+#define CHILD_NS 800000000ull
+#endif
 #define STACK_BYTES (64 * 1024)
 
 static inline __attribute__((always_inline)) void spin(unsigned int turns)
