@@ -233,6 +233,7 @@ struct process *sample_decode(struct agent *a, const struct sample *s, struct hi
 		.kernel_frames = s->kernel_frames,
 		.user_frames = s->user_frames,
 		.user_error = s->user_error,
+		.image = s->image,
 		.user_end = s->flags & SAMPLE_UNWOUND ? s->user_end : 0,
 	};
 	memcpy(h->comm, s->comm, sizeof(h->comm) - 1);

@@ -35,6 +35,7 @@ struct hit {
 	uint16_t kernel_frames, user_frames;
 	int32_t user_error;
 	uint32_t user_end; /* enum unwind_end with SAMPLE_UNWOUND */
+	uint32_t image;	   /* as in struct sample */
 	char comm[COMM_BYTES];
 	struct frame frames[];
 };

@@ -141,6 +141,7 @@ static bool wanted(const struct session *s, uint32_t tgid, const struct process 
 static void count(struct session *s, const struct hit *h, const struct process *p, enum phase phase)
 {
 	uint64_t tick_ns = NSEC_PER_SEC / s->agent->pins.abi.hz;
+	struct module *exe;
 
 	if (phase == PHASE_BEFORE)
 		s->before_first[h->cpu] = MIN(s->before_first[h->cpu], (uint64_t)h->seq);
@@ -150,7 +151,8 @@ static void count(struct session *s, const struct hit *h, const struct process *
 	}
 	if (!(h->flags & SAMPLE_CAPTURE))
 		tick_ns *= RECORDER_DIVISOR;
-	if (stacks_add(&s->stacks, h, phase, tick_ns, p ? p->maps.exe : NULL) < 0)
+	exe = p ? process_maps_at(p, h->time_ns, h->image)->exe : NULL;
+	if (stacks_add(&s->stacks, h, phase, tick_ns, exe) < 0)
 		s->phase[phase].lost[DROP_MAP_FULL]++;
 	else
 		s->phase[phase].emitted++;

@@ -107,6 +107,9 @@ class Judge:
         self.processes.add((line["pid"], line["start_ns"]))
         self.images.add((line["pid"], line["start_ns"], program))
         faults = [self._frame(f, frames[i - 1] if i else None, program, library) for i, f in enumerate(frames)]
+        exe = os.path.basename(line["exe"] or "")
+        if exe and exe != (f"program_{program}" if program != "driver" else "turnover"):
+            faults.append(f"exe {exe} in {program}")
         fault = next(filter(None, faults), None)
         if stack.complete and not fault and frames and frames[-1]["fn"] not in ("_start", None):
             self.short[" < ".join(f["fn"] or "?" for f in frames)] += count

@@ -84,16 +84,16 @@ static void visit(const char *folder)
 
 	symbol[4] = (char)('a' + n);
 	snprintf(path, sizeof(path), "%s/lib_%c.so", folder, 'a' + n);
+	say_where((char)('a' + n)); /* its own first and last words included */
 	library = dlopen(path, RTLD_NOW);
 	if (!library)
 		_exit(3);
 	*(void **)&top = dlsym(library, symbol);
 	if (!top)
 		_exit(4);
-	say_where((char)('a' + n));
 	RUNS(top, workload_now_ns() + (5 + next_random(40)) * 1000000ull);
-	say_where('-');
 	dlclose(library);
+	say_where('-');
 	if (getenv("TURNOVER_APART"))
 		occupy((uintptr_t)top);
 }
