@@ -15,6 +15,7 @@
 struct chain {
 	uint32_t which; /* below CHAINS */
 	uint32_t ready; /* the rest is there */
+	uint32_t turns; /* grows while the loop runs */
 	uint32_t count;
 	void *frames[CHAIN_FRAMES]; /* the first is in the loop's own function */
 };

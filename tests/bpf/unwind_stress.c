@@ -29,6 +29,8 @@
 #define CONTROL_MS  60000 /* at most: it ends at the first wrong stack */
 #define POISON_RULE (UNWIND_RULES_MAX - 1)
 #define WRONG_SAID  5
+#define AWAIT_NS    20000000
+#define BRIEF_NS    150000 /* some ticks */
 
 /* A file that the burning processes have mapped, compiled. */
 struct compiled {
@@ -216,11 +218,9 @@ static struct unwind_mapping mapping_of(const struct stress *s, const struct map
 					.kind = UNWIND_KIND_ROWS_ALONE };
 }
 
-/* Writes and publishes the next table of a burner; its old one is still published. */
-static void publish_next(struct stress *s, const struct burner *b, uint32_t next)
+/* Writes table `next` of a burner, and has it filled: the number of the filling. */
+static uint64_t prepare(struct stress *s, const struct burner *b, uint32_t next)
 {
-	struct process_key key = { .tgid = (uint32_t)b->pid, .start_ns = b->start_ns };
-	struct target target = { .flags = TARGET_MAPPED, .rule = NO_SLOT, .unwind = next + 1 };
 	struct ranges_record record = { 0 };
 
 	for (size_t i = 0; i < s->mapped_count; i++) {
@@ -233,10 +233,17 @@ static void publish_next(struct stress *s, const struct burner *b, uint32_t next
 	s->f.claims->tgid = (uint32_t)b->pid;
 	assert_true(fill(&s->f, &record));
 	assert_int_equal(record.missed, 0);
-	__atomic_store_n(&s->f.tables[next].published, record.fill, __ATOMIC_RELEASE);
-	assert_int_equal(bpf_map_update_elem(bpf_map__fd(s->f.h->skel->maps.targets), &key, &target,
-					     BPF_ANY),
-			 0);
+	return record.fill;
+}
+
+static void publish_next(struct stress *s, const struct burner *b, uint32_t next, uint64_t fill)
+{
+	struct process_key key = { .tgid = (uint32_t)b->pid, .start_ns = b->start_ns };
+	struct target target = { .flags = TARGET_MAPPED, .rule = NO_SLOT, .unwind = next + 1 };
+	int targets = bpf_map__fd(s->f.h->skel->maps.targets);
+
+	__atomic_store_n(&s->f.tables[next].published, fill, __ATOMIC_RELEASE);
+	assert_int_equal(bpf_map_update_elem(targets, &key, &target, BPF_ANY), 0);
 }
 
 static void poison_file(struct stress *s, const struct unwind_build *old)
@@ -268,25 +275,81 @@ static void poison_table(struct unwind_process *table)
 		table->mappings[i] = (struct unwind_mapping){ .kind = UNWIND_KIND_FP };
 }
 
-/* All that the kernel side walks by, once more and elsewhere. */
-static void rewrite(struct stress *s, bool grace)
+/* The burners' tables are not to be used any more. */
+static void retire(struct stress *s)
 {
-	struct unwind_build *old[FILES_MAX];
+	for (size_t i = 0; i < CHAINS; i++)
+		__atomic_store_n(&s->f.tables[s->burners[i].table].published, 0, __ATOMIC_RELEASE);
+}
+
+static void spin_for(uint64_t ns)
+{
+	uint64_t end_ns = harness_now_ns() + ns;
+
+	while (harness_now_ns() < end_ns)
+		;
+}
+
+static uint32_t turns_of(const struct stress *s)
+{
+	uint32_t turns = 0;
+
+	for (size_t i = 0; i < CHAINS; i++)
+		turns += __atomic_load_n(&s->burners[i].chain->turns, __ATOMIC_RELAXED);
+	return turns;
+}
+
+/* Until one of them runs, on another CPU; on a busy machine they seldom do. Not for long. */
+static void await_burner(const struct stress *s)
+{
+	uint64_t end_ns = harness_now_ns() + AWAIT_NS;
+	uint32_t turns = turns_of(s);
+
+	while (turns_of(s) == turns && harness_now_ns() < end_ns)
+		;
+}
+
+static void poison_tables(struct stress *s, uint32_t which)
+{
+	for (size_t i = 0; i < CHAINS; i++)
+		poison_table(&s->f.tables[s->burners[i].table ^ which]);
+}
+
+/*
+ * All that the kernel side walks by, once more and elsewhere. What it has found it remembers by the
+ * number of the filling, so that it reads most of a table in the first walks by it: a `brief` one
+ * is retired while these may be under way.
+ */
+static void rewrite(struct stress *s, bool grace, bool brief)
+{
+	struct unwind_build *old[FILES_MAX], *gone[FILES_MAX] = { NULL };
+	uint64_t fills[CHAINS];
 
 	write_files(s, old);
 	for (size_t i = 0; i < CHAINS; i++)
-		publish_next(s, &s->burners[i], s->burners[i].table ^ 1);
-	for (size_t i = 0; i < CHAINS; i++) {
-		struct burner *b = &s->burners[i];
-
-		__atomic_store_n(&s->f.tables[b->table].published, 0, __ATOMIC_RELEASE);
-		b->table ^= 1;
+		fills[i] = prepare(s, &s->burners[i], s->burners[i].table ^ 1);
+	if (brief)
+		await_burner(s);
+	for (size_t i = 0; i < CHAINS; i++)
+		publish_next(s, &s->burners[i], s->burners[i].table ^ 1, fills[i]);
+	retire(s);
+	for (size_t i = 0; i < CHAINS; i++)
+		s->burners[i].table ^= 1;
+	if (brief) {
+		spin_for((uint64_t)random() % BRIEF_NS);
+		retire(s);
+		for (size_t i = 0; i < s->file_count; i++) {
+			gone[i] = s->files[i].build;
+			s->files[i].build = NULL;
+		}
 	}
 	if (grace)
 		assert_int_equal(syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0), 0);
+	poison(s, gone);
 	poison(s, old);
-	for (size_t i = 0; i < CHAINS; i++)
-		poison_table(&s->f.tables[s->burners[i].table ^ 1]);
+	poison_tables(s, 1);
+	if (brief)
+		poison_tables(s, 0);
 	s->rewritten++;
 }
 
@@ -367,13 +430,13 @@ static void run(struct stress *s, unsigned int ms, bool grace)
 {
 	uint64_t end_ns;
 
-	rewrite(s, true);
+	rewrite(s, true, false);
 	harness_forget(s->f.h);
 	harness_tick(s->f.h, STRESS_HZ);
 	end_ns = harness_now_ns() + ms * 1000000ull;
 	while (harness_now_ns() < end_ns && (grace || s->seen.wrong == 0)) {
 		s->f.h->control->heartbeat_ns = harness_now_ns();
-		rewrite(s, grace);
+		rewrite(s, grace, s->rewritten % 2);
 		judge_all(s);
 	}
 	ticks_stop(s->f.h);
@@ -392,8 +455,6 @@ static void no_stack_is_wrong(void **state)
 	assert_true(s->seen.good > 1000);
 	assert_int_equal(s->seen.wrong, 0);
 	assert_int_equal(s->seen.switched, 0);
-	/* Between two words of the writer a tick may have met the number of the retired table. */
-	assert_true(s->seen.unwalked * 1000 < s->seen.samples);
 	stress_end(s);
 }
 
