@@ -40,7 +40,7 @@ static __attribute__((always_inline)) inline __u32 unwind_search(const struct un
 	word = (__u32)(*element >> (page & 1) * 32);
 	row = UNWIND_PAGE_FIRST(word);
 	left = UNWIND_PAGE_COUNT(word);
-	for (int i = 0; i < UNWIND_SEARCH_STEPS && left > 1; i++) {
+	for (int i = 0; i < UNWIND_SEARCH_STEPS; i++) {
 		__u32 half = left >> 1;
 		__u64 reached;
 

@@ -43,7 +43,7 @@ UNWIND_INLINE __u32 unwind_find(const struct unwind_ranges *r, __u32 last, __u64
 
 	if (last < count && unwind_range_holds(ranges[last & (UNWIND_RANGES - 1)], pc))
 		return last;
-	for (int i = 0; i < UNWIND_RANGE_STEPS && left > 1; i++) {
+	for (int i = 0; i < UNWIND_RANGE_STEPS; i++) {
 		__u32 half = left >> 1;
 		__u64 reached =
 			~(page - UNWIND_RANGE_PAGE(ranges[(row + half) & (UNWIND_RANGES - 1)])) >>
