@@ -136,6 +136,12 @@ static void decode_build_ids(struct agent *a, const struct frame_build_id *ids,
 		uint64_t address = addresses ? addresses[i] : 0;
 		const struct mapping *m = addresses ? mappings_find(maps, address) : NULL;
 
+		/* The kernel tells the file of data, too: no return address, if all code is known.
+		 */
+		if (addresses && !m && maps->count && maps->read_ns >= h->time_ns) {
+			frames[i] = (struct frame){ &sample_unknown, address };
+			continue;
+		}
 		if (m && ids[i].status == 1 && mapping_offset(m, address) != ids[i].offset_or_ip)
 			m = NULL; /* something else was mapped there when the sample was taken */
 		decode_build_id(a, &ids[i], m, &frames[i]);

@@ -82,7 +82,9 @@ class Judge:
         self.named += 1
         if frame["build_id"] not in (file.build_id, None):
             return f"{name} with another build-id"
-        if frame["fn"] and file.function(frame["offset"]) != frame["fn"]:
+        function = file.function(frame["offset"])
+        # The head of the procedure linkage table has no name: it goes by the function before it.
+        if frame["fn"] and function != frame["fn"] and not re.search(r"@plt-0x10$", function or ""):
             return f"{name}+{frame['offset']:#x} is not {frame['fn']}"
         if before is None:
             return None

@@ -209,6 +209,29 @@ static void test_decode_build_id(void **state)
 	fake_free(f);
 }
 
+/* Three frames: one in the program, one in what was the library, one that the kernel cannot tell.
+ */
+static struct sample *told_sample(uint64_t library_offset)
+{
+	struct frame_build_id *ids;
+	struct sample *s;
+	uint64_t *addresses;
+	size_t bytes;
+
+	s = new_sample(0, 3, SAMPLE_BUILD_ID | SAMPLE_ADDRESSES, &bytes);
+	ids = (struct frame_build_id *)user_words(s);
+	addresses = (uint64_t *)(ids + 3);
+	ids[0] = (struct frame_build_id){ .status = 1, .build_id = { 1 }, .offset_or_ip = 0x1010 };
+	ids[1] = (struct frame_build_id){ .status = 1,
+					  .build_id = { 2 },
+					  .offset_or_ip = library_offset };
+	ids[2] = (struct frame_build_id){ .status = 2, .offset_or_ip = 0x40030 };
+	addresses[0] = 0x10010;
+	addresses[1] = 0x40020;
+	addresses[2] = 0x40030;
+	return s;
+}
+
 /* What the kernel says of an address below a mapping is an offset below its file: the chain ends
  * there. */
 static void test_no_offset_below_a_file(void **state)
@@ -231,6 +254,26 @@ static void test_no_offset_below_a_file(void **state)
 						  .offset_or_ip = 0x100 };
 	ids[1].offset_or_ip = 0x100 - 0x400000ull;
 	h = decode(f, s, &p);
+	assert_int_equal(h->user_frames, 1);
+	assert_true(h->flags & HIT_CUT);
+	fake_free(f);
+}
+
+/* Of an address in a file's data the kernel tells the build-id all the same. */
+static void test_data_is_no_caller(void **state)
+{
+	_cleanup_free_ struct sample *s = NULL;
+	_cleanup_free_ struct hit *h = NULL;
+	struct fake *f = fake_new();
+	struct process *p;
+
+	if (!f)
+		skip();
+	write_mappings(f);
+	s = told_sample(0x20);
+	((uint64_t *)((struct frame_build_id *)user_words(s) + 3))[1] = 0x30000;
+	h = decode(f, s, &p);
+	assert_true(p->maps.read_ns >= h->time_ns);
 	assert_int_equal(h->user_frames, 1);
 	assert_true(h->flags & HIT_CUT);
 	fake_free(f);
@@ -268,29 +311,6 @@ static uint32_t target_flags(struct fake *f)
 
 	assert_int_equal(bpf_map_lookup_elem(f->a.pins.targets_fd, &key, &target), 0);
 	return target.flags;
-}
-
-/* Three frames: one in the program, one in what was the library, one that the kernel cannot tell.
- */
-static struct sample *told_sample(uint64_t library_offset)
-{
-	struct frame_build_id *ids;
-	struct sample *s;
-	uint64_t *addresses;
-	size_t bytes;
-
-	s = new_sample(0, 3, SAMPLE_BUILD_ID | SAMPLE_ADDRESSES, &bytes);
-	ids = (struct frame_build_id *)user_words(s);
-	addresses = (uint64_t *)(ids + 3);
-	ids[0] = (struct frame_build_id){ .status = 1, .build_id = { 1 }, .offset_or_ip = 0x1010 };
-	ids[1] = (struct frame_build_id){ .status = 1,
-					  .build_id = { 2 },
-					  .offset_or_ip = library_offset };
-	ids[2] = (struct frame_build_id){ .status = 2, .offset_or_ip = 0x40030 };
-	addresses[0] = 0x10010;
-	addresses[1] = 0x40020;
-	addresses[2] = 0x40030;
-	return s;
 }
 
 /* Raw addresses in files of unknown build-id make the consumer ask the kernel, which then tells. */
@@ -403,6 +423,7 @@ int main(void)
 		cmocka_unit_test(test_decode_leaf),
 		cmocka_unit_test(test_decode_build_id),
 		cmocka_unit_test(test_no_offset_below_a_file),
+		cmocka_unit_test(test_data_is_no_caller),
 		cmocka_unit_test(test_other_image),
 		cmocka_unit_test(test_asks_and_is_told),
 		cmocka_unit_test(test_told_of_another),
