@@ -12,6 +12,13 @@
 #define BOTTOM_BYTES 1024 /* more than the function has */
 #define DEPTH	     9
 
+/* A function of its own, called by everyone as it stands. */
+#ifdef __clang__
+#define KEPT __attribute__((noinline))
+#else
+#define KEPT __attribute__((noipa))
+#endif
+
 /* Keeps a call from becoming a jump. */
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
@@ -25,7 +32,7 @@ void chains_prepare(void)
 	backtrace(frames, 4);
 }
 
-__attribute__((noipa, aligned(BOTTOM_BYTES))) static void bottom(void)
+KEPT __attribute__((aligned(BOTTOM_BYTES))) static void bottom(void)
 {
 	int n = backtrace(chain->frames, CHAIN_FRAMES);
 	unsigned int x = 1;
@@ -50,7 +57,7 @@ int chains_is_bottom(uint64_t address)
  * again: each has frames of its own size and calls the next.
  */
 #define LINK(this, next)                                     \
-	__attribute__((noipa)) static void link_##this(void) \
+	KEPT static void link_##this(void)                   \
 	{                                                    \
 		char room[16 + 8 * (__COUNTER__ % 11)];      \
                                                              \
@@ -82,7 +89,7 @@ LINKS(0, link_10)
 static void descend(unsigned int depth, void (*then)(void));
 
 /* A frame whose size no row knows: the frame address is in a register. */
-__attribute__((noipa)) static void descend_alloca(unsigned int depth, void (*then)(void))
+KEPT static void descend_alloca(unsigned int depth, void (*then)(void))
 {
 	char *bytes = alloca(16 + 24 * (size_t)depth);
 
@@ -92,7 +99,7 @@ __attribute__((noipa)) static void descend_alloca(unsigned int depth, void (*the
 	sink = (unsigned int)bytes[0];
 }
 
-__attribute__((noipa)) static void descend_wide(unsigned int depth, void (*then)(void))
+KEPT static void descend_wide(unsigned int depth, void (*then)(void))
 {
 	unsigned int words[40];
 
@@ -104,7 +111,7 @@ __attribute__((noipa)) static void descend_wide(unsigned int depth, void (*then)
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): the depth is what the test is about */
-__attribute__((noipa)) static void descend(unsigned int depth, void (*then)(void))
+KEPT static void descend(unsigned int depth, void (*then)(void))
 {
 	if (depth == 0)
 		then();
@@ -123,7 +130,7 @@ static int compare_last(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-__attribute__((noipa)) static void search(void)
+KEPT static void search(void)
 {
 	int key = 2, values[3] = { 1, 2, 3 };
 
@@ -136,7 +143,7 @@ static int compare_first(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-__attribute__((noipa)) static void sort(void)
+KEPT static void sort(void)
 {
 	int values[5] = { 5, 4, 3, 2, 1 };
 
