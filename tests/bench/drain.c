@@ -23,6 +23,7 @@
 #define MAPPINGS 40
 #define SPAN	 0x100000u
 #define BASE	 0x10000000ull
+#define FRAMES	 ((FILL_RECORD_BYTES - sizeof(struct sample)) / sizeof(uint64_t))
 
 struct way {
 	const char *name;
@@ -90,9 +91,9 @@ static void write_record(void)
 			      .tid = 1,
 			      .flags = SAMPLE_CAPTURE,
 			      .kernel_frames = 20,
-			      .user_frames = 34,
+			      .user_frames = FRAMES - 20,
 			      .comm = "drain" };
-	for (uint32_t i = 0; i < 54; i++)
+	for (uint32_t i = 0; i < FRAMES; i++)
 		frames[i] = BASE + (i * 7 % MAPPINGS) * SPAN + i * 64;
 	if (bpf_map_update_elem(bpf_map__fd(peer->maps.record), &zero, &record, BPF_ANY) < 0)
 		tool_die("record");
