@@ -298,7 +298,9 @@ struct filling {
 	__u32 missed;
 	__u32 cut;
 	__u64 range; /* of the claim that is looked at */
-	__u64 last;  /* the range before it */
+	__u64 inode; /* the file that it is to be of; 0: of none */
+	__u32 fixed; /* its check lies in a file that the process does not write to */
+	__u32 pad;
 };
 
 /* Numbers of fills, so that none is ever used twice. Private. */
@@ -312,9 +314,10 @@ struct {
 static long ranges_mapping(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
 	struct filling *f = context;
+	struct file *file = vma->vm_file;
 	__u64 pages = (vma->vm_end - vma->vm_start) >> UNWIND_RANGE_SHIFT;
 
-	if (!(vma->vm_flags & VM_EXEC))
+	if (!(vma->vm_flags & VM_EXEC) || (file ? file->f_inode->i_ino : 0) != f->inode)
 		return 0;
 	if (pages > UNWIND_RANGE_PAGES_MAX) {
 		pages = UNWIND_RANGE_PAGES_MAX;
@@ -324,9 +327,45 @@ static long ranges_mapping(struct task_struct *task, struct vm_area_struct *vma,
 	return 0;
 }
 
+static long ranges_fixed(struct task_struct *task, struct vm_area_struct *vma, void *context)
+{
+	struct filling *f = context;
+	struct file *file = vma->vm_file;
+
+	f->fixed = file && file->f_inode->i_ino == f->inode && !(vma->vm_flags & VM_WRITE);
+	return 0;
+}
+
 /*
- * Looks claim `i` up. What is in no executable mapping keeps its place, of no pages; so does what
- * is asked for while somebody changes the mappings, for which bpf_find_vma does not wait.
+ * The check of the range that was just found, `below` bytes under it; 0: there is none. The
+ * consumer says where only: with a word of its own it could ask for the memory of others, guess by
+ * guess. A file whose word cannot be read is believed. A range that is another file's by then, or
+ * that cannot be looked at, is none.
+ */
+static __always_inline __u64 ranges_check(struct filling *f, __u64 start, __u32 below)
+{
+	__u64 page = UNWIND_RANGE_PAGE(f->range), at = (page << UNWIND_RANGE_SHIFT) - below;
+	__u32 word = 0;
+	__u64 check = 0;
+	long r;
+
+	if (!below || !UNWIND_RANGE_PAGES(f->range))
+		return 0;
+	f->fixed = 0;
+	f->range = UNWIND_RANGE(page, 0);
+	r = bpf_find_vma(f->task, at, ranges_fixed, f, 0);
+	if (r == -EBUSY)
+		return 0;
+	if (!r && f->fixed && !bpf_copy_from_user_task(&word, sizeof(word), (void *)at, f->task, 0))
+		check = UNWIND_CHECK(below, word);
+	bpf_find_vma(f->task, start, ranges_mapping, f, 0);
+	return check;
+}
+
+/*
+ * Looks claim `i` up. What is in no executable mapping of that file keeps its place, of no pages;
+ * so does what is asked for while somebody changes the mappings, for which bpf_find_vma does not
+ * wait.
  */
 static long ranges_claim(__u32 i, void *context)
 {
@@ -339,7 +378,9 @@ static long ranges_claim(__u32 i, void *context)
 		return 1;
 	start = READ_WORD(claims->starts[i]);
 	f->range = UNWIND_RANGE(start >> UNWIND_RANGE_SHIFT, 0);
+	f->inode = READ_WORD(claims->inodes[i]);
 	bpf_find_vma(f->task, start, ranges_mapping, f, 0);
+	f->ranges->checks[i] = ranges_check(f, start, READ_WORD(claims->below[i]));
 	f->missed += !UNWIND_RANGE_PAGES(f->range);
 	f->ranges->ranges[i] = f->range;
 	return 0;
@@ -374,9 +415,10 @@ static __always_inline __u64 ranges_fill(struct filling *f, const struct unwind_
 
 /*
  * The ranges of the process that `unwind_claims` names, as `vmas` would list them. Its own program
- * and not a part of that: it takes over what it has seen itself, in a table that only it writes.
+ * and not a part of that: it takes over what it has seen itself, in a table that only it writes. It
+ * may sleep, because it reads the process's memory.
  */
-SEC("iter/task")
+SEC("iter.s/task")
 int ranges(struct bpf_iter__task *ctx)
 {
 	struct seq_file *seq = ctx->meta->seq;

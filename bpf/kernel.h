@@ -13,6 +13,7 @@
 
 #define PF_EXITING 0x00000004u /* set before sched_process_exit fires (kernel/signal.c) */
 #define PF_KTHREAD 0x00200000u
+#define VM_WRITE   0x00000002ul
 #define VM_EXEC	   0x00000004ul
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

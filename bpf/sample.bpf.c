@@ -122,7 +122,7 @@ static __always_inline void sample_fill(const struct tick *t, struct sample *s, 
 	s->tgid = t->key.tgid;
 	s->tid = (__u32)bpf_get_current_pid_tgid();
 	s->flags = t->flags;
-	s->inherited = 0;
+	s->fill = 0;
 	s->image = t->task->self_exec_id;
 	s->pad = 0;
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
@@ -210,7 +210,7 @@ static __always_inline void unwind_count(const struct tick *t, const struct samp
 		return;
 	if (totals)
 		totals->unwind_ends[s->user_end & (UNWIND_ENDS - 1)]++;
-	if (s->user_end == UNWIND_END_NO_MAPPING)
+	if (s->user_end == UNWIND_END_NO_MAPPING || s->user_end == UNWIND_END_CHANGED)
 		unmapped_tell(t);
 }
 
@@ -267,7 +267,8 @@ static __always_inline __u32 tick_flags(const struct tick *t, const struct targe
 	/* Late in exit(2) a process is one of these, too: exit_mm of kernel/exit.c. */
 	if (t->task->flags & PF_KTHREAD || !t->task->mm)
 		flags |= SAMPLE_KTHREAD;
-	else if (!target || !(target->flags & TARGET_MAPPED))
+	else if (!target || !(target->flags & TARGET_MAPPED) ||
+		 READ_WORD(target->image) != (__u32)t->task->self_exec_id)
 		flags |= SAMPLE_BUILD_ID;
 	return flags;
 }

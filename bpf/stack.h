@@ -130,21 +130,16 @@ static long stack_frame(__u32 i, struct stack_way *way)
 
 	if (at > KERNEL_STACK_BYTES + USER_RAW_BYTES)
 		return 1;
-	if (!unwind_walk_on(&b->walk, way->ranges, way->process, way->cache) && i > 0)
-		return 1;
+	if (!unwind_walk_on(&b->walk, way->ranges, way->process, way->cache)) {
+		if (i > 0)
+			return 1;
+		if (b->walk.end == UNWIND_END_CHANGED)
+			b->sample.flags |= SAMPLE_LEAF_CHANGED;
+	}
 	*(__u64 *)(b->frames + at) = pc;
 	b->at = at + sizeof(__u64);
 	b->sample.user_frames++;
 	return b->walk.end != UNWIND_END_NONE;
-}
-
-/* The filling by which a stack was walked, if it was another process's; 0: its own. */
-static __always_inline __u32 stack_inherited(const struct process_key *key, __u32 number,
-					     __u64 fill)
-{
-	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
-
-	return !r || table_is_own(r, key) ? 0 : (__u32)fill;
 }
 
 /* Which filling table `number` holds now. */
@@ -166,6 +161,7 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 		return 0;
 	stack_registers(task, &b->walk.frame);
 	b->walk.last = 0;
+	b->walk.checked = 0;
 	b->walk.by_pointer = 0;
 	b->walk.end = UNWIND_END_NONE;
 	b->walk.fill = fill;
@@ -184,7 +180,7 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 		b->sample.user_frames = b->sample.user_frames > 0;
 	}
 	b->sample.flags |= SAMPLE_UNWOUND;
-	b->sample.inherited = stack_inherited(key, number, fill);
+	b->sample.fill = (__u32)fill;
 	b->sample.user_end = b->walk.end;
 	return b->sample.user_frames * sizeof(__u64);
 }
@@ -211,7 +207,7 @@ static __always_inline __u64 stack_user(void *ctx, struct stack_buffer *b, __u64
 
 /*
  * Behind a stack that was walked by the table: the build-id of its leaf, for the consumer that
- * asked for build-ids. Returns its bytes.
+ * asked for build-ids, and of a leaf that it cannot know. Returns its bytes.
  */
 static __always_inline __u64 stack_leaf_id(void *ctx, struct stack_buffer *b, __u64 at)
 {
@@ -224,6 +220,13 @@ static __always_inline __u64 stack_leaf_id(void *ctx, struct stack_buffer *b, __
 		return 0;
 	b->sample.flags |= SAMPLE_LEAF_ID;
 	return sizeof(struct frame_build_id);
+}
+
+/* Whether the walk may have ended at its leaf, in memory that the table does not know. */
+static __always_inline bool stack_leaf_unknown(const struct stack_buffer *b)
+{
+	return b->sample.user_frames == 1 && (b->sample.user_end == UNWIND_END_NO_MAPPING ||
+					      b->sample.user_end == UNWIND_END_CHANGED);
 }
 
 /* Whose stacks, and by which table. */
@@ -255,7 +258,7 @@ static __always_inline __u64 stack_take(void *ctx, const struct stack_owner *o,
 	b->sample.user_end = UNWIND_END_NONE;
 	if (o->unwind && want & STACK_USER)
 		user_bytes = stack_walk(o->task, o->key, b, kernel_bytes, o->unwind - 1);
-	if (user_bytes && want & STACK_BUILD_ID)
+	if (user_bytes && (want & STACK_BUILD_ID || stack_leaf_unknown(b)))
 		user_bytes += stack_leaf_id(ctx, b, kernel_bytes + user_bytes);
 	if (!user_bytes && want & STACK_USER)
 		user_bytes = stack_user(ctx, b, kernel_bytes, want);

@@ -22,11 +22,17 @@
 #define UNWIND_CFA_POINTER	 255 /* because there are no rows */
 #define UNWIND_CFA_POINTER_TRIED 254 /* because they have none for this address */
 
-/* `pc` lies in a range of `fill` and is walked by `rule`. All zeros: of no filling. */
+/* `pc` lies in a range and is walked by `rule`. All zeros: of no filling. */
 struct unwind_cached {
-	__u64 fill, pc;
+	__u64 range; /* UNWIND_CACHED_RANGE */
+	__u64 pc;
 	struct unwind_rule rule;
 };
+
+/* A range of a filling in one word: a value of a per-CPU map has at most 32 KiB. */
+#define UNWIND_CACHED_RANGE(fill, number) ((__u64)(fill) << 16 | (number))
+#define UNWIND_CACHED_FILL(range)	  ((range) >> 16)
+#define UNWIND_CACHED_NUMBER(range)	  ((__u32)(range)&0xffff)
 
 struct unwind_cache {
 	__u64 added; /* ever */
@@ -42,20 +48,21 @@ static __attribute__((always_inline)) inline __u16 *unwind_cache_place(struct un
 
 /*
  * Whether `pc` is known under `fill`; then *ret_rule is its rule. *at, the place of the frame
- * before, becomes its own.
+ * before, becomes its own, *ret_range the number of its range.
  */
 static __attribute__((always_inline)) inline __u32 unwind_cache_find(struct unwind_cache *c,
 								     __u64 fill, __u64 pc,
-								     __u32 *at,
+								     __u32 *at, __u32 *ret_range,
 								     struct unwind_rule *ret_rule)
 {
 	__u32 place = (*at + 1) & (UNWIND_CACHE_ENTRIES - 1);
 
-	if (c->entries[place].pc != pc || c->entries[place].fill != fill)
+	if (c->entries[place].pc != pc || UNWIND_CACHED_FILL(c->entries[place].range) != fill)
 		place = *unwind_cache_place(c, pc) & (UNWIND_CACHE_ENTRIES - 1);
-	if (c->entries[place].pc != pc || c->entries[place].fill != fill)
+	if (c->entries[place].pc != pc || UNWIND_CACHED_FILL(c->entries[place].range) != fill)
 		return 0;
 	*ret_rule = c->entries[place].rule;
+	*ret_range = UNWIND_CACHED_NUMBER(c->entries[place].range);
 	*at = place;
 	return 1;
 }

@@ -21,8 +21,10 @@ struct unwind_walk {
 	__u32 last;	  /* the range met last: most frames lie in it */
 	__u32 by_pointer; /* the last step was by the frame pointer */
 	enum unwind_end end;
-	__u32 place; /* of the frame before in the cache */
-	__u64 fill;  /* the filling of the ranges that it goes by */
+	__u32 place;   /* of the frame before in the cache */
+	__u32 checked; /* number of the range that was checked last, plus 1 */
+	__u32 pad;
+	__u64 fill; /* the filling of the ranges that it goes by */
 };
 
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
@@ -102,6 +104,28 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
 }
 
 /*
+ * Whether range `number` is still of the file that it was of when the table was filled: another one
+ * may have taken its place since. What is not resident is believed: of a file that was mapped just
+ * now the dynamic loader has read its first page.
+ */
+UNWIND_INLINE __u32 unwind_walk_holds(struct unwind_walk *w, const struct unwind_ranges *r,
+				      __u32 number)
+{
+	__u64 check = *(const volatile __u64 *)&r->checks[number & (UNWIND_RANGES - 1)];
+	__u64 start = UNWIND_RANGE_PAGE(
+		*(const volatile __u64 *)&r->ranges[number & (UNWIND_RANGES - 1)]);
+	__u32 word;
+
+	if (!check || w->checked == number + 1)
+		return 1;
+	start = (start << UNWIND_RANGE_SHIFT) - UNWIND_CHECK_BELOW(check);
+	if (unwind_read(&word, sizeof(word), start) == 0 && word != UNWIND_CHECK_WORD(check))
+		return 0;
+	w->checked = number + 1;
+	return 1;
+}
+
+/*
  * Whether w->frame lies in a range; then *ret_rule is its rule. A leaf is not remembered: it is
  * seldom where the last one was.
  */
@@ -110,24 +134,24 @@ UNWIND_INLINE __u32 unwind_walk_look(struct unwind_walk *w, const struct unwind_
 				     struct unwind_rule *ret_rule)
 {
 	__u64 pc = w->frame.pc;
-	__u32 number;
 
-	if (!w->frame.exact && unwind_cache_find(cache, w->fill, pc, &w->place, ret_rule))
+	if (!w->frame.exact && unwind_cache_find(cache, w->fill, pc, &w->place, &w->last, ret_rule))
 		return 1;
-	number = unwind_find(r, w->last, pc);
-	if (number >= UNWIND_RANGES)
+	w->last = unwind_find(r, w->last, pc);
+	if (w->last >= UNWIND_RANGES)
 		return 0;
-	w->last = number;
-	*ret_rule = unwind_walk_rule(w, p, number);
+	*ret_rule = unwind_walk_rule(w, p, w->last);
 	if (!w->frame.exact)
-		unwind_cache_add(cache, (struct unwind_cached){ w->fill, pc, *ret_rule },
+		unwind_cache_add(cache,
+				 (struct unwind_cached){ UNWIND_CACHED_RANGE(w->fill, w->last), pc,
+							 *ret_rule },
 				 &w->place);
 	return 1;
 }
 
 /*
  * Whether w->frame may be told; then it has been made its caller, or w->end says why there is none.
- * False, with the reason in w->end: it lies in no range.
+ * False, with the reason in w->end: it lies in no range, or in one that is not what it was.
  */
 UNWIND_INLINE __u32 unwind_walk_on(struct unwind_walk *w, const struct unwind_ranges *r,
 				   const struct unwind_process *p, struct unwind_cache *cache)
@@ -136,6 +160,10 @@ UNWIND_INLINE __u32 unwind_walk_on(struct unwind_walk *w, const struct unwind_ra
 
 	if (!unwind_walk_look(w, r, p, cache, &rule)) {
 		w->end = w->by_pointer ? UNWIND_END_NO_POINTERS : UNWIND_END_NO_MAPPING;
+		return 0;
+	}
+	if (!unwind_walk_holds(w, r, w->last)) {
+		w->end = UNWIND_END_CHANGED;
 		return 0;
 	}
 	w->end = unwind_walk_step(w, &rule);

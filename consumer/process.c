@@ -202,7 +202,13 @@ static int set_mapped(struct agent *a, const struct process *p, bool mapped)
 	target.flags &= ~TARGET_MAPPED;
 	if (mapped)
 		target.flags |= TARGET_MAPPED;
+	target.image = p->maps.image;
 	return bpf_map_update_elem(a->pins.targets_fd, &key, &target, BPF_EXIST) < 0 ? -errno : 0;
+}
+
+void process_mapped(struct agent *a, const struct process *p)
+{
+	set_mapped(a, p, true);
 }
 
 int process_set_unwind(struct agent *a, const struct process *p)
@@ -233,7 +239,8 @@ bool process_asked_ids(struct agent *a, struct process *p, uint64_t time_ns)
 	if (!asked)
 		return false;
 	p->asking = false;
-	set_mapped(a, p, true);
+	if (!unwinding_waits(a, p))
+		set_mapped(a, p, true);
 	return true;
 }
 
@@ -261,6 +268,7 @@ static void keep_before(struct process *p, const struct mappings *fresh)
 
 bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns)
 {
+	static const struct mappings none;
 	struct mappings fresh = {};
 	uint64_t now;
 	int r;
@@ -277,12 +285,14 @@ bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns)
 		a->totals.mappings_failed++;
 		return p->maps.count;
 	}
+	mappings_carry(p->maps.image == fresh.image ? &p->maps : &none, &fresh);
 	keep_before(p, &fresh);
 	p->maps = fresh;
-	set_mapped(a, p, true);
 	if (p->maps.compiled)
 		meet_compiled(a, p);
 	unwinding_follow(a, p);
+	if (!unwinding_waits(a, p))
+		process_mapped(a, p);
 	return true;
 }
 

@@ -70,9 +70,9 @@ void processes_sweep(struct agent *a, uint64_t now_ns);
 void process_exec(struct process *p, uint64_t time_ns);
 
 /*
- * Makes sure that the mappings have been read since `not_before_ns`, and tells the kernel side so
- * that it takes raw addresses from now on. Bounded to one read per process and 100 ms. True when
- * they are there.
+ * Makes sure that the mappings have been read since `not_before_ns`, and has a table made of them;
+ * without one, or when it is there, the kernel side takes raw addresses from now on. Bounded to one
+ * read per process and 100 ms. True when they are there.
  */
 bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns);
 
@@ -100,6 +100,9 @@ bool process_asked_ids(struct agent *a, struct process *p, uint64_t time_ns);
  * they were not read, or are those of two images ago.
  */
 const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns, uint32_t image);
+
+/* Has the kernel side take raw addresses of its stacks from now on. */
+void process_mapped(struct agent *a, const struct process *p);
 
 /* Tells the kernel side the number of the process's table, p->unwind.table. */
 int process_set_unwind(struct agent *a, const struct process *p);

@@ -70,45 +70,114 @@ static bool some_untold(const struct hit *h)
 	return false;
 }
 
-/*
- * In whose mappings the stack was walked; NULL when that is not known any more. A child's first
- * ones are its parent's: by the time its own can be read it may be another image, or gone.
- */
-static const struct process *walked_in(struct agent *a, const struct process *p,
-				       const struct sample *s)
+/* The leaf lies in a file that the table does not know: only the kernel can tell which. */
+static bool is_lost(const struct hit *h, uint16_t i)
 {
-	if (s->flags & SAMPLE_UNWOUND && s->inherited)
-		return unwinding_ancestor(a, s->inherited, s->time_ns);
-	return p;
+	return i == 0 && h->flags & SAMPLE_LEAF_CHANGED;
 }
 
+static bool has_id(struct agent *a, const struct module *m, const struct frame_build_id *id)
+{
+	uint8_t known[SYMBOLS_BUILD_ID_MAX];
+
+	return symbols_build_id(a->symbols, m, known) == BUILD_ID_BYTES &&
+	       !memcmp(known, id->build_id, BUILD_ID_BYTES);
+}
+
+/*
+ * The leaf of a walk that ended there, in no range of the table or in a hole of it, by the build-id
+ * that came with it.
+ */
+static void resolve_leaf(struct agent *a, const struct mappings *maps, const uint64_t *addresses,
+			 const struct hit *h, struct frame *leaf)
+{
+	const struct frame_build_id *id =
+		(const struct frame_build_id *)(addresses + h->user_frames);
+	const struct mapping *m;
+	struct module *module;
+
+	if (!(h->flags & SAMPLE_LEAF_ID) || h->user_frames != 1 || id->status != 1 ||
+	    id->offset_or_ip > INT64_MAX)
+		return;
+	m = mappings_find(maps, addresses[0]);
+	if (m && has_id(a, m->module, id))
+		*leaf = (struct frame){ m->module, id->offset_or_ip };
+	else if (symbols_module_by_build_id(a->symbols, id->build_id, &module) == 0)
+		*leaf = (struct frame){ module, id->offset_or_ip };
+}
+
+/* Resolves the first frames that are not resolved yet. True when some are not in `maps`. */
+static bool resolve_all(const struct mappings *maps, const uint64_t *addresses, const struct hit *h,
+			uint16_t count, struct frame *frames)
+{
+	bool missing = false;
+
+	for (uint16_t i = 0; i < count; i++)
+		if (frames[i].module == &sample_unknown && !is_lost(h, i))
+			missing = !resolve(maps, addresses[i], &frames[i]) || missing;
+	return missing;
+}
+
+/*
+ * `maps` is what the stack was walked in, or what was mapped when the sample was taken. Of a stack
+ * that was walked by a table only the leaf may lie elsewhere.
+ */
 static void decode_raw(struct agent *a, struct process *p, const struct mappings *maps,
 		       uint32_t image, const uint64_t *addresses, struct hit *h)
 {
 	struct frame *frames = h->frames + h->kernel_frames;
-	bool again = false;
+	bool walked = h->flags & SAMPLE_UNWOUND, missing;
+	uint16_t elsewhere = walked ? h->user_frames > 0 : h->user_frames;
 
 	for (uint16_t i = 0; i < h->user_frames; i++)
-		if (!resolve(maps, addresses[i], &frames[i]))
-			again = true;
+		frames[i] = (struct frame){ .module = &sample_unknown, .offset = addresses[i] };
+	resolve_leaf(a, maps, addresses, h, frames);
+	missing = resolve_all(maps, addresses, h, h->user_frames, frames);
 	/* Something was mapped since (dlopen, a new image): read once more, at most every 100 ms.
 	 */
-	if (again && maps == &p->maps && maps->read_ns <= h->time_ns &&
-	    process_map(a, p, h->time_ns)) {
-		maps = process_maps_at(p, h->time_ns, image);
-		for (uint16_t i = 0; i < h->user_frames; i++)
-			resolve(maps, addresses[i], &frames[i]);
-	}
-	if (again)
+	if (missing && (walked || maps == &p->maps) && p->maps.read_ns <= h->time_ns &&
+	    process_map(a, p, h->time_ns))
+		resolve_all(process_maps_at(p, h->time_ns, image), addresses, h, elsewhere, frames);
+	if (missing)
 		cut(h, frames);
 	if (some_untold(h))
 		process_ask_ids(a, p);
 }
 
 /*
- * One frame that the kernel resolved. With its address it is known which mapping has which
- * build-id: that is kept, for the frames that come without.
+ * Whether that module lay at `address` when the sample was taken: it did in a reading before and in
+ * one after. What a single reading says may have been something else a moment before or behind.
  */
+static bool lay_there(struct agent *a, struct process *p, const struct module *module,
+		      uint64_t address, uint64_t time_ns)
+{
+	const struct mapping *m;
+
+	process_map_image(a, p, time_ns);
+	m = mappings_find(&p->maps, address);
+	return m && m->module == module && m->since_ns <= time_ns && p->maps.read_ns >= time_ns;
+}
+
+/*
+ * With the address of a frame that the kernel resolved it is known which module has which build-id:
+ * that is kept, for the frames that come without.
+ */
+static void learn_id(struct agent *a, struct process *p, const struct frame_build_id *id,
+		     uint64_t address, uint64_t time_ns)
+{
+	const struct mapping *m = mappings_find(&p->maps, address);
+	bool told = id->status == 1 && id->offset_or_ip <= INT64_MAX;
+	struct module *module = m ? m->module : NULL;
+
+	if (!m || !symbols_untold(module))
+		return;
+	if (id->status == 1 && mapping_offset(m, address) != id->offset_or_ip)
+		return; /* something else was mapped there when the sample was taken */
+	if (lay_there(a, p, module, address, time_ns))
+		symbols_told(a->symbols, module, told ? id->build_id : NULL);
+}
+
+/* One frame that the kernel resolved. */
 static void decode_build_id(struct agent *a, const struct frame_build_id *id,
 			    const struct mapping *m, struct frame *ret_frame)
 {
@@ -116,8 +185,6 @@ static void decode_build_id(struct agent *a, const struct frame_build_id *id,
 	bool told = id->status == 1 && id->offset_or_ip <= INT64_MAX;
 	struct module *module;
 
-	if (m && symbols_untold(m->module))
-		symbols_told(a->symbols, m->module, told ? id->build_id : NULL);
 	if (told && m && symbols_is(a->symbols, m->module, id->build_id))
 		*ret_frame = (struct frame){ m->module, id->offset_or_ip };
 	else if (told && symbols_module_by_build_id(a->symbols, id->build_id, &module) == 0)
@@ -170,30 +237,29 @@ static void decode_by_kernel(struct agent *a, struct process *p, const struct sa
 			     const uint8_t *user, struct hit *h)
 {
 	const struct frame_build_id *ids = (const struct frame_build_id *)user;
+	const uint64_t *addresses = NULL;
 
+	if (s->flags & SAMPLE_ADDRESSES)
+		addresses = (const uint64_t *)(ids + h->user_frames);
 	/* The kernel side does not know it as mapped: fresh, or it has a new image, or we asked. */
 	if (!process_asked_ids(a, p, s->time_ns))
 		process_map_image(a, p, s->time_ns);
-	decode_build_ids(a, ids,
-			 s->flags & SAMPLE_ADDRESSES ? (const uint64_t *)(ids + h->user_frames)
-						     : NULL,
-			 process_maps_at(p, s->time_ns, s->image), h);
+	for (uint16_t i = 0; addresses && i < h->user_frames; i++)
+		if (p->maps.image == s->image)
+			learn_id(a, p, &ids[i], addresses[i], s->time_ns);
+	decode_build_ids(a, ids, addresses, process_maps_at(p, s->time_ns, s->image), h);
 }
 
 /* The build-id of the leaf's file, behind a stack that was unwound. */
-static void take_leaf_id(struct agent *a, struct process *p, const struct mappings *maps,
-			 const uint64_t *addresses, const struct hit *h)
+static void take_leaf_id(struct agent *a, struct process *p, const uint64_t *addresses,
+			 const struct hit *h)
 {
 	const struct frame_build_id *id =
 		(const struct frame_build_id *)(addresses + h->user_frames);
-	const struct mapping *m = h->user_frames ? mappings_find(maps, addresses[0]) : NULL;
 
 	process_asked_ids(a, p, h->time_ns);
-	if (!m || !symbols_untold(m->module))
-		return;
-	if (id->status == 1 && mapping_offset(m, addresses[0]) != id->offset_or_ip)
-		return; /* something else was mapped there when the sample was taken */
-	symbols_told(a->symbols, m->module, id->status == 1 ? id->build_id : NULL);
+	if (h->user_frames && !is_lost(h, 0) && p->maps.image == h->image)
+		learn_id(a, p, id, addresses[0], h->time_ns);
 }
 
 static bool is_later(uint32_t image, uint32_t than)
@@ -204,18 +270,16 @@ static bool is_later(uint32_t image, uint32_t than)
 static void decode_by_mappings(struct agent *a, struct process *p, const struct sample *s,
 			       const uint64_t *user, struct hit *h)
 {
-	static const struct mappings none;
+	enum unwind_end end = (enum unwind_end)h->user_end;
 	const struct mappings *maps;
-	const struct process *in;
 
 	process_map(a, p, p->maps.count && is_later(s->image, p->maps.image) ? s->time_ns : 0);
-	in = walked_in(a, p, s);
-	maps = in ? process_maps_at(in, s->time_ns, s->image) : &none;
+	maps = h->flags & SAMPLE_UNWOUND ? unwinding_walked(a, s->fill, s->time_ns, &end)
+					 : process_maps_at(p, s->time_ns, s->image);
+	h->user_end = end;
 	if (h->flags & SAMPLE_LEAF_ID)
-		take_leaf_id(a, p, maps, user, h);
+		take_leaf_id(a, p, user, h);
 	unwinding_sample(a, p, h->flags & SAMPLE_UNWOUND, h->time_ns);
-	if (in)
-		h->user_end = unwinding_end(in, h->user_end);
 	decode_raw(a, p, maps, s->image, user, h);
 }
 

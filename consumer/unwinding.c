@@ -40,8 +40,9 @@ struct unwinding_table {
 	uint64_t grace;	       /* of a retired one: when that has passed it is free */
 	uint32_t *held;	       /* numbers of files, owned */
 	size_t held_count;
-	uint64_t fill;		 /* its last filling that was published: kept until the next */
-	struct process_key from; /* whose mappings that has */
+	uint64_t fill;	      /* its last filling that was published: kept until the next */
+	struct mappings maps; /* that it was made of */
+	size_t cut;	      /* of those, without a place in it */
 };
 
 static void wait_begin(struct unwinding *u, struct process *p)
@@ -198,7 +199,7 @@ static int fill_once(struct agent *a, const struct process *p, uint32_t number,
 
 	u->claims->start_ns = p->start_ns;
 	u->claims->table = number;
-	u->claims->count = unwinding_plan_claim(p->unwind.plan, u->claims->starts);
+	unwinding_plan_claim(p->unwind.plan, u->claims);
 	__atomic_store_n(&u->claims->tgid, p->tgid, __ATOMIC_RELEASE);
 	r = records_read(a->pins.ranges_path, take_record, &record);
 	__atomic_store_n(&u->claims->tgid, 0, __ATOMIC_RELEASE);
@@ -236,7 +237,7 @@ static void publish(struct agent *a, struct process *p, uint32_t number,
 	struct unwinding_state *s = &p->unwind;
 	uint32_t old = s->table;
 
-	if (!to)
+	if (!to || mappings_copy(&p->maps, &t->maps) < 0)
 		return;
 	unwinding_plan_write(s->plan, to->mappings);
 	to->quiet_ns = 0;
@@ -244,15 +245,15 @@ static void publish(struct agent *a, struct process *p, uint32_t number,
 	t->state = TABLE_LIVE;
 	t->owner = p;
 	t->fill = record->fill;
-	t->from = (struct process_key){ .tgid = p->tgid, .start_ns = p->start_ns };
 	t->held = unwinding_plan_take(s->plan, &t->held_count);
 	u->live++;
 	u->published++;
-	s->cut = unwinding_plan_cut(s->plan);
+	t->cut = s->cut = unwinding_plan_cut(s->plan);
 	u->cut += s->cut + record->cut;
 	u->missed += record->missed;
 	s->holes = record->missed;
 	s->table = number + 1;
+	s->image = p->maps.image;
 	s->shape = unwinding_plan_shape(s->plan);
 	s->how = unwinding_plan_how(s->plan);
 	s->published_ns = s->used_ns = clock_mono_ns();
@@ -297,11 +298,14 @@ static bool conclude(struct agent *a, struct process *p)
 	if (unwinding_plan_how(s->plan) == UNWINDING_FP) {
 		withdraw(a, p);
 		s->how = UNWINDING_FP;
+		s->image = p->maps.image;
 		return true;
 	}
 	number = free_table(a);
-	if (number < 0)
+	if (number < 0) {
+		process_mapped(a, p); /* that may be a long time */
 		return false;
+	}
 	if (fill(a, p, (uint32_t)number, &record) == 0)
 		publish(a, p, (uint32_t)number, &record);
 	return true;
@@ -315,9 +319,19 @@ static void step(struct agent *a, struct process *p)
 	if (unwinding_plan_step(p->unwind.plan, u->files) && conclude(a, p)) {
 		unwinding_say(a, p);
 		plan_drop(a, p);
+		if (!unwinding_waits(a, p))
+			process_mapped(a, p);
 	} else {
 		wait_begin(u, p);
 	}
+}
+
+bool unwinding_waits(const struct agent *a, const struct process *p)
+{
+	const struct unwinding_state *s = &p->unwind;
+
+	return a->unwinding.files &&
+	       !(s->image == p->maps.image && (s->table || s->how == UNWINDING_FP));
 }
 
 static enum rule_unwind wanted(const struct process *p)
@@ -359,13 +373,10 @@ void unwinding_sample(struct agent *a, struct process *p, bool unwound, uint64_t
 	}
 }
 
-enum unwind_end unwinding_end(const struct process *p, enum unwind_end end)
+const struct mappings *unwinding_walked(struct agent *a, uint32_t fill, uint64_t time_ns,
+					enum unwind_end *end)
 {
-	return end == UNWIND_END_NO_MAPPING && p->unwind.cut > 0 ? UNWIND_END_NO_PLACE : end;
-}
-
-struct process *unwinding_ancestor(struct agent *a, uint32_t fill, uint64_t time_ns)
-{
+	static const struct mappings none;
 	const struct unwinding *u = &a->unwinding;
 
 	for (uint32_t i = 0; u->files && i < u->table_count; i++) {
@@ -375,9 +386,11 @@ struct process *unwinding_ancestor(struct agent *a, uint32_t fill, uint64_t time
 			continue;
 		if (t->owner)
 			t->owner->unwind.used_ns = time_ns;
-		return process_find(a, t->from.tgid, t->from.start_ns);
+		if (*end == UNWIND_END_NO_MAPPING && t->cut)
+			*end = UNWIND_END_NO_PLACE;
+		return &t->maps;
 	}
-	return NULL;
+	return &none;
 }
 
 void unwinding_leave(struct agent *a, struct process *p)
@@ -455,8 +468,10 @@ void unwinding_done(struct agent *a)
 {
 	struct unwinding *u = &a->unwinding;
 
-	for (uint32_t i = 0; u->tables && i < u->table_count; i++)
+	for (uint32_t i = 0; u->tables && i < u->table_count; i++) {
 		free(u->tables[i].held);
+		mappings_done(&u->tables[i].maps);
+	}
 	free(u->tables);
 	u->tables = NULL;
 	unwind_files_free(u->files);

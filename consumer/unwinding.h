@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/symbols/mappings.h"
 #include "consumer/unwind/unwind_files.h"
 #include "shared/abi.h"
 #include "shared/jsonw.h"
@@ -40,6 +41,7 @@ struct unwinding_state {
 	enum rule_unwind by;		 /* as the rule wanted it when it was last followed */
 	enum unwinding_how how, said;	 /* now, and as the last line said */
 	uint32_t table;			 /* number plus 1; 0: none */
+	uint32_t image;			 /* for which that was settled, as in struct sample */
 	size_t cut;			 /* mappings that have no place in the table */
 	uint64_t shape;			 /* of the plan that the table was made of */
 	bool holes;			 /* it has not all that the plan had */
@@ -88,6 +90,12 @@ void unwinding_settle(struct agent *a);
 void unwinding_follow(struct agent *a, struct process *p);
 
 /*
+ * Whether the first table of its image is still to come. Until it is there the kernel tells the
+ * files of its frames: libraries that come and go are in no list yet.
+ */
+bool unwinding_waits(const struct agent *a, const struct process *p);
+
+/*
  * A stack of `p` has left the mappings that its table has: has them read again, at once if that was
  * not done just now, else a little later.
  */
@@ -101,15 +109,14 @@ void unwinding_rule(struct agent *a, struct process *p);
  */
 void unwinding_sample(struct agent *a, struct process *p, bool unwound, uint64_t time_ns);
 
-/* How a walk of `p` ended, by what the kernel side says of it and by what its table left out. */
-enum unwind_end unwinding_end(const struct process *p, enum unwind_end end);
-
 /*
- * Whose table it was by which a stack was walked that came at `time_ns` from a child of that
- * process (sample.inherited): the frames are in its mappings. NULL when that is not known any more.
- * The table counts as used.
+ * The mappings that the table was made of by which a stack of `time_ns` was walked (sample.fill):
+ * of its own process or of an ancestor, whatever is mapped there by now. Empty when that is not
+ * known any more. *end, how the walk ended, is corrected by what the table left out. The table
+ * counts as used. Valid until the next mappings are read.
  */
-struct process *unwinding_ancestor(struct agent *a, uint32_t fill, uint64_t time_ns);
+const struct mappings *unwinding_walked(struct agent *a, uint32_t fill, uint64_t time_ns,
+					enum unwind_end *end);
 
 /* `p` is gone, or is about to be freed. */
 void unwinding_leave(struct agent *a, struct process *p);

@@ -14,6 +14,8 @@ struct item {
 	struct module *module;
 	uint64_t base;
 	uint32_t number;
+	uint32_t check;	       /* so far below its start its build-id is; 0: not to be checked */
+	bool exe;	       /* the program itself: nothing takes its place but execve(2) */
 	enum unwind_kind kind; /* NONE until settled */
 	bool settled;
 };
@@ -106,7 +108,8 @@ struct unwinding_plan *unwinding_plan_new(const struct mappings *maps, enum rule
 		plan->items[plan->count++] = (struct item){ .start = m->start,
 							    .end = m->end,
 							    .offset = m->file_offset,
-							    .module = m->module };
+							    .module = m->module,
+							    .exe = m->module == maps->exe };
 	}
 	return plan;
 }
@@ -134,8 +137,8 @@ static void step_file(struct unwinding_plan *plan, struct unwind_files *files, s
 
 	if (r == -EAGAIN)
 		return;
-	if (r == 0 &&
-	    unwind_files_base(files, item->number, item->start, item->offset, &item->base) < 0) {
+	if (r == 0 && unwind_files_base(files, item->number, item->start, item->offset, &item->base,
+					&item->check) < 0) {
 		unwind_files_release(files, item->number);
 		r = -ENOENT;
 	}
@@ -200,11 +203,16 @@ size_t unwinding_plan_cut(const struct unwinding_plan *plan)
 	return plan->cut;
 }
 
-uint32_t unwinding_plan_claim(const struct unwinding_plan *plan, __u64 *starts)
+void unwinding_plan_claim(const struct unwinding_plan *plan, struct unwind_claims *claims)
 {
-	for (size_t i = 0; i < plan->count; i++)
-		starts[i] = plan->items[i].start;
-	return (uint32_t)plan->count;
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct item *item = &plan->items[i];
+
+		claims->starts[i] = item->start;
+		claims->inodes[i] = item->module->inode;
+		claims->below[i] = has_rows(item) && !item->exe ? item->check : 0;
+	}
+	claims->count = (uint32_t)plan->count;
 }
 
 void unwinding_plan_write(const struct unwinding_plan *plan, struct unwind_mapping *mappings)

@@ -29,8 +29,8 @@ uint64_t unwinding_plan_shape(const struct unwinding_plan *plan);
 /* Mappings that have no place in it. */
 size_t unwinding_plan_cut(const struct unwinding_plan *plan);
 
-/* Writes an address in each mapping (room for UNWIND_RANGES), ascending; how many. */
-uint32_t unwinding_plan_claim(const struct unwinding_plan *plan, __u64 *starts);
+/* Writes the mappings that the kernel side is to look at, ascending. */
+void unwinding_plan_claim(const struct unwinding_plan *plan, struct unwind_claims *claims);
 
 /* Writes what the kernel side walks by, in the same order. */
 void unwinding_plan_write(const struct unwinding_plan *plan, struct unwind_mapping *mappings);

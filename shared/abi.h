@@ -16,7 +16,7 @@
 #include "shared/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 5u
+#define ABI_VERSION 6u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -152,7 +152,7 @@ struct target {
 	__u32 execs; /* grows at exec, so that stale mappings are known as such */
 	__u32 generation;
 	__u32 unwind; /* number of the process's table plus 1; 0: it has none */
-	__u32 pad;
+	__u32 image;  /* of which TARGET_MAPPED speaks, as in struct sample */
 };
 
 /* Key of `rules_a`, `rules_b`. Exact = the prefix includes the terminating NUL. */
@@ -183,6 +183,7 @@ enum sample_flag {
 	SAMPLE_UNWOUND =
 		1u << 5, /* the user frames were walked by a table; user_end says how far */
 	SAMPLE_LEAF_ID = 1u << 6, /* with it: behind them a struct frame_build_id of the leaf */
+	SAMPLE_LEAF_CHANGED = 1u << 7, /* with it: the leaf's file is not the table's any more */
 };
 
 struct sample {
@@ -199,9 +200,9 @@ struct sample {
 	__u16 user_frames;   /* leaf first, 8 or 32 bytes each */
 	__s32 kernel_error;  /* -errno of the kernel stack fetch, 0 if fine */
 	__s32 user_error;
-	__u32 user_end;	 /* enum unwind_end with SAMPLE_UNWOUND, else 0 */
-	__u32 inherited; /* walked by an ancestor's table: low half of the number of its filling */
-	__u32 image;	 /* which of the process's images: grows at each execve(2) */
+	__u32 user_end; /* enum unwind_end with SAMPLE_UNWOUND, else 0 */
+	__u32 fill;	/* with SAMPLE_UNWOUND: low half of the number of the table's filling */
+	__u32 image;	/* which of the process's images: grows at each execve(2) */
 	__u32 pad;
 	char comm[COMM_BYTES]; /* of the thread */
 };

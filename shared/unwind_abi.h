@@ -163,7 +163,17 @@ struct unwind_ranges {
 	__u32 busy; /* somebody is filling it */
 	__u32 pad;
 	__u64 ranges[UNWIND_RANGES]; /* ascending */
+	__u64 checks[UNWIND_RANGES]; /* UNWIND_CHECK of the same; 0: none */
 };
+
+/*
+ * What tells one mapped file from another that comes to lie where it was: a word of the file, so
+ * many bytes below the range. The kernel side has read it from the process when it filled the
+ * table, and compares it before it believes the range.
+ */
+#define UNWIND_CHECK(below, word) ((__u64)(__u32)(below) << 32 | (__u32)(word))
+#define UNWIND_CHECK_BELOW(check) ((__u32)((check) >> 32))
+#define UNWIND_CHECK_WORD(check)  ((__u32)(check))
 
 /* What the consumer asks of the iterator `ranges`: these mappings of this process into this table.
  */
@@ -174,6 +184,8 @@ struct unwind_claims {
 	__u32 count;
 	__u32 pad;
 	__u64 starts[UNWIND_RANGES]; /* ascending; an address in each mapping */
+	__u64 inodes[UNWIND_RANGES]; /* of the mapped file; 0: it has none */
+	__u32 below[UNWIND_RANGES];  /* so far below the mapping's start its check is; 0: none */
 };
 
 /* What the iterator `ranges` writes. */

@@ -304,9 +304,10 @@ const Elf64_Phdr *elf_reader_code(const struct elf_reader *e, uint64_t address)
 	return NULL;
 }
 
-/* Looks through notes for the GNU build-id; false when there is none. */
+/* Looks through notes for the GNU build-id, *ret_at bytes behind their start; false: there is none.
+ */
 static bool note_build_id(const uint8_t *notes, size_t bytes, size_t align,
-			  uint8_t id[ELF_BUILD_ID_MAX], uint8_t *ret_bytes)
+			  uint8_t id[ELF_BUILD_ID_MAX], uint8_t *ret_bytes, uint64_t *ret_at)
 {
 	size_t at = 0;
 
@@ -325,6 +326,7 @@ static bool note_build_id(const uint8_t *notes, size_t bytes, size_t align,
 		    note.n_descsz > 0 && note.n_descsz <= ELF_BUILD_ID_MAX) {
 			memcpy(id, notes + data, note.n_descsz);
 			*ret_bytes = (uint8_t)note.n_descsz;
+			*ret_at = data;
 			return true;
 		}
 		if (next >= bytes)
@@ -334,10 +336,11 @@ static bool note_build_id(const uint8_t *notes, size_t bytes, size_t align,
 	return false;
 }
 
-int elf_reader_build_id(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX],
-			uint8_t *ret_bytes)
+int elf_reader_build_id_at(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX],
+			   uint8_t *ret_bytes, uint64_t *ret_address)
 {
 	_cleanup_free_ uint8_t *notes = NULL;
+	uint64_t at;
 	int r;
 
 	*ret_bytes = 0;
@@ -354,10 +357,20 @@ int elf_reader_build_id(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX]
 		if (r < 0)
 			return r;
 		if (note_build_id(notes, (size_t)p->p_filesz, p->p_align == 8 ? 8 : 4, id,
-				  ret_bytes))
+				  ret_bytes, &at)) {
+			*ret_address = p->p_vaddr + at;
 			return 0;
+		}
 	}
 	return 0;
+}
+
+int elf_reader_build_id(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX],
+			uint8_t *ret_bytes)
+{
+	uint64_t address;
+
+	return elf_reader_build_id_at(e, id, ret_bytes, &address);
 }
 
 int elf_reader_open(const struct elf_image *image, struct elf_reader *e)

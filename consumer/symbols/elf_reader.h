@@ -57,6 +57,10 @@ const Elf64_Phdr *elf_reader_code(const struct elf_reader *e, uint64_t address);
 int elf_reader_build_id(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX],
 			uint8_t *ret_bytes);
 
+/* The same, and the virtual address of its first byte. */
+int elf_reader_build_id_at(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX],
+			   uint8_t *ret_bytes, uint64_t *ret_address);
+
 /* Reads exactly `bytes` bytes at `offset`; -EBADMSG when they lie beyond the file. */
 int elf_reader_at(const struct elf_image *image, uint64_t offset, void *to, size_t bytes);
 

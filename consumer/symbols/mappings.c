@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "consumer/symbols/mapping_records.h"
@@ -203,6 +204,31 @@ void mappings_done(struct mappings *m)
 {
 	free(m->items);
 	*m = (struct mappings){ 0 };
+}
+
+void mappings_carry(const struct mappings *earlier, struct mappings *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		struct mapping *now = &m->items[i];
+		const struct mapping *then = mappings_find(earlier, now->start);
+		bool same = then && then->start == now->start && then->end == now->end &&
+			    then->file_offset == now->file_offset && then->module == now->module;
+
+		now->since_ns = same ? then->since_ns : m->read_ns;
+	}
+}
+
+int mappings_copy(const struct mappings *from, struct mappings *to)
+{
+	struct mapping *items = malloc(MAX(from->count, (size_t)1) * sizeof(*items));
+
+	if (!items)
+		return -ENOMEM;
+	memcpy(items, from->items, from->count * sizeof(*items));
+	mappings_done(to);
+	*to = *from;
+	to->items = items;
+	return 0;
 }
 
 const struct mapping *mappings_find(const struct mappings *m, uint64_t address)

@@ -19,6 +19,7 @@ struct mapping {
 	uint64_t start, end;
 	uint64_t file_offset;
 	struct module *module; /* borrowed from symbols */
+	uint64_t since_ns;     /* CLOCK_MONOTONIC: each reading since then has found it so */
 };
 
 /* Sorted by start. */
@@ -43,6 +44,13 @@ int mappings_read(const char *vmas_path, struct control *control, uint32_t tgid,
 		  struct symbols *symbols, struct mappings *ret_mappings);
 
 void mappings_done(struct mappings *m);
+
+/* Takes over from an earlier reading of the same image since when what is unchanged has been there.
+ */
+void mappings_carry(const struct mappings *earlier, struct mappings *m);
+
+/* Makes *to, whose old content is released, a copy of `from`. 0; -ENOMEM: *to is as before. */
+int mappings_copy(const struct mappings *from, struct mappings *to);
 
 /* The mapping that holds `address`, or NULL. */
 const struct mapping *mappings_find(const struct mappings *m, uint64_t address);

@@ -49,7 +49,8 @@ int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_
 	if (r == 0)
 		r = unwind_file_machine(e.header.e_machine, OWN_MACHINE);
 	if (r == 0)
-		r = elf_reader_build_id(&e, layout.build_id, &layout.build_id_bytes);
+		r = elf_reader_build_id_at(&e, layout.build_id, &layout.build_id_bytes,
+					   &layout.build_id_address);
 	for (size_t i = 0; r == 0 && i < e.segment_count; i++)
 		take_segment(&layout, &e.segments[i]);
 	elf_reader_done(&e);
@@ -70,6 +71,15 @@ int unwind_file_bias(const struct unwind_layout *layout, uint64_t start, uint64_
 		return 0;
 	}
 	return -ENOENT;
+}
+
+uint32_t unwind_file_check(const struct unwind_layout *layout, uint64_t bias, uint64_t start)
+{
+	uint64_t at = bias + layout->build_id_address;
+
+	if (layout->build_id_bytes < sizeof(uint32_t) || at >= start || start - at > UINT32_MAX)
+		return 0;
+	return (uint32_t)(start - at);
 }
 
 const char *unwind_file_why(int error)

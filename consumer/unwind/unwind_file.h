@@ -22,6 +22,7 @@ struct unwind_layout {
 	size_t count;
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	uint8_t build_id_bytes; /* 0: none */
+	uint64_t build_id_address;
 };
 
 /*
@@ -42,6 +43,12 @@ int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_
  */
 int unwind_file_bias(const struct unwind_layout *layout, uint64_t start, uint64_t offset,
 		     uint64_t *ret_bias);
+
+/*
+ * How many bytes below a mapping at `start` its file's build-id lies, where the file's address 0 is
+ * at `bias`; 0: it has none there.
+ */
+uint32_t unwind_file_check(const struct unwind_layout *layout, uint64_t bias, uint64_t start);
 
 /* The stable word for why a file has no rows, by the -errno of unwind_file_layout or
  * unwind_compile; -ESTALE: it is not the mapped one. */

@@ -399,15 +399,18 @@ void unwind_files_release(struct unwind_files *f, uint32_t number)
 }
 
 int unwind_files_base(struct unwind_files *f, uint32_t number, uint64_t start, uint64_t offset,
-		      uint64_t *ret_base)
+		      uint64_t *ret_base, uint32_t *ret_check)
 {
+	const struct unwind_build *build = &f->builds.items[number];
 	uint64_t bias;
 	int r;
 
 	pthread_mutex_lock(&f->lock);
-	r = unwind_file_bias(&f->builds.items[number].layout, start, offset, &bias);
-	if (r == 0)
-		*ret_base = bias + f->builds.items[number].table_base;
+	r = unwind_file_bias(&build->layout, start, offset, &bias);
+	if (r == 0) {
+		*ret_base = bias + build->table_base;
+		*ret_check = unwind_file_check(&build->layout, bias, start);
+	}
 	pthread_mutex_unlock(&f->lock);
 	return r;
 }

@@ -67,10 +67,10 @@ void unwind_files_release(struct unwind_files *f, uint32_t number);
 
 /*
  * Where the table base of a held file is in a process that has it mapped at `start` from `offset`
- * on. 0 or -ENOENT.
+ * on; and so many bytes below `start` its build-id, 0: it has none there. 0 or -ENOENT.
  */
 int unwind_files_base(struct unwind_files *f, uint32_t number, uint64_t start, uint64_t offset,
-		      uint64_t *ret_base);
+		      uint64_t *ret_base, uint32_t *ret_check);
 
 /* Begins a grace; it has passed once unwind_files_graced gives at least what is returned here. */
 uint64_t unwind_files_grace(struct unwind_files *f);

@@ -44,7 +44,7 @@ static void on_vfork(int signal)
 
 /* The samples of one process, or of one of its images by the thread's name. */
 struct account {
-	size_t all, walked, inherited;
+	size_t all, walked, by; /* that filling */
 };
 
 static struct account of(const struct fixture *f, pid_t pid, const char *comm, uint64_t fill)
@@ -59,15 +59,14 @@ static struct account of(const struct fixture *f, pid_t pid, const char *comm, u
 			continue;
 		a.all++;
 		if (!(s->flags & SAMPLE_UNWOUND)) {
-			assert_int_equal(s->inherited, 0);
+			assert_int_equal(s->fill, 0);
 			continue;
 		}
 		assert_int_equal(s->user_frames, 1);
 		assert_int_equal(s->user_end, UNWIND_END_COMPLETE);
 		assert_true(is_executable(f, frames[0]));
 		a.walked++;
-		a.inherited += s->inherited == (uint32_t)fill;
-		assert_true(s->inherited == 0 || s->inherited == (uint32_t)fill);
+		a.by += s->fill == (uint32_t)fill;
 	}
 	return a;
 }
@@ -143,10 +142,10 @@ static void children_are_walked_at_once(void **state)
 	a = of(&f, child, NULL, number);
 	assert_true(a.all > 0);
 	assert_int_equal(a.walked, a.all);
-	assert_int_equal(a.inherited, a.all);
+	assert_int_equal(a.by, a.all);
 	a = of(&f, f.pid, NULL, number);
 	assert_int_equal(a.walked, a.all);
-	assert_int_equal(a.inherited, 0);
+	assert_int_equal(a.by, a.all);
 	assert_true(harness_target(f.h, child, &target));
 	assert_int_equal(target.unwind, TABLE + 1);
 	assert_int_equal(target.flags & ~(uint32_t)TARGET_WOKEN, 0);
@@ -155,7 +154,7 @@ static void children_are_walked_at_once(void **state)
 	a = of(&f, grandchild, NULL, number);
 	assert_true(a.all > 0);
 	assert_int_equal(a.walked, a.all);
-	assert_int_equal(a.inherited, a.all);
+	assert_int_equal(a.by, a.all);
 	end(&f);
 }
 
@@ -173,7 +172,7 @@ static void matched_children_are_too(void **state)
 	child = fork_one(&f, f.pid, FORKS);
 	a = of(&f, child, NULL, number);
 	assert_true(a.all > 0);
-	assert_int_equal(a.inherited, a.all);
+	assert_int_equal(a.by, a.all);
 	assert_int_equal(harness_events(f.h, EVENT_FORK, (uint32_t)child, &event), 1);
 	assert_true(harness_target(f.h, child, &target));
 	assert_true(target.flags & TARGET_MATCHED);
@@ -194,7 +193,7 @@ static void an_exec_ends_it(void **state)
 
 		a = of(&f, child, "t-burn", number);
 		assert_true(a.all > 0);
-		assert_int_equal(a.inherited, a.all);
+		assert_int_equal(a.by, a.all);
 		if (ways[i] == FORKS)
 			assert_int_equal(kill(child, EXECS), 0);
 		a = take_of(&f, child, "exe", number);
@@ -202,7 +201,7 @@ static void an_exec_ends_it(void **state)
 		/* Nor by what its forks inherit: there is nothing. */
 		a = take_of(&f, f.pid, NULL, number);
 		assert_int_equal(a.walked, a.all);
-		assert_int_equal(a.inherited, 0);
+		assert_int_equal(a.by, a.all);
 		end(&f);
 	}
 }
@@ -219,7 +218,7 @@ static void another_filling_ends_it(void **state)
 	f.tables[TABLE].published = 0;
 	assert_int_equal(take_of(&f, child, NULL, number).walked, 0);
 	f.tables[TABLE].published = number;
-	assert_true(take_of(&f, child, NULL, number).inherited > 0);
+	assert_true(take_of(&f, child, NULL, number).by > 0);
 
 	claim(&f, false);
 	assert_true(fill(&f, &record));
@@ -239,7 +238,7 @@ static void another_filling_ends_it(void **state)
 	publish(&other, record.fill);
 	a = take_of(&f, child, NULL, number);
 	assert_int_equal(a.walked, a.all);
-	assert_int_equal(a.inherited, 0);
+	assert_int_equal(a.by, 0);
 	assert_int_equal(take_of(&f, f.pid, NULL, number).walked, 0);
 	end(&f);
 }

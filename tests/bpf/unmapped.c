@@ -119,7 +119,7 @@ static void heirs_tell_nothing(void **state)
 		for (size_t k = 0; k < f.h->samples.count; k++) {
 			const struct sample *s = f.h->samples.records[k];
 
-			heirs += s->inherited == (uint32_t)number &&
+			heirs += s->tgid != (uint32_t)f.pid && s->fill == (uint32_t)number &&
 				 s->user_end == UNWIND_END_NO_MAPPING;
 		}
 	}

@@ -26,7 +26,7 @@
 
 /* A mapping of the process, as /proc has it. */
 struct place {
-	uint64_t start, end;
+	uint64_t start, end, inode;
 	bool executable;
 	char file[32]; /* the last part of its path, cut */
 };
@@ -58,7 +58,7 @@ static inline void read_places(struct fixture *f)
 {
 	_cleanup_fclose_ FILE *file = NULL;
 	char path[64], line[512], mode[5];
-	unsigned long start, end;
+	unsigned long start, end, inode;
 	const char *name;
 	bool executable;
 
@@ -68,15 +68,17 @@ static inline void read_places(struct fixture *f)
 	f->count = 0;
 	while (fgets(line, sizeof(line), file)) {
 		/* NOLINTNEXTLINE(cert-err34-c): the kernel writes no number that does not fit */
-		assert_int_equal(sscanf(line, "%lx-%lx %4s", &start, &end, mode), 3);
+		assert_int_equal(
+			sscanf(line, "%lx-%lx %4s %*x %*x:%*x %lu", &start, &end, mode, &inode), 4);
 		if (strstr(line, "[vsyscall]"))
 			continue;
 		assert_true(f->count < PLACES);
 		executable = mode[2] == 'x';
 		assert_true(!executable || end - start <= PAGES * UNWIND_PAGE_BYTES);
 		name = strrchr(line, '/');
-		f->places[f->count] =
-			(struct place){ .start = start, .end = end, .executable = executable };
+		f->places[f->count] = (struct place){
+			.start = start, .end = end, .inode = inode, .executable = executable
+		};
 		snprintf(f->places[f->count++].file, sizeof(f->places->file), "%.*s",
 			 name ? (int)strcspn(name + 1, "\n") : 0, name ? name + 1 : "");
 	}
@@ -131,8 +133,10 @@ static inline void claim(struct fixture *f, bool all)
 {
 	f->claims->count = 0;
 	for (size_t i = 0; i < f->count; i++)
-		if (all || f->places[i].executable)
+		if (all || f->places[i].executable) {
+			f->claims->inodes[f->claims->count] = f->places[i].inode;
 			f->claims->starts[f->claims->count++] = f->places[i].start;
+		}
 	f->claims->table = TABLE;
 	f->claims->start_ns = harness_start_ns(f->h, f->pid);
 	f->claims->tgid = (uint32_t)f->pid;

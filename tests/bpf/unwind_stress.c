@@ -42,7 +42,7 @@ struct compiled {
 
 /* An executable mapping of theirs; they all have the same. */
 struct mapped {
-	uint64_t start, offset;
+	uint64_t start, offset, inode;
 	struct compiled *file; /* NULL: without rows */
 };
 
@@ -119,19 +119,21 @@ static void read_mapped(struct stress *s, pid_t pid)
 {
 	_cleanup_fclose_ FILE *file = NULL;
 	char name[64], line[512], mode[5], path[256];
-	unsigned long start, offset;
+	unsigned long start, offset, inode;
 
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
 	file = fopen(name, "re");
 	assert_non_null(file);
 	while (fgets(line, sizeof(line), file)) {
 		/* NOLINTNEXTLINE(cert-err34-c): the kernel writes no number that does not fit */
-		if (sscanf(line, "%lx-%*x %4s %lx %*s %*s %255s", &start, mode, &offset, path) != 4)
+		if (sscanf(line, "%lx-%*x %4s %lx %*s %lu %255s", &start, mode, &offset, &inode,
+			   path) != 5)
 			continue;
 		if (mode[2] != 'x' || strstr(line, "[vsyscall]"))
 			continue;
 		assert_true(s->mapped_count < PLACES);
-		s->mapped[s->mapped_count++] = (struct mapped){ start, offset, compile(s, path) };
+		s->mapped[s->mapped_count++] =
+			(struct mapped){ start, offset, inode, compile(s, path) };
 	}
 	assert_true(s->mapped_count > 4 && s->file_count > 3);
 }
@@ -226,6 +228,7 @@ static uint64_t prepare(struct stress *s, const struct burner *b, uint32_t next)
 	for (size_t i = 0; i < s->mapped_count; i++) {
 		s->f.tables[next].mappings[i] = mapping_of(s, &s->mapped[i]);
 		s->f.claims->starts[i] = s->mapped[i].start;
+		s->f.claims->inodes[i] = s->mapped[i].inode;
 	}
 	s->f.claims->count = (uint32_t)s->mapped_count;
 	s->f.claims->table = next;

@@ -70,9 +70,6 @@ def test_no_frame_is_wrong(t):
 
 def test_at_the_same_place(t):
     """Libraries, too, one after the other at the same addresses."""
-    if os.environ.get("TROCAR_SAME_PLACE") != "1":
-        raise Skip("not held yet: a library in the place of another is taken for that (docs/decisions/"
-                   "0012-unwind-tables.md); TROCAR_SAME_PLACE=1 shows it")
     turn_over(t)
 
 

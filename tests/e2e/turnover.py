@@ -119,7 +119,7 @@ class Judge:
             self.wrong_samples += count
             self.why[re.sub(r"[0-9a-fx]{3,}", "N", fault)] += count
             if len(self.wrong) < WRONG_KEPT:
-                path = " < ".join(f"{f['fn']} ({os.path.basename(f['module'] or '?')}+{f['offset'] or 0:#x})"
+                path = " < ".join(f"{f['fn']} ({os.path.basename(f['module'] or '?')}+{f.get('offset') or 0:#x})"
                                   for f in frames)
                 self.wrong.append(f"{count} x {line['comm']} {line['quality']} {line.get('quality_reason')}: {fault}: {path}")
 

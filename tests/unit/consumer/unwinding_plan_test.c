@@ -77,16 +77,21 @@ static void test_kinds(void **state)
 				    { .start = 1ULL << 46, .end = (1ULL << 46) + 1 } };
 	struct mappings m = { .items = items, .count = 2 };
 	struct unwind_mapping out[UNWIND_RANGES];
-	__u64 starts[UNWIND_RANGES];
+	static struct unwind_claims claims;
 	struct unwinding_plan *plan;
 
 	items[1].module = anonymous();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		plan = plan_of(&m, rows[i].by);
 		assert_int_equal(unwinding_plan_how(plan), rows[i].how);
-		assert_int_equal(unwinding_plan_claim(plan, starts), 2);
-		assert_int_equal(starts[0], items[0].start);
-		assert_int_equal(starts[1], items[1].start);
+		unwinding_plan_claim(plan, &claims);
+		assert_int_equal(claims.count, 2);
+		assert_int_equal(claims.starts[0], items[0].start);
+		assert_int_equal(claims.starts[1], items[1].start);
+		/* The build-id tells a file from another in its place; where no rows are, nobody
+		 * asks. */
+		assert_int_equal(claims.below[0] > 0, rows[i].by != RULE_UNWIND_FP);
+		assert_int_equal(claims.below[1], 0);
 		unwinding_plan_write(plan, out);
 		assert_int_equal(out[0].kind, rows[i].file);
 		assert_int_equal(out[1].kind, rows[i].anonymous);
@@ -95,8 +100,11 @@ static void test_kinds(void **state)
 		unwinding_plan_free(plan, files);
 	}
 	m.count = 1;
+	m.exe = items[0].module;
 	plan = plan_of(&m, RULE_UNWIND_AUTO);
 	assert_int_equal(unwinding_plan_how(plan), UNWINDING_TABLE);
+	unwinding_plan_claim(plan, &claims);
+	assert_int_equal(claims.below[0], 0);
 	unwinding_plan_free(plan, files);
 }
 
@@ -138,13 +146,14 @@ static struct mapping *many(size_t count, struct module *file, struct module *no
 /* Whether the plan claims the mapping with that number. */
 static bool placed(const struct unwinding_plan *plan, size_t i)
 {
-	__u64 starts[UNWIND_RANGES];
-	uint32_t count = unwinding_plan_claim(plan, starts);
+	static struct unwind_claims claims;
+	const __u64 *starts = claims.starts;
 
-	assert_int_equal(count, UNWIND_RANGES);
-	for (uint32_t k = 1; k < count; k++)
+	unwinding_plan_claim(plan, &claims);
+	assert_int_equal(claims.count, UNWIND_RANGES);
+	for (uint32_t k = 1; k < claims.count; k++)
 		assert_true(starts[k] > starts[k - 1]);
-	for (uint32_t k = 0; k < count; k++)
+	for (uint32_t k = 0; k < claims.count; k++)
 		if (starts[k] == (i + 1) << 12)
 			return true;
 	return false;

@@ -167,18 +167,6 @@ static void test_publish(void **state)
 	json_object_put(line);
 }
 
-/* What the consumer has left out is another reason than what nobody knew. */
-static void test_end(void **state)
-{
-	struct process p = { 0 };
-
-	assert_int_equal(unwinding_end(&p, UNWIND_END_NO_MAPPING), UNWIND_END_NO_MAPPING);
-	p.unwind.cut = 1;
-	assert_int_equal(unwinding_end(&p, UNWIND_END_NO_MAPPING), UNWIND_END_NO_PLACE);
-	assert_int_equal(unwinding_end(&p, UNWIND_END_NO_ROW), UNWIND_END_NO_ROW);
-	assert_int_equal(unwinding_end(&p, UNWIND_END_NONE), UNWIND_END_NONE);
-}
-
 /* Nothing new: the same table, asked for more rarely. Something new: another table, said no more.
  */
 static void test_renew(void **state)
@@ -325,8 +313,8 @@ static struct process *forked(uint32_t tgid, uint32_t unwind)
 	return p;
 }
 
-/* The module of a frame at `address` of a child, by the filling `inherited`. */
-static const struct module *module_of(uint32_t tgid, uint32_t inherited, uint64_t address,
+/* The module of a frame at `address` of a process, walked by the filling `fill`. */
+static const struct module *module_of(uint32_t tgid, uint32_t fill, uint64_t address,
 				      enum unwind_end *ret_end)
 {
 	struct {
@@ -338,7 +326,7 @@ static const struct module *module_of(uint32_t tgid, uint32_t inherited, uint64_
 			       .flags = SAMPLE_UNWOUND,
 			       .user_frames = 1,
 			       .user_end = UNWIND_END_NO_MAPPING,
-			       .inherited = inherited },
+			       .fill = fill },
 		     .frame = address };
 	struct hit *h = calloc(1, sizeof(*h) + HIT_FRAMES_MAX * sizeof(struct frame));
 	const struct module *module;
@@ -375,9 +363,6 @@ static void test_child(void **state)
 	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);
 	assert_true(parent->unwind.used_ns > 0);
 	assert_int_equal(end, UNWIND_END_NO_MAPPING);
-	parent->unwind.cut = 1;
-	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);
-	assert_int_equal(end, UNWIND_END_NO_PLACE);
 	assert_ptr_equal(module_of(101, 78, leaf, &end), &sample_unknown);
 	assert_ptr_equal(module_of(101, 0, leaf, &end), &sample_unknown);
 
@@ -391,6 +376,40 @@ static void test_child(void **state)
 	unwinding_follow(&fake->a, child);
 	assert_int_equal(told(child), 0);
 	child->rule = NULL;
+}
+
+/* With more mappings than a table has places, a walk that ends in none of them may have met one
+ * that was left out. */
+static void test_cut(void **state)
+{
+	const uint32_t over = 8;
+	struct mappings *maps;
+	enum unwind_end end;
+	struct mapping own;
+	struct process *p;
+
+	if (!fake)
+		skip();
+	p = mapped(100, 0);
+	maps = &p->maps;
+	own = maps->items[0];
+	maps->count = UNWIND_RANGES + over;
+	maps->items = reallocarray(maps->items, maps->count, sizeof(own));
+	assert_non_null(maps->items);
+	for (uint64_t i = 1; i < maps->count; i++) {
+		maps->items[i] = own;
+		maps->items[i].start += i * (own.end - own.start);
+		maps->items[i].end += i * (own.end - own.start);
+	}
+	next_fill(77, 0, UNWIND_RANGES);
+	unwinding_follow(&fake->a, p);
+	run_until(has_table, p);
+	assert_int_equal(p->unwind.cut, over);
+	assert_ptr_equal(module_of(100, 77, own.start, &end), own.module);
+	assert_int_equal(end, UNWIND_END_NO_PLACE);
+	/* What another filling left out is another's matter. */
+	module_of(100, 78, own.start, &end);
+	assert_int_equal(end, UNWIND_END_NO_MAPPING);
 }
 
 /* A table that the kernel side refuses (an execve that nobody told of) is made anew. */
@@ -461,7 +480,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_publish, setup, teardown),
-		cmocka_unit_test(test_end),
 		cmocka_unit_test_setup_teardown(test_renew, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_young, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holes, setup, teardown),
@@ -469,6 +487,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rule, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_child, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_walked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status, setup, teardown),

@@ -388,7 +388,7 @@ static void test_ends(void **state)
 	taking(&from, &ranges, &process, fill_again, &t);
 	assert_int_equal(t.end, UNWIND_END_SWITCHED);
 	CHECK_FRAMES(&t, at(0, 8));
-	assert_int_equal(reached | 1u << UNWIND_END_SWITCHED, all);
+	assert_int_equal(reached | 1u << UNWIND_END_SWITCHED | 1u << UNWIND_END_CHANGED, all);
 }
 
 /* How many files a walk of that stack looks up. */
