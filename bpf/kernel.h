@@ -69,6 +69,7 @@ typedef struct {
 struct mm_struct {
 	mm_context_t context;
 	struct file *exe_file;
+	unsigned long start_code;
 };
 
 struct vm_area_struct {
@@ -77,6 +78,7 @@ struct vm_area_struct {
 	unsigned long vm_flags;
 	unsigned long vm_pgoff;
 	struct file *vm_file;
+	struct mm_struct *vm_mm;
 };
 
 struct task_struct {

@@ -255,6 +255,19 @@ static __always_inline void sample_take(const struct tick *t)
 	t->counters->emitted++;
 }
 
+/*
+ * Whether the registers of user mode belong to memory that is there. Not in a kernel thread; late
+ * in exit(2) a process is like one (exit_mm of kernel/exit.c); and in execve(2), from when the old
+ * memory is left, which may take long to tear down, until the new program is in its place
+ * (load_elf_binary of fs/binfmt_elf.c sets start_code).
+ */
+static __always_inline bool tick_has_user(const struct task_struct *task)
+{
+	const struct mm_struct *mm = task->mm;
+
+	return !(task->flags & PF_KTHREAD) && mm && mm->start_code;
+}
+
 /* The mode the tick hit: the registers are read as one volatile word, see kernel.h. */
 static __always_inline __u32 tick_flags(const struct tick *t, const struct target *target)
 {
@@ -264,8 +277,7 @@ static __always_inline __u32 tick_flags(const struct tick *t, const struct targe
 		flags |= SAMPLE_IN_USER;
 	if (t->state == SLOT_CAPTURE)
 		flags |= SAMPLE_CAPTURE;
-	/* Late in exit(2) a process is one of these, too: exit_mm of kernel/exit.c. */
-	if (t->task->flags & PF_KTHREAD || !t->task->mm)
+	if (!tick_has_user(t->task))
 		flags |= SAMPLE_KTHREAD;
 	else if (!target || !(target->flags & TARGET_MAPPED) ||
 		 READ_WORD(target->image) != (__u32)t->task->self_exec_id)

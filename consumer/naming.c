@@ -131,18 +131,21 @@ static bool is_entry(const char *fn)
 	return false;
 }
 
-/* The C library calls main and the threads' functions from code without a public name. */
-static bool is_libc(const char *path)
+/*
+ * The C library calls main and the threads' functions from code without a public name. The dynamic
+ * loader has functions of many a name that are called by others of its own.
+ */
+static bool is_outermost(const struct named_frame *f)
 {
-	static const char *const names[] = { "libc.so", "libc-2", "libpthread", "ld-linux",
-					     "ld-musl" };
-	const char *base = strrchr(path, '/');
+	static const char *const names[] = { "libc.so", "libc-2", "libpthread", "ld-musl" };
+	static const char loader[] = "ld-linux";
+	const char *base = strrchr(f->module, '/');
 
-	base = base ? base + 1 : path;
+	base = base ? base + 1 : f->module;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strncmp(base, names[i], strlen(names[i])))
 			return true;
-	return false;
+	return !f->fn && !strncmp(base, loader, sizeof(loader) - 1);
 }
 
 /* What the kernel side said of a walk by rows. */
@@ -186,7 +189,7 @@ enum quality naming_quality(const struct stack *stack, const struct named_frame 
 	if (root && root->fn && is_entry(root->fn))
 		return QUALITY_COMPLETE;
 	/* A lone frame in the C library is where the program was, not who called it. */
-	if (root && stack->user_frames > 1 && root->module && is_libc(root->module))
+	if (root && stack->user_frames > 1 && root->module && is_outermost(root))
 		return QUALITY_COMPLETE;
 	*ret_reason = "the chain of frame pointers ended before an entry point: built without "
 		      "frame pointers";

@@ -141,7 +141,7 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 	rendering_text(w, "exe", stack->exe ? stack->exe->path : NULL);
 	if (!stack->exe)
 		jsonw_string(w, "exe_reason",
-			     stack->flags & SAMPLE_KTHREAD ? "a kernel thread, or it was ending"
+			     stack->flags & SAMPLE_KTHREAD ? "a kernel thread, or in execve or exit"
 							   : "its mappings were not read in time");
 	if (first) {
 		jsonw_u64(w, "threads", stack->threads);

@@ -84,7 +84,6 @@ static int take_mapping(struct reading *in, const struct mapping_record *record,
 	if (mapping.module->anonymous)
 		mapping.file_offset = record->start; /* offsets in it are addresses: jit_map.h */
 	in->mappings.compiled |= mapping.module->anonymous;
-	in->mappings.image = record->image;
 	if (!mapping.module->anonymous && record->inode != 0)
 		symbols_place(in->symbols, mapping.module,
 			      &(struct process_key){ .tgid = in->tgid, .start_ns = in->start_ns },
@@ -109,6 +108,9 @@ static int take_record(void *context, const struct mapping_record *record, const
 		in->more_from = record->end;
 		return 0;
 	}
+	if (in->mappings.count && record->image != in->mappings.image)
+		return -ESTALE;
+	in->mappings.image = record->image;
 	return take_mapping(in, record, path);
 }
 
@@ -182,6 +184,7 @@ int mappings_read(const char *vmas_path, struct control *control, uint32_t tgid,
 		.symbols = symbols,
 		.start_ns = start_ns,
 		.tgid = tgid,
+		.mappings.read_ns = clock_mono_ns(),
 	};
 	int r;
 
@@ -194,7 +197,6 @@ int mappings_read(const char *vmas_path, struct control *control, uint32_t tgid,
 	if (!in.seen)
 		return why_unseen(&in);
 	put_in_order(&in.mappings);
-	in.mappings.read_ns = clock_mono_ns();
 	*ret_mappings = in.mappings;
 	in.mappings = (struct mappings){ 0 };
 	return in.surplus ? -EOVERFLOW : 0;
@@ -208,13 +210,15 @@ void mappings_done(struct mappings *m)
 
 void mappings_carry(const struct mappings *earlier, struct mappings *m)
 {
+	uint64_t seen_ns = clock_mono_ns();
+
 	for (size_t i = 0; i < m->count; i++) {
 		struct mapping *now = &m->items[i];
 		const struct mapping *then = mappings_find(earlier, now->start);
 		bool same = then && then->start == now->start && then->end == now->end &&
 			    then->file_offset == now->file_offset && then->module == now->module;
 
-		now->since_ns = same ? then->since_ns : m->read_ns;
+		now->since_ns = same ? then->since_ns : seen_ns;
 	}
 }
 

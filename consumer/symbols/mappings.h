@@ -28,7 +28,7 @@ struct mappings {
 	size_t count;
 	struct module *exe; /* borrowed; NULL when not seen */
 	bool compiled;	    /* some executable memory has no file: a runtime's compiled code */
-	uint64_t read_ns;   /* when it was read, CLOCK_MONOTONIC */
+	uint64_t read_ns;   /* when that was begun, CLOCK_MONOTONIC */
 	uint32_t image;	    /* whose they are, as in struct sample */
 };
 
@@ -36,9 +36,10 @@ struct mappings {
  * Reads the mappings of `tgid` (whose start time must be start_ns) through the iterator pinned at
  * `vmas_path`; control->vma_tgid and vma_from are set and put back. *ret_mappings is new, release
  * with mappings_done. 0; -ESRCH when the process is gone or another has its pid; -EACCES when the
- * kernel side does not list it; -EOVERFLOW beyond MAPPINGS_MAX, MAPPINGS_ROUNDS_MAX or
- * SYMBOLS_MODULES_MAX (what fitted is returned all the same: the caller's to release); -EBADMSG for
- * records that are not sound; -ENOMEM; -errno of open(2) and read(2).
+ * kernel side does not list it; -ESTALE when it got another image meanwhile; -EOVERFLOW beyond
+ * MAPPINGS_MAX, MAPPINGS_ROUNDS_MAX or SYMBOLS_MODULES_MAX (what fitted is returned all the same:
+ * the caller's to release); -EBADMSG for records that are not sound; -ENOMEM; -errno of open(2) and
+ * read(2).
  */
 int mappings_read(const char *vmas_path, struct control *control, uint32_t tgid, uint64_t start_ns,
 		  struct symbols *symbols, struct mappings *ret_mappings);

@@ -306,15 +306,19 @@ static void burn_again(void)
 		execl("/proc/self/exe", "t-again", "--child", "again", (char *)NULL);
 }
 
+/* One image after the other, each with much memory to give back. */
+static void next_image(void)
+{
+	churn();
+	execl("/proc/self/exe", "t-become", "--child", "become", (char *)NULL);
+}
+
 /* What a child does over and over; "again" is what "exec" becomes. */
 static const struct {
 	const char *mode;
 	void (*work)(void);
-} works[] = { { "burn", harness_burn },
-	      { "again", harness_burn },
-	      { "churn", churn },
-	      { "exec", burn_again },
-	      { "sleep", wait_for_signal } };
+} works[] = { { "burn", harness_burn }, { "again", harness_burn }, { "churn", churn },
+	      { "become", next_image }, { "exec", burn_again },	   { "sleep", wait_for_signal } };
 
 /* Who burns calls nothing else from here on: a tick in libc is another stack, and a rare one. */
 static _Noreturn void child(const char *mode)
@@ -330,7 +334,8 @@ static _Noreturn void child(const char *mode)
 		churn();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGUSR1, nothing);
-	if (strcmp(mode, "again") != 0 && write(READY_FD, "r", 1) != 1)
+	/* A later image has none: it was ready before. */
+	if (fcntl(READY_FD, F_GETFD) >= 0 && write(READY_FD, "r", 1) != 1)
 		_exit(94);
 	close(READY_FD);
 	for (;;)

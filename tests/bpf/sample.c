@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sample.c: the sampler: who is sampled, with which stacks, and that every attempt is accounted
  * for. */
-#include <link.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,90 +8,11 @@
 
 #include <bpf/bpf.h>
 
-#include "harness.h"
-
-#define HZ	997
-#define SLOT	5
-#define WAIT_MS 30000 /* of a busy machine, for what comes at once on any other */
-
-/* A group with a burning process in it, watched. */
-struct fixture {
-	struct harness *h;
-	char dir[4096];
-	uint64_t id;
-	pid_t pid;
-};
-
-static struct fixture begin(const struct harness_options *options, uint32_t state, uint32_t flags)
-{
-	struct fixture f = { .h = harness_new(options) };
-
-	f.id = harness_group(f.h, "burn", f.dir);
-	f.pid = harness_spawn("t-burn", "burn", f.dir);
-	harness_watch(f.h, f.id, SLOT, state, flags);
-	return f;
-}
-
-static void end(struct fixture *f)
-{
-	harness_kill(f->pid);
-	harness_free(f->h);
-}
-
-static void stop_ticks(struct harness *h)
-{
-	for (int i = 0; i < HARNESS_CPUS; i++) {
-		bpf_link__destroy(h->ticks[i]);
-		h->ticks[i] = NULL;
-	}
-}
-
-/* Waits until more than `count` samples were attempted, however little the group runs. */
-static void await_more(struct harness *h, uint64_t count)
-{
-	for (int i = 0; i < WAIT_MS / 10 && harness_counters(h, SLOT).attempted <= count; i++)
-		harness_sleep_ms(10);
-	assert_true(harness_counters(h, SLOT).attempted > count);
-}
-
-/*
- * Samples for `ms`, and on until `more` samples were attempted; stops, drains. The slot's account
- * must be even.
- */
-static struct slot_counters sample_for(struct harness *h, unsigned int ms, uint64_t more)
-{
-	uint64_t count = harness_counters(h, SLOT).attempted;
-	struct slot_counters c;
-
-	harness_tick(h, HZ);
-	harness_sleep_ms(ms);
-	if (more)
-		await_more(h, count + more - 1);
-	stop_ticks(h);
-	harness_drain(h);
-	c = harness_counters(h, SLOT);
-	assert_int_equal(c.attempted, c.emitted + harness_lost(&c));
-	return c;
-}
-
-static const struct sample *sample_at(const struct harness *h, size_t i)
-{
-	return h->samples.records[i];
-}
-
-/* The record is as long as its frames say. */
-static size_t sample_bytes(const struct sample *s)
-{
-	size_t user = s->flags & SAMPLE_BUILD_ID ? sizeof(struct frame_build_id) : 8;
-
-	if (s->flags & SAMPLE_ADDRESSES)
-		user += 8;
-	return sizeof(*s) + 8 * (size_t)s->kernel_frames + user * s->user_frames;
-}
+#include "sample_fixture.h"
 
 static void misses_count_nothing(void **state)
 {
-	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	struct fixture f = sample_begin(NULL, SLOT_CAPTURE, 0);
 	uint64_t other = f.id + 1000000;
 	int watches = bpf_map__fd(f.h->skel->maps.watches);
 	struct slot_counters c;
@@ -103,12 +23,12 @@ static void misses_count_nothing(void **state)
 	assert_int_equal(c.attempted, 0);
 	assert_int_equal(harness_totals(f.h).ticks_watched, 0);
 	assert_int_equal(f.h->samples.count, 0);
-	end(&f);
+	sample_end(&f);
 }
 
 static void armed_zero_and_idle_take_nothing(void **state)
 {
-	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	struct fixture f = sample_begin(NULL, SLOT_CAPTURE, 0);
 
 	f.h->control->armed = 0;
 	assert_int_equal(sample_for(f.h, 100, 0).attempted, 0);
@@ -117,12 +37,12 @@ static void armed_zero_and_idle_take_nothing(void **state)
 	assert_int_equal(sample_for(f.h, 100, 0).attempted, 0);
 	f.h->slots[SLOT].state = SLOT_CAPTURE;
 	assert_true(sample_for(f.h, 0, 1).attempted > 0);
-	end(&f);
+	sample_end(&f);
 }
 
 static void hits_are_accounted_for(void **state)
 {
-	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	struct fixture f = sample_begin(NULL, SLOT_CAPTURE, 0);
 	struct slot_counters c = sample_for(f.h, 0, 100);
 	uint64_t start_ns = harness_start_ns(f.h, f.pid);
 	uint32_t next[HARNESS_CPUS] = {};
@@ -152,112 +72,13 @@ static void hits_are_accounted_for(void **state)
 	assert_true(harness_target(f.h, f.pid, &target));
 	assert_int_equal(target.flags, TARGET_WOKEN);
 	assert_int_equal(target.rule, NO_SLOT);
-	end(&f);
-}
-
-/* A process that ends has given its memory back: of its last ticks only the kernel's part is told.
- */
-static void the_ending_have_no_user_stack(void **state)
-{
-	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
-	size_t ending = 0;
-
-	for (int i = 0; i < 50 && !ending; i++) {
-		pid_t pid = harness_spawn("t-churn", "churn", f.dir);
-
-		harness_forget(f.h);
-		harness_tick(f.h, 4000);
-		harness_kill(pid);
-		stop_ticks(f.h);
-		harness_drain(f.h);
-		for (size_t k = 0; k < f.h->samples.count; k++) {
-			const struct sample *s = sample_at(f.h, k);
-
-			if (s->tgid != (uint32_t)pid)
-				continue;
-			ending += s->flags & SAMPLE_KTHREAD ? 1 : 0;
-			assert_int_equal(s->user_frames > 0, !(s->flags & SAMPLE_KTHREAD));
-			assert_true(s->user_frames + s->kernel_frames > 0);
-			assert_int_equal(f.h->samples.bytes[k], sample_bytes(s));
-		}
-	}
-	assert_true(ending > 0);
-	end(&f);
-}
-
-struct place {
-	uintptr_t address;
-	uint64_t offset;
-};
-
-static int find_place(struct dl_phdr_info *info, size_t bytes, void *context)
-{
-	struct place *place = context;
-
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uintptr_t at = info->dlpi_addr + p->p_vaddr;
-
-		if (p->p_type == PT_LOAD && place->address >= at &&
-		    place->address < at + p->p_memsz)
-			place->offset = place->address - at + p->p_offset;
-	}
-	return 0;
-}
-
-/* Most samples of a burning child have harness_burn as their leaf, by file offset. */
-static void build_ids_until_mapped(void **state)
-{
-	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
-	struct place burn = { .address = (uintptr_t)harness_burn };
-	size_t good = 0, both = 0, raw = 0;
-
-	dl_iterate_phdr(find_place, &burn);
-	assert_true(burn.offset > 0);
-	sample_for(f.h, 0, 100);
-	for (size_t i = 0; i < f.h->samples.count; i++) {
-		const struct sample *s = sample_at(f.h, i);
-		struct frame_build_id frame;
-		uint64_t address;
-
-		assert_true(s->flags & SAMPLE_BUILD_ID);
-		if (!s->user_frames)
-			continue;
-		memcpy(&frame, (const char *)(s + 1) + 8 * (size_t)s->kernel_frames, sizeof(frame));
-		good += frame.status == 1 && frame.offset_or_ip - burn.offset < 512;
-		/* Behind them stand the addresses, leaf first too. */
-		assert_true(s->flags & SAMPLE_ADDRESSES);
-		memcpy(&address,
-		       (const char *)(s + 1) + 8 * (size_t)s->kernel_frames +
-			       sizeof(frame) * s->user_frames,
-		       sizeof(address));
-		both += frame.status == 1 && frame.offset_or_ip - burn.offset < 512 &&
-			((address ^ frame.offset_or_ip) & 0xfff) == 0 && address > burn.offset;
-	}
-	assert_true(f.h->samples.count > 0 && good * 10 >= f.h->samples.count * 9);
-	assert_int_equal(both, good);
-
-	harness_forget(f.h);
-	harness_target_set(f.h, f.pid, TARGET_MAPPED);
-	sample_for(f.h, 0, 100);
-	for (size_t i = 0; i < f.h->samples.count; i++) {
-		const struct sample *s = sample_at(f.h, i);
-		uint64_t leaf;
-
-		assert_false(s->flags & SAMPLE_BUILD_ID);
-		if (!s->user_frames)
-			continue;
-		memcpy(&leaf, (const char *)(s + 1) + 8 * (size_t)s->kernel_frames, sizeof(leaf));
-		raw += ((leaf - burn.offset) & 0xfff) < 512;
-	}
-	assert_true(f.h->samples.count > 0 && raw * 10 >= f.h->samples.count * 9);
-	end(&f);
+	sample_end(&f);
 }
 
 /* Of a slot that only records: `set` stands in the control words, one in `takes` is taken. */
 static void recorder_takes_one_in(uint32_t set, uint32_t takes)
 {
-	struct fixture f = begin(NULL, SLOT_RECORDER, 0);
+	struct fixture f = sample_begin(NULL, SLOT_RECORDER, 0);
 	struct slot_counters c;
 	uint64_t watched;
 
@@ -270,7 +91,7 @@ static void recorder_takes_one_in(uint32_t set, uint32_t takes)
 	assert_true(c.attempted > 0);
 	for (size_t i = 0; i < f.h->samples.count; i++)
 		assert_false(sample_at(f.h, i)->flags & SAMPLE_CAPTURE);
-	end(&f);
+	sample_end(&f);
 }
 
 static void recorder_takes_one_in_five(void **state)
@@ -288,14 +109,14 @@ static void recorder_follows_the_divisor(void **state)
 
 static void by_process_needs_a_match(void **state)
 {
-	struct fixture f = begin(NULL, SLOT_CAPTURE, SLOT_BY_PROCESS);
+	struct fixture f = sample_begin(NULL, SLOT_CAPTURE, SLOT_BY_PROCESS);
 
 	assert_int_equal(sample_for(f.h, 200, 0).attempted, 0);
 	harness_target_set(f.h, f.pid, TARGET_MAPPED);
 	assert_int_equal(sample_for(f.h, 200, 0).attempted, 0);
 	harness_target_set(f.h, f.pid, TARGET_MATCHED);
 	assert_true(sample_for(f.h, 0, 1).attempted > 0);
-	end(&f);
+	sample_end(&f);
 }
 
 /* Ticks hit the watched group for 200 ms and more, and nothing is emitted. */
@@ -313,7 +134,7 @@ static void assert_idle(struct fixture *f)
 
 static void dead_man(void **state)
 {
-	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	struct fixture f = sample_begin(NULL, SLOT_CAPTURE, 0);
 
 	f.h->control->armed = 0;
 	harness_tick(f.h, HZ);
@@ -332,30 +153,30 @@ static void dead_man(void **state)
 	for (int i = 0; i < WAIT_MS / 10 && !harness_counters(f.h, SLOT).emitted; i++)
 		harness_sleep_ms(10);
 	assert_true(harness_counters(f.h, SLOT).emitted > 0);
-	end(&f);
+	sample_end(&f);
 }
 
 static void stale_is_accounted_for(void **state)
 {
-	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	struct fixture f = sample_begin(NULL, SLOT_CAPTURE, 0);
 	struct slot_counters c;
 
 	f.h->control->armed = 0;
 	harness_tick(f.h, HZ);
 	f.h->control->stale_ns = 0;
 	f.h->control->armed = 1;
-	await_more(f.h, 20);
-	stop_ticks(f.h);
+	sample_await(f.h, 20);
+	sample_stop(f.h);
 	c = harness_counters(f.h, SLOT);
 	assert_int_equal(c.lost[DROP_STALE], c.attempted);
 	assert_int_equal(harness_totals(f.h).stale_ticks, c.attempted);
-	end(&f);
+	sample_end(&f);
 }
 
 static void full_ring_is_counted(void **state)
 {
 	struct harness_options options = { .samples_bytes = 4096 };
-	struct fixture f = begin(&options, SLOT_CAPTURE, 0);
+	struct fixture f = sample_begin(&options, SLOT_CAPTURE, 0);
 	struct slot_counters c = sample_for(f.h, 0, 200);
 	const struct error_record *record;
 
@@ -368,13 +189,13 @@ static void full_ring_is_counted(void **state)
 	assert_string_equal(record->comm, "t-burn");
 	assert_true(record->space >= sizeof(struct sample));
 	assert_true(record->error < 0);
-	end(&f);
+	sample_end(&f);
 }
 
 static void full_targets_go_on(void **state)
 {
 	struct harness_options options = { .targets = 1 };
-	struct fixture f = begin(&options, SLOT_CAPTURE, 0);
+	struct fixture f = sample_begin(&options, SLOT_CAPTURE, 0);
 	int fd = bpf_map__fd(f.h->skel->maps.targets);
 	struct target target = {};
 	struct slot_counters c;
@@ -390,7 +211,7 @@ static void full_targets_go_on(void **state)
 	assert_true(c.emitted > 0);
 	assert_true(harness_totals(f.h).targets_full > 0);
 	assert_true(harness_errors(f.h, ERROR_TARGETS_FULL) > 0);
-	end(&f);
+	sample_end(&f);
 }
 
 /* Whether the samples ring wakes a sleeper within `ms` of ticks that emit something. */
@@ -406,7 +227,7 @@ static bool wakes_within(struct fixture *f, uint32_t wake_bytes, int ms)
 		/* epoll reports what is there when it is asked, too: ask while the ring is empty.
 		 */
 		woken = poll(&p, 1, ms) > 0;
-		stop_ticks(f->h);
+		sample_stop(f->h);
 	}
 	assert_true(harness_counters(f->h, SLOT).emitted > emitted);
 	harness_forget(f->h);
@@ -425,20 +246,20 @@ static bool lets_sleep(struct fixture *f, uint32_t wake_bytes)
 
 static void wakes_above_the_fill_only(void **state)
 {
-	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	struct fixture f = sample_begin(NULL, SLOT_CAPTURE, 0);
 
 	assert_true(wakes(&f, 0)); /* the first tick of its process */
 	assert_true(lets_sleep(&f, 0));
 	assert_true(lets_sleep(&f, 1u << 30));
 	assert_true(wakes(&f, 4096));
 	assert_true(wakes(&f, 4096));
-	end(&f);
+	sample_end(&f);
 }
 
 /* An image may have gone before the next drain: its first tick in a capture wakes, and no other. */
 static void wakes_for_a_new_image(void **state)
 {
-	struct fixture f = begin(NULL, SLOT_CAPTURE, 0);
+	struct fixture f = sample_begin(NULL, SLOT_CAPTURE, 0);
 
 	assert_true(wakes(&f, 0));
 	assert_true(lets_sleep(&f, 0));
@@ -447,12 +268,12 @@ static void wakes_for_a_new_image(void **state)
 	assert_true(lets_sleep(&f, 0));
 	harness_target_set(f.h, f.pid, TARGET_MAPPED);
 	assert_true(lets_sleep(&f, 0));
-	end(&f);
-	f = begin(NULL, SLOT_RECORDER, 0);
+	sample_end(&f);
+	f = sample_begin(NULL, SLOT_RECORDER, 0);
 	assert_true(lets_sleep(&f, 0));
 	f.h->slots[SLOT].state = SLOT_CAPTURE;
 	assert_true(wakes(&f, 0));
-	end(&f);
+	sample_end(&f);
 }
 
 int main(int argc, char **argv)
@@ -461,8 +282,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(misses_count_nothing),
 		cmocka_unit_test(armed_zero_and_idle_take_nothing),
 		cmocka_unit_test(hits_are_accounted_for),
-		cmocka_unit_test(the_ending_have_no_user_stack),
-		cmocka_unit_test(build_ids_until_mapped),
 		cmocka_unit_test(recorder_takes_one_in_five),
 		cmocka_unit_test(recorder_follows_the_divisor),
 		cmocka_unit_test(by_process_needs_a_match),

@@ -110,7 +110,8 @@ class Judge:
         self.images.add((line["pid"], line["start_ns"], program))
         faults = [self._frame(f, frames[i - 1] if i else None, program, library) for i, f in enumerate(frames)]
         exe = os.path.basename(line["exe"] or "")
-        if exe and exe != (f"program_{program}" if program != "driver" else "turnover"):
+        # begin_new_exec of fs/exec.c gives the next name a moment before the next image's number.
+        if frames and exe and exe != (f"program_{program}" if program != "driver" else "turnover"):
             faults.append(f"exe {exe} in {program}")
         fault = next(filter(None, faults), None)
         if stack.complete and not fault and frames and frames[-1]["fn"] not in ("_start", None):

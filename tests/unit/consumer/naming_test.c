@@ -43,6 +43,10 @@ static const struct quality_row rows[] = {
 	{ 0, 3, 0, 0, NULL, "/lib/libc-2.31.so", QUALITY_COMPLETE },
 	{ 0, 3, 0, 0, NULL, "/lib/ld-musl-x86_64.so.1", QUALITY_COMPLETE },
 	{ 0, 3, 0, 0, NULL, "libpthread-2.31.so", QUALITY_COMPLETE },
+	/* The dynamic loader calls its own functions by their names. */
+	{ 0, 3, 0, 0, NULL, "/lib64/ld-linux-x86-64.so.2", QUALITY_COMPLETE },
+	{ 0, 3, 0, 0, "_dl_map_object", "/lib64/ld-linux-x86-64.so.2", QUALITY_BROKEN },
+	{ 0, 3, 0, 0, "_dl_start_user", "/lib64/ld-linux-x86-64.so.2", QUALITY_COMPLETE },
 	/* Names that only begin so. */
 	{ 0, 3, 0, 0, "_starting", NULL, QUALITY_BROKEN },
 	{ 0, 3, 0, 0, "clone_tree", NULL, QUALITY_BROKEN },

@@ -216,6 +216,25 @@ static void test_more(void **state)
 	mappings_done(&m);
 }
 
+/* An execve(2) between two rounds: half of one image and half of another is neither. */
+static void test_two_images(void **state)
+{
+	struct mapping_record record = {
+		.start_ns = START_NS, .start = 0x1000, .end = 0x2000, .inode = 9, .device = 8
+	};
+	struct fixture *f = *state;
+	struct mappings m;
+
+	record.tgid = f->tgid;
+	record.image = 3;
+	records_file_mapping(f->file, record, "/lib/x");
+	record.start = 0x5000;
+	record.end = 0x6000;
+	record.image = 4;
+	records_file_mapping(f->file, record, "/lib/y");
+	assert_int_equal(read_all(f, &m), -ESTALE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -223,7 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_read),      TEST(test_other_process), TEST(test_not_listed),
 		TEST(test_malformed), TEST(test_half_a_record), TEST(test_no_progress),
-		TEST(test_too_many),  TEST(test_more),
+		TEST(test_too_many),  TEST(test_more),		TEST(test_two_images),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ranges.h: fills a table with what the kernel itself finds mapped in a process. The consumer says
+ * where to look, and is believed in nothing else.
+ */
+#ifndef TROCAR_BPF_RANGES_H
+#define TROCAR_BPF_RANGES_H
+
+#include <linux/errno.h>
+
+#include "bpf/kernel.h"
+#include "bpf/maps.h"
+
+/* One filling of a table. */
+struct filling {
+	struct task_struct *task;
+	struct unwind_ranges *ranges;
+	__u32 missed;
+	__u32 cut;
+	__u64 range; /* of the claim that is looked at */
+	__u64 inode; /* the file that it is to be of; 0: of none */
+	__u32 fixed; /* its check lies in a file that the process does not write to */
+	__u32 pad;
+};
+
+/* Numbers of fills, so that none is ever used twice. Private. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} unwind_fills SEC(".maps");
+
+static long ranges_mapping(struct task_struct *task, struct vm_area_struct *vma, void *context)
+{
+	struct filling *f = context;
+	struct file *file = vma->vm_file;
+	__u64 pages = (vma->vm_end - vma->vm_start) >> UNWIND_RANGE_SHIFT;
+
+	if (!(vma->vm_flags & VM_EXEC) || (file ? file->f_inode->i_ino : 0) != f->inode)
+		return 0;
+	if (pages > UNWIND_RANGE_PAGES_MAX) {
+		pages = UNWIND_RANGE_PAGES_MAX;
+		f->cut++;
+	}
+	f->range = UNWIND_RANGE(vma->vm_start >> UNWIND_RANGE_SHIFT, pages);
+	return 0;
+}
+
+static long ranges_fixed(struct task_struct *task, struct vm_area_struct *vma, void *context)
+{
+	struct filling *f = context;
+	struct file *file = vma->vm_file;
+
+	f->fixed = file && file->f_inode->i_ino == f->inode && !(vma->vm_flags & VM_WRITE);
+	return 0;
+}
+
+/*
+ * The check of the range that was just found, `below` bytes under it; 0: there is none. The
+ * consumer says where only: with a word of its own it could ask for the memory of others, guess by
+ * guess. A file whose word cannot be read is believed. A range that is another file's by then, or
+ * that cannot be looked at, is none.
+ */
+static __always_inline __u64 ranges_check(struct filling *f, __u64 start, __u32 below)
+{
+	__u64 page = UNWIND_RANGE_PAGE(f->range), at = (page << UNWIND_RANGE_SHIFT) - below;
+	__u32 word = 0;
+	__u64 check = 0;
+	long r;
+
+	if (!below || !UNWIND_RANGE_PAGES(f->range))
+		return 0;
+	f->fixed = 0;
+	f->range = UNWIND_RANGE(page, 0);
+	r = bpf_find_vma(f->task, at, ranges_fixed, f, 0);
+	if (r == -EBUSY)
+		return 0;
+	if (!r && f->fixed && !bpf_copy_from_user_task(&word, sizeof(word), (void *)at, f->task, 0))
+		check = UNWIND_CHECK(below, word);
+	bpf_find_vma(f->task, start, ranges_mapping, f, 0);
+	return check;
+}
+
+/*
+ * Looks claim `i` up. What is in no executable mapping of that file keeps its place, of no pages;
+ * so does what is asked for while somebody changes the mappings, for which bpf_find_vma does not
+ * wait.
+ */
+static long ranges_claim(__u32 i, void *context)
+{
+	struct filling *f = context;
+	__u32 zero = 0;
+	const struct unwind_claims *claims = bpf_map_lookup_elem(&unwind_claims, &zero);
+	__u64 start;
+
+	if (!claims || i >= UNWIND_RANGES)
+		return 1;
+	start = READ_WORD(claims->starts[i]);
+	f->range = UNWIND_RANGE(start >> UNWIND_RANGE_SHIFT, 0);
+	f->inode = READ_WORD(claims->inodes[i]);
+	bpf_find_vma(f->task, start, ranges_mapping, f, 0);
+	f->ranges->checks[i] = ranges_check(f, start, READ_WORD(claims->below[i]));
+	f->missed += !UNWIND_RANGE_PAGES(f->range);
+	f->ranges->ranges[i] = f->range;
+	return 0;
+}
+
+/*
+ * Fills a table's ranges from the mappings that `task` has. The consumer's claims only say which
+ * mappings; a lie costs it the range. Nobody may be told of ranges that are half one process's and
+ * half another's: who fills is alone in it, and `fill` is 0 until all are there. Returns the number
+ * of the filling, 0 when there was none.
+ */
+static __always_inline __u64 ranges_fill(struct filling *f, const struct unwind_claims *claims)
+{
+	struct unwind_ranges *r = f->ranges;
+	__u64 number;
+	__u32 zero = 0, count = READ_WORD(claims->count);
+	__u64 *fills = bpf_map_lookup_elem(&unwind_fills, &zero);
+
+	if (!fills || count > UNWIND_RANGES)
+		return 0;
+	__sync_lock_test_and_set(&r->fill, 0);
+	r->tgid = f->task->tgid;
+	r->start_ns = f->task->start_boottime;
+	r->execs = f->task->self_exec_id;
+	r->count = count;
+	r->told_ns = 0;
+	bpf_loop(count, ranges_claim, f, 0);
+	number = __sync_fetch_and_add(fills, 1) + 1;
+	__sync_lock_test_and_set(&r->fill, number);
+	return number;
+}
+
+#endif
