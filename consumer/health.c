@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/health.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -127,7 +128,8 @@ static void write_rings(const struct agent *a, struct jsonw *w)
 static void say(struct agent *a, uint64_t now_ns)
 {
 	const struct health *h = &a->health;
-	uint64_t interval_ns = now_ns - h->said_ns, cpu_ns = clock_cpu_ns() - h->cpu_ns;
+	uint64_t interval_ns = MAX(now_ns - h->said_ns, (uint64_t)1),
+		 cpu_ns = clock_cpu_ns() - h->cpu_ns;
 	struct health_losses losses;
 	struct output_stats output;
 	struct jsonw w;
@@ -155,11 +157,29 @@ static void say(struct agent *a, uint64_t now_ns)
 	line_end(&a->lines, &w);
 }
 
+/* Whether anything was lost since the last line. */
+static bool some_lost(const struct agent *a)
+{
+	const struct health *h = &a->health;
+	struct health_losses losses;
+	struct output_stats output;
+
+	for (int i = 0; i < DROP_COUNT_; i++)
+		if (h->ticks.lost[i])
+			return true;
+	output_stats(a->output, &output);
+	losses = count_losses(a, &output);
+	return memcmp(&losses, &h->losses, sizeof(losses)) != 0;
+}
+
 void health_check(struct agent *a, uint64_t now_ns)
 {
 	uint64_t every_ns = a->options.health_seconds * NSEC_PER_SEC;
 
 	if (!a->watches.count || !every_ns) {
+		/* Nobody waits for a line of the last minute's rest, unless it lacks something. */
+		if (a->health.said_ns && every_ns && some_lost(a))
+			say(a, now_ns);
 		a->health.said_ns = 0;
 	} else if (!a->health.said_ns) {
 		begin(a, now_ns);

@@ -37,7 +37,10 @@ uint64_t health_resident_bytes(void);
 /* The fill of the rings; before each drain. */
 void health_fill(struct agent *a);
 
-/* Says the line when it is due; after each drain. `now_ns` is CLOCK_MONOTONIC. */
+/*
+ * Says the line when it is due, or when nothing is watched any more and something was lost since
+ * the last; after each drain. `now_ns` is CLOCK_MONOTONIC.
+ */
 void health_check(struct agent *a, uint64_t now_ns);
 
 /* Ticks in the slot count from here on: a watch begins. */
