@@ -30,13 +30,47 @@ def _inline(node, defs):
     return {key: _inline(value, defs) for key, value in node.items()}
 
 
+class Sound:
+    """What was found to be right is not asked again: the same frame and the same value come in thousands of lines.
+    Known by the schema that it was held against, which must live as long."""
+
+    def __init__(self):
+        self.known = set()
+        self.validator = jsonschema.validators.extend(
+            jsonschema.Draft202012Validator, {"items": self._items, "properties": self._properties})
+
+    def _faults(self, validator, schema, value, path):
+        key = (id(schema), repr(value))
+        if key in self.known:
+            return
+        faults = list(validator.descend(value, schema, path=path))
+        if not faults:
+            self.known.add(key)
+        yield from faults
+
+    def _items(self, validator, items, instance, schema):
+        if isinstance(instance, list):
+            for index, item in enumerate(instance):
+                yield from self._faults(validator, items, item, index)
+
+    def _properties(self, validator, properties, instance, schema):
+        if isinstance(instance, dict):
+            for name in properties.keys() & instance.keys():
+                value, about = instance[name], properties[name]
+                if isinstance(value, (dict, list)):  # hardly ever the same twice
+                    yield from validator.descend(value, about, path=name)
+                else:
+                    yield from self._faults(validator, about, value, name)
+
+
 class Schemas:
     def __init__(self, folder=FOLDER):
         common = json.loads((folder / "common.json").read_text())
         self.documents = {p.stem: json.loads(p.read_text())
                           for p in sorted(folder.glob("*.json")) if p.stem != "common"}
+        sound = Sound()
         self.validators = {
-            name: jsonschema.Draft202012Validator(_inline(document, common["$defs"]))
+            name: sound.validator(_inline(document, common["$defs"]))
             for name, document in self.documents.items()}
         self.common = common
 
