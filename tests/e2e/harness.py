@@ -419,6 +419,7 @@ class Test:
 
     def __init__(self, name):
         self.name = f"te2e-{os.getpid()}-{name.replace('_', '-')[:24]}"
+        self.comm = f"node{os.getpid()}"  # what the test's processes are called: tests beside it find none of them
         self.folder = pathlib.Path("/var/tmp") / self.name
         self.folder.mkdir(mode=0o755)
         self.agents, self.cgroups, self.processes, self.mounted = [], [], [], []

@@ -113,7 +113,7 @@ def exact(end):
 
 
 def start(t, agent, group, **options):
-    process = t.spawn("burn_cpu", options.pop("seconds", 60), options.pop("threads", 1), name="node",
+    process = t.spawn("burn_cpu", options.pop("seconds", 60), options.pop("threads", 1), name=t.comm,
                       cgroup=group)
     return process, agent.wait("watch.start", cgroup=group.path)
 
@@ -125,7 +125,7 @@ def capture(agent, group, during_ms=1500):
 
 def test_session(t):
     """Watch, session, end: events are opened, re-rated and closed, and no tick is missing in the account."""
-    agent = t.agent(rules(rule("api", comm="node", pre_ms=3000)), broker=True)
+    agent = t.agent(rules(rule("api", comm=t.comm, pre_ms=3000)), broker=True)
     begin = agent.find("agent.start")[0]
     check(begin["features"]["broker"] and begin["sampling"]["by"] == "broker", f"{begin}")
     check(perf_events(agent.pid) == 0, "events without a watch")
@@ -166,7 +166,7 @@ def test_session(t):
 
 def test_nothing_watched_costs_nothing(t):
     """Rules, no match: not a tick, not a program on the scheduler, not a wake-up."""
-    agent = t.agent(rules(rule("api", comm="node", when=[CPU])), broker=True)
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[CPU])), broker=True)
     time.sleep(3)  # what the start left to do
     with counted_runs():
         ticks, asleep = runs(agent), wake_ups(agent.pid)
@@ -182,7 +182,7 @@ def test_nothing_watched_costs_nothing(t):
 
 def test_recorder_wakes_seldom(t):
     """While only the recorder runs the consumer wakes once in 5 s, scan included."""
-    agent = t.agent(rules(rule("api", comm="node")), broker=True)
+    agent = t.agent(rules(rule("api", comm=t.comm)), broker=True)
     start(t, agent, t.cgroup())
     time.sleep(6)
     calls = system_calls(agent.pid, QUIET_S)
@@ -192,7 +192,7 @@ def test_recorder_wakes_seldom(t):
 
 def test_broker_killed(t):
     """SIGKILL at any moment: what is open stays, and the next request finds another one."""
-    agent = t.agent(rules(rule("api", comm="node", pre_ms=0)), broker=True)
+    agent = t.agent(rules(rule("api", comm=t.comm, pre_ms=0)), broker=True)
     group = t.cgroup()
     start(t, agent, group)
     for i in range(12):
@@ -203,7 +203,7 @@ def test_broker_killed(t):
     agent.broker.kill()
     until(lambda: agent.broker.pid == 0, 5, "the broker was not killed")
     starts = agent.broker.starts
-    agent.write_rules(rules(rule("api", comm="node", signals=["oncpu", "switch"])))
+    agent.write_rules(rules(rule("api", comm=t.comm, signals=["oncpu", "switch"])))
     agent.wait("rules.applied", generation=2)
     session = agent.call("session.start", {"rule": "api", "during_ms": 500})["session"]
     end = agent.wait("session.end", session=session)
@@ -215,7 +215,7 @@ def test_broker_killed(t):
 
 def test_broker_gone_and_back(t):
     """Nobody listens for a while: said once, the sessions of that time are inconclusive, then all is well."""
-    agent = t.agent(rules(rule("api", comm="node")), broker=True)
+    agent = t.agent(rules(rule("api", comm=t.comm)), broker=True)
     aside = agent.broker.path.with_name("aside")
     agent.broker.path.rename(aside)
     until(lambda: agent.broker.kill() or agent.broker.pid == 0, 5, "the broker was not killed")
@@ -243,7 +243,7 @@ def test_broker_gone_and_back(t):
 
 def test_consumer_killed(t):
     """Its death disarms: no tick comes any more, and no program stays on the scheduler."""
-    agent = t.agent(rules(rule("api", comm="node", signals=["oncpu", "switch"])), broker=True)
+    agent = t.agent(rules(rule("api", comm=t.comm, signals=["oncpu", "switch"])), broker=True)
     start(t, agent, t.cgroup())
     agent.call("session.start", {"rule": "api", "during_ms": 20000})
     with counted_runs():
@@ -263,7 +263,7 @@ def test_consumer_killed(t):
 
 def test_no_broker_at_all(t):
     """Neither broker nor --always: said in each line that it concerns, never silence."""
-    agent = t.agent(rules(rule("api", comm="node")), load=["--always", "none"])
+    agent = t.agent(rules(rule("api", comm=t.comm)), load=["--always", "none"])
     begin = agent.find("agent.start")[0]
     missing = next(m for m in begin["missing"] if m["feature"] == "broker")
     check(not begin["features"]["broker"] and "--broker none" in missing["reason"] and
@@ -305,7 +305,7 @@ def test_broker_of_another_version(t):
     """Refused in one line, and the consumer goes on without it."""
     path = t.folder / "other.sock"
     other = Other(path)
-    agent = t.agent(rules(rule("api", comm="node")), load=["--always", "none"],
+    agent = t.agent(rules(rule("api", comm=t.comm)), load=["--always", "none"],
                     arguments=["--broker", path])
     group = t.cgroup()
     _, watch = start(t, agent, group)
@@ -346,23 +346,30 @@ def test_switches(t):
 def test_switches_of_auto(t):
     """auto counts them at cpu pressure; that they cannot be had makes no verdict worse, unless named."""
     group = t.cgroup(quota=50)
-    agent = t.agent(rules(rule("api", comm="node", when=[CPU], during_ms=1000)), broker=False)
-    t.spawn("burn_cpu", 20, 4, name="node", cgroup=group)
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[CPU], during_ms=1000)), broker=False)
+    t.spawn("burn_cpu", 20, 4, name=t.comm, cgroup=group)
     said = agent.wait("session.start", seconds=15, rule="api")
     check(said["signals"] == ["oncpu"] and said["signals_missing"][0]["signal"] == "switch" and
           "--broker none" in said["signals_missing"][0]["reason"] and
           said["sampling"]["by"] == "always", f"{said}")
     end = agent.wait("session.end", session=said["session"])
     check(end["verdict"] == "complete" and end["switches"] is None and end["switches_reason"], f"{end}")
-    agent.write_rules(rules(rule("api", comm="node", signals=["oncpu", "switch"])))
+    agent.write_rules(rules(rule("api", comm=t.comm, signals=["oncpu", "switch"])))
     agent.wait("rules.applied", generation=2)
     session = agent.call("session.start", {"rule": "api", "during_ms": 300})["session"]
     end = agent.wait("session.end", session=session)
     check(end["verdict"] == "inconclusive" and "signals" in end["verdict_reason"], f"{end}")
     agent.stop()
     agent.unload()
-    other = t.agent(rules(rule("api", comm="node", when=[CPU], during_ms=1000)), broker=True)
+    other = t.agent(rules(rule("api", comm=t.comm, when=[CPU], during_ms=1000)), broker=True)
     said = other.wait("session.start", seconds=15, rule="api")
     check(said["signals"] == ["oncpu", "switch"], f"{said}")
     end = other.wait("session.end", session=said["session"])
     check(end["switches"]["involuntary"] > 0 and end["verdict"] == "complete", f"{end}")
+
+
+for test in (test_nothing_watched_costs_nothing, test_broker_gone_and_back, test_broker_of_another_version,
+             test_no_broker_at_all):
+    test.company = 4
+for test in (test_broker_killed, test_consumer_killed):
+    test.company = 3

@@ -4,6 +4,7 @@ import hashlib
 
 from harness import Cgroup, check, rule, rules
 
+COMPANY = 4
 UID = "6fc4a17a-9b0a-4ab4-833e-7004a16f89ce"
 
 
@@ -22,7 +23,7 @@ def container_id(t, what):
 
 def capture(t, agent, group):
     """Lines of each kind about a process in that cgroup, a session's among them."""
-    process = t.spawn("burn_cpu", 30, name="node", cgroup=group)
+    process = t.spawn("burn_cpu", 30, name=t.comm, cgroup=group)
     match = agent.wait("process.match", pid=process.pid)
     watch = agent.wait("watch.start", cgroup=group.path)
     session = agent.call("session.start", {"cgroup": group.path, "during_ms": 800})["session"]
@@ -46,7 +47,7 @@ def check_lines(lines, container, pod, about):
 
 def test_docker_scope(t):
     """A scope as docker's systemd driver names it: the id in every line, the unit where it is described."""
-    agent = t.agent(rules(rule("api", comm="node", cooldown_ms=0)))
+    agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)))
     identity = container_id(t, "docker")
     group = nested(t, f"docker-{identity}.scope")
     check_lines(capture(t, agent, group), identity, None,
@@ -55,7 +56,7 @@ def test_docker_scope(t):
 
 def test_pod(t):
     """A pod of systemd's driver within a container of docker's: the pod's container, the pod's uid."""
-    agent = t.agent(rules(rule("api", comm="node", cooldown_ms=0)))
+    agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)))
     node, inner = container_id(t, "node"), container_id(t, "inner")
     group = nested(t, "docker", node, f"kubelet-kubepods-burstable-pod{UID.replace('-', '_')}.slice",
                    f"cri-containerd-{inner}.scope")
@@ -65,6 +66,6 @@ def test_pod(t):
 
 def test_no_container(t):
     """Names that only look so, as any user may give them to a cgroup: no container, no guess."""
-    agent = t.agent(rules(rule("api", comm="node", cooldown_ms=0)))
+    agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)))
     group = nested(t, "docker", container_id(t, "short")[:12])
     check_lines(capture(t, agent, group), None, None, None)

@@ -9,6 +9,7 @@ import time
 
 from harness import COMMAND, GROUP, RpcError, check, command, read_line, rule, rules, until
 
+COMPANY = 4
 FAULTY = json.dumps({"version": 1, "rules": [
     {"name": "Upper", "match": {"comm": "sixteen-bytes-xx"}, "when": []},
     {"name": "ok", "match": {"comm": "node"}, "when": [{"pressure": "heat", "some_ms": 5}]},
@@ -47,11 +48,11 @@ def as_user(agent, name, method, params=None):
 
 def test_rules_set_and_get(t):
     """A pushed set is active when the answer comes, unchanged watches go on, nothing is missed."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     group, other = t.cgroup("a"), t.cgroup("b")
-    t.spawn("burn_cpu", 30, name="node", cgroup=group)
+    t.spawn("burn_cpu", 30, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path)
-    pushed = rules(rule("api", comm="node"), rule("workers", prefix="work-"))
+    pushed = rules(rule("api", comm=t.comm), rule("workers", prefix="work-"))
     answer = agent.call("rules.set", {"text": json.dumps(pushed)})
     check(answer["generation"] == 2 and answer["count"] == 2 and answer["unchanged_watches"] == 1,
           f"{answer}")
@@ -70,7 +71,7 @@ def test_rules_set_and_get(t):
 
 def test_rules_refused(t):
     """A faulty push is refused whole, with every fault; the running set stays."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     error = agent.refused(-32002, "rules.set", {"text": FAULTY})
     named = {fault["pointer"] for fault in error.data["faults"]}
     check(POINTERS <= named, f"not named: {POINTERS - named}; named: {named}")
@@ -80,13 +81,13 @@ def test_rules_refused(t):
                  "[" * 100, '{"version":1,"rules":{}}'):
         agent.refused(-32002, "rules.set", {"text": text})
     check(agent.call("rules.get")["generation"] == 1, "the running set has gone")
-    process = t.spawn("burn_cpu", 8, name="node", cgroup=t.cgroup())
+    process = t.spawn("burn_cpu", 8, name=t.comm, cgroup=t.cgroup())
     agent.wait("process.match", pid=process.pid, generation=1)
 
 
 def test_rules_check(t):
     """rules.check applies nothing and says which processes would match."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     group = t.cgroup()
     process = t.spawn("burn_cpu", 20, name="candidate", cgroup=group)
     time.sleep(0.3)
@@ -101,8 +102,8 @@ def test_rules_check(t):
 
 def test_rules_file_is_followed(t):
     """The file is watched: a good change is applied, a faulty one is told and changes nothing."""
-    agent = t.agent(rules(rule("api", comm="node")))
-    agent.write_rules(rules(rule("api", comm="node"), rule("more", comm="ruby")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
+    agent.write_rules(rules(rule("api", comm=t.comm), rule("more", comm="ruby")))
     applied = agent.wait("rules.applied", generation=2)
     check(applied["source"] == f"file:{agent.rules_file}" and applied["count"] == 2, f"{applied}")
     process = t.spawn("burn_cpu", 8, name="ruby", cgroup=t.cgroup())
@@ -129,7 +130,7 @@ def test_faulty_rules_at_start(t):
 
 def test_only_the_admin_changes(t):
     """Whoever may connect reads; only root and the admin group change."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     check("result" in as_user(agent, "daemon", "status"), "the group may not read")
     text = json.dumps(rules())
     for method, params in (("rules.set", {"text": text}), ("session.start", {"rule": "api"})):
@@ -140,7 +141,7 @@ def test_only_the_admin_changes(t):
 
 def test_malformed_requests(t):
     """What is not a request is told so; the connection and the agent go on or close, never hang."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     for sent, code in ((b"not json\n", -32700), (b"[]\n", -32600), (b"7\n", -32600),
                        (b'{"jsonrpc":"2.0","id":1,"method":"nothing.such"}\n', -32601),
                        (b'{"jsonrpc":"2.0","id":1,"method":"rules.set","params":{}}\n', -32602),
@@ -166,7 +167,7 @@ def test_malformed_requests(t):
 
 def test_request_without_end(t):
     """A request line beyond 1 MiB is told and closed; it costs a bounded amount of memory."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     connection = agent.connect()
     sent = 0
     try:
@@ -181,7 +182,7 @@ def test_request_without_end(t):
 
 def test_clients_have_a_limit(t):
     """The 65th client is turned away; a new one is served once others have gone."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     clients = [agent.connect() for _ in range(64)]
     for client in clients:
         agent.call("status", connection=client)
@@ -199,7 +200,7 @@ def test_clients_have_a_limit(t):
 
 def test_many_rules(t):
     """10,000 rules are pushed and matched; 10,001 are refused."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     many = [rule(f"r{i}", comm=f"name-{i}") for i in range(10000)]
     answer = agent.call("rules.set", {"text": json.dumps(rules(*many))}, seconds=20)
     check(answer["count"] == 10000, f"{answer}")
@@ -211,9 +212,9 @@ def test_many_rules(t):
 
 def test_the_command(t):
     """trocar's words against a running agent."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     group = t.cgroup()
-    t.spawn("burn_cpu", 30, name="node", cgroup=group)
+    t.spawn("burn_cpu", 30, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path)
     status = json.loads(agent.trocar("status", "--json").stdout)
     check(status["pid"] == agent.pid and status["watches"] == 1, f"{status}")
@@ -221,7 +222,7 @@ def test_the_command(t):
     check(group.path in agent.trocar("watches").stdout, "watches")
     check(json.loads(agent.trocar("rules", "get", "--json").stdout)["generation"] == 1, "rules get")
     new = t.folder / "new.json"
-    new.write_text(json.dumps(rules(rule("api", comm="node"), rule("b", comm="ruby"))))
+    new.write_text(json.dumps(rules(rule("api", comm=t.comm), rule("b", comm="ruby"))))
     agent.trocar("rules", "check", new)
     agent.trocar("rules", "set", new)
     agent.wait("rules.applied", generation=2)
@@ -247,7 +248,7 @@ def test_the_command_without_an_agent(t):
 
 def test_signals(t):
     """SIGINT ends like SIGTERM and says so; SIGHUP without a file changes nothing."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     agent.process.send_signal(signal.SIGHUP)
     time.sleep(0.3)
     check(agent.alive(), f"SIGHUP ended it: {agent.stderr()}")

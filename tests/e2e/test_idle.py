@@ -36,7 +36,7 @@ def links_to(agent):
 
 def test_nothing_watched(t):
     """Rules, and nobody who matches: no thread of the consumer runs, no event, no link."""
-    agent = t.agent(rules(rule("api", comm="node")), broker=True)
+    agent = t.agent(rules(rule("api", comm=t.comm)), broker=True)
     stranger = t.spawn("burn_cpu", 15, cgroup=t.cgroup())
     time.sleep(1.5)
     before, held = runs(agent.pid), events_held(agent.pid)
@@ -49,9 +49,9 @@ def test_nothing_watched(t):
 
 def test_armed_while_watched(t):
     """The first watch opens two events per CPU, one for each rate; the last one that goes closes them."""
-    agent = t.agent(rules(rule("api", comm="node")), broker=True)
+    agent = t.agent(rules(rule("api", comm=t.comm)), broker=True)
     groups = [t.cgroup(name) for name in ("a", "b")]
-    processes = [t.spawn("burn_cpu", 30, name="node", cgroup=group) for group in groups]
+    processes = [t.spawn("burn_cpu", 30, name=t.comm, cgroup=group) for group in groups]
     for group in groups:
         agent.wait("watch.start", cgroup=group.path)
     both = 2 * os.cpu_count()
@@ -64,3 +64,6 @@ def test_armed_while_watched(t):
     agent.wait("watch.stop", cgroup=groups[1].path)
     until(lambda: not events_held(agent.pid), 3, lambda: f"{events_held(agent.pid)} events are left")
     check(not links_to(agent), "a link is left")
+
+
+test_nothing_watched.company = 4  # whatever others do is nothing to it

@@ -13,7 +13,7 @@ NONE = "0" * 16
 
 def test_lockdown_state(t):
     """agent.start says what the kernel says of every thread: nothing is left of privilege."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     me = agent.wait("agent.start")["self"]
     for key in ("cap_eff", "cap_prm", "cap_bnd", "cap_inh", "cap_amb"):
         check(me[key] == NONE, f"{key} is {me[key]}")
@@ -33,9 +33,9 @@ def test_lockdown_state(t):
 
 def test_status_is_the_same_account(t):
     """status, agent.start and agent.stop tell one story."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     group = t.cgroup()
-    t.spawn("burn_cpu", 20, name="node", cgroup=group)
+    t.spawn("burn_cpu", 20, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path)
     session = agent.call("session.start", {"cgroup": group.path, "during_ms": 500})["session"]
     agent.wait("session.end", session=session)
@@ -73,9 +73,9 @@ def test_idle_without_matches(t):
 
 def test_end_in_a_session(t):
     """SIGTERM in a session ends it with its account first."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     group = t.cgroup()
-    t.spawn("burn_cpu", 30, name="node", cgroup=group)
+    t.spawn("burn_cpu", 30, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path)
     session = agent.call("session.start", {"cgroup": group.path, "during_ms": 30000})["session"]
     time.sleep(1)
@@ -87,7 +87,7 @@ def test_end_in_a_session(t):
 
 def test_load_twice_and_replace(t):
     """A second load says what is there with a status of its own; --replace swaps; unload is whole."""
-    agent = t.agent(rules(rule("api", comm="node")), start=False)
+    agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
     words = [LOADER, "load", "--bpf-dir", agent.bpf, "--group", GROUP, "--always", "oncpu"]
     again = command(*words, expect=None)
     check(again.returncode not in (0, 1, 2) and str(agent.bpf) in again.stderr + again.stdout,
@@ -108,7 +108,7 @@ def test_unload_of_nothing(t):
 
 def test_consumer_without_load(t):
     """One clear line and status 1 when nothing is loaded."""
-    agent = t.agent(rules(rule("api", comm="node")), start=False)
+    agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
     agent.unload()
     agent.start(wait=False)
     check(agent.process.wait(10) == 1, "not status 1")
@@ -120,7 +120,7 @@ def test_consumer_without_load(t):
 
 def test_kernel_side_of_another_version(t):
     """A consumer refuses the pins of another version: status 4 and one line that names both."""
-    agent = t.agent(rules(rule("api", comm="node")), start=False)
+    agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
     pin = agent.bpf / "abi"
     header = json.loads(command("bpftool", "-j", "map", "dump", "pinned", pin).stdout)[0]
     value = [str(int(byte, 16)) for byte in header["value"]]
@@ -142,3 +142,8 @@ def test_usage(t):
     for words in (["--no-such-option"], ["--rules"]):
         done = command(CONSUMER, *words, expect=2)
         check(re.search("--(rules|help)", done.stderr) and not done.stdout, f"{words}: {done}")
+
+
+for test in (test_lockdown_state, test_status_is_the_same_account, test_end_in_a_session, test_load_twice_and_replace,
+             test_consumer_without_load, test_idle_without_matches, test_kernel_side_of_another_version):
+    test.company = 4

@@ -10,9 +10,9 @@ import harness
 from harness import check, rule, rules, until
 
 
-def burn(t, agent, *words, group=None, name="node", workload="burn_cpu"):
+def burn(t, agent, *words, group=None, name=None, workload="burn_cpu"):
     group = group or t.cgroup()
-    process = t.spawn(workload, *words, name=name, cgroup=group)
+    process = t.spawn(workload, *words, name=name or t.comm, cgroup=group)
     until(lambda: any(w["cgroup"] == group.path for w in agent.call("watches")), 8, "no watch")
     return group, process
 
@@ -20,9 +20,9 @@ def burn(t, agent, *words, group=None, name="node", workload="burn_cpu"):
 def test_ring_too_small(t):
     """The smallest ring at the highest rate, and a consumer that the machine does not run for half a
     second: the loss is in the ledger and the verdict says so."""
-    agent = t.agent(rules(rule("api", comm="node")),
+    agent = t.agent(rules(rule("api", comm=t.comm)),
                     load=["--samples-ring-kib", "64", "--hz", "999"])
-    group, _ = burn(t, agent, 20, 100, name="node", workload="deep")
+    group, _ = burn(t, agent, 20, 100, workload="deep")
     session = agent.call("session.start", {"cgroup": group.path, "during_ms": 2500})["session"]
     time.sleep(0.5)
     agent.process.send_signal(signal.SIGSTOP)
@@ -41,9 +41,9 @@ def test_ring_too_small(t):
 
 def test_health(t):
     """What the agent costs, and what the recorder lost outside of any session: the minute's line says it."""
-    agent = t.agent(rules(rule("api", comm="node")), arguments=["--health-seconds", 5],
+    agent = t.agent(rules(rule("api", comm=t.comm)), arguments=["--health-seconds", 5],
                     load=["--samples-ring-kib", "64", "--hz", "999"])
-    burn(t, agent, 60, 100, name="node", workload="deep")
+    burn(t, agent, 60, 100, workload="deep")
     line = agent.wait("health", seconds=20)
     check(4900 <= line["interval_ms"] < 15000 and line["watches"] == 1, f"{line}")
     check(line["attempted"] > 50 and 0 < line["emitted"] <= line["attempted"], f"{line}")
@@ -93,7 +93,7 @@ def test_output_reader_stops(t):
 
 def test_output_reader_goes(t):
     """A reader that closes its end does not end the agent by SIGPIPE."""
-    agent = t.agent(rules(rule("api", comm="node")), start=False)
+    agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
     agent.output = agent.folder / "fifo"
     os.mkfifo(agent.output, 0o666)
     os.chmod(agent.output, 0o666)
@@ -146,7 +146,7 @@ def test_disk_full(t):
 
 def test_file_and_rotation(t):
     """SIGHUP opens the output anew: logrotate works, no line is lost or torn."""
-    agent = t.agent(rules(rule("api", comm="node")), start=False)
+    agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
     agent.output = agent.control / "events.jsonl"
     agent.start()
     burn(t, agent, 20)
@@ -167,7 +167,7 @@ def test_file_and_rotation(t):
 
 def test_killed_in_a_session_and_restarted(t):
     """kill -9 in a session: the kernel side stays, the next consumer says the gap and the cut session."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     group, process = burn(t, agent, 30)
     session = agent.call("session.start", {"cgroup": group.path, "during_ms": 20000})["session"]
     agent.wait("session.start", session=session)
@@ -189,7 +189,7 @@ def test_killed_in_a_session_and_restarted(t):
 
 def test_restart_in_order_has_no_gap(t):
     """After a SIGTERM there is no gap to say."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     burn(t, agent, 30)
     agent.stop()
     time.sleep(0.3)
@@ -201,7 +201,7 @@ def test_restart_in_order_has_no_gap(t):
 
 def test_second_consumer_takes_over(t):
     """Two consumers on one set of maps would each see half: the older one ends and says why."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     burn(t, agent, 20)
     old, lines = agent.process, len(agent.events)
     agent.socket = agent.folder / "second.sock"
@@ -236,3 +236,8 @@ def test_every_sample_another_stack(t):
         check(ledger["stacks"] >= 0.8 * ledger["emitted"], f"the workload repeats its stacks: {ledger}")
     lines = agent.output.read_bytes().splitlines(True)
     agent.raw = lines[:200] + find()  # each of thousands against its schema would take minutes
+
+
+for test in (test_health, test_output_reader_goes, test_disk_full, test_file_and_rotation, test_killed_in_a_session_and_restarted,
+             test_restart_in_order_has_no_gap, test_second_consumer_takes_over):
+    test.company = 3

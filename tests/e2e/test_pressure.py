@@ -84,12 +84,12 @@ def test_latency(t):
     """A crossing becomes a session at once: the line stands within 150 ms of the kernel's own notice."""
     wanted = int(os.environ.get("TROCAR_CROSSINGS", "4"))
     some_ms = WINDOW // 10
-    agent = t.agent(rules(rule("api", comm="node", when=[cpu(some_ms)], pre_ms=0, during_ms=100,
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(some_ms)], pre_ms=0, during_ms=100,
                                cooldown_ms=0, budget_s=3600)), broker=True)
     group = t.cgroup(quota=50)
     poller = Poller(group.folder / "cpu.pressure", some_ms, WINDOW)
     seconds = wanted * 3 * WINDOW // 1000 + 15
-    t.spawn("burn_cpu", seconds, 4, 3, name="node", cgroup=group)
+    t.spawn("burn_cpu", seconds, 4, 3, name=t.comm, cgroup=group)
     start = agent.wait("watch.start", cgroup=group.path)
     check(start["follow"] == start["pressure"]["cpu"]["by"] == "trigger", f"{start}")
     told = lambda: agent.find("pressure", by="trigger")
@@ -152,9 +152,9 @@ def test_says_how(t):
     cases = (({"broker": True}, None), ({"broker": False}, "none"),
              ({"arguments": ("--broker", t.folder / "nobody.sock")}, "no broker's socket"))
     for number, (options, why) in enumerate(cases):
-        agent = t.agent(rules(rule("api", comm="node", when=when)), **options)
+        agent = t.agent(rules(rule("api", comm=t.comm, when=when)), **options)
         group = t.cgroup(f"g{number}")
-        process = t.spawn("deep", 20, 5, name="node", cgroup=group)
+        process = t.spawn("deep", 20, 5, name=t.comm, cgroup=group)
         start = agent.wait("watch.start", cgroup=group.path)
         ways = {name: entry["by"] for name, entry in start["pressure"].items()}
         if why:
@@ -180,9 +180,9 @@ def test_says_how(t):
 
 def test_scan_without_broker(t):
     """Without a broker the same crossing is found by scan, and the line says so."""
-    agent = t.agent(rules(rule("api", comm="node", when=[cpu(400, 1000)], during_ms=300)), broker=False)
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(400, 1000)], during_ms=300)), broker=False)
     group = t.cgroup(quota=50)
-    t.spawn("burn_cpu", 14, 3, name="node", cgroup=group)
+    t.spawn("burn_cpu", 14, 3, name=t.comm, cgroup=group)
     line = agent.wait("pressure", seconds=12, cgroup=group.path)
     check(line["by"] == "scan", f"{line}")
     agent.wait("session.start", session=line["session"])
@@ -192,10 +192,10 @@ def test_removed_cgroup(t):
     """A cgroup that goes wakes its triggers with an error: that is no crossing, and nothing stays open."""
     when = [cpu(1, 2000), {"pressure": "memory", "some_ms": 1, "window_ms": 2000},
             {"pressure": "io", "some_ms": 1, "window_ms": 2000}]
-    agent = t.agent(rules(rule("api", comm="node", when=when)), broker=True)
+    agent = t.agent(rules(rule("api", comm=t.comm, when=when)), broker=True)
     for number in range(3):
         group = t.cgroup(f"g{number}")
-        process = t.spawn("deep", 20, 5, name="node", cgroup=group)
+        process = t.spawn("deep", 20, 5, name=t.comm, cgroup=group)
         agent.wait("watch.start", cgroup=group.path, follow="trigger")
         check(len(own(agent)) == 3, f"{own(agent)}")
         # The process sleeps: what its start cost the cgroup, if anything, was told before.
@@ -211,15 +211,15 @@ def test_removed_cgroup(t):
 
 def test_rule_change(t):
     """A change of rules keeps the triggers of what stays, shares equal ones, and closes the others."""
-    agent = t.agent(rules(rule("api", comm="node", when=[cpu(700, 2000), cpu(800, 2000)])), broker=True)
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(700, 2000), cpu(800, 2000)])), broker=True)
     group = t.cgroup()
-    t.spawn("deep", 30, 5, name="node", cgroup=group)
+    t.spawn("deep", 30, 5, name=t.comm, cgroup=group)
     t.spawn("deep", 30, 5, name="other", cgroup=group)
     agent.wait("watch.start", cgroup=group.path, follow="trigger")
     first = own(agent)
     check(len(first) == 2, f"{first}")
     agent.call("rules.set", {"text": json.dumps(rules(
-        rule("api", comm="node", when=[cpu(700, 2000), cpu(800, 2000), cpu(900, 2000)]),
+        rule("api", comm=t.comm, when=[cpu(700, 2000), cpu(800, 2000), cpu(900, 2000)]),
         rule("other", comm="other", when=[cpu(800, 2000)])))})
     second = own(agent)
     check(len(second) == 3 and set(first) < set(second), f"{first} {second}")
@@ -230,16 +230,16 @@ def test_rule_change(t):
 
 def test_broker_dies_and_returns(t):
     """A broker that dies takes no trigger along; one that comes takes the scan's place within two drains."""
-    agent = t.agent(rules(rule("api", comm="node", when=[cpu(WINDOW // 10)], during_ms=300)), broker=True)
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(WINDOW // 10)], during_ms=300)), broker=True)
     first = t.cgroup("first", quota=50)
-    process = t.spawn("deep", 40, 5, name="node", cgroup=first)
+    process = t.spawn("deep", 40, 5, name=t.comm, cgroup=first)
     agent.wait("watch.start", cgroup=first.path, follow="trigger")
     agent.broker.kill()
     t.spawn("burn_cpu", 12, 3, name="burner", cgroup=first)
     agent.wait("pressure", seconds=12, cgroup=first.path, by="trigger")
     agent.broker.kill()
     second = t.cgroup("second")
-    t.spawn("deep", 20, 5, name="node", cgroup=second)
+    t.spawn("deep", 20, 5, name=t.comm, cgroup=second)
     agent.wait("watch.start", cgroup=second.path, follow="trigger")
     t.end(process)
     agent.stop()
@@ -248,10 +248,10 @@ def test_broker_dies_and_returns(t):
         group.remove()
 
     late = t.folder / "late.sock"
-    agent = t.agent(rules(rule("api", comm="node", when=[cpu(WINDOW // 10)])),
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(WINDOW // 10)])),
                     arguments=("--broker", late))
     third = t.cgroup("third")
-    t.spawn("deep", 40, 5, name="node", cgroup=third)
+    t.spawn("deep", 40, 5, name=t.comm, cgroup=third)
     agent.wait("watch.start", cgroup=third.path, follow="scan")
     check(followed(agent)["waiting"] == 1 and followed(agent)["stopped"], f"{followed(agent)}")
     broker = activation.Activation(late, [LOADER, "broker", "--bpf-dir", agent.bpf, "--user", USER], GROUP,
@@ -271,9 +271,9 @@ def switches(pid):
 
 def test_no_wakeup(t):
     """Followed by triggers and nothing happening: pressure wakes nobody, only the recorder's drain does."""
-    agent = t.agent(rules(rule("api", comm="node", when=[cpu(WINDOW // 2)])), broker=True)
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(WINDOW // 2)])), broker=True)
     group = t.cgroup()
-    process = t.spawn("deep", 40, 5, name="node", cgroup=group)
+    process = t.spawn("deep", 40, 5, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path, follow="trigger")
     os.kill(process.pid, harness.signal.SIGSTOP)
     try:
@@ -289,10 +289,13 @@ def test_no_wakeup(t):
 
 def test_root(t):
     """A process in the cgroup2 root is followed by the pressure of the whole system, by trigger too."""
-    agent = t.agent(rules(rule("api", comm="node", when=[cpu(1999, 2000)])), broker=True)
-    process = t.spawn("deep", 20, 5, name="node")
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(1999, 2000)])), broker=True)
+    process = t.spawn("deep", 20, 5, name=t.comm)
     (harness.cgroup2_mount() / "cgroup.procs").write_text(str(process.pid))
     start = agent.wait("watch.start", cgroup="/")
     check(start["follow"] == "trigger" and start["scope"] == "process", f"{start}")
     mine = [path for path in triggers_of(agent).values() if path == "/proc/pressure/cpu"]
     check(len(mine) == 2, f"its own that wakes the scan, and the broker's: {triggers_of(agent)}")
+
+
+test_broker_dies_and_returns.company = 4

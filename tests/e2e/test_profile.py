@@ -18,7 +18,7 @@ def folded(text):
 
 def test_profile_a_process(t):
     """Only the process asked for, its hot function, about as many samples as its CPU time calls for."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     group = t.cgroup("a")
     busy, other = (t.spawn("burn_cpu", 60, name=n, cgroup=group) for n in ("busy", "other"))
     done = agent.trocar("profile", busy.pid, 2)
@@ -38,7 +38,7 @@ def test_profile_a_process(t):
 
 def test_profile_a_cgroup(t):
     """All of a cgroup, by process."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     group = t.cgroup("a")
     pids = [t.spawn("burn_cpu", 60, name="busy", cgroup=group).pid for _ in range(2)]
     out = agent.trocar("profile", "--cgroup", group.path, 1, "--by", "pid").stdout
@@ -47,7 +47,7 @@ def test_profile_a_cgroup(t):
 
 def test_profile_refused(t):
     """What cannot be is said in one line, at once."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     began = time.monotonic()
     for words, status, part in ((("4194303", "5"), 1, "no process 4194303"), (("x", "5"), 2, "want a PID"),
                                 ((str(os.getpid()), "61"), 2, "SECONDS from 1 to 60"),
@@ -59,7 +59,7 @@ def test_profile_refused(t):
 
 def test_lines_are_for_admins(t):
     """Who may only look gets no lines; a subscription that nobody asks for ends, and they are few."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm, cgroup=f"/{t.name}")))
     for method, params in (("subscribe", None), ("lines", {"subscription": 1})):
         answer = as_user(agent, "nobody", method, params)
         check(answer.get("code") == -32001, f"{method}: {answer}")
@@ -74,3 +74,6 @@ def test_lines_are_for_admins(t):
     time.sleep(11)
     agent.call("rules.set", {"text": '{"version": 1, "rules": []}'})
     agent.refused(-32004, "lines", {"subscription": ids[0]})
+
+
+test_lines_are_for_admins.company = 4

@@ -35,10 +35,10 @@ def check_account(agent, end):
 
 def test_cpu_pressure(t):
     """A CPU quota bites: pressure, session, stacks from before and during, the hot function on top."""
-    agent = t.agent(rules(rule("api", comm="node", when=[CPU], pre_ms=2500, during_ms=2000,
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[CPU], pre_ms=2500, during_ms=2000,
                                cooldown_ms=60000)))
     group = t.cgroup(quota=50)
-    process = t.spawn("burn_cpu", 14, 4, 3, name="node", cgroup=group)
+    process = t.spawn("burn_cpu", 14, 4, 3, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path, where=lambda e: e["resources"] == ["cpu"])
     pressure = agent.wait("pressure", seconds=12, resource="cpu", cgroup=group.path)
     check(pressure["kind"] == "some" and pressure["stall_ms"] >= pressure["threshold_ms"] == 400 and
@@ -100,9 +100,9 @@ def test_io_pressure(t):
 
 def test_request_by_rule_cgroup_and_pid(t):
     """session.start finds its watch by each of the three names."""
-    agent = t.agent(rules(rule("api", comm="node", cooldown_ms=0)))
+    agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)))
     group = t.cgroup()
-    process = t.spawn("burn_cpu", 20, name="node", cgroup=group)
+    process = t.spawn("burn_cpu", 20, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path)
     for by in ({"rule": "api"}, {"cgroup": group.path}, {"pid": process.pid}):
         answer = agent.call("session.start", {**by, "during_ms": 700})
@@ -120,10 +120,10 @@ def test_request_by_rule_cgroup_and_pid(t):
 
 def test_exec_starts_a_session(t):
     """A rule with "on": "exec" captures from a matched exec."""
-    agent = t.agent(rules({**rule("api", comm="node", during_ms=1000, cooldown_ms=0), "on": "exec"}))
-    process = t.spawn("burn_cpu", 6, name="node", cgroup=t.cgroup())
+    agent = t.agent(rules({**rule("api", comm=t.comm, during_ms=1000, cooldown_ms=0), "on": "exec"}))
+    process = t.spawn("burn_cpu", 6, name=t.comm, cgroup=t.cgroup())
     start = agent.wait("session.start", rule="api")
-    check(start["reason"] == {"exec": {"pid": process.pid, "comm": "node"}}, f"{start}")
+    check(start["reason"] == {"exec": {"pid": process.pid, "comm": t.comm}}, f"{start}")
     end = agent.wait("session.end", session=start["session"])
     check(end["ledger"]["oncpu"]["emitted"] > 20, f"{end}")
     check(heaviest(agent.stacks(end["session"]), "during") == "spin_on_checkout_total", "the function")
@@ -132,9 +132,9 @@ def test_exec_starts_a_session(t):
 
 def test_running_session_holds_the_next(t):
     """One cgroup has one session at a time; the second request is told when to come back."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     group = t.cgroup()
-    t.spawn("burn_cpu", 15, name="node", cgroup=group)
+    t.spawn("burn_cpu", 15, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path)
     session = agent.call("session.start", {"cgroup": group.path, "during_ms": 2000})["session"]
     error = agent.refused(-32003, "session.start", {"cgroup": group.path}, reason="session_running")
@@ -145,10 +145,10 @@ def test_running_session_holds_the_next(t):
 
 def test_seventeenth_session(t):
     """At most 16 sessions at once; the next is held and said."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     groups = [t.cgroup(f"g{i}") for i in range(17)]
     for group in groups:
-        t.spawn("deep", 25, 10, name="node", cgroup=group)
+        t.spawn("deep", 25, 10, name=t.comm, cgroup=group)
     for group in groups:
         agent.wait("watch.start", seconds=15, cgroup=group.path)
     for group in groups[:16]:
@@ -162,11 +162,11 @@ def test_seventeenth_session(t):
 
 def test_budget(t):
     """A rule's budget of captured seconds per hour holds the next session back."""
-    tight = rule("api", comm="node", cooldown_ms=0)
+    tight = rule("api", comm=t.comm, cooldown_ms=0)
     tight["capture"]["budget_s"] = 2
     agent = t.agent(rules(tight))
     group = t.cgroup()
-    t.spawn("burn_cpu", 15, name="node", cgroup=group)
+    t.spawn("burn_cpu", 15, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path)
     for _ in range(2):
         answer = agent.call("session.start", {"rule": "api", "during_ms": 1100})
@@ -178,9 +178,9 @@ def test_budget(t):
 def test_scope_process(t):
     """scope process takes only what matched; scope cgroup takes the neighbour in the cgroup as well."""
     for scope, neighbour in (("process", False), ("cgroup", True)):
-        agent = t.agent(rules(rule("api", comm="node", scope=scope)))
+        agent = t.agent(rules(rule("api", comm=t.comm, scope=scope)))
         group = t.cgroup(scope)
-        node = t.spawn("burn_cpu", 20, name="node", cgroup=group)
+        node = t.spawn("burn_cpu", 20, name=t.comm, cgroup=group)
         other = t.spawn("deep", 20, 10, name="other", cgroup=group)
         agent.wait("watch.start", cgroup=group.path, scope=scope)
         time.sleep(0.5)
@@ -235,9 +235,9 @@ def test_long_stacks_are_parts(t):
 
 def test_weight_order(t):
     """In one session: during before before, and within a phase the most weight first."""
-    agent = t.agent(rules(rule("api", comm="node")))
+    agent = t.agent(rules(rule("api", comm=t.comm)))
     group = t.cgroup()
-    t.spawn("burn_cpu", 20, 2, name="node", cgroup=group)
+    t.spawn("burn_cpu", 20, 2, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path)
     time.sleep(1.5)
     session = agent.call("session.start", {"cgroup": group.path, "during_ms": 1500})["session"]
@@ -245,3 +245,8 @@ def test_weight_order(t):
     order = [(s["phase"] == "before", -s["weight_ns"]) for s in agent.stacks(session) if "count" in s]
     check(order == sorted(order), f"not in order: {order[:12]}")
     check({phase for phase, _ in order} == {True, False}, "one phase is missing")
+
+
+for test in (test_request_by_rule_cgroup_and_pid, test_running_session_holds_the_next, test_seventeenth_session,
+             test_budget, test_scope_process, test_long_stacks_are_parts, test_weight_order):
+    test.company = 3

@@ -7,6 +7,7 @@ import subprocess
 
 from harness import COMMAND, SCHEMAS, check, command, rule, rules, until
 
+COMPANY = 3
 SHOP = r"""
 #include <stdint.h>
 #include <time.h>

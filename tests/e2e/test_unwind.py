@@ -14,9 +14,11 @@ from programs import need, start
 
 SOURCES = ROOT / "tests" / "workloads" / "unwind"
 HZ = 499
-LIFE = 150  # seconds that a program runs at most: longer than any test takes
-LEAST = 300  # samples of each program
-SESSIONS_MAX = 4
+LIFE = 240  # seconds that a program runs at most: longer than any test takes
+ENOUGH = 1000  # samples of each program
+LEAST = 300  # of each where the machine is so busy that SESSIONS_MAX do not give enough
+SECONDS = 5  # of a session
+SESSIONS_MAX = 12
 
 WORKER = ("works < main < ... < _start", "works < ... < start_thread < clone3")
 CALLS = ("plain_leaf < calls_leaf < works", "tail_leaf < tail_target < calls_tail < works",
@@ -61,19 +63,18 @@ class Programs:
             name = self.pids.get(stack.pid) or self.files.get(stack.exe)
             (self.accounts[name] if name else self.others).add(stack)
 
-    def run(self, seconds, settle=1.5):
-        """Captures all, for so many seconds and on a busy machine for longer; prints a row each; fails with every
-        fault at once."""
+    def run(self, enough=ENOUGH, settle=1.5):
+        """Captures all, until there are enough samples of each; prints a row each; fails with every fault at once."""
         agent = self.t.agent(rules(rule("shops", cgroup=self.group.path, when=[], cooldown_ms=0)), load=["--hz", HZ])
         agent.wait("watch.start", cgroup=self.group.path)
         for pid in self.pids:
             agent.wait("process.unwind", seconds=30, pid=pid)
         time.sleep(settle)
         for _ in range(SESSIONS_MAX):
-            lines, end = capture(agent, self.group, seconds)
+            lines, end = capture(agent, self.group, SECONDS)
             check(end["verdict"] == "complete", f"{end['verdict']}: {end.get('verdict_reason')}")
             self.account(call_paths.stacks_of(lines))
-            if all(a.samples >= LEAST for a in self.accounts.values()):
+            if all(a.samples >= enough for a in self.accounts.values()):
                 break
         accounts = (*self.accounts.values(), self.others)
         print(call_paths.HEAD, *(a.row() for a in accounts if a.samples), sep="\n", flush=True)
@@ -94,7 +95,7 @@ def test_c(t):
     for compiler in ("gcc", "clang"):
         process = compiled(t, programs.group, f"calls-{compiler}", "calls.c", compiler, "-O2", "-D_GNU_SOURCE")
         programs.add(f"C, {compiler} -O2", process, CALLS + SORT)
-    programs.run(10)
+    programs.run(enough=2000)
 
 
 def test_linked_otherwise(t):
@@ -105,7 +106,7 @@ def test_linked_otherwise(t):
                         ("musl", ["musl-gcc"]), ("musl-static", ["musl-gcc", "-static"])):
         process = compiled(t, programs.group, f"calls-{name}", "calls.c", *words, "-O2", "-D_GNU_SOURCE")
         programs.add(f"C, {name}", process, CALLS + SORT)
-    programs.run(15)
+    programs.run(enough=3000)
 
 
 def test_signals_and_children(t):
@@ -114,7 +115,7 @@ def test_signals_and_children(t):
     for name, chains in (("signals", SIGNALS), ("children", CHILDREN)):
         process = compiled(t, programs.group, name, f"{name}.c", "gcc", "-O2", "-D_GNU_SOURCE")
         programs.add(f"C, {name}", process, chains)
-    programs.run(10)
+    programs.run(enough=2000)
 
 
 def test_brief_children(t):
@@ -124,7 +125,7 @@ def test_brief_children(t):
     # What is left is vfork's parent in the kernel, whose return address is in a register, and a child's first moment
     # in clone(): one in 300, where a new child comes every 10 ms.
     programs.add("C, children of 10 ms", process, CHILDREN, limit=99)
-    programs.run(10)
+    programs.run(enough=2000)
 
 
 def test_rust(t):
@@ -133,7 +134,7 @@ def test_rust(t):
     process = compiled(t, programs.group, "calls-rust", "calls.rs", "rustc", "-O")
     programs.add("Rust, -O", process, ("calls::recurses < ... < calls::works",
                                        "calls::compare_goods < ? < ... < calls::sorts_goods < calls::works"))
-    programs.run(5)
+    programs.run(enough=2500)
 
 
 def test_exceptions(t):
@@ -141,7 +142,7 @@ def test_exceptions(t):
     programs = Programs(t)
     process = compiled(t, programs.group, "throws", "throws.cc", "g++", "-O2")
     programs.add("C++, throws", process, ("_Unwind_RaiseException < ... < main < ... < _start",), limit=97)
-    programs.run(6)
+    programs.run(enough=2500)
 
 
 def test_interpreters(t):
@@ -159,7 +160,7 @@ def test_interpreters(t):
         else:
             print(f"# {name}: {program} is not installed")
     check(programs.accounts, "none is installed")
-    programs.run(12)
+    programs.run()
 
 
 def redis(t, group):
@@ -216,7 +217,7 @@ def test_servers(t):
         except Skip as reason:
             print(f"# {name}: {reason}")
     check(programs.accounts, "none is installed")
-    programs.run(12)
+    programs.run()
 
 
 def golang(t, group):
@@ -254,7 +255,7 @@ def test_runtimes(t):
         except Skip as reason:
             print(f"# {name}: {reason}")
     check(programs.accounts, "none is installed")
-    programs.run(12, settle=4)
+    programs.run(settle=4)
 
 
 def test_said_why(t):
@@ -276,10 +277,10 @@ def test_said_why(t):
             programs.add(name, begin(t, programs.group), chains, None)
         except Skip as reason:
             print(f"# {name}: {reason}")
-    programs.run(12, settle=3)
+    programs.run(settle=3)
 
 
-def agree(t, name, process, group, seconds=8, hot=15):
+def agree(t, name, process, group, seconds=12, hot=15):
     """The call paths of a program are those that perf record --call-graph dwarf finds in the same seconds."""
     agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])), load=["--hz", HZ])
     agent.wait("watch.start", cgroup=group.path)
@@ -333,3 +334,8 @@ def test_paths_of_python(t):
 def test_paths_of_redis(t):
     """The call paths of a server under load are perf's."""
     same_paths(t, "Redis", redis)
+
+
+for test in (test_rust, test_exceptions, test_paths_of_c, test_paths_of_signals, test_paths_of_rust,
+             test_paths_of_python):
+    test.company = 2  # they need one CPU

@@ -13,6 +13,7 @@ import time
 from harness import Failure, Skip, check, rule, rules, until
 
 PYTHON = "/usr/bin/python3"
+COMPANY = 3
 COMPLETE = 0.999  # of the samples of a session
 HZ = 97  # the loader's own
 MOMENT = 0.3  # seconds until a library is known: 0.1, and what a busy machine takes
@@ -80,8 +81,8 @@ def check_complete(stacks, end, least):
 
 def test_callers(t):
     """A C program as distributions build it: through qsort's callback, and in a thread."""
-    agent = t.agent(rules(rule("api", comm="callers", pre_ms=0, cooldown_ms=0)))
     group = t.cgroup()
+    agent = t.agent(rules(rule("api", comm="callers", cgroup=group.path, pre_ms=0, cooldown_ms=0)))
     process = t.spawn("callers", 60, name="callers", cgroup=group)
     agent.wait("process.unwind", pid=process.pid)
     first = settled(agent)
@@ -112,8 +113,8 @@ def test_callers(t):
 
 def test_python(t):
     """The distribution's own python3, which has no frame pointers: to _start, whatever it does."""
-    agent = t.agent(rules(rule("api", comm="worker", pre_ms=0, cooldown_ms=0)))
     group = t.cgroup()
+    agent = t.agent(rules(rule("api", comm="worker", cgroup=group.path, pre_ms=0, cooldown_ms=0)))
     text = textwrap.dedent("""
         import json, re, sys, time
         end = time.monotonic() + float(sys.argv[1])
@@ -137,8 +138,8 @@ def test_python(t):
 
 def test_many_mappings(t):
     """More executable mappings than a table holds: what has a place leads through, the rest says so."""
-    agent = t.agent(rules(rule("api", comm="worker", pre_ms=0, cooldown_ms=0)))
     group = t.cgroup()
+    agent = t.agent(rules(rule("api", comm="worker", cgroup=group.path, pre_ms=0, cooldown_ms=0)))
     text = textwrap.dedent("""
         import ctypes, glob, json, mmap, sys, time
         RX, OWN = mmap.PROT_READ | mmap.PROT_EXEC, mmap.MAP_PRIVATE
@@ -179,8 +180,8 @@ def test_redis(t):
     """A server of the distribution under load: most of its ticks hit the kernel, and from there too."""
     if not shutil.which("redis-server"):
         raise Skip("no redis-server here")
-    agent = t.agent(rules(rule("api", comm="redis-server", pre_ms=0, cooldown_ms=0)))
     group, socket = t.cgroup(), t.folder / "socket"
+    agent = t.agent(rules(rule("api", comm="redis-server", cgroup=group.path, pre_ms=0, cooldown_ms=0)))
     server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", ""],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=t.folder,
                               preexec_fn=group.join)
@@ -196,8 +197,8 @@ def test_redis(t):
 
 def test_dlopen(t):
     """A library that comes while stacks are taken is known within a moment."""
-    agent = t.agent(rules(rule("api", comm="worker", pre_ms=0, cooldown_ms=0)))
     group = t.cgroup()
+    agent = t.agent(rules(rule("api", comm="worker", cgroup=group.path, pre_ms=0, cooldown_ms=0)))
     text = textwrap.dedent("""
         import signal, sys, time
         told = []
@@ -232,6 +233,9 @@ def test_dlopen(t):
     check(total > 200 and broken <= HZ * MOMENT, f"{broken} of {total}: {end['stack_quality']}")
 
 
+test_dlopen.company = 1  # it has MOMENT seconds
+
+
 def test_rule_says_how(t):
     """capture.unwind: by frame pointers alone there is no table, and the line says so; a push changes it."""
     agent = t.agent(rules(rule("api", comm="callers", unwind="fp")))
@@ -242,3 +246,6 @@ def test_rule_says_how(t):
     agent.call("rules.set", {"text": json.dumps(pushed)})
     agent.wait("process.unwind", pid=process.pid, unwind="table")
     check(agent.call("status")["unwind"]["tables_used"] == 1, "no table")
+
+
+test_rule_says_how.company = 1  # its rule finds a name wherever it is
