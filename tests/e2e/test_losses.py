@@ -238,6 +238,6 @@ def test_every_sample_another_stack(t):
     agent.raw = lines[:200] + find()  # each of thousands against its schema would take minutes
 
 
-for test in (test_health, test_output_reader_goes, test_disk_full, test_file_and_rotation, test_killed_in_a_session_and_restarted,
+for test in (test_output_reader_goes, test_disk_full, test_file_and_rotation, test_killed_in_a_session_and_restarted,
              test_restart_in_order_has_no_gap, test_second_consumer_takes_over):
     test.company = 3
