@@ -336,6 +336,5 @@ def test_paths_of_redis(t):
     same_paths(t, "Redis", redis)
 
 
-for test in (test_rust, test_exceptions, test_paths_of_c, test_paths_of_signals, test_paths_of_rust,
-             test_paths_of_python):
+for test in (test_rust, test_exceptions, test_paths_of_c, test_paths_of_rust, test_paths_of_python):
     test.company = 2  # they need one CPU
