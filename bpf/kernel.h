@@ -100,7 +100,7 @@ struct task_struct {
  */
 struct pt_regs {
 #if defined(__TARGET_ARCH_x86)
-	unsigned long bp, ip, sp;
+	unsigned long bp, di, ip, sp;
 #else
 	__u64 regs[31];
 	__u64 sp, pc;

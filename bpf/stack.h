@@ -90,10 +90,12 @@ static __always_inline void stack_registers(struct task_struct *task,
 	ret_frame->pc = regs->ip;
 	ret_frame->sp = regs->sp;
 	ret_frame->fp = regs->bp;
+	ret_frame->link = regs->di;
 #else
 	ret_frame->pc = regs->pc;
 	ret_frame->sp = regs->sp;
 	ret_frame->fp = regs->regs[29];
+	ret_frame->link = regs->regs[30];
 #endif
 	ret_frame->exact = 1;
 	ret_frame->fp_lost = 0;

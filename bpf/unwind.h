@@ -15,6 +15,7 @@
 /* One frame of the stack, as far as its caller is found by it. */
 struct unwind_frame {
 	__u64 pc, sp, fp;
+	__u64 link;		   /* the register of UNWIND_RA_REGISTER; 0: not known, no leaf */
 	__u32 exact;		   /* pc is what runs next there, not where a call returns to */
 	__u32 fp_lost;		   /* fp is not this frame's */
 	struct unwind_stack stack; /* not of the frame, but of the walk */
@@ -109,7 +110,7 @@ unwind_fp(struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa, __u
 	return UNWIND_END_NONE;
 }
 
-/* Where the return address is kept; 0 where no rule of x86-64 keeps it. */
+/* Where in memory the return address is kept; 0 where no rule of x86-64 keeps it. */
 static __attribute__((always_inline)) inline __u64
 unwind_ra_address(const struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa)
 {
@@ -123,6 +124,20 @@ unwind_ra_address(const struct unwind_frame *f, const struct unwind_rule *rule, 
 	default:
 		return 0;
 	}
+}
+
+/* The caller of a leaf that has its return address in a register: its frame may have no bytes. */
+static __attribute__((always_inline)) inline enum unwind_end
+unwind_apply_link(struct unwind_frame *f, const struct unwind_rule *rule)
+{
+	if (f->link == 0 || rule->cfa != UNWIND_CFA_SP || rule->cfa_offset < 0 ||
+	    rule->saved != UNWIND_SAVED(UNWIND_RA_REGISTER, UNWIND_FP_SAME))
+		return UNWIND_END_BAD_RULE;
+	f->pc = f->link;
+	f->sp += (__u64)rule->cfa_offset;
+	f->link = 0;
+	f->exact = 0;
+	return UNWIND_END_NONE;
 }
 
 /*
@@ -143,6 +158,8 @@ unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
 		return UNWIND_END_NO_ROW;
 	if (rule->cfa < UNWIND_CFA_SP || rule->cfa > UNWIND_CFA_PLT)
 		return UNWIND_END_BAD_RULE;
+	if (UNWIND_SAVED_RA(rule->saved) == UNWIND_RA_REGISTER)
+		return unwind_apply_link(f, rule);
 	end = unwind_cfa(f, rule, &sp);
 	if (end != UNWIND_END_NONE)
 		return end;
@@ -161,6 +178,7 @@ unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
 	f->pc = pc;
 	f->sp = sp;
 	f->fp = fp;
+	f->link = 0;
 	f->exact = exact;
 	f->fp_lost = fp_lost;
 	return UNWIND_END_NONE;
@@ -217,6 +235,7 @@ static __attribute__((always_inline)) inline enum unwind_end unwind_step_fp(stru
 	f->pc = pc;
 	f->sp = f->fp + 2 * UNWIND_WORD;
 	f->fp = fp;
+	f->link = 0;
 	f->exact = 0;
 	return UNWIND_END_NONE;
 }

@@ -59,7 +59,8 @@ enum unwind_ra {
 	UNWIND_RA_CONTEXT = 1,	/* *(sp + low + 8): of a signal frame, behind the saved sp */
 	UNWIND_RA_ALONE = 2,	/* *(CFA + fp_offset); fp is UNWIND_FP_SAME */
 	UNWIND_RA_PAIR = 3,	/* 8 bytes behind the saved fp; arm64's frame record */
-	UNWIND_RA_REGISTER = 4, /* in x30, as at arm64's leaf: good for the innermost frame only */
+	UNWIND_RA_REGISTER = 4, /* a leaf's, in rdi (vfork of a C library) or arm64's x30; CFA_SP,
+				   fp is UNWIND_FP_SAME */
 };
 
 /* Where the caller's frame pointer is. */

@@ -31,9 +31,10 @@
 #define CFI_OP_ARGS_SIZE     0x2e
 
 /* Numbers that DWARF gives x86-64's registers. */
-#define CFI_FP 6
-#define CFI_SP 7
-#define CFI_PC 16
+#define CFI_LINK 5 /* rdi: the one register that a rule may have the return address in */
+#define CFI_FP	 6
+#define CFI_SP	 7
+#define CFI_PC	 16
 
 enum cfi_kind {
 	CFI_UNSET = 0, /* nothing was said */

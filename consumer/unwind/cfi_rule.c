@@ -130,12 +130,19 @@ static enum cfi_loss fp_of(const struct cfi_state *s, enum unwind_fp *ret_fp, in
 	return CFI_LOSS_NONE;
 }
 
-/* The return address; that of an odd place goes with an unchanged frame pointer only. */
+/*
+ * The return address; that of an odd place goes with an unchanged frame pointer only. Of registers
+ * the kernel side keeps the one that the C library's vfork has it in: its stack is the child's.
+ */
 static bool ra_of(const struct cfi_state *s, const struct cfa *cfa, enum unwind_fp fp,
 		  enum unwind_ra *ret_ra, int16_t *offset)
 {
 	struct cfi_value v;
 
+	if (s->pc.kind == CFI_REGISTER && s->pc.reg == CFI_LINK) {
+		*ret_ra = UNWIND_RA_REGISTER;
+		return cfa->kind == UNWIND_CFA_SP && cfa->low >= 0 && fp == UNWIND_FP_SAME;
+	}
 	if (!saved_at(&s->pc, &v))
 		return false;
 	if (v.base == CFI_BASE_CFA && v.a == -8) {
@@ -173,7 +180,7 @@ enum cfi_loss cfi_rule_of(const struct cfi_state *s, bool signal, struct unwind_
 	if (!sp_is_cfa(s, &cfa))
 		return CFI_LOSS_STACK_POINTER;
 	part = fp_of(s, &fp, &rule.fp_offset);
-	if (!ra_of(s, &cfa, fp, &ra, &rule.fp_offset))
+	if (!ra_of(s, &cfa, fp, &ra, &rule.fp_offset) || (signal && ra == UNWIND_RA_REGISTER))
 		return CFI_LOSS_RETURN_ADDRESS;
 	rule.saved = UNWIND_SAVED(ra, fp) | (signal ? UNWIND_SAVED_EXACT : 0);
 	*ret_rule = rule;

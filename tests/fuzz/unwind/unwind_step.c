@@ -84,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	f = (struct unwind_frame){ .pc = in.pc,
 				   .sp = in.sp,
 				   .fp = in.fp,
+				   .link = in.exact & 2 ? in.fp : 0,
 				   .exact = in.exact & 1,
 				   .fp_lost = in.fp_lost & 1 };
 	for (int i = 0; i < FRAMES && end == UNWIND_END_NONE; i++) {
@@ -95,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		if (end != UNWIND_END_NONE)
 			assert(memcmp(&f, &before, offsetof(struct unwind_frame, stack)) == 0);
 		else
-			assert(f.sp > before.sp || f.exact);
+			assert(f.sp > before.sp || f.exact || (before.link && f.sp == before.sp));
 	}
 	return 0;
 }

@@ -138,6 +138,27 @@ static void test_memory_rules(void **state)
 	}
 }
 
+/* Only a leaf's register is known; its frame may have no bytes. */
+static void test_in_register(void **state)
+{
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_SP,
+				    .saved = UNWIND_SAVED(UNWIND_RA_REGISTER, UNWIND_FP_SAME) };
+	struct unwind_frame f = {
+		.pc = 0x1000, .sp = (uint64_t)stack, .fp = 3, .link = 0x2345, .exact = 1
+	};
+
+	assert_int_equal(apply(rule, &f), UNWIND_END_NONE);
+	assert_int_equal(f.pc, 0x2345);
+	assert_int_equal(f.sp, (uint64_t)stack);
+	assert_int_equal(f.fp, 3);
+	assert_int_equal(f.link, 0);
+	assert_false(f.exact);
+	assert_int_equal(apply(rule, &f), UNWIND_END_BAD_RULE);
+	f.link = 0x2345;
+	rule.cfa_offset = -8;
+	assert_int_equal(apply(rule, &f), UNWIND_END_BAD_RULE);
+}
+
 static void test_ends(void **state)
 {
 	uint64_t words[4] = { 0, 1, 2, 3 };
@@ -194,9 +215,10 @@ static void test_frame_pointer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_search), cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_exact),  cmocka_unit_test(test_memory_rules),
-		cmocka_unit_test(test_ends),   cmocka_unit_test(test_frame_pointer),
+		cmocka_unit_test(test_search),	    cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_exact),	    cmocka_unit_test(test_memory_rules),
+		cmocka_unit_test(test_ends),	    cmocka_unit_test(test_frame_pointer),
+		cmocka_unit_test(test_in_register),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

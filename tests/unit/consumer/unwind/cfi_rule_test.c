@@ -160,7 +160,7 @@ static void test_lost(void **state)
 	s.cfa = EXPRESSION(CFI_EXPRESSION, 0x77, 0x80, 0x80, 2, 0x06);
 	loses(&s, CFI_LOSS_CFA_RANGE);
 	s = plain;
-	s.pc = (struct cfi_place){ .kind = CFI_REGISTER, .reg = 5 };
+	s.pc = (struct cfi_place){ .kind = CFI_REGISTER, .reg = 1 };
 	loses(&s, CFI_LOSS_RETURN_ADDRESS);
 	s.pc = (struct cfi_place){ .kind = CFI_UNSET };
 	loses(&s, CFI_LOSS_RETURN_ADDRESS);
@@ -185,13 +185,34 @@ static void test_alone(void **state)
 	loses(&s, CFI_LOSS_RETURN_ADDRESS);
 }
 
+/* Of registers it may be in rdi, where the C library's vfork has it. */
+static void test_in_register(void **state)
+{
+	struct cfi_state s = plain;
+	struct unwind_rule rule;
+
+	s.pc = (struct cfi_place){ .kind = CFI_REGISTER, .reg = 5 };
+	s.cfa.offset = 0;
+	rule = rule_of(&s, false);
+	assert_int_equal(rule.cfa, UNWIND_CFA_SP);
+	assert_int_equal(rule.cfa_offset, 0);
+	assert_int_equal(UNWIND_SAVED_RA(rule.saved), UNWIND_RA_REGISTER);
+	assert_int_equal(cfi_rule_of(&s, true, &rule), CFI_LOSS_RETURN_ADDRESS);
+	s.cfa.offset = -8;
+	loses(&s, CFI_LOSS_RETURN_ADDRESS);
+	s.cfa.offset = 8;
+	s.fp = (struct cfi_place){ .kind = CFI_OFFSET, .offset = -16 };
+	loses(&s, CFI_LOSS_RETURN_ADDRESS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),  cmocka_unit_test(test_end),
-		cmocka_unit_test(test_plt),    cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_memory), cmocka_unit_test(test_frame_pointer),
-		cmocka_unit_test(test_lost),   cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_in_register),   cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_end),	      cmocka_unit_test(test_plt),
+		cmocka_unit_test(test_signal),	      cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_frame_pointer), cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

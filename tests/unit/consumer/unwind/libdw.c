@@ -29,9 +29,10 @@
 #define SAMPLE_BYTES (8u << 20) /* a larger file is left to --all */
 #define PRINTED	     20		/* disagreements */
 
-#define FP 6
-#define SP 7
-#define PC 16
+#define RDI 5
+#define FP  6
+#define SP  7
+#define PC  16
 
 static const char *const folders[] = { "/usr/lib/x86_64-linux-gnu", "/usr/bin" };
 
@@ -119,7 +120,7 @@ static bool expect_cfa(const Dwarf_Op *ops, size_t count, struct unwind_rule *ru
 	return true;
 }
 
-enum where { SAME, UNDEFINED, AT_CFA, AT_FP, AT_SP, IS_CFA, ELSEWHERE };
+enum where { SAME, UNDEFINED, AT_CFA, AT_FP, AT_SP, IS_CFA, IN_RDI, ELSEWHERE };
 
 /* Where register `reg` is, by libdw. */
 static enum where locate(Dwarf_Frame *frame, int reg, int64_t *offset)
@@ -133,6 +134,8 @@ static enum where locate(Dwarf_Frame *frame, int reg, int64_t *offset)
 	*offset = 0;
 	if (count == 0)
 		return ops ? UNDEFINED : SAME;
+	if (ops[0].atom == DW_OP_regx && ops[0].number == RDI && count == 1)
+		return IN_RDI;
 	if (ops[0].atom != DW_OP_call_frame_cfa)
 		return ELSEWHERE;
 	if (count == 1)
@@ -190,6 +193,9 @@ static bool expect_rule(Dwarf_Frame *frame, struct unwind_rule *rule)
 		ra = UNWIND_RA_CFA;
 	} else if (where == AT_SP && in_context(rule, offset, 8)) {
 		ra = UNWIND_RA_CONTEXT;
+	} else if (where == IN_RDI && rule->cfa == UNWIND_CFA_SP && rule->cfa_offset >= 0 &&
+		   fp == UNWIND_FP_SAME && !signal) {
+		ra = UNWIND_RA_REGISTER;
 	} else if (where == AT_CFA && fp == UNWIND_FP_SAME && fits16(offset)) {
 		ra = UNWIND_RA_ALONE;
 		rule->fp_offset = (int16_t)offset;
