@@ -73,6 +73,8 @@ static struct {
 	struct figures figures[ARRAY_SIZE(modes)];
 	struct tool_values floor_ns, miss_ns, stack_ns;
 	uint64_t frames, samples, bytes;
+	uint32_t
+		image; /* of the workers, as their samples say: they are children without an exec */
 	int peer_fd;
 	double other_ns; /* of the last window in which something else was watched */
 } b;
@@ -198,6 +200,7 @@ static void set_targets(uint32_t flags)
 		if (bpf_map_lookup_elem(fd, &key, &target) < 0)
 			continue;
 		target.flags = flags;
+		target.image = b.image;
 		bpf_map_update_elem(fd, &key, &target, BPF_EXIST);
 	}
 }
@@ -222,6 +225,7 @@ static int take(void *context, void *data, size_t bytes)
 {
 	const struct sample *s = data;
 
+	b.image = s->image;
 	if (s->flags & SAMPLE_BUILD_ID)
 		return 0;
 	b.frames += s->user_frames;
@@ -280,6 +284,7 @@ static void window(const struct mode *m, struct figures *f, uint32_t ms, struct 
 
 	enter(m);
 	tool_sleep_ms(40); /* ticks that read the old words are through; new processes are met */
+	ring_buffer__consume(ring);
 	set_targets(m->target);
 	before = counters();
 	run = tool_cost(sampler);
