@@ -122,8 +122,8 @@ def test_brief_children(t):
     """Children that live for 10 ms: no longer than it takes to read their mappings and to make a table of their own."""
     programs = Programs(t)
     process = compiled(t, programs.group, "brief", "children.c", "gcc", "-O2", "-D_GNU_SOURCE", "-DCHILD_NS=10000000ull")
-    # What is left is vfork's parent in the kernel, whose return address is in a register, and a child's first moment
-    # in clone(): one in 300, where a new child comes every 10 ms.
+    # What is left is children for which no table is known yet, a child's first moment in clone(), and the last one of
+    # exit: one in 400, where a new child comes every 10 ms.
     programs.add("C, children of 10 ms", process, CHILDREN, limit=99)
     programs.run(enough=2000)
 
