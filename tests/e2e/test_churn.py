@@ -60,6 +60,7 @@ def turn_over(t, **environment):
         print(f"#   {wrong}", flush=True)
     check(len(judge.processes) > 3 * len({p for p, _ in judge.processes}), "too few pids were used again")
     check(judge.samples > 20 * SECONDS, "too few samples")
+    check(judge.torn * 10000 <= judge.samples + 10000, f"{judge.torn} samples of nobody known")
     check(judge.wrong_samples == 0, f"{judge.wrong_samples} of {judge.samples} samples have a wrong frame")
 
 

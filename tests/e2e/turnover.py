@@ -53,7 +53,7 @@ class File:
 class Judge:
     def __init__(self, folder, names):
         self.files = {name: File(folder / name) for name in names}
-        self.samples, self.frames, self.wrong_samples = 0, 0, 0
+        self.samples, self.frames, self.wrong_samples, self.torn = 0, 0, 0, 0
         self.complete, self.named = 0, 0
         self.processes, self.images = set(), set()
         self.reasons, self.wrong, self.why = collections.Counter(), [], collections.Counter()
@@ -102,6 +102,9 @@ class Judge:
         program = (where.group(1) or where.group(3)) if where else "driver"
         library = where.group(2) if where else None
         self.samples += count
+        if not where and line["comm"] != "turnover":
+            self.torn += count  # the tick came while prctl(2) was writing the name: half of it is the old one's
+            return
         self.frames += count * len(frames)
         self.complete += count * stack.complete
         if not stack.complete:
@@ -130,5 +133,5 @@ class Judge:
         return (f"{self.samples} samples of {len(self.processes)} processes with {pids} pids, {len(self.images)} images; "
                 f"{self.frames} frames, {self.named} of them in the workload's files; {share:.1f} % complete, "
                 f"the rest {dict(self.reasons.most_common(6))}; {self.wrong_samples} samples with a wrong frame "
-                f"{dict(self.why.most_common(6))}; {sum(self.short.values())} called complete too early "
+                f"{dict(self.why.most_common(6))}; {self.torn} in the midst of a new name; {sum(self.short.values())} called complete too early "
                 f"{dict(self.short.most_common(6))}")
