@@ -69,6 +69,76 @@ static void claims_have_walls(void **state)
 	end(&f);
 }
 
+/* The lowest place of the file that place `i` is of. */
+static size_t first_of(const struct fixture *f, size_t i)
+{
+	size_t first = 0;
+
+	while (f->places[first].inode != f->places[i].inode)
+		first++;
+	return first;
+}
+
+/* How far place `from` begins below place `i`, a file's; 0: too far. */
+static uint32_t below_of(const struct fixture *f, size_t i, size_t from)
+{
+	uint64_t below = f->places[i].start - f->places[from].start;
+
+	return f->places[i].inode && below <= INT32_MAX ? (uint32_t)below : 0;
+}
+
+/*
+ * What is compared before a range is believed is a word of the claimed file, and of no other memory
+ * that the consumer names; a range of another file than the claimed one is none.
+ */
+static void checks_are_of_the_file(void **state)
+{
+	static struct unwind_ranges ranges;
+	struct fixture f = begin("burn");
+	int map = bpf_map__fd(f.h->skel->maps.unwind_ranges);
+	struct ranges_record record = { 0 };
+	uint32_t table = TABLE;
+	size_t good = 0, others = 0;
+
+	for (int lie = 0; lie < 3; lie++) {
+		uint32_t n = 0;
+
+		memset(f.claims->below, 0, sizeof(f.claims->below));
+		claim(&f, false);
+		for (size_t i = 0; i < f.count; i++) {
+			size_t from = first_of(&f, i);
+
+			if (!f.places[i].executable)
+				continue;
+			if (lie == 1 && from == 0) {
+				n++; /* nothing lies below it: no lie */
+				continue;
+			}
+			/* What lies below a file is of another, or of none. */
+			from -= lie == 1;
+			f.claims->below[n] = below_of(&f, i, from);
+			f.claims->inodes[n++] += lie == 2;
+		}
+		assert_true(fill(&f, &record));
+		assert_int_equal(bpf_map_lookup_elem(map, &table, &ranges), 0);
+		assert_int_equal(record.missed, lie == 2 ? n : 0);
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t below = f.claims->below[i];
+
+			if (lie == 0 && below) {
+				assert_int_equal(ranges.checks[i], UNWIND_CHECK(below, 0x464c457f));
+				good++;
+			} else {
+				others += below > 0;
+				assert_int_equal(ranges.checks[i], 0);
+			}
+		}
+	}
+	memset(f.claims->below, 0, sizeof(f.claims->below));
+	assert_true(good >= 2 && others > good);
+	end(&f);
+}
+
 /* Rules at random, rows for all text: many walks, and nothing but code addresses. */
 static void lying_tables_tell_nothing(void **state)
 {
@@ -351,6 +421,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranges_are_what_is_mapped),
 		cmocka_unit_test(claims_have_walls),
+		cmocka_unit_test(checks_are_of_the_file),
 		cmocka_unit_test(lying_tables_tell_nothing),
 		cmocka_unit_test(tables_are_one_images),
 		cmocka_unit_test(leaf_ids_are_told),

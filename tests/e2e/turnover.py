@@ -133,5 +133,6 @@ class Judge:
         return (f"{self.samples} samples of {len(self.processes)} processes with {pids} pids, {len(self.images)} images; "
                 f"{self.frames} frames, {self.named} of them in the workload's files; {share:.1f} % complete, "
                 f"the rest {dict(self.reasons.most_common(6))}; {self.wrong_samples} samples with a wrong frame "
-                f"{dict(self.why.most_common(6))}; {self.torn} in the midst of a new name; {sum(self.short.values())} called complete too early "
+                f"{dict(self.why.most_common(6))}; {self.torn} in the midst of a new name; "
+                f"{sum(self.short.values())} called complete too early "
                 f"{dict(self.short.most_common(6))}")
