@@ -300,10 +300,9 @@ int vmas_each(struct bpf_iter__task_vma *ctx)
 
 /*
  * The ranges of the process that `unwind_claims` names, as `vmas` would list them. Its own program
- * and not a part of that: it takes over what it has seen itself, in a table that only it writes. It
- * may sleep, because it reads the process's memory.
+ * and not a part of that: it takes over what it has seen itself, in a table that only it writes.
  */
-SEC("iter.s/task")
+SEC("iter/task")
 int ranges(struct bpf_iter__task *ctx)
 {
 	struct seq_file *seq = ctx->meta->seq;

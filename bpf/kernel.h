@@ -68,9 +68,17 @@ typedef struct {
 
 struct mm_struct {
 	mm_context_t context;
+	void *pgd;
 	struct file *exe_file;
-	unsigned long start_code;
+	unsigned long start_code, end_code;
+	unsigned long start_stack; /* where the main thread's begins: above are its arguments */
 };
+
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long fsbase; /* the thread pointer, as of the last switch to the task */
+};
+#endif
 
 struct vm_area_struct {
 	unsigned long vm_start;
@@ -93,6 +101,11 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
+	unsigned long sas_ss_sp; /* sigaltstack(2) */
+	unsigned long sas_ss_size;
+#if defined(__TARGET_ARCH_x86)
+	struct thread_struct thread;
+#endif
 	char comm[16];
 };
 

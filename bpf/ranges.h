@@ -10,6 +10,7 @@
 
 #include "bpf/kernel.h"
 #include "bpf/maps.h"
+#include "bpf/page.h"
 
 /* One filling of a table. */
 struct filling {
@@ -59,24 +60,25 @@ static long ranges_fixed(struct task_struct *task, struct vm_area_struct *vma, v
 /*
  * The check of the range that was just found, `below` bytes under it; 0: there is none. The
  * consumer says where only: with a word of its own it could ask for the memory of others, guess by
- * guess. A file whose word cannot be read is believed. A range that is another file's by then, or
+ * guess. A file whose word is not resident is believed: nobody is waited for. A range that is another file's by then, or
  * that cannot be looked at, is none.
  */
 static __always_inline __u64 ranges_check(struct filling *f, __u64 start, __u32 below)
 {
 	__u64 page = UNWIND_RANGE_PAGE(f->range), at = (page << UNWIND_RANGE_SHIFT) - below;
+	const struct mm_struct *mm = f->task->mm;
 	__u32 word = 0;
 	__u64 check = 0;
 	long r;
 
-	if (!below || !UNWIND_RANGE_PAGES(f->range))
+	if (!below || at % sizeof(word) || !UNWIND_RANGE_PAGES(f->range))
 		return 0;
 	f->fixed = 0;
 	f->range = UNWIND_RANGE(page, 0);
 	r = bpf_find_vma(f->task, at, ranges_fixed, f, 0);
 	if (r == -EBUSY)
 		return 0;
-	if (!r && f->fixed && !bpf_copy_from_user_task(&word, sizeof(word), (void *)at, f->task, 0))
+	if (!r && f->fixed && mm && !page_read_word((__u64)mm->pgd, at, &word))
 		check = UNWIND_CHECK(below, word);
 	bpf_find_vma(f->task, start, ranges_mapping, f, 0);
 	return check;

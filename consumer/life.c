@@ -63,6 +63,11 @@ static size_t find_features(const struct agent *a, struct feature *f)
 				   "the kernel has no open-coded vma iterator (Linux 6.7 has)",
 				   "reading a process's mappings costs milliseconds" };
 	f[n++] =
+		(struct feature){ "page_walk", a->pins.abi.page_walk != 0,
+				  "the kernel's map of its memory was not found",
+				  "a library in the place of another is not noticed by stacks, but "
+				  "when the mappings are next read" };
+	f[n++] =
 		(struct feature){ "broker", link_there(a->link, &why), why,
 				  a->pins.abi.cpus_sampled
 					  ? "every CPU ticks always, pressure is followed by scan, "

@@ -90,6 +90,15 @@ static int choose(struct trocar *skeleton, bool vma_open_coded)
 	return bpf_program__set_autoload(skeleton->progs.vmas_each, !vma_open_coded);
 }
 
+/* Has the kernel side find its way through page tables; without it goes on: `abi` tells. */
+static bool learn_pages(const struct trocar *skeleton)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+
+	return bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.page_learn), &run) == 0 &&
+	       run.retval == 1;
+}
+
 static void destroy(struct trocar **skeleton)
 {
 	trocar__destroy(*skeleton);
@@ -114,7 +123,8 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 	r = trocar__load(skeleton);
 	if (r < 0)
 		return r;
-	*ret_set = (struct kernelset){ .vma_open_coded = vma_open_coded };
+	*ret_set = (struct kernelset){ .vma_open_coded = vma_open_coded,
+				       .page_walk = learn_pages(skeleton) };
 	ret_set->skeleton = skeleton;
 	skeleton = NULL;
 	return 0;
@@ -187,6 +197,7 @@ static int write_abi(const struct kernelset *set, const struct options *o)
 		.targets = (uint32_t)o->targets,
 		.cpus_sampled = (uint32_t)set->samplers.count,
 		.vma_open_coded = set->vma_open_coded,
+		.page_walk = set->page_walk,
 		.unwind_rows = (uint32_t)o->unwind_kib * UNWIND_KIB_ELEMENTS,
 		.unwind_tables = (uint32_t)o->unwind_tables,
 		.loaded_ns = clock_mono_ns(),

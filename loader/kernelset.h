@@ -16,6 +16,7 @@ struct kernelset {
 	struct trocar *skeleton; /* owned */
 	struct samplers samplers;
 	bool vma_open_coded;
+	bool page_walk; /* bpf/page.bpf.c found what it looks for */
 };
 
 /*

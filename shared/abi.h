@@ -16,7 +16,7 @@
 #include "shared/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 6u
+#define ABI_VERSION 7u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -69,7 +69,7 @@ struct abi_header {
 	__u32 unwind_rows;    /* elements of `unwind_pool`, 8 bytes each; 0: no tables */
 	__u32 unwind_tables;  /* entries of `unwind_process` and `unwind_ranges` */
 	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
-	__u32 pad;
+	__u32 page_walk;      /* 1: the kernel side reads other processes' page tables (bpf/page.h) */
 	__u64 loaded_ns; /* when the loader finished */
 };
 
@@ -185,6 +185,8 @@ enum sample_flag {
 		1u << 5, /* the user frames were walked by a table; user_end says how far */
 	SAMPLE_LEAF_ID = 1u << 6, /* with it: behind them a struct frame_build_id of the leaf */
 	SAMPLE_LEAF_CHANGED = 1u << 7, /* with it: the leaf's file is not the table's any more */
+	SAMPLE_BY_POINTER = 1u << 8,   /* with it: the last step was by the frame pointer */
+	SAMPLE_FLAGS_END_ = 1u << 9,
 };
 
 struct sample {

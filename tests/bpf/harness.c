@@ -88,6 +88,18 @@ static void apply(struct harness *h, const struct harness_options *o)
 		bpf_map__set_max_entries(skel->maps.unwind_pool, o->pool_elements);
 }
 
+/* As the loader does: the kernel side is to find its way through page tables. */
+static void learn_pages(const struct harness *h)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+
+	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(h->skel->progs.page_learn), &run),
+			 0);
+#if defined(__x86_64__)
+	assert_int_equal(run.retval, 1);
+#endif
+}
+
 static void group_make(struct harness *h)
 {
 	enum cgroup_mode mode;
@@ -116,6 +128,7 @@ struct harness *harness_new(const struct harness_options *options)
 	assert_non_null(h->skel);
 	apply(h, options ? options : &defaults);
 	assert_int_equal(trocar__load(h->skel), 0);
+	learn_pages(h);
 	h->control = map_words(h->skel->maps.control, sizeof(*h->control));
 	h->slots = map_words(h->skel->maps.slots,
 			     bpf_map__max_entries(h->skel->maps.slots) * sizeof(*h->slots));

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * held_file.h: a FUSE file system of one file, none of whose bytes anybody ever gets: the server
+ * reads each request for them and does not answer. Any user can have one (fusermount3); the test
+ * mounts it as root.
+ */
+#ifndef TROCAR_TESTS_BPF_HELD_FILE_H
+#define TROCAR_TESTS_BPF_HELD_FILE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define HELD_FILE_BYTES (1u << 21)
+#define HELD_FILE_NAME	"held"
+
+struct held_file {
+	char dir[64]; /* of the mount; the file is HELD_FILE_NAME in it */
+	pid_t server;
+	int connection; /* the end of the server's connection, so that it can be cut */
+};
+
+/* Mounts and serves it. False where this machine has no FUSE; whoever waits is let go at the end.
+ */
+bool held_file_begin(struct held_file *h);
+void held_file_end(struct held_file *h);
+
+#endif
