@@ -171,7 +171,7 @@ static __always_inline void stack_lost(const struct tick *t, const struct sample
 
 /*
  * The stack led into memory that the table does not know: a library was loaded since, or memory for
- * code was made. The consumer is to read the mappings again, and at once when it is the table's
+ * code was made. Told for every end that depends on memory alike, or the event would tell of it. The consumer is to read the mappings again, and at once when it is the table's
  * first time: a program that begins, or one that has loaded something. How many tables a process
  * gets in a while is the consumer's to bound.
  */
@@ -210,7 +210,8 @@ static __always_inline void unwind_count(const struct tick *t, const struct samp
 		return;
 	if (totals)
 		totals->unwind_ends[s->user_end & (UNWIND_ENDS - 1)]++;
-	if (s->user_end == UNWIND_END_NO_MAPPING || s->user_end == UNWIND_END_CHANGED)
+	if (s->user_end == UNWIND_END_NO_MAPPING || s->user_end == UNWIND_END_CHANGED ||
+	    (s->user_end == UNWIND_END_NO_CALLER && !(s->flags & SAMPLE_BY_POINTER)))
 		unmapped_tell(t);
 }
 

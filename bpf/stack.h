@@ -2,11 +2,12 @@
 /*
  * stack.h: the one function that takes the stacks of the current task. The user's is walked by the
  * process's table where it has one that is published (unwind_walk.h), else by frame pointers, as
- * the kernel's helper does it. Only addresses leave it, never memory.
+ * the kernel's helper does it (callers.h). Only addresses of code leave it, never memory.
  */
 #ifndef TROCAR_BPF_STACK_H
 #define TROCAR_BPF_STACK_H
 
+#include "bpf/callers.h"
 #include "bpf/kernel.h"
 #include "bpf/maps.h"
 #include "bpf/table.h"
@@ -64,22 +65,6 @@ static __always_inline __u64 stack_bound(long bytes, __u64 max)
 	return n > max ? max : n;
 }
 
-/*
- * Puts the addresses of the `count` frames that end at `at` behind them: with both, the consumer
- * learns which mapping has which build-id. Returns their bytes, 0 unless each frame has its own.
- */
-static __always_inline __u64 stack_addresses(void *ctx, struct stack_buffer *b, __u64 at,
-					     __u32 count)
-{
-	long r = bpf_get_stack(ctx, b->frames + stack_bound(at, KERNEL_STACK_BYTES + USER_ID_BYTES),
-			       USER_RAW_BYTES, BPF_F_USER_STACK);
-
-	if (r <= 0 || r != (long)(count * sizeof(__u64)))
-		return 0;
-	b->sample.flags |= SAMPLE_ADDRESSES;
-	return stack_bound(r, USER_RAW_BYTES);
-}
-
 /* Where user mode was left, also when the tick hit the kernel. */
 static __always_inline void stack_registers(struct task_struct *task,
 					    struct unwind_frame *ret_frame)
@@ -99,7 +84,21 @@ static __always_inline void stack_registers(struct task_struct *task,
 #endif
 	ret_frame->exact = 1;
 	ret_frame->fp_lost = 0;
-	ret_frame->stack.bytes = 0;
+}
+
+/* Where the stacks of the thread may end. Its memory is there: sample.bpf.c has looked. */
+static __always_inline void stack_bounds(struct task_struct *task, struct unwind_frame *f)
+{
+	const struct mm_struct *mm = task->mm;
+
+	f->bounds.main = mm ? mm->start_stack : 0;
+#if defined(__TARGET_ARCH_x86)
+	f->bounds.thread = task->thread.fsbase;
+#else
+	f->bounds.thread = 0;
+#endif
+	f->bounds.alternate = task->sas_ss_sp;
+	f->bounds.alternate_bytes = task->sas_ss_size;
 }
 
 /* What each frame of a walk needs, looked up once. */
@@ -162,7 +161,10 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 	if (!fill || !stack_way_of(b, number, &way))
 		return 0;
 	stack_registers(task, &b->walk.frame);
+	stack_bounds(task, &b->walk.frame);
+	unwind_begin(&b->walk.frame);
 	b->walk.last = 0;
+	b->walk.steps = 0;
 	b->walk.checked = 0;
 	b->walk.by_pointer = 0;
 	b->walk.end = UNWIND_END_NONE;
@@ -181,30 +183,55 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 		b->walk.end = UNWIND_END_SWITCHED;
 		b->sample.user_frames = b->sample.user_frames > 0;
 	}
-	b->sample.flags |= SAMPLE_UNWOUND;
+	b->sample.flags |= SAMPLE_UNWOUND | (b->walk.by_pointer ? SAMPLE_BY_POINTER : 0);
 	b->sample.fill = (__u32)fill;
 	b->sample.user_end = b->walk.end;
 	return b->sample.user_frames * sizeof(__u64);
 }
 
-/* Puts the user stack at b->frames + at by frame pointers, as addresses or build-ids. Its bytes. */
-static __always_inline __u64 stack_user(void *ctx, struct stack_buffer *b, __u64 at, __u32 want)
-{
-	__u64 bytes;
-	long r;
+#define STACK_ADDRESSES (KERNEL_STACK_BYTES + USER_ID_BYTES) /* in `frames`: not yet looked at */
 
-	if (want & STACK_BUILD_ID)
-		r = bpf_get_stack(ctx, b->frames + at, USER_ID_BYTES,
-				  BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
-	else
-		r = bpf_get_stack(ctx, b->frames + at, USER_RAW_BYTES, BPF_F_USER_STACK);
-	b->sample.user_error = r < 0 ? r : 0;
-	bytes = stack_bound(r, USER_ID_BYTES);
-	b->sample.user_frames = want & STACK_BUILD_ID ? bytes / sizeof(struct frame_build_id)
-						      : bytes / sizeof(__u64);
-	if (want & STACK_BUILD_ID && bytes)
-		bytes += stack_addresses(ctx, b, at + bytes, b->sample.user_frames);
-	return bytes;
+/* Fetches the user stack twice, by one walk's length: as build-ids at `at`, and as addresses. */
+static __always_inline __u32 stack_fetch(void *ctx, struct stack_buffer *b, __u64 at)
+{
+	long raw, ids;
+
+	raw = bpf_get_stack(ctx, b->frames + STACK_ADDRESSES, USER_RAW_BYTES, BPF_F_USER_STACK);
+	ids = raw > 0 ? bpf_get_stack(ctx, b->frames + at, USER_ID_BYTES,
+				      BPF_F_USER_STACK | BPF_F_USER_BUILD_ID)
+		      : raw;
+	b->sample.user_error = ids < 0 ? ids : 0;
+	if (ids <= 0)
+		return 0;
+	raw = stack_bound(raw, USER_RAW_BYTES) / sizeof(__u64);
+	ids = stack_bound(ids, USER_ID_BYTES) / sizeof(struct frame_build_id);
+	return ids == raw ? raw : 1;
+}
+
+/*
+ * Puts the user stack at b->frames + at by frame pointers: as addresses, or as build-ids with their
+ * addresses behind them, from which the consumer learns which mapping has which. Its bytes.
+ */
+static __always_inline __u64 stack_user(void *ctx, struct task_struct *task, struct stack_buffer *b,
+					__u64 at, __u32 want)
+{
+	__u64 start = stack_bound(at, KERNEL_STACK_BYTES), ids = 0, bytes;
+	__u32 count = stack_fetch(ctx, b, start);
+
+	if (!count)
+		return 0;
+	count = callers_told(task, (const struct frame_build_id *)(b->frames + start),
+			     (const __u64 *)(b->frames + STACK_ADDRESSES), count);
+	b->sample.user_frames = count;
+	if (want & STACK_BUILD_ID) {
+		ids = stack_bound(count * sizeof(struct frame_build_id), USER_ID_BYTES);
+		b->sample.flags |= SAMPLE_ADDRESSES;
+	}
+	bytes = stack_bound(count * sizeof(__u64), USER_RAW_BYTES);
+	start = stack_bound(start + ids, STACK_ADDRESSES);
+	if (bpf_probe_read_kernel(b->frames + start, bytes, b->frames + STACK_ADDRESSES))
+		return 0;
+	return ids + bytes;
 }
 
 /*
@@ -263,7 +290,7 @@ static __always_inline __u64 stack_take(void *ctx, const struct stack_owner *o,
 	if (user_bytes && (want & STACK_BUILD_ID || stack_leaf_unknown(b)))
 		user_bytes += stack_leaf_id(ctx, b, kernel_bytes + user_bytes);
 	if (!user_bytes && want & STACK_USER)
-		user_bytes = stack_user(ctx, b, kernel_bytes, want);
+		user_bytes = stack_user(ctx, o->task, b, kernel_bytes, want);
 	return stack_bound(kernel_bytes + user_bytes, sizeof(b->frames));
 }
 

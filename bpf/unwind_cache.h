@@ -18,9 +18,8 @@
 #define UNWIND_CACHE_BITS    10
 #define UNWIND_CACHE_ENTRIES (1u << UNWIND_CACHE_BITS)
 
-/* Rules that no table has: by the frame pointer, ... */
-#define UNWIND_CFA_POINTER	 255 /* because there are no rows */
-#define UNWIND_CFA_POINTER_TRIED 254 /* because they have none for this address */
+/* A rule that no table has: by the frame pointer, because there is no row for the address. */
+#define UNWIND_CFA_POINTER 255
 
 /* `pc` lies in a range and is walked by `rule`. All zeros: of no filling. */
 struct unwind_cached {

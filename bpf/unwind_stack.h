@@ -45,14 +45,14 @@ static __attribute__((always_inline)) inline long unwind_stack_move(struct unwin
 	return 0;
 }
 
-/* The word at `at`. 0, or it cannot be read. */
+/* The word at `at`, as all that compilers save there aligned. 0, or it cannot be read. */
 static __attribute__((always_inline)) inline long unwind_word(struct unwind_stack *s, __u64 at,
 							      __u64 *ret_word)
 {
 	__u64 offset = at - s->start;
 
 	if (at % UNWIND_WORD)
-		return unwind_read(ret_word, sizeof(*ret_word), at);
+		return -1;
 	if (offset >= s->bytes) {
 		if (unwind_stack_move(s, at) != 0)
 			return -1;

@@ -3,9 +3,11 @@
  * unwind_walk.h: a whole user stack by a process's table: which mapping holds the address, and the
  * step that is right there. Of the two halves of a table only struct unwind_ranges is believed: the
  * kernel side has filled it itself, and no frame leaves but one inside its ranges. What the
- * consumer wrote (struct unwind_process and all that it refers to) decides which addresses of the
- * process are read, and so which ones of its code addresses are told; never anything else. For the
- * host as well, like unwind.h, whose includer has also defined unwind_file_at.
+ * consumer wrote (struct unwind_process and all that it refers to) decides which words of the stack
+ * are read, and so which ones of its code addresses are told. A word that is no address of this
+ * stack or of code changes nothing of what is told, whatever the tables are: neither the frames nor
+ * how the walk ended, which has one name for all ends that depend on what was read. For the host as
+ * well, like unwind.h, whose includer has also defined unwind_file_at.
  */
 #ifndef TROCAR_BPF_UNWIND_WALK_H
 #define TROCAR_BPF_UNWIND_WALK_H
@@ -19,12 +21,13 @@
 struct unwind_walk {
 	struct unwind_frame frame;
 	__u32 last;	  /* the range met last: most frames lie in it */
-	__u32 by_pointer; /* the last step was by the frame pointer */
+	__u32 by_pointer; /* the last step was by the frame pointer: so the code says, or the table
+			   */
 	enum unwind_end end;
 	__u32 place;   /* of the frame before in the cache */
 	__u32 checked; /* number of the range that was checked last, plus 1 */
-	__u32 pad;
-	__u64 fill; /* the filling of the ranges that it goes by */
+	__u32 steps;   /* 0: the frame is where user mode was left */
+	__u64 fill;    /* the filling of the ranges that it goes by */
 };
 
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
@@ -60,17 +63,6 @@ UNWIND_INLINE __u32 unwind_find(const struct unwind_ranges *r, __u32 last, __u64
 	return unwind_range_holds(ranges[row & (UNWIND_RANGES - 1)], pc) ? row : UNWIND_RANGES;
 }
 
-/* A step by the frame pointer: where that leads nowhere, it was none. */
-UNWIND_INLINE enum unwind_end unwind_walk_pointer(struct unwind_walk *w, __u8 why)
-{
-	enum unwind_end end = unwind_step_fp(&w->frame);
-
-	w->by_pointer = 1;
-	if (end == UNWIND_END_COMPLETE)
-		return why == UNWIND_CFA_POINTER ? end : UNWIND_END_NO_ROW;
-	return end == UNWIND_END_NONE ? end : UNWIND_END_NO_POINTERS;
-}
-
 /* The rule for w->frame, which lies in range `number`. */
 UNWIND_INLINE struct unwind_rule unwind_walk_rule(const struct unwind_walk *w,
 						  const struct unwind_process *p, __u32 number)
@@ -89,7 +81,7 @@ UNWIND_INLINE struct unwind_rule unwind_walk_rule(const struct unwind_walk *w,
 		return rule;
 	rule = unwind_rule_of(&w->frame, &file->place, *(const volatile __u64 *)&m->base);
 	if (rule.cfa == UNWIND_CFA_NONE && kind == UNWIND_KIND_ROWS)
-		rule.cfa = UNWIND_CFA_POINTER_TRIED;
+		rule.cfa = UNWIND_CFA_POINTER;
 	return rule;
 }
 
@@ -97,10 +89,9 @@ UNWIND_INLINE struct unwind_rule unwind_walk_rule(const struct unwind_walk *w,
 UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
 					       const struct unwind_rule *rule)
 {
-	if (rule->cfa >= UNWIND_CFA_POINTER_TRIED)
-		return unwind_walk_pointer(w, rule->cfa);
-	w->by_pointer = 0;
-	return unwind_apply(&w->frame, rule);
+	w->steps++;
+	w->by_pointer = rule->cfa == UNWIND_CFA_POINTER;
+	return w->by_pointer ? unwind_step_fp(&w->frame) : unwind_apply(&w->frame, rule);
 }
 
 /*
@@ -159,7 +150,7 @@ UNWIND_INLINE __u32 unwind_walk_on(struct unwind_walk *w, const struct unwind_ra
 	struct unwind_rule rule;
 
 	if (!unwind_walk_look(w, r, p, cache, &rule)) {
-		w->end = w->by_pointer ? UNWIND_END_NO_POINTERS : UNWIND_END_NO_MAPPING;
+		w->end = w->steps ? UNWIND_END_NO_CALLER : UNWIND_END_NO_MAPPING;
 		return 0;
 	}
 	if (!unwind_walk_holds(w, r, w->last)) {

@@ -148,8 +148,12 @@ static bool is_outermost(const struct named_frame *f)
 	return !f->fn && !strncmp(base, loader, sizeof(loader) - 1);
 }
 
-/* What the kernel side said of a walk by rows. */
-static enum quality unwound_quality(const struct stack *stack, const char **ret_reason)
+/*
+ * What the kernel side said of a walk by rows. That no caller was found where one should be says
+ * nothing by itself: it is the end of a whole stack where nobody calls the outermost function.
+ */
+static enum quality unwound_quality(const struct stack *stack, const struct named_frame *root,
+				    const char **ret_reason)
 {
 	enum unwind_end end = stack->user_end;
 
@@ -158,6 +162,9 @@ static enum quality unwound_quality(const struct stack *stack, const char **ret_
 		return QUALITY_TRUNCATED;
 	}
 	if (end == UNWIND_END_COMPLETE)
+		return QUALITY_COMPLETE;
+	if ((end == UNWIND_END_NO_CALLER || end == UNWIND_END_NO_POINTERS) && root && root->fn &&
+	    is_entry(root->fn))
 		return QUALITY_COMPLETE;
 	*ret_reason = end == UNWIND_END_DEPTH ? "deeper than 127 frames" : unwind_end_help(end);
 	return end == UNWIND_END_DEPTH ? QUALITY_TRUNCATED : QUALITY_BROKEN;
@@ -175,7 +182,7 @@ enum quality naming_quality(const struct stack *stack, const struct named_frame 
 		return QUALITY_BROKEN;
 	}
 	if (stack->flags & SAMPLE_UNWOUND)
-		return unwound_quality(stack, ret_reason);
+		return unwound_quality(stack, root, ret_reason);
 	if (stack->user_frames >= STACK_FRAMES || stack->kernel_frames >= STACK_FRAMES) {
 		*ret_reason = "deeper than 127 frames";
 		return QUALITY_TRUNCATED;

@@ -270,17 +270,22 @@ static bool is_later(uint32_t image, uint32_t than)
 static void decode_by_mappings(struct agent *a, struct process *p, const struct sample *s,
 			       const uint64_t *user, struct hit *h)
 {
-	enum unwind_end end = (enum unwind_end)h->user_end;
-	const struct mappings *maps;
+	struct unwinding_walk walk = { .rows = true };
 
 	process_map(a, p, p->maps.count && is_later(s->image, p->maps.image) ? s->time_ns : 0);
-	maps = h->flags & SAMPLE_UNWOUND ? unwinding_walked(a, s->fill, s->time_ns, &end)
-					 : process_maps_at(p, s->time_ns, s->image);
-	h->user_end = end;
+	if (h->flags & SAMPLE_UNWOUND)
+		walk = unwinding_walked(a, s);
+	else
+		walk.maps = process_maps_at(p, s->time_ns, s->image);
+	h->user_end = walk.end;
 	if (h->flags & SAMPLE_LEAF_ID)
 		take_leaf_id(a, p, user, h);
 	unwinding_sample(a, p, h->flags & SAMPLE_UNWOUND, h->time_ns);
-	decode_raw(a, p, maps, s->image, user, h);
+	decode_raw(a, p, walk.maps, s->image, user, h);
+	if (!walk.rows) {
+		h->flags &= ~(uint32_t)SAMPLE_UNWOUND;
+		h->user_end = UNWIND_END_NONE;
+	}
 }
 
 struct process *sample_decode(struct agent *a, const struct sample *s, struct hit *h)

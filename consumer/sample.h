@@ -41,7 +41,9 @@ struct hit {
 };
 
 /* Flags of a hit beside enum sample_flag: the chain led outside every mapping and was cut there. */
-#define HIT_CUT (1u << 7)
+#define HIT_CUT (1u << 31)
+
+_Static_assert(HIT_CUT > SAMPLE_FLAGS_END_, "a flag of two meanings");
 
 #define HIT_FRAMES_MAX (2 * STACK_FRAMES)
 

@@ -52,7 +52,7 @@ static bool same(const struct stack *s, const struct hit *h, enum phase phase)
 {
 	size_t n = (size_t)h->kernel_frames + h->user_frames;
 
-	return s->phase == phase && s->flags == (uint8_t)(h->flags & STACK_FLAGS) &&
+	return s->phase == phase && s->flags == (h->flags & STACK_FLAGS) &&
 	       s->user_end == h->user_end && s->tgid == h->tgid && s->start_ns == h->start_ns &&
 	       s->kernel_frames == h->kernel_frames && s->user_frames == h->user_frames &&
 	       !memcmp(s->comm, h->comm, sizeof(s->comm)) &&
@@ -104,7 +104,7 @@ static int add_new(struct stacks *s, const struct hit *h, enum phase phase, uint
 	stack->kernel_frames = h->kernel_frames;
 	stack->user_frames = h->user_frames;
 	stack->phase = (uint8_t)phase;
-	stack->flags = (uint8_t)(h->flags & STACK_FLAGS);
+	stack->flags = h->flags & STACK_FLAGS;
 	stack->user_error = h->user_error;
 	stack->user_end = (uint8_t)h->user_end;
 	memcpy(stack->comm, h->comm, sizeof(stack->comm));

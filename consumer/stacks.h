@@ -27,8 +27,8 @@ struct stack {
 	uint32_t threads; /* distinct thread ids */
 	uint32_t number;  /* place in the table */
 	uint16_t kernel_frames, user_frames;
+	uint32_t flags;	  /* SAMPLE_KTHREAD, SAMPLE_UNWOUND, HIT_CUT */
 	uint8_t phase;	  /* enum phase */
-	uint8_t flags;	  /* SAMPLE_KTHREAD, SAMPLE_UNWOUND, HIT_CUT */
 	uint8_t user_end; /* enum unwind_end with SAMPLE_UNWOUND */
 	int32_t user_error;
 	char comm[COMM_BYTES];

@@ -43,6 +43,7 @@ struct unwinding_table {
 	uint64_t fill;	      /* its last filling that was published: kept until the next */
 	struct mappings maps; /* that it was made of */
 	size_t cut;	      /* of those, without a place in it */
+	bool rows;	      /* some of them have rows */
 };
 
 static void wait_begin(struct unwinding *u, struct process *p)
@@ -256,6 +257,7 @@ static void publish(struct agent *a, struct process *p, uint32_t number,
 	s->image = p->maps.image;
 	s->shape = unwinding_plan_shape(s->plan);
 	s->how = unwinding_plan_how(s->plan);
+	t->rows = s->how != UNWINDING_FP;
 	s->published_ns = s->used_ns = clock_mono_ns();
 	process_set_unwind(a, p);
 	if (old)
@@ -295,7 +297,7 @@ static bool conclude(struct agent *a, struct process *p)
 			grow_quiet(u, p);
 		return true;
 	}
-	if (unwinding_plan_how(s->plan) == UNWINDING_FP) {
+	if (unwinding_plan_foreign(s->plan)) {
 		withdraw(a, p);
 		s->how = UNWINDING_FP;
 		s->image = p->maps.image;
@@ -373,8 +375,18 @@ void unwinding_sample(struct agent *a, struct process *p, bool unwound, uint64_t
 	}
 }
 
-const struct mappings *unwinding_walked(struct agent *a, uint32_t fill, uint64_t time_ns,
-					enum unwind_end *end)
+static enum unwind_end end_of(const struct sample *s, bool cut)
+{
+	bool no_caller = s->user_end == UNWIND_END_NO_CALLER;
+
+	if (no_caller && s->flags & SAMPLE_BY_POINTER)
+		return UNWIND_END_NO_POINTERS;
+	if (cut && (no_caller || s->user_end == UNWIND_END_NO_MAPPING))
+		return UNWIND_END_NO_PLACE;
+	return (enum unwind_end)s->user_end;
+}
+
+struct unwinding_walk unwinding_walked(struct agent *a, const struct sample *s)
 {
 	static const struct mappings none;
 	const struct unwinding *u = &a->unwinding;
@@ -382,15 +394,13 @@ const struct mappings *unwinding_walked(struct agent *a, uint32_t fill, uint64_t
 	for (uint32_t i = 0; u->files && i < u->table_count; i++) {
 		const struct unwinding_table *t = &u->tables[i];
 
-		if ((uint32_t)t->fill != fill)
+		if ((uint32_t)t->fill != s->fill)
 			continue;
 		if (t->owner)
-			t->owner->unwind.used_ns = time_ns;
-		if (*end == UNWIND_END_NO_MAPPING && t->cut)
-			*end = UNWIND_END_NO_PLACE;
-		return &t->maps;
+			t->owner->unwind.used_ns = s->time_ns;
+		return (struct unwinding_walk){ &t->maps, end_of(s, t->cut), t->rows };
 	}
-	return &none;
+	return (struct unwinding_walk){ &none, end_of(s, false), true };
 }
 
 void unwinding_leave(struct agent *a, struct process *p)

@@ -109,14 +109,20 @@ void unwinding_rule(struct agent *a, struct process *p);
  */
 void unwinding_sample(struct agent *a, struct process *p, bool unwound, uint64_t time_ns);
 
+/* What the kernel side's walk of a sample went by, and how it ended. */
+struct unwinding_walk {
+	const struct mappings *maps; /* that the table was made of; valid until the next are read */
+	enum unwind_end end;	     /* with what the kernel side does not tell */
+	bool rows;		     /* the table has rows, else all was by frame pointers */
+};
+
 /*
- * The mappings that the table was made of by which a stack of `time_ns` was walked (sample.fill):
- * of its own process or of an ancestor, whatever is mapped there by now. Empty when that is not
- * known any more. *end, how the walk ended, is corrected by what the table left out. The table
- * counts as used. Valid until the next mappings are read.
+ * The walk of a sample with SAMPLE_UNWOUND: of its own process's table or of an ancestor's
+ * (sample.fill), whatever is mapped there by now. No mappings when that is not known any more. Its
+ * end is corrected by whether the table left mappings out, and whether the last step was by the
+ * frame pointer. The table counts as used.
  */
-const struct mappings *unwinding_walked(struct agent *a, uint32_t fill, uint64_t time_ns,
-					enum unwind_end *end);
+struct unwinding_walk unwinding_walked(struct agent *a, const struct sample *s);
 
 /* `p` is gone, or is about to be freed. */
 void unwinding_leave(struct agent *a, struct process *p);

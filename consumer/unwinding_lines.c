@@ -108,7 +108,8 @@ static void write_ends(const struct agent *a, struct jsonw *w)
 	pins_totals(&a->pins, &totals);
 	jsonw_object(w, "ends");
 	for (int i = UNWIND_END_NONE + 1; i < UNWIND_END_COUNT_; i++)
-		if (i != UNWIND_END_NO_PLACE) /* the kernel side counts it as NO_MAPPING */
+		if (i != UNWIND_END_NO_PLACE &&
+		    i != UNWIND_END_NO_POINTERS) /* the consumer's own */
 			jsonw_u64(w, unwind_end_word((enum unwind_end)i), totals.unwind_ends[i]);
 	jsonw_object_end(w);
 }

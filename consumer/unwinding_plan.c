@@ -184,6 +184,11 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 	return hash ^ (hash >> 29);
 }
 
+bool unwinding_plan_foreign(const struct unwinding_plan *plan)
+{
+	return plan->foreign;
+}
+
 uint64_t unwinding_plan_shape(const struct unwinding_plan *plan)
 {
 	uint64_t hash = mix(1, plan->count);
@@ -217,11 +222,13 @@ void unwinding_plan_claim(const struct unwinding_plan *plan, struct unwind_claim
 
 void unwinding_plan_write(const struct unwinding_plan *plan, struct unwind_mapping *mappings)
 {
+	bool fp = unwinding_plan_how(plan) == UNWINDING_FP;
+
 	for (size_t i = 0; i < plan->count; i++)
 		mappings[i] = (struct unwind_mapping){
 			.base = plan->items[i].base,
 			.file = plan->items[i].number,
-			.kind = plan->items[i].kind,
+			.kind = fp ? UNWIND_KIND_FP : plan->items[i].kind,
 		};
 }
 

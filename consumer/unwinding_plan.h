@@ -20,8 +20,12 @@ bool unwinding_plan_step(struct unwinding_plan *plan, struct unwind_files *files
 
 /* ---- of a plan whose files are all settled */
 
-/* UNWINDING_FP: there is nothing to make a table for. */
+/* UNWINDING_FP: nothing has rows. */
 enum unwinding_how unwinding_plan_how(const struct unwinding_plan *plan);
+
+/* Whether no table can be made: the kernel side's walk knows no frames of another machine's kind.
+ */
+bool unwinding_plan_foreign(const struct unwinding_plan *plan);
 
 /* A number that tells apart what tables are made of; not 0. */
 uint64_t unwinding_plan_shape(const struct unwinding_plan *plan);

@@ -129,7 +129,7 @@ static inline void end(struct fixture *f)
 }
 
 /* Claims every mapping of the process, or the executable ones. */
-static inline void claim(struct fixture *f, bool all)
+static inline void claim(const struct fixture *f, bool all)
 {
 	f->claims->count = 0;
 	for (size_t i = 0; i < f->count; i++)

@@ -86,7 +86,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 				   .fp = in.fp,
 				   .link = in.exact & 2 ? in.fp : 0,
 				   .exact = in.exact & 1,
-				   .fp_lost = in.fp_lost & 1 };
+				   .fp_lost = in.fp_lost & 1,
+				   .bounds = { .main = in.pad & 1 ? in.sp + (in.pad >> 8) : 0,
+					       .alternate = in.pad & 2 ? in.sp : 0,
+					       .alternate_bytes = in.pad & 2 ? 256 : 0 } };
+	unwind_begin(&f);
 	for (int i = 0; i < FRAMES && end == UNWIND_END_NONE; i++) {
 		before = f;
 		check_search(f.pc - in.base);
@@ -96,7 +100,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		if (end != UNWIND_END_NONE)
 			assert(memcmp(&f, &before, offsetof(struct unwind_frame, stack)) == 0);
 		else
-			assert(f.sp > before.sp || f.exact || (before.link && f.sp == before.sp));
+			assert(f.sp > before.sp || f.signals > before.signals ||
+			       (before.link && f.sp == before.sp));
+		assert(f.sp <= f.top && f.signals <= UNWIND_SIGNALS_MAX);
 	}
 	return 0;
 }

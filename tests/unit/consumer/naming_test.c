@@ -27,10 +27,11 @@ static struct stack *new_stack(uint16_t kernel, uint16_t user, struct module *mo
 
 struct quality_row {
 	uint16_t kernel, user;
-	uint8_t flags;
+	uint32_t flags;
 	int32_t error;
 	const char *fn, *module;
 	enum quality quality;
+	enum unwind_end end;
 };
 
 static const struct quality_row rows[] = {
@@ -58,6 +59,15 @@ static const struct quality_row rows[] = {
 	{ 9, 0, 0, 0, NULL, NULL, QUALITY_BROKEN },
 	{ 0, STACK_FRAMES, 0, 0, "main", NULL, QUALITY_TRUNCATED },
 	{ STACK_FRAMES, 3, 0, 0, "_start", NULL, QUALITY_TRUNCATED },
+	/* Walked by rows: whole by the rule of the outermost frame, or because it is an entry. */
+	{ 0, 1, SAMPLE_UNWOUND, 0, "main", NULL, QUALITY_COMPLETE, UNWIND_END_COMPLETE },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "main", NULL, QUALITY_BROKEN, UNWIND_END_NO_CALLER },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "main", NULL, QUALITY_BROKEN, UNWIND_END_NO_POINTERS },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "runtime.goexit", NULL, QUALITY_COMPLETE,
+	  UNWIND_END_NO_POINTERS },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "_start", NULL, QUALITY_COMPLETE, UNWIND_END_NO_CALLER },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "_start", NULL, QUALITY_BROKEN, UNWIND_END_NO_ROW },
+	{ 0, 3, SAMPLE_UNWOUND, 0, NULL, "/lib/libc.so.6", QUALITY_BROKEN, UNWIND_END_NO_CALLER },
 	/* What was cut is not complete, whatever it ended at. */
 	{ 0, 3, HIT_CUT, 0, "_start", "/lib/libc.so.6", QUALITY_BROKEN },
 };
@@ -70,6 +80,7 @@ static void test_quality(void **state)
 		const char *why = "untouched";
 
 		s->flags = rows[i].flags;
+		s->user_end = rows[i].end;
 		s->user_error = rows[i].error;
 		if (naming_quality(s, &root, &why) != rows[i].quality)
 			fail_msg("row %zu", i);

@@ -54,6 +54,7 @@ static struct unwind_frame caller_by(struct unwind_rule rule)
 {
 	struct unwind_frame f = { .pc = 0x100a, .sp = (uint64_t)stack, .fp = (uint64_t)&stack[8] };
 
+	unwind_begin(&f);
 	assert_int_equal(apply(rule, &f), UNWIND_END_NONE);
 	return f;
 }
@@ -76,6 +77,16 @@ static void test_rules(void **state)
 					    .saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_FP) });
 	assert_int_equal(f.pc, 0x1009);
 	assert_int_equal(f.fp, 0x1008);
+	/* Behind what the frame has, the register has been restored. */
+	for (int16_t below = -32; below <= 16; below += 48) {
+		f = caller_by((struct unwind_rule){
+			.cfa = UNWIND_CFA_SP,
+			.cfa_offset = 16,
+			.fp_offset = below,
+			.saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_CFA) });
+		assert_int_equal(f.fp, (uint64_t)&stack[8]);
+		assert_false(f.fp_lost);
+	}
 	f = caller_by(
 		(struct unwind_rule){ .cfa = UNWIND_CFA_SP,
 				      .cfa_offset = 80,
@@ -106,6 +117,7 @@ static void test_exact(void **state)
 	for (uint32_t exact = 0; exact < 2; exact++) {
 		struct unwind_frame f = { .pc = 0x1010, .sp = (uint64_t)words, .exact = exact };
 
+		unwind_begin(&f);
 		assert_int_equal(unwind_step(&f, &place, 0x1000), UNWIND_END_NONE);
 		assert_int_equal(f.pc, exact ? 2 : 1);
 		assert_false(f.exact);
@@ -147,13 +159,14 @@ static void test_in_register(void **state)
 		.pc = 0x1000, .sp = (uint64_t)stack, .fp = 3, .link = 0x2345, .exact = 1
 	};
 
+	unwind_begin(&f);
 	assert_int_equal(apply(rule, &f), UNWIND_END_NONE);
 	assert_int_equal(f.pc, 0x2345);
 	assert_int_equal(f.sp, (uint64_t)stack);
 	assert_int_equal(f.fp, 3);
 	assert_int_equal(f.link, 0);
 	assert_false(f.exact);
-	assert_int_equal(apply(rule, &f), UNWIND_END_BAD_RULE);
+	assert_int_equal(apply(rule, &f), UNWIND_END_NO_CALLER);
 	f.link = 0x2345;
 	rule.cfa_offset = -8;
 	assert_int_equal(apply(rule, &f), UNWIND_END_BAD_RULE);
@@ -162,7 +175,7 @@ static void test_in_register(void **state)
 static void test_ends(void **state)
 {
 	uint64_t words[4] = { 0, 1, 2, 3 };
-	struct unwind_frame f = { .pc = 0x1000, .sp = (uint64_t)words }, before = f;
+	struct unwind_frame f = { .pc = 0x1000, .sp = (uint64_t)words }, before;
 	const struct {
 		struct unwind_rule rule;
 		enum unwind_end end;
@@ -171,18 +184,25 @@ static void test_ends(void **state)
 		{ { .cfa = UNWIND_CFA_UNSUPPORTED }, UNWIND_END_BAD_RULE },
 		{ { .cfa = UNWIND_CFA_END }, UNWIND_END_COMPLETE },
 		{ { .cfa = 200 }, UNWIND_END_BAD_RULE },
-		{ { .cfa = UNWIND_CFA_SP, .cfa_offset = 8 }, UNWIND_END_COMPLETE }, /* address 0 */
-		{ { .cfa = UNWIND_CFA_SP, .cfa_offset = 0 }, UNWIND_END_BACKWARDS },
-		{ { .cfa = UNWIND_CFA_SP, .cfa_offset = -8 }, UNWIND_END_BACKWARDS },
-		{ { .cfa = UNWIND_CFA_SP, .cfa_offset = INT32_MAX }, UNWIND_END_READ_FAULT },
-		{ { .cfa = UNWIND_CFA_FP_MEMORY }, UNWIND_END_READ_FAULT },
+		{ { .cfa = UNWIND_CFA_SP, .cfa_offset = 0 }, UNWIND_END_NO_CALLER },
+		{ { .cfa = UNWIND_CFA_SP, .cfa_offset = -8 }, UNWIND_END_NO_CALLER },
+		{ { .cfa = UNWIND_CFA_SP, .cfa_offset = 12 }, UNWIND_END_NO_CALLER },
+		{ { .cfa = UNWIND_CFA_SP, .cfa_offset = INT32_MAX }, UNWIND_END_NO_CALLER },
+		{ { .cfa = UNWIND_CFA_FP, .cfa_offset = 16 }, UNWIND_END_NO_CALLER },
+		{ { .cfa = UNWIND_CFA_FP_MEMORY }, UNWIND_END_NO_CALLER },
+		{ { .cfa = UNWIND_CFA_SP_MEMORY }, UNWIND_END_NO_CALLER }, /* the word is 0 */
 		{ { .cfa = UNWIND_CFA_SP, .cfa_offset = 16, .saved = 7 }, UNWIND_END_BAD_RULE },
 		{ { .cfa = UNWIND_CFA_SP,
 		    .cfa_offset = 16,
-		    .saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_FP) },
-		  UNWIND_END_READ_FAULT },
+		    .fp_offset = 8,
+		    .saved = UNWIND_SAVED(UNWIND_RA_ALONE, UNWIND_FP_SAME) },
+		  UNWIND_END_NO_CALLER },
+		{ { .cfa = UNWIND_CFA_SP, .cfa_offset = 16, .saved = UNWIND_SAVED_EXACT },
+		  UNWIND_END_BAD_RULE }, /* no code of a signal's return is there */
 	};
 
+	unwind_begin(&f);
+	before = f;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(apply(rows[i].rule, &f), rows[i].end);
 		assert_memory_equal(&f, &before, offsetof(struct unwind_frame, stack));
@@ -198,27 +218,70 @@ static void test_frame_pointer(void **state)
 	uint64_t words[6] = { 0, 0, 0, 0x1234 };
 	struct unwind_frame f = { .pc = 1, .sp = (uint64_t)words, .fp = (uint64_t)&words[2] };
 
+	unwind_begin(&f);
 	words[2] = (uint64_t)&words[4];
 	assert_int_equal(unwind_step_fp(&f), UNWIND_END_NONE);
 	assert_int_equal(f.pc, 0x1234);
 	assert_int_equal(f.sp, (uint64_t)&words[4]);
 	assert_int_equal(f.fp, (uint64_t)&words[4]);
-	assert_int_equal(unwind_step_fp(&f), UNWIND_END_COMPLETE); /* address 0 */
 	f.fp = (uint64_t)&words[3];
-	assert_int_equal(unwind_step_fp(&f), UNWIND_END_BACKWARDS);
+	assert_int_equal(unwind_step_fp(&f), UNWIND_END_NO_CALLER);
+	f.fp = (uint64_t)&words[4] + 4;
+	assert_int_equal(unwind_step_fp(&f), UNWIND_END_NO_CALLER);
 	f.fp = 0;
-	assert_int_equal(unwind_step_fp(&f), UNWIND_END_COMPLETE);
+	assert_int_equal(unwind_step_fp(&f), UNWIND_END_NO_CALLER);
 	f.fp = UINT64_MAX - 64;
-	assert_int_equal(unwind_step_fp(&f), UNWIND_END_READ_FAULT);
+	assert_int_equal(unwind_step_fp(&f), UNWIND_END_NO_CALLER);
+}
+
+/* A stack ends at the nearest bound above, and is never larger than the largest. */
+static void test_top(void **state)
+{
+	struct unwind_bounds b = { .main = 0x70000000, .thread = 0x50000000 };
+
+	assert_int_equal(unwind_top(&b, 0x40000000), 0x50000000);
+	assert_int_equal(unwind_top(&b, 0x60000000), 0x70000000);
+	assert_int_equal(unwind_top(&b, 0x70000008), 0x70000008 + UNWIND_STACK_MAX);
+	assert_int_equal(unwind_top(&b, 0x1000), 0x1000 + UNWIND_STACK_MAX);
+	assert_int_equal(unwind_top(&b, -16), UINT64_MAX);
+	b = (struct unwind_bounds){ 0 };
+	assert_int_equal(unwind_top(&b, 0x1000), 0x1000 + UNWIND_STACK_MAX);
+	assert_false(unwind_on_known_stack(&b, 0));
+}
+
+/* Above its end nothing is read, by whatever way a rule leads there. */
+static void test_beyond_the_top(void **state)
+{
+	const struct unwind_rule rules[] = {
+		{ .cfa = UNWIND_CFA_SP, .cfa_offset = 48 },
+		{ .cfa = UNWIND_CFA_FP, .cfa_offset = 16 },
+		{ .cfa = UNWIND_CFA_FP_MEMORY, .cfa_offset = UNWIND_HALVES(0, 8) },
+		{ .cfa = UNWIND_CFA_SP_MEMORY, .cfa_offset = UNWIND_HALVES(8, 8) },
+		{ .cfa = UNWIND_CFA_PLT, .cfa_offset = UNWIND_HALVES(48, 16) },
+	};
+	struct unwind_frame f = { .pc = 1, .sp = (uint64_t)stack, .fp = (uint64_t)&stack[4] };
+
+	for (uint64_t i = 0; i < 32; i++)
+		stack[i] = (uint64_t)&stack[4];
+	for (int beyond = 0; beyond < 2; beyond++)
+		for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+			struct unwind_frame at = f;
+
+			at.bounds.main = (uint64_t)&stack[beyond ? 4 : 6];
+			unwind_begin(&at);
+			assert_int_equal(apply(rules[i], &at),
+					 beyond ? UNWIND_END_NO_CALLER : UNWIND_END_NONE);
+		}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_search),	    cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_exact),	    cmocka_unit_test(test_memory_rules),
-		cmocka_unit_test(test_ends),	    cmocka_unit_test(test_frame_pointer),
-		cmocka_unit_test(test_in_register),
+		cmocka_unit_test(test_search),	       cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_exact),	       cmocka_unit_test(test_memory_rules),
+		cmocka_unit_test(test_ends),	       cmocka_unit_test(test_frame_pointer),
+		cmocka_unit_test(test_in_register),    cmocka_unit_test(test_top),
+		cmocka_unit_test(test_beyond_the_top),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -101,18 +101,16 @@ static void test_pages(void **state)
 	assert_int_equal(unwind_word(&s, UINT64_MAX - 7, &got), -1);
 }
 
-/* An address that is no word's is read by itself. */
+/* An address that is no word's is not read: a word of two halves is none of the process's. */
 static void test_unaligned(void **state)
 {
 	struct unwind_stack s = { 0 };
-	__u64 got = 0, want = 0;
+	__u64 got = 7;
 
 	expect(&s, 10, 1);
-	assert_int_equal(unwind_word(&s, WORD_AT(10) + 3, &got), 0);
-	memcpy(&want, (const uint8_t *)memory + 83, sizeof(want));
-	assert_int_equal(got, want);
-	expect(&s, 11, 2);
-	assert_int_equal(unwind_word(&s, AT + BYTES - 3, &got), -1);
+	for (uint64_t off = 1; off < 8; off++)
+		assert_int_equal(unwind_word(&s, WORD_AT(10) + off, &got), -1);
+	assert_int_equal(got, 7);
 }
 
 int main(void)

@@ -77,8 +77,15 @@ int step_walk(struct bpf_raw_tracepoint_args *ctx)
 	if (!w || !f)
 		return 0;
 	*f = (struct unwind_frame){
-		.pc = ctx->args[0], .sp = ctx->args[1], .fp = ctx->args[2], .exact = 1
+		.pc = ctx->args[0],
+		.sp = ctx->args[1],
+		.fp = ctx->args[2],
+		.exact = 1,
+		.bounds = { .main = ctx->args[3],
+			    .alternate = ctx->args[4],
+			    .alternate_bytes = ctx->args[5] },
 	};
+	unwind_begin(f);
 	w->end = UNWIND_END_NONE;
 	bpf_loop(STEP_FRAMES, one_frame, 0, 0);
 	if (w->end == UNWIND_END_NONE)

@@ -50,9 +50,11 @@ static inline int step_kernel_open(const struct step_module *modules, size_t cou
 }
 
 /* Walks the calling thread's stack from there; NULL when the kernel refuses. */
-static inline const struct step_walk *step_kernel_walk(uint64_t pc, uint64_t sp, uint64_t fp)
+static inline const struct step_walk *step_kernel_walk(const struct unwind_frame *f)
 {
-	__u64 args[3] = { pc, sp, fp };
+	__u64 args[] = {
+		f->pc, f->sp, f->fp, f->bounds.main, f->bounds.alternate, f->bounds.alternate_bytes
+	};
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
 
 	if (bpf_prog_test_run_opts(bpf_program__fd(step_kernel.skeleton->progs.step_walk), &opts) <

@@ -105,14 +105,30 @@ static struct walk {
 	enum unwind_end end;
 } walked;
 
+static uint64_t stack_end; /* above the frames of main() */
+
+static struct unwind_frame frame_of(const ucontext_t *from)
+{
+	stack_t handlers;
+
+	assert_int_equal(sigaltstack(NULL, &handlers), 0);
+	return (struct unwind_frame){
+		.pc = (uint64_t)from->uc_mcontext.gregs[REG_RIP],
+		.sp = (uint64_t)from->uc_mcontext.gregs[REG_RSP],
+		.fp = (uint64_t)from->uc_mcontext.gregs[REG_RBP],
+		.exact = 1,
+		.bounds = { .main = stack_end,
+			    .alternate = (uint64_t)handlers.ss_sp,
+			    .alternate_bytes = handlers.ss_size },
+	};
+}
+
 #ifdef STEP_BPF
 static void walk(const ucontext_t *from)
 {
-	const struct step_walk *w;
+	const struct unwind_frame f = frame_of(from);
+	const struct step_walk *w = step_kernel_walk(&f);
 
-	w = step_kernel_walk((uint64_t)from->uc_mcontext.gregs[REG_RIP],
-			     (uint64_t)from->uc_mcontext.gregs[REG_RSP],
-			     (uint64_t)from->uc_mcontext.gregs[REG_RBP]);
 	assert_non_null(w);
 	walked.count = w->count;
 	walked.end = (enum unwind_end)w->end;
@@ -129,11 +145,9 @@ static enum unwind_end step(struct unwind_frame *f)
 
 static void walk(const ucontext_t *from)
 {
-	struct unwind_frame f = { .pc = (uint64_t)from->uc_mcontext.gregs[REG_RIP],
-				  .sp = (uint64_t)from->uc_mcontext.gregs[REG_RSP],
-				  .fp = (uint64_t)from->uc_mcontext.gregs[REG_RBP],
-				  .exact = 1 };
+	struct unwind_frame f = frame_of(from);
 
+	unwind_begin(&f);
 	walked.count = 0;
 	do {
 		walked.pcs[walked.count++] = f.pc;
@@ -351,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_signal),	  cmocka_unit_test(test_depth),
 	};
 
+	stack_end = ((uint64_t)__builtin_frame_address(0) | 0xffff) + 1;
 #ifdef STEP_BPF
 	if (geteuid() != 0) {
 		printf("not root: the kernel's side is not tested\n");

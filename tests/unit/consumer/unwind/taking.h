@@ -40,6 +40,7 @@ struct taken {
 	__u64 frames[STACK_FRAMES];
 	__u32 count;
 	enum unwind_end end;
+	__u32 by_pointer;
 };
 
 /* Called before each step; what it changes is what another writer would. */
@@ -63,6 +64,7 @@ static inline void taking(const struct unwind_frame *from, const struct unwind_r
 	struct unwind_walk w = { .frame = *from, .fill = fill };
 
 	*t = (struct taken){ .end = UNWIND_END_NONE };
+	unwind_begin(&w.frame);
 	do {
 		if (before)
 			before(&w, t);
@@ -72,6 +74,7 @@ static inline void taking(const struct unwind_frame *from, const struct unwind_r
 		t->frames[t->count++] = pc;
 	} while (w.end == UNWIND_END_NONE && t->count < STACK_FRAMES);
 	t->end = w.end == UNWIND_END_NONE ? UNWIND_END_DEPTH : w.end;
+	t->by_pointer = w.by_pointer;
 	if (*(const volatile __u64 *)&r->fill == fill)
 		return;
 	t->end = UNWIND_END_SWITCHED;

@@ -64,7 +64,7 @@ static void test_changed(void **state)
 
 	for (int i = 0; i < 2; i++) { /* by the rows, then by the cache */
 		taking(&from, &ranges, &process, NULL, &t);
-		assert_int_equal(t.end, UNWIND_END_COMPLETE);
+		assert_int_equal(t.end, UNWIND_END_NO_CALLER);
 		assert_int_equal(t.count, 3);
 		assert_int_equal(t.frames[2], s[1]);
 	}
@@ -75,10 +75,10 @@ static void test_changed(void **state)
 	/* A word that cannot be read, or none at all: believed. */
 	ranges.checks[0] = UNWIND_CHECK(UINT32_MAX, WORD);
 	taking(&from, &ranges, &process, NULL, &t);
-	assert_int_equal(t.end, UNWIND_END_COMPLETE);
+	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
 	ranges.checks[0] = 0;
 	taking(&from, &ranges, &process, NULL, &t);
-	assert_int_equal(t.end, UNWIND_END_COMPLETE);
+	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
 	unwind_rules_done(&pool.rules);
 	free(pool.elements);
 }

@@ -95,7 +95,9 @@ static enum unwind_end walk(uint64_t pc, const uint64_t *sp, const void *fp, str
 {
 	*w = (struct unwind_walk){
 		.frame = { .pc = pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)fp, .exact = 1 },
+		.fill = ranges.fill,
 	};
+	unwind_begin(&w->frame);
 	taking_cache = (struct unwind_cache){ 0 }; /* tables change here under one filling */
 	while (unwind_walk_on(w, &ranges, &process, &taking_cache) && w->end == UNWIND_END_NONE)
 		;
@@ -113,10 +115,11 @@ static void test_rows(void **state)
 	struct unwind_walk w;
 
 	make(UNWIND_KIND_ROWS, next);
-	assert_int_equal(walk(TEXT, stack, NULL, &w), UNWIND_END_COMPLETE);
-	assert_int_equal(w.frame.pc, TEXT + 8);
+	assert_int_equal(walk(TEXT, stack, NULL, &w), UNWIND_END_NO_CALLER);
+	assert_int_equal(w.frame.pc, 0); /* which is not told */
 	stack[1] = 0x1234;
-	assert_int_equal(walk(TEXT, stack, NULL, &w), UNWIND_END_NO_MAPPING);
+	assert_int_equal(walk(TEXT, stack, NULL, &w), UNWIND_END_NO_CALLER);
+	assert_int_equal(walk(TEXT + 4096, stack, NULL, &w), UNWIND_END_NO_MAPPING);
 	process.mappings[0].file = 99;
 	assert_int_equal(walk(TEXT, stack, NULL, &w), UNWIND_END_NO_ROW);
 	process.mappings[0].kind = UNWIND_KIND_NONE;
@@ -133,11 +136,13 @@ static void test_pointers(void **state)
 
 	stack[2] = (uintptr_t)&stack[4];
 	make(UNWIND_KIND_FP, nothing);
-	assert_int_equal(walk(TEXT, stack, &stack[2], &w), UNWIND_END_COMPLETE);
-	assert_int_equal(w.frame.pc, TEXT + 4);
+	assert_int_equal(walk(TEXT, stack, &stack[2], &w), UNWIND_END_NO_CALLER);
+	assert_int_equal(w.steps, 2);
+	assert_true(w.by_pointer);
 	process.mappings[0].kind = UNWIND_KIND_ROWS;
-	assert_int_equal(walk(TEXT, stack, &stack[2], &w), UNWIND_END_NO_ROW);
-	assert_int_equal(w.frame.pc, TEXT + 4);
+	assert_int_equal(walk(TEXT, stack, &stack[2], &w), UNWIND_END_NO_CALLER);
+	assert_int_equal(w.steps, 2);
+	assert_true(w.by_pointer);
 	process.mappings[0].kind = UNWIND_KIND_ROWS_ALONE;
 	assert_int_equal(walk(TEXT, stack, &stack[2], &w), UNWIND_END_NO_ROW);
 	assert_int_equal(w.frame.pc, TEXT);
@@ -150,9 +155,9 @@ static void test_no_pointers(void **state)
 	struct unwind_walk w;
 
 	make(UNWIND_KIND_FP, nothing);
-	assert_int_equal(walk(TEXT, stack, &stack[2], &w), UNWIND_END_NO_POINTERS);
-	assert_int_equal(walk(TEXT, &stack[4], &stack[2], &w), UNWIND_END_NO_POINTERS);
-	assert_int_equal(walk(TEXT, stack, (const void *)-16, &w), UNWIND_END_NO_POINTERS);
+	assert_int_equal(walk(TEXT, stack, &stack[2], &w), UNWIND_END_NO_CALLER);
+	assert_int_equal(walk(TEXT, &stack[4], &stack[2], &w), UNWIND_END_NO_CALLER);
+	assert_int_equal(walk(TEXT, stack, (const void *)-16, &w), UNWIND_END_NO_CALLER);
 }
 
 /* Rows as they are written down here: from an address on, a rule. */
@@ -210,10 +215,12 @@ static void add_mapping(uint32_t kind, const struct text_row *rows, uint32_t cou
 		(struct unwind_mapping){ .base = at(number, 0), .file = number, .kind = kind };
 }
 
+static struct unwind_bounds bounds;
+
 static enum unwind_end take(uint64_t pc, const uint64_t *sp, const uint64_t *fp, struct taken *t)
 {
 	const struct unwind_frame from = {
-		.pc = pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)fp, .exact = 1
+		.pc = pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)fp, .exact = 1, .bounds = bounds
 	};
 
 	taking_cache = (struct unwind_cache){ 0 };
@@ -265,9 +272,9 @@ static void test_mixed(void **state)
 	CHECK_FRAMES(&t, at(2, 5), at(1, 0x10), at(1, 0x20), at(0, 0x108), at(0, 0x208));
 	/* A pointer that leads out of the stack is none. */
 	s[8] = 0x10;
-	assert_int_equal(take(at(2, 5), s, &s[4], &t), UNWIND_END_BACKWARDS);
+	assert_int_equal(take(at(2, 5), s, &s[4], &t), UNWIND_END_NO_CALLER);
 	s[4] = 0x10;
-	assert_int_equal(take(at(2, 5), s, &s[4], &t), UNWIND_END_NO_POINTERS);
+	assert_int_equal(take(at(2, 5), s, &s[4], &t), UNWIND_END_NO_CALLER);
 	CHECK_FRAMES(&t, at(2, 5), at(1, 0x10), at(1, 0x20));
 }
 
@@ -300,40 +307,105 @@ static void test_anonymous(void **state)
 	CHECK_FRAMES(&t, at(1, 0x80), at(1, 0x40), at(0, 0x20));
 }
 
-/* A handler's stack lies anywhere; what was interrupted is looked up where it was, not before. */
+/*
+ * Code in this process's memory, where a walk may look at its bytes: the return from a signal's
+ * handler, as C libraries have it, in the second page.
+ */
+static _Alignas(4096) uint8_t text[2 * 4096];
+
+#define SIGRETURN ((uintptr_t)text + 4096 + 64)
+
+static const struct unwind_rule signal_frame = {
+	.cfa = UNWIND_CFA_SP_MEMORY,
+	.cfa_offset = UNWIND_HALVES(160, 0),
+	.fp_offset = 120,
+	.saved = UNWIND_SAVED(UNWIND_RA_CONTEXT, UNWIND_FP_SP) | UNWIND_SAVED_EXACT,
+};
+
+static void add_sigreturn(void)
+{
+	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
+	const struct text_row library[] = { { 0, signal_frame } };
+	uint32_t number = ranges.count;
+
+	memcpy((void *)SIGRETURN, code, sizeof(code));
+	add_mapping(UNWIND_KIND_ROWS, library, 1);
+	ranges.ranges[number] = UNWIND_RANGE(SIGRETURN / 4096, 1);
+	process.mappings[number].base = SIGRETURN / 4096 * 4096;
+}
+
+static const struct unwind_rule saves = {
+	.cfa = UNWIND_CFA_SP,
+	.cfa_offset = 32,
+	.fp_offset = -16,
+	.saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_CFA),
+};
+
+/* A handler's frame, its one return address and behind it what the kernel has saved. */
+static void put_signal(uint64_t *handler, const uint64_t *interrupted)
+{
+	handler[0] = SIGRETURN;
+	handler[16] = (uintptr_t)&interrupted[40];
+	handler[21] = (uintptr_t)interrupted;
+	handler[22] = at(0, 0x100);
+}
+
+/* What was interrupted is looked up where it was, not before; a handler's own stack lies anywhere.
+ */
 static void test_signal(void **state)
 {
-	const struct unwind_rule saves = {
-		.cfa = UNWIND_CFA_SP,
-		.cfa_offset = 32,
-		.fp_offset = -16,
-		.saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_CFA),
-	};
-	const struct unwind_rule frame = {
-		.cfa = UNWIND_CFA_SP_MEMORY,
-		.cfa_offset = UNWIND_HALVES(160, 0),
-		.fp_offset = 120,
-		.saved = UNWIND_SAVED(UNWIND_RA_CONTEXT, UNWIND_FP_SP) | UNWIND_SAVED_EXACT,
-	};
 	const struct text_row program[] = { { 0, next }, { 0x100, saves }, { 0x200, outermost } };
-	const struct text_row library[] = { { 0, frame } };
+	uint64_t stacks[128];
 	struct taken t;
 
 	add_mapping(UNWIND_KIND_ROWS, program, 3);
-	add_mapping(UNWIND_KIND_ROWS, library, 1);
-	for (size_t above = 0; above < 2; above++) {
-		uint64_t stacks[128] = { 0 };
-		uint64_t *other = &stacks[above ? 64 : 0], *s = &stacks[above ? 0 : 64];
+	add_sigreturn();
+	for (int way = 0; way < 3; way++) {
+		uint64_t *other = &stacks[way == 1 ? 64 : 0], *s = &stacks[way == 1 ? 0 : 64];
 
-		other[0] = at(1, 1);
-		other[16] = (uintptr_t)&s[40];
-		other[21] = (uintptr_t)s;
-		other[22] = at(0, 0x100);
+		memset(stacks, 0, sizeof(stacks));
+		bounds = (struct unwind_bounds){ .main = (uintptr_t)&stacks[128] };
+		if (way > 0) {
+			bounds.alternate = (uintptr_t)other;
+			bounds.alternate_bytes = 64 * sizeof(*other);
+		}
+		put_signal(other, s);
 		s[0] = 0xbad;
 		s[3] = at(0, 0x208);
 		assert_int_equal(take(at(0, 8), other, NULL, &t), UNWIND_END_COMPLETE);
-		CHECK_FRAMES(&t, at(0, 8), at(1, 1), at(0, 0x100), at(0, 0x208));
+		CHECK_FRAMES(&t, at(0, 8), SIGRETURN, at(0, 0x100), at(0, 0x208));
+		/* The interrupted stack is below, and nobody knows of one of the handler's. */
+		bounds.alternate_bytes = 0;
+		assert_int_equal(take(at(0, 8), other, NULL, &t),
+				 way == 1 ? UNWIND_END_NO_CALLER : UNWIND_END_COMPLETE);
+		/* A stack that the kernel does not know of. */
+		bounds.alternate_bytes = 64 * sizeof(*other);
+		other[21] = 0x1230;
+		assert_int_equal(take(at(0, 8), other, NULL, &t), UNWIND_END_NO_CALLER);
 	}
+	bounds = (struct unwind_bounds){ 0 };
+}
+
+/* A rule that says so makes no signal's frame of other code; nor is there one after another. */
+static void test_no_signal(void **state)
+{
+	const struct text_row program[] = { { 0, next }, { 0x100, signal_frame } };
+	uint64_t s[256] = { 0 };
+	struct taken t;
+
+	add_mapping(UNWIND_KIND_ROWS, program, 2);
+	add_sigreturn();
+	s[0] = at(0, 0x108);
+	s[21] = (uintptr_t)&s[40];
+	s[22] = at(0, 8);
+	assert_int_equal(take(at(0, 8), s, NULL, &t), UNWIND_END_BAD_RULE);
+	CHECK_FRAMES(&t, at(0, 8), at(0, 0x108));
+	for (size_t i = 0; i < 3; i++) {
+		put_signal(&s[40 * i], &s[40 * i + 40]);
+		s[40 * i + 22] = at(0, 8);
+	}
+	assert_int_equal(take(at(0, 8), s, NULL, &t), UNWIND_END_BAD_RULE);
+	CHECK_FRAMES(&t, at(0, 8), SIGRETURN, at(0, 8), SIGRETURN, at(0, 8), SIGRETURN);
 }
 
 static void fill_again(const struct unwind_walk *w, const struct taken *so_far)
@@ -351,22 +423,24 @@ static void test_ends(void **state)
 	const struct unwind_rule down = { .cfa = UNWIND_CFA_SP, .cfa_offset = -8 };
 	const struct unwind_rule unsupported = { .cfa = UNWIND_CFA_UNSUPPORTED };
 	const struct text_row rows[] = {
-		{ 0, next },	 { 0x100, nothing }, { 0x200, unsupported },
-		{ 0x300, lost }, { 0x400, by_fp },   { 0x500, down }
+		{ 0, next },	  { 0x100, nothing }, { 0x200, unsupported }, { 0x300, lost },
+		{ 0x400, by_fp }, { 0x500, down },    { 0x600, outermost },
 	};
 	const struct {
 		uint64_t from, to;
 		enum unwind_end end;
 		uint32_t frames;
 	} cases[] = {
-		{ 8, 0, UNWIND_END_COMPLETE, 1 },
-		{ 8, 0x1234, UNWIND_END_NO_MAPPING, 1 },
+		{ 0x608, 0, UNWIND_END_COMPLETE, 1 },
+		{ 0x2008, 0, UNWIND_END_NO_MAPPING, 1 },
+		{ 8, 0, UNWIND_END_NO_CALLER, 1 },
+		{ 8, 0x1234, UNWIND_END_NO_CALLER, 1 },
 		{ 8, at(0, 0x108), UNWIND_END_NO_ROW, 2 },
 		{ 8, at(0, 0x208), UNWIND_END_BAD_RULE, 2 },
 		{ 0x308, at(0, 0x408), UNWIND_END_FRAME_POINTER, 2 },
-		{ 8, at(0, 0x508), UNWIND_END_BACKWARDS, 2 },
-		{ 8, at(0, 0x408), UNWIND_END_READ_FAULT, 2 }, /* by the pointer */
-		{ 8, at(1, 8), UNWIND_END_NO_POINTERS, 2 },
+		{ 8, at(0, 0x508), UNWIND_END_NO_CALLER, 2 },
+		{ 8, at(0, 0x408), UNWIND_END_NO_CALLER, 2 }, /* by the pointer */
+		{ 8, at(1, 8), UNWIND_END_NO_CALLER, 2 },
 		{ 8, at(0, 8), UNWIND_END_DEPTH, STACK_FRAMES },
 	};
 	uint64_t s[2 * STACK_FRAMES];
@@ -374,7 +448,7 @@ static void test_ends(void **state)
 	struct unwind_frame from = { .sp = (uintptr_t)s, .fp = -4096ull, .exact = 1 };
 	struct taken t;
 
-	add_mapping(UNWIND_KIND_ROWS_ALONE, rows, 6);
+	add_mapping(UNWIND_KIND_ROWS_ALONE, rows, 7);
 	add_mapping(UNWIND_KIND_FP, NULL, 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		for (size_t k = 0; k < sizeof(s) / sizeof(*s); k++)
@@ -465,6 +539,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_mixed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_anonymous, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_signal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cache, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cache_exact, setup, teardown),

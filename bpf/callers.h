@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * callers.h: which of the addresses that bpf_get_stack has found by frame pointers may be told. In
+ * code that uses that register for data the chain runs over any memory, and the helper looks at no
+ * mapping. So a caller is told only if it is in the program's own code, whose limits the kernel
+ * knows, or in a file with a build-id and behind a call; the first that is neither ends the stack.
+ * The innermost is where the program was, and told in any case.
+ */
+#ifndef TROCAR_BPF_CALLERS_H
+#define TROCAR_BPF_CALLERS_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/kernel.h"
+#include "shared/abi.h"
+
+#define CALLERS_ID_VALID 1 /* BPF_STACK_BUILD_ID_VALID */
+#define CALLERS_PAGE	 4095
+
+/* Whether the 8 bytes before an address end with a call: what a return address stands behind. */
+static __always_inline bool callers_is_call(__u64 bytes)
+{
+#if defined(__TARGET_ARCH_x86)
+	/* call rel32, or call of a register or memory: opcode ff with 2 in the middle of modrm. */
+	if ((bytes >> 24 & 0xff) == 0xe8)
+		return true;
+	return (bytes >> 48 & 0x38ff) == 0x10ff || (bytes >> 40 & 0x38ff) == 0x10ff ||
+	       (bytes >> 32 & 0x38ff) == 0x10ff || (bytes >> 16 & 0x38ff) == 0x10ff ||
+	       (bytes >> 8 & 0x38ff) == 0x10ff;
+#else
+	__u32 last = bytes >> 32;
+
+	/* bl, or blr and its kin with pointer authentication. */
+	return (last & 0xfc000000) == 0x94000000 || (last & 0xfefff000) == 0xd63f0000;
+#endif
+}
+
+/* Where the frames lie, and what is known of the program. */
+struct callers {
+	const struct frame_build_id *ids;
+	const __u64 *addresses;
+	__u64 code_start, code_end;
+	__u32 count, kept;
+};
+
+/* Whether `address`, which the kernel has resolved to `id`, is one of code. */
+static __always_inline bool callers_is_code(const struct callers *c, __u64 address,
+					    const struct frame_build_id *id)
+{
+	__u64 before;
+
+	if (address - c->code_start < c->code_end - c->code_start)
+		return true;
+	/* Both were read from memory, one after the other: somebody may have written between. */
+	if (id->status != CALLERS_ID_VALID || (address ^ id->offset_or_ip) & CALLERS_PAGE)
+		return false;
+	return bpf_probe_read_user(&before, sizeof(before),
+				   (const void *)(address - sizeof(before))) == 0 &&
+	       callers_is_call(before);
+}
+
+static long callers_look(__u32 i, struct callers *c)
+{
+	struct frame_build_id id;
+	__u64 address;
+
+	if (i >= c->count || i >= STACK_FRAMES)
+		return 1;
+	if (bpf_probe_read_kernel(&id, sizeof(id), &c->ids[i]) ||
+	    bpf_probe_read_kernel(&address, sizeof(address), &c->addresses[i]))
+		return 1;
+	if (i > 0 && !callers_is_code(c, address, &id))
+		return 1;
+	c->kept = i + 1;
+	return 0;
+}
+
+/*
+ * How many of the `count` frames of `task` may be told, from the innermost on: at `ids` as the
+ * kernel has resolved them, at `addresses` as they are.
+ */
+static __always_inline __u32 callers_told(const struct task_struct *task,
+					  const struct frame_build_id *ids, const __u64 *addresses,
+					  __u32 count)
+{
+	const struct mm_struct *mm = task->mm;
+	struct callers c = { .ids = ids, .addresses = addresses, .count = count };
+
+	if (mm && mm->end_code > mm->start_code) {
+		c.code_start = mm->start_code;
+		c.code_end = mm->end_code;
+	}
+	bpf_loop(count, callers_look, &c, 0);
+	return c.kept;
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * callers.c: stacks by frame pointers, of processes that have no table: what is told of a chain
+ * that leads over data. A process stands still with a chain of frames whose return addresses the
+ * test chooses; the first that is no address of code ends the stack, whatever stands behind it.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "sample_fixture.h"
+
+#define FRAMES 6
+
+/* One frame, as code that keeps frame pointers has it. */
+struct frame {
+	volatile uint64_t next, caller;
+};
+
+static struct frame *chain; /* shared with the process */
+
+/* Words that are none of code: numbers, a text, addresses of data of a file, of memory. */
+static uint64_t data[] = { 0, 0, 0, 0 };
+
+static uint64_t not_code(int which)
+{
+	static uint64_t *heap;
+
+	if (!heap)
+		heap = calloc(16, sizeof(*heap));
+	switch (which) {
+	case 0:
+		return 0x64726f7773736170;
+	case 1:
+		return (uint64_t)(heap + 8);
+	case 2:
+		return (uint64_t)(data + 2);
+	case 3:
+		return (uint64_t)chain;
+	default:
+		return 17;
+	}
+}
+
+#define NOT_CODE 5
+
+/* An address of the C library behind a call, and one that is behind none. */
+static uint64_t in_library(bool behind_call)
+{
+	const uint8_t *at = (const uint8_t *)(uintptr_t)qsort;
+
+#if defined(__x86_64__)
+	/* Behind a call of 5 bytes; behind none, whatever its length. */
+	for (;; at++)
+		if (behind_call ? at[-5] == 0xe8 : at[-5] != 0xe8 && !memchr(at - 7, 0xff, 7))
+			return (uint64_t)at;
+#else
+	for (;; at += 4)
+		if ((((const uint32_t *)(const void *)at)[-1] >> 26 == 0x25) == behind_call)
+			return (uint64_t)at;
+#endif
+}
+
+static void stand(void *context)
+{
+	in_library(true); /* whoever has been called has run there: the page is resident */
+	for (int i = 0; i < FRAMES; i++)
+		chain[i].next = i + 1 < FRAMES ? (uint64_t)&chain[i + 1] : 0;
+#if defined(__x86_64__)
+	__asm__ volatile("mov %0, %%rbp\n1:\tjmp 1b" ::"r"(chain));
+#else
+	__asm__ volatile("mov x29, %0\n1:\tb 1b" ::"r"(chain));
+#endif
+	_exit(1);
+}
+
+/* The user frames of the newest sample since now; how many there are. */
+static size_t newest(struct fixture *f, uint64_t frames[STACK_FRAMES])
+{
+	uint64_t since_ns = harness_now_ns();
+
+	harness_forget(f->h);
+	for (;;) {
+		assert_true(harness_now_ns() - since_ns < 5000000000u);
+		harness_drain(f->h);
+		for (size_t i = 0; i < f->h->samples.count; i++) {
+			const struct sample *s = sample_at(f->h, i);
+			const uint8_t *user =
+				(const uint8_t *)(s + 1) + s->kernel_frames * sizeof(uint64_t);
+
+			if (s->tgid != (uint32_t)f->pid || s->time_ns < since_ns)
+				continue;
+			assert_int_equal(f->h->samples.bytes[i], sample_bytes(s));
+			if (s->flags & SAMPLE_BUILD_ID)
+				user += s->user_frames * sizeof(struct frame_build_id);
+			memcpy(frames, user, s->user_frames * sizeof(uint64_t));
+			return s->user_frames;
+		}
+		harness_sleep_ms(1);
+	}
+}
+
+/* The chain goes on for as long as it leads from code to code. */
+static void check_chain(struct fixture *f)
+{
+	uint64_t frames[STACK_FRAMES], called = in_library(true), own = (uint64_t)check_chain;
+
+	for (int at = 0; at < FRAMES; at++)
+		for (int which = 0; which <= NOT_CODE; which++) {
+			for (int i = 0; i < FRAMES; i++)
+				chain[i].caller = i % 2 ? called : own;
+			chain[at].caller = which < NOT_CODE ? not_code(which) : in_library(false);
+			assert_int_equal(newest(f, frames), at + 1);
+			for (int i = 0; i < at; i++)
+				assert_int_equal(frames[i + 1], i % 2 ? called : own);
+		}
+	for (int i = 0; i < FRAMES; i++)
+		chain[i].caller = i % 2 ? called : own;
+	assert_int_equal(newest(f, frames), FRAMES + 1);
+}
+
+/* As addresses, and as build-ids with their addresses. */
+static void only_code_is_told(void **state)
+{
+	struct fixture f = sample_begin(NULL, SLOT_CAPTURE, 0);
+	pid_t first = f.pid;
+
+	chain = mmap(NULL, FRAMES * sizeof(*chain), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(chain, MAP_FAILED);
+	setpriority(PRIO_PROCESS, 0, -20);
+	f.pid = harness_start(stand, NULL, f.dir);
+	harness_kill(first);
+	harness_sleep_ms(100);
+	harness_tick(f.h, 4000);
+	check_chain(&f);
+	harness_target_set(f.h, f.pid, TARGET_MAPPED);
+	check_chain(&f);
+	sample_stop(f.h);
+	sample_end(&f);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(only_code_is_told) };
+
+	harness_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
