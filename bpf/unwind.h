@@ -39,6 +39,7 @@ struct unwind_frame {
 };
 
 #define UNWIND_STACK_MAX   (1ull << 30) /* a stack is not larger */
+#define UNWIND_RED_ZONE	   128		/* bytes below the stack pointer that a leaf may use */
 #define UNWIND_SIGNALS_MAX 2
 #define UNWIND_CONTEXT_FP  120 /* of struct ucontext: arch/x86/include/uapi/asm/sigcontext.h */
 #define UNWIND_CONTEXT_SP  160
@@ -101,6 +102,15 @@ static __attribute__((always_inline)) inline long unwind_saved(struct unwind_fra
 	return unwind_word(&f->stack, at, ret_word);
 }
 
+/* The same of a frame's whole stack, with what a leaf may have below its stack pointer. */
+static __attribute__((always_inline)) inline long unwind_kept(struct unwind_frame *f, __u64 at,
+							      __u64 *ret_word)
+{
+	if (f->exact && f->sp - at <= UNWIND_RED_ZONE)
+		return unwind_word(&f->stack, at, ret_word);
+	return unwind_saved(f, at, f->top, ret_word);
+}
+
 /*
  * The rule in force at `pc`, an address less the table's base, or UNWIND_RULE_NONE. The search is
  * free of branches on what it finds: with them the verifier would follow each way through every
@@ -161,7 +171,7 @@ unwind_cfa(struct unwind_frame *f, const struct unwind_rule *rule, __u64 *ret_cf
 		cfa += (__s16)(f->pc & 15) >= UNWIND_HIGH(offset) ? UNWIND_WORD : 0;
 	} else if (kind != UNWIND_CFA_SP && kind != UNWIND_CFA_FP) {
 		base += (__s64)UNWIND_LOW(offset);
-		if (unwind_saved(f, base, f->top, &cfa) != 0 || !unwind_on_stack(f, cfa))
+		if (unwind_kept(f, base, &cfa) != 0 || !unwind_on_stack(f, cfa))
 			return UNWIND_END_NO_CALLER;
 		cfa += (__s64)UNWIND_HIGH(offset);
 		if (cfa <= base)
@@ -222,14 +232,21 @@ unwind_apply_link(struct unwind_frame *f, const struct unwind_rule *rule)
 	return UNWIND_END_NONE;
 }
 
-/* Whether the code at `pc` is where a signal handler returns to: what calls rt_sigreturn(2). */
-static __attribute__((always_inline)) inline __u32 unwind_is_sigreturn(__u64 pc)
+/* Whether at `pc` is what a signal handler returns to: what calls rt_sigreturn(2). */
+static __attribute__((always_inline)) inline __u32 unwind_sigreturn_at(__u64 pc)
 {
 	__u64 first, last;
 
 	return unwind_read(&first, sizeof(first), pc) == 0 &&
 	       unwind_read(&last, sizeof(last), pc + 1) == 0 && first == UNWIND_SIGRETURN &&
 	       last == UNWIND_SIGRETURN_1;
+}
+
+/* The same for a `pc` anywhere in it: at its beginning, at its call, or behind, in the kernel. */
+static __attribute__((always_inline)) inline __u32 unwind_is_sigreturn(__u64 pc)
+{
+	return unwind_sigreturn_at(pc) || unwind_sigreturn_at(pc - 7) ||
+	       unwind_sigreturn_at(pc - 9);
 }
 
 /*

@@ -237,15 +237,19 @@ test_dlopen.company = 1  # it has MOMENT seconds
 
 
 def test_rule_says_how(t):
-    """capture.unwind: by frame pointers alone there is no table, and the line says so; a push changes it."""
+    """capture.unwind: by frame pointers alone stacks are taken without rows, and the line says so; a push changes it."""
     agent = t.agent(rules(rule("api", comm="callers", unwind="fp")))
     process = t.spawn("callers", 30, name="callers", cgroup=t.cgroup())
     agent.wait("process.unwind", pid=process.pid, unwind="fp")
-    check(agent.call("status")["unwind"]["tables_used"] == 0, "a table all the same")
+    session = agent.call("session.start", {"rule": "api", "during_ms": 500})["session"]
+    quality = agent.wait("session.end", session=session)["stack_quality"]
+    check(quality["by_frame_pointers"] > 10 and not quality["unwound"], f"rows all the same: {quality}")
     pushed = rules(rule("api", comm="callers", unwind="table"))
     agent.call("rules.set", {"text": json.dumps(pushed)})
     agent.wait("process.unwind", pid=process.pid, unwind="table")
-    check(agent.call("status")["unwind"]["tables_used"] == 1, "no table")
+    session = agent.call("session.start", {"rule": "api", "during_ms": 500})["session"]
+    quality = agent.wait("session.end", session=session)["stack_quality"]
+    check(quality["unwound"].get("complete", 0) > 10, f"no rows: {quality}")
 
 
 test_rule_says_how.company = 1  # its rule finds a name wherever it is

@@ -24,7 +24,7 @@
 #define CHANGES	  8
 #define MEMORY_AT 0x10000u
 #define PAGE	  4096u
-#define LOOKUPS	  (UNWIND_SEARCH_STEPS + 10) /* of one step, reads included: a signal's */
+#define LOOKUPS	  (UNWIND_SEARCH_STEPS + 14) /* of one step, reads included: a signal's */
 
 /* What is written when the clock is there: look-ups and steps advance it. */
 struct change {

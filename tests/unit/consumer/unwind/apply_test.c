@@ -234,6 +234,30 @@ static void test_frame_pointer(void **state)
 	assert_int_equal(unwind_step_fp(&f), UNWIND_END_NO_CALLER);
 }
 
+/* A leaf may keep something below its stack pointer, and only so far below it. */
+static void test_red_zone(void **state)
+{
+	const struct unwind_rule rule = { .cfa = UNWIND_CFA_SP_MEMORY,
+					  .cfa_offset = UNWIND_HALVES(-8, 8) };
+	struct unwind_frame f = { .pc = 1, .sp = (uint64_t)&stack[20], .exact = 1 }, leaf;
+
+	unwind_begin(&f);
+	stack[19] = (uint64_t)&stack[22];
+	stack[22] = 0x1234;
+	leaf = f;
+	assert_int_equal(apply(rule, &leaf), UNWIND_END_NONE);
+	assert_int_equal(leaf.pc, 0x1234);
+	assert_int_equal(leaf.sp, (uint64_t)&stack[23]);
+	f.exact = 0;
+	assert_int_equal(apply(rule, &f), UNWIND_END_NO_CALLER);
+	f.exact = 1;
+	stack[3] = (uint64_t)&stack[22];
+	assert_int_equal(apply((struct unwind_rule){ .cfa = UNWIND_CFA_SP_MEMORY,
+						     .cfa_offset = UNWIND_HALVES(-136, 8) },
+			       &f),
+			 UNWIND_END_NO_CALLER);
+}
+
 /* A stack ends at the nearest bound above, and is never larger than the largest. */
 static void test_top(void **state)
 {
@@ -277,11 +301,11 @@ static void test_beyond_the_top(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_search),	       cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_exact),	       cmocka_unit_test(test_memory_rules),
-		cmocka_unit_test(test_ends),	       cmocka_unit_test(test_frame_pointer),
-		cmocka_unit_test(test_in_register),    cmocka_unit_test(test_top),
-		cmocka_unit_test(test_beyond_the_top),
+		cmocka_unit_test(test_search),	    cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_exact),	    cmocka_unit_test(test_memory_rules),
+		cmocka_unit_test(test_ends),	    cmocka_unit_test(test_frame_pointer),
+		cmocka_unit_test(test_in_register), cmocka_unit_test(test_top),
+		cmocka_unit_test(test_red_zone),    cmocka_unit_test(test_beyond_the_top),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -374,6 +374,11 @@ static void test_signal(void **state)
 		s[3] = at(0, 0x208);
 		assert_int_equal(take(at(0, 8), other, NULL, &t), UNWIND_END_COMPLETE);
 		CHECK_FRAMES(&t, at(0, 8), SIGRETURN, at(0, 0x100), at(0, 0x208));
+		/* The same from within: at the call, and from the kernel. */
+		for (size_t in = 0; in <= 9; in++)
+			assert_int_equal(take(SIGRETURN + in, other + 1, NULL, &t),
+					 in == 0 || in == 7 || in == 9 ? UNWIND_END_COMPLETE
+								       : UNWIND_END_BAD_RULE);
 		/* The interrupted stack is below, and nobody knows of one of the handler's. */
 		bounds.alternate_bytes = 0;
 		assert_int_equal(take(at(0, 8), other, NULL, &t),
