@@ -5,6 +5,7 @@
 
 #include "consumer/arming.h"
 #include "consumer/cgroups.h"
+#include "consumer/cgroups_unseen.h"
 #include "consumer/control.h"
 #include "consumer/health.h"
 #include "consumer/host.h"
@@ -54,6 +55,7 @@ struct agent {
 	struct reporter *reporter;
 	struct control_server *control;
 	struct cgroups cgroups;
+	struct cgroups_unseen unseen;
 	struct ruleset *set; /* in force */
 	uint32_t generation; /* last one given */
 	struct processes processes;

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shared/cgroupfs.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
@@ -162,8 +161,26 @@ int cgroups_read(struct cgroups *c, const char *path, const char *file, char *te
 int cgroups_occupied(struct cgroups *c, const char *path)
 {
 	char one[2];
+	int r;
 
-	return cgroups_read(c, path, "cgroup.procs", one, sizeof(one)) > 0;
+	r = cgroups_read(c, path, "cgroup.procs", one, sizeof(one));
+	/* A threaded cgroup has threads only (kernel/cgroup/cgroup.c, __cgroup_procs_start). */
+	if (r == -EOPNOTSUPP)
+		r = cgroups_read(c, path, "cgroup.threads", one, sizeof(one));
+	if (cgroupfs_vanished(r))
+		return 0;
+	return r > 0 ? 1 : r;
+}
+
+int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
+		 void *context)
+{
+	struct cgroupfs_left left = {};
+
+	c->walk_error = cgroupfs_walk(c->mount, CGROUPS_MAX, found, context, &left);
+	if (c->walk_error == 0)
+		c->left = left;
+	return c->walk_error;
 }
 
 int cgroups_of_pid(uint32_t pid, char *path, size_t space)
@@ -200,10 +217,23 @@ static int learn_walked(void *context, const char *path, uint64_t id)
 	return 0;
 }
 
+/*
+ * Whether `path` may be the cgroup's. Below a directory that its owner has closed nothing can be
+ * compared; the path that the kernel gave for a process in it is taken then, so that nobody hides
+ * by a mode.
+ */
+static bool may_be(struct cgroups *c, const char *path, uint64_t id)
+{
+	uint64_t found = 0;
+	int r = cgroups_id(c, path, &found);
+
+	return r == 0 ? found == id : r == -EACCES;
+}
+
 static const struct cgroup *find(struct cgroups *c, uint64_t id, uint32_t pid_hint)
 {
 	const struct cgroup *known = idmap_get(&c->known, id);
-	uint64_t now = clock_mono_ns(), found = 0;
+	uint64_t now = clock_mono_ns();
 	char path[4096] = "";
 
 	if (known)
@@ -212,15 +242,14 @@ static const struct cgroup *find(struct cgroups *c, uint64_t id, uint32_t pid_hi
 		cgroups_learn(c, id, "/");
 		return idmap_get(&c->known, id);
 	}
-	if (pid_hint && cgroups_of_pid(pid_hint, path, sizeof(path)) == 0 &&
-	    cgroups_id(c, path, &found) == 0 && found == id) {
+	if (pid_hint && cgroups_of_pid(pid_hint, path, sizeof(path)) == 0 && may_be(c, path, id)) {
 		cgroups_learn(c, id, path);
 		return idmap_get(&c->known, id);
 	}
 	if (now - c->walked_ns < WALK_EVERY_NS)
 		return NULL;
 	c->walked_ns = now;
-	cgroupfs_walk(c->mount, CGROUPS_MAX, learn_walked, c);
+	cgroups_walk(c, learn_walked, c);
 	return idmap_get(&c->known, id);
 }
 

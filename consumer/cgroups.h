@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "consumer/container.h"
+#include "shared/cgroupfs.h"
 #include "shared/idmap.h"
 
 #define CGROUPS_MAX 65536 /* paths cached; beyond, the cache starts anew */
@@ -21,6 +22,11 @@ struct cgroups {
 	uint64_t root_id;
 	struct idmap known; /* id -> struct cgroup *, owned */
 	uint64_t walked_ns; /* when the hierarchy was last walked, to bound walks */
+	/* What cannot be seen; cgroups_unseen.h says it. */
+	struct cgroupfs_left left;	/* of the last walk that came to its end */
+	int walk_error;			/* -errno of the last walk, 0 when it came to its end */
+	struct cgroupfs_unread unknown; /* watches of which the last scan could not read whether
+					   anybody is in them */
 };
 
 /* 0 or -errno. */
@@ -52,8 +58,19 @@ int cgroups_read(struct cgroups *c, const char *path, const char *file, char *te
 /* Opens `file` of the cgroup at `path` read-only. Descriptor or -errno. */
 int cgroups_open_file(struct cgroups *c, const char *path, const char *file);
 
-/* True when at least one process is in this very cgroup. */
+/*
+ * Whether somebody is in this very cgroup: 1 when a process is (in a threaded one: a thread), 0
+ * when nobody is or it was removed. -errno when that is unknown, because it could not be read: it
+ * may well be occupied then.
+ */
 int cgroups_occupied(struct cgroups *c, const char *path);
+
+/*
+ * Walks the hierarchy as cgroupfs_walk does, and keeps what was left out for cgroups_unseen.h. 0,
+ * what `found` returned, or -errno of the root.
+ */
+int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
+		 void *context);
 
 /* The cgroup2 path of a process from /proc/PID/cgroup into `path`. 0 or -errno. */
 int cgroups_of_pid(uint32_t pid, char *path, size_t space);

@@ -25,13 +25,18 @@ void discover_drain(struct agent *a);
  */
 int discover_scan(struct agent *a);
 
+/* What a preview does not show. */
+struct discover_left {
+	size_t omitted;	   /* matches beyond `max` */
+	size_t unreadable; /* cgroups of rules by cgroup whose processes could not be read */
+};
+
 /*
  * Which running processes each rule of `rules` would match, without applying it: an array of {rule,
- * pid, comm, cgroup}, at most `max`. The inactive tries must hold the set. *ret_omitted counts the
- * rest.
+ * pid, comm, cgroup}, at most `max`. The inactive tries must hold the set. 0 or -errno.
  */
 int discover_preview(struct agent *a, const struct rules *rules, size_t max, struct jsonw *w,
-		     size_t *ret_omitted);
+		     struct discover_left *ret_left);
 
 /* Finds one process by pid among those that the iterator lists. 0, -ESRCH, -errno. */
 int discover_find(struct agent *a, uint32_t tgid, struct task_record *ret_task);

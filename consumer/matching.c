@@ -117,7 +117,7 @@ void matching_cgroup(struct agent *a, uint64_t cgroup_id)
 	struct watch *w;
 
 	rule = path ? rules_match_cgroup(a->set->rules, path) : NULL;
-	if (!rule || cgroup_id == a->cgroups.root_id || !cgroups_occupied(&a->cgroups, path) ||
+	if (!rule || cgroup_id == a->cgroups.root_id || cgroups_occupied(&a->cgroups, path) == 0 ||
 	    watch_get(a, cgroup_id, 0, &w) < 0)
 		return;
 	b = watch_binding(w, rule);

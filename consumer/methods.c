@@ -112,6 +112,7 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	jsonw_u64(w, "processes", a->processes.by_id.count - a->processes.gone);
 	jsonw_u64(w, "sessions_running", a->sessions.count);
 	jsonw_u64(w, "sessions_total", a->sessions.total);
+	cgroups_unseen_write(a, w);
 	pressure_write_status(a, w);
 	arming_write(a, w);
 	arming_write_broker(a, w);
@@ -170,7 +171,8 @@ static int parse_text(json_object *params, struct rules **ret_rules, struct rule
 
 /* The tries that are not in force are filled with the set, the processes listed, the tries emptied.
  */
-static int preview(struct agent *a, struct rules *rules, struct jsonw *w, size_t *ret_omitted)
+static int preview(struct agent *a, struct rules *rules, struct jsonw *w,
+		   struct discover_left *ret_left)
 {
 	struct ruleset *set;
 	int r;
@@ -182,7 +184,7 @@ static int preview(struct agent *a, struct rules *rules, struct jsonw *w, size_t
 	}
 	r = ruleset_fill(&a->pins, !a->pins.control->active, set);
 	if (r == 0)
-		r = discover_preview(a, rules, PREVIEW_MAX, w, ret_omitted);
+		r = discover_preview(a, rules, PREVIEW_MAX, w, ret_left);
 	ruleset_clear(&a->pins, !a->pins.control->active);
 	ruleset_unref(set);
 	return r;
@@ -194,7 +196,7 @@ static int rules_check(void *context, const struct control_peer *peer, json_obje
 	_cleanup_(rules_faults_done) struct rules_faults faults, warnings;
 	struct agent *a = context;
 	struct rules *rules = NULL;
-	size_t omitted = 0;
+	struct discover_left left = {};
 	int r;
 
 	rules_faults_init(&faults);
@@ -206,9 +208,10 @@ static int rules_check(void *context, const struct control_peer *peer, json_obje
 	jsonw_u64(w, "count", rules->count);
 	rules_faults_write(&warnings, w, "warnings");
 	jsonw_array(w, "matches");
-	r = preview(a, rules, w, &omitted);
+	r = preview(a, rules, w, &left);
 	jsonw_array_end(w);
-	jsonw_u64(w, "matches_omitted", omitted);
+	jsonw_u64(w, "matches_omitted", left.omitted);
+	jsonw_u64(w, "cgroups_unreadable", left.unreadable);
 	jsonw_object_end(w);
 	return r < 0 ? methods_fail(error, CONTROL_INTERNAL, "listing the matching processes: %s",
 				    strerror(-r))

@@ -9,7 +9,6 @@
 #include "consumer/agent.h"
 #include "consumer/discover.h"
 #include "consumer/matching.h"
-#include "shared/cgroupfs.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/io.h"
@@ -57,6 +56,7 @@ static void take_task(void *context, const struct task_record *t)
 {
 	struct agent *a = context;
 	struct process *p;
+	struct watch *w;
 	struct sighting seen = {
 		.tgid = t->tgid,
 		.ppid = t->ppid,
@@ -71,6 +71,9 @@ static void take_task(void *context, const struct task_record *t)
 	p = process_find(a, t->tgid, t->start_ns);
 	if (p)
 		p->scan = a->scan_number;
+	w = idmap_get(&a->watches.by_cgroup, t->cgroup_id);
+	if (w)
+		w->scan = a->scan_number;
 }
 
 /*
@@ -98,18 +101,38 @@ static int take_cgroup(void *context, const char *path, uint64_t id)
 	return 0;
 }
 
+/*
+ * Why the watch must end; NULL when it must not, or when that is unknown. Whoever a cgroup is
+ * delegated to may close it to us: that ends no watch.
+ */
+static const char *ended(struct agent *a, const struct watch *w)
+{
+	uint64_t id = 0;
+	int r;
+
+	/* The kernel has just listed somebody in it: no file knows better, and a watch that this
+	 * scan ended would be made again by the next. */
+	if (w->root || w->scan == a->scan_number)
+		return NULL;
+	r = cgroups_id(&a->cgroups, w->path, &id);
+	if (cgroupfs_vanished(r) || (r == 0 && id != w->cgroup_id))
+		return "cgroup_removed";
+	if (r == 0)
+		r = cgroups_occupied(&a->cgroups, w->path);
+	if (r < 0)
+		cgroupfs_unread_add(&a->cgroups.unknown, w->path, r);
+	return r == 0 ? "cgroup_empty" : NULL;
+}
+
 static void check_watches(struct agent *a)
 {
+	a->cgroups.unknown = (struct cgroupfs_unread){};
 	for (uint32_t i = 0; i < a->pins.abi.slots; i++) {
 		struct watch *w = a->watches.by_slot[i];
-		uint64_t id;
+		const char *reason = w ? ended(a, w) : NULL;
 
-		if (!w || w->root)
-			continue;
-		if (cgroups_id(&a->cgroups, w->path, &id) < 0 || id != w->cgroup_id)
-			watch_remove(w, "cgroup_removed");
-		else if (!cgroups_occupied(&a->cgroups, w->path))
-			watch_remove(w, "cgroup_empty");
+		if (reason)
+			watch_remove(w, reason);
 	}
 }
 
@@ -122,7 +145,7 @@ int discover_scan(struct agent *a)
 	a->scanned_ns = began_ns;
 	a->totals.scans++;
 	if (a->set->rules->n_by_cgroup)
-		cgroupfs_walk(a->host.cgroup2, CGROUPS_MAX, take_cgroup, a);
+		cgroups_walk(&a->cgroups, take_cgroup, a);
 	if (a->set->rules->count || a->watches.count) {
 		a->pins.control->scan_trie = a->pins.control->active;
 		r = each_task(a->pins.tasks_path, take_task, a);
@@ -131,6 +154,7 @@ int discover_scan(struct agent *a)
 	}
 	let_go(a, began_ns);
 	check_watches(a);
+	cgroups_unseen_check(a, began_ns);
 	processes_sweep(a, clock_mono_ns());
 	return 0;
 }
@@ -139,17 +163,18 @@ struct preview {
 	struct agent *agent;
 	const struct rules *rules;
 	struct jsonw *w;
-	size_t left, omitted;
+	size_t room; /* matches that may still be written */
+	struct discover_left left;
 };
 
 static void preview_write(struct preview *v, const struct rule *rule, uint32_t pid,
 			  const char *comm, const char *path)
 {
-	if (!v->left) {
-		v->omitted++;
+	if (!v->room) {
+		v->left.omitted++;
 		return;
 	}
-	v->left--;
+	v->room--;
 	jsonw_object(v->w, NULL);
 	jsonw_string(v->w, "rule", rule->name);
 	jsonw_u64(v->w, "pid", pid);
@@ -179,6 +204,13 @@ static void preview_task(void *context, const struct task_record *t)
 		preview_write(v, rule, t->tgid, t->comm, path);
 }
 
+static int read_procs(struct cgroups *c, const char *path, char **ret_text, size_t *ret_bytes)
+{
+	_cleanup_close_ int fd = cgroups_open_file(c, path, "cgroup.procs");
+
+	return fd < 0 ? fd : io_read_fd(fd, PROCS_BYTES, ret_text, ret_bytes);
+}
+
 /* Processes of a cgroup that a rule by cgroup selects and no rule by name has. */
 static int preview_cgroup(void *context, const char *path, uint64_t id)
 {
@@ -187,32 +219,32 @@ static int preview_cgroup(void *context, const char *path, uint64_t id)
 	_cleanup_free_ char *procs = NULL;
 	char *rest, *line;
 	size_t bytes;
-	int fd;
+	int r;
 
 	if (!rule || id == v->agent->cgroups.root_id)
 		return 0;
-	fd = cgroups_open_file(&v->agent->cgroups, path, "cgroup.procs");
-	if (fd < 0)
+	r = read_procs(&v->agent->cgroups, path, &procs, &bytes);
+	if (r < 0) {
+		v->left.unreadable += !cgroupfs_vanished(r);
 		return 0;
-	if (io_read_fd(fd, PROCS_BYTES, &procs, &bytes) == 0)
-		for (rest = procs; (line = strsep(&rest, "\n"));) {
-			char comm[COMM_BYTES] = "";
-			uint64_t pid;
+	}
+	for (rest = procs; (line = strsep(&rest, "\n"));) {
+		char comm[COMM_BYTES] = "";
+		uint64_t pid;
 
-			if (parse_u64(line, 1, INT32_MAX, &pid) < 0)
-				continue;
-			read_comm((uint32_t)pid, comm);
-			if (!rules_match(v->rules, comm, path))
-				preview_write(v, rule, (uint32_t)pid, comm, path);
-		}
-	close(fd);
+		if (parse_u64(line, 1, INT32_MAX, &pid) < 0)
+			continue;
+		read_comm((uint32_t)pid, comm);
+		if (!rules_match(v->rules, comm, path))
+			preview_write(v, rule, (uint32_t)pid, comm, path);
+	}
 	return 0;
 }
 
 int discover_preview(struct agent *a, const struct rules *rules, size_t max, struct jsonw *w,
-		     size_t *ret_omitted)
+		     struct discover_left *ret_left)
 {
-	struct preview v = { .agent = a, .rules = rules, .w = w, .left = max };
+	struct preview v = { .agent = a, .rules = rules, .w = w, .room = max };
 	int r;
 
 	a->pins.control->scan_trie = !a->pins.control->active;
@@ -221,8 +253,8 @@ int discover_preview(struct agent *a, const struct rules *rules, size_t max, str
 	if (r < 0)
 		return r;
 	if (rules->n_by_cgroup)
-		cgroupfs_walk(a->host.cgroup2, CGROUPS_MAX, preview_cgroup, &v);
-	*ret_omitted = v.omitted;
+		cgroups_walk(&a->cgroups, preview_cgroup, &v);
+	*ret_left = v.left;
 	return 0;
 }
 

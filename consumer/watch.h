@@ -46,6 +46,7 @@ struct watch {
 	uint64_t recorded_ns; /* since when the recorder has its samples: its start, or the end of a
 				 session */
 	uint64_t sessions;    /* started so far */
+	uint64_t scan;	      /* number of the last scan that found a process in it */
 	struct session *session;  /* running, or NULL */
 	struct binding *bindings; /* owned */
 	size_t n_bindings;

@@ -203,10 +203,17 @@ static void print_count(const struct options *options, json_object *result, cons
 	fprintf(options->out, "%s%s", text ? text : "-", words);
 }
 
+/* The same, only where there are any. */
+static void print_more(const struct options *options, json_object *result, const char *key,
+		       const char *words)
+{
+	if (json_object_get_int64(json_object_object_get(result, key)) > 0)
+		print_count(options, result, key, words);
+}
+
 int calls_rules_check(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
-	json_object *omitted = NULL;
 	int status = ask_with_file(options, "rules.check", arguments[0], &answer);
 
 	if (status != COMMAND_FINE || options->values[OPTION_JSON])
@@ -216,9 +223,9 @@ int calls_rules_check(const struct options *options, const char *const *argument
 	print_count(options, answer.result, "count", " rules, no fault; nothing applied\n\n");
 	if (show_matches(json_object_object_get(answer.result, "matches"), options->out) < 0)
 		return calls_explain(options, -ENOMEM);
-	if (json_object_object_get_ex(answer.result, "matches_omitted", &omitted) &&
-	    json_object_get_int64(omitted) > 0)
-		print_count(options, answer.result, "matches_omitted", " more not shown\n");
+	print_more(options, answer.result, "matches_omitted", " more not shown\n");
+	print_more(options, answer.result, "cgroups_unreadable",
+		   " cgroups of these rules do not let their processes be read\n");
 	return COMMAND_FINE;
 }
 

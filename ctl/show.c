@@ -244,6 +244,28 @@ int show_faults(json_object *faults, const char *file, FILE *out)
 	return 0;
 }
 
+/* Cgroups that the agent cannot see: rules by cgroup may be blind there. */
+static void show_unseen(json_object *status, FILE *out)
+{
+	_cleanup_free_ char *error = NULL, *example = NULL, *whole = NULL;
+	uint64_t unreadable = get_number(status, "cgroups.unreadable.count");
+
+	if (unreadable) {
+		error = show_value("", get(status, "cgroups.unreadable.error"));
+		example = show_value("", get(status, "cgroups.unreadable.example"));
+		fprintf(out, "! %llu cgroups cannot be looked into: error %s, for example %s\n",
+			(unsigned long long)unreadable, error ? error : "-",
+			example ? example : "-");
+	}
+	if (json_object_get_boolean(get(status, "cgroups.cut")))
+		fprintf(out, "! the cgroup hierarchy is larger than the agent lists\n");
+	if (get(status, "cgroups.error")) {
+		whole = show_value("", get(status, "cgroups.error"));
+		fprintf(out, "! the cgroup hierarchy cannot be read: error %s\n",
+			whole ? whole : "-");
+	}
+}
+
 /* What somebody at 3 a.m. must not overlook. */
 static void show_attention(json_object *status, FILE *out)
 {
@@ -265,6 +287,7 @@ static void show_attention(json_object *status, FILE *out)
 			(unsigned long long)get_number(status, "sampling.missing"),
 			reason ? reason : "-");
 	}
+	show_unseen(status, out);
 	if (get(status, "rules") && !get_number(status, "rules"))
 		fprintf(out, "! no rules in force: nothing is watched\n");
 }

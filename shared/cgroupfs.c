@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -170,14 +171,27 @@ int cgroupfs_find_here(char *ret_mount, size_t space, enum cgroup_mode *ret_mode
 	return cgroupfs_find(mounts, ret_mount, space, ret_mode);
 }
 
+bool cgroupfs_vanished(int error)
+{
+	return error == -ENOENT || error == -ENODEV || error == -ENOTDIR;
+}
+
+void cgroupfs_unread_add(struct cgroupfs_unread *u, const char *path, int error)
+{
+	if (u->count++)
+		return;
+	u->error = error;
+	snprintf(u->example, sizeof(u->example), "%s", path);
+}
+
 /* A walk under way: one open directory per level, and the path down to the lowest. */
 struct walk {
 	DIR *dirs[DEPTH_MAX + 1];
 	size_t path_bytes[DEPTH_MAX + 1]; /* of the path of that level, without "/" at its end */
 	int depth;			  /* open levels */
 	char path[PATH_MAX];
-	size_t left; /* directories that may still be told */
-	bool cut;    /* something was left out */
+	size_t told, max; /* directories */
+	struct cgroupfs_left left;
 	int (*found)(void *context, const char *path, uint64_t id);
 	void *context;
 };
@@ -188,38 +202,93 @@ static void walk_done(struct walk *w)
 		closedir(w->dirs[--w->depth]);
 }
 
-static bool vanished(int error)
+/* The first `bytes` of w->path; what is behind them is lost. */
+static const char *path_of(struct walk *w, size_t bytes)
 {
-	return error == -ENOENT || error == -ENODEV || error == -ENOTDIR;
+	w->path[bytes] = '\0';
+	return bytes ? w->path : "/";
 }
 
-/* Opens `name`, tells the caller of it and makes it the lowest level. w->path holds its path. */
-static int descend(struct walk *w, int dir_fd, const char *name, size_t path_bytes)
+/* Makes the directory `fd` the lowest level. Takes `fd` only on success. */
+static int enter(struct walk *w, int fd, size_t path_bytes)
+{
+	DIR *dir = fdopendir(fd);
+
+	if (!dir)
+		return -errno;
+	w->path_bytes[w->depth] = path_bytes;
+	w->dirs[w->depth++] = dir;
+	return 0;
+}
+
+/*
+ * Tells the caller of a directory below the root and enters it. One that cannot be opened has an id
+ * all the same, as its parent lists it; only what is below it stays unseen. Returns what `found`
+ * returned.
+ */
+static int visit(struct walk *w, int parent_fd, const char *name, uint64_t id, size_t path_bytes)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
-	DIR *dir;
-	int r;
+	int error, r;
 
-	if (w->left == 0 || w->depth > DEPTH_MAX) {
-		w->cut = true;
+	fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	error = fd < 0 ? -errno : 0;
+	if (cgroupfs_vanished(error))
+		return 0;
+	if (w->told >= w->max || w->depth > DEPTH_MAX) {
+		w->left.cut = true;
 		return 0;
 	}
-	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (w->depth ? O_NOFOLLOW : 0));
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	w->left--;
-	r = w->found(w->context, path_bytes ? w->path : "/", st.st_ino);
+	/* The listing may be older than what was opened. */
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		id = st.st_ino;
+	w->told++;
+	r = w->found(w->context, path_of(w, path_bytes), id);
 	if (r != 0)
 		return r;
-	dir = fdopendir(fd);
-	if (!dir)
+	if (!error)
+		error = enter(w, fd, path_bytes);
+	if (error)
+		cgroupfs_unread_add(&w->left.unread, path_of(w, path_bytes), error);
+	else
+		TAKE_FD(fd);
+	return 0;
+}
+
+static int begin(struct walk *w, const char *mount)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	int r;
+
+	if (w->told >= w->max) {
+		w->left.cut = true;
+		return 0;
+	}
+	fd = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	TAKE_FD(fd);
-	w->path_bytes[w->depth] = path_bytes;
-	w->dirs[w->depth++] = dir;
+	w->told++;
+	r = w->found(w->context, "/", st.st_ino);
+	if (r == 0)
+		r = enter(w, fd, 0);
+	if (r == 0)
+		TAKE_FD(fd);
+	return r;
+}
+
+/* The lowest level has been read to its end, or not (error). */
+static int leave(struct walk *w, int error)
+{
+	size_t path_bytes = w->path_bytes[w->depth - 1];
+
+	closedir(w->dirs[--w->depth]);
+	if (!error || cgroupfs_vanished(error))
+		return 0;
+	if (!w->depth)
+		return error;
+	cgroupfs_unread_add(&w->left.unread, path_of(w, path_bytes), error);
 	return 0;
 }
 
@@ -228,39 +297,35 @@ static int step(struct walk *w)
 	DIR *dir = w->dirs[w->depth - 1];
 	size_t head = w->path_bytes[w->depth - 1], bytes;
 	struct dirent *entry;
-	int r;
 
 	errno = 0;
 	entry = readdir(dir);
-	if (!entry) {
-		r = -errno;
-		closedir(w->dirs[--w->depth]);
-		return vanished(r) ? 0 : r;
-	}
+	if (!entry)
+		return leave(w, -errno);
 	if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 ||
 	    strcmp(entry->d_name, "..") == 0)
 		return 0;
 	bytes = strlen(entry->d_name);
 	if (head + 1 + bytes >= sizeof(w->path)) {
-		w->cut = true;
+		w->left.cut = true;
 		return 0;
 	}
 	w->path[head] = '/';
 	memcpy(w->path + head + 1, entry->d_name, bytes + 1);
-	r = descend(w, dirfd(dir), entry->d_name, head + 1 + bytes);
-	return vanished(r) ? 0 : r;
+	return visit(w, dirfd(dir), entry->d_name, entry->d_ino, head + 1 + bytes);
 }
 
 int cgroupfs_walk(const char *mount, size_t max,
-		  int (*found)(void *context, const char *path, uint64_t id), void *context)
+		  int (*found)(void *context, const char *path, uint64_t id), void *context,
+		  struct cgroupfs_left *ret_left)
 {
-	_cleanup_(walk_done) struct walk w = { .left = max, .found = found, .context = context };
+	_cleanup_(walk_done) struct walk w = { .max = max, .found = found, .context = context };
 	int r;
 
-	r = descend(&w, AT_FDCWD, mount, 0);
-	while (r == 0 && w.depth > 0 && !(w.cut && w.left == 0))
+	r = begin(&w, mount);
+	while (r == 0 && w.depth > 0 && !(w.left.cut && w.told >= w.max))
 		r = step(&w);
-	if (r != 0)
-		return r;
-	return w.cut ? -E2BIG : 0;
+	if (r == 0)
+		*ret_left = w.left;
+	return r;
 }

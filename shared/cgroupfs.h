@@ -28,14 +28,37 @@ int cgroupfs_find(const char *mounts, char *ret_mount, size_t space, enum cgroup
 /* Calls cgroupfs_find with /proc/self/mountinfo. */
 int cgroupfs_find_here(char *ret_mount, size_t space, enum cgroup_mode *ret_mode);
 
+#define CGROUPFS_EXAMPLE_BYTES 160
+
+/* Cgroups that could not be read: how many, and one of them. */
+struct cgroupfs_unread {
+	uint64_t count;
+	int error;			      /* -errno of the first */
+	char example[CGROUPFS_EXAMPLE_BYTES]; /* path of the first, cut there */
+};
+
+/* Counts the cgroup at `path`, which could not be read for `error` (-errno). */
+void cgroupfs_unread_add(struct cgroupfs_unread *u, const char *path, int error);
+
+/* True for what the kernel says of a cgroup that was removed: before, while and after a look. */
+bool cgroupfs_vanished(int error);
+
+/* What a walk left out. */
+struct cgroupfs_left {
+	struct cgroupfs_unread unread; /* told by path and id, but not what is below them */
+	bool cut; /* there are more than `max`, or deeper ones, or paths above PATH_MAX */
+};
+
 /*
  * Walks all cgroups below `mount` (at most 64 deep, at most `max` directories), calling `found`
  * with the path below the mount ("/" for the root itself) and the id (inode number). A return value
  * other than 0 from `found` ends the walk and is returned. Directories that vanish are passed over.
- * -E2BIG after the walk when it had to leave some out (more than `max`, deeper, or a path above
- * PATH_MAX); otherwise 0, or what open(2) and readdir(3) say.
+ * Whoever a cgroup is delegated to may take away the permission to read it: a directory below the
+ * root that cannot be read is one left out, and the walk goes on. 0, and what was left out; or what
+ * open(2) and readdir(3) say of the root.
  */
 int cgroupfs_walk(const char *mount, size_t max,
-		  int (*found)(void *context, const char *path, uint64_t id), void *context);
+		  int (*found)(void *context, const char *path, uint64_t id), void *context,
+		  struct cgroupfs_left *ret_left);
 
 #endif

@@ -3,9 +3,13 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "consumer/cgroups.h"
@@ -205,9 +209,119 @@ static void test_occupied(void **state)
 	make("/b");
 	put_file("/a/cgroup.procs", "12\n");
 	put_file("/b/cgroup.procs", "");
-	assert_true(cgroups_occupied(&cgroups, "/a"));
-	assert_false(cgroups_occupied(&cgroups, "/b"));
-	assert_false(cgroups_occupied(&cgroups, "/gone"));
+	assert_int_equal(cgroups_occupied(&cgroups, "/a"), 1);
+	assert_int_equal(cgroups_occupied(&cgroups, "/b"), 0);
+	assert_int_equal(cgroups_occupied(&cgroups, "/gone"), 0);
+}
+
+/* As an unprivileged reader gets it of the cgroup of the tree. */
+static int occupied_for_nobody(const char *path)
+{
+	int r;
+
+	assert_int_equal(seteuid(65534), 0);
+	r = cgroups_occupied(&cgroups, path);
+	assert_int_equal(seteuid(0), 0);
+	return r;
+}
+
+static void set_mode(const char *path, mode_t mode)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "%s%s", mount, path);
+	assert_int_equal(chmod(name, mode), 0);
+}
+
+/* What is closed to us is neither occupied nor empty. */
+static void test_occupied_unknown(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	set_mode("", 0755);
+	make("/closed");
+	put_file("/closed/cgroup.procs", "12\n");
+	set_mode("/closed", 0700);
+	make("/a");
+	put_file("/a/cgroup.procs", "12\n");
+	assert_int_equal(occupied_for_nobody("/a"), 1);
+	assert_int_equal(occupied_for_nobody("/closed"), -EACCES);
+	set_mode("/a/cgroup.procs", 0600);
+	assert_int_equal(occupied_for_nobody("/a"), -EACCES);
+	assert_int_equal(occupied_for_nobody("/gone"), 0);
+}
+
+/* A walk's error and what it left out are kept; a walk that fails leaves what was known. */
+static void test_walk_left(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	set_mode("", 0755);
+	make("/closed");
+	set_mode("/closed", 0700);
+	assert_int_equal(seteuid(65534), 0);
+	assert_null(cgroups_path(&cgroups, 0x7fffffffffff, 0));
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(cgroups.left.unread.count, 1);
+	assert_string_equal(cgroups.left.unread.example, "/closed");
+	assert_int_equal(cgroups.walk_error, 0);
+	set_mode("", 0700);
+	cgroups.walked_ns = 0;
+	assert_int_equal(seteuid(65534), 0);
+	assert_null(cgroups_path(&cgroups, 0x7fffffffffff, 0));
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(cgroups.left.unread.count, 1);
+	assert_int_equal(cgroups.walk_error, -EACCES);
+}
+
+static bool put_real(const char *directory, const char *file, const char *text)
+{
+	char name[4200];
+	int fd;
+	bool put;
+
+	snprintf(name, sizeof(name), "%s/%s", directory, file);
+	fd = open(name, O_WRONLY | O_CLOEXEC);
+	put = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	if (fd >= 0)
+		close(fd);
+	return put;
+}
+
+/* cgroup.procs of a threaded cgroup cannot be read: its threads tell. */
+static void test_occupied_threaded(void **state)
+{
+	char directory[4096 + 64], path[64], pid[16];
+	struct cgroups real;
+	struct host host;
+	pid_t child;
+
+	if (host_read(&host) < 0)
+		skip();
+	snprintf(path, sizeof(path), "/trocar-unit-%d-threaded", (int)getpid());
+	snprintf(directory, sizeof(directory), "%s%s", host.cgroup2, path);
+	if (mkdir(directory, 0755) < 0 || !put_real(directory, "cgroup.type", "threaded")) {
+		print_message("no threaded cgroup can be made here: %s\n", strerror(errno));
+		rmdir(directory);
+		skip();
+	}
+	assert_int_equal(cgroups_open(host.cgroup2, &real), 0);
+	assert_int_equal(cgroups_occupied(&real, path), 0);
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	snprintf(pid, sizeof(pid), "%d", (int)child);
+	assert_true(put_real(directory, "cgroup.procs", pid));
+	assert_int_equal(cgroups_read(&real, path, "cgroup.procs", pid, sizeof(pid)), -EOPNOTSUPP);
+	assert_int_equal(cgroups_occupied(&real, path), 1);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	for (int i = 0; i < 1000 && rmdir(directory) < 0 && errno == EBUSY; i++)
+		usleep(1000);
+	cgroups_done(&real);
 }
 
 /* The real hierarchy: our own cgroup, by /proc and by walk, is the same one. */
@@ -227,7 +341,7 @@ static void test_real(void **state)
 		assert_string_equal(cgroups_path(&real, id, 0), path);
 		cgroups_forget(&real, id);
 		assert_string_equal(cgroups_path(&real, id, (uint32_t)getpid()), path);
-		assert_true(cgroups_occupied(&real, path));
+		assert_int_equal(cgroups_occupied(&real, path), 1);
 	}
 	/* A hint of another process is not believed. */
 	assert_null(cgroups_path(&real, id + 0x10000000000ULL, (uint32_t)getpid()));
@@ -257,6 +371,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_read_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_occupied, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_occupied_unknown, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_walk_left, setup, teardown),
+		cmocka_unit_test(test_occupied_threaded),
 		cmocka_unit_test(test_real),
 		cmocka_unit_test(test_open),
 	};

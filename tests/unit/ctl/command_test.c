@@ -269,6 +269,27 @@ static void test_status(void **state)
 	assert_string_equal(out, STATUS "\n");
 }
 
+/* A cgroup's name is its owner's choice: it reaches no terminal as it is. */
+static void test_unseen(void **state)
+{
+	assert_int_equal(
+		run_with("status",
+			 OK("{\"cgroups\":{\"unreadable\":{\"count\":3,\"error\":\"EACCES\","
+			    "\"example\":\"/u\\u001b[2J\"},\"unknown\":{\"count\":0},"
+			    "\"cut\":true,\"error\":\"EIO\"}}")),
+		COMMAND_FINE);
+	assert_has(out,
+		   "! 3 cgroups cannot be looked into: error EACCES, for example /u\\x1b[2J\n");
+	assert_has(out, "! the cgroup hierarchy is larger than the agent lists\n");
+	assert_has(out, "! the cgroup hierarchy cannot be read: error EIO\n");
+	assert_int_equal(
+		run_with("status", OK("{\"cgroups\":{\"unreadable\":{\"count\":0},\"unknown\":{"
+				      "\"count\":0},\"cut\":false,\"error\":null}}")),
+		COMMAND_FINE);
+	assert_null(strstr(out, "! the cgroup"));
+	assert_null(strstr(out, "cannot be looked into"));
+}
+
 static void test_lists(void **state)
 {
 	assert_int_equal(
@@ -322,10 +343,11 @@ static void test_rules(void **state)
 	assert_int_equal(
 		run_with(line, OK("{\"ok\":true,\"count\":1,\"warnings\":[],\"matches\":[{"
 				  "\"rule\":\"api\",\"pid\":9,\"comm\":\"node\",\"cgroup\":"
-				  "\"/x\"}],\"matches_omitted\":7}")),
+				  "\"/x\"}],\"matches_omitted\":7,\"cgroups_unreadable\":2}")),
 		COMMAND_FINE);
 	assert_has(out, "1 rules, no fault; nothing applied\n");
-	assert_has(out, "api   9    node  /x\n7 more not shown\n");
+	assert_has(out,
+		   "api   9    node  /x\n7 more not shown\n2 cgroups of these rules do not let ");
 }
 
 static void test_faults(void **state)
@@ -400,9 +422,10 @@ static void test_check(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(usage),	   TEST(unreachable), TEST(no_agent), TEST(answer_too_long),
-		TEST(odd_results), TEST(status),      TEST(lists),    TEST(rules),
-		TEST(faults),	   TEST(bad_files),   TEST(capture),  TEST(check),
+		TEST(usage),	   TEST(unreachable), TEST(no_agent),  TEST(answer_too_long),
+		TEST(odd_results), TEST(status),      TEST(lists),     TEST(rules),
+		TEST(unseen),	   TEST(faults),      TEST(bad_files), TEST(capture),
+		TEST(check),
 	};
 
 	return cmocka_run_group_tests_name("command", tests, NULL, NULL);

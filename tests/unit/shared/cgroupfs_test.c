@@ -127,6 +127,18 @@ static void drop(const char *name)
 	rmdir(path);
 }
 
+#define WALK_CUT 1000
+
+/* What the walk of `base` returned; WALK_CUT when it left something out for its own limits. */
+static int walk(size_t max, struct met *m)
+{
+	struct cgroupfs_left left = { 0 };
+	int r = cgroupfs_walk(base, max, meet, m, &left);
+
+	assert_int_equal(left.unread.count, 0);
+	return left.cut ? WALK_CUT : r;
+}
+
 static void walks_a_tree(void **state)
 {
 	struct met m = { 0 };
@@ -136,23 +148,23 @@ static void walks_a_tree(void **state)
 	assert_int_equal(make("/a") | make("/a/b") | make("/a/b/c"), 0);
 	below(path, "/link"); /* a link is no cgroup, and must not lead out of the tree */
 	assert_int_equal(symlink("/", path), 0);
-	assert_int_equal(cgroupfs_walk(base, 100, meet, &m), 0);
+	assert_int_equal(walk(100, &m), 0);
 	assert_string_equal(m.paths, "/\n/a\n/a/b\n/a/b/c\n");
 	below(path, "/a/b/c");
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(m.last_id == st.st_ino);
 
 	m = (struct met){ .stop_at = 2 };
-	assert_int_equal(cgroupfs_walk(base, 100, meet, &m), 77);
+	assert_int_equal(walk(100, &m), 77);
 	assert_string_equal(m.paths, "/\n/a\n");
 
 	m = (struct met){ 0 };
-	assert_int_equal(cgroupfs_walk(base, 3, meet, &m), -E2BIG);
+	assert_int_equal(walk(3, &m), WALK_CUT);
 	assert_string_equal(m.paths, "/\n/a\n/a/b\n");
 	m = (struct met){ 0 };
-	assert_int_equal(cgroupfs_walk(base, 4, meet, &m), 0);
+	assert_int_equal(walk(4, &m), 0);
 	m = (struct met){ 0 };
-	assert_int_equal(cgroupfs_walk(base, 0, meet, &m), -E2BIG);
+	assert_int_equal(walk(0, &m), WALK_CUT);
 	assert_int_equal(m.count, 0);
 
 	below(path, "/link");
@@ -171,12 +183,12 @@ static void stops_at_the_depth(void **state)
 		strcat(name, "/d");
 		assert_int_equal(make(name), 0);
 	}
-	assert_int_equal(cgroupfs_walk(base, 1000, meet, &m), -E2BIG);
+	assert_int_equal(walk(1000, &m), WALK_CUT);
 	assert_int_equal(m.count, 65); /* the root and 64 levels */
 	drop(name);
 	name[strlen(name) - 2] = '\0';
 	m = (struct met){ 0 };
-	assert_int_equal(cgroupfs_walk(base, 1000, meet, &m), 0);
+	assert_int_equal(walk(1000, &m), 0);
 	assert_int_equal(m.count, 65);
 	for (; name[0]; name[strlen(name) - 2] = '\0')
 		drop(name);
@@ -196,19 +208,161 @@ static int vanish(void *context, const char *path, uint64_t id)
 
 static void passes_over_what_vanishes(void **state)
 {
+	struct cgroupfs_left left = { 0 };
 	size_t count = 0;
 
 	assert_int_equal(make("/x") | make("/y") | make("/z"), 0);
-	assert_int_equal(cgroupfs_walk(base, 1000, vanish, &count), 0);
+	assert_int_equal(cgroupfs_walk(base, 1000, vanish, &count, &left), 0);
 	assert_int_equal(count, 1);
+	assert_int_equal(left.unread.count, 0);
+	assert_false(left.cut);
 }
 
 static void says_that_there_is_no_mount(void **state)
 {
+	struct cgroupfs_left left = { 0 };
 	struct met m = { 0 };
 
-	assert_int_equal(cgroupfs_walk("/nonexistent", 10, meet, &m), -ENOENT);
+	assert_int_equal(cgroupfs_walk("/nonexistent", 10, meet, &m, &left), -ENOENT);
 	assert_int_equal(m.count, 0);
+}
+
+/*
+ * A tree of three kinds of directories, each with one below it: open ones; closed ones, as their
+ * owner's chmod(2) leaves them; and some that only list names. Many of each: the order of a listing
+ * is by hash, and what is behind a closed one must be found.
+ */
+#define EACH 8
+
+static const struct kind {
+	const char *name;
+	mode_t mode;
+} kinds[] = { { "open", 0755 }, { "closed", 0700 }, { "listed", 0744 } };
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static bool make_tree(const char *top)
+{
+	char path[256];
+
+	if (mkdir(top, 0755) < 0)
+		return false;
+	for (size_t i = 0; i < KINDS * EACH; i++) {
+		const struct kind *k = &kinds[i / EACH];
+
+		snprintf(path, sizeof(path), "%s/%s-%zu", top, k->name, i % EACH);
+		assert_int_equal(mkdir(path, 0755), 0);
+		snprintf(path, sizeof(path), "%s/%s-%zu/in", top, k->name, i % EACH);
+		assert_int_equal(mkdir(path, 0755), 0);
+		snprintf(path, sizeof(path), "%s/%s-%zu", top, k->name, i % EACH);
+		assert_int_equal(chmod(path, k->mode), 0);
+	}
+	return true;
+}
+
+static void drop_tree(const char *top)
+{
+	char path[256];
+
+	for (size_t i = 0; i < KINDS * EACH; i++) {
+		const char *name = kinds[i / EACH].name;
+
+		snprintf(path, sizeof(path), "%s/%s-%zu/in", top, name, i % EACH);
+		rmdir(path);
+		snprintf(path, sizeof(path), "%s/%s-%zu", top, name, i % EACH);
+		rmdir(path);
+	}
+	rmdir(top);
+}
+
+struct seen {
+	const char *top;
+	size_t met[KINDS], below[KINDS]; /* directories of a kind, and those in them */
+	size_t wrong;			 /* another id than stat(2) shows to root */
+};
+
+static int see(void *context, const char *path, uint64_t id)
+{
+	struct seen *s = context;
+	char name[256], *at;
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%s%s", s->top, path);
+	for (size_t i = 0; i < KINDS; i++) {
+		at = strstr(path, kinds[i].name);
+		if (at && strchr(at, '/'))
+			s->below[i]++;
+		else if (at)
+			s->met[i]++;
+	}
+	if (seteuid(0) < 0 || stat(name, &st) < 0 || st.st_ino != id || seteuid(65534) < 0)
+		s->wrong++;
+	return 0;
+}
+
+/* Everything is told but what is below the closed ones, and these are counted. */
+static void walk_as_nobody(const char *top)
+{
+	struct seen s = { .top = top };
+	struct cgroupfs_left left = { 0 };
+	int r;
+
+	assert_int_equal(seteuid(65534), 0);
+	r = cgroupfs_walk(top, 1000, see, &s, &left);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(r, 0);
+	assert_int_equal(s.wrong, 0);
+	for (size_t i = 0; i < KINDS; i++)
+		assert_int_equal(s.met[i], EACH);
+	assert_int_equal(s.below[0], EACH);
+	assert_int_equal(s.below[1], 0);
+	/* Their names are there, and what the listing gives as their id. */
+	assert_int_equal(s.below[2], EACH);
+	assert_int_equal(left.unread.count, EACH + EACH);
+	assert_int_equal(left.unread.error, -EACCES);
+	assert_non_null(strstr(left.unread.example, "/closed-")
+				?: strstr(left.unread.example, "/listed-"));
+	assert_false(left.cut);
+	/* The root itself is another matter. */
+	assert_int_equal(chmod(top, 0700), 0);
+	left.unread.count = 77;
+	assert_int_equal(seteuid(65534), 0);
+	r = cgroupfs_walk(top, 1000, see, &s, &left);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(r, -EACCES);
+	assert_int_equal(left.unread.count, 77);
+}
+
+static void goes_on_behind_a_closed_directory(void **state)
+{
+	char top[64] = "/tmp/cgroupfs_closed.XXXXXX";
+
+	if (geteuid() != 0) {
+		print_message("only root can become another user\n");
+		skip();
+	}
+	assert_non_null(mkdtemp(top));
+	assert_int_equal(rmdir(top), 0);
+	assert_true(make_tree(top));
+	walk_as_nobody(top);
+	drop_tree(top);
+}
+
+/* The same in cgroup2, as the consumer meets it. */
+static void goes_on_behind_a_closed_cgroup(void **state)
+{
+	char mount[PATH_MAX], top[PATH_MAX + 64];
+	enum cgroup_mode mode;
+
+	if (geteuid() != 0 || cgroupfs_find_here(mount, sizeof(mount), &mode) < 0)
+		skip();
+	snprintf(top, sizeof(top), "%s/trocar-unit-%d-closed", mount, (int)getpid());
+	if (!make_tree(top)) {
+		print_message("no cgroup can be made here: %s\n", strerror(errno));
+		skip();
+	}
+	walk_as_nobody(top);
+	drop_tree(top);
 }
 
 static int setup(void **state)
@@ -234,6 +388,8 @@ int main(void)
 		cmocka_unit_test(stops_at_the_depth),
 		cmocka_unit_test(passes_over_what_vanishes),
 		cmocka_unit_test(says_that_there_is_no_mount),
+		cmocka_unit_test(goes_on_behind_a_closed_directory),
+		cmocka_unit_test(goes_on_behind_a_closed_cgroup),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
