@@ -12,6 +12,7 @@
 
 #include "ctl/build_id.h"
 #include "shared/cleanup.h"
+#include "shared/regular.h"
 
 struct walk {
 	struct debug_files *d;
@@ -35,32 +36,19 @@ void debug_files_done(struct debug_files *d)
 	d->known = NULL;
 }
 
-/* What an ELF file may be in: a regular file that has at least a header. */
-static int is_fit(const struct stat *st)
-{
-	if (!S_ISREG(st->st_mode))
-		return -EINVAL;
-	/* Files of /proc and the like say 0, and some of them wait when they are read. */
-	return st->st_size >= (off_t)sizeof(Elf32_Ehdr) ? 0 : -ENOEXEC;
-}
-
-/* A descriptor, or -errno. */
+/* A descriptor of a regular file that has at least an ELF header, or -errno. */
 static int open_file(int dir_fd, const char *path)
 {
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int held_fd = -1;
 	struct stat st;
-	int r;
 
-	if (fstatat(dir_fd, path, &st, 0) < 0)
-		return -errno;
-	r = is_fit(&st);
-	if (r < 0)
-		return r;
-	fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	r = is_fit(&st);
-	return r < 0 ? r : TAKE_FD(fd);
+	held_fd = regular_hold(dir_fd, path, true, &st);
+	if (held_fd < 0)
+		return held_fd;
+	/* Files of /proc and the like say 0, and some of them wait when they are read. */
+	if (st.st_size < (off_t)sizeof(Elf32_Ehdr))
+		return -ENOEXEC;
+	return regular_open(held_fd);
 }
 
 static void pass_over(struct walk *w, int error)

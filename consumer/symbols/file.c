@@ -13,6 +13,7 @@
 
 #include "shared/cleanup.h"
 #include "shared/macro.h"
+#include "shared/regular.h"
 
 #define BCACHEFS_MAGIC 0xca451a4eUL /* fs/bcachefs/bcachefs_format.h; not in linux/magic.h */
 #define MINOR_BITS     20	    /* of the kernel's dev_t, include/linux/kdev_t.h */
@@ -57,57 +58,53 @@ static bool device_matches(int fd, dev_t seen, uint64_t device)
 	return vague || ((uint64_t)major(seen) << MINOR_BITS | minor(seen)) == device;
 }
 
-static enum reason open_checked(const char *path, bool follow, const struct stat *before,
-				struct stat *now, struct elf_image *ret_image)
+static enum reason hold(const char *path, bool follow, struct stat *ret_stat, int *ret_fd)
 {
-	_cleanup_close_ int fd = -1;
+	int fd = regular_hold(AT_FDCWD, path, follow, ret_stat);
 
-	if (!S_ISREG(before->st_mode))
-		return REASON_NOT_REGULAR;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
 	if (fd < 0)
-		return reason_of_open(errno);
-	if (fstat(fd, now) < 0)
-		return REASON_READ_ERROR;
-	if (now->st_ino != before->st_ino || now->st_dev != before->st_dev ||
-	    !S_ISREG(now->st_mode))
-		return REASON_OTHER_FILE;
-	if ((uint64_t)now->st_size > ELF_FILE_MAX)
+		return fd == -EINVAL ? REASON_NOT_REGULAR : reason_of_open(-fd);
+	*ret_fd = fd;
+	return REASON_NONE;
+}
+
+static enum reason open_held(int held_fd, const struct stat *st, struct elf_image *ret_image)
+{
+	int fd;
+
+	if ((uint64_t)st->st_size > ELF_FILE_MAX)
 		return REASON_TOO_LARGE;
-	*ret_image = (struct elf_image){ .fd = TAKE_FD(fd), .bytes = (uint64_t)now->st_size };
+	fd = regular_open(held_fd);
+	if (fd < 0)
+		return reason_of_open(-fd);
+	*ret_image = (struct elf_image){ .fd = fd, .bytes = (uint64_t)st->st_size };
 	return REASON_NONE;
 }
 
 enum reason file_open_any(const char *path, bool follow, struct elf_image *ret_image)
 {
-	struct stat before, now;
+	_cleanup_close_ int held_fd = -1;
+	struct stat st;
+	enum reason reason = hold(path, follow, &st, &held_fd);
 
-	if (fstatat(AT_FDCWD, path, &before, follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
-		return reason_of_open(errno);
-	return open_checked(path, follow, &before, &now, ret_image);
+	return reason == REASON_NONE ? open_held(held_fd, &st, ret_image) : reason;
 }
 
 enum reason file_open(const char *path, uint64_t device, uint64_t inode,
 		      struct elf_image *ret_image)
 {
-	struct elf_image image = { .fd = -1 };
-	struct stat before, now;
+	_cleanup_close_ int held_fd = -1;
 	enum reason reason;
+	struct stat st;
 
 	if (path[0] != '/')
 		return REASON_NO_FILE;
-	if (fstatat(AT_FDCWD, path, &before, AT_SYMLINK_NOFOLLOW) < 0)
-		return reason_of_open(errno);
-	if (before.st_ino != inode)
+	reason = hold(path, false, &st, &held_fd);
+	if (reason != REASON_NONE)
+		return reason;
+	if (st.st_ino != inode || !device_matches(held_fd, st.st_dev, device))
 		return REASON_OTHER_FILE;
-	reason = open_checked(path, false, &before, &now, &image);
-	if (reason == REASON_NONE && !device_matches(image.fd, now.st_dev, device)) {
-		close(image.fd);
-		return REASON_OTHER_FILE;
-	}
-	if (reason == REASON_NONE)
-		*ret_image = image;
-	return reason;
+	return open_held(held_fd, &st, ret_image);
 }
 
 enum reason file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_image *ret_image,

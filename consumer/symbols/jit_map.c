@@ -14,6 +14,7 @@
 #include "shared/clock.h"
 #include "shared/io.h"
 #include "shared/macro.h"
+#include "shared/regular.h"
 
 #define STATUS_BYTES_MAX 16384 /* of /proc/PID/status and stat */
 #define HEX_DIGITS_MAX	 16
@@ -273,23 +274,21 @@ static bool is_left(const struct stat *st, const struct process_key *process)
 static enum reason open_map(const char *path, uid_t owner, const struct process_key *process,
 			    int *ret_fd)
 {
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int held_fd = -1;
 	struct stat st;
+	int fd;
 
-	if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == EACCES ? REASON_NO_PERMISSION : REASON_NO_PERF_MAP;
-	if (!S_ISREG(st.st_mode))
+	held_fd = regular_hold(AT_FDCWD, path, false, &st);
+	if (held_fd == -EINVAL)
 		return REASON_NOT_REGULAR;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return errno == EACCES ? REASON_NO_PERMISSION : REASON_NO_PERF_MAP;
-	if (fstat(fd, &st) < 0)
-		return REASON_READ_ERROR;
-	if (!S_ISREG(st.st_mode))
-		return REASON_NOT_REGULAR;
+	if (held_fd < 0)
+		return held_fd == -EACCES ? REASON_NO_PERMISSION : REASON_NO_PERF_MAP;
 	if (st.st_uid != owner || is_left(&st, process))
 		return REASON_OTHER_FILE;
-	*ret_fd = TAKE_FD(fd);
+	fd = regular_open(held_fd);
+	if (fd < 0)
+		return fd == -EACCES ? REASON_NO_PERMISSION : REASON_NO_PERF_MAP;
+	*ret_fd = fd;
 	return REASON_NONE;
 }
 

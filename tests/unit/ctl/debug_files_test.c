@@ -15,6 +15,7 @@
 #include "ctl/debug_files.h"
 #include "shared/cleanup.h"
 #include "tests/unit/ctl/specimens.h"
+#include "tests/unit/swap.h"
 
 static char dir[64];
 static struct specimens_facts facts;
@@ -172,12 +173,45 @@ static void test_hostile_module(void **state)
 	debug_files_done(&d);
 }
 
+/* The owner of a path swaps it for a FIFO or a device between the look and the open. */
+static void test_swapped(void **state)
+{
+	size_t opened = 0, refused = 0;
+	struct debug_files d;
+	struct swap swap;
+	char path[128];
+
+	copy("pie.stripped", "module");
+	snprintf(path, sizeof(path), "%s/module", dir);
+	if (!swap_start(&swap, path))
+		skip();
+	debug_files_init(&d);
+	d.root = dir;
+	while (swap_lasts(&swap)) {
+		int r = found(&d, facts.id, path);
+
+		opened += r == 1;
+		refused += r == -ENOENT;
+		/* The folder is walked too. */
+		if (opened % 100 == 1) {
+			struct debug_files all;
+
+			add(&all);
+			debug_files_done(&all);
+		}
+	}
+	debug_files_done(&d);
+	assert_int_equal(swap_stop(&swap), 0);
+	assert_true(opened > 0 && refused > 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(int argc, char *argv[])
 {
-	const struct CMUnitTest tests[] = { TEST(folder), TEST(module_and_root), TEST(other_build),
-					    TEST(hostile_folder), TEST(hostile_module) };
+	const struct CMUnitTest tests[] = { TEST(folder),	  TEST(module_and_root),
+					    TEST(other_build),	  TEST(hostile_folder),
+					    TEST(hostile_module), TEST(swapped) };
 
 	specimens_dir = argv[1];
 	pool_seed();

@@ -16,6 +16,7 @@
 
 #include "consumer/symbols/file.h"
 #include "shared/cleanup.h"
+#include "tests/unit/swap.h"
 
 static char folder[] = "/tmp/file_test.XXXXXX";
 
@@ -105,13 +106,44 @@ static void test_no_permission(void **state)
 	unlink("secret");
 }
 
+/* A hostile program swaps its file for a FIFO or a device between the look and the open. */
+static void test_swapped(void **state)
+{
+	size_t opened = 0, refused = 0;
+	char path[64];
+	struct swap swap;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/file", folder);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	close(fd);
+	if (!swap_start(&swap, path)) {
+		unlink(path);
+		skip();
+	}
+	while (swap_lasts(&swap)) {
+		struct elf_image image;
+		enum reason reason = file_open_any(path, opened % 2, &image);
+
+		refused += reason == REASON_NOT_REGULAR;
+		opened += reason == REASON_NONE;
+		if (reason == REASON_NONE)
+			close(image.fd);
+		reason = open_as_mapped("file", 0, 0);
+		refused += reason == REASON_NOT_REGULAR;
+	}
+	assert_int_equal(swap_stop(&swap), 0);
+	unlink(path);
+	assert_true(opened > 0 && refused > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_regular),
-		cmocka_unit_test(test_not_regular),
-		cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_no_permission),
+		cmocka_unit_test(test_regular), cmocka_unit_test(test_not_regular),
+		cmocka_unit_test(test_missing), cmocka_unit_test(test_no_permission),
+		cmocka_unit_test(test_swapped),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
