@@ -67,29 +67,23 @@ bool text_is_utf8(const char *text, size_t bytes, size_t *ret_offset)
 	return true;
 }
 
-/* C1 control characters, U+0080 to U+009F: some terminals take U+009B as ESC [. */
-static bool is_c1(const unsigned char *s)
-{
-	return s[0] == 0xc2 && s[1] < 0xa0;
-}
-
 char *text_tame(const char *text, size_t bytes)
 {
-	const unsigned char *s = (const unsigned char *)text;
 	char *tame = malloc(bytes * 4 + 1), *at = tame;
+	uint32_t code;
 
 	if (!tame)
 		return NULL;
 	for (size_t i = 0, n; i < bytes; i += n) {
 		n = jsonw_utf8(text + i, bytes - i);
-		if (n && s[i] >= 0x20 && s[i] != 0x7f && !is_c1(s + i)) {
-			memcpy(at, s + i, n);
+		if (n && !jsonw_is_control(text + i, n, &code)) {
+			memcpy(at, text + i, n);
 			at += n;
 			continue;
 		}
 		n = n ? n : 1;
 		for (size_t k = 0; k < n; k++)
-			at += sprintf(at, "\\x%02x", s[i + k]);
+			at += sprintf(at, "\\x%02x", (unsigned char)text[i + k]);
 	}
 	*at = 0;
 	return tame;
@@ -97,13 +91,16 @@ char *text_tame(const char *text, size_t bytes)
 
 void text_json(FILE *out, const char *json)
 {
-	for (const unsigned char *s = (const unsigned char *)json; *s; s++) {
-		if (is_c1(s))
-			fprintf(out, "\\u%04x", *++s);
-		else if (*s == 0x7f)
-			fputs("\\u007f", out);
+	uint32_t code = 0;
+
+	for (size_t n; *json; json += n) {
+		n = jsonw_utf8(json, strnlen(json, 4));
+		/* What is below a space stands between the values only. */
+		if (n && jsonw_is_control(json, n, &code) && code > ' ')
+			fprintf(out, "\\u%04x", code);
 		else
-			fputc(*s, out);
+			fwrite(json, 1, n ? n : 1, out);
+		n = n ? n : 1;
 	}
 }
 

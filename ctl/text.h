@@ -24,12 +24,12 @@ char *text_duration_us(uint64_t us, char text[TEXT_UNIT_BYTES]);
 bool text_is_utf8(const char *text, size_t bytes, size_t *ret_offset);
 
 /*
- * A new copy in which control characters (C0, DEL, C1) and bytes that are no UTF-8 stand as "\x1b".
- * The caller frees; NULL: no memory.
+ * A new copy in which what jsonw_is_control knows (control characters, bidirectional controls) and
+ * bytes that are no UTF-8 stand as "\x1b". The caller frees; NULL: no memory.
  */
 char *text_tame(const char *text, size_t bytes);
 
-/* Prints JSON text, with the control characters that JSON lets through (DEL, C1) as "\u009b". */
+/* Prints JSON text, with what of jsonw_is_control JSON lets through (DEL, C1, ...) as "\u009b". */
 void text_json(FILE *out, const char *json);
 
 /* Rows of cells; the first row is the head. */

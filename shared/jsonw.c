@@ -133,18 +133,18 @@ void jsonw_array_end(struct jsonw *w)
 #define ONES (~0ULL / 255)
 #define TOPS (ONES * 128)
 
-/* Whether any of the 8 bytes is below 0x20, a quote, a backslash or not ASCII. */
+/* Whether any of the 8 bytes is below 0x20, a quote, a backslash, DEL or not ASCII. */
 static inline bool any_special(uint64_t v)
 {
-	uint64_t quote = v ^ (ONES * '"'), slash = v ^ (ONES * '\\');
+	uint64_t quote = v ^ (ONES * '"'), slash = v ^ (ONES * '\\'), del = v ^ (ONES * 0x7f);
 
 	/* A borrow gives a false alarm only above a true one: as a whole the test is exact. */
-	return ((v - ONES * 0x20) | (quote - ONES) | (slash - ONES) | v) & TOPS;
+	return ((v - ONES * 0x20) | (quote - ONES) | (slash - ONES) | (del - ONES) | v) & TOPS;
 }
 
 static inline bool special(unsigned char c)
 {
-	return c < 0x20 || c >= 0x80 || c == '"' || c == '\\';
+	return c < 0x20 || c >= 0x7f || c == '"' || c == '\\';
 }
 
 /* Copies bytes up to the first that needs care; returns how many. `to` has room for all of them. */
@@ -194,40 +194,69 @@ size_t jsonw_utf8(const char *text, size_t bytes)
 	return n;
 }
 
-/* The escape of an ASCII byte: the short forms of RFC 8259 section 7, else \u00xx. */
-static size_t escape(char *to, unsigned char c)
+/* Of a well-formed sequence of at most three bytes; longer ones are above all that is asked for. */
+static uint32_t code_point(const unsigned char *s, size_t bytes)
+{
+	if (bytes == 1)
+		return s[0];
+	if (bytes == 2)
+		return (uint32_t)(s[0] & 0x1f) << 6 | (s[1] & 0x3f);
+	if (bytes == 3)
+		return (uint32_t)(s[0] & 0xf) << 12 | (uint32_t)(s[1] & 0x3f) << 6 | (s[2] & 0x3f);
+	return UINT32_MAX;
+}
+
+bool jsonw_is_control(const char *sequence, size_t bytes, uint32_t *ret_code)
+{
+	static const struct {
+		uint16_t first, last;
+	} controls[] = {
+		{ 0, 0x1f },	    /* C0 */
+		{ 0x7f, 0x9f },	    /* DEL, C1: U+009B is ESC [ to a terminal (ECMA-48, CSI) */
+		{ 0x61c, 0x61c },   /* ALM */
+		{ 0x200e, 0x200f }, /* LRM, RLM */
+		{ 0x2028, 0x202e }, /* line and paragraph separator; LRE, RLE, PDF, LRO, RLO */
+		{ 0x2066, 0x2069 }, /* LRI, RLI, FSI, PDI */
+	};
+	uint32_t code = code_point((const unsigned char *)sequence, bytes);
+
+	for (size_t i = 0; i < ARRAY_SIZE(controls); i++) {
+		if (code < controls[i].first || code > controls[i].last)
+			continue;
+		*ret_code = code;
+		return true;
+	}
+	return false;
+}
+
+/* The escape of a character: the short forms of RFC 8259 section 7, else \uxxxx. */
+static size_t escape(char *to, uint32_t c)
 {
 	static const char hex[] = "0123456789abcdef";
-	static const char short_form[256] = {
-		['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
-		['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't'
-	};
+	static const char short_form[] = { ['"'] = '"',	 ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
+					   ['\n'] = 'n', ['\r'] = 'r',	['\t'] = 't' };
 
 	to[0] = '\\';
-	if (short_form[c]) {
+	if (c < sizeof(short_form) && short_form[c]) {
 		to[1] = short_form[c];
 		return 2;
 	}
 	to[1] = 'u';
-	to[2] = '0';
-	to[3] = '0';
-	to[4] = hex[c >> 4];
-	to[5] = hex[c & 15];
+	for (int i = 0; i < 4; i++)
+		to[2 + i] = hex[c >> (12 - 4 * i) & 15];
 	return 6;
 }
 
 /* One byte or sequence that copy_clean left; returns how many bytes of the text are done. */
 static size_t put_special(struct jsonw *w, const char *text, size_t bytes)
 {
-	const unsigned char *s = (const unsigned char *)text;
-	size_t taken = 1, n;
+	size_t n = jsonw_utf8(text, bytes), taken = n ? n : 1;
+	uint32_t code = (unsigned char)text[0];
 	char out[6], *at;
 
-	if (s[0] < 0x80) {
-		n = escape(out, s[0]);
+	if (n == 1 || jsonw_is_control(text, n, &code)) {
+		n = escape(out, code);
 	} else {
-		n = jsonw_utf8(text, bytes);
-		taken = n ? n : 1;
 		memcpy(out, n ? text : "\xef\xbf\xbd", n ? n : 3);
 		n = n ? n : 3;
 	}

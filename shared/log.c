@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "jsonw.h"
 
 #define LINE_BYTES 2048 /* longer lines are built on the heap */
 
@@ -25,18 +26,21 @@ void log_journal(bool on)
 }
 
 /*
- * Words from outside (a comm, a path) land in messages: a control byte in them must not forge a
- * second line or drive the reader's terminal.
+ * Words from outside (a comm, a path) land in messages: a control character in them must not forge
+ * a second line, drive the reader's terminal or turn the order of what he reads. Nor does a byte
+ * that is no UTF-8 pass: to a terminal of eight bits 0x9b is ESC [.
  */
 static void tame(char *line, size_t bytes)
 {
-	for (size_t i = 0; i < bytes; i++) {
-		unsigned char c = (unsigned char)line[i];
+	uint32_t code;
 
-		if (c == '\n' || c == '\t')
+	for (size_t i = 0, n; i < bytes; i += n) {
+		n = jsonw_utf8(line + i, bytes - i);
+		if (line[i] == '\n' || line[i] == '\t')
 			line[i] = ' ';
-		else if (c < 0x20 || c == 0x7f)
-			line[i] = '?';
+		else if (!n || jsonw_is_control(line + i, n, &code))
+			memset(line + i, '?', n ? n : 1);
+		n = n ? n : 1;
 	}
 }
 

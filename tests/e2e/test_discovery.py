@@ -2,6 +2,7 @@
 """Which processes and cgroups the agent finds, how, and when it lets go of them."""
 import os
 import pathlib
+import re
 import signal
 import time
 
@@ -43,6 +44,23 @@ def test_rename(t):
     process = t.spawn("renamer", 6, "worker-7", 1, cgroup=t.cgroup())
     match = agent.wait("process.match", pid=process.pid)
     check(match["found"] == "rename" and match["comm"] == "worker-7", f"{match}")
+
+
+def test_name_that_drives_a_terminal(t):
+    """A name of CSI, DEL, a line separator and an override of the order of reading is in the lines, and no
+    byte of these is: who prints the event file on a terminal sees text."""
+    agent = t.agent(rules(rule("wild", prefix="wild")))
+    name = "wild\u009b\x7f\u2028\u202e"
+    group = t.cgroup("\u009b2J\u202e")
+    process = t.spawn("renamer", 8, name, 1, cgroup=group)
+    agent.wait("process.match", pid=process.pid, comm=name, cgroup=group.path)
+    session = agent.call("session.start", {"rule": "wild", "during_ms": 500})["session"]
+    agent.wait("session.end", session=session)
+    raw = b"".join(agent.raw).decode()
+    check(not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", raw),
+          "a control character stands in a line as it is")
+    shown = agent.trocar("watches").stdout
+    check("\\xc2\\x9b2J\\xe2\\x80\\xae" in shown and not re.search("[\x7f-\x9f\u202e]", shown), shown)
 
 
 def test_exec_of_running_process(t):
@@ -248,7 +266,7 @@ def test_no_loader_process(t):
     until(lambda: not loaders(), 15, lambda: f"loader processes: {loaders()}")
 
 
-for test in (test_exec, test_fork_without_exec, test_rename, test_exec_of_running_process, test_started_before_us,
+for test in (test_exec, test_fork_without_exec, test_rename, test_name_that_drives_a_terminal, test_exec_of_running_process, test_started_before_us,
              test_exact_against_prefix, test_longest_prefix_wins, test_two_processes_in_one_cgroup,
              test_cgroup_removed_while_watched, test_cgroup_prefix, test_comm_and_cgroup_prefix, test_no_loader_process):
     test.company = 4

@@ -44,6 +44,26 @@ static struct json_object *read_back(const struct jsonw *w)
 	return json;
 }
 
+/* Nothing leaves that drives a terminal, ends a line or turns the order in which it is read. */
+static void check_controls(const char *text, size_t bytes)
+{
+	static const char *const controls[] = {
+		"\xd8\x9c",	"\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8", "\xe2\x80\xa9",
+		"\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac", "\xe2\x80\xad", "\xe2\x80\xae",
+		"\xe2\x81\xa6", "\xe2\x81\xa7", "\xe2\x81\xa8", "\xe2\x81\xa9",
+	};
+
+	for (size_t i = 0; i < bytes; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		must(c >= 0x20 && c != 0x7f);
+		/* The first byte of a character, the second: C1. */
+		must(c != 0xc2 || (unsigned char)text[i + 1] >= 0xa0);
+	}
+	for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
+		must(!memmem(text, bytes, controls[i], strlen(controls[i])));
+}
+
 /* U+FFFD stands only where the input had it or had something that is no UTF-8. */
 static void check_text(struct json_object *json, const char *text, size_t bytes)
 {
@@ -69,6 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	jsonw_init(&w, SIZE_MAX / 2);
 	write_all(&w, (const char *)data, bytes);
 	must(jsonw_end(&w) == 0);
+	check_controls(w.data, w.bytes);
 	json = read_back(&w);
 	must(json_object_object_get_ex(json, "s", &s));
 	check_text(s, (const char *)data, bytes);

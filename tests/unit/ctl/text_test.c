@@ -65,6 +65,17 @@ static void test_tame(void **state)
 				  "\\xe2\\x82");
 }
 
+/* A name that turns the order in which it is read, or ends its line, shows what it is. */
+static void test_tame_order(void **state)
+{
+	static const char wild[] = "\xe2\x80\xaegnp.exe\xe2\x81\xa6\xd8\x9c\xe2\x80\x8f\xe2\x80\xa8"
+				   "\xe2\x80\xa9\xe2\x82\xac";
+	_cleanup_free_ char *tame = text_tame(wild, sizeof(wild) - 1);
+
+	assert_string_equal(tame, "\\xe2\\x80\\xaegnp.exe\\xe2\\x81\\xa6\\xd8\\x9c\\xe2\\x80\\x8f"
+				  "\\xe2\\x80\\xa8\\xe2\\x80\\xa9\xe2\x82\xac");
+}
+
 static void test_utf8(void **state)
 {
 	size_t offset = 99;
@@ -84,9 +95,9 @@ static void test_json(void **state)
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	text_json(out, "{\"a\":\"\xc2\x9b\x7f\xc2\xa0\xc3\xa9\"}");
+	text_json(out, "{\n \"a\":\"\xc2\x9b\x7f\xc2\xa0\xc3\xa9\xe2\x80\xae\"}\n");
 	fclose(out);
-	assert_string_equal(text, "{\"a\":\"\\u009b\\u007f\xc2\xa0\xc3\xa9\"}");
+	assert_string_equal(text, "{\n \"a\":\"\\u009b\\u007f\xc2\xa0\xc3\xa9\\u202e\"}\n");
 }
 
 static void test_table(void **state)
@@ -116,8 +127,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bytes), cmocka_unit_test(test_duration),
-		cmocka_unit_test(test_tame),  cmocka_unit_test(test_utf8),
-		cmocka_unit_test(test_json),  cmocka_unit_test(test_table),
+		cmocka_unit_test(test_tame),  cmocka_unit_test(test_tame_order),
+		cmocka_unit_test(test_utf8),  cmocka_unit_test(test_json),
+		cmocka_unit_test(test_table),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);

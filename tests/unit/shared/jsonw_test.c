@@ -96,7 +96,7 @@ static void escapes_by_the_rfc(void **state)
 
 	jsonw_init(&w, 4096);
 	jsonw_string_n(&w, NULL, "\"\\/\b\f\n\r\t\0\x01\x1f\x7f", 12);
-	is(&w, "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u0001\\u001f\x7f\"");
+	is(&w, "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u0001\\u001f\\u007f\"");
 }
 
 static void one_text(const char *text, size_t bytes, const char *right)
@@ -126,6 +126,25 @@ static void replaces_what_is_no_utf8(void **state)
 	one_text("\xe2\x82\"", 3, "\"" BAD BAD "\\\"\"");
 	one_text("\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf\xf0\x90\x80\x80", 14,
 		 "\"\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf\xf0\x90\x80\x80\""); /* just within */
+}
+
+/* What drives a terminal, or turns the order in which a text is read, is escaped; its neighbours
+ * are not. */
+static void escapes_controls(void **state)
+{
+	one_text("\x7f", 1, "\"\\u007f\"");
+	one_text("a~\x7fz", 4, "\"a~\\u007fz\"");
+	one_text("\xc2\x80\xc2\x9b[2J\xc2\x9f", 9, "\"\\u0080\\u009b[2J\\u009f\"");
+	one_text("\xc2\xa0", 2, "\"\xc2\xa0\"");
+	one_text("\xd8\x9b\xd8\x9c\xd8\x9d", 6, "\"\xd8\x9b\\u061c\xd8\x9d\"");
+	one_text("\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\x90", 12,
+		 "\"\xe2\x80\x8d\\u200e\\u200f\xe2\x80\x90\"");
+	one_text("\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa\xe2\x80\xae\xe2\x80\xaf", 18,
+		 "\"\xe2\x80\xa7\\u2028\\u2029\\u202a\\u202e\xe2\x80\xaf\"");
+	one_text("\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa", 12,
+		 "\"\xe2\x81\xa5\\u2066\\u2069\xe2\x81\xaa\"");
+	/* Above the first plane there is none. */
+	one_text("\xf0\x92\x80\xae", 4, "\"\xf0\x92\x80\xae\"");
 }
 
 /* The C library's own reading of UTF-8: 0 when no whole character stands there. */
@@ -249,6 +268,7 @@ int main(void)
 		cmocka_unit_test(agrees_with_printf),
 		cmocka_unit_test(escapes_by_the_rfc),
 		cmocka_unit_test(replaces_what_is_no_utf8),
+		cmocka_unit_test(escapes_controls),
 		cmocka_unit_test(knows_every_sequence),
 		cmocka_unit_test(special_bytes_at_every_place),
 		cmocka_unit_test(holds_the_wall_to_the_byte),

@@ -71,8 +71,12 @@ static void one_message_is_one_line(void **state)
 	catch ();
 	log_open("t");
 	log_info("%s", "a\n<0>b\x1b[2J\x7f\tc\n");
+	/* CSI in UTF-8 and as a byte, an override of the order of reading, and a letter. */
+	log_info("%s", "\xc2\x9b"
+		       "2J\x9b"
+		       "1m\xe2\x80\xae\xc3\xa9\xe2\x80");
 	text = release();
-	assert_string_equal(text, "t: a <0>b?[2J? c \n");
+	assert_string_equal(text, "t: a <0>b?[2J? c \nt: ??2J?1m???\xc3\xa9??\n");
 }
 
 static void long_messages_stay_whole(void **state)
