@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from harness import ROOT, SCHEMAS, Failure, cgroup2_mount, check, mounts, until
+from harness import ROOT, SCHEMAS, Failure, cgroup2_mount, check, command, mounts, until
 from test_sessions import heaviest
 
 HOT = {"checkout": ("cpu", "spin_on_checkout_total"), "cache": ("memory", "reread_working_set"),
@@ -20,11 +20,42 @@ def users():
     return {u.pw_name for u in pwd.getpwall() if u.pw_name == "trocar"}
 
 
+def folders(number):
+    """The folders that a run of this process number has made."""
+    return [str(p) for top in ("/run", "/var/tmp") for p in pathlib.Path(top).glob(f"trocar-demo.{number}*")]
+
+
+# Lists what a stranger can read, or can walk into, of the paths that he is told.
+STRANGER = """
+import os, sys
+os.setgroups([]); os.setgid(64999); os.setuid(64999)
+for path in sys.argv[1:]:
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+        print(path)
+    except OSError as error:
+        if error.errno != 13:
+            print(path, error)
+"""
+
+
+def readable_by_all(number):
+    """What of a run's folders others can read, or could if its folder let them; there are a FIFO and a file of
+    event lines among it."""
+    paths = folders(number)
+    for folder in list(paths):
+        paths += [str(p) for p in pathlib.Path(folder).rglob("*") if "/bpf/" not in str(p) and not p.is_socket()]
+    names = {pathlib.Path(p).name for p in paths}
+    check({"events.jsonl", "lines", "rules.json"} <= names, f"not the files of a demo: {names}")
+    found = subprocess.run(["python3", "-c", STRANGER, *paths], stdout=subprocess.PIPE, check=True,
+                           timeout=30).stdout.decode().splitlines()
+    return found + [f"{p}: mode {os.lstat(p).st_mode & 0o777:o}" for p in paths if os.lstat(p).st_mode & 0o007]
+
+
 def left_behind(number):
     """What a demo of this process number left."""
     name = f"trocar-demo.{number}"
-    found = [str(p) for p in (pathlib.Path("/run") / name, pathlib.Path("/var/tmp") / name)
-             if p.exists()]
+    found = folders(number)
     found += [m[1] for m in mounts() if name in m[1]]
     found += [f"user {u.pw_name}" for u in pwd.getpwall() if u.pw_name == f"trocar-demo-{number}"]
     for mount in {m[1] for m in mounts() if m[2] in ("cgroup", "cgroup2")}:
@@ -95,8 +126,10 @@ def test_demo_cut_short(t):
     until(lambda: process.poll() is not None or (cgroup2_mount() / f"{name}-cpu").exists(), 120,
           "the demo did not begin")
     time.sleep(1)
+    readable = readable_by_all(process.pid)
     os.killpg(process.pid, signal.SIGINT)
     _, words = finish(process, 40)
+    check(not readable, f"readable by everybody: {readable}")
     check(process.returncode == 130, f"status {process.returncode}\n{words.decode()[-2000:]}")
     check(not left_behind(process.pid), f"left behind: {left_behind(process.pid)}")
     check(users() == before, "the user trocar is not as it was")
@@ -112,3 +145,26 @@ def test_run_for_some_seconds(t):
     check(kinds[:1] == ["agent.start"] and kinds[-1:] == ["agent.stop"] and "rules.applied" in kinds,
           f"{kinds}")
     check(not left_behind(process.pid), f"left behind: {left_behind(process.pid)}")
+
+
+def test_names_that_are_taken(t):
+    """Whoever makes ./run's name in /var/tmp before, as a folder of his own or as a link to one of root's,
+    neither stops it nor has it write or remove there."""
+    target = t.folder / "target"
+    target.mkdir()
+    (target / "events.jsonl").write_text("kept")
+    for make in ('mkdir -m 0777 "$1" && echo kept >"$1/events.jsonl" && chown -R 64999 "$1"', 'ln -s "$2" "$1"'):
+        words = f'set -- /var/tmp/trocar-demo.$$ "{target}"; {make}; exec "$0" --demo --seconds 3'
+        # exec keeps the process number that is in the name
+        process = subprocess.Popen(["bash", "-c", words, ROOT / "run"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        _, said = finish(process, 120)
+        path = pathlib.Path("/var/tmp") / f"trocar-demo.{process.pid}"
+        try:
+            check(b"the consumer ran as" in said, f"it did not run: {said.decode()[-1500:]}")
+            check(sorted(p.name for p in path.iterdir()) == ["events.jsonl"], f"{list(path.iterdir())}")
+            check((path / "events.jsonl").read_text().strip() == "kept", "the file there was written")
+        finally:
+            command("rm", "-rf", path)
+        check(not left_behind(process.pid), f"left behind: {left_behind(process.pid)}")
+    check((target / "events.jsonl").read_text() == "kept", "the link was followed")
