@@ -11,6 +11,7 @@
 
 #include "bpf/event.h"
 #include "bpf/kernel.h"
+#include "bpf/scope.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -48,7 +49,8 @@ static __always_inline bool is_watched(__u64 id)
 
 /*
  * Reads `path` into the scratch, as the event's path and as the tries' key. A path that does not
- * fit is cut and marked. Returns its bytes with the NUL, 0 when it cannot be read.
+ * fit is cut and marked. Returns its bytes with the NUL, 0 when it cannot be read or is nobody's
+ * business (scope.h).
  */
 static __always_inline __u32 path_read(struct cgroup_scratch *s, const char *path)
 {
@@ -64,6 +66,8 @@ static __always_inline __u32 path_read(struct cgroup_scratch *s, const char *pat
 	__builtin_memcpy(s->key.path, s->path, CGROUP_PATH_BYTES);
 	s->key.prefix_bits = 8 * (n - 1);
 	s->event.path_bytes = n;
+	if (scoped && !scope_holds(&s->key, n - 1))
+		return 0;
 	return n;
 }
 

@@ -12,6 +12,7 @@
 
 #include "bpf/event.h"
 #include "bpf/process.h"
+#include "bpf/scope.h"
 #include "bpf/table.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -152,6 +153,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	value = rule_find(&name, c, ASKER_EXEC);
 	if (!value && !process_marked(task->tgid))
 		return 0;
+	if (!scope_allows_task(task))
+		return 0;
 	process_key_of(task, &key);
 	if (value) {
 		target_match(&key, value, 1, 0);
@@ -199,6 +202,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	value = rule_find(&name, c, ASKER_FORK);
 	heir = process_marked(parent->tgid);
 	if (!value && !heir)
+		return 0;
+	if (!scope_allows_task(child))
 		return 0;
 	process_key_of(child, &key);
 	if (heir) {
@@ -250,6 +255,8 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 	value = rule_find(&name, c, ASKER_RENAME);
 	if (!value && !process_marked(task->tgid))
 		return 0;
+	if (!scope_allows_task(task))
+		return 0;
 	process_key_of(task, &key);
 	if (value) {
 		/* A service that renames itself all day under one prefix must not flood the ring.
@@ -290,7 +297,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (bpf_map_delete_elem(&targets, &key))
 		return 0;
 	process_unmark(key.tgid);
-	if (flags & (TARGET_MATCHED | TARGET_MAPPED))
+	if (flags & (TARGET_MATCHED | TARGET_MAPPED) && scope_allows_task(task))
 		process_event(EVENT_EXIT, task, &key, task->group_leader->comm, rule,
 			      READ_WORD(c->generation));
 	return 0;

@@ -13,6 +13,8 @@
 
 #include "bpf/process.h"
 #include "bpf/ranges.h"
+#include "bpf/scope.h"
+#include "bpf/vma_tree.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -39,9 +41,23 @@ struct ksym_scratch {
 	char names[KSYM_NAME_BYTES + KSYM_MODULE_BYTES + RECORD_ALIGN];
 };
 
+/*
+ * Of one walk over a process's tree of mappings. What changes from step to step is here and not on
+ * the stack: the verifier would follow its every value.
+ */
+struct tree_scratch {
+	struct mapping_scratch mapping;
+	struct vma_node node;
+	__u64 at; /* the next address */
+	__u32 met, written;
+	__u32 more;   /* there is no more room: to be asked again, from `at` */
+	__u32 broken; /* the tree could not be read, or is being changed */
+};
+
 union reader_scratch {
 	struct mapping_scratch mapping;
 	struct ksym_scratch ksym;
+	struct tree_scratch tree;
 };
 
 /*
@@ -102,6 +118,8 @@ int tasks(struct bpf_iter__task *ctx)
 	record.cgroup_id = process_cgroup(task);
 	if (!value && !bpf_map_lookup_elem(&watches, &record.cgroup_id))
 		return 0;
+	if (!scope_allows_task(task))
+		return 0;
 	process_mark(task->tgid);
 	record.start_ns = task->start_boottime;
 	record.tgid = task->tgid;
@@ -113,12 +131,14 @@ int tasks(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* A process in `targets` or in a watched cgroup: one that may be asked about. */
+/* A process in `targets` or in a watched cgroup, and in the scope: one that may be asked about. */
 static __always_inline bool process_watched(struct task_struct *task)
 {
 	struct process_key key;
 	__u64 cgroup;
 
+	if (!scope_allows_task(task))
+		return false;
 	process_key_of(task, &key);
 	cgroup = process_cgroup(task);
 	return bpf_map_lookup_elem(&targets, &key) || bpf_map_lookup_elem(&watches, &cgroup);
@@ -278,24 +298,76 @@ int vmas_open(struct bpf_iter__task *ctx)
 	return r == -EBUSY;
 }
 
-/* The same for older kernels: the kernel walks every mapping of every task, one show each. */
-SEC("iter/task_vma")
-int vmas_each(struct bpf_iter__task_vma *ctx)
+/* A walk over the tree of mappings of one process. */
+struct tree_walk {
+	struct seq_file *seq;
+	struct task_struct *task;
+	struct tree_scratch *scratch;
+};
+
+static long tree_write(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
-	struct seq_file *seq = ctx->meta->seq;
+	struct tree_walk *w = context;
+
+	w->scratch->written += mapping_write(w->seq, &w->scratch->mapping, task, vma);
+	return 0;
+}
+
+/* One mapping or gap. What is not executable the tree may say alone. */
+static long tree_step(__u32 i, void *context)
+{
+	struct tree_walk *w = context;
+	struct tree_scratch *s = w->scratch;
+	const struct vm_area_struct *vma;
+	__u64 at = s->at, found = 0, last = 0;
+
+	if (!vma_tree_find(w->task->mm, &s->node, at, &found, &last)) {
+		s->broken = 1;
+		return 1;
+	}
+	vma = (const void *)found;
+	if (found && BPF_CORE_READ(vma, vm_flags) & VM_EXEC) {
+		if (s->written > SHOW_BYTES) {
+			s->more = 1;
+			return 1;
+		}
+		s->broken = bpf_find_vma(w->task, at, tree_write, w, 0) != 0;
+	}
+	s->met += found != 0;
+	s->at = last + 1;
+	return s->broken || last >= VMA_ADDRESSES;
+}
+
+/*
+ * The same for older kernels. A process whose mappings change meanwhile is to be asked again: a
+ * show that returns 1 writes nothing.
+ */
+SEC("iter/task")
+int vmas_tree(struct bpf_iter__task *ctx)
+{
 	struct task_struct *task = ctx->task;
-	struct vm_area_struct *vma = ctx->vma;
 	const struct control *c = control_get();
 	union reader_scratch *s;
+	struct tree_walk w;
+	__u64 from;
+	int before;
 
-	if (!task || !vma || !c || !(vma->vm_flags & VM_EXEC) || !vma_allowed(task, c))
-		return 0;
-	if (vma->vm_end <= READ_WORD(c->vma_from))
+	if (!task || !c || !vma_allowed(task, c) || !task->mm)
 		return 0;
 	s = reader_scratch();
-	if (s)
-		mapping_write(seq, &s->mapping, task, vma);
-	return 0;
+	if (!s)
+		return 0;
+	w = (struct tree_walk){ .seq = ctx->meta->seq, .task = task, .scratch = &s->tree };
+	from = READ_WORD(c->vma_from);
+	s->tree.at = from;
+	s->tree.met = s->tree.written = s->tree.more = s->tree.broken = 0;
+	before = task->mm->map_count;
+	bpf_loop(VMA_TREE_STEPS, tree_step, &w, 0);
+	if (s->tree.more)
+		mapping_more(ctx->meta->seq, task, s->tree.at);
+	else if (!from && (s->tree.met != before || task->mm->map_count != before))
+		return 1;
+	return s->tree.broken ? 1 : 0;
 }
 
 /*

@@ -24,6 +24,7 @@ typedef struct {
 
 struct kernfs_node {
 	__u64 id;
+	const char *name;
 };
 
 struct cgroup_root {
@@ -33,6 +34,8 @@ struct cgroup_root {
 struct cgroup {
 	struct kernfs_node *kn;
 	struct cgroup_root *root;
+	int level;
+	struct cgroup *ancestors[1]; /* level + 1 of them, the root first; since 6.1 */
 };
 
 struct css_set {
@@ -66,8 +69,14 @@ typedef struct {
 	void *vdso;
 } mm_context_t;
 
+struct maple_tree {
+	void *ma_root;
+};
+
 struct mm_struct {
 	mm_context_t context;
+	struct maple_tree mm_mt;
+	int map_count;
 	void *pgd;
 	struct file *exe_file;
 	unsigned long start_code, end_code;
@@ -127,12 +136,6 @@ struct bpf_iter_meta {
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
-};
-
-struct bpf_iter__task_vma {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-	struct vm_area_struct *vma;
 };
 
 struct kallsym_iter {

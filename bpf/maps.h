@@ -123,6 +123,15 @@ struct {
 	__type(value, struct rule_value);
 } cgroups_a __weak SEC(".maps"), cgroups_b __weak SEC(".maps");
 
+/* Cgroup prefixes that the loader was given; the consumer may only read: scope.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, SCOPE_PREFIXES);
+	__type(key, struct cgroup_key);
+	__type(value, __u32);
+} scope __weak SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096 * 1024);

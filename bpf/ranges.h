@@ -60,8 +60,8 @@ static long ranges_fixed(struct task_struct *task, struct vm_area_struct *vma, v
 /*
  * The check of the range that was just found, `below` bytes under it; 0: there is none. The
  * consumer says where only: with a word of its own it could ask for the memory of others, guess by
- * guess. A file whose word is not resident is believed: nobody is waited for. A range that is another file's by then, or
- * that cannot be looked at, is none.
+ * guess. A file whose word is not resident is believed: nobody is waited for. A range that is
+ * another file's by then, or that cannot be looked at, is none.
  */
 static __always_inline __u64 ranges_check(struct filling *f, __u64 start, __u32 below)
 {

@@ -8,6 +8,7 @@
 
 #include "bpf/event.h"
 #include "bpf/process.h"
+#include "bpf/scope.h"
 #include "bpf/stack.h"
 #include "bpf/watch.h"
 
@@ -171,9 +172,10 @@ static __always_inline void stack_lost(const struct tick *t, const struct sample
 
 /*
  * The stack led into memory that the table does not know: a library was loaded since, or memory for
- * code was made. Told for every end that depends on memory alike, or the event would tell of it. The consumer is to read the mappings again, and at once when it is the table's
- * first time: a program that begins, or one that has loaded something. How many tables a process
- * gets in a while is the consumer's to bound.
+ * code was made. Told for every end that depends on memory alike, or the event would tell of it.
+ * The consumer is to read the mappings again, and at once when it is the table's first time: a
+ * program that begins, or one that has loaded something. How many tables a process gets in a while
+ * is the consumer's to bound.
  */
 static __always_inline void unmapped_tell(const struct tick *t)
 {
@@ -293,7 +295,7 @@ static __always_inline void tick_watched(struct tick *t)
 
 	t->task = bpf_get_current_task_btf();
 	/* The idle task: its cgroup is the root, which is watched on hybrid hosts. */
-	if (!t->task->pid)
+	if (!t->task->pid || !scope_allows_task(t->task))
 		return;
 	process_key_of(t->task, &t->key);
 	target = bpf_map_lookup_elem(&targets, &t->key);

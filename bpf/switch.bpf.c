@@ -9,6 +9,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/process.h"
+#include "bpf/scope.h"
 #include "bpf/watch.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -43,7 +44,7 @@ int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task
 	if (!prev->pid)
 		return 0;
 	slot = watch_find(process_cgroup(prev), &index, &awake);
-	if (!slot || heartbeat_stale(control, bpf_ktime_get_ns()))
+	if (!slot || !scope_allows_task(prev) || heartbeat_stale(control, bpf_ktime_get_ns()))
 		return 0;
 	if (READ_WORD(slot->flags) & SLOT_BY_PROCESS && !is_matched(prev))
 		return 0;

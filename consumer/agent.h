@@ -22,6 +22,7 @@
 #include "consumer/recorder.h"
 #include "consumer/reporter.h"
 #include "consumer/ruleset.h"
+#include "consumer/scope.h"
 #include "consumer/session.h"
 #include "consumer/unwinding.h"
 #include "consumer/watch.h"
@@ -61,6 +62,7 @@ struct agent {
 	struct processes processes;
 	struct unwinding unwinding;
 	struct watches watches;
+	struct scope scope;
 	struct pressure pressure;
 	struct sessions sessions;
 	struct recorder recorder;

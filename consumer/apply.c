@@ -162,6 +162,7 @@ int apply_rules(struct agent *a, struct rules *rules, const char *source,
 	carry_budgets(old, set);
 	switch_tries(a, set);
 	a->set = set;
+	a->scope.said = false;
 	watches_rebind(a, set->rules, &applied.unchanged_watches);
 	carry_processes(a, set->rules);
 	applied.generation = set->generation;

@@ -61,7 +61,8 @@ static size_t find_features(const struct agent *a, struct feature *f)
 				   "files are closed to the consumer by their modes alone" };
 	f[n++] = (struct feature){ "open_coded_vma", a->pins.abi.vma_open_coded != 0,
 				   "the kernel has no open-coded vma iterator (Linux 6.7 has)",
-				   "reading a process's mappings costs milliseconds" };
+				   "mappings are read one by one, and again where they change "
+				   "meanwhile" };
 	f[n++] =
 		(struct feature){ "page_walk", a->pins.abi.page_walk != 0,
 				  "the kernel's map of its memory was not found",
@@ -139,6 +140,8 @@ void life_say_start(struct agent *a, const struct life_gap *gap)
 	write_features(a, &w);
 	arming_write(a, &w);
 	write_abi(a, &w);
+	if (a->scope.count)
+		scope_write_prefixes(&a->scope, "scope", &w);
 	jsonw_string(&w, "cgroup_mode", cgroupfs_mode_name(a->host.cgroup_mode));
 	write_gap(gap, &w);
 	line_end(&a->lines, &w);

@@ -99,6 +99,9 @@ static int open_all(struct agent *a)
 	r = pins_open(a->options.bpf_dir, &a->pins);
 	if (r < 0)
 		return r;
+	r = say("scope", scope_read(a->pins.scope_fd, &a->scope));
+	if (r < 0)
+		return r;
 	r = say(a->options.output,
 		output_new(a->options.output, a->options.queue_kib << 10, &a->output));
 	if (r < 0)

@@ -113,6 +113,7 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	jsonw_u64(w, "sessions_running", a->sessions.count);
 	jsonw_u64(w, "sessions_total", a->sessions.total);
 	cgroups_unseen_write(a, w);
+	scope_write(&a->scope, w);
 	pressure_write_status(a, w);
 	arming_write(a, w);
 	arming_write_broker(a, w);

@@ -29,6 +29,7 @@ static const struct {
 	{ "totals", offsetof(struct pins, totals_fd) },
 	{ "watches", offsetof(struct pins, watches_fd) },
 	{ "targets", offsetof(struct pins, targets_fd) },
+	{ "scope", offsetof(struct pins, scope_fd) },
 	{ "rules_a", offsetof(struct pins, rules_fd[0]) },
 	{ "rules_b", offsetof(struct pins, rules_fd[1]) },
 	{ "cgroups_a", offsetof(struct pins, cgroups_fd[0]) },

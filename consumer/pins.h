@@ -17,7 +17,7 @@ struct pins {
 	struct control *control; /* mmapped, read-write */
 	struct slot *slots;	 /* mmapped, read-write, abi.slots elements of slot_stride */
 	int abi_fd, control_fd, slots_fd, counters_fd, switches_fd, broker_fd, totals_fd,
-		watches_fd, targets_fd;
+		watches_fd, targets_fd, scope_fd;
 	int unwind_pool_fd, unwind_process_fd; /* large: unwind_window.h */
 	int unwind_rules_fd, unwind_files_fd, unwind_claims_fd;
 	struct unwind_rule *unwind_rules;    /* mmapped, read-write; UNWIND_RULES_MAX */

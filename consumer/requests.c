@@ -142,6 +142,9 @@ static int start_requested(struct agent *a, const struct request *q, uint64_t cg
 	struct watch *w;
 	int r = watch_get(a, cgroup_id, q->pid, &w);
 
+	if (r == -EXDEV)
+		return methods_fail(error, CONTROL_NOT_FOUND,
+				    "the cgroup is outside of the loader's --scope");
 	if (r < 0)
 		return methods_fail(error, CONTROL_INTERNAL, "cannot watch the cgroup: %s",
 				    r == -ENOSPC ? "all slots are taken" : strerror(-r));

@@ -136,6 +136,10 @@ int watch_get(struct agent *a, uint64_t cgroup_id, uint32_t pid_hint, struct wat
 	path = cgroups_path(&a->cgroups, cgroup_id, pid_hint);
 	if (!path)
 		return -ENOENT;
+	if (!scope_holds(&a->scope, path)) {
+		scope_refuse(a, path);
+		return -EXDEV;
+	}
 	w = new_watch(a, cgroup_id, path);
 	if (!w)
 		return -ENOMEM;

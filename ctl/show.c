@@ -266,6 +266,17 @@ static void show_unseen(json_object *status, FILE *out)
 	}
 }
 
+/* Cgroups that a rule matches and the loader does not allow. */
+static void show_scope(json_object *status, FILE *out)
+{
+	uint64_t refused = get_number(status, "scope.refused");
+
+	if (refused)
+		fprintf(out,
+			"! %llu times a cgroup outside of the loader's --scope was not watched\n",
+			(unsigned long long)refused);
+}
+
 /* What somebody at 3 a.m. must not overlook. */
 static void show_attention(json_object *status, FILE *out)
 {
@@ -288,6 +299,7 @@ static void show_attention(json_object *status, FILE *out)
 			reason ? reason : "-");
 	}
 	show_unseen(status, out);
+	show_scope(status, out);
 	if (get(status, "rules") && !get_number(status, "rules"))
 		fprintf(out, "! no rules in force: nothing is watched\n");
 }

@@ -7,6 +7,7 @@
 #include <linux/btf.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bpf/trocar.skel.h"
@@ -87,7 +88,7 @@ static int choose(struct trocar *skeleton, bool vma_open_coded)
 	r = bpf_program__set_autoload(skeleton->progs.vmas_open, vma_open_coded);
 	if (r < 0)
 		return r;
-	return bpf_program__set_autoload(skeleton->progs.vmas_each, !vma_open_coded);
+	return bpf_program__set_autoload(skeleton->progs.vmas_tree, !vma_open_coded);
 }
 
 /* Has the kernel side find its way through page tables; without it goes on: `abi` tells. */
@@ -97,6 +98,19 @@ static bool learn_pages(const struct trocar *skeleton)
 
 	return bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.page_learn), &run) == 0 &&
 	       run.retval == 1;
+}
+
+static int fill_scope(const struct trocar *skeleton, const struct options *o)
+{
+	for (size_t i = 0; i < o->scope.count; i++) {
+		struct cgroup_key key = { .prefix_bits = 8 * (uint32_t)strlen(o->scope.items[i]) };
+		uint32_t one = 1;
+
+		memcpy(key.path, o->scope.items[i], strlen(o->scope.items[i]));
+		if (bpf_map_update_elem(bpf_map__fd(skeleton->maps.scope), &key, &one, BPF_ANY) < 0)
+			return -errno;
+	}
+	return 0;
 }
 
 static void destroy(struct trocar **skeleton)
@@ -120,7 +134,11 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 	r = choose(skeleton, vma_open_coded);
 	if (r < 0)
 		return r;
+	skeleton->rodata->scoped = o->scope.count > 0;
 	r = trocar__load(skeleton);
+	if (r < 0)
+		return r;
+	r = fill_scope(skeleton, o);
 	if (r < 0)
 		return r;
 	*ret_set = (struct kernelset){ .vma_open_coded = vma_open_coded,
@@ -152,7 +170,7 @@ static size_t attachments(const struct kernelset *set, struct attachment list[LI
 #define PIN_ITER(name_, help) \
 	list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
 /* One pin, two bodies. */
-#define vmas vmas_each
+#define vmas vmas_tree
 #include "shared/pins.def"
 #undef vmas
 #undef PIN_ITER
@@ -160,7 +178,7 @@ static size_t attachments(const struct kernelset *set, struct attachment list[LI
 #undef PIN_PROG
 #undef PIN_MAP
 	for (size_t i = 0; i < n; i++) {
-		if (!set->vma_open_coded || list[i].program != s->progs.vmas_each)
+		if (!set->vma_open_coded || list[i].program != s->progs.vmas_tree)
 			continue;
 		list[i].program = s->progs.vmas_open;
 		list[i].link = &s->links.vmas_open;
@@ -198,6 +216,7 @@ static int write_abi(const struct kernelset *set, const struct options *o)
 		.cpus_sampled = (uint32_t)set->samplers.count,
 		.vma_open_coded = set->vma_open_coded,
 		.page_walk = set->page_walk,
+		.scoped = o->scope.count > 0,
 		.unwind_rows = (uint32_t)o->unwind_kib * UNWIND_KIB_ELEMENTS,
 		.unwind_tables = (uint32_t)o->unwind_tables,
 		.loaded_ns = clock_mono_ns(),

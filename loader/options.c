@@ -11,6 +11,7 @@
 enum kind {
 	KIND_NUMBER,
 	KIND_TEXT,
+	KIND_LIST,
 	KIND_FLAG,
 };
 
@@ -40,6 +41,7 @@ static const struct row {
 	    .shape = SHAPE_##shape_, .help = (help_))
 #define TEXT(verbs_, field, name_, default_, help_) \
 	ROW(KIND_TEXT, verbs_, field, name_, .text = (default_), .help = (help_))
+#define LIST(verbs_, field, name_, help_) ROW(KIND_LIST, verbs_, field, name_, .help = (help_))
 #define FLAG(verbs_, field, name_, help_) ROW(KIND_FLAG, verbs_, field, name_, .help = (help_))
 #include "loader/options.def"
 };
@@ -95,11 +97,27 @@ static int set_number(const struct row *row, const char *value, struct options *
 	return -EINVAL;
 }
 
+static int add(const struct row *row, const char *value, struct options *o, char *fault,
+	       size_t space)
+{
+	struct options_list *list = field_of(o, row);
+
+	if (list->count == ARRAY_SIZE(list->items)) {
+		snprintf(fault, space, "%s: at most %zu of them", row->name,
+			 ARRAY_SIZE(list->items));
+		return -EINVAL;
+	}
+	list->items[list->count++] = value;
+	return 0;
+}
+
 static int set(const struct row *row, const char *value, struct options *o, char *fault,
 	       size_t space)
 {
 	if (row->kind == KIND_NUMBER)
 		return set_number(row, value, o, fault, space);
+	if (row->kind == KIND_LIST)
+		return add(row, value, o, fault, space);
 	if (row->kind == KIND_TEXT)
 		*(const char **)field_of(o, row) = value;
 	else
@@ -130,6 +148,22 @@ static bool is_clean_path(const char *path)
 	return true;
 }
 
+static int check_scope(const struct options *o, char *fault, size_t space)
+{
+	for (size_t i = 0; i < o->scope.count; i++) {
+		const char *prefix = o->scope.items[i];
+
+		if (prefix[0] == '/' && strlen(prefix) < CGROUP_PREFIX_BYTES)
+			continue;
+		snprintf(fault, space,
+			 "--scope %.80s: the beginning of a cgroup's path is needed, as "
+			 "/system.slice/nginx, under %d bytes",
+			 prefix, CGROUP_PREFIX_BYTES);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int check(const struct options *o, char *fault, size_t space)
 {
 	if (!is_clean_path(o->bpf_dir) || strcmp(o->bpf_dir, "/sys/fs/bpf") == 0) {
@@ -151,7 +185,7 @@ static int check(const struct options *o, char *fault, size_t space)
 		snprintf(fault, space, "--always %.40s: oncpu or none is needed", o->always);
 		return -EINVAL;
 	}
-	return 0;
+	return check_scope(o, fault, space);
 }
 
 int options_parse(uint32_t verb, int argc, char *const argv[], struct options *ret_options,

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "shared/abi.h"
+
 enum verb_bit {
 	FOR_CHECK = 1u << 0,
 	FOR_LOAD = 1u << 1,
@@ -18,6 +20,12 @@ enum verb_bit {
 /* Longest --bpf-dir: leaves room for every pin's name below PATH_MAX and for sun_path's habits. */
 #define OPTIONS_DIR_BYTES 256
 
+/* An option that may be given several times. */
+struct options_list {
+	const char *items[SCOPE_PREFIXES];
+	size_t count;
+};
+
 struct options {
 	uint64_t hz;
 	uint64_t samples_kib, events_kib, errors_kib;
@@ -25,7 +33,8 @@ struct options {
 	uint64_t unwind_kib, unwind_tables;
 	const char *bpf_dir; /* absolute, no "//", no trailing '/', no "." or ".." */
 	const char *group, *user;
-	const char *always; /* "oncpu" or "none" */
+	const char *always;	   /* "oncpu" or "none" */
+	struct options_list scope; /* cgroup prefixes; none: everything */
 	bool replace, json, keep_mount;
 };
 

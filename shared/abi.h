@@ -22,6 +22,7 @@
 #define CGROUP_PATH_BYTES \
 	256 /* a cgroup path in an event, NUL included; longer ones are cut and marked */
 #define CGROUP_PREFIX_BYTES 256	 /* LPM_DATA_SIZE_MAX of kernel/bpf/lpm_trie.c */
+#define SCOPE_PREFIXES	    32	 /* of the loader's --scope */
 #define MAPPING_PATH_BYTES  1024 /* a mapped file's path, NUL included */
 #define STACK_FRAMES	    127	 /* PERF_MAX_STACK_DEPTH */
 #define BUILD_ID_BYTES	    20	 /* BPF_BUILD_ID_SIZE */
@@ -69,7 +70,9 @@ struct abi_header {
 	__u32 unwind_rows;    /* elements of `unwind_pool`, 8 bytes each; 0: no tables */
 	__u32 unwind_tables;  /* entries of `unwind_process` and `unwind_ranges` */
 	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
-	__u32 page_walk;      /* 1: the kernel side reads other processes' page tables (bpf/page.h) */
+	__u32 page_walk; /* 1: the kernel side reads other processes' page tables (bpf/page.h) */
+	__u32 scoped;	 /* 1: nobody outside of the prefixes in `scope` is looked at */
+	__u32 pad;
 	__u64 loaded_ns; /* when the loader finished */
 };
 

@@ -276,9 +276,23 @@ static void probe_iter_task(struct preflight_probes *p, struct preflight_row *ro
 	probe_iterator(p, row, "bpf_iter_task");
 }
 
-static void probe_iter_task_vma(struct preflight_probes *p, struct preflight_row *row)
+/* Whether the kernel's own BTF has a function of that name. */
+static void probe_function(struct preflight_probes *p, struct preflight_row *row, const char *name)
 {
-	probe_iterator(p, row, "bpf_iter_task_vma");
+	int r;
+
+	if (!need_btf(p, row))
+		return;
+	r = kbtf_find(&p->btf, BTF_KIND_FUNC, name, NULL, NULL);
+	if (r < 0)
+		preflight_failed(row, -r);
+	else
+		preflight_present(row);
+}
+
+static void probe_find_vma(struct preflight_probes *p, struct preflight_row *row)
+{
+	probe_function(p, row, "bpf_find_vma");
 }
 
 static void probe_iter_ksym(struct preflight_probes *p, struct preflight_row *row)
@@ -288,15 +302,7 @@ static void probe_iter_ksym(struct preflight_probes *p, struct preflight_row *ro
 
 static void probe_vma_open_coded(struct preflight_probes *p, struct preflight_row *row)
 {
-	int r;
-
-	if (!need_btf(p, row))
-		return;
-	r = kbtf_find(&p->btf, BTF_KIND_FUNC, "bpf_iter_task_vma_new", NULL, NULL);
-	if (r < 0)
-		preflight_failed(row, -r);
-	else
-		preflight_present(row);
+	probe_function(p, row, "bpf_iter_task_vma_new");
 }
 
 const preflight_call preflight_kernel_calls[PREFLIGHT_COUNT_] = {
@@ -309,7 +315,7 @@ const preflight_call preflight_kernel_calls[PREFLIGHT_COUNT_] = {
 	[PREFLIGHT_perf_link_pin] = probe_perf_link_pin,
 	[PREFLIGHT_tp_btf] = probe_tp_btf,
 	[PREFLIGHT_iter_task] = probe_iter_task,
-	[PREFLIGHT_iter_task_vma] = probe_iter_task_vma,
+	[PREFLIGHT_find_vma] = probe_find_vma,
 	[PREFLIGHT_iter_ksym] = probe_iter_ksym,
 	[PREFLIGHT_vma_open_coded] = probe_vma_open_coded,
 };

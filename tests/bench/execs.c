@@ -37,7 +37,7 @@ static void load(void)
 	if (!skel || !peer)
 		tool_die("the BPF objects");
 	bpf_program__set_autoload(skel->progs.vmas_open, false);
-	bpf_program__set_autoload(skel->progs.vmas_each, false);
+	bpf_program__set_autoload(skel->progs.vmas_tree, false);
 	if (trocar__load(skel) < 0)
 		tool_die("load");
 	control = mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED,

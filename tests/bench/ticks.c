@@ -153,7 +153,7 @@ static void load(void)
 	if (!b.peer || !b.skel)
 		tool_die("the BPF objects");
 	bpf_program__set_autoload(b.skel->progs.vmas_open, open_coded);
-	bpf_program__set_autoload(b.skel->progs.vmas_each, !open_coded);
+	bpf_program__set_autoload(b.skel->progs.vmas_tree, !open_coded);
 	if (trocar__load(b.skel) < 0)
 		tool_die("load");
 	b.control = words(b.skel->maps.control, sizeof(*b.control));

@@ -74,10 +74,11 @@ static void apply(struct harness *h, const struct harness_options *o)
 {
 	struct trocar *skel = h->skel;
 
-	h->open_coded = !o->vmas_each && kernel_has_open_coded();
-	h->vmas = h->open_coded ? skel->progs.vmas_open : skel->progs.vmas_each;
+	h->open_coded = !o->vmas_tree && kernel_has_open_coded();
+	h->vmas = h->open_coded ? skel->progs.vmas_open : skel->progs.vmas_tree;
 	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_open, h->open_coded), 0);
-	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_each, !h->open_coded), 0);
+	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_tree, !h->open_coded), 0);
+	skel->rodata->scoped = o->scoped;
 	if (o->samples_bytes)
 		bpf_map__set_max_entries(skel->maps.samples, o->samples_bytes);
 	if (o->events_bytes)
@@ -255,6 +256,16 @@ void harness_cgroup_rule(struct harness *h, int which, const char *prefix, uint3
 
 	memcpy(key.path, prefix, strnlen(prefix, sizeof(key.path)));
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(map), &key, &value, BPF_ANY), 0);
+}
+
+void harness_scope(struct harness *h, const char *prefix)
+{
+	struct cgroup_key key = { .prefix_bits = 8 * strlen(prefix) };
+	uint32_t one = 1;
+
+	memcpy(key.path, prefix, strnlen(prefix, sizeof(key.path)));
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(h->skel->maps.scope), &key, &one, BPF_ANY),
+			 0);
 }
 
 void harness_watch(struct harness *h, uint64_t id, uint32_t slot, uint32_t state, uint32_t flags)

@@ -50,7 +50,8 @@ struct harness_options {
 	uint32_t events_bytes;
 	uint32_t targets;
 	uint32_t pool_elements; /* of unwind_pool */
-	bool vmas_each; /* load the body of vmas for old kernels, which is all that those have */
+	bool vmas_tree; /* load the body of vmas for old kernels, which is all that those have */
+	bool scoped;	/* the scope is what harness_scope adds */
 };
 
 /*
@@ -82,6 +83,9 @@ void harness_rule(struct harness *h, int which, const char *comm, bool exact, ui
 		  uint32_t generation);
 void harness_cgroup_rule(struct harness *h, int which, const char *prefix, uint32_t rule);
 
+/* Adds a cgroup prefix to the scope. */
+void harness_scope(struct harness *h, const char *prefix);
+
 /* Puts cgroup `id` into slot `slot` in `state`, and counts it as armed. */
 void harness_watch(struct harness *h, uint64_t id, uint32_t slot, uint32_t state, uint32_t flags);
 
@@ -100,7 +104,7 @@ uint64_t harness_start_ns(const struct harness *h, pid_t pid);
 uint64_t harness_group(struct harness *h, const char *name, char *ret_dir);
 uint64_t harness_group_id(const char *dir);
 
-/* A program of this name that runs `mode` ("sleep", "burn", "churn"; "exec": sleeps, and burns in a
+/* A program of this name that runs `mode` ("sleep", "burn", "churn", "remap"; "exec": sleeps, and burns in a
  * new image after SIGUSR1) in the cgroup at `dir` (NULL: ours). */
 pid_t harness_spawn(const char *name, const char *mode, const char *dir);
 void harness_kill(pid_t pid);

@@ -67,7 +67,7 @@ static size_t print_all(const struct trocar *skel)
 
 static void each_program_stays_small(void **state)
 {
-	struct harness_options each = { .vmas_each = true };
+	struct harness_options each = { .vmas_tree = true };
 	struct harness *h = harness_new(NULL);
 
 	assert_int_equal(print_all(h->skel), sizeof(rows) / sizeof(*rows) - 1);

@@ -291,6 +291,16 @@ static void churn(void)
 	mprotect(p, CHURN_BYTES, PROT_READ | PROT_WRITE);
 }
 
+/* Holds the lock of its mappings for a moment, then lets it go for a while. */
+static void remap(void)
+{
+	void *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	munmap(p, 4096);
+	for (volatile int i = 0; i < 20000; i++)
+		;
+}
+
 static void nothing(int signal)
 {
 }
@@ -317,8 +327,9 @@ static void next_image(void)
 static const struct {
 	const char *mode;
 	void (*work)(void);
-} works[] = { { "burn", harness_burn }, { "again", harness_burn }, { "churn", churn },
-	      { "become", next_image }, { "exec", burn_again },	   { "sleep", wait_for_signal } };
+} works[] = { { "burn", harness_burn },	   { "again", harness_burn }, { "churn", churn },
+	      { "remap", remap },	   { "become", next_image },  { "exec", burn_again },
+	      { "sleep", wait_for_signal } };
 
 /* Who burns calls nothing else from here on: a tick in libc is another stack, and a rare one. */
 static _Noreturn void child(const char *mode)

@@ -6,7 +6,7 @@ import re
 import signal
 import time
 
-from harness import Skip, check, rule, rules, until
+from harness import RpcError, Skip, check, rule, rules, until
 
 
 def test_exec(t):
@@ -270,3 +270,29 @@ for test in (test_exec, test_fork_without_exec, test_rename, test_name_that_driv
              test_exact_against_prefix, test_longest_prefix_wins, test_two_processes_in_one_cgroup,
              test_cgroup_removed_while_watched, test_cgroup_prefix, test_comm_and_cgroup_prefix, test_no_loader_process):
     test.company = 4
+
+
+def test_scope(t):
+    """`load --scope`: what a rule matches elsewhere is neither watched nor listed nor captured, and it is said."""
+    inside, outside = t.cgroup("in"), t.cgroup("out")
+    agent = t.agent(rules(rule("api", comm=t.comm), rule("all", cgroup="/" + t.name)),
+                    load=("--scope", inside.path, "--scope", "/nowhere"), start=False)
+    there = t.spawn("burn_cpu", 20, name=t.comm, cgroup=inside)
+    hidden = t.spawn("burn_cpu", 20, name=t.comm, cgroup=outside)
+    agent.start()
+    start = agent.wait("agent.start")
+    check(sorted(start["scope"]) == sorted([inside.path, "/nowhere"]), f"{start}")
+    agent.wait("process.match", pid=there.pid)
+    agent.wait("watch.start", cgroup=inside.path)
+    refused = agent.wait("error", code="out_of_scope")
+    check(outside.path in refused["message"], f"{refused}")
+    check(agent.call("status")["scope"]["refused"] > 0, "no count")
+    try:
+        agent.call("session.start", {"pid": hidden.pid, "during_ms": 200})
+        raise AssertionError("a session outside of the scope")
+    except RpcError as error:
+        check("--scope" in str(error), f"{error}")
+    session = agent.call("session.start", {"pid": there.pid, "during_ms": 500})["session"]
+    agent.wait("session.end", session=session)
+    seen = {e.get("pid") for e in agent.events if e["type"] in ("process.match", "stack")}
+    check(there.pid in seen and hidden.pid not in seen, f"{seen}")

@@ -90,7 +90,7 @@ static int load(struct trocar *skeleton, bool open_coded)
 	r = bpf_program__set_autoload(skeleton->progs.vmas_open, open_coded);
 	if (r < 0)
 		return r;
-	r = bpf_program__set_autoload(skeleton->progs.vmas_each, !open_coded);
+	r = bpf_program__set_autoload(skeleton->progs.vmas_tree, !open_coded);
 	if (r < 0)
 		return r;
 	return trocar__load(skeleton);

@@ -278,7 +278,8 @@ static void test_refused(void **state)
 	assert_int_equal(stats.files, 1);
 }
 
-/* A rule that wants frame pointers has another table made, without rows; said is what holds then. */
+/* A rule that wants frame pointers has another table made, without rows; said is what holds then.
+ */
 static void test_rule(void **state)
 {
 	static const struct rule fp = { .name = "fp", .unwind = RULE_UNWIND_FP };

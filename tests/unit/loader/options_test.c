@@ -127,12 +127,31 @@ static void directories(void **state)
 	assert_int_equal(PARSE(FOR_UNLOAD, &o, "--bpf-dir=/sys/fs/bpf/trocar"), 0);
 }
 
+static void lists(void **state)
+{
+	const char *words[SCOPE_PREFIXES + 2] = { NULL };
+	struct options o;
+
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--scope", "/a", "--scope=/b/c"), 0);
+	assert_int_equal(o.scope.count, 2);
+	assert_string_equal(o.scope.items[0], "/a");
+	assert_string_equal(o.scope.items[1], "/b/c");
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--scope", "system.slice"), -EINVAL);
+	assert_non_null(strstr(fault, "--scope system.slice"));
+	assert_int_equal(PARSE(FOR_LOAD, &o, "--scope"), -EINVAL);
+	for (size_t i = 0; i < SCOPE_PREFIXES; i++)
+		words[i] = "--scope=/x";
+	assert_int_equal(parse(FOR_LOAD, words, &o), 0);
+	words[SCOPE_PREFIXES] = "--scope=/x";
+	assert_int_equal(parse(FOR_LOAD, words, &o), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),	      cmocka_unit_test(both_spellings),
 		cmocka_unit_test(numbers_have_walls), cmocka_unit_test(unknown_and_misplaced),
-		cmocka_unit_test(directories),
+		cmocka_unit_test(directories),	      cmocka_unit_test(lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

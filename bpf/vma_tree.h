@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * vma_tree.h: the mappings of one process on kernels that have no open-coded iterator for them
+ * (Linux 6.1 to 6.6). The iterator that these do have, over mappings, takes the lock of every
+ * process's memory one after the other, and any user can hold his own for as long as he likes. So
+ * nothing is locked here: the tree of mappings is read as bytes, and what it says only tells where
+ * bpf_find_vma is to look, which tries the lock and does not wait. A tree that changes meanwhile
+ * may say anything: every read may fail, every loop ends, and the kernel's own count of mappings
+ * tells whether all were met.
+ *
+ * The layout of a node is that of include/linux/maple_tree.h on 64 bits, from 6.1 on.
+ */
+#ifndef TROCAR_BPF_VMA_TREE_H
+#define TROCAR_BPF_VMA_TREE_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/kernel.h"
+
+#define VMA_TREE_LEVELS	     8		/* of a tree; 3 hold a million mappings */
+#define VMA_TREE_STEPS	     (1u << 17) /* mappings and gaps of a process: twice vm.max_map_count */
+#define VMA_NODE_WORDS	     32
+#define VMA_NODE_MASK	     0xffull /* of a pointer to a node: what is not its address */
+#define VMA_NODE_TYPE(entry) ((entry) >> 3 & 15)
+#define VMA_NODE_LEAF	     1
+#define VMA_NODE_RANGE	     2
+#define VMA_NODE_GAPS	     3 /* with the largest gap below each slot */
+#define VMA_ADDRESSES	     (~0ull >> 1)
+
+/* Word 0 is the parent; then the last address of each slot but the last; then the slots. */
+struct vma_node {
+	__u64 words[VMA_NODE_WORDS];
+};
+
+struct vma_node_shape {
+	__u32 pivots, slots; /* words of the first, where the second begin */
+	__u32 end;	     /* the byte that says which slot is the last */
+};
+
+static __always_inline struct vma_node_shape vma_node_shape(__u32 type)
+{
+	if (type == VMA_NODE_GAPS)
+		return (struct vma_node_shape){ .pivots = 9, .slots = 10, .end = 240 };
+	return (struct vma_node_shape){ .pivots = 15, .slots = 16, .end = 248 };
+}
+
+/* Which slot of the node holds `address`; *ret_last is the last address that it holds. */
+static __always_inline __u32 vma_node_slot(const struct vma_node *n, __u32 type, __u64 address,
+					   __u64 max, __u64 *ret_last)
+{
+	struct vma_node_shape shape = vma_node_shape(type);
+	__u32 end = ((const __u8 *)n->words)[shape.end], slot = 0;
+	__u64 last;
+
+	/* Where all pivots are in use there is no such byte: the slot is in its place. */
+	if (type != VMA_NODE_GAPS && n->words[15])
+		end = n->words[15] == max ? 14 : 15;
+	for (__u32 i = 0; i < 15; i++) {
+		__u64 below = ((n->words[1 + i] & VMA_ADDRESSES) - address) >> 63;
+		__u64 used = ((__u64)i - end) >> 63 & ((__u64)i - shape.pivots) >> 63;
+
+		slot += below & used;
+	}
+	slot &= 15;
+	last = n->words[(1 + slot) & (VMA_NODE_WORDS - 1)];
+	*ret_last = slot < end && slot < shape.pivots ? last : max;
+	return shape.slots + slot;
+}
+
+/* A way down the tree. */
+struct vma_way {
+	struct vma_node *node;
+	__u64 address;
+	__u64 entry, last; /* that holds it, and up to where */
+	__u32 leaf;	   /* `entry` is a mapping, or 0 for a gap */
+	__u32 pad;
+};
+
+static long vma_tree_down(__u32 i, struct vma_way *w)
+{
+	__u32 type = VMA_NODE_TYPE(w->entry), slot;
+	__u64 from = w->entry & ~VMA_NODE_MASK;
+
+	if (type < VMA_NODE_LEAF || type > VMA_NODE_GAPS ||
+	    bpf_probe_read_kernel(w->node, sizeof(*w->node), (const void *)from))
+		return 1;
+	slot = vma_node_slot(w->node, type, w->address, w->last, &w->last);
+	w->entry = w->node->words[slot & (VMA_NODE_WORDS - 1)];
+	w->leaf = type == VMA_NODE_LEAF;
+	return w->leaf;
+}
+
+/*
+ * What the tree of `mm` has at `address`: a mapping, or 0 for a gap; *ret_last is where it ends.
+ * False when that cannot be read. `node` is scratch memory.
+ */
+static __always_inline bool vma_tree_find(const struct mm_struct *mm, struct vma_node *node,
+					  __u64 address, __u64 *ret_vma, __u64 *ret_last)
+{
+	struct vma_way w = { .node = node, .address = address, .last = ~0ull };
+
+	w.entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
+	bpf_loop(VMA_TREE_LEVELS, vma_tree_down, &w, 0);
+	*ret_vma = w.entry;
+	*ret_last = w.last;
+	return w.leaf && w.last >= address;
+}
+
+#endif
