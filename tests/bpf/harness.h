@@ -104,8 +104,8 @@ uint64_t harness_start_ns(const struct harness *h, pid_t pid);
 uint64_t harness_group(struct harness *h, const char *name, char *ret_dir);
 uint64_t harness_group_id(const char *dir);
 
-/* A program of this name that runs `mode` ("sleep", "burn", "churn", "remap"; "exec": sleeps, and burns in a
- * new image after SIGUSR1) in the cgroup at `dir` (NULL: ours). */
+/* A program of this name that runs `mode` ("sleep", "burn", "churn", "remap"; "exec": sleeps, and
+ * burns in a new image after SIGUSR1) in the cgroup at `dir` (NULL: ours). */
 pid_t harness_spawn(const char *name, const char *mode, const char *dir);
 void harness_kill(pid_t pid);
 void harness_kill_all(void);

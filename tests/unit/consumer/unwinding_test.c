@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From mappings to a published table, with memory for the kernel side's maps and a file for its
- * iterator. */
+/* From mappings to a published table, with memory for the kernel's maps, a file for its iterator.
+ */
 #include "fake_agent.h"
 
 #include <bpf/bpf.h>
@@ -278,8 +278,7 @@ static void test_refused(void **state)
 	assert_int_equal(stats.files, 1);
 }
 
-/* A rule that wants frame pointers has another table made, without rows; said is what holds then.
- */
+/* By frame pointers alone: another table is made, without rows, and that is said. */
 static void test_rule(void **state)
 {
 	static const struct rule fp = { .name = "fp", .unwind = RULE_UNWIND_FP };

@@ -1,48 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel side's walk on the host: ranges, kinds of mappings, and how each walk ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/consumer/unwind/pool.h"
-
-#define FILES 4
-
-static struct unwind_file files[FILES];
-
-static uint32_t looked_up; /* files, ever */
-
-static const struct unwind_file *unwind_file_at(__u32 index)
-{
-	looked_up++;
-	return index < FILES ? &files[index] : NULL;
-}
-
-#include "bpf/unwind_walk.h"
-
-#include "tests/unit/consumer/unwind/taking.h"
-
-static struct unwind_ranges ranges;
-static struct unwind_process process;
-
-static int setup(void **state)
-{
-	ranges = (struct unwind_ranges){ 0 };
-	process = (struct unwind_process){ .published = 7 };
-	ranges.fill = 7;
-	taking_cache = (struct unwind_cache){ 0 };
-	pool.count = 0;
-	return unwind_rules_init(&pool.rules);
-}
-
-static int teardown(void **state)
-{
-	unwind_rules_done(&pool.rules);
-	return 0;
-}
+#include "tests/unit/consumer/unwind/walk_testing.h"
 
 static void test_find(void **state)
 {
@@ -107,7 +65,6 @@ static enum unwind_end walk(uint64_t pc, const uint64_t *sp, const void *fp, str
 #define TEXT (16 * 4096 + 0x20)
 
 static const struct unwind_rule nothing;
-static const struct unwind_rule next = { .cfa = UNWIND_CFA_SP, .cfa_offset = 8 };
 
 static void test_rows(void **state)
 {
@@ -160,86 +117,6 @@ static void test_no_pointers(void **state)
 	assert_int_equal(walk(TEXT, stack, (const void *)-16, &w), UNWIND_END_NO_CALLER);
 }
 
-/* Rows as they are written down here: from an address on, a rule. */
-struct text_row {
-	uint32_t pc;
-	struct unwind_rule rule;
-};
-
-#define TEXT_PAGES 16 /* of the index: a range of 4 KiB */
-
-/* Where byte `offset` of mapping `number` is. */
-static uint64_t at(uint32_t number, uint64_t offset)
-{
-	return (16 + 16 * (uint64_t)number) * 4096 + offset;
-}
-
-static struct unwind_place place_rows(const struct text_row *rows, uint32_t count)
-{
-	struct unwind_place place = { .row_count = count, .page_count = TEXT_PAGES };
-	uint32_t pages[TEXT_PAGES];
-
-	place.rows = pool.count;
-	for (uint32_t i = 0; i < count; i++) {
-		struct unwind_row row = { .pc = rows[i].pc };
-
-		assert_int_equal(
-			unwind_rules_add(&pool.rules, rows[i].rule, UNWIND_RULES_MAX, &row.rule),
-			0);
-		pool_append(&row, sizeof(row));
-	}
-	for (uint32_t page = 0; page < TEXT_PAGES; page++) {
-		uint32_t first = 0, end = 0;
-
-		while (first + 1 < count && rows[first + 1].pc <= page * UNWIND_PAGE_BYTES)
-			first++;
-		for (end = first + 1; end < count; end++)
-			if (rows[end].pc >= (page + 1) * UNWIND_PAGE_BYTES)
-				break;
-		pages[page] = UNWIND_PAGE(first, end - first);
-	}
-	place.pages = pool_append(pages, sizeof(pages));
-	return place;
-}
-
-/* One mapping more, with a file of its own. */
-static void add_mapping(uint32_t kind, const struct text_row *rows, uint32_t count)
-{
-	uint32_t number = ranges.count++;
-
-	assert_true(number < FILES);
-	if (count > 0)
-		files[number].place = place_rows(rows, count);
-	ranges.ranges[number] = UNWIND_RANGE(at(number, 0) / 4096, 1);
-	process.mappings[number] =
-		(struct unwind_mapping){ .base = at(number, 0), .file = number, .kind = kind };
-}
-
-static struct unwind_bounds bounds;
-
-static enum unwind_end take(uint64_t pc, const uint64_t *sp, const uint64_t *fp, struct taken *t)
-{
-	const struct unwind_frame from = {
-		.pc = pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)fp, .exact = 1, .bounds = bounds
-	};
-
-	taking_cache = (struct unwind_cache){ 0 };
-	taking(&from, &ranges, &process, NULL, t);
-	return t->end;
-}
-
-static void check_frames(const struct taken *t, const uint64_t *expected, uint32_t count)
-{
-	assert_int_equal(t->count, count);
-	for (uint32_t i = 0; i < count; i++)
-		assert_int_equal(t->frames[i], expected[i]);
-}
-
-#define CHECK_FRAMES(t, ...)                               \
-	check_frames(t, (const uint64_t[]){ __VA_ARGS__ }, \
-		     sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
-
-static const struct unwind_rule outermost = { .cfa = UNWIND_CFA_END };
 static const struct unwind_rule large = { .cfa = UNWIND_CFA_SP, .cfa_offset = 24 };
 static const struct unwind_rule by_fp = {
 	.cfa = UNWIND_CFA_FP,
@@ -305,112 +182,6 @@ static void test_anonymous(void **state)
 	process.mappings[0].kind = UNWIND_KIND_ROWS_ALONE;
 	assert_int_equal(take(at(1, 0x80), s, &s[1], &t), UNWIND_END_NO_ROW);
 	CHECK_FRAMES(&t, at(1, 0x80), at(1, 0x40), at(0, 0x20));
-}
-
-/*
- * Code in this process's memory, where a walk may look at its bytes: the return from a signal's
- * handler, as C libraries have it, in the second page.
- */
-static _Alignas(4096) uint8_t text[2 * 4096];
-
-#define SIGRETURN ((uintptr_t)text + 4096 + 64)
-
-static const struct unwind_rule signal_frame = {
-	.cfa = UNWIND_CFA_SP_MEMORY,
-	.cfa_offset = UNWIND_HALVES(160, 0),
-	.fp_offset = 120,
-	.saved = UNWIND_SAVED(UNWIND_RA_CONTEXT, UNWIND_FP_SP) | UNWIND_SAVED_EXACT,
-};
-
-static void add_sigreturn(void)
-{
-	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
-	const struct text_row library[] = { { 0, signal_frame } };
-	uint32_t number = ranges.count;
-
-	memcpy((void *)SIGRETURN, code, sizeof(code));
-	add_mapping(UNWIND_KIND_ROWS, library, 1);
-	ranges.ranges[number] = UNWIND_RANGE(SIGRETURN / 4096, 1);
-	process.mappings[number].base = SIGRETURN / 4096 * 4096;
-}
-
-static const struct unwind_rule saves = {
-	.cfa = UNWIND_CFA_SP,
-	.cfa_offset = 32,
-	.fp_offset = -16,
-	.saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_CFA),
-};
-
-/* A handler's frame, its one return address and behind it what the kernel has saved. */
-static void put_signal(uint64_t *handler, const uint64_t *interrupted)
-{
-	handler[0] = SIGRETURN;
-	handler[16] = (uintptr_t)&interrupted[40];
-	handler[21] = (uintptr_t)interrupted;
-	handler[22] = at(0, 0x100);
-}
-
-/* What was interrupted is looked up where it was, not before; a handler's own stack lies anywhere.
- */
-static void test_signal(void **state)
-{
-	const struct text_row program[] = { { 0, next }, { 0x100, saves }, { 0x200, outermost } };
-	uint64_t stacks[128];
-	struct taken t;
-
-	add_mapping(UNWIND_KIND_ROWS, program, 3);
-	add_sigreturn();
-	for (int way = 0; way < 3; way++) {
-		uint64_t *other = &stacks[way == 1 ? 64 : 0], *s = &stacks[way == 1 ? 0 : 64];
-
-		memset(stacks, 0, sizeof(stacks));
-		bounds = (struct unwind_bounds){ .main = (uintptr_t)&stacks[128] };
-		if (way > 0) {
-			bounds.alternate = (uintptr_t)other;
-			bounds.alternate_bytes = 64 * sizeof(*other);
-		}
-		put_signal(other, s);
-		s[0] = 0xbad;
-		s[3] = at(0, 0x208);
-		assert_int_equal(take(at(0, 8), other, NULL, &t), UNWIND_END_COMPLETE);
-		CHECK_FRAMES(&t, at(0, 8), SIGRETURN, at(0, 0x100), at(0, 0x208));
-		/* The same from within: at the call, and from the kernel. */
-		for (size_t in = 0; in <= 9; in++)
-			assert_int_equal(take(SIGRETURN + in, other + 1, NULL, &t),
-					 in == 0 || in == 7 || in == 9 ? UNWIND_END_COMPLETE
-								       : UNWIND_END_BAD_RULE);
-		/* The interrupted stack is below, and nobody knows of one of the handler's. */
-		bounds.alternate_bytes = 0;
-		assert_int_equal(take(at(0, 8), other, NULL, &t),
-				 way == 1 ? UNWIND_END_NO_CALLER : UNWIND_END_COMPLETE);
-		/* A stack that the kernel does not know of. */
-		bounds.alternate_bytes = 64 * sizeof(*other);
-		other[21] = 0x1230;
-		assert_int_equal(take(at(0, 8), other, NULL, &t), UNWIND_END_NO_CALLER);
-	}
-	bounds = (struct unwind_bounds){ 0 };
-}
-
-/* A rule that says so makes no signal's frame of other code; nor is there one after another. */
-static void test_no_signal(void **state)
-{
-	const struct text_row program[] = { { 0, next }, { 0x100, signal_frame } };
-	uint64_t s[256] = { 0 };
-	struct taken t;
-
-	add_mapping(UNWIND_KIND_ROWS, program, 2);
-	add_sigreturn();
-	s[0] = at(0, 0x108);
-	s[21] = (uintptr_t)&s[40];
-	s[22] = at(0, 8);
-	assert_int_equal(take(at(0, 8), s, NULL, &t), UNWIND_END_BAD_RULE);
-	CHECK_FRAMES(&t, at(0, 8), at(0, 0x108));
-	for (size_t i = 0; i < 3; i++) {
-		put_signal(&s[40 * i], &s[40 * i + 40]);
-		s[40 * i + 22] = at(0, 8);
-	}
-	assert_int_equal(take(at(0, 8), s, NULL, &t), UNWIND_END_BAD_RULE);
-	CHECK_FRAMES(&t, at(0, 8), SIGRETURN, at(0, 8), SIGRETURN, at(0, 8), SIGRETURN);
 }
 
 static void fill_again(const struct unwind_walk *w, const struct taken *so_far)
@@ -543,8 +314,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_pointers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mixed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_anonymous, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_signal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cache, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cache_exact, setup, teardown),
