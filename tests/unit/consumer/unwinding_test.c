@@ -167,8 +167,7 @@ static void test_publish(void **state)
 	json_object_put(line);
 }
 
-/* Nothing new: the same table, asked for more rarely. Something new: another table, said no more.
- */
+/* Nothing new: the same table, asked for more rarely. Something new: another, said no more. */
 static void test_renew(void **state)
 {
 	struct process *p;
