@@ -11,6 +11,7 @@
 
 #include "bpf/event.h"
 #include "bpf/kernel.h"
+#include "bpf/limit.h"
 #include "bpf/scope.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -92,6 +93,8 @@ static __always_inline void cgroup_event(struct cgroup_scratch *s, __u32 kind, _
 	s->event.kind = kind;
 	s->event.tgid = bpf_get_current_pid_tgid() >> 32;
 	s->event.ppid = 0;
+	s->event.uid = 0;
+	s->event.pad = 0;
 	s->event.rule = value ? value->rule : NO_SLOT;
 	s->event.generation = value ? value->generation : READ_WORD(c->generation);
 	bpf_get_current_comm(s->event.comm, COMM_BYTES);
@@ -149,11 +152,12 @@ int BPF_PROG(on_populated, struct cgroup *cgroup, const char *path, int populate
 	if (!s || (!populated && !watched) || !path_read(s, path))
 		return 0;
 	if (!populated) {
-		cgroup_event(s, EVENT_EMPTY, id, c, 0);
+		if (limit_take(id, 0))
+			cgroup_event(s, EVENT_EMPTY, id, c, 0);
 		return 0;
 	}
 	value = path_rule(s, c);
-	if (value || watched)
+	if ((value || watched) && limit_take(id, 0))
 		cgroup_event(s, EVENT_POPULATED, id, c, value);
 	return 0;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * discover.bpf.c: processes that take, inherit or lose a name that a rule matches, and their end.
- * The `targets` table and the events ring are kept here; the consumer's scan repairs what a full
- * ring lost.
+ * The `targets` table and the events ring are kept here. The table is always right; what of it is
+ * told has its limits (limit.h, event.h), and the consumer's scan repairs what was held back or
+ * lost.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -11,6 +12,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/event.h"
+#include "bpf/limit.h"
 #include "bpf/process.h"
 #include "bpf/scope.h"
 #include "bpf/table.h"
@@ -71,8 +73,17 @@ static __always_inline struct rule_value *rule_find(const struct process_name *n
 	return value;
 }
 
-/* Puts a process event into the ring; `comm` NULL-terminated within COMM_BYTES. */
-static __always_inline void process_event(__u32 kind, struct task_struct *task,
+/* Whether the consumer is to hear of what the current task does: there is room, and it is its. */
+static __always_inline bool process_admit(__u32 kind)
+{
+	return event_admit(kind) && quota_current(sizeof(struct event));
+}
+
+/*
+ * Puts a process event into the ring; `comm` NULL-terminated within COMM_BYTES. True when the
+ * consumer will see it.
+ */
+static __always_inline bool process_event(__u32 kind, struct task_struct *task,
 					  const struct process_key *key, const char *comm,
 					  __u32 rule, __u32 generation)
 {
@@ -86,19 +97,22 @@ static __always_inline void process_event(__u32 kind, struct task_struct *task,
 	event.ppid = task->real_parent->tgid;
 	event.rule = rule;
 	event.generation = generation;
+	event.uid = task->real_cred->uid.val;
 	bpf_probe_read_kernel_str(event.comm, COMM_BYTES, comm);
-	event_emit(&event, sizeof(event));
+	return event_emit(&event, sizeof(event));
 }
 
 /*
  * Marks the process as matched. `execs` is how much its exec count grows; an exec also voids what
- * the consumer knew of its mappings. `unwind` is what a new process inherits. A full table is
- * counted and told; the event is sent all the same.
+ * the consumer knew of its mappings. `unwind` is what a new process inherits. `told`: an event of
+ * it follows. A full table is counted and told; the event is sent all the same.
  */
 static __always_inline void target_match(const struct process_key *key,
-					 const struct rule_value *value, __u32 execs, __u32 unwind)
+					 const struct rule_value *value, __u32 execs, __u32 unwind,
+					 bool told)
 {
-	struct target fresh = { .flags = TARGET_MATCHED,
+	__u32 flags = TARGET_MATCHED | (told ? TARGET_TOLD : 0);
+	struct target fresh = { .flags = flags,
 				.rule = value->rule,
 				.execs = execs,
 				.generation = value->generation,
@@ -111,7 +125,7 @@ static __always_inline void target_match(const struct process_key *key,
 		known->rule = fresh.rule;
 		known->generation = fresh.generation;
 		known->execs += execs;
-		known->flags = execs ? TARGET_MATCHED : known->flags | TARGET_MATCHED;
+		known->flags = (execs ? known->flags & TARGET_TOLD : known->flags) | flags;
 		return;
 	}
 	r = bpf_map_update_elem(&targets, key, &fresh, BPF_ANY);
@@ -121,21 +135,33 @@ static __always_inline void target_match(const struct process_key *key,
 	}
 }
 
-/* The process is known but no rule matches its name any more; true when one had matched. */
-static __always_inline bool target_unmatch(const struct process_key *key, __u32 execs,
-					   __u32 *ret_rule)
+/*
+ * The process is known but no rule matches its name any more. The entry when the consumer has it as
+ * matched, so that it is to be told, with the rule that had matched; else NULL.
+ */
+static __always_inline struct target *target_unmatch(const struct process_key *key, __u32 execs,
+						     __u32 *ret_rule)
 {
 	struct target *known = bpf_map_lookup_elem(&targets, key);
-	bool matched;
 
 	if (!known)
-		return false;
-	matched = known->flags & TARGET_MATCHED;
+		return 0;
 	*ret_rule = known->rule;
 	known->rule = NO_SLOT;
 	known->execs += execs;
-	known->flags = execs ? 0 : known->flags & ~TARGET_MATCHED;
-	return matched;
+	known->flags &= execs ? TARGET_TOLD : ~TARGET_MATCHED;
+	return known->flags & TARGET_TOLD ? known : 0;
+}
+
+/* Tells that no rule matches `name` any more; once it was told, the end is not. */
+static __always_inline void target_tell_unmatched(struct target *known, struct task_struct *task,
+						  const struct process_key *key,
+						  const struct process_name *name, __u32 rule,
+						  const struct control *c)
+{
+	if (process_admit(EVENT_UNNAME) &&
+	    process_event(EVENT_UNNAME, task, key, name->key.comm, rule, READ_WORD(c->generation)))
+		known->flags &= ~TARGET_TOLD;
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -145,7 +171,9 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	struct rule_value *value;
 	struct process_key key;
 	struct process_name name;
+	struct target *known;
 	__u32 rule = NO_SLOT;
+	bool told;
 
 	if (!discovery_on(c))
 		return 0;
@@ -157,13 +185,16 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		return 0;
 	process_key_of(task, &key);
 	if (value) {
-		target_match(&key, value, 1, 0);
-		process_event(EVENT_EXEC, task, &key, name.key.comm, value->rule,
-			      value->generation);
-	} else if (target_unmatch(&key, 1, &rule)) {
-		process_event(EVENT_UNNAME, task, &key, name.key.comm, rule,
-			      READ_WORD(c->generation));
+		told = process_admit(EVENT_EXEC);
+		target_match(&key, value, 1, 0, told);
+		if (told)
+			process_event(EVENT_EXEC, task, &key, name.key.comm, value->rule,
+				      value->generation);
+		return 0;
 	}
+	known = target_unmatch(&key, 1, &rule);
+	if (known)
+		target_tell_unmatched(known, task, &key, &name, rule, c);
 	return 0;
 }
 
@@ -192,7 +223,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	struct process_key key, parent_key;
 	struct process_name name;
 	__u32 unwind = 0;
-	bool heir;
+	bool heir, told;
 
 	if (!discovery_on(c))
 		return 0;
@@ -211,23 +242,44 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		unwind = table_inherit(parent, &parent_key, &key);
 	}
 	if (value) {
-		target_match(&key, value, 0, unwind);
-		process_event(EVENT_FORK, child, &key, name.key.comm, value->rule,
-			      value->generation);
+		told = process_admit(EVENT_FORK);
+		target_match(&key, value, 0, unwind, told);
+		if (told)
+			process_event(EVENT_FORK, child, &key, name.key.comm, value->rule,
+				      value->generation);
 	} else if (unwind) {
 		target_inherit(&key, READ_WORD(c->generation), unwind);
 	}
 	return 0;
 }
 
-/* True when a rule already matched the process in the same way: nobody learns from another event.
+/*
+ * True when a rule already matched the process in the same way and the consumer knows it: nobody
+ * learns from another event.
  */
 static __always_inline bool target_is(const struct process_key *key, const struct rule_value *value)
 {
 	const struct target *known = bpf_map_lookup_elem(&targets, key);
 
-	return known && known->flags & TARGET_MATCHED && known->rule == value->rule &&
-	       known->generation == value->generation;
+	return known && known->flags & TARGET_MATCHED && known->flags & TARGET_TOLD &&
+	       known->rule == value->rule && known->generation == value->generation;
+}
+
+/* A rename that a rule matches. One that is held back leaves the entry right all the same. */
+static __always_inline void rename_match(struct task_struct *task, const struct process_key *key,
+					 const struct process_name *name,
+					 const struct rule_value *value)
+{
+	bool told;
+
+	/* A service that renames itself all day under one prefix must not flood the ring. */
+	if (target_is(key, value))
+		return;
+	told = limit_take(key->start_ns, key->tgid) && process_admit(EVENT_RENAME);
+	target_match(key, value, 0, 0, told);
+	if (told)
+		process_event(EVENT_RENAME, task, key, name->key.comm, value->rule,
+			      value->generation);
 }
 
 /*
@@ -242,6 +294,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 	struct rule_value *value;
 	struct process_key key;
 	struct process_name name;
+	struct target *known;
 	__u32 rule = NO_SLOT;
 
 	if (!discovery_on(c))
@@ -259,17 +312,12 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 		return 0;
 	process_key_of(task, &key);
 	if (value) {
-		/* A service that renames itself all day under one prefix must not flood the ring.
-		 */
-		if (target_is(&key, value))
-			return 0;
-		target_match(&key, value, 0, 0);
-		process_event(EVENT_RENAME, task, &key, name.key.comm, value->rule,
-			      value->generation);
-	} else if (target_unmatch(&key, 0, &rule)) {
-		process_event(EVENT_UNNAME, task, &key, name.key.comm, rule,
-			      READ_WORD(c->generation));
+		rename_match(task, &key, &name, value);
+		return 0;
 	}
+	known = target_unmatch(&key, 0, &rule);
+	if (known && limit_take(key.start_ns, key.tgid))
+		target_tell_unmatched(known, task, &key, &name, rule, c);
 	return 0;
 }
 
@@ -297,7 +345,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (bpf_map_delete_elem(&targets, &key))
 		return 0;
 	process_unmark(key.tgid);
-	if (flags & (TARGET_MATCHED | TARGET_MAPPED) && scope_allows_task(task))
+	if (flags & (TARGET_TOLD | TARGET_MAPPED) && scope_allows_task(task))
 		process_event(EVENT_EXIT, task, &key, task->group_leader->comm, rule,
 			      READ_WORD(c->generation));
 	return 0;

@@ -35,26 +35,48 @@ static __always_inline __u64 event_wake_flag(__u64 now)
 }
 
 /*
- * Puts `event` of `bytes` bytes, path included, into the ring; counts it as an event or as lost.
- * `at_once`: the consumer is woken in any case.
+ * Room is kept for what nothing else tells in time: starts find the whole ring, ends half of it,
+ * and names, cgroups and addresses, which a scan or the next tick makes good, a quarter. What finds
+ * no room is counted as shed.
  */
-static __always_inline void event_put(const struct event *event, __u64 bytes, bool at_once)
+static __always_inline bool event_admit(__u32 kind)
+{
+	__u64 size, used;
+
+	if (kind == EVENT_EXEC || kind == EVENT_FORK)
+		return true;
+	size = bpf_ringbuf_query(&events, BPF_RB_RING_SIZE);
+	used = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+	if (used < (kind == EVENT_EXIT ? size / 2 : size / 4))
+		return true;
+	TOTALS_COUNT(events_shed);
+	return false;
+}
+
+/*
+ * Puts `event` of `bytes` bytes, path included, into the ring; counts it as an event, as shed or as
+ * lost. True when the consumer will see it. `at_once`: the consumer is woken in any case.
+ */
+static __always_inline bool event_put(const struct event *event, __u64 bytes, bool at_once)
 {
 	long r;
 
+	if (!event_admit(event->kind))
+		return false;
 	r = bpf_ringbuf_output(&events, (void *)event, bytes,
 			       at_once ? BPF_RB_FORCE_WAKEUP : event_wake_flag(event->time_ns));
 	if (r < 0) {
 		TOTALS_COUNT(events_lost);
 		error_tell(ERROR_EVENTS_FULL, r, NO_SLOT, event->rule, bytes);
-		return;
+		return false;
 	}
 	TOTALS_COUNT(events);
+	return true;
 }
 
-static __always_inline void event_emit(const struct event *event, __u64 bytes)
+static __always_inline bool event_emit(const struct event *event, __u64 bytes)
 {
-	event_put(event, bytes, false);
+	return event_put(event, bytes, false);
 }
 
 #endif

@@ -42,6 +42,14 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+typedef struct {
+	unsigned int val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+};
+
 struct signal_struct {
 	atomic_t live;
 };
@@ -109,6 +117,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
+	const struct cred *real_cred;
 	struct css_set *cgroups;
 	unsigned long sas_ss_sp; /* sigaltstack(2) */
 	unsigned long sas_ss_size;

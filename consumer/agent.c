@@ -82,7 +82,7 @@ static void pace_scan(struct agent *a)
 	if (every_ns == a->scan_every_ns)
 		return;
 	a->scan_every_ns = every_ns;
-	if (!a->scan_soon)
+	if (!a->scan_due_ns)
 		loop_timer_set(a->scan_timer, every_ns, every_ns);
 }
 
@@ -145,6 +145,10 @@ static void scan(struct agent *a)
 {
 	int r;
 
+	if (a->scan_due_ns) {
+		a->scan_due_ns = 0;
+		loop_timer_set(a->scan_timer, a->scan_every_ns, a->scan_every_ns);
+	}
 	arming_look(a);
 	r = discover_scan(a);
 	if (r < 0)
@@ -191,19 +195,32 @@ static void on_settle(void *context, uint32_t events)
 	a->settling = false;
 }
 
+static void scan_at(struct agent *a, uint64_t now_ns, uint64_t due_ns)
+{
+	if (a->scan_due_ns && a->scan_due_ns <= due_ns)
+		return;
+	a->scan_due_ns = due_ns;
+	loop_timer_set(a->scan_timer, due_ns - now_ns, a->scan_every_ns);
+}
+
 void agent_scan_soon(struct agent *a)
 {
-	if (a->scan_soon)
-		return;
-	a->scan_soon = true;
-	loop_timer_set(a->scan_timer, SCAN_SOON_NS, a->scan_every_ns);
+	uint64_t now_ns = clock_mono_ns();
+
+	scan_at(a, now_ns, now_ns + SCAN_SOON_NS);
+}
+
+void agent_repair_soon(struct agent *a)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	scan_at(a, now_ns, MAX(now_ns + SCAN_SOON_NS, a->scanned_ns + AGENT_REPAIR_NS));
 }
 
 static void on_scan(void *context, uint32_t events)
 {
 	struct agent *a = context;
 
-	a->scan_soon = false;
 	agent_drain(a);
 	if (!a->ousted)
 		scan(a);

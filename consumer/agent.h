@@ -42,6 +42,9 @@ struct agent_totals {
 /* Time between scans of all processes while something is watched. */
 #define AGENT_SCAN_NS (30 * NSEC_PER_SEC)
 
+/* Time between scans that repair what events did not tell. */
+#define AGENT_REPAIR_NS (3 * NSEC_PER_SEC)
+
 struct agent {
 	struct options options;
 	struct host host;
@@ -75,12 +78,12 @@ struct agent {
 	uint64_t idle_scan_ns;		 /* between scans while nothing is watched; 0: no rules */
 	const struct ruleset *paced_set; /* of which idle_scan_ns is; never followed */
 	uint64_t scan_number;
-	uint64_t scanned_ns; /* when the last scan began */
+	uint64_t scanned_ns;  /* when the last scan began */
+	uint64_t scan_due_ns; /* when scan_timer is set to for once, 0: to its pace */
 	uint64_t start_ns;
 	uint32_t owner; /* what control.owner must say */
 	bool ousted;	/* another consumer has the maps */
 	bool started;	/* agent.start was said: agent.stop will be */
-	bool scan_soon; /* scan_timer is set to a moment from now */
 	bool settling;	/* events_timer waits for the rest of a burst */
 	struct losses losses;
 	struct health health;
@@ -112,6 +115,9 @@ void agent_stop(struct agent *a);
 
 /* Has the processes scanned within a moment, whatever asks for it how often. */
 void agent_scan_soon(struct agent *a);
+
+/* The same because events did not come: not sooner after the last scan than AGENT_REPAIR_NS. */
+void agent_repair_soon(struct agent *a);
 
 /* Drains all rings now and does what follows from it. */
 void agent_drain(struct agent *a);

@@ -70,6 +70,9 @@ static struct health_losses count_losses(const struct agent *a, const struct out
 		.held = a->recorder.evicted,
 		.lines = output->dropped_lines,
 		.events = kernel.events_lost,
+		.limited = kernel.events_limited,
+		.over_quota = kernel.events_over_quota,
+		.shed = kernel.events_shed,
 		.errors = kernel.errors_lost,
 		.targets = kernel.targets_full + a->totals.processes_full,
 		.records = a->totals.samples_bad + a->pins.samples.bad + a->pins.events.bad +
@@ -106,6 +109,9 @@ static void write_losses(const struct health *h, const struct health_losses *now
 	write_lost(w, ledger_drop_name(DROP_HELD), now->held - h->losses.held);
 	write_lost(w, "lines", now->lines - h->losses.lines);
 	write_lost(w, "events_full", now->events - h->losses.events);
+	write_lost(w, "events_limited", now->limited - h->losses.limited);
+	write_lost(w, "events_over_quota", now->over_quota - h->losses.over_quota);
+	write_lost(w, "events_shed", now->shed - h->losses.shed);
 	write_lost(w, "errors_full", now->errors - h->losses.errors);
 	write_lost(w, "targets_full", now->targets - h->losses.targets);
 	write_lost(w, "bad_record", now->records - h->losses.records);

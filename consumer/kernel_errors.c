@@ -61,7 +61,7 @@ static void take(void *context, const void *record, size_t bytes)
 		   "%s on CPU %u (%u more like it since the last such line)", kinds[e->kind].what,
 		   e->cpu, e->suppressed);
 	if (e->kind == ERROR_EVENTS_FULL)
-		agent_scan_soon(a);
+		agent_repair_soon(a);
 }
 
 void kernel_errors_drain(struct agent *a)

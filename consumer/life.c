@@ -164,6 +164,9 @@ void life_write_totals(const struct agent *a, struct jsonw *w)
 	jsonw_object(w, "totals");
 	jsonw_u64(w, "events", kernel.events);
 	jsonw_u64(w, "events_lost", kernel.events_lost);
+	jsonw_u64(w, "events_limited", kernel.events_limited);
+	jsonw_u64(w, "events_over_quota", kernel.events_over_quota);
+	jsonw_u64(w, "events_shed", kernel.events_shed);
 	jsonw_u64(w, "errors_lost", kernel.errors_lost);
 	jsonw_u64(w, "stale_ticks", kernel.stale_ticks);
 	jsonw_u64(w, "targets_full", kernel.targets_full);

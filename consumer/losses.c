@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/losses.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "consumer/agent.h"
@@ -62,24 +63,72 @@ static void check_output(struct agent *a)
 	}
 }
 
-static void check_kernel(struct agent *a)
+static const struct {
+	size_t offset;
+	const char *code, *hint, *message; /* behind the number */
+} event_rows[] = {
+	{ offsetof(struct totals, events_lost), "events_full",
+	  "load with a larger --events-ring-kib; the scan that follows finds what was missed",
+	  "discovery events found no room in their ring" },
+	{ offsetof(struct totals, events_limited), "events_limited",
+	  "find who flaps, and make the rule narrower; the scan that follows finds the last state",
+	  "renames of processes, or fillings of cgroups, beyond four of each in a second were not "
+	  "told" },
+	{ offsetof(struct totals, events_over_quota), "events_over_quota",
+	  "find who starts so many, and make the rule narrower, or load with a larger "
+	  "--events-ring-kib; the scan that follows finds what was missed",
+	  "starts and renames were beyond their user's or cgroup's part of the events ring" },
+	{ offsetof(struct totals, events_shed), "events_shed",
+	  "load with a larger --events-ring-kib; the scan that follows finds what was missed",
+	  "discovery events were given up to leave room for starts" },
+};
+_Static_assert(ARRAY_SIZE(event_rows) == LOSSES_EVENTS, "a row per kind");
+
+static uint64_t event_count(const struct totals *totals, size_t row)
+{
+	uint64_t count;
+
+	memcpy(&count, (const char *)totals + event_rows[row].offset, sizeof(count));
+	return count;
+}
+
+static void say_events(struct agent *a, const struct totals *totals)
 {
 	struct losses *said = &a->losses;
+
+	for (size_t i = 0; i < ARRAY_SIZE(event_rows); i++) {
+		uint64_t now = event_count(totals, i);
+		struct count c = { now - said->events[i], 0 };
+
+		if (!c.count)
+			continue;
+		said->events[i] = now;
+		line_error(&a->lines, NULL, event_rows[i].code, event_rows[i].hint, fill, &c,
+			   "%llu %s", (unsigned long long)c.count, event_rows[i].message);
+	}
+}
+
+/* What is not said now is said at the drain of the scan that is asked for. */
+static void check_events(struct agent *a, uint64_t now_ns)
+{
+	struct losses *said = &a->losses;
+	uint64_t all = 0, all_said = 0;
 	struct totals totals;
-	struct count c;
 
 	if (pins_totals(&a->pins, &totals) < 0)
 		return;
-	c = (struct count){ totals.events_lost - said->events_lost, 0 };
-	if (!c.count)
-		return;
-	said->events_lost = totals.events_lost;
-	line_error(
-		&a->lines, NULL, "events_full",
-		"load with a larger --events-ring-kib; the scan that follows finds what was missed",
-		fill, &c, "%llu discovery events found no room in their ring",
-		(unsigned long long)c.count);
-	agent_scan_soon(a);
+	for (size_t i = 0; i < ARRAY_SIZE(event_rows); i++) {
+		all += event_count(&totals, i);
+		all_said += said->events[i];
+	}
+	if (all != all_said && (!said->events_ns || now_ns - said->events_ns >= AGENT_REPAIR_NS)) {
+		said->events_ns = now_ns;
+		say_events(a, &totals);
+		all_said = all;
+	}
+	if (all != all_said || all != said->events_asked)
+		agent_repair_soon(a);
+	said->events_asked = all;
 }
 
 static void check_tables(struct agent *a)
@@ -116,6 +165,6 @@ void losses_check(struct agent *a)
 		return;
 	a->losses.checked_ns = now_ns;
 	check_output(a);
-	check_kernel(a);
+	check_events(a, now_ns);
 	check_tables(a);
 }

@@ -10,14 +10,23 @@
 
 struct agent;
 
+/* Ways in which an event of discovery does not come: rows of a table in losses.c. */
+#define LOSSES_EVENTS 4
+
 /* What has been said so far. */
 struct losses {
 	uint64_t checked_ns;
-	uint64_t dropped_lines, write_errors, events_lost, processes_full, bad_records;
-	int output_error; /* errno that stderr was told of, 0 when the output works */
+	uint64_t dropped_lines, write_errors, processes_full, bad_records;
+	uint64_t events[LOSSES_EVENTS]; /* in all, by then */
+	uint64_t events_ns;		/* when that was said */
+	uint64_t events_asked;		/* of all kinds, when a scan was last asked for */
+	int output_error;		/* errno that stderr was told of, 0 when the output works */
 };
 
-/* Says what was lost since the last look; at most once a second. */
+/*
+ * Says what was lost since the last look; at most once a second. Where events of discovery did not
+ * come it asks for the scan that repairs it, and says so at most once in AGENT_REPAIR_NS.
+ */
 void losses_check(struct agent *a);
 
 #endif

@@ -314,12 +314,12 @@ int process_target(struct agent *a, const struct process *p)
 
 	if (bpf_map_lookup_elem(a->pins.targets_fd, &key, &target) < 0 && !matched)
 		return 0;
-	target.flags &= ~TARGET_MATCHED;
+	target.flags &= ~(TARGET_MATCHED | TARGET_TOLD);
 	/* Without one of its own it may have inherited one, which it keeps. */
 	if (p->unwind.table)
 		target.unwind = p->unwind.table;
 	if (matched)
-		target.flags |= TARGET_MATCHED;
+		target.flags |= TARGET_MATCHED | TARGET_TOLD;
 	if (p->rule && a->set) {
 		target.rule = (uint32_t)(p->rule - a->set->rules->rules);
 		target.generation = a->set->generation;

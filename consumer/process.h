@@ -107,7 +107,10 @@ void process_mapped(struct agent *a, const struct process *p);
 /* Tells the kernel side the number of the process's table, p->unwind.table. */
 int process_set_unwind(struct agent *a, const struct process *p);
 
-/* Writes the process's target entry: TARGET_MATCHED when it has a rule or was requested. */
+/*
+ * Writes the process's target entry: TARGET_MATCHED when it has a rule or was requested, and
+ * TARGET_TOLD with it.
+ */
 int process_target(struct agent *a, const struct process *p);
 
 #endif

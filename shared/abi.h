@@ -147,6 +147,7 @@ enum target_flag {
 	TARGET_MATCHED = 1u << 0, /* a rule matched it (kernel side or consumer) */
 	TARGET_MAPPED = 1u << 1,  /* the consumer knows its mappings: take raw user addresses */
 	TARGET_WOKEN = 1u << 2,	  /* the consumer was woken for this image, so as to read them */
+	TARGET_TOLD = 1u << 3,	  /* the consumer knows it as matched: its end is told */
 };
 
 struct target {
@@ -246,6 +247,8 @@ struct event {
 	__u16 path_bytes; /* of path, NUL included; 0 for process events */
 	__u16 path_cut;	  /* 1: the path was longer than fits */
 	char comm[COMM_BYTES];
+	__u32 uid; /* of the process, real; 0 for cgroup events */
+	__u32 pad;
 	char path[]; /* path_bytes */
 };
 
@@ -276,12 +279,15 @@ struct error_record {
 
 /* Event losses outside slots: the one per-CPU element of `totals`. */
 struct totals {
-	__u64 events;			/* records in the events ring */
-	__u64 events_lost;		/* no room */
-	__u64 errors_lost;		/* records of the errors ring that found no room */
-	__u64 stale_ticks;		/* watched ticks skipped because the heartbeat was stale */
-	__u64 targets_full;		/* processes that found no room in `targets` */
-	__u64 ticks_watched;		/* ticks that met a watched slot */
+	__u64 events;		 /* records in the events ring */
+	__u64 events_lost;	 /* no room */
+	__u64 errors_lost;	 /* records of the errors ring that found no room */
+	__u64 stale_ticks;	 /* watched ticks skipped because the heartbeat was stale */
+	__u64 targets_full;	 /* processes that found no room in `targets` */
+	__u64 ticks_watched;	 /* ticks that met a watched slot */
+	__u64 events_limited;	 /* renames of one process, changes of one cgroup: too many */
+	__u64 events_over_quota; /* starts and renames beyond one user's part of the ring */
+	__u64 events_shed;	 /* of lesser kinds, when the ring was filling up */
 	__u64 unwind_ends[UNWIND_ENDS]; /* user stacks walked by a table, by enum unwind_end */
 };
 

@@ -42,14 +42,21 @@ static void is_last(const char *code, const char *count)
 	assert_string_equal(fake_text(line, "count"), count);
 }
 
-static void events_lost(uint64_t each)
+/* Later than AGENT_REPAIR_NS after the last line about events, and after their scan. */
+static void time_passes(void)
+{
+	fake->a.losses.events_ns = clock_mono_ns() - AGENT_REPAIR_NS;
+	fake->a.scan_due_ns = 0;
+}
+
+static void events_lost(uint64_t each, uint64_t limited)
 {
 	uint32_t cpus = fake->a.pins.abi.cpus_possible, zero = 0;
 	_cleanup_free_ struct totals *totals = calloc(cpus, sizeof(*totals));
 
 	assert_non_null(totals);
 	for (uint32_t i = 0; i < cpus; i++)
-		totals[i].events_lost = each;
+		totals[i] = (struct totals){ .events_lost = each, .events_limited = limited };
 	assert_int_equal(bpf_map_update_elem(fake->a.pins.totals_fd, &zero, totals, BPF_ANY), 0);
 }
 
@@ -64,18 +71,61 @@ static void test_events(void **state)
 	cpus = fake->a.pins.abi.cpus_possible;
 	look();
 	assert_int_equal(fake_count(fake, "error"), 0);
-	assert_false(fake->a.scan_soon);
-	events_lost(3);
+	assert_int_equal(fake->a.scan_due_ns, 0);
+	events_lost(3, 0);
 	look();
 	snprintf(count, sizeof(count), "%u", 3 * cpus);
 	is_last("events_full", count);
-	assert_true(fake->a.scan_soon);
+	assert_true(fake->a.scan_due_ns > 0);
+	time_passes();
 	look();
 	assert_int_equal(fake_count(fake, "error"), 1);
-	events_lost(5);
+	assert_int_equal(fake->a.scan_due_ns, 0);
+	events_lost(5, 0);
 	look();
 	snprintf(count, sizeof(count), "%u", 2 * cpus);
 	is_last("events_full", count);
+}
+
+/* However much is held back, one scan and one line a kind in AGENT_REPAIR_NS; and nothing is left
+ * out. */
+static void test_events_held_back(void **state)
+{
+	uint64_t now_ns = clock_mono_ns();
+	char count[16];
+
+	if (!fake)
+		skip();
+	fake->a.scanned_ns = now_ns;
+	for (uint64_t i = 1; i <= 5; i++) {
+		events_lost(0, i);
+		look();
+	}
+	assert_int_equal(fake_count(fake, "error"), 1);
+	assert_true(fake->a.scan_due_ns >= now_ns + AGENT_REPAIR_NS);
+	time_passes();
+	look();
+	assert_int_equal(fake_count(fake, "error"), 2);
+	snprintf(count, sizeof(count), "%u", 4 * fake->a.pins.abi.cpus_possible);
+	is_last("events_limited", count);
+	/* The scan came between, and what was asked for before it is not asked for again. */
+	assert_int_equal(fake->a.scan_due_ns, 0);
+}
+
+/* Whoever wants a scan soon does not wait for the one that repairs. */
+static void test_repair_holds_up_nobody(void **state)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	if (!fake)
+		skip();
+	fake->a.scanned_ns = now_ns;
+	agent_repair_soon(&fake->a);
+	assert_true(fake->a.scan_due_ns >= now_ns + AGENT_REPAIR_NS);
+	agent_scan_soon(&fake->a);
+	assert_true(fake->a.scan_due_ns < now_ns + NSEC_PER_SEC);
+	agent_repair_soon(&fake->a);
+	assert_true(fake->a.scan_due_ns < now_ns + NSEC_PER_SEC);
 }
 
 static void test_once_a_second(void **state)
@@ -128,6 +178,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_events_held_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_repair_holds_up_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_once_a_second, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dropped_lines, setup, teardown),

@@ -346,7 +346,7 @@ static void test_target(void **state)
 	p->rule = &fake->a.set->rules->rules[1];
 	assert_int_equal(process_target(&fake->a, p), 0);
 	assert_int_equal(lookup(p, &target), 0);
-	assert_int_equal(target.flags, TARGET_MATCHED);
+	assert_int_equal(target.flags, TARGET_MATCHED | TARGET_TOLD);
 	assert_int_equal(target.rule, 1);
 	assert_int_equal(target.generation, fake->a.set->generation);
 	target = (struct target){ .flags = TARGET_MAPPED, .execs = 3, .rule = NO_SLOT };
@@ -355,7 +355,7 @@ static void test_target(void **state)
 	known->requested = true;
 	assert_int_equal(process_target(&fake->a, known), 0);
 	assert_int_equal(lookup(known, &target), 0);
-	assert_int_equal(target.flags, TARGET_MAPPED | TARGET_MATCHED);
+	assert_int_equal(target.flags, TARGET_MAPPED | TARGET_MATCHED | TARGET_TOLD);
 	assert_int_equal(target.execs, 3);
 	known->requested = false;
 	assert_int_equal(process_target(&fake->a, known), 0);

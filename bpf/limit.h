@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * limit.h: who may put how much into the events ring. A limit holds one process that renames
+ * itself, or one cgroup that fills and empties, to a few events a second; a quota holds one user,
+ * and all that runs in one cgroup, to a part of the ring. Only what a rule matched asks here.
+ */
+#ifndef TROCAR_BPF_LIMIT_H
+#define TROCAR_BPF_LIMIT_H
+
+#include <stdbool.h>
+
+#include "bpf/maps.h"
+
+#define LIMIT_EVENTS 4
+#define LIMIT_NS     1000000000ull
+
+/* A process by its start and number, a cgroup by its id and 0. */
+struct limit_key {
+	__u64 id;
+	__u32 tgid;
+	__u32 pad;
+};
+
+struct limit {
+	__u64 since_ns; /* when the second began */
+	__u32 count;	/* of its events that were asked for */
+	__u32 pad;
+};
+
+/* Private. What is evicted gets a new second early: who has that many subjects has a quota too. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct limit_key);
+	__type(value, struct limit);
+} limits __weak SEC(".maps");
+
+/* True when the subject may be told of once more in this second; else it is counted. */
+static __always_inline bool limit_take(__u64 id, __u32 tgid)
+{
+	struct limit_key key = { .id = id, .tgid = tgid };
+	struct limit *known = bpf_map_lookup_elem(&limits, &key);
+	struct limit fresh = { .since_ns = bpf_ktime_get_ns(), .count = 1 };
+
+	if (!known) {
+		bpf_map_update_elem(&limits, &key, &fresh, BPF_ANY);
+		return true;
+	}
+	if (fresh.since_ns - known->since_ns >= LIMIT_NS) {
+		known->since_ns = fresh.since_ns;
+		known->count = 1;
+		return true;
+	}
+	if (__sync_fetch_and_add(&known->count, 1) < LIMIT_EVENTS)
+		return true;
+	TOTALS_COUNT(events_limited);
+	return false;
+}
+
+/*
+ * A window ends when it is this old and the consumer has drained all that was in the ring when it
+ * began. So of what a holder has put there at most two windows' worth is waiting at a time, however
+ * late the consumer is; and how much reaches the consumer in a second is bounded too.
+ */
+#define QUOTA_NS	   100000000ull
+#define QUOTA_USER_PART	   16 /* of the ring, in a window: one user within one cgroup */
+#define QUOTA_CGROUP_PART  8  /* all users within one cgroup: a user may have many numbers */
+#define QUOTA_CGROUP_LEVEL 2  /* user.slice/user-1000.slice: which of these, no user chooses */
+#define QUOTA_ALL_USERS	   0xffffffffu
+
+struct quota_key {
+	__u64 cgroup;
+	__u32 uid; /* or QUOTA_ALL_USERS */
+	__u32 pad;
+};
+
+struct quota {
+	__u64 since_ns; /* when the window began */
+	__u64 position; /* of the producer then */
+	__u64 bytes;	/* asked for since */
+};
+
+/* Private. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct quota_key);
+	__type(value, struct quota);
+} quotas __weak SEC(".maps");
+
+static __always_inline bool quota_take(const struct quota_key *key, __u64 bytes, __u64 max)
+{
+	struct quota *known = bpf_map_lookup_elem(&quotas, key);
+	__u64 now = bpf_ktime_get_ns(), drained;
+
+	if (!known) {
+		struct quota fresh = { .since_ns = now,
+				       .position = bpf_ringbuf_query(&events, BPF_RB_PROD_POS),
+				       .bytes = bytes };
+
+		bpf_map_update_elem(&quotas, key, &fresh, BPF_ANY);
+		return true;
+	}
+	drained = bpf_ringbuf_query(&events, BPF_RB_CONS_POS);
+	if (now - known->since_ns >= QUOTA_NS && drained > known->position) {
+		known->since_ns = now;
+		known->position = bpf_ringbuf_query(&events, BPF_RB_PROD_POS);
+		known->bytes = bytes;
+		return true;
+	}
+	return __sync_fetch_and_add(&known->bytes, bytes) + bytes <= max;
+}
+
+/*
+ * 1 when the current task's user and cgroup may put `bytes` more there; else 0, and it is counted.
+ * A function of its own, which the verifier looks at once and not on each path that comes here.
+ */
+__weak __attribute__((noinline)) int quota_current(__u64 bytes)
+{
+	struct quota_key key = {
+		.cgroup = bpf_get_current_ancestor_cgroup_id(QUOTA_CGROUP_LEVEL),
+		.uid = (__u32)bpf_get_current_uid_gid(),
+	};
+	__u64 size = bpf_ringbuf_query(&events, BPF_RB_RING_SIZE);
+
+	if (!key.cgroup)
+		key.cgroup = bpf_get_current_cgroup_id();
+	bytes += BPF_RINGBUF_HDR_SZ;
+	if (quota_take(&key, bytes, size / QUOTA_USER_PART)) {
+		key.uid = QUOTA_ALL_USERS;
+		if (quota_take(&key, bytes, size / QUOTA_CGROUP_PART))
+			return 1;
+	}
+	TOTALS_COUNT(events_over_quota);
+	return 0;
+}
+
+#endif
