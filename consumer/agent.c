@@ -344,6 +344,12 @@ static int add_sources(struct agent *a)
 	r = loop_timer(a->loop, on_notify, a, &a->notify_timer);
 	if (r < 0)
 		return r;
+	r = discovery_lines_listen(a);
+	if (r < 0)
+		return r;
+	r = watches_listen(a);
+	if (r < 0)
+		return r;
 	r = loop_add(a->loop, a->signal_fd, EPOLLIN, on_signal, a, &a->signal_source);
 	if (r < 0)
 		return r;
@@ -422,6 +428,7 @@ static void let_go(struct agent *a)
 		sessions_step(a, clock_mono_ns() + NSEC_PER_SEC);
 	}
 	watches_done(a);
+	discovery_lines_end(a);
 	if (a->pins.control) {
 		__atomic_store_n(&a->pins.control->events_on, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&a->pins.control->armed, 0, __ATOMIC_RELEASE);

@@ -7,6 +7,7 @@
 #include "consumer/cgroups.h"
 #include "consumer/cgroups_unseen.h"
 #include "consumer/control.h"
+#include "consumer/discovery_lines.h"
 #include "consumer/health.h"
 #include "consumer/host.h"
 #include "consumer/line.h"
@@ -68,11 +69,14 @@ struct agent {
 	struct scope scope;
 	struct pressure pressure;
 	struct sessions sessions;
+	struct line_budget line_budget;
 	struct recorder recorder;
 	struct link *link; /* to the broker */
 	struct arming arming;
 	struct agent_totals totals;
 	struct loop_source *drain_timer, *events_timer, *scan_timer, *rules_source, *signal_source;
+	struct loop_source *lines_timer, *linger_timer;
+	uint64_t lines_minute;		 /* at whose end lines_timer comes */
 	uint64_t drain_every_ns;	 /* what drain_timer is set to */
 	uint64_t scan_every_ns;		 /* the same of scan_timer */
 	uint64_t idle_scan_ns;		 /* between scans while nothing is watched; 0: no rules */

@@ -19,8 +19,13 @@
 /* What the cache holds of one cgroup. */
 struct cgroup {
 	struct container container; /* of the path, so that it is parsed once and not per line */
+	uint64_t owner_ns;	    /* when its owner was looked up, 0: never */
+	uint32_t owner_uid;	    /* 0: none but root */
 	char path[];
 };
+
+/* Directories that are looked at for an owner: a tree is handed over far above. */
+#define OWNER_LEVELS 16
 
 int cgroups_open(const char *mount, struct cgroups *ret_cgroups)
 {
@@ -66,6 +71,8 @@ static struct cgroup *new_cgroup(const char *path)
 	if (!fresh)
 		return NULL;
 	fresh->container = container_parse(path);
+	fresh->owner_ns = 0;
+	fresh->owner_uid = 0;
 	memcpy(fresh->path, path, bytes);
 	return fresh;
 }
@@ -230,9 +237,9 @@ static bool may_be(struct cgroups *c, const char *path, uint64_t id)
 	return r == 0 ? found == id : r == -EACCES;
 }
 
-static const struct cgroup *find(struct cgroups *c, uint64_t id, uint32_t pid_hint)
+static struct cgroup *find(struct cgroups *c, uint64_t id, uint32_t pid_hint)
 {
-	const struct cgroup *known = idmap_get(&c->known, id);
+	struct cgroup *known = idmap_get(&c->known, id);
 	uint64_t now = clock_mono_ns();
 	char path[4096] = "";
 
@@ -268,4 +275,57 @@ const char *cgroups_container(struct cgroups *c, uint64_t id, struct container *
 		return NULL;
 	*ret_container = known->container;
 	return known->path;
+}
+
+/* Bytes of the first `levels` components of `path`, the '/' before each included. */
+static size_t prefix_bytes(const char *path, int levels)
+{
+	size_t bytes = 0;
+
+	while (levels-- > 0 && path[bytes] == '/' && path[bytes + 1])
+		bytes += 1 + strcspn(path + bytes + 1, "/");
+	return bytes;
+}
+
+/*
+ * The user who has the first directory on the way to `path` that is not root's, or 0; `otherwise`
+ * when the way is gone.
+ */
+static uint32_t look_up_owner(struct cgroups *c, const char *path, uint32_t otherwise)
+{
+	char name[4096];
+	struct stat st;
+
+	for (int level = 1; level <= OWNER_LEVELS; level++) {
+		size_t bytes = prefix_bytes(path, level);
+
+		snprintf(name, sizeof(name), "%.*s", (int)bytes, path);
+		if (has_dots(name) ||
+		    fstatat(c->mount_fd, relative(name), &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return otherwise;
+		if (st.st_uid || !path[bytes])
+			return st.st_uid;
+	}
+	return 0;
+}
+
+bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,
+		   char owner[CGROUP_OWNER_BYTES])
+{
+	struct cgroup *known = find(c, id, pid_hint);
+	uint64_t now = clock_mono_ns();
+	size_t bytes;
+
+	if (!known)
+		return false;
+	if (!known->owner_ns || now - known->owner_ns >= CGROUP_OWNER_NS) {
+		known->owner_uid = look_up_owner(c, known->path, known->owner_uid);
+		known->owner_ns = now;
+	}
+	bytes = prefix_bytes(known->path, 2);
+	if (known->owner_uid)
+		snprintf(owner, CGROUP_OWNER_BYTES, "uid %u", known->owner_uid);
+	else
+		snprintf(owner, CGROUP_OWNER_BYTES, "%.*s", bytes ? (int)bytes : 1, known->path);
+	return true;
 }

@@ -7,6 +7,7 @@
 #ifndef TROCAR_CONSUMER_CGROUPS_H
 #define TROCAR_CONSUMER_CGROUPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,6 +58,19 @@ int cgroups_read(struct cgroups *c, const char *path, const char *file, char *te
 
 /* Opens `file` of the cgroup at `path` read-only. Descriptor or -errno. */
 int cgroups_open_file(struct cgroups *c, const char *path, const char *file);
+
+/* "uid 1000", or at most two components of a path (names of at most 255 bytes). */
+#define CGROUP_OWNER_BYTES 520
+
+/*
+ * Whose the cgroup is: the user who has the first directory on its path that is not root's, to whom
+ * a tree was handed over, whatever he makes of it below; else what stands at the first two levels
+ * ("/system.slice/nginx.service"). Looked up again after CGROUP_OWNER_NS. False when the cgroup is
+ * not known.
+ */
+#define CGROUP_OWNER_NS 10000000000ULL
+bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,
+		   char owner[CGROUP_OWNER_BYTES]);
 
 /*
  * Whether somebody is in this very cgroup: 1 when a process is (in a threaded one: a thread), 0

@@ -42,6 +42,7 @@ static void on_match(struct agent *a, const struct event *e)
 	struct sighting seen = {
 		.tgid = e->tgid,
 		.ppid = e->ppid,
+		.uid = e->uid,
 		.start_ns = e->start_ns,
 		.cgroup_id = e->cgroup_id,
 		.time_ns = e->time_ns,

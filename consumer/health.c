@@ -69,6 +69,7 @@ static struct health_losses count_losses(const struct agent *a, const struct out
 	return (struct health_losses){
 		.held = a->recorder.evicted,
 		.lines = output->dropped_lines,
+		.left_out = a->line_budget.left_out,
 		.events = kernel.events_lost,
 		.limited = kernel.events_limited,
 		.over_quota = kernel.events_over_quota,
@@ -112,6 +113,7 @@ static void write_losses(const struct health *h, const struct health_losses *now
 	write_lost(w, "events_limited", now->limited - h->losses.limited);
 	write_lost(w, "events_over_quota", now->over_quota - h->losses.over_quota);
 	write_lost(w, "events_shed", now->shed - h->losses.shed);
+	write_lost(w, "lines_left_out", now->left_out - h->losses.left_out);
 	write_lost(w, "errors_full", now->errors - h->losses.errors);
 	write_lost(w, "targets_full", now->targets - h->losses.targets);
 	write_lost(w, "bad_record", now->records - h->losses.records);

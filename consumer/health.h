@@ -16,7 +16,7 @@ struct watch;
 
 /* Losses outside slots, as totals of this agent. */
 struct health_losses {
-	uint64_t held, lines, events, limited, over_quota, shed, errors, targets, records;
+	uint64_t held, lines, left_out, events, limited, over_quota, shed, errors, targets, records;
 };
 
 #define HEALTH_RINGS 3 /* samples, events, errors */

@@ -178,6 +178,7 @@ void life_write_totals(const struct agent *a, struct jsonw *w)
 	pressure_write_totals(a, w);
 	jsonw_u64(w, "lines", output.lines);
 	jsonw_u64(w, "lines_dropped", output.dropped_lines);
+	jsonw_u64(w, "lines_left_out", a->line_budget.left_out);
 	jsonw_object_end(w);
 }
 

@@ -7,7 +7,7 @@
 #include "consumer/agent.h"
 #include "shared/macro.h"
 
-static void say_match(struct agent *a, struct process *p, const char *found)
+static void write_match(struct agent *a, struct process *p, const char *found)
 {
 	struct line_subject subject = agent_subject(a, p->rule, p->cgroup_id);
 	bool mapped = process_map(a, p, 0);
@@ -39,6 +39,23 @@ static void say_match(struct agent *a, struct process *p, const char *found)
 		jsonw_object_end(&w);
 	}
 	line_end(&a->lines, &w);
+}
+
+/*
+ * One whose line was left out gets it later, when it is seen again and its rule has lines left;
+ * that it still has none is not counted once more.
+ */
+static void say_match(struct agent *a, struct process *p, const char *found, bool fresh)
+{
+	const struct line_about about = { p->rule, p->cgroup_id, p->uid };
+
+	if (!fresh && (p->announced || (p->left_out && !discovery_line_has_room(a, &about))))
+		return;
+	if (!discovery_line(a, &about, LINE_MATCH)) {
+		p->left_out = true;
+		return;
+	}
+	write_match(a, p, found);
 	p->announced = true;
 }
 
@@ -72,6 +89,8 @@ static void update(struct process *p, const struct sighting *seen)
 	p->cgroup_id = seen->cgroup_id;
 	if (seen->ppid)
 		p->ppid = seen->ppid;
+	if (seen->uid != UID_UNKNOWN)
+		p->uid = seen->uid;
 	if (seen->image)
 		process_exec(p, seen->time_ns);
 }
@@ -91,7 +110,7 @@ void matching_see(struct agent *a, const struct sighting *seen)
 	 * more. */
 	fresh = was != rule || seen->image;
 	if (p->watch && (moved || was != rule))
-		watch_leave(a, p, "no_process");
+		watch_leave(a, p);
 	update(p, seen);
 	p->rule = rule;
 	/* The kernel side knows it already when nothing has changed: a scan must stay cheap. */
@@ -101,8 +120,7 @@ void matching_see(struct agent *a, const struct sighting *seen)
 	unwinding_rule(a, p);
 	if (!rule)
 		return;
-	if (fresh || !p->announced)
-		say_match(a, p, seen->found);
+	say_match(a, p, seen->found, fresh);
 	if (!p->watch && watch_join(a, p) < 0)
 		return;
 	if (rule->on_exec && seen->image)

@@ -18,6 +18,7 @@ struct watch;
 /* A process as an event or the scan shows it. */
 struct sighting {
 	uint32_t tgid, ppid;
+	uint32_t uid; /* UID_UNKNOWN where only a scan shows it */
 	uint64_t start_ns, cgroup_id, time_ns;
 	char comm[COMM_BYTES];
 	const char *found; /* "exec", "fork", "rename", "scan" */

@@ -50,6 +50,8 @@ static const struct option_row {
 	{ "--health-seconds", "N", OPTION_NUMBER, offsetof(struct options, health_seconds), 0,
 	  86400,
 	  "how often the agent says what it costs, while it watches (default 60; 0: never)" },
+	{ "--lines-per-minute", "N", OPTION_NUMBER, offsetof(struct options, lines_per_minute), 10,
+	  1 << 20, "lines about a rule's processes and watches in a minute (default 600)" },
 	{ "--no-rules-watch", NULL, OPTION_NO, offsetof(struct options, rules_watch), 0, 0,
 	  "do not reload the rules file when it changes" },
 	{ "--symbols-path", "DIR:DIR", OPTION_TEXT, offsetof(struct options, symbols_path), 0, 0,
@@ -107,6 +109,7 @@ int options_parse(int argc, char *argv[], struct options *ret_options)
 		.recorder_kib = 16384,
 		.symbols_kib = 32768,
 		.health_seconds = 60,
+		.lines_per_minute = 600,
 		.rules_watch = true,
 	};
 

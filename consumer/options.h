@@ -21,9 +21,10 @@ struct options {
 	uint64_t queue_kib;
 	uint64_t recorder_kib;
 	uint64_t symbols_kib;
-	uint64_t health_seconds; /* between two lines of type health; 0: none */
-	bool rules_watch;	 /* reload the file when it changes */
-	bool journal;		 /* "<N>" prefixes for the journal */
+	uint64_t health_seconds;   /* between two lines of type health; 0: none */
+	uint64_t lines_per_minute; /* about processes and watches, of one rule */
+	bool rules_watch;	   /* reload the file when it changes */
+	bool journal;		   /* "<N>" prefixes for the journal */
 	bool help, version;
 };
 

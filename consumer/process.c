@@ -92,6 +92,7 @@ int process_get(struct agent *a, uint32_t tgid, uint64_t start_ns, struct proces
 		.id = process_id(tgid, start_ns),
 		.tgid = tgid,
 		.start_ns = start_ns,
+		.uid = UID_UNKNOWN,
 		.seen_ns = clock_mono_ns(),
 	};
 	if (idmap_get(&a->processes.by_id, p->id)) {
@@ -109,9 +110,13 @@ int process_get(struct agent *a, uint32_t tgid, uint64_t start_ns, struct proces
 
 static void say_exit(struct agent *a, const struct process *p)
 {
-	struct line_subject subject = agent_subject(a, p->rule, p->cgroup_id);
+	const struct line_about about = { p->rule, p->cgroup_id, p->uid };
+	struct line_subject subject;
 	struct jsonw w;
 
+	if (!discovery_line(a, &about, LINE_EXIT))
+		return;
+	subject = agent_subject(a, p->rule, p->cgroup_id);
 	line_begin(&a->lines, &w, "process.exit", &subject);
 	jsonw_u64(&w, "pid", p->tgid);
 	jsonw_u64(&w, "start_ns", p->start_ns);
@@ -132,8 +137,10 @@ void process_gone(struct agent *a, struct process *p)
 		jit_files_leave(symbols_jit_files(a->symbols), &key);
 	if (p->announced)
 		say_exit(a, p);
+	else if (p->left_out)
+		discovery_line_left_out(a, p->rule, LINE_EXIT);
 	unwinding_leave(a, p);
-	watch_leave(a, p, "no_process");
+	watch_leave(a, p);
 }
 
 void processes_sweep(struct agent *a, uint64_t now_ns)

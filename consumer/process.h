@@ -26,6 +26,7 @@ struct process {
 	uint64_t id; /* key in the table */
 	uint64_t start_ns;
 	uint32_t tgid, ppid;
+	uint32_t uid; /* who runs it; UID_UNKNOWN where only a scan showed it */
 	char comm[COMM_BYTES];
 	uint64_t cgroup_id;
 	uint64_t seen_ns;	 /* when it became known */
@@ -34,6 +35,7 @@ struct process {
 	struct watch *watch;	 /* the watch it keeps alive through its rule, or NULL */
 	bool requested;		 /* a capture by pid asked for it */
 	bool announced;		 /* process.match was written: process.exit will be */
+	bool left_out;		 /* it was to be, and its rule had no line left */
 	struct mappings maps;	 /* as last read */
 	struct mappings before;	 /* of the image before this one */
 	struct unwinding_state unwind;

@@ -60,6 +60,7 @@ static void take_task(void *context, const struct task_record *t)
 	struct sighting seen = {
 		.tgid = t->tgid,
 		.ppid = t->ppid,
+		.uid = UID_UNKNOWN,
 		.start_ns = t->start_ns,
 		.cgroup_id = t->cgroup_id,
 		.time_ns = clock_mono_ns(),

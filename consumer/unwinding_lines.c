@@ -44,11 +44,15 @@ static void write_rowless(struct agent *a, const struct process *p, struct jsonw
 
 void unwinding_say(struct agent *a, struct process *p)
 {
+	const struct line_about about = { p->rule, p->cgroup_id, p->uid };
 	struct unwinding_state *s = &p->unwind;
 	struct line_subject subject;
 	struct jsonw w;
 
 	if (!p->announced || s->how == s->said)
+		return;
+	s->said = s->how;
+	if (!discovery_line(a, &about, LINE_UNWIND))
 		return;
 	subject = agent_subject(a, p->rule, p->cgroup_id);
 	line_begin(&a->lines, &w, "process.unwind", &subject);
@@ -62,7 +66,6 @@ void unwinding_say(struct agent *a, struct process *p)
 	jsonw_u64(&w, "ready_ms", (clock_mono_ns() - p->maps.read_ns) / NSEC_PER_MSEC);
 	write_rowless(a, p, &w);
 	line_end(&a->lines, &w);
-	s->said = s->how;
 }
 
 static void write_module(const struct unwind_module *m, struct jsonw *w)

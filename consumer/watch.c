@@ -238,8 +238,9 @@ int watch_join(struct agent *a, struct process *p)
 	}
 	b->processes++;
 	p->watch = w;
-	if (b->processes == 1)
+	if (b->processes == 1 && !b->loose_ns)
 		watch_refresh(w);
+	b->loose_ns = 0;
 	if (fresh)
 		watch_say_start(w);
 	return 0;
@@ -256,20 +257,30 @@ int watch_bind_cgroup(struct watch *w, const struct rule *rule)
 		return r;
 	}
 	b->by_cgroup = true;
+	b->loose_ns = 0;
 	watch_refresh(w);
 	if (fresh)
 		watch_say_start(w);
 	return 0;
 }
 
-/* Drops bindings that nothing keeps. */
+static bool is_kept(const struct binding *b)
+{
+	return b->by_cgroup || b->processes;
+}
+
+/* Drops bindings that nothing keeps and that do not linger. */
 static void prune(struct watch *w)
 {
+	uint64_t now_ns = clock_mono_ns();
 	size_t kept = 0;
 
-	for (size_t i = 0; i < w->n_bindings; i++)
-		if (w->bindings[i].by_cgroup || w->bindings[i].processes)
-			w->bindings[kept++] = w->bindings[i];
+	for (size_t i = 0; i < w->n_bindings; i++) {
+		const struct binding *b = &w->bindings[i];
+
+		if (is_kept(b) || (b->loose_ns && now_ns - b->loose_ns < WATCH_LINGER_NS))
+			w->bindings[kept++] = *b;
+	}
 	w->n_bindings = kept;
 }
 
@@ -284,7 +295,15 @@ void watch_release(struct watch *w, const char *reason)
 		watch_refresh(w);
 }
 
-void watch_leave(struct agent *a, struct process *p, const char *reason)
+static void linger(struct agent *a)
+{
+	if (a->watches.lingering)
+		return;
+	a->watches.lingering = true;
+	loop_timer_set(a->linger_timer, WATCH_LINGER_NS, 0);
+}
+
+void watch_leave(struct agent *a, struct process *p)
 {
 	struct watch *w = p->watch;
 	struct binding *b;
@@ -295,7 +314,45 @@ void watch_leave(struct agent *a, struct process *p, const char *reason)
 	b = watch_binding(w, p->rule);
 	if (b && b->processes)
 		b->processes--;
-	watch_release(w, reason);
+	if (b && !is_kept(b)) {
+		b->loose_ns = clock_mono_ns();
+		linger(a);
+	}
+	watch_release(w, "no_process");
+}
+
+static bool has_loose(const struct watch *w)
+{
+	for (size_t i = 0; i < w->n_bindings; i++)
+		if (!is_kept(&w->bindings[i]))
+			return true;
+	return false;
+}
+
+void watches_expire(struct agent *a)
+{
+	struct watch **by_slot = a->watches.by_slot;
+	bool more = false;
+
+	for (uint32_t i = 0; i < a->pins.abi.slots; i++) {
+		if (!by_slot[i] || !has_loose(by_slot[i]))
+			continue;
+		watch_release(by_slot[i], "no_process");
+		more = more || (by_slot[i] && has_loose(by_slot[i]));
+	}
+	a->watches.lingering = false;
+	if (more)
+		linger(a);
+}
+
+static void on_linger(void *context, uint32_t events)
+{
+	watches_expire(context);
+}
+
+int watches_listen(struct agent *a)
+{
+	return loop_timer(a->loop, on_linger, a, &a->linger_timer);
 }
 
 void watch_remove(struct watch *w, const char *reason)

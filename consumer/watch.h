@@ -2,7 +2,9 @@
 /*
  * watch.h: cgroups under observation. A watch is one cgroup in one slot; rules are bound to it,
  * each alive as long as a process matches it there (or, for a rule by cgroup, as long as the cgroup
- * is populated). Main thread only.
+ * is populated). When the last such process goes and the cgroup is not empty, the rule stays bound
+ * for WATCH_LINGER_NS more: a process that takes its name again and again makes no watch start and
+ * stop. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_WATCH_H
 #define TROCAR_CONSUMER_WATCH_H
@@ -21,13 +23,15 @@ struct ruleset;
 struct session;
 struct threshold;
 
-#define WATCH_RULES_MAX 64 /* rules bound to one cgroup; beyond: an error line */
+#define WATCH_RULES_MAX 64	      /* rules bound to one cgroup; beyond: an error line */
+#define WATCH_LINGER_NS 1000000000ULL /* at least; at most twice that */
 
 /* One rule on one watch. */
 struct binding {
 	const struct rule *rule;
 	uint32_t processes;   /* matched ones that keep it alive */
 	bool by_cgroup;	      /* the cgroup itself matches */
+	uint64_t loose_ns;    /* since when nothing keeps it alive, 0: something does */
 	uint64_t cooldown_ns; /* no session before this moment */
 	uint32_t held;	      /* triggers held back since the last line that said so */
 	uint64_t held_ns;     /* when that line was written */
@@ -68,6 +72,7 @@ struct watches {
 	uint32_t *epochs;	/* of each slot */
 	uint32_t next;		/* where the search for a free slot starts */
 	uint32_t count;
+	bool lingering; /* the timer is set */
 	bool full_said;
 };
 
@@ -84,13 +89,22 @@ int watch_join(struct agent *a, struct process *p);
 /* Binds a rule by cgroup to the watch. 0 or -errno. */
 int watch_bind_cgroup(struct watch *w, const struct rule *rule);
 
-/* The process leaves its watch; `reason` is for watch.stop when nothing keeps it. */
-void watch_leave(struct agent *a, struct process *p, const char *reason);
+/* The process leaves its watch, whose rule lingers if it was the last. */
+void watch_leave(struct agent *a, struct process *p);
+
+/* Drops what has lingered long enough: what the timer calls. */
+void watches_expire(struct agent *a);
+
+/* Makes that timer. 0 or -errno. */
+int watches_listen(struct agent *a);
 
 /* Ends the watch now: its session ends, the slot is free, watch.stop says why. */
 void watch_remove(struct watch *w, const char *reason);
 
-/* Removes the watch when neither a rule nor a request keeps it. */
+/*
+ * Drops rules that nothing keeps and that do not linger, and the watch when neither a rule nor a
+ * request is left: `reason` is for watch.stop.
+ */
 void watch_release(struct watch *w, const char *reason);
 
 /* The binding of a rule, or NULL. */

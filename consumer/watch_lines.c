@@ -17,8 +17,13 @@ void watch_say_start(const struct watch *w)
 {
 	struct agent *a = w->agent;
 	const struct rule *rule = w->n_bindings ? w->bindings[0].rule : NULL;
-	struct line_subject subject = agent_subject(a, rule, w->cgroup_id);
+	const struct line_about about = { rule, w->cgroup_id, UID_UNKNOWN };
+	struct line_subject subject;
 	struct jsonw json;
+
+	if (!discovery_line(a, &about, LINE_WATCH_START))
+		return;
+	subject = agent_subject(a, rule, w->cgroup_id);
 
 	line_begin(&a->lines, &json, "watch.start", &subject);
 	jsonw_u64(&json, "slot", w->slot);
@@ -46,7 +51,11 @@ void watch_say_stop(const struct watch *w, const char *reason)
 		.cgroup_id = w->cgroup_id,
 		.container = container_parse(w->path),
 	};
+	const struct line_about about = { w->rule, w->cgroup_id, UID_UNKNOWN };
 	struct jsonw json;
+
+	if (!discovery_line(a, &about, LINE_WATCH_STOP))
+		return;
 
 	line_begin(&a->lines, &json, "watch.stop", &subject);
 	jsonw_u64(&json, "slot", w->slot);

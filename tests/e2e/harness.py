@@ -444,11 +444,18 @@ class Test:
             shutil.copy(WORKLOADS / workload, target)
         return target
 
-    def spawn(self, workload, *words, name=None, cgroup=None):
+    def spawn(self, workload, *words, name=None, cgroup=None, uid=None):
+        def before():
+            if cgroup:
+                cgroup.join()
+            if uid:
+                os.setresgid(uid, uid, uid)
+                os.setresuid(uid, uid, uid)
+
         process = subprocess.Popen(
             [str(self.binary(workload, name)), *map(str, words)], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, cwd=self.folder, text=True,
-            preexec_fn=cgroup.join if cgroup else None)
+            preexec_fn=before if cgroup or uid else None)
         self.processes.append(process)
         return process
 

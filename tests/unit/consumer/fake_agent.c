@@ -122,6 +122,9 @@ struct fake *fake_new(void)
 	/* Set by the agent, and never due: the tests do what the loop would. */
 	assert_int_equal(loop_timer(a->loop, ignore, a, &a->drain_timer), 0);
 	assert_int_equal(loop_timer(a->loop, ignore, a, &a->scan_timer), 0);
+	assert_int_equal(loop_timer(a->loop, ignore, a, &a->lines_timer), 0);
+	assert_int_equal(loop_timer(a->loop, ignore, a, &a->linger_timer), 0);
+	line_budget_init(&a->line_budget, FAKE_LINES);
 	assert_int_equal(output_new(f->output, 4u << 20, &a->output), 0);
 	assert_int_equal(output_start(a->output), 0);
 	a->lines = (struct lines){ &a->host, a->output, 8192 };
@@ -172,6 +175,9 @@ void fake_free(struct fake *f)
 	output_free(a->output);
 	loop_remove(a->drain_timer);
 	loop_remove(a->scan_timer);
+	loop_remove(a->lines_timer);
+	loop_remove(a->linger_timer);
+	line_budget_done(&a->line_budget);
 	loop_free(a->loop);
 	free(a->pins.samples.bounce);
 	free(a->pins.events.bounce);

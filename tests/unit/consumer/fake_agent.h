@@ -25,6 +25,7 @@ static inline void cleanup_json(json_object **object)
 #define FAKE_PROCESSES	32
 #define FAKE_RING_BYTES (256u << 10)
 #define FAKE_HZ		100
+#define FAKE_LINES	600 /* of a rule in a minute */
 
 struct fake_ring {
 	unsigned long consumer, producer;

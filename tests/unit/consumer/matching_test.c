@@ -61,6 +61,17 @@ static uint32_t slot_in_kernel(uint64_t cgroup_id)
 	return bpf_map_lookup_elem(fake->a.pins.watches_fd, &cgroup_id, &slot) < 0 ? NO_SLOT : slot;
 }
 
+/* As if what has come loose there had been so for WATCH_LINGER_NS. */
+static void linger_passes(uint64_t cgroup_id)
+{
+	struct watch *w = watch_of(cgroup_id);
+
+	for (size_t i = 0; w && i < w->n_bindings; i++)
+		if (w->bindings[i].loose_ns)
+			w->bindings[i].loose_ns -= WATCH_LINGER_NS;
+	watches_expire(&fake->a);
+}
+
 static void test_exec(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;
@@ -115,6 +126,7 @@ static void test_two_in_one(void **state)
 	fake_event(fake, EVENT_EXIT, 100, group.id, "node");
 	assert_non_null(watch_of(group.id));
 	fake_event(fake, EVENT_EXIT, 101, group.id, "node");
+	linger_passes(group.id);
 	assert_null(watch_of(group.id));
 	assert_int_equal(slot_in_kernel(group.id), NO_SLOT);
 	assert_int_equal(fake->control.armed, 0);
@@ -141,6 +153,7 @@ static void test_rename(void **state)
 	assert_non_null(watch_of(group.id));
 	fake_event(fake, EVENT_UNNAME, 100, group.id, "sleep");
 	assert_null(p->rule);
+	linger_passes(group.id);
 	assert_null(watch_of(group.id));
 	assert_false(target_flags(100) & TARGET_MATCHED);
 }
@@ -235,6 +248,7 @@ static void test_scan(void **state)
 	/* What is listed no more has gone, though its exit was lost. */
 	fake_tasks(fake, tasks + 1, 1);
 	assert_int_equal(discover_scan(&fake->a), 0);
+	linger_passes(group.id);
 	assert_null(watch_of(group.id));
 	assert_int_equal(fake_count(fake, "process.exit"), 1);
 }
@@ -249,6 +263,7 @@ static void test_move(void **state)
 	fake_rules(fake, RULES);
 	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
 	fake_event(fake, EVENT_EXEC, 100, other.id, "node");
+	linger_passes(group.id);
 	assert_null(watch_of(group.id));
 	assert_non_null(watch_of(other.id));
 	fake_cgroup_remove(&other);
@@ -313,6 +328,127 @@ static void test_rules_change(void **state)
 	assert_false(target_flags(100) & TARGET_MATCHED);
 }
 
+/* A process that takes and drops its name all the time makes one watch, which outlives it a little.
+ */
+static void test_flapping(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	fake_rules(fake, RULES);
+	fake_event(fake, EVENT_RENAME, 100, group.id, "node");
+	w = watch_of(group.id);
+	assert_non_null(w);
+	w->bindings[0].cooldown_ns = 77;
+	for (int i = 0; i < 20; i++) {
+		fake_event(fake, EVENT_UNNAME, 100, group.id, "ebb");
+		assert_int_equal(w->bindings[0].processes, 0);
+		watches_expire(&fake->a);
+		fake_event(fake, EVENT_RENAME, 100, group.id, "node");
+		assert_ptr_equal(watch_of(group.id), w);
+	}
+	/* Nor does it shake the cooldown off. */
+	assert_int_equal(w->bindings[0].cooldown_ns, 77);
+	assert_int_equal(fake_count(fake, "watch.start"), 1);
+	assert_int_equal(fake_count(fake, "watch.stop"), 0);
+	linger_passes(group.id);
+	assert_ptr_equal(watch_of(group.id), w);
+	fake_event(fake, EVENT_UNNAME, 100, group.id, "ebb");
+	linger_passes(group.id);
+	assert_null(watch_of(group.id));
+	line = fake_last(fake, "watch.stop");
+	assert_string_equal(fake_text(line, "reason"), "no_process");
+}
+
+/* An empty cgroup is not waited for. */
+static void test_empty_at_once(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+
+	if (!fake)
+		skip();
+	fake_rules(fake, RULES);
+	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
+	fake_event(fake, EVENT_EXIT, 100, group.id, "node");
+	assert_non_null(watch_of(group.id));
+	fake_cgroup_event(fake, EVENT_EMPTY, group.id, group.path);
+	assert_null(watch_of(group.id));
+	line = fake_last(fake, "watch.stop");
+	assert_string_equal(fake_text(line, "reason"), "cgroup_empty");
+}
+
+static void start_as(uint32_t tgid, uint32_t uid)
+{
+	struct event e = { .kind = EVENT_EXEC,
+			   .tgid = tgid,
+			   .uid = uid,
+			   .start_ns = fake_start_ns(tgid),
+			   .cgroup_id = group.id,
+			   .generation = fake->a.set->generation,
+			   .comm = "node" };
+
+	fake_put(&fake->events, &e, sizeof(e));
+	discover_drain(&fake->a);
+}
+
+/* One user's flood of a rule's name leaves lines to the other; what is left out is told. */
+static void test_lines_left_out(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+	json_object *left_out = NULL;
+
+	if (!fake)
+		skip();
+	fake_rules(fake, RULES);
+	fake->a.line_budget.max = 16;
+	for (uint32_t i = 0; i < 20; i++)
+		start_as(100 + i, 1000);
+	assert_int_equal(fake_count(fake, "process.match"), 8);
+	assert_false(process_find(&fake->a, 119, fake_start_ns(119))->announced);
+	start_as(200, 0);
+	assert_int_equal(fake_count(fake, "process.match"), 9);
+	/* The end of one whose start was not said is not said either, but counted. */
+	fake_event(fake, EVENT_EXIT, 119, group.id, "node");
+	assert_int_equal(fake_count(fake, "process.exit"), 0);
+	assert_int_equal(fake->a.line_budget.left_out, 13);
+	discovery_lines_end(&fake->a);
+	line = fake_last(fake, "error");
+	assert_string_equal(fake_text(line, "code"), "lines_left_out");
+	assert_string_equal(fake_text(line, "rule"), "api");
+	assert_string_equal(fake_text(line, "count"), "13");
+	assert_true(json_object_object_get_ex(line, "left_out", &left_out));
+	assert_string_equal(fake_text(left_out, "process.match"), "12");
+	assert_string_equal(fake_text(left_out, "process.exit"), "1");
+}
+
+/* Whose start was left out is told of when a scan finds it in a later minute. */
+static void test_said_later(void **state)
+{
+	struct task_record tasks[2] = { 0 };
+
+	if (!fake)
+		skip();
+	fake_rules(fake, RULES);
+	fake->a.line_budget.max = 2;
+	for (uint32_t i = 0; i < 2; i++) {
+		start_as(100 + i, 1000);
+		tasks[i] = (struct task_record){ .tgid = 100 + i,
+						 .start_ns = fake_start_ns(100 + i),
+						 .cgroup_id = group.id,
+						 .comm = "node" };
+	}
+	assert_int_equal(fake_count(fake, "process.match"), 1);
+	fake_tasks(fake, tasks, 2);
+	assert_int_equal(discover_scan(&fake->a), 0);
+	assert_int_equal(fake_count(fake, "process.match"), 1);
+	assert_int_equal(fake->a.line_budget.left_out, 1);
+	discovery_lines_end(&fake->a);
+	assert_int_equal(discover_scan(&fake->a), 0);
+	assert_int_equal(fake_count(fake, "process.match"), 2);
+}
+
 static void test_learn_forget(void **state)
 {
 	struct cgroups *c;
@@ -331,11 +467,12 @@ static void test_learn_forget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_exec),	 EACH(test_exact),	 EACH(test_two_in_one),
-		EACH(test_rename),	 EACH(test_pid_reuse),	 EACH(test_cgroup_removed),
-		EACH(test_by_cgroup),	 EACH(test_scan),	 EACH(test_move),
-		EACH(test_root),	 EACH(test_bad_records), EACH(test_rules_change),
-		EACH(test_learn_forget),
+		EACH(test_exec),       EACH(test_exact),	 EACH(test_two_in_one),
+		EACH(test_rename),     EACH(test_pid_reuse),	 EACH(test_cgroup_removed),
+		EACH(test_by_cgroup),  EACH(test_scan),		 EACH(test_move),
+		EACH(test_root),       EACH(test_bad_records),	 EACH(test_rules_change),
+		EACH(test_flapping),   EACH(test_empty_at_once), EACH(test_lines_left_out),
+		EACH(test_said_later), EACH(test_learn_forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

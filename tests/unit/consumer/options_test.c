@@ -90,6 +90,7 @@ static const struct {
 	{ "--recorder-kib", offsetof(struct options, recorder_kib), 64, 1 << 20 },
 	{ "--symbols-kib", offsetof(struct options, symbols_kib), 1024, 1 << 20 },
 	{ "--health-seconds", offsetof(struct options, health_seconds), 0, 86400 },
+	{ "--lines-per-minute", offsetof(struct options, lines_per_minute), 10, 1 << 20 },
 };
 
 static int parse_number(size_t i, const char *text, uint64_t *ret_number)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Floods: another user renames, forks or starts programs under a service's name as fast as the machine goes. The
+service's starts are seen all the same, the lines stay few, and the agent answers."""
+import threading
+import time
+
+from harness import check, rule, rules, until
+
+STARTS = 8
+SECONDS = 9
+FLOODER = 61234  # a user of nobody's
+LINES_A_MINUTE = 600
+ANSWER_MS = 200
+
+
+class Clock(threading.Thread):
+    """Asks for the status all the time; `worst_ms` is how long the slowest answer took."""
+
+    def __init__(self, agent):
+        super().__init__(daemon=True)
+        self.agent, self.took_ms, self.stopping = agent, [], threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.stopping.wait(0.05):
+            began = time.monotonic()
+            self.agent.call("status")
+            self.took_ms.append(1000 * (time.monotonic() - began))
+
+    def stop(self):
+        self.stopping.set()
+        self.join()
+        return sorted(self.took_ms)
+
+
+def beside(t, how, processes=2, same_cgroup=False):
+    agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)), arguments=["--lines-per-minute", LINES_A_MINUTE])
+    home = t.cgroup("service")
+    place = home if same_cgroup else t.cgroup("flooder")
+    began = len(agent.raw)
+    for _ in range(processes):
+        t.spawn("flooder", SECONDS, how, t.comm, name=t.comm if how == "exec" else None, cgroup=place, uid=FLOODER)
+    time.sleep(1)
+    clock, seen = Clock(agent), []
+    for _ in range(STARTS):
+        service = t.spawn("burn_cpu", 20, name=t.comm, cgroup=home)
+        seen.append(agent.wait("process.match", pid=service.pid, seconds=4))
+        t.end(service)
+        agent.wait("process.exit", pid=service.pid, seconds=4)
+        time.sleep(0.3)
+    took_ms = clock.stop()
+    lines = len(agent.raw) - began
+    totals = agent.call("status")["totals"]
+    kinds = {kind: len(agent.find(kind)) for kind in {e["type"] for e in agent.events}}
+    print(f"# {how}: {lines} lines ({kinds}), {totals}, answers {took_ms[len(took_ms) // 2]:.1f} ms, "
+          f"slowest {took_ms[-1]:.1f} ms", flush=True)
+    check([m["found"] for m in seen] == ["exec"] * STARTS, f"not seen by their exec: {[m['found'] for m in seen]}")
+    check(lines <= LINES_A_MINUTE * 2 + 100, f"{lines} lines")  # a minute may end meanwhile
+    check(took_ms[-1] < ANSWER_MS, f"an answer took {took_ms[-1]:.0f} ms")
+    check(totals["events_lost"] == 0, f"{totals}")
+    return agent, totals
+
+
+def test_renames(t):
+    """A process that takes and drops the name: four of its renames a second are told, and no watch comes and goes."""
+    agent, totals = beside(t, "rename")
+    check(totals["events_limited"] > 1000, f"{totals}")
+    check(len(agent.find("watch.start")) <= 2 + STARTS, f"{len(agent.find('watch.start'))} watches began")
+    check(agent.find("error", code="events_limited"), "no line tells of the renames that were held back")
+
+
+def test_forks(t):
+    """A fork storm under the name: its lines are cut, and a line says how many."""
+    agent, totals = beside(t, "fork")
+    check(totals["events_over_quota"] + totals["lines_left_out"] > 1000, f"{totals}")
+    agent.stop()
+    left_out = agent.find("error", code="lines_left_out", rule="api")
+    check(left_out and left_out[0]["left_out"]["process.match"] > 0, f"{left_out}")
+    stop = agent.find("agent.stop")[0]["totals"]
+    check(sum(e["count"] for e in left_out) == stop["lines_left_out"], f"{left_out} {stop}")
+
+
+def test_execs(t):
+    """The same with programs that are started."""
+    beside(t, "exec")
+
+
+def test_in_the_same_cgroup(t):
+    """Another user's fork storm in the very cgroup of the service: users are told apart."""
+    beside(t, "fork", same_cgroup=True)
+
+
+def test_state_is_repaired(t):
+    """The last of a thousand renames, which was not told, is known once the flood is over."""
+    agent = t.agent(rules(rule("api", comm=t.comm)))
+    group = t.cgroup()
+    process = t.spawn("flooder", 2, "rename", t.comm, cgroup=group, uid=FLOODER)
+    agent.wait("process.match", pid=process.pid)
+    process.wait()
+    until(lambda: agent.call("status")["watches"] == 0, 6, lambda: f"still watched: {agent.call('watches')}")
+    check(agent.call("status")["processes"] == 0, "a process that is gone is known")
