@@ -25,6 +25,7 @@
 #include "consumer/ruleset.h"
 #include "consumer/scope.h"
 #include "consumer/session.h"
+#include "consumer/shares.h"
 #include "consumer/unwinding.h"
 #include "consumer/watch.h"
 #include "policy/policy.h"
@@ -69,6 +70,7 @@ struct agent {
 	struct scope scope;
 	struct pressure pressure;
 	struct sessions sessions;
+	struct shares shares;
 	struct line_budget line_budget;
 	struct recorder recorder;
 	struct link *link; /* to the broker */

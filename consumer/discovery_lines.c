@@ -64,8 +64,10 @@ static uint64_t owner_of(struct agent *a, const struct line_about *about)
 	char owner[CGROUP_OWNER_BYTES] = "";
 	uint64_t hash;
 
-	cgroups_owner(&a->cgroups, about->cgroup_id, 0, owner);
-	hash = (line_budget_key(owner) ^ about->uid) * 0x9e3779b97f4a7c15ULL;
+	if (!about->owner)
+		cgroups_owner(&a->cgroups, about->cgroup_id, 0, owner);
+	hash = line_budget_key(about->owner ? about->owner->name : owner);
+	hash = (hash ^ about->uid) * 0x9e3779b97f4a7c15ULL;
 	return hash ? hash : 1;
 }
 

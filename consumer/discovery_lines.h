@@ -12,12 +12,14 @@
 #include "consumer/line_budget.h"
 
 struct agent;
+struct owner;
 
 /* What a line is about: its rule (NULL: none), the cgroup, and who runs the process. */
 struct line_about {
 	const struct rule *rule;
 	uint64_t cgroup_id;
-	uint32_t uid; /* UID_UNKNOWN: not a process, or it is not known */
+	uint32_t uid;		   /* UID_UNKNOWN: not a process, or it is not known */
+	const struct owner *owner; /* of the cgroup; NULL: looked up */
 };
 
 #define UID_UNKNOWN UINT32_MAX

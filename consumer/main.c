@@ -149,6 +149,7 @@ static int start_all(struct agent *a)
 	};
 	processes_init(&a->processes, 4 * (size_t)a->pins.abi.targets);
 	recorder_init(&a->recorder, a->options.recorder_kib << 10);
+	shares_init(&a->shares);
 	line_budget_init(&a->line_budget, a->options.lines_per_minute);
 	r = say("watches", watches_init(a));
 	if (r < 0)
@@ -199,6 +200,7 @@ static void release_all(struct agent *a)
 	processes_done(a);
 	unwinding_done(a);
 	line_budget_done(&a->line_budget);
+	shares_done(&a->shares);
 	recorder_done(&a->recorder);
 	symbols_free(a->symbols);
 	ruleset_unref(a->set);

@@ -47,7 +47,7 @@ static void write_match(struct agent *a, struct process *p, const char *found)
  */
 static void say_match(struct agent *a, struct process *p, const char *found, bool fresh)
 {
-	const struct line_about about = { p->rule, p->cgroup_id, p->uid };
+	const struct line_about about = { p->rule, p->cgroup_id, p->uid, NULL };
 
 	if (!fresh && (p->announced || (p->left_out && !discovery_line_has_room(a, &about))))
 		return;

@@ -14,6 +14,7 @@
 #include "consumer/following.h"
 #include "consumer/life.h"
 #include "consumer/requests.h"
+#include "consumer/sharing.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/io.h"
@@ -124,6 +125,7 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	write_ring(w, "errors", &a->pins.errors);
 	jsonw_array_end(w);
 	life_write_totals(a, w);
+	sharing_write_status(a, w);
 	write_output(a, w);
 	write_control(a, w);
 	write_memory(a, w);

@@ -110,7 +110,7 @@ int process_get(struct agent *a, uint32_t tgid, uint64_t start_ns, struct proces
 
 static void say_exit(struct agent *a, const struct process *p)
 {
-	const struct line_about about = { p->rule, p->cgroup_id, p->uid };
+	const struct line_about about = { p->rule, p->cgroup_id, p->uid, NULL };
 	struct line_subject subject;
 	struct jsonw w;
 

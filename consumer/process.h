@@ -28,7 +28,7 @@ struct process {
 	uint32_t tgid, ppid;
 	uint32_t uid; /* who runs it; UID_UNKNOWN where only a scan showed it */
 	char comm[COMM_BYTES];
-	uint64_t cgroup_id;
+	uint64_t cgroup_id;	 /* its own; of one that only a tick showed the watched one above */
 	uint64_t seen_ns;	 /* when it became known */
 	const struct rule *rule; /* of the set in force; NULL: a neighbour in a watched cgroup */
 	uint32_t generation;	 /* of the set that it was last matched against */

@@ -320,6 +320,8 @@ struct process *sample_decode(struct agent *a, const struct sample *s, struct hi
 		decode_unknown(s, user, h);
 		return NULL;
 	}
+	if (!p->cgroup_id && a->watches.by_slot[s->slot])
+		p->cgroup_id = a->watches.by_slot[s->slot]->cgroup_id;
 	if (!p->comm[0] && s->tid == s->tgid)
 		memcpy(p->comm, h->comm, sizeof(p->comm));
 	if (s->flags & SAMPLE_KTHREAD)

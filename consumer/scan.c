@@ -157,6 +157,7 @@ int discover_scan(struct agent *a)
 	check_watches(a);
 	cgroups_unseen_check(a, began_ns);
 	processes_sweep(a, clock_mono_ns());
+	shares_sweep(&a->shares, clock_mono_ns());
 	return 0;
 }
 

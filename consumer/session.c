@@ -8,6 +8,7 @@
 
 #include "consumer/agent.h"
 #include "consumer/sampling.h"
+#include "consumer/sharing.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
@@ -41,12 +42,23 @@ static uint64_t budget_retry_ms(uint64_t now_ns)
 	return 60000 - now_ns / NSEC_PER_MSEC % 60000;
 }
 
+/* The rule's seconds are used up, and by this owner too as far as they are its. */
+static bool rule_is_spent(struct watch *w, const struct rule *rule, uint64_t now)
+{
+	struct agent *a = w->agent;
+	uint64_t max_ms = (uint64_t)rule->budget_s * MSEC_PER_SEC;
+	uint64_t spent_ms = budget_spent_ms(rule_budget(a, rule), now);
+
+	return spent_ms >= max_ms && !shares_has_part(&a->shares, w->owner, max_ms, spent_ms, now);
+}
+
 /* Whether this rule may start a session here now; a request is not bound by the cooldown. */
 static bool may_start(struct watch *w, const struct rule *rule, enum trigger kind, uint64_t now,
 		      struct held *held)
 {
 	struct agent *a = w->agent;
 	struct binding *b = rule ? watch_binding(w, rule) : NULL;
+	const char *shared;
 
 	if (w->session)
 		*held = (struct held){
@@ -58,12 +70,11 @@ static bool may_start(struct watch *w, const struct rule *rule, enum trigger kin
 		*held = (struct held){ "too_many_sessions", 1000 };
 	else if (kind != TRIGGER_REQUEST && b && now < b->cooldown_ns)
 		*held = (struct held){ "cooldown", (b->cooldown_ns - now) / NSEC_PER_MSEC + 1 };
-	else if (rule &&
-		 budget_spent_ms(rule_budget(a, rule), now) >= rule->budget_s * MSEC_PER_SEC)
+	else if (rule && rule_is_spent(w, rule, now))
 		*held = (struct held){ "budget_rule", budget_retry_ms(now) };
-	else if (a->set && budget_spent_ms(&a->sessions.budget, now) >=
-				   a->set->rules->budget_s * MSEC_PER_SEC)
-		*held = (struct held){ "budget_all", budget_retry_ms(now) };
+	else if (a->set && (shared = sharing_held(a, w->owner, now)) != NULL)
+		*held = (struct held){ shared,
+				       strncmp(shared, "budget", 6) ? 1000 : budget_retry_ms(now) };
 	else
 		return true;
 	return false;
@@ -110,6 +121,7 @@ static struct session *new_session(struct watch *w, const struct rule *rule,
 		s->reason.when = &s->when;
 	}
 	s->watch = w;
+	s->owner = shares_ref(w->owner);
 	s->cgroup_id = w->cgroup_id;
 	s->slot = w->slot;
 	s->epoch = w->epoch;
@@ -331,7 +343,9 @@ static void spend(struct session *s)
 	uint32_t ms = (uint32_t)((s->stop_ns - s->start_ns) / NSEC_PER_MSEC);
 	const struct rule *rule;
 
-	budget_spend(&a->sessions.budget, s->stop_ns, ms);
+	shares_captured(&a->shares, s->owner, s->stop_ns, ms);
+	shares_put(&a->shares, s->owner); /* the reporter's thread is not to see it */
+	s->owner = NULL;
 	rule = s->rule && a->set ? rules_find(a->set->rules, s->rule->name) : NULL;
 	if (rule)
 		budget_spend(rule_budget(a, rule), s->stop_ns, ms);

@@ -56,6 +56,7 @@ struct session {
 	/* What lines say of the watch, which may be gone by then. */
 	struct watch *watch; /* NULL once it is gone */
 	char *cgroup;
+	struct owner *owner; /* whose the cgroup is, a reference while it runs; NULL: not known */
 	uint64_t cgroup_id;
 	uint32_t slot, epoch;
 	uint32_t only_tgid;		    /* 0: no filter by process */
@@ -94,7 +95,6 @@ struct sessions {
 	struct session *running[SESSIONS_MAX];
 	size_t count;
 	uint64_t total, held;
-	struct budget budget; /* of all rules */
 	struct session_summary ended[SESSIONS_ENDED];
 	size_t n_ended; /* in all; the ring holds the last */
 };

@@ -8,18 +8,17 @@
 #include <sys/epoll.h>
 
 #include "consumer/agent.h"
+#include "consumer/sharing.h"
 #include "consumer/symbols/records.h"
 #include "consumer/unwind/unwind_window.h"
 #include "consumer/unwinding_again.h"
 #include "consumer/unwinding_lines.h"
 #include "consumer/unwinding_plan.h"
+#include "consumer/unwinding_room.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/log.h"
 #include "shared/macro.h"
-
-/* A table is taken from a process only when it has not been used for this long. */
-#define IDLE_NS (10 * NSEC_PER_SEC)
 
 /* A filling that the process's own mmap(2) came in the way of is tried again at once. */
 #define FILL_TRIES 4
@@ -27,24 +26,6 @@
 /* EVENT_UNMAPPED that brought nothing new comes half as often each time, down to one in so long. */
 #define QUIET_FIRST_NS (200 * NSEC_PER_MSEC)
 #define QUIET_MAX_NS   (10 * NSEC_PER_SEC)
-
-enum table_state {
-	TABLE_FREE,
-	TABLE_LIVE,
-	TABLE_RETIRED, /* not published any more; a tick may still be reading it */
-};
-
-struct unwinding_table {
-	enum table_state state;
-	struct process *owner; /* of a live one */
-	uint64_t grace;	       /* of a retired one: when that has passed it is free */
-	uint32_t *held;	       /* numbers of files, owned */
-	size_t held_count;
-	uint64_t fill;	      /* its last filling that was published: kept until the next */
-	struct mappings maps; /* that it was made of */
-	size_t cut;	      /* of those, without a place in it */
-	bool rows;	      /* some of them have rows */
-};
 
 static void wait_begin(struct unwinding *u, struct process *p)
 {
@@ -95,20 +76,25 @@ static bool unpublish(struct unwinding *u, uint32_t number)
 }
 
 /* Nobody is to begin a walk by table `number` any more; it is free after a grace. */
-static void retire(struct unwinding *u, uint32_t number)
+static void retire(struct agent *a, uint32_t number)
 {
+	struct unwinding *u = &a->unwinding;
 	struct unwinding_table *t = &u->tables[number];
 
+	owner_sub(t->holder, SHARE_TABLES, 1);
+	shares_put(&a->shares, t->holder);
+	t->holder = NULL;
 	t->grace = unpublish(u, number) ? unwind_files_grace(u->files) : UINT64_MAX;
 	t->state = TABLE_RETIRED;
 	t->owner = NULL;
 	u->live--;
 }
 
-/* Frees the retired ones whose grace has passed, and gives their files back. */
-static void reclaim(struct unwinding *u)
+/* Frees the retired ones whose grace has passed, and gives their files back. True if there were. */
+static bool reclaim(struct unwinding *u)
 {
 	uint64_t graced = unwind_files_graced(u->files);
+	bool freed = false;
 
 	for (uint32_t i = 0; i < u->table_count; i++) {
 		struct unwinding_table *t = &u->tables[i];
@@ -121,14 +107,15 @@ static void reclaim(struct unwinding *u)
 		t->held = NULL;
 		t->held_count = 0;
 		t->state = TABLE_FREE;
+		freed = true;
 	}
+	return freed;
 }
 
-/* Takes the process's table from it, and one that it inherits. */
-static void withdraw(struct agent *a, struct process *p)
+void unwinding_withdraw(struct agent *a, struct process *p)
 {
 	if (p->unwind.table)
-		retire(&a->unwinding, p->unwind.table - 1);
+		retire(a, p->unwind.table - 1);
 	p->unwind.table = 0;
 	p->unwind.shape = 0;
 	p->unwind.cut = 0;
@@ -136,30 +123,11 @@ static void withdraw(struct agent *a, struct process *p)
 	process_set_unwind(a, p);
 }
 
-/* Takes the table away that went unused for longest, so that its place is free after a grace. */
-static void take_away(struct agent *a, uint64_t now_ns)
-{
-	struct unwinding *u = &a->unwinding;
-	struct process *best = NULL;
-
-	for (uint32_t i = 0; i < u->table_count; i++) {
-		struct process *p = u->tables[i].owner;
-
-		if (u->tables[i].state == TABLE_RETIRED)
-			return; /* one is about to be free */
-		if (p && (!best || p->unwind.used_ns < best->unwind.used_ns))
-			best = p;
-	}
-	if (!best || now_ns - best->unwind.used_ns < IDLE_NS)
-		return;
-	withdraw(a, best);
-}
-
 /*
  * The number of a free table, or -1. By turns: samples that were walked by a table that is retired
  * since may still be in the ring, and name its filling.
  */
-static int64_t free_table(struct agent *a)
+static int64_t free_table(struct agent *a, const struct process *p)
 {
 	struct unwinding *u = &a->unwinding;
 
@@ -173,7 +141,7 @@ static int64_t free_table(struct agent *a)
 		return i;
 	}
 	u->full++;
-	take_away(a, clock_mono_ns());
+	unwinding_room_table(a, p);
 	return -1;
 }
 
@@ -245,6 +213,8 @@ static void publish(struct agent *a, struct process *p, uint32_t number,
 	__atomic_store_n(&to->published, record->fill, __ATOMIC_RELEASE);
 	t->state = TABLE_LIVE;
 	t->owner = p;
+	t->holder = sharing_owner(a, p->cgroup_id, p->tgid);
+	owner_add(t->holder, SHARE_TABLES, 1);
 	t->fill = record->fill;
 	t->held = unwinding_plan_take(s->plan, &t->held_count);
 	u->live++;
@@ -261,7 +231,7 @@ static void publish(struct agent *a, struct process *p, uint32_t number,
 	s->published_ns = s->used_ns = clock_mono_ns();
 	process_set_unwind(a, p);
 	if (old)
-		retire(u, old - 1);
+		retire(a, old - 1);
 }
 
 static void plan_drop(struct agent *a, struct process *p)
@@ -298,12 +268,12 @@ static bool conclude(struct agent *a, struct process *p)
 		return true;
 	}
 	if (unwinding_plan_foreign(s->plan)) {
-		withdraw(a, p);
+		unwinding_withdraw(a, p);
 		s->how = UNWINDING_FP;
 		s->image = p->maps.image;
 		return true;
 	}
-	number = free_table(a);
+	number = free_table(a, p);
 	if (number < 0) {
 		process_mapped(a, p); /* that may be a long time */
 		return false;
@@ -317,10 +287,14 @@ static bool conclude(struct agent *a, struct process *p)
 static void step(struct agent *a, struct process *p)
 {
 	struct unwinding *u = &a->unwinding;
+	uint32_t lacking;
 
 	if (unwinding_plan_step(p->unwind.plan, u->files) && conclude(a, p)) {
 		unwinding_say(a, p);
+		lacking = unwinding_plan_lacking(p->unwind.plan);
 		plan_drop(a, p);
+		if (lacking)
+			unwinding_room_rows(a, p, lacking);
 		if (!unwinding_waits(a, p))
 			process_mapped(a, p);
 	} else {
@@ -409,7 +383,7 @@ void unwinding_leave(struct agent *a, struct process *p)
 		return;
 	plan_drop(a, p);
 	if (p->unwind.table)
-		retire(&a->unwinding, p->unwind.table - 1);
+		retire(a, p->unwind.table - 1);
 	p->unwind.table = 0;
 }
 
@@ -418,7 +392,8 @@ void unwinding_news(struct agent *a)
 	struct process *p, *next;
 
 	unwind_files_news(a->unwinding.files);
-	reclaim(&a->unwinding);
+	if (reclaim(&a->unwinding))
+		unwinding_room_freed(a);
 	for (p = a->unwinding.first; p; p = next) {
 		next = p->unwind.next;
 		step(a, p);

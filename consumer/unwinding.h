@@ -51,7 +51,7 @@ struct unwinding_state {
 
 #define UNWINDING_AGAIN 64
 
-struct unwinding_table; /* the account of one of the kernel side's tables */
+struct unwinding_table; /* unwinding_room.h */
 
 struct unwinding {
 	struct unwind_files *files;	/* NULL: nothing is unwound by rows */
@@ -62,7 +62,9 @@ struct unwinding {
 	uint32_t turn;	       /* where a free table is looked for */
 	struct process *first; /* of those that wait */
 	struct process_key again[UNWINDING_AGAIN];
-	size_t again_count; /* of the above: see unwinding_settle */
+	size_t again_count;			     /* of the above: see unwinding_settle */
+	struct process_key starved[UNWINDING_AGAIN]; /* whose files found no room */
+	size_t starved_count;
 	struct loop_source *source;
 	uint64_t published; /* tables, ever */
 	uint64_t full;	    /* times that a process found no table */

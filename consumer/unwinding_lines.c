@@ -44,7 +44,7 @@ static void write_rowless(struct agent *a, const struct process *p, struct jsonw
 
 void unwinding_say(struct agent *a, struct process *p)
 {
-	const struct line_about about = { p->rule, p->cgroup_id, p->uid };
+	const struct line_about about = { p->rule, p->cgroup_id, p->uid, NULL };
 	struct unwinding_state *s = &p->unwind;
 	struct line_subject subject;
 	struct jsonw w;

@@ -22,8 +22,9 @@ struct item {
 
 struct unwinding_plan {
 	enum rule_unwind by;
-	bool taken;   /* its holds are somebody else's */
-	bool foreign; /* of another machine's kind, as programs of 32 bits are */
+	bool taken;	  /* its holds are somebody else's */
+	bool foreign;	  /* of another machine's kind, as programs of 32 bits are */
+	uint32_t lacking; /* elements that found no room in the pool */
 	size_t count, cut;
 	struct item items[];
 };
@@ -144,6 +145,8 @@ static void step_file(struct unwinding_plan *plan, struct unwind_files *files, s
 	}
 	if (r < 0) {
 		plan->foreign = plan->foreign || r == -ENOTSUP;
+		if (r == -ENOSPC)
+			plan->lacking += unwind_files_lacking(files, item->module);
 		settle_rowless(plan, item);
 		return;
 	}
@@ -206,6 +209,11 @@ uint64_t unwinding_plan_shape(const struct unwinding_plan *plan)
 size_t unwinding_plan_cut(const struct unwinding_plan *plan)
 {
 	return plan->cut;
+}
+
+uint32_t unwinding_plan_lacking(const struct unwinding_plan *plan)
+{
+	return plan->lacking;
 }
 
 void unwinding_plan_claim(const struct unwinding_plan *plan, struct unwind_claims *claims)

@@ -33,6 +33,9 @@ uint64_t unwinding_plan_shape(const struct unwinding_plan *plan);
 /* Mappings that have no place in it. */
 size_t unwinding_plan_cut(const struct unwinding_plan *plan);
 
+/* Elements of the pool for which there was no room; its files are taken as having no rows. */
+uint32_t unwinding_plan_lacking(const struct unwinding_plan *plan);
+
 /* Writes the mappings that the kernel side is to look at, ascending. */
 void unwinding_plan_claim(const struct unwinding_plan *plan, struct unwind_claims *claims);
 

@@ -7,9 +7,13 @@
 #include <string.h>
 
 #include "consumer/agent.h"
+#include "consumer/sharing.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
+
+/* Between lines that say that no slot is left. */
+#define FULL_EVERY_NS (60 * NSEC_PER_SEC)
 
 int watches_init(struct agent *a)
 {
@@ -39,7 +43,7 @@ void watches_done(struct agent *a)
 	*ws = (struct watches){};
 }
 
-static int take_slot(struct agent *a, uint32_t *ret_slot)
+static int find_slot(struct agent *a, uint32_t *ret_slot)
 {
 	struct watches *ws = &a->watches;
 	uint32_t slots = a->pins.abi.slots;
@@ -56,44 +60,79 @@ static int take_slot(struct agent *a, uint32_t *ret_slot)
 	return -ENOSPC;
 }
 
+static void write_refused(void *context, struct jsonw *w)
+{
+	jsonw_u64(w, "count", *(const uint64_t *)context);
+}
+
+/* Each scan tries again, and who has many cgroups makes more: a line a minute. */
 static void say_full(struct agent *a)
 {
-	if (a->watches.full_said)
+	struct watches *ws = &a->watches;
+	uint64_t now_ns = clock_mono_ns();
+
+	ws->refused++;
+	if (ws->full_ns && now_ns - ws->full_ns < FULL_EVERY_NS)
 		return;
-	a->watches.full_said = true;
 	line_error(&a->lines, NULL, "watches_full",
-		   "load with a larger --watches, or make the rules narrower", NULL, NULL,
+		   "load with a larger --watches, or make the rules narrower; trocar status shows "
+		   "who has how many",
+		   write_refused, &ws->refused,
 		   "all %u watch slots are taken: further matching cgroups are not watched",
 		   a->pins.abi.slots);
+	ws->full_ns = now_ns;
+	ws->refused = 0;
+}
+
+/* A slot, if need be of a watch that has to give way to one of `owner`. */
+static int take_slot(struct agent *a, const struct owner *owner, uint32_t *ret_slot)
+{
+	struct watch *displaced;
+
+	if (find_slot(a, ret_slot) == 0)
+		return 0;
+	displaced = sharing_displaced(a, owner);
+	if (!displaced) {
+		say_full(a);
+		return -ENOSPC;
+	}
+	watch_remove(displaced, "displaced");
+	return find_slot(a, ret_slot);
 }
 
 static void free_watch(struct watch *w)
 {
 	pressure_unfollow(w);
 	ruleset_unref(w->set);
+	owner_sub(w->owner, SHARE_WATCHES, 1);
+	shares_put(&w->agent->shares, w->owner);
 	free(w->bindings);
 	free(w->path);
 	free(w);
 }
 
-static struct watch *new_watch(struct agent *a, uint64_t cgroup_id, const char *path)
+/* It takes the path and the reference to its owner, in any case. */
+static struct watch *new_watch(struct agent *a, uint64_t cgroup_id, char *path, struct owner *owner,
+			       uint32_t slot)
 {
 	struct watch *w = calloc(1, sizeof(*w));
 
-	if (!w)
+	if (!w) {
+		shares_put(&a->shares, owner);
+		free(path);
 		return NULL;
+	}
 	w->agent = a;
 	w->cgroup_id = cgroup_id;
+	w->slot = slot;
+	w->owner = owner;
+	owner_add(owner, SHARE_WATCHES, 1);
 	w->root = cgroup_id == a->cgroups.root_id;
 	w->by_process = w->root;
 	w->start_ns = w->recorded_ns = clock_mono_ns();
 	for (int i = 0; i < RESOURCE_COUNT_; i++)
 		w->pressure[i].fd = -1;
-	w->path = strdup(path);
-	if (!w->path) {
-		free_watch(w);
-		return NULL;
-	}
+	w->path = path;
 	return w;
 }
 
@@ -126,29 +165,36 @@ static void disarm(struct agent *a, struct watch *w)
 int watch_get(struct agent *a, uint64_t cgroup_id, uint32_t pid_hint, struct watch **ret_watch)
 {
 	struct watch *w = idmap_get(&a->watches.by_cgroup, cgroup_id);
-	const char *path;
+	_cleanup_free_ char *path = NULL;
+	struct owner *owner;
+	const char *known;
+	uint32_t slot;
 	int r;
 
 	if (w) {
 		*ret_watch = w;
 		return 0;
 	}
-	path = cgroups_path(&a->cgroups, cgroup_id, pid_hint);
-	if (!path)
+	known = cgroups_path(&a->cgroups, cgroup_id, pid_hint);
+	if (!known)
 		return -ENOENT;
-	if (!scope_holds(&a->scope, path)) {
-		scope_refuse(a, path);
+	if (!scope_holds(&a->scope, known)) {
+		scope_refuse(a, known);
 		return -EXDEV;
 	}
-	w = new_watch(a, cgroup_id, path);
-	if (!w)
+	/* Ours: where another gives way, its last line may look cgroups up. */
+	path = strdup(known);
+	if (!path)
 		return -ENOMEM;
-	r = take_slot(a, &w->slot);
+	owner = sharing_owner(a, cgroup_id, pid_hint);
+	r = take_slot(a, owner, &slot);
 	if (r < 0) {
-		say_full(a);
-		free_watch(w);
+		shares_put(&a->shares, owner);
 		return r;
 	}
+	w = new_watch(a, cgroup_id, TAKE_PTR(path), owner, slot);
+	if (!w)
+		return -ENOMEM;
 	w->epoch = ++a->watches.epochs[w->slot];
 	health_begin(w);
 	r = idmap_put(&a->watches.by_cgroup, cgroup_id, w);
@@ -321,6 +367,14 @@ void watch_leave(struct agent *a, struct process *p)
 	watch_release(w, "no_process");
 }
 
+bool watch_lingers(const struct watch *w)
+{
+	for (size_t i = 0; i < w->n_bindings; i++)
+		if (is_kept(&w->bindings[i]))
+			return false;
+	return !w->requested;
+}
+
 static bool has_loose(const struct watch *w)
 {
 	for (size_t i = 0; i < w->n_bindings; i++)
@@ -374,7 +428,6 @@ void watch_remove(struct watch *w, const char *reason)
 	disarm(a, w);
 	health_take(w);
 	a->watches.by_slot[w->slot] = NULL;
-	a->watches.full_said = false;
 	idmap_remove(&a->watches.by_cgroup, w->cgroup_id);
 	watch_say_stop(w, reason);
 	free_watch(w);

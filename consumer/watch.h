@@ -18,6 +18,7 @@
 #include "shared/rules.h"
 
 struct agent;
+struct owner;
 struct process;
 struct ruleset;
 struct session;
@@ -40,7 +41,8 @@ struct binding {
 struct watch {
 	struct agent *agent;
 	uint64_t cgroup_id;
-	char *path; /* owned */
+	char *path;	     /* owned */
+	struct owner *owner; /* whose the cgroup is, a reference; NULL: not known */
 	uint32_t slot, epoch;
 	struct slot_counters counted; /* of the slot, as far as health.h has taken it over */
 	bool root;	 /* the cgroup2 root: by process, with the pressure of the whole system */
@@ -72,15 +74,18 @@ struct watches {
 	uint32_t *epochs;	/* of each slot */
 	uint32_t next;		/* where the search for a free slot starts */
 	uint32_t count;
-	bool lingering; /* the timer is set */
-	bool full_said;
+	bool lingering;	  /* the timer is set */
+	uint64_t refused; /* cgroups that found no slot since that was said */
+	uint64_t full_ns; /* when it was said */
 };
 
 int watches_init(struct agent *a);
 void watches_done(struct agent *a);
 
-/* The watch of that cgroup, made when it is new. 0; -ENOENT (cgroup gone); -ENOSPC (no slot);
- * -errno. */
+/*
+ * The watch of that cgroup, made when it is new. Where no slot is left it takes the place of
+ * another that has to give way (sharing.h). 0; -ENOENT (cgroup gone); -ENOSPC (no slot); -errno.
+ */
 int watch_get(struct agent *a, uint64_t cgroup_id, uint32_t pid_hint, struct watch **ret_watch);
 
 /* Binds `p` through its rule to the watch of its cgroup. 0 or as watch_get. */
@@ -106,6 +111,9 @@ void watch_remove(struct watch *w, const char *reason);
  * request is left: `reason` is for watch.stop.
  */
 void watch_release(struct watch *w, const char *reason);
+
+/* Whether nothing keeps it but that it lingers. */
+bool watch_lingers(const struct watch *w);
 
 /* The binding of a rule, or NULL. */
 struct binding *watch_binding(struct watch *w, const struct rule *rule);

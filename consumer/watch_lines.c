@@ -17,7 +17,7 @@ void watch_say_start(const struct watch *w)
 {
 	struct agent *a = w->agent;
 	const struct rule *rule = w->n_bindings ? w->bindings[0].rule : NULL;
-	const struct line_about about = { rule, w->cgroup_id, UID_UNKNOWN };
+	const struct line_about about = { rule, w->cgroup_id, UID_UNKNOWN, w->owner };
 	struct line_subject subject;
 	struct jsonw json;
 
@@ -51,7 +51,7 @@ void watch_say_stop(const struct watch *w, const char *reason)
 		.cgroup_id = w->cgroup_id,
 		.container = container_parse(w->path),
 	};
-	const struct line_about about = { w->rule, w->cgroup_id, UID_UNKNOWN };
+	const struct line_about about = { w->rule, w->cgroup_id, UID_UNKNOWN, w->owner };
 	struct jsonw json;
 
 	if (!discovery_line(a, &about, LINE_WATCH_STOP))

@@ -336,13 +336,72 @@ static int show_object(json_object *object, FILE *out)
 	return text_table_print(&table, 2, out);
 }
 
-int show_status(json_object *status, FILE *out)
+/* Whether `key` is among the names of an array of strings. */
+static bool has_name(json_object *names, const char *key)
+{
+	for (size_t i = 0;
+	     json_object_is_type(names, json_type_array) && i < json_object_array_length(names);
+	     i++) {
+		json_object *name = json_object_array_get_idx(names, i);
+
+		if (json_object_is_type(name, json_type_string) &&
+		    !strcmp(json_object_get_string(name), key))
+			return true;
+	}
+	return false;
+}
+
+/* Who holds how much; '!' behind what is the owner's whole share or more. */
+static int show_owners(json_object *owners, FILE *out)
+{
+	static const struct column columns[] = {
+		{ "WATCHES", "watches" },
+		{ "TABLES", "tables" },
+		{ "ROWS", "rows_bytes" },
+		{ "CAPTURED", "captured_ms" },
+	};
+	_cleanup_(text_table_done) struct text_table table;
+
+	text_table_init(&table, ARRAY_SIZE(columns) + 1);
+	for (size_t c = 0; c < ARRAY_SIZE(columns); c++)
+		text_table_add(&table, strdup(columns[c].head));
+	text_table_add(&table, strdup("OWNER"));
+	for (size_t i = 0; i < json_object_array_length(owners); i++) {
+		json_object *owner = json_object_array_get_idx(owners, i);
+
+		for (size_t c = 0; c < ARRAY_SIZE(columns); c++) {
+			const char *key = columns[c].path;
+			_cleanup_free_ char *value = show_value(key, get(owner, key));
+			char *cell = NULL;
+
+			if (asprintf(&cell, "%s%s", value ? value : "-",
+				     has_name(get(owner, "at_share"), key) ? "!" : "") < 0)
+				return -ENOMEM;
+			text_table_add(&table, cell);
+		}
+		text_table_add(&table, show_value("", get(owner, "owner")));
+	}
+	return text_table_print(&table, 2, out);
+}
+
+/* What of the status is an array, each with a table of its own. */
+static int show_list(const char *key, json_object *value, FILE *out)
 {
 	static const struct column rings[] = {
 		{ "NAME", "name" },
 		{ "SIZE", "size_bytes" },
 		{ "USED", "used_bytes" },
 	};
+
+	if (strcmp(key, "owners") != 0)
+		return show_table(value, rings, ARRAY_SIZE(rings), 2, "none", out);
+	return json_object_array_length(value) ? show_owners(value, out)
+	       : fprintf(out, "  none\n") < 0  ? -EIO
+					       : 0;
+}
+
+int show_status(json_object *status, FILE *out)
+{
 	int r;
 
 	show_head(status, out);
@@ -352,13 +411,13 @@ int show_status(json_object *status, FILE *out)
 	json_object_object_foreach(status, key, value)
 	{
 		_cleanup_free_ char *name = label(key);
+		bool list = json_object_is_type(value, json_type_array) &&
+			    (!strcmp(key, "rings") || !strcmp(key, "owners"));
 
-		if (!json_object_is_type(value, json_type_object) && strcmp(key, "rings") != 0)
+		if (!list && !json_object_is_type(value, json_type_object))
 			continue;
 		fprintf(out, "\n%s\n", name ? name : "-");
-		r = strcmp(key, "rings") != 0
-			    ? show_object(value, out)
-			    : show_table(value, rings, ARRAY_SIZE(rings), 2, "none", out);
+		r = list ? show_list(key, value, out) : show_object(value, out);
 		if (r < 0)
 			return r;
 	}

@@ -108,11 +108,16 @@ static uint32_t ppm(uint64_t part, uint64_t all)
 	return all ? (uint32_t)(part * 1000000 / all) : 0;
 }
 
+uint32_t unwind_builds_elements(const struct unwind_table *t)
+{
+	return t->row_count + (t->page_count + 1) / 2;
+}
+
 int unwind_builds_add(struct unwind_builds *b, const struct unwind_layout *layout,
 		      const struct unwind_table *t, uint64_t compile_ns,
 		      struct unwind_build **ret_build)
 {
-	uint32_t elements = t->row_count + (t->page_count + 1) / 2, first = 0;
+	uint32_t elements = unwind_builds_elements(t), first = 0;
 	struct unwind_build *build;
 	int r;
 

@@ -39,6 +39,9 @@ void unwind_builds_done(struct unwind_builds *b);
 struct unwind_build *unwind_builds_find(struct unwind_builds *b,
 					const struct unwind_layout *layout);
 
+/* Elements that a finished table takes in the pool. */
+uint32_t unwind_builds_elements(const struct unwind_table *t);
+
 /* Makes a build for a finished table, held once; nothing is copied yet. 0; -ENOSPC; -ENOMEM. */
 int unwind_builds_add(struct unwind_builds *b, const struct unwind_layout *layout,
 		      const struct unwind_table *t, uint64_t compile_ns,

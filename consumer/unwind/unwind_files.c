@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/unwind/unwind_files.h"
+#include "consumer/unwind/unwind_files_internal.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -11,49 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "consumer/unwind/unwind_builds.h"
 #include "consumer/unwind/unwind_compile.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
-#include "shared/idmap.h"
 #include "shared/macro.h"
 
 /* Longer than any tick runs, where the kernel does not tell that all have ended. */
 #define GRACE_WAIT_NS (500 * NSEC_PER_MSEC)
-
-enum state { WANTED, READY, FAILED };
-
-/* A module that somebody asked for. */
-struct wanted {
-	struct module *module;
-	struct wanted *next; /* in the queue */
-	enum state state;
-	uint32_t number, epoch; /* of the build */
-	int error;
-	const char *why;
-	uint64_t failed_ns;
-	bool told; /* the kernel had told the build-id when it failed */
-};
-
-struct unwind_files {
-	struct unwind_maps maps;
-	struct symbols *symbols;
-	pthread_t thread;
-	int fd;
-	pthread_mutex_t lock; /* of all that follows but `rules` */
-	pthread_cond_t changed;
-	bool stopping;
-	struct unwind_builds builds;
-	struct wanted **modules; /* owned, in the order of their coming */
-	size_t module_count, module_space;
-	struct idmap by_module;
-	struct wanted *first, *last; /* to be compiled */
-	uint64_t grace_asked, grace_passed;
-	struct unwind_files_stats stats;
-	/* ---- the thread's own */
-	struct unwind_rules rules;
-	uint32_t rules_told; /* of them in the map */
-};
 
 /* ---- the thread */
 
@@ -90,6 +53,8 @@ static int place_table(struct unwind_files *f, const struct unwind_layout *layou
 		f->stats.compile_ns += compile_ns;
 	}
 	pthread_mutex_unlock(&f->lock);
+	if (r == -ENOSPC)
+		f->lacking = unwind_builds_elements(t);
 	if (r < 0)
 		return r;
 	r = unwind_builds_write(b, t, f->maps.pool_fd, &f->maps.files[b - f->builds.items]);
@@ -155,6 +120,9 @@ static void settle(struct unwind_files *f, struct wanted *w, const struct unwind
 	w->error = error;
 	w->why = why;
 	w->failed_ns = clock_mono_ns();
+	w->lacking = f->lacking;
+	w->freed = f->freed;
+	f->lacking = 0;
 }
 
 static void read_module(struct unwind_files *f, struct wanted *w)
@@ -352,9 +320,10 @@ static int want(struct unwind_files *f, struct module *module, struct wanted **r
 	return 0;
 }
 
-static bool may_retry(const struct wanted *w)
+static bool may_retry(const struct unwind_files *f, const struct wanted *w)
 {
 	return clock_mono_ns() - w->failed_ns > UNWIND_RETRY_NS ||
+	       (w->lacking && w->freed != f->freed) ||
 	       (!w->told && __atomic_load_n(&w->module->told, __ATOMIC_RELAXED));
 }
 
@@ -368,7 +337,7 @@ static int hold(struct unwind_files *f, struct module *module, uint32_t *ret_num
 	r = want(f, module, &w);
 	if (r < 0)
 		return r;
-	if (w->state == FAILED && !may_retry(w))
+	if (w->state == FAILED && !may_retry(f, w))
 		return w->error;
 	b = &f->builds.items[w->number];
 	if (w->state == READY && b->live && b->epoch == w->epoch) {
@@ -395,6 +364,13 @@ void unwind_files_release(struct unwind_files *f, uint32_t number)
 {
 	pthread_mutex_lock(&f->lock);
 	f->builds.items[number].holds--;
+	pthread_mutex_unlock(&f->lock);
+}
+
+void unwind_files_retry(struct unwind_files *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->freed++;
 	pthread_mutex_unlock(&f->lock);
 }
 
@@ -434,60 +410,4 @@ uint64_t unwind_files_graced(struct unwind_files *f)
 	passed = f->grace_passed;
 	pthread_mutex_unlock(&f->lock);
 	return passed;
-}
-
-const char *unwind_files_why(struct unwind_files *f, const struct module *module)
-{
-	const struct wanted *w;
-	const char *why = NULL;
-
-	if (module->anonymous)
-		return "anonymous";
-	pthread_mutex_lock(&f->lock);
-	w = idmap_get(&f->by_module, (uintptr_t)module);
-	if (w && w->state == FAILED)
-		why = w->why;
-	pthread_mutex_unlock(&f->lock);
-	return why ? why : "not_compiled";
-}
-
-void unwind_files_stats(struct unwind_files *f, struct unwind_files_stats *ret_stats)
-{
-	pthread_mutex_lock(&f->lock);
-	*ret_stats = f->stats;
-	ret_stats->modules = f->module_count;
-	ret_stats->files = f->builds.count;
-	ret_stats->rows = f->builds.rows;
-	ret_stats->evicted = f->builds.evicted;
-	ret_stats->pool_used = f->builds.pool.used;
-	ret_stats->pool_elements = f->builds.pool.size;
-	for (size_t i = 0; i < f->module_count; i++)
-		ret_stats->failed += f->modules[i]->state == FAILED;
-	pthread_mutex_unlock(&f->lock);
-}
-
-bool unwind_files_module(struct unwind_files *f, size_t i, struct unwind_module *ret_module)
-{
-	const struct wanted *w;
-	const struct unwind_build *b;
-	bool live;
-
-	pthread_mutex_lock(&f->lock);
-	w = i < f->module_count ? f->modules[i] : NULL;
-	if (w) {
-		b = &f->builds.items[w->number];
-		live = w->state == READY && b->live && b->epoch == w->epoch;
-		*ret_module = (struct unwind_module){
-			.module = w->module,
-			.why = live		    ? NULL
-			       : w->state == FAILED ? w->why
-						    : "not_compiled",
-			.rows = live ? b->rows : 0,
-			.bytes = live ? b->elements * 8 : 0,
-			.compile_ns = live ? b->compile_ns : 0,
-			.unsupported_ppm = live ? b->unsupported_ppm : 0,
-		};
-	}
-	pthread_mutex_unlock(&f->lock);
-	return w != NULL;
 }

@@ -18,7 +18,10 @@
 #include "consumer/unwind/unwind_rules.h"
 #include "consumer/unwind/unwind_table.h"
 
-/* A file that failed is tried again after this, or once the kernel has told its build-id. */
+/*
+ * A file that failed is tried again after this, once the kernel has told its build-id, and where
+ * there was no room after unwind_files_retry.
+ */
 #define UNWIND_RETRY_NS 60000000000ULL
 
 /* Maps of the kernel side: the small ones mmapped by the caller. */
@@ -65,6 +68,9 @@ void unwind_files_news(struct unwind_files *f);
 int unwind_files_hold(struct unwind_files *f, struct module *module, uint32_t *ret_number);
 void unwind_files_release(struct unwind_files *f, uint32_t number);
 
+/* Rows have been released so as to make room: who found none is to ask again. */
+void unwind_files_retry(struct unwind_files *f);
+
 /*
  * Where the table base of a held file is in a process that has it mapped at `start` from `offset`
  * on; and so many bytes below `start` its build-id, 0: it has none there. 0 or -ENOENT.
@@ -75,6 +81,13 @@ int unwind_files_base(struct unwind_files *f, uint32_t number, uint64_t start, u
 /* Begins a grace; it has passed once unwind_files_graced gives at least what is returned here. */
 uint64_t unwind_files_grace(struct unwind_files *f);
 uint64_t unwind_files_graced(struct unwind_files *f);
+
+/* Elements that a held file takes in the pool. */
+uint32_t unwind_files_elements(struct unwind_files *f, uint32_t number);
+
+/* Elements of a file for which there was no room (-ENOSPC of unwind_files_hold); 0: that was not
+ * it. */
+uint32_t unwind_files_lacking(struct unwind_files *f, const struct module *module);
 
 /* Why a module has no rows, a stable word: "anonymous" for memory without a file. */
 const char *unwind_files_why(struct unwind_files *f, const struct module *module);

@@ -117,6 +117,50 @@ static void test_learn_forget(void **state)
 	assert_null(cgroups_path(&cgroups, 42, 0));
 }
 
+static void is_owned_by(const char *path, uint64_t id, const char *owner)
+{
+	char found[CGROUP_OWNER_BYTES];
+
+	cgroups_learn(&cgroups, id, path);
+	assert_true(cgroups_owner(&cgroups, id, 0, found));
+	assert_string_equal(found, owner);
+}
+
+static void give(const char *path, uid_t uid)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "%s%s", mount, path);
+	assert_int_equal(chown(name, uid, (gid_t)-1), 0);
+}
+
+/* A tree that was handed over is one owner's, whatever he makes of it; else the first two levels.
+ */
+static void test_owner(void **state)
+{
+	char found[CGROUP_OWNER_BYTES];
+
+	if (geteuid() != 0)
+		skip();
+	is_owned_by("/", cgroups.root_id, "/");
+	is_owned_by("/a", make("/a"), "/a");
+	is_owned_by("/a/b", make("/a/b"), "/a/b");
+	is_owned_by("/a/b/c", make("/a/b/c"), "/a/b");
+	make("/a/u");
+	make("/a/u/x");
+	give("/a/u", 61234);
+	is_owned_by("/a/u", 1001, "uid 61234");
+	is_owned_by("/a/u/x", 1002, "uid 61234");
+	give("/a/u/x", 61235);
+	make("/a/u/x/y");
+	is_owned_by("/a/u/x/y", 1003, "uid 61234");
+	/* Gone: the way is known as far as it goes. */
+	is_owned_by("/a/u/gone", 1004, "uid 61234");
+	is_owned_by("/gone/away/far", 1005, "/gone/away");
+	is_owned_by("/a/../u/x", 1006, "/a/..");
+	assert_false(cgroups_owner(&cgroups, 0x7fffffffffff, 0, found));
+}
+
 /* What a path names is known with it, follows it, and is not touched when there is no path. */
 static void test_container(void **state)
 {
@@ -364,6 +408,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_walk, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_walk_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_learn_forget, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cache_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_id, setup, teardown),

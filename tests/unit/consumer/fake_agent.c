@@ -124,6 +124,7 @@ struct fake *fake_new(void)
 	assert_int_equal(loop_timer(a->loop, ignore, a, &a->scan_timer), 0);
 	assert_int_equal(loop_timer(a->loop, ignore, a, &a->lines_timer), 0);
 	assert_int_equal(loop_timer(a->loop, ignore, a, &a->linger_timer), 0);
+	shares_init(&a->shares);
 	line_budget_init(&a->line_budget, FAKE_LINES);
 	assert_int_equal(output_new(f->output, 4u << 20, &a->output), 0);
 	assert_int_equal(output_start(a->output), 0);
@@ -178,6 +179,7 @@ void fake_free(struct fake *f)
 	loop_remove(a->lines_timer);
 	loop_remove(a->linger_timer);
 	line_budget_done(&a->line_budget);
+	shares_done(&a->shares);
 	loop_free(a->loop);
 	free(a->pins.samples.bounce);
 	free(a->pins.events.bounce);

@@ -227,7 +227,7 @@ static void test_no_slot(void **state)
 	for (uint64_t i = 0; i < FAKE_SLOTS; i++) {
 		char path[32];
 
-		snprintf(path, sizeof(path), "/unit/full/%u", (unsigned int)i);
+		snprintf(path, sizeof(path), "/full-%u/unit", (unsigned int)i);
 		cgroups_learn(&fake->a.cgroups, (1ULL << 40) + i, path);
 		assert_int_equal(watch_get(&fake->a, (1ULL << 40) + i, 0, &w), 0);
 		assert_int_equal(watch_bind_cgroup(w, rule), 0);

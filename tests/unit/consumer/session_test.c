@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "consumer/sampling.h"
+#include "consumer/sharing.h"
 #include "shared/clock.h"
 
 static struct fake *fake;
@@ -242,10 +243,50 @@ static void test_budgets(void **state)
 	budget_spend(&fake->a.set->budgets[0], now, 1);
 	assert_string_equal(held_by(TRIGGER_EXEC), "budget_rule");
 	memset(&fake->a.set->budgets[0], 0, sizeof(struct budget));
-	budget_spend(&fake->a.sessions.budget, now, fake->a.set->rules->budget_s * 1000);
+	shares_captured(&fake->a.shares, watch->owner, now, fake->a.set->rules->budget_s * 1000);
 	watch_binding(watch, rule)->held_ns = 0;
 	assert_string_equal(held_by(TRIGGER_EXEC), "budget_all");
 	assert_int_equal(fake_count(fake, "trigger.held"), 2);
+}
+
+/* One who uses up all seconds, the rule's too, does not keep another out; nor has he more then. */
+static void test_owners(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+	uint64_t now = clock_mono_ns();
+	struct owner *other;
+	uint32_t all_ms;
+
+	if (!fake)
+		skip();
+	all_ms = fake->a.set->rules->budget_s * 1000;
+	other = shares_owner(&fake->a.shares, "uid 1000");
+	shares_captured(&fake->a.shares, other, now, all_ms);
+	budget_spend(&fake->a.set->budgets[0], now, rule->budget_s * 1000);
+	end(start(TRIGGER_EXEC));
+	watch_binding(watch, rule)->cooldown_ns = 0;
+	shares_captured(&fake->a.shares, watch->owner, now, all_ms / 2);
+	memset(&fake->a.set->budgets[0], 0, sizeof(struct budget));
+	assert_string_equal(held_by(TRIGGER_EXEC), "budget_owner");
+	line = fake_last(fake, "trigger.held");
+	assert_string_equal(fake_text(line, "reason"), "budget_owner");
+	shares_put(&fake->a.shares, other);
+}
+
+/* Nor does one who runs many sessions at once take the last of them. */
+static void test_sessions_of_one(void **state)
+{
+	struct session others = { 0 };
+
+	if (!fake)
+		skip();
+	others.owner = watch->owner;
+	for (size_t i = 0; i < SESSIONS_MAX * 3 / 4; i++)
+		fake->a.sessions.running[i] = &others;
+	assert_string_equal(held_by(TRIGGER_REQUEST), "too_many_sessions");
+	others.owner = NULL;
+	assert_null(sharing_held(&fake->a, watch->owner, clock_mono_ns()));
+	memset(fake->a.sessions.running, 0, sizeof(fake->a.sessions.running));
 }
 
 static void test_too_many(void **state)
@@ -362,10 +403,11 @@ static void test_write(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_account),  EACH(test_late),	       EACH(test_other_epoch),
-		EACH(test_scope),    EACH(test_held),	       EACH(test_budgets),
-		EACH(test_too_many), EACH(test_watch_removed), EACH(test_steps),
-		EACH(test_all_here), EACH(test_write),
+		EACH(test_account),	    EACH(test_late),	      EACH(test_other_epoch),
+		EACH(test_scope),	    EACH(test_held),	      EACH(test_budgets),
+		EACH(test_too_many),	    EACH(test_watch_removed), EACH(test_steps),
+		EACH(test_all_here),	    EACH(test_write),	      EACH(test_owners),
+		EACH(test_sessions_of_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,45 @@ static void test_slots(void **state)
 	assert_int_equal(fake->slots[2].epoch, epoch + 1);
 }
 
+static struct watch *get_at(uint64_t id, const char *path)
+{
+	struct watch *w = NULL;
+
+	cgroups_learn(&fake->a.cgroups, id, path);
+	return watch_get(&fake->a, id, 0, &w) == 0 ? w : NULL;
+}
+
+/* A newcomer takes the place of who has most, the last that came of his; nobody in a session. */
+static void test_displaced(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+	struct watch *w[FAKE_SLOTS];
+	char path[64];
+
+	if (!fake)
+		skip();
+	for (uint64_t i = 0; i < FAKE_SLOTS; i++) {
+		snprintf(path, sizeof(path), "/user.slice/flood/%u", (unsigned int)i);
+		w[i] = get_at((i + 1) << 40, path);
+		assert_non_null(w[i]);
+		w[i]->start_ns = i + 1;
+	}
+	w[3]->requested = true;
+	/* One more of the same owner finds none. */
+	assert_null(get_at(50ULL << 40, "/user.slice/flood/more"));
+	assert_non_null(get_at(60ULL << 40, "/system.slice/a.service"));
+	assert_null(idmap_get(&fake->a.watches.by_cgroup, 3ULL << 40));
+	line = fake_last(fake, "watch.stop");
+	assert_string_equal(fake_text(line, "reason"), "displaced");
+	assert_string_equal(fake_text(line, "cgroup"), "/user.slice/flood/2");
+	/* 3 to 1: another two have room until nobody has more than they would have. */
+	assert_non_null(get_at(61ULL << 40, "/system.slice/b.service"));
+	assert_null(get_at(62ULL << 40, "/system.slice/a.service/below"));
+	assert_ptr_equal(w[0]->owner, w[3]->owner);
+	assert_int_equal(w[0]->owner->held[SHARE_WATCHES], 2);
+	assert_int_equal(fake_count(fake, "error"), 1);
+}
+
 static void test_gone(void **state)
 {
 	struct watch *w;
@@ -189,8 +228,8 @@ static void test_write(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_slots),    EACH(test_gone),  EACH(test_map_fails),
-		EACH(test_bindings), EACH(test_scope), EACH(test_write),
+		EACH(test_slots),    EACH(test_displaced), EACH(test_gone),  EACH(test_map_fails),
+		EACH(test_bindings), EACH(test_scope),	   EACH(test_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,7 +237,9 @@ static void test_odd_results(void **state)
 		OK("[]"),
 		OK("{}"),
 		OK("[1,null,[[]],{\"a\":{}}]"),
-		OK("{\"rings\":1,\"output\":{\"last_error\":{}},\"a\":{\"b\":[1,{\"c\":[]}]}}"),
+		OK("{\"owners\":[],\"rings\":{}}"),
+		OK("{\"owners\":[1,null,{\"at_share\":[1],\"watches\":[]},{\"at_share\":{}}]}"),
+		OK("{\"owners\":7,\"rings\":1,\"output\":{\"last_error\":{}},\"a\":{\"b\":[1,{\"c\":[]}]}}"),
 	};
 
 	for (size_t c = 0; c < ARRAY_SIZE(commands); c++)
@@ -245,11 +247,13 @@ static void test_odd_results(void **state)
 			assert_int_equal(run_with(commands[c], answers[i]), COMMAND_FINE);
 }
 
-#define STATUS                                                                                     \
-	"{\"version\":\"0.1.0\",\"pid\":7,\"uptime_ms\":7500000,\"self\":{\"cap_eff\":"            \
-	"\"0000000000000000\",\"uid\":998,\"dumpable\":false},\"generation\":3,\"rules\":2,"       \
-	"\"watches\":1,\"processes\":4,\"sessions_running\":1,\"sessions_total\":9,\"rings\":"     \
-	"[{\"name\":\"samples\",\"size_bytes\":4194304,\"used_bytes\":512}],\"output\":{\"kind\":" \
+#define STATUS                                                                                      \
+	"{\"version\":\"0.1.0\",\"pid\":7,\"uptime_ms\":7500000,\"self\":{\"cap_eff\":"             \
+	"\"0000000000000000\",\"uid\":998,\"dumpable\":false},\"generation\":3,\"rules\":2,"        \
+	"\"watches\":1,\"processes\":4,\"sessions_running\":1,\"sessions_total\":9,\"rings\":"      \
+	"[{\"name\":\"samples\",\"size_bytes\":4194304,\"used_bytes\":512}],\"owners\":[{"          \
+	"\"owner\":\"uid 1000\",\"watches\":12,\"tables\":3,\"rows_bytes\":2048,\"captured_ms\":0," \
+	"\"at_share\":[\"watches\"]}],\"output\":{\"kind\":"                                        \
 	"\"file\",\"bytes\":2048,\"dropped_lines\":5,\"last_error\":28,\"queue_bytes\":1048576}}"
 
 static void test_status(void **state)
@@ -265,6 +269,7 @@ static void test_status(void **state)
 	assert_has(out, "  dumpable  no\n");
 	assert_has(out, "  NAME     SIZE     USED\n  samples  4.0 MiB  512 B\n");
 	assert_has(out, "  queue          1.0 MiB\n");
+	assert_has(out, "  12!      3       2.0 KiB  0 s       uid 1000\n");
 	assert_int_equal(run_with("--json status", OK(STATUS)), COMMAND_FINE);
 	assert_string_equal(out, STATUS "\n");
 }

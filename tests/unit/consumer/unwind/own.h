@@ -40,10 +40,10 @@ static inline struct module *own_module_of(struct symbols *symbols, const char *
 	return m;
 }
 
-/* Where this program's own code is mapped: the first executable mapping that /proc lists. */
-static inline struct mapping own_mapping(struct symbols *symbols)
+/* Where a process's program is mapped: the first executable mapping that this maps file lists. */
+static inline struct mapping own_mapping_of(struct symbols *symbols, const char *maps)
 {
-	_cleanup_fclose_ FILE *file = fopen("/proc/self/maps", "re");
+	_cleanup_fclose_ FILE *file = fopen(maps, "re");
 	char line[600], mode[5], path[512];
 	struct mapping m = { 0 };
 	unsigned long start, end, offset;
@@ -60,6 +60,11 @@ static inline struct mapping own_mapping(struct symbols *symbols)
 	}
 	assert_non_null(m.module);
 	return m;
+}
+
+static inline struct mapping own_mapping(struct symbols *symbols)
+{
+	return own_mapping_of(symbols, "/proc/self/maps");
 }
 
 #endif
