@@ -74,7 +74,9 @@ static struct watch *get_at(uint64_t id, const char *path)
 static void test_displaced(void **state)
 {
 	_cleanup_json_ json_object *line = NULL;
+	struct session busy = { 0 };
 	struct watch *w[FAKE_SLOTS];
+	struct owner *flooder;
 	char path[64];
 
 	if (!fake)
@@ -86,19 +88,21 @@ static void test_displaced(void **state)
 		w[i]->start_ns = i + 1;
 	}
 	w[3]->requested = true;
+	w[2]->session = &busy;
+	flooder = w[3]->owner;
 	/* One more of the same owner finds none. */
 	assert_null(get_at(50ULL << 40, "/user.slice/flood/more"));
 	assert_non_null(get_at(60ULL << 40, "/system.slice/a.service"));
-	assert_null(idmap_get(&fake->a.watches.by_cgroup, 3ULL << 40));
+	assert_null(idmap_get(&fake->a.watches.by_cgroup, 2ULL << 40));
 	line = fake_last(fake, "watch.stop");
 	assert_string_equal(fake_text(line, "reason"), "displaced");
-	assert_string_equal(fake_text(line, "cgroup"), "/user.slice/flood/2");
+	assert_string_equal(fake_text(line, "cgroup"), "/user.slice/flood/1");
 	/* 3 to 1: another two have room until nobody has more than they would have. */
 	assert_non_null(get_at(61ULL << 40, "/system.slice/b.service"));
 	assert_null(get_at(62ULL << 40, "/system.slice/a.service/below"));
-	assert_ptr_equal(w[0]->owner, w[3]->owner);
-	assert_int_equal(w[0]->owner->held[SHARE_WATCHES], 2);
+	assert_int_equal(flooder->held[SHARE_WATCHES], 2);
 	assert_int_equal(fake_count(fake, "error"), 1);
+	w[2]->session = NULL;
 }
 
 static void test_gone(void **state)
