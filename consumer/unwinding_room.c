@@ -39,7 +39,7 @@ static const struct unwinding_table *find_yielding(struct agent *a, const struct
 		if (!t->owner || !owner_yields(t->holder, owner, share, n) ||
 		    t->holder->held[share] < most || sharing_in_session(a, t->owner))
 			continue;
-		if (t->holder->held[share] > most ||
+		if (!best || t->holder->held[share] > most ||
 		    t->owner->unwind.used_ns < best->owner->unwind.used_ns)
 			best = t;
 	}
