@@ -41,10 +41,11 @@ def beside(t, how, processes=2, same_cgroup=False):
     for _ in range(processes):
         t.spawn("flooder", SECONDS, how, t.comm, name=t.comm if how == "exec" else None, cgroup=place, uid=FLOODER)
     time.sleep(1)
-    clock, seen = Clock(agent), []
+    clock = Clock(agent)
     for _ in range(STARTS):
         service = t.spawn("burn_cpu", 20, name=t.comm, cgroup=home)
-        seen.append(agent.wait("process.match", pid=service.pid, seconds=4))
+        # By its event; a scan that repairs what was held back may have met it a moment before.
+        agent.wait("process.match", pid=service.pid, found="exec", seconds=4)
         t.end(service)
         agent.wait("process.exit", pid=service.pid, seconds=4)
         time.sleep(0.3)
@@ -54,7 +55,6 @@ def beside(t, how, processes=2, same_cgroup=False):
     kinds = {kind: len(agent.find(kind)) for kind in {e["type"] for e in agent.events}}
     print(f"# {how}: {lines} lines ({kinds}), {totals}, answers {took_ms[len(took_ms) // 2]:.1f} ms, "
           f"slowest {took_ms[-1]:.1f} ms", flush=True)
-    check([m["found"] for m in seen] == ["exec"] * STARTS, f"not seen by their exec: {[m['found'] for m in seen]}")
     check(lines <= LINES_A_MINUTE * 2 + 100, f"{lines} lines")  # a minute may end meanwhile
     check(took_ms[-1] < ANSWER_MS, f"an answer took {took_ms[-1]:.0f} ms")
     check(totals["events_lost"] == 0, f"{totals}")
@@ -75,7 +75,7 @@ def test_forks(t):
     check(totals["events_over_quota"] + totals["lines_left_out"] > 1000, f"{totals}")
     agent.stop()
     left_out = agent.find("error", code="lines_left_out", rule="api")
-    check(left_out and left_out[0]["left_out"]["process.match"] > 0, f"{left_out}")
+    check(sum(e["left_out"].get("process.match", 0) for e in left_out) > 0, f"{left_out}")
     stop = agent.find("agent.stop")[0]["totals"]
     check(sum(e["count"] for e in left_out) == stop["lines_left_out"], f"{left_out} {stop}")
 
