@@ -76,6 +76,44 @@ struct process *process_find(struct agent *a, uint32_t tgid, uint64_t start_ns)
 	return p && p->tgid == tgid && p->start_ns == start_ns ? p : NULL;
 }
 
+/* Frees those that have lingered for longer than that. */
+static void sweep(struct agent *a, uint64_t now_ns, uint64_t linger_ns)
+{
+	struct process *p, **old;
+	size_t n = 0;
+	uint64_t id;
+
+	if (!a->processes.gone)
+		return;
+	old = calloc(a->processes.gone, sizeof(struct process *));
+	if (!old)
+		return;
+	idmap_for_each (&a->processes.by_id, i, id, p)
+		if (p->gone_ns && now_ns - p->gone_ns > linger_ns && n < a->processes.gone)
+			old[n++] = p;
+	while (n)
+		drop(a, old[--n]);
+	free(old);
+}
+
+void processes_sweep(struct agent *a, uint64_t now_ns)
+{
+	bool crowded = a->processes.gone > PROCESS_GONE_MAX;
+
+	sweep(a, now_ns, (crowded ? PROCESS_LINGER_MS / 8 : PROCESS_LINGER_MS) * NSEC_PER_MSEC);
+}
+
+/* A full table is no reason not to see a start: those that have gone make room. */
+static int put(struct agent *a, struct process *p)
+{
+	int r = idmap_put(&a->processes.by_id, p->id, p);
+
+	if (r != -ENOSPC || !a->processes.gone)
+		return r;
+	sweep(a, clock_mono_ns(), 0);
+	return idmap_put(&a->processes.by_id, p->id, p);
+}
+
 int process_get(struct agent *a, uint32_t tgid, uint64_t start_ns, struct process **ret_process)
 {
 	struct process *p = process_find(a, tgid, start_ns);
@@ -99,7 +137,7 @@ int process_get(struct agent *a, uint32_t tgid, uint64_t start_ns, struct proces
 		free(p);
 		return -EEXIST;
 	}
-	r = idmap_put(&a->processes.by_id, p->id, p);
+	r = put(a, p);
 	if (r < 0) {
 		free(p);
 		return r;
@@ -141,27 +179,6 @@ void process_gone(struct agent *a, struct process *p)
 		discovery_line_left_out(a, p->rule, LINE_EXIT);
 	unwinding_leave(a, p);
 	watch_leave(a, p);
-}
-
-void processes_sweep(struct agent *a, uint64_t now_ns)
-{
-	bool crowded = a->processes.gone > PROCESS_GONE_MAX;
-	uint64_t linger_ns = (crowded ? PROCESS_LINGER_MS / 8 : PROCESS_LINGER_MS) * NSEC_PER_MSEC;
-	struct process *p, **old;
-	size_t n = 0;
-	uint64_t id;
-
-	if (!a->processes.gone)
-		return;
-	old = calloc(a->processes.gone, sizeof(struct process *));
-	if (!old)
-		return;
-	idmap_for_each (&a->processes.by_id, i, id, p)
-		if (p->gone_ns && now_ns - p->gone_ns > linger_ns && n < a->processes.gone)
-			old[n++] = p;
-	while (n)
-		drop(a, old[--n]);
-	free(old);
 }
 
 void process_exec(struct process *p, uint64_t time_ns)

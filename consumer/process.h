@@ -59,7 +59,10 @@ void processes_done(struct agent *a);
 /* The process, dead or alive, or NULL. */
 struct process *process_find(struct agent *a, uint32_t tgid, uint64_t start_ns);
 
-/* Finds or makes it (no rule, no mappings yet). 0, -ENOMEM, -ENOSPC. */
+/*
+ * Finds or makes it (no rule, no mappings yet). Where the table is full those that linger are freed
+ * first: pointers to processes that have gone do not outlive it. 0, -ENOMEM, -ENOSPC.
+ */
 int process_get(struct agent *a, uint32_t tgid, uint64_t start_ns, struct process **ret_process);
 
 /* Marks it as gone: leaves its watch, says process.exit if it was announced, lingers. */

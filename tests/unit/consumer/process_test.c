@@ -63,6 +63,10 @@ static void test_full(void **state)
 	assert_int_equal(process_get(&fake->a, FAKE_PROCESSES + 1, 1, &p), -ENOSPC);
 	assert_ptr_equal(p, state);
 	assert_int_equal(process_get(&fake->a, 7, 7, &p), 0);
+	/* Those that have gone and linger keep no newcomer out. */
+	process_gone(&fake->a, p);
+	assert_int_equal(process_get(&fake->a, FAKE_PROCESSES + 1, 1, &p), 0);
+	assert_null(process_find(&fake->a, 7, 7));
 }
 
 /* It lingers for the samples that are on their way, and makes room then. */
