@@ -92,17 +92,30 @@ static void note_holder(struct holders *h, struct owner *owner)
 	h->one = owner;
 }
 
+/* One more than the highest number of a file that a live table holds. */
+static uint32_t count_files(const struct unwinding *u)
+{
+	uint32_t files = 0;
+
+	for (uint32_t i = 0; i < u->table_count; i++)
+		for (size_t k = 0; u->tables[i].state == TABLE_LIVE && k < u->tables[i].held_count;
+		     k++)
+			files = MAX(files, u->tables[i].held[k] + 1);
+	return files;
+}
+
 void unwinding_room_count(struct agent *a)
 {
 	const struct unwinding *u = &a->unwinding;
-	_cleanup_free_ struct holders *all = calloc(UNWIND_FILES_MAX, sizeof(*all));
+	uint32_t files = count_files(u);
+	_cleanup_free_ struct holders *all = files ? calloc(files, sizeof(*all)) : NULL;
 
 	shares_clear(&a->shares, SHARE_ROWS);
 	for (uint32_t i = 0; all && i < u->table_count; i++)
 		for (size_t k = 0; u->tables[i].state == TABLE_LIVE && k < u->tables[i].held_count;
 		     k++)
 			note_holder(&all[u->tables[i].held[k]], u->tables[i].holder);
-	for (uint32_t i = 0; all && i < UNWIND_FILES_MAX; i++)
+	for (uint32_t i = 0; all && i < files; i++)
 		if (all[i].one && !all[i].several)
 			owner_add(all[i].one, SHARE_ROWS,
 				  8 * (uint64_t)unwind_files_elements(u->files, i));
