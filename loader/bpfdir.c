@@ -21,6 +21,9 @@
 #define DIR_MODE    0750
 #define PARENT_MODE 0755
 
+/* Whoever ends a mount asks a few times (systemd: 32) and not for ever. */
+#define HOLD_TRIES 64
+
 /* Everything before the last '/'; "/" for a directory in the root. */
 static void parent_of(const char *path, char parent[OPTIONS_DIR_BYTES])
 {
@@ -50,10 +53,11 @@ bool bpfdir_is_mount(const char *path)
 
 int bpfdir_lock(const char *path, bool make_parent, struct bpfdir *ret_dir)
 {
-	struct bpfdir dir = { .path = path, .lock_fd = -1 };
+	struct bpfdir dir = BPFDIR_NONE;
 	char parent[OPTIONS_DIR_BYTES];
 	_cleanup_close_ int fd = -1;
 
+	dir.path = path;
 	parent_of(path, parent);
 	if (make_parent) {
 		if (mkdir(parent, PARENT_MODE) == 0)
@@ -82,49 +86,90 @@ static int own(struct bpfdir *dir, gid_t gid)
 {
 	struct stat st;
 
-	if (stat(dir->path, &st) < 0)
+	if (fstat(dir->hold_fd, &st) < 0)
 		return -errno;
 	dir->uid = st.st_uid;
 	dir->gid = st.st_gid;
 	dir->mode = st.st_mode & 07777;
 	dir->changed = true;
-	if (chown(dir->path, 0, gid) < 0 || chmod(dir->path, DIR_MODE) < 0)
+	if (fchownat(dir->hold_fd, "", 0, gid, AT_EMPTY_PATH) < 0 ||
+	    fchmod(dir->hold_fd, DIR_MODE) < 0)
 		return -errno;
 	return 0;
 }
 
+/* Opens the bpffs that is mounted at the path. -EAGAIN: none is. */
+static int hold(struct bpfdir *dir)
+{
+	_cleanup_close_ int fd = -1;
+	struct statfs fs;
+
+	fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ELOOP ? -ENOTDIR : -errno;
+	if (fstatfs(fd, &fs) < 0)
+		return -errno;
+	if ((unsigned long)fs.f_type != BPF_FS_MAGIC)
+		return -EAGAIN;
+	dir->hold_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/*
+ * A service manager may be about to end an idle mount of its own here. A mount in which a
+ * descriptor is open is busy and stays (umount2(2)); what was ended just before is mounted anew.
+ */
+static int mount_and_hold(struct bpfdir *dir)
+{
+	int r = hold(dir);
+
+	for (int i = 0; i < HOLD_TRIES && r == -EAGAIN; i++) {
+		if (mount("bpffs", dir->path, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+			  "mode=0700") < 0)
+			return -errno;
+		r = hold(dir);
+		dir->mounted = r != -EAGAIN;
+	}
+	return r == -EAGAIN ? -EBUSY : r;
+}
+
 static int make(struct bpfdir *dir, gid_t gid)
 {
-	struct stat st;
+	int r;
 
 	if (mkdir(dir->path, 0700) == 0)
 		dir->made_dir = true;
 	else if (errno != EEXIST)
 		return -errno;
-	if (lstat(dir->path, &st) < 0)
-		return -errno;
-	if (!S_ISDIR(st.st_mode))
-		return -ENOTDIR;
-	if (!bpfdir_is_bpffs(dir->path)) {
-		if (mount("bpffs", dir->path, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-			  "mode=0700") < 0)
-			return -errno;
-		dir->mounted = true;
-	}
-	return own(dir, gid);
+	r = mount_and_hold(dir);
+	return r < 0 ? r : own(dir, gid);
+}
+
+bool bpfdir_is_lost(const struct bpfdir *dir)
+{
+	struct stat held, there;
+
+	if (dir->hold_fd < 0)
+		return false;
+	return fstat(dir->hold_fd, &held) < 0 || lstat(dir->path, &there) < 0 ||
+	       held.st_dev != there.st_dev || held.st_ino != there.st_ino;
 }
 
 /* The directory's own steps back, without parent and lock. */
 static int unmake(struct bpfdir *dir)
 {
+	bool lost = bpfdir_is_lost(dir);
 	int r = 0;
 
 	if (dir->changed && !dir->mounted && !dir->made_dir) {
-		if (chmod(dir->path, dir->mode) < 0 || chown(dir->path, dir->uid, dir->gid) < 0)
+		if (fchmod(dir->hold_fd, dir->mode) < 0 ||
+		    fchownat(dir->hold_fd, "", dir->uid, dir->gid, AT_EMPTY_PATH) < 0)
 			r = -errno;
 	}
 	dir->changed = false;
-	if (dir->mounted && umount2(dir->path, UMOUNT_NOFOLLOW) < 0)
+	cleanup_close(&dir->hold_fd);
+	dir->hold_fd = -1;
+	if (dir->mounted && !lost && umount2(dir->path, UMOUNT_NOFOLLOW) < 0)
 		return -errno;
 	dir->mounted = false;
 	if (dir->made_dir && rmdir(dir->path) < 0)
@@ -160,6 +205,8 @@ int bpfdir_undo(struct bpfdir *dir)
 
 void bpfdir_close(struct bpfdir *dir)
 {
+	cleanup_close(&dir->hold_fd);
+	dir->hold_fd = -1;
 	cleanup_close(&dir->lock_fd);
 	dir->lock_fd = -1;
 }

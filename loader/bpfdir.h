@@ -10,6 +10,7 @@
 struct bpfdir {
 	const char *path; /* borrowed; absolute */
 	int lock_fd;	  /* the parent directory, flock(2)ed; -1: none */
+	int hold_fd;	  /* the bpffs itself, so that nobody unmounts it; -1: not open */
 	bool made_parent;
 	bool made_dir;
 	bool mounted; /* by us */
@@ -19,7 +20,7 @@ struct bpfdir {
 	mode_t mode;
 };
 
-#define BPFDIR_NONE ((struct bpfdir){ .lock_fd = -1 })
+#define BPFDIR_NONE ((struct bpfdir){ .lock_fd = -1, .hold_fd = -1 })
 
 /*
  * Takes the lock of `path` without changing anything. 0; -EBUSY: another loader is at work there;
@@ -29,9 +30,13 @@ int bpfdir_lock(const char *path, bool make_parent, struct bpfdir *ret_dir);
 
 /*
  * Makes the directory and mounts bpffs on it unless it is one already; mode 0750, root:gid. Needs
- * CAP_SYS_ADMIN to mount. On failure everything that was done is undone. 0 or -errno.
+ * CAP_SYS_ADMIN to mount. From then on nobody unmounts it, unless lazily. On failure everything
+ * that was done is undone. 0 or -errno; -EBUSY: somebody ends each mount at once.
  */
 int bpfdir_open(struct bpfdir *dir, gid_t gid);
+
+/* Has the mount been taken away since bpfdir_open (umount --lazy, or another one over it)? */
+bool bpfdir_is_lost(const struct bpfdir *dir);
 
 /* Takes back what bpfdir_lock and bpfdir_open did, the lock included. First error, after trying
  * all. */

@@ -135,6 +135,10 @@ static void tell(const struct step *step, const struct load *l, int error)
 {
 	if (error == -EINTR)
 		log_error("interrupted: everything is undone");
+	else if (bpfdir_is_lost(&l->dir))
+		log_error("%s: the mount was taken away while the set was loaded (umount --lazy, "
+			  "or another mount over it): everything is undone, load again",
+			  l->o->bpf_dir);
 	else
 		log_error("%s %s: %s%s", step->failed, l->what, strerror(-error),
 			  error == -EPERM || error == -EACCES
@@ -150,9 +154,11 @@ static int run_steps(struct load *l)
 		r = interrupted() ? -EINTR : drop_to(steps[i].stage);
 		if (r == 0)
 			r = steps[i].run(l);
+		if (r == 0 && bpfdir_is_lost(&l->dir))
+			r = -ESTALE;
 		if (r < 0) {
 			tell(&steps[i], l, r);
-			if (r != -EINTR &&
+			if (r != -EINTR && r != -ESTALE &&
 			    (steps[i].stage == STAGE_LOAD || steps[i].stage == STAGE_ATTACH))
 				preflight_explain_failure();
 			return r;

@@ -122,6 +122,25 @@ wait $! 2>/dev/null
 expect 0 "unloaded" "$loader" unload --bpf-dir "$dir"
 nothing_left "in use"
 
+# Somebody ends the mount all the time, as a service manager ends an idle one of its own: the load holds it
+# from its first look on. What is taken away all the same (umount --lazy) has its cause named.
+ends_the_mount() { # COMMAND... while the mount is ended again and again
+	(while :; do umount $lazy "$dir" 2>/dev/null; done) &
+	ender=$!
+	"$@"
+	kill $ender
+	wait $ender 2>/dev/null
+}
+for lazy in "" "" "" ""; do
+	mkdir -p "$dir" && mount -t bpf bpf "$dir"
+	ends_the_mount expect 0 "loaded at" load
+	"$loader" unload --bpf-dir "$dir" 2>/dev/null || say "unload of a mount that was ended"
+	nothing_left "ended mount"
+done
+lazy=--lazy
+ends_the_mount expect 1 "was taken away" load
+nothing_left "mount taken away"
+
 # Two at a time: one of them steps back.
 mkdir -p "$top/sub"
 flock "$top/sub" sleep 3 &
