@@ -22,16 +22,17 @@
  * mapping_open gives a file that a process has mapped and that begins as an ELF program or library
  * does, read-only (broker_process.c). No name of the caller's is resolved: the kernel's own link of
  * the mapping is. Not a device, a pipe or a socket: opening is an act only after O_PATH has shown a
- * regular file. Not a set-user-id or set-group-id file, and nothing on FUSE, whose server is a
- * process like any other. What it gives is the content of programs and libraries, those included
- * that the consumer's user may not read (docs/threats.md).
+ * regular file. Not a set-user-id or set-group-id file, and nothing for which anybody but the
+ * kernel may answer (broker_mount.c). What it gives is the content of programs and libraries, those
+ * included that the consumer's user may not read (docs/threats.md).
  *
  * jit_map_open gives one file by the name that the kernel's own numbers make, /tmp/perf-PID.map
  * below the root of a process: no name of the caller's. Step by step with O_PATH, so that no
- * symbolic link is followed and nothing on FUSE asked. A regular file that belongs to the process's
- * own user and has no other name, so that a link in /tmp to another file of that user gives
- * nothing. What it gives is text that such a process wrote for profilers. Its size is no question
- * here: whoever reads takes the end of it.
+ * symbolic link is followed, and each mount on the way is judged before a name is looked up in it.
+ * A regular file that belongs to the process's own user, has no other name and is no mount of its
+ * own, so that neither a link in /tmp to another file of that user nor a file that is bind-mounted
+ * there gives anything. What it gives is text that such a process wrote for profilers. Its size is
+ * no question here: whoever reads takes the end of it.
  *
  * Nothing is written, made, removed or executed here. No request has a length of its own; none
  * keeps memory. Every descriptor is close-on-exec and goes out in the same answer or is closed. A

@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "loader/broker_mount.h"
 #include "shared/cleanup.h"
 #include "shared/io.h"
 #include "shared/macro.h"
 #include "shared/parse.h"
 
 #define STAT_BYTES   4096
-#define MOUNTS_BYTES (4u << 20) /* hosts with thousands of containers have long mount tables */
 #define STATUS_BYTES (1u << 20) /* of /proc/PID/status: a line has up to 65,536 groups */
 #define CGROUP_BYTES 16384	/* some v1 hierarchies and a path of PATH_MAX */
 
@@ -135,72 +135,29 @@ int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id)
 	return 0;
 }
 
-/* The type stands behind a " - " of its own: paths have their spaces as \\040. See proc(5). */
-static bool line_is_fuse(const char *line)
-{
-	size_t bytes = strcspn(line, "\n");
-	const char *dash = memmem(line, bytes, " - ", 3), *end;
-
-	if (!dash)
-		return false;
-	dash += 3;
-	end = dash + strcspn(dash, " \n");
-	if (end - dash < 4 || memcmp(dash, "fuse", 4) != 0)
-		return false;
-	return end - dash == 4 || dash[4] == '.' ||
-	       (end - dash == 7 && !memcmp(dash, "fuseblk", 7));
-}
-
-bool broker_process_is_fuse(const char *text, uint64_t mount_id)
-{
-	char want[24];
-	size_t bytes = (size_t)snprintf(want, sizeof(want), "%" PRIu64 " ", mount_id);
-
-	while (*text) {
-		if (strncmp(text, want, bytes) == 0)
-			return line_is_fuse(text);
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
-	return false;
-}
-
 /*
- * What O_PATH has shown cannot become anything else: it is one inode. Nothing here asks the file
- * system itself (AT_STATX_DONT_SYNC): once a FUSE server has read a request, whoever waits for the
- * answer waits for as long as the server likes, and not even SIGKILL ends that.
+ * What O_PATH has shown cannot become anything else: it is one inode. Without AT_STATX_DONT_SYNC a
+ * file system might ask somebody else first.
  */
 static int look(int path_fd, struct statx *ret_st)
 {
 	int r = statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-		      STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID | STATX_MNT_ID, ret_st);
+		      STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID, ret_st);
 
 	return r < 0 ? -errno : 0;
 }
 
-/* Refuses what is on FUSE, by the process's own mount table. */
-static int judge_mount(int process_fd, const struct statx *st, enum broker_refusal *ret_refusal)
+static int judge_file(int path_fd, enum broker_refusal *ret_refusal)
 {
-	_cleanup_free_ char *mounts = NULL;
-	size_t bytes;
-	int r;
+	struct statx st;
+	int r = look(path_fd, &st);
 
-	r = io_read_file(process_fd, "mountinfo", MOUNTS_BYTES, &mounts, &bytes);
 	if (r < 0)
-		return r == -ENOENT ? -ESRCH : r;
-	*ret_refusal =
-		broker_process_is_fuse(mounts, st->stx_mnt_id) ? REFUSAL_FILE_SYSTEM : REFUSAL_NONE;
-	return 0;
-}
-
-static int judge_file(int process_fd, const struct statx *st, enum broker_refusal *ret_refusal)
-{
-	if (!S_ISREG(st->stx_mode))
+		return r;
+	if (!S_ISREG(st.stx_mode))
 		*ret_refusal = REFUSAL_NOT_REGULAR;
-	else if (st->stx_mode & (S_ISUID | S_ISGID))
+	else if (st.stx_mode & (S_ISUID | S_ISGID))
 		*ret_refusal = REFUSAL_SETUID;
-	else
-		return judge_mount(process_fd, st, ret_refusal);
 	return 0;
 }
 
@@ -233,7 +190,7 @@ int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *re
 			   enum broker_refusal *ret_refusal)
 {
 	_cleanup_close_ int path_fd = -1, fd = -1;
-	struct statx st;
+	uint64_t mount_id;
 	char name[64];
 	int r;
 
@@ -241,9 +198,9 @@ int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *re
 	path_fd = openat(process_fd, name, O_PATH | O_CLOEXEC);
 	if (path_fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	r = look(path_fd, &st);
-	if (r == 0)
-		r = judge_file(process_fd, &st, ret_refusal);
+	r = broker_mount_judge(process_fd, path_fd, &mount_id, ret_refusal);
+	if (r == 0 && *ret_refusal == REFUSAL_NONE)
+		r = judge_file(path_fd, ret_refusal);
 	if (r < 0 || *ret_refusal != REFUSAL_NONE)
 		return r;
 	fd = reopen(path_fd);
@@ -311,11 +268,11 @@ static int read_status(int process_fd, uint32_t *ret_uid, uint32_t *ret_pid)
 }
 
 /*
- * One step down from `dir_fd`, which nothing on FUSE may be: whoever looks a name up there waits
- * for its server. No symbolic link is followed but the kernel's own one of the root.
+ * One step down from `dir_fd`, whose mount has been judged: whoever looks a name up there waits for
+ * who answers for it. No symbolic link is followed but the kernel's own one of the root.
  */
 static int step(int process_fd, int dir_fd, const char *name, bool root, int *ret_fd,
-		struct statx *ret_st, enum broker_refusal *ret_refusal)
+		uint64_t *ret_mount_id, enum broker_refusal *ret_refusal)
 {
 	_cleanup_close_ int fd = -1;
 	int r;
@@ -323,43 +280,61 @@ static int step(int process_fd, int dir_fd, const char *name, bool root, int *re
 	fd = openat(dir_fd, name, O_PATH | O_CLOEXEC | (root ? 0 : O_NOFOLLOW));
 	if (fd < 0)
 		return root && errno == ENOENT ? -ESRCH : -errno;
-	r = look(fd, ret_st);
-	if (r == 0)
-		r = judge_mount(process_fd, ret_st, ret_refusal);
+	r = broker_mount_judge(process_fd, fd, ret_mount_id, ret_refusal);
 	if (r == 0)
 		*ret_fd = TAKE_FD(fd);
 	return r;
 }
 
 /* The owner's own file, with no other name: a hard link may be to any file of his. */
-static enum broker_refusal judge_map(const struct statx *st, uint32_t uid)
+static int judge_map(int path_fd, uint32_t uid, enum broker_refusal *ret_refusal)
 {
-	if (!S_ISREG(st->stx_mode))
-		return REFUSAL_NOT_REGULAR;
-	if (st->stx_mode & (S_ISUID | S_ISGID))
-		return REFUSAL_SETUID;
-	return st->stx_uid == uid && st->stx_nlink == 1 ? REFUSAL_NONE : REFUSAL_OTHER_OWNER;
+	struct statx st;
+	int r = look(path_fd, &st);
+
+	if (r < 0)
+		return r;
+	if (!S_ISREG(st.stx_mode))
+		*ret_refusal = REFUSAL_NOT_REGULAR;
+	else if (st.stx_mode & (S_ISUID | S_ISGID))
+		*ret_refusal = REFUSAL_SETUID;
+	else if (st.stx_uid != uid || st.stx_nlink != 1)
+		*ret_refusal = REFUSAL_OTHER_OWNER;
+	return 0;
+}
+
+/* The folder's path, as far as it may be gone. */
+static int open_folder(int process_fd, int *ret_fd, uint64_t *ret_mount_id,
+		       enum broker_refusal *ret_refusal)
+{
+	_cleanup_close_ int root_fd = -1;
+	int r;
+
+	r = step(process_fd, process_fd, "root", true, &root_fd, ret_mount_id, ret_refusal);
+	if (r < 0 || *ret_refusal != REFUSAL_NONE)
+		return r;
+	return step(process_fd, root_fd, "tmp", false, ret_fd, ret_mount_id, ret_refusal);
 }
 
 int broker_process_jit_map(int process_fd, int *ret_fd, enum broker_refusal *ret_refusal)
 {
-	_cleanup_close_ int root_fd = -1, folder_fd = -1, path_fd = -1;
+	_cleanup_close_ int folder_fd = -1, path_fd = -1;
+	uint64_t folder_mount = 0, mount = 0;
 	uint32_t uid = 0, pid = 0;
-	struct statx st = { 0 };
 	char name[32];
 	int r;
 
 	r = read_status(process_fd, &uid, &pid);
 	if (r == 0)
-		r = step(process_fd, process_fd, "root", true, &root_fd, &st, ret_refusal);
-	if (r == 0 && *ret_refusal == REFUSAL_NONE)
-		r = step(process_fd, root_fd, "tmp", false, &folder_fd, &st, ret_refusal);
+		r = open_folder(process_fd, &folder_fd, &folder_mount, ret_refusal);
 	if (r < 0 || *ret_refusal != REFUSAL_NONE)
 		return r;
 	snprintf(name, sizeof(name), "perf-%" PRIu32 ".map", pid);
-	r = step(process_fd, folder_fd, name, false, &path_fd, &st, ret_refusal);
+	r = step(process_fd, folder_fd, name, false, &path_fd, &mount, ret_refusal);
+	if (r == 0 && *ret_refusal == REFUSAL_NONE && mount != folder_mount)
+		*ret_refusal = REFUSAL_OTHER_MOUNT;
 	if (r == 0 && *ret_refusal == REFUSAL_NONE)
-		*ret_refusal = judge_map(&st, uid);
+		r = judge_map(path_fd, uid, ret_refusal);
 	if (r < 0 || *ret_refusal != REFUSAL_NONE)
 		return r;
 	r = reopen(path_fd);

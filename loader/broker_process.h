@@ -36,16 +36,10 @@ int broker_process_cgroup_path(char *text, const char **ret_path);
 int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id);
 
 /*
- * Is the mount of that id in `text`, the text of /proc/PID/mountinfo, one of a FUSE file system? A
- * mount that is not in it (memory files have one of their own) is none.
- */
-bool broker_process_is_fuse(const char *text, uint64_t mount_id);
-
-/*
- * The file of the mapping [start, end), read-only, if it is a regular file without set-user-id and
- * set-group-id, not on FUSE, and begins as an ELF program or library does. 0, and either
- * *ret_refusal is NONE and *ret_fd the caller's, or it says which of that it is not. -errno: the
- * kernel's; -ESRCH: there is no such mapping.
+ * The file of the mapping [start, end), read-only, if its mount passes broker_mount_judge, it is a
+ * regular file without set-user-id and set-group-id, and begins as an ELF program or library does.
+ * 0, and either *ret_refusal is NONE and *ret_fd the caller's, or it says which of that it is not.
+ * -errno: the kernel's; -ESRCH: there is no such mapping.
  */
 int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *ret_fd,
 			   enum broker_refusal *ret_refusal);
@@ -60,7 +54,8 @@ int broker_process_status(const char *text, uint32_t *ret_uid, uint32_t *ret_pid
  * The process's perf map, read-only: /tmp/perf-PID.map below its own root directory, PID as the
  * process itself knows it (Linux tools/perf/Documentation/jit-interface.txt). It must be a regular
  * file without set-user-id and set-group-id, belong to the process's effective user and have no
- * other name; nothing on the way may be a symbolic link or on FUSE. Results as
+ * other name; nothing on the way may be a symbolic link, each mount on it passes
+ * broker_mount_judge, and the file lies on the same as its folder. Results as
  * broker_process_mapping; -ENOENT: there is no such file; -ESRCH: the process has ended.
  */
 int broker_process_jit_map(int process_fd, int *ret_fd, enum broker_refusal *ret_refusal);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * policy.h: what each process may do, applied and read back. The rows stand in capabilities.def,
- * syscalls.def and paths.def, each with its reason; a row without a lock-down test is a bug.
+ * file_systems.def, paths.def, requests.def and syscalls.def, each with its reason; a row without a
+ * lock-down test is a bug.
  */
 #ifndef TROCAR_POLICY_POLICY_H
 #define TROCAR_POLICY_POLICY_H
@@ -122,6 +123,12 @@ int policy_seccomp_flags(enum policy_process process, uint32_t flags);
  * requests.def; false for a number that is no request.
  */
 bool policy_requests_allow(enum policy_process process, uint32_t request);
+
+/*
+ * May the broker open a file that lies on a file system of this type (`bytes` of `type`, as in
+ * /proc/PID/mountinfo)? Rows of file_systems.def.
+ */
+bool policy_file_systems_allow(const char *type, size_t bytes);
 
 /*
  * Reads the state of the calling process back from the kernel (/proc/self/status and

@@ -6,6 +6,7 @@
 #include <linux/bpf.h>
 #include <linux/landlock.h>
 #include <linux/membarrier.h>
+#include <linux/nsfs.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <sched.h>

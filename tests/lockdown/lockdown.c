@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <linux/landlock.h>
 #include <linux/membarrier.h>
+#include <linux/nsfs.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <sched.h>

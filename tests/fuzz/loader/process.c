@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts of /proc/PID/stat, status, cgroup and mountinfo: names in them are anybody's. */
+/* Texts of /proc/PID/stat, status, cgroup, mountinfo and fdinfo: names in them are anybody's. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/broker_mount.h"
 #include "loader/broker_process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
@@ -15,6 +16,20 @@ static void check_path(const char *text, size_t bytes, const char *path)
 	if (path < text + strlen("0::/") || path > text + bytes || strchr(path, '\n'))
 		abort();
 	if (strncmp(path, "../", 3) == 0 || strcmp(path, "..") == 0)
+		abort();
+}
+
+/* A type is a word of the text, behind the dash of its own line. */
+static void check_mounts(const char *text, size_t bytes)
+{
+	size_t length = 0;
+	const char *type = broker_mount_type(text, 23, &length);
+	uint64_t id = 7;
+
+	if (type && (type < text + 3 || memcmp(type - 3, " - ", 3) != 0 ||
+		     type + length > text + bytes || memchr(type, ' ', length)))
+		abort();
+	if (broker_mount_id(text, &id) < 0 && id != 7)
 		abort();
 }
 
@@ -30,8 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		return 0;
 	memcpy(text, data, bytes);
 	text[bytes] = '\0';
-	if (broker_process_is_fuse(text, 23) && !strstr(text, " - fuse"))
-		abort();
+	check_mounts(text, bytes);
 	r = broker_process_stat(text, &ticks);
 	if (r != 0 && (r != -EBADMSG || ticks != 7))
 		abort();

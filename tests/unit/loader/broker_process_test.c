@@ -114,32 +114,6 @@ static void status_texts(void **state)
 	}
 }
 
-static void mount_texts(void **state)
-{
-	static const char text[] = "21 30 0:19 / /a rw,nosuid shared:5 - sysfs sysfs rw\n"
-				   "22 30 0:20 / /fuse\\040-\\040x rw - ext4 /dev/fuse rw\n"
-				   "23 30 0:21 / /b rw master:1 - fuse trocar rw,user_id=0\n"
-				   "24 30 0:22 / /c rw - fuse.sshfs host:/ rw\n"
-				   "25 30 0:23 / /d rw - fuseblk /dev/sda1 rw\n"
-				   "26 30 0:24 / /e rw - fusectl none rw\n"
-				   "27 30 0:25 / /f rw - virtiofs root rw\n"
-				   "123 30 0:26 / /g rw\n"
-				   "28 30 0:27 / /h rw - fuse";
-
-	assert_true(broker_process_is_fuse(text, 23));
-	assert_true(broker_process_is_fuse(text, 24));
-	assert_true(broker_process_is_fuse(text, 25));
-	assert_true(broker_process_is_fuse(text, 28));
-	assert_false(broker_process_is_fuse(text, 21));
-	assert_false(broker_process_is_fuse(text, 22));
-	assert_false(broker_process_is_fuse(text, 26));
-	assert_false(broker_process_is_fuse(text, 27));
-	assert_false(broker_process_is_fuse(text, 123));
-	assert_false(broker_process_is_fuse(text, 3));
-	assert_false(broker_process_is_fuse(text, 30));
-	assert_false(broker_process_is_fuse("", 23));
-}
-
 /* When the process behind `fd` started, as /proc tells it: found by asking. */
 static uint64_t start_of(pid_t pid)
 {
@@ -229,13 +203,9 @@ static void reused_between_the_checks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stat_texts),
-		cmocka_unit_test(stat_texts_that_are_none),
-		cmocka_unit_test(cgroup_texts),
-		cmocka_unit_test(status_texts),
-		cmocka_unit_test(mount_texts),
-		cmocka_unit_test(start_times),
-		cmocka_unit_test(reused_between_the_checks),
+		cmocka_unit_test(stat_texts),	cmocka_unit_test(stat_texts_that_are_none),
+		cmocka_unit_test(cgroup_texts), cmocka_unit_test(status_texts),
+		cmocka_unit_test(start_times),	cmocka_unit_test(reused_between_the_checks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
