@@ -327,6 +327,18 @@ static void on_notify(void *context, uint32_t events)
 			       a->notify.watchdog_ns / 2);
 }
 
+/* The broker was late, and is there by now: what could not be asked for is. */
+static void on_broker(void *context)
+{
+	struct agent *a = context;
+
+	arming_again(a);
+	triggers_retry(a);
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (a->sessions.running[i])
+			switches_again(a->sessions.running[i]);
+}
+
 static int add_sources(struct agent *a)
 {
 	struct loop_source *source;
@@ -361,6 +373,9 @@ static int add_sources(struct agent *a)
 	r = unwinding_listen(a);
 	if (r < 0)
 		return r;
+	r = link_listen(a->link, a->loop, on_broker, a);
+	if (r < 0)
+		return r;
 	/* Woken at half-full samples, and by discovery events: those are rare. */
 	r = loop_add(a->loop, a->pins.samples.fd, EPOLLIN | EPOLLET, on_drain, a, &source);
 	if (r < 0)
@@ -373,7 +388,7 @@ static void greet(struct agent *a)
 {
 	const char *why;
 
-	if (*options_broker(&a->options) && link_greet(a->link, &why) < 0)
+	if (*options_broker(&a->options) && link_greet(a->link, LINK_GREET_MS, &why) < 0)
 		log_warning("broker: %s, continuing without: %s", why,
 			    a->pins.abi.cpus_sampled ? "the loader's own sampler ticks always"
 						     : "there are no stacks until it comes");

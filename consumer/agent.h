@@ -73,7 +73,8 @@ struct agent {
 	struct shares shares;
 	struct line_budget line_budget;
 	struct recorder recorder;
-	struct link *link; /* to the broker */
+	struct link *link;  /* to the broker, of this thread */
+	struct link *files; /* another, of those that read files of watched processes */
 	struct arming arming;
 	struct agent_totals totals;
 	struct loop_source *drain_timer, *events_timer, *scan_timer, *rules_source, *signal_source;

@@ -130,12 +130,16 @@ static void fill_numbers(void *context, struct jsonw *w)
 	jsonw_u64(w, "count", m->n_online - m->n_events);
 }
 
-/* Once when something is missing, once when it is there again. */
+/*
+ * Once when something is missing, once when it is there again. Nothing while the broker is late by
+ * the time that a start of it takes: it is asked again as soon as it answers, and after that by the
+ * next drain.
+ */
 static void say_missing(struct agent *a)
 {
 	struct arming *m = &a->arming;
 
-	if (!m->why == !m->said)
+	if (!m->why == !m->said || (m->why && link_waits(a->link)))
 		return;
 	m->said = m->why;
 	if (!m->why) {
@@ -239,6 +243,12 @@ void arming_retry(struct agent *a)
 
 	if (needed(a) && (m->why || !m->n_events) && clock_mono_ns() >= m->retry_ns)
 		look(a);
+}
+
+void arming_again(struct agent *a)
+{
+	a->arming.retry_ns = 0;
+	arming_retry(a);
 }
 
 /* Where one cannot be switched, its CPU is without: no tick is better than one of wrong weight. */

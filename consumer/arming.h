@@ -63,6 +63,9 @@ void arming_follow(struct agent *a);
 /* Asks again for what could not be opened, once its time has come; after every drain. */
 void arming_retry(struct agent *a);
 
+/* The same without waiting for its time: the broker is there again. */
+void arming_again(struct agent *a);
+
 /* Reads which CPUs are online and follows them; at every scan and session. */
 void arming_look(struct agent *a);
 

@@ -74,13 +74,27 @@ static void write_pin(const struct agent *a, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
+/* What became of the requests of both links. */
+static void sum_counts(const struct agent *a, struct link_counts *ret_counts)
+{
+	struct link_counts files;
+
+	link_counts(a->link, ret_counts);
+	link_counts(a->files, &files);
+	for (size_t i = 0; i < ARRAY_SIZE(files.granted); i++)
+		ret_counts->granted[i] += files.granted[i];
+	for (size_t i = 0; i < ARRAY_SIZE(files.refused); i++)
+		ret_counts->refused[i] += files.refused[i];
+	ret_counts->unreachable += files.unreachable;
+}
+
 void arming_write_broker(const struct agent *a, struct jsonw *w)
 {
 	struct link_counts counts;
 	const char *why = NULL;
 	bool there = link_there(a->link, &why);
 
-	link_counts(a->link, &counts);
+	sum_counts(a, &counts);
 	jsonw_object(w, "broker");
 	jsonw_bool(w, "there", there);
 	if (!there)

@@ -2,42 +2,65 @@
 #include "consumer/link.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "consumer/link_wire.h"
+#include "consumer/loop.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
+
+#define NOTHING UINT32_MAX /* is owed */
+
+/* A request, to be compared. */
+struct asked {
+	uint32_t request; /* NOTHING: none */
+	size_t bytes;
+	uint8_t body[BROKER_REQUEST_MAX];
+};
 
 struct link {
 	pthread_mutex_t lock;
 	struct sockaddr_un address; /* sun_path "": no broker is asked for */
 	int fd;			    /* -1: not connected */
-	bool greeting;		    /* hello was sent on it, and its answer is still to come */
 	uint32_t sequence;	    /* of the last request on this connection */
-	uint64_t retry_ns;	    /* no attempt to connect before this moment */
-	const char *why;	    /* what was wrong with the last attempt; NULL: nothing */
+	struct asked owed;	    /* whose answer is late */
+	uint64_t owed_ns;	    /* since when */
+	struct asked late;	    /* whose answer came late; nobody has taken it yet */
+	struct broker_answer late_answer;
+	struct link_brought late_brought;
+	unsigned int wait_ms; /* for an answer, at most */
+	uint64_t spent_ns;    /* of that, by waits that were not paid back yet */
+	uint64_t spent_at_ns; /* as of then */
+	uint64_t retry_ns;    /* no attempt to connect before this moment */
+	const char *why;      /* what was wrong with the last attempt; NULL: nothing */
 	struct link_counts counts;
+	/* link_listen; NULL without */
+	struct loop *loop;
+	link_call call;
+	void *context;
+	struct loop_source *source; /* of fd, while an answer is owed */
+	struct loop_source *timer;  /* until the waits are paid back */
 };
 
-/* What came with an answer. */
-struct brought {
-	int fds[BROKER_DESCRIPTORS_MAX];
-	size_t n;
-};
+static const char too_late[] = "the broker did not answer in time";
+static const char too_slow[] = "the broker answers slowly: the rest is asked a moment later";
 
-int link_new(const char *path, struct link **ret_link)
+int link_new(const char *path, unsigned int wait_ms, struct link **ret_link)
 {
 	_cleanup_free_ struct link *link = calloc(1, sizeof(*link));
 
 	if (!link)
 		return -ENOMEM;
 	link->fd = -1;
+	link->owed.request = link->late.request = NOTHING;
+	link->wait_ms = wait_ms;
 	link->address.sun_family = AF_UNIX;
 	if (strlen(path) >= sizeof(link->address.sun_path))
 		return -ENAMETOOLONG;
@@ -48,12 +71,33 @@ int link_new(const char *path, struct link **ret_link)
 	return 0;
 }
 
+static void count(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* What came late, and nobody wants any more. */
+static void drop_late(struct link *link)
+{
+	if (link->late.request != NOTHING)
+		link_wire_close(&link->late_brought);
+	link->late.request = NOTHING;
+}
+
+/* Nothing is owed any more. */
+static void settle(struct link *link)
+{
+	link->owed.request = NOTHING;
+	loop_remove(TAKE_PTR(link->source));
+}
+
 static void hang_up(struct link *link)
 {
+	settle(link);
+	drop_late(link);
 	if (link->fd >= 0)
 		close(link->fd);
 	link->fd = -1;
-	link->greeting = false;
 }
 
 void link_free(struct link *link)
@@ -61,6 +105,7 @@ void link_free(struct link *link)
 	if (!link)
 		return;
 	hang_up(link);
+	loop_remove(link->timer);
 	pthread_mutex_destroy(&link->lock);
 	free(link);
 }
@@ -74,243 +119,212 @@ static int lose(struct link *link, const char *why)
 	return -ENOTCONN;
 }
 
-static void close_catch(struct brought *caught)
+static void on_answer(void *context, uint32_t events);
+
+/*
+ * The answer may still come: the connection stays, and is asked nothing else. A broker that has to
+ * be started on a machine in trouble needs longer than we wait.
+ */
+static int owe(struct link *link, uint32_t request, const void *body, size_t bytes)
 {
-	for (size_t i = 0; i < caught->n; i++)
-		close(caught->fds[i]);
-	caught->n = 0;
-}
-
-/* Waits for something to read, or only looks (0 ms): 0, -ETIMEDOUT or -errno. */
-static int wait_readable(int fd, unsigned int wait_ms)
-{
-	uint64_t end_ns = clock_mono_ns() + wait_ms * NSEC_PER_MSEC;
-
-	for (;;) {
-		struct pollfd want = { .fd = fd, .events = POLLIN };
-		uint64_t now_ns = clock_mono_ns();
-		uint64_t left_ns = end_ns - MIN(now_ns, end_ns);
-		int n = poll(&want, 1, (int)((left_ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC));
-
-		if (n > 0)
-			return 0;
-		if (n == 0)
-			return -ETIMEDOUT;
-		if (errno != EINTR)
-			return -errno;
-	}
-}
-
-/* Takes the descriptors out of the control part; false when it is not one SCM_RIGHTS at most. */
-static bool take_descriptors(struct msghdr *message, struct brought *ret_caught)
-{
-	struct brought caught = { .n = 0 };
-	bool fine = !(message->msg_flags & (MSG_TRUNC | MSG_CTRUNC));
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		size_t bytes = c->cmsg_len - CMSG_LEN(0), n = bytes / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
-			fine = false;
-			continue;
-		}
-		fine = fine && !caught.n;
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-			if (caught.n < ARRAY_SIZE(caught.fds))
-				caught.fds[caught.n++] = fd;
-			else
-				close(fd);
-		}
-	}
-	*ret_caught = caught;
-	return fine;
-}
-
-/* One message of exactly an answer's length. -ECONNRESET: the other side has gone. */
-static int receive(int fd, struct broker_answer *ret_answer, struct brought *ret_caught)
-{
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(ret_caught->fds))];
-	struct iovec part = { .iov_base = ret_answer, .iov_len = sizeof(*ret_answer) };
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	struct brought caught = {};
-	ssize_t n;
-	bool fine;
-
-	n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (n < 0)
-		return -errno;
-	fine = take_descriptors(&message, &caught);
-	if (n == sizeof(*ret_answer) && fine) {
-		*ret_caught = caught;
-		return 0;
-	}
-	close_catch(&caught);
-	return n == 0 ? -ECONNRESET : -EBADMSG;
-}
-
-/* A connection that is refused as a whole is so before its request is read: sequence 0. */
-static bool answers(const struct broker_answer *answer, uint32_t request, uint32_t sequence)
-{
-	if (answer->magic != BROKER_MAGIC || answer->refusal >= REFUSAL_COUNT_)
-		return false;
-	if (answer->refusal != REFUSAL_NONE && sequence == 1 && !answer->sequence)
-		return true;
-	return answer->request == request && answer->sequence == sequence;
-}
-
-/* As many descriptors as were promised, and as the request may bring. */
-static bool count_fits(const struct broker_answer *answer, const struct broker_row *row, size_t n)
-{
-	if (n != answer->descriptors || n > row->descriptors)
-		return false;
-	return answer->refusal == REFUSAL_NONE ? !n == !row->descriptors : !n;
-}
-
-/* Sends a request on the connection that is there. -ECONNRESET: the broker has left. */
-static int post(struct link *link, uint32_t request, const void *body, size_t bytes)
-{
-	const struct broker_row *row = broker_row(request);
-	struct broker_request_header header = {
-		.magic = BROKER_MAGIC,
-		.request = request,
-		.sequence = ++link->sequence,
-	};
-	uint8_t message[BROKER_REQUEST_MAX];
-
-	if (!row || row->bytes != sizeof(header) + bytes || row->bytes > sizeof(message))
-		return -EBADMSG;
-	memcpy(message, &header, sizeof(header));
-	memcpy(message + sizeof(header), body, bytes);
-	if (send(link->fd, message, row->bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		return errno == EPIPE ? -ECONNRESET : -errno;
-	return 0;
+	link->owed = (struct asked){ .request = request, .bytes = bytes };
+	memcpy(link->owed.body, body, bytes);
+	link->owed_ns = clock_mono_ns();
+	link->why = too_late;
+	if (link->loop &&
+	    loop_add(link->loop, link->fd, EPOLLIN, on_answer, link, &link->source) < 0)
+		link->source = NULL; /* then whoever asks next looks */
+	return -ENOTCONN;
 }
 
 /*
- * The answer to the request that was sent last. 0 when it was answered, granted or not;
- * -ECONNRESET: the broker has left; -ETIMEDOUT; -EBADMSG: what came is no answer.
+ * What is left of the time that the loop may be held up. It is spent by waiting, and comes back as
+ * fast: so nobody waits for longer than wait_ms in a row, for however many answers.
  */
+static uint64_t patience_ns(struct link *link)
+{
+	uint64_t now_ns = clock_mono_ns(), paid_ns = now_ns - link->spent_at_ns;
+
+	if (!link->loop)
+		return link->wait_ms * NSEC_PER_MSEC;
+	link->spent_ns -= MIN(link->spent_ns, paid_ns);
+	link->spent_at_ns = now_ns;
+	return link->wait_ms * NSEC_PER_MSEC - link->spent_ns;
+}
+
+static int wait(struct link *link, unsigned int wait_ms)
+{
+	uint64_t began_ns = clock_mono_ns();
+	int r = link_wire_wait(link->fd, wait_ms);
+
+	link->spent_at_ns = clock_mono_ns();
+	link->spent_ns =
+		MIN(link->spent_ns + link->spent_at_ns - began_ns, link->wait_ms * NSEC_PER_MSEC);
+	return r;
+}
+
+/* As link_wire_receive, after a wait. -ETIMEDOUT: nothing came. */
 static int await(struct link *link, uint32_t request, unsigned int wait_ms,
-		 struct broker_answer *ret_answer, struct brought *ret_caught)
+		 struct broker_answer *ret_answer, struct link_brought *ret_brought)
 {
-	struct brought caught = {};
-	int r = wait_readable(link->fd, wait_ms);
+	int r = wait(link, wait_ms);
 
-	if (r == 0)
-		r = receive(link->fd, ret_answer, &caught);
-	if (r < 0)
-		return r;
-	if (!answers(ret_answer, request, link->sequence) ||
-	    !count_fits(ret_answer, broker_row(request), caught.n)) {
-		close_catch(&caught);
-		return -EBADMSG;
-	}
-	*ret_caught = caught;
-	return 0;
+	return r < 0 ? r
+		     : link_wire_receive(link->fd, request, link->sequence, ret_answer,
+					 ret_brought);
 }
 
-static int exchange(struct link *link, uint32_t request, const void *body, size_t bytes,
-		    struct broker_answer *ret_answer, struct brought *ret_caught)
+static int end_greeting(struct link *link, const struct broker_answer *answer)
 {
-	int r = post(link, request, body, bytes);
-
-	return r < 0 ? r : await(link, request, LINK_WAIT_MS, ret_answer, ret_caught);
-}
-
-static const char *exchange_text(int r)
-{
-	switch (r) {
-	case -ECONNRESET:
-		return "the broker ended the connection without an answer";
-	case -ETIMEDOUT:
-		return "the broker did not answer in time";
-	case -EBADMSG:
-		return "the broker's answer was malformed";
+	if (answer->refusal != REFUSAL_NONE) {
+		count(&link->counts.refused[answer->refusal]);
+		return lose(link, broker_refusal_help(answer->refusal));
 	}
-	return "the broker's socket failed";
-}
-
-static const char *connect_text(int error)
-{
-	switch (error) {
-	case ENOENT:
-		return "there is no broker's socket: its optional unit is not installed or not "
-		       "started";
-	case ECONNREFUSED:
-		return "nobody listens at the broker's socket";
-	case EACCES:
-	case EPERM:
-		return "this user may not connect to the broker's socket";
-	case EAGAIN:
-		return "the broker's socket takes no further connection";
-	case EPROTOTYPE:
-		return "the broker's socket is not of the type SOCK_SEQPACKET";
-	}
-	return "the broker's socket cannot be connected to";
-}
-
-/*
- * Hello's answer. A broker that has to be started on a machine in trouble may need longer than we
- * wait: then the connection stays, and whoever asks next looks whether the answer has come.
- */
-static int end_greeting(struct link *link, unsigned int wait_ms)
-{
-	struct broker_answer answer = {};
-	struct brought none = {};
-	int r = await(link, BROKER_HELLO, wait_ms, &answer, &none);
-
-	if (r == -ETIMEDOUT) {
-		link->why = exchange_text(r);
-		return -ENOTCONN;
-	}
-	if (r < 0)
-		return lose(link, exchange_text(r));
-	if (answer.refusal != REFUSAL_NONE) {
-		link->counts.refused[answer.refusal]++;
-		return lose(link, broker_refusal_help(answer.refusal));
-	}
-	link->greeting = false;
-	link->counts.granted[BROKER_HELLO]++;
+	count(&link->counts.granted[BROKER_HELLO]);
 	link->why = NULL;
 	return 0;
 }
 
+/* An answer that is late, or its end: 0 when it was there, and the next request may go out. */
+static int collect(struct link *link)
+{
+	struct broker_answer answer = {};
+	struct link_brought brought = {};
+	struct asked owed = link->owed;
+	int r = link_wire_receive(link->fd, owed.request, link->sequence, &answer, &brought);
+
+	if (r == -EAGAIN && clock_mono_ns() - link->owed_ns < LINK_OWED_NS)
+		return -ENOTCONN;
+	if (r < 0)
+		return lose(link, r == -EAGAIN ? too_late : link_wire_text(r));
+	settle(link);
+	if (owed.request == BROKER_HELLO)
+		return end_greeting(link, &answer);
+	link->why = NULL;
+	link->late = owed;
+	link->late_answer = answer;
+	link->late_brought = brought;
+	return 0;
+}
+
+/* The answer that came late, if it is to this very request; else it is nobody's. */
+static bool take_late(struct link *link, uint32_t request, const void *body, size_t bytes,
+		      struct broker_answer *ret_answer, struct link_brought *ret_brought)
+{
+	const struct asked *late = &link->late;
+
+	if (late->request != request || late->bytes != bytes ||
+	    memcmp(late->body, body, bytes) != 0) {
+		drop_late(link);
+		return false;
+	}
+	*ret_answer = link->late_answer;
+	*ret_brought = link->late_brought;
+	link->late.request = NOTHING;
+	return true;
+}
+
+static void on_answer(void *context, uint32_t events)
+{
+	struct link *link = context;
+	int r;
+
+	pthread_mutex_lock(&link->lock);
+	r = collect(link);
+	pthread_mutex_unlock(&link->lock);
+	if (r < 0)
+		return;
+	link->call(link->context);
+	pthread_mutex_lock(&link->lock);
+	drop_late(link);
+	pthread_mutex_unlock(&link->lock);
+}
+
+static void on_paid(void *context, uint32_t events)
+{
+	struct link *link = context;
+
+	link->call(link->context);
+}
+
+int link_listen(struct link *link, struct loop *loop, link_call call, void *context)
+{
+	int r = loop_timer(loop, on_paid, link, &link->timer);
+
+	if (r < 0)
+		return r;
+	link->loop = loop;
+	link->call = call;
+	link->context = context;
+	return 0;
+}
+
 /* A new connection, on which hello was granted; link->why says what was wrong. */
-static int open_connection(struct link *link)
+static int open_connection(struct link *link, unsigned int wait_ms)
 {
 	struct broker_hello hello = { .abi_version = ABI_VERSION };
+	struct broker_answer answer = {};
+	struct link_brought none = {};
 	int r;
 
 	link->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (link->fd < 0)
 		return lose(link, "no socket could be made");
 	if (connect(link->fd, (struct sockaddr *)&link->address, sizeof(link->address)) < 0)
-		return lose(link, connect_text(errno));
+		return lose(link, link_wire_connect_text(errno));
 	link->sequence = 0;
-	r = post(link, BROKER_HELLO, &hello, sizeof(hello));
-	if (r < 0)
-		return lose(link, exchange_text(r));
-	link->greeting = true;
-	return end_greeting(link, LINK_WAIT_MS);
+	r = link_wire_send(link->fd, BROKER_HELLO, ++link->sequence, &hello, sizeof(hello));
+	if (r == 0)
+		r = await(link, BROKER_HELLO, wait_ms, &answer, &none);
+	if (r == -ETIMEDOUT)
+		return owe(link, BROKER_HELLO, &hello, sizeof(hello));
+	return r < 0 ? lose(link, link_wire_text(r)) : end_greeting(link, &answer);
 }
 
-static int connected(struct link *link)
+/* May a new connection be tried by now? */
+static bool may_try(const struct link *link)
 {
-	if (link->greeting)
-		return end_greeting(link, 0);
+	return link->address.sun_path[0] && (!link->why || clock_mono_ns() >= link->retry_ns);
+}
+
+/* Is there time for one more answer, half of all? Else whoever listens is called when there is. */
+static int check_patience(struct link *link, unsigned int *ret_wait_ms)
+{
+	uint64_t left_ns = patience_ns(link);
+
+	if (left_ns >= link->wait_ms * NSEC_PER_MSEC / 2) {
+		*ret_wait_ms = (unsigned int)(left_ns / NSEC_PER_MSEC);
+		return 0;
+	}
+	link->why = too_slow;
+	loop_timer_set(link->timer, link->wait_ms * NSEC_PER_MSEC, 0);
+	return -ENOTCONN;
+}
+
+/* A connection, if need be a new one, within the time that is left. */
+static int reconnect(struct link *link)
+{
+	unsigned int wait_ms;
+	int r;
+
 	if (link->fd >= 0)
 		return 0;
-	if (!link->address.sun_path[0] || (link->why && clock_mono_ns() < link->retry_ns))
+	if (!may_try(link))
 		return -ENOTCONN;
-	return open_connection(link);
+	r = check_patience(link, &wait_ms);
+	return r < 0 ? r : open_connection(link, wait_ms);
+}
+
+static int exchange(struct link *link, uint32_t request, const void *body, size_t bytes,
+		    struct broker_answer *ret_answer, struct link_brought *ret_brought)
+{
+	unsigned int wait_ms;
+	int r = check_patience(link, &wait_ms);
+
+	if (r < 0)
+		return r;
+	r = link_wire_send(link->fd, request, ++link->sequence, body, bytes);
+	return r < 0 ? r : await(link, request, wait_ms, ret_answer, ret_brought);
 }
 
 /*
@@ -319,22 +333,28 @@ static int connected(struct link *link)
  * because an answer that never came brought nothing.
  */
 static int talk(struct link *link, uint32_t request, const void *body, size_t bytes,
-		struct broker_answer *ret_answer, struct brought *ret_caught)
+		struct broker_answer *ret_answer, struct link_brought *ret_brought)
 {
-	bool reused = link->fd >= 0 && !link->greeting;
-	int r = connected(link);
+	bool reused = link->fd >= 0 && link->owed.request == NOTHING;
+	int r = link->owed.request != NOTHING ? collect(link) : 0;
 
+	if (r == 0 && take_late(link, request, body, bytes, ret_answer, ret_brought))
+		return 0;
+	if (r == 0)
+		r = reconnect(link);
 	if (r < 0)
 		return r;
-	r = exchange(link, request, body, bytes, ret_answer, ret_caught);
+	r = exchange(link, request, body, bytes, ret_answer, ret_brought);
 	if (r == -ECONNRESET && reused) {
 		hang_up(link);
-		r = open_connection(link);
+		r = reconnect(link);
 		if (r < 0)
 			return r;
-		r = exchange(link, request, body, bytes, ret_answer, ret_caught);
+		r = exchange(link, request, body, bytes, ret_answer, ret_brought);
 	}
-	return r < 0 ? lose(link, exchange_text(r)) : 0;
+	if (r == -ETIMEDOUT)
+		return owe(link, request, body, bytes);
+	return r < 0 && r != -ENOTCONN ? lose(link, link_wire_text(r)) : r;
 }
 
 /* The errno that the answer carries, under its wall; a rule of the broker is -EACCES. */
@@ -343,24 +363,25 @@ static int refusal_error(const struct broker_answer *answer)
 	return answer->error < 0 && answer->error >= -4095 ? answer->error : -EACCES;
 }
 
-static int ask(struct link *link, uint32_t request, const void *body, size_t bytes,
-	       struct brought *ret_caught, const char **ret_why)
+int link_ask(struct link *link, uint32_t request, const void *body, size_t bytes,
+	     struct link_brought *ret_brought, const char **ret_why)
 {
 	struct broker_answer answer = {};
 	const char *why = NULL;
 	int r;
 
 	pthread_mutex_lock(&link->lock);
-	r = talk(link, request, body, bytes, &answer, ret_caught);
+	r = talk(link, request, body, bytes, &answer, ret_brought);
 	if (r < 0) {
-		link->counts.unreachable++;
+		count(&link->counts.unreachable);
 		why = link->why;
 	} else if (answer.refusal != REFUSAL_NONE) {
-		link->counts.refused[answer.refusal]++;
+		count(&link->counts.refused[answer.refusal]);
 		why = broker_refusal_help(answer.refusal);
 		r = refusal_error(&answer);
 	} else {
-		link->counts.granted[request]++;
+		count(&link->counts.granted[request]);
+		link->why = NULL;
 	}
 	pthread_mutex_unlock(&link->lock);
 	if (r < 0 && ret_why)
@@ -368,82 +389,31 @@ static int ask(struct link *link, uint32_t request, const void *body, size_t byt
 	return r;
 }
 
-static int ask_one(struct link *link, uint32_t request, const void *body, size_t bytes, int *ret_fd,
-		   const char **ret_why)
+int link_greet(struct link *link, unsigned int wait_ms, const char **ret_why)
 {
-	struct brought caught = {};
-	int r = ask(link, request, body, bytes, &caught, ret_why);
-
-	if (r == 0)
-		*ret_fd = caught.fds[0];
-	return r;
-}
-
-int link_greet(struct link *link, const char **ret_why)
-{
-	int r;
+	int r = 0;
 
 	pthread_mutex_lock(&link->lock);
-	r = connected(link);
+	if (link->owed.request != NOTHING)
+		r = collect(link);
+	else if (link->fd < 0)
+		r = may_try(link) ? open_connection(link, wait_ms) : -ENOTCONN;
+	link->spent_ns = 0;
 	if (r < 0)
 		*ret_why = link->why;
 	pthread_mutex_unlock(&link->lock);
 	return r;
 }
 
-int link_sampler_open(struct link *link, uint32_t cpu, uint32_t hz, uint32_t divisor, int *ret_fd,
-		      const char **ret_why)
+bool link_waits(struct link *link)
 {
-	struct broker_sampler_open body = {
-		.cpu = cpu,
-		.hz = (uint16_t)hz,
-		.divisor = (uint16_t)divisor,
-	};
+	bool waits;
 
-	return ask_one(link, BROKER_SAMPLER_OPEN, &body, sizeof(body), ret_fd, ret_why);
-}
-
-int link_pressure_open(struct link *link, uint64_t cgroup_id, enum resource resource, int *ret_fd,
-		       const char **ret_why)
-{
-	struct broker_pressure_open body = { .cgroup_id = cgroup_id, .resource = resource };
-
-	return ask_one(link, BROKER_PRESSURE_OPEN, &body, sizeof(body), ret_fd, ret_why);
-}
-
-int link_mapping_open(struct link *link, const struct process_key *process, uint64_t start,
-		      uint64_t end, int *ret_fd, const char **ret_why)
-{
-	struct broker_mapping_open body = {
-		.start_ns = process->start_ns,
-		.start = start,
-		.end = end,
-		.tgid = process->tgid,
-	};
-
-	return ask_one(link, BROKER_MAPPING_OPEN, &body, sizeof(body), ret_fd, ret_why);
-}
-
-int link_jit_map_open(struct link *link, const struct process_key *process, int *ret_fd,
-		      const char **ret_why)
-{
-	struct broker_jit_map_open body = { .start_ns = process->start_ns, .tgid = process->tgid };
-
-	return ask_one(link, BROKER_JIT_MAP_OPEN, &body, sizeof(body), ret_fd, ret_why);
-}
-
-int link_signal_attach(struct link *link, uint32_t signal, int *fds, size_t *ret_count,
-		       const char **ret_why)
-{
-	struct broker_signal_attach body = { .signal = signal };
-	struct brought caught = {};
-	int r = ask(link, BROKER_SIGNAL_ATTACH, &body, sizeof(body), &caught, ret_why);
-
-	if (r < 0)
-		return r;
-	memcpy(fds, caught.fds, caught.n * sizeof(*fds));
-	*ret_count = caught.n;
-	return 0;
+	pthread_mutex_lock(&link->lock);
+	waits = link->why == too_slow ||
+		(link->owed.request != NOTHING && clock_mono_ns() - link->owed_ns < LINK_GRACE_NS);
+	pthread_mutex_unlock(&link->lock);
+	return waits;
 }
 
 bool link_there(struct link *link, const char **ret_why)
@@ -458,9 +428,12 @@ bool link_there(struct link *link, const char **ret_why)
 	return !why;
 }
 
+/* Not under the lock, which whoever waits for an answer holds. */
 void link_counts(struct link *link, struct link_counts *ret_counts)
 {
-	pthread_mutex_lock(&link->lock);
-	*ret_counts = link->counts;
-	pthread_mutex_unlock(&link->lock);
+	const uint64_t *from = (const uint64_t *)&link->counts;
+	uint64_t *to = (uint64_t *)ret_counts;
+
+	for (size_t i = 0; i < sizeof(link->counts) / sizeof(*from); i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }

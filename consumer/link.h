@@ -2,8 +2,14 @@
 /*
  * link.h: the consumer's side of the broker: one function per request that reads like a plain call.
  * Connects at the first request, again after the broker has left (it leaves when idle), and goes on
- * without it: then every call fails at once, and the broker is tried again after LINK_RETRY_NS. Any
- * thread may call; one request at a time. A call waits at most LINK_WAIT_MS for its answer.
+ * without it: then every call fails at once, and the broker is tried again after LINK_RETRY_NS.
+ *
+ * A link is one connection with one request at a time; any thread may call, and waits for the one
+ * before. So the main loop has one of its own, and the threads that ask for foreign files another:
+ * those answers may take the broker a second. No call waits longer than the link's limit for its
+ * answer, nor do several in a row together. An answer that is late does not end the connection: it
+ * is waited for aside, and until then every call fails at once; it is the answer to whoever asks
+ * for the very same then.
  */
 #ifndef TROCAR_CONSUMER_LINK_H
 #define TROCAR_CONSUMER_LINK_H
@@ -16,11 +22,20 @@
 #include "shared/broker.h"
 #include "shared/rules.h"
 
-#define LINK_WAIT_MS 1000
+#define LINK_WAIT_MS 100 /* of the main loop */
+#define LINK_FILE_WAIT_MS                                                                     \
+	1500		   /* of others: the broker gives a file that hangs up after a second \
+			    */
+#define LINK_GREET_MS 1000 /* before the loop runs */
+
+#define LINK_GRACE_NS (1ULL * 1000000000)  /* an answer that is late for less is no matter */
+#define LINK_OWED_NS  (10ULL * 1000000000) /* and for more, the connection is given up */
 /* Below the 5 s between two drains, so that each drain that finds something missing asks. */
 #define LINK_RETRY_NS (4ULL * 1000000000)
 
 struct link;
+struct link_brought;
+struct loop;
 
 /* What became of requests, for `trocar status`. */
 struct link_counts {
@@ -30,13 +45,31 @@ struct link_counts {
 	uint64_t unreachable;		  /* requests that found no broker, or no answer in time */
 };
 
-/* `path` of the socket (copied); "" for none, then every call is -ENOTCONN. Opens nothing yet. 0,
- * -ENOMEM or -ENAMETOOLONG (longer than a Unix address). */
-int link_new(const char *path, struct link **ret_link);
+/* `path` of the socket (copied); "" for none, then every call is -ENOTCONN. A call waits at most
+ * `wait_ms`. Opens nothing yet. 0, -ENOMEM or -ENAMETOOLONG (longer than a Unix address). */
+int link_new(const char *path, unsigned int wait_ms, struct link **ret_link);
 void link_free(struct link *link);
 
-/* Connects and says hello where that is not done yet: 0, or -ENOTCONN with the reason. */
-int link_greet(struct link *link, const char **ret_why);
+typedef void (*link_call)(void *context);
+
+/*
+ * `call` is called on the loop when an answer that was late is there, or when so much time was
+ * waited that the rest had to be put off, and may be asked now. From here on the link is the main
+ * thread's alone; link_free comes before loop_free. 0 or -errno.
+ */
+int link_listen(struct link *link, struct loop *loop, link_call call, void *context);
+
+/* Is the last failure one that passes by itself, within LINK_GRACE_NS, with a call of link_listen?
+ */
+bool link_waits(struct link *link);
+
+/* Connects and says hello where that is not done yet, and waits at most `wait_ms`: 0, or -ENOTCONN
+ * with the reason. What it waits is not counted with other calls'. */
+int link_greet(struct link *link, unsigned int wait_ms, const char **ret_why);
+
+/* Any request, for those below: `bytes` of `body`; what it brings is the caller's. */
+int link_ask(struct link *link, uint32_t request, const void *body, size_t bytes,
+	     struct link_brought *ret_brought, const char **ret_why);
 
 /*
  * Each: 0 and a descriptor that the caller owns, close-on-exec; -ENOTCONN without a broker (not
@@ -61,6 +94,7 @@ int link_signal_attach(struct link *link, uint32_t signal, int *fds, size_t *ret
  * wrong. */
 bool link_there(struct link *link, const char **ret_why);
 
+/* Never waits. */
 void link_counts(struct link *link, struct link_counts *ret_counts);
 
 #endif

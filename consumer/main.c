@@ -113,7 +113,10 @@ static int open_all(struct agent *a)
 	r = say("cgroup2", cgroups_open(a->host.cgroup2, &a->cgroups));
 	if (r < 0)
 		return r;
-	r = say(a->options.broker, link_new(options_broker(&a->options), &a->link));
+	r = say(a->options.broker, link_new(options_broker(&a->options), LINK_WAIT_MS, &a->link));
+	if (r == 0)
+		r = say(a->options.broker,
+			link_new(options_broker(&a->options), LINK_FILE_WAIT_MS, &a->files));
 	if (r < 0)
 		return r;
 	r = say("pressure", pressure_open(a));
@@ -161,8 +164,8 @@ static int start_all(struct agent *a)
 	r = say("output thread", output_start(a->output));
 	if (r < 0)
 		return r;
-	symbols_set_borrow(a->symbols, borrow_mapping, a->link);
-	jit_files_set_borrow(symbols_jit_files(a->symbols), borrow_jit_map, a->link);
+	symbols_set_borrow(a->symbols, borrow_mapping, a->files);
+	jit_files_set_borrow(symbols_jit_files(a->symbols), borrow_jit_map, a->files);
 	r = say("symbolizer thread",
 		reporter_new(&a->lines, a->symbols, a->pins.abi.hz, &a->reporter));
 	if (r < 0)
@@ -207,6 +210,7 @@ static void release_all(struct agent *a)
 	cgroups_done(&a->cgroups);
 	pins_done(&a->pins);
 	link_free(a->link);
+	link_free(a->files);
 	output_free(a->output);
 	subscriptions_free(a->subscriptions);
 	notify_close(&a->notify);

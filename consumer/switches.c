@@ -2,6 +2,7 @@
 #include "consumer/switches.h"
 
 #include "consumer/agent.h"
+#include "shared/clock.h"
 
 /* What delays a service under CPU pressure is told apart by who ended its turns. */
 static bool wants(const struct session *s)
@@ -11,12 +12,11 @@ static bool wants(const struct session *s)
 	return s->reason.kind == TRIGGER_PRESSURE && s->when.resource == RESOURCE_CPU;
 }
 
-void switches_begin(struct session *s)
+static void attach(struct session *s)
 {
 	struct switches *w = &s->switches;
 
-	w->wanted = wants(s);
-	if (!w->wanted || arming_signal_hold(s->agent, SIGNAL_SWITCH, &w->why) < 0)
+	if (arming_signal_hold(s->agent, SIGNAL_SWITCH, &w->why) < 0)
 		return;
 	w->counted = true;
 	if (pins_switches(&s->agent->pins, s->slot, &w->count) == 0)
@@ -24,6 +24,24 @@ void switches_begin(struct session *s)
 	arming_signal_drop(s->agent, SIGNAL_SWITCH);
 	w->counted = false;
 	w->why = "the counters cannot be read";
+}
+
+void switches_begin(struct session *s)
+{
+	s->switches.wanted = wants(s);
+	if (s->switches.wanted)
+		attach(s);
+}
+
+void switches_again(struct session *s)
+{
+	struct switches *w = &s->switches;
+
+	if (!w->wanted || w->counted || s->ending)
+		return;
+	attach(s);
+	if (w->counted)
+		w->late_ms = (clock_mono_ns() - s->start_ns) / NSEC_PER_MSEC;
 }
 
 void switches_end(struct session *s)
@@ -55,5 +73,7 @@ void switches_write(const struct switches *switches, struct jsonw *w)
 	jsonw_object(w, "switches");
 	jsonw_u64(w, "voluntary", switches->count.voluntary);
 	jsonw_u64(w, "involuntary", switches->count.involuntary);
+	if (switches->late_ms)
+		jsonw_u64(w, "late_ms", switches->late_ms);
 	jsonw_object_end(w);
 }

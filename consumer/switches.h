@@ -8,6 +8,7 @@
 #define TROCAR_CONSUMER_SWITCHES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "shared/abi.h"
 
@@ -16,7 +17,8 @@ struct session;
 
 struct switches {
 	bool wanted;
-	bool counted;		    /* from begin to end */
+	bool counted;		    /* from begin to end, but for late_ms */
+	uint64_t late_ms;	    /* so long after begin the program was attached */
 	const char *why;	    /* it is not; a literal */
 	struct slot_switches count; /* at begin the first, at end the difference */
 };
@@ -26,6 +28,9 @@ struct switches {
  * CPU pressure. Once the session samples already; end when it does no longer.
  */
 void switches_begin(struct session *s);
+
+/* Attaches it now where that was wanted and has failed: the broker was late. */
+void switches_again(struct session *s);
 void switches_end(struct session *s);
 
 /* "switches": of session.end; nothing when it was not wanted. */

@@ -55,12 +55,13 @@ static int drop(void)
 }
 
 /* The loader's main blocks all signals: a broker ends at each of them, and there is nothing to
- * undo. */
+ * undo. Nobody waits for its workers. */
 static void unblock_signals(void)
 {
 	sigset_t none;
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_IGN);
 	signal(SIGALRM, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

@@ -9,12 +9,6 @@
 #define TOKEN_NS (NSEC_PER_SEC / BROKER_RATE_S)
 #define BURST_NS (BROKER_RATE_BURST * TOKEN_NS)
 
-/* A request's body, aligned for any of them. */
-union body {
-	uint64_t words[BROKER_REQUEST_MAX / sizeof(uint64_t)];
-	uint8_t bytes[BROKER_REQUEST_MAX];
-};
-
 void broker_dispatch_init(const struct broker_operation *operations, void *context,
 			  struct broker_dispatch *ret_dispatch)
 {
@@ -23,12 +17,6 @@ void broker_dispatch_init(const struct broker_operation *operations, void *conte
 		.context = context,
 	};
 	ret_dispatch->counts = &ret_dispatch->own;
-}
-
-void broker_dispatch_connect(struct broker_dispatch *d)
-{
-	d->stage = BROKER_STAGE_NEW;
-	d->sequence = 0;
 }
 
 /* One writer; whoever reads the mapped words sees each whole. */
@@ -62,7 +50,9 @@ static enum broker_refusal judge_message(const struct broker_message *m,
 }
 
 /* The rest of what does not depend on the request's meaning. */
-static enum broker_refusal judge_request(struct broker_dispatch *d, const struct broker_message *m,
+static enum broker_refusal judge_request(const struct broker_dispatch *d,
+					 struct broker_session *session,
+					 const struct broker_message *m,
 					 const struct broker_request_header *header)
 {
 	const struct broker_row *row = broker_row(header->request);
@@ -73,59 +63,89 @@ static enum broker_refusal judge_request(struct broker_dispatch *d, const struct
 		return REFUSAL_REQUEST;
 	if (m->cut || m->bytes != row->bytes)
 		return REFUSAL_LENGTH;
-	if (header->sequence != d->sequence + 1)
+	if (header->sequence != session->sequence + 1)
 		return REFUSAL_SEQUENCE;
-	d->sequence = header->sequence;
+	session->sequence = header->sequence;
 	if (header->pad)
 		return REFUSAL_ARGUMENT;
-	if (row->stage != d->stage)
+	if (row->stage != session->stage)
 		return REFUSAL_STAGE;
 	return d->over_rate ? REFUSAL_RATE : REFUSAL_NONE;
 }
 
-static void run(struct broker_dispatch *d, const struct broker_message *m, uint32_t request,
-		struct broker_result *result)
+void broker_dispatch_run(const struct broker_dispatch *d, const struct broker_session *session,
+			 struct broker_result *result)
+{
+	d->operations[session->request].run(d->context, &session->body, result);
+}
+
+/* Takes the request in, and does it unless that is for elsewhere. */
+static enum broker_verdict run(const struct broker_dispatch *d, struct broker_session *session,
+			       const struct broker_message *m, uint32_t request,
+			       struct broker_result *result)
 {
 	const struct broker_operation *operation = &d->operations[request];
 	size_t head = sizeof(struct broker_request_header);
-	union body body = { 0 };
 
-	memcpy(body.bytes, (const uint8_t *)m->data + head, m->bytes - head);
-	if (!operation->check(&body)) {
+	session->request = request;
+	session->body = (union broker_body){ 0 };
+	memcpy(session->body.bytes, (const uint8_t *)m->data + head, m->bytes - head);
+	if (!operation->check(&session->body)) {
 		result->refusal = REFUSAL_ARGUMENT;
-		return;
+		return BROKER_ANSWERED;
 	}
-	operation->run(d->context, &body, result);
+	if (operation->apart)
+		return BROKER_APART;
+	broker_dispatch_run(d, session, result);
 	if (request == BROKER_HELLO && result->refusal == REFUSAL_NONE)
-		d->stage = BROKER_STAGE_READY;
+		session->stage = BROKER_STAGE_READY;
+	return BROKER_ANSWERED;
 }
 
-bool broker_dispatch(struct broker_dispatch *d, const struct broker_message *m, uint64_t now_ns,
-		     struct broker_answer *ret_answer, struct broker_result *ret_result)
+static void answer_to(struct broker_dispatch *d, uint32_t request, uint32_t sequence,
+		      const struct broker_result *result, struct broker_answer *ret_answer)
+{
+	if (result->refusal == REFUSAL_NONE)
+		count(&d->counts->granted[request]);
+	else
+		count(&d->counts->refused[result->refusal]);
+	*ret_answer = (struct broker_answer){
+		.magic = BROKER_MAGIC,
+		.request = request,
+		.sequence = sequence,
+		.refusal = result->refusal,
+		.error = result->error,
+		.descriptors = result->count,
+	};
+}
+
+enum broker_verdict broker_dispatch(struct broker_dispatch *d, struct broker_session *session,
+				    const struct broker_message *m, uint64_t now_ns,
+				    struct broker_answer *ret_answer,
+				    struct broker_result *ret_result)
 {
 	struct broker_request_header header = { 0 };
 	struct broker_result result = { .refusal = judge_message(m, &header) };
-	bool ours = result.refusal == REFUSAL_NONE;
+	enum broker_verdict verdict = BROKER_ANSWERED;
 
 	d->over_rate = !take_token(d, now_ns);
-	if (ours)
-		result.refusal = judge_request(d, m, &header);
-	if (result.refusal == REFUSAL_NONE)
-		run(d, m, header.request, &result);
-	if (result.refusal == REFUSAL_NONE)
-		count(&d->counts->granted[header.request]);
+	if (result.refusal != REFUSAL_NONE)
+		verdict = BROKER_NOT_OURS;
 	else
-		count(&d->counts->refused[result.refusal]);
-	*ret_answer = (struct broker_answer){
-		.magic = BROKER_MAGIC,
-		.request = header.request,
-		.sequence = header.sequence,
-		.refusal = result.refusal,
-		.error = result.error,
-		.descriptors = result.count,
-	};
+		result.refusal = judge_request(d, session, m, &header);
+	if (result.refusal == REFUSAL_NONE)
+		verdict = run(d, session, m, header.request, &result);
+	if (verdict == BROKER_APART)
+		return verdict;
+	answer_to(d, header.request, header.sequence, &result, ret_answer);
 	*ret_result = result;
-	return ours;
+	return verdict;
+}
+
+void broker_dispatch_end(struct broker_dispatch *d, const struct broker_session *session,
+			 const struct broker_result *result, struct broker_answer *ret_answer)
+{
+	answer_to(d, session->request, session->sequence, result, ret_answer);
 }
 
 void broker_dispatch_refuse(struct broker_dispatch *d, enum broker_refusal refusal,

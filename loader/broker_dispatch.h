@@ -2,7 +2,8 @@
 /*
  * broker_dispatch.h: from the bytes of a message to the answer: everything that can be judged
  * without asking the kernel. What a request does is a table of functions, so that this part runs
- * alone too (tests/fuzz).
+ * alone too (tests/fuzz). A request that may take its time is run elsewhere (broker_worker.h), and
+ * its connection is not read until it is answered.
  */
 #ifndef TROCAR_LOADER_BROKER_DISPATCH_H
 #define TROCAR_LOADER_BROKER_DISPATCH_H
@@ -32,6 +33,7 @@ struct broker_operation {
 	bool (*check)(const void *body);
 	/* Checks the rest and does it. *result comes as granted without descriptors. */
 	void (*run)(void *context, const void *body, struct broker_result *result);
+	bool apart; /* it asks foreign files: run is called in a process of its own */
 };
 
 /* One message as it was received. */
@@ -42,33 +44,59 @@ struct broker_message {
 	bool ancillary; /* something came along with it; the kernel has closed it again */
 };
 
+/* A request's body, aligned for any of them. */
+union broker_body {
+	uint64_t words[BROKER_REQUEST_MAX / sizeof(uint64_t)];
+	uint8_t bytes[BROKER_REQUEST_MAX];
+};
+
+/* What is known of one connection. All 0 for a new one: hello is next. */
+struct broker_session {
+	enum broker_stage stage;
+	uint32_t sequence;	/* of the last request that was in order */
+	uint32_t request;	/* that runs apart */
+	union broker_body body; /* of that */
+};
+
+/* What became of a message. */
+enum broker_verdict {
+	BROKER_ANSWERED,
+	BROKER_APART,	 /* in order: broker_dispatch_run does it, broker_dispatch_end answers it */
+	BROKER_NOT_OURS, /* answered, and the connection ends */
+};
+
 struct broker_dispatch {
 	const struct broker_operation *operations; /* BROKER_COUNT_ of them, by request */
 	void *context;
 	struct broker_counts *counts; /* never NULL; whoever maps another one sets it */
-	enum broker_stage stage;
-	uint32_t sequence;	  /* of the last request that was in order on this connection */
-	uint64_t filled_ns;	  /* up to when the bucket is paid out */
-	bool over_rate;		  /* the last message found the bucket empty, whatever it was */
-	struct broker_counts own; /* counts without a pin */
+	uint64_t filled_ns;	      /* up to when the bucket is paid out */
+	bool over_rate;		      /* the last message found the bucket empty, whatever it was */
+	struct broker_counts own;     /* counts without a pin */
 };
 
 /* `operations`, `context`: as in the struct; borrowed. */
 void broker_dispatch_init(const struct broker_operation *operations, void *context,
 			  struct broker_dispatch *ret_dispatch);
 
-/* A new connection: hello is next. The bucket stays as it is. */
-void broker_dispatch_connect(struct broker_dispatch *d);
-
 /*
- * One request of the connection at `now_ns` (CLOCK_MONOTONIC). Fills the answer and the result,
- * whose descriptors the caller sends and closes. False when the message was none of ours: the
- * answer still goes out, and the connection ends.
+ * One message of the connection at `now_ns` (CLOCK_MONOTONIC). Where it is answered, fills the
+ * answer and the result, whose descriptors the caller sends and closes. The bucket of requests is
+ * one for all connections.
  */
-bool broker_dispatch(struct broker_dispatch *d, const struct broker_message *m, uint64_t now_ns,
-		     struct broker_answer *ret_answer, struct broker_result *ret_result);
+enum broker_verdict broker_dispatch(struct broker_dispatch *d, struct broker_session *session,
+				    const struct broker_message *m, uint64_t now_ns,
+				    struct broker_answer *ret_answer,
+				    struct broker_result *ret_result);
 
-/* Counts a refusal that is not a request's: a peer, a second connection. */
+/* Does what runs apart; *result as for an operation. Counts nothing. */
+void broker_dispatch_run(const struct broker_dispatch *d, const struct broker_session *session,
+			 struct broker_result *result);
+
+/* Counts and answers what ran apart. */
+void broker_dispatch_end(struct broker_dispatch *d, const struct broker_session *session,
+			 const struct broker_result *result, struct broker_answer *ret_answer);
+
+/* Counts a refusal that is not a request's: a peer, one connection too many. */
 void broker_dispatch_refuse(struct broker_dispatch *d, enum broker_refusal refusal,
 			    struct broker_answer *ret_answer);
 

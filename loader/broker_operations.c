@@ -35,8 +35,9 @@
  * no question here: whoever reads takes the end of it.
  *
  * Nothing is written, made, removed or executed here. No request has a length of its own; none
- * keeps memory. Every descriptor is close-on-exec and goes out in the same answer or is closed. A
- * call that a file system holds up ends the whole process after BROKER_REQUEST_S (broker_serve.c).
+ * keeps memory. Every descriptor is close-on-exec and goes out in the same answer or is closed. The
+ * two that ask foreign files run in a process of their own (broker_worker.h), so that a file system
+ * which never answers holds up that process and nobody else.
  */
 #include "loader/broker_operations.h"
 
@@ -335,6 +336,8 @@ static void mapping_open(void *context, const void *body, struct broker_result *
 	_cleanup_close_ int process_fd = open_known(context, &key, result), fd = -1;
 	int r;
 
+	/* From here on it may hang, and hold for as long what it has open. */
+	broker_operations_done(context);
 	if (process_fd < 0)
 		return;
 	r = broker_process_mapping(process_fd, b->start, b->end, &fd, &result->refusal);
@@ -357,6 +360,7 @@ static void jit_map_open(void *context, const void *body, struct broker_result *
 	_cleanup_close_ int process_fd = open_known(context, &key, result), fd = -1;
 	int r;
 
+	broker_operations_done(context); /* as in mapping_open */
 	if (process_fd < 0)
 		return;
 	r = broker_process_jit_map(process_fd, &fd, &result->refusal);
@@ -368,8 +372,8 @@ const struct broker_operation broker_operations_table[BROKER_COUNT_] = {
 	[BROKER_SAMPLER_OPEN] = { sampler_check, sampler_open },
 	[BROKER_SIGNAL_ATTACH] = { signal_check, signal_attach },
 	[BROKER_PRESSURE_OPEN] = { pressure_check, pressure_open },
-	[BROKER_MAPPING_OPEN] = { mapping_check, mapping_open },
-	[BROKER_JIT_MAP_OPEN] = { jit_map_check, jit_map_open },
+	[BROKER_MAPPING_OPEN] = { mapping_check, mapping_open, .apart = true },
+	[BROKER_JIT_MAP_OPEN] = { jit_map_check, jit_map_open, .apart = true },
 };
 
 void broker_operations_init(const char *bpf_dir, struct broker_operations *ret_operations)

@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "loader/broker_rights.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
@@ -15,11 +16,12 @@
 /* Requests of one connection before the listening socket is looked at again, or a hold. */
 #define TURN_MAX 64
 
-static void hang_up(struct broker_serve *s)
+static void hang_up(struct broker_connection *c)
 {
-	cleanup_close(&s->connection_fd);
-	s->connection_fd = -1;
-	s->held = false;
+	if (c->worker)
+		broker_worker_give_up(c->worker);
+	cleanup_close(&c->fd);
+	*c = (struct broker_connection){ .fd = -1 };
 }
 
 /* Has the other side ended the connection? An empty message reads the same as its end. */
@@ -66,27 +68,24 @@ static bool wait_writable(int fd, uint64_t began_ns)
 static int send_answer(int fd, const struct broker_answer *answer,
 		       const struct broker_result *result)
 {
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(result->fds))];
-	} control = { 0 };
-	struct iovec part = { .iov_base = (void *)answer, .iov_len = sizeof(*answer) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-	size_t bytes = result->count * sizeof(result->fds[0]);
 	uint64_t began_ns = clock_mono_ns();
+	int r;
 
-	if (bytes > 0) {
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(bytes);
-		memcpy(CMSG_DATA(&control.header), result->fds, bytes);
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(bytes);
-	}
-	while (sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		if ((errno != EAGAIN && errno != EINTR) || !wait_writable(fd, began_ns))
-			return -errno;
-	return 0;
+	do {
+		r = broker_rights_send(fd, answer, sizeof(*answer), result);
+	} while ((r == -EAGAIN || r == -EINTR) && wait_writable(fd, began_ns));
+	return r;
+}
+
+/* Sends the answer and lets go of what it brings. */
+static int answer_one(struct broker_connection *c, const struct broker_answer *answer,
+		      struct broker_result *result)
+{
+	int r = send_answer(c->fd, answer, result);
+
+	while (result->count > 0)
+		close(result->fds[--result->count]);
+	return r;
 }
 
 /* SIGALRM is not handled: whatever this process waits for then, it ends. */
@@ -97,42 +96,108 @@ static void limit_time(time_t seconds)
 	setitimer(ITIMER_REAL, &limit, NULL);
 }
 
+/* What runs apart. */
+struct errand {
+	struct broker_serve *serve;
+	const struct broker_session *session;
+};
+
+/*
+ * In the worker. A file system may hold it up for ever: then the connections are nobody's but the
+ * broker's, and end when that ends them.
+ */
+static void run_errand(void *context, struct broker_result *result)
+{
+	const struct errand *errand = context;
+	struct broker_serve *s = errand->serve;
+
+	close(s->listen_fd);
+	for (size_t i = 0; i < ARRAY_SIZE(s->connections); i++)
+		cleanup_close(&s->connections[i].fd);
+	broker_dispatch_run(&s->dispatch, errand->session, result);
+}
+
+/* 0: it runs, or could not and that is answered; -errno: the connection is over. */
+static int run_apart(struct broker_serve *s, struct broker_connection *c)
+{
+	struct errand errand = { .serve = s, .session = &c->session };
+	struct broker_result result = { .refusal = REFUSAL_NONE };
+	struct broker_answer answer;
+	int r = broker_worker_start(&s->workers, run_errand, &errand, &c->worker);
+
+	if (r == 0)
+		return 0;
+	result.refusal = r == -EBUSY ? REFUSAL_STUCK : REFUSAL_KERNEL;
+	result.error = r == -EBUSY ? 0 : r;
+	broker_dispatch_end(&s->dispatch, &c->session, &result, &answer);
+	return answer_one(c, &answer, &result);
+}
+
+/* What the connection's worker has opened, or that it is late. */
+static void end_apart(struct broker_serve *s, struct broker_connection *c)
+{
+	struct broker_result result = { .refusal = REFUSAL_NONE };
+	struct broker_answer answer;
+	int r = broker_worker_take(c->worker, clock_mono_ns(), &result);
+
+	if (r == -EAGAIN)
+		return;
+	if (r < 0)
+		result.refusal = REFUSAL_SLOW;
+	c->worker = NULL;
+	broker_dispatch_end(&s->dispatch, &c->session, &result, &answer);
+	if (answer_one(c, &answer, &result) < 0)
+		hang_up(c);
+}
+
+static int serve_message(struct broker_serve *s, struct broker_connection *c,
+			 const struct broker_message *message)
+{
+	struct broker_answer answer;
+	struct broker_result result;
+	enum broker_verdict verdict;
+	int r;
+
+	verdict = broker_dispatch(&s->dispatch, &c->session, message, clock_mono_ns(), &answer,
+				  &result);
+	if (verdict == BROKER_APART)
+		return run_apart(s, c);
+	r = answer_one(c, &answer, &result);
+	return r == 0 && verdict == BROKER_NOT_OURS ? -EPROTO : r;
+}
+
 /* One request, if there is one. 1: there was; 0: there was not; -errno: the connection is over. */
-static int serve_one(struct broker_serve *s)
+static int serve_one(struct broker_serve *s, struct broker_connection *c)
 {
 	_Alignas(uint64_t) uint8_t data[BROKER_REQUEST_MAX];
 	struct broker_message message;
-	struct broker_answer answer;
-	struct broker_result result;
-	bool ours;
 	int r;
 
-	r = receive(s->connection_fd, data, &message);
+	r = receive(c->fd, data, &message);
 	if (r <= 0)
 		return r;
+	s->heard_ns = clock_mono_ns();
 	limit_time(BROKER_REQUEST_S);
-	ours = broker_dispatch(&s->dispatch, &message, clock_mono_ns(), &answer, &result);
-	r = send_answer(s->connection_fd, &answer, &result);
-	for (unsigned int i = 0; i < result.count; i++)
-		close(result.fds[i]);
+	r = serve_message(s, c, &message);
 	limit_time(0);
-	if (r < 0)
-		return r;
-	return ours ? 1 : -EPROTO;
+	return r < 0 ? r : 1;
 }
 
 /* What comes too fast is refused, and then not read for a while: refusing takes time of ours too.
  */
-static void serve_connection(struct broker_serve *s)
+static void serve_connection(struct broker_serve *s, struct broker_connection *c)
 {
+	bool over_rate = false;
 	int r = 1;
 
-	for (int i = 0; i < TURN_MAX && r > 0; i++)
-		r = serve_one(s);
+	for (int i = 0; i < TURN_MAX && r > 0 && !c->worker; i++) {
+		r = serve_one(s, c);
+		over_rate = r > 0 ? s->dispatch.over_rate : over_rate;
+	}
 	if (r < 0)
-		hang_up(s);
-	else
-		s->held = s->dispatch.over_rate;
+		hang_up(c);
+	else if (over_rate)
+		c->held_ns = clock_mono_ns() + BROKER_HOLD_MS * NSEC_PER_MSEC;
 }
 
 static bool is_consumer(const struct broker_serve *s, int fd)
@@ -160,57 +225,138 @@ static void turn_away(struct broker_serve *s, int fd, enum broker_refusal refusa
 	send_answer(fd, &answer, &none);
 }
 
+/* A place for one more; connections that have ended give theirs. */
+static struct broker_connection *find_place(struct broker_serve *s)
+{
+	struct broker_connection *found = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(s->connections); i++) {
+		struct broker_connection *c = &s->connections[i];
+
+		if (c->fd >= 0 && has_ended(c->fd))
+			hang_up(c);
+		if (c->fd < 0)
+			found = c;
+	}
+	return found;
+}
+
 static int accept_one(struct broker_serve *s)
 {
 	_cleanup_close_ int fd = -1;
+	struct broker_connection *c;
 
 	fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return errno == EINTR || errno == ECONNABORTED || errno == EAGAIN ? 0 : -errno;
-	if (s->connection_fd >= 0 && has_ended(s->connection_fd))
-		hang_up(s);
-	if (!is_consumer(s, fd)) {
+	s->heard_ns = clock_mono_ns();
+	c = find_place(s);
+	if (!is_consumer(s, fd))
 		turn_away(s, fd, REFUSAL_PEER);
-	} else if (s->connection_fd >= 0) {
+	else if (!c)
 		turn_away(s, fd, REFUSAL_BUSY);
-	} else {
-		broker_dispatch_connect(&s->dispatch);
-		s->connection_fd = TAKE_FD(fd);
-	}
+	else
+		*c = (struct broker_connection){ .fd = TAKE_FD(fd) };
 	return 0;
+}
+
+static bool any_given_up(const struct broker_serve *s)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->workers.items); i++)
+		if (s->workers.items[i].given_up)
+			return true;
+	return false;
+}
+
+/* When something is due if nothing comes: the end for want of requests, a hold, a late worker. */
+static uint64_t due_ns(const struct broker_serve *s, uint64_t now_ns)
+{
+	uint64_t from_ns = any_given_up(s) ? now_ns : s->heard_ns;
+	uint64_t due = from_ns + BROKER_IDLE_MS * NSEC_PER_MSEC;
+
+	for (size_t i = 0; i < ARRAY_SIZE(s->connections); i++) {
+		const struct broker_connection *c = &s->connections[i];
+
+		if (c->held_ns)
+			due = MIN(due, c->held_ns);
+		if (c->worker)
+			due = MIN(due, c->worker->end_ns);
+	}
+	return due;
+}
+
+static bool is_over(const struct broker_serve *s)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->connections); i++)
+		if (s->connections[i].worker)
+			return false;
+	return !any_given_up(s) && clock_mono_ns() - s->heard_ns >= BROKER_IDLE_MS * NSEC_PER_MSEC;
+}
+
+/* Connections whose time has come, by what poll(2) found at each. */
+static void serve_connections(struct broker_serve *s, const struct pollfd *found)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	for (size_t i = 0; i < ARRAY_SIZE(s->connections); i++) {
+		struct broker_connection *c = &s->connections[i];
+
+		if (c->worker)
+			end_apart(s, c);
+		if (c->held_ns && c->held_ns <= now_ns)
+			c->held_ns = 0;
+		if (found[i].revents && c->worker)
+			hang_up(c); /* it has ended; nothing else is waited for then */
+		else if (found[i].revents && c->fd == found[i].fd)
+			serve_connection(s, c);
+	}
 }
 
 /* One wait and what it brings. 1: go on; 0: nobody has asked for long enough; -errno. */
 static int turn(struct broker_serve *s)
 {
-	struct pollfd sources[] = {
+	struct pollfd sources[1 + BROKER_CONNECTIONS + BROKER_WORKERS] = {
 		{ .fd = s->listen_fd, .events = POLLIN },
-		{ .fd = s->held ? -1 : s->connection_fd, .events = POLLIN | POLLRDHUP },
 	};
-	int n, r = 0;
+	struct pollfd *connections = &sources[1], *workers = &sources[1 + BROKER_CONNECTIONS];
+	uint64_t now_ns = clock_mono_ns(), due = due_ns(s, now_ns);
+	uint64_t wait_ns = due - MIN(due, now_ns);
+	int r = 0;
 
-	n = poll(sources, ARRAY_SIZE(sources), s->held ? BROKER_HOLD_MS : BROKER_IDLE_MS);
-	if (n < 0)
+	for (size_t i = 0; i < BROKER_CONNECTIONS; i++) {
+		const struct broker_connection *c = &s->connections[i];
+
+		connections[i].fd = c->held_ns ? -1 : c->fd;
+		connections[i].events = c->worker ? POLLRDHUP : POLLIN | POLLRDHUP;
+	}
+	for (size_t i = 0; i < BROKER_WORKERS; i++)
+		workers[i] = (struct pollfd){ .fd = s->workers.items[i].fd, .events = POLLIN };
+	if (poll(sources, ARRAY_SIZE(sources),
+		 (int)((wait_ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC)) < 0)
 		return errno == EINTR ? 1 : -errno;
-	if (n == 0 && !s->held)
-		return 0;
-	s->held = false;
-	if (sources[1].revents)
-		serve_connection(s);
+	serve_connections(s, connections);
+	for (size_t i = 0; i < BROKER_WORKERS; i++)
+		broker_worker_look(&s->workers.items[i]);
 	if (sources[0].revents)
 		r = accept_one(s);
-	return r < 0 ? r : 1;
+	if (r < 0)
+		return r;
+	return is_over(s) ? 0 : 1;
 }
 
 int broker_serve(struct broker_serve *s)
 {
 	int r;
 
-	s->connection_fd = -1;
-	s->held = false;
+	broker_workers_init(&s->workers);
+	for (size_t i = 0; i < ARRAY_SIZE(s->connections); i++)
+		s->connections[i] = (struct broker_connection){ .fd = -1 };
+	s->heard_ns = clock_mono_ns();
 	do {
 		r = turn(s);
 	} while (r > 0);
-	hang_up(s);
+	for (size_t i = 0; i < ARRAY_SIZE(s->connections); i++)
+		hang_up(&s->connections[i]);
+	broker_workers_done(&s->workers);
 	return r;
 }

@@ -6,21 +6,36 @@
 #include <sys/types.h>
 
 #include "loader/broker_dispatch.h"
+#include "loader/broker_worker.h"
 
-#define BROKER_IDLE_MS	 10000 /* without a message, with or without a connection: it leaves */
-#define BROKER_SEND_MS	 1000  /* a client that does not take its answer loses the connection */
-#define BROKER_HOLD_MS	 10    /* who asks more than the rate allows is not heard for so long */
-#define BROKER_REQUEST_S 5     /* what one request may take before SIGALRM ends the process */
+#define BROKER_CONNECTIONS 2	 /* the consumer's main loop has one, who reads files the other */
+#define BROKER_IDLE_MS	   10000 /* without a message, with or without a connection: it leaves */
+#define BROKER_SEND_MS	   1000	 /* a client that does not take its answer loses the connection */
+#define BROKER_HOLD_MS	   10	 /* who asks more than the rate allows is not heard for so long */
+#define BROKER_REQUEST_S   5 /* what one request may take here before SIGALRM ends the process */
+
+struct broker_connection {
+	int fd; /* owned while broker_serve runs; -1: none */
+	struct broker_session session;
+	uint64_t held_ns; /* it is not read before; 0: it is read */
+	struct broker_worker
+		*worker; /* at its request, and until that is answered not read; or NULL */
+};
 
 struct broker_serve {
 	int listen_fd; /* borrowed */
 	uid_t uid;     /* who may ask */
 	struct broker_dispatch dispatch;
-	int connection_fd; /* owned while broker_serve runs; -1: none */
-	bool held;	   /* the connection is not read until the hold is over */
+	struct broker_connection connections[BROKER_CONNECTIONS];
+	struct broker_workers workers;
+	uint64_t heard_ns; /* the last message or connection */
 };
 
-/* Serves until nobody has asked for BROKER_IDLE_MS: 0. -errno when the listening socket fails. */
+/*
+ * Serves until nobody has asked for BROKER_IDLE_MS: 0. Stays longer while a worker that was given
+ * up has not ended, so that there are never more of those than may be. -errno when the listening
+ * socket fails.
+ */
 int broker_serve(struct broker_serve *s);
 
 #endif

@@ -147,17 +147,20 @@ def test_request_and_arguments(bed):
         expect(c.raw(message("pressure_open", 1, 0, 0, sequence=c.sequence, pad=1)), "argument", "pad")
 
 
-def test_second_connection(bed):
-    """A second connection is told so and closed; when the first one goes, the next is served."""
-    first = bed.client()
+def test_third_connection(bed):
+    """Two are served, each with a sequence of its own; a third is told so and closed, until one of them goes."""
+    first, second = bed.client(), bed.client()
     for _ in range(3):
-        with bed.refusals(busy=1), bed.client(hello=False) as second:
-            expect(second.receive(), "busy", "second")
-            check(second.receive() is None, "it goes on")
-    expect(first.ask("pressure_open", 1, 0, 0), "unwatched", "the first, then")
+        with bed.refusals(busy=1), bed.client(hello=False) as third:
+            expect(third.receive(), "busy", "third")
+            check(third.receive() is None, "it goes on")
+    for c in (first, second, first):
+        expect(c.ask("pressure_open", 1, 0, 0), "unwatched", "the first two, then")
     first.close()
-    with bed.client() as third:
-        expect(third.ask("pressure_open", 1, 0, 0), "unwatched", "the third")
+    with bed.client() as fourth:
+        expect(fourth.ask("pressure_open", 1, 0, 0), "unwatched", "the fourth")
+        expect(second.ask("pressure_open", 1, 0, 0), "unwatched", "the second, then")
+    second.close()
 
 
 def resident_kib(pid):

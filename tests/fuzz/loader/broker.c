@@ -29,6 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static struct {
 	struct broker_dispatch dispatch;
+	struct broker_session session;
 	uint64_t now_ns, runs;
 	bool fails;
 } f;
@@ -54,7 +55,7 @@ static void ran(struct broker_result *result, unsigned int descriptors)
 
 static void hello(void *context, const void *body, struct broker_result *result)
 {
-	must(context == &f && f.dispatch.stage == BROKER_STAGE_NEW);
+	must(context == &f && f.session.stage == BROKER_STAGE_NEW);
 	ran(result, 0);
 }
 
@@ -64,7 +65,7 @@ static void sampler(void *context, const void *body, struct broker_result *resul
 
 	must(b->cpu < CPUS_MAX && b->hz >= 1 && b->hz <= 999 && b->divisor >= 1 &&
 	     b->divisor <= DIVISOR_MAX);
-	must(f.dispatch.stage == BROKER_STAGE_READY);
+	must(f.session.stage == BROKER_STAGE_READY);
 	ran(result, 1);
 }
 
@@ -72,7 +73,7 @@ static void attach(void *context, const void *body, struct broker_result *result
 {
 	const struct broker_signal_attach *b = body;
 
-	must(b->signal < SIGNAL_COUNT_ && f.dispatch.stage == BROKER_STAGE_READY);
+	must(b->signal < SIGNAL_COUNT_ && f.session.stage == BROKER_STAGE_READY);
 	ran(result, BROKER_DESCRIPTORS_MAX);
 }
 
@@ -80,7 +81,7 @@ static void pressure(void *context, const void *body, struct broker_result *resu
 {
 	const struct broker_pressure_open *b = body;
 
-	must(b->resource < RESOURCE_COUNT_ && f.dispatch.stage == BROKER_STAGE_READY);
+	must(b->resource < RESOURCE_COUNT_ && f.session.stage == BROKER_STAGE_READY);
 	ran(result, 1);
 }
 
@@ -89,7 +90,7 @@ static void mapping(void *context, const void *body, struct broker_result *resul
 	const struct broker_mapping_open *b = body;
 
 	must(b->tgid >= 1 && b->tgid <= INT32_MAX && b->start < b->end);
-	must(f.dispatch.stage == BROKER_STAGE_READY);
+	must(f.session.stage == BROKER_STAGE_READY);
 	ran(result, 1);
 }
 
@@ -98,7 +99,7 @@ static void jit_map(void *context, const void *body, struct broker_result *resul
 	const struct broker_jit_map_open *b = body;
 
 	must(b->tgid >= 1 && b->tgid <= INT32_MAX);
-	must(f.dispatch.stage == BROKER_STAGE_READY);
+	must(f.session.stage == BROKER_STAGE_READY);
 	ran(result, 1);
 }
 
@@ -128,31 +129,44 @@ static void give_header(uint8_t *data, size_t bytes)
 		return;
 	memcpy(&header, data, sizeof(header));
 	header.magic = BROKER_MAGIC;
-	header.sequence = f.dispatch.sequence + 1;
+	header.sequence = f.session.sequence + 1;
 	memcpy(data, &header, sizeof(header));
+}
+
+/* What runs apart in the broker: judged by now, neither run nor counted yet. */
+static void finish(uint64_t before, uint64_t runs_before, struct broker_answer *answer,
+		   struct broker_result *result)
+{
+	must(f.session.stage == BROKER_STAGE_READY);
+	must(counted() == before && f.runs == runs_before);
+	*result = (struct broker_result){ .refusal = REFUSAL_NONE };
+	broker_dispatch_run(&f.dispatch, &f.session, result);
+	broker_dispatch_end(&f.dispatch, &f.session, result, answer);
 }
 
 static void one(const struct broker_message *m)
 {
 	uint64_t before = counted(), runs_before = f.runs;
-	uint32_t sequence = f.dispatch.sequence;
+	uint32_t sequence = f.session.sequence;
 	struct broker_result result;
 	struct broker_answer answer;
-	bool ours;
+	enum broker_verdict verdict;
 
-	ours = broker_dispatch(&f.dispatch, m, f.now_ns, &answer, &result);
+	verdict = broker_dispatch(&f.dispatch, &f.session, m, f.now_ns, &answer, &result);
+	if (verdict == BROKER_APART)
+		finish(before, runs_before, &answer, &result);
 	must(counted() == before + 1 && f.runs - runs_before <= 1);
 	must(answer.magic == BROKER_MAGIC && answer.refusal < REFUSAL_COUNT_);
 	must(answer.refusal == (uint32_t)result.refusal && answer.descriptors == result.count);
-	must(f.dispatch.sequence == sequence || f.dispatch.sequence == sequence + 1);
+	must(f.session.sequence == sequence || f.session.sequence == sequence + 1);
 	if (answer.refusal != REFUSAL_NONE)
 		must(result.count == 0);
 	else
-		must(ours && f.runs == runs_before + 1 && !m->ancillary && !m->cut &&
-		     m->bytes == broker_row(answer.request)->bytes &&
+		must(verdict != BROKER_NOT_OURS && f.runs == runs_before + 1 && !m->ancillary &&
+		     !m->cut && m->bytes == broker_row(answer.request)->bytes &&
 		     result.count == broker_row(answer.request)->descriptors);
-	if (!ours)
-		broker_dispatch_connect(&f.dispatch);
+	if (verdict == BROKER_NOT_OURS)
+		f.session = (struct broker_session){ 0 };
 }
 
 static size_t next(const uint8_t *data, size_t bytes)
@@ -168,7 +182,7 @@ static size_t next(const uint8_t *data, size_t bytes)
 
 	memcpy(room, data + HEAD_BYTES, length);
 	if (data[0] & RECONNECT)
-		broker_dispatch_connect(&f.dispatch);
+		f.session = (struct broker_session){ 0 };
 	if (data[0] & OURS)
 		give_header(room, m.bytes);
 	f.fails = data[0] & FAILS;
@@ -184,11 +198,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	for (size_t i = 0; i < BROKER_COUNT_; i++)
 		operations[i] =
-			(struct broker_operation){ broker_operations_table[i].check, runs[i] };
+			(struct broker_operation){ broker_operations_table[i].check, runs[i],
+						   broker_operations_table[i].apart };
 	f.now_ns = began_ns;
 	f.runs = 0;
 	broker_dispatch_init(operations, &f, &f.dispatch);
-	broker_dispatch_connect(&f.dispatch);
+	f.session = (struct broker_session){ 0 };
 	while (bytes >= HEAD_BYTES) {
 		size_t used = next(data, bytes);
 

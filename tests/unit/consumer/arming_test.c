@@ -151,7 +151,7 @@ static int setup(void **state)
 	t.a->pins.abi.cpus_sampled = 0;
 	link_free(t.a->link);
 	arming_init(t.a);
-	return link_new(t.path, &t.a->link);
+	return link_new(t.path, LINK_WAIT_MS, &t.a->link);
 }
 
 static int teardown(void **state)
@@ -373,7 +373,7 @@ static void nobody_answers(void **state)
 	const char *why, *reason;
 
 	link_free(t->a->link);
-	assert_int_equal(link_new("", &t->a->link), 0);
+	assert_int_equal(link_new("", LINK_WAIT_MS, &t->a->link), 0);
 	watch(t, 1);
 	watch(t, 2);
 	arming_state(t->a, &ticking, &missing, &why);

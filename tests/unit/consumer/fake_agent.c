@@ -133,7 +133,8 @@ struct fake *fake_new(void)
 	assert_int_equal(reporter_new(&a->lines, a->symbols, FAKE_HZ, &a->reporter), 0);
 	assert_int_equal(cgroups_open(a->host.cgroup2, &a->cgroups), 0);
 	processes_init(&a->processes, FAKE_PROCESSES);
-	assert_int_equal(link_new("", &a->link), 0);
+	assert_int_equal(link_new("", LINK_WAIT_MS, &a->link), 0);
+	assert_int_equal(link_new("", LINK_FILE_WAIT_MS, &a->files), 0);
 	assert_int_equal(watches_init(a), 0);
 	assert_int_equal(pressure_open(a), 0);
 	recorder_init(&a->recorder, 1u << 20);
@@ -169,6 +170,7 @@ void fake_free(struct fake *f)
 	pressure_done(a);
 	arming_done(a);
 	link_free(a->link);
+	link_free(a->files);
 	cgroups_done(&a->cgroups);
 	ruleset_unref(a->set);
 	symbols_free(a->symbols);

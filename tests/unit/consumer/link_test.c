@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "link_testing.h"
 
+#include "consumer/loop.h"
 #include "shared/clock.h"
 
 /* Descriptors that are open in this process. */
@@ -187,6 +188,114 @@ static void waits_no_longer_than_promised(void **state)
 	assert_true(clock_mono_ns() - began_ns < 10 * NSEC_PER_SEC);
 }
 
+/* The answer comes when nobody waits any more, and somebody asks for something else: nothing of it
+ * stays open. */
+static void a_late_answer_is_no_end(void **state)
+{
+	struct fixture *f = *state;
+	int before, fd = -1;
+	const char *why = NULL;
+
+	PLAY(f, { GOOD }, { SLOW, .descriptors = 1 }, { GOOD, .descriptors = 1 });
+	assert_int_equal(link_greet(f->link, LINK_GREET_MS, &why), 0);
+	before = count_open();
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
+	assert_non_null(strstr(why, "in time"));
+	assert_true(link_waits(f->link));
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
+	usleep(500000);
+	assert_int_equal(link_sampler_open(f->link, 1, 97, 1, &fd, &why), 0);
+	assert_false(link_waits(f->link));
+	assert_true(is_device(fd));
+	close(fd);
+	assert_int_equal(count_open(), before);
+	assert_int_equal(granted(f->link, BROKER_SAMPLER_OPEN), 1);
+	end(f);
+	assert_int_equal(f->connections, 1);
+}
+
+/* Whoever asks for the very same gets it: a broker that is always late is of use all the same. */
+static void a_late_answer_is_the_next_one(void **state)
+{
+	struct fixture *f = *state;
+	int fd = -1;
+
+	PLAY(f, { GOOD }, { SLOW, .descriptors = 1 }, { GOOD, .refusal = REFUSAL_RATE });
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, NULL), -ENOTCONN);
+	usleep(500000);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, NULL), 0);
+	assert_true(is_device(fd));
+	close(fd);
+	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, NULL), -EACCES);
+}
+
+/* What the loop is told: asks again, and ends the loop when it is granted. */
+struct listener {
+	struct fixture *f;
+	struct loop *loop;
+	unsigned int calls, granted, wanted;
+};
+
+static void ask_on(void *context)
+{
+	struct listener *l = context;
+	int fd;
+
+	l->calls++;
+	while (l->granted < l->wanted && link_sampler_open(l->f->link, 0, 97, 1, &fd, NULL) == 0) {
+		close(fd);
+		l->granted++;
+	}
+	if (l->granted == l->wanted)
+		loop_stop(l->loop);
+}
+
+static void listen_on(struct fixture *f, struct listener *l, unsigned int wanted)
+{
+	*l = (struct listener){ .f = f, .wanted = wanted };
+	assert_int_equal(loop_new(&l->loop), 0);
+	assert_int_equal(link_listen(f->link, l->loop, ask_on, l), 0);
+}
+
+static void says_when_a_late_broker_is_there(void **state)
+{
+	struct fixture *f = *state;
+	struct listener l;
+
+	PLAY(f, { SLOW }, { GOOD, .descriptors = 1 }, { SLOW, .descriptors = 1 });
+	listen_on(f, &l, 2);
+	ask_on(&l);
+	assert_int_equal(l.granted, 0);
+	assert_int_equal(loop_run(l.loop), 0);
+	assert_int_equal(l.granted, 2);
+	assert_int_equal(l.calls, 3); /* ours, after hello, after the answer that was late */
+	end(f);
+	loop_free(l.loop);
+	assert_int_equal(f->connections, 1);
+}
+
+/* Each answer is in time, all of them together hold nobody up longer than one may. */
+static void many_waits_are_one(void **state)
+{
+	struct fixture *f = *state;
+	struct listener l;
+	uint64_t began_ns;
+
+	PLAY(f, { GOOD }, { TARDY, .descriptors = 1 }, { TARDY, .descriptors = 1 },
+	     { TARDY, .descriptors = 1 }, { TARDY, .descriptors = 1 }, { TARDY, .descriptors = 1 },
+	     { TARDY, .descriptors = 1 });
+	listen_on(f, &l, 4);
+	began_ns = clock_mono_ns();
+	ask_on(&l);
+	assert_true(clock_mono_ns() - began_ns < (LINK_WAIT_MS + 50) * NSEC_PER_MSEC);
+	assert_true(l.granted >= 1 && l.granted < 4);
+	assert_true(link_waits(f->link));
+	assert_int_equal(loop_run(l.loop), 0);
+	assert_int_equal(l.granted, 4);
+	end(f);
+	loop_free(l.loop);
+}
+
 /* It takes its time to start: its answer to hello is not lost, and nobody waits for it twice. */
 static void a_slow_start_is_no_end(void **state)
 {
@@ -196,7 +305,7 @@ static void a_slow_start_is_no_end(void **state)
 	int fd;
 
 	PLAY(f, { SLOW }, { GOOD, .descriptors = 1 });
-	assert_int_equal(link_greet(f->link, &why), -ENOTCONN);
+	assert_int_equal(link_greet(f->link, LINK_WAIT_MS, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "in time"));
 	began_ns = clock_mono_ns();
 	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
@@ -267,7 +376,7 @@ static void refused_hello(struct fixture *f, enum manner manner, uint32_t refusa
 	const char *why = NULL;
 
 	PLAY(f, { manner, .refusal = refusal, .leave = true });
-	assert_int_equal(link_greet(f->link, &why), -ENOTCONN);
+	assert_int_equal(link_greet(f->link, LINK_WAIT_MS, &why), -ENOTCONN);
 	assert_string_equal(why, broker_refusal_help(refusal));
 	link_counts(f->link, &counts);
 	assert_int_equal(counts.refused[refusal], 1);
@@ -292,21 +401,21 @@ static void nobody_listens(void **state)
 	const char *why = NULL;
 	int fd;
 
-	assert_int_equal(link_new("/tmp/link-nowhere/socket", &none), 0);
+	assert_int_equal(link_new("/tmp/link-nowhere/socket", LINK_WAIT_MS, &none), 0);
 	assert_int_equal(link_sampler_open(none, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "there is no broker's socket"));
 	link_counts(none, &counts);
 	assert_int_equal(counts.unreachable, 1);
 	link_free(none);
-	assert_int_equal(link_new("", &none), 0);
+	assert_int_equal(link_new("", LINK_WAIT_MS, &none), 0);
 	assert_false(link_there(none, &why));
-	assert_int_equal(link_greet(none, &why), -ENOTCONN);
+	assert_int_equal(link_greet(none, LINK_WAIT_MS, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "--broker none"));
 	link_free(none);
 	shutdown(f->listener_fd, SHUT_RDWR);
 	close(f->listener_fd);
 	f->listener_fd = -1;
-	assert_int_equal(link_greet(f->link, &why), -ENOTCONN);
+	assert_int_equal(link_greet(f->link, LINK_WAIT_MS, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "nobody listens"));
 }
 
@@ -317,7 +426,7 @@ static void a_path_that_is_no_address(void **state)
 
 	memset(path, 'a', sizeof(path) - 1);
 	path[sizeof(path) - 1] = 0;
-	assert_int_equal(link_new(path, &none), -ENAMETOOLONG);
+	assert_int_equal(link_new(path, LINK_WAIT_MS, &none), -ENAMETOOLONG);
 }
 
 /* Two threads at once: each gets its own answer. */
@@ -369,6 +478,10 @@ int main(void)
 		TEST(another_magic),
 		TEST(an_early_refusal_that_is_late),
 		TEST(waits_no_longer_than_promised),
+		TEST(a_late_answer_is_no_end),
+		TEST(a_late_answer_is_the_next_one),
+		TEST(says_when_a_late_broker_is_there),
+		TEST(many_waits_are_one),
 		TEST(a_slow_start_is_no_end),
 		TEST(comes_again_after_the_broker_left),
 		TEST(asks_again_when_it_left_meanwhile),

@@ -23,6 +23,7 @@ enum manner {
 	LONG,
 	SILENT,	   /* nothing at all */
 	SLOW,	   /* good, but later than anybody waits */
+	TARDY,	   /* good, and in time, but three of them are not */
 	HANG_UP,   /* end of the connection instead of an answer */
 	OTHER_SEQ, /* the number of another request */
 	OTHER_REQUEST,
@@ -106,6 +107,8 @@ static bool serve(struct fixture *f, int fd, size_t *at)
 			return true;
 		if (step->manner == SLOW)
 			usleep((LINK_WAIT_MS + 300) * 1000);
+		if (step->manner == TARDY)
+			usleep(LINK_WAIT_MS * 400);
 		if (step->manner != SILENT)
 			send_answer(f, fd, step, (void *)f->heard[f->n_heard - 1]);
 		if (step->leave)
@@ -150,7 +153,7 @@ static int setup(void **state)
 	f.listener_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(f.listener_fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(f.listener_fd, 4), 0);
-	return link_new(f.path, &f.link);
+	return link_new(f.path, LINK_WAIT_MS, &f.link);
 }
 
 static void begin(struct fixture *f, const struct step *steps, size_t n)

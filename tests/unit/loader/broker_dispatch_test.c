@@ -39,11 +39,12 @@ static const struct broker_operation operations[BROKER_COUNT_] = {
 	[BROKER_SAMPLER_OPEN] = { check, run_open },
 	[BROKER_SIGNAL_ATTACH] = { check, run_open },
 	[BROKER_PRESSURE_OPEN] = { check, run_open },
-	[BROKER_MAPPING_OPEN] = { check, run_open },
-	[BROKER_JIT_MAP_OPEN] = { check, run_open },
+	[BROKER_MAPPING_OPEN] = { check, run_open, .apart = true },
+	[BROKER_JIT_MAP_OPEN] = { check, run_open, .apart = true },
 };
 
 static struct broker_dispatch d;
+static struct broker_session session;
 static struct broker_answer answer;
 static struct broker_result result;
 
@@ -52,24 +53,24 @@ static int setup(void **state)
 	runs = 0;
 	fine = true;
 	broker_dispatch_init(operations, &runs, &d);
-	broker_dispatch_connect(&d);
+	session = (struct broker_session){ 0 };
 	return 0;
 }
 
 /* A request of its right length, the body all zeros. */
-static bool ask_at(uint32_t request, uint32_t sequence, uint64_t now_ns)
+static enum broker_verdict ask_at(uint32_t request, uint32_t sequence, uint64_t now_ns)
 {
 	struct broker_request_header header = { BROKER_MAGIC, request, sequence, 0 };
 	uint8_t data[BROKER_REQUEST_MAX] = { 0 };
 	const struct broker_message m = { .data = data, .bytes = broker_row(request)->bytes };
 
 	memcpy(data, &header, sizeof(header));
-	return broker_dispatch(&d, &m, now_ns, &answer, &result);
+	return broker_dispatch(&d, &session, &m, now_ns, &answer, &result);
 }
 
 static uint32_t ask(uint32_t request, uint32_t sequence)
 {
-	assert_true(ask_at(request, sequence, NOW_NS));
+	assert_int_equal(ask_at(request, sequence, NOW_NS), BROKER_ANSWERED);
 	assert_int_equal(answer.request, request);
 	assert_int_equal(answer.sequence, sequence);
 	assert_int_equal(answer.magic, BROKER_MAGIC);
@@ -91,12 +92,55 @@ static void stages(void **state)
 {
 	for (uint32_t r = 0; r < BROKER_COUNT_; r++)
 		if (broker_row(r)->stage == BROKER_STAGE_READY)
-			assert_int_equal(ask(r, d.sequence + 1), REFUSAL_STAGE);
-	assert_int_equal(ask(BROKER_HELLO, d.sequence + 1), REFUSAL_NONE);
-	assert_int_equal(ask(BROKER_HELLO, d.sequence + 1), REFUSAL_STAGE);
+			assert_int_equal(ask(r, session.sequence + 1), REFUSAL_STAGE);
+	assert_int_equal(ask(BROKER_HELLO, session.sequence + 1), REFUSAL_NONE);
+	assert_int_equal(ask(BROKER_HELLO, session.sequence + 1), REFUSAL_STAGE);
 	assert_int_equal(runs, 1);
-	broker_dispatch_connect(&d);
+	session = (struct broker_session){ 0 };
 	assert_int_equal(ask(BROKER_SAMPLER_OPEN, 1), REFUSAL_STAGE);
+}
+
+/* What runs apart is judged at once, and run, counted and answered when its time has come. */
+static void apart(void **state)
+{
+	assert_int_equal(ask(BROKER_HELLO, 1), REFUSAL_NONE);
+	fine = false;
+	assert_int_equal(ask(BROKER_MAPPING_OPEN, 2), REFUSAL_ARGUMENT);
+	fine = true;
+	assert_int_equal(ask_at(BROKER_MAPPING_OPEN, 3, NOW_NS), BROKER_APART);
+	assert_int_equal(runs, 1);
+	assert_int_equal(d.own.granted[BROKER_MAPPING_OPEN], 0);
+	result = (struct broker_result){ .refusal = REFUSAL_NONE };
+	broker_dispatch_run(&d, &session, &result);
+	assert_int_equal(runs, 2);
+	assert_int_equal(result.fds[0], 77);
+	broker_dispatch_end(&d, &session, &result, &answer);
+	assert_int_equal(answer.request, BROKER_MAPPING_OPEN);
+	assert_int_equal(answer.sequence, 3);
+	assert_int_equal(answer.descriptors, 1);
+	assert_int_equal(d.own.granted[BROKER_MAPPING_OPEN], 1);
+	assert_int_equal(ask_at(BROKER_JIT_MAP_OPEN, 4, NOW_NS), BROKER_APART);
+	result = (struct broker_result){ .refusal = REFUSAL_SLOW };
+	broker_dispatch_end(&d, &session, &result, &answer);
+	assert_int_equal(answer.refusal, REFUSAL_SLOW);
+	assert_int_equal(answer.sequence, 4);
+	assert_int_equal(d.own.refused[REFUSAL_SLOW], 1);
+	assert_int_equal(runs, 2);
+}
+
+/* Two connections: each has its own stage and numbers, and the one bucket. */
+static void connections(void **state)
+{
+	struct broker_session first;
+
+	assert_int_equal(ask(BROKER_HELLO, 1), REFUSAL_NONE);
+	assert_int_equal(ask(BROKER_SAMPLER_OPEN, 2), REFUSAL_NONE);
+	first = session;
+	session = (struct broker_session){ 0 };
+	assert_int_equal(ask(BROKER_SAMPLER_OPEN, 1), REFUSAL_STAGE);
+	assert_int_equal(ask(BROKER_HELLO, 2), REFUSAL_NONE);
+	session = first;
+	assert_int_equal(ask(BROKER_SAMPLER_OPEN, 3), REFUSAL_NONE);
 }
 
 /* The stage stays when hello is refused by its arguments. */
@@ -116,7 +160,7 @@ static void sequences(void **state)
 	assert_int_equal(ask(BROKER_HELLO, 1), REFUSAL_NONE);
 	assert_int_equal(ask(BROKER_SAMPLER_OPEN, 1), REFUSAL_SEQUENCE);
 	assert_int_equal(ask(BROKER_SAMPLER_OPEN, 2), REFUSAL_NONE);
-	d.sequence = UINT32_MAX;
+	session.sequence = UINT32_MAX;
 	assert_int_equal(ask(BROKER_SAMPLER_OPEN, 0), REFUSAL_NONE);
 	assert_int_equal(d.own.refused[REFUSAL_SEQUENCE], 3);
 }
@@ -130,11 +174,12 @@ static void lengths(void **state)
 	for (size_t bytes = 0; bytes <= BROKER_REQUEST_MAX; bytes++) {
 		uint8_t data[BROKER_REQUEST_MAX] = { 0 };
 		struct broker_message m = { .data = data, .bytes = bytes };
-		bool ours;
+		enum broker_verdict verdict;
 
 		memcpy(data, &header, MIN(bytes, sizeof(header)));
-		ours = broker_dispatch(&d, &m, NOW_NS, &answer, &result);
-		assert_int_equal(ours, bytes >= sizeof(header));
+		verdict = broker_dispatch(&d, &session, &m, NOW_NS, &answer, &result);
+		assert_int_equal(verdict,
+				 bytes >= sizeof(header) ? BROKER_ANSWERED : BROKER_NOT_OURS);
 		assert_int_equal(answer.refusal, bytes == whole ? REFUSAL_STAGE : REFUSAL_LENGTH);
 	}
 	assert_int_equal(runs, 0);
@@ -148,16 +193,19 @@ static void ancillary_and_cut(void **state)
 
 	memcpy(data, &header, sizeof(header));
 	m.ancillary = true;
-	assert_true(broker_dispatch(&d, &m, NOW_NS, &answer, &result));
+	assert_int_equal(broker_dispatch(&d, &session, &m, NOW_NS, &answer, &result),
+			 BROKER_ANSWERED);
 	assert_int_equal(answer.refusal, REFUSAL_DESCRIPTOR);
 	m.ancillary = false;
 	m.cut = true;
-	assert_true(broker_dispatch(&d, &m, NOW_NS, &answer, &result));
+	assert_int_equal(broker_dispatch(&d, &session, &m, NOW_NS, &answer, &result),
+			 BROKER_ANSWERED);
 	assert_int_equal(answer.refusal, REFUSAL_LENGTH);
 	m.cut = false;
 	header.magic++;
 	memcpy(data, &header, sizeof(header));
-	assert_false(broker_dispatch(&d, &m, NOW_NS, &answer, &result));
+	assert_int_equal(broker_dispatch(&d, &session, &m, NOW_NS, &answer, &result),
+			 BROKER_NOT_OURS);
 	assert_int_equal(answer.refusal, REFUSAL_VERSION);
 	assert_int_equal(runs, 0);
 }
@@ -170,7 +218,8 @@ static void requests_that_are_none(void **state)
 		struct broker_request_header header = { BROKER_MAGIC, numbers[i], 1, 0 };
 		const struct broker_message m = { .data = &header, .bytes = sizeof(header) };
 
-		assert_true(broker_dispatch(&d, &m, NOW_NS, &answer, &result));
+		assert_int_equal(broker_dispatch(&d, &session, &m, NOW_NS, &answer, &result),
+				 BROKER_ANSWERED);
 		assert_int_equal(answer.refusal, REFUSAL_REQUEST);
 	}
 }
@@ -181,7 +230,8 @@ static unsigned int served(unsigned int n, uint64_t now_ns)
 	unsigned int before = runs;
 
 	for (unsigned int i = 0; i < n; i++) {
-		assert_true(ask_at(BROKER_SAMPLER_OPEN, d.sequence + 1, now_ns));
+		assert_int_equal(ask_at(BROKER_SAMPLER_OPEN, session.sequence + 1, now_ns),
+				 BROKER_ANSWERED);
 		assert_true(answer.refusal == REFUSAL_NONE || answer.refusal == REFUSAL_RATE);
 	}
 	return runs - before;
@@ -195,16 +245,16 @@ static void rate(void **state)
 	assert_int_equal(served(100, NOW_NS + NSEC_PER_SEC / BROKER_RATE_S - 1), 0);
 	assert_true(d.over_rate);
 	/* What is refused for another reason has its price, too. */
-	assert_true(ask_at(BROKER_SAMPLER_OPEN, d.sequence, NOW_NS));
+	assert_int_equal(ask_at(BROKER_SAMPLER_OPEN, session.sequence, NOW_NS), BROKER_ANSWERED);
 	assert_int_equal(answer.refusal, REFUSAL_SEQUENCE);
 	assert_true(d.over_rate);
 	assert_int_equal(served(100, NOW_NS + NSEC_PER_SEC / BROKER_RATE_S), 1);
 	assert_int_equal(served(5000, NOW_NS + NSEC_PER_SEC), BROKER_RATE_S - 1);
 	/* Another connection has the same bucket, and an age of silence fills it only once. */
-	broker_dispatch_connect(&d);
-	assert_true(ask_at(BROKER_HELLO, 1, NOW_NS + NSEC_PER_SEC));
+	session = (struct broker_session){ 0 };
+	assert_int_equal(ask_at(BROKER_HELLO, 1, NOW_NS + NSEC_PER_SEC), BROKER_ANSWERED);
 	assert_int_equal(answer.refusal, REFUSAL_RATE);
-	assert_true(ask_at(BROKER_HELLO, 2, NOW_NS + 3600 * NSEC_PER_SEC));
+	assert_int_equal(ask_at(BROKER_HELLO, 2, NOW_NS + 3600 * NSEC_PER_SEC), BROKER_ANSWERED);
 	assert_false(d.over_rate);
 	assert_int_equal(served(9000, NOW_NS + 3600 * NSEC_PER_SEC), BROKER_RATE_BURST - 1);
 }
@@ -212,7 +262,7 @@ static void rate(void **state)
 /* Right after boot the clock has less on it than a full bucket. */
 static void rate_at_boot(void **state)
 {
-	assert_true(ask_at(BROKER_HELLO, 1, NSEC_PER_SEC / 2));
+	assert_int_equal(ask_at(BROKER_HELLO, 1, NSEC_PER_SEC / 2), BROKER_ANSWERED);
 	assert_int_equal(answer.refusal, REFUSAL_NONE);
 	assert_int_equal(served(9000, NSEC_PER_SEC / 2), BROKER_RATE_S / 2 - 1);
 }
@@ -230,6 +280,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(grants, setup),
 		cmocka_unit_test_setup(stages, setup),
+		cmocka_unit_test_setup(apart, setup),
+		cmocka_unit_test_setup(connections, setup),
 		cmocka_unit_test_setup(hello_that_is_refused, setup),
 		cmocka_unit_test_setup(sequences, setup),
 		cmocka_unit_test_setup(lengths, setup),

@@ -16,8 +16,8 @@ sampling() { trocar status --json | grep -o '"sampling":.*' | awk "$values { pri
 ticks() { bpftool -j prog show pinned "$bpf_dir/sampler" | awk "$values { print number(\"run_cnt\") }"; }
 not() { ! "$@"; }
 no_event() { [[ $(sampling) == *" 0 "* ]]; }
-# The consumer waits a second for an answer, which emulation may take to start the broker, and asks again 5 s later: so
-# it is the state that counts, not what watch.start says.
+# The consumer's loop waits 100 ms for an answer, and a start of the broker takes longer; what it asked for follows when
+# the answer is there: so it is the state that counts, not what watch.start says.
 armed() { [ "$(sampling)" = "broker $(nproc) 0" ]; }
 triggered() { trocar watches --json | grep '"by": *"trigger"'; }
 broker_up() { active trocar-broker.service; }
