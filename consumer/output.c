@@ -9,11 +9,11 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 
@@ -24,6 +24,7 @@
 #define WRITE_BYTES    (256u << 10) /* per write(2): bounds the time until a stop is seen */
 #define BACKOFF_MIN_MS 100u
 #define BACKOFF_MAX_MS 2000u
+#define AGAIN_MS       10
 #define STOP_GRACE_MS  500 /* over the time-out of output_stop, for a thread inside write(2) */
 #define FOREVER	       UINT64_MAX
 
@@ -32,6 +33,7 @@ struct output {
 	bool started;
 	bool joined;
 	int wake_fd;
+	int epoll_fd;	     /* waits for wake_fd, and for a while for the output */
 	output_tap_call tap; /* NULL: nobody else wants the lines */
 	void *tap_context;
 
@@ -61,6 +63,7 @@ static void output_freep(struct output **o)
 int output_new(const char *where, size_t queue_bytes, struct output **ret_output)
 {
 	_cleanup_(output_freep) struct output *o = calloc(1, sizeof(*o));
+	struct epoll_event woken = { .events = EPOLLIN };
 	int r;
 
 	if (!queue_bytes)
@@ -68,11 +71,16 @@ int output_new(const char *where, size_t queue_bytes, struct output **ret_output
 	if (!o)
 		return -ENOMEM;
 	o->sink.fd = -1;
-	o->wake_fd = -1;
+	o->wake_fd = o->epoll_fd = -1;
 	o->backoff_ms = BACKOFF_MIN_MS;
 	pthread_mutex_init(&o->mutex, NULL);
 	o->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (o->wake_fd < 0)
+		return -errno;
+	o->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (o->epoll_fd < 0)
+		return -errno;
+	if (epoll_ctl(o->epoll_fd, EPOLL_CTL_ADD, o->wake_fd, &woken) < 0)
 		return -errno;
 	/* Not touched until used: what the queue never held costs no resident memory. */
 	o->ring = malloc(queue_bytes);
@@ -94,24 +102,28 @@ static void wake(const struct output *o)
 	(void)!write(o->wake_fd, &one, sizeof(one));
 }
 
-/* Sleeps until woken, until `fd` takes data (unless -1), or until `until_ns`. */
+/*
+ * Sleeps until woken, until `fd` takes data (unless -1), or until `until_ns`. What epoll cannot
+ * wait for (a regular file takes data always) is tried again soon.
+ */
 static void wait_for(const struct output *o, int fd, uint64_t until_ns)
 {
-	struct pollfd polls[2] = {
-		{ .fd = o->wake_fd, .events = POLLIN },
-		{ .fd = fd, .events = POLLOUT },
-	};
-	int timeout_ms = -1;
+	struct epoll_event takes = { .events = EPOLLOUT }, happened;
+	bool added = fd >= 0 && epoll_ctl(o->epoll_fd, EPOLL_CTL_ADD, fd, &takes) == 0;
+	int timeout_ms = fd >= 0 && !added ? AGAIN_MS : -1;
 	uint64_t value;
 
 	if (until_ns != FOREVER) {
 		uint64_t now_ns = clock_mono_ns();
 		uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+		int left_ms = (int)MIN(left_ns / NSEC_PER_MSEC + 1, (uint64_t)INT_MAX);
 
-		timeout_ms = (int)MIN(left_ns / NSEC_PER_MSEC + 1, (uint64_t)INT_MAX);
+		timeout_ms = timeout_ms < 0 ? left_ms : MIN(timeout_ms, left_ms);
 	}
-	if (poll(polls, ARRAY_SIZE(polls), timeout_ms) > 0 && polls[0].revents)
-		(void)!read(o->wake_fd, &value, sizeof(value));
+	epoll_wait(o->epoll_fd, &happened, 1, timeout_ms);
+	if (added)
+		epoll_ctl(o->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	(void)!read(o->wake_fd, &value, sizeof(value));
 }
 
 static void count_error(struct output *o, int error)
@@ -445,8 +457,8 @@ void output_free(struct output *o)
 	if (o->started && !o->joined)
 		return; /* the thread still hangs in write(2) on this memory: the process ends */
 	sink_done(&o->sink);
-	if (o->wake_fd >= 0)
-		close(o->wake_fd);
+	cleanup_close(&o->wake_fd);
+	cleanup_close(&o->epoll_fd);
 	pthread_mutex_destroy(&o->mutex);
 	free(o->ring);
 	free(o);

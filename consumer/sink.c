@@ -172,13 +172,10 @@ ssize_t sink_write(const struct sink *sink, const struct iovec *iov, int count)
 
 	if (sink->poll_first)
 		return write_polled(sink, iov);
-	if (sink->socket) {
-		struct msghdr message = { .msg_iov = (struct iovec *)iov,
-					  .msg_iovlen = (size_t)count };
-
-		n = sendmsg(sink->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-	} else {
+	if (sink->socket) /* no sendmsg(2): whoever may send descriptors can hide them in a message
+			   */
+		n = send(sink->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	else
 		n = writev(sink->fd, iov, count);
-	}
 	return n < 0 ? -errno : n;
 }

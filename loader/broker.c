@@ -99,7 +99,7 @@ int broker_run(const struct options *o)
 	struct broker_serve serve = { .listen_fd = -1 };
 	int r;
 
-	broker_operations_init(o->bpf_dir, &operations);
+	broker_operations_init(o->bpf_dir, &serve.peer, &operations);
 	r = prepare(o, &serve.listen_fd, &serve.uid);
 	if (r < 0)
 		return r == -ENOENT && serve.listen_fd < 0 ? EXIT_USAGE : EXIT_FAILED;

@@ -73,16 +73,27 @@ static enum broker_refusal judge_request(const struct broker_dispatch *d,
 	return d->over_rate ? REFUSAL_RATE : REFUSAL_NONE;
 }
 
-void broker_dispatch_run(const struct broker_dispatch *d, const struct broker_session *session,
-			 struct broker_result *result)
+void broker_dispatch_work(const struct broker_dispatch *d, const struct broker_session *session,
+			  struct broker_result *result)
 {
-	d->operations[session->request].run(d->context, &session->body, result);
+	d->operations[session->request].work(d->context, &session->body, result);
 }
 
-/* Takes the request in, and does it unless that is for elsewhere. */
-static enum broker_verdict run(const struct broker_dispatch *d, struct broker_session *session,
-			       const struct broker_message *m, uint32_t request,
-			       struct broker_result *result)
+static void run(const struct broker_dispatch *d, struct broker_session *session,
+		struct broker_result *result)
+{
+	const struct broker_operation *operation = &d->operations[session->request];
+
+	if (operation->run)
+		operation->run(d->context, &session->body, result);
+	if (session->request == BROKER_HELLO && result->refusal == REFUSAL_NONE)
+		session->stage = BROKER_STAGE_READY;
+}
+
+/* Takes the request in, and does it unless some of it is for elsewhere. */
+static enum broker_verdict take(const struct broker_dispatch *d, struct broker_session *session,
+				const struct broker_message *m, uint32_t request,
+				struct broker_result *result)
 {
 	const struct broker_operation *operation = &d->operations[request];
 	size_t head = sizeof(struct broker_request_header);
@@ -94,11 +105,9 @@ static enum broker_verdict run(const struct broker_dispatch *d, struct broker_se
 		result->refusal = REFUSAL_ARGUMENT;
 		return BROKER_ANSWERED;
 	}
-	if (operation->apart)
+	if (operation->apart && operation->apart(d->context, &session->body))
 		return BROKER_APART;
-	broker_dispatch_run(d, session, result);
-	if (request == BROKER_HELLO && result->refusal == REFUSAL_NONE)
-		session->stage = BROKER_STAGE_READY;
+	run(d, session, result);
 	return BROKER_ANSWERED;
 }
 
@@ -134,7 +143,7 @@ enum broker_verdict broker_dispatch(struct broker_dispatch *d, struct broker_ses
 	else
 		result.refusal = judge_request(d, session, m, &header);
 	if (result.refusal == REFUSAL_NONE)
-		verdict = run(d, session, m, header.request, &result);
+		verdict = take(d, session, m, header.request, &result);
 	if (verdict == BROKER_APART)
 		return verdict;
 	answer_to(d, header.request, header.sequence, &result, ret_answer);
@@ -142,9 +151,11 @@ enum broker_verdict broker_dispatch(struct broker_dispatch *d, struct broker_ses
 	return verdict;
 }
 
-void broker_dispatch_end(struct broker_dispatch *d, const struct broker_session *session,
-			 const struct broker_result *result, struct broker_answer *ret_answer)
+void broker_dispatch_end(struct broker_dispatch *d, struct broker_session *session,
+			 struct broker_result *result, struct broker_answer *ret_answer)
 {
+	if (result->refusal == REFUSAL_NONE)
+		run(d, session, result);
 	answer_to(d, session->request, session->sequence, result, ret_answer);
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "loader/broker_peer.h"
 #include "shared/abi.h"
 #include "shared/broker.h"
 
@@ -26,14 +27,23 @@ struct broker_result {
 	int error; /* -errno where the kernel refused, else 0 */
 	unsigned int count;
 	int fds[BROKER_DESCRIPTORS_MAX];
+	bool counted; /* what the asker holds was counted: */
+	struct broker_holdings held;
 };
 
+/*
+ * Functions get the context, the body, and a result that comes as granted without descriptors. What
+ * may take its time is done apart, in a process of its own (broker_worker.h).
+ */
 struct broker_operation {
 	/* Are the arguments in their ranges? Asks nobody. */
 	bool (*check)(const void *body);
-	/* Checks the rest and does it. *result comes as granted without descriptors. */
+	/* Has something to be done apart first? NULL: no. */
+	bool (*apart)(void *context, const void *body);
+	/* That. Its refusal is the answer. */
+	void (*work)(void *context, const void *body, struct broker_result *result);
+	/* Checks the rest and does it. NULL: what was done apart is all. */
 	void (*run)(void *context, const void *body, struct broker_result *result);
-	bool apart; /* it asks foreign files: run is called in a process of its own */
 };
 
 /* One message as it was received. */
@@ -54,7 +64,7 @@ union broker_body {
 struct broker_session {
 	enum broker_stage stage;
 	uint32_t sequence;	/* of the last request that was in order */
-	uint32_t request;	/* that runs apart */
+	uint32_t request;	/* the last that was in order */
 	union broker_body body; /* of that */
 };
 
@@ -88,13 +98,13 @@ enum broker_verdict broker_dispatch(struct broker_dispatch *d, struct broker_ses
 				    struct broker_answer *ret_answer,
 				    struct broker_result *ret_result);
 
-/* Does what runs apart; *result as for an operation. Counts nothing. */
-void broker_dispatch_run(const struct broker_dispatch *d, const struct broker_session *session,
-			 struct broker_result *result);
+/* Does what is done apart; *result as for an operation. Counts nothing. */
+void broker_dispatch_work(const struct broker_dispatch *d, const struct broker_session *session,
+			  struct broker_result *result);
 
-/* Counts and answers what ran apart. */
-void broker_dispatch_end(struct broker_dispatch *d, const struct broker_session *session,
-			 const struct broker_result *result, struct broker_answer *ret_answer);
+/* Does the rest, counts and answers, when the former has given *result. */
+void broker_dispatch_end(struct broker_dispatch *d, struct broker_session *session,
+			 struct broker_result *result, struct broker_answer *ret_answer);
 
 /* Counts a refusal that is not a request's: a peer, one connection too many. */
 void broker_dispatch_refuse(struct broker_dispatch *d, enum broker_refusal refusal,

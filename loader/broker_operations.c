@@ -9,10 +9,12 @@
  *
  * sampler_open gives a tick on one CPU that runs our own verified program and nothing else: the pin
  * is root's, the event has no sample type, no registers, no addresses. What the program writes, it
- * writes for the watches that the consumer may set anyway. Its rate is set here: the consumer's
- * filter lets it start and stop the event, not re-rate it.
+ * writes for the watches that the consumer may set anyway. Its rate is set here, at most the one
+ * that the set was loaded with: the consumer's filter lets it start and stop the event, not re-rate
+ * it. Two for each CPU and a few: what it holds is counted, where it holds it (broker_peer.c).
  *
- * signal_attach gives a link of one of our pinned programs, chosen by number from probes.def.
+ * signal_attach gives a link of one of our pinned programs, chosen by number from probes.def, once
+ * as long as it is held.
  *
  * pressure_open gives cpu.pressure, memory.pressure or io.pressure of a cgroup, by the kernel's own
  * handle below the cgroup2 mount: no path of the caller's, no other file. These files are readable
@@ -46,13 +48,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "loader/broker_pressure.h"
 #include "loader/broker_process.h"
 #include "shared/cgroupfs.h"
 #include "shared/cleanup.h"
@@ -62,9 +64,6 @@
 #include "shared/rules.h"
 
 #define HZ_MAX 999 /* as --hz of the loader */
-
-/* The kind of a kernfs handle: its eight bytes are the id (include/linux/exportfs.h). */
-#define KERNFS_HANDLE 0xfe
 
 static void grant(struct broker_result *result, int fd)
 {
@@ -141,6 +140,40 @@ static bool sampler_check(const void *body)
 	       b->divisor <= DIVISOR_MAX;
 }
 
+/* Two for each CPU, and room for those that take another's place. 0 when the CPUs are unknown. */
+static unsigned int events_limit(void)
+{
+	_cleanup_free_ uint32_t *cpus = NULL;
+	size_t n = 0;
+
+	return cpus_online(&cpus, &n) < 0 ? 0 : 2 * (unsigned int)n + BROKER_EVENTS_MARGIN;
+}
+
+/* What the asker holds; a refusal when he has gone, else an error where it cannot be told. */
+static void count_held(struct broker_operations *o, const uint32_t *ids, unsigned int n,
+		       struct broker_result *result)
+{
+	int r = broker_peer_count(o->peer, ids, n, &result->held);
+
+	result->counted = r == 0;
+	result->error = r;
+	if (r == -ESRCH)
+		result->refusal = REFUSAL_GONE;
+}
+
+/* Counted where what is known does not do. */
+static bool sampler_apart(void *context, const void *body)
+{
+	const struct broker_operations *o = context;
+
+	return !broker_peer_may_sample(o->peer, events_limit());
+}
+
+static void sampler_work(void *context, const void *body, struct broker_result *result)
+{
+	count_held(context, NULL, 0, result);
+}
+
 /*
  * Not a bpf_link: a link would keep the event to itself, and the consumer is to enable and disable
  * it. The event holds the program; one descriptor is all there is. The period of CPU_CLOCK is
@@ -160,6 +193,12 @@ static void sampler_open(void *context, const void *body, struct broker_result *
 	};
 	_cleanup_close_ int fd = -1;
 
+	if (b->hz > o->pins.hz)
+		result->refusal = REFUSAL_ARGUMENT;
+	else if (!broker_peer_may_sample(o->peer, events_limit()))
+		result->refusal = REFUSAL_EVENTS;
+	if (result->refusal != REFUSAL_NONE)
+		return;
 	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)b->cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, o->pins.sampler_fd) < 0)
 		refuse(result, -errno);
@@ -182,18 +221,47 @@ static void drop_all(struct broker_result *result)
 		close(result->fds[--result->count]);
 }
 
-/* All of the signal's programs or none. Sampling has none here: it is sampler_open's. */
-static void signal_attach(void *context, const void *body, struct broker_result *result)
+/* The ids of the signal's programs; sampling has none here: it is sampler_open's. */
+static unsigned int programs_of(const struct broker_pins *pins, uint32_t signal,
+				uint32_t ids[BROKER_DESCRIPTORS_MAX])
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < pins->n_probes; i++)
+		if (pins->probes[i].signal == signal)
+			ids[n++] = pins->probes[i].id;
+	return n;
+}
+
+/* Counted each time: a session is rare. */
+static bool signal_apart(void *context, const void *body)
 {
 	const struct broker_operations *o = context;
 	const struct broker_signal_attach *b = body;
+	uint32_t ids[BROKER_DESCRIPTORS_MAX];
 
-	for (size_t i = 0; i < o->pins.n_probes; i++) {
+	return programs_of(&o->pins, b->signal, ids) > 0;
+}
+
+static void signal_work(void *context, const void *body, struct broker_result *result)
+{
+	struct broker_operations *o = context;
+	const struct broker_signal_attach *b = body;
+	uint32_t ids[BROKER_DESCRIPTORS_MAX];
+	unsigned int n = programs_of(&o->pins, b->signal, ids);
+
+	count_held(o, ids, n, result);
+}
+
+/* All of the signal's programs or none. */
+static void attach(const struct broker_pins *pins, uint32_t signal, struct broker_result *result)
+{
+	for (size_t i = 0; i < pins->n_probes; i++) {
 		int fd;
 
-		if (o->pins.probes[i].signal != b->signal)
+		if (pins->probes[i].signal != signal)
 			continue;
-		fd = bpf_raw_tracepoint_open(NULL, o->pins.probes[i].fd);
+		fd = bpf_raw_tracepoint_open(NULL, pins->probes[i].fd);
 		if (fd < 0) {
 			refuse(result, -errno);
 			drop_all(result);
@@ -201,8 +269,22 @@ static void signal_attach(void *context, const void *body, struct broker_result 
 		}
 		grant(result, fd);
 	}
-	if (result->count == 0)
+}
+
+static void signal_attach(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_operations *o = context;
+	const struct broker_signal_attach *b = body;
+	uint32_t ids[BROKER_DESCRIPTORS_MAX];
+	unsigned int n = programs_of(&o->pins, b->signal, ids);
+
+	if (!n)
 		result->refusal = REFUSAL_ARGUMENT;
+	else if (!broker_peer_may_attach(o->peer, result->counted, n,
+					 (unsigned int)o->pins.n_probes))
+		result->refusal = REFUSAL_ATTACHED;
+	else
+		attach(&o->pins, b->signal, result);
 }
 
 /* ---- pressure_open */
@@ -212,47 +294,6 @@ static bool pressure_check(const void *body)
 	const struct broker_pressure_open *b = body;
 
 	return b->resource < RESOURCE_COUNT_ && b->pad == 0;
-}
-
-/* The directory of a cgroup, by id. -ESTALE: it is gone. */
-static int open_cgroup(int mount_fd, uint64_t id)
-{
-	union {
-		struct file_handle handle;
-		uint8_t room[sizeof(struct file_handle) + sizeof(id)];
-	} h = { .handle = { .handle_bytes = sizeof(id), .handle_type = KERNFS_HANDLE } };
-	int fd;
-
-	memcpy(h.room + offsetof(struct file_handle, f_handle), &id, sizeof(id));
-	fd = open_by_handle_at(mount_fd, &h.handle, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static int open_pressure(const struct broker_operations *o, uint64_t id, uint32_t resource)
-{
-	static const int flags = O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
-	_cleanup_close_ int dir_fd = -1, again_fd = -1;
-	char name[64];
-	int fd, r;
-
-	if (id == o->root_id) {
-		snprintf(name, sizeof(name), "/proc/pressure/%s", resource_name(resource));
-		fd = open(name, flags);
-		return fd < 0 ? -errno : fd;
-	}
-	dir_fd = open_cgroup(o->cgroup_fd, id);
-	if (dir_fd < 0)
-		return dir_fd;
-	snprintf(name, sizeof(name), "%s.pressure", resource_name(resource));
-	fd = openat(dir_fd, name, flags);
-	if (fd >= 0)
-		return fd;
-	r = -errno;
-	if (r != -ENOENT)
-		return r;
-	/* Switched off, or the cgroup went in this very moment: its handle knows. */
-	again_fd = open_cgroup(o->cgroup_fd, id);
-	return again_fd < 0 ? again_fd : r;
 }
 
 static void pressure_open(void *context, const void *body, struct broker_result *result)
@@ -265,7 +306,9 @@ static void pressure_open(void *context, const void *body, struct broker_result 
 		result->refusal = REFUSAL_UNWATCHED;
 		return;
 	}
-	fd = o->cgroup_fd < 0 ? -ENOTSUP : open_pressure(o, b->cgroup_id, b->resource);
+	fd = o->cgroup_fd < 0
+		     ? -ENOTSUP
+		     : broker_pressure_open(o->cgroup_fd, o->root_id, b->cgroup_id, b->resource);
 	if (fd < 0)
 		refuse(result, fd);
 	else
@@ -367,19 +410,26 @@ static void jit_map_open(void *context, const void *body, struct broker_result *
 	grant_of(process_fd, &key, r, &fd, result);
 }
 
+static bool always(void *context, const void *body)
+{
+	return true;
+}
+
 const struct broker_operation broker_operations_table[BROKER_COUNT_] = {
-	[BROKER_HELLO] = { hello_check, hello },
-	[BROKER_SAMPLER_OPEN] = { sampler_check, sampler_open },
-	[BROKER_SIGNAL_ATTACH] = { signal_check, signal_attach },
-	[BROKER_PRESSURE_OPEN] = { pressure_check, pressure_open },
-	[BROKER_MAPPING_OPEN] = { mapping_check, mapping_open, .apart = true },
-	[BROKER_JIT_MAP_OPEN] = { jit_map_check, jit_map_open, .apart = true },
+	[BROKER_HELLO] = { hello_check, .run = hello },
+	[BROKER_SAMPLER_OPEN] = { sampler_check, sampler_apart, sampler_work, sampler_open },
+	[BROKER_SIGNAL_ATTACH] = { signal_check, signal_apart, signal_work, signal_attach },
+	[BROKER_PRESSURE_OPEN] = { pressure_check, .run = pressure_open },
+	[BROKER_MAPPING_OPEN] = { mapping_check, always, mapping_open },
+	[BROKER_JIT_MAP_OPEN] = { jit_map_check, always, jit_map_open },
 };
 
-void broker_operations_init(const char *bpf_dir, struct broker_operations *ret_operations)
+void broker_operations_init(const char *bpf_dir, struct broker_peer *peer,
+			    struct broker_operations *ret_operations)
 {
 	*ret_operations = (struct broker_operations){
 		.bpf_dir = bpf_dir,
+		.peer = peer,
 		.pins = BROKER_PINS_NONE,
 		.cgroup_fd = -1,
 	};

@@ -5,6 +5,7 @@
 #define TROCAR_LOADER_BROKER_OPERATIONS_H
 
 #include "loader/broker_dispatch.h"
+#include "loader/broker_peer.h"
 #include "loader/broker_pins.h"
 
 struct broker_operations {
@@ -14,13 +15,15 @@ struct broker_operations {
 	int cgroup_fd;			  /* the cgroup2 mount, owned; -1: there is none */
 	uint64_t root_id;		  /* of the cgroup at cgroup_fd */
 	struct broker_dispatch *dispatch; /* borrowed; gets the mapped counts */
+	struct broker_peer *peer;	  /* borrowed; who asks */
 };
 
 /* By request; the context of each is a struct broker_operations. */
 extern const struct broker_operation broker_operations_table[];
 
-/* Opens nothing. */
-void broker_operations_init(const char *bpf_dir, struct broker_operations *ret_operations);
+/* Opens nothing. Both are borrowed. */
+void broker_operations_init(const char *bpf_dir, struct broker_peer *peer,
+			    struct broker_operations *ret_operations);
 
 /*
  * Looks for the cgroup2 mount and for the pins, and counts the start. Without one of them it goes

@@ -59,6 +59,17 @@ static int map_counts(const char *dir, struct broker_counts **ret_counts)
 	return 0;
 }
 
+static int id_of(int program_fd, uint32_t *ret_id)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t bytes = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(program_fd, &info, &bytes) < 0)
+		return -errno;
+	*ret_id = info.id;
+	return 0;
+}
+
 static int open_probes(const char *dir, struct broker_pins *pins)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(probes); i++) {
@@ -70,6 +81,9 @@ static int open_probes(const char *dir, struct broker_pins *pins)
 			return r;
 		probe->signal = probes[i].signal;
 		pins->n_probes++;
+		r = id_of(probe->fd, &probe->id);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -104,6 +118,7 @@ int broker_pins_open(const char *dir, struct broker_pins *ret_pins)
 	r = open_all(dir, &pins);
 	if (r < 0)
 		return r;
+	pins.hz = abi.hz;
 	*ret_pins = pins;
 	pins = BROKER_PINS_NONE;
 	return 0;

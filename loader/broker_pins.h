@@ -13,6 +13,7 @@
 /* One program of a signal, in the order of probes.def. */
 struct broker_probe {
 	uint32_t signal; /* enum signal */
+	uint32_t id;	 /* the kernel's number of it */
 	int fd;		 /* owned */
 };
 
@@ -21,6 +22,7 @@ struct broker_pins {
 	struct broker_probe probes[BROKER_DESCRIPTORS_MAX];
 	size_t n_probes;
 	struct broker_counts *counts; /* mmapped, read-write */
+	uint32_t hz;		      /* of the load */
 };
 
 #define BROKER_PINS_NONE \

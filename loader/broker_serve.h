@@ -6,27 +6,31 @@
 #include <sys/types.h>
 
 #include "loader/broker_dispatch.h"
+#include "loader/broker_peer.h"
 #include "loader/broker_worker.h"
 
-#define BROKER_CONNECTIONS 2	 /* the consumer's main loop has one, who reads files the other */
-#define BROKER_IDLE_MS	   10000 /* without a message, with or without a connection: it leaves */
-#define BROKER_SEND_MS	   1000	 /* a client that does not take its answer loses the connection */
-#define BROKER_HOLD_MS	   10	 /* who asks more than the rate allows is not heard for so long */
-#define BROKER_REQUEST_S   5 /* what one request may take here before SIGALRM ends the process */
+#define BROKER_IDLE_MS	 10000 /* without a message, with or without a connection: it leaves */
+#define BROKER_SEND_MS	 1000  /* a client that does not take its answer loses the connection */
+#define BROKER_HOLD_MS	 10    /* who asks more than the rate allows is not heard for so long */
+#define BROKER_REQUEST_S 5     /* what one request may take here before SIGALRM ends the process */
 
 struct broker_connection {
 	int fd; /* owned while broker_serve runs; -1: none */
 	struct broker_session session;
 	uint64_t held_ns; /* it is not read before; 0: it is read */
-	struct broker_worker
-		*worker; /* at its request, and until that is answered not read; or NULL */
+	/* Until a request that is done apart is answered, no other is read: */
+	uint64_t start_ns;	      /* it waits for this moment; 0: it does not */
+	struct broker_worker *worker; /* that is at it; NULL: none */
+	struct broker_holdings mark;  /* what had been given to the asker when it began */
+	uint64_t began_ns;
 };
 
 struct broker_serve {
 	int listen_fd; /* borrowed */
 	uid_t uid;     /* who may ask */
 	struct broker_dispatch dispatch;
-	struct broker_connection connections[BROKER_CONNECTIONS];
+	struct broker_connection connections[BROKER_CONNECTIONS]; /* all of one process */
+	struct broker_peer peer;				  /* that process; the last one */
 	struct broker_workers workers;
 	uint64_t heard_ns; /* the last message or connection */
 };

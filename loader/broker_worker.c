@@ -16,6 +16,8 @@
 struct said {
 	uint32_t refusal;
 	int32_t error;
+	uint32_t counted;
+	struct broker_holdings held;
 };
 
 void broker_workers_init(struct broker_workers *ret_workers)
@@ -53,23 +55,29 @@ static _Noreturn void be_worker(struct broker_workers *workers, int fd, broker_w
 	for (int i = 0; i <= STDERR_FILENO; i++)
 		close(i);
 	work(context, &result);
-	said = (struct said){ .refusal = result.refusal, .error = result.error };
+	said = (struct said){ .refusal = result.refusal,
+			      .error = result.error,
+			      .counted = result.counted,
+			      .held = result.held };
 	broker_rights_send(fd, &said, sizeof(said), &result);
 	_exit(0);
 }
 
-static struct broker_worker *find_place(struct broker_workers *workers)
+static struct broker_worker *find_place(struct broker_workers *workers, bool counter)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(workers->items); i++)
+	size_t from = counter ? BROKER_WORKERS : 0;
+	size_t to = counter ? ARRAY_SIZE(workers->items) : BROKER_WORKERS;
+
+	for (size_t i = from; i < to; i++)
 		if (workers->items[i].fd < 0)
 			return &workers->items[i];
 	return NULL;
 }
 
-int broker_worker_start(struct broker_workers *workers, broker_work work, void *context,
-			struct broker_worker **ret_worker)
+int broker_worker_start(struct broker_workers *workers, bool counter, broker_work work,
+			void *context, struct broker_worker **ret_worker)
 {
-	struct broker_worker *worker = find_place(workers);
+	struct broker_worker *worker = find_place(workers, counter);
 	_cleanup_close_ int ours = -1, its = -1;
 	int pair[2];
 	pid_t pid;
@@ -113,6 +121,8 @@ int broker_worker_take(struct broker_worker *worker, uint64_t now_ns,
 		return -ETIMEDOUT;
 	result.refusal = said.refusal;
 	result.error = said.error;
+	result.counted = said.counted;
+	result.held = said.held;
 	*ret_result = result;
 	return 0;
 }

@@ -13,8 +13,9 @@
 
 #include "loader/broker_dispatch.h"
 
-#define BROKER_WORKERS 4
-#define BROKER_WORK_MS 1000 /* then SIGALRM ends a worker, or it is given up */
+#define BROKER_WORKERS	4		   /* for files */
+#define BROKER_COUNTERS BROKER_CONNECTIONS /* for what a file system cannot hold up */
+#define BROKER_WORK_MS	1000		   /* then SIGALRM ends a worker, or it is given up */
 
 struct broker_worker {
 	int fd;		 /* our end of its socket, -1: no worker; the other end goes with it */
@@ -23,7 +24,7 @@ struct broker_worker {
 };
 
 struct broker_workers {
-	struct broker_worker items[BROKER_WORKERS];
+	struct broker_worker items[BROKER_WORKERS + BROKER_COUNTERS];
 };
 
 /* In the worker: does the work, without anything of the broker's that it does not need. */
@@ -36,12 +37,12 @@ void broker_workers_done(struct broker_workers *workers);
 
 /*
  * Starts `work` in a process of its own, a copy of this one. Its descriptors 0 to 2 and those of
- * other workers are closed there. 0, and *ret_worker is the caller's until broker_worker_take says
- * 0 or -ETIMEDOUT, or it is given up. -EBUSY: there are as many as may be; else -errno of
- * socketpair(2) or fork(2).
+ * other workers are closed there. With `counter` it takes one of the BROKER_COUNTERS places. 0, and
+ * *ret_worker is the caller's until broker_worker_take says 0 or -ETIMEDOUT, or it is given up.
+ * -EBUSY: there are as many as may be; else -errno of socketpair(2) or fork(2).
  */
-int broker_worker_start(struct broker_workers *workers, broker_work work, void *context,
-			struct broker_worker **ret_worker);
+int broker_worker_start(struct broker_workers *workers, bool counter, broker_work work,
+			void *context, struct broker_worker **ret_worker);
 
 /*
  * What it has to say, at `now_ns`: 0, the result, whose descriptors are the caller's, and the

@@ -9,6 +9,7 @@
 #include <linux/nsfs.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>

@@ -32,8 +32,9 @@ static struct jit_process *find(struct jit *j, const struct process_key *key)
 static enum reason read_map(struct jit_files *files, const struct process_key *key,
 			    struct jit_map **ret_map)
 {
-	_cleanup_close_ int fd = -1;
-	enum reason reason = jit_files_open(files, key, &fd);
+	_cleanup_close_ int owned = -1;
+	int fd = -1;
+	enum reason reason = jit_files_open(files, key, &fd, &owned);
 
 	return reason == REASON_NONE ? jit_map_load(fd, key, ret_map) : reason;
 }

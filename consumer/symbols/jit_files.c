@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/symbols/jit_files.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -234,18 +233,22 @@ uint64_t jit_files_due_ns(struct jit_files *f)
 	return due ? due + JIT_FILES_LINGER_NS : 0;
 }
 
-enum reason jit_files_open(struct jit_files *f, const struct process_key *process, int *ret_fd)
+enum reason jit_files_open(struct jit_files *f, const struct process_key *process, int *ret_fd,
+			   int *ret_owned)
 {
-	enum reason reason = open_now(f, process, ret_fd);
 	struct jit_file *item;
+	enum reason reason;
 	int fd = -1;
 
-	if (reason == REASON_NONE)
+	reason = open_now(f, process, &fd);
+	if (reason == REASON_NONE) {
+		*ret_fd = *ret_owned = fd;
 		return reason;
+	}
 	pthread_mutex_lock(&f->lock);
 	item = find(f, process);
 	if (item && item->fd >= 0)
-		fd = fcntl(item->fd, F_DUPFD_CLOEXEC, 0);
+		fd = item->fd;
 	else if (item && item->tries && reason == REASON_PROCESS_GONE)
 		reason = item->reason;
 	pthread_mutex_unlock(&f->lock);

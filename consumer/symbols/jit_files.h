@@ -84,8 +84,11 @@ bool jit_files_knows(struct jit_files *f, const struct process_key *process);
 
 /*
  * The map of a process: as it is now, else as it was held. Symbolizer's thread. REASON_NONE with a
- * descriptor that is the caller's, else the reason; REASON_PROCESS_GONE: nobody asked in time.
+ * descriptor in *ret_fd, else the reason; REASON_PROCESS_GONE: nobody asked in time. One that was
+ * opened now is in *ret_owned too, and the caller's; one that was held is good until the next
+ * jit_files_serve.
  */
-enum reason jit_files_open(struct jit_files *f, const struct process_key *process, int *ret_fd);
+enum reason jit_files_open(struct jit_files *f, const struct process_key *process, int *ret_fd,
+			   int *ret_owned);
 
 #endif

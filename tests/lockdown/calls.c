@@ -8,6 +8,7 @@
 #include <linux/landlock.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,11 +37,21 @@ long needed_epoll_ctl(struct world *w)
 	return syscall(SYS_epoll_ctl, w->epoll_fd, EPOLL_CTL_ADD, w->event_fd, &event);
 }
 
-long needed_ppoll(struct world *w)
+#ifdef SYS_poll
+long needed_poll(struct world *w, unsigned long n)
 {
+	struct pollfd polls[2] = { { .fd = w->pair[0] }, { .fd = w->pair[1] } };
+
+	return syscall(SYS_poll, polls, n, 0);
+}
+#endif
+
+long needed_ppoll(struct world *w, unsigned long n)
+{
+	struct pollfd polls[2] = { { .fd = w->pair[0] }, { .fd = w->pair[1] } };
 	struct timespec now = { 0 };
 
-	return syscall(SYS_ppoll, NULL, 0, &now, NULL, 8);
+	return syscall(SYS_ppoll, polls, n, &now, NULL, 8);
 }
 
 long needed_timer(struct world *w)

@@ -4,11 +4,16 @@
 #ifndef TROCAR_TESTS_LOCKDOWN_CALLS_H
 #define TROCAR_TESTS_LOCKDOWN_CALLS_H
 
+#include <sys/syscall.h>
+
 #include "tests/lockdown/world.h"
 
 const char *needed_other(struct world *w);
 long needed_epoll_ctl(struct world *w);
-long needed_ppoll(struct world *w);
+#ifdef SYS_poll
+long needed_poll(struct world *w, unsigned long n); /* of up to two descriptors */
+#endif
+long needed_ppoll(struct world *w, unsigned long n);
 long needed_timer(struct world *w);
 long needed_getsockopt(struct world *w, int name);
 long needed_recvmsg(struct world *w);

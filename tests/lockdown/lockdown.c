@@ -8,12 +8,14 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
+#include <linux/close_range.h>
 #include <linux/futex.h>
 #include <linux/landlock.h>
 #include <linux/membarrier.h>
 #include <linux/nsfs.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts of /proc/PID/stat, status, cgroup, mountinfo and fdinfo: names in them are anybody's. */
+/* Texts of /proc/PID/stat, status, cgroup, mountinfo, maps and fdinfo: names in them are anybody's.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loader/broker_mount.h"
+#include "loader/broker_peer.h"
 #include "loader/broker_process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
@@ -46,6 +48,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	memcpy(text, data, bytes);
 	text[bytes] = '\0';
 	check_mounts(text, bytes);
+	if (broker_peer_mapped(text) > bytes / strlen(" anon_inode:[perf_event]"))
+		abort();
+	if (broker_peer_number(text, "scm_fds: ") && !strstr(text, "scm_fds: "))
+		abort();
 	r = broker_process_stat(text, &ticks);
 	if (r != 0 && (r != -EBADMSG || ticks != 7))
 		abort();

@@ -34,13 +34,34 @@ static void run_open(void *context, const void *body, struct broker_result *resu
 	result->fds[result->count++] = 77;
 }
 
+static bool aside;
+
+static bool apart_now(void *context, const void *body)
+{
+	assert_ptr_equal(context, &runs);
+	return aside;
+}
+
+/* What is found apart is what the rest of it goes by. */
+static void work_count(void *context, const void *body, struct broker_result *result)
+{
+	run(context, body, result);
+	result->counted = true;
+}
+
+static void run_counted(void *context, const void *body, struct broker_result *result)
+{
+	run(context, body, result);
+	result->refusal = result->counted ? REFUSAL_NONE : REFUSAL_ATTACHED;
+}
+
 static const struct broker_operation operations[BROKER_COUNT_] = {
-	[BROKER_HELLO] = { check, run },
-	[BROKER_SAMPLER_OPEN] = { check, run_open },
-	[BROKER_SIGNAL_ATTACH] = { check, run_open },
-	[BROKER_PRESSURE_OPEN] = { check, run_open },
-	[BROKER_MAPPING_OPEN] = { check, run_open, .apart = true },
-	[BROKER_JIT_MAP_OPEN] = { check, run_open, .apart = true },
+	[BROKER_HELLO] = { check, .run = run },
+	[BROKER_SAMPLER_OPEN] = { check, .run = run_open },
+	[BROKER_SIGNAL_ATTACH] = { check, apart_now, work_count, run_counted },
+	[BROKER_PRESSURE_OPEN] = { check, .run = run_open },
+	[BROKER_MAPPING_OPEN] = { check, apart_now, run_open },
+	[BROKER_JIT_MAP_OPEN] = { check, apart_now, run_open },
 };
 
 static struct broker_dispatch d;
@@ -51,7 +72,7 @@ static struct broker_result result;
 static int setup(void **state)
 {
 	runs = 0;
-	fine = true;
+	fine = aside = true;
 	broker_dispatch_init(operations, &runs, &d);
 	session = (struct broker_session){ 0 };
 	return 0;
@@ -111,7 +132,7 @@ static void apart(void **state)
 	assert_int_equal(runs, 1);
 	assert_int_equal(d.own.granted[BROKER_MAPPING_OPEN], 0);
 	result = (struct broker_result){ .refusal = REFUSAL_NONE };
-	broker_dispatch_run(&d, &session, &result);
+	broker_dispatch_work(&d, &session, &result);
 	assert_int_equal(runs, 2);
 	assert_int_equal(result.fds[0], 77);
 	broker_dispatch_end(&d, &session, &result, &answer);
@@ -126,6 +147,27 @@ static void apart(void **state)
 	assert_int_equal(answer.sequence, 4);
 	assert_int_equal(d.own.refused[REFUSAL_SLOW], 1);
 	assert_int_equal(runs, 2);
+}
+
+/* A request of which a part is done apart, where that is needed. */
+static void apart_in_part(void **state)
+{
+	assert_int_equal(ask(BROKER_HELLO, 1), REFUSAL_NONE);
+	assert_int_equal(ask_at(BROKER_SIGNAL_ATTACH, 2, NOW_NS), BROKER_APART);
+	result = (struct broker_result){ .refusal = REFUSAL_NONE };
+	broker_dispatch_work(&d, &session, &result);
+	assert_int_equal(runs, 2);
+	broker_dispatch_end(&d, &session, &result, &answer);
+	assert_int_equal(runs, 3);
+	assert_int_equal(answer.refusal, REFUSAL_NONE);
+	assert_int_equal(ask_at(BROKER_SIGNAL_ATTACH, 3, NOW_NS), BROKER_APART);
+	result = (struct broker_result){ .refusal = REFUSAL_GONE };
+	broker_dispatch_end(&d, &session, &result, &answer);
+	assert_int_equal(runs, 3);
+	assert_int_equal(answer.refusal, REFUSAL_GONE);
+	aside = false;
+	assert_int_equal(ask(BROKER_SIGNAL_ATTACH, 4), REFUSAL_ATTACHED);
+	assert_int_equal(runs, 4);
 }
 
 /* Two connections: each has its own stage and numbers, and the one bucket. */
@@ -281,6 +323,7 @@ int main(void)
 		cmocka_unit_test_setup(grants, setup),
 		cmocka_unit_test_setup(stages, setup),
 		cmocka_unit_test_setup(apart, setup),
+		cmocka_unit_test_setup(apart_in_part, setup),
 		cmocka_unit_test_setup(connections, setup),
 		cmocka_unit_test_setup(hello_that_is_refused, setup),
 		cmocka_unit_test_setup(sequences, setup),

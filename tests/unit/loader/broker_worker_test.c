@@ -52,6 +52,12 @@ static void looks(void *context, struct broker_result *result)
 	result->error -= fcntl(*other, F_GETFD) >= 0;
 }
 
+static void counts(void *context, struct broker_result *result)
+{
+	result->counted = true;
+	result->held = (struct broker_holdings){ .events = 1, .links = 2, .own = 3, .flying = 4 };
+}
+
 static void hangs(void *context, struct broker_result *result)
 {
 	for (;;)
@@ -77,7 +83,7 @@ static void brings_what_it_opened(void **state)
 	struct broker_worker *worker;
 	struct stat st;
 
-	assert_int_equal(broker_worker_start(&workers, opens, "/dev/null", &worker), 0);
+	assert_int_equal(broker_worker_start(&workers, false, opens, "/dev/null", &worker), 0);
 	assert_int_equal(wait_and_take(worker, &result), 0);
 	assert_int_equal(result.refusal, REFUSAL_NONE);
 	assert_int_equal(result.count, 1);
@@ -88,15 +94,30 @@ static void brings_what_it_opened(void **state)
 	assert_int_equal(worker->fd, -1);
 }
 
+static void brings_what_it_counted(void **state)
+{
+	struct broker_result result;
+	struct broker_worker *worker;
+
+	assert_int_equal(broker_worker_start(&workers, true, counts, NULL, &worker), 0);
+	assert_int_equal(wait_and_take(worker, &result), 0);
+	assert_true(result.counted);
+	assert_int_equal(result.count, 0);
+	assert_int_equal(result.held.events, 1);
+	assert_int_equal(result.held.links, 2);
+	assert_int_equal(result.held.own, 3);
+	assert_int_equal(result.held.flying, 4);
+}
+
 static void holds_nothing_of_the_others(void **state)
 {
 	struct broker_worker *first, *second;
 	struct broker_result result;
 	int fd;
 
-	assert_int_equal(broker_worker_start(&workers, hangs, NULL, &first), 0);
+	assert_int_equal(broker_worker_start(&workers, false, hangs, NULL, &first), 0);
 	fd = first->fd;
-	assert_int_equal(broker_worker_start(&workers, looks, &fd, &second), 0);
+	assert_int_equal(broker_worker_start(&workers, false, looks, &fd, &second), 0);
 	assert_int_equal(wait_and_take(second, &result), 0);
 	assert_int_equal(result.refusal, REFUSAL_KERNEL);
 	assert_int_equal(result.error, 0);
@@ -108,7 +129,7 @@ static void late_is_given_up(void **state)
 	struct broker_worker *worker;
 	uint64_t began_ns = clock_mono_ns();
 
-	assert_int_equal(broker_worker_start(&workers, hangs, NULL, &worker), 0);
+	assert_int_equal(broker_worker_start(&workers, false, hangs, NULL, &worker), 0);
 	assert_int_equal(broker_worker_take(worker, clock_mono_ns(), &result), -EAGAIN);
 	broker_worker_look(worker);
 	assert_true(worker->fd >= 0);
@@ -129,7 +150,7 @@ static void ends_without_a_word(void **state)
 	struct broker_result result;
 	struct broker_worker *worker;
 
-	assert_int_equal(broker_worker_start(&workers, goes, NULL, &worker), 0);
+	assert_int_equal(broker_worker_start(&workers, false, goes, NULL, &worker), 0);
 	assert_int_equal(wait_and_take(worker, &result), -ETIMEDOUT);
 	assert_int_equal(worker->fd, -1);
 }
@@ -139,13 +160,15 @@ static void no_more_than_may_be(void **state)
 	struct broker_worker *all[BROKER_WORKERS], *more;
 
 	for (size_t i = 0; i < BROKER_WORKERS; i++)
-		assert_int_equal(broker_worker_start(&workers, hangs, NULL, &all[i]), 0);
-	assert_int_equal(broker_worker_start(&workers, hangs, NULL, &more), -EBUSY);
+		assert_int_equal(broker_worker_start(&workers, false, hangs, NULL, &all[i]), 0);
+	assert_int_equal(broker_worker_start(&workers, false, hangs, NULL, &more), -EBUSY);
+	/* Whoever counts has places of his own. */
+	assert_int_equal(broker_worker_start(&workers, true, goes, NULL, &more), 0);
 	broker_worker_give_up(all[2]);
-	assert_int_equal(broker_worker_start(&workers, hangs, NULL, &more), -EBUSY);
+	assert_int_equal(broker_worker_start(&workers, false, hangs, NULL, &more), -EBUSY);
 	poll(&(struct pollfd){ .fd = all[2]->fd, .events = POLLIN }, 1, BROKER_WORK_MS + 1000);
 	broker_worker_look(all[2]);
-	assert_int_equal(broker_worker_start(&workers, goes, NULL, &more), 0);
+	assert_int_equal(broker_worker_start(&workers, false, goes, NULL, &more), 0);
 	assert_ptr_equal(more, all[2]);
 }
 
@@ -154,9 +177,9 @@ static void no_more_than_may_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(brings_what_it_opened), TEST(holds_nothing_of_the_others),
-		TEST(late_is_given_up),	     TEST(ends_without_a_word),
-		TEST(no_more_than_may_be),
+		TEST(brings_what_it_opened),	   TEST(brings_what_it_counted),
+		TEST(holds_nothing_of_the_others), TEST(late_is_given_up),
+		TEST(ends_without_a_word),	   TEST(no_more_than_may_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,10 +70,11 @@ static int teardown(void **state)
 /* The first byte of the map that is given for the process; 0 when none is, and then why. */
 static char given(struct fixture *f, const struct process_key *process, enum reason *ret_reason)
 {
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int owned = -1;
 	char byte = 0;
+	int fd = -1;
 
-	*ret_reason = jit_files_open(&f->files, process, &fd);
+	*ret_reason = jit_files_open(&f->files, process, &fd, &owned);
 	if (*ret_reason == REASON_NONE)
 		assert_int_equal(pread(fd, &byte, 1, 0), 1);
 	return byte;

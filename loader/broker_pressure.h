@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* broker_pressure.h: a pressure file by its cgroup's number. Source: open_by_handle_at(2),
+ * Documentation/accounting/psi.rst. */
+#ifndef TROCAR_LOADER_BROKER_PRESSURE_H
+#define TROCAR_LOADER_BROKER_PRESSURE_H
+
+#include <stdint.h>
+
+/*
+ * Opens the file of `resource` (enum resource) of the cgroup `id` below the cgroup2 mount
+ * `mount_fd`, to be read and written; of the whole system for its root, `root_id`. The descriptor
+ * is the caller's. -ESTALE: the cgroup is gone; -ENOENT: it has no such file; else -errno.
+ */
+int broker_pressure_open(int mount_fd, uint64_t root_id, uint64_t id, uint32_t resource);
+
+#endif
