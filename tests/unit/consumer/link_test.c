@@ -185,7 +185,8 @@ static void waits_no_longer_than_promised(void **state)
 	assert_int_equal(link_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "in time"));
 	assert_true(clock_mono_ns() - began_ns >= LINK_WAIT_MS * NSEC_PER_MSEC);
-	assert_true(clock_mono_ns() - began_ns < 10 * NSEC_PER_SEC);
+	assert_true(clock_mono_ns() - began_ns < 3 * LINK_WAIT_MS * NSEC_PER_MSEC);
+	assert_true(LINK_WAIT_MS <= 100); /* of the main loop */
 }
 
 /* The answer comes when nobody waits any more, and somebody asks for something else: nothing of it
