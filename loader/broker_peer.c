@@ -155,7 +155,7 @@ static int count_messages(const struct broker_peer *peer, struct broker_holdings
 	_cleanup_closedir_ DIR *d = open_table(peer);
 	char target[TARGET_BYTES];
 	unsigned int sockets = 0;
-	const char *name;
+	const char *name = "";
 	int r = 1;
 
 	if (!d)
@@ -178,7 +178,7 @@ static int count_table(const struct broker_peer *peer, const uint32_t *ids, unsi
 {
 	_cleanup_closedir_ DIR *d = open_table(peer);
 	char target[TARGET_BYTES];
-	const char *name;
+	const char *name = "";
 	int r = 1;
 
 	if (!d)
