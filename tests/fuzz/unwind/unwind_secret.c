@@ -60,7 +60,7 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 {
 	static uint8_t code[PLACES * UNWIND_PAGE_BYTES];
 
-	memcpy(code + place_at(SIGRETURN) - CODE_AT, sigreturn_code, sizeof(sigreturn_code));
+	memcpy(code + (place_at(SIGRETURN) - CODE_AT), sigreturn_code, sizeof(sigreturn_code));
 	if (address >= CODE_AT && address - CODE_AT <= sizeof(code) - bytes) {
 		memcpy(to, code + (address - CODE_AT), bytes);
 		return 0;
