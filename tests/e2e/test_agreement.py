@@ -16,7 +16,7 @@ from programs import need, start
 
 COMPANY = 2
 SECONDS = 8
-HZ = 397  # of both
+HZ, PERF_HZ = 397, 431  # primes: with one rate for both, each tick of the one may come just behind the other's
 POINTS = 3.0
 
 CPP = r"""
@@ -170,9 +170,9 @@ def of_session(stacks, aliases):
 LEAF = re.compile(r"^\s*([0-9a-f]+) (.+?) \((.*)\)$")
 
 
-def of_perf(data, aliases, by_address=None):
-    """The same by perf script; `by_address` names what perf itself cannot."""
-    text = command("perf", "script", "-i", data, "-F", "ip,sym,dso", "--no-demangle", seconds=120).stdout
+def of_perf(data, pids, aliases, by_address=None):
+    """The same of these processes by perf script; `by_address` names what perf itself cannot."""
+    text = command("perf", "script", "-i", data, "--pid", pids, "-F", "ip,sym,dso", "--no-demangle", seconds=120).stdout
     counted, names = collections.Counter(), {}
     for line in text.splitlines():
         match = LEAF.match(line)
@@ -195,7 +195,8 @@ def agree(t, agent, group, by_address=None):
     time.sleep(1)  # until it is at what it does
     pids = ",".join(map(str, group.pids()))
     data = t.folder / "perf.data"
-    perf = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", str(HZ), "-p", pids, "-o", str(data),
+    # Each CPU's clock, as ours: an event of one task starts its timer anew whenever the task gets a CPU, and ticks there.
+    perf = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", str(PERF_HZ), "-a", "-o", str(data),
                              "--", "sleep", str(SECONDS)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     time.sleep(0.3)  # perf opens its events first
     answer = agent.call("session.start", {"cgroup": group.path, "during_ms": SECONDS * 1000})
@@ -205,7 +206,7 @@ def agree(t, agent, group, by_address=None):
     aliases = Aliases()
     stacks = [s for s in agent.stacks(answer["session"]) if s["phase"] == "during"]
     ours, our_names = of_session(stacks, aliases)
-    theirs, their_names = of_perf(data, aliases, by_address)
+    theirs, their_names = of_perf(data, pids, aliases, by_address)
     all_ours, all_theirs = sum(ours.values()), sum(theirs.values())
     check(all_ours > 200 and all_theirs > 200, f"too few samples: {all_ours} ours, {all_theirs} of perf")
     top = {key for key, _ in ours.most_common(10)} | {key for key, _ in theirs.most_common(10)}
