@@ -56,6 +56,7 @@
 
 #include "loader/broker_pressure.h"
 #include "loader/broker_process.h"
+#include "loader/broker_scope.h"
 #include "shared/cgroupfs.h"
 #include "shared/cleanup.h"
 #include "shared/cpus.h"
@@ -306,6 +307,10 @@ static void pressure_open(void *context, const void *body, struct broker_result 
 		result->refusal = REFUSAL_UNWATCHED;
 		return;
 	}
+	if (!broker_scope_holds_id(o->pins.scope_fd, o->cgroup_fd, o->root_id, b->cgroup_id)) {
+		result->refusal = REFUSAL_SCOPE;
+		return;
+	}
 	fd = o->cgroup_fd < 0
 		     ? -ENOTSUP
 		     : broker_pressure_open(o->cgroup_fd, o->root_id, b->cgroup_id, b->resource);
@@ -338,6 +343,15 @@ static bool is_known(const struct broker_operations *o, const struct process_key
 	       broker_pins_has(o->pins.watches_fd, &cgroup_id);
 }
 
+static bool is_in_scope(const struct broker_operations *o, int process_fd)
+{
+	uint64_t id;
+
+	return o->pins.scope_fd < 0 ||
+	       (broker_process_cgroup(process_fd, o->cgroup_fd, &id) == 0 &&
+		broker_scope_holds_id(o->pins.scope_fd, o->cgroup_fd, o->root_id, id));
+}
+
 /*
  * The descriptor of /proc/PID holds this one process: once it has ended, nothing opens below it,
  * and a new process with its number is another directory. So the start time is the caller's claim,
@@ -353,6 +367,8 @@ static int open_known(const struct broker_operations *o, const struct process_ke
 		return -1;
 	}
 	result->refusal = broker_process_is(process_fd, key->start_ns, &result->error);
+	if (result->refusal == REFUSAL_NONE && !is_in_scope(o, process_fd))
+		result->refusal = REFUSAL_SCOPE;
 	if (result->refusal == REFUSAL_NONE && !is_known(o, key, process_fd))
 		result->refusal = REFUSAL_UNKNOWN_PROCESS;
 	return result->refusal == REFUSAL_NONE ? TAKE_FD(process_fd) : -1;

@@ -118,6 +118,11 @@ int broker_pins_open(const char *dir, struct broker_pins *ret_pins)
 	r = open_all(dir, &pins);
 	if (r < 0)
 		return r;
+	if (abi.scoped) {
+		r = get(dir, "scope", &pins.scope_fd);
+		if (r < 0)
+			return r;
+	}
 	pins.hz = abi.hz;
 	*ret_pins = pins;
 	pins = BROKER_PINS_NONE;
@@ -129,6 +134,7 @@ void broker_pins_close(struct broker_pins *pins)
 	cleanup_close(&pins->sampler_fd);
 	cleanup_close(&pins->watches_fd);
 	cleanup_close(&pins->targets_fd);
+	cleanup_close(&pins->scope_fd);
 	for (size_t i = 0; i < pins->n_probes; i++)
 		cleanup_close(&pins->probes[i].fd);
 	if (pins->counts)

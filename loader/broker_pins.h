@@ -19,6 +19,7 @@ struct broker_probe {
 
 struct broker_pins {
 	int sampler_fd, watches_fd, targets_fd; /* owned */
+	int scope_fd;				/* owned; -1: everything may be looked at */
 	struct broker_probe probes[BROKER_DESCRIPTORS_MAX];
 	size_t n_probes;
 	struct broker_counts *counts; /* mmapped, read-write */
@@ -26,7 +27,8 @@ struct broker_pins {
 };
 
 #define BROKER_PINS_NONE \
-	((struct broker_pins){ .sampler_fd = -1, .watches_fd = -1, .targets_fd = -1 })
+	((struct broker_pins){                                                           \
+		.sampler_fd = -1, .watches_fd = -1, .targets_fd = -1, .scope_fd = -1 })
 
 /*
  * Opens the set that stands in `dir`. -ENOENT: nothing is loaded; -EPROTO: another version's; else

@@ -13,8 +13,7 @@
 /* The kind of a kernfs handle: its eight bytes are the id (include/linux/exportfs.h). */
 #define KERNFS_HANDLE 0xfe
 
-/* The directory of a cgroup, by id. -ESTALE: it is gone. */
-static int open_cgroup(int mount_fd, uint64_t id)
+int broker_pressure_cgroup(int mount_fd, uint64_t id)
 {
 	union {
 		struct file_handle handle;
@@ -39,7 +38,7 @@ int broker_pressure_open(int mount_fd, uint64_t root_id, uint64_t id, uint32_t r
 		fd = open(name, flags);
 		return fd < 0 ? -errno : fd;
 	}
-	dir_fd = open_cgroup(mount_fd, id);
+	dir_fd = broker_pressure_cgroup(mount_fd, id);
 	if (dir_fd < 0)
 		return dir_fd;
 	snprintf(name, sizeof(name), "%s.pressure", resource_name(resource));
@@ -50,6 +49,6 @@ int broker_pressure_open(int mount_fd, uint64_t root_id, uint64_t id, uint32_t r
 	if (r != -ENOENT)
 		return r;
 	/* Switched off, or the cgroup went in this very moment: its handle knows. */
-	again_fd = open_cgroup(mount_fd, id);
+	again_fd = broker_pressure_cgroup(mount_fd, id);
 	return again_fd < 0 ? again_fd : r;
 }

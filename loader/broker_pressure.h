@@ -7,6 +7,12 @@
 #include <stdint.h>
 
 /*
+ * The directory of the cgroup `id` below the cgroup2 mount `mount_fd`; the caller's. -ESTALE: it is
+ * gone; else -errno.
+ */
+int broker_pressure_cgroup(int mount_fd, uint64_t id);
+
+/*
  * Opens the file of `resource` (enum resource) of the cgroup `id` below the cgroup2 mount
  * `mount_fd`, to be read and written; of the whole system for its root, `root_id`. The descriptor
  * is the caller's. -ESTALE: the cgroup is gone; -ENOENT: it has no such file; else -errno.

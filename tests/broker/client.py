@@ -22,7 +22,7 @@ BODIES = {"hello": "=II", "sampler_open": "=IHH", "signal_attach": "=II", "press
 REFUSALS = ["none", "peer", "busy", "length", "descriptor", "version", "request", "sequence", "stage",
             "rate", "argument", "unwatched", "unknown_process", "other_process", "not_regular", "setuid",
             "not_elf", "gone", "kernel", "file_system", "other_owner",
-            "other_namespace", "other_mount", "slow", "stuck", "events", "attached"]
+            "other_namespace", "other_mount", "slow", "stuck", "events", "attached", "scope"]
 ABI = pathlib.Path(__file__).resolve().parents[2] / "shared" / "abi.h"
 ABI_VERSION = int(re.search(r"^#define ABI_VERSION (\d+)u$", ABI.read_text(), re.M)[1])
 WAIT_S = 10
