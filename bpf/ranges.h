@@ -9,6 +9,7 @@
 #include <linux/errno.h>
 
 #include "bpf/kernel.h"
+#include "bpf/mapped.h"
 #include "bpf/maps.h"
 #include "bpf/page.h"
 
@@ -20,7 +21,7 @@ struct filling {
 	__u32 cut;
 	__u64 range; /* of the claim that is looked at */
 	__u64 inode; /* the file that it is to be of; 0: of none */
-	__u32 fixed; /* its check lies in a file that the process does not write to */
+	__u32 fixed; /* the number of the file that its check lies in (mapped.h), or 0 */
 	__u32 pad;
 };
 
@@ -53,15 +54,16 @@ static long ranges_fixed(struct task_struct *task, struct vm_area_struct *vma, v
 	struct filling *f = context;
 	struct file *file = vma->vm_file;
 
-	f->fixed = file && file->f_inode->i_ino == f->inode && !(vma->vm_flags & VM_WRITE);
+	f->fixed = file && file->f_inode->i_ino == f->inode ? mapped_number(vma) : 0;
 	return 0;
 }
 
 /*
  * The check of the range that was just found, `below` bytes under it; 0: there is none. The
  * consumer says where only: with a word of its own it could ask for the memory of others, guess by
- * guess. A file whose word is not resident is believed: nobody is waited for. A range that is
- * another file's by then, or that cannot be looked at, is none.
+ * guess. Nobody is waited for: where the word is not resident, the first walk takes it over, after
+ * another look at which file is there. A range that is another file's by then, or that cannot be
+ * looked at, is none.
  */
 static __always_inline __u64 ranges_check(struct filling *f, __u64 start, __u32 below)
 {
@@ -78,8 +80,10 @@ static __always_inline __u64 ranges_check(struct filling *f, __u64 start, __u32 
 	r = bpf_find_vma(f->task, at, ranges_fixed, f, 0);
 	if (r == -EBUSY)
 		return 0;
-	if (!r && f->fixed && mm && !page_read_word((__u64)mm->pgd, at, &word))
-		check = UNWIND_CHECK(below, word);
+	if (!r && f->fixed)
+		check = mm && !page_read_word((__u64)mm->pgd, at, &word)
+				? UNWIND_CHECK(below, word)
+				: UNWIND_CHECK_LATER(below, f->fixed);
 	bpf_find_vma(f->task, start, ranges_mapping, f, 0);
 	return check;
 }

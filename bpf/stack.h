@@ -9,6 +9,7 @@
 
 #include "bpf/callers.h"
 #include "bpf/kernel.h"
+#include "bpf/mapped.h"
 #include "bpf/maps.h"
 #include "bpf/table.h"
 #include "bpf/unwind_walk.h"
@@ -104,7 +105,7 @@ static __always_inline void stack_bounds(struct task_struct *task, struct unwind
 /* What each frame of a walk needs, looked up once. */
 struct stack_way {
 	struct stack_buffer *buffer;
-	const struct unwind_ranges *ranges;
+	struct unwind_ranges *ranges;
 	const struct unwind_process *process;
 	struct unwind_cache *cache;
 };

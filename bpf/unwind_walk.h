@@ -7,7 +7,7 @@
  * are read, and so which ones of its code addresses are told. A word that is no address of this
  * stack or of code changes nothing of what is told, whatever the tables are: neither the frames nor
  * how the walk ended, which has one name for all ends that depend on what was read. For the host as
- * well, like unwind.h, whose includer has also defined unwind_file_at.
+ * well, like unwind.h, whose includer has also defined unwind_file_at and unwind_mapped.
  */
 #ifndef TROCAR_BPF_UNWIND_WALK_H
 #define TROCAR_BPF_UNWIND_WALK_H
@@ -95,23 +95,43 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
 }
 
 /*
- * Whether range `number` is still of the file that it was of when the table was filled: another one
- * may have taken its place since. What is not resident is believed: of a file that was mapped just
- * now the dynamic loader has read its first page.
+ * Whether the file of `check`, whose word was not resident when the table was filled, is the one at
+ * `at` now. Then the word is taken over if it is there by now: nobody can map another file meanwhile.
  */
-UNWIND_INLINE __u32 unwind_walk_holds(struct unwind_walk *w, const struct unwind_ranges *r,
-				      __u32 number)
+UNWIND_INLINE __u32 unwind_walk_learns(__u64 *check_in, __u64 check, __u64 at)
 {
-	__u64 check = *(const volatile __u64 *)&r->checks[number & (UNWIND_RANGES - 1)];
-	__u64 start = UNWIND_RANGE_PAGE(
+	__u32 number, word;
+
+	if (unwind_mapped(at, &number) != 0 || number != UNWIND_CHECK_WORD(check))
+		return 0;
+	if (unwind_read(&word, sizeof(word), at) == 0)
+		__sync_val_compare_and_swap(check_in, check,
+					    UNWIND_CHECK(UNWIND_CHECK_BELOW(check), word));
+	return 1;
+}
+
+/*
+ * Whether range `number` is still of the file that it was of when the table was filled: another one
+ * may have taken its place since. A word that was resident then and is not now is believed: of a
+ * file that was mapped just now the dynamic loader has read its first page.
+ */
+UNWIND_INLINE __u32 unwind_walk_holds(struct unwind_walk *w, struct unwind_ranges *r, __u32 number)
+{
+	__u64 *check_in = &r->checks[number & (UNWIND_RANGES - 1)];
+	__u64 check = *(const volatile __u64 *)check_in;
+	__u64 at = UNWIND_RANGE_PAGE(
 		*(const volatile __u64 *)&r->ranges[number & (UNWIND_RANGES - 1)]);
 	__u32 word;
 
 	if (!check || w->checked == number + 1)
 		return 1;
-	start = (start << UNWIND_RANGE_SHIFT) - UNWIND_CHECK_BELOW(check);
-	if (unwind_read(&word, sizeof(word), start) == 0 && word != UNWIND_CHECK_WORD(check))
+	at = (at << UNWIND_RANGE_SHIFT) - UNWIND_CHECK_BELOW(check);
+	if (UNWIND_CHECK_IS_LATER(check)) {
+		if (!unwind_walk_learns(check_in, check, at))
+			return 0;
+	} else if (unwind_read(&word, sizeof(word), at) == 0 && word != UNWIND_CHECK_WORD(check)) {
 		return 0;
+	}
 	w->checked = number + 1;
 	return 1;
 }
@@ -144,7 +164,7 @@ UNWIND_INLINE __u32 unwind_walk_look(struct unwind_walk *w, const struct unwind_
  * Whether w->frame may be told; then it has been made its caller, or w->end says why there is none.
  * False, with the reason in w->end: it lies in no range, or in one that is not what it was.
  */
-UNWIND_INLINE __u32 unwind_walk_on(struct unwind_walk *w, const struct unwind_ranges *r,
+UNWIND_INLINE __u32 unwind_walk_on(struct unwind_walk *w, struct unwind_ranges *r,
 				   const struct unwind_process *p, struct unwind_cache *cache)
 {
 	struct unwind_rule rule;

@@ -24,7 +24,7 @@
 #define CHANGES	  8
 #define MEMORY_AT 0x10000u
 #define PAGE	  4096u
-#define LOOKUPS	  (UNWIND_SEARCH_STEPS + 14) /* of one step, reads included: a signal's */
+#define LOOKUPS	  (UNWIND_SEARCH_STEPS + 15) /* of one step, reads included: a signal's */
 
 /* What is written when the clock is there: look-ups and steps advance it. */
 struct change {
@@ -178,6 +178,7 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 }
 
 #define UNWIND_HOST
+#include "tests/unit/consumer/unwind/mapped.h"
 #include "bpf/unwind_walk.h"
 
 #include "tests/unit/consumer/unwind/taking.h"
@@ -224,7 +225,9 @@ static void fill(const struct input *in, __u64 number)
 		run.ranges->ranges[i] =
 			in->ranges[i % SMALL] + UNWIND_RANGE(i / SMALL * in->repeat, 0);
 		run.process->mappings[i] = in->mappings[i % SMALL];
+		run.ranges->checks[i] = in->exact & 0x800 ? in->elements[i % ELEMENTS] : 0;
 	}
+	mapped_number = in->exact & 0x1000 ? (__u32)in->elements[0] : 0;
 }
 
 /* Where the stacks end, by spare bits of the input: all, some or none of it is known. */

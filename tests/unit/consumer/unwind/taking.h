@@ -32,6 +32,7 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 {
 	return -1;
 }
+#include "tests/unit/consumer/unwind/mapped.h"
 #include "bpf/unwind_walk.h"
 #endif
 
@@ -46,7 +47,7 @@ struct taken {
 /* Called before each step; what it changes is what another writer would. */
 typedef void (*taking_before)(const struct unwind_walk *w, const struct taken *so_far);
 
-static inline __u64 taking_fill(const struct unwind_ranges *r, const struct unwind_process *p)
+static inline __u64 taking_fill(struct unwind_ranges *r, const struct unwind_process *p)
 {
 	__u64 fill = *(const volatile __u64 *)&r->fill;
 
@@ -57,7 +58,7 @@ static inline __u64 taking_fill(const struct unwind_ranges *r, const struct unwi
 static struct unwind_cache taking_cache;
 
 /* Walks from `from` by a table that is published; `before` may be NULL. */
-static inline void taking(const struct unwind_frame *from, const struct unwind_ranges *r,
+static inline void taking(const struct unwind_frame *from, struct unwind_ranges *r,
 			  const struct unwind_process *p, taking_before before, struct taken *t)
 {
 	__u64 fill = taking_fill(r, p), pc;

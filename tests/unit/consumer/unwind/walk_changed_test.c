@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "shared/macro.h"
 #include "tests/unit/consumer/unwind/pool.h"
 
 static struct unwind_file only;
@@ -16,6 +17,7 @@ static const struct unwind_file *unwind_file_at(__u32 index)
 	return index == 0 ? &only : NULL;
 }
 
+#include "tests/unit/consumer/unwind/mapped.h"
 #include "bpf/unwind_walk.h"
 
 #include "tests/unit/consumer/unwind/taking.h"
@@ -73,12 +75,52 @@ static void test_changed(void **state)
 	assert_int_equal(t.end, UNWIND_END_CHANGED);
 	assert_int_equal(t.count, 1); /* where it was running, whatever that is */
 	/* A word that cannot be read, or none at all: believed. */
-	ranges.checks[0] = UNWIND_CHECK(UINT32_MAX, WORD);
+	ranges.checks[0] = UNWIND_CHECK(UINT32_MAX & ~3u, WORD);
 	taking(&from, &ranges, &process, NULL, &t);
 	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
 	ranges.checks[0] = 0;
 	taking(&from, &ranges, &process, NULL, &t);
 	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
+	unwind_rules_done(&pool.rules);
+	free(pool.elements);
+	pool.elements = NULL;
+	pool.count = 0;
+}
+
+/*
+ * A word that was not resident at the filling: nothing is walked by the table but with the file of
+ * then in its place, and the first such walk takes the word over.
+ */
+static void test_learnt_later(void **state)
+{
+	static struct unwind_process process;
+	static struct unwind_ranges ranges;
+	uint64_t text = map_file(&ranges, &process);
+	uint64_t s[] = { text + 0x20, 0 };
+	struct unwind_frame from = { .pc = text + 8, .sp = (uintptr_t)s, .exact = 1 };
+	static const uint32_t file = 0xf11e0001, others[] = { 0, 0xf11e0003 };
+	struct taken t;
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		ranges.checks[0] = UNWIND_CHECK_LATER(4096 - WORD_AT, file);
+		mapped_number = others[i];
+		taking(&from, &ranges, &process, NULL, &t);
+		assert_int_equal(t.end, UNWIND_END_CHANGED);
+		assert_int_equal(ranges.checks[0], UNWIND_CHECK_LATER(4096 - WORD_AT, file));
+	}
+	mapped_number = file;
+	taking(&from, &ranges, &process, NULL, &t);
+	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
+	assert_int_equal(t.count, 2);
+	assert_int_equal(ranges.checks[0], UNWIND_CHECK(4096 - WORD_AT, WORD));
+	put_word(WORD + 1);
+	taking(&from, &ranges, &process, NULL, &t);
+	assert_int_equal(t.end, UNWIND_END_CHANGED);
+	/* Still not resident: looked at anew each time. */
+	ranges.checks[0] = UNWIND_CHECK_LATER(UINT32_MAX & ~3u, file);
+	taking(&from, &ranges, &process, NULL, &t);
+	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
+	assert_int_equal(ranges.checks[0], UNWIND_CHECK_LATER(UINT32_MAX & ~3u, file));
 	unwind_rules_done(&pool.rules);
 	free(pool.elements);
 }
@@ -87,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_learnt_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

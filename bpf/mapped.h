@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mapped.h: which file lies at an address of a process, by the kernel's own mappings. */
+#ifndef TROCAR_BPF_MAPPED_H
+#define TROCAR_BPF_MAPPED_H
+
+#include "bpf/kernel.h"
+
+/*
+ * A number for the file of a mapping that the process does not write to; 0: there is none. Two
+ * files share one by chance alone, one time in two thousand million.
+ */
+static __always_inline __u32 mapped_number(const struct vm_area_struct *vma)
+{
+	const struct file *file = vma->vm_file;
+	__u64 inode;
+
+	if (!file || vma->vm_flags & VM_WRITE)
+		return 0;
+	inode = file->f_inode->i_ino + ((__u64)file->f_inode->i_sb->s_dev << 32);
+	return (__u32)(inode * 0x9e3779b97f4a7c15ull >> 32) | 1;
+}
+
+static long mapped_look(struct task_struct *task, struct vm_area_struct *vma, void *context)
+{
+	*(__u32 *)context = mapped_number(vma);
+	return 0;
+}
+
+/*
+ * The number of the file at `address` of the current task. 0, or -1: nothing is mapped there, or
+ * that cannot be said now. The lock is tried and not waited for, and the kernel gives it back only
+ * after the tick: until then the answer stays true, and a second question has none.
+ */
+static __always_inline long unwind_mapped(__u64 address, __u32 *ret_number)
+{
+	__u32 number = 0;
+
+	if (bpf_find_vma(bpf_get_current_task_btf(), address, mapped_look, &number, 0))
+		return -1;
+	*ret_number = number;
+	return 0;
+}
+
+#endif
