@@ -3,6 +3,11 @@
 #ifndef TROCAR_BPF_MAPPED_H
 #define TROCAR_BPF_MAPPED_H
 
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_helpers.h>
+
 #include "bpf/kernel.h"
 
 /*

@@ -9,7 +9,6 @@
 
 #include "bpf/callers.h"
 #include "bpf/kernel.h"
-#include "bpf/mapped.h"
 #include "bpf/maps.h"
 #include "bpf/table.h"
 #include "bpf/unwind_walk.h"

@@ -14,6 +14,9 @@
 
 #include "bpf/unwind.h"
 #include "bpf/unwind_cache.h"
+#ifndef UNWIND_HOST
+#include "bpf/mapped.h"
+#endif
 
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
 
@@ -96,7 +99,8 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
 
 /*
  * Whether the file of `check`, whose word was not resident when the table was filled, is the one at
- * `at` now. Then the word is taken over if it is there by now: nobody can map another file meanwhile.
+ * `at` now. Then the word is taken over if it is there by now: nobody can map another file
+ * meanwhile.
  */
 UNWIND_INLINE __u32 unwind_walk_learns(__u64 *check_in, __u64 check, __u64 at)
 {

@@ -26,8 +26,8 @@ struct broker_pins {
 	uint32_t hz;		      /* of the load */
 };
 
-#define BROKER_PINS_NONE \
-	((struct broker_pins){                                                           \
+#define BROKER_PINS_NONE       \
+	((struct broker_pins){ \
 		.sampler_fd = -1, .watches_fd = -1, .targets_fd = -1, .scope_fd = -1 })
 
 /*

@@ -171,14 +171,14 @@ struct unwind_ranges {
  * What tells one mapped file from another that comes to lie where it was: a word of the file, so
  * many bytes below the range. The kernel side has read it from the process when it filled the
  * table, and compares it before it believes the range. A word that was not resident then is taken
- * over by a walk that finds the same file there, by its number (bpf/mapped.h). `below` is a multiple
- * of 4: its last bit tells the one from the other.
+ * over by a walk that finds the same file there, by its number (bpf/mapped.h). `below` is a
+ * multiple of 4: its last bit tells the one from the other.
  */
-#define UNWIND_CHECK(below, word)	 ((__u64)(__u32)(below) << 32 | (__u32)(word))
-#define UNWIND_CHECK_LATER(below, file)	 (UNWIND_CHECK(below, file) | 1ull << 32)
-#define UNWIND_CHECK_IS_LATER(check)	 ((check) >> 32 & 1)
-#define UNWIND_CHECK_BELOW(check)	 ((__u32)((check) >> 32) & ~1u)
-#define UNWIND_CHECK_WORD(check)	 ((__u32)(check))
+#define UNWIND_CHECK(below, word)	((__u64)(__u32)(below) << 32 | (__u32)(word))
+#define UNWIND_CHECK_LATER(below, file) (UNWIND_CHECK(below, file) | 1ull << 32)
+#define UNWIND_CHECK_IS_LATER(check)	((check) >> 32 & 1)
+#define UNWIND_CHECK_BELOW(check)	((__u32)((check) >> 32) & ~1u)
+#define UNWIND_CHECK_WORD(check)	((__u32)(check))
 
 /* What the consumer asks of the iterator `ranges`: these mappings of this process into this table.
  */

@@ -75,6 +75,7 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 
 #define UNWIND_HOST
 #include "tests/unit/consumer/unwind/mapped.h"
+
 #include "bpf/unwind_walk.h"
 
 #include "tests/unit/consumer/unwind/taking.h"

@@ -33,6 +33,7 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 	return -1;
 }
 #include "tests/unit/consumer/unwind/mapped.h"
+
 #include "bpf/unwind_walk.h"
 #endif
 

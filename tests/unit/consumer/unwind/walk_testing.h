@@ -28,6 +28,7 @@ static const struct unwind_file *unwind_file_at(__u32 index)
 }
 
 #include "tests/unit/consumer/unwind/mapped.h"
+
 #include "bpf/unwind_walk.h"
 
 #include "tests/unit/consumer/unwind/taking.h"
