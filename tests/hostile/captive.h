@@ -18,7 +18,7 @@
 
 #define CAPTIVE_MAPS	48
 #define CAPTIVE_PREY	8
-#define CAPTIVE_RANGES	128
+#define CAPTIVE_RANGES	512
 #define CAPTIVE_SECRETS 128
 #define CAPTIVE_HELD	256 /* descriptors that it keeps at once */
 #define CAPTIVE_LEAKS	16  /* that are told */
@@ -33,13 +33,15 @@ enum prey_kind {
 	PREY_KINDS_
 };
 
-/* A process that it is after: what its code is, as /proc has it, which the captive cannot read. */
+/* A process that it is after: what it has mapped, as /proc has it, which the captive cannot read.
+ */
 struct prey {
 	enum prey_kind kind;
 	uint32_t pid;
 	uint64_t cgroup_id, start_ns;
 	struct {
 		uint64_t start, end, inode;
+		bool code;
 	} ranges[CAPTIVE_RANGES];
 	size_t range_count;
 };
@@ -72,6 +74,7 @@ struct captive_link {
 struct captive {
 	const char *bpf_dir, *broker;
 	uint64_t seed;
+	uint32_t hz; /* that the set was loaded with */
 	struct captive_map maps[CAPTIVE_MAPS];
 	size_t map_count;
 	struct prey prey[CAPTIVE_PREY];

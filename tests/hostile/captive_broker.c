@@ -202,6 +202,14 @@ static const struct prey *asked_for(const struct captive *c, const struct messag
 	return NULL;
 }
 
+static unsigned int asked_hz(const struct message *m)
+{
+	struct broker_sampler_open b;
+
+	memcpy(&b, m->bytes + sizeof(struct broker_request_header), sizeof(b));
+	return b.hz;
+}
+
 /* What was granted must have been asked for, and be of the scope. */
 static void judge(struct captive *c, const struct broker_answer *answer, unsigned int descriptors,
 		  const struct message *m)
@@ -222,6 +230,9 @@ static void judge(struct captive *c, const struct broker_answer *answer, unsigne
 		return;
 	}
 	c->granted[request]++;
+	if (m && request == BROKER_SAMPLER_OPEN && asked_hz(m) > c->hz)
+		captive_leak(c, "an event of %u ticks a second, the load has %u", asked_hz(m),
+			     c->hz);
 	if (p && p->kind == PREY_OUTSIDE)
 		captive_leak(c, "request %u granted for process %u, outside of the scope", request,
 			     p->pid);

@@ -2,7 +2,7 @@
 /*
  * The prey, as the test wrote it down; numbers are decimal:
  *   prey KIND PID CGROUP START_NS     KIND of enum prey_kind
- *   range START END INODE             executable memory of the last prey
+ *   range START END INODE CODE        a mapping of the last prey; CODE 1: it is executable
  *   secret WORD                       8 bytes that must never be seen
  */
 #include "captive.h"
@@ -37,7 +37,8 @@ static int add_range(struct captive *c, const uint64_t numbers[NUMBERS])
 		return -EINVAL;
 	p->ranges[p->range_count].start = numbers[0];
 	p->ranges[p->range_count].end = numbers[1];
-	p->ranges[p->range_count++].inode = numbers[2];
+	p->ranges[p->range_count].inode = numbers[2];
+	p->ranges[p->range_count++].code = numbers[3];
 	return 0;
 }
 
@@ -58,7 +59,7 @@ static const struct {
 	int (*add)(struct captive *c, const uint64_t numbers[NUMBERS]);
 } rows[] = {
 	{ "prey", 4, add_prey },
-	{ "range", 3, add_range },
+	{ "range", 4, add_range },
 	{ "secret", 1, add_secret },
 };
 

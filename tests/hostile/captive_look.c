@@ -64,7 +64,8 @@ void captive_look_at_process(struct captive *c, const char *where, uint32_t pid)
 static bool is_code(const struct prey *p, uint64_t address)
 {
 	for (size_t i = 0; i < p->range_count; i++)
-		if (address >= p->ranges[i].start && address < p->ranges[i].end)
+		if (p->ranges[i].code && address >= p->ranges[i].start &&
+		    address < p->ranges[i].end)
 			return true;
 	return false;
 }

@@ -104,6 +104,8 @@ static void try_closed(struct captive *c)
 
 int captive_maps_open(struct captive *c)
 {
+	struct abi_header abi;
+
 	for (size_t i = 0; i < ARRAY_SIZE(pins); i++) {
 		struct captive_map *m = &c->maps[c->map_count];
 		struct bpf_map_info info = {};
@@ -128,6 +130,9 @@ int captive_maps_open(struct captive *c)
 		c->map_count++;
 	}
 	try_closed(c);
+	if (bpf_map_lookup_elem(captive_map(c, "abi")->fd, &(uint32_t){ 0 }, &abi) < 0)
+		return -errno;
+	c->hz = abi.hz;
 	return 0;
 }
 

@@ -70,24 +70,29 @@ static uint64_t fill(struct captive *c)
 	return n == sizeof(record) ? record.fill : 0;
 }
 
-/* What the process really has mapped, and what the table makes of it. */
+/* All its code, and sometimes what is none. */
 static void claim(struct captive *c, const struct prey *p, struct unwind_process *table)
 {
 	struct unwind_claims *claims =
 		(struct unwind_claims *)captive_map(c, "unwind_claims")->memory;
+	bool all = captive_random(c, 2);
+	uint32_t n = 0;
 
 	claims->start_ns = p->start_ns;
-	claims->count = (uint32_t)MIN(p->range_count, (size_t)UNWIND_RANGES);
-	for (uint32_t i = 0; i < claims->count; i++) {
-		claims->starts[i] = p->ranges[i].start;
-		claims->inodes[i] = p->ranges[i].inode;
-		claims->below[i] = (uint32_t)captive_random(c, 3) * 4096;
-		table->mappings[i] = (struct unwind_mapping){
+	for (size_t i = 0; i < p->range_count && n < UNWIND_RANGES; i++) {
+		if (!p->ranges[i].code && !all)
+			continue;
+		claims->starts[n] = p->ranges[i].start;
+		claims->inodes[n] = p->ranges[i].inode;
+		claims->below[n] = (uint32_t)captive_random(c, 3) * 4096;
+		table->mappings[n] = (struct unwind_mapping){
 			.base = p->ranges[i].start,
 			.kind = captive_random(c, 4) ? UNWIND_KIND_ROWS
 						     : (uint32_t)captive_random(c, 5),
 		};
+		n++;
 	}
+	claims->count = n;
 	claims->tgid = p->pid;
 }
 

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import secrets
+import shutil
 import stat
 import struct
 import subprocess
@@ -17,6 +18,7 @@ from client import Activator
 
 PROGRAMS = bed.BUILD / "tests" / "hostile"
 CAPTIVE, KEEPER = PROGRAMS / "captive", PROGRAMS / "keeper"
+RANGES = 512  # CAPTIVE_RANGES
 WATCHED, STRANGER, OUTSIDE = range(3)  # enum prey_kind
 TASK = struct.Struct("=QQIIII16s")  # struct task_record of shared/abi.h
 SHOWS_MEMORY = {"mem", "environ", "auxv", "pagemap", "kmem"}
@@ -42,11 +44,11 @@ def cgroup_id(pid, mount):
     return os.stat(str(mount) + path).st_ino
 
 
-def code(pid):
-    """[(start, end, inode)] of its executable mappings."""
+def mappings(pid):
+    """[(start, end, inode, 1 when it is executable)]."""
     with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as lines:
         fields = [line.split(None, 5) for line in lines]
-    return [(*(int(x, 16) for x in f[0].split("-")), int(f[4])) for f in fields if f[1][2] == "x"]
+    return [(*(int(x, 16) for x in f[0].split("-")), int(f[4]), int(f[1][2] == "x")) for f in fields]
 
 
 def mapped_files(pid):
@@ -77,7 +79,7 @@ class Prey:
 
     def lines(self):
         yield f"prey {self.kind} {self.pid} {self.cgroup} {self.start_ns}"
-        yield from (f"range {start} {end} {inode}" for start, end, inode in code(self.pid)[:128])
+        yield from ("range {} {} {} {}".format(*mapping) for mapping in mappings(self.pid)[:RANGES])
         yield from (f"secret {word}" for word in self.secrets)
 
 
@@ -122,21 +124,31 @@ class Field:
 
     def _catch(self):
         """The keeper; a program of the system that is as it was packaged; and this one here."""
-        password = secrets.token_hex(12).encode()
-        keeper = self._run([KEEPER], self.inside, KEEPER_PASSWORD=password, stdin=subprocess.PIPE)
+        password, diary = secrets.token_hex(12).encode(), secrets.token_bytes(64)
+        keeper = self._run([KEEPER, *self._files(diary)], self.inside, KEEPER_PASSWORD=password, stdin=subprocess.PIPE)
         words = []
         while (line := keeper.stdout.readline()) != "ready\n":
             check(line, "the keeper ended at its start")
             words.append(int(line))
-        self._add(WATCHED, keeper.pid, keeper, words + windows(password))
+        self._add(WATCHED, keeper.pid, keeper, words + windows(password) + windows(diary)[:8])
         self.perf_map = pathlib.Path(f"/tmp/perf-{keeper.pid}.map")
         self.perf_map.write_text("1000 10 compiled\n", encoding="ascii")
         password = secrets.token_hex(12).encode()
         plain = self._run(["/usr/bin/sha256sum", "/dev/zero"], self.other, PASSWORD=password)
         self._add(OUTSIDE if self.scoped else WATCHED, plain.pid, plain, windows(password))
         self._add(OUTSIDE if self.scoped else STRANGER, os.getpid())
-        until(lambda: code(plain.pid) == (time.sleep(0.2), code(plain.pid))[1] and len(code(plain.pid)) > 2, 5,
-              "sha256sum does not settle")
+        until(lambda: pathlib.Path(f"/proc/{plain.pid}/comm").read_text(encoding="ascii") == "sha256sum\n", 5,
+              "sha256sum does not begin")
+        time.sleep(0.5)  # until it has loaded its libraries
+
+    def _files(self, diary):
+        """What the keeper has mapped and the broker may not give: no program, and one that runs as its owner."""
+        no_program, set_user_id = self.bed.folder / "diary", self.bed.folder / "set-user-id"
+        no_program.write_bytes(diary)
+        no_program.chmod(0o600)
+        shutil.copy("/usr/bin/true", set_user_id)
+        set_user_id.chmod(0o4755)
+        return no_program, set_user_id, "/dev/zero"
 
     def _run(self, words, group, stdin=subprocess.DEVNULL, **environment):
         return self.bed.spawn("nice", "-n", "10", *words, group=group, stdin=stdin, stdout=subprocess.PIPE, text=True,

@@ -4,15 +4,18 @@
  * and what it was given in its environment. It is built without frame pointers, and keeps in the
  * register that they would be in now a secret, now the address of one: so a walk that trusts that
  * register, or a table that lies, comes by them. Two threads, of which one sleeps most of the time.
- * Writes its secrets at the start, one a line in decimal, then "ready"; answers each line on stdin
- * with "well" and its rounds, or with what became of its secrets; ends with stdin.
+ * The files that it is called with it has mapped, as programs have their data. Writes its secrets
+ * at the start, one a line in decimal, then "ready"; answers each line on stdin with "well" and its
+ * rounds, or with what became of its secrets; ends with stdin.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -104,6 +107,18 @@ static void *burn(void *context)
 	return NULL;
 }
 
+static int map_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *p;
+
+	if (fd < 0)
+		return -1;
+	p = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	return p == MAP_FAILED ? -1 : 0;
+}
+
 static int begin(void)
 {
 	pthread_t burner, sleeper;
@@ -121,10 +136,13 @@ static int begin(void)
 	return 0;
 }
 
-int main(void)
+int main(int argc, char *argv[])
 {
 	char line[16];
 
+	for (int i = 1; i < argc; i++)
+		if (map_file(argv[i]) < 0)
+			return 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (begin() < 0)
 		return 1;

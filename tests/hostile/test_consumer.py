@@ -28,8 +28,10 @@ TROUBLE = re.compile(r"WARNING:|BUG:|Oops|general protection|rcu:.*stall|blocked
 # 40 us by the worst tables; with two CPUs that is 776 ticks and 3 % of one. To that come a context switch's and an
 # exec's fraction of a microsecond. 5 % is three times the most that was measured.
 KERNEL_SHARE = 0.05
-# Of one CPU, what the broker may take. It does 2,000 requests a second; those for files fork a process, 0.2 to 0.5 ms.
-BROKER_SHARE = 0.6
+# Of one CPU, what the broker and its workers may take, and for one answer. It answers 2,000 requests a second at most, so
+# the second number is what counts: 1 ms was measured, with workers for files and, for events, a count of all that the
+# captive holds, which takes no more than a quarter of the time. More than one CPU no asker with one thread can make of it.
+BROKER_SHARE, BROKER_ANSWER_MS = 1.0, 4
 
 
 @functools.cache
@@ -82,7 +84,7 @@ def test_search_finds(_):
     field = campaign(True)
     keeper, other = field.prey[0], next(p for p in field.prey if p.kind == OUTSIDE)
     text = field.file.read_text(encoding="ascii")
-    inside = int(re.search(r"^range (\d+)", text, re.M)[1]) + 16
+    inside = int(re.search(r"^range (\d+) \d+ \d+ 1$", text, re.M)[1]) + 16
 
     def record(pid, frames, flags=0, behind=b""):
         head = SAMPLE.pack(1, 2, 0, 0, 0, 0, pid, pid, flags, 0, len(frames), 0, 0, 0, 0, 0, 0,
@@ -172,11 +174,13 @@ def test_kernel_time(surroundings_):
 
 
 def test_broker_time(surroundings_):
-    """The broker and its workers take no more than their share of a CPU."""
+    """The broker and its workers take no more than their share of a CPU, and so much for an answer."""
     for scoped in (False, True):
-        share = campaign(scoped).broker_share
-        surroundings_.note(f"{100 * share:.1f} % of a CPU")
-        check(share <= BROKER_SHARE, f"{100 * share:.1f} % of a CPU")
+        field = campaign(scoped)
+        share = field.broker_share
+        each_ms = 1000 * share * field.seconds / sum(field.result["granted"] + field.result["refused"])
+        surroundings_.note(f"{100 * share:.1f} % of a CPU, {each_ms:.2f} ms an answer")
+        check(share <= BROKER_SHARE and each_ms <= BROKER_ANSWER_MS, f"{100 * share:.1f} % of a CPU, {each_ms:.2f} ms an answer")
 
 
 def test_kernel_log(_):
