@@ -133,7 +133,7 @@ static const struct deed {
 	/* Calm: tables and words that are as they should be, and what the tables say is a lie. */
 	{ captive_arm, 4, 4 },	  { captive_unwind, 4, 2 },  { captive_lie, 0, 24 },
 	{ captive_drain, 16, 8 }, { captive_iterate, 2, 4 }, { captive_ask, 6, 12 },
-	{ captive_use, 6, 8 },	  { captive_pry, 1, 2 },
+	{ captive_use, 6, 8 },	  { captive_pry, 1, 2 },     { captive_peek, 2, 4 },
 };
 
 static void act(struct captive *c, bool wild)

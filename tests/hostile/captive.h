@@ -74,7 +74,7 @@ struct captive_link {
 struct captive {
 	const char *bpf_dir, *broker;
 	uint64_t seed;
-	uint32_t hz; /* that the set was loaded with */
+	uint32_t hz, cpus; /* of the set as it was loaded: its rate, possible CPUs */
 	struct captive_map maps[CAPTIVE_MAPS];
 	size_t map_count;
 	struct prey prey[CAPTIVE_PREY];
@@ -116,6 +116,9 @@ int captive_maps_open(struct captive *c);
 
 /* The map of that name, which is one of pins.def. */
 struct captive_map *captive_map(struct captive *c, const char *name);
+
+/* Reads an element of one map. */
+void captive_peek(struct captive *c);
 
 /* Lies in one map: anything, anywhere. */
 void captive_lie(struct captive *c);

@@ -124,6 +124,14 @@ static void (*const uses[])(struct captive *c, struct captive_held *held) = {
 
 _Static_assert(ARRAY_SIZE(uses) == BROKER_COUNT_, "a request's descriptors are not used");
 
+static void drop(struct captive *c, struct captive_held *held)
+{
+	if (held->memory)
+		munmap(held->memory, CAPTIVE_PAGE);
+	close(held->fd);
+	*held = c->held[--c->held_count];
+}
+
 void captive_use(struct captive *c)
 {
 	struct captive_held *held;
@@ -134,6 +142,10 @@ void captive_use(struct captive *c)
 	c->used++;
 	uses[held->request](c, held);
 	read_some(c, "what the broker gave", held->fd);
+	/* What is counted is given back, so that more of it may be had. */
+	if ((held->request == BROKER_SIGNAL_ATTACH && captive_random(c, 2)) ||
+	    (held->request == BROKER_SAMPLER_OPEN && !captive_random(c, 8)))
+		drop(c, held);
 }
 
 /* Files of /proc/PID that hold memory, or say where something lies in it. */

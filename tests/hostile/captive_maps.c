@@ -10,7 +10,9 @@
 
 #include "shared/macro.h"
 
-#define PAGE 4096u
+#define PAGE	    4096u
+#define KEY_BYTES   512
+#define VALUE_BYTES (1u << 17)
 
 static const char *const pins[] = {
 #define PIN_MAP(name, mode, help) #name,
@@ -133,6 +135,7 @@ int captive_maps_open(struct captive *c)
 	if (bpf_map_lookup_elem(captive_map(c, "abi")->fd, &(uint32_t){ 0 }, &abi) < 0)
 		return -errno;
 	c->hz = abi.hz;
+	c->cpus = abi.cpus_possible;
 	return 0;
 }
 
@@ -178,7 +181,7 @@ static void fill_key(struct captive *c, const struct captive_map *m, uint8_t *ke
 
 static void lie_in_element(struct captive *c, struct captive_map *m)
 {
-	static uint8_t key[512], value[1u << 16];
+	static uint8_t key[KEY_BYTES], value[VALUE_BYTES];
 
 	if (m->key_bytes > sizeof(key) || m->value_bytes > sizeof(value) || !m->key_bytes)
 		return;
@@ -200,6 +203,30 @@ void captive_lie(struct captive *c)
 		lie_in_memory(c, m);
 	else
 		lie_in_element(c, m);
+}
+
+static bool is_per_cpu(const struct captive_map *m)
+{
+	return m->type == BPF_MAP_TYPE_PERCPU_ARRAY || m->type == BPF_MAP_TYPE_PERCPU_HASH;
+}
+
+void captive_peek(struct captive *c)
+{
+	static uint8_t key[KEY_BYTES], value[VALUE_BYTES];
+	const struct captive_map *m = &c->maps[captive_random(c, c->map_count)];
+	size_t bytes = m->value_bytes;
+
+	if (is_per_cpu(m))
+		bytes = (bytes + 7) / 8 * 8 * c->cpus;
+	if (m->key_bytes > sizeof(key) || bytes > sizeof(value) || !m->key_bytes)
+		return;
+	fill_key(c, m, key);
+	if (captive_random(c, 2) && bpf_map_get_next_key(m->fd, key, key) < 0)
+		return;
+	c->reads++;
+	captive_look(c, m->name, key, m->key_bytes);
+	if (bpf_map_lookup_elem(m->fd, key, value) == 0)
+		captive_look(c, m->name, value, bytes);
 }
 
 static void put(struct captive *c, const char *name, const void *key, const void *value)

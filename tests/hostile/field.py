@@ -118,8 +118,9 @@ class Field:
         """In a cgroup of its own, whose CPU time is its and its workers'. In real time: what is asked is how long it
         takes, and not how long it waits for a CPU behind all else that runs here."""
         self.bed.activator.close()
-        words = ["/bin/sh", "-c", 'echo $$ >"$0"/cgroup.procs; chrt --rr 1 true && exec chrt --rr 1 "$@"; exec nice -n -15 "$@"',
-                 self.brokers, bed.LOADER, "broker", "--bpf-dir", self.bed.bpf_dir, "--user", bed.NOBODY]
+        begin = 'echo $$ >"$0"/cgroup.procs; chrt --rr 1 true && exec chrt --rr 1 "$@"; exec nice -n -15 "$@"'
+        words = ["/bin/sh", "-c", begin, self.brokers, bed.LOADER, "broker", "--bpf-dir", self.bed.bpf_dir, "--user",
+                 bed.NOBODY]
         self.bed.activator = Activator(self.bed.socket, words)
 
     def _catch(self):
@@ -178,7 +179,7 @@ class Field:
         """Runs the captive; all that is to be known of it is in this object afterwards."""
         with self.bed.statistics(), open(self.bed.folder / "said", "w+", encoding="utf-8") as said:
             began, broker_us = time.monotonic(), self._broker_us()
-            before = self._programs()
+            before = self._programs()  # nothing, but for what was read to learn the starts
             self.captive = self.bed.spawn(CAPTIVE, self.bed.bpf_dir, self.bed.socket, self.file, seconds, self.seed,
                                           stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
             end = began + seconds + 20
@@ -188,13 +189,13 @@ class Field:
                 time.sleep(0.1)
             self.seconds = time.monotonic() - began
             self.broker_share = (self._broker_us() - broker_us) / 1e6 / self.seconds
-            after = self._programs()
-            self.spent = {name: (after[name][0] - before.get(name, (0, 0))[0], after[name][1] - before.get(name, (0, 0))[1])
-                          for name in after}
+            self.spent = {name: [now - then for now, then in zip(after, before.get(name, (0, 0)))]
+                          for name, after in self._programs().items()}
             said.seek(0)
             self.said = said.read()
         lines = self.said.splitlines()
-        check(self.captive.returncode == 0 and lines, f"the captive ended with {self.captive.returncode}: {self.said[-2000:]}")
+        check(self.captive.returncode == 0 and lines,
+              f"the captive ended with {self.captive.returncode}: {self.said[-2000:]}")
         self.leaks = [line for line in lines if line.startswith("leak:")]
         self.result = json.loads(lines[-1])
         self.kernel = self._kernel_lines()[self.kernel_from:]
