@@ -187,7 +187,7 @@ class Field:
                 self._look_at_descriptors()
                 check(time.monotonic() < end, "the captive does not come to its end")
                 time.sleep(0.1)
-            self.seconds = time.monotonic() - began
+            self.seconds, self.load = time.monotonic() - began, os.getloadavg()[0] / os.cpu_count()
             self.broker_share = (self._broker_us() - broker_us) / 1e6 / self.seconds
             self.spent = {name: [now - then for now, then in zip(after, before.get(name, (0, 0)))]
                           for name, after in self._programs().items()}

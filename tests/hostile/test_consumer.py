@@ -31,6 +31,10 @@ KERNEL_SHARE = 0.05
 # the second number is what counts: 1 ms was measured, with workers for files and, for events, a count of all that the
 # captive holds, which takes no more than a quarter of the time. An asker of one thread cannot make two CPUs of it.
 BROKER_SHARE, BROKER_ANSWER_MS = 1.0, 4
+# Answers above 100 ms: none. On a machine whose load is above so much for each CPU (the captive and its prey make less
+# than 2) one in a thousand, of less than a second: the broker runs before all others there, but who holds a lock of the
+# kernel that it needs (of cgroups, of a file system) may have to wait for a CPU.
+BUSY, BUSY_SLOW, BUSY_SLOWEST_US = 4, 1000, 1_000_000
 
 
 @functools.cache
@@ -145,7 +149,10 @@ def test_broker_answers(surroundings_):
         check(all(granted.values()), f"not every request was granted: {granted}")
         check(field.result["answers"] > 1000 * TIMES, f"only {field.result['answers']} answers")
         slow = [line for line in field.said.splitlines() if line.startswith("slow:")]
-        check(not field.result["slow"], f"{field.result['slow']} answers took too long: {slow}")
+        busy = field.load > BUSY
+        check(field.result["slow"] <= (field.result["answers"] // BUSY_SLOW if busy else 0),
+              f"{field.result['slow']} answers took too long, at a load of {field.load:.1f} for each CPU: {slow}")
+        check(field.result["slowest_us"] < BUSY_SLOWEST_US, f"{field.result['slowest_us']} us")
 
 
 def test_descriptors(surroundings_):
