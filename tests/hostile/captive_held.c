@@ -143,8 +143,8 @@ void captive_use(struct captive *c)
 	uses[held->request](c, held);
 	read_some(c, "what the broker gave", held->fd);
 	/* What is counted is given back, so that more of it may be had. */
-	if ((held->request == BROKER_SIGNAL_ATTACH && captive_random(c, 2)) ||
-	    (held->request == BROKER_SAMPLER_OPEN && !captive_random(c, 8)))
+	if ((held->request == BROKER_SIGNAL_ATTACH || held->request == BROKER_SAMPLER_OPEN) &&
+	    !captive_random(c, 8))
 		drop(c, held);
 }
 

@@ -255,7 +255,7 @@ class Field:
             return "link", None
         if target.startswith("socket:["):
             return "socket", None
-        if int(number) <= 2:
+        if int(number) <= 2 or target == str(self.file):  # which it reads while it still is root
             return "standard", None
         if target in self.iterators:
             return "iterator", None

@@ -32,9 +32,11 @@ KERNEL_SHARE = 0.05
 # captive holds, which takes no more than a quarter of the time. An asker of one thread cannot make two CPUs of it.
 BROKER_SHARE, BROKER_ANSWER_MS = 1.0, 4
 # Answers above 100 ms: none. On a machine whose load is above so much for each CPU (the captive and its prey make less
-# than 2) one in a thousand, of less than a second: the broker runs before all others there, but who holds a lock of the
-# kernel that it needs (of cgroups, of a file system) may have to wait for a CPU.
-BUSY, BUSY_SLOW, BUSY_SLOWEST_US = 4, 1000, 1_000_000
+# than 2) one in a thousand, of less than 2.5 s: the broker runs before all others there, but who holds a lock of the
+# kernel that it needs (of cgroups, of a file system) may have to wait for a CPU. So does RCU, whose grace period a
+# program waits for that is attached to a tracepoint which another has just left (tracepoint_add_func in
+# kernel/tracepoint.c), and with it the requests behind.
+BUSY, BUSY_SLOW, BUSY_SLOWEST_US = 4, 1000, 2_500_000
 
 
 @functools.cache
@@ -50,16 +52,6 @@ def campaign(scoped):
 
 
 fields = []
-
-
-class Surroundings:
-    """Both campaigns are the tests' own; there is nothing for each of them."""
-
-    def done(self):
-        pass
-
-
-surroundings = Surroundings
 
 
 def end():
@@ -117,35 +109,35 @@ def test_search_finds(_):
 # ---- one for each asset
 
 
-def test_memory(surroundings_):
+def test_memory(note):
     """No byte of a watched process's memory but addresses of its code, in no ring, iterator, file or answer."""
     field = campaign(False)
-    surroundings_.note(evidence(field))
+    note(evidence(field))
     check(not field.leaks and not field.result["leaks"], "\n".join(field.leaks))
     for word, least in (("samples", 100), ("frames", 100), ("unwound", 20), ("fills", 50), ("writes", 10000),
                         ("reads", 1000)):
         check(field.result[word] >= least * TIMES, f"only {field.result[word]} {word}: nothing was attacked")
 
 
-def test_scope(surroundings_):
+def test_scope(note):
     """With --scope nothing of those outside: in no ring or iterator, and no file of theirs."""
     field = campaign(True)
-    surroundings_.note(evidence(field))
+    note(evidence(field))
     check(not field.leaks and not field.result["leaks"], "\n".join(field.leaks))
     refused = dict(zip(REFUSALS, field.result["refused"]))
     check(field.result["samples"] >= 20 * TIMES and refused["scope"] >= 20 * TIMES,
           f"{field.result['samples']} samples, {refused['scope']} refused for their scope: nothing was attacked")
 
 
-def test_broker_answers(surroundings_):
+def test_broker_answers(note):
     """Every request of broker.def was granted and refused, and no answer took more than 100 ms."""
     for scoped in (False, True):
         field = campaign(scoped)
         granted = dict(zip(REQUESTS, field.result["granted"]))
         refused = {name: count for name, count in zip(REFUSALS, field.result["refused"]) if count}
-        surroundings_.note(f"granted {granted}")
-        surroundings_.note(f"refused {refused}")
-        surroundings_.note(f"slowest of {field.result['answers']} answers: {field.result['slowest_us'] / 1000:.1f} ms")
+        note(f"granted {granted}")
+        note(f"refused {refused}")
+        note(f"slowest of {field.result['answers']} answers: {field.result['slowest_us'] / 1000:.1f} ms")
         check(all(granted.values()), f"not every request was granted: {granted}")
         check(field.result["answers"] > 1000 * TIMES, f"only {field.result['answers']} answers")
         slow = [line for line in field.said.splitlines() if line.startswith("slow:")]
@@ -155,25 +147,25 @@ def test_broker_answers(surroundings_):
         check(field.result["slowest_us"] < BUSY_SLOWEST_US, f"{field.result['slowest_us']} us")
 
 
-def test_descriptors(surroundings_):
+def test_descriptors(note):
     """What it holds, looked at ten times a second: nothing that is not in the list, and no more of each."""
     for scoped in (False, True):
         field = campaign(scoped)
-        surroundings_.note(f"at most at once: {field.most}")
+        note(f"at most at once: {field.most}")
         check(not field.bad, f"{field.bad}")
         for kind, most in LIMITS.items():
             check(0 < field.most.get(kind, 0) <= most, f"{field.most.get(kind, 0)} of {kind}, at most {most}")
         check(field.most.get("file") and field.most.get("pressure"), f"it held none of some kinds: {field.most}")
 
 
-def test_kernel_time(surroundings_):
+def test_kernel_time(note):
     """Our programs take no more than their share of the machine, whatever they are told."""
     for scoped in (False, True):
         field = campaign(scoped)
         spent = {name: ns for name, (ns, _) in field.spent.items() if name not in ITERATORS}
         share = sum(spent.values()) / 1e9 / field.seconds / os.cpu_count()
         ticks = field.spent.get("sampler", (0, 0))
-        surroundings_.note(f"{100 * share:.2f} % of {os.cpu_count()} CPUs; {ticks[1]} ticks, "
+        note(f"{100 * share:.2f} % of {os.cpu_count()} CPUs; {ticks[1]} ticks, "
                            f"{ticks[0] / max(1, ticks[1]):.0f} ns each")
         events = LIMITS["[perf_event]"]
         check(ticks[1] > 1000 * TIMES, f"only {ticks[1]} ticks")
@@ -181,13 +173,13 @@ def test_kernel_time(surroundings_):
         check(share <= KERNEL_SHARE, f"{100 * share:.1f} % of the machine: {spent}")
 
 
-def test_broker_time(surroundings_):
+def test_broker_time(note):
     """The broker and its workers take no more than their share of a CPU, and so much for an answer."""
     for scoped in (False, True):
         field = campaign(scoped)
         share = field.broker_share
         each_ms = 1000 * share * field.seconds / sum(field.result["granted"] + field.result["refused"])
-        surroundings_.note(f"{100 * share:.1f} % of a CPU, {each_ms:.2f} ms an answer")
+        note(f"{100 * share:.1f} % of a CPU, {each_ms:.2f} ms an answer")
         check(share <= BROKER_SHARE, f"{100 * share:.1f} % of a CPU")
         check(each_ms <= BROKER_ANSWER_MS, f"{each_ms:.2f} ms an answer")
 
