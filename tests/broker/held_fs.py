@@ -23,7 +23,7 @@ def attributes(node, size):
 class HeldFs:
     def __init__(self, folder, content, device="/dev/fuse"):
         self.folder, self.content, self.held, self.asked = folder, content, False, threading.Event()
-        self.askers = set()  # processes that have asked while it was held
+        self.asked_for = set()  # the operations, while it was held
         folder.mkdir()
         try:
             self.fd = os.open(device, os.O_RDWR)
@@ -63,12 +63,12 @@ class HeldFs:
                 request = os.read(self.fd, 1 << 17)
             except OSError:
                 return  # unmounted
-            _, opcode, unique, node, _, _, asker, _ = HEADER.unpack_from(request)
+            _, opcode, unique, node, *_ = HEADER.unpack_from(request)
             if opcode == FORGET:
                 continue
             if self.held:
                 self.asked.set()
-                self.askers.add(asker)
+                self.asked_for.add(opcode)
                 continue
             answer = self._answer(opcode, node, request[HEADER.size:])
             data, error = (b"", -answer) if isinstance(answer, int) else (answer, 0)

@@ -385,7 +385,7 @@ def inside(w):
     held.held = True
     os.write(go, bytes(len(running)))
     for _ in w.rounds(1):
-        w.tell({"asked_by": sorted(held.askers), "ways": len(running)}, "fuse")
+        w.tell({"asked_for": sorted(held.asked_for), "ways": len(running)}, "fuse")
     wait(*running)
 
 

@@ -62,6 +62,18 @@ class Witness:
             os.close(fd)
 
 
+def next_events(fd):
+    """None when there are none. What the kernel cannot open for us (a device without a driver) is passed over."""
+    while True:
+        try:
+            return os.read(fd, 1 << 16)
+        except BlockingIOError:
+            return None
+        except OSError as why:
+            if why.errno not in (errno.ENODEV, errno.ENXIO, errno.ETXTBSY, errno.EACCES, errno.ENOENT):
+                raise
+
+
 def main():
     loader, consumer, *paths = sys.argv[1:]
     traps = {p[1:] for p in paths if p.startswith("!")}
@@ -75,11 +87,8 @@ def main():
     while not ended:
         ready = [number for number, _ in poll.poll()]
         ended = 0 in ready
-        try:
-            while data := os.read(fd, 1 << 16):
-                witness.take(data)
-        except BlockingIOError:
-            pass
+        while data := next_events(fd):
+            witness.take(data)
     print(json.dumps(sorted(witness.seen)))
 
 
