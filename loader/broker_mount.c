@@ -3,79 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/nsfs.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include "policy/policy.h"
 #include "shared/cleanup.h"
 #include "shared/io.h"
-#include "shared/parse.h"
+#include "shared/mounts.h"
 
-#define MOUNTS_BYTES (4u << 20) /* hosts with thousands of containers have long mount tables */
-#define FDINFO_BYTES 4096
-#define OWN_USERS    "/proc/self/ns/user"
-
-/* The type stands behind a " - " of its own: paths have their spaces as \\040. See proc(5). */
-static const char *line_type(const char *line, size_t *ret_bytes)
-{
-	const char *dash = memmem(line, strcspn(line, "\n"), " - ", 3);
-
-	if (!dash)
-		return NULL;
-	dash += 3;
-	*ret_bytes = strcspn(dash, " \n");
-	return dash;
-}
-
-const char *broker_mount_type(const char *text, uint64_t mount_id, size_t *ret_bytes)
-{
-	char want[24];
-	size_t bytes = (size_t)snprintf(want, sizeof(want), "%" PRIu64 " ", mount_id);
-
-	while (*text) {
-		if (strncmp(text, want, bytes) == 0)
-			return line_type(text, ret_bytes);
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
-	return NULL;
-}
-
-int broker_mount_id(const char *text, uint64_t *ret_mount_id)
-{
-	static const char key[] = "\nmnt_id:\t";
-	const char *at = strstr(text, key);
-	char number[24];
-	size_t bytes;
-
-	if (!at)
-		return -EBADMSG;
-	at += strlen(key);
-	bytes = strcspn(at, "\n");
-	if (bytes >= sizeof(number))
-		return -EBADMSG;
-	memcpy(number, at, bytes);
-	number[bytes] = '\0';
-	return parse_u64(number, 0, UINT64_MAX, ret_mount_id) < 0 ? -EBADMSG : 0;
-}
-
-/* Told by the kernel alone; statx(2) would ask the file system. */
-static int mount_of(int path_fd, uint64_t *ret_mount_id)
-{
-	_cleanup_free_ char *text = NULL;
-	char path[64];
-	size_t bytes;
-	int r;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", path_fd);
-	r = io_read_file(AT_FDCWD, path, FDINFO_BYTES, &text, &bytes);
-	return r < 0 ? r : broker_mount_id(text, ret_mount_id);
-}
+#define OWN_USERS "/proc/self/ns/user"
 
 /*
  * Does the mount namespace belong to our user namespace? In one that does not, a user without any
@@ -114,7 +52,7 @@ int broker_mount_judge(int process_fd, int path_fd, uint64_t *ret_mount_id,
 	bool ours = false;
 	int r;
 
-	r = mount_of(path_fd, &id);
+	r = mounts_id_of(path_fd, &id);
 	if (r < 0)
 		return r;
 	r = io_read_file(process_fd, "mountinfo", MOUNTS_BYTES, &mounts, &bytes);
@@ -122,7 +60,7 @@ int broker_mount_judge(int process_fd, int path_fd, uint64_t *ret_mount_id,
 		r = is_ours(process_fd, &ours);
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
-	type = broker_mount_type(mounts, id, &bytes);
+	type = mounts_type(mounts, id, &bytes);
 	if (!ours)
 		*ret_refusal = REFUSAL_OTHER_NAMESPACE;
 	else if (!type || !policy_file_systems_allow(type, bytes))

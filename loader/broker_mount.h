@@ -7,19 +7,9 @@
 #ifndef TROCAR_LOADER_BROKER_MOUNT_H
 #define TROCAR_LOADER_BROKER_MOUNT_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "shared/broker.h"
-
-/*
- * The type of the mount with that id in `text`, the text of /proc/PID/mountinfo: *ret_bytes of it,
- * within `text`. NULL: no such mount is listed.
- */
-const char *broker_mount_type(const char *text, uint64_t mount_id, size_t *ret_bytes);
-
-/* The mount id in `text`, the text of /proc/PID/fdinfo/N. -EBADMSG: there is none. */
-int broker_mount_id(const char *text, uint64_t *ret_mount_id);
 
 /*
  * Judges the mount that `path_fd` (O_PATH) lies on, by the mount table of the process behind

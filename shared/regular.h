@@ -19,6 +19,16 @@
 int regular_hold(int dir_fd, const char *path, bool follow, struct stat *ret_stat);
 
 /*
+ * As regular_hold without a link followed, for an absolute path of a process that may be hostile:
+ * nobody is waited for whom a user may keep from answering. What is not in the kernel's cache is
+ * looked up a component at a time, in directories of file systems that no process serves; of the
+ * file nothing is asked before its mount is known. -EREMOTE: FUSE, or a mount that is in no table;
+ * -EAGAIN: links on the way that cannot be followed so. Source: openat2(2), RESOLVE_CACHED;
+ * fs/namei.c (LOOKUP_CACHED).
+ */
+int regular_hold_local(const char *path, struct stat *ret_stat);
+
+/*
  * Opens the file that regular_hold has given, for reading and without waiting (O_CLOEXEC,
  * O_NONBLOCK). A descriptor, the caller's to close; -ENOTSUP without /proc, or -errno of open(2).
  */

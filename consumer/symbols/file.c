@@ -60,7 +60,8 @@ static bool device_matches(int fd, dev_t seen, uint64_t device)
 
 static enum reason hold(const char *path, bool follow, struct stat *ret_stat, int *ret_fd)
 {
-	int fd = regular_hold(AT_FDCWD, path, follow, ret_stat);
+	int fd = follow ? regular_hold(AT_FDCWD, path, true, ret_stat)
+			: regular_hold_local(path, ret_stat);
 
 	if (fd < 0)
 		return fd == -EINVAL ? REASON_NOT_REGULAR : reason_of_open(-fd);

@@ -278,7 +278,7 @@ static enum reason open_map(const char *path, uid_t owner, const struct process_
 	struct stat st;
 	int fd;
 
-	held_fd = regular_hold(AT_FDCWD, path, false, &st);
+	held_fd = regular_hold_local(path, &st);
 	if (held_fd == -EINVAL)
 		return REASON_NOT_REGULAR;
 	if (held_fd < 0)

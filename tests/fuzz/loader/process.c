@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loader/broker_mount.h"
 #include "loader/broker_peer.h"
 #include "loader/broker_process.h"
+#include "shared/mounts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -25,13 +25,13 @@ static void check_path(const char *text, size_t bytes, const char *path)
 static void check_mounts(const char *text, size_t bytes)
 {
 	size_t length = 0;
-	const char *type = broker_mount_type(text, 23, &length);
+	const char *type = mounts_type(text, 23, &length);
 	uint64_t id = 7;
 
 	if (type && (type < text + 3 || memcmp(type - 3, " - ", 3) != 0 ||
 		     type + length > text + bytes || memchr(type, ' ', length)))
 		abort();
-	if (broker_mount_id(text, &id) < 0 && id != 7)
+	if (mounts_id(text, &id) < 0 && id != 7)
 		abort();
 }
 

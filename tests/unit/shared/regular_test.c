@@ -3,14 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shared/cleanup.h"
 #include "shared/regular.h"
+#include "tests/bpf/held_file.h"
 #include "tests/unit/swap.h"
 
 static char folder[] = "/tmp/regular_test.XXXXXX";
@@ -140,13 +146,98 @@ static void opens_no_swapped_device(void **state)
 	assert_true(opened > 0 && refused > 0);
 }
 
+/* As regular_hold where the file is local: the same file, the same refusals. */
+static void holds_local_files(void **state)
+{
+	static const struct {
+		const char *name;
+		int r;
+	} rows[] = {
+		{ "file", 0 },
+		{ "link", -EINVAL },
+		{ "nothing", -ENOENT },
+		{ "no/such/way", -ENOENT },
+		{ "file/below", -ENOTDIR },
+		{ ".", -EINVAL },
+	};
+	char path[128], long_name[5000];
+	struct stat st, real;
+
+	put("file");
+	assert_int_equal(symlink("file", "link"), 0);
+	assert_int_equal(stat("file", &real), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, rows[i].name);
+		fd = regular_hold_local(path, &st);
+		assert_int_equal(fd < 0 ? fd : 0, rows[i].r);
+		if (fd < 0)
+			continue;
+		assert_int_equal(st.st_ino, real.st_ino);
+		close(fd);
+	}
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	long_name[0] = '/';
+	long_name[sizeof(long_name) - 1] = '\0';
+	assert_int_equal(regular_hold_local(long_name, &st), -ENAMETOOLONG);
+	unlink("link");
+	unlink("file");
+}
+
+/* In a process of its own: what hangs there can be ended. The result of regular_hold_local. */
+static int hold_apart(const char *path)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
+		struct stat st;
+		int r = regular_hold_local(path, &st);
+
+		_exit(r < 0 ? -r : 0);
+	}
+	for (int i = 0; i < 300 && waitpid(pid, &status, WNOHANG) == 0; i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	if (status == -1) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		return -ETIMEDOUT;
+	}
+	return -WEXITSTATUS(status);
+}
+
+/* A file system whose server has stopped: neither the file that it gave before is asked for, nor
+ * one that it has yet to tell of. */
+static void waits_for_no_server(void **state)
+{
+	struct held_file held = { .server = -1 };
+	int given, other;
+	char path[128];
+	struct stat st;
+
+	if (!held_file_begin(&held)) {
+		print_message("no FUSE file system can be mounted here\n");
+		skip();
+	}
+	snprintf(path, sizeof(path), "%s/%s", held.dir, HELD_FILE_NAME);
+	assert_int_equal(stat(path, &st), 0);
+	kill(held.server, SIGSTOP);
+	given = hold_apart(path);
+	snprintf(path, sizeof(path), "%s/other", held.dir);
+	other = hold_apart(path);
+	kill(held.server, SIGCONT);
+	held_file_end(&held);
+	assert_int_equal(given, -EREMOTE);
+	assert_int_equal(other, -EREMOTE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(opens_what_is_held),
-		cmocka_unit_test(refuses_all_else),
-		cmocka_unit_test(needs_the_permission),
-		cmocka_unit_test(opens_no_swapped_device),
+		cmocka_unit_test(opens_what_is_held),	cmocka_unit_test(refuses_all_else),
+		cmocka_unit_test(needs_the_permission), cmocka_unit_test(opens_no_swapped_device),
+		cmocka_unit_test(holds_local_files),	cmocka_unit_test(waits_for_no_server),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

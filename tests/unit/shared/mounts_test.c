@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "loader/broker_mount.h"
 #include "shared/macro.h"
+#include "shared/mounts.h"
 
 static const char table[] = "21 30 0:19 / /a rw,nosuid shared:5 - sysfs sysfs rw\n"
 			    "22 30 0:20 / /fuse\\040-\\040x rw - ext4 /dev/fuse rw\n"
@@ -23,7 +23,7 @@ static const char table[] = "21 30 0:19 / /a rw,nosuid shared:5 - sysfs sysfs rw
 static void expect(uint64_t id, const char *type)
 {
 	size_t bytes = 0;
-	const char *found = broker_mount_type(table, id, &bytes);
+	const char *found = mounts_type(table, id, &bytes);
 
 	if (!type) {
 		assert_null(found);
@@ -47,7 +47,7 @@ static void types(void **state)
 	expect(123, NULL);
 	expect(3, NULL);
 	expect(30, NULL);
-	assert_null(broker_mount_type("", 23, &bytes));
+	assert_null(mounts_type("", 23, &bytes));
 }
 
 static void ids(void **state)
@@ -69,7 +69,7 @@ static void ids(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint64_t id = 0;
 
-		assert_int_equal(broker_mount_id(rows[i].text, &id), rows[i].id ? 0 : -EBADMSG);
+		assert_int_equal(mounts_id(rows[i].text, &id), rows[i].id ? 0 : -EBADMSG);
 		assert_int_equal(id, rows[i].id);
 	}
 }
