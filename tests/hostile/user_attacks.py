@@ -81,7 +81,8 @@ class World:
         return path
 
     def tell(self, what, name=None):
-        (self.folder.parent / f"{name or self.name}.found").write_text(json.dumps(what), encoding="utf-8")
+        (self.folder / "new").write_text(json.dumps(what), encoding="utf-8")
+        (self.folder / "new").rename(self.folder.parent / f"{name or self.name}.found")
 
 
 def set_name(name):
@@ -416,7 +417,8 @@ def pressure(w):
 def doors(w):
     """What is not open to this user: sockets, pins, rules, the output, the processes themselves."""
     opened, tries = [], 0
-    for _ in w.rounds(0.01):
+    for _ in w.rounds(0.05):
+        w.tell({"opened": opened[:10], "tries": tries})
         for door, kind in w.doors:
             with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
                 tries += 1
@@ -430,7 +432,6 @@ def doors(w):
                     client = stack.enter_context(socket.socket(socket.AF_UNIX, getattr(socket, kind)))
                     client.connect(door)
                 opened.append(door)
-    w.tell({"opened": opened[:10], "tries": tries})
 
 
 ATTACKS = {f.__name__: f for f in (renames, forks, execs, threads, names, cgroups, programs, mapped_files,
