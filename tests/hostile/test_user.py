@@ -34,6 +34,7 @@ HANG_MS = 100
 # looks into that directory (iterate_dir() of fs/readdir.c, look-ups of fs/namei.c). These are counted apart.
 OF_A_DIRECTORY = {"iterate_dir", "lookup_slow", "__lookup_slow", "path_openat", "path_lookupat", "walk_component"}
 DIRECTORY_MS, DIRECTORY_SHARE = 2000, 0.02
+EVENTS_A_SECOND = 2000
 CPU_SHARE = 0.25
 RESIDENT_MIB = 96
 LINES = ("process.match", "process.exit", "process.unwind", "watch.start", "watch.stop")
@@ -293,6 +294,7 @@ def test_user(t):
     judge_files(t, agent, attack, opened)
     judge_lines(agent, agent.raw)
     check(not UNTAME.search(shown), "trocar shows what a terminal obeys")
+    check(status["totals"]["events"] <= EVENTS_A_SECOND * SECONDS, f"{status['totals']['events']} events were drained")
     check(share <= CPU_SHARE, f"the consumer used {share:.2f} CPUs")
     check(peak_mib <= RESIDENT_MIB, f"the consumer had {peak_mib:.0f} MiB")
     check(agent.alive(), "the consumer ended")
