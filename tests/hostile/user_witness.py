@@ -63,14 +63,15 @@ class Witness:
 
 
 def next_events(fd):
-    """None when there are none. What the kernel cannot open for us (a device without a driver) is passed over."""
+    """None when there are none. An event whose file the kernel cannot open for us (a device without a driver, a socket)
+    is gone with the error, and passed over."""
     while True:
         try:
             return os.read(fd, 1 << 16)
         except BlockingIOError:
             return None
         except OSError as why:
-            if why.errno not in (errno.ENODEV, errno.ENXIO, errno.ETXTBSY, errno.EACCES, errno.ENOENT):
+            if why.errno in (errno.EBADF, errno.EFAULT):
                 raise
 
 
