@@ -443,6 +443,7 @@ def main():
     w = World(name, path)
     os.chdir(w.folder)
     {**ATTACKS, "inside": inside}[name](w)
+    os._exit(0)  # not by way of the interpreter's end, which threads that still run do not survive
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 """Sees by fanotify(7) every file that the consumer or a broker opens on the file systems of some paths, until standard
 input ends; then it prints each once, as a JSON array of [who, path]:
 
-  user_witness.py LOADER CONSUMER PATH...
+  user_witness.py PARENT LOADER CONSUMER PATH...
 
-`who` is "consumer" or "broker", by the program that a process runs. A process that has gone before it could be looked
+`who` is "consumer" or "broker", by the program that a process runs, of children of PARENT and of children of those. A process that has gone before it could be looked
 at is "gone"; of what those open only files are told that are given with a "!" before them."""
 import ctypes
 import errno
@@ -35,15 +35,23 @@ def listen(paths):
 
 
 class Witness:
-    def __init__(self, programs, traps):
-        self.programs, self.traps, self.who, self.seen = programs, traps, {}, set()
+    def __init__(self, parent, programs, traps):
+        self.family, self.programs, self.traps, self.seen = {parent}, programs, traps, set()
 
     def of(self, pid):
         """Who that process is; a number that is used again is asked for again."""
         try:
-            return self.programs.get(os.readlink(f"/proc/{pid}/exe"))
+            who = self.programs.get(os.readlink(f"/proc/{pid}/exe"))
+            if not who:
+                return None
+            with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stream:
+                parent = int(stream.read().rsplit(")", 1)[1].split()[1])
         except OSError:
             return "gone"
+        if parent not in self.family:
+            return None
+        self.family.add(pid)
+        return who
 
     def take(self, data):
         at = 0
@@ -76,10 +84,10 @@ def next_events(fd):
 
 
 def main():
-    loader, consumer, *paths = sys.argv[1:]
+    parent, loader, consumer, *paths = sys.argv[1:]
     traps = {p[1:] for p in paths if p.startswith("!")}
     fd = listen([p for p in paths if not p.startswith("!")])
-    witness = Witness({loader: "broker", consumer: "consumer"}, traps)
+    witness = Witness(int(parent), {loader: "broker", consumer: "consumer"}, traps)
     print("ready", flush=True)
     poll = select.poll()
     poll.register(fd, select.POLLIN)
