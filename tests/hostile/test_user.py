@@ -251,7 +251,7 @@ def judge_lines(agent, lines):
         check(not found, f"a line with {found and found.group()!r}: {raw[:300]!r}")
 
 
-def test_user(t):
+def test_beside_a_service(t):
     """Fourteen attacks at once; eight starts of the service beside them."""
     capture = {"when": [CPU], "cooldown_ms": 0, "pre_ms": 500, "during_ms": 1000}
     both = rules(rule("api", comm=t.comm, **capture), rule("home", cgroup=f"/{t.name}-home", **capture))
