@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "consumer/cgroups_aside.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
@@ -43,6 +44,11 @@ int cgroups_open(const char *mount, struct cgroups *ret_cgroups)
 	return 0;
 }
 
+int cgroups_start(struct cgroups *c)
+{
+	return aside_new(&c->aside);
+}
+
 static void forget_all(struct cgroups *c)
 {
 	struct cgroup *known;
@@ -56,6 +62,7 @@ static void forget_all(struct cgroups *c)
 
 void cgroups_done(struct cgroups *c)
 {
+	cgroups_aside_done(c);
 	forget_all(c);
 	idmap_done(&c->known);
 	if (c->mount_fd >= 0)
@@ -128,11 +135,16 @@ static bool has_dots(const char *path)
 int cgroups_id(struct cgroups *c, const char *path, uint64_t *ret_id)
 {
 	struct stat st;
+	uint64_t owner;
+	int r;
 
 	if (has_dots(path))
 		return -EINVAL;
-	if (fstatat(c->mount_fd, relative(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
+	r = cgroups_stat(c, relative(path), &st, &owner);
+	if (r < 0)
+		return r;
+	if (owner)
+		return cgroups_id_aside(c, owner, relative(path), ret_id);
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
 	*ret_id = st.st_ino;
@@ -142,11 +154,18 @@ int cgroups_id(struct cgroups *c, const char *path, uint64_t *ret_id)
 int cgroups_open_file(struct cgroups *c, const char *path, const char *file)
 {
 	char name[4096];
-	int fd, n;
+	struct stat st;
+	uint64_t owner;
+	int fd, n, r;
 
 	n = snprintf(name, sizeof(name), "%s/%s", relative(path), file);
 	if (n < 0 || (size_t)n >= sizeof(name))
 		return -ENAMETOOLONG;
+	r = cgroups_stat(c, name, &st, &owner);
+	if (r < 0)
+		return r;
+	if (owner)
+		return cgroups_open_aside(c, owner, name);
 	fd = openat(c->mount_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	return fd < 0 ? -errno : fd;
 }
@@ -179,15 +198,48 @@ int cgroups_occupied(struct cgroups *c, const char *path)
 	return r > 0 ? 1 : r;
 }
 
+/* A walk under way: who is told, and what was left out of users' directories. */
+struct walker {
+	struct cgroups *cgroups;
+	int (*found)(void *context, const char *path, uint64_t id);
+	void *context;
+	struct cgroupfs_left left;
+};
+
+static int tell(void *context, const char *path, uint64_t id)
+{
+	const struct walker *w = context;
+
+	return w->found(w->context, path, id);
+}
+
+static int enters(void *context, const char *path, const struct stat *st, bool *ret_enters)
+{
+	struct walker *w = context;
+
+	*ret_enters = !cgroups_is_foreign(st);
+	return *ret_enters
+		       ? 0
+		       : cgroups_walk_aside(w->cgroups, path, st, w->found, w->context, &w->left);
+}
+
 int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
 		 void *context)
 {
 	struct cgroupfs_left left = {};
+	struct walker w = { .cgroups = c, .found = found, .context = context };
+	struct cgroupfs_visitor visitor = { .found = tell, .enters = enters, .context = &w };
 
-	c->walk_error = cgroupfs_walk(c->mount, CGROUPS_MAX, found, context, &left);
-	if (c->walk_error == 0)
-		c->left = left;
-	return c->walk_error;
+	c->walk_error = cgroupfs_walk(AT_FDCWD, c->mount, CGROUPS_MAX, visitor, &left);
+	if (c->walk_error)
+		return c->walk_error;
+	if (w.left.unread.count) {
+		cgroupfs_unread_add(&left.unread, w.left.unread.example, w.left.unread.error);
+		left.unread.count += w.left.unread.count - 1;
+	}
+	left.cut |= w.left.cut;
+	c->left = left;
+	return 0;
 }
 
 int cgroups_of_pid(uint32_t pid, char *path, size_t space)
@@ -226,15 +278,15 @@ static int learn_walked(void *context, const char *path, uint64_t id)
 
 /*
  * Whether `path` may be the cgroup's. Below a directory that its owner has closed nothing can be
- * compared; the path that the kernel gave for a process in it is taken then, so that nobody hides
- * by a mode.
+ * compared, nor in one where he holds up who looks; the path that the kernel gave for a process in
+ * it is taken then, so that nobody hides by that.
  */
 static bool may_be(struct cgroups *c, const char *path, uint64_t id)
 {
 	uint64_t found = 0;
 	int r = cgroups_id(c, path, &found);
 
-	return r == 0 ? found == id : r == -EACCES;
+	return r == 0 ? found == id : r == -EACCES || r == -EBUSY;
 }
 
 static struct cgroup *find(struct cgroups *c, uint64_t id, uint32_t pid_hint)
@@ -295,18 +347,12 @@ static uint32_t look_up_owner(struct cgroups *c, const char *path, uint32_t othe
 {
 	char name[4096];
 	struct stat st;
+	uint64_t owner;
 
-	for (int level = 1; level <= OWNER_LEVELS; level++) {
-		size_t bytes = prefix_bytes(path, level);
-
-		snprintf(name, sizeof(name), "%.*s", (int)bytes, path);
-		if (has_dots(name) ||
-		    fstatat(c->mount_fd, relative(name), &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return otherwise;
-		if (st.st_uid || !path[bytes])
-			return st.st_uid;
-	}
-	return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)prefix_bytes(path, OWNER_LEVELS), path);
+	if (has_dots(name) || cgroups_stat(c, relative(name), &st, &owner) < 0)
+		return otherwise;
+	return st.st_uid;
 }
 
 bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,

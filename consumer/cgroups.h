@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/aside.h"
 #include "consumer/container.h"
 #include "shared/cgroupfs.h"
 #include "shared/idmap.h"
@@ -21,8 +22,10 @@ struct cgroups {
 	const char *mount; /* of cgroup2, borrowed */
 	int mount_fd;	   /* O_PATH directory */
 	uint64_t root_id;
-	struct idmap known; /* id -> struct cgroup *, owned */
-	uint64_t walked_ns; /* when the hierarchy was last walked, to bound walks */
+	struct idmap known;	 /* id -> struct cgroup *, owned */
+	uint64_t walked_ns;	 /* when the hierarchy was last walked, to bound walks */
+	struct aside *aside;	 /* owned; NULL: every look is made here and now */
+	struct aside_work *late; /* walks of users' directories that came late, for the next walk */
 	/* What cannot be seen; cgroups_unseen.h says it. */
 	struct cgroupfs_left left;	/* of the last walk that came to its end */
 	int walk_error;			/* -errno of the last walk, 0 when it came to its end */
@@ -32,6 +35,10 @@ struct cgroups {
 
 /* 0 or -errno. */
 int cgroups_open(const char *mount, struct cgroups *ret_cgroups);
+
+/* Starts the threads that look into users' directories (before the system-call filter). 0 or
+ * -errno. */
+int cgroups_start(struct cgroups *c);
 void cgroups_done(struct cgroups *c);
 
 /*
@@ -49,7 +56,10 @@ void cgroups_learn(struct cgroups *c, uint64_t id, const char *path);
 /* The cgroup is gone. */
 void cgroups_forget(struct cgroups *c, uint64_t id);
 
-/* The id of the cgroup at `path` below the mount. 0 or -errno. */
+/*
+ * The id of the cgroup at `path` below the mount. 0 or -errno; -EBUSY: somebody holds up who looks
+ * into his directory, so of the three below, too.
+ */
 int cgroups_id(struct cgroups *c, const char *path, uint64_t *ret_id);
 
 /* Reads `file` ("cpu.stat", ...) of the cgroup at `path` into `text`, NUL behind it. Bytes or
@@ -80,11 +90,14 @@ bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,
 int cgroups_occupied(struct cgroups *c, const char *path);
 
 /*
- * Walks the hierarchy as cgroupfs_walk does, and keeps what was left out for cgroups_unseen.h. 0,
- * what `found` returned, or -errno of the root.
+ * Walks the hierarchy as cgroupfs_walk does, users' directories beside the main loop, and keeps
+ * what was left out for cgroups_unseen.h. 0, what `found` returned, or -errno of the root.
  */
 int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
 		 void *context);
+
+/* The walk by which a scan learns everything is over: what came late before it has been told. */
+void cgroups_walked(struct cgroups *c);
 
 /* The cgroup2 path of a process from /proc/PID/cgroup into `path`. 0 or -errno. */
 int cgroups_of_pid(uint32_t pid, char *path, size_t space);

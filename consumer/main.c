@@ -170,6 +170,9 @@ static int start_all(struct agent *a)
 		reporter_new(&a->lines, a->symbols, a->pins.abi.hz, &a->reporter));
 	if (r < 0)
 		return r;
+	r = say("threads for users' cgroups", cgroups_start(&a->cgroups));
+	if (r < 0)
+		return r;
 	r = say("unwinder thread", unwinding_start(a));
 	if (r < 0)
 		return r;

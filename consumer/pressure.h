@@ -58,6 +58,9 @@ void pressure_done(struct agent *a);
 /* Follows what the rules of a watch ask for: files, triggers, scan; after every change of them. */
 void pressure_follow(struct watch *w);
 
+/* Opens what could not be looked up in time when the watch began; at each scan. */
+void pressure_again(struct watch *w);
+
 /* Closes what was opened for a watch. */
 void pressure_unfollow(struct watch *w);
 

@@ -33,7 +33,8 @@ static void say_unreadable(struct watch *w, enum resource resource, int error)
 {
 	struct watch_pressure *p = &w->pressure[resource];
 
-	if (error == -ENOENT || p->said)
+	p->again = error == -EBUSY;
+	if (error == -ENOENT || p->again || p->said)
 		return;
 	p->said = true;
 	line_error(&w->agent->lines, NULL, "pressure_unreadable",
@@ -138,6 +139,18 @@ void pressure_follow(struct watch *w)
 		pressure_refresh_new(w);
 	else
 		pressure_refresh(w->agent);
+}
+
+void pressure_again(struct watch *w)
+{
+	bool again = false;
+
+	for (int i = 0; i < RESOURCE_COUNT_; i++) {
+		again = again || w->pressure[i].again;
+		w->pressure[i].again = false;
+	}
+	if (again)
+		pressure_follow(w);
 }
 
 void pressure_unfollow(struct watch *w)

@@ -134,6 +134,8 @@ static void check_watches(struct agent *a)
 
 		if (reason)
 			watch_remove(w, reason);
+		else if (w)
+			pressure_again(w);
 	}
 }
 
@@ -147,6 +149,7 @@ int discover_scan(struct agent *a)
 	a->totals.scans++;
 	if (a->set->rules->n_by_cgroup)
 		cgroups_walk(&a->cgroups, take_cgroup, a);
+	cgroups_walked(&a->cgroups);
 	if (a->set->rules->count || a->watches.count) {
 		a->pins.control->scan_trie = a->pins.control->active;
 		r = each_task(a->pins.tasks_path, take_task, a);

@@ -63,6 +63,7 @@ struct watch {
 	struct watch_pressure {
 		int fd;			      /* -1: not followed, or not readable */
 		bool said;		      /* that it is not readable */
+		bool again;		      /* somebody held up the look for it */
 		uint32_t by_trigger, by_scan; /* thresholds, by what follows them */
 		struct psi_history history;
 	} pressure[RESOURCE_COUNT_];

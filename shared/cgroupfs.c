@@ -192,8 +192,7 @@ struct walk {
 	char path[PATH_MAX];
 	size_t told, max; /* directories */
 	struct cgroupfs_left left;
-	int (*found)(void *context, const char *path, uint64_t id);
-	void *context;
+	struct cgroupfs_visitor visitor;
 };
 
 static void walk_done(struct walk *w)
@@ -229,6 +228,7 @@ static int enter(struct walk *w, int fd, size_t path_bytes)
 static int visit(struct walk *w, int parent_fd, const char *name, uint64_t id, size_t path_bytes)
 {
 	_cleanup_close_ int fd = -1;
+	bool enters = true;
 	struct stat st;
 	int error, r;
 
@@ -241,11 +241,15 @@ static int visit(struct walk *w, int parent_fd, const char *name, uint64_t id, s
 		return 0;
 	}
 	/* The listing may be older than what was opened. */
-	if (fd >= 0 && fstat(fd, &st) == 0)
+	if (!error && fstat(fd, &st) < 0)
+		error = -errno;
+	if (!error)
 		id = st.st_ino;
 	w->told++;
-	r = w->found(w->context, path_of(w, path_bytes), id);
-	if (r != 0)
+	r = w->visitor.found(w->visitor.context, path_of(w, path_bytes), id);
+	if (r == 0 && !error && w->visitor.enters)
+		r = w->visitor.enters(w->visitor.context, w->path, &st, &enters);
+	if (r != 0 || !enters)
 		return r;
 	if (!error)
 		error = enter(w, fd, path_bytes);
@@ -256,7 +260,7 @@ static int visit(struct walk *w, int parent_fd, const char *name, uint64_t id, s
 	return 0;
 }
 
-static int begin(struct walk *w, const char *mount)
+static int begin(struct walk *w, int dir_fd, const char *top)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
@@ -266,11 +270,11 @@ static int begin(struct walk *w, const char *mount)
 		w->left.cut = true;
 		return 0;
 	}
-	fd = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(dir_fd, top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	w->told++;
-	r = w->found(w->context, "/", st.st_ino);
+	r = w->visitor.found(w->visitor.context, "/", st.st_ino);
 	if (r == 0)
 		r = enter(w, fd, 0);
 	if (r == 0)
@@ -315,14 +319,13 @@ static int step(struct walk *w)
 	return visit(w, dirfd(dir), entry->d_name, entry->d_ino, head + 1 + bytes);
 }
 
-int cgroupfs_walk(const char *mount, size_t max,
-		  int (*found)(void *context, const char *path, uint64_t id), void *context,
+int cgroupfs_walk(int dir_fd, const char *top, size_t max, struct cgroupfs_visitor visitor,
 		  struct cgroupfs_left *ret_left)
 {
-	_cleanup_(walk_done) struct walk w = { .max = max, .found = found, .context = context };
+	_cleanup_(walk_done) struct walk w = { .max = max, .visitor = visitor };
 	int r;
 
-	r = begin(&w, mount);
+	r = begin(&w, dir_fd, top);
 	while (r == 0 && w.depth > 0 && !(w.left.cut && w.told >= w.max))
 		r = step(&w);
 	if (r == 0)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 enum cgroup_mode {
 	CGROUP_UNIFIED, /* cgroup2 alone */
@@ -49,16 +50,24 @@ struct cgroupfs_left {
 	bool cut; /* there are more than `max`, or deeper ones, or paths above PATH_MAX */
 };
 
+/* Who walks. A return value other than 0 ends the walk and is returned. */
+struct cgroupfs_visitor {
+	/* Is told of each directory: its path below the top ("/" for that) and its id, the inode.
+	 */
+	int (*found)(void *context, const char *path, uint64_t id);
+	/* Says whether to look into one; NULL: into all. Not asked about the top. */
+	int (*enters)(void *context, const char *path, const struct stat *st, bool *ret_enters);
+	void *context;
+};
+
 /*
- * Walks all cgroups below `mount` (at most 64 deep, at most `max` directories), calling `found`
- * with the path below the mount ("/" for the root itself) and the id (inode number). A return value
- * other than 0 from `found` ends the walk and is returned. Directories that vanish are passed over.
+ * Walks all cgroups below `top`, a path relative to `dir_fd` (openat(2)), at most 64 deep and at
+ * most `max` directories. Directories that vanish are passed over.
  * Whoever a cgroup is delegated to may take away the permission to read it: a directory below the
  * root that cannot be read is one left out, and the walk goes on. 0, and what was left out; or what
  * open(2) and readdir(3) say of the root.
  */
-int cgroupfs_walk(const char *mount, size_t max,
-		  int (*found)(void *context, const char *path, uint64_t id), void *context,
+int cgroupfs_walk(int dir_fd, const char *top, size_t max, struct cgroupfs_visitor visitor,
 		  struct cgroupfs_left *ret_left);
 
 #endif

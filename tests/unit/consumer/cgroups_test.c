@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* On a tree of directories: an id is an inode number there too. And on the real hierarchy. */
+/* On a tree of directories, and on the real hierarchy. */
 #include "unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -17,49 +16,7 @@
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
-
-static char mount[64];
-static struct cgroups cgroups;
-
-static uint64_t make(const char *path)
-{
-	char name[256];
-	struct stat st;
-
-	snprintf(name, sizeof(name), "%s%s", mount, path);
-	assert_int_equal(mkdir(name, 0755), 0);
-	assert_int_equal(stat(name, &st), 0);
-	return st.st_ino;
-}
-
-static void put_file(const char *path, const char *text)
-{
-	char name[256];
-	FILE *f;
-
-	snprintf(name, sizeof(name), "%s%s", mount, path);
-	f = fopen(name, "we");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
-static int setup(void **state)
-{
-	strcpy(mount, "/tmp/trocar-cgroups-XXXXXX");
-	return mkdtemp(mount) ? cgroups_open(mount, &cgroups) : -1;
-}
-
-static int unlink_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-static int teardown(void **state)
-{
-	cgroups_done(&cgroups);
-	return nftw(mount, unlink_one, 8, FTW_DEPTH | FTW_PHYS);
-}
+#include "tests/unit/consumer/cgroups_testing.h"
 
 static void test_walk(void **state)
 {
@@ -124,14 +81,6 @@ static void is_owned_by(const char *path, uint64_t id, const char *owner)
 	cgroups_learn(&cgroups, id, path);
 	assert_true(cgroups_owner(&cgroups, id, 0, found));
 	assert_string_equal(found, owner);
-}
-
-static void give(const char *path, uid_t uid)
-{
-	char name[256];
-
-	snprintf(name, sizeof(name), "%s%s", mount, path);
-	assert_int_equal(chown(name, uid, (gid_t)-1), 0);
 }
 
 /* A tree that was handed over is one owner's, whatever he makes of it; else the first two levels.

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,7 +134,8 @@ static void drop(const char *name)
 static int walk(size_t max, struct met *m)
 {
 	struct cgroupfs_left left = { 0 };
-	int r = cgroupfs_walk(base, max, meet, m, &left);
+	int r = cgroupfs_walk(AT_FDCWD, base, max,
+			      (struct cgroupfs_visitor){ .found = meet, .context = m }, &left);
 
 	assert_int_equal(left.unread.count, 0);
 	return left.cut ? WALK_CUT : r;
@@ -212,7 +214,11 @@ static void passes_over_what_vanishes(void **state)
 	size_t count = 0;
 
 	assert_int_equal(make("/x") | make("/y") | make("/z"), 0);
-	assert_int_equal(cgroupfs_walk(base, 1000, vanish, &count, &left), 0);
+	assert_int_equal(
+		cgroupfs_walk(AT_FDCWD, base, 1000,
+			      (struct cgroupfs_visitor){ .found = vanish, .context = &count },
+			      &left),
+		0);
 	assert_int_equal(count, 1);
 	assert_int_equal(left.unread.count, 0);
 	assert_false(left.cut);
@@ -223,7 +229,10 @@ static void says_that_there_is_no_mount(void **state)
 	struct cgroupfs_left left = { 0 };
 	struct met m = { 0 };
 
-	assert_int_equal(cgroupfs_walk("/nonexistent", 10, meet, &m, &left), -ENOENT);
+	assert_int_equal(cgroupfs_walk(AT_FDCWD, "/nonexistent", 10,
+				       (struct cgroupfs_visitor){ .found = meet, .context = &m },
+				       &left),
+			 -ENOENT);
 	assert_int_equal(m.count, 0);
 }
 
@@ -308,7 +317,8 @@ static void walk_as_nobody(const char *top)
 	int r;
 
 	assert_int_equal(seteuid(65534), 0);
-	r = cgroupfs_walk(top, 1000, see, &s, &left);
+	r = cgroupfs_walk(AT_FDCWD, top, 1000,
+			  (struct cgroupfs_visitor){ .found = see, .context = &s }, &left);
 	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(r, 0);
 	assert_int_equal(s.wrong, 0);
@@ -327,7 +337,8 @@ static void walk_as_nobody(const char *top)
 	assert_int_equal(chmod(top, 0700), 0);
 	left.unread.count = 77;
 	assert_int_equal(seteuid(65534), 0);
-	r = cgroupfs_walk(top, 1000, see, &s, &left);
+	r = cgroupfs_walk(AT_FDCWD, top, 1000,
+			  (struct cgroupfs_visitor){ .found = see, .context = &s }, &left);
 	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(r, -EACCES);
 	assert_int_equal(left.unread.count, 77);
