@@ -4,9 +4,12 @@
  * into `watches`, `targets` and the tries what it likes; samples, switches, events and all three
  * iterators stay within the prefixes.
  */
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sample_fixture.h"
@@ -150,17 +153,48 @@ static void iterators_stay_within(void **state)
 	end(&p);
 }
 
+/* Takes a name that a rule matches, and has a child. */
+static void rename_and_fork(void *context)
+{
+	pid_t pid;
+
+	prctl(PR_SET_NAME, "t-renamed");
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	pause();
+}
+
+/* A process that the consumer has known, and that ends outside. */
+static pid_t end_outside(const struct pair *p)
+{
+	pid_t pid = harness_spawn("t-sleep", "sleep", p->dir[0]);
+
+	harness_target_set(p->h, pid, TARGET_MAPPED);
+	move(pid, p->dir[1]);
+	/* What was told of it so far was told of one inside. */
+	harness_drain(p->h);
+	harness_forget(p->h);
+	harness_kill(pid);
+	return pid;
+}
+
 static void events_stay_within(void **state)
 {
 	struct pair p = begin();
 	const struct event *event;
+	pid_t pid[2], renamed[2], ended;
 	char dir[4096];
-	pid_t pid[2];
 
 	harness_discover(p.h);
+	ended = end_outside(&p);
 	for (int i = 0; i < 2; i++) {
 		pid[i] = harness_spawn("t-sleep", "sleep", p.dir[i]);
 		harness_kill(pid[i]);
+		renamed[i] = harness_start(rename_and_fork, NULL, p.dir[i]);
+		harness_sleep_ms(50);
+		harness_kill(renamed[i]);
 	}
 	harness_group(p.h, "inside2", dir);
 	harness_group(p.h, "out2", dir);
@@ -168,9 +202,13 @@ static void events_stay_within(void **state)
 	harness_drain(p.h);
 	assert_true(harness_events(p.h, EVENT_EXEC, (uint32_t)pid[0], NULL) > 0);
 	assert_true(harness_events(p.h, EVENT_EXIT, (uint32_t)pid[0], NULL) > 0);
+	assert_true(harness_events(p.h, EVENT_RENAME, (uint32_t)renamed[0], NULL) > 0);
+	assert_true(harness_events(p.h, EVENT_FORK, 0, NULL) > 0);
+	assert_int_equal(harness_events(p.h, EVENT_EXIT, (uint32_t)ended, NULL), 0);
 	for (size_t i = 0; i < p.h->events.count; i++) {
 		event = p.h->events.records[i];
 		assert_true(event->tgid != (uint32_t)pid[1] && event->tgid != (uint32_t)p.pid[1]);
+		assert_true(event->tgid != (uint32_t)renamed[1]);
 		assert_true(event->cgroup_id != p.id[1]);
 	}
 	assert_int_equal(harness_events(p.h, EVENT_MKDIR, 0, &event), 1);
@@ -178,19 +216,28 @@ static void events_stay_within(void **state)
 	end(&p);
 }
 
+#define SWITCHES 10 /* that are waited for: by then the other process has as many */
+
 static void switches_stay_within(void **state)
 {
 	struct pair p = begin();
 	struct bpf_link *link;
 	struct slot_switches counts[HARNESS_CPUS];
 	uint64_t sum[2] = { 0 };
+	cpu_set_t first;
 
+	/* On one CPU each gives way to the other. */
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(sched_setaffinity(p.pid[i], sizeof(first), &first), 0);
 	p.h->control->heartbeat_ns = harness_now_ns();
 	p.h->control->stale_ns = 60000000000u;
 	link = bpf_program__attach(p.h->skel->progs.count_switches);
 	assert_non_null(link);
-	for (int tries = 0; tries < 300 && !sum[0]; tries++) {
+	for (int tries = 0; tries < 300 && sum[0] < SWITCHES; tries++) {
 		harness_sleep_ms(10);
+		sum[0] = sum[1] = 0;
 		for (uint32_t i = 0; i < 2; i++) {
 			uint32_t slot = i ? OUTSIDE : SLOT;
 
@@ -202,7 +249,7 @@ static void switches_stay_within(void **state)
 		}
 	}
 	bpf_link__destroy(link);
-	assert_true(sum[0] > 0);
+	assert_true(sum[0] >= SWITCHES);
 	assert_int_equal(sum[1], 0);
 	end(&p);
 }

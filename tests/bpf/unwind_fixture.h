@@ -18,7 +18,7 @@
 #define HZ	      997
 #define SLOT	      5
 #define TABLE	      3
-#define PLACES	      64
+#define PLACES	      128
 #define FILES	      6	   /* that have room in the pool */
 #define PAGES	      8192 /* words: one row for 2 MiB of text behind the base, more than any has */
 #define FILE_PAGES    16   /* elements from a file's row to its page index */
