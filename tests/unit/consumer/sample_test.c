@@ -51,6 +51,13 @@ static void test_lies(void **state)
 	REFUSED(cpu, CPUS);
 	REFUSED(cpu, UINT32_MAX);
 #undef REFUSED
+	/* However long the record is. */
+	s->user_frames = STACK_FRAMES + 1;
+	assert_false(sample_valid(s, 2 * bytes, SLOTS, CPUS));
+	s->user_frames = STACK_FRAMES;
+	s->kernel_frames = STACK_FRAMES + 1;
+	assert_false(sample_valid(s, 2 * bytes, SLOTS, CPUS));
+	s->kernel_frames = STACK_FRAMES;
 	assert_false(sample_valid(s, bytes, 0, CPUS));
 	assert_false(sample_valid(s, bytes, SLOTS, 0));
 	assert_false(sample_valid(s, sizeof(*s) - 1, SLOTS, CPUS));

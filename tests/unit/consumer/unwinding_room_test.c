@@ -166,6 +166,13 @@ static void test_tables(void **state)
 	/* Two to one: the next would have as many, so nobody gives way. */
 	assert_false(has_table(follow(301, SERVICE, 0, 200)));
 	assert_int_equal(owner->held[SHARE_TABLES], TABLES - 1);
+	/* Not even where they were not used for a minute. */
+	flooder[0]->unwind.used_ns -= 60 * NSEC_PER_SEC;
+	assert_false(has_table(follow(302, SERVICE, 0, 200)));
+	assert_true(has_table(flooder[0]));
+	/* Both owners' tables are by the rows of one file: they count for neither. */
+	unwinding_room_count(&fake->a);
+	assert_int_equal(owner->held[SHARE_ROWS], 0);
 }
 
 /* A process in a session keeps its table. */

@@ -90,6 +90,10 @@ static void test_displaced(void **state)
 	w[3]->requested = true;
 	w[2]->session = &busy;
 	flooder = w[3]->owner;
+	/* None that somebody asked for gives way, and none in a session. */
+	w[0]->requested = w[1]->requested = true;
+	assert_null(get_at(59ULL << 40, "/system.slice/early.service"));
+	w[0]->requested = w[1]->requested = false;
 	/* One more of the same owner finds none. */
 	assert_null(get_at(50ULL << 40, "/user.slice/flood/more"));
 	assert_non_null(get_at(60ULL << 40, "/system.slice/a.service"));

@@ -7,7 +7,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -60,8 +63,20 @@ static void test_asks_and_ends(void **state)
 /* The same under the filter that the program gives it. */
 static void test_confined(void **state)
 {
+	_cleanup_free_ char *status = NULL;
+	struct answer answer;
+	struct resolver r;
+	char path[32];
+	size_t bytes;
+
 	confine_by(confine);
 	test_asks_and_ends(state);
+	start("pie.full", &r);
+	assert_int_equal(resolver_ask(&r, 1, data, &answer), 0);
+	snprintf(path, sizeof(path), "/proc/%d/status", r.pid);
+	assert_int_equal(io_read_file(AT_FDCWD, path, 65536, &status, &bytes), 0);
+	assert_non_null(strstr(status, "\nSeccomp:\t2\n"));
+	resolver_stop(&r, false);
 	confine_by(NULL);
 }
 

@@ -7,6 +7,10 @@
 #include <cmocka.h>
 #include <linux/capability.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "policy/policy.h"
 #include "shared/macro.h"
@@ -27,13 +31,38 @@ static void stages_only_shrink(void **state)
 
 static void rows_as_written(void **state)
 {
+	const uint64_t broker = BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN) | BIT(CAP_DAC_READ_SEARCH) |
+				BIT(CAP_SYS_PTRACE) | BIT(CAP_CHECKPOINT_RESTORE) |
+				BIT(CAP_SYS_RESOURCE);
 	uint64_t pin = policy_capabilities_rows(POLICY_LOADER, STAGE_PIN);
 
+	/* As docs/threats.md and the unit have them: another one is to be argued for there. */
+	assert_true(policy_capabilities_rows(POLICY_BROKER, STAGE_SERVE) == broker);
+	assert_true(policy_capabilities_rows(POLICY_RESOLVER, STAGE_CHECK) == 0);
 	assert_true(policy_capabilities_rows(POLICY_LOADER, STAGE_ATTACH) & BIT(CAP_BPF));
 	assert_false(pin & (BIT(CAP_BPF) | BIT(CAP_PERFMON)));
 	assert_true(pin & BIT(CAP_CHOWN));
 	assert_true(policy_capabilities_rows(POLICY_CONSUMER, STAGE_CHECK) == 0);
 	assert_true(policy_capabilities_rows(POLICY_CTL, STAGE_CHECK) == 0);
+}
+
+/* In a child: none of it can be taken back. */
+static void hardens(void **state)
+{
+	struct rlimit core = { 1, 1 };
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		bool fine = policy_harden() == 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 &&
+			    prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0 &&
+			    getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max == 0;
+
+		_exit(fine ? 0 : 1);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 /* What the loader holds is what the preflight asks for: one name each, in lower case. */
@@ -64,6 +93,7 @@ int main(void)
 		cmocka_unit_test(stages_only_shrink),
 		cmocka_unit_test(rows_as_written),
 		cmocka_unit_test(preflight_asks_for_them),
+		cmocka_unit_test(hardens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
