@@ -12,6 +12,7 @@ from client import ABI_VERSION, BODIES, HEADER, MAGIC, REQUESTS, message
 
 FLOOD = 100_000
 BURST, RATE_S = 4000, 2000  # loader/broker_dispatch.h
+TURN, HOLD_S = 64, 0.01  # loader/broker_serve.c
 SEND_S, IDLE_S = 1, 10  # loader/broker_serve.h
 
 
@@ -193,6 +194,8 @@ def test_flood(bed):
         served = answers.get("unwatched", 0)
         check(set(answers) <= {"unwatched", "rate"} and sum(answers.values()) == FLOOD, f"{answers}")
         check(served <= BURST + RATE_S * (took + 0.1), f"{served} served in {took:.1f} s")
+        # Of what is above the rate at most TURN requests are heard, then none for HOLD_S.
+        check(took >= (FLOOD - BURST) / (TURN / HOLD_S + RATE_S), f"all heard in {took:.1f} s")
         for name, number in answers.items():
             check(after[name] - before[name] == number, f"{name}: {number} answers, counted {after[name] - before[name]}")
         check(resident_kib(bed.pid()) - memory < 512, "it grew")

@@ -49,6 +49,9 @@ expect 0 "nothing is loaded" "$loader" unload --bpf-dir "$dir"
 expect 0 "loaded at" load --hz 49
 [ "$(stat -c %a:%u:%g "$dir")" = 750:0:65534 ] || say "modes of the directory"
 [ "$(stat -c %a:%u:%g "$dir/control")" = 660:0:65534 ] || say "modes of control"
+for pin in abi counters totals switches broker; do
+	[ "$(stat -c %a:%u:%g "$dir/$pin")" = 640:0:65534 ] || say "modes of $pin"
+done
 [ "$(stat -c %a:%u:%g "$dir/tasks")" = 640:0:65534 ] || say "modes of tasks"
 [ "$(stat -c %a:%u:%g "$dir/on_exec")" = 600:0:0 ] || say "modes of on_exec"
 [ "$(ls "$dir" | grep -c '^sampler_cpu')" = "$(getconf _NPROCESSORS_ONLN)" ] || say "samplers"
