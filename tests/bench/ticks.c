@@ -6,7 +6,8 @@
  * the same rate, all the time.
  * MODES are letters, each one window per round, in turn, so that what disturbs one disturbs all:
  *   n  nothing is watched            o  something else is watched
- *   r  captured, raw addresses       b  captured, build-ids      c  recorder, raw addresses
+ *   r  captured, by a table          b  captured, build-ids      c  recorder, by a table
+ *   p  captured, by bpf_get_stack: the first milliseconds of a process, before its table is there
  * PEER_ID is another profiler's program on the same load: its price in the same windows.
  */
 #include <bpf/bpf.h>
@@ -28,6 +29,7 @@
 #include "shared/clock.h"
 #include "shared/macro.h"
 #include "tests/bench/bench.skel.h"
+#include "tests/bench/fp_table.h"
 #include "tests/bench/tool.h"
 #include "tests/workloads/workload.h"
 
@@ -41,14 +43,16 @@ struct mode {
 	bool armed;
 	uint32_t state;	 /* of the slot; SLOT_IDLE: the workers' cgroup is not watched */
 	uint32_t target; /* flags of the workers' target entries */
+	bool table;	 /* they have tables, as all that are known have */
 };
 
 static const struct mode modes[] = {
 	{ 'n', "nothing", false, SLOT_IDLE, 0 },
 	{ 'o', "other", true, SLOT_IDLE, 0 },
-	{ 'r', "raw", true, SLOT_CAPTURE, TARGET_MATCHED | TARGET_MAPPED },
+	{ 'r', "raw", true, SLOT_CAPTURE, TARGET_MATCHED | TARGET_MAPPED, true },
+	{ 'p', "pointers", true, SLOT_CAPTURE, TARGET_MATCHED | TARGET_MAPPED },
 	{ 'b', "build_id", true, SLOT_CAPTURE, TARGET_MATCHED },
-	{ 'c', "recorder", true, SLOT_RECORDER, TARGET_MATCHED | TARGET_MAPPED },
+	{ 'c', "recorder", true, SLOT_RECORDER, TARGET_MATCHED | TARGET_MAPPED, true },
 };
 
 struct figures {
@@ -188,8 +192,24 @@ static void put_watch(uint64_t id)
 		tool_die("watches");
 }
 
+/* The number of the worker's table, plus 1, made at the first question; 0: it is no worker. */
+static uint32_t table_of(const struct process_key *key)
+{
+	static bool made[CPUS_MAX];
+
+	for (uint32_t i = 0; i < (uint32_t)b.cpus; i++) {
+		if (b.workers[i] != (pid_t)key->tgid)
+			continue;
+		if (!made[i])
+			fp_table_make(b.skel, key, i);
+		made[i] = true;
+		return i + 1;
+	}
+	return 0;
+}
+
 /* The sampler itself enters whom it meets; we only set the flags of what is there. */
-static void set_targets(uint32_t flags)
+static void set_targets(const struct mode *m)
 {
 	int fd = bpf_map__fd(b.skel->maps.targets);
 	struct process_key key, *at = NULL;
@@ -199,8 +219,9 @@ static void set_targets(uint32_t flags)
 		at = &key;
 		if (bpf_map_lookup_elem(fd, &key, &target) < 0)
 			continue;
-		target.flags = flags;
+		target.flags = m->target;
 		target.image = b.image;
+		target.unwind = m->table ? table_of(&key) : 0;
 		bpf_map_update_elem(fd, &key, &target, BPF_EXIST);
 	}
 }
@@ -237,7 +258,7 @@ static int take(void *context, void *data, size_t bytes)
 static void enter(const struct mode *m)
 {
 	b.slots[SLOT].state = m->state;
-	set_targets(m->target);
+	set_targets(m);
 	b.control->heartbeat_ns = clock_mono_ns();
 	b.control->stale_ns = 60000000000u;
 	b.control->armed = m->armed;
@@ -285,7 +306,7 @@ static void window(const struct mode *m, struct figures *f, uint32_t ms, struct 
 	enter(m);
 	tool_sleep_ms(40); /* ticks that read the old words are through; new processes are met */
 	ring_buffer__consume(ring);
-	set_targets(m->target);
+	set_targets(m);
 	before = counters();
 	run = tool_cost(sampler);
 	floor_run = tool_cost(floor);
