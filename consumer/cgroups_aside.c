@@ -20,7 +20,6 @@
 struct look {
 	struct aside_work work; /* first */
 	int mount_fd;		/* stays open as long as the consumer runs */
-	bool walks;
 	int r, fd;
 	uint64_t id;
 	/* A walk's: for each cgroup its id, its path and a NUL. */
@@ -180,11 +179,11 @@ static const struct look *find_late(struct cgroups *c, const char *path)
 	struct aside_work *w;
 
 	while ((w = aside_late(c->aside))) {
-		if (((struct look *)w)->walks) {
+		if (w->run == run_walk) {
 			w->next = c->late;
 			c->late = w;
 		} else {
-			look_free(w);
+			w->free(w);
 		}
 	}
 	for (w = c->late; w; w = w->next)
@@ -235,8 +234,6 @@ int cgroups_walk_aside(struct cgroups *c, const char *path, const struct stat *s
 	if (late)
 		return tell(late, path, found, context, left);
 	l = look_new(c, owner_of(st), name, run_walk);
-	if (l)
-		l->walks = true;
 	r = l ? aside_run(c->aside, &l->work) : -ENOMEM;
 	if (r < 0) {
 		cgroupfs_unread_add(&left->unread, path, r);
