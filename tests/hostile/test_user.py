@@ -226,7 +226,7 @@ def judge_files(t, agent, attack, out):
     check(counts["consumer"] and counts["broker"], f"nothing is seen of what they open: {counts}")
     wrong = [row for row in rows if not below(row[1], allowed[row[0]])]
     wrong += [row for row in rows if row[1] == str(attack.secret) or row[1].startswith("/tmp/") and
-              not re.fullmatch(r"/tmp/perf-\d+\.map( \(deleted\))?", row[1])]
+              not below(row[1], mine) and not re.fullmatch(r"/tmp/perf-\d+\.map( \(deleted\))?", row[1])]
     check(not wrong, f"{len(wrong)} files that are not in the list: {wrong[:10]}")
 
 
