@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/cgroups_unseen.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,11 @@ static const struct {
 			  "cgroups are found only as something starts in them",
 			  "see the mount of cgroup2 and its permissions" },
 };
+
+/* No right is missing there: cgroups_aside.h. */
+static const char held_up[] =
+	"the user whose directory that is makes and removes cgroups in it without "
+	"pause, or the machine has no CPU for us: the next scan tries again";
 
 _Static_assert(CGROUPS_MAX == 65536, "the words above name the limit");
 _Static_assert(sizeof(kinds) / sizeof(kinds[0]) == UNSEEN_COUNT_, "a kind has no words");
@@ -77,7 +83,8 @@ static void say(struct agent *a, enum unseen_kind kind, struct unseen *u)
 
 	if (u->error)
 		snprintf(where, sizeof(where), " (%s: %s)", strerrorname_np(-u->error), u->example);
-	line_error(&a->lines, NULL, kinds[kind].code, kinds[kind].hint, fill, u, "%llu %s%s: %s",
+	line_error(&a->lines, NULL, kinds[kind].code,
+		   u->error == -EBUSY ? held_up : kinds[kind].hint, fill, u, "%llu %s%s: %s",
 		   (unsigned long long)u->count, kinds[kind].what, where, kinds[kind].so);
 }
 
