@@ -19,94 +19,12 @@
 #include "shared/clock.h"
 #include "shared/log.h"
 
-/*
- * While only the recorder runs: 97 samples a CPU at the default rate. With 33 frames each these are
- * 60 KiB, so that half the ring (2 MiB) holds those of 35 busy CPUs; on more, or with deeper
- * stacks, the ring wakes us at its half, and the other half is the time to get there.
- */
-#define DRAIN_RECORDER_NS (5 * NSEC_PER_SEC)
-#define DRAIN_SESSION_NS  (50 * NSEC_PER_MSEC)
-#define DRAIN_SOON_NS	  (2 * NSEC_PER_MSEC)
-
-/* A burst of reasons to scan costs one scan. */
-#define SCAN_SOON_NS (100 * NSEC_PER_MSEC)
-
 /* The programs go idle when nobody has drained for this long: three drains may be late or missing.
  */
 #define STALE_NS (20 * NSEC_PER_SEC)
 
-/*
- * Between scans while nothing is watched. Events tell of every start, name and first process of a
- * cgroup; a scan is insurance then, and the machine is to be left alone. What no event tells is
- * that a process moves into a cgroup that others are in already: rules that ask for a name and a
- * cgroup are scanned for as ever.
- */
-#define IDLE_SCAN_NS (600 * NSEC_PER_SEC)
-
 /* No rule asks for more than 30 s before a trigger. */
 #define RECORDER_KEEP_NS (31 * NSEC_PER_SEC)
-
-struct line_subject agent_subject(struct agent *a, const struct rule *rule, uint64_t cgroup_id)
-{
-	struct line_subject subject = {
-		.rule = rule,
-		.generation = a->set ? a->set->generation : 0,
-		.cgroup_id = cgroup_id,
-	};
-
-	if (cgroup_id)
-		subject.cgroup = cgroups_container(&a->cgroups, cgroup_id, &subject.container);
-	return subject;
-}
-
-static uint64_t idle_scan_ns(const struct ruleset *set)
-{
-	if (!set || !set->rules->count)
-		return 0;
-	for (size_t i = 0; i < set->rules->count; i++)
-		if (set->rules->rules[i].comm[0] && set->rules->rules[i].cgroup_prefix)
-			return AGENT_SCAN_NS;
-	return IDLE_SCAN_NS;
-}
-
-/* While something is watched the scan falls on the drain's wake-ups. */
-static void pace_scan(struct agent *a)
-{
-	uint64_t every_ns;
-
-	if (a->paced_set != a->set) {
-		a->paced_set = a->set;
-		a->idle_scan_ns = idle_scan_ns(a->set);
-	}
-	every_ns = a->watches.count ? 0 : a->idle_scan_ns;
-	if (every_ns == a->scan_every_ns)
-		return;
-	a->scan_every_ns = every_ns;
-	if (!a->scan_due_ns)
-		loop_timer_set(a->scan_timer, every_ns, every_ns);
-}
-
-void agent_pace(struct agent *a)
-{
-	uint64_t every_ns = a->sessions.count  ? DRAIN_SESSION_NS
-			    : a->watches.count ? DRAIN_RECORDER_NS
-					       : 0;
-
-	arming_follow(a);
-	if (!a->drain_timer)
-		return;
-	pace_scan(a);
-	if (every_ns == a->drain_every_ns)
-		return;
-	a->drain_every_ns = every_ns;
-	loop_timer_set(a->drain_timer, every_ns, every_ns);
-}
-
-void agent_drain_soon(struct agent *a)
-{
-	if (a->drain_timer)
-		loop_timer_set(a->drain_timer, DRAIN_SOON_NS, a->drain_every_ns);
-}
 
 /* Two consumers on one set of maps would each see half: the older one ends. */
 static bool ours(struct agent *a)
@@ -137,94 +55,49 @@ void agent_drain(struct agent *a)
 	pressure_drained(a, now_ns);
 	losses_check(a);
 	health_check(a, now_ns);
-	arming_retry(a);
+	sampler_retry(&a->sampler);
 	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
 }
 
-static void scan(struct agent *a)
+void agent_wire(struct agent *a)
 {
+	a->log = (struct event_log){ .lines = &a->lines,
+				     .cgroups = &a->cgroups,
+				     .active = &a->active };
+	event_budget_init(&a->budget, &a->log, a->options.lines_per_minute);
+	sampler_init(&a->sampler, &a->pins, a->loop, a->link, &a->lines);
+	signal_programs_init(&a->programs, a->link);
+}
+
+static void on_scan_due(void *context)
+{
+	struct agent *a = context;
 	int r;
 
-	if (a->scan_due_ns) {
-		a->scan_due_ns = 0;
-		loop_timer_set(a->scan_timer, a->scan_every_ns, a->scan_every_ns);
-	}
-	arming_look(a);
+	if (a->ousted)
+		return;
+	sampler_look(&a->sampler);
 	r = discover_scan(a);
 	if (r < 0)
 		log_warning("scan of the processes: %s, continuing with events alone",
 			    strerror(-r));
 }
 
-static void on_drain(void *context, uint32_t events)
+static void on_drain_due(void *context)
 {
-	struct agent *a = context;
-
-	agent_drain(a);
-	if (!a->ousted && a->watches.count &&
-	    clock_mono_ns() - a->scanned_ns + DRAIN_RECORDER_NS / 2 >= AGENT_SCAN_NS)
-		scan(a);
+	agent_drain(context);
 }
 
-/*
- * The kernel side wakes us for the first event of a burst only (EVENT_WAKE_NS, 50 ms); the rest of
- * the burst is drained by this timer, which is longer. Nothing else would: without a watch no timer
- * runs.
- */
-#define EVENTS_SETTLE_NS (60 * NSEC_PER_MSEC)
-
-static void on_events(void *context, uint32_t events)
+static void on_settled(void *context)
 {
-	struct agent *a = context;
-
-	agent_drain(a);
-	a->settling = true;
-	loop_timer_set(a->events_timer, EVENTS_SETTLE_NS, 0);
+	unwinding_settle(context);
 }
 
-/* Losses are looked for once a second: where no other drain follows, the last look is behind them.
- */
-static void on_settle(void *context, uint32_t events)
-{
-	struct agent *a = context;
-
-	agent_drain(a);
-	unwinding_settle(a);
-	if (a->settling && !a->drain_every_ns)
-		loop_timer_set(a->events_timer, NSEC_PER_SEC, 0);
-	a->settling = false;
-}
-
-static void scan_at(struct agent *a, uint64_t now_ns, uint64_t due_ns)
-{
-	if (a->scan_due_ns && a->scan_due_ns <= due_ns)
-		return;
-	a->scan_due_ns = due_ns;
-	loop_timer_set(a->scan_timer, due_ns - now_ns, a->scan_every_ns);
-}
-
-void agent_scan_soon(struct agent *a)
-{
-	uint64_t now_ns = clock_mono_ns();
-
-	scan_at(a, now_ns, now_ns + SCAN_SOON_NS);
-}
-
-void agent_repair_soon(struct agent *a)
-{
-	uint64_t now_ns = clock_mono_ns();
-
-	scan_at(a, now_ns, MAX(now_ns + SCAN_SOON_NS, a->scanned_ns + AGENT_REPAIR_NS));
-}
-
-static void on_scan(void *context, uint32_t events)
-{
-	struct agent *a = context;
-
-	agent_drain(a);
-	if (!a->ousted)
-		scan(a);
-}
+static const struct schedule_calls schedule_calls = {
+	.drain = on_drain_due,
+	.settle = on_settled,
+	.scan = on_scan_due,
+};
 
 static void on_signal(void *context, uint32_t events)
 {
@@ -301,7 +174,7 @@ static int take_over(struct agent *a, struct life_gap *gap)
 	c->wake_bytes = (uint32_t)(a->pins.samples.size / 2);
 	c->vma_tgid = 0;
 	c->vma_from = 0;
-	a->generation = c->generation;
+	a->active.generation = c->generation;
 	return r;
 }
 
@@ -309,7 +182,7 @@ static int take_over(struct agent *a, struct life_gap *gap)
 static int notify_state(struct agent *a, const char *state)
 {
 	return notify_say(&a->notify, state, "%zu rules, %u watches, %zu sessions running",
-			  a->set->rules->count, a->watches.count, (size_t)a->sessions.count);
+			  a->active.set->rules->count, a->watches.count, (size_t)a->sessions.count);
 }
 
 /* Half of the watchdog's time; what was not taken is said again soon. */
@@ -332,7 +205,7 @@ static void on_broker(void *context)
 {
 	struct agent *a = context;
 
-	arming_again(a);
+	sampler_again(&a->sampler);
 	triggers_retry(a);
 	for (size_t i = 0; i < SESSIONS_MAX; i++)
 		if (a->sessions.running[i])
@@ -341,22 +214,15 @@ static void on_broker(void *context)
 
 static int add_sources(struct agent *a)
 {
-	struct loop_source *source;
 	int r;
 
-	r = loop_timer(a->loop, on_drain, a, &a->drain_timer);
-	if (r < 0)
-		return r;
-	r = loop_timer(a->loop, on_settle, a, &a->events_timer);
-	if (r < 0)
-		return r;
-	r = loop_timer(a->loop, on_scan, a, &a->scan_timer);
+	r = schedule_init(&a->schedule, a->loop, &schedule_calls, a);
 	if (r < 0)
 		return r;
 	r = loop_timer(a->loop, on_notify, a, &a->notify_timer);
 	if (r < 0)
 		return r;
-	r = discovery_lines_listen(a);
+	r = event_budget_listen(&a->budget, a->loop);
 	if (r < 0)
 		return r;
 	r = watches_listen(a);
@@ -377,10 +243,7 @@ static int add_sources(struct agent *a)
 	if (r < 0)
 		return r;
 	/* Woken at half-full samples, and by discovery events: those are rare. */
-	r = loop_add(a->loop, a->pins.samples.fd, EPOLLIN | EPOLLET, on_drain, a, &source);
-	if (r < 0)
-		return r;
-	return loop_add(a->loop, a->pins.events.fd, EPOLLIN | EPOLLET, on_events, a, &source);
+	return schedule_listen(&a->schedule, a->loop, a->pins.samples.fd, a->pins.events.fd);
 }
 
 /* Asked once before anything is needed: agent.start says whether there is a broker, and why not. */
@@ -413,7 +276,7 @@ int agent_run(struct agent *a)
 		log_error("cannot set up the loop: %s", strerror(-r));
 		return r;
 	}
-	arming_init(a);
+	sampler_start(&a->sampler);
 	greet(a);
 	/* What an earlier consumer did not drain is of its watches: nobody waits for it. */
 	ring_drain(&a->pins.samples, pass_over, NULL);
@@ -422,8 +285,7 @@ int agent_run(struct agent *a)
 	r = apply_file(a);
 	if (r < 0)
 		return r;
-	agent_pace(a);
-	log_info("ready: %zu rules, %u watches", a->set->rules->count, a->watches.count);
+	log_info("ready: %zu rules, %u watches", a->active.set->rules->count, a->watches.count);
 	on_notify(a, 0);
 	r = loop_run(a->loop);
 	return a->ousted ? -EBUSY : r;
@@ -432,7 +294,7 @@ int agent_run(struct agent *a)
 /* Ends what this consumer has in the kernel's maps; not when they are another's by now. */
 static void let_go(struct agent *a)
 {
-	if (a->set) {
+	if (a->active.set) {
 		notify_state(a, "STOPPING=1");
 		for (size_t i = 0; i < SESSIONS_MAX; i++)
 			if (a->sessions.running[i])
@@ -443,7 +305,7 @@ static void let_go(struct agent *a)
 		sessions_step(a, clock_mono_ns() + NSEC_PER_SEC);
 	}
 	watches_done(a);
-	discovery_lines_end(a);
+	event_budget_end(&a->budget);
 	if (a->pins.control) {
 		__atomic_store_n(&a->pins.control->events_on, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&a->pins.control->armed, 0, __ATOMIC_RELEASE);

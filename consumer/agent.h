@@ -3,11 +3,11 @@
 #ifndef TROCAR_CONSUMER_AGENT_H
 #define TROCAR_CONSUMER_AGENT_H
 
-#include "consumer/arming.h"
 #include "consumer/cgroups.h"
 #include "consumer/cgroups_unseen.h"
 #include "consumer/control.h"
-#include "consumer/discovery_lines.h"
+#include "consumer/event_budget.h"
+#include "consumer/event_log.h"
 #include "consumer/health.h"
 #include "consumer/host.h"
 #include "consumer/line.h"
@@ -23,9 +23,12 @@
 #include "consumer/recorder.h"
 #include "consumer/reporter.h"
 #include "consumer/ruleset.h"
+#include "consumer/sampler.h"
+#include "consumer/schedule.h"
 #include "consumer/scope.h"
 #include "consumer/session.h"
 #include "consumer/shares.h"
+#include "consumer/signal_programs.h"
 #include "consumer/unwinding.h"
 #include "consumer/watch.h"
 #include "policy/policy.h"
@@ -40,12 +43,6 @@ struct agent_totals {
 	uint64_t processes_full;  /* samples of processes that the table had no room for */
 	uint64_t scans;
 };
-
-/* Time between scans of all processes while something is watched. */
-#define AGENT_SCAN_NS (30 * NSEC_PER_SEC)
-
-/* Time between scans that repair what events did not tell. */
-#define AGENT_REPAIR_NS (3 * NSEC_PER_SEC)
 
 struct agent {
 	struct options options;
@@ -62,8 +59,10 @@ struct agent {
 	struct control_server *control;
 	struct cgroups cgroups;
 	struct cgroups_unseen unseen;
-	struct ruleset *set; /* in force */
-	uint32_t generation; /* last one given */
+	struct active_rules active;
+	struct event_log log;
+	struct event_budget budget;
+	struct schedule schedule;
 	struct processes processes;
 	struct unwinding unwinding;
 	struct watches watches;
@@ -71,27 +70,18 @@ struct agent {
 	struct pressure pressure;
 	struct sessions sessions;
 	struct shares shares;
-	struct line_budget line_budget;
 	struct recorder recorder;
 	struct link *link;  /* to the broker, of this thread */
 	struct link *files; /* another, of those that read files of watched processes */
-	struct arming arming;
+	struct sampler sampler;
+	struct signal_programs programs;
 	struct agent_totals totals;
-	struct loop_source *drain_timer, *events_timer, *scan_timer, *rules_source, *signal_source;
-	struct loop_source *lines_timer, *linger_timer;
-	uint64_t lines_minute;		 /* at whose end lines_timer comes */
-	uint64_t drain_every_ns;	 /* what drain_timer is set to */
-	uint64_t scan_every_ns;		 /* the same of scan_timer */
-	uint64_t idle_scan_ns;		 /* between scans while nothing is watched; 0: no rules */
-	const struct ruleset *paced_set; /* of which idle_scan_ns is; never followed */
+	struct loop_source *rules_source, *signal_source, *linger_timer;
 	uint64_t scan_number;
-	uint64_t scanned_ns;  /* when the last scan began */
-	uint64_t scan_due_ns; /* when scan_timer is set to for once, 0: to its pace */
 	uint64_t start_ns;
 	uint32_t owner; /* what control.owner must say */
 	bool ousted;	/* another consumer has the maps */
 	bool started;	/* agent.start was said: agent.stop will be */
-	bool settling;	/* events_timer waits for the rest of a burst */
 	struct losses losses;
 	struct health health;
 	struct notify notify; /* the service manager, if there is one */
@@ -102,14 +92,10 @@ struct agent {
 	int signal_fd, inotify_fd;
 };
 
-/* The subject of a line about `rule` (may be NULL) in cgroup `cgroup_id`. */
-struct line_subject agent_subject(struct agent *a, const struct rule *rule, uint64_t cgroup_id);
-
-/* Sets how often the rings are drained, from what is going on; after every change. */
-void agent_pace(struct agent *a);
-
-/* Drains once more within milliseconds; from a drain that found something missing. */
-void agent_drain_soon(struct agent *a);
+/*
+ * Gives each module its collaborators; once all that needs a name or a path is open.
+ */
+void agent_wire(struct agent *a);
 
 /*
  * Takes the maps over, says agent.start, applies the rules file and runs until a signal. The
@@ -119,12 +105,6 @@ int agent_run(struct agent *a);
 
 /* Ends all sessions and watches, has their lines written, says agent.stop. */
 void agent_stop(struct agent *a);
-
-/* Has the processes scanned within a moment, whatever asks for it how often. */
-void agent_scan_soon(struct agent *a);
-
-/* The same because events did not come: not sooner after the last scan than AGENT_REPAIR_NS. */
-void agent_repair_soon(struct agent *a);
 
 /* Drains all rings now and does what follows from it. */
 void agent_drain(struct agent *a);

@@ -12,6 +12,10 @@
 #include "shared/clock.h"
 #include "shared/io.h"
 #include "shared/log.h"
+#include "shared/macro.h"
+
+/* Between scans while nothing is watched and events tell of everything. */
+#define IDLE_SCAN_NS (600 * NSEC_PER_SEC)
 
 static void write_peer(const struct control_peer *peer, struct jsonw *w)
 {
@@ -132,6 +136,20 @@ static void switch_tries(struct agent *a, const struct ruleset *set)
 	__atomic_store_n(&c->events_on, set->rules->count ? 1 : 0, __ATOMIC_RELEASE);
 }
 
+/*
+ * Between scans while nothing is watched. Events tell of every start, name and first process of a
+ * cgroup; a scan is insurance then, and the machine is to be left alone. What no event tells is
+ * that a process moves into a cgroup that others are in already: rules that ask for a name and a
+ * cgroup are scanned for as ever.
+ */
+static uint64_t idle_scan_ns(const struct rules *rules)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		if (rules->rules[i].comm[0] && rules->rules[i].cgroup_prefix)
+			return SCHEDULE_SCAN_NS;
+	return rules->count ? IDLE_SCAN_NS : 0;
+}
+
 static void say_no_room(struct agent *a, const struct rules *rules, int error)
 {
 	line_error(&a->lines, NULL, "rules_file", "load with a larger --rules", NULL, NULL,
@@ -143,11 +161,11 @@ int apply_rules(struct agent *a, struct rules *rules, const char *source,
 		const struct control_peer *peer, const struct rules_faults *warnings,
 		struct applied *ret_applied)
 {
-	struct ruleset *set, *old = a->set;
+	struct ruleset *set, *old = a->active.set;
 	struct applied applied = { .count = rules->count };
 	int r;
 
-	r = ruleset_new(rules, a->generation + 1, source, &set);
+	r = ruleset_new(rules, a->active.generation + 1, source, &set);
 	if (r < 0) {
 		rules_free(rules);
 		return r;
@@ -158,10 +176,10 @@ int apply_rules(struct agent *a, struct rules *rules, const char *source,
 		ruleset_unref(set);
 		return r;
 	}
-	a->generation++;
+	a->active.generation++;
 	carry_budgets(old, set);
 	switch_tries(a, set);
-	a->set = set;
+	a->active.set = set;
 	a->scope.said = false;
 	watches_rebind(a, set->rules, &applied.unchanged_watches);
 	carry_processes(a, set->rules);
@@ -170,7 +188,7 @@ int apply_rules(struct agent *a, struct rules *rules, const char *source,
 	discover_scan(a);
 	release_watches(a);
 	ruleset_unref(old);
-	agent_pace(a);
+	schedule_idle_scan(&a->schedule, idle_scan_ns(set->rules));
 	*ret_applied = applied;
 	return 0;
 }

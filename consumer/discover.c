@@ -53,8 +53,8 @@ static void on_match(struct agent *a, const struct event *e)
 	memcpy(seen.comm, e->comm, sizeof(seen.comm) - 1);
 	matching_see(a, &seen);
 	/* The rule of the event was of another set, and no rule of this one matches. */
-	if (e->kind != EVENT_UNNAME && e->generation != a->set->generation &&
-	    !rules_match(a->set->rules, seen.comm,
+	if (e->kind != EVENT_UNNAME && e->generation != a->active.set->generation &&
+	    !rules_match(a->active.set->rules, seen.comm,
 			 cgroups_path(&a->cgroups, e->cgroup_id, e->tgid)))
 		a->totals.stale_events++;
 }

@@ -69,7 +69,7 @@ static struct health_losses count_losses(const struct agent *a, const struct out
 	return (struct health_losses){
 		.held = a->recorder.evicted,
 		.lines = output->dropped_lines,
-		.left_out = a->line_budget.left_out,
+		.left_out = a->budget.lines.left_out,
 		.events = kernel.events_lost,
 		.limited = kernel.events_limited,
 		.over_quota = kernel.events_over_quota,

@@ -50,8 +50,8 @@ static void take(void *context, const void *record, size_t bytes)
 		a->totals.samples_bad++;
 		return;
 	}
-	if (e->rule < a->set->rules->count)
-		subject = agent_subject(a, &a->set->rules->rules[e->rule], 0);
+	if (e->rule < a->active.set->rules->count)
+		subject = event_log_subject(&a->log, &a->active.set->rules->rules[e->rule], 0);
 	if (e->slot < a->pins.abi.slots && a->watches.by_slot[e->slot]) {
 		subject.cgroup = a->watches.by_slot[e->slot]->path;
 		subject.cgroup_id = a->watches.by_slot[e->slot]->cgroup_id;
@@ -61,7 +61,7 @@ static void take(void *context, const void *record, size_t bytes)
 		   "%s on CPU %u (%u more like it since the last such line)", kinds[e->kind].what,
 		   e->cpu, e->suppressed);
 	if (e->kind == ERROR_EVENTS_FULL)
-		agent_repair_soon(a);
+		schedule_repair_soon(&a->schedule);
 }
 
 void kernel_errors_drain(struct agent *a)

@@ -138,7 +138,7 @@ void life_say_start(struct agent *a, const struct life_gap *gap)
 	jsonw_string(&w, "kernel", a->host.kernel);
 	life_write_self(a, &w);
 	write_features(a, &w);
-	arming_write(a, &w);
+	sampler_write(&a->sampler, &w);
 	write_abi(a, &w);
 	if (a->scope.count)
 		scope_write_prefixes(&a->scope, "scope", &w);
@@ -178,7 +178,7 @@ void life_write_totals(const struct agent *a, struct jsonw *w)
 	pressure_write_totals(a, w);
 	jsonw_u64(w, "lines", output.lines);
 	jsonw_u64(w, "lines_dropped", output.dropped_lines);
-	jsonw_u64(w, "lines_left_out", a->line_budget.left_out);
+	jsonw_u64(w, "lines_left_out", a->budget.lines.left_out);
 	jsonw_object_end(w);
 }
 

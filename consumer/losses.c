@@ -121,13 +121,14 @@ static void check_events(struct agent *a, uint64_t now_ns)
 		all += event_count(&totals, i);
 		all_said += said->events[i];
 	}
-	if (all != all_said && (!said->events_ns || now_ns - said->events_ns >= AGENT_REPAIR_NS)) {
+	if (all != all_said &&
+	    (!said->events_ns || now_ns - said->events_ns >= SCHEDULE_REPAIR_NS)) {
 		said->events_ns = now_ns;
 		say_events(a, &totals);
 		all_said = all;
 	}
 	if (all != all_said || all != said->events_asked)
-		agent_repair_soon(a);
+		schedule_repair_soon(&a->schedule);
 	said->events_asked = all;
 }
 

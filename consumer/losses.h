@@ -25,7 +25,7 @@ struct losses {
 
 /*
  * Says what was lost since the last look; at most once a second. Where events of discovery did not
- * come it asks for the scan that repairs it, and says so at most once in AGENT_REPAIR_NS.
+ * come it asks for the scan that repairs it, and says so at most once in SCHEDULE_REPAIR_NS.
  */
 void losses_check(struct agent *a);
 

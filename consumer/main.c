@@ -153,7 +153,7 @@ static int start_all(struct agent *a)
 	processes_init(&a->processes, 4 * (size_t)a->pins.abi.targets);
 	recorder_init(&a->recorder, a->options.recorder_kib << 10);
 	shares_init(&a->shares);
-	line_budget_init(&a->line_budget, a->options.lines_per_minute);
+	agent_wire(a);
 	r = say("watches", watches_init(a));
 	if (r < 0)
 		return r;
@@ -202,14 +202,16 @@ static void release_all(struct agent *a)
 		output_stop(a->output, 3000);
 	control_free(a->control);
 	pressure_done(a);
-	arming_done(a);
+	sampler_done(&a->sampler);
+	signal_programs_done(&a->programs);
 	processes_done(a);
 	unwinding_done(a);
-	line_budget_done(&a->line_budget);
+	event_budget_done(&a->budget);
+	schedule_done(&a->schedule);
 	shares_done(&a->shares);
 	recorder_done(&a->recorder);
 	symbols_free(a->symbols);
-	ruleset_unref(a->set);
+	ruleset_unref(a->active.set);
 	cgroups_done(&a->cgroups);
 	pins_done(&a->pins);
 	link_free(a->link);
@@ -257,7 +259,7 @@ static int status_of(const struct agent *a, int r)
 		return EXIT_FINE;
 	if (r == -EPROTO)
 		return EXIT_OTHER_ABI;
-	return a->started && !a->set ? EXIT_RULES : EXIT_FAILED;
+	return a->started && !a->active.set ? EXIT_RULES : EXIT_FAILED;
 }
 
 int main(int argc, char *argv[])

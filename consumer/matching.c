@@ -9,7 +9,7 @@
 
 static void write_match(struct agent *a, struct process *p, const char *found)
 {
-	struct line_subject subject = agent_subject(a, p->rule, p->cgroup_id);
+	struct line_subject subject = event_log_subject(&a->log, p->rule, p->cgroup_id);
 	bool mapped = process_map(a, p, 0);
 	struct runtime runtime = {};
 	struct jsonw w;
@@ -47,11 +47,11 @@ static void write_match(struct agent *a, struct process *p, const char *found)
  */
 static void say_match(struct agent *a, struct process *p, const char *found, bool fresh)
 {
-	const struct line_about about = { p->rule, p->cgroup_id, p->uid, NULL };
+	const struct event_about about = { p->rule, p->cgroup_id, p->uid, NULL };
 
-	if (!fresh && (p->announced || (p->left_out && !discovery_line_has_room(a, &about))))
+	if (!fresh && (p->announced || (p->left_out && !event_budget_has_room(&a->budget, &about))))
 		return;
-	if (!discovery_line(a, &about, LINE_MATCH)) {
+	if (!event_budget_take(&a->budget, &about, LINE_MATCH)) {
 		p->left_out = true;
 		return;
 	}
@@ -78,9 +78,9 @@ static void exec_trigger(struct agent *a, struct process *p)
 static const struct rule *find_rule(struct agent *a, const struct sighting *seen)
 {
 	const char *path = cgroups_path(&a->cgroups, seen->cgroup_id, seen->tgid);
-	const struct rule *rule = rules_match(a->set->rules, seen->comm, path);
+	const struct rule *rule = rules_match(a->active.set->rules, seen->comm, path);
 
-	return rule || !path ? rule : rules_match_cgroup(a->set->rules, path);
+	return rule || !path ? rule : rules_match_cgroup(a->active.set->rules, path);
 }
 
 static void update(struct process *p, const struct sighting *seen)
@@ -114,9 +114,9 @@ void matching_see(struct agent *a, const struct sighting *seen)
 	update(p, seen);
 	p->rule = rule;
 	/* The kernel side knows it already when nothing has changed: a scan must stay cheap. */
-	if (fresh || p->generation != a->set->generation)
+	if (fresh || p->generation != a->active.set->generation)
 		process_target(a, p);
-	p->generation = a->set->generation;
+	p->generation = a->active.set->generation;
 	unwinding_rule(a, p);
 	if (!rule)
 		return;
@@ -134,7 +134,7 @@ void matching_cgroup(struct agent *a, uint64_t cgroup_id)
 	struct binding *b;
 	struct watch *w;
 
-	rule = path ? rules_match_cgroup(a->set->rules, path) : NULL;
+	rule = path ? rules_match_cgroup(a->active.set->rules, path) : NULL;
 	if (!rule || cgroup_id == a->cgroups.root_id || cgroups_occupied(&a->cgroups, path) == 0 ||
 	    watch_get(a, cgroup_id, 0, &w) < 0)
 		return;
@@ -144,5 +144,5 @@ void matching_cgroup(struct agent *a, uint64_t cgroup_id)
 	/* The iterator lists the processes of a watched cgroup: their process.match comes from
 	 * there. */
 	if (watch_bind_cgroup(w, rule) == 0)
-		agent_scan_soon(a);
+		schedule_scan_soon(&a->schedule);
 }

@@ -10,6 +10,7 @@
 
 #include "consumer/agent.h"
 #include "consumer/apply.h"
+#include "consumer/broker_status.h"
 #include "consumer/discover.h"
 #include "consumer/following.h"
 #include "consumer/life.h"
@@ -107,8 +108,8 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	jsonw_u64(w, "pid", (uint64_t)getpid());
 	jsonw_u64(w, "uptime_ms", (clock_mono_ns() - a->start_ns) / NSEC_PER_MSEC);
 	life_write_self(a, w);
-	jsonw_u64(w, "generation", a->set->generation);
-	jsonw_u64(w, "rules", a->set->rules->count);
+	jsonw_u64(w, "generation", a->active.set->generation);
+	jsonw_u64(w, "rules", a->active.set->rules->count);
 	jsonw_u64(w, "watches", a->watches.count);
 	jsonw_u64(w, "processes", a->processes.by_id.count - a->processes.gone);
 	jsonw_u64(w, "sessions_running", a->sessions.count);
@@ -116,8 +117,8 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	cgroups_unseen_write(a, w);
 	scope_write(&a->scope, w);
 	pressure_write_status(a, w);
-	arming_write(a, w);
-	arming_write_broker(a, w);
+	sampler_write(&a->sampler, w);
+	broker_status_write(a->link, a->files, &a->pins, w);
 	unwinding_write_status(a, w);
 	jsonw_array(w, "rings");
 	write_ring(w, "samples", &a->pins.samples);
@@ -139,9 +140,9 @@ static int rules_get(void *context, const struct control_peer *peer, json_object
 	struct agent *a = context;
 
 	jsonw_object(w, NULL);
-	jsonw_u64(w, "generation", a->set->generation);
-	jsonw_string(w, "source", a->set->source);
-	rules_write(a->set->rules, w, "rules");
+	jsonw_u64(w, "generation", a->active.set->generation);
+	jsonw_string(w, "source", a->active.set->source);
+	rules_write(a->active.set->rules, w, "rules");
 	jsonw_object_end(w);
 	return 0;
 }
@@ -180,7 +181,7 @@ static int preview(struct agent *a, struct rules *rules, struct jsonw *w,
 	struct ruleset *set;
 	int r;
 
-	r = ruleset_new(rules, a->generation, "check", &set);
+	r = ruleset_new(rules, a->active.generation, "check", &set);
 	if (r < 0) {
 		rules_free(rules);
 		return r;

@@ -18,7 +18,7 @@ void pressure_say(struct watch *w, const struct rule *rule, const struct trigger
 		  const struct session *session, enum pressure_by by)
 {
 	struct agent *a = w->agent;
-	struct line_subject subject = agent_subject(a, rule, w->cgroup_id);
+	struct line_subject subject = event_log_subject(&a->log, rule, w->cgroup_id);
 	struct jsonw json;
 
 	subject.session = session ? session->id : 0;

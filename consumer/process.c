@@ -148,13 +148,13 @@ int process_get(struct agent *a, uint32_t tgid, uint64_t start_ns, struct proces
 
 static void say_exit(struct agent *a, const struct process *p)
 {
-	const struct line_about about = { p->rule, p->cgroup_id, p->uid, NULL };
+	const struct event_about about = { p->rule, p->cgroup_id, p->uid, NULL };
 	struct line_subject subject;
 	struct jsonw w;
 
-	if (!discovery_line(a, &about, LINE_EXIT))
+	if (!event_budget_take(&a->budget, &about, LINE_EXIT))
 		return;
-	subject = agent_subject(a, p->rule, p->cgroup_id);
+	subject = event_log_subject(&a->log, p->rule, p->cgroup_id);
 	line_begin(&a->lines, &w, "process.exit", &subject);
 	jsonw_u64(&w, "pid", p->tgid);
 	jsonw_u64(&w, "start_ns", p->start_ns);
@@ -176,7 +176,7 @@ void process_gone(struct agent *a, struct process *p)
 	if (p->announced)
 		say_exit(a, p);
 	else if (p->left_out)
-		discovery_line_left_out(a, p->rule, LINE_EXIT);
+		event_budget_leave_out(&a->budget, p->rule, LINE_EXIT);
 	unwinding_leave(a, p);
 	watch_leave(a, p);
 }
@@ -344,9 +344,9 @@ int process_target(struct agent *a, const struct process *p)
 		target.unwind = p->unwind.table;
 	if (matched)
 		target.flags |= TARGET_MATCHED | TARGET_TOLD;
-	if (p->rule && a->set) {
-		target.rule = (uint32_t)(p->rule - a->set->rules->rules);
-		target.generation = a->set->generation;
+	if (p->rule && a->active.set) {
+		target.rule = (uint32_t)(p->rule - a->active.set->rules->rules);
+		target.generation = a->active.set->generation;
 	}
 	return bpf_map_update_elem(a->pins.targets_fd, &key, &target, BPF_ANY) < 0 ? -errno : 0;
 }

@@ -94,7 +94,7 @@ static int start_on(struct watch *w, const struct rule *rule, const struct contr
 static int start_rule(struct agent *a, const struct request *q, const struct control_peer *peer,
 		      struct started *all, struct held *held, struct control_error *error)
 {
-	const struct rule *rule = rules_find(a->set->rules, q->rule);
+	const struct rule *rule = rules_find(a->active.set->rules, q->rule);
 	int r = -ENOENT;
 
 	if (!rule)

@@ -27,6 +27,12 @@ struct ruleset {
 	struct budget *budgets; /* one per rule; main thread only */
 };
 
+/* The set in force: one word that every module reads. Main thread only. */
+struct active_rules {
+	struct ruleset *set; /* a reference; NULL before the first is applied */
+	uint32_t generation; /* last one given */
+};
+
 /* A new set with one reference that takes over `rules` on success. 0 or -ENOMEM. */
 int ruleset_new(struct rules *rules, uint32_t generation, const char *source,
 		struct ruleset **ret_set);

@@ -97,7 +97,7 @@ static int take_cgroup(void *context, const char *path, uint64_t id)
 	struct agent *a = context;
 
 	cgroups_learn(&a->cgroups, id, path);
-	if (rules_match_cgroup(a->set->rules, path))
+	if (rules_match_cgroup(a->active.set->rules, path))
 		matching_cgroup(a, id);
 	return 0;
 }
@@ -145,12 +145,12 @@ int discover_scan(struct agent *a)
 	int r;
 
 	a->scan_number++;
-	a->scanned_ns = began_ns;
+	schedule_scanned(&a->schedule, began_ns);
 	a->totals.scans++;
-	if (a->set->rules->n_by_cgroup)
+	if (a->active.set->rules->n_by_cgroup)
 		cgroups_walk(&a->cgroups, take_cgroup, a);
 	cgroups_walked(&a->cgroups);
-	if (a->set->rules->count || a->watches.count) {
+	if (a->active.set->rules->count || a->watches.count) {
 		a->pins.control->scan_trie = a->pins.control->active;
 		r = each_task(a->pins.tasks_path, take_task, a);
 		if (r < 0)

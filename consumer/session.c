@@ -33,7 +33,7 @@ const char *trigger_name(enum trigger kind)
 
 static struct budget *rule_budget(struct agent *a, const struct rule *rule)
 {
-	return &a->set->budgets[rule - a->set->rules->rules];
+	return &a->active.set->budgets[rule - a->active.set->rules->rules];
 }
 
 /* Milliseconds until the next minute gives budget back. */
@@ -72,7 +72,7 @@ static bool may_start(struct watch *w, const struct rule *rule, enum trigger kin
 		*held = (struct held){ "cooldown", (b->cooldown_ns - now) / NSEC_PER_MSEC + 1 };
 	else if (rule && rule_is_spent(w, rule, now))
 		*held = (struct held){ "budget_rule", budget_retry_ms(now) };
-	else if (a->set && (shared = sharing_held(a, w->owner, now)) != NULL)
+	else if (a->active.set && (shared = sharing_held(a, w->owner, now)) != NULL)
 		*held = (struct held){ shared,
 				       strncmp(shared, "budget", 6) ? 1000 : budget_retry_ms(now) };
 	else
@@ -113,7 +113,7 @@ static struct session *new_session(struct watch *w, const struct rule *rule,
 	}
 	memset(s->before_first, 0xff, cpus * sizeof(*s->before_first));
 	s->last = s->first + cpus;
-	s->set = ruleset_ref(w->agent->set);
+	s->set = ruleset_ref(w->agent->active.set);
 	s->rule = rule;
 	s->reason = *reason;
 	if (reason->when) {
@@ -195,10 +195,10 @@ bool session_sample(struct session *s, const struct hit *h, const struct process
 static uint64_t arm(struct session *s)
 {
 	struct agent *a = s->agent;
-	uint64_t since_ns = MAX(s->watch->recorded_ns, arming_since_ns(a));
+	uint64_t since_ns = MAX(s->watch->recorded_ns, sampler_since_ns(&a->sampler));
 
-	arming_capture_begin(a);
-	arming_state(a, &s->cpus_ticking, &s->cpus_missing, &s->unsampled_why);
+	sampler_capture_begin(&a->sampler);
+	sampler_state(&a->sampler, &s->cpus_ticking, &s->cpus_missing, &s->unsampled_why);
 	return since_ns;
 }
 
@@ -258,7 +258,7 @@ int session_start(struct watch *w, const struct rule *rule, const struct trigger
 	add_running(s);
 	w->session = s;
 	w->sessions++;
-	agent_pace(a);
+	schedule_sessions(&a->schedule, (uint32_t)a->sessions.count);
 	*ret_session = s;
 	return 0;
 }
@@ -275,7 +275,7 @@ void session_end(struct session *s)
 	pins_counters(&a->pins, s->slot, s->last);
 	s->stop_ns = clock_mono_ns();
 	switches_end(s);
-	arming_capture_end(a);
+	sampler_capture_end(&a->sampler);
 	s->settled_ns = s->stop_ns + SETTLE_NS;
 	a->pins.slots[s->slot].session = 0;
 	s->expected = cpu_usage_us(s);
@@ -346,7 +346,7 @@ static void spend(struct session *s)
 	shares_captured(&a->shares, s->owner, s->stop_ns, ms);
 	shares_put(&a->shares, s->owner); /* the reporter's thread is not to see it */
 	s->owner = NULL;
-	rule = s->rule && a->set ? rules_find(a->set->rules, s->rule->name) : NULL;
+	rule = s->rule && a->active.set ? rules_find(a->active.set->rules, s->rule->name) : NULL;
 	if (rule)
 		budget_spend(rule_budget(a, rule), s->stop_ns, ms);
 }
@@ -377,7 +377,7 @@ void sessions_step(struct agent *a, uint64_t now_ns)
 		if (!s->ending)
 			continue;
 		if (now_ns < s->settled_ns && !all_here(s)) {
-			agent_drain_soon(a);
+			schedule_drain_soon(&a->schedule);
 			continue;
 		}
 		a->sessions.running[i] = NULL;
@@ -394,7 +394,7 @@ void sessions_step(struct agent *a, uint64_t now_ns)
 			watch_release(w, "no_process");
 		}
 		reporter_put(a->reporter, s);
-		agent_pace(a);
+		schedule_sessions(&a->schedule, (uint32_t)a->sessions.count);
 	}
 }
 

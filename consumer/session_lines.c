@@ -119,7 +119,7 @@ void session_announce(struct session *s)
 	write_reason(s, &w);
 	write_signals(s, &w);
 	jsonw_string(&w, "signals_reason", signals_reason(s));
-	arming_write(a, &w);
+	sampler_write(&a->sampler, &w);
 	jsonw_u64(&w, "pre_ms", s->pre_ms);
 	jsonw_u64(&w, "during_ms", s->during_ms);
 	jsonw_u64(&w, "hz", a->pins.abi.hz);
@@ -134,7 +134,7 @@ void session_say_held(struct watch *w, const struct rule *rule, const struct tri
 		      const struct held *held)
 {
 	struct agent *a = w->agent;
-	struct line_subject subject = agent_subject(a, rule, w->cgroup_id);
+	struct line_subject subject = event_log_subject(&a->log, rule, w->cgroup_id);
 	struct binding *b = rule ? watch_binding(w, rule) : NULL;
 	uint64_t now = clock_mono_ns(), repeats = 0;
 	struct jsonw json;

@@ -74,7 +74,8 @@ const char *sharing_held(struct agent *a, struct owner *owner, uint64_t now_ns)
 	if (running >= SESSIONS_OF_ONE)
 		return "too_many_sessions";
 	switch (shares_may_capture(&a->shares, owner,
-				   (uint64_t)a->set->rules->budget_s * MSEC_PER_SEC, now_ns)) {
+				   (uint64_t)a->active.set->rules->budget_s * MSEC_PER_SEC,
+				   now_ns)) {
 	case CAPTURE_OWNER_SPENT:
 		return "budget_owner";
 	case CAPTURE_ALL_SPENT:
@@ -105,7 +106,7 @@ void sharing_write_status(struct agent *a, struct jsonw *w)
 		[SHARE_WATCHES] = a->pins.abi.slots,
 		[SHARE_TABLES] = a->unwinding.table_count,
 		[SHARE_ROWS] = (uint64_t)a->pins.abi.unwind_rows * 8,
-		[SHARE_CAPTURED] = (uint64_t)a->set->rules->budget_s * MSEC_PER_SEC,
+		[SHARE_CAPTURED] = (uint64_t)a->active.set->rules->budget_s * MSEC_PER_SEC,
 	};
 	const struct owner *top[SHARING_TOP];
 	uint64_t parts[SHARE_COUNT_];

@@ -16,12 +16,12 @@ static void attach(struct session *s)
 {
 	struct switches *w = &s->switches;
 
-	if (arming_signal_hold(s->agent, SIGNAL_SWITCH, &w->why) < 0)
+	if (signal_programs_hold(&s->agent->programs, SIGNAL_SWITCH, &w->why) < 0)
 		return;
 	w->counted = true;
 	if (pins_switches(&s->agent->pins, s->slot, &w->count) == 0)
 		return;
-	arming_signal_drop(s->agent, SIGNAL_SWITCH);
+	signal_programs_drop(&s->agent->programs, SIGNAL_SWITCH);
 	w->counted = false;
 	w->why = "the counters cannot be read";
 }
@@ -58,7 +58,7 @@ void switches_end(struct session *s)
 		w->counted = false;
 		w->why = "the counters cannot be read";
 	}
-	arming_signal_drop(s->agent, SIGNAL_SWITCH);
+	signal_programs_drop(&s->agent->programs, SIGNAL_SWITCH);
 }
 
 void switches_write(const struct switches *switches, struct jsonw *w)

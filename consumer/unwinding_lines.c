@@ -44,7 +44,7 @@ static void write_rowless(struct agent *a, const struct process *p, struct jsonw
 
 void unwinding_say(struct agent *a, struct process *p)
 {
-	const struct line_about about = { p->rule, p->cgroup_id, p->uid, NULL };
+	const struct event_about about = { p->rule, p->cgroup_id, p->uid, NULL };
 	struct unwinding_state *s = &p->unwind;
 	struct line_subject subject;
 	struct jsonw w;
@@ -52,9 +52,9 @@ void unwinding_say(struct agent *a, struct process *p)
 	if (!p->announced || s->how == s->said)
 		return;
 	s->said = s->how;
-	if (!discovery_line(a, &about, LINE_UNWIND))
+	if (!event_budget_take(&a->budget, &about, LINE_UNWIND))
 		return;
-	subject = agent_subject(a, p->rule, p->cgroup_id);
+	subject = event_log_subject(&a->log, p->rule, p->cgroup_id);
 	line_begin(&a->lines, &w, "process.unwind", &subject);
 	jsonw_u64(&w, "pid", p->tgid);
 	jsonw_u64(&w, "start_ns", p->start_ns);

@@ -162,6 +162,13 @@ static void disarm(struct agent *a, struct watch *w)
 	a->pins.slots[w->slot].session = 0;
 }
 
+/* How many there are is what the drains' pace and the sampling events follow. */
+static void tell_count(struct agent *a)
+{
+	sampler_watched(&a->sampler, a->watches.count > 0);
+	schedule_watches(&a->schedule, a->watches.count);
+}
+
 int watch_get(struct agent *a, uint64_t cgroup_id, uint32_t pid_hint, struct watch **ret_watch)
 {
 	struct watch *w = idmap_get(&a->watches.by_cgroup, cgroup_id);
@@ -210,7 +217,7 @@ int watch_get(struct agent *a, uint64_t cgroup_id, uint32_t pid_hint, struct wat
 		free_watch(w);
 		return r;
 	}
-	agent_pace(a);
+	tell_count(a);
 	*ret_watch = w;
 	return 0;
 }
@@ -227,14 +234,14 @@ static void remember_rule(struct watch *w, const struct rule *rule)
 {
 	struct ruleset *old = w->set;
 
-	w->set = ruleset_ref(w->agent->set);
+	w->set = ruleset_ref(w->agent->active.set);
 	w->rule = rule;
 	ruleset_unref(old);
 }
 
 static void say_rules_full(struct watch *w, const struct rule *rule)
 {
-	struct line_subject subject = agent_subject(w->agent, rule, w->cgroup_id);
+	struct line_subject subject = event_log_subject(&w->agent->log, rule, w->cgroup_id);
 
 	if (w->rules_full_said)
 		return;
@@ -432,10 +439,10 @@ void watch_remove(struct watch *w, const char *reason)
 	watch_say_stop(w, reason);
 	free_watch(w);
 	pressure_refresh(a);
-	agent_pace(a);
+	tell_count(a);
 	/* No event tells where a process moved that lives on without its cgroup. */
-	if (moved && a->scan_timer)
-		agent_scan_soon(a);
+	if (moved)
+		schedule_scan_soon(&a->schedule);
 }
 
 void watch_refresh(struct watch *w)

@@ -17,13 +17,13 @@ void watch_say_start(const struct watch *w)
 {
 	struct agent *a = w->agent;
 	const struct rule *rule = w->n_bindings ? w->bindings[0].rule : NULL;
-	const struct line_about about = { rule, w->cgroup_id, UID_UNKNOWN, w->owner };
+	const struct event_about about = { rule, w->cgroup_id, UID_UNKNOWN, w->owner };
 	struct line_subject subject;
 	struct jsonw json;
 
-	if (!discovery_line(a, &about, LINE_WATCH_START))
+	if (!event_budget_take(&a->budget, &about, LINE_WATCH_START))
 		return;
-	subject = agent_subject(a, rule, w->cgroup_id);
+	subject = event_log_subject(&a->log, rule, w->cgroup_id);
 
 	line_begin(&a->lines, &json, "watch.start", &subject);
 	jsonw_u64(&json, "slot", w->slot);
@@ -36,7 +36,7 @@ void watch_say_start(const struct watch *w)
 	pressure_write_start(w, &json);
 	if (subject.cgroup)
 		container_write(&subject.container, subject.cgroup, &json);
-	arming_write(a, &json);
+	sampler_write(&a->sampler, &json);
 	write_rules(w, &json);
 	line_end(&a->lines, &json);
 }
@@ -51,10 +51,10 @@ void watch_say_stop(const struct watch *w, const char *reason)
 		.cgroup_id = w->cgroup_id,
 		.container = container_parse(w->path),
 	};
-	const struct line_about about = { w->rule, w->cgroup_id, UID_UNKNOWN, w->owner };
+	const struct event_about about = { w->rule, w->cgroup_id, UID_UNKNOWN, w->owner };
 	struct jsonw json;
 
-	if (!discovery_line(a, &about, LINE_WATCH_STOP))
+	if (!event_budget_take(&a->budget, &about, LINE_WATCH_STOP))
 		return;
 
 	line_begin(&a->lines, &json, "watch.stop", &subject);

@@ -104,7 +104,7 @@ static void test_too_many(void **state)
 	if (!fake)
 		skip();
 	fake_rules(fake, SET(ONE("api", "node")));
-	before = fake->a.set;
+	before = fake->a.active.set;
 	words = fake->control;
 	text = malloc(32768);
 	assert_non_null(text);
@@ -114,7 +114,7 @@ static void test_too_many(void **state)
 	snprintf(text + bytes, 32768 - bytes, "]}");
 	write_file(text, strlen(text));
 	assert_int_equal(apply_file(&fake->a), -ENOSPC);
-	assert_ptr_equal(fake->a.set, before);
+	assert_ptr_equal(fake->a.active.set, before);
 	assert_memory_equal(&fake->control, &words, sizeof(words));
 	assert_int_equal(trie_keys(fake->control.active), 1);
 	assert_int_equal(fake_count(fake, "rules.applied"), 2);
@@ -130,10 +130,10 @@ static void test_budget(void **state)
 	if (!fake)
 		skip();
 	fake_rules(fake, SET(ONE("api", "node") "," ONE("db", "postgres")));
-	budget_spend(&fake->a.set->budgets[0], now, 700);
+	budget_spend(&fake->a.active.set->budgets[0], now, 700);
 	fake_rules(fake, SET(ONE("other", "x") "," ONE("api", "deno")));
-	assert_int_equal(budget_spent_ms(&fake->a.set->budgets[0], now), 0);
-	assert_int_equal(budget_spent_ms(&fake->a.set->budgets[1], now), 700);
+	assert_int_equal(budget_spent_ms(&fake->a.active.set->budgets[0], now), 0);
+	assert_int_equal(budget_spent_ms(&fake->a.active.set->budgets[1], now), 700);
 }
 
 /* A process follows its rule into the new set; where it is gone, or another by now, it has none. */
@@ -151,10 +151,10 @@ static void test_processes(void **state)
 	fake_event(fake, EVENT_EXEC, 100, task.cgroup_id, "node");
 	p = process_find(&fake->a, 100, task.start_ns);
 	assert_non_null(p);
-	assert_ptr_equal(p->rule, &fake->a.set->rules->rules[0]);
+	assert_ptr_equal(p->rule, &fake->a.active.set->rules->rules[0]);
 	fake_tasks(fake, &task, 1);
 	fake_rules(fake, SET(ONE("db", "postgres") "," ONE("api", "node")));
-	assert_ptr_equal(p->rule, &fake->a.set->rules->rules[1]);
+	assert_ptr_equal(p->rule, &fake->a.active.set->rules->rules[1]);
 	assert_non_null(p->watch);
 	assert_int_equal(fake_count(fake, "watch.stop"), 0);
 	assert_int_equal(fake_count(fake, "process.match"), 1); /* nothing new to be said */
@@ -175,7 +175,7 @@ static void test_file(void **state)
 		skip();
 	write_file(text, strlen(text));
 	assert_int_equal(apply_file(&fake->a), 0);
-	assert_int_equal(fake->a.set->rules->count, 1);
+	assert_int_equal(fake->a.active.set->rules->count, 1);
 	line = fake_last(fake, "rules.applied");
 	assert_memory_equal(fake_text(line, "source"), "file:", 5);
 	assert_string_equal(fake_text(line, "source") + 5, path);
@@ -192,7 +192,7 @@ static void test_bad_file(void **state)
 
 	if (!fake)
 		skip();
-	before = fake->a.set;
+	before = fake->a.active.set;
 	assert_int_equal(apply_file(&fake->a), -ENOENT);
 	assert_non_null(large);
 	write_file(large, RULES_TEXT_BYTES + 1);
@@ -200,7 +200,7 @@ static void test_bad_file(void **state)
 	assert_int_equal(fake_count(fake, "rules.rejected"), 0);
 	write_file(faulty, strlen(faulty));
 	assert_int_equal(apply_file(&fake->a), -EINVAL);
-	assert_ptr_equal(fake->a.set, before);
+	assert_ptr_equal(fake->a.active.set, before);
 	line = fake_last(fake, "rules.rejected");
 	assert_int_equal(number(line, "fault_count"),
 			 json_object_array_length(json_object_object_get(line, "faults")));

@@ -93,6 +93,12 @@ static void ignore(void *context, uint32_t events)
 {
 }
 
+static void ignore_call(void *context)
+{
+}
+
+static const struct schedule_calls no_calls = { ignore_call, ignore_call, ignore_call };
+
 static void make_files(struct fake *f)
 {
 	strcpy(f->dir, "/tmp/trocar-unit-XXXXXX");
@@ -120,12 +126,9 @@ struct fake *fake_new(void)
 	assert_int_equal(host_read(&a->host), 0);
 	assert_int_equal(loop_new(&a->loop), 0);
 	/* Set by the agent, and never due: the tests do what the loop would. */
-	assert_int_equal(loop_timer(a->loop, ignore, a, &a->drain_timer), 0);
-	assert_int_equal(loop_timer(a->loop, ignore, a, &a->scan_timer), 0);
-	assert_int_equal(loop_timer(a->loop, ignore, a, &a->lines_timer), 0);
+	assert_int_equal(schedule_init(&a->schedule, a->loop, &no_calls, a), 0);
 	assert_int_equal(loop_timer(a->loop, ignore, a, &a->linger_timer), 0);
 	shares_init(&a->shares);
-	line_budget_init(&a->line_budget, FAKE_LINES);
 	assert_int_equal(output_new(f->output, 4u << 20, &a->output), 0);
 	assert_int_equal(output_start(a->output), 0);
 	a->lines = (struct lines){ &a->host, a->output, 8192 };
@@ -135,6 +138,9 @@ struct fake *fake_new(void)
 	processes_init(&a->processes, FAKE_PROCESSES);
 	assert_int_equal(link_new("", LINK_WAIT_MS, &a->link), 0);
 	assert_int_equal(link_new("", LINK_FILE_WAIT_MS, &a->files), 0);
+	a->options.lines_per_minute = FAKE_LINES;
+	agent_wire(a);
+	assert_int_equal(event_budget_listen(&a->budget, a->loop), 0);
 	assert_int_equal(watches_init(a), 0);
 	assert_int_equal(pressure_open(a), 0);
 	recorder_init(&a->recorder, 1u << 20);
@@ -168,19 +174,18 @@ void fake_free(struct fake *f)
 	processes_done(a);
 	recorder_done(&a->recorder);
 	pressure_done(a);
-	arming_done(a);
+	sampler_done(&a->sampler);
+	signal_programs_done(&a->programs);
 	link_free(a->link);
 	link_free(a->files);
 	cgroups_done(&a->cgroups);
-	ruleset_unref(a->set);
+	ruleset_unref(a->active.set);
 	symbols_free(a->symbols);
 	output_stop(a->output, 5000);
 	output_free(a->output);
-	loop_remove(a->drain_timer);
-	loop_remove(a->scan_timer);
-	loop_remove(a->lines_timer);
+	schedule_done(&a->schedule);
 	loop_remove(a->linger_timer);
-	line_budget_done(&a->line_budget);
+	event_budget_done(&a->budget);
 	shares_done(&a->shares);
 	loop_free(a->loop);
 	free(a->pins.samples.bounce);
@@ -237,7 +242,7 @@ void fake_event(struct fake *f, enum event_kind kind, uint32_t tgid, uint64_t cg
 		.kind = kind,
 		.tgid = tgid,
 		.ppid = 1,
-		.generation = f->a.set->generation,
+		.generation = f->a.active.set->generation,
 	};
 
 	snprintf(e.comm, sizeof(e.comm), "%s", comm);
@@ -253,7 +258,7 @@ void fake_cgroup_event(struct fake *f, enum event_kind kind, uint64_t cgroup_id,
 	assert_non_null(e);
 	e->kind = kind;
 	e->cgroup_id = cgroup_id;
-	e->generation = f->a.set->generation;
+	e->generation = f->a.active.set->generation;
 	e->path_bytes = (uint16_t)path_bytes;
 	memcpy(e->path, path, path_bytes);
 	fake_put(&f->events, e, sizeof(*e) + path_bytes);

@@ -88,7 +88,7 @@ struct watch *following_watch(const char *const *when, size_t n)
 	cgroups_learn(&fake->a.cgroups, group.id, group.path);
 	assert_int_equal(watch_get(&fake->a, group.id, 0, &w), 0);
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(watch_bind_cgroup(w, &fake->a.set->rules->rules[i]), 0);
+		assert_int_equal(watch_bind_cgroup(w, &fake->a.active.set->rules->rules[i]), 0);
 	return w;
 }
 

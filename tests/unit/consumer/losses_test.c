@@ -42,11 +42,11 @@ static void is_last(const char *code, const char *count)
 	assert_string_equal(fake_text(line, "count"), count);
 }
 
-/* Later than AGENT_REPAIR_NS after the last line about events, and after their scan. */
+/* Later than SCHEDULE_REPAIR_NS after the last line about events, and after their scan. */
 static void time_passes(void)
 {
-	fake->a.losses.events_ns = clock_mono_ns() - AGENT_REPAIR_NS;
-	fake->a.scan_due_ns = 0;
+	fake->a.losses.events_ns = clock_mono_ns() - SCHEDULE_REPAIR_NS;
+	fake->a.schedule.scan_due_ns = 0;
 }
 
 static void events_lost(uint64_t each, uint64_t limited)
@@ -71,24 +71,24 @@ static void test_events(void **state)
 	cpus = fake->a.pins.abi.cpus_possible;
 	look();
 	assert_int_equal(fake_count(fake, "error"), 0);
-	assert_int_equal(fake->a.scan_due_ns, 0);
+	assert_int_equal(fake->a.schedule.scan_due_ns, 0);
 	events_lost(3, 0);
 	look();
 	snprintf(count, sizeof(count), "%u", 3 * cpus);
 	is_last("events_full", count);
-	assert_true(fake->a.scan_due_ns > 0);
+	assert_true(fake->a.schedule.scan_due_ns > 0);
 	time_passes();
 	look();
 	assert_int_equal(fake_count(fake, "error"), 1);
-	assert_int_equal(fake->a.scan_due_ns, 0);
+	assert_int_equal(fake->a.schedule.scan_due_ns, 0);
 	events_lost(5, 0);
 	look();
 	snprintf(count, sizeof(count), "%u", 2 * cpus);
 	is_last("events_full", count);
 }
 
-/* However much is held back, one scan and one line a kind in AGENT_REPAIR_NS; and nothing is left
- * out. */
+/* However much is held back, one scan and one line a kind in SCHEDULE_REPAIR_NS; and nothing is
+ * left out. */
 static void test_events_held_back(void **state)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -96,20 +96,20 @@ static void test_events_held_back(void **state)
 
 	if (!fake)
 		skip();
-	fake->a.scanned_ns = now_ns;
+	fake->a.schedule.scanned_ns = now_ns;
 	for (uint64_t i = 1; i <= 5; i++) {
 		events_lost(0, i);
 		look();
 	}
 	assert_int_equal(fake_count(fake, "error"), 1);
-	assert_true(fake->a.scan_due_ns >= now_ns + AGENT_REPAIR_NS);
+	assert_true(fake->a.schedule.scan_due_ns >= now_ns + SCHEDULE_REPAIR_NS);
 	time_passes();
 	look();
 	assert_int_equal(fake_count(fake, "error"), 2);
 	snprintf(count, sizeof(count), "%u", 4 * fake->a.pins.abi.cpus_possible);
 	is_last("events_limited", count);
 	/* The scan came between, and what was asked for before it is not asked for again. */
-	assert_int_equal(fake->a.scan_due_ns, 0);
+	assert_int_equal(fake->a.schedule.scan_due_ns, 0);
 }
 
 /* Whoever wants a scan soon does not wait for the one that repairs. */
@@ -119,13 +119,13 @@ static void test_repair_holds_up_nobody(void **state)
 
 	if (!fake)
 		skip();
-	fake->a.scanned_ns = now_ns;
-	agent_repair_soon(&fake->a);
-	assert_true(fake->a.scan_due_ns >= now_ns + AGENT_REPAIR_NS);
-	agent_scan_soon(&fake->a);
-	assert_true(fake->a.scan_due_ns < now_ns + NSEC_PER_SEC);
-	agent_repair_soon(&fake->a);
-	assert_true(fake->a.scan_due_ns < now_ns + NSEC_PER_SEC);
+	fake->a.schedule.scanned_ns = now_ns;
+	schedule_repair_soon(&fake->a.schedule);
+	assert_true(fake->a.schedule.scan_due_ns >= now_ns + SCHEDULE_REPAIR_NS);
+	schedule_scan_soon(&fake->a.schedule);
+	assert_true(fake->a.schedule.scan_due_ns < now_ns + NSEC_PER_SEC);
+	schedule_repair_soon(&fake->a.schedule);
+	assert_true(fake->a.schedule.scan_due_ns < now_ns + NSEC_PER_SEC);
 }
 
 static void test_once_a_second(void **state)

@@ -319,7 +319,7 @@ static void test_rules_change(void **state)
 	assert_ptr_equal(watch_of(group.id), w);
 	assert_int_equal(w->epoch, epoch);
 	assert_int_not_equal(fake->control.active, active);
-	assert_int_equal(fake->control.generation, fake->a.set->generation);
+	assert_int_equal(fake->control.generation, fake->a.active.set->generation);
 	assert_int_equal(w->bindings[0].processes, 1);
 	assert_int_equal(fake_count(fake, "process.match"), 1);
 	fake_rules(fake,
@@ -386,7 +386,7 @@ static void start_as(uint32_t tgid, uint32_t uid)
 			   .uid = uid,
 			   .start_ns = fake_start_ns(tgid),
 			   .cgroup_id = group.id,
-			   .generation = fake->a.set->generation,
+			   .generation = fake->a.active.set->generation,
 			   .comm = "node" };
 
 	fake_put(&fake->events, &e, sizeof(e));
@@ -402,7 +402,7 @@ static void test_lines_left_out(void **state)
 	if (!fake)
 		skip();
 	fake_rules(fake, RULES);
-	fake->a.line_budget.max = 16;
+	fake->a.budget.lines.max = 16;
 	for (uint32_t i = 0; i < 20; i++)
 		start_as(100 + i, 1000);
 	assert_int_equal(fake_count(fake, "process.match"), 8);
@@ -412,8 +412,8 @@ static void test_lines_left_out(void **state)
 	/* The end of one whose start was not said is not said either, but counted. */
 	fake_event(fake, EVENT_EXIT, 119, group.id, "node");
 	assert_int_equal(fake_count(fake, "process.exit"), 0);
-	assert_int_equal(fake->a.line_budget.left_out, 13);
-	discovery_lines_end(&fake->a);
+	assert_int_equal(fake->a.budget.lines.left_out, 13);
+	event_budget_end(&fake->a.budget);
 	line = fake_last(fake, "error");
 	assert_string_equal(fake_text(line, "code"), "lines_left_out");
 	assert_string_equal(fake_text(line, "rule"), "api");
@@ -431,7 +431,7 @@ static void test_said_later(void **state)
 	if (!fake)
 		skip();
 	fake_rules(fake, RULES);
-	fake->a.line_budget.max = 2;
+	fake->a.budget.lines.max = 2;
 	for (uint32_t i = 0; i < 2; i++) {
 		start_as(100 + i, 1000);
 		tasks[i] = (struct task_record){ .tgid = 100 + i,
@@ -443,8 +443,8 @@ static void test_said_later(void **state)
 	fake_tasks(fake, tasks, 2);
 	assert_int_equal(discover_scan(&fake->a), 0);
 	assert_int_equal(fake_count(fake, "process.match"), 1);
-	assert_int_equal(fake->a.line_budget.left_out, 1);
-	discovery_lines_end(&fake->a);
+	assert_int_equal(fake->a.budget.lines.left_out, 1);
+	event_budget_end(&fake->a.budget);
 	assert_int_equal(discover_scan(&fake->a), 0);
 	assert_int_equal(fake_count(fake, "process.match"), 2);
 }

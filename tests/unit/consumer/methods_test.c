@@ -126,7 +126,7 @@ static void test_status(void **state)
 	result = at(answer, "result");
 	assert_string_equal(fake_text(result, "version"), TROCAR_VERSION);
 	assert_in_range(number(result, "uptime_ms"), 5000, 60000);
-	assert_int_equal(number(result, "generation"), fake->a.set->generation);
+	assert_int_equal(number(result, "generation"), fake->a.active.set->generation);
 	assert_int_equal(number(result, "rules"), 1);
 	assert_int_equal(number(result, "watches"), 0);
 	assert_int_equal(number(result, "sessions_running"), 0);
@@ -154,7 +154,8 @@ static void test_get(void **state)
 	answer = ask(&reader, "rules.get", NULL);
 	rules = at(at(answer, "result"), "rules");
 	assert_string_equal(fake_text(at(answer, "result"), "source"), "file:/unit/rules.json");
-	assert_int_equal(number(at(answer, "result"), "generation"), fake->a.set->generation);
+	assert_int_equal(number(at(answer, "result"), "generation"),
+			 fake->a.active.set->generation);
 	set = json_object_is_type(rules, json_type_array) ? json_object_new_object()
 							  : json_object_get(rules);
 	if (json_object_is_type(rules, json_type_array)) {
@@ -162,7 +163,7 @@ static void test_get(void **state)
 		json_object_object_add(set, "rules", json_object_get(rules));
 	}
 	fake_rules(fake, json_object_to_json_string(set));
-	assert_int_equal(fake->a.set->rules->count, 1);
+	assert_int_equal(fake->a.active.set->rules->count, 1);
 	again = ask(&reader, "rules.get", NULL);
 	assert_true(json_object_equal(at(at(again, "result"), "rules"), rules));
 	rule = json_object_array_get_idx(at(set, "rules"), 0);
@@ -186,7 +187,7 @@ static void test_check(void **state)
 
 	if (!fake)
 		skip();
-	before = fake->a.set;
+	before = fake->a.active.set;
 	active = fake->control.active;
 	fine = ask(&reader, "rules.check", with_text(ONE));
 	assert_true(json_object_get_boolean(at(at(fine, "result"), "ok")));
@@ -199,7 +200,7 @@ static void test_check(void **state)
 	assert_true(number(data, "fault_count") >= 2);
 	none = ask(&reader, "rules.check", json_object_new_object());
 	expect_error(none, CONTROL_BAD_PARAMS);
-	assert_ptr_equal(fake->a.set, before);
+	assert_ptr_equal(fake->a.active.set, before);
 	assert_int_equal(fake->control.active, active);
 	assert_true(empty(fake->a.pins.rules_fd[!active]));
 	assert_int_equal(fake_count(fake, "rules.rejected"), 0);
@@ -215,8 +216,9 @@ static void test_set(void **state)
 		skip();
 	answer = ask(&admin, "rules.set", with_text(ONE));
 	assert_int_equal(number(at(answer, "result"), "count"), 1);
-	assert_int_equal(number(at(answer, "result"), "generation"), fake->a.set->generation);
-	assert_int_equal(fake->a.set->rules->count, 1);
+	assert_int_equal(number(at(answer, "result"), "generation"),
+			 fake->a.active.set->generation);
+	assert_int_equal(fake->a.active.set->rules->count, 1);
 	line = fake_last(fake, "rules.applied");
 	assert_string_equal(fake_text(line, "source"), "socket");
 	assert_int_equal(number(at(line, "peer"), "uid"), admin.uid);
@@ -226,7 +228,7 @@ static void test_set(void **state)
 	rejected = fake_last(fake, "rules.rejected");
 	assert_string_equal(fake_text(rejected, "source"), "socket");
 	assert_int_equal(number(at(rejected, "peer"), "uid"), admin.uid);
-	assert_int_equal(fake->a.set->rules->count, 1);
+	assert_int_equal(fake->a.active.set->rules->count, 1);
 	/* No text at all is no rule set that was rejected. */
 	none = ask(&admin, "rules.set", NULL);
 	expect_error(none, CONTROL_BAD_PARAMS);

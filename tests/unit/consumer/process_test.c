@@ -347,12 +347,12 @@ static void test_target(void **state)
 	p = made(100, 5);
 	assert_int_equal(process_target(&fake->a, p), 0);
 	assert_int_equal(lookup(p, &target), -ENOENT);
-	p->rule = &fake->a.set->rules->rules[1];
+	p->rule = &fake->a.active.set->rules->rules[1];
 	assert_int_equal(process_target(&fake->a, p), 0);
 	assert_int_equal(lookup(p, &target), 0);
 	assert_int_equal(target.flags, TARGET_MATCHED | TARGET_TOLD);
 	assert_int_equal(target.rule, 1);
-	assert_int_equal(target.generation, fake->a.set->generation);
+	assert_int_equal(target.generation, fake->a.active.set->generation);
 	target = (struct target){ .flags = TARGET_MAPPED, .execs = 3, .rule = NO_SLOT };
 	assert_int_equal(bpf_map_update_elem(fake->a.pins.targets_fd, &key, &target, BPF_ANY), 0);
 	known = made(101, 5);

@@ -223,7 +223,7 @@ static void test_no_slot(void **state)
 
 	if (!fake)
 		skip();
-	rule = &fake->a.set->rules->rules[0];
+	rule = &fake->a.active.set->rules->rules[0];
 	for (uint64_t i = 0; i < FAKE_SLOTS; i++) {
 		char path[32];
 

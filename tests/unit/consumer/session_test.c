@@ -23,7 +23,7 @@ static void use_rules(const char *more, const char *scope)
 		 more, scope);
 	cgroups_learn(&fake->a.cgroups, 1ULL << 40, "/unit/session");
 	fake_rules(fake, text);
-	rule = &fake->a.set->rules->rules[0];
+	rule = &fake->a.active.set->rules->rules[0];
 	assert_int_equal(watch_get(&fake->a, 1ULL << 40, 0, &watch), 0);
 	assert_int_equal(watch_bind_cgroup(watch, rule), 0);
 	/* As if it had been recorded for a while. */
@@ -237,13 +237,14 @@ static void test_budgets(void **state)
 
 	if (!fake)
 		skip();
-	budget_spend(&fake->a.set->budgets[0], now, rule->budget_s * 1000 - 1);
+	budget_spend(&fake->a.active.set->budgets[0], now, rule->budget_s * 1000 - 1);
 	end(start(TRIGGER_REQUEST));
 	watch_binding(watch, rule)->cooldown_ns = 0;
-	budget_spend(&fake->a.set->budgets[0], now, 1);
+	budget_spend(&fake->a.active.set->budgets[0], now, 1);
 	assert_string_equal(held_by(TRIGGER_EXEC), "budget_rule");
-	memset(&fake->a.set->budgets[0], 0, sizeof(struct budget));
-	shares_captured(&fake->a.shares, watch->owner, now, fake->a.set->rules->budget_s * 1000);
+	memset(&fake->a.active.set->budgets[0], 0, sizeof(struct budget));
+	shares_captured(&fake->a.shares, watch->owner, now,
+			fake->a.active.set->rules->budget_s * 1000);
 	watch_binding(watch, rule)->held_ns = 0;
 	assert_string_equal(held_by(TRIGGER_EXEC), "budget_all");
 	assert_int_equal(fake_count(fake, "trigger.held"), 2);
@@ -259,14 +260,14 @@ static void test_owners(void **state)
 
 	if (!fake)
 		skip();
-	all_ms = fake->a.set->rules->budget_s * 1000;
+	all_ms = fake->a.active.set->rules->budget_s * 1000;
 	other = shares_owner(&fake->a.shares, "uid 1000");
 	shares_captured(&fake->a.shares, other, now, all_ms);
-	budget_spend(&fake->a.set->budgets[0], now, rule->budget_s * 1000);
+	budget_spend(&fake->a.active.set->budgets[0], now, rule->budget_s * 1000);
 	end(start(TRIGGER_EXEC));
 	watch_binding(watch, rule)->cooldown_ns = 0;
 	shares_captured(&fake->a.shares, watch->owner, now, all_ms / 2);
-	memset(&fake->a.set->budgets[0], 0, sizeof(struct budget));
+	memset(&fake->a.active.set->budgets[0], 0, sizeof(struct budget));
 	assert_string_equal(held_by(TRIGGER_EXEC), "budget_owner");
 	line = fake_last(fake, "trigger.held");
 	assert_string_equal(fake_text(line, "reason"), "budget_owner");

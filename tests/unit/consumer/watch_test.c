@@ -166,7 +166,7 @@ static void test_bindings(void **state)
 	if (!fake)
 		skip();
 	many_rules(WATCH_RULES_MAX + 1);
-	rules = fake->a.set->rules;
+	rules = fake->a.active.set->rules;
 	assert_int_equal(get(1, &w), 0);
 	for (size_t i = 0; i < WATCH_RULES_MAX; i++) {
 		assert_int_equal(watch_bind_cgroup(w, &rules->rules[i]), 0);
@@ -192,7 +192,7 @@ static void test_scope(void **state)
 			 "{\"name\":\"narrow\",\"match\":{\"comm\":\"a\"},\"capture\":{\"scope\":"
 			 "\"process\"}},"
 			 "{\"name\":\"wide\",\"match\":{\"comm\":\"b\"}}]}");
-	rules = fake->a.set->rules;
+	rules = fake->a.active.set->rules;
 	assert_int_equal(get(1, &w), 0);
 	assert_int_equal(watch_bind_cgroup(w, &rules->rules[0]), 0);
 	assert_true(w->by_process);

@@ -2,7 +2,7 @@
 /* Whose lines about processes are whose: by place, and by user within it. */
 #include "fake_agent.h"
 
-#include "consumer/discovery_lines.h"
+#include "consumer/event_budget.h"
 #include "consumer/line_budget.h"
 
 #define FLOODER 1001
@@ -27,10 +27,10 @@ static int teardown(void **state)
 /* So many lines the user may write in this minute. */
 static uint64_t lines_of(uint32_t uid, uint64_t most)
 {
-	const struct line_about about = { .uid = uid };
+	const struct event_about about = { .uid = uid };
 	uint64_t n = 0;
 
-	while (n < most && discovery_line(&fake->a, &about, LINE_MATCH))
+	while (n < most && event_budget_take(&fake->a.budget, &about, LINE_MATCH))
 		n++;
 	return n;
 }
@@ -43,12 +43,12 @@ static void test_users(void **state)
 		skip();
 		return;
 	}
-	fake->a.line_budget.max = 8;
+	fake->a.budget.lines.max = 8;
 	first = lines_of(FLOODER, 100);
 	second = lines_of(OTHER, 100);
 	assert_in_range(first, 4, 8); /* twice that where the minute turns meanwhile */
 	assert_in_range(second, 2, 8);
-	assert_true(fake->a.line_budget.left_out >= 2);
+	assert_true(fake->a.budget.lines.left_out >= 2);
 }
 
 int main(void)

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "consumer/arming.h"
+#include "consumer/sampler.h"
 #include "consumer/loop.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
@@ -150,8 +150,11 @@ static int setup(void **state)
 	assert_int_equal(pthread_create(&t.thread, NULL, play, &t), 0);
 	t.a->pins.abi.cpus_sampled = 0;
 	link_free(t.a->link);
-	arming_init(t.a);
-	return link_new(t.path, LINK_WAIT_MS, &t.a->link);
+	assert_int_equal(link_new(t.path, LINK_WAIT_MS, &t.a->link), 0);
+	sampler_init(&t.a->sampler, &t.a->pins, t.a->loop, t.a->link, &t.a->lines);
+	signal_programs_init(&t.a->programs, t.a->link);
+	sampler_start(&t.a->sampler);
+	return 0;
 }
 
 static int teardown(void **state)
@@ -160,8 +163,7 @@ static int teardown(void **state)
 
 	if (!t->f)
 		return 0;
-	t->a->watches.count = 0;
-	arming_done(t->a);
+	sampler_done(&t->a->sampler);
 	link_free(t->a->link);
 	t->a->link = NULL;
 	shutdown(t->listener_fd, SHUT_RDWR);
@@ -199,8 +201,7 @@ static void assert_events(size_t expected)
 /* As when watches come and go. */
 static void watch(struct fixture *t, uint32_t count)
 {
-	t->a->watches.count = count;
-	arming_follow(t->a);
+	sampler_watched(&t->a->sampler, count > 0);
 }
 
 static struct fixture *begin(void **state)
@@ -217,20 +218,20 @@ static void follows_the_watches(void **state)
 	struct fixture *t = begin(state);
 	const char *reason;
 
-	arming_look(t->a);
+	sampler_look(&t->a->sampler);
 	assert_int_equal(t->samplers, 0);
-	assert_int_equal(arming_since_ns(t->a), UINT64_MAX);
+	assert_int_equal(sampler_since_ns(&t->a->sampler), UINT64_MAX);
 	watch(t, 1);
 	assert_events(2 * t->online); /* the recorder's and the capture's */
 	assert_int_equal(t->hz, FAKE_HZ);
 	assert_int_equal(t->recorders, t->online);
-	assert_true(arming_since_ns(t->a) <= clock_mono_ns());
-	assert_int_equal(arming_by(t->a, &reason), ARMING_BROKER);
+	assert_true(sampler_since_ns(&t->a->sampler) <= clock_mono_ns());
+	assert_int_equal(sampler_by(&t->a->sampler, &reason), SAMPLER_BROKER);
 	watch(t, 2);
 	assert_int_equal(t->samplers, 2 * t->online);
 	watch(t, 0);
 	assert_events(0);
-	assert_int_equal(arming_since_ns(t->a), UINT64_MAX);
+	assert_int_equal(sampler_since_ns(&t->a->sampler), UINT64_MAX);
 }
 
 static void the_divisor_follows_the_sessions(void **state)
@@ -240,19 +241,19 @@ static void the_divisor_follows_the_sessions(void **state)
 
 	assert_int_equal(c->divisor, 1);
 	watch(t, 1);
-	arming_capture_begin(t->a);
-	arming_capture_begin(t->a);
+	sampler_capture_begin(&t->a->sampler);
+	sampler_capture_begin(&t->a->sampler);
 	assert_int_equal(c->divisor, RECORDER_DIVISOR);
-	arming_capture_end(t->a);
+	sampler_capture_end(&t->a->sampler);
 	assert_int_equal(c->divisor, RECORDER_DIVISOR);
-	arming_capture_end(t->a);
+	sampler_capture_end(&t->a->sampler);
 	assert_int_equal(c->divisor, 1);
 	assert_int_equal(t->samplers, 2 * t->online);
 	/* the last watch may go before its session does */
-	arming_capture_begin(t->a);
+	sampler_capture_begin(&t->a->sampler);
 	watch(t, 0);
 	assert_events(2 * t->online);
-	arming_capture_end(t->a);
+	sampler_capture_end(&t->a->sampler);
 	assert_events(0);
 }
 
@@ -264,13 +265,13 @@ static void a_cpu_that_went_is_not_missing(void **state)
 
 	t->offline_cpu = t->last_cpu;
 	watch(t, 1);
-	arming_state(t->a, &ticking, &missing, &why);
+	sampler_state(&t->a->sampler, &ticking, &missing, &why);
 	assert_int_equal(ticking, t->online - 1);
 	assert_int_equal(missing, 0);
 	assert_null(why);
 	t->offline_cpu = NOBODY;
-	arming_look(t->a);
-	arming_state(t->a, &ticking, &missing, &why);
+	sampler_look(&t->a->sampler);
+	sampler_state(&t->a->sampler, &ticking, &missing, &why);
 	assert_int_equal(ticking, t->online);
 }
 
@@ -282,21 +283,21 @@ static void what_is_refused_is_said_once_and_asked_again(void **state)
 
 	t->refused_cpu = t->last_cpu;
 	watch(t, 1);
-	arming_retry(t->a);
-	arming_state(t->a, &ticking, &missing, &why);
+	sampler_retry(&t->a->sampler);
+	sampler_state(&t->a->sampler, &ticking, &missing, &why);
 	assert_int_equal(ticking, t->online - 1);
 	assert_int_equal(missing, 1);
 	assert_string_equal(why, broker_refusal_help(REFUSAL_RATE));
-	assert_int_equal(arming_since_ns(t->a), UINT64_MAX);
+	assert_int_equal(sampler_since_ns(&t->a->sampler), UINT64_MAX);
 	assert_int_equal(fake_count(t->f, "error"), 1);
 	assert_int_equal(t->samplers, 2 * t->online - 1); /* not before its time */
 	t->refused_cpu = NOBODY;
-	t->a->arming.retry_ns = 0;
-	arming_retry(t->a);
-	arming_state(t->a, &ticking, &missing, &why);
+	t->a->sampler.retry_ns = 0;
+	sampler_retry(&t->a->sampler);
+	sampler_state(&t->a->sampler, &ticking, &missing, &why);
 	assert_int_equal(ticking, t->online);
 	assert_int_equal(missing, 0);
-	assert_int_equal(arming_by(t->a, &reason), ARMING_BROKER);
+	assert_int_equal(sampler_by(&t->a->sampler, &reason), SAMPLER_BROKER);
 	assert_int_equal(fake_count(t->f, "error"), 1);
 }
 
@@ -304,18 +305,18 @@ static void what_is_refused_is_said_once_and_asked_again(void **state)
 static void an_event_that_stands_still_is_replaced(void **state)
 {
 	struct fixture *t = begin(state);
-	struct ticker *e;
+	struct cpu_event *e;
 
 	watch(t, 1);
-	arming_look(t->a);
+	sampler_look(&t->a->sampler);
 	assert_int_equal(t->samplers, 2 * t->online);
-	e = &t->a->arming.events[t->online - 1];
-	assert_int_equal(ioctl(e->at[TICKER_RECORDER].fd, PERF_EVENT_IOC_DISABLE, 0), 0);
-	arming_look(t->a); /* sees how far it came */
-	arming_look(t->a);
+	e = &t->a->sampler.events[t->online - 1];
+	assert_int_equal(ioctl(e->at[CPU_EVENT_RECORDER].fd, PERF_EVENT_IOC_DISABLE, 0), 0);
+	sampler_look(&t->a->sampler); /* sees how far it came */
+	sampler_look(&t->a->sampler);
 	assert_int_equal(t->samplers, 2 * t->online + 2);
 	assert_events(2 * t->online);
-	assert_int_equal(t->a->arming.n_events, t->online);
+	assert_int_equal(t->a->sampler.n_events, t->online);
 }
 
 static void stop(void *context, uint32_t events)
@@ -335,29 +336,29 @@ static void run_loop(struct fixture *t, uint64_t ns)
 }
 
 /* How much of its capture's period each CPU has used up; the events stand still by now. */
-static uint64_t used_ns(const struct ticker *e)
+static uint64_t used_ns(const struct cpu_event *e)
 {
 	uint64_t count_ns = 0;
 
-	assert_int_equal(read(e->at[TICKER_CAPTURE].fd, &count_ns, sizeof(count_ns)), 8);
+	assert_int_equal(read(e->at[CPU_EVENT_CAPTURE].fd, &count_ns, sizeof(count_ns)), 8);
 	return count_ns;
 }
 
 static void the_cpus_begin_apart(void **state)
 {
 	struct fixture *t = begin(state);
-	const struct ticker *events;
+	const struct cpu_event *events;
 	uint64_t first_ns, last_ns;
 
 	if (t->online < 2)
 		skip();
 	watch(t, 1);
 	assert_int_equal(t->f->control.divisor, RECORDER_DIVISOR); /* both rates tick */
-	for (int i = 0; i < 100 && t->a->arming.spread; i++)
+	for (int i = 0; i < 100 && t->a->sampler.spread; i++)
 		run_loop(t, 100 * NSEC_PER_MSEC);
-	assert_null(t->a->arming.spread);
+	assert_null(t->a->sampler.spread);
 	assert_int_equal(t->f->control.divisor, 1);
-	events = t->a->arming.events;
+	events = t->a->sampler.events;
 	first_ns = used_ns(&events[0]);
 	last_ns = used_ns(&events[t->online - 1]);
 	assert_true(first_ns > 0);
@@ -374,18 +375,19 @@ static void nobody_answers(void **state)
 
 	link_free(t->a->link);
 	assert_int_equal(link_new("", LINK_WAIT_MS, &t->a->link), 0);
+	t->a->sampler.link = t->a->link;
 	watch(t, 1);
 	watch(t, 2);
-	arming_state(t->a, &ticking, &missing, &why);
+	sampler_state(&t->a->sampler, &ticking, &missing, &why);
 	assert_int_equal(ticking, 0);
 	assert_int_equal(missing, t->online);
-	assert_int_equal(arming_by(t->a, &reason), ARMING_NONE);
+	assert_int_equal(sampler_by(&t->a->sampler, &reason), SAMPLER_NONE);
 	assert_non_null(strstr(reason, "--broker none"));
 	watch(t, 0);
 	watch(t, 1);
 	assert_int_equal(fake_count(t->f, "error"), 1);
-	arming_capture_begin(t->a);
-	arming_capture_end(t->a);
+	sampler_capture_begin(&t->a->sampler);
+	sampler_capture_end(&t->a->sampler);
 	assert_events(0);
 }
 
@@ -395,37 +397,37 @@ static void always_needs_nobody(void **state)
 	const char *reason;
 
 	t->a->pins.abi.cpus_sampled = (uint32_t)t->online;
-	arming_init(t->a);
+	sampler_start(&t->a->sampler);
 	assert_int_equal(t->f->control.divisor, RECORDER_DIVISOR);
 	watch(t, 1);
-	arming_capture_begin(t->a);
-	arming_look(t->a);
-	arming_capture_end(t->a);
+	sampler_capture_begin(&t->a->sampler);
+	sampler_look(&t->a->sampler);
+	sampler_capture_end(&t->a->sampler);
 	assert_int_equal(t->f->control.divisor, RECORDER_DIVISOR);
 	assert_int_equal(t->samplers, 0);
-	assert_int_equal(arming_since_ns(t->a), 0);
-	assert_int_equal(arming_by(t->a, &reason), ARMING_ALWAYS);
+	assert_int_equal(sampler_since_ns(&t->a->sampler), 0);
+	assert_int_equal(sampler_by(&t->a->sampler, &reason), SAMPLER_ALWAYS);
 }
 
 static void a_signal_is_attached_once_for_all(void **state)
 {
 	struct fixture *t = begin(state);
-	const struct arming_signal *s = &t->a->arming.signals[SIGNAL_SWITCH];
+	const struct signal_programs *all = &t->a->programs;
 	const char *why = NULL;
 	int fd;
 
-	assert_int_equal(arming_signal_hold(t->a, SIGNAL_SWITCH, &why), 0);
-	assert_int_equal(arming_signal_hold(t->a, SIGNAL_SWITCH, &why), 0);
+	assert_int_equal(signal_programs_hold(&t->a->programs, SIGNAL_SWITCH, &why), 0);
+	assert_int_equal(signal_programs_hold(&t->a->programs, SIGNAL_SWITCH, &why), 0);
 	assert_int_equal(t->attaches, 1);
-	assert_int_equal(s->n_fds, 1);
-	fd = s->fds[0];
-	arming_signal_drop(t->a, SIGNAL_SWITCH);
+	assert_int_equal(all->of[SIGNAL_SWITCH].n_fds, 1);
+	fd = all->of[SIGNAL_SWITCH].fds[0];
+	signal_programs_drop(&t->a->programs, SIGNAL_SWITCH);
 	assert_true(fcntl(fd, F_GETFD) >= 0);
-	arming_signal_drop(t->a, SIGNAL_SWITCH);
+	signal_programs_drop(&t->a->programs, SIGNAL_SWITCH);
 	assert_true(fcntl(fd, F_GETFD) < 0);
-	assert_int_equal(arming_signal_hold(t->a, SIGNAL_SWITCH, &why), 0);
+	assert_int_equal(signal_programs_hold(&t->a->programs, SIGNAL_SWITCH, &why), 0);
 	assert_int_equal(t->attaches, 2);
-	arming_signal_drop(t->a, SIGNAL_SWITCH);
+	signal_programs_drop(&t->a->programs, SIGNAL_SWITCH);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/ticker.h"
+#include "consumer/cpu_event.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -11,29 +11,29 @@
 
 static const char refused[] = "the kernel does not start the sampling event";
 
-static int enable(const struct ticker *t, enum ticker_rate rate)
+static int enable(const struct cpu_event *t, enum cpu_event_rate rate)
 {
 	return ioctl(t->at[rate].fd, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
 }
 
-static int disable(const struct ticker *t, enum ticker_rate rate)
+static int disable(const struct cpu_event *t, enum cpu_event_rate rate)
 {
 	return ioctl(t->at[rate].fd, PERF_EVENT_IOC_DISABLE, 0) < 0 ? -errno : 0;
 }
 
-int ticker_open(struct link *link, uint32_t cpu, uint32_t hz, enum ticker_rate rate,
-		struct ticker *ret_ticker, const char **ret_why)
+int cpu_event_open(struct link *link, uint32_t cpu, uint32_t hz, enum cpu_event_rate rate,
+		   struct cpu_event *ret_event, const char **ret_why)
 {
-	static const uint32_t divisors[TICKER_RATES_] = {
-		[TICKER_RECORDER] = RECORDER_DIVISOR,
-		[TICKER_CAPTURE] = 1,
+	static const uint32_t divisors[CPU_EVENT_RATES_] = {
+		[CPU_EVENT_RECORDER] = RECORDER_DIVISOR,
+		[CPU_EVENT_CAPTURE] = 1,
 	};
-	struct ticker t = { .cpu = cpu, .rate = rate };
+	struct cpu_event t = { .cpu = cpu, .rate = rate };
 	int r;
 
-	for (int i = 0; i < TICKER_RATES_; i++)
+	for (int i = 0; i < CPU_EVENT_RATES_; i++)
 		t.at[i].fd = -1;
-	for (int i = 0; i < TICKER_RATES_; i++) {
+	for (int i = 0; i < CPU_EVENT_RATES_; i++) {
 		r = link_sampler_open(link, cpu, hz, divisors[i], &t.at[i].fd, ret_why);
 		if (r < 0)
 			goto fail;
@@ -43,25 +43,26 @@ int ticker_open(struct link *link, uint32_t cpu, uint32_t hz, enum ticker_rate r
 	if (r < 0)
 		goto fail;
 	*ret_why = NULL;
-	*ret_ticker = t;
+	*ret_event = t;
 	return 0;
 fail:
-	ticker_close(&t);
+	cpu_event_close(&t);
 	return r;
 }
 
-void ticker_close(struct ticker *t)
+void cpu_event_close(struct cpu_event *t)
 {
-	for (int i = 0; i < TICKER_RATES_; i++)
+	for (int i = 0; i < CPU_EVENT_RATES_; i++)
 		if (t->at[i].fd >= 0) {
 			close(t->at[i].fd);
 			t->at[i].fd = -1;
 		}
 }
 
-int ticker_run(struct ticker *t, enum ticker_rate rate)
+int cpu_event_run(struct cpu_event *t, enum cpu_event_rate rate)
 {
-	enum ticker_rate other = rate == TICKER_CAPTURE ? TICKER_RECORDER : TICKER_CAPTURE;
+	enum cpu_event_rate other =
+		rate == CPU_EVENT_CAPTURE ? CPU_EVENT_RECORDER : CPU_EVENT_CAPTURE;
 	int r = disable(t, other);
 
 	t->spreads = false;
@@ -69,20 +70,20 @@ int ticker_run(struct ticker *t, enum ticker_rate rate)
 	return r < 0 ? r : enable(t, rate);
 }
 
-void ticker_spread(struct ticker *t)
+void cpu_event_spread(struct cpu_event *t)
 {
-	if (t->rate == TICKER_RECORDER)
-		t->spreads = enable(t, TICKER_CAPTURE) == 0;
+	if (t->rate == CPU_EVENT_RECORDER)
+		t->spreads = enable(t, CPU_EVENT_CAPTURE) == 0;
 }
 
-void ticker_spread_end(struct ticker *t)
+void cpu_event_spread_end(struct cpu_event *t)
 {
 	if (t->spreads)
-		(void)disable(t, TICKER_CAPTURE);
+		(void)disable(t, CPU_EVENT_CAPTURE);
 	t->spreads = false;
 }
 
-bool ticker_moves(struct ticker *t)
+bool cpu_event_moves(struct cpu_event *t)
 {
 	uint64_t count_ns;
 
