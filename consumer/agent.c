@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "consumer/apply.h"
+#include "consumer/binding.h"
 #include "consumer/discover.h"
 #include "consumer/kernel_errors.h"
 #include "consumer/life.h"
@@ -51,12 +52,84 @@ void agent_drain(struct agent *a)
 	sampling_drain(a);
 	discover_drain(a);
 	kernel_errors_drain(a);
-	sessions_step(a, now_ns);
-	pressure_drained(a, now_ns);
+	if (sessions_end_due(&a->sessions, now_ns))
+		sampling_drain(a);
+	triggers_step(&a->triggers, now_ns);
+	pressure_follow_drained(&a->pressure, now_ns);
 	losses_check(a);
 	health_check(a, now_ns);
 	sampler_retry(&a->sampler);
 	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
+}
+
+static void on_watch_changed(void *context, struct watch *w)
+{
+	struct agent *a = context;
+
+	pressure_follow_changed(&a->pressure, w);
+}
+
+/* After on_watch_changed: watch.start says how pressure is followed. */
+static void on_watch_started(void *context, struct watch *w)
+{
+	struct agent *a = context;
+
+	watch_events_start(&a->watch_events, w);
+}
+
+static void on_watch_stopped(void *context, struct watch *w, const char *reason)
+{
+	struct agent *a = context;
+
+	health_take(&a->health, w);
+	watch_events_stop(&a->watch_events, w, reason);
+	pressure_follow_stopped(&a->pressure, w);
+}
+
+static const struct watch_calls watch_calls = {
+	.changed = on_watch_changed,
+	.started = on_watch_started,
+	.stopped = on_watch_stopped,
+};
+
+static void wire_sessions(struct agent *a)
+{
+	const struct signal_host host = {
+		.pins = &a->pins,
+		.sampler = &a->sampler,
+		.programs = &a->programs,
+		.recorder = &a->recorder,
+		.cgroups = &a->cgroups,
+		.agent = a,
+	};
+
+	sessions_init(&a->sessions, &host, &a->sampler, &a->active);
+	a->triggers = (struct triggers){
+		.log = &a->log,
+		.schedule = &a->schedule,
+		.sessions = &a->sessions,
+		.watches = &a->watches,
+		.shares = &a->shares,
+		.reporter = a->reporter,
+	};
+}
+
+static void wire_watches(struct agent *a)
+{
+	a->watches = (struct watches){
+		.pins = &a->pins,
+		.log = &a->log,
+		.sampler = &a->sampler,
+		.schedule = &a->schedule,
+		.scope = &a->scope,
+		.shares = &a->shares,
+		.sessions = &a->sessions,
+		.processes = &a->processes,
+		.calls = &watch_calls,
+		.context = a,
+	};
+	pressure_follow_init(&a->pressure, &a->log, &a->triggers);
+	a->watch_events = (struct watch_events){ &a->budget, &a->pressure };
 }
 
 void agent_wire(struct agent *a)
@@ -67,6 +140,8 @@ void agent_wire(struct agent *a)
 	event_budget_init(&a->budget, &a->log, a->options.lines_per_minute);
 	sampler_init(&a->sampler, &a->pins, a->loop, a->link, &a->lines);
 	signal_programs_init(&a->programs, a->link);
+	wire_sessions(a);
+	wire_watches(a);
 }
 
 static void on_scan_due(void *context)
@@ -206,10 +281,8 @@ static void on_broker(void *context)
 	struct agent *a = context;
 
 	sampler_again(&a->sampler);
-	triggers_retry(a);
-	for (size_t i = 0; i < SESSIONS_MAX; i++)
-		if (a->sessions.running[i])
-			switches_again(a->sessions.running[i]);
+	pressure_follow_retry(&a->pressure);
+	sessions_attach_again(&a->sessions);
 }
 
 static int add_sources(struct agent *a)
@@ -225,7 +298,7 @@ static int add_sources(struct agent *a)
 	r = event_budget_listen(&a->budget, a->loop);
 	if (r < 0)
 		return r;
-	r = watches_listen(a);
+	r = bindings_listen(&a->watches, a->loop);
 	if (r < 0)
 		return r;
 	r = loop_add(a->loop, a->signal_fd, EPOLLIN, on_signal, a, &a->signal_source);
@@ -298,13 +371,13 @@ static void let_go(struct agent *a)
 		notify_state(a, "STOPPING=1");
 		for (size_t i = 0; i < SESSIONS_MAX; i++)
 			if (a->sessions.running[i])
-				session_end(a->sessions.running[i]);
+				session_end(&a->sessions, a->sessions.running[i]);
 		/* What the programs had begun is in the ring by then. */
 		usleep(60000);
 		agent_drain(a);
-		sessions_step(a, clock_mono_ns() + NSEC_PER_SEC);
+		triggers_step(&a->triggers, clock_mono_ns() + NSEC_PER_SEC);
 	}
-	watches_done(a);
+	watches_done(&a->watches);
 	event_budget_end(&a->budget);
 	if (a->pins.control) {
 		__atomic_store_n(&a->pins.control->events_on, 0, __ATOMIC_RELEASE);

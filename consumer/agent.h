@@ -18,7 +18,7 @@
 #include "consumer/options.h"
 #include "consumer/output.h"
 #include "consumer/pins.h"
-#include "consumer/pressure.h"
+#include "consumer/pressure_follow.h"
 #include "consumer/process.h"
 #include "consumer/recorder.h"
 #include "consumer/reporter.h"
@@ -29,8 +29,10 @@
 #include "consumer/session.h"
 #include "consumer/shares.h"
 #include "consumer/signal_programs.h"
+#include "consumer/trigger.h"
 #include "consumer/unwinding.h"
 #include "consumer/watch.h"
+#include "consumer/watch_events.h"
 #include "policy/policy.h"
 #include "shared/macro.h"
 
@@ -69,6 +71,8 @@ struct agent {
 	struct scope scope;
 	struct pressure pressure;
 	struct sessions sessions;
+	struct triggers triggers;
+	struct watch_events watch_events;
 	struct shares shares;
 	struct recorder recorder;
 	struct link *link;  /* to the broker, of this thread */
@@ -76,7 +80,7 @@ struct agent {
 	struct sampler sampler;
 	struct signal_programs programs;
 	struct agent_totals totals;
-	struct loop_source *rules_source, *signal_source, *linger_timer;
+	struct loop_source *rules_source, *signal_source;
 	uint64_t scan_number;
 	uint64_t start_ns;
 	uint32_t owner; /* what control.owner must say */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consumer/agent.h"
+#include "consumer/binding.h"
 #include "consumer/discover.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
@@ -107,7 +108,7 @@ static void carry_processes(struct agent *a, const struct rules *fresh)
 		p->rule = same && rule_equal(same, p->rule) ? same : NULL;
 		if (!p->rule)
 			p->watch = NULL;
-		b = p->watch ? watch_binding(p->watch, p->rule) : NULL;
+		b = p->watch ? binding_find(p->watch, p->rule) : NULL;
 		if (b)
 			b->processes++;
 	}
@@ -118,10 +119,10 @@ static void release_watches(struct agent *a)
 {
 	for (uint32_t i = 0; i < a->pins.abi.slots; i++)
 		if (a->watches.by_slot[i])
-			watch_release(a->watches.by_slot[i], "rule_gone");
+			bindings_release(a->watches.by_slot[i], "rule_gone");
 	for (uint32_t i = 0; i < a->pins.abi.slots; i++)
 		if (a->watches.by_slot[i])
-			watch_refresh(a->watches.by_slot[i]);
+			bindings_refresh(a->watches.by_slot[i]);
 }
 
 /* Between the two stores an event may carry the new generation from the old tries: it is matched
@@ -181,7 +182,7 @@ int apply_rules(struct agent *a, struct rules *rules, const char *source,
 	switch_tries(a, set);
 	a->active.set = set;
 	a->scope.said = false;
-	watches_rebind(a, set->rules, &applied.unchanged_watches);
+	bindings_rebind(&a->watches, set->rules, &applied.unchanged_watches);
 	carry_processes(a, set->rules);
 	applied.generation = set->generation;
 	say_applied(a, &applied, source, peer, warnings);

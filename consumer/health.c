@@ -42,17 +42,11 @@ void health_fill(struct agent *a)
 			MAX(a->health.peak_bytes[i], (uint64_t)ring_used(ring_at(a, i)));
 }
 
-void health_begin(struct watch *w)
+void health_take(struct health *h, struct watch *w)
 {
-	if (pins_slot(&w->agent->pins, w->slot, &w->counted) < 0)
-		w->counted = (struct slot_counters){};
-}
+	struct slot_counters *ticks = &h->ticks, now;
 
-void health_take(struct watch *w)
-{
-	struct slot_counters *ticks = &w->agent->health.ticks, now;
-
-	if (pins_slot(&w->agent->pins, w->slot, &now) < 0)
+	if (pins_slot(w->all->pins, w->slot, &now) < 0)
 		return;
 	ticks->attempted += now.attempted - w->counted.attempted;
 	ticks->emitted += now.emitted - w->counted.emitted;
@@ -194,7 +188,7 @@ void health_check(struct agent *a, uint64_t now_ns)
 	} else if (now_ns - a->health.said_ns >= every_ns) {
 		for (uint32_t i = 0; i < a->pins.abi.slots; i++)
 			if (a->watches.by_slot[i])
-				health_take(a->watches.by_slot[i]);
+				health_take(&a->health, a->watches.by_slot[i]);
 		say(a, now_ns);
 		begin(a, now_ns);
 	}

@@ -43,10 +43,7 @@ void health_fill(struct agent *a);
  */
 void health_check(struct agent *a, uint64_t now_ns);
 
-/* Ticks in the slot count from here on: a watch begins. */
-void health_begin(struct watch *w);
-
 /* Takes over what its slot has counted: before the line, and when the watch goes. */
-void health_take(struct watch *w);
+void health_take(struct health *h, struct watch *w);
 
 #endif

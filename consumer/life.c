@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "consumer/agent.h"
+#include "consumer/pressure_status.h"
+#include "consumer/sampler_status.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
 
@@ -50,12 +52,13 @@ static size_t find_features(const struct agent *a, struct feature *f)
 	size_t n = 0;
 
 	for (int i = 0; i < RESOURCE_COUNT_; i++)
-		f[n++] = (struct feature){ psi[i], a->pressure.system[i].fd >= 0,
-					   strerror(-a->pressure.system[i].error),
+		f[n++] = (struct feature){ psi[i], a->pressure.scan.system[i].fd >= 0,
+					   strerror(-a->pressure.scan.system[i].error),
 					   "thresholds on this resource never fire" };
-	f[n++] = (struct feature){ "psi_wake", a->pressure.system[RESOURCE_CPU].trigger_fd >= 0,
-				   "no unprivileged trigger on /proc/pressure",
-				   "a timer looks at the system's pressure instead of sleeping" };
+	f[n++] =
+		(struct feature){ "psi_wake", a->pressure.scan.system[RESOURCE_CPU].trigger_fd >= 0,
+				  "no unprivileged trigger on /proc/pressure",
+				  "a timer looks at the system's pressure instead of sleeping" };
 	f[n++] = (struct feature){ "landlock", a->self.landlock_abi > 0,
 				   "the kernel has no Landlock",
 				   "files are closed to the consumer by their modes alone" };
@@ -138,7 +141,7 @@ void life_say_start(struct agent *a, const struct life_gap *gap)
 	jsonw_string(&w, "kernel", a->host.kernel);
 	life_write_self(a, &w);
 	write_features(a, &w);
-	sampler_write(&a->sampler, &w);
+	sampler_status_write(&a->sampler, &w);
 	write_abi(a, &w);
 	if (a->scope.count)
 		scope_write_prefixes(&a->scope, "scope", &w);
@@ -173,9 +176,9 @@ void life_write_totals(const struct agent *a, struct jsonw *w)
 	jsonw_u64(w, "ticks_watched", kernel.ticks_watched);
 	jsonw_u64(w, "samples", a->totals.samples);
 	jsonw_u64(w, "sessions", a->sessions.total);
-	jsonw_u64(w, "triggers_held", a->sessions.held);
+	jsonw_u64(w, "triggers_held", a->triggers.held);
 	jsonw_u64(w, "stale_events", a->totals.stale_events);
-	pressure_write_totals(a, w);
+	pressure_status_write_totals(&a->pressure, w);
 	jsonw_u64(w, "lines", output.lines);
 	jsonw_u64(w, "lines_dropped", output.dropped_lines);
 	jsonw_u64(w, "lines_left_out", a->budget.lines.left_out);

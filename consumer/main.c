@@ -119,7 +119,7 @@ static int open_all(struct agent *a)
 			link_new(options_broker(&a->options), LINK_FILE_WAIT_MS, &a->files));
 	if (r < 0)
 		return r;
-	r = say("pressure", pressure_open(a));
+	r = say("pressure", pressure_follow_open(&a->pressure, a->loop, a->pins.abi.slots));
 	if (r < 0)
 		return r;
 	r = say("symbols",
@@ -153,10 +153,6 @@ static int start_all(struct agent *a)
 	processes_init(&a->processes, 4 * (size_t)a->pins.abi.targets);
 	recorder_init(&a->recorder, a->options.recorder_kib << 10);
 	shares_init(&a->shares);
-	agent_wire(a);
-	r = say("watches", watches_init(a));
-	if (r < 0)
-		return r;
 	r = confine_files(a);
 	if (r < 0)
 		return r;
@@ -166,8 +162,7 @@ static int start_all(struct agent *a)
 		return r;
 	symbols_set_borrow(a->symbols, borrow_mapping, a->files);
 	jit_files_set_borrow(symbols_jit_files(a->symbols), borrow_jit_map, a->files);
-	r = say("symbolizer thread",
-		reporter_new(&a->lines, a->symbols, a->pins.abi.hz, &a->reporter));
+	r = say("symbolizer thread", reporter_new(&a->lines, a->symbols, &a->reporter));
 	if (r < 0)
 		return r;
 	r = say("threads for users' cgroups", cgroups_start(&a->cgroups));
@@ -176,7 +171,11 @@ static int start_all(struct agent *a)
 	r = say("unwinder thread", unwinding_start(a));
 	if (r < 0)
 		return r;
-	r = say("closing threads", triggers_start(a));
+	r = say("closing threads", psi_opener_start(&a->pressure.opener, a->link));
+	if (r < 0)
+		return r;
+	agent_wire(a);
+	r = say("watches", watches_init(&a->watches));
 	if (r < 0)
 		return r;
 	return confine_calls(a);
@@ -201,7 +200,7 @@ static void release_all(struct agent *a)
 	if (a->output)
 		output_stop(a->output, 3000);
 	control_free(a->control);
-	pressure_done(a);
+	pressure_follow_done(&a->pressure);
 	sampler_done(&a->sampler);
 	signal_programs_done(&a->programs);
 	processes_done(a);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "consumer/agent.h"
+#include "consumer/binding.h"
 #include "shared/macro.h"
 
 static void write_match(struct agent *a, struct process *p, const char *found)
@@ -59,19 +60,18 @@ static void say_match(struct agent *a, struct process *p, const char *found, boo
 	p->announced = true;
 }
 
-static void exec_trigger(struct agent *a, struct process *p)
+static void fire_exec(struct agent *a, const struct process *p)
 {
-	struct trigger_reason reason = { .kind = TRIGGER_EXEC, .pid = p->tgid };
+	struct trigger trigger = {
+		.watch = p->watch,
+		.rule = p->rule,
+		.reason = { .kind = TRIGGER_EXEC, .pid = p->tgid },
+	};
+	struct trigger_held held;
 	struct session *session;
-	struct held held;
-	int r;
 
-	memcpy(reason.comm, p->comm, sizeof(reason.comm));
-	r = session_start(p->watch, p->rule, &reason, 0, 0, &session, &held);
-	if (r == -EAGAIN)
-		session_say_held(p->watch, p->rule, &reason, &held);
-	if (r == 0)
-		session_announce(session);
+	memcpy(trigger.reason.comm, p->comm, sizeof(trigger.reason.comm));
+	trigger_fire(&a->triggers, &trigger, &session, &held);
 }
 
 /* The rule for a process: by name and cgroup, else the one its cgroup alone selects. */
@@ -110,7 +110,7 @@ void matching_see(struct agent *a, const struct sighting *seen)
 	 * more. */
 	fresh = was != rule || seen->image;
 	if (p->watch && (moved || was != rule))
-		watch_leave(a, p);
+		binding_leave(p);
 	update(p, seen);
 	p->rule = rule;
 	/* The kernel side knows it already when nothing has changed: a scan must stay cheap. */
@@ -121,10 +121,10 @@ void matching_see(struct agent *a, const struct sighting *seen)
 	if (!rule)
 		return;
 	say_match(a, p, seen->found, fresh);
-	if (!p->watch && watch_join(a, p) < 0)
+	if (!p->watch && binding_join(&a->watches, p) < 0)
 		return;
 	if (rule->on_exec && seen->image)
-		exec_trigger(a, p);
+		fire_exec(a, p);
 }
 
 void matching_cgroup(struct agent *a, uint64_t cgroup_id)
@@ -136,13 +136,13 @@ void matching_cgroup(struct agent *a, uint64_t cgroup_id)
 
 	rule = path ? rules_match_cgroup(a->active.set->rules, path) : NULL;
 	if (!rule || cgroup_id == a->cgroups.root_id || cgroups_occupied(&a->cgroups, path) == 0 ||
-	    watch_get(a, cgroup_id, 0, &w) < 0)
+	    watch_get(&a->watches, cgroup_id, 0, &w) < 0)
 		return;
-	b = watch_binding(w, rule);
+	b = binding_find(w, rule);
 	if (b && b->by_cgroup)
 		return;
 	/* The iterator lists the processes of a watched cgroup: their process.match comes from
 	 * there. */
-	if (watch_bind_cgroup(w, rule) == 0)
+	if (binding_add_cgroup(w, rule) == 0)
 		schedule_scan_soon(&a->schedule);
 }

@@ -14,8 +14,11 @@
 #include "consumer/discover.h"
 #include "consumer/following.h"
 #include "consumer/life.h"
+#include "consumer/owners_status.h"
+#include "consumer/pressure_status.h"
 #include "consumer/requests.h"
-#include "consumer/sharing.h"
+#include "consumer/sampler_status.h"
+#include "consumer/session_events.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/io.h"
@@ -116,8 +119,8 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	jsonw_u64(w, "sessions_total", a->sessions.total);
 	cgroups_unseen_write(a, w);
 	scope_write(&a->scope, w);
-	pressure_write_status(a, w);
-	sampler_write(&a->sampler, w);
+	pressure_status_write(&a->pressure, w);
+	sampler_status_write(&a->sampler, w);
 	broker_status_write(a->link, a->files, &a->pins, w);
 	unwinding_write_status(a, w);
 	jsonw_array(w, "rings");
@@ -126,7 +129,7 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	write_ring(w, "errors", &a->pins.errors);
 	jsonw_array_end(w);
 	life_write_totals(a, w);
-	sharing_write_status(a, w);
+	owners_status_write(a, w);
 	write_output(a, w);
 	write_control(a, w);
 	write_memory(a, w);
@@ -261,7 +264,7 @@ static int watches(void *context, const struct control_peer *peer, json_object *
 	jsonw_array(w, NULL);
 	for (uint32_t i = 0; i < a->pins.abi.slots; i++)
 		if (a->watches.by_slot[i])
-			watch_write(a->watches.by_slot[i], w);
+			watch_events_write(&a->watch_events, a->watches.by_slot[i], w);
 	jsonw_array_end(w);
 	return 0;
 }
@@ -269,7 +272,9 @@ static int watches(void *context, const struct control_peer *peer, json_object *
 static int sessions(void *context, const struct control_peer *peer, json_object *params,
 		    struct jsonw *w, struct control_error *error)
 {
-	sessions_write(context, w);
+	struct agent *a = context;
+
+	session_events_write_list(&a->sessions, w);
 	return 0;
 }
 

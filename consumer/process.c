@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "consumer/agent.h"
+#include "consumer/binding.h"
 #include "consumer/symbols/jit_files.h"
-#include "consumer/watch.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
 
@@ -178,7 +178,7 @@ void process_gone(struct agent *a, struct process *p)
 	else if (p->left_out)
 		event_budget_leave_out(&a->budget, p->rule, LINE_EXIT);
 	unwinding_leave(a, p);
-	watch_leave(a, p);
+	binding_leave(p);
 }
 
 void process_exec(struct process *p, uint64_t time_ns)

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "consumer/rendering.h"
+#include "consumer/session_verdict.h"
 #include "consumer/summary.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
@@ -31,7 +32,8 @@ struct batch {
 };
 
 struct report {
-	struct session *session;
+	struct session_result *session;
+	const struct signal *signal; /* whose stacks are being written */
 	const struct lines *lines;
 	const bool *hurry;
 	struct line_subject subject;
@@ -71,7 +73,7 @@ static bool wait_for_room(struct report *r)
 
 static void lose(struct report *r, enum phase phase, uint64_t samples)
 {
-	struct ledger *ledger = &r->session->phase[phase];
+	struct ledger *ledger = &r->signal->taken->phase[phase];
 
 	ledger->emitted -= samples;
 	ledger->lost[DROP_QUEUE_FULL] += samples;
@@ -133,7 +135,7 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 	enum quality quality = naming_quality(stack, n ? &r->rendering.named[n - 1] : NULL, &why);
 
 	line_begin(r->lines, w, "stack", &r->subject);
-	jsonw_string(w, "signal", signal_name(SIGNAL_ONCPU));
+	jsonw_string(w, "signal", signal_name(r->signal->id));
 	jsonw_string(w, "phase", stack->phase == PHASE_DURING ? "during" : "before");
 	jsonw_u64(w, "pid", stack->tgid);
 	jsonw_u64(w, "start_ns", stack->start_ns);
@@ -280,94 +282,32 @@ static int by_weight(const void *a, const void *b)
 	return x->number < y->number ? -1 : 1;
 }
 
-static void write_phase(struct jsonw *w, const char *key, const struct ledger *l)
+static size_t stacks_bytes(const struct session_result *s)
 {
-	jsonw_object(w, key);
-	jsonw_u64(w, "attempted", l->attempted);
-	jsonw_u64(w, "emitted", l->emitted);
-	jsonw_object_end(w);
-}
+	size_t bytes = 0;
 
-static void write_ledger(const struct session *s, const struct ledger *all, struct jsonw *w)
-{
-	jsonw_object(w, "ledger");
-	jsonw_object(w, signal_name(SIGNAL_ONCPU));
-	jsonw_u64(w, "attempted", all->attempted);
-	jsonw_u64(w, "emitted", all->emitted);
-	jsonw_object(w, "lost");
-	for (int i = 0; i < DROP_COUNT_; i++)
-		if (all->lost[i])
-			jsonw_u64(w, ledger_drop_name((enum drop)i), all->lost[i]);
-	jsonw_object_end(w);
-	write_phase(w, "before", &s->phase[PHASE_BEFORE]);
-	write_phase(w, "during", &s->phase[PHASE_DURING]);
-	if (s->expected != UINT64_MAX) {
-		jsonw_u64(w, "expected", s->expected);
-	} else {
-		jsonw_null(w, "expected");
-		jsonw_string(
-			w, "expected_reason",
-			"the CPU time of this choice of processes is not counted by the kernel");
-	}
-	jsonw_u64(w, "stacks", s->stacks.count);
-	jsonw_object_end(w);
-	jsonw_object_end(w);
-}
-
-/*
- * What a rule names and does not get leaves its question open, and so do stacks from no CPU at all.
- * What "auto" adds where it can is no more than that.
- */
-static enum verdict judge(const struct session *s, const struct ledger *all,
-			  const char **ret_reason)
-{
-	uint32_t missing = session_signals_missing(s);
-	enum verdict verdict;
-
-	if (missing & 1u << SIGNAL_ONCPU) {
-		*ret_reason = s->unsampled_why;
-		return VERDICT_INCONCLUSIVE;
-	}
-	if (missing && s->rule && !s->rule->signals_auto) {
-		*ret_reason = "the rule names signals that did not run; session.start says why";
-		return VERDICT_INCONCLUSIVE;
-	}
-	verdict = ledger_verdict(all, &s->phase[PHASE_DURING], s->expected, ret_reason);
-	if (verdict == VERDICT_COMPLETE && s->cpus_missing) {
-		*ret_reason = s->unsampled_why;
-		return VERDICT_PARTIAL;
-	}
-	return verdict;
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (s->signals[i] && s->signals[i]->taken)
+			bytes += s->signals[i]->taken->stacks.bytes;
+	return bytes;
 }
 
 static void put_end(struct report *r)
 {
-	struct session *s = r->session;
-	struct ledger all = {};
-	enum verdict verdict;
+	const struct session_result *s = r->session;
 	char headline[1024];
-	const char *why;
 	struct jsonw w;
 
-	ledger_add(&all, &s->phase[PHASE_BEFORE]);
-	ledger_add(&all, &s->phase[PHASE_DURING]);
-	verdict = judge(s, &all, &why);
 	line_begin(r->lines, &w, "session.end", &r->subject);
 	jsonw_u64(&w, "duration_ms", (s->stop_ns - s->start_ns) / NSEC_PER_MSEC);
 	jsonw_u64(&w, "pre_ms", s->pre_ms);
-	write_ledger(s, &all, &w);
-	jsonw_string(&w, "verdict", verdict_name(verdict));
-	if (why)
-		jsonw_string(&w, "verdict_reason", why);
-	switches_write(&s->switches, &w);
-	jsonw_milli(&w, "lost_share",
-		    all.attempted ? (int64_t)(ledger_lost(&all) * 1000 / all.attempted) : 0);
+	session_verdict_write(s, &w);
 	summary_sort(&r->summary);
 	summary_headline(&r->summary, s, headline, sizeof(headline));
 	jsonw_string(&w, "headline", headline);
 	if (s->has_pressure_end)
 		psi_write(&s->pressure_end, &w, "pressure_end");
-	jsonw_u64(&w, "memory_bytes", s->stacks.bytes);
+	jsonw_u64(&w, "memory_bytes", stacks_bytes(s));
 	/* What takes the room that is left comes last. */
 	summary_write(&r->summary, &w);
 	line_end(r->lines, &w);
@@ -384,7 +324,7 @@ static void report_free(struct report *r)
 	free(r);
 }
 
-static struct report *report_new(struct session *s, const struct lines *lines,
+static struct report *report_new(struct session_result *s, const struct lines *lines,
 				 struct symbols *symbols, const bool *hurry)
 {
 	struct report *r = calloc(1, sizeof(*r));
@@ -399,21 +339,36 @@ static struct report *report_new(struct session *s, const struct lines *lines,
 	r->session = s;
 	r->lines = lines;
 	r->hurry = hurry;
-	r->subject = (struct line_subject){
-		.rule = s->rule,
-		.generation = s->set ? s->set->generation : 0,
-		.cgroup = s->cgroup,
-		.cgroup_id = s->cgroup_id,
-		.container = container_parse(s->cgroup),
-		.session = s->id,
-	};
+	r->subject = session_result_subject(s);
 	jsonw_init(&r->tail, TAIL_BYTES);
 	output_stats(lines->output, &stats);
 	r->batch.limit = MIN((size_t)BATCH_BYTES, stats.queue_bytes / BATCH_SHARE);
 	return r;
 }
 
-void report_session(struct session *s, const struct lines *lines, struct symbols *symbols,
+static void put_stacks(struct report *r, const struct signal *signal)
+{
+	struct stacks *stacks = &signal->taken->stacks;
+
+	r->signal = signal;
+	if (stacks->count)
+		qsort(stacks->items, stacks->count, sizeof(struct stack *), by_weight);
+	for (size_t i = 0; i < stacks->count; i++)
+		put_stack(r, stacks->items[i]);
+	flush(r);
+}
+
+static size_t count_stacks(const struct session_result *s)
+{
+	size_t count = 0;
+
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (s->signals[i] && s->signals[i]->taken)
+			count += s->signals[i]->taken->stacks.count;
+	return count;
+}
+
+void report_session(struct session_result *s, const struct lines *lines, struct symbols *symbols,
 		    const bool *hurry)
 {
 	struct report *r = report_new(s, lines, symbols, hurry);
@@ -421,14 +376,12 @@ void report_session(struct session *s, const struct lines *lines, struct symbols
 	if (!r) {
 		line_error(lines, NULL, "queue_full", "give the agent more memory", NULL, NULL,
 			   "no memory to write the session in %s: its %zu stacks are lost",
-			   s->cgroup, s->stacks.count);
+			   s->cgroup, count_stacks(s));
 		return;
 	}
-	if (s->stacks.count)
-		qsort(s->stacks.items, s->stacks.count, sizeof(struct stack *), by_weight);
-	for (size_t i = 0; i < s->stacks.count; i++)
-		put_stack(r, s->stacks.items[i]);
-	flush(r);
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (s->signals[i] && s->signals[i]->taken)
+			put_stacks(r, s->signals[i]);
 	wait_for_room(r);
 	put_end(r);
 	report_free(r);

@@ -6,14 +6,14 @@
 #include <stdbool.h>
 
 #include "consumer/line.h"
-#include "consumer/session.h"
+#include "consumer/session_result.h"
 
 /*
  * Writes them. It waits for room in the output queue as long as the output moves at all; lines that
  * find none after 2 s without movement, or with *hurry set, are dropped and go into the ledger as
  * queue_full. Symbolizer thread only.
  */
-void report_session(struct session *s, const struct lines *lines, struct symbols *symbols,
+void report_session(struct session_result *s, const struct lines *lines, struct symbols *symbols,
 		    const bool *hurry);
 
 #endif

@@ -20,11 +20,10 @@
 struct reporter {
 	const struct lines *lines;
 	struct symbols *symbols;
-	uint32_t hz;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* CLOCK_MONOTONIC */
-	struct session *first, *last;
+	struct session_result *first, *last;
 	size_t queued; /* in the list or being written */
 	bool stopping;
 	bool errand; /* perf maps are to be opened or closed */
@@ -32,9 +31,9 @@ struct reporter {
 	bool warm;   /* the kernel's symbols may be in memory */
 };
 
-static struct session *pop(struct reporter *r)
+static struct session_result *pop(struct reporter *r)
 {
-	struct session *s = r->first;
+	struct session_result *s = r->first;
 
 	r->first = s->next;
 	if (!r->first)
@@ -77,7 +76,7 @@ static bool wait(struct reporter *r, uint64_t until_ns)
 }
 
 /* Waits for work; trims once when none comes. NULL when the thread is to end. */
-static struct session *next(struct reporter *r)
+static struct session_result *next(struct reporter *r)
 {
 	uint64_t trim_ns = clock_mono_ns() + KERNEL_TRIM_S * NSEC_PER_SEC;
 
@@ -105,13 +104,13 @@ static struct session *next(struct reporter *r)
 static void *run(void *context)
 {
 	struct reporter *r = context;
-	struct session *s;
+	struct session_result *s;
 
 	pthread_mutex_lock(&r->lock);
 	while ((s = next(r))) {
 		pthread_mutex_unlock(&r->lock);
 		report_session(s, r->lines, r->symbols, &r->hurry);
-		session_free(s);
+		session_result_free(s);
 		symbols_trim(r->symbols);
 		pthread_mutex_lock(&r->lock);
 		r->queued--;
@@ -122,8 +121,7 @@ static void *run(void *context)
 	return NULL;
 }
 
-int reporter_new(const struct lines *lines, struct symbols *symbols, uint32_t hz,
-		 struct reporter **ret_reporter)
+int reporter_new(const struct lines *lines, struct symbols *symbols, struct reporter **ret_reporter)
 {
 	struct reporter *r = calloc(1, sizeof(*r));
 	pthread_condattr_t attributes;
@@ -133,7 +131,6 @@ int reporter_new(const struct lines *lines, struct symbols *symbols, uint32_t hz
 		return -ENOMEM;
 	r->lines = lines;
 	r->symbols = symbols;
-	r->hz = hz;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -149,7 +146,7 @@ int reporter_new(const struct lines *lines, struct symbols *symbols, uint32_t hz
 	return 0;
 }
 
-void reporter_put(struct reporter *r, struct session *s)
+void reporter_put(struct reporter *r, struct session_result *s)
 {
 	pthread_mutex_lock(&r->lock);
 	s->next = NULL;
@@ -191,7 +188,7 @@ void reporter_stop(struct reporter *r, uint32_t timeout_ms)
 	pthread_join(r->thread, NULL);
 	jit_files_set_wake(symbols_jit_files(r->symbols), NULL, NULL);
 	while (r->first)
-		session_free(pop(r));
+		session_result_free(pop(r));
 	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);
 	free(r);

@@ -12,17 +12,17 @@
 #include <stdint.h>
 
 #include "consumer/line.h"
-#include "consumer/session.h"
+#include "consumer/session_result.h"
 #include "consumer/symbols/symbols.h"
 
 struct reporter;
 
 /* Starts the thread (before the system-call filter). Everything is borrowed. 0 or -errno. */
-int reporter_new(const struct lines *lines, struct symbols *symbols, uint32_t hz,
+int reporter_new(const struct lines *lines, struct symbols *symbols,
 		 struct reporter **ret_reporter);
 
 /* Hands an ended session over, which the reporter frees. Never waits. */
-void reporter_put(struct reporter *r, struct session *s);
+void reporter_put(struct reporter *r, struct session_result *s);
 
 /* Sessions handed over and not yet written. */
 size_t reporter_queued(struct reporter *r);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/agent.h"
+#include "consumer/binding.h"
 #include "consumer/discover.h"
 #include "shared/macro.h"
 
@@ -65,34 +66,33 @@ struct started {
 	size_t n;
 };
 
-static int start_on(struct watch *w, const struct rule *rule, const struct control_peer *peer,
-		    uint32_t during_ms, uint32_t pid, struct started *all, struct held *held)
+static int start_on(struct agent *a, struct watch *w, const struct rule *rule,
+		    const struct control_peer *peer, uint32_t during_ms, uint32_t pid,
+		    struct started *all, struct trigger_held *held)
 {
-	struct trigger_reason reason = {
-		.kind = TRIGGER_REQUEST,
-		.uid = peer->uid,
-		.pid = (uint32_t)peer->pid,
+	struct trigger trigger = {
+		.watch = w,
+		.rule = rule,
+		.reason = { .kind = TRIGGER_REQUEST, .uid = peer->uid, .pid = (uint32_t)peer->pid },
+		.during_ms = during_ms,
+		.only_tgid = pid,
 	};
 	struct session *s;
 	int r;
 
 	if (all->n >= SESSIONS_MAX) {
-		*held = (struct held){ "too_many_sessions", 1000 };
+		*held = (struct trigger_held){ "too_many_sessions", 1000 };
 		return -EAGAIN;
 	}
-	r = session_start(w, rule, &reason, during_ms, pid, &s, held);
-	if (r < 0) {
-		if (r == -EAGAIN)
-			session_say_held(w, rule, &reason, held);
+	r = trigger_fire(&a->triggers, &trigger, &s, held);
+	if (r < 0)
 		return r;
-	}
-	session_announce(s);
 	all->sessions[all->n++] = s;
 	return 0;
 }
 
 static int start_rule(struct agent *a, const struct request *q, const struct control_peer *peer,
-		      struct started *all, struct held *held, struct control_error *error)
+		      struct started *all, struct trigger_held *held, struct control_error *error)
 {
 	const struct rule *rule = rules_find(a->active.set->rules, q->rule);
 	int r = -ENOENT;
@@ -103,9 +103,9 @@ static int start_rule(struct agent *a, const struct request *q, const struct con
 		struct watch *w = a->watches.by_slot[i];
 		int one;
 
-		if (!w || !watch_binding(w, rule))
+		if (!w || !binding_find(w, rule))
 			continue;
-		one = start_on(w, rule, peer, q->during_ms, 0, all, held);
+		one = start_on(a, w, rule, peer, q->during_ms, 0, all, held);
 		r = r == 0 ? 0 : one;
 	}
 	if (r == -ENOENT)
@@ -136,11 +136,11 @@ static int mark(struct agent *a, uint32_t pid)
 
 /* A watch that only this request keeps; it goes with the session. */
 static int start_requested(struct agent *a, const struct request *q, uint64_t cgroup_id,
-			   const struct control_peer *peer, struct started *all, struct held *held,
-			   struct control_error *error)
+			   const struct control_peer *peer, struct started *all,
+			   struct trigger_held *held, struct control_error *error)
 {
 	struct watch *w;
-	int r = watch_get(a, cgroup_id, q->pid, &w);
+	int r = watch_get(&a->watches, cgroup_id, q->pid, &w);
 
 	if (r == -EXDEV)
 		return methods_fail(error, CONTROL_NOT_FOUND,
@@ -150,22 +150,22 @@ static int start_requested(struct agent *a, const struct request *q, uint64_t cg
 				    r == -ENOSPC ? "all slots are taken" : strerror(-r));
 	if (!w->session)
 		w->requested = true;
-	watch_refresh(w);
+	bindings_refresh(w);
 	if (w->root && mark(a, q->pid) < 0) {
 		w->requested = w->session && w->requested;
-		watch_release(w, "no_process");
+		bindings_release(w, "no_process");
 		return methods_fail(error, CONTROL_NOT_FOUND, "no process %u", q->pid);
 	}
-	r = start_on(w, NULL, peer, q->during_ms, q->pid, all, held);
+	r = start_on(a, w, NULL, peer, q->during_ms, q->pid, all, held);
 	if (r < 0 && !w->session)
 		w->requested = false;
 	if (r < 0)
-		watch_release(w, "no_process");
+		bindings_release(w, "no_process");
 	return r;
 }
 
 static int start_pid(struct agent *a, const struct request *q, const struct control_peer *peer,
-		     struct started *all, struct held *held, struct control_error *error)
+		     struct started *all, struct trigger_held *held, struct control_error *error)
 {
 	char path[4096];
 	uint64_t id;
@@ -177,7 +177,7 @@ static int start_pid(struct agent *a, const struct request *q, const struct cont
 }
 
 static int start_cgroup(struct agent *a, const struct request *q, const struct control_peer *peer,
-			struct started *all, struct held *held, struct control_error *error)
+			struct started *all, struct trigger_held *held, struct control_error *error)
 {
 	uint64_t id;
 
@@ -195,14 +195,14 @@ static void write_started(const struct started *all, struct jsonw *w)
 	char text[SESSION_TEXT_BYTES];
 	const struct session *s = all->sessions[0];
 
-	line_session_text(s->id, text);
+	line_session_text(s->result->id, text);
 	jsonw_object(w, NULL);
 	jsonw_string(w, "session", text);
-	jsonw_string(w, "cgroup", s->cgroup);
-	jsonw_u64(w, "ends_in_ms", (s->end_ns - s->start_ns) / NSEC_PER_MSEC);
+	jsonw_string(w, "cgroup", s->result->cgroup);
+	jsonw_u64(w, "ends_in_ms", (s->end_ns - s->target.start_ns) / NSEC_PER_MSEC);
 	jsonw_array(w, "sessions");
 	for (size_t i = 0; i < all->n; i++) {
-		line_session_text(all->sessions[i]->id, text);
+		line_session_text(all->sessions[i]->result->id, text);
 		jsonw_string(w, NULL, text);
 	}
 	jsonw_array_end(w);
@@ -214,7 +214,7 @@ int requests_session_start(void *context, const struct control_peer *peer, json_
 {
 	struct agent *a = context;
 	struct started all = {};
-	struct held held = {};
+	struct trigger_held held = {};
 	struct request q = {};
 	int r;
 

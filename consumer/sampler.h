@@ -89,7 +89,4 @@ enum sampler_by sampler_by(const struct sampler *s, const char **ret_reason);
 /* Since when every online CPU has ticked without a gap; UINT64_MAX when they do not. */
 uint64_t sampler_since_ns(const struct sampler *s);
 
-/* Writes "sampling": {...}, of agent.start, watch.start, session.start and `status`. */
-void sampler_write(const struct sampler *s, struct jsonw *w);
-
 #endif

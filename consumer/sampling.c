@@ -11,18 +11,6 @@ static union {
 	uint8_t room[sizeof(struct hit) + HIT_FRAMES_MAX * sizeof(struct frame)];
 } scratch;
 
-/* The session that this sample may belong to: running in its slot, the watch perhaps gone. */
-static struct session *running(struct agent *a, const struct hit *h)
-{
-	for (size_t i = 0; i < SESSIONS_MAX; i++) {
-		struct session *s = a->sessions.running[i];
-
-		if (s && s->slot == h->slot && s->epoch == h->epoch)
-			return s;
-	}
-	return NULL;
-}
-
 static void take(void *context, const void *record, size_t bytes)
 {
 	struct agent *a = context;
@@ -38,11 +26,10 @@ static void take(void *context, const void *record, size_t bytes)
 	p = sample_decode(a, record, &scratch.hit);
 	if (!p)
 		a->totals.processes_full++;
-	s = a->sessions.count ? running(a, &scratch.hit) : NULL;
+	s = sessions_of_slot(&a->sessions, scratch.hit.slot, scratch.hit.epoch);
 	if (s && session_sample(s, &scratch.hit, p))
 		return;
-	if (a->watches.by_slot[scratch.hit.slot] &&
-	    a->watches.by_slot[scratch.hit.slot]->epoch == scratch.hit.epoch &&
+	if (watches_at(&a->watches, scratch.hit.slot, scratch.hit.epoch) &&
 	    recorder_add(&a->recorder, &scratch.hit) < 0)
 		a->recorder.evicted++;
 }

@@ -135,7 +135,7 @@ static void check_watches(struct agent *a)
 		if (reason)
 			watch_remove(w, reason);
 		else if (w)
-			pressure_again(w);
+			pressure_follow_again(&a->pressure, w);
 	}
 }
 

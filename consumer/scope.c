@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "consumer/agent.h"
-
 int scope_read(int fd, struct scope *ret_scope)
 {
 	struct scope s = { 0 };
@@ -32,13 +30,13 @@ bool scope_holds(const struct scope *s, const char *path)
 	return s->count == 0;
 }
 
-void scope_refuse(struct agent *a, const char *path)
+void scope_refuse(struct scope *s, const char *path, const struct lines *lines)
 {
-	a->scope.refused++;
-	if (a->scope.said)
+	s->refused++;
+	if (s->said)
 		return;
-	a->scope.said = true;
-	line_error(&a->lines, NULL, "out_of_scope",
+	s->said = true;
+	line_error(lines, NULL, "out_of_scope",
 		   "make the rules narrower, or load with a --scope that holds it", NULL, NULL,
 		   "%s matches a rule and is not watched: it is outside of what the loader allows",
 		   path);

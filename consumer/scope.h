@@ -11,10 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/line.h"
 #include "shared/abi.h"
 #include "shared/jsonw.h"
-
-struct agent;
 
 struct scope {
 	struct cgroup_key prefixes[SCOPE_PREFIXES];
@@ -30,7 +29,7 @@ int scope_read(int fd, struct scope *ret_scope);
 bool scope_holds(const struct scope *s, const char *path);
 
 /* Counts a cgroup that is not watched for being outside; says the first of a rule set. */
-void scope_refuse(struct agent *a, const char *path);
+void scope_refuse(struct scope *s, const char *path, const struct lines *lines);
 
 /* Writes the array `name` of the prefixes. */
 void scope_write_prefixes(const struct scope *s, const char *name, struct jsonw *w);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session.h: the bounded capture that a trigger starts: pre-roll, during, and its account. The main
- * thread runs it; ended, it goes to the reporter, which names its stacks and writes its lines.
- *
- * The account: every attempt of the sampler carries a number per slot and CPU (sample.seq). `first`
- * is the number at which the session began on each CPU, `last` the one at which it ended; what lies
- * between and did not arrive is lost, and the kernel's counters say why.
+ * session.h: the bounded capture that a trigger starts: it makes its slot say capture and the CPUs
+ * tick at the full rate, and gives its signals their samples and moments. It knows no watch, no
+ * thread and no signal by name. Ended and settled, it becomes a struct session_result. Main thread
+ * only.
  */
 #ifndef TROCAR_CONSUMER_SESSION_H
 #define TROCAR_CONSUMER_SESSION_H
@@ -13,72 +11,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "consumer/account.h"
-#include "consumer/psi.h"
-#include "consumer/ruleset.h"
-#include "consumer/stacks.h"
-#include "consumer/switches.h"
-#include "shared/rules.h"
+#include "consumer/sampler.h"
+#include "consumer/session_result.h"
+#include "consumer/signals.h"
 
-struct agent;
-struct watch;
-struct process;
+struct owner;
 
-#define SESSIONS_MAX	16 /* running at once */
-#define SESSIONS_ENDED	32 /* remembered for the `sessions` method */
-#define SESSIONS_QUEUED 32 /* ended and not yet written */
+#define SESSIONS_MAX   16 /* running at once */
+#define SESSIONS_ENDED 32 /* remembered for the `sessions` method */
 
-enum trigger {
-	TRIGGER_PRESSURE,
-	TRIGGER_REQUEST,
-	TRIGGER_EXEC,
-};
-
-/* Why a session starts. */
-struct trigger_reason {
-	enum trigger kind;
-	/* pressure */
-	const struct rule_when *when;
-	uint64_t stall_ms, measured_ms;
-	struct psi before, now;
-	/* request: who asked; exec: which process */
-	uint32_t uid, pid;
-	char comm[COMM_BYTES];
-};
+/* A session's time where neither a rule nor a request says it. */
+#define SESSION_PRE_MS	  5000
+#define SESSION_DURING_MS 3000
 
 struct session {
-	uint64_t id;
-	struct agent *agent;
-	struct ruleset *set;	 /* a reference: the rule outlives a change of the set */
-	const struct rule *rule; /* NULL for a request by cgroup or pid */
-	struct trigger_reason reason;
-	struct rule_when when; /* copy of reason.when */
-	/* What lines say of the watch, which may be gone by then. */
-	struct watch *watch; /* NULL once it is gone */
-	char *cgroup;
-	struct owner *owner; /* whose the cgroup is, a reference while it runs; NULL: not known */
-	uint64_t cgroup_id;
-	uint32_t slot, epoch;
-	uint32_t only_tgid;		    /* 0: no filter by process */
-	bool only_rule;			    /* count processes of this rule only */
-	uint32_t pre_ms;		    /* as available */
-	uint32_t during_ms;		    /* as asked */
-	uint64_t start_ns, end_ns, stop_ns; /* begun; to end at; really ended */
-	bool ending;	     /* `last` is taken; waiting for the ring to be drained */
+	struct session_result *result; /* owned, until it is handed over */
+	struct signal_target target;
+	struct owner *owner; /* whose the cgroup is, the caller's reference; NULL: not known */
+	uint32_t during_ms;  /* as asked */
+	uint64_t end_ns;     /* to end at */
+	bool ending;	     /* waiting for the ring to be drained */
 	uint64_t settled_ns; /* a drain after this moment has all that will come */
-	struct slot_counters *first, *last; /* per CPU, owned; one array */
-	uint64_t *before_first; /* per CPU: number of the first sample of the pre-roll, or ~0 */
-	uint64_t filtered[PHASE_COUNT_]; /* samples of other processes of the slot */
-	struct ledger phase[PHASE_COUNT_];
-	uint64_t usage_start_us;	   /* the cgroup's CPU time; ~0 when not known */
-	uint64_t expected;		   /* ticks during; ~0 when not known */
-	size_t cpus_ticking, cpus_missing; /* those with a sampling event, and without; at start */
-	const char *unsampled_why; /* of the missing ones; a literal, NULL when there is none */
-	struct switches switches;
-	struct stacks stacks;
-	struct psi pressure_end;
-	bool has_pressure_end;
-	struct session *next; /* in the reporter's queue */
 };
 
 /* What the `sessions` method remembers of an ended one. */
@@ -86,64 +39,79 @@ struct session_summary {
 	uint64_t id;
 	char rule[RULE_NAME_BYTES];
 	char cgroup[256];
-	enum trigger trigger;
+	enum trigger_kind trigger;
 	uint64_t end_ns;
 	uint64_t samples;
 };
 
 struct sessions {
+	struct signal_host host;
+	struct sampler *sampler;	   /* borrowed, as the next */
+	const struct active_rules *active; /* a session keeps its set */
 	struct session *running[SESSIONS_MAX];
 	size_t count;
-	uint64_t total, held;
+	uint64_t total;
 	struct session_summary ended[SESSIONS_ENDED];
 	size_t n_ended; /* in all; the ring holds the last */
 };
 
-/* Why a trigger was held back, and when it may work again. */
-struct held {
-	const char *reason; /* "cooldown", ...; a literal */
-	uint64_t retry_ms;
+/* What a session is begun with. */
+struct session_start {
+	const struct trigger_reason *reason; /* copied */
+	const struct rule *rule; /* of the set in force; NULL for a request without one */
+	const char *cgroup;	 /* copied */
+	uint64_t cgroup_id;
+	uint32_t slot, epoch;
+	bool root;	      /* the cgroup2 root: only the rule's processes count */
+	bool by_process;      /* the slot takes matched processes only */
+	uint32_t only_tgid;   /* 0: no filter by process */
+	uint32_t during_ms;   /* 0: the rule's */
+	uint64_t recorded_ns; /* since when the recorder has the slot's samples */
+	struct owner *owner;  /* its reference goes to the session where it begins */
 };
 
-/*
- * Starts a session on `w` for `rule` (NULL: request without a rule), or says why not: -EAGAIN with
- * ret_held filled in. during_ms 0: the rule's. only_tgid 0: no filter. -errno.
- */
-int session_start(struct watch *w, const struct rule *rule, const struct trigger_reason *reason,
-		  uint32_t during_ms, uint32_t only_tgid, struct session **ret_session,
-		  struct held *ret_held);
-
-/* Bits of the signals that it is to have and that do not run; at its start. */
-uint32_t session_signals_missing(const struct session *s);
+/* Takes its collaborators, all borrowed. */
+void sessions_init(struct sessions *all, const struct signal_host *host, struct sampler *sampler,
+		   const struct active_rules *active);
 
 /*
- * Attaches the signals beside sampling, which may take the time in which a broker starts, and
- * writes session.start; after the line that says why (pressure).
+ * Begins a session; its programs are not attached yet. What is in the samples ring by now counts as
+ * before. 0; -ENOSPC when SESSIONS_MAX run; -ENOMEM: then nothing has changed.
  */
-void session_announce(struct session *s);
+int session_begin(struct sessions *all, const struct session_start *start,
+		  struct session **ret_session);
 
-/* Writes trigger.held, at most one line per rule, watch and cooldown; repeats are counted. */
-void session_say_held(struct watch *w, const struct rule *rule, const struct trigger_reason *reason,
-		      const struct held *held);
+/* Attaches what its signals want, which may take the time in which a broker starts. */
+void session_attach(struct sessions *all, struct session *s);
 
-/* Takes a decoded sample of its slot. False when it does not belong to the session. */
+/* The same for all that run, where it has failed: the broker was late. */
+void sessions_attach_again(struct sessions *all);
+
+/* The session that a sample of that slot and epoch may belong to, or NULL. */
+struct session *sessions_of_slot(const struct sessions *all, uint32_t slot, uint32_t epoch);
+
+/* Gives it a decoded sample of its slot. False when it does not belong to the session. */
 bool session_sample(struct session *s, const struct hit *h, const struct process *p);
 
-/* Ends it now, whatever is left of its time; the account is closed at the next drain. */
-void session_end(struct session *s);
+/* The slot takes matched processes only from here on: what a cgroup used is no measure any more. */
+void session_narrow(struct session *s);
 
-/* Ends what is due and hands what is complete to the reporter; after every drain. */
-void sessions_step(struct agent *a, uint64_t now_ns);
+/* Ends it now, whatever is left of its time; the account is closed after the next drain. */
+void session_end(struct sessions *all, struct session *s);
 
-/* Nanoseconds to the next end, or 0 when nothing runs. */
-uint64_t sessions_next_ns(const struct agent *a, uint64_t now_ns);
+/* Ends those whose time is over. True when one was: the rings are to be drained. */
+bool sessions_end_due(struct sessions *all, uint64_t now_ns);
 
+/*
+ * Takes out one that has ended and whose samples have all come, or have had their time; its account
+ * is closed. The caller owns it and its result. NULL when there is none.
+ */
+struct session *sessions_take_settled(struct sessions *all, uint64_t now_ns);
+
+/* Whether one has ended and waits for its samples. */
+bool sessions_settling(const struct sessions *all);
+
+/* Releases it, and the result if it was not handed over; NULL is allowed. */
 void session_free(struct session *s);
-
-/* "pressure", "request", "exec". */
-const char *trigger_name(enum trigger kind);
-
-/* Writes the elements of the `sessions` method. */
-void sessions_write(const struct agent *a, struct jsonw *w);
 
 #endif

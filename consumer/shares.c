@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/cgroups.h"
 #include "consumer/line_budget.h"
 #include "shared/cleanup.h"
 #include "shared/macro.h"
@@ -63,6 +64,16 @@ struct owner *shares_owner(struct shares *s, const char *name)
 	}
 	owner->refs++;
 	return owner;
+}
+
+struct owner *shares_of_cgroup(struct shares *s, struct cgroups *cgroups, uint64_t cgroup_id,
+			       uint32_t pid_hint)
+{
+	char name[CGROUP_OWNER_BYTES];
+
+	if (!cgroup_id || !cgroups_owner(cgroups, cgroup_id, pid_hint, name))
+		return NULL;
+	return shares_owner(s, name);
 }
 
 struct owner *shares_ref(struct owner *owner)

@@ -44,6 +44,12 @@ void shares_done(struct shares *s);
 /* The owner of that name with one reference more; NULL without memory: then nobody is asked. */
 struct owner *shares_owner(struct shares *s, const char *name);
 
+struct cgroups;
+
+/* The owner of a cgroup, with a reference (shares_put); NULL when it is not known. */
+struct owner *shares_of_cgroup(struct shares *s, struct cgroups *cgroups, uint64_t cgroup_id,
+			       uint32_t pid_hint);
+
 /* One reference more to the same; NULL is allowed. */
 struct owner *shares_ref(struct owner *owner);
 

@@ -295,15 +295,15 @@ static const char *base_name(const char *path)
 }
 
 /* The subject of the sentence: what the trigger says. Returns the length. */
-static int write_cause(const struct session *s, char *text, size_t space)
+static int write_cause(const struct session_result *s, char *text, size_t space)
 {
 	switch (s->reason.kind) {
 	case TRIGGER_PRESSURE:
 		return snprintf(text, space, "%s stalled on %s for %llu ms of %llu ms (%s)",
-				s->cgroup, resource_name(s->when.resource),
+				s->cgroup, resource_name(s->reason.when.resource),
 				(unsigned long long)s->reason.stall_ms,
 				(unsigned long long)s->reason.measured_ms,
-				s->when.full ? "all of it" : "some of it");
+				s->reason.when.full ? "all of it" : "some of it");
 	case TRIGGER_EXEC:
 		return snprintf(text, space, "%s started in %s (pid %u)", s->reason.comm, s->cgroup,
 				s->reason.pid);
@@ -313,7 +313,7 @@ static int write_cause(const struct session *s, char *text, size_t space)
 	return snprintf(text, space, "%s captured on request", s->cgroup);
 }
 
-void summary_headline(const struct summary *s, const struct session *session, char *text,
+void summary_headline(const struct summary *s, const struct session_result *session, char *text,
 		      size_t space)
 {
 	const struct tally_row *top = &s->functions.rows[0];
@@ -321,9 +321,9 @@ void summary_headline(const struct summary *s, const struct session *session, ch
 
 	if (n < 0 || (size_t)n >= space)
 		return;
-	if (!s->functions.count && session_signals_missing(session) & 1u << SIGNAL_ONCPU)
+	if (!s->functions.count && session->signals[SIGNAL_ONCPU]->why)
 		snprintf(text + n, space - (size_t)n, "; no CPU was sampled: %s",
-			 session->unsampled_why);
+			 session->signals[SIGNAL_ONCPU]->why);
 	else if (!s->functions.count)
 		snprintf(text + n, space - (size_t)n, "; nothing of it ran on a CPU meanwhile");
 	else

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "consumer/naming.h"
-#include "consumer/session.h"
+#include "consumer/session_result.h"
 #include "consumer/unwind/unwind_end.h"
 #include "shared/jsonw.h"
 
@@ -60,7 +60,7 @@ void summary_sort(struct summary *s);
 void summary_write(const struct summary *s, struct jsonw *w);
 
 /* The sentence, at most `space` bytes with NUL. */
-void summary_headline(const struct summary *s, const struct session *session, char *text,
+void summary_headline(const struct summary *s, const struct session_result *session, char *text,
 		      size_t space);
 
 #endif

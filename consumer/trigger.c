@@ -2,90 +2,219 @@
 #include "consumer/trigger.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
+#include <string.h>
 
+#include "consumer/binding.h"
+#include "consumer/session_events.h"
+#include "consumer/trigger_events.h"
+#include "shared/cleanup.h"
+#include "shared/clock.h"
 #include "shared/macro.h"
 
-#define PLAIN_WINDOW_US 2000000
-#define WINDOW_MAX_US	10000000
+/* Of the sessions that run at once, this many may be one owner's. */
+#define SESSIONS_OF_ONE (SESSIONS_MAX * 3 / 4)
 
-static const struct trigger_refusal refusals[] = {
-	{ -ENOTCONN, true, true, "no broker opens the pressure file" },
-	{ -EACCES, false, false, "the broker refused to open the pressure file" },
-	{ -EINVAL, false, false,
-	  "the broker has no CAP_SYS_RESOURCE: the kernel then takes only windows that are a "
-	  "multiple of 2000 ms" },
-	{ -EBUSY, false, false, "the pressure file came with another trigger on it" },
-	{ -EOPNOTSUPP, false, false, "PSI is off in this kernel (psi=1 at boot switches it on)" },
-	{ -ENODEV, false, false, "the cgroup or its pressure file is gone" },
-	{ -ENOENT, false, false, "the cgroup or its pressure file is gone" },
-	{ -EMFILE, true, true, "no descriptor is left (LimitNOFILE)" },
-	{ -ENFILE, true, true, "the system has no descriptor left (fs.file-max)" },
-	{ -ENOSPC, true, true,
-	  "the user's epoll watches are all taken (fs.epoll.max_user_watches)" },
-	{ -ENOMEM, true, true, "the kernel has no memory for a trigger" },
-	{ -EAGAIN, true, true, "the kernel could not start its thread for the trigger (pid_max)" },
-	{ -EPERM, false, false,
-	  "the kernel lets only CAP_SYS_RESOURCE open it (before Linux 6.4)" },
-};
+/* Between lines about triggers of one rule in one watch that were held back. */
+#define HELD_EVERY_NS (10 * NSEC_PER_SEC)
 
-size_t trigger_text(char text[TRIGGER_TEXT_BYTES], bool full, uint64_t stall_us, uint64_t window_us)
+static const struct ruleset *rules_of(const struct triggers *t)
 {
-	int n = snprintf(text, TRIGGER_TEXT_BYTES, "%s %llu %llu", full ? "full" : "some",
-			 (unsigned long long)stall_us, (unsigned long long)window_us);
-
-	return (size_t)MIN(n, TRIGGER_TEXT_BYTES - 1) + 1;
+	return t->log->active->set;
 }
 
-static int ask(int fd, bool full, uint64_t stall_us, uint64_t window_us)
+static struct budget *rule_budget(const struct triggers *t, const struct rule *rule)
 {
-	char text[TRIGGER_TEXT_BYTES];
-	size_t n = trigger_text(text, full, stall_us, window_us);
-
-	return write(fd, text, n) < 0 ? -errno : 0;
+	return &rules_of(t)->budgets[rule - rules_of(t)->rules->rules];
 }
 
-int trigger_arm(int fd, bool full, uint32_t stall_ms, uint32_t window_ms, enum trigger_power *power)
+/* Milliseconds until the next minute gives budget back. */
+static uint64_t budget_retry_ms(uint64_t now_ns)
 {
-	uint64_t stall_us = stall_ms * 1000ULL, window_us = window_ms * 1000ULL;
-	bool plain_too = window_us % PLAIN_WINDOW_US == 0, probed = false;
-	int r;
+	return 60000 - now_ns / NSEC_PER_MSEC % 60000;
+}
 
-	/* A microsecond more tells who opened the file, and is as good where it is taken. */
-	if (*power == TRIGGER_POWER_UNKNOWN && plain_too && window_us < WINDOW_MAX_US) {
-		r = ask(fd, full, stall_us, window_us + 1);
-		if (r == 0)
-			*power = TRIGGER_PRIVILEGED;
-		if (r != -EINVAL)
-			return r;
-		probed = true;
+/* The rule's seconds are used up, and by this owner too as far as they are its. */
+static bool rule_is_spent(struct triggers *t, const struct watch *w, const struct rule *rule,
+			  uint64_t now_ns)
+{
+	uint64_t max_ms = (uint64_t)rule->budget_s * MSEC_PER_SEC;
+	uint64_t spent_ms = budget_spent_ms(rule_budget(t, rule), now_ns);
+
+	return spent_ms >= max_ms &&
+	       !shares_has_part(t->shares, w->owner, max_ms, spent_ms, now_ns);
+}
+
+/* Why the owner may not begin a session now: a word of trigger.held, or NULL. */
+static const char *owner_held(const struct triggers *t, struct owner *owner, uint64_t now_ns)
+{
+	uint64_t max_ms = (uint64_t)rules_of(t)->rules->budget_s * MSEC_PER_SEC;
+	size_t running = 0;
+
+	for (size_t i = 0; i < SESSIONS_MAX; i++) {
+		const struct session *s = t->sessions->running[i];
+
+		running += s && owner && s->owner == owner;
 	}
-	r = ask(fd, full, stall_us, window_us);
-	if (!plain_too && (r == 0 || r == -EINVAL))
-		*power = r == 0 ? TRIGGER_PRIVILEGED : TRIGGER_PLAIN;
-	else if (probed && r == 0)
-		*power = TRIGGER_PLAIN;
+	if (running >= SESSIONS_OF_ONE)
+		return "too_many_sessions";
+	switch (shares_may_capture(t->shares, owner, max_ms, now_ns)) {
+	case CAPTURE_OWNER_SPENT:
+		return "budget_owner";
+	case CAPTURE_ALL_SPENT:
+		return "budget_all";
+	default:
+		return NULL;
+	}
+}
+
+/* Whether this trigger may begin a session now; a request is not bound by the cooldown. */
+static bool may_begin(struct triggers *t, const struct trigger *trigger, uint64_t now_ns,
+		      struct trigger_held *held)
+{
+	const struct watch *w = trigger->watch;
+	const struct rule *rule = trigger->rule;
+	const struct binding *b = rule ? binding_find(trigger->watch, rule) : NULL;
+	const char *why;
+
+	if (w->session)
+		*held = (struct trigger_held){
+			"session_running",
+			(w->session->end_ns - MIN(now_ns, w->session->end_ns)) / NSEC_PER_MSEC + 100
+		};
+	else if (t->sessions->count >= SESSIONS_MAX ||
+		 reporter_queued(t->reporter) >= TRIGGER_QUEUED_MAX)
+		*held = (struct trigger_held){ "too_many_sessions", 1000 };
+	else if (trigger->reason.kind != TRIGGER_REQUEST && b && now_ns < b->cooldown_ns)
+		*held = (struct trigger_held){ "cooldown",
+					       (b->cooldown_ns - now_ns) / NSEC_PER_MSEC + 1 };
+	else if (rule && rule_is_spent(t, w, rule, now_ns))
+		*held = (struct trigger_held){ "budget_rule", budget_retry_ms(now_ns) };
+	else if (rules_of(t) && (why = owner_held(t, w->owner, now_ns)) != NULL)
+		*held = (struct trigger_held){ why, strncmp(why, "budget", 6)
+							    ? 1000
+							    : budget_retry_ms(now_ns) };
+	else
+		return true;
+	return false;
+}
+
+/*
+ * One line per rule, watch and HELD_EVERY_NS, or per cooldown if that is longer: a trigger can
+ * cross ten times a second.
+ */
+static void say_held(struct triggers *t, const struct trigger *trigger,
+		     const struct trigger_held *held)
+{
+	const struct rule *rule = trigger->rule;
+	struct binding *b = rule ? binding_find(trigger->watch, rule) : NULL;
+	uint64_t now_ns = clock_mono_ns(), repeats = 0;
+
+	t->held++;
+	if (b) {
+		uint64_t quiet_ns = MAX(rule->cooldown_ms * NSEC_PER_MSEC, HELD_EVERY_NS);
+
+		if (b->held_ns && now_ns - b->held_ns < quiet_ns) {
+			b->held++;
+			return;
+		}
+		repeats = b->held;
+		b->held = 0;
+		b->held_ns = now_ns;
+	}
+	trigger_events_held(t->log, trigger, held, repeats);
+}
+
+static int begin_session(struct triggers *t, const struct trigger *trigger,
+			 struct session **ret_session)
+{
+	const struct watch *w = trigger->watch;
+	const struct session_start start = {
+		.reason = &trigger->reason,
+		.rule = trigger->rule,
+		.cgroup = w->path,
+		.cgroup_id = w->cgroup_id,
+		.slot = w->slot,
+		.epoch = w->epoch,
+		.root = w->root,
+		.by_process = w->by_process,
+		.only_tgid = trigger->only_tgid,
+		.during_ms = trigger->during_ms,
+		.recorded_ns = w->recorded_ns,
+		.owner = shares_ref(w->owner),
+	};
+	int r = session_begin(t->sessions, &start, ret_session);
+
+	if (r < 0)
+		shares_put(t->shares, start.owner);
 	return r;
 }
 
-struct trigger_refusal trigger_refusal(int error)
+int trigger_fire(struct triggers *t, const struct trigger *trigger, struct session **ret_session,
+		 struct trigger_held *ret_held)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++)
-		if (refusals[i].error == error)
-			return refusals[i];
-	return (struct trigger_refusal){ error, false, false, "the kernel refused the trigger" };
+	struct watch *w = trigger->watch;
+	struct session *s;
+	int r;
+
+	if (!may_begin(t, trigger, clock_mono_ns(), ret_held)) {
+		say_held(t, trigger, ret_held);
+		return -EAGAIN;
+	}
+	r = begin_session(t, trigger, &s);
+	if (r < 0)
+		return r;
+	w->session = s;
+	w->sessions++;
+	schedule_sessions(t->schedule, (uint32_t)t->sessions->count);
+	if (trigger->reason.kind == TRIGGER_PRESSURE)
+		trigger_events_pressure(t->log, trigger, s->result->id);
+	session_attach(t->sessions, s);
+	session_events_start(t->sessions, s, t->log->lines);
+	*ret_session = s;
+	return 0;
 }
 
-const char *trigger_pace(enum trigger_power power)
+static void spend_budgets(struct triggers *t, const struct session *s)
 {
-	switch (power) {
-	case TRIGGER_PLAIN:
-		return "the kernel looks every 2 s";
-	case TRIGGER_PRIVILEGED:
-		return "the kernel looks every tenth of the window";
-	case TRIGGER_POWER_UNKNOWN:
-		break;
+	const struct session_result *r = s->result;
+	uint32_t ms = (uint32_t)((r->stop_ns - r->start_ns) / NSEC_PER_MSEC);
+	const struct rule *rule;
+
+	shares_captured(t->shares, s->owner, r->stop_ns, ms);
+	rule = r->rule && rules_of(t) ? rules_find(rules_of(t)->rules, r->rule->name) : NULL;
+	if (rule)
+		budget_spend(rule_budget(t, rule), r->stop_ns, ms);
+}
+
+/* The watch goes on with the recorder, the rule has its cooldown. */
+static void release_watch(struct watch *w, const struct session *s)
+{
+	const struct session_result *r = s->result;
+	struct binding *b = r->rule ? binding_find(w, r->rule) : NULL;
+
+	if (b)
+		b->cooldown_ns = r->stop_ns + r->rule->cooldown_ms * NSEC_PER_MSEC;
+	w->recorded_ns = r->stop_ns;
+	w->session = NULL;
+	w->requested = false;
+	bindings_release(w, "no_process");
+}
+
+void triggers_step(struct triggers *t, uint64_t now_ns)
+{
+	struct session *s;
+
+	while ((s = sessions_take_settled(t->sessions, now_ns))) {
+		struct watch *w = watches_at(t->watches, s->target.slot, s->target.epoch);
+
+		spend_budgets(t, s);
+		shares_put(t->shares, s->owner);
+		if (w)
+			release_watch(w, s);
+		reporter_put(t->reporter, TAKE_PTR(s->result));
+		session_free(s);
+		schedule_sessions(t->schedule, (uint32_t)t->sessions->count);
 	}
-	return "the kernel looks every 2 s or oftener";
+	if (sessions_settling(t->sessions))
+		schedule_drain_soon(t->schedule);
 }

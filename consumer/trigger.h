@@ -1,55 +1,63 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * trigger.h: one trigger of the kernel on a pressure file: what is written into it, and what its
- * refusals mean (Documentation/accounting/psi.rst; psi_trigger_create() in kernel/sched/psi.c). A
- * trigger has the privilege of the process that opened the file: without CAP_SYS_RESOURCE its
- * window is a multiple of 2 s, and the kernel looks every 2 s; with it, every tenth of the window.
+ * trigger.h: the one door to a session. Whatever triggers (pressure, a request, an exec), it is
+ * held back or begins a session here, by cooldown, budgets, each owner's part, and room at the
+ * report thread; the lines that say so are written here, in their order. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_TRIGGER_H
 #define TROCAR_CONSUMER_TRIGGER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-/* psi_write() reads no more of what is written. */
-#define TRIGGER_TEXT_BYTES 32
+#include "consumer/event_log.h"
+#include "consumer/reporter.h"
+#include "consumer/schedule.h"
+#include "consumer/session.h"
+#include "consumer/shares.h"
+#include "consumer/watch.h"
 
-/* What whoever opens the files may do, as far as it has shown itself. */
-enum trigger_power {
-	TRIGGER_POWER_UNKNOWN,
-	TRIGGER_PLAIN,	    /* without CAP_SYS_RESOURCE */
-	TRIGGER_PRIVILEGED, /* windows of any length; a psimon thread per cgroup */
+#define TRIGGER_QUEUED_MAX 32 /* sessions ended and not yet written */
+
+/* All borrowed but `held`. */
+struct triggers {
+	const struct event_log *log;
+	struct schedule *schedule;
+	struct sessions *sessions;
+	struct watches *watches;
+	struct shares *shares;
+	struct reporter *reporter;
+	uint64_t held; /* triggers held back */
 };
 
-/* Why a threshold is not followed by a trigger. */
-struct trigger_refusal {
-	int error;	 /* -errno */
-	bool again;	 /* may pass: worth another try */
-	bool all;	 /* not a matter of this one file: the others need no try now */
-	const char *why; /* static sentence */
+/* Why a trigger was held back, and when it may work again. */
+struct trigger_held {
+	const char *reason; /* "cooldown", ...; a literal */
+	uint64_t retry_ms;
+};
+
+/* Who triggers, and what is to be captured. */
+struct trigger {
+	struct watch *watch;
+	const struct rule *rule; /* of the set in force; NULL: a request without a rule */
+	struct trigger_reason reason;
+	uint32_t during_ms; /* 0: the rule's */
+	uint32_t only_tgid; /* 0: no filter by process */
 };
 
 /*
- * Writes "some 100000 500000" and its NUL: psi_write() overwrites the last byte with one. Times in
- * microseconds. Returns the bytes to write, NUL included.
+ * Begins a session and says so: the line "pressure" where that is the reason, then its signals are
+ * attached (which may take the time in which a broker starts), then session.start. Or says
+ * trigger.held, at most once per rule, watch and cooldown: -EAGAIN with *ret_held. -ENOMEM. 0 with
+ * the session, borrowed until triggers_step.
  */
-size_t trigger_text(char text[TRIGGER_TEXT_BYTES], bool full, uint64_t stall_us,
-		    uint64_t window_us);
+int trigger_fire(struct triggers *t, const struct trigger *trigger, struct session **ret_session,
+		 struct trigger_held *ret_held);
 
 /*
- * Asks the kernel through `fd`, a pressure file opened for writing, to tell of stalls of stall_ms
- * in window_ms by POLLPRI. *power is what is known of the opener, and learnt here. 0; -EINVAL
- * (window not a multiple of 2 s without privilege), -EBUSY (the descriptor has a trigger),
- * -EOPNOTSUPP, -ENODEV, -errno of write(2).
+ * Hands what has ended and settled to the report thread, and lets its watch go on; after every
+ * drain. A drain soon follows where one has not settled.
  */
-int trigger_arm(int fd, bool full, uint32_t stall_ms, uint32_t window_ms,
-		enum trigger_power *power);
-
-/* What a failure to open (broker or kernel) or to arm a trigger means. */
-struct trigger_refusal trigger_refusal(int error);
-
-/* How often the kernel looks, for people: "every 2 s", "every tenth of the window". */
-const char *trigger_pace(enum trigger_power power);
+void triggers_step(struct triggers *t, uint64_t now_ns);
 
 #endif

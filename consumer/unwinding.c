@@ -213,7 +213,7 @@ static void publish(struct agent *a, struct process *p, uint32_t number,
 	__atomic_store_n(&to->published, record->fill, __ATOMIC_RELEASE);
 	t->state = TABLE_LIVE;
 	t->owner = p;
-	t->holder = sharing_owner(a, p->cgroup_id, p->tgid);
+	t->holder = shares_of_cgroup(&a->shares, &a->cgroups, p->cgroup_id, p->tgid);
 	owner_add(t->holder, SHARE_TABLES, 1);
 	t->fill = record->fill;
 	t->held = unwinding_plan_take(s->plan, &t->held_count);

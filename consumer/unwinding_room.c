@@ -71,7 +71,7 @@ void unwinding_room_table(struct agent *a, const struct process *p)
 
 	if (is_retiring(&a->unwinding))
 		return; /* one is about to be free */
-	owner = sharing_owner(a, p->cgroup_id, p->tgid);
+	owner = shares_of_cgroup(&a->shares, &a->cgroups, p->cgroup_id, p->tgid);
 	t = find_yielding(a, owner, SHARE_TABLES, 1);
 	if (!t)
 		t = find_idle(a, owner);
@@ -146,7 +146,7 @@ static uint64_t take_rows(struct agent *a, const struct unwinding_table *t)
 
 void unwinding_room_rows(struct agent *a, struct process *p, uint32_t elements)
 {
-	struct owner *owner = sharing_owner(a, p->cgroup_id, p->tgid);
+	struct owner *owner = shares_of_cgroup(&a->shares, &a->cgroups, p->cgroup_id, p->tgid);
 	uint64_t bytes = 8 * (uint64_t)elements, freed = 0;
 	const struct unwinding_table *t;
 	bool retiring = is_retiring(&a->unwinding);

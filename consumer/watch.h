@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watch.h: cgroups under observation. A watch is one cgroup in one slot; rules are bound to it,
- * each alive as long as a process matches it there (or, for a rule by cgroup, as long as the cgroup
- * is populated). When the last such process goes and the cgroup is not empty, the rule stays bound
- * for WATCH_LINGER_NS more: a process that takes its name again and again makes no watch start and
- * stop. Main thread only.
+ * watch.h: cgroups under observation. A watch is one cgroup in one slot; binding.h says which rules
+ * keep it. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_WATCH_H
 #define TROCAR_CONSUMER_WATCH_H
@@ -12,20 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "consumer/psi.h"
+#include "consumer/event_log.h"
+#include "consumer/loop.h"
+#include "consumer/pins.h"
+#include "consumer/process.h"
+#include "consumer/sampler.h"
+#include "consumer/schedule.h"
+#include "consumer/scope.h"
+#include "consumer/session.h"
+#include "consumer/shares.h"
 #include "shared/abi.h"
 #include "shared/idmap.h"
 #include "shared/rules.h"
-
-struct agent;
-struct owner;
-struct process;
-struct ruleset;
-struct session;
-struct threshold;
-
-#define WATCH_RULES_MAX 64	      /* rules bound to one cgroup; beyond: an error line */
-#define WATCH_LINGER_NS 1000000000ULL /* at least; at most twice that */
 
 /* One rule on one watch. */
 struct binding {
@@ -38,13 +33,18 @@ struct binding {
 	uint64_t held_ns;     /* when that line was written */
 };
 
+static inline bool binding_is_kept(const struct binding *b)
+{
+	return b->by_cgroup || b->processes;
+}
+
 struct watch {
-	struct agent *agent;
+	struct watches *all;
 	uint64_t cgroup_id;
 	char *path;	     /* owned */
 	struct owner *owner; /* whose the cgroup is, a reference; NULL: not known */
 	uint32_t slot, epoch;
-	struct slot_counters counted; /* of the slot, as far as health.h has taken it over */
+	struct slot_counters counted; /* of the slot, as far as `health` has taken it over */
 	bool root;	 /* the cgroup2 root: by process, with the pressure of the whole system */
 	bool by_process; /* the kernel side takes matched processes only */
 	bool requested;	 /* kept alive by a request's session */
@@ -53,26 +53,38 @@ struct watch {
 				 session */
 	uint64_t sessions;    /* started so far */
 	uint64_t scan;	      /* number of the last scan that found a process in it */
-	struct session *session;  /* running, or NULL */
+	struct session *session;  /* running, or NULL; borrowed */
 	struct binding *bindings; /* owned */
 	size_t n_bindings;
 	bool rules_full_said;
 	struct ruleset *set; /* a reference: what watch.stop says when no rule is bound any more */
-	const struct rule *rule;      /* of that set, the first that was bound, or NULL */
-	struct threshold *thresholds; /* of all bindings, each once; owned */
-	struct watch_pressure {
-		int fd;			      /* -1: not followed, or not readable */
-		bool said;		      /* that it is not readable */
-		bool again;		      /* somebody held up the look for it */
-		uint32_t by_trigger, by_scan; /* thresholds, by what follows them */
-		struct psi_history history;
-	} pressure[RESOURCE_COUNT_];
+	const struct rule *rule; /* of that set, the first that was bound, or NULL */
 };
 
+/* What others do when watches come and go; called in this order by watch.c. */
+struct watch_calls {
+	void (*changed)(void *context, struct watch *w); /* its rules, or what is captured of it */
+	void (*started)(void *context, struct watch *w); /* its first rule is bound */
+	/* It is out of all tables, and is freed next. `reason` is for watch.stop. */
+	void (*stopped)(void *context, struct watch *w, const char *reason);
+};
+
+/* Collaborators are borrowed. */
 struct watches {
+	const struct pins *pins;
+	const struct event_log *log;
+	struct sampler *sampler;
+	struct schedule *schedule;
+	struct scope *scope;
+	struct shares *shares;
+	struct sessions *sessions;
+	struct processes *processes;
+	const struct watch_calls *calls;
+	void *context;			  /* of the calls */
+	struct loop_source *linger_timer; /* owned */
 	struct idmap by_cgroup;
-	struct watch **by_slot; /* abi.slots, NULL where free */
-	uint32_t *epochs;	/* of each slot */
+	struct watch **by_slot; /* owned; pins->abi.slots, NULL where free */
+	uint32_t *epochs;	/* owned; of each slot */
 	uint32_t next;		/* where the search for a free slot starts */
 	uint32_t count;
 	bool lingering;	  /* the timer is set */
@@ -80,58 +92,24 @@ struct watches {
 	uint64_t full_ns; /* when it was said */
 };
 
-int watches_init(struct agent *a);
-void watches_done(struct agent *a);
+/* Makes the tables; the collaborators of *ws are set. 0 or -ENOMEM. */
+int watches_init(struct watches *ws);
+void watches_done(struct watches *ws);
 
 /*
  * The watch of that cgroup, made when it is new. Where no slot is left it takes the place of
- * another that has to give way (sharing.h). 0; -ENOENT (cgroup gone); -ENOSPC (no slot); -errno.
+ * another that has to give way (shares.h). 0; -ENOENT (cgroup gone); -ENOSPC (no slot); -EXDEV
+ * (outside of the loader's --scope); -errno.
  */
-int watch_get(struct agent *a, uint64_t cgroup_id, uint32_t pid_hint, struct watch **ret_watch);
+int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct watch **ret_watch);
 
-/* Binds `p` through its rule to the watch of its cgroup. 0 or as watch_get. */
-int watch_join(struct agent *a, struct process *p);
-
-/* Binds a rule by cgroup to the watch. 0 or -errno. */
-int watch_bind_cgroup(struct watch *w, const struct rule *rule);
-
-/* The process leaves its watch, whose rule lingers if it was the last. */
-void watch_leave(struct agent *a, struct process *p);
-
-/* Drops what has lingered long enough: what the timer calls. */
-void watches_expire(struct agent *a);
-
-/* Makes that timer. 0 or -errno. */
-int watches_listen(struct agent *a);
+/* The watch in that slot, if it is still the one of that epoch; else NULL. */
+struct watch *watches_at(const struct watches *ws, uint32_t slot, uint32_t epoch);
 
 /* Ends the watch now: its session ends, the slot is free, watch.stop says why. */
 void watch_remove(struct watch *w, const char *reason);
 
-/*
- * Drops rules that nothing keeps and that do not linger, and the watch when neither a rule nor a
- * request is left: `reason` is for watch.stop.
- */
-void watch_release(struct watch *w, const char *reason);
-
 /* Whether nothing keeps it but that it lingers. */
 bool watch_lingers(const struct watch *w);
-
-/* The binding of a rule, or NULL. */
-struct binding *watch_binding(struct watch *w, const struct rule *rule);
-
-/* After a change of bindings: kernel flags, pressure files, scan interval. */
-void watch_refresh(struct watch *w);
-
-/* After a new rule set: points bindings to the new rules, drops those that are gone. */
-void watches_rebind(struct agent *a, const struct rules *fresh, uint32_t *ret_unchanged);
-
-/* Writes watch.start; once, when the first rule is bound. */
-void watch_say_start(const struct watch *w);
-
-/* Writes watch.stop. */
-void watch_say_stop(const struct watch *w, const char *reason);
-
-/* Writes the element of the `watches` method. */
-void watch_write(const struct watch *w, struct jsonw *json);
 
 #endif

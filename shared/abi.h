@@ -116,11 +116,14 @@ struct slot {
 	__u64 session; /* id of the running session, 0 if none: survives the consumer's death */
 };
 
+/* Reasons of enum drop that the kernel side counts in a slot: the first of them. */
+#define SLOT_LOST_REASONS 8
+
 /* One element, per CPU, of `counters`; only ever incremented by the sampler. */
 struct slot_counters {
-	__u64 attempted; /* ticks chosen for this slot */
-	__u64 emitted;	 /* records in the samples ring */
-	__u64 lost[8];	 /* by enum drop: those the kernel side counts */
+	__u64 attempted;	       /* ticks chosen for this slot */
+	__u64 emitted;		       /* records in the samples ring */
+	__u64 lost[SLOT_LOST_REASONS]; /* by enum drop */
 };
 
 /* One element, per CPU, of `switches`: while the signal `switch` is attached. */

@@ -31,7 +31,13 @@
 static struct host host;
 static struct lines lines = { .host = &host, .max_bytes = LINE_MAX_ };
 static struct symbols *symbols;
-static struct session session = { .cgroup = (char *)"/bench", .cgroup_id = 1, .slot = 1 };
+static struct signal_stacks taken = { .expected = UINT64_MAX };
+static struct signal oncpu = { .id = SIGNAL_ONCPU, .taken = &taken };
+static struct session_result session = {
+	.cgroup = (char *)"/bench",
+	.cgroup_id = 1,
+	.signals[SIGNAL_ONCPU] = &oncpu,
+};
 static struct frame frames[FRAMES];
 static struct named_frame names[FRAMES];
 static FILE *null;
@@ -85,11 +91,10 @@ static void make_frames(void)
 
 static void make_session(uint32_t stacks)
 {
-	session.stacks.items = calloc(stacks, sizeof(*session.stacks.items));
-	if (!session.stacks.items)
+	taken.stacks.items = calloc(stacks, sizeof(*taken.stacks.items));
+	if (!taken.stacks.items)
 		tool_die("stacks");
 	session.reason.kind = TRIGGER_REQUEST;
-	session.expected = UINT64_MAX;
 	for (uint32_t i = 0; i < stacks; i++) {
 		struct stack *s = calloc(1, sizeof(*s) + sizeof(frames));
 
@@ -106,14 +111,14 @@ static void make_session(uint32_t stacks)
 				     .comm = "bench",
 				     .exe = frames[0].module };
 		memcpy(s->frames, frames, sizeof(frames));
-		session.stacks.items[session.stacks.count++] = s;
+		taken.stacks.items[taken.stacks.count++] = s;
 	}
 }
 
 static void name_frames(void)
 {
 	for (size_t i = 0; i < FRAMES; i++) {
-		naming_frame(symbols, session.stacks.items[0], i, &names[i]);
+		naming_frame(symbols, taken.stacks.items[0], i, &names[i]);
 		errno = 0;
 		if (!names[i].fn)
 			tool_die("frame %zu has no name: %s", i, names[i].why);
@@ -126,7 +131,7 @@ static uint64_t by_report(uint32_t count)
 	struct output_stats before, after;
 
 	output_stats(lines.output, &before);
-	session.phase[PHASE_DURING] = (struct ledger){ .attempted = count, .emitted = count };
+	taken.phase[PHASE_DURING] = (struct ledger){ .attempted = count, .emitted = count };
 	report_session(&session, &lines, symbols, &hurry);
 	do {
 		output_stats(lines.output, &after);

@@ -127,13 +127,12 @@ struct fake *fake_new(void)
 	assert_int_equal(loop_new(&a->loop), 0);
 	/* Set by the agent, and never due: the tests do what the loop would. */
 	assert_int_equal(schedule_init(&a->schedule, a->loop, &no_calls, a), 0);
-	assert_int_equal(loop_timer(a->loop, ignore, a, &a->linger_timer), 0);
 	shares_init(&a->shares);
 	assert_int_equal(output_new(f->output, 4u << 20, &a->output), 0);
 	assert_int_equal(output_start(a->output), 0);
 	a->lines = (struct lines){ &a->host, a->output, 8192 };
 	assert_int_equal(symbols_new(4u << 20, NULL, &a->symbols), 0);
-	assert_int_equal(reporter_new(&a->lines, a->symbols, FAKE_HZ, &a->reporter), 0);
+	assert_int_equal(reporter_new(&a->lines, a->symbols, &a->reporter), 0);
 	assert_int_equal(cgroups_open(a->host.cgroup2, &a->cgroups), 0);
 	processes_init(&a->processes, FAKE_PROCESSES);
 	assert_int_equal(link_new("", LINK_WAIT_MS, &a->link), 0);
@@ -141,8 +140,9 @@ struct fake *fake_new(void)
 	a->options.lines_per_minute = FAKE_LINES;
 	agent_wire(a);
 	assert_int_equal(event_budget_listen(&a->budget, a->loop), 0);
-	assert_int_equal(watches_init(a), 0);
-	assert_int_equal(pressure_open(a), 0);
+	assert_int_equal(watches_init(&a->watches), 0);
+	assert_int_equal(loop_timer(a->loop, ignore, a, &a->watches.linger_timer), 0);
+	assert_int_equal(pressure_follow_open(&a->pressure, a->loop, a->pins.abi.slots), 0);
 	recorder_init(&a->recorder, 1u << 20);
 	fake_rules(f, "{\"version\":1,\"rules\":[]}");
 	return f;
@@ -167,13 +167,13 @@ void fake_free(struct fake *f)
 
 	for (size_t i = 0; i < SESSIONS_MAX; i++)
 		if (a->sessions.running[i])
-			session_end(a->sessions.running[i]);
-	sessions_step(a, clock_mono_ns() + NSEC_PER_SEC);
-	watches_done(a);
+			session_end(&a->sessions, a->sessions.running[i]);
+	triggers_step(&a->triggers, clock_mono_ns() + NSEC_PER_SEC);
+	watches_done(&a->watches);
 	reporter_stop(a->reporter, 5000);
 	processes_done(a);
 	recorder_done(&a->recorder);
-	pressure_done(a);
+	pressure_follow_done(&a->pressure);
 	sampler_done(&a->sampler);
 	signal_programs_done(&a->programs);
 	link_free(a->link);
@@ -184,7 +184,6 @@ void fake_free(struct fake *f)
 	output_stop(a->output, 5000);
 	output_free(a->output);
 	schedule_done(&a->schedule);
-	loop_remove(a->linger_timer);
 	event_budget_done(&a->budget);
 	shares_done(&a->shares);
 	loop_free(a->loop);

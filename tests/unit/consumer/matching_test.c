@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "consumer/binding.h"
 #include "consumer/discover.h"
 #include "consumer/matching.h"
 #include "shared/cleanup.h"
@@ -61,15 +62,15 @@ static uint32_t slot_in_kernel(uint64_t cgroup_id)
 	return bpf_map_lookup_elem(fake->a.pins.watches_fd, &cgroup_id, &slot) < 0 ? NO_SLOT : slot;
 }
 
-/* As if what has come loose there had been so for WATCH_LINGER_NS. */
+/* As if what has come loose there had been so for BINDING_LINGER_NS. */
 static void linger_passes(uint64_t cgroup_id)
 {
 	struct watch *w = watch_of(cgroup_id);
 
 	for (size_t i = 0; w && i < w->n_bindings; i++)
 		if (w->bindings[i].loose_ns)
-			w->bindings[i].loose_ns -= WATCH_LINGER_NS;
-	watches_expire(&fake->a);
+			w->bindings[i].loose_ns -= BINDING_LINGER_NS;
+	bindings_expire(&fake->a.watches);
 }
 
 static void test_exec(void **state)
@@ -345,7 +346,7 @@ static void test_flapping(void **state)
 	for (int i = 0; i < 20; i++) {
 		fake_event(fake, EVENT_UNNAME, 100, group.id, "ebb");
 		assert_int_equal(w->bindings[0].processes, 0);
-		watches_expire(&fake->a);
+		bindings_expire(&fake->a.watches);
 		fake_event(fake, EVENT_RENAME, 100, group.id, "node");
 		assert_ptr_equal(watch_of(group.id), w);
 	}

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "consumer/binding.h"
 #include "consumer/requests.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
@@ -117,10 +118,15 @@ static void test_nobody(void **state)
 }
 
 /* The session is over and handed on; its lines are written. */
+static struct watch *watch_of(const struct session *s)
+{
+	return watches_at(&fake->a.watches, s->target.slot, s->target.epoch);
+}
+
 static void end_session(struct session *s)
 {
-	session_end(s);
-	sessions_step(&fake->a, clock_mono_ns() + NSEC_PER_SEC);
+	session_end(&fake->a.sessions, s);
+	triggers_step(&fake->a.triggers, clock_mono_ns() + NSEC_PER_SEC);
 	assert_int_equal(fake->a.sessions.count, 0);
 }
 
@@ -164,8 +170,8 @@ static void test_rule(void **state)
 		skip();
 	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
 	s = expect_session("{\"rule\":\"api\"}", 1500);
-	assert_string_equal(s->rule->name, "api");
-	w = s->watch;
+	assert_string_equal(s->result->rule->name, "api");
+	w = watch_of(s);
 	/* A second one on the same watch is held back, and told when it may come. */
 	assert_int_equal(ask("{\"rule\":\"api\"}", &result, &error), CONTROL_HELD);
 	data = parsed(&error.data);
@@ -191,10 +197,10 @@ static void test_cgroup(void **state)
 		skip();
 	snprintf(params, sizeof(params), "{\"cgroup\":\"%s\",\"during_ms\":60000}", group.path);
 	s = expect_session(params, 60000);
-	assert_null(s->rule);
-	assert_int_equal(s->only_tgid, 0);
+	assert_null(s->result->rule);
+	assert_int_equal(s->target.only_tgid, 0);
 	assert_int_equal(fake->a.watches.count, 1);
-	assert_true(s->watch->requested);
+	assert_true(watch_of(s)->requested);
 	end_session(s);
 	assert_int_equal(fake->a.watches.count, 0);
 }
@@ -208,8 +214,8 @@ static void test_pid(void **state)
 		skip();
 	snprintf(params, sizeof(params), "{\"pid\":%d,\"during_ms\":100}", group.pid);
 	s = expect_session(params, 100);
-	assert_int_equal(s->only_tgid, group.pid);
-	assert_int_equal(s->cgroup_id, group.id);
+	assert_int_equal(s->target.only_tgid, group.pid);
+	assert_int_equal(s->result->cgroup_id, group.id);
 	end_session(s);
 	assert_int_equal(fake->a.watches.count, 0);
 }
@@ -229,8 +235,8 @@ static void test_no_slot(void **state)
 
 		snprintf(path, sizeof(path), "/full-%u/unit", (unsigned int)i);
 		cgroups_learn(&fake->a.cgroups, (1ULL << 40) + i, path);
-		assert_int_equal(watch_get(&fake->a, (1ULL << 40) + i, 0, &w), 0);
-		assert_int_equal(watch_bind_cgroup(w, rule), 0);
+		assert_int_equal(watch_get(&fake->a.watches, (1ULL << 40) + i, 0, &w), 0);
+		assert_int_equal(binding_add_cgroup(w, rule), 0);
 	}
 	snprintf(params, sizeof(params), "{\"pid\":%d}", group.pid);
 	expect_refusal(params, CONTROL_INTERNAL, "all slots are taken");

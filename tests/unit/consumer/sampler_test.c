@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "consumer/sampler.h"
 #include "consumer/loop.h"
+#include "consumer/sampler.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/cpus.h"

@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "consumer/binding.h"
 #include "consumer/sampling.h"
-#include "consumer/sharing.h"
+#include "consumer/session_events.h"
 #include "shared/clock.h"
 
 static struct fake *fake;
@@ -24,8 +25,8 @@ static void use_rules(const char *more, const char *scope)
 	cgroups_learn(&fake->a.cgroups, 1ULL << 40, "/unit/session");
 	fake_rules(fake, text);
 	rule = &fake->a.active.set->rules->rules[0];
-	assert_int_equal(watch_get(&fake->a, 1ULL << 40, 0, &watch), 0);
-	assert_int_equal(watch_bind_cgroup(watch, rule), 0);
+	assert_int_equal(watch_get(&fake->a.watches, 1ULL << 40, 0, &watch), 0);
+	assert_int_equal(binding_add_cgroup(watch, rule), 0);
 	/* As if it had been recorded for a while. */
 	watch->recorded_ns -= 10 * NSEC_PER_SEC;
 }
@@ -70,37 +71,54 @@ static void put(uint32_t seq, uint32_t flags, uint32_t tgid, uint32_t epoch)
 	}
 }
 
-static struct session *start(enum trigger kind)
+static int fire(enum trigger_kind kind, struct session **ret_session, struct trigger_held *ret_held)
 {
-	struct trigger_reason reason = { .kind = kind, .pid = 100, .comm = "node" };
-	struct session *s;
-	struct held held;
+	const struct trigger trigger = {
+		.watch = watch,
+		.rule = rule,
+		.reason = { .kind = kind, .pid = 100, .comm = "node" },
+	};
 
-	assert_int_equal(session_start(watch, rule, &reason, 0, 0, &s, &held), 0);
-	session_announce(s);
+	/* What is in the ring by then is of before. */
+	sampling_drain(&fake->a);
+	return trigger_fire(&fake->a.triggers, &trigger, ret_session, ret_held);
+}
+
+static struct session *start(enum trigger_kind kind)
+{
+	struct trigger_held held;
+	struct session *s;
+
+	assert_int_equal(fire(kind, &s, &held), 0);
 	return s;
 }
 
 /* Why a session may not start now, or NULL when it may (and did). */
-static const char *held_by(enum trigger kind)
+static const char *held_by(enum trigger_kind kind)
 {
-	struct trigger_reason reason = { .kind = kind, .pid = 100, .comm = "node" };
-	struct held held = {};
+	struct trigger_held held = {};
 	struct session *s;
 
-	if (session_start(watch, rule, &reason, 0, 0, &s, &held) == 0)
+	if (fire(kind, &s, &held) == 0)
 		return NULL;
 	assert_true(held.retry_ms > 0);
-	session_say_held(watch, rule, &reason, &held);
 	return held.reason;
+}
+
+/* What follows a drain. */
+static void step(uint64_t now_ns)
+{
+	if (sessions_end_due(&fake->a.sessions, now_ns))
+		sampling_drain(&fake->a);
+	triggers_step(&fake->a.triggers, now_ns);
 }
 
 /* Ends it and lets everything that belongs to it arrive. */
 static void end(struct session *s)
 {
-	session_end(s);
+	session_end(&fake->a.sessions, s);
 	sampling_drain(&fake->a);
-	sessions_step(&fake->a, clock_mono_ns() + NSEC_PER_SEC);
+	step(clock_mono_ns() + NSEC_PER_SEC);
 	assert_null(watch->session);
 }
 
@@ -129,7 +147,7 @@ static void test_account(void **state)
 	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 4, .emitted = 4 });
 	s = start(TRIGGER_EXEC);
 	assert_int_equal(fake->slots[watch->slot].state, SLOT_CAPTURE);
-	assert_int_equal(fake->slots[watch->slot].session, s->id);
+	assert_int_equal(fake->slots[watch->slot].session, s->result->id);
 	for (uint32_t seq = 4; seq < 14; seq++)
 		if (seq != 7 && seq != 8)
 			put(seq, SAMPLE_CAPTURE, 100, watch->epoch);
@@ -226,7 +244,7 @@ static void test_held(void **state)
 	for (int i = 0; i < 10; i++)
 		assert_string_equal(held_by(TRIGGER_EXEC), "cooldown");
 	assert_int_equal(fake_count(fake, "trigger.held"), 1);
-	assert_int_equal(fake->a.sessions.held, 13);
+	assert_int_equal(fake->a.triggers.held, 13);
 	/* A request does not wait for the cooldown. */
 	end(start(TRIGGER_REQUEST));
 }
@@ -239,13 +257,13 @@ static void test_budgets(void **state)
 		skip();
 	budget_spend(&fake->a.active.set->budgets[0], now, rule->budget_s * 1000 - 1);
 	end(start(TRIGGER_REQUEST));
-	watch_binding(watch, rule)->cooldown_ns = 0;
+	binding_find(watch, rule)->cooldown_ns = 0;
 	budget_spend(&fake->a.active.set->budgets[0], now, 1);
 	assert_string_equal(held_by(TRIGGER_EXEC), "budget_rule");
 	memset(&fake->a.active.set->budgets[0], 0, sizeof(struct budget));
 	shares_captured(&fake->a.shares, watch->owner, now,
 			fake->a.active.set->rules->budget_s * 1000);
-	watch_binding(watch, rule)->held_ns = 0;
+	binding_find(watch, rule)->held_ns = 0;
 	assert_string_equal(held_by(TRIGGER_EXEC), "budget_all");
 	assert_int_equal(fake_count(fake, "trigger.held"), 2);
 }
@@ -265,7 +283,7 @@ static void test_owners(void **state)
 	shares_captured(&fake->a.shares, other, now, all_ms);
 	budget_spend(&fake->a.active.set->budgets[0], now, rule->budget_s * 1000);
 	end(start(TRIGGER_EXEC));
-	watch_binding(watch, rule)->cooldown_ns = 0;
+	binding_find(watch, rule)->cooldown_ns = 0;
 	shares_captured(&fake->a.shares, watch->owner, now, all_ms / 2);
 	memset(&fake->a.active.set->budgets[0], 0, sizeof(struct budget));
 	assert_string_equal(held_by(TRIGGER_EXEC), "budget_owner");
@@ -286,8 +304,8 @@ static void test_sessions_of_one(void **state)
 		fake->a.sessions.running[i] = &others;
 	assert_string_equal(held_by(TRIGGER_REQUEST), "too_many_sessions");
 	others.owner = NULL;
-	assert_null(sharing_held(&fake->a, watch->owner, clock_mono_ns()));
 	memset(fake->a.sessions.running, 0, sizeof(fake->a.sessions.running));
+	end(start(TRIGGER_REQUEST));
 }
 
 static void test_too_many(void **state)
@@ -312,7 +330,7 @@ static void test_watch_removed(void **state)
 	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 1, .emitted = 1 });
 	watch_remove(watch, "cgroup_removed");
 	sampling_drain(&fake->a);
-	sessions_step(&fake->a, clock_mono_ns() + NSEC_PER_SEC);
+	step(clock_mono_ns() + NSEC_PER_SEC);
 	assert_int_equal(fake->a.sessions.count, 0);
 	line = fake_last(fake, "session.end");
 	assert_int_equal(number(ledger_of(line), "emitted"), cpus);
@@ -327,22 +345,21 @@ static void test_steps(void **state)
 
 	if (!fake)
 		skip();
-	assert_int_equal(sessions_next_ns(&fake->a, clock_mono_ns()), 0);
 	s = start(TRIGGER_EXEC);
-	now = s->start_ns;
-	assert_int_equal(sessions_next_ns(&fake->a, now), 1000 * NSEC_PER_MSEC);
-	sessions_step(&fake->a, now + 999 * NSEC_PER_MSEC);
+	now = s->target.start_ns;
+	assert_int_equal(s->end_ns, now + 1000 * NSEC_PER_MSEC);
+	step(now + 999 * NSEC_PER_MSEC);
 	assert_false(s->ending);
 	s->end_ns = now;
 	/* One attempt whose record does not come. */
 	fake_counters(fake, watch->slot,
 		      (struct slot_counters){ .attempted = 1, .lost = { [DROP_RING_FULL] = 1 } });
-	sessions_step(&fake->a, now);
+	step(now);
 	assert_true(s->ending);
 	assert_ptr_equal(watch->session, s);
-	sessions_step(&fake->a, s->settled_ns - 1);
+	step(s->settled_ns - 1);
 	assert_int_equal(fake->a.sessions.count, 1);
-	sessions_step(&fake->a, s->settled_ns);
+	step(s->settled_ns);
 	assert_int_equal(fake->a.sessions.count, 0);
 	assert_int_equal(fake_count(fake, "session.start"), 1);
 	assert_int_equal(fake_count(fake, "session.end"), 1);
@@ -358,15 +375,15 @@ static void test_all_here(void **state)
 	if (!fake)
 		skip();
 	s = start(TRIGGER_EXEC);
-	now = s->start_ns;
+	now = s->target.start_ns;
 	s->end_ns = now;
 	put(0, SAMPLE_CAPTURE, 100, watch->epoch);
 	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 2 });
-	sessions_step(&fake->a, now);
+	step(now);
 	assert_ptr_equal(watch->session, s);
 	put(1, SAMPLE_CAPTURE, 100, watch->epoch);
 	sampling_drain(&fake->a);
-	sessions_step(&fake->a, now);
+	step(now);
 	assert_null(watch->session);
 	line = fake_last(fake, "session.end");
 	assert_string_equal(fake_text(line, "verdict"), "complete");
@@ -387,7 +404,7 @@ static void test_write(void **state)
 	}
 	start(TRIGGER_REQUEST);
 	jsonw_init(&w, 1 << 20);
-	sessions_write(&fake->a, &w);
+	session_events_write_list(&fake->a.sessions, &w);
 	jsonw_string_n(&w, NULL, "", 0);
 	assert_int_equal(jsonw_end(&w), 0);
 	w.data[w.bytes - 3] = 0;

@@ -222,7 +222,10 @@ static void test_self(void **state)
 	json_object_put(root);
 }
 
-static void headline(const struct session *s, char *line, size_t space)
+/* It ran. */
+static struct signal oncpu;
+
+static void headline(const struct session_result *s, char *line, size_t space)
 {
 	json_object_put(write_out());
 	memset(line, 'x', space);
@@ -233,10 +236,13 @@ static void headline(const struct session *s, char *line, size_t space)
 static void test_headline(void **state)
 {
 	static char cgroup[] = "/system.slice/api.service";
-	struct session s = {
+	struct session_result s = {
+		.signals[SIGNAL_ONCPU] = &oncpu,
 		.cgroup = cgroup,
-		.reason = { .kind = TRIGGER_PRESSURE, .stall_ms = 120, .measured_ms = 2010 },
-		.when = { .resource = RESOURCE_MEMORY },
+		.reason = { .kind = TRIGGER_PRESSURE,
+			    .stall_ms = 120,
+			    .measured_ms = 2010,
+			    .when = { .resource = RESOURCE_MEMORY } },
 	};
 	char line[1024];
 
@@ -246,7 +252,7 @@ static void test_headline(void **state)
 			    "(some of it); nothing of it ran on a CPU meanwhile");
 	add("sort_rows", "/usr/lib/libengine.so", 90, PHASE_DURING);
 	add(NULL, NULL, 10, PHASE_DURING);
-	s.when = (struct rule_when){ .resource = RESOURCE_IO, .full = true };
+	s.reason.when = (struct rule_when){ .resource = RESOURCE_IO, .full = true };
 	headline(&s, line, sizeof(line));
 	assert_string_equal(line,
 			    "/system.slice/api.service stalled on io for 120 ms of 2010 ms (all "
@@ -262,7 +268,9 @@ static void test_headline(void **state)
 static void test_headline_unnamed(void **state)
 {
 	static char cgroup[] = "/a";
-	struct session s = { .cgroup = cgroup, .reason.kind = TRIGGER_REQUEST };
+	struct session_result s = { .signals[SIGNAL_ONCPU] = &oncpu,
+				    .cgroup = cgroup,
+				    .reason.kind = TRIGGER_REQUEST };
 	char line[256];
 
 	add(NULL, NULL, 10, PHASE_DURING);
@@ -275,7 +283,9 @@ static void test_headline_unnamed(void **state)
 static void test_headline_long(void **state)
 {
 	static char cgroup[5000], fn[5000], module[5000];
-	struct session s = { .cgroup = cgroup, .reason.kind = TRIGGER_REQUEST };
+	struct session_result s = { .signals[SIGNAL_ONCPU] = &oncpu,
+				    .cgroup = cgroup,
+				    .reason.kind = TRIGGER_REQUEST };
 	char line[1024];
 
 	memset(fn, 'f', sizeof(fn) - 1);

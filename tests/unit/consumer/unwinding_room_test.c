@@ -179,7 +179,8 @@ static void test_tables(void **state)
 static void test_session(void **state)
 {
 	char path[] = "/user.slice";
-	struct session session = { .cgroup = path };
+	struct session_result result = { .cgroup = path };
+	struct session session = { .result = &result };
 
 	if (!fake)
 		skip();

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "consumer/binding.h"
+
 static struct fake *fake;
 
 static int setup(void **state)
@@ -28,7 +30,7 @@ static int get(uint64_t id, struct watch **ret_watch)
 
 	snprintf(path, sizeof(path), "/unit/%u", (unsigned int)id);
 	cgroups_learn(&fake->a.cgroups, id << 40, path);
-	return watch_get(&fake->a, id << 40, 0, ret_watch);
+	return watch_get(&fake->a.watches, id << 40, 0, ret_watch);
 }
 
 static void test_slots(void **state)
@@ -67,7 +69,7 @@ static struct watch *get_at(uint64_t id, const char *path)
 	struct watch *w = NULL;
 
 	cgroups_learn(&fake->a.cgroups, id, path);
-	return watch_get(&fake->a, id, 0, &w) == 0 ? w : NULL;
+	return watch_get(&fake->a.watches, id, 0, &w) == 0 ? w : NULL;
 }
 
 /* A newcomer takes the place of who has most, the last that came of his; nobody in a session. */
@@ -115,7 +117,7 @@ static void test_gone(void **state)
 
 	if (!fake)
 		skip();
-	assert_int_equal(watch_get(&fake->a, 1ULL << 50, 0, &w), -ENOENT);
+	assert_int_equal(watch_get(&fake->a.watches, 1ULL << 50, 0, &w), -ENOENT);
 	assert_int_equal(fake->a.watches.count, 0);
 	assert_int_equal(fake->control.armed, 0);
 }
@@ -165,18 +167,18 @@ static void test_bindings(void **state)
 
 	if (!fake)
 		skip();
-	many_rules(WATCH_RULES_MAX + 1);
+	many_rules(BINDINGS_MAX + 1);
 	rules = fake->a.active.set->rules;
 	assert_int_equal(get(1, &w), 0);
-	for (size_t i = 0; i < WATCH_RULES_MAX; i++) {
-		assert_int_equal(watch_bind_cgroup(w, &rules->rules[i]), 0);
-		assert_int_equal(watch_bind_cgroup(w, &rules->rules[i]), 0);
+	for (size_t i = 0; i < BINDINGS_MAX; i++) {
+		assert_int_equal(binding_add_cgroup(w, &rules->rules[i]), 0);
+		assert_int_equal(binding_add_cgroup(w, &rules->rules[i]), 0);
 	}
-	assert_int_equal(w->n_bindings, WATCH_RULES_MAX);
-	assert_int_equal(watch_bind_cgroup(w, &rules->rules[WATCH_RULES_MAX]), -ENOSPC);
-	assert_int_equal(w->n_bindings, WATCH_RULES_MAX);
-	assert_non_null(watch_binding(w, &rules->rules[5]));
-	assert_null(watch_binding(w, &rules->rules[WATCH_RULES_MAX]));
+	assert_int_equal(w->n_bindings, BINDINGS_MAX);
+	assert_int_equal(binding_add_cgroup(w, &rules->rules[BINDINGS_MAX]), -ENOSPC);
+	assert_int_equal(w->n_bindings, BINDINGS_MAX);
+	assert_non_null(binding_find(w, &rules->rules[5]));
+	assert_null(binding_find(w, &rules->rules[BINDINGS_MAX]));
 	assert_int_equal(fake_count(fake, "watch.start"), 1);
 }
 
@@ -194,18 +196,18 @@ static void test_scope(void **state)
 			 "{\"name\":\"wide\",\"match\":{\"comm\":\"b\"}}]}");
 	rules = fake->a.active.set->rules;
 	assert_int_equal(get(1, &w), 0);
-	assert_int_equal(watch_bind_cgroup(w, &rules->rules[0]), 0);
+	assert_int_equal(binding_add_cgroup(w, &rules->rules[0]), 0);
 	assert_true(w->by_process);
 	assert_int_equal(fake->slots[w->slot].flags, SLOT_BY_PROCESS);
-	assert_int_equal(watch_bind_cgroup(w, &rules->rules[1]), 0);
+	assert_int_equal(binding_add_cgroup(w, &rules->rules[1]), 0);
 	assert_false(w->by_process);
 	assert_int_equal(fake->slots[w->slot].flags, 0);
-	watch_binding(w, &rules->rules[1])->by_cgroup = false;
-	watch_release(w, "rule_gone");
+	binding_find(w, &rules->rules[1])->by_cgroup = false;
+	bindings_release(w, "rule_gone");
 	assert_true(w->by_process);
 	assert_int_equal(w->n_bindings, 1);
 	w->bindings[0].by_cgroup = false;
-	watch_release(w, "rule_gone");
+	bindings_release(w, "rule_gone");
 	assert_int_equal(fake->a.watches.count, 0);
 	assert_int_equal(fake_count(fake, "watch.stop"), 1);
 }
@@ -220,7 +222,7 @@ static void test_write(void **state)
 		skip();
 	assert_int_equal(get(1, &w), 0);
 	jsonw_init(&json, 8192);
-	watch_write(w, &json);
+	watch_events_write(&fake->a.watch_events, w, &json);
 	jsonw_string_n(&json, NULL, "", 0);
 	assert_int_equal(jsonw_end(&json), 0);
 	json.data[json.bytes - 3] = 0;

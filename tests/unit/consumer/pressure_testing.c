@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "following.h"
+#include "pressure_testing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,15 +10,15 @@
 
 struct fake *fake;
 struct fake_cgroup group;
-struct triggers *ts;
+struct psi_opener *opener;
 
 /* What the opener does. */
 int opened, answer;
 const char *answer_why;
 bool armed; /* it hands out a file that has a trigger already */
 
-static int opener(void *context, uint64_t cgroup_id, enum resource resource, int *ret_fd,
-		  const char **ret_why)
+static int open_file(void *context, uint64_t cgroup_id, enum resource resource, int *ret_fd,
+		     const char **ret_why)
 {
 	static const char text[] = "some 2000000 2000000";
 	char file[4300];
@@ -39,18 +39,18 @@ static int opener(void *context, uint64_t cgroup_id, enum resource resource, int
 	return 0;
 }
 
-int following_setup(void **state)
+int pressure_testing_setup(void **state)
 {
 	fake = fake_new();
 	if (!fake)
 		return 0;
-	ts = &fake->a.pressure.triggers;
-	ts->opener = opener;
-	ts->context = &opened;
+	opener = &fake->a.pressure.opener;
+	opener->open = open_file;
+	opener->context = &opened;
 	opened = answer = 0;
 	answer_why = NULL;
 	armed = false;
-	if (fake->a.pressure.system[RESOURCE_CPU].fd < 0 ||
+	if (fake->a.pressure.scan.system[RESOURCE_CPU].fd < 0 ||
 	    !fake_cgroup_make(fake, "triggers", &group)) {
 		fake_free(fake);
 		fake = NULL;
@@ -58,7 +58,7 @@ int following_setup(void **state)
 	return 0;
 }
 
-int following_teardown(void **state)
+int pressure_testing_teardown(void **state)
 {
 	if (!fake)
 		return 0;
@@ -69,7 +69,7 @@ int following_teardown(void **state)
 }
 
 /* `n` rules for our cgroup, each with its own text for `when`; bound to its watch. */
-struct watch *following_watch(const char *const *when, size_t n)
+struct watch *pressure_testing_watch(const char *const *when, size_t n)
 {
 	static char text[16384];
 	struct watch *w;
@@ -86,17 +86,22 @@ struct watch *following_watch(const char *const *when, size_t n)
 	snprintf(text + at, sizeof(text) - at, "]}");
 	fake_rules(fake, text);
 	cgroups_learn(&fake->a.cgroups, group.id, group.path);
-	assert_int_equal(watch_get(&fake->a, group.id, 0, &w), 0);
+	assert_int_equal(watch_get(&fake->a.watches, group.id, 0, &w), 0);
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(watch_bind_cgroup(w, &fake->a.active.set->rules->rules[i]), 0);
+		assert_int_equal(binding_add_cgroup(w, &fake->a.active.set->rules->rules[i]), 0);
 	return w;
 }
 
-struct threshold *following_only(const struct watch *w)
+struct followed *pressure_testing_of(const struct watch *w)
 {
-	assert_non_null(w->thresholds);
-	assert_null(w->thresholds->next);
-	return w->thresholds;
+	return pressure_follow_of(&fake->a.pressure, w);
+}
+
+struct threshold *pressure_testing_only(const struct watch *w)
+{
+	assert_non_null(pressure_testing_of(w)->thresholds);
+	assert_null(pressure_testing_of(w)->thresholds->next);
+	return pressure_testing_of(w)->thresholds;
 }
 
 /* The loop, for so long. */
@@ -105,7 +110,7 @@ static void stop(void *context, uint32_t events)
 	loop_stop(context);
 }
 
-void following_loop(uint64_t ns)
+void pressure_testing_loop(uint64_t ns)
 {
 	struct loop_source *timer;
 
@@ -116,8 +121,8 @@ void following_loop(uint64_t ns)
 }
 
 /* A drain that is not held back by the one before. */
-void following_drained(void)
+void pressure_testing_drained(void)
 {
 	fake->a.pressure.read_ns = 0;
-	pressure_drained(&fake->a, clock_mono_ns());
+	pressure_follow_drained(&fake->a.pressure, clock_mono_ns());
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Thresholds against real pressure files of a cgroup of our own. */
-#include "following.h"
+#include "pressure_testing.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,22 +22,22 @@ static void test_shared(void **state)
 
 	if (!fake)
 		skip();
-	w = following_watch(when, 3);
+	w = pressure_testing_watch(when, 3);
 	assert_int_equal(opened, 3);
-	assert_int_equal(ts->set, 3);
-	assert_int_equal(w->pressure[RESOURCE_CPU].by_trigger, 2);
-	assert_int_equal(w->pressure[RESOURCE_MEMORY].by_trigger, 1);
-	assert_int_equal(w->pressure[RESOURCE_CPU].by_scan, 0);
+	assert_int_equal(opener->set, 3);
+	assert_int_equal(pressure_testing_of(w)->file[RESOURCE_CPU].by_trigger, 2);
+	assert_int_equal(pressure_testing_of(w)->file[RESOURCE_MEMORY].by_trigger, 1);
+	assert_int_equal(pressure_testing_of(w)->file[RESOURCE_CPU].by_scan, 0);
 	/* Nothing of pressure's own wakes. */
-	assert_int_equal(fake->a.pressure.every_ns, 0);
+	assert_int_equal(fake->a.pressure.scan.every_ns, 0);
 	start = fake_last(fake, "watch.start");
 	assert_string_equal(fake_text(start, "follow"), "trigger");
 	assert_null(json_object_object_get(start, "scan_ms"));
 	cpu = json_object_object_get(json_object_object_get(start, "pressure"), "cpu");
 	assert_string_equal(fake_text(cpu, "by"), "trigger");
-	assert_string_equal(fake_text(cpu, "reason"), trigger_pace(ts->power));
+	assert_string_equal(fake_text(cpu, "reason"), psi_trigger_pace(opener->power));
 	watch_remove(w, "cgroup_removed");
-	assert_int_equal(ts->set, 0);
+	assert_int_equal(opener->set, 0);
 }
 
 static void apply(const char *when)
@@ -53,7 +53,7 @@ static void apply(const char *when)
 
 static int fd_of(const struct watch *w, uint32_t stall_ms)
 {
-	for (const struct threshold *t = w->thresholds; t; t = t->next)
+	for (const struct threshold *t = pressure_testing_of(w)->thresholds; t; t = t->next)
 		if (t->stall_ms == stall_ms)
 			return t->fd;
 	return -1;
@@ -76,14 +76,14 @@ static void test_change(void **state)
 	apply(CPU(300, 2000) "," CPU(400, 2000));
 	assert_ptr_equal(idmap_get(&fake->a.watches.by_cgroup, group.id), w);
 	assert_int_equal(opened, 3);
-	assert_int_equal(ts->set, 2);
+	assert_int_equal(opener->set, 2);
 	assert_int_equal(fd_of(w, 300), fd);
 	assert_true(fd_of(w, 400) >= 0);
 	assert_int_equal(fd_of(w, 200), -1);
 	apply("");
-	assert_int_equal(ts->set, 0);
-	assert_null(w->thresholds);
-	assert_int_equal(w->pressure[RESOURCE_CPU].fd, -1);
+	assert_int_equal(opener->set, 0);
+	assert_null(pressure_testing_of(w)->thresholds);
+	assert_int_equal(pressure_testing_of(w)->file[RESOURCE_CPU].fd, -1);
 }
 
 /* One turn of the loop opens so many; the scan serves the others until their turn. */
@@ -102,16 +102,16 @@ static void test_turns(void **state)
 				 100 + i * 8 + k);
 		when[i] = texts[i];
 	}
-	w = following_watch(when, ARRAY_SIZE(when));
-	assert_int_equal(opened, TRIGGERS_TURN);
-	assert_int_equal(ts->set, TRIGGERS_TURN);
-	assert_int_equal(w->pressure[RESOURCE_IO].by_scan, 80 - TRIGGERS_TURN);
-	assert_int_equal(fake->a.pressure.every_ns, 200 * NSEC_PER_MSEC);
-	following_loop(20 * NSEC_PER_MSEC);
-	assert_int_equal(ts->set, 80);
+	w = pressure_testing_watch(when, ARRAY_SIZE(when));
+	assert_int_equal(opened, PSI_OPENER_TURN);
+	assert_int_equal(opener->set, PSI_OPENER_TURN);
+	assert_int_equal(pressure_testing_of(w)->file[RESOURCE_IO].by_scan, 80 - PSI_OPENER_TURN);
+	assert_int_equal(fake->a.pressure.scan.every_ns, 200 * NSEC_PER_MSEC);
+	pressure_testing_loop(20 * NSEC_PER_MSEC);
+	assert_int_equal(opener->set, 80);
 	assert_int_equal(opened, 80);
-	assert_int_equal(fake->a.pressure.every_ns, 0);
-	assert_int_equal(ts->left, TRIGGERS_TURN);
+	assert_int_equal(fake->a.pressure.scan.every_ns, 0);
+	assert_int_equal(opener->left, PSI_OPENER_TURN);
 }
 
 /* Without a broker the scan follows, and says why; when it comes, the triggers do. */
@@ -125,29 +125,29 @@ static void test_no_broker(void **state)
 		skip();
 	answer = -ENOTCONN;
 	answer_why = "nobody listens";
-	w = following_watch(when, 1);
+	w = pressure_testing_watch(when, 1);
 	/* The first refusal holds for all until the next drain. */
 	assert_int_equal(opened, 1);
-	assert_int_equal(ts->set, 0);
-	assert_int_equal(w->pressure[RESOURCE_CPU].by_scan, 2);
-	assert_int_equal(fake->a.pressure.every_ns, 100 * NSEC_PER_MSEC);
+	assert_int_equal(opener->set, 0);
+	assert_int_equal(pressure_testing_of(w)->file[RESOURCE_CPU].by_scan, 2);
+	assert_int_equal(fake->a.pressure.scan.every_ns, 100 * NSEC_PER_MSEC);
 	start = fake_last(fake, "watch.start");
 	assert_string_equal(fake_text(start, "follow"), "scan");
 	assert_string_equal(fake_text(start, "follow_reason"), "nobody listens");
-	following_loop(20 * NSEC_PER_MSEC);
+	pressure_testing_loop(20 * NSEC_PER_MSEC);
 	assert_int_equal(opened, 1);
-	following_drained();
+	pressure_testing_drained();
 	assert_int_equal(opened, 2);
 	answer = 0;
 	answer_why = NULL;
-	following_drained();
+	pressure_testing_drained();
 	assert_int_equal(opened, 4);
-	assert_true(ts->set >= 1);
+	assert_true(opener->set >= 1);
 	/* The window of 1 s is taken from who is privileged only. */
-	assert_int_equal(w->pressure[RESOURCE_CPU].by_trigger,
-			 ts->power == TRIGGER_PRIVILEGED ? 2 : 1);
-	assert_int_equal(fake->a.pressure.every_ns,
-			 ts->power == TRIGGER_PRIVILEGED ? 0 : 100 * NSEC_PER_MSEC);
+	assert_int_equal(pressure_testing_of(w)->file[RESOURCE_CPU].by_trigger,
+			 opener->power == PSI_TRIGGER_PRIVILEGED ? 2 : 1);
+	assert_int_equal(fake->a.pressure.scan.every_ns,
+			 opener->power == PSI_TRIGGER_PRIVILEGED ? 0 : 100 * NSEC_PER_MSEC);
 }
 
 /* Each of the kernel's refusals leaves its own reason, and is not tried again. */
@@ -163,14 +163,15 @@ static void test_refusals(void **state)
 
 		opened = 0;
 		answer = errors[i];
-		w = following_watch(when, 1);
-		assert_int_equal(following_only(w)->way, THRESHOLD_SCAN);
-		assert_string_equal(following_only(w)->why, trigger_refusal(errors[i]).why);
-		following_drained();
+		w = pressure_testing_watch(when, 1);
+		assert_int_equal(pressure_testing_only(w)->way, THRESHOLD_SCAN);
+		assert_string_equal(pressure_testing_only(w)->why,
+				    psi_trigger_refusal(errors[i]).why);
+		pressure_testing_drained();
 		assert_int_equal(opened, 1);
-		assert_int_equal(fake->a.pressure.every_ns, 200 * NSEC_PER_MSEC);
+		assert_int_equal(fake->a.pressure.scan.every_ns, 200 * NSEC_PER_MSEC);
 		watch_remove(w, "cgroup_removed");
-		assert_int_equal(fake->a.pressure.every_ns, 0);
+		assert_int_equal(fake->a.pressure.scan.every_ns, 0);
 	}
 }
 
@@ -186,18 +187,19 @@ static void test_passing(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		opened = 0;
 		answer = errors[i];
-		w = following_watch(when, 1);
-		for (const struct threshold *t = w->thresholds; t; t = t->next) {
+		w = pressure_testing_watch(when, 1);
+		for (const struct threshold *t = pressure_testing_of(w)->thresholds; t;
+		     t = t->next) {
 			assert_int_equal(t->way, THRESHOLD_WAITING);
-			assert_string_equal(t->why, trigger_refusal(errors[i]).why);
+			assert_string_equal(t->why, psi_trigger_refusal(errors[i]).why);
 		}
-		following_loop(20 * NSEC_PER_MSEC);
+		pressure_testing_loop(20 * NSEC_PER_MSEC);
 		assert_int_equal(opened, 1);
-		following_drained();
+		pressure_testing_drained();
 		assert_int_equal(opened, 2);
 		answer = 0;
-		following_drained();
-		assert_int_equal(ts->set, 2);
+		pressure_testing_drained();
+		assert_int_equal(opener->set, 2);
 		watch_remove(w, "cgroup_removed");
 	}
 }
@@ -211,16 +213,17 @@ static void test_arming_fails(void **state)
 	if (!fake)
 		skip();
 	armed = true;
-	w = following_watch(two, 1);
-	assert_string_equal(following_only(w)->why, trigger_refusal(-EBUSY).why);
-	assert_int_equal(ts->set, 0);
+	w = pressure_testing_watch(two, 1);
+	assert_string_equal(pressure_testing_only(w)->why, psi_trigger_refusal(-EBUSY).why);
+	assert_int_equal(opener->set, 0);
 	watch_remove(w, "cgroup_removed");
 	armed = false;
-	w = following_watch(odd, 1);
-	if (ts->power == TRIGGER_PLAIN)
-		assert_string_equal(following_only(w)->why, trigger_refusal(-EINVAL).why);
+	w = pressure_testing_watch(odd, 1);
+	if (opener->power == PSI_TRIGGER_PLAIN)
+		assert_string_equal(pressure_testing_only(w)->why,
+				    psi_trigger_refusal(-EINVAL).why);
 	else
-		assert_int_equal(following_only(w)->way, THRESHOLD_TRIGGER);
+		assert_int_equal(pressure_testing_only(w)->way, THRESHOLD_TRIGGER);
 }
 
 /* What the broker serves in a second is no refusal: it goes on later. */
@@ -233,14 +236,14 @@ static void test_rate(void **state)
 		skip();
 	answer = -EACCES;
 	answer_why = broker_refusal_help(REFUSAL_RATE);
-	w = following_watch(when, 1);
+	w = pressure_testing_watch(when, 1);
 	assert_int_equal(opened, 1);
-	assert_int_equal(w->thresholds->way, THRESHOLD_WAITING);
-	following_drained();
+	assert_int_equal(pressure_testing_of(w)->thresholds->way, THRESHOLD_WAITING);
+	pressure_testing_drained();
 	assert_int_equal(opened, 1);
 	answer = 0;
-	following_loop(1200 * NSEC_PER_MSEC);
-	assert_int_equal(ts->set, 2);
+	pressure_testing_loop(1200 * NSEC_PER_MSEC);
+	assert_int_equal(opener->set, 2);
 }
 
 /* Above the limit the scan serves the rest, a line says so once; freed ones are used. */
@@ -251,18 +254,18 @@ static void test_limit(void **state)
 
 	if (!fake)
 		skip();
-	ts->max = 2;
-	w = following_watch(when, 1);
-	assert_int_equal(ts->set, 2);
-	assert_int_equal(w->pressure[RESOURCE_CPU].by_scan, 1);
+	opener->max = 2;
+	w = pressure_testing_watch(when, 1);
+	assert_int_equal(opener->set, 2);
+	assert_int_equal(pressure_testing_of(w)->file[RESOURCE_CPU].by_scan, 1);
 	assert_int_equal(fake_count(fake, "error"), 1);
-	following_drained();
+	pressure_testing_drained();
 	assert_int_equal(fake_count(fake, "error"), 1);
 	assert_int_equal(opened, 2);
-	ts->max = 3;
-	following_drained();
-	assert_int_equal(ts->set, 3);
-	assert_int_equal(fake->a.pressure.every_ns, 0);
+	opener->max = 3;
+	pressure_testing_drained();
+	assert_int_equal(opener->set, 3);
+	assert_int_equal(fake->a.pressure.scan.every_ns, 0);
 }
 
 int main(void)

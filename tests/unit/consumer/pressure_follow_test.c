@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "following.h"
+#include "pressure_testing.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 /* From here on the watch reads its CPU pressure from a file of ours. */
 static void pretend(struct watch *w, uint64_t total_us)
 {
-	struct watch_pressure *p = &w->pressure[RESOURCE_CPU];
+	struct followed_file *p = &pressure_testing_of(w)->file[RESOURCE_CPU];
 	char text[256];
 	int n = snprintf(text, sizeof(text),
 			 "some avg10=0.00 avg60=0.00 avg300=0.00 total=%llu\n"
@@ -27,7 +27,7 @@ static void pretend(struct watch *w, uint64_t total_us)
 /* The watch read this total so long ago, and nothing since. */
 static void had_read(struct watch *w, uint64_t ago_ns, uint64_t total_us)
 {
-	struct psi_history *h = &w->pressure[RESOURCE_CPU].history;
+	struct psi_history *h = &pressure_testing_of(w)->file[RESOURCE_CPU].history;
 	struct psi psi = { .some.total_us = total_us, .has_full = true };
 
 	psi_history_clear(h);
@@ -43,17 +43,17 @@ static void test_notice(void **state)
 
 	if (!fake)
 		skip();
-	w = following_watch(when, 1);
+	w = pressure_testing_watch(when, 1);
 	had_read(w, 3 * NSEC_PER_SEC, 500000);
 	pretend(w, 699999);
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->notices, 1);
-	assert_int_equal(ts->false_events, 1);
+	pressure_follow_notice(&fake->a.pressure, pressure_testing_of(w)->thresholds, false);
+	assert_int_equal(fake->a.pressure.notices, 1);
+	assert_int_equal(fake->a.pressure.false_events, 1);
 	assert_int_equal(fake_count(fake, "pressure"), 0);
 	had_read(w, 3 * NSEC_PER_SEC, 500000);
 	pretend(w, 700000);
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->crossings, 1);
+	pressure_follow_notice(&fake->a.pressure, pressure_testing_of(w)->thresholds, false);
+	assert_int_equal(fake->a.pressure.crossings.noticed, 1);
 	assert_int_equal(fake_count(fake, "session.start"), 1);
 	line = fake_last(fake, "pressure");
 	assert_string_equal(fake_text(line, "by"), "trigger");
@@ -71,27 +71,27 @@ static void test_early_notice(void **state)
 
 	if (!fake)
 		skip();
-	w = following_watch(when, 1);
+	w = pressure_testing_watch(when, 1);
 	had_read(w, 3 * NSEC_PER_SEC, 500000);
 	pretend(w, 510000);
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->false_events, 1);
+	pressure_follow_notice(&fake->a.pressure, pressure_testing_of(w)->thresholds, false);
+	assert_int_equal(fake->a.pressure.false_events, 1);
 	pretend(w, 699999);
-	following_loop(500 * NSEC_PER_MSEC);
+	pressure_testing_loop(500 * NSEC_PER_MSEC);
 	assert_int_equal(fake_count(fake, "pressure"), 0);
 	pretend(w, 700000);
-	following_loop(500 * NSEC_PER_MSEC);
+	pressure_testing_loop(500 * NSEC_PER_MSEC);
 	line = fake_last(fake, "pressure");
 	assert_string_equal(fake_text(line, "by"), "reading");
 	assert_string_equal(fake_text(line, "stall_ms"), "200");
-	assert_int_equal(w->agent->pressure.look_every_ns, 0);
+	assert_int_equal(fake->a.pressure.look_every_ns, 0);
 	/* Not for longer than the window. */
-	w->thresholds->crossed.time_ns -= 2 * NSEC_PER_SEC;
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->false_events, 2);
-	assert_true(w->agent->pressure.look_every_ns > 0);
-	following_loop(2500 * NSEC_PER_MSEC);
-	assert_int_equal(w->agent->pressure.look_every_ns, 0);
+	pressure_testing_of(w)->thresholds->crossed.time_ns -= 2 * NSEC_PER_SEC;
+	pressure_follow_notice(&fake->a.pressure, pressure_testing_of(w)->thresholds, false);
+	assert_int_equal(fake->a.pressure.false_events, 2);
+	assert_true(fake->a.pressure.look_every_ns > 0);
+	pressure_testing_loop(2500 * NSEC_PER_MSEC);
+	assert_int_equal(fake->a.pressure.look_every_ns, 0);
 	assert_int_equal(fake_count(fake, "pressure"), 1);
 }
 
@@ -103,19 +103,19 @@ static void test_stall_counts_once(void **state)
 
 	if (!fake)
 		skip();
-	w = following_watch(when, 1);
+	w = pressure_testing_watch(when, 1);
 	had_read(w, 3 * NSEC_PER_SEC, 500000);
 	pretend(w, 700000);
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->crossings, 1);
-	w->thresholds->crossed.time_ns -= 2 * NSEC_PER_SEC;
+	pressure_follow_notice(&fake->a.pressure, pressure_testing_of(w)->thresholds, false);
+	assert_int_equal(fake->a.pressure.crossings.noticed, 1);
+	pressure_testing_of(w)->thresholds->crossed.time_ns -= 2 * NSEC_PER_SEC;
 	pretend(w, 899999);
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->crossings, 1);
-	assert_int_equal(ts->false_events, 1);
+	pressure_follow_notice(&fake->a.pressure, pressure_testing_of(w)->thresholds, false);
+	assert_int_equal(fake->a.pressure.crossings.noticed, 1);
+	assert_int_equal(fake->a.pressure.false_events, 1);
 	pretend(w, 900000);
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->crossings, 2);
+	pressure_follow_notice(&fake->a.pressure, pressure_testing_of(w)->thresholds, false);
+	assert_int_equal(fake->a.pressure.crossings.noticed, 2);
 }
 
 /* A notice without the reading it would be compared with is none that can be believed. */
@@ -126,13 +126,13 @@ static void test_unreadable_at_notice(void **state)
 
 	if (!fake)
 		skip();
-	w = following_watch(when, 1);
+	w = pressure_testing_watch(when, 1);
 	had_read(w, 3 * NSEC_PER_SEC, 0);
-	close(w->pressure[RESOURCE_CPU].fd);
-	w->pressure[RESOURCE_CPU].fd = memfd_create("empty", MFD_CLOEXEC);
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->false_events, 1);
-	assert_int_equal(ts->set, 1);
+	close(pressure_testing_of(w)->file[RESOURCE_CPU].fd);
+	pressure_testing_of(w)->file[RESOURCE_CPU].fd = memfd_create("empty", MFD_CLOEXEC);
+	pressure_follow_notice(&fake->a.pressure, pressure_testing_of(w)->thresholds, false);
+	assert_int_equal(fake->a.pressure.false_events, 1);
+	assert_int_equal(opener->set, 1);
 	assert_int_equal(fake_count(fake, "pressure"), 0);
 }
 
@@ -144,14 +144,14 @@ static void test_gone(void **state)
 
 	if (!fake)
 		skip();
-	w = following_watch(when, 1);
+	w = pressure_testing_watch(when, 1);
 	fake_cgroup_remove(&group);
-	following_loop(50 * NSEC_PER_MSEC);
-	assert_int_equal(ts->gone, 1);
-	assert_int_equal(ts->set, 0);
-	assert_int_equal(ts->notices, 0);
-	assert_int_equal(following_only(w)->way, THRESHOLD_SCAN);
-	assert_string_equal(following_only(w)->why, trigger_refusal(-ENODEV).why);
+	pressure_testing_loop(50 * NSEC_PER_MSEC);
+	assert_int_equal(fake->a.pressure.gone, 1);
+	assert_int_equal(opener->set, 0);
+	assert_int_equal(fake->a.pressure.notices, 0);
+	assert_int_equal(pressure_testing_only(w)->way, THRESHOLD_SCAN);
+	assert_string_equal(pressure_testing_only(w)->why, psi_trigger_refusal(-ENODEV).why);
 	assert_int_equal(fake_count(fake, "pressure"), 0);
 }
 
@@ -165,24 +165,24 @@ static void test_reading(void **state)
 
 	if (!fake)
 		skip();
-	w = following_watch(when, 1);
+	w = pressure_testing_watch(when, 1);
 	/* 5 s are three windows: 599 ms may have been 199.7 in each. */
 	had_read(w, 5 * NSEC_PER_SEC, 0);
 	pretend(w, 599999);
-	following_drained();
-	assert_int_equal(ts->missed, 0);
+	pressure_testing_drained();
+	assert_int_equal(fake->a.pressure.crossings.missed, 0);
 	had_read(w, 5 * NSEC_PER_SEC, 0);
 	pretend(w, 600000);
-	following_drained();
-	assert_int_equal(ts->missed, 1);
+	pressure_testing_drained();
+	assert_int_equal(fake->a.pressure.crossings.missed, 1);
 	line = fake_last(fake, "pressure");
 	assert_string_equal(fake_text(line, "by"), "reading");
 	assert_string_equal(fake_text(line, "stall_ms"), "600");
 	/* The kernel's own word a moment later is of the same crossing. */
 	had_read(w, 3 * NSEC_PER_SEC, 0);
-	pressure_notice(w->thresholds, false);
-	assert_int_equal(ts->repeats, 1);
-	assert_int_equal(ts->crossings, 0);
+	pressure_follow_notice(&fake->a.pressure, pressure_testing_of(w)->thresholds, false);
+	assert_int_equal(fake->a.pressure.repeats, 1);
+	assert_int_equal(fake->a.pressure.crossings.noticed, 0);
 	assert_int_equal(fake_count(fake, "pressure"), 1);
 }
 
@@ -195,28 +195,28 @@ static void test_reading_apart(void **state)
 
 	if (!fake)
 		skip();
-	w = following_watch(when, 1);
-	h = &w->pressure[RESOURCE_CPU].history;
+	w = pressure_testing_watch(when, 1);
+	h = &pressure_testing_of(w)->file[RESOURCE_CPU].history;
 	assert_int_equal(h->count, 1);
 	for (int i = 0; i < 40; i++)
-		following_drained();
+		pressure_testing_drained();
 	assert_int_equal(h->count, 1);
 	assert_true(h->space * NSEC_PER_SEC > 15 * NSEC_PER_SEC);
 	had_read(w, 2 * NSEC_PER_SEC, 0);
-	following_drained();
+	pressure_testing_drained();
 	assert_int_equal(h->count, 2);
 }
 
 /* The history of a scan grows as it is used, to the longest window at the shortest pace. */
 static void test_scanned(void **state)
 {
-	struct watch_pressure p = { .fd = -1 };
+	struct followed_file p = { .fd = -1 };
 	struct psi psi = {};
 
 	assert_int_equal(psi_history_resize(&p.history, 16), 0);
 	for (uint64_t i = 1; i <= 300; i++) {
 		psi.some.total_us = i;
-		pressure_scanned(&p, i * 100 * NSEC_PER_MSEC, &psi);
+		threshold_add_reading(&p, i * 100 * NSEC_PER_MSEC, &psi);
 		assert_int_equal(psi_history_newest(&p.history)->psi.some.total_us, i);
 		assert_in_range(p.history.space, 16, 112);
 		if (i <= 16)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said of sampling. */
-#include "consumer/sampler.h"
+#include "consumer/sampler_status.h"
 
 static const char *const by_names[] = {
 	[SAMPLER_NONE] = "none",
@@ -20,7 +19,7 @@ static uint64_t rate_milli_hz(const struct sampler *s)
 	return s->captures ? hz : hz / RECORDER_DIVISOR;
 }
 
-void sampler_write(const struct sampler *s, struct jsonw *w)
+void sampler_status_write(const struct sampler *s, struct jsonw *w)
 {
 	const char *reason, *why;
 	enum sampler_by by = sampler_by(s, &reason);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/account.h"
+#include "consumer/ledger.h"
 
 #include <stddef.h>
 
 #include "shared/macro.h"
 
-static const struct {
-	const char *name, *help;
-} drops[] = {
-#define DROP(id, json, text) [DROP_##id] = { json, text },
+static const char *const drops[] = {
+#define DROP(id, json, text) [DROP_##id] = json,
 #include "shared/drops.def"
 #undef DROP
 };
@@ -16,12 +14,7 @@ _Static_assert(ARRAY_SIZE(drops) == DROP_COUNT_, "a row per reason");
 
 const char *ledger_drop_name(enum drop drop)
 {
-	return drops[drop].name;
-}
-
-const char *ledger_drop_help(enum drop drop)
-{
-	return drops[drop].help;
+	return drops[drop];
 }
 
 uint64_t ledger_lost(const struct ledger *l)
@@ -41,7 +34,7 @@ void ledger_add(struct ledger *a, const struct ledger *b)
 		a->lost[i] += b->lost[i];
 }
 
-void ledger_close(struct ledger *l, const uint64_t kernel_lost[8], enum drop rest)
+void ledger_close(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS], enum drop rest)
 {
 	static const enum drop kernel[] = { DROP_STALE, DROP_RING_FULL, DROP_STACK_USER,
 					    DROP_STACK_KERNEL };
@@ -62,7 +55,7 @@ void ledger_close(struct ledger *l, const uint64_t kernel_lost[8], enum drop res
 	l->lost[rest] += missing;
 }
 
-const char *verdict_name(enum verdict verdict)
+const char *ledger_verdict_name(enum verdict verdict)
 {
 	static const char *const names[] = { "complete", "partial", "inconclusive" };
 

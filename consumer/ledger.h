@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * account.h: the arithmetic of a session's ledger, apart from everything that samples. Pure.
+ * ledger.h: the arithmetic of a session's ledger, apart from everything that samples. Pure.
  *
  * attempted = emitted + the sum of lost holds by construction: what is missing is given to the
  * reasons the kernel counted, in their order; what no counter explains is `unaccounted`, which the
  * tests require to be absent.
  */
-#ifndef TROCAR_CONSUMER_ACCOUNT_H
-#define TROCAR_CONSUMER_ACCOUNT_H
+#ifndef TROCAR_CONSUMER_LEDGER_H
+#define TROCAR_CONSUMER_LEDGER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,16 +20,15 @@ struct ledger {
 	uint64_t lost[DROP_COUNT_];
 };
 
-/* "ring_full", ...; and the sentence that goes with it. */
+/* "ring_full", ... */
 const char *ledger_drop_name(enum drop drop);
-const char *ledger_drop_help(enum drop drop);
 
 /*
  * Closes `l`, of which attempted, emitted and the consumer's own losses (MAP_FULL, HELD) are
  * counted: spreads what is missing over the kernel's reasons, at most `kernel_lost[reason]` each,
  * the rest to `rest`. Counters that exceed what is missing (losses after the session) are cut.
  */
-void ledger_close(struct ledger *l, const uint64_t kernel_lost[8], enum drop rest);
+void ledger_close(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS], enum drop rest);
 
 /* Sum of all losses. */
 uint64_t ledger_lost(const struct ledger *l);
@@ -43,7 +42,7 @@ enum verdict {
 	VERDICT_INCONCLUSIVE,
 };
 
-const char *verdict_name(enum verdict verdict);
+const char *ledger_verdict_name(enum verdict verdict);
 
 /*
  * complete: nothing lost, and no silent gap; partial: some; inconclusive: more than half.
