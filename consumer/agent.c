@@ -11,11 +11,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "consumer/agent_events.h"
 #include "consumer/apply.h"
 #include "consumer/binding.h"
 #include "consumer/discover.h"
 #include "consumer/kernel_errors.h"
-#include "consumer/life.h"
 #include "consumer/sampling.h"
 #include "shared/clock.h"
 #include "shared/log.h"
@@ -47,17 +47,17 @@ void agent_drain(struct agent *a)
 		return;
 
 	a->pins.control->heartbeat_ns = now_ns;
-	health_fill(a);
+	health_fill(&a->health);
 	/* Samples first: an exit that is told below may be of a process that they need. */
 	sampling_drain(a);
 	discover_drain(a);
-	kernel_errors_drain(a);
+	kernel_errors_drain(&a->kernel_errors);
 	if (sessions_end_due(&a->sessions, now_ns))
 		sampling_drain(a);
 	triggers_step(&a->triggers, now_ns);
 	pressure_follow_drained(&a->pressure, now_ns);
-	losses_check(a);
-	health_check(a, now_ns);
+	losses_check(&a->losses);
+	health_check(&a->health, now_ns);
 	sampler_retry(&a->sampler);
 	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
 }
@@ -132,6 +132,37 @@ static void wire_watches(struct agent *a)
 	a->watch_events = (struct watch_events){ &a->budget, &a->pressure };
 }
 
+static void wire_telemetry(struct agent *a)
+{
+	a->telemetry = (struct telemetry){
+		.host = &a->host,
+		.self = &a->self,
+		.pins = &a->pins,
+		.log = &a->log,
+		.budget = &a->budget,
+		.output = a->output,
+		.counts = &a->counts,
+		.processes = &a->processes,
+		.recorder = &a->recorder,
+		.sampler = &a->sampler,
+		.sessions = &a->sessions,
+		.reporter = a->reporter,
+		.triggers = &a->triggers,
+		.watches = &a->watches,
+		.pressure = &a->pressure,
+		.scope = &a->scope,
+		.link = a->link,
+		.start_ns = a->start_ns,
+	};
+	health_init(&a->health, &a->telemetry, a->options.health_seconds);
+	a->losses = (struct losses){ .telemetry = &a->telemetry,
+				     .schedule = &a->schedule,
+				     .output = a->options.output };
+	a->kernel_errors =
+		(struct kernel_errors){ &a->pins, &a->log, &a->watches, &a->schedule, &a->counts };
+	a->unseen = (struct cgroups_unseen){ .cgroups = &a->cgroups, .lines = &a->lines };
+}
+
 void agent_wire(struct agent *a)
 {
 	a->log = (struct event_log){ .lines = &a->lines,
@@ -142,6 +173,7 @@ void agent_wire(struct agent *a)
 	signal_programs_init(&a->programs, a->link);
 	wire_sessions(a);
 	wire_watches(a);
+	wire_telemetry(a);
 }
 
 static void on_scan_due(void *context)
@@ -213,7 +245,7 @@ static void on_rules_file(void *context, uint32_t events)
 
 /* An earlier consumer's watches and tries are taken back; what it left open is said in agent.start.
  */
-static int take_over(struct agent *a, struct life_gap *gap)
+static int take_over(struct agent *a, struct agent_gap *gap)
 {
 	struct control *c = a->pins.control;
 	uint64_t cgroup;
@@ -336,7 +368,7 @@ static void pass_over(void *context, const void *record, size_t bytes)
 
 int agent_run(struct agent *a)
 {
-	struct life_gap gap = {};
+	struct agent_gap gap = {};
 	int r;
 
 	r = take_over(a, &gap);
@@ -354,7 +386,7 @@ int agent_run(struct agent *a)
 	/* What an earlier consumer did not drain is of its watches: nobody waits for it. */
 	ring_drain(&a->pins.samples, pass_over, NULL);
 	a->started = true;
-	life_say_start(a, &gap);
+	agent_events_start(&a->telemetry, &gap);
 	r = apply_file(a);
 	if (r < 0)
 		return r;
@@ -392,5 +424,5 @@ void agent_stop(struct agent *a)
 	reporter_stop(a->reporter, 5000);
 	a->reporter = NULL;
 	if (a->started)
-		life_say_stop(a);
+		agent_events_stop(&a->telemetry, a->stop_reason);
 }

@@ -6,10 +6,12 @@
 #include "consumer/cgroups.h"
 #include "consumer/cgroups_unseen.h"
 #include "consumer/control.h"
+#include "consumer/counts.h"
 #include "consumer/event_budget.h"
 #include "consumer/event_log.h"
 #include "consumer/health.h"
 #include "consumer/host.h"
+#include "consumer/kernel_errors.h"
 #include "consumer/line.h"
 #include "consumer/link.h"
 #include "consumer/loop.h"
@@ -29,22 +31,13 @@
 #include "consumer/session.h"
 #include "consumer/shares.h"
 #include "consumer/signal_programs.h"
+#include "consumer/telemetry.h"
 #include "consumer/trigger.h"
 #include "consumer/unwinding.h"
 #include "consumer/watch.h"
 #include "consumer/watch_events.h"
 #include "policy/policy.h"
 #include "shared/macro.h"
-
-/* Counts of the consumer itself; the kernel's stand in struct totals. */
-struct agent_totals {
-	uint64_t samples;	  /* drained */
-	uint64_t samples_bad;	  /* records that no sampler writes */
-	uint64_t stale_events;	  /* events of rules that are gone */
-	uint64_t mappings_failed; /* reads of mappings that found nobody */
-	uint64_t processes_full;  /* samples of processes that the table had no room for */
-	uint64_t scans;
-};
 
 struct agent {
 	struct options options;
@@ -79,7 +72,8 @@ struct agent {
 	struct link *files; /* another, of those that read files of watched processes */
 	struct sampler sampler;
 	struct signal_programs programs;
-	struct agent_totals totals;
+	struct counts counts;
+	struct telemetry telemetry;
 	struct loop_source *rules_source, *signal_source;
 	uint64_t scan_number;
 	uint64_t start_ns;
@@ -88,6 +82,7 @@ struct agent {
 	bool started;	/* agent.start was said: agent.stop will be */
 	struct losses losses;
 	struct health health;
+	struct kernel_errors kernel_errors;
 	struct notify notify; /* the service manager, if there is one */
 	struct loop_source
 		*notify_timer; /* its watchdog; else a READY=1 that has to be said again */

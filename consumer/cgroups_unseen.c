@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/agent.h"
+#include "consumer/cgroups.h"
+#include "consumer/line.h"
 #include "shared/clock.h"
+#include "shared/macro.h"
 
 /* One kind as it is now: in count, for which reason, where for example. */
 struct unseen {
@@ -52,10 +54,8 @@ static struct unseen of_unread(const struct cgroupfs_unread *u)
 	return (struct unseen){ u->count, u->error, u->example };
 }
 
-static struct unseen unseen_now(const struct agent *a, enum unseen_kind kind)
+static struct unseen unseen_now(const struct cgroups *c, enum unseen_kind kind)
 {
-	const struct cgroups *c = &a->cgroups;
-
 	switch (kind) {
 	case UNSEEN_DIRECTORIES:
 		return of_unread(&c->left.unread);
@@ -77,23 +77,23 @@ static void fill(void *context, struct jsonw *w)
 		jsonw_string(w, "error", strerrorname_np(-u->error));
 }
 
-static void say(struct agent *a, enum unseen_kind kind, struct unseen *u)
+static void say_unseen(const struct lines *lines, enum unseen_kind kind, struct unseen *u)
 {
 	char where[CGROUPFS_EXAMPLE_BYTES + 32] = "";
 
 	if (u->error)
 		snprintf(where, sizeof(where), " (%s: %s)", strerrorname_np(-u->error), u->example);
-	line_error(&a->lines, NULL, kinds[kind].code,
-		   u->error == -EBUSY ? held_up : kinds[kind].hint, fill, u, "%llu %s%s: %s",
-		   (unsigned long long)u->count, kinds[kind].what, where, kinds[kind].so);
+	line_error(lines, NULL, kinds[kind].code, u->error == -EBUSY ? held_up : kinds[kind].hint,
+		   fill, u, "%llu %s%s: %s", (unsigned long long)u->count, kinds[kind].what, where,
+		   kinds[kind].so);
 }
 
-void cgroups_unseen_check(struct agent *a, uint64_t now_ns)
+void cgroups_unseen_check(struct cgroups_unseen *all, uint64_t now_ns)
 {
 	for (enum unseen_kind kind = 0; kind < UNSEEN_COUNT_; kind++) {
-		struct unseen u = unseen_now(a, kind);
-		uint64_t *said = &a->unseen.said[kind].count;
-		uint64_t *said_ns = &a->unseen.said[kind].time_ns;
+		struct unseen u = unseen_now(all->cgroups, kind);
+		uint64_t *said = &all->said[kind].count;
+		uint64_t *said_ns = &all->said[kind].time_ns;
 
 		if (u.count <= *said) {
 			*said = u.count;
@@ -101,7 +101,7 @@ void cgroups_unseen_check(struct agent *a, uint64_t now_ns)
 		}
 		if (*said_ns && now_ns - *said_ns < CGROUPS_UNSEEN_EVERY_S * NSEC_PER_SEC)
 			continue;
-		say(a, kind, &u);
+		say_unseen(all->lines, kind, &u);
 		*said = u.count;
 		*said_ns = now_ns;
 	}
@@ -118,17 +118,17 @@ static void write_unread(struct jsonw *w, const char *key, const struct unseen *
 	jsonw_object_end(w);
 }
 
-void cgroups_unseen_write(const struct agent *a, struct jsonw *w)
+void cgroups_unseen_write(const struct cgroups_unseen *all, struct jsonw *w)
 {
-	struct unseen directories = unseen_now(a, UNSEEN_DIRECTORIES);
-	struct unseen occupancy = unseen_now(a, UNSEEN_OCCUPANCY);
+	const struct cgroups *c = all->cgroups;
+	struct unseen directories = unseen_now(c, UNSEEN_DIRECTORIES);
+	struct unseen occupancy = unseen_now(c, UNSEEN_OCCUPANCY);
 
 	jsonw_object(w, "cgroups");
-	jsonw_u64(w, "known", a->cgroups.known.count);
+	jsonw_u64(w, "known", c->known.count);
 	write_unread(w, "unreadable", &directories);
 	write_unread(w, "unknown", &occupancy);
-	jsonw_bool(w, "cut", a->cgroups.left.cut);
-	jsonw_string(w, "error",
-		     a->cgroups.walk_error < 0 ? strerrorname_np(-a->cgroups.walk_error) : NULL);
+	jsonw_bool(w, "cut", c->left.cut);
+	jsonw_string(w, "error", c->walk_error < 0 ? strerrorname_np(-c->walk_error) : NULL);
 	jsonw_object_end(w);
 }

@@ -10,7 +10,8 @@
 
 #include "shared/jsonw.h"
 
-struct agent;
+struct cgroups;
+struct lines;
 
 /* Between two lines of one kind: users open and close their cgroups as often as they like. */
 #define CGROUPS_UNSEEN_EVERY_S 300
@@ -25,6 +26,8 @@ enum unseen_kind {
 
 /* What has been said of each kind. */
 struct cgroups_unseen {
+	const struct cgroups *cgroups; /* borrowed, as the next */
+	const struct lines *lines;
 	struct {
 		uint64_t count;
 		uint64_t time_ns; /* of the last line; 0: none yet */
@@ -32,9 +35,9 @@ struct cgroups_unseen {
 };
 
 /* Says what the last walk and the last scan could not see; after each scan. */
-void cgroups_unseen_check(struct agent *a, uint64_t now_ns);
+void cgroups_unseen_check(struct cgroups_unseen *u, uint64_t now_ns);
 
 /* Writes the object `cgroups` of the status. */
-void cgroups_unseen_write(const struct agent *a, struct jsonw *w);
+void cgroups_unseen_write(const struct cgroups_unseen *u, struct jsonw *w);
 
 #endif

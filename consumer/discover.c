@@ -56,7 +56,7 @@ static void on_match(struct agent *a, const struct event *e)
 	if (e->kind != EVENT_UNNAME && e->generation != a->active.set->generation &&
 	    !rules_match(a->active.set->rules, seen.comm,
 			 cgroups_path(&a->cgroups, e->cgroup_id, e->tgid)))
-		a->totals.stale_events++;
+		a->counts.stale_events++;
 }
 
 static void on_gone(struct agent *a, const struct event *e)
@@ -119,7 +119,7 @@ static void take_event(void *context, const void *record, size_t bytes)
 	struct agent *a = context;
 
 	if (!discover_event_valid(record, bytes)) {
-		a->totals.samples_bad++;
+		a->counts.bad_records++;
 		return;
 	}
 	handlers[((const struct event *)record)->kind](a, record);

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "consumer/agent.h"
+#include "consumer/pins.h"
+#include "consumer/telemetry.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/io.h"
@@ -27,19 +28,23 @@ uint64_t health_resident_bytes(void)
 
 static const char *const ring_names[HEALTH_RINGS] = { "samples", "events", "errors" };
 
-static const struct ring *ring_at(const struct agent *a, int i)
+static const struct ring *ring_at(const struct pins *pins, int i)
 {
-	const struct ring *rings[HEALTH_RINGS] = { &a->pins.samples, &a->pins.events,
-						   &a->pins.errors };
+	const struct ring *rings[HEALTH_RINGS] = { &pins->samples, &pins->events, &pins->errors };
 
 	return rings[i];
 }
 
-void health_fill(struct agent *a)
+void health_init(struct health *h, const struct telemetry *telemetry, uint32_t seconds)
+{
+	*h = (struct health){ .telemetry = telemetry, .every_ns = seconds * NSEC_PER_SEC };
+}
+
+void health_fill(struct health *h)
 {
 	for (int i = 0; i < HEALTH_RINGS; i++)
-		a->health.peak_bytes[i] =
-			MAX(a->health.peak_bytes[i], (uint64_t)ring_used(ring_at(a, i)));
+		h->peak_bytes[i] =
+			MAX(h->peak_bytes[i], (uint64_t)ring_used(ring_at(h->telemetry->pins, i)));
 }
 
 void health_take(struct health *h, struct watch *w)
@@ -55,37 +60,41 @@ void health_take(struct health *h, struct watch *w)
 	w->counted = now;
 }
 
-static struct health_losses count_losses(const struct agent *a, const struct output_stats *output)
+static struct health_losses count_losses(const struct telemetry *t,
+					 const struct output_stats *output)
 {
 	struct totals kernel = {};
 
-	pins_totals(&a->pins, &kernel);
+	pins_totals(t->pins, &kernel);
 	return (struct health_losses){
-		.held = a->recorder.evicted,
+		.held = t->recorder->evicted,
 		.lines = output->dropped_lines,
-		.left_out = a->budget.lines.left_out,
+		.left_out = t->budget->lines.left_out,
 		.events = kernel.events_lost,
 		.limited = kernel.events_limited,
 		.over_quota = kernel.events_over_quota,
 		.shed = kernel.events_shed,
 		.errors = kernel.errors_lost,
-		.targets = kernel.targets_full + a->totals.processes_full,
-		.records = a->totals.samples_bad + a->pins.samples.bad + a->pins.events.bad +
-			   a->pins.errors.bad,
+		.targets = kernel.targets_full + t->counts->processes_full,
+		.records = t->counts->bad_records + t->pins->samples.bad + t->pins->events.bad +
+			   t->pins->errors.bad,
 	};
 }
 
 /* What is counted from now on is the next line's. */
-static void begin(struct agent *a, uint64_t now_ns)
+static void begin_line(struct health *h, uint64_t now_ns)
 {
+	const struct telemetry *t = h->telemetry;
 	struct output_stats output;
 
-	output_stats(a->output, &output);
-	a->health = (struct health){
+	output_stats(t->output, &output);
+	*h = (struct health){
+		.telemetry = t,
+		.every_ns = h->every_ns,
 		.said_ns = now_ns,
 		.cpu_ns = clock_cpu_ns(),
 		.lines = output.lines,
-		.losses = count_losses(a, &output),
+		.losses = count_losses(t, &output),
 	};
 }
 
@@ -114,82 +123,82 @@ static void write_losses(const struct health *h, const struct health_losses *now
 	jsonw_object_end(w);
 }
 
-static void write_rings(const struct agent *a, struct jsonw *w)
+static void write_rings(const struct health *h, struct jsonw *w)
 {
 	jsonw_array(w, "rings");
 	for (int i = 0; i < HEALTH_RINGS; i++) {
 		jsonw_object(w, NULL);
 		jsonw_string(w, "name", ring_names[i]);
-		jsonw_u64(w, "size_bytes", ring_at(a, i)->size);
-		jsonw_u64(w, "peak_bytes", a->health.peak_bytes[i]);
+		jsonw_u64(w, "size_bytes", ring_at(h->telemetry->pins, i)->size);
+		jsonw_u64(w, "peak_bytes", h->peak_bytes[i]);
 		jsonw_object_end(w);
 	}
 	jsonw_array_end(w);
 }
 
-static void say(struct agent *a, uint64_t now_ns)
+static void say_line(const struct health *h, uint64_t now_ns)
 {
-	const struct health *h = &a->health;
+	const struct telemetry *t = h->telemetry;
 	uint64_t interval_ns = MAX(now_ns - h->said_ns, (uint64_t)1),
 		 cpu_ns = clock_cpu_ns() - h->cpu_ns;
 	struct health_losses losses;
 	struct output_stats output;
 	struct jsonw w;
 
-	output_stats(a->output, &output);
-	losses = count_losses(a, &output);
-	line_begin(&a->lines, &w, "health", NULL);
+	output_stats(t->output, &output);
+	losses = count_losses(t, &output);
+	line_begin(t->log->lines, &w, "health", NULL);
 	jsonw_u64(&w, "interval_ms", interval_ns / NSEC_PER_MSEC);
 	jsonw_u64(&w, "cpu_us", cpu_ns / 1000);
 	jsonw_milli(&w, "cpu_pct", (int64_t)(cpu_ns * 100000 / interval_ns));
 	jsonw_u64(&w, "resident_bytes", health_resident_bytes());
-	jsonw_u64(&w, "watches", a->watches.count);
-	jsonw_u64(&w, "processes", a->processes.by_id.count - a->processes.gone);
-	jsonw_u64(&w, "sessions_running", a->sessions.count);
-	jsonw_u64(&w, "sessions_queued", reporter_queued(a->reporter));
+	jsonw_u64(&w, "watches", t->watches->count);
+	jsonw_u64(&w, "processes", t->processes->by_id.count - t->processes->gone);
+	jsonw_u64(&w, "sessions_running", t->sessions->count);
+	jsonw_u64(&w, "sessions_queued", reporter_queued(t->reporter));
 	jsonw_u64(&w, "attempted", h->ticks.attempted);
 	jsonw_u64(&w, "emitted", h->ticks.emitted);
 	write_losses(h, &losses, &w);
-	write_rings(a, &w);
+	write_rings(h, &w);
 	jsonw_object(&w, "output");
 	jsonw_u64(&w, "lines", output.lines - h->lines);
 	jsonw_u64(&w, "queued_bytes", output.queued_bytes);
 	jsonw_u64(&w, "queue_bytes", output.queue_bytes);
 	jsonw_object_end(&w);
-	line_end(&a->lines, &w);
+	line_end(t->log->lines, &w);
 }
 
 /* Whether anything was lost since the last line. */
-static bool some_lost(const struct agent *a)
+static bool some_lost(const struct health *h)
 {
-	const struct health *h = &a->health;
+	const struct telemetry *t = h->telemetry;
 	struct health_losses losses;
 	struct output_stats output;
 
 	for (int i = 0; i < DROP_COUNT_; i++)
 		if (h->ticks.lost[i])
 			return true;
-	output_stats(a->output, &output);
-	losses = count_losses(a, &output);
+	output_stats(t->output, &output);
+	losses = count_losses(t, &output);
 	return memcmp(&losses, &h->losses, sizeof(losses)) != 0;
 }
 
-void health_check(struct agent *a, uint64_t now_ns)
+void health_check(struct health *h, uint64_t now_ns)
 {
-	uint64_t every_ns = a->options.health_seconds * NSEC_PER_SEC;
+	const struct watches *watches = h->telemetry->watches;
 
-	if (!a->watches.count || !every_ns) {
+	if (!watches->count || !h->every_ns) {
 		/* Nobody waits for a line of the last minute's rest, unless it lacks something. */
-		if (a->health.said_ns && every_ns && some_lost(a))
-			say(a, now_ns);
-		a->health.said_ns = 0;
-	} else if (!a->health.said_ns) {
-		begin(a, now_ns);
-	} else if (now_ns - a->health.said_ns >= every_ns) {
-		for (uint32_t i = 0; i < a->pins.abi.slots; i++)
-			if (a->watches.by_slot[i])
-				health_take(&a->health, a->watches.by_slot[i]);
-		say(a, now_ns);
-		begin(a, now_ns);
+		if (h->said_ns && h->every_ns && some_lost(h))
+			say_line(h, now_ns);
+		h->said_ns = 0;
+	} else if (!h->said_ns) {
+		begin_line(h, now_ns);
+	} else if (now_ns - h->said_ns >= h->every_ns) {
+		for (uint32_t i = 0; i < h->telemetry->pins->abi.slots; i++)
+			if (watches->by_slot[i])
+				health_take(h, watches->by_slot[i]);
+		say_line(h, now_ns);
+		begin_line(h, now_ns);
 	}
 }

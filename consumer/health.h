@@ -11,7 +11,7 @@
 
 #include "shared/abi.h"
 
-struct agent;
+struct telemetry;
 struct watch;
 
 /* Losses outside slots, as totals of this agent. */
@@ -23,6 +23,8 @@ struct health_losses {
 
 /* What the last line covered, and what has come since. */
 struct health {
+	const struct telemetry *telemetry; /* borrowed */
+	uint64_t every_ns;		   /* 0: never */
 	uint64_t said_ns; /* the line, or when the first watch came; 0: nothing is watched */
 	uint64_t cpu_ns;  /* the consumer's CPU time then */
 	uint64_t lines;	  /* written until then */
@@ -34,14 +36,17 @@ struct health {
 /* Resident memory of this process: second number of /proc/self/statm (proc(5)). 0: not readable. */
 uint64_t health_resident_bytes(void);
 
+/* `seconds` between lines, 0 for none. */
+void health_init(struct health *h, const struct telemetry *telemetry, uint32_t seconds);
+
 /* The fill of the rings; before each drain. */
-void health_fill(struct agent *a);
+void health_fill(struct health *h);
 
 /*
  * Says the line when it is due, or when nothing is watched any more and something was lost since
  * the last; after each drain. `now_ns` is CLOCK_MONOTONIC.
  */
-void health_check(struct agent *a, uint64_t now_ns);
+void health_check(struct health *h, uint64_t now_ns);
 
 /* Takes over what its slot has counted: before the line, and when the watch goes. */
 void health_take(struct health *h, struct watch *w);

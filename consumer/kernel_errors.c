@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/agent.h"
+#include "consumer/counts.h"
+#include "consumer/event_log.h"
+#include "consumer/pins.h"
+#include "consumer/schedule.h"
+#include "consumer/watch.h"
 #include "shared/macro.h"
 
 /* What each kind is called, and what the operator can do about it. */
@@ -40,32 +44,33 @@ static void fill(void *context, struct jsonw *w)
 	jsonw_u64(w, "suppressed", e->suppressed);
 }
 
-static void take(void *context, const void *record, size_t bytes)
+static void take_error(void *context, const void *record, size_t bytes)
 {
-	struct agent *a = context;
+	struct kernel_errors *k = context;
+	const struct ruleset *set = k->log->active->set;
 	const struct error_record *e = record;
 	struct line_subject subject = {};
 
 	if (bytes < sizeof(*e) || e->kind >= ARRAY_SIZE(kinds) || !kinds[e->kind].code) {
-		a->totals.samples_bad++;
+		k->counts->bad_records++;
 		return;
 	}
-	if (e->rule < a->active.set->rules->count)
-		subject = event_log_subject(&a->log, &a->active.set->rules->rules[e->rule], 0);
-	if (e->slot < a->pins.abi.slots && a->watches.by_slot[e->slot]) {
-		subject.cgroup = a->watches.by_slot[e->slot]->path;
-		subject.cgroup_id = a->watches.by_slot[e->slot]->cgroup_id;
+	if (e->rule < set->rules->count)
+		subject = event_log_subject(k->log, &set->rules->rules[e->rule], 0);
+	if (e->slot < k->pins->abi.slots && k->watches->by_slot[e->slot]) {
+		subject.cgroup = k->watches->by_slot[e->slot]->path;
+		subject.cgroup_id = k->watches->by_slot[e->slot]->cgroup_id;
 		subject.container = container_parse(subject.cgroup);
 	}
-	line_error(&a->lines, &subject, kinds[e->kind].code, kinds[e->kind].hint, fill, (void *)e,
-		   "%s on CPU %u (%u more like it since the last such line)", kinds[e->kind].what,
-		   e->cpu, e->suppressed);
+	line_error(k->log->lines, &subject, kinds[e->kind].code, kinds[e->kind].hint, fill,
+		   (void *)e, "%s on CPU %u (%u more like it since the last such line)",
+		   kinds[e->kind].what, e->cpu, e->suppressed);
 	if (e->kind == ERROR_EVENTS_FULL)
-		schedule_repair_soon(&a->schedule);
+		schedule_repair_soon(k->schedule);
 }
 
-void kernel_errors_drain(struct agent *a)
+void kernel_errors_drain(struct kernel_errors *k)
 {
-	if (ring_used(&a->pins.errors))
-		ring_drain(&a->pins.errors, take, a);
+	if (ring_used(&k->pins->errors))
+		ring_drain(&k->pins->errors, take_error, k);
 }

@@ -3,9 +3,22 @@
 #ifndef TROCAR_CONSUMER_KERNEL_ERRORS_H
 #define TROCAR_CONSUMER_KERNEL_ERRORS_H
 
-struct agent;
+struct counts;
+struct event_log;
+struct pins;
+struct schedule;
+struct watches;
+
+/* All borrowed. */
+struct kernel_errors {
+	struct pins *pins;
+	const struct event_log *log;
+	const struct watches *watches;
+	struct schedule *schedule;
+	struct counts *counts;
+};
 
 /* Drains the errors ring; lost discovery events cause a scan at once. */
-void kernel_errors_drain(struct agent *a);
+void kernel_errors_drain(struct kernel_errors *k);
 
 #endif

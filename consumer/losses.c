@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "consumer/agent.h"
+#include "consumer/pins.h"
+#include "consumer/telemetry.h"
 #include "shared/clock.h"
 #include "shared/log.h"
 #include "shared/macro.h"
@@ -25,28 +26,28 @@ static void fill(void *context, struct jsonw *w)
 		jsonw_string(w, "error", strerrorname_np(c->error));
 }
 
-static void check_output(struct agent *a)
+static void check_output(struct losses *said)
 {
-	struct losses *said = &a->losses;
+	const struct telemetry *t = said->telemetry;
 	struct output_stats o;
 	struct count c;
 
-	output_stats(a->output, &o);
+	output_stats(t->output, &o);
 	/* A full disk cannot be told on that disk: stderr, once when it begins and once when it
 	 * ends. */
 	if (o.last_error != said->output_error) {
 		if (o.last_error)
-			log_error("%s: %s; lines wait in memory and are tried again",
-				  a->options.output, strerror(o.last_error));
+			log_error("%s: %s; lines wait in memory and are tried again", said->output,
+				  strerror(o.last_error));
 		else
-			log_info("%s: can be written again", a->options.output);
+			log_info("%s: can be written again", said->output);
 		said->output_error = o.last_error;
 	}
 	c = (struct count){ o.write_errors - said->write_errors, 0 };
 	if (c.count && !o.last_error) {
 		said->write_errors = o.write_errors;
 		line_error(
-			&a->lines, NULL, "output_write",
+			t->log->lines, NULL, "output_write",
 			"see the room and the permissions of the output", fill, &c,
 			"writing event lines failed %llu times; whole lines were kept and written "
 			"again",
@@ -56,7 +57,7 @@ static void check_output(struct agent *a)
 	/* The line that says so needs room in the same queue. */
 	if (c.count && o.queued_bytes < o.queue_bytes / 2) {
 		said->dropped_lines = o.dropped_lines;
-		line_error(&a->lines, NULL, "queue_full",
+		line_error(t->log->lines, NULL, "queue_full",
 			   "the reader of the output is too slow or stands still; see --queue-kib",
 			   fill, &c, "%llu event lines were dropped whole",
 			   (unsigned long long)c.count);
@@ -92,9 +93,9 @@ static uint64_t event_count(const struct totals *totals, size_t row)
 	return count;
 }
 
-static void say_events(struct agent *a, const struct totals *totals)
+static void say_events(struct losses *said, const struct totals *totals)
 {
-	struct losses *said = &a->losses;
+	const struct telemetry *t = said->telemetry;
 
 	for (size_t i = 0; i < ARRAY_SIZE(event_rows); i++) {
 		uint64_t now = event_count(totals, i);
@@ -103,19 +104,19 @@ static void say_events(struct agent *a, const struct totals *totals)
 		if (!c.count)
 			continue;
 		said->events[i] = now;
-		line_error(&a->lines, NULL, event_rows[i].code, event_rows[i].hint, fill, &c,
+		line_error(t->log->lines, NULL, event_rows[i].code, event_rows[i].hint, fill, &c,
 			   "%llu %s", (unsigned long long)c.count, event_rows[i].message);
 	}
 }
 
 /* What is not said now is said at the drain of the scan that is asked for. */
-static void check_events(struct agent *a, uint64_t now_ns)
+static void check_events(struct losses *said, uint64_t now_ns)
 {
-	struct losses *said = &a->losses;
+	const struct telemetry *t = said->telemetry;
 	uint64_t all = 0, all_said = 0;
 	struct totals totals;
 
-	if (pins_totals(&a->pins, &totals) < 0)
+	if (pins_totals(t->pins, &totals) < 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(event_rows); i++) {
 		all += event_count(&totals, i);
@@ -124,33 +125,34 @@ static void check_events(struct agent *a, uint64_t now_ns)
 	if (all != all_said &&
 	    (!said->events_ns || now_ns - said->events_ns >= SCHEDULE_REPAIR_NS)) {
 		said->events_ns = now_ns;
-		say_events(a, &totals);
+		say_events(said, &totals);
 		all_said = all;
 	}
 	if (all != all_said || all != said->events_asked)
-		schedule_repair_soon(&a->schedule);
+		schedule_repair_soon(said->schedule);
 	said->events_asked = all;
 }
 
-static void check_tables(struct agent *a)
+static void check_tables(struct losses *said)
 {
-	struct losses *said = &a->losses;
-	struct count c = { a->totals.processes_full - said->processes_full, 0 };
+	const struct telemetry *t = said->telemetry;
+	struct count c = { t->counts->processes_full - said->processes_full, 0 };
 
 	if (c.count) {
-		said->processes_full = a->totals.processes_full;
+		said->processes_full = t->counts->processes_full;
 		line_error(
-			&a->lines, NULL, "targets_full", "load with a larger --targets", fill, &c,
+			t->log->lines, NULL, "targets_full", "load with a larger --targets", fill,
+			&c,
 			"%llu samples are of processes that the consumer's table had no room for: "
 			"they count without module names",
 			(unsigned long long)c.count);
 	}
-	c.count = a->totals.samples_bad + a->pins.samples.bad + a->pins.events.bad +
-		  a->pins.errors.bad - said->bad_records;
+	c.count = t->counts->bad_records + t->pins->samples.bad + t->pins->events.bad +
+		  t->pins->errors.bad - said->bad_records;
 	if (c.count) {
 		said->bad_records += c.count;
 		line_error(
-			&a->lines, NULL, "bad_record",
+			t->log->lines, NULL, "bad_record",
 			"loader and consumer may be of different builds: run `trocar-loader load "
 			"--replace`",
 			fill, &c, "%llu records of the rings were malformed and passed over",
@@ -158,14 +160,14 @@ static void check_tables(struct agent *a)
 	}
 }
 
-void losses_check(struct agent *a)
+void losses_check(struct losses *said)
 {
 	uint64_t now_ns = clock_mono_ns();
 
-	if (now_ns - a->losses.checked_ns < CHECK_EVERY_NS)
+	if (now_ns - said->checked_ns < CHECK_EVERY_NS)
 		return;
-	a->losses.checked_ns = now_ns;
-	check_output(a);
-	check_events(a, now_ns);
-	check_tables(a);
+	said->checked_ns = now_ns;
+	check_output(said);
+	check_events(said, now_ns);
+	check_tables(said);
 }

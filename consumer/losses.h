@@ -8,13 +8,17 @@
 
 #include <stdint.h>
 
-struct agent;
+struct schedule;
+struct telemetry;
 
 /* Ways in which an event of discovery does not come: rows of a table in losses.c. */
 #define LOSSES_EVENTS 4
 
 /* What has been said so far. */
 struct losses {
+	const struct telemetry *telemetry; /* borrowed, as the next two */
+	struct schedule *schedule;
+	const char *output; /* as the options name it */
 	uint64_t checked_ns;
 	uint64_t dropped_lines, write_errors, processes_full, bad_records;
 	uint64_t events[LOSSES_EVENTS]; /* in all, by then */
@@ -27,6 +31,6 @@ struct losses {
  * Says what was lost since the last look; at most once a second. Where events of discovery did not
  * come it asks for the scan that repairs it, and says so at most once in SCHEDULE_REPAIR_NS.
  */
-void losses_check(struct agent *a);
+void losses_check(struct losses *said);
 
 #endif

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "consumer/agent.h"
+#include "consumer/agent_events.h"
 #include "consumer/apply.h"
 #include "consumer/broker_status.h"
 #include "consumer/discover.h"
 #include "consumer/following.h"
-#include "consumer/life.h"
 #include "consumer/owners_status.h"
 #include "consumer/pressure_status.h"
 #include "consumer/requests.h"
@@ -110,14 +110,14 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	jsonw_string(w, "version", TROCAR_VERSION);
 	jsonw_u64(w, "pid", (uint64_t)getpid());
 	jsonw_u64(w, "uptime_ms", (clock_mono_ns() - a->start_ns) / NSEC_PER_MSEC);
-	life_write_self(a, w);
+	agent_events_write_self(&a->telemetry, w);
 	jsonw_u64(w, "generation", a->active.set->generation);
 	jsonw_u64(w, "rules", a->active.set->rules->count);
 	jsonw_u64(w, "watches", a->watches.count);
 	jsonw_u64(w, "processes", a->processes.by_id.count - a->processes.gone);
 	jsonw_u64(w, "sessions_running", a->sessions.count);
 	jsonw_u64(w, "sessions_total", a->sessions.total);
-	cgroups_unseen_write(a, w);
+	cgroups_unseen_write(&a->unseen, w);
 	scope_write(&a->scope, w);
 	pressure_status_write(&a->pressure, w);
 	sampler_status_write(&a->sampler, w);
@@ -128,7 +128,7 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	write_ring(w, "events", &a->pins.events);
 	write_ring(w, "errors", &a->pins.errors);
 	jsonw_array_end(w);
-	life_write_totals(a, w);
+	agent_events_write_totals(&a->telemetry, w);
 	owners_status_write(a, w);
 	write_output(a, w);
 	write_control(a, w);

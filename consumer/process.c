@@ -305,10 +305,8 @@ bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns)
 	p->tried_ns = now;
 	r = mappings_read(a->pins.vmas_path, a->pins.control, p->tgid, p->start_ns, a->symbols,
 			  &fresh);
-	if (r < 0 && r != -EOVERFLOW) {
-		a->totals.mappings_failed++;
+	if (r < 0 && r != -EOVERFLOW)
 		return p->maps.count;
-	}
 	mappings_carry(p->maps.image == fresh.image ? &p->maps : &none, &fresh);
 	keep_before(p, &fresh);
 	p->maps = fresh;

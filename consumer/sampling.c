@@ -18,14 +18,14 @@ static void take(void *context, const void *record, size_t bytes)
 	struct process *p;
 	struct session *s;
 
-	a->totals.samples++;
+	a->counts.samples++;
 	if (!sample_valid(record, bytes, pins->abi.slots, pins->abi.cpus_possible)) {
-		a->totals.samples_bad++;
+		a->counts.bad_records++;
 		return;
 	}
 	p = sample_decode(a, record, &scratch.hit);
 	if (!p)
-		a->totals.processes_full++;
+		a->counts.processes_full++;
 	s = sessions_of_slot(&a->sessions, scratch.hit.slot, scratch.hit.epoch);
 	if (s && session_sample(s, &scratch.hit, p))
 		return;

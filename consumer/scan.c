@@ -146,7 +146,6 @@ int discover_scan(struct agent *a)
 
 	a->scan_number++;
 	schedule_scanned(&a->schedule, began_ns);
-	a->totals.scans++;
 	if (a->active.set->rules->n_by_cgroup)
 		cgroups_walk(&a->cgroups, take_cgroup, a);
 	cgroups_walked(&a->cgroups);
@@ -158,7 +157,7 @@ int discover_scan(struct agent *a)
 	}
 	let_go(a, began_ns);
 	check_watches(a);
-	cgroups_unseen_check(a, began_ns);
+	cgroups_unseen_check(&a->unseen, began_ns);
 	processes_sweep(a, clock_mono_ns());
 	shares_sweep(&a->shares, clock_mono_ns());
 	return 0;

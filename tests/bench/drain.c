@@ -67,12 +67,12 @@ static size_t drain_theirs(void)
 
 static size_t drain_decoded(void)
 {
-	uint64_t before = agent.totals.samples;
+	uint64_t before = agent.counts.samples;
 
 	agent.pins.samples = ring; /* one ring, one bounce buffer, wherever it grows */
 	sampling_drain(&agent);
 	ring = agent.pins.samples;
-	return (size_t)(agent.totals.samples - before);
+	return (size_t)(agent.counts.samples - before);
 }
 
 /* A sample of 440 bytes of frames: 20 in the kernel, 35 of the user, spread over the mappings. */
@@ -194,5 +194,5 @@ int main(int argc, char **argv)
 	for (size_t k = 0; k < ARRAY_SIZE(ways); k++)
 		printf(",\"%s\":%.3f", ways[k].name, tool_values_median(&ways[k].rate));
 	printf("}\n");
-	return agent.totals.samples_bad ? 1 : 0;
+	return agent.counts.bad_records ? 1 : 0;
 }

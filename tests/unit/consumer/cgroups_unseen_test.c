@@ -37,7 +37,7 @@ static void unread(struct cgroupfs_unread *u, uint64_t count)
 
 static size_t lines_after_check(void)
 {
-	cgroups_unseen_check(&fake->a, now_ns);
+	cgroups_unseen_check(&fake->a.unseen, now_ns);
 	return fake_count(fake, "error");
 }
 

@@ -22,16 +22,16 @@ static void test_once_a_minute(void **state)
 
 	if (!f)
 		skip();
-	f->a.options.health_seconds = 60;
-	health_check(&f->a, now);
+	health_init(&f->a.health, &f->a.telemetry, 60);
+	health_check(&f->a.health, now);
 	assert_int_equal(f->a.health.said_ns, 0);
 	f->a.watches.count = 1;
-	health_check(&f->a, now);
-	health_check(&f->a, now + MINUTE - 1);
+	health_check(&f->a.health, now);
+	health_check(&f->a.health, now + MINUTE - 1);
 	assert_int_equal(fake_count(f, "health"), 0);
-	health_check(&f->a, now + MINUTE);
+	health_check(&f->a.health, now + MINUTE);
 	assert_int_equal(fake_count(f, "health"), 1);
-	health_check(&f->a, now + MINUTE + 1);
+	health_check(&f->a.health, now + MINUTE + 1);
 	assert_int_equal(fake_count(f, "health"), 1);
 	f->a.watches.count = 0;
 	fake_free(f);
@@ -46,17 +46,17 @@ static void test_rest_of_a_minute(void **state)
 
 	if (!f)
 		skip();
-	f->a.options.health_seconds = 60;
+	health_init(&f->a.health, &f->a.telemetry, 60);
 	for (int lost = 0; lost < 3; lost++) {
 		f->a.watches.count = 1;
-		health_check(&f->a, now);
+		health_check(&f->a.health, now);
 		if (lost == 1)
 			f->a.health.ticks.lost[DROP_RING_FULL] = 7;
 		if (lost == 2)
 			f->a.recorder.evicted += 9;
 		f->a.watches.count = 0;
-		health_check(&f->a, now + NSEC_PER_SEC);
-		health_check(&f->a, now + 2 * NSEC_PER_SEC);
+		health_check(&f->a.health, now + NSEC_PER_SEC);
+		health_check(&f->a.health, now + 2 * NSEC_PER_SEC);
 		assert_int_equal(fake_count(f, "health"), lost);
 		if (lost) {
 			line = fake_last(f, "health");

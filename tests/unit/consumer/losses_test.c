@@ -29,7 +29,7 @@ static int teardown(void **state)
 static void look(void)
 {
 	fake->a.losses.checked_ns = 0;
-	losses_check(&fake->a);
+	losses_check(&fake->a.losses);
 }
 
 /* The last error line has this code and this count. */
@@ -133,11 +133,11 @@ static void test_once_a_second(void **state)
 	if (!fake)
 		skip();
 	look();
-	fake->a.totals.processes_full = 4;
-	losses_check(&fake->a);
+	fake->a.counts.processes_full = 4;
+	losses_check(&fake->a.losses);
 	assert_int_equal(fake_count(fake, "error"), 0);
 	fake->a.losses.checked_ns = clock_mono_ns() - NSEC_PER_SEC - 1;
-	losses_check(&fake->a);
+	losses_check(&fake->a.losses);
 	is_last("targets_full", "4");
 }
 
@@ -146,10 +146,10 @@ static void test_tables(void **state)
 {
 	if (!fake)
 		skip();
-	fake->a.totals.processes_full = 7;
+	fake->a.counts.processes_full = 7;
 	look();
 	is_last("targets_full", "7");
-	fake->a.totals.samples_bad = 1;
+	fake->a.counts.bad_records = 1;
 	fake->a.pins.samples.bad = 2;
 	fake->a.pins.events.bad = 3;
 	fake->a.pins.errors.bad = 4;

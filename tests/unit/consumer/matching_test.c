@@ -296,7 +296,7 @@ static void test_bad_records(void **state)
 	fake_put(&fake->events, garbage, sizeof(garbage));
 	fake_put(&fake->events, &e, sizeof(e));
 	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
-	assert_int_equal(fake->a.totals.samples_bad, 2);
+	assert_int_equal(fake->a.counts.bad_records, 2);
 	assert_non_null(watch_of(group.id));
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/life.h"
+#include "consumer/agent_events.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "consumer/agent.h"
+#include "consumer/link.h"
 #include "consumer/pressure_status.h"
 #include "consumer/sampler_status.h"
+#include "consumer/scope.h"
+#include "consumer/telemetry.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
 
@@ -19,9 +21,9 @@ static void write_caps(struct jsonw *w, const char *key, uint64_t caps)
 	jsonw_string(w, key, text);
 }
 
-void life_write_self(const struct agent *a, struct jsonw *w)
+void agent_events_write_self(const struct telemetry *t, struct jsonw *w)
 {
-	const struct policy_self *self = &a->self;
+	const struct policy_self *self = t->self;
 
 	jsonw_object(w, "self");
 	write_caps(w, "cap_eff", self->cap_eff);
@@ -45,35 +47,35 @@ struct feature {
 	const char *reason, *lost;
 };
 
-static size_t find_features(const struct agent *a, struct feature *f)
+static size_t find_features(const struct telemetry *t, struct feature *f)
 {
 	static const char *const psi[] = { "psi_cpu", "psi_memory", "psi_io" };
 	const char *why = "";
 	size_t n = 0;
 
 	for (int i = 0; i < RESOURCE_COUNT_; i++)
-		f[n++] = (struct feature){ psi[i], a->pressure.scan.system[i].fd >= 0,
-					   strerror(-a->pressure.scan.system[i].error),
+		f[n++] = (struct feature){ psi[i], t->pressure->scan.system[i].fd >= 0,
+					   strerror(-t->pressure->scan.system[i].error),
 					   "thresholds on this resource never fire" };
-	f[n++] =
-		(struct feature){ "psi_wake", a->pressure.scan.system[RESOURCE_CPU].trigger_fd >= 0,
-				  "no unprivileged trigger on /proc/pressure",
-				  "a timer looks at the system's pressure instead of sleeping" };
-	f[n++] = (struct feature){ "landlock", a->self.landlock_abi > 0,
+	f[n++] = (struct feature){ "psi_wake",
+				   t->pressure->scan.system[RESOURCE_CPU].trigger_fd >= 0,
+				   "no unprivileged trigger on /proc/pressure",
+				   "a timer looks at the system's pressure instead of sleeping" };
+	f[n++] = (struct feature){ "landlock", t->self->landlock_abi > 0,
 				   "the kernel has no Landlock",
 				   "files are closed to the consumer by their modes alone" };
-	f[n++] = (struct feature){ "open_coded_vma", a->pins.abi.vma_open_coded != 0,
+	f[n++] = (struct feature){ "open_coded_vma", t->pins->abi.vma_open_coded != 0,
 				   "the kernel has no open-coded vma iterator (Linux 6.7 has)",
 				   "mappings are read one by one, and again where they change "
 				   "meanwhile" };
 	f[n++] =
-		(struct feature){ "page_walk", a->pins.abi.page_walk != 0,
+		(struct feature){ "page_walk", t->pins->abi.page_walk != 0,
 				  "the kernel's map of its memory was not found",
 				  "a library in the place of another is not noticed by stacks, but "
 				  "when the mappings are next read" };
 	f[n++] =
-		(struct feature){ "broker", link_there(a->link, &why), why,
-				  a->pins.abi.cpus_sampled
+		(struct feature){ "broker", link_there(t->link, &why), why,
+				  t->pins->abi.cpus_sampled
 					  ? "every CPU ticks always, pressure is followed by scan, "
 					    "files of other mount namespaces are not read"
 					  : "there are no stacks until it comes, pressure is "
@@ -82,10 +84,10 @@ static size_t find_features(const struct agent *a, struct feature *f)
 	return n;
 }
 
-static void write_features(const struct agent *a, struct jsonw *w)
+static void write_features(const struct telemetry *t, struct jsonw *w)
 {
 	struct feature features[16];
-	size_t n = find_features(a, features);
+	size_t n = find_features(t, features);
 
 	jsonw_object(w, "features");
 	for (size_t i = 0; i < n; i++)
@@ -104,19 +106,19 @@ static void write_features(const struct agent *a, struct jsonw *w)
 	jsonw_array_end(w);
 }
 
-static void write_abi(const struct agent *a, struct jsonw *w)
+static void write_abi(const struct telemetry *t, struct jsonw *w)
 {
 	jsonw_object(w, "abi");
-	jsonw_u64(w, "version", a->pins.abi.version);
-	jsonw_u64(w, "hz", a->pins.abi.hz);
-	jsonw_u64(w, "slots", a->pins.abi.slots);
-	jsonw_u64(w, "targets", a->pins.abi.targets);
-	jsonw_u64(w, "rules", a->pins.abi.rules);
-	jsonw_u64(w, "samples_ring_bytes", a->pins.samples.size);
+	jsonw_u64(w, "version", t->pins->abi.version);
+	jsonw_u64(w, "hz", t->pins->abi.hz);
+	jsonw_u64(w, "slots", t->pins->abi.slots);
+	jsonw_u64(w, "targets", t->pins->abi.targets);
+	jsonw_u64(w, "rules", t->pins->abi.rules);
+	jsonw_u64(w, "samples_ring_bytes", t->pins->samples.size);
 	jsonw_object_end(w);
 }
 
-static void write_gap(const struct life_gap *gap, struct jsonw *w)
+static void write_gap(const struct agent_gap *gap, struct jsonw *w)
 {
 	char text[SESSION_TEXT_BYTES];
 
@@ -131,25 +133,25 @@ static void write_gap(const struct life_gap *gap, struct jsonw *w)
 	jsonw_array_end(w);
 }
 
-void life_say_start(struct agent *a, const struct life_gap *gap)
+void agent_events_start(const struct telemetry *t, const struct agent_gap *gap)
 {
 	struct jsonw w;
 
-	line_begin(&a->lines, &w, "agent.start", NULL);
+	line_begin(t->log->lines, &w, "agent.start", NULL);
 	jsonw_string(&w, "version", TROCAR_VERSION);
 	jsonw_u64(&w, "pid", (uint64_t)getpid());
-	jsonw_string(&w, "kernel", a->host.kernel);
-	life_write_self(a, &w);
-	write_features(a, &w);
-	sampler_status_write(&a->sampler, &w);
-	write_abi(a, &w);
-	if (a->scope.count)
-		scope_write_prefixes(&a->scope, "scope", &w);
-	jsonw_string(&w, "cgroup_mode", cgroupfs_mode_name(a->host.cgroup_mode));
+	jsonw_string(&w, "kernel", t->host->kernel);
+	agent_events_write_self(t, &w);
+	write_features(t, &w);
+	sampler_status_write(t->sampler, &w);
+	write_abi(t, &w);
+	if (t->scope->count)
+		scope_write_prefixes(t->scope, "scope", &w);
+	jsonw_string(&w, "cgroup_mode", cgroupfs_mode_name(t->host->cgroup_mode));
 	write_gap(gap, &w);
-	line_end(&a->lines, &w);
+	line_end(t->log->lines, &w);
 	if (gap->gap_ms || gap->n_cut)
-		line_error(&a->lines, NULL, "consumer_gap",
+		line_error(t->log->lines, NULL, "consumer_gap",
 			   "see why the consumer ended; the programs went on until they were idle",
 			   NULL, NULL,
 			   "an earlier consumer ended without a word: nothing was drained for %llu "
@@ -157,13 +159,13 @@ void life_say_start(struct agent *a, const struct life_gap *gap)
 			   (unsigned long long)gap->gap_ms, gap->n_cut);
 }
 
-void life_write_totals(const struct agent *a, struct jsonw *w)
+void agent_events_write_totals(const struct telemetry *t, struct jsonw *w)
 {
 	struct totals kernel = {};
 	struct output_stats output;
 
-	pins_totals(&a->pins, &kernel);
-	output_stats(a->output, &output);
+	pins_totals(t->pins, &kernel);
+	output_stats(t->output, &output);
 	jsonw_object(w, "totals");
 	jsonw_u64(w, "events", kernel.events);
 	jsonw_u64(w, "events_lost", kernel.events_lost);
@@ -174,24 +176,24 @@ void life_write_totals(const struct agent *a, struct jsonw *w)
 	jsonw_u64(w, "stale_ticks", kernel.stale_ticks);
 	jsonw_u64(w, "targets_full", kernel.targets_full);
 	jsonw_u64(w, "ticks_watched", kernel.ticks_watched);
-	jsonw_u64(w, "samples", a->totals.samples);
-	jsonw_u64(w, "sessions", a->sessions.total);
-	jsonw_u64(w, "triggers_held", a->triggers.held);
-	jsonw_u64(w, "stale_events", a->totals.stale_events);
-	pressure_status_write_totals(&a->pressure, w);
+	jsonw_u64(w, "samples", t->counts->samples);
+	jsonw_u64(w, "sessions", t->sessions->total);
+	jsonw_u64(w, "triggers_held", t->triggers->held);
+	jsonw_u64(w, "stale_events", t->counts->stale_events);
+	pressure_status_write_totals(t->pressure, w);
 	jsonw_u64(w, "lines", output.lines);
 	jsonw_u64(w, "lines_dropped", output.dropped_lines);
-	jsonw_u64(w, "lines_left_out", a->budget.lines.left_out);
+	jsonw_u64(w, "lines_left_out", t->budget->lines.left_out);
 	jsonw_object_end(w);
 }
 
-void life_say_stop(struct agent *a)
+void agent_events_stop(const struct telemetry *t, const char *reason)
 {
 	struct jsonw w;
 
-	line_begin(&a->lines, &w, "agent.stop", NULL);
-	jsonw_string(&w, "reason", a->stop_reason ? a->stop_reason : "fatal");
-	jsonw_u64(&w, "uptime_ms", (clock_mono_ns() - a->start_ns) / NSEC_PER_MSEC);
-	life_write_totals(a, &w);
-	line_end(&a->lines, &w);
+	line_begin(t->log->lines, &w, "agent.stop", NULL);
+	jsonw_string(&w, "reason", reason ? reason : "fatal");
+	jsonw_u64(&w, "uptime_ms", (clock_mono_ns() - t->start_ns) / NSEC_PER_MSEC);
+	agent_events_write_totals(t, &w);
+	line_end(t->log->lines, &w);
 }
