@@ -95,7 +95,7 @@ void naming_frame(struct symbols *symbols, const struct stack *stack, size_t i,
 
 	if (!user)
 		name_kernel(symbols, f, i > 0, ret_frame);
-	else if (f->module == &sample_unknown)
+	else if (f->module == &stack_sample_unknown)
 		name_unknown(symbols, stack, f, i > stack->kernel_frames, ret_frame);
 	else if (f->module->anonymous)
 		name_jit(symbols, stack, f, i > stack->kernel_frames, ret_frame);
@@ -187,7 +187,7 @@ enum quality naming_quality(const struct stack *stack, const struct named_frame 
 		*ret_reason = "deeper than 127 frames";
 		return QUALITY_TRUNCATED;
 	}
-	if (stack->flags & HIT_CUT) {
+	if (stack->flags & STACK_SAMPLE_CUT) {
 		*ret_reason =
 			"the chain of frame pointers led outside every mapping: built without "
 			"frame pointers";

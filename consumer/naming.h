@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/stacks.h"
+#include "consumer/stack_table.h"
 #include "consumer/symbols/symbols.h"
 
 enum quality {

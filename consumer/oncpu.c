@@ -39,7 +39,7 @@ static void destroy_oncpu(struct signal *signal)
 {
 	struct oncpu *s = oncpu_of(signal);
 
-	stacks_done(&s->taken.stacks);
+	stack_table_done(&s->taken.stacks);
 	free(s->first);
 	free(s->before_first);
 	free(s);
@@ -55,7 +55,7 @@ static struct signal *create_oncpu(const struct signal_host *host,
 	s->cpus = host->pins->abi.cpus_possible;
 	s->hz = host->pins->abi.hz;
 	s->signal.taken = &s->taken;
-	stacks_init(&s->taken.stacks);
+	stack_table_init(&s->taken.stacks);
 	s->taken.expected = UINT64_MAX;
 	s->first = calloc(2 * (size_t)s->cpus, sizeof(*s->first));
 	s->before_first = malloc(s->cpus * sizeof(*s->before_first));
@@ -88,8 +88,8 @@ static bool is_wanted(const struct signal_target *target, uint32_t tgid, const s
 	return !target->only_rule || (p && p->rule == target->rule);
 }
 
-static void count_sample(struct oncpu *s, const struct signal_target *target, const struct hit *h,
-			 const struct process *p, enum phase phase)
+static void count_sample(struct oncpu *s, const struct signal_target *target,
+			 const struct stack_sample *h, const struct process *p, enum phase phase)
 {
 	struct ledger *ledger = &s->taken.phase[phase];
 	uint64_t tick_ns = NSEC_PER_SEC / s->hz;
@@ -104,14 +104,14 @@ static void count_sample(struct oncpu *s, const struct signal_target *target, co
 	if (!(h->flags & SAMPLE_CAPTURE))
 		tick_ns *= RECORDER_DIVISOR;
 	exe = p ? process_maps_at(p, h->time_ns, h->image)->exe : NULL;
-	if (stacks_add(&s->taken.stacks, h, phase, tick_ns, exe) < 0)
+	if (stack_table_add(&s->taken.stacks, h, phase, tick_ns, exe) < 0)
 		ledger->lost[DROP_MAP_FULL]++;
 	else
 		ledger->emitted++;
 }
 
 /* Its number is before the session's first on that CPU. */
-static bool came_before(const struct oncpu *s, const struct hit *h)
+static bool came_before(const struct oncpu *s, const struct stack_sample *h)
 {
 	return (int32_t)(h->seq - (uint32_t)s->first[h->cpu].attempted) < 0;
 }
@@ -123,7 +123,7 @@ struct pre_roll {
 	const struct signal_target *target;
 };
 
-static void take_before(void *context, const struct hit *h)
+static void take_before(void *context, const struct stack_sample *h)
 {
 	const struct pre_roll *c = context;
 
@@ -150,7 +150,7 @@ static void begin_oncpu(struct signal *signal, const struct signal_host *host,
 }
 
 static bool take_sample(struct signal *signal, const struct signal_target *target,
-			const struct hit *h, const struct process *p)
+			const struct stack_sample *h, const struct process *p)
 {
 	struct oncpu *s = oncpu_of(signal);
 

@@ -17,7 +17,8 @@ struct recorder_chunk {
 	_Alignas(16) uint8_t data[CHUNK_BYTES];
 };
 
-_Static_assert(sizeof(struct hit) + HIT_FRAMES_MAX * sizeof(struct frame) <= CHUNK_BYTES,
+_Static_assert(sizeof(struct stack_sample) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame) <=
+		       CHUNK_BYTES,
 	       "the longest sample fits a chunk");
 
 void recorder_init(struct recorder *r, size_t max_bytes)
@@ -65,9 +66,9 @@ static int add_chunk(struct recorder *r)
 	return 0;
 }
 
-int recorder_add(struct recorder *r, const struct hit *h)
+int recorder_add(struct recorder *r, const struct stack_sample *sample)
 {
-	size_t bytes = ALIGN_UP(hit_bytes(h), 16);
+	size_t bytes = ALIGN_UP(stack_sample_bytes(sample), 16);
 	int e;
 
 	if (!r->newest || r->newest->used + bytes > CHUNK_BYTES) {
@@ -75,11 +76,11 @@ int recorder_add(struct recorder *r, const struct hit *h)
 		if (e < 0)
 			return e;
 	}
-	memcpy(r->newest->data + r->newest->used, h, hit_bytes(h));
+	memcpy(r->newest->data + r->newest->used, sample, stack_sample_bytes(sample));
 	r->newest->used += bytes;
 	r->newest->samples++;
 	/* CPUs are drained together, yet their samples interleave: keep the latest time. */
-	r->newest->newest_ns = MAX(r->newest->newest_ns, h->time_ns);
+	r->newest->newest_ns = MAX(r->newest->newest_ns, sample->time_ns);
 	return 0;
 }
 
@@ -90,15 +91,17 @@ void recorder_expire(struct recorder *r, uint64_t before_ns)
 }
 
 void recorder_each(const struct recorder *r, uint32_t slot, uint32_t epoch, uint64_t from_ns,
-		   void (*call)(void *context, const struct hit *h), void *context)
+		   void (*call)(void *context, const struct stack_sample *sample), void *context)
 {
 	for (const struct recorder_chunk *c = r->oldest; c; c = c->next) {
 		for (size_t at = 0; at < c->used;) {
-			const struct hit *h = (const struct hit *)(c->data + at);
+			const struct stack_sample *sample =
+				(const struct stack_sample *)(c->data + at);
 
-			if (h->slot == slot && h->epoch == epoch && h->time_ns >= from_ns)
-				call(context, h);
-			at += ALIGN_UP(hit_bytes(h), 16);
+			if (sample->slot == slot && sample->epoch == epoch &&
+			    sample->time_ns >= from_ns)
+				call(context, sample);
+			at += ALIGN_UP(stack_sample_bytes(sample), 16);
 		}
 	}
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/sample.h"
+#include "consumer/stack_sample.h"
 
 struct recorder_chunk;
 
@@ -23,14 +23,14 @@ struct recorder {
 void recorder_init(struct recorder *r, size_t max_bytes);
 void recorder_done(struct recorder *r);
 
-/* Keeps a copy of `h`. 0 or -ENOMEM. */
-int recorder_add(struct recorder *r, const struct hit *h);
+/* Keeps a copy of `sample`. 0 or -ENOMEM. */
+int recorder_add(struct recorder *r, const struct stack_sample *sample);
 
 /* Frees the chunks whose newest sample is older than `before_ns`. */
 void recorder_expire(struct recorder *r, uint64_t before_ns);
 
 /* Calls `call` for each kept sample of that slot and epoch from from_ns on, oldest first. */
 void recorder_each(const struct recorder *r, uint32_t slot, uint32_t epoch, uint64_t from_ns,
-		   void (*call)(void *context, const struct hit *h), void *context);
+		   void (*call)(void *context, const struct stack_sample *sample), void *context);
 
 #endif

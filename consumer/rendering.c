@@ -7,7 +7,7 @@
 
 #include "shared/macro.h"
 
-/* All frames of one stack; far beyond what HIT_FRAMES_MAX of the longest names take. */
+/* All frames of one stack; far beyond what STACK_SAMPLE_FRAMES_MAX of the longest names take. */
 #define FRAMES_BYTES (2u << 20)
 
 /*
@@ -136,7 +136,8 @@ static void render(struct rendering *r, const struct stack *stack, size_t i)
 
 size_t rendering_stack(struct rendering *r, const struct stack *stack)
 {
-	size_t n = MIN((size_t)stack->kernel_frames + stack->user_frames, (size_t)HIT_FRAMES_MAX);
+	size_t n = MIN((size_t)stack->kernel_frames + stack->user_frames,
+		       (size_t)STACK_SAMPLE_FRAMES_MAX);
 
 	jsonw_reset(&r->frames);
 	jsonw_array(&r->frames, NULL);

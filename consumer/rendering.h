@@ -22,8 +22,8 @@
 struct rendering {
 	/* The last stack's. Frame i's text ends at ends[i] and begins behind the comma before. */
 	struct jsonw frames; /* "[", then all of them with commas between */
-	size_t ends[HIT_FRAMES_MAX];
-	struct named_frame named[HIT_FRAMES_MAX];
+	size_t ends[STACK_SAMPLE_FRAMES_MAX];
+	struct named_frame named[STACK_SAMPLE_FRAMES_MAX];
 
 	struct symbols *symbols;
 	struct rendering_known *known; /* RENDERING_FRAMES places */

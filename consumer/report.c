@@ -348,7 +348,7 @@ static struct report *report_new(struct session_result *s, const struct lines *l
 
 static void put_stacks(struct report *r, const struct signal *signal)
 {
-	struct stacks *stacks = &signal->taken->stacks;
+	struct stack_table *stacks = &signal->taken->stacks;
 
 	r->signal = signal;
 	if (stacks->count)

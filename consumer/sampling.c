@@ -2,13 +2,13 @@
 #include "consumer/sampling.h"
 
 #include "consumer/agent.h"
-#include "consumer/sample.h"
+#include "consumer/sample_decode.h"
 #include "shared/macro.h"
 
 /* Room for the deepest sample; the main thread is the only user. */
 static union {
-	struct hit hit;
-	uint8_t room[sizeof(struct hit) + HIT_FRAMES_MAX * sizeof(struct frame)];
+	struct stack_sample hit;
+	uint8_t room[sizeof(struct stack_sample) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame)];
 } scratch;
 
 static void take(void *context, const void *record, size_t bytes)
@@ -19,7 +19,7 @@ static void take(void *context, const void *record, size_t bytes)
 	struct session *s;
 
 	a->counts.samples++;
-	if (!sample_valid(record, bytes, pins->abi.slots, pins->abi.cpus_possible)) {
+	if (!sample_record_valid(record, bytes, pins->abi.slots, pins->abi.cpus_possible)) {
 		a->counts.bad_records++;
 		return;
 	}

@@ -186,7 +186,7 @@ struct session *sessions_of_slot(const struct sessions *all, uint32_t slot, uint
 	return NULL;
 }
 
-bool session_sample(struct session *s, const struct hit *h, const struct process *p)
+bool session_sample(struct session *s, const struct stack_sample *h, const struct process *p)
 {
 	bool taken = false;
 

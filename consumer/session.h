@@ -91,7 +91,7 @@ void sessions_attach_again(struct sessions *all);
 struct session *sessions_of_slot(const struct sessions *all, uint32_t slot, uint32_t epoch);
 
 /* Gives it a decoded sample of its slot. False when it does not belong to the session. */
-bool session_sample(struct session *s, const struct hit *h, const struct process *p);
+bool session_sample(struct session *s, const struct stack_sample *h, const struct process *p);
 
 /* The slot takes matched processes only from here on: what a cgroup used is no measure any more. */
 void session_narrow(struct session *s);

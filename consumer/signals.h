@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "consumer/ledger.h"
-#include "consumer/stacks.h"
+#include "consumer/stack_table.h"
 #include "consumer/trigger_reason.h"
 #include "shared/jsonw.h"
 #include "shared/rules.h"
@@ -51,7 +51,7 @@ struct signal_target {
 
 /* Stacks and their account; of signals that take any. */
 struct signal_stacks {
-	struct stacks stacks;
+	struct stack_table stacks;
 	struct ledger phase[PHASE_COUNT_];
 	uint64_t expected; /* samples that the kernel's own figures call for, during; ~0: not known
 			    */
@@ -92,8 +92,8 @@ struct signal_kind {
 		       const struct signal_target *target);
 
 	/* A sample of its slot. False when it does not belong to the session. */
-	bool (*sample)(struct signal *s, const struct signal_target *target, const struct hit *h,
-		       const struct process *p);
+	bool (*sample)(struct signal *s, const struct signal_target *target,
+		       const struct stack_sample *h, const struct process *p);
 
 	/* The slot says recorder again: notes the counters, detaches. */
 	void (*end)(struct signal *s, const struct signal_host *host,

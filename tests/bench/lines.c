@@ -249,7 +249,7 @@ int main(int argc, char **argv)
 		     { .name = "json_c", .run = by_json_c },
 		     { .name = "snprintf", .run = by_snprintf } };
 	uint32_t rounds = (uint32_t)tool_number(argc, argv, 1, 1, 1000);
-	uint32_t count = (uint32_t)tool_number(argc, argv, 2, 10, STACKS_MAX);
+	uint32_t count = (uint32_t)tool_number(argc, argv, 2, 10, STACK_TABLE_MAX);
 
 	null = fopen("/dev/null", "w");
 	if (!null || host_read(&host) < 0 || symbols_new(32u << 20, NULL, &symbols) < 0 ||

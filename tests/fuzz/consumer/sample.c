@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of the samples ring. What sample_valid lets through can be read to the last byte that
- * sample_decode reads; the first two bytes stand for what the loader made: slots and CPUs.
+ * Records of the samples ring. What sample_record_valid lets through can be read to the last byte
+ * that the decoder reads; the first two bytes stand for what the loader made: slots and CPUs.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/sample.h"
+#include "consumer/sample_record.h"
+#include "consumer/stack_sample.h"
 #include "shared/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
@@ -35,18 +36,16 @@ static uint64_t sum_build_ids(const struct frame_build_id *ids, size_t count)
 
 static uint64_t read_all(const struct sample *s)
 {
-	const uint8_t *body = (const uint8_t *)(s + 1);
-	const uint8_t *user = body + s->kernel_frames * sizeof(uint64_t);
-	uint64_t sum = sum_words((const uint64_t *)body, s->kernel_frames);
+	const struct frame_build_id *ids = sample_record_ids(s), *leaf = sample_record_leaf_id(s);
+	const uint64_t *addresses = sample_record_addresses(s);
+	uint64_t sum = sum_words(sample_record_kernel(s), s->kernel_frames);
 
-	if (s->flags & SAMPLE_BUILD_ID)
-		sum += sum_build_ids((const struct frame_build_id *)user, s->user_frames);
-	else
-		sum += sum_words((const uint64_t *)user, s->user_frames);
-	if (s->flags & SAMPLE_BUILD_ID && s->flags & SAMPLE_ADDRESSES)
-		sum += sum_words(
-			(const uint64_t *)((const struct frame_build_id *)user + s->user_frames),
-			s->user_frames);
+	if (ids)
+		sum += sum_build_ids(ids, s->user_frames);
+	if (addresses)
+		sum += sum_words(addresses, s->user_frames);
+	if (leaf)
+		sum += sum_build_ids(leaf, 1);
 	return sum + s->time_ns + s->start_ns + s->seq + s->tid + s->tgid + (uint8_t)s->comm[0];
 }
 
@@ -66,10 +65,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (!record)
 		return 0;
 	memcpy(record, data + 2, bytes);
-	if (!sample_valid(record, bytes, slots, cpus))
+	if (!sample_record_valid(record, bytes, slots, cpus))
 		return 0;
 	if (record->slot >= slots || record->cpu >= cpus ||
-	    record->kernel_frames + record->user_frames > HIT_FRAMES_MAX)
+	    record->kernel_frames + record->user_frames > STACK_SAMPLE_FRAMES_MAX)
 		abort();
 	sum = read_all(record);
 	/* Nothing is left out as unused. */

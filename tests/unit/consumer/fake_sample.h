@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/sample.h"
+#include "consumer/sample_decode.h"
 #include "shared/abi.h"
 #include "shared/clock.h"
 #include "tests/unit/symbols/records_file.h"
@@ -49,14 +49,15 @@ static inline uint64_t *fake_user_words(struct sample *s)
 }
 
 /* What the consumer makes of it; the caller frees it. */
-static inline struct hit *fake_decode(struct fake *f, const struct sample *s,
-				      struct process **ret_process)
+static inline struct stack_sample *fake_decode(struct fake *f, const struct sample *s,
+					       struct process **ret_process)
 {
-	struct hit *h = calloc(1, sizeof(*h) + HIT_FRAMES_MAX * sizeof(struct frame));
+	struct stack_sample *h =
+		calloc(1, sizeof(*h) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame));
 
 	assert_non_null(h);
 	/* What is left of the last sample must not show. */
-	memset(h->frames, 0xa5, HIT_FRAMES_MAX * sizeof(struct frame));
+	memset(h->frames, 0xa5, STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame));
 	*ret_process = sample_decode(&f->a, s, h);
 	return h;
 }

@@ -13,7 +13,7 @@
 
 static struct stack *new_stack(uint16_t kernel, uint16_t user, struct module *module)
 {
-	struct stack *s = calloc(1, sizeof(*s) + HIT_FRAMES_MAX * sizeof(struct frame));
+	struct stack *s = calloc(1, sizeof(*s) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame));
 
 	assert_non_null(s);
 	s->kernel_frames = kernel;
@@ -69,7 +69,7 @@ static const struct quality_row rows[] = {
 	{ 0, 3, SAMPLE_UNWOUND, 0, "_start", NULL, QUALITY_BROKEN, UNWIND_END_NO_ROW },
 	{ 0, 3, SAMPLE_UNWOUND, 0, NULL, "/lib/libc.so.6", QUALITY_BROKEN, UNWIND_END_NO_CALLER },
 	/* What was cut is not complete, whatever it ended at. */
-	{ 0, 3, HIT_CUT, 0, "_start", "/lib/libc.so.6", QUALITY_BROKEN },
+	{ 0, 3, STACK_SAMPLE_CUT, 0, "_start", "/lib/libc.so.6", QUALITY_BROKEN },
 };
 
 static void test_quality(void **state)
@@ -153,7 +153,7 @@ static void test_user(void **state)
 	assert_int_equal(symbols_module(symbols, 0, 7, "[anon]", true, &jit), 0);
 	assert_int_equal(symbols_module(symbols, 1, 2, "/nonexistent/x", false, &file), 0);
 	s = new_stack(0, 3, file);
-	s->frames[1].module = &sample_unknown;
+	s->frames[1].module = &stack_sample_unknown;
 	s->frames[2].module = jit;
 	naming_frame(symbols, s, 0, &named);
 	assert_null(named.fn);
@@ -191,7 +191,7 @@ static void test_unknown(void **state)
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", self.tgid);
 	jit_testing_write(path, "1000 10 compiled\n");
 	assert_int_equal(symbols_new(1 << 20, NULL, &symbols), 0);
-	s = new_stack(0, 3, &sample_unknown);
+	s = new_stack(0, 3, &stack_sample_unknown);
 	s->tgid = self.tgid;
 	s->start_ns = self.start_ns;
 	naming_frame(symbols, s, 1, &named);

@@ -14,7 +14,7 @@ struct seen {
 	bool ordered;
 };
 
-static void see(void *context, const struct hit *h)
+static void see(void *context, const struct stack_sample *h)
 {
 	struct seen *s = context;
 
@@ -41,7 +41,7 @@ static struct seen each(const struct recorder *r, uint32_t slot, uint32_t epoch,
 static void add(struct recorder *r, uint64_t time_ns, uint32_t slot, uint32_t epoch,
 		uint16_t frames)
 {
-	struct hit *h = new_hit(0, frames, NULL);
+	struct stack_sample *h = new_stack_sample(0, frames, NULL);
 
 	h->time_ns = time_ns;
 	h->slot = slot;
@@ -110,7 +110,7 @@ static void test_bound_tiny(void **state)
 
 static void test_longest(void **state)
 {
-	struct hit *h = new_hit(STACK_FRAMES, STACK_FRAMES, NULL);
+	struct stack_sample *h = new_stack_sample(STACK_FRAMES, STACK_FRAMES, NULL);
 	struct recorder r;
 
 	recorder_init(&r, 1u << 20);

@@ -41,7 +41,7 @@ static int teardown(void **state)
 
 static struct stack *new_stack(uint16_t kernel, uint16_t user)
 {
-	struct stack *s = calloc(1, sizeof(*s) + HIT_FRAMES_MAX * sizeof(struct frame));
+	struct stack *s = calloc(1, sizeof(*s) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame));
 
 	assert_non_null(s);
 	s->kernel_frames = kernel;
@@ -49,7 +49,7 @@ static struct stack *new_stack(uint16_t kernel, uint16_t user)
 	for (uint16_t i = 0; i < kernel; i++)
 		s->frames[i].offset = KERNEL_BASE + i * 0x100ULL;
 	for (uint16_t i = 0; i < user; i++)
-		s->frames[kernel + i] = (struct frame){ &sample_unknown, 0x1000u + i };
+		s->frames[kernel + i] = (struct frame){ &stack_sample_unknown, 0x1000u + i };
 	return s;
 }
 

@@ -188,7 +188,7 @@ static void test_end_long(void **state)
 		report_testing_begin(1u << 20, walls[k], 400);
 		assert_int_equal(output_start(report_testing_lines.output), 0);
 		for (unsigned int i = 0; i < 12; i++) {
-			struct hit *h = new_hit(0, 1, NULL);
+			struct stack_sample *h = new_stack_sample(0, 1, NULL);
 
 			report_testing_add(s, PHASE_DURING, 10 * i, 2, 0, 3);
 			snprintf(module_path, sizeof(module_path), "/nonexistent/%u/%0250d.so", i,
@@ -196,8 +196,8 @@ static void test_end_long(void **state)
 			assert_int_equal(symbols_module(report_testing_symbols, 1, i + 1,
 							module_path, false, &h->frames[0].module),
 					 0);
-			assert_int_equal(stacks_add(&report_testing_taken_by(s)->stacks, h,
-						    PHASE_DURING, 1, NULL),
+			assert_int_equal(stack_table_add(&report_testing_taken_by(s)->stacks, h,
+							 PHASE_DURING, 1, NULL),
 					 0);
 			report_testing_taken_by(s)->phase[PHASE_DURING].emitted++;
 			report_testing_taken_by(s)->phase[PHASE_DURING].attempted++;

@@ -96,7 +96,7 @@ struct session_result *report_testing_new_session(const char *cgroup)
 void report_testing_add(struct session_result *s, enum phase phase, unsigned int first,
 			uint16_t kernel, uint16_t user, unsigned int count)
 {
-	struct hit *h = new_hit(kernel, user, &sample_unknown);
+	struct stack_sample *h = new_stack_sample(kernel, user, &stack_sample_unknown);
 
 	for (uint16_t i = 0; i < kernel; i++)
 		/* Within the function for the leaf, behind the call for its callers. */
@@ -104,8 +104,8 @@ void report_testing_add(struct session_result *s, enum phase phase, unsigned int
 			KERNEL_BASE + ((first + i) % FUNCTIONS) * KERNEL_STEP + (i ? 8 : 4);
 	for (unsigned int i = 0; i < count; i++) {
 		h->tid = 100 + i % 3;
-		assert_int_equal(stacks_add(&report_testing_taken_by(s)->stacks, h, phase,
-					    10 * NSEC_PER_MSEC, NULL),
+		assert_int_equal(stack_table_add(&report_testing_taken_by(s)->stacks, h, phase,
+						 10 * NSEC_PER_MSEC, NULL),
 				 0);
 	}
 	report_testing_taken_by(s)->phase[phase].emitted += count;

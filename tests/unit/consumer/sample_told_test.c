@@ -9,7 +9,7 @@
 static void test_decode_build_id(void **state)
 {
 	_cleanup_free_ struct sample *s = NULL;
-	_cleanup_free_ struct hit *h = NULL;
+	_cleanup_free_ struct stack_sample *h = NULL;
 	struct fake *f = fake_new();
 	struct frame_build_id *ids;
 	struct process *p;
@@ -50,7 +50,7 @@ static void test_leaf_of_another_file(void **state)
 	fake_mappings(f);
 	for (int told = 0; told < 2; told++) {
 		_cleanup_free_ struct sample *s = fake_sample(0, 5, 0, &bytes);
-		_cleanup_free_ struct hit *h = NULL;
+		_cleanup_free_ struct stack_sample *h = NULL;
 		struct frame_build_id *id = (struct frame_build_id *)(fake_user_words(s) + 1);
 
 		s->user_frames = 1;
@@ -63,7 +63,7 @@ static void test_leaf_of_another_file(void **state)
 		h = fake_decode(f, s, &p);
 		assert_int_equal(h->user_frames, 1);
 		assert_int_equal(h->user_end, UNWIND_END_CHANGED);
-		assert_int_equal(h->frames[0].module == &sample_unknown, !told);
+		assert_int_equal(h->frames[0].module == &stack_sample_unknown, !told);
 		assert_int_equal(h->frames[0].offset, told ? 0x1010 : 0x10010);
 		if (told)
 			assert_int_equal(h->frames[0].module->build_id[0], 4);
@@ -99,7 +99,7 @@ static struct sample *told_sample(uint64_t library_offset)
 static void test_no_offset_below_a_file(void **state)
 {
 	_cleanup_free_ struct sample *s = NULL;
-	_cleanup_free_ struct hit *h = NULL;
+	_cleanup_free_ struct stack_sample *h = NULL;
 	struct fake *f = fake_new();
 	struct frame_build_id *ids;
 	struct process *p;
@@ -117,7 +117,7 @@ static void test_no_offset_below_a_file(void **state)
 	ids[1].offset_or_ip = 0x100 - 0x400000ull;
 	h = fake_decode(f, s, &p);
 	assert_int_equal(h->user_frames, 1);
-	assert_true(h->flags & HIT_CUT);
+	assert_true(h->flags & STACK_SAMPLE_CUT);
 	fake_free(f);
 }
 
@@ -125,7 +125,7 @@ static void test_no_offset_below_a_file(void **state)
 static void test_data_is_no_caller(void **state)
 {
 	_cleanup_free_ struct sample *s = NULL;
-	_cleanup_free_ struct hit *h = NULL;
+	_cleanup_free_ struct stack_sample *h = NULL;
 	struct fake *f = fake_new();
 	struct process *p;
 
@@ -137,7 +137,7 @@ static void test_data_is_no_caller(void **state)
 	h = fake_decode(f, s, &p);
 	assert_true(p->maps.read_ns >= h->time_ns);
 	assert_int_equal(h->user_frames, 1);
-	assert_true(h->flags & HIT_CUT);
+	assert_true(h->flags & STACK_SAMPLE_CUT);
 	fake_free(f);
 }
 
@@ -154,10 +154,11 @@ static uint32_t target_flags(struct fake *f)
  * Decodes `s` after the mappings have been read once, and lets them be read anew: what the kernel
  * tells is believed of what lay there before and behind.
  */
-static struct hit *decode_between(struct fake *f, struct sample *s, struct process **ret_process)
+static struct stack_sample *decode_between(struct fake *f, struct sample *s,
+					   struct process **ret_process)
 {
 	_cleanup_free_ struct sample *first = NULL;
-	_cleanup_free_ struct hit *h = NULL;
+	_cleanup_free_ struct stack_sample *h = NULL;
 	size_t bytes;
 
 	first = fake_sample(0, 1, 0, &bytes);
@@ -174,7 +175,7 @@ static void test_asks_and_is_told(void **state)
 	struct process_key key = { .tgid = 100, .start_ns = 5 };
 	struct target target = { .flags = TARGET_MATCHED };
 	_cleanup_free_ struct sample *raw = NULL, *told = NULL;
-	_cleanup_free_ struct hit *a = NULL, *b = NULL, *c = NULL;
+	_cleanup_free_ struct stack_sample *a = NULL, *b = NULL, *c = NULL;
 	struct fake *f = fake_new();
 	struct process *p;
 	size_t bytes;
@@ -209,7 +210,7 @@ static void test_asks_and_is_told(void **state)
 static void test_told_of_another(void **state)
 {
 	_cleanup_free_ struct sample *s = told_sample(0x5020);
-	_cleanup_free_ struct hit *h = NULL;
+	_cleanup_free_ struct stack_sample *h = NULL;
 	struct fake *f = fake_new();
 	struct process *p;
 
@@ -229,7 +230,7 @@ static void test_told_of_another(void **state)
 static void test_told_of_later(void **state)
 {
 	_cleanup_free_ struct sample *s = told_sample(0x1020);
-	_cleanup_free_ struct hit *h = NULL;
+	_cleanup_free_ struct stack_sample *h = NULL;
 	struct fake *f = fake_new();
 	struct process *p;
 

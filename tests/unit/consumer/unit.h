@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/sample.h"
+#include "consumer/stack_sample.h"
 
 /* A reproducible stream of numbers: splitmix64. */
 static inline uint64_t next_random(uint64_t *state)
@@ -25,10 +25,13 @@ static inline uint64_t next_random(uint64_t *state)
 	return x ^ (x >> 31);
 }
 
-/* A hit of tgid 100 with that many frames, kernel ones at 0xffff..., user ones of `module`. */
-static inline struct hit *new_hit(uint16_t kernel, uint16_t user, struct module *module)
+/* A decoded sample of tgid 100 with that many frames, kernel ones at 0xffff..., user ones of
+ * `module`. */
+static inline struct stack_sample *new_stack_sample(uint16_t kernel, uint16_t user,
+						    struct module *module)
 {
-	struct hit *h = calloc(1, sizeof(*h) + HIT_FRAMES_MAX * sizeof(struct frame));
+	struct stack_sample *h =
+		calloc(1, sizeof(*h) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame));
 
 	assert_non_null(h);
 	h->tgid = h->tid = 100;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "consumer/process.h"
-#include "consumer/sample.h"
+#include "consumer/sample_decode.h"
 #include "consumer/unwinding.h"
 #include "shared/clock.h"
 #include "tests/unit/consumer/unwind/own.h"
@@ -329,7 +329,8 @@ static const struct module *module_of(uint32_t tgid, uint32_t fill, uint64_t add
 			       .user_end = UNWIND_END_NO_MAPPING,
 			       .fill = fill },
 		     .frame = address };
-	struct hit *h = calloc(1, sizeof(*h) + HIT_FRAMES_MAX * sizeof(struct frame));
+	struct stack_sample *h =
+		calloc(1, sizeof(*h) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame));
 	const struct module *module;
 
 	assert_non_null(h);
@@ -364,8 +365,8 @@ static void test_child(void **state)
 	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);
 	assert_true(parent->unwind.used_ns > 0);
 	assert_int_equal(end, UNWIND_END_NO_MAPPING);
-	assert_ptr_equal(module_of(101, 78, leaf, &end), &sample_unknown);
-	assert_ptr_equal(module_of(101, 0, leaf, &end), &sample_unknown);
+	assert_ptr_equal(module_of(101, 78, leaf, &end), &stack_sample_unknown);
+	assert_ptr_equal(module_of(101, 0, leaf, &end), &stack_sample_unknown);
 
 	process_gone(&fake->a, parent);
 	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stacks.h: a session's samples, counted by phase, process, thread name and frames. The main thread
- * fills it; once the session has ended it belongs to the symbolizer's thread. Bounded.
+ * stack_table.h: a session's samples, counted by phase, process, thread name and frames. The main
+ * thread fills it; once the session has ended it belongs to the symbolizer's thread. Bounded.
  */
-#ifndef TROCAR_CONSUMER_STACKS_H
-#define TROCAR_CONSUMER_STACKS_H
+#ifndef TROCAR_CONSUMER_STACK_TABLE_H
+#define TROCAR_CONSUMER_STACK_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/sample.h"
+#include "consumer/stack_sample.h"
 #include "shared/idmap.h"
 
-#define STACKS_MAX	 131072 /* two CPUs at 999 Hz for a minute, no stack twice */
-#define STACKS_BYTES_MAX (64u << 20)
+#define STACK_TABLE_MAX	      131072 /* two CPUs at 999 Hz for a minute, no stack twice */
+#define STACK_TABLE_BYTES_MAX (64u << 20)
 
 enum phase { PHASE_BEFORE, PHASE_DURING, PHASE_COUNT_ };
 
@@ -27,7 +27,7 @@ struct stack {
 	uint32_t threads; /* distinct thread ids */
 	uint32_t number;  /* place in the table */
 	uint16_t kernel_frames, user_frames;
-	uint32_t flags;	  /* SAMPLE_KTHREAD, SAMPLE_UNWOUND, HIT_CUT */
+	uint32_t flags;	  /* SAMPLE_KTHREAD, SAMPLE_UNWOUND, STACK_SAMPLE_CUT */
 	uint8_t phase;	  /* enum phase */
 	uint8_t user_end; /* enum unwind_end with SAMPLE_UNWOUND */
 	int32_t user_error;
@@ -36,7 +36,7 @@ struct stack {
 	struct frame frames[];
 };
 
-struct stacks {
+struct stack_table {
 	struct stack **items; /* owned, in order of arrival */
 	size_t count, space;
 	struct idmap by_hash; /* hash -> first stack */
@@ -44,11 +44,11 @@ struct stacks {
 	size_t bytes;
 };
 
-void stacks_init(struct stacks *s);
-void stacks_done(struct stacks *s);
+void stack_table_init(struct stack_table *s);
+void stack_table_done(struct stack_table *s);
 
 /* Counts one sample of weight_ns. 0; -ENOSPC at the bound; -ENOMEM. */
-int stacks_add(struct stacks *s, const struct hit *h, enum phase phase, uint64_t weight_ns,
-	       struct module *exe);
+int stack_table_add(struct stack_table *s, const struct stack_sample *sample, enum phase phase,
+		    uint64_t weight_ns, struct module *exe);
 
 #endif

@@ -1,33 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/sample.h"
+#include "consumer/sample_decode.h"
 
 #include <string.h>
 
 #include "consumer/agent.h"
 #include "consumer/process.h"
-
-static char unknown_path[] = "[unknown]";
-struct module sample_unknown = { .path = unknown_path, .anonymous = true, .loaded = true };
-
-bool sample_valid(const void *record, size_t bytes, uint32_t slots, uint32_t cpus)
-{
-	const struct sample *s = record;
-	size_t user_bytes;
-
-	if (bytes < sizeof(*s))
-		return false;
-	if (s->kernel_frames > STACK_FRAMES || s->user_frames > STACK_FRAMES)
-		return false;
-	user_bytes = s->flags & SAMPLE_BUILD_ID ? sizeof(struct frame_build_id) : sizeof(uint64_t);
-	if (s->flags & SAMPLE_BUILD_ID && s->flags & SAMPLE_ADDRESSES)
-		user_bytes += sizeof(uint64_t);
-	if (bytes < sizeof(*s) + s->kernel_frames * sizeof(uint64_t) + s->user_frames * user_bytes +
-			    (s->flags & SAMPLE_LEAF_ID ? sizeof(struct frame_build_id) : 0))
-		return false;
-	if (s->flags & SAMPLE_UNWOUND && s->user_end >= UNWIND_END_COUNT_)
-		return false;
-	return s->slot < slots && s->cpu < cpus;
-}
 
 /* Resolves one raw address; false when no mapping that was read holds it. */
 static bool resolve(const struct mappings *maps, uint64_t address, struct frame *ret_frame)
@@ -35,7 +12,7 @@ static bool resolve(const struct mappings *maps, uint64_t address, struct frame 
 	const struct mapping *m = mappings_find(maps, address);
 
 	if (!m) {
-		*ret_frame = (struct frame){ .module = &sample_unknown, .offset = address };
+		*ret_frame = (struct frame){ .module = &stack_sample_unknown, .offset = address };
 		return false;
 	}
 	*ret_frame = (struct frame){ .module = m->module, .offset = mapping_offset(m, address) };
@@ -47,17 +24,17 @@ static bool resolve(const struct mappings *maps, uint64_t address, struct frame 
  * uses that register for data. The chain ends before it; the leaf stays, it is where the program
  * was.
  */
-static void cut(struct hit *h, const struct frame *frames)
+static void cut(struct stack_sample *h, const struct frame *frames)
 {
 	for (uint16_t i = 1; i < h->user_frames; i++)
-		if (frames[i].module == &sample_unknown) {
+		if (frames[i].module == &stack_sample_unknown) {
 			h->user_frames = i;
-			h->flags |= HIT_CUT;
+			h->flags |= STACK_SAMPLE_CUT;
 		}
 }
 
 /* Whether the kernel has not told the build-id of some frame's file yet. */
-static bool some_untold(const struct hit *h)
+static bool some_untold(const struct stack_sample *h)
 {
 	const struct frame *frames = h->frames + h->kernel_frames;
 
@@ -71,7 +48,7 @@ static bool some_untold(const struct hit *h)
 }
 
 /* The leaf lies in a file that the table does not know: only the kernel can tell which. */
-static bool is_lost(const struct hit *h, uint16_t i)
+static bool is_lost(const struct stack_sample *h, uint16_t i)
 {
 	return i == 0 && h->flags & SAMPLE_LEAF_CHANGED;
 }
@@ -89,7 +66,7 @@ static bool has_id(struct agent *a, const struct module *m, const struct frame_b
  * that came with it.
  */
 static void resolve_leaf(struct agent *a, const struct mappings *maps, const uint64_t *addresses,
-			 const struct hit *h, struct frame *leaf)
+			 const struct stack_sample *h, struct frame *leaf)
 {
 	const struct frame_build_id *id =
 		(const struct frame_build_id *)(addresses + h->user_frames);
@@ -107,13 +84,13 @@ static void resolve_leaf(struct agent *a, const struct mappings *maps, const uin
 }
 
 /* Resolves the first frames that are not resolved yet. True when some are not in `maps`. */
-static bool resolve_all(const struct mappings *maps, const uint64_t *addresses, const struct hit *h,
-			uint16_t count, struct frame *frames)
+static bool resolve_all(const struct mappings *maps, const uint64_t *addresses,
+			const struct stack_sample *h, uint16_t count, struct frame *frames)
 {
 	bool missing = false;
 
 	for (uint16_t i = 0; i < count; i++)
-		if (frames[i].module == &sample_unknown && !is_lost(h, i))
+		if (frames[i].module == &stack_sample_unknown && !is_lost(h, i))
 			missing = !resolve(maps, addresses[i], &frames[i]) || missing;
 	return missing;
 }
@@ -123,14 +100,15 @@ static bool resolve_all(const struct mappings *maps, const uint64_t *addresses, 
  * that was walked by a table only the leaf may lie elsewhere.
  */
 static void decode_raw(struct agent *a, struct process *p, const struct mappings *maps,
-		       uint32_t image, const uint64_t *addresses, struct hit *h)
+		       uint32_t image, const uint64_t *addresses, struct stack_sample *h)
 {
 	struct frame *frames = h->frames + h->kernel_frames;
 	bool walked = h->flags & SAMPLE_UNWOUND, missing;
 	uint16_t elsewhere = walked ? h->user_frames > 0 : h->user_frames;
 
 	for (uint16_t i = 0; i < h->user_frames; i++)
-		frames[i] = (struct frame){ .module = &sample_unknown, .offset = addresses[i] };
+		frames[i] =
+			(struct frame){ .module = &stack_sample_unknown, .offset = addresses[i] };
 	resolve_leaf(a, maps, addresses, h, frames);
 	missing = resolve_all(maps, addresses, h, h->user_frames, frames);
 	/* Something was mapped since (dlopen, a new image): read once more, at most every 100 ms.
@@ -190,12 +168,13 @@ static void decode_build_id(struct agent *a, const struct frame_build_id *id,
 	else if (told && symbols_module_by_build_id(a->symbols, id->build_id, &module) == 0)
 		*ret_frame = (struct frame){ module, id->offset_or_ip };
 	else
-		*ret_frame = (struct frame){ &sample_unknown, id->offset_or_ip };
+		*ret_frame = (struct frame){ &stack_sample_unknown, id->offset_or_ip };
 }
 
 /* `addresses` is NULL when the sample came without them. */
 static void decode_build_ids(struct agent *a, const struct frame_build_id *ids,
-			     const uint64_t *addresses, const struct mappings *maps, struct hit *h)
+			     const uint64_t *addresses, const struct mappings *maps,
+			     struct stack_sample *h)
 {
 	struct frame *frames = h->frames + h->kernel_frames;
 
@@ -206,7 +185,7 @@ static void decode_build_ids(struct agent *a, const struct frame_build_id *ids,
 		/* The kernel tells the file of data, too: no return address, if all code is known.
 		 */
 		if (addresses && !m && maps->count && maps->read_ns >= h->time_ns) {
-			frames[i] = (struct frame){ &sample_unknown, address };
+			frames[i] = (struct frame){ &stack_sample_unknown, address };
 			continue;
 		}
 		if (m && ids[i].status == 1 && mapping_offset(m, address) != ids[i].offset_or_ip)
@@ -219,7 +198,7 @@ static void decode_build_ids(struct agent *a, const struct frame_build_id *ids,
 }
 
 /* Without a place for the process nothing of it is known: addresses as they are. */
-static void decode_unknown(const struct sample *s, const uint8_t *user, struct hit *h)
+static void decode_unknown(const struct sample *s, const uint8_t *user, struct stack_sample *h)
 {
 	struct frame *frames = h->frames + h->kernel_frames;
 	const struct frame_build_id *ids = (const struct frame_build_id *)user;
@@ -227,14 +206,14 @@ static void decode_unknown(const struct sample *s, const uint8_t *user, struct h
 
 	for (uint16_t i = 0; i < h->user_frames; i++)
 		frames[i] = (struct frame){
-			.module = &sample_unknown,
+			.module = &stack_sample_unknown,
 			.offset = s->flags & SAMPLE_BUILD_ID ? ids[i].offset_or_ip : addresses[i],
 		};
 	cut(h, frames);
 }
 
 static void decode_by_kernel(struct agent *a, struct process *p, const struct sample *s,
-			     const uint8_t *user, struct hit *h)
+			     const uint8_t *user, struct stack_sample *h)
 {
 	const struct frame_build_id *ids = (const struct frame_build_id *)user;
 	const uint64_t *addresses = NULL;
@@ -252,7 +231,7 @@ static void decode_by_kernel(struct agent *a, struct process *p, const struct sa
 
 /* The build-id of the leaf's file, behind a stack that was unwound. */
 static void take_leaf_id(struct agent *a, struct process *p, const uint64_t *addresses,
-			 const struct hit *h)
+			 const struct stack_sample *h)
 {
 	const struct frame_build_id *id =
 		(const struct frame_build_id *)(addresses + h->user_frames);
@@ -268,7 +247,7 @@ static bool is_later(uint32_t image, uint32_t than)
 }
 
 static void decode_by_mappings(struct agent *a, struct process *p, const struct sample *s,
-			       const uint64_t *user, struct hit *h)
+			       const uint64_t *user, struct stack_sample *h)
 {
 	struct unwinding_walk walk = { .rows = true };
 
@@ -288,14 +267,14 @@ static void decode_by_mappings(struct agent *a, struct process *p, const struct 
 	}
 }
 
-struct process *sample_decode(struct agent *a, const struct sample *s, struct hit *h)
+struct process *sample_decode(struct agent *a, const struct sample *s, struct stack_sample *h)
 {
 	const uint8_t *body = (const uint8_t *)(s + 1);
 	const uint64_t *kernel = (const uint64_t *)body;
 	const uint8_t *user = body + s->kernel_frames * sizeof(uint64_t);
 	struct process *p;
 
-	*h = (struct hit){
+	*h = (struct stack_sample){
 		.time_ns = s->time_ns,
 		.start_ns = s->start_ns,
 		.tgid = s->tgid,
