@@ -154,6 +154,7 @@ int session_begin(struct sessions *all, const struct session_start *start,
 	*place = s;
 	all->count++;
 	all->total++;
+	captured_add(&all->captured, s->result->cgroup_id, s->result->cgroup);
 	*ret_session = s;
 	return 0;
 }
@@ -295,6 +296,7 @@ struct session *sessions_take_settled(struct sessions *all, uint64_t now_ns)
 			continue;
 		all->running[i] = NULL;
 		all->count--;
+		captured_remove(&all->captured, s->result->cgroup);
 		close_signals(all, s);
 		remember_session(all, s);
 		return s;

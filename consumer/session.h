@@ -11,13 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "consumer/captured.h"
 #include "consumer/sampler.h"
 #include "consumer/session_result.h"
 #include "consumer/signals.h"
 
 struct owner;
 
-#define SESSIONS_MAX   16 /* running at once */
+#define SESSIONS_MAX 16 /* running at once */
+_Static_assert(SESSIONS_MAX <= CAPTURED_MAX, "each is captured");
 #define SESSIONS_ENDED 32 /* remembered for the `sessions` method */
 
 /* A session's time where neither a rule nor a request says it. */
@@ -52,7 +54,8 @@ struct sessions {
 	size_t count;
 	uint64_t total;
 	struct session_summary ended[SESSIONS_ENDED];
-	size_t n_ended; /* in all; the ring holds the last */
+	size_t n_ended;		  /* in all; the ring holds the last */
+	struct captured captured; /* cgroups of those that run */
 };
 
 /* What a session is begun with. */

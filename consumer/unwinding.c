@@ -8,7 +8,6 @@
 #include <sys/epoll.h>
 
 #include "consumer/agent.h"
-#include "consumer/sharing.h"
 #include "consumer/symbols/records.h"
 #include "consumer/unwind/unwind_window.h"
 #include "consumer/unwinding_again.h"

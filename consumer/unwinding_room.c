@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "consumer/agent.h"
-#include "consumer/sharing.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
@@ -25,6 +24,15 @@ static bool is_retiring(const struct unwinding *u)
 	return false;
 }
 
+/* A process in a session keeps its table. */
+static bool is_captured(struct agent *a, const struct process *p)
+{
+	const char *path =
+		a->sessions.captured.count ? cgroups_path(&a->cgroups, p->cgroup_id, 0) : NULL;
+
+	return captured_holds(&a->sessions.captured, p->cgroup_id, path);
+}
+
 /* The table unused for longest of the owner who has most of `share` among those that yield. */
 static const struct unwinding_table *find_yielding(struct agent *a, const struct owner *owner,
 						   enum share share, uint64_t n)
@@ -37,7 +45,7 @@ static const struct unwinding_table *find_yielding(struct agent *a, const struct
 		uint64_t most = best ? best->holder->held[share] : 0;
 
 		if (!t->owner || !owner_yields(t->holder, owner, share, n) ||
-		    t->holder->held[share] < most || sharing_in_session(a, t->owner))
+		    t->holder->held[share] < most || is_captured(a, t->owner))
 			continue;
 		if (!best || t->holder->held[share] > most ||
 		    t->owner->unwind.used_ns < best->owner->unwind.used_ns)

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "consumer/process.h"
-#include "consumer/sharing.h"
 #include "consumer/unwinding.h"
 #include "consumer/unwinding_room.h"
 #include "shared/clock.h"
@@ -178,19 +177,15 @@ static void test_tables(void **state)
 /* A process in a session keeps its table. */
 static void test_session(void **state)
 {
-	char path[] = "/user.slice";
-	struct session_result result = { .cgroup = path };
-	struct session session = { .result = &result };
+	static const char path[] = "/user.slice";
 
 	if (!fake)
 		skip();
 	for (uint32_t i = 0; i < TABLES; i++)
 		assert_true(has_table(follow(100 + i, FLOODER + i, i, 20000)));
-	fake->a.sessions.running[0] = &session;
-	fake->a.sessions.count = 1;
+	assert_int_equal(captured_add(&fake->a.sessions.captured, 1, path), 0);
 	assert_false(has_table(follow(300, SERVICE, 0, 200)));
-	fake->a.sessions.running[0] = NULL;
-	fake->a.sessions.count = 0;
+	captured_remove(&fake->a.sessions.captured, path);
 }
 
 static pid_t sleeper(char maps[32])
