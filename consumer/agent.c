@@ -100,7 +100,7 @@ static void wire_sessions(struct agent *a)
 		.programs = &a->programs,
 		.recorder = &a->recorder,
 		.cgroups = &a->cgroups,
-		.agent = a,
+		.processes = &a->processes,
 	};
 
 	sessions_init(&a->sessions, &host, &a->sampler, &a->active);
@@ -163,12 +163,34 @@ static void wire_telemetry(struct agent *a)
 	a->unseen = (struct cgroups_unseen){ .cgroups = &a->cgroups, .lines = &a->lines };
 }
 
+static void wire_processes(struct agent *a)
+{
+	const struct process_unwind_needs needs = {
+		.pins = &a->pins,
+		.processes = &a->processes,
+		.targets = &a->targets,
+		.reread = &a->reread,
+		.symbols = a->symbols,
+		.shares = &a->shares,
+		.cgroups = &a->cgroups,
+		.captured = &a->sessions.captured,
+		.log = &a->log,
+		.budget = &a->budget,
+	};
+
+	process_targets_init(&a->targets, a->pins.targets_fd, &a->active);
+	process_mappings_init(&a->mappings, &a->pins, &a->processes, &a->targets, a->symbols);
+	mappings_reread_init(&a->reread, &a->processes, &a->mappings);
+	process_unwind_init(&a->unwind, &needs);
+}
+
 void agent_wire(struct agent *a)
 {
 	a->log = (struct event_log){ .lines = &a->lines,
 				     .cgroups = &a->cgroups,
 				     .active = &a->active };
 	event_budget_init(&a->budget, &a->log, a->options.lines_per_minute);
+	wire_processes(a);
 	sampler_init(&a->sampler, &a->pins, a->loop, a->link, &a->lines);
 	signal_programs_init(&a->programs, a->link);
 	wire_sessions(a);
@@ -197,7 +219,9 @@ static void on_drain_due(void *context)
 
 static void on_settled(void *context)
 {
-	unwinding_settle(context);
+	struct agent *a = context;
+
+	process_unwind_settle(&a->unwind);
 }
 
 static const struct schedule_calls schedule_calls = {
@@ -341,7 +365,7 @@ static int add_sources(struct agent *a)
 		if (r < 0)
 			return r;
 	}
-	r = unwinding_listen(a);
+	r = process_unwind_listen(&a->unwind, a->loop);
 	if (r < 0)
 		return r;
 	r = link_listen(a->link, a->loop, on_broker, a);

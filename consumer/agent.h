@@ -16,12 +16,16 @@
 #include "consumer/link.h"
 #include "consumer/loop.h"
 #include "consumer/losses.h"
+#include "consumer/mappings_reread.h"
 #include "consumer/notify.h"
 #include "consumer/options.h"
 #include "consumer/output.h"
 #include "consumer/pins.h"
 #include "consumer/pressure_follow.h"
 #include "consumer/process.h"
+#include "consumer/process_mappings.h"
+#include "consumer/process_targets.h"
+#include "consumer/process_unwind.h"
 #include "consumer/recorder.h"
 #include "consumer/reporter.h"
 #include "consumer/ruleset.h"
@@ -33,7 +37,6 @@
 #include "consumer/signal_programs.h"
 #include "consumer/telemetry.h"
 #include "consumer/trigger.h"
-#include "consumer/unwinding.h"
 #include "consumer/watch.h"
 #include "consumer/watch_events.h"
 #include "policy/policy.h"
@@ -59,7 +62,10 @@ struct agent {
 	struct event_budget budget;
 	struct schedule schedule;
 	struct processes processes;
-	struct unwinding unwinding;
+	struct process_targets targets;
+	struct process_mappings mappings;
+	struct mappings_reread reread;
+	struct process_unwind unwind;
 	struct watches watches;
 	struct scope scope;
 	struct pressure pressure;

@@ -61,13 +61,13 @@ static void on_match(struct agent *a, const struct event *e)
 
 static void on_gone(struct agent *a, const struct event *e)
 {
-	struct process *p = process_find(a, e->tgid, e->start_ns);
+	struct process *p = process_find(&a->processes, e->tgid, e->start_ns);
 
 	if (!p)
 		return;
 	if (e->comm[0])
 		memcpy(p->comm, e->comm, sizeof(p->comm) - 1);
-	process_gone(a, p);
+	matching_gone(a, p);
 }
 
 static void on_populated(struct agent *a, const struct event *e)
@@ -92,10 +92,10 @@ static void on_empty(struct agent *a, const struct event *e)
 /* The kernel side met an address that the process's table does not know. */
 static void on_unmapped(struct agent *a, const struct event *e)
 {
-	struct process *p = process_find(a, e->tgid, e->start_ns);
+	struct process *p = process_find(&a->processes, e->tgid, e->start_ns);
 
 	if (p)
-		unwinding_unmapped(a, p, e->time_ns);
+		process_unwind_unmapped(&a->unwind, p, e->time_ns);
 }
 
 static void on_mkdir(struct agent *a, const struct event *e)

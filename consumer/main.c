@@ -150,7 +150,8 @@ static int start_all(struct agent *a)
 		.output = a->output,
 		.max_bytes = a->options.max_line_bytes,
 	};
-	processes_init(&a->processes, 4 * (size_t)a->pins.abi.targets);
+	processes_init(&a->processes, 4 * (size_t)a->pins.abi.targets,
+		       symbols_jit_files(a->symbols));
 	recorder_init(&a->recorder, a->options.recorder_kib << 10);
 	shares_init(&a->shares);
 	r = confine_files(a);
@@ -168,13 +169,13 @@ static int start_all(struct agent *a)
 	r = say("threads for users' cgroups", cgroups_start(&a->cgroups));
 	if (r < 0)
 		return r;
-	r = say("unwinder thread", unwinding_start(a));
-	if (r < 0)
-		return r;
 	r = say("closing threads", psi_opener_start(&a->pressure.opener, a->link));
 	if (r < 0)
 		return r;
 	agent_wire(a);
+	r = say("unwinder thread", process_unwind_start(&a->unwind));
+	if (r < 0)
+		return r;
 	r = say("watches", watches_init(&a->watches));
 	if (r < 0)
 		return r;
@@ -203,8 +204,8 @@ static void release_all(struct agent *a)
 	pressure_follow_done(&a->pressure);
 	sampler_done(&a->sampler);
 	signal_programs_done(&a->programs);
-	processes_done(a);
-	unwinding_done(a);
+	process_unwind_done(&a->unwind);
+	processes_done(&a->processes);
 	event_budget_done(&a->budget);
 	schedule_done(&a->schedule);
 	shares_done(&a->shares);

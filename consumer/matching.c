@@ -6,15 +6,17 @@
 
 #include "consumer/agent.h"
 #include "consumer/binding.h"
+#include "shared/clock.h"
 #include "shared/macro.h"
 
 static void write_match(struct agent *a, struct process *p, const char *found)
 {
 	struct line_subject subject = event_log_subject(&a->log, p->rule, p->cgroup_id);
-	bool mapped = process_map(a, p, 0);
+	bool mapped = process_mappings_read(&a->mappings, p, 0);
 	struct runtime runtime = {};
 	struct jsonw w;
 
+	process_unwind_step(&a->unwind);
 	line_begin(&a->lines, &w, "process.match", &subject);
 	jsonw_u64(&w, "pid", p->tgid);
 	jsonw_u64(&w, "start_ns", p->start_ns);
@@ -92,18 +94,18 @@ static void update(struct process *p, const struct sighting *seen)
 	if (seen->uid != UID_UNKNOWN)
 		p->uid = seen->uid;
 	if (seen->image)
-		process_exec(p, seen->time_ns);
+		process_mappings_exec(p, seen->time_ns);
 }
 
 void matching_see(struct agent *a, const struct sighting *seen)
 {
 	const struct rule *rule = find_rule(a, seen);
-	struct process *p = process_find(a, seen->tgid, seen->start_ns);
+	struct process *p = process_find(&a->processes, seen->tgid, seen->start_ns);
 	const struct rule *was = p ? p->rule : NULL;
 	bool moved, fresh;
 
-	if ((!p && !rule) || (!p && process_get(a, seen->tgid, seen->start_ns, &p) < 0) ||
-	    p->gone_ns)
+	if ((!p && !rule) ||
+	    (!p && process_get(&a->processes, seen->tgid, seen->start_ns, &p) < 0) || p->gone_ns)
 		return;
 	moved = p->cgroup_id != seen->cgroup_id;
 	/* A rename within execve(2) comes just before its exec event: the same match, said once
@@ -115,9 +117,9 @@ void matching_see(struct agent *a, const struct sighting *seen)
 	p->rule = rule;
 	/* The kernel side knows it already when nothing has changed: a scan must stay cheap. */
 	if (fresh || p->generation != a->active.set->generation)
-		process_target(a, p);
+		process_targets_match(&a->targets, p);
 	p->generation = a->active.set->generation;
-	unwinding_rule(a, p);
+	process_unwind_matched(&a->unwind, p);
 	if (!rule)
 		return;
 	say_match(a, p, seen->found, fresh);
@@ -125,6 +127,36 @@ void matching_see(struct agent *a, const struct sighting *seen)
 		return;
 	if (rule->on_exec && seen->image)
 		fire_exec(a, p);
+}
+
+static void say_exit(struct agent *a, const struct process *p)
+{
+	const struct event_about about = { p->rule, p->cgroup_id, p->uid, NULL };
+	struct line_subject subject;
+	struct jsonw w;
+
+	if (!event_budget_take(&a->budget, &about, LINE_EXIT))
+		return;
+	subject = event_log_subject(&a->log, p->rule, p->cgroup_id);
+	line_begin(&a->lines, &w, "process.exit", &subject);
+	jsonw_u64(&w, "pid", p->tgid);
+	jsonw_u64(&w, "start_ns", p->start_ns);
+	jsonw_string(&w, "comm", p->comm);
+	jsonw_u64(&w, "lived_ms", (clock_boot_ns() - p->start_ns) / NSEC_PER_MSEC);
+	line_end(&a->lines, &w);
+}
+
+void matching_gone(struct agent *a, struct process *p)
+{
+	if (p->gone_ns)
+		return;
+	process_gone(&a->processes, p);
+	if (p->announced)
+		say_exit(a, p);
+	else if (p->left_out)
+		event_budget_leave_out(&a->budget, p->rule, LINE_EXIT);
+	process_unwind_leave(&a->unwind, p);
+	binding_leave(p);
 }
 
 void matching_cgroup(struct agent *a, uint64_t cgroup_id)

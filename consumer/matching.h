@@ -29,6 +29,9 @@ struct sighting {
  * new. */
 void matching_see(struct agent *a, const struct sighting *seen);
 
+/* The process has gone: writes process.exit if it was announced, leaves its table and its watch. */
+void matching_gone(struct agent *a, struct process *p);
+
 /* Binds the cgroup to the rule by cgroup that selects it, if there is one and somebody is in it. */
 void matching_cgroup(struct agent *a, uint64_t cgroup_id);
 

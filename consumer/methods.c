@@ -122,7 +122,7 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	pressure_status_write(&a->pressure, w);
 	sampler_status_write(&a->sampler, w);
 	broker_status_write(a->link, a->files, &a->pins, w);
-	unwinding_write_status(a, w);
+	process_unwind_write_status(&a->unwind, w);
 	jsonw_array(w, "rings");
 	write_ring(w, "samples", &a->pins.samples);
 	write_ring(w, "events", &a->pins.events);

@@ -103,7 +103,7 @@ static void count_sample(struct oncpu *s, const struct signal_target *target,
 	}
 	if (!(h->flags & SAMPLE_CAPTURE))
 		tick_ns *= RECORDER_DIVISOR;
-	exe = p ? process_maps_at(p, h->time_ns, h->image)->exe : NULL;
+	exe = p ? process_mappings_at(p, h->time_ns, h->image)->exe : NULL;
 	if (stack_table_add(&s->taken.stacks, h, phase, tick_ns, exe) < 0)
 		ledger->lost[DROP_MAP_FULL]++;
 	else
@@ -128,8 +128,8 @@ static void take_before(void *context, const struct stack_sample *h)
 	const struct pre_roll *c = context;
 
 	if (came_before(c->s, h))
-		count_sample(c->s, c->target, h, process_find(c->host->agent, h->tgid, h->start_ns),
-			     PHASE_BEFORE);
+		count_sample(c->s, c->target, h,
+			     process_find(c->host->processes, h->tgid, h->start_ns), PHASE_BEFORE);
 }
 
 static void begin_oncpu(struct signal *signal, const struct signal_host *host,

@@ -2,7 +2,6 @@
 #include "consumer/owners_status.h"
 
 #include "consumer/agent.h"
-#include "consumer/unwinding_room.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
 
@@ -28,7 +27,7 @@ void owners_status_write(struct agent *a, struct jsonw *w)
 {
 	const uint64_t capacity[SHARE_COUNT_] = {
 		[SHARE_WATCHES] = a->pins.abi.slots,
-		[SHARE_TABLES] = a->unwinding.table_count,
+		[SHARE_TABLES] = a->unwind.tables.count,
 		[SHARE_ROWS] = (uint64_t)a->pins.abi.unwind_rows * 8,
 		[SHARE_CAPTURED] = (uint64_t)a->active.set->rules->budget_s * MSEC_PER_SEC,
 	};
@@ -36,7 +35,7 @@ void owners_status_write(struct agent *a, struct jsonw *w)
 	uint64_t parts[SHARE_COUNT_];
 	size_t n;
 
-	unwinding_room_count(a);
+	unwind_room_count(&a->unwind.room);
 	n = shares_top(&a->shares, capacity, clock_mono_ns(), top, TOP_MAX);
 	shares_parts(&a->shares, capacity, parts);
 	jsonw_array(w, "owners");

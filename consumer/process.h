@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process.h: the processes the agent knows: those that a rule matched and those that a watched tick
- * met. A process is (tgid, start time); a pid that is used again is another process. A process that
- * has gone lingers, because samples of it may still be in the rings and in the recorder. Main
- * thread only.
+ * process.h: the table of the processes that the agent knows: those that a rule matched and those
+ * that a watched tick met. A process is (tgid, start time); a pid that is used again is another
+ * process. A process that has gone lingers, because samples of it may still be in the rings and in
+ * the recorder. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PROCESS_H
 #define TROCAR_CONSUMER_PROCESS_H
@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 #include "consumer/symbols/mappings.h"
-#include "consumer/unwinding.h"
+#include "consumer/unwind_state.h"
 #include "shared/idmap.h"
 #include "shared/rules.h"
 
-struct agent;
+struct jit_files;
 struct watch;
 
 #define PROCESS_LINGER_MS 40000 /* longer than the longest pre_ms and a drain */
@@ -36,86 +36,61 @@ struct process {
 	bool requested;		 /* a capture by pid asked for it */
 	bool announced;		 /* process.match was written: process.exit will be */
 	bool left_out;		 /* it was to be, and its rule had no line left */
-	struct mappings maps;	 /* as last read */
-	struct mappings before;	 /* of the image before this one */
-	struct unwinding_state unwind;
-	uint64_t exec_ns;  /* samples older than this belong to `before` */
-	uint64_t tried_ns; /* last attempt to read the mappings */
-	uint64_t asked_ns; /* last time that the kernel was asked for build-ids */
-	bool compiled;	   /* it was seen with code that a runtime compiled */
-	bool asking;	   /* and has not answered yet */
-	uint64_t gone_ns;  /* 0 while it lives */
-	uint64_t scan;	   /* number of the last scan that listed it */
+	bool compiled;		 /* it was seen with code that a runtime compiled */
+	uint64_t gone_ns;	 /* 0 while it lives */
+	uint64_t scan;		 /* number of the last scan that listed it */
+	/* ---- process_mappings.c */
+	struct mappings maps;	    /* as last read */
+	struct mappings before;	    /* of the image before this one */
+	uint64_t exec_ns;	    /* samples older than this belong to `before` */
+	uint64_t tried_ns;	    /* last attempt to read the mappings */
+	uint64_t build_ids_ns;	    /* last time that the kernel was asked for build-ids */
+	bool build_ids_pending;	    /* and has not answered yet */
+	struct process *next_read;  /* in the queue of process_queue_read */
+	bool queued;		    /* stands there */
+	struct unwind_state unwind; /* process_unwind.c */
 };
 
 struct processes {
 	struct idmap by_id;
 	size_t gone;
+	struct jit_files *jit_files;		/* borrowed */
+	struct process *first_read, *last_read; /* see process_queue_read */
 };
 
-void processes_init(struct processes *p, size_t max);
-void processes_done(struct agent *a);
+/* At most `max` processes. `jit_files` is borrowed: who had compiled code is left there. */
+void processes_init(struct processes *all, size_t max, struct jit_files *jit_files);
+void processes_done(struct processes *all);
 
 /* The process, dead or alive, or NULL. */
-struct process *process_find(struct agent *a, uint32_t tgid, uint64_t start_ns);
+struct process *process_find(struct processes *all, uint32_t tgid, uint64_t start_ns);
 
 /*
  * Finds or makes it (no rule, no mappings yet). Where the table is full those that linger are freed
  * first: pointers to processes that have gone do not outlive it. 0, -ENOMEM, -ENOSPC.
  */
-int process_get(struct agent *a, uint32_t tgid, uint64_t start_ns, struct process **ret_process);
+int process_get(struct processes *all, uint32_t tgid, uint64_t start_ns,
+		struct process **ret_process);
 
-/* Marks it as gone: leaves its watch, says process.exit if it was announced, lingers. */
-void process_gone(struct agent *a, struct process *p);
+/*
+ * Marks it as gone: it lingers. Before it can be freed, whoever refers to it has to let go of it
+ * (process_unwind_leave, watch_leave).
+ */
+void process_gone(struct processes *all, struct process *p);
 
 /* Frees those that have lingered long enough. */
-void processes_sweep(struct agent *a, uint64_t now_ns);
+void processes_sweep(struct processes *all, uint64_t now_ns);
 
-/* A new image: what is mapped now is `before`; times in CLOCK_MONOTONIC. */
-void process_exec(struct process *p, uint64_t time_ns);
-
-/*
- * Makes sure that the mappings have been read since `not_before_ns`, and has a table made of them;
- * without one, or when it is there, the kernel side takes raw addresses from now on. Bounded to one
- * read per process and 100 ms. True when they are there.
+/* Its mappings were read: queues it, once, for process_unwind_step, which makes its table of them.
  */
-bool process_map(struct agent *a, struct process *p, uint64_t not_before_ns);
+void process_queue_read(struct processes *all, struct process *p);
 
-/*
- * The same at a sample of `time_ns` for which the kernel side does not know the process as mapped:
- * where it was, it has another image since. That does not wait for the 100 ms; nor does what is
- * new.
- */
-bool process_map_image(struct agent *a, struct process *p, uint64_t time_ns);
+/* Takes the one that was queued first; NULL: none is. */
+struct process *process_take_read(struct processes *all);
 
-/*
- * Has the kernel side resolve the frames of the next samples: they tell the build-ids of files that
- * this process may not open. At most once per process and 100 ms.
- */
-void process_ask_ids(struct agent *a, struct process *p);
-
-/*
- * A sample with build-ids came: true when it is the answer to process_ask_ids, by a process whose
- * mappings are known; then raw addresses are taken again.
- */
-bool process_asked_ids(struct agent *a, struct process *p, uint64_t time_ns);
-
-/*
- * The mappings of image `image` (struct sample), which the process was at `time_ns`; empty when
- * they were not read, or are those of two images ago.
- */
-const struct mappings *process_maps_at(const struct process *p, uint64_t time_ns, uint32_t image);
-
-/* Has the kernel side take raw addresses of its stacks from now on. */
-void process_mapped(struct agent *a, const struct process *p);
-
-/* Tells the kernel side the number of the process's table, p->unwind.table. */
-int process_set_unwind(struct agent *a, const struct process *p);
-
-/*
- * Writes the process's target entry: TARGET_MATCHED when it has a rule or was requested, and
- * TARGET_TOLD with it.
- */
-int process_target(struct agent *a, const struct process *p);
+static inline struct process_key process_key(const struct process *p)
+{
+	return (struct process_key){ .tgid = p->tgid, .start_ns = p->start_ns };
+}
 
 #endif

@@ -125,13 +125,13 @@ static int mark(struct agent *a, uint32_t pid)
 	int r = discover_find(a, pid, &task);
 
 	if (r == 0)
-		r = process_get(a, pid, task.start_ns, &p);
+		r = process_get(&a->processes, pid, task.start_ns, &p);
 	if (r < 0 || !p)
 		return r;
 	memcpy(p->comm, task.comm, sizeof(p->comm));
 	p->cgroup_id = task.cgroup_id;
 	p->requested = true;
-	return process_target(a, p);
+	return process_targets_match(&a->targets, p);
 }
 
 /* A watch that only this request keeps; it goes with the session. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "consumer/agent.h"
-#include "consumer/process.h"
+#include "consumer/process_mappings.h"
 
 /* Resolves one raw address; false when no mapping that was read holds it. */
 static bool resolve(const struct mappings *maps, uint64_t address, struct frame *ret_frame)
@@ -114,12 +114,13 @@ static void decode_raw(struct agent *a, struct process *p, const struct mappings
 	/* Something was mapped since (dlopen, a new image): read once more, at most every 100 ms.
 	 */
 	if (missing && (walked || maps == &p->maps) && p->maps.read_ns <= h->time_ns &&
-	    process_map(a, p, h->time_ns))
-		resolve_all(process_maps_at(p, h->time_ns, image), addresses, h, elsewhere, frames);
+	    process_mappings_read(&a->mappings, p, h->time_ns))
+		resolve_all(process_mappings_at(p, h->time_ns, image), addresses, h, elsewhere,
+			    frames);
 	if (missing)
 		cut(h, frames);
 	if (some_untold(h))
-		process_ask_ids(a, p);
+		process_mappings_ask_build_ids(&a->mappings, p);
 }
 
 /*
@@ -131,7 +132,7 @@ static bool lay_there(struct agent *a, struct process *p, const struct module *m
 {
 	const struct mapping *m;
 
-	process_map_image(a, p, time_ns);
+	process_mappings_read_image(&a->mappings, p, time_ns);
 	m = mappings_find(&p->maps, address);
 	return m && m->module == module && m->since_ns <= time_ns && p->maps.read_ns >= time_ns;
 }
@@ -221,12 +222,12 @@ static void decode_by_kernel(struct agent *a, struct process *p, const struct sa
 	if (s->flags & SAMPLE_ADDRESSES)
 		addresses = (const uint64_t *)(ids + h->user_frames);
 	/* The kernel side does not know it as mapped: fresh, or it has a new image, or we asked. */
-	if (!process_asked_ids(a, p, s->time_ns))
-		process_map_image(a, p, s->time_ns);
+	if (!process_mappings_answered(&a->mappings, p, s->time_ns))
+		process_mappings_read_image(&a->mappings, p, s->time_ns);
 	for (uint16_t i = 0; addresses && i < h->user_frames; i++)
 		if (p->maps.image == s->image)
 			learn_id(a, p, &ids[i], addresses[i], s->time_ns);
-	decode_build_ids(a, ids, addresses, process_maps_at(p, s->time_ns, s->image), h);
+	decode_build_ids(a, ids, addresses, process_mappings_at(p, s->time_ns, s->image), h);
 }
 
 /* The build-id of the leaf's file, behind a stack that was unwound. */
@@ -236,7 +237,7 @@ static void take_leaf_id(struct agent *a, struct process *p, const uint64_t *add
 	const struct frame_build_id *id =
 		(const struct frame_build_id *)(addresses + h->user_frames);
 
-	process_asked_ids(a, p, h->time_ns);
+	process_mappings_answered(&a->mappings, p, h->time_ns);
 	if (h->user_frames && !is_lost(h, 0) && p->maps.image == h->image)
 		learn_id(a, p, id, addresses[0], h->time_ns);
 }
@@ -246,22 +247,38 @@ static bool is_later(uint32_t image, uint32_t than)
 	return (int32_t)(image - than) > 0;
 }
 
+static enum unwind_end end_of(const struct sample *s, bool cut)
+{
+	bool no_caller = s->user_end == UNWIND_END_NO_CALLER;
+
+	if (no_caller && s->flags & SAMPLE_BY_POINTER)
+		return UNWIND_END_NO_POINTERS;
+	if (cut && (no_caller || s->user_end == UNWIND_END_NO_MAPPING))
+		return UNWIND_END_NO_PLACE;
+	return (enum unwind_end)s->user_end;
+}
+
 static void decode_by_mappings(struct agent *a, struct process *p, const struct sample *s,
 			       const uint64_t *user, struct stack_sample *h)
 {
-	struct unwinding_walk walk = { .rows = true };
+	static const struct mappings none;
+	bool walked = h->flags & SAMPLE_UNWOUND;
+	bool later = p->maps.count && is_later(s->image, p->maps.image);
+	const struct walk_table *table = walked ? process_unwind_table(&a->unwind, s) : NULL;
+	const struct mappings *maps;
 
-	process_map(a, p, p->maps.count && is_later(s->image, p->maps.image) ? s->time_ns : 0);
-	if (h->flags & SAMPLE_UNWOUND)
-		walk = unwinding_walked(a, s);
+	if (process_unwind_sample(&a->unwind, p, walked, h->time_ns))
+		later = true;
+	process_mappings_read(&a->mappings, p, later ? s->time_ns : 0);
+	if (walked)
+		maps = table ? &table->maps : &none;
 	else
-		walk.maps = process_maps_at(p, s->time_ns, s->image);
-	h->user_end = walk.end;
+		maps = process_mappings_at(p, s->time_ns, s->image);
+	h->user_end = walked ? end_of(s, table && table->cut) : 0;
 	if (h->flags & SAMPLE_LEAF_ID)
 		take_leaf_id(a, p, user, h);
-	unwinding_sample(a, p, h->flags & SAMPLE_UNWOUND, h->time_ns);
-	decode_raw(a, p, walk.maps, s->image, user, h);
-	if (!walk.rows) {
+	decode_raw(a, p, maps, s->image, user, h);
+	if (table && !table->rows) {
 		h->flags &= ~(uint32_t)SAMPLE_UNWOUND;
 		h->user_end = UNWIND_END_NONE;
 	}
@@ -295,7 +312,7 @@ struct process *sample_decode(struct agent *a, const struct sample *s, struct st
 		h->frames[i] = (struct frame){ .offset = kernel[i] };
 	if (s->flags & SAMPLE_KTHREAD)
 		h->user_frames = 0;
-	if (process_get(a, s->tgid, s->start_ns, &p) < 0) {
+	if (process_get(&a->processes, s->tgid, s->start_ns, &p) < 0) {
 		decode_unknown(s, user, h);
 		return NULL;
 	}

@@ -37,4 +37,5 @@ static void take(void *context, const void *record, size_t bytes)
 void sampling_drain(struct agent *a)
 {
 	ring_drain(&a->pins.samples, take, a);
+	process_unwind_step(&a->unwind);
 }

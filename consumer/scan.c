@@ -69,7 +69,7 @@ static void take_task(void *context, const struct task_record *t)
 
 	memcpy(seen.comm, t->comm, sizeof(seen.comm));
 	matching_see(a, &seen);
-	p = process_find(a, t->tgid, t->start_ns);
+	p = process_find(&a->processes, t->tgid, t->start_ns);
 	if (p)
 		p->scan = a->scan_number;
 	w = idmap_get(&a->watches.by_cgroup, t->cgroup_id);
@@ -86,10 +86,10 @@ static void let_go(struct agent *a, uint64_t began_ns)
 	struct process *p;
 	uint64_t id;
 
-	/* process_gone only marks: the table stays as it is. */
+	/* matching_gone only marks: the table stays as it is. */
 	idmap_for_each (&a->processes.by_id, i, id, p)
 		if (!p->gone_ns && p->scan != a->scan_number && p->seen_ns < began_ns)
-			process_gone(a, p);
+			matching_gone(a, p);
 }
 
 static int take_cgroup(void *context, const char *path, uint64_t id)
@@ -158,7 +158,7 @@ int discover_scan(struct agent *a)
 	let_go(a, began_ns);
 	check_watches(a);
 	cgroups_unseen_check(&a->unseen, began_ns);
-	processes_sweep(a, clock_mono_ns());
+	processes_sweep(&a->processes, clock_mono_ns());
 	shares_sweep(&a->shares, clock_mono_ns());
 	return 0;
 }

@@ -18,7 +18,6 @@
 #include "shared/rules.h"
 
 struct cgroups;
-struct agent;
 struct pins;
 struct process;
 struct recorder;
@@ -32,7 +31,7 @@ struct signal_host {
 	struct signal_programs *programs;
 	const struct recorder *recorder;
 	struct cgroups *cgroups;
-	struct agent *agent;
+	struct processes *processes;
 };
 
 /* What a session captures; the session owns it. */

@@ -103,7 +103,7 @@ static void make_process(void)
 {
 	struct process *p;
 
-	if (process_get(&agent, 1, 1, &p) < 0)
+	if (process_get(&agent.processes, 1, 1, &p) < 0)
 		tool_die("process");
 	p->maps.items = calloc(MAPPINGS, sizeof(*p->maps.items));
 	if (!p->maps.items)
@@ -130,9 +130,10 @@ static void make_agent(void)
 	agent.pins.abi.cpus_possible = 1;
 	agent.watches.by_slot = by_slot;
 	recorder_init(&agent.recorder, 16u << 20);
-	processes_init(&agent.processes, 16);
 	if (symbols_new(1u << 20, NULL, &agent.symbols) < 0)
 		tool_die("symbols");
+	processes_init(&agent.processes, 16, symbols_jit_files(agent.symbols));
+	agent_wire(&agent);
 	make_process();
 }
 

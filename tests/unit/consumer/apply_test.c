@@ -149,7 +149,7 @@ static void test_processes(void **state)
 	task.cgroup_id = group.id;
 	fake_rules(fake, SET(ONE("api", "node")));
 	fake_event(fake, EVENT_EXEC, 100, task.cgroup_id, "node");
-	p = process_find(&fake->a, 100, task.start_ns);
+	p = process_find(&fake->a.processes, 100, task.start_ns);
 	assert_non_null(p);
 	assert_ptr_equal(p->rule, &fake->a.active.set->rules->rules[0]);
 	fake_tasks(fake, &task, 1);

@@ -134,7 +134,7 @@ struct fake *fake_new(void)
 	assert_int_equal(symbols_new(4u << 20, NULL, &a->symbols), 0);
 	assert_int_equal(reporter_new(&a->lines, a->symbols, &a->reporter), 0);
 	assert_int_equal(cgroups_open(a->host.cgroup2, &a->cgroups), 0);
-	processes_init(&a->processes, FAKE_PROCESSES);
+	processes_init(&a->processes, FAKE_PROCESSES, symbols_jit_files(a->symbols));
 	assert_int_equal(link_new("", LINK_WAIT_MS, &a->link), 0);
 	assert_int_equal(link_new("", LINK_FILE_WAIT_MS, &a->files), 0);
 	a->options.lines_per_minute = FAKE_LINES;
@@ -171,7 +171,7 @@ void fake_free(struct fake *f)
 	triggers_step(&a->triggers, clock_mono_ns() + NSEC_PER_SEC);
 	watches_done(&a->watches);
 	reporter_stop(a->reporter, 5000);
-	processes_done(a);
+	processes_done(&a->processes);
 	recorder_done(&a->recorder);
 	pressure_follow_done(&a->pressure);
 	sampler_done(&a->sampler);

@@ -59,6 +59,7 @@ static inline struct stack_sample *fake_decode(struct fake *f, const struct samp
 	/* What is left of the last sample must not show. */
 	memset(h->frames, 0xa5, STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame));
 	*ret_process = sample_decode(&f->a, s, h);
+	process_unwind_step(&f->a.unwind);
 	return h;
 }
 

@@ -83,7 +83,7 @@ static void test_exec(void **state)
 	fake_rules(fake, RULES);
 	assert_true(fake->control.events_on);
 	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
-	p = process_find(&fake->a, 100, fake_start_ns(100));
+	p = process_find(&fake->a.processes, 100, fake_start_ns(100));
 	assert_non_null(p);
 	assert_string_equal(p->rule->name, "api");
 	assert_ptr_equal(p->watch, watch_of(group.id));
@@ -108,10 +108,10 @@ static void test_exact(void **state)
 	fake_rules(fake, RULES);
 	fake_event(fake, EVENT_EXEC, 100, group.id, "nodejs");
 	fake_event(fake, EVENT_EXEC, 101, group.id, "worker");
-	assert_null(process_find(&fake->a, 100, fake_start_ns(100)));
+	assert_null(process_find(&fake->a.processes, 100, fake_start_ns(100)));
 	assert_null(watch_of(group.id));
 	fake_event(fake, EVENT_EXEC, 102, group.id, "worker-15bytes_");
-	assert_non_null(process_find(&fake->a, 102, fake_start_ns(102)));
+	assert_non_null(process_find(&fake->a.processes, 102, fake_start_ns(102)));
 	assert_int_equal(fake_count(fake, "process.match"), 1);
 }
 
@@ -146,7 +146,7 @@ static void test_rename(void **state)
 		skip();
 	fake_rules(fake, RULES);
 	fake_event(fake, EVENT_RENAME, 100, group.id, "worker-1");
-	p = process_find(&fake->a, 100, fake_start_ns(100));
+	p = process_find(&fake->a.processes, 100, fake_start_ns(100));
 	assert_non_null(p);
 	assert_string_equal(p->rule->name, "workers");
 	fake_event(fake, EVENT_RENAME, 100, group.id, "node");
@@ -169,7 +169,7 @@ static void test_pid_reuse(void **state)
 		skip();
 	fake_rules(fake, RULES);
 	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
-	p = process_find(&fake->a, 100, fake_start_ns(100));
+	p = process_find(&fake->a.processes, 100, fake_start_ns(100));
 	/* The exit of an earlier one with this pid. */
 	e.start_ns = fake_start_ns(100) - 1;
 	fake_put(&fake->events, &e, sizeof(e));
@@ -188,7 +188,7 @@ static void test_cgroup_removed(void **state)
 	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
 	fake_cgroup_event(fake, EVENT_RMDIR, group.id, group.path);
 	assert_null(watch_of(group.id));
-	p = process_find(&fake->a, 100, fake_start_ns(100));
+	p = process_find(&fake->a.processes, 100, fake_start_ns(100));
 	assert_non_null(p);
 	assert_null(p->watch);
 	fake_event(fake, EVENT_EXIT, 100, group.id, "node");
@@ -407,7 +407,7 @@ static void test_lines_left_out(void **state)
 	for (uint32_t i = 0; i < 20; i++)
 		start_as(100 + i, 1000);
 	assert_int_equal(fake_count(fake, "process.match"), 8);
-	assert_false(process_find(&fake->a, 119, fake_start_ns(119))->announced);
+	assert_false(process_find(&fake->a.processes, 119, fake_start_ns(119))->announced);
 	start_as(200, 0);
 	assert_int_equal(fake_count(fake, "process.match"), 9);
 	/* The end of one whose start was not said is not said either, but counted. */

@@ -114,7 +114,7 @@ static void test_decode_table_full(void **state)
 	if (!f)
 		skip();
 	for (uint32_t i = 0; i < FAKE_PROCESSES; i++)
-		assert_int_equal(process_get(&f->a, 1000 + i, 1, &p), 0);
+		assert_int_equal(process_get(&f->a.processes, 1000 + i, 1, &p), 0);
 	for (uint32_t flags = 0; flags <= (SAMPLE_BUILD_ID | SAMPLE_ADDRESSES); flags++) {
 		_cleanup_free_ struct sample *s = fake_sample(1, 3, flags, &bytes);
 		_cleanup_free_ struct stack_sample *h = fake_decode(f, s, &p);

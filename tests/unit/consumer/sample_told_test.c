@@ -200,7 +200,7 @@ static void test_asks_and_is_told(void **state)
 		assert_int_equal(b->frames[i].module->build_id[0], 1 + i);
 	}
 	assert_string_equal(b->frames[2].module->path, "/nonexistent/lib.so");
-	p->asked_ns = 0;
+	p->build_ids_ns = 0;
 	c = fake_decode(f, raw, &p);
 	assert_int_equal(target_flags(f), TARGET_MATCHED | TARGET_MAPPED);
 	fake_free(f);

@@ -217,7 +217,7 @@ static void test_scope(void **state)
 		skip();
 	watch_remove(watch, "rule_gone");
 	use_rules("", "process");
-	assert_int_equal(process_get(&fake->a, 100, 5, &p), 0);
+	assert_int_equal(process_get(&fake->a.processes, 100, 5, &p), 0);
 	p->rule = rule;
 	s = start(TRIGGER_EXEC);
 	for (uint32_t seq = 0; seq < 6; seq++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/unwinding_plan.h"
+#include "consumer/unwind_plan.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct item {
 	bool settled;
 };
 
-struct unwinding_plan {
+struct unwind_plan {
 	enum rule_unwind by;
 	bool taken;	  /* its holds are somebody else's */
 	bool foreign;	  /* of another machine's kind, as programs of 32 bits are */
@@ -57,7 +57,7 @@ static int compare_candidates(const void *a, const void *b)
  * the C library, through which every stack goes, and the vDSO; last code made at run time, most of
  * it first.
  */
-static struct candidate candidate_of(const struct mappings *maps, size_t i)
+static struct candidate rank_mapping(const struct mappings *maps, size_t i)
 {
 	const struct mapping *m = &maps->items[i];
 
@@ -69,14 +69,14 @@ static struct candidate candidate_of(const struct mappings *maps, size_t i)
 }
 
 /* Marks the mappings that have a place in a table, of more than there is room for. */
-static int choose(const struct mappings *maps, bool *chosen)
+static int choose_mappings(const struct mappings *maps, bool *chosen)
 {
 	struct candidate *all = calloc(maps->count, sizeof(*all));
 
 	if (!all)
 		return -ENOMEM;
 	for (size_t i = 0; i < maps->count; i++)
-		all[i] = candidate_of(maps, i);
+		all[i] = rank_mapping(maps, i);
 	qsort(all, maps->count, sizeof(*all), compare_candidates);
 	for (size_t i = 0; i < UNWIND_RANGES; i++)
 		chosen[all[i].i] = true;
@@ -84,15 +84,15 @@ static int choose(const struct mappings *maps, bool *chosen)
 	return 0;
 }
 
-struct unwinding_plan *unwinding_plan_new(const struct mappings *maps, enum rule_unwind by)
+struct unwind_plan *unwind_plan_new(const struct mappings *maps, enum rule_unwind by)
 {
 	size_t places = MIN(maps->count, (size_t)UNWIND_RANGES);
 	_cleanup_free_ bool *chosen = NULL;
-	struct unwinding_plan *plan;
+	struct unwind_plan *plan;
 
 	if (maps->count > places) {
 		chosen = calloc(maps->count, sizeof(*chosen));
-		if (!chosen || choose(maps, chosen) < 0)
+		if (!chosen || choose_mappings(maps, chosen) < 0)
 			return NULL;
 	}
 	plan = calloc(1, sizeof(*plan) + places * sizeof(*plan->items));
@@ -115,7 +115,7 @@ struct unwinding_plan *unwinding_plan_new(const struct mappings *maps, enum rule
 	return plan;
 }
 
-void unwinding_plan_free(struct unwinding_plan *plan, struct unwind_files *files)
+void unwind_plan_free(struct unwind_plan *plan, struct unwind_files *files)
 {
 	if (!plan)
 		return;
@@ -126,13 +126,13 @@ void unwinding_plan_free(struct unwinding_plan *plan, struct unwind_files *files
 }
 
 /* Without rows: by the frame pointer, unless the rule wants rows alone. */
-static void settle_rowless(const struct unwinding_plan *plan, struct item *item)
+static void settle_rowless(const struct unwind_plan *plan, struct item *item)
 {
 	item->kind = plan->by == RULE_UNWIND_TABLE ? UNWIND_KIND_NONE : UNWIND_KIND_FP;
 	item->settled = true;
 }
 
-static void step_file(struct unwinding_plan *plan, struct unwind_files *files, struct item *item)
+static void step_file(struct unwind_plan *plan, struct unwind_files *files, struct item *item)
 {
 	int r = unwind_files_hold(files, item->module, &item->number);
 
@@ -154,7 +154,7 @@ static void step_file(struct unwinding_plan *plan, struct unwind_files *files, s
 	item->settled = true;
 }
 
-bool unwinding_plan_step(struct unwinding_plan *plan, struct unwind_files *files)
+bool unwind_plan_step(struct unwind_plan *plan, struct unwind_files *files)
 {
 	bool all = true;
 
@@ -170,53 +170,54 @@ bool unwinding_plan_step(struct unwinding_plan *plan, struct unwind_files *files
 	return all;
 }
 
-enum unwinding_how unwinding_plan_how(const struct unwinding_plan *plan)
+enum unwind_how unwind_plan_how(const struct unwind_plan *plan)
 {
 	size_t rows = 0;
 
 	for (size_t i = 0; i < plan->count; i++)
 		rows += has_rows(&plan->items[i]);
 	if (plan->foreign || rows == 0)
-		return UNWINDING_FP;
-	return rows == plan->count && !plan->cut ? UNWINDING_TABLE : UNWINDING_MIXED;
+		return UNWIND_HOW_FP;
+	return rows == plan->count && !plan->cut ? UNWIND_HOW_TABLE : UNWIND_HOW_MIXED;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+static uint64_t mix_word(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
 	return hash ^ (hash >> 29);
 }
 
-bool unwinding_plan_foreign(const struct unwinding_plan *plan)
+bool unwind_plan_foreign(const struct unwind_plan *plan)
 {
 	return plan->foreign;
 }
 
-uint64_t unwinding_plan_shape(const struct unwinding_plan *plan)
+uint64_t unwind_plan_shape(const struct unwind_plan *plan)
 {
-	uint64_t hash = mix(1, plan->count);
+	uint64_t hash = mix_word(1, plan->count);
 
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct item *item = &plan->items[i];
 
-		hash = mix(mix(hash, item->start), item->end);
-		hash = mix(mix(hash, item->offset), (uintptr_t)item->module);
-		hash = mix(hash, (uint64_t)item->kind << 32 | (has_rows(item) ? item->number : 0));
+		hash = mix_word(mix_word(hash, item->start), item->end);
+		hash = mix_word(mix_word(hash, item->offset), (uintptr_t)item->module);
+		hash = mix_word(hash,
+				(uint64_t)item->kind << 32 | (has_rows(item) ? item->number : 0));
 	}
 	return hash ? hash : 1;
 }
 
-size_t unwinding_plan_cut(const struct unwinding_plan *plan)
+size_t unwind_plan_cut(const struct unwind_plan *plan)
 {
 	return plan->cut;
 }
 
-uint32_t unwinding_plan_lacking(const struct unwinding_plan *plan)
+uint32_t unwind_plan_lacking(const struct unwind_plan *plan)
 {
 	return plan->lacking;
 }
 
-void unwinding_plan_claim(const struct unwinding_plan *plan, struct unwind_claims *claims)
+void unwind_plan_claim(const struct unwind_plan *plan, struct unwind_claims *claims)
 {
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct item *item = &plan->items[i];
@@ -228,9 +229,9 @@ void unwinding_plan_claim(const struct unwinding_plan *plan, struct unwind_claim
 	claims->count = (uint32_t)plan->count;
 }
 
-void unwinding_plan_write(const struct unwinding_plan *plan, struct unwind_mapping *mappings)
+void unwind_plan_write(const struct unwind_plan *plan, struct unwind_mapping *mappings)
 {
-	bool fp = unwinding_plan_how(plan) == UNWINDING_FP;
+	bool fp = unwind_plan_how(plan) == UNWIND_HOW_FP;
 
 	for (size_t i = 0; i < plan->count; i++)
 		mappings[i] = (struct unwind_mapping){
@@ -240,7 +241,7 @@ void unwinding_plan_write(const struct unwinding_plan *plan, struct unwind_mappi
 		};
 }
 
-uint32_t *unwinding_plan_take(struct unwinding_plan *plan, size_t *ret_count)
+uint32_t *unwind_plan_take(struct unwind_plan *plan, size_t *ret_count)
 {
 	uint32_t *numbers = calloc(plan->count + 1, sizeof(*numbers));
 	size_t count = 0;
@@ -257,7 +258,7 @@ uint32_t *unwinding_plan_take(struct unwinding_plan *plan, size_t *ret_count)
 	return numbers;
 }
 
-const struct module *unwinding_plan_rowless(const struct unwinding_plan *plan, size_t i)
+const struct module *unwind_plan_rowless(const struct unwind_plan *plan, size_t i)
 {
 	for (size_t k = 0; k < plan->count; k++) {
 		if (has_rows(&plan->items[k]))

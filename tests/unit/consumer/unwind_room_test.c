@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "consumer/process.h"
-#include "consumer/unwinding.h"
-#include "consumer/unwinding_room.h"
+#include "consumer/process_unwind.h"
+#include "consumer/unwind_room.h"
 #include "shared/clock.h"
 #include "tests/unit/consumer/unwind/own.h"
 
@@ -45,7 +45,7 @@ static void start(uint32_t elements)
 	p->unwind_claims = calloc(1, sizeof(*p->unwind_claims));
 	snprintf(ranges, sizeof(ranges), "%s/ranges", fake->dir);
 	p->ranges_path = ranges;
-	assert_int_equal(unwinding_start(&fake->a), 0);
+	assert_int_equal(process_unwind_start(&fake->a.unwind), 0);
 	for (uint64_t i = 0; i < TABLES + 2; i++) {
 		snprintf(path, sizeof(path), "/user.slice/flood/%u", (unsigned int)i);
 		cgroups_learn(&fake->a.cgroups, FLOODER + i, path);
@@ -67,9 +67,7 @@ static int teardown(void **state)
 		return 0;
 	p = fake->a.pins;
 	unlink(ranges);
-	processes_done(&fake->a);
-	processes_init(&fake->a.processes, FAKE_PROCESSES);
-	unwinding_done(&fake->a);
+	process_unwind_done(&fake->a.unwind);
 	fake_free(fake);
 	munmap(pool, ELEMENTS * 8);
 	munmap(tables, TABLES * sizeof(*tables));
@@ -98,17 +96,24 @@ static bool has_table(const struct process *p)
 	return p->unwind.table > 0;
 }
 
+/* Its mappings were read: makes or renews its table. */
+static void renew(struct process *p)
+{
+	process_queue_read(&fake->a.processes, p);
+	process_unwind_step(&fake->a.unwind);
+}
+
 /* What the loop does, until the process has a table or `ms` have passed. */
 static void run(const struct process *p, int ms)
 {
 	uint64_t until_ns = clock_mono_ns() + (uint64_t)ms * NSEC_PER_MSEC;
 
 	while (!has_table(p) && clock_mono_ns() < until_ns) {
-		struct pollfd fd = { .fd = unwind_files_fd(fake->a.unwinding.files),
+		struct pollfd fd = { .fd = unwind_files_fd(fake->a.unwind.files),
 				     .events = POLLIN };
 
 		if (poll(&fd, 1, 10) == 1)
-			unwinding_news(&fake->a);
+			process_unwind_news(&fake->a.unwind);
 	}
 }
 
@@ -116,10 +121,10 @@ static struct process *mapped(uint32_t tgid, uint64_t cgroup_id, struct mapping 
 {
 	struct process *p;
 
-	assert_int_equal(process_get(&fake->a, tgid, 5, &p), 0);
+	assert_int_equal(process_get(&fake->a.processes, tgid, 5, &p), 0);
 	p->requested = true;
 	p->cgroup_id = cgroup_id;
-	assert_int_equal(process_target(&fake->a, p), 0);
+	assert_int_equal(process_targets_match(&fake->a.targets, p), 0);
 	mappings_done(&p->maps);
 	p->maps.items = calloc(1, sizeof(*p->maps.items));
 	assert_non_null(p->maps.items);
@@ -135,7 +140,7 @@ static struct process *follow(uint32_t tgid, uint64_t cgroup_id, uint32_t table,
 	struct process *p = mapped(tgid, cgroup_id, own_mapping(fake->a.symbols));
 
 	next_fill(table);
-	unwinding_follow(&fake->a, p);
+	renew(p);
 	run(p, ms);
 	return p;
 }
@@ -152,7 +157,7 @@ static void test_tables(void **state)
 		flooder[i] = follow(100 + i, FLOODER + i, i, 20000);
 		assert_true(has_table(flooder[i]));
 	}
-	owner = fake->a.unwinding.tables[0].holder;
+	owner = fake->a.unwind.tables.items[0].holder;
 	assert_string_equal(owner->name, "/user.slice/flood");
 	assert_int_equal(owner->held[SHARE_TABLES], TABLES);
 	assert_false(has_table(follow(200, FLOODER + TABLES, 0, 200)));
@@ -170,7 +175,7 @@ static void test_tables(void **state)
 	assert_false(has_table(follow(302, SERVICE, 0, 200)));
 	assert_true(has_table(flooder[0]));
 	/* Both owners' tables are by the rows of one file: they count for neither. */
-	unwinding_room_count(&fake->a);
+	unwind_room_count(&fake->a.unwind.room);
 	assert_int_equal(owner->held[SHARE_ROWS], 0);
 }
 
@@ -222,21 +227,21 @@ static void test_rows(void **state)
 	if (!fake)
 		skip();
 	assert_true(has_table(follow(100, FLOODER, 0, 20000)));
-	unwind_files_stats(fake->a.unwinding.files, &stats);
+	unwind_files_stats(fake->a.unwind.files, &stats);
 	elements = stats.pool_used;
 	teardown(state);
 	start(elements);
 	assert_non_null(fake);
 	flooder = follow(100, FLOODER, 0, 20000);
 	assert_true(has_table(flooder));
-	unwinding_room_count(&fake->a);
-	assert_int_equal(fake->a.unwinding.tables[0].holder->held[SHARE_ROWS], 8ULL * elements);
+	unwind_room_count(&fake->a.unwind.room);
+	assert_int_equal(fake->a.unwind.tables.items[0].holder->held[SHARE_ROWS], 8ULL * elements);
 	pid = sleeper(maps);
 	for (int i = 0; i < 500 && !has_become(maps, flooder->maps.items[0].module, &mapping); i++)
 		usleep(10000);
 	service = mapped(300, SERVICE, mapping);
 	next_fill(1);
-	unwinding_follow(&fake->a, service);
+	renew(service);
 	run(service, 20000);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/unwinding_lines.h"
+#include "consumer/unwind_events.h"
 
-#include "consumer/agent.h"
 #include "consumer/unwind/unwind_end.h"
+#include "consumer/unwind_plan.h"
 #include "shared/clock.h"
+#include "shared/macro.h"
 
 /* Modules without rows that one line names; the rest is counted. */
 #define ROWLESS_MAX 16
@@ -11,61 +12,55 @@
 /* Modules that one answer of the status method names. */
 #define MODULES_MAX 256
 
-const char *unwinding_name(enum unwinding_how how)
-{
-	static const char *const names[] = {
-		[UNWINDING_UNKNOWN] = NULL,
-		[UNWINDING_FP] = "fp",
-		[UNWINDING_TABLE] = "table",
-		[UNWINDING_MIXED] = "mixed",
-	};
+static const char *const how_names[] = {
+	[UNWIND_HOW_UNKNOWN] = NULL,
+	[UNWIND_HOW_FP] = "fp",
+	[UNWIND_HOW_TABLE] = "table",
+	[UNWIND_HOW_MIXED] = "mixed",
+};
 
-	return names[how];
-}
-
-static void write_rowless(struct agent *a, const struct process *p, struct jsonw *w)
+static void write_rowless(const struct unwind_plan *plan, struct unwind_files *files,
+			  struct jsonw *w)
 {
 	const struct module *module;
 	size_t i;
 
 	jsonw_array(w, "without_rows");
-	for (i = 0; (module = unwinding_plan_rowless(p->unwind.plan, i)) && i < ROWLESS_MAX; i++) {
+	for (i = 0; (module = unwind_plan_rowless(plan, i)) && i < ROWLESS_MAX; i++) {
 		jsonw_object(w, NULL);
 		jsonw_string(w, "module", module->path);
-		jsonw_string(w, "reason", unwind_files_why(a->unwinding.files, module));
+		jsonw_string(w, "reason", unwind_files_why(files, module));
 		jsonw_object_end(w);
 	}
 	jsonw_array_end(w);
-	while (unwinding_plan_rowless(p->unwind.plan, i))
+	while (unwind_plan_rowless(plan, i))
 		i++;
 	if (i > ROWLESS_MAX)
 		jsonw_u64(w, "without_rows_omitted", i - ROWLESS_MAX);
 }
 
-void unwinding_say(struct agent *a, struct process *p)
+void unwind_events_say(const struct event_log *log, struct event_budget *budget,
+		       const struct process *p, struct unwind_files *files)
 {
 	const struct event_about about = { p->rule, p->cgroup_id, p->uid, NULL };
-	struct unwinding_state *s = &p->unwind;
+	const struct unwind_state *s = &p->unwind;
 	struct line_subject subject;
 	struct jsonw w;
 
-	if (!p->announced || s->how == s->said)
+	if (!event_budget_take(budget, &about, LINE_UNWIND))
 		return;
-	s->said = s->how;
-	if (!event_budget_take(&a->budget, &about, LINE_UNWIND))
-		return;
-	subject = event_log_subject(&a->log, p->rule, p->cgroup_id);
-	line_begin(&a->lines, &w, "process.unwind", &subject);
+	subject = event_log_subject(log, p->rule, p->cgroup_id);
+	line_begin(log->lines, &w, "process.unwind", &subject);
 	jsonw_u64(&w, "pid", p->tgid);
 	jsonw_u64(&w, "start_ns", p->start_ns);
 	jsonw_string(&w, "comm", p->comm);
-	jsonw_string(&w, "unwind", unwinding_name(s->how));
+	jsonw_string(&w, "unwind", how_names[s->how]);
 	jsonw_u64(&w, "mappings", p->maps.count);
 	if (s->cut)
 		jsonw_u64(&w, "mappings_cut", s->cut);
 	jsonw_u64(&w, "ready_ms", (clock_mono_ns() - p->maps.read_ns) / NSEC_PER_MSEC);
-	write_rowless(a, p, &w);
-	line_end(&a->lines, &w);
+	write_rowless(s->plan, files, &w);
+	line_end(log->lines, &w);
 }
 
 static void write_module(const struct unwind_module *m, struct jsonw *w)
@@ -83,14 +78,14 @@ static void write_module(const struct unwind_module *m, struct jsonw *w)
 }
 
 /* Those without rows first: they are what an operator can do something about. */
-static void write_modules(const struct unwinding *u, struct jsonw *w)
+static void write_modules(struct unwind_files *files, struct jsonw *w)
 {
 	struct unwind_module m;
 	size_t written = 0, omitted = 0;
 
 	jsonw_array(w, "modules");
 	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = 0; unwind_files_module(u->files, i, &m); i++) {
+		for (size_t i = 0; unwind_files_module(files, i, &m); i++) {
 			if ((m.why == NULL) != (pass == 1))
 				continue;
 			if (written == MODULES_MAX)
@@ -104,27 +99,22 @@ static void write_modules(const struct unwinding *u, struct jsonw *w)
 		jsonw_u64(w, "modules_omitted", omitted);
 }
 
-static void write_ends(const struct agent *a, struct jsonw *w)
+static void write_ends(const struct totals *totals, struct jsonw *w)
 {
-	struct totals totals = { 0 };
-
-	pins_totals(&a->pins, &totals);
 	jsonw_object(w, "ends");
 	for (int i = UNWIND_END_NONE + 1; i < UNWIND_END_COUNT_; i++)
 		if (i != UNWIND_END_NO_PLACE &&
 		    i != UNWIND_END_NO_POINTERS) /* the consumer's own */
-			jsonw_u64(w, unwind_end_word((enum unwind_end)i), totals.unwind_ends[i]);
+			jsonw_u64(w, unwind_end_word((enum unwind_end)i), totals->unwind_ends[i]);
 	jsonw_object_end(w);
 }
 
-void unwinding_write_status(const struct agent *a, struct jsonw *w)
+void unwind_events_write_status(const struct unwind_tables *tables, const struct totals *totals,
+				struct jsonw *w)
 {
-	const struct unwinding *u = &a->unwinding;
 	struct unwind_files_stats s;
 
-	if (!u->files)
-		return;
-	unwind_files_stats(u->files, &s);
+	unwind_files_stats(tables->files, &s);
 	jsonw_object(w, "unwind");
 	jsonw_u64(w, "pool_bytes", (uint64_t)s.pool_elements * 8);
 	jsonw_u64(w, "pool_used_bytes", (uint64_t)s.pool_used * 8);
@@ -134,15 +124,15 @@ void unwinding_write_status(const struct agent *a, struct jsonw *w)
 	jsonw_u64(w, "compiled", s.compiled);
 	jsonw_u64(w, "compile_us", s.compile_ns / 1000);
 	jsonw_u64(w, "evicted", s.evicted);
-	jsonw_u64(w, "tables", u->table_count);
-	jsonw_u64(w, "tables_used", u->live);
-	jsonw_u64(w, "tables_published", u->published);
-	jsonw_u64(w, "tables_full", u->full);
-	jsonw_u64(w, "mappings_cut", u->cut);
-	jsonw_u64(w, "mappings_missed", u->missed);
+	jsonw_u64(w, "tables", tables->count);
+	jsonw_u64(w, "tables_used", tables->live);
+	jsonw_u64(w, "tables_published", tables->published);
+	jsonw_u64(w, "tables_full", tables->full);
+	jsonw_u64(w, "mappings_cut", tables->cut);
+	jsonw_u64(w, "mappings_missed", tables->unconfirmed);
 	jsonw_string(w, "grace", s.membarrier ? "membarrier" : "wait");
 	jsonw_u64(w, "graces", s.graces);
-	write_ends(a, w);
-	write_modules(u, w);
+	write_ends(totals, w);
+	write_modules(tables->files, w);
 	jsonw_object_end(w);
 }

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#include "consumer/unwinding_plan.h"
+#include "consumer/unwind_plan.h"
 #include "tests/unit/consumer/unwind/own.h"
 
 #define ELEMENTS (1u << 20)
@@ -48,12 +48,12 @@ static struct module *anonymous(void)
 }
 
 /* Steps until it is settled. */
-static struct unwinding_plan *plan_of(const struct mappings *m, enum rule_unwind by)
+static struct unwind_plan *plan_of(const struct mappings *m, enum rule_unwind by)
 {
-	struct unwinding_plan *plan = unwinding_plan_new(m, by);
+	struct unwind_plan *plan = unwind_plan_new(m, by);
 
 	assert_non_null(plan);
-	while (!unwinding_plan_step(plan, files)) {
+	while (!unwind_plan_step(plan, files)) {
 		struct pollfd p = { .fd = unwind_files_fd(files), .events = POLLIN };
 
 		assert_int_equal(poll(&p, 1, 20000), 1);
@@ -67,24 +67,24 @@ static void test_kinds(void **state)
 	static const struct {
 		enum rule_unwind by;
 		enum unwind_kind file, anonymous;
-		enum unwinding_how how;
+		enum unwind_how how;
 	} rows[] = {
-		{ RULE_UNWIND_AUTO, UNWIND_KIND_ROWS, UNWIND_KIND_FP, UNWINDING_MIXED },
-		{ RULE_UNWIND_TABLE, UNWIND_KIND_ROWS_ALONE, UNWIND_KIND_NONE, UNWINDING_MIXED },
-		{ RULE_UNWIND_FP, UNWIND_KIND_FP, UNWIND_KIND_FP, UNWINDING_FP },
+		{ RULE_UNWIND_AUTO, UNWIND_KIND_ROWS, UNWIND_KIND_FP, UNWIND_HOW_MIXED },
+		{ RULE_UNWIND_TABLE, UNWIND_KIND_ROWS_ALONE, UNWIND_KIND_NONE, UNWIND_HOW_MIXED },
+		{ RULE_UNWIND_FP, UNWIND_KIND_FP, UNWIND_KIND_FP, UNWIND_HOW_FP },
 	};
 	struct mapping items[2] = { own_mapping(symbols),
 				    { .start = 1ULL << 46, .end = (1ULL << 46) + 1 } };
 	struct mappings m = { .items = items, .count = 2 };
 	struct unwind_mapping out[UNWIND_RANGES];
 	static struct unwind_claims claims;
-	struct unwinding_plan *plan;
+	struct unwind_plan *plan;
 
 	items[1].module = anonymous();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		plan = plan_of(&m, rows[i].by);
-		assert_int_equal(unwinding_plan_how(plan), rows[i].how);
-		unwinding_plan_claim(plan, &claims);
+		assert_int_equal(unwind_plan_how(plan), rows[i].how);
+		unwind_plan_claim(plan, &claims);
 		assert_int_equal(claims.count, 2);
 		assert_int_equal(claims.starts[0], items[0].start);
 		assert_int_equal(claims.starts[1], items[1].start);
@@ -92,28 +92,28 @@ static void test_kinds(void **state)
 		 * asks. */
 		assert_int_equal(claims.below[0] > 0, rows[i].by != RULE_UNWIND_FP);
 		assert_int_equal(claims.below[1], 0);
-		unwinding_plan_write(plan, out);
+		unwind_plan_write(plan, out);
 		assert_int_equal(out[0].kind, rows[i].file);
 		assert_int_equal(out[1].kind, rows[i].anonymous);
-		assert_ptr_equal(unwinding_plan_rowless(plan, rows[i].by == RULE_UNWIND_FP),
+		assert_ptr_equal(unwind_plan_rowless(plan, rows[i].by == RULE_UNWIND_FP),
 				 items[1].module);
-		unwinding_plan_free(plan, files);
+		unwind_plan_free(plan, files);
 	}
 	m.count = 1;
 	m.exe = items[0].module;
 	plan = plan_of(&m, RULE_UNWIND_AUTO);
-	assert_int_equal(unwinding_plan_how(plan), UNWINDING_TABLE);
-	unwinding_plan_claim(plan, &claims);
+	assert_int_equal(unwind_plan_how(plan), UNWIND_HOW_TABLE);
+	unwind_plan_claim(plan, &claims);
 	assert_int_equal(claims.below[0], 0);
-	unwinding_plan_free(plan, files);
+	unwind_plan_free(plan, files);
 }
 
 static uint64_t shape_of(const struct mappings *m, enum rule_unwind by)
 {
-	struct unwinding_plan *plan = plan_of(m, by);
-	uint64_t shape = unwinding_plan_shape(plan);
+	struct unwind_plan *plan = plan_of(m, by);
+	uint64_t shape = unwind_plan_shape(plan);
 
-	unwinding_plan_free(plan, files);
+	unwind_plan_free(plan, files);
 	return shape;
 }
 
@@ -144,12 +144,12 @@ static struct mapping *many(size_t count, struct module *file, struct module *no
 }
 
 /* Whether the plan claims the mapping with that number. */
-static bool placed(const struct unwinding_plan *plan, size_t i)
+static bool placed(const struct unwind_plan *plan, size_t i)
 {
 	static struct unwind_claims claims;
 	const __u64 *starts = claims.starts;
 
-	unwinding_plan_claim(plan, &claims);
+	unwind_plan_claim(plan, &claims);
 	assert_int_equal(claims.count, UNWIND_RANGES);
 	for (uint32_t k = 1; k < claims.count; k++)
 		assert_true(starts[k] > starts[k - 1]);
@@ -166,21 +166,21 @@ static void test_cut(void **state)
 	struct module *file = own_mapping(symbols).module, *exe;
 	struct mapping *items = many(count, file, file);
 	struct mappings m = { .items = items, .count = count };
-	struct unwinding_plan *plan;
+	struct unwind_plan *plan;
 
 	assert_int_equal(symbols_module(symbols, 9, 9, "/bin/exe", false, &exe), 0);
 	items[7].module = m.exe = exe;
-	plan = unwinding_plan_new(&m, RULE_UNWIND_AUTO);
-	assert_int_equal(unwinding_plan_cut(plan), 40);
+	plan = unwind_plan_new(&m, RULE_UNWIND_AUTO);
+	assert_int_equal(unwind_plan_cut(plan), 40);
 	assert_true(placed(plan, 7) && placed(plan, 41) && placed(plan, count - 1));
 	assert_false(placed(plan, 6) || placed(plan, 40));
-	unwinding_plan_free(plan, files);
+	unwind_plan_free(plan, files);
 	/* At the limit all have one. */
 	m.count = UNWIND_RANGES;
-	plan = unwinding_plan_new(&m, RULE_UNWIND_AUTO);
-	assert_int_equal(unwinding_plan_cut(plan), 0);
+	plan = unwind_plan_new(&m, RULE_UNWIND_AUTO);
+	assert_int_equal(unwind_plan_cut(plan), 0);
 	assert_true(placed(plan, 0));
-	unwinding_plan_free(plan, files);
+	unwind_plan_free(plan, files);
 	free(items);
 }
 
@@ -191,15 +191,15 @@ static void test_cut_anonymous(void **state)
 	struct module *file = own_mapping(symbols).module, *none = anonymous();
 	struct mapping *items = many(count, file, none);
 	struct mappings m = { .items = items, .count = count };
-	struct unwinding_plan *plan;
+	struct unwind_plan *plan;
 
 	items[2].end = items[2].start + 1;
-	plan = unwinding_plan_new(&m, RULE_UNWIND_AUTO);
-	assert_int_equal(unwinding_plan_cut(plan), count - UNWIND_RANGES);
+	plan = unwind_plan_new(&m, RULE_UNWIND_AUTO);
+	assert_int_equal(unwind_plan_cut(plan), count - UNWIND_RANGES);
 	for (size_t i = 1; i < count; i += 2)
 		assert_true(placed(plan, i));
 	assert_false(placed(plan, 2));
-	unwinding_plan_free(plan, files);
+	unwind_plan_free(plan, files);
 	free(items);
 
 	count = UNWIND_RANGES + 1;
@@ -208,8 +208,8 @@ static void test_cut_anonymous(void **state)
 		items[i] = own_mapping(symbols);
 	m = (struct mappings){ .items = items, .count = count };
 	plan = plan_of(&m, RULE_UNWIND_AUTO);
-	assert_int_equal(unwinding_plan_how(plan), UNWINDING_MIXED);
-	unwinding_plan_free(plan, files);
+	assert_int_equal(unwind_plan_how(plan), UNWIND_HOW_MIXED);
+	unwind_plan_free(plan, files);
 	free(items);
 }
 

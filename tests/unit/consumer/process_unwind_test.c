@@ -10,9 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/matching.h"
 #include "consumer/process.h"
+#include "consumer/process_unwind.h"
 #include "consumer/sample_decode.h"
-#include "consumer/unwinding.h"
 #include "shared/clock.h"
 #include "tests/unit/consumer/unwind/own.h"
 
@@ -41,7 +42,7 @@ static int setup(void **state)
 	p->unwind_claims = calloc(1, sizeof(*p->unwind_claims));
 	snprintf(ranges, sizeof(ranges), "%s/ranges", fake->dir);
 	p->ranges_path = ranges;
-	assert_int_equal(unwinding_start(&fake->a), 0);
+	assert_int_equal(process_unwind_start(&fake->a.unwind), 0);
 	return 0;
 }
 
@@ -53,9 +54,7 @@ static int teardown(void **state)
 		return 0;
 	p = fake->a.pins;
 	unlink(ranges);
-	processes_done(&fake->a);
-	processes_init(&fake->a.processes, FAKE_PROCESSES);
-	unwinding_done(&fake->a);
+	process_unwind_done(&fake->a.unwind);
 	fake_free(fake);
 	munmap(pool, ELEMENTS * 8);
 	munmap(tables, TABLES * sizeof(*tables));
@@ -83,15 +82,22 @@ static void next_fill(uint64_t fill, uint32_t table, uint32_t count)
 	next_record((struct ranges_record){ .fill = fill, .table = table, .count = count });
 }
 
+/* Its mappings were read: makes or renews its table. */
+static void follow(struct process *p)
+{
+	process_queue_read(&fake->a.processes, p);
+	process_unwind_step(&fake->a.unwind);
+}
+
 /* What the loop does, until there has been as much news as is needed; the wall is 20 s. */
 static void run_until(bool (*done)(const struct process *p), const struct process *p)
 {
 	for (int i = 0; i < 2000 && !done(p); i++) {
-		struct pollfd fd = { .fd = unwind_files_fd(fake->a.unwinding.files),
+		struct pollfd fd = { .fd = unwind_files_fd(fake->a.unwind.files),
 				     .events = POLLIN };
 
 		if (poll(&fd, 1, 10) == 1)
-			unwinding_news(&fake->a);
+			process_unwind_news(&fake->a.unwind);
 	}
 	assert_true(done(p));
 }
@@ -101,10 +107,10 @@ static struct process *mapped(uint32_t tgid, uint64_t pages)
 {
 	struct process *p;
 
-	assert_int_equal(process_get(&fake->a, tgid, 5, &p), 0);
+	assert_int_equal(process_get(&fake->a.processes, tgid, 5, &p), 0);
 	p->requested = true;
 	p->announced = true;
-	assert_int_equal(process_target(&fake->a, p), 0);
+	assert_int_equal(process_targets_match(&fake->a.targets, p), 0);
 	mappings_done(&p->maps);
 	p->maps.items = calloc(1, sizeof(*p->maps.items));
 	assert_non_null(p->maps.items);
@@ -132,7 +138,7 @@ static bool has_table(const struct process *p)
 
 static bool has_second(const struct process *p)
 {
-	return fake->a.unwinding.published == 2;
+	return fake->a.unwind.tables.published == 2;
 }
 
 static struct process *published(uint32_t tgid, uint32_t table, uint64_t fill)
@@ -140,7 +146,7 @@ static struct process *published(uint32_t tgid, uint32_t table, uint64_t fill)
 	struct process *p = mapped(tgid, 0);
 
 	next_fill(fill, table, 1);
-	unwinding_follow(&fake->a, p);
+	follow(p);
 	run_until(has_table, p);
 	return p;
 }
@@ -175,19 +181,19 @@ static void test_renew(void **state)
 	if (!fake)
 		skip();
 	p = published(100, 0, 77);
-	unwinding_follow(&fake->a, p);
+	follow(p);
 	assert_int_equal(p->unwind.table, 1);
 	assert_int_equal(tables[0].quiet_ns, 0); /* nobody had asked */
 	for (int i = 0; i < 20; i++) {
-		p->unwind.asked = true;
-		unwinding_follow(&fake->a, p);
+		p->unwind.left = true;
+		follow(p);
 		assert_true(tables[0].quiet_ns > 0);
 	}
 	assert_int_equal(tables[0].quiet_ns, 10 * NSEC_PER_SEC);
 
 	mapped(100, 16);
 	next_fill(78, 1, 1);
-	unwinding_follow(&fake->a, p);
+	follow(p);
 	run_until(has_second, p);
 	assert_int_equal(p->unwind.table, 2);
 	assert_int_equal(told(p), 2);
@@ -206,15 +212,15 @@ static void test_young(void **state)
 	p = mapped(100, 0);
 	p->exec_ns = p->maps.read_ns - NSEC_PER_MSEC;
 	next_fill(77, 0, 1);
-	unwinding_follow(&fake->a, p);
-	assert_int_equal(fake->a.unwinding.again_count, 1);
+	follow(p);
+	assert_int_equal(fake->a.reread.count, 1);
 	p->tried_ns = 0;
-	unwinding_settle(&fake->a);
+	process_unwind_settle(&fake->a.unwind);
 	assert_true(p->tried_ns > 0);
-	assert_int_equal(fake->a.unwinding.again_count, 0);
+	assert_int_equal(fake->a.reread.count, 0);
 	p->exec_ns = p->maps.read_ns - NSEC_PER_SEC;
-	unwinding_follow(&fake->a, p);
-	assert_int_equal(fake->a.unwinding.again_count, 0);
+	follow(p);
+	assert_int_equal(fake->a.reread.count, 0);
 }
 
 /* What the kernel side could not confirm is asked for again, though nothing has changed. */
@@ -226,15 +232,15 @@ static void test_holes(void **state)
 		skip();
 	p = mapped(100, 0);
 	next_record((struct ranges_record){ .fill = 77, .table = 0, .count = 1, .missed = 1 });
-	unwinding_follow(&fake->a, p);
+	follow(p);
 	run_until(has_table, p);
-	assert_int_equal(fake->a.unwinding.missed, 1);
+	assert_int_equal(fake->a.unwind.tables.unconfirmed, 1);
 	next_fill(78, 1, 1);
-	unwinding_follow(&fake->a, p);
+	follow(p);
 	assert_int_equal(p->unwind.table, 2);
-	unwinding_follow(&fake->a, p);
+	follow(p);
 	assert_int_equal(p->unwind.table, 2);
-	assert_int_equal(fake->a.unwinding.missed, 1);
+	assert_int_equal(fake->a.unwind.tables.unconfirmed, 1);
 }
 
 /* Whose mappings were read just now waits a moment. */
@@ -246,11 +252,11 @@ static void test_unmapped(void **state)
 		skip();
 	p = published(100, 0, 77);
 	p->maps.read_ns = p->tried_ns = p->seen_ns = clock_mono_ns();
-	unwinding_unmapped(&fake->a, p, p->maps.read_ns - 1);
-	assert_int_equal(fake->a.unwinding.again_count, 0);
-	unwinding_unmapped(&fake->a, p, p->maps.read_ns + 1);
-	assert_true(p->unwind.asked);
-	assert_int_equal(fake->a.unwinding.again_count, 1);
+	process_unwind_unmapped(&fake->a.unwind, p, p->maps.read_ns - 1);
+	assert_int_equal(fake->a.reread.count, 0);
+	process_unwind_unmapped(&fake->a.unwind, p, p->maps.read_ns + 1);
+	assert_true(p->unwind.left);
+	assert_int_equal(fake->a.reread.count, 1);
 }
 
 /* The kernel side does not take the claims: the process is another by now, nothing is published. */
@@ -263,17 +269,17 @@ static void test_refused(void **state)
 		skip();
 	p = mapped(100, 0);
 	next_fill(0, 0, 0);
-	unwinding_follow(&fake->a, p);
+	follow(p);
 	for (int i = 0; i < 200 && p->unwind.plan; i++) {
 		usleep(10000);
-		unwinding_news(&fake->a);
+		process_unwind_news(&fake->a.unwind);
 	}
 	assert_null(p->unwind.plan);
 	assert_int_equal(p->unwind.table, 0);
 	assert_int_equal(told(p), 0);
 	for (int i = 0; i < TABLES; i++)
 		assert_int_equal(tables[i].published, 0);
-	unwind_files_stats(fake->a.unwinding.files, &stats);
+	unwind_files_stats(fake->a.unwind.files, &stats);
 	assert_int_equal(stats.files, 1);
 }
 
@@ -287,11 +293,11 @@ static void test_rule(void **state)
 	if (!fake)
 		skip();
 	p = published(100, 0, 77);
-	unwinding_rule(&fake->a, p);
+	process_unwind_matched(&fake->a.unwind, p);
 	assert_int_equal(p->unwind.table, 1);
 	p->rule = &fp;
 	next_fill(78, 1, 1);
-	unwinding_rule(&fake->a, p);
+	process_unwind_matched(&fake->a.unwind, p);
 	run_until(has_second, p);
 	assert_int_equal(told(p), 2);
 	assert_int_equal(tables[0].published, 0);
@@ -310,7 +316,7 @@ static struct process *forked(uint32_t tgid, uint32_t unwind)
 	struct process *p;
 
 	assert_int_equal(bpf_map_update_elem(fake->a.pins.targets_fd, &key, &target, BPF_ANY), 0);
-	assert_int_equal(process_get(&fake->a, tgid, 5, &p), 0);
+	assert_int_equal(process_get(&fake->a.processes, tgid, 5, &p), 0);
 	return p;
 }
 
@@ -359,7 +365,7 @@ static void test_child(void **state)
 	leaf = parent->maps.items[0].start;
 	child = forked(101, 1);
 	child->requested = true;
-	assert_int_equal(process_target(&fake->a, child), 0);
+	assert_int_equal(process_targets_match(&fake->a.targets, child), 0);
 	assert_int_equal(told(child), 1);
 	parent->unwind.used_ns = 0;
 	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);
@@ -368,7 +374,7 @@ static void test_child(void **state)
 	assert_ptr_equal(module_of(101, 78, leaf, &end), &stack_sample_unknown);
 	assert_ptr_equal(module_of(101, 0, leaf, &end), &stack_sample_unknown);
 
-	process_gone(&fake->a, parent);
+	matching_gone(&fake->a, parent);
 	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);
 	assert_int_equal(published(102, 1, 78)->unwind.table, 2);
 	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);
@@ -376,7 +382,7 @@ static void test_child(void **state)
 	child = mapped(101, 0);
 	child->rule = &fp;
 	next_fill(79, 2, 1);
-	unwinding_follow(&fake->a, child);
+	follow(child);
 	run_until(has_table, child);
 	assert_int_equal(told(child), 3);
 	child->rule = NULL;
@@ -406,7 +412,7 @@ static void test_cut(void **state)
 		maps->items[i].end += i * (own.end - own.start);
 	}
 	next_fill(77, 0, UNWIND_RANGES);
-	unwinding_follow(&fake->a, p);
+	follow(p);
 	run_until(has_table, p);
 	assert_int_equal(p->unwind.cut, over);
 	assert_ptr_equal(module_of(100, 77, own.start, &end), own.module);
@@ -424,17 +430,17 @@ static void test_not_walked(void **state)
 	if (!fake)
 		skip();
 	p = published(100, 0, 77);
-	unwinding_sample(&fake->a, p, true, clock_mono_ns());
+	process_unwind_sample(&fake->a.unwind, p, true, clock_mono_ns());
 	assert_true(p->unwind.shape != 0);
-	unwinding_sample(&fake->a, p, false, p->unwind.published_ns - 1);
+	process_unwind_sample(&fake->a.unwind, p, false, p->unwind.published_ns - 1);
 	assert_true(p->unwind.shape != 0);
-	unwinding_sample(&fake->a, p, false, clock_mono_ns());
+	process_unwind_sample(&fake->a.unwind, p, false, clock_mono_ns());
 	assert_int_equal(p->unwind.shape, 0);
 }
 
 static bool third_is_in(const struct process *p)
 {
-	return fake->a.unwinding.published == TABLES;
+	return fake->a.unwind.tables.published == TABLES;
 }
 
 /* More processes than tables: who waits gets the one of who is gone. */
@@ -448,14 +454,14 @@ static void test_full(void **state)
 		p[i] = published(100 + i, i, 70 + i);
 	assert_true(third_is_in(NULL));
 	p[TABLES] = mapped(200, 0);
-	unwinding_follow(&fake->a, p[TABLES]);
+	follow(p[TABLES]);
 	assert_int_equal(p[TABLES]->unwind.table, 0);
-	assert_true(fake->a.unwinding.full > 0);
+	assert_true(fake->a.unwind.tables.full > 0);
 	next_fill(99, 1, 1);
-	process_gone(&fake->a, p[1]);
+	matching_gone(&fake->a, p[1]);
 	run_until(has_table, p[TABLES]);
 	assert_int_equal(p[TABLES]->unwind.table, 2);
-	assert_int_equal(fake->a.unwinding.live, TABLES);
+	assert_int_equal(fake->a.unwind.tables.live, TABLES);
 }
 
 static bool says(const struct jsonw *w, const char *text)
@@ -472,11 +478,11 @@ static void test_status(void **state)
 	published(100, 0, 77);
 	jsonw_init(&w, 65536);
 	jsonw_object(&w, NULL);
-	unwinding_write_status(&fake->a, &w);
+	process_unwind_write_status(&fake->a.unwind, &w);
 	jsonw_object_end(&w);
 	assert_int_equal(jsonw_end(&w), 0);
 	assert_true(says(&w, "\"tables_used\":1"));
-	assert_true(says(&w, "unwinding_test"));
+	assert_true(says(&w, "process_unwind_test"));
 	jsonw_done(&w);
 }
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * process_unwind.h: which process is unwound by rows. For each process whose mappings were read a
+ * table is made as soon as all of its files are compiled, and published to the kernel side; until
+ * then, and without one, its stacks are taken by frame pointers. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_PROCESS_UNWIND_H
+#define TROCAR_CONSUMER_PROCESS_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/event_budget.h"
+#include "consumer/event_log.h"
+#include "consumer/loop.h"
+#include "consumer/mappings_reread.h"
+#include "consumer/pins.h"
+#include "consumer/process.h"
+#include "consumer/process_targets.h"
+#include "consumer/unwind_room.h"
+#include "consumer/unwind_tables.h"
+#include "shared/jsonw.h"
+
+#define PROCESS_UNWIND_STARVED_MAX 64
+
+/* What it works with; all borrowed. */
+struct process_unwind_needs {
+	const struct pins *pins;
+	struct processes *processes;
+	const struct process_targets *targets;
+	struct mappings_reread *reread;
+	struct symbols *symbols;
+	struct shares *shares;
+	struct cgroups *cgroups;
+	const struct captured *captured;
+	const struct event_log *log;
+	struct event_budget *budget;
+};
+
+struct process_unwind {
+	struct process_unwind_needs needs;
+	struct unwind_files *files; /* owned; NULL: nothing is unwound by rows */
+	struct unwind_tables tables;
+	struct unwind_room room;
+	struct process *first; /* of those that wait for files or for a table */
+	struct process_key starved[PROCESS_UNWIND_STARVED_MAX]; /* whose files found no room */
+	size_t starved_count;
+	struct loop_source *source;
+};
+
+/* Nothing is unwound by rows yet. What `needs` points to is borrowed. */
+void process_unwind_init(struct process_unwind *u, const struct process_unwind_needs *needs);
+
+/* Starts the unwinder thread (before the system-call filter) with the pinned maps. 0 or -errno. */
+int process_unwind_start(struct process_unwind *u);
+/* Adds its source to the loop. 0 or -errno. */
+int process_unwind_listen(struct process_unwind *u, struct loop *loop);
+/* Before processes_done: gives up all plans. */
+void process_unwind_done(struct process_unwind *u);
+
+/*
+ * Makes or renews the tables of those whose mappings were read since the last time
+ * (process_queue_read), and has the kernel side take raw addresses of those that have one. After
+ * each drain, and after a process was mapped outside of one.
+ */
+void process_unwind_step(struct process_unwind *u);
+
+/* Goes on with what files or a grace were waited for; what the loop calls. */
+void process_unwind_news(struct process_unwind *u);
+
+/* Reads again what mappings_reread has noted, and steps; what the loop calls a little later. */
+void process_unwind_settle(struct process_unwind *u);
+
+/* A stack of `p` has left the mappings that its table has (mappings_reread_unmapped); steps. */
+void process_unwind_unmapped(struct process_unwind *u, struct process *p, uint64_t time_ns);
+
+/* `p` matches another rule, or none: renews its table if that wants its stacks in another way. */
+void process_unwind_matched(struct process_unwind *u, struct process *p);
+
+/*
+ * A sample of `p` was walked by its table, or, when `walked` is false, was not although it has one:
+ * then the kernel side does not take it as this image's, and there will be another. True when the
+ * mappings are to be read again for that.
+ */
+bool process_unwind_sample(struct process_unwind *u, struct process *p, bool walked,
+			   uint64_t time_ns);
+
+/*
+ * The table that a sample with SAMPLE_UNWOUND was walked by: of its own process or of an ancestor
+ * (sample.fill), whatever is mapped there by now; it counts as used. NULL when that is not known
+ * any more.
+ */
+const struct walk_table *process_unwind_table(struct process_unwind *u,
+					      const struct sample *record);
+
+/* `p` is gone. */
+void process_unwind_leave(struct process_unwind *u, struct process *p);
+
+/* Writes the object `unwind` of the status method. */
+void process_unwind_write_status(const struct process_unwind *u, struct jsonw *w);
+
+#endif
