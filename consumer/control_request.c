@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "shared/cleanup.h"
+#include "shared/json/utf8.h"
 #include "shared/jsonw.h"
 #include "shared/macro.h"
 
@@ -52,7 +53,7 @@ static bool is_text(const char *line, size_t bytes, size_t *ret_offset)
 	for (size_t i = 0, n; i < bytes; i += n) {
 		unsigned char c = (unsigned char)line[i];
 
-		n = jsonw_utf8(line + i, bytes - i);
+		n = utf8_sequence(line + i, bytes - i);
 		if (!n || (c < 0x20 && c != '\t' && c != '\r')) {
 			*ret_offset = i;
 			return false;

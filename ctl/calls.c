@@ -13,6 +13,7 @@
 #include "ctl/text.h"
 #include "shared/cleanup.h"
 #include "shared/io.h"
+#include "shared/json/utf8.h"
 #include "shared/parse.h"
 #include "shared/preflight.h"
 
@@ -184,7 +185,7 @@ static int ask_with_file(const struct options *options, const char *method, cons
 	}
 	/* The writer would replace such bytes, and other rules than the file's would be in force.
 	 */
-	if (!text_is_utf8(text, bytes, &offset)) {
+	if (!utf8_is_text(text, bytes, &offset)) {
 		fprintf(options->err, "trocar: %s: byte %zu is no UTF-8 text\n", file, offset);
 		return COMMAND_FAILED;
 	}

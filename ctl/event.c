@@ -41,13 +41,13 @@ static const struct {
 	{ "pressure", EVENT_PRESSURE },
 };
 
-bool event_is(const struct scan_text *text, const char *word)
+bool event_is(const struct json_text *text, const char *word)
 {
 	return text->data && !text->escaped && text->bytes == strlen(word) &&
 	       !memcmp(text->data, word, text->bytes);
 }
 
-static const struct key *find_key(const struct scan_text *text, enum event_type type)
+static const struct key *find_key(const struct json_text *text, enum event_type type)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (keys[i].bytes == text->bytes && keys[i].types & 1u << type &&
@@ -57,66 +57,66 @@ static const struct key *find_key(const struct scan_text *text, enum event_type 
 }
 
 /* What stands in an id of either form, "17" or 17. */
-static bool read_id(struct scan *s, struct scan_text *ret_text)
+static bool read_id(struct json_reader *json, struct json_text *ret_text)
 {
 	uint64_t number;
 
-	if (scan_peek(s) == '"')
-		return scan_string(s, false, ret_text);
-	*ret_text = (struct scan_text){ .data = s->at };
-	if (!scan_u64(s, 0, UINT64_MAX, &number))
+	if (json_reader_peek(json) == '"')
+		return json_reader_string(json, false, ret_text);
+	*ret_text = (struct json_text){ .data = json->at };
+	if (!json_reader_u64(json, 0, UINT64_MAX, &number))
 		return false;
-	ret_text->bytes = (size_t)(s->at - ret_text->data);
+	ret_text->bytes = (size_t)(json->at - ret_text->data);
 	return true;
 }
 
-static bool read_known(struct scan *s, const struct key *key, struct event *event)
+static bool read_known(struct json_reader *json, const struct key *key, struct event *event)
 {
 	char *field = (char *)event + key->field;
 
 	if (key->number)
-		return scan_u64(s, key->min, key->max, (uint64_t *)(void *)field);
-	return scan_string(s, true, (struct scan_text *)(void *)field);
+		return json_reader_u64(json, key->min, key->max, (uint64_t *)(void *)field);
+	return json_reader_string(json, true, (struct json_text *)(void *)field);
 }
 
 struct reading {
-	struct scan scan;
+	struct json_reader json;
 	struct event event;
-	struct scan_text key;
+	struct json_text key;
 	event_frames_call frames;
 	void *context;
 };
 
 static bool read_value(struct reading *r)
 {
-	struct scan *s = &r->scan;
+	struct json_reader *json = &r->json;
 	const struct key *key;
 
 	if (r->event.type == EVENT_OTHER)
-		return scan_skip(s);
+		return json_reader_skip(json);
 	if (r->event.type == EVENT_STACK && event_is(&r->key, "frames")) {
 		r->event.frames = true;
-		return r->frames(r->context, s, &r->event);
+		return r->frames(r->context, json, &r->event);
 	}
 	if (r->event.type == EVENT_STACK && event_is(&r->key, "stack_id"))
-		return read_id(s, &r->event.stack_id);
+		return read_id(json, &r->event.stack_id);
 	key = find_key(&r->key, r->event.type);
-	return key ? read_known(s, key, &r->event) : scan_skip(s);
+	return key ? read_known(json, key, &r->event) : json_reader_skip(json);
 }
 
 /* The type says what the other keys mean; a pipeline on the way may have moved it behind them. */
 static bool find_type(struct reading *r, const char *line, size_t bytes)
 {
-	struct scan *s = &r->scan;
+	struct json_reader *json = &r->json;
 
-	scan_init(s, line, bytes);
-	scan_object(s);
-	while (scan_key(s, &r->key)) {
+	json_reader_init(json, line, bytes, JSON_READER_NESTING);
+	json_reader_object(json);
+	while (json_reader_key(json, &r->key)) {
 		if (!event_is(&r->key, "type")) {
-			scan_skip(s);
+			json_reader_skip(json);
 			continue;
 		}
-		if (!scan_string(s, false, &r->event.type_text))
+		if (!json_reader_string(json, false, &r->event.type_text))
 			return false;
 		for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 			if (event_is(&r->event.type_text, types[i].name))
@@ -124,7 +124,7 @@ static bool find_type(struct reading *r, const char *line, size_t bytes)
 		return true;
 	}
 	r->key.data = NULL;
-	return scan_refuse(s, "want an event line, with the key type");
+	return json_reader_refuse(json, "want an event line, with the key type");
 }
 
 static const char *missing(const struct event *e)
@@ -154,21 +154,21 @@ static const char *missing(const struct event *e)
 
 static bool read_line(struct reading *r, const char *line, size_t bytes)
 {
-	struct scan *s = &r->scan;
+	struct json_reader *json = &r->json;
 	const char *what;
 
 	if (!find_type(r, line, bytes))
 		return false;
-	scan_init(s, line, bytes);
-	scan_object(s);
-	while (scan_key(s, &r->key))
+	json_reader_init(json, line, bytes, JSON_READER_NESTING);
+	json_reader_object(json);
+	while (json_reader_key(json, &r->key))
 		if (!read_value(r))
 			return false;
 	r->key.data = NULL;
-	if (!scan_done(s))
+	if (!json_reader_end(json))
 		return false;
 	what = missing(&r->event);
-	return !what || scan_refuse(s, what);
+	return !what || json_reader_refuse(json, what);
 }
 
 bool event_read(const char *line, size_t bytes, event_frames_call frames, void *context,
@@ -178,8 +178,8 @@ bool event_read(const char *line, size_t bytes, event_frames_call frames, void *
 
 	if (!read_line(&r, line, bytes)) {
 		*ret_fault = (struct event_fault){
-			.fault = r.scan.fault ? r.scan.fault : "want fewer frames",
-			.at = (size_t)(r.scan.at - r.scan.start),
+			.fault = r.json.fault ? r.json.fault : "want fewer frames",
+			.at = (size_t)(r.json.at - r.json.start),
 			.key = r.key,
 		};
 		return false;
@@ -190,60 +190,62 @@ bool event_read(const char *line, size_t bytes, event_frames_call frames, void *
 
 /* Where in the source of its function a frame is (docs/events.md); of an odd object what is there.
  */
-static bool frame_source(struct scan *s, struct event_frame *frame)
+static bool frame_source(struct json_reader *json, struct event_frame *frame)
 {
-	struct scan_text key;
+	struct json_text key;
 
-	if (scan_peek(s) != '{')
-		return scan_skip(s);
-	scan_object(s);
-	while (scan_key(s, &key)) {
-		if (event_is(&key, "file") && scan_peek(s) == '"')
-			scan_string(s, false, &frame->file);
-		else if (event_is(&key, "line") && scan_peek(s) >= '0' && scan_peek(s) <= '9')
-			scan_u64(s, 0, INT32_MAX, &frame->line);
+	if (json_reader_peek(json) != '{')
+		return json_reader_skip(json);
+	json_reader_object(json);
+	while (json_reader_key(json, &key)) {
+		if (event_is(&key, "file") && json_reader_peek(json) == '"')
+			json_reader_string(json, false, &frame->file);
+		else if (event_is(&key, "line") && json_reader_peek(json) >= '0' &&
+			 json_reader_peek(json) <= '9')
+			json_reader_u64(json, 0, INT32_MAX, &frame->line);
 		else
-			scan_skip(s);
+			json_reader_skip(json);
 	}
-	return !s->fault;
+	return !json->fault;
 }
 
-static bool frame_value(struct scan *s, const struct scan_text *key, struct event_frame *frame)
+static bool frame_value(struct json_reader *json, const struct json_text *key,
+			struct event_frame *frame)
 {
 	if (event_is(key, "fn"))
-		return scan_string(s, true, &frame->fn);
+		return json_reader_string(json, true, &frame->fn);
 	if (event_is(key, "module"))
-		return scan_string(s, true, &frame->module);
+		return json_reader_string(json, true, &frame->module);
 	if (event_is(key, "kind"))
-		return scan_string(s, false, &frame->kind);
+		return json_reader_string(json, false, &frame->kind);
 	if (event_is(key, "build_id"))
-		return scan_string(s, true, &frame->build_id);
+		return json_reader_string(json, true, &frame->build_id);
 	if (event_is(key, "raw"))
-		return scan_string(s, true, &frame->raw);
+		return json_reader_string(json, true, &frame->raw);
 	if (event_is(key, "why"))
-		return scan_string(s, true, &frame->why);
+		return json_reader_string(json, true, &frame->why);
 	if (event_is(key, "source"))
-		return frame_source(s, frame);
-	if (!event_is(key, "offset") || scan_peek(s) == 'n')
-		return scan_skip(s);
+		return frame_source(json, frame);
+	if (!event_is(key, "offset") || json_reader_peek(json) == 'n')
+		return json_reader_skip(json);
 	frame->has_offset = true;
-	return scan_u64(s, 0, UINT64_MAX, &frame->offset);
+	return json_reader_u64(json, 0, UINT64_MAX, &frame->offset);
 }
 
-bool event_frame(struct scan *s, struct event_frame *ret_frame)
+bool event_frame(struct json_reader *json, struct event_frame *ret_frame)
 {
 	struct event_frame frame = { 0 };
-	struct scan_text key;
+	struct json_text key;
 
-	if (!scan_object(s))
+	if (!json_reader_object(json))
 		return false;
-	while (scan_key(s, &key))
-		if (!frame_value(s, &key, &frame))
+	while (json_reader_key(json, &key))
+		if (!frame_value(json, &key, &frame))
 			return false;
-	if (s->fault)
+	if (json->fault)
 		return false;
 	if (!frame.kind.data)
-		return scan_refuse(s, "want the key kind in every frame");
+		return json_reader_refuse(json, "want the key kind in every frame");
 	*ret_frame = frame;
 	return true;
 }

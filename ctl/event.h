@@ -6,7 +6,7 @@
 #ifndef TROCAR_CTL_EVENT_H
 #define TROCAR_CTL_EVENT_H
 
-#include "ctl/scan.h"
+#include "shared/json/json_reader.h"
 
 #define EVENT_VERSION	 1
 #define EVENT_NUMBER_MAX (1ULL << 53)
@@ -23,28 +23,29 @@ enum event_type {
 struct event {
 	enum event_type type;
 	uint64_t v;
-	struct scan_text type_text, ts, session, rule, cgroup;
+	struct json_text type_text, ts, session, rule, cgroup;
 	/* of stack lines */
-	struct scan_text signal, phase, comm, exe, quality, stack_id;
+	struct json_text signal, phase, comm, exe, quality, stack_id;
 	uint64_t pid, start_ns, threads, count, weight_ns, part, parts;
 	bool frames; /* there were some */
 	/* of session lines */
 	uint64_t duration_ms, pre_ms, hz;
-	struct scan_text headline, verdict;
+	struct json_text headline, verdict;
 };
 
 /* Why a line is none. */
 struct event_fault {
 	const char *fault;    /* static: what would be right */
 	size_t at;	      /* byte of the line, from 0 */
-	struct scan_text key; /* whose value it is; data NULL: none */
+	struct json_text key; /* whose value it is; data NULL: none */
 };
 
 /*
  * Called for the frames of a stack line: reads the array, or passes over it. `event` has what stood
  * before it in the line.
  */
-typedef bool (*event_frames_call)(void *context, struct scan *s, const struct event *event);
+typedef bool (*event_frames_call)(void *context, struct json_reader *json,
+				  const struct event *event);
 
 /* Reads a line (without its '\n'). False: *ret_fault says why. */
 bool event_read(const char *line, size_t bytes, event_frames_call frames, void *context,
@@ -52,14 +53,14 @@ bool event_read(const char *line, size_t bytes, event_frames_call frames, void *
 
 /* One frame of a stack line. */
 struct event_frame {
-	struct scan_text fn, raw, module, build_id, kind, why;
-	struct scan_text file; /* its source */
+	struct json_text fn, raw, module, build_id, kind, why;
+	struct json_text file; /* its source */
 	uint64_t offset, line; /* line: in the source, 0 without */
 	bool has_offset;
 };
 
-/* Reads one frame at `s`. False at a fault. */
-bool event_frame(struct scan *s, struct event_frame *ret_frame);
+/* Reads one frame at `json`. False at a fault. */
+bool event_frame(struct json_reader *json, struct event_frame *ret_frame);
 
 /*
  * RFC 3339 in UTC ("2026-11-21T15:59:03.098Z") to ns since the epoch; also its beginning, down to
@@ -68,6 +69,6 @@ bool event_frame(struct scan *s, struct event_frame *ret_frame);
 int event_time(const char *text, size_t bytes, uint64_t *ret_ns);
 
 /* Whether a text is these characters; texts with escapes are none. */
-bool event_is(const struct scan_text *text, const char *word);
+bool event_is(const struct json_text *text, const char *word);
 
 #endif

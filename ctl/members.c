@@ -5,7 +5,7 @@
 
 #include "ctl/event.h"
 
-static bool is_one_of(const struct scan_text *key, const char *const *words)
+static bool is_one_of(const struct json_text *key, const char *const *words)
 {
 	for (; *words; words++)
 		if (event_is(key, *words))
@@ -15,17 +15,17 @@ static bool is_one_of(const struct scan_text *key, const char *const *words)
 
 int members_copy(const char *text, size_t bytes, const char *const *without, struct jsonw *w)
 {
-	struct scan_text key;
-	struct scan s;
+	struct json_text key;
+	struct json_reader json;
 
-	scan_init(&s, text, bytes);
-	scan_object(&s);
-	while (scan_key(&s, &key)) {
+	json_reader_init(&json, text, bytes, JSON_READER_NESTING);
+	json_reader_object(&json);
+	while (json_reader_key(&json, &key)) {
 		const char *start = key.data - 1; /* its quote */
 
-		scan_skip(&s);
-		if (!s.fault && !is_one_of(&key, without))
-			jsonw_raw(w, NULL, start, (size_t)(s.at - start));
+		json_reader_skip(&json);
+		if (!json.fault && !is_one_of(&key, without))
+			jsonw_raw(w, NULL, start, (size_t)(json.at - start));
 	}
-	return s.fault ? -EBADMSG : 0;
+	return json.fault ? -EBADMSG : 0;
 }

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "ctl/scan.h"
+#include "shared/json/json_reader.h"
 #include "shared/jsonw.h"
 
 /*

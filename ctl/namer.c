@@ -106,12 +106,12 @@ static void make_room(struct namer *n)
 }
 
 /* The characters of a path in `path`; "" for what is none or too long. */
-static void take_path(const struct scan_text *module, char path[DEBUG_FILES_PATH])
+static void take_path(const struct json_text *module, char path[DEBUG_FILES_PATH])
 {
 	size_t bytes = 0;
 
 	if (module->data && module->bytes < DEBUG_FILES_PATH)
-		bytes = scan_plain(module, path);
+		bytes = json_reader_decode(module, path);
 	path[bytes] = '\0';
 	if (strlen(path) != bytes || path[0] != '/')
 		path[0] = '\0';
@@ -125,8 +125,8 @@ static enum unnamed reason_of(int error)
 }
 
 /* Sees to it that a resolver of the build runs; else b->unnamed says why not. 0 or -ENOMEM. */
-static int start(struct namer *n, struct namer_build *b, const struct scan_text *build_id,
-		 const struct scan_text *module)
+static int start(struct namer *n, struct namer_build *b, const struct json_text *build_id,
+		 const struct json_text *module)
 {
 	struct debug_files_pair pair = { .code = -1, .debug = -1 };
 	char path[DEBUG_FILES_PATH];
@@ -262,7 +262,7 @@ static void give(const struct namer *n, const struct namer_place *place,
 }
 
 /* The build's number, with its row. */
-static int find_build(struct namer *n, const struct scan_text *build_id, uint32_t *ret_build)
+static int find_build(struct namer *n, const struct json_text *build_id, uint32_t *ret_build)
 {
 	int r = pool_put(&n->builds, build_id->data, build_id->bytes, ret_build);
 
@@ -272,7 +272,7 @@ static int find_build(struct namer *n, const struct scan_text *build_id, uint32_
 			 sizeof(*n->known));
 }
 
-static int find(struct namer *n, const struct scan_text *build_id, const struct scan_text *module,
+static int find(struct namer *n, const struct json_text *build_id, const struct json_text *module,
 		uint64_t offset, struct namer_frame *ret_frame)
 {
 	struct namer_place place = { .name = NO_TEXT, .source = NO_TEXT };
@@ -306,7 +306,7 @@ static int find(struct namer *n, const struct scan_text *build_id, const struct 
 	return r;
 }
 
-int namer_find(struct namer *n, const struct scan_text *build_id, const struct scan_text *module,
+int namer_find(struct namer *n, const struct json_text *build_id, const struct json_text *module,
 	       uint64_t offset, struct namer_frame *ret_frame)
 {
 	int r;

@@ -14,8 +14,8 @@
 #include "ctl/debug_files.h"
 #include "ctl/pool.h"
 #include "ctl/resolver.h"
-#include "ctl/scan.h"
 #include "ctl/unnamed.h"
+#include "shared/json/json_reader.h"
 
 #define NAMER_RESOLVERS 8
 #define NAMER_MAX_BYTES (256ULL << 20)
@@ -49,7 +49,7 @@ int namer_init(struct namer *n, bool lines);
 void namer_done(struct namer *n);
 
 /* Looks up the place `offset` of a build; `module` is where its file may be. 0 or -ENOMEM. */
-int namer_find(struct namer *n, const struct scan_text *build_id, const struct scan_text *module,
+int namer_find(struct namer *n, const struct json_text *build_id, const struct json_text *module,
 	       uint64_t offset, struct namer_frame *ret_frame);
 
 /* The word of event lines for it, and a sentence. */

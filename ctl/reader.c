@@ -79,67 +79,68 @@ static void keep_known(struct reader *r, const char *text, size_t bytes, uint32_
  * stands behind it. So a known frame is not read again. With source lines it has objects within;
  * of frames that agree up to the end of the first of these the last one is known.
  */
-static bool take_known(struct reader *r, struct scan *s, uint32_t *ret_frame)
+static bool take_known(struct reader *r, struct json_reader *json, uint32_t *ret_frame)
 {
-	size_t left = (size_t)(s->end - s->at), prefix = prefix_of(s->at, left), rest_bytes = 0;
+	size_t left = (size_t)(json->end - json->at), prefix = prefix_of(json->at, left),
+	       rest_bytes = 0;
 	const struct reader_known *known;
 	uint32_t number;
 
-	if (!prefix || *s->at != '{' || !r->known_frames ||
-	    pool_find(&r->known, s->at, prefix, &number) < 0)
+	if (!prefix || *json->at != '{' || !r->known_frames ||
+	    pool_find(&r->known, json->at, prefix, &number) < 0)
 		return false;
 	known = &r->known_frames[number];
 	if (known->rest) {
 		const void *rest = pool_get(&r->known, known->rest - 1, &rest_bytes);
 
-		if (left - prefix < rest_bytes || memcmp(s->at + prefix, rest, rest_bytes) != 0)
+		if (left - prefix < rest_bytes || memcmp(json->at + prefix, rest, rest_bytes) != 0)
 			return false;
 	}
-	s->at += prefix + rest_bytes;
-	s->comma = true;
+	json->at += prefix + rest_bytes;
+	json->comma = true;
 	*ret_frame = known->frame;
 	return true;
 }
 
-static bool take_frame(struct reader *r, struct scan *s, uint32_t *ret_frame)
+static bool take_frame(struct reader *r, struct json_reader *json, uint32_t *ret_frame)
 {
 	struct event_frame frame;
 	const char *start;
 	int e;
 
-	scan_peek(s);
-	if (take_known(r, s, ret_frame))
+	json_reader_peek(json);
+	if (take_known(r, json, ret_frame))
 		return true;
-	start = s->at;
-	if (!event_frame(s, &frame))
+	start = json->at;
+	if (!event_frame(json, &frame))
 		return false;
 	e = store_frame(r->store, &frame, ret_frame);
 	if (e < 0) {
 		r->error = e;
 		return false;
 	}
-	keep_known(r, start, (size_t)(s->at - start), *ret_frame);
+	keep_known(r, start, (size_t)(json->at - start), *ret_frame);
 	return true;
 }
 
-static bool take_frames(void *context, struct scan *s, const struct event *event)
+static bool take_frames(void *context, struct json_reader *json, const struct event *event)
 {
 	struct reader *r = context;
 
 	r->n = 0;
 	r->passed = !select_stack(r->select, event, false);
 	if (r->passed)
-		return scan_skip(s);
-	if (!scan_array(s))
+		return json_reader_skip(json);
+	if (!json_reader_array(json))
 		return false;
-	while (scan_element(s)) {
+	while (json_reader_element(json)) {
 		if (r->n == STORE_FRAMES_MAX)
-			return scan_refuse(s, "want at most 4096 frames");
-		if (!take_frame(r, s, &r->frames[r->n]))
+			return json_reader_refuse(json, "want at most 4096 frames");
+		if (!take_frame(r, json, &r->frames[r->n]))
 			return false;
 		r->n++;
 	}
-	return !s->fault;
+	return !json->fault;
 }
 
 static void say(struct reader *r, uint64_t number, size_t column, const char *key, size_t key_bytes,

@@ -24,7 +24,8 @@ static void free_tokener(json_tokener **tokener)
 /* A kept line as an object; NULL when there is none. The reader has checked that it is JSON. */
 static json_object *parse_line(const struct store *s, uint32_t line)
 {
-	_cleanup_(free_tokener) json_tokener *tokener = json_tokener_new_ex(SCAN_NESTING + 1);
+	_cleanup_(free_tokener) json_tokener *tokener =
+		json_tokener_new_ex(JSON_READER_NESTING + 1);
 	const char *data;
 	size_t bytes;
 

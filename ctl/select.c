@@ -54,7 +54,7 @@ int select_options(const struct options *options, struct select *ret_select)
 /* How text and word compare: as a whole, as a beginning, or as a path and what is below. */
 enum how { WHOLE, BEGINNING, BELOW };
 
-static bool fits(const struct scan_text *text, const char *word, enum how how, bool all)
+static bool fits(const struct json_text *text, const char *word, enum how how, bool all)
 {
 	char plain[TEXT_BYTES];
 	const char *data = text->data;
@@ -67,7 +67,7 @@ static bool fits(const struct scan_text *text, const char *word, enum how how, b
 	if (text->escaped) {
 		if (bytes > sizeof(plain))
 			return false;
-		bytes = scan_plain(text, plain);
+		bytes = json_reader_decode(text, plain);
 		data = plain;
 	}
 	wanted = strlen(word);

@@ -55,7 +55,7 @@ void stack_lines_reset(struct stack_lines *l)
 }
 
 /* A text of the line with nothing around it. */
-static void put_text(struct jsonw *w, const struct scan_text *text)
+static void put_text(struct jsonw *w, const struct json_text *text)
 {
 	if (text->data && text->bytes)
 		jsonw_raw(w, NULL, text->data, text->bytes);
@@ -91,7 +91,7 @@ int stack_lines_begin(struct stack_lines *l, const struct event *event, const ch
 	return r < 0 ? r : jsonw_end(&l->later);
 }
 
-static bool same(const struct jsonw *w, const struct scan_text *text)
+static bool same(const struct jsonw *w, const struct json_text *text)
 {
 	return w->bytes == text->bytes && (!w->bytes || !memcmp(w->data, text->data, text->bytes));
 }

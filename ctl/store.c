@@ -40,7 +40,7 @@ void store_done(struct store *s)
 	*s = (struct store){ 0 };
 }
 
-int store_text(struct store *s, const struct scan_text *text, uint32_t *ret_text)
+int store_text(struct store *s, const struct json_text *text, uint32_t *ret_text)
 {
 	if (!text->data) {
 		*ret_text = STORE_NONE;
@@ -48,11 +48,11 @@ int store_text(struct store *s, const struct scan_text *text, uint32_t *ret_text
 	}
 	if (!text->escaped)
 		return pool_put(&s->texts, text->data, text->bytes, ret_text);
-	return pool_put(&s->texts, s->plain, scan_plain(text, s->plain), ret_text);
+	return pool_put(&s->texts, s->plain, json_reader_decode(text, s->plain), ret_text);
 }
 
 /* The texts of `from`, `n` of them, to the numbers at `to`. */
-static int put_texts(struct store *s, const struct scan_text *const from[], uint32_t *const to[],
+static int put_texts(struct store *s, const struct json_text *const from[], uint32_t *const to[],
 		     size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -65,7 +65,7 @@ static int put_texts(struct store *s, const struct scan_text *const from[], uint
 }
 
 /* A kind of a later version is drawn as code of the program. */
-static uint32_t kind_of(const struct scan_text *text)
+static uint32_t kind_of(const struct json_text *text)
 {
 	for (uint32_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (event_is(text, kinds[i]))
@@ -81,7 +81,7 @@ int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_
 		.offset = frame->offset,
 		.line = (uint32_t)frame->line,
 	};
-	const struct scan_text *const from[] = { &frame->fn, &frame->raw, &frame->module,
+	const struct json_text *const from[] = { &frame->fn, &frame->raw, &frame->module,
 						 &frame->build_id, &frame->file };
 	uint32_t *const to[] = { &f.fn, &f.raw, &f.module, &f.build_id, &f.file };
 	int r = put_texts(s, from, to, ARRAY_SIZE(to));
@@ -99,7 +99,7 @@ int store_session(struct store *s, const struct event *event, uint32_t *ret_sess
 		.headline = STORE_NONE,
 		.verdict = STORE_NONE,
 	};
-	const struct scan_text *const from[] = { &event->session, &event->rule, &event->cgroup };
+	const struct json_text *const from[] = { &event->session, &event->rule, &event->cgroup };
 	uint32_t *const to[] = { &fresh.id, &fresh.rule, &fresh.cgroup };
 	uint32_t number;
 	int r;
@@ -161,7 +161,7 @@ int store_key(struct store *s, uint32_t session, const struct event *event,
 		.file = s->file,
 		.pid = event->pid,
 	};
-	const struct scan_text *const from[] = { &event->signal, &event->comm, &event->exe,
+	const struct json_text *const from[] = { &event->signal, &event->comm, &event->exe,
 						 &event->quality };
 	uint32_t *const to[] = { &key.signal, &key.comm, &key.exe, &key.quality };
 	int r = put_texts(s, from, to, ARRAY_SIZE(to));

@@ -73,7 +73,7 @@ int store_init(struct store *s, uint64_t max_bytes);
 void store_done(struct store *s);
 
 /* The number of a text; STORE_NONE for none. 0, -ENOMEM, -ENOSPC: as of all below. */
-int store_text(struct store *s, const struct scan_text *text, uint32_t *ret_text);
+int store_text(struct store *s, const struct json_text *text, uint32_t *ret_text);
 
 int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_frame);
 

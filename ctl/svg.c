@@ -7,7 +7,7 @@
 #include "ctl/flamegraph_css.h"
 #include "ctl/flamegraph_js.h"
 #include "ctl/text.h"
-#include "shared/jsonw.h"
+#include "shared/json/utf8.h"
 #include "shared/macro.h"
 
 /* In the units of the picture, which is drawn anew to the window's width. */
@@ -44,7 +44,7 @@ static void put_text(const char *text, size_t chars, FILE *out)
 	for (const char *at = text; *at; at++)
 		all += (*at & 0xc0) != 0x80;
 	for (size_t i = 0; *text; text += n, i++) {
-		n = jsonw_utf8(text, strnlen(text, 4));
+		n = utf8_sequence(text, strnlen(text, 4));
 		n = n ? n : 1;
 		if (all > chars && i + 1 >= chars) {
 			fputs("\xe2\x80\xa6", out);

@@ -61,26 +61,26 @@ static void say(struct symbolize *s, uint64_t number, const struct event_fault *
 
 /* ---- frames */
 
-static bool take_frames(void *context, struct scan *scan, const struct event *event)
+static bool take_frames(void *context, struct json_reader *json, const struct event *event)
 {
 	struct symbolize *s = context;
 
 	s->n = 0;
-	if (!scan_array(scan))
+	if (!json_reader_array(json))
 		return false;
-	while (scan_element(scan)) {
+	while (json_reader_element(json)) {
 		struct frame *f = &s->frames[s->n];
 
 		if (s->n == STORE_FRAMES_MAX)
-			return scan_refuse(scan, "want at most 4096 frames");
-		scan_peek(scan);
-		f->text = scan->at;
-		if (!event_frame(scan, &f->event))
+			return json_reader_refuse(json, "want at most 4096 frames");
+		json_reader_peek(json);
+		f->text = json->at;
+		if (!event_frame(json, &f->event))
 			return false;
-		f->bytes = (size_t)(scan->at - f->text);
+		f->bytes = (size_t)(json->at - f->text);
 		s->n++;
 	}
-	return !scan->fault;
+	return !json->fault;
 }
 
 static bool is_of_file(const struct event_frame *f)

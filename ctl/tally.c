@@ -37,7 +37,7 @@ void tally_done(struct tally *t)
 }
 
 /* The number of a text of a line, its escapes taken out; STORE_NONE for none. */
-static int put_text(struct tally *t, const struct scan_text *text, uint32_t *ret_number)
+static int put_text(struct tally *t, const struct json_text *text, uint32_t *ret_number)
 {
 	int r;
 
@@ -49,7 +49,7 @@ static int put_text(struct tally *t, const struct scan_text *text, uint32_t *ret
 	r = pool_grow(&t->budget, (void **)&t->plain, &t->plain_space, (uint32_t)text->bytes, 1);
 	if (r < 0)
 		return r;
-	return pool_put(&t->texts, t->plain, scan_plain(text, t->plain), ret_number);
+	return pool_put(&t->texts, t->plain, json_reader_decode(text, t->plain), ret_number);
 }
 
 static int add(struct tally *t, struct key key, uint64_t count, bool named)
@@ -255,7 +255,8 @@ static int put_line(json_object *end, struct jsonw *w)
 int tally_end(const struct tally *t, const struct event *event, const char *line, size_t bytes,
 	      size_t max_bytes, struct jsonw *w)
 {
-	_cleanup_(free_tokener) json_tokener *tokener = json_tokener_new_ex(SCAN_NESTING + 1);
+	_cleanup_(free_tokener) json_tokener *tokener =
+		json_tokener_new_ex(JSON_READER_NESTING + 1);
 	struct key key = { .module = STORE_NONE, .why = STORE_NONE, .whole = 1 };
 	_cleanup_(put_object) json_object *end = NULL;
 	const struct tally_sum *whole;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "shared/cleanup.h"
-#include "shared/jsonw.h"
+#include "shared/json/utf8.h"
 #include "shared/macro.h"
 
 char *text_bytes(uint64_t bytes, char text[TEXT_UNIT_BYTES])
@@ -55,18 +55,6 @@ char *text_duration_us(uint64_t us, char text[TEXT_UNIT_BYTES])
 	return text;
 }
 
-bool text_is_utf8(const char *text, size_t bytes, size_t *ret_offset)
-{
-	for (size_t i = 0, n; i < bytes; i += n) {
-		n = jsonw_utf8(text + i, bytes - i);
-		if (!n) {
-			*ret_offset = i;
-			return false;
-		}
-	}
-	return true;
-}
-
 char *text_tame(const char *text, size_t bytes)
 {
 	char *tame = malloc(bytes * 4 + 1), *at = tame;
@@ -75,8 +63,8 @@ char *text_tame(const char *text, size_t bytes)
 	if (!tame)
 		return NULL;
 	for (size_t i = 0, n; i < bytes; i += n) {
-		n = jsonw_utf8(text + i, bytes - i);
-		if (n && !jsonw_is_control(text + i, n, &code)) {
+		n = utf8_sequence(text + i, bytes - i);
+		if (n && !utf8_is_control(text + i, n, &code)) {
 			memcpy(at, text + i, n);
 			at += n;
 			continue;
@@ -94,9 +82,9 @@ void text_json(FILE *out, const char *json)
 	uint32_t code = 0;
 
 	for (size_t n; *json; json += n) {
-		n = jsonw_utf8(json, strnlen(json, 4));
+		n = utf8_sequence(json, strnlen(json, 4));
 		/* What is below a space stands between the values only. */
-		if (n && jsonw_is_control(json, n, &code) && code > ' ')
+		if (n && utf8_is_control(json, n, &code) && code > ' ')
 			fprintf(out, "\\u%04x", code);
 		else
 			fwrite(json, 1, n ? n : 1, out);

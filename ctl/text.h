@@ -20,16 +20,13 @@ char *text_bytes(uint64_t bytes, char text[TEXT_UNIT_BYTES]);
 /* "850 us", "120 ms", "3.2 s", "5 min 3 s", "2 h 5 min", "3 d 4 h". Returns `text`. */
 char *text_duration_us(uint64_t us, char text[TEXT_UNIT_BYTES]);
 
-/* Whether all `bytes` bytes are UTF-8; *ret_offset is the first that is not. */
-bool text_is_utf8(const char *text, size_t bytes, size_t *ret_offset);
-
 /*
- * A new copy in which what jsonw_is_control knows (control characters, bidirectional controls) and
+ * A new copy in which what utf8_is_control knows (control characters, bidirectional controls) and
  * bytes that are no UTF-8 stand as "\x1b". The caller frees; NULL: no memory.
  */
 char *text_tame(const char *text, size_t bytes);
 
-/* Prints JSON text, with what of jsonw_is_control JSON lets through (DEL, C1, ...) as "\u009b". */
+/* Prints JSON text, with what of utf8_is_control JSON lets through (DEL, C1, ...) as "\u009b". */
 void text_json(FILE *out, const char *json);
 
 /* Rows of cells; the first row is the head. */

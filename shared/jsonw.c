@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "macro.h"
+#include "shared/json/utf8.h"
 
 #define FIRST_BYTES  512u
 #define NUMBER_BYTES 20 /* digits of 2^64 - 1 */
@@ -164,71 +165,6 @@ static inline size_t copy_clean(char *to, const char *text, size_t bytes)
 	return i;
 }
 
-/* Neither overlong forms nor surrogates nor anything above U+10FFFF: the second byte decides. */
-size_t jsonw_utf8(const char *text, size_t bytes)
-{
-	const unsigned char *s = (const unsigned char *)text;
-	unsigned char low = 0x80, high = 0xbf;
-	size_t n;
-
-	if (bytes == 0)
-		return 0;
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	if (s[0] == 0xe0)
-		low = 0xa0;
-	else if (s[0] == 0xed)
-		high = 0x9f;
-	else if (s[0] == 0xf0)
-		low = 0x90;
-	else if (s[0] == 0xf4)
-		high = 0x8f;
-	if (n > bytes || s[1] < low || s[1] > high)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
-
-/* Of a well-formed sequence of at most three bytes; longer ones are above all that is asked for. */
-static uint32_t code_point(const unsigned char *s, size_t bytes)
-{
-	if (bytes == 1)
-		return s[0];
-	if (bytes == 2)
-		return (uint32_t)(s[0] & 0x1f) << 6 | (s[1] & 0x3f);
-	if (bytes == 3)
-		return (uint32_t)(s[0] & 0xf) << 12 | (uint32_t)(s[1] & 0x3f) << 6 | (s[2] & 0x3f);
-	return UINT32_MAX;
-}
-
-bool jsonw_is_control(const char *sequence, size_t bytes, uint32_t *ret_code)
-{
-	static const struct {
-		uint16_t first, last;
-	} controls[] = {
-		{ 0, 0x1f },	    /* C0 */
-		{ 0x7f, 0x9f },	    /* DEL, C1: U+009B is ESC [ to a terminal (ECMA-48, CSI) */
-		{ 0x61c, 0x61c },   /* ALM */
-		{ 0x200e, 0x200f }, /* LRM, RLM */
-		{ 0x2028, 0x202e }, /* line and paragraph separator; LRE, RLE, PDF, LRO, RLO */
-		{ 0x2066, 0x2069 }, /* LRI, RLI, FSI, PDI */
-	};
-	uint32_t code = code_point((const unsigned char *)sequence, bytes);
-
-	for (size_t i = 0; i < ARRAY_SIZE(controls); i++) {
-		if (code < controls[i].first || code > controls[i].last)
-			continue;
-		*ret_code = code;
-		return true;
-	}
-	return false;
-}
-
 /* The escape of a character: the short forms of RFC 8259 section 7, else \uxxxx. */
 static size_t escape(char *to, uint32_t c)
 {
@@ -250,11 +186,11 @@ static size_t escape(char *to, uint32_t c)
 /* One byte or sequence that copy_clean left; returns how many bytes of the text are done. */
 static size_t put_special(struct jsonw *w, const char *text, size_t bytes)
 {
-	size_t n = jsonw_utf8(text, bytes), taken = n ? n : 1;
+	size_t n = utf8_sequence(text, bytes), taken = n ? n : 1;
 	uint32_t code = (unsigned char)text[0];
 	char out[6], *at;
 
-	if (n == 1 || jsonw_is_control(text, n, &code)) {
+	if (n == 1 || utf8_is_control(text, n, &code)) {
 		n = escape(out, code);
 	} else {
 		memcpy(out, n ? text : "\xef\xbf\xbd", n ? n : 3);

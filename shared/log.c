@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "jsonw.h"
+#include "shared/json/utf8.h"
 
 #define LINE_BYTES 2048 /* longer lines are built on the heap */
 
@@ -35,10 +35,10 @@ static void tame(char *line, size_t bytes)
 	uint32_t code;
 
 	for (size_t i = 0, n; i < bytes; i += n) {
-		n = jsonw_utf8(line + i, bytes - i);
+		n = utf8_sequence(line + i, bytes - i);
 		if (line[i] == '\n' || line[i] == '\t')
 			line[i] = ' ';
-		else if (!n || jsonw_is_control(line + i, n, &code))
+		else if (!n || utf8_is_control(line + i, n, &code))
 			memset(line + i, '?', n ? n : 1);
 		n = n ? n : 1;
 	}

@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "macro.h"
 #include "rules_internal.h"
+#include "shared/json/utf8.h"
 
 #define FEW_MEMBERS 16 /* up to here comparing each with each is faster than sorting */
 
@@ -110,7 +111,7 @@ static int string(struct scanner *x, size_t *ret_begin, size_t *ret_bytes, bool 
 				return refuse(x, "an unknown escape in a string");
 			continue;
 		}
-		n = jsonw_utf8(x->s->text + x->at, x->s->bytes - x->at);
+		n = utf8_sequence(x->s->text + x->at, x->s->bytes - x->at);
 		if (n == 0)
 			return refuse(x, "bytes that are no UTF-8 in a string");
 		x->at += n;

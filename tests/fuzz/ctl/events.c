@@ -18,13 +18,13 @@
 #include "ctl/report.h"
 #include "shared/cleanup.h"
 
-#define NESTING (SCAN_NESTING + 1)
+#define NESTING (JSON_READER_NESTING + 1)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-static bool pass_frames(void *context, struct scan *s, const struct event *event)
+static bool pass_frames(void *context, struct json_reader *s, const struct event *event)
 {
-	return scan_skip(s);
+	return json_reader_skip(s);
 }
 
 /* What json-c takes beyond the standard does not count: only that it takes what we take. */

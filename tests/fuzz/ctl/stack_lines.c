@@ -27,17 +27,17 @@ struct frames {
 	size_t bytes[STORE_FRAMES_MAX], n;
 };
 
-static bool take(void *context, struct scan *s, const struct event *event)
+static bool take(void *context, struct json_reader *s, const struct event *event)
 {
 	struct frames *f = context;
 
 	f->n = 0;
-	if (!scan_array(s))
+	if (!json_reader_array(s))
 		return false;
-	while (scan_element(s)) {
+	while (json_reader_element(s)) {
 		if (f->n == STORE_FRAMES_MAX)
-			return scan_refuse(s, "too many");
-		scan_peek(s);
+			return json_reader_refuse(s, "too many");
+		json_reader_peek(s);
 		f->texts[f->n] = s->at;
 		if (!event_frame(s, &f->events[f->n]))
 			return false;
@@ -103,7 +103,7 @@ static void write_stack(struct stack_lines *l, const struct event *event, const 
 static void write_end(const struct tally *t, const struct event *event, const char *line,
 		      size_t bytes)
 {
-	struct json_tokener *tokener = json_tokener_new_ex(SCAN_NESTING + 1);
+	struct json_tokener *tokener = json_tokener_new_ex(JSON_READER_NESTING + 1);
 	_cleanup_(jsonw_done) struct jsonw w;
 	json_object *object;
 

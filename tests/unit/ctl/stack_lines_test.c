@@ -32,14 +32,14 @@ struct taken {
 	size_t bytes[64], n;
 };
 
-static bool take(void *context, struct scan *s, const struct event *event)
+static bool take(void *context, struct json_reader *s, const struct event *event)
 {
 	struct taken *t = context;
 
 	t->n = 0;
-	scan_array(s);
-	while (scan_element(s)) {
-		scan_peek(s);
+	json_reader_array(s);
+	while (json_reader_element(s)) {
+		json_reader_peek(s);
 		t->texts[t->n] = s->at;
 		assert_true(event_frame(s, &t->frames[t->n]));
 		t->bytes[t->n] = (size_t)(s->at - t->texts[t->n]);

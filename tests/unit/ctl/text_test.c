@@ -76,19 +76,6 @@ static void test_tame_order(void **state)
 				  "\\xe2\\x80\\xa8\\xe2\\x80\\xa9\xe2\x82\xac");
 }
 
-static void test_utf8(void **state)
-{
-	size_t offset = 99;
-
-	assert_true(text_is_utf8("", 0, &offset));
-	assert_true(text_is_utf8("a\0\xf0\x9f\x98\x80", 6, &offset));
-	assert_int_equal(offset, 99);
-	assert_false(text_is_utf8("ab\xed\xa0\x80", 5, &offset));
-	assert_int_equal(offset, 2);
-	assert_false(text_is_utf8("\xf0\x9f\x98", 3, &offset));
-	assert_int_equal(offset, 0);
-}
-
 static void test_json(void **state)
 {
 	_cleanup_free_ char *text = NULL;
@@ -128,8 +115,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bytes), cmocka_unit_test(test_duration),
 		cmocka_unit_test(test_tame),  cmocka_unit_test(test_tame_order),
-		cmocka_unit_test(test_utf8),  cmocka_unit_test(test_json),
-		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_json),  cmocka_unit_test(test_table),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);

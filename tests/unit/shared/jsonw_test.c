@@ -2,7 +2,6 @@
 #include "unit.h"
 
 #include <errno.h>
-#include <iconv.h>
 #include <json-c/json.h>
 #include <string.h>
 
@@ -147,35 +146,6 @@ static void escapes_controls(void **state)
 	one_text("\xf0\x92\x80\xae", 4, "\"\xf0\x92\x80\xae\"");
 }
 
-/* The C library's own reading of UTF-8: 0 when no whole character stands there. */
-static size_t by_iconv(iconv_t utf32, const char *text, size_t bytes)
-{
-	char *from = (char *)text, room[4], *to = room;
-	size_t left = bytes, space = sizeof(room);
-
-	iconv(utf32, NULL, NULL, NULL, NULL);
-	iconv(utf32, &from, &left, &to, &space);
-	return space ? 0 : bytes - left;
-}
-
-/* Every text of three bytes that does not begin with ASCII, and a share of those of four. */
-static void knows_every_sequence(void **state)
-{
-	iconv_t utf32 = iconv_open("UTF-32LE", "UTF-8");
-
-	assert_true(utf32 != (iconv_t)-1);
-	assert_int_equal(jsonw_utf8("", 0), 0);
-	for (uint32_t i = 0x800000; i < 0x1000000; i++) {
-		const char text[4] = { (char)(i >> 16), (char)(i >> 8), (char)i,
-				       (char)(i * 2654435761u >> 24) };
-
-		for (size_t bytes = i & 0x3f ? 4 : 1; bytes <= 4; bytes++)
-			if (jsonw_utf8(text, bytes) != by_iconv(utf32, text, bytes))
-				fail_msg("%06x, %zu bytes", i, bytes);
-	}
-	iconv_close(utf32);
-}
-
 /* Each byte at each place of a word: the eight-byte test and the single test must agree. */
 static void special_bytes_at_every_place(void **state)
 {
@@ -269,7 +239,6 @@ int main(void)
 		cmocka_unit_test(escapes_by_the_rfc),
 		cmocka_unit_test(replaces_what_is_no_utf8),
 		cmocka_unit_test(escapes_controls),
-		cmocka_unit_test(knows_every_sequence),
 		cmocka_unit_test(special_bytes_at_every_place),
 		cmocka_unit_test(holds_the_wall_to_the_byte),
 		cmocka_unit_test(rewinds),

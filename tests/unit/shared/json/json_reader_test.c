@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/shared/unit.h"
 
 #include <string.h>
 
-#include "ctl/scan.h"
+#include "shared/json/json_reader.h"
 #include "shared/macro.h"
 
 static bool valid(const char *text)
 {
-	struct scan s;
+	struct json_reader s;
 
-	scan_init(&s, text, strlen(text));
-	return scan_skip(&s) && scan_done(&s);
+	json_reader_init(&s, text, strlen(text), JSON_READER_NESTING);
+	return json_reader_skip(&s) && json_reader_end(&s);
 }
 
 static void test_takes_json(void **state)
@@ -76,23 +71,23 @@ static void test_refuses_what_is_none(void **state)
 
 static void test_nesting_has_a_wall(void **state)
 {
-	char text[2 * (SCAN_NESTING + 1) + 1] = { 0 };
+	char text[2 * (JSON_READER_NESTING + 1) + 1] = { 0 };
 
-	memset(text, '[', SCAN_NESTING);
-	memset(text + SCAN_NESTING, ']', SCAN_NESTING);
+	memset(text, '[', JSON_READER_NESTING);
+	memset(text + JSON_READER_NESTING, ']', JSON_READER_NESTING);
 	assert_true(valid(text));
-	memset(text, '[', SCAN_NESTING + 1);
-	memset(text + SCAN_NESTING + 1, ']', SCAN_NESTING + 1);
+	memset(text, '[', JSON_READER_NESTING + 1);
+	memset(text + JSON_READER_NESTING + 1, ']', JSON_READER_NESTING + 1);
 	assert_false(valid(text));
 }
 
 static uint64_t number(const char *text, bool *ret_fine)
 {
 	uint64_t n = 0;
-	struct scan s;
+	struct json_reader s;
 
-	scan_init(&s, text, strlen(text));
-	*ret_fine = scan_u64(&s, 1, UINT64_MAX, &n) && scan_done(&s);
+	json_reader_init(&s, text, strlen(text), JSON_READER_NESTING);
+	*ret_fine = json_reader_u64(&s, 1, UINT64_MAX, &n) && json_reader_end(&s);
 	return n;
 }
 
@@ -126,13 +121,13 @@ static void test_escapes_become_characters(void **state)
 	char plain[64];
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct scan_text text;
-		struct scan s;
+		struct json_text text;
+		struct json_reader s;
 		size_t n;
 
-		scan_init(&s, cases[i].json, strlen(cases[i].json));
-		assert_true(scan_string(&s, false, &text));
-		n = scan_plain(&text, plain);
+		json_reader_init(&s, cases[i].json, strlen(cases[i].json), JSON_READER_NESTING);
+		assert_true(json_reader_string(&s, false, &text));
+		n = json_reader_decode(&text, plain);
 		assert_int_equal(n, strlen(cases[i].plain));
 		assert_memory_equal(plain, cases[i].plain, n);
 	}
@@ -140,17 +135,17 @@ static void test_escapes_become_characters(void **state)
 
 static void test_first_fault_stays(void **state)
 {
-	struct scan_text key;
-	struct scan s;
+	struct json_text key;
+	struct json_reader s;
 
-	scan_init(&s, "{\"a\":x,\"b\":1}", 13);
-	assert_true(scan_object(&s));
-	assert_true(scan_key(&s, &key));
+	json_reader_init(&s, "{\"a\":x,\"b\":1}", 13, JSON_READER_NESTING);
+	assert_true(json_reader_object(&s));
+	assert_true(json_reader_key(&s, &key));
 	assert_int_equal(key.bytes, 1);
-	assert_false(scan_skip(&s));
+	assert_false(json_reader_skip(&s));
 	assert_int_equal(s.at - s.start, 5);
-	assert_false(scan_key(&s, &key));
-	assert_false(scan_done(&s));
+	assert_false(json_reader_key(&s, &key));
+	assert_false(json_reader_end(&s));
 	assert_string_equal(s.fault, "want a JSON value");
 }
 
