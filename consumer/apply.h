@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "consumer/control.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 struct agent;
 

@@ -12,7 +12,7 @@
 
 #include "shared/abi.h"
 #include "shared/jsonw.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 struct agent;
 

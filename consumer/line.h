@@ -13,7 +13,7 @@
 #include "consumer/host.h"
 #include "consumer/output.h"
 #include "shared/jsonw.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 /* Where lines go and what they all say; never changes after the start. */
 struct lines {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "shared/idmap.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 enum line_kind {
 	LINE_MATCH,

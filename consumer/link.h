@@ -20,7 +20,7 @@
 
 #include "shared/abi.h"
 #include "shared/broker.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 #define LINK_WAIT_MS 100 /* of the main loop */
 #define LINK_FILE_WAIT_MS                                                                     \

@@ -15,7 +15,7 @@
 #include "consumer/loop.h"
 #include "consumer/psi.h"
 #include "consumer/threshold.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 struct pressure_scan {
 	const struct followed_slots *slots; /* borrowed */

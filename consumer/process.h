@@ -14,7 +14,7 @@
 #include "consumer/symbols/mappings.h"
 #include "consumer/unwind_state.h"
 #include "shared/idmap.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 struct jit_files;
 struct watch;

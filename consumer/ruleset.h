@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "consumer/pins.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 /* What a rule has spent; kept across sets for rules of the same name. */
 struct budget {

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "shared/broker.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 struct link;
 

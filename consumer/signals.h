@@ -15,7 +15,7 @@
 #include "consumer/stack_table.h"
 #include "consumer/trigger_reason.h"
 #include "shared/jsonw.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 struct cgroups;
 struct pins;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "consumer/psi.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 struct followed;
 struct loop_source;

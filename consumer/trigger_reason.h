@@ -8,7 +8,7 @@
 #include "consumer/psi.h"
 #include "shared/abi.h"
 #include "shared/jsonw.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 enum trigger_kind {
 	TRIGGER_PRESSURE,

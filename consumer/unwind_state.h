@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 struct process;
 struct unwind_plan;

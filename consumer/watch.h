@@ -20,7 +20,7 @@
 #include "consumer/shares.h"
 #include "shared/abi.h"
 #include "shared/idmap.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 /* One rule on one watch. */
 struct binding {

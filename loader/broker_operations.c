@@ -62,7 +62,7 @@
 #include "shared/cpus.h"
 #include "shared/log.h"
 #include "shared/macro.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 #define HZ_MAX 999 /* as --hz of the loader */
 

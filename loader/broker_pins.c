@@ -11,7 +11,7 @@
 #include "loader/pins.h"
 #include "shared/cleanup.h"
 #include "shared/macro.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 #define PATH_BYTES (OPTIONS_DIR_BYTES + 64)
 

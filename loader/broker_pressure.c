@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "shared/cleanup.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 /* The kind of a kernfs handle: its eight bytes are the id (include/linux/exportfs.h). */
 #define KERNFS_HANDLE 0xfe

@@ -26,18 +26,21 @@ enum json_kind {
  * the first child of a node is the next in the array.
  */
 struct json_node {
-	const char *text;   /* scalars: the characters, with a NUL behind them; else NULL */
-	const char *key;    /* of a member: likewise; else NULL */
-	uint32_t bytes;	    /* of text */
-	uint32_t key_bytes; /* in an array: the element's index, from 0 */
-	uint32_t offset;    /* of the value's first byte in the JSON text */
-	uint32_t extent;    /* how many bytes of the JSON text the value takes */
-	uint32_t up;	    /* this many nodes before this one is its parent; 0: the root */
-	uint32_t next;	    /* this many nodes behind is the next member or element; 0: the last */
-	uint32_t children;  /* members or elements */
-	uint8_t kind;	    /* enum json_kind */
-	bool hidden;	    /* the same key comes again later in the object */
-	bool repeats;	    /* the same key came before in the object */
+	const char *text; /* scalars: the characters, with a NUL behind them; else NULL */
+	const char *key;  /* of a member: likewise; else NULL */
+	uint32_t bytes;	  /* of text */
+	union {
+		uint32_t key_bytes; /* of a member */
+		uint32_t index;	    /* of an element, from 0 */
+	};
+	uint32_t offset;   /* of the value's first byte in the JSON text */
+	uint32_t extent;   /* how many bytes of the JSON text the value takes */
+	uint32_t up;	   /* this many nodes before this one is its parent; 0: the root */
+	uint32_t next;	   /* this many nodes behind is the next member or element; 0: the last */
+	uint32_t children; /* members or elements */
+	uint8_t kind;	   /* enum json_kind */
+	bool hidden;	   /* the same key comes again later in the object */
+	bool repeats;	   /* the same key came before in the object */
 };
 
 bool json_node_is(const struct json_node *node, enum json_kind kind);

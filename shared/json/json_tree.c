@@ -144,7 +144,7 @@ static int read_array(struct growing *g, uint32_t array)
 	uint32_t last = 0;
 
 	json_reader_array(&g->reader);
-	for (; json_reader_element(&g->reader); element.key_bytes++) {
+	for (; json_reader_element(&g->reader); element.index++) {
 		int r = read_child(g, element, array, &last);
 
 		if (r < 0)

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TROCAR_BUILD", ROOT / "build"))
 LOADER = BUILD / "loader" / "trocar-loader"
 NOBODY = 65534
-SWITCH = 10  # enum signal_bit of shared/rules.h
+SWITCH = 10  # enum signal_bit of shared/rules/rules.h
 SLOT_CAPTURE = 2
 TICK_NS = 10_000_000  # what /proc counts in
 

@@ -15,7 +15,7 @@
 
 #include "shared/macro.h"
 #include "shared/parse.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 #define WAIT_MS	     3000 /* for an answer, before the connection is given up */
 #define MESSAGE_MAX  256

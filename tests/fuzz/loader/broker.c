@@ -14,7 +14,7 @@
 #include "loader/broker_operations.h"
 #include "shared/cpus.h"
 #include "shared/macro.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 #define HEAD_BYTES 3
 

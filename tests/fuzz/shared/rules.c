@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 #define WRITTEN_BYTES (64u << 20)
 

@@ -54,7 +54,7 @@ static void knows_the_places(void **state)
 	assert_int_equal(nodes[2].offset, 8);
 	assert_int_equal(nodes[2].extent, 2);
 	assert_int_equal(nodes[3].extent, 3);
-	assert_int_equal(nodes[3].key_bytes, 1);
+	assert_int_equal(nodes[3].index, 1);
 	assert_null(nodes[3].key);
 	b = json_node_member(nodes, "b");
 	assert_ptr_equal(b, &nodes[4]);

@@ -4,14 +4,14 @@
  * says what each key means to an operator. Parsing takes a length-bounded text from outside; it is
  * fuzzed (tests/fuzz/shared/rules.c).
  */
-#ifndef TROCAR_SHARED_RULES_H
-#define TROCAR_SHARED_RULES_H
+#ifndef TROCAR_SHARED_RULES_RULES_H
+#define TROCAR_SHARED_RULES_RULES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "jsonw.h"
+#include "shared/jsonw.h"
 
 #define RULES_MAX	       10000u
 #define RULES_TEXT_BYTES       (1u << 20)
@@ -32,7 +32,7 @@ const char *resource_name(enum resource resource);
 /* Bits of the signals of design section 1, in this order; rows are appended. */
 enum signal_bit {
 #define SIGNAL(id, json, help) SIGNAL_##id,
-#include "signals.def"
+#include "shared/signals.def"
 #undef SIGNAL
 	SIGNAL_COUNT_
 };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rules_testing.h: a parse with its lists, and what the tests of rules ask of it. */
-#ifndef TROCAR_TESTS_UNIT_SHARED_RULES_TESTING_H
-#define TROCAR_TESTS_UNIT_SHARED_RULES_TESTING_H
+#ifndef TROCAR_TESTS_UNIT_SHARED_RULES_RULES_TESTING_H
+#define TROCAR_TESTS_UNIT_SHARED_RULES_RULES_TESTING_H
 
-#include "unit.h"
+#include "tests/unit/shared/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "shared/cleanup.h"
-#include "shared/rules.h"
+#include "shared/rules/rules.h"
 
 struct parsed {
 	struct rules *rules;

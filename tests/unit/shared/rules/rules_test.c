@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rules_testing.h"
+#include "tests/unit/shared/rules/rules_testing.h"
 
 static void matches_as(const struct parsed *p, const char *comm, const char *path, const char *name)
 {

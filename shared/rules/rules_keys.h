@@ -2,27 +2,20 @@
 /*
  * rules_keys.h: tables of what a JSON object may hold. Every object of a rules text is taken by
  * one, so that an unknown key, a wrong type, a value out of range and a missing key are all said
- * the same way. Only shared/rules*.c includes it.
+ * the same way. Only shared/rules/ includes it.
  */
-#ifndef TROCAR_SHARED_RULES_KEYS_H
-#define TROCAR_SHARED_RULES_KEYS_H
+#ifndef TROCAR_SHARED_RULES_RULES_KEYS_H
+#define TROCAR_SHARED_RULES_RULES_KEYS_H
 
-#include <json-c/json.h>
-
-#include "rules_internal.h"
+#include "shared/json/json_tree.h"
+#include "shared/rules/rules_internal.h"
 
 /* A parse under way. Memory that runs out sticks in collect.error; the rest are faults. */
 struct rules_parse_state {
-	struct rules_scan scan;
+	struct json_tree tree;
 	struct rules_collect collect;
 	struct rules *rules;
 	struct rules_place *places; /* by rule */
-};
-
-/* A value of the text: what it is, and where. */
-struct rules_value {
-	struct json_object *json;
-	uint32_t node;
 };
 
 enum rules_key_kind {
@@ -40,7 +33,7 @@ struct rules_key {
 	uint32_t min, max;
 	size_t offset;
 	const char *right; /* what is right, in words; NULL for KEY_UINT: made from the range */
-	void (*set)(struct rules_parse_state *p, struct rules_value v, void *target);
+	void (*set)(struct rules_parse_state *p, const struct json_node *value, void *target);
 };
 
 /*
@@ -48,13 +41,14 @@ struct rules_key {
  * good or not. `target` is what the keys' offsets count from and what `set` gets. A key that is
  * faulty leaves its place in the target as it was.
  */
-uint32_t rules_keys_take(struct rules_parse_state *p, struct rules_value v,
+uint32_t rules_keys_take(struct rules_parse_state *p, const struct json_node *object,
 			 const struct rules_key *keys, size_t n, void *target);
 
 /* Whether it is a string of min to max bytes without NUL. */
-bool rules_keys_is_string(struct json_object *json, size_t min, size_t max);
+bool rules_keys_is_string(const struct json_node *value, size_t min, size_t max);
 
 /* Takes one rule, an object, into *ret_rule (all defaults set first). */
-void rules_rule_take(struct rules_parse_state *p, struct rules_value v, struct rule *ret_rule);
+void rules_rule_take(struct rules_parse_state *p, const struct json_node *value,
+		     struct rule *ret_rule);
 
 #endif

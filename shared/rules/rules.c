@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rules.c: a rule set that stands: its life, its words, matching, writing. */
-#include "rules.h"
+#include "shared/rules/rules.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "macro.h"
-#include "rules_internal.h"
+#include "shared/macro.h"
+#include "shared/rules/rules_internal.h"
 
 const char *resource_name(enum resource resource)
 {
@@ -24,7 +24,7 @@ const char *signal_name(enum signal_bit signal)
 {
 	static const char *const names[] = {
 #define SIGNAL(id, json, help) [SIGNAL_##id] = (json),
-#include "signals.def"
+#include "shared/signals.def"
 #undef SIGNAL
 	};
 
@@ -48,8 +48,8 @@ void rules_free(struct rules *rules)
 	free(rules);
 }
 
-static const struct rule *best(const struct rules *rules, const uint32_t *sorted, size_t n,
-			       const char *path)
+static const struct rule *find_best(const struct rules *rules, const uint32_t *sorted, size_t n,
+				    const char *path)
 {
 	size_t at;
 
@@ -65,7 +65,7 @@ static const struct rule *match_comm(const struct rules *rules, const char *comm
 	size_t begin, end;
 
 	rules_index_group(rules, comm, bytes, exact, &begin, &end);
-	return best(rules, rules->by_comm + begin, end - begin, path);
+	return find_best(rules, rules->by_comm + begin, end - begin, path);
 }
 
 const struct rule *rules_match(const struct rules *rules, const char *comm, const char *cgroup_path)
@@ -78,12 +78,12 @@ const struct rule *rules_match(const struct rules *rules, const char *comm, cons
 		found = match_comm(rules, comm, bytes, true, path);
 	for (; rules->n_by_comm && bytes && !found; bytes--)
 		found = match_comm(rules, comm, bytes, false, path);
-	return found ? found : best(rules, rules->by_cgroup, rules->n_by_cgroup, path);
+	return found ? found : find_best(rules, rules->by_cgroup, rules->n_by_cgroup, path);
 }
 
 const struct rule *rules_match_cgroup(const struct rules *rules, const char *cgroup_path)
 {
-	return best(rules, rules->by_cgroup, rules->n_by_cgroup, cgroup_path);
+	return find_best(rules, rules->by_cgroup, rules->n_by_cgroup, cgroup_path);
 }
 
 const struct rule *rules_find(const struct rules *rules, const char *name)

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "macro.h"
-#include "rules_internal.h"
+#include "shared/cleanup.h"
+#include "shared/macro.h"
+#include "shared/rules/rules_internal.h"
 
 #define COMM_MAX   15  /* bytes; so at most as many comm prefixes lie within each other */
 #define CGROUP_MAX 255 /* likewise for cgroup prefixes */
+#define NO_RULE	   UINT32_MAX
 
 static const char *cgroup_of(const struct rule *r)
 {
@@ -47,8 +48,8 @@ static int compare_matches(const void *a, const void *b, void *rules)
 	return r ? r : (x > y) - (x < y);
 }
 
-static void sort(struct rules *rules, uint32_t *indices, size_t n,
-		 int (*compare)(const void *a, const void *b, void *rules))
+static void sort_indices(struct rules *rules, uint32_t *indices, size_t n,
+			 int (*compare)(const void *a, const void *b, void *rules))
 {
 	if (n > 1)
 		qsort_r(indices, n, sizeof(*indices), compare, rules->rules);
@@ -73,15 +74,15 @@ int rules_index_build(struct rules *rules)
 		else if (r->cgroup_prefix)
 			rules->by_cgroup[rules->n_by_cgroup++] = i;
 	}
-	sort(rules, rules->by_name, rules->n_by_name, compare_names);
-	sort(rules, rules->by_comm, rules->n_by_comm, compare_matches);
-	sort(rules, rules->by_cgroup, rules->n_by_cgroup, compare_matches);
+	sort_indices(rules, rules->by_name, rules->n_by_name, compare_names);
+	sort_indices(rules, rules->by_comm, rules->n_by_comm, compare_matches);
+	sort_indices(rules, rules->by_cgroup, rules->n_by_cgroup, compare_matches);
 	return 0;
 }
 
 /* Compares a rule's comm and kind with a comm of `bytes` bytes (at most COMM_MAX), as the sort did.
  */
-static int against(const struct rule *r, const char *comm, size_t bytes, bool exact)
+static int compare_with_comm(const struct rule *r, const char *comm, size_t bytes, bool exact)
 {
 	int c = memcmp(r->comm, comm, bytes);
 
@@ -91,14 +92,14 @@ static int against(const struct rule *r, const char *comm, size_t bytes, bool ex
 }
 
 /* The first place in by_comm whose rule is not below (or, `above`, is above) the comm. */
-static size_t bound(const struct rules *rules, const char *comm, size_t bytes, bool exact,
-		    bool above)
+static size_t find_bound(const struct rules *rules, const char *comm, size_t bytes, bool exact,
+			 bool above)
 {
 	size_t low = 0, high = rules->n_by_comm;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
-		int c = against(&rules->rules[rules->by_comm[mid]], comm, bytes, exact);
+		int c = compare_with_comm(&rules->rules[rules->by_comm[mid]], comm, bytes, exact);
 
 		if (c < 0 || (above && c == 0))
 			low = mid + 1;
@@ -111,19 +112,19 @@ static size_t bound(const struct rules *rules, const char *comm, size_t bytes, b
 void rules_index_group(const struct rules *rules, const char *comm, size_t bytes, bool exact,
 		       size_t *ret_begin, size_t *ret_end)
 {
-	size_t begin = bound(rules, comm, bytes, exact, false), end = begin;
+	size_t begin = find_bound(rules, comm, bytes, exact, false), end = begin;
 
 	/* Mostly nothing is there, or one: only a longer range pays for a second search. */
 	if (begin < rules->n_by_comm &&
-	    against(&rules->rules[rules->by_comm[begin]], comm, bytes, exact) == 0)
-		end = bound(rules, comm, bytes, exact, true);
+	    compare_with_comm(&rules->rules[rules->by_comm[begin]], comm, bytes, exact) == 0)
+		end = find_bound(rules, comm, bytes, exact, true);
 	*ret_begin = begin;
 	*ret_end = end;
 }
 
 /* How many of the `n` sorted rules have a cgroup prefix that is not above path[0..bytes]. */
-static size_t not_above(const struct rules *rules, const uint32_t *sorted, size_t n,
-			const char *path, size_t bytes)
+static size_t count_not_above(const struct rules *rules, const uint32_t *sorted, size_t n,
+			      const char *path, size_t bytes)
 {
 	size_t low = 0, high = n;
 
@@ -151,7 +152,7 @@ size_t rules_index_longest(const struct rules *rules, const uint32_t *sorted, si
 	const char *prefix;
 
 	for (;;) {
-		found = not_above(rules, sorted, n, path, bytes);
+		found = count_not_above(rules, sorted, n, path, bytes);
 		if (found == 0)
 			return n;
 		prefix = cgroup_of(&rules->rules[sorted[found - 1]]);
@@ -199,7 +200,7 @@ void rules_index_faults(const struct rules *rules, const struct rules_place *pla
 	}
 }
 
-/* For each rule the one whose prefix it lies within, or RULES_NO_NODE. */
+/* For each rule the one whose prefix it lies within, or NO_RULE. */
 struct sweep {
 	const struct rules *rules;
 	uint32_t *within;
@@ -238,7 +239,7 @@ struct group {
 };
 
 /* A rule of the group that can hold together with `cgroup`: one lies within the other. */
-static uint32_t compatible(const struct sweep *s, struct group g, const char *cgroup)
+static uint32_t find_compatible(const struct sweep *s, struct group g, const char *cgroup)
 {
 	const uint32_t *sorted = s->rules->by_comm + g.begin;
 	size_t n = g.end - g.begin, at;
@@ -246,10 +247,10 @@ static uint32_t compatible(const struct sweep *s, struct group g, const char *cg
 	at = rules_index_longest(s->rules, sorted, n, cgroup, strlen(cgroup));
 	if (at < n)
 		return sorted[at];
-	at = not_above(s->rules, sorted, n, cgroup, strlen(cgroup));
+	at = count_not_above(s->rules, sorted, n, cgroup, strlen(cgroup));
 	if (at < n && starts_with(cgroup_of(&s->rules->rules[sorted[at]]), cgroup))
 		return sorted[at];
-	return RULES_NO_NODE;
+	return NO_RULE;
 }
 
 /* The rules of one group against the prefix groups that its comm lies within, the longest first. */
@@ -258,9 +259,9 @@ static void sweep_group(struct sweep *s, struct group g, const struct group *sta
 	for (size_t i = g.begin; i < g.end; i++) {
 		uint32_t at = s->rules->by_comm[i];
 
-		for (size_t d = depth; d > 0 && s->within[at] == RULES_NO_NODE; d--)
+		for (size_t d = depth; d > 0 && s->within[at] == NO_RULE; d--)
 			s->within[at] =
-				compatible(s, stack[d - 1], cgroup_of(&s->rules->rules[at]));
+				find_compatible(s, stack[d - 1], cgroup_of(&s->rules->rules[at]));
 	}
 }
 
@@ -309,7 +310,7 @@ int rules_index_warnings(const struct rules *rules, const struct rules_place *pl
 	sweep_cgroups(&s, rules->by_cgroup, rules->n_by_cgroup);
 	sweep_comms(&s);
 	for (size_t i = 0; i < rules->count; i++) {
-		if (within[i] == RULES_NO_NODE)
+		if (within[i] == NO_RULE)
 			continue;
 		rules_collect_add(
 			c, places[i].match,

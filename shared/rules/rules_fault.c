@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "macro.h"
-#include "rules_internal.h"
+#include "shared/cleanup.h"
+#include "shared/macro.h"
+#include "shared/rules/rules_internal.h"
 
 #define TOKEN_BYTES \
 	128 /* longer keys are cut in pointers: 1000 faults must not copy one long key each */
-#define VALUE_BYTES 48 /* longer values are cut in messages */
+#define VALUE_BYTES 48u /* longer values are cut in messages */
 
 struct rules_pending {
 	size_t offset;
@@ -68,40 +68,37 @@ static void write_key(FILE *out, const char *key, size_t bytes)
 		fputs("...", out);
 }
 
-static void write_pointer(FILE *out, const struct rules_scan *s, uint32_t node)
+static void write_pointer(FILE *out, const struct json_node *node)
 {
-	uint32_t path[RULES_NESTING + 1], n = 0;
+	const struct json_node *path[RULES_NESTING + 1];
+	uint32_t n = 0;
 
-	/* The scan takes no more than RULES_NESTING levels, so the path always fits. */
-	for (; s->nodes[node].parent != RULES_NO_NODE; node = s->nodes[node].parent)
+	/* A text has no more than RULES_NESTING levels, so the path always fits. */
+	for (; json_node_parent(node); node = json_node_parent(node))
 		path[n++] = node;
 	while (n > 0) {
-		const struct rules_node *at = &s->nodes[path[--n]];
-		size_t bytes;
-		const char *key;
+		const struct json_node *at = path[--n];
 
 		fputc('/', out);
-		if (s->nodes[at->parent].kind == RULES_NODE_ARRAY) {
-			fprintf(out, "%u", at->key);
-			continue;
-		}
-		key = rules_scan_key(s, path[n], &bytes);
-		write_key(out, key, bytes);
+		if (at->key)
+			write_key(out, at->key, at->key_bytes);
+		else
+			fprintf(out, "%u", at->index);
 	}
 }
 
-static char *pointer_of(const struct rules_scan *s, uint32_t node)
+static char *make_pointer(const struct json_node *node)
 {
 	char *text = NULL;
 	size_t bytes;
 	FILE *out;
 
-	if (node == RULES_NO_NODE)
+	if (!node)
 		return strdup("");
 	out = open_memstream(&text, &bytes);
 	if (!out)
 		return NULL;
-	write_pointer(out, s, node);
+	write_pointer(out, node);
 	if (fclose(out) == 0)
 		return text;
 	free(text);
@@ -123,18 +120,18 @@ static bool make_room(struct rules_collect *c)
 	return true;
 }
 
-static void add(struct rules_collect *c, uint32_t node, size_t offset, const char *format,
-		va_list args) __attribute__((format(printf, 4, 0)));
+static void add_fault(struct rules_collect *c, const struct json_node *node, size_t offset,
+		      const char *format, va_list args) __attribute__((format(printf, 4, 0)));
 
-static void add(struct rules_collect *c, uint32_t node, size_t offset, const char *format,
-		va_list args)
+static void add_fault(struct rules_collect *c, const struct json_node *node, size_t offset,
+		      const char *format, va_list args)
 {
 	_cleanup_free_ char *pointer = NULL, *message = NULL;
 
 	c->count++;
 	if (c->error || c->kept - c->base >= RULES_FAULTS_MAX)
 		return;
-	pointer = pointer_of(c->scan, node);
+	pointer = make_pointer(node);
 	if (vasprintf(&message, format, args) < 0)
 		message = NULL;
 	if (!pointer || !message || !make_room(c)) {
@@ -146,12 +143,13 @@ static void add(struct rules_collect *c, uint32_t node, size_t offset, const cha
 	c->kept++;
 }
 
-void rules_collect_add(struct rules_collect *c, uint32_t node, const char *format, ...)
+void rules_collect_add(struct rules_collect *c, const struct json_node *node, const char *format,
+		       ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	add(c, node, c->scan->nodes[node].offset, format, args);
+	add_fault(c, node, node->offset, format, args);
 	va_end(args);
 }
 
@@ -160,23 +158,19 @@ void rules_collect_add_at(struct rules_collect *c, size_t offset, const char *fo
 	va_list args;
 
 	va_start(args, format);
-	add(c, RULES_NO_NODE, offset, format, args);
+	add_fault(c, NULL, offset, format, args);
 	va_end(args);
 }
 
-void rules_collect_wrong(struct rules_collect *c, uint32_t node, const char *right)
+void rules_collect_wrong(struct rules_collect *c, const struct json_node *node, const char *right)
 {
-	const struct rules_node *at = &c->scan->nodes[node];
-	size_t bytes;
-
-	if (at->kind == RULES_NODE_OBJECT || at->kind == RULES_NODE_ARRAY) {
+	if (node->kind == JSON_OBJECT || node->kind == JSON_ARRAY)
 		rules_collect_add(c, node, "is an %s; must be %s",
-				  at->kind == RULES_NODE_OBJECT ? "object" : "array", right);
-		return;
-	}
-	bytes = rules_scan_extent(c->scan, node);
-	rules_collect_add(c, node, "is %.*s%s; must be %s", (int)MIN(bytes, (size_t)VALUE_BYTES),
-			  c->scan->text + at->offset, bytes > VALUE_BYTES ? "..." : "", right);
+				  node->kind == JSON_OBJECT ? "object" : "array", right);
+	else
+		rules_collect_add(c, node, "is %.*s%s; must be %s",
+				  (int)MIN(node->extent, VALUE_BYTES), c->text + node->offset,
+				  node->extent > VALUE_BYTES ? "..." : "", right);
 }
 
 void rules_collect_stage(struct rules_collect *c)
@@ -184,7 +178,7 @@ void rules_collect_stage(struct rules_collect *c)
 	c->base = c->kept;
 }
 
-static int by_offset(const void *a, const void *b)
+static int compare_offsets(const void *a, const void *b)
 {
 	const struct rules_pending *x = a, *y = b;
 
@@ -193,7 +187,7 @@ static int by_offset(const void *a, const void *b)
 	return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
-static uint32_t newlines(const char *text, size_t from, size_t to)
+static uint32_t count_newlines(const char *text, size_t from, size_t to)
 {
 	uint32_t n = 0;
 
@@ -214,12 +208,12 @@ void rules_collect_give(struct rules_collect *c, struct rules_faults *faults)
 		return;
 	}
 	if (c->kept)
-		qsort(c->items, c->kept, sizeof(*c->items), by_offset);
+		qsort(c->items, c->kept, sizeof(*c->items), compare_offsets);
 	for (size_t i = 0; i < keep; i++) {
 		struct rules_pending *p = &c->items[i];
-		size_t offset = MIN(p->offset, c->scan->bytes);
+		size_t offset = MIN(p->offset, c->bytes);
 
-		line += newlines(c->scan->text, at, offset);
+		line += count_newlines(c->text, at, offset);
 		at = offset;
 		items[i].pointer = TAKE_PTR(p->pointer);
 		items[i].message = TAKE_PTR(p->message);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "macro.h"
-#include "rules_keys.h"
+#include "shared/macro.h"
+#include "shared/rules/rules_keys.h"
 
 #define WINDOW_MIN_MS	  500
 #define WINDOW_MAX_MS	  10000
@@ -25,31 +25,33 @@ struct when_draft {
 
 enum { MATCH_COMM, MATCH_COMM_PREFIX, MATCH_CGROUP_PREFIX };
 
-static void set_comm(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_comm(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
 	struct rule *r = target;
 
 	r->comm_exact = true;
-	snprintf(r->comm, sizeof(r->comm), "%s", json_object_get_string(v.json));
+	snprintf(r->comm, sizeof(r->comm), "%s", value->text);
 }
 
-static void set_comm_prefix(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_comm_prefix(struct rules_parse_state *p, const struct json_node *value,
+			    void *target)
 {
 	struct rule *r = target;
 
 	r->comm_exact = false;
-	snprintf(r->comm, sizeof(r->comm), "%s", json_object_get_string(v.json));
+	snprintf(r->comm, sizeof(r->comm), "%s", value->text);
 }
 
 #define CGROUP_RIGHT "a path of 1 to 255 bytes below the cgroup2 mount, beginning with /"
 
-static void set_cgroup_prefix(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_cgroup_prefix(struct rules_parse_state *p, const struct json_node *value,
+			      void *target)
 {
-	const char *path = json_object_get_string(v.json);
+	const char *path = value->text;
 	struct rule *r = target;
 
 	if (path[0] != '/') {
-		rules_collect_wrong(&p->collect, v.node, CGROUP_RIGHT);
+		rules_collect_wrong(&p->collect, value, CGROUP_RIGHT);
 		return;
 	}
 	r->cgroup_prefix = strdup(path);
@@ -68,19 +70,19 @@ static const struct rules_key match_keys[] = {
 				  .right = CGROUP_RIGHT, .set = set_cgroup_prefix },
 };
 
-static void set_match(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_match(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
 	const uint32_t both = 1u << MATCH_COMM | 1u << MATCH_COMM_PREFIX;
 	size_t before = p->collect.count;
 	struct rule *r = target;
 	uint32_t seen;
 
-	seen = rules_keys_take(p, v, match_keys, ARRAY_SIZE(match_keys), r);
+	seen = rules_keys_take(p, value, match_keys, ARRAY_SIZE(match_keys), r);
 	if (seen == 0)
-		rules_collect_add(&p->collect, v.node,
+		rules_collect_add(&p->collect, value,
 				  "names nothing; must have comm or comm_prefix, or cgroup_prefix");
 	if ((seen & both) == both)
-		rules_collect_add(&p->collect, v.node,
+		rules_collect_add(&p->collect, value,
 				  "has comm and comm_prefix; must have one of the two");
 	if (p->collect.count == before)
 		return;
@@ -97,9 +99,9 @@ enum { WHEN_PRESSURE, WHEN_SOME_MS, WHEN_FULL_MS, WHEN_SOME_PCT, WHEN_FULL_PCT, 
 #define PRESSURE_RIGHT "\"cpu\", \"memory\" or \"io\""
 #define PERCENT_RIGHT  "a number from 0.1 to 100"
 
-static void set_pressure(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_pressure(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
-	const char *name = json_object_get_string(v.json);
+	const char *name = value->text;
 	struct when_draft *d = target;
 
 	for (unsigned int i = 0; i < RESOURCE_COUNT_; i++) {
@@ -108,7 +110,7 @@ static void set_pressure(struct rules_parse_state *p, struct rules_value v, void
 		d->when.resource = (enum resource)i;
 		return;
 	}
-	rules_collect_wrong(&p->collect, v.node, PRESSURE_RIGHT);
+	rules_collect_wrong(&p->collect, value, PRESSURE_RIGHT);
 }
 
 #define DRAFT(member) offsetof(struct when_draft, member)
@@ -129,7 +131,8 @@ static const struct rules_key when_keys[] = {
 };
 
 /* One threshold, its own keys being good: fills d->when. */
-static void settle(struct rules_parse_state *p, uint32_t node, struct when_draft *d)
+static void settle_threshold(struct rules_parse_state *p, const struct json_node *value,
+			     struct when_draft *d)
 {
 	struct rule_when *w = &d->when;
 
@@ -145,12 +148,12 @@ static void settle(struct rules_parse_state *p, uint32_t node, struct when_draft
 	w->stall_ms = d->ms[w->full];
 	if (w->stall_ms > w->window_ms)
 		rules_collect_add(
-			&p->collect,
-			rules_scan_member(&p->scan, node, w->full ? "full_ms" : "some_ms"),
+			&p->collect, json_node_member(value, w->full ? "full_ms" : "some_ms"),
 			"is %u; must be at most window_ms, here %u", w->stall_ms, w->window_ms);
 }
 
-static void take_threshold(struct rules_parse_state *p, struct rules_value v, struct rule *r)
+static void take_threshold(struct rules_parse_state *p, const struct json_node *value,
+			   struct rule *r)
 {
 	const uint32_t kinds =
 		1u << WHEN_SOME_MS | 1u << WHEN_FULL_MS | 1u << WHEN_SOME_PCT | 1u << WHEN_FULL_PCT;
@@ -158,13 +161,13 @@ static void take_threshold(struct rules_parse_state *p, struct rules_value v, st
 	size_t before = p->collect.count;
 	uint32_t seen;
 
-	if (!json_object_is_type(v.json, json_type_object)) {
-		rules_collect_wrong(&p->collect, v.node, "an object with pressure and a threshold");
+	if (!json_node_is(value, JSON_OBJECT)) {
+		rules_collect_wrong(&p->collect, value, "an object with pressure and a threshold");
 		return;
 	}
-	seen = rules_keys_take(p, v, when_keys, ARRAY_SIZE(when_keys), &d);
+	seen = rules_keys_take(p, value, when_keys, ARRAY_SIZE(when_keys), &d);
 	if (__builtin_popcount(seen & kinds) != 1)
-		rules_collect_add(&p->collect, v.node,
+		rules_collect_add(&p->collect, value,
 				  "has %d thresholds; must have exactly one of some_ms, full_ms, "
 				  "some_pct, full_pct",
 				  __builtin_popcount(seen & kinds));
@@ -172,34 +175,30 @@ static void take_threshold(struct rules_parse_state *p, struct rules_value v, st
 		d.window_ms = WINDOW_DEFAULT_MS;
 	if (p->collect.count != before)
 		return;
-	settle(p, v.node, &d);
+	settle_threshold(p, value, &d);
 	r->when[r->n_when++] = d.when;
 }
 
-static void set_when(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_when(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
-	size_t n = json_object_array_length(v.json), i = 0;
+	uint32_t n = json_node_elements(value);
 
 	if (n > RULE_WHEN_MAX) {
-		rules_collect_add(&p->collect, v.node, "has %zu thresholds; must have at most %d",
-				  n, RULE_WHEN_MAX);
+		rules_collect_add(&p->collect, value, "has %u thresholds; must have at most %d", n,
+				  RULE_WHEN_MAX);
 		return;
 	}
-	/* Where a key came twice, the places are another value's: never more elements than json-c
-	 * has. */
-	for (uint32_t m = rules_scan_first(&p->scan, v.node); m != RULES_NO_NODE && i < n;
-	     m = p->scan.nodes[m].next, i++)
-		take_threshold(p, (struct rules_value){ json_object_array_get_idx(v.json, i), m },
-			       target);
+	for (const struct json_node *m = json_node_first(value); m; m = json_node_next(m))
+		take_threshold(p, m, target);
 }
 
 /* capture */
 
 #define SCOPE_RIGHT "\"cgroup\" or \"process\""
 
-static void set_scope(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_scope(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
-	const char *scope = json_object_get_string(v.json);
+	const char *scope = value->text;
 	struct rule *r = target;
 
 	if (strcmp(scope, "process") == 0)
@@ -207,14 +206,14 @@ static void set_scope(struct rules_parse_state *p, struct rules_value v, void *t
 	else if (strcmp(scope, "cgroup") == 0)
 		r->scope_process = false;
 	else
-		rules_collect_wrong(&p->collect, v.node, SCOPE_RIGHT);
+		rules_collect_wrong(&p->collect, value, SCOPE_RIGHT);
 }
 
 #define UNWIND_RIGHT "\"auto\", \"fp\" or \"table\""
 
-static void set_unwind(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_unwind(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
-	const char *word = json_object_get_string(v.json);
+	const char *word = value->text;
 	struct rule *r = target;
 
 	for (int i = 0; i < RULE_UNWIND_COUNT_; i++) {
@@ -223,46 +222,39 @@ static void set_unwind(struct rules_parse_state *p, struct rules_value v, void *
 		r->unwind = (enum rule_unwind)i;
 		return;
 	}
-	rules_collect_wrong(&p->collect, v.node, UNWIND_RIGHT);
+	rules_collect_wrong(&p->collect, value, UNWIND_RIGHT);
 }
 
 static const char signals_right[] = "[\"auto\"], or a non-empty array without repeats of:"
 #define SIGNAL(id, json, help) " " json
-#include "signals.def"
+#include "shared/signals.def"
 #undef SIGNAL
 	;
 
 /* The bit of a signal's name; 1u << SIGNAL_COUNT_ is "auto"; 0 is no signal. */
-static uint32_t signal_of(struct json_object *json)
+static uint32_t find_signal(const struct json_node *value)
 {
-	const char *name;
-
-	if (!rules_keys_is_string(json, 1, 64))
-		return 0;
-	name = json_object_get_string(json);
-	if (strcmp(name, "auto") == 0)
+	if (json_node_equals(value, "auto"))
 		return 1u << SIGNAL_COUNT_;
 	for (unsigned int i = 0; i < SIGNAL_COUNT_; i++)
-		if (strcmp(name, signal_name((enum signal_bit)i)) == 0)
+		if (json_node_equals(value, signal_name((enum signal_bit)i)))
 			return 1u << i;
 	return 0;
 }
 
-static void set_signals(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_signals(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
-	size_t n = json_object_array_length(v.json), i = 0;
 	const uint32_t alone = 1u << SIGNAL_COUNT_;
+	uint32_t n = json_node_elements(value), all = 0;
 	struct rule *r = target;
-	uint32_t all = 0;
 
 	if (n == 0 || n > SIGNAL_COUNT_) {
-		rules_collect_add(&p->collect, v.node, "has %zu elements; must be %s", n,
+		rules_collect_add(&p->collect, value, "has %u elements; must be %s", n,
 				  signals_right);
 		return;
 	}
-	for (uint32_t m = rules_scan_first(&p->scan, v.node); m != RULES_NO_NODE && i < n;
-	     m = p->scan.nodes[m].next, i++) {
-		uint32_t bit = signal_of(json_object_array_get_idx(v.json, i));
+	for (const struct json_node *m = json_node_first(value); m; m = json_node_next(m)) {
+		uint32_t bit = find_signal(m);
 
 		if (bit == 0 || (all & bit) || ((all | bit) & alone && n > 1))
 			rules_collect_wrong(&p->collect, m, signals_right);
@@ -284,9 +276,9 @@ static const struct rules_key capture_keys[] = {
 	{ "budget_s", KEY_UINT, .min = 1, .max = 3600, .offset = RULE(budget_s) },
 };
 
-static void set_capture(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_capture(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
-	rules_keys_take(p, v, capture_keys, ARRAY_SIZE(capture_keys), target);
+	rules_keys_take(p, value, capture_keys, ARRAY_SIZE(capture_keys), target);
 }
 
 /* labels */
@@ -321,32 +313,26 @@ static bool has_control(const char *text)
 	return false;
 }
 
-static void take_label(struct rules_parse_state *p, struct rules_value v, uint32_t node,
-		       struct rule *r)
+static void take_label(struct rules_parse_state *p, const struct json_node *member, struct rule *r)
 {
 	struct rule_label *label = &r->labels[r->n_labels];
-	struct json_object *json = NULL;
-	size_t bytes;
-	const char *key = rules_scan_key(&p->scan, node, &bytes);
 
-	if (!is_label_key(key, bytes)) {
-		rules_collect_add(&p->collect, node, "is no label; must be %s", LABEL_KEY_RIGHT);
+	if (!is_label_key(member->key, member->key_bytes)) {
+		rules_collect_add(&p->collect, member, "is no label; must be %s", LABEL_KEY_RIGHT);
 		return;
 	}
-	memcpy(label->key, key, bytes);
-	label->key[bytes] = '\0';
-	json_object_object_get_ex(v.json, label->key, &json);
-	if (!rules_keys_is_string(json, 0, RULE_LABEL_VALUE_BYTES - 1) ||
-	    has_control(json_object_get_string(json))) {
-		rules_collect_wrong(&p->collect, node,
+	if (!rules_keys_is_string(member, 0, RULE_LABEL_VALUE_BYTES - 1) ||
+	    has_control(member->text)) {
+		rules_collect_wrong(&p->collect, member,
 				    "a string of at most 255 bytes without control characters");
 		return;
 	}
-	snprintf(label->value, sizeof(label->value), "%s", json_object_get_string(json));
+	memcpy(label->key, member->key, member->key_bytes + 1);
+	memcpy(label->value, member->text, member->bytes + 1);
 	r->n_labels++;
 }
 
-static size_t labels_bytes(const struct rule *r)
+static size_t count_label_bytes(const struct rule *r)
 {
 	size_t bytes = 0;
 
@@ -355,14 +341,13 @@ static size_t labels_bytes(const struct rule *r)
 	return bytes;
 }
 
-static void set_labels(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_labels(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
-	const struct rules_node *nodes = p->scan.nodes;
-	uint32_t n = nodes[v.node].children;
+	uint32_t n = value->children;
 	struct rule *r = target;
 
 	if (n > RULE_LABELS_MAX) {
-		rules_collect_add(&p->collect, v.node, "has %u labels; must have at most %d", n,
+		rules_collect_add(&p->collect, value, "has %u labels; must have at most %d", n,
 				  RULE_LABELS_MAX);
 		return;
 	}
@@ -373,23 +358,22 @@ static void set_labels(struct rules_parse_state *p, struct rules_value v, void *
 		p->collect.error = -ENOMEM;
 		return;
 	}
-	for (uint32_t m = rules_scan_first(&p->scan, v.node); m != RULES_NO_NODE; m = nodes[m].next)
-		if (!nodes[m].hidden)
-			take_label(p, v, m, r);
-	if (labels_bytes(r) > RULE_LABELS_BYTES)
-		rules_collect_add(&p->collect, v.node,
+	for (const struct json_node *m = json_node_first(value); m; m = json_node_next(m))
+		take_label(p, m, r);
+	if (count_label_bytes(r) > RULE_LABELS_BYTES)
+		rules_collect_add(&p->collect, value,
 				  "has %zu bytes of keys and values; must have at most %d, because "
 				  "every line of the rule carries them",
-				  labels_bytes(r), RULE_LABELS_BYTES);
+				  count_label_bytes(r), RULE_LABELS_BYTES);
 }
 
 /* the rule */
 
 #define NAME_RIGHT "1 to 64 bytes: a small letter, then small letters, digits, _ and -"
 
-static void set_name(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_name(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
-	const char *name = json_object_get_string(v.json);
+	const char *name = value->text;
 	struct rule *r = target;
 	bool good = name[0] >= 'a' && name[0] <= 'z';
 
@@ -398,16 +382,16 @@ static void set_name(struct rules_parse_state *p, struct rules_value v, void *ta
 	if (good)
 		snprintf(r->name, sizeof(r->name), "%s", name);
 	else
-		rules_collect_wrong(&p->collect, v.node, NAME_RIGHT);
+		rules_collect_wrong(&p->collect, value, NAME_RIGHT);
 }
 
-static void set_on(struct rules_parse_state *p, struct rules_value v, void *target)
+static void set_on(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
 	struct rule *r = target;
 
-	r->on_exec = strcmp(json_object_get_string(v.json), "exec") == 0;
+	r->on_exec = strcmp(value->text, "exec") == 0;
 	if (!r->on_exec)
-		rules_collect_wrong(&p->collect, v.node, "\"exec\"");
+		rules_collect_wrong(&p->collect, value, "\"exec\"");
 }
 
 static const struct rules_key rule_keys[] = {
@@ -421,15 +405,16 @@ static const struct rules_key rule_keys[] = {
 	{ "labels", KEY_OBJECT, .right = "an object of strings", .set = set_labels },
 };
 
-void rules_rule_take(struct rules_parse_state *p, struct rules_value v, struct rule *ret_rule)
+void rules_rule_take(struct rules_parse_state *p, const struct json_node *value,
+		     struct rule *ret_rule)
 {
 	*ret_rule = (struct rule){ .pre_ms = 5000,
 				   .during_ms = 3000,
 				   .cooldown_ms = 30000,
 				   .budget_s = RULES_BUDGET_DEFAULT_S,
 				   .signals_auto = true };
-	if (json_object_is_type(v.json, json_type_object))
-		rules_keys_take(p, v, rule_keys, ARRAY_SIZE(rule_keys), ret_rule);
+	if (json_node_is(value, JSON_OBJECT))
+		rules_keys_take(p, value, rule_keys, ARRAY_SIZE(rule_keys), ret_rule);
 	else
-		rules_collect_wrong(&p->collect, v.node, "an object with name and match");
+		rules_collect_wrong(&p->collect, value, "an object with name and match");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rules_testing.h"
+#include "tests/unit/shared/rules/rules_testing.h"
 
 static void assert_warning(const struct parsed *p, size_t i, const char *pointer,
 			   const char *narrow, const char *wide)

@@ -2,9 +2,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "rules_testing.h"
 #include "shared/io.h"
 #include "shared/macro.h"
+#include "tests/unit/shared/rules/rules_testing.h"
 
 /* One rule with these members beside its name and match. */
 static struct parsed parse_with(const char *members)
