@@ -8,13 +8,13 @@
 #ifndef TROCAR_CONSUMER_CONTROL_H
 #define TROCAR_CONSUMER_CONTROL_H
 
-#include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "consumer/loop.h"
+#include "shared/json/json_node.h"
 #include "shared/jsonw.h"
 
 #define CONTROL_CLIENTS_MAX   64
@@ -58,8 +58,9 @@ struct control_error {
  * A method. `params` is the request's params object or NULL (borrowed). Success: exactly one JSON
  * value written to `result` with key NULL, returns 0. Failure: error filled in, returns -1.
  */
-typedef int (*control_call)(void *context, const struct control_peer *peer, json_object *params,
-			    struct jsonw *result, struct control_error *error);
+typedef int (*control_call)(void *context, const struct control_peer *peer,
+			    const struct json_node *params, struct jsonw *result,
+			    struct control_error *error);
 
 struct control_method {
 	const char *name;

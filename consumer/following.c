@@ -6,8 +6,9 @@
 #include "consumer/subscriptions.h"
 #include "shared/clock.h"
 
-int following_subscribe(void *context, const struct control_peer *peer, json_object *params,
-			struct jsonw *w, struct control_error *error)
+int following_subscribe(void *context, const struct control_peer *peer,
+			const struct json_node *params, struct jsonw *w,
+			struct control_error *error)
 {
 	struct agent *a = context;
 	uint64_t id;
@@ -23,19 +24,17 @@ int following_subscribe(void *context, const struct control_peer *peer, json_obj
 	return 0;
 }
 
-int following_lines(void *context, const struct control_peer *peer, json_object *params,
+int following_lines(void *context, const struct control_peer *peer, const struct json_node *params,
 		    struct jsonw *w, struct control_error *error)
 {
 	struct agent *a = context;
-	json_object *id = NULL;
+	const struct json_node *id = json_node_get(params, "subscription");
 
-	if (!params || !json_object_object_get_ex(params, "subscription", &id) ||
-	    !json_object_is_type(id, json_type_int))
+	if (!json_node_is(id, JSON_INTEGER))
 		return methods_fail(error, CONTROL_BAD_PARAMS,
 				    "params.subscription: want the number that subscribe gave");
 	jsonw_object(w, NULL);
-	if (subscriptions_take(a->subscriptions, json_object_get_uint64(id), clock_mono_ns(), w) <
-	    0)
+	if (subscriptions_take(a->subscriptions, json_node_u64(id), clock_mono_ns(), w) < 0)
 		return methods_fail(error, CONTROL_NOT_FOUND,
 				    "no such subscription: without a question it lasts 10 s");
 	jsonw_object_end(w);

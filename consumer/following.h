@@ -6,9 +6,10 @@
 #include "consumer/control.h"
 
 /* Both are a control_call, with a struct agent as context. */
-int following_subscribe(void *context, const struct control_peer *peer, json_object *params,
-			struct jsonw *result, struct control_error *error);
-int following_lines(void *context, const struct control_peer *peer, json_object *params,
+int following_subscribe(void *context, const struct control_peer *peer,
+			const struct json_node *params, struct jsonw *result,
+			struct control_error *error);
+int following_lines(void *context, const struct control_peer *peer, const struct json_node *params,
 		    struct jsonw *result, struct control_error *error);
 
 #endif

@@ -101,7 +101,7 @@ static void write_memory(const struct agent *a, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-static int status(void *context, const struct control_peer *peer, json_object *params,
+static int status(void *context, const struct control_peer *peer, const struct json_node *params,
 		  struct jsonw *w, struct control_error *error)
 {
 	struct agent *a = context;
@@ -137,7 +137,7 @@ static int status(void *context, const struct control_peer *peer, json_object *p
 	return 0;
 }
 
-static int rules_get(void *context, const struct control_peer *peer, json_object *params,
+static int rules_get(void *context, const struct control_peer *peer, const struct json_node *params,
 		     struct jsonw *w, struct control_error *error)
 {
 	struct agent *a = context;
@@ -151,18 +151,17 @@ static int rules_get(void *context, const struct control_peer *peer, json_object
 }
 
 /* Parses params.text; faults go into error->data. */
-static int parse_text(json_object *params, struct rules **ret_rules, struct rules_faults *warnings,
-		      struct rules_faults *faults, struct control_error *error)
+static int parse_text(const struct json_node *params, struct rules **ret_rules,
+		      struct rules_faults *warnings, struct rules_faults *faults,
+		      struct control_error *error)
 {
-	json_object *text;
+	const struct json_node *text = json_node_get(params, "text");
 	int r;
 
-	if (!params || !json_object_object_get_ex(params, "text", &text) ||
-	    !json_object_is_type(text, json_type_string))
+	if (!json_node_is(text, JSON_STRING))
 		return methods_fail(error, CONTROL_BAD_PARAMS,
 				    "params.text: want the text of a rules file as a string");
-	r = rules_parse(json_object_get_string(text), (size_t)json_object_get_string_len(text),
-			ret_rules, faults, warnings);
+	r = rules_parse(text->text, text->bytes, ret_rules, faults, warnings);
 	if (r == 0)
 		return 0;
 	if (r != -EINVAL)
@@ -197,8 +196,8 @@ static int preview(struct agent *a, struct rules *rules, struct jsonw *w,
 	return r;
 }
 
-static int rules_check(void *context, const struct control_peer *peer, json_object *params,
-		       struct jsonw *w, struct control_error *error)
+static int rules_check(void *context, const struct control_peer *peer,
+		       const struct json_node *params, struct jsonw *w, struct control_error *error)
 {
 	_cleanup_(rules_faults_done) struct rules_faults faults, warnings;
 	struct agent *a = context;
@@ -225,7 +224,7 @@ static int rules_check(void *context, const struct control_peer *peer, json_obje
 		     : 0;
 }
 
-static int rules_set(void *context, const struct control_peer *peer, json_object *params,
+static int rules_set(void *context, const struct control_peer *peer, const struct json_node *params,
 		     struct jsonw *w, struct control_error *error)
 {
 	_cleanup_(rules_faults_done) struct rules_faults faults, warnings;
@@ -256,7 +255,7 @@ static int rules_set(void *context, const struct control_peer *peer, json_object
 	return 0;
 }
 
-static int watches(void *context, const struct control_peer *peer, json_object *params,
+static int watches(void *context, const struct control_peer *peer, const struct json_node *params,
 		   struct jsonw *w, struct control_error *error)
 {
 	struct agent *a = context;
@@ -269,7 +268,7 @@ static int watches(void *context, const struct control_peer *peer, json_object *
 	return 0;
 }
 
-static int sessions(void *context, const struct control_peer *peer, json_object *params,
+static int sessions(void *context, const struct control_peer *peer, const struct json_node *params,
 		    struct jsonw *w, struct control_error *error)
 {
 	struct agent *a = context;

@@ -16,17 +16,18 @@ struct request {
 	uint32_t pid, during_ms;
 };
 
-static int take_number(json_object *value, uint64_t max, uint32_t *ret)
+static int take_number(const struct json_node *value, uint64_t max, uint32_t *ret)
 {
-	int64_t n = json_object_get_int64(value);
+	int64_t n = json_node_i64(value);
 
-	if (!json_object_is_type(value, json_type_int) || n < 1 || (uint64_t)n > max)
+	if (!json_node_is(value, JSON_INTEGER) || n < 1 || (uint64_t)n > max)
 		return -EINVAL;
 	*ret = (uint32_t)n;
 	return 0;
 }
 
-static int take_params(json_object *params, struct request *ret, struct control_error *error)
+static int take_params(const struct json_node *params, struct request *ret,
+		       struct control_error *error)
 {
 	struct request q = {};
 	int given = 0;
@@ -34,24 +35,23 @@ static int take_params(json_object *params, struct request *ret, struct control_
 	if (!params)
 		return methods_fail(error, CONTROL_BAD_PARAMS,
 				    "params: want one of rule, cgroup, pid");
-	json_object_object_foreach(params, key, value)
-	{
-		bool text = json_object_is_type(value, json_type_string);
+	for (const struct json_node *m = json_node_first(params); m; m = json_node_next(m)) {
+		bool text = json_node_is(m, JSON_STRING);
 
-		if (!strcmp(key, "rule") && text)
-			q.rule = json_object_get_string(value), given++;
-		else if (!strcmp(key, "cgroup") && text)
-			q.cgroup = json_object_get_string(value), given++;
-		else if (!strcmp(key, "pid") && take_number(value, INT32_MAX, &q.pid) == 0)
+		if (json_node_has_key(m, "rule") && text)
+			q.rule = m->text, given++;
+		else if (json_node_has_key(m, "cgroup") && text)
+			q.cgroup = m->text, given++;
+		else if (json_node_has_key(m, "pid") && take_number(m, INT32_MAX, &q.pid) == 0)
 			given++;
-		else if (strcmp(key, "during_ms") != 0 ||
-			 take_number(value, 60000, &q.during_ms) < 0 || q.during_ms < 100)
+		else if (!json_node_has_key(m, "during_ms") ||
+			 take_number(m, 60000, &q.during_ms) < 0 || q.during_ms < 100)
 			return methods_fail(
 				error, CONTROL_BAD_PARAMS,
 				"params.%.64s: not such a key, or not such a value; want "
 				"rule or cgroup (strings), pid (number), during_ms (100 to "
 				"60000)",
-				key);
+				m->key);
 	}
 	if (given != 1)
 		return methods_fail(error, CONTROL_BAD_PARAMS,
@@ -209,8 +209,9 @@ static void write_started(const struct started *all, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-int requests_session_start(void *context, const struct control_peer *peer, json_object *params,
-			   struct jsonw *result, struct control_error *error)
+int requests_session_start(void *context, const struct control_peer *peer,
+			   const struct json_node *params, struct jsonw *result,
+			   struct control_error *error)
 {
 	struct agent *a = context;
 	struct started all = {};

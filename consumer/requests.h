@@ -6,8 +6,9 @@
 #include "consumer/control.h"
 
 /* The method session.start {rule | cgroup | pid, during_ms}; a control_call. */
-int requests_session_start(void *context, const struct control_peer *peer, json_object *params,
-			   struct jsonw *result, struct control_error *error);
+int requests_session_start(void *context, const struct control_peer *peer,
+			   const struct json_node *params, struct jsonw *result,
+			   struct control_error *error);
 
 /* Fills in code and message; returns -1. */
 int methods_fail(struct control_error *error, enum control_code code, const char *format, ...)

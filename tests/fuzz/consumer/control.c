@@ -4,6 +4,7 @@
  * says). Whatever comes in, what goes out is nothing or one line of JSON with an id and a result or
  * an error, and no method that changes something runs for who may not.
  */
+#include <json-c/json.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,25 +14,23 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-static int do_echo(void *context, const struct control_peer *peer, json_object *params,
+static int do_echo(void *context, const struct control_peer *peer, const struct json_node *params,
 		   struct jsonw *result, struct control_error *error)
 {
-	json_object *text = NULL;
+	const struct json_node *text = json_node_get(params, "text");
 
-	if (!params || !json_object_object_get_ex(params, "text", &text) ||
-	    !json_object_is_type(text, json_type_string)) {
+	if (!json_node_is(text, JSON_STRING)) {
 		error->code = CONTROL_BAD_PARAMS;
 		strcpy(error->message, "/params/text: must be a string");
 		jsonw_array(&error->data, NULL);
 		jsonw_array_end(&error->data);
 		return -1;
 	}
-	jsonw_string_n(result, NULL, json_object_get_string(text),
-		       (size_t)json_object_get_string_len(text));
+	jsonw_string_n(result, NULL, text->text, text->bytes);
 	return 0;
 }
 
-static int do_change(void *context, const struct control_peer *peer, json_object *params,
+static int do_change(void *context, const struct control_peer *peer, const struct json_node *params,
 		     struct jsonw *result, struct control_error *error)
 {
 	if (!peer->admin)

@@ -14,19 +14,21 @@
 #include "shared/cleanup.h"
 #include "shared/macro.h"
 
+static const char *asked; /* the line */
 static int calls;
 
-static int do_echo(void *context, const struct control_peer *peer, json_object *params,
+static int do_echo(void *context, const struct control_peer *peer, const struct json_node *params,
 		   struct jsonw *result, struct control_error *error)
 {
-	const char *text = params ? json_object_to_json_string(params) : "null";
-
 	calls++;
-	jsonw_raw(result, NULL, text, strlen(text));
+	if (params)
+		jsonw_raw(result, NULL, asked + params->offset, params->extent);
+	else
+		jsonw_null(result, NULL);
 	return 0;
 }
 
-static int do_fail(void *context, const struct control_peer *peer, json_object *params,
+static int do_fail(void *context, const struct control_peer *peer, const struct json_node *params,
 		   struct jsonw *result, struct control_error *error)
 {
 	calls++;
@@ -39,13 +41,14 @@ static int do_fail(void *context, const struct control_peer *peer, json_object *
 	return -1;
 }
 
-static int do_nothing(void *context, const struct control_peer *peer, json_object *params,
-		      struct jsonw *result, struct control_error *error)
+static int do_nothing(void *context, const struct control_peer *peer,
+		      const struct json_node *params, struct jsonw *result,
+		      struct control_error *error)
 {
 	return context ? -1 : 0;
 }
 
-static int do_huge(void *context, const struct control_peer *peer, json_object *params,
+static int do_huge(void *context, const struct control_peer *peer, const struct json_node *params,
 		   struct jsonw *result, struct control_error *error)
 {
 	jsonw_array(result, NULL);
@@ -76,7 +79,7 @@ static const struct row rows[] = {
 	{ CALL "\"echo\",\"id\":null}", OK("null", "null") },
 	{ CALL "\"echo\",\"id\":-1.50e3}", OK("-1.50e3", "null") },
 	{ CALL "\"echo\",\"id\":18446744073709551614}", OK("18446744073709551614", "null") },
-	{ CALL "\"echo\",\"id\":1,\"params\":{\"a\":[1]}} \t\r", OK("1", "{ \"a\": [ 1 ] }") },
+	{ CALL "\"echo\",\"id\":1,\"params\":{\"a\":[1]}} \t\r", OK("1", "{\"a\":[1]}") },
 	{ CALL "\"echo\"}", "" },
 	{ CALL "\"fail\"}", "" },
 	{ CALL "\"none\"}", "" },
@@ -91,7 +94,7 @@ static const struct row rows[] = {
 	{ CALL "7,\"id\":2}", NO("2", "-32600", "/method: ") },
 	{ CALL "\"echo\",\"id\":[]}", NO("null", "-32600", "/id: ") },
 	{ CALL "\"echo\",\"id\":true}", NO("null", "-32600", "/id: ") },
-	{ CALL "\"echo\",\"id\":NaN}", NO("null", "-32600", "/id: ") },
+	{ CALL "\"echo\",\"id\":NaN}", NO("null", "-32700", "byte 38: ") },
 	{ CALL "\"echo\",\"id\":99999999999999999999}", NO("null", "-32600", "/id: ") },
 	{ CALL "\"echo\",\"id\":2,\"params\":[1]}", NO("2", "-32600", "/params: ") },
 	{ CALL "\"echo\",\"id\":2,\"params\":null}", NO("2", "-32600", "/params: ") },
@@ -105,9 +108,14 @@ static const struct row rows[] = {
 	{ "null", NO("null", "-32600", "a request is an object") },
 	{ "", NO("null", "-32700", "") },
 	{ "{", NO("null", "-32700", "the JSON text ends too early") },
-	{ "{\"a\":1,}", NO("null", "-32700", "byte ") },
-	{ "{a:1}", NO("null", "-32700", "byte ") },
-	{ "{} {}", NO("null", "-32700", "byte ") },
+	{ "{\"a\":1,}", NO("null", "-32700", "byte 7: ") },
+	{ "{a:1}", NO("null", "-32700", "byte 1: ") },
+	{ "{} {}", NO("null", "-32700", "byte 3: ") },
+	{ "{\"a\":\"\t\"}", NO("null", "-32700", "byte 6: ") },
+	{ CALL "\"none\",\"id\":1,\"method\":\"echo\",\"id\":2}", OK("2", "null") },
+	{ CALL "\"echo\",\"id\":-9223372036854775807}", OK("-9223372036854775807", "null") },
+	{ CALL "\"echo\",\"id\":-9223372036854775808}", NO("null", "-32600", "/id: ") },
+	{ CALL "\"echo\",\"id\":1e999}", NO("null", "-32600", "/id: ") },
 	{ "{\"a\":\"\x01\"}", NO("null", "-32700", "byte 6 is no UTF-8 text") },
 	{ "{\"a\":\"\xc0\x80\"}", NO("null", "-32700", "byte 6 is no UTF-8 text") },
 	{ "{\"a\":\"\xed\xa0\x80\"}", NO("null", "-32700", "byte 6 is no UTF-8 text") },
@@ -122,6 +130,7 @@ static char *ask(const char *line, size_t bytes, bool admin, void *context)
 	char *text;
 
 	jsonw_init(&answer, CONTROL_ANSWER_BYTES);
+	asked = line;
 	assert_int_equal(control_request(methods, context, &peer, line, bytes, &answer), 0);
 	assert_int_equal(jsonw_end(&answer), 0);
 	text = calloc(1, answer.bytes + 1); /* the writer's text has no NUL */

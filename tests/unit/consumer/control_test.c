@@ -36,14 +36,14 @@ static struct loop *loop;
 static struct control_server *server;
 static pthread_t thread;
 
-static int do_status(void *context, const struct control_peer *peer, json_object *params,
+static int do_status(void *context, const struct control_peer *peer, const struct json_node *params,
 		     struct jsonw *result, struct control_error *error)
 {
 	jsonw_string(result, NULL, "ready");
 	return 0;
 }
 
-static int do_stop(void *context, const struct control_peer *peer, json_object *params,
+static int do_stop(void *context, const struct control_peer *peer, const struct json_node *params,
 		   struct jsonw *result, struct control_error *error)
 {
 	loop_stop(loop);
@@ -51,7 +51,7 @@ static int do_stop(void *context, const struct control_peer *peer, json_object *
 	return 0;
 }
 
-static int do_long(void *context, const struct control_peer *peer, json_object *params,
+static int do_long(void *context, const struct control_peer *peer, const struct json_node *params,
 		   struct jsonw *result, struct control_error *error)
 {
 	jsonw_array(result, NULL);
@@ -61,7 +61,7 @@ static int do_long(void *context, const struct control_peer *peer, json_object *
 	return 0;
 }
 
-static int do_stats(void *context, const struct control_peer *peer, json_object *params,
+static int do_stats(void *context, const struct control_peer *peer, const struct json_node *params,
 		    struct jsonw *result, struct control_error *error)
 {
 	struct control_stats s;

@@ -5,10 +5,12 @@
 
 #include <stdio.h>
 
+#include "consumer/control_request.h"
 #include "consumer/binding.h"
 #include "consumer/requests.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
+#include "shared/json/json_tree.h"
 
 static struct fake *fake;
 static struct fake_cgroup group;
@@ -48,15 +50,18 @@ static json_object *parsed(const struct jsonw *w)
 /* The answer to these params (NULL: none): 0 with *ret_result, or the code of the refusal. */
 static int ask(const char *params, json_object **ret_result, struct control_error *ret_error)
 {
-	_cleanup_json_ json_object *object = params ? json_tokener_parse(params) : NULL;
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	struct json_fault fault;
 	struct jsonw result;
 	int r;
 
-	assert_true(!params || object);
+	if (params)
+		assert_int_equal(
+			json_tree_read(params, strlen(params), CONTROL_NESTING, &tree, &fault), 0);
 	jsonw_init(&result, 4096);
 	*ret_error = (struct control_error){ 0 };
 	jsonw_init(&ret_error->data, 4096);
-	r = requests_session_start(&fake->a, &peer, object, &result, ret_error);
+	r = requests_session_start(&fake->a, &peer, tree.nodes, &result, ret_error);
 	assert_int_equal(r, ret_error->code ? -1 : 0);
 	if (r == 0)
 		*ret_result = parsed(&result);
