@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/client.h"
 #include "ctl/command.h"
 #include "ctl/show.h"
 #include "ctl/text.h"
@@ -62,48 +61,43 @@ int calls_explain(const struct options *options, int error)
 	}
 }
 
-static void print_json(const struct options *options, json_object *object)
+static void print_json(const struct options *options, const struct client_answer *answer,
+		       const struct json_node *node)
 {
-	text_json(options->out,
-		  json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
-								 JSON_C_TO_STRING_NOSLASHESCAPE));
+	text_json(options->out, answer->line + node->offset, node->extent);
 	fputc('\n', options->out);
 }
 
 /* The agent said no. Faults of a rules file are named one by one; `file` is NULL elsewhere. */
-static int refused(const struct options *options, json_object *error, const char *file)
+static int explain_refusal(const struct options *options, const struct client_answer *answer,
+			   const char *file)
 {
-	json_object *faults = NULL, *data = NULL, *retry = NULL;
+	const struct json_node *error = answer->error, *data = json_node_get(error, "data");
 	_cleanup_free_ char *message = NULL, *wait = NULL;
 
 	if (options->values[OPTION_JSON])
-		print_json(options, error);
-	if (json_object_object_get_ex(error, "data", &data) &&
-	    json_object_is_type(data, json_type_object)) {
-		json_object_object_get_ex(data, "faults", &faults);
-		json_object_object_get_ex(data, "retry_ms", &retry);
-	}
-	if (file && json_object_get_int(json_object_object_get(error, "code")) == REJECTED)
-		(void)show_faults(faults, file, options->err);
-	message = show_value("", json_object_object_get(error, "message"));
-	wait = show_value("retry_ms", retry);
+		print_json(options, answer, error);
+	if (file && json_node_i64(json_node_get(error, "code")) == REJECTED)
+		(void)show_faults(json_node_get(data, "faults"), file, options->err);
+	message = show_value("", json_node_get(error, "message"));
+	wait = show_value("retry_ms", json_node_get(data, "retry_ms"));
 	fprintf(options->err, "trocar: %s%s%s\n", message ? message : "refused",
 		wait ? "; try again in " : "", wait ? wait : "");
 	return COMMAND_FAILED;
 }
 
-int calls_refused(const struct options *options, json_object *error)
+int calls_refused(const struct options *options, const struct client_answer *answer)
 {
-	return refused(options, error, NULL);
+	return explain_refusal(options, answer, NULL);
 }
 
 /*
  * Asks the agent and shows its result: as JSON if so wished, else by `show` (NULL: the caller
  * does). On COMMAND_FINE the answer, when asked for, is the caller's to release.
  */
-static int ask(const struct options *options, const char *method, const struct jsonw *params,
-	       const char *file, int (*show)(json_object *result, FILE *out),
-	       struct client_answer *ret_answer)
+static int ask_agent(const struct options *options, const char *method, const struct jsonw *params,
+		     const char *file, int (*show)(const struct json_node *result, FILE *out),
+		     struct client_answer *ret_answer)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
 	int r;
@@ -112,9 +106,9 @@ static int ask(const struct options *options, const char *method, const struct j
 	if (r < 0)
 		return calls_explain(options, r);
 	if (answer.error)
-		return refused(options, answer.error, file);
+		return explain_refusal(options, &answer, file);
 	if (options->values[OPTION_JSON])
-		print_json(options, answer.result);
+		print_json(options, &answer, answer.result);
 	else if (show && show(answer.result, options->out) < 0)
 		return calls_explain(options, -ENOMEM);
 	if (ret_answer) {
@@ -126,17 +120,17 @@ static int ask(const struct options *options, const char *method, const struct j
 
 int calls_status(const struct options *options, const char *const *arguments)
 {
-	return ask(options, "status", NULL, NULL, show_status, NULL);
+	return ask_agent(options, "status", NULL, NULL, show_status, NULL);
 }
 
 int calls_watches(const struct options *options, const char *const *arguments)
 {
-	return ask(options, "watches", NULL, NULL, show_watches, NULL);
+	return ask_agent(options, "watches", NULL, NULL, show_watches, NULL);
 }
 
 int calls_sessions(const struct options *options, const char *const *arguments)
 {
-	return ask(options, "sessions", NULL, NULL, show_sessions, NULL);
+	return ask_agent(options, "sessions", NULL, NULL, show_sessions, NULL);
 }
 
 /* In the form of the file, so that it can be edited and set again; where it is from goes to err. */
@@ -144,18 +138,18 @@ int calls_rules_get(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
 	_cleanup_free_ char *source = NULL, *generation = NULL;
-	int status = ask(options, "rules.get", NULL, NULL, NULL, &answer);
+	const struct json_node *rules;
+	int status = ask_agent(options, "rules.get", NULL, NULL, NULL, &answer);
 
 	if (status != COMMAND_FINE || options->values[OPTION_JSON])
 		return status;
-	source = show_value("", json_object_object_get(answer.result, "source"));
-	generation = show_value("", json_object_object_get(answer.result, "generation"));
+	source = show_value("", json_node_get(answer.result, "source"));
+	generation = show_value("", json_node_get(answer.result, "generation"));
 	fprintf(options->err, "generation %s, from %s\n", generation ? generation : "-",
 		source ? source : "-");
-	text_json(options->out,
-		  json_object_to_json_string_ext(json_object_object_get(answer.result, "rules"),
-						 JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-							 JSON_C_TO_STRING_NOSLASHESCAPE));
+	rules = json_node_get(answer.result, "rules");
+	if (rules)
+		text_json_pretty(options->out, answer.line + rules->offset, rules->extent);
 	fputc('\n', options->out);
 	return COMMAND_FINE;
 }
@@ -192,23 +186,23 @@ static int ask_with_file(const struct options *options, const char *method, cons
 	jsonw_object(&params, NULL);
 	jsonw_string_n(&params, "text", text, bytes);
 	jsonw_object_end(&params);
-	return ask(options, method, &params, file, NULL, ret_answer);
+	return ask_agent(options, method, &params, file, NULL, ret_answer);
 }
 
 /* A number of the result as text, "-" when there is none. */
-static void print_count(const struct options *options, json_object *result, const char *key,
-			const char *words)
+static void print_count(const struct options *options, const struct json_node *result,
+			const char *key, const char *words)
 {
-	_cleanup_free_ char *text = show_value("", json_object_object_get(result, key));
+	_cleanup_free_ char *text = show_value("", json_node_get(result, key));
 
 	fprintf(options->out, "%s%s", text ? text : "-", words);
 }
 
 /* The same, only where there are any. */
-static void print_more(const struct options *options, json_object *result, const char *key,
-		       const char *words)
+static void print_more(const struct options *options, const struct json_node *result,
+		       const char *key, const char *words)
 {
-	if (json_object_get_int64(json_object_object_get(result, key)) > 0)
+	if (json_node_i64(json_node_get(result, key)) > 0)
 		print_count(options, result, key, words);
 }
 
@@ -219,10 +213,9 @@ int calls_rules_check(const struct options *options, const char *const *argument
 
 	if (status != COMMAND_FINE || options->values[OPTION_JSON])
 		return status;
-	(void)show_faults(json_object_object_get(answer.result, "warnings"), arguments[0],
-			  options->err);
+	(void)show_faults(json_node_get(answer.result, "warnings"), arguments[0], options->err);
 	print_count(options, answer.result, "count", " rules, no fault; nothing applied\n\n");
-	if (show_matches(json_object_object_get(answer.result, "matches"), options->out) < 0)
+	if (show_matches(json_node_get(answer.result, "matches"), options->out) < 0)
 		return calls_explain(options, -ENOMEM);
 	print_more(options, answer.result, "matches_omitted", " more not shown\n");
 	print_more(options, answer.result, "cgroups_unreadable",
@@ -237,8 +230,7 @@ int calls_rules_set(const struct options *options, const char *const *arguments)
 
 	if (status != COMMAND_FINE || options->values[OPTION_JSON])
 		return status;
-	(void)show_faults(json_object_object_get(answer.result, "warnings"), arguments[0],
-			  options->err);
+	(void)show_faults(json_node_get(answer.result, "warnings"), arguments[0], options->err);
 	print_count(options, answer.result, "count", " rules in force, generation ");
 	print_count(options, answer.result, "generation", "; ");
 	print_count(options, answer.result, "unchanged_watches", " watches go on unchanged\n");
@@ -285,13 +277,13 @@ static int capture_params(const struct options *options, struct jsonw *params)
 	return 0;
 }
 
-static int show_started(json_object *result, FILE *out)
+static int show_started(const struct json_node *result, FILE *out)
 {
 	_cleanup_free_ char *session = NULL, *cgroup = NULL, *ends = NULL;
 
-	session = show_value("", json_object_object_get(result, "session"));
-	cgroup = show_value("", json_object_object_get(result, "cgroup"));
-	ends = show_value("ends_in_ms", json_object_object_get(result, "ends_in_ms"));
+	session = show_value("", json_node_get(result, "session"));
+	cgroup = show_value("", json_node_get(result, "cgroup"));
+	ends = show_value("ends_in_ms", json_node_get(result, "ends_in_ms"));
 	fprintf(out, "session %s started: cgroup %s, ends in %s\n", session ? session : "-",
 		cgroup ? cgroup : "-", ends ? ends : "-");
 	return 0;
@@ -304,7 +296,7 @@ int calls_capture(const struct options *options, const char *const *arguments)
 	jsonw_init(&params, CLIENT_REQUEST_BYTES);
 	if (capture_params(options, &params) < 0)
 		return COMMAND_USAGE;
-	return ask(options, "session.start", &params, NULL, show_started, NULL);
+	return ask_agent(options, "session.start", &params, NULL, show_started, NULL);
 }
 
 int calls_check(const struct options *options, const char *const *arguments)

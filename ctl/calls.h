@@ -6,8 +6,7 @@
 #ifndef TROCAR_CTL_CALLS_H
 #define TROCAR_CTL_CALLS_H
 
-#include <json-c/json.h>
-
+#include "ctl/client.h"
 #include "ctl/options.h"
 
 int calls_status(const struct options *options, const char *const *arguments);
@@ -26,7 +25,7 @@ const char *calls_socket(const struct options *options);
 /* Says why there is no answer: one line, with what to check. Returns enum command_exit. */
 int calls_explain(const struct options *options, int error);
 
-/* Says why the agent refused; `error` is its answer's. Returns COMMAND_FAILED. */
-int calls_refused(const struct options *options, json_object *error);
+/* Says why the agent refused: its answer has an error. Returns COMMAND_FAILED. */
+int calls_refused(const struct options *options, const struct client_answer *answer);
 
 #endif

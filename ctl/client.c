@@ -12,9 +12,9 @@
 #include "ctl/confine.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
+#include "shared/json/json_reader.h"
 #include "shared/macro.h"
 
-#define NESTING	    64
 #define FIRST_BYTES 65536u
 
 int client_open(const char *path)
@@ -125,40 +125,30 @@ static int receive_line(int fd, uint64_t deadline_ns, char **ret_line, size_t *r
 	}
 }
 
-static void free_tokener(json_tokener **tokener)
+static bool is_error(const struct json_node *error)
 {
-	if (*tokener)
-		json_tokener_free(*tokener);
+	return json_node_is(json_node_get(error, "code"), JSON_INTEGER) &&
+	       json_node_is(json_node_get(error, "message"), JSON_STRING);
 }
 
-static bool is_error(json_object *error)
+/* Reads the line, which it takes over when it is an answer. */
+static int read_answer(char **line, size_t bytes, struct client_answer *ret_answer)
 {
-	json_object *code = NULL, *message = NULL;
-
-	return json_object_is_type(error, json_type_object) &&
-	       json_object_object_get_ex(error, "code", &code) &&
-	       json_object_is_type(code, json_type_int) &&
-	       json_object_object_get_ex(error, "message", &message) &&
-	       json_object_is_type(message, json_type_string);
-}
-
-static int parse(const char *line, size_t bytes, struct client_answer *ret_answer)
-{
-	_cleanup_(free_tokener) json_tokener *tokener = json_tokener_new_ex(NESTING);
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
-	bool has_result, has_error;
+	const struct json_node *result, *error;
+	struct json_fault fault;
+	int r;
 
-	if (!tokener)
-		return -ENOMEM;
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	answer.root = json_tokener_parse_ex(tokener, line, (int)bytes);
-	if (json_tokener_get_error(tokener) != json_tokener_success ||
-	    !json_object_is_type(answer.root, json_type_object))
+	r = json_tree_read(*line, bytes, JSON_READER_NESTING, &answer.tree, &fault);
+	if (r < 0)
+		return r == -ENOMEM ? r : -EPROTO;
+	result = json_node_member(answer.tree.nodes, "result");
+	error = json_node_member(answer.tree.nodes, "error");
+	if (!result == !error || (error && !is_error(error)))
 		return -EPROTO;
-	has_result = json_object_object_get_ex(answer.root, "result", &answer.result);
-	has_error = json_object_object_get_ex(answer.root, "error", &answer.error);
-	if (has_result == has_error || (has_error && !is_error(answer.error)))
-		return -EPROTO;
+	answer.line = TAKE_PTR(*line);
+	answer.result = result;
+	answer.error = error;
 	*ret_answer = answer;
 	answer = (struct client_answer){ 0 };
 	return 0;
@@ -207,7 +197,7 @@ int client_ask(int fd, const char *method, const struct jsonw *params,
 	r = receive_line(fd, deadline_ns, &line, &bytes);
 	if (r < 0)
 		return r;
-	return parse(line, bytes, ret_answer);
+	return read_answer(&line, bytes, ret_answer);
 }
 
 int client_call(const char *path, const char *method, const struct jsonw *params,
@@ -220,6 +210,7 @@ int client_call(const char *path, const char *method, const struct jsonw *params
 
 void client_answer_done(struct client_answer *answer)
 {
-	json_object_put(answer->root);
+	json_tree_done(&answer->tree);
+	free(answer->line);
 	*answer = (struct client_answer){ 0 };
 }

@@ -6,9 +6,9 @@
 #ifndef TROCAR_CTL_CLIENT_H
 #define TROCAR_CTL_CLIENT_H
 
-#include <json-c/json.h>
 #include <stddef.h>
 
+#include "shared/json/json_tree.h"
 #include "shared/jsonw.h"
 
 #define CLIENT_SOCKET	     "/run/trocar/control.sock"
@@ -18,11 +18,13 @@
 #define CLIENT_TIMEOUT_MS 10000
 #endif
 
-/* Either result or error is set; both are parts of root. Release with client_answer_done. */
+/* Either result or error is set; both are parts of the tree. Release with client_answer_done. */
 struct client_answer {
-	json_object *root;
-	json_object *result;
-	json_object *error; /* an object with the number `code` and the string `message` */
+	char *line; /* owned, without its '\n' and not terminated: offsets of nodes count from here
+		     */
+	struct json_tree tree;
+	const struct json_node *result;
+	const struct json_node *error; /* an object with the number `code`, the string `message` */
 };
 
 /*

@@ -68,46 +68,45 @@ static int take_arguments(struct profile *p, const char *const *arguments)
 	return 0;
 }
 
-static json_object *get(json_object *object, const char *key, enum json_type type)
+/* The member of that key and kind; NULL: none. */
+static const struct json_node *get_kind(const struct json_node *object, const char *key,
+					enum json_kind kind)
 {
-	json_object *value = NULL;
+	const struct json_node *value = json_node_get(object, key);
 
-	if (!json_object_is_type(object, json_type_object) ||
-	    !json_object_object_get_ex(object, key, &value) || !json_object_is_type(value, type))
-		return NULL;
-	return value;
+	return json_node_is(value, kind) ? value : NULL;
 }
 
 /* Asks on the open connection; on COMMAND_FINE the answer has a result. */
-static int ask(struct profile *p, const char *method, const struct jsonw *params,
-	       struct client_answer *ret_answer)
+static int ask_agent(struct profile *p, const char *method, const struct jsonw *params,
+		     struct client_answer *ret_answer)
 {
 	int r = client_ask(p->fd, method, params, ret_answer);
 
 	if (r < 0)
 		return calls_explain(p->options, r);
-	return ret_answer->error ? calls_refused(p->options, ret_answer->error) : COMMAND_FINE;
+	return ret_answer->error ? calls_refused(p->options, ret_answer) : COMMAND_FINE;
 }
 
-static int subscribe(struct profile *p)
+static int subscribe_lines(struct profile *p)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
-	int status = ask(p, "subscribe", NULL, &answer);
-	json_object *id = get(answer.result, "subscription", json_type_int);
+	int status = ask_agent(p, "subscribe", NULL, &answer);
+	const struct json_node *id = get_kind(answer.result, "subscription", JSON_INTEGER);
 
 	if (status != COMMAND_FINE)
 		return status;
 	if (!id)
 		return calls_explain(p->options, -EPROTO);
-	p->subscription = json_object_get_uint64(id);
+	p->subscription = json_node_u64(id);
 	return COMMAND_FINE;
 }
 
-static int start(struct profile *p)
+static int start_session(struct profile *p)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
 	_cleanup_(jsonw_done) struct jsonw params;
-	json_object *session;
+	const struct json_node *session;
 	int status;
 
 	jsonw_init(&params, CLIENT_REQUEST_BYTES);
@@ -118,26 +117,27 @@ static int start(struct profile *p)
 		jsonw_string(&params, "cgroup", p->options->values[OPTION_CGROUP]);
 	jsonw_u64(&params, "during_ms", p->seconds * MSEC_PER_SEC);
 	jsonw_object_end(&params);
-	status = ask(p, "session.start", &params, &answer);
+	status = ask_agent(p, "session.start", &params, &answer);
 	if (status != COMMAND_FINE)
 		return status;
-	session = get(answer.result, "session", json_type_string);
+	session = get_kind(answer.result, "session", JSON_STRING);
 	if (!session)
 		return calls_explain(p->options, -EPROTO);
-	p->session = strdup(json_object_get_string(session));
+	p->session = strdup(session->text);
 	p->start_ns = clock_mono_ns();
 	return p->session ? COMMAND_FINE : calls_explain(p->options, -ENOMEM);
 }
 
 /* Takes the lines of an answer in; those of other sessions are not selected. */
-static int take_lines(struct profile *p, json_object *lines)
+static int take_lines(struct profile *p, const struct client_answer *answer,
+		      const struct json_node *lines)
 {
-	for (size_t i = 0; i < json_object_array_length(lines); i++) {
-		size_t bytes;
-		const char *text = json_object_to_json_string_length(
-			json_object_array_get_idx(lines, i),
-			JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &bytes);
-		struct lines_line line = { .text = text, .bytes = bytes, .whole = true };
+	for (const struct json_node *m = json_node_first(lines); m; m = json_node_next(m)) {
+		struct lines_line line = {
+			.text = answer->line + m->offset,
+			.bytes = m->extent,
+			.whole = true,
+		};
 		int r = reader_line(&p->reader, &line, ++p->lines);
 
 		if (r < 0)
@@ -150,27 +150,27 @@ static int take_lines(struct profile *p, json_object *lines)
 }
 
 /* One question for lines; *ret_more: there are more at once. */
-static int follow(struct profile *p, bool *ret_more)
+static int follow_lines(struct profile *p, bool *ret_more)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
 	_cleanup_(jsonw_done) struct jsonw params;
-	json_object *lines;
+	const struct json_node *lines;
 	int status, r;
 
 	jsonw_init(&params, CLIENT_REQUEST_BYTES);
 	jsonw_object(&params, NULL);
 	jsonw_u64(&params, "subscription", p->subscription);
 	jsonw_object_end(&params);
-	status = ask(p, "lines", &params, &answer);
+	status = ask_agent(p, "lines", &params, &answer);
 	if (status != COMMAND_FINE)
 		return status;
-	lines = get(answer.result, "lines", json_type_array);
+	lines = get_kind(answer.result, "lines", JSON_ARRAY);
 	if (!lines)
 		return calls_explain(p->options, -EPROTO);
-	p->omitted = store_sum(
-		p->omitted, json_object_get_uint64(get(answer.result, "omitted", json_type_int)));
-	*ret_more = json_object_get_boolean(get(answer.result, "more", json_type_boolean));
-	r = take_lines(p, lines);
+	p->omitted = store_sum(p->omitted,
+			       json_node_u64(get_kind(answer.result, "omitted", JSON_INTEGER)));
+	*ret_more = json_node_is_true(json_node_get(answer.result, "more"));
+	r = take_lines(p, &answer, lines);
 	return r < 0 ? input_fail(p->options, &p->input, r) : COMMAND_FINE;
 }
 
@@ -199,7 +199,7 @@ static int wait_for_end(struct profile *p)
 		bool more = false;
 
 		say_progress(p);
-		status = follow(p, &more);
+		status = follow_lines(p, &more);
 		if (more || p->ended || status != COMMAND_FINE)
 			continue;
 		if (clock_mono_ns() > deadline_ns) {
@@ -237,7 +237,7 @@ static void say_account(struct profile *p, const struct view *view)
 			p->omitted);
 }
 
-static int print(struct profile *p)
+static int print_stacks(struct profile *p)
 {
 	_cleanup_(view_done) struct view view = { 0 };
 	int r = view_init(&view, p->options, &p->input, VIEW_COUNT);
@@ -252,7 +252,7 @@ static int print(struct profile *p)
 }
 
 /* What does not need the agent, so that a wrong word costs no capture. */
-static int prepare(struct profile *p)
+static int prepare_profile(struct profile *p)
 {
 	_cleanup_(view_done) struct view view = { 0 };
 
@@ -280,11 +280,11 @@ int profile_call(const struct options *options, const char *const *arguments)
 
 	if (take_arguments(&p, arguments) < 0)
 		return COMMAND_USAGE;
-	status = prepare(&p);
+	status = prepare_profile(&p);
 	if (status == COMMAND_FINE)
-		status = subscribe(&p);
+		status = subscribe_lines(&p);
 	if (status == COMMAND_FINE)
-		status = start(&p);
+		status = start_session(&p);
 	if (status != COMMAND_FINE)
 		return status;
 	p.input.select = (struct select){
@@ -295,5 +295,5 @@ int profile_call(const struct options *options, const char *const *arguments)
 		.until_ns = UINT64_MAX,
 	};
 	status = wait_for_end(&p);
-	return status == COMMAND_FINE ? print(&p) : status;
+	return status == COMMAND_FINE ? print_stacks(&p) : status;
 }

@@ -16,31 +16,28 @@ struct column {
 	const char *path; /* keys, with dots between */
 };
 
-static json_object *get(json_object *object, const char *path)
+/* What stands at the end of a path; NULL where it leads nowhere, or to null. */
+static const struct json_node *get_path(const struct json_node *object, const char *path)
 {
 	char key[64];
 
 	for (int i = 0; i < PATH_MAX_KEYS && object; i++) {
 		size_t bytes = strcspn(path, ".");
-		json_object *value = NULL;
 
 		snprintf(key, sizeof(key), "%.*s", (int)bytes, path);
-		if (!json_object_is_type(object, json_type_object) ||
-		    !json_object_object_get_ex(object, key, &value))
-			return NULL;
+		object = json_node_get(object, key);
 		if (!path[bytes])
-			return value;
-		object = value;
+			return object;
 		path += bytes + 1;
 	}
 	return NULL;
 }
 
-static uint64_t get_number(json_object *object, const char *path)
+static uint64_t get_number(const struct json_node *object, const char *path)
 {
-	json_object *value = get(object, path);
+	const struct json_node *value = get_path(object, path);
 
-	return json_object_is_type(value, json_type_int) ? json_object_get_uint64(value) : 0;
+	return json_node_is(value, JSON_INTEGER) ? json_node_u64(value) : 0;
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -51,13 +48,13 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* A number in the unit of its key. */
-static char *number_text(const char *key, json_object *value)
+static char *number_text(const char *key, const struct json_node *value)
 {
 	char text[TEXT_UNIT_BYTES];
-	uint64_t n = json_object_get_uint64(value);
+	uint64_t n = json_node_u64(value);
 
-	if (json_object_get_int64(value) < 0)
-		return strdup(json_object_get_string(value));
+	if (json_node_i64(value) < 0)
+		return strdup(value->text);
 	if (ends_with(key, "bytes"))
 		return strdup(text_bytes(n, text));
 	if (ends_with(key, "_us"))
@@ -65,11 +62,11 @@ static char *number_text(const char *key, json_object *value)
 	if (ends_with(key, "_ms"))
 		return strdup(
 			text_duration_us(n < UINT64_MAX / 1000 ? n * 1000 : UINT64_MAX, text));
-	return strdup(json_object_get_string(value));
+	return strdup(value->text);
 }
 
 /* The key for people: without the unit that the value now shows, words apart. */
-static char *label(const char *key)
+static char *make_label(const char *key)
 {
 	char *text = text_tame(key, strlen(key)), *unit = text ? strrchr(text, '_') : NULL;
 
@@ -81,17 +78,17 @@ static char *label(const char *key)
 	return text;
 }
 
-static char *string_text(json_object *value)
+static char *string_text(const struct json_node *value)
 {
-	return text_tame(json_object_get_string(value), (size_t)json_object_get_string_len(value));
+	return text_tame(value->text, value->bytes);
 }
 
-static void put_words(FILE *out, const char *key, json_object *value)
+static void put_words(FILE *out, const char *key, const struct json_node *value)
 {
-	_cleanup_free_ char *text = show_value(key, value), *name = label(key);
+	_cleanup_free_ char *text = show_value(key, value), *name = make_label(key);
 
 	/* Words speak for themselves; what is a number or an object needs its name. */
-	if (json_object_is_type(value, json_type_string))
+	if (json_node_is(value, JSON_STRING))
 		fputs(text ? text : "-", out);
 	else
 		fprintf(out, "%s %s", name ? name : "", text ? text : "-");
@@ -99,7 +96,7 @@ static void put_words(FILE *out, const char *key, json_object *value)
 
 /* {"pressure":{"resource":"cpu","kind":"some","stall_ms":120}}: "pressure cpu some stall 120 ms".
  */
-static char *compound_text(const char *key, json_object *value)
+static char *compound_text(const char *key, const struct json_node *value)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t bytes, n = 0;
@@ -107,19 +104,14 @@ static char *compound_text(const char *key, json_object *value)
 
 	if (!out)
 		return NULL;
-	if (json_object_is_type(value, json_type_object)) {
-		json_object_object_foreach(value, k, v)
-		{
-			fputs(n++ ? " " : "", out);
-			put_words(out, k, v);
-		}
-	} else {
-		for (; n < json_object_array_length(value); n++) {
-			_cleanup_free_ char *one =
-				show_value(key, json_object_array_get_idx(value, n));
+	for (const struct json_node *m = json_node_first(value); m; m = json_node_next(m), n++) {
+		_cleanup_free_ char *one = m->key ? NULL : show_value(key, m);
 
-			fprintf(out, "%s%s", n ? ", " : "", one ? one : "-");
-		}
+		fputs(!n ? "" : m->key ? " " : ", ", out);
+		if (m->key)
+			put_words(out, m->key, m);
+		else
+			fputs(one ? one : "-", out);
 	}
 	if (!n)
 		fputc('-', out);
@@ -128,23 +120,26 @@ static char *compound_text(const char *key, json_object *value)
 	return TAKE_PTR(text);
 }
 
-char *show_value(const char *key, json_object *value)
+char *show_value(const char *key, const struct json_node *value)
 {
-	switch (json_object_get_type(value)) {
-	case json_type_boolean:
-		return strdup(json_object_get_boolean(value) ? "yes" : "no");
-	case json_type_int:
-		return number_text(key, value);
-	case json_type_string:
-		return string_text(value);
-	case json_type_double:
-		return strdup(json_object_get_string(value));
-	case json_type_array:
-	case json_type_object:
-		return compound_text(key, value);
-	default:
+	if (!value)
 		return NULL;
+	switch ((enum json_kind)value->kind) {
+	case JSON_BOOL:
+		return strdup(json_node_is_true(value) ? "yes" : "no");
+	case JSON_INTEGER:
+		return number_text(key, value);
+	case JSON_STRING:
+		return string_text(value);
+	case JSON_REAL:
+		return strdup(value->text);
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		return compound_text(key, value);
+	case JSON_NULL:
+		break;
 	}
+	return NULL;
 }
 
 static const char *last_key(const char *path)
@@ -155,32 +150,26 @@ static const char *last_key(const char *path)
 }
 
 /* The items of an array as a table; `none` when there are none. */
-static int show_table(json_object *items, const struct column *columns, unsigned int n,
+static int show_table(const struct json_node *items, const struct column *columns, unsigned int n,
 		      unsigned int indent, const char *none, FILE *out)
 {
 	_cleanup_(text_table_done) struct text_table table;
-	size_t count = 0;
 
 	text_table_init(&table, n);
-	if (json_object_is_type(items, json_type_array))
-		count = json_object_array_length(items);
-	if (!count) {
+	if (!json_node_elements(items)) {
 		fprintf(out, "%*s%s\n", (int)indent, "", none);
 		return 0;
 	}
 	for (unsigned int c = 0; c < n; c++)
 		text_table_add(&table, strdup(columns[c].head));
-	for (size_t i = 0; i < count; i++) {
-		json_object *item = json_object_array_get_idx(items, i);
-
+	for (const struct json_node *m = json_node_first(items); m; m = json_node_next(m))
 		for (unsigned int c = 0; c < n; c++)
 			text_table_add(&table, show_value(last_key(columns[c].path),
-							  get(item, columns[c].path)));
-	}
+							  get_path(m, columns[c].path)));
 	return text_table_print(&table, indent, out);
 }
 
-int show_watches(json_object *watches, FILE *out)
+int show_watches(const struct json_node *watches, FILE *out)
 {
 	static const struct column columns[] = {
 		{ "SLOT", "slot" },
@@ -200,7 +189,7 @@ int show_watches(json_object *watches, FILE *out)
 			  "no watches: no process matches a rule", out);
 }
 
-int show_sessions(json_object *sessions, FILE *out)
+int show_sessions(const struct json_node *sessions, FILE *out)
 {
 	static const struct column columns[] = {
 		{ "SESSION", "session" }, { "STATE", "state" },	    { "AGE", "age_ms" },
@@ -211,7 +200,7 @@ int show_sessions(json_object *sessions, FILE *out)
 	return show_table(sessions, columns, ARRAY_SIZE(columns), 0, "no sessions", out);
 }
 
-int show_matches(json_object *matches, FILE *out)
+int show_matches(const struct json_node *matches, FILE *out)
 {
 	static const struct column columns[] = {
 		{ "RULE", "rule" },
@@ -224,15 +213,12 @@ int show_matches(json_object *matches, FILE *out)
 			  "no running process would match", out);
 }
 
-int show_faults(json_object *faults, const char *file, FILE *out)
+int show_faults(const struct json_node *faults, const char *file, FILE *out)
 {
-	size_t n =
-		json_object_is_type(faults, json_type_array) ? json_object_array_length(faults) : 0;
-
-	for (size_t i = 0; i < n; i++) {
-		json_object *fault = json_object_array_get_idx(faults, i);
-		_cleanup_free_ char *pointer = show_value("", get(fault, "pointer"));
-		_cleanup_free_ char *message = show_value("", get(fault, "message"));
+	for (const struct json_node *fault = json_node_first(faults); fault;
+	     fault = json_node_next(fault)) {
+		_cleanup_free_ char *pointer = show_value("", get_path(fault, "pointer"));
+		_cleanup_free_ char *message = show_value("", get_path(fault, "message"));
 		uint64_t line = get_number(fault, "line");
 
 		fputs(file, out);
@@ -245,29 +231,29 @@ int show_faults(json_object *faults, const char *file, FILE *out)
 }
 
 /* Cgroups that the agent cannot see: rules by cgroup may be blind there. */
-static void show_unseen(json_object *status, FILE *out)
+static void show_unseen(const struct json_node *status, FILE *out)
 {
 	_cleanup_free_ char *error = NULL, *example = NULL, *whole = NULL;
 	uint64_t unreadable = get_number(status, "cgroups.unreadable.count");
 
 	if (unreadable) {
-		error = show_value("", get(status, "cgroups.unreadable.error"));
-		example = show_value("", get(status, "cgroups.unreadable.example"));
+		error = show_value("", get_path(status, "cgroups.unreadable.error"));
+		example = show_value("", get_path(status, "cgroups.unreadable.example"));
 		fprintf(out, "! %llu cgroups cannot be looked into: error %s, for example %s\n",
 			(unsigned long long)unreadable, error ? error : "-",
 			example ? example : "-");
 	}
-	if (json_object_get_boolean(get(status, "cgroups.cut")))
+	if (json_node_is_true(get_path(status, "cgroups.cut")))
 		fprintf(out, "! the cgroup hierarchy is larger than the agent lists\n");
-	if (get(status, "cgroups.error")) {
-		whole = show_value("", get(status, "cgroups.error"));
+	if (get_path(status, "cgroups.error")) {
+		whole = show_value("", get_path(status, "cgroups.error"));
 		fprintf(out, "! the cgroup hierarchy cannot be read: error %s\n",
 			whole ? whole : "-");
 	}
 }
 
 /* Cgroups that a rule matches and the loader does not allow. */
-static void show_scope(json_object *status, FILE *out)
+static void show_scope(const struct json_node *status, FILE *out)
 {
 	uint64_t refused = get_number(status, "scope.refused");
 
@@ -278,21 +264,21 @@ static void show_scope(json_object *status, FILE *out)
 }
 
 /* What somebody at 3 a.m. must not overlook. */
-static void show_attention(json_object *status, FILE *out)
+static void show_attention(const struct json_node *status, FILE *out)
 {
 	_cleanup_free_ char *error = NULL;
 	uint64_t dropped = get_number(status, "output.dropped_lines");
-	json_object *last = get(status, "output.last_error");
+	const struct json_node *last = get_path(status, "output.last_error");
 
 	if (dropped)
 		fprintf(out, "! %llu lines dropped: the reader of the output is too slow\n",
 			(unsigned long long)dropped);
-	if (last && (!json_object_is_type(last, json_type_int) || json_object_get_int64(last))) {
+	if (last && (!json_node_is(last, JSON_INTEGER) || json_node_i64(last))) {
 		error = show_value("", last);
 		fprintf(out, "! the output cannot be written: error %s\n", error ? error : "-");
 	}
 	if (get_number(status, "sampling.missing")) {
-		_cleanup_free_ char *reason = show_value("", get(status, "sampling.reason"));
+		_cleanup_free_ char *reason = show_value("", get_path(status, "sampling.reason"));
 
 		fprintf(out, "! %llu CPUs are not sampled: %s\n",
 			(unsigned long long)get_number(status, "sampling.missing"),
@@ -300,13 +286,13 @@ static void show_attention(json_object *status, FILE *out)
 	}
 	show_unseen(status, out);
 	show_scope(status, out);
-	if (get(status, "rules") && !get_number(status, "rules"))
+	if (get_path(status, "rules") && !get_number(status, "rules"))
 		fprintf(out, "! no rules in force: nothing is watched\n");
 }
 
-static void show_head(json_object *status, FILE *out)
+static void show_head(const struct json_node *status, FILE *out)
 {
-	_cleanup_free_ char *version = show_value("", get(status, "version"));
+	_cleanup_free_ char *version = show_value("", get_path(status, "version"));
 	char up[TEXT_UNIT_BYTES];
 
 	fprintf(out, "trocar %s is running: pid %llu, up %s\n", version ? version : "-",
@@ -323,36 +309,29 @@ static void show_head(json_object *status, FILE *out)
 		(unsigned long long)get_number(status, "sessions_total"));
 }
 
-static int show_object(json_object *object, FILE *out)
+static int show_object(const struct json_node *object, FILE *out)
 {
 	_cleanup_(text_table_done) struct text_table table;
 
 	text_table_init(&table, 2);
-	json_object_object_foreach(object, key, value)
-	{
-		text_table_add(&table, label(key));
-		text_table_add(&table, show_value(key, value));
+	for (const struct json_node *m = json_node_first(object); m; m = json_node_next(m)) {
+		text_table_add(&table, make_label(m->key));
+		text_table_add(&table, show_value(m->key, m));
 	}
 	return text_table_print(&table, 2, out);
 }
 
 /* Whether `key` is among the names of an array of strings. */
-static bool has_name(json_object *names, const char *key)
+static bool has_name(const struct json_node *names, const char *key)
 {
-	for (size_t i = 0;
-	     json_object_is_type(names, json_type_array) && i < json_object_array_length(names);
-	     i++) {
-		json_object *name = json_object_array_get_idx(names, i);
-
-		if (json_object_is_type(name, json_type_string) &&
-		    !strcmp(json_object_get_string(name), key))
+	for (const struct json_node *m = json_node_first(names); m; m = json_node_next(m))
+		if (json_node_equals(m, key))
 			return true;
-	}
 	return false;
 }
 
 /* Who holds how much; '!' behind what is the owner's whole share or more. */
-static int show_owners(json_object *owners, FILE *out)
+static int show_owners(const struct json_node *owners, FILE *out)
 {
 	static const struct column columns[] = {
 		{ "WATCHES", "watches" },
@@ -366,26 +345,25 @@ static int show_owners(json_object *owners, FILE *out)
 	for (size_t c = 0; c < ARRAY_SIZE(columns); c++)
 		text_table_add(&table, strdup(columns[c].head));
 	text_table_add(&table, strdup("OWNER"));
-	for (size_t i = 0; i < json_object_array_length(owners); i++) {
-		json_object *owner = json_object_array_get_idx(owners, i);
-
+	for (const struct json_node *owner = json_node_first(owners); owner;
+	     owner = json_node_next(owner)) {
 		for (size_t c = 0; c < ARRAY_SIZE(columns); c++) {
 			const char *key = columns[c].path;
-			_cleanup_free_ char *value = show_value(key, get(owner, key));
+			_cleanup_free_ char *value = show_value(key, get_path(owner, key));
 			char *cell = NULL;
 
 			if (asprintf(&cell, "%s%s", value ? value : "-",
-				     has_name(get(owner, "at_share"), key) ? "!" : "") < 0)
+				     has_name(get_path(owner, "at_share"), key) ? "!" : "") < 0)
 				return -ENOMEM;
 			text_table_add(&table, cell);
 		}
-		text_table_add(&table, show_value("", get(owner, "owner")));
+		text_table_add(&table, show_value("", get_path(owner, "owner")));
 	}
 	return text_table_print(&table, 2, out);
 }
 
 /* What of the status is an array, each with a table of its own. */
-static int show_list(const char *key, json_object *value, FILE *out)
+static int show_list(const struct json_node *value, FILE *out)
 {
 	static const struct column rings[] = {
 		{ "NAME", "name" },
@@ -393,31 +371,30 @@ static int show_list(const char *key, json_object *value, FILE *out)
 		{ "USED", "used_bytes" },
 	};
 
-	if (strcmp(key, "owners") != 0)
+	if (!json_node_has_key(value, "owners"))
 		return show_table(value, rings, ARRAY_SIZE(rings), 2, "none", out);
-	return json_object_array_length(value) ? show_owners(value, out)
-	       : fprintf(out, "  none\n") < 0  ? -EIO
-					       : 0;
+	return json_node_elements(value)      ? show_owners(value, out)
+	       : fprintf(out, "  none\n") < 0 ? -EIO
+					      : 0;
 }
 
-int show_status(json_object *status, FILE *out)
+int show_status(const struct json_node *status, FILE *out)
 {
 	int r;
 
 	show_head(status, out);
 	show_attention(status, out);
-	if (!json_object_is_type(status, json_type_object))
+	if (!json_node_is(status, JSON_OBJECT))
 		return 0;
-	json_object_object_foreach(status, key, value)
-	{
-		_cleanup_free_ char *name = label(key);
-		bool list = json_object_is_type(value, json_type_array) &&
-			    (!strcmp(key, "rings") || !strcmp(key, "owners"));
+	for (const struct json_node *m = json_node_first(status); m; m = json_node_next(m)) {
+		_cleanup_free_ char *name = make_label(m->key);
+		bool list = json_node_is(m, JSON_ARRAY) &&
+			    (json_node_has_key(m, "rings") || json_node_has_key(m, "owners"));
 
-		if (!list && !json_object_is_type(value, json_type_object))
+		if (!list && !json_node_is(m, JSON_OBJECT))
 			continue;
 		fprintf(out, "\n%s\n", name ? name : "-");
-		r = list ? show_list(key, value, out) : show_object(value, out);
+		r = list ? show_list(m, out) : show_object(m, out);
 		if (r < 0)
 			return r;
 	}

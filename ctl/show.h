@@ -7,18 +7,19 @@
 #ifndef TROCAR_CTL_SHOW_H
 #define TROCAR_CTL_SHOW_H
 
-#include <json-c/json.h>
 #include <stdio.h>
 
-int show_status(json_object *status, FILE *out);
-int show_watches(json_object *watches, FILE *out);
-int show_sessions(json_object *sessions, FILE *out);
-int show_matches(json_object *matches, FILE *out);
+#include "shared/json/json_node.h"
+
+int show_status(const struct json_node *status, FILE *out);
+int show_watches(const struct json_node *watches, FILE *out);
+int show_sessions(const struct json_node *sessions, FILE *out);
+int show_matches(const struct json_node *matches, FILE *out);
 
 /* An array of {pointer, message, line}: one per line "FILE:LINE: /pointer: message". */
-int show_faults(json_object *faults, const char *file, FILE *out);
+int show_faults(const struct json_node *faults, const char *file, FILE *out);
 
 /* A new text of one value, shown by its key; NULL for null or no memory. The caller frees. */
-char *show_value(const char *key, json_object *value);
+char *show_value(const char *key, const struct json_node *value);
 
 #endif

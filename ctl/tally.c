@@ -2,12 +2,12 @@
 #include "ctl/tally.h"
 
 #include <errno.h>
-#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctl/store.h"
 #include "shared/cleanup.h"
+#include "shared/json/json_tree.h"
 #include "shared/macro.h"
 
 #define NAME_MAX_BYTES                                                            \
@@ -52,7 +52,7 @@ static int put_text(struct tally *t, const struct json_text *text, uint32_t *ret
 	return pool_put(&t->texts, t->plain, json_reader_decode(text, t->plain), ret_number);
 }
 
-static int add(struct tally *t, struct key key, uint64_t count, bool named)
+static int add_count(struct tally *t, struct key key, uint64_t count, bool named)
 {
 	uint32_t number;
 	int r = pool_put(&t->keys, &key, sizeof(key), &number);
@@ -79,34 +79,14 @@ int tally_add(struct tally *t, const char *session, size_t session_bytes,
 	if (r == 0)
 		r = put_text(t, &frame->why, &key.why);
 	if (r == 0)
-		r = add(t, key, count, named);
+		r = add_count(t, key, count, named);
 	if (r < 0)
 		return r;
 	whole.session = key.session;
-	return add(t, whole, count, named);
+	return add_count(t, whole, count, named);
 }
 
-static void put_object(json_object **object)
-{
-	json_object_put(*object);
-}
-
-static void free_tokener(json_tokener **tokener)
-{
-	if (*tokener)
-		json_tokener_free(*tokener);
-}
-
-static json_object *get(json_object *object, const char *key)
-{
-	json_object *value = NULL;
-
-	if (json_object_is_type(object, json_type_object))
-		json_object_object_get_ex(object, key, &value);
-	return value;
-}
-
-static const struct tally_sum *find(const struct tally *t, const struct key *key)
+static const struct tally_sum *find_sum(const struct tally *t, const struct key *key)
 {
 	uint32_t number;
 
@@ -114,172 +94,259 @@ static const struct tally_sum *find(const struct tally *t, const struct key *key
 }
 
 /* The number of a value of a line; false when no frame had it. */
-static bool find_text(const struct tally *t, json_object *value, uint32_t *ret_number)
+static bool find_text(const struct tally *t, const struct json_node *value, uint32_t *ret_number)
 {
 	*ret_number = STORE_NONE;
 	if (!value)
 		return true;
-	return json_object_is_type(value, json_type_string) &&
-	       pool_find(&t->texts, json_object_get_string(value),
-			 (size_t)json_object_get_string_len(value), ret_number) == 0;
+	return json_node_is(value, JSON_STRING) &&
+	       pool_find(&t->texts, value->text, value->bytes, ret_number) == 0;
 }
 
-static const struct tally_sum *sum_of(const struct tally *t, uint32_t session, json_object *row)
-{
-	struct key key = { .session = session };
+/* The last line of a session as it is written anew. */
+struct rewrite {
+	const struct tally *t;
+	const char *line;
+	const struct json_node *end; /* the line's object */
+	uint32_t session;
+	const struct tally_sum *whole;
+	const struct json_node *
+		*named; /* owned: rows of modules_unnamed whose frames all have names now */
+	uint32_t n_named;
+	struct jsonw *w;
+};
 
-	if (!find_text(t, get(row, "module"), &key.module) ||
-	    !find_text(t, get(row, "why"), &key.why))
+static void rewrite_done(struct rewrite *x)
+{
+	free(x->named);
+}
+
+static void write_raw(struct rewrite *x, const struct json_node *value)
+{
+	jsonw_raw(x->w, NULL, x->line + value->offset, value->extent);
+}
+
+static void write_key(struct rewrite *x, const struct json_node *member)
+{
+	jsonw_string_n(x->w, NULL, member->key, member->key_bytes);
+	x->w->comma = false;
+	jsonw_raw(x->w, NULL, ":", 1);
+	x->w->comma = false;
+}
+
+/*
+ * The sum of a row of modules_unnamed that has changed, else NULL. What is no object has no module
+ * and no reason either, though frames without may exist.
+ */
+static const struct tally_sum *find_changed(const struct rewrite *x, const struct json_node *row)
+{
+	struct key key = { .session = x->session };
+	const struct tally_sum *sum;
+
+	if (!json_node_is(row, JSON_OBJECT) ||
+	    !find_text(x->t, json_node_get(row, "module"), &key.module) ||
+	    !find_text(x->t, json_node_get(row, "why"), &key.why))
 		return NULL;
-	return find(t, &key);
+	sum = find_sum(x->t, &key);
+	return sum && sum->now != sum->before ? sum : NULL;
 }
 
-static bool begins(const char *text, const char *with, size_t bytes)
+static int find_named(struct rewrite *x)
 {
-	return strnlen(with, bytes) == bytes && !strncmp(text, with, bytes);
+	const struct json_node *rows = json_node_get(x->end, "modules_unnamed");
+
+	x->named = calloc(MAX(json_node_elements(rows), 1u), sizeof(const struct json_node *));
+	if (!x->named)
+		return -ENOMEM;
+	if (!json_node_is(rows, JSON_ARRAY))
+		return 0;
+	for (const struct json_node *row = json_node_first(rows); row; row = json_node_next(row)) {
+		const struct tally_sum *sum = find_changed(x, row);
+
+		if (sum && !sum->now && json_node_string(json_node_get(row, "module")))
+			x->named[x->n_named++] = row;
+	}
+	return 0;
 }
 
-/* What is left of a sentence about a module that has all its names now; NULL: nothing. */
-static json_object *shorten(const char *base, size_t bytes, const char *sentence)
+/* A row whose frames have become fewer. */
+static void write_row(struct rewrite *x, const struct json_node *row, uint64_t frames)
+{
+	bool written = false;
+
+	jsonw_object(x->w, NULL);
+	for (const struct json_node *m = json_node_first(row); m; m = json_node_next(m)) {
+		if (json_node_has_key(m, "frames")) {
+			jsonw_u64(x->w, "frames", frames);
+			written = true;
+			continue;
+		}
+		write_key(x, m);
+		write_raw(x, m);
+	}
+	if (!written)
+		jsonw_u64(x->w, "frames", frames);
+	jsonw_object_end(x->w);
+}
+
+/* Rows become smaller, or go. */
+static void write_modules(struct rewrite *x, const struct json_node *rows)
+{
+	jsonw_array(x->w, NULL);
+	for (const struct json_node *row = json_node_first(rows); row; row = json_node_next(row)) {
+		const struct tally_sum *sum = find_changed(x, row);
+
+		if (!sum)
+			write_raw(x, row);
+		else if (sum->now)
+			write_row(x, row, sum->now);
+	}
+	jsonw_array_end(x->w);
+}
+
+static const char *skip_folders(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Whether a sentence is about the module of this name. */
+static bool is_about(const char *sentence, const char *base, size_t bytes)
+{
+	return !strncmp(sentence, base, bytes) &&
+	       (sentence[bytes] == ' ' || sentence[bytes] == ':');
+}
+
+/* The name of the module that a sentence is about, when all its frames have names now. */
+static const char *find_module(const struct rewrite *x, const char *sentence, size_t *ret_bytes)
+{
+	for (uint32_t i = 0; i < x->n_named; i++) {
+		const char *base = skip_folders(json_node_get(x->named[i], "module")->text);
+
+		*ret_bytes = strnlen(base, NAME_MAX_BYTES);
+		if (is_about(sentence, base, *ret_bytes))
+			return base;
+	}
+	return NULL;
+}
+
+/* What is left of a sentence about a module that has all its names now: often nothing. */
+static void write_rest(struct rewrite *x, const char *sentence, const char *base, size_t bytes)
 {
 	static const char broken[] = " was built without frame pointers and without symbols";
 	char text[2 * NAME_MAX_BYTES];
 
 	if (strncmp(sentence + bytes, broken, sizeof(broken) - 1) != 0)
-		return NULL;
+		return;
 	snprintf(text, sizeof(text),
 		 "stacks end in %.*s, which was built without frame pointers: "
 		 "-fno-omit-frame-pointer keeps them",
 		 (int)bytes, base);
-	return json_object_new_string(text);
+	jsonw_string(x->w, NULL, text);
 }
 
-/* Takes out the sentence about the module's missing names. */
-static void drop_advice(json_object *advice, json_object *module)
+static void write_advice(struct rewrite *x, const struct json_node *advice)
 {
-	const char *path = json_object_get_string(module), *slash, *base;
-	size_t n, bytes;
+	jsonw_array(x->w, NULL);
+	for (const struct json_node *m = json_node_first(advice); m; m = json_node_next(m)) {
+		const char *sentence = json_node_string(m), *base;
+		size_t bytes;
 
-	if (!path || !json_object_is_type(advice, json_type_array))
-		return;
-	slash = strrchr(path, '/');
-	base = slash ? slash + 1 : path;
-	bytes = strnlen(base, NAME_MAX_BYTES);
-	n = json_object_array_length(advice);
-	for (size_t i = n; i-- > 0;) {
-		const char *sentence = json_object_get_string(json_object_array_get_idx(advice, i));
-		json_object *rest;
-
-		if (!sentence || !begins(sentence, base, bytes) ||
-		    (sentence[bytes] != ' ' && sentence[bytes] != ':'))
-			continue;
-		rest = shorten(base, bytes, sentence);
-		if (!rest || json_object_array_put_idx(advice, i, rest) < 0)
-			json_object_array_del_idx(advice, i, 1);
+		base = sentence ? find_module(x, sentence, &bytes) : NULL;
+		if (base)
+			write_rest(x, sentence, base, bytes);
+		else
+			write_raw(x, m);
 	}
-}
-
-/* Rows of modules_unnamed become smaller, or go with what was advised about them. */
-static void update_modules(const struct tally *t, uint32_t session, json_object *end)
-{
-	json_object *rows = get(end, "modules_unnamed");
-
-	if (!json_object_is_type(rows, json_type_array))
-		return;
-	for (size_t i = json_object_array_length(rows); i-- > 0;) {
-		json_object *row = json_object_array_get_idx(rows, i);
-		const struct tally_sum *sum;
-
-		/* Any other value has no module and no reason either: frames without may exist. */
-		if (!json_object_is_type(row, json_type_object))
-			continue;
-		sum = sum_of(t, session, row);
-		if (!sum || sum->now == sum->before)
-			continue;
-		if (sum->now) {
-			json_object_object_add(row, "frames", json_object_new_uint64(sum->now));
-			continue;
-		}
-		drop_advice(get(end, "advice"), get(row, "module"));
-		json_object_array_del_idx(rows, i, 1);
-	}
-}
-
-static bool is_number(json_object *value)
-{
-	return json_object_is_type(value, json_type_double) ||
-	       json_object_is_type(value, json_type_int);
+	jsonw_array_end(x->w);
 }
 
 /* What is no share stays as it came: 1e999, say, is a number of JSON, but reads as infinity. */
-static void update_share(json_object *end, const struct tally_sum *whole)
+static void write_share(struct rewrite *x, const struct json_node *value)
 {
-	json_object *quality = get(end, "stack_quality"), *share = get(quality, "unnamed_share");
+	bool number = json_node_is(value, JSON_REAL) || json_node_is(value, JSON_INTEGER);
+	double share = json_node_double(value);
 	char text[32];
-	double now;
 
-	if (!is_number(share))
+	if (!number || !(share >= 0 && share <= 1)) {
+		write_raw(x, value);
 		return;
-	now = json_object_get_double(share);
-	if (!(now >= 0 && now <= 1))
-		return;
-	now = now * (double)whole->now / (double)whole->before;
-	snprintf(text, sizeof(text), "%.3f", now);
-	json_object_object_add(quality, "unnamed_share", json_object_new_double_s(now, text));
+	}
+	share = share * (double)x->whole->now / (double)x->whole->before;
+	snprintf(text, sizeof(text), "%.3f", share);
+	jsonw_raw(x->w, NULL, text, strlen(text));
 }
 
-static int write_symbolized(json_object *end, const struct tally_sum *whole)
+static void write_quality(struct rewrite *x, const struct json_node *quality)
 {
-	json_object *object = json_object_new_object();
-
-	if (!object)
-		return -ENOMEM;
-	json_object_object_add(object, "named", json_object_new_uint64(whole->before - whole->now));
-	json_object_object_add(object, "unnamed", json_object_new_uint64(whole->now));
-	json_object_object_add(end, "symbolized", object);
-	return 0;
+	jsonw_object(x->w, NULL);
+	for (const struct json_node *m = json_node_first(quality); m; m = json_node_next(m)) {
+		write_key(x, m);
+		if (json_node_has_key(m, "unnamed_share"))
+			write_share(x, m);
+		else
+			write_raw(x, m);
+	}
+	jsonw_object_end(x->w);
 }
 
-static int put_line(json_object *end, struct jsonw *w)
+static void write_member(struct rewrite *x, const struct json_node *member)
 {
-	size_t length;
-	const char *text = json_object_to_json_string_length(
-		end, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &length);
+	write_key(x, member);
+	if (json_node_has_key(member, "modules_unnamed") && json_node_is(member, JSON_ARRAY))
+		write_modules(x, member);
+	else if (json_node_has_key(member, "advice") && json_node_is(member, JSON_ARRAY))
+		write_advice(x, member);
+	else if (json_node_has_key(member, "stack_quality") && json_node_is(member, JSON_OBJECT))
+		write_quality(x, member);
+	else
+		write_raw(x, member);
+}
 
-	if (!text)
-		return -ENOMEM;
-	jsonw_raw(w, NULL, text, length);
-	return jsonw_end(w);
+static int write_end(struct rewrite *x, bool with_sums)
+{
+	jsonw_object(x->w, NULL);
+	for (const struct json_node *m = json_node_first(x->end); m; m = json_node_next(m))
+		if (!json_node_has_key(m, "symbolized"))
+			write_member(x, m);
+	if (with_sums) {
+		jsonw_object(x->w, "symbolized");
+		jsonw_u64(x->w, "named", x->whole->before - x->whole->now);
+		jsonw_u64(x->w, "unnamed", x->whole->now);
+		jsonw_object_end(x->w);
+	}
+	jsonw_object_end(x->w);
+	return jsonw_end(x->w);
 }
 
 int tally_end(const struct tally *t, const struct event *event, const char *line, size_t bytes,
 	      size_t max_bytes, struct jsonw *w)
 {
-	_cleanup_(free_tokener) json_tokener *tokener =
-		json_tokener_new_ex(JSON_READER_NESTING + 1);
 	struct key key = { .module = STORE_NONE, .why = STORE_NONE, .whole = 1 };
-	_cleanup_(put_object) json_object *end = NULL;
-	const struct tally_sum *whole;
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	_cleanup_(rewrite_done) struct rewrite x = { .t = t, .line = line, .w = w };
+	struct json_fault fault;
 	int r;
 
-	if (!tokener)
-		return -ENOMEM;
 	if (pool_find(&t->texts, event->session.data, event->session.bytes, &key.session) < 0)
 		return -ENOENT;
-	whole = find(t, &key);
-	if (!whole || whole->now == whole->before)
+	x.session = key.session;
+	x.whole = find_sum(t, &key);
+	if (!x.whole || x.whole->now == x.whole->before)
 		return -ENOENT;
-	end = json_tokener_parse_ex(tokener, line, (int)bytes);
-	if (!json_object_is_type(end, json_type_object))
+	r = json_tree_read(line, bytes, JSON_READER_NESTING, &tree, &fault);
+	if (r < 0)
+		return r == -ENOMEM ? r : -ENOENT;
+	x.end = tree.nodes;
+	if (!json_node_is(x.end, JSON_OBJECT))
 		return -ENOENT;
-	update_modules(t, key.session, end);
-	update_share(end, whole);
-	if (write_symbolized(end, whole) < 0)
-		return -ENOMEM;
-	r = put_line(end, w);
+	r = find_named(&x);
+	if (r < 0)
+		return r;
+	r = write_end(&x, true);
 	if (r < 0 || w->bytes <= max_bytes)
 		return r;
-	json_object_object_del(end, "symbolized");
 	jsonw_reset(w);
-	return put_line(end, w);
+	return write_end(&x, false);
 }

@@ -77,18 +77,78 @@ char *text_tame(const char *text, size_t bytes)
 	return tame;
 }
 
-void text_json(FILE *out, const char *json)
+/* Prints the character at hand; returns how many bytes it has. */
+static size_t put_json_character(FILE *out, const char *json, size_t bytes)
 {
+	size_t n = utf8_sequence(json, bytes);
 	uint32_t code = 0;
 
-	for (size_t n; *json; json += n) {
-		n = utf8_sequence(json, strnlen(json, 4));
-		/* What is below a space stands between the values only. */
-		if (n && utf8_is_control(json, n, &code) && code > ' ')
-			fprintf(out, "\\u%04x", code);
-		else
-			fwrite(json, 1, n ? n : 1, out);
-		n = n ? n : 1;
+	/* What is below a space stands between the values only. */
+	if (n && utf8_is_control(json, n, &code) && code > ' ')
+		fprintf(out, "\\u%04x", code);
+	else
+		fwrite(json, 1, n ? n : 1, out);
+	return n ? n : 1;
+}
+
+void text_json(FILE *out, const char *json, size_t bytes)
+{
+	for (size_t i = 0; i < bytes;)
+		i += put_json_character(out, json + i, bytes - i);
+}
+
+/* Prints a string up to behind its closing quote; returns how many bytes it has. */
+static size_t put_json_string(FILE *out, const char *json, size_t bytes)
+{
+	size_t i = 0;
+
+	do {
+		if (json[i] == '\\')
+			fputc(json[i++], out);
+		i += put_json_character(out, json + i, bytes - i);
+	} while (i < bytes && json[i] != '"');
+	if (i < bytes)
+		fputc(json[i++], out);
+	return i;
+}
+
+static void break_line(FILE *out, unsigned int depth)
+{
+	fprintf(out, "\n%*s", (int)(2 * depth), "");
+}
+
+/* Whether nothing but blanks stands before a closing bracket. */
+static bool closes_next(const char *json, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (!strchr(" \t\r\n", json[i]))
+			return json[i] == '}' || json[i] == ']';
+	return true;
+}
+
+void text_json_pretty(FILE *out, const char *json, size_t bytes)
+{
+	unsigned int depth = 0;
+
+	for (size_t i = 0; i < bytes;) {
+		char c = json[i];
+
+		if (c == '"') {
+			i += put_json_string(out, json + i, bytes - i);
+			continue;
+		}
+		i++;
+		if (strchr(" \t\r\n", c))
+			continue;
+		if (c == '}' || c == ']')
+			break_line(out, --depth);
+		fputc(c, out);
+		if (c == ':')
+			fputc(' ', out);
+		if (c == '{' || c == '[')
+			depth++;
+		if (c == ',' || ((c == '{' || c == '[') && !closes_next(json + i, bytes - i)))
+			break_line(out, depth);
 	}
 }
 

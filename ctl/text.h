@@ -27,7 +27,10 @@ char *text_duration_us(uint64_t us, char text[TEXT_UNIT_BYTES]);
 char *text_tame(const char *text, size_t bytes);
 
 /* Prints JSON text, with what of utf8_is_control JSON lets through (DEL, C1, ...) as "\u009b". */
-void text_json(FILE *out, const char *json);
+void text_json(FILE *out, const char *json, size_t bytes);
+
+/* The same, a line for each member and element, indented by two blanks a level. */
+void text_json_pretty(FILE *out, const char *json, size_t bytes);
 
 /* Rows of cells; the first row is the head. */
 struct text_table {

@@ -78,13 +78,32 @@ static void test_tame_order(void **state)
 
 static void test_json(void **state)
 {
+	static const char json[] = "{\n \"a\":\"\xc2\x9b\x7f\xc2\xa0\xc3\xa9\xe2\x80\xae\"}\n";
 	_cleanup_free_ char *text = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	text_json(out, "{\n \"a\":\"\xc2\x9b\x7f\xc2\xa0\xc3\xa9\xe2\x80\xae\"}\n");
+	text_json(out, json, strlen(json));
 	fclose(out);
 	assert_string_equal(text, "{\n \"a\":\"\\u009b\\u007f\xc2\xa0\xc3\xa9\\u202e\"}\n");
+}
+
+static void test_json_pretty(void **state)
+{
+	static const char json[] =
+		"{\"a\":{ },\"b\" : [],\t\"c\":[1,{\"d\":\"x,{\\\"[\\\\\",\"e\":[[]]},"
+		"\"\x7f\"],\"f\":{\"g\":null}}\n";
+	_cleanup_free_ char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	text_json_pretty(out, json, strlen(json));
+	fclose(out);
+	assert_string_equal(
+		text,
+		"{\n  \"a\": {\n  },\n  \"b\": [\n  ],\n  \"c\": [\n    1,\n    {\n"
+		"      \"d\": \"x,{\\\"[\\\\\",\n      \"e\": [\n        [\n        ]\n"
+		"      ]\n    },\n    \"\\u007f\"\n  ],\n  \"f\": {\n    \"g\": null\n  }\n}");
 }
 
 static void test_table(void **state)
@@ -115,7 +134,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bytes), cmocka_unit_test(test_duration),
 		cmocka_unit_test(test_tame),  cmocka_unit_test(test_tame_order),
-		cmocka_unit_test(test_json),  cmocka_unit_test(test_table),
+		cmocka_unit_test(test_json),  cmocka_unit_test(test_json_pretty),
+		cmocka_unit_test(test_table),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
