@@ -127,7 +127,7 @@ static bool find_type(struct reading *r, const char *line, size_t bytes)
 	return json_reader_refuse(json, "want an event line, with the key type");
 }
 
-static const char *missing(const struct event *e)
+static const char *find_missing(const struct event *e)
 {
 	if (e->type == EVENT_OTHER)
 		return NULL;
@@ -167,7 +167,7 @@ static bool read_line(struct reading *r, const char *line, size_t bytes)
 	r->key.data = NULL;
 	if (!json_reader_end(json))
 		return false;
-	what = missing(&r->event);
+	what = find_missing(&r->event);
 	return !what || json_reader_refuse(json, what);
 }
 
@@ -251,8 +251,8 @@ bool event_frame(struct json_reader *json, struct event_frame *ret_frame)
 }
 
 /* `n` digits at *at, which they may also end before with the text: then `otherwise` counts. */
-static bool take(const char **at, const char *end, char before, unsigned int n, int otherwise,
-		 int *ret_number)
+static bool take_number(const char **at, const char *end, char before, unsigned int n,
+			int otherwise, int *ret_number)
 {
 	int number = 0;
 
@@ -289,7 +289,7 @@ static bool take_ns(const char **at, const char *end, uint64_t *ret_ns)
 }
 
 /* Days since 1970 (howardhinnant.github.io/date_algorithms.html); timegm(3) would open a file. */
-static uint64_t days(int year, int month, int day)
+static uint64_t count_days(int year, int month, int day)
 {
 	int y = year - (month <= 2), era = y / 400, of_era = y - era * 400;
 	int of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
@@ -306,15 +306,16 @@ int event_time(const char *text, size_t bytes, uint64_t *ret_ns)
 
 	if (bytes && (end[-1] == 'Z' || end[-1] == 'z'))
 		end--;
-	if (!take(&at, end, 0, 4, 0, &year) || !take(&at, end, '-', 2, 0, &month) ||
-	    !take(&at, end, '-', 2, 0, &day) || !take(&at, end, 'T', 2, 0, &hour) ||
-	    !take(&at, end, ':', 2, 0, &minute) || !take(&at, end, ':', 2, 0, &second) ||
-	    !take_ns(&at, end, &ns))
+	if (!take_number(&at, end, 0, 4, 0, &year) || !take_number(&at, end, '-', 2, 0, &month) ||
+	    !take_number(&at, end, '-', 2, 0, &day) || !take_number(&at, end, 'T', 2, 0, &hour) ||
+	    !take_number(&at, end, ':', 2, 0, &minute) ||
+	    !take_number(&at, end, ':', 2, 0, &second) || !take_ns(&at, end, &ns))
 		return -EINVAL;
 	if (year < 1970 || year > 2500 || month < 1 || month > 12 || day < 1 || day > 31 ||
 	    hour > 23 || minute > 59 || second > 60)
 		return -EINVAL;
-	*ret_ns = (((days(year, month, day) * 24 + (uint64_t)hour) * 60 + (uint64_t)minute) * 60 +
+	*ret_ns = (((count_days(year, month, day) * 24 + (uint64_t)hour) * 60 + (uint64_t)minute) *
+			   60 +
 		   (uint64_t)second) *
 			  NSEC_PER_SEC +
 		  ns;

@@ -48,7 +48,7 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* A number in the unit of its key. */
-static char *number_text(const char *key, const struct json_node *value)
+static char *format_number(const char *key, const struct json_node *value)
 {
 	char text[TEXT_UNIT_BYTES];
 	uint64_t n = json_node_u64(value);
@@ -78,7 +78,7 @@ static char *make_label(const char *key)
 	return text;
 }
 
-static char *string_text(const struct json_node *value)
+static char *format_string(const struct json_node *value)
 {
 	return text_tame(value->text, value->bytes);
 }
@@ -96,7 +96,7 @@ static void put_words(FILE *out, const char *key, const struct json_node *value)
 
 /* {"pressure":{"resource":"cpu","kind":"some","stall_ms":120}}: "pressure cpu some stall 120 ms".
  */
-static char *compound_text(const char *key, const struct json_node *value)
+static char *format_compound(const char *key, const struct json_node *value)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t bytes, n = 0;
@@ -128,21 +128,21 @@ char *show_value(const char *key, const struct json_node *value)
 	case JSON_BOOL:
 		return strdup(json_node_is_true(value) ? "yes" : "no");
 	case JSON_INTEGER:
-		return number_text(key, value);
+		return format_number(key, value);
 	case JSON_STRING:
-		return string_text(value);
+		return format_string(value);
 	case JSON_REAL:
 		return strdup(value->text);
 	case JSON_ARRAY:
 	case JSON_OBJECT:
-		return compound_text(key, value);
+		return format_compound(key, value);
 	case JSON_NULL:
 		break;
 	}
 	return NULL;
 }
 
-static const char *last_key(const char *path)
+static const char *find_last_key(const char *path)
 {
 	const char *dot = strrchr(path, '.');
 
@@ -164,7 +164,7 @@ static int show_table(const struct json_node *items, const struct column *column
 		text_table_add(&table, strdup(columns[c].head));
 	for (const struct json_node *m = json_node_first(items); m; m = json_node_next(m))
 		for (unsigned int c = 0; c < n; c++)
-			text_table_add(&table, show_value(last_key(columns[c].path),
+			text_table_add(&table, show_value(find_last_key(columns[c].path),
 							  get_path(m, columns[c].path)));
 	return text_table_print(&table, indent, out);
 }

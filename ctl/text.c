@@ -183,7 +183,7 @@ void text_table_add(struct text_table *table, char *cell)
 }
 
 /* Characters, not bytes. East Asian wide ones count as one: the table then leans, no more. */
-static unsigned int width(const char *text)
+static unsigned int count_characters(const char *text)
 {
 	unsigned int n = 0;
 
@@ -206,7 +206,7 @@ int text_table_print(const struct text_table *table, unsigned int indent, FILE *
 	for (size_t i = 0; i < table->count; i++) {
 		unsigned int *column = &widths[i % table->columns];
 
-		*column = MAX(*column, width(cell_at(table, i)));
+		*column = MAX(*column, count_characters(cell_at(table, i)));
 	}
 	for (size_t i = 0; i < table->count; i++) {
 		unsigned int column = (unsigned int)(i % table->columns);
@@ -219,7 +219,7 @@ int text_table_print(const struct text_table *table, unsigned int indent, FILE *
 		if (last)
 			fputc('\n', out);
 		else
-			fprintf(out, "%*s", (int)(widths[column] - width(cell) + 2), "");
+			fprintf(out, "%*s", (int)(widths[column] - count_characters(cell) + 2), "");
 	}
 	return 0;
 }

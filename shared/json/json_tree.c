@@ -153,7 +153,7 @@ static int read_array(struct growing *g, uint32_t array)
 	return g->reader.fault ? -EBADMSG : 0;
 }
 
-static enum json_kind kind_of(char first)
+static enum json_kind find_kind(char first)
 {
 	switch (first) {
 	case '{':
@@ -202,7 +202,7 @@ static int read_value(struct growing *g, struct json_node node, uint32_t parent)
 	uint32_t index = g->tree.count;
 	int r;
 
-	node.kind = (uint8_t)kind_of(json_reader_peek(&g->reader));
+	node.kind = (uint8_t)find_kind(json_reader_peek(&g->reader));
 	node.offset = (uint32_t)(g->reader.at - g->reader.start);
 	node.up = index - parent;
 	r = add_node(&g->tree, &node);

@@ -15,7 +15,7 @@
 #define CGROUP_MAX 255 /* likewise for cgroup prefixes */
 #define NO_RULE	   UINT32_MAX
 
-static const char *cgroup_of(const struct rule *r)
+static const char *get_cgroup(const struct rule *r)
 {
 	return r->cgroup_prefix ? r->cgroup_prefix : "";
 }
@@ -44,7 +44,7 @@ static int compare_matches(const void *a, const void *b, void *rules)
 	int r = compare_comms(&all[x], &all[y]);
 
 	if (r == 0)
-		r = strcmp(cgroup_of(&all[x]), cgroup_of(&all[y]));
+		r = strcmp(get_cgroup(&all[x]), get_cgroup(&all[y]));
 	return r ? r : (x > y) - (x < y);
 }
 
@@ -130,7 +130,7 @@ static size_t count_not_above(const struct rules *rules, const uint32_t *sorted,
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
-		const char *prefix = cgroup_of(&rules->rules[sorted[mid]]);
+		const char *prefix = get_cgroup(&rules->rules[sorted[mid]]);
 		int c = strncmp(prefix, path, bytes);
 
 		if (c < 0 || (c == 0 && !prefix[bytes]))
@@ -155,7 +155,7 @@ size_t rules_index_longest(const struct rules *rules, const uint32_t *sorted, si
 		found = count_not_above(rules, sorted, n, path, bytes);
 		if (found == 0)
 			return n;
-		prefix = cgroup_of(&rules->rules[sorted[found - 1]]);
+		prefix = get_cgroup(&rules->rules[sorted[found - 1]]);
 		for (same = 0; same < bytes && prefix[same] == path[same]; same++)
 			;
 		if (!prefix[same])
@@ -163,7 +163,7 @@ size_t rules_index_longest(const struct rules *rules, const uint32_t *sorted, si
 		bytes = same;
 	}
 	/* Of equal prefixes (a faulty set has them) the first in the file. */
-	while (found > 1 && strcmp(cgroup_of(&rules->rules[sorted[found - 2]]), prefix) == 0)
+	while (found > 1 && strcmp(get_cgroup(&rules->rules[sorted[found - 2]]), prefix) == 0)
 		found--;
 	return found - 1;
 }
@@ -189,7 +189,7 @@ void rules_index_faults(const struct rules *rules, const struct rules_place *pla
 						   : rules->by_cgroup[i - rules->n_by_comm];
 
 		if (i == 0 || compare_comms(&all[first], &all[at]) != 0 ||
-		    strcmp(cgroup_of(&all[first]), cgroup_of(&all[at])) != 0)
+		    strcmp(get_cgroup(&all[first]), get_cgroup(&all[at])) != 0)
 			first = at;
 		else
 			rules_collect_add(
@@ -223,7 +223,7 @@ static void sweep_cgroups(struct sweep *s, const uint32_t *sorted, size_t n)
 		if (!r->cgroup_prefix)
 			continue;
 		while (depth && !starts_with(r->cgroup_prefix,
-					     cgroup_of(&s->rules->rules[stack[depth - 1]])))
+					     get_cgroup(&s->rules->rules[stack[depth - 1]])))
 			depth--;
 		if (depth)
 			s->within[sorted[i]] = stack[depth - 1];
@@ -248,7 +248,7 @@ static uint32_t find_compatible(const struct sweep *s, struct group g, const cha
 	if (at < n)
 		return sorted[at];
 	at = count_not_above(s->rules, sorted, n, cgroup, strlen(cgroup));
-	if (at < n && starts_with(cgroup_of(&s->rules->rules[sorted[at]]), cgroup))
+	if (at < n && starts_with(get_cgroup(&s->rules->rules[sorted[at]]), cgroup))
 		return sorted[at];
 	return NO_RULE;
 }
@@ -261,11 +261,11 @@ static void sweep_group(struct sweep *s, struct group g, const struct group *sta
 
 		for (size_t d = depth; d > 0 && s->within[at] == NO_RULE; d--)
 			s->within[at] =
-				find_compatible(s, stack[d - 1], cgroup_of(&s->rules->rules[at]));
+				find_compatible(s, stack[d - 1], get_cgroup(&s->rules->rules[at]));
 	}
 }
 
-static struct group group_at(const struct rules *rules, size_t begin)
+static struct group find_group(const struct rules *rules, size_t begin)
 {
 	struct group g = { begin, begin + 1 };
 
@@ -284,7 +284,7 @@ static void sweep_comms(struct sweep *s)
 	for (size_t i = 0; i < rules->n_by_comm; i = g.end) {
 		const struct rule *r = &rules->rules[rules->by_comm[i]];
 
-		g = group_at(rules, i);
+		g = find_group(rules, i);
 		while (depth &&
 		       !starts_with(r->comm,
 				    rules->rules[rules->by_comm[stack[depth - 1].begin]].comm))
