@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/symbols/reason.h"
+#include "shared/elf/reason.h"
 #include "shared/macro.h"
 
 #define NAME_MAX_BYTES 128 /* of a module in a sentence */

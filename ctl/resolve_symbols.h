@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * resolve_symbols.h: which function holds an address, by libelf. The choice among the names of one
- * address, and the end of functions without a size, are the agent's (consumer/symbols/names.h,
+ * address, and the end of functions without a size, are the agent's (shared/elf/name_table.h,
  * elf_gather.c): so a frame has the same name from both. Only the resolver's own process reads
  * files with it.
  */

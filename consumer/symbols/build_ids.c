@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/modules.h"
+#include "shared/elf/elf_symbols.h"
 
 void build_ids_init(struct build_ids *b, uint64_t seed)
 {

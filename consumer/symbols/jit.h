@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "consumer/symbols/jit_files.h"
-#include "consumer/symbols/reason.h"
 #include "shared/abi.h"
+#include "shared/elf/reason.h"
 
 #define JIT_PROCESSES_MAX 512 /* of one session */
 

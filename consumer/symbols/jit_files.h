@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "consumer/symbols/reason.h"
 #include "shared/abi.h"
+#include "shared/elf/reason.h"
 
 #define JIT_FILES_MAX \
 	512 /* processes at once; the maps of further ones are opened when asked for */

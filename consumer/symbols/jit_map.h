@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/symbols/reason.h"
 #include "shared/abi.h"
+#include "shared/elf/reason.h"
 
 #define JIT_MAP_FOLDER	    "/tmp"
 #define JIT_MAP_BYTES_MAX   (16u << 20) /* of the file's end that are read */

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/symbols/names.h"
 #include "consumer/symbols/records.h"
 #include "shared/abi.h"
 #include "shared/cleanup.h"
+#include "shared/elf/name_table.h"
 #include "shared/macro.h"
 
 #define NAME_PARTS	 2 /* name, module */
@@ -18,7 +18,7 @@
 /* The symbols whose addresses share their high half. */
 struct window {
 	uint32_t high;
-	struct names names;
+	struct name_table names;
 };
 
 struct kernel_symbols {
@@ -29,7 +29,7 @@ struct kernel_symbols {
 /* A window while records come in. */
 struct pile {
 	uint32_t high;
-	struct names_entry *entries; /* owned */
+	struct name_table_entry *entries; /* owned */
 	size_t count, space;
 };
 
@@ -64,11 +64,11 @@ static struct pile *find_pile(struct builder *b, uint32_t high)
 	return &b->piles[b->pile_count++];
 }
 
-static int push_entry(struct pile *p, struct names_entry entry)
+static int push_entry(struct pile *p, struct name_table_entry entry)
 {
 	if (p->count == p->space) {
 		size_t space = MAX(p->space * 2, (size_t)1024);
-		struct names_entry *more = realloc(p->entries, space * sizeof(*more));
+		struct name_table_entry *more = realloc(p->entries, space * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
@@ -99,11 +99,11 @@ static int push_strings(struct builder *b, const char *strings, size_t bytes)
 
 static int take_record(struct builder *b, const struct ksym_record *record, const char *names)
 {
-	struct names_entry entry = {
+	struct name_table_entry entry = {
 		.key = (uint32_t)record->address,
 		.size = UINT32_MAX - (uint32_t)record->address,
 		.text = (uint32_t)b->string_bytes,
-		.rank = names_rank(names, false, true, false),
+		.rank = name_table_rank(names, false, true, false),
 		.open = 1,
 	};
 	struct pile *pile;
@@ -111,7 +111,7 @@ static int take_record(struct builder *b, const struct ksym_record *record, cons
 
 	if (record->address == 0 || names[0] == '\0')
 		return 0;
-	if (++b->total > NAMES_COUNT_MAX)
+	if (++b->total > NAME_TABLE_COUNT_MAX)
 		return -EFBIG;
 	pile = find_pile(b, (uint32_t)(record->address >> 32));
 	if (!pile)
@@ -163,15 +163,15 @@ static ssize_t take_records(void *context, const uint8_t *data, size_t bytes)
 	return (ssize_t)at;
 }
 
-static const char *module_of(const struct names *n, size_t i)
+static const char *module_of(const struct name_table *n, size_t i)
 {
-	const char *name = names_text(n, i);
+	const char *name = name_table_text(n, i);
 
 	return name + strlen(name) + 1;
 }
 
 /* Nobody says where the last symbol of a module ends, so it does not reach to the next module. */
-static void bound_last(struct names *n)
+static void bound_last(struct name_table *n)
 {
 	for (size_t i = 0; i < n->count; i++)
 		if (i + 1 == n->count || strcmp(module_of(n, i), module_of(n, i + 1)) != 0)
@@ -192,8 +192,8 @@ static int build(struct builder *b, struct kernel_symbols **ret_symbols)
 		struct pile *p = &b->piles[i];
 		int r;
 
-		r = names_build(p->entries, p->count, b->strings, b->string_bytes, NAME_PARTS,
-				&w->names);
+		r = name_table_build(p->entries, p->count, b->strings, b->string_bytes, NAME_PARTS,
+				     &w->names);
 		if (r < 0)
 			return r;
 		w->high = p->high;
@@ -233,7 +233,7 @@ void kernel_symbols_free(struct kernel_symbols *k)
 	if (!k)
 		return;
 	for (size_t i = 0; i < k->count; i++)
-		names_done(&k->windows[i].names);
+		name_table_done(&k->windows[i].names);
 	free(k);
 }
 
@@ -246,12 +246,12 @@ const char *kernel_symbols_find(const struct kernel_symbols *k, uint64_t address
 
 		if (w->high != address >> 32)
 			continue;
-		found = names_find(&w->names, (uint32_t)address);
+		found = name_table_find(&w->names, (uint32_t)address);
 		if (found < 0)
 			return NULL;
 		*ret_start = (uint64_t)w->high << 32 | w->names.keys[found];
 		*ret_module = module_of(&w->names, (size_t)found);
-		return names_text(&w->names, (size_t)found);
+		return name_table_text(&w->names, (size_t)found);
 	}
 	return NULL;
 }
@@ -270,6 +270,6 @@ size_t kernel_symbols_bytes(const struct kernel_symbols *k)
 	size_t bytes = sizeof(*k);
 
 	for (size_t i = 0; i < k->count; i++)
-		bytes += names_bytes(&k->windows[i].names);
+		bytes += name_table_bytes(&k->windows[i].names);
 	return bytes;
 }

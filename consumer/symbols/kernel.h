@@ -23,7 +23,7 @@ struct kernel_symbols;
 
 /*
  * Reads the iterator (or a file of such records) at `path`. 0; -ENODATA when it holds no symbol
- * with an address (kptr_restrict); -EBADMSG (malformed records); -EFBIG (NAMES_COUNT_MAX,
+ * with an address (kptr_restrict); -EBADMSG (malformed records); -EFBIG (NAME_TABLE_COUNT_MAX,
  * KERNEL_STRINGS_MAX or KERNEL_WINDOWS_MAX exceeded); -ENOMEM; -errno of open(2) and read(2).
  * Release with kernel_symbols_free.
  */

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "consumer/symbols/file.h"
 #include "consumer/symbols/vdso.h"
+#include "shared/elf/elf_file.h"
 #include "shared/macro.h"
 
 enum reason module_file_open(const struct module *m, struct elf_image *ret_image)
@@ -16,7 +16,7 @@ enum reason module_file_open(const struct module *m, struct elf_image *ret_image
 		return REASON_DELETED;
 	if (strcmp(m->path, "[vdso]") == 0)
 		return vdso_image(ret_image) < 0 ? REASON_NO_FILE : REASON_NONE;
-	return file_open(m->path, m->device, m->inode, ret_image);
+	return elf_file_open(m->path, m->device, m->inode, ret_image);
 }
 
 bool module_file_may_borrow(const struct module_file *f, const struct module *m, enum reason reason)
@@ -51,7 +51,7 @@ static bool adopt(int fd, const struct module *m, struct elf_image *ret_image)
 {
 	bool vague = false;
 
-	if (file_adopt(fd, m->device, m->inode, ret_image, &vague) == REASON_NONE &&
+	if (elf_file_adopt(fd, m->device, m->inode, ret_image, &vague) == REASON_NONE &&
 	    (!vague || __atomic_load_n(&m->told, __ATOMIC_RELAXED)))
 		return true;
 	close(fd);

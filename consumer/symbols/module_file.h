@@ -9,9 +9,9 @@
 
 #include <pthread.h>
 
-#include "consumer/symbols/elf_symbols.h"
-#include "consumer/symbols/reason.h"
 #include "consumer/symbols/symbols.h"
+#include "shared/elf/elf_symbols.h"
+#include "shared/elf/reason.h"
 
 /* How files are opened that the host's path does not give; borrow NULL: not at all. */
 struct module_file {

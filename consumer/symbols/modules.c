@@ -7,9 +7,9 @@
 #include <sys/auxv.h>
 
 #include "consumer/symbols/build_ids.h"
-#include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/pretty.h"
 #include "shared/cleanup.h"
+#include "shared/elf/elf_symbols.h"
 #include "shared/macro.h"
 
 #define DELETED_SUFFIX " (deleted)" /* fs/d_path.c */

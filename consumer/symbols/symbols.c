@@ -7,18 +7,18 @@
 #include <string.h>
 
 #include "consumer/symbols/build_ids.h"
-#include "consumer/symbols/debug_file.h"
-#include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/jit.h"
 #include "consumer/symbols/jit_map.h"
 #include "consumer/symbols/ksyms.h"
 #include "consumer/symbols/module_file.h"
 #include "consumer/symbols/modules.h"
 #include "consumer/symbols/pretty.h"
-#include "consumer/symbols/reason.h"
 #include "consumer/symbols/symbols_internal.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
+#include "shared/elf/debug_file.h"
+#include "shared/elf/elf_symbols.h"
+#include "shared/elf/reason.h"
 #include "shared/macro.h"
 
 /* Files that one search for a build-id may ask the broker for: the newest ones. */

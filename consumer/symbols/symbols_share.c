@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What others than the symbolizer ask of the modules' files; any thread. */
-#include "consumer/symbols/reason.h"
 #include "consumer/symbols/symbols_internal.h"
+#include "shared/elf/reason.h"
 
 const char *symbols_open(struct symbols *s, const struct module *m, struct elf_image *ret_image)
 {

@@ -3,7 +3,7 @@
 #ifndef TROCAR_CONSUMER_VDSO_H
 #define TROCAR_CONSUMER_VDSO_H
 
-#include "consumer/symbols/elf_symbols.h"
+#include "shared/elf/elf_symbols.h"
 
 /* Our own vDSO as an image in memory (vdso(7)). 0; -ENOENT without one; -EBADMSG. */
 int vdso_image(struct elf_image *ret_image);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/symbols/elf_reader.h"
+#include "shared/elf/elf_reader.h"
 
 #define CFI_SECTION_MAX (32u << 20) /* bytes of call frame information of one file */
 #define CFI_ENTRY_MAX	(1u << 20)  /* of one entry: more is no function's, but other bytes */

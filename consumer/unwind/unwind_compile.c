@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/symbols/elf_reader.h"
 #include "consumer/unwind/cfi_rule.h"
 #include "consumer/unwind/unwind_entries.h"
 #include "consumer/unwind/unwind_fdes.h"
 #include "consumer/unwind/unwind_gaps.h"
 #include "consumer/unwind/unwind_plain.h"
 #include "shared/cleanup.h"
+#include "shared/elf/elf_reader.h"
 #include "shared/macro.h"
 
 #define AHEAD	      8 /* FDEs */

@@ -8,9 +8,9 @@
 #ifndef TROCAR_CONSUMER_UNWIND_COMPILE_H
 #define TROCAR_CONSUMER_UNWIND_COMPILE_H
 
-#include "consumer/symbols/elf_symbols.h"
 #include "consumer/unwind/unwind_rules.h"
 #include "consumer/unwind/unwind_table.h"
+#include "shared/elf/elf_symbols.h"
 
 #define UNWIND_ENTRIES_MAX (1u << 20) /* FDEs of one file */
 #define UNWIND_STEPS_MAX                                                                 \

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "consumer/symbols/elf_reader.h"
+#include "shared/elf/elf_reader.h"
 
 /* The kernel maps whole pages: what stands before a segment's first byte in its page is there too.
  */

@@ -4,9 +4,9 @@
 #ifndef TROCAR_CONSUMER_UNWIND_GAPS_H
 #define TROCAR_CONSUMER_UNWIND_GAPS_H
 
-#include "consumer/symbols/elf_reader.h"
 #include "consumer/unwind/unwind_rules.h"
 #include "consumer/unwind/unwind_table.h"
+#include "shared/elf/elf_reader.h"
 
 /*
  * Puts rows into the gaps of `table`: the text of executable segments where its rule is

@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/symbols.h"
+#include "shared/elf/elf_symbols.h"
 #include "tests/bench/libdw.h"
 #include "tests/bench/tool.h"
 
@@ -64,7 +64,7 @@ static uint32_t draw(void)
 }
 
 /* Draws `count` functions of a file, and the middle of each. */
-static void draw_places(size_t file, const struct names *n, size_t count)
+static void draw_places(size_t file, const struct name_table *n, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		size_t at = draw() % n->count;

@@ -15,10 +15,10 @@
 #include <link.h>
 #include <sys/stat.h>
 
-#include "consumer/symbols/elf_symbols.h"
 #include "ctl/resolve.h"
 #include "shared/cleanup.h"
 #include "shared/demangle.h"
+#include "shared/elf/elf_symbols.h"
 #include "tests/unit/ctl/specimens.h"
 
 struct counts {
@@ -64,7 +64,7 @@ static void compare(const struct elf_symbols *theirs, struct resolve *ours, uint
 static void compare_all(const struct elf_symbols *theirs, struct resolve *ours,
 			struct counts *counts)
 {
-	const struct names *n = &theirs->names;
+	const struct name_table *n = &theirs->names;
 
 	for (size_t i = 0; i < n->count; i++) {
 		const uint64_t key = n->keys[i], size = n->sizes[i];

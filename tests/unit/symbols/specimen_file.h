@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/symbols.h"
 #include "shared/cleanup.h"
+#include "shared/elf/elf_symbols.h"
 #include "shared/io.h"
 #include "shared/macro.h"
 
@@ -58,7 +58,7 @@ static inline uint64_t offset_of(const char *path, const char *name, uint32_t *r
 	image.bytes = bytes;
 	assert_int_equal(elf_symbols_read(&image, NULL, &table), 0);
 	for (size_t i = 0; i < table->names.count; i++) {
-		if (strcmp(names_text(&table->names, i), name) == 0) {
+		if (strcmp(name_table_text(&table->names, i), name) == 0) {
 			offset = table->names.keys[i];
 			*ret_size = table->names.sizes[i];
 		}

@@ -18,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/symbols.h"
 #include "shared/cleanup.h"
+#include "shared/elf/elf_symbols.h"
 #include "shared/io.h"
 #include "tests/unit/symbols/records_file.h"
 #include "tests/unit/symbols/specimen_file.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "consumer/symbols/elf_symbols.h"
 #include "consumer/symbols/vdso.h"
+#include "shared/elf/elf_symbols.h"
 
 static void test_names(void **state)
 {
@@ -25,7 +25,7 @@ static void test_names(void **state)
 	assert_int_equal(image.fd, -1);
 	assert_int_equal(elf_symbols_read(&image, NULL, &s), 0);
 	for (size_t i = 0; i < s->names.count; i++)
-		found = found || strstr(names_text(&s->names, i), "clock_gettime");
+		found = found || strstr(name_table_text(&s->names, i), "clock_gettime");
 	assert_true(found);
 	elf_symbols_free(s);
 }

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "consumer/symbols/elf_symbols.h"
+#include "shared/elf/elf_symbols.h"
 
 /* 0 or -errno; release with image_close, also on failure. */
 static inline int image_open(const char *path, struct elf_image *ret_image)

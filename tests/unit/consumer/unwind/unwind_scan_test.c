@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "consumer/symbols/elf_reader.h"
 #include "consumer/unwind/unwind_compile.h"
 #include "consumer/unwind/unwind_scan.h"
+#include "shared/elf/elf_reader.h"
 #include "tests/unit/consumer/unwind/image.h"
 
 static struct unwind_rules rules;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/symbols/elf_symbols.h"
+#include "shared/elf/elf_symbols.h"
 
 #define WRAP_TEXT	0x10000000u /* address of the text */
 #define WRAP_TEXT_BYTES 0x100000u   /* of it */

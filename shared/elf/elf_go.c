@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/symbols/elf_go.h"
+#include "shared/elf/elf_go.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -161,13 +161,14 @@ static int take(struct go_table *t, uint64_t i)
 	name = t->names + word_at(t, record + entry, 4);
 	if (name >= t->bytes || t->data[name] == '\0')
 		return 0;
-	return elf_gather_push(t->gather, &(struct elf_function){
-						  .address = address,
-						  .bytes = next - address,
-						  .text = t->at + (size_t)name,
-						  .rank = names_rank((const char *)t->data + name,
-								     0, 1, next != address),
-					  });
+	return elf_gather_push(t->gather,
+			       &(struct elf_function){
+				       .address = address,
+				       .bytes = next - address,
+				       .text = t->at + (size_t)name,
+				       .rank = name_table_rank((const char *)t->data + name, 0, 1,
+							       next != address),
+			       });
 }
 
 static int read_functions(struct go_table *t)

@@ -5,10 +5,10 @@
  * are read as instructions, so that every layout that linkers make (.plt, .plt.sec, .plt.got, lazy
  * or not) is one case. x86-64 and arm64. Source: psABI of each, chapter "Dynamic Linking".
  */
-#ifndef TROCAR_CONSUMER_ELF_PLT_H
-#define TROCAR_CONSUMER_ELF_PLT_H
+#ifndef TROCAR_SHARED_ELF_PLT_H
+#define TROCAR_SHARED_ELF_PLT_H
 
-#include "consumer/symbols/elf_gather.h"
+#include "shared/elf/elf_gather.h"
 
 #define ELF_PLT_BYTES_MAX  (4u << 20)  /* of all stubs of one section */
 #define ELF_PLT_SLOTS_MAX  65536       /* relocations that name a function */

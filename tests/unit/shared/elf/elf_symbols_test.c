@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "consumer/symbols/elf_symbols.h"
 #include "shared/cleanup.h"
+#include "shared/elf/elf_symbols.h"
 #include "shared/io.h"
 #include "shared/macro.h"
 
@@ -180,7 +180,7 @@ static void test_agrees_on_libc(void **state)
 static size_t index_of(const struct elf_symbols *s, const char *name)
 {
 	for (size_t i = 0; i < s->names.count; i++)
-		if (strcmp(names_text(&s->names, i), name) == 0)
+		if (strcmp(name_table_text(&s->names, i), name) == 0)
 			return i;
 	fail_msg("%s is not there", name);
 	return 0;
@@ -212,7 +212,7 @@ static void test_stripped(void **state)
 
 	assert_int_equal(read_path(paths[STRIPPED], &s), 0);
 	for (size_t i = 0; i < s->names.count; i++)
-		assert_null(strstr(names_text(&s->names, i), "specimen_local"));
+		assert_null(strstr(name_table_text(&s->names, i), "specimen_local"));
 	assert_int_equal(s->build_id_bytes, 20);
 	elf_symbols_free(s);
 	assert_int_equal(read_path(paths[NAMELESS], &s), 0);
@@ -361,7 +361,7 @@ static void test_hostile(void **state)
 	assert_null(s);
 	assert_int_equal(read_changed(unended_strings, &s), 0);
 	for (size_t i = 0; i < s->names.count; i++)
-		assert_true(strlen(names_text(&s->names, i)) < NAMES_TEXT_BYTES);
+		assert_true(strlen(name_table_text(&s->names, i)) < NAME_TABLE_TEXT_BYTES);
 	elf_symbols_free(s);
 }
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "consumer/symbols/elf_symbols.h"
+#include "shared/elf/elf_symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -34,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		const char *name = elf_symbols_find(s, s->names.keys[i], &start);
 
 		assert(i == 0 || s->names.keys[i - 1] < s->names.keys[i]);
-		assert(!name || (start <= s->names.keys[i] && strlen(name) < NAMES_TEXT_BYTES));
+		assert(!name ||
+		       (start <= s->names.keys[i] && strlen(name) < NAME_TABLE_TEXT_BYTES));
 	}
 	elf_symbols_free(s);
 	return 0;

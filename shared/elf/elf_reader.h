@@ -3,15 +3,15 @@
  * elf_reader.h: the headers of one foreign ELF file, each read under the walls of elf_symbols.h.
  * Files of 32 bits are widened once, so that the rest knows one form.
  */
-#ifndef TROCAR_CONSUMER_ELF_READER_H
-#define TROCAR_CONSUMER_ELF_READER_H
+#ifndef TROCAR_SHARED_ELF_READER_H
+#define TROCAR_SHARED_ELF_READER_H
 
 #include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/symbols/elf_symbols.h"
+#include "shared/elf/elf_symbols.h"
 
 /* The start of a file, which has its header, its segments and mostly its build-id too. */
 #define ELF_HEAD_BYTES 1024u

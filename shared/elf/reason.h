@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* reason.h: why a frame has no function name; one row each in reasons.def. */
-#ifndef TROCAR_CONSUMER_REASON_H
-#define TROCAR_CONSUMER_REASON_H
+#ifndef TROCAR_SHARED_REASON_H
+#define TROCAR_SHARED_REASON_H
 
 #include <stdbool.h>
 
 enum reason {
 	REASON_NONE = 0,
 #define REASON(id, word, again, help) REASON_##id,
-#include "consumer/symbols/reasons.def"
+#include "shared/elf/reasons.def"
 #undef REASON
 	REASON_COUNT_
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/symbols/debug_file.h"
+#include "shared/elf/debug_file.h"
 
 #include <errno.h>
 #include <lzma.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "consumer/symbols/file.h"
 #include "shared/cleanup.h"
+#include "shared/elf/elf_file.h"
 #include "shared/macro.h"
 
 #define PATH_BYTES    4096
@@ -56,7 +56,7 @@ static int try_path(const char *path, const struct elf_links *links, bool by_lin
 {
 	struct elf_image image;
 
-	if (file_open_any(path, !by_link, &image) != REASON_NONE)
+	if (elf_file_open_any(path, !by_link, &image) != REASON_NONE)
 		return -ENOENT;
 	if (!fits(&image, links, by_link)) {
 		close(image.fd);

@@ -5,20 +5,20 @@
  * one buffer, all entries in one list, both walled by elf_symbols.h. Addresses become file offsets
  * by the segments of `file`, whatever file the symbols come from.
  */
-#ifndef TROCAR_CONSUMER_ELF_GATHER_H
-#define TROCAR_CONSUMER_ELF_GATHER_H
+#ifndef TROCAR_SHARED_ELF_GATHER_H
+#define TROCAR_SHARED_ELF_GATHER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/symbols/elf_reader.h"
-#include "consumer/symbols/names.h"
+#include "shared/elf/elf_reader.h"
+#include "shared/elf/name_table.h"
 
 struct elf_gather {
 	struct elf_reader file;
 	char *strings; /* owned; string tables and names, each with a NUL behind it */
 	size_t string_bytes, string_space;
-	struct names_entry *entries; /* owned */
+	struct name_table_entry *entries; /* owned */
 	size_t entry_count, entry_space;
 	uint64_t symbol_count;	/* looked at, functions or not */
 	const Elf64_Phdr *code; /* of `file`: where the last function lies; NULL: nowhere */
@@ -34,7 +34,7 @@ struct elf_gather_mark {
 struct elf_function {
 	uint64_t address, bytes;
 	size_t text;   /* of its name, in the strings */
-	uint16_t rank; /* as names_rank */
+	uint16_t rank; /* as name_table_rank */
 };
 
 /* Releases all, also `file`. An empty (zeroed) one suffers it too. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/symbols/elf_gather.h"
+#include "shared/elf/elf_gather.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -98,7 +98,7 @@ int elf_gather_section(struct elf_gather *g, const struct elf_reader *from, cons
 
 static int grow_entries(struct elf_gather *g, size_t space)
 {
-	struct names_entry *more = realloc(g->entries, space * sizeof(*more));
+	struct name_table_entry *more = realloc(g->entries, space * sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;
@@ -107,7 +107,7 @@ static int grow_entries(struct elf_gather *g, size_t space)
 	return 0;
 }
 
-static int push_entry(struct elf_gather *g, struct names_entry entry)
+static int push_entry(struct elf_gather *g, struct name_table_entry entry)
 {
 	int r = 0;
 
@@ -138,7 +138,7 @@ int elf_gather_push(struct elf_gather *g, const struct elf_function *f)
 		return 0;
 	room = segment->p_filesz - (f->address - segment->p_vaddr);
 	return push_entry(
-		g, (struct names_entry){
+		g, (struct name_table_entry){
 			   .key = (uint32_t)(segment->p_offset + f->address - segment->p_vaddr),
 			   .size = (uint32_t)(f->bytes ? MIN(f->bytes, room) : room),
 			   .text = (uint32_t)f->text,
@@ -175,15 +175,15 @@ static int take_symbol(struct elf_gather *g, const struct table *t, const Elf64_
 		return 0;
 	if (t->from->header.e_machine == EM_ARM)
 		address &= ~1ULL; /* the low bit says Thumb */
-	return elf_gather_push(
-		g, &(struct elf_function){
-			   .address = address + t->bias,
-			   .bytes = symbol->st_size,
-			   .text = t->base + symbol->st_name,
-			   .rank = names_rank(text, ELF64_ST_BIND(symbol->st_info) != STB_LOCAL,
-					      ELF64_ST_TYPE(symbol->st_info) != STT_NOTYPE,
-					      symbol->st_size != 0),
-		   });
+	return elf_gather_push(g, &(struct elf_function){
+					  .address = address + t->bias,
+					  .bytes = symbol->st_size,
+					  .text = t->base + symbol->st_name,
+					  .rank = name_table_rank(
+						  text, ELF64_ST_BIND(symbol->st_info) != STB_LOCAL,
+						  ELF64_ST_TYPE(symbol->st_info) != STT_NOTYPE,
+						  symbol->st_size != 0),
+				  });
 }
 
 static int take_symbols(struct elf_gather *g, const struct table *t, const uint8_t *chunk,

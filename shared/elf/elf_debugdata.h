@@ -3,13 +3,13 @@
  * elf_debugdata.h: the symbol table that a stripped file carries within itself, compressed by xz
  * (.gnu_debugdata, "MiniDebugInfo" in GDB's manual).
  */
-#ifndef TROCAR_CONSUMER_ELF_DEBUGDATA_H
-#define TROCAR_CONSUMER_ELF_DEBUGDATA_H
+#ifndef TROCAR_SHARED_ELF_DEBUGDATA_H
+#define TROCAR_SHARED_ELF_DEBUGDATA_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/symbols/elf_reader.h"
+#include "shared/elf/elf_reader.h"
 
 #define ELF_DEBUGDATA_IN_MAX	 (16u << 20) /* bytes of the section */
 #define ELF_DEBUGDATA_OUT_MAX	 (32u << 20) /* bytes that it unpacks to */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/symbols/file.h"
+#include "shared/elf/elf_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +82,7 @@ static enum reason open_held(int held_fd, const struct stat *st, struct elf_imag
 	return REASON_NONE;
 }
 
-enum reason file_open_any(const char *path, bool follow, struct elf_image *ret_image)
+enum reason elf_file_open_any(const char *path, bool follow, struct elf_image *ret_image)
 {
 	_cleanup_close_ int held_fd = -1;
 	struct stat st;
@@ -91,8 +91,8 @@ enum reason file_open_any(const char *path, bool follow, struct elf_image *ret_i
 	return reason == REASON_NONE ? open_held(held_fd, &st, ret_image) : reason;
 }
 
-enum reason file_open(const char *path, uint64_t device, uint64_t inode,
-		      struct elf_image *ret_image)
+enum reason elf_file_open(const char *path, uint64_t device, uint64_t inode,
+			  struct elf_image *ret_image)
 {
 	_cleanup_close_ int held_fd = -1;
 	enum reason reason;
@@ -108,8 +108,8 @@ enum reason file_open(const char *path, uint64_t device, uint64_t inode,
 	return open_held(held_fd, &st, ret_image);
 }
 
-enum reason file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_image *ret_image,
-		       bool *ret_vague)
+enum reason elf_file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_image *ret_image,
+			   bool *ret_vague)
 {
 	struct stat st;
 	bool other;

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "consumer/symbols/reason.h"
+#include "shared/elf/reason.h"
 
 static void test_words(void **state)
 {

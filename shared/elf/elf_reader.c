@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/symbols/elf_reader.h"
+#include "shared/elf/elf_reader.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,20 +6,20 @@
  * header claims. Here every byte comes by pread(2) into buffers under the walls below, every count
  * and offset from the file is checked against them and the file's size, and no loop runs longer
  * than they allow. Memory while reading: at most the strings, the kept names and 32 bytes per
- * symbol. Fuzzed (tests/fuzz/symbols/elf.c). Sources: elf(5); gABI chapters 4 and 5;
+ * symbol. Fuzzed (tests/fuzz/shared/elf/elf.c). Sources: elf(5); gABI chapters 4 and 5;
  * include/uapi/linux/elf.h for the notes.
  */
-#ifndef TROCAR_CONSUMER_ELF_SYMBOLS_H
-#define TROCAR_CONSUMER_ELF_SYMBOLS_H
+#ifndef TROCAR_SHARED_ELF_SYMBOLS_H
+#define TROCAR_SHARED_ELF_SYMBOLS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/symbols/names.h"
+#include "shared/elf/name_table.h"
 
 #define ELF_FILE_MAX	  (1ULL << 30) /* bytes of a file: its offsets fit the tables' 32-bit keys */
-#define ELF_STRINGS_MAX	  (64ULL << 20)	  /* bytes of all string tables of a file */
-#define ELF_SYMBOLS_MAX	  NAMES_COUNT_MAX /* entries of all symbol tables, functions or not */
+#define ELF_STRINGS_MAX	  (64ULL << 20)	       /* bytes of all string tables of a file */
+#define ELF_SYMBOLS_MAX	  NAME_TABLE_COUNT_MAX /* entries of all symbol tables, functions or not */
 #define ELF_SECTIONS_MAX  65536
 #define ELF_SEGMENTS_MAX  256
 #define ELF_NOTE_MAX	  (64u << 10) /* bytes of one note segment that are looked through */
@@ -52,7 +52,7 @@ struct elf_finder {
 };
 
 struct elf_symbols {
-	struct names names; /* keys are file offsets */
+	struct name_table names; /* keys are file offsets */
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	uint8_t build_id_bytes; /* 0: none */
 };

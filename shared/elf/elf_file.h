@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * file.h: opens the file that a process has mapped, and no other one. The path comes from a process
- * that may be hostile: only regular files are opened (shared/regular.h), so that no FIFO blocks and
- * no device wakes.
+ * elf_file.h: opens the file that a process has mapped, and no other one. The path comes from a
+ * process that may be hostile: only regular files are opened (shared/regular.h), so that no FIFO
+ * blocks and no device wakes.
  */
-#ifndef TROCAR_CONSUMER_FILE_H
-#define TROCAR_CONSUMER_FILE_H
+#ifndef TROCAR_SHARED_ELF_FILE_H
+#define TROCAR_SHARED_ELF_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "consumer/symbols/elf_symbols.h"
-#include "consumer/symbols/reason.h"
+#include "shared/elf/elf_symbols.h"
+#include "shared/elf/reason.h"
 
 /*
  * Opens `path` when it is a regular file with inode `inode` on `device` (kernel's dev_t, major <<
@@ -20,21 +20,21 @@
  * the inode decides. REASON_NONE with *ret_image (image.fd is the caller's to close), else the
  * reason.
  */
-enum reason file_open(const char *path, uint64_t device, uint64_t inode,
-		      struct elf_image *ret_image);
+enum reason elf_file_open(const char *path, uint64_t device, uint64_t inode,
+			  struct elf_image *ret_image);
 
 /*
  * Opens any regular file; `follow` follows a symbolic link at the end of the path. Results as
  * above.
  */
-enum reason file_open_any(const char *path, bool follow, struct elf_image *ret_image);
+enum reason elf_file_open_any(const char *path, bool follow, struct elf_image *ret_image);
 
 /*
  * Takes a descriptor of the file that a mapping holds, opened by someone else: a regular file of
  * that device and inode. On overlayfs and the like the numbers may differ: then *ret_vague is true
  * and the caller must know the file by its build-id. On success the descriptor is ret_image's.
  */
-enum reason file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_image *ret_image,
-		       bool *ret_vague);
+enum reason elf_file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_image *ret_image,
+			   bool *ret_vague);
 
 #endif

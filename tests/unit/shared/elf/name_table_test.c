@@ -11,29 +11,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/symbols/names.h"
+#include "shared/elf/name_table.h"
 #include "shared/macro.h"
 
 static const char strings[] = "\0read\0__read\0write\0label\0inner";
 
 enum { READ = 1, LOW_READ = 6, WRITE = 13, LABEL = 19, INNER = 25 };
 
-static const char *find(const struct names *n, uint32_t key)
+static const char *find(const struct name_table *n, uint32_t key)
 {
-	ptrdiff_t i = names_find(n, key);
+	ptrdiff_t i = name_table_find(n, key);
 
-	return i < 0 ? "" : names_text(n, (size_t)i);
+	return i < 0 ? "" : name_table_text(n, (size_t)i);
 }
 
 static void test_bounds(void **state)
 {
-	struct names_entry entries[] = {
+	struct name_table_entry entries[] = {
 		{ .key = 300, .size = 10, .text = WRITE },
 		{ .key = 100, .size = 20, .text = READ },
 	};
-	struct names n;
+	struct name_table n;
 
-	assert_int_equal(names_build(entries, 2, strings, sizeof(strings), 1, &n), 0);
+	assert_int_equal(name_table_build(entries, 2, strings, sizeof(strings), 1, &n), 0);
 	assert_string_equal(find(&n, 99), "");
 	assert_string_equal(find(&n, 100), "read");
 	assert_string_equal(find(&n, 119), "read");
@@ -41,96 +41,102 @@ static void test_bounds(void **state)
 	assert_string_equal(find(&n, 309), "write");
 	assert_string_equal(find(&n, 310), "");
 	assert_string_equal(find(&n, UINT32_MAX), "");
-	names_done(&n);
+	name_table_done(&n);
 }
 
 static void test_best_of_aliases(void **state)
 {
-	struct names_entry entries[] = {
-		{ .key = 100, .size = 20, .text = LOW_READ, .rank = names_rank("__read", 1, 1, 1) },
-		{ .key = 100, .size = 20, .text = READ, .rank = names_rank("read", 1, 1, 1) },
-		{ .key = 100, .size = 20, .text = WRITE, .rank = names_rank("write", 0, 1, 1) },
+	struct name_table_entry entries[] = {
+		{ .key = 100,
+		  .size = 20,
+		  .text = LOW_READ,
+		  .rank = name_table_rank("__read", 1, 1, 1) },
+		{ .key = 100, .size = 20, .text = READ, .rank = name_table_rank("read", 1, 1, 1) },
+		{ .key = 100,
+		  .size = 20,
+		  .text = WRITE,
+		  .rank = name_table_rank("write", 0, 1, 1) },
 	};
-	struct names n;
+	struct name_table n;
 
-	assert_int_equal(names_build(entries, 3, strings, sizeof(strings), 1, &n), 0);
+	assert_int_equal(name_table_build(entries, 3, strings, sizeof(strings), 1, &n), 0);
 	assert_int_equal(n.count, 1);
 	assert_string_equal(find(&n, 100), "read");
-	names_done(&n);
+	name_table_done(&n);
 }
 
 static void test_open_ends_at_next(void **state)
 {
-	struct names_entry entries[] = {
+	struct name_table_entry entries[] = {
 		{ .key = 100, .size = 1000, .text = READ, .open = 1 },
 		{ .key = 150, .size = 20, .text = WRITE },
 		{ .key = 200, .size = 30, .text = LOW_READ, .open = 1 },
 	};
-	struct names n;
+	struct name_table n;
 
-	assert_int_equal(names_build(entries, 3, strings, sizeof(strings), 1, &n), 0);
+	assert_int_equal(name_table_build(entries, 3, strings, sizeof(strings), 1, &n), 0);
 	assert_string_equal(find(&n, 149), "read");
 	assert_string_equal(find(&n, 150), "write");
 	assert_string_equal(find(&n, 170), "");
 	assert_string_equal(find(&n, 229), "__read");
 	assert_string_equal(find(&n, 230), "");
-	names_done(&n);
+	name_table_done(&n);
 }
 
 static void test_nested(void **state)
 {
-	struct names_entry entries[] = {
+	struct name_table_entry entries[] = {
 		{ .key = 100, .size = 100, .text = READ },
 		{ .key = 120, .size = 10, .text = INNER },
 		{ .key = 150, .size = 50, .text = LABEL, .open = 1 },
 	};
-	struct names n;
+	struct name_table n;
 
-	assert_int_equal(names_build(entries, 3, strings, sizeof(strings), 1, &n), 0);
+	assert_int_equal(name_table_build(entries, 3, strings, sizeof(strings), 1, &n), 0);
 	assert_int_equal(n.count, 2);
 	assert_string_equal(find(&n, 125), "inner");
 	assert_string_equal(find(&n, 130), "read");
 	assert_string_equal(find(&n, 160), "read");
-	names_done(&n);
+	name_table_done(&n);
 }
 
 static void test_many_against_linear(void **state)
 {
 	enum { COUNT = 5000 };
-	struct names_entry *entries = calloc(COUNT, sizeof(*entries));
+	struct name_table_entry *entries = calloc(COUNT, sizeof(*entries));
 	uint64_t x = 1;
-	struct names n;
+	struct name_table n;
 
 	assert_non_null(entries);
 	for (size_t i = 0; i < COUNT; i++) {
 		x = x * 6364136223846793005ULL + 1442695040888963407ULL;
-		entries[i] = (struct names_entry){ .key = (uint32_t)(x >> 32) & ~0xffU,
-						   .size = 0x80,
-						   .text = READ };
+		entries[i] = (struct name_table_entry){ .key = (uint32_t)(x >> 32) & ~0xffU,
+							.size = 0x80,
+							.text = READ };
 	}
-	assert_int_equal(names_build(entries, COUNT, strings, sizeof(strings), 1, &n), 0);
+	assert_int_equal(name_table_build(entries, COUNT, strings, sizeof(strings), 1, &n), 0);
 	for (size_t i = 1; i < n.count; i++)
 		assert_true(n.keys[i - 1] < n.keys[i]);
 	for (size_t i = 0; i < n.count; i++) {
-		assert_int_equal(names_find(&n, n.keys[i]), i);
-		assert_int_equal(names_find(&n, n.keys[i] + 0x7f), i);
-		assert_int_equal(names_find(&n, n.keys[i] + 0x80), -1);
+		assert_int_equal(name_table_find(&n, n.keys[i]), i);
+		assert_int_equal(name_table_find(&n, n.keys[i] + 0x7f), i);
+		assert_int_equal(name_table_find(&n, n.keys[i] + 0x80), -1);
 	}
-	names_done(&n);
+	name_table_done(&n);
 	free(entries);
 }
 
 /* `count` entries of keys that differ in the bits of `mask` only; names tell equal keys apart. */
 static void check_order(size_t count, uint32_t mask, bool sorted)
 {
-	struct names_entry *entries = calloc(count, sizeof(*entries));
+	struct name_table_entry *entries = calloc(count, sizeof(*entries));
 	uint32_t state = 1, last = 0;
-	struct names n;
+	struct name_table n;
 
 	assert_non_null(entries);
 	for (size_t i = 0; i < count; i++) {
 		state = state * 1664525 + 1013904223;
-		entries[i] = (struct names_entry){
+		entries[i] = (struct name_table_entry){
 			.key = sorted ? (uint32_t)i : 0x40000001u ^ ((state ^ state >> 16) & mask),
 			.size = 1,
 			.text = READ,
@@ -140,14 +146,14 @@ static void check_order(size_t count, uint32_t mask, bool sorted)
 		entries[i].key = entries[i - 1].key; /* the first of equals stays */
 		entries[i].text = WRITE;
 	}
-	assert_int_equal(names_build(entries, count, strings, sizeof(strings), 1, &n), 0);
+	assert_int_equal(name_table_build(entries, count, strings, sizeof(strings), 1, &n), 0);
 	assert_true(n.count > 0 && n.count <= (count + 1) / 2);
 	for (size_t i = 0; i < n.count; i++) {
 		assert_true(i == 0 || n.keys[i] > last);
-		assert_string_equal(names_text(&n, i), "read");
+		assert_string_equal(name_table_text(&n, i), "read");
 		last = n.keys[i];
 	}
-	names_done(&n);
+	name_table_done(&n);
 	free(entries);
 }
 
@@ -166,39 +172,41 @@ static void test_order(void **state)
 
 static void test_walls(void **state)
 {
-	struct names_entry beyond = { .key = 1, .size = 1, .text = sizeof(strings) };
-	char *name = malloc(2 * NAMES_TEXT_BYTES);
-	struct names_entry longest = { .key = 1, .size = 1 };
-	struct names_entry *many = calloc(NAMES_BLOB_MAX / NAMES_TEXT_BYTES + 1, sizeof(*many));
-	struct names n = { .count = 77 };
+	struct name_table_entry beyond = { .key = 1, .size = 1, .text = sizeof(strings) };
+	char *name = malloc(2 * NAME_TABLE_TEXT_BYTES);
+	struct name_table_entry longest = { .key = 1, .size = 1 };
+	struct name_table_entry *many =
+		calloc(NAME_TABLE_BLOB_MAX / NAME_TABLE_TEXT_BYTES + 1, sizeof(*many));
+	struct name_table n = { .count = 77 };
 
 	assert_non_null(name);
 	assert_non_null(many);
-	memset(name, 'x', 2 * NAMES_TEXT_BYTES);
-	name[2 * NAMES_TEXT_BYTES - 1] = '\0';
-	assert_int_equal(names_build(&beyond, 1, strings, sizeof(strings), 1, &n), -EINVAL);
-	assert_int_equal(names_build(&beyond, NAMES_COUNT_MAX + 1, strings, sizeof(strings), 1, &n),
+	memset(name, 'x', 2 * NAME_TABLE_TEXT_BYTES);
+	name[2 * NAME_TABLE_TEXT_BYTES - 1] = '\0';
+	assert_int_equal(name_table_build(&beyond, 1, strings, sizeof(strings), 1, &n), -EINVAL);
+	assert_int_equal(name_table_build(&beyond, NAME_TABLE_COUNT_MAX + 1, strings,
+					  sizeof(strings), 1, &n),
 			 -EFBIG);
-	for (uint32_t i = 0; i < NAMES_BLOB_MAX / NAMES_TEXT_BYTES + 1; i++)
-		many[i] = (struct names_entry){ .key = i, .size = 1 };
-	assert_int_equal(names_build(many, NAMES_BLOB_MAX / NAMES_TEXT_BYTES + 1, name,
-				     2 * NAMES_TEXT_BYTES, 1, &n),
+	for (uint32_t i = 0; i < NAME_TABLE_BLOB_MAX / NAME_TABLE_TEXT_BYTES + 1; i++)
+		many[i] = (struct name_table_entry){ .key = i, .size = 1 };
+	assert_int_equal(name_table_build(many, NAME_TABLE_BLOB_MAX / NAME_TABLE_TEXT_BYTES + 1,
+					  name, 2 * NAME_TABLE_TEXT_BYTES, 1, &n),
 			 -EFBIG);
 	assert_int_equal(n.count, 77);
-	assert_int_equal(names_build(&longest, 1, name, 2 * NAMES_TEXT_BYTES, 1, &n), 0);
-	assert_int_equal(strlen(names_text(&n, 0)), NAMES_TEXT_BYTES - 1);
-	names_done(&n);
+	assert_int_equal(name_table_build(&longest, 1, name, 2 * NAME_TABLE_TEXT_BYTES, 1, &n), 0);
+	assert_int_equal(strlen(name_table_text(&n, 0)), NAME_TABLE_TEXT_BYTES - 1);
+	name_table_done(&n);
 	free(many);
 	free(name);
 }
 
 static void test_empty(void **state)
 {
-	struct names n;
+	struct name_table n;
 
-	assert_int_equal(names_build(NULL, 0, NULL, 0, 1, &n), 0);
-	assert_int_equal(names_find(&n, 0), -1);
-	names_done(&n);
+	assert_int_equal(name_table_build(NULL, 0, NULL, 0, 1, &n), 0);
+	assert_int_equal(name_table_find(&n, 0), -1);
+	name_table_done(&n);
 }
 
 int main(void)

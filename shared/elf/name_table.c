@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/symbols/names.h"
+#include "shared/elf/name_table.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@ enum rank_bit {
 	RANK_GLOBAL = 1u << 6,
 };
 
-uint16_t names_rank(const char *text, int global, int function, int sized)
+uint16_t name_table_rank(const char *text, int global, int function, int sized)
 {
 	unsigned int rank = UNDERSCORES;
 
@@ -31,8 +31,8 @@ uint16_t names_rank(const char *text, int global, int function, int sized)
 }
 
 /* One stable pass over `bits` bits of the key; false when all keys agree in them. */
-static bool sort_pass(const struct names_entry *from, struct names_entry *to, size_t count,
-		      unsigned int shift, unsigned int bits)
+static bool sort_pass(const struct name_table_entry *from, struct name_table_entry *to,
+		      size_t count, unsigned int shift, unsigned int bits)
 {
 	uint32_t places[1u << RADIX_BITS], buckets = 1u << bits;
 	uint32_t mask = buckets - 1, sum = 0;
@@ -54,7 +54,7 @@ static bool sort_pass(const struct names_entry *from, struct names_entry *to, si
 }
 
 /* The bits in which keys differ; 0 when they are in order, as most of the kernel's come. */
-static uint32_t unsorted_bits(const struct names_entry *entries, size_t count)
+static uint32_t unsorted_bits(const struct name_table_entry *entries, size_t count)
 {
 	uint32_t differ = 0;
 	bool sorted = true;
@@ -70,12 +70,12 @@ static uint32_t unsorted_bits(const struct names_entry *entries, size_t count)
  * Stable, by key: a comparison sort would be most of the time that a large file takes. Functions
  * are aligned and lie close together, so that few bits differ: as few passes as those take.
  */
-static int sort_entries(struct names_entry *entries, size_t count)
+static int sort_entries(struct name_table_entry *entries, size_t count)
 {
 	uint32_t differ = unsorted_bits(entries, count);
 	unsigned int most = count < SMALL_COUNT ? SMALL_BITS : RADIX_BITS, low, width, passes, bits;
-	struct names_entry *from = entries, *to;
-	_cleanup_free_ struct names_entry *room = NULL;
+	struct name_table_entry *from = entries, *to;
+	_cleanup_free_ struct name_table_entry *room = NULL;
 
 	if (differ == 0)
 		return 0;
@@ -88,7 +88,7 @@ static int sort_entries(struct names_entry *entries, size_t count)
 	bits = (width + passes - 1) / passes;
 	for (unsigned int shift = low; shift < low + width; shift += bits) {
 		if (sort_pass(from, to, count, shift, bits)) {
-			struct names_entry *swap = from;
+			struct name_table_entry *swap = from;
 
 			from = to;
 			to = swap;
@@ -100,7 +100,7 @@ static int sort_entries(struct names_entry *entries, size_t count)
 }
 
 /* Keeps one entry per key and no label inside a function; returns how many stay. */
-static size_t keep_best(struct names_entry *entries, size_t count)
+static size_t keep_best(struct name_table_entry *entries, size_t count)
 {
 	uint64_t reach = 0; /* where the sized symbols so far end */
 	size_t kept = 0;
@@ -120,14 +120,14 @@ static size_t keep_best(struct names_entry *entries, size_t count)
 	return kept;
 }
 
-/* Bytes of `parts` strings from `text` on, NULs included, each cut at NAMES_TEXT_BYTES. */
+/* Bytes of `parts` strings from `text` on, NULs included, each cut at NAME_TABLE_TEXT_BYTES. */
 static size_t text_bytes(const char *text, const char *end, unsigned int parts)
 {
 	size_t bytes = 0;
 
 	while (parts--) {
-		bytes += strnlen(text + bytes,
-				 MIN((size_t)(end - text) - bytes, (size_t)NAMES_TEXT_BYTES - 1)) +
+		bytes += strnlen(text + bytes, MIN((size_t)(end - text) - bytes,
+						   (size_t)NAME_TABLE_TEXT_BYTES - 1)) +
 			 1;
 		if (bytes >= (size_t)(end - text))
 			break;
@@ -139,8 +139,8 @@ static size_t text_bytes(const char *text, const char *end, unsigned int parts)
  * Copies the kept names into a blob of their own and points the entries into it. The rank has done
  * its work by then: its place keeps the length between the two passes, which fits (two parts).
  */
-static int copy_texts(struct names_entry *entries, size_t count, const char *strings,
-		      size_t strings_bytes, unsigned int parts, struct names *n)
+static int copy_texts(struct name_table_entry *entries, size_t count, const char *strings,
+		      size_t strings_bytes, unsigned int parts, struct name_table *n)
 {
 	size_t total = 0, at = 0;
 
@@ -150,7 +150,7 @@ static int copy_texts(struct names_entry *entries, size_t count, const char *str
 		entries[i].rank = (uint16_t)text_bytes(strings + entries[i].text,
 						       strings + strings_bytes, parts);
 		total += entries[i].rank;
-		if (total > NAMES_BLOB_MAX)
+		if (total > NAME_TABLE_BLOB_MAX)
 			return -EFBIG;
 	}
 	n->blob = malloc(total + 1);
@@ -169,7 +169,7 @@ static int copy_texts(struct names_entry *entries, size_t count, const char *str
 	return 0;
 }
 
-static int fill(struct names *n, const struct names_entry *entries, size_t count)
+static int fill(struct name_table *n, const struct name_table_entry *entries, size_t count)
 {
 	n->keys = malloc(3 * MAX(count, (size_t)1) * sizeof(*n->keys));
 	if (!n->keys)
@@ -189,13 +189,13 @@ static int fill(struct names *n, const struct names_entry *entries, size_t count
 	return 0;
 }
 
-int names_build(struct names_entry *entries, size_t count, const char *strings,
-		size_t strings_bytes, unsigned int parts, struct names *ret_names)
+int name_table_build(struct name_table_entry *entries, size_t count, const char *strings,
+		     size_t strings_bytes, unsigned int parts, struct name_table *ret_names)
 {
-	_cleanup_(names_done) struct names n = { 0 };
+	_cleanup_(name_table_done) struct name_table n = { 0 };
 	int r;
 
-	if (count > NAMES_COUNT_MAX)
+	if (count > NAME_TABLE_COUNT_MAX)
 		return -EFBIG;
 	if (count > 0) {
 		r = sort_entries(entries, count);
@@ -210,15 +210,15 @@ int names_build(struct names_entry *entries, size_t count, const char *strings,
 	if (r < 0)
 		return r;
 	*ret_names = n;
-	n = (struct names){ 0 };
+	n = (struct name_table){ 0 };
 	return 0;
 }
 
-void names_done(struct names *n)
+void name_table_done(struct name_table *n)
 {
 	free(n->keys);
 	free(n->blob);
-	*n = (struct names){ 0 };
+	*n = (struct name_table){ 0 };
 }
 
 /* Index of the last key that is not above `key`; keys[0] <= key. No branch depends on the data. */
@@ -235,20 +235,20 @@ static size_t last_not_above(const uint32_t *keys, size_t count, uint32_t key)
 	return (size_t)(base - keys);
 }
 
-ptrdiff_t names_find(const struct names *n, uint32_t key)
+ptrdiff_t name_table_find(const struct name_table *n, uint32_t key)
 {
 	size_t i;
 
 	if (n->count == 0 || n->keys[0] > key)
 		return -1;
 	i = last_not_above(n->keys, n->count, key);
-	for (size_t back = 0; back <= NAMES_NESTED_MAX && back <= i; back++)
+	for (size_t back = 0; back <= NAME_TABLE_NESTED_MAX && back <= i; back++)
 		if (key - n->keys[i - back] < n->sizes[i - back])
 			return (ptrdiff_t)(i - back);
 	return -1;
 }
 
-size_t names_bytes(const struct names *n)
+size_t name_table_bytes(const struct name_table *n)
 {
 	return n->blob_bytes + 3 * n->count * sizeof(*n->keys);
 }

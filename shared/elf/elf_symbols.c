@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/symbols/elf_symbols.h"
+#include "shared/elf/elf_symbols.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/symbols/elf_debugdata.h"
-#include "consumer/symbols/elf_gather.h"
-#include "consumer/symbols/elf_go.h"
-#include "consumer/symbols/elf_plt.h"
-#include "consumer/symbols/elf_reader.h"
 #include "shared/cleanup.h"
+#include "shared/elf/elf_debugdata.h"
+#include "shared/elf/elf_gather.h"
+#include "shared/elf/elf_go.h"
+#include "shared/elf/elf_plt.h"
+#include "shared/elf/elf_reader.h"
 #include "shared/macro.h"
 
 /* One reading: what was gathered and where else symbols may be looked for. */
@@ -202,7 +202,7 @@ int elf_symbols_read(const struct elf_image *image, const struct elf_finder *fin
 		r = sources[i](&in);
 	if (r < 0)
 		return r;
-	r = names_build(g->entries, g->entry_count, g->strings, g->string_bytes, 1, &s->names);
+	r = name_table_build(g->entries, g->entry_count, g->strings, g->string_bytes, 1, &s->names);
 	if (r < 0)
 		return r;
 	*ret_symbols = TAKE_PTR(s);
@@ -213,21 +213,21 @@ void elf_symbols_free(struct elf_symbols *s)
 {
 	if (!s)
 		return;
-	names_done(&s->names);
+	name_table_done(&s->names);
 	free(s);
 }
 
 const char *elf_symbols_find(const struct elf_symbols *s, uint64_t offset, uint64_t *ret_start)
 {
-	ptrdiff_t i = offset > UINT32_MAX ? -1 : names_find(&s->names, (uint32_t)offset);
+	ptrdiff_t i = offset > UINT32_MAX ? -1 : name_table_find(&s->names, (uint32_t)offset);
 
 	if (i < 0)
 		return NULL;
 	*ret_start = s->names.keys[i];
-	return names_text(&s->names, (size_t)i);
+	return name_table_text(&s->names, (size_t)i);
 }
 
 size_t elf_symbols_bytes(const struct elf_symbols *s)
 {
-	return sizeof(*s) + names_bytes(&s->names);
+	return sizeof(*s) + name_table_bytes(&s->names);
 }

@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "consumer/symbols/debug_file.h"
-#include "consumer/symbols/elf_symbols.h"
 #include "shared/cleanup.h"
+#include "shared/elf/debug_file.h"
+#include "shared/elf/elf_symbols.h"
 #include "shared/macro.h"
 
 static char specimens[PATH_MAX], go_specimens[PATH_MAX];
@@ -53,7 +53,7 @@ static struct elf_symbols *read_split(const char *name, const char *root, const 
 static ptrdiff_t place_of(const struct elf_symbols *s, const char *name)
 {
 	for (size_t i = 0; i < s->names.count; i++)
-		if (strcmp(names_text(&s->names, i), name) == 0)
+		if (strcmp(name_table_text(&s->names, i), name) == 0)
 			return (ptrdiff_t)i;
 	return -1;
 }
@@ -306,7 +306,7 @@ static void test_go(void **state)
 		assert_true(place_of(s, "main.specimenLocal") >= 0);
 		assert_true(place_of(s, "main.(*counter).specimenMethod") >= 0);
 		for (size_t j = 0; j < w->names.count; j++) {
-			const char *name = names_text(&w->names, j), *found;
+			const char *name = name_table_text(&w->names, j), *found;
 			uint64_t start;
 
 			/* Hand-written assembly and generated code are called otherwise there. */
@@ -342,8 +342,8 @@ static void test_go_layouts(void **state)
 		if (s->names.count != 2)
 			print_error("%s: %zu names\n", programs[i], s->names.count);
 		assert_int_equal(s->names.count, 2);
-		assert_string_equal(names_text(&s->names, 0), "main.first");
-		assert_string_equal(names_text(&s->names, 1), "main.(*T).second");
+		assert_string_equal(name_table_text(&s->names, 0), "main.first");
+		assert_string_equal(name_table_text(&s->names, 1), "main.(*T).second");
 		assert_int_equal(s->names.keys[1] - s->names.keys[0], 16);
 		assert_string_equal(elf_symbols_find(s, s->names.keys[1] + 31, &start),
 				    "main.(*T).second");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/symbols/reason.h"
+#include "shared/elf/reason.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +15,7 @@ static const struct row {
 	[REASON_NONE] = { 0 },
 #define REASON(id, word_, again, help_) \
 	[REASON_##id] = { .word = (word_), .help = (help_), .passes = (again) },
-#include "consumer/symbols/reasons.def"
+#include "shared/elf/reasons.def"
 #undef REASON
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/symbols/elf_debugdata.h"
+#include "shared/elf/elf_debugdata.h"
 
 #include <errno.h>
 #include <lzma.h>

@@ -14,8 +14,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "consumer/symbols/file.h"
 #include "shared/cleanup.h"
+#include "shared/elf/elf_file.h"
 #include "tests/unit/swap.h"
 
 static char folder[] = "/tmp/file_test.XXXXXX";
@@ -30,7 +30,7 @@ static int teardown(void **state)
 	return chdir("/") == 0 ? rmdir(folder) : -1;
 }
 
-/* Opens folder/name as file_open's caller would, with what lstat(2) says of it. */
+/* Opens folder/name as elf_file_open's caller would, with what lstat(2) says of it. */
 static enum reason open_as_mapped(const char *name, uint64_t add_device, uint64_t add_inode)
 {
 	struct elf_image image = { .fd = -1 };
@@ -41,8 +41,9 @@ static enum reason open_as_mapped(const char *name, uint64_t add_device, uint64_
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	if (lstat(path, &st) < 0)
 		st.st_ino = 1;
-	reason = file_open(path, ((uint64_t)major(st.st_dev) << 20 | minor(st.st_dev)) + add_device,
-			   st.st_ino + add_inode, &image);
+	reason = elf_file_open(path,
+			       ((uint64_t)major(st.st_dev) << 20 | minor(st.st_dev)) + add_device,
+			       st.st_ino + add_inode, &image);
 	if (reason == REASON_NONE) {
 		assert_int_equal(image.bytes, st.st_size);
 		assert_true(fcntl(image.fd, F_GETFD) & FD_CLOEXEC);
@@ -85,9 +86,9 @@ static void test_missing(void **state)
 	struct elf_image image;
 
 	assert_int_equal(open_as_mapped("nothing", 0, 0), REASON_NO_FILE);
-	assert_int_equal(file_open("relative", 0, 1, &image), REASON_NO_FILE);
-	assert_int_equal(file_open("", 0, 1, &image), REASON_NO_FILE);
-	assert_int_equal(file_open("[unknown]", 0, 1, &image), REASON_NO_FILE);
+	assert_int_equal(elf_file_open("relative", 0, 1, &image), REASON_NO_FILE);
+	assert_int_equal(elf_file_open("", 0, 1, &image), REASON_NO_FILE);
+	assert_int_equal(elf_file_open("[unknown]", 0, 1, &image), REASON_NO_FILE);
 }
 
 static void test_no_permission(void **state)
@@ -124,7 +125,7 @@ static void test_swapped(void **state)
 	}
 	while (swap_lasts(&swap)) {
 		struct elf_image image;
-		enum reason reason = file_open_any(path, opened % 2, &image);
+		enum reason reason = elf_file_open_any(path, opened % 2, &image);
 
 		refused += reason == REASON_NOT_REGULAR;
 		opened += reason == REASON_NONE;

@@ -5,10 +5,10 @@
  * file's folder (GDB's manual, "Separate Debug Files"). What is opened is a regular file of the
  * same build-id; of one without a build-id the CRC must be the one that the link says.
  */
-#ifndef TROCAR_CONSUMER_DEBUG_FILE_H
-#define TROCAR_CONSUMER_DEBUG_FILE_H
+#ifndef TROCAR_SHARED_DEBUG_FILE_H
+#define TROCAR_SHARED_DEBUG_FILE_H
 
-#include "consumer/symbols/elf_symbols.h"
+#include "shared/elf/elf_symbols.h"
 
 #define DEBUG_FILE_ROOT "/usr/lib/debug"
 

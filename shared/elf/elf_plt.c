@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/symbols/elf_plt.h"
+#include "shared/elf/elf_plt.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -193,12 +193,12 @@ static bool symbol_name(const struct slots *s, uint64_t index, char text[STUB_NA
 static bool resolver_name(struct slots *s, uint64_t address, char text[STUB_NAME_BYTES])
 {
 	const Elf64_Phdr *segment = elf_reader_code(&s->gather->file, address);
-	const struct names_entry *best = NULL;
+	const struct name_table_entry *best = NULL;
 
 	if (!segment || s->resolvers++ >= RESOLVERS_MAX)
 		return false;
 	for (size_t i = 0; i < s->gather->entry_count; i++) {
-		const struct names_entry *e = &s->gather->entries[i];
+		const struct name_table_entry *e = &s->gather->entries[i];
 
 		if (e->key == (uint32_t)(segment->p_offset + address - segment->p_vaddr) &&
 		    (!best || e->rank > best->rank))
@@ -281,7 +281,7 @@ static int take_stub(struct slots *s, uint64_t at, uint64_t bytes, uint64_t addr
 						  .address = at,
 						  .bytes = bytes,
 						  .text = place,
-						  .rank = names_rank(text, 0, 1, 1),
+						  .rank = name_table_rank(text, 0, 1, 1),
 					  });
 }
 

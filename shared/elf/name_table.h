@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * name_table.h: the compact table behind every name source: sorted 32-bit keys (file offsets, or
+ * the low half of kernel addresses), extents and one blob of names. 12 bytes per symbol beside its
+ * name; keys lie dense, because a lookup is a binary search over them and nothing else. No thread
+ * rules: a table never changes once built.
+ */
+#ifndef TROCAR_SHARED_NAME_TABLE_H
+#define TROCAR_SHARED_NAME_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NAME_TABLE_COUNT_MAX  1000000	  /* symbols of one table */
+#define NAME_TABLE_TEXT_BYTES 4096	  /* NUL included; a longer name is kept cut */
+#define NAME_TABLE_BLOB_MAX   (64u << 20) /* bytes of all kept names of one table */
+#define NAME_TABLE_NESTED_MAX 16	  /* how far back an enclosing symbol is looked for */
+
+/* One candidate; of those with equal keys the highest rank stays, then the first. */
+struct name_table_entry {
+	uint32_t key;
+	uint32_t size; /* extent; with `open` the farthest it may reach */
+	uint32_t text; /* offset of its name in `strings` */
+	uint16_t rank;
+	uint16_t open; /* 1: no size known: it ends where the next symbol starts */
+};
+
+struct name_table {
+	uint32_t *keys; /* owned: one allocation for keys, sizes and texts */
+	uint32_t *sizes;
+	uint32_t *texts; /* offsets in blob */
+	char *blob;	 /* owned */
+	size_t blob_bytes;
+	size_t count;
+};
+
+/*
+ * Names by which people know a function, first: global before local, known size before none, fewer
+ * leading underscores ("read" before "__read").
+ */
+uint16_t name_table_rank(const char *text, int global, int function, int sized);
+
+/*
+ * Builds the table. `entries` is sorted in place; every `text` points into `strings`, which ends
+ * with a NUL at strings_bytes - 1. Each name is `parts` strings in a row (2 for the kernel: name,
+ * module). An open entry inside a sized one is a label and is left out. 0, -ENOMEM, -EFBIG
+ * (NAME_TABLE_COUNT_MAX or NAME_TABLE_BLOB_MAX), -EINVAL (a text beyond strings). Release with
+ * name_table_done.
+ */
+int name_table_build(struct name_table_entry *entries, size_t count, const char *strings,
+		     size_t strings_bytes, unsigned int parts, struct name_table *ret_names);
+void name_table_done(struct name_table *n);
+
+/* Index of the symbol that holds `key`, or -1. */
+ptrdiff_t name_table_find(const struct name_table *n, uint32_t key);
+
+static inline const char *name_table_text(const struct name_table *n, size_t i)
+{
+	return n->blob + n->texts[i];
+}
+
+/* Bytes of heap that the table holds. */
+size_t name_table_bytes(const struct name_table *n);
+
+#endif
