@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctl/build_id.h"
 #include "shared/cleanup.h"
+#include "shared/elf/build_id.h"
+#include "shared/elf/debug_file.h"
 #include "shared/regular.h"
 
 struct walk {
@@ -22,7 +23,7 @@ struct walk {
 
 void debug_files_init(struct debug_files *d)
 {
-	*d = (struct debug_files){ .root = DEBUG_FILES_ROOT };
+	*d = (struct debug_files){ .root = DEBUG_FILE_ROOT };
 	d->budget.max_bytes = DEBUG_FILES_MAX_BYTES;
 	pool_init(&d->ids, &d->budget);
 	pool_init(&d->paths, &d->budget);
@@ -36,11 +37,12 @@ void debug_files_done(struct debug_files *d)
 	d->known = NULL;
 }
 
-/* A descriptor of a regular file that has at least an ELF header, or -errno. */
-static int open_file(int dir_fd, const char *path)
+/* Opens a regular file that has at least an ELF header; ret_image->fd is the caller's to close. */
+static int open_file(int dir_fd, const char *path, struct elf_image *ret_image)
 {
 	_cleanup_close_ int held_fd = -1;
 	struct stat st;
+	int fd;
 
 	held_fd = regular_hold(dir_fd, path, true, &st);
 	if (held_fd < 0)
@@ -48,7 +50,11 @@ static int open_file(int dir_fd, const char *path)
 	/* Files of /proc and the like say 0, and some of them wait when they are read. */
 	if (st.st_size < (off_t)sizeof(Elf32_Ehdr))
 		return -ENOEXEC;
-	return regular_open(held_fd);
+	fd = regular_open(held_fd);
+	if (fd < 0)
+		return fd;
+	*ret_image = (struct elf_image){ .fd = fd, .bytes = (uint64_t)st.st_size };
+	return 0;
 }
 
 static void pass_over(struct walk *w, int error)
@@ -85,10 +91,14 @@ static int note_file(struct walk *w, const struct build_id *id)
 
 static int look_at_file(struct walk *w, int dir_fd, const char *name)
 {
-	_cleanup_close_ int fd = open_file(dir_fd, name);
+	struct elf_image image = { .fd = -1 };
 	struct build_id id;
-	int r = fd < 0 ? fd : build_id_read(fd, &id);
+	int r;
 
+	r = open_file(dir_fd, name, &image);
+	if (r == 0)
+		r = build_id_read(&image, &id);
+	cleanup_close(&image.fd);
 	if (r == 0)
 		return note_file(w, &id);
 	if (r == -ENOMEM)
@@ -179,10 +189,16 @@ int debug_files_add(struct debug_files *d, int fd, const char *path)
 /* Opens `path` when it is of the build, into the free place of the pair that it fits. */
 static int try_path(const char *path, const char *hex, size_t digits, struct debug_files_pair *pair)
 {
-	_cleanup_close_ int fd = open_file(AT_FDCWD, path);
+	struct elf_image image = { .fd = -1 };
+	_cleanup_close_ int fd = -1;
 	struct build_id id;
-	int r = fd < 0 ? fd : build_id_read(fd, &id), *place;
+	int r, *place;
 
+	r = open_file(AT_FDCWD, path, &image);
+	if (r < 0)
+		return r;
+	fd = image.fd;
+	r = build_id_read(&image, &id);
 	if (r < 0)
 		return r == -ENODATA ? -ESTALE : r;
 	if (!build_id_is(&id, hex, digits))

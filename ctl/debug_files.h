@@ -13,7 +13,6 @@
 
 #include "ctl/pool.h"
 
-#define DEBUG_FILES_ROOT      "/usr/lib/debug"
 #define DEBUG_FILES_MAX_BYTES (256u << 20) /* of memory for build-ids and paths */
 #define DEBUG_FILES_DEPTH     32	   /* folders in folders */
 #define DEBUG_FILES_PATH      4096
@@ -25,7 +24,7 @@ struct debug_files {
 		uint32_t code, debug; /* paths + 1; 0: none */
 	} * known;		      /* one per id */
 	uint32_t space;
-	const char *root;     /* DEBUG_FILES_ROOT, or what a test has in its place */
+	const char *root;     /* DEBUG_FILE_ROOT, or what a test has in its place */
 	uint64_t files;	      /* with a build-id */
 	uint64_t passed_over; /* folders and files that could not be looked at */
 	uint32_t first;	      /* of these, for a message: a path of `paths` + 1... */

@@ -58,7 +58,7 @@ struct module *build_ids_find(const struct build_ids *b, const uint8_t *id, uint
 
 bool build_ids_same(const uint8_t *a, uint8_t a_bytes, const uint8_t *b, uint8_t b_bytes)
 {
-	uint8_t x[ELF_BUILD_ID_MAX] = { 0 }, y[ELF_BUILD_ID_MAX] = { 0 };
+	uint8_t x[BUILD_ID_BYTES_MAX] = { 0 }, y[BUILD_ID_BYTES_MAX] = { 0 };
 
 	memcpy(x, a, a_bytes);
 	memcpy(y, b, b_bytes);

@@ -185,7 +185,7 @@ static enum reason read_image(struct symbols *s, struct module *m, const struct 
 	r = elf_symbols_read(image, image->memory ? NULL : &finder, &table);
 	if (r < 0)
 		return reason_of_elf(r);
-	if (!identify(s, m, table->build_id, table->build_id_bytes)) {
+	if (!identify(s, m, table->id.bytes, table->id.n)) {
 		elf_symbols_free(table);
 		return REASON_OTHER_FILE;
 	}
@@ -261,10 +261,10 @@ static struct module *find_same(struct symbols *s, const struct module *m)
 /* Asks an opened file for its build-id, and closes it. */
 static void ask_image(struct symbols *s, struct module *m, struct elf_image *image)
 {
-	uint8_t id[ELF_BUILD_ID_MAX], bytes = 0;
+	struct build_id id;
 
-	if (elf_symbols_build_id(image, id, &bytes) == 0)
-		identify(s, m, id, bytes);
+	if (build_id_read_mapped(image, &id) == 0)
+		identify(s, m, id.bytes, id.n);
 	cleanup_close(&image->fd);
 }
 

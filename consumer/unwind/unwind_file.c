@@ -2,7 +2,9 @@
 #include "consumer/unwind/unwind_file.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "shared/elf/build_id.h"
 #include "shared/elf/elf_reader.h"
 
 /* The kernel maps whole pages: what stands before a segment's first byte in its page is there too.
@@ -40,6 +42,7 @@ int unwind_file_machine(uint16_t machine, uint16_t own)
 int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_layout)
 {
 	struct unwind_layout layout = { .count = 0 };
+	struct build_id id = { 0 };
 	struct elf_reader e;
 	int r;
 
@@ -49,8 +52,10 @@ int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_
 	if (r == 0)
 		r = unwind_file_machine(e.header.e_machine, OWN_MACHINE);
 	if (r == 0)
-		r = elf_reader_build_id_at(&e, layout.build_id, &layout.build_id_bytes,
-					   &layout.build_id_address);
+		r = build_id_find_mapped(&e, &id);
+	memcpy(layout.build_id, id.bytes, sizeof(id.bytes));
+	layout.build_id_bytes = id.n;
+	layout.build_id_address = id.address;
 	for (size_t i = 0; r == 0 && i < e.segment_count; i++)
 		take_segment(&layout, &e.segments[i]);
 	elf_reader_done(&e);

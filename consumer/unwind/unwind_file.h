@@ -20,7 +20,7 @@ struct unwind_segment {
 struct unwind_layout {
 	struct unwind_segment segments[UNWIND_SEGMENTS_MAX];
 	size_t count;
-	uint8_t build_id[ELF_BUILD_ID_MAX];
+	uint8_t build_id[BUILD_ID_BYTES_MAX];
 	uint8_t build_id_bytes; /* 0: none */
 	uint64_t build_id_address;
 };
@@ -32,7 +32,7 @@ struct unwind_layout {
 int unwind_file_machine(uint16_t machine, uint16_t own);
 
 /*
- * Where a file's segments are and its build-id. Errors as elf_symbols_build_id; -ENOTSUP (32 bits)
+ * Where a file's segments are and its build-id. Errors as build_id_read_mapped; -ENOTSUP (32 bits)
  * and as unwind_file_machine.
  */
 int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_layout);

@@ -17,7 +17,7 @@
 #define CRC_AT_A_TIME (256u << 10)
 
 /* The CRC of the whole file, as .gnu_debuglink means it: that of IEEE 802.3, like zlib's. */
-static int file_crc(const struct elf_image *image, uint32_t *ret_crc)
+static int compute_crc(const struct elf_image *image, uint32_t *ret_crc)
 {
 	_cleanup_free_ uint8_t *part = malloc(CRC_AT_A_TIME);
 	uint32_t crc = 0;
@@ -39,16 +39,19 @@ static int file_crc(const struct elf_image *image, uint32_t *ret_crc)
 }
 
 /* Whether the opened file is of the build that `links` speaks of. */
-static bool fits(const struct elf_image *image, const struct elf_links *links, bool by_link)
+static bool is_same_build(const struct elf_image *image, const struct elf_links *links,
+			  bool by_link)
 {
-	uint8_t id[ELF_BUILD_ID_MAX], bytes = 0;
+	struct build_id id = { 0 };
 	uint32_t crc = 0;
+	int r;
 
-	if (elf_symbols_build_id(image, id, &bytes) < 0)
+	r = build_id_read(image, &id);
+	if (r < 0 && r != -ENODATA)
 		return false;
-	if (links->build_id_bytes > 0)
-		return bytes == links->build_id_bytes && memcmp(id, links->build_id, bytes) == 0;
-	return by_link && bytes == 0 && file_crc(image, &crc) == 0 && crc == links->crc;
+	if (links->id.n > 0)
+		return build_id_same(&id, &links->id);
+	return by_link && id.n == 0 && compute_crc(image, &crc) == 0 && crc == links->crc;
 }
 
 static int try_path(const char *path, const struct elf_links *links, bool by_link,
@@ -58,7 +61,7 @@ static int try_path(const char *path, const struct elf_links *links, bool by_lin
 
 	if (elf_file_open_any(path, !by_link, &image) != REASON_NONE)
 		return -ENOENT;
-	if (!fits(&image, links, by_link)) {
+	if (!is_same_build(&image, links, by_link)) {
 		close(image.fd);
 		return -ENOENT;
 	}
@@ -66,23 +69,23 @@ static int try_path(const char *path, const struct elf_links *links, bool by_lin
 	return 0;
 }
 
-static int by_build_id(const struct debug_file *f, const struct elf_links *links,
-		       struct elf_image *ret_image)
+static int open_by_build_id(const struct debug_file *f, const struct elf_links *links,
+			    struct elf_image *ret_image)
 {
-	char path[PATH_BYTES], hex[2 * ELF_BUILD_ID_MAX + 1] = "";
+	char path[PATH_BYTES], hex[2 * BUILD_ID_BYTES_MAX + 1] = "";
 
-	if (links->build_id_bytes < 2)
+	if (links->id.n < 2)
 		return -ENOENT;
-	for (size_t i = 0; i < links->build_id_bytes; i++)
-		snprintf(hex + 2 * i, 3, "%02x", links->build_id[i]);
+	for (size_t i = 0; i < links->id.n; i++)
+		snprintf(hex + 2 * i, 3, "%02x", links->id.bytes[i]);
 	if (snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", f->root, hex, hex + 2) >=
 	    (int)sizeof(path))
 		return -ENOENT;
 	return try_path(path, links, false, ret_image);
 }
 
-static int by_link(const struct debug_file *f, const struct elf_links *links,
-		   struct elf_image *ret_image)
+static int open_by_link(const struct debug_file *f, const struct elf_links *links,
+			struct elf_image *ret_image)
 {
 	const char *slash = strrchr(f->path, '/');
 	int folder = slash ? (int)(slash - f->path) : 0;
@@ -107,7 +110,7 @@ int debug_file_open(void *context, const struct elf_links *links, struct elf_ima
 {
 	const struct debug_file *f = context;
 
-	if (by_build_id(f, links, ret_image) == 0)
+	if (open_by_build_id(f, links, ret_image) == 0)
 		return 0;
-	return by_link(f, links, ret_image);
+	return open_by_link(f, links, ret_image);
 }

@@ -10,7 +10,7 @@
 
 #define FIRST_BYTES (256u << 10) /* of the output; doubled until it fits */
 
-static int errno_of_lzma(lzma_ret r)
+static int map_lzma_error(lzma_ret r)
 {
 	switch (r) {
 	case LZMA_MEM_ERROR:
@@ -23,7 +23,7 @@ static int errno_of_lzma(lzma_ret r)
 }
 
 /* Twice the room, within the wall. */
-static int grow(lzma_stream *z, uint8_t **data, size_t *space)
+static int grow_output(lzma_stream *z, uint8_t **data, size_t *space)
 {
 	size_t larger = *space ? *space * 2 : FIRST_BYTES, used = *space;
 	uint8_t *more;
@@ -41,7 +41,7 @@ static int grow(lzma_stream *z, uint8_t **data, size_t *space)
 }
 
 /* Runs the decoder to the end of its stream. All input is there: so it moves, or it is broken. */
-static int unpack(lzma_stream *z, uint8_t **data)
+static int unpack_stream(lzma_stream *z, uint8_t **data)
 {
 	size_t space = 0;
 
@@ -49,7 +49,7 @@ static int unpack(lzma_stream *z, uint8_t **data)
 		lzma_ret r;
 
 		if (z->avail_out == 0) {
-			int g = grow(z, data, &space);
+			int g = grow_output(z, data, &space);
 
 			if (g < 0)
 				return g;
@@ -58,7 +58,7 @@ static int unpack(lzma_stream *z, uint8_t **data)
 		if (r == LZMA_STREAM_END)
 			return 0;
 		if (r != LZMA_OK)
-			return errno_of_lzma(r);
+			return map_lzma_error(r);
 	}
 }
 
@@ -77,7 +77,7 @@ int elf_debugdata_read(const struct elf_reader *e, const Elf64_Shdr *s, uint8_t 
 	z.avail_in = (size_t)s->sh_size;
 	if (lzma_stream_decoder(&z, ELF_DEBUGDATA_MEMORY_MAX, 0) != LZMA_OK)
 		return -ENOMEM;
-	r = unpack(&z, &data);
+	r = unpack_stream(&z, &data);
 	bytes = (size_t)z.total_out;
 	lzma_end(&z);
 	if (r < 0)

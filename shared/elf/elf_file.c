@@ -18,7 +18,7 @@
 #define BCACHEFS_MAGIC 0xca451a4eUL /* fs/bcachefs/bcachefs_format.h; not in linux/magic.h */
 #define MINOR_BITS     20	    /* of the kernel's dev_t, include/linux/kdev_t.h */
 
-static enum reason reason_of_open(int error)
+static enum reason map_open_error(int error)
 {
 	switch (error) {
 	case ENOENT:
@@ -37,7 +37,7 @@ static enum reason reason_of_open(int error)
 }
 
 /* Whether stat(2) and the mapping may name different devices for one file on this file system. */
-static bool device_is_vague(int fd)
+static bool is_device_vague(int fd)
 {
 	static const unsigned long magics[] = { BTRFS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC,
 						BCACHEFS_MAGIC };
@@ -51,25 +51,25 @@ static bool device_is_vague(int fd)
 	return false;
 }
 
-static bool device_matches(int fd, dev_t seen, uint64_t device)
+static bool matches_device(int fd, dev_t seen, uint64_t device)
 {
-	bool vague = device_is_vague(fd); /* asked always: a filter that forbids it shows at once */
+	bool vague = is_device_vague(fd); /* asked always: a filter that forbids it shows at once */
 
 	return vague || ((uint64_t)major(seen) << MINOR_BITS | minor(seen)) == device;
 }
 
-static enum reason hold(const char *path, bool follow, struct stat *ret_stat, int *ret_fd)
+static enum reason hold_path(const char *path, bool follow, struct stat *ret_stat, int *ret_fd)
 {
 	int fd = follow ? regular_hold(AT_FDCWD, path, true, ret_stat)
 			: regular_hold_local(path, ret_stat);
 
 	if (fd < 0)
-		return fd == -EINVAL ? REASON_NOT_REGULAR : reason_of_open(-fd);
+		return fd == -EINVAL ? REASON_NOT_REGULAR : map_open_error(-fd);
 	*ret_fd = fd;
 	return REASON_NONE;
 }
 
-static enum reason open_held(int held_fd, const struct stat *st, struct elf_image *ret_image)
+static enum reason open_held_file(int held_fd, const struct stat *st, struct elf_image *ret_image)
 {
 	int fd;
 
@@ -77,7 +77,7 @@ static enum reason open_held(int held_fd, const struct stat *st, struct elf_imag
 		return REASON_TOO_LARGE;
 	fd = regular_open(held_fd);
 	if (fd < 0)
-		return reason_of_open(-fd);
+		return map_open_error(-fd);
 	*ret_image = (struct elf_image){ .fd = fd, .bytes = (uint64_t)st->st_size };
 	return REASON_NONE;
 }
@@ -86,9 +86,9 @@ enum reason elf_file_open_any(const char *path, bool follow, struct elf_image *r
 {
 	_cleanup_close_ int held_fd = -1;
 	struct stat st;
-	enum reason reason = hold(path, follow, &st, &held_fd);
+	enum reason reason = hold_path(path, follow, &st, &held_fd);
 
-	return reason == REASON_NONE ? open_held(held_fd, &st, ret_image) : reason;
+	return reason == REASON_NONE ? open_held_file(held_fd, &st, ret_image) : reason;
 }
 
 enum reason elf_file_open(const char *path, uint64_t device, uint64_t inode,
@@ -100,12 +100,12 @@ enum reason elf_file_open(const char *path, uint64_t device, uint64_t inode,
 
 	if (path[0] != '/')
 		return REASON_NO_FILE;
-	reason = hold(path, false, &st, &held_fd);
+	reason = hold_path(path, false, &st, &held_fd);
 	if (reason != REASON_NONE)
 		return reason;
-	if (st.st_ino != inode || !device_matches(held_fd, st.st_dev, device))
+	if (st.st_ino != inode || !matches_device(held_fd, st.st_dev, device))
 		return REASON_OTHER_FILE;
-	return open_held(held_fd, &st, ret_image);
+	return open_held_file(held_fd, &st, ret_image);
 }
 
 enum reason elf_file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_image *ret_image,
@@ -119,7 +119,7 @@ enum reason elf_file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_i
 	if (!S_ISREG(st.st_mode))
 		return REASON_NOT_REGULAR;
 	other = st.st_ino != inode;
-	if (other ? !device_is_vague(fd) : !device_matches(fd, st.st_dev, device))
+	if (other ? !is_device_vague(fd) : !matches_device(fd, st.st_dev, device))
 		return REASON_OTHER_FILE;
 	if ((uint64_t)st.st_size > ELF_FILE_MAX)
 		return REASON_TOO_LARGE;

@@ -10,8 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shared/elf/elf_symbols.h"
+#include "shared/elf/elf_reader.h"
 #include "shared/elf/reason.h"
+
+#define ELF_FILE_MAX (1ULL << 30) /* bytes of a file that is opened here */
 
 /*
  * Opens `path` when it is a regular file with inode `inode` on `device` (kernel's dev_t, major <<

@@ -43,7 +43,7 @@ void elf_gather_rewind(struct elf_gather *g, struct elf_gather_mark mark)
 }
 
 /* Room for `bytes` more and a NUL. Large tables get what they need, small names share. */
-static int reserve(struct elf_gather *g, uint64_t bytes)
+static int reserve_strings(struct elf_gather *g, uint64_t bytes)
 {
 	size_t space;
 	char *more;
@@ -65,7 +65,7 @@ int elf_gather_text(struct elf_gather *g, const void *text, size_t bytes, size_t
 {
 	int r;
 
-	r = reserve(g, bytes);
+	r = reserve_strings(g, bytes);
 	if (r < 0)
 		return r;
 	*ret_at = g->string_bytes;
@@ -83,7 +83,7 @@ int elf_gather_section(struct elf_gather *g, const struct elf_reader *from, cons
 	if (s->sh_type == SHT_NOBITS || s->sh_offset > from->image->bytes ||
 	    s->sh_size > from->image->bytes - s->sh_offset)
 		return -EBADMSG;
-	r = reserve(g, s->sh_size);
+	r = reserve_strings(g, s->sh_size);
 	if (r < 0)
 		return r;
 	r = elf_reader_at(from->image, s->sh_offset, g->strings + g->string_bytes,
@@ -122,7 +122,7 @@ static int push_entry(struct elf_gather *g, struct name_table_entry entry)
 }
 
 /* Most functions lie in the segment of the one before. */
-static const Elf64_Phdr *segment_of(struct elf_gather *g, uint64_t address)
+static const Elf64_Phdr *find_segment(struct elf_gather *g, uint64_t address)
 {
 	if (!g->code || address - g->code->p_vaddr >= g->code->p_filesz)
 		g->code = elf_reader_code(&g->file, address);
@@ -131,10 +131,12 @@ static const Elf64_Phdr *segment_of(struct elf_gather *g, uint64_t address)
 
 int elf_gather_push(struct elf_gather *g, const struct elf_function *f)
 {
-	const Elf64_Phdr *segment = segment_of(g, f->address);
+	const Elf64_Phdr *segment = find_segment(g, f->address);
 	uint64_t room;
 
-	if (!segment || segment->p_offset > ELF_FILE_MAX || segment->p_filesz > ELF_FILE_MAX)
+	/* Keys are file offsets of 32 bits. */
+	if (!segment || segment->p_offset > UINT32_MAX ||
+	    segment->p_filesz > UINT32_MAX - segment->p_offset)
 		return 0;
 	room = segment->p_filesz - (f->address - segment->p_vaddr);
 	return push_entry(
@@ -228,7 +230,7 @@ static int read_chunks(struct elf_gather *g, const struct table *t, const Elf64_
 	return 0;
 }
 
-static uint64_t first_load(const struct elf_reader *e)
+static uint64_t find_base(const struct elf_reader *e)
 {
 	for (size_t i = 0; i < e->segment_count; i++)
 		if (e->segments[i].p_type == PT_LOAD)
@@ -239,7 +241,7 @@ static uint64_t first_load(const struct elf_reader *e)
 int elf_gather_symbols(struct elf_gather *g, const struct elf_reader *from, const Elf64_Shdr *s)
 {
 	size_t size = from->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	struct table t = { .from = from, .bias = first_load(&g->file) - first_load(from) };
+	struct table t = { .from = from, .bias = find_base(&g->file) - find_base(from) };
 	int r;
 
 	if (s->sh_entsize != size || s->sh_offset > from->image->bytes ||

@@ -2,8 +2,8 @@
 /*
  * elf_gather.h: what is gathered while the names of one file are read, from however many sources:
  * its own tables, a debug file, its procedure linkage table, Go's line table. All strings lie in
- * one buffer, all entries in one list, both walled by elf_symbols.h. Addresses become file offsets
- * by the segments of `file`, whatever file the symbols come from.
+ * one buffer, all entries in one list, both under the walls below. Addresses become file offsets by
+ * the segments of `file`, whatever file the symbols come from.
  */
 #ifndef TROCAR_SHARED_ELF_GATHER_H
 #define TROCAR_SHARED_ELF_GATHER_H
@@ -13,6 +13,9 @@
 
 #include "shared/elf/elf_reader.h"
 #include "shared/elf/name_table.h"
+
+#define ELF_STRINGS_MAX (64ULL << 20)	     /* bytes of all string tables of a file */
+#define ELF_SYMBOLS_MAX NAME_TABLE_COUNT_MAX /* entries of all symbol tables, functions or not */
 
 struct elf_gather {
 	struct elf_reader file;

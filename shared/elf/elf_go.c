@@ -32,7 +32,7 @@ struct go_table {
 	uint64_t functions; /* of the functions' table */
 };
 
-static uint64_t word_at(const struct go_table *t, uint64_t offset, size_t bytes)
+static uint64_t read_word(const struct go_table *t, uint64_t offset, size_t bytes)
 {
 	uint64_t word = 0;
 
@@ -41,7 +41,7 @@ static uint64_t word_at(const struct go_table *t, uint64_t offset, size_t bytes)
 }
 
 /* Whether `count` things of `bytes` bytes at `offset` lie within the section. */
-static bool holds(const struct go_table *t, uint64_t offset, uint64_t count, uint64_t bytes)
+static bool holds_items(const struct go_table *t, uint64_t offset, uint64_t count, uint64_t bytes)
 {
 	return offset <= t->bytes && count <= (t->bytes - offset) / bytes;
 }
@@ -50,7 +50,7 @@ static int find_layout(struct go_table *t)
 {
 	if (t->bytes < HEADER_MAX || t->data[4] != 0 || t->data[5] != 0 || t->data[7] != WORD)
 		return -EBADMSG;
-	switch (word_at(t, 0, 4)) {
+	switch (read_word(t, 0, 4)) {
 	case 0xfffffffb:
 		t->layout = GO_1_2;
 		return 0;
@@ -99,7 +99,7 @@ static int find_text(struct go_table *t)
 	const Elf64_Shdr *s;
 	int r;
 
-	t->text = word_at(t, 8 + 2 * WORD, WORD);
+	t->text = read_word(t, 8 + 2 * WORD, WORD);
 	for (size_t i = 0; t->text == 0 && i < e->section_count; i++) {
 		if (e->sections[i].sh_type != SHT_RELA)
 			continue;
@@ -124,7 +124,7 @@ static int read_header(struct go_table *t)
 	r = find_layout(t);
 	if (r < 0)
 		return r;
-	t->count = word_at(t, 8, WORD);
+	t->count = read_word(t, 8, WORD);
 	if (t->count > ELF_SYMBOLS_MAX)
 		return -EFBIG;
 	if (t->layout == GO_1_2) {
@@ -132,8 +132,8 @@ static int read_header(struct go_table *t)
 		return 0;
 	}
 	names = t->layout == GO_1_16 ? 8 + 2 * WORD : 8 + 3 * WORD;
-	t->names = word_at(t, names, WORD);
-	t->functions = word_at(t, names + 4 * WORD, WORD);
+	t->names = read_word(t, names, WORD);
+	t->functions = read_word(t, names + 4 * WORD, WORD);
 	return t->layout == GO_1_18 ? find_text(t) : 0;
 }
 
@@ -144,21 +144,21 @@ static void read_row(const struct go_table *t, uint64_t i, uint64_t *ret_address
 	size_t half = t->layout == GO_1_18 ? 4 : WORD;
 	uint64_t at = t->functions + i * 2 * half, base = t->layout == GO_1_2 ? 0 : t->functions;
 
-	*ret_address = word_at(t, at, half) + (t->layout == GO_1_18 ? t->text : 0);
-	*ret_record = word_at(t, at + half, half) + base;
+	*ret_address = read_word(t, at, half) + (t->layout == GO_1_18 ? t->text : 0);
+	*ret_record = read_word(t, at + half, half) + base;
 }
 
 /* Takes function `i`, which ends where the next one begins; -EBADMSG ends the reading. */
-static int take(struct go_table *t, uint64_t i)
+static int take_function(struct go_table *t, uint64_t i)
 {
 	size_t entry = t->layout == GO_1_18 ? 4 : WORD;
 	uint64_t address, next, record, other, name;
 
 	read_row(t, i, &address, &record);
 	read_row(t, i + 1, &next, &other);
-	if (next < address || !holds(t, record, 1, entry + 4))
+	if (next < address || !holds_items(t, record, 1, entry + 4))
 		return -EBADMSG;
-	name = t->names + word_at(t, record + entry, 4);
+	name = t->names + read_word(t, record + entry, 4);
 	if (name >= t->bytes || t->data[name] == '\0')
 		return 0;
 	return elf_gather_push(t->gather,
@@ -177,12 +177,12 @@ static int read_functions(struct go_table *t)
 	int r;
 
 	/* One half row behind the last says where it ends. */
-	if (!holds(t, t->functions, t->count + 1, 2 * half) && t->count > 0)
+	if (!holds_items(t, t->functions, t->count + 1, 2 * half) && t->count > 0)
 		t->count--;
-	if (!holds(t, t->functions, t->count + 1, 2 * half))
+	if (!holds_items(t, t->functions, t->count + 1, 2 * half))
 		return -EBADMSG;
 	for (uint64_t i = 0; i < t->count; i++) {
-		r = take(t, i);
+		r = take_function(t, i);
 		if (r < 0)
 			return r;
 	}

@@ -42,7 +42,7 @@ static void slots_done(struct slots *s)
 	free(s->string_data);
 }
 
-static int push(struct slots *s, struct slot slot)
+static int push_slot(struct slots *s, struct slot slot)
 {
 	if (s->count == ELF_PLT_SLOTS_MAX)
 		return -EFBIG;
@@ -65,7 +65,7 @@ enum filling {
 	FILL_RESOLVER, /* with what the function at the addend returns: an IFUNC of this file */
 };
 
-static enum filling filling_of(unsigned int machine, uint32_t type)
+static enum filling find_filling(unsigned int machine, uint32_t type)
 {
 	switch (machine) {
 	case EM_X86_64:
@@ -100,8 +100,8 @@ static int take_relocations(struct slots *s, const Elf64_Shdr *section)
 		Elf64_Rela rela;
 
 		memcpy(&rela, data + i * sizeof(rela), sizeof(rela));
-		filling = filling_of(s->gather->file.header.e_machine,
-				     (uint32_t)ELF64_R_TYPE(rela.r_info));
+		filling = find_filling(s->gather->file.header.e_machine,
+				       (uint32_t)ELF64_R_TYPE(rela.r_info));
 		if (filling == FILL_NONE)
 			continue;
 		slot = (struct slot){ .address = rela.r_offset, .what = ELF64_R_SYM(rela.r_info) };
@@ -109,14 +109,14 @@ static int take_relocations(struct slots *s, const Elf64_Shdr *section)
 			slot = (struct slot){ .address = rela.r_offset,
 					      .what = (uint64_t)rela.r_addend,
 					      .resolver = true };
-		r = push(s, slot);
+		r = push_slot(s, slot);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-static int by_address(const void *a, const void *b)
+static int compare_addresses(const void *a, const void *b)
 {
 	const struct slot *x = a, *y = b;
 
@@ -138,8 +138,8 @@ static int read_tables(struct slots *s)
 	return elf_reader_content(e, s->strings, WHOLE_BYTES, &s->string_data);
 }
 
-static int read_at(const struct slots *s, const Elf64_Shdr *section, const uint8_t *data,
-		   uint64_t offset, void *to, size_t bytes)
+static int read_part(const struct slots *s, const Elf64_Shdr *section, const uint8_t *data,
+		     uint64_t offset, void *to, size_t bytes)
 {
 	if (!data)
 		return elf_reader_at(s->gather->file.image, section->sh_offset + offset, to, bytes);
@@ -167,30 +167,30 @@ static int read_slots(struct slots *s)
 			return r;
 	}
 	if (s->count > 1)
-		qsort(s->items, s->count, sizeof(*s->items), by_address);
+		qsort(s->items, s->count, sizeof(*s->items), compare_addresses);
 	return read_tables(s);
 }
 
 /* The name of a symbol; false when it has none. */
-static bool symbol_name(const struct slots *s, uint64_t index, char text[STUB_NAME_BYTES])
+static bool read_symbol_name(const struct slots *s, uint64_t index, char text[STUB_NAME_BYTES])
 {
 	Elf64_Sym symbol;
 	size_t bytes;
 
 	if (index >= s->symbols->sh_size / sizeof(symbol) ||
-	    read_at(s, s->symbols, s->symbol_data, index * sizeof(symbol), &symbol,
-		    sizeof(symbol)) < 0 ||
+	    read_part(s, s->symbols, s->symbol_data, index * sizeof(symbol), &symbol,
+		      sizeof(symbol)) < 0 ||
 	    symbol.st_name == 0 || symbol.st_name >= s->strings->sh_size)
 		return false;
 	bytes = (size_t)MIN(s->strings->sh_size - symbol.st_name, (uint64_t)STUB_NAME_BYTES - 1);
-	if (read_at(s, s->strings, s->string_data, symbol.st_name, text, bytes) < 0)
+	if (read_part(s, s->strings, s->string_data, symbol.st_name, text, bytes) < 0)
 		return false;
 	text[bytes] = '\0';
 	return *text;
 }
 
 /* The name of the IFUNC whose resolver stands at `address`: both have that address. */
-static bool resolver_name(struct slots *s, uint64_t address, char text[STUB_NAME_BYTES])
+static bool find_resolver_name(struct slots *s, uint64_t address, char text[STUB_NAME_BYTES])
 {
 	const Elf64_Phdr *segment = elf_reader_code(&s->gather->file, address);
 	const struct name_table_entry *best = NULL;
@@ -212,7 +212,7 @@ static bool resolver_name(struct slots *s, uint64_t address, char text[STUB_NAME
 }
 
 /* "jmp *slot(%rip)", after an optional endbr64 and bnd; `at` is the stub's own address. */
-static bool x86_stub(const uint8_t *code, size_t bytes, uint64_t at, uint64_t *ret_slot)
+static bool decode_x86_stub(const uint8_t *code, size_t bytes, uint64_t at, uint64_t *ret_slot)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	size_t i = 0;
@@ -230,7 +230,7 @@ static bool x86_stub(const uint8_t *code, size_t bytes, uint64_t at, uint64_t *r
 }
 
 /* "adrp x16, page; ldr x17, [x16, #offset]", after an optional bti. */
-static bool arm64_stub(const uint8_t *code, size_t bytes, uint64_t at, uint64_t *ret_slot)
+static bool decode_arm64_stub(const uint8_t *code, size_t bytes, uint64_t at, uint64_t *ret_slot)
 {
 	uint32_t words[3];
 	size_t i = 0;
@@ -251,11 +251,11 @@ static bool arm64_stub(const uint8_t *code, size_t bytes, uint64_t at, uint64_t 
 	return true;
 }
 
-static bool stub(unsigned int machine, const uint8_t *code, size_t bytes, uint64_t at,
-		 uint64_t *ret_slot)
+static bool decode_stub(unsigned int machine, const uint8_t *code, size_t bytes, uint64_t at,
+			uint64_t *ret_slot)
 {
-	return machine == EM_X86_64 ? x86_stub(code, bytes, at, ret_slot)
-				    : arm64_stub(code, bytes, at, ret_slot);
+	return machine == EM_X86_64 ? decode_x86_stub(code, bytes, at, ret_slot)
+				    : decode_arm64_stub(code, bytes, at, ret_slot);
 }
 
 /* Takes one stub, when a relocation fills the slot that it jumps through. */
@@ -266,11 +266,12 @@ static int take_stub(struct slots *s, uint64_t at, uint64_t bytes, uint64_t addr
 	size_t place, length;
 	int r;
 
-	slot = s->count ? bsearch(&wanted, s->items, s->count, sizeof(wanted), by_address) : NULL;
+	slot = s->count ? bsearch(&wanted, s->items, s->count, sizeof(wanted), compare_addresses)
+			: NULL;
 	if (!slot)
 		return 0;
-	if (slot->resolver ? !resolver_name(s, slot->what, text)
-			   : !symbol_name(s, slot->what, text))
+	if (slot->resolver ? !find_resolver_name(s, slot->what, text)
+			   : !read_symbol_name(s, slot->what, text))
 		return 0;
 	length = strlen(text);
 	memcpy(text + length, SUFFIX, sizeof(SUFFIX));
@@ -286,7 +287,7 @@ static int take_stub(struct slots *s, uint64_t at, uint64_t bytes, uint64_t addr
 }
 
 /* Bytes of a stub by the section's own word; .plt's says 16 although its header may be longer. */
-static size_t stub_bytes(const Elf64_Shdr *section)
+static size_t find_stub_bytes(const Elf64_Shdr *section)
 {
 	return section->sh_entsize == 8 || section->sh_entsize == STUB_BYTES_MAX
 		       ? (size_t)section->sh_entsize
@@ -306,11 +307,12 @@ static int read_stubs(struct slots *s, const char *name)
 	r = elf_reader_content(e, section, ELF_PLT_BYTES_MAX, &code);
 	if (r < 0)
 		return r;
-	step = stub_bytes(section);
+	step = find_stub_bytes(section);
 	for (size_t at = 0; at + step <= section->sh_size; at += step) {
 		uint64_t address;
 
-		if (!stub(e->header.e_machine, code + at, step, section->sh_addr + at, &address))
+		if (!decode_stub(e->header.e_machine, code + at, step, section->sh_addr + at,
+				 &address))
 			continue;
 		r = take_stub(s, section->sh_addr + at, step, address);
 		if (r < 0)

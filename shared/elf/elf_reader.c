@@ -46,8 +46,7 @@ int elf_reader_at(const struct elf_image *image, uint64_t offset, void *to, size
 	return 0;
 }
 
-/* As elf_reader_at, from the start of the file that was read at once. */
-static int read_near(const struct elf_reader *e, uint64_t offset, void *to, size_t bytes)
+int elf_reader_read(const struct elf_reader *e, uint64_t offset, void *to, size_t bytes)
 {
 	if (offset > e->head_bytes || bytes > e->head_bytes - offset)
 		return elf_reader_at(e->image, offset, to, bytes);
@@ -92,6 +91,7 @@ static void widen_section(const Elf32_Shdr *from, Elf64_Shdr *to)
 		.sh_offset = from->sh_offset,
 		.sh_size = from->sh_size,
 		.sh_link = from->sh_link,
+		.sh_addralign = from->sh_addralign,
 		.sh_entsize = from->sh_entsize,
 	};
 }
@@ -113,8 +113,6 @@ static int read_header(struct elf_reader *e)
 	Elf32_Ehdr narrow;
 	int r;
 
-	if (e->image->bytes > ELF_FILE_MAX)
-		return -EFBIG;
 	if (e->image->bytes < sizeof(narrow))
 		return -ENOEXEC;
 	r = elf_reader_at(e->image, 0, e->head, MIN(e->image->bytes, (uint64_t)ELF_HEAD_BYTES));
@@ -126,7 +124,7 @@ static int read_header(struct elf_reader *e)
 		return -ENOEXEC;
 	e->wide = ident[EI_CLASS] == ELFCLASS64;
 	if (e->wide)
-		return read_near(e, 0, &e->header, sizeof(e->header));
+		return elf_reader_read(e, 0, &e->header, sizeof(e->header));
 	if (ident[EI_CLASS] != ELFCLASS32)
 		return -ENOEXEC;
 	memcpy(&narrow, e->head, sizeof(narrow));
@@ -148,7 +146,7 @@ static int read_headers(const struct elf_reader *e, uint64_t offset, size_t coun
 	headers = malloc(MAX(count * size, (size_t)1));
 	if (!headers)
 		return -ENOMEM;
-	r = read_near(e, offset, headers, count * size);
+	r = elf_reader_read(e, offset, headers, count * size);
 	if (r < 0)
 		return r;
 	*ret_headers = TAKE_PTR(headers);
@@ -302,75 +300,6 @@ const Elf64_Phdr *elf_reader_code(const struct elf_reader *e, uint64_t address)
 			return p;
 	}
 	return NULL;
-}
-
-/* Looks through notes for the GNU build-id, *ret_at bytes behind their start; false: there is none.
- */
-static bool note_build_id(const uint8_t *notes, size_t bytes, size_t align,
-			  uint8_t id[ELF_BUILD_ID_MAX], uint8_t *ret_bytes, uint64_t *ret_at)
-{
-	size_t at = 0;
-
-	while (bytes - at >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr note;
-		uint64_t name, data, next;
-
-		memcpy(&note, notes + at, sizeof(note));
-		name = at + sizeof(note);
-		data = ALIGN_UP(name + note.n_namesz, align);
-		next = ALIGN_UP(data + note.n_descsz, align);
-		if (data + note.n_descsz > bytes)
-			return false;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
-		    memcmp(notes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0 &&
-		    note.n_descsz > 0 && note.n_descsz <= ELF_BUILD_ID_MAX) {
-			memcpy(id, notes + data, note.n_descsz);
-			*ret_bytes = (uint8_t)note.n_descsz;
-			*ret_at = data;
-			return true;
-		}
-		if (next >= bytes)
-			return false;
-		at = next;
-	}
-	return false;
-}
-
-int elf_reader_build_id_at(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX],
-			   uint8_t *ret_bytes, uint64_t *ret_address)
-{
-	_cleanup_free_ uint8_t *notes = NULL;
-	uint64_t at;
-	int r;
-
-	*ret_bytes = 0;
-	for (size_t i = 0; i < e->segment_count; i++) {
-		const Elf64_Phdr *p = &e->segments[i];
-
-		if (p->p_type != PT_NOTE || p->p_filesz > ELF_NOTE_MAX)
-			continue;
-		if (!notes)
-			notes = malloc(ELF_NOTE_MAX);
-		if (!notes)
-			return -ENOMEM;
-		r = read_near(e, p->p_offset, notes, (size_t)p->p_filesz);
-		if (r < 0)
-			return r;
-		if (note_build_id(notes, (size_t)p->p_filesz, p->p_align == 8 ? 8 : 4, id,
-				  ret_bytes, &at)) {
-			*ret_address = p->p_vaddr + at;
-			return 0;
-		}
-	}
-	return 0;
-}
-
-int elf_reader_build_id(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX],
-			uint8_t *ret_bytes)
-{
-	uint64_t address;
-
-	return elf_reader_build_id_at(e, id, ret_bytes, &address);
 }
 
 int elf_reader_open(const struct elf_image *image, struct elf_reader *e)

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf_reader.h: the headers of one foreign ELF file, each read under the walls of elf_symbols.h.
- * Files of 32 bits are widened once, so that the rest knows one form.
+ * elf_reader.h: reads the headers of one foreign ELF file, 32 or 64 bits, of this machine's byte
+ * order. An own reader instead of libelf: foreign files are hostile, libelf maps them (a file that
+ * shrinks under a mapping kills the reader with SIGBUS) or allocates whatever a header claims. Here
+ * every byte comes by pread(2) into buffers under the walls below, and every count and offset from
+ * the file is checked against them and the file's size. Files of 32 bits are widened once, so that
+ * the rest knows one form. Sources: elf(5); gABI chapters 4 and 5.
  */
 #ifndef TROCAR_SHARED_ELF_READER_H
 #define TROCAR_SHARED_ELF_READER_H
@@ -11,10 +15,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/elf/elf_symbols.h"
-
 /* The start of a file, which has its header, its segments and mostly its build-id too. */
 #define ELF_HEAD_BYTES 1024u
+
+#define ELF_SECTIONS_MAX 65536
+#define ELF_SEGMENTS_MAX 256
+#define ELF_NAMES_MAX	 (4u << 20) /* bytes of all section names */
+
+/* Where the bytes come from: a descriptor, or memory when `memory` is set. Both borrowed. */
+struct elf_image {
+	int fd;
+	const uint8_t *memory;
+	uint64_t bytes;
+};
 
 struct elf_reader {
 	const struct elf_image *image;
@@ -30,8 +43,10 @@ struct elf_reader {
 	size_t names_bytes;
 };
 
-/* Reads header and segments; errors as elf_symbols_build_id. Release with elf_reader_done, also on
- * failure.
+/*
+ * Reads header and segments. 0; -ENOEXEC (not ELF, or of another byte order); -EBADMSG (headers
+ * that contradict themselves or point beyond the file); -EFBIG (a wall above); -ENOMEM; -errno of
+ * pread(2). Release with elf_reader_done, also on failure.
  */
 int elf_reader_open(const struct elf_image *image, struct elf_reader *e);
 void elf_reader_done(struct elf_reader *e);
@@ -52,17 +67,12 @@ int elf_reader_content(const struct elf_reader *e, const Elf64_Shdr *s, size_t m
 /* The executable segment whose bytes in the file hold the virtual address, or NULL. */
 const Elf64_Phdr *elf_reader_code(const struct elf_reader *e, uint64_t address);
 
-/* Looks for the GNU build-id in the note segments; *ret_bytes 0 when there is none. Errors as
- * above. */
-int elf_reader_build_id(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX],
-			uint8_t *ret_bytes);
-
-/* The same, and the virtual address of its first byte. */
-int elf_reader_build_id_at(const struct elf_reader *e, uint8_t id[ELF_BUILD_ID_MAX],
-			   uint8_t *ret_bytes, uint64_t *ret_address);
-
 /* Reads exactly `bytes` bytes at `offset`; -EBADMSG when they lie beyond the file. */
 int elf_reader_at(const struct elf_image *image, uint64_t offset, void *to, size_t bytes);
+
+/* The same, but what lies in the start of the file, which is in memory already, is not read again.
+ */
+int elf_reader_read(const struct elf_reader *e, uint64_t offset, void *to, size_t bytes);
 
 void elf_reader_widen_symbol(const Elf32_Sym *from, Elf64_Sym *to);
 

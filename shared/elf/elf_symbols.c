@@ -167,18 +167,6 @@ static int (*const sources[])(struct reading *in) = {
 	read_symtab, read_debug_file, read_debugdata, read_dynsym, read_plt, read_go,
 };
 
-int elf_symbols_build_id(const struct elf_image *image, uint8_t id[ELF_BUILD_ID_MAX],
-			 uint8_t *ret_bytes)
-{
-	_cleanup_(elf_reader_done) struct elf_reader e = { 0 };
-	int r;
-
-	r = elf_reader_open(image, &e);
-	if (r < 0)
-		return r;
-	return elf_reader_build_id(&e, id, ret_bytes);
-}
-
 int elf_symbols_read(const struct elf_image *image, const struct elf_finder *finder,
 		     struct elf_symbols **ret_symbols)
 {
@@ -192,11 +180,10 @@ int elf_symbols_read(const struct elf_image *image, const struct elf_finder *fin
 	r = elf_reader_open(image, &g->file);
 	if (r < 0)
 		return r;
-	r = elf_reader_build_id(&g->file, s->build_id, &s->build_id_bytes);
+	r = build_id_find_mapped(&g->file, &s->id);
 	if (r < 0)
 		return r;
-	memcpy(in.links.build_id, s->build_id, s->build_id_bytes);
-	in.links.build_id_bytes = s->build_id_bytes;
+	in.links.id = s->id;
 	r = elf_reader_sections(&g->file);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sources); i++)
 		r = sources[i](&in);

@@ -54,7 +54,7 @@ static bool sort_pass(const struct name_table_entry *from, struct name_table_ent
 }
 
 /* The bits in which keys differ; 0 when they are in order, as most of the kernel's come. */
-static uint32_t unsorted_bits(const struct name_table_entry *entries, size_t count)
+static uint32_t find_unsorted_bits(const struct name_table_entry *entries, size_t count)
 {
 	uint32_t differ = 0;
 	bool sorted = true;
@@ -72,7 +72,7 @@ static uint32_t unsorted_bits(const struct name_table_entry *entries, size_t cou
  */
 static int sort_entries(struct name_table_entry *entries, size_t count)
 {
-	uint32_t differ = unsorted_bits(entries, count);
+	uint32_t differ = find_unsorted_bits(entries, count);
 	unsigned int most = count < SMALL_COUNT ? SMALL_BITS : RADIX_BITS, low, width, passes, bits;
 	struct name_table_entry *from = entries, *to;
 	_cleanup_free_ struct name_table_entry *room = NULL;
@@ -100,7 +100,7 @@ static int sort_entries(struct name_table_entry *entries, size_t count)
 }
 
 /* Keeps one entry per key and no label inside a function; returns how many stay. */
-static size_t keep_best(struct name_table_entry *entries, size_t count)
+static size_t keep_best_entries(struct name_table_entry *entries, size_t count)
 {
 	uint64_t reach = 0; /* where the sized symbols so far end */
 	size_t kept = 0;
@@ -121,7 +121,7 @@ static size_t keep_best(struct name_table_entry *entries, size_t count)
 }
 
 /* Bytes of `parts` strings from `text` on, NULs included, each cut at NAME_TABLE_TEXT_BYTES. */
-static size_t text_bytes(const char *text, const char *end, unsigned int parts)
+static size_t measure_text(const char *text, const char *end, unsigned int parts)
 {
 	size_t bytes = 0;
 
@@ -147,8 +147,8 @@ static int copy_texts(struct name_table_entry *entries, size_t count, const char
 	for (size_t i = 0; i < count; i++) {
 		if (entries[i].text >= strings_bytes)
 			return -EINVAL;
-		entries[i].rank = (uint16_t)text_bytes(strings + entries[i].text,
-						       strings + strings_bytes, parts);
+		entries[i].rank = (uint16_t)measure_text(strings + entries[i].text,
+							 strings + strings_bytes, parts);
 		total += entries[i].rank;
 		if (total > NAME_TABLE_BLOB_MAX)
 			return -EFBIG;
@@ -169,7 +169,7 @@ static int copy_texts(struct name_table_entry *entries, size_t count, const char
 	return 0;
 }
 
-static int fill(struct name_table *n, const struct name_table_entry *entries, size_t count)
+static int fill_table(struct name_table *n, const struct name_table_entry *entries, size_t count)
 {
 	n->keys = malloc(3 * MAX(count, (size_t)1) * sizeof(*n->keys));
 	if (!n->keys)
@@ -201,12 +201,12 @@ int name_table_build(struct name_table_entry *entries, size_t count, const char 
 		r = sort_entries(entries, count);
 		if (r < 0)
 			return r;
-		count = keep_best(entries, count);
+		count = keep_best_entries(entries, count);
 	}
 	r = copy_texts(entries, count, strings, strings_bytes, parts, &n);
 	if (r < 0)
 		return r;
-	r = fill(&n, entries, count);
+	r = fill_table(&n, entries, count);
 	if (r < 0)
 		return r;
 	*ret_names = n;
@@ -222,7 +222,7 @@ void name_table_done(struct name_table *n)
 }
 
 /* Index of the last key that is not above `key`; keys[0] <= key. No branch depends on the data. */
-static size_t last_not_above(const uint32_t *keys, size_t count, uint32_t key)
+static size_t find_last_not_above(const uint32_t *keys, size_t count, uint32_t key)
 {
 	const uint32_t *base = keys;
 
@@ -241,7 +241,7 @@ ptrdiff_t name_table_find(const struct name_table *n, uint32_t key)
 
 	if (n->count == 0 || n->keys[0] > key)
 		return -1;
-	i = last_not_above(n->keys, n->count, key);
+	i = find_last_not_above(n->keys, n->count, key);
 	for (size_t back = 0; back <= NAME_TABLE_NESTED_MAX && back <= i; back++)
 		if (key - n->keys[i - back] < n->sizes[i - back])
 			return (ptrdiff_t)(i - back);

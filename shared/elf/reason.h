@@ -22,7 +22,7 @@ bool reason_passes(enum reason reason);
 /* One sentence for people about a word, or NULL when there is no such word. */
 const char *reason_help(const char *word);
 
-/* The reason for what elf_symbols_read and elf_symbols_build_id return, a negative errno. */
+/* The reason for what elf_symbols_read and elf_reader_open return, a negative errno. */
 enum reason reason_of_elf(int error);
 
 #endif

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "ctl/build_id.h"
 #include "ctl/debug_files.h"
 #include "shared/cleanup.h"
 #include "tests/unit/ctl/specimens.h"

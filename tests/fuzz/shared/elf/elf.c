@@ -20,15 +20,15 @@ static int find(void *context, const struct elf_links *links, struct elf_image *
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct elf_image image = { .fd = -1, .memory = data, .bytes = bytes };
-	uint8_t id[ELF_BUILD_ID_MAX], id_bytes = 0;
 	struct elf_finder finder = { .open = find, .context = &image };
+	struct build_id id = { 0 };
 	struct elf_symbols *s;
 
-	if (elf_symbols_build_id(&image, id, &id_bytes) == 0)
-		assert(id_bytes <= sizeof(id));
+	if (build_id_read_mapped(&image, &id) == 0)
+		assert(id.n <= sizeof(id.bytes));
 	if (elf_symbols_read(&image, &finder, &s) < 0)
 		return 0;
-	assert(id_bytes == s->build_id_bytes && memcmp(id, s->build_id, id_bytes) == 0);
+	assert(id.n == s->id.n && memcmp(id.bytes, s->id.bytes, id.n) == 0);
 	for (size_t i = 0; i < s->names.count; i++) {
 		uint64_t start = 0;
 		const char *name = elf_symbols_find(s, s->names.keys[i], &start);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/shared/elf/elf_testing.h"
+
+/* A stripped Go program has every function that the whole one's .symtab has, at its place. */
+static void test_go(void **state)
+{
+	static const char *const programs[] = { "go_exe", "go_pie" };
+
+	if (!elf_testing_go_folder[0])
+		skip();
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		struct elf_symbols *s =
+			elf_testing_read_in(elf_testing_go_folder, programs[i], NULL);
+		struct elf_symbols *w;
+		char whole[64];
+		size_t checked = 0;
+
+		snprintf(whole, sizeof(whole), "%s.whole", programs[i]);
+		w = elf_testing_read_in(elf_testing_go_folder, whole, NULL);
+		assert_true(elf_testing_place_of(s, "main.specimenLocal") >= 0);
+		assert_true(elf_testing_place_of(s, "main.(*counter).specimenMethod") >= 0);
+		for (size_t j = 0; j < w->names.count; j++) {
+			const char *name = name_table_text(&w->names, j), *found;
+			uint64_t start;
+
+			/* Hand-written assembly and generated code are called otherwise there. */
+			if (strncmp(name, "main.", 5) != 0 && strncmp(name, "runtime.m", 9) != 0)
+				continue;
+			found = elf_symbols_find(s, w->names.keys[j], &start);
+			if (strchr(name, ' ') || strstr(name, "abi0") || strstr(name, "..") ||
+			    w->names.sizes[j] == 0)
+				continue;
+			assert_non_null(found);
+			assert_int_equal(start, w->names.keys[j]);
+			assert_string_equal(found, name);
+			checked++;
+		}
+		if (checked < 50)
+			print_error("%s: only %zu functions compared\n", programs[i], checked);
+		assert_true(checked >= 50);
+		elf_symbols_free(s);
+		elf_symbols_free(w);
+	}
+}
+
+/* The layouts of all Go versions, of which no compiler is at hand. */
+static void test_go_layouts(void **state)
+{
+	static const char *const programs[] = { "go_2", "go_16", "go_18", "go_20" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		struct elf_symbols *s = elf_testing_read(programs[i]);
+		uint64_t start;
+
+		if (s->names.count != 2)
+			print_error("%s: %zu names\n", programs[i], s->names.count);
+		assert_int_equal(s->names.count, 2);
+		assert_string_equal(name_table_text(&s->names, 0), "main.first");
+		assert_string_equal(name_table_text(&s->names, 1), "main.(*T).second");
+		assert_int_equal(s->names.keys[1] - s->names.keys[0], 16);
+		assert_string_equal(elf_symbols_find(s, s->names.keys[1] + 31, &start),
+				    "main.(*T).second");
+		assert_null(elf_symbols_find(s, s->names.keys[1] + 32, &start));
+		elf_symbols_free(s);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_go_layouts),
+		cmocka_unit_test(test_go),
+	};
+
+	return elf_testing_start(argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL) : 2;
+}
