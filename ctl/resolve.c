@@ -2,88 +2,124 @@
 #include "ctl/resolve.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
-/* Mapped for reading only: where the file shrinks meanwhile, a SIGBUS ends this process. */
-static Elf *open_elf(int fd)
+#include "shared/elf/elf_layout.h"
+
+static struct elf_image make_image(int fd)
 {
-	Elf *elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	struct stat st;
 
-	if (elf && elf_kind(elf) == ELF_K_ELF)
-		return elf;
-	elf_end(elf);
-	return NULL;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return (struct elf_image){ .fd = -1 };
+	return (struct elf_image){ .fd = fd, .bytes = (uint64_t)st.st_size };
 }
 
-static enum unnamed read_symbols(struct resolve *r)
+/* Reads the headers of the file whose offsets are asked for. Errors as elf_reader_open; -ENODATA.
+ */
+static int open_layout(struct resolve *r)
 {
-	Elf *elf = r->code ? r->code : r->debug;
 	int e;
 
-	if (!elf)
+	if (r->code.fd >= 0) {
+		e = elf_reader_open(&r->code, &r->layout);
+		if (e == 0 || r->debug.fd < 0)
+			return e;
+		elf_reader_done(&r->layout);
+		r->code.fd = -1;
+	}
+	if (r->debug.fd < 0)
+		return -ENOEXEC;
+	e = elf_reader_open(&r->debug, &r->layout);
+	return e < 0 ? e : elf_layout_restore(&r->layout);
+}
+
+static int read_symbols(struct resolve *r)
+{
+	static const struct elf_limits limits = { RESOLVE_STRINGS_MAX, RESOLVE_SYMBOLS_MAX };
+	const bool split = r->code.fd < 0;
+	const struct elf_symbols_options options = {
+		.debug = !split && r->debug.fd >= 0 ? &r->debug : NULL,
+		.limits = &limits,
+		.split = split,
+	};
+
+	return elf_symbols_read(split ? &r->debug : &r->code, &options, &r->symbols);
+}
+
+static enum unnamed find_reason(const struct resolve *r, int error)
+{
+	switch (error) {
+	case 0:
+		return r->symbols->names.count > 0 ? UNNAMED_NOT : UNNAMED_STRIPPED;
+	case -ENODATA:
+		return UNNAMED_NO_LAYOUT;
+	case -ENOEXEC:
+	case -EBADMSG:
 		return UNNAMED_BAD_FILE;
-	e = resolve_symbols_segments(&r->symbols, elf, !r->code);
-	if (e < 0)
-		return !r->code ? UNNAMED_NO_LAYOUT : UNNAMED_BAD_FILE;
-	e = resolve_symbols_read(&r->symbols, r->code, r->debug);
-	if (e < 0)
+	default:
 		return UNNAMED_GAVE_UP;
-	return r->symbols.count ? UNNAMED_NOT : UNNAMED_STRIPPED;
+	}
 }
 
 /* What was split off is the better one to ask for lines. */
 static void read_lines(struct resolve *r)
 {
-	uint64_t base = resolve_symbols_base(r->code ? r->code : r->debug);
+	uint64_t base = elf_reader_base(&r->layout);
 
-	if (r->debug)
-		(void)resolve_lines_open(&r->lines, r->debug,
-					 base - resolve_symbols_base(r->debug));
-	if (r->lines.ranges.count || !r->code)
+	if (r->debug.fd >= 0)
+		(void)resolve_lines_open(&r->lines, r->debug.fd, base);
+	if (r->lines.ranges.count || r->code.fd < 0)
 		return;
 	resolve_lines_done(&r->lines);
-	(void)resolve_lines_open(&r->lines, r->code, 0);
+	(void)resolve_lines_open(&r->lines, r->code.fd, base);
 }
 
 void resolve_open(struct resolve *r, int code_fd, int debug_fd, bool lines)
 {
-	*r = (struct resolve){ 0 };
-	elf_version(EV_CURRENT);
-	r->code = open_elf(code_fd);
-	r->debug = open_elf(debug_fd);
-	r->unnamed = read_symbols(r);
-	if (lines && (r->code || r->debug))
+	int e;
+
+	*r = (struct resolve){ .code = make_image(code_fd), .debug = make_image(debug_fd) };
+	e = open_layout(r);
+	if (e == 0)
+		e = read_symbols(r);
+	r->unnamed = find_reason(r, e);
+	if (lines && r->layout.segment_count > 0)
 		read_lines(r);
 }
 
 void resolve_close(struct resolve *r)
 {
-	resolve_symbols_done(&r->symbols);
 	resolve_lines_done(&r->lines);
-	elf_end(r->debug);
-	elf_end(r->code);
+	elf_symbols_free(r->symbols);
+	elf_reader_done(&r->layout);
+}
+
+/* Takes the name of the function that holds the offset; false when none does. */
+static bool take_name(struct resolve *r, uint64_t offset, struct answer *answer)
+{
+	uint64_t start;
+	const char *raw = r->symbols ? elf_symbols_find(r->symbols, offset, &start) : NULL;
+
+	if (!raw)
+		return false;
+	if (demangle(raw, r->name)) {
+		answer->raw = raw;
+		answer->places[0].fn = r->name;
+	} else {
+		answer->places[0].fn = raw;
+	}
+	return true;
 }
 
 void resolve_find(struct resolve *r, uint64_t offset, struct answer *ret_answer)
 {
 	struct answer answer = { .unnamed = r->unnamed, .n = 1 };
-	const char *raw;
 	uint64_t address;
 
-	if (!resolve_symbols_address(&r->symbols, offset, &address)) {
-		answer.unnamed = answer.unnamed ? answer.unnamed : UNNAMED_NO_SYMBOL;
-		*ret_answer = answer;
-		return;
-	}
-	raw = resolve_symbols_find(&r->symbols, address);
-	if (raw) {
-		bool readable = demangle(raw, r->name);
-
-		answer.raw = readable ? raw : NULL;
-		answer.places[0].fn = readable ? r->name : raw;
-	} else if (!answer.unnamed) {
+	if (!take_name(r, offset, &answer) && !answer.unnamed)
 		answer.unnamed = UNNAMED_NO_SYMBOL;
-	}
-	if (r->lines.dwarf)
+	if (r->lines.dwarf && elf_reader_address(&r->layout, offset, &address))
 		resolve_lines_find(&r->lines, address, &answer);
 	*ret_answer = answer;
 }

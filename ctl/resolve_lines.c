@@ -3,12 +3,13 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "shared/macro.h"
 
-static int push(struct resolve_ranges *r, uint64_t low, uint64_t high, uint64_t of)
+static int push_range(struct resolve_ranges *r, uint64_t low, uint64_t high, uint64_t of)
 {
 	if (low >= high)
 		return 0;
@@ -28,18 +29,18 @@ static int push(struct resolve_ranges *r, uint64_t low, uint64_t high, uint64_t 
 }
 
 /* The addresses of a unit, a function or an inlined one. */
-static int push_die(struct resolve_ranges *r, Dwarf_Die *die, uint64_t of)
+static int push_ranges(struct resolve_ranges *r, Dwarf_Die *die, uint64_t of)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
 	int e = 0;
 
 	while (e == 0 && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0)
-		e = push(r, low, high, of);
+		e = push_range(r, low, high, of);
 	return e;
 }
 
-static int by_address(const void *a, const void *b)
+static int compare_ranges(const void *a, const void *b)
 {
 	const struct resolve_range *x = a, *y = b;
 
@@ -49,7 +50,7 @@ static int by_address(const void *a, const void *b)
 }
 
 /* The innermost range that holds the address; NULL when none does. */
-static const struct resolve_range *find(const struct resolve_ranges *r, uint64_t address)
+static const struct resolve_range *find_range(const struct resolve_ranges *r, uint64_t address)
 {
 	size_t low = 0, high = r->count;
 
@@ -67,10 +68,10 @@ static const struct resolve_range *find(const struct resolve_ranges *r, uint64_t
 	return NULL;
 }
 
-static void sort(struct resolve_ranges *r)
+static void sort_ranges(struct resolve_ranges *r)
 {
 	if (r->count)
-		qsort(r->rows, r->count, sizeof(*r->rows), by_address);
+		qsort(r->rows, r->count, sizeof(*r->rows), compare_ranges);
 }
 
 static int push_unit(struct resolve_lines *l, Dwarf_Die *die)
@@ -85,24 +86,54 @@ static int push_unit(struct resolve_lines *l, Dwarf_Die *die)
 		l->units_space = space;
 	}
 	l->units[l->n_units] = (struct resolve_unit){ .die = dwarf_dieoffset(die) };
-	return push_die(&l->ranges, die, l->n_units++);
+	return push_ranges(&l->ranges, die, l->n_units++);
 }
 
-int resolve_lines_open(struct resolve_lines *l, Elf *elf, uint64_t bias)
+/* Opens the file for libelf. Mapped: where it shrinks meanwhile, a SIGBUS ends this process. */
+static Elf *open_elf(int fd)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (elf && elf_kind(elf) == ELF_K_ELF)
+		return elf;
+	elf_end(elf);
+	return NULL;
+}
+
+/* As elf_reader_base. */
+static uint64_t find_base(Elf *elf)
+{
+	size_t n = 0;
+	GElf_Phdr p;
+
+	if (elf_getphdrnum(elf, &n) < 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (gelf_getphdr(elf, (int)i, &p) && p.p_type == PT_LOAD)
+			return p.p_vaddr;
+	return 0;
+}
+
+int resolve_lines_open(struct resolve_lines *l, int fd, uint64_t base)
 {
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die, split;
 	uint8_t type;
 	int r = 0;
 
-	*l = (struct resolve_lines){ .bias = bias };
-	l->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	*l = (struct resolve_lines){ .elf = open_elf(fd) };
+	if (!l->elf)
+		return 0;
+	l->bias = base - find_base(l->elf);
+	l->dwarf = dwarf_begin_elf(l->elf, DWARF_C_READ, NULL);
 	if (!l->dwarf)
 		return 0;
 	while (r == 0 && dwarf_get_units(l->dwarf, unit, &unit, NULL, &type, &die, &split) == 0)
 		if (type == DW_UT_compile || type == DW_UT_skeleton)
 			r = push_unit(l, &die);
-	sort(&l->ranges);
+	sort_ranges(&l->ranges);
 	return r;
 }
 
@@ -110,6 +141,7 @@ void resolve_lines_done(struct resolve_lines *l)
 {
 	if (l->dwarf)
 		dwarf_end(l->dwarf);
+	elf_end(l->elf);
 	for (size_t i = 0; i < l->n_units; i++)
 		free(l->units[i].functions.rows);
 	free(l->units);
@@ -136,7 +168,7 @@ static int push_functions(struct resolve_ranges *r, Dwarf_Die *parent, unsigned 
 		int tag = dwarf_tag(&die);
 
 		if (tag == DW_TAG_subprogram)
-			e = push_die(r, &die, dwarf_dieoffset(&die));
+			e = push_ranges(r, &die, dwarf_dieoffset(&die));
 		else if (holds_functions(tag))
 			e = push_functions(r, &die, depth - 1);
 	} while (e == 0 && dwarf_siblingof(&die, &die) == 0);
@@ -152,16 +184,16 @@ static bool find_function(struct resolve_lines *l, struct resolve_unit *unit, Dw
 	if (!unit->gathered && l->functions < RESOLVE_LINES_RANGES_MAX) {
 		/* What there is no room for is a function less, in which nothing is inlined. */
 		(void)push_functions(&unit->functions, die, RESOLVE_LINES_DEPTH);
-		sort(&unit->functions);
+		sort_ranges(&unit->functions);
 		l->functions += unit->functions.count;
 		unit->gathered = true;
 	}
-	found = find(&unit->functions, address);
+	found = find_range(&unit->functions, address);
 	return found && dwarf_offdie(l->dwarf, found->of, ret_function);
 }
 
 /* Its name as its programmer wrote it, in `text`; or NULL. */
-static const char *name_of(Dwarf_Die *die, char text[DEMANGLE_OUT_BYTES])
+static const char *find_name(Dwarf_Die *die, char text[DEMANGLE_OUT_BYTES])
 {
 	Dwarf_Attribute attribute;
 	const char *raw = NULL;
@@ -175,7 +207,7 @@ static const char *name_of(Dwarf_Die *die, char text[DEMANGLE_OUT_BYTES])
 }
 
 /* A number of the DIE, 0 without. */
-static Dwarf_Word number_of(Dwarf_Die *die, unsigned int name)
+static Dwarf_Word read_number(Dwarf_Die *die, unsigned int name)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word number = 0;
@@ -200,12 +232,12 @@ static void set_call(Dwarf_Die *unit, Dwarf_Die *die, struct answer_place *place
 	size_t n;
 
 	if (dwarf_getsrcfiles(unit, &files, &n) == 0)
-		set_line(place, dwarf_filesrc(files, number_of(die, DW_AT_call_file), NULL, NULL),
-			 number_of(die, DW_AT_call_line));
+		set_line(place, dwarf_filesrc(files, read_number(die, DW_AT_call_file), NULL, NULL),
+			 read_number(die, DW_AT_call_line));
 }
 
 /* The scope below `parent` that holds the address; those without a range hold nothing. */
-static bool find_inner(Dwarf_Die *parent, uint64_t address, Dwarf_Die *ret_die)
+static bool find_inner_scope(Dwarf_Die *parent, uint64_t address, Dwarf_Die *ret_die)
 {
 	Dwarf_Die die;
 
@@ -231,21 +263,21 @@ static bool push_inlined(struct resolve_lines *l, Dwarf_Die *unit, Dwarf_Die sco
 			 uint64_t address, struct answer *answer)
 {
 	for (int depth = 0; depth < RESOLVE_LINES_DEPTH; depth++) {
-		if (!find_inner(&scope, address, &scope))
+		if (!find_inner_scope(&scope, address, &scope))
 			return true;
 		if (dwarf_tag(&scope) != DW_TAG_inlined_subroutine)
 			continue;
 		set_call(unit, &scope, &answer->places[answer->n - 1]);
 		if (answer->n == ANSWER_PLACES)
 			return false;
-		answer->places[answer->n].fn = name_of(&scope, l->names[answer->n - 1]);
+		answer->places[answer->n].fn = find_name(&scope, l->names[answer->n - 1]);
 		answer->n++;
 	}
 	return false;
 }
 
 /* Behind the function, innermost first. */
-static void turn(struct answer *answer)
+static void reverse_inlined(struct answer *answer)
 {
 	for (unsigned int i = 1, j = answer->n - 1; i < j; i++, j--) {
 		struct answer_place place = answer->places[i];
@@ -264,7 +296,7 @@ void resolve_lines_find(struct resolve_lines *l, uint64_t address, struct answer
 	int number;
 
 	address -= l->bias;
-	found = find(&l->ranges, address);
+	found = find_range(&l->ranges, address);
 	if (!found || !dwarf_offdie(l->dwarf, l->units[found->of].die, &unit))
 		return;
 	if (find_function(l, &l->units[found->of], &unit, address, &function))
@@ -273,5 +305,5 @@ void resolve_lines_find(struct resolve_lines *l, uint64_t address, struct answer
 	if (line && dwarf_lineno(line, &number) == 0 && number > 0)
 		set_line(&answer->places[answer->n - 1], dwarf_linesrc(line, NULL, NULL),
 			 (Dwarf_Word)number);
-	turn(answer);
+	reverse_inlined(answer);
 }

@@ -37,6 +37,7 @@ struct resolve_unit {
 };
 
 struct resolve_lines {
+	Elf *elf;     /* NULL: no file is open */
 	Dwarf *dwarf; /* NULL: the file has none */
 	struct resolve_unit *units;
 	size_t n_units, units_space;
@@ -47,10 +48,10 @@ struct resolve_lines {
 };
 
 /*
- * Takes the DWARF of an open file, which lives on; `bias` as above. Without any, nothing is found
- * later. 0, -ENOMEM, -EFBIG.
+ * Opens the DWARF of the file `fd`, which is borrowed for as long as *l; `base` is the address of
+ * the first loaded segment of the code. Without DWARF nothing is found later. 0, -ENOMEM, -EFBIG.
  */
-int resolve_lines_open(struct resolve_lines *l, Elf *elf, uint64_t bias);
+int resolve_lines_open(struct resolve_lines *l, int fd, uint64_t base);
 void resolve_lines_done(struct resolve_lines *l);
 
 /*

@@ -111,7 +111,7 @@ static int take_record(struct builder *b, const struct ksym_record *record, cons
 
 	if (record->address == 0 || names[0] == '\0')
 		return 0;
-	if (++b->total > NAME_TABLE_COUNT_MAX)
+	if (++b->total > KERNEL_SYMBOLS_MAX)
 		return -EFBIG;
 	pile = find_pile(b, (uint32_t)(record->address >> 32));
 	if (!pile)
@@ -180,6 +180,12 @@ static void bound_last(struct name_table *n)
 
 static int build(struct builder *b, struct kernel_symbols **ret_symbols)
 {
+	const struct name_table_texts texts = {
+		.strings = b->strings,
+		.bytes = b->string_bytes,
+		.parts = NAME_PARTS,
+		.kept_max = KERNEL_STRINGS_MAX,
+	};
 	_cleanup_(kernel_symbols_freep) struct kernel_symbols *k = NULL;
 
 	if (b->total == 0)
@@ -192,8 +198,7 @@ static int build(struct builder *b, struct kernel_symbols **ret_symbols)
 		struct pile *p = &b->piles[i];
 		int r;
 
-		r = name_table_build(p->entries, p->count, b->strings, b->string_bytes, NAME_PARTS,
-				     &w->names);
+		r = name_table_build(p->entries, p->count, &texts, &w->names);
 		if (r < 0)
 			return r;
 		w->high = p->high;

@@ -14,6 +14,7 @@
 #define KERNEL_LAST_BYTES   4096
 #define KERNEL_NAME_BYTES   512 /* KSYM_NAME_LEN, NUL included */
 #define KERNEL_MODULE_BYTES 64	/* MODULE_NAME_LEN, rounded up */
+#define KERNEL_SYMBOLS_MAX  1000000u
 #define KERNEL_STRINGS_MAX  (64u << 20)
 #define KERNEL_WINDOWS_MAX                                                    \
 	64 /* stretches of 4 GiB that hold symbols; 1 on x86-64, few on arm64 \
@@ -23,7 +24,7 @@ struct kernel_symbols;
 
 /*
  * Reads the iterator (or a file of such records) at `path`. 0; -ENODATA when it holds no symbol
- * with an address (kptr_restrict); -EBADMSG (malformed records); -EFBIG (NAME_TABLE_COUNT_MAX,
+ * with an address (kptr_restrict); -EBADMSG (malformed records); -EFBIG (KERNEL_SYMBOLS_MAX,
  * KERNEL_STRINGS_MAX or KERNEL_WINDOWS_MAX exceeded); -ENOMEM; -errno of open(2) and read(2).
  * Release with kernel_symbols_free.
  */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "shared/demangle.h"
-#include "shared/elf/name_table.h"
+#include "shared/elf/elf_gather.h"
 #include "shared/idmap.h"
 
 struct pretty {
@@ -27,7 +27,7 @@ const char *pretty_name(struct pretty **p, const char *raw)
 		*p = calloc(1, sizeof(**p));
 		if (!*p)
 			return raw;
-		idmap_init(&(*p)->by_raw, NAME_TABLE_COUNT_MAX);
+		idmap_init(&(*p)->by_raw, ELF_SYMBOLS_MAX);
 	}
 	found = idmap_get(&(*p)->by_raw, (uintptr_t)raw);
 	if (found)

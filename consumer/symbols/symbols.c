@@ -177,12 +177,13 @@ static bool identify(struct symbols *s, struct module *m, const uint8_t *id, uin
 static enum reason read_image(struct symbols *s, struct module *m, const struct elf_image *image)
 {
 	struct debug_file debug = { .root = DEBUG_FILE_ROOT, .path = m->path };
-	struct elf_finder finder = { .open = debug_file_open, .context = &debug };
+	const struct elf_finder finder = { .open = debug_file_open, .context = &debug };
+	const struct elf_symbols_options options = { .finder = &finder };
 	struct elf_symbols *table;
 	int r;
 
 	__atomic_fetch_add(&s->stats.files_read, 1, __ATOMIC_RELAXED);
-	r = elf_symbols_read(image, image->memory ? NULL : &finder, &table);
+	r = elf_symbols_read(image, image->memory ? NULL : &options, &table);
 	if (r < 0)
 		return reason_of_elf(r);
 	if (!identify(s, m, table->id.bytes, table->id.n)) {

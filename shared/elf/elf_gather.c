@@ -48,7 +48,7 @@ static int reserve_strings(struct elf_gather *g, uint64_t bytes)
 	size_t space;
 	char *more;
 
-	if (bytes >= ELF_STRINGS_MAX || g->string_bytes + bytes + 1 > ELF_STRINGS_MAX)
+	if (bytes >= g->limits.string_bytes || g->string_bytes + bytes + 1 > g->limits.string_bytes)
 		return -EFBIG;
 	if (g->string_bytes + bytes + 1 <= g->string_space)
 		return 0;
@@ -111,7 +111,7 @@ static int push_entry(struct elf_gather *g, struct name_table_entry entry)
 {
 	int r = 0;
 
-	if (g->entry_count == ELF_SYMBOLS_MAX)
+	if (g->entry_count == g->limits.symbols)
 		return -EFBIG;
 	if (g->entry_count == g->entry_space)
 		r = grow_entries(g, MAX(g->entry_space * 2, (size_t)64));
@@ -230,18 +230,11 @@ static int read_chunks(struct elf_gather *g, const struct table *t, const Elf64_
 	return 0;
 }
 
-static uint64_t find_base(const struct elf_reader *e)
-{
-	for (size_t i = 0; i < e->segment_count; i++)
-		if (e->segments[i].p_type == PT_LOAD)
-			return e->segments[i].p_vaddr;
-	return 0;
-}
-
 int elf_gather_symbols(struct elf_gather *g, const struct elf_reader *from, const Elf64_Shdr *s)
 {
 	size_t size = from->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	struct table t = { .from = from, .bias = find_base(&g->file) - find_base(from) };
+	struct table t = { .from = from,
+			   .bias = elf_reader_base(&g->file) - elf_reader_base(from) };
 	int r;
 
 	if (s->sh_entsize != size || s->sh_offset > from->image->bytes ||
@@ -249,7 +242,7 @@ int elf_gather_symbols(struct elf_gather *g, const struct elf_reader *from, cons
 	    from->sections[s->sh_link].sh_type != SHT_STRTAB)
 		return -EBADMSG;
 	g->symbol_count += s->sh_size / size;
-	if (g->symbol_count > ELF_SYMBOLS_MAX)
+	if (g->symbol_count > g->limits.symbols)
 		return -EFBIG;
 	r = elf_gather_section(g, from, &from->sections[s->sh_link], &t.base);
 	if (r < 0)

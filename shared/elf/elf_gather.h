@@ -14,10 +14,17 @@
 #include "shared/elf/elf_reader.h"
 #include "shared/elf/name_table.h"
 
-#define ELF_STRINGS_MAX (64ULL << 20)	     /* bytes of all string tables of a file */
-#define ELF_SYMBOLS_MAX NAME_TABLE_COUNT_MAX /* entries of all symbol tables, functions or not */
+/* What the agent reads of a file. */
+#define ELF_STRINGS_MAX (64ULL << 20)
+#define ELF_SYMBOLS_MAX 1000000u
+
+struct elf_limits {
+	size_t string_bytes; /* of all string tables, and of the names that are kept */
+	size_t symbols;	     /* entries of all symbol tables, functions or not */
+};
 
 struct elf_gather {
+	struct elf_limits limits;
 	struct elf_reader file;
 	char *strings; /* owned; string tables and names, each with a NUL behind it */
 	size_t string_bytes, string_space;

@@ -74,7 +74,7 @@ static int find_addend(struct go_table *t, const Elf64_Shdr *s, uint64_t address
 	int r;
 
 	*ret_addend = 0;
-	r = elf_reader_content(&t->gather->file, s, ELF_STRINGS_MAX, &data);
+	r = elf_reader_content(&t->gather->file, s, t->gather->limits.string_bytes, &data);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < s->sh_size / sizeof(Elf64_Rela); i++) {
@@ -125,7 +125,7 @@ static int read_header(struct go_table *t)
 	if (r < 0)
 		return r;
 	t->count = read_word(t, 8, WORD);
-	if (t->count > ELF_SYMBOLS_MAX)
+	if (t->count > t->gather->limits.symbols)
 		return -EFBIG;
 	if (t->layout == GO_1_2) {
 		t->functions = 8 + WORD;

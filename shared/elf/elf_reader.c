@@ -77,6 +77,7 @@ static void widen_segment(const Elf32_Phdr *from, Elf64_Phdr *to)
 		.p_offset = from->p_offset,
 		.p_vaddr = from->p_vaddr,
 		.p_filesz = from->p_filesz,
+		.p_memsz = from->p_memsz,
 		.p_align = from->p_align,
 	};
 }
@@ -300,6 +301,28 @@ const Elf64_Phdr *elf_reader_code(const struct elf_reader *e, uint64_t address)
 			return p;
 	}
 	return NULL;
+}
+
+bool elf_reader_address(const struct elf_reader *e, uint64_t offset, uint64_t *ret_address)
+{
+	for (size_t i = 0; i < e->segment_count; i++) {
+		const Elf64_Phdr *p = &e->segments[i];
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || offset < p->p_offset ||
+		    offset - p->p_offset >= p->p_filesz)
+			continue;
+		*ret_address = p->p_vaddr + (offset - p->p_offset);
+		return true;
+	}
+	return false;
+}
+
+uint64_t elf_reader_base(const struct elf_reader *e)
+{
+	for (size_t i = 0; i < e->segment_count; i++)
+		if (e->segments[i].p_type == PT_LOAD)
+			return e->segments[i].p_vaddr;
+	return 0;
 }
 
 int elf_reader_open(const struct elf_image *image, struct elf_reader *e)

@@ -67,6 +67,13 @@ int elf_reader_content(const struct elf_reader *e, const Elf64_Shdr *s, size_t m
 /* The executable segment whose bytes in the file hold the virtual address, or NULL. */
 const Elf64_Phdr *elf_reader_code(const struct elf_reader *e, uint64_t address);
 
+/* The virtual address of a file offset; false when it lies in no executable segment. */
+bool elf_reader_address(const struct elf_reader *e, uint64_t offset, uint64_t *ret_address);
+
+/* The address of the first loaded segment, 0 without: by what addresses of two files of one build
+ * differ. */
+uint64_t elf_reader_base(const struct elf_reader *e);
+
 /* Reads exactly `bytes` bytes at `offset`; -EBADMSG when they lie beyond the file. */
 int elf_reader_at(const struct elf_image *image, uint64_t offset, void *to, size_t bytes);
 

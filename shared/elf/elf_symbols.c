@@ -10,6 +10,7 @@
 #include "shared/elf/elf_debugdata.h"
 #include "shared/elf/elf_gather.h"
 #include "shared/elf/elf_go.h"
+#include "shared/elf/elf_layout.h"
 #include "shared/elf/elf_plt.h"
 #include "shared/elf/elf_reader.h"
 #include "shared/macro.h"
@@ -17,7 +18,7 @@
 /* One reading: what was gathered and where else symbols may be looked for. */
 struct reading {
 	struct elf_gather gather;
-	const struct elf_finder *finder; /* NULL: nowhere */
+	struct elf_symbols_options options;
 	struct elf_links links;
 	bool whole; /* a full symbol table was found: what remains names nothing new */
 };
@@ -102,12 +103,15 @@ static void read_debuglink(struct reading *in)
 
 static int read_debug_file(struct reading *in)
 {
+	const struct elf_finder *finder = in->options.finder;
 	struct elf_image image = { .fd = -1 };
 
-	if (in->whole || !in->finder)
+	if (!in->whole && in->options.debug)
+		try_other(in, in->options.debug);
+	if (in->whole || !finder)
 		return 0;
 	read_debuglink(in);
-	if (in->finder->open(in->finder->context, &in->links, &image) < 0)
+	if (finder->open(finder->context, &in->links, &image) < 0)
 		return 0;
 	try_other(in, &image);
 	cleanup_close(&image.fd);
@@ -167,31 +171,55 @@ static int (*const sources[])(struct reading *in) = {
 	read_symtab, read_debug_file, read_debugdata, read_dynsym, read_plt, read_go,
 };
 
-int elf_symbols_read(const struct elf_image *image, const struct elf_finder *finder,
+/* Opens the file and reads what is asked of its headers. */
+static int open_file(struct reading *in, const struct elf_image *image)
+{
+	struct elf_gather *g = &in->gather;
+	int r;
+
+	r = elf_reader_open(image, &g->file);
+	/* The note segments of a debug file may be those of the file that ran. */
+	if (r == 0)
+		r = in->options.split ? elf_layout_restore(&g->file)
+				      : build_id_find_mapped(&g->file, &in->links.id);
+	if (r == 0)
+		r = elf_reader_sections(&g->file);
+	return r;
+}
+
+static int build_names(struct elf_gather *g, struct name_table *ret_names)
+{
+	const struct name_table_texts texts = {
+		.strings = g->strings,
+		.bytes = g->string_bytes,
+		.parts = 1,
+		.kept_max = g->limits.string_bytes,
+	};
+
+	return name_table_build(g->entries, g->entry_count, &texts, ret_names);
+}
+
+int elf_symbols_read(const struct elf_image *image, const struct elf_symbols_options *options,
 		     struct elf_symbols **ret_symbols)
 {
+	static const struct elf_limits limits = { ELF_STRINGS_MAX, ELF_SYMBOLS_MAX };
 	_cleanup_(elf_symbols_freep) struct elf_symbols *s = calloc(1, sizeof(*s));
-	_cleanup_(reading_done) struct reading in = { .finder = finder };
-	struct elf_gather *g = &in.gather;
+	_cleanup_(reading_done) struct reading in = { .whole = false };
 	int r;
 
 	if (!s)
 		return -ENOMEM;
-	r = elf_reader_open(image, &g->file);
-	if (r < 0)
-		return r;
-	r = build_id_find_mapped(&g->file, &s->id);
-	if (r < 0)
-		return r;
-	in.links.id = s->id;
-	r = elf_reader_sections(&g->file);
+	if (options)
+		in.options = *options;
+	in.gather.limits = in.options.limits ? *in.options.limits : limits;
+	r = open_file(&in, image);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sources); i++)
 		r = sources[i](&in);
+	if (r >= 0)
+		r = build_names(&in.gather, &s->names);
 	if (r < 0)
 		return r;
-	r = name_table_build(g->entries, g->entry_count, g->strings, g->string_bytes, 1, &s->names);
-	if (r < 0)
-		return r;
+	s->id = in.links.id;
 	*ret_symbols = TAKE_PTR(s);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #ifndef TROCAR_SHARED_ELF_SYMBOLS_H
 #define TROCAR_SHARED_ELF_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,18 +35,26 @@ struct elf_finder {
 	void *context;
 };
 
+/* How a file is read; what is zero is as the agent reads it. */
+struct elf_symbols_options {
+	const struct elf_finder *finder; /* asked for a debug file; NULL: nobody is */
+	const struct elf_image *debug;	 /* the debug file, when the caller has it open; borrowed */
+	const struct elf_limits *limits; /* NULL: ELF_STRINGS_MAX and ELF_SYMBOLS_MAX */
+	bool split; /* the file is itself a debug file: its offsets are those of elf_layout.h */
+};
+
 struct elf_symbols {
 	struct name_table names; /* keys are file offsets */
-	struct build_id id;	 /* of the mapped notes */
+	struct build_id id;	 /* of the mapped notes; none with options.split */
 };
 
 /*
  * Reads functions from all name sources, and the build-id. A file without symbols gives an empty
- * table. `finder` (or NULL) is asked for a debug file. What is broken beyond the headers, .symtab
- * and .dynsym is passed over. Errors as elf_reader_open; -EFBIG also when a wall above is exceeded.
- * Release with elf_symbols_free.
+ * table. `options` NULL: nothing but the file. What is broken beyond the headers, .symtab and
+ * .dynsym is passed over. Errors as elf_reader_open; -EFBIG also when a limit is exceeded; -ENODATA
+ * as elf_layout_restore. Release with elf_symbols_free.
  */
-int elf_symbols_read(const struct elf_image *image, const struct elf_finder *finder,
+int elf_symbols_read(const struct elf_image *image, const struct elf_symbols_options *options,
 		     struct elf_symbols **ret_symbols);
 void elf_symbols_free(struct elf_symbols *s);
 

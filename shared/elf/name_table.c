@@ -139,18 +139,19 @@ static size_t measure_text(const char *text, const char *end, unsigned int parts
  * Copies the kept names into a blob of their own and points the entries into it. The rank has done
  * its work by then: its place keeps the length between the two passes, which fits (two parts).
  */
-static int copy_texts(struct name_table_entry *entries, size_t count, const char *strings,
-		      size_t strings_bytes, unsigned int parts, struct name_table *n)
+static int copy_texts(struct name_table_entry *entries, size_t count,
+		      const struct name_table_texts *texts, struct name_table *n)
 {
+	const char *strings = texts->strings;
 	size_t total = 0, at = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (entries[i].text >= strings_bytes)
+		if (entries[i].text >= texts->bytes)
 			return -EINVAL;
 		entries[i].rank = (uint16_t)measure_text(strings + entries[i].text,
-							 strings + strings_bytes, parts);
+							 strings + texts->bytes, texts->parts);
 		total += entries[i].rank;
-		if (total > NAME_TABLE_BLOB_MAX)
+		if (total > texts->kept_max)
 			return -EFBIG;
 	}
 	n->blob = malloc(total + 1);
@@ -189,8 +190,8 @@ static int fill_table(struct name_table *n, const struct name_table_entry *entri
 	return 0;
 }
 
-int name_table_build(struct name_table_entry *entries, size_t count, const char *strings,
-		     size_t strings_bytes, unsigned int parts, struct name_table *ret_names)
+int name_table_build(struct name_table_entry *entries, size_t count,
+		     const struct name_table_texts *texts, struct name_table *ret_names)
 {
 	_cleanup_(name_table_done) struct name_table n = { 0 };
 	int r;
@@ -203,7 +204,7 @@ int name_table_build(struct name_table_entry *entries, size_t count, const char 
 			return r;
 		count = keep_best_entries(entries, count);
 	}
-	r = copy_texts(entries, count, strings, strings_bytes, parts, &n);
+	r = copy_texts(entries, count, texts, &n);
 	if (r < 0)
 		return r;
 	r = fill_table(&n, entries, count);

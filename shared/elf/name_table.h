@@ -11,10 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NAME_TABLE_COUNT_MAX  1000000	  /* symbols of one table */
-#define NAME_TABLE_TEXT_BYTES 4096	  /* NUL included; a longer name is kept cut */
-#define NAME_TABLE_BLOB_MAX   (64u << 20) /* bytes of all kept names of one table */
-#define NAME_TABLE_NESTED_MAX 16	  /* how far back an enclosing symbol is looked for */
+#define NAME_TABLE_COUNT_MAX  4000000 /* symbols of one table */
+#define NAME_TABLE_TEXT_BYTES 4096    /* NUL included; a longer name is kept cut */
+#define NAME_TABLE_NESTED_MAX 16      /* how far back an enclosing symbol is looked for */
 
 /* One candidate; of those with equal keys the highest rank stays, then the first. */
 struct name_table_entry {
@@ -40,15 +39,22 @@ struct name_table {
  */
 uint16_t name_table_rank(const char *text, int global, int function, int sized);
 
+/* Where the names of the entries stand. */
+struct name_table_texts {
+	const char *strings; /* with a NUL at bytes - 1 */
+	size_t bytes;
+	unsigned int
+		parts;	 /* strings in a row that make a name: 2 for the kernel, name and module */
+	size_t kept_max; /* bytes of names that the table may keep, at most UINT32_MAX */
+};
+
 /*
- * Builds the table. `entries` is sorted in place; every `text` points into `strings`, which ends
- * with a NUL at strings_bytes - 1. Each name is `parts` strings in a row (2 for the kernel: name,
- * module). An open entry inside a sized one is a label and is left out. 0, -ENOMEM, -EFBIG
- * (NAME_TABLE_COUNT_MAX or NAME_TABLE_BLOB_MAX), -EINVAL (a text beyond strings). Release with
- * name_table_done.
+ * Builds the table. `entries` is sorted in place; every `text` points into the strings. An open
+ * entry inside a sized one is a label and is left out. 0, -ENOMEM, -EFBIG (NAME_TABLE_COUNT_MAX or
+ * kept_max), -EINVAL (a text beyond the strings). Release with name_table_done.
  */
-int name_table_build(struct name_table_entry *entries, size_t count, const char *strings,
-		     size_t strings_bytes, unsigned int parts, struct name_table *ret_names);
+int name_table_build(struct name_table_entry *entries, size_t count,
+		     const struct name_table_texts *texts, struct name_table *ret_names);
 void name_table_done(struct name_table *n);
 
 /* Index of the symbol that holds `key`, or -1. */

@@ -3,9 +3,11 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 from harness import COMMAND, SCHEMAS, check, command, rule, rules, until
+from programs import need
 
 COMPANY = 3
 SHOP = r"""
@@ -33,6 +35,38 @@ int main(void)
 	for (uint64_t end = now() + 60; now() < end;)
 		open_the_cellar(); /* main */
 	return BUILD; /* each has a build-id of its own */
+}
+"""
+# Half of its time is spent in the stub by which it calls its library.
+BRANCH = r"""
+#include <time.h>
+void ring_the_till(void);
+int main(void)
+{
+	for (time_t end = time(NULL) + 60; time(NULL) < end;)
+		for (long i = 0; i < 5000000; i++) {
+			ring_the_till();
+			ring_the_till();
+			ring_the_till();
+			ring_the_till();
+		}
+}
+"""
+TILL = 'void ring_the_till(void); void ring_the_till(void) { __asm__ volatile(""); }'
+GO = r"""
+package main
+
+import "time"
+
+//go:noinline
+func total(v []int) (s int) { for i := 0; i < 2000; i++ { for _, x := range v { s += x ^ i } }; return }
+
+//go:noinline
+func sell(goods []int) int { return total(goods) } // hidden: total sets up no frame of its own
+
+func main() {
+	goods := make([]int, 1000)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); { goods[0] = sell(goods) }
 }
 """
 FLAGS = ["-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-Wl,--build-id=sha1"]
@@ -115,6 +149,48 @@ def test_program_out_of_reach(t):
     names = {f["offset"]: f["fn"] for f in frames}
     same = [f for f in again if f["offset"] in names]
     check(same and all(f["fn"] == names[f["offset"]] for f in same), f"other names: {same[:3]}")
+
+
+def named_as_by_agent(t, program, wanted):
+    """What the agent may not read gets later the names that the agent gives to a copy that it may read."""
+    cellar = t.folder / "cellar"
+    cellar.mkdir()
+    shutil.copy(program, cellar / "far")
+    os.chmod(cellar, 0o700)
+    shutil.copy(program, t.folder / "near")
+    file = session_of(t, cellar / "far")
+    frames = own([json.loads(line) for line in file.read_text().splitlines()], cellar / "far")
+    check(frames and not any(f["fn"] for f in frames), f"the agent could read it: {frames[:3]}")
+    later = {f["offset"]: f["fn"] for f in own(symbolize(file)[0], cellar / "far")}
+    lines = session_of(t, t.folder / "near").read_text().splitlines()
+    agent = {f["offset"]: f["fn"] for f in own([json.loads(line) for line in lines], t.folder / "near")}
+    same = later.keys() & agent.keys()
+    check(all(later[offset] == agent[offset] for offset in same), f"other names: {later} {agent}")
+    check(wanted <= {later[offset] for offset in same}, f"not {wanted}: {later} {agent}")
+
+
+def test_stubs(t):
+    """Stubs of the procedure linkage table, which have no symbols."""
+    (t.folder / "branch.c").write_text(BRANCH)
+    (t.folder / "till.c").write_text(TILL)
+    command("cc", "-O1", "-shared", "-fPIC", "-o", t.folder / "libtill.so", t.folder / "till.c")
+    program = t.folder / "branch"
+    command("cc", "-O1", "-fno-omit-frame-pointer", "-Wl,--build-id=sha1", "-o", program, t.folder / "branch.c",
+            t.folder / "libtill.so", f"-Wl,-rpath,{t.folder}")
+    named_as_by_agent(t, program, {"ring_the_till@plt", "main"})
+
+
+def test_go_stripped(t):
+    """A stripped Go program: by the table that it carries for its own stack traces."""
+    need("go")
+    (t.folder / "shop.go").write_text(GO)
+    program = t.folder / "goshop"
+    environment = {**os.environ, "GOCACHE": str(t.folder / "cache"), "GO111MODULE": "off", "CGO_ENABLED": "0"}
+    # Go's own linker writes no build-id that the kernel finds.
+    subprocess.run(["go", "build", "-ldflags=-linkmode=external -extldflags=-Wl,--build-id=sha1", "-o", program,
+                    t.folder / "shop.go"], check=True, env=environment, capture_output=True, timeout=180)
+    command("strip", program)
+    named_as_by_agent(t, program, {"main.total", "main.main"})
 
 
 def test_source_lines(t):

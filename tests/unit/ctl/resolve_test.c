@@ -6,13 +6,18 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
+#include <link.h>
 #include <sys/mman.h>
 
+#include "ctl/debug_files.h"
 #include "ctl/resolve.h"
 #include "shared/cleanup.h"
+#include "shared/elf/debug_file.h"
 #include "shared/io.h"
 #include "shared/macro.h"
 #include "tests/unit/ctl/specimens.h"
+#include "tests/unit/symbols/specimen_file.h"
 
 static const char *const layouts[] = { "pie", "fixed", "packed", "lld", "gold" };
 
@@ -164,15 +169,206 @@ static void test_huge_table(void **state)
 	resolve_close(&r);
 }
 
+struct counts {
+	size_t named, stubs; /* places that have a name, and how many of them are stubs */
+};
+
+/* One file as the agent reads it and as the command does, which finds debug files by itself. */
+struct both {
+	struct symbols *agent;
+	struct module *module;
+	struct resolve command;
+	struct counts counts;
+};
+
+/* Opens what the command finds of the file's build; without a build-id that is the file itself. */
+static struct debug_files_pair open_pair(const char *path, struct debug_files *debug)
+{
+	struct debug_files_pair pair = { .code = open(path, O_RDONLY | O_CLOEXEC), .debug = -1 };
+	struct elf_image image = { .fd = pair.code };
+	char hex[2 * BUILD_ID_BYTES_MAX + 1];
+	struct build_id id;
+	struct stat st;
+
+	assert_true(pair.code >= 0 && fstat(pair.code, &st) == 0);
+	image.bytes = (uint64_t)st.st_size;
+	if (build_id_read(&image, &id) < 0)
+		return pair;
+	for (size_t i = 0; i < id.n; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id.bytes[i]);
+	close(pair.code);
+	assert_int_equal(debug_files_open(debug, hex, 2u * id.n, path, &pair), 0);
+	return pair;
+}
+
+/* Asks both for the file offset. */
+static void compare_place(struct both *b, uint64_t offset)
+{
+	struct symbol_name name;
+	struct answer answer;
+
+	resolve_find(&b->command, offset, &answer);
+	if (symbols_user(b->agent, b->module, offset, false, &name) < 0) {
+		if (answer.places[0].fn)
+			fail_msg("0x%jx: %s, but the agent says %s", (uintmax_t)offset,
+				 answer.places[0].fn, name.why);
+		assert_string_equal(name.why,
+				    answer.unnamed == UNNAMED_STRIPPED ? "stripped" : "no_symbol");
+		return;
+	}
+	if (!answer.places[0].fn)
+		fail_msg("0x%jx: no name, but the agent says %s", (uintmax_t)offset, name.fn);
+	assert_string_equal(answer.places[0].fn, name.fn);
+	assert_string_equal(answer.raw ? answer.raw : "", name.raw ? name.raw : "");
+	b->counts.named++;
+	b->counts.stubs += strstr(name.fn, "@plt") != NULL;
+}
+
+/* At the beginning of each function, in it, and on both sides of its ends. */
+static void compare_places(struct both *b, const struct name_table *n)
+{
+	compare_place(b, 0);
+	for (size_t i = 0; i < n->count; i++) {
+		const uint64_t key = n->keys[i], size = n->sizes[i];
+		const uint64_t at[] = { key, key + size / 2, key + (size ? size - 1 : 0),
+					key + size, key ? key - 1 : 0 };
+
+		for (size_t j = 0; j < ARRAY_SIZE(at); j++)
+			compare_place(b, at[j]);
+	}
+}
+
+/* The agent's own table says where functions are. */
+static void compare_file(struct both *b, const char *path)
+{
+	struct debug_file debug = { .root = DEBUG_FILE_ROOT, .path = path };
+	const struct elf_finder finder = { .open = debug_file_open, .context = &debug };
+	const struct elf_symbols_options options = { .finder = &finder };
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct elf_image image = { .fd = fd };
+	struct elf_symbols *table;
+	struct stat st;
+
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	image.bytes = (uint64_t)st.st_size;
+	assert_int_equal(elf_symbols_read(&image, &options, &table), 0);
+	compare_places(b, &table->names);
+	elf_symbols_free(table);
+}
+
+static struct counts agree(const char *file, struct debug_files *debug)
+{
+	_cleanup_free_ char *path = realpath(file, NULL);
+	struct both b = { .agent = fresh(64u << 20) };
+	struct debug_files_pair pair;
+
+	assert_non_null(path);
+	pair = open_pair(path, debug);
+	b.module = module_of(b.agent, path);
+	resolve_open(&b.command, pair.code, pair.debug, false);
+	compare_file(&b, path);
+	print_message("%s: %zu names agree, %zu of them of stubs\n", path, b.counts.named,
+		      b.counts.stubs);
+	resolve_close(&b.command);
+	symbols_free(b.agent);
+	cleanup_close(&pair.code);
+	cleanup_close(&pair.debug);
+	return b.counts;
+}
+
+static char **more_files; /* of the command line: programs, and stamps of folders of programs */
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t bytes = strlen(name);
+
+	return bytes >= strlen(end) && !strcmp(name + bytes - strlen(end), end);
+}
+
+/* Whether the file is ELF, and one that may be mapped: no debug file. */
+static bool is_program(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char magic[SELFMAG];
+
+	return !ends_with(path, ".debug") && !ends_with(path, ".names") && fd >= 0 &&
+	       read(fd, magic, SELFMAG) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG);
+}
+
+/* Every program of the folder that belongs to a stamp. */
+static void agree_on_folder(const char *stamp)
+{
+	struct debug_files none, beside; /* the second with the debug files of the folder */
+	_cleanup_closedir_ DIR *dir = NULL;
+	char folder[512], path[1024];
+	struct dirent *entry;
+
+	snprintf(folder, sizeof(folder), "%s.d", stamp);
+	dir = opendir(folder);
+	assert_non_null(dir);
+	debug_files_init(&none);
+	debug_files_init(&beside);
+	assert_int_equal(debug_files_add(&beside, dirfd(dir), folder), 0);
+	rewinddir(dir);
+	while ((entry = readdir(dir)) != NULL) {
+		struct counts counts;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		/* Without a build-id the command is not asked for what a link leads to. */
+		if (!is_program(path) || !strcmp(entry->d_name, "split_crc"))
+			continue;
+		/* Its link leads the agent to the debug file beside it. */
+		counts = agree(path, strcmp(entry->d_name, "split") != 0 ? &none : &beside);
+		assert_true(counts.named >= 2);
+		if (!strncmp(entry->d_name, "plt_", 4))
+			assert_true(counts.stubs >= 2);
+	}
+	debug_files_done(&beside);
+	debug_files_done(&none);
+}
+
+/* A frame has the same name from the agent and from the command, for every specimen. */
+static void test_agent_agrees(void **state)
+{
+	struct debug_files debug;
+
+	debug_files_init(&debug);
+	for (char **file = more_files; *file; file++) {
+		if (ends_with(*file, ".stamp"))
+			agree_on_folder(*file);
+		else
+			(void)agree(*file, &debug);
+	}
+	debug_files_done(&debug);
+}
+
+/* The C library and the others that we are linked with, as they stand here, and ourselves. */
+static void test_agent_agrees_on_libraries(void **state)
+{
+	struct debug_files debug;
+
+	debug_files_init(&debug);
+	(void)agree("/proc/self/exe", &debug);
+	for (struct link_map *map = _r_debug.r_map; map; map = map->l_next)
+		if (map->l_name[0] == '/')
+			assert_true(agree(map->l_name, &debug).named > 5);
+	debug_files_done(&debug);
+}
+
 int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_layouts),	      cmocka_unit_test(test_without_lines),
-		cmocka_unit_test(test_no_sound_file), cmocka_unit_test(test_cut_files),
+		cmocka_unit_test(test_layouts),
+		cmocka_unit_test(test_without_lines),
+		cmocka_unit_test(test_no_sound_file),
+		cmocka_unit_test(test_cut_files),
 		cmocka_unit_test(test_huge_table),
+		cmocka_unit_test(test_agent_agrees),
+		cmocka_unit_test(test_agent_agrees_on_libraries),
 	};
 
 	specimens_dir = argv[1];
 	specimens_source = argv[2];
+	more_files = argv + 3;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+
 #include "tests/unit/shared/elf/elf_testing.h"
 
 /* As elf_finder.open; `context` is the name of a specimen. */
@@ -46,6 +48,39 @@ static void test_broken_debug_file(void **state)
 	elf_testing_lacks(s, "specimen_local");
 }
 
+/* A debug file that the caller has open is taken, and stays open. */
+static void test_open_debug_file(void **state)
+{
+	struct elf_image image = elf_testing_open(elf_testing_folder, "split");
+	struct elf_image debug = elf_testing_open(elf_testing_folder, "split.debug");
+	const struct elf_symbols_options options = { .debug = &debug };
+	struct elf_symbols *s;
+
+	assert_int_equal(elf_symbols_read(&image, &options, &s), 0);
+	elf_testing_has_all(s, "split.whole");
+	assert_true(elf_testing_place_of(s, "printf@plt") >= 0);
+	elf_symbols_free(s);
+	close(image.fd);
+	assert_int_equal(close(debug.fd), 0);
+}
+
+/* Who has less room than the agent says so, and is told when it is too little. */
+static void test_limits(void **state)
+{
+	struct elf_image image = elf_testing_open(elf_testing_folder, "plt_now");
+	struct elf_limits limits = { .string_bytes = 1 << 20, .symbols = 3 };
+	const struct elf_symbols_options options = { .limits = &limits };
+	struct elf_symbols *s;
+
+	assert_int_equal(elf_symbols_read(&image, &options, &s), -EFBIG);
+	limits = (struct elf_limits){ .string_bytes = 30, .symbols = 1000 };
+	assert_int_equal(elf_symbols_read(&image, &options, &s), -EFBIG);
+	limits.string_bytes = 1 << 20;
+	assert_int_equal(elf_symbols_read(&image, &options, &s), 0);
+	elf_symbols_free(s);
+	close(image.fd);
+}
+
 /* Keys are offsets in the file, whatever the addresses are. */
 static void test_apart(void **state)
 {
@@ -65,6 +100,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bias),
 		cmocka_unit_test(test_broken_debug_file),
+		cmocka_unit_test(test_open_debug_file),
+		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_apart),
 	};
 

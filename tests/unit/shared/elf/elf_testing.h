@@ -43,10 +43,11 @@ static inline struct elf_image elf_testing_open(const char *folder, const char *
 static inline struct elf_symbols *elf_testing_read_in(const char *folder, const char *name,
 						      const struct elf_finder *finder)
 {
+	const struct elf_symbols_options options = { .finder = finder };
 	struct elf_image image = elf_testing_open(folder, name);
 	struct elf_symbols *s;
 
-	assert_int_equal(elf_symbols_read(&image, finder, &s), 0);
+	assert_int_equal(elf_symbols_read(&image, &options, &s), 0);
 	close(image.fd);
 	return s;
 }

@@ -16,9 +16,24 @@
 
 static const char strings[] = "\0read\0__read\0write\0label\0inner";
 
+#define KEPT_MAX (64u << 20) /* bytes */
+
 enum { READ = 1, LOW_READ = 6, WRITE = 13, LABEL = 19, INNER = 25 };
 
-static const char *find(const struct name_table *n, uint32_t key)
+static int build_table(struct name_table_entry *entries, size_t count, const char *data,
+		       size_t bytes, struct name_table *ret_names)
+{
+	const struct name_table_texts texts = {
+		.strings = data,
+		.bytes = bytes,
+		.parts = 1,
+		.kept_max = KEPT_MAX,
+	};
+
+	return name_table_build(entries, count, &texts, ret_names);
+}
+
+static const char *find_name(const struct name_table *n, uint32_t key)
 {
 	ptrdiff_t i = name_table_find(n, key);
 
@@ -33,14 +48,14 @@ static void test_bounds(void **state)
 	};
 	struct name_table n;
 
-	assert_int_equal(name_table_build(entries, 2, strings, sizeof(strings), 1, &n), 0);
-	assert_string_equal(find(&n, 99), "");
-	assert_string_equal(find(&n, 100), "read");
-	assert_string_equal(find(&n, 119), "read");
-	assert_string_equal(find(&n, 120), "");
-	assert_string_equal(find(&n, 309), "write");
-	assert_string_equal(find(&n, 310), "");
-	assert_string_equal(find(&n, UINT32_MAX), "");
+	assert_int_equal(build_table(entries, 2, strings, sizeof(strings), &n), 0);
+	assert_string_equal(find_name(&n, 99), "");
+	assert_string_equal(find_name(&n, 100), "read");
+	assert_string_equal(find_name(&n, 119), "read");
+	assert_string_equal(find_name(&n, 120), "");
+	assert_string_equal(find_name(&n, 309), "write");
+	assert_string_equal(find_name(&n, 310), "");
+	assert_string_equal(find_name(&n, UINT32_MAX), "");
 	name_table_done(&n);
 }
 
@@ -59,9 +74,9 @@ static void test_best_of_aliases(void **state)
 	};
 	struct name_table n;
 
-	assert_int_equal(name_table_build(entries, 3, strings, sizeof(strings), 1, &n), 0);
+	assert_int_equal(build_table(entries, 3, strings, sizeof(strings), &n), 0);
 	assert_int_equal(n.count, 1);
-	assert_string_equal(find(&n, 100), "read");
+	assert_string_equal(find_name(&n, 100), "read");
 	name_table_done(&n);
 }
 
@@ -74,12 +89,12 @@ static void test_open_ends_at_next(void **state)
 	};
 	struct name_table n;
 
-	assert_int_equal(name_table_build(entries, 3, strings, sizeof(strings), 1, &n), 0);
-	assert_string_equal(find(&n, 149), "read");
-	assert_string_equal(find(&n, 150), "write");
-	assert_string_equal(find(&n, 170), "");
-	assert_string_equal(find(&n, 229), "__read");
-	assert_string_equal(find(&n, 230), "");
+	assert_int_equal(build_table(entries, 3, strings, sizeof(strings), &n), 0);
+	assert_string_equal(find_name(&n, 149), "read");
+	assert_string_equal(find_name(&n, 150), "write");
+	assert_string_equal(find_name(&n, 170), "");
+	assert_string_equal(find_name(&n, 229), "__read");
+	assert_string_equal(find_name(&n, 230), "");
 	name_table_done(&n);
 }
 
@@ -92,11 +107,11 @@ static void test_nested(void **state)
 	};
 	struct name_table n;
 
-	assert_int_equal(name_table_build(entries, 3, strings, sizeof(strings), 1, &n), 0);
+	assert_int_equal(build_table(entries, 3, strings, sizeof(strings), &n), 0);
 	assert_int_equal(n.count, 2);
-	assert_string_equal(find(&n, 125), "inner");
-	assert_string_equal(find(&n, 130), "read");
-	assert_string_equal(find(&n, 160), "read");
+	assert_string_equal(find_name(&n, 125), "inner");
+	assert_string_equal(find_name(&n, 130), "read");
+	assert_string_equal(find_name(&n, 160), "read");
 	name_table_done(&n);
 }
 
@@ -114,7 +129,7 @@ static void test_many_against_linear(void **state)
 							.size = 0x80,
 							.text = READ };
 	}
-	assert_int_equal(name_table_build(entries, COUNT, strings, sizeof(strings), 1, &n), 0);
+	assert_int_equal(build_table(entries, COUNT, strings, sizeof(strings), &n), 0);
 	for (size_t i = 1; i < n.count; i++)
 		assert_true(n.keys[i - 1] < n.keys[i]);
 	for (size_t i = 0; i < n.count; i++) {
@@ -146,7 +161,7 @@ static void check_order(size_t count, uint32_t mask, bool sorted)
 		entries[i].key = entries[i - 1].key; /* the first of equals stays */
 		entries[i].text = WRITE;
 	}
-	assert_int_equal(name_table_build(entries, count, strings, sizeof(strings), 1, &n), 0);
+	assert_int_equal(build_table(entries, count, strings, sizeof(strings), &n), 0);
 	assert_true(n.count > 0 && n.count <= (count + 1) / 2);
 	for (size_t i = 0; i < n.count; i++) {
 		assert_true(i == 0 || n.keys[i] > last);
@@ -175,25 +190,24 @@ static void test_walls(void **state)
 	struct name_table_entry beyond = { .key = 1, .size = 1, .text = sizeof(strings) };
 	char *name = malloc(2 * NAME_TABLE_TEXT_BYTES);
 	struct name_table_entry longest = { .key = 1, .size = 1 };
-	struct name_table_entry *many =
-		calloc(NAME_TABLE_BLOB_MAX / NAME_TABLE_TEXT_BYTES + 1, sizeof(*many));
+	struct name_table_entry *many = calloc(KEPT_MAX / NAME_TABLE_TEXT_BYTES + 1, sizeof(*many));
 	struct name_table n = { .count = 77 };
 
 	assert_non_null(name);
 	assert_non_null(many);
 	memset(name, 'x', 2 * NAME_TABLE_TEXT_BYTES);
 	name[2 * NAME_TABLE_TEXT_BYTES - 1] = '\0';
-	assert_int_equal(name_table_build(&beyond, 1, strings, sizeof(strings), 1, &n), -EINVAL);
-	assert_int_equal(name_table_build(&beyond, NAME_TABLE_COUNT_MAX + 1, strings,
-					  sizeof(strings), 1, &n),
-			 -EFBIG);
-	for (uint32_t i = 0; i < NAME_TABLE_BLOB_MAX / NAME_TABLE_TEXT_BYTES + 1; i++)
+	assert_int_equal(build_table(&beyond, 1, strings, sizeof(strings), &n), -EINVAL);
+	assert_int_equal(
+		build_table(&beyond, NAME_TABLE_COUNT_MAX + 1, strings, sizeof(strings), &n),
+		-EFBIG);
+	for (uint32_t i = 0; i < KEPT_MAX / NAME_TABLE_TEXT_BYTES + 1; i++)
 		many[i] = (struct name_table_entry){ .key = i, .size = 1 };
-	assert_int_equal(name_table_build(many, NAME_TABLE_BLOB_MAX / NAME_TABLE_TEXT_BYTES + 1,
-					  name, 2 * NAME_TABLE_TEXT_BYTES, 1, &n),
+	assert_int_equal(build_table(many, KEPT_MAX / NAME_TABLE_TEXT_BYTES + 1, name,
+				     2 * NAME_TABLE_TEXT_BYTES, &n),
 			 -EFBIG);
 	assert_int_equal(n.count, 77);
-	assert_int_equal(name_table_build(&longest, 1, name, 2 * NAME_TABLE_TEXT_BYTES, 1, &n), 0);
+	assert_int_equal(build_table(&longest, 1, name, 2 * NAME_TABLE_TEXT_BYTES, &n), 0);
 	assert_int_equal(strlen(name_table_text(&n, 0)), NAME_TABLE_TEXT_BYTES - 1);
 	name_table_done(&n);
 	free(many);
@@ -204,7 +218,7 @@ static void test_empty(void **state)
 {
 	struct name_table n;
 
-	assert_int_equal(name_table_build(NULL, 0, NULL, 0, 1, &n), 0);
+	assert_int_equal(build_table(NULL, 0, NULL, 0, &n), 0);
 	assert_int_equal(name_table_find(&n, 0), -1);
 	name_table_done(&n);
 }
