@@ -14,7 +14,6 @@
 #include "shared/io.h"
 #include "shared/json/utf8.h"
 #include "shared/parse.h"
-#include "shared/preflight.h"
 
 #define FILE_BYTES     (1u << 20)
 #define CAPTURE_MIN_MS 100
@@ -297,24 +296,6 @@ int calls_capture(const struct options *options, const char *const *arguments)
 	if (capture_params(options, &params) < 0)
 		return COMMAND_USAGE;
 	return ask_agent(options, "session.start", &params, NULL, show_started, NULL);
-}
-
-int calls_check(const struct options *options, const char *const *arguments)
-{
-	_cleanup_(jsonw_done) struct jsonw text;
-	struct preflight preflight;
-
-	jsonw_init(&text, CLIENT_ANSWER_BYTES);
-	preflight_probe(&preflight);
-	if (!options->values[OPTION_JSON]) {
-		preflight_print(&preflight, options->out);
-	} else {
-		preflight_write(&preflight, &text, NULL);
-		if (jsonw_end(&text) < 0)
-			return calls_explain(options, -ENOMEM);
-		fprintf(options->out, "%.*s\n", (int)text.bytes, text.data);
-	}
-	return preflight_fine(&preflight) ? COMMAND_FINE : COMMAND_FAILED;
 }
 
 int calls_version(const struct options *options, const char *const *arguments)

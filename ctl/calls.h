@@ -16,7 +16,6 @@ int calls_rules_set(const struct options *options, const char *const *arguments)
 int calls_watches(const struct options *options, const char *const *arguments);
 int calls_sessions(const struct options *options, const char *const *arguments);
 int calls_capture(const struct options *options, const char *const *arguments);
-int calls_check(const struct options *options, const char *const *arguments);
 int calls_version(const struct options *options, const char *const *arguments);
 
 /* The socket that the command line or the environment names. */

@@ -9,6 +9,7 @@
 #include "ctl/diff.h"
 #include "ctl/flamegraph.h"
 #include "ctl/folded.h"
+#include "ctl/loader_check.h"
 #include "ctl/options.h"
 #include "ctl/pprof.h"
 #include "ctl/profile.h"
@@ -138,7 +139,7 @@ static const struct command {
 	  0,
 	  0,
 	  OPTIONS_COMMON,
-	  calls_check,
+	  loader_check_call,
 	  "what this machine has of what trocar needs; asks no agent" },
 	{ { "version" }, NULL, 0, 0, OPTIONS_COMMON, calls_version, "print the version" },
 	{ { "help" },

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # trocar-loader for real: load, refuse, replace, unload, and the undo of loads that fail or are cut short.
-# usage: load_test.sh LOADER. Leaves nothing behind; 77 when it cannot run here.
+# usage: load_test.sh LOADER TROCAR. Leaves nothing behind; 77 when it cannot run here.
 loader=$1
+command=$2
 # A sanitizer's runtime makes system calls that the loader's filter kills; the plain build is tested.
 if grep -q __asan_init "$loader"; then
 	echo "skipped: the loader's system-call filter does not allow what a sanitizer's runtime does"
@@ -42,6 +43,11 @@ expect 2 usage "$loader" frobnicate
 expect 2 "is needed" "$loader" load --hz 0
 expect 0 "trocar-loader" "$loader" version
 expect 0 "--samples-ring-kib" "$loader" help
+# The command's check is the loader's.
+for form in "" --json; do
+	[ "$(TROCAR_LOADER=$loader "$command" check $form)" = "$("$loader" check $form)" ] || say "trocar check $form"
+done
+expect 1 "cannot run $top/none" env TROCAR_LOADER="$top/none" "$command" check
 expect 1 "groupadd" "$loader" load --bpf-dir "$dir" --group no-such-group
 nothing_left "unknown group"
 
