@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * loader_check.h: `trocar check` is the loader's verb `check`: what a load needs is known there, and
- * tried under the loader's own capabilities and system-call filter.
+ * loader_check.h: `trocar check` is the loader's verb `check`: what a load needs is known there,
+ * and tried under the loader's own capabilities and system-call filter.
  */
 #ifndef TROCAR_CTL_LOADER_CHECK_H
 #define TROCAR_CTL_LOADER_CHECK_H

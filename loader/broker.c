@@ -11,7 +11,7 @@
 #include "loader/broker_listen.h"
 #include "loader/broker_operations.h"
 #include "loader/broker_serve.h"
-#include "loader/load.h"
+#include "loader/exit_status.h"
 #include "loader/user.h"
 #include "policy/policy.h"
 #include "shared/broker.h"

@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/btf.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +11,10 @@
 
 #include "bpf/trocar.skel.h"
 #include "loader/pins.h"
+#include "loader/preflight/preflight.h"
 #include "shared/abi.h"
 #include "shared/clock.h"
 #include "shared/cpus.h"
-#include "shared/kbtf.h"
 #include "shared/macro.h"
 
 #define LINK_MODE 0600
@@ -75,10 +74,10 @@ static int resize(struct trocar *skeleton, const struct options *o)
 /* Has this kernel the open-coded iterator over mappings (6.7 and newer)? */
 static bool has_vma_iterator(void)
 {
-	struct kbtf btf __attribute__((cleanup(kbtf_done))) = { 0 };
+	struct preflight_row row;
 
-	return kbtf_open(&btf) == 0 &&
-	       kbtf_find(&btf, BTF_KIND_FUNC, "bpf_iter_task_vma_new", NULL, NULL) == 0;
+	preflight_ask(PREFLIGHT_vma_open_coded, &row);
+	return row.state == PREFLIGHT_PRESENT;
 }
 
 static int choose(struct trocar *skeleton, bool vma_open_coded)

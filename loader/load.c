@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "loader/bpfdir.h"
+#include "loader/exit_status.h"
 #include "loader/group.h"
 #include "loader/kernelset.h"
 #include "loader/pins.h"
-#include "loader/preflight.h"
+#include "loader/preflight/preflight.h"
+#include "loader/preflight/preflight_btf.h"
 #include "policy/policy.h"
 #include "shared/clock.h"
-#include "shared/kbtf.h"
 #include "shared/log.h"
 #include "shared/macro.h"
 
@@ -216,11 +217,11 @@ static int prepare(struct load *l)
 {
 	int r;
 
-	if (access(KBTF_PATH, R_OK) < 0) {
+	if (access(PREFLIGHT_BTF_PATH, R_OK) < 0) {
 		r = -errno;
 		log_error("the kernel has no BTF (%s: %s): it must be built with "
 			  "CONFIG_DEBUG_INFO_BTF",
-			  KBTF_PATH, strerror(-r));
+			  PREFLIGHT_BTF_PATH, strerror(-r));
 		return r;
 	}
 	r = group_find(l->o->group, &l->gid);

@@ -5,19 +5,10 @@
 
 #include "loader/options.h"
 
-/* Exit statuses of trocar-loader, as in its man page. */
-enum load_exit {
-	EXIT_FINE = 0,
-	EXIT_FAILED = 1,
-	EXIT_USAGE = 2,
-	EXIT_LOADED = 3, /* `load`: a set is there already */
-	EXIT_NEEDS = 4,	 /* `check`: something required is missing */
-};
-
 /*
  * The verb `load`. Says on stderr what it did or what went wrong, and undoes everything on failure.
  * Signals must be blocked: a pending one is looked for between the steps and makes it fail. Drops
- * capabilities as its stages pass. Returns an exit status.
+ * capabilities as its stages pass. Returns an enum exit_status.
  */
 int load_run(const struct options *o);
 

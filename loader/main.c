@@ -10,22 +10,32 @@
 #include <unistd.h>
 
 #include "loader/broker.h"
+#include "loader/exit_status.h"
 #include "loader/load.h"
 #include "loader/options.h"
-#include "loader/preflight.h"
+#include "loader/preflight/preflight.h"
 #include "loader/unload.h"
 #include "policy/policy.h"
 #include "shared/abi.h"
 #include "shared/log.h"
 #include "shared/macro.h"
 
-static int version(const struct options *o)
+static int run_check(const struct options *o)
+{
+	int r = preflight_report(o->json);
+
+	if (r < 0)
+		return EXIT_FAILED;
+	return r ? EXIT_FINE : EXIT_NEEDS;
+}
+
+static int print_version(const struct options *o)
 {
 	printf("trocar-loader %s, ABI %u\n", TROCAR_VERSION, ABI_VERSION);
 	return EXIT_FINE;
 }
 
-static int help(const struct options *o);
+static int print_help(const struct options *o);
 
 /* Verbs; `stage` says which capabilities are left to it (policy/capabilities.def). */
 static const struct verb {
@@ -36,7 +46,7 @@ static const struct verb {
 	int (*run)(const struct options *o);
 	const char *help;
 } verbs[] = {
-	{ "check", POLICY_LOADER, FOR_CHECK, STAGE_CHECK, preflight_run,
+	{ "check", POLICY_LOADER, FOR_CHECK, STAGE_CHECK, run_check,
 	  "says what the kernel has and lacks" },
 	{ "load", POLICY_LOADER, FOR_LOAD, STAGE_CHECK, load_run,
 	  "mounts, loads, attaches, pins, and leaves" },
@@ -44,11 +54,11 @@ static const struct verb {
 	  "removes every trace of a load" },
 	{ "broker", POLICY_BROKER, FOR_BROKER, STAGE_CHECK, broker_run,
 	  "opens for the consumer what it may not; started by its socket" },
-	{ "version", POLICY_LOADER, 0, STAGE_DONE, version, "prints the version" },
-	{ "help", POLICY_LOADER, 0, STAGE_DONE, help, "prints this" },
+	{ "version", POLICY_LOADER, 0, STAGE_DONE, print_version, "prints the version" },
+	{ "help", POLICY_LOADER, 0, STAGE_DONE, print_help, "prints this" },
 };
 
-static void usage(FILE *out)
+static void print_usage(FILE *out)
 {
 	fputs("usage: trocar-loader VERB [OPTION]...\n", out);
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
@@ -57,13 +67,13 @@ static void usage(FILE *out)
 	}
 }
 
-static int help(const struct options *o)
+static int print_help(const struct options *o)
 {
-	usage(stdout);
+	print_usage(stdout);
 	return EXIT_FINE;
 }
 
-static const struct verb *find(const char *name)
+static const struct verb *find_verb(const char *name)
 {
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		name = "help";
@@ -118,14 +128,14 @@ static void block_signals(sigset_t *ret_old)
 	sigprocmask(SIG_BLOCK, &set, ret_old);
 }
 
-static int run(const struct verb *verb, int argc, char *const argv[])
+static int run_verb(const struct verb *verb, int argc, char *const argv[])
 {
 	struct options o;
 	char fault[256];
 	int r;
 
 	if (!verb) {
-		usage(stderr);
+		print_usage(stderr);
 		return EXIT_USAGE;
 	}
 	r = options_parse(verb->bit, argc - 2, argv + 2, &o, fault, sizeof(fault));
@@ -143,7 +153,7 @@ static int run(const struct verb *verb, int argc, char *const argv[])
 
 int main(int argc, char *argv[])
 {
-	const struct verb *verb = argc > 1 ? find(argv[1]) : NULL;
+	const struct verb *verb = argc > 1 ? find_verb(argv[1]) : NULL;
 	sigset_t old;
 	int r, status;
 
@@ -154,7 +164,7 @@ int main(int argc, char *argv[])
 		log_error("cannot lock itself down: %s", strerror(-r));
 		return EXIT_FAILED;
 	}
-	status = run(verb, argc, argv);
+	status = run_verb(verb, argc, argv);
 	if (fflush(stdout) != 0 && status == EXIT_FINE)
 		status = EXIT_FAILED;
 	if (status != EXIT_FINE)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "loader/bpfdir.h"
-#include "loader/load.h"
+#include "loader/exit_status.h"
 #include "loader/pins.h"
 #include "shared/log.h"
 

@@ -7,7 +7,7 @@
 
 /*
  * The verb `unload`: removes everything of a set, also of a half-finished one, and nothing else.
- * Says on stderr what it did. Returns an exit status (enum load_exit); nothing there is success.
+ * Says on stderr what it did. Returns an enum exit_status; nothing there is success.
  */
 int unload_run(const struct options *o);
 

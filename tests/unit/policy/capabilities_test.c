@@ -14,7 +14,6 @@
 
 #include "policy/policy.h"
 #include "shared/macro.h"
-#include "shared/preflight.h"
 
 #define BIT(c) (1ULL << (c))
 
@@ -74,7 +73,7 @@ static void preflight_asks_for_them(void **state)
 	} asked[] = {
 #define NEED(id, level, lost, how)
 #define NEED_CAP(id, capability, level, lost) { capability, #id },
-#include "shared/preflight.def"
+#include "loader/preflight/preflight.def"
 #undef NEED
 #undef NEED_CAP
 	};

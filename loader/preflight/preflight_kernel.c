@@ -8,20 +8,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "macro.h"
-#include "preflight_parts.h"
+#include "loader/preflight/preflight_internal.h"
+#include "shared/cleanup.h"
+#include "shared/macro.h"
 
 #define NO_BTF "not known: it takes the kernel's BTF to ask"
 
-static int sys_bpf(int command, union bpf_attr *attr)
+static int call_bpf(int command, union bpf_attr *attr)
 {
 	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
 }
 
 /* ---- BPF */
 
-static int map_create(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries)
+static int create_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries)
 {
 	union bpf_attr attr = {
 		.map_type = type,
@@ -30,11 +30,11 @@ static int map_create(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, u
 		.max_entries = entries,
 	};
 
-	return sys_bpf(BPF_MAP_CREATE, &attr);
+	return call_bpf(BPF_MAP_CREATE, &attr);
 }
 
 /* r0 = 0; exit: what every program type takes. 0 or the descriptor. */
-static int prog_load(uint32_t type, uint32_t attach_type, uint32_t btf_id)
+static int load_program(uint32_t type, uint32_t attach_type, uint32_t btf_id)
 {
 	const struct bpf_insn code[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
@@ -49,18 +49,20 @@ static int prog_load(uint32_t type, uint32_t attach_type, uint32_t btf_id)
 		.license = (uint64_t)(uintptr_t) "Dual BSD/GPL",
 	};
 
-	return sys_bpf(BPF_PROG_LOAD, &attr);
+	return call_bpf(BPF_PROG_LOAD, &attr);
 }
 
 static void probe_btf(struct preflight_probes *p, struct preflight_row *row)
 {
-	p->btf_error = -kbtf_open(&p->btf);
-	if (p->btf_error) {
-		preflight_failed(row, p->btf_error);
+	int r = preflight_btf_load(&p->btf);
+
+	if (r < 0) {
+		preflight_row_failed(row, -r);
 		return;
 	}
-	preflight_present(row);
-	PREFLIGHT_SAY(row, "%s, %zu KiB", KBTF_PATH, p->btf.bytes / 1024);
+	preflight_row_present(row);
+	PREFLIGHT_ROW_SAY(row, "%s, %u KiB", PREFLIGHT_BTF_PATH,
+			  preflight_btf_bytes(&p->btf) / 1024);
 }
 
 static void probe_map(struct preflight_row *row, uint32_t type, uint32_t entries)
@@ -68,11 +70,11 @@ static void probe_map(struct preflight_row *row, uint32_t type, uint32_t entries
 	_cleanup_close_ int fd = -1;
 	uint32_t bytes = type == BPF_MAP_TYPE_RINGBUF ? 0 : 4;
 
-	fd = map_create(type, bytes, bytes, entries);
+	fd = create_map(type, bytes, bytes, entries);
 	if (fd < 0)
-		preflight_failed(row, errno);
+		preflight_row_failed(row, errno);
 	else
-		preflight_present(row);
+		preflight_row_present(row);
 }
 
 static void probe_bpf_map(struct preflight_probes *p, struct preflight_row *row)
@@ -114,17 +116,17 @@ static void probe_task_storage(struct preflight_probes *p, struct preflight_row 
 	_cleanup_close_ int btf_fd = -1;
 	_cleanup_close_ int fd = -1;
 
-	btf_fd = sys_bpf(BPF_BTF_LOAD, &load);
+	btf_fd = call_bpf(BPF_BTF_LOAD, &load);
 	if (btf_fd < 0) {
-		preflight_failed(row, errno);
+		preflight_row_failed(row, errno);
 		return;
 	}
 	attr.btf_fd = (uint32_t)btf_fd;
-	fd = sys_bpf(BPF_MAP_CREATE, &attr);
+	fd = call_bpf(BPF_MAP_CREATE, &attr);
 	if (fd < 0)
-		preflight_failed(row, errno);
+		preflight_row_failed(row, errno);
 	else
-		preflight_present(row);
+		preflight_row_present(row);
 }
 
 /* ---- bpffs: one that nobody else sees; it goes with its descriptor */
@@ -135,15 +137,15 @@ static void probe_bpffs(struct preflight_probes *p, struct preflight_row *row)
 
 	fs = (int)syscall(SYS_fsopen, "bpf", FSOPEN_CLOEXEC);
 	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0) {
-		preflight_failed(row, errno);
+		preflight_row_failed(row, errno);
 		return;
 	}
 	p->bpffs_fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, 0);
 	if (p->bpffs_fd < 0) {
-		preflight_failed(row, errno);
+		preflight_row_failed(row, errno);
 		return;
 	}
-	preflight_present(row);
+	preflight_row_present(row);
 }
 
 /* ---- perf */
@@ -163,24 +165,24 @@ static void probe_perf_event(struct preflight_probes *p, struct preflight_row *r
 
 	fd = (int)syscall(SYS_perf_event_open, &event, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0) {
-		preflight_failed(row, errno);
+		preflight_row_failed(row, errno);
 		return;
 	}
-	p->prog_fd = prog_load(BPF_PROG_TYPE_PERF_EVENT, 0, 0);
+	p->prog_fd = load_program(BPF_PROG_TYPE_PERF_EVENT, 0, 0);
 	if (p->prog_fd < 0) {
-		preflight_failed(row, errno);
+		preflight_row_failed(row, errno);
 		return;
 	}
 	link.link_create.prog_fd = (uint32_t)p->prog_fd;
 	link.link_create.target_fd = (uint32_t)fd;
 	link.link_create.attach_type = BPF_PERF_EVENT;
-	p->perf_link_fd = sys_bpf(BPF_LINK_CREATE, &link);
+	p->perf_link_fd = call_bpf(BPF_LINK_CREATE, &link);
 	if (p->perf_link_fd < 0) {
-		preflight_failed(row, errno);
+		preflight_row_failed(row, errno);
 		return;
 	}
-	preflight_present(row);
-	PREFLIGHT_SAY(row, "CPU clock event with a program on CPU 0");
+	preflight_row_present(row);
+	PREFLIGHT_ROW_SAY(row, "CPU clock event with a program on CPU 0");
 }
 
 static void probe_perf_link_pin(struct preflight_probes *p, struct preflight_row *row)
@@ -190,41 +192,42 @@ static void probe_perf_link_pin(struct preflight_probes *p, struct preflight_row
 
 	if (p->perf_link_fd < 0 || p->bpffs_fd < 0) {
 		row->state = PREFLIGHT_UNKNOWN;
-		PREFLIGHT_SAY(row, "not known: it takes perf_event and bpffs to ask");
+		PREFLIGHT_ROW_SAY(row, "not known: it takes perf_event and bpffs to ask");
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/probe", p->bpffs_fd);
 	attr.pathname = (uint64_t)(uintptr_t)path;
 	attr.bpf_fd = (uint32_t)p->perf_link_fd;
-	if (sys_bpf(BPF_OBJ_PIN, &attr) < 0)
-		preflight_failed(row, errno);
+	if (call_bpf(BPF_OBJ_PIN, &attr) < 0)
+		preflight_row_failed(row, errno);
 	else
-		preflight_present(row);
+		preflight_row_present(row);
 }
 
 /* ---- programs that attach by BTF */
 
 /* Loads the tiny program for the BTF type of that name; 0, or the errno. */
-static int load_by_btf(const struct preflight_probes *p, uint32_t kind, const char *name,
+static int load_by_btf(struct preflight_probes *p, uint32_t kind, const char *name,
 		       uint32_t attach_type)
 {
 	_cleanup_close_ int fd = -1;
-	uint32_t id;
-	int r;
+	int id;
 
-	r = kbtf_find(&p->btf, kind, name, &id, NULL);
-	if (r < 0)
-		return -r;
-	fd = prog_load(BPF_PROG_TYPE_TRACING, attach_type, id);
+	id = preflight_btf_find(&p->btf, kind, name);
+	if (id < 0)
+		return -id;
+	fd = load_program(BPF_PROG_TYPE_TRACING, attach_type, (uint32_t)id);
 	return fd < 0 ? errno : 0;
 }
 
-static bool need_btf(const struct preflight_probes *p, struct preflight_row *row)
+static bool has_btf(struct preflight_probes *p, struct preflight_row *row)
 {
-	if (p->btf.data)
+	int r = preflight_btf_load(&p->btf);
+
+	if (r == 0)
 		return true;
-	row->state = p->btf_error == ENOENT ? PREFLIGHT_MISSING : PREFLIGHT_UNKNOWN;
-	PREFLIGHT_SAY(row, NO_BTF);
+	row->state = r == -ENOENT ? PREFLIGHT_MISSING : PREFLIGHT_UNKNOWN;
+	PREFLIGHT_ROW_SAY(row, NO_BTF);
 	return false;
 }
 
@@ -242,33 +245,32 @@ static void probe_tp_btf(struct preflight_probes *p, struct preflight_row *row)
 	char name[64];
 	int error;
 
-	if (!need_btf(p, row))
+	if (!has_btf(p, row))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(points); i++) {
 		snprintf(name, sizeof(name), "btf_trace_%s", points[i]);
 		error = load_by_btf(p, BTF_KIND_TYPEDEF, name, BPF_TRACE_RAW_TP);
 		if (error) {
-			preflight_failed(row, error);
-			PREFLIGHT_SAY(row, "%s: %s", points[i], strerror(error));
+			preflight_row_failed(row, error);
+			PREFLIGHT_ROW_SAY(row, "%s: %s", points[i], strerror(error));
 			return;
 		}
 	}
-	preflight_present(row);
-	PREFLIGHT_SAY(row, "%zu tracepoints", ARRAY_SIZE(points));
+	preflight_row_present(row);
+	PREFLIGHT_ROW_SAY(row, "%zu tracepoints", ARRAY_SIZE(points));
 }
 
-static void probe_iterator(const struct preflight_probes *p, struct preflight_row *row,
-			   const char *name)
+static void probe_iterator(struct preflight_probes *p, struct preflight_row *row, const char *name)
 {
 	int error;
 
-	if (!need_btf(p, row))
+	if (!has_btf(p, row))
 		return;
 	error = load_by_btf(p, BTF_KIND_FUNC, name, BPF_TRACE_ITER);
 	if (error)
-		preflight_failed(row, error);
+		preflight_row_failed(row, error);
 	else
-		preflight_present(row);
+		preflight_row_present(row);
 }
 
 static void probe_iter_task(struct preflight_probes *p, struct preflight_row *row)
@@ -281,13 +283,13 @@ static void probe_function(struct preflight_probes *p, struct preflight_row *row
 {
 	int r;
 
-	if (!need_btf(p, row))
+	if (!has_btf(p, row))
 		return;
-	r = kbtf_find(&p->btf, BTF_KIND_FUNC, name, NULL, NULL);
+	r = preflight_btf_find(&p->btf, BTF_KIND_FUNC, name);
 	if (r < 0)
-		preflight_failed(row, -r);
+		preflight_row_failed(row, -r);
 	else
-		preflight_present(row);
+		preflight_row_present(row);
 }
 
 static void probe_find_vma(struct preflight_probes *p, struct preflight_row *row)

@@ -10,16 +10,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "abi.h"
-#include "cgroupfs.h"
-#include "cleanup.h"
-#include "io.h"
-#include "parse.h"
-#include "preflight_parts.h"
+#include "loader/preflight/preflight_internal.h"
+#include "shared/abi.h"
+#include "shared/cgroupfs.h"
+#include "shared/cleanup.h"
+#include "shared/io.h"
+#include "shared/parse.h"
 
 #define SMALL_FILE_BYTES 65536
 
-static int small_file(const char *path, char **ret_text)
+static int read_small_file(const char *path, char **ret_text)
 {
 	size_t bytes;
 
@@ -36,65 +36,59 @@ static void probe_cgroup2(struct preflight_probes *p, struct preflight_row *row)
 
 	r = cgroupfs_find_here(mount, sizeof(mount), &mode);
 	if (r == 0) {
-		preflight_present(row);
-		PREFLIGHT_SAY(row, "%.200s, %s", mount, cgroupfs_mode_name(mode));
+		preflight_row_present(row);
+		PREFLIGHT_ROW_SAY(row, "%.200s, %s", mount, cgroupfs_mode_name(mode));
 		return;
 	}
-	preflight_failed(row, -r);
+	preflight_row_failed(row, -r);
 	if (mode == CGROUP_V1_ONLY)
-		PREFLIGHT_SAY(row, "only cgroup v1 is mounted");
+		PREFLIGHT_ROW_SAY(row, "only cgroup v1 is mounted");
 }
 
-void preflight_explain_psi(int error, bool compiled, const char *cmdline, struct preflight_row *row)
+void preflight_system_explain_psi(int error, bool compiled, const char *cmdline,
+				  struct preflight_row *row)
 {
 	bool off = strncmp(cmdline, "psi=0", 5) == 0 || strstr(cmdline, " psi=0") != NULL;
 
 	if (error == 0) {
-		preflight_present(row);
+		preflight_row_present(row);
 		return;
 	}
 	row->state = PREFLIGHT_MISSING;
 	if (error == EPERM || error == EACCES) {
-		preflight_failed(row, error);
+		preflight_row_failed(row, error);
 	} else if (off) {
-		PREFLIGHT_SAY(row, "switched off on the kernel command line (psi=0)");
+		PREFLIGHT_ROW_SAY(row, "switched off on the kernel command line (psi=0)");
 		row->how = "take psi=0 off the kernel command line";
 	} else if (error == EOPNOTSUPP || compiled) {
-		PREFLIGHT_SAY(row, "built in, but off by default on this kernel%s",
-			      error == EOPNOTSUPP ? " (the files answer EOPNOTSUPP)" : "");
+		PREFLIGHT_ROW_SAY(row, "built in, but off by default on this kernel%s",
+				  error == EOPNOTSUPP ? " (the files answer EOPNOTSUPP)" : "");
 		row->how = "add psi=1 to the kernel command line";
 	} else {
-		PREFLIGHT_SAY(row, "the kernel was built without it");
+		PREFLIGHT_ROW_SAY(row, "the kernel was built without it");
 	}
 }
 
 /* 0, or the errno of opening or reading. */
-static int read_error(const char *path)
+static int try_read(const char *path)
 {
 	_cleanup_free_ char *text = NULL;
 
-	return -small_file(path, &text);
-}
-
-/* The struct exists always; only with CONFIG_PSI it has members. */
-static bool psi_compiled(const struct preflight_probes *p)
-{
-	uint32_t members = 0;
-
-	return p->btf.data &&
-	       kbtf_find(&p->btf, BTF_KIND_STRUCT, "psi_group", NULL, &members) == 0 && members > 0;
+	return -read_small_file(path, &text);
 }
 
 static void probe_psi(struct preflight_probes *p, struct preflight_row *row)
 {
 	_cleanup_free_ char *cmdline = NULL;
-	int error = read_error("/proc/pressure/cpu");
+	int error = try_read("/proc/pressure/cpu");
 
-	if (small_file("/proc/cmdline", &cmdline) < 0)
+	if (read_small_file("/proc/cmdline", &cmdline) < 0)
 		cmdline = NULL;
-	preflight_explain_psi(error, psi_compiled(p), cmdline ? cmdline : "", row);
+	/* The struct exists always; only with CONFIG_PSI it has members. */
+	preflight_system_explain_psi(error, preflight_btf_has_members(&p->btf, "psi_group"),
+				     cmdline ? cmdline : "", row);
 	if (error == 0)
-		PREFLIGHT_SAY(row, "/proc/pressure");
+		PREFLIGHT_ROW_SAY(row, "/proc/pressure");
 }
 
 static void probe_psi_cgroup(struct preflight_probes *p, struct preflight_row *row)
@@ -106,23 +100,23 @@ static void probe_psi_cgroup(struct preflight_probes *p, struct preflight_row *r
 
 	if (cgroupfs_find_here(mount, sizeof(mount), &mode) < 0) {
 		row->state = PREFLIGHT_MISSING;
-		PREFLIGHT_SAY(row, mode == CGROUP_V1_ONLY ? "cgroup v1 has no pressure files"
-							  : "no cgroup2");
+		PREFLIGHT_ROW_SAY(row, mode == CGROUP_V1_ONLY ? "cgroup v1 has no pressure files"
+							      : "no cgroup2");
 		row->how = "mount cgroup2 (see cgroup2)";
 		return;
 	}
 	snprintf(path, sizeof(path), "%s/memory.pressure", mount);
-	error = read_error(path);
+	error = try_read(path);
 	if (error == 0) {
-		preflight_present(row);
-		PREFLIGHT_SAY(row, "%.200s", path);
+		preflight_row_present(row);
+		PREFLIGHT_ROW_SAY(row, "%.200s", path);
 		return;
 	}
-	preflight_failed(row, error);
+	preflight_row_failed(row, error);
 	if (error == EOPNOTSUPP) {
-		PREFLIGHT_SAY(row, "the files are there and answer EOPNOTSUPP");
+		PREFLIGHT_ROW_SAY(row, "the files are there and answer EOPNOTSUPP");
 		row->how = "add psi=1 to the kernel command line";
-	} else if (read_error("/proc/pressure/memory") != 0) {
+	} else if (try_read("/proc/pressure/memory") != 0) {
 		row->how = "see psi";
 	}
 }
@@ -135,12 +129,12 @@ static void probe_lockdown(struct preflight_probes *p, struct preflight_row *row
 	char *mode, *end;
 	int r;
 
-	r = small_file("/sys/kernel/security/lockdown", &text);
+	r = read_small_file("/sys/kernel/security/lockdown", &text);
 	if (r < 0) {
 		/* No securityfs, no mode to read; if it were confidentiality, tp_btf would be
 		 * missing. */
-		preflight_present(row);
-		PREFLIGHT_SAY(
+		preflight_row_present(row);
+		PREFLIGHT_ROW_SAY(
 			row,
 			"mode not known (%s); nothing refuses programs that read kernel memory: see tp_btf",
 			strerror(-r));
@@ -150,13 +144,13 @@ static void probe_lockdown(struct preflight_probes *p, struct preflight_row *row
 	end = mode ? strchr(mode, ']') : NULL;
 	if (!end) {
 		row->state = PREFLIGHT_UNKNOWN;
-		PREFLIGHT_SAY(row, "the mode cannot be read");
+		PREFLIGHT_ROW_SAY(row, "the mode cannot be read");
 		return;
 	}
 	*end = '\0';
 	row->state =
 		strcmp(mode + 1, "confidentiality") == 0 ? PREFLIGHT_MISSING : PREFLIGHT_PRESENT;
-	PREFLIGHT_SAY(row, "lockdown=%.32s", mode + 1);
+	PREFLIGHT_ROW_SAY(row, "lockdown=%.32s", mode + 1);
 }
 
 static void probe_seccomp(struct preflight_probes *p, struct preflight_row *row)
@@ -164,9 +158,9 @@ static void probe_seccomp(struct preflight_probes *p, struct preflight_row *row)
 	uint32_t action = SECCOMP_RET_KILL_PROCESS;
 
 	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0)
-		preflight_failed(row, errno);
+		preflight_row_failed(row, errno);
 	else
-		preflight_present(row);
+		preflight_row_present(row);
 }
 
 static void probe_landlock(struct preflight_probes *p, struct preflight_row *row)
@@ -175,21 +169,21 @@ static void probe_landlock(struct preflight_probes *p, struct preflight_row *row
 
 	if (abi < 0) {
 		row->state = PREFLIGHT_MISSING;
-		PREFLIGHT_SAY(row, errno == EOPNOTSUPP
-					   ? "built in, but not in the kernel's lsm= list"
-					   : "not in this kernel");
+		PREFLIGHT_ROW_SAY(row, errno == EOPNOTSUPP
+					       ? "built in, but not in the kernel's lsm= list"
+					       : "not in this kernel");
 		return;
 	}
-	preflight_present(row);
-	PREFLIGHT_SAY(row, "version %ld", abi);
+	preflight_row_present(row);
+	PREFLIGHT_ROW_SAY(row, "version %ld", abi);
 }
 
-static int sysctl_number(const char *path, uint64_t *ret_number)
+static int read_sysctl(const char *path, uint64_t *ret_number)
 {
 	_cleanup_free_ char *text = NULL;
 	int r;
 
-	r = small_file(path, &text);
+	r = read_small_file(path, &text);
 	if (r < 0)
 		return r;
 	text[strcspn(text, "\n")] = '\0';
@@ -199,37 +193,37 @@ static int sysctl_number(const char *path, uint64_t *ret_number)
 static void probe_unprivileged_bpf(struct preflight_probes *p, struct preflight_row *row)
 {
 	uint64_t number = 0;
-	int r = sysctl_number("/proc/sys/kernel/unprivileged_bpf_disabled", &number);
+	int r = read_sysctl("/proc/sys/kernel/unprivileged_bpf_disabled", &number);
 
 	if (r < 0) {
-		preflight_failed(row, -r);
+		preflight_row_failed(row, -r);
 		return;
 	}
 	row->state = number ? PREFLIGHT_PRESENT : PREFLIGHT_MISSING;
-	PREFLIGHT_SAY(row, "kernel.unprivileged_bpf_disabled=%" PRIu64, number);
+	PREFLIGHT_ROW_SAY(row, "kernel.unprivileged_bpf_disabled=%" PRIu64, number);
 }
 
 static void probe_stack_depth(struct preflight_probes *p, struct preflight_row *row)
 {
 	uint64_t number = 0;
-	int r = sysctl_number("/proc/sys/kernel/perf_event_max_stack", &number);
+	int r = read_sysctl("/proc/sys/kernel/perf_event_max_stack", &number);
 
 	if (r < 0) {
-		preflight_failed(row, -r);
+		preflight_row_failed(row, -r);
 		return;
 	}
 	row->state = number >= STACK_FRAMES ? PREFLIGHT_PRESENT : PREFLIGHT_MISSING;
-	PREFLIGHT_SAY(row, "kernel.perf_event_max_stack=%" PRIu64, number);
+	PREFLIGHT_ROW_SAY(row, "kernel.perf_event_max_stack=%" PRIu64, number);
 }
 
-void preflight_capability(int capability, struct preflight_row *row)
+void preflight_system_capability(int capability, struct preflight_row *row)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
 	row->how = "run it as root, or give the unit this capability";
 	if (syscall(SYS_capget, &header, data) < 0) {
-		preflight_failed(row, errno);
+		preflight_row_failed(row, errno);
 		return;
 	}
 	row->state = data[capability / 32].permitted & (1u << (capability % 32))

@@ -1,34 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "preflight.h"
+#include "loader/preflight/preflight.h"
 
 #include <errno.h>
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
-#include "cleanup.h"
-#include "macro.h"
-#include "preflight_parts.h"
+#include "loader/preflight/preflight_internal.h"
+#include "shared/cleanup.h"
+#include "shared/log.h"
+#include "shared/macro.h"
 
-void preflight_present(struct preflight_row *row)
-{
-	row->state = PREFLIGHT_PRESENT;
-}
-
-/* Not there, or not for us: EPERM and EACCES from a process that is not root prove nothing. */
-void preflight_failed(struct preflight_row *row, int error)
-{
-	bool denied = error == EPERM || error == EACCES;
-
-	row->state = denied && geteuid() != 0 ? PREFLIGHT_UNKNOWN : PREFLIGHT_MISSING;
-	if (row->state == PREFLIGHT_UNKNOWN) {
-		PREFLIGHT_SAY(row, "no permission to ask (%s)", strerror(error));
-		row->how = "run it as root to find out";
-	} else {
-		PREFLIGHT_SAY(row, "%s", strerror(error));
-	}
-}
+#define JSON_BYTES_MAX 65536
 
 static const struct need {
 	const char *name, *lost, *how;
@@ -39,7 +22,7 @@ static const struct need {
 #define OPTIONAL			      false
 #define NEED(id, level, lost, how)	      { #id, lost, how, -1, level },
 #define NEED_CAP(id, capability, level, lost) { #id, lost, "", capability, level },
-#include "shared/preflight.def"
+#include "loader/preflight/preflight.def"
 #undef NEED
 #undef NEED_CAP
 #undef REQUIRED
@@ -48,7 +31,7 @@ static const struct need {
 
 _Static_assert(ARRAY_SIZE(needs) == PREFLIGHT_COUNT_, "a need has no row");
 
-static void ask(struct preflight_probes *p, size_t i, struct preflight_row *row)
+static void ask_need(struct preflight_probes *p, size_t i, struct preflight_row *row)
 {
 	*row = (struct preflight_row){
 		.name = needs[i].name,
@@ -62,15 +45,15 @@ static void ask(struct preflight_probes *p, size_t i, struct preflight_row *row)
 	else if (preflight_system_calls[i])
 		preflight_system_calls[i](p, row);
 	else
-		preflight_capability(needs[i].capability, row);
+		preflight_system_capability(needs[i].capability, row);
 }
 
-static void probes_done(struct preflight_probes *p)
+static void end_probes(struct preflight_probes *p)
 {
 	cleanup_close(&p->perf_link_fd);
 	cleanup_close(&p->prog_fd);
 	cleanup_close(&p->bpffs_fd);
-	kbtf_done(&p->btf);
+	preflight_btf_done(&p->btf);
 }
 
 void preflight_probe(struct preflight *ret_preflight)
@@ -78,18 +61,16 @@ void preflight_probe(struct preflight *ret_preflight)
 	struct preflight_probes p = { .prog_fd = -1, .bpffs_fd = -1, .perf_link_fd = -1 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
-		ask(&p, i, &ret_preflight->rows[i]);
-	probes_done(&p);
+		ask_need(&p, i, &ret_preflight->rows[i]);
+	end_probes(&p);
 }
 
 void preflight_ask(enum preflight_id id, struct preflight_row *ret_row)
 {
 	struct preflight_probes p = { .prog_fd = -1, .bpffs_fd = -1, .perf_link_fd = -1 };
 
-	(void)kbtf_open(
-		&p.btf); /* what is missing is explained by it; without it with fewer words */
-	ask(&p, id, ret_row);
-	probes_done(&p);
+	ask_need(&p, id, ret_row);
+	end_probes(&p);
 }
 
 bool preflight_fine(const struct preflight *p)
@@ -100,23 +81,12 @@ bool preflight_fine(const struct preflight *p)
 	return true;
 }
 
-static const char *state_name(enum preflight_state state)
-{
-	static const char *const names[] = {
-		[PREFLIGHT_PRESENT] = "present",
-		[PREFLIGHT_MISSING] = "missing",
-		[PREFLIGHT_UNKNOWN] = "unknown",
-	};
-
-	return names[state];
-}
-
 void preflight_print(const struct preflight *p, FILE *out)
 {
 	for (size_t i = 0; i < PREFLIGHT_COUNT_; i++) {
 		const struct preflight_row *row = &p->rows[i];
 
-		fprintf(out, "%-7s %s", state_name(row->state), row->name);
+		fprintf(out, "%-7s %s", preflight_row_state(row), row->name);
 		if (!row->required)
 			fputs(" (optional)", out);
 		if (*row->detail)
@@ -145,7 +115,7 @@ void preflight_write(const struct preflight *p, struct jsonw *w, const char *key
 		jsonw_object(w, NULL);
 		jsonw_string(w, "name", row->name);
 		jsonw_bool(w, "required", row->required);
-		jsonw_string(w, "state", state_name(row->state));
+		jsonw_string(w, "state", preflight_row_state(row));
 		if (*row->detail)
 			jsonw_string(w, "detail", row->detail);
 		if (row->state != PREFLIGHT_PRESENT) {
@@ -156,4 +126,65 @@ void preflight_write(const struct preflight *p, struct jsonw *w, const char *key
 	}
 	jsonw_array_end(w);
 	jsonw_object_end(w);
+}
+
+static int print_json(const struct preflight *p)
+{
+	struct jsonw w __attribute__((cleanup(jsonw_done)));
+	int r;
+
+	jsonw_init(&w, JSON_BYTES_MAX);
+	preflight_write(p, &w, NULL);
+	r = jsonw_end(&w);
+	if (r < 0) {
+		log_error("cannot write the report: %s", strerror(-r));
+		return r;
+	}
+	printf("%.*s\n", (int)w.bytes, w.data);
+	return 0;
+}
+
+int preflight_report(bool json)
+{
+	struct preflight p;
+	int r = 0;
+
+	preflight_probe(&p);
+	if (json)
+		r = print_json(&p);
+	else
+		preflight_print(&p, stdout);
+	return r < 0 ? r : preflight_fine(&p);
+}
+
+/* One line: what is wrong, what goes without it, how to cure it. */
+#define LOG_ROW(log, row)                                                \
+	log("missing %s: %s%s%s (cure: %s)", (row)->name, (row)->detail, \
+	    *(row)->detail ? ": " : "", (row)->lost, (row)->how)
+
+void preflight_explain_failure(void)
+{
+	struct preflight p;
+
+	preflight_probe(&p);
+	/* The load has mounted one by now; a unit's sandbox may refuse another. */
+	p.rows[PREFLIGHT_bpffs].state = PREFLIGHT_PRESENT;
+	for (size_t i = 0; i < PREFLIGHT_COUNT_; i++)
+		if (p.rows[i].required && p.rows[i].state == PREFLIGHT_MISSING)
+			LOG_ROW(log_error, &p.rows[i]);
+}
+
+int preflight_surroundings(void)
+{
+	struct preflight_row row;
+
+	preflight_ask(PREFLIGHT_cgroup2, &row);
+	if (row.state == PREFLIGHT_MISSING) {
+		LOG_ROW(log_error, &row);
+		return -ENOTSUP;
+	}
+	preflight_ask(PREFLIGHT_psi, &row);
+	if (row.state == PREFLIGHT_MISSING)
+		LOG_ROW(log_warning, &row);
+	return 0;
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* preflight_internal.h: what preflight*.c share. */
+#ifndef TROCAR_LOADER_PREFLIGHT_INTERNAL_H
+#define TROCAR_LOADER_PREFLIGHT_INTERNAL_H
+
+#include "loader/preflight/preflight.h"
+#include "loader/preflight/preflight_btf.h"
+
+/* What a probe leaves for those that build on it. */
+struct preflight_probes {
+	struct preflight_btf btf;
+	int prog_fd;  /* a perf_event program, -1 without */
+	int bpffs_fd; /* a bpffs that is mounted nowhere, -1 without */
+	int perf_link_fd;
+};
+
+typedef void (*preflight_call)(struct preflight_probes *p, struct preflight_row *row);
+
+/* By enum preflight_id; NULL where the row is another file's. */
+extern const preflight_call preflight_kernel_calls[PREFLIGHT_COUNT_];
+extern const preflight_call preflight_system_calls[PREFLIGHT_COUNT_];
+
+/* Is the capability permitted to this process? */
+void preflight_system_capability(int capability, struct preflight_row *row);
+
+/*
+ * What can be told about PSI from the outside. `error` is the errno of opening or reading
+ * /proc/pressure/cpu (0: it can be read), `compiled` says whether the kernel knows PSI at all,
+ * `cmdline` is /proc/cmdline.
+ */
+void preflight_system_explain_psi(int error, bool compiled, const char *cmdline,
+				  struct preflight_row *row);
+
+#endif

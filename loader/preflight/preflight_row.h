@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* preflight_row.h: what was found of one need, and the words for it. */
+#ifndef TROCAR_LOADER_PREFLIGHT_ROW_H
+#define TROCAR_LOADER_PREFLIGHT_ROW_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum preflight_state {
+	PREFLIGHT_PRESENT,
+	PREFLIGHT_MISSING,
+	PREFLIGHT_UNKNOWN, /* the caller is not allowed to find out */
+};
+
+struct preflight_row {
+	const char *name;
+	bool required;
+	enum preflight_state state;
+	char detail[256]; /* what was found, one line; "" when there is nothing to say */
+	const char *lost; /* what goes without it */
+	const char *how;  /* how to get it */
+};
+
+/* Sets the detail, as printf(3) does. */
+#define PREFLIGHT_ROW_SAY(row, ...) snprintf((row)->detail, sizeof((row)->detail), __VA_ARGS__)
+
+void preflight_row_present(struct preflight_row *row);
+
+/*
+ * The probe ended with `error` (an errno): missing, or unknown where a process that is not root was
+ * told EPERM or EACCES, which proves nothing.
+ */
+void preflight_row_failed(struct preflight_row *row, int error);
+
+/* "present", "missing" or "unknown". */
+const char *preflight_row_state(const struct preflight_row *row);
+
+#endif
