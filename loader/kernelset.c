@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "bpf/trocar.skel.h"
-#include "loader/pins.h"
+#include "loader/bpffs/pin_set.h"
 #include "loader/preflight/preflight.h"
 #include "shared/abi.h"
 #include "shared/clock.h"
@@ -276,7 +276,7 @@ static int pin_maps(const struct kernelset *set, const char *dir, gid_t gid, con
 
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
 		*ret_what = list[i].name;
-		r = pins_put(dir, list[i].name, bpf_map__fd(list[i].map), list[i].mode, gid);
+		r = pin_set_put(dir, list[i].name, bpf_map__fd(list[i].map), list[i].mode, gid);
 		if (r < 0)
 			return r;
 	}
@@ -294,8 +294,8 @@ static int pin_links(const struct kernelset *set, const char *dir, gid_t gid, co
 		bool reads = bpf_program__expected_attach_type(list[i].program) == BPF_TRACE_ITER;
 
 		*ret_what = list[i].name;
-		r = pins_put(dir, list[i].name, bpf_link__fd(*list[i].link),
-			     reads ? ITER_MODE : LINK_MODE, reads ? gid : 0);
+		r = pin_set_put(dir, list[i].name, bpf_link__fd(*list[i].link),
+				reads ? ITER_MODE : LINK_MODE, reads ? gid : 0);
 		if (r < 0)
 			return r;
 	}
@@ -323,7 +323,7 @@ static int pin_programs(const struct kernelset *set, const char *dir, const char
 
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
 		*ret_what = list[i].name;
-		r = pins_put(dir, list[i].name, bpf_program__fd(list[i].program), LINK_MODE, 0);
+		r = pin_set_put(dir, list[i].name, bpf_program__fd(list[i].program), LINK_MODE, 0);
 		if (r < 0)
 			return r;
 	}
@@ -347,7 +347,7 @@ int kernelset_pin(const struct kernelset *set, const char *dir, gid_t gid, const
 	*ret_what = "sampler";
 	for (size_t i = 0; i < set->samplers.count; i++) {
 		snprintf(name, sizeof(name), "sampler_cpu%u", set->samplers.items[i].cpu);
-		r = pins_put(dir, name, set->samplers.items[i].link_fd, LINK_MODE, 0);
+		r = pin_set_put(dir, name, set->samplers.items[i].link_fd, LINK_MODE, 0);
 		if (r < 0)
 			return r;
 	}
@@ -356,7 +356,7 @@ int kernelset_pin(const struct kernelset *set, const char *dir, gid_t gid, const
 
 void kernelset_done(struct kernelset *set)
 {
-	sampler_done_all(&set->samplers);
+	sampler_attach_done(&set->samplers);
 	trocar__destroy(set->skeleton);
 	set->skeleton = NULL;
 }

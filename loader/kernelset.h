@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "loader/options.h"
-#include "loader/sampler.h"
+#include "loader/sampler_attach.h"
 
 struct trocar;
 

@@ -8,11 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loader/bpfdir.h"
+#include "loader/accounts.h"
+#include "loader/bpffs/bpfdir.h"
+#include "loader/bpffs/pin_abi.h"
+#include "loader/bpffs/pin_set.h"
 #include "loader/exit_status.h"
-#include "loader/group.h"
 #include "loader/kernelset.h"
-#include "loader/pins.h"
 #include "loader/preflight/preflight.h"
 #include "loader/preflight/preflight_btf.h"
 #include "policy/policy.h"
@@ -69,8 +70,8 @@ static int pin_step(struct load *l)
 {
 	int r;
 
-	l->what = PINS_NEW;
-	r = pins_stage(l->o->bpf_dir);
+	l->what = PIN_SET_NEW;
+	r = pin_set_stage(l->o->bpf_dir);
 	if (r < 0)
 		return r;
 	l->staged = true;
@@ -82,7 +83,7 @@ static int commit_step(struct load *l)
 	int r;
 
 	l->what = l->o->bpf_dir;
-	r = pins_commit(l->o->bpf_dir);
+	r = pin_set_commit(l->o->bpf_dir);
 	if (r == 0)
 		l->staged = false;
 	return r;
@@ -123,7 +124,7 @@ static void undo(struct load *l)
 	int r = 0;
 
 	if (l->staged)
-		r = pins_unstage(l->o->bpf_dir, NULL);
+		r = pin_set_unstage(l->o->bpf_dir, NULL);
 	kernelset_done(&l->set);
 	if (r == 0)
 		r = bpfdir_undo(&l->dir);
@@ -174,7 +175,7 @@ static int look(const struct load *l, bool *ret_loaded)
 	struct abi_header h;
 	int r;
 
-	r = pins_abi(l->o->bpf_dir, &h);
+	r = pin_abi_read(l->o->bpf_dir, &h);
 	if (r == -ENOENT) {
 		*ret_loaded = false;
 		return 0;
@@ -201,9 +202,9 @@ static int clean(const struct load *l, bool loaded)
 	unsigned int staged = 0, standing = 0;
 	int r;
 
-	r = pins_unstage(l->o->bpf_dir, &staged);
+	r = pin_set_unstage(l->o->bpf_dir, &staged);
 	if (r == 0 && !loaded)
-		r = pins_remove(l->o->bpf_dir, &standing);
+		r = pin_set_remove(l->o->bpf_dir, &standing);
 	if (staged + standing > 0)
 		log_warning("%s: removed %u pins of a load that was cut short", l->o->bpf_dir,
 			    staged + standing);
@@ -224,7 +225,7 @@ static int prepare(struct load *l)
 			  PREFLIGHT_BTF_PATH, strerror(-r));
 		return r;
 	}
-	r = group_find(l->o->group, &l->gid);
+	r = accounts_find_group(l->o->group, &l->gid);
 	if (r < 0) {
 		log_error(
 			"there is no group %s: make it with \"groupadd --system %s\", or name another "

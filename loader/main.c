@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loader/broker.h"
+#include "loader/broker_main.h"
 #include "loader/exit_status.h"
 #include "loader/load.h"
 #include "loader/options.h"
@@ -52,7 +52,7 @@ static const struct verb {
 	  "mounts, loads, attaches, pins, and leaves" },
 	{ "unload", POLICY_LOADER, FOR_UNLOAD, STAGE_PIN, unload_run,
 	  "removes every trace of a load" },
-	{ "broker", POLICY_BROKER, FOR_BROKER, STAGE_CHECK, broker_run,
+	{ "broker", POLICY_BROKER, FOR_BROKER, STAGE_CHECK, broker_main,
 	  "opens for the consumer what it may not; started by its socket" },
 	{ "version", POLICY_LOADER, 0, STAGE_DONE, print_version, "prints the version" },
 	{ "help", POLICY_LOADER, 0, STAGE_DONE, print_help, "prints this" },

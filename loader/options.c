@@ -135,7 +135,7 @@ static bool is_clean_path(const char *path)
 {
 	const char *at = path;
 
-	if (path[0] != '/' || strlen(path) >= OPTIONS_DIR_BYTES)
+	if (path[0] != '/' || strlen(path) >= BPFDIR_PATH_BYTES)
 		return false;
 	while (*at == '/') {
 		size_t bytes = strcspn(at + 1, "/");
@@ -170,7 +170,7 @@ static int check(const struct options *o, char *fault, size_t space)
 		snprintf(fault, space,
 			 "--bpf-dir %.80s: an absolute path under %d bytes without '.', '..' and "
 			 "'//' is needed, and not the system's own /sys/fs/bpf",
-			 o->bpf_dir, OPTIONS_DIR_BYTES);
+			 o->bpf_dir, BPFDIR_PATH_BYTES);
 		return -EINVAL;
 	}
 	if (o->group[0] == '\0') {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "loader/bpffs/bpfdir.h"
 #include "shared/abi.h"
 
 enum verb_bit {
@@ -16,9 +17,6 @@ enum verb_bit {
 	FOR_UNLOAD = 1u << 2,
 	FOR_BROKER = 1u << 3,
 };
-
-/* Longest --bpf-dir: leaves room for every pin's name below PATH_MAX and for sun_path's habits. */
-#define OPTIONS_DIR_BYTES 256
 
 /* An option that may be given several times. */
 struct options_list {

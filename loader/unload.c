@@ -6,9 +6,9 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include "loader/bpfdir.h"
+#include "loader/bpffs/bpfdir.h"
+#include "loader/bpffs/pin_set.h"
 #include "loader/exit_status.h"
-#include "loader/pins.h"
 #include "shared/log.h"
 
 #define MOUNTS_MAX 8 /* stacked on one another by loads that saw different namespaces */
@@ -26,10 +26,10 @@ static int empty(const char *dir, unsigned int *total)
 	unsigned int removed = 0;
 	int r, first;
 
-	first = pins_unstage(dir, &removed);
+	first = pin_set_unstage(dir, &removed);
 	*total += removed;
 	removed = 0;
-	r = pins_remove(dir, &removed);
+	r = pin_set_remove(dir, &removed);
 	*total += removed;
 	if (first == 0)
 		first = r;
@@ -70,7 +70,7 @@ static int clear(const char *dir, unsigned int *total, unsigned int *mounts)
 			return r;
 		if (!bpfdir_is_mount(dir))
 			return 0; /* a directory of another bpffs: only the directory is ours */
-		if (!pins_is_empty(dir))
+		if (!pin_set_is_empty(dir))
 			return -ENOTEMPTY;
 		r = unmount(dir);
 		if (r < 0)

@@ -16,7 +16,7 @@ from test_deaths import still
 from test_mounts import mapping_of
 from test_operations import MAPS, PROGRAM, known
 
-LIMIT = 2 * len(os.sched_getaffinity(0)) + 4  # loader/broker_peer.h
+LIMIT = 2 * len(os.sched_getaffinity(0)) + 4  # loader/broker/broker_peer.h
 EVENT, LINK = ("sampler_open", 0, 97, 1), ("signal_attach", SWITCH, 0)
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBC = ctypes.CDLL(None, use_errno=True)

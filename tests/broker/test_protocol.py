@@ -11,9 +11,9 @@ from bed import LOADER, check, until
 from client import ABI_VERSION, BODIES, HEADER, MAGIC, REQUESTS, message
 
 FLOOD = 100_000
-BURST, RATE_S = 4000, 2000  # loader/broker_dispatch.h
-TURN, HOLD_S = 64, 0.01  # loader/broker_serve.c
-SEND_S, IDLE_S = 1, 10  # loader/broker_serve.h
+BURST, RATE_S = 4000, 2000  # loader/broker/broker_dispatch.h
+TURN, HOLD_S = 64, 0.01  # loader/broker/broker_serve.c
+SEND_S, IDLE_S = 1, 10  # loader/broker/broker_serve.h
 
 
 def expect(answer, refusal, what):

@@ -14,7 +14,7 @@ from held_fs import HeldFs
 from test_mounts import detach, mapping_of
 from test_operations import MAPS, PROGRAM, ask, known
 
-WORKERS, LIMIT_S = 4, 1  # loader/broker_worker.h
+WORKERS, LIMIT_S = 4, 1  # loader/broker/broker_worker.h
 AT_ONCE_S = 0.1  # what nobody holds up takes less
 IDLE_S = 10
 

@@ -31,7 +31,7 @@ def rows(table, word):
     return re.findall(rf"^{word}\((\w+)", (SHARED / table).read_text(encoding="ascii"), re.M)
 
 
-# What it may hold at once; of what is not here as much as it likes: events and margin as in loader/broker_peer.h, and
+# What it may hold at once; of what is not here as much as it likes: events and margin as in loader/broker/broker_peer.h, and
 # two connections with one that is about to be closed.
 LIMITS = {"[perf_event]": 2 * os.cpu_count() + 4, "link": len(rows("probes.def", "PROBE")), "socket": 3,
           "bpf-map": len(rows("pins.def", "PIN_MAP"))}

@@ -115,14 +115,14 @@ static void directories(void **state)
 		"--bpf-dir=/run/",     "--bpf-dir=/run//x", "--bpf-dir=/run/./x",
 		"--bpf-dir=/run/../x", "--bpf-dir=/..",	    "--bpf-dir=/sys/fs/bpf",
 	};
-	char longest[OPTIONS_DIR_BYTES + 16] = "--bpf-dir=/";
+	char longest[BPFDIR_PATH_BYTES + 16] = "--bpf-dir=/";
 	struct options o;
 
 	for (size_t i = 0; i < ARRAY_SIZE(faulty); i++)
 		assert_int_equal(PARSE(FOR_UNLOAD, &o, faulty[i]), -EINVAL);
-	memset(longest + 11, 'x', OPTIONS_DIR_BYTES - 1);
+	memset(longest + 11, 'x', BPFDIR_PATH_BYTES - 1);
 	assert_int_equal(PARSE(FOR_UNLOAD, &o, longest), -EINVAL);
-	longest[10 + OPTIONS_DIR_BYTES - 1] = '\0';
+	longest[10 + BPFDIR_PATH_BYTES - 1] = '\0';
 	assert_int_equal(PARSE(FOR_UNLOAD, &o, longest), 0);
 	assert_int_equal(PARSE(FOR_UNLOAD, &o, "--bpf-dir=/sys/fs/bpf/trocar"), 0);
 }

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader/bpffs/bpfdir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "shared/cleanup.h"
+
+#ifndef BPF_FS_MAGIC
+#define BPF_FS_MAGIC 0xcafe4a11
+#endif
+
+#define DIR_MODE    0750
+#define PARENT_MODE 0755
+
+/* Whoever ends a mount asks a few times (systemd: 32) and not for ever. */
+#define HOLD_TRIES 64
+
+/* Everything before the last '/'; "/" for a directory in the root. */
+static void parent_of(const char *path, char parent[BPFDIR_PATH_BYTES])
+{
+	size_t bytes = (size_t)(strrchr(path, '/') - path);
+
+	if (bytes == 0)
+		bytes = 1;
+	memcpy(parent, path, bytes);
+	parent[bytes] = '\0';
+}
+
+bool bpfdir_is_bpffs(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) == 0 && (unsigned long)fs.f_type == BPF_FS_MAGIC;
+}
+
+bool bpfdir_is_mount(const char *path)
+{
+	char parent[BPFDIR_PATH_BYTES];
+	struct stat here, above;
+
+	parent_of(path, parent);
+	return lstat(path, &here) == 0 && stat(parent, &above) == 0 && here.st_dev != above.st_dev;
+}
+
+int bpfdir_lock(const char *path, bool make_parent, struct bpfdir *ret_dir)
+{
+	struct bpfdir dir = BPFDIR_NONE;
+	char parent[BPFDIR_PATH_BYTES];
+	_cleanup_close_ int fd = -1;
+
+	dir.path = path;
+	parent_of(path, parent);
+	if (make_parent) {
+		if (mkdir(parent, PARENT_MODE) == 0)
+			dir.made_parent = true;
+		else if (errno != EEXIST)
+			return -errno;
+		if (dir.made_parent && chmod(parent, PARENT_MODE) < 0) {
+			int r = -errno;
+
+			rmdir(parent);
+			return r;
+		}
+	}
+	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	dir.lock_fd = TAKE_FD(fd);
+	*ret_dir = dir;
+	return 0;
+}
+
+/* Owner root, group gid, mode 0750; remembers what was. Owner first: chmod is the owner's right. */
+static int own(struct bpfdir *dir, gid_t gid)
+{
+	struct stat st;
+
+	if (fstat(dir->hold_fd, &st) < 0)
+		return -errno;
+	dir->uid = st.st_uid;
+	dir->gid = st.st_gid;
+	dir->mode = st.st_mode & 07777;
+	dir->changed = true;
+	if (fchownat(dir->hold_fd, "", 0, gid, AT_EMPTY_PATH) < 0 ||
+	    fchmod(dir->hold_fd, DIR_MODE) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Opens the bpffs that is mounted at the path. -EAGAIN: none is. */
+static int hold(struct bpfdir *dir)
+{
+	_cleanup_close_ int fd = -1;
+	struct statfs fs;
+
+	fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ELOOP ? -ENOTDIR : -errno;
+	if (fstatfs(fd, &fs) < 0)
+		return -errno;
+	if ((unsigned long)fs.f_type != BPF_FS_MAGIC)
+		return -EAGAIN;
+	dir->hold_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/*
+ * A service manager may be about to end an idle mount of its own here. A mount in which a
+ * descriptor is open is busy and stays (umount2(2)); what was ended just before is mounted anew.
+ */
+static int mount_and_hold(struct bpfdir *dir)
+{
+	int r = hold(dir);
+
+	for (int i = 0; i < HOLD_TRIES && r == -EAGAIN; i++) {
+		if (mount("bpffs", dir->path, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+			  "mode=0700") < 0)
+			return -errno;
+		r = hold(dir);
+		dir->mounted = r != -EAGAIN;
+	}
+	return r == -EAGAIN ? -EBUSY : r;
+}
+
+static int make(struct bpfdir *dir, gid_t gid)
+{
+	int r;
+
+	if (mkdir(dir->path, 0700) == 0)
+		dir->made_dir = true;
+	else if (errno != EEXIST)
+		return -errno;
+	r = mount_and_hold(dir);
+	return r < 0 ? r : own(dir, gid);
+}
+
+bool bpfdir_is_lost(const struct bpfdir *dir)
+{
+	struct stat held, there;
+
+	if (dir->hold_fd < 0)
+		return false;
+	return fstat(dir->hold_fd, &held) < 0 || lstat(dir->path, &there) < 0 ||
+	       held.st_dev != there.st_dev || held.st_ino != there.st_ino;
+}
+
+/* The directory's own steps back, without parent and lock. */
+static int unmake(struct bpfdir *dir)
+{
+	bool lost = bpfdir_is_lost(dir);
+	int r = 0;
+
+	if (dir->changed && !dir->mounted && !dir->made_dir) {
+		if (fchmod(dir->hold_fd, dir->mode) < 0 ||
+		    fchownat(dir->hold_fd, "", dir->uid, dir->gid, AT_EMPTY_PATH) < 0)
+			r = -errno;
+	}
+	dir->changed = false;
+	cleanup_close(&dir->hold_fd);
+	dir->hold_fd = -1;
+	if (dir->mounted && !lost && umount2(dir->path, UMOUNT_NOFOLLOW) < 0)
+		return -errno;
+	dir->mounted = false;
+	if (dir->made_dir && rmdir(dir->path) < 0)
+		return -errno;
+	dir->made_dir = false;
+	return r;
+}
+
+int bpfdir_open(struct bpfdir *dir, gid_t gid)
+{
+	int r;
+
+	r = make(dir, gid);
+	if (r < 0)
+		unmake(dir);
+	return r;
+}
+
+int bpfdir_undo(struct bpfdir *dir)
+{
+	char parent[BPFDIR_PATH_BYTES];
+	int r;
+
+	if (dir->lock_fd < 0)
+		return 0;
+	r = unmake(dir);
+	parent_of(dir->path, parent);
+	if (r == 0 && dir->made_parent && rmdir(parent) < 0 && errno != ENOTEMPTY)
+		r = -errno;
+	bpfdir_close(dir);
+	return r;
+}
+
+void bpfdir_close(struct bpfdir *dir)
+{
+	cleanup_close(&dir->hold_fd);
+	dir->hold_fd = -1;
+	cleanup_close(&dir->lock_fd);
+	dir->lock_fd = -1;
+}
+
+int bpfdir_remove(const char *path)
+{
+	char parent[BPFDIR_PATH_BYTES];
+	struct stat st;
+
+	if (rmdir(path) < 0)
+		return -errno;
+	parent_of(path, parent);
+	if (lstat(parent, &st) == 0 && st.st_uid == 0 && st.st_gid == 0 &&
+	    (st.st_mode & 07777) == PARENT_MODE)
+		rmdir(parent); /* ENOTEMPTY: somebody else lives there */
+	return 0;
+}

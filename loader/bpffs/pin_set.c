@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader/bpffs/pin_set.h"
+
+#include <bpf/bpf.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "loader/bpffs/bpfdir.h"
+#include "shared/cleanup.h"
+#include "shared/cpus.h"
+#include "shared/macro.h"
+
+#define NAME_BYTES 32
+#define NAMES_MAX  (CPUS_MAX + 64)
+#define PATH_BYTES (BPFDIR_PATH_BYTES + 64)
+#define SAMPLER	   "sampler_cpu"
+#define OLD_ABI	   "abi_old" /* only ever in new/, while a set changes places */
+
+static const char *const fixed[] = {
+#define PIN_MAP(name, mode, help) #name,
+#define PIN_ITER(name, help)	  #name,
+#define PIN_LINK(name, help)	  #name,
+#define PIN_PROG(name, help)	  #name,
+#include "shared/pins.def"
+#undef PIN_MAP
+#undef PIN_ITER
+#undef PIN_LINK
+#undef PIN_PROG
+	OLD_ABI,
+};
+
+struct names {
+	char (*items)[NAME_BYTES]; /* owned */
+	size_t count;
+};
+
+static void names_done(struct names *names)
+{
+	free(names->items);
+}
+
+static void path_of(const char *dir, const char *sub, const char *name, char path[PATH_BYTES])
+{
+	snprintf(path, PATH_BYTES, "%s%s%s/%s", dir, *sub ? "/" : "", sub, name);
+}
+
+static bool is_ours(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
+		if (strcmp(name, fixed[i]) == 0)
+			return true;
+	if (strncmp(name, SAMPLER, strlen(SAMPLER)) != 0)
+		return false;
+	name += strlen(SAMPLER);
+	return *name && strlen(name) <= 5 && strspn(name, "0123456789") == strlen(name);
+}
+
+static bool has(const struct names *names, const char *name)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (strcmp(names->items[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Adds the names in `path` that are ours and not yet known. A missing directory adds none. */
+static int list(const char *path, struct names *names)
+{
+	_cleanup_closedir_ DIR *d = opendir(path);
+	const struct dirent *e;
+
+	if (!d)
+		return errno == ENOENT ? 0 : -errno;
+	if (!names->items) {
+		names->items = calloc(NAMES_MAX, NAME_BYTES);
+		if (!names->items)
+			return -ENOMEM;
+	}
+	for (;;) {
+		errno = 0;
+		e = readdir(d);
+		if (!e)
+			return -errno;
+		if (strlen(e->d_name) >= NAME_BYTES || !is_ours(e->d_name) || has(names, e->d_name))
+			continue;
+		if (names->count == NAMES_MAX)
+			return -E2BIG;
+		memcpy(names->items[names->count++], e->d_name, strlen(e->d_name) + 1);
+	}
+}
+
+int pin_set_stage(const char *dir)
+{
+	char path[PATH_BYTES];
+
+	path_of(dir, "", PIN_SET_NEW, path);
+	return mkdir(path, 0700) < 0 ? -errno : 0;
+}
+
+int pin_set_put(const char *dir, const char *name, int fd, mode_t mode, gid_t gid)
+{
+	char path[PATH_BYTES];
+
+	path_of(dir, PIN_SET_NEW, name, path);
+	if (bpf_obj_pin(fd, path) < 0)
+		return -errno;
+	if (chmod(path, mode) < 0 || chown(path, 0, gid) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Renames within the directory; `flags` as renameat2(2). */
+static int move(const char *dir, const char *from_sub, const char *from, const char *to_sub,
+		const char *to, unsigned int flags)
+{
+	char from_path[PATH_BYTES], to_path[PATH_BYTES];
+
+	path_of(dir, from_sub, from, from_path);
+	path_of(dir, to_sub, to, to_path);
+	return renameat2(AT_FDCWD, from_path, AT_FDCWD, to_path, flags) < 0 ? -errno : 0;
+}
+
+/*
+ * Changes places between the staged and the standing pin of one name, whichever of them exist. Done
+ * twice it changes nothing: that is its own undo.
+ */
+static int swap(const char *dir, const char *name)
+{
+	int r;
+
+	r = move(dir, PIN_SET_NEW, name, "", name, RENAME_EXCHANGE);
+	if (r != -ENOENT)
+		return r;
+	r = move(dir, PIN_SET_NEW, name, "", name, RENAME_NOREPLACE);
+	if (r != -ENOENT)
+		return r;
+	return move(dir, "", name, PIN_SET_NEW, name, RENAME_NOREPLACE);
+}
+
+static bool is_abi(const char *name)
+{
+	return strcmp(name, "abi") == 0 || strcmp(name, OLD_ABI) == 0;
+}
+
+/* Swaps all but abi; what was swapped before a failure is swapped back. */
+static int swap_all(const char *dir, const struct names *names)
+{
+	int r = 0;
+	size_t i;
+
+	for (i = 0; i < names->count; i++) {
+		if (is_abi(names->items[i]))
+			continue;
+		r = swap(dir, names->items[i]);
+		if (r < 0)
+			break;
+	}
+	while (r < 0 && i-- > 0)
+		if (!is_abi(names->items[i]))
+			swap(dir, names->items[i]);
+	return r;
+}
+
+int pin_set_commit(const char *dir)
+{
+	struct names names __attribute__((cleanup(names_done))) = { 0 };
+	char path[PATH_BYTES];
+	int r;
+
+	path_of(dir, "", PIN_SET_NEW, path);
+	r = list(path, &names);
+	if (r == 0)
+		r = list(dir, &names);
+	if (r < 0)
+		return r;
+	r = move(dir, "", "abi", PIN_SET_NEW, OLD_ABI, RENAME_NOREPLACE);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	r = swap_all(dir, &names);
+	if (r == 0) {
+		r = move(dir, PIN_SET_NEW, "abi", "", "abi", RENAME_NOREPLACE);
+		if (r < 0)
+			for (size_t i = names.count; i-- > 0;)
+				if (!is_abi(names.items[i]))
+					swap(dir, names.items[i]);
+	}
+	if (r < 0) {
+		move(dir, PIN_SET_NEW, OLD_ABI, "", "abi", RENAME_NOREPLACE);
+		return r;
+	}
+	return pin_set_unstage(dir, NULL);
+}
+
+/* Removes what is ours in `dir`/`sub`. */
+static int sweep(const char *dir, const char *sub, unsigned int *ret_removed)
+{
+	struct names names __attribute__((cleanup(names_done))) = { 0 };
+	char path[PATH_BYTES];
+	unsigned int removed = 0;
+	int r, first = 0;
+
+	snprintf(path, sizeof(path), "%s%s%s", dir, *sub ? "/" : "", sub);
+	r = list(path, &names);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < names.count; i++) {
+		path_of(dir, sub, names.items[i], path);
+		if (unlink(path) == 0)
+			removed++;
+		else if (first == 0)
+			first = -errno;
+	}
+	if (ret_removed)
+		*ret_removed = removed;
+	return first;
+}
+
+int pin_set_unstage(const char *dir, unsigned int *ret_removed)
+{
+	char path[PATH_BYTES];
+	int r;
+
+	r = sweep(dir, PIN_SET_NEW, ret_removed);
+	if (r < 0)
+		return r;
+	path_of(dir, "", PIN_SET_NEW, path);
+	return rmdir(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int pin_set_remove(const char *dir, unsigned int *ret_removed)
+{
+	return sweep(dir, "", ret_removed);
+}
+
+/*
+ * In bpffs nobody but the kernel makes a name with a dot (bpf_lookup in kernel/bpf/inode.c refuses
+ * it): "." and "..", and the maps.debug and progs.debug that CONFIG_BPF_PRELOAD puts into each.
+ */
+bool pin_set_is_empty(const char *dir)
+{
+	_cleanup_closedir_ DIR *d = opendir(dir);
+	const struct dirent *e;
+
+	if (!d)
+		return false;
+	while ((e = readdir(d)))
+		if (!strchr(e->d_name, '.'))
+			return false;
+	return true;
+}

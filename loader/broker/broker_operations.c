@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What each request does, and why that is safe to do for a process without any privilege.
+ *
+ * Who asks: the consumer's user, by SO_PEERCRED. The consumer may be in an attacker's hands, and so
+ * may be everything that it says, and everything in the maps that it writes (`watches`, `targets`).
+ * Those two tables tell a mistake from a request; against a taken-over consumer they are no wall.
+ * The walls are what an operation can give at all.
+ *
+ * sampler_open gives a tick on one CPU that runs our own verified program and nothing else: the pin
+ * is root's, the event has no sample type, no registers, no addresses. What the program writes, it
+ * writes for the watches that the consumer may set anyway. Its rate is set here, at most the one
+ * that the set was loaded with: the consumer's filter lets it start and stop the event, not re-rate
+ * it. Two for each CPU and a few: what it holds is counted, where it holds it (broker_peer.c).
+ *
+ * signal_attach gives a link of one of our pinned programs, chosen by number from probes.def, once
+ * as long as it is held.
+ *
+ * pressure_open gives cpu.pressure, memory.pressure or io.pressure of a cgroup, by the kernel's own
+ * handle below the cgroup2 mount: no path of the caller's, no other file. These files are readable
+ * by everybody; for writing they take triggers and nothing else. What it gives beyond that is
+ * CAP_SYS_RESOURCE at the open: windows below 2 s.
+ *
+ * mapping_open gives a file that a process has mapped and that begins as an ELF program or library
+ * does, read-only (broker_process.c). No name of the caller's is resolved: the kernel's own link of
+ * the mapping is. Not a device, a pipe or a socket: opening is an act only after O_PATH has shown a
+ * regular file. Not a set-user-id or set-group-id file, and nothing for which anybody but the
+ * kernel may answer (broker_mount.c). What it gives is the content of programs and libraries, those
+ * included that the consumer's user may not read (docs/threats.md).
+ *
+ * jit_map_open gives one file by the name that the kernel's own numbers make, /tmp/perf-PID.map
+ * below the root of a process: no name of the caller's. Step by step with O_PATH, so that no
+ * symbolic link is followed, and each mount on the way is judged before a name is looked up in it.
+ * A regular file that belongs to the process's own user, has no other name and is no mount of its
+ * own, so that neither a link in /tmp to another file of that user nor a file that is bind-mounted
+ * there gives anything. What it gives is text that such a process wrote for profilers. Its size is
+ * no question here: whoever reads takes the end of it.
+ *
+ * Nothing is written, made, removed or executed here. No request has a length of its own; none
+ * keeps memory. Every descriptor is close-on-exec and goes out in the same answer or is closed. The
+ * two that ask foreign files run in a process of their own (broker_worker.h), so that a file system
+ * which never answers holds up that process and nobody else.
+ */
+#include "loader/broker/broker_operations.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "loader/broker/broker_pressure.h"
+#include "loader/broker/broker_process.h"
+#include "loader/broker/broker_scope.h"
+#include "shared/cgroupfs.h"
+#include "shared/cleanup.h"
+#include "shared/cpus.h"
+#include "shared/log.h"
+#include "shared/macro.h"
+#include "shared/rules/rules.h"
+
+#define HZ_MAX 999 /* as --hz of the loader */
+
+static void grant(struct broker_result *result, int fd)
+{
+	result->fds[result->count++] = fd;
+}
+
+/* The kernel's answer: some of its errors say that what was asked for is there no more. */
+static void refuse(struct broker_result *result, int error)
+{
+	bool gone = error == -ESTALE || error == -ENODEV || error == -ESRCH;
+
+	result->refusal = gone ? REFUSAL_GONE : REFUSAL_KERNEL;
+	result->error = error;
+}
+
+/* ---- hello: the set that is loaded now */
+
+static bool hello_check(const void *body)
+{
+	const struct broker_hello *b = body;
+
+	return b->pad == 0;
+}
+
+/* The counts of the time before there was a pin join those in it. */
+static void adopt_counts(struct broker_dispatch *d, struct broker_counts *counts)
+{
+	counts->starts += d->own.starts;
+	for (size_t i = 0; i < ARRAY_SIZE(counts->granted); i++)
+		counts->granted[i] += d->own.granted[i];
+	for (size_t i = 0; i < ARRAY_SIZE(counts->refused); i++)
+		counts->refused[i] += d->own.refused[i];
+	d->own = (struct broker_counts){ 0 };
+	d->counts = counts;
+}
+
+/* Each connection gets the set that stands there now: another load may have replaced it. */
+static int reopen(struct broker_operations *o)
+{
+	int r;
+
+	o->dispatch->counts = &o->dispatch->own;
+	broker_tables_close(&o->tables);
+	r = broker_tables_open(o->bpf_dir, &o->tables);
+	o->loaded = r == 0;
+	if (r == 0)
+		adopt_counts(o->dispatch, o->tables.counts);
+	return r;
+}
+
+static void hello(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_hello *b = body;
+	int r;
+
+	if (b->abi_version != ABI_VERSION) {
+		result->refusal = REFUSAL_VERSION;
+		return;
+	}
+	r = reopen(context);
+	if (r == -EPROTO)
+		result->refusal = REFUSAL_VERSION;
+	else if (r < 0)
+		refuse(result, r);
+}
+
+/* ---- sampler_open */
+
+static bool sampler_check(const void *body)
+{
+	const struct broker_sampler_open *b = body;
+
+	return b->cpu < CPUS_MAX && b->hz >= 1 && b->hz <= HZ_MAX && b->divisor >= 1 &&
+	       b->divisor <= DIVISOR_MAX;
+}
+
+/* Two for each CPU, and room for those that take another's place. 0 when the CPUs are unknown. */
+static unsigned int events_limit(void)
+{
+	_cleanup_free_ uint32_t *cpus = NULL;
+	size_t n = 0;
+
+	return cpus_online(&cpus, &n) < 0 ? 0 : 2 * (unsigned int)n + BROKER_EVENTS_MARGIN;
+}
+
+/* What the asker holds; a refusal when he has gone, else an error where it cannot be told. */
+static void count_held(struct broker_operations *o, const uint32_t *ids, unsigned int n,
+		       struct broker_result *result)
+{
+	int r = broker_peer_count(o->peer, ids, n, &result->held);
+
+	result->counted = r == 0;
+	result->error = r;
+	if (r == -ESRCH)
+		result->refusal = REFUSAL_GONE;
+}
+
+/* Counted where what is known does not do. */
+static bool sampler_apart(void *context, const void *body)
+{
+	const struct broker_operations *o = context;
+
+	return !broker_peer_may_sample(o->peer, events_limit());
+}
+
+static void sampler_work(void *context, const void *body, struct broker_result *result)
+{
+	count_held(context, NULL, 0, result);
+}
+
+/*
+ * Not a bpf_link: a link would keep the event to itself, and the consumer is to enable and disable
+ * it. The event holds the program; one descriptor is all there is. The period of CPU_CLOCK is
+ * nanoseconds (perf_swevent_init_hrtimer in kernel/events/core.c), whole ones as sample weights
+ * have them.
+ */
+static void sampler_open(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_operations *o = context;
+	const struct broker_sampler_open *b = body;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = NSEC_PER_SEC / b->hz * b->divisor,
+		.disabled = 1,
+	};
+	_cleanup_close_ int fd = -1;
+
+	if (b->hz > o->tables.hz)
+		result->refusal = REFUSAL_ARGUMENT;
+	else if (!broker_peer_may_sample(o->peer, events_limit()))
+		result->refusal = REFUSAL_EVENTS;
+	if (result->refusal != REFUSAL_NONE)
+		return;
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)b->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, o->tables.sampler_fd) < 0)
+		refuse(result, -errno);
+	else
+		grant(result, TAKE_FD(fd));
+}
+
+/* ---- signal_attach */
+
+static bool signal_check(const void *body)
+{
+	const struct broker_signal_attach *b = body;
+
+	return b->signal < SIGNAL_COUNT_ && b->pad == 0;
+}
+
+static void drop_all(struct broker_result *result)
+{
+	while (result->count > 0)
+		close(result->fds[--result->count]);
+}
+
+/* The ids of the signal's programs; sampling has none here: it is sampler_open's. */
+static unsigned int programs_of(const struct broker_tables *tables, uint32_t signal,
+				uint32_t ids[BROKER_DESCRIPTORS_MAX])
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < tables->n_probes; i++)
+		if (tables->probes[i].signal == signal)
+			ids[n++] = tables->probes[i].id;
+	return n;
+}
+
+/* Counted each time: a session is rare. */
+static bool signal_apart(void *context, const void *body)
+{
+	const struct broker_operations *o = context;
+	const struct broker_signal_attach *b = body;
+	uint32_t ids[BROKER_DESCRIPTORS_MAX];
+
+	return programs_of(&o->tables, b->signal, ids) > 0;
+}
+
+static void signal_work(void *context, const void *body, struct broker_result *result)
+{
+	struct broker_operations *o = context;
+	const struct broker_signal_attach *b = body;
+	uint32_t ids[BROKER_DESCRIPTORS_MAX];
+	unsigned int n = programs_of(&o->tables, b->signal, ids);
+
+	count_held(o, ids, n, result);
+}
+
+/* All of the signal's programs or none. */
+static void attach(const struct broker_tables *tables, uint32_t signal,
+		   struct broker_result *result)
+{
+	for (size_t i = 0; i < tables->n_probes; i++) {
+		int fd;
+
+		if (tables->probes[i].signal != signal)
+			continue;
+		fd = bpf_raw_tracepoint_open(NULL, tables->probes[i].fd);
+		if (fd < 0) {
+			refuse(result, -errno);
+			drop_all(result);
+			return;
+		}
+		grant(result, fd);
+	}
+}
+
+static void signal_attach(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_operations *o = context;
+	const struct broker_signal_attach *b = body;
+	uint32_t ids[BROKER_DESCRIPTORS_MAX];
+	unsigned int n = programs_of(&o->tables, b->signal, ids);
+
+	if (!n)
+		result->refusal = REFUSAL_ARGUMENT;
+	else if (!broker_peer_may_attach(o->peer, result->counted, n,
+					 (unsigned int)o->tables.n_probes))
+		result->refusal = REFUSAL_ATTACHED;
+	else
+		attach(&o->tables, b->signal, result);
+}
+
+/* ---- pressure_open */
+
+static bool pressure_check(const void *body)
+{
+	const struct broker_pressure_open *b = body;
+
+	return b->resource < RESOURCE_COUNT_ && b->pad == 0;
+}
+
+static void pressure_open(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_operations *o = context;
+	const struct broker_pressure_open *b = body;
+	int fd;
+
+	if (!broker_tables_has(o->tables.watches_fd, &b->cgroup_id)) {
+		result->refusal = REFUSAL_UNWATCHED;
+		return;
+	}
+	if (!broker_scope_holds_id(o->tables.scope_fd, o->cgroup_fd, o->root_id, b->cgroup_id)) {
+		result->refusal = REFUSAL_SCOPE;
+		return;
+	}
+	fd = o->cgroup_fd < 0
+		     ? -ENOTSUP
+		     : broker_pressure_open(o->cgroup_fd, o->root_id, b->cgroup_id, b->resource);
+	if (fd < 0)
+		refuse(result, fd);
+	else
+		grant(result, fd);
+}
+
+/* ---- mapping_open */
+
+static bool mapping_check(const void *body)
+{
+	const struct broker_mapping_open *b = body;
+
+	return b->tgid >= 1 && b->tgid <= INT_MAX && b->start < b->end && b->pad == 0;
+}
+
+/* A process that an event, a tick or an iterator met stands in `targets`; else its cgroup decides.
+ */
+static bool is_known(const struct broker_operations *o, const struct process_key *key,
+		     int process_fd)
+{
+	uint64_t cgroup_id;
+
+	if (broker_tables_has(o->tables.targets_fd, key))
+		return true;
+	return o->cgroup_fd >= 0 &&
+	       broker_process_cgroup(process_fd, o->cgroup_fd, &cgroup_id) == 0 &&
+	       broker_tables_has(o->tables.watches_fd, &cgroup_id);
+}
+
+static bool is_in_scope(const struct broker_operations *o, int process_fd)
+{
+	uint64_t id;
+
+	return o->tables.scope_fd < 0 ||
+	       (broker_process_cgroup(process_fd, o->cgroup_fd, &id) == 0 &&
+		broker_scope_holds_id(o->tables.scope_fd, o->cgroup_fd, o->root_id, id));
+}
+
+/*
+ * The descriptor of /proc/PID holds this one process: once it has ended, nothing opens below it,
+ * and a new process with its number is another directory. So the start time is the caller's claim,
+ * checked, and not a race; it is checked again at the end all the same.
+ */
+static int open_known(const struct broker_operations *o, const struct process_key *key,
+		      struct broker_result *result)
+{
+	_cleanup_close_ int process_fd = broker_process_open(key->tgid);
+
+	if (process_fd < 0) {
+		refuse(result, process_fd);
+		return -1;
+	}
+	result->refusal = broker_process_is(process_fd, key->start_ns, &result->error);
+	if (result->refusal == REFUSAL_NONE && !is_in_scope(o, process_fd))
+		result->refusal = REFUSAL_SCOPE;
+	if (result->refusal == REFUSAL_NONE && !is_known(o, key, process_fd))
+		result->refusal = REFUSAL_UNKNOWN_PROCESS;
+	return result->refusal == REFUSAL_NONE ? TAKE_FD(process_fd) : -1;
+}
+
+/* Hands `fd` out, unless `r` or the refusal, or the process's end meanwhile, forbids it. */
+static void grant_of(int process_fd, const struct process_key *key, int r, int *fd,
+		     struct broker_result *result)
+{
+	if (r < 0) {
+		refuse(result, r);
+		return;
+	}
+	if (result->refusal == REFUSAL_NONE)
+		result->refusal = broker_process_is(process_fd, key->start_ns, &result->error);
+	if (result->refusal == REFUSAL_NONE)
+		grant(result, TAKE_FD(*fd));
+}
+
+static void mapping_open(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_mapping_open *b = body;
+	const struct process_key key = { .tgid = b->tgid, .start_ns = b->start_ns };
+	_cleanup_close_ int process_fd = open_known(context, &key, result), fd = -1;
+	int r;
+
+	/* From here on it may hang, and hold for as long what it has open. */
+	broker_operations_done(context);
+	if (process_fd < 0)
+		return;
+	r = broker_process_mapping(process_fd, b->start, b->end, &fd, &result->refusal);
+	grant_of(process_fd, &key, r, &fd, result);
+}
+
+/* ---- jit_map_open */
+
+static bool jit_map_check(const void *body)
+{
+	const struct broker_jit_map_open *b = body;
+
+	return b->tgid >= 1 && b->tgid <= INT_MAX && b->pad == 0;
+}
+
+static void jit_map_open(void *context, const void *body, struct broker_result *result)
+{
+	const struct broker_jit_map_open *b = body;
+	const struct process_key key = { .tgid = b->tgid, .start_ns = b->start_ns };
+	_cleanup_close_ int process_fd = open_known(context, &key, result), fd = -1;
+	int r;
+
+	broker_operations_done(context); /* as in mapping_open */
+	if (process_fd < 0)
+		return;
+	r = broker_process_jit_map(process_fd, &fd, &result->refusal);
+	grant_of(process_fd, &key, r, &fd, result);
+}
+
+static bool always(void *context, const void *body)
+{
+	return true;
+}
+
+const struct broker_operation broker_operations_table[BROKER_COUNT_] = {
+	[BROKER_HELLO] = { hello_check, .run = hello },
+	[BROKER_SAMPLER_OPEN] = { sampler_check, sampler_apart, sampler_work, sampler_open },
+	[BROKER_SIGNAL_ATTACH] = { signal_check, signal_apart, signal_work, signal_attach },
+	[BROKER_PRESSURE_OPEN] = { pressure_check, .run = pressure_open },
+	[BROKER_MAPPING_OPEN] = { mapping_check, always, mapping_open },
+	[BROKER_JIT_MAP_OPEN] = { jit_map_check, always, jit_map_open },
+};
+
+void broker_operations_init(const char *bpf_dir, struct broker_peer *peer,
+			    struct broker_operations *ret_operations)
+{
+	*ret_operations = (struct broker_operations){
+		.bpf_dir = bpf_dir,
+		.peer = peer,
+		.tables = BROKER_TABLES_NONE,
+		.cgroup_fd = -1,
+	};
+}
+
+static int find_cgroups(struct broker_operations *o)
+{
+	_cleanup_close_ int fd = -1;
+	enum cgroup_mode mode;
+	char path[PATH_MAX];
+	struct stat st;
+	int r;
+
+	r = cgroupfs_find_here(path, sizeof(path), &mode);
+	if (r < 0)
+		return r;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	o->root_id = st.st_ino;
+	o->cgroup_fd = TAKE_FD(fd);
+	return 0;
+}
+
+void broker_operations_start(struct broker_operations *o, struct broker_dispatch *dispatch)
+{
+	int r;
+
+	o->dispatch = dispatch;
+	dispatch->own.starts = 1;
+	r = find_cgroups(o);
+	if (r < 0)
+		log_warning("broker: no cgroup2 mount (%s), continuing without pressure files",
+			    strerror(-r));
+	r = reopen(o);
+	if (r < 0)
+		log_warning("broker: %s: %s, continuing; hello looks again", o->bpf_dir,
+			    r == -ENOENT   ? "nothing is loaded"
+			    : r == -EPROTO ? "loaded by another version"
+					   : strerror(-r));
+}
+
+void broker_operations_done(struct broker_operations *o)
+{
+	broker_tables_close(&o->tables);
+	cleanup_close(&o->cgroup_fd);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* broker_operations.h: what each request of broker.def does; the safety argument is in the source.
+ */
+#ifndef TROCAR_LOADER_BROKER_OPERATIONS_H
+#define TROCAR_LOADER_BROKER_OPERATIONS_H
+
+#include "loader/broker/broker_dispatch.h"
+#include "loader/broker/broker_peer.h"
+#include "loader/broker/broker_tables.h"
+
+struct broker_operations {
+	const char *bpf_dir; /* borrowed */
+	struct broker_tables tables;
+	bool loaded;			  /* tables are open */
+	int cgroup_fd;			  /* the cgroup2 mount, owned; -1: there is none */
+	uint64_t root_id;		  /* of the cgroup at cgroup_fd */
+	struct broker_dispatch *dispatch; /* borrowed; gets the mapped counts */
+	struct broker_peer *peer;	  /* borrowed; who asks */
+};
+
+/* By request; the context of each is a struct broker_operations. */
+extern const struct broker_operation broker_operations_table[];
+
+/* Opens nothing. Both are borrowed. */
+void broker_operations_init(const char *bpf_dir, struct broker_peer *peer,
+			    struct broker_operations *ret_operations);
+
+/*
+ * Looks for the cgroup2 mount and for the pins, and counts the start. Without one of them it goes
+ * on: what needs it is refused, with the error.
+ */
+void broker_operations_start(struct broker_operations *o, struct broker_dispatch *dispatch);
+void broker_operations_done(struct broker_operations *o);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sampler_attach.h: the tick: a CPU_CLOCK event per online CPU with the program attached. */
+#ifndef TROCAR_LOADER_SAMPLER_ATTACH_H
+#define TROCAR_LOADER_SAMPLER_ATTACH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sampler {
+	uint32_t cpu;
+	int link_fd; /* owned; holds the event */
+};
+
+struct samplers {
+	struct sampler *items; /* owned */
+	size_t count;
+};
+
+/*
+ * Opens an event of `hz` ticks a second on every CPU that is online, links program `prog_fd` to it
+ * and starts it. A CPU that goes offline meanwhile is passed over. Needs CAP_PERFMON. Source:
+ * perf_event_open(2); the kernel turns the rate of CPU_CLOCK into a period. 0 or -errno, then
+ * nothing is attached and *ret_cpu is the CPU that failed.
+ */
+int sampler_attach_all(int prog_fd, uint64_t hz, struct samplers *ret_samplers, uint32_t *ret_cpu);
+
+/* Detaches what is not pinned. */
+void sampler_attach_done(struct samplers *samplers);
+
+#endif
