@@ -66,34 +66,10 @@ static const struct {
 	size_t offset;
 	uint32_t bytes;
 } size_rows[] = {
-	{ "abi_header", offsetof(struct abi_header, header_bytes), sizeof(struct abi_header) },
-	{ "control", offsetof(struct abi_header, control_bytes), sizeof(struct control) },
-	{ "slot", offsetof(struct abi_header, slot_bytes), sizeof(struct slot) },
-	{ "slot_counters", offsetof(struct abi_header, counters_bytes),
-	  sizeof(struct slot_counters) },
-	{ "slot_switches", offsetof(struct abi_header, switches_bytes),
-	  sizeof(struct slot_switches) },
-	{ "broker_counts", offsetof(struct abi_header, broker_counts_bytes),
-	  sizeof(struct broker_counts) },
-	{ "target", offsetof(struct abi_header, target_bytes), sizeof(struct target) },
-	{ "sample", offsetof(struct abi_header, sample_bytes), sizeof(struct sample) },
-	{ "event", offsetof(struct abi_header, event_bytes), sizeof(struct event) },
-	{ "error_record", offsetof(struct abi_header, error_bytes), sizeof(struct error_record) },
-	{ "task_record", offsetof(struct abi_header, task_record_bytes),
-	  sizeof(struct task_record) },
-	{ "mapping_record", offsetof(struct abi_header, mapping_record_bytes),
-	  sizeof(struct mapping_record) },
-	{ "ksym_record", offsetof(struct abi_header, ksym_record_bytes),
-	  sizeof(struct ksym_record) },
-	{ "unwind_process", offsetof(struct abi_header, unwind_process_bytes),
-	  sizeof(struct unwind_process) },
-	{ "unwind_ranges", offsetof(struct abi_header, unwind_ranges_bytes),
-	  sizeof(struct unwind_ranges) },
-	{ "unwind_claims", offsetof(struct abi_header, unwind_claims_bytes),
-	  sizeof(struct unwind_claims) },
-	{ "ranges_record", offsetof(struct abi_header, ranges_record_bytes),
-	  sizeof(struct ranges_record) },
-	{ "totals", offsetof(struct abi_header, totals_bytes), sizeof(struct totals) },
+#define ABI_SIZE(name, type) \
+	{ #type, offsetof(struct abi_header, name##_bytes), sizeof(struct type) },
+#include "shared/abi_sizes.def"
+#undef ABI_SIZE
 };
 
 /* Pins that the consumer may only read (mode 0640 in pins.def) must be asked for read-only. */

@@ -42,24 +42,9 @@ enum drop {
 struct abi_header {
 	__u64 magic;   /* ABI_MAGIC */
 	__u32 version; /* ABI_VERSION */
-	__u32 header_bytes;
-	__u32 control_bytes;
-	__u32 slot_bytes;
-	__u32 counters_bytes;
-	__u32 switches_bytes;
-	__u32 broker_counts_bytes;
-	__u32 target_bytes;
-	__u32 sample_bytes;
-	__u32 event_bytes;
-	__u32 error_bytes;
-	__u32 task_record_bytes;
-	__u32 mapping_record_bytes;
-	__u32 ksym_record_bytes;
-	__u32 unwind_process_bytes;
-	__u32 unwind_ranges_bytes;
-	__u32 unwind_claims_bytes;
-	__u32 ranges_record_bytes;
-	__u32 totals_bytes;
+#define ABI_SIZE(name, type) __u32 name##_bytes;
+#include "abi_sizes.def"
+#undef ABI_SIZE
 	__u32 hz;	      /* rate of the sampling events */
 	__u32 slots;	      /* entries of `slots`, `counters` and `watches` */
 	__u32 rules;	      /* entries of each rules trie */
