@@ -15,15 +15,12 @@
 #include "shared/json/utf8.h"
 #include "shared/parse.h"
 
-#define FILE_BYTES     (1u << 20)
-#define CAPTURE_MIN_MS 100
-#define CAPTURE_MAX_MS 60000
-#define PID_MAX	       4194304	/* PID_MAX_LIMIT of include/linux/threads.h */
-#define REJECTED       (-32002) /* docs/control.md */
+#define FILE_BYTES (1u << 20)
+#define REJECTED   (-32002) /* docs/control.md */
 
 const char *calls_socket(const struct options *options)
 {
-	const char *path = options->values[OPTION_SOCKET];
+	const char *path = options->socket;
 
 	if (!path)
 		path = getenv("TROCAR_SOCKET");
@@ -74,7 +71,7 @@ static int explain_refusal(const struct options *options, const struct client_an
 	const struct json_node *error = answer->error, *data = json_node_get(error, "data");
 	_cleanup_free_ char *message = NULL, *wait = NULL;
 
-	if (options->values[OPTION_JSON])
+	if (options->json)
 		print_json(options, answer, error);
 	if (file && json_node_i64(json_node_get(error, "code")) == REJECTED)
 		(void)show_faults(json_node_get(data, "faults"), file, options->err);
@@ -106,7 +103,7 @@ static int ask_agent(const struct options *options, const char *method, const st
 		return calls_explain(options, r);
 	if (answer.error)
 		return explain_refusal(options, &answer, file);
-	if (options->values[OPTION_JSON])
+	if (options->json)
 		print_json(options, &answer, answer.result);
 	else if (show && show(answer.result, options->out) < 0)
 		return calls_explain(options, -ENOMEM);
@@ -140,7 +137,7 @@ int calls_rules_get(const struct options *options, const char *const *arguments)
 	const struct json_node *rules;
 	int status = ask_agent(options, "rules.get", NULL, NULL, NULL, &answer);
 
-	if (status != COMMAND_FINE || options->values[OPTION_JSON])
+	if (status != COMMAND_FINE || options->json)
 		return status;
 	source = show_value("", json_node_get(answer.result, "source"));
 	generation = show_value("", json_node_get(answer.result, "generation"));
@@ -210,7 +207,7 @@ int calls_rules_check(const struct options *options, const char *const *argument
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
 	int status = ask_with_file(options, "rules.check", arguments[0], &answer);
 
-	if (status != COMMAND_FINE || options->values[OPTION_JSON])
+	if (status != COMMAND_FINE || options->json)
 		return status;
 	(void)show_faults(json_node_get(answer.result, "warnings"), arguments[0], options->err);
 	print_count(options, answer.result, "count", " rules, no fault; nothing applied\n\n");
@@ -227,7 +224,7 @@ int calls_rules_set(const struct options *options, const char *const *arguments)
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
 	int status = ask_with_file(options, "rules.set", arguments[0], &answer);
 
-	if (status != COMMAND_FINE || options->values[OPTION_JSON])
+	if (status != COMMAND_FINE || options->json)
 		return status;
 	(void)show_faults(json_node_get(answer.result, "warnings"), arguments[0], options->err);
 	print_count(options, answer.result, "count", " rules in force, generation ");
@@ -236,42 +233,24 @@ int calls_rules_set(const struct options *options, const char *const *arguments)
 	return COMMAND_FINE;
 }
 
-static int put_number(const struct options *options, enum option option, const char *key,
-		      uint64_t min, uint64_t max, struct jsonw *params)
-{
-	const char *text = options->values[option];
-	uint64_t number;
-
-	if (!text)
-		return 0;
-	if (parse_u64(text, min, max, &number) < 0) {
-		fprintf(options->err, "trocar: --%s: a number from %" PRIu64 " to %" PRIu64 "\n",
-			options_name(option), min, max);
-		return -EINVAL;
-	}
-	jsonw_u64(params, key, number);
-	return 0;
-}
-
 /* What to capture, as params; words given are checked here, whether they exist by the agent. */
 static int capture_params(const struct options *options, struct jsonw *params)
 {
-	int n = !!options->values[OPTION_RULE] + !!options->values[OPTION_CGROUP] +
-		!!options->values[OPTION_PID];
+	int n = !!options->rule + !!options->cgroup + !!options->pid;
 
 	if (n != 1) {
 		fprintf(options->err, "trocar: capture needs one of --rule, --cgroup and --pid\n");
 		return -EINVAL;
 	}
 	jsonw_object(params, NULL);
-	if (options->values[OPTION_RULE])
-		jsonw_string(params, "rule", options->values[OPTION_RULE]);
-	if (options->values[OPTION_CGROUP])
-		jsonw_string(params, "cgroup", options->values[OPTION_CGROUP]);
-	if (put_number(options, OPTION_PID, "pid", 1, PID_MAX, params) < 0 ||
-	    put_number(options, OPTION_DURING_MS, "during_ms", CAPTURE_MIN_MS, CAPTURE_MAX_MS,
-		       params) < 0)
-		return -EINVAL;
+	if (options->rule)
+		jsonw_string(params, "rule", options->rule);
+	if (options->cgroup)
+		jsonw_string(params, "cgroup", options->cgroup);
+	if (options->pid)
+		jsonw_u64(params, "pid", options->pid);
+	if (options->during_ms)
+		jsonw_u64(params, "during_ms", options->during_ms);
 	jsonw_object_end(params);
 	return 0;
 }
@@ -300,7 +279,7 @@ int calls_capture(const struct options *options, const char *const *arguments)
 
 int calls_version(const struct options *options, const char *const *arguments)
 {
-	if (options->values[OPTION_JSON])
+	if (options->json)
 		fprintf(options->out, "{\"version\":\"%s\"}\n", TROCAR_VERSION);
 	else
 		fprintf(options->out, "trocar %s\n", TROCAR_VERSION);

@@ -29,7 +29,7 @@ static const struct command {
 	const char *words[2];  /* the second may be NULL */
 	const char *argument;  /* as the help shows it; NULL: none */
 	unsigned int min, max; /* how many arguments */
-	unsigned int options;  /* OPTION_BIT */
+	uint32_t options;      /* OPTION_BIT */
 	int (*call)(const struct options *options, const char *const *arguments);
 	const char *help;
 } commands[] = {
@@ -188,7 +188,8 @@ static void print_all(FILE *out)
 }
 
 /* The command that the words name; *ret_used of them are its name. */
-static const struct command *find(const char *const *words, unsigned int n, unsigned int *ret_used)
+static const struct command *find_command(const char *const *words, unsigned int n,
+					  unsigned int *ret_used)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		unsigned int own = commands[i].words[1] ? 2 : 1;
@@ -220,13 +221,13 @@ static unsigned int print_group(const char *word, FILE *out)
 static int do_help(const struct options *options, const char *const *arguments)
 {
 	const struct command *command;
-	unsigned int used, n = options->n_words - 1;
+	unsigned int used, n = options->words.count - 1;
 
 	if (!n) {
 		print_all(options->out);
 		return COMMAND_FINE;
 	}
-	command = find(arguments, n, &used);
+	command = find_command(arguments, n, &used);
 	if (command && used == n) {
 		print_command(command, options->out);
 		return COMMAND_FINE;
@@ -237,24 +238,10 @@ static int do_help(const struct options *options, const char *const *arguments)
 	return COMMAND_USAGE;
 }
 
-static int check_options(const struct command *command, const struct options *options)
-{
-	unsigned int allowed = command->options;
-
-	for (unsigned int i = 0; i < OPTION_COUNT_; i++) {
-		if (!(options->given & OPTION_BIT(i)) || (allowed & OPTION_BIT(i)))
-			continue;
-		fprintf(options->err, "trocar: %s does not take --%s\n", command->words[0],
-			options_name(i));
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int check_words(const struct command *command, const struct options *options,
 		       unsigned int used)
 {
-	unsigned int n = options->n_words - used;
+	unsigned int n = options->words.count - used;
 
 	if (n >= command->min && n <= command->max)
 		return 0;
@@ -264,35 +251,40 @@ static int check_words(const struct command *command, const struct options *opti
 	return -EINVAL;
 }
 
-static int run(const struct options *options)
+/* The first look at the command line took every option: now only the command's own. */
+static int run_command(int argc, char *argv[], const struct options *all)
 {
+	const struct command *command;
+	struct options options;
 	unsigned int used = 0;
-	const struct command *command = find(options->words, options->n_words, &used);
 
+	command = find_command(all->words.items, all->words.count, &used);
 	if (!command) {
-		fprintf(options->err, "trocar: there is no such command: see trocar help\n");
+		fprintf(all->err, "trocar: there is no such command: see trocar help\n");
 		return COMMAND_USAGE;
 	}
-	if (options->values[OPTION_HELP]) {
-		print_command(command, options->out);
+	if (all->help) {
+		print_command(command, all->out);
 		return COMMAND_FINE;
 	}
-	if (check_options(command, options) < 0 || check_words(command, options, used) < 0)
+	if (options_parse(command->words[0], command->options, argc - 1, argv + 1, all->out,
+			  all->err, &options) < 0 ||
+	    check_words(command, &options, used) < 0)
 		return COMMAND_USAGE;
-	return command->call(options, options->words + used);
+	return command->call(&options, (const char *const *)options.words.items + used);
 }
 
 int command_main(int argc, char *argv[], FILE *out, FILE *err)
 {
-	struct options options;
+	struct options all;
 
-	if (options_parse(argc, argv, out, err, &options) < 0)
+	if (options_parse(NULL, OPTIONS_ALL, argc - 1, argv + 1, out, err, &all) < 0)
 		return COMMAND_USAGE;
-	if (options.values[OPTION_VERSION])
-		return calls_version(&options, NULL);
-	if (!options.n_words) {
-		print_all(options.values[OPTION_HELP] ? out : err);
-		return options.values[OPTION_HELP] ? COMMAND_FINE : COMMAND_USAGE;
+	if (all.version)
+		return calls_version(&all, NULL);
+	if (!all.words.count) {
+		print_all(all.help ? out : err);
+		return all.help ? COMMAND_FINE : COMMAND_USAGE;
 	}
-	return run(&options);
+	return run_command(argc, argv, &all);
 }

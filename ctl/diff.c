@@ -94,8 +94,7 @@ static void print_folded(const struct options *options, const struct diff *d)
 
 		if (!node->self[0] && !node->self[1])
 			continue;
-		folded_path(tree, &d->view.names, i, depth, options->values[OPTION_ANNOTATE],
-			    options->out);
+		folded_path(tree, &d->view.names, i, depth, options->annotate, options->out);
 		fprintf(options->out, " %" PRIu64 " %" PRIu64 "\n", scaled(d, node, 0),
 			scaled(d, node, 1));
 	}
@@ -124,7 +123,7 @@ static void set_panels(const struct diff *d, char *const heads[TREE_COLUMNS], st
 
 static int print_svg(const struct options *options, const struct diff *d)
 {
-	const char *wish = options->values[OPTION_TITLE];
+	const char *wish = options->title;
 	_cleanup_free_ char *title = wish ? text_tame(wish, strlen(wish)) : view_title(&d->view);
 	_cleanup_free_ char *subtitle = flamegraph_subtitle(&d->view);
 	_cleanup_free_ char *a = flamegraph_head(&d->view, &d->tree, d->columns, 0, d->names[0]);
@@ -160,7 +159,7 @@ static int compare(const struct options *options, struct input *input, struct di
 	if (r < 0)
 		return r;
 	find_scale(d);
-	if (options->values[OPTION_SVG])
+	if (options->svg)
 		return print_svg(options, d);
 	say_unit(options, d);
 	print_folded(options, d);

@@ -136,9 +136,8 @@ static int draw(const struct options *options, struct view *view, const struct t
 		.columns = { "before", "during" },
 	};
 
-	title = options->values[OPTION_TITLE] ? text_tame(options->values[OPTION_TITLE],
-							  strlen(options->values[OPTION_TITLE]))
-					      : view_title(view);
+	title = options->title ? text_tame(options->title, strlen(options->title))
+			       : view_title(view);
 	if (!title || !subtitle || !before || !during)
 		return -ENOMEM;
 	svg.title = title;

@@ -63,7 +63,7 @@ int folded_view(const struct options *options, struct view *view)
 	if (r == 0)
 		r = tree_sort(&tree, &view->names);
 	if (r == 0)
-		folded_print(&tree, &view->names, options->values[OPTION_ANNOTATE], options->out);
+		folded_print(&tree, &view->names, options->annotate, options->out);
 	return r;
 }
 

@@ -14,9 +14,6 @@
 #include "shared/macro.h"
 #include "shared/parse.h"
 
-#define MEMORY_MIB     1024
-#define MEMORY_MIB_MAX (1u << 20)
-
 static int open_files(const struct options *options, const char *const *files, struct input *input)
 {
 	static const char *const standard[] = { "-", NULL };
@@ -58,24 +55,18 @@ static int read_file(const struct options *options, struct input *input, unsigne
 
 int input_read(const struct options *options, const char *const *files, struct input *ret_input)
 {
-	const char *memory = options->values[OPTION_MEMORY_MIB];
 	struct input *input = ret_input;
-	uint64_t mib = MEMORY_MIB;
 	int r;
 
 	*input = (struct input){ .fds = { -1, -1 } };
-	if (memory && parse_u64(memory, 1, MEMORY_MIB_MAX, &mib) < 0) {
-		fprintf(options->err, "trocar: --memory-mib: want a number from 1 to %u\n",
-			MEMORY_MIB_MAX);
-		return COMMAND_USAGE;
-	}
 	if (select_options(options, &input->select) < 0)
 		return COMMAND_USAGE;
 	r = open_files(options, files, input);
 	if (r)
 		return r;
 	pool_seed();
-	if (store_init(&input->store, mib << 20) < 0 || confine_now(CONFINE_READER) < 0)
+	if (store_init(&input->store, options->memory_mib << 20) < 0 ||
+	    confine_now(CONFINE_READER) < 0)
 		return input_fail(options, input, -ENOMEM);
 	for (unsigned int i = 0; i < input->n; i++) {
 		r = read_file(options, input, i);

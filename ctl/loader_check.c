@@ -83,7 +83,7 @@ int loader_check_call(const struct options *options, const char *const *argument
 	int r, status = 0;
 	pid_t pid = 0;
 
-	r = start_check(path, options->values[OPTION_JSON] != NULL, &pid, &fd);
+	r = start_check(path, options->json, &pid, &fd);
 	if (r < 0) {
 		fprintf(options->err,
 			"trocar: cannot run %s (%s): check is a verb of trocar-loader; where it is "

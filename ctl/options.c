@@ -1,149 +1,82 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ctl/options.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "ctl/client.h"
 #include "shared/macro.h"
 
-static const struct row {
-	const char *name;
-	const char *value; /* NULL: a flag */
-	const char *help;
-} rows[] = {
-	[OPTION_JSON] = { "json", NULL, "print the agent's result as one line of JSON" },
-	[OPTION_SOCKET] = { "socket", "PATH",
-			    "control socket (" CLIENT_SOCKET ", or $TROCAR_SOCKET)" },
-	[OPTION_HELP] = { "help", NULL, "print help" },
-	[OPTION_VERSION] = { "version", NULL, "print the version" },
-	[OPTION_RULE] = { "rule", "NAME", "this rule" },
-	[OPTION_CGROUP] = { "cgroup", "PATH",
-			    "this cgroup (path below the cgroup2 mount), in files what is below too" },
-	[OPTION_PID] = { "pid", "PID", "this process; for a capture its cgroup" },
-	[OPTION_DURING_MS] = { "during-ms", "N", "capture for so long (100 to 60000)" },
-	[OPTION_SESSION] = { "session", "ID", "this session, by its first digits" },
-	[OPTION_SIGNAL] = { "signal", "NAME", "this signal (oncpu)" },
-	[OPTION_PHASE] = { "phase", "PHASE", "before or during" },
-	[OPTION_COMM] = { "comm", "NAME", "threads of this name" },
-	[OPTION_SINCE] = { "since", "TIME",
-			   "sessions from then on (UTC, 2026-11-21T15:59:03Z or its beginning)" },
-	[OPTION_UNTIL] = { "until", "TIME", "sessions up to then" },
-	[OPTION_MEMORY_MIB] = { "memory-mib", "N",
-				"hold at most so much of a file's stacks and names (1024)" },
-	[OPTION_UNIT] = { "unit", "UNIT", "count samples or ns" },
-	[OPTION_BY] = { "by", "KEYS",
-			"what stands below each stack: comm (default), none, or any of session, "
-			"rule, cgroup, signal, phase, exe, comm, pid with commas between" },
-	[OPTION_OFFSETS] = { "offsets", NULL,
-			     "tell frames without a name apart by their place in the file" },
-	[OPTION_ANNOTATE] = { "annotate", NULL,
-			      "mark frames of the kernel _[k] and of a JIT _[j], as flamegraph.pl "
-			      "colours them" },
-	[OPTION_SVG] = { "svg", NULL, "a picture of the difference" },
-	[OPTION_TITLE] = { "title", "TEXT", "above the picture, in place of what stalled" },
-	[OPTION_DEBUG_DIR] = { "debug-dir", "DIR",
-			       "name frames from the programs, libraries and debug files below this "
-			       "folder, by build-id; may be given 16 times" },
-	[OPTION_SOURCE] = { "source", NULL,
-			    "add source lines, and the functions that are inlined there" },
-	[OPTION_MAX_LINE_BYTES] = { "max-line-bytes", "N",
-				    "write no longer lines (8096): stacks may need more of them" },
-	[OPTION_TOP] = { "top", "N", "show so many functions (20)" },
+/* A row of the option OPTION_id. */
+#define ROW(type, id, field, name, ...) \
+	OPTION_ROW(type, OPTION_BIT(OPTION_##id), field, name, __VA_ARGS__)
+
+static const struct option_row rows[] = {
+	ROW(SET, JSON, json, "json", .help = "print the agent's result as one line of JSON"),
+	ROW(TEXT, SOCKET, socket, "socket", .value = "PATH",
+	    .help = "control socket (" CLIENT_SOCKET ", or $TROCAR_SOCKET)"),
+	ROW(SET, HELP, help, "help", .letter = 'h', .help = "print help"),
+	ROW(SET, VERSION, version, "version", .help = "print the version"),
+	ROW(TEXT, RULE, rule, "rule", .value = "NAME", .help = "this rule"),
+	ROW(TEXT, CGROUP, cgroup, "cgroup", .value = "PATH",
+	    .help = "this cgroup (path below the cgroup2 mount), in files what is below too"),
+	ROW(NUMBER, PID, pid, "pid", .value = "PID", .min = 1, .max = OPTIONS_PID_MAX,
+	    .help = "this process; for a capture its cgroup"),
+	ROW(NUMBER, DURING_MS, during_ms, "during-ms", .value = "N", .min = 100, .max = 60000,
+	    .help = "capture for so long"),
+	ROW(TEXT, SESSION, session, "session", .value = "ID",
+	    .help = "this session, by its first digits"),
+	ROW(TEXT, SIGNAL, signal, "signal", .value = "NAME", .help = "this signal (oncpu)"),
+	ROW(CHOICE, PHASE, phase, "phase", .value = "PHASE", .choices = "before|during",
+	    .help = "this phase"),
+	ROW(TEXT, COMM, comm, "comm", .value = "NAME", .help = "threads of this name"),
+	ROW(TEXT, SINCE, since, "since", .value = "TIME",
+	    .help = "sessions from then on (UTC, 2026-11-21T15:59:03Z or its beginning)"),
+	ROW(TEXT, UNTIL, until, "until", .value = "TIME", .help = "sessions up to then"),
+	ROW(NUMBER, MEMORY_MIB, memory_mib, "memory-mib", .value = "N", .min = 1, .max = 1 << 20,
+	    .preset = "1024", .help = "hold at most so much of a file's stacks and names"),
+	ROW(CHOICE, UNIT, unit, "unit", .value = "UNIT", .choices = "samples|ns",
+	    .help = "what is counted"),
+	ROW(TEXT, BY, by, "by", .value = "KEYS", .preset = "comm",
+	    .help = "what stands below each stack: none, or any of session, rule, cgroup, signal, "
+		    "phase, exe, comm, pid with commas between"),
+	ROW(SET, OFFSETS, offsets, "offsets",
+	    .help = "tell frames without a name apart by their place in the file"),
+	ROW(SET, ANNOTATE, annotate, "annotate",
+	    .help = "mark frames of the kernel _[k] and of a JIT _[j], as flamegraph.pl colours "
+		    "them"),
+	ROW(SET, SVG, svg, "svg", .help = "a picture of the difference"),
+	ROW(TEXT, TITLE, title, "title", .value = "TEXT",
+	    .help = "above the picture, in place of what stalled"),
+	ROW(TEXT, DEBUG_DIR, dirs, "debug-dir", .value = "DIR", .times = OPTIONS_DIRS_MAX,
+	    .help = "name frames from the programs, libraries and debug files below this folder, "
+		    "by build-id"),
+	ROW(SET, SOURCE, source, "source",
+	    .help = "add source lines, and the functions that are inlined there"),
+	ROW(NUMBER, MAX_LINE_BYTES, max_line_bytes, "max-line-bytes", .value = "N", .min = 4096,
+	    .max = 1 << 20, .preset = "8096",
+	    .help = "write no longer lines: stacks may need more of them"),
+	ROW(NUMBER, TOP, top, "top", .value = "N", .min = 1, .max = 100000, .preset = "20",
+	    .help = "show so many functions"),
 };
 
-_Static_assert(ARRAY_SIZE(rows) == OPTION_COUNT_, "an option has no row");
+static const struct option_table table = { rows, ARRAY_SIZE(rows), "trocar help" };
 
-const char *options_name(enum option option)
-{
-	return rows[option].name;
-}
-
-/* The row that `text` (behind the dashes) names; *ret_value is behind its '=', or NULL. */
-static int find(const char *text, const char **ret_value)
-{
-	size_t bytes = strcspn(text, "=");
-
-	*ret_value = text[bytes] ? text + bytes + 1 : NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (strlen(rows[i].name) == bytes && !strncmp(rows[i].name, text, bytes))
-			return (int)i;
-	return -ENOENT;
-}
-
-/* The one option that may be given more than once. */
-static int take_dir(const char *path, struct options *options)
-{
-	if (options->n_dirs == OPTIONS_DIRS_MAX) {
-		fprintf(options->err, "trocar: --debug-dir: want at most %u\n", OPTIONS_DIRS_MAX);
-		return -EINVAL;
-	}
-	options->dirs[options->n_dirs++] = path;
-	return 0;
-}
-
-/* Takes the option argv[*i], and its value. */
-static int take(char *argv[], int *i, struct options *options)
-{
-	const char *value = NULL, *text = argv[*i];
-	int row = !strcmp(text, "-h") ? OPTION_HELP : find(text + 2, &value);
-
-	if (row < 0 || (text[1] != '-' && row != OPTION_HELP)) {
-		fprintf(options->err, "trocar: unknown option %s: see trocar help\n", text);
-		return -EINVAL;
-	}
-	if (!rows[row].value && value) {
-		fprintf(options->err, "trocar: --%s takes no value\n", rows[row].name);
-		return -EINVAL;
-	}
-	if (rows[row].value && !value)
-		value = argv[*i + 1] ? argv[++*i] : NULL;
-	if (rows[row].value && !value) {
-		fprintf(options->err, "trocar: --%s needs a value: %s\n", rows[row].name,
-			rows[row].value);
-		return -EINVAL;
-	}
-	options->values[row] = value ? value : "";
-	options->given |= OPTION_BIT(row);
-	return row == OPTION_DEBUG_DIR ? take_dir(value, options) : 0;
-}
-
-int options_parse(int argc, char *argv[], FILE *out, FILE *err, struct options *ret_options)
+int options_parse(const char *command, uint32_t bits, int argc, char *const argv[], FILE *out,
+		  FILE *err, struct options *ret_options)
 {
 	struct options options = { .out = out, .err = err };
-	bool words_only = false;
+	char fault[OPTION_TABLE_FAULT_BYTES];
 	int r;
 
-	for (int i = 1; i < argc; i++) {
-		if (!words_only && !strcmp(argv[i], "--")) {
-			words_only = true;
-			continue;
-		}
-		if (!words_only && argv[i][0] == '-' && argv[i][1]) {
-			r = take(argv, &i, &options);
-			if (r < 0)
-				return r;
-			continue;
-		}
-		if (options.n_words == OPTIONS_WORDS_MAX) {
-			fprintf(err, "trocar: too many arguments: see trocar help\n");
-			return -EINVAL;
-		}
-		options.words[options.n_words++] = argv[i];
+	r = option_table_parse(&table, bits, argc, argv, &options, &options.words, fault);
+	if (r < 0) {
+		fprintf(err, "trocar: %s%s%s\n", command ? command : "", command ? ": " : "",
+			fault);
+		return r;
 	}
 	*ret_options = options;
 	return 0;
 }
 
-void options_help(unsigned int bits, FILE *out)
+void options_help(uint32_t bits, FILE *out)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		char name[32];
-
-		if (!(bits & OPTION_BIT(i)))
-			continue;
-		snprintf(name, sizeof(name), "--%s %s", rows[i].name,
-			 rows[i].value ? rows[i].value : "");
-		fprintf(out, "  %-18s %s\n", name, rows[i].help);
-	}
+	option_table_help(&table, bits, "  ", out);
 }

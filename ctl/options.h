@@ -3,11 +3,16 @@
 #ifndef TROCAR_CTL_OPTIONS_H
 #define TROCAR_CTL_OPTIONS_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
-#define OPTIONS_WORDS_MAX 4
-#define OPTIONS_DIRS_MAX  16
+#include "shared/tools/option_table.h"
 
+#define OPTIONS_DIRS_MAX 16
+#define OPTIONS_PID_MAX	 4194304 /* PID_MAX_LIMIT of include/linux/threads.h */
+
+/* By these a command says which options it takes. */
 enum option {
 	OPTION_JSON,
 	OPTION_SOCKET,
@@ -34,7 +39,6 @@ enum option {
 	OPTION_DEBUG_DIR,
 	OPTION_SOURCE,
 	OPTION_MAX_LINE_BYTES,
-	OPTION_COUNT_
 };
 
 #define OPTION_BIT(option) (1u << (option))
@@ -42,6 +46,7 @@ enum option {
 /* What every command takes, and what those take that ask the agent. */
 #define OPTIONS_HELP   (OPTION_BIT(OPTION_HELP) | OPTION_BIT(OPTION_VERSION))
 #define OPTIONS_COMMON (OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP)
+#define OPTIONS_ALL    UINT32_MAX
 
 /* What selects lines of an event file. */
 #define OPTIONS_SELECT                                                                      \
@@ -50,26 +55,27 @@ enum option {
 	 OPTION_BIT(OPTION_COMM) | OPTION_BIT(OPTION_SINCE) | OPTION_BIT(OPTION_UNTIL) |    \
 	 OPTION_BIT(OPTION_MEMORY_MIB))
 
+/* Texts are borrowed; NULL: not given. */
 struct options {
-	const char *values[OPTION_COUNT_]; /* borrowed; NULL: not given; "" for a flag */
-	const char *words[OPTIONS_WORDS_MAX];
-	unsigned int n_words;
-	const char *dirs[OPTIONS_DIRS_MAX]; /* each --debug-dir */
-	unsigned int n_dirs;
-	unsigned int given; /* OPTION_BIT */
+	bool json, help, version, offsets, annotate, svg, source;
+	const char *socket, *rule, *cgroup, *session, *signal, *phase, *comm, *since, *until;
+	const char *unit, *by, *title;
+	uint64_t pid, during_ms; /* 0: not given */
+	uint64_t memory_mib, top, max_line_bytes;
+	struct option_list dirs; /* each --debug-dir */
+	struct option_words words;
 	FILE *out, *err;
 };
 
 /*
- * Parses argv into `ret_options`, options and words in any order, "--" ends the options. 0; -EINVAL
- * after saying on `err` in one line what was wrong.
+ * Parses the arguments behind the program's name, of which the options in `bits` are taken, options
+ * and words in any order; "--" ends the options. 0; -EINVAL after saying on `err` in one line what
+ * is wrong, behind the word `command` where it is not NULL.
  */
-int options_parse(int argc, char *argv[], FILE *out, FILE *err, struct options *ret_options);
-
-/* The name of an option, without the dashes. */
-const char *options_name(enum option option);
+int options_parse(const char *command, uint32_t bits, int argc, char *const argv[], FILE *out,
+		  FILE *err, struct options *ret_options);
 
 /* Prints the options of the set `bits`, one per line. */
-void options_help(unsigned int bits, FILE *out);
+void options_help(uint32_t bits, FILE *out);
 
 #endif

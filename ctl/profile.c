@@ -22,8 +22,7 @@
 #include "shared/macro.h"
 #include "shared/parse.h"
 
-#define SECONDS_MAX 60	    /* docs/control.md */
-#define PID_MAX	    4194304 /* PID_MAX_LIMIT of include/linux/threads.h */
+#define SECONDS_MAX 60 /* docs/control.md */
 #define MEMORY_MIB  1024
 #define ASK_MS	    100
 #define LATE_NS	    (30 * NSEC_PER_SEC) /* for names and lines, after the capture has ended */
@@ -51,7 +50,7 @@ static void profile_done(struct profile *p)
 /* Both forms: PID SECONDS, and SECONDS with --cgroup. */
 static int take_arguments(struct profile *p, const char *const *arguments)
 {
-	const char *cgroup = p->options->values[OPTION_CGROUP];
+	const char *cgroup = p->options->cgroup;
 	const char *seconds = cgroup ? arguments[0] : arguments[1];
 
 	if (!seconds || (cgroup && arguments[1])) {
@@ -60,7 +59,7 @@ static int take_arguments(struct profile *p, const char *const *arguments)
 		return -EINVAL;
 	}
 	if (parse_u64(seconds, 1, SECONDS_MAX, &p->seconds) < 0 ||
-	    (!cgroup && parse_u64(arguments[0], 1, PID_MAX, &p->pid) < 0)) {
+	    (!cgroup && parse_u64(arguments[0], 1, OPTIONS_PID_MAX, &p->pid) < 0)) {
 		fprintf(p->options->err, "trocar: profile: want a PID, and SECONDS from 1 to %d\n",
 			SECONDS_MAX);
 		return -EINVAL;
@@ -114,7 +113,7 @@ static int start_session(struct profile *p)
 	if (p->pid)
 		jsonw_u64(&params, "pid", p->pid);
 	else
-		jsonw_string(&params, "cgroup", p->options->values[OPTION_CGROUP]);
+		jsonw_string(&params, "cgroup", p->options->cgroup);
 	jsonw_u64(&params, "during_ms", p->seconds * MSEC_PER_SEC);
 	jsonw_object_end(&params);
 	status = ask_agent(p, "session.start", &params, &answer);

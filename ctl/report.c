@@ -14,8 +14,6 @@
 #include "shared/macro.h"
 #include "shared/parse.h"
 
-#define TOP	  20
-#define TOP_MAX	  100000
 #define TOP_TASKS 20
 
 struct report {
@@ -303,14 +301,9 @@ static int print_all(struct report *r)
 int report_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input = { .fds = { -1, -1 } };
-	struct report report = { .input = &input, .top = TOP, .out = options->out };
-	const char *top = options->values[OPTION_TOP];
+	struct report report = { .input = &input, .top = options->top, .out = options->out };
 	int r;
 
-	if (top && parse_u64(top, 1, TOP_MAX, &report.top) < 0) {
-		fprintf(options->err, "trocar: --top: want a number from 1 to %u\n", TOP_MAX);
-		return COMMAND_USAGE;
-	}
 	r = input_read(options, arguments, &input);
 	if (r)
 		return r;

@@ -10,42 +10,34 @@
 
 #define TEXT_BYTES 4096 /* no name that is asked for is longer */
 
-static int take_time(const struct options *options, enum option option, uint64_t *ret_ns)
+/* `text` is the value of the option `name`, NULL without it: then *ret_ns stays. */
+static int parse_time(const struct options *options, const char *name, const char *text,
+		      uint64_t *ret_ns)
 {
-	const char *text = options->values[option];
-
 	if (!text || event_time(text, strlen(text), ret_ns) == 0)
 		return 0;
 	fprintf(options->err,
-		"trocar: --%s: want UTC as 2026-11-21T15:59:03Z, or the beginning of it\n",
-		options_name(option));
+		"trocar: --%s %.80s: want UTC as 2026-11-21T15:59:03Z, or the beginning of it\n",
+		name, text);
 	return -EINVAL;
 }
 
 int select_options(const struct options *options, struct select *ret_select)
 {
 	struct select s = {
-		.session = options->values[OPTION_SESSION],
-		.rule = options->values[OPTION_RULE],
-		.cgroup = options->values[OPTION_CGROUP],
-		.signal = options->values[OPTION_SIGNAL],
-		.phase = options->values[OPTION_PHASE],
-		.comm = options->values[OPTION_COMM],
+		.session = options->session,
+		.rule = options->rule,
+		.cgroup = options->cgroup,
+		.signal = options->signal,
+		.phase = options->phase,
+		.comm = options->comm,
+		.has_pid = options->pid,
+		.pid = options->pid,
 		.until_ns = UINT64_MAX,
 	};
-	const char *pid = options->values[OPTION_PID];
 
-	if (s.phase && strcmp(s.phase, "before") != 0 && strcmp(s.phase, "during") != 0) {
-		fprintf(options->err, "trocar: --phase: want before or during\n");
-		return -EINVAL;
-	}
-	if (pid && parse_u64(pid, 0, EVENT_NUMBER_MAX, &s.pid) < 0) {
-		fprintf(options->err, "trocar: --pid: want a number\n");
-		return -EINVAL;
-	}
-	s.has_pid = pid;
-	if (take_time(options, OPTION_SINCE, &s.since_ns) < 0 ||
-	    take_time(options, OPTION_UNTIL, &s.until_ns) < 0)
+	if (parse_time(options, "since", options->since, &s.since_ns) < 0 ||
+	    parse_time(options, "until", options->until, &s.until_ns) < 0)
 		return -EINVAL;
 	*ret_select = s;
 	return 0;

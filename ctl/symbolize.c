@@ -338,10 +338,10 @@ static int open_all(struct symbolize *s, const char *file)
 			      : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (s->fd < 0)
 		return fail(s, s->name, -errno);
-	for (unsigned int i = 0; i < o->n_dirs; i++) {
-		s->dirs[i] = open(o->dirs[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < o->dirs.count; i++) {
+		s->dirs[i] = open(o->dirs.items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (s->dirs[i] < 0)
-			return fail(s, o->dirs[i], -errno);
+			return fail(s, o->dirs.items[i], -errno);
 	}
 	return 0;
 }
@@ -381,10 +381,10 @@ static int run(struct symbolize *s)
 		r = confine_now(CONFINE_OPENER);
 	if (r < 0)
 		return fail(s, "", r);
-	for (unsigned int i = 0; i < o->n_dirs; i++) {
-		r = debug_files_add(&s->namer.files, s->dirs[i], o->dirs[i]);
+	for (size_t i = 0; i < o->dirs.count; i++) {
+		r = debug_files_add(&s->namer.files, s->dirs[i], o->dirs.items[i]);
 		if (r < 0)
-			return fail(s, o->dirs[i], r);
+			return fail(s, o->dirs.items[i], r);
 	}
 	r = read_lines(s);
 	tell(s);
@@ -398,20 +398,14 @@ int symbolize_call(const struct options *options, const char *const *arguments)
 	_cleanup_(done) struct symbolize s = {
 		.options = options,
 		.fd = -1,
-		.max_line_bytes = SYMBOLIZE_LINE_BYTES,
-		.source = options->values[OPTION_SOURCE] != NULL,
+		.max_line_bytes = options->max_line_bytes,
+		.source = options->source,
 	};
-	const char *max = options->values[OPTION_MAX_LINE_BYTES];
 	int r;
 
 	for (size_t i = 0; i < OPTIONS_DIRS_MAX; i++)
 		s.dirs[i] = -1;
 	tally_init(&s.tally);
-	if (max && parse_u64(max, SYMBOLIZE_LINE_MIN, LINES_MAX_BYTES, &s.max_line_bytes) < 0) {
-		fprintf(options->err, "trocar: --max-line-bytes: want a number from %u to %u\n",
-			SYMBOLIZE_LINE_MIN, LINES_MAX_BYTES);
-		return COMMAND_USAGE;
-	}
 	r = open_all(&s, arguments[0]);
 	return r ? r : run(&s);
 }

@@ -5,9 +5,7 @@
 
 #include "ctl/options.h"
 
-#define SYMBOLIZE_LINE_BYTES 8096 /* --max-line-bytes, as the agent's own */
-#define SYMBOLIZE_LINE_MIN   4096
-#define SYMBOLIZE_OPEN	     16 /* stacks whose parts are still to come */
+#define SYMBOLIZE_OPEN 16 /* stacks whose parts are still to come */
 
 /* Returns enum command_exit. */
 int symbolize_call(const struct options *options, const char *const *arguments);

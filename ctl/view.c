@@ -33,7 +33,7 @@ static bool take_by(struct view *v, const char *word, size_t bytes)
 
 static int parse_by(struct view *v, const struct options *options)
 {
-	const char *text = options->values[OPTION_BY] ? options->values[OPTION_BY] : "comm";
+	const char *text = options->by;
 
 	if (!strcmp(text, "none"))
 		return 0;
@@ -42,28 +42,15 @@ static int parse_by(struct view *v, const struct options *options)
 
 		if (!take_by(v, text, bytes)) {
 			fprintf(options->err,
-				"trocar: --by: want none, or each at most once with commas "
-				"between: session, rule, cgroup, signal, phase, exe, comm, pid\n");
+				"trocar: --by %.80s: want none, or each at most once with commas "
+				"between: session, rule, cgroup, signal, phase, exe, comm, pid\n",
+				options->by);
 			return -EINVAL;
 		}
 		if (!text[bytes])
 			return 0;
 		text += bytes + 1;
 	}
-}
-
-static int parse_unit(struct view *v, const struct options *options)
-{
-	const char *text = options->values[OPTION_UNIT];
-
-	if (!text)
-		return 0;
-	if (strcmp(text, "samples") != 0 && strcmp(text, "ns") != 0) {
-		fprintf(options->err, "trocar: --unit: want samples or ns\n");
-		return -EINVAL;
-	}
-	v->unit = !strcmp(text, "ns") ? VIEW_NS : VIEW_COUNT;
-	return 0;
 }
 
 static unsigned int count_signals(const struct store *s)
@@ -97,10 +84,10 @@ int view_init(struct view *v, const struct options *options, struct input *input
 	int r;
 
 	*v = (struct view){ .input = input, .unit = unit, .session = STORE_NONE };
-	names_init(&v->names, &input->store, options->values[OPTION_OFFSETS]);
+	names_init(&v->names, &input->store, options->offsets);
+	if (options->unit)
+		v->unit = !strcmp(options->unit, "ns") ? VIEW_NS : VIEW_COUNT;
 	r = parse_by(v, options);
-	if (r == 0)
-		r = parse_unit(v, options);
 	if (r < 0)
 		return r;
 	v->signals = count_signals(&input->store);

@@ -131,14 +131,14 @@ static void block_signals(sigset_t *ret_old)
 static int run_verb(const struct verb *verb, int argc, char *const argv[])
 {
 	struct options o;
-	char fault[256];
+	char fault[OPTION_TABLE_FAULT_BYTES];
 	int r;
 
 	if (!verb) {
 		print_usage(stderr);
 		return EXIT_USAGE;
 	}
-	r = options_parse(verb->bit, argc - 2, argv + 2, &o, fault, sizeof(fault));
+	r = options_parse(verb->bit, argc - 2, argv + 2, &o, fault);
 	if (r < 0) {
 		log_error("%s: %s", verb->name, fault);
 		return EXIT_USAGE;

@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* options.h: the command line of trocar-loader, from the table options.def. */
+/* options.h: the command line of trocar-loader. */
 #ifndef TROCAR_LOADER_OPTIONS_H
 #define TROCAR_LOADER_OPTIONS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "loader/bpffs/bpfdir.h"
-#include "shared/abi.h"
+#include "shared/tools/option_table.h"
 
+/* The verbs that take options. */
 enum verb_bit {
 	FOR_CHECK = 1u << 0,
 	FOR_LOAD = 1u << 1,
 	FOR_UNLOAD = 1u << 2,
 	FOR_BROKER = 1u << 3,
-};
-
-/* An option that may be given several times. */
-struct options_list {
-	const char *items[SCOPE_PREFIXES];
-	size_t count;
 };
 
 struct options {
@@ -31,23 +24,22 @@ struct options {
 	uint64_t unwind_kib, unwind_tables;
 	const char *bpf_dir; /* absolute, no "//", no trailing '/', no "." or ".." */
 	const char *group, *user;
-	const char *always;	   /* "oncpu" or "none" */
-	struct options_list scope; /* cgroup prefixes; none: everything */
+	const char *always;	  /* "oncpu" or "none" */
+	struct option_list scope; /* cgroup prefixes; none: everything */
 	bool replace, json, keep_mount;
 };
 
 /*
- * Parses the arguments behind the verb; "--name value" and "--name=value". Strings are borrowed
- * from argv. On -EINVAL `fault` (of `space` bytes) says in one line what is wrong and what would be
- * right.
+ * Parses the arguments behind the verb. Texts are borrowed from argv. -EINVAL: `fault` says in one
+ * line what is wrong and what would be right.
  */
 int options_parse(uint32_t verb, int argc, char *const argv[], struct options *ret_options,
-		  char *fault, size_t space);
+		  char fault[OPTION_TABLE_FAULT_BYTES]);
 
 /* Does the sampler tick from the load on, without the broker? */
 bool options_always_oncpu(const struct options *o);
 
-/* Prints the options of `verb` with their defaults, one a line. */
+/* Prints the options of `verb`, one a line. */
 void options_help(uint32_t verb, FILE *out);
 
 #endif

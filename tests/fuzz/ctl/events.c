@@ -125,7 +125,7 @@ static void fold(struct input *input, FILE *out)
 {
 	_cleanup_(view_done) struct view view = { 0 };
 	_cleanup_(tree_done) struct tree tree = { 0 };
-	struct options options = { .out = out, .err = out };
+	struct options options = { .by = "comm", .out = out, .err = out };
 	uint64_t sum = 0;
 
 	if (view_init(&view, &options, input, VIEW_COUNT) < 0 ||

@@ -134,6 +134,8 @@ static void test_switches(void **state)
 	assert_int_equal(PARSE(&o, "--no-rules-watch", "--journal", "--help", "--version"), 0);
 	assert_false(o.rules_watch);
 	assert_true(o.journal && o.help && o.version);
+	assert_int_equal(PARSE(&o, "-h"), 0);
+	assert_true(o.help);
 }
 
 static void test_several(void **state)
@@ -150,7 +152,7 @@ static void test_several(void **state)
 static void test_errors(void **state)
 {
 	static const char *const bad[] = {
-		"",	      "-",	  "rules",	  "-h",
+		"",	      "-",	  "rules",	  "-r",
 		"--rule",     "--ruless", "--rules-",	  "--Rules",
 		"--help=yes", "--help=",  "--journal=1",  "--no-rules-watch=true",
 		"=",	      "--=x",	  "--queue-kib=",

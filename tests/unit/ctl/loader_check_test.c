@@ -53,7 +53,7 @@ static void write_script(const char *text)
 
 static int run_check(bool json)
 {
-	struct options options = { .values[OPTION_JSON] = json ? "" : NULL };
+	struct options options = { .json = json };
 	size_t bytes;
 	int status;
 

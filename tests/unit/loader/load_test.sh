@@ -40,7 +40,7 @@ load() { "$loader" load --bpf-dir "$dir" --group 65534 --always oncpu "$@"; }
 
 expect 2 usage "$loader"
 expect 2 usage "$loader" frobnicate
-expect 2 "is needed" "$loader" load --hz 0
+expect 2 "--hz 0: want a number from 5 to 999" "$loader" load --hz 0
 expect 0 "trocar-loader" "$loader" version
 expect 0 "--samples-ring-kib" "$loader" help
 # The command's check is the loader's.
