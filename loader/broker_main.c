@@ -42,7 +42,7 @@ static bool needs_admin(void)
 }
 
 /* -EPERM says that the bounding set stays; the other sets went, and no_new_privs holds. */
-static int drop(void)
+static int drop_capabilities(void)
 {
 	int r = 0;
 
@@ -67,7 +67,7 @@ static void unblock_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int prepare(const struct options *o, int *ret_listen_fd, uid_t *ret_uid)
+static int prepare_broker(const struct options *o, int *ret_listen_fd, uid_t *ret_uid)
 {
 	int r;
 
@@ -87,7 +87,7 @@ static int prepare(const struct options *o, int *ret_listen_fd, uid_t *ret_uid)
 			  o->user);
 		return r;
 	}
-	r = drop();
+	r = drop_capabilities();
 	if (r < 0)
 		log_error("cannot drop capabilities: %s", strerror(-r));
 	return r;
@@ -100,7 +100,7 @@ int broker_main(const struct options *o)
 	int r;
 
 	broker_operations_init(o->bpf_dir, &serve.peer, &operations);
-	r = prepare(o, &serve.listen_fd, &serve.uid);
+	r = prepare_broker(o, &serve.listen_fd, &serve.uid);
 	if (r < 0)
 		return r == -ENOENT && serve.listen_fd < 0 ? EXIT_USAGE : EXIT_FAILED;
 	broker_dispatch_init(broker_operations_table, &operations, &serve.dispatch);

@@ -47,15 +47,15 @@ static const struct {
 
 /* Warnings and worse go to stderr as they are: the verifier's log has many lines and stays whole.
  */
-__attribute__((format(printf, 2, 0))) static int say(enum libbpf_print_level level,
-						     const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static int
+print_message(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	if (level > LIBBPF_WARN)
 		return 0;
 	return vfprintf(stderr, format, arguments);
 }
 
-static int resize(struct trocar *skeleton, const struct options *o)
+static int resize_maps(struct trocar *skeleton, const struct options *o)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(skeleton->obj, sizes[i].map);
@@ -80,7 +80,7 @@ static bool has_vma_iterator(void)
 	return row.state == PREFLIGHT_PRESENT;
 }
 
-static int choose(struct trocar *skeleton, bool vma_open_coded)
+static int choose_programs(struct trocar *skeleton, bool vma_open_coded)
 {
 	int r;
 
@@ -112,25 +112,25 @@ static int fill_scope(const struct trocar *skeleton, const struct options *o)
 	return 0;
 }
 
-static void destroy(struct trocar **skeleton)
+static void destroy_skeleton(struct trocar **skeleton)
 {
 	trocar__destroy(*skeleton);
 }
 
 int kernelset_load(const struct options *o, struct kernelset *ret_set)
 {
-	struct trocar *skeleton __attribute__((cleanup(destroy))) = NULL;
+	struct trocar *skeleton __attribute__((cleanup(destroy_skeleton))) = NULL;
 	bool vma_open_coded = has_vma_iterator();
 	int r;
 
-	libbpf_set_print(say);
+	libbpf_set_print(print_message);
 	skeleton = trocar__open();
 	if (!skeleton)
 		return -errno;
-	r = resize(skeleton, o);
+	r = resize_maps(skeleton, o);
 	if (r < 0)
 		return r;
-	r = choose(skeleton, vma_open_coded);
+	r = choose_programs(skeleton, vma_open_coded);
 	if (r < 0)
 		return r;
 	skeleton->rodata->scoped = o->scope.count > 0;
@@ -157,7 +157,7 @@ struct attachment {
 #define LINKS (7 + 4)
 
 /* The programs that attach by their section alone: tracepoints and iterators. */
-static size_t attachments(const struct kernelset *set, struct attachment list[LINKS])
+static size_t list_attachments(const struct kernelset *set, struct attachment list[LINKS])
 {
 	struct trocar *s = set->skeleton;
 	size_t n = 0;
@@ -219,7 +219,7 @@ static int write_abi(const struct kernelset *set, const struct options *o)
 int kernelset_attach(struct kernelset *set, const struct options *o, const char **ret_what)
 {
 	struct attachment list[LINKS];
-	size_t n = attachments(set, list);
+	size_t n = list_attachments(set, list);
 	uint32_t cpu;
 	int r;
 
@@ -272,7 +272,7 @@ static int pin_maps(const struct kernelset *set, const char *dir, gid_t gid, con
 static int pin_links(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
 {
 	struct attachment list[LINKS];
-	size_t n = attachments(set, list);
+	size_t n = list_attachments(set, list);
 	int r;
 
 	for (size_t i = 0; i < n; i++) {

@@ -38,13 +38,13 @@ struct step {
 	const char *failed; /* words for the error */
 };
 
-static int mount_step(struct load *l)
+static int mount_bpfdir(struct load *l)
 {
 	l->what = l->o->bpf_dir;
 	return bpfdir_open(&l->dir, l->gid);
 }
 
-static int load_step(struct load *l)
+static int load_kernelset(struct load *l)
 {
 	l->what = "maps and programs";
 	return kernelset_load(l->o, &l->set);
@@ -55,7 +55,7 @@ static int load_step(struct load *l)
  * here. Not earlier: libbpf looks into the BTF of modules for what the kernel's own lacks, and
  * Debian's perf_event_paranoid=3 asks for it in perf_event_open(2).
  */
-static int attach_step(struct load *l)
+static int attach_kernelset(struct load *l)
 {
 	int r;
 
@@ -66,7 +66,7 @@ static int attach_step(struct load *l)
 	return r == -EPERM ? 0 : r;
 }
 
-static int pin_step(struct load *l)
+static int pin_kernelset(struct load *l)
 {
 	int r;
 
@@ -78,7 +78,7 @@ static int pin_step(struct load *l)
 	return kernelset_pin(&l->set, l->o->bpf_dir, l->gid, &l->what);
 }
 
-static int commit_step(struct load *l)
+static int commit_pins(struct load *l)
 {
 	int r;
 
@@ -90,15 +90,15 @@ static int commit_step(struct load *l)
 }
 
 static const struct step steps[] = {
-	{ STAGE_MOUNT, mount_step, "cannot make the bpf directory" },
-	{ STAGE_LOAD, load_step, "the kernel does not take" },
-	{ STAGE_ATTACH, attach_step, "cannot attach" },
-	{ STAGE_PIN, pin_step, "cannot pin" },
-	{ STAGE_PIN, commit_step, "cannot put the new set in its place" },
+	{ STAGE_MOUNT, mount_bpfdir, "cannot make the bpf directory" },
+	{ STAGE_LOAD, load_kernelset, "the kernel does not take" },
+	{ STAGE_ATTACH, attach_kernelset, "cannot attach" },
+	{ STAGE_PIN, pin_kernelset, "cannot pin" },
+	{ STAGE_PIN, commit_pins, "cannot put the new set in its place" },
 };
 
 /* Ctrl-C and its kin are blocked from the start; this is where they are heard. */
-static bool interrupted(void)
+static bool is_interrupted(void)
 {
 	static const int heard[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	sigset_t pending;
@@ -112,14 +112,14 @@ static bool interrupted(void)
 }
 
 /* -EPERM says that the bounding set stays; permitted and effective went, and no_new_privs holds. */
-static int drop_to(enum policy_stage stage)
+static int drop_capabilities(enum policy_stage stage)
 {
 	int r = policy_capabilities_keep(POLICY_LOADER, stage);
 
 	return r == -EPERM ? 0 : r;
 }
 
-static void undo(struct load *l)
+static void undo_load(struct load *l)
 {
 	int r = 0;
 
@@ -133,7 +133,7 @@ static void undo(struct load *l)
 			  l->o->bpf_dir, strerror(-r));
 }
 
-static void tell(const struct step *step, const struct load *l, int error)
+static void log_failure(const struct step *step, const struct load *l, int error)
 {
 	if (error == -EINTR)
 		log_error("interrupted: everything is undone");
@@ -153,13 +153,13 @@ static int run_steps(struct load *l)
 	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
-		r = interrupted() ? -EINTR : drop_to(steps[i].stage);
+		r = is_interrupted() ? -EINTR : drop_capabilities(steps[i].stage);
 		if (r == 0)
 			r = steps[i].run(l);
 		if (r == 0 && bpfdir_is_lost(&l->dir))
 			r = -ESTALE;
 		if (r < 0) {
-			tell(&steps[i], l, r);
+			log_failure(&steps[i], l, r);
 			if (r != -EINTR && r != -ESTALE &&
 			    (steps[i].stage == STAGE_LOAD || steps[i].stage == STAGE_ATTACH))
 				preflight_explain_failure();
@@ -170,7 +170,7 @@ static int run_steps(struct load *l)
 }
 
 /* What stands there already; a half-finished set does not count as one. */
-static int look(const struct load *l, bool *ret_loaded)
+static int look_for_set(const struct load *l, bool *ret_loaded)
 {
 	struct abi_header h;
 	int r;
@@ -197,7 +197,7 @@ static int look(const struct load *l, bool *ret_loaded)
 }
 
 /* Pins without an `abi`, and whatever stands in new/: somebody died in the middle. */
-static int clean(const struct load *l, bool loaded)
+static int clean_leftovers(const struct load *l, bool loaded)
 {
 	unsigned int staged = 0, standing = 0;
 	int r;
@@ -214,7 +214,7 @@ static int clean(const struct load *l, bool loaded)
 	return r;
 }
 
-static int prepare(struct load *l)
+static int prepare_load(struct load *l)
 {
 	int r;
 
@@ -243,14 +243,14 @@ static int prepare(struct load *l)
 	return r;
 }
 
-static int load(struct load *l)
+static int load_set(struct load *l)
 {
 	bool loaded = false;
 	int r;
 
-	r = look(l, &loaded);
+	r = look_for_set(l, &loaded);
 	if (r == 0)
-		r = clean(l, loaded);
+		r = clean_leftovers(l, loaded);
 	if (r == 0)
 		r = run_steps(l);
 	if (r < 0)
@@ -268,12 +268,12 @@ int load_run(const struct options *o)
 	struct load l = { .o = o, .dir = BPFDIR_NONE, .what = "" };
 	int r;
 
-	r = prepare(&l);
+	r = prepare_load(&l);
 	if (r < 0)
 		return EXIT_FAILED;
-	r = load(&l);
+	r = load_set(&l);
 	if (r < 0) {
-		undo(&l);
+		undo_load(&l);
 		return r == -EEXIST ? EXIT_LOADED : EXIT_FAILED;
 	}
 	policy_capabilities_none();

@@ -89,7 +89,7 @@ static const struct verb *find_verb(const char *name)
  * Without CAP_SETPCAP (not root, or a container) the bounding set stays as it is: no_new_privs
  * makes it idle, and what the verb then cannot do it will say.
  */
-static int drop_to(enum policy_process process, enum policy_stage stage)
+static int drop_capabilities(enum policy_process process, enum policy_stage stage)
 {
 	int r = policy_capabilities_keep(process, stage);
 
@@ -104,7 +104,7 @@ static int lock_down(enum policy_process process)
 	r = policy_harden();
 	if (r < 0)
 		return r;
-	r = drop_to(process, STAGE_CHECK);
+	r = drop_capabilities(process, STAGE_CHECK);
 	if (r < 0)
 		return r;
 	return policy_seccomp(process);
@@ -143,7 +143,7 @@ static int run_verb(const struct verb *verb, int argc, char *const argv[])
 		log_error("%s: %s", verb->name, fault);
 		return EXIT_USAGE;
 	}
-	r = drop_to(verb->process, verb->stage);
+	r = drop_capabilities(verb->process, verb->stage);
 	if (r < 0) {
 		log_error("cannot drop capabilities: %s", strerror(-r));
 		return EXIT_FAILED;

@@ -35,7 +35,7 @@ static int open_event(uint32_t cpu, uint64_t hz)
 }
 
 /* The link keeps the event; its descriptor is not needed once it ticks. */
-static int attach(int prog_fd, uint32_t cpu, uint64_t hz, int *ret_link_fd)
+static int attach_event(int prog_fd, uint32_t cpu, uint64_t hz, int *ret_link_fd)
 {
 	_cleanup_close_ int event_fd = -1;
 	_cleanup_close_ int link_fd = -1;
@@ -69,7 +69,7 @@ int sampler_attach_all(int prog_fd, uint64_t hz, struct samplers *ret_samplers, 
 	for (size_t i = 0; i < n; i++) {
 		struct sampler *s = &set.items[set.count];
 
-		r = attach(prog_fd, cpus[i], hz, &s->link_fd);
+		r = attach_event(prog_fd, cpus[i], hz, &s->link_fd);
 		if (r == -ENODEV) /* went offline between the list and here */
 			continue;
 		if (r < 0) {

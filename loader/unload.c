@@ -13,7 +13,7 @@
 
 #define MOUNTS_MAX 8 /* stacked on one another by loads that saw different namespaces */
 
-static bool exists(const char *path)
+static bool is_there(const char *path)
 {
 	struct stat st;
 
@@ -21,7 +21,7 @@ static bool exists(const char *path)
 }
 
 /* Pins of one bpffs. *total grows by what went. */
-static int empty(const char *dir, unsigned int *total)
+static int remove_all_pins(const char *dir, unsigned int *total)
 {
 	unsigned int removed = 0;
 	int r, first;
@@ -38,7 +38,7 @@ static int empty(const char *dir, unsigned int *total)
 	return first;
 }
 
-static int unmount(const char *dir)
+static int unmount_dir(const char *dir)
 {
 	int r;
 
@@ -60,19 +60,19 @@ static int unmount(const char *dir)
  * Every bpffs that is mounted at `dir`, one under the other, and what we put into each. -ENOTEMPTY
  * when somebody else's files are there too.
  */
-static int clear(const char *dir, unsigned int *total, unsigned int *mounts)
+static int clear_mounts(const char *dir, unsigned int *total, unsigned int *mounts)
 {
 	int r;
 
 	for (unsigned int i = 0; i < MOUNTS_MAX && bpfdir_is_bpffs(dir); i++) {
-		r = empty(dir, total);
+		r = remove_all_pins(dir, total);
 		if (r < 0)
 			return r;
 		if (!bpfdir_is_mount(dir))
 			return 0; /* a directory of another bpffs: only the directory is ours */
 		if (!pin_set_is_empty(dir))
 			return -ENOTEMPTY;
-		r = unmount(dir);
+		r = unmount_dir(dir);
 		if (r < 0)
 			return r;
 		(*mounts)++;
@@ -85,7 +85,7 @@ static int unload_pins(const char *dir)
 {
 	unsigned int pins = 0;
 
-	if (bpfdir_is_bpffs(dir) && empty(dir, &pins) < 0)
+	if (bpfdir_is_bpffs(dir) && remove_all_pins(dir, &pins) < 0)
 		return EXIT_FAILED;
 	if (pins == 0)
 		log_info("nothing is loaded at %s", dir);
@@ -94,12 +94,12 @@ static int unload_pins(const char *dir)
 	return EXIT_FINE;
 }
 
-static int unload(const char *dir)
+static int unload_dir(const char *dir)
 {
 	unsigned int pins = 0, mounts = 0;
 	int r;
 
-	r = clear(dir, &pins, &mounts);
+	r = clear_mounts(dir, &pins, &mounts);
 	if (r < 0 && r != -ENOTEMPTY)
 		return EXIT_FAILED;
 	if (r == 0)
@@ -125,7 +125,7 @@ int unload_run(const struct options *o)
 	int r;
 
 	r = bpfdir_lock(o->bpf_dir, false, &dir);
-	if (r == -ENOENT || (r == 0 && !exists(o->bpf_dir))) {
+	if (r == -ENOENT || (r == 0 && !is_there(o->bpf_dir))) {
 		bpfdir_close(&dir);
 		log_info("nothing is loaded at %s", o->bpf_dir);
 		return EXIT_FINE;
@@ -135,7 +135,7 @@ int unload_run(const struct options *o)
 			  r == -EBUSY ? "another trocar-loader is at work here" : strerror(-r));
 		return EXIT_FAILED;
 	}
-	r = o->keep_mount ? unload_pins(o->bpf_dir) : unload(o->bpf_dir);
+	r = o->keep_mount ? unload_pins(o->bpf_dir) : unload_dir(o->bpf_dir);
 	bpfdir_close(&dir);
 	return r;
 }

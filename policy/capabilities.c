@@ -24,7 +24,7 @@ static const struct row rows[] = {
 #undef CAP
 };
 
-static void release(cap_t *set)
+static void free_set(cap_t *set)
 {
 	if (*set)
 		cap_free(*set);
@@ -40,7 +40,7 @@ uint64_t policy_capabilities_rows(enum policy_process process, enum policy_stage
 	return set;
 }
 
-static bool holds(cap_t set, cap_value_t capability, cap_flag_t flag)
+static bool holds_capability(cap_t set, cap_value_t capability, cap_flag_t flag)
 {
 	cap_flag_value_t value = CAP_CLEAR;
 
@@ -48,7 +48,7 @@ static bool holds(cap_t set, cap_value_t capability, cap_flag_t flag)
 }
 
 /* Drops all of the bounding set but `keep`. -EPERM at the first that may not be dropped. */
-static int bound(uint64_t keep)
+static int drop_bounding(uint64_t keep)
 {
 	for (cap_value_t c = 0; c < 64; c++) {
 		int present = prctl(PR_CAPBSET_READ, c, 0, 0, 0);
@@ -66,15 +66,15 @@ static int bound(uint64_t keep)
 /* Permitted and effective become what is held of `keep`, inheritable and ambient empty. */
 static int restrict_to(uint64_t keep)
 {
-	cap_t now __attribute__((cleanup(release))) = NULL;
-	cap_t next __attribute__((cleanup(release))) = NULL;
+	cap_t now __attribute__((cleanup(free_set))) = NULL;
+	cap_t next __attribute__((cleanup(free_set))) = NULL;
 
 	now = cap_get_proc();
 	next = cap_init();
 	if (!now || !next)
 		return -ENOMEM;
 	for (cap_value_t c = 0; c < 64; c++) {
-		if (!(keep & (1ULL << c)) || !holds(now, c, CAP_PERMITTED))
+		if (!(keep & (1ULL << c)) || !holds_capability(now, c, CAP_PERMITTED))
 			continue;
 		if (cap_set_flag(next, CAP_PERMITTED, 1, &c, CAP_SET) < 0 ||
 		    cap_set_flag(next, CAP_EFFECTIVE, 1, &c, CAP_SET) < 0)
@@ -92,7 +92,7 @@ static int keep_only(uint64_t keep)
 {
 	int r_bound, r;
 
-	r_bound = bound(keep);
+	r_bound = drop_bounding(keep);
 	r = restrict_to(keep);
 	if (r < 0)
 		return r;
@@ -147,7 +147,7 @@ int policy_become(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
 {
 	int r;
 
-	r = bound(0);
+	r = drop_bounding(0);
 	if (r < 0 && r != -EPERM)
 		return r;
 	if (!has_groups(groups, n_groups) && setgroups(n_groups, groups) < 0)

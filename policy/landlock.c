@@ -56,7 +56,7 @@ static const struct step {
 	{ 6, { .scoped = LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | LANDLOCK_SCOPE_SIGNAL } },
 };
 
-static void handled(uint32_t abi, struct ruleset *ret_set)
+static void fill_ruleset(uint32_t abi, struct ruleset *ret_set)
 {
 	struct ruleset set = { 0 };
 
@@ -68,7 +68,7 @@ static void handled(uint32_t abi, struct ruleset *ret_set)
 	*ret_set = set;
 }
 
-static size_t ruleset_bytes(uint32_t abi)
+static size_t get_ruleset_bytes(uint32_t abi)
 {
 	if (abi < 4)
 		return offsetof(struct ruleset, net);
@@ -78,7 +78,7 @@ static size_t ruleset_bytes(uint32_t abi)
 }
 
 /* Opens one path to the ruleset; without `write` and `create` it is for reading. */
-static int allow(int ruleset_fd, uint64_t fs, const struct policy_path *path)
+static int allow_path(int ruleset_fd, uint64_t fs, const struct policy_path *path)
 {
 	struct landlock_path_beneath_attr rule = { .allowed_access = FS_READ };
 	_cleanup_close_ int fd = -1;
@@ -103,7 +103,7 @@ static int allow(int ruleset_fd, uint64_t fs, const struct policy_path *path)
 }
 
 /* The version of the kernel, 0 when it has none or it is switched off. */
-static uint32_t version(void)
+static uint32_t ask_version(void)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
@@ -112,7 +112,7 @@ static uint32_t version(void)
 
 int policy_landlock(const struct policy_path *paths, size_t n, uint32_t *ret_abi)
 {
-	uint32_t abi = version();
+	uint32_t abi = ask_version();
 	_cleanup_close_ int fd = -1;
 	struct ruleset set;
 	int r;
@@ -121,12 +121,12 @@ int policy_landlock(const struct policy_path *paths, size_t n, uint32_t *ret_abi
 		*ret_abi = 0;
 		return 0;
 	}
-	handled(abi, &set);
-	fd = (int)syscall(SYS_landlock_create_ruleset, &set, ruleset_bytes(abi), 0);
+	fill_ruleset(abi, &set);
+	fd = (int)syscall(SYS_landlock_create_ruleset, &set, get_ruleset_bytes(abi), 0);
 	if (fd < 0)
 		return -errno;
 	for (size_t i = 0; i < n; i++) {
-		r = allow(fd, set.fs, &paths[i]);
+		r = allow_path(fd, set.fs, &paths[i]);
 		if (r < 0)
 			return r;
 	}

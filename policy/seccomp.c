@@ -8,13 +8,13 @@
 #include "policy/syscalls.h"
 #include "shared/cleanup.h"
 
-static void release(scmp_filter_ctx *filter)
+static void release_filter(scmp_filter_ctx *filter)
 {
 	if (*filter)
 		seccomp_release(*filter);
 }
 
-static int add(scmp_filter_ctx filter, const struct syscalls_row *row)
+static int add_row(scmp_filter_ctx filter, const struct syscalls_row *row)
 {
 	struct scmp_arg_cmp compare[2];
 	uint32_t action = row->error ? SCMP_ACT_ERRNO((uint32_t)row->error) : SCMP_ACT_ALLOW;
@@ -32,7 +32,7 @@ static int add(scmp_filter_ctx filter, const struct syscalls_row *row)
 	return seccomp_rule_add_array(filter, action, row->number, row->n_filters, compare);
 }
 
-static bool wanted(const struct syscalls_row *row, enum policy_process process, uint32_t flags)
+static bool is_wanted(const struct syscalls_row *row, enum policy_process process, uint32_t flags)
 {
 	return row->process == process && (row->flag == 0 || (row->flag & flags)) &&
 	       row->number >= 0;
@@ -44,7 +44,7 @@ static bool wanted(const struct syscalls_row *row, enum policy_process process, 
  */
 static int open_filter(scmp_filter_ctx *ret_filter)
 {
-	scmp_filter_ctx filter __attribute__((cleanup(release))) = NULL;
+	scmp_filter_ctx filter __attribute__((cleanup(release_filter))) = NULL;
 	int r;
 
 	filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
@@ -62,7 +62,7 @@ static int open_filter(scmp_filter_ctx *ret_filter)
 
 int policy_seccomp_without(enum policy_process process, uint32_t flags, const char *key)
 {
-	scmp_filter_ctx filter __attribute__((cleanup(release))) = NULL;
+	scmp_filter_ctx filter __attribute__((cleanup(release_filter))) = NULL;
 	const struct syscalls_row *rows;
 	bool left_out = !key;
 	size_t n;
@@ -73,13 +73,13 @@ int policy_seccomp_without(enum policy_process process, uint32_t flags, const ch
 		return r;
 	rows = syscalls_rows(&n);
 	for (size_t i = 0; i < n; i++) {
-		if (!wanted(&rows[i], process, flags))
+		if (!is_wanted(&rows[i], process, flags))
 			continue;
 		if (key && strcmp(rows[i].key, key) == 0) {
 			left_out = true;
 			continue;
 		}
-		r = add(filter, &rows[i]);
+		r = add_row(filter, &rows[i]);
 		if (r < 0)
 			return r;
 	}

@@ -39,7 +39,8 @@ static const struct line {
 };
 
 /* The number in `column` of the line that starts with `key`. */
-static int field(const char *status, const char *key, int column, int base, uint64_t *ret_number)
+static int parse_field(const char *status, const char *key, int column, int base,
+		       uint64_t *ret_number)
 {
 	const char *at = strstr(status, key);
 	uint64_t number;
@@ -72,7 +73,7 @@ int policy_self_parse(const char *status, struct policy_self *ret_self)
 		const struct line *l = &lines[i];
 		char *to = (char *)&self + l->offset;
 
-		r = field(status, l->key, l->column, l->base, &number);
+		r = parse_field(status, l->key, l->column, l->base, &number);
 		if (r < 0)
 			return r;
 		if (l->bytes == sizeof(uint32_t))

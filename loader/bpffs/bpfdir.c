@@ -24,7 +24,7 @@
 #define HOLD_TRIES 64
 
 /* Everything before the last '/'; "/" for a directory in the root. */
-static void parent_of(const char *path, char parent[BPFDIR_PATH_BYTES])
+static void write_parent(const char *path, char parent[BPFDIR_PATH_BYTES])
 {
 	size_t bytes = (size_t)(strrchr(path, '/') - path);
 
@@ -46,7 +46,7 @@ bool bpfdir_is_mount(const char *path)
 	char parent[BPFDIR_PATH_BYTES];
 	struct stat here, above;
 
-	parent_of(path, parent);
+	write_parent(path, parent);
 	return lstat(path, &here) == 0 && stat(parent, &above) == 0 && here.st_dev != above.st_dev;
 }
 
@@ -57,7 +57,7 @@ int bpfdir_lock(const char *path, bool make_parent, struct bpfdir *ret_dir)
 	_cleanup_close_ int fd = -1;
 
 	dir.path = path;
-	parent_of(path, parent);
+	write_parent(path, parent);
 	if (make_parent) {
 		if (mkdir(parent, PARENT_MODE) == 0)
 			dir.made_parent = true;
@@ -81,7 +81,7 @@ int bpfdir_lock(const char *path, bool make_parent, struct bpfdir *ret_dir)
 }
 
 /* Owner root, group gid, mode 0750; remembers what was. Owner first: chmod is the owner's right. */
-static int own(struct bpfdir *dir, gid_t gid)
+static int take_ownership(struct bpfdir *dir, gid_t gid)
 {
 	struct stat st;
 
@@ -98,7 +98,7 @@ static int own(struct bpfdir *dir, gid_t gid)
 }
 
 /* Opens the bpffs that is mounted at the path. -EAGAIN: none is. */
-static int hold(struct bpfdir *dir)
+static int open_mounted(struct bpfdir *dir)
 {
 	_cleanup_close_ int fd = -1;
 	struct statfs fs;
@@ -118,21 +118,21 @@ static int hold(struct bpfdir *dir)
  * A service manager may be about to end an idle mount of its own here. A mount in which a
  * descriptor is open is busy and stays (umount2(2)); what was ended just before is mounted anew.
  */
-static int mount_and_hold(struct bpfdir *dir)
+static int mount_and_open(struct bpfdir *dir)
 {
-	int r = hold(dir);
+	int r = open_mounted(dir);
 
 	for (int i = 0; i < HOLD_TRIES && r == -EAGAIN; i++) {
 		if (mount("bpffs", dir->path, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC,
 			  "mode=0700") < 0)
 			return -errno;
-		r = hold(dir);
+		r = open_mounted(dir);
 		dir->mounted = r != -EAGAIN;
 	}
 	return r == -EAGAIN ? -EBUSY : r;
 }
 
-static int make(struct bpfdir *dir, gid_t gid)
+static int make_dir(struct bpfdir *dir, gid_t gid)
 {
 	int r;
 
@@ -140,8 +140,8 @@ static int make(struct bpfdir *dir, gid_t gid)
 		dir->made_dir = true;
 	else if (errno != EEXIST)
 		return -errno;
-	r = mount_and_hold(dir);
-	return r < 0 ? r : own(dir, gid);
+	r = mount_and_open(dir);
+	return r < 0 ? r : take_ownership(dir, gid);
 }
 
 bool bpfdir_is_lost(const struct bpfdir *dir)
@@ -155,7 +155,7 @@ bool bpfdir_is_lost(const struct bpfdir *dir)
 }
 
 /* The directory's own steps back, without parent and lock. */
-static int unmake(struct bpfdir *dir)
+static int undo_dir(struct bpfdir *dir)
 {
 	bool lost = bpfdir_is_lost(dir);
 	int r = 0;
@@ -181,9 +181,9 @@ int bpfdir_open(struct bpfdir *dir, gid_t gid)
 {
 	int r;
 
-	r = make(dir, gid);
+	r = make_dir(dir, gid);
 	if (r < 0)
-		unmake(dir);
+		undo_dir(dir);
 	return r;
 }
 
@@ -194,8 +194,8 @@ int bpfdir_undo(struct bpfdir *dir)
 
 	if (dir->lock_fd < 0)
 		return 0;
-	r = unmake(dir);
-	parent_of(dir->path, parent);
+	r = undo_dir(dir);
+	write_parent(dir->path, parent);
 	if (r == 0 && dir->made_parent && rmdir(parent) < 0 && errno != ENOTEMPTY)
 		r = -errno;
 	bpfdir_close(dir);
@@ -217,7 +217,7 @@ int bpfdir_remove(const char *path)
 
 	if (rmdir(path) < 0)
 		return -errno;
-	parent_of(path, parent);
+	write_parent(path, parent);
 	if (lstat(parent, &st) == 0 && st.st_uid == 0 && st.st_gid == 0 &&
 	    (st.st_mode & 07777) == PARENT_MODE)
 		rmdir(parent); /* ENOTEMPTY: somebody else lives there */

@@ -39,12 +39,12 @@ struct names {
 	size_t count;
 };
 
-static void names_done(struct names *names)
+static void free_names(struct names *names)
 {
 	free(names->items);
 }
 
-static void path_of(const char *dir, const char *sub, const char *name, char path[PATH_BYTES])
+static void write_path(const char *dir, const char *sub, const char *name, char path[PATH_BYTES])
 {
 	snprintf(path, PATH_BYTES, "%s%s%s/%s", dir, *sub ? "/" : "", sub, name);
 }
@@ -60,7 +60,7 @@ static bool is_ours(const char *name)
 	return *name && strlen(name) <= 5 && strspn(name, "0123456789") == strlen(name);
 }
 
-static bool has(const struct names *names, const char *name)
+static bool has_name(const struct names *names, const char *name)
 {
 	for (size_t i = 0; i < names->count; i++)
 		if (strcmp(names->items[i], name) == 0)
@@ -69,7 +69,7 @@ static bool has(const struct names *names, const char *name)
 }
 
 /* Adds the names in `path` that are ours and not yet known. A missing directory adds none. */
-static int list(const char *path, struct names *names)
+static int list_names(const char *path, struct names *names)
 {
 	_cleanup_closedir_ DIR *d = opendir(path);
 	const struct dirent *e;
@@ -86,7 +86,8 @@ static int list(const char *path, struct names *names)
 		e = readdir(d);
 		if (!e)
 			return -errno;
-		if (strlen(e->d_name) >= NAME_BYTES || !is_ours(e->d_name) || has(names, e->d_name))
+		if (strlen(e->d_name) >= NAME_BYTES || !is_ours(e->d_name) ||
+		    has_name(names, e->d_name))
 			continue;
 		if (names->count == NAMES_MAX)
 			return -E2BIG;
@@ -98,7 +99,7 @@ int pin_set_stage(const char *dir)
 {
 	char path[PATH_BYTES];
 
-	path_of(dir, "", PIN_SET_NEW, path);
+	write_path(dir, "", PIN_SET_NEW, path);
 	return mkdir(path, 0700) < 0 ? -errno : 0;
 }
 
@@ -106,7 +107,7 @@ int pin_set_put(const char *dir, const char *name, int fd, mode_t mode, gid_t gi
 {
 	char path[PATH_BYTES];
 
-	path_of(dir, PIN_SET_NEW, name, path);
+	write_path(dir, PIN_SET_NEW, name, path);
 	if (bpf_obj_pin(fd, path) < 0)
 		return -errno;
 	if (chmod(path, mode) < 0 || chown(path, 0, gid) < 0)
@@ -115,13 +116,13 @@ int pin_set_put(const char *dir, const char *name, int fd, mode_t mode, gid_t gi
 }
 
 /* Renames within the directory; `flags` as renameat2(2). */
-static int move(const char *dir, const char *from_sub, const char *from, const char *to_sub,
-		const char *to, unsigned int flags)
+static int move_pin(const char *dir, const char *from_sub, const char *from, const char *to_sub,
+		    const char *to, unsigned int flags)
 {
 	char from_path[PATH_BYTES], to_path[PATH_BYTES];
 
-	path_of(dir, from_sub, from, from_path);
-	path_of(dir, to_sub, to, to_path);
+	write_path(dir, from_sub, from, from_path);
+	write_path(dir, to_sub, to, to_path);
 	return renameat2(AT_FDCWD, from_path, AT_FDCWD, to_path, flags) < 0 ? -errno : 0;
 }
 
@@ -129,17 +130,17 @@ static int move(const char *dir, const char *from_sub, const char *from, const c
  * Changes places between the staged and the standing pin of one name, whichever of them exist. Done
  * twice it changes nothing: that is its own undo.
  */
-static int swap(const char *dir, const char *name)
+static int swap_pin(const char *dir, const char *name)
 {
 	int r;
 
-	r = move(dir, PIN_SET_NEW, name, "", name, RENAME_EXCHANGE);
+	r = move_pin(dir, PIN_SET_NEW, name, "", name, RENAME_EXCHANGE);
 	if (r != -ENOENT)
 		return r;
-	r = move(dir, PIN_SET_NEW, name, "", name, RENAME_NOREPLACE);
+	r = move_pin(dir, PIN_SET_NEW, name, "", name, RENAME_NOREPLACE);
 	if (r != -ENOENT)
 		return r;
-	return move(dir, "", name, PIN_SET_NEW, name, RENAME_NOREPLACE);
+	return move_pin(dir, "", name, PIN_SET_NEW, name, RENAME_NOREPLACE);
 }
 
 static bool is_abi(const char *name)
@@ -148,7 +149,7 @@ static bool is_abi(const char *name)
 }
 
 /* Swaps all but abi; what was swapped before a failure is swapped back. */
-static int swap_all(const char *dir, const struct names *names)
+static int swap_pins(const char *dir, const struct names *names)
 {
 	int r = 0;
 	size_t i;
@@ -156,60 +157,60 @@ static int swap_all(const char *dir, const struct names *names)
 	for (i = 0; i < names->count; i++) {
 		if (is_abi(names->items[i]))
 			continue;
-		r = swap(dir, names->items[i]);
+		r = swap_pin(dir, names->items[i]);
 		if (r < 0)
 			break;
 	}
 	while (r < 0 && i-- > 0)
 		if (!is_abi(names->items[i]))
-			swap(dir, names->items[i]);
+			swap_pin(dir, names->items[i]);
 	return r;
 }
 
 int pin_set_commit(const char *dir)
 {
-	struct names names __attribute__((cleanup(names_done))) = { 0 };
+	struct names names __attribute__((cleanup(free_names))) = { 0 };
 	char path[PATH_BYTES];
 	int r;
 
-	path_of(dir, "", PIN_SET_NEW, path);
-	r = list(path, &names);
+	write_path(dir, "", PIN_SET_NEW, path);
+	r = list_names(path, &names);
 	if (r == 0)
-		r = list(dir, &names);
+		r = list_names(dir, &names);
 	if (r < 0)
 		return r;
-	r = move(dir, "", "abi", PIN_SET_NEW, OLD_ABI, RENAME_NOREPLACE);
+	r = move_pin(dir, "", "abi", PIN_SET_NEW, OLD_ABI, RENAME_NOREPLACE);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	r = swap_all(dir, &names);
+	r = swap_pins(dir, &names);
 	if (r == 0) {
-		r = move(dir, PIN_SET_NEW, "abi", "", "abi", RENAME_NOREPLACE);
+		r = move_pin(dir, PIN_SET_NEW, "abi", "", "abi", RENAME_NOREPLACE);
 		if (r < 0)
 			for (size_t i = names.count; i-- > 0;)
 				if (!is_abi(names.items[i]))
-					swap(dir, names.items[i]);
+					swap_pin(dir, names.items[i]);
 	}
 	if (r < 0) {
-		move(dir, PIN_SET_NEW, OLD_ABI, "", "abi", RENAME_NOREPLACE);
+		move_pin(dir, PIN_SET_NEW, OLD_ABI, "", "abi", RENAME_NOREPLACE);
 		return r;
 	}
 	return pin_set_unstage(dir, NULL);
 }
 
 /* Removes what is ours in `dir`/`sub`. */
-static int sweep(const char *dir, const char *sub, unsigned int *ret_removed)
+static int remove_pins(const char *dir, const char *sub, unsigned int *ret_removed)
 {
-	struct names names __attribute__((cleanup(names_done))) = { 0 };
+	struct names names __attribute__((cleanup(free_names))) = { 0 };
 	char path[PATH_BYTES];
 	unsigned int removed = 0;
 	int r, first = 0;
 
 	snprintf(path, sizeof(path), "%s%s%s", dir, *sub ? "/" : "", sub);
-	r = list(path, &names);
+	r = list_names(path, &names);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < names.count; i++) {
-		path_of(dir, sub, names.items[i], path);
+		write_path(dir, sub, names.items[i], path);
 		if (unlink(path) == 0)
 			removed++;
 		else if (first == 0)
@@ -225,16 +226,16 @@ int pin_set_unstage(const char *dir, unsigned int *ret_removed)
 	char path[PATH_BYTES];
 	int r;
 
-	r = sweep(dir, PIN_SET_NEW, ret_removed);
+	r = remove_pins(dir, PIN_SET_NEW, ret_removed);
 	if (r < 0)
 		return r;
-	path_of(dir, "", PIN_SET_NEW, path);
+	write_path(dir, "", PIN_SET_NEW, path);
 	return rmdir(path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 int pin_set_remove(const char *dir, unsigned int *ret_removed)
 {
-	return sweep(dir, "", ret_removed);
+	return remove_pins(dir, "", ret_removed);
 }
 
 /*

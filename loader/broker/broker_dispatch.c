@@ -20,7 +20,7 @@ void broker_dispatch_init(const struct broker_operation *operations, void *conte
 }
 
 /* One writer; whoever reads the mapped words sees each whole. */
-static void count(__u64 *counter)
+static void count_one(__u64 *counter)
 {
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
@@ -79,8 +79,8 @@ void broker_dispatch_work(const struct broker_dispatch *d, const struct broker_s
 	d->operations[session->request].work(d->context, &session->body, result);
 }
 
-static void run(const struct broker_dispatch *d, struct broker_session *session,
-		struct broker_result *result)
+static void run_request(const struct broker_dispatch *d, struct broker_session *session,
+			struct broker_result *result)
 {
 	const struct broker_operation *operation = &d->operations[session->request];
 
@@ -91,9 +91,10 @@ static void run(const struct broker_dispatch *d, struct broker_session *session,
 }
 
 /* Takes the request in, and does it unless some of it is for elsewhere. */
-static enum broker_verdict take(const struct broker_dispatch *d, struct broker_session *session,
-				const struct broker_message *m, uint32_t request,
-				struct broker_result *result)
+static enum broker_verdict take_request(const struct broker_dispatch *d,
+					struct broker_session *session,
+					const struct broker_message *m, uint32_t request,
+					struct broker_result *result)
 {
 	const struct broker_operation *operation = &d->operations[request];
 	size_t head = sizeof(struct broker_request_header);
@@ -107,17 +108,17 @@ static enum broker_verdict take(const struct broker_dispatch *d, struct broker_s
 	}
 	if (operation->apart && operation->apart(d->context, &session->body))
 		return BROKER_APART;
-	run(d, session, result);
+	run_request(d, session, result);
 	return BROKER_ANSWERED;
 }
 
-static void answer_to(struct broker_dispatch *d, uint32_t request, uint32_t sequence,
-		      const struct broker_result *result, struct broker_answer *ret_answer)
+static void write_answer(struct broker_dispatch *d, uint32_t request, uint32_t sequence,
+			 const struct broker_result *result, struct broker_answer *ret_answer)
 {
 	if (result->refusal == REFUSAL_NONE)
-		count(&d->counts->granted[request]);
+		count_one(&d->counts->granted[request]);
 	else
-		count(&d->counts->refused[result->refusal]);
+		count_one(&d->counts->refused[result->refusal]);
 	*ret_answer = (struct broker_answer){
 		.magic = BROKER_MAGIC,
 		.request = request,
@@ -143,10 +144,10 @@ enum broker_verdict broker_dispatch(struct broker_dispatch *d, struct broker_ses
 	else
 		result.refusal = judge_request(d, session, m, &header);
 	if (result.refusal == REFUSAL_NONE)
-		verdict = take(d, session, m, header.request, &result);
+		verdict = take_request(d, session, m, header.request, &result);
 	if (verdict == BROKER_APART)
 		return verdict;
-	answer_to(d, header.request, header.sequence, &result, ret_answer);
+	write_answer(d, header.request, header.sequence, &result, ret_answer);
 	*ret_result = result;
 	return verdict;
 }
@@ -155,13 +156,13 @@ void broker_dispatch_end(struct broker_dispatch *d, struct broker_session *sessi
 			 struct broker_result *result, struct broker_answer *ret_answer)
 {
 	if (result->refusal == REFUSAL_NONE)
-		run(d, session, result);
-	answer_to(d, session->request, session->sequence, result, ret_answer);
+		run_request(d, session, result);
+	write_answer(d, session->request, session->sequence, result, ret_answer);
 }
 
 void broker_dispatch_refuse(struct broker_dispatch *d, enum broker_refusal refusal,
 			    struct broker_answer *ret_answer)
 {
-	count(&d->counts->refused[refusal]);
+	count_one(&d->counts->refused[refusal]);
 	*ret_answer = (struct broker_answer){ .magic = BROKER_MAGIC, .refusal = refusal };
 }

@@ -20,7 +20,7 @@
  * privilege mounts what he likes: an overlay above a FUSE file system is of the type overlay. The
  * kernel does not tell an owner that is no descendant of ours (EPERM): that is another one too.
  */
-static int is_ours(int process_fd, bool *ret_ours)
+static int is_own_namespace(int process_fd, bool *ret_ours)
 {
 	_cleanup_close_ int namespace_fd = -1, owner_fd = -1;
 	struct stat owner, own;
@@ -57,7 +57,7 @@ int broker_mount_judge(int process_fd, int path_fd, uint64_t *ret_mount_id,
 		return r;
 	r = io_read_file(process_fd, "mountinfo", MOUNTS_BYTES, &mounts, &bytes);
 	if (r == 0)
-		r = is_ours(process_fd, &ours);
+		r = is_own_namespace(process_fd, &ours);
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
 	type = mounts_type(mounts, id, &bytes);

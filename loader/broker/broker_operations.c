@@ -66,13 +66,13 @@
 
 #define HZ_MAX 999 /* as --hz of the loader */
 
-static void grant(struct broker_result *result, int fd)
+static void grant_fd(struct broker_result *result, int fd)
 {
 	result->fds[result->count++] = fd;
 }
 
 /* The kernel's answer: some of its errors say that what was asked for is there no more. */
-static void refuse(struct broker_result *result, int error)
+static void refuse_error(struct broker_result *result, int error)
 {
 	bool gone = error == -ESTALE || error == -ENODEV || error == -ESRCH;
 
@@ -82,7 +82,7 @@ static void refuse(struct broker_result *result, int error)
 
 /* ---- hello: the set that is loaded now */
 
-static bool hello_check(const void *body)
+static bool check_hello(const void *body)
 {
 	const struct broker_hello *b = body;
 
@@ -102,7 +102,7 @@ static void adopt_counts(struct broker_dispatch *d, struct broker_counts *counts
 }
 
 /* Each connection gets the set that stands there now: another load may have replaced it. */
-static int reopen(struct broker_operations *o)
+static int reopen_tables(struct broker_operations *o)
 {
 	int r;
 
@@ -115,7 +115,7 @@ static int reopen(struct broker_operations *o)
 	return r;
 }
 
-static void hello(void *context, const void *body, struct broker_result *result)
+static void run_hello(void *context, const void *body, struct broker_result *result)
 {
 	const struct broker_hello *b = body;
 	int r;
@@ -124,16 +124,16 @@ static void hello(void *context, const void *body, struct broker_result *result)
 		result->refusal = REFUSAL_VERSION;
 		return;
 	}
-	r = reopen(context);
+	r = reopen_tables(context);
 	if (r == -EPROTO)
 		result->refusal = REFUSAL_VERSION;
 	else if (r < 0)
-		refuse(result, r);
+		refuse_error(result, r);
 }
 
 /* ---- sampler_open */
 
-static bool sampler_check(const void *body)
+static bool check_sampler(const void *body)
 {
 	const struct broker_sampler_open *b = body;
 
@@ -142,7 +142,7 @@ static bool sampler_check(const void *body)
 }
 
 /* Two for each CPU, and room for those that take another's place. 0 when the CPUs are unknown. */
-static unsigned int events_limit(void)
+static unsigned int count_allowed_events(void)
 {
 	_cleanup_free_ uint32_t *cpus = NULL;
 	size_t n = 0;
@@ -163,14 +163,14 @@ static void count_held(struct broker_operations *o, const uint32_t *ids, unsigne
 }
 
 /* Counted where what is known does not do. */
-static bool sampler_apart(void *context, const void *body)
+static bool needs_event_count(void *context, const void *body)
 {
 	const struct broker_operations *o = context;
 
-	return !broker_peer_may_sample(o->peer, events_limit());
+	return !broker_peer_may_sample(o->peer, count_allowed_events());
 }
 
-static void sampler_work(void *context, const void *body, struct broker_result *result)
+static void count_events(void *context, const void *body, struct broker_result *result)
 {
 	count_held(context, NULL, 0, result);
 }
@@ -181,7 +181,7 @@ static void sampler_work(void *context, const void *body, struct broker_result *
  * nanoseconds (perf_swevent_init_hrtimer in kernel/events/core.c), whole ones as sample weights
  * have them.
  */
-static void sampler_open(void *context, const void *body, struct broker_result *result)
+static void open_sampler(void *context, const void *body, struct broker_result *result)
 {
 	const struct broker_operations *o = context;
 	const struct broker_sampler_open *b = body;
@@ -196,35 +196,35 @@ static void sampler_open(void *context, const void *body, struct broker_result *
 
 	if (b->hz > o->tables.hz)
 		result->refusal = REFUSAL_ARGUMENT;
-	else if (!broker_peer_may_sample(o->peer, events_limit()))
+	else if (!broker_peer_may_sample(o->peer, count_allowed_events()))
 		result->refusal = REFUSAL_EVENTS;
 	if (result->refusal != REFUSAL_NONE)
 		return;
 	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)b->cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, o->tables.sampler_fd) < 0)
-		refuse(result, -errno);
+		refuse_error(result, -errno);
 	else
-		grant(result, TAKE_FD(fd));
+		grant_fd(result, TAKE_FD(fd));
 }
 
 /* ---- signal_attach */
 
-static bool signal_check(const void *body)
+static bool check_signal(const void *body)
 {
 	const struct broker_signal_attach *b = body;
 
 	return b->signal < SIGNAL_COUNT_ && b->pad == 0;
 }
 
-static void drop_all(struct broker_result *result)
+static void close_granted(struct broker_result *result)
 {
 	while (result->count > 0)
 		close(result->fds[--result->count]);
 }
 
 /* The ids of the signal's programs; sampling has none here: it is sampler_open's. */
-static unsigned int programs_of(const struct broker_tables *tables, uint32_t signal,
-				uint32_t ids[BROKER_DESCRIPTORS_MAX])
+static unsigned int list_programs(const struct broker_tables *tables, uint32_t signal,
+				  uint32_t ids[BROKER_DESCRIPTORS_MAX])
 {
 	unsigned int n = 0;
 
@@ -235,28 +235,28 @@ static unsigned int programs_of(const struct broker_tables *tables, uint32_t sig
 }
 
 /* Counted each time: a session is rare. */
-static bool signal_apart(void *context, const void *body)
+static bool needs_link_count(void *context, const void *body)
 {
 	const struct broker_operations *o = context;
 	const struct broker_signal_attach *b = body;
 	uint32_t ids[BROKER_DESCRIPTORS_MAX];
 
-	return programs_of(&o->tables, b->signal, ids) > 0;
+	return list_programs(&o->tables, b->signal, ids) > 0;
 }
 
-static void signal_work(void *context, const void *body, struct broker_result *result)
+static void count_links(void *context, const void *body, struct broker_result *result)
 {
 	struct broker_operations *o = context;
 	const struct broker_signal_attach *b = body;
 	uint32_t ids[BROKER_DESCRIPTORS_MAX];
-	unsigned int n = programs_of(&o->tables, b->signal, ids);
+	unsigned int n = list_programs(&o->tables, b->signal, ids);
 
 	count_held(o, ids, n, result);
 }
 
 /* All of the signal's programs or none. */
-static void attach(const struct broker_tables *tables, uint32_t signal,
-		   struct broker_result *result)
+static void attach_programs(const struct broker_tables *tables, uint32_t signal,
+			    struct broker_result *result)
 {
 	for (size_t i = 0; i < tables->n_probes; i++) {
 		int fd;
@@ -265,20 +265,20 @@ static void attach(const struct broker_tables *tables, uint32_t signal,
 			continue;
 		fd = bpf_raw_tracepoint_open(NULL, tables->probes[i].fd);
 		if (fd < 0) {
-			refuse(result, -errno);
-			drop_all(result);
+			refuse_error(result, -errno);
+			close_granted(result);
 			return;
 		}
-		grant(result, fd);
+		grant_fd(result, fd);
 	}
 }
 
-static void signal_attach(void *context, const void *body, struct broker_result *result)
+static void attach_signal(void *context, const void *body, struct broker_result *result)
 {
 	const struct broker_operations *o = context;
 	const struct broker_signal_attach *b = body;
 	uint32_t ids[BROKER_DESCRIPTORS_MAX];
-	unsigned int n = programs_of(&o->tables, b->signal, ids);
+	unsigned int n = list_programs(&o->tables, b->signal, ids);
 
 	if (!n)
 		result->refusal = REFUSAL_ARGUMENT;
@@ -286,19 +286,19 @@ static void signal_attach(void *context, const void *body, struct broker_result 
 					 (unsigned int)o->tables.n_probes))
 		result->refusal = REFUSAL_ATTACHED;
 	else
-		attach(&o->tables, b->signal, result);
+		attach_programs(&o->tables, b->signal, result);
 }
 
 /* ---- pressure_open */
 
-static bool pressure_check(const void *body)
+static bool check_pressure(const void *body)
 {
 	const struct broker_pressure_open *b = body;
 
 	return b->resource < RESOURCE_COUNT_ && b->pad == 0;
 }
 
-static void pressure_open(void *context, const void *body, struct broker_result *result)
+static void open_pressure(void *context, const void *body, struct broker_result *result)
 {
 	const struct broker_operations *o = context;
 	const struct broker_pressure_open *b = body;
@@ -316,14 +316,14 @@ static void pressure_open(void *context, const void *body, struct broker_result 
 		     ? -ENOTSUP
 		     : broker_pressure_open(o->cgroup_fd, o->root_id, b->cgroup_id, b->resource);
 	if (fd < 0)
-		refuse(result, fd);
+		refuse_error(result, fd);
 	else
-		grant(result, fd);
+		grant_fd(result, fd);
 }
 
 /* ---- mapping_open */
 
-static bool mapping_check(const void *body)
+static bool check_mapping(const void *body)
 {
 	const struct broker_mapping_open *b = body;
 
@@ -364,7 +364,7 @@ static int open_known(const struct broker_operations *o, const struct process_ke
 	_cleanup_close_ int process_fd = broker_process_open(key->tgid);
 
 	if (process_fd < 0) {
-		refuse(result, process_fd);
+		refuse_error(result, process_fd);
 		return -1;
 	}
 	result->refusal = broker_process_is(process_fd, key->start_ns, &result->error);
@@ -376,20 +376,20 @@ static int open_known(const struct broker_operations *o, const struct process_ke
 }
 
 /* Hands `fd` out, unless `r` or the refusal, or the process's end meanwhile, forbids it. */
-static void grant_of(int process_fd, const struct process_key *key, int r, int *fd,
-		     struct broker_result *result)
+static void grant_checked(int process_fd, const struct process_key *key, int r, int *fd,
+			  struct broker_result *result)
 {
 	if (r < 0) {
-		refuse(result, r);
+		refuse_error(result, r);
 		return;
 	}
 	if (result->refusal == REFUSAL_NONE)
 		result->refusal = broker_process_is(process_fd, key->start_ns, &result->error);
 	if (result->refusal == REFUSAL_NONE)
-		grant(result, TAKE_FD(*fd));
+		grant_fd(result, TAKE_FD(*fd));
 }
 
-static void mapping_open(void *context, const void *body, struct broker_result *result)
+static void open_mapping(void *context, const void *body, struct broker_result *result)
 {
 	const struct broker_mapping_open *b = body;
 	const struct process_key key = { .tgid = b->tgid, .start_ns = b->start_ns };
@@ -401,19 +401,19 @@ static void mapping_open(void *context, const void *body, struct broker_result *
 	if (process_fd < 0)
 		return;
 	r = broker_process_mapping(process_fd, b->start, b->end, &fd, &result->refusal);
-	grant_of(process_fd, &key, r, &fd, result);
+	grant_checked(process_fd, &key, r, &fd, result);
 }
 
 /* ---- jit_map_open */
 
-static bool jit_map_check(const void *body)
+static bool check_jit_map(const void *body)
 {
 	const struct broker_jit_map_open *b = body;
 
 	return b->tgid >= 1 && b->tgid <= INT_MAX && b->pad == 0;
 }
 
-static void jit_map_open(void *context, const void *body, struct broker_result *result)
+static void open_jit_map(void *context, const void *body, struct broker_result *result)
 {
 	const struct broker_jit_map_open *b = body;
 	const struct process_key key = { .tgid = b->tgid, .start_ns = b->start_ns };
@@ -424,21 +424,21 @@ static void jit_map_open(void *context, const void *body, struct broker_result *
 	if (process_fd < 0)
 		return;
 	r = broker_process_jit_map(process_fd, &fd, &result->refusal);
-	grant_of(process_fd, &key, r, &fd, result);
+	grant_checked(process_fd, &key, r, &fd, result);
 }
 
-static bool always(void *context, const void *body)
+static bool is_apart(void *context, const void *body)
 {
 	return true;
 }
 
 const struct broker_operation broker_operations_table[BROKER_COUNT_] = {
-	[BROKER_HELLO] = { hello_check, .run = hello },
-	[BROKER_SAMPLER_OPEN] = { sampler_check, sampler_apart, sampler_work, sampler_open },
-	[BROKER_SIGNAL_ATTACH] = { signal_check, signal_apart, signal_work, signal_attach },
-	[BROKER_PRESSURE_OPEN] = { pressure_check, .run = pressure_open },
-	[BROKER_MAPPING_OPEN] = { mapping_check, always, mapping_open },
-	[BROKER_JIT_MAP_OPEN] = { jit_map_check, always, jit_map_open },
+	[BROKER_HELLO] = { check_hello, .run = run_hello },
+	[BROKER_SAMPLER_OPEN] = { check_sampler, needs_event_count, count_events, open_sampler },
+	[BROKER_SIGNAL_ATTACH] = { check_signal, needs_link_count, count_links, attach_signal },
+	[BROKER_PRESSURE_OPEN] = { check_pressure, .run = open_pressure },
+	[BROKER_MAPPING_OPEN] = { check_mapping, is_apart, open_mapping },
+	[BROKER_JIT_MAP_OPEN] = { check_jit_map, is_apart, open_jit_map },
 };
 
 void broker_operations_init(const char *bpf_dir, struct broker_peer *peer,
@@ -481,7 +481,7 @@ void broker_operations_start(struct broker_operations *o, struct broker_dispatch
 	if (r < 0)
 		log_warning("broker: no cgroup2 mount (%s), continuing without pressure files",
 			    strerror(-r));
-	r = reopen(o);
+	r = reopen_tables(o);
 	if (r < 0)
 		log_warning("broker: %s: %s, continuing; hello looks again", o->bpf_dir,
 			    r == -ENOENT   ? "nothing is loaded"

@@ -104,7 +104,7 @@ static int check_alive(const struct broker_peer *peer)
  * The next descriptor of the peer, and what it is: "socket:[1234]", "anon_inode:[perf_event]", cut;
  * "" when it was closed meanwhile. 1; 0: there is no further; -errno.
  */
-static int next(DIR *d, const char **ret_name, char target[TARGET_BYTES])
+static int read_next(DIR *d, const char **ret_name, char target[TARGET_BYTES])
 {
 	const struct dirent *e;
 	ssize_t n;
@@ -123,8 +123,8 @@ static int next(DIR *d, const char **ret_name, char target[TARGET_BYTES])
 	return 1;
 }
 
-static int info_number(const struct broker_peer *peer, const char *name, const char *key,
-		       uint32_t *ret_number)
+static int read_info_number(const struct broker_peer *peer, const char *name, const char *key,
+			    uint32_t *ret_number)
 {
 	_cleanup_free_ char *text = NULL;
 	char path[32];
@@ -160,14 +160,14 @@ static int count_messages(const struct broker_peer *peer, struct broker_holdings
 
 	if (!d)
 		return -errno;
-	while (r >= 0 && (r = next(d, &name, target)) > 0) {
+	while (r >= 0 && (r = read_next(d, &name, target)) > 0) {
 		uint32_t flying = 0;
 
 		if (strncmp(target, socket_kind, strlen(socket_kind)) != 0)
 			continue;
 		if (++sockets > SOCKETS_MAX)
 			return -E2BIG;
-		r = info_number(peer, name, "scm_fds: ", &flying);
+		r = read_info_number(peer, name, "scm_fds: ", &flying);
 		held->flying += flying;
 	}
 	return r;
@@ -183,14 +183,14 @@ static int count_table(const struct broker_peer *peer, const uint32_t *ids, unsi
 
 	if (!d)
 		return -errno;
-	while (r >= 0 && (r = next(d, &name, target)) > 0) {
+	while (r >= 0 && (r = read_next(d, &name, target)) > 0) {
 		uint32_t id = 0;
 
 		held->events += strcmp(target, perf_event) == 0;
 		if (strcmp(target, bpf_link) != 0)
 			continue;
 		held->links++;
-		r = info_number(peer, name, "prog_id:\t", &id);
+		r = read_info_number(peer, name, "prog_id:\t", &id);
 		for (unsigned int i = 0; i < n; i++)
 			held->own += ids[i] == id;
 	}
@@ -231,7 +231,7 @@ int broker_peer_count(const struct broker_peer *peer, const uint32_t *ids, unsig
 }
 
 /* Has the peer received all that we sent it? */
-static bool all_received(const struct broker_wire *wire)
+static bool has_received_all(const struct broker_wire *wire)
 {
 	int bytes = 0;
 
@@ -248,7 +248,7 @@ static void count_wires(struct broker_peer *peer, struct broker_holdings *held)
 	for (size_t i = 0; i < ARRAY_SIZE(peer->wires); i++) {
 		struct broker_wire *wire = &peer->wires[i];
 
-		if (wire->fd < 0 || all_received(wire)) {
+		if (wire->fd < 0 || has_received_all(wire)) {
 			wire->given = wire->foreign = 0;
 			continue;
 		}

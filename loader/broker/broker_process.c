@@ -139,7 +139,7 @@ int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id)
  * What O_PATH has shown cannot become anything else: it is one inode. Without AT_STATX_DONT_SYNC a
  * file system might ask somebody else first.
  */
-static int look(int path_fd, struct statx *ret_st)
+static int stat_path(int path_fd, struct statx *ret_st)
 {
 	int r = statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
 		      STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID, ret_st);
@@ -150,7 +150,7 @@ static int look(int path_fd, struct statx *ret_st)
 static int judge_file(int path_fd, enum broker_refusal *ret_refusal)
 {
 	struct statx st;
-	int r = look(path_fd, &st);
+	int r = stat_path(path_fd, &st);
 
 	if (r < 0)
 		return r;
@@ -176,7 +176,7 @@ static enum broker_refusal judge_content(int fd)
 }
 
 /* Opens what O_PATH holds, by the kernel's own link: no path is walked. */
-static int reopen(int path_fd)
+static int open_held(int path_fd)
 {
 	char link[64];
 	int fd;
@@ -203,7 +203,7 @@ int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *re
 		r = judge_file(path_fd, ret_refusal);
 	if (r < 0 || *ret_refusal != REFUSAL_NONE)
 		return r;
-	fd = reopen(path_fd);
+	fd = open_held(path_fd);
 	if (fd < 0)
 		return fd;
 	*ret_refusal = judge_content(fd);
@@ -271,8 +271,8 @@ static int read_status(int process_fd, uint32_t *ret_uid, uint32_t *ret_pid)
  * One step down from `dir_fd`, whose mount has been judged: whoever looks a name up there waits for
  * who answers for it. No symbolic link is followed but the kernel's own one of the root.
  */
-static int step(int process_fd, int dir_fd, const char *name, bool root, int *ret_fd,
-		uint64_t *ret_mount_id, enum broker_refusal *ret_refusal)
+static int open_step(int process_fd, int dir_fd, const char *name, bool root, int *ret_fd,
+		     uint64_t *ret_mount_id, enum broker_refusal *ret_refusal)
 {
 	_cleanup_close_ int fd = -1;
 	int r;
@@ -290,7 +290,7 @@ static int step(int process_fd, int dir_fd, const char *name, bool root, int *re
 static int judge_map(int path_fd, uint32_t uid, enum broker_refusal *ret_refusal)
 {
 	struct statx st;
-	int r = look(path_fd, &st);
+	int r = stat_path(path_fd, &st);
 
 	if (r < 0)
 		return r;
@@ -310,10 +310,10 @@ static int open_folder(int process_fd, int *ret_fd, uint64_t *ret_mount_id,
 	_cleanup_close_ int root_fd = -1;
 	int r;
 
-	r = step(process_fd, process_fd, "root", true, &root_fd, ret_mount_id, ret_refusal);
+	r = open_step(process_fd, process_fd, "root", true, &root_fd, ret_mount_id, ret_refusal);
 	if (r < 0 || *ret_refusal != REFUSAL_NONE)
 		return r;
-	return step(process_fd, root_fd, "tmp", false, ret_fd, ret_mount_id, ret_refusal);
+	return open_step(process_fd, root_fd, "tmp", false, ret_fd, ret_mount_id, ret_refusal);
 }
 
 int broker_process_jit_map(int process_fd, int *ret_fd, enum broker_refusal *ret_refusal)
@@ -330,14 +330,14 @@ int broker_process_jit_map(int process_fd, int *ret_fd, enum broker_refusal *ret
 	if (r < 0 || *ret_refusal != REFUSAL_NONE)
 		return r;
 	snprintf(name, sizeof(name), "perf-%" PRIu32 ".map", pid);
-	r = step(process_fd, folder_fd, name, false, &path_fd, &mount, ret_refusal);
+	r = open_step(process_fd, folder_fd, name, false, &path_fd, &mount, ret_refusal);
 	if (r == 0 && *ret_refusal == REFUSAL_NONE && mount != folder_mount)
 		*ret_refusal = REFUSAL_OTHER_MOUNT;
 	if (r == 0 && *ret_refusal == REFUSAL_NONE)
 		r = judge_map(path_fd, uid, ret_refusal);
 	if (r < 0 || *ret_refusal != REFUSAL_NONE)
 		return r;
-	r = reopen(path_fd);
+	r = open_held(path_fd);
 	if (r < 0)
 		return r;
 	*ret_fd = r;

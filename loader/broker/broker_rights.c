@@ -30,7 +30,7 @@ int broker_rights_send(int fd, const void *data, size_t bytes, const struct brok
 }
 
 /* Without room for more than an answer may carry: the kernel closes the rest. */
-static unsigned int take(struct msghdr *message, int fds[BROKER_DESCRIPTORS_MAX])
+static unsigned int take_rights(struct msghdr *message, int fds[BROKER_DESCRIPTORS_MAX])
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(message);
 	size_t bytes;
@@ -54,7 +54,7 @@ int broker_rights_receive(int fd, void *data, size_t bytes, struct broker_result
 
 	if (n <= 0)
 		return n == 0 || errno == ECONNRESET ? -EPIPE : -errno;
-	result->count = take(&message, result->fds);
+	result->count = take_rights(&message, result->fds);
 	if ((size_t)n == bytes && !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return 0;
 	while (result->count > 0)

@@ -28,7 +28,7 @@ bool broker_scope_holds(int scope_fd, const char *path)
 }
 
 /* Where a directory is that is open. 0 or -errno. */
-static int path_of(int fd, char path[PATH_MAX])
+static int read_path(int fd, char path[PATH_MAX])
 {
 	char link[64];
 	ssize_t n;
@@ -52,7 +52,7 @@ bool broker_scope_holds_id(int scope_fd, int mount_fd, uint64_t root_id, uint64_
 	if (id == root_id)
 		return broker_scope_holds(scope_fd, "/");
 	fd = broker_pressure_cgroup(mount_fd, id);
-	if (fd < 0 || path_of(fd, path) < 0 || path_of(mount_fd, mount) < 0)
+	if (fd < 0 || read_path(fd, path) < 0 || read_path(mount_fd, mount) < 0)
 		return false;
 	bytes = strlen(mount);
 	return strncmp(path, mount, bytes) == 0 && path[bytes] == '/' &&

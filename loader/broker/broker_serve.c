@@ -22,7 +22,7 @@ static bool is_busy(const struct broker_connection *c)
 	return c->worker || c->start_ns;
 }
 
-static void hang_up(struct broker_serve *s, struct broker_connection *c)
+static void close_connection(struct broker_serve *s, struct broker_connection *c)
 {
 	if (c->worker)
 		broker_worker_give_up(c->worker);
@@ -43,7 +43,8 @@ static bool has_ended(int fd)
  * One message. There is no room for ancillary data, so the kernel closes what came along before it
  * ever is a descriptor of ours, and says so with MSG_CTRUNC. 1; 0: nothing there; -errno.
  */
-static int receive(int fd, uint8_t data[BROKER_REQUEST_MAX], struct broker_message *ret_message)
+static int receive_message(int fd, uint8_t data[BROKER_REQUEST_MAX],
+			   struct broker_message *ret_message)
 {
 	struct iovec part = { .iov_base = data, .iov_len = BROKER_REQUEST_MAX };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
@@ -179,7 +180,7 @@ static void end_apart(struct broker_serve *s, struct broker_connection *c)
 	r = answer_one(s, c, &answer, &result);
 	limit_time(0);
 	if (r < 0)
-		hang_up(s, c);
+		close_connection(s, c);
 }
 
 static int serve_message(struct broker_serve *s, struct broker_connection *c,
@@ -205,7 +206,7 @@ static int serve_one(struct broker_serve *s, struct broker_connection *c)
 	struct broker_message message;
 	int r;
 
-	r = receive(c->fd, data, &message);
+	r = receive_message(c->fd, data, &message);
 	if (r <= 0)
 		return r;
 	s->heard_ns = clock_mono_ns();
@@ -227,13 +228,13 @@ static void serve_connection(struct broker_serve *s, struct broker_connection *c
 		over_rate = r > 0 ? s->dispatch.over_rate : over_rate;
 	}
 	if (r < 0)
-		hang_up(s, c);
+		close_connection(s, c);
 	else if (over_rate)
 		c->held_ns = clock_mono_ns() + BROKER_HOLD_MS * NSEC_PER_MSEC;
 }
 
 /* The process at the other end, when it is of the user who may ask; 0 for any other. */
-static pid_t consumer_at(const struct broker_serve *s, int fd)
+static pid_t read_consumer(const struct broker_serve *s, int fd)
 {
 	struct ucred peer = { .uid = (uid_t)-1 };
 	socklen_t bytes = sizeof(peer);
@@ -255,7 +256,7 @@ static void turn_away(struct broker_serve *s, int fd, enum broker_refusal refusa
 	struct broker_answer answer;
 
 	broker_dispatch_refuse(&s->dispatch, refusal, &answer);
-	receive(fd, data, &message);
+	receive_message(fd, data, &message);
 	send_answer(fd, &answer, &none);
 }
 
@@ -269,7 +270,7 @@ static struct broker_connection *find_place(struct broker_serve *s, bool *ret_al
 		struct broker_connection *c = &s->connections[i];
 
 		if (c->fd >= 0 && has_ended(c->fd))
-			hang_up(s, c);
+			close_connection(s, c);
 		if (c->fd < 0)
 			found = c;
 		else
@@ -282,7 +283,7 @@ static struct broker_connection *find_place(struct broker_serve *s, bool *ret_al
  * Who asks now: the process that has a connection already, or, where there is none, any. Its number
  * is looked up while its connection stands: so it is no other's yet.
  */
-static enum broker_refusal meet(struct broker_serve *s, int fd, pid_t pid, bool alone)
+static enum broker_refusal judge_peer(struct broker_serve *s, int fd, pid_t pid, bool alone)
 {
 	if (!alone)
 		return pid == s->peer.pid ? REFUSAL_NONE : REFUSAL_BUSY;
@@ -303,11 +304,11 @@ static int accept_one(struct broker_serve *s)
 		return errno == EINTR || errno == ECONNABORTED || errno == EAGAIN ? 0 : -errno;
 	s->heard_ns = clock_mono_ns();
 	c = find_place(s, &alone);
-	pid = consumer_at(s, fd);
+	pid = read_consumer(s, fd);
 	if (!pid)
 		refusal = REFUSAL_PEER;
 	else if (c)
-		refusal = meet(s, fd, pid, alone);
+		refusal = judge_peer(s, fd, pid, alone);
 	if (refusal != REFUSAL_NONE) {
 		turn_away(s, fd, refusal);
 		return 0;
@@ -317,7 +318,7 @@ static int accept_one(struct broker_serve *s)
 	return 0;
 }
 
-static bool any_given_up(const struct broker_serve *s)
+static bool has_given_up(const struct broker_serve *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(s->workers.items); i++)
 		if (s->workers.items[i].given_up)
@@ -326,9 +327,9 @@ static bool any_given_up(const struct broker_serve *s)
 }
 
 /* When something is due if nothing comes: the end for want of requests, a hold, a late worker. */
-static uint64_t due_ns(const struct broker_serve *s, uint64_t now_ns)
+static uint64_t find_due_ns(const struct broker_serve *s, uint64_t now_ns)
 {
-	uint64_t from_ns = any_given_up(s) ? now_ns : s->heard_ns;
+	uint64_t from_ns = has_given_up(s) ? now_ns : s->heard_ns;
 	uint64_t due = from_ns + BROKER_IDLE_MS * NSEC_PER_MSEC;
 
 	for (size_t i = 0; i < ARRAY_SIZE(s->connections); i++) {
@@ -349,7 +350,7 @@ static bool is_over(const struct broker_serve *s)
 	for (size_t i = 0; i < ARRAY_SIZE(s->connections); i++)
 		if (is_busy(&s->connections[i]))
 			return false;
-	return !any_given_up(s) && clock_mono_ns() - s->heard_ns >= BROKER_IDLE_MS * NSEC_PER_MSEC;
+	return !has_given_up(s) && clock_mono_ns() - s->heard_ns >= BROKER_IDLE_MS * NSEC_PER_MSEC;
 }
 
 /* Connections whose time has come, by what poll(2) found at each. */
@@ -361,26 +362,26 @@ static void serve_connections(struct broker_serve *s, const struct pollfd *found
 		struct broker_connection *c = &s->connections[i];
 
 		if (c->start_ns && c->start_ns <= now_ns && run_apart(s, c) < 0)
-			hang_up(s, c);
+			close_connection(s, c);
 		if (c->worker)
 			end_apart(s, c);
 		if (c->held_ns && c->held_ns <= now_ns)
 			c->held_ns = 0;
 		if (found[i].revents && is_busy(c))
-			hang_up(s, c); /* it has ended; nothing else is waited for then */
+			close_connection(s, c); /* it has ended; nothing else is waited for then */
 		else if (found[i].revents && c->fd == found[i].fd)
 			serve_connection(s, c);
 	}
 }
 
 /* One wait and what it brings. 1: go on; 0: nobody has asked for long enough; -errno. */
-static int turn(struct broker_serve *s)
+static int run_turn(struct broker_serve *s)
 {
 	struct pollfd sources[1 + BROKER_CONNECTIONS + ARRAY_SIZE(s->workers.items)] = {
 		{ .fd = s->listen_fd, .events = POLLIN },
 	};
 	struct pollfd *connections = &sources[1], *workers = &sources[1 + BROKER_CONNECTIONS];
-	uint64_t now_ns = clock_mono_ns(), due = due_ns(s, now_ns);
+	uint64_t now_ns = clock_mono_ns(), due = find_due_ns(s, now_ns);
 	uint64_t wait_ns = due - MIN(due, now_ns);
 	int r = 0;
 
@@ -415,10 +416,10 @@ int broker_serve(struct broker_serve *s)
 		s->connections[i] = (struct broker_connection){ .fd = -1 };
 	s->heard_ns = clock_mono_ns();
 	do {
-		r = turn(s);
+		r = run_turn(s);
 	} while (r > 0);
 	for (size_t i = 0; i < ARRAY_SIZE(s->connections); i++)
-		hang_up(s, &s->connections[i]);
+		close_connection(s, &s->connections[i]);
 	broker_workers_done(&s->workers);
 	broker_peer_close(&s->peer);
 	return r;

@@ -30,7 +30,7 @@ static const struct {
 _Static_assert(ARRAY_SIZE(probes) <= BROKER_DESCRIPTORS_MAX, "an answer has too few descriptors");
 _Static_assert(sizeof(struct target) <= VALUE_BYTES, "a value is too long");
 
-static int get(const char *dir, const char *name, int *ret_fd)
+static int open_pin(const char *dir, const char *name, int *ret_fd)
 {
 	char path[PATH_BYTES];
 	int fd;
@@ -49,7 +49,7 @@ static int map_counts(const char *dir, struct broker_counts **ret_counts)
 	void *p;
 	int r;
 
-	r = get(dir, "broker", &fd);
+	r = open_pin(dir, "broker", &fd);
 	if (r < 0)
 		return r;
 	p = mmap(NULL, sizeof(struct broker_counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -59,7 +59,7 @@ static int map_counts(const char *dir, struct broker_counts **ret_counts)
 	return 0;
 }
 
-static int id_of(int program_fd, uint32_t *ret_id)
+static int read_program_id(int program_fd, uint32_t *ret_id)
 {
 	struct bpf_prog_info info = { 0 };
 	uint32_t bytes = sizeof(info);
@@ -76,27 +76,27 @@ static int open_probes(const char *dir, struct broker_tables *tables)
 		struct broker_probe *probe = &tables->probes[i];
 		int r;
 
-		r = get(dir, probes[i].program, &probe->fd);
+		r = open_pin(dir, probes[i].program, &probe->fd);
 		if (r < 0)
 			return r;
 		probe->signal = probes[i].signal;
 		tables->n_probes++;
-		r = id_of(probe->fd, &probe->id);
+		r = read_program_id(probe->fd, &probe->id);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-static int open_all(const char *dir, struct broker_tables *tables)
+static int open_pins(const char *dir, struct broker_tables *tables)
 {
 	int r;
 
-	r = get(dir, "sampler", &tables->sampler_fd);
+	r = open_pin(dir, "sampler", &tables->sampler_fd);
 	if (r == 0)
-		r = get(dir, "watches", &tables->watches_fd);
+		r = open_pin(dir, "watches", &tables->watches_fd);
 	if (r == 0)
-		r = get(dir, "targets", &tables->targets_fd);
+		r = open_pin(dir, "targets", &tables->targets_fd);
 	if (r == 0)
 		r = open_probes(dir, tables);
 	if (r == 0)
@@ -116,11 +116,11 @@ int broker_tables_open(const char *dir, struct broker_tables *ret_tables)
 		return r;
 	if (abi.magic != ABI_MAGIC || abi.version != ABI_VERSION)
 		return -EPROTO;
-	r = open_all(dir, &tables);
+	r = open_pins(dir, &tables);
 	if (r < 0)
 		return r;
 	if (abi.scoped) {
-		r = get(dir, "scope", &tables.scope_fd);
+		r = open_pin(dir, "scope", &tables.scope_fd);
 		if (r < 0)
 			return r;
 	}

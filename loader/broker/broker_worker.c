@@ -26,7 +26,7 @@ void broker_workers_init(struct broker_workers *ret_workers)
 		ret_workers->items[i] = (struct broker_worker){ .fd = -1 };
 }
 
-static void let_go(struct broker_worker *worker)
+static void release_worker(struct broker_worker *worker)
 {
 	cleanup_close(&worker->fd);
 	*worker = (struct broker_worker){ .fd = -1 };
@@ -35,15 +35,15 @@ static void let_go(struct broker_worker *worker)
 void broker_workers_done(struct broker_workers *workers)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(workers->items); i++)
-		let_go(&workers->items[i]);
+		release_worker(&workers->items[i]);
 }
 
 /*
  * The worker. It ends by itself: SIGALRM is not handled, and a file system that holds it up beyond
  * all signals holds nothing but itself. What it has open would stay open for as long.
  */
-static _Noreturn void be_worker(struct broker_workers *workers, int fd, broker_work work,
-				void *context)
+static _Noreturn void run_worker(struct broker_workers *workers, int fd, broker_work work,
+				 void *context)
 {
 	struct itimerval limit = { .it_value = { .tv_sec = BROKER_WORK_MS / 1000,
 						 .tv_usec = BROKER_WORK_MS % 1000 * 1000 } };
@@ -93,7 +93,7 @@ int broker_worker_start(struct broker_workers *workers, bool counter, broker_wor
 		return -errno;
 	if (pid == 0) {
 		close(ours);
-		be_worker(workers, its, work, context);
+		run_worker(workers, its, work, context);
 	}
 	*worker = (struct broker_worker){
 		.fd = TAKE_FD(ours),
@@ -116,7 +116,7 @@ int broker_worker_take(struct broker_worker *worker, uint64_t now_ns,
 		broker_worker_give_up(worker);
 		return -ETIMEDOUT;
 	}
-	let_go(worker);
+	release_worker(worker);
 	if (r < 0)
 		return -ETIMEDOUT;
 	result.refusal = said.refusal;
@@ -138,5 +138,5 @@ void broker_worker_look(struct broker_worker *worker)
 	struct pollfd p = { .fd = worker->fd, .events = POLLRDHUP };
 
 	if (worker->given_up && poll(&p, 1, 0) > 0)
-		let_go(worker);
+		release_worker(worker);
 }
