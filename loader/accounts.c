@@ -42,7 +42,7 @@ int accounts_parse(const char *text, const char *name, uint32_t *ret_number)
 {
 	size_t bytes = strlen(name);
 
-	if (strpbrk(name, ":\n")) /* no name, but a piece of a line */
+	if (strpbrk(name, ":\n")) /* a name has neither; this would match in the middle of a line */
 		return -ENOENT;
 	for (const char *line = text; *line;) {
 		size_t length = strcspn(line, "\n");

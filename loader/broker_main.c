@@ -24,8 +24,8 @@
 #define PARANOID_BYTES 32
 
 /*
- * Debian's and Android's kernels know a third level, at which perf_event_open(2) is CAP_SYS_ADMIN's
- * alone; without a number that is at most 2 this is taken to be one.
+ * Does perf_event_open(2) need CAP_SYS_ADMIN? It does at level 3, which the kernels of Debian and
+ * Android have. A level that cannot be read counts as 3.
  */
 static bool needs_admin(void)
 {
@@ -41,7 +41,7 @@ static bool needs_admin(void)
 	return parse_u64(text, 0, 2, &level) < 0;
 }
 
-/* -EPERM says that the bounding set stays; the other sets went, and no_new_privs holds. */
+/* -EPERM: the bounding set stays as it is; the other sets are reduced, and no_new_privs holds. */
 static int drop_capabilities(void)
 {
 	int r = 0;
@@ -54,8 +54,10 @@ static int drop_capabilities(void)
 	return r == -EPERM ? 0 : r;
 }
 
-/* The loader's main blocks all signals: a broker ends at each of them, and there is nothing to
- * undo. Nobody waits for its workers. */
+/*
+ * main() blocks all signals. Each may end a broker: it has nothing to undo. Its workers are never
+ * waited for.
+ */
 static void unblock_signals(void)
 {
 	sigset_t none;

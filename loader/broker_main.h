@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker_main.h: the verb `broker`: opens for the consumer what the consumer may not, and leaves.
- */
+/* broker_main.h: the verb `broker`: opens for the consumer what that may not open itself. */
 #ifndef TROCAR_LOADER_BROKER_MAIN_H
 #define TROCAR_LOADER_BROKER_MAIN_H
 
 #include "loader/options.h"
 
 /*
- * Serves the socket that the service manager handed over (sd_listen_fds(3)) until nobody has asked
- * for BROKER_IDLE_MS. Drops what its requests do not need before it takes the first. Returns an
- * exit status.
+ * Serves the socket that the service manager passed (sd_listen_fds(3)) until no message has come
+ * for BROKER_IDLE_MS. Drops the capabilities that no request needs before the first connection.
+ * Returns an enum exit_status.
  */
 int broker_main(const struct options *o);
 

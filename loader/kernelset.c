@@ -45,7 +45,8 @@ static const struct {
 	{ "unwind_ranges", offsetof(struct options, unwind_tables), 1 },
 };
 
-/* Warnings and worse go to stderr as they are: the verifier's log has many lines and stays whole.
+/*
+ * Prints libbpf's warnings on stderr unchanged: the verifier's log has many lines and stays whole.
  */
 __attribute__((format(printf, 2, 0))) static int
 print_message(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -71,7 +72,7 @@ static int resize_maps(struct trocar *skeleton, const struct options *o)
 	return 0;
 }
 
-/* Has this kernel the open-coded iterator over mappings (6.7 and newer)? */
+/* Does the kernel have the open-coded iterator over mappings (6.7 and newer)? */
 static bool has_vma_iterator(void)
 {
 	struct preflight_row row;
@@ -90,7 +91,10 @@ static int choose_programs(struct trocar *skeleton, bool vma_open_coded)
 	return bpf_program__set_autoload(skeleton->progs.vmas_tree, !vma_open_coded);
 }
 
-/* Has the kernel side find its way through page tables; without it goes on: `abi` tells. */
+/*
+ * Lets the kernel side find its way through page tables. Without it the load goes on; `abi` records
+ * it.
+ */
 static bool learn_pages(const struct trocar *skeleton)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, run);
@@ -156,7 +160,7 @@ struct attachment {
 
 #define LINKS (7 + 4)
 
-/* The programs that attach by their section alone: tracepoints and iterators. */
+/* Lists the programs that attach by their section: tracepoints and iterators. */
 static size_t list_attachments(const struct kernelset *set, struct attachment list[LINKS])
 {
 	struct trocar *s = set->skeleton;
@@ -268,7 +272,10 @@ static int pin_maps(const struct kernelset *set, const char *dir, gid_t gid, con
 	return 0;
 }
 
-/* Nobody opens a link: group and others stay out. An iterator is a link that is read. */
+/*
+ * A link is not opened by anybody: group and others get no access. An iterator is a link that is
+ * read.
+ */
 static int pin_links(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
 {
 	struct attachment list[LINKS];
@@ -287,7 +294,7 @@ static int pin_links(const struct kernelset *set, const char *dir, gid_t gid, co
 	return 0;
 }
 
-/* Nothing runs them: who may open them may attach them, and that is root. */
+/* Nothing runs these programs until somebody attaches them, and only root may open the pins. */
 static int pin_programs(const struct kernelset *set, const char *dir, const char **ret_what)
 {
 	const struct {

@@ -21,21 +21,24 @@
 #include "shared/log.h"
 #include "shared/macro.h"
 
-/* What a load has done so far, and so what its undo has to take back. */
+/* The state of a load: what undo_load has to undo. */
 struct load {
 	const struct options *o;
 	gid_t gid;
 	struct bpfdir dir;
 	bool staged;
 	struct kernelset set;
-	const char *what; /* what the step that failed was at */
+	const char *what; /* the object of the running step, for the error message */
 };
 
-/* A step of the story; each starts a stage, whose capabilities are all that is left then. */
+/*
+ * A step of the load. It starts a stage: capabilities that the stage does not need are dropped
+ * before.
+ */
 struct step {
 	enum policy_stage stage;
 	int (*run)(struct load *l);
-	const char *failed; /* words for the error */
+	const char *failed; /* the beginning of the error message */
 };
 
 static int mount_bpfdir(struct load *l)
@@ -51,9 +54,9 @@ static int load_kernelset(struct load *l)
 }
 
 /*
- * CAP_SYS_ADMIN stands for CAP_BPF and CAP_PERFMON too. Without a mount of ours to undo it goes
- * here. Not earlier: libbpf looks into the BTF of modules for what the kernel's own lacks, and
- * Debian's perf_event_paranoid=3 asks for it in perf_event_open(2).
+ * CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON, so it goes as soon as it can: here, unless an
+ * undo would have to unmount. Not earlier: libbpf reads the BTF of modules for what the kernel's
+ * own lacks, and perf_event_open(2) needs it with Debian's perf_event_paranoid=3.
  */
 static int attach_kernelset(struct load *l)
 {
@@ -97,7 +100,7 @@ static const struct step steps[] = {
 	{ STAGE_PIN, commit_pins, "cannot put the new set in its place" },
 };
 
-/* Ctrl-C and its kin are blocked from the start; this is where they are heard. */
+/* main() blocks these signals; between the steps a pending one interrupts the load. */
 static bool is_interrupted(void)
 {
 	static const int heard[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -111,7 +114,10 @@ static bool is_interrupted(void)
 	return false;
 }
 
-/* -EPERM says that the bounding set stays; permitted and effective went, and no_new_privs holds. */
+/*
+ * -EPERM: the bounding set stays as it is; permitted and effective are reduced, and no_new_privs
+ * holds.
+ */
 static int drop_capabilities(enum policy_stage stage)
 {
 	int r = policy_capabilities_keep(POLICY_LOADER, stage);
@@ -169,7 +175,7 @@ static int run_steps(struct load *l)
 	return 0;
 }
 
-/* What stands there already; a half-finished set does not count as one. */
+/* Is a set loaded already? A half-finished one does not count. */
 static int look_for_set(const struct load *l, bool *ret_loaded)
 {
 	struct abi_header h;
@@ -196,7 +202,7 @@ static int look_for_set(const struct load *l, bool *ret_loaded)
 	return -EEXIST;
 }
 
-/* Pins without an `abi`, and whatever stands in new/: somebody died in the middle. */
+/* Removes what a load that was killed left: pins without an `abi`, and everything in new/. */
 static int clean_leftovers(const struct load *l, bool loaded)
 {
 	unsigned int staged = 0, standing = 0;

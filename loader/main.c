@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * trocar-loader: opens the kernel and leaves. First it ties its own hands (hardening, capabilities,
- * system-call filter), then it reads its command line, then it runs one verb.
+ * trocar-loader: first it restricts itself (hardening, capabilities, system-call filter), then it
+ * reads its command line, then it runs one verb.
  */
 #include <errno.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ static int print_version(const struct options *o)
 
 static int print_help(const struct options *o);
 
-/* Verbs; `stage` says which capabilities are left to it (policy/capabilities.def). */
+/* The verbs; `stage` decides which capabilities each keeps (policy/capabilities.def). */
 static const struct verb {
 	const char *name;
 	enum policy_process process;
@@ -86,8 +86,8 @@ static const struct verb *find_verb(const char *name)
 }
 
 /*
- * Without CAP_SETPCAP (not root, or a container) the bounding set stays as it is: no_new_privs
- * makes it idle, and what the verb then cannot do it will say.
+ * Without CAP_SETPCAP (not root, or a container) the bounding set stays as it is, where
+ * no_new_privs makes it useless. A verb that lacks a capability says so itself.
  */
 static int drop_capabilities(enum policy_process process, enum policy_stage stage)
 {
@@ -96,7 +96,7 @@ static int drop_capabilities(enum policy_process process, enum policy_stage stag
 	return r == -EPERM ? 0 : r;
 }
 
-/* Hands tied before the first foreign byte but the verb's name is looked at. */
+/* Restricts the process before it looks at any argument but the verb's name. */
 static int lock_down(enum policy_process process)
 {
 	int r;
@@ -111,8 +111,9 @@ static int lock_down(enum policy_process process)
 }
 
 /*
- * No signal cuts a load in the middle, not even that of a reader of stderr that went away. What is
- * ignored (nohup) stays so: blocked, it would pend and look like an interruption.
+ * Blocks signals, so that none ends a load between two steps, not even SIGPIPE of a closed stderr.
+ * Ignored ones (nohup) stay ignored: blocked, they would become pending and look like an
+ * interruption.
  */
 static void block_signals(sigset_t *ret_old)
 {
@@ -168,6 +169,6 @@ int main(int argc, char *argv[])
 	if (fflush(stdout) != 0 && status == EXIT_FINE)
 		status = EXIT_FAILED;
 	if (status != EXIT_FINE)
-		sigprocmask(SIG_SETMASK, &old, NULL); /* an interrupted load ends by its signal */
+		sigprocmask(SIG_SETMASK, &old, NULL); /* a pending signal ends the process now */
 	return status;
 }

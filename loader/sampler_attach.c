@@ -34,7 +34,7 @@ static int open_event(uint32_t cpu, uint64_t hz)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* The link keeps the event; its descriptor is not needed once it ticks. */
+/* The link holds the event; the event's own descriptor is closed once it is enabled. */
 static int attach_event(int prog_fd, uint32_t cpu, uint64_t hz, int *ret_link_fd)
 {
 	_cleanup_close_ int event_fd = -1;
@@ -70,7 +70,7 @@ int sampler_attach_all(int prog_fd, uint64_t hz, struct samplers *ret_samplers, 
 		struct sampler *s = &set.items[set.count];
 
 		r = attach_event(prog_fd, cpus[i], hz, &s->link_fd);
-		if (r == -ENODEV) /* went offline between the list and here */
+		if (r == -ENODEV) /* went offline after the list was read */
 			continue;
 		if (r < 0) {
 			*ret_cpu = cpus[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sampler_attach.h: the tick: a CPU_CLOCK event per online CPU with the program attached. */
+/* sampler_attach.h: attaches the sampler to a CPU_CLOCK event on each online CPU. */
 #ifndef TROCAR_LOADER_SAMPLER_ATTACH_H
 #define TROCAR_LOADER_SAMPLER_ATTACH_H
 
@@ -17,14 +17,14 @@ struct samplers {
 };
 
 /*
- * Opens an event of `hz` ticks a second on every CPU that is online, links program `prog_fd` to it
- * and starts it. A CPU that goes offline meanwhile is passed over. Needs CAP_PERFMON. Source:
- * perf_event_open(2); the kernel turns the rate of CPU_CLOCK into a period. 0 or -errno, then
- * nothing is attached and *ret_cpu is the CPU that failed.
+ * Opens an event of `hz` ticks a second on every online CPU, links program `prog_fd` to it and
+ * enables it. Skips a CPU that goes offline meanwhile. Needs CAP_PERFMON. Source:
+ * perf_event_open(2); the kernel turns the rate of CPU_CLOCK into a period. 0; -errno: nothing is
+ * attached and *ret_cpu is the CPU that failed.
  */
 int sampler_attach_all(int prog_fd, uint64_t hz, struct samplers *ret_samplers, uint32_t *ret_cpu);
 
-/* Detaches what is not pinned. */
+/* Closes the links: the kernel detaches what is not pinned. */
 void sampler_attach_done(struct samplers *samplers);
 
 #endif

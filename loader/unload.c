@@ -11,7 +11,7 @@
 #include "loader/exit_status.h"
 #include "shared/log.h"
 
-#define MOUNTS_MAX 8 /* stacked on one another by loads that saw different namespaces */
+#define MOUNTS_MAX 8 /* bpffs mounted above one another, by loads in different mount namespaces */
 
 static bool is_there(const char *path)
 {
@@ -20,7 +20,7 @@ static bool is_there(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* Pins of one bpffs. *total grows by what went. */
+/* Removes the pins of one bpffs. *total grows by their number. */
 static int remove_all_pins(const char *dir, unsigned int *total)
 {
 	unsigned int removed = 0;
@@ -57,8 +57,8 @@ static int unmount_dir(const char *dir)
 }
 
 /*
- * Every bpffs that is mounted at `dir`, one under the other, and what we put into each. -ENOTEMPTY
- * when somebody else's files are there too.
+ * Removes our pins from each bpffs that is mounted at `dir`, and unmounts it. -ENOTEMPTY when one
+ * holds files of others.
  */
 static int clear_mounts(const char *dir, unsigned int *total, unsigned int *mounts)
 {
@@ -69,7 +69,7 @@ static int clear_mounts(const char *dir, unsigned int *total, unsigned int *moun
 		if (r < 0)
 			return r;
 		if (!bpfdir_is_mount(dir))
-			return 0; /* a directory of another bpffs: only the directory is ours */
+			return 0; /* a directory in another bpffs: nothing to unmount */
 		if (!pin_set_is_empty(dir))
 			return -ENOTEMPTY;
 		r = unmount_dir(dir);
@@ -80,7 +80,7 @@ static int clear_mounts(const char *dir, unsigned int *total, unsigned int *moun
 	return 0;
 }
 
-/* The mount is a service manager's, who undoes it in the one place where everybody sees it. */
+/* Removes the pins alone: the service manager unmounts, in the mount namespace of the host. */
 static int unload_pins(const char *dir)
 {
 	unsigned int pins = 0;

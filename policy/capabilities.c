@@ -47,7 +47,7 @@ static bool holds_capability(cap_t set, cap_value_t capability, cap_flag_t flag)
 	return cap_get_flag(set, capability, flag, &value) == 0 && value == CAP_SET;
 }
 
-/* Drops all of the bounding set but `keep`. -EPERM at the first that may not be dropped. */
+/* Drops everything but `keep` from the bounding set. -EPERM: the process may not drop. */
 static int drop_bounding(uint64_t keep)
 {
 	for (cap_value_t c = 0; c < 64; c++) {
@@ -63,7 +63,7 @@ static int drop_bounding(uint64_t keep)
 	return 0;
 }
 
-/* Permitted and effective become what is held of `keep`, inheritable and ambient empty. */
+/* Reduces permitted and effective to `keep`, and empties inheritable and ambient. */
 static int restrict_to(uint64_t keep)
 {
 	cap_t now __attribute__((cleanup(free_set))) = NULL;
@@ -87,7 +87,7 @@ static int restrict_to(uint64_t keep)
 	return 0;
 }
 
-/* The bounding set goes first: CAP_SETPCAP, which it takes, may be among what is dropped next. */
+/* The bounding set goes first: that needs CAP_SETPCAP, which may be dropped next. */
 static int keep_only(uint64_t keep)
 {
 	int r_bound, r;

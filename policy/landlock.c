@@ -30,7 +30,7 @@
 #define LANDLOCK_SCOPE_SIGNAL		    (1ULL << 1)
 #endif
 
-/* struct landlock_ruleset_attr as of version 6; an older kernel is handed its own length of it. */
+/* struct landlock_ruleset_attr of version 6; an older kernel gets only the bytes that it knows. */
 struct ruleset {
 	uint64_t fs;
 	uint64_t net;
@@ -43,7 +43,7 @@ struct ruleset {
 #define FS_CREATE   (LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE)
 #define FS_OF_FILES (LANDLOCK_ACCESS_FS_READ_FILE | FS_WRITE)
 
-/* What each version added. A version's row holds for all later ones. */
+/* What each version added; later versions have it, too. */
 static const struct step {
 	uint32_t abi;
 	struct ruleset adds;
@@ -77,7 +77,7 @@ static size_t get_ruleset_bytes(uint32_t abi)
 	return sizeof(struct ruleset);
 }
 
-/* Opens one path to the ruleset; without `write` and `create` it is for reading. */
+/* Allows one path in the ruleset; without `write` and `create` for reading only. */
 static int allow_path(int ruleset_fd, uint64_t fs, const struct policy_path *path)
 {
 	struct landlock_path_beneath_attr rule = { .allowed_access = FS_READ };
@@ -94,7 +94,7 @@ static int allow_path(int ruleset_fd, uint64_t fs, const struct policy_path *pat
 	if (path->create)
 		rule.allowed_access |= FS_CREATE | FS_WRITE;
 	if (!S_ISDIR(st.st_mode))
-		rule.allowed_access &= FS_OF_FILES; /* else EINVAL */
+		rule.allowed_access &= FS_OF_FILES; /* other rights are EINVAL on a file */
 	rule.allowed_access &= fs;
 	rule.parent_fd = fd;
 	if (syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
@@ -102,7 +102,7 @@ static int allow_path(int ruleset_fd, uint64_t fs, const struct policy_path *pat
 	return 0;
 }
 
-/* The version of the kernel, 0 when it has none or it is switched off. */
+/* Returns the kernel's Landlock version; 0 when it has none or has switched it off. */
 static uint32_t ask_version(void)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);

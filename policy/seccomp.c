@@ -39,8 +39,8 @@ static bool is_wanted(const struct syscalls_row *row, enum policy_process proces
 }
 
 /*
- * A filter that a thread escapes, or that lets a call of another architecture pass, is none: both
- * are closed here before the first row.
+ * A filter holds only if it binds all threads (TSYNC) and kills calls of other architectures: both
+ * are set before the first row.
  */
 static int open_filter(scmp_filter_ctx *ret_filter)
 {

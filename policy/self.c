@@ -11,9 +11,12 @@
 #include "shared/io.h"
 #include "shared/macro.h"
 
-#define STATUS_BYTES_MAX 65536 /* a list of 4096 groups and more fits */
+#define STATUS_BYTES_MAX 65536 /* has room for 4096 groups and more */
 
-/* One line of /proc/PID/status: which of its fields, in which base, goes where. */
+/*
+ * A line of /proc/PID/status: the column and base of its number, and its place in struct
+ * policy_self.
+ */
 static const struct line {
 	const char *key;
 	int column; /* from 0 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* syscalls.h: the rows of syscalls.def as a table; for seccomp.c and the lock-down tests. */
+/* syscalls.h: the rows of syscalls.def as a table, for seccomp.c and tests/lockdown. */
 #ifndef TROCAR_POLICY_SYSCALLS_H
 #define TROCAR_POLICY_SYSCALLS_H
 
@@ -18,12 +18,12 @@ struct syscalls_filter {
 
 struct syscalls_row {
 	enum policy_process process;
-	uint32_t flag;	 /* enum policy_flag that brings the row in; 0: always there */
+	uint32_t flag;	 /* enum policy_flag with which the row is added; 0: always */
 	const char *key; /* "read", "bpf(BPF_MAP_LOOKUP_ELEM)": unique within a process */
 	const char *reason;
-	int number; /* negative: this machine has no such call */
-	int error;  /* 0: allowed; else refused softly with this errno */
-	bool self;  /* filter[0] asks for the own process id */
+	int number; /* negative: this architecture has no such call */
+	int error;  /* 0: allowed; else the call fails with this errno */
+	bool self;  /* filters[0] compares with the own process id */
 	unsigned int n_filters;
 	struct syscalls_filter filters[2];
 };
@@ -32,8 +32,8 @@ struct syscalls_row {
 const struct syscalls_row *syscalls_rows(size_t *ret_n);
 
 /*
- * policy_seccomp_flags without the row of that key (NULL: with all of them). For the tests, which
- * prove with it that each row is needed for what its case does. -ENOENT when there is no such row.
+ * policy_seccomp_flags without the row `key` (NULL: with all rows), by which tests/lockdown proves
+ * that its case needs the row. -ENOENT: there is no such row.
  */
 int policy_seccomp_without(enum policy_process process, uint32_t flags, const char *key);
 

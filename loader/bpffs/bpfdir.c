@@ -20,7 +20,7 @@
 #define DIR_MODE    0750
 #define PARENT_MODE 0755
 
-/* Whoever ends a mount asks a few times (systemd: 32) and not for ever. */
+/* A service manager tries a bounded number of times to unmount (systemd: 32). */
 #define HOLD_TRIES 64
 
 /* Everything before the last '/'; "/" for a directory in the root. */
@@ -80,7 +80,10 @@ int bpfdir_lock(const char *path, bool make_parent, struct bpfdir *ret_dir)
 	return 0;
 }
 
-/* Owner root, group gid, mode 0750; remembers what was. Owner first: chmod is the owner's right. */
+/*
+ * Sets owner root, group gid, mode 0750, and notes the old ones. chown comes first: chmod is the
+ * owner's right.
+ */
 static int take_ownership(struct bpfdir *dir, gid_t gid)
 {
 	struct stat st;
@@ -97,7 +100,7 @@ static int take_ownership(struct bpfdir *dir, gid_t gid)
 	return 0;
 }
 
-/* Opens the bpffs that is mounted at the path. -EAGAIN: none is. */
+/* Opens the bpffs that is mounted at the path. -EAGAIN: no bpffs is mounted there. */
 static int open_mounted(struct bpfdir *dir)
 {
 	_cleanup_close_ int fd = -1;
@@ -115,8 +118,9 @@ static int open_mounted(struct bpfdir *dir)
 }
 
 /*
- * A service manager may be about to end an idle mount of its own here. A mount in which a
- * descriptor is open is busy and stays (umount2(2)); what was ended just before is mounted anew.
+ * Mounts a bpffs unless there is one, and opens it. A service manager may be unmounting its own
+ * idle mount here: a mount with an open descriptor is busy and stays (umount2(2)), and one that it
+ * ended just before is mounted again.
  */
 static int mount_and_open(struct bpfdir *dir)
 {
@@ -154,7 +158,7 @@ bool bpfdir_is_lost(const struct bpfdir *dir)
 	       held.st_dev != there.st_dev || held.st_ino != there.st_ino;
 }
 
-/* The directory's own steps back, without parent and lock. */
+/* Undoes make_dir; parent and lock stay. */
 static int undo_dir(struct bpfdir *dir)
 {
 	bool lost = bpfdir_is_lost(dir);
@@ -220,6 +224,6 @@ int bpfdir_remove(const char *path)
 	write_parent(path, parent);
 	if (lstat(parent, &st) == 0 && st.st_uid == 0 && st.st_gid == 0 &&
 	    (st.st_mode & 07777) == PARENT_MODE)
-		rmdir(parent); /* ENOTEMPTY: somebody else lives there */
+		rmdir(parent); /* ENOTEMPTY: it holds files of others */
 	return 0;
 }

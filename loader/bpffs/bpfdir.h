@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* bpfdir.h: the private bpffs: its directory, its mount, its lock, and the way back. */
+/* bpfdir.h: makes, locks, mounts and removes the directory of the private bpffs. */
 #ifndef TROCAR_LOADER_BPFDIR_H
 #define TROCAR_LOADER_BPFDIR_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Longest path: leaves room for every pin's name below PATH_MAX and for sun_path. */
+/* Longest path; with a pin's name behind it, it stays below PATH_MAX. */
 #define BPFDIR_PATH_BYTES 256
 
-/* One loader's hold on a bpf directory. */
+/* The state of one loader at one bpf directory. */
 struct bpfdir {
 	const char *path; /* borrowed; absolute */
 	int lock_fd;	  /* the parent directory, flock(2)ed; -1: none */
-	int hold_fd;	  /* the bpffs itself, so that nobody unmounts it; -1: not open */
+	int hold_fd;	  /* the bpffs itself: while it is open, an unmount fails; -1: not open */
 	bool made_parent;
 	bool made_dir;
 	bool mounted; /* by us */
@@ -26,26 +26,26 @@ struct bpfdir {
 #define BPFDIR_NONE ((struct bpfdir){ .lock_fd = -1, .hold_fd = -1 })
 
 /*
- * Takes the lock of `path` without changing anything. 0; -EBUSY: another loader is at work there;
- * -ENOENT: not even the parent directory exists (with `make_parent` it is made, mode 0755).
+ * Locks `path` against other loaders and changes nothing else. 0; -EBUSY: another loader holds the
+ * lock; -ENOENT: the parent directory does not exist (with `make_parent` it is made, mode 0755).
  */
 int bpfdir_lock(const char *path, bool make_parent, struct bpfdir *ret_dir);
 
 /*
- * Makes the directory and mounts bpffs on it unless it is one already; mode 0750, root:gid. Needs
- * CAP_SYS_ADMIN to mount. From then on nobody unmounts it, unless lazily. On failure everything
- * that was done is undone. 0 or -errno; -EBUSY: somebody ends each mount at once.
+ * Makes the directory, mounts bpffs on it unless one is mounted, and sets mode 0750, root:gid.
+ * Needs CAP_SYS_ADMIN to mount. From then on only a lazy unmount (umount --lazy) takes it away. On
+ * failure everything that was done is undone. 0 or -errno; -EBUSY: each mount was unmounted at
+ * once.
  */
 int bpfdir_open(struct bpfdir *dir, gid_t gid);
 
 /* Has the mount been taken away since bpfdir_open (umount --lazy, or another one over it)? */
 bool bpfdir_is_lost(const struct bpfdir *dir);
 
-/* Takes back what bpfdir_lock and bpfdir_open did, the lock included. First error, after trying
- * all. */
+/* Undoes bpfdir_lock and bpfdir_open. Goes on after an error; returns the first one. */
 int bpfdir_undo(struct bpfdir *dir);
 
-/* Lets go of the lock and leaves the rest as it is. */
+/* Closes the descriptors, which releases the lock. Directory and mount stay. */
 void bpfdir_close(struct bpfdir *dir);
 
 /* Is `path` on a bpffs? */
@@ -55,8 +55,8 @@ bool bpfdir_is_bpffs(const char *path);
 bool bpfdir_is_mount(const char *path);
 
 /*
- * Removes the directory, and its parent when that is empty and looks just as bpfdir_lock would make
- * it again (root:root, 0755). -ENOTEMPTY, -errno of rmdir(2).
+ * Removes the directory, and its parent if that is empty and has the owner and mode that
+ * bpfdir_lock gives it (root:root, 0755). -ENOTEMPTY, -errno of rmdir(2).
  */
 int bpfdir_remove(const char *path);
 

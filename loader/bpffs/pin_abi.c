@@ -22,7 +22,7 @@ int pin_abi_read(const char *dir, struct abi_header *ret_header)
 		return -errno;
 	if (bpf_obj_get_info_by_fd(fd, &info, &bytes) < 0)
 		return -errno;
-	if (info.value_size != sizeof(header)) /* another version: nothing of it can be read */
+	if (info.value_size != sizeof(header)) /* the header of another version */
 		return -EPROTO;
 	if (bpf_map_lookup_elem(fd, &zero, &header) < 0)
 		return -errno;

@@ -19,7 +19,7 @@
 #define NAMES_MAX  (CPUS_MAX + 64)
 #define PATH_BYTES (BPFDIR_PATH_BYTES + 64)
 #define SAMPLER	   "sampler_cpu"
-#define OLD_ABI	   "abi_old" /* only ever in new/, while a set changes places */
+#define OLD_ABI	   "abi_old" /* in new/ alone: the old set's abi while the sets are exchanged */
 
 static const char *const fixed[] = {
 #define PIN_MAP(name, mode, help) #name,
@@ -68,7 +68,9 @@ static bool has_name(const struct names *names, const char *name)
 	return false;
 }
 
-/* Adds the names in `path` that are ours and not yet known. A missing directory adds none. */
+/*
+ * Adds the names of our pins in `path` that `names` does not have. A missing directory adds none.
+ */
 static int list_names(const char *path, struct names *names)
 {
 	_cleanup_closedir_ DIR *d = opendir(path);
@@ -127,8 +129,8 @@ static int move_pin(const char *dir, const char *from_sub, const char *from, con
 }
 
 /*
- * Changes places between the staged and the standing pin of one name, whichever of them exist. Done
- * twice it changes nothing: that is its own undo.
+ * Exchanges the staged and the standing pin of one name; one of the two may be missing. A second
+ * call undoes the first.
  */
 static int swap_pin(const char *dir, const char *name)
 {
@@ -148,7 +150,7 @@ static bool is_abi(const char *name)
 	return strcmp(name, "abi") == 0 || strcmp(name, OLD_ABI) == 0;
 }
 
-/* Swaps all but abi; what was swapped before a failure is swapped back. */
+/* Exchanges all pins but abi; on failure exchanges back what was exchanged. */
 static int swap_pins(const char *dir, const struct names *names)
 {
 	int r = 0;
@@ -197,7 +199,7 @@ int pin_set_commit(const char *dir)
 	return pin_set_unstage(dir, NULL);
 }
 
-/* Removes what is ours in `dir`/`sub`. */
+/* Removes our pins in `dir`/`sub`. */
 static int remove_pins(const char *dir, const char *sub, unsigned int *ret_removed)
 {
 	struct names names __attribute__((cleanup(free_names))) = { 0 };
@@ -239,8 +241,8 @@ int pin_set_remove(const char *dir, unsigned int *ret_removed)
 }
 
 /*
- * In bpffs nobody but the kernel makes a name with a dot (bpf_lookup in kernel/bpf/inode.c refuses
- * it): "." and "..", and the maps.debug and progs.debug that CONFIG_BPF_PRELOAD puts into each.
+ * bpffs refuses names with a dot (bpf_lookup in kernel/bpf/inode.c). Only the kernel makes such:
+ * "." and "..", and the maps.debug and progs.debug of CONFIG_BPF_PRELOAD.
  */
 bool pin_set_is_empty(const char *dir)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pin_set.h: what stands in the bpf directory. A new set is pinned in the subdirectory "new" first
- * and then takes its place in one go; `abi` leaves first and comes last, so that whoever finds it
- * finds a whole set behind it.
+ * pin_set.h: the pins in the bpf directory. The loader pins a new set in the subdirectory "new" and
+ * then exchanges it with the old one. It moves the old `abi` away first and puts the new one in
+ * place last: a consumer that finds `abi` finds a whole set.
  */
 #ifndef TROCAR_LOADER_PIN_SET_H
 #define TROCAR_LOADER_PIN_SET_H
@@ -19,19 +19,21 @@ int pin_set_stage(const char *dir);
 int pin_set_put(const char *dir, const char *name, int fd, mode_t mode, gid_t gid);
 
 /*
- * Puts the staged set in the place of the old one, if there is one, and removes that. On failure
- * the old set stands as before and the new one is still staged. 0 or -errno.
+ * Exchanges the staged set with the standing one, if there is one, and removes the latter. On
+ * failure the old set stands as before and the new one is still staged. 0 or -errno.
  */
 int pin_set_commit(const char *dir);
 
-/* Removes the staged set, if any. *ret_removed (may be NULL) counts. First error, after trying all.
+/*
+ * Removes the staged set, if any. *ret_removed (may be NULL) is the number of pins removed. Goes on
+ * after an error; returns the first one.
  */
 int pin_set_unstage(const char *dir, unsigned int *ret_removed);
 
-/* Removes the set that stands in `dir`, and nothing that is not ours. As pin_set_unstage. */
+/* Removes the pins of the set in `dir`, and no other file. Results as pin_set_unstage. */
 int pin_set_remove(const char *dir, unsigned int *ret_removed);
 
-/* Is nothing in the bpffs `dir` but what the kernel itself put there? */
+/* Does the bpffs `dir` hold nothing but what the kernel puts into each bpffs? */
 bool pin_set_is_empty(const char *dir);
 
 #endif

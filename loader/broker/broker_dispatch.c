@@ -19,13 +19,19 @@ void broker_dispatch_init(const struct broker_operation *operations, void *conte
 	ret_dispatch->counts = &ret_dispatch->own;
 }
 
-/* One writer; whoever reads the mapped words sees each whole. */
+/*
+ * The broker is the only writer; the relaxed store keeps a reader of the mapped counter from a torn
+ * value.
+ */
 static void count_one(__u64 *counter)
 {
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
-/* The bucket holds the time from filled_ns to now: a token is TOKEN_NS of it, BURST_NS are full. */
+/*
+ * A token bucket in time: it holds now_ns - filled_ns, a token costs TOKEN_NS, it is full at
+ * BURST_NS.
+ */
 static bool take_token(struct broker_dispatch *d, uint64_t now_ns)
 {
 	if (now_ns - d->filled_ns > BURST_NS || now_ns < d->filled_ns)
@@ -37,8 +43,7 @@ static bool take_token(struct broker_dispatch *d, uint64_t now_ns)
 }
 
 /*
- * Is it a message of ours at all? Length and magic only; without them nothing behind the connection
- * can be the consumer, and it ends.
+ * Checks length and magic. A message without them is not the consumer's: its connection is closed.
  */
 static enum broker_refusal judge_message(const struct broker_message *m,
 					 struct broker_request_header *header)
@@ -49,7 +54,7 @@ static enum broker_refusal judge_message(const struct broker_message *m,
 	return header->magic == BROKER_MAGIC ? REFUSAL_NONE : REFUSAL_VERSION;
 }
 
-/* The rest of what does not depend on the request's meaning. */
+/* Checks everything else that does not depend on the request's arguments. */
 static enum broker_refusal judge_request(const struct broker_dispatch *d,
 					 struct broker_session *session,
 					 const struct broker_message *m,
@@ -90,7 +95,10 @@ static void run_request(const struct broker_dispatch *d, struct broker_session *
 		session->stage = BROKER_STAGE_READY;
 }
 
-/* Takes the request in, and does it unless some of it is for elsewhere. */
+/*
+ * Stores the request in the session, checks its arguments, and runs it unless a worker must come
+ * first.
+ */
 static enum broker_verdict take_request(const struct broker_dispatch *d,
 					struct broker_session *session,
 					const struct broker_message *m, uint32_t request,

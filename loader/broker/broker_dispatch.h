@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker_dispatch.h: from the bytes of a message to the answer: everything that can be judged
- * without asking the kernel. What a request does is a table of functions, so that this part runs
- * alone too (tests/fuzz). A request that may take its time is run elsewhere (broker_worker.h), and
- * its connection is not read until it is answered.
+ * broker_dispatch.h: turns a message into an answer, as far as no kernel call is needed. The
+ * operations are a table of functions, so that tests/fuzz runs this part with operations that open
+ * nothing. A request that may block runs in a worker process (broker_worker.h); the connection is
+ * not read until it is answered.
  */
 #ifndef TROCAR_LOADER_BROKER_DISPATCH_H
 #define TROCAR_LOADER_BROKER_DISPATCH_H
@@ -16,33 +16,35 @@
 #include "shared/abi.h"
 #include "shared/broker.h"
 
-/* More is refused; a start is thousands of pressure files in one go, and the bucket is full then.
+/*
+ * Requests above this rate are refused. The burst covers a start of the consumer: thousands of
+ * pressure files at once.
  */
 #define BROKER_RATE_S	  2000
 #define BROKER_RATE_BURST 4000
 
-/* What an operation gave: `count` descriptors, which the caller owns then. */
+/* An operation's result: `count` descriptors, which the caller owns. */
 struct broker_result {
 	enum broker_refusal refusal;
 	int error; /* -errno where the kernel refused, else 0 */
 	unsigned int count;
 	int fds[BROKER_DESCRIPTORS_MAX];
-	bool counted; /* what the asker holds was counted: */
+	bool counted; /* the worker counted the peer's descriptors: */
 	struct broker_holdings held;
 };
 
 /*
- * Functions get the context, the body, and a result that comes as granted without descriptors. What
- * may take its time is done apart, in a process of its own (broker_worker.h).
+ * The functions of one request. Each gets the context, the body, and a result that says granted and
+ * has no descriptors. `work` runs in a worker process, because it may block (broker_worker.h).
  */
 struct broker_operation {
-	/* Are the arguments in their ranges? Asks nobody. */
+	/* Are the arguments in their ranges? Makes no kernel call. */
 	bool (*check)(const void *body);
-	/* Has something to be done apart first? NULL: no. */
+	/* Must `work` run first? NULL: no. */
 	bool (*apart)(void *context, const void *body);
-	/* That. Its refusal is the answer. */
+	/* In the worker. If it refuses, that is the answer. */
 	void (*work)(void *context, const void *body, struct broker_result *result);
-	/* Checks the rest and does it. NULL: what was done apart is all. */
+	/* In the broker, after `work` if that ran. NULL: `work` does it all. */
 	void (*run)(void *context, const void *body, struct broker_result *result);
 };
 
@@ -50,38 +52,38 @@ struct broker_operation {
 struct broker_message {
 	const void *data;
 	size_t bytes;	/* of data */
-	bool cut;	/* it was longer than BROKER_REQUEST_MAX */
-	bool ancillary; /* something came along with it; the kernel has closed it again */
+	bool cut;	/* it was longer than BROKER_REQUEST_MAX and was truncated */
+	bool ancillary; /* it carried ancillary data; the kernel has closed the descriptors */
 };
 
-/* A request's body, aligned for any of them. */
+/* A request's body, aligned for each of its structs. */
 union broker_body {
 	uint64_t words[BROKER_REQUEST_MAX / sizeof(uint64_t)];
 	uint8_t bytes[BROKER_REQUEST_MAX];
 };
 
-/* What is known of one connection. All 0 for a new one: hello is next. */
+/* The state of one connection. All 0 for a new one, whose first request must be hello. */
 struct broker_session {
 	enum broker_stage stage;
-	uint32_t sequence;	/* of the last request that was in order */
-	uint32_t request;	/* the last that was in order */
-	union broker_body body; /* of that */
+	uint32_t sequence;	/* of the last request with the right number */
+	uint32_t request;	/* that request (enum broker_request) */
+	union broker_body body; /* its body */
 };
 
-/* What became of a message. */
+/* What the caller does next with the connection. */
 enum broker_verdict {
 	BROKER_ANSWERED,
-	BROKER_APART,	 /* in order: broker_dispatch_run does it, broker_dispatch_end answers it */
-	BROKER_NOT_OURS, /* answered, and the connection ends */
+	BROKER_APART,	 /* run broker_dispatch_work in a worker, then broker_dispatch_end */
+	BROKER_NOT_OURS, /* send the answer and close the connection */
 };
 
 struct broker_dispatch {
 	const struct broker_operation *operations; /* BROKER_COUNT_ of them, by request */
 	void *context;
-	struct broker_counts *counts; /* never NULL; whoever maps another one sets it */
-	uint64_t filled_ns;	      /* up to when the bucket is paid out */
-	bool over_rate;		      /* the last message found the bucket empty, whatever it was */
-	struct broker_counts own;     /* counts without a pin */
+	struct broker_counts *counts; /* never NULL: `own`, or the mapped pin */
+	uint64_t filled_ns;	      /* the token bucket is empty up to this moment */
+	bool over_rate;		      /* the last message found the bucket empty */
+	struct broker_counts own;     /* the counts while no pin is mapped */
 };
 
 /* `operations`, `context`: as in the struct; borrowed. */
@@ -89,24 +91,26 @@ void broker_dispatch_init(const struct broker_operation *operations, void *conte
 			  struct broker_dispatch *ret_dispatch);
 
 /*
- * One message of the connection at `now_ns` (CLOCK_MONOTONIC). Where it is answered, fills the
- * answer and the result, whose descriptors the caller sends and closes. The bucket of requests is
- * one for all connections.
+ * Handles one message at `now_ns` (CLOCK_MONOTONIC). Unless it returns BROKER_APART, it fills the
+ * answer and the result; the caller sends and closes the descriptors of the result. All connections
+ * share one token bucket.
  */
 enum broker_verdict broker_dispatch(struct broker_dispatch *d, struct broker_session *session,
 				    const struct broker_message *m, uint64_t now_ns,
 				    struct broker_answer *ret_answer,
 				    struct broker_result *ret_result);
 
-/* Does what is done apart; *result as for an operation. Counts nothing. */
+/* Runs `work` of the stored request, in the worker; *result as for an operation. Counts nothing. */
 void broker_dispatch_work(const struct broker_dispatch *d, const struct broker_session *session,
 			  struct broker_result *result);
 
-/* Does the rest, counts and answers, when the former has given *result. */
+/*
+ * Runs the rest of the stored request after the worker's *result, counts it and fills the answer.
+ */
 void broker_dispatch_end(struct broker_dispatch *d, struct broker_session *session,
 			 struct broker_result *result, struct broker_answer *ret_answer);
 
-/* Counts a refusal that is not a request's: a peer, one connection too many. */
+/* Counts a refusal before any request: a foreign peer, or one connection too many. */
 void broker_dispatch_refuse(struct broker_dispatch *d, enum broker_refusal refusal,
 			    struct broker_answer *ret_answer);
 

@@ -14,7 +14,7 @@
 
 #define LISTEN_FIRST 3 /* SD_LISTEN_FDS_START */
 
-/* Do the socket's domain, type and state read as wanted? */
+/* Is `fd` a listening Unix socket of type SOCK_SEQPACKET? */
 static bool is_listening(int fd)
 {
 	static const struct {

@@ -16,9 +16,10 @@
 #define OWN_USERS "/proc/self/ns/user"
 
 /*
- * Does the mount namespace belong to our user namespace? In one that does not, a user without any
- * privilege mounts what he likes: an overlay above a FUSE file system is of the type overlay. The
- * kernel does not tell an owner that is no descendant of ours (EPERM): that is another one too.
+ * Does the process's mount namespace belong to our user namespace? In a mount namespace of another
+ * user namespace an unprivileged user mounts as he likes, for example an overlay above FUSE, whose
+ * type is overlay. NS_GET_USERNS fails with EPERM where the owner is no descendant of ours: that is
+ * another one, too.
  */
 static int is_own_namespace(int process_fd, bool *ret_ours)
 {
@@ -38,9 +39,9 @@ static int is_own_namespace(int process_fd, bool *ret_ours)
 }
 
 /*
- * The namespace is looked at behind the table: nobody without privilege comes from a namespace of
- * another user namespace into one of ours, so that where it is ours now, the table was ours too.
- * The id is that of the mount which `path_fd` holds: it is no other's as long as that is open.
+ * The namespace is read after the table: without privilege no process moves from a namespace of
+ * another user namespace into one of ours, so if it is ours now, so was the table. The mount id
+ * cannot be reused while `path_fd` is open.
  */
 int broker_mount_judge(int process_fd, int path_fd, uint64_t *ret_mount_id,
 		       enum broker_refusal *ret_refusal)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker_mount.h: may a file be asked for anything at all? Who answers for a file system may be a
- * process like any other; a wait for it is ended by no signal. So its mount is judged first, and
- * without a question to it. Source: proc(5) (mountinfo, fdinfo), ioctl_ns(2).
+ * broker_mount.h: judges a mount before its file system is asked anything. A file system may be
+ * served by an ordinary process (FUSE), and no signal ends a wait for it. Source: proc(5)
+ * (mountinfo, fdinfo), ioctl_ns(2).
  */
 #ifndef TROCAR_LOADER_BROKER_MOUNT_H
 #define TROCAR_LOADER_BROKER_MOUNT_H
@@ -12,11 +12,10 @@
 #include "shared/broker.h"
 
 /*
- * Judges the mount that `path_fd` (O_PATH) lies on, by the mount table of the process behind
- * `process_fd`. NONE: it is listed there, its file system stands in policy/file_systems.def, and
- * the mount namespace belongs to the user namespace of this process; FILE_SYSTEM or
- * OTHER_NAMESPACE. *ret_mount_id is that of the mount. 0, or -errno of /proc; -ESRCH: the process
- * has ended.
+ * Judges the mount of `path_fd` (O_PATH) by the mount table of the process behind `process_fd`.
+ * *ret_refusal is NONE if the table lists the mount, policy/file_systems.def lists its type, and
+ * the mount namespace belongs to our user namespace; else FILE_SYSTEM or OTHER_NAMESPACE.
+ * *ret_mount_id is the id of the mount. 0, or -errno of /proc; -ESRCH: the process has ended.
  */
 int broker_mount_judge(int process_fd, int path_fd, uint64_t *ret_mount_id,
 		       enum broker_refusal *ret_refusal);

@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What each request does, and why that is safe to do for a process without any privilege.
+ * What each request does, and why it is safe to do for a process without any privilege.
  *
- * Who asks: the consumer's user, by SO_PEERCRED. The consumer may be in an attacker's hands, and so
- * may be everything that it says, and everything in the maps that it writes (`watches`, `targets`).
- * Those two tables tell a mistake from a request; against a taken-over consumer they are no wall.
- * The walls are what an operation can give at all.
+ * Only the consumer's user is answered (SO_PEERCRED). An attacker may have taken the consumer over:
+ * then he chooses every argument, and the content of the maps that it writes (`watches`,
+ * `targets`). Those two tables catch mistakes; they do not stop an attacker. What stops him is how
+ * little each operation can give.
  *
- * sampler_open gives a tick on one CPU that runs our own verified program and nothing else: the pin
- * is root's, the event has no sample type, no registers, no addresses. What the program writes, it
- * writes for the watches that the consumer may set anyway. Its rate is set here, at most the one
- * that the set was loaded with: the consumer's filter lets it start and stop the event, not re-rate
- * it. Two for each CPU and a few: what it holds is counted, where it holds it (broker_peer.c).
+ * sampler_open gives a perf event on one CPU that runs our own verified program and nothing else:
+ * root owns the pin, and the event has no sample type, no registers, no addresses. The program
+ * writes only for watches, which the consumer may set anyway. The broker sets the rate, at most the
+ * one of the load; the consumer's filter lets it enable and disable the event, not change its rate.
+ * At most two per CPU and a few: the broker counts what the consumer holds (broker_peer.c).
  *
- * signal_attach gives a link of one of our pinned programs, chosen by number from probes.def, once
- * as long as it is held.
+ * signal_attach gives links of our pinned programs of a signal in probes.def, and refuses while the
+ * consumer still holds one of them.
  *
- * pressure_open gives cpu.pressure, memory.pressure or io.pressure of a cgroup, by the kernel's own
- * handle below the cgroup2 mount: no path of the caller's, no other file. These files are readable
- * by everybody; for writing they take triggers and nothing else. What it gives beyond that is
- * CAP_SYS_RESOURCE at the open: windows below 2 s.
+ * pressure_open gives cpu.pressure, memory.pressure or io.pressure of a cgroup, by the kernel's
+ * handle below the cgroup2 mount: the caller names no path and reaches no other file. Everybody may
+ * read these files, and all that can be written to them is triggers. The broker adds one thing:
+ * opened with CAP_SYS_RESOURCE, they take windows below 2 s.
  *
- * mapping_open gives a file that a process has mapped and that begins as an ELF program or library
- * does, read-only (broker_process.c). No name of the caller's is resolved: the kernel's own link of
- * the mapping is. Not a device, a pipe or a socket: opening is an act only after O_PATH has shown a
- * regular file. Not a set-user-id or set-group-id file, and nothing for which anybody but the
- * kernel may answer (broker_mount.c). What it gives is the content of programs and libraries, those
- * included that the consumer's user may not read (docs/threats.md).
+ * mapping_open gives a file that a process has mapped, read-only, if it begins as an ELF program or
+ * library does (broker_process.c). It resolves no path of the caller's, but the kernel's link to
+ * the mapping. It opens the file only after an O_PATH descriptor has shown that it is a regular
+ * file, because opening a device or a pipe has effects. It refuses set-user-id and set-group-id
+ * files, and files for which a process may have to answer (broker_mount.c). So it gives the content
+ * of programs and libraries, including those that the consumer's user may not read
+ * (docs/threats.md).
  *
- * jit_map_open gives one file by the name that the kernel's own numbers make, /tmp/perf-PID.map
- * below the root of a process: no name of the caller's. Step by step with O_PATH, so that no
- * symbolic link is followed, and each mount on the way is judged before a name is looked up in it.
- * A regular file that belongs to the process's own user, has no other name and is no mount of its
- * own, so that neither a link in /tmp to another file of that user nor a file that is bind-mounted
- * there gives anything. What it gives is text that such a process wrote for profilers. Its size is
- * no question here: whoever reads takes the end of it.
+ * jit_map_open gives one file whose path the kernel's own numbers make: /tmp/perf-PID.map below the
+ * root of a process. It opens each component with O_PATH, follows no symbolic link, and judges each
+ * mount before it looks up a name in it. The file must be a regular file of the process's own user
+ * with one name, on the mount of its folder: so neither a link in /tmp nor a bind mount leads to
+ * another file. The content is text that the process wrote for profilers. Its size is not limited
+ * here: the consumer reads the end of it.
  *
- * Nothing is written, made, removed or executed here. No request has a length of its own; none
- * keeps memory. Every descriptor is close-on-exec and goes out in the same answer or is closed. The
- * two that ask foreign files run in a process of their own (broker_worker.h), so that a file system
- * which never answers holds up that process and nobody else.
+ * No operation writes, creates, removes or executes a file. Each request has a fixed length, and
+ * none makes the broker keep memory. Every descriptor is close-on-exec, and goes out in the answer
+ * or is closed. The two operations that open foreign files run in worker processes
+ * (broker_worker.h): a file system that never answers blocks that process and no other.
  */
 #include "loader/broker/broker_operations.h"
 
@@ -71,7 +71,7 @@ static void grant_fd(struct broker_result *result, int fd)
 	result->fds[result->count++] = fd;
 }
 
-/* The kernel's answer: some of its errors say that what was asked for is there no more. */
+/* Refuses with the error of the kernel. GONE where that says that the object no longer exists. */
 static void refuse_error(struct broker_result *result, int error)
 {
 	bool gone = error == -ESTALE || error == -ENODEV || error == -ESRCH;
@@ -89,7 +89,7 @@ static bool check_hello(const void *body)
 	return b->pad == 0;
 }
 
-/* The counts of the time before there was a pin join those in it. */
+/* Adds the counts from before the pin was mapped to the pin, and counts there from now on. */
 static void adopt_counts(struct broker_dispatch *d, struct broker_counts *counts)
 {
 	counts->starts += d->own.starts;
@@ -101,7 +101,7 @@ static void adopt_counts(struct broker_dispatch *d, struct broker_counts *counts
 	d->counts = counts;
 }
 
-/* Each connection gets the set that stands there now: another load may have replaced it. */
+/* Opens the set that is pinned now: another load may have replaced the last one. */
 static int reopen_tables(struct broker_operations *o)
 {
 	int r;
@@ -141,7 +141,7 @@ static bool check_sampler(const void *body)
 	       b->divisor <= DIVISOR_MAX;
 }
 
-/* Two for each CPU, and room for those that take another's place. 0 when the CPUs are unknown. */
+/* Two for each online CPU, and BROKER_EVENTS_MARGIN. 0 when the CPUs cannot be read. */
 static unsigned int count_allowed_events(void)
 {
 	_cleanup_free_ uint32_t *cpus = NULL;
@@ -150,7 +150,10 @@ static unsigned int count_allowed_events(void)
 	return cpus_online(&cpus, &n) < 0 ? 0 : 2 * (unsigned int)n + BROKER_EVENTS_MARGIN;
 }
 
-/* What the asker holds; a refusal when he has gone, else an error where it cannot be told. */
+/*
+ * Counts what the peer holds into the result. Refuses with GONE if the peer has ended; other errors
+ * leave `counted` false.
+ */
 static void count_held(struct broker_operations *o, const uint32_t *ids, unsigned int n,
 		       struct broker_result *result)
 {
@@ -162,7 +165,7 @@ static void count_held(struct broker_operations *o, const uint32_t *ids, unsigne
 		result->refusal = REFUSAL_GONE;
 }
 
-/* Counted where what is known does not do. */
+/* A count is needed only where the known upper bound does not allow one more. */
 static bool needs_event_count(void *context, const void *body)
 {
 	const struct broker_operations *o = context;
@@ -176,10 +179,10 @@ static void count_events(void *context, const void *body, struct broker_result *
 }
 
 /*
- * Not a bpf_link: a link would keep the event to itself, and the consumer is to enable and disable
- * it. The event holds the program; one descriptor is all there is. The period of CPU_CLOCK is
- * nanoseconds (perf_swevent_init_hrtimer in kernel/events/core.c), whole ones as sample weights
- * have them.
+ * Opens the event with the program set by ioctl, not by a bpf_link: a link owns the event, and the
+ * consumer could not enable and disable it. The event holds the program, so one descriptor is
+ * enough. The period of CPU_CLOCK is in nanoseconds (perf_swevent_init_hrtimer in
+ * kernel/events/core.c); whole ones, as sample weights are.
  */
 static void open_sampler(void *context, const void *body, struct broker_result *result)
 {
@@ -222,7 +225,7 @@ static void close_granted(struct broker_result *result)
 		close(result->fds[--result->count]);
 }
 
-/* The ids of the signal's programs; sampling has none here: it is sampler_open's. */
+/* Lists the ids of the signal's programs; none for sampling, which sampler_open gives. */
 static unsigned int list_programs(const struct broker_tables *tables, uint32_t signal,
 				  uint32_t ids[BROKER_DESCRIPTORS_MAX])
 {
@@ -234,7 +237,7 @@ static unsigned int list_programs(const struct broker_tables *tables, uint32_t s
 	return n;
 }
 
-/* Counted each time: a session is rare. */
+/* Always counted: sessions are rare. */
 static bool needs_link_count(void *context, const void *body)
 {
 	const struct broker_operations *o = context;
@@ -254,7 +257,7 @@ static void count_links(void *context, const void *body, struct broker_result *r
 	count_held(o, ids, n, result);
 }
 
-/* All of the signal's programs or none. */
+/* Attaches all of the signal's programs or none. */
 static void attach_programs(const struct broker_tables *tables, uint32_t signal,
 			    struct broker_result *result)
 {
@@ -330,7 +333,8 @@ static bool check_mapping(const void *body)
 	return b->tgid >= 1 && b->tgid <= INT_MAX && b->start < b->end && b->pad == 0;
 }
 
-/* A process that an event, a tick or an iterator met stands in `targets`; else its cgroup decides.
+/*
+ * Is the process in `targets`, where events, ticks and iterators enter it, or in a watched cgroup?
  */
 static bool is_known(const struct broker_operations *o, const struct process_key *key,
 		     int process_fd)
@@ -354,9 +358,9 @@ static bool is_in_scope(const struct broker_operations *o, int process_fd)
 }
 
 /*
- * The descriptor of /proc/PID holds this one process: once it has ended, nothing opens below it,
- * and a new process with its number is another directory. So the start time is the caller's claim,
- * checked, and not a race; it is checked again at the end all the same.
+ * Opens /proc/PID of a known process. The descriptor stays bound to this process: after its end
+ * nothing opens below it, and a new process of the same number has another directory. So the start
+ * time is a claim of the caller that is checked, without a race; grant_checked checks it again.
  */
 static int open_known(const struct broker_operations *o, const struct process_key *key,
 		      struct broker_result *result)
@@ -375,7 +379,7 @@ static int open_known(const struct broker_operations *o, const struct process_ke
 	return result->refusal == REFUSAL_NONE ? TAKE_FD(process_fd) : -1;
 }
 
-/* Hands `fd` out, unless `r` or the refusal, or the process's end meanwhile, forbids it. */
+/* Grants `fd`, unless `r` or the refusal says no, or the process has ended meanwhile. */
 static void grant_checked(int process_fd, const struct process_key *key, int r, int *fd,
 			  struct broker_result *result)
 {
@@ -396,7 +400,7 @@ static void open_mapping(void *context, const void *body, struct broker_result *
 	_cleanup_close_ int process_fd = open_known(context, &key, result), fd = -1;
 	int r;
 
-	/* From here on it may hang, and hold for as long what it has open. */
+	/* From here on a file system may block this worker, and what it holds open. */
 	broker_operations_done(context);
 	if (process_fd < 0)
 		return;

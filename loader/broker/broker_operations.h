@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker_operations.h: what each request of broker.def does; the safety argument is in the source.
+/*
+ * broker_operations.h: what each request of broker.def does. The safety argument of each is in the
+ * .c file.
  */
 #ifndef TROCAR_LOADER_BROKER_OPERATIONS_H
 #define TROCAR_LOADER_BROKER_OPERATIONS_H
@@ -18,16 +20,16 @@ struct broker_operations {
 	struct broker_peer *peer;	  /* borrowed; who asks */
 };
 
-/* By request; the context of each is a struct broker_operations. */
+/* Indexed by request; the context of each is a struct broker_operations. */
 extern const struct broker_operation broker_operations_table[];
 
-/* Opens nothing. Both are borrowed. */
+/* Opens nothing. `bpf_dir` and `peer` are borrowed. */
 void broker_operations_init(const char *bpf_dir, struct broker_peer *peer,
 			    struct broker_operations *ret_operations);
 
 /*
- * Looks for the cgroup2 mount and for the pins, and counts the start. Without one of them it goes
- * on: what needs it is refused, with the error.
+ * Opens the cgroup2 mount and the pinned tables, and counts the start. Logs a warning and goes on
+ * without either: requests that need it are then refused with the error.
  */
 void broker_operations_start(struct broker_operations *o, struct broker_dispatch *dispatch);
 void broker_operations_done(struct broker_operations *o);

@@ -18,11 +18,13 @@
 
 #define STAT_BYTES   4096
 #define FDINFO_BYTES 4096
-#define MAPS_BYTES   (4u << 20) /* 30,000 mappings: more is what nobody can look through in time */
-#define SOCKETS_MAX  512	/* clients of the control socket are 64 */
-#define TARGET_BYTES 32		/* of a descriptor's link: what is looked for is shorter */
+#define MAPS_BYTES   (4u << 20) /* 30,000 mappings; more could not be read in time */
+#define SOCKETS_MAX  512	/* the control socket has at most 64 clients */
+#define TARGET_BYTES 32		/* of a descriptor's link; those that are compared are shorter */
 
-/* Of the time, three quarters are for others. */
+/*
+ * Between two counts passes REST times what the last one took: three quarters of the time are free.
+ */
 #define REST 3
 
 static const char perf_event[] = "anon_inode:[perf_event]";
@@ -81,8 +83,8 @@ unsigned int broker_peer_mapped(const char *text)
 }
 
 /*
- * A process whose first thread has ended lives on, and its /proc directory shows neither
- * descriptors nor mappings any more: it cannot be counted.
+ * 0; -ESRCH: the process, or its first thread, has ended. /proc shows neither descriptors nor
+ * mappings of a process without its first thread: it cannot be counted.
  */
 static int check_alive(const struct broker_peer *peer)
 {
@@ -101,8 +103,8 @@ static int check_alive(const struct broker_peer *peer)
 }
 
 /*
- * The next descriptor of the peer, and what it is: "socket:[1234]", "anon_inode:[perf_event]", cut;
- * "" when it was closed meanwhile. 1; 0: there is no further; -errno.
+ * Reads the next descriptor of the peer and its link, "socket:[1234]" or "anon_inode:[perf_event]",
+ * cut to TARGET_BYTES; "" when it was closed meanwhile. 1; 0: there are no more; -errno.
  */
 static int read_next(DIR *d, const char **ret_name, char target[TARGET_BYTES])
 {
@@ -140,7 +142,7 @@ static int read_info_number(const struct broker_peer *peer, const char *name, co
 	return r;
 }
 
-/* Through our own descriptor of /proc/PID: the number may be another's by now. */
+/* Opened through our descriptor of /proc/PID: another process may have the number by now. */
 static DIR *open_table(const struct broker_peer *peer)
 {
 	char path[64];
@@ -149,7 +151,7 @@ static DIR *open_table(const struct broker_peer *peer)
 	return opendir(path);
 }
 
-/* Descriptors in messages that no socket of the peer has received yet. */
+/* Counts descriptors in messages that wait at a socket of the peer. */
 static int count_messages(const struct broker_peer *peer, struct broker_holdings *held)
 {
 	_cleanup_closedir_ DIR *d = open_table(peer);
@@ -230,7 +232,7 @@ int broker_peer_count(const struct broker_peer *peer, const uint32_t *ids, unsig
 	return 0;
 }
 
-/* Has the peer received all that we sent it? */
+/* Has the peer received every message that we sent? */
 static bool has_received_all(const struct broker_wire *wire)
 {
 	int bytes = 0;
@@ -239,9 +241,10 @@ static bool has_received_all(const struct broker_wire *wire)
 }
 
 /*
- * After the count: what is not received now was not then. A file that waits for the thread
- * which asked for it is no event; events on a connection whose other end is out of sight (somebody
- * polls it and has closed its descriptor) were counted when they were sent.
+ * Runs after the count: a message that is unreceived now was unreceived then. Subtracts files on
+ * their way to the thread that asked for them, which are no events. Adds what was sent on a
+ * connection whose other end the count cannot see (a thread polls it and has closed the
+ * descriptor).
  */
 static void count_wires(struct broker_peer *peer, struct broker_holdings *held)
 {

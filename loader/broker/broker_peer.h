@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker_peer.h: who asks, and how much of what it was given it still holds. The kernel alone knows
- * that: in the process's table of descriptors, in its mappings (an event that is mapped lives on
- * without a descriptor), and in messages that it has not received yet. Its filter lets it neither
- * move nor send a descriptor (policy/syscalls.def), so that nothing passes from where has been
- * looked to where has not: messages first, then descriptors, then mappings. What it may still keep
- * from sight is one descriptor for each of its threads, which sits in poll(2) on it meanwhile.
- * Source: fs/proc/fd.c, unix_show_fdinfo in net/unix/af_unix.c, bpf_link_show_fdinfo in
- * kernel/bpf/syscall.c.
+ * broker_peer.h: the peer process, and how many of the events and links that it was given it still
+ * holds. Only the kernel knows: they may be in the peer's descriptor table, in its mappings (a
+ * mapped event lives on without a descriptor), and in messages that it has not received. The peer's
+ * filter permits neither moving nor sending a descriptor (policy/syscalls.def), so counting
+ * messages, then descriptors, then mappings misses nothing that moves between them. It can hide one
+ * descriptor per thread, by closing it while that thread polls it. Source: fs/proc/fd.c,
+ * unix_show_fdinfo in net/unix/af_unix.c, bpf_link_show_fdinfo in kernel/bpf/syscall.c.
  */
 #ifndef TROCAR_LOADER_BROKER_PEER_H
 #define TROCAR_LOADER_BROKER_PEER_H
@@ -19,78 +18,82 @@
 
 #include "shared/broker.h"
 
-/* Two events per CPU that is online, and these: a CPU's pair may be replaced before it is closed.
+/*
+ * Events beyond two per online CPU: the consumer may open a CPU's new pair before it closes the old
+ * one.
  */
 #define BROKER_EVENTS_MARGIN 4
 
-#define BROKER_CONNECTIONS 2 /* the consumer's main loop has one, who reads files the other */
+#define BROKER_CONNECTIONS 2 /* one of the consumer's main loop, one of its file readers */
 
-/* One connection, as far as messages on it may hold something. */
+/* What messages on one connection may hold. */
 struct broker_wire {
 	int fd;		      /* borrowed; -1: none */
-	unsigned int given;   /* events and links that were sent since all was received */
+	unsigned int given;   /* events and links sent since the peer had received everything */
 	unsigned int foreign; /* descriptors of other kinds in the last message */
 };
 
-/* What a process holds of ours. */
+/* What a process holds of what the broker gave. */
 struct broker_holdings {
 	unsigned int events;
 	unsigned int links;
-	unsigned int own;    /* of the links, those to programs that were asked for */
-	unsigned int flying; /* of any kind, in messages that were not received */
+	unsigned int own;    /* of the links, those to the request's own programs */
+	unsigned int flying; /* of any kind, in messages that it has not received */
 };
 
 struct broker_peer {
 	pid_t pid;  /* 0: nobody */
 	int dir_fd; /* /proc/PID, owned; -1: nobody */
 	struct broker_wire wires[BROKER_CONNECTIONS];
-	struct broker_holdings given; /* all that was, ever */
-	struct broker_holdings held;  /* at most: the last count, and what was given since */
-	bool counted;		      /* once at least, so that `held` says something */
-	uint64_t rest_ns;	      /* no other count before, CLOCK_MONOTONIC */
+	struct broker_holdings given; /* everything that was ever given */
+	struct broker_holdings held;  /* an upper bound: the last count, and what was given since */
+	bool counted;		      /* `held` is the result of a count */
+	uint64_t rest_ns;	      /* the next count must not begin before, CLOCK_MONOTONIC */
 };
 
 #define BROKER_PEER_NONE \
 	((struct broker_peer){ .dir_fd = -1, .wires = { { .fd = -1 }, { .fd = -1 } } })
 
-/* Looks at the process `pid`. 0; -ESRCH: it is not there. */
+/* Opens /proc/PID of the peer. 0; -ESRCH: it is not there. */
 int broker_peer_open(pid_t pid, struct broker_peer *ret_peer);
 void broker_peer_close(struct broker_peer *peer);
 
 /*
- * Counts what it holds; `own` is of links to the `n` programs `ids`. Takes the longer the more
- * descriptors and mappings it has, and is for a process of its own. 0; -ESRCH: it has ended, or its
- * first thread, which its /proc directory shows; -E2BIG, -EFBIG: more than can be looked through.
+ * Counts what the peer holds; `own` is the number of links to the `n` programs `ids`. Takes longer
+ * the more descriptors and mappings the peer has: call it in a worker. 0; -ESRCH: the peer, or its
+ * first thread, has ended; -E2BIG, -EFBIG: it has more than can be counted.
  */
 int broker_peer_count(const struct broker_peer *peer, const uint32_t *ids, unsigned int n,
 		      struct broker_holdings *ret_held);
 
 /*
- * When a count has ended that began at `began_ns`, when `mark` had been given (peer->given of
- * then): what was given meanwhile may not be in `held`. NULL: it has failed. The next one is not to
- * begin before peer->rest_ns: three times as long as this took.
+ * Takes the result of a count that began at `began_ns`; `mark` is peer->given of that moment. Adds
+ * what was given meanwhile, which the count may have missed. `held` NULL: the count failed. Sets
+ * peer->rest_ns: the next count must wait three times as long as this one took.
  */
 void broker_peer_end(struct broker_peer *peer, const struct broker_holdings *mark,
 		     const struct broker_holdings *held, uint64_t began_ns, uint64_t now_ns);
 
-/* Is it known to hold less than `limit` events? */
+/* Does the peer surely hold fewer than `limit` events? */
 bool broker_peer_may_sample(const struct broker_peer *peer, unsigned int limit);
 
 /*
- * Is it known to hold no link to what is asked for, and `more` are at most `limit` in all? `fresh`:
- * just now it was counted for this request, so that `own` tells.
+ * Does the peer surely hold no link to the request's programs, and with `more` links at most
+ * `limit` in all? `fresh`: it was counted for this request, so `own` is exact.
  */
 bool broker_peer_may_attach(const struct broker_peer *peer, bool fresh, unsigned int more,
 			    unsigned int limit);
 
-/* An answer to `request` with so many descriptors goes out on the connection `fd`. */
+/* Call when an answer to `request` with `count` descriptors goes out on the connection `fd`. */
 void broker_peer_gave(struct broker_peer *peer, int fd, uint32_t request, unsigned int count);
 
-/* The number in the line of `text`, of /proc/PID/fdinfo/N, that begins with `key` ("prog_id:\t"); 0
- * when there is none. */
+/*
+ * The number in the line that begins with `key` ("prog_id:\t") of `text`, /proc/PID/fdinfo/N; 0
+ * without such a line.
+ */
 uint32_t broker_peer_number(const char *text, const char *key);
 
-/* How many of the lines of `text`, of /proc/PID/maps, are mappings of sampling events. */
+/* The number of lines of `text`, /proc/PID/maps, that are mappings of sampling events. */
 unsigned int broker_peer_mapped(const char *text);
 
 #endif

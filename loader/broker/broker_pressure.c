@@ -10,7 +10,7 @@
 #include "shared/cleanup.h"
 #include "shared/rules/rules.h"
 
-/* The kind of a kernfs handle: its eight bytes are the id (include/linux/exportfs.h). */
+/* FILEID_KERNFS of include/linux/exportfs.h: the eight bytes of the handle are the cgroup id. */
 #define KERNFS_HANDLE 0xfe
 
 int broker_pressure_cgroup(int mount_fd, uint64_t id)
@@ -48,7 +48,10 @@ int broker_pressure_open(int mount_fd, uint64_t root_id, uint64_t id, uint32_t r
 	r = -errno;
 	if (r != -ENOENT)
 		return r;
-	/* Switched off, or the cgroup went in this very moment: its handle knows. */
+	/*
+	 * Either the file is switched off or the cgroup was removed just now: opening by handle
+	 * tells.
+	 */
 	again_fd = broker_pressure_cgroup(mount_fd, id);
 	return again_fd < 0 ? again_fd : r;
 }

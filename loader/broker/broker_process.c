@@ -19,10 +19,10 @@
 #include "shared/parse.h"
 
 #define STAT_BYTES   4096
-#define STATUS_BYTES (1u << 20) /* of /proc/PID/status: a line has up to 65,536 groups */
-#define CGROUP_BYTES 16384	/* some v1 hierarchies and a path of PATH_MAX */
+#define STATUS_BYTES (1u << 20) /* of /proc/PID/status: Groups has up to 65,536 numbers */
+#define CGROUP_BYTES 16384	/* of /proc/PID/cgroup: v1 hierarchies and a path of PATH_MAX */
 
-/* What /proc counts in: USER_HZ is 100 for every program, whatever HZ the kernel has. */
+/* The clock tick of /proc: USER_HZ is 100 for every program, whatever HZ the kernel has. */
 #define TICK_NS	    (NSEC_PER_SEC / 100)
 #define START_FIELD 22
 #define STATE_FIELD 3 /* the first one behind the name */
@@ -62,7 +62,7 @@ static int read_file(int process_fd, const char *name, char *text, size_t space)
 	return 0;
 }
 
-/* The name may hold anything, ')' and spaces too: it ends at the last ')'. */
+/* The process's name may contain ')' and spaces: it ends at the last ')'. */
 int broker_process_stat(const char *text, uint64_t *ret_ticks)
 {
 	const char *at = strrchr(text, ')');
@@ -110,7 +110,7 @@ int broker_process_cgroup_path(char *text, const char **ret_path)
 	line += *line == '\n';
 	line += strlen("0::/");
 	line[strcspn(line, "\n")] = '\0';
-	/* "/../x": outside of the cgroup namespace that this is. No cgroup is named "..". */
+	/* "/../x" is outside of our cgroup namespace. No cgroup is named "..". */
 	if (strncmp(line, "../", 3) == 0 || strcmp(line, "..") == 0)
 		return -ENOENT;
 	*ret_path = line;
@@ -136,8 +136,8 @@ int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id)
 }
 
 /*
- * What O_PATH has shown cannot become anything else: it is one inode. Without AT_STATX_DONT_SYNC a
- * file system might ask somebody else first.
+ * An O_PATH descriptor holds one inode, so what this reports cannot change into another file.
+ * Without AT_STATX_DONT_SYNC a file system might ask its server.
  */
 static int stat_path(int path_fd, struct statx *ret_st)
 {
@@ -161,7 +161,7 @@ static int judge_file(int path_fd, enum broker_refusal *ret_refusal)
 	return 0;
 }
 
-/* A program or library; a core dump is an ELF file too, and full of secrets. */
+/* Accepts programs and libraries. A core dump is an ELF file, too, and full of secrets. */
 static enum broker_refusal judge_content(int fd)
 {
 	struct {
@@ -175,7 +175,7 @@ static enum broker_refusal judge_content(int fd)
 	return head.type == ET_EXEC || head.type == ET_DYN ? REFUSAL_NONE : REFUSAL_NOT_ELF;
 }
 
-/* Opens what O_PATH holds, by the kernel's own link: no path is walked. */
+/* Opens the inode of an O_PATH descriptor by the kernel's link to it: no path is resolved. */
 static int open_held(int path_fd)
 {
 	char link[64];
@@ -212,8 +212,11 @@ int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *re
 	return 0;
 }
 
-/* The `index`-th number of the line that begins with `key`; UINT_MAX: the last one. `key` has the
- * end of the line before it in front: the name, in the first line, may hold anything else. */
+/*
+ * Reads number `index` of the line that begins with `key`; UINT_MAX: the last one. `key` begins
+ * with the newline before: the first line holds the name of the process, which may contain anything
+ * else.
+ */
 static int status_number(const char *text, const char *key, unsigned int index,
 			 uint32_t *ret_number)
 {
@@ -268,8 +271,8 @@ static int read_status(int process_fd, uint32_t *ret_uid, uint32_t *ret_pid)
 }
 
 /*
- * One step down from `dir_fd`, whose mount has been judged: whoever looks a name up there waits for
- * who answers for it. No symbolic link is followed but the kernel's own one of the root.
+ * Opens `name` in `dir_fd`, whose mount was judged before: a lookup waits for the file system's
+ * server. Follows no symbolic link but the kernel's own, `root`.
  */
 static int open_step(int process_fd, int dir_fd, const char *name, bool root, int *ret_fd,
 		     uint64_t *ret_mount_id, enum broker_refusal *ret_refusal)
@@ -286,7 +289,10 @@ static int open_step(int process_fd, int dir_fd, const char *name, bool root, in
 	return r;
 }
 
-/* The owner's own file, with no other name: a hard link may be to any file of his. */
+/*
+ * Accepts a file of the process's user with one name: a hard link may lead to any file of that
+ * user.
+ */
 static int judge_map(int path_fd, uint32_t uid, enum broker_refusal *ret_refusal)
 {
 	struct statx st;
@@ -303,7 +309,7 @@ static int judge_map(int path_fd, uint32_t uid, enum broker_refusal *ret_refusal
 	return 0;
 }
 
-/* The folder's path, as far as it may be gone. */
+/* Opens /tmp below the process's root; stops at a mount that is refused. */
 static int open_folder(int process_fd, int *ret_fd, uint64_t *ret_mount_id,
 		       enum broker_refusal *ret_refusal)
 {

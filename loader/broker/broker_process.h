@@ -16,9 +16,9 @@
 int broker_process_open(uint32_t tgid);
 
 /*
- * Is the process behind `process_fd` there, and did it start at `start_ns` (the boot-time clock, as
- * struct process_key has it)? /proc tells clock ticks, so to 10 ms. NONE, OTHER_PROCESS, GONE, or
- * KERNEL; *ret_error is -errno for the last two.
+ * Is the process behind `process_fd` alive, and did it start at `start_ns` (boot-time clock, as in
+ * struct process_key)? Compares in clock ticks of 10 ms, which is what /proc shows. NONE,
+ * OTHER_PROCESS, GONE, or KERNEL; *ret_error is -errno for the last two.
  */
 enum broker_refusal broker_process_is(int process_fd, uint64_t start_ns, int *ret_error);
 
@@ -26,37 +26,37 @@ enum broker_refusal broker_process_is(int process_fd, uint64_t start_ns, int *re
 int broker_process_stat(const char *text, uint64_t *ret_ticks);
 
 /*
- * The path of the cgroup2 group in the text of /proc/PID/cgroup, without the '/' in front; "" for
- * the root. *ret_path points into `text`, which is changed. -ENOENT: there is none, or it is
- * outside of what is mounted here.
+ * Finds the path of the cgroup2 cgroup in `text`, /proc/PID/cgroup, without its leading '/'; "" for
+ * the root. *ret_path points into `text`, which is changed. -ENOENT: there is none, or it lies
+ * outside of our cgroup namespace.
  */
 int broker_process_cgroup_path(char *text, const char **ret_path);
 
-/* Id of the process's cgroup below the cgroup2 mount `cgroup_fd`. 0 or -errno. */
+/* Looks up the id of the process's cgroup below the cgroup2 mount `cgroup_fd`. 0 or -errno. */
 int broker_process_cgroup(int process_fd, int cgroup_fd, uint64_t *ret_id);
 
 /*
- * The file of the mapping [start, end), read-only, if its mount passes broker_mount_judge, it is a
- * regular file without set-user-id and set-group-id, and begins as an ELF program or library does.
- * 0, and either *ret_refusal is NONE and *ret_fd the caller's, or it says which of that it is not.
- * -errno: the kernel's; -ESRCH: there is no such mapping.
+ * Opens the file of the mapping [start, end) read-only if broker_mount_judge accepts its mount, it
+ * is a regular file without set-user-id and set-group-id, and it begins as an ELF program or
+ * library does. 0: *ret_refusal is NONE and *ret_fd the caller's, or *ret_refusal says which of
+ * these failed. -errno: the kernel's; -ESRCH: there is no such mapping.
  */
 int broker_process_mapping(int process_fd, uint64_t start, uint64_t end, int *ret_fd,
 			   enum broker_refusal *ret_refusal);
 
 /*
- * From the text of /proc/PID/status: the effective user, as this user namespace has it, and the
- * process id in the process's own (innermost) PID namespace. -EBADMSG: not such a text.
+ * Reads from `text`, /proc/PID/status, the effective user, as our user namespace numbers it, and
+ * the process id in the process's own (innermost) PID namespace. -EBADMSG: not such a text.
  */
 int broker_process_status(const char *text, uint32_t *ret_uid, uint32_t *ret_pid);
 
 /*
- * The process's perf map, read-only: /tmp/perf-PID.map below its own root directory, PID as the
- * process itself knows it (Linux tools/perf/Documentation/jit-interface.txt). It must be a regular
- * file without set-user-id and set-group-id, belong to the process's effective user and have no
- * other name; nothing on the way may be a symbolic link, each mount on it passes
- * broker_mount_judge, and the file lies on the same as its folder. Results as
- * broker_process_mapping; -ENOENT: there is no such file; -ESRCH: the process has ended.
+ * Opens the process's perf map read-only: /tmp/perf-PID.map below the process's root directory, PID
+ * as the process itself knows it (Linux tools/perf/Documentation/jit-interface.txt). It must be a
+ * regular file without set-user-id and set-group-id, of the process's effective user, with one
+ * name, on the mount of its folder. No component may be a symbolic link, and broker_mount_judge
+ * must accept each mount on the way. Results as broker_process_mapping; -ENOENT: there is no such
+ * file; -ESRCH: the process has ended.
  */
 int broker_process_jit_map(int process_fd, int *ret_fd, enum broker_refusal *ret_refusal);
 

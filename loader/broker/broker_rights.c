@@ -29,7 +29,10 @@ int broker_rights_send(int fd, const void *data, size_t bytes, const struct brok
 	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Without room for more than an answer may carry: the kernel closes the rest. */
+/*
+ * The control buffer has room for the descriptors of one answer; the kernel closes any further
+ * ones.
+ */
 static unsigned int take_rights(struct msghdr *message, int fds[BROKER_DESCRIPTORS_MAX])
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(message);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker_rights.h: a message with the descriptors of a result. Source: unix(7), cmsg(3). */
+/*
+ * broker_rights.h: sends and receives a message with the descriptors of a result. Source: unix(7),
+ * cmsg(3).
+ */
 #ifndef TROCAR_LOADER_BROKER_RIGHTS_H
 #define TROCAR_LOADER_BROKER_RIGHTS_H
 
@@ -8,15 +11,15 @@
 #include "loader/broker/broker_dispatch.h"
 
 /*
- * Sends `bytes` of `data` as one message, with the descriptors of `result` in it, which stay the
- * caller's. Does not wait: -EAGAIN when there is no room. 0 or -errno.
+ * Sends `bytes` of `data` and the descriptors of `result` as one message; the descriptors stay the
+ * caller's. Never blocks: -EAGAIN when the socket is full. 0 or -errno.
  */
 int broker_rights_send(int fd, const void *data, size_t bytes, const struct broker_result *result);
 
 /*
- * The message of broker_rights_send of one of our own processes: just `bytes` of it, and its
- * descriptors into result->fds, which the caller owns then. -EAGAIN: none is there; -EPIPE: the
- * other side has ended; -EBADMSG: not such a message, nothing of it is open.
+ * Receives a message that a worker sent by broker_rights_send: exactly `bytes`, and its descriptors
+ * into result->fds, which the caller then owns. -EAGAIN: none has arrived; -EPIPE: the other end is
+ * closed; -EBADMSG: another length, and its descriptors are closed.
  */
 int broker_rights_receive(int fd, void *data, size_t bytes, struct broker_result *result);
 

@@ -27,7 +27,7 @@ bool broker_scope_holds(int scope_fd, const char *path)
 	return bpf_map_lookup_elem(scope_fd, &key, &one) == 0;
 }
 
-/* Where a directory is that is open. 0 or -errno. */
+/* Reads the path of an open directory. 0 or -errno. */
 static int read_path(int fd, char path[PATH_MAX])
 {
 	char link[64];

@@ -13,10 +13,10 @@
 #include "shared/clock.h"
 #include "shared/macro.h"
 
-/* Requests of one connection before the listening socket is looked at again, or a hold. */
+/* Most requests of one connection in a row; then the listening socket is polled again. */
 #define TURN_MAX 64
 
-/* Is its request done apart, now or later? */
+/* Does a worker handle its request, or will one when `start_ns` has come? */
 static bool is_busy(const struct broker_connection *c)
 {
 	return c->worker || c->start_ns;
@@ -31,7 +31,7 @@ static void close_connection(struct broker_serve *s, struct broker_connection *c
 	*c = (struct broker_connection){ .fd = -1 };
 }
 
-/* Has the other side ended the connection? An empty message reads the same as its end. */
+/* Has the other side closed the connection? recvmsg(2) returns 0 for an empty message, too. */
 static bool has_ended(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
@@ -40,8 +40,8 @@ static bool has_ended(int fd)
 }
 
 /*
- * One message. There is no room for ancillary data, so the kernel closes what came along before it
- * ever is a descriptor of ours, and says so with MSG_CTRUNC. 1; 0: nothing there; -errno.
+ * Receives one message. Without a control buffer the kernel closes any descriptor in it before it
+ * becomes ours, and sets MSG_CTRUNC. 1; 0: no message; -errno.
  */
 static int receive_message(int fd, uint8_t data[BROKER_REQUEST_MAX],
 			   struct broker_message *ret_message)
@@ -64,7 +64,7 @@ static int receive_message(int fd, uint8_t data[BROKER_REQUEST_MAX],
 	return 1;
 }
 
-/* Waits until `fd` takes more, at most BROKER_SEND_MS from `began_ns` on. */
+/* Waits until `fd` is writable, at most BROKER_SEND_MS from `began_ns` on. */
 static bool wait_writable(int fd, uint64_t began_ns)
 {
 	uint64_t gone_ms = (clock_mono_ns() - began_ns) / NSEC_PER_MSEC;
@@ -85,7 +85,7 @@ static int send_answer(int fd, const struct broker_answer *answer,
 	return r;
 }
 
-/* Sends the answer and lets go of what it brings. */
+/* Sends the answer and closes the descriptors of the result. */
 static int answer_one(struct broker_serve *s, struct broker_connection *c,
 		      const struct broker_answer *answer, struct broker_result *result)
 {
@@ -98,7 +98,7 @@ static int answer_one(struct broker_serve *s, struct broker_connection *c,
 	return r;
 }
 
-/* SIGALRM is not handled: whatever this process waits for then, it ends. */
+/* SIGALRM has its default action: it ends this process, whatever it waits for. */
 static void limit_time(time_t seconds)
 {
 	struct itimerval limit = { .it_value = { .tv_sec = seconds } };
@@ -106,22 +106,22 @@ static void limit_time(time_t seconds)
 	setitimer(ITIMER_REAL, &limit, NULL);
 }
 
-/* Something of the asker is counted, and no file asked: nobody hangs there. */
+/* Does its worker count the peer's descriptors? That asks no file system, so it cannot hang. */
 static bool is_count(const struct broker_connection *c)
 {
 	return c->session.request == BROKER_SAMPLER_OPEN ||
 	       c->session.request == BROKER_SIGNAL_ATTACH;
 }
 
-/* What is done apart. */
+/* What a worker gets. */
 struct errand {
 	struct broker_serve *serve;
 	const struct broker_connection *connection;
 };
 
 /*
- * In the worker. A file system may hold it up for ever: then the connections are nobody's but the
- * broker's, and end when that ends them.
+ * Runs in the worker, which a file system may block for ever. It closes the connections, so that
+ * they end when the broker closes them.
  */
 static void run_errand(void *context, struct broker_result *result)
 {
@@ -137,7 +137,10 @@ static void run_errand(void *context, struct broker_result *result)
 	broker_dispatch_work(&s->dispatch, &c->session, result);
 }
 
-/* 0: it runs, or will, or could not and that is answered; -errno: the connection is over. */
+/*
+ * Starts the worker of a request, or notes when to start it; answers at once where none can be
+ * started. 0; -errno: close the connection.
+ */
 static int run_apart(struct broker_serve *s, struct broker_connection *c)
 {
 	struct errand errand = { .serve = s, .connection = c };
@@ -159,7 +162,7 @@ static int run_apart(struct broker_serve *s, struct broker_connection *c)
 	return answer_one(s, c, &answer, &result);
 }
 
-/* What the connection's worker has found, or that it is late. */
+/* Takes the worker's result, or gives it up when it is late, and answers. */
 static void end_apart(struct broker_serve *s, struct broker_connection *c)
 {
 	struct broker_result result = { .refusal = REFUSAL_NONE };
@@ -199,7 +202,10 @@ static int serve_message(struct broker_serve *s, struct broker_connection *c,
 	return r == 0 && verdict == BROKER_NOT_OURS ? -EPROTO : r;
 }
 
-/* One request, if there is one. 1: there was; 0: there was not; -errno: the connection is over. */
+/*
+ * Serves one request, if there is one. 1: there was; 0: there was not; -errno: close the
+ * connection.
+ */
 static int serve_one(struct broker_serve *s, struct broker_connection *c)
 {
 	_Alignas(uint64_t) uint8_t data[BROKER_REQUEST_MAX];
@@ -216,7 +222,9 @@ static int serve_one(struct broker_serve *s, struct broker_connection *c)
 	return r < 0 ? r : 1;
 }
 
-/* What comes too fast is refused, and then not read for a while: refusing takes time of ours too.
+/*
+ * Serves a connection until it has no more requests. One above the rate is not read for
+ * BROKER_HOLD_MS: refusing costs time, too.
  */
 static void serve_connection(struct broker_serve *s, struct broker_connection *c)
 {
@@ -233,7 +241,7 @@ static void serve_connection(struct broker_serve *s, struct broker_connection *c
 		c->held_ns = clock_mono_ns() + BROKER_HOLD_MS * NSEC_PER_MSEC;
 }
 
-/* The process at the other end, when it is of the user who may ask; 0 for any other. */
+/* Returns the process at the other end if it is of the user who may ask; 0 for any other. */
 static pid_t read_consumer(const struct broker_serve *s, int fd)
 {
 	struct ucred peer = { .uid = (uid_t)-1 };
@@ -245,8 +253,8 @@ static pid_t read_consumer(const struct broker_serve *s, int fd)
 }
 
 /*
- * Tells why and closes. What the client has sent by then is read first: closing over unread
- * messages would take the answer from it.
+ * Sends the refusal. Reads what the client has sent first: closing with unread messages would
+ * discard the answer.
  */
 static void turn_away(struct broker_serve *s, int fd, enum broker_refusal refusal)
 {
@@ -260,7 +268,10 @@ static void turn_away(struct broker_serve *s, int fd, enum broker_refusal refusa
 	send_answer(fd, &answer, &none);
 }
 
-/* A place for one more; connections that have ended give theirs. */
+/*
+ * Finds a free connection; closes those that the other side has closed. *ret_alone: no connection
+ * is open.
+ */
 static struct broker_connection *find_place(struct broker_serve *s, bool *ret_alone)
 {
 	struct broker_connection *found = NULL;
@@ -280,8 +291,8 @@ static struct broker_connection *find_place(struct broker_serve *s, bool *ret_al
 }
 
 /*
- * Who asks now: the process that has a connection already, or, where there is none, any. Its number
- * is looked up while its connection stands: so it is no other's yet.
+ * Accepts a connection of the process that has one already or, where none is open, of any process.
+ * /proc/PID is opened while the connection stands: the number still belongs to that process.
  */
 static enum broker_refusal judge_peer(struct broker_serve *s, int fd, pid_t pid, bool alone)
 {
@@ -326,7 +337,7 @@ static bool has_given_up(const struct broker_serve *s)
 	return false;
 }
 
-/* When something is due if nothing comes: the end for want of requests, a hold, a late worker. */
+/* The next deadline: idle exit, end of a hold, start of a count, a late worker. */
 static uint64_t find_due_ns(const struct broker_serve *s, uint64_t now_ns)
 {
 	uint64_t from_ns = has_given_up(s) ? now_ns : s->heard_ns;
@@ -353,7 +364,7 @@ static bool is_over(const struct broker_serve *s)
 	return !has_given_up(s) && clock_mono_ns() - s->heard_ns >= BROKER_IDLE_MS * NSEC_PER_MSEC;
 }
 
-/* Connections whose time has come, by what poll(2) found at each. */
+/* Handles due connections and those that poll(2) reports in `found`. */
 static void serve_connections(struct broker_serve *s, const struct pollfd *found)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -368,13 +379,13 @@ static void serve_connections(struct broker_serve *s, const struct pollfd *found
 		if (c->held_ns && c->held_ns <= now_ns)
 			c->held_ns = 0;
 		if (found[i].revents && is_busy(c))
-			close_connection(s, c); /* it has ended; nothing else is waited for then */
+			close_connection(s, c); /* POLLRDHUP: nothing else is polled then */
 		else if (found[i].revents && c->fd == found[i].fd)
 			serve_connection(s, c);
 	}
 }
 
-/* One wait and what it brings. 1: go on; 0: nobody has asked for long enough; -errno. */
+/* Polls once and handles what is ready. 1: go on; 0: idle for long enough; -errno. */
 static int run_turn(struct broker_serve *s)
 {
 	struct pollfd sources[1 + BROKER_CONNECTIONS + ARRAY_SIZE(s->workers.items)] = {

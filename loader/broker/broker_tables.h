@@ -19,7 +19,7 @@ struct broker_probe {
 
 struct broker_tables {
 	int sampler_fd, watches_fd, targets_fd; /* owned */
-	int scope_fd;				/* owned; -1: everything may be looked at */
+	int scope_fd;				/* owned; -1: there is no scope */
 	struct broker_probe probes[BROKER_DESCRIPTORS_MAX];
 	size_t n_probes;
 	struct broker_counts *counts; /* mmapped, read-write */
@@ -31,8 +31,8 @@ struct broker_tables {
 		.sampler_fd = -1, .watches_fd = -1, .targets_fd = -1, .scope_fd = -1 })
 
 /*
- * Opens the set that stands in `dir`. -ENOENT: nothing is loaded; -EPROTO: another version's; else
- * what bpf(2) and mmap(2) say. Nothing is open then.
+ * Opens the set that is pinned in `dir`. -ENOENT: nothing is loaded; -EPROTO: another version
+ * loaded it; else the error of bpf(2) or mmap(2). On failure nothing is open.
  */
 int broker_tables_open(const char *dir, struct broker_tables *ret_tables);
 void broker_tables_close(struct broker_tables *tables);

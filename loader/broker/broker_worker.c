@@ -12,7 +12,7 @@
 #include "shared/clock.h"
 #include "shared/macro.h"
 
-/* What a worker says; the descriptors come beside it. */
+/* A worker's message; the descriptors are ancillary data. */
 struct said {
 	uint32_t refusal;
 	int32_t error;
@@ -39,8 +39,8 @@ void broker_workers_done(struct broker_workers *workers)
 }
 
 /*
- * The worker. It ends by itself: SIGALRM is not handled, and a file system that holds it up beyond
- * all signals holds nothing but itself. What it has open would stay open for as long.
+ * Runs in the worker. SIGALRM ends it, unless a file system blocks it beyond all signals. It closes
+ * what it does not need, because a blocked worker would keep it open.
  */
 static _Noreturn void run_worker(struct broker_workers *workers, int fd, broker_work work,
 				 void *context)
@@ -132,7 +132,7 @@ void broker_worker_give_up(struct broker_worker *worker)
 	worker->given_up = true;
 }
 
-/* Its end of the socket is closed with the last of it. What it still says nobody wants. */
+/* When the worker ends, its end of the socket closes. A late message is discarded. */
 void broker_worker_look(struct broker_worker *worker)
 {
 	struct pollfd p = { .fd = worker->fd, .events = POLLRDHUP };

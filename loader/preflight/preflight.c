@@ -15,7 +15,7 @@
 
 static const struct need {
 	const char *name, *lost, *how;
-	int capability; /* -1: a probe knows */
+	int capability; /* -1: a probe finds out */
 	bool required;
 } needs[] = {
 #define REQUIRED			      true
@@ -157,7 +157,7 @@ int preflight_report(bool json)
 	return r < 0 ? r : preflight_fine(&p);
 }
 
-/* One line: what is wrong, what goes without it, how to cure it. */
+/* Logs one line: what is missing, what is lost without it, how to get it. */
 #define LOG_ROW(log, row)                                                \
 	log("missing %s: %s%s%s (cure: %s)", (row)->name, (row)->detail, \
 	    *(row)->detail ? ": " : "", (row)->lost, (row)->how)

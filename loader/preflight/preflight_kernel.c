@@ -33,7 +33,7 @@ static int create_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, u
 	return call_bpf(BPF_MAP_CREATE, &attr);
 }
 
-/* r0 = 0; exit: what every program type takes. 0 or the descriptor. */
+/* Loads "r0 = 0; exit", which every program type takes. The descriptor, or -1 with errno. */
 static int load_program(uint32_t type, uint32_t attach_type, uint32_t btf_id)
 {
 	const struct bpf_insn code[] = {
@@ -87,7 +87,7 @@ static void probe_ring_buffer(struct preflight_probes *p, struct preflight_row *
 	probe_map(row, BPF_MAP_TYPE_RINGBUF, (uint32_t)sysconf(_SC_PAGESIZE));
 }
 
-/* Task storage must carry BTF of its key and value; "unknown id" (EINVAL before it) is a no. */
+/* A map of task storage must have BTF for key and value. A kernel without it answers EINVAL. */
 static void probe_task_storage(struct preflight_probes *p, struct preflight_row *row)
 {
 	static const struct {
@@ -129,7 +129,7 @@ static void probe_task_storage(struct preflight_probes *p, struct preflight_row 
 		preflight_row_present(row);
 }
 
-/* ---- bpffs: one that nobody else sees; it goes with its descriptor */
+/* ---- bpffs: one that is mounted nowhere and ends with its descriptor */
 
 static void probe_bpffs(struct preflight_probes *p, struct preflight_row *row)
 {
@@ -206,7 +206,7 @@ static void probe_perf_link_pin(struct preflight_probes *p, struct preflight_row
 
 /* ---- programs that attach by BTF */
 
-/* Loads the tiny program for the BTF type of that name; 0, or the errno. */
+/* Loads the program above for the BTF type of that name; 0, or the errno. */
 static int load_by_btf(struct preflight_probes *p, uint32_t kind, const char *name,
 		       uint32_t attach_type)
 {
@@ -278,7 +278,7 @@ static void probe_iter_task(struct preflight_probes *p, struct preflight_row *ro
 	probe_iterator(p, row, "bpf_iter_task");
 }
 
-/* Whether the kernel's own BTF has a function of that name. */
+/* Does the kernel's own BTF have a function of that name? */
 static void probe_function(struct preflight_probes *p, struct preflight_row *row, const char *name)
 {
 	int r;

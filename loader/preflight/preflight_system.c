@@ -131,8 +131,10 @@ static void probe_lockdown(struct preflight_probes *p, struct preflight_row *row
 
 	r = read_small_file("/sys/kernel/security/lockdown", &text);
 	if (r < 0) {
-		/* No securityfs, no mode to read; if it were confidentiality, tp_btf would be
-		 * missing. */
+		/*
+		 * Without securityfs the mode cannot be read. In mode confidentiality tp_btf would
+		 * be missing.
+		 */
 		preflight_row_present(row);
 		PREFLIGHT_ROW_SAY(
 			row,
