@@ -16,7 +16,6 @@
 #include "consumer/binding.h"
 #include "consumer/discover.h"
 #include "consumer/kernel_errors.h"
-#include "consumer/sampling.h"
 #include "shared/clock.h"
 #include "shared/log.h"
 
@@ -49,11 +48,11 @@ void agent_drain(struct agent *a)
 	a->pins.control->heartbeat_ns = now_ns;
 	health_fill(&a->health);
 	/* Samples first: an exit that is told below may be of a process that they need. */
-	sampling_drain(a);
+	drain_samples(&a->drain);
 	discover_drain(a);
 	kernel_errors_drain(&a->kernel_errors);
 	if (sessions_end_due(&a->sessions, now_ns))
-		sampling_drain(a);
+		drain_samples(&a->drain);
 	triggers_step(&a->triggers, now_ns);
 	pressure_follow_drained(&a->pressure, now_ns);
 	losses_check(&a->losses);
@@ -163,6 +162,24 @@ static void wire_telemetry(struct agent *a)
 	a->unseen = (struct cgroups_unseen){ .cgroups = &a->cgroups, .lines = &a->lines };
 }
 
+static struct drain_slot slot_of(void *context, uint32_t slot)
+{
+	const struct agent *a = context;
+	const struct watch *w = a->watches.by_slot[slot];
+
+	return w ? (struct drain_slot){ w->cgroup_id, w->epoch } : (struct drain_slot){ 0 };
+}
+
+static bool give_session(void *context, const struct stack_sample *sample, const struct process *p)
+{
+	const struct agent *a = context;
+	struct session *s = sessions_of_slot(&a->sessions, sample->slot, sample->epoch);
+
+	return s && session_sample(s, sample, p);
+}
+
+static const struct drain_calls drain_calls = { .slot = slot_of, .session = give_session };
+
 static void wire_processes(struct agent *a)
 {
 	const struct process_unwind_needs needs = {
@@ -182,6 +199,17 @@ static void wire_processes(struct agent *a)
 	process_mappings_init(&a->mappings, &a->pins, &a->processes, &a->targets, a->symbols);
 	mappings_reread_init(&a->reread, &a->processes, &a->mappings);
 	process_unwind_init(&a->unwind, &needs);
+	a->drain = (struct drain){
+		.pins = &a->pins,
+		.processes = &a->processes,
+		.mappings = &a->mappings,
+		.unwind = &a->unwind,
+		.symbols = a->symbols,
+		.recorder = &a->recorder,
+		.calls = &drain_calls,
+		.context = a,
+		.counts = &a->counts,
+	};
 }
 
 void agent_wire(struct agent *a)

@@ -7,6 +7,7 @@
 #include "consumer/cgroups_unseen.h"
 #include "consumer/control.h"
 #include "consumer/counts.h"
+#include "consumer/drain.h"
 #include "consumer/event_budget.h"
 #include "consumer/event_log.h"
 #include "consumer/health.h"
@@ -74,6 +75,7 @@ struct agent {
 	struct watch_events watch_events;
 	struct shares shares;
 	struct recorder recorder;
+	struct drain drain;
 	struct link *link;  /* to the broker, of this thread */
 	struct link *files; /* another, of those that read files of watched processes */
 	struct sampler sampler;

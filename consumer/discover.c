@@ -6,7 +6,6 @@
 
 #include "consumer/agent.h"
 #include "consumer/matching.h"
-#include "consumer/sampling.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
 

@@ -110,16 +110,6 @@ void process_mappings_ask_build_ids(struct process_mappings *m, struct process *
 	p->build_ids_pending = process_targets_set_mapped(m->targets, p, false) == 0;
 }
 
-bool process_mappings_answered(struct process_mappings *m, struct process *p, uint64_t time_ns)
-{
-	if (!p->build_ids_pending || !p->maps.count || time_ns < p->exec_ns)
-		return false;
-	p->build_ids_pending = false;
-	if (unwind_state_settled(&p->unwind, p->maps.image))
-		process_targets_set_mapped(m->targets, p, true);
-	return true;
-}
-
 /*
  * The number of the image decides. Not every exec is told by an event, and what is told comes after
  * samples of the new image; where programs lie at fixed addresses, a frame in the wrong mappings
@@ -137,4 +127,39 @@ const struct mappings *process_mappings_at(const struct process *p, uint64_t tim
 	if (other->count && other->image == image)
 		return other;
 	return first->count ? &none : first;
+}
+
+/* True when it is the answer with build-ids, by a process whose mappings are known. */
+static bool take_answer(struct process_mappings *m, struct process *p, uint64_t time_ns)
+{
+	if (!p->build_ids_pending || !p->maps.count || time_ns < p->exec_ns)
+		return false;
+	p->build_ids_pending = false;
+	if (unwind_state_settled(&p->unwind, p->maps.image))
+		process_targets_set_mapped(m->targets, p, true);
+	return true;
+}
+
+static bool is_later(uint32_t image, uint32_t than)
+{
+	return (int32_t)(image - than) > 0;
+}
+
+const struct mappings *process_mappings_sampled(struct process_mappings *m, struct process *p,
+						const struct sample *record, bool refused)
+{
+	uint64_t time_ns = record->time_ns;
+
+	if (record->flags & SAMPLE_BUILD_ID) {
+		/* The kernel side does not know it as mapped: fresh, a new image, or we asked. */
+		if (!take_answer(m, p, time_ns))
+			process_mappings_read_image(m, p, time_ns);
+	} else {
+		bool later = p->maps.count && is_later(record->image, p->maps.image);
+
+		process_mappings_read(m, p, later || refused ? time_ns : 0);
+		if (record->flags & SAMPLE_LEAF_ID)
+			take_answer(m, p, time_ns);
+	}
+	return process_mappings_at(p, time_ns, record->image);
 }

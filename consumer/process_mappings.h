@@ -51,10 +51,13 @@ void process_mappings_exec(struct process *p, uint64_t time_ns);
 void process_mappings_ask_build_ids(struct process_mappings *m, struct process *p);
 
 /*
- * A sample with build-ids came: true when it is the answer to process_mappings_ask_build_ids, by a
- * process whose mappings are known; then raw addresses are taken again.
+ * A sample of `p` came: reads its mappings where the sample says that what was read is not of its
+ * image, or (`refused`) that its table is not. One with build-ids may be the answer to
+ * process_mappings_ask_build_ids: then raw addresses are taken again. Returns
+ * process_mappings_at its time.
  */
-bool process_mappings_answered(struct process_mappings *m, struct process *p, uint64_t time_ns);
+const struct mappings *process_mappings_sampled(struct process_mappings *m, struct process *p,
+						const struct sample *record, bool refused);
 
 /*
  * The mappings of image `image` (struct sample), which the process was at `time_ns`; empty when

@@ -251,30 +251,26 @@ void process_unwind_matched(struct process_unwind *u, struct process *p)
 		make_plan(u, p);
 }
 
-bool process_unwind_sample(struct process_unwind *u, struct process *p, bool walked,
-			   uint64_t time_ns)
+bool process_unwind_sampled(struct process_unwind *u, struct process *p,
+			    const struct sample *record, const struct walk_table **ret_table)
 {
 	struct unwind_state *s = &p->unwind;
+	const struct walk_table *table = NULL;
+	bool refused = false;
 
-	if (!s->table)
-		return false;
-	if (walked) {
-		s->used_ns = time_ns;
-		return false;
+	if (record->flags & SAMPLE_UNWOUND) {
+		table = unwind_tables_find(&u->tables, record->fill);
+		if (table && table->process)
+			table->process->unwind.used_ns = record->time_ns;
+		if (s->table)
+			s->used_ns = record->time_ns;
+	} else if (!(record->flags & SAMPLE_BUILD_ID)) {
+		refused = s->table && record->time_ns > s->published_ns && s->shape;
 	}
-	if (time_ns <= s->published_ns || !s->shape)
-		return false;
-	s->shape = 0;
-	return true;
-}
-
-const struct walk_table *process_unwind_table(struct process_unwind *u, const struct sample *record)
-{
-	const struct walk_table *t = unwind_tables_find(&u->tables, record->fill);
-
-	if (t && t->process)
-		t->process->unwind.used_ns = record->time_ns;
-	return t;
+	if (refused)
+		s->shape = 0;
+	*ret_table = table;
+	return refused;
 }
 
 void process_unwind_leave(struct process_unwind *u, struct process *p)

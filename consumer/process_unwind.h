@@ -79,20 +79,14 @@ void process_unwind_unmapped(struct process_unwind *u, struct process *p, uint64
 void process_unwind_matched(struct process_unwind *u, struct process *p);
 
 /*
- * A sample of `p` was walked by its table, or, when `walked` is false, was not although it has one:
- * then the kernel side does not take it as this image's, and there will be another. True when the
- * mappings are to be read again for that.
+ * A sample of `p` came. *ret_table is the table that a stack with SAMPLE_UNWOUND was walked by: its
+ * own process's or an ancestor's (sample.fill), whatever is mapped there by now; NULL for any
+ * other, and when that is not known any more. It counts as used. True when the kernel side did not
+ * walk by the table that `p` has, because it does not take it as this image's: there will be
+ * another, and its mappings are to be read again.
  */
-bool process_unwind_sample(struct process_unwind *u, struct process *p, bool walked,
-			   uint64_t time_ns);
-
-/*
- * The table that a sample with SAMPLE_UNWOUND was walked by: of its own process or of an ancestor
- * (sample.fill), whatever is mapped there by now; it counts as used. NULL when that is not known
- * any more.
- */
-const struct walk_table *process_unwind_table(struct process_unwind *u,
-					      const struct sample *record);
+bool process_unwind_sampled(struct process_unwind *u, struct process *p,
+			    const struct sample *record, const struct walk_table **ret_table);
 
 /* `p` is gone. */
 void process_unwind_leave(struct process_unwind *u, struct process *p);

@@ -3,11 +3,16 @@
 
 #include <string.h>
 
-#include "consumer/agent.h"
-#include "consumer/process_mappings.h"
+#include "consumer/sample_record.h"
+
+/* The user frames of a sample. */
+static struct frame *user_of(struct stack_sample *sample)
+{
+	return sample->frames + sample->kernel_frames;
+}
 
 /* Resolves one raw address; false when no mapping that was read holds it. */
-static bool resolve(const struct mappings *maps, uint64_t address, struct frame *ret_frame)
+static bool resolve_address(const struct mappings *maps, uint64_t address, struct frame *ret_frame)
 {
 	const struct mapping *m = mappings_find(maps, address);
 
@@ -24,307 +29,237 @@ static bool resolve(const struct mappings *maps, uint64_t address, struct frame 
  * uses that register for data. The chain ends before it; the leaf stays, it is where the program
  * was.
  */
-static void cut(struct stack_sample *h, const struct frame *frames)
+static void cut_chain(struct stack_sample *sample)
 {
-	for (uint16_t i = 1; i < h->user_frames; i++)
+	const struct frame *frames = user_of(sample);
+
+	for (uint16_t i = 1; i < sample->user_frames; i++)
 		if (frames[i].module == &stack_sample_unknown) {
-			h->user_frames = i;
-			h->flags |= STACK_SAMPLE_CUT;
+			sample->user_frames = i;
+			sample->flags |= STACK_SAMPLE_CUT;
 		}
 }
 
-/* Whether the kernel has not told the build-id of some frame's file yet. */
-static bool some_untold(const struct stack_sample *h)
+/* Whether the build-id of some frame's file is not known yet. */
+static bool lacks_build_ids(struct stack_sample *sample)
 {
-	const struct frame *frames = h->frames + h->kernel_frames;
+	const struct frame *frames = user_of(sample);
 
 	/* Of a stack that is unwound the answer tells the leaf's alone. */
-	if (h->flags & SAMPLE_UNWOUND)
-		return h->user_frames > 0 && symbols_untold(frames[0].module);
-	for (uint16_t i = 0; i < h->user_frames; i++)
-		if (symbols_untold(frames[i].module))
+	if (sample->flags & SAMPLE_UNWOUND)
+		return sample->user_frames > 0 && symbols_lacks_build_id(frames[0].module);
+	for (uint16_t i = 0; i < sample->user_frames; i++)
+		if (symbols_lacks_build_id(frames[i].module))
 			return true;
 	return false;
 }
 
-/* The leaf lies in a file that the table does not know: only the kernel can tell which. */
-static bool is_lost(const struct stack_sample *h, uint16_t i)
-{
-	return i == 0 && h->flags & SAMPLE_LEAF_CHANGED;
-}
-
-static bool has_id(struct agent *a, const struct module *m, const struct frame_build_id *id)
+static bool has_id(struct symbols *symbols, const struct module *m, const struct frame_build_id *id)
 {
 	uint8_t known[SYMBOLS_BUILD_ID_MAX];
 
-	return symbols_build_id(a->symbols, m, known) == BUILD_ID_BYTES &&
+	return symbols_build_id(symbols, m, known) == BUILD_ID_BYTES &&
 	       !memcmp(known, id->build_id, BUILD_ID_BYTES);
 }
 
 /*
- * The leaf of a walk that ended there, in no range of the table or in a hole of it, by the build-id
- * that came with it.
+ * The leaf of a walk that ended there, in no range of the table or in one that is not confirmed, by
+ * the build-id that came with it.
  */
-static void resolve_leaf(struct agent *a, const struct mappings *maps, const uint64_t *addresses,
-			 const struct stack_sample *h, struct frame *leaf)
+static void resolve_leaf(const struct sample_context *c, const struct mappings *maps,
+			 const struct sample *record, struct frame *leaf)
 {
-	const struct frame_build_id *id =
-		(const struct frame_build_id *)(addresses + h->user_frames);
+	const struct frame_build_id *id = sample_record_leaf_id(record);
+	uint64_t address;
 	const struct mapping *m;
 	struct module *module;
 
-	if (!(h->flags & SAMPLE_LEAF_ID) || h->user_frames != 1 || id->status != 1 ||
-	    id->offset_or_ip > INT64_MAX)
+	if (!id || record->user_frames != 1 || id->status != 1 || id->offset_or_ip > INT64_MAX)
 		return;
-	m = mappings_find(maps, addresses[0]);
-	if (m && has_id(a, m->module, id))
+	address = sample_record_addresses(record)[0];
+	m = mappings_find(maps, address);
+	if (m && has_id(c->symbols, m->module, id))
 		*leaf = (struct frame){ m->module, id->offset_or_ip };
-	else if (symbols_module_by_build_id(a->symbols, id->build_id, &module) == 0)
+	else if (symbols_module_by_build_id(c->symbols, id->build_id, &module) == 0)
 		*leaf = (struct frame){ module, id->offset_or_ip };
 }
 
-/* Resolves the first frames that are not resolved yet. True when some are not in `maps`. */
-static bool resolve_all(const struct mappings *maps, const uint64_t *addresses,
-			const struct stack_sample *h, uint16_t count, struct frame *frames)
+/*
+ * Resolves the first `count` frames that are not resolved yet. True when some are not in `maps`. A
+ * leaf in a file that the table does not know stays: only the kernel can tell which it is.
+ */
+static bool resolve_frames(const struct mappings *maps, const struct sample *record, uint16_t count,
+			   struct frame *frames)
 {
+	const uint64_t *addresses = sample_record_addresses(record);
 	bool missing = false;
 
-	for (uint16_t i = 0; i < count; i++)
-		if (frames[i].module == &stack_sample_unknown && !is_lost(h, i))
-			missing = !resolve(maps, addresses[i], &frames[i]) || missing;
+	for (uint16_t i = 0; i < count; i++) {
+		if (frames[i].module != &stack_sample_unknown ||
+		    (i == 0 && record->flags & SAMPLE_LEAF_CHANGED))
+			continue;
+		missing = !resolve_address(maps, addresses[i], &frames[i]) || missing;
+	}
 	return missing;
 }
 
-/*
- * `maps` is what the stack was walked in, or what was mapped when the sample was taken. Of a stack
- * that was walked by a table only the leaf may lie elsewhere.
- */
-static void decode_raw(struct agent *a, struct process *p, const struct mappings *maps,
-		       uint32_t image, const uint64_t *addresses, struct stack_sample *h)
+/* All frames that can be are resolved. */
+static void finish_chain(const struct sample_context *c, bool missing, struct stack_sample *sample,
+			 struct sample_asks *asks)
 {
-	struct frame *frames = h->frames + h->kernel_frames;
-	bool walked = h->flags & SAMPLE_UNWOUND, missing;
-	uint16_t elsewhere = walked ? h->user_frames > 0 : h->user_frames;
-
-	for (uint16_t i = 0; i < h->user_frames; i++)
-		frames[i] =
-			(struct frame){ .module = &stack_sample_unknown, .offset = addresses[i] };
-	resolve_leaf(a, maps, addresses, h, frames);
-	missing = resolve_all(maps, addresses, h, h->user_frames, frames);
-	/* Something was mapped since (dlopen, a new image): read once more, at most every 100 ms.
-	 */
-	if (missing && (walked || maps == &p->maps) && p->maps.read_ns <= h->time_ns &&
-	    process_mappings_read(&a->mappings, p, h->time_ns))
-		resolve_all(process_mappings_at(p, h->time_ns, image), addresses, h, elsewhere,
-			    frames);
 	if (missing)
-		cut(h, frames);
-	if (some_untold(h))
-		process_mappings_ask_build_ids(&a->mappings, p);
+		cut_chain(sample);
+	asks->build_ids = lacks_build_ids(sample);
+	/* A table without rows walks by frame pointers alone. */
+	if (c->table && !c->table->rows) {
+		sample->flags &= ~(uint32_t)SAMPLE_UNWOUND;
+		sample->user_end = UNWIND_END_NONE;
+	}
 }
 
 /*
- * Whether that module lay at `address` when the sample was taken: it did in a reading before and in
- * one after. What a single reading says may have been something else a moment before or behind.
+ * How a walk ended, with what the kernel side does not tell: whether the table left mappings out,
+ * and whether the last step was by the frame pointer.
  */
-static bool lay_there(struct agent *a, struct process *p, const struct module *module,
-		      uint64_t address, uint64_t time_ns)
+static enum unwind_end end_of_walk(const struct walk_table *table, const struct sample *record)
 {
-	const struct mapping *m;
+	bool no_caller = record->user_end == UNWIND_END_NO_CALLER;
 
-	process_mappings_read_image(&a->mappings, p, time_ns);
-	m = mappings_find(&p->maps, address);
-	return m && m->module == module && m->since_ns <= time_ns && p->maps.read_ns >= time_ns;
+	if (no_caller && record->flags & SAMPLE_BY_POINTER)
+		return UNWIND_END_NO_POINTERS;
+	if (table && table->cut && (no_caller || record->user_end == UNWIND_END_NO_MAPPING))
+		return UNWIND_END_NO_PLACE;
+	return (enum unwind_end)record->user_end;
 }
 
-/*
- * With the address of a frame that the kernel resolved it is known which module has which build-id:
- * that is kept, for the frames that come without.
- */
-static void learn_id(struct agent *a, struct process *p, const struct frame_build_id *id,
-		     uint64_t address, uint64_t time_ns)
+/* A walked stack lies in the mappings that its table was made of, any other in the process's. */
+static void decode_addresses(const struct sample_context *c, const struct sample *record,
+			     struct stack_sample *sample, struct sample_asks *asks)
 {
-	const struct mapping *m = mappings_find(&p->maps, address);
-	bool told = id->status == 1 && id->offset_or_ip <= INT64_MAX;
-	struct module *module = m ? m->module : NULL;
+	static const struct mappings none;
+	const uint64_t *addresses = sample_record_addresses(record);
+	const struct process *p = c->process;
+	bool walked = record->flags & SAMPLE_UNWOUND, missing;
+	const struct mappings *maps = c->maps;
+	struct frame *frames = user_of(sample);
 
-	if (!m || !symbols_untold(module))
-		return;
-	if (id->status == 1 && mapping_offset(m, address) != id->offset_or_ip)
-		return; /* something else was mapped there when the sample was taken */
-	if (lay_there(a, p, module, address, time_ns))
-		symbols_told(a->symbols, module, told ? id->build_id : NULL);
+	if (walked) {
+		maps = c->table ? &c->table->maps : &none;
+		sample->user_end = end_of_walk(c->table, record);
+	}
+	for (uint16_t i = 0; i < sample->user_frames; i++)
+		frames[i] = (struct frame){ &stack_sample_unknown, addresses[i] };
+	resolve_leaf(c, maps, record, frames);
+	missing = resolve_frames(maps, record, sample->user_frames, frames);
+	/* Something was mapped since (dlopen, a new image). */
+	asks->mappings =
+		missing && (walked || maps == &p->maps) && p->maps.read_ns <= record->time_ns;
+	if (!asks->mappings)
+		finish_chain(c, missing, sample, asks);
+}
+
+void sample_decode_missing(const struct sample_context *c, const struct mappings *fresh,
+			   const struct sample *record, struct stack_sample *sample,
+			   struct sample_asks *ret_asks)
+{
+	uint16_t count = sample->user_frames;
+
+	/* Of a walked stack only the leaf may lie elsewhere. */
+	if (record->flags & SAMPLE_UNWOUND && count > 1)
+		count = 1;
+	if (fresh)
+		resolve_frames(fresh, record, count, user_of(sample));
+	finish_chain(c, true, sample, ret_asks);
 }
 
 /* One frame that the kernel resolved. */
-static void decode_build_id(struct agent *a, const struct frame_build_id *id,
-			    const struct mapping *m, struct frame *ret_frame)
+static void decode_id(struct symbols *symbols, const struct frame_build_id *id,
+		      const struct mapping *m, struct frame *ret_frame)
 {
 	/* For an address below a mapping the kernel tells that one's file (find_vma). */
-	bool told = id->status == 1 && id->offset_or_ip <= INT64_MAX;
+	bool known = id->status == 1 && id->offset_or_ip <= INT64_MAX;
 	struct module *module;
 
-	if (told && m && symbols_is(a->symbols, m->module, id->build_id))
+	if (known && m && symbols_is(symbols, m->module, id->build_id))
 		*ret_frame = (struct frame){ m->module, id->offset_or_ip };
-	else if (told && symbols_module_by_build_id(a->symbols, id->build_id, &module) == 0)
+	else if (known && symbols_module_by_build_id(symbols, id->build_id, &module) == 0)
 		*ret_frame = (struct frame){ module, id->offset_or_ip };
 	else
 		*ret_frame = (struct frame){ &stack_sample_unknown, id->offset_or_ip };
 }
 
-/* `addresses` is NULL when the sample came without them. */
-static void decode_build_ids(struct agent *a, const struct frame_build_id *ids,
-			     const uint64_t *addresses, const struct mappings *maps,
-			     struct stack_sample *h)
+static void decode_ids(const struct sample_context *c, const struct sample *record,
+		       struct stack_sample *sample)
 {
-	struct frame *frames = h->frames + h->kernel_frames;
+	const struct frame_build_id *ids = sample_record_ids(record);
+	const uint64_t *addresses = sample_record_addresses(record);
+	struct frame *frames = user_of(sample);
 
-	for (uint16_t i = 0; i < h->user_frames; i++) {
+	for (uint16_t i = 0; i < sample->user_frames; i++) {
 		uint64_t address = addresses ? addresses[i] : 0;
-		const struct mapping *m = addresses ? mappings_find(maps, address) : NULL;
+		const struct mapping *m = addresses ? mappings_find(c->maps, address) : NULL;
 
 		/* The kernel tells the file of data, too: no return address, if all code is known.
 		 */
-		if (addresses && !m && maps->count && maps->read_ns >= h->time_ns) {
+		if (addresses && !m && c->maps->count && c->maps->read_ns >= record->time_ns) {
 			frames[i] = (struct frame){ &stack_sample_unknown, address };
 			continue;
 		}
 		if (m && ids[i].status == 1 && mapping_offset(m, address) != ids[i].offset_or_ip)
 			m = NULL; /* something else was mapped there when the sample was taken */
-		decode_build_id(a, &ids[i], m, &frames[i]);
+		decode_id(c->symbols, &ids[i], m, &frames[i]);
 		if (ids[i].status != 1)
-			resolve(maps, ids[i].offset_or_ip, &frames[i]);
+			resolve_address(c->maps, ids[i].offset_or_ip, &frames[i]);
 	}
-	cut(h, frames);
+	cut_chain(sample);
 }
 
 /* Without a place for the process nothing of it is known: addresses as they are. */
-static void decode_unknown(const struct sample *s, const uint8_t *user, struct stack_sample *h)
+static void decode_unknown(const struct sample *record, struct stack_sample *sample)
 {
-	struct frame *frames = h->frames + h->kernel_frames;
-	const struct frame_build_id *ids = (const struct frame_build_id *)user;
-	const uint64_t *addresses = (const uint64_t *)user;
+	const struct frame_build_id *ids = sample_record_ids(record);
+	const uint64_t *addresses = sample_record_addresses(record);
+	struct frame *frames = user_of(sample);
 
-	for (uint16_t i = 0; i < h->user_frames; i++)
+	for (uint16_t i = 0; i < sample->user_frames; i++)
 		frames[i] = (struct frame){
 			.module = &stack_sample_unknown,
-			.offset = s->flags & SAMPLE_BUILD_ID ? ids[i].offset_or_ip : addresses[i],
+			.offset = ids ? ids[i].offset_or_ip : addresses[i],
 		};
-	cut(h, frames);
+	cut_chain(sample);
 }
 
-static void decode_by_kernel(struct agent *a, struct process *p, const struct sample *s,
-			     const uint8_t *user, struct stack_sample *h)
+void sample_decode(const struct sample_context *c, const struct sample *record,
+		   struct stack_sample *ret_sample, struct sample_asks *ret_asks)
 {
-	const struct frame_build_id *ids = (const struct frame_build_id *)user;
-	const uint64_t *addresses = NULL;
+	const uint64_t *kernel = sample_record_kernel(record);
 
-	if (s->flags & SAMPLE_ADDRESSES)
-		addresses = (const uint64_t *)(ids + h->user_frames);
-	/* The kernel side does not know it as mapped: fresh, or it has a new image, or we asked. */
-	if (!process_mappings_answered(&a->mappings, p, s->time_ns))
-		process_mappings_read_image(&a->mappings, p, s->time_ns);
-	for (uint16_t i = 0; addresses && i < h->user_frames; i++)
-		if (p->maps.image == s->image)
-			learn_id(a, p, &ids[i], addresses[i], s->time_ns);
-	decode_build_ids(a, ids, addresses, process_mappings_at(p, s->time_ns, s->image), h);
-}
-
-/* The build-id of the leaf's file, behind a stack that was unwound. */
-static void take_leaf_id(struct agent *a, struct process *p, const uint64_t *addresses,
-			 const struct stack_sample *h)
-{
-	const struct frame_build_id *id =
-		(const struct frame_build_id *)(addresses + h->user_frames);
-
-	process_mappings_answered(&a->mappings, p, h->time_ns);
-	if (h->user_frames && !is_lost(h, 0) && p->maps.image == h->image)
-		learn_id(a, p, id, addresses[0], h->time_ns);
-}
-
-static bool is_later(uint32_t image, uint32_t than)
-{
-	return (int32_t)(image - than) > 0;
-}
-
-static enum unwind_end end_of(const struct sample *s, bool cut)
-{
-	bool no_caller = s->user_end == UNWIND_END_NO_CALLER;
-
-	if (no_caller && s->flags & SAMPLE_BY_POINTER)
-		return UNWIND_END_NO_POINTERS;
-	if (cut && (no_caller || s->user_end == UNWIND_END_NO_MAPPING))
-		return UNWIND_END_NO_PLACE;
-	return (enum unwind_end)s->user_end;
-}
-
-static void decode_by_mappings(struct agent *a, struct process *p, const struct sample *s,
-			       const uint64_t *user, struct stack_sample *h)
-{
-	static const struct mappings none;
-	bool walked = h->flags & SAMPLE_UNWOUND;
-	bool later = p->maps.count && is_later(s->image, p->maps.image);
-	const struct walk_table *table = walked ? process_unwind_table(&a->unwind, s) : NULL;
-	const struct mappings *maps;
-
-	if (process_unwind_sample(&a->unwind, p, walked, h->time_ns))
-		later = true;
-	process_mappings_read(&a->mappings, p, later ? s->time_ns : 0);
-	if (walked)
-		maps = table ? &table->maps : &none;
-	else
-		maps = process_mappings_at(p, s->time_ns, s->image);
-	h->user_end = walked ? end_of(s, table && table->cut) : 0;
-	if (h->flags & SAMPLE_LEAF_ID)
-		take_leaf_id(a, p, user, h);
-	decode_raw(a, p, maps, s->image, user, h);
-	if (table && !table->rows) {
-		h->flags &= ~(uint32_t)SAMPLE_UNWOUND;
-		h->user_end = UNWIND_END_NONE;
-	}
-}
-
-struct process *sample_decode(struct agent *a, const struct sample *s, struct stack_sample *h)
-{
-	const uint8_t *body = (const uint8_t *)(s + 1);
-	const uint64_t *kernel = (const uint64_t *)body;
-	const uint8_t *user = body + s->kernel_frames * sizeof(uint64_t);
-	struct process *p;
-
-	*h = (struct stack_sample){
-		.time_ns = s->time_ns,
-		.start_ns = s->start_ns,
-		.tgid = s->tgid,
-		.tid = s->tid,
-		.slot = s->slot,
-		.epoch = s->epoch,
-		.seq = s->seq,
-		.cpu = s->cpu,
-		.flags = s->flags,
-		.kernel_frames = s->kernel_frames,
-		.user_frames = s->user_frames,
-		.user_error = s->user_error,
-		.image = s->image,
-		.user_end = s->flags & SAMPLE_UNWOUND ? s->user_end : 0,
+	*ret_asks = (struct sample_asks){ 0 };
+	*ret_sample = (struct stack_sample){
+		.time_ns = record->time_ns,
+		.start_ns = record->start_ns,
+		.tgid = record->tgid,
+		.tid = record->tid,
+		.slot = record->slot,
+		.epoch = record->epoch,
+		.seq = record->seq,
+		.cpu = record->cpu,
+		.flags = record->flags,
+		.kernel_frames = record->kernel_frames,
+		.user_frames = record->user_frames,
+		.user_error = record->user_error,
+		.image = record->image,
+		.user_end = record->flags & SAMPLE_UNWOUND ? record->user_end : 0,
 	};
-	memcpy(h->comm, s->comm, sizeof(h->comm) - 1);
-	for (uint16_t i = 0; i < s->kernel_frames; i++)
-		h->frames[i] = (struct frame){ .offset = kernel[i] };
-	if (s->flags & SAMPLE_KTHREAD)
-		h->user_frames = 0;
-	if (process_get(&a->processes, s->tgid, s->start_ns, &p) < 0) {
-		decode_unknown(s, user, h);
-		return NULL;
-	}
-	if (!p->cgroup_id && a->watches.by_slot[s->slot])
-		p->cgroup_id = a->watches.by_slot[s->slot]->cgroup_id;
-	if (!p->comm[0] && s->tid == s->tgid)
-		memcpy(p->comm, h->comm, sizeof(p->comm));
-	if (s->flags & SAMPLE_KTHREAD)
-		return p;
-	if (s->flags & SAMPLE_BUILD_ID)
-		decode_by_kernel(a, p, s, user, h);
+	memcpy(ret_sample->comm, record->comm, sizeof(ret_sample->comm) - 1);
+	for (uint16_t i = 0; i < record->kernel_frames; i++)
+		ret_sample->frames[i] = (struct frame){ .offset = kernel[i] };
+	if (record->flags & SAMPLE_KTHREAD)
+		ret_sample->user_frames = 0;
+	else if (!c->process)
+		decode_unknown(record, ret_sample);
+	else if (record->flags & SAMPLE_BUILD_ID)
+		decode_ids(c, record, ret_sample);
 	else
-		decode_by_mappings(a, p, s, (const uint64_t *)user, h);
-	return p;
+		decode_addresses(c, record, ret_sample, ret_asks);
 }

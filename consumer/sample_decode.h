@@ -1,28 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sample_decode.h: a record of the samples ring, checked, with its user addresses turned into
- * module and file offset while the process is known. Everything after this works on struct
- * stack_sample.
+ * sample_decode.h: a record of the samples ring with its user addresses turned into module and file
+ * offset. It changes nothing of the process: what it lacks it asks for. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLE_DECODE_H
 #define TROCAR_CONSUMER_SAMPLE_DECODE_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "consumer/sample_record.h"
+#include "consumer/process.h"
 #include "consumer/stack_sample.h"
-#include "shared/abi.h"
+#include "consumer/unwind_tables.h"
 
-struct agent;
-struct process;
+/* What a record is decoded with. */
+struct sample_context {
+	struct symbols *symbols;	/* in which modules are found, or made by their build-id */
+	const struct process *process;	/* whose record it is; NULL: the table had no room for it */
+	const struct mappings *maps;	/* what it had mapped when the sample was taken */
+	const struct walk_table *table; /* that its stack was walked by; NULL with SAMPLE_UNWOUND:
+					   it is not known any more */
+};
+
+/* What the decoder found missing. */
+struct sample_asks {
+	bool mappings;	/* some address lies in none that were read: they are to be read since the
+			   sample's time, and sample_decode_missing is to be called */
+	bool build_ids; /* the kernel is to tell the build-ids of the process's files */
+};
+
+/* Decodes a valid record into *ret_sample, which has room for STACK_SAMPLE_FRAMES_MAX frames. */
+void sample_decode(const struct sample_context *c, const struct sample *record,
+		   struct stack_sample *ret_sample, struct sample_asks *ret_asks);
 
 /*
- * Decodes a valid record into `h` (room for STACK_SAMPLE_FRAMES_MAX frames); makes the process
- * known and reads its mappings when that is needed. Returns the process, or NULL when the table is
- * full.
+ * The rest of a sample whose sample_asks wanted mappings, which no other may be before: looks up
+ * what is missing in `fresh`, which may be NULL, and ends the chain before what is missing then.
+ * *ret_asks may ask for build-ids.
  */
-struct process *sample_decode(struct agent *a, const struct sample *sample, struct stack_sample *h);
+void sample_decode_missing(const struct sample_context *c, const struct mappings *fresh,
+			   const struct sample *record, struct stack_sample *sample,
+			   struct sample_asks *ret_asks);
 
 #endif

@@ -52,7 +52,7 @@ static bool adopt(int fd, const struct module *m, struct elf_image *ret_image)
 	bool vague = false;
 
 	if (elf_file_adopt(fd, m->device, m->inode, ret_image, &vague) == REASON_NONE &&
-	    (!vague || __atomic_load_n(&m->told, __ATOMIC_RELAXED)))
+	    (!vague || __atomic_load_n(&m->build_id_known, __ATOMIC_RELAXED)))
 		return true;
 	close(fd);
 	return false;

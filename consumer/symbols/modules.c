@@ -236,18 +236,18 @@ void modules_place(struct modules *t, struct module *m, const struct module_plac
 	pthread_mutex_unlock(&t->lock);
 }
 
-void modules_told(struct modules *t, struct module *m, const uint8_t *build_id)
+void modules_learn_build_id(struct modules *t, struct module *m, const uint8_t *build_id)
 {
 	if (!build_id) {
-		m->untold += m->untold < SYMBOLS_UNTOLD_MAX;
+		m->build_id_misses += m->build_id_misses < SYMBOLS_BUILD_ID_MISSES_MAX;
 		return;
 	}
 	pthread_mutex_lock(&t->lock);
-	if (!m->told && !m->identified) {
+	if (!m->build_id_known && !m->identified) {
 		memcpy(m->build_id, build_id, BUILD_ID_BYTES);
 		m->build_id_bytes = modules_build_id_bytes(build_id);
 	}
-	__atomic_store_n(&m->told, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&m->build_id_known, true, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -267,7 +267,7 @@ bool modules_is(struct modules *t, const struct module *m, const uint8_t build_i
 	bool same;
 
 	pthread_mutex_lock(&t->lock);
-	same = m->told && m->build_id_bytes <= BUILD_ID_BYTES &&
+	same = m->build_id_known && m->build_id_bytes <= BUILD_ID_BYTES &&
 	       memcmp(m->build_id, build_id, BUILD_ID_BYTES) == 0;
 	pthread_mutex_unlock(&t->lock);
 	return same;
@@ -280,12 +280,12 @@ bool modules_has_id(struct modules *t, const struct module *m)
 	return modules_id_of(t, m, id) > 0;
 }
 
-bool modules_told_same(struct modules *t, const struct module *file, const struct module *m)
+bool modules_same_build_id(struct modules *t, const struct module *file, const struct module *m)
 {
 	bool same;
 
 	pthread_mutex_lock(&t->lock);
-	same = file->told &&
+	same = file->build_id_known &&
 	       build_ids_same(file->build_id, file->build_id_bytes, m->build_id, m->build_id_bytes);
 	pthread_mutex_unlock(&t->lock);
 	return same;
@@ -297,7 +297,8 @@ bool modules_may_be(struct modules *t, const struct module *m, const uint8_t *bu
 	bool same;
 
 	pthread_mutex_lock(&t->lock);
-	same = !m->told || build_ids_same(m->build_id, m->build_id_bytes, build_id, bytes);
+	same = !m->build_id_known ||
+	       build_ids_same(m->build_id, m->build_id_bytes, build_id, bytes);
 	pthread_mutex_unlock(&t->lock);
 	return same;
 }

@@ -34,9 +34,9 @@ int modules_build_id(struct modules *t, const uint8_t id[BUILD_ID_BYTES],
 /* The i-th module made, or NULL when there are fewer. */
 struct module *modules_at(struct modules *t, size_t i);
 
-/* As symbols_place and symbols_told. */
+/* As symbols_place and symbols_learn_build_id. */
 void modules_place(struct modules *t, struct module *m, const struct module_place *place);
-void modules_told(struct modules *t, struct module *m, const uint8_t *build_id);
+void modules_learn_build_id(struct modules *t, struct module *m, const uint8_t *build_id);
 
 /* As symbols_build_id and symbols_is. */
 uint8_t modules_id_of(struct modules *t, const struct module *m, uint8_t id[SYMBOLS_BUILD_ID_MAX]);
@@ -46,7 +46,7 @@ bool modules_is(struct modules *t, const struct module *m, const uint8_t build_i
 bool modules_has_id(struct modules *t, const struct module *m);
 
 /* Whether the kernel told of `file` the build-id that `m` has. */
-bool modules_told_same(struct modules *t, const struct module *file, const struct module *m);
+bool modules_same_build_id(struct modules *t, const struct module *file, const struct module *m);
 
 /* False when the kernel told another build-id of the module than this one. */
 bool modules_may_be(struct modules *t, const struct module *m, const uint8_t *build_id,

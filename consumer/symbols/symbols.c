@@ -72,9 +72,10 @@ void symbols_place(struct symbols *s, struct module *m, const struct process_key
 		      &(struct module_place){ .process = *process, .start = start, .end = end });
 }
 
-void symbols_told(struct symbols *s, struct module *m, const uint8_t build_id[BUILD_ID_BYTES])
+void symbols_learn_build_id(struct symbols *s, struct module *m,
+			    const uint8_t build_id[BUILD_ID_BYTES])
 {
-	modules_told(&s->modules, m, build_id);
+	modules_learn_build_id(&s->modules, m, build_id);
 }
 
 uint8_t symbols_build_id(struct symbols *s, const struct module *m,
@@ -162,7 +163,7 @@ static bool identify(struct symbols *s, struct module *m, const uint8_t *id, uin
 	if (m->build_id_bytes > 0)
 		same = build_ids_same(m->build_id, m->build_id_bytes, id, bytes);
 	if (!same)
-		__atomic_store_n(&m->told, m->identified, __ATOMIC_RELAXED);
+		__atomic_store_n(&m->build_id_known, m->identified, __ATOMIC_RELAXED);
 	if (same && bytes > 0) {
 		memcpy(m->build_id, id, bytes);
 		m->build_id_bytes = bytes;
@@ -282,7 +283,7 @@ static struct module *find_borrowed(struct symbols *s, const struct module *m)
 		struct elf_image image = { .fd = -1 };
 
 		file = modules_at(&s->modules, i);
-		if (modules_told_same(&s->modules, file, m))
+		if (modules_same_build_id(&s->modules, file, m))
 			return file;
 		if (file->path[0] != '/' || modules_has_id(&s->modules, file) || file->loaded ||
 		    file->asked || !module_file_may_borrow(&s->file, file, REASON_NO_FILE))
@@ -364,7 +365,7 @@ static struct module *find_table(struct symbols *s, struct module *m, const char
 {
 	struct module *other = NULL;
 
-	if (!m->symbols && __atomic_load_n(&m->told, __ATOMIC_RELAXED))
+	if (!m->symbols && __atomic_load_n(&m->build_id_known, __ATOMIC_RELAXED))
 		other = find_same(s, m);
 	if (other && other->symbols) {
 		*ret_why = NULL;

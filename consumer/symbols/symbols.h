@@ -46,8 +46,8 @@ struct module {
 	/* ---- filled in by whoever reads mappings and samples, and read, under the table's lock */
 	struct module_place places[MODULE_PLACES];
 	uint32_t place_count; /* ever seen; the last stands at (place_count - 1) % MODULE_PLACES */
-	bool told;	      /* the kernel told the build-id, which the file must have */
-	uint8_t untold;	      /* samples in which it was asked and told none */
+	bool build_id_known;  /* by the kernel: the file must have it */
+	uint8_t build_id_misses; /* samples for which the kernel returned none */
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	uint8_t build_id_bytes; /* 0 when the file has none or was not read */
 	bool identified;	/* build_id was read from the file */
@@ -113,7 +113,8 @@ void symbols_place(struct symbols *s, struct module *m, const struct process_key
  * with zeros): the file that is opened must have it. Main thread. The first one told stays, until a
  * file contradicts it: then the next one told counts. NULL: the kernel told none.
  */
-void symbols_told(struct symbols *s, struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
+void symbols_learn_build_id(struct symbols *s, struct module *m,
+			    const uint8_t build_id[BUILD_ID_BYTES]);
 
 /*
  * Copies the build-id that is known of the module by now, which either thread may be learning, into
@@ -125,16 +126,17 @@ uint8_t symbols_build_id(struct symbols *s, const struct module *m,
 /* Whether the kernel told this build-id of the module. Any thread. */
 bool symbols_is(struct symbols *s, const struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
 
-#define SYMBOLS_UNTOLD_MAX                                                     \
+#define SYMBOLS_BUILD_ID_MISSES_MAX                                            \
 	3 /* the kernel may be unable to tell at one moment and not at another \
 	   */
 
 /* Whether the kernel should be asked for the build-id: it is of a file and not known. Main thread.
  */
-static inline bool symbols_untold(const struct module *m)
+static inline bool symbols_lacks_build_id(const struct module *m)
 {
-	return m->inode != 0 && !m->anonymous && !__atomic_load_n(&m->told, __ATOMIC_RELAXED) &&
-	       m->untold < SYMBOLS_UNTOLD_MAX;
+	return m->inode != 0 && !m->anonymous &&
+	       !__atomic_load_n(&m->build_id_known, __ATOMIC_RELAXED) &&
+	       m->build_id_misses < SYMBOLS_BUILD_ID_MISSES_MAX;
 }
 
 /*

@@ -132,7 +132,7 @@ static void read_module(struct unwind_files *f, struct wanted *w)
 	struct unwind_build *b = NULL;
 	int r = -EACCES;
 
-	w->told = __atomic_load_n(&w->module->told, __ATOMIC_RELAXED);
+	w->known = __atomic_load_n(&w->module->build_id_known, __ATOMIC_RELAXED);
 	if (!why) {
 		r = build_of(f, w->module, &image, &b);
 		cleanup_close(&image.fd);
@@ -324,7 +324,7 @@ static bool may_retry(const struct unwind_files *f, const struct wanted *w)
 {
 	return clock_mono_ns() - w->failed_ns > UNWIND_RETRY_NS ||
 	       (w->lacking && w->freed != f->freed) ||
-	       (!w->told && __atomic_load_n(&w->module->told, __ATOMIC_RELAXED));
+	       (!w->known && __atomic_load_n(&w->module->build_id_known, __ATOMIC_RELAXED));
 }
 
 /* Under the lock. */

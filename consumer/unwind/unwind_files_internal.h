@@ -21,7 +21,7 @@ struct wanted {
 	int error;
 	const char *why;
 	uint64_t failed_ns;
-	bool told;	  /* the kernel had told the build-id when it failed */
+	bool known;	  /* the kernel had told the build-id when it failed */
 	uint32_t lacking; /* elements for which there was no room */
 	uint64_t freed;	  /* as in unwind_files, then */
 };

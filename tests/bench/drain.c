@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/agent.h"
+#include "consumer/drain.h"
 #include "consumer/ring.h"
-#include "consumer/sampling.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
 #include "tests/bench/bench.skel.h"
@@ -35,7 +34,20 @@ struct way {
 static struct bench *peer;
 static struct ring ring;
 static struct ring_buffer *theirs;
-static struct agent agent;
+/* The rooms that a sample passes, and no others. */
+static struct {
+	struct pins pins;
+	struct symbols *symbols;
+	struct active_rules active;
+	struct processes processes;
+	struct process_targets targets;
+	struct process_mappings mappings;
+	struct mappings_reread reread;
+	struct process_unwind unwind;
+	struct recorder recorder;
+	struct drain drain;
+	struct counts counts;
+} rooms;
 static uint64_t sum;
 
 /* Every word of a record is read, as whoever keeps it does: the bytes have to come over. */
@@ -67,12 +79,12 @@ static size_t drain_theirs(void)
 
 static size_t drain_decoded(void)
 {
-	uint64_t before = agent.counts.samples;
+	uint64_t before = rooms.counts.samples;
 
-	agent.pins.samples = ring; /* one ring, one bounce buffer, wherever it grows */
-	sampling_drain(&agent);
-	ring = agent.pins.samples;
-	return (size_t)(agent.counts.samples - before);
+	rooms.pins.samples = ring; /* one ring, one bounce buffer, wherever it grows */
+	drain_samples(&rooms.drain);
+	ring = rooms.pins.samples;
+	return (size_t)(rooms.counts.samples - before);
 }
 
 /* A sample of 440 bytes of frames: 20 in the kernel, 35 of the user, spread over the mappings. */
@@ -103,7 +115,7 @@ static void make_process(void)
 {
 	struct process *p;
 
-	if (process_get(&agent.processes, 1, 1, &p) < 0)
+	if (process_get(&rooms.processes, 1, 1, &p) < 0)
 		tool_die("process");
 	p->maps.items = calloc(MAPPINGS, sizeof(*p->maps.items));
 	if (!p->maps.items)
@@ -116,24 +128,53 @@ static void make_process(void)
 
 		*m = (struct mapping){ .start = BASE + i * SPAN, .end = BASE + (i + 1) * SPAN };
 		snprintf(path, sizeof(path), "/lib/%u.so", i);
-		if (symbols_module(agent.symbols, 1, i + 1, path, false, &m->module) < 0)
+		if (symbols_module(rooms.symbols, 1, i + 1, path, false, &m->module) < 0)
 			tool_die("module");
 	}
 }
 
-static void make_agent(void)
+/* Every slot is watched, and no session runs. */
+static struct drain_slot watched_slot(void *context, uint32_t slot)
 {
-	static struct watch watch = { .slot = 1, .epoch = 1 };
-	static struct watch *by_slot[2] = { NULL, &watch };
+	return (struct drain_slot){ .cgroup_id = 1, .epoch = 1 };
+}
 
-	agent.pins.abi.slots = 2;
-	agent.pins.abi.cpus_possible = 1;
-	agent.watches.by_slot = by_slot;
-	recorder_init(&agent.recorder, 16u << 20);
-	if (symbols_new(1u << 20, NULL, &agent.symbols) < 0)
+static bool no_session(void *context, const struct stack_sample *sample, const struct process *p)
+{
+	return false;
+}
+
+static void make_rooms(void)
+{
+	static const struct drain_calls calls = { watched_slot, no_session };
+	const struct process_unwind_needs needs = {
+		.pins = &rooms.pins,
+		.processes = &rooms.processes,
+		.targets = &rooms.targets,
+		.reread = &rooms.reread,
+	};
+
+	rooms.pins.abi.slots = 2;
+	rooms.pins.abi.cpus_possible = 1;
+	recorder_init(&rooms.recorder, 16u << 20);
+	if (symbols_new(1u << 20, NULL, &rooms.symbols) < 0)
 		tool_die("symbols");
-	processes_init(&agent.processes, 16, symbols_jit_files(agent.symbols));
-	agent_wire(&agent);
+	processes_init(&rooms.processes, 16, symbols_jit_files(rooms.symbols));
+	process_targets_init(&rooms.targets, -1, &rooms.active);
+	process_mappings_init(&rooms.mappings, &rooms.pins, &rooms.processes, &rooms.targets,
+			      rooms.symbols);
+	mappings_reread_init(&rooms.reread, &rooms.processes, &rooms.mappings);
+	process_unwind_init(&rooms.unwind, &needs);
+	rooms.drain = (struct drain){
+		.counts = &rooms.counts,
+		.pins = &rooms.pins,
+		.processes = &rooms.processes,
+		.mappings = &rooms.mappings,
+		.unwind = &rooms.unwind,
+		.symbols = rooms.symbols,
+		.recorder = &rooms.recorder,
+		.calls = &calls,
+	};
 	make_process();
 }
 
@@ -187,7 +228,7 @@ int main(int argc, char **argv)
 	if (!theirs || ring_open(bpf_map__fd(peer->maps.ring), FILL_RING_BYTES, &ring) < 0)
 		tool_die("ring");
 	write_record();
-	make_agent();
+	make_rooms();
 	for (uint32_t i = 0; i < rounds; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(ways); k++)
 			measure(&ways[k]);
@@ -195,5 +236,5 @@ int main(int argc, char **argv)
 	for (size_t k = 0; k < ARRAY_SIZE(ways); k++)
 		printf(",\"%s\":%.3f", ways[k].name, tool_values_median(&ways[k].rate));
 	printf("}\n");
-	return agent.counts.bad_records ? 1 : 0;
+	return rooms.counts.bad_records ? 1 : 0;
 }

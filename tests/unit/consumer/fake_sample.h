@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/sample_decode.h"
+#include "consumer/drain.h"
+#include "consumer/sample_record.h"
 #include "shared/abi.h"
 #include "shared/clock.h"
 #include "tests/unit/symbols/records_file.h"
@@ -48,19 +49,60 @@ static inline uint64_t *fake_user_words(struct sample *s)
 	return (uint64_t *)(s + 1) + s->kernel_frames;
 }
 
-/* What the consumer makes of it; the caller frees it. */
+/* Where a sample ends up that the drain has decoded. */
+struct fake_taken {
+	struct stack_sample *sample; /* a copy, owned */
+	const struct process *process;
+};
+
+static inline struct drain_slot fake_no_slot(void *context, uint32_t slot)
+{
+	return (struct drain_slot){ 0 };
+}
+
+static inline bool fake_take(void *context, const struct stack_sample *sample,
+			     const struct process *p)
+{
+	struct fake_taken *taken = context;
+
+	assert_null(taken->sample);
+	taken->process = p;
+	taken->sample = malloc(stack_sample_bytes(sample));
+	assert_non_null(taken->sample);
+	memcpy(taken->sample, sample, stack_sample_bytes(sample));
+	return true;
+}
+
+static inline size_t fake_sample_bytes(const struct sample *s)
+{
+	const struct frame_build_id *ids = sample_record_ids(s), *leaf = sample_record_leaf_id(s);
+	const uint64_t *addresses = sample_record_addresses(s);
+	const void *end =
+		leaf ? (const void *)(leaf + 1) : (const void *)(addresses + s->user_frames);
+
+	if (!leaf && !addresses)
+		end = ids + s->user_frames;
+	return (size_t)((const uint8_t *)end - (const uint8_t *)s);
+}
+
+/* What the drain makes of it, by way of the ring; the caller frees it. */
 static inline struct stack_sample *fake_decode(struct fake *f, const struct sample *s,
 					       struct process **ret_process)
 {
-	struct stack_sample *h =
-		calloc(1, sizeof(*h) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame));
+	static const struct drain_calls calls = { fake_no_slot, fake_take };
+	struct fake_taken taken = { 0 };
+	struct drain was = f->a.drain;
 
-	assert_non_null(h);
-	/* What is left of the last sample must not show. */
-	memset(h->frames, 0xa5, STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame));
-	*ret_process = sample_decode(&f->a, s, h);
-	process_unwind_step(&f->a.unwind);
-	return h;
+	f->a.drain.calls = &calls;
+	f->a.drain.context = &taken;
+	fake_put(&f->samples, s, fake_sample_bytes(s));
+	drain_samples(&f->a.drain);
+	f->a.drain.calls = was.calls;
+	f->a.drain.context = was.context;
+	assert_non_null(taken.sample);
+	*ret_process = taken.process ? process_find(&f->a.processes, s->tgid, s->start_ns) : NULL;
+	assert_ptr_equal(*ret_process, taken.process);
+	return taken.sample;
 }
 
 /* Two mappings of the process in the file that stands for the iterator: 64 KiB of a program at

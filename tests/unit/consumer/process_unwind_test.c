@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From mappings to a published table, with memory for the kernel's maps, a file for its iterator.
  */
-#include "fake_agent.h"
+#include "fake_sample.h"
 
 #include <bpf/bpf.h>
 #include <poll.h>
@@ -13,7 +13,6 @@
 #include "consumer/matching.h"
 #include "consumer/process.h"
 #include "consumer/process_unwind.h"
-#include "consumer/sample_decode.h"
 #include "shared/clock.h"
 #include "tests/unit/consumer/unwind/own.h"
 
@@ -335,12 +334,12 @@ static const struct module *module_of(uint32_t tgid, uint32_t fill, uint64_t add
 			       .user_end = UNWIND_END_NO_MAPPING,
 			       .fill = fill },
 		     .frame = address };
-	struct stack_sample *h =
-		calloc(1, sizeof(*h) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame));
 	const struct module *module;
+	struct stack_sample *h;
+	struct process *p;
 
-	assert_non_null(h);
-	assert_non_null(sample_decode(&fake->a, &record.head, h));
+	h = fake_decode(fake, &record.head, &p);
+	assert_non_null(p);
 	assert_int_equal(h->user_frames, 1);
 	module = h->frames[0].module;
 	*ret_end = h->user_end;
@@ -422,6 +421,18 @@ static void test_cut(void **state)
 	assert_int_equal(end, UNWIND_END_NO_MAPPING);
 }
 
+/* Whether a sample of p at that time, walked or not, says that the kernel side refuses its table.
+ */
+static bool refused(struct process *p, uint32_t flags, uint64_t time_ns)
+{
+	const struct sample record = { .time_ns = time_ns, .flags = flags, .fill = 77 };
+	const struct walk_table *table;
+	bool yes = process_unwind_sampled(&fake->a.unwind, p, &record, &table);
+
+	assert_ptr_equal(table, flags & SAMPLE_UNWOUND ? &fake->a.unwind.tables.items[0] : NULL);
+	return yes;
+}
+
 /* A table that the kernel side refuses (an execve that nobody told of) is made anew. */
 static void test_not_walked(void **state)
 {
@@ -430,12 +441,14 @@ static void test_not_walked(void **state)
 	if (!fake)
 		skip();
 	p = published(100, 0, 77);
-	process_unwind_sample(&fake->a.unwind, p, true, clock_mono_ns());
+	assert_false(refused(p, SAMPLE_UNWOUND, clock_mono_ns()));
+	assert_false(refused(p, 0, p->unwind.published_ns - 1));
+	assert_false(refused(p, SAMPLE_BUILD_ID, clock_mono_ns()));
 	assert_true(p->unwind.shape != 0);
-	process_unwind_sample(&fake->a.unwind, p, false, p->unwind.published_ns - 1);
-	assert_true(p->unwind.shape != 0);
-	process_unwind_sample(&fake->a.unwind, p, false, clock_mono_ns());
+	assert_true(refused(p, 0, clock_mono_ns()));
 	assert_int_equal(p->unwind.shape, 0);
+	/* It is on its way: the next one says nothing new. */
+	assert_false(refused(p, 0, clock_mono_ns()));
 }
 
 static bool third_is_in(const struct process *p)

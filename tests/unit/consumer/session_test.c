@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "consumer/binding.h"
-#include "consumer/sampling.h"
+#include "consumer/drain.h"
 #include "consumer/session_events.h"
 #include "shared/clock.h"
 
@@ -80,7 +80,7 @@ static int fire(enum trigger_kind kind, struct session **ret_session, struct tri
 	};
 
 	/* What is in the ring by then is of before. */
-	sampling_drain(&fake->a);
+	drain_samples(&fake->a.drain);
 	return trigger_fire(&fake->a.triggers, &trigger, ret_session, ret_held);
 }
 
@@ -109,7 +109,7 @@ static const char *held_by(enum trigger_kind kind)
 static void step(uint64_t now_ns)
 {
 	if (sessions_end_due(&fake->a.sessions, now_ns))
-		sampling_drain(&fake->a);
+		drain_samples(&fake->a.drain);
 	triggers_step(&fake->a.triggers, now_ns);
 }
 
@@ -117,7 +117,7 @@ static void step(uint64_t now_ns)
 static void end(struct session *s)
 {
 	session_end(&fake->a.sessions, s);
-	sampling_drain(&fake->a);
+	drain_samples(&fake->a.drain);
 	step(clock_mono_ns() + NSEC_PER_SEC);
 	assert_null(watch->session);
 }
@@ -329,7 +329,7 @@ static void test_watch_removed(void **state)
 	put(0, SAMPLE_CAPTURE, 100, watch->epoch);
 	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 1, .emitted = 1 });
 	watch_remove(watch, "cgroup_removed");
-	sampling_drain(&fake->a);
+	drain_samples(&fake->a.drain);
 	step(clock_mono_ns() + NSEC_PER_SEC);
 	assert_int_equal(fake->a.sessions.count, 0);
 	line = fake_last(fake, "session.end");
@@ -382,7 +382,7 @@ static void test_all_here(void **state)
 	step(now);
 	assert_ptr_equal(watch->session, s);
 	put(1, SAMPLE_CAPTURE, 100, watch->epoch);
-	sampling_drain(&fake->a);
+	drain_samples(&fake->a.drain);
 	step(now);
 	assert_null(watch->session);
 	line = fake_last(fake, "session.end");

@@ -130,7 +130,7 @@ static void test_told(void **state)
 
 	symbols_set_borrow(s, lend, &lender);
 	place(s, m, 0x1000);
-	symbols_told(s, m, other);
+	symbols_learn_build_id(s, m, other);
 	expect_why(s, m, "other_file");
 	assert_int_equal(lender.asked, 1);
 	assert_memory_equal(m->build_id, other, BUILD_ID_BYTES);
@@ -142,8 +142,8 @@ static void test_told(void **state)
 	symbols_free(s);
 	s = fresh(1 << 20);
 	m = module_of(s, paths[UUID]);
-	symbols_told(s, m, id);
-	symbols_told(s, m, other);
+	symbols_learn_build_id(s, m, id);
+	symbols_learn_build_id(s, m, other);
 	assert_int_equal(m->build_id_bytes, 16);
 	assert_int_equal(symbols_user(s, m, offset_of(paths[UUID], "main", &size), false, &name),
 			 0);
@@ -197,14 +197,14 @@ static void test_one_table_for_copies(void **state)
 	memcpy(id, here->build_id, here->build_id_bytes);
 	assert_int_equal(symbols_module(s, 77, 77, "/in/a/container", false, &there), 0);
 	expect_why(s, there, "no_file");
-	symbols_told(s, there, id);
+	symbols_learn_build_id(s, there, id);
 	assert_int_equal(symbols_user(s, there, offset, false, &name), 0);
 	assert_string_equal(name.fn, "main");
 	symbols_stats(s, &stats);
 	assert_int_equal(stats.files_read, 1);
 	id[3] ^= 1;
 	assert_int_equal(symbols_module(s, 78, 78, "/in/a/container", false, &there), 0);
-	symbols_told(s, there, id);
+	symbols_learn_build_id(s, there, id);
 	expect_why(s, there, "no_file");
 	symbols_free(s);
 }

@@ -96,8 +96,8 @@ static void test_learn_and_name(void **state)
 		__atomic_store_n(&b.count, i + 1, __ATOMIC_RELEASE);
 		symbols_place(b.symbols, m, &process, i << 12, (i + 1) << 12);
 		memset(id, (int)(i % 255) + 1, sizeof(id));
-		if (symbols_untold(m))
-			symbols_told(b.symbols, m, id);
+		if (symbols_lacks_build_id(m))
+			symbols_learn_build_id(b.symbols, m, id);
 		symbols_is(b.symbols, m, id);
 		symbols_stats(b.symbols, &stats);
 	}

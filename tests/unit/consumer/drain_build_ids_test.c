@@ -196,7 +196,7 @@ static void test_asks_and_is_told(void **state)
 	for (int i = 0; i < 2; i++) {
 		assert_ptr_equal(b->frames[i].module, a->frames[i].module);
 		assert_int_equal(b->frames[i].offset, a->frames[i].offset);
-		assert_true(b->frames[i].module->told);
+		assert_true(b->frames[i].module->build_id_known);
 		assert_int_equal(b->frames[i].module->build_id[0], 1 + i);
 	}
 	assert_string_equal(b->frames[2].module->path, "/nonexistent/lib.so");
@@ -221,8 +221,8 @@ static void test_told_of_another(void **state)
 	assert_int_equal(h->user_frames, 3);
 	assert_string_equal(h->frames[1].module->path, "");
 	assert_int_equal(h->frames[1].offset, 0x5020);
-	assert_false(h->frames[2].module->told);
-	assert_int_equal(h->frames[2].module->untold, 1);
+	assert_false(h->frames[2].module->build_id_known);
+	assert_int_equal(h->frames[2].module->build_id_misses, 1);
 	fake_free(f);
 }
 
@@ -242,7 +242,7 @@ static void test_told_of_later(void **state)
 	assert_string_equal(h->frames[1].module->path, "");
 	assert_int_equal(h->frames[1].module->build_id[0], 2);
 	for (size_t i = 0; i < p->maps.count; i++)
-		assert_true(symbols_untold(p->maps.items[i].module));
+		assert_true(symbols_lacks_build_id(p->maps.items[i].module));
 	fake_free(f);
 }
 
