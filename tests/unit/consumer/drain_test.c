@@ -128,12 +128,69 @@ static void test_decode_table_full(void **state)
 	fake_free(f);
 }
 
+/* A record that no sampler writes is counted and passed over. */
+static void test_bad(void **state)
+{
+	_cleanup_free_ struct sample *s = NULL;
+	struct fake *f = fake_new();
+	size_t bytes;
+
+	if (!f)
+		skip();
+	s = fake_sample(1, 2, 0, &bytes);
+	fake_put(&f->samples, s, bytes - 8);
+	drain_samples(&f->a.drain);
+	assert_int_equal(f->a.drain.samples, 1);
+	assert_int_equal(f->a.drain.bad, 1);
+	assert_null(process_find(&f->a.processes, FAKE_TGID, FAKE_START));
+	fake_free(f);
+}
+
+static struct drain_slot slot_seven(void *context, uint32_t slot)
+{
+	return (struct drain_slot){ .cgroup_id = 7, .epoch = 3 };
+}
+
+static bool take_by_seq(void *context, const struct stack_sample *sample, const struct process *p)
+{
+	return sample->seq == 1;
+}
+
+/* To its session, else to the recorder, where the slot is still of that epoch. */
+static void test_routes(void **state)
+{
+	static const struct drain_calls calls = { slot_seven, take_by_seq };
+	struct fake *f = fake_new();
+
+	if (!f)
+		skip();
+	f->a.drain.calls = &calls;
+	for (uint32_t seq = 1; seq <= 3; seq++) {
+		_cleanup_free_ struct sample *s = NULL;
+		size_t bytes;
+
+		s = fake_sample(1, 0, 0, &bytes);
+		s->seq = seq;
+		s->epoch = seq == 2 ? 2 : 3;
+		fake_put(&f->samples, s, bytes);
+		drain_samples(&f->a.drain);
+		assert_int_equal(f->a.recorder.bytes > 0, seq == 3);
+	}
+	/* Who was met by a tick is of the watched cgroup, as far as is known. */
+	assert_int_equal(process_find(&f->a.processes, FAKE_TGID, FAKE_START)->cgroup_id, 7);
+	fake_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decode_raw),	  cmocka_unit_test(test_decode_leaf),
-		cmocka_unit_test(test_other_image),	  cmocka_unit_test(test_decode_kthread),
+		cmocka_unit_test(test_decode_raw),
+		cmocka_unit_test(test_decode_leaf),
+		cmocka_unit_test(test_other_image),
+		cmocka_unit_test(test_decode_kthread),
 		cmocka_unit_test(test_decode_table_full),
+		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_routes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

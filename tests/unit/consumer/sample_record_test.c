@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "fake_sample.h"
+#include "sample_testing.h"
 
-#include "consumer/sample_record.h"
 #include "shared/cleanup.h"
+#include "shared/macro.h"
 
 #define SLOTS 8u
 #define CPUS  4u
