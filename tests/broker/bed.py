@@ -145,6 +145,11 @@ class Bed:
             self.unload()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    @staticmethod
+    def note(text):
+        """For who reads the test's output."""
+        print(f"# {text}", flush=True)
+
     # ---- asking
 
     def client(self, hello=True, uid=NOBODY):

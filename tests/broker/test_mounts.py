@@ -9,10 +9,13 @@ import stat
 import subprocess
 import time
 
+import pytest
+
 from bed import LIBC, Skip, check, start_ns
 from held_fs import HeldFs
 from test_operations import LINES, MAPS, PROGRAM, WAITS, ask, ask_map, contained, known
 
+pytestmark = pytest.mark.parallel(2)
 HERE = pathlib.Path(__file__).resolve().parent
 MNT_DETACH = 2
 LIMIT_S = 2  # longer than that for an answer is a broker that hangs

@@ -11,9 +11,12 @@ import struct
 import subprocess
 import time
 
+import pytest
+
 from held_fs import HeldFs
 from bed import NOBODY, SWITCH, as_user, check, mappings, process_with_pid, start_ns, until
 
+pytestmark = pytest.mark.parallel(2)
 PERF_ENABLE, PERF_DISABLE = 0x2400, 0x2401
 PROGRAM = "/usr/bin/sleep"  # an ELF program of every Debian
 

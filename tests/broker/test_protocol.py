@@ -7,6 +7,8 @@ import struct
 import subprocess
 import time
 
+import pytest
+
 from bed import LOADER, check, until
 from client import ABI_VERSION, BODIES, HEADER, MAGIC, REQUESTS, message
 
@@ -240,6 +242,7 @@ def test_client_that_does_not_read(bed):
     c.close()
 
 
+@pytest.mark.parallel(4)  # it waits
 def test_silent_client(bed):
     """A connection that says nothing, or half of what it should, keeps the broker no longer than no one."""
     with bed.client(hello=False) as c:
@@ -251,6 +254,7 @@ def test_silent_client(bed):
     check(bed.activator.gone() and bed.activator.statuses == [0], f"{bed.activator.statuses}")
 
 
+@pytest.mark.parallel(4)  # it waits
 def test_leaves_when_idle(bed):
     """Ten seconds after the last word it is gone with status 0, and the next word starts another."""
     with bed.client() as c:

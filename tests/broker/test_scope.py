@@ -3,8 +3,12 @@
 import os
 import pathlib
 
+import pytest
+
 from bed import check, start_ns
 from test_operations import MAPS, PROGRAM, ask, ask_map
+
+pytestmark = pytest.mark.parallel(2)
 
 
 def in_scope_of(bed, group):

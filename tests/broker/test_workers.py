@@ -8,6 +8,8 @@ import os
 import signal
 import time
 
+import pytest
+
 from bed import LIBC, Skip, check, start_ns, until
 from client import message
 from held_fs import HeldFs
@@ -147,6 +149,7 @@ def test_client_leaves_its_hanging_request(bed):
                 check(in_time(AT_ONCE_S, lambda c=c: c.ask("pressure_open", 1, 0, 0), "").refusal == "unwatched", "")
 
 
+@pytest.mark.parallel(4)  # it waits
 def test_stays_while_one_hangs(bed):
     """It does not leave while a worker hangs, so that the next one does not make room for more of them."""
     with hanging(bed) as (mapping, _):

@@ -11,12 +11,15 @@ import shutil
 import subprocess
 import time
 
-from harness import Skip, check, command, rule, rules, until
+import pytest
+
+from harness import Skip, check, check_figure, command, rule, rules, until
+from machine import Load
 from programs import need, start
 
-COMPANY = 2
-SECONDS = 8
-HZ, PERF_HZ = 397, 431  # primes: with one rate for both, each tick of the one may come just behind the other's
+pytestmark = pytest.mark.parallel(2)
+SECONDS = 5
+HZ, PERF_HZ = 797, 863  # primes: with one rate for both, each tick of the one may come just behind the other's
 POINTS = 3.0
 # A timer that ends while interrupts are off ticks where they come on again. Which of two timers that is more often differs
 # from run to run (nginx: 12 and 4 %, 9 and 10 %, 7 and 8 %); together they have the same.
@@ -198,7 +201,7 @@ def agree(t, agent, group, by_address=None):
     agent.wait("watch.start", cgroup=group.path)
     time.sleep(1)  # until it is at what it does
     pids = ",".join(map(str, group.pids()))
-    data = t.folder / "perf.data"
+    data, load = t.folder / "perf.data", Load()
     # Each CPU's clock, as ours: an event of one task starts its timer anew whenever the task gets a CPU, and ticks there.
     perf = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", str(PERF_HZ), "-a", "-o", str(data),
                              "--", "sleep", str(SECONDS)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -212,7 +215,8 @@ def agree(t, agent, group, by_address=None):
     ours, our_names = of_session(stacks, aliases)
     theirs, their_names = of_perf(data, pids, aliases, by_address)
     all_ours, all_theirs = sum(ours.values()), sum(theirs.values())
-    check(all_ours > 200 and all_theirs > 200, f"too few samples: {all_ours} ours, {all_theirs} of perf")
+    few = f"{all_ours} samples ours, {all_theirs} of perf"
+    check_figure(all_ours > 200 and all_theirs > 200, few, load)
     top = {key for key, _ in ours.most_common(10)} | {key for key, _ in theirs.most_common(10)}
     apart = []
     for key in top:
@@ -221,7 +225,7 @@ def agree(t, agent, group, by_address=None):
         name = our_names.get(key) or their_names.get(key)
         if abs(a - b) > (LATE_POINTS if LATE.match(name) else POINTS) + 2 * chance:
             apart.append(f"{name}: {a:.1f} % ours, {b:.1f} % of perf")
-    check(not apart, f"{all_ours} samples ours, {all_theirs} of perf: " + "; ".join(apart))
+    check_figure(not apart, f"{few}: " + "; ".join(apart), load)
     check(end["verdict"] != "inconclusive", f"{end['verdict']}: {end.get('verdict_reason')}")
     return our_names
 
@@ -232,6 +236,7 @@ def watched(t):
     return agent, group
 
 
+@pytest.mark.parallel(1)  # server and client take two CPUs
 def test_redis(t):
     """redis-server under redis-benchmark."""
     need("redis-server", "redis-benchmark")
@@ -253,6 +258,7 @@ def test_sqlite3(t):
     agree(t, agent, group)
 
 
+@pytest.mark.parallel(1)  # server and client take two CPUs
 def test_nginx(t):
     """nginx under wrk."""
     need("nginx", "wrk")
@@ -363,7 +369,3 @@ def test_node(t):
     names = agree(t, agent, group)
     pathlib.Path(f"/tmp/perf-{process.pid}.map").unlink(missing_ok=True)
     check(any("total" in name for name in names.values()), f"{sorted(names.values())[:20]}")
-
-
-for test in (test_redis, test_nginx):
-    test.company = 1  # server and client take two CPUs

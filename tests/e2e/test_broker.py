@@ -15,8 +15,11 @@ import sys
 import threading
 import time
 
+import pytest
+
 import harness
-from harness import check, command, rule, rules, until
+from harness import check, check_figure, command, rule, rules, until
+from machine import Load
 
 QUIET_S = 20
 BPF_CALL = {"x86_64": 321, "aarch64": 280}
@@ -166,6 +169,7 @@ def test_session(t):
         check(agent.call("status")["sampling"]["events"] == 0, "status")
 
 
+@pytest.mark.parallel(4)
 def test_nothing_watched_costs_nothing(t):
     """Rules, no match: not a tick, not a program on the scheduler, not a wake-up."""
     agent = t.agent(rules(rule("api", comm=t.comm, when=[CPU])), broker=True)
@@ -182,6 +186,7 @@ def test_nothing_watched_costs_nothing(t):
     until(lambda: agent.broker.pid == 0, 12, "the broker does not leave")
 
 
+@pytest.mark.parallel(4)
 def test_recorder_wakes_seldom(t):
     """While only the recorder runs the consumer wakes once in 5 s, scan included."""
     agent = t.agent(rules(rule("api", comm=t.comm)), broker=True)
@@ -192,6 +197,7 @@ def test_recorder_wakes_seldom(t):
     check(1 <= len(woken) <= QUIET_S / 5 + 1, f"{len(woken)} wake-ups in {QUIET_S} s: {woken[:9]}")
 
 
+@pytest.mark.parallel(3)
 def test_broker_killed(t):
     """SIGKILL at any moment: what is open stays, and the next request finds another one."""
     agent = t.agent(rules(rule("api", comm=t.comm, pre_ms=0)), broker=True)
@@ -215,6 +221,7 @@ def test_broker_killed(t):
           status["by_all"]["starts"] == agent.broker.starts, f"{status} {agent.broker.starts}")
 
 
+@pytest.mark.parallel(4)
 def test_broker_gone_and_back(t):
     """Nobody listens for a while: said once, the sessions of that time are inconclusive, then all is well."""
     agent = t.agent(rules(rule("api", comm=t.comm)), broker=True)
@@ -243,6 +250,7 @@ def test_broker_gone_and_back(t):
     check("has its event again" in agent.stderr(), agent.stderr())
 
 
+@pytest.mark.parallel(3)
 def test_consumer_killed(t):
     """Its death disarms: no tick comes any more, and no program stays on the scheduler."""
     agent = t.agent(rules(rule("api", comm=t.comm, signals=["oncpu", "switch"])), broker=True)
@@ -263,6 +271,7 @@ def test_consumer_killed(t):
     until(lambda: agent.call("status")["sampling"]["events"] == online(), 5, "the next does not sample")
 
 
+@pytest.mark.parallel(4)
 def test_no_broker_at_all(t):
     """Neither broker nor --always: said in each line that it concerns, never silence."""
     agent = t.agent(rules(rule("api", comm=t.comm)), load=["--always", "none"])
@@ -303,6 +312,7 @@ class Other:
             connection.close()
 
 
+@pytest.mark.parallel(4)
 def test_broker_of_another_version(t):
     """Refused in one line, and the consumer goes on without it."""
     path = t.folder / "other.sock"
@@ -420,7 +430,7 @@ def hang(t, held):
     agent.wait("watch.start", cgroup=group.path)
     process.stdin.close()
     check(held.asked.wait(10), "nobody asked for the file: nothing was tried")
-    began, longest = time.monotonic(), 0
+    began, longest, load = time.monotonic(), 0, Load()
     session = agent.call("session.start", {"rule": "hang", "during_ms": 500})["session"]
     while time.monotonic() - began < 2:
         asked = time.monotonic()
@@ -433,11 +443,4 @@ def hang(t, held):
     check(exact(end)["emitted"] > 0, f"{end}")
     refused = agent.call("status")["broker"]["refused"]
     check(refused.get("slow"), f"the file did not hang: {refused}")
-    check(longest < 0.3, f"the main loop did not answer for {longest:.2f} s")
-
-
-for test in (test_nothing_watched_costs_nothing, test_broker_gone_and_back, test_broker_of_another_version,
-             test_no_broker_at_all):
-    test.company = 4
-for test in (test_broker_killed, test_consumer_killed):
-    test.company = 3
+    check_figure(longest < 0.3, f"the main loop did not answer for {longest:.2f} s", load)

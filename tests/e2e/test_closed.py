@@ -6,10 +6,12 @@ import os
 import subprocess
 import time
 
+import pytest
+
 from harness import Skip, check, rule, rules, until
 
 OWNER = 1001  # neither root nor the consumer's user
-COMPANY = 4
+pytestmark = pytest.mark.parallel(4)
 
 
 def close(path, mode):

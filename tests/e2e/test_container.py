@@ -2,9 +2,11 @@
 """Container and pod of a watched cgroup, in every line about it, by cgroups named as runtimes name them."""
 import hashlib
 
+import pytest
+
 from harness import Cgroup, check, rule, rules
 
-COMPANY = 4
+pytestmark = pytest.mark.parallel(4)
 UID = "6fc4a17a-9b0a-4ab4-833e-7004a16f89ce"
 
 

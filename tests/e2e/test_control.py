@@ -7,9 +7,11 @@ import signal
 import socket
 import time
 
+import pytest
+
 from harness import COMMAND, GROUP, RpcError, check, command, read_line, rule, rules, until
 
-COMPANY = 4
+pytestmark = pytest.mark.parallel(4)
 FAULTY = json.dumps({"version": 1, "rules": [
     {"name": "Upper", "match": {"comm": "sixteen-bytes-xx"}, "when": []},
     {"name": "ok", "match": {"comm": "node"}, "when": [{"pressure": "heat", "some_ms": 5}]},

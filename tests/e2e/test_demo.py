@@ -8,6 +8,8 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 from harness import ROOT, SCHEMAS, Failure, cgroup2_mount, check, command, mounts, until
 from test_sessions import heaviest
 
@@ -62,7 +64,7 @@ def left_behind(number):
         found += [str(p) for p in pathlib.Path(mount).glob(f"{name}*")]
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if name in (folder / "cmdline").read_text() or name in os.readlink(folder / "cwd"):
+            if name.encode() in (folder / "cmdline").read_bytes() or name in os.readlink(folder / "cwd"):
                 found.append(f"process {folder.name}")
         except OSError:
             continue
@@ -83,6 +85,7 @@ def finish(process, seconds):
         raise Failure(f"./run --demo took more than {seconds} s") from None
 
 
+@pytest.mark.parallel(3)
 def test_demo(t):
     """cpu, memory and io: pressure, session, stacks before and during, hot function, account."""
     before = users()
@@ -115,9 +118,7 @@ def test_demo(t):
     check(time.monotonic() - began < 150, f"{time.monotonic() - began:.0f} s")
 
 
-test_demo.company = 3
-
-
+@pytest.mark.parallel(3)
 def test_demo_cut_short(t):
     """Ctrl-C in the middle of the demo leaves nothing."""
     before = users()
@@ -135,6 +136,7 @@ def test_demo_cut_short(t):
     check(users() == before, "the user trocar is not as it was")
 
 
+@pytest.mark.parallel(3)
 def test_run_for_some_seconds(t):
     """./run --seconds with the common rules starts, and ends by itself with nothing left."""
     process = subprocess.Popen([str(ROOT / "run"), "--seconds", "3"], stdin=subprocess.DEVNULL,
@@ -147,6 +149,7 @@ def test_run_for_some_seconds(t):
     check(not left_behind(process.pid), f"left behind: {left_behind(process.pid)}")
 
 
+@pytest.mark.parallel(3)
 def test_names_that_are_taken(t):
     """Whoever makes ./run's name in /var/tmp before, as a folder of his own or as a link to one of root's,
     neither stops it nor has it write or remove there."""

@@ -6,9 +6,12 @@ import re
 import signal
 import time
 
+import pytest
+
 from harness import RpcError, Skip, check, rule, rules, until
 
 
+@pytest.mark.parallel(4)
 def test_exec(t):
     """A process that starts under a matching name is found by its exec."""
     agent = t.agent(rules(rule("api", comm=t.comm, labels={"team": "payments"})))
@@ -27,6 +30,7 @@ def test_exec(t):
     agent.wait("watch.stop", cgroup=group.path)
 
 
+@pytest.mark.parallel(4)
 def test_fork_without_exec(t):
     """Children that never call execve are found by their fork."""
     agent = t.agent(rules(rule("forky", comm="forky")))
@@ -38,6 +42,7 @@ def test_fork_without_exec(t):
         check(match["ppid"] == process.pid and match["comm"] == "forky", f"{match}")
 
 
+@pytest.mark.parallel(4)
 def test_rename(t):
     """prctl(PR_SET_NAME) makes a match, with the pid's own start time."""
     agent = t.agent(rules(rule("worker", comm="worker-7")))
@@ -46,6 +51,7 @@ def test_rename(t):
     check(match["found"] == "rename" and match["comm"] == "worker-7", f"{match}")
 
 
+@pytest.mark.parallel(4)
 def test_name_that_drives_a_terminal(t):
     """A name of CSI, DEL, a line separator and an override of the order of reading is in the lines, and no
     byte of these is: who prints the event file on a terminal sees text."""
@@ -63,6 +69,7 @@ def test_name_that_drives_a_terminal(t):
     check("\\xc2\\x9b2J\\xe2\\x80\\xae" in shown and not re.search("[\x7f-\x9f\u202e]", shown), shown)
 
 
+@pytest.mark.parallel(4)
 def test_exec_of_running_process(t):
     """A process that was no match becomes one by execve: same pid."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -71,6 +78,7 @@ def test_exec_of_running_process(t):
     agent.wait("process.match", pid=process.pid, found="exec", comm=t.comm)
 
 
+@pytest.mark.parallel(4)
 def test_started_before_us(t):
     """A process that ran before the agent is found by the scan."""
     agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
@@ -83,6 +91,7 @@ def test_started_before_us(t):
     agent.wait("watch.start", cgroup=group.path)
 
 
+@pytest.mark.parallel(4)
 def test_exact_against_prefix(t):
     """"node" is not "nodejs"; a prefix takes what begins with it; 15 bytes are matched whole."""
     agent = t.agent(rules(rule("exact", comm="node"), rule("prefix", prefix="work-"),
@@ -100,6 +109,7 @@ def test_exact_against_prefix(t):
         check(found == ({by} if by else set()), f"{name}: matched {found}, wanted {by}")
 
 
+@pytest.mark.parallel(4)
 def test_longest_prefix_wins(t):
     """Of two prefixes that both hold the longer one is the rule, and both are named at the start."""
     agent = t.agent(rules(rule("all", prefix="w"), rule("workers", prefix="work")))
@@ -111,6 +121,7 @@ def test_longest_prefix_wins(t):
         agent.wait("process.match", pid=t.spawn("burn_cpu", 8, name=name, cgroup=group).pid, rule=by)
 
 
+@pytest.mark.parallel(4)
 def test_two_processes_in_one_cgroup(t):
     """One watch for both; it lives until the last one has gone."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -129,6 +140,7 @@ def test_two_processes_in_one_cgroup(t):
     check(stop["reason"] in ("cgroup_empty", "no_process"), f"{stop}")
 
 
+@pytest.mark.parallel(4)
 def test_cgroup_removed_while_watched(t):
     """The cgroup goes away under the watch, and again under a running session."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -146,6 +158,7 @@ def test_cgroup_removed_while_watched(t):
     check(agent.call("watches") == [], "watches are left")
 
 
+@pytest.mark.parallel(4)
 def test_cgroup_prefix(t):
     """A rule for a cgroup takes whatever runs there, and not the neighbour's."""
     agent = t.agent(rules(rule("slice", cgroup=f"/{t.name}-web")))
@@ -159,6 +172,7 @@ def test_cgroup_prefix(t):
     agent.wait("watch.stop", cgroup=inside.path)
 
 
+@pytest.mark.parallel(4)
 def test_comm_and_cgroup_prefix(t):
     """Both criteria must hold."""
     agent = t.agent(rules(rule("both", comm=t.comm, cgroup=f"/{t.name}-web")))
@@ -247,6 +261,7 @@ def test_short_lives(t):
     check("spin_short_life" in names, "processes that had gone are nameless")
 
 
+@pytest.mark.parallel(4)
 def test_no_loader_process(t):
     """No loader is left once the load is done, and no broker once nobody asks."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -255,8 +270,8 @@ def test_no_loader_process(t):
         found = []
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if ((folder / "comm").read_text().strip() == "trocar-loader" and
-                        str(agent.bpf) in (folder / "cmdline").read_text()):
+                if ((folder / "comm").read_bytes() == b"trocar-loader\n" and
+                        os.fsencode(agent.bpf) in (folder / "cmdline").read_bytes()):
                     found.append(folder.name)
             except OSError:
                 continue
@@ -266,12 +281,7 @@ def test_no_loader_process(t):
     until(lambda: not loaders(), 15, lambda: f"loader processes: {loaders()}")
 
 
-for test in (test_exec, test_fork_without_exec, test_rename, test_name_that_drives_a_terminal, test_exec_of_running_process, test_started_before_us,
-             test_exact_against_prefix, test_longest_prefix_wins, test_two_processes_in_one_cgroup,
-             test_cgroup_removed_while_watched, test_cgroup_prefix, test_comm_and_cgroup_prefix, test_no_loader_process):
-    test.company = 4
-
-
+@pytest.mark.parallel(4)
 def test_scope(t):
     """`load --scope`: what a rule matches elsewhere is neither watched nor listed nor captured, and it is said."""
     inside, outside = t.cgroup("in"), t.cgroup("out")

@@ -4,6 +4,8 @@ import os
 import pathlib
 import time
 
+import pytest
+
 from harness import bpf_objects, check, rule, rules, until
 
 ON_DEMAND = ("sampler", "count_switches")
@@ -34,6 +36,7 @@ def links_to(agent):
     return [link for link in bpf_objects("link") if link.get("prog_id") in ours]
 
 
+@pytest.mark.parallel(4)  # whatever others do is nothing to it
 def test_nothing_watched(t):
     """Rules, and nobody who matches: no thread of the consumer runs, no event, no link."""
     agent = t.agent(rules(rule("api", comm=t.comm)), broker=True)
@@ -64,6 +67,3 @@ def test_armed_while_watched(t):
     agent.wait("watch.stop", cgroup=groups[1].path)
     until(lambda: not events_held(agent.pid), 3, lambda: f"{events_held(agent.pid)} events are left")
     check(not links_to(agent), "a link is left")
-
-
-test_nothing_watched.company = 4  # whatever others do is nothing to it

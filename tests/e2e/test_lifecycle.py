@@ -6,11 +6,14 @@ import pwd
 import re
 import time
 
+import pytest
+
 from harness import CONSUMER, GROUP, LOADER, USER, Skip, check, command, mounts, rule, rules
 
 NONE = "0" * 16
 
 
+@pytest.mark.parallel(4)
 def test_lockdown_state(t):
     """agent.start says what the kernel says of every thread: nothing is left of privilege."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -31,6 +34,7 @@ def test_lockdown_state(t):
         check(not set(state["Groups"].split()) & {"0"}, f"{thread}: groups {state['Groups']}")
 
 
+@pytest.mark.parallel(4)
 def test_status_is_the_same_account(t):
     """status, agent.start and agent.stop tell one story."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -57,6 +61,7 @@ def test_status_is_the_same_account(t):
     check(reasons == {"agent_stop"}, f"{reasons}")
 
 
+@pytest.mark.parallel(4)
 def test_idle_without_matches(t):
     """With nothing watched the consumer hardly wakes."""
     agent = t.agent(rules(rule("api", comm="no-such-name")))
@@ -71,6 +76,7 @@ def test_idle_without_matches(t):
     check(used() - before <= 3, f"{used() - before} ticks of CPU in 3 idle seconds")
 
 
+@pytest.mark.parallel(4)
 def test_end_in_a_session(t):
     """SIGTERM in a session ends it with its account first."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -85,6 +91,7 @@ def test_end_in_a_session(t):
     check(agent.stacks(session), "its stacks are missing")
 
 
+@pytest.mark.parallel(4)
 def test_load_twice_and_replace(t):
     """A second load says what is there with a status of its own; --replace swaps; unload is whole."""
     agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
@@ -106,6 +113,7 @@ def test_unload_of_nothing(t):
     check(done.returncode == 0 and (done.stdout + done.stderr).strip(), f"{done}")
 
 
+@pytest.mark.parallel(4)
 def test_consumer_without_load(t):
     """One clear line and status 1 when nothing is loaded."""
     agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
@@ -118,6 +126,7 @@ def test_consumer_without_load(t):
     check(not agent.raw, f"lines without a load: {agent.raw}")
 
 
+@pytest.mark.parallel(4)
 def test_kernel_side_of_another_version(t):
     """A consumer refuses the pins of another version: status 4 and one line that names both."""
     agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
@@ -142,8 +151,3 @@ def test_usage(t):
     for words in (["--no-such-option"], ["--rules"]):
         done = command(CONSUMER, *words, expect=2)
         check(re.search("--(rules|help)", done.stderr) and not done.stdout, f"{words}: {done}")
-
-
-for test in (test_lockdown_state, test_status_is_the_same_account, test_end_in_a_session, test_load_twice_and_replace,
-             test_consumer_without_load, test_idle_without_matches, test_kernel_side_of_another_version):
-    test.company = 4

@@ -3,8 +3,11 @@
 vanish: each loss is in a line with its number."""
 import json
 import os
+import pathlib
 import signal
 import time
+
+import pytest
 
 import harness
 from harness import check, rule, rules, until
@@ -15,6 +18,12 @@ def burn(t, agent, *words, group=None, name=None, workload="burn_cpu"):
     process = t.spawn(workload, *words, name=name or t.comm, cgroup=group)
     until(lambda: any(w["cgroup"] == group.path for w in agent.call("watches")), 8, "no watch")
     return group, process
+
+
+def cpu_seconds(process):
+    """What its threads have used so far."""
+    words = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_ring_too_small(t):
@@ -39,11 +48,12 @@ def test_ring_too_small(t):
     check("samples-ring-kib" in error["hint"] or "samples-ring-kib" in error["message"], f"{error}")
 
 
+@pytest.mark.parallel(3)
 def test_health(t):
     """What the agent costs, and what the recorder lost outside of any session: the minute's line says it."""
     agent = t.agent(rules(rule("api", comm=t.comm)), arguments=["--health-seconds", 5],
                     load=["--samples-ring-kib", "64", "--hz", "999"])
-    burn(t, agent, 60, 100, workload="deep")
+    _, process = burn(t, agent, 60, 100, workload="deep")
     line = agent.wait("health", seconds=20)
     check(4900 <= line["interval_ms"] < 15000 and line["watches"] == 1, f"{line}")
     check(line["attempted"] > 50 and 0 < line["emitted"] <= line["attempted"], f"{line}")
@@ -52,9 +62,10 @@ def test_health(t):
     check(1 << 20 < line["resident_bytes"] < 64 << 20, f"{line}")
     mark = line["mono_ns"]
     agent.process.send_signal(signal.SIGSTOP)
-    time.sleep(2.5)
+    used_s = cpu_seconds(process)
+    until(lambda: cpu_seconds(process) > used_s + 2, 20, "the load does not run")
     agent.process.send_signal(signal.SIGCONT)
-    line = agent.wait("health", seconds=25,  # a ring of 64 KiB does not hold 2.5 s
+    line = agent.wait("health", seconds=25,  # a ring of 64 KiB does not hold what 2 s of a CPU give
                       where=lambda h: h["mono_ns"] > mark and h["lost"].get("ring_full", 0) > 50)
     lost = line["lost"]
     ticks = sum(lost.get(name, 0) for name in ("ring_full", "stack_kernel", "stack_user", "stale"))
@@ -63,6 +74,7 @@ def test_health(t):
     check(samples["name"] == "samples" and samples["peak_bytes"] > samples["size_bytes"] / 2, f"{line}")
 
 
+@pytest.mark.parallel(2)
 def test_output_reader_stops(t):
     """A reader that stops reading stops nothing: the drain goes on, whole lines drop and are counted."""
     agent = t.agent(rules(rule("deep", prefix="deep", cooldown_ms=0)), reading=False,
@@ -91,6 +103,7 @@ def test_output_reader_stops(t):
     check(stop["totals"]["lines_dropped"] >= status["output"]["dropped_lines"], f"{stop}")
 
 
+@pytest.mark.parallel(3)
 def test_output_reader_goes(t):
     """A reader that closes its end does not end the agent by SIGPIPE."""
     agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
@@ -106,6 +119,7 @@ def test_output_reader_goes(t):
     check(agent.call("status")["output"]["kind"] == "fifo", "the kind of the output is not fifo")
 
 
+@pytest.mark.parallel(3)
 def test_disk_full(t):
     """A full disk is said, retried and counted; the lines that are there are whole."""
     agent = t.agent(rules(rule("deep", comm="deep", cooldown_ms=0)), start=False)
@@ -144,6 +158,7 @@ def test_disk_full(t):
     check(json.loads(lines[-1])["type"] == "agent.stop", f"the last line: {lines[-1][:200]}")
 
 
+@pytest.mark.parallel(3)
 def test_file_and_rotation(t):
     """SIGHUP opens the output anew: logrotate works, no line is lost or torn."""
     agent = t.agent(rules(rule("api", comm=t.comm)), start=False)
@@ -165,6 +180,7 @@ def test_file_and_rotation(t):
     check(totals["lines_dropped"] == 0, f"{totals}")
 
 
+@pytest.mark.parallel(3)
 def test_killed_in_a_session_and_restarted(t):
     """kill -9 in a session: the kernel side stays, the next consumer says the gap and the cut session."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -187,6 +203,7 @@ def test_killed_in_a_session_and_restarted(t):
     agent.wait("session.end", session=again)
 
 
+@pytest.mark.parallel(3)
 def test_restart_in_order_has_no_gap(t):
     """After a SIGTERM there is no gap to say."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -199,6 +216,7 @@ def test_restart_in_order_has_no_gap(t):
     check("gap_ms" not in start and "cut_sessions" not in start, f"{start}")
 
 
+@pytest.mark.parallel(3)
 def test_second_consumer_takes_over(t):
     """Two consumers on one set of maps would each see half: the older one ends and says why."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -236,8 +254,3 @@ def test_every_sample_another_stack(t):
         check(ledger["stacks"] >= 0.8 * ledger["emitted"], f"the workload repeats its stacks: {ledger}")
     lines = agent.output.read_bytes().splitlines(True)
     agent.raw = lines[:200] + find()  # each of thousands against its schema would take minutes
-
-
-for test in (test_output_reader_goes, test_disk_full, test_file_and_rotation, test_killed_in_a_session_and_restarted,
-             test_restart_in_order_has_no_gap, test_second_consumer_takes_over):
-    test.company = 3

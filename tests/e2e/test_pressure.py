@@ -10,9 +10,12 @@ import statistics
 import threading
 import time
 
+import pytest
+
 import activation
 import harness
-from harness import LOADER, GROUP, USER, check, rule, rules, until
+from harness import LOADER, GROUP, USER, check, check_figure, rule, rules, until
+from machine import Load
 
 CAP_SYS_RESOURCE = 24
 
@@ -88,7 +91,7 @@ def test_latency(t):
                                cooldown_ms=0, budget_s=3600)), broker=True)
     group = t.cgroup(quota=50)
     poller = Poller(group.folder / "cpu.pressure", some_ms, WINDOW)
-    seconds = wanted * 3 * WINDOW // 1000 + 15
+    seconds, load = wanted * 3 * WINDOW // 1000 + 15, Load()
     t.spawn("burn_cpu", seconds, 4, 3, name=t.comm, cgroup=group)
     start = agent.wait("watch.start", cgroup=group.path)
     check(start["follow"] == start["pressure"]["cpu"]["by"] == "trigger", f"{start}")
@@ -103,7 +106,7 @@ def test_latency(t):
     check(status["crossings"] >= wanted and status["crossings"] + status["repeats"] +
           status["false_events"] == status["notices"], f"{status}")
     late = [poller.nearest_ms(line["mono_ns"]) for line in lines]
-    check(statistics.median(late) <= 150, f"ms from notice to line: {late}")
+    check_figure(statistics.median(late) <= 150, f"ms from notice to line: {late}", load)
     if os.environ.get("TROCAR_FIGURES"):
         with open(os.environ["TROCAR_FIGURES"], "a", encoding="ascii") as stream:
             stream.write(json.dumps({"window_ms": WINDOW, "notice_to_line_ms": late, **status}) + "\n")
@@ -125,7 +128,7 @@ def test_bursts(t):
                                cooldown_ms=0, budget_s=3600)), broker=True)
     t.spawn("deep", 60 + wanted * 5 * WINDOW // 1000, 5, name="resident", cgroup=group)
     agent.wait("watch.start", cgroup=group.path, follow="trigger")
-    slot = agent.call("watches")[0]["slot"]
+    slot, load = agent.call("watches")[0]["slot"], Load()
     done = harness.command(tool, group.folder, agent.bpf, slot, some_ms * 1000, WINDOW * 1000, wanted,
                            20 if privileged() else 0, seconds=30 + wanted * 6 * WINDOW / 1000)
     time.sleep(0.3)
@@ -134,12 +137,12 @@ def test_bursts(t):
     found = json.loads(harness.command(
         "jq", "-n", "--slurpfile", "bursts", t.folder / "bursts", "--slurpfile", "lines", t.folder / "lines",
         "-f", harness.ROOT / "tests" / "bench" / "crossings.jq").stdout)
-    check(found["bursts"] == wanted and found["whole"] >= 1, f"{found} {done.stdout}")
-    check(found["notice_to_line_ms"] <= 150, f"{found} {done.stdout}")
+    check_figure(found["bursts"] == wanted and found["whole"] >= 1, f"{found} {done.stdout}", load)
+    check_figure(found["notice_to_line_ms"] <= 150, f"{found} {done.stdout}", load)
     # One tick at 97 Hz, and what the witness takes to see it.
-    check(found["line_to_sample_ms"] <= 10.31 + 1, f"{found} {done.stdout}")
+    check_figure(found["line_to_sample_ms"] <= 10.31 + 1, f"{found} {done.stdout}", load)
     if privileged():
-        check(found["crossing_to_line_ms"] <= 150, f"{found} {done.stdout}")
+        check_figure(found["crossing_to_line_ms"] <= 150, f"{found} {done.stdout}", load)
     if os.environ.get("TROCAR_FIGURES"):
         with open(os.environ["TROCAR_FIGURES"], "a", encoding="ascii") as stream:
             stream.write(json.dumps({"window_ms": WINDOW, **found}) + "\n")
@@ -170,7 +173,7 @@ def test_says_how(t):
             if odd == "scan":
                 check(start["follow"] == "both" and
                       "CAP_SYS_RESOURCE" in start["pressure"]["io"]["reason"], f"{start}")
-            check(len(own(agent)) == (3 if odd == "trigger" else 2), f"{own(agent)}")
+            until(lambda: len(own(agent)) == (3 if odd == "trigger" else 2), 5, lambda: f"{own(agent)}")
         status = agent.call("status")
         check(status["follow"] == start["follow"], f"{status['follow']} {start['follow']}")
         t.end(process)
@@ -178,6 +181,7 @@ def test_says_how(t):
         agent.unload()
 
 
+@pytest.mark.parallel(3)
 def test_scan_without_broker(t):
     """Without a broker the same crossing is found by scan, and the line says so."""
     agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(400, 1000)], during_ms=300)), broker=False)
@@ -188,6 +192,7 @@ def test_scan_without_broker(t):
     agent.wait("session.start", session=line["session"])
 
 
+@pytest.mark.parallel(3)
 def test_removed_cgroup(t):
     """A cgroup that goes wakes its triggers with an error: that is no crossing, and nothing stays open."""
     when = [cpu(1, 2000), {"pressure": "memory", "some_ms": 1, "window_ms": 2000},
@@ -209,6 +214,7 @@ def test_removed_cgroup(t):
     check(status["triggers"] == status["closing"] == status["files"] == 0, f"{status}")
 
 
+@pytest.mark.parallel(3)
 def test_rule_change(t):
     """A change of rules keeps the triggers of what stays, shares equal ones, and closes the others."""
     agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(700, 2000), cpu(800, 2000)])), broker=True)
@@ -228,6 +234,7 @@ def test_rule_change(t):
     check(set(own(agent)) < set(first), f"{first} {own(agent)}")
 
 
+@pytest.mark.parallel(4)
 def test_broker_dies_and_returns(t):
     """A broker that dies takes no trigger along; one that comes takes the scan's place within two drains."""
     agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(WINDOW // 10)], during_ms=300)), broker=True)
@@ -238,9 +245,12 @@ def test_broker_dies_and_returns(t):
     t.spawn("burn_cpu", 12, 3, name="burner", cgroup=first)
     agent.wait("pressure", seconds=12, cgroup=first.path, by="trigger")
     agent.broker.kill()
-    second = t.cgroup("second")
+    second, load = t.cgroup("second"), Load()
     t.spawn("deep", 20, 5, name=t.comm, cgroup=second)
-    agent.wait("watch.start", cgroup=second.path, follow="trigger")
+    begin = agent.wait("watch.start", cgroup=second.path)
+    # Where others have the CPUs the next broker does not begin in the time that the consumer has for it.
+    check(begin["follow"] == "trigger" or load.others() > load.BUSY, f"{begin}")
+    until(lambda: followed(agent)["triggers"] == 2, 14, lambda: f"{followed(agent)}")
     t.end(process)
     agent.stop()
     agent.unload()
@@ -269,6 +279,7 @@ def switches(pid):
                for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"))
 
 
+@pytest.mark.parallel(4)
 def test_no_wakeup(t):
     """Followed by triggers and nothing happening: pressure wakes nobody, only the recorder's drain does."""
     agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(WINDOW // 2)])), broker=True)
@@ -278,11 +289,11 @@ def test_no_wakeup(t):
     os.kill(process.pid, harness.signal.SIGSTOP)
     try:
         time.sleep(1)
-        before = switches(agent.pid)
+        before, load = switches(agent.pid), Load()
         time.sleep(11)
         woken = switches(agent.pid) - before
         # A scan would wake every 200 ms, its sleep at each stall of the system.
-        check(woken <= 8, f"{woken} wake-ups in 11 s")
+        check_figure(woken <= 8, f"{woken} wake-ups in 11 s", load)
     finally:
         os.kill(process.pid, harness.signal.SIGCONT)
 
@@ -296,6 +307,3 @@ def test_root(t):
     check(start["follow"] == "trigger" and start["scope"] == "process", f"{start}")
     mine = [path for path in triggers_of(agent).values() if path == "/proc/pressure/cpu"]
     check(len(mine) == 2, f"its own that wakes the scan, and the broker's: {triggers_of(agent)}")
-
-
-test_broker_dies_and_returns.company = 4

@@ -3,6 +3,8 @@
 import os
 import time
 
+import pytest
+
 from harness import check, rule, rules
 from test_control import as_user
 
@@ -16,6 +18,7 @@ def folded(text):
     return found
 
 
+@pytest.mark.parallel(3)
 def test_profile_a_process(t):
     """Only the process asked for, its hot function, about as many samples as its CPU time calls for."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -36,6 +39,7 @@ def test_profile_a_process(t):
     t.end(other)
 
 
+@pytest.mark.parallel(3)
 def test_profile_a_cgroup(t):
     """All of a cgroup, by process."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -45,6 +49,7 @@ def test_profile_a_cgroup(t):
     check({s.split(";")[0] for s in folded(out)} == {f"pid {p}" for p in pids}, out)
 
 
+@pytest.mark.parallel(3)
 def test_profile_refused(t):
     """What cannot be is said in one line, at once."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -57,6 +62,7 @@ def test_profile_refused(t):
     check(time.monotonic() - began < 5, "it took long")
 
 
+@pytest.mark.parallel(4)
 def test_lines_are_for_admins(t):
     """Who may only look gets no lines; a subscription that nobody asks for ends, and they are few."""
     agent = t.agent(rules(rule("api", comm=t.comm, cgroup=f"/{t.name}")))
@@ -74,6 +80,3 @@ def test_lines_are_for_admins(t):
     time.sleep(11)
     agent.call("rules.set", {"text": '{"version": 1, "rules": []}'})
     agent.refused(-32004, "lines", {"subscription": ids[0]})
-
-
-test_lines_are_for_admins.company = 4

@@ -3,6 +3,8 @@
 import os
 import time
 
+import pytest
+
 from harness import check, rule, rules
 
 CPU = {"pressure": "cpu", "some_ms": 400, "window_ms": 1000}
@@ -33,6 +35,7 @@ def check_account(agent, end):
                   f"{signal} {phase}: {written} in the stack lines, {entry[phase]['emitted']} emitted")
 
 
+@pytest.mark.parallel(2)
 def test_cpu_pressure(t):
     """A CPU quota bites: pressure, session, stacks from before and during, the hot function on top."""
     agent = t.agent(rules(rule("api", comm=t.comm, when=[CPU], pre_ms=2500, during_ms=2000,
@@ -63,6 +66,7 @@ def test_cpu_pressure(t):
     check(held["reason"] == "cooldown" and held["retry_ms"] > 0, f"{held}")
 
 
+@pytest.mark.parallel(2)
 def test_memory_pressure(t):
     """A working set beyond the memory limit, named by the function that reads it again."""
     agent = t.agent(rules(rule("cache", comm="cache",
@@ -83,6 +87,7 @@ def test_memory_pressure(t):
     check_account(agent, end)
 
 
+@pytest.mark.parallel(2)
 def test_io_pressure(t):
     """A journal that syncs each entry."""
     agent = t.agent(rules(rule("journal", comm="journal",
@@ -98,6 +103,7 @@ def test_io_pressure(t):
     check_account(agent, end)
 
 
+@pytest.mark.parallel(3)
 def test_request_by_rule_cgroup_and_pid(t):
     """session.start finds its watch by each of the three names."""
     agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)))
@@ -118,6 +124,7 @@ def test_request_by_rule_cgroup_and_pid(t):
     agent.refused(-32602, "session.start", {"pid": process.pid, "during_ms": -5})
 
 
+@pytest.mark.parallel(2)
 def test_exec_starts_a_session(t):
     """A rule with "on": "exec" captures from a matched exec."""
     agent = t.agent(rules({**rule("api", comm=t.comm, during_ms=1000, cooldown_ms=0), "on": "exec"}))
@@ -130,6 +137,7 @@ def test_exec_starts_a_session(t):
     check_account(agent, end)
 
 
+@pytest.mark.parallel(3)
 def test_running_session_holds_the_next(t):
     """One cgroup has one session at a time; the second request is told when to come back."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -143,6 +151,7 @@ def test_running_session_holds_the_next(t):
     agent.wait("session.end", session=session)
 
 
+@pytest.mark.parallel(3)
 def test_seventeenth_session(t):
     """At most 16 sessions at once; the next is held and said."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -160,6 +169,7 @@ def test_seventeenth_session(t):
         agent.wait("session.end", seconds=20, cgroup=group.path)
 
 
+@pytest.mark.parallel(3)
 def test_budget(t):
     """A rule's budget of captured seconds per hour holds the next session back."""
     tight = rule("api", comm=t.comm, cooldown_ms=0)
@@ -175,6 +185,7 @@ def test_budget(t):
     agent.wait("trigger.held", reason="budget_rule")
 
 
+@pytest.mark.parallel(3)
 def test_scope_process(t):
     """scope process takes only what matched; scope cgroup takes the neighbour in the cgroup as well."""
     for scope, neighbour in (("process", False), ("cgroup", True)):
@@ -216,6 +227,7 @@ def test_deep_stacks(t):
             check(heavy["quality"] == "truncated" and levels >= 100, f"{name}: {levels}, {heavy}")
 
 
+@pytest.mark.parallel(3)
 def test_long_stacks_are_parts(t):
     """No line is longer than the limit: a long stack is lines with one stack_id, counted once."""
     agent = t.agent(rules(rule("deep", comm="deep")), arguments=["--max-line-bytes", 4096])
@@ -233,6 +245,7 @@ def test_long_stacks_are_parts(t):
     check_account(agent, end)
 
 
+@pytest.mark.parallel(3)
 def test_weight_order(t):
     """In one session: during before before, and within a phase the most weight first."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -245,8 +258,3 @@ def test_weight_order(t):
     order = [(s["phase"] == "before", -s["weight_ns"]) for s in agent.stacks(session) if "count" in s]
     check(order == sorted(order), f"not in order: {order[:12]}")
     check({phase for phase, _ in order} == {True, False}, "one phase is missing")
-
-
-for test in (test_request_by_rule_cgroup_and_pid, test_running_session_holds_the_next, test_seventeenth_session,
-             test_budget, test_scope_process, test_long_stacks_are_parts, test_weight_order):
-    test.company = 3

@@ -3,6 +3,8 @@
 import os
 import time
 
+import pytest
+
 from harness import Cgroup, check, rule, rules, until
 
 USER = 61235
@@ -21,6 +23,7 @@ def delegated(t, count):
     return top
 
 
+@pytest.mark.parallel(4)
 def test_slots(t):
     """The user loses a place to a newcomer who has none; what he has left stays his."""
     agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)), load=["--watches", SLOTS])
@@ -45,6 +48,7 @@ def test_slots(t):
     check(not agent.find("watch.stop", since=mark) and not agent.find("watch.start", since=mark), "a place changed hands")
 
 
+@pytest.mark.parallel(4)
 def test_never_a_session(t):
     """A watch in a session keeps its place, whoever comes."""
     agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)), load=["--watches", 2])
@@ -61,7 +65,3 @@ def test_never_a_session(t):
     # What is tried again takes it: the next start.
     t.spawn("burn_cpu", 30, name=t.comm, cgroup=service)
     agent.wait("watch.start", cgroup=service.path, seconds=8)
-
-
-for test in (test_slots, test_never_a_session):
-    test.company = 4

@@ -10,12 +10,16 @@ import shutil
 import struct
 import subprocess
 
+import pytest
+
 import bed
+import machine
 from bed import check, until
 from client import REFUSALS, REQUESTS
 from field import CAPTIVE, ITERATORS, LIMITS, OUTSIDE, Field
 
 TIMES = 10 if os.environ.get("TROCAR_LONG") == "1" else 1
+pytestmark = pytest.mark.timeout(240 * TIMES)
 CONSUMER = bed.BUILD / "consumer" / "trocar-consumer"
 SAMPLE = struct.Struct("=QQ7I2H2i4I16s")  # struct sample of shared/abi.h
 SAMPLE_BUILD_ID, SAMPLE_UNWOUND, SAMPLE_ADDRESSES, SAMPLE_LEAF_ID = 1, 1 << 5, 1 << 4, 1 << 6
@@ -41,6 +45,7 @@ BUSY, BUSY_SLOW, BUSY_SLOWEST_US = 4, 1000, 2_500_000
 
 @functools.cache
 def campaign(scoped):
+    """One run of the captive; what all tests of this file look at."""
     field = Field(scoped)
     try:
         field.let_loose((20 if scoped else 40) * TIMES)
@@ -54,9 +59,17 @@ def campaign(scoped):
 fields = []
 
 
-def end():
-    while fields:
-        fields.pop().done()
+def note(text):
+    print(f"# {text}", flush=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def campaigns(kernel):
+    """Ends the runs once every test has looked at them."""
+    with machine.share():
+        yield
+        while fields:
+            fields.pop().done()
 
 
 def evidence(field):
@@ -74,7 +87,7 @@ def look(field, record):
     return [line for line in lines if line.startswith("leak:")], json.loads(lines[-1])
 
 
-def test_search_finds(_):
+def test_search_finds():
     """What must not be seen is told when it is there: planted where it could come from, it is found in each place."""
     field = campaign(True)
     keeper, other = field.prey[0], next(p for p in field.prey if p.kind == OUTSIDE)
@@ -109,7 +122,7 @@ def test_search_finds(_):
 # ---- one for each asset
 
 
-def test_memory(note):
+def test_memory():
     """No byte of a watched process's memory but addresses of its code, in no ring, iterator, file or answer."""
     field = campaign(False)
     note(evidence(field))
@@ -119,7 +132,7 @@ def test_memory(note):
         check(field.result[word] >= least * TIMES, f"only {field.result[word]} {word}: nothing was attacked")
 
 
-def test_scope(note):
+def test_scope():
     """With --scope nothing of those outside: in no ring or iterator, and no file of theirs."""
     field = campaign(True)
     note(evidence(field))
@@ -129,7 +142,7 @@ def test_scope(note):
           f"{field.result['samples']} samples, {refused['scope']} refused for their scope: nothing was attacked")
 
 
-def test_broker_answers(note):
+def test_broker_answers():
     """Every request of broker.def was granted and refused, and no answer took more than 100 ms."""
     for scoped in (False, True):
         field = campaign(scoped)
@@ -147,7 +160,7 @@ def test_broker_answers(note):
         check(field.result["slowest_us"] < BUSY_SLOWEST_US, f"{field.result['slowest_us']} us")
 
 
-def test_descriptors(note):
+def test_descriptors():
     """What it holds, looked at ten times a second: nothing that is not in the list, and no more of each."""
     for scoped in (False, True):
         field = campaign(scoped)
@@ -158,7 +171,7 @@ def test_descriptors(note):
         check(field.most.get("file") and field.most.get("pressure"), f"it held none of some kinds: {field.most}")
 
 
-def test_kernel_time(note):
+def test_kernel_time():
     """Our programs take no more than their share of the machine, whatever they are told."""
     for scoped in (False, True):
         field = campaign(scoped)
@@ -166,14 +179,14 @@ def test_kernel_time(note):
         share = sum(spent.values()) / 1e9 / field.seconds / os.cpu_count()
         ticks = field.spent.get("sampler", (0, 0))
         note(f"{100 * share:.2f} % of {os.cpu_count()} CPUs; {ticks[1]} ticks, "
-                           f"{ticks[0] / max(1, ticks[1]):.0f} ns each")
+             f"{ticks[0] / max(1, ticks[1]):.0f} ns each")
         events = LIMITS["[perf_event]"]
         check(ticks[1] > 1000 * TIMES, f"only {ticks[1]} ticks")
         check(ticks[1] <= 97 * events * field.seconds, f"{ticks[1]} ticks are more than {events} events make")
         check(share <= KERNEL_SHARE, f"{100 * share:.1f} % of the machine: {spent}")
 
 
-def test_broker_time(note):
+def test_broker_time():
     """The broker and its workers take no more than their share of a CPU, and so much for an answer."""
     for scoped in (False, True):
         field = campaign(scoped)
@@ -184,14 +197,14 @@ def test_broker_time(note):
         check(each_ms <= BROKER_ANSWER_MS, f"{each_ms:.2f} ms an answer")
 
 
-def test_kernel_log(_):
+def test_kernel_log():
     """The kernel has complained of nothing."""
     for scoped in (False, True):
         said = [line for line in campaign(scoped).kernel if TROUBLE.search(line)]
         check(not said, "\n".join(said[:20]))
 
 
-def test_prey_unharmed(_):
+def test_prey_unharmed():
     """Who was watched lives, and has the memory that it had."""
     for scoped in (False, True):
         field = campaign(scoped)
@@ -235,13 +248,13 @@ def consumer(field):
         return kinds
 
 
-def test_next_consumer(_):
+def test_next_consumer():
     """A consumer that is itself begins anew on what the captive has left of the maps, and finds who is to be found."""
     for scoped in (False, True):
         consumer(campaign(scoped))
 
 
-def test_unload(_):
+def test_unload():
     """All of it can be taken away; nothing stays behind."""
     for scoped in (False, True):
         field = campaign(scoped)

@@ -17,8 +17,6 @@ import time
 import harness
 from harness import GROUP, ROOT, WORKLOADS, Cgroup, Skip, check, rule, rules, until
 
-sys.path.append(str(ROOT / "tests" / "broker"))
-
 HERE = pathlib.Path(__file__).resolve().parent
 USER = 61236  # nobody's
 SECONDS = 50

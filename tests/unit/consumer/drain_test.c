@@ -140,8 +140,8 @@ static void test_bad(void **state)
 	s = fake_sample(1, 2, 0, &bytes);
 	fake_put(&f->samples, s, bytes - 8);
 	drain_samples(&f->a.drain);
-	assert_int_equal(f->a.drain.samples, 1);
-	assert_int_equal(f->a.drain.bad, 1);
+	assert_int_equal(f->a.counts.samples, 1);
+	assert_int_equal(f->a.counts.bad_records, 1);
 	assert_null(process_find(&f->a.processes, FAKE_TGID, FAKE_START));
 	fake_free(f);
 }

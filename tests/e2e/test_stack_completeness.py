@@ -8,17 +8,20 @@ import shutil
 import subprocess
 import time
 
+import pytest
+
 import call_paths
-from harness import ROOT, Skip, check, command, rule, rules, until
+from harness import ROOT, Skip, check, check_figure, command, rule, rules, until
+from machine import Load
 from programs import need, start
 
 SOURCES = ROOT / "tests" / "workloads" / "unwind"
-HZ = 499
+HZ, PERF_HZ = 997, 449  # primes
 LIFE = 240  # seconds that a program runs at most: longer than any test takes
 ENOUGH = 1000  # samples of each program
 LEAST = 300  # of each where the machine is so busy that SESSIONS_MAX do not give enough
-SECONDS = 5  # of a session
-SESSIONS_MAX = 12
+SECONDS = 3  # of a session
+SESSIONS_MAX = 20
 
 WORKER = ("works < main < ... < _start", "works < ... < start_thread < clone3")
 CALLS = ("plain_leaf < calls_leaf < works", "tail_leaf < tail_target < calls_tail < works",
@@ -70,12 +73,15 @@ class Programs:
         for pid in self.pids:
             agent.wait("process.unwind", seconds=30, pid=pid)
         time.sleep(settle)
+        load = Load()
         for _ in range(SESSIONS_MAX):
             lines, end = capture(agent, self.group, SECONDS)
             check(end["verdict"] == "complete", f"{end['verdict']}: {end.get('verdict_reason')}")
             self.account(call_paths.stacks_of(lines))
             if all(a.samples >= enough for a in self.accounts.values()):
                 break
+        few = [f"{a.name}: {a.samples} samples" for a in self.accounts.values() if a.samples < LEAST]
+        check_figure(not few, "; ".join(few), load)
         accounts = (*self.accounts.values(), self.others)
         print(call_paths.HEAD, *(a.row() for a in accounts if a.samples), sep="\n", flush=True)
         faults = [f for n, a in self.accounts.items() for f in a.faults(LEAST, self.limits[n])]
@@ -89,6 +95,7 @@ def capture(agent, group, seconds):
     return agent.stacks(answer["session"]), end
 
 
+@pytest.mark.parallel(2)
 def test_c(t):
     """C as gcc and as clang compile it: leaves, tail calls, alloca, noreturn, through qsort, in threads."""
     programs = Programs(t)
@@ -98,6 +105,7 @@ def test_c(t):
     programs.run(enough=2000)
 
 
+@pytest.mark.parallel(2)
 def test_linked_otherwise(t):
     """The same program linked statically, as static PIE, and against musl, whose code has no tables and is
     followed."""
@@ -109,6 +117,7 @@ def test_linked_otherwise(t):
     programs.run(enough=3000)
 
 
+@pytest.mark.parallel(2)
 def test_signals_and_children(t):
     """Within signal handlers, on the same and on another stack; in children of vfork, clone and fork."""
     programs = Programs(t)
@@ -128,6 +137,7 @@ def test_brief_children(t):
     programs.run(enough=2000)
 
 
+@pytest.mark.parallel(2)
 def test_rust(t):
     """Rust as rustc compiles it."""
     programs = Programs(t)
@@ -137,6 +147,7 @@ def test_rust(t):
     programs.run(enough=2500)
 
 
+@pytest.mark.parallel(2)
 def test_exceptions(t):
     """C++ that throws all the time: while a frame is being taken away, nobody can walk it."""
     programs = Programs(t)
@@ -145,6 +156,7 @@ def test_exceptions(t):
     programs.run(enough=2500)
 
 
+@pytest.mark.parallel(2)
 def test_interpreters(t):
     """Interpreters as Debian builds them."""
     programs = Programs(t)
@@ -205,6 +217,7 @@ def postgres(t, group):
     return server
 
 
+@pytest.mark.parallel(2)
 def test_servers(t):
     """Servers under load, as Debian builds them."""
     programs = Programs(t)
@@ -280,14 +293,14 @@ def test_said_why(t):
     programs.run(settle=3)
 
 
-def agree(t, name, process, group, seconds=12, hot=15):
+def agree(t, name, process, group, seconds=8, hot=15):
     """The call paths of a program are those that perf record --call-graph dwarf finds in the same seconds."""
     agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])), load=["--hz", HZ])
     agent.wait("watch.start", cgroup=group.path)
     agent.wait("process.unwind", seconds=30, pid=process.pid)
     time.sleep(1.5)
     data = t.folder / "perf.data"
-    perf = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", "297", "--call-graph", "dwarf,16384",
+    perf = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", str(PERF_HZ), "--call-graph", "dwarf,16384",
                              "-p", str(process.pid), "-o", str(data), "--", "sleep", str(seconds)],
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     lines, _ = capture(agent, group, seconds)
@@ -308,6 +321,7 @@ def same_paths(t, name, begin):
     agree(t, name, begin(t, group), group)
 
 
+@pytest.mark.parallel(2)
 def test_paths_of_c(t):
     """The call paths of C, its callbacks through qsort included, are perf's."""
     same_paths(t, "C, gcc -O2", lambda t, group: compiled(t, group, "calls-gcc", "calls.c", "gcc", "-O2",
@@ -320,11 +334,13 @@ def test_paths_of_signals(t):
                                                           "-D_GNU_SOURCE"))
 
 
+@pytest.mark.parallel(2)
 def test_paths_of_rust(t):
     """The call paths of Rust are perf's."""
     same_paths(t, "Rust, -O", lambda t, group: compiled(t, group, "calls-rust", "calls.rs", "rustc", "-O"))
 
 
+@pytest.mark.parallel(2)
 def test_paths_of_python(t):
     """The call paths of Python's interpreter are perf's."""
     need("python3")
@@ -334,7 +350,3 @@ def test_paths_of_python(t):
 def test_paths_of_redis(t):
     """The call paths of a server under load are perf's."""
     same_paths(t, "Redis", redis)
-
-
-for test in (test_rust, test_exceptions, test_paths_of_c, test_paths_of_rust, test_paths_of_python):
-    test.company = 2  # they need one CPU

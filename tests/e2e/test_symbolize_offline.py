@@ -6,10 +6,12 @@ import pathlib
 import shutil
 import subprocess
 
+import pytest
+
 from harness import COMMAND, SCHEMAS, check, command, rule, rules, until
 from programs import need
 
-COMPANY = 3
+pytestmark = pytest.mark.parallel(3)
 SHOP = r"""
 #include <stdint.h>
 #include <time.h>

@@ -1,10 +1,8 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """What people open: `trocar` makes each picture from event lines, and the programs that people use read it.
 
-TAP. The lines are those of a real session (cart.jsonl: a Redis whose CPU quota was eaten by SORT and
-KEYS) and hostile ones made here. What cannot run on this machine is skipped with its reason."""
-import argparse
+The lines are those of a real session (cart.jsonl: a Redis whose CPU quota was eaten by SORT and KEYS) and hostile ones
+made here. What cannot run on this machine is skipped with its reason. --keep DIR leaves screenshots there."""
 import base64
 import collections
 import gzip
@@ -15,10 +13,11 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import xml.dom.minidom
+
+import pytest
 
 from browser import Browser
 
@@ -31,17 +30,9 @@ TITLE = re.compile(r"<title>(.*) \(([\d,]+) samples, [\d.]+%(?:; ([+-]?[\d.]+)%)
 FOLDED = re.compile(r"^(.*)\s+?(\d+(?:\.\d*)?)$")  # as flamegraph.pl has it
 
 
-class Failure(Exception):
-    pass
-
-
-class Skipped(Exception):
-    pass
-
-
 def check(fine, what):
     if not fine:
-        raise Failure(what)
+        pytest.fail(str(what))
 
 
 class World:
@@ -62,6 +53,15 @@ class World:
         return path
 
 
+@pytest.fixture
+def w(request):
+    build = pathlib.Path(os.environ.get("TROCAR_BUILD", HERE.parents[1] / "build")).resolve()
+    if not (build / "ctl" / "trocar").exists():
+        pytest.skip(f"{build}/ctl/trocar is not built")
+    with tempfile.TemporaryDirectory(prefix="trocar-pictures-") as folder:
+        yield World(build, pathlib.Path(folder), request.config.option.keep)
+
+
 def stacks(path):
     with open(path, encoding="utf-8") as stream:
         return [e for e in map(json.loads, stream) if e["type"] == "stack"]
@@ -73,7 +73,7 @@ def name_of(frame):
 
 def need(program, package):
     if not shutil.which(program):
-        raise Skipped(f"{program} is not there: tests/install-deps pictures installs {package}")
+        pytest.skip(f"{program} is not there: tests/install-deps pictures installs {package}")
 
 
 # ---- text
@@ -114,7 +114,7 @@ def test_diff(w):
 def drawn(w, *words):
     """The frames that flamegraph.pl draws of what `trocar` says: (name, samples, change in per cent)."""
     if not FLAMEGRAPH.exists():
-        raise Skipped("flamegraph.pl is not there: tests/install-deps pictures installs libdevel-nytprof-perl")
+        pytest.skip("flamegraph.pl is not there: tests/install-deps pictures installs libdevel-nytprof-perl")
     done = subprocess.run(["perl", FLAMEGRAPH, "--minwidth", "0"], input=w.run(*words), timeout=60, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(done.returncode == 0 and not done.stderr, f"flamegraph.pl says {done.stderr.decode()[:200]}")
@@ -365,13 +365,13 @@ def speedscope(w):
     release = folder / "node_modules" / "speedscope" / "dist" / "release"
     if not (release / "index.html").exists():
         if not shutil.which("npm"):
-            raise Skipped("npm is not there to fetch speedscope")
+            pytest.skip("npm is not there to fetch speedscope")
         folder.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix",
                                folder, SPEEDSCOPE], timeout=180, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         if not (release / "index.html").exists():
-            raise Skipped(f"npm could not fetch speedscope: {done.stdout.decode()[-200:]}")
+            pytest.skip(f"npm could not fetch speedscope: {done.stdout.decode()[-200:]}")
     return release
 
 
@@ -418,29 +418,3 @@ def test_a_million_lines(w):
     path.unlink()
     print(f"# {lines * copies:,} stack lines, {size / 1e6:,.0f} MB: folded in {seconds:.1f} s, "
           f"{lines * copies / seconds:,.0f} lines/s")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=HERE.parents[1] / "build")
-    parser.add_argument("--keep", type=pathlib.Path, help="leave pictures of the pictures in this folder")
-    parser.add_argument("names", nargs="*", help="only these tests")
-    options = parser.parse_args()
-    tests = {n: f for n, f in globals().items() if n.startswith("test_") and (not options.names or n in options.names)}
-    failed = 0
-    print(f"1..{len(tests)}", flush=True)
-    for number, (name, test) in enumerate(tests.items(), 1):
-        with tempfile.TemporaryDirectory(prefix="trocar-pictures-") as folder:
-            try:
-                test(World(options.build.resolve(), pathlib.Path(folder), options.keep))
-                print(f"ok {number} - {name}", flush=True)
-            except Skipped as why:
-                print(f"ok {number} - {name} # SKIP {why}", flush=True)
-            except Exception as why:  # whatever it is, it is this test's failure
-                failed += 1
-                print(f"not ok {number} - {name}\n# {type(why).__name__}: {why}", flush=True)
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,9 +9,11 @@ import struct
 import subprocess
 import time
 
+import pytest
+
 from harness import Skip, check, command, rule, rules, until
 
-COMPANY = 3
+pytestmark = pytest.mark.parallel(3)
 SHOP = r"""
 #include <stdint.h>
 #include <time.h>
@@ -319,6 +321,7 @@ def nameless(stacks, comm):
     return samples, unnamed
 
 
+@pytest.mark.parallel(1)  # what lives that briefly must be read in time
 def test_gone_before_the_end(t):
     """Processes that live for 50 ms to 1 s: their samples are named after their end."""
     group = t.cgroup()
@@ -364,16 +367,19 @@ def gone_with_compiled_code(t, contained):
     check(samples > 30 and sum(unnamed.values()) <= samples / 50, f"of {samples} samples: {unnamed}")
 
 
+@pytest.mark.parallel(1)  # what lives that briefly must be read in time
 def test_gone_with_compiled_code(t):
     """The perf maps of processes that have gone were opened while they lived."""
     gone_with_compiled_code(t, False)
 
 
+@pytest.mark.parallel(1)  # what lives that briefly must be read in time
 def test_gone_with_its_container(t):
     """So were those in a /tmp that went with its container."""
     gone_with_compiled_code(t, True)
 
 
+@pytest.mark.parallel(1)  # what lives that briefly must be read in time
 def test_gone_at_once(t):
     """Programs that no other process runs, for 20 ms each: what they have mapped is read at their first tick."""
     group = t.cgroup()
@@ -403,7 +409,3 @@ def test_gone_at_once(t):
             if stack["frames"][0]["fn"] is None:
                 unnamed.add(stack["pid"])
     check(len(seen) > 10 and len(unnamed) <= len(seen) / 5, f"{len(unnamed)} of {len(seen)} have no names")
-
-
-for test in (test_gone_before_the_end, test_gone_with_compiled_code, test_gone_with_its_container, test_gone_at_once):
-    test.company = 1  # what lives that briefly must be read in time

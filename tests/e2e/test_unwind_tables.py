@@ -10,10 +10,12 @@ import subprocess
 import textwrap
 import time
 
+import pytest
+
 from harness import Failure, Skip, check, rule, rules, until
 
 PYTHON = "/usr/bin/python3"
-COMPANY = 3
+pytestmark = pytest.mark.parallel(3)
 COMPLETE = 0.999  # of the samples of a session
 HZ = 97  # the loader's own
 MOMENT = 0.3  # seconds until a library is known: 0.1, and what a busy machine takes
@@ -195,6 +197,7 @@ def test_redis(t):
     check(any(f["kind"] == "kernel" for s in stacks for f in s["frames"]), "no tick hit the kernel")
 
 
+@pytest.mark.parallel(1)  # it has MOMENT seconds
 def test_dlopen(t):
     """A library that comes while stacks are taken is known within a moment."""
     group = t.cgroup()
@@ -233,9 +236,7 @@ def test_dlopen(t):
     check(total > 200 and broken <= HZ * MOMENT, f"{broken} of {total}: {end['stack_quality']}")
 
 
-test_dlopen.company = 1  # it has MOMENT seconds
-
-
+@pytest.mark.parallel(1)  # its rule finds a name wherever it is
 def test_rule_says_how(t):
     """capture.unwind: by frame pointers alone stacks are taken without rows, and the line says so; a push changes it."""
     agent = t.agent(rules(rule("api", comm="callers", unwind="fp")))
@@ -250,6 +251,3 @@ def test_rule_says_how(t):
     session = agent.call("session.start", {"rule": "api", "during_ms": 500})["session"]
     quality = agent.wait("session.end", session=session)["stack_quality"]
     check(quality["unwound"].get("complete", 0) > 10, f"no rows: {quality}")
-
-
-test_rule_says_how.company = 1  # its rule finds a name wherever it is

@@ -1,28 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cases of the pipeline suite, in their order, on one World: an agent that writes to a file, PostgreSQL
-and rsyslog behind it."""
+"""The pipeline of docs/pipeline.md with real parts: the consumer's file, logrotate, rsyslog, PostgreSQL, ClickHouse.
+The tests share one World, which each finds as the one before it has left it: they are run in the order of the file."""
 import gzip
 import json
 import os
 import shutil
 import signal
+import subprocess
 import threading
 import time
 import tomllib
 
+import pytest
+
 import harness
+import machine
 import parts
 from harness import ROOT, check, until
 
 QUERY = ROOT / "docs" / "pipeline" / "top-stacks.sql"
 LINE_BYTES = 8096  # rsyslog cuts behind so many bytes; docs/pipeline.md sets --max-line-bytes to it
 REJECTED = "SELECT reason, length(line), left(line, 60), right(line, 60) FROM trocar_rejected"
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
 
 
 class World:
@@ -37,7 +35,8 @@ class World:
         self.agent = self.postgres = self.rsyslog = self.clickhouse = None
         self.redelivered = 0
         self.noises = []
-        self.bad = []  # what the cases wrote to be rejected
+        self.bad = []  # what the tests wrote to be rejected
+        self.closed = False
 
     def start_sql(self):
         self.postgres = parts.Postgres(self.test.folder / "postgres")
@@ -64,7 +63,7 @@ class World:
         return found
 
     def valid(self):
-        """The lines without those that a case wrote to be rejected."""
+        """The lines without those that a test wrote to be rejected."""
         return [line for line in self.written() if line not in self.bad]
 
     def delivered(self):
@@ -115,7 +114,10 @@ class World:
         return [json.loads(line) for line in self.written() if b'"type":"session.end"' in line]
 
     def close(self):
-        faults = []
+        """Ends everything, once; returns what went wrong."""
+        if self.closed:
+            return []
+        self.closed, faults = True, []
         for noise in self.noises:
             noise.going = False
         for part in (self.rsyslog, self.postgres, self.clickhouse):
@@ -127,8 +129,22 @@ class World:
         return faults + self.test.close()
 
 
-@case
-def rsyslog_takes_the_configuration(world):
+@pytest.fixture(scope="module")
+def world(kernel):
+    packages = parts.missing()
+    if packages:
+        pytest.skip(f"Debian packages are missing: {' '.join(packages)}")
+    with machine.share():
+        made = World()
+        yield made
+        made.close()
+
+
+def note(text):
+    print(f"# {text}", flush=True)
+
+
+def test_rsyslog_takes_the_configuration(world):
     world.start_sql()
     world.start_agent()
     world.rsyslog = parts.Rsyslog(world.test.folder / "rsyslog", world.lines, world.postgres)
@@ -145,8 +161,7 @@ def check_drop_in(text):
           f"consumer-file.conf does not extend the unit's {own}")
 
 
-@case
-def the_other_recipes_are_of_their_format(world):
+def test_the_other_recipes_are_of_their_format(world):
     """No program for them here: TOML and YAML parse, each names the file, and every part that is used exists."""
     vector = tomllib.loads(parts.example("vector.toml"))
     names = {*vector["sources"], *vector["transforms"],
@@ -162,16 +177,15 @@ def the_other_recipes_are_of_their_format(world):
     try:
         import yaml
     except ImportError:
-        return "no python3-yaml: otelcol.yaml was not parsed"
+        note("no python3-yaml: otelcol.yaml was not parsed")
+        return
     collector = yaml.safe_load(parts.example("otelcol.yaml"))
     for pipe in collector["service"]["pipelines"].values():
         for kind in ("receivers", "exporters"):
             check(set(pipe[kind]) <= set(collector[kind]), f"otelcol.yaml: {kind} {pipe[kind]}")
-    return ""
 
 
-@case
-def every_line_comes_into_sql_whole(world):
+def test_every_line_comes_into_sql_whole(world):
     world.rsyslog.start()
     world.test.spawn("deep", 60, 120, cgroup=world.test.cgroup("deep"))
     time.sleep(1)
@@ -181,11 +195,10 @@ def every_line_comes_into_sql_whole(world):
     world.compare(lines)
     faults = [fault for line in lines for fault in harness.SCHEMAS.line_faults(line + b"\n")]
     check(not faults, "\n".join(faults[:5]))
-    return f"{len(lines)} lines"
+    note(f"{len(lines)} lines")
 
 
-@case
-def long_stacks_are_not_cut(world):
+def test_long_stacks_are_not_cut(world):
     """Stacks of 120 frames: lines at the limit, every part there, the frames of each stack in one piece."""
     stacks = [row for row in world.delivered() if row["type"] == "stack"]
     split = [s for s in stacks if "parts" in s]
@@ -200,7 +213,7 @@ def long_stacks_are_not_cut(world):
         check(numbers == list(range(1, parts_of[0]["parts"] + 1)), f"parts {numbers}")
     deepest = max(sum(len(s["frames"]) for s in parts_of) for parts_of in whole.values())
     check(deepest >= 120, f"the deepest stack has {deepest} frames, not 120")
-    return f"longest line {longest} bytes, {len(whole)} stacks of several lines, {deepest} frames"
+    note(f"longest line {longest} bytes, {len(whole)} stacks of several lines, {deepest} frames")
 
 
 def by_hand(world, data):
@@ -230,8 +243,7 @@ def spoil(world, data, text):
     world.redelivered += more
 
 
-@case
-def rsyslog_cuts_behind_8096_bytes_and_not_before(world):
+def test_rsyslog_cuts_behind_8096_bytes_and_not_before(world):
     """The limit is where docs/pipeline.md says it is, and a line of just that length passes whole."""
     by_hand(world, padded(world, LINE_BYTES))
     world.compare(world.settle())
@@ -240,8 +252,7 @@ def rsyslog_cuts_behind_8096_bytes_and_not_before(world):
     check(cut == LINE_BYTES, f"rsyslog cut behind {cut} bytes, not {LINE_BYTES}")
 
 
-@case
-def what_is_no_event_line_is_put_aside(world):
+def test_what_is_no_event_line_is_put_aside(world):
     """Text, JSON of another kind, a character that jsonb refuses, a byte that is no UTF-8: all leave the way free."""
     spoil(world, b"no JSON at all", "invalid input syntax for type json")
     spoil(world, b'{"v":1,"message":"no time"}', "null value")
@@ -251,8 +262,7 @@ def what_is_no_event_line_is_put_aside(world):
     world.compare(world.settle())
 
 
-@case
-def one_query_gives_the_top_stacks_of_the_last_hour(world):
+def test_one_query_gives_the_top_stacks_of_the_last_hour(world):
     """Its first row is the function that spins, with the weight that the lines add up to."""
     spin = [s for s in (json.loads(line) for line in world.valid()) if s["type"] == "stack" and
             s["phase"] == "during" and "weight_ns" in s]
@@ -265,7 +275,7 @@ def one_query_gives_the_top_stacks_of_the_last_hour(world):
     total = sum(float(row[4]) for row in rows)
     mine = sum(s["weight_ns"] for s in spin) / 1e9
     check(abs(total - mine) < 0.01 or len(rows) == 20, f"{total} s in SQL, {mine} s in the lines")
-    return f"{len(rows)} rows, first: {cpu_s} s, {percent} %, {frames[:60]}..."
+    note(f"{len(rows)} rows, first: {cpu_s} s, {percent} %, {frames[:60]}...")
 
 
 class Noise(threading.Thread):
@@ -301,8 +311,7 @@ def generations(noise, rows):
     return len(seen)
 
 
-@case
-def three_rotations_lose_and_double_no_line(world):
+def test_three_rotations_lose_and_double_no_line(world):
     """logrotate with the documented file, under load: SIGHUP to the consumer, rsyslog follows."""
     rotation = parts.Logrotate(world.test.folder / "logrotate", world.lines, world.rsyslog.headlines,
                                f"{harness.USER} {harness.GROUP}", world.agent, world.rsyslog)
@@ -323,11 +332,10 @@ def three_rotations_lose_and_double_no_line(world):
     pushes = generations(noise, world.delivered())
     mode = world.lines.stat().st_mode & 0o777
     check(mode == 0o640, f"the new file has mode {mode:o}")
-    return f"{pushes} pushes, {[p.stat().st_size >> 10 for p in world.files()]} KiB"
+    note(f"{pushes} pushes, {[p.stat().st_size >> 10 for p in world.files()]} KiB")
 
 
-@case
-def the_database_away_and_a_crashed_rsyslog_lose_no_line(world):
+def test_the_database_away_and_a_crashed_rsyslog_lose_no_line(world):
     """PostgreSQL stops, lines queue on disk, rsyslog is killed twice, PostgreSQL returns: each line once."""
     noise = world.noise()
     time.sleep(0.3)
@@ -344,11 +352,10 @@ def the_database_away_and_a_crashed_rsyslog_lose_no_line(world):
     lines = world.settle()
     world.redelivered = world.doubled()
     world.compare(lines)
-    return f"{generations(noise, world.delivered())} pushes, {world.redelivered} deliveries again"
+    note(f"{generations(noise, world.delivered())} pushes, {world.redelivered} deliveries again")
 
 
-@case
-def lines_of_files_can_be_delivered_again(world):
+def test_lines_of_files_can_be_delivered_again(world):
     """A hole is filled from the files, packed ones too, and nothing else changes."""
     world.postgres.sql("DELETE FROM trocar_lines WHERE (line->>'mono_ns')::bigint % 3 = 0")
     left = world.postgres.number("SELECT count(*) FROM trocar_lines")
@@ -358,11 +365,10 @@ def lines_of_files_can_be_delivered_again(world):
     check(str(len(lines)) in rows, f"{len(lines)} lines: {rows}")
     world.redelivered = world.doubled()
     world.compare(lines)
-    return f"{len(lines) - left} of {len(lines)} lines were missing"
+    note(f"{len(lines) - left} of {len(lines)} lines were missing")
 
 
-@case
-def the_writer_may_only_write_lines(world):
+def test_the_writer_may_only_write_lines(world):
     """rsyslog's role: the function, and no table."""
     for table in ("trocar_lines", "trocar_rejected"):
         for text in (f"SELECT * FROM {table}", f"INSERT INTO {table} (line) VALUES ('{{}}')",
@@ -374,8 +380,7 @@ def the_writer_may_only_write_lines(world):
     world.compare(world.valid())
 
 
-@case
-def clickhouse_takes_the_lines_as_json_each_row(world):
+def test_clickhouse_takes_the_lines_as_json_each_row(world):
     if not (os.path.exists(parts.CLICKHOUSE) and os.path.exists(parts.CLICKHOUSE_CLIENT)):
         raise harness.Skip("Debian packages are missing: clickhouse-server clickhouse-client")
     lines = world.valid()
@@ -391,8 +396,7 @@ def clickhouse_takes_the_lines_as_json_each_row(world):
     check(all(abs(int(row[4]) - time.time()) < 86400 for row in rows), f"times: {rows}")
 
 
-@case
-def the_headlines_are_in_their_own_file(world):
+def test_the_headlines_are_in_their_own_file(world):
     said = []
     for path in sorted(world.rsyslog.folder.glob("headlines.log*")):
         data = path.read_bytes()
@@ -400,11 +404,10 @@ def the_headlines_are_in_their_own_file(world):
     ended = [e["headline"] for e in world.delivered() if e["type"] == "session.end"]
     check(len(said) >= len(ended) and all(any(row.endswith(h) for row in said) for h in ended),
           f"{len(said)} rows for {len(ended)} sessions: {said[:3]}")
-    return said[-1]
+    note(said[-1])
 
 
-@case
-def the_consumer_counted_the_lines_that_are_there(world):
+def test_the_consumer_counted_the_lines_that_are_there(world):
     """Its own count in `status` is the number of lines in the files; the last line is agent.stop, and comes."""
     lines = world.settle()
     said = world.agent.call("status")["output"]
@@ -415,4 +418,17 @@ def the_consumer_counted_the_lines_that_are_there(world):
     lines = world.settle()
     world.compare(lines)
     check(json.loads(lines[-1])["type"] == "agent.stop", f"the last line is {lines[-1][:200]}")
-    return f"{mine} lines"
+    note(f"{mine} lines")
+
+
+def test_nothing_is_left_behind(world):
+    """Every part ends, and what the agent had in the kernel is gone."""
+    faults = world.close()
+    check(not faults, "\n".join(faults))
+
+
+def test_journald_check_can_fail():
+    """The check of the journal, which tests/vm uses, refuses what it must."""
+    done = subprocess.run([ROOT / "tests" / "pipeline" / "journald-check", "--self-test"], capture_output=True, text=True,
+                          timeout=30, check=False)
+    check(done.returncode == 0, done.stdout + done.stderr)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What all suites in Python share: options, the order of tests, skips, and the fixtures that own what a test makes."""
+import importlib
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+import machine
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+ALONE = 1
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("trocar")
+    group.addoption("--build", metavar="DIR", help="the build directory (default $TROCAR_BUILD, build)")
+    group.addoption("--folder", metavar="DIR", help="run the tests in this folder, with the fixtures of these")
+    group.addoption("--keep", metavar="DIR", type=pathlib.Path, help="pictures: leave screenshots in this folder")
+
+
+class Fixtures:
+    """Registered for every folder, so that tests outside of this tree (--folder) have them too."""
+
+    @staticmethod
+    @pytest.fixture(scope="session")
+    def kernel():
+        """Skips where the agent cannot be loaded."""
+        harness = importlib.import_module("harness")
+        reason = machine.why_not(harness.LOADER, harness.CONSUMER, harness.COMMAND, harness.WORKLOADS / "burn_cpu")
+        if reason:
+            pytest.skip(reason)
+        done = subprocess.run([harness.LOADER, "check"], capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"the loader is not content with this kernel: {done.stdout}{done.stderr}")
+
+    @staticmethod
+    @pytest.fixture
+    def t(request, kernel):
+        """The world of one test of the whole agent (harness.Test). What it leaves behind is a failure."""
+        with machine.share(at_once(request.node)):
+            test = importlib.import_module("harness").Test(request.node.name.removeprefix("test_"))
+            yield test
+            faults = test.close()
+            print(f"# {test.lines} lines validated")
+            if faults:
+                pytest.fail("\n".join(faults), pytrace=False)
+
+    @staticmethod
+    @pytest.fixture
+    def bed(request, kernel):
+        """The surroundings of one test of the broker (bed.Bed)."""
+        with machine.share(at_once(request.node)):
+            made = importlib.import_module("bed").Bed()
+            yield made
+            if made.activator:
+                print(made.activator.said)
+            made.done()
+
+
+def pytest_configure(config):
+    if config.option.build:
+        os.environ["TROCAR_BUILD"] = os.path.abspath(config.option.build)
+    if config.option.folder:
+        config.args[:] = [os.path.abspath(config.option.folder)]
+    config.pluginmanager.register(Fixtures(), "trocar-fixtures")
+
+
+def at_once(item):
+    """How many tests like this one may run at a time: its own mark goes before its file's."""
+    mark = item.get_closest_marker("parallel")
+    return mark.args[0] if mark else ALONE
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """`-k` finds a test as flood.renames too. Tests that run beside others come first, those of a kind together."""
+    for item in items:
+        item.extra_keyword_matches.add(f"{item.path.stem[5:]}.{item.name[5:]}")
+        if at_once(item) == ALONE:
+            item.add_marker("serial")
+    items.sort(key=at_once, reverse=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(call):
+    """harness.Skip and bed.Skip are skips: both modules are also used where there is no pytest."""
+    if call.excinfo and call.excinfo.typename == "Skip":
+        reason = str(call.excinfo.value)
+        call.excinfo = pytest.CallInfo.from_call(lambda: pytest.skip(reason), call.when).excinfo
