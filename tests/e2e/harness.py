@@ -55,7 +55,7 @@ def check_figure(condition, text, load):
     if condition:
         return
     if load.others() > load.BUSY:
-        raise Skip(f"no verdict: {text}; {load}")
+        raise Skip(f"no verdict, {load}: {text[:300]}")
     raise Failure(text)
 
 
@@ -437,6 +437,7 @@ class Test:
         self.folder = pathlib.Path("/var/tmp") / self.name
         self.folder.mkdir(mode=0o755)
         self.agents, self.cgroups, self.processes, self.mounted = [], [], [], []
+        self.load = machine.Load()  # of others, since the test began
 
     def agent(self, rule_set, start=True, **options):
         agent = Agent(self, rule_set, **options)

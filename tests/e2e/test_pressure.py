@@ -51,6 +51,14 @@ def own(agent):
     return {fd: path for fd, path in triggers_of(agent).items() if path.endswith(".pressure")}
 
 
+def by_trigger(agent, group):
+    """The group's watch.start, which says that its pressure is followed by trigger from the first. The broker has 100 ms
+    for its answer: where others have the CPUs it may be late, and the scan serves until the next drain."""
+    begin = agent.wait("watch.start", cgroup=group.path)
+    check_figure(begin["follow"] == "trigger", f"{begin}", agent.test.load)
+    return begin
+
+
 def followed(agent):
     return agent.call("status")["pressure"]
 
@@ -93,8 +101,8 @@ def test_latency(t):
     poller = Poller(group.folder / "cpu.pressure", some_ms, WINDOW)
     seconds, load = wanted * 3 * WINDOW // 1000 + 15, Load()
     t.spawn("burn_cpu", seconds, 4, 3, name=t.comm, cgroup=group)
-    start = agent.wait("watch.start", cgroup=group.path)
-    check(start["follow"] == start["pressure"]["cpu"]["by"] == "trigger", f"{start}")
+    start = by_trigger(agent, group)
+    check(start["pressure"]["cpu"]["by"] == "trigger", f"{start}")
     told = lambda: agent.find("pressure", by="trigger")
     until(lambda: len(told()) >= wanted, seconds, lambda: f"{len(told())} crossings: {followed(agent)}")
     status = followed(agent)
@@ -127,7 +135,7 @@ def test_bursts(t):
     agent = t.agent(rules(rule("burst", cgroup=group.path, when=[cpu(some_ms)], pre_ms=0, during_ms=300,
                                cooldown_ms=0, budget_s=3600)), broker=True)
     t.spawn("deep", 60 + wanted * 5 * WINDOW // 1000, 5, name="resident", cgroup=group)
-    agent.wait("watch.start", cgroup=group.path, follow="trigger")
+    by_trigger(agent, group)
     slot, load = agent.call("watches")[0]["slot"], Load()
     done = harness.command(tool, group.folder, agent.bpf, slot, some_ms * 1000, WINDOW * 1000, wanted,
                            20 if privileged() else 0, seconds=30 + wanted * 6 * WINDOW / 1000)
@@ -201,7 +209,7 @@ def test_removed_cgroup(t):
     for number in range(3):
         group = t.cgroup(f"g{number}")
         process = t.spawn("deep", 20, 5, name=t.comm, cgroup=group)
-        agent.wait("watch.start", cgroup=group.path, follow="trigger")
+        by_trigger(agent, group)
         check(len(own(agent)) == 3, f"{own(agent)}")
         # The process sleeps: what its start cost the cgroup, if anything, was told before.
         before = len(agent.find("pressure", cgroup=group.path))
@@ -221,7 +229,7 @@ def test_rule_change(t):
     group = t.cgroup()
     t.spawn("deep", 30, 5, name=t.comm, cgroup=group)
     t.spawn("deep", 30, 5, name="other", cgroup=group)
-    agent.wait("watch.start", cgroup=group.path, follow="trigger")
+    by_trigger(agent, group)
     first = own(agent)
     check(len(first) == 2, f"{first}")
     agent.call("rules.set", {"text": json.dumps(rules(
@@ -240,17 +248,14 @@ def test_broker_dies_and_returns(t):
     agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(WINDOW // 10)], during_ms=300)), broker=True)
     first = t.cgroup("first", quota=50)
     process = t.spawn("deep", 40, 5, name=t.comm, cgroup=first)
-    agent.wait("watch.start", cgroup=first.path, follow="trigger")
+    by_trigger(agent, first)
     agent.broker.kill()
     t.spawn("burn_cpu", 12, 3, name="burner", cgroup=first)
     agent.wait("pressure", seconds=12, cgroup=first.path, by="trigger")
     agent.broker.kill()
-    second, load = t.cgroup("second"), Load()
+    second = t.cgroup("second")
     t.spawn("deep", 20, 5, name=t.comm, cgroup=second)
-    begin = agent.wait("watch.start", cgroup=second.path)
-    # Where others have the CPUs the next broker does not begin in the time that the consumer has for it.
-    check(begin["follow"] == "trigger" or load.others() > load.BUSY, f"{begin}")
-    until(lambda: followed(agent)["triggers"] == 2, 14, lambda: f"{followed(agent)}")
+    by_trigger(agent, second)
     t.end(process)
     agent.stop()
     agent.unload()
@@ -285,7 +290,7 @@ def test_no_wakeup(t):
     agent = t.agent(rules(rule("api", comm=t.comm, when=[cpu(WINDOW // 2)])), broker=True)
     group = t.cgroup()
     process = t.spawn("deep", 40, 5, name=t.comm, cgroup=group)
-    agent.wait("watch.start", cgroup=group.path, follow="trigger")
+    by_trigger(agent, group)
     os.kill(process.pid, harness.signal.SIGSTOP)
     try:
         time.sleep(1)

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness import check, rule, rules
+from harness import check, check_figure, rule, rules
 
 CPU = {"pressure": "cpu", "some_ms": 400, "window_ms": 1000}
 
@@ -116,7 +116,7 @@ def test_request_by_rule_cgroup_and_pid(t):
         start = agent.wait("session.start", session=answer["session"])
         check(start["reason"]["request"]["uid"] == 0, f"{start}")
         end = agent.wait("session.end", session=answer["session"])
-        check(end["ledger"]["oncpu"]["emitted"] > 0, f"{by}: nothing: {end}")
+        check_figure(end["ledger"]["oncpu"]["emitted"] > 0, f"{by}: nothing: {end}", t.load)
         check_account(agent, end)
     for by in ({"rule": "none"}, {"cgroup": "/nowhere"}, {"pid": 1}):
         agent.refused(-32004, "session.start", by)
@@ -132,7 +132,7 @@ def test_exec_starts_a_session(t):
     start = agent.wait("session.start", rule="api")
     check(start["reason"] == {"exec": {"pid": process.pid, "comm": t.comm}}, f"{start}")
     end = agent.wait("session.end", session=start["session"])
-    check(end["ledger"]["oncpu"]["emitted"] > 20, f"{end}")
+    check_figure(end["ledger"]["oncpu"]["emitted"] > 20, f"{end}", t.load)
     check(heaviest(agent.stacks(end["session"]), "during") == "spin_on_checkout_total", "the function")
     check_account(agent, end)
 
