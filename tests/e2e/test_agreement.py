@@ -343,7 +343,8 @@ def test_go_stripped(t):
     agent, group = watched(t)
     source, whole, program = t.folder / "shop.go", t.folder / "shop.whole", t.folder / "shop"
     source.write_text(GO)
-    environment = {**os.environ, "GOCACHE": str(t.folder / "cache"), "GO111MODULE": "off", "CGO_ENABLED": "0"}
+    environment = {"GOCACHE": str(t.folder / "cache"), **os.environ, "GO111MODULE": "off", "CGO_ENABLED": "0",
+                   "GOFLAGS": "-trimpath"}
     subprocess.run(["go", "build", "-o", whole, source], check=True, env=environment, timeout=180)
     shutil.copy(whole, program)
     command("strip", program)

@@ -235,7 +235,8 @@ def test_servers(t):
 
 def golang(t, group):
     need("go")
-    environment = {**os.environ, "GOCACHE": str(t.folder / "cache"), "GO111MODULE": "off", "CGO_ENABLED": "0"}
+    environment = {"GOCACHE": str(t.folder / "cache"), **os.environ, "GO111MODULE": "off", "CGO_ENABLED": "0",
+                   "GOFLAGS": "-trimpath"}
     program = t.folder / "calls-go"
     subprocess.run(["go", "build", "-o", program, SOURCES / "calls.go"], check=True, env=environment, timeout=180)
     return start(t, group, program, LIFE)

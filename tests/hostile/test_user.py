@@ -15,7 +15,7 @@ import sys
 import time
 
 import harness
-from harness import GROUP, ROOT, WORKLOADS, Cgroup, Skip, check, rule, rules, until
+from harness import GROUP, ROOT, WORKLOADS, Cgroup, Skip, check, check_figure, rule, rules, until
 
 HERE = pathlib.Path(__file__).resolve().parent
 USER = 61236  # nobody's
@@ -195,7 +195,7 @@ def nth(values, share):
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def judge_answers(out):
+def judge_answers(out, load):
     rows = [json.loads(line) for line in out.splitlines()]
     for row in rows:
         row["net_ms"] = row["status_ms"] - row["agent_wait_ms"] - row["own_wait_ms"]
@@ -207,7 +207,9 @@ def judge_answers(out):
         print("#  ", {k: round(v, 1) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
     slow = [row for row in rows if row["net_ms"] > HANG_MS]
     check(len(rows) > 10 * STARTS, f"only {len(rows)} answers")
-    check(not slow, f"{len(slow)} of {len(rows)} answers took more than {HANG_MS} ms though there was a CPU: {slow[:3]}")
+    # With a CPU it may still wait for who holds a lock of the kernel and has none.
+    check_figure(not slow, f"{len(slow)} of {len(rows)} answers took more than {HANG_MS} ms though there was a CPU: "
+                 f"{slow[:3]}", load)
 
 
 def below(path, folders):
@@ -279,7 +281,7 @@ def test_beside_a_service(t):
     check(found["doors"] and found["doors"]["tries"] and not found["doors"]["opened"], f"{found['doors']}")
     for name in ("fuse", "held_file"):
         check(not LOOKING & set((found[name] or {}).get("asked_for", ())), f"{name}: somebody asks: {found[name]}")
-    judge_answers(answers)
+    judge_answers(answers, t.load)
     judge_files(t, agent, attack, opened)
     judge_lines(agent, agent.raw)
     check(not UNTAME.search(shown), "trocar shows what a terminal obeys")
