@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "consumer/control_request.h"
 #include "consumer/binding.h"
+#include "consumer/control_request.h"
 #include "consumer/requests.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
