@@ -43,7 +43,7 @@ failed_load() {
 	check "the consumer stays down" inactive trocar-consumer
 	same "the loader's unit has failed" "$(property trocar-loader ActiveState)" failed
 	matches "systemctl status of the loader says why" "$(systemctl status --no-pager -l trocar-loader)" \
-		'--hz 1: a number from 5 to 999'
+		'--hz 1: want a number from 5 to 999'
 	matches "systemctl status of the consumer says on whom it waits" \
 		"$(systemctl status --no-pager -l trocar-consumer)" 'Dependency failed|trocar-loader'
 	check "a failed load leaves nothing" no_trace ""
