@@ -51,7 +51,7 @@ struct process *process_take_read(struct processes *all)
 }
 
 /* The queue is short: it is emptied after each drain. */
-static void unqueue(struct processes *all, const struct process *p)
+static void unqueue_process(struct processes *all, const struct process *p)
 {
 	struct process *previous = NULL;
 
@@ -76,7 +76,7 @@ static void drop_process(struct processes *all, struct process *p)
 	idmap_remove(&all->by_id, p->id);
 	if (p->gone_ns)
 		all->gone--;
-	unqueue(all, p);
+	unqueue_process(all, p);
 	free_process(p);
 }
 

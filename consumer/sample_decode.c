@@ -94,12 +94,9 @@ static bool resolve_frames(const struct mappings *maps, const struct sample *rec
 	const uint64_t *addresses = sample_record_addresses(record);
 	bool missing = false;
 
-	for (uint16_t i = 0; i < count; i++) {
-		if (frames[i].module != &stack_sample_unknown ||
-		    (i == 0 && record->flags & SAMPLE_LEAF_CHANGED))
-			continue;
-		missing = !resolve_address(maps, addresses[i], &frames[i]) || missing;
-	}
+	for (uint16_t i = record->flags & SAMPLE_LEAF_CHANGED ? 1 : 0; i < count; i++)
+		if (frames[i].module == &stack_sample_unknown)
+			missing = !resolve_address(maps, addresses[i], &frames[i]) || missing;
 	return missing;
 }
 

@@ -43,7 +43,7 @@ static struct unwind_process *open_window(const struct unwind_tables *all, uint3
 }
 
 /* Without memory the word stays: then the table is not used again either. */
-static bool unpublish(const struct unwind_tables *all, uint32_t number)
+static bool unpublish_table(const struct unwind_tables *all, uint32_t number)
 {
 	_cleanup_(unwind_window_close) struct unwind_window window = { 0 };
 	struct unwind_process *table = open_window(all, number, &window);
@@ -64,7 +64,7 @@ int unwind_tables_open(struct unwind_tables *all, struct unwind_files *files)
 	all->files = files;
 	all->count = count;
 	for (uint32_t i = 0; i < count; i++)
-		if (!unpublish(all, i))
+		if (!unpublish_table(all, i))
 			return -ENOMEM;
 	grace = unwind_files_grace(files);
 	for (uint32_t i = 0; i < count; i++)
@@ -85,14 +85,14 @@ void unwind_tables_close(struct unwind_tables *all)
 }
 
 /* Nobody is to begin a walk by table `number` any more; it is free after a grace. */
-static void retire(struct unwind_tables *all, uint32_t number)
+static void retire_table(struct unwind_tables *all, uint32_t number)
 {
 	struct walk_table *t = &all->items[number];
 
 	owner_sub(t->holder, SHARE_TABLES, 1);
 	shares_put(all->shares, t->holder);
 	t->holder = NULL;
-	t->grace = unpublish(all, number) ? unwind_files_grace(all->files) : UINT64_MAX;
+	t->grace = unpublish_table(all, number) ? unwind_files_grace(all->files) : UINT64_MAX;
 	t->state = WALK_TABLE_RETIRED;
 	t->process = NULL;
 	all->live--;
@@ -120,18 +120,18 @@ bool unwind_tables_reclaim(struct unwind_tables *all)
 }
 
 /*
- * By turns: samples that were walked by a table that is retired since may still be in the ring, and
- * name its filling.
+ * Round robin: samples that were walked by a table that is retired since may still be in the ring,
+ * and name its filling.
  */
 int unwind_tables_find_free(struct unwind_tables *all, uint32_t *ret_number)
 {
 	unwind_tables_reclaim(all);
 	for (uint32_t k = 0; k < all->count; k++) {
-		uint32_t i = (all->turn + k) % all->count;
+		uint32_t i = (all->next + k) % all->count;
 
 		if (all->items[i].state != WALK_TABLE_FREE)
 			continue;
-		all->turn = (i + 1) % all->count;
+		all->next = (i + 1) % all->count;
 		*ret_number = i;
 		return 0;
 	}
@@ -227,7 +227,7 @@ int unwind_tables_publish(struct unwind_tables *all, struct process *p, uint32_t
 	/* Nobody begins a walk by the old one after this. */
 	process_targets_set_unwind(all->targets, p);
 	if (old)
-		retire(all, old - 1);
+		retire_table(all, old - 1);
 	return 0;
 }
 
@@ -243,7 +243,7 @@ void unwind_tables_withdraw(struct unwind_tables *all, struct process *p)
 void unwind_tables_leave(struct unwind_tables *all, struct process *p)
 {
 	if (p->unwind.table)
-		retire(all, p->unwind.table - 1);
+		retire_table(all, p->unwind.table - 1);
 	p->unwind.table = 0;
 }
 

@@ -49,7 +49,7 @@ struct unwind_tables {
 	struct cgroups *cgroups;
 	struct walk_table *items; /* owned */
 	uint32_t count, live;
-	uint32_t turn;	      /* where a free one is looked for */
+	uint32_t next;	      /* where the search for a free one starts */
 	uint64_t published;   /* ever */
 	uint64_t full;	      /* times that a process found none free */
 	uint64_t cut;	      /* mappings that found no place */
