@@ -6,7 +6,7 @@
 #include "shared/macro.h"
 
 static const char *const drops[] = {
-#define DROP(id, json, text) [DROP_##id] = json,
+#define DROP(id, json, text) [DROP_##id] = (json),
 #include "shared/drops.def"
 #undef DROP
 };

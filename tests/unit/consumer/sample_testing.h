@@ -48,10 +48,13 @@ static inline size_t fake_sample_bytes(const struct sample *s)
 {
 	const struct frame_build_id *ids = sample_record_ids(s), *leaf = sample_record_leaf_id(s);
 	const uint64_t *addresses = sample_record_addresses(s);
-	const void *end =
-		leaf ? (const void *)(leaf + 1) : (const void *)(addresses + s->user_frames);
+	const void *end;
 
-	if (!leaf && !addresses)
+	if (leaf)
+		end = leaf + 1;
+	else if (addresses)
+		end = addresses + s->user_frames;
+	else
 		end = ids + s->user_frames;
 	return (size_t)((const uint8_t *)end - (const uint8_t *)s);
 }
