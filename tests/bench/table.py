@@ -60,12 +60,12 @@ def save(rows):
 
 
 def gate(rows):
-    """What got worse than the landed ratios allow, as sentences."""
+    """{key: sentence} of what got worse than the landed ratios allow."""
     landed, now = json.loads(LAST.read_text()), keyed(rows)
     must = {row.key for row in rows if row.must}
-    return [f"{key}: landed as met, and is not" if key in must else
+    return {key: f"{key}: landed as met, and is not" if key in must else
             f"{key}: {now[key]:.3g} of the peer, landed {landed[key]:.3g}: worse than {WORSE} times"
-            for key in sorted(now) if key in landed and now[key] > WORSE * landed[key]]
+            for key in sorted(now) if key in landed and now[key] > WORSE * landed[key]}
 
 
 def ratio(ours, peer):
