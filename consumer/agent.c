@@ -49,7 +49,7 @@ void agent_drain(struct agent *a)
 	health_fill(&a->health);
 	/* Samples first: an exit that is told below may be of a process that they need. */
 	drain_samples(&a->drain);
-	discover_drain(a);
+	discover_drain(&a->discovery);
 	kernel_errors_drain(&a->kernel_errors);
 	if (sessions_end_due(&a->sessions, now_ns))
 		drain_samples(&a->drain);
@@ -61,171 +61,6 @@ void agent_drain(struct agent *a)
 	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
 }
 
-static void on_watch_changed(void *context, struct watch *w)
-{
-	struct agent *a = context;
-
-	pressure_follow_changed(&a->pressure, w);
-}
-
-/* After on_watch_changed: watch.start says how pressure is followed. */
-static void on_watch_started(void *context, struct watch *w)
-{
-	struct agent *a = context;
-
-	watch_events_start(&a->watch_events, w);
-}
-
-static void on_watch_stopped(void *context, struct watch *w, const char *reason)
-{
-	struct agent *a = context;
-
-	health_take(&a->health, w);
-	watch_events_stop(&a->watch_events, w, reason);
-	pressure_follow_stopped(&a->pressure, w);
-}
-
-static const struct watch_calls watch_calls = {
-	.changed = on_watch_changed,
-	.started = on_watch_started,
-	.stopped = on_watch_stopped,
-};
-
-static void wire_sessions(struct agent *a)
-{
-	const struct signal_host host = {
-		.pins = &a->pins,
-		.sampler = &a->sampler,
-		.programs = &a->programs,
-		.recorder = &a->recorder,
-		.cgroups = &a->cgroups,
-		.processes = &a->processes,
-	};
-
-	sessions_init(&a->sessions, &host, &a->sampler, &a->active);
-	a->triggers = (struct triggers){
-		.log = &a->log,
-		.schedule = &a->schedule,
-		.sessions = &a->sessions,
-		.watches = &a->watches,
-		.shares = &a->shares,
-		.reporter = a->reporter,
-	};
-}
-
-static void wire_watches(struct agent *a)
-{
-	a->watches = (struct watches){
-		.pins = &a->pins,
-		.log = &a->log,
-		.sampler = &a->sampler,
-		.schedule = &a->schedule,
-		.scope = &a->scope,
-		.shares = &a->shares,
-		.sessions = &a->sessions,
-		.processes = &a->processes,
-		.calls = &watch_calls,
-		.context = a,
-	};
-	pressure_follow_init(&a->pressure, &a->log, &a->triggers);
-	a->watch_events = (struct watch_events){ &a->budget, &a->pressure };
-}
-
-static void wire_telemetry(struct agent *a)
-{
-	a->telemetry = (struct telemetry){
-		.host = &a->host,
-		.self = &a->self,
-		.pins = &a->pins,
-		.log = &a->log,
-		.budget = &a->budget,
-		.output = a->output,
-		.counts = &a->counts,
-		.processes = &a->processes,
-		.recorder = &a->recorder,
-		.sampler = &a->sampler,
-		.sessions = &a->sessions,
-		.reporter = a->reporter,
-		.triggers = &a->triggers,
-		.watches = &a->watches,
-		.pressure = &a->pressure,
-		.scope = &a->scope,
-		.link = a->link,
-		.start_ns = a->start_ns,
-	};
-	health_init(&a->health, &a->telemetry, a->options.health_seconds);
-	a->losses = (struct losses){ .telemetry = &a->telemetry,
-				     .schedule = &a->schedule,
-				     .output = a->options.output };
-	a->kernel_errors =
-		(struct kernel_errors){ &a->pins, &a->log, &a->watches, &a->schedule, &a->counts };
-	a->unseen = (struct cgroups_unseen){ .cgroups = &a->cgroups, .lines = &a->lines };
-}
-
-static struct drain_slot slot_of(void *context, uint32_t slot)
-{
-	const struct agent *a = context;
-	const struct watch *w = a->watches.by_slot[slot];
-
-	return w ? (struct drain_slot){ w->cgroup_id, w->epoch } : (struct drain_slot){ 0 };
-}
-
-static bool give_session(void *context, const struct stack_sample *sample, const struct process *p)
-{
-	const struct agent *a = context;
-	struct session *s = sessions_of_slot(&a->sessions, sample->slot, sample->epoch);
-
-	return s && session_sample(s, sample, p);
-}
-
-static const struct drain_calls drain_calls = { .slot = slot_of, .session = give_session };
-
-static void wire_processes(struct agent *a)
-{
-	const struct process_unwind_needs needs = {
-		.pins = &a->pins,
-		.processes = &a->processes,
-		.targets = &a->targets,
-		.reread = &a->reread,
-		.symbols = a->symbols,
-		.shares = &a->shares,
-		.cgroups = &a->cgroups,
-		.captured = &a->sessions.captured,
-		.log = &a->log,
-		.budget = &a->budget,
-	};
-
-	process_targets_init(&a->targets, a->pins.targets_fd, &a->active);
-	process_mappings_init(&a->mappings, &a->pins, &a->processes, &a->targets, a->symbols);
-	mappings_reread_init(&a->reread, &a->processes, &a->mappings);
-	process_unwind_init(&a->unwind, &needs);
-	a->drain = (struct drain){
-		.pins = &a->pins,
-		.processes = &a->processes,
-		.mappings = &a->mappings,
-		.unwind = &a->unwind,
-		.symbols = a->symbols,
-		.recorder = &a->recorder,
-		.calls = &drain_calls,
-		.context = a,
-		.counts = &a->counts,
-	};
-}
-
-void agent_wire(struct agent *a)
-{
-	a->log = (struct event_log){ .lines = &a->lines,
-				     .cgroups = &a->cgroups,
-				     .active = &a->active };
-	event_budget_init(&a->budget, &a->log, a->options.lines_per_minute);
-	wire_processes(a);
-	sampler_init(&a->sampler, &a->pins, a->loop, a->link, &a->lines);
-	signal_programs_init(&a->programs, a->link);
-	wire_sessions(a);
-	wire_watches(a);
-	wire_telemetry(a);
-}
-
 static void on_scan_due(void *context)
 {
 	struct agent *a = context;
@@ -234,7 +69,7 @@ static void on_scan_due(void *context)
 	if (a->ousted)
 		return;
 	sampler_look(&a->sampler);
-	r = discover_scan(a);
+	r = discover_scan(&a->discovery);
 	if (r < 0)
 		log_warning("scan of the processes: %s, continuing with events alone",
 			    strerror(-r));
@@ -291,7 +126,7 @@ static void on_rules_file(void *context, uint32_t events)
 			       (e->len && !strcmp(e->name, base));
 			p += sizeof(*e) + e->len;
 		}
-	if (ours && apply_file(a) < 0)
+	if (ours && apply_file(&a->discovery) < 0)
 		log_error("%s: not applied, the running rules stay", a->options.rules);
 }
 
@@ -439,7 +274,7 @@ int agent_run(struct agent *a)
 	ring_drain(&a->pins.samples, pass_over, NULL);
 	a->started = true;
 	agent_events_start(&a->telemetry, &gap);
-	r = apply_file(a);
+	r = apply_file(&a->discovery);
 	if (r < 0)
 		return r;
 	log_info("ready: %zu rules, %u watches", a->active.set->rules->count, a->watches.count);

@@ -5,8 +5,10 @@
 
 #include "consumer/cgroups.h"
 #include "consumer/cgroups_unseen.h"
+#include "consumer/confine.h"
 #include "consumer/control.h"
 #include "consumer/counts.h"
+#include "consumer/discovery.h"
 #include "consumer/drain.h"
 #include "consumer/event_budget.h"
 #include "consumer/event_log.h"
@@ -18,6 +20,7 @@
 #include "consumer/loop.h"
 #include "consumer/losses.h"
 #include "consumer/mappings_reread.h"
+#include "consumer/methods.h"
 #include "consumer/notify.h"
 #include "consumer/options.h"
 #include "consumer/output.h"
@@ -82,8 +85,10 @@ struct agent {
 	struct signal_programs programs;
 	struct counts counts;
 	struct telemetry telemetry;
+	struct discovery discovery;
+	struct methods methods;
+	struct confinement confinement;
 	struct loop_source *rules_source, *signal_source;
-	uint64_t scan_number;
 	uint64_t start_ns;
 	uint32_t owner; /* what control.owner must say */
 	bool ousted;	/* another consumer has the maps */

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/agent.h"
 #include "consumer/binding.h"
 #include "consumer/discover.h"
+#include "consumer/discovery.h"
 #include "shared/cleanup.h"
 #include "shared/clock.h"
 #include "shared/io.h"
@@ -29,10 +29,10 @@ static void write_peer(const struct control_peer *peer, struct jsonw *w)
 }
 
 /* As many faults as the line holds; the rest are counted. */
-static void write_faults(const struct agent *a, const struct rules_faults *faults, const char *key,
-			 bool lines, struct jsonw *w)
+static void write_faults(const struct discovery *d, const struct rules_faults *faults,
+			 const char *key, bool lines, struct jsonw *w)
 {
-	size_t room = a->lines.max_bytes - 128, kept = MIN(faults->kept, faults->count), i;
+	size_t room = d->log->lines->max_bytes - 128, kept = MIN(faults->kept, faults->count), i;
 
 	jsonw_array(w, key);
 	for (i = 0; i < kept; i++) {
@@ -55,32 +55,32 @@ static void write_faults(const struct agent *a, const struct rules_faults *fault
 		jsonw_u64(w, lines ? "faults_omitted" : "warnings_omitted", faults->count - i);
 }
 
-void apply_say_rejected(struct agent *a, const char *source, const struct control_peer *peer,
+void apply_say_rejected(struct discovery *d, const char *source, const struct control_peer *peer,
 			const struct rules_faults *faults)
 {
 	struct jsonw w;
 
-	line_begin(&a->lines, &w, "rules.rejected", NULL);
+	line_begin(d->log->lines, &w, "rules.rejected", NULL);
 	jsonw_string(&w, "source", source);
 	write_peer(peer, &w);
 	jsonw_u64(&w, "fault_count", faults->count);
-	write_faults(a, faults, "faults", true, &w);
-	line_end(&a->lines, &w);
+	write_faults(d, faults, "faults", true, &w);
+	line_end(d->log->lines, &w);
 }
 
-static void say_applied(struct agent *a, const struct applied *applied, const char *source,
+static void say_applied(struct discovery *d, const struct applied *applied, const char *source,
 			const struct control_peer *peer, const struct rules_faults *warnings)
 {
 	struct jsonw w;
 
-	line_begin(&a->lines, &w, "rules.applied", NULL);
+	line_begin(d->log->lines, &w, "rules.applied", NULL);
 	jsonw_u64(&w, "generation", applied->generation);
 	jsonw_u64(&w, "count", applied->count);
 	jsonw_string(&w, "source", source);
 	write_peer(peer, &w);
 	jsonw_u64(&w, "unchanged_watches", applied->unchanged_watches);
-	write_faults(a, warnings, "warnings", false, &w);
-	line_end(&a->lines, &w);
+	write_faults(d, warnings, "warnings", false, &w);
+	line_end(d->log->lines, &w);
 }
 
 /* Rules of the same name keep what they have spent. */
@@ -96,12 +96,12 @@ static void carry_budgets(const struct ruleset *from, struct ruleset *to)
 
 /* The new rule of a process: the one of the same name that does the same, else none until the scan.
  */
-static void carry_processes(struct agent *a, const struct rules *fresh)
+static void carry_processes(struct discovery *d, const struct rules *fresh)
 {
 	struct process *p;
 	uint64_t id;
 
-	idmap_for_each (&a->processes.by_id, i, id, p) {
+	idmap_for_each (&d->processes->by_id, i, id, p) {
 		const struct rule *same = p->rule ? rules_find(fresh, p->rule->name) : NULL;
 		struct binding *b;
 
@@ -115,21 +115,21 @@ static void carry_processes(struct agent *a, const struct rules *fresh)
 }
 
 /* Watches whose rules are all gone; the scan that follows may make them anew. */
-static void release_watches(struct agent *a)
+static void release_watches(struct discovery *d)
 {
-	for (uint32_t i = 0; i < a->pins.abi.slots; i++)
-		if (a->watches.by_slot[i])
-			bindings_release(a->watches.by_slot[i], "rule_gone");
-	for (uint32_t i = 0; i < a->pins.abi.slots; i++)
-		if (a->watches.by_slot[i])
-			bindings_refresh(a->watches.by_slot[i]);
+	for (uint32_t i = 0; i < d->pins->abi.slots; i++)
+		if (d->watches->by_slot[i])
+			bindings_release(d->watches->by_slot[i], "rule_gone");
+	for (uint32_t i = 0; i < d->pins->abi.slots; i++)
+		if (d->watches->by_slot[i])
+			bindings_refresh(d->watches->by_slot[i]);
 }
 
 /* Between the two stores an event may carry the new generation from the old tries: it is matched
  * anew. */
-static void switch_tries(struct agent *a, const struct ruleset *set)
+static void switch_tries(struct discovery *d, const struct ruleset *set)
 {
-	struct control *c = a->pins.control;
+	struct control *c = d->pins->control;
 
 	c->generation = set->generation;
 	__atomic_store_n(&c->active, !c->active, __ATOMIC_SEQ_CST);
@@ -151,50 +151,50 @@ static uint64_t idle_scan_ns(const struct rules *rules)
 	return rules->count ? IDLE_SCAN_NS : 0;
 }
 
-static void say_no_room(struct agent *a, const struct rules *rules, int error)
+static void say_no_room(struct discovery *d, const struct rules *rules, int error)
 {
-	line_error(&a->lines, NULL, "rules_file", "load with a larger --rules", NULL, NULL,
+	line_error(d->log->lines, NULL, "rules_file", "load with a larger --rules", NULL, NULL,
 		   "%zu rules do not fit the kernel's tables of %u: %s; the running set stays",
-		   rules->count, a->pins.abi.rules, strerror(-error));
+		   rules->count, d->pins->abi.rules, strerror(-error));
 }
 
-int apply_rules(struct agent *a, struct rules *rules, const char *source,
+int apply_rules(struct discovery *d, struct rules *rules, const char *source,
 		const struct control_peer *peer, const struct rules_faults *warnings,
 		struct applied *ret_applied)
 {
-	struct ruleset *set, *old = a->active.set;
+	struct ruleset *set, *old = d->active->set;
 	struct applied applied = { .count = rules->count };
 	int r;
 
-	r = ruleset_new(rules, a->active.generation + 1, source, &set);
+	r = ruleset_new(rules, d->active->generation + 1, source, &set);
 	if (r < 0) {
 		rules_free(rules);
 		return r;
 	}
-	r = ruleset_fill(&a->pins, !a->pins.control->active, set);
+	r = ruleset_fill(d->pins, !d->pins->control->active, set);
 	if (r < 0) {
-		say_no_room(a, rules, r);
+		say_no_room(d, rules, r);
 		ruleset_unref(set);
 		return r;
 	}
-	a->active.generation++;
+	d->active->generation++;
 	carry_budgets(old, set);
-	switch_tries(a, set);
-	a->active.set = set;
-	a->scope.said = false;
-	bindings_rebind(&a->watches, set->rules, &applied.unchanged_watches);
-	carry_processes(a, set->rules);
+	switch_tries(d, set);
+	d->active->set = set;
+	d->scope->said = false;
+	bindings_rebind(d->watches, set->rules, &applied.unchanged_watches);
+	carry_processes(d, set->rules);
 	applied.generation = set->generation;
-	say_applied(a, &applied, source, peer, warnings);
-	discover_scan(a);
-	release_watches(a);
+	say_applied(d, &applied, source, peer, warnings);
+	discover_scan(d);
+	release_watches(d);
 	ruleset_unref(old);
-	schedule_idle_scan(&a->schedule, idle_scan_ns(set->rules));
+	schedule_idle_scan(d->schedule, idle_scan_ns(set->rules));
 	*ret_applied = applied;
 	return 0;
 }
 
-int apply_file(struct agent *a)
+int apply_file(struct discovery *d)
 {
 	_cleanup_(rules_faults_done) struct rules_faults faults, warnings;
 	_cleanup_free_ char *text = NULL, *source = NULL;
@@ -205,21 +205,21 @@ int apply_file(struct agent *a)
 
 	rules_faults_init(&faults);
 	rules_faults_init(&warnings);
-	if (asprintf(&source, "file:%s", a->options.rules) < 0)
+	if (asprintf(&source, "file:%s", d->rules_path) < 0)
 		return -ENOMEM;
-	r = io_read_file(AT_FDCWD, a->options.rules, RULES_TEXT_BYTES, &text, &bytes);
+	r = io_read_file(AT_FDCWD, d->rules_path, RULES_TEXT_BYTES, &text, &bytes);
 	if (r < 0) {
-		log_error("%s: cannot read the rules: %s", a->options.rules,
+		log_error("%s: cannot read the rules: %s", d->rules_path,
 			  r == -EFBIG ? "longer than 1 MiB" : strerror(-r));
 		return r;
 	}
 	r = rules_parse(text, bytes, &rules, &faults, &warnings);
 	if (r < 0) {
 		for (size_t i = 0; i < MIN(faults.kept, faults.count); i++)
-			log_error("%s:%u: %s: %s", a->options.rules, faults.items[i].line,
+			log_error("%s:%u: %s: %s", d->rules_path, faults.items[i].line,
 				  faults.items[i].pointer, faults.items[i].message);
-		apply_say_rejected(a, source, NULL, &faults);
+		apply_say_rejected(d, source, NULL, &faults);
 		return r;
 	}
-	return apply_rules(a, rules, source, NULL, &warnings, &applied);
+	return apply_rules(d, rules, source, NULL, &warnings, &applied);
 }

@@ -12,7 +12,7 @@
 #include "consumer/control.h"
 #include "shared/rules/rules.h"
 
-struct agent;
+struct discovery;
 
 struct applied {
 	uint32_t generation, unchanged_watches;
@@ -24,15 +24,15 @@ struct applied {
  * rules.applied. On failure the running set stays in force. 0; -ENOSPC when the kernel's tables are
  * too small (said as an error line); -errno.
  */
-int apply_rules(struct agent *a, struct rules *rules, const char *source,
+int apply_rules(struct discovery *d, struct rules *rules, const char *source,
 		const struct control_peer *peer, const struct rules_faults *warnings,
 		struct applied *ret_applied);
 
 /* Parses the file of the options and applies it. -EINVAL after rules.rejected. 0 or -errno. */
-int apply_file(struct agent *a);
+int apply_file(struct discovery *d);
 
 /* Writes rules.rejected. */
-void apply_say_rejected(struct agent *a, const char *source, const struct control_peer *peer,
+void apply_say_rejected(struct discovery *d, const char *source, const struct control_peer *peer,
 			const struct rules_faults *faults);
 
 #endif

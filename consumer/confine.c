@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "consumer/agent.h"
+#include "consumer/host.h"
+#include "consumer/output.h"
+#include "policy/policy.h"
 #include "shared/cleanup.h"
 #include "shared/log.h"
 
@@ -111,20 +113,20 @@ static int add_symbols(struct path_list *list, char *text)
 	return 0;
 }
 
-static int collect(struct agent *a, struct path_list *list, char *symbols, const char *rules_dir,
-		   const char *output_dir)
+static int collect_paths(const struct confinement *c, struct path_list *list, char *symbols,
+			 const char *rules_dir, const char *output_dir)
 {
 	size_t n;
 	const struct policy_path *fixed = policy_paths(POLICY_CONSUMER, &n);
-	bool unix_output = output_kind(a->output) == OUTPUT_UNIX;
+	bool unix_output = output_kind(c->output) == OUTPUT_UNIX;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = add(list, fixed[i]);
 	if (r == 0)
-		r = add(list, (struct policy_path){ .path = a->options.bpf_dir });
+		r = add(list, (struct policy_path){ .path = c->options->bpf_dir });
 	if (r == 0)
-		r = add(list, (struct policy_path){ .path = a->host.cgroup2 });
+		r = add(list, (struct policy_path){ .path = c->host->cgroup2 });
 	if (r == 0)
 		r = add(list, (struct policy_path){ .path = rules_dir });
 	if (r == 0 && output_dir)
@@ -133,51 +135,51 @@ static int collect(struct agent *a, struct path_list *list, char *symbols, const
 	return r == 0 ? add_symbols(list, symbols) : r;
 }
 
-int confine_files(struct agent *a)
+int confine_files(const struct confinement *c)
 {
-	const char *output = output_path(a->output);
-	_cleanup_free_ char *rules_dir = directory(a->options.rules);
+	const char *output = output_path(c->output);
+	_cleanup_free_ char *rules_dir = directory(c->options->rules);
 	_cleanup_free_ char *output_dir = output ? directory(output) : NULL;
 	_cleanup_free_ char *symbols =
-		strdup(a->options.symbols_path ? a->options.symbols_path : "");
+		strdup(c->options->symbols_path ? c->options->symbols_path : "");
 	struct path_list list = {};
 	int r;
 
 	if (!rules_dir || !symbols || (output && !output_dir))
 		return -ENOMEM;
-	r = collect(a, &list, symbols, rules_dir, output_dir);
+	r = collect_paths(c, &list, symbols, rules_dir, output_dir);
 	if (r < 0)
 		return r;
-	r = policy_landlock(list.items, list.n, &a->self.landlock_abi);
+	r = policy_landlock(list.items, list.n, &c->self->landlock_abi);
 	if (r < 0)
 		log_error("Landlock: %s: a directory that the options name may be missing",
 			  strerror(-r));
-	else if (!a->self.landlock_abi)
+	else if (!c->self->landlock_abi)
 		log_warning("the kernel has no Landlock, continuing with file modes alone");
 	return r;
 }
 
-int confine_calls(struct agent *a)
+int confine_calls(const struct confinement *c)
 {
 	uint32_t flags = 0;
 	const char *what;
 	int r;
 
-	if (output_kind(a->output) == OUTPUT_UNIX)
+	if (output_kind(c->output) == OUTPUT_UNIX)
 		flags |= POLICY_UNIX_OUTPUT;
-	if (*options_broker(&a->options))
+	if (*options_broker(c->options))
 		flags |= POLICY_USES_BROKER;
 	r = policy_seccomp_flags(POLICY_CONSUMER, flags);
 	if (r < 0) {
 		log_error("system-call filter: %s", strerror(-r));
 		return r;
 	}
-	r = policy_self_read(&a->self);
+	r = policy_self_read(c->self);
 	if (r < 0) {
 		log_error("/proc/self/status: %s", strerror(-r));
 		return r;
 	}
-	if (!policy_self_is_bare(&a->self, &what)) {
+	if (!policy_self_is_bare(c->self, &what)) {
 		log_error("refusing to run: %s", what);
 		return -EPERM;
 	}

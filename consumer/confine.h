@@ -10,7 +10,17 @@
 
 #include "consumer/options.h"
 
-struct agent;
+struct host;
+struct output;
+struct policy_self;
+
+/* What a process is confined by; borrowed. */
+struct confinement {
+	const struct options *options;
+	const struct host *host;
+	struct output *output;
+	struct policy_self *self; /* filled in as read back from the kernel */
+};
 
 /* The number of the group that may connect to the control socket. 0 or -ENOENT. */
 int confine_socket_group(const struct options *options, gid_t *ret_gid);
@@ -23,12 +33,12 @@ gid_t confine_admin(const struct options *options);
 int confine_become(const struct options *options);
 
 /* Landlock: from here on only what the agent must read, and its output. */
-int confine_files(struct agent *a);
+int confine_files(const struct confinement *c);
 
 /*
  * The system-call filter, for all threads; then reads back from the kernel what this process is,
  * and refuses to go on when that is more than promised (-EPERM).
  */
-int confine_calls(struct agent *a);
+int confine_calls(const struct confinement *c);
 
 #endif

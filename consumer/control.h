@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "consumer/control_error.h"
 #include "consumer/loop.h"
 #include "shared/json/json_node.h"
 #include "shared/jsonw.h"
@@ -31,27 +32,6 @@ struct control_peer {
 	uid_t uid;
 	gid_t gid;
 	bool admin; /* root or in the admin group: may change something */
-};
-
-/* JSON-RPC error codes beside the standard's own (-32700, -32600 ... -32603). */
-enum control_code {
-	CONTROL_PARSE = -32700,
-	CONTROL_INVALID_REQUEST = -32600,
-	CONTROL_NO_METHOD = -32601,
-	CONTROL_BAD_PARAMS = -32602,
-	CONTROL_INTERNAL = -32603,
-	CONTROL_CLOSED = -32000, /* too many clients, too slow, too long: told, then closed */
-	CONTROL_FORBIDDEN = -32001,
-	CONTROL_REJECTED = -32002, /* rules with faults: `data` holds them */
-	CONTROL_HELD = -32003,	   /* a session could not start: `data` says why and when */
-	CONTROL_NOT_FOUND = -32004,
-};
-
-/* What a failing method leaves; `data` is an own writer of JSON text, empty when there is none. */
-struct control_error {
-	enum control_code code;
-	char message[256];
-	struct jsonw data;
 };
 
 /*

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/agent.h"
+#include "consumer/discovery.h"
 #include "consumer/matching.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
@@ -36,7 +36,7 @@ static const char *const found_names[] = {
  * EVENT_UNNAME is a name that no rule by name has; a rule by cgroup may still hold. The kernel side
  * sends it for exec as well, so the image counts as new.
  */
-static void on_match(struct agent *a, const struct event *e)
+static void on_match(struct discovery *d, const struct event *e)
 {
 	struct sighting seen = {
 		.tgid = e->tgid,
@@ -50,63 +50,63 @@ static void on_match(struct agent *a, const struct event *e)
 	};
 
 	memcpy(seen.comm, e->comm, sizeof(seen.comm) - 1);
-	matching_see(a, &seen);
+	matching_see(d, &seen);
 	/* The rule of the event was of another set, and no rule of this one matches. */
-	if (e->kind != EVENT_UNNAME && e->generation != a->active.set->generation &&
-	    !rules_match(a->active.set->rules, seen.comm,
-			 cgroups_path(&a->cgroups, e->cgroup_id, e->tgid)))
-		a->counts.stale_events++;
+	if (e->kind != EVENT_UNNAME && e->generation != d->active->set->generation &&
+	    !rules_match(d->active->set->rules, seen.comm,
+			 cgroups_path(d->cgroups, e->cgroup_id, e->tgid)))
+		d->counts->stale_events++;
 }
 
-static void on_gone(struct agent *a, const struct event *e)
+static void on_gone(struct discovery *d, const struct event *e)
 {
-	struct process *p = process_find(&a->processes, e->tgid, e->start_ns);
+	struct process *p = process_find(d->processes, e->tgid, e->start_ns);
 
 	if (!p)
 		return;
 	if (e->comm[0])
 		memcpy(p->comm, e->comm, sizeof(p->comm) - 1);
-	matching_gone(a, p);
+	matching_gone(d, p);
 }
 
-static void on_populated(struct agent *a, const struct event *e)
+static void on_populated(struct discovery *d, const struct event *e)
 {
 	const char *path = event_path(e);
 
 	if (path)
-		cgroups_learn(&a->cgroups, e->cgroup_id, path);
-	matching_cgroup(a, e->cgroup_id);
+		cgroups_learn(d->cgroups, e->cgroup_id, path);
+	matching_cgroup(d, e->cgroup_id);
 }
 
-static void on_empty(struct agent *a, const struct event *e)
+static void on_empty(struct discovery *d, const struct event *e)
 {
-	struct watch *w = idmap_get(&a->watches.by_cgroup, e->cgroup_id);
+	struct watch *w = idmap_get(&d->watches->by_cgroup, e->cgroup_id);
 
 	if (w)
 		watch_remove(w, e->kind == EVENT_RMDIR ? "cgroup_removed" : "cgroup_empty");
 	if (e->kind == EVENT_RMDIR)
-		cgroups_forget(&a->cgroups, e->cgroup_id);
+		cgroups_forget(d->cgroups, e->cgroup_id);
 }
 
 /* The kernel side met an address that the process's table does not know. */
-static void on_unmapped(struct agent *a, const struct event *e)
+static void on_unmapped(struct discovery *d, const struct event *e)
 {
-	struct process *p = process_find(&a->processes, e->tgid, e->start_ns);
+	struct process *p = process_find(d->processes, e->tgid, e->start_ns);
 
 	if (p)
-		process_unwind_unmapped(&a->unwind, p, e->time_ns);
+		process_unwind_unmapped(d->unwind, p, e->time_ns);
 }
 
-static void on_mkdir(struct agent *a, const struct event *e)
+static void on_mkdir(struct discovery *d, const struct event *e)
 {
 	const char *path = event_path(e);
 
 	/* Nobody is in it yet: only its name is worth keeping. */
 	if (path)
-		cgroups_learn(&a->cgroups, e->cgroup_id, path);
+		cgroups_learn(d->cgroups, e->cgroup_id, path);
 }
 
-static void (*const handlers[])(struct agent *a, const struct event *e) = {
+static void (*const handlers[])(struct discovery *d, const struct event *e) = {
 	[EVENT_EXEC] = on_match,	  [EVENT_FORK] = on_match,  [EVENT_RENAME] = on_match,
 	[EVENT_EXIT] = on_gone,		  [EVENT_MKDIR] = on_mkdir, [EVENT_RMDIR] = on_empty,
 	[EVENT_POPULATED] = on_populated, [EVENT_EMPTY] = on_empty, [EVENT_UNNAME] = on_match,
@@ -115,17 +115,17 @@ static void (*const handlers[])(struct agent *a, const struct event *e) = {
 
 static void take_event(void *context, const void *record, size_t bytes)
 {
-	struct agent *a = context;
+	struct discovery *d = context;
 
 	if (!discover_event_valid(record, bytes)) {
-		a->counts.bad_records++;
+		d->counts->bad_records++;
 		return;
 	}
-	handlers[((const struct event *)record)->kind](a, record);
+	handlers[((const struct event *)record)->kind](d, record);
 }
 
-void discover_drain(struct agent *a)
+void discover_drain(struct discovery *d)
 {
-	if (ring_used(&a->pins.events))
-		ring_drain(&a->pins.events, take_event, a);
+	if (ring_used(&d->pins->events))
+		ring_drain(&d->pins->events, take_event, d);
 }

@@ -11,35 +11,26 @@
 #include <stdint.h>
 
 #include "shared/abi.h"
-#include "shared/jsonw.h"
 #include "shared/rules/rules.h"
 
-struct agent;
+struct discovery;
 
 /* Drains the events ring. */
-void discover_drain(struct agent *a);
+void discover_drain(struct discovery *d);
 
 /*
  * Reads the `tasks` iterator: matches what is new, lets go of what is gone, finds cgroups of rules
  * by cgroup. 0 or -errno.
  */
-int discover_scan(struct agent *a);
+int discover_scan(struct discovery *d);
 
-/* What a preview does not show. */
-struct discover_left {
-	size_t omitted;	   /* matches beyond `max` */
-	size_t unreadable; /* cgroups of rules by cgroup whose processes could not be read */
-};
+typedef void (*discover_call)(void *context, const struct task_record *task);
 
-/*
- * Which running processes each rule of `rules` would match, without applying it: an array of {rule,
- * pid, comm, cgroup}, at most `max`. The inactive tries must hold the set. 0 or -errno.
- */
-int discover_preview(struct agent *a, const struct rules *rules, size_t max, struct jsonw *w,
-		     struct discover_left *ret_left);
+/* Reads the `tasks` iterator: calls `call` for each process that it lists. 0 or -errno. */
+int discover_each(const struct discovery *d, discover_call call, void *context);
 
 /* Finds one process by pid among those that the iterator lists. 0, -ESRCH, -errno. */
-int discover_find(struct agent *a, uint32_t tgid, struct task_record *ret_task);
+int discover_find(struct discovery *d, uint32_t tgid, struct task_record *ret_task);
 
 /* Checks one record of the events ring: lengths, kind, NUL. Pure; fuzzed. */
 bool discover_event_valid(const void *record, size_t bytes);

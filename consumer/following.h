@@ -5,7 +5,7 @@
 
 #include "consumer/control.h"
 
-/* Both are a control_call, with a struct agent as context. */
+/* Both are a control_call, with a struct methods as context. */
 int following_subscribe(void *context, const struct control_peer *peer,
 			const struct json_node *params, struct jsonw *result,
 			struct control_error *error);

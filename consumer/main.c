@@ -90,7 +90,7 @@ static int open_all(struct agent *a)
 
 	r = say("control socket",
 		control_new(a->loop, a->options.socket, a->socket_group, confine_admin(&a->options),
-			    methods_table, a, &a->control));
+			    methods_table, &a->methods, &a->control));
 	if (r < 0)
 		return r;
 	r = confine_become(&a->options);
@@ -154,7 +154,7 @@ static int start_all(struct agent *a)
 		       symbols_jit_files(a->symbols));
 	recorder_init(&a->recorder, a->options.recorder_kib << 10);
 	shares_init(&a->shares);
-	r = confine_files(a);
+	r = confine_files(&a->confinement);
 	if (r < 0)
 		return r;
 	/* The threads exist before the system-call filter, which therefore allows no clone(2). */
@@ -179,7 +179,7 @@ static int start_all(struct agent *a)
 	r = say("watches", watches_init(&a->watches));
 	if (r < 0)
 		return r;
-	return confine_calls(a);
+	return confine_calls(&a->confinement);
 }
 
 /*

@@ -4,20 +4,20 @@
 #include <errno.h>
 #include <string.h>
 
-#include "consumer/agent.h"
 #include "consumer/binding.h"
+#include "consumer/discovery.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
 
-static void write_match(struct agent *a, struct process *p, const char *found)
+static void write_match(struct discovery *d, struct process *p, const char *found)
 {
-	struct line_subject subject = event_log_subject(&a->log, p->rule, p->cgroup_id);
-	bool mapped = process_mappings_read(&a->mappings, p, 0);
+	struct line_subject subject = event_log_subject(d->log, p->rule, p->cgroup_id);
+	bool mapped = process_mappings_read(d->mappings, p, 0);
 	struct runtime runtime = {};
 	struct jsonw w;
 
-	process_unwind_step(&a->unwind);
-	line_begin(&a->lines, &w, "process.match", &subject);
+	process_unwind_step(d->unwind);
+	line_begin(d->log->lines, &w, "process.match", &subject);
 	jsonw_u64(&w, "pid", p->tgid);
 	jsonw_u64(&w, "start_ns", p->start_ns);
 	jsonw_u64(&w, "ppid", p->ppid);
@@ -41,28 +41,28 @@ static void write_match(struct agent *a, struct process *p, const char *found)
 		jsonw_string(&w, "how", runtime.how);
 		jsonw_object_end(&w);
 	}
-	line_end(&a->lines, &w);
+	line_end(d->log->lines, &w);
 }
 
 /*
  * One whose line was left out gets it later, when it is seen again and its rule has lines left;
  * that it still has none is not counted once more.
  */
-static void say_match(struct agent *a, struct process *p, const char *found, bool fresh)
+static void say_match(struct discovery *d, struct process *p, const char *found, bool fresh)
 {
 	const struct event_about about = { p->rule, p->cgroup_id, p->uid, NULL };
 
-	if (!fresh && (p->announced || (p->left_out && !event_budget_has_room(&a->budget, &about))))
+	if (!fresh && (p->announced || (p->left_out && !event_budget_has_room(d->budget, &about))))
 		return;
-	if (!event_budget_take(&a->budget, &about, LINE_MATCH)) {
+	if (!event_budget_take(d->budget, &about, LINE_MATCH)) {
 		p->left_out = true;
 		return;
 	}
-	write_match(a, p, found);
+	write_match(d, p, found);
 	p->announced = true;
 }
 
-static void fire_exec(struct agent *a, const struct process *p)
+static void fire_exec(struct discovery *d, const struct process *p)
 {
 	struct trigger trigger = {
 		.watch = p->watch,
@@ -73,16 +73,16 @@ static void fire_exec(struct agent *a, const struct process *p)
 	struct session *session;
 
 	memcpy(trigger.reason.comm, p->comm, sizeof(trigger.reason.comm));
-	trigger_fire(&a->triggers, &trigger, &session, &held);
+	trigger_fire(d->triggers, &trigger, &session, &held);
 }
 
 /* The rule for a process: by name and cgroup, else the one its cgroup alone selects. */
-static const struct rule *find_rule(struct agent *a, const struct sighting *seen)
+static const struct rule *find_rule(struct discovery *d, const struct sighting *seen)
 {
-	const char *path = cgroups_path(&a->cgroups, seen->cgroup_id, seen->tgid);
-	const struct rule *rule = rules_match(a->active.set->rules, seen->comm, path);
+	const char *path = cgroups_path(d->cgroups, seen->cgroup_id, seen->tgid);
+	const struct rule *rule = rules_match(d->active->set->rules, seen->comm, path);
 
-	return rule || !path ? rule : rules_match_cgroup(a->active.set->rules, path);
+	return rule || !path ? rule : rules_match_cgroup(d->active->set->rules, path);
 }
 
 static void update(struct process *p, const struct sighting *seen)
@@ -97,15 +97,15 @@ static void update(struct process *p, const struct sighting *seen)
 		process_mappings_exec(p, seen->time_ns);
 }
 
-void matching_see(struct agent *a, const struct sighting *seen)
+void matching_see(struct discovery *d, const struct sighting *seen)
 {
-	const struct rule *rule = find_rule(a, seen);
-	struct process *p = process_find(&a->processes, seen->tgid, seen->start_ns);
+	const struct rule *rule = find_rule(d, seen);
+	struct process *p = process_find(d->processes, seen->tgid, seen->start_ns);
 	const struct rule *was = p ? p->rule : NULL;
 	bool moved, fresh;
 
 	if ((!p && !rule) ||
-	    (!p && process_get(&a->processes, seen->tgid, seen->start_ns, &p) < 0) || p->gone_ns)
+	    (!p && process_get(d->processes, seen->tgid, seen->start_ns, &p) < 0) || p->gone_ns)
 		return;
 	moved = p->cgroup_id != seen->cgroup_id;
 	/* A rename within execve(2) comes just before its exec event: the same match, said once
@@ -116,59 +116,59 @@ void matching_see(struct agent *a, const struct sighting *seen)
 	update(p, seen);
 	p->rule = rule;
 	/* The kernel side knows it already when nothing has changed: a scan must stay cheap. */
-	if (fresh || p->generation != a->active.set->generation)
-		process_targets_match(&a->targets, p);
-	p->generation = a->active.set->generation;
-	process_unwind_matched(&a->unwind, p);
+	if (fresh || p->generation != d->active->set->generation)
+		process_targets_match(d->targets, p);
+	p->generation = d->active->set->generation;
+	process_unwind_matched(d->unwind, p);
 	if (!rule)
 		return;
-	say_match(a, p, seen->found, fresh);
-	if (!p->watch && binding_join(&a->watches, p) < 0)
+	say_match(d, p, seen->found, fresh);
+	if (!p->watch && binding_join(d->watches, p) < 0)
 		return;
 	if (rule->on_exec && seen->image)
-		fire_exec(a, p);
+		fire_exec(d, p);
 }
 
-static void say_exit(struct agent *a, const struct process *p)
+static void say_exit(struct discovery *d, const struct process *p)
 {
 	const struct event_about about = { p->rule, p->cgroup_id, p->uid, NULL };
 	struct line_subject subject;
 	struct jsonw w;
 
-	if (!event_budget_take(&a->budget, &about, LINE_EXIT))
+	if (!event_budget_take(d->budget, &about, LINE_EXIT))
 		return;
-	subject = event_log_subject(&a->log, p->rule, p->cgroup_id);
-	line_begin(&a->lines, &w, "process.exit", &subject);
+	subject = event_log_subject(d->log, p->rule, p->cgroup_id);
+	line_begin(d->log->lines, &w, "process.exit", &subject);
 	jsonw_u64(&w, "pid", p->tgid);
 	jsonw_u64(&w, "start_ns", p->start_ns);
 	jsonw_string(&w, "comm", p->comm);
 	jsonw_u64(&w, "lived_ms", (clock_boot_ns() - p->start_ns) / NSEC_PER_MSEC);
-	line_end(&a->lines, &w);
+	line_end(d->log->lines, &w);
 }
 
-void matching_gone(struct agent *a, struct process *p)
+void matching_gone(struct discovery *d, struct process *p)
 {
 	if (p->gone_ns)
 		return;
-	process_gone(&a->processes, p);
+	process_gone(d->processes, p);
 	if (p->announced)
-		say_exit(a, p);
+		say_exit(d, p);
 	else if (p->left_out)
-		event_budget_leave_out(&a->budget, p->rule, LINE_EXIT);
-	process_unwind_leave(&a->unwind, p);
+		event_budget_leave_out(d->budget, p->rule, LINE_EXIT);
+	process_unwind_leave(d->unwind, p);
 	binding_leave(p);
 }
 
-void matching_cgroup(struct agent *a, uint64_t cgroup_id)
+void matching_cgroup(struct discovery *d, uint64_t cgroup_id)
 {
-	const char *path = cgroups_path(&a->cgroups, cgroup_id, 0);
+	const char *path = cgroups_path(d->cgroups, cgroup_id, 0);
 	const struct rule *rule;
 	struct binding *b;
 	struct watch *w;
 
-	rule = path ? rules_match_cgroup(a->active.set->rules, path) : NULL;
-	if (!rule || cgroup_id == a->cgroups.root_id || cgroups_occupied(&a->cgroups, path) == 0 ||
-	    watch_get(&a->watches, cgroup_id, 0, &w) < 0)
+	rule = path ? rules_match_cgroup(d->active->set->rules, path) : NULL;
+	if (!rule || cgroup_id == d->cgroups->root_id || cgroups_occupied(d->cgroups, path) == 0 ||
+	    watch_get(d->watches, cgroup_id, 0, &w) < 0)
 		return;
 	b = binding_find(w, rule);
 	if (b && b->by_cgroup)
@@ -176,5 +176,5 @@ void matching_cgroup(struct agent *a, uint64_t cgroup_id)
 	/* The iterator lists the processes of a watched cgroup: their process.match comes from
 	 * there. */
 	if (binding_add_cgroup(w, rule) == 0)
-		schedule_scan_soon(&a->schedule);
+		schedule_scan_soon(d->schedule);
 }

@@ -11,7 +11,7 @@
 
 #include "shared/abi.h"
 
-struct agent;
+struct discovery;
 struct process;
 struct watch;
 
@@ -27,12 +27,12 @@ struct sighting {
 
 /* Matches it against the set in force, follows moves between cgroups, writes process.match when
  * new. */
-void matching_see(struct agent *a, const struct sighting *seen);
+void matching_see(struct discovery *d, const struct sighting *seen);
 
 /* The process has gone: writes process.exit if it was announced, leaves its table and its watch. */
-void matching_gone(struct agent *a, struct process *p);
+void matching_gone(struct discovery *d, struct process *p);
 
 /* Binds the cgroup to the rule by cgroup that selects it, if there is one and somebody is in it. */
-void matching_cgroup(struct agent *a, uint64_t cgroup_id);
+void matching_cgroup(struct discovery *d, uint64_t cgroup_id);
 
 #endif

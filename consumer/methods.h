@@ -4,8 +4,26 @@
 #define TROCAR_CONSUMER_METHODS_H
 
 #include "consumer/control.h"
+#include "consumer/discovery.h"
+#include "consumer/telemetry.h"
+#include "consumer/watch_events.h"
 
-/* The table for control_new; its context is the struct agent. Ends with a NULL name. */
+struct link;
+struct subscriptions;
+struct symbols;
+
+/* What they work with; all borrowed. Main thread only. */
+struct methods {
+	const struct telemetry *t;
+	struct discovery *d;
+	const struct watch_events *watch_events;
+	struct subscriptions *subscriptions;
+	const struct control_server *control;
+	struct symbols *symbols;
+	struct link *files; /* to the broker, of those that read files of watched processes */
+};
+
+/* The table for control_new; its context is a struct methods. Ends with a NULL name. */
 extern const struct control_method methods_table[];
 
 #endif

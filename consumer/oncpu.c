@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/agent.h"
+#include "consumer/cgroups.h"
+#include "consumer/pins.h"
+#include "consumer/process_mappings.h"
+#include "consumer/recorder.h"
+#include "consumer/sampler.h"
 #include "consumer/signals.h"
 #include "shared/cleanup.h"
 #include "shared/macro.h"

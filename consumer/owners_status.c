@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/owners_status.h"
 
-#include "consumer/agent.h"
+#include "consumer/discovery.h"
 #include "shared/clock.h"
 #include "shared/macro.h"
 
@@ -23,21 +23,21 @@ static void write_owner(const struct owner *owner, const uint64_t parts[SHARE_CO
 	jsonw_object_end(w);
 }
 
-void owners_status_write(struct agent *a, struct jsonw *w)
+void owners_status_write(struct discovery *d, struct jsonw *w)
 {
 	const uint64_t capacity[SHARE_COUNT_] = {
-		[SHARE_WATCHES] = a->pins.abi.slots,
-		[SHARE_TABLES] = a->unwind.tables.count,
-		[SHARE_ROWS] = (uint64_t)a->pins.abi.unwind_rows * 8,
-		[SHARE_CAPTURED] = (uint64_t)a->active.set->rules->budget_s * MSEC_PER_SEC,
+		[SHARE_WATCHES] = d->pins->abi.slots,
+		[SHARE_TABLES] = d->unwind->tables.count,
+		[SHARE_ROWS] = (uint64_t)d->pins->abi.unwind_rows * 8,
+		[SHARE_CAPTURED] = (uint64_t)d->active->set->rules->budget_s * MSEC_PER_SEC,
 	};
 	const struct owner *top[TOP_MAX];
 	uint64_t parts[SHARE_COUNT_];
 	size_t n;
 
-	unwind_room_count(&a->unwind.room);
-	n = shares_top(&a->shares, capacity, clock_mono_ns(), top, TOP_MAX);
-	shares_parts(&a->shares, capacity, parts);
+	unwind_room_count(&d->unwind->room);
+	n = shares_top(d->shares, capacity, clock_mono_ns(), top, TOP_MAX);
+	shares_parts(d->shares, capacity, parts);
 	jsonw_array(w, "owners");
 	for (size_t i = 0; i < n; i++)
 		write_owner(top[i], parts, w);

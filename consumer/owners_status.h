@@ -5,9 +5,9 @@
 
 #include "shared/jsonw.h"
 
-struct agent;
+struct discovery;
 
 /* Writes the array `owners`. */
-void owners_status_write(struct agent *a, struct jsonw *w);
+void owners_status_write(struct discovery *d, struct jsonw *w);
 
 #endif

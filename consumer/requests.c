@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/agent.h"
 #include "consumer/binding.h"
 #include "consumer/discover.h"
+#include "consumer/methods.h"
 #include "shared/macro.h"
 
 /* What was asked for, under its walls. */
@@ -33,8 +33,8 @@ static int take_params(const struct json_node *params, struct request *ret,
 	int given = 0;
 
 	if (!params)
-		return methods_fail(error, CONTROL_BAD_PARAMS,
-				    "params: want one of rule, cgroup, pid");
+		return control_error_fail(error, CONTROL_BAD_PARAMS,
+					  "params: want one of rule, cgroup, pid");
 	for (const struct json_node *m = json_node_first(params); m; m = json_node_next(m)) {
 		bool text = json_node_is(m, JSON_STRING);
 
@@ -46,7 +46,7 @@ static int take_params(const struct json_node *params, struct request *ret,
 			given++;
 		else if (!json_node_has_key(m, "during_ms") ||
 			 take_number(m, 60000, &q.during_ms) < 0 || q.during_ms < 100)
-			return methods_fail(
+			return control_error_fail(
 				error, CONTROL_BAD_PARAMS,
 				"params.%.64s: not such a key, or not such a value; want "
 				"rule or cgroup (strings), pid (number), during_ms (100 to "
@@ -54,8 +54,8 @@ static int take_params(const struct json_node *params, struct request *ret,
 				m->key);
 	}
 	if (given != 1)
-		return methods_fail(error, CONTROL_BAD_PARAMS,
-				    "params: want exactly one of rule, cgroup, pid");
+		return control_error_fail(error, CONTROL_BAD_PARAMS,
+					  "params: want exactly one of rule, cgroup, pid");
 	*ret = q;
 	return 0;
 }
@@ -66,7 +66,7 @@ struct started {
 	size_t n;
 };
 
-static int start_on(struct agent *a, struct watch *w, const struct rule *rule,
+static int start_on(struct methods *m, struct watch *w, const struct rule *rule,
 		    const struct control_peer *peer, uint32_t during_ms, uint32_t pid,
 		    struct started *all, struct trigger_held *held)
 {
@@ -84,33 +84,34 @@ static int start_on(struct agent *a, struct watch *w, const struct rule *rule,
 		*held = (struct trigger_held){ "too_many_sessions", 1000 };
 		return -EAGAIN;
 	}
-	r = trigger_fire(&a->triggers, &trigger, &s, held);
+	r = trigger_fire(m->d->triggers, &trigger, &s, held);
 	if (r < 0)
 		return r;
 	all->sessions[all->n++] = s;
 	return 0;
 }
 
-static int start_rule(struct agent *a, const struct request *q, const struct control_peer *peer,
+static int start_rule(struct methods *m, const struct request *q, const struct control_peer *peer,
 		      struct started *all, struct trigger_held *held, struct control_error *error)
 {
-	const struct rule *rule = rules_find(a->active.set->rules, q->rule);
+	const struct rule *rule = rules_find(m->d->active->set->rules, q->rule);
 	int r = -ENOENT;
 
 	if (!rule)
-		return methods_fail(error, CONTROL_NOT_FOUND, "no rule of the name %.64s", q->rule);
-	for (uint32_t i = 0; i < a->pins.abi.slots; i++) {
-		struct watch *w = a->watches.by_slot[i];
+		return control_error_fail(error, CONTROL_NOT_FOUND, "no rule of the name %.64s",
+					  q->rule);
+	for (uint32_t i = 0; i < m->t->pins->abi.slots; i++) {
+		struct watch *w = m->t->watches->by_slot[i];
 		int one;
 
 		if (!w || !binding_find(w, rule))
 			continue;
-		one = start_on(a, w, rule, peer, q->during_ms, 0, all, held);
+		one = start_on(m, w, rule, peer, q->during_ms, 0, all, held);
 		r = r == 0 ? 0 : one;
 	}
 	if (r == -ENOENT)
-		return methods_fail(error, CONTROL_NOT_FOUND,
-				    "the rule %.64s matches no running process", q->rule);
+		return control_error_fail(error, CONTROL_NOT_FOUND,
+					  "the rule %.64s matches no running process", q->rule);
 	return r;
 }
 
@@ -118,45 +119,45 @@ static int start_rule(struct agent *a, const struct request *q, const struct con
  * In the root only marked processes are sampled. The scan lists this one, because its cgroup is
  * watched by now, and tells the start time exactly.
  */
-static int mark(struct agent *a, uint32_t pid)
+static int mark(struct methods *m, uint32_t pid)
 {
 	struct task_record task = {};
 	struct process *p = NULL;
-	int r = discover_find(a, pid, &task);
+	int r = discover_find(m->d, pid, &task);
 
 	if (r == 0)
-		r = process_get(&a->processes, pid, task.start_ns, &p);
+		r = process_get(m->d->processes, pid, task.start_ns, &p);
 	if (r < 0 || !p)
 		return r;
 	memcpy(p->comm, task.comm, sizeof(p->comm));
 	p->cgroup_id = task.cgroup_id;
 	p->requested = true;
-	return process_targets_match(&a->targets, p);
+	return process_targets_match(m->d->targets, p);
 }
 
 /* A watch that only this request keeps; it goes with the session. */
-static int start_requested(struct agent *a, const struct request *q, uint64_t cgroup_id,
+static int start_requested(struct methods *m, const struct request *q, uint64_t cgroup_id,
 			   const struct control_peer *peer, struct started *all,
 			   struct trigger_held *held, struct control_error *error)
 {
 	struct watch *w;
-	int r = watch_get(&a->watches, cgroup_id, q->pid, &w);
+	int r = watch_get(m->d->watches, cgroup_id, q->pid, &w);
 
 	if (r == -EXDEV)
-		return methods_fail(error, CONTROL_NOT_FOUND,
-				    "the cgroup is outside of the loader's --scope");
+		return control_error_fail(error, CONTROL_NOT_FOUND,
+					  "the cgroup is outside of the loader's --scope");
 	if (r < 0)
-		return methods_fail(error, CONTROL_INTERNAL, "cannot watch the cgroup: %s",
-				    r == -ENOSPC ? "all slots are taken" : strerror(-r));
+		return control_error_fail(error, CONTROL_INTERNAL, "cannot watch the cgroup: %s",
+					  r == -ENOSPC ? "all slots are taken" : strerror(-r));
 	if (!w->session)
 		w->requested = true;
 	bindings_refresh(w);
-	if (w->root && mark(a, q->pid) < 0) {
+	if (w->root && mark(m, q->pid) < 0) {
 		w->requested = w->session && w->requested;
 		bindings_release(w, "no_process");
-		return methods_fail(error, CONTROL_NOT_FOUND, "no process %u", q->pid);
+		return control_error_fail(error, CONTROL_NOT_FOUND, "no process %u", q->pid);
 	}
-	r = start_on(a, w, NULL, peer, q->during_ms, q->pid, all, held);
+	r = start_on(m, w, NULL, peer, q->during_ms, q->pid, all, held);
 	if (r < 0 && !w->session)
 		w->requested = false;
 	if (r < 0)
@@ -164,30 +165,31 @@ static int start_requested(struct agent *a, const struct request *q, uint64_t cg
 	return r;
 }
 
-static int start_pid(struct agent *a, const struct request *q, const struct control_peer *peer,
+static int start_pid(struct methods *m, const struct request *q, const struct control_peer *peer,
 		     struct started *all, struct trigger_held *held, struct control_error *error)
 {
 	char path[4096];
 	uint64_t id;
 
 	if (cgroups_of_pid(q->pid, path, sizeof(path)) < 0 ||
-	    cgroups_id(&a->cgroups, path, &id) < 0)
-		return methods_fail(error, CONTROL_NOT_FOUND, "no process %u", q->pid);
-	return start_requested(a, q, id, peer, all, held, error);
+	    cgroups_id(m->d->cgroups, path, &id) < 0)
+		return control_error_fail(error, CONTROL_NOT_FOUND, "no process %u", q->pid);
+	return start_requested(m, q, id, peer, all, held, error);
 }
 
-static int start_cgroup(struct agent *a, const struct request *q, const struct control_peer *peer,
+static int start_cgroup(struct methods *m, const struct request *q, const struct control_peer *peer,
 			struct started *all, struct trigger_held *held, struct control_error *error)
 {
 	uint64_t id;
 
-	if (q->cgroup[0] != '/' || cgroups_id(&a->cgroups, q->cgroup, &id) < 0)
-		return methods_fail(error, CONTROL_NOT_FOUND,
-				    "no cgroup %.128s below the cgroup2 mount", q->cgroup);
-	if (id == a->cgroups.root_id)
-		return methods_fail(error, CONTROL_BAD_PARAMS,
-				    "the root cgroup cannot be captured as a whole: name a pid");
-	return start_requested(a, q, id, peer, all, held, error);
+	if (q->cgroup[0] != '/' || cgroups_id(m->d->cgroups, q->cgroup, &id) < 0)
+		return control_error_fail(error, CONTROL_NOT_FOUND,
+					  "no cgroup %.128s below the cgroup2 mount", q->cgroup);
+	if (id == m->d->cgroups->root_id)
+		return control_error_fail(
+			error, CONTROL_BAD_PARAMS,
+			"the root cgroup cannot be captured as a whole: name a pid");
+	return start_requested(m, q, id, peer, all, held, error);
 }
 
 static void write_started(const struct started *all, struct jsonw *w)
@@ -213,7 +215,7 @@ int requests_session_start(void *context, const struct control_peer *peer,
 			   const struct json_node *params, struct jsonw *result,
 			   struct control_error *error)
 {
-	struct agent *a = context;
+	struct methods *m = context;
 	struct started all = {};
 	struct trigger_held held = {};
 	struct request q = {};
@@ -222,11 +224,11 @@ int requests_session_start(void *context, const struct control_peer *peer,
 	if (take_params(params, &q, error) < 0)
 		return -1;
 	if (q.rule)
-		r = start_rule(a, &q, peer, &all, &held, error);
+		r = start_rule(m, &q, peer, &all, &held, error);
 	else if (q.cgroup)
-		r = start_cgroup(a, &q, peer, &all, &held, error);
+		r = start_cgroup(m, &q, peer, &all, &held, error);
 	else
-		r = start_pid(a, &q, peer, &all, &held, error);
+		r = start_pid(m, &q, peer, &all, &held, error);
 	if (all.n) {
 		write_started(&all, result);
 		return 0;
@@ -236,8 +238,9 @@ int requests_session_start(void *context, const struct control_peer *peer,
 		jsonw_string(&error->data, "reason", held.reason);
 		jsonw_u64(&error->data, "retry_ms", held.retry_ms);
 		jsonw_object_end(&error->data);
-		return methods_fail(error, CONTROL_HELD, "held back: %s; try again in %llu ms",
-				    held.reason, (unsigned long long)held.retry_ms);
+		return control_error_fail(error, CONTROL_HELD,
+					  "held back: %s; try again in %llu ms", held.reason,
+					  (unsigned long long)held.retry_ms);
 	}
-	return error->code ? -1 : methods_fail(error, CONTROL_INTERNAL, "%s", strerror(-r));
+	return error->code ? -1 : control_error_fail(error, CONTROL_INTERNAL, "%s", strerror(-r));
 }

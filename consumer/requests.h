@@ -10,8 +10,4 @@ int requests_session_start(void *context, const struct control_peer *peer,
 			   const struct json_node *params, struct jsonw *result,
 			   struct control_error *error);
 
-/* Fills in code and message; returns -1. */
-int methods_fail(struct control_error *error, enum control_code code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "consumer/symbols/modules.h"
+#include "consumer/symbols/symbols_hash.h"
 #include "shared/elf/elf_symbols.h"
 
 void build_ids_init(struct build_ids *b, uint64_t seed)
@@ -22,7 +23,7 @@ static uint64_t key_of(const struct build_ids *b, const uint8_t *id, uint8_t byt
 	uint8_t padded[BUILD_ID_BYTES] = { 0 };
 
 	memcpy(padded, id, bytes);
-	return modules_hash(b->seed, padded, sizeof(padded));
+	return symbols_hash(b->seed, padded, sizeof(padded));
 }
 
 void build_ids_add(struct build_ids *b, struct module *m)

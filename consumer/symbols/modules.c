@@ -8,6 +8,7 @@
 
 #include "consumer/symbols/build_ids.h"
 #include "consumer/symbols/pretty.h"
+#include "consumer/symbols/symbols_hash.h"
 #include "shared/cleanup.h"
 #include "shared/elf/elf_symbols.h"
 #include "shared/macro.h"
@@ -49,15 +50,6 @@ void modules_done(struct modules *t)
 	idmap_done(&t->by_file);
 	idmap_done(&t->by_id);
 	pthread_mutex_destroy(&t->lock);
-}
-
-uint64_t modules_hash(uint64_t seed, const void *data, size_t bytes)
-{
-	uint64_t h = seed ^ 0xcbf29ce484222325ULL;
-
-	for (size_t i = 0; i < bytes; i++)
-		h = (h ^ ((const uint8_t *)data)[i]) * 0x100000001b3ULL;
-	return h ? h : 1;
 }
 
 /* Makes room in the list of modules; under the lock. */
@@ -123,13 +115,13 @@ static int module_new(uint64_t device, uint64_t inode, const char *path, size_t 
 static int find_file(struct modules *t, uint64_t device, uint64_t inode, const char *path,
 		     bool anonymous, struct module **ret_module)
 {
-	uint64_t key = modules_hash(t->seed ^ device, &inode, sizeof(inode));
+	uint64_t key = symbols_hash(t->seed ^ device, &inode, sizeof(inode));
 	_cleanup_(module_freep) struct module *m = NULL;
 	bool deleted;
 	size_t bytes = bare_bytes(path, &deleted);
 	int r;
 
-	key = modules_hash(key, path, bytes);
+	key = symbols_hash(key, path, bytes);
 	for (struct module *i = idmap_get(&t->by_file, key); i; i = i->next) {
 		if (i->device == device && i->inode == inode && i->anonymous == anonymous &&
 		    i->deleted == deleted && strlen(i->path) == bytes &&
@@ -179,7 +171,7 @@ uint8_t modules_build_id_bytes(const uint8_t id[BUILD_ID_BYTES])
 static int find_build_id(struct modules *t, const uint8_t id[BUILD_ID_BYTES],
 			 struct module **ret_module)
 {
-	uint64_t key = modules_hash(t->seed, id, BUILD_ID_BYTES);
+	uint64_t key = symbols_hash(t->seed, id, BUILD_ID_BYTES);
 	_cleanup_(module_freep) struct module *m = NULL;
 	int r;
 

@@ -55,7 +55,4 @@ bool modules_may_be(struct modules *t, const struct module *m, const uint8_t *bu
 /* Length of a build-id that the kernel filled up with zeros to BUILD_ID_BYTES. */
 uint8_t modules_build_id_bytes(const uint8_t id[BUILD_ID_BYTES]);
 
-/* FNV-1a from `seed` on; never 0, which idmap keeps for free places. */
-uint64_t modules_hash(uint64_t seed, const void *data, size_t bytes);
-
 #endif

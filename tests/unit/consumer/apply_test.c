@@ -26,7 +26,7 @@ static int setup(void **state)
 	if (!fake)
 		return 0;
 	snprintf(path, sizeof(path), "%s/rules.json", fake->dir);
-	fake->a.options.rules = path;
+	fake->a.discovery.rules_path = path;
 	return 0;
 }
 
@@ -113,7 +113,7 @@ static void test_too_many(void **state)
 					  i ? "," : "{\"version\":1,\"rules\":[", i, i);
 	snprintf(text + bytes, 32768 - bytes, "]}");
 	write_file(text, strlen(text));
-	assert_int_equal(apply_file(&fake->a), -ENOSPC);
+	assert_int_equal(apply_file(&fake->a.discovery), -ENOSPC);
 	assert_ptr_equal(fake->a.active.set, before);
 	assert_memory_equal(&fake->control, &words, sizeof(words));
 	assert_int_equal(trie_keys(fake->control.active), 1);
@@ -174,7 +174,7 @@ static void test_file(void **state)
 	if (!fake)
 		skip();
 	write_file(text, strlen(text));
-	assert_int_equal(apply_file(&fake->a), 0);
+	assert_int_equal(apply_file(&fake->a.discovery), 0);
 	assert_int_equal(fake->a.active.set->rules->count, 1);
 	line = fake_last(fake, "rules.applied");
 	assert_memory_equal(fake_text(line, "source"), "file:", 5);
@@ -193,13 +193,13 @@ static void test_bad_file(void **state)
 	if (!fake)
 		skip();
 	before = fake->a.active.set;
-	assert_int_equal(apply_file(&fake->a), -ENOENT);
+	assert_int_equal(apply_file(&fake->a.discovery), -ENOENT);
 	assert_non_null(large);
 	write_file(large, RULES_TEXT_BYTES + 1);
-	assert_int_equal(apply_file(&fake->a), -EFBIG);
+	assert_int_equal(apply_file(&fake->a.discovery), -EFBIG);
 	assert_int_equal(fake_count(fake, "rules.rejected"), 0);
 	write_file(faulty, strlen(faulty));
-	assert_int_equal(apply_file(&fake->a), -EINVAL);
+	assert_int_equal(apply_file(&fake->a.discovery), -EINVAL);
 	assert_ptr_equal(fake->a.active.set, before);
 	line = fake_last(fake, "rules.rejected");
 	assert_int_equal(number(line, "fault_count"),
@@ -225,7 +225,7 @@ static void test_many_faults(void **state)
 					  i ? "," : "{\"version\":1,\"rules\":[", i);
 	snprintf(text + bytes, 65536 - bytes, "]}");
 	write_file(text, strlen(text));
-	assert_int_equal(apply_file(&fake->a), -EINVAL);
+	assert_int_equal(apply_file(&fake->a.discovery), -EINVAL);
 	line = fake_last(fake, "rules.rejected");
 	listed = json_object_array_length(json_object_object_get(line, "faults"));
 	assert_true(number(line, "fault_count") >= 300);

@@ -66,12 +66,12 @@ static void test_find(void **state)
 	if (!f)
 		skip();
 	fake_tasks(f, tasks, 3);
-	assert_int_equal(discover_find(&f->a, 7, &found), 0);
+	assert_int_equal(discover_find(&f->a.discovery, 7, &found), 0);
 	assert_string_equal(found.comm, "node");
-	assert_int_equal(discover_find(&f->a, 8, &found), -ESRCH);
+	assert_int_equal(discover_find(&f->a.discovery, 8, &found), -ESRCH);
 	assert_int_equal(found.tgid, 7);
 	unlink(f->tasks);
-	assert_int_equal(discover_find(&f->a, 7, &found), -ENOENT);
+	assert_int_equal(discover_find(&f->a.discovery, 7, &found), -ENOENT);
 	fake_free(f);
 }
 
@@ -93,13 +93,13 @@ static void test_find_many(void **state)
 	}
 	fake_tasks(f, tasks, COUNT);
 	for (uint32_t tgid = 1; tgid <= COUNT; tgid += 499) {
-		assert_int_equal(discover_find(&f->a, tgid, &found), 0);
+		assert_int_equal(discover_find(&f->a.discovery, tgid, &found), 0);
 		assert_int_equal(found.tgid, tgid);
 		assert_int_equal(strlen(found.comm), COMM_BYTES - 1);
 	}
 	assert_int_equal(truncate(f->tasks, (off_t)(COUNT * sizeof(*tasks) - 1)), 0);
-	assert_int_equal(discover_find(&f->a, COUNT - 1, &found), 0);
-	assert_int_equal(discover_find(&f->a, COUNT, &found), -ESRCH);
+	assert_int_equal(discover_find(&f->a.discovery, COUNT - 1, &found), 0);
+	assert_int_equal(discover_find(&f->a.discovery, COUNT, &found), -ESRCH);
 	fake_free(f);
 }
 

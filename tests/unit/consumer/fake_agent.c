@@ -210,8 +210,9 @@ void fake_rules(struct fake *f, const char *json)
 	rules_faults_init(&warnings);
 	if (rules_parse(json, strlen(json), &rules, &faults, &warnings) < 0)
 		fail_msg("%s: %s", faults.items[0].pointer, faults.items[0].message);
-	assert_int_equal(
-		apply_rules(&f->a, rules, "file:/unit/rules.json", NULL, &warnings, &applied), 0);
+	assert_int_equal(apply_rules(&f->a.discovery, rules, "file:/unit/rules.json", NULL,
+				     &warnings, &applied),
+			 0);
 }
 
 void fake_put(struct fake_ring *ring, const void *record, size_t bytes)
@@ -246,7 +247,7 @@ void fake_event(struct fake *f, enum event_kind kind, uint32_t tgid, uint64_t cg
 
 	snprintf(e.comm, sizeof(e.comm), "%s", comm);
 	fake_put(&f->events, &e, sizeof(e));
-	discover_drain(&f->a);
+	discover_drain(&f->a.discovery);
 }
 
 void fake_cgroup_event(struct fake *f, enum event_kind kind, uint64_t cgroup_id, const char *path)
@@ -262,7 +263,7 @@ void fake_cgroup_event(struct fake *f, enum event_kind kind, uint64_t cgroup_id,
 	memcpy(e->path, path, path_bytes);
 	fake_put(&f->events, e, sizeof(*e) + path_bytes);
 	free(e);
-	discover_drain(&f->a);
+	discover_drain(&f->a.discovery);
 }
 
 void fake_tasks(struct fake *f, const struct task_record *tasks, size_t count)

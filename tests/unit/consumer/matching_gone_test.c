@@ -38,8 +38,8 @@ static void test_announced(void **state)
 	p = made(100);
 	p->announced = true;
 	strcpy(p->comm, "node");
-	matching_gone(&fake->a, p);
-	matching_gone(&fake->a, p);
+	matching_gone(&fake->a.discovery, p);
+	matching_gone(&fake->a.discovery, p);
 	assert_int_equal(fake->a.processes.gone, 1);
 	assert_int_equal(fake_count(fake, "process.exit"), 1);
 }
@@ -49,7 +49,7 @@ static void test_unannounced(void **state)
 {
 	if (!fake)
 		skip();
-	matching_gone(&fake->a, made(100));
+	matching_gone(&fake->a.discovery, made(100));
 	assert_int_equal(fake_count(fake, "process.exit"), 0);
 }
 

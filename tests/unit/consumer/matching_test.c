@@ -173,7 +173,7 @@ static void test_pid_reuse(void **state)
 	/* The exit of an earlier one with this pid. */
 	e.start_ns = fake_start_ns(100) - 1;
 	fake_put(&fake->events, &e, sizeof(e));
-	discover_drain(&fake->a);
+	discover_drain(&fake->a.discovery);
 	assert_int_equal(p->gone_ns, 0);
 	assert_non_null(watch_of(group.id));
 }
@@ -218,7 +218,7 @@ static void test_by_cgroup(void **state)
 	/* Emptied without an event, the next scan lets it go. */
 	fake_cgroup_empty(&group);
 	usleep(20000);
-	assert_int_equal(discover_scan(&fake->a), 0);
+	assert_int_equal(discover_scan(&fake->a.discovery), 0);
 	assert_null(watch_of(group.id));
 }
 
@@ -244,11 +244,11 @@ static void test_scan(void **state)
 	line = fake_last(fake, "process.match");
 	assert_string_equal(fake_text(line, "found"), "scan");
 	/* A scan that finds the same says nothing new. */
-	assert_int_equal(discover_scan(&fake->a), 0);
+	assert_int_equal(discover_scan(&fake->a.discovery), 0);
 	assert_int_equal(fake_count(fake, "process.match"), 1);
 	/* What is listed no more has gone, though its exit was lost. */
 	fake_tasks(fake, tasks + 1, 1);
-	assert_int_equal(discover_scan(&fake->a), 0);
+	assert_int_equal(discover_scan(&fake->a.discovery), 0);
 	linger_passes(group.id);
 	assert_null(watch_of(group.id));
 	assert_int_equal(fake_count(fake, "process.exit"), 1);
@@ -391,7 +391,7 @@ static void start_as(uint32_t tgid, uint32_t uid)
 			   .comm = "node" };
 
 	fake_put(&fake->events, &e, sizeof(e));
-	discover_drain(&fake->a);
+	discover_drain(&fake->a.discovery);
 }
 
 /* One user's flood of a rule's name leaves lines to the other; what is left out is told. */
@@ -442,11 +442,11 @@ static void test_said_later(void **state)
 	}
 	assert_int_equal(fake_count(fake, "process.match"), 1);
 	fake_tasks(fake, tasks, 2);
-	assert_int_equal(discover_scan(&fake->a), 0);
+	assert_int_equal(discover_scan(&fake->a.discovery), 0);
 	assert_int_equal(fake_count(fake, "process.match"), 1);
 	assert_int_equal(fake->a.budget.lines.left_out, 1);
 	event_budget_end(&fake->a.budget);
-	assert_int_equal(discover_scan(&fake->a), 0);
+	assert_int_equal(discover_scan(&fake->a.discovery), 0);
 	assert_int_equal(fake_count(fake, "process.match"), 2);
 }
 

@@ -25,8 +25,9 @@ static int setup(void **state)
 		return 0;
 	snprintf(path, sizeof(path), "%s/socket", fake->dir);
 	assert_int_equal(control_new(fake->a.loop, path, (gid_t)-1, (gid_t)-1, methods_table,
-				     &fake->a, &fake->a.control),
+				     &fake->a.methods, &fake->a.control),
 			 0);
+	fake->a.methods.control = fake->a.control;
 	return 0;
 }
 
@@ -56,7 +57,8 @@ static json_object *ask(const struct control_peer *peer, const char *method, jso
 	line = json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN);
 	jsonw_init(&answer, CONTROL_ANSWER_BYTES);
 	assert_int_equal(
-		control_request(methods_table, &fake->a, peer, line, strlen(line), &answer), 0);
+		control_request(methods_table, &fake->a.methods, peer, line, strlen(line), &answer),
+		0);
 	value = json_tokener_parse_ex(tokener, answer.data, (int)answer.bytes);
 	json_tokener_free(tokener);
 	jsonw_done(&answer);
@@ -121,7 +123,7 @@ static void test_status(void **state)
 	if (!fake)
 		skip();
 	fake_rules(fake, ONE);
-	fake->a.start_ns = clock_mono_ns() - 5 * NSEC_PER_SEC;
+	fake->a.telemetry.start_ns = clock_mono_ns() - 5 * NSEC_PER_SEC;
 	answer = ask(&reader, "status", NULL);
 	result = at(answer, "result");
 	assert_string_equal(fake_text(result, "version"), TROCAR_VERSION);

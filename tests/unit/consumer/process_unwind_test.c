@@ -180,7 +180,7 @@ static void test_child(void **state)
 	assert_ptr_equal(module_of(101, 78, leaf, &end), &stack_sample_unknown);
 	assert_ptr_equal(module_of(101, 0, leaf, &end), &stack_sample_unknown);
 
-	matching_gone(&t.fake->a, parent);
+	matching_gone(&t.fake->a.discovery, parent);
 	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);
 	assert_int_equal(unwind_testing_published(&t, 102, 1, 78)->unwind.table, 2);
 	assert_ptr_equal(module_of(101, 77, leaf, &end), parent->maps.items[0].module);
@@ -239,7 +239,7 @@ static void test_full(void **state)
 	assert_int_equal(p[UNWIND_TESTING_TABLES]->unwind.table, 0);
 	assert_true(t.fake->a.unwind.tables.full > 0);
 	unwind_testing_fill(&t, 99, 1, 1);
-	matching_gone(&t.fake->a, p[1]);
+	matching_gone(&t.fake->a.discovery, p[1]);
 	assert_true(
 		unwind_testing_run(&t, unwind_testing_has_table, p[UNWIND_TESTING_TABLES], 20000));
 	assert_int_equal(p[UNWIND_TESTING_TABLES]->unwind.table, 2);

@@ -61,7 +61,7 @@ static int ask(const char *params, json_object **ret_result, struct control_erro
 	jsonw_init(&result, 4096);
 	*ret_error = (struct control_error){ 0 };
 	jsonw_init(&ret_error->data, 4096);
-	r = requests_session_start(&fake->a, &peer, tree.nodes, &result, ret_error);
+	r = requests_session_start(&fake->a.methods, &peer, tree.nodes, &result, ret_error);
 	assert_int_equal(r, ret_error->code ? -1 : 0);
 	if (r == 0)
 		*ret_result = parsed(&result);

@@ -65,7 +65,7 @@ static void scan(void)
 	int r;
 
 	assert_int_equal(seteuid(65534), 0);
-	r = discover_scan(&fake->a);
+	r = discover_scan(&fake->a.discovery);
 	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(r, 0);
 }
