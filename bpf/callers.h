@@ -15,7 +15,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel.h"
-#include "shared/abi.h"
+#include "shared/abi/abi.h"
 
 #define CALLERS_ID_VALID 1 /* BPF_STACK_BUILD_ID_VALID */
 #define CALLERS_PAGE	 4095

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * maps.h: the maps that more than one program uses. They are weak, so that every object file has
- * them and the static linker keeps one of each. Names are those of shared/pins.def; the loader
+ * them and the static linker keeps one of each. Names are those of shared/abi/pins.def; the loader
  * resizes before it loads, the sizes here are its defaults.
  */
 #ifndef TROCAR_BPF_MAPS_H
@@ -12,7 +12,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "shared/abi.h"
+#include "shared/abi/abi.h"
 
 #define SLOTS_DEFAULT	1024
 #define TARGETS_DEFAULT 16384

@@ -17,7 +17,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "shared/abi.h"
+#include "shared/abi/abi.h"
 
 #define PAGE_TABLE_LEVELS 5
 #define PAGE_TABLE_BITS	  9 /* of an address that each level looks up */

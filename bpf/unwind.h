@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind.h: from one frame of a user stack to its caller's, by the tables of shared/unwind_abi.h.
- * The tables are the consumer's and may be wrong: every number of theirs only chooses which element
- * is looked up or which address of the current process is read, both of which can fail, and no loop
- * runs longer than is written here. It compiles for the host as well, where it is tested and
- * fuzzed: with UNWIND_HOST the includer has defined unwind_element, unwind_rule_at and unwind_read.
+ * unwind.h: from one frame of a user stack to its caller's, by the tables of
+ * shared/abi/unwind_abi.h. The tables are the consumer's and may be wrong: every number of theirs
+ * only chooses which element is looked up or which address of the current process is read, both of
+ * which can fail, and no loop runs longer than is written here. It compiles for the host as well,
+ * where it is tested and fuzzed: with UNWIND_HOST the includer has defined unwind_element,
+ * unwind_rule_at and unwind_read.
  */
 #ifndef TROCAR_BPF_UNWIND_H
 #define TROCAR_BPF_UNWIND_H
 
 #include "bpf/unwind_stack.h"
-#include "shared/unwind_abi.h"
+#include "shared/abi/unwind_abi.h"
 
 /*
  * Where the stacks of a thread may end, as the kernel knows it. None of it comes from the consumer

@@ -13,7 +13,7 @@
 #ifndef TROCAR_BPF_UNWIND_CACHE_H
 #define TROCAR_BPF_UNWIND_CACHE_H
 
-#include "shared/unwind_abi.h"
+#include "shared/abi/unwind_abi.h"
 
 #define UNWIND_CACHE_BITS    10
 #define UNWIND_CACHE_ENTRIES (1u << UNWIND_CACHE_BITS)

@@ -11,7 +11,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "shared/unwind_abi.h"
+#include "shared/abi/unwind_abi.h"
 
 #define UNWIND_POOL_DEFAULT 4096
 

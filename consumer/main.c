@@ -12,13 +12,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "consumer/agent.h"
-#include "consumer/confine.h"
-#include "consumer/methods.h"
-#include "consumer/subscriptions.h"
-#include "consumer/symbols/jit_files.h"
-#include "shared/clock.h"
-#include "shared/log.h"
+#include "consumer/agent/agent.h"
+#include "consumer/agent/confine.h"
+#include "consumer/methods/methods.h"
+#include "consumer/output/subscriptions.h"
+#include "consumer/symbols/perf_map_files.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/log.h"
 
 enum exit_status {
 	EXIT_FINE = 0,
@@ -96,27 +96,29 @@ static int open_all(struct agent *a)
 	r = confine_become(&a->options);
 	if (r < 0)
 		return r;
-	r = pins_open(a->options.bpf_dir, &a->pins);
+	r = pinned_maps_open(a->options.bpf_dir, &a->pins);
 	if (r < 0)
 		return r;
 	r = say("scope", scope_read(a->pins.scope_fd, &a->scope));
 	if (r < 0)
 		return r;
 	r = say(a->options.output,
-		output_new(a->options.output, a->options.queue_kib << 10, &a->output));
+		output_queue_new(a->options.output, a->options.queue_kib << 10, &a->output));
 	if (r < 0)
 		return r;
 	r = say("subscriptions", subscriptions_new(&a->subscriptions));
 	if (r < 0)
 		return r;
-	output_tap(a->output, subscriptions_put, a->subscriptions);
+	output_queue_tap(a->output, subscriptions_put, a->subscriptions);
 	r = say("cgroup2", cgroups_open(a->host.cgroup2, &a->cgroups));
 	if (r < 0)
 		return r;
-	r = say(a->options.broker, link_new(options_broker(&a->options), LINK_WAIT_MS, &a->link));
+	r = say(a->options.broker,
+		broker_client_new(options_broker(&a->options), BROKER_CLIENT_WAIT_MS, &a->link));
 	if (r == 0)
 		r = say(a->options.broker,
-			link_new(options_broker(&a->options), LINK_FILE_WAIT_MS, &a->files));
+			broker_client_new(options_broker(&a->options), BROKER_CLIENT_FILE_WAIT_MS,
+					  &a->files));
 	if (r < 0)
 		return r;
 	r = say("pressure", pressure_follow_open(&a->pressure, a->loop, a->pins.abi.slots));
@@ -133,12 +135,12 @@ static int open_all(struct agent *a)
 static int borrow_mapping(void *context, const struct process_key *process, uint64_t start,
 			  uint64_t end, int *ret_fd)
 {
-	return link_mapping_open(context, process, start, end, ret_fd, NULL);
+	return broker_client_mapping_open(context, process, start, end, ret_fd, NULL);
 }
 
 static int borrow_jit_map(void *context, const struct process_key *process, int *ret_fd)
 {
-	return link_jit_map_open(context, process, ret_fd, NULL);
+	return broker_client_jit_map_open(context, process, ret_fd, NULL);
 }
 
 static int start_all(struct agent *a)
@@ -158,12 +160,12 @@ static int start_all(struct agent *a)
 	if (r < 0)
 		return r;
 	/* The threads exist before the system-call filter, which therefore allows no clone(2). */
-	r = say("output thread", output_start(a->output));
+	r = say("output thread", output_queue_start(a->output));
 	if (r < 0)
 		return r;
 	symbols_set_borrow(a->symbols, borrow_mapping, a->files);
-	jit_files_set_borrow(symbols_jit_files(a->symbols), borrow_jit_map, a->files);
-	r = say("symbolizer thread", reporter_new(&a->lines, a->symbols, &a->reporter));
+	perf_map_files_set_borrow(symbols_jit_files(a->symbols), borrow_jit_map, a->files);
+	r = say("symbolizer thread", report_thread_new(&a->lines, a->symbols, &a->reporter));
 	if (r < 0)
 		return r;
 	r = say("threads for users' cgroups", cgroups_start(&a->cgroups));
@@ -188,18 +190,19 @@ static int start_all(struct agent *a)
  */
 static void open_notify(struct agent *a)
 {
-	int r = notify_open(getenv("NOTIFY_SOCKET"), getenv("WATCHDOG_USEC"),
-			    getenv("WATCHDOG_PID"), &a->notify);
+	int r = service_notify_open(getenv("SERVICE_NOTIFY_SOCKET"), getenv("WATCHDOG_USEC"),
+				    getenv("WATCHDOG_PID"), &a->notify);
 
 	if (r < 0)
-		log_warning("NOTIFY_SOCKET: %s, continuing without telling the service manager",
-			    strerror(-r));
+		log_warning(
+			"SERVICE_NOTIFY_SOCKET: %s, continuing without telling the service manager",
+			strerror(-r));
 }
 
 static void release_all(struct agent *a)
 {
 	if (a->output)
-		output_stop(a->output, 3000);
+		output_queue_stop(a->output, 3000);
 	control_free(a->control);
 	pressure_follow_done(&a->pressure);
 	sampler_done(&a->sampler);
@@ -213,12 +216,12 @@ static void release_all(struct agent *a)
 	symbols_free(a->symbols);
 	ruleset_unref(a->active.set);
 	cgroups_done(&a->cgroups);
-	pins_done(&a->pins);
-	link_free(a->link);
-	link_free(a->files);
-	output_free(a->output);
+	pinned_maps_done(&a->pins);
+	broker_client_free(a->link);
+	broker_client_free(a->files);
+	output_queue_free(a->output);
 	subscriptions_free(a->subscriptions);
-	notify_close(&a->notify);
+	service_notify_close(&a->notify);
 	loop_free(a->loop);
 }
 
@@ -264,9 +267,10 @@ static int status_of(const struct agent *a, int r)
 
 int main(int argc, char *argv[])
 {
-	static struct agent agent = {
-		.signal_fd = -1, .inotify_fd = -1, .cgroups.mount_fd = -1, .notify = NOTIFY_NONE
-	};
+	static struct agent agent = { .signal_fd = -1,
+				      .inotify_fd = -1,
+				      .cgroups.mount_fd = -1,
+				      .notify = SERVICE_NOTIFY_NONE };
 	struct agent *a = &agent;
 	int r, status;
 

@@ -5,17 +5,17 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "ctl/calls.h"
-#include "ctl/diff.h"
-#include "ctl/flamegraph.h"
-#include "ctl/folded.h"
-#include "ctl/loader_check.h"
+#include "ctl/client/calls.h"
+#include "ctl/client/loader_check.h"
+#include "ctl/client/profile.h"
 #include "ctl/options.h"
-#include "ctl/pprof.h"
-#include "ctl/profile.h"
-#include "ctl/report.h"
-#include "ctl/symbolize.h"
-#include "shared/macro.h"
+#include "ctl/render/diff.h"
+#include "ctl/render/flamegraph.h"
+#include "ctl/render/folded.h"
+#include "ctl/render/pprof.h"
+#include "ctl/render/report.h"
+#include "ctl/symbolize/symbolize.h"
+#include "shared/tools/macro.h"
 
 #define CAPTURE_OPTIONS                                                                 \
 	(OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_PID) | \

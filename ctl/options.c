@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ctl/options.h"
 
-#include "ctl/client.h"
-#include "shared/macro.h"
+#include "ctl/client/client.h"
+#include "shared/tools/macro.h"
 
 /* A row of the option OPTION_id. */
 #define ROW(type, id, field, name, ...) \

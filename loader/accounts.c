@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "shared/cleanup.h"
-#include "shared/io.h"
-#include "shared/parse.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
+#include "shared/tools/parse.h"
 
 #define FILE_BYTES_MAX (16u << 20)
 #define NUMBER_LAST    0xfffffffeU /* (gid_t)-1 and (uid_t)-1 mean "no change" to chown(2) */

@@ -14,11 +14,11 @@
 #include "loader/broker/broker_serve.h"
 #include "loader/exit_status.h"
 #include "policy/policy.h"
-#include "shared/broker.h"
-#include "shared/cleanup.h"
-#include "shared/io.h"
-#include "shared/log.h"
-#include "shared/parse.h"
+#include "shared/broker/broker.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
+#include "shared/tools/log.h"
+#include "shared/tools/parse.h"
 
 #define PARANOID_PATH  "/proc/sys/kernel/perf_event_paranoid"
 #define PARANOID_BYTES 32

@@ -12,10 +12,10 @@
 #include "bpf/trocar.skel.h"
 #include "loader/bpffs/pin_set.h"
 #include "loader/preflight/preflight.h"
-#include "shared/abi.h"
-#include "shared/clock.h"
-#include "shared/cpus.h"
-#include "shared/macro.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/cpus.h"
+#include "shared/tools/macro.h"
 
 #define LINK_MODE 0600
 #define ITER_MODE 0640
@@ -174,7 +174,7 @@ static size_t list_attachments(const struct kernelset *set, struct attachment li
 	list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
 /* One pin, two bodies. */
 #define vmas vmas_tree
-#include "shared/pins.def"
+#include "shared/abi/pins.def"
 #undef vmas
 #undef PIN_ITER
 #undef PIN_LINK
@@ -195,7 +195,7 @@ static int write_abi(const struct kernelset *set, const struct options *o)
 		.magic = ABI_MAGIC,
 		.version = ABI_VERSION,
 #define ABI_SIZE(name, type) .name##_bytes = sizeof(struct type),
-#include "shared/abi_sizes.def"
+#include "shared/abi/abi_sizes.def"
 #undef ABI_SIZE
 		.hz = (uint32_t)o->hz,
 		.slots = (uint32_t)o->watches,
@@ -255,7 +255,7 @@ static int pin_maps(const struct kernelset *set, const char *dir, gid_t gid, con
 #define PIN_ITER(name, help)
 #define PIN_LINK(name, help)
 #define PIN_PROG(name, help)
-#include "shared/pins.def"
+#include "shared/abi/pins.def"
 #undef PIN_MAP
 #undef PIN_ITER
 #undef PIN_LINK
@@ -305,7 +305,7 @@ static int pin_programs(const struct kernelset *set, const char *dir, const char
 #define PIN_ITER(name, help)
 #define PIN_LINK(name, help)
 #define PIN_PROG(name, help) { #name, set->skeleton->progs.name },
-#include "shared/pins.def"
+#include "shared/abi/pins.def"
 #undef PIN_MAP
 #undef PIN_ITER
 #undef PIN_LINK

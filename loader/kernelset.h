@@ -33,7 +33,8 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set);
 int kernelset_attach(struct kernelset *set, const struct options *o, const char **ret_what);
 
 /*
- * Pins the set below `dir`/new with the modes of shared/pins.def. 0 or -errno; *ret_what as above.
+ * Pins the set below `dir`/new with the modes of shared/abi/pins.def. 0 or -errno; *ret_what as
+ * above.
  */
 int kernelset_pin(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what);
 

@@ -17,9 +17,9 @@
 #include "loader/preflight/preflight.h"
 #include "loader/preflight/preflight_btf.h"
 #include "policy/policy.h"
-#include "shared/clock.h"
-#include "shared/log.h"
-#include "shared/macro.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/log.h"
+#include "shared/tools/macro.h"
 
 /* The state of a load: what undo_load has to undo. */
 struct load {

@@ -16,9 +16,9 @@
 #include "loader/preflight/preflight.h"
 #include "loader/unload.h"
 #include "policy/policy.h"
-#include "shared/abi.h"
-#include "shared/log.h"
-#include "shared/macro.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/log.h"
+#include "shared/tools/macro.h"
 
 static int run_check(const struct options *o)
 {

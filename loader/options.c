@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "loader/bpffs/bpfdir.h"
-#include "shared/abi.h"
-#include "shared/macro.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/macro.h"
 
 _Static_assert(SCOPE_PREFIXES <= OPTION_TABLE_TIMES_MAX, "--scope has no room for its prefixes");
 

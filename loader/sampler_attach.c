@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "shared/cleanup.h"
-#include "shared/cpus.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/cpus.h"
 
 void sampler_attach_done(struct samplers *samplers)
 {

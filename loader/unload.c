@@ -9,7 +9,7 @@
 #include "loader/bpffs/bpfdir.h"
 #include "loader/bpffs/pin_set.h"
 #include "loader/exit_status.h"
-#include "shared/log.h"
+#include "shared/tools/log.h"
 
 #define MOUNTS_MAX 8 /* bpffs mounted above one another, by loads in different mount namespaces */
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "policy/policy.h"
-#include "shared/cleanup.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 struct row {
 	enum policy_process process;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "policy/policy.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 static const char *const types[] = {
 #define FILE_SYSTEM(type, reason) type,

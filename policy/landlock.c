@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "policy/policy.h"
-#include "shared/cleanup.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 /* Newer than the header of the oldest build host. Source: include/uapi/linux/landlock.h. */
 #ifndef LANDLOCK_ACCESS_FS_REFER

@@ -119,8 +119,8 @@ enum policy_flag {
 int policy_seccomp_flags(enum policy_process process, uint32_t flags);
 
 /*
- * May `process` ask the broker for `request` (enum broker_request of shared/broker.h)? Rows of
- * requests.def; false for a number that is no request.
+ * May `process` ask the broker for `request` (enum broker_request of shared/broker/broker.h)? Rows
+ * of requests.def; false for a number that is no request.
  */
 bool policy_requests_allow(enum policy_process process, uint32_t request);
 

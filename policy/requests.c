@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "policy/policy.h"
-#include "shared/broker.h"
-#include "shared/macro.h"
+#include "shared/broker/broker.h"
+#include "shared/tools/macro.h"
 
 static const struct {
 	enum policy_process process;

@@ -6,7 +6,7 @@
 
 #include "policy/policy.h"
 #include "policy/syscalls.h"
-#include "shared/cleanup.h"
+#include "shared/tools/cleanup.h"
 
 static void release_filter(scmp_filter_ctx *filter)
 {

@@ -7,9 +7,9 @@
 #include <sys/prctl.h>
 
 #include "policy/policy.h"
-#include "shared/cleanup.h"
-#include "shared/io.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
+#include "shared/tools/macro.h"
 
 #define STATUS_BYTES_MAX 65536 /* has room for 4096 groups and more */
 

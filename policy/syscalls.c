@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 /* prctl.h names PR_CAPBSET_* and PR_CAP_AMBIENT; glibc's fcntl and friends are functions here. */
 #define INT_BITS 0xffffffffULL

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "consumer/symbols/symbols.h"
-#include "shared/idmap.h"
+#include "shared/tools/idmap.h"
 
 struct build_ids {
 	struct idmap files; /* hash of a build-id to the first of a chain by `same_id` */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "shared/abi.h"
+#include "shared/abi/abi.h"
 
 /* One sound record; `path` ends with a NUL and is "" when it has none. 0 or -errno to stop. */
 typedef int (*mapping_records_call)(void *context, const struct mapping_record *record,

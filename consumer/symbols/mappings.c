@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "consumer/kernel/iterator.h"
 #include "consumer/symbols/mapping_records.h"
-#include "consumer/symbols/records.h"
 #include "consumer/symbols/runtime.h"
-#include "shared/cleanup.h"
-#include "shared/clock.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 
 /* One reading of a process, over as many rounds as the kernel side asks for. */
 struct reading {
@@ -130,7 +130,7 @@ static int read_rounds(const char *path, struct control *control, struct reading
 
 		__atomic_store_n(&control->vma_from, from, __ATOMIC_RELAXED);
 		in->more_from = 0;
-		r = records_read(path, take_records, in);
+		r = iterator_read(path, take_records, in);
 		if (r < 0)
 			return r;
 		if (in->more_from == 0)

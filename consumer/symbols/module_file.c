@@ -6,7 +6,7 @@
 
 #include "consumer/symbols/vdso.h"
 #include "shared/elf/elf_file.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 enum reason module_file_open(const struct module *m, struct elf_image *ret_image)
 {

@@ -9,9 +9,9 @@
 #include "consumer/symbols/build_ids.h"
 #include "consumer/symbols/pretty.h"
 #include "consumer/symbols/symbols_hash.h"
-#include "shared/cleanup.h"
 #include "shared/elf/elf_symbols.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #define DELETED_SUFFIX " (deleted)" /* fs/d_path.c */
 

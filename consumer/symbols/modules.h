@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "consumer/symbols/symbols.h"
-#include "shared/idmap.h"
+#include "shared/tools/idmap.h"
 
 struct modules {
 	pthread_mutex_t lock;

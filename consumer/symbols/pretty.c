@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/demangle.h"
 #include "shared/elf/elf_gather.h"
-#include "shared/idmap.h"
+#include "shared/tools/demangle.h"
+#include "shared/tools/idmap.h"
 
 struct pretty {
 	struct idmap

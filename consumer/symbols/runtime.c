@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 enum where { EXE, LIBRARY };
 

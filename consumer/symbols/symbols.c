@@ -7,19 +7,19 @@
 #include <string.h>
 
 #include "consumer/symbols/build_ids.h"
-#include "consumer/symbols/jit.h"
-#include "consumer/symbols/jit_map.h"
-#include "consumer/symbols/ksyms.h"
+#include "consumer/symbols/kernel_symbol_reader.h"
 #include "consumer/symbols/module_file.h"
 #include "consumer/symbols/modules.h"
+#include "consumer/symbols/perf_map.h"
+#include "consumer/symbols/perf_map_names.h"
 #include "consumer/symbols/pretty.h"
 #include "consumer/symbols/symbols_internal.h"
-#include "shared/cleanup.h"
-#include "shared/clock.h"
 #include "shared/elf/debug_file.h"
 #include "shared/elf/elf_symbols.h"
 #include "shared/elf/reason.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 
 /* Files that one search for a build-id may ask the broker for: the newest ones. */
 #define BORROW_MAX 16
@@ -30,12 +30,12 @@ int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_s
 
 	if (!s)
 		return -ENOMEM;
-	if (ksyms_init(&s->ksyms, ksyms_path) < 0)
+	if (kernel_symbol_reader_init(&s->ksyms, ksyms_path) < 0)
 		return -ENOMEM;
 	modules_init(&s->modules);
 	s->file.lock = &s->modules.lock;
 	build_ids_init(&s->ids, s->modules.seed);
-	jit_files_init(&s->jit_files, JIT_MAP_FOLDER);
+	perf_map_files_init(&s->jit_files, PERF_MAP_FOLDER);
 	s->max_bytes = max_bytes;
 	*ret_symbols = TAKE_PTR(s);
 	return 0;
@@ -47,9 +47,9 @@ void symbols_free(struct symbols *s)
 		return;
 	modules_done(&s->modules);
 	build_ids_done(&s->ids);
-	jit_done(&s->jit);
-	jit_files_done(&s->jit_files);
-	ksyms_done(&s->ksyms);
+	perf_map_names_done(&s->jit);
+	perf_map_files_done(&s->jit_files);
+	kernel_symbol_reader_done(&s->ksyms);
 	free(s);
 }
 
@@ -416,7 +416,8 @@ int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t a
 	enum reason reason;
 
 	__atomic_fetch_add(&s->stats.lookups, 1, __ATOMIC_RELAXED);
-	reason = jit_find(&s->jit, &s->jit_files, process, address, s->max_bytes, &fn, &start);
+	reason = perf_map_names_find(&s->jit, &s->jit_files, process, address, s->max_bytes, &fn,
+				     &start);
 	if (s->jit.bytes > before)
 		account(s, s->jit.bytes - before, 0, true);
 	if (reason != REASON_NONE)
@@ -428,12 +429,13 @@ int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t a
 /* Accounts for what the kernel's tables hold now. */
 static void account_ksyms(struct symbols *s)
 {
-	size_t bytes = ksyms_bytes(&s->ksyms), count = ksyms_count(&s->ksyms);
+	size_t bytes = kernel_symbol_reader_bytes(&s->ksyms),
+	       count = kernel_symbol_reader_count(&s->ksyms);
 
-	account(s, s->ksyms_bytes, s->ksyms_count, false);
+	account(s, s->kernel_symbol_reader_bytes, s->kernel_symbol_reader_count, false);
 	account(s, bytes, count, true);
-	s->ksyms_bytes = bytes;
-	s->ksyms_count = count;
+	s->kernel_symbol_reader_bytes = bytes;
+	s->kernel_symbol_reader_count = count;
 }
 
 int symbols_kernel(struct symbols *s, uint64_t address, struct symbol_name *ret_name,
@@ -444,7 +446,7 @@ int symbols_kernel(struct symbols *s, uint64_t address, struct symbol_name *ret_
 
 	__atomic_fetch_add(&s->stats.lookups, 1, __ATOMIC_RELAXED);
 	*ret_module = "";
-	fn = ksyms_find(&s->ksyms, address, &start, ret_module);
+	fn = kernel_symbol_reader_find(&s->ksyms, address, &start, ret_module);
 	if (s->ksyms.read_ns != before)
 		account_ksyms(s);
 	if (!fn)
@@ -458,8 +460,8 @@ void symbols_trim(struct symbols *s)
 {
 	s->epoch++;
 	account(s, s->jit.bytes, 0, false);
-	jit_done(&s->jit);
-	ksyms_trim(&s->ksyms);
+	perf_map_names_done(&s->jit);
+	kernel_symbol_reader_trim(&s->ksyms);
 	account_ksyms(s);
 	while (s->table_bytes > s->max_bytes)
 		evict(s, s->oldest);
@@ -467,7 +469,7 @@ void symbols_trim(struct symbols *s)
 
 void symbols_trim_kernel(struct symbols *s)
 {
-	ksyms_forget(&s->ksyms);
+	kernel_symbol_reader_forget(&s->ksyms);
 	account_ksyms(s);
 }
 

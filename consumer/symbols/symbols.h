@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/abi.h"
+#include "shared/abi/abi.h"
 
 #define SYMBOLS_MODULES_MAX  65536
 #define SYMBOLS_PATH_BYTES   4096 /* NUL included */

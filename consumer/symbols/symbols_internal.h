@@ -4,10 +4,10 @@
 #define TROCAR_CONSUMER_SYMBOLS_INTERNAL_H
 
 #include "consumer/symbols/build_ids.h"
-#include "consumer/symbols/jit.h"
-#include "consumer/symbols/ksyms.h"
+#include "consumer/symbols/kernel_symbol_reader.h"
 #include "consumer/symbols/module_file.h"
 #include "consumer/symbols/modules.h"
+#include "consumer/symbols/perf_map_names.h"
 #include "consumer/symbols/symbols.h"
 
 struct symbols {
@@ -23,7 +23,7 @@ struct symbols {
 	struct jit jit;			/* of the session that is being named */
 	struct jit_files jit_files;	/* has its own lock */
 	struct ksyms ksyms;
-	size_t ksyms_bytes, ksyms_count; /* as accounted for */
+	size_t kernel_symbol_reader_bytes, kernel_symbol_reader_count; /* as accounted for */
 };
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "loader/bpffs/bpfdir.h"
-#include "shared/cleanup.h"
+#include "shared/tools/cleanup.h"
 
 int pin_abi_read(const char *dir, struct abi_header *ret_header)
 {

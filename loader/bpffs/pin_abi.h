@@ -3,7 +3,7 @@
 #ifndef TROCAR_LOADER_PIN_ABI_H
 #define TROCAR_LOADER_PIN_ABI_H
 
-#include "shared/abi.h"
+#include "shared/abi/abi.h"
 
 /*
  * Reads the header of the set that is pinned in `dir`. -ENOENT: none is; -EPROTO: the header has

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 
 #include "loader/bpffs/bpfdir.h"
-#include "shared/cleanup.h"
-#include "shared/cpus.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/cpus.h"
+#include "shared/tools/macro.h"
 
 #define NAME_BYTES 32
 #define NAMES_MAX  (CPUS_MAX + 64)
@@ -26,7 +26,7 @@ static const char *const fixed[] = {
 #define PIN_ITER(name, help)	  #name,
 #define PIN_LINK(name, help)	  #name,
 #define PIN_PROG(name, help)	  #name,
-#include "shared/pins.def"
+#include "shared/abi/pins.def"
 #undef PIN_MAP
 #undef PIN_ITER
 #undef PIN_LINK

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "policy/policy.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 #define TOKEN_NS (NSEC_PER_SEC / BROKER_RATE_S)
 #define BURST_NS (BROKER_RATE_BURST * TOKEN_NS)

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "loader/broker/broker_peer.h"
-#include "shared/abi.h"
-#include "shared/broker.h"
+#include "shared/abi/abi.h"
+#include "shared/broker/broker.h"
 
 /*
  * Requests above this rate are refused. The burst covers a start of the consumer: thousands of

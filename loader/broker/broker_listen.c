@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "shared/macro.h"
-#include "shared/parse.h"
+#include "shared/tools/macro.h"
+#include "shared/tools/parse.h"
 
 #define LISTEN_FIRST 3 /* SD_LISTEN_FDS_START */
 

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "shared/broker.h"
+#include "shared/broker/broker.h"
 
 /*
  * Judges the mount of `path_fd` (O_PATH) by the mount table of the process behind `process_fd`.

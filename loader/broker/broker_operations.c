@@ -29,12 +29,12 @@
  * of programs and libraries, including those that the consumer's user may not read
  * (docs/threats.md).
  *
- * jit_map_open gives one file whose path the kernel's own numbers make: /tmp/perf-PID.map below the
- * root of a process. It opens each component with O_PATH, follows no symbolic link, and judges each
- * mount before it looks up a name in it. The file must be a regular file of the process's own user
- * with one name, on the mount of its folder: so neither a link in /tmp nor a bind mount leads to
- * another file. The content is text that the process wrote for profilers. Its size is not limited
- * here: the consumer reads the end of it.
+ * perf_map_open gives one file whose path the kernel's own numbers make: /tmp/perf-PID.map below
+ * the root of a process. It opens each component with O_PATH, follows no symbolic link, and judges
+ * each mount before it looks up a name in it. The file must be a regular file of the process's own
+ * user with one name, on the mount of its folder: so neither a link in /tmp nor a bind mount leads
+ * to another file. The content is text that the process wrote for profilers. Its size is not
+ * limited here: the consumer reads the end of it.
  *
  * No operation writes, creates, removes or executes a file. Each request has a fixed length, and
  * none makes the broker keep memory. Every descriptor is close-on-exec, and goes out in the answer
@@ -57,12 +57,12 @@
 #include "loader/broker/broker_pressure.h"
 #include "loader/broker/broker_process.h"
 #include "loader/broker/broker_scope.h"
-#include "shared/cgroupfs.h"
-#include "shared/cleanup.h"
-#include "shared/cpus.h"
-#include "shared/log.h"
-#include "shared/macro.h"
 #include "shared/rules/rules.h"
+#include "shared/tools/cgroupfs.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/cpus.h"
+#include "shared/tools/log.h"
+#include "shared/tools/macro.h"
 
 #define HZ_MAX 999 /* as --hz of the loader */
 
@@ -408,7 +408,7 @@ static void open_mapping(void *context, const void *body, struct broker_result *
 	grant_checked(process_fd, &key, r, &fd, result);
 }
 
-/* ---- jit_map_open */
+/* ---- perf_map_open */
 
 static bool check_jit_map(const void *body)
 {

@@ -11,10 +11,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "shared/cleanup.h"
-#include "shared/io.h"
-#include "shared/macro.h"
-#include "shared/parse.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
+#include "shared/tools/macro.h"
+#include "shared/tools/parse.h"
 
 #define STAT_BYTES   4096
 #define FDINFO_BYTES 4096

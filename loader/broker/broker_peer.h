@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "shared/broker.h"
+#include "shared/broker/broker.h"
 
 /*
  * Events beyond two per online CPU: the consumer may open a CPU's new pair before it closes the old

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shared/cleanup.h"
 #include "shared/rules/rules.h"
+#include "shared/tools/cleanup.h"
 
 /* FILEID_KERNFS of include/linux/exportfs.h: the eight bytes of the handle are the cgroup id. */
 #define KERNFS_HANDLE 0xfe

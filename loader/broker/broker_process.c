@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "loader/broker/broker_mount.h"
-#include "shared/cleanup.h"
-#include "shared/io.h"
-#include "shared/macro.h"
-#include "shared/parse.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
+#include "shared/tools/macro.h"
+#include "shared/tools/parse.h"
 
 #define STAT_BYTES   4096
 #define STATUS_BYTES (1u << 20) /* of /proc/PID/status: Groups has up to 65,536 numbers */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/broker.h"
+#include "shared/broker/broker.h"
 
 /* Opens /proc/TGID; the descriptor is the caller's. -ESRCH: no such process. */
 int broker_process_open(uint32_t tgid);

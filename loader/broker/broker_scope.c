@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "loader/broker/broker_pressure.h"
-#include "shared/abi.h"
-#include "shared/cleanup.h"
-#include "shared/macro.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 bool broker_scope_holds(int scope_fd, const char *path)
 {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "loader/broker/broker_rights.h"
-#include "shared/cleanup.h"
-#include "shared/clock.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 
 /* Most requests of one connection in a row; then the listening socket is polled again. */
 #define TURN_MAX 64

@@ -9,9 +9,9 @@
 
 #include "loader/bpffs/bpfdir.h"
 #include "loader/bpffs/pin_abi.h"
-#include "shared/cleanup.h"
-#include "shared/macro.h"
 #include "shared/rules/rules.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #define PATH_BYTES (BPFDIR_PATH_BYTES + 64)
 
@@ -23,7 +23,7 @@ static const struct {
 	const char *program;
 } probes[] = {
 #define PROBE(signal, program, tracepoint, help) { SIGNAL_##signal, #program },
-#include "shared/probes.def"
+#include "shared/abi/probes.def"
 #undef PROBE
 };
 

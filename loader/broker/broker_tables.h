@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/abi.h"
-#include "shared/broker.h"
+#include "shared/abi/abi.h"
+#include "shared/broker/broker.h"
 
 /* One program of a signal, in the order of probes.def. */
 struct broker_probe {

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "loader/broker/broker_rights.h"
-#include "shared/cleanup.h"
-#include "shared/clock.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 
 /* A worker's message; the descriptors are ancillary data. */
 struct said {

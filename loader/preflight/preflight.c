@@ -7,9 +7,9 @@
 #include <sys/utsname.h>
 
 #include "loader/preflight/preflight_internal.h"
-#include "shared/cleanup.h"
-#include "shared/log.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/log.h"
+#include "shared/tools/macro.h"
 
 #define JSON_BYTES_MAX 65536
 

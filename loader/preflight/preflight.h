@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "loader/preflight/preflight_row.h"
-#include "shared/jsonw.h"
+#include "shared/json/jsonw.h"
 
 enum preflight_id {
 #define NEED(id, level, lost, how)	      PREFLIGHT_##id,

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "loader/preflight/preflight_internal.h"
-#include "shared/cleanup.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #define NO_BTF "not known: it takes the kernel's BTF to ask"
 

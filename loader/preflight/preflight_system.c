@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "loader/preflight/preflight_internal.h"
-#include "shared/abi.h"
-#include "shared/cgroupfs.h"
-#include "shared/cleanup.h"
-#include "shared/io.h"
-#include "shared/parse.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/cgroupfs.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
+#include "shared/tools/parse.h"
 
 #define SMALL_FILE_BYTES 65536
 

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/cleanup.h"
 #include "shared/elf/elf_file.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #define PATH_BYTES    4096
 #define CRC_AT_A_TIME (256u << 10)

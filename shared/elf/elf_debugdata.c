@@ -5,8 +5,8 @@
 #include <lzma.h>
 #include <stdlib.h>
 
-#include "shared/cleanup.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #define FIRST_BYTES (256u << 10) /* of the output; doubled until it fits */
 

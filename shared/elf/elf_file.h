@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * elf_file.h: opens the file that a process has mapped, and no other one. The path comes from a
- * process that may be hostile: only regular files are opened (shared/regular.h), so that no FIFO
- * blocks and no device wakes.
+ * process that may be hostile: only regular files are opened (shared/tools/regular.h), so that no
+ * FIFO blocks and no device wakes.
  */
 #ifndef TROCAR_SHARED_ELF_FILE_H
 #define TROCAR_SHARED_ELF_FILE_H

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/cleanup.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #define STUB_BYTES_MAX	32
 #define STUB_NAME_BYTES 512 /* NUL included; a longer name is kept cut */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/cleanup.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define NATIVE_DATA ELFDATA2LSB

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/cleanup.h"
 #include "shared/elf/elf_debugdata.h"
 #include "shared/elf/elf_gather.h"
 #include "shared/elf/elf_go.h"
 #include "shared/elf/elf_layout.h"
 #include "shared/elf/elf_plt.h"
 #include "shared/elf/elf_reader.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 /* One reading: what was gathered and where else symbols may be looked for. */
 struct reading {

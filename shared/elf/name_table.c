@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/cleanup.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #define RADIX_BITS  11
 #define SMALL_BITS  8	 /* of a table so short that clearing the buckets is what it takes */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 static const struct row {
 	const char *word, *help;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "shared/json/utf8.h"
+#include "shared/tools/utf8.h"
 
 void json_reader_init(struct json_reader *r, const char *text, size_t bytes, unsigned int nesting)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/cleanup.h"
 #include "shared/json/json_reader.h"
+#include "shared/tools/cleanup.h"
 
 #define FIRST_NODES 64
 #define FEW_MEMBERS 16 /* up to here comparing each with each is faster than sorting */

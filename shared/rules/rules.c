@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/macro.h"
 #include "shared/rules/rules_internal.h"
+#include "shared/tools/macro.h"
 
 const char *resource_name(enum resource resource)
 {
@@ -24,7 +24,7 @@ const char *signal_name(enum signal_bit signal)
 {
 	static const char *const names[] = {
 #define SIGNAL(id, json, help) [SIGNAL_##id] = (json),
-#include "shared/signals.def"
+#include "shared/abi/signals.def"
 #undef SIGNAL
 	};
 

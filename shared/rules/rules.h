@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/jsonw.h"
+#include "shared/json/jsonw.h"
 
 #define RULES_MAX	       10000u
 #define RULES_TEXT_BYTES       (1u << 20)
@@ -32,7 +32,7 @@ const char *resource_name(enum resource resource);
 /* Bits of the signals of design section 1, in this order; rows are appended. */
 enum signal_bit {
 #define SIGNAL(id, json, help) SIGNAL_##id,
-#include "shared/signals.def"
+#include "shared/abi/signals.def"
 #undef SIGNAL
 	SIGNAL_COUNT_
 };

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/cleanup.h"
-#include "shared/macro.h"
 #include "shared/rules/rules_internal.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #define TOKEN_BYTES \
 	128 /* longer keys are cut in pointers: 1000 faults must not copy one long key each */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/cleanup.h"
-#include "shared/macro.h"
 #include "shared/rules/rules_internal.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #define COMM_MAX   15  /* bytes; so at most as many comm prefixes lie within each other */
 #define CGROUP_MAX 255 /* likewise for cgroup prefixes */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/cleanup.h"
-#include "shared/macro.h"
 #include "shared/rules/rules_keys.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 static void set_rules(struct rules_parse_state *p, const struct json_node *value, void *target)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/macro.h"
 #include "shared/rules/rules_keys.h"
+#include "shared/tools/macro.h"
 
 #define WINDOW_MIN_MS	  500
 #define WINDOW_MAX_MS	  10000
@@ -227,7 +227,7 @@ static void set_unwind(struct rules_parse_state *p, const struct json_node *valu
 
 static const char signals_right[] = "[\"auto\"], or a non-empty array without repeats of:"
 #define SIGNAL(id, json, help) " " json
-#include "shared/signals.def"
+#include "shared/abi/signals.def"
 #undef SIGNAL
 	;
 

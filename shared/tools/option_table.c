@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "shared/parse.h"
+#include "shared/tools/parse.h"
 
 #define WANT_BYTES 192
 #define HELP_WIDTH 22 /* of the longest option with its value, in the help */

@@ -9,7 +9,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "shared/abi.h"
+#include "shared/abi/abi.h"
 #include "tests/bench/fill.h"
 
 /* The ring buffer's helpers are for GPL-compatible programs only. */

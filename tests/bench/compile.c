@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "consumer/unwind/unwind_compile.h"
-#include "shared/macro.h"
+#include "consumer/unwind/compile/unwind_compile.h"
+#include "shared/tools/macro.h"
 #include "tests/bench/tool.h"
 
 static double now_ms(void)

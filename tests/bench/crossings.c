@@ -27,9 +27,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shared/abi.h"
-#include "shared/clock.h"
-#include "shared/macro.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 #include "tests/bench/tool.h"
 
 #define CPUS_MAX    1024

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/drain.h"
-#include "consumer/ring.h"
-#include "shared/clock.h"
-#include "shared/macro.h"
+#include "consumer/kernel/ring.h"
+#include "consumer/sampling/drain.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 #include "tests/bench/bench.skel.h"
 #include "tests/bench/fill.h"
 #include "tests/bench/tool.h"
@@ -36,7 +36,7 @@ static struct ring ring;
 static struct ring_buffer *theirs;
 /* The rooms that a sample passes, and no others. */
 static struct {
-	struct pins pins;
+	struct pinned_maps pins;
 	struct symbols *symbols;
 	struct active_rules active;
 	struct processes processes;

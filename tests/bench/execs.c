@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "bpf/trocar.skel.h"
-#include "shared/abi.h"
-#include "shared/cleanup.h"
-#include "shared/clock.h"
-#include "shared/macro.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 #include "tests/bench/bench.skel.h"
 #include "tests/bench/tool.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "shared/abi.h"
+#include "shared/abi/abi.h"
 
 struct trocar;
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shared/clock.h"
+#include "shared/tools/clock.h"
 #include "tests/bench/tool.h"
 
 #define TURNS 200000u

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * lines ROUNDS STACKS: event lines a second of 30 user frames each, to /dev/null, in turns:
- *   report    the product's whole way: report_session names each frame, renders, splits and queues
- *   writer    the product's writer alone, on names that are known
- *   json_c    the same line by json-c;  snprintf  the same line by snprintf, which escapes nothing
+ *   report    the product's whole way: session_report_write names each frame, renders, splits and
+ * queues writer    the product's writer alone, on names that are known json_c    the same line by
+ * json-c;  snprintf  the same line by snprintf, which escapes nothing
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -15,13 +15,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "consumer/host.h"
-#include "consumer/line.h"
-#include "consumer/naming.h"
-#include "consumer/report.h"
-#include "shared/clock.h"
-#include "shared/jsonw.h"
-#include "shared/macro.h"
+#include "consumer/output/event_line.h"
+#include "consumer/output/host.h"
+#include "consumer/report/frame_name.h"
+#include "consumer/report/session_report.h"
+#include "shared/json/jsonw.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 #include "tests/bench/tool.h"
 
 #define FRAMES	  30
@@ -64,9 +64,9 @@ static int find_offset(struct dl_phdr_info *info, size_t size, void *context)
 static void make_frames(void)
 {
 	static const void *const functions[] = {
-		(void *)jsonw_object, (void *)jsonw_array, (void *)jsonw_string,
-		(void *)jsonw_u64,    (void *)jsonw_hex,   (void *)report_session,
-		(void *)line_begin,   (void *)line_end,	   (void *)naming_frame,
+		(void *)jsonw_object,	  (void *)jsonw_array,	  (void *)jsonw_string,
+		(void *)jsonw_u64,	  (void *)jsonw_hex,	  (void *)session_report_write,
+		(void *)event_line_begin, (void *)event_line_end, (void *)frame_name_frame,
 		(void *)symbols_new,
 	};
 	struct module *module;
@@ -118,7 +118,7 @@ static void make_session(uint32_t stacks)
 static void name_frames(void)
 {
 	for (size_t i = 0; i < FRAMES; i++) {
-		naming_frame(symbols, taken.stacks.items[0], i, &names[i]);
+		frame_name_frame(symbols, taken.stacks.items[0], i, &names[i]);
 		errno = 0;
 		if (!names[i].fn)
 			tool_die("frame %zu has no name: %s", i, names[i].why);
@@ -128,13 +128,13 @@ static void name_frames(void)
 static uint64_t by_report(uint32_t count)
 {
 	bool hurry = false;
-	struct output_stats before, after;
+	struct output_queue_stats before, after;
 
-	output_stats(lines.output, &before);
+	output_queue_stats(lines.output, &before);
 	taken.phase[PHASE_DURING] = (struct ledger){ .attempted = count, .emitted = count };
-	report_session(&session, &lines, symbols, &hurry);
+	session_report_write(&session, &lines, symbols, &hurry);
 	do {
-		output_stats(lines.output, &after);
+		output_queue_stats(lines.output, &after);
 	} while (after.queued_bytes);
 	line_bytes = (after.bytes - before.bytes) / (after.lines - before.lines);
 	errno = 0;
@@ -149,7 +149,7 @@ static uint64_t by_writer(uint32_t count)
 	struct jsonw w;
 
 	for (uint32_t k = 0; k < count; k++) {
-		line_begin(&lines, &w, "stack", NULL);
+		event_line_begin(&lines, &w, "stack", NULL);
 		jsonw_array(&w, "frames");
 		for (size_t i = 0; i < FRAMES; i++) {
 			jsonw_object(&w, NULL);
@@ -253,7 +253,8 @@ int main(int argc, char **argv)
 
 	null = fopen("/dev/null", "w");
 	if (!null || host_read(&host) < 0 || symbols_new(32u << 20, NULL, &symbols) < 0 ||
-	    output_new("/dev/null", 16u << 20, &lines.output) < 0 || output_start(lines.output) < 0)
+	    output_queue_new("/dev/null", 16u << 20, &lines.output) < 0 ||
+	    output_queue_start(lines.output) < 0)
 		tool_die("surroundings");
 	make_frames();
 	make_session(count);
@@ -269,6 +270,6 @@ int main(int argc, char **argv)
 	for (size_t k = 0; k < ARRAY_SIZE(ways); k++)
 		printf(",\"%s\":%.0f", ways[k].name, tool_values_median(&ways[k].rate));
 	printf("}\n");
-	output_stop(lines.output, 1000);
+	output_queue_stop(lines.output, 1000);
 	return 0;
 }

@@ -17,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shared/abi.h"
-#include "shared/cleanup.h"
-#include "shared/clock.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
 #include "tests/bench/tool.h"
 
 #define CPUS_MAX  1024

@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "shared/clock.h"
+#include "shared/tools/clock.h"
 #include "tests/bench/tool.h"
 
 #define REPORT_NS 50000000ull

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "shared/abi.h"
-#include "shared/cleanup.h"
-#include "shared/clock.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
 #include "tests/bench/tool.h"
 
 #define READ_BYTES 65536

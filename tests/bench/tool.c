@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shared/cgroupfs.h"
-#include "shared/parse.h"
+#include "shared/tools/cgroupfs.h"
+#include "shared/tools/parse.h"
 
 void tool_die(const char *format, ...)
 {

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/abi.h"
-#include "shared/macro.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/macro.h"
 #include "tests/bench/tool.h"
 #include "tests/bench/walk.h"
 #include "tests/bench/walk.skel.h"

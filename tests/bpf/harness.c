@@ -13,8 +13,8 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 
-#include "shared/cgroupfs.h"
-#include "shared/cleanup.h"
+#include "shared/tools/cgroupfs.h"
+#include "shared/tools/cleanup.h"
 
 /* The one that lives; a failed assertion leaves it here. */
 static struct harness *current;

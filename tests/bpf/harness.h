@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "bpf/trocar.skel.h"
-#include "shared/abi.h"
+#include "shared/abi/abi.h"
 
 #define HARNESS_RECORDS 65536
 #define HARNESS_CPUS	256

@@ -13,7 +13,7 @@
 #include <bpf/bpf.h>
 
 #include "harness.h"
-#include "shared/cleanup.h"
+#include "shared/tools/cleanup.h"
 
 #define MAPPINGS_SEEN 2048
 #define MANY	      450

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* layout.c: the structs of shared/abi.h are the same on both sides of the line, and have no holes.
+/* layout.c: the structs of shared/abi/abi.h are the same on both sides of the line, and have no
+ * holes.
  */
 #include <linux/bpf.h>
 #include <setjmp.h>
@@ -12,7 +13,7 @@
 
 #include <bpf/btf.h>
 
-#include "shared/abi.h"
+#include "shared/abi/abi.h"
 
 struct row {
 	const char *structure;

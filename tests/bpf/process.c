@@ -17,7 +17,7 @@
 #include <bpf/bpf.h>
 
 #include "harness.h"
-#include "shared/cleanup.h"
+#include "shared/tools/cleanup.h"
 
 #define READY_FD     200
 #define READ_CHUNK   65536

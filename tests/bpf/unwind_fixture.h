@@ -13,7 +13,7 @@
 #include <bpf/bpf.h>
 
 #include "harness.h"
-#include "shared/cleanup.h"
+#include "shared/tools/cleanup.h"
 
 #define HZ	      997
 #define SLOT	      5

@@ -2,10 +2,10 @@
 /*
  * unwind_stress.c: real tables of real files, libc's among them, written anew all the time while
  * 20,000 ticks a second and CPU walk long stacks by them. The writer is the consumer's own code but
- * for the order of its steps, which are those of consumer/unwind_tables.c and unwind_files.c: write
- * to places that nobody has, fill, publish by one store, retire the old, wait for the grace, write
- * there again. Each stack must be, address by address, what libgcc's unwinder found in the process.
- * Without the grace the same run must see stacks that are not.
+ * for the order of its steps, which are those of consumer/process/unwind_tables.c and
+ * unwind_files.c: write to places that nobody has, fill, publish by one store, retire the old, wait
+ * for the grace, write there again. Each stack must be, address by address, what libgcc's unwinder
+ * found in the process. Without the grace the same run must see stacks that are not.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "consumer/unwind/unwind_builds.h"
-#include "consumer/unwind/unwind_compile.h"
-#include "consumer/unwind/unwind_file.h"
+#include "consumer/unwind/compile/unwind_compile.h"
+#include "consumer/unwind/store/unwind_builds.h"
+#include "consumer/unwind/store/unwind_file.h"
 #include "unwind_chains.h"
 #include "unwind_fixture.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The broker's other side, as bytes: what shared/broker.h says, written a second time, so that a change
+"""The broker's other side, as bytes: what shared/broker/broker.h says, written a second time, so that a change
 of the layout there fails here. And what stands in for the service manager: a listening socket that starts
 the broker when somebody connects, as a socket unit does."""
 import array

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "shared/cleanup.h"
-#include "shared/io.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
 
 #define INPUT_BYTES (64u << 20)
 

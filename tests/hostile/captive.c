@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "policy/policy.h"
-#include "shared/macro.h"
-#include "shared/parse.h"
+#include "shared/tools/macro.h"
+#include "shared/tools/parse.h"
 
 #define NOBODY	     65534
 #define PATHS_MAX    32

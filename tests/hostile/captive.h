@@ -2,9 +2,9 @@
 /*
  * captive.h: a consumer that has been taken over, as far as it can go: its user, no capability, its
  * Landlock and its system-call filter, and every pin open that it may open. What it attacks it
- * takes from the tables: each map of shared/pins.def, each iterator, each request of
- * shared/broker.def, each descriptor that it gets. Whatever it reads it searches for what it must
- * never see; what it finds is a leak, told on stdout as a line.
+ * takes from the tables: each map of shared/abi/pins.def, each iterator, each request of
+ * shared/broker/broker.def, each descriptor that it gets. Whatever it reads it searches for what it
+ * must never see; what it finds is a leak, told on stdout as a line.
  */
 #ifndef TROCAR_TESTS_HOSTILE_CAPTIVE_H
 #define TROCAR_TESTS_HOSTILE_CAPTIVE_H
@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/abi.h"
-#include "shared/broker.h"
+#include "shared/abi/abi.h"
+#include "shared/broker/broker.h"
 
 #define CAPTIVE_MAPS	48
 #define CAPTIVE_PREY	8

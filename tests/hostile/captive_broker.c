@@ -13,9 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "shared/macro.h"
-#include "shared/parse.h"
 #include "shared/rules/rules.h"
+#include "shared/tools/macro.h"
+#include "shared/tools/parse.h"
 
 #define WAIT_MS	     3000 /* for an answer, before the connection is given up */
 #define MESSAGE_MAX  256
@@ -47,7 +47,7 @@ static void fill_sampler_open(struct captive *c, const struct prey *p, void *bod
 /* Signals that have programs. */
 static const uint32_t probed[] = {
 #define PROBE(signal, program, tracepoint, help) SIGNAL_##signal,
-#include "shared/probes.def"
+#include "shared/abi/probes.def"
 #undef PROBE
 };
 
@@ -109,7 +109,7 @@ static const struct {
 	unsigned int descriptors;
 } requests[] = {
 #define BROKER(id, name, stage, body, descriptors, help) { sizeof(body), descriptors },
-#include "shared/broker.def"
+#include "shared/broker/broker.def"
 #undef BROKER
 };
 

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shared/macro.h"
-#include "shared/parse.h"
+#include "shared/tools/macro.h"
+#include "shared/tools/parse.h"
 
 #define NUMBERS 4
 

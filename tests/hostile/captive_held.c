@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 #define PIECE (1u << 16)
 

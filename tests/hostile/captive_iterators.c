@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 #define ITERATOR_BYTES (1u << 20)
 
@@ -58,7 +58,7 @@ static const struct iterator {
 #define PIN_ITER(name, help) { #name, take_##name, sizeof(#name) == sizeof("ksyms") ? 20 : 1 },
 #define PIN_LINK(name, help)
 #define PIN_PROG(name, help)
-#include "shared/pins.def"
+#include "shared/abi/pins.def"
 #undef PIN_MAP
 #undef PIN_ITER
 #undef PIN_LINK

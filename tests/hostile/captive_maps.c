@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 #define PAGE	    4096u
 #define KEY_BYTES   512
@@ -19,7 +19,7 @@ static const char *const pins[] = {
 #define PIN_ITER(name, help)
 #define PIN_LINK(name, help)
 #define PIN_PROG(name, help)
-#include "shared/pins.def"
+#include "shared/abi/pins.def"
 #undef PIN_MAP
 #undef PIN_ITER
 #undef PIN_LINK
@@ -38,7 +38,7 @@ static const char *const closed[] = {
 #define PIN_ITER(name, help)
 #define PIN_LINK(name, help) #name,
 #define PIN_PROG(name, help) #name,
-#include "shared/pins.def"
+#include "shared/abi/pins.def"
 #undef PIN_MAP
 #undef PIN_ITER
 #undef PIN_LINK

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 #define PAGE	     4096u
 #define RECORD_BYTES (1u << 16)

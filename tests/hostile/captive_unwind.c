@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 #define ROWS 64 /* and as many rules behind those that every dictionary has */
 

@@ -20,7 +20,7 @@ PROGRAMS = bed.BUILD / "tests" / "hostile"
 CAPTIVE, KEEPER = PROGRAMS / "captive", PROGRAMS / "keeper"
 RANGES = 512  # CAPTIVE_RANGES
 WATCHED, STRANGER, OUTSIDE = range(3)  # enum prey_kind
-TASK = struct.Struct("=QQIIII16s")  # struct task_record of shared/abi.h
+TASK = struct.Struct("=QQIIII16s")  # struct task_record of shared/abi/abi.h
 SHOWS_MEMORY = {"mem", "environ", "auxv", "pagemap", "kmem"}
 ITERATORS = {"tasks", "vmas_open", "vmas_tree", "ranges", "ksyms"}
 SHARED = bed.ROOT / "shared"

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 const char *needed_other(struct world *w)
 {

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "policy/policy.h"
-#include "shared/cgroupfs.h"
-#include "shared/cleanup.h"
-#include "shared/io.h"
-#include "shared/macro.h"
+#include "shared/tools/cgroupfs.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
+#include "shared/tools/macro.h"
 #include "tests/lockdown/calls.h"
 
 #define KERNFS_HANDLE 0xfe

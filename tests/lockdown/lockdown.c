@@ -40,7 +40,7 @@
 #include <unistd.h>
 
 #include "policy/syscalls.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 #include "tests/lockdown/calls.h"
 #include "tests/lockdown/capable.h"
 #include "tests/lockdown/world.h"

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "policy/syscalls.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 #include "tests/lockdown/calls.h"
 
 static int make_file(const char *path, mode_t mode)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/container.h"
+#include "consumer/cgroup/container.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

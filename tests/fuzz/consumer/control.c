@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/control.h"
-#include "shared/cleanup.h"
+#include "consumer/control/control.h"
+#include "shared/tools/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/discover.h"
-#include "shared/cleanup.h"
+#include "consumer/discovery/process_events.h"
+#include "shared/tools/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (!e)
 		return 0;
 	memcpy(e, data, bytes);
-	if (!discover_event_valid(e, bytes))
+	if (!process_events_valid(e, bytes))
 		return 0;
 	if (e->kind < EVENT_EXEC || e->kind > EVENT_UNMAPPED || bytes < sizeof(*e))
 		abort();

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/psi.h"
+#include "consumer/kernel/psi.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

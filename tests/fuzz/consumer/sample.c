@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/sample_record.h"
-#include "consumer/stack_sample.h"
-#include "shared/cleanup.h"
+#include "consumer/sampling/sample_record.h"
+#include "consumer/sampling/stack_sample.h"
+#include "shared/tools/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

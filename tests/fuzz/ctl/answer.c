@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/answer.h"
-#include "shared/cleanup.h"
+#include "ctl/symbolize/answer.h"
+#include "shared/tools/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/flamegraph.h"
-#include "ctl/folded.h"
-#include "ctl/hot.h"
-#include "ctl/pprof.h"
-#include "ctl/reader.h"
-#include "ctl/report.h"
-#include "shared/cleanup.h"
+#include "ctl/events/reader.h"
+#include "ctl/render/flamegraph.h"
+#include "ctl/render/folded.h"
+#include "ctl/render/pprof.h"
+#include "ctl/render/report.h"
+#include "ctl/view/hot.h"
+#include "shared/tools/cleanup.h"
 
 #define NESTING (JSON_READER_NESTING + 1)
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/stack_lines.h"
-#include "ctl/tally.h"
-#include "shared/cleanup.h"
+#include "ctl/symbolize/stack_lines.h"
+#include "ctl/symbolize/tally.h"
+#include "shared/tools/cleanup.h"
 
 #define LINE_BYTES 4096
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/demangle.h"
+#include "shared/tools/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

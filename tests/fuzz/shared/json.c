@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/cleanup.h"
 #include "shared/json/json_reader.h"
 #include "shared/json/json_tree.h"
-#include "shared/json/utf8.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/utf8.h"
 
 #define NESTING 24
 #define OTHERS_NESTING                                                            \

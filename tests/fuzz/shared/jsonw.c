@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/jsonw.h"
+#include "shared/json/jsonw.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

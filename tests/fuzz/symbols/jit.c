@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "consumer/symbols/jit_map.h"
+#include "consumer/symbols/perf_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct jit_map *map;
 
-	if (jit_map_parse((const char *)data, bytes, &map) < 0)
+	if (perf_map_parse((const char *)data, bytes, &map) < 0)
 		return 0;
 	for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
 		uint64_t address, start = 0;
@@ -22,11 +22,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		memcpy(&address, data + at, sizeof(address));
 		/* Small ones too: those are what numbers in the text mean. */
 		for (unsigned int shift = 0; shift <= 48; shift += 16) {
-			name = jit_map_find(map, address >> shift, &start);
+			name = perf_map_find(map, address >> shift, &start);
 			assert(!name || (start <= address >> shift && *name &&
-					 strlen(name) < JIT_MAP_NAME_BYTES));
+					 strlen(name) < PERF_MAP_NAME_BYTES));
 		}
 	}
-	jit_map_free(map);
+	perf_map_free(map);
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "consumer/symbols/kernel.h"
+#include "consumer/symbols/kernel_symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

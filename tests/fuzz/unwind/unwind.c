@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/unwind/unwind_compile.h"
-#include "tests/unit/consumer/unwind/wrap.h"
+#include "consumer/unwind/compile/unwind_compile.h"
+#include "tests/unit/consumer/unwind/testing/wrap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

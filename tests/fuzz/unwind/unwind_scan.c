@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "consumer/unwind/unwind_scan.h"
+#include "consumer/unwind/infer/unwind_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "shared/macro.h"
-#include "shared/unwind_abi.h"
+#include "shared/abi/unwind_abi.h"
+#include "shared/tools/macro.h"
 
 #define WORDS	  48
 #define WORDS_AT  0x7f0000001000u /* of the memory that can be read; the stack is in the middle */
@@ -74,11 +74,11 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 }
 
 #define UNWIND_HOST
-#include "tests/unit/consumer/unwind/mapped.h"
+#include "tests/unit/consumer/unwind/testing/mapped.h"
 
 #include "bpf/unwind_walk.h"
 
-#include "tests/unit/consumer/unwind/taking.h"
+#include "tests/unit/consumer/unwind/testing/taking.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/macro.h"
-#include "shared/unwind_abi.h"
+#include "shared/abi/unwind_abi.h"
+#include "shared/tools/macro.h"
 
 #define RULES	  16
 #define ELEMENTS  64

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/macro.h"
-#include "shared/unwind_abi.h"
+#include "shared/abi/unwind_abi.h"
+#include "shared/tools/macro.h"
 
 #define SMALL	  16 /* ranges and mappings that the input says; the rest repeats or is 0 */
 #define FILES	  4
@@ -178,11 +178,11 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 }
 
 #define UNWIND_HOST
-#include "tests/unit/consumer/unwind/mapped.h"
+#include "tests/unit/consumer/unwind/testing/mapped.h"
 
 #include "bpf/unwind_walk.h"
 
-#include "tests/unit/consumer/unwind/taking.h"
+#include "tests/unit/consumer/unwind/testing/taking.h"
 
 static void forget(void)
 {

@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "ctl/command.h"
-#include "shared/cleanup.h"
-#include "shared/io.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
+#include "shared/tools/macro.h"
 
 #define OK(result) "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" result "}\n"
 #define NO(error)  "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":" error "}\n"

@@ -10,8 +10,8 @@
 
 #include "loader/bpffs/bpfdir.h"
 #include "loader/options.h"
-#include "shared/abi.h"
-#include "shared/macro.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/macro.h"
 
 static char fault[OPTION_TABLE_FAULT_BYTES];
 

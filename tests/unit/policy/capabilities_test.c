@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "policy/policy.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 #define BIT(c) (1ULL << (c))
 

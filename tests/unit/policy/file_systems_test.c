@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "policy/policy.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 static bool allows(const char *type)
 {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "policy/policy.h"
-#include "shared/broker.h"
+#include "shared/broker/broker.h"
 
 static void the_consumers_alone(void **state)
 {

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "policy/policy.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 static const char status[] = "Name:\tx\nUmask:\t0022\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n"
 			     "CapInh:\t0000000000000000\nCapPrm:\t000001fffeffffff\n"

@@ -12,9 +12,9 @@
 
 #include "loader/broker/broker_dispatch.h"
 #include "loader/broker/broker_operations.h"
-#include "shared/cpus.h"
-#include "shared/macro.h"
 #include "shared/rules/rules.h"
+#include "shared/tools/cpus.h"
+#include "shared/tools/macro.h"
 
 #define HEAD_BYTES 3
 

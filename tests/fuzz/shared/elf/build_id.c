@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shared/cleanup.h"
 #include "shared/elf/build_id.h"
-#include "shared/io.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

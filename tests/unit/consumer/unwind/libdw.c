@@ -20,10 +20,10 @@
 
 #include <dwarf.h>
 
-#include "consumer/unwind/unwind_compile.h"
-#include "shared/cleanup.h"
-#include "shared/macro.h"
-#include "tests/unit/consumer/unwind/image.h"
+#include "consumer/unwind/compile/unwind_compile.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+#include "tests/unit/consumer/unwind/testing/image.h"
 
 #define SAMPLE_FILES 60
 #define SAMPLE_BYTES (8u << 20) /* a larger file is left to --all */

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "consumer/unwind/unwind_compile.h"
-#include "shared/macro.h"
-#include "tests/unit/consumer/unwind/image.h"
+#include "consumer/unwind/compile/unwind_compile.h"
+#include "shared/tools/macro.h"
+#include "tests/unit/consumer/unwind/testing/image.h"
 
 #define RUNS 5
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "loader/broker/broker_dispatch.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 #define NOW_NS (1000 * NSEC_PER_SEC)
 

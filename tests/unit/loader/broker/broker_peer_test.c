@@ -18,7 +18,7 @@
 
 #include "loader/broker/broker_peer.h"
 #include "loader/broker/broker_rights.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 static void numbers(void **state)
 {

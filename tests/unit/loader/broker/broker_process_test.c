@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "loader/broker/broker_process.h"
-#include "shared/cleanup.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #define TICK_NS (NSEC_PER_SEC / 100)
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "loader/broker/broker_worker.h"
-#include "shared/clock.h"
-#include "shared/macro.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 
 static struct broker_workers workers;
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "loader/preflight/preflight_internal.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 static void psi_is_told_apart(void **state)
 {

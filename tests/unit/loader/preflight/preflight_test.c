@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "loader/preflight/preflight.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 static void rows_are_whole(void **state)
 {

@@ -14,8 +14,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "shared/cleanup.h"
 #include "shared/elf/elf_file.h"
+#include "shared/tools/cleanup.h"
 #include "tests/unit/swap.h"
 
 static char folder[] = "/tmp/file_test.XXXXXX";

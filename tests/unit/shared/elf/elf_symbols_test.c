@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shared/cleanup.h"
 #include "shared/elf/elf_symbols.h"
-#include "shared/io.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
+#include "shared/tools/macro.h"
 
 /* The specimens that the build hands over, in this order. */
 enum specimen { PIE, PACKED, FIXED, STATIC, STRIPPED, NAMELESS, UUID, SPECIMENS };

@@ -19,9 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shared/cleanup.h"
 #include "shared/elf/elf_symbols.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 /* Of the command line; the second "" without a Go compiler. */
 static char elf_testing_folder[PATH_MAX], elf_testing_go_folder[PATH_MAX];

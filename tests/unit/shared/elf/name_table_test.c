@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "shared/elf/name_table.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 static const char strings[] = "\0read\0__read\0write\0label\0inner";
 

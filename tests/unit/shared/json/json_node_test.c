@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "shared/cleanup.h"
 #include "shared/json/json_tree.h"
+#include "shared/tools/cleanup.h"
 
 #define NESTING 8
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "shared/json/json_reader.h"
-#include "shared/macro.h"
+#include "shared/tools/macro.h"
 
 static bool valid(const char *text)
 {

@@ -2,8 +2,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "shared/io.h"
-#include "shared/macro.h"
+#include "shared/tools/io.h"
+#include "shared/tools/macro.h"
 #include "tests/unit/shared/rules/rules_testing.h"
 
 /* One rule with these members beside its name and match. */

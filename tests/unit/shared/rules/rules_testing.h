@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shared/cleanup.h"
 #include "shared/rules/rules.h"
+#include "shared/tools/cleanup.h"
 
 struct parsed {
 	struct rules *rules;

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/cleanup.h"
-#include "shared/macro.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 #include "shared/tools/option_table.h"
 
 enum { FOR_A = 1, FOR_B = 2, FOR_BOTH = 3 };

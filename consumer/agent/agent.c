@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/agent/agent.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "consumer/discovery/process_events.h"
+#include "consumer/discovery/rules_apply.h"
+#include "consumer/telemetry/agent_events.h"
+#include "consumer/telemetry/kernel_errors.h"
+#include "consumer/watch/binding.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/log.h"
+
+/* The programs go idle when nobody has drained for this long: three drains may be late or missing.
+ */
+#define STALE_NS (20 * NSEC_PER_SEC)
+
+/* No rule asks for more than 30 s before a trigger. */
+#define RECORDER_KEEP_NS (31 * NSEC_PER_SEC)
+
+/* Two consumers on one set of maps would each see half: the older one ends. */
+static bool ours(struct agent *a)
+{
+	if (__atomic_load_n(&a->pins.control->owner, __ATOMIC_ACQUIRE) == a->owner)
+		return true;
+	if (!a->ousted)
+		log_error("another consumer has taken over %s: ending", a->options.bpf_dir);
+	a->ousted = true;
+	loop_stop(a->loop);
+	return false;
+}
+
+void agent_drain(struct agent *a)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	if (!ours(a))
+		return;
+
+	a->pins.control->heartbeat_ns = now_ns;
+	health_fill(&a->health);
+	/* Samples first: an exit that is told below may be of a process that they need. */
+	drain_samples(&a->drain);
+	process_events_drain(&a->discovery);
+	kernel_errors_drain(&a->kernel_errors);
+	if (sessions_end_due(&a->sessions, now_ns))
+		drain_samples(&a->drain);
+	triggers_step(&a->triggers, now_ns);
+	pressure_follow_drained(&a->pressure, now_ns);
+	losses_check(&a->losses);
+	health_check(&a->health, now_ns);
+	sampler_retry(&a->sampler);
+	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
+}
+
+static void on_scan_due(void *context)
+{
+	struct agent *a = context;
+	int r;
+
+	if (a->ousted)
+		return;
+	sampler_look(&a->sampler);
+	r = process_scan_run(&a->discovery);
+	if (r < 0)
+		log_warning("scan of the processes: %s, continuing with events alone",
+			    strerror(-r));
+}
+
+static void on_drain_due(void *context)
+{
+	agent_drain(context);
+}
+
+static void on_settled(void *context)
+{
+	struct agent *a = context;
+
+	process_unwind_settle(&a->unwind);
+}
+
+static const struct schedule_calls schedule_calls = {
+	.drain = on_drain_due,
+	.settle = on_settled,
+	.scan = on_scan_due,
+};
+
+static void on_signal(void *context, uint32_t events)
+{
+	struct agent *a = context;
+	struct signalfd_siginfo info;
+
+	while (read(a->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP) {
+			output_queue_reopen(a->output);
+			continue;
+		}
+		a->stop_reason = info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM";
+		loop_stop(a->loop);
+	}
+}
+
+/* The directory is watched, because editors and deployment replace the file by rename(2). */
+static void on_rules_file(void *context, uint32_t events)
+{
+	struct agent *a = context;
+	_Alignas(struct inotify_event) char buffer[4096];
+	const char *base = strrchr(a->options.rules, '/');
+	bool ours = false;
+	ssize_t n;
+
+	base = base ? base + 1 : a->options.rules;
+	while ((n = read(a->inotify_fd, buffer, sizeof(buffer))) > 0)
+		for (char *p = buffer; p < buffer + n;) {
+			const struct inotify_event *e = (const struct inotify_event *)p;
+
+			ours = ours || (e->mask & IN_Q_OVERFLOW) ||
+			       (e->len && !strcmp(e->name, base));
+			p += sizeof(*e) + e->len;
+		}
+	if (ours && rules_apply_file(&a->discovery) < 0)
+		log_error("%s: not applied, the running rules stay", a->options.rules);
+}
+
+/* An earlier consumer's watches and tries are taken back; what it left open is said in agent.start.
+ */
+static int take_over(struct agent *a, struct agent_gap *gap)
+{
+	struct control *c = a->pins.control;
+	uint64_t cgroup;
+	int r;
+
+	if (c->armed && c->heartbeat_ns)
+		gap->gap_ms = (clock_mono_ns() - c->heartbeat_ns) / NSEC_PER_MSEC;
+	for (uint32_t i = 0; i < a->pins.abi.slots; i++) {
+		struct slot *slot = &a->pins.slots[i];
+
+		if (slot->session && gap->n_cut < SESSIONS_MAX)
+			gap->cut[gap->n_cut++] = slot->session;
+		slot->session = 0;
+		__atomic_store_n(&slot->state, SLOT_IDLE, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&c->armed, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->events_on, 0, __ATOMIC_RELEASE);
+	while (bpf_map_get_next_key(a->pins.watches_fd, NULL, &cgroup) == 0)
+		if (bpf_map_delete_elem(a->pins.watches_fd, &cgroup) < 0)
+			return -errno;
+	for (struct process_key key; bpf_map_get_next_key(a->pins.targets_fd, NULL, &key) == 0;)
+		if (bpf_map_delete_elem(a->pins.targets_fd, &key) < 0)
+			return -errno;
+	r = ruleset_clear(&a->pins, 0);
+	if (r == 0)
+		r = ruleset_clear(&a->pins, 1);
+	/* Last of all that says whose these maps are: a consumer that still runs sees it and ends.
+	 */
+	a->owner = (uint32_t)(clock_mono_ns() >> 10) | 1;
+	__atomic_store_n(&c->owner, a->owner, __ATOMIC_RELEASE);
+	c->stale_ns = STALE_NS;
+	c->heartbeat_ns = clock_mono_ns();
+	c->wake_bytes = (uint32_t)(a->pins.samples.size / 2);
+	c->vma_tgid = 0;
+	c->vma_from = 0;
+	a->active.generation = c->generation;
+	return r;
+}
+
+/* What `systemctl status` shows. Never waits long: see SERVICE_NOTIFY_WAIT_MS. */
+static int notify_state(struct agent *a, const char *state)
+{
+	return service_notify_say(&a->notify, state, "%zu rules, %u watches, %zu sessions running",
+				  a->active.set->rules->count, a->watches.count,
+				  (size_t)a->sessions.count);
+}
+
+/* Half of the watchdog's time; what was not taken is said again soon. */
+#define NOTIFY_AGAIN_NS NSEC_PER_SEC
+
+static void on_notify(void *context, uint32_t events)
+{
+	struct agent *a = context;
+	bool first = !a->notified;
+	int r = notify_state(a, first ? "READY=1" : "WATCHDOG=1");
+
+	a->notified = a->notified || r == 0;
+	if (first || r < 0)
+		loop_timer_set(a->notify_timer, r < 0 ? NOTIFY_AGAIN_NS : a->notify.watchdog_ns / 2,
+			       a->notify.watchdog_ns / 2);
+}
+
+/* The broker was late, and is there by now: what could not be asked for is. */
+static void on_broker(void *context)
+{
+	struct agent *a = context;
+
+	sampler_again(&a->sampler);
+	pressure_follow_retry(&a->pressure);
+	sessions_attach_again(&a->sessions);
+}
+
+static int add_sources(struct agent *a)
+{
+	int r;
+
+	r = schedule_init(&a->schedule, a->loop, &schedule_calls, a);
+	if (r < 0)
+		return r;
+	r = loop_timer(a->loop, on_notify, a, &a->notify_timer);
+	if (r < 0)
+		return r;
+	r = event_budget_listen(&a->budget, a->loop);
+	if (r < 0)
+		return r;
+	r = bindings_listen(&a->watches, a->loop);
+	if (r < 0)
+		return r;
+	r = loop_add(a->loop, a->signal_fd, EPOLLIN, on_signal, a, &a->signal_source);
+	if (r < 0)
+		return r;
+	if (a->inotify_fd >= 0) {
+		r = loop_add(a->loop, a->inotify_fd, EPOLLIN, on_rules_file, a, &a->rules_source);
+		if (r < 0)
+			return r;
+	}
+	r = process_unwind_listen(&a->unwind, a->loop);
+	if (r < 0)
+		return r;
+	r = broker_client_listen(a->link, a->loop, on_broker, a);
+	if (r < 0)
+		return r;
+	/* Woken at half-full samples, and by discovery events: those are rare. */
+	return schedule_listen(&a->schedule, a->loop, a->pins.samples.fd, a->pins.events.fd);
+}
+
+/* Asked once before anything is needed: agent.start says whether there is a broker, and why not. */
+static void greet(struct agent *a)
+{
+	const char *why;
+
+	if (*options_broker(&a->options) &&
+	    broker_client_greet(a->link, BROKER_CLIENT_GREET_MS, &why) < 0)
+		log_warning("broker: %s, continuing without: %s", why,
+			    a->pins.abi.cpus_sampled ? "the loader's own sampler ticks always"
+						     : "there are no stacks until it comes");
+}
+
+static void pass_over(void *context, const void *record, size_t bytes)
+{
+}
+
+int agent_run(struct agent *a)
+{
+	struct agent_gap gap = {};
+	int r;
+
+	r = take_over(a, &gap);
+	if (r < 0) {
+		log_error("cannot take over the maps: %s", strerror(-r));
+		return r;
+	}
+	r = add_sources(a);
+	if (r < 0) {
+		log_error("cannot set up the loop: %s", strerror(-r));
+		return r;
+	}
+	sampler_start(&a->sampler);
+	greet(a);
+	/* What an earlier consumer did not drain is of its watches: nobody waits for it. */
+	ring_drain(&a->pins.samples, pass_over, NULL);
+	a->started = true;
+	agent_events_start(&a->telemetry, &gap);
+	r = rules_apply_file(&a->discovery);
+	if (r < 0)
+		return r;
+	log_info("ready: %zu rules, %u watches", a->active.set->rules->count, a->watches.count);
+	on_notify(a, 0);
+	r = loop_run(a->loop);
+	return a->ousted ? -EBUSY : r;
+}
+
+/* Ends what this consumer has in the kernel's maps; not when they are another's by now. */
+static void let_go(struct agent *a)
+{
+	if (a->active.set) {
+		notify_state(a, "STOPPING=1");
+		for (size_t i = 0; i < SESSIONS_MAX; i++)
+			if (a->sessions.running[i])
+				session_end(&a->sessions, a->sessions.running[i]);
+		/* What the programs had begun is in the ring by then. */
+		usleep(60000);
+		agent_drain(a);
+		triggers_step(&a->triggers, clock_mono_ns() + NSEC_PER_SEC);
+	}
+	watches_done(&a->watches);
+	event_budget_end(&a->budget);
+	if (a->pins.control) {
+		__atomic_store_n(&a->pins.control->events_on, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&a->pins.control->armed, 0, __ATOMIC_RELEASE);
+	}
+}
+
+void agent_stop(struct agent *a)
+{
+	if (!a->ousted)
+		let_go(a);
+	report_thread_stop(a->reporter, 5000);
+	a->reporter = NULL;
+	if (a->started)
+		agent_events_stop(&a->telemetry, a->stop_reason);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* agent.h: everything the consumer's main thread owns, in one place. */
+#ifndef TROCAR_CONSUMER_AGENT_AGENT_H
+#define TROCAR_CONSUMER_AGENT_AGENT_H
+
+#include "consumer/agent/confine.h"
+#include "consumer/agent/options.h"
+#include "consumer/broker/broker_client.h"
+#include "consumer/cgroup/cgroups.h"
+#include "consumer/control/control.h"
+#include "consumer/discovery/cgroups_unseen.h"
+#include "consumer/discovery/discovery.h"
+#include "consumer/io/loop.h"
+#include "consumer/io/schedule.h"
+#include "consumer/io/service_notify.h"
+#include "consumer/kernel/counts.h"
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/methods/methods.h"
+#include "consumer/output/event_budget.h"
+#include "consumer/output/event_line.h"
+#include "consumer/output/event_log.h"
+#include "consumer/output/host.h"
+#include "consumer/output/output_queue.h"
+#include "consumer/pressure/pressure_follow.h"
+#include "consumer/process/mappings_reread.h"
+#include "consumer/process/process.h"
+#include "consumer/process/process_mappings.h"
+#include "consumer/process/process_targets.h"
+#include "consumer/process/process_unwind.h"
+#include "consumer/report/report_thread.h"
+#include "consumer/rules/ruleset.h"
+#include "consumer/rules/shares.h"
+#include "consumer/sampling/drain.h"
+#include "consumer/sampling/recorder.h"
+#include "consumer/sampling/sampler.h"
+#include "consumer/session/session.h"
+#include "consumer/signals/signal_programs.h"
+#include "consumer/telemetry/health.h"
+#include "consumer/telemetry/kernel_errors.h"
+#include "consumer/telemetry/losses.h"
+#include "consumer/telemetry/telemetry.h"
+#include "consumer/telemetry/watch_events.h"
+#include "consumer/watch/scope.h"
+#include "consumer/watch/trigger.h"
+#include "consumer/watch/watch.h"
+#include "policy/policy.h"
+#include "shared/tools/macro.h"
+
+struct agent {
+	struct options options;
+	struct host host;
+	struct pinned_maps pins;
+	gid_t socket_group;	 /* of the control socket */
+	struct policy_self self; /* as read back after the lock-down */
+	struct loop *loop;
+	struct output *output;
+	struct subscriptions *subscriptions; /* to its lines, over the control socket */
+	struct lines lines;
+	struct symbols *symbols;
+	struct report_thread *reporter;
+	struct control_server *control;
+	struct cgroups cgroups;
+	struct cgroups_unseen unseen;
+	struct active_rules active;
+	struct event_log log;
+	struct event_budget budget;
+	struct schedule schedule;
+	struct processes processes;
+	struct process_targets targets;
+	struct process_mappings mappings;
+	struct mappings_reread reread;
+	struct process_unwind unwind;
+	struct watches watches;
+	struct scope scope;
+	struct pressure pressure;
+	struct sessions sessions;
+	struct triggers triggers;
+	struct watch_events watch_events;
+	struct shares shares;
+	struct recorder recorder;
+	struct drain drain;
+	struct broker_client *link;  /* to the broker, of this thread */
+	struct broker_client *files; /* another, of those that read files of watched processes */
+	struct sampler sampler;
+	struct signal_programs programs;
+	struct counts counts;
+	struct telemetry telemetry;
+	struct discovery discovery;
+	struct methods methods;
+	struct confinement confinement;
+	struct loop_source *rules_source, *signal_source;
+	uint64_t start_ns;
+	uint32_t owner; /* what control.owner must say */
+	bool ousted;	/* another consumer has the maps */
+	bool started;	/* agent.start was said: agent.stop will be */
+	struct losses losses;
+	struct health health;
+	struct kernel_errors kernel_errors;
+	struct service_notify notify; /* the service manager, if there is one */
+	struct loop_source
+		*notify_timer; /* its watchdog; else a READY=1 that has to be said again */
+	bool notified;	       /* READY=1 was taken */
+	const char *stop_reason;
+	int signal_fd, inotify_fd;
+};
+
+/*
+ * Gives each module its collaborators; once all that needs a name or a path is open.
+ */
+void agent_wire(struct agent *a);
+
+/*
+ * Takes the maps over, says agent.start, applies the rules file and runs until a signal. The
+ * process is locked down by then. 0 or -errno, said on stderr.
+ */
+int agent_run(struct agent *a);
+
+/* Ends all sessions and watches, has their lines written, says agent.stop. */
+void agent_stop(struct agent *a);
+
+/* Drains all rings now and does what follows from it. */
+void agent_drain(struct agent *a);
+
+#endif

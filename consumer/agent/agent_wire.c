@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Gives each module its collaborators, and fills in the calls by which modules below tell those
+ * above: struct watch_calls and struct drain_calls. Each is set here and nowhere else.
+ */
+#include "consumer/agent/agent.h"
+
+static void on_watch_changed(void *context, struct watch *w)
+{
+	struct agent *a = context;
+
+	pressure_follow_changed(&a->pressure, w);
+}
+
+/* After on_watch_changed: watch.start says how pressure is followed. */
+static void on_watch_started(void *context, struct watch *w)
+{
+	struct agent *a = context;
+
+	watch_events_start(&a->watch_events, w);
+}
+
+static void on_watch_stopped(void *context, struct watch *w, const char *reason)
+{
+	struct agent *a = context;
+
+	health_take(&a->health, w);
+	watch_events_stop(&a->watch_events, w, reason);
+	pressure_follow_stopped(&a->pressure, w);
+}
+
+static const struct watch_calls watch_calls = {
+	.changed = on_watch_changed,
+	.started = on_watch_started,
+	.stopped = on_watch_stopped,
+};
+
+static void wire_sessions(struct agent *a)
+{
+	const struct signal_host host = {
+		.pins = &a->pins,
+		.sampler = &a->sampler,
+		.programs = &a->programs,
+		.recorder = &a->recorder,
+		.cgroups = &a->cgroups,
+		.processes = &a->processes,
+	};
+
+	sessions_init(&a->sessions, &host, &a->sampler, &a->active);
+	a->triggers = (struct triggers){
+		.log = &a->log,
+		.schedule = &a->schedule,
+		.sessions = &a->sessions,
+		.watches = &a->watches,
+		.shares = &a->shares,
+		.reporter = a->reporter,
+	};
+}
+
+static void wire_watches(struct agent *a)
+{
+	a->watches = (struct watches){
+		.pins = &a->pins,
+		.log = &a->log,
+		.sampler = &a->sampler,
+		.schedule = &a->schedule,
+		.scope = &a->scope,
+		.shares = &a->shares,
+		.sessions = &a->sessions,
+		.processes = &a->processes,
+		.calls = &watch_calls,
+		.context = a,
+	};
+	pressure_follow_init(&a->pressure, &a->log, &a->triggers);
+	a->watch_events = (struct watch_events){ &a->budget, &a->pressure };
+}
+
+static void wire_telemetry(struct agent *a)
+{
+	a->telemetry = (struct telemetry){
+		.host = &a->host,
+		.self = &a->self,
+		.pins = &a->pins,
+		.log = &a->log,
+		.budget = &a->budget,
+		.output = a->output,
+		.counts = &a->counts,
+		.processes = &a->processes,
+		.recorder = &a->recorder,
+		.sampler = &a->sampler,
+		.sessions = &a->sessions,
+		.reporter = a->reporter,
+		.triggers = &a->triggers,
+		.watches = &a->watches,
+		.pressure = &a->pressure,
+		.scope = &a->scope,
+		.link = a->link,
+		.start_ns = a->start_ns,
+	};
+	health_init(&a->health, &a->telemetry, a->options.health_seconds);
+	a->losses = (struct losses){ .telemetry = &a->telemetry,
+				     .schedule = &a->schedule,
+				     .output = a->options.output };
+	a->kernel_errors =
+		(struct kernel_errors){ &a->pins, &a->log, &a->watches, &a->schedule, &a->counts };
+	a->unseen = (struct cgroups_unseen){ .cgroups = &a->cgroups, .lines = &a->lines };
+}
+
+static struct drain_slot slot_of(void *context, uint32_t slot)
+{
+	const struct agent *a = context;
+	const struct watch *w = a->watches.by_slot[slot];
+
+	return w ? (struct drain_slot){ w->cgroup_id, w->epoch } : (struct drain_slot){ 0 };
+}
+
+static bool give_session(void *context, const struct stack_sample *sample, const struct process *p)
+{
+	const struct agent *a = context;
+	struct session *s = sessions_of_slot(&a->sessions, sample->slot, sample->epoch);
+
+	return s && session_sample(s, sample, p);
+}
+
+static const struct drain_calls drain_calls = { .slot = slot_of, .session = give_session };
+
+static void wire_processes(struct agent *a)
+{
+	const struct process_unwind_needs needs = {
+		.pins = &a->pins,
+		.processes = &a->processes,
+		.targets = &a->targets,
+		.reread = &a->reread,
+		.symbols = a->symbols,
+		.shares = &a->shares,
+		.cgroups = &a->cgroups,
+		.captured = &a->sessions.captured,
+		.log = &a->log,
+		.budget = &a->budget,
+	};
+
+	process_targets_init(&a->targets, a->pins.targets_fd, &a->active);
+	process_mappings_init(&a->mappings, &a->pins, &a->processes, &a->targets, a->symbols);
+	mappings_reread_init(&a->reread, &a->processes, &a->mappings);
+	process_unwind_init(&a->unwind, &needs);
+	a->drain = (struct drain){
+		.pins = &a->pins,
+		.processes = &a->processes,
+		.mappings = &a->mappings,
+		.unwind = &a->unwind,
+		.symbols = a->symbols,
+		.recorder = &a->recorder,
+		.calls = &drain_calls,
+		.context = a,
+		.counts = &a->counts,
+	};
+}
+
+static void wire_discovery(struct agent *a)
+{
+	a->discovery = (struct discovery){
+		.pins = &a->pins,
+		.log = &a->log,
+		.budget = &a->budget,
+		.active = &a->active,
+		.cgroups = &a->cgroups,
+		.unseen = &a->unseen,
+		.counts = &a->counts,
+		.processes = &a->processes,
+		.targets = &a->targets,
+		.mappings = &a->mappings,
+		.unwind = &a->unwind,
+		.watches = &a->watches,
+		.triggers = &a->triggers,
+		.pressure = &a->pressure,
+		.schedule = &a->schedule,
+		.shares = &a->shares,
+		.scope = &a->scope,
+		.rules_path = a->options.rules,
+	};
+	a->methods = (struct methods){
+		.t = &a->telemetry,
+		.d = &a->discovery,
+		.watch_events = &a->watch_events,
+		.subscriptions = a->subscriptions,
+		.control = a->control,
+		.symbols = a->symbols,
+		.files = a->files,
+	};
+}
+
+void agent_wire(struct agent *a)
+{
+	a->log = (struct event_log){ .lines = &a->lines,
+				     .cgroups = &a->cgroups,
+				     .active = &a->active };
+	event_budget_init(&a->budget, &a->log, a->options.lines_per_minute);
+	wire_processes(a);
+	sampler_init(&a->sampler, &a->pins, a->loop, a->link, &a->lines);
+	signal_programs_init(&a->programs, a->link);
+	wire_sessions(a);
+	wire_watches(a);
+	wire_telemetry(a);
+	wire_discovery(a);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/agent/confine.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/output/host.h"
+#include "consumer/output/output_queue.h"
+#include "policy/policy.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/log.h"
+
+#define PATHS_MAX 64
+
+int confine_socket_group(const struct options *options, gid_t *ret_gid)
+{
+	const char *name = options->socket_group ? options->socket_group : options->group;
+	const struct group *group = getgrnam(name);
+
+	if (!group) {
+		log_error("group %s: no such group; make it with `groupadd --system %s`, or name "
+			  "another with --group or --socket-group",
+			  name, name);
+		return -ENOENT;
+	}
+	*ret_gid = group->gr_gid;
+	return 0;
+}
+
+gid_t confine_admin(const struct options *options)
+{
+	const struct group *group = getgrnam(options->admin_group);
+
+	return group ? group->gr_gid : (gid_t)-1;
+}
+
+int confine_become(const struct options *options)
+{
+	int r;
+
+	if (geteuid() == 0) {
+		const struct passwd *user = getpwnam(options->user);
+		const struct group *group = getgrnam(options->group);
+		gid_t gid;
+
+		if (!user || !group || user->pw_uid == 0) {
+			log_error("--user %s: want an existing user other than root; make it with "
+				  "`useradd --system --no-create-home %s`",
+				  options->user, options->user);
+			return -ENOENT;
+		}
+		gid = group->gr_gid;
+		r = policy_become(user->pw_uid, gid, &gid, 1);
+		if (r < 0) {
+			log_error("cannot become user %s: %s", options->user, strerror(-r));
+			return r;
+		}
+	}
+	r = policy_capabilities_none();
+	if (r == 0)
+		r = policy_harden();
+	if (r < 0)
+		log_error("cannot give up capabilities: %s", strerror(-r));
+	return r;
+}
+
+struct path_list {
+	struct policy_path items[PATHS_MAX];
+	size_t n;
+};
+
+static int add(struct path_list *list, struct policy_path path)
+{
+	if (list->n >= PATHS_MAX) {
+		log_error("--symbols-path: more than %d directories", PATHS_MAX / 2);
+		return -E2BIG;
+	}
+	list->items[list->n++] = path;
+	return 0;
+}
+
+/* The directory that `path` is in, newly allocated; "." for a bare name. */
+static char *directory(const char *path)
+{
+	char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
+
+	if (!copy)
+		return NULL;
+	if (!slash) {
+		free(copy);
+		return strdup(".");
+	}
+	slash[slash == copy] = 0;
+	return copy;
+}
+
+static int add_symbols(struct path_list *list, char *text)
+{
+	char *rest = text, *dir;
+	int r;
+
+	while (rest && (dir = strsep(&rest, ":"))) {
+		if (!*dir)
+			continue;
+		r = add(list, (struct policy_path){ .path = dir, .optional = true });
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int collect_paths(const struct confinement *c, struct path_list *list, char *symbols,
+			 const char *rules_dir, const char *output_dir)
+{
+	size_t n;
+	const struct policy_path *fixed = policy_paths(POLICY_CONSUMER, &n);
+	bool unix_output = output_queue_kind(c->output) == OUTPUT_UNIX;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add(list, fixed[i]);
+	if (r == 0)
+		r = add(list, (struct policy_path){ .path = c->options->bpf_dir });
+	if (r == 0)
+		r = add(list, (struct policy_path){ .path = c->host->cgroup2 });
+	if (r == 0)
+		r = add(list, (struct policy_path){ .path = rules_dir });
+	if (r == 0 && output_dir)
+		r = add(list, (struct policy_path){
+				      .path = output_dir, .write = true, .create = !unix_output });
+	return r == 0 ? add_symbols(list, symbols) : r;
+}
+
+int confine_files(const struct confinement *c)
+{
+	const char *output = output_queue_path(c->output);
+	_cleanup_free_ char *rules_dir = directory(c->options->rules);
+	_cleanup_free_ char *output_dir = output ? directory(output) : NULL;
+	_cleanup_free_ char *symbols =
+		strdup(c->options->symbols_path ? c->options->symbols_path : "");
+	struct path_list list = {};
+	int r;
+
+	if (!rules_dir || !symbols || (output && !output_dir))
+		return -ENOMEM;
+	r = collect_paths(c, &list, symbols, rules_dir, output_dir);
+	if (r < 0)
+		return r;
+	r = policy_landlock(list.items, list.n, &c->self->landlock_abi);
+	if (r < 0)
+		log_error("Landlock: %s: a directory that the options name may be missing",
+			  strerror(-r));
+	else if (!c->self->landlock_abi)
+		log_warning("the kernel has no Landlock, continuing with file modes alone");
+	return r;
+}
+
+int confine_calls(const struct confinement *c)
+{
+	uint32_t flags = 0;
+	const char *what;
+	int r;
+
+	if (output_queue_kind(c->output) == OUTPUT_UNIX)
+		flags |= POLICY_UNIX_OUTPUT;
+	if (*options_broker(c->options))
+		flags |= POLICY_USES_BROKER;
+	r = policy_seccomp_flags(POLICY_CONSUMER, flags);
+	if (r < 0) {
+		log_error("system-call filter: %s", strerror(-r));
+		return r;
+	}
+	r = policy_self_read(c->self);
+	if (r < 0) {
+		log_error("/proc/self/status: %s", strerror(-r));
+		return r;
+	}
+	if (!policy_self_is_bare(c->self, &what)) {
+		log_error("refusing to run: %s", what);
+		return -EPERM;
+	}
+	return 0;
+}

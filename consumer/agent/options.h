@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* options.h: the consumer's command line, one constant table that prints its own help. */
+#ifndef TROCAR_CONSUMER_AGENT_OPTIONS_H
+#define TROCAR_CONSUMER_AGENT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct options {
+	const char *rules;	  /* file */
+	const char *output;	  /* "-", a path, "unix:PATH" */
+	const char *bpf_dir;	  /* where the loader pinned */
+	const char *socket;	  /* control socket */
+	const char *broker;	  /* the broker's socket; "" or "none" for none */
+	const char *user;	  /* to become when started as root */
+	const char *group;	  /* group of pins and control socket */
+	const char *socket_group; /* may connect to the control socket; NULL: as group */
+	const char *admin_group;  /* may change something through the socket */
+	const char *symbols_path; /* "DIR:DIR", NULL for none */
+	uint64_t max_line_bytes;
+	uint64_t queue_kib;
+	uint64_t recorder_kib;
+	uint64_t symbols_kib;
+	uint64_t health_seconds;   /* between two lines of type health; 0: none */
+	uint64_t lines_per_minute; /* about processes and watches, of one rule */
+	bool rules_watch;	   /* reload the file when it changes */
+	bool journal;		   /* "<N>" prefixes for the journal */
+	bool help, version;
+};
+
+/*
+ * Parses the command line into `ret_options` (strings are borrowed from argv). 0; -EINVAL after
+ * saying on stderr in one line what was wrong.
+ */
+int options_parse(int argc, char *argv[], struct options *ret_options);
+
+/* Path of the broker's socket, "" when there is to be none. */
+const char *options_broker(const struct options *options);
+
+/* Prints the help text made from the table to stdout. */
+void options_help(void);
+
+#endif

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/broker/broker_client.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "consumer/broker/broker_client_wire.h"
+#include "consumer/io/loop.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+#define NOTHING UINT32_MAX /* is owed */
+
+/* A request, to be compared. */
+struct asked {
+	uint32_t request; /* NOTHING: none */
+	size_t bytes;
+	uint8_t body[BROKER_REQUEST_MAX];
+};
+
+struct broker_client {
+	pthread_mutex_t lock;
+	struct sockaddr_un address; /* sun_path "": no broker is asked for */
+	int fd;			    /* -1: not connected */
+	uint32_t sequence;	    /* of the last request on this connection */
+	struct asked owed;	    /* whose answer is late */
+	uint64_t owed_ns;	    /* since when */
+	struct asked late;	    /* whose answer came late; nobody has taken it yet */
+	struct broker_answer late_answer;
+	struct broker_client_brought late_brought;
+	unsigned int wait_ms; /* for an answer, at most */
+	uint64_t spent_ns;    /* of that, by waits that were not paid back yet */
+	uint64_t spent_at_ns; /* as of then */
+	uint64_t retry_ns;    /* no attempt to connect before this moment */
+	const char *why;      /* what was wrong with the last attempt; NULL: nothing */
+	struct broker_client_counts counts;
+	/* broker_client_listen; NULL without */
+	struct loop *loop;
+	broker_client_call call;
+	void *context;
+	struct loop_source *source; /* of fd, while an answer is owed */
+	struct loop_source *timer;  /* until the waits are paid back */
+};
+
+static const char too_late[] = "the broker did not answer in time";
+static const char too_slow[] = "the broker answers slowly: the rest is asked a moment later";
+
+int broker_client_new(const char *path, unsigned int wait_ms, struct broker_client **ret_link)
+{
+	_cleanup_free_ struct broker_client *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return -ENOMEM;
+	link->fd = -1;
+	link->owed.request = link->late.request = NOTHING;
+	link->wait_ms = wait_ms;
+	link->address.sun_family = AF_UNIX;
+	if (strlen(path) >= sizeof(link->address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(link->address.sun_path, path, strlen(path) + 1);
+	link->why = *path ? NULL : "no broker is asked for (--broker none)";
+	pthread_mutex_init(&link->lock, NULL);
+	*ret_link = TAKE_PTR(link);
+	return 0;
+}
+
+static void count(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* What came late, and nobody wants any more. */
+static void drop_late(struct broker_client *link)
+{
+	if (link->late.request != NOTHING)
+		broker_client_wire_close(&link->late_brought);
+	link->late.request = NOTHING;
+}
+
+/* Nothing is owed any more. */
+static void settle(struct broker_client *link)
+{
+	link->owed.request = NOTHING;
+	loop_remove(TAKE_PTR(link->source));
+}
+
+static void hang_up(struct broker_client *link)
+{
+	settle(link);
+	drop_late(link);
+	if (link->fd >= 0)
+		close(link->fd);
+	link->fd = -1;
+}
+
+void broker_client_free(struct broker_client *link)
+{
+	if (!link)
+		return;
+	hang_up(link);
+	loop_remove(link->timer);
+	pthread_mutex_destroy(&link->lock);
+	free(link);
+}
+
+/* The connection is of no use any more; the broker is tried again later. */
+static int lose(struct broker_client *link, const char *why)
+{
+	hang_up(link);
+	link->why = why;
+	link->retry_ns = clock_mono_ns() + BROKER_CLIENT_RETRY_NS;
+	return -ENOTCONN;
+}
+
+static void on_answer(void *context, uint32_t events);
+
+/*
+ * The answer may still come: the connection stays, and is asked nothing else. A broker that has to
+ * be started on a machine in trouble needs longer than we wait.
+ */
+static int owe(struct broker_client *link, uint32_t request, const void *body, size_t bytes)
+{
+	link->owed = (struct asked){ .request = request, .bytes = bytes };
+	memcpy(link->owed.body, body, bytes);
+	link->owed_ns = clock_mono_ns();
+	link->why = too_late;
+	if (link->loop &&
+	    loop_add(link->loop, link->fd, EPOLLIN, on_answer, link, &link->source) < 0)
+		link->source = NULL; /* then whoever asks next looks */
+	return -ENOTCONN;
+}
+
+/*
+ * What is left of the time that the loop may be held up. It is spent by waiting, and comes back as
+ * fast: so nobody waits for longer than wait_ms in a row, for however many answers.
+ */
+static uint64_t patience_ns(struct broker_client *link)
+{
+	uint64_t now_ns = clock_mono_ns(), paid_ns = now_ns - link->spent_at_ns;
+
+	if (!link->loop)
+		return link->wait_ms * NSEC_PER_MSEC;
+	link->spent_ns -= MIN(link->spent_ns, paid_ns);
+	link->spent_at_ns = now_ns;
+	return link->wait_ms * NSEC_PER_MSEC - link->spent_ns;
+}
+
+static int wait(struct broker_client *link, unsigned int wait_ms)
+{
+	uint64_t began_ns = clock_mono_ns();
+	int r = broker_client_wire_wait(link->fd, wait_ms);
+
+	link->spent_at_ns = clock_mono_ns();
+	link->spent_ns =
+		MIN(link->spent_ns + link->spent_at_ns - began_ns, link->wait_ms * NSEC_PER_MSEC);
+	return r;
+}
+
+/* As broker_client_wire_receive, after a wait. -ETIMEDOUT: nothing came. */
+static int await(struct broker_client *link, uint32_t request, unsigned int wait_ms,
+		 struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
+{
+	int r = wait(link, wait_ms);
+
+	return r < 0 ? r
+		     : broker_client_wire_receive(link->fd, request, link->sequence, ret_answer,
+						  ret_brought);
+}
+
+static int end_greeting(struct broker_client *link, const struct broker_answer *answer)
+{
+	if (answer->refusal != REFUSAL_NONE) {
+		count(&link->counts.refused[answer->refusal]);
+		return lose(link, broker_refusal_help(answer->refusal));
+	}
+	count(&link->counts.granted[BROKER_HELLO]);
+	link->why = NULL;
+	return 0;
+}
+
+/* An answer that is late, or its end: 0 when it was there, and the next request may go out. */
+static int collect(struct broker_client *link)
+{
+	struct broker_answer answer = {};
+	struct broker_client_brought brought = {};
+	struct asked owed = link->owed;
+	int r = broker_client_wire_receive(link->fd, owed.request, link->sequence, &answer,
+					   &brought);
+
+	if (r == -EAGAIN && clock_mono_ns() - link->owed_ns < BROKER_CLIENT_OWED_NS)
+		return -ENOTCONN;
+	if (r < 0)
+		return lose(link, r == -EAGAIN ? too_late : broker_client_wire_text(r));
+	settle(link);
+	if (owed.request == BROKER_HELLO)
+		return end_greeting(link, &answer);
+	link->why = NULL;
+	link->late = owed;
+	link->late_answer = answer;
+	link->late_brought = brought;
+	return 0;
+}
+
+/* The answer that came late, if it is to this very request; else it is nobody's. */
+static bool take_late(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
+		      struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
+{
+	const struct asked *late = &link->late;
+
+	if (late->request != request || late->bytes != bytes ||
+	    memcmp(late->body, body, bytes) != 0) {
+		drop_late(link);
+		return false;
+	}
+	*ret_answer = link->late_answer;
+	*ret_brought = link->late_brought;
+	link->late.request = NOTHING;
+	return true;
+}
+
+static void on_answer(void *context, uint32_t events)
+{
+	struct broker_client *link = context;
+	int r;
+
+	pthread_mutex_lock(&link->lock);
+	r = collect(link);
+	pthread_mutex_unlock(&link->lock);
+	if (r < 0)
+		return;
+	link->call(link->context);
+	pthread_mutex_lock(&link->lock);
+	drop_late(link);
+	pthread_mutex_unlock(&link->lock);
+}
+
+static void on_paid(void *context, uint32_t events)
+{
+	struct broker_client *link = context;
+
+	link->call(link->context);
+}
+
+int broker_client_listen(struct broker_client *link, struct loop *loop, broker_client_call call,
+			 void *context)
+{
+	int r = loop_timer(loop, on_paid, link, &link->timer);
+
+	if (r < 0)
+		return r;
+	link->loop = loop;
+	link->call = call;
+	link->context = context;
+	return 0;
+}
+
+/* A new connection, on which hello was granted; link->why says what was wrong. */
+static int open_connection(struct broker_client *link, unsigned int wait_ms)
+{
+	struct broker_hello hello = { .abi_version = ABI_VERSION };
+	struct broker_answer answer = {};
+	struct broker_client_brought none = {};
+	int r;
+
+	link->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (link->fd < 0)
+		return lose(link, "no socket could be made");
+	if (connect(link->fd, (struct sockaddr *)&link->address, sizeof(link->address)) < 0)
+		return lose(link, broker_client_wire_connect_text(errno));
+	link->sequence = 0;
+	r = broker_client_wire_send(link->fd, BROKER_HELLO, ++link->sequence, &hello,
+				    sizeof(hello));
+	if (r == 0)
+		r = await(link, BROKER_HELLO, wait_ms, &answer, &none);
+	if (r == -ETIMEDOUT)
+		return owe(link, BROKER_HELLO, &hello, sizeof(hello));
+	return r < 0 ? lose(link, broker_client_wire_text(r)) : end_greeting(link, &answer);
+}
+
+/* May a new connection be tried by now? */
+static bool may_try(const struct broker_client *link)
+{
+	return link->address.sun_path[0] && (!link->why || clock_mono_ns() >= link->retry_ns);
+}
+
+/* Is there time for one more answer, half of all? Else whoever listens is called when there is. */
+static int check_patience(struct broker_client *link, unsigned int *ret_wait_ms)
+{
+	uint64_t left_ns = patience_ns(link);
+
+	if (left_ns >= link->wait_ms * NSEC_PER_MSEC / 2) {
+		*ret_wait_ms = (unsigned int)(left_ns / NSEC_PER_MSEC);
+		return 0;
+	}
+	link->why = too_slow;
+	loop_timer_set(link->timer, link->wait_ms * NSEC_PER_MSEC, 0);
+	return -ENOTCONN;
+}
+
+/* A connection, if need be a new one, within the time that is left. */
+static int reconnect(struct broker_client *link)
+{
+	unsigned int wait_ms;
+	int r;
+
+	if (link->fd >= 0)
+		return 0;
+	if (!may_try(link))
+		return -ENOTCONN;
+	r = check_patience(link, &wait_ms);
+	return r < 0 ? r : open_connection(link, wait_ms);
+}
+
+static int exchange(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
+		    struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
+{
+	unsigned int wait_ms;
+	int r = check_patience(link, &wait_ms);
+
+	if (r < 0)
+		return r;
+	r = broker_client_wire_send(link->fd, request, ++link->sequence, body, bytes);
+	return r < 0 ? r : await(link, request, wait_ms, ret_answer, ret_brought);
+}
+
+/*
+ * On a connection that was there before, an end without an answer is the broker that left because
+ * nobody had asked for a while: once more, on a new one. What was asked for can be asked twice,
+ * because an answer that never came brought nothing.
+ */
+static int talk(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
+		struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
+{
+	bool reused = link->fd >= 0 && link->owed.request == NOTHING;
+	int r = link->owed.request != NOTHING ? collect(link) : 0;
+
+	if (r == 0 && take_late(link, request, body, bytes, ret_answer, ret_brought))
+		return 0;
+	if (r == 0)
+		r = reconnect(link);
+	if (r < 0)
+		return r;
+	r = exchange(link, request, body, bytes, ret_answer, ret_brought);
+	if (r == -ECONNRESET && reused) {
+		hang_up(link);
+		r = reconnect(link);
+		if (r < 0)
+			return r;
+		r = exchange(link, request, body, bytes, ret_answer, ret_brought);
+	}
+	if (r == -ETIMEDOUT)
+		return owe(link, request, body, bytes);
+	return r < 0 && r != -ENOTCONN ? lose(link, broker_client_wire_text(r)) : r;
+}
+
+/* The errno that the answer carries, under its wall; a rule of the broker is -EACCES. */
+static int refusal_error(const struct broker_answer *answer)
+{
+	return answer->error < 0 && answer->error >= -4095 ? answer->error : -EACCES;
+}
+
+int broker_client_ask(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
+		      struct broker_client_brought *ret_brought, const char **ret_why)
+{
+	struct broker_answer answer = {};
+	const char *why = NULL;
+	int r;
+
+	pthread_mutex_lock(&link->lock);
+	r = talk(link, request, body, bytes, &answer, ret_brought);
+	if (r < 0) {
+		count(&link->counts.unreachable);
+		why = link->why;
+	} else if (answer.refusal != REFUSAL_NONE) {
+		count(&link->counts.refused[answer.refusal]);
+		why = broker_refusal_help(answer.refusal);
+		r = refusal_error(&answer);
+	} else {
+		count(&link->counts.granted[request]);
+		link->why = NULL;
+	}
+	pthread_mutex_unlock(&link->lock);
+	if (r < 0 && ret_why)
+		*ret_why = why;
+	return r;
+}
+
+int broker_client_greet(struct broker_client *link, unsigned int wait_ms, const char **ret_why)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&link->lock);
+	if (link->owed.request != NOTHING)
+		r = collect(link);
+	else if (link->fd < 0)
+		r = may_try(link) ? open_connection(link, wait_ms) : -ENOTCONN;
+	link->spent_ns = 0;
+	if (r < 0)
+		*ret_why = link->why;
+	pthread_mutex_unlock(&link->lock);
+	return r;
+}
+
+bool broker_client_waits(struct broker_client *link)
+{
+	bool waits;
+
+	pthread_mutex_lock(&link->lock);
+	waits = link->why == too_slow || (link->owed.request != NOTHING &&
+					  clock_mono_ns() - link->owed_ns < BROKER_CLIENT_GRACE_NS);
+	pthread_mutex_unlock(&link->lock);
+	return waits;
+}
+
+bool broker_client_there(struct broker_client *link, const char **ret_why)
+{
+	const char *why;
+
+	pthread_mutex_lock(&link->lock);
+	why = link->why;
+	pthread_mutex_unlock(&link->lock);
+	if (why)
+		*ret_why = why;
+	return !why;
+}
+
+/* Not under the lock, which whoever waits for an answer holds. */
+void broker_client_counts(struct broker_client *link, struct broker_client_counts *ret_counts)
+{
+	const uint64_t *from = (const uint64_t *)&link->counts;
+	uint64_t *to = (uint64_t *)ret_counts;
+
+	for (size_t i = 0; i < sizeof(link->counts) / sizeof(*from); i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}

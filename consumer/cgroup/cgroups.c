@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/cgroup/cgroups.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "consumer/cgroup/cgroups_aside.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+/* A walk of a large hierarchy costs milliseconds; ids that are not found must not cause a storm. */
+#define WALK_EVERY_NS (200 * NSEC_PER_MSEC)
+
+/* What the cache holds of one cgroup. */
+struct cgroup {
+	struct container container; /* of the path, so that it is parsed once and not per line */
+	uint64_t owner_ns;	    /* when its owner was looked up, 0: never */
+	uint32_t owner_uid;	    /* 0: none but root */
+	char path[];
+};
+
+/* Directories that are looked at for an owner: a tree is handed over far above. */
+#define OWNER_LEVELS 16
+
+int cgroups_open(const char *mount, struct cgroups *ret_cgroups)
+{
+	_cleanup_close_ int fd = open(mount, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	*ret_cgroups = (struct cgroups){
+		.mount = mount,
+		.mount_fd = TAKE_FD(fd),
+		.root_id = st.st_ino,
+	};
+	idmap_init(&ret_cgroups->known, CGROUPS_MAX);
+	return 0;
+}
+
+int cgroups_start(struct cgroups *c)
+{
+	return aside_new(&c->aside);
+}
+
+static void forget_all(struct cgroups *c)
+{
+	struct cgroup *known;
+	uint64_t id;
+
+	idmap_for_each (&c->known, i, id, known)
+		free(known);
+	idmap_done(&c->known);
+	idmap_init(&c->known, CGROUPS_MAX);
+}
+
+void cgroups_done(struct cgroups *c)
+{
+	cgroups_aside_done(c);
+	forget_all(c);
+	idmap_done(&c->known);
+	if (c->mount_fd >= 0)
+		close(c->mount_fd);
+	c->mount_fd = -1;
+}
+
+static struct cgroup *new_cgroup(const char *path)
+{
+	size_t bytes = strlen(path) + 1;
+	struct cgroup *fresh = malloc(sizeof(*fresh) + bytes);
+
+	if (!fresh)
+		return NULL;
+	fresh->container = container_parse(path);
+	fresh->owner_ns = 0;
+	fresh->owner_uid = 0;
+	memcpy(fresh->path, path, bytes);
+	return fresh;
+}
+
+void cgroups_learn(struct cgroups *c, uint64_t id, const char *path)
+{
+	const struct cgroup *known = idmap_get(&c->known, id);
+	_cleanup_free_ struct cgroup *fresh = NULL, *old = NULL;
+
+	if (known && !strcmp(known->path, path))
+		return;
+	fresh = new_cgroup(path);
+	if (!fresh)
+		return;
+	old = idmap_remove(&c->known, id);
+	if (idmap_put(&c->known, id, fresh) == -ENOSPC) {
+		forget_all(c);
+		if (idmap_put(&c->known, id, fresh) < 0)
+			return;
+	}
+	TAKE_PTR(fresh);
+}
+
+void cgroups_forget(struct cgroups *c, uint64_t id)
+{
+	free(idmap_remove(&c->known, id));
+}
+
+/* A path relative to the mount for the *at() calls: "/" and "/a/b" become "." and "a/b". */
+static const char *relative(const char *path)
+{
+	while (*path == '/')
+		path++;
+	return *path ? path : ".";
+}
+
+/* Whether "." or ".." is a component: no cgroup is named so, and ".." leads out of the hierarchy.
+ */
+static bool has_dots(const char *path)
+{
+	while (*path) {
+		size_t n;
+
+		path += strspn(path, "/");
+		n = strcspn(path, "/");
+		if ((n == 1 && path[0] == '.') || (n == 2 && path[0] == '.' && path[1] == '.'))
+			return true;
+		path += n;
+	}
+	return false;
+}
+
+int cgroups_id(struct cgroups *c, const char *path, uint64_t *ret_id)
+{
+	struct stat st;
+	uint64_t owner;
+	int r;
+
+	if (has_dots(path))
+		return -EINVAL;
+	r = cgroups_stat(c, relative(path), &st, &owner);
+	if (r < 0)
+		return r;
+	if (owner)
+		return cgroups_id_aside(c, owner, relative(path), ret_id);
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	*ret_id = st.st_ino;
+	return 0;
+}
+
+int cgroups_open_file(struct cgroups *c, const char *path, const char *file)
+{
+	char name[4096];
+	struct stat st;
+	uint64_t owner;
+	int fd, n, r;
+
+	n = snprintf(name, sizeof(name), "%s/%s", relative(path), file);
+	if (n < 0 || (size_t)n >= sizeof(name))
+		return -ENAMETOOLONG;
+	r = cgroups_stat(c, name, &st, &owner);
+	if (r < 0)
+		return r;
+	if (owner)
+		return cgroups_open_aside(c, owner, name);
+	fd = openat(c->mount_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+int cgroups_read(struct cgroups *c, const char *path, const char *file, char *text, size_t space)
+{
+	_cleanup_close_ int fd = cgroups_open_file(c, path, file);
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, text, space - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = 0;
+	return (int)n;
+}
+
+int cgroups_occupied(struct cgroups *c, const char *path)
+{
+	char one[2];
+	int r;
+
+	r = cgroups_read(c, path, "cgroup.procs", one, sizeof(one));
+	/* A threaded cgroup has threads only (kernel/cgroup/cgroup.c, __cgroup_procs_start). */
+	if (r == -EOPNOTSUPP)
+		r = cgroups_read(c, path, "cgroup.threads", one, sizeof(one));
+	if (cgroupfs_vanished(r))
+		return 0;
+	return r > 0 ? 1 : r;
+}
+
+/* A walk under way: who is told, and what was left out of users' directories. */
+struct walker {
+	struct cgroups *cgroups;
+	int (*found)(void *context, const char *path, uint64_t id);
+	void *context;
+	struct cgroupfs_left left;
+};
+
+static int tell(void *context, const char *path, uint64_t id)
+{
+	const struct walker *w = context;
+
+	return w->found(w->context, path, id);
+}
+
+static int enters(void *context, const char *path, const struct stat *st, bool *ret_enters)
+{
+	struct walker *w = context;
+
+	*ret_enters = !cgroups_is_foreign(st);
+	return *ret_enters
+		       ? 0
+		       : cgroups_walk_aside(w->cgroups, path, st, w->found, w->context, &w->left);
+}
+
+int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
+		 void *context)
+{
+	struct cgroupfs_left left = {};
+	struct walker w = { .cgroups = c, .found = found, .context = context };
+	struct cgroupfs_visitor visitor = { .found = tell, .enters = enters, .context = &w };
+
+	c->walk_error = cgroupfs_walk(AT_FDCWD, c->mount, CGROUPS_MAX, visitor, &left);
+	if (c->walk_error)
+		return c->walk_error;
+	if (w.left.unread.count) {
+		cgroupfs_unread_add(&left.unread, w.left.unread.example, w.left.unread.error);
+		left.unread.count += w.left.unread.count - 1;
+	}
+	left.cut |= w.left.cut;
+	c->left = left;
+	return 0;
+}
+
+int cgroups_of_pid(uint32_t pid, char *path, size_t space)
+{
+	char name[32], text[8192], *line, *end;
+	_cleanup_close_ int fd = -1;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/%u/cgroup", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = 0;
+	line = !strncmp(text, "0::", 3) ? text : strstr(text, "\n0::");
+	if (!line)
+		return -ENOENT;
+	line = strchr(line, ':') + 2;
+	end = strchr(line, '\n');
+	if (!end)
+		return -ENAMETOOLONG;
+	*end = 0;
+	if ((size_t)(end - line) >= space)
+		return -ENAMETOOLONG;
+	memcpy(path, line, (size_t)(end - line) + 1);
+	return 0;
+}
+
+static int learn_walked(void *context, const char *path, uint64_t id)
+{
+	cgroups_learn(context, id, path);
+	return 0;
+}
+
+/*
+ * Whether `path` may be the cgroup's. Below a directory that its owner has closed nothing can be
+ * compared, nor in one where he holds up who looks; the path that the kernel gave for a process in
+ * it is taken then, so that nobody hides by that.
+ */
+static bool may_be(struct cgroups *c, const char *path, uint64_t id)
+{
+	uint64_t found = 0;
+	int r = cgroups_id(c, path, &found);
+
+	return r == 0 ? found == id : r == -EACCES || r == -EBUSY;
+}
+
+static struct cgroup *find(struct cgroups *c, uint64_t id, uint32_t pid_hint)
+{
+	struct cgroup *known = idmap_get(&c->known, id);
+	uint64_t now = clock_mono_ns();
+	char path[4096] = "";
+
+	if (known)
+		return known;
+	if (id == c->root_id) {
+		cgroups_learn(c, id, "/");
+		return idmap_get(&c->known, id);
+	}
+	if (pid_hint && cgroups_of_pid(pid_hint, path, sizeof(path)) == 0 && may_be(c, path, id)) {
+		cgroups_learn(c, id, path);
+		return idmap_get(&c->known, id);
+	}
+	if (now - c->walked_ns < WALK_EVERY_NS)
+		return NULL;
+	c->walked_ns = now;
+	cgroups_walk(c, learn_walked, c);
+	return idmap_get(&c->known, id);
+}
+
+const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint)
+{
+	const struct cgroup *known = find(c, id, pid_hint);
+
+	return known ? known->path : NULL;
+}
+
+const char *cgroups_container(struct cgroups *c, uint64_t id, struct container *ret_container)
+{
+	const struct cgroup *known = find(c, id, 0);
+
+	if (!known)
+		return NULL;
+	*ret_container = known->container;
+	return known->path;
+}
+
+/* Bytes of the first `levels` components of `path`, the '/' before each included. */
+static size_t prefix_bytes(const char *path, int levels)
+{
+	size_t bytes = 0;
+
+	while (levels-- > 0 && path[bytes] == '/' && path[bytes + 1])
+		bytes += 1 + strcspn(path + bytes + 1, "/");
+	return bytes;
+}
+
+/*
+ * The user who has the first directory on the way to `path` that is not root's, or 0; `otherwise`
+ * when the way is gone.
+ */
+static uint32_t look_up_owner(struct cgroups *c, const char *path, uint32_t otherwise)
+{
+	char name[4096];
+	struct stat st;
+	uint64_t owner;
+
+	snprintf(name, sizeof(name), "%.*s", (int)prefix_bytes(path, OWNER_LEVELS), path);
+	if (has_dots(name) || cgroups_stat(c, relative(name), &st, &owner) < 0)
+		return otherwise;
+	return st.st_uid;
+}
+
+bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,
+		   char owner[CGROUP_OWNER_BYTES])
+{
+	struct cgroup *known = find(c, id, pid_hint);
+	uint64_t now = clock_mono_ns();
+	size_t bytes;
+
+	if (!known)
+		return false;
+	if (!known->owner_ns || now - known->owner_ns >= CGROUP_OWNER_NS) {
+		known->owner_uid = look_up_owner(c, known->path, known->owner_uid);
+		known->owner_ns = now;
+	}
+	bytes = prefix_bytes(known->path, 2);
+	if (known->owner_uid)
+		snprintf(owner, CGROUP_OWNER_BYTES, "uid %u", known->owner_uid);
+	else
+		snprintf(owner, CGROUP_OWNER_BYTES, "%.*s", bytes ? (int)bytes : 1, known->path);
+	return true;
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/control/control.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "consumer/control/control_client.h"
+#include "consumer/control/control_request.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+#define BACKLOG	    16
+#define ROUND_LINES 16	 /* requests of one client before others have their turn */
+#define ACCEPT_MS   1000 /* pause when no descriptor is left for a client */
+
+_Static_assert(CONTROL_CLIENTS_MAX == 64, "refuse() says so");
+_Static_assert(CONTROL_REQUEST_BYTES == 1u << 20, "take_in() says so");
+
+struct control_server {
+	struct loop *loop;
+	const struct control_method *methods;
+	void *context;
+	gid_t admin_group;
+	int fd;
+	char *path;
+	dev_t dev; /* with inode: the socket file is ours */
+	ino_t inode;
+	struct loop_source *listener;
+	struct loop_source *timer; /* armed only while someone waits */
+	bool timer_armed;
+	bool paused; /* accept(2) found no descriptor */
+	struct control_client *clients[CONTROL_CLIENTS_MAX];
+	struct control_stats stats;
+};
+
+static void close_client(struct control_client *client)
+{
+	struct control_server *server = client->server;
+
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		if (server->clients[i] == client)
+			server->clients[i] = NULL;
+	server->stats.clients--;
+	control_client_done(client);
+	free(client);
+}
+
+/* Says why, and closes as soon as that is sent; whatever it still asks is not read. */
+static void tell(struct control_client *client, enum control_code code, const char *message)
+{
+	client->server->stats.errors++;
+	client->closing = true;
+	(void)control_request_refuse(&client->out, code, message); /* no memory: closed untold */
+}
+
+static void arm_timer(struct control_server *server, uint64_t ms)
+{
+	if (server->timer_armed)
+		return;
+	if (loop_timer_set(server->timer, ms * NSEC_PER_MSEC, 0) == 0)
+		server->timer_armed = true;
+}
+
+static size_t held_bytes(const struct control_server *server)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		if (server->clients[i])
+			bytes += control_client_bytes(server->clients[i]);
+	return bytes;
+}
+
+static void answer(struct control_client *client, const char *line, size_t bytes)
+{
+	struct control_server *server = client->server;
+	int code = 0;
+
+	server->stats.requests++;
+	if (control_request_answer(server->methods, server->context, &client->peer, line, bytes,
+				   &client->out, &code) < 0) {
+		tell(client, CONTROL_INTERNAL, "no memory left for an answer");
+		return;
+	}
+	if (code)
+		server->stats.errors++;
+	if (code == CONTROL_FORBIDDEN)
+		server->stats.forbidden++;
+	if (code == CONTROL_PARSE)
+		client->closing = true; /* its answer has said so */
+}
+
+/* Answers whole requests until one answer cannot be sent at once. 0; -EAGAIN: later; -errno. */
+static int answer_lines(struct control_client *client)
+{
+	const char *line;
+	size_t bytes;
+	int r;
+
+	for (int i = 0; i < ROUND_LINES; i++) {
+		r = control_client_send(client);
+		if (r < 0)
+			return r;
+		if (client->closing)
+			return -ESHUTDOWN;
+		if (!control_client_line(client, &line, &bytes))
+			return 0;
+		client->since_ns = 0;
+		answer(client, line, bytes);
+		control_client_next(client, bytes);
+	}
+	return -EAGAIN;
+}
+
+/*
+ * What to wait for next. EPOLLOUT stands for "there is more to do for this client": when the socket
+ * has room it comes at once, after the other clients' turn. While an answer is unread nothing is
+ * read.
+ */
+static void await(struct control_client *client, bool more)
+{
+	if (!more && !client->in_bytes)
+		client->since_ns = 0;
+	else if (!client->since_ns)
+		client->since_ns = clock_mono_ns();
+	if (client->since_ns)
+		arm_timer(client->server, CONTROL_IDLE_MS);
+	if (loop_change(client->source, more ? EPOLLOUT : EPOLLIN) < 0)
+		close_client(client);
+}
+
+static void take_in(struct control_client *client)
+{
+	int r = control_client_read(client);
+
+	if (r == -EMSGSIZE)
+		tell(client, CONTROL_CLOSED, "a request line is at most 1 MiB long");
+	else if (r == -ENOMEM)
+		tell(client, CONTROL_CLOSED, "no memory left for a request");
+	else if (r < 0 && r != -EAGAIN && r != -EINTR)
+		client->closing = true;
+}
+
+/* The peer sends no more, and all of its whole requests are answered. */
+static void finish(struct control_client *client)
+{
+	if (client->in_bytes) {
+		tell(client, CONTROL_PARSE, "the request has no newline at its end");
+		(void)control_client_send(client);
+	}
+	close_client(client);
+}
+
+static void on_client(void *context, uint32_t events)
+{
+	struct control_client *client = context;
+	int r;
+
+	if (events & EPOLLIN)
+		take_in(client);
+	r = answer_lines(client);
+	if (r < 0 && r != -EAGAIN) {
+		close_client(client);
+		return;
+	}
+	if (r == 0 && client->eof) {
+		finish(client);
+		return;
+	}
+	if (held_bytes(client->server) > CONTROL_HELD_BYTES) {
+		client->server->stats.closed_slow++;
+		tell(client, CONTROL_CLOSED, "too many half-done requests and unread answers");
+		(void)control_client_send(client);
+		close_client(client);
+		return;
+	}
+	await(client, r == -EAGAIN);
+}
+
+static void refuse(struct control_server *server, int fd)
+{
+	struct control_client client;
+
+	/* Never in the table: it is told in one send and closed. */
+	control_client_init(&client, fd, server->admin_group);
+	client.server = server;
+	server->stats.refused++;
+	tell(&client, CONTROL_CLOSED, "too many clients: at most 64 at a time");
+	(void)control_client_send(&client);
+	control_client_done(&client);
+}
+
+static void welcome(struct control_server *server, int fd)
+{
+	struct control_client **place = NULL;
+
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX && !place; i++)
+		if (!server->clients[i])
+			place = &server->clients[i];
+	if (!place) {
+		refuse(server, fd);
+		return;
+	}
+	*place = malloc(sizeof(**place));
+	if (!*place) {
+		close(fd);
+		return;
+	}
+	control_client_init(*place, fd, server->admin_group);
+	(*place)->server = server;
+	server->stats.clients++;
+	server->stats.accepted++;
+	if (loop_add(server->loop, fd, EPOLLIN, on_client, *place, &(*place)->source) < 0)
+		close_client(*place);
+}
+
+static void on_listener(void *context, uint32_t events)
+{
+	struct control_server *server = context;
+	int fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0) {
+		welcome(server, fd);
+		return;
+	}
+	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+		return;
+	/* EMFILE, ENFILE, ENOMEM: the peer stays in the backlog, and must not make the loop spin.
+	 */
+	server->paused = true;
+	(void)loop_change(server->listener, 0);
+	(void)loop_timer_set(server->timer, ACCEPT_MS * NSEC_PER_MSEC, 0);
+	server->timer_armed = true;
+}
+
+static void close_slow(struct control_client *client)
+{
+	client->server->stats.closed_slow++;
+	if (!control_client_unsent(client)) {
+		tell(client, CONTROL_CLOSED, "the request was not whole in time");
+		(void)control_client_send(client);
+	}
+	close_client(client);
+}
+
+static void on_timer(void *context, uint32_t events)
+{
+	struct control_server *server = context;
+	uint64_t now_ns = clock_mono_ns(), idle_ns = CONTROL_IDLE_MS * NSEC_PER_MSEC, next_ns = 0;
+
+	server->timer_armed = false;
+	if (server->paused && loop_change(server->listener, EPOLLIN) == 0)
+		server->paused = false;
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		struct control_client *client = server->clients[i];
+
+		if (!client || !client->since_ns)
+			continue;
+		if (now_ns - client->since_ns >= idle_ns) {
+			close_slow(client);
+			continue;
+		}
+		next_ns = MIN(next_ns ? next_ns : UINT64_MAX, client->since_ns + idle_ns - now_ns);
+	}
+	if (server->paused)
+		next_ns = ACCEPT_MS * NSEC_PER_MSEC;
+	if (next_ns)
+		arm_timer(server, next_ns / NSEC_PER_MSEC + 1);
+}
+
+/* Who is at `path`? 0: nobody any more, and it may be removed. */
+static int is_stale(const struct sockaddr_un *address)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+
+	if (lstat(address->sun_path, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
+	    errno == EAGAIN) /* its backlog is full: very much alive */
+		return -EADDRINUSE;
+	if (errno != ECONNREFUSED && errno != ENOENT)
+		return -errno;
+	if (unlink(address->sun_path) < 0 && errno != ENOENT)
+		return -errno;
+	return 0;
+}
+
+/*
+ * The mode comes from umask(2) and not from chmod(2), which would follow a link that the
+ * directory's owner put there meanwhile, with our power. Nobody can connect before listen(2).
+ */
+static int bind_mode(int fd, const struct sockaddr_un *address)
+{
+	mode_t before = umask(0117);
+	int r = 0;
+
+	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
+		r = -errno;
+	umask(before);
+	return r;
+}
+
+static int open_path(struct control_server *server, const struct sockaddr_un *address, gid_t group)
+{
+	struct stat st;
+	int r;
+
+	server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (server->fd < 0)
+		return -errno;
+	r = bind_mode(server->fd, address);
+	if (r < 0)
+		return r;
+	server->path = strdup(address->sun_path);
+	if (!server->path) {
+		unlink(address->sun_path);
+		return -ENOMEM;
+	}
+	if (lstat(server->path, &st) < 0)
+		return -errno;
+	server->dev = st.st_dev;
+	server->inode = st.st_ino;
+	if (group != (gid_t)-1 && lchown(server->path, (uid_t)-1, group) < 0)
+		return -errno;
+	if (listen(server->fd, BACKLOG) < 0)
+		return -errno;
+	return 0;
+}
+
+static void server_freep(struct control_server **server)
+{
+	control_free(*server);
+}
+
+int control_new(struct loop *loop, const char *path, gid_t group, gid_t admin_group,
+		const struct control_method *methods, void *context,
+		struct control_server **ret_server)
+{
+	_cleanup_(server_freep) struct control_server *server = calloc(1, sizeof(*server));
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int r;
+
+	if (!server)
+		return -ENOMEM;
+	server->fd = -1;
+	server->loop = loop;
+	server->methods = methods;
+	server->context = context;
+	server->admin_group = admin_group;
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path));
+	r = is_stale(&address);
+	if (r < 0)
+		return r;
+	r = open_path(server, &address, group);
+	if (r < 0)
+		return r;
+	r = loop_timer(loop, on_timer, server, &server->timer);
+	if (r < 0)
+		return r;
+	r = loop_add(loop, server->fd, EPOLLIN, on_listener, server, &server->listener);
+	if (r < 0)
+		return r;
+	*ret_server = TAKE_PTR(server);
+	return 0;
+}
+
+void control_free(struct control_server *server)
+{
+	struct stat st;
+
+	if (!server)
+		return;
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		if (server->clients[i])
+			close_client(server->clients[i]);
+	loop_remove(server->timer);
+	loop_remove(server->listener);
+	if (server->path && lstat(server->path, &st) == 0 && st.st_dev == server->dev &&
+	    st.st_ino == server->inode)
+		(void)unlink(
+			server->path); /* the directory may be root's: the next start removes it */
+	if (server->fd >= 0)
+		close(server->fd);
+	free(server->path);
+	free(server);
+}
+
+void control_stats(const struct control_server *server, struct control_stats *ret_stats)
+{
+	*ret_stats = server->stats;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * discovery.h: what finds processes and watches works with: the events of the kernel side, the scan
+ * of all processes, the match against the rules in force, and a change of those rules. All
+ * borrowed. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_DISCOVERY_DISCOVERY_H
+#define TROCAR_CONSUMER_DISCOVERY_DISCOVERY_H
+
+#include <stdint.h>
+
+#include "consumer/discovery/cgroups_unseen.h"
+#include "consumer/io/schedule.h"
+#include "consumer/kernel/counts.h"
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/output/event_budget.h"
+#include "consumer/output/event_log.h"
+#include "consumer/pressure/pressure_follow.h"
+#include "consumer/process/process_mappings.h"
+#include "consumer/process/process_targets.h"
+#include "consumer/process/process_unwind.h"
+#include "consumer/rules/shares.h"
+#include "consumer/watch/scope.h"
+#include "consumer/watch/trigger.h"
+#include "consumer/watch/watch.h"
+
+struct discovery {
+	struct pinned_maps *pins;
+	const struct event_log *log;
+	struct event_budget *budget;
+	struct active_rules *active;
+	struct cgroups *cgroups;
+	struct cgroups_unseen *unseen;
+	struct counts *counts;
+	struct processes *processes;
+	struct process_targets *targets;
+	struct process_mappings *mappings;
+	struct process_unwind *unwind;
+	struct watches *watches;
+	struct triggers *triggers;
+	struct pressure *pressure;
+	struct schedule *schedule;
+	struct shares *shares;
+	struct scope *scope;
+	const char *rules_path; /* of the rules file */
+	uint64_t scan_number;	/* of the last scan */
+};
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/discovery/process_match.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "consumer/discovery/discovery.h"
+#include "consumer/watch/binding.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+static void write_match(struct discovery *d, struct process *p, const char *found)
+{
+	struct event_subject subject = event_log_subject(d->log, p->rule, p->cgroup_id);
+	bool mapped = process_mappings_read(d->mappings, p, 0);
+	struct runtime runtime = {};
+	struct jsonw w;
+
+	process_unwind_step(d->unwind);
+	event_line_begin(d->log->lines, &w, "process.match", &subject);
+	jsonw_u64(&w, "pid", p->tgid);
+	jsonw_u64(&w, "start_ns", p->start_ns);
+	jsonw_u64(&w, "ppid", p->ppid);
+	jsonw_string(&w, "comm", p->comm);
+	jsonw_string(&w, "exe", p->maps.exe ? p->maps.exe->path : NULL);
+	if (!p->maps.exe)
+		jsonw_string(&w, "exe_reason",
+			     mapped ? "no mapping of the executable was seen"
+				    : "the process had gone before its mappings were read");
+	jsonw_string(&w, "found", found);
+	if (subject.cgroup)
+		container_write(&subject.container, subject.cgroup, &w);
+	if (mapped)
+		mappings_runtime(&p->maps, &runtime);
+	if (runtime.name) {
+		jsonw_object(&w, "runtime");
+		jsonw_string(&w, "name", runtime.name);
+		jsonw_string(&w, "version", runtime.version[0] ? runtime.version : NULL);
+		if (!runtime.version[0])
+			jsonw_string(&w, "version_reason", "the file names do not say");
+		jsonw_string(&w, "how", runtime.how);
+		jsonw_object_end(&w);
+	}
+	event_line_end(d->log->lines, &w);
+}
+
+/*
+ * One whose line was left out gets it later, when it is seen again and its rule has lines left;
+ * that it still has none is not counted once more.
+ */
+static void say_match(struct discovery *d, struct process *p, const char *found, bool fresh)
+{
+	const struct event_about about = { p->rule, p->cgroup_id, p->uid, NULL };
+
+	if (!fresh && (p->announced || (p->left_out && !event_budget_has_room(d->budget, &about))))
+		return;
+	if (!event_budget_take(d->budget, &about, LINE_MATCH)) {
+		p->left_out = true;
+		return;
+	}
+	write_match(d, p, found);
+	p->announced = true;
+}
+
+static void fire_exec(struct discovery *d, const struct process *p)
+{
+	struct trigger trigger = {
+		.watch = p->watch,
+		.rule = p->rule,
+		.reason = { .kind = TRIGGER_EXEC, .pid = p->tgid },
+	};
+	struct trigger_held held;
+	struct session *session;
+
+	memcpy(trigger.reason.comm, p->comm, sizeof(trigger.reason.comm));
+	trigger_fire(d->triggers, &trigger, &session, &held);
+}
+
+/* The rule for a process: by name and cgroup, else the one its cgroup alone selects. */
+static const struct rule *find_rule(struct discovery *d, const struct sighting *seen)
+{
+	const char *path = cgroups_path(d->cgroups, seen->cgroup_id, seen->tgid);
+	const struct rule *rule = rules_match(d->active->set->rules, seen->comm, path);
+
+	return rule || !path ? rule : rules_match_cgroup(d->active->set->rules, path);
+}
+
+static void update(struct process *p, const struct sighting *seen)
+{
+	memcpy(p->comm, seen->comm, sizeof(p->comm));
+	p->cgroup_id = seen->cgroup_id;
+	if (seen->ppid)
+		p->ppid = seen->ppid;
+	if (seen->uid != UID_UNKNOWN)
+		p->uid = seen->uid;
+	if (seen->image)
+		process_mappings_exec(p, seen->time_ns);
+}
+
+void process_match_see(struct discovery *d, const struct sighting *seen)
+{
+	const struct rule *rule = find_rule(d, seen);
+	struct process *p = process_find(d->processes, seen->tgid, seen->start_ns);
+	const struct rule *was = p ? p->rule : NULL;
+	bool moved, fresh;
+
+	if ((!p && !rule) ||
+	    (!p && process_get(d->processes, seen->tgid, seen->start_ns, &p) < 0) || p->gone_ns)
+		return;
+	moved = p->cgroup_id != seen->cgroup_id;
+	/* A rename within execve(2) comes just before its exec event: the same match, said once
+	 * more. */
+	fresh = was != rule || seen->image;
+	if (p->watch && (moved || was != rule))
+		binding_leave(p);
+	update(p, seen);
+	p->rule = rule;
+	/* The kernel side knows it already when nothing has changed: a scan must stay cheap. */
+	if (fresh || p->generation != d->active->set->generation)
+		process_targets_match(d->targets, p);
+	p->generation = d->active->set->generation;
+	process_unwind_matched(d->unwind, p);
+	if (!rule)
+		return;
+	say_match(d, p, seen->found, fresh);
+	if (!p->watch && binding_join(d->watches, p) < 0)
+		return;
+	if (rule->on_exec && seen->image)
+		fire_exec(d, p);
+}
+
+static void say_exit(struct discovery *d, const struct process *p)
+{
+	const struct event_about about = { p->rule, p->cgroup_id, p->uid, NULL };
+	struct event_subject subject;
+	struct jsonw w;
+
+	if (!event_budget_take(d->budget, &about, LINE_EXIT))
+		return;
+	subject = event_log_subject(d->log, p->rule, p->cgroup_id);
+	event_line_begin(d->log->lines, &w, "process.exit", &subject);
+	jsonw_u64(&w, "pid", p->tgid);
+	jsonw_u64(&w, "start_ns", p->start_ns);
+	jsonw_string(&w, "comm", p->comm);
+	jsonw_u64(&w, "lived_ms", (clock_boot_ns() - p->start_ns) / NSEC_PER_MSEC);
+	event_line_end(d->log->lines, &w);
+}
+
+void process_match_gone(struct discovery *d, struct process *p)
+{
+	if (p->gone_ns)
+		return;
+	process_gone(d->processes, p);
+	if (p->announced)
+		say_exit(d, p);
+	else if (p->left_out)
+		event_budget_leave_out(d->budget, p->rule, LINE_EXIT);
+	process_unwind_leave(d->unwind, p);
+	binding_leave(p);
+}
+
+void process_match_cgroup(struct discovery *d, uint64_t cgroup_id)
+{
+	const char *path = cgroups_path(d->cgroups, cgroup_id, 0);
+	const struct rule *rule;
+	struct binding *b;
+	struct watch *w;
+
+	rule = path ? rules_match_cgroup(d->active->set->rules, path) : NULL;
+	if (!rule || cgroup_id == d->cgroups->root_id || cgroups_occupied(d->cgroups, path) == 0 ||
+	    watch_get(d->watches, cgroup_id, 0, &w) < 0)
+		return;
+	b = binding_find(w, rule);
+	if (b && b->by_cgroup)
+		return;
+	/* The iterator lists the processes of a watched cgroup: their process.match comes from
+	 * there. */
+	if (binding_add_cgroup(w, rule) == 0)
+		schedule_scan_soon(d->schedule);
+}

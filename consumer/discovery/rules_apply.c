@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/discovery/rules_apply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "consumer/discovery/discovery.h"
+#include "consumer/discovery/process_events.h"
+#include "consumer/watch/binding.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/io.h"
+#include "shared/tools/log.h"
+#include "shared/tools/macro.h"
+
+/* Between scans while nothing is watched and events tell of everything. */
+#define IDLE_SCAN_NS (600 * NSEC_PER_SEC)
+
+static void write_peer(const struct control_peer *peer, struct jsonw *w)
+{
+	if (!peer)
+		return;
+	jsonw_object(w, "peer");
+	jsonw_u64(w, "pid", (uint64_t)peer->pid);
+	jsonw_u64(w, "uid", peer->uid);
+	jsonw_object_end(w);
+}
+
+/* As many faults as the line holds; the rest are counted. */
+static void write_faults(const struct discovery *d, const struct rules_faults *faults,
+			 const char *key, bool lines, struct jsonw *w)
+{
+	size_t room = d->log->lines->max_bytes - 128, kept = MIN(faults->kept, faults->count), i;
+
+	jsonw_array(w, key);
+	for (i = 0; i < kept; i++) {
+		const struct rules_fault *f = &faults->items[i];
+		struct jsonw_mark mark = jsonw_mark(w);
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "pointer", f->pointer);
+		jsonw_string(w, "message", f->message);
+		if (lines && f->line)
+			jsonw_u64(w, "line", f->line);
+		jsonw_object_end(w);
+		if (jsonw_end(w) < 0 || w->bytes > room) {
+			jsonw_rewind(w, mark);
+			break;
+		}
+	}
+	jsonw_array_end(w);
+	if (i < faults->count)
+		jsonw_u64(w, lines ? "faults_omitted" : "warnings_omitted", faults->count - i);
+}
+
+void rules_apply_say_rejected(struct discovery *d, const char *source,
+			      const struct control_peer *peer, const struct rules_faults *faults)
+{
+	struct jsonw w;
+
+	event_line_begin(d->log->lines, &w, "rules.rejected", NULL);
+	jsonw_string(&w, "source", source);
+	write_peer(peer, &w);
+	jsonw_u64(&w, "fault_count", faults->count);
+	write_faults(d, faults, "faults", true, &w);
+	event_line_end(d->log->lines, &w);
+}
+
+static void say_applied(struct discovery *d, const struct applied *applied, const char *source,
+			const struct control_peer *peer, const struct rules_faults *warnings)
+{
+	struct jsonw w;
+
+	event_line_begin(d->log->lines, &w, "rules.applied", NULL);
+	jsonw_u64(&w, "generation", applied->generation);
+	jsonw_u64(&w, "count", applied->count);
+	jsonw_string(&w, "source", source);
+	write_peer(peer, &w);
+	jsonw_u64(&w, "unchanged_watches", applied->unchanged_watches);
+	write_faults(d, warnings, "warnings", false, &w);
+	event_line_end(d->log->lines, &w);
+}
+
+/* Rules of the same name keep what they have spent. */
+static void carry_budgets(const struct ruleset *from, struct ruleset *to)
+{
+	for (size_t i = 0; from && i < from->rules->count; i++) {
+		const struct rule *same = rules_find(to->rules, from->rules->rules[i].name);
+
+		if (same)
+			to->budgets[same - to->rules->rules] = from->budgets[i];
+	}
+}
+
+/* The new rule of a process: the one of the same name that does the same, else none until the scan.
+ */
+static void carry_processes(struct discovery *d, const struct rules *fresh)
+{
+	struct process *p;
+	uint64_t id;
+
+	idmap_for_each (&d->processes->by_id, i, id, p) {
+		const struct rule *same = p->rule ? rules_find(fresh, p->rule->name) : NULL;
+		struct binding *b;
+
+		p->rule = same && rule_equal(same, p->rule) ? same : NULL;
+		if (!p->rule)
+			p->watch = NULL;
+		b = p->watch ? binding_find(p->watch, p->rule) : NULL;
+		if (b)
+			b->processes++;
+	}
+}
+
+/* Watches whose rules are all gone; the scan that follows may make them anew. */
+static void release_watches(struct discovery *d)
+{
+	for (uint32_t i = 0; i < d->pins->abi.slots; i++)
+		if (d->watches->by_slot[i])
+			bindings_release(d->watches->by_slot[i], "rule_gone");
+	for (uint32_t i = 0; i < d->pins->abi.slots; i++)
+		if (d->watches->by_slot[i])
+			bindings_refresh(d->watches->by_slot[i]);
+}
+
+/* Between the two stores an event may carry the new generation from the old tries: it is matched
+ * anew. */
+static void switch_tries(struct discovery *d, const struct ruleset *set)
+{
+	struct control *c = d->pins->control;
+
+	c->generation = set->generation;
+	__atomic_store_n(&c->active, !c->active, __ATOMIC_SEQ_CST);
+	c->scan_trie = c->active;
+	__atomic_store_n(&c->events_on, set->rules->count ? 1 : 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * Between scans while nothing is watched. Events tell of every start, name and first process of a
+ * cgroup; a scan is insurance then, and the machine is to be left alone. What no event tells is
+ * that a process moves into a cgroup that others are in already: rules that ask for a name and a
+ * cgroup are scanned for as ever.
+ */
+static uint64_t idle_scan_ns(const struct rules *rules)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		if (rules->rules[i].comm[0] && rules->rules[i].cgroup_prefix)
+			return SCHEDULE_SCAN_NS;
+	return rules->count ? IDLE_SCAN_NS : 0;
+}
+
+static void say_no_room(struct discovery *d, const struct rules *rules, int error)
+{
+	event_line_error(
+		d->log->lines, NULL, "rules_file", "load with a larger --rules", NULL, NULL,
+		"%zu rules do not fit the kernel's tables of %u: %s; the running set stays",
+		rules->count, d->pins->abi.rules, strerror(-error));
+}
+
+int rules_apply_set(struct discovery *d, struct rules *rules, const char *source,
+		    const struct control_peer *peer, const struct rules_faults *warnings,
+		    struct applied *ret_applied)
+{
+	struct ruleset *set, *old = d->active->set;
+	struct applied applied = { .count = rules->count };
+	int r;
+
+	r = ruleset_new(rules, d->active->generation + 1, source, &set);
+	if (r < 0) {
+		rules_free(rules);
+		return r;
+	}
+	r = ruleset_fill(d->pins, !d->pins->control->active, set);
+	if (r < 0) {
+		say_no_room(d, rules, r);
+		ruleset_unref(set);
+		return r;
+	}
+	d->active->generation++;
+	carry_budgets(old, set);
+	switch_tries(d, set);
+	d->active->set = set;
+	d->scope->said = false;
+	bindings_rebind(d->watches, set->rules, &applied.unchanged_watches);
+	carry_processes(d, set->rules);
+	applied.generation = set->generation;
+	say_applied(d, &applied, source, peer, warnings);
+	process_scan_run(d);
+	release_watches(d);
+	ruleset_unref(old);
+	schedule_idle_scan(d->schedule, idle_scan_ns(set->rules));
+	*ret_applied = applied;
+	return 0;
+}
+
+int rules_apply_file(struct discovery *d)
+{
+	_cleanup_(rules_faults_done) struct rules_faults faults, warnings;
+	_cleanup_free_ char *text = NULL, *source = NULL;
+	struct rules *rules;
+	struct applied applied;
+	size_t bytes;
+	int r;
+
+	rules_faults_init(&faults);
+	rules_faults_init(&warnings);
+	if (asprintf(&source, "file:%s", d->rules_path) < 0)
+		return -ENOMEM;
+	r = io_read_file(AT_FDCWD, d->rules_path, RULES_TEXT_BYTES, &text, &bytes);
+	if (r < 0) {
+		log_error("%s: cannot read the rules: %s", d->rules_path,
+			  r == -EFBIG ? "longer than 1 MiB" : strerror(-r));
+		return r;
+	}
+	r = rules_parse(text, bytes, &rules, &faults, &warnings);
+	if (r < 0) {
+		for (size_t i = 0; i < MIN(faults.kept, faults.count); i++)
+			log_error("%s:%u: %s: %s", d->rules_path, faults.items[i].line,
+				  faults.items[i].pointer, faults.items[i].message);
+		rules_apply_say_rejected(d, source, NULL, &faults);
+		return r;
+	}
+	return rules_apply_set(d, rules, source, NULL, &warnings, &applied);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/io/schedule.h"
+
+#include <sys/epoll.h>
+
+#include "shared/tools/clock.h"
+
+/*
+ * While only the recorder runs: 97 samples a CPU at the default rate. With 33 frames each these are
+ * 60 KiB, so that half the ring (2 MiB) holds those of 35 busy CPUs; on more, or with deeper
+ * stacks, the ring wakes us at its half, and the other half is the time to get there.
+ */
+#define DRAIN_RECORDER_NS (5 * NSEC_PER_SEC)
+#define DRAIN_SESSION_NS  (50 * NSEC_PER_MSEC)
+#define DRAIN_SOON_NS	  (2 * NSEC_PER_MSEC)
+
+/* A burst of reasons to scan costs one scan. */
+#define SCAN_SOON_NS (100 * NSEC_PER_MSEC)
+
+/*
+ * The kernel side wakes us for the first event of a burst only (EVENT_WAKE_NS, 50 ms); the rest of
+ * the burst is drained by this timer, which is longer. Nothing else would: without a watch no timer
+ * runs.
+ */
+#define EVENTS_SETTLE_NS (60 * NSEC_PER_MSEC)
+
+/* While something is watched the scan falls on the drain's wake-ups. */
+static void on_drain(void *context, uint32_t events)
+{
+	struct schedule *s = context;
+
+	s->calls->drain(s->context);
+	if (s->watches &&
+	    clock_mono_ns() - s->scanned_ns + DRAIN_RECORDER_NS / 2 >= SCHEDULE_SCAN_NS)
+		s->calls->scan(s->context);
+}
+
+static void on_events(void *context, uint32_t events)
+{
+	struct schedule *s = context;
+
+	s->calls->drain(s->context);
+	s->settling = true;
+	loop_timer_set(s->settle_timer, EVENTS_SETTLE_NS, 0);
+}
+
+/* Losses are looked for once a second: where no other drain follows, the last look is behind them.
+ */
+static void on_settle(void *context, uint32_t events)
+{
+	struct schedule *s = context;
+
+	s->calls->drain(s->context);
+	s->calls->settle(s->context);
+	if (s->settling && !s->drain_every_ns)
+		loop_timer_set(s->settle_timer, NSEC_PER_SEC, 0);
+	s->settling = false;
+}
+
+static void on_scan(void *context, uint32_t events)
+{
+	struct schedule *s = context;
+
+	s->calls->drain(s->context);
+	s->calls->scan(s->context);
+}
+
+int schedule_init(struct schedule *s, struct loop *loop, const struct schedule_calls *calls,
+		  void *context)
+{
+	int r;
+
+	*s = (struct schedule){ .calls = calls, .context = context };
+	r = loop_timer(loop, on_drain, s, &s->drain_timer);
+	if (r < 0)
+		return r;
+	r = loop_timer(loop, on_settle, s, &s->settle_timer);
+	if (r < 0)
+		return r;
+	return loop_timer(loop, on_scan, s, &s->scan_timer);
+}
+
+void schedule_done(struct schedule *s)
+{
+	loop_remove(s->drain_timer);
+	loop_remove(s->settle_timer);
+	loop_remove(s->scan_timer);
+	*s = (struct schedule){};
+}
+
+int schedule_listen(struct schedule *s, struct loop *loop, int samples_fd, int events_fd)
+{
+	struct loop_source *source;
+	int r = loop_add(loop, samples_fd, EPOLLIN | EPOLLET, on_drain, s, &source);
+
+	if (r < 0)
+		return r;
+	return loop_add(loop, events_fd, EPOLLIN | EPOLLET, on_events, s, &source);
+}
+
+static void set_drain_pace(struct schedule *s)
+{
+	uint64_t every_ns = s->sessions ? DRAIN_SESSION_NS : s->watches ? DRAIN_RECORDER_NS : 0;
+
+	if (!s->drain_timer || every_ns == s->drain_every_ns)
+		return;
+	s->drain_every_ns = every_ns;
+	loop_timer_set(s->drain_timer, every_ns, every_ns);
+}
+
+static void set_scan_pace(struct schedule *s)
+{
+	uint64_t every_ns = s->watches ? 0 : s->idle_scan_ns;
+
+	if (!s->scan_timer || every_ns == s->scan_every_ns)
+		return;
+	s->scan_every_ns = every_ns;
+	if (!s->scan_due_ns)
+		loop_timer_set(s->scan_timer, every_ns, every_ns);
+}
+
+void schedule_watches(struct schedule *s, uint32_t watches)
+{
+	s->watches = watches;
+	set_drain_pace(s);
+	set_scan_pace(s);
+}
+
+void schedule_sessions(struct schedule *s, uint32_t sessions)
+{
+	s->sessions = sessions;
+	set_drain_pace(s);
+}
+
+void schedule_idle_scan(struct schedule *s, uint64_t every_ns)
+{
+	s->idle_scan_ns = every_ns;
+	set_scan_pace(s);
+}
+
+void schedule_drain_soon(struct schedule *s)
+{
+	if (s->drain_timer)
+		loop_timer_set(s->drain_timer, DRAIN_SOON_NS, s->drain_every_ns);
+}
+
+static void set_scan(struct schedule *s, uint64_t now_ns, uint64_t due_ns)
+{
+	if (!s->scan_timer || (s->scan_due_ns && s->scan_due_ns <= due_ns))
+		return;
+	s->scan_due_ns = due_ns;
+	loop_timer_set(s->scan_timer, due_ns - now_ns, s->scan_every_ns);
+}
+
+void schedule_scan_soon(struct schedule *s)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	set_scan(s, now_ns, now_ns + SCAN_SOON_NS);
+}
+
+void schedule_repair_soon(struct schedule *s)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	set_scan(s, now_ns, MAX(now_ns + SCAN_SOON_NS, s->scanned_ns + SCHEDULE_REPAIR_NS));
+}
+
+void schedule_scanned(struct schedule *s, uint64_t now_ns)
+{
+	s->scanned_ns = now_ns;
+	if (!s->scan_due_ns)
+		return;
+	s->scan_due_ns = 0;
+	loop_timer_set(s->scan_timer, s->scan_every_ns, s->scan_every_ns);
+}

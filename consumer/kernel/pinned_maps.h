@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pinned_maps.h: what the loader left in bpffs, opened by a process without privilege. Opening
+ * happens before the lock-down; afterwards bpf(2) serves map elements only.
+ */
+#ifndef TROCAR_CONSUMER_KERNEL_PINNED_MAPS_H
+#define TROCAR_CONSUMER_KERNEL_PINNED_MAPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/kernel/ring.h"
+#include "shared/abi/abi.h"
+
+struct pinned_maps {
+	struct abi_header abi;
+	struct control *control; /* mmapped, read-write */
+	struct slot *slots;	 /* mmapped, read-write, abi.slots elements of slot_stride */
+	int abi_fd, control_fd, slots_fd, counters_fd, switches_fd, broker_fd, totals_fd,
+		watches_fd, targets_fd, scope_fd;
+	int unwind_pool_fd, unwind_process_fd; /* large: unwind_window.h */
+	int unwind_rules_fd, unwind_files_fd, unwind_claims_fd;
+	struct unwind_rule *unwind_rules;    /* mmapped, read-write; UNWIND_RULES_MAX */
+	struct unwind_file *unwind_files;    /* the same; UNWIND_FILES_MAX */
+	struct unwind_claims *unwind_claims; /* the same; one */
+	int rules_fd[2], cgroups_fd[2];
+	struct ring samples, events, errors;
+	char *tasks_path, *vmas_path, *ranges_path, *ksyms_path; /* pinned iterators, owned */
+};
+
+/*
+ * Opens every pin in `dir`, checks magic, version and struct sizes. On failure it says in one line
+ * what was wrong and what to do, and leaves nothing open. 0; -EPROTO (other version); -ENOENT (not
+ * loaded); -EACCES (not in the group); -errno.
+ */
+int pinned_maps_open(const char *dir, struct pinned_maps *ret_pins);
+void pinned_maps_done(struct pinned_maps *pins);
+
+/* Per-CPU counters of one slot: abi.cpus_possible elements at `counters`. 0 or -errno. */
+int pinned_maps_counters(const struct pinned_maps *pins, uint32_t slot,
+			 struct slot_counters *counters);
+
+/* Sum over all CPUs of the ticks that were counted in one slot so far. 0 or -errno. */
+int pinned_maps_slot(const struct pinned_maps *pins, uint32_t slot,
+		     struct slot_counters *ret_counters);
+
+/* Sum over all CPUs of the switches that were counted in one slot so far. 0 or -errno. */
+int pinned_maps_switches(const struct pinned_maps *pins, uint32_t slot,
+			 struct slot_switches *ret_switches);
+
+/* What the broker has counted since the load. 0 or -errno. */
+int pinned_maps_broker(const struct pinned_maps *pins, struct broker_counts *ret_counts);
+
+/* Sum over all CPUs of the losses outside slots. 0 or -errno. */
+int pinned_maps_totals(const struct pinned_maps *pins, struct totals *ret_totals);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* psi.h: reading pressure files (Documentation/accounting/psi.rst) and the stall over a window.
+ * Pure. */
+#ifndef TROCAR_CONSUMER_KERNEL_PSI_H
+#define TROCAR_CONSUMER_KERNEL_PSI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared/json/jsonw.h"
+
+/* One line of a pressure file: averages in hundredths of a percent, total in us. */
+struct psi_line {
+	uint16_t avg10, avg60, avg300;
+	uint64_t total_us;
+};
+
+struct psi {
+	struct psi_line some, full;
+	bool has_full; /* cpu has no full line before Linux 5.13 */
+};
+
+/* Parses the text of a pressure file. 0 or -EINVAL. Fuzzed (tests/fuzz/consumer/psi.c). */
+int psi_parse(const char *text, size_t bytes, struct psi *ret_psi);
+
+/* Reads and parses through an open descriptor (pread at 0). 0; -EOPNOTSUPP, -ENODEV, -errno. */
+int psi_read(int fd, struct psi *ret_psi);
+
+/* Writes {"some": {...}, "full": {...}}. */
+void psi_write(const struct psi *psi, struct jsonw *w, const char *key);
+
+/* What was read when; a ring that covers the longest window. */
+struct psi_history {
+	struct psi_point {
+		uint64_t time_ns;
+		struct psi psi;
+	} * points; /* owned ring of `space` */
+	size_t space, count, newest;
+};
+
+/* Room for `space` points. 0 or -ENOMEM. */
+int psi_history_init(struct psi_history *h, size_t space);
+
+/* Other room; the newest points are kept as far as they fit. Also for a history without room yet
+ * (all zero). 0 or -ENOMEM. */
+int psi_history_resize(struct psi_history *h, size_t space);
+void psi_history_done(struct psi_history *h);
+void psi_history_clear(struct psi_history *h);
+void psi_history_add(struct psi_history *h, uint64_t time_ns, const struct psi *psi);
+
+/*
+ * The stall over the last window_ns: newest total minus that of the newest point that is at least
+ * window_ns older, or of the oldest point there is. *ret_from is that point. Microseconds; 0 with
+ * fewer than two points.
+ */
+uint64_t psi_history_stall_us(const struct psi_history *h, uint64_t window_ns, bool full,
+			      const struct psi_point **ret_from);
+
+/* The newest point, or NULL. */
+const struct psi_point *psi_history_newest(const struct psi_history *h);
+
+/* The newest point that is not younger than `time_ns`, else the oldest there is; NULL without any.
+ */
+const struct psi_point *psi_history_since(const struct psi_history *h, uint64_t time_ns);
+
+/* How much the total grew from one reading to a later one, in microseconds; 0 when it did not. */
+uint64_t psi_growth_us(const struct psi *from, const struct psi *to, bool full);
+
+#endif

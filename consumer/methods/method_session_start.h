@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* method_session_start.h: captures that somebody asks for through the control socket. */
+#ifndef TROCAR_CONSUMER_METHODS_METHOD_SESSION_START_H
+#define TROCAR_CONSUMER_METHODS_METHOD_SESSION_START_H
+
+#include "consumer/control/control.h"
+
+/* The method session.start {rule | cgroup | pid, during_ms}; a control_call. */
+int method_session_start(void *context, const struct control_peer *peer,
+			 const struct json_node *params, struct jsonw *result,
+			 struct control_error *error);
+
+#endif

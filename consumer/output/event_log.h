@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * event_log.h: what the main thread's modules write event lines with: where lines go, and what they
+ * say of a cgroup and of the rules in force. Main thread only; the report thread has a struct lines
+ * and takes what it says from the session's result.
+ */
+#ifndef TROCAR_CONSUMER_OUTPUT_EVENT_LOG_H
+#define TROCAR_CONSUMER_OUTPUT_EVENT_LOG_H
+
+#include <stdint.h>
+
+#include "consumer/cgroup/cgroups.h"
+#include "consumer/output/event_line.h"
+#include "consumer/rules/ruleset.h"
+
+/* All borrowed. */
+struct event_log {
+	const struct lines *lines;
+	struct cgroups *cgroups;
+	const struct active_rules *active;
+};
+
+/*
+ * The subject of a line about `rule` (may be NULL) in cgroup `cgroup_id` (0: none), with the
+ * generation in force. Its cgroup is borrowed until cgroups_forget of that id.
+ */
+struct event_subject event_log_subject(const struct event_log *log, const struct rule *rule,
+				       uint64_t cgroup_id);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* host.h: what every line says of the machine, read once before the lock-down. */
+#ifndef TROCAR_CONSUMER_OUTPUT_HOST_H
+#define TROCAR_CONSUMER_OUTPUT_HOST_H
+
+#include "shared/tools/cgroupfs.h"
+
+struct host {
+	char name[65];	    /* nodename of uname(2) */
+	char boot_id[37];   /* /proc/sys/kernel/random/boot_id */
+	char kernel[65];    /* release of uname(2) */
+	char cgroup2[4096]; /* mount point, "" without one */
+	enum cgroup_mode cgroup_mode;
+	unsigned int cpus; /* online */
+};
+
+/* Reads all of it. A missing cgroup2 is -ENOENT: nothing can be watched; cgroup_mode is set then
+ * too. 0, -errno. */
+int host_read(struct host *ret_host);
+
+#endif

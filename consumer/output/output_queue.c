@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The queue is a byte ring. Producers append behind it under the mutex; the writing thread writes
+ * from it without the mutex, which is safe because nobody else moves `head`. A line's bytes stay in
+ * the ring until all of them are written: so a line that was cut by a full disk is completed later,
+ * and one that was cut by the end of a file or of a connection is written whole into the next.
+ */
+#include "consumer/output/output_queue.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+#define WRITE_BYTES    (256u << 10) /* per write(2): bounds the time until a stop is seen */
+#define BACKOFF_MIN_MS 100u
+#define BACKOFF_MAX_MS 2000u
+#define AGAIN_MS       10
+#define STOP_GRACE_MS                                                               \
+	500 /* over the time-out of output_queue_stop, for a thread inside write(2) \
+	     */
+#define FOREVER UINT64_MAX
+
+struct output {
+	pthread_t thread;
+	bool started;
+	bool joined;
+	int wake_fd;
+	int epoll_fd;		   /* waits for wake_fd, and for a while for the output */
+	output_queue_tap_call tap; /* NULL: nobody else wants the lines */
+	void *tap_context;
+
+	/* Under the mutex. */
+	pthread_mutex_t mutex;
+	char *ring;
+	size_t head; /* start of the oldest line that is not written whole */
+	bool sleeping;
+	bool reopen;
+	bool stop;
+	uint64_t deadline_ns;
+	struct output_queue_stats stats; /* queued_bytes is the ring's fill */
+
+	/* The writing thread's own once it runs. */
+	struct output_sink sink;
+	bool reopening; /* a new descriptor is wanted, from open_at_ns on */
+	size_t partial; /* bytes at head that fd has taken already */
+	uint32_t backoff_ms;
+	uint64_t write_at_ns, open_at_ns;
+};
+
+static void output_queue_freep(struct output **o)
+{
+	output_queue_free(*o);
+}
+
+int output_queue_new(const char *where, size_t queue_bytes, struct output **ret_output)
+{
+	_cleanup_(output_queue_freep) struct output *o = calloc(1, sizeof(*o));
+	struct epoll_event woken = { .events = EPOLLIN };
+	int r;
+
+	if (!queue_bytes)
+		return -EINVAL;
+	if (!o)
+		return -ENOMEM;
+	o->sink.fd = -1;
+	o->wake_fd = o->epoll_fd = -1;
+	o->backoff_ms = BACKOFF_MIN_MS;
+	pthread_mutex_init(&o->mutex, NULL);
+	o->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (o->wake_fd < 0)
+		return -errno;
+	o->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (o->epoll_fd < 0)
+		return -errno;
+	if (epoll_ctl(o->epoll_fd, EPOLL_CTL_ADD, o->wake_fd, &woken) < 0)
+		return -errno;
+	/* Not touched until used: what the queue never held costs no resident memory. */
+	o->ring = malloc(queue_bytes);
+	if (!o->ring)
+		return -ENOMEM;
+	o->stats.queue_bytes = queue_bytes;
+	r = output_sink_open(where, &o->sink);
+	if (r < 0)
+		return r;
+	*ret_output = TAKE_PTR(o);
+	return 0;
+}
+
+static void wake(const struct output *o)
+{
+	const uint64_t one = 1;
+
+	/* EAGAIN means that the counter is full: the thread will wake all the same. */
+	(void)!write(o->wake_fd, &one, sizeof(one));
+}
+
+/*
+ * Sleeps until woken, until `fd` takes data (unless -1), or until `until_ns`. What epoll cannot
+ * wait for (a regular file takes data always) is tried again soon.
+ */
+static void wait_for(const struct output *o, int fd, uint64_t until_ns)
+{
+	struct epoll_event takes = { .events = EPOLLOUT }, happened;
+	bool added = fd >= 0 && epoll_ctl(o->epoll_fd, EPOLL_CTL_ADD, fd, &takes) == 0;
+	int timeout_ms = fd >= 0 && !added ? AGAIN_MS : -1;
+	uint64_t value;
+
+	if (until_ns != FOREVER) {
+		uint64_t now_ns = clock_mono_ns();
+		uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+		int left_ms = (int)MIN(left_ns / NSEC_PER_MSEC + 1, (uint64_t)INT_MAX);
+
+		timeout_ms = timeout_ms < 0 ? left_ms : MIN(timeout_ms, left_ms);
+	}
+	epoll_wait(o->epoll_fd, &happened, 1, timeout_ms);
+	if (added)
+		epoll_ctl(o->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	(void)!read(o->wake_fd, &value, sizeof(value));
+}
+
+static void count_error(struct output *o, int error)
+{
+	pthread_mutex_lock(&o->mutex);
+	o->stats.write_errors++;
+	o->stats.last_error = error;
+	pthread_mutex_unlock(&o->mutex);
+}
+
+static uint64_t next_try(struct output *o)
+{
+	uint64_t at_ns = clock_mono_ns() + o->backoff_ms * NSEC_PER_MSEC;
+
+	o->backoff_ms = MIN(o->backoff_ms * 2, BACKOFF_MAX_MS);
+	return at_ns;
+}
+
+/* Puts `n` bytes of the ring from place `at` on into iov; returns the number of pieces. */
+static int pieces(const struct output *o, size_t at, size_t n, struct iovec iov[2])
+{
+	size_t first;
+
+	at %= o->stats.queue_bytes;
+	first = MIN(n, o->stats.queue_bytes - at);
+	iov[0] = (struct iovec){ .iov_base = o->ring + at, .iov_len = first };
+	iov[1] = (struct iovec){ .iov_base = o->ring, .iov_len = n - first };
+	return n > first ? 2 : 1;
+}
+
+static uint64_t count_lines(const struct iovec *piece, size_t *ret_after_last)
+{
+	const char *p = piece->iov_base, *end = p + piece->iov_len;
+	uint64_t lines = 0;
+
+	*ret_after_last = 0;
+	while (p < end && (p = memchr(p, '\n', (size_t)(end - p)))) {
+		p++;
+		lines++;
+		*ret_after_last = (size_t)(p - (const char *)piece->iov_base);
+	}
+	return lines;
+}
+
+/* Lines that end within `n` bytes from `at`; *ret_whole is where the last of them ends. */
+static uint64_t whole_lines(const struct output *o, size_t at, size_t n, size_t *ret_whole)
+{
+	struct iovec iov[2];
+	size_t before = 0, after;
+	uint64_t lines = 0;
+	int count = pieces(o, at, n, iov);
+
+	*ret_whole = 0;
+	for (int i = 0; i < count; i++) {
+		uint64_t here = count_lines(&iov[i], &after);
+
+		if (here)
+			*ret_whole = before + after;
+		lines += here;
+		before += iov[i].iov_len;
+	}
+	return lines;
+}
+
+/* Bytes from `at` to the end of its line, at most `n`. */
+static size_t line_rest(const struct output *o, size_t at, size_t n)
+{
+	struct iovec iov[2];
+	size_t before = 0;
+	int count = pieces(o, at, n, iov);
+
+	for (int i = 0; i < count; i++) {
+		const char *p = memchr(iov[i].iov_base, '\n', iov[i].iov_len);
+
+		if (p)
+			return before + (size_t)(p + 1 - (const char *)iov[i].iov_base);
+		before += iov[i].iov_len;
+	}
+	return n;
+}
+
+/* `n` more bytes have been taken by fd: gives the room of whole lines back to the producers. */
+static void advance(struct output *o, size_t n)
+{
+	size_t whole;
+	uint64_t lines = whole_lines(o, o->head + o->partial, n, &whole);
+
+	o->backoff_ms = BACKOFF_MIN_MS;
+	pthread_mutex_lock(&o->mutex);
+	if (lines) {
+		size_t bytes = o->partial + whole;
+
+		o->stats.lines += lines;
+		o->stats.bytes += bytes;
+		o->stats.queued_bytes -= bytes;
+		/* An empty ring starts over: the same few pages serve as long as the queue is
+		 * short. */
+		o->head = o->stats.queued_bytes ? (o->head + bytes) % o->stats.queue_bytes : 0;
+		o->partial = n - whole;
+	} else {
+		o->partial += n;
+	}
+	if (!o->reopening)
+		o->stats.last_error = 0;
+	pthread_mutex_unlock(&o->mutex);
+}
+
+static bool peer_gone(int error)
+{
+	return error == EPIPE || error == ECONNRESET || error == ENOTCONN || error == ECONNREFUSED;
+}
+
+static void write_failed(struct output *o, int error)
+{
+	count_error(o, error);
+	if (o->reopening && clock_mono_ns() >= o->open_at_ns) {
+		/* The old file cannot take the rest of its line: the new one gets the line whole.
+		 */
+		o->partial = 0;
+		return;
+	}
+	o->write_at_ns = next_try(o);
+	if (o->sink.kind == OUTPUT_UNIX && peer_gone(error)) {
+		output_sink_close(&o->sink);
+		o->partial = 0;
+		o->reopening = true;
+		o->open_at_ns = o->write_at_ns;
+	}
+}
+
+/* One write(2) of at most `n` bytes behind what is written; waits when fd takes nothing. */
+static void write_some(struct output *o, size_t n, uint64_t until_ns)
+{
+	struct iovec iov[2];
+	ssize_t written;
+	int count;
+
+	count = pieces(o, o->head + o->partial, n, iov);
+	written = output_sink_write(&o->sink, iov, count);
+	if (written > 0)
+		advance(o, (size_t)written);
+	else if (written == -EAGAIN)
+		wait_for(o, o->sink.fd, until_ns);
+	else if (written != -EINTR)
+		write_failed(o, written ? (int)-written : EIO);
+}
+
+static void open_again(struct output *o)
+{
+	int r = output_sink_reopen(&o->sink);
+
+	if (r < 0) {
+		/* A file that was open stays in use: better the old name than a lost line. */
+		count_error(o, -r);
+		o->open_at_ns = next_try(o);
+		return;
+	}
+	o->partial = 0;
+	o->reopening = false;
+	o->write_at_ns = 0;
+}
+
+/* One step of the writing thread with `used` bytes in the queue. */
+static void step(struct output *o, size_t used, uint64_t deadline_ns)
+{
+	uint64_t now_ns = clock_mono_ns();
+	bool opening = o->reopening && now_ns >= o->open_at_ns;
+	uint64_t until_ns = deadline_ns;
+
+	if (opening && !o->partial) {
+		open_again(o);
+		return;
+	}
+	if (o->sink.fd >= 0 && used && (opening || now_ns >= o->write_at_ns)) {
+		size_t left = used - o->partial;
+		size_t n = opening ? line_rest(o, o->head + o->partial, left) : left;
+
+		write_some(o, MIN(n, (size_t)WRITE_BYTES), until_ns);
+		return;
+	}
+	if (o->reopening)
+		until_ns = MIN(until_ns, o->open_at_ns);
+	if (o->sink.fd >= 0 && used)
+		until_ns = MIN(until_ns, o->write_at_ns);
+	wait_for(o, -1, until_ns);
+}
+
+/* False when the thread shall end. */
+static bool look(struct output *o, size_t *ret_used, uint64_t *ret_deadline_ns)
+{
+	bool go_on;
+
+	pthread_mutex_lock(&o->mutex);
+	*ret_used = o->stats.queued_bytes;
+	*ret_deadline_ns = o->stop ? o->deadline_ns : FOREVER;
+	go_on = !o->stop || (*ret_used && clock_mono_ns() < o->deadline_ns);
+	if (o->reopen && o->sink.kind != OUTPUT_STDOUT) {
+		o->reopening = true;
+		o->open_at_ns = 0;
+	}
+	o->reopen = false;
+	o->sleeping = !*ret_used;
+	pthread_mutex_unlock(&o->mutex);
+	return go_on;
+}
+
+static void *writer(void *context)
+{
+	struct output *o = context;
+	uint64_t deadline_ns;
+	size_t used;
+
+	while (look(o, &used, &deadline_ns))
+		step(o, used, deadline_ns);
+	return NULL;
+}
+
+void output_queue_tap(struct output *o, output_queue_tap_call tap, void *context)
+{
+	o->tap = tap;
+	o->tap_context = context;
+}
+
+int output_queue_start(struct output *o)
+{
+	sigset_t all, before;
+	int r;
+
+	/* Signals are the main thread's; SIGPIPE blocked in the thread leaves EPIPE as the only
+	 * word. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = -pthread_create(&o->thread, NULL, writer, o);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r < 0)
+		return r;
+	o->started = true;
+	return 0;
+}
+
+static void append(struct output *o, const char *data, size_t bytes)
+{
+	struct iovec iov[2];
+	int count = pieces(o, o->head + o->stats.queued_bytes, bytes, iov);
+
+	memcpy(iov[0].iov_base, data, iov[0].iov_len);
+	if (count > 1)
+		memcpy(iov[1].iov_base, data + iov[0].iov_len, iov[1].iov_len);
+	o->stats.queued_bytes += bytes;
+}
+
+bool output_queue_put(struct output *o, const char *data, size_t bytes, uint64_t lines)
+{
+	bool fits, sleeping = false;
+
+	if (!bytes)
+		return true;
+	pthread_mutex_lock(&o->mutex);
+	/* Without its '\n' it would mix with the next one. */
+	fits = !o->stop && data[bytes - 1] == '\n' &&
+	       bytes <= o->stats.queue_bytes - o->stats.queued_bytes;
+	if (fits) {
+		append(o, data, bytes);
+		sleeping = o->sleeping;
+		o->sleeping = false;
+	} else {
+		o->stats.dropped_lines += lines;
+		o->stats.dropped_bytes += bytes;
+	}
+	pthread_mutex_unlock(&o->mutex);
+	if (sleeping)
+		wake(o);
+	if (fits && o->tap)
+		o->tap(o->tap_context, data, bytes, lines);
+	return fits;
+}
+
+void output_queue_reopen(struct output *o)
+{
+	pthread_mutex_lock(&o->mutex);
+	o->reopen = true;
+	pthread_mutex_unlock(&o->mutex);
+	wake(o);
+}
+
+void output_queue_stats(struct output *o, struct output_queue_stats *ret_stats)
+{
+	pthread_mutex_lock(&o->mutex);
+	*ret_stats = o->stats;
+	pthread_mutex_unlock(&o->mutex);
+}
+
+/* False when the thread hangs in the kernel (a dead network file system, say). */
+static bool join(struct output *o, uint32_t timeout_ms)
+{
+	uint64_t until_ns = clock_real_ns() + (timeout_ms + STOP_GRACE_MS) * NSEC_PER_MSEC;
+	struct timespec until = {
+		.tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
+		.tv_nsec = (long)(until_ns % NSEC_PER_SEC),
+	};
+
+	return pthread_timedjoin_np(o->thread, NULL, &until) == 0;
+}
+
+void output_queue_stop(struct output *o, uint32_t timeout_ms)
+{
+	size_t whole;
+
+	if (o->joined)
+		return;
+	pthread_mutex_lock(&o->mutex);
+	o->stop = true;
+	o->deadline_ns = clock_mono_ns() + timeout_ms * NSEC_PER_MSEC;
+	pthread_mutex_unlock(&o->mutex);
+	wake(o);
+	o->joined = !o->started || join(o, timeout_ms);
+	pthread_mutex_lock(&o->mutex);
+	o->stats.dropped_lines += whole_lines(o, o->head, o->stats.queued_bytes, &whole);
+	o->stats.dropped_bytes += o->stats.queued_bytes;
+	if (o->joined)
+		o->stats.queued_bytes = 0;
+	pthread_mutex_unlock(&o->mutex);
+}
+
+void output_queue_free(struct output *o)
+{
+	if (!o)
+		return;
+	if (o->started && !o->joined)
+		output_queue_stop(o, 0);
+	if (o->started && !o->joined)
+		return; /* the thread still hangs in write(2) on this memory: the process ends */
+	output_sink_done(&o->sink);
+	cleanup_close(&o->wake_fd);
+	cleanup_close(&o->epoll_fd);
+	pthread_mutex_destroy(&o->mutex);
+	free(o->ring);
+	free(o);
+}
+
+enum output_queue_kind output_queue_kind(const struct output *o)
+{
+	return o->sink.kind;
+}
+
+const char *output_queue_path(const struct output *o)
+{
+	return o->sink.path;
+}

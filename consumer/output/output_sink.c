@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/output/output_sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+#define UNIX_PREFIX "unix:"
+
+static int open_unix(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = -1;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	return TAKE_FD(fd);
+}
+
+/*
+ * Read-write, so that a reader that comes and goes is no end of file for us and no reader no error:
+ * the pipe fills, then the queue. Write-only where the mode of the FIFO (or Landlock) allows no
+ * reading; then a missing reader is ENXIO, tried again like any other error. Source: fifo(7).
+ */
+static int open_fifo(const char *path)
+{
+	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0 && errno == EACCES)
+		fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_file(const char *path)
+{
+	int fd =
+		open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0640);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_path(const struct output_sink *sink)
+{
+	if (sink->kind == OUTPUT_UNIX)
+		return open_unix(sink->path);
+	if (sink->kind == OUTPUT_FIFO)
+		return open_fifo(sink->path);
+	return open_file(sink->path);
+}
+
+/*
+ * O_NONBLOCK on the inherited descriptor would change it for everyone who shares it (a shell, say).
+ * A pipe can be opened anew through /proc; sockets take MSG_DONTWAIT; files need nothing; what is
+ * left (a terminal) is polled and given so little that it does not block.
+ */
+static int open_stdout(struct output_sink *sink)
+{
+	struct stat st;
+
+	if (fstat(STDOUT_FILENO, &st) < 0)
+		return -errno;
+	sink->fd = STDOUT_FILENO;
+	sink->borrowed = true;
+	sink->socket = S_ISSOCK(st.st_mode);
+	if (S_ISREG(st.st_mode) || sink->socket)
+		return 0;
+	sink->poll_first = true;
+	if (S_ISFIFO(st.st_mode)) {
+		int fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+
+		if (fd < 0)
+			return 0;
+		sink->fd = fd;
+		sink->borrowed = false;
+		sink->poll_first = false;
+	}
+	return 0;
+}
+
+int output_sink_open(const char *where, struct output_sink *ret_sink)
+{
+	struct output_sink sink = { .fd = -1, .kind = OUTPUT_FILE };
+	struct stat st;
+
+	if (!strcmp(where, "-")) {
+		int r;
+
+		sink.kind = OUTPUT_STDOUT;
+		r = open_stdout(&sink);
+		if (r == 0)
+			*ret_sink = sink;
+		return r;
+	}
+	if (!strncmp(where, UNIX_PREFIX, strlen(UNIX_PREFIX))) {
+		sink.kind = OUTPUT_UNIX;
+		sink.socket = true;
+		where += strlen(UNIX_PREFIX);
+	} else if (stat(where, &st) == 0 && S_ISFIFO(st.st_mode)) {
+		sink.kind = OUTPUT_FIFO;
+	}
+	sink.path = strdup(where);
+	if (!sink.path)
+		return -ENOMEM;
+	sink.fd = open_path(&sink);
+	if (sink.fd < 0) {
+		free(sink.path);
+		return sink.fd;
+	}
+	*ret_sink = sink;
+	return 0;
+}
+
+int output_sink_reopen(struct output_sink *sink)
+{
+	int fd;
+
+	if (sink->kind == OUTPUT_STDOUT)
+		return 0;
+	fd = open_path(sink);
+	if (fd < 0)
+		return fd;
+	output_sink_close(sink);
+	sink->fd = fd;
+	return 0;
+}
+
+void output_sink_close(struct output_sink *sink)
+{
+	if (sink->fd >= 0 && !sink->borrowed)
+		close(sink->fd);
+	sink->fd = -1;
+}
+
+void output_sink_done(struct output_sink *sink)
+{
+	output_sink_close(sink);
+	free(sink->path);
+	sink->path = NULL;
+}
+
+/* POLLOUT on a pipe promises room for PIPE_BUF bytes, and one write of as many does not block. */
+static ssize_t write_polled(const struct output_sink *sink, const struct iovec *iov)
+{
+	struct pollfd poll_fd = { .fd = sink->fd, .events = POLLOUT };
+	ssize_t n;
+
+	if (poll(&poll_fd, 1, 0) == 0)
+		return -EAGAIN;
+	n = write(sink->fd, iov->iov_base, MIN(iov->iov_len, (size_t)PIPE_BUF));
+	return n < 0 ? -errno : n;
+}
+
+ssize_t output_sink_write(const struct output_sink *sink, const struct iovec *iov, int count)
+{
+	ssize_t n;
+
+	if (sink->poll_first)
+		return write_polled(sink, iov);
+	if (sink->socket) /* no sendmsg(2): whoever may send descriptors can hide them in a message
+			   */
+		n = send(sink->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	else
+		n = writev(sink->fd, iov, count);
+	return n < 0 ? -errno : n;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pressure_status.h: what is said of how pressure is followed. Main thread only. */
+#ifndef TROCAR_CONSUMER_PRESSURE_PRESSURE_STATUS_H
+#define TROCAR_CONSUMER_PRESSURE_PRESSURE_STATUS_H
+
+#include "consumer/pressure/pressure_follow.h"
+#include "shared/json/jsonw.h"
+
+/* Writes "follow", "follow_reason" and "pressure" of a watch; with scan_ms and sleep where a scan
+ * is needed. For watch.start. */
+void pressure_status_write_start(const struct pressure *p, const struct watch *w,
+				 struct jsonw *json);
+
+/* Writes "pressure" {resource: {"by", "some_total_us", ...}} for the method `watches`. */
+void pressure_status_write_watch(const struct pressure *p, const struct watch *w,
+				 struct jsonw *json);
+
+/* Writes "follow", and "pressure" {...}: descriptors, threads, memory and counts. For `status`. */
+void pressure_status_write(const struct pressure *p, struct jsonw *json);
+
+/* Writes the counts of agent.stop, inside of `totals`. */
+void pressure_status_write_totals(const struct pressure *p, struct jsonw *json);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * psi_trigger.h: one trigger of the kernel on a pressure file: what is written into it, and what
+ * its refusals mean (Documentation/accounting/psi.rst; psi_trigger_create() in kernel/sched/psi.c).
+ * A trigger has the privilege of the process that opened the file: without CAP_SYS_RESOURCE its
+ * window is a multiple of 2 s, and the kernel looks every 2 s; with it, every tenth of the window.
+ */
+#ifndef TROCAR_CONSUMER_PRESSURE_PSI_TRIGGER_H
+#define TROCAR_CONSUMER_PRESSURE_PSI_TRIGGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* psi_write() reads no more of what is written. */
+#define PSI_TRIGGER_TEXT_BYTES 32
+
+/* What whoever opens the files may do, as far as it has shown itself. */
+enum psi_trigger_power {
+	PSI_TRIGGER_POWER_UNKNOWN,
+	PSI_TRIGGER_PLAIN,	/* without CAP_SYS_RESOURCE */
+	PSI_TRIGGER_PRIVILEGED, /* windows of any length; a psimon thread per cgroup */
+};
+
+/* Why a threshold is not followed by a trigger. */
+struct psi_trigger_refusal {
+	int error;	 /* -errno */
+	bool again;	 /* may pass: worth another try */
+	bool all;	 /* not a matter of this one file: the others need no try now */
+	const char *why; /* static sentence */
+};
+
+/*
+ * Writes "some 100000 500000" and its NUL: psi_write() overwrites the last byte with one. Times in
+ * microseconds. Returns the bytes to write, NUL included.
+ */
+size_t psi_trigger_text(char text[PSI_TRIGGER_TEXT_BYTES], bool full, uint64_t stall_us,
+			uint64_t window_us);
+
+/*
+ * Asks the kernel through `fd`, a pressure file opened for writing, to tell of stalls of stall_ms
+ * in window_ms by POLLPRI. *power is what is known of the opener, and learnt here. 0; -EINVAL
+ * (window not a multiple of 2 s without privilege), -EBUSY (the descriptor has a trigger),
+ * -EOPNOTSUPP, -ENODEV, -errno of write(2).
+ */
+int psi_trigger_arm(int fd, bool full, uint32_t stall_ms, uint32_t window_ms,
+		    enum psi_trigger_power *power);
+
+/* What a failure to open (broker or kernel) or to arm a trigger means. */
+struct psi_trigger_refusal psi_trigger_refusal(int error);
+
+/* How often the kernel looks, for people: "every 2 s", "every tenth of the window". */
+const char *psi_trigger_pace(enum psi_trigger_power power);
+
+#endif

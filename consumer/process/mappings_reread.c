@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/process/mappings_reread.h"
+
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+/* So long after execve(2) the libraries may not all be there; so long it may be loading more. */
+#define YOUNG_NS   (30 * NSEC_PER_MSEC)
+#define LOADING_NS NSEC_PER_SEC
+
+void mappings_reread_init(struct mappings_reread *r, struct processes *processes,
+			  struct process_mappings *mappings)
+{
+	*r = (struct mappings_reread){ .processes = processes, .mappings = mappings };
+}
+
+static void note_process(struct mappings_reread *r, const struct process *p)
+{
+	if (r->count < MAPPINGS_REREAD_MAX)
+		r->keys[r->count++] = process_key(p);
+}
+
+void mappings_reread_young(struct mappings_reread *r, const struct process *p)
+{
+	if (p->exec_ns && p->maps.read_ns - p->exec_ns <= YOUNG_NS)
+		note_process(r, p);
+}
+
+void mappings_reread_unmapped(struct mappings_reread *r, struct process *p, uint64_t time_ns)
+{
+	uint64_t since_ns = MAX(p->exec_ns, p->seen_ns);
+
+	if (p->gone_ns)
+		return;
+	p->unwind.left = true;
+	if (clock_mono_ns() - since_ns < LOADING_NS)
+		process_mappings_read_image(r->mappings, p, time_ns);
+	else
+		process_mappings_read(r->mappings, p, time_ns);
+	if (p->maps.read_ns < time_ns)
+		note_process(r, p);
+}
+
+void mappings_reread_settle(struct mappings_reread *r)
+{
+	size_t count = r->count;
+	struct process *p;
+
+	r->count = 0;
+	for (size_t i = 0; i < count; i++) {
+		p = process_find(r->processes, r->keys[i].tgid, r->keys[i].start_ns);
+		if (p)
+			process_mappings_read_image(r->mappings, p, clock_mono_ns());
+	}
+}

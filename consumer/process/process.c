@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/process/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "consumer/output/event_budget.h"
+#include "consumer/symbols/perf_map_files.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+/* Finalizer of splitmix64: spreads (tgid, start) over the table; never 0. */
+static uint64_t hash_key(uint32_t tgid, uint64_t start_ns)
+{
+	uint64_t x = start_ns ^ ((uint64_t)tgid << 42);
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	x ^= x >> 31;
+	return x ? x : 1;
+}
+
+void processes_init(struct processes *all, size_t max, struct jit_files *jit_files)
+{
+	*all = (struct processes){ .jit_files = jit_files };
+	idmap_init(&all->by_id, max);
+}
+
+void process_queue_read(struct processes *all, struct process *p)
+{
+	if (p->queued)
+		return;
+	p->queued = true;
+	p->next_read = NULL;
+	*(all->last_read ? &all->last_read->next_read : &all->first_read) = p;
+	all->last_read = p;
+}
+
+struct process *process_take_read(struct processes *all)
+{
+	struct process *p = all->first_read;
+
+	if (!p)
+		return NULL;
+	all->first_read = p->next_read;
+	if (!all->first_read)
+		all->last_read = NULL;
+	p->next_read = NULL;
+	p->queued = false;
+	return p;
+}
+
+/* The queue is short: it is emptied after each drain. */
+static void unqueue_process(struct processes *all, const struct process *p)
+{
+	struct process *previous = NULL;
+
+	if (!p->queued)
+		return;
+	for (struct process *i = all->first_read; i != p; i = i->next_read)
+		previous = i;
+	*(previous ? &previous->next_read : &all->first_read) = p->next_read;
+	if (all->last_read == p)
+		all->last_read = previous;
+}
+
+static void free_process(struct process *p)
+{
+	mappings_done(&p->maps);
+	mappings_done(&p->before);
+	free(p);
+}
+
+static void drop_process(struct processes *all, struct process *p)
+{
+	idmap_remove(&all->by_id, p->id);
+	if (p->gone_ns)
+		all->gone--;
+	unqueue_process(all, p);
+	free_process(p);
+}
+
+void processes_done(struct processes *all)
+{
+	struct process *p;
+	uint64_t id;
+
+	idmap_for_each (&all->by_id, i, id, p)
+		free_process(p);
+	idmap_done(&all->by_id);
+	all->first_read = all->last_read = NULL;
+}
+
+struct process *process_find(struct processes *all, uint32_t tgid, uint64_t start_ns)
+{
+	struct process *p = idmap_get(&all->by_id, hash_key(tgid, start_ns));
+
+	return p && p->tgid == tgid && p->start_ns == start_ns ? p : NULL;
+}
+
+/* Frees those that have lingered for longer than that. */
+static void sweep_gone(struct processes *all, uint64_t now_ns, uint64_t linger_ns)
+{
+	struct process *p, **old;
+	size_t n = 0;
+	uint64_t id;
+
+	if (!all->gone)
+		return;
+	old = calloc(all->gone, sizeof(struct process *));
+	if (!old)
+		return;
+	idmap_for_each (&all->by_id, i, id, p)
+		if (p->gone_ns && now_ns - p->gone_ns > linger_ns && n < all->gone)
+			old[n++] = p;
+	while (n)
+		drop_process(all, old[--n]);
+	free(old);
+}
+
+void processes_sweep(struct processes *all, uint64_t now_ns)
+{
+	bool crowded = all->gone > PROCESS_GONE_MAX;
+
+	sweep_gone(all, now_ns,
+		   (crowded ? PROCESS_LINGER_MS / 8 : PROCESS_LINGER_MS) * NSEC_PER_MSEC);
+}
+
+/* A full table is no reason not to see a start: those that have gone make room. */
+static int put_process(struct processes *all, struct process *p)
+{
+	int r = idmap_put(&all->by_id, p->id, p);
+
+	if (r != -ENOSPC || !all->gone)
+		return r;
+	sweep_gone(all, clock_mono_ns(), 0);
+	return idmap_put(&all->by_id, p->id, p);
+}
+
+int process_get(struct processes *all, uint32_t tgid, uint64_t start_ns,
+		struct process **ret_process)
+{
+	struct process *p = process_find(all, tgid, start_ns);
+	int r;
+
+	if (p) {
+		*ret_process = p;
+		return 0;
+	}
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	*p = (struct process){
+		.id = hash_key(tgid, start_ns),
+		.tgid = tgid,
+		.start_ns = start_ns,
+		.uid = UID_UNKNOWN,
+		.seen_ns = clock_mono_ns(),
+	};
+	if (idmap_get(&all->by_id, p->id)) {
+		free(p);
+		return -EEXIST;
+	}
+	r = put_process(all, p);
+	if (r < 0) {
+		free(p);
+		return r;
+	}
+	*ret_process = p;
+	return 0;
+}
+
+void process_gone(struct processes *all, struct process *p)
+{
+	struct process_key key = process_key(p);
+
+	if (p->gone_ns)
+		return;
+	p->gone_ns = clock_mono_ns();
+	all->gone++;
+	if (p->compiled)
+		perf_map_files_leave(all->jit_files, &key);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/process/process_unwind.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "consumer/process/unwind_events.h"
+#include "consumer/process/unwind_plan.h"
+#include "shared/tools/macro.h"
+
+/* Tables that one file's rows are worth at a time; who still finds no room asks again. */
+#define TAKEN_AT_ONCE 16
+
+void process_unwind_init(struct process_unwind *u, const struct process_unwind_needs *needs)
+{
+	*u = (struct process_unwind){ .needs = *needs };
+	unwind_tables_init(&u->tables, needs->pins, needs->targets, needs->shares, needs->cgroups);
+	u->room = (struct unwind_room){
+		.tables = &u->tables,
+		.shares = needs->shares,
+		.cgroups = needs->cgroups,
+		.captured = needs->captured,
+	};
+}
+
+int process_unwind_start(struct process_unwind *u)
+{
+	const struct pinned_maps *pins = u->needs.pins;
+	const struct unwind_maps maps = {
+		.pool_fd = pins->unwind_pool_fd,
+		.pool_elements = pins->abi.unwind_rows,
+		.rules = pins->unwind_rules,
+		.files = pins->unwind_files,
+	};
+	int r;
+
+	r = unwind_files_new(&maps, u->needs.symbols, &u->files);
+	if (r < 0)
+		return r;
+	return unwind_tables_open(&u->tables, u->files);
+}
+
+static void begin_waiting(struct process_unwind *u, struct process *p)
+{
+	struct unwind_state *s = &p->unwind;
+
+	if (s->waiting)
+		return;
+	s->waiting = true;
+	s->previous = NULL;
+	s->next = u->first;
+	if (u->first)
+		u->first->unwind.previous = p;
+	u->first = p;
+}
+
+static void end_waiting(struct process_unwind *u, struct process *p)
+{
+	struct unwind_state *s = &p->unwind;
+
+	if (!s->waiting)
+		return;
+	s->waiting = false;
+	*(s->previous ? &s->previous->unwind.next : &u->first) = s->next;
+	if (s->next)
+		s->next->unwind.previous = s->previous;
+	s->previous = s->next = NULL;
+}
+
+static void drop_plan(struct process_unwind *u, struct process *p)
+{
+	unwind_plan_free(p->unwind.plan, u->files);
+	p->unwind.plan = NULL;
+	end_waiting(u, p);
+}
+
+/* Each plan is of one that waits. */
+void process_unwind_done(struct process_unwind *u)
+{
+	while (u->first)
+		drop_plan(u, u->first);
+	unwind_tables_close(&u->tables);
+	unwind_files_free(u->files);
+	u->files = NULL;
+}
+
+/* The plan of `p` is to be made again when rows are free. */
+static void note_starved(struct process_unwind *u, const struct process *p)
+{
+	for (size_t i = 0; i < u->starved_count; i++)
+		if (u->starved[i].tgid == p->tgid && u->starved[i].start_ns == p->start_ns)
+			return;
+	if (u->starved_count < PROCESS_UNWIND_STARVED_MAX)
+		u->starved[u->starved_count++] = process_key(p);
+}
+
+/* Takes the table away. So many bytes of its holder's rows nobody holds then. */
+static uint64_t take_rows(struct process_unwind *u, const struct walk_table *t)
+{
+	struct owner *holder = shares_ref(t->holder);
+	uint64_t before = holder->held[SHARE_ROWS];
+
+	unwind_tables_withdraw(&u->tables, t->process);
+	unwind_room_count(&u->room);
+	before -= MIN(before, holder->held[SHARE_ROWS]);
+	shares_put(u->needs.shares, holder);
+	return before;
+}
+
+/*
+ * Files of `p` that take so many elements found no room in the pool: takes tables away if somebody
+ * has to give way.
+ */
+static void make_room(struct process_unwind *u, const struct process *p, uint32_t elements)
+{
+	struct owner *owner =
+		shares_of_cgroup(u->needs.shares, u->needs.cgroups, p->cgroup_id, p->tgid);
+	uint64_t bytes = 8 * (uint64_t)elements, freed = 0;
+	bool retiring = unwind_room_retiring(&u->room);
+	const struct walk_table *t;
+
+	unwind_room_count(&u->room);
+	for (int i = 0; i < TAKEN_AT_ONCE && freed < bytes; i++) {
+		t = unwind_room_for_rows(&u->room, owner, bytes);
+		if (!t)
+			break;
+		note_starved(u, p);
+		if (retiring)
+			break;
+		freed += take_rows(u, t);
+	}
+	shares_put(u->needs.shares, owner);
+}
+
+/* All files of its plan are settled. True when the plan is done with, one way or another. */
+static bool conclude_plan(struct process_unwind *u, struct process *p)
+{
+	struct unwind_state *s = &p->unwind;
+	const struct walk_table *yielding;
+	bool left = s->left;
+	uint32_t number;
+
+	s->left = false;
+	if (s->table && !s->unconfirmed && s->shape == unwind_plan_shape(s->plan)) {
+		if (left)
+			unwind_tables_notify_less(&u->tables, p);
+		return true;
+	}
+	if (unwind_plan_foreign(s->plan)) {
+		unwind_tables_withdraw(&u->tables, p);
+		s->how = UNWIND_HOW_FP;
+		s->image = p->maps.image;
+		return true;
+	}
+	if (unwind_tables_find_free(&u->tables, &number) < 0) {
+		yielding = unwind_room_for_table(&u->room, p);
+		if (yielding)
+			unwind_tables_withdraw(&u->tables, yielding->process);
+		/* Until there is one may be a long time. */
+		process_targets_set_mapped(u->needs.targets, p, true);
+		return false;
+	}
+	unwind_tables_publish(&u->tables, p, number);
+	return true;
+}
+
+static void say_how(struct process_unwind *u, struct process *p)
+{
+	struct unwind_state *s = &p->unwind;
+
+	if (!p->announced || s->how == s->said)
+		return;
+	s->said = s->how;
+	unwind_events_say(u->needs.log, u->needs.budget, p, u->files);
+}
+
+/* Raw addresses are taken once the first table is there, and no answer with build-ids is awaited.
+ */
+static void show_mapped(struct process_unwind *u, const struct process *p)
+{
+	if (unwind_state_settled(&p->unwind, p->maps.image) && !p->build_ids_pending)
+		process_targets_set_mapped(u->needs.targets, p, true);
+}
+
+/* Goes on with a plan as far as it can. */
+static void advance_plan(struct process_unwind *u, struct process *p)
+{
+	uint32_t lacking;
+
+	if (!unwind_plan_step(p->unwind.plan, u->files) || !conclude_plan(u, p)) {
+		begin_waiting(u, p);
+		return;
+	}
+	say_how(u, p);
+	lacking = unwind_plan_lacking(p->unwind.plan);
+	drop_plan(u, p);
+	if (lacking)
+		make_room(u, p, lacking);
+	show_mapped(u, p);
+}
+
+static enum rule_unwind wanted_by(const struct process *p)
+{
+	return p->rule ? p->rule->unwind : RULE_UNWIND_AUTO;
+}
+
+/* Makes or renews the table of `p` by its mappings as they are. */
+static void make_plan(struct process_unwind *u, struct process *p)
+{
+	if (!u->files || p->gone_ns)
+		return;
+	mappings_reread_young(u->needs.reread, p);
+	drop_plan(u, p);
+	p->unwind.by = wanted_by(p);
+	p->unwind.plan = unwind_plan_new(&p->maps, p->unwind.by);
+	if (p->unwind.plan)
+		advance_plan(u, p);
+}
+
+void process_unwind_step(struct process_unwind *u)
+{
+	struct process *p;
+
+	while ((p = process_take_read(u->needs.processes))) {
+		if (p->gone_ns)
+			continue;
+		make_plan(u, p);
+		if (!u->files) {
+			p->unwind.how = UNWIND_HOW_FP;
+			p->unwind.image = p->maps.image;
+		}
+		show_mapped(u, p);
+	}
+}
+
+void process_unwind_settle(struct process_unwind *u)
+{
+	mappings_reread_settle(u->needs.reread);
+	process_unwind_step(u);
+}
+
+void process_unwind_unmapped(struct process_unwind *u, struct process *p, uint64_t time_ns)
+{
+	mappings_reread_unmapped(u->needs.reread, p, time_ns);
+	process_unwind_step(u);
+}
+
+void process_unwind_matched(struct process_unwind *u, struct process *p)
+{
+	if (p->maps.count && p->unwind.by != wanted_by(p))
+		make_plan(u, p);
+}
+
+bool process_unwind_sampled(struct process_unwind *u, struct process *p,
+			    const struct sample *record, const struct walk_table **ret_table)
+{
+	struct unwind_state *s = &p->unwind;
+	const struct walk_table *table = NULL;
+	bool refused = false;
+
+	if (record->flags & SAMPLE_UNWOUND) {
+		table = unwind_tables_find(&u->tables, record->fill);
+		if (table && table->process)
+			table->process->unwind.used_ns = record->time_ns;
+		if (s->table)
+			s->used_ns = record->time_ns;
+	} else if (!(record->flags & SAMPLE_BUILD_ID)) {
+		refused = s->table && record->time_ns > s->published_ns && s->shape;
+	}
+	if (refused)
+		s->shape = 0;
+	*ret_table = table;
+	return refused;
+}
+
+void process_unwind_leave(struct process_unwind *u, struct process *p)
+{
+	if (!u->files)
+		return;
+	drop_plan(u, p);
+	unwind_tables_leave(&u->tables, p);
+}
+
+/* Tables have become free: makes the plans of those anew whose files had found no room. */
+static void retry_starved(struct process_unwind *u)
+{
+	struct process_key starved[PROCESS_UNWIND_STARVED_MAX];
+	size_t count = u->starved_count;
+	struct process *p;
+
+	memcpy(starved, u->starved, count * sizeof(*starved));
+	u->starved_count = 0;
+	if (count)
+		unwind_files_retry(u->files);
+	for (size_t i = 0; i < count; i++) {
+		p = process_find(u->needs.processes, starved[i].tgid, starved[i].start_ns);
+		if (p)
+			make_plan(u, p);
+	}
+}
+
+void process_unwind_news(struct process_unwind *u)
+{
+	struct process *p, *next;
+
+	unwind_files_news(u->files);
+	if (unwind_tables_reclaim(&u->tables))
+		retry_starved(u);
+	for (p = u->first; p; p = next) {
+		next = p->unwind.next;
+		advance_plan(u, p);
+	}
+}
+
+static void on_news(void *context, uint32_t events)
+{
+	process_unwind_news(context);
+}
+
+int process_unwind_listen(struct process_unwind *u, struct loop *loop)
+{
+	return loop_add(loop, unwind_files_fd(u->files), EPOLLIN, on_news, u, &u->source);
+}
+
+void process_unwind_write_status(const struct process_unwind *u, struct jsonw *w)
+{
+	struct totals totals = { 0 };
+
+	if (!u->files)
+		return;
+	pinned_maps_totals(u->needs.pins, &totals);
+	unwind_events_write_status(&u->tables, &totals, w);
+}

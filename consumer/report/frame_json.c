@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/frame_json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/tools/macro.h"
+
+/* All frames of one stack; far beyond what STACK_SAMPLE_FRAMES_MAX of the longest names take. */
+#define FRAMES_BYTES (2u << 20)
+
+/*
+ * A frame that was rendered before, at the one place where it may stand: another one that falls
+ * there takes it. When there is no room for one more text, all are forgotten.
+ */
+struct frame_json_known {
+	struct frame frame;
+	uint64_t start_ns; /* of the process; 0 where the name does not depend on it */
+	uint32_t tgid;
+	uint32_t text, bytes; /* in rendering.text; bytes 0: a free place */
+	bool caller;
+	struct named_frame named;
+};
+
+int frame_json_init(struct rendering *r, struct symbols *symbols)
+{
+	memset(r, 0, sizeof(*r));
+	r->symbols = symbols;
+	jsonw_init(&r->frames, FRAMES_BYTES);
+	/* Not touched until used: what a session never fills costs no resident memory. */
+	r->known = calloc(RENDERING_FRAMES, sizeof(*r->known));
+	r->text = malloc(RENDERING_TEXT_BYTES);
+	if (r->known && r->text)
+		return 0;
+	frame_json_done(r);
+	return -ENOMEM;
+}
+
+void frame_json_done(struct rendering *r)
+{
+	jsonw_done(&r->frames);
+	free(r->known);
+	free(r->text);
+	r->known = NULL;
+	r->text = NULL;
+}
+
+void frame_json_text(struct jsonw *w, const char *key, const char *text)
+{
+	if (text)
+		jsonw_string_n(w, key, text, strnlen(text, RENDERING_NAME_BYTES));
+	else
+		jsonw_null(w, key);
+}
+
+static void write_frame(struct jsonw *w, const struct named_frame *f)
+{
+	jsonw_object(w, NULL);
+	frame_json_text(w, "fn", f->fn);
+	if (f->raw)
+		frame_json_text(w, "raw", f->raw);
+	if (!f->fn)
+		jsonw_string(w, "why", f->why ? f->why : "unknown");
+	frame_json_text(w, "module", f->module);
+	if (f->build_id_bytes)
+		jsonw_hex(w, "build_id", f->build_id, MIN(f->build_id_bytes, (uint8_t)20));
+	if (f->has_offset)
+		jsonw_u64(w, "offset", f->offset);
+	jsonw_string(w, "kind", f->kind);
+	jsonw_object_end(w);
+}
+
+/* A name depends on nothing else (frame_name_frame): a leaf's address is the instruction's own. */
+static struct frame_json_known key_of(const struct stack *stack, size_t i)
+{
+	struct frame_json_known key = { .frame = stack->frames[i],
+					.caller = i > 0 && i != stack->kernel_frames };
+
+	if (key.frame.module && key.frame.module->anonymous) {
+		key.tgid = stack->tgid;
+		key.start_ns = stack->start_ns;
+	}
+	return key;
+}
+
+static bool same(const struct frame_json_known *k, const struct frame_json_known *key)
+{
+	return k->bytes && k->frame.module == key->frame.module &&
+	       k->frame.offset == key->frame.offset && k->caller == key->caller &&
+	       k->tgid == key->tgid && k->start_ns == key->start_ns;
+}
+
+static struct frame_json_known *place_of(const struct rendering *r,
+					 const struct frame_json_known *key)
+{
+	uint64_t hash = ((uint64_t)(uintptr_t)key->frame.module ^
+			 (key->frame.offset * 2 + key->caller) ^ (uint64_t)key->tgid << 20) *
+			0x9e3779b97f4a7c15ULL;
+
+	return &r->known[(hash >> 40) % RENDERING_FRAMES];
+}
+
+/* Keeps a text that was just rendered. */
+static void keep(struct rendering *r, struct frame_json_known *k, struct frame_json_known fresh,
+		 const char *text)
+{
+	if (fresh.bytes > RENDERING_TEXT_BYTES - r->text_bytes) {
+		memset(r->known, 0, RENDERING_FRAMES * sizeof(*r->known));
+		r->text_bytes = 0;
+	}
+	fresh.text = (uint32_t)r->text_bytes;
+	memcpy(r->text + r->text_bytes, text, fresh.bytes);
+	r->text_bytes += fresh.bytes;
+	*k = fresh;
+}
+
+static void render(struct rendering *r, const struct stack *stack, size_t i)
+{
+	struct frame_json_known fresh = key_of(stack, i), *k = place_of(r, &fresh);
+	size_t start = r->frames.bytes + r->frames.comma;
+
+	if (same(k, &fresh)) {
+		jsonw_raw(&r->frames, NULL, r->text + k->text, k->bytes);
+		r->named[i] = k->named;
+		return;
+	}
+	frame_name_frame(r->symbols, stack, i, &fresh.named);
+	write_frame(&r->frames, &fresh.named);
+	r->named[i] = fresh.named;
+	if (jsonw_end(&r->frames) < 0)
+		return;
+	fresh.bytes = (uint32_t)(r->frames.bytes - start);
+	keep(r, k, fresh, r->frames.data + start);
+}
+
+size_t frame_json_stack(struct rendering *r, const struct stack *stack)
+{
+	size_t n = MIN((size_t)stack->kernel_frames + stack->user_frames,
+		       (size_t)STACK_SAMPLE_FRAMES_MAX);
+
+	jsonw_reset(&r->frames);
+	jsonw_array(&r->frames, NULL);
+	for (size_t i = 0; i < n; i++) {
+		render(r, stack, i);
+		r->ends[i] = r->frames.bytes;
+	}
+	return jsonw_end(&r->frames) < 0 ? 0 : n;
+}

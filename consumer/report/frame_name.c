@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/frame_name.h"
+
+#include <string.h>
+
+#include "consumer/symbols/perf_map_files.h"
+#include "consumer/unwind/store/unwind_end.h"
+#include "shared/tools/macro.h"
+
+const char *quality_name(enum quality quality)
+{
+	static const char *const names[] = { "complete", "truncated", "broken" };
+
+	return names[quality];
+}
+
+static void name_kernel(struct symbols *symbols, const struct frame *f, bool caller,
+			struct named_frame *ret)
+{
+	struct symbol_name name = {};
+	const char *module = "";
+
+	/* A return address stands behind the call, which may be the function's last instruction. */
+	symbols_kernel(symbols, f->offset - (caller ? 1 : 0), &name, &module);
+	*ret = (struct named_frame){
+		.fn = name.fn,
+		.why = name.why,
+		.module = module && module[0] ? module : "kernel",
+		.kind = "kernel",
+		.offset = name.offset_in_fn + (caller ? 1 : 0),
+		.has_offset = name.fn != NULL,
+	};
+}
+
+static void name_jit(struct symbols *symbols, const struct stack *stack, const struct frame *f,
+		     bool caller, struct named_frame *ret)
+{
+	struct process_key process = { .tgid = stack->tgid, .start_ns = stack->start_ns };
+	struct symbol_name name = {};
+
+	symbols_jit(symbols, &process, f->offset - (caller ? 1 : 0), &name);
+	*ret = (struct named_frame){
+		.fn = name.fn,
+		.why = name.why,
+		.module = f->module->path,
+		.kind = "jit",
+		.offset = f->offset,
+		.has_offset = true,
+	};
+}
+
+/*
+ * In no mapping that was read: a runtime may have made room for more code since, and its process
+ * gone before that was seen. Its perf map knows addresses and needs no mapping.
+ */
+static void name_unknown(struct symbols *symbols, const struct stack *stack, const struct frame *f,
+			 bool caller, struct named_frame *ret)
+{
+	struct process_key process = { .tgid = stack->tgid, .start_ns = stack->start_ns };
+
+	*ret = (struct named_frame){ 0 };
+	if (perf_map_files_knows(symbols_jit_files(symbols), &process))
+		name_jit(symbols, stack, f, caller, ret);
+	if (ret->fn)
+		ret->module = "[anon]";
+	else
+		*ret = (struct named_frame){ .why = "no_mapping", .kind = "user" };
+}
+
+static void name_user(struct symbols *symbols, const struct frame *f, bool caller,
+		      struct named_frame *ret)
+{
+	struct symbol_name name = {};
+	const struct module *file;
+
+	symbols_user(symbols, f->module, f->offset, caller, &name);
+	file = f->module->resolved ? f->module->resolved : f->module;
+	*ret = (struct named_frame){
+		.fn = name.fn,
+		.raw = name.raw,
+		.why = name.why,
+		.module = file->path[0] ? file->path : NULL,
+		.kind = "user",
+		.offset = f->offset,
+		.has_offset = true,
+	};
+	ret->build_id_bytes = symbols_build_id(symbols, f->module, ret->build_id);
+}
+
+void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t i,
+		      struct named_frame *ret_frame)
+{
+	const struct frame *f = &stack->frames[i];
+	bool user = i >= stack->kernel_frames;
+
+	if (!user)
+		name_kernel(symbols, f, i > 0, ret_frame);
+	else if (f->module == &stack_sample_unknown)
+		name_unknown(symbols, stack, f, i > stack->kernel_frames, ret_frame);
+	else if (f->module->anonymous)
+		name_jit(symbols, stack, f, i > stack->kernel_frames, ret_frame);
+	else
+		name_user(symbols, f, i > stack->kernel_frames, ret_frame);
+}
+
+/* Functions nobody calls: where a chain rightly ends. */
+static bool is_entry(const char *fn)
+{
+	static const char *const entries[] = {
+		"_start",
+		"__libc_start_main",
+		"__libc_start_call_main",
+		"start_thread",
+		"clone",
+		"__clone",
+		"clone3",
+		"__clone3",
+		"thread_start",
+		"_dl_start_user",
+		"runtime.goexit",
+		"runtime.mstart",
+	};
+
+	/* Behind it nothing, or a version ("@@GLIBC_2.34") or the compiler's suffix (".abi0"). */
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
+		size_t bytes = strlen(entries[i]);
+
+		if (!strncmp(fn, entries[i], bytes) && strchr("@.", fn[bytes]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The C library calls main and the threads' functions from code without a public name. The dynamic
+ * loader has functions of many a name that are called by others of its own.
+ */
+static bool is_outermost(const struct named_frame *f)
+{
+	static const char *const names[] = { "libc.so", "libc-2", "libpthread", "ld-musl" };
+	static const char loader[] = "ld-linux";
+	const char *base = strrchr(f->module, '/');
+
+	base = base ? base + 1 : f->module;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strncmp(base, names[i], strlen(names[i])))
+			return true;
+	return !f->fn && !strncmp(base, loader, sizeof(loader) - 1);
+}
+
+/*
+ * What the kernel side said of a walk by rows. That no caller was found where one should be says
+ * nothing by itself: it is the end of a whole stack where nobody calls the outermost function.
+ */
+static enum quality unwound_quality(const struct stack *stack, const struct named_frame *root,
+				    const char **ret_reason)
+{
+	enum unwind_end end = stack->user_end;
+
+	if (stack->kernel_frames >= STACK_FRAMES) {
+		*ret_reason = "deeper than 127 frames";
+		return QUALITY_TRUNCATED;
+	}
+	if (end == UNWIND_END_COMPLETE)
+		return QUALITY_COMPLETE;
+	if ((end == UNWIND_END_NO_CALLER || end == UNWIND_END_NO_POINTERS) && root && root->fn &&
+	    is_entry(root->fn))
+		return QUALITY_COMPLETE;
+	*ret_reason = end == UNWIND_END_DEPTH ? "deeper than 127 frames" : unwind_end_help(end);
+	return end == UNWIND_END_DEPTH ? QUALITY_TRUNCATED : QUALITY_BROKEN;
+}
+
+enum quality frame_name_quality(const struct stack *stack, const struct named_frame *root,
+				const char **ret_reason)
+{
+	*ret_reason = NULL;
+	if (stack->flags & SAMPLE_KTHREAD)
+		return QUALITY_COMPLETE;
+	if (!stack->user_frames) {
+		*ret_reason = stack->user_error ? "the user stack could not be read"
+						: "the tick found no user frame";
+		return QUALITY_BROKEN;
+	}
+	if (stack->flags & SAMPLE_UNWOUND)
+		return unwound_quality(stack, root, ret_reason);
+	if (stack->user_frames >= STACK_FRAMES || stack->kernel_frames >= STACK_FRAMES) {
+		*ret_reason = "deeper than 127 frames";
+		return QUALITY_TRUNCATED;
+	}
+	if (stack->flags & STACK_SAMPLE_CUT) {
+		*ret_reason =
+			"the chain of frame pointers led outside every mapping: built without "
+			"frame pointers";
+		return QUALITY_BROKEN;
+	}
+	if (root && root->fn && is_entry(root->fn))
+		return QUALITY_COMPLETE;
+	/* A lone frame in the C library is where the program was, not who called it. */
+	if (root && stack->user_frames > 1 && root->module && is_outermost(root))
+		return QUALITY_COMPLETE;
+	*ret_reason = "the chain of frame pointers ended before an entry point: built without "
+		      "frame pointers";
+	return QUALITY_BROKEN;
+}

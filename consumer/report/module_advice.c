@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/module_advice.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shared/elf/reason.h"
+#include "shared/tools/macro.h"
+
+#define NAME_MAX_BYTES 128 /* of a module in a sentence */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/*
+ * Debian's package of debug symbols by a library's name: "libfoo.so.1" is in libfoo1,
+ * "libfoo2.so.1" in libfoo2-1 (Debian Policy 8.1). False for what is no such name.
+ */
+static bool debug_package(const char *base, char *package, size_t space)
+{
+	const char *so = strstr(base, ".so.");
+	size_t name = so ? (size_t)(so - base) : 0, version;
+
+	if (strncmp(base, "lib", 3) != 0 || name < 4 || name > NAME_MAX_BYTES)
+		return false;
+	version = strspn(so + 4, "0123456789");
+	if (version == 0)
+		return false;
+	/* glibc alone calls them otherwise */
+	snprintf(package, space, "%.*s%s%.*s-%s", (int)name, base,
+		 isdigit((unsigned char)base[name - 1]) ? "-" : "", (int)version, so + 4,
+		 name == 4 && base[3] == 'c' ? "dbg" : "dbgsym");
+	for (char *c = package; *c; c++)
+		*c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+	return true;
+}
+
+static void remedy(const char *base, char *text, size_t space)
+{
+	char package[2 * NAME_MAX_BYTES];
+
+	if (debug_package(base, package, sizeof(package)))
+		snprintf(text, space, "install %.140s, or what your distribution calls it",
+			 package);
+	else
+		snprintf(text, space, "install its debug symbols, or build it without strip");
+}
+
+bool module_advice(const char *module, const char *why, bool broken,
+		   char text[SUMMARY_ADVICE_BYTES])
+{
+	const char *base = base_name(module);
+	bool stripped = why && strcmp(why, reason_word(REASON_STRIPPED)) == 0,
+	     file = *module == '/';
+	char what[SUMMARY_ADVICE_BYTES / 2];
+
+	remedy(base, what, sizeof(what));
+	if (file && stripped && broken)
+		snprintf(text, SUMMARY_ADVICE_BYTES,
+			 "%.*s was built without frame pointers and without symbols: %s",
+			 NAME_MAX_BYTES, base, what);
+	else if (file && (stripped || (why && strcmp(why, reason_word(REASON_NO_SYMBOL)) == 0)))
+		snprintf(text, SUMMARY_ADVICE_BYTES, "%.*s has %s: %s", NAME_MAX_BYTES, base,
+			 stripped ? "no symbols" : "not all of its symbols", what);
+	else if (why && reason_help(why))
+		snprintf(text, SUMMARY_ADVICE_BYTES, "%.*s: %s", NAME_MAX_BYTES, base,
+			 reason_help(why));
+	else if (file && broken)
+		snprintf(text, SUMMARY_ADVICE_BYTES,
+			 "stacks end in %.*s, which was built without frame pointers: "
+			 "-fno-omit-frame-pointer keeps them",
+			 NAME_MAX_BYTES, base);
+	else
+		return false;
+	return true;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/report_thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "consumer/report/session_report.h"
+#include "consumer/symbols/perf_map_files.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+/*
+ * The kernel's symbols are some MiB: given back when no session came for this long. To read them is
+ * most of the time that a session takes whose files are known, and sessions come in groups.
+ */
+#define KERNEL_TRIM_S 600
+
+struct report_thread {
+	const struct lines *lines;
+	struct symbols *symbols;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* CLOCK_MONOTONIC */
+	struct session_result *first, *last;
+	size_t queued; /* in the list or being written */
+	bool stopping;
+	bool errand; /* perf maps are to be opened or closed */
+	bool hurry;  /* do not wait for room in the output queue any more */
+	bool warm;   /* the kernel's symbols may be in memory */
+};
+
+static struct session_result *pop(struct report_thread *r)
+{
+	struct session_result *s = r->first;
+
+	r->first = s->next;
+	if (!r->first)
+		r->last = NULL;
+	return s;
+}
+
+/* From the main thread: there are perf maps to be opened or closed. */
+static void wake(void *context)
+{
+	struct report_thread *r = context;
+
+	pthread_mutex_lock(&r->lock);
+	r->errand = true;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void serve(struct report_thread *r)
+{
+	bool idle = !r->first;
+
+	r->errand = false;
+	pthread_mutex_unlock(&r->lock);
+	perf_map_files_serve(symbols_jit_files(r->symbols), idle);
+	pthread_mutex_lock(&r->lock);
+}
+
+/* Waits for something to do, or until `until_ns` (0: for as long as it takes); false when that has
+ * come. */
+static bool wait(struct report_thread *r, uint64_t until_ns)
+{
+	struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
+				  .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
+
+	if (until_ns)
+		return pthread_cond_timedwait(&r->changed, &r->lock, &until) != ETIMEDOUT;
+	pthread_cond_wait(&r->changed, &r->lock);
+	return true;
+}
+
+/* Waits for work; trims once when none comes. NULL when the thread is to end. */
+static struct session_result *next(struct report_thread *r)
+{
+	uint64_t trim_ns = clock_mono_ns() + KERNEL_TRIM_S * NSEC_PER_SEC;
+
+	for (;;) {
+		uint64_t due_ns;
+
+		while (r->errand)
+			serve(r);
+		if (r->first || r->stopping)
+			break;
+		due_ns = perf_map_files_due_ns(symbols_jit_files(r->symbols));
+		if (r->warm && (!due_ns || trim_ns < due_ns))
+			due_ns = trim_ns;
+		if (wait(r, due_ns))
+			continue;
+		r->errand = true;
+		if (r->warm && clock_mono_ns() >= trim_ns) {
+			symbols_trim_kernel(r->symbols);
+			r->warm = false;
+		}
+	}
+	return r->first ? pop(r) : NULL;
+}
+
+static void *run(void *context)
+{
+	struct report_thread *r = context;
+	struct session_result *s;
+
+	pthread_mutex_lock(&r->lock);
+	while ((s = next(r))) {
+		pthread_mutex_unlock(&r->lock);
+		session_report_write(s, r->lines, r->symbols, &r->hurry);
+		session_result_free(s);
+		symbols_trim(r->symbols);
+		pthread_mutex_lock(&r->lock);
+		r->queued--;
+		r->warm = true;
+		pthread_cond_broadcast(&r->changed);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+int report_thread_new(const struct lines *lines, struct symbols *symbols,
+		      struct report_thread **ret_reporter)
+{
+	struct report_thread *r = calloc(1, sizeof(*r));
+	pthread_condattr_t attributes;
+	int e;
+
+	if (!r)
+		return -ENOMEM;
+	r->lines = lines;
+	r->symbols = symbols;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	e = pthread_create(&r->thread, NULL, run, r);
+	if (e) {
+		free(r);
+		return -e;
+	}
+	perf_map_files_set_wake(symbols_jit_files(symbols), wake, r);
+	*ret_reporter = r;
+	return 0;
+}
+
+void report_thread_put(struct report_thread *r, struct session_result *s)
+{
+	pthread_mutex_lock(&r->lock);
+	s->next = NULL;
+	if (r->last)
+		r->last->next = s;
+	else
+		r->first = s;
+	r->last = s;
+	r->queued++;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
+size_t report_thread_queued(struct report_thread *r)
+{
+	size_t queued;
+
+	pthread_mutex_lock(&r->lock);
+	queued = r->queued;
+	pthread_mutex_unlock(&r->lock);
+	return queued;
+}
+
+void report_thread_stop(struct report_thread *r, uint32_t timeout_ms)
+{
+	struct timespec until;
+
+	if (!r)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += timeout_ms / 1000;
+	pthread_mutex_lock(&r->lock);
+	while (r->queued && !r->hurry)
+		if (pthread_cond_timedwait(&r->changed, &r->lock, &until) == ETIMEDOUT)
+			__atomic_store_n(&r->hurry, true, __ATOMIC_RELAXED);
+	r->stopping = true;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+	pthread_join(r->thread, NULL);
+	perf_map_files_set_wake(symbols_jit_files(r->symbols), NULL, NULL);
+	while (r->first)
+		session_result_free(pop(r));
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}

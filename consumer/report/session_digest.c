@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/session_digest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/report/module_advice.h"
+#include "shared/tools/macro.h"
+
+#define TEXT_MAX 256 /* of a name in the last line */
+
+/* What ends the last line behind the rows. */
+#define TAIL_BYTES 64
+
+static const char other[] = "(other)";
+
+int session_digest_init(struct summary *s)
+{
+	*s = (struct summary){};
+	s->functions.rows = calloc(SUMMARY_KEYS, sizeof(*s->functions.rows));
+	s->modules.rows = calloc(SUMMARY_KEYS, sizeof(*s->modules.rows));
+	s->broken.rows = calloc(SUMMARY_KEYS, sizeof(*s->broken.rows));
+	if (s->functions.rows && s->modules.rows && s->broken.rows)
+		return 0;
+	session_digest_done(s);
+	return -ENOMEM;
+}
+
+void session_digest_done(struct summary *s)
+{
+	free(s->functions.rows);
+	free(s->modules.rows);
+	free(s->broken.rows);
+	*s = (struct summary){};
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; text && *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
+	return (hash ^ 0xff) * 0x100000001b3ULL;
+}
+
+/* The place of that pair, or the free one where it would go. Open addressing over SUMMARY_KEYS. */
+static struct tally_row *find_row(const struct tally *t, const char *name, const char *detail,
+				  uint64_t *ret_hash)
+{
+	/* 0 marks a free place */
+	uint64_t hash = hash_text(hash_text(0xcbf29ce484222325ULL, name), detail) | 1;
+	size_t i = hash % SUMMARY_KEYS;
+
+	while (t->rows[i].hash && t->rows[i].hash != hash)
+		i = (i + 1) % SUMMARY_KEYS;
+	*ret_hash = hash;
+	return &t->rows[i];
+}
+
+/* Three quarters full at most; then what is new goes to one row, and what is known goes on. */
+static void tally_add(struct tally *t, const char *name, const char *detail, uint64_t weight)
+{
+	uint64_t hash;
+	struct tally_row *row = find_row(t, name, detail, &hash);
+
+	if (!row->hash && t->count >= SUMMARY_KEYS / 4 * 3) {
+		name = other;
+		detail = NULL;
+		row = find_row(t, name, detail, &hash);
+	}
+	if (!row->hash) {
+		*row = (struct tally_row){ .name = name, .detail = detail, .hash = hash };
+		t->count++;
+	}
+	row->weight += weight;
+	t->total += weight;
+}
+
+static void add_quality(struct summary *s, const struct stack *stack,
+			const struct named_frame *frames, size_t n)
+{
+	const struct named_frame *root = n ? &frames[n - 1] : NULL;
+	const char *why;
+	enum quality quality = frame_name_quality(stack, root, &why);
+
+	s->samples[quality] += stack->count;
+	s->frames += n * stack->count;
+	if (stack->flags & SAMPLE_UNWOUND)
+		s->ends[stack->user_end] += stack->count;
+	else if (stack->user_frames)
+		s->by_pointers += stack->count;
+	if (quality == QUALITY_BROKEN && stack->user_frames && root && root->module)
+		tally_add(&s->broken, root->module, unwind_end_word(stack->user_end), stack->count);
+}
+
+void session_digest_add(struct summary *s, const struct stack *stack,
+			const struct named_frame *frames, size_t n)
+{
+	size_t self = stack->user_frames ? stack->kernel_frames : 0;
+
+	add_quality(s, stack, frames, n);
+
+	for (size_t i = 0; i < n; i++)
+		if (!frames[i].fn)
+			tally_add(&s->modules, frames[i].module, frames[i].why, stack->count);
+	if (n && stack->phase == PHASE_DURING)
+		tally_add(&s->functions, frames[self].fn, frames[self].module, stack->weight_ns);
+}
+
+static int heavier(const void *a, const void *b)
+{
+	const struct tally_row *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+static int64_t share_milli(uint64_t part, uint64_t all)
+{
+	return all ? (int64_t)(part * 1000 / all) : 0;
+}
+
+static void put_text(struct jsonw *w, const char *key, const char *text)
+{
+	if (text)
+		jsonw_string_n(w, key, text, strnlen(text, TEXT_MAX));
+	else
+		jsonw_null(w, key);
+}
+
+void session_digest_sort(struct summary *s)
+{
+	qsort(s->functions.rows, SUMMARY_KEYS, sizeof(*s->functions.rows), heavier);
+	qsort(s->modules.rows, SUMMARY_KEYS, sizeof(*s->modules.rows), heavier);
+	qsort(s->broken.rows, SUMMARY_KEYS, sizeof(*s->broken.rows), heavier);
+}
+
+static void write_function(const struct tally *t, const struct tally_row *row, struct jsonw *w)
+{
+	jsonw_object(w, NULL);
+	put_text(w, "fn", row->name);
+	put_text(w, "module", row->detail);
+	jsonw_milli(w, "share", share_milli(row->weight, t->total));
+	jsonw_object_end(w);
+}
+
+static void write_module(const struct tally *t, const struct tally_row *row, struct jsonw *w)
+{
+	jsonw_object(w, NULL);
+	put_text(w, "module", row->name);
+	jsonw_u64(w, "frames", row->weight);
+	jsonw_string(w, "why", row->detail ? row->detail : "unknown");
+	jsonw_object_end(w);
+}
+
+static void write_broken(const struct tally *t, const struct tally_row *row, struct jsonw *w)
+{
+	jsonw_object(w, NULL);
+	put_text(w, "module", row->name);
+	jsonw_u64(w, "samples", row->weight);
+	if (row->detail)
+		jsonw_string(w, "reason", row->detail);
+	jsonw_object_end(w);
+}
+
+/* The heaviest rows, as many as leave `keep_bytes` below the writer's wall. */
+static void write_rows(const struct tally *t, size_t max, size_t keep_bytes,
+		       void (*write)(const struct tally *t, const struct tally_row *row,
+				     struct jsonw *w),
+		       struct jsonw *w)
+{
+	for (size_t i = 0; i < MIN(t->count, max); i++) {
+		struct jsonw_mark mark = jsonw_mark(w);
+
+		write(t, &t->rows[i], w);
+		if (!w->error && w->bytes + keep_bytes <= w->max_bytes)
+			continue;
+		jsonw_rewind(w, mark);
+		break;
+	}
+}
+
+/* Whether frame pointers would help the stacks that ended there. */
+static bool wants_pointers(const struct tally_row *broken)
+{
+	return !broken->detail || !strcmp(broken->detail, unwind_end_word(UNWIND_END_NO_POINTERS));
+}
+
+/* Whether stacks ended in the module; it is among the heaviest that did. */
+static bool ended_stacks(const struct summary *s, const char *module)
+{
+	for (size_t i = 0; i < MIN(s->broken.count, (size_t)SUMMARY_MODULES); i++)
+		if (wants_pointers(&s->broken.rows[i]) &&
+		    strcmp(s->broken.rows[i].name, module) == 0)
+			return true;
+	return false;
+}
+
+static bool is_unnamed(const struct summary *s, const char *module)
+{
+	for (size_t i = 0; i < MIN(s->modules.count, (size_t)SUMMARY_MODULES); i++)
+		if (s->modules.rows[i].name && strcmp(s->modules.rows[i].name, module) == 0)
+			return true;
+	return false;
+}
+
+/* Appends the sentence when there is room; how many it wrote. */
+static size_t put_sentence(struct jsonw *w, const char *text)
+{
+	struct jsonw_mark mark = jsonw_mark(w);
+
+	jsonw_string(w, NULL, text);
+	if (!w->error && w->bytes + TAIL_BYTES <= w->max_bytes)
+		return 1;
+	jsonw_rewind(w, mark);
+	return 0;
+}
+
+/* The same with the sentence about a module, when there is one. */
+static size_t put_advice(struct jsonw *w, const char *module, const char *why, bool broken)
+{
+	char text[SUMMARY_ADVICE_BYTES];
+
+	if (!module || !module_advice(module, why, broken, text))
+		return 0;
+	return put_sentence(w, text);
+}
+
+/* First too many mappings, which are no module's fault; then what has no names, then what only
+ * broke stacks; the heaviest of each. */
+static void write_advice(const struct summary *s, struct jsonw *w)
+{
+	size_t wrote = 0;
+
+	jsonw_array(w, "advice");
+	if (s->ends[UNWIND_END_NO_PLACE])
+		wrote += put_sentence(w, SUMMARY_NO_PLACE);
+	for (size_t i = 0; i < MIN(s->modules.count, (size_t)SUMMARY_MODULES); i++) {
+		const struct tally_row *row = &s->modules.rows[i];
+
+		if (wrote < SUMMARY_ADVICE)
+			wrote += put_advice(w, row->name, row->detail,
+					    row->name && ended_stacks(s, row->name));
+	}
+	for (size_t i = 0; i < MIN(s->broken.count, (size_t)SUMMARY_MODULES); i++) {
+		const char *module = s->broken.rows[i].name;
+
+		if (wrote < SUMMARY_ADVICE && wants_pointers(&s->broken.rows[i]) &&
+		    !is_unnamed(s, module))
+			wrote += put_advice(w, module, NULL, true);
+	}
+	jsonw_array_end(w);
+}
+
+static void write_quality(const struct summary *s, struct jsonw *w)
+{
+	jsonw_object(w, "stack_quality");
+	for (int i = 0; i < QUALITY_COUNT_; i++)
+		jsonw_u64(w, quality_name((enum quality)i), s->samples[i]);
+	jsonw_milli(w, "unnamed_share", share_milli(s->modules.total, s->frames));
+	jsonw_u64(w, "by_frame_pointers", s->by_pointers);
+	jsonw_object(w, "unwound");
+	for (int i = UNWIND_END_NONE + 1; i < UNWIND_END_COUNT_; i++)
+		if (s->ends[i])
+			jsonw_u64(w, unwind_end_word((enum unwind_end)i), s->ends[i]);
+	jsonw_object_end(w);
+	jsonw_object_end(w);
+}
+
+void session_digest_write(const struct summary *s, struct jsonw *w)
+{
+	size_t room;
+
+	write_quality(s, w);
+	room = w->max_bytes - MIN(w->bytes, w->max_bytes);
+	jsonw_array(w, "top");
+	/* Functions may take half of what is left, modules half of the rest each. */
+	write_rows(&s->functions, SUMMARY_TOP, room / 2, write_function, w);
+	jsonw_array_end(w);
+	jsonw_array(w, "modules_unnamed");
+	write_rows(&s->modules, SUMMARY_MODULES, room / 4, write_module, w);
+	jsonw_array_end(w);
+	jsonw_array(w, "modules_broken");
+	write_rows(&s->broken, SUMMARY_MODULES, room / 6, write_broken, w);
+	jsonw_array_end(w);
+	write_advice(s, w);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+/* The subject of the sentence: what the trigger says. Returns the length. */
+static int write_cause(const struct session_result *s, char *text, size_t space)
+{
+	switch (s->reason.kind) {
+	case TRIGGER_PRESSURE:
+		return snprintf(text, space, "%s stalled on %s for %llu ms of %llu ms (%s)",
+				s->cgroup, resource_name(s->reason.when.resource),
+				(unsigned long long)s->reason.stall_ms,
+				(unsigned long long)s->reason.measured_ms,
+				s->reason.when.full ? "all of it" : "some of it");
+	case TRIGGER_EXEC:
+		return snprintf(text, space, "%s started in %s (pid %u)", s->reason.comm, s->cgroup,
+				s->reason.pid);
+	case TRIGGER_REQUEST:
+		break;
+	}
+	return snprintf(text, space, "%s captured on request", s->cgroup);
+}
+
+void session_digest_headline(const struct summary *s, const struct session_result *session,
+			     char *text, size_t space)
+{
+	const struct tally_row *top = &s->functions.rows[0];
+	int n = write_cause(session, text, space);
+
+	if (n < 0 || (size_t)n >= space)
+		return;
+	if (!s->functions.count && session->signals[SIGNAL_ONCPU]->why)
+		snprintf(text + n, space - (size_t)n, "; no CPU was sampled: %s",
+			 session->signals[SIGNAL_ONCPU]->why);
+	else if (!s->functions.count)
+		snprintf(text + n, space - (size_t)n, "; nothing of it ran on a CPU meanwhile");
+	else
+		snprintf(text + n, space - (size_t)n,
+			 "; of its time on CPU %lld %% was in %.200s (%.200s)",
+			 (long long)share_milli(top->weight, s->functions.total) / 10,
+			 top->name ? top->name : "unnamed code",
+			 top->detail ? base_name(top->detail) : "unknown module");
+}

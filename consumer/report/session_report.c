@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/session_report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "consumer/report/frame_json.h"
+#include "consumer/report/session_digest.h"
+#include "consumer/report/session_verdict.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+/* An output that has not moved for this long is taken as stopped. */
+#define STALL_NS (2 * NSEC_PER_SEC)
+
+/* For "]", the keys of a split stack, "}" and the newline. */
+#define TAIL_BYTES 96
+
+/* Lines are queued together: a wake-up of the writing thread for each was a quarter of our time. */
+#define BATCH_BYTES (64u << 10)
+/* And at most this part of the queue: a quarter of it is the main thread's. */
+#define BATCH_SHARE 8
+
+/* Whole stacks that are not queued yet. */
+struct batch {
+	char *data;
+	size_t bytes, space, limit;
+	uint64_t lines;
+	uint64_t held[PHASE_COUNT_]; /* samples in it */
+};
+
+struct report {
+	struct session_result *session;
+	const struct signal *signal; /* whose stacks are being written */
+	const struct lines *lines;
+	const bool *hurry;
+	struct event_subject subject;
+	struct summary summary;
+	struct rendering rendering;
+	struct jsonw tail; /* of one line, behind its frames */
+	size_t head_bytes; /* of a stack's first line, the longest head */
+	struct batch batch;
+	uint64_t written, moved_ns; /* of the output: how far it was, and when */
+};
+
+/*
+ * Leaves a quarter of the queue to the main thread. False when the output does not move; as long as
+ * it goes on not to, what follows does not wait again.
+ */
+static bool wait_for_room(struct report *r)
+{
+	struct output_queue_stats stats;
+
+	for (;;) {
+		bool room;
+
+		output_queue_stats(r->lines->output, &stats);
+		room = stats.queued_bytes < stats.queue_bytes / 4 * 3;
+		if (room || stats.bytes != r->written) {
+			r->written = stats.bytes;
+			r->moved_ns = clock_mono_ns();
+		}
+		if (room)
+			return true;
+		if (__atomic_load_n(r->hurry, __ATOMIC_RELAXED) ||
+		    clock_mono_ns() - r->moved_ns > STALL_NS)
+			return false;
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+	}
+}
+
+static void lose(struct report *r, enum phase phase, uint64_t samples)
+{
+	struct ledger *ledger = &r->signal->taken->phase[phase];
+
+	ledger->emitted -= samples;
+	ledger->lost[DROP_QUEUE_FULL] += samples;
+}
+
+/* Queues what the batch holds, all of it or nothing; what is refused goes into the ledger. */
+static void flush(struct report *r)
+{
+	struct batch *b = &r->batch;
+	bool queued;
+
+	if (!b->bytes)
+		return;
+	queued =
+		wait_for_room(r) && output_queue_put(r->lines->output, b->data, b->bytes, b->lines);
+	for (int phase = 0; phase < PHASE_COUNT_; phase++) {
+		if (!queued)
+			lose(r, (enum phase)phase, b->held[phase]);
+		b->held[phase] = 0;
+	}
+	b->bytes = 0;
+	b->lines = 0;
+}
+
+/* Room for `more` bytes: within the limit, or beyond it for the one stack that is longer. */
+static bool reserve(struct report *r, size_t more)
+{
+	struct batch *b = &r->batch;
+	size_t space;
+	char *larger;
+
+	if (b->bytes + more > b->limit)
+		flush(r);
+	if (b->bytes + more <= b->space)
+		return true;
+	space = MAX(b->limit, more);
+	larger = realloc(b->data, space);
+	if (!larger)
+		return false;
+	b->data = larger;
+	b->space = space;
+	return true;
+}
+
+static size_t count_unnamed(const struct report *r, size_t n)
+{
+	size_t unnamed = 0;
+
+	for (size_t i = 0; i < n; i++)
+		unnamed += !r->rendering.named[i].fn;
+	return unnamed;
+}
+
+/* All of a line that stands before its frames. */
+static void write_head(const struct report *r, const struct stack *stack, struct jsonw *w, size_t n,
+		       bool first)
+{
+	const char *why;
+	size_t unnamed;
+	enum quality quality =
+		frame_name_quality(stack, n ? &r->rendering.named[n - 1] : NULL, &why);
+
+	event_line_begin(r->lines, w, "stack", &r->subject);
+	jsonw_string(w, "signal", signal_name(r->signal->id));
+	jsonw_string(w, "phase", stack->phase == PHASE_DURING ? "during" : "before");
+	jsonw_u64(w, "pid", stack->tgid);
+	jsonw_u64(w, "start_ns", stack->start_ns);
+	jsonw_string(w, "comm", stack->comm);
+	frame_json_text(w, "exe", stack->exe ? stack->exe->path : NULL);
+	if (!stack->exe)
+		jsonw_string(w, "exe_reason",
+			     stack->flags & SAMPLE_KTHREAD ? "a kernel thread, or in execve or exit"
+							   : "its mappings were not read in time");
+	if (first) {
+		jsonw_u64(w, "threads", stack->threads);
+		jsonw_u64(w, "count", stack->count);
+		jsonw_u64(w, "weight_ns", stack->weight_ns);
+	}
+	jsonw_string(w, "quality", quality_name(quality));
+	unnamed = count_unnamed(r, n);
+	if (unnamed)
+		jsonw_u64(w, "unnamed", unnamed);
+	if (why)
+		jsonw_string(w, "quality_reason", why);
+	jsonw_array(w, "frames");
+}
+
+static void write_tail(struct jsonw *w, const struct stack *stack, unsigned int part,
+		       unsigned int parts)
+{
+	jsonw_reset(w);
+	jsonw_array_end(w);
+	if (parts > 1) {
+		jsonw_u64(w, "stack_id", stack->number);
+		jsonw_u64(w, "part", part);
+		jsonw_u64(w, "parts", parts);
+	}
+	jsonw_object_end(w);
+}
+
+/* How many frames from `from` on fit behind a head of that many bytes; at least one. */
+static size_t fit(const struct report *r, size_t from, size_t n)
+{
+	size_t start = from ? r->rendering.ends[from - 1] : 1, last = from + 1;
+	size_t room = r->lines->max_bytes > r->head_bytes + TAIL_BYTES
+			      ? r->lines->max_bytes - r->head_bytes - TAIL_BYTES
+			      : 0;
+
+	while (last < n && r->rendering.ends[last] - start < room)
+		last++;
+	return last - from;
+}
+
+static unsigned int count_parts(const struct report *r, size_t n)
+{
+	unsigned int parts = 0;
+	size_t from = 0;
+
+	do {
+		parts++;
+		from += n ? fit(r, from, n) : 0;
+	} while (from < n);
+	return parts;
+}
+
+/* Appends head, frames and tail as one line; false when it is longer than a line may be. */
+static bool put_line(struct report *r, const struct jsonw *head, const char *frames, size_t bytes)
+{
+	size_t all = head->bytes + bytes + r->tail.bytes + 1;
+	struct batch *b = &r->batch;
+	char *at = b->data + b->bytes;
+
+	if (jsonw_end(head) < 0 || jsonw_end(&r->tail) < 0 || all > r->lines->max_bytes ||
+	    all > b->space - b->bytes)
+		return false;
+	memcpy(at, head->data, head->bytes);
+	at += head->bytes;
+	memcpy(at, frames, bytes);
+	at += bytes;
+	memcpy(at, r->tail.data, r->tail.bytes);
+	at[r->tail.bytes] = '\n';
+	b->bytes += all;
+	b->lines++;
+	return true;
+}
+
+/* `head` is that of the first part. */
+static bool put_parts(struct report *r, const struct stack *stack, struct jsonw *head, size_t n,
+		      unsigned int parts)
+{
+	size_t from = 0;
+
+	for (unsigned int part = 1; part <= parts; part++) {
+		size_t take = n ? fit(r, from, n) : 0;
+		/* The text of frame i begins behind the comma that ends frame i - 1. */
+		size_t start = from ? r->rendering.ends[from - 1] + 1 : 1;
+
+		if (part > 1) {
+			jsonw_done(head);
+			write_head(r, stack, head, n, false);
+		}
+		write_tail(&r->tail, stack, part, parts);
+		if (!put_line(r, head, take ? r->rendering.frames.data + start : "",
+			      take ? r->rendering.ends[from + take - 1] - start : 0))
+			return false;
+		from += take;
+	}
+	return true;
+}
+
+/* A stack is in the batch with all of its lines or with none. */
+static void put_stack(struct report *r, const struct stack *stack)
+{
+	size_t n = frame_json_stack(&r->rendering, stack), before;
+	struct jsonw head;
+	unsigned int parts;
+	uint64_t lines;
+	bool whole;
+
+	session_digest_add(&r->summary, stack, r->rendering.named, n);
+	write_head(r, stack, &head, n, true);
+	r->head_bytes = head.bytes;
+	parts = count_parts(r, n);
+	whole = reserve(r, r->rendering.frames.bytes + parts * (head.bytes + TAIL_BYTES));
+	before = r->batch.bytes;
+	lines = r->batch.lines;
+	whole = whole && put_parts(r, stack, &head, n, parts);
+	if (whole) {
+		r->batch.held[stack->phase] += stack->count;
+	} else {
+		r->batch.bytes = before;
+		r->batch.lines = lines;
+		/* A lone blank is refused and counted: as many dropped lines. */
+		output_queue_put(r->lines->output, " ", 1, parts);
+		lose(r, (enum phase)stack->phase, stack->count);
+	}
+	jsonw_done(&head);
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct stack *x = *(struct stack *const *)a, *y = *(struct stack *const *)b;
+
+	if (x->phase != y->phase)
+		return x->phase == PHASE_DURING ? -1 : 1;
+	if (x->weight_ns != y->weight_ns)
+		return x->weight_ns < y->weight_ns ? 1 : -1;
+	return x->number < y->number ? -1 : 1;
+}
+
+static size_t stacks_bytes(const struct session_result *s)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (s->signals[i] && s->signals[i]->taken)
+			bytes += s->signals[i]->taken->stacks.bytes;
+	return bytes;
+}
+
+static void put_end(struct report *r)
+{
+	const struct session_result *s = r->session;
+	char headline[1024];
+	struct jsonw w;
+
+	event_line_begin(r->lines, &w, "session.end", &r->subject);
+	jsonw_u64(&w, "duration_ms", (s->stop_ns - s->start_ns) / NSEC_PER_MSEC);
+	jsonw_u64(&w, "pre_ms", s->pre_ms);
+	session_verdict_write(s, &w);
+	session_digest_sort(&r->summary);
+	session_digest_headline(&r->summary, s, headline, sizeof(headline));
+	jsonw_string(&w, "headline", headline);
+	if (s->has_pressure_end)
+		psi_write(&s->pressure_end, &w, "pressure_end");
+	jsonw_u64(&w, "memory_bytes", stacks_bytes(s));
+	/* What takes the room that is left comes last. */
+	session_digest_write(&r->summary, &w);
+	event_line_end(r->lines, &w);
+}
+
+static void report_free(struct report *r)
+{
+	if (!r)
+		return;
+	frame_json_done(&r->rendering);
+	jsonw_done(&r->tail);
+	session_digest_done(&r->summary);
+	free(r->batch.data);
+	free(r);
+}
+
+static struct report *report_new(struct session_result *s, const struct lines *lines,
+				 struct symbols *symbols, const bool *hurry)
+{
+	struct report *r = calloc(1, sizeof(*r));
+	struct output_queue_stats stats;
+
+	if (!r)
+		return NULL;
+	if (frame_json_init(&r->rendering, symbols) < 0 || session_digest_init(&r->summary) < 0) {
+		report_free(r);
+		return NULL;
+	}
+	r->session = s;
+	r->lines = lines;
+	r->hurry = hurry;
+	r->subject = session_result_subject(s);
+	jsonw_init(&r->tail, TAIL_BYTES);
+	output_queue_stats(lines->output, &stats);
+	r->batch.limit = MIN((size_t)BATCH_BYTES, stats.queue_bytes / BATCH_SHARE);
+	return r;
+}
+
+static void put_stacks(struct report *r, const struct signal *signal)
+{
+	struct stack_table *stacks = &signal->taken->stacks;
+
+	r->signal = signal;
+	if (stacks->count)
+		qsort(stacks->items, stacks->count, sizeof(struct stack *), by_weight);
+	for (size_t i = 0; i < stacks->count; i++)
+		put_stack(r, stacks->items[i]);
+	flush(r);
+}
+
+static size_t count_stacks(const struct session_result *s)
+{
+	size_t count = 0;
+
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (s->signals[i] && s->signals[i]->taken)
+			count += s->signals[i]->taken->stacks.count;
+	return count;
+}
+
+void session_report_write(struct session_result *s, const struct lines *lines,
+			  struct symbols *symbols, const bool *hurry)
+{
+	struct report *r = report_new(s, lines, symbols, hurry);
+
+	if (!r) {
+		event_line_error(lines, NULL, "queue_full", "give the agent more memory", NULL,
+				 NULL,
+				 "no memory to write the session in %s: its %zu stacks are lost",
+				 s->cgroup, count_stacks(s));
+		return;
+	}
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (s->signals[i] && s->signals[i]->taken)
+			put_stacks(r, s->signals[i]);
+	wait_for_room(r);
+	put_end(r);
+	report_free(r);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_verdict.h: what a session's evidence is worth: the ledger of each signal, and the verdict
+ * that follows from all of them. Report thread only.
+ */
+#ifndef TROCAR_CONSUMER_REPORT_SESSION_VERDICT_H
+#define TROCAR_CONSUMER_REPORT_SESSION_VERDICT_H
+
+#include "consumer/session/session_result.h"
+#include "shared/json/jsonw.h"
+
+/* Writes `ledger`, `verdict`, its reason, the signals' own keys and `lost_share` of session.end. */
+void session_verdict_write(const struct session_result *s, struct jsonw *w);
+
+#endif

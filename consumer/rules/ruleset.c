@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/rules/ruleset.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+int ruleset_new(struct rules *rules, uint32_t generation, const char *source,
+		struct ruleset **ret_set)
+{
+	struct ruleset *set = calloc(1, sizeof(*set));
+
+	if (!set)
+		return -ENOMEM;
+	set->refs = 1;
+	set->generation = generation;
+	set->source = strdup(source);
+	set->budgets = calloc(MAX(rules->count, (size_t)1), sizeof(*set->budgets));
+	if (!set->source || !set->budgets) {
+		ruleset_unref(set);
+		return -ENOMEM;
+	}
+	set->rules = rules;
+	*ret_set = set;
+	return 0;
+}
+
+struct ruleset *ruleset_ref(struct ruleset *set)
+{
+	if (set)
+		__atomic_add_fetch(&set->refs, 1, __ATOMIC_RELAXED);
+	return set;
+}
+
+void ruleset_unref(struct ruleset *set)
+{
+	if (!set || __atomic_sub_fetch(&set->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	if (set->rules)
+		rules_free(set->rules);
+	free(set->budgets);
+	free(set->source);
+	free(set);
+}
+
+/* Moves the ring on to the minute of now_ns, forgetting what is older than an hour. */
+static void turn(struct budget *b, uint64_t now_ns)
+{
+	uint64_t now = now_ns / NSEC_PER_SEC / 60;
+
+	if (now - b->at_minute >= 60)
+		memset(b->minute, 0, sizeof(b->minute));
+	else
+		while (b->at_minute < now)
+			b->minute[++b->at_minute % 60] = 0;
+	b->at_minute = now;
+}
+
+uint64_t budget_spent_ms(struct budget *b, uint64_t now_ns)
+{
+	uint64_t sum = 0;
+
+	turn(b, now_ns);
+	for (size_t i = 0; i < ARRAY_SIZE(b->minute); i++)
+		sum += b->minute[i];
+	return sum;
+}
+
+void budget_spend(struct budget *b, uint64_t now_ns, uint32_t ms)
+{
+	turn(b, now_ns);
+	b->minute[b->at_minute % 60] += ms;
+}
+
+/* Keys and values of one trie, as the batch commands take them. */
+struct batch {
+	void *keys; /* count * key_bytes, zeroed behind each prefix */
+	struct rule_value *values;
+	size_t key_bytes;
+	size_t count;
+};
+
+static void batch_done(struct batch *batch)
+{
+	free(batch->keys);
+	free(batch->values);
+}
+
+static int batch_init(struct batch *batch, size_t key_bytes, size_t max)
+{
+	batch->key_bytes = key_bytes;
+	batch->keys = calloc(MAX(max, (size_t)1), key_bytes);
+	batch->values = calloc(MAX(max, (size_t)1), sizeof(*batch->values));
+	return batch->keys && batch->values ? 0 : -ENOMEM;
+}
+
+static void batch_value(struct batch *batch, size_t rule, uint32_t generation)
+{
+	batch->values[batch->count] = (struct rule_value){
+		.rule = (uint32_t)rule,
+		.generation = generation,
+	};
+	batch->count++;
+}
+
+static int comm_batch(const struct ruleset *set, struct batch *batch)
+{
+	const struct rules *rules = set->rules;
+	int r = batch_init(batch, sizeof(struct comm_key), rules->count);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < rules->count; i++) {
+		const struct rule *rule = &rules->rules[i];
+		struct comm_key *key = (struct comm_key *)batch->keys + batch->count;
+		size_t bytes = strlen(rule->comm);
+
+		if (!bytes)
+			continue;
+		memcpy(key->comm, rule->comm, bytes);
+		key->prefix_bits = (uint32_t)(8 * (bytes + (rule->comm_exact ? 1 : 0)));
+		batch_value(batch, i, set->generation);
+	}
+	return 0;
+}
+
+static int cgroup_batch(const struct ruleset *set, struct batch *batch)
+{
+	const struct rules *rules = set->rules;
+	int r = batch_init(batch, sizeof(struct cgroup_key), rules->n_by_cgroup);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < rules->n_by_cgroup; i++) {
+		const struct rule *rule = &rules->rules[rules->by_cgroup[i]];
+		struct cgroup_key *key = (struct cgroup_key *)batch->keys + batch->count;
+		size_t bytes = MIN(strlen(rule->cgroup_prefix), sizeof(key->path) - 1);
+
+		memcpy(key->path, rule->cgroup_prefix, bytes);
+		key->prefix_bits = (uint32_t)(8 * bytes);
+		batch_value(batch, rules->by_cgroup[i], set->generation);
+	}
+	return 0;
+}
+
+/*
+ * LPM tries had no batch command before Linux 5.17 only, but a batch stops at the first failure
+ * without saying more than a count; one element at a time is the fallback and tells the errno.
+ */
+static int fill(int fd, const struct batch *batch)
+{
+	LIBBPF_OPTS(bpf_map_batch_opts, options, .elem_flags = BPF_ANY);
+	uint32_t count = (uint32_t)batch->count;
+
+	if (!count)
+		return 0;
+	if (bpf_map_update_batch(fd, batch->keys, batch->values, &count, &options) == 0)
+		return 0;
+	for (size_t i = 0; i < batch->count; i++)
+		if (bpf_map_update_elem(fd, (char *)batch->keys + i * batch->key_bytes,
+					&batch->values[i], BPF_ANY) < 0)
+			return -errno;
+	return 0;
+}
+
+static int clear(int fd, size_t key_bytes)
+{
+	_cleanup_free_ void *key = malloc(key_bytes);
+
+	if (!key)
+		return -ENOMEM;
+	while (bpf_map_get_next_key(fd, NULL, key) == 0)
+		if (bpf_map_delete_elem(fd, key) < 0)
+			return -errno;
+	return errno == ENOENT ? 0 : -errno;
+}
+
+int ruleset_clear(const struct pinned_maps *pins, unsigned int pair)
+{
+	int r = clear(pins->rules_fd[pair], sizeof(struct comm_key));
+
+	return r < 0 ? r : clear(pins->cgroups_fd[pair], sizeof(struct cgroup_key));
+}
+
+int ruleset_fill(const struct pinned_maps *pins, unsigned int pair, const struct ruleset *set)
+{
+	_cleanup_(batch_done) struct batch comms = {}, cgroups = {};
+	int r;
+
+	r = ruleset_clear(pins, pair);
+	if (r < 0)
+		return r;
+	r = comm_batch(set, &comms);
+	if (r < 0)
+		return r;
+	r = cgroup_batch(set, &cgroups);
+	if (r < 0)
+		return r;
+	r = fill(pins->rules_fd[pair], &comms);
+	if (r < 0)
+		return r;
+	return fill(pins->cgroups_fd[pair], &cgroups);
+}

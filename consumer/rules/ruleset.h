@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ruleset.h: the rule set in force: shared by reference, because sessions and lines outlive a
+ * change, and its image in the kernel's tries. Two pairs of tries; a new set is filled aside and
+ * switched by one word, so that there is no moment without rules.
+ */
+#ifndef TROCAR_CONSUMER_RULES_RULESET_H
+#define TROCAR_CONSUMER_RULES_RULESET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/kernel/pinned_maps.h"
+#include "shared/rules/rules.h"
+
+/* What a rule has spent; kept across sets for rules of the same name. */
+struct budget {
+	uint32_t minute[60]; /* captured ms in each of the last 60 minutes, a ring */
+	uint64_t at_minute;  /* which minute minute[at % 60] is */
+};
+
+struct ruleset {
+	unsigned int refs; /* atomic: main thread and symbolizer */
+	uint32_t generation;
+	char *source; /* "file:PATH", "socket" */
+	struct rules *rules;
+	struct budget *budgets; /* one per rule; main thread only */
+};
+
+/* The set in force: one word that every module reads. Main thread only. */
+struct active_rules {
+	struct ruleset *set; /* a reference; NULL before the first is applied */
+	uint32_t generation; /* last one given */
+};
+
+/* A new set with one reference that takes over `rules` on success. 0 or -ENOMEM. */
+int ruleset_new(struct rules *rules, uint32_t generation, const char *source,
+		struct ruleset **ret_set);
+struct ruleset *ruleset_ref(struct ruleset *set);
+void ruleset_unref(struct ruleset *set);
+
+/* Captured milliseconds within the last hour. */
+uint64_t budget_spent_ms(struct budget *b, uint64_t now_ns);
+void budget_spend(struct budget *b, uint64_t now_ns, uint32_t ms);
+
+/*
+ * Fills pair `pair` (0 or 1) of tries with the set's keys; whatever stood there is removed first.
+ * The other pair is not touched. 0; -ENOSPC when the loader's --rules is too small; -errno.
+ */
+int ruleset_fill(const struct pinned_maps *pins, unsigned int pair, const struct ruleset *set);
+
+/* Empties a pair of tries. 0 or -errno. */
+int ruleset_clear(const struct pinned_maps *pins, unsigned int pair);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/rules/shares.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/cgroup/cgroups.h"
+#include "consumer/output/line_budget.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+/* Owners are few: users with a tree of their own, and what stands at the second level. */
+#define OWNERS_MAX 16384
+
+static const char *const names[] = {
+	[SHARE_WATCHES] = "watches",
+	[SHARE_TABLES] = "tables",
+	[SHARE_ROWS] = "rows_bytes",
+	[SHARE_CAPTURED] = "captured_ms",
+};
+_Static_assert(ARRAY_SIZE(names) == SHARE_COUNT_, "a name per share");
+
+const char *share_name(enum share share)
+{
+	return names[share];
+}
+
+void shares_init(struct shares *s)
+{
+	*s = (struct shares){};
+	idmap_init(&s->owners, OWNERS_MAX);
+}
+
+static void owner_free(struct owner *owner)
+{
+	free(owner->name);
+	free(owner);
+}
+
+void shares_done(struct shares *s)
+{
+	struct owner *owner;
+	uint64_t key;
+
+	idmap_for_each (&s->owners, i, key, owner)
+		owner_free(owner);
+	idmap_done(&s->owners);
+}
+
+struct owner *shares_owner(struct shares *s, const char *name)
+{
+	uint64_t key = line_budget_key(name);
+	struct owner *owner = idmap_get(&s->owners, key);
+
+	if (!owner) {
+		owner = calloc(1, sizeof(*owner));
+		if (!owner)
+			return NULL;
+		owner->name = strdup(name);
+		if (!owner->name || idmap_put(&s->owners, key, owner) < 0) {
+			owner_free(owner);
+			return NULL;
+		}
+	}
+	owner->refs++;
+	return owner;
+}
+
+struct owner *shares_of_cgroup(struct shares *s, struct cgroups *cgroups, uint64_t cgroup_id,
+			       uint32_t pid_hint)
+{
+	char name[CGROUP_OWNER_BYTES];
+
+	if (!cgroup_id || !cgroups_owner(cgroups, cgroup_id, pid_hint, name))
+		return NULL;
+	return shares_owner(s, name);
+}
+
+struct owner *shares_ref(struct owner *owner)
+{
+	if (owner)
+		owner->refs++;
+	return owner;
+}
+
+void shares_put(struct shares *s, struct owner *owner)
+{
+	if (owner)
+		owner->refs--;
+}
+
+void shares_sweep(struct shares *s, uint64_t now_ns)
+{
+	_cleanup_free_ struct owner **idle = calloc(s->owners.count + 1, sizeof(struct owner *));
+	struct owner *owner;
+	size_t n = 0;
+	uint64_t key;
+
+	if (!idle)
+		return;
+	idmap_for_each (&s->owners, i, key, owner)
+		if (!owner->refs && !budget_spent_ms(&owner->captured, now_ns))
+			idle[n++] = owner;
+	while (n) {
+		owner = idle[--n];
+		idmap_remove(&s->owners, line_budget_key(owner->name));
+		owner_free(owner);
+	}
+}
+
+void owner_add(struct owner *owner, enum share share, uint64_t n)
+{
+	if (owner)
+		owner->held[share] += n;
+}
+
+void owner_sub(struct owner *owner, enum share share, uint64_t n)
+{
+	if (owner)
+		owner->held[share] -= MIN(n, owner->held[share]);
+}
+
+bool owner_yields(const struct owner *from, const struct owner *to, enum share share, uint64_t n)
+{
+	return from && to && from != to && from->held[share] > to->held[share] + n;
+}
+
+void shares_clear(struct shares *s, enum share share)
+{
+	struct owner *owner;
+	uint64_t key;
+
+	idmap_for_each (&s->owners, i, key, owner)
+		owner->held[share] = 0;
+}
+
+/* What was captured within the hour. */
+struct spent {
+	uint64_t mine, all;
+	uint64_t owners; /* who captured, and the one who asks */
+};
+
+static struct spent count_spent(struct shares *s, struct owner *owner, uint64_t now_ns)
+{
+	struct spent spent = { .owners = 1 };
+	struct owner *other;
+	uint64_t key;
+
+	if (owner)
+		spent.mine = budget_spent_ms(&owner->captured, now_ns);
+	spent.all = spent.mine + budget_spent_ms(&s->captured, now_ns);
+	idmap_for_each (&s->owners, i, key, other) {
+		uint64_t ms = other != owner ? budget_spent_ms(&other->captured, now_ns) : 0;
+
+		spent.all += ms;
+		spent.owners += ms > 0;
+	}
+	return spent;
+}
+
+/* Its equal part is left to it, although `used_ms` of `max_ms` are used up by others. */
+static bool has_part(const struct spent *spent, uint64_t max_ms, uint64_t used_ms)
+{
+	return spent->owners > 1 && spent->mine < max_ms / spent->owners && used_ms < 2 * max_ms;
+}
+
+bool shares_has_part(struct shares *s, struct owner *owner, uint64_t max_ms, uint64_t used_ms,
+		     uint64_t now_ns)
+{
+	struct spent spent = count_spent(s, owner, now_ns);
+
+	return has_part(&spent, max_ms, used_ms);
+}
+
+enum capture_verdict shares_may_capture(struct shares *s, struct owner *owner, uint64_t max_ms,
+					uint64_t now_ns)
+{
+	struct spent spent = count_spent(s, owner, now_ns);
+
+	if (spent.owners > 1 && spent.mine >= max_ms / 2)
+		return CAPTURE_OWNER_SPENT;
+	return spent.all < max_ms || has_part(&spent, max_ms, spent.all) ? CAPTURE_MAY
+									 : CAPTURE_ALL_SPENT;
+}
+
+void shares_captured(struct shares *s, struct owner *owner, uint64_t now_ns, uint32_t ms)
+{
+	budget_spend(owner ? &owner->captured : &s->captured, now_ns, ms);
+}
+
+void shares_parts(const struct shares *s, const uint64_t capacity[SHARE_COUNT_],
+		  uint64_t ret_parts[SHARE_COUNT_])
+{
+	uint64_t holders[SHARE_COUNT_] = { 0 }, key;
+	const struct owner *owner;
+
+	idmap_for_each (&s->owners, i, key, owner)
+		for (int share = 0; share < SHARE_COUNT_; share++)
+			holders[share] += owner->held[share] > 0;
+	for (int share = 0; share < SHARE_COUNT_; share++)
+		ret_parts[share] = capacity[share] / MAX(holders[share], (uint64_t)1);
+}
+
+/* The largest part of any capacity that the owner holds, in millionths. */
+static uint64_t weight_of(const struct owner *owner, const uint64_t capacity[SHARE_COUNT_])
+{
+	uint64_t most = 0;
+
+	for (int share = 0; share < SHARE_COUNT_; share++)
+		if (capacity[share])
+			most = MAX(most, owner->held[share] * 1000000 / capacity[share]);
+	return most;
+}
+
+/* Puts it where it belongs among the `n` heaviest so far; returns how many there are then. */
+static size_t insert(const struct owner **top, size_t n, size_t max, const struct owner *owner,
+		     const uint64_t capacity[SHARE_COUNT_])
+{
+	uint64_t weight = weight_of(owner, capacity);
+	size_t at = n;
+
+	while (at > 0 && weight_of(top[at - 1], capacity) < weight)
+		at--;
+	if (at >= max)
+		return n;
+	n = MIN(n + 1, max);
+	memmove(&top[at + 1], &top[at], (n - at - 1) * sizeof(const struct owner *));
+	top[at] = owner;
+	return n;
+}
+
+size_t shares_top(struct shares *s, const uint64_t capacity[SHARE_COUNT_], uint64_t now_ns,
+		  const struct owner **ret_top, size_t max)
+{
+	struct owner *owner;
+	size_t n = 0;
+	uint64_t key;
+
+	idmap_for_each (&s->owners, i, key, owner) {
+		owner->held[SHARE_CAPTURED] = budget_spent_ms(&owner->captured, now_ns);
+		if (weight_of(owner, capacity))
+			n = insert(ret_top, n, max, owner, capacity);
+	}
+	return n;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/sampling/drain.h"
+
+#include <string.h>
+
+#include "consumer/sampling/sample_build_ids.h"
+#include "consumer/sampling/sample_decode.h"
+#include "consumer/sampling/sample_record.h"
+
+/* Room for the deepest sample; the main thread is the only user. */
+static union {
+	struct stack_sample sample;
+	uint8_t room[sizeof(struct stack_sample) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame)];
+} scratch;
+
+/* The process of a record, or NULL: the table is full. */
+static struct process *find_process(struct drain *d, const struct sample *record,
+				    struct drain_slot slot)
+{
+	struct process *p;
+
+	if (process_get(d->processes, record->tgid, record->start_ns, &p) < 0) {
+		d->counts->processes_full++;
+		return NULL;
+	}
+	if (!p->cgroup_id)
+		p->cgroup_id = slot.cgroup_id;
+	if (!p->comm[0] && record->tid == record->tgid)
+		memcpy(p->comm, record->comm, sizeof(p->comm) - 1);
+	return p;
+}
+
+/*
+ * Keeps which module has which build-id, for the samples that come without. What a single reading
+ * of the mappings says may have been something else a moment before or behind: it is confirmed by a
+ * second one.
+ */
+static const struct mappings *learn_build_ids(struct drain *d, struct process *p,
+					      const struct sample *record)
+{
+	static struct sample_build_ids ids;
+
+	sample_build_ids_find(record, &p->maps, &ids);
+	if (ids.count > 0) {
+		process_mappings_read_image(d->mappings, p, record->time_ns);
+		sample_build_ids_find(record, &p->maps, &ids);
+	}
+	for (size_t i = 0; i < ids.count; i++) {
+		const struct sample_build_id *id = &ids.items[i];
+
+		if (id->confirmed && symbols_lacks_build_id(id->module))
+			symbols_learn_build_id(d->symbols, id->module, id->build_id);
+	}
+	return process_mappings_at(p, record->time_ns, record->image);
+}
+
+/* Decodes, and once more what is in no mapping that was read: something was mapped since. */
+static void decode_sample(struct drain *d, struct process *p, const struct sample *record)
+{
+	struct sample_context context = { .symbols = d->symbols, .process = p };
+	const struct mappings *fresh = NULL;
+	struct sample_asks asks;
+	bool refused;
+
+	if (p && !(record->flags & SAMPLE_KTHREAD)) {
+		refused = process_unwind_sampled(d->unwind, p, record, &context.table);
+		context.maps = process_mappings_sampled(d->mappings, p, record, refused);
+		if (record->flags & (SAMPLE_BUILD_ID | SAMPLE_LEAF_ID))
+			context.maps = learn_build_ids(d, p, record);
+	}
+	sample_decode(&context, record, &scratch.sample, &asks);
+	if (asks.mappings) {
+		if (process_mappings_read(d->mappings, p, record->time_ns))
+			fresh = process_mappings_at(p, record->time_ns, record->image);
+		sample_decode_missing(&context, fresh, record, &scratch.sample, &asks);
+	}
+	if (asks.build_ids)
+		process_mappings_ask_build_ids(d->mappings, p);
+}
+
+static void take_record(void *context, const void *record, size_t bytes)
+{
+	struct drain *d = context;
+	const struct abi_header *abi = &d->pins->abi;
+	const struct sample *sample = record;
+	struct drain_slot slot;
+	struct process *p;
+
+	d->counts->samples++;
+	if (!sample_record_valid(record, bytes, abi->slots, abi->cpus_possible)) {
+		d->counts->bad_records++;
+		return;
+	}
+	slot = d->calls->slot(d->context, sample->slot);
+	p = find_process(d, sample, slot);
+	decode_sample(d, p, sample);
+	if (d->calls->session(d->context, &scratch.sample, p))
+		return;
+	if (slot.cgroup_id && slot.epoch == sample->epoch &&
+	    recorder_add(d->recorder, &scratch.sample) < 0)
+		d->recorder->evicted++;
+}
+
+void drain_samples(struct drain *d)
+{
+	ring_drain(&d->pins->samples, take_record, d);
+	process_unwind_step(d->unwind);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sample_build_ids.h: which module has which build-id, from a record that has the addresses beside
+ * what the kernel resolved them to. Pure.
+ */
+#ifndef TROCAR_CONSUMER_SAMPLING_SAMPLE_BUILD_IDS_H
+#define TROCAR_CONSUMER_SAMPLING_SAMPLE_BUILD_IDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/symbols/mappings.h"
+#include "shared/abi/abi.h"
+
+struct sample_build_id {
+	struct module *module;
+	const uint8_t *build_id; /* BUILD_ID_BYTES, in the record; NULL: the kernel knew none */
+	bool confirmed; /* the module lay there when the sample was taken: before it and after */
+};
+
+struct sample_build_ids {
+	size_t count;
+	struct sample_build_id items[STACK_FRAMES];
+};
+
+/*
+ * Finds the frames that lie in a module of which no build-id is known (symbols_lacks_build_id). A
+ * module may stand there several times. `maps` are those of the record's process as last read: none
+ * is found where they are of another image.
+ */
+void sample_build_ids_find(const struct sample *record, const struct mappings *maps,
+			   struct sample_build_ids *ret_ids);
+
+#endif

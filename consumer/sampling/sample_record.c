@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/sampling/sample_record.h"
+
+bool sample_record_valid(const void *record, size_t bytes, uint32_t slots, uint32_t cpus)
+{
+	const struct sample *s = record;
+	size_t user_bytes;
+
+	if (bytes < sizeof(*s))
+		return false;
+	if (s->kernel_frames > STACK_FRAMES || s->user_frames > STACK_FRAMES)
+		return false;
+	user_bytes = s->flags & SAMPLE_BUILD_ID ? sizeof(struct frame_build_id) : sizeof(uint64_t);
+	if (s->flags & SAMPLE_BUILD_ID && s->flags & SAMPLE_ADDRESSES)
+		user_bytes += sizeof(uint64_t);
+	if (bytes < sizeof(*s) + s->kernel_frames * sizeof(uint64_t) + s->user_frames * user_bytes +
+			    (s->flags & SAMPLE_LEAF_ID ? sizeof(struct frame_build_id) : 0))
+		return false;
+	if (s->flags & SAMPLE_UNWOUND && s->user_end >= UNWIND_END_COUNT_)
+		return false;
+	return s->slot < slots && s->cpu < cpus;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sample_record.h: a record of the samples ring as bytes: whether it is sound, and where its parts
+ * are. Behind struct sample lie the kernel frames, then the user frames: addresses; or, with
+ * SAMPLE_BUILD_ID, what the kernel resolved, and with SAMPLE_ADDRESSES their addresses behind that.
+ * With SAMPLE_LEAF_ID the build-id of the leaf's file comes last. Pure.
+ */
+#ifndef TROCAR_CONSUMER_SAMPLING_SAMPLE_RECORD_H
+#define TROCAR_CONSUMER_SAMPLING_SAMPLE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared/abi/abi.h"
+
+/*
+ * Checks `bytes` bytes against the layout of struct sample: lengths, counts, slot and CPU within
+ * what the loader made. Fuzzed (tests/fuzz/consumer/sample.c).
+ */
+bool sample_record_valid(const void *record, size_t bytes, uint32_t slots, uint32_t cpus);
+
+/* ---- of a valid record */
+
+static inline const uint64_t *sample_record_kernel(const struct sample *record)
+{
+	return (const uint64_t *)(record + 1);
+}
+
+/* What the kernel resolved; NULL without SAMPLE_BUILD_ID. */
+static inline const struct frame_build_id *sample_record_ids(const struct sample *record)
+{
+	const uint64_t *user = sample_record_kernel(record) + record->kernel_frames;
+
+	return record->flags & SAMPLE_BUILD_ID ? (const struct frame_build_id *)user : NULL;
+}
+
+/* The addresses of the user frames; NULL when the record came without. */
+static inline const uint64_t *sample_record_addresses(const struct sample *record)
+{
+	const struct frame_build_id *ids = sample_record_ids(record);
+
+	if (!ids)
+		return sample_record_kernel(record) + record->kernel_frames;
+	if (!(record->flags & SAMPLE_ADDRESSES))
+		return NULL;
+	return (const uint64_t *)(ids + record->user_frames);
+}
+
+/* What the kernel says of the leaf of a walked stack; NULL when the record came without. */
+static inline const struct frame_build_id *sample_record_leaf_id(const struct sample *record)
+{
+	if (record->flags & SAMPLE_BUILD_ID || !(record->flags & SAMPLE_LEAF_ID))
+		return NULL;
+	return (const struct frame_build_id *)(sample_record_addresses(record) +
+					       record->user_frames);
+}
+
+#endif

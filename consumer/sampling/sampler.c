@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/sampling/sampler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/broker/broker_client.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/cpus.h"
+#include "shared/tools/log.h"
+#include "shared/tools/macro.h"
+
+/* Over which the CPUs' first ticks of a capture are spread: not more turns of the loop than this.
+ */
+#define SPREAD_STEPS 10
+
+/* The loader's own events tick always: nothing is ours to open. */
+static bool is_always(const struct sampler *s)
+{
+	return s->pins->abi.cpus_sampled > 0;
+}
+
+static bool is_needed(const struct sampler *s)
+{
+	return !is_always(s) && (s->watched || s->captures);
+}
+
+static enum cpu_event_rate needed_rate(const struct sampler *s)
+{
+	return s->captures ? CPU_EVENT_CAPTURE : CPU_EVENT_RECORDER;
+}
+
+static void set_divisor(struct sampler *s, uint32_t divisor)
+{
+	__atomic_store_n(&s->pins->control->divisor, divisor, __ATOMIC_SEQ_CST);
+}
+
+void sampler_init(struct sampler *s, const struct pinned_maps *pins, struct loop *loop,
+		  struct broker_client *link, const struct lines *lines)
+{
+	*s = (struct sampler){ .pins = pins, .loop = loop, .link = link, .lines = lines };
+}
+
+void sampler_start(struct sampler *s)
+{
+	set_divisor(s, is_always(s) ? RECORDER_DIVISOR : 1);
+}
+
+static void close_events(struct sampler *s)
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		cpu_event_close(&s->events[i]);
+	loop_remove(TAKE_PTR(s->spread));
+	free(s->events);
+	s->events = NULL;
+	s->n_events = s->n_online = 0;
+	s->since_ns = s->retry_ns = 0;
+	s->why = NULL;
+}
+
+void sampler_done(struct sampler *s)
+{
+	close_events(s);
+}
+
+/* The old events of CPUs before `cpu` are of CPUs that went; that of `cpu` itself is kept if alive.
+ */
+static bool keep_event(struct sampler *s, size_t *at, uint32_t cpu, struct cpu_event *ret_event)
+{
+	for (; *at < s->n_events && s->events[*at].cpu <= cpu; (*at)++) {
+		struct cpu_event *e = &s->events[*at];
+
+		if (e->cpu == cpu && cpu_event_moves(e)) {
+			*ret_event = *e;
+			(*at)++;
+			return true;
+		}
+		cpu_event_close(e);
+	}
+	return false;
+}
+
+/* Makes the events those of `cpus`; true when one was opened. s->why says what is missing. */
+static bool merge_events(struct sampler *s, const uint32_t *cpus, size_t n, struct cpu_event *fresh)
+{
+	size_t kept = 0, at = 0;
+	bool opened = false;
+
+	s->n_online = n;
+	s->why = NULL;
+	for (size_t i = 0; i < n; i++) {
+		const char *why = NULL;
+		int r;
+
+		if (keep_event(s, &at, cpus[i], &fresh[kept])) {
+			kept++;
+			continue;
+		}
+		r = s->why ? -EAGAIN
+			   : cpu_event_open(s->link, cpus[i], s->pins->abi.hz, needed_rate(s),
+					    &fresh[kept], &why);
+		if (r == 0) {
+			opened = true;
+			cpu_event_spread(&fresh[kept++]);
+		} else if (r == -ENODEV) {
+			s->n_online--; /* went between the list and here */
+		} else if (!s->why) {
+			s->why = why;
+		}
+	}
+	for (; at < s->n_events; at++)
+		cpu_event_close(&s->events[at]);
+	free(s->events);
+	s->events = fresh;
+	s->n_events = kept;
+	return opened;
+}
+
+static void fill_numbers(void *context, struct jsonw *w)
+{
+	const struct sampler *s = context;
+
+	jsonw_u64(w, "count", s->n_online - s->n_events);
+}
+
+/*
+ * Once when something is missing, once when it is there again. Nothing while the broker is late by
+ * the time that a start of it takes: it is asked again as soon as it answers, and after that by the
+ * next drain.
+ */
+static void say_missing(struct sampler *s)
+{
+	if (!s->why == !s->said || (s->why && broker_client_waits(s->link)))
+		return;
+	s->said = s->why;
+	if (!s->why) {
+		log_info("sampling: every CPU has its event again");
+		return;
+	}
+	log_warning("sampling: %s: %zu of %zu CPUs have no event, continuing without", s->why,
+		    s->n_online - s->n_events, s->n_online);
+	event_line_error(
+		s->lines, NULL, "sampling_missing",
+		"see that trocar-broker.socket is active, or load with --always oncpu",
+		fill_numbers, s,
+		"%zu of %zu CPUs are not sampled: %s; what is watched has no stacks from there",
+		s->n_online - s->n_events, s->n_online, s->why);
+}
+
+/*
+ * While it lasts the full-rate events run as well, and longer than a period if the loop is held up:
+ * the divisor is theirs, so that the recorder takes a tick too few and none that weighs too much.
+ */
+static void end_spread(struct sampler *s)
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		cpu_event_spread_end(&s->events[i]);
+	loop_remove(TAKE_PTR(s->spread));
+	if (!s->captures)
+		set_divisor(s, 1);
+}
+
+/* Ends the spreading of one CPU after the other, over a period. */
+static void on_spread(void *context, uint32_t events)
+{
+	struct sampler *s = context;
+	size_t until = ++s->spread_steps * s->n_events / SPREAD_STEPS;
+
+	for (size_t i = 0; i < s->n_events && i < until; i++)
+		cpu_event_spread_end(&s->events[i]);
+	if (s->spread_steps == SPREAD_STEPS)
+		end_spread(s);
+}
+
+static void begin_spread(struct sampler *s)
+{
+	uint64_t step_ns = NSEC_PER_SEC / s->pins->abi.hz / (SPREAD_STEPS + 1);
+
+	s->spread_steps = 0;
+	if (!s->spread && loop_timer(s->loop, on_spread, s, &s->spread) < 0)
+		s->spread = NULL;
+	if (s->spread && loop_timer_set(s->spread, step_ns, step_ns) == 0)
+		return;
+	end_spread(s);
+}
+
+static void follow_cpus(struct sampler *s)
+{
+	_cleanup_free_ uint32_t *cpus = NULL;
+	struct cpu_event *fresh;
+	uint64_t now_ns = clock_mono_ns();
+	bool opened = false;
+	size_t n = 0;
+
+	fresh = cpus_online(&cpus, &n) == 0 ? calloc(n, sizeof(*fresh)) : NULL;
+	set_divisor(s, RECORDER_DIVISOR);
+	if (fresh)
+		opened = merge_events(s, cpus, n, fresh);
+	else
+		s->why = "the list of CPUs cannot be read";
+	if (opened)
+		begin_spread(s);
+	else if (!s->spread && !s->captures)
+		set_divisor(s, 1);
+	s->retry_ns = s->why ? now_ns + BROKER_CLIENT_RETRY_NS : 0;
+	if (s->why)
+		s->since_ns = 0;
+	else if (opened)
+		s->since_ns = clock_mono_ns();
+	say_missing(s);
+}
+
+void sampler_look(struct sampler *s)
+{
+	if (is_needed(s))
+		follow_cpus(s);
+}
+
+static void follow_need(struct sampler *s)
+{
+	if (!is_needed(s))
+		close_events(s);
+	else if (!s->n_events)
+		sampler_retry(s);
+}
+
+void sampler_watched(struct sampler *s, bool watched)
+{
+	s->watched = watched;
+	follow_need(s);
+}
+
+void sampler_retry(struct sampler *s)
+{
+	if (is_needed(s) && (s->why || !s->n_events) && clock_mono_ns() >= s->retry_ns)
+		follow_cpus(s);
+}
+
+void sampler_again(struct sampler *s)
+{
+	s->retry_ns = 0;
+	sampler_retry(s);
+}
+
+/* Where one cannot be switched, its CPU is without: no tick is better than one of wrong weight. */
+static void switch_rates(struct sampler *s)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->n_events; i++) {
+		if (cpu_event_run(&s->events[i], needed_rate(s)) == 0) {
+			s->events[kept++] = s->events[i];
+			continue;
+		}
+		cpu_event_close(&s->events[i]);
+		s->why = "the kernel does not start a sampling event";
+	}
+	s->n_events = kept;
+}
+
+/*
+ * The divisor first on the way up, last on the way down: in between, the recorder takes a tick too
+ * few, never one whose weight is too much.
+ */
+void sampler_capture_begin(struct sampler *s)
+{
+	sampler_look(s);
+	if (s->captures++ || is_always(s))
+		return;
+	set_divisor(s, RECORDER_DIVISOR);
+	if (!s->n_events)
+		sampler_retry(s);
+	else
+		switch_rates(s);
+}
+
+void sampler_capture_end(struct sampler *s)
+{
+	if (--s->captures || is_always(s))
+		return;
+	switch_rates(s);
+	if (s->spread)
+		end_spread(s);
+	set_divisor(s, 1);
+	follow_need(s);
+}
+
+void sampler_state(const struct sampler *s, size_t *ret_ticking, size_t *ret_missing,
+		   const char **ret_why)
+{
+	*ret_ticking = is_always(s) ? s->pins->abi.cpus_sampled : s->n_events;
+	*ret_missing = s->n_online - s->n_events;
+	*ret_why = s->why;
+}
+
+enum sampler_by sampler_by(const struct sampler *s, const char **ret_reason)
+{
+	const char *why = NULL;
+
+	if (is_always(s)) {
+		*ret_reason = "loaded with --always oncpu: every CPU ticks, watched or not";
+		return SAMPLER_ALWAYS;
+	}
+	if (s->why || (!s->n_events && !broker_client_there(s->link, &why))) {
+		*ret_reason = s->why ? s->why : why;
+		return s->n_events ? SAMPLER_BROKER : SAMPLER_NONE;
+	}
+	*ret_reason = "the broker opens an event per CPU while something is watched";
+	return SAMPLER_BROKER;
+}
+
+uint64_t sampler_since_ns(const struct sampler *s)
+{
+	if (is_always(s))
+		return 0;
+	return s->since_ns ? s->since_ns : UINT64_MAX;
+}

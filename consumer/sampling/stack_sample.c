@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/sampling/stack_sample.h"
+
+static char unknown_path[] = "[unknown]";
+struct module stack_sample_unknown = { .path = unknown_path, .anonymous = true, .loaded = true };

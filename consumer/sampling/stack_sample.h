@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stack_sample.h: a decoded sample: its user addresses turned into module and file offset while the
+ * process is known. The recorder, sessions and reports work on it.
+ */
+#ifndef TROCAR_CONSUMER_SAMPLING_STACK_SAMPLE_H
+#define TROCAR_CONSUMER_SAMPLING_STACK_SAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/symbols/symbols.h"
+#include "shared/abi/abi.h"
+
+/* Stands for an address outside every known mapping: the frame's offset is the address. */
+extern struct module stack_sample_unknown;
+
+/* One frame. module NULL: a kernel address. */
+struct frame {
+	struct module *module;
+	uint64_t offset; /* file offset, or the address */
+};
+
+/* Frames leaf first, kernel before user. */
+struct stack_sample {
+	uint64_t time_ns;
+	uint64_t start_ns;
+	uint32_t tgid, tid;
+	uint32_t slot, epoch, seq, cpu;
+	uint32_t flags; /* enum sample_flag, STACK_SAMPLE_CUT */
+	uint16_t kernel_frames, user_frames;
+	int32_t user_error;
+	uint32_t user_end; /* enum unwind_end with SAMPLE_UNWOUND */
+	uint32_t image;	   /* as in struct sample */
+	char comm[COMM_BYTES];
+	struct frame frames[];
+};
+
+/* Beside enum sample_flag: the chain led outside every mapping and was cut there. */
+#define STACK_SAMPLE_CUT (1u << 31)
+
+_Static_assert(STACK_SAMPLE_CUT > SAMPLE_FLAGS_END_, "a flag of two meanings");
+
+#define STACK_SAMPLE_FRAMES_MAX (2 * STACK_FRAMES)
+
+static inline size_t stack_sample_bytes(const struct stack_sample *s)
+{
+	return sizeof(*s) + (size_t)(s->kernel_frames + s->user_frames) * sizeof(struct frame);
+}
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/sampling/stack_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/tools/macro.h"
+
+/* Flags that tell stacks apart. */
+#define STACK_FLAGS (SAMPLE_KTHREAD | SAMPLE_UNWOUND | STACK_SAMPLE_CUT)
+
+void stack_table_init(struct stack_table *s)
+{
+	*s = (struct stack_table){};
+	idmap_init(&s->by_hash, STACK_TABLE_MAX);
+	idmap_init(&s->threads, 4 * STACK_TABLE_MAX);
+}
+
+void stack_table_done(struct stack_table *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		free(s->items[i]);
+	free(s->items);
+	idmap_done(&s->by_hash);
+	idmap_done(&s->threads);
+	*s = (struct stack_table){};
+}
+
+static uint64_t mix_word(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ (hash >> 29);
+}
+
+static uint64_t hash_sample(const struct stack_sample *sample, enum phase phase)
+{
+	size_t n = (size_t)sample->kernel_frames + sample->user_frames;
+	uint64_t comm[2], hash;
+
+	memcpy(comm, sample->comm, sizeof(comm));
+	hash = mix_word(sample->start_ns,
+			(((uint64_t)sample->user_end << 32 | sample->tgid) << 8) | phase);
+	hash = mix_word(mix_word(hash, comm[0]), comm[1]);
+	hash = mix_word(hash, ((uint64_t)(sample->flags & STACK_FLAGS) << 32) |
+				      ((uint64_t)sample->kernel_frames << 16) |
+				      sample->user_frames);
+	for (size_t i = 0; i < n; i++)
+		hash = mix_word(mix_word(hash, (uintptr_t)sample->frames[i].module),
+				sample->frames[i].offset);
+	return hash ? hash : 1;
+}
+
+static bool is_same(const struct stack *s, const struct stack_sample *sample, enum phase phase)
+{
+	size_t n = (size_t)sample->kernel_frames + sample->user_frames;
+
+	return s->phase == phase && s->flags == (sample->flags & STACK_FLAGS) &&
+	       s->user_end == sample->user_end && s->tgid == sample->tgid &&
+	       s->start_ns == sample->start_ns && s->kernel_frames == sample->kernel_frames &&
+	       s->user_frames == sample->user_frames &&
+	       !memcmp(s->comm, sample->comm, sizeof(s->comm)) &&
+	       !memcmp(s->frames, sample->frames, n * sizeof(*s->frames));
+}
+
+static int grow_items(struct stack_table *s)
+{
+	size_t space = s->space ? 2 * s->space : 64;
+	struct stack **items;
+
+	if (s->count < s->space)
+		return 0;
+	if (s->count >= STACK_TABLE_MAX)
+		return -ENOSPC;
+	items = reallocarray(s->items, space, sizeof(struct stack *));
+	if (!items)
+		return -ENOMEM;
+	s->items = items;
+	s->space = space;
+	return 0;
+}
+
+static int add_new(struct stack_table *s, const struct stack_sample *sample, enum phase phase,
+		   uint64_t hash, struct stack **ret_stack)
+{
+	size_t frames =
+		((size_t)sample->kernel_frames + sample->user_frames) * sizeof(struct frame);
+	struct stack *stack;
+	int r;
+
+	if (s->bytes + sizeof(*stack) + frames > STACK_TABLE_BYTES_MAX)
+		return -ENOSPC;
+	r = grow_items(s);
+	if (r < 0)
+		return r;
+	stack = calloc(1, sizeof(*stack) + frames);
+	if (!stack)
+		return -ENOMEM;
+	stack->next = idmap_get(&s->by_hash, hash);
+	r = idmap_put(&s->by_hash, hash, stack);
+	if (r < 0) {
+		free(stack);
+		return r;
+	}
+	stack->hash = hash;
+	stack->number = (uint32_t)s->count;
+	stack->start_ns = sample->start_ns;
+	stack->tgid = sample->tgid;
+	stack->kernel_frames = sample->kernel_frames;
+	stack->user_frames = sample->user_frames;
+	stack->phase = (uint8_t)phase;
+	stack->flags = sample->flags & STACK_FLAGS;
+	stack->user_error = sample->user_error;
+	stack->user_end = (uint8_t)sample->user_end;
+	memcpy(stack->comm, sample->comm, sizeof(stack->comm));
+	memcpy(stack->frames, sample->frames, frames);
+	s->items[s->count++] = stack;
+	s->bytes += sizeof(*stack) + frames;
+	*ret_stack = stack;
+	return 0;
+}
+
+int stack_table_add(struct stack_table *s, const struct stack_sample *sample, enum phase phase,
+		    uint64_t weight_ns, struct module *exe)
+{
+	uint64_t hash = hash_sample(sample, phase), thread;
+	struct stack *stack = idmap_get(&s->by_hash, hash);
+	int r;
+
+	while (stack && !is_same(stack, sample, phase))
+		stack = stack->next;
+	if (!stack) {
+		r = add_new(s, sample, phase, hash, &stack);
+		if (r < 0)
+			return r;
+	}
+	stack->count++;
+	stack->weight_ns += weight_ns;
+	if (!stack->exe)
+		stack->exe = exe;
+	/* Beyond the table's bound a thread may be counted twice; never less than there are. */
+	thread = ((uint64_t)(stack->number + 1) << 32) | sample->tid;
+	if (!idmap_get(&s->threads, thread)) {
+		stack->threads++;
+		idmap_put(&s->threads, thread, stack);
+	}
+	return 0;
+}

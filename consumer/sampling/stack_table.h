@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stack_table.h: a session's samples, counted by phase, process, thread name and frames. The main
+ * thread fills it; once the session has ended it belongs to the symbolizer's thread. Bounded.
+ */
+#ifndef TROCAR_CONSUMER_SAMPLING_STACK_TABLE_H
+#define TROCAR_CONSUMER_SAMPLING_STACK_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/sampling/stack_sample.h"
+#include "shared/tools/idmap.h"
+
+#define STACK_TABLE_MAX	      131072 /* two CPUs at 999 Hz for a minute, no stack twice */
+#define STACK_TABLE_BYTES_MAX (64u << 20)
+
+enum phase { PHASE_BEFORE, PHASE_DURING, PHASE_COUNT_ };
+
+struct stack {
+	struct stack *next; /* same hash */
+	uint64_t hash;
+	uint64_t weight_ns;
+	uint64_t count;
+	uint64_t start_ns;
+	uint32_t tgid;
+	uint32_t threads; /* distinct thread ids */
+	uint32_t number;  /* place in the table */
+	uint16_t kernel_frames, user_frames;
+	uint32_t flags;	  /* SAMPLE_KTHREAD, SAMPLE_UNWOUND, STACK_SAMPLE_CUT */
+	uint8_t phase;	  /* enum phase */
+	uint8_t user_end; /* enum unwind_end with SAMPLE_UNWOUND */
+	int32_t user_error;
+	char comm[COMM_BYTES];
+	struct module *exe; /* NULL when not known */
+	struct frame frames[];
+};
+
+struct stack_table {
+	struct stack **items; /* owned, in order of arrival */
+	size_t count, space;
+	struct idmap by_hash; /* hash -> first stack */
+	struct idmap threads; /* (stack, tid) already counted */
+	size_t bytes;
+};
+
+void stack_table_init(struct stack_table *s);
+void stack_table_done(struct stack_table *s);
+
+/* Counts one sample of weight_ns. 0; -ENOSPC at the bound; -ENOMEM. */
+int stack_table_add(struct stack_table *s, const struct stack_sample *sample, enum phase phase,
+		    uint64_t weight_ns, struct module *exe);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/session/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/kernel/pinned_maps.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+/* A program that had begun when the end was set has written its record by then; where one is lost
+ * it is waited for. */
+#define SETTLE_NS (50 * NSEC_PER_MSEC)
+
+void sessions_init(struct sessions *all, const struct signal_host *host, struct sampler *sampler,
+		   const struct active_rules *active)
+{
+	*all = (struct sessions){ .host = *host, .sampler = sampler, .active = active };
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	session_result_free(s->result);
+	free(s);
+}
+
+static struct session_result *new_result(const struct sessions *all,
+					 const struct session_start *start)
+{
+	struct session_result *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->cgroup = strdup(start->cgroup);
+	if (!r->cgroup) {
+		free(r);
+		return NULL;
+	}
+	r->set = ruleset_ref(all->active->set);
+	r->rule = start->rule;
+	r->reason = *start->reason;
+	r->cgroup_id = start->cgroup_id;
+	return r;
+}
+
+static int make_signals(const struct sessions *all, struct session *s)
+{
+	uint32_t wanted = signals_wanted(s->result->rule, &s->result->reason);
+
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		if (!(wanted & 1u << i))
+			continue;
+		s->result->signals[i] = signals_new((enum signal_bit)i, &all->host, &s->target);
+		if (!s->result->signals[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static struct session *new_session(const struct sessions *all, const struct session_start *start)
+{
+	const struct rule *rule = start->rule;
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->result = new_result(all, start);
+	if (!s->result) {
+		free(s);
+		return NULL;
+	}
+	s->target = (struct signal_target){
+		.rule = rule,
+		.reason = &s->result->reason,
+		.cgroup = s->result->cgroup,
+		.slot = start->slot,
+		.epoch = start->epoch,
+		.only_tgid = start->only_tgid,
+		.only_rule = rule && (start->root || rule->scope_process),
+		.by_process = start->by_process,
+	};
+	s->during_ms = start->during_ms ? start->during_ms
+		       : rule		? rule->during_ms
+					: SESSION_DURING_MS;
+	if (make_signals(all, s) < 0) {
+		session_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static struct session **find_free(struct sessions *all)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (!all->running[i])
+			return &all->running[i];
+	return NULL;
+}
+
+/* How much of the time before is there: since then the recorder has had all CPUs. */
+static uint32_t available_pre_ms(const struct session_start *start, uint64_t since_ns,
+				 uint64_t now_ns)
+{
+	uint64_t recorded_ms = (now_ns - MIN(now_ns, since_ns)) / NSEC_PER_MSEC;
+
+	return (uint32_t)MIN(start->rule ? start->rule->pre_ms : SESSION_PRE_MS, recorded_ms);
+}
+
+/*
+ * First the rate changes, then the slot says capture, and only then the signals read the counters:
+ * attempts from there on are `during`.
+ */
+static void begin_capture(struct sessions *all, struct session *s,
+			  const struct session_start *start)
+{
+	const struct pinned_maps *pins = all->host.pins;
+	struct slot *slot = &pins->slots[start->slot];
+	uint64_t since_ns = MAX(start->recorded_ns, sampler_since_ns(all->sampler)), now_ns;
+
+	sampler_capture_begin(all->sampler);
+	now_ns = clock_mono_ns();
+	s->result->id = now_ns ^ (start->cgroup_id << 48);
+	s->result->start_ns = s->target.start_ns = now_ns;
+	s->result->pre_ms = s->target.pre_ms = available_pre_ms(start, since_ns, now_ns);
+	s->end_ns = now_ns + s->during_ms * NSEC_PER_MSEC;
+	pins->control->heartbeat_ns = now_ns;
+	slot->session = s->result->id;
+	__atomic_store_n(&slot->state, SLOT_CAPTURE, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		struct signal *signal = s->result->signals[i];
+
+		if (signal && signal->kind && signal->kind->begin)
+			signal->kind->begin(signal, &all->host, &s->target);
+	}
+}
+
+int session_begin(struct sessions *all, const struct session_start *start,
+		  struct session **ret_session)
+{
+	struct session **place = find_free(all), *s;
+
+	if (!place)
+		return -ENOSPC;
+	s = new_session(all, start);
+	if (!s)
+		return -ENOMEM;
+	s->owner = start->owner;
+	begin_capture(all, s, start);
+	*place = s;
+	all->count++;
+	all->total++;
+	captured_add(&all->captured, s->result->cgroup_id, s->result->cgroup);
+	*ret_session = s;
+	return 0;
+}
+
+void session_attach(struct sessions *all, struct session *s)
+{
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		struct signal *signal = s->result->signals[i];
+
+		if (signal && signal->kind && signal->kind->attach && signal->why)
+			signal->kind->attach(signal, &all->host, &s->target);
+	}
+}
+
+void sessions_attach_again(struct sessions *all)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (all->running[i] && !all->running[i]->ending)
+			session_attach(all, all->running[i]);
+}
+
+struct session *sessions_of_slot(const struct sessions *all, uint32_t slot, uint32_t epoch)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++) {
+		struct session *s = all->running[i];
+
+		if (s && s->target.slot == slot && s->target.epoch == epoch)
+			return s;
+	}
+	return NULL;
+}
+
+bool session_sample(struct session *s, const struct stack_sample *h, const struct process *p)
+{
+	bool taken = false;
+
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		struct signal *signal = s->result->signals[i];
+
+		if (signal && signal->kind && signal->kind->sample)
+			taken = signal->kind->sample(signal, &s->target, h, p) || taken;
+	}
+	return taken;
+}
+
+void session_narrow(struct session *s)
+{
+	s->target.by_process = true;
+}
+
+static void read_pressure_end(struct session_result *r)
+{
+	const int *fd = r->reason.pressure_fd;
+
+	if (fd && *fd >= 0)
+		r->has_pressure_end = psi_read(*fd, &r->pressure_end) == 0;
+	r->reason.pressure_fd = NULL;
+}
+
+void session_end(struct sessions *all, struct session *s)
+{
+	struct slot *slot = &all->host.pins->slots[s->target.slot];
+
+	if (s->ending)
+		return;
+	s->ending = true;
+	__atomic_store_n(&slot->state, SLOT_RECORDER, __ATOMIC_SEQ_CST);
+	s->result->stop_ns = s->target.stop_ns = clock_mono_ns();
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		struct signal *signal = s->result->signals[i];
+
+		if (signal && signal->kind && signal->kind->end)
+			signal->kind->end(signal, &all->host, &s->target);
+	}
+	sampler_capture_end(all->sampler);
+	s->settled_ns = s->target.stop_ns + SETTLE_NS;
+	slot->session = 0;
+	read_pressure_end(s->result);
+}
+
+bool sessions_end_due(struct sessions *all, uint64_t now_ns)
+{
+	bool ended = false;
+
+	for (size_t i = 0; i < SESSIONS_MAX; i++) {
+		struct session *s = all->running[i];
+
+		if (!s || s->ending || now_ns < s->end_ns)
+			continue;
+		session_end(all, s);
+		ended = true;
+	}
+	return ended;
+}
+
+static bool is_settled(const struct session *s)
+{
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		const struct signal *signal = s->result->signals[i];
+
+		if (signal && signal->kind && signal->kind->is_settled &&
+		    !signal->kind->is_settled(signal))
+			return false;
+	}
+	return true;
+}
+
+static void close_signals(struct sessions *all, struct session *s)
+{
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		struct signal *signal = s->result->signals[i];
+
+		if (signal && signal->kind && signal->kind->close)
+			signal->kind->close(signal, &all->host, &s->target);
+	}
+}
+
+static void remember_session(struct sessions *all, const struct session *s)
+{
+	const struct session_result *r = s->result;
+	struct session_summary *e = &all->ended[all->n_ended++ % SESSIONS_ENDED];
+
+	*e = (struct session_summary){
+		.id = r->id,
+		.trigger = r->reason.kind,
+		.end_ns = r->stop_ns,
+		.samples = session_result_samples(r),
+	};
+	snprintf(e->rule, sizeof(e->rule), "%s", r->rule ? r->rule->name : "");
+	snprintf(e->cgroup, sizeof(e->cgroup), "%s", r->cgroup);
+}
+
+struct session *sessions_take_settled(struct sessions *all, uint64_t now_ns)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++) {
+		struct session *s = all->running[i];
+
+		if (!s || !s->ending || (now_ns < s->settled_ns && !is_settled(s)))
+			continue;
+		all->running[i] = NULL;
+		all->count--;
+		captured_remove(&all->captured, s->result->cgroup);
+		close_signals(all, s);
+		remember_session(all, s);
+		return s;
+	}
+	return NULL;
+}
+
+bool sessions_settling(const struct sessions *all)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (all->running[i] && all->running[i]->ending)
+			return true;
+	return false;
+}

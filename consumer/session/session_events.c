@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/session/session_events.h"
+
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/sampling/sampler_status.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+static bool some_missing(const struct session_result *r)
+{
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (r->signals[i] && r->signals[i]->why)
+			return true;
+	return false;
+}
+
+static void write_signals(const struct session_result *r, struct jsonw *w)
+{
+	jsonw_array(w, "signals");
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (r->signals[i] && !r->signals[i]->why)
+			jsonw_string(w, NULL, signal_name((enum signal_bit)i));
+	jsonw_array_end(w);
+	if (!some_missing(r))
+		return;
+	jsonw_array(w, "signals_missing");
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		if (!r->signals[i] || !r->signals[i]->why)
+			continue;
+		jsonw_object(w, NULL);
+		jsonw_string(w, "signal", signal_name((enum signal_bit)i));
+		jsonw_string(w, "reason", r->signals[i]->why);
+		jsonw_object_end(w);
+	}
+	jsonw_array_end(w);
+}
+
+static const char *signals_reason(const struct session_result *r)
+{
+	if (!r->rule || r->rule->signals_auto)
+		return signals_auto_why(signals_wanted(r->rule, &r->reason));
+	if (some_missing(r))
+		return "asked for by the rule; what is missing makes the verdict inconclusive";
+	return "asked for by the rule";
+}
+
+void session_events_start(const struct sessions *all, const struct session *s,
+			  const struct lines *lines)
+{
+	struct event_subject subject = session_result_subject(s->result);
+	const struct abi_header *abi = &all->host.pins->abi;
+	struct jsonw w;
+
+	event_line_begin(lines, &w, "session.start", &subject);
+	trigger_reason_write(&s->result->reason, &w);
+	write_signals(s->result, &w);
+	jsonw_string(&w, "signals_reason", signals_reason(s->result));
+	sampler_status_write(all->sampler, &w);
+	jsonw_u64(&w, "pre_ms", s->target.pre_ms);
+	jsonw_u64(&w, "during_ms", s->during_ms);
+	jsonw_u64(&w, "hz", abi->hz);
+	jsonw_u64(&w, "recorder_hz", abi->hz / RECORDER_DIVISOR);
+	jsonw_u64(&w, "slot", s->target.slot);
+	event_line_end(lines, &w);
+}
+
+static void write_running(const struct session *s, struct jsonw *w)
+{
+	const struct session_result *r = s->result;
+	char text[SESSION_TEXT_BYTES];
+
+	event_line_session_text(r->id, text);
+	jsonw_object(w, NULL);
+	jsonw_string(w, "session", text);
+	jsonw_string(w, "rule", r->rule ? r->rule->name : NULL);
+	jsonw_string(w, "cgroup", r->cgroup);
+	jsonw_string(w, "state", s->ending ? "ending" : "capture");
+	jsonw_string(w, "reason", trigger_reason_name(r->reason.kind));
+	jsonw_u64(w, "age_ms", (clock_mono_ns() - r->start_ns) / NSEC_PER_MSEC);
+	jsonw_u64(w, "samples", session_result_samples(r));
+	jsonw_object_end(w);
+}
+
+static void write_ended(const struct session_summary *e, struct jsonw *w)
+{
+	char text[SESSION_TEXT_BYTES];
+
+	event_line_session_text(e->id, text);
+	jsonw_object(w, NULL);
+	jsonw_string(w, "session", text);
+	jsonw_string(w, "rule", e->rule[0] ? e->rule : NULL);
+	jsonw_string(w, "cgroup", e->cgroup);
+	jsonw_string(w, "state", "ended");
+	jsonw_string(w, "reason", trigger_reason_name(e->trigger));
+	jsonw_u64(w, "age_ms", (clock_mono_ns() - e->end_ns) / NSEC_PER_MSEC);
+	jsonw_u64(w, "samples", e->samples);
+	jsonw_object_end(w);
+}
+
+void session_events_write_list(const struct sessions *all, struct jsonw *w)
+{
+	size_t n = MIN(all->n_ended, (size_t)SESSIONS_ENDED);
+
+	jsonw_array(w, NULL);
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (all->running[i])
+			write_running(all->running[i], w);
+	for (size_t i = 1; i <= n; i++)
+		write_ended(&all->ended[(all->n_ended - i) % SESSIONS_ENDED], w);
+	jsonw_array_end(w);
+}

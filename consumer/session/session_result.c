@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/session/session_result.h"
+
+#include <stdlib.h>
+
+void session_result_free(struct session_result *r)
+{
+	if (!r)
+		return;
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		signals_free(r->signals[i]);
+	ruleset_unref(r->set);
+	free(r->cgroup);
+	free(r);
+}
+
+struct event_subject session_result_subject(const struct session_result *r)
+{
+	return (struct event_subject){
+		.rule = r->rule,
+		.generation = r->set ? r->set->generation : 0,
+		.cgroup = r->cgroup,
+		.cgroup_id = r->cgroup_id,
+		.container = container_parse(r->cgroup),
+		.session = r->id,
+	};
+}
+
+uint64_t session_result_samples(const struct session_result *r)
+{
+	uint64_t samples = 0;
+
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (r->signals[i] && r->signals[i]->taken)
+			samples += r->signals[i]->taken->phase[PHASE_BEFORE].emitted +
+				   r->signals[i]->taken->phase[PHASE_DURING].emitted;
+	return samples;
+}

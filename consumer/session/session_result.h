@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_result.h: what an ended session hands to the report thread. It owns all that it points
+ * to; nothing in it leads back to the main thread.
+ */
+#ifndef TROCAR_CONSUMER_SESSION_SESSION_RESULT_H
+#define TROCAR_CONSUMER_SESSION_SESSION_RESULT_H
+
+#include <stdint.h>
+
+#include "consumer/output/event_line.h"
+#include "consumer/rules/ruleset.h"
+#include "consumer/signals/signals.h"
+#include "consumer/signals/trigger_reason.h"
+
+struct session_result {
+	uint64_t id;
+	struct ruleset *set;	 /* a reference: the rule outlives a change of the set */
+	const struct rule *rule; /* of that set; NULL for a request by cgroup or pid */
+	struct trigger_reason reason;
+	char *cgroup; /* path */
+	uint64_t cgroup_id;
+	uint32_t pre_ms;		       /* as available */
+	uint64_t start_ns, stop_ns;	       /* CLOCK_MONOTONIC */
+	struct signal *signals[SIGNAL_COUNT_]; /* NULL: not wanted */
+	struct psi pressure_end;
+	bool has_pressure_end;
+	struct session_result *next; /* in the report thread's queue */
+};
+
+/* Releases it with all that it owns; NULL is allowed. */
+void session_result_free(struct session_result *r);
+
+/* The subject of its lines. */
+struct event_subject session_result_subject(const struct session_result *r);
+
+/* Samples that were counted so far, of both phases and all signals. */
+uint64_t session_result_samples(const struct session_result *r);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The signal `switch`: how often the watched tasks gave their CPU away, and how often it was taken
+ * from them. Counted by a program that the broker attaches for the session.
+ */
+#include <stdlib.h>
+
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/signal_programs.h"
+#include "consumer/signals/signals.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+struct context_switches {
+	struct signal signal;
+	bool counted;		    /* from begin to end, but for late_ms */
+	bool tried;		    /* to attach it */
+	uint64_t late_ms;	    /* so long after begin the program was attached */
+	struct slot_switches count; /* at begin the first, at end the difference */
+};
+
+static const char not_yet[] = "it has not been attached yet";
+static const char unreadable[] = "the counters cannot be read";
+
+static struct context_switches *switches_of(struct signal *s)
+{
+	return (struct context_switches *)s;
+}
+
+/* What delays a service under CPU pressure is told apart by who ended its turns. */
+static bool is_auto(const struct trigger_reason *reason)
+{
+	return reason->kind == TRIGGER_PRESSURE && reason->when.resource == RESOURCE_CPU;
+}
+
+static struct signal *create_switches(const struct signal_host *host,
+				      const struct signal_target *target)
+{
+	struct context_switches *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->signal.why = not_yet;
+	return &s->signal;
+}
+
+static void destroy_switches(struct signal *s)
+{
+	free(s);
+}
+
+static void attach_switches(struct signal *signal, const struct signal_host *host,
+			    const struct signal_target *target)
+{
+	struct context_switches *s = switches_of(signal);
+	bool late = s->tried;
+
+	s->tried = true;
+	if (s->counted || target->stop_ns ||
+	    signal_programs_hold(host->programs, SIGNAL_SWITCH, &signal->why) < 0)
+		return;
+	if (pinned_maps_switches(host->pins, target->slot, &s->count) < 0) {
+		signal_programs_drop(host->programs, SIGNAL_SWITCH);
+		signal->why = unreadable;
+		return;
+	}
+	s->counted = true;
+	signal->why = NULL;
+	if (late)
+		s->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
+}
+
+static void end_switches(struct signal *signal, const struct signal_host *host,
+			 const struct signal_target *target)
+{
+	struct context_switches *s = switches_of(signal);
+	struct slot_switches last;
+
+	if (!s->counted)
+		return;
+	if (pinned_maps_switches(host->pins, target->slot, &last) == 0) {
+		s->count.voluntary = last.voluntary - s->count.voluntary;
+		s->count.involuntary = last.involuntary - s->count.involuntary;
+	} else {
+		s->counted = false;
+		signal->why = unreadable;
+	}
+	signal_programs_drop(host->programs, SIGNAL_SWITCH);
+}
+
+static void write_switches(const struct signal *signal, struct jsonw *w)
+{
+	const struct context_switches *s = (const struct context_switches *)signal;
+
+	if (!s->counted) {
+		jsonw_null(w, "switches");
+		jsonw_string(w, "switches_reason", signal->why);
+		return;
+	}
+	jsonw_object(w, "switches");
+	jsonw_u64(w, "voluntary", s->count.voluntary);
+	jsonw_u64(w, "involuntary", s->count.involuntary);
+	if (s->late_ms)
+		jsonw_u64(w, "late_ms", s->late_ms);
+	jsonw_object_end(w);
+}
+
+const struct signal_kind context_switches_kind = {
+	.id = SIGNAL_SWITCH,
+	.auto_why = "auto: at cpu pressure, what runs on the CPUs and who gives them up",
+	.is_auto = is_auto,
+	.create = create_switches,
+	.destroy = destroy_switches,
+	.attach = attach_switches,
+	.end = end_switches,
+	.write = write_switches,
+};

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The signal `oncpu`: samples of what runs on the CPUs, and their account. Every attempt of the
+ * sampler carries a number per slot and CPU (sample.seq). `first` is the number at which the
+ * session began on each CPU, `last` the one at which it ended; what lies between and did not arrive
+ * is lost, and the kernel's counters say why.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/cgroup/cgroups.h"
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/process/process_mappings.h"
+#include "consumer/sampling/recorder.h"
+#include "consumer/sampling/sampler.h"
+#include "consumer/signals/signals.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+struct oncpu {
+	struct signal signal;
+	struct signal_stacks taken;
+	uint32_t cpus; /* possible ones */
+	uint32_t hz;
+	struct slot_counters *first, *last; /* per CPU, owned; one array */
+	uint64_t *before_first; /* per CPU: number of the first sample of the pre-roll, or ~0; owned
+				 */
+	uint64_t filtered[PHASE_COUNT_]; /* samples of other processes of the slot */
+	uint64_t usage_start_us;	 /* the cgroup's CPU time; ~0 when not known */
+};
+
+static struct oncpu *oncpu_of(struct signal *s)
+{
+	return (struct oncpu *)s;
+}
+
+static bool is_auto(const struct trigger_reason *reason)
+{
+	return true;
+}
+
+static void destroy_oncpu(struct signal *signal)
+{
+	struct oncpu *s = oncpu_of(signal);
+
+	stack_table_done(&s->taken.stacks);
+	free(s->first);
+	free(s->before_first);
+	free(s);
+}
+
+static struct signal *create_oncpu(const struct signal_host *host,
+				   const struct signal_target *target)
+{
+	struct oncpu *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->cpus = host->pins->abi.cpus_possible;
+	s->hz = host->pins->abi.hz;
+	s->signal.taken = &s->taken;
+	stack_table_init(&s->taken.stacks);
+	s->taken.expected = UINT64_MAX;
+	s->first = calloc(2 * (size_t)s->cpus, sizeof(*s->first));
+	s->before_first = malloc(s->cpus * sizeof(*s->before_first));
+	if (!s->first || !s->before_first) {
+		destroy_oncpu(&s->signal);
+		return NULL;
+	}
+	s->last = s->first + s->cpus;
+	memset(s->before_first, 0xff, s->cpus * sizeof(*s->before_first));
+	return &s->signal;
+}
+
+/* The cgroup's CPU time so far; ~0 when it cannot be known. */
+static uint64_t read_usage_us(const struct signal_host *host, const struct signal_target *target)
+{
+	static const char key[] = "usage_usec ";
+	char text[1024];
+
+	if (target->by_process || target->only_tgid || target->only_rule ||
+	    cgroups_read(host->cgroups, target->cgroup, "cpu.stat", text, sizeof(text)) < 0 ||
+	    strncmp(text, key, sizeof(key) - 1) != 0)
+		return UINT64_MAX;
+	return strtoull(text + sizeof(key) - 1, NULL, 10);
+}
+
+static bool is_wanted(const struct signal_target *target, uint32_t tgid, const struct process *p)
+{
+	if (target->only_tgid && tgid != target->only_tgid)
+		return false;
+	return !target->only_rule || (p && p->rule == target->rule);
+}
+
+static void count_sample(struct oncpu *s, const struct signal_target *target,
+			 const struct stack_sample *h, const struct process *p, enum phase phase)
+{
+	struct ledger *ledger = &s->taken.phase[phase];
+	uint64_t tick_ns = NSEC_PER_SEC / s->hz;
+	struct module *exe;
+
+	if (phase == PHASE_BEFORE)
+		s->before_first[h->cpu] = MIN(s->before_first[h->cpu], (uint64_t)h->seq);
+	if (!is_wanted(target, h->tgid, p)) {
+		s->filtered[phase]++;
+		return;
+	}
+	if (!(h->flags & SAMPLE_CAPTURE))
+		tick_ns *= RECORDER_DIVISOR;
+	exe = p ? process_mappings_at(p, h->time_ns, h->image)->exe : NULL;
+	if (stack_table_add(&s->taken.stacks, h, phase, tick_ns, exe) < 0)
+		ledger->lost[DROP_MAP_FULL]++;
+	else
+		ledger->emitted++;
+}
+
+/* Its number is before the session's first on that CPU. */
+static bool came_before(const struct oncpu *s, const struct stack_sample *h)
+{
+	return (int32_t)(h->seq - (uint32_t)s->first[h->cpu].attempted) < 0;
+}
+
+/* What the recorder's samples are counted with. */
+struct pre_roll {
+	struct oncpu *s;
+	const struct signal_host *host;
+	const struct signal_target *target;
+};
+
+static void take_before(void *context, const struct stack_sample *h)
+{
+	const struct pre_roll *c = context;
+
+	if (came_before(c->s, h))
+		count_sample(c->s, c->target, h,
+			     process_find(c->host->processes, h->tgid, h->start_ns), PHASE_BEFORE);
+}
+
+static void begin_oncpu(struct signal *signal, const struct signal_host *host,
+			const struct signal_target *target)
+{
+	struct oncpu *s = oncpu_of(signal);
+	struct pre_roll pre_roll = { s, host, target };
+	size_t ticking, missing;
+	const char *why;
+
+	sampler_state(host->sampler, &ticking, &missing, &why);
+	signal->why = ticking ? NULL : why;
+	signal->partly = missing ? why : NULL;
+	pinned_maps_counters(host->pins, target->slot, s->first);
+	s->usage_start_us = read_usage_us(host, target);
+	recorder_each(host->recorder, target->slot, target->epoch,
+		      target->start_ns - target->pre_ms * NSEC_PER_MSEC, take_before, &pre_roll);
+}
+
+static bool take_sample(struct signal *signal, const struct signal_target *target,
+			const struct stack_sample *h, const struct process *p)
+{
+	struct oncpu *s = oncpu_of(signal);
+
+	if (target->stop_ns && (int32_t)(h->seq - (uint32_t)s->last[h->cpu].attempted) >= 0)
+		return false;
+	if (!came_before(s, h))
+		count_sample(s, target, h, p, PHASE_DURING);
+	else if (h->time_ns + target->pre_ms * NSEC_PER_MSEC >= target->start_ns)
+		count_sample(s, target, h, p, PHASE_BEFORE);
+	return true;
+}
+
+static void end_oncpu(struct signal *signal, const struct signal_host *host,
+		      const struct signal_target *target)
+{
+	struct oncpu *s = oncpu_of(signal);
+	uint64_t usage_us;
+
+	pinned_maps_counters(host->pins, target->slot, s->last);
+	usage_us = read_usage_us(host, target);
+	if (usage_us != UINT64_MAX && s->usage_start_us != UINT64_MAX)
+		s->taken.expected = (usage_us - s->usage_start_us) * s->hz / 1000000;
+}
+
+static bool is_settled(const struct signal *signal)
+{
+	const struct oncpu *s = (const struct oncpu *)signal;
+	const struct ledger *during = &s->taken.phase[PHASE_DURING];
+	uint64_t here = during->emitted + during->lost[DROP_MAP_FULL] + s->filtered[PHASE_DURING];
+	uint64_t attempted = 0;
+
+	for (uint32_t cpu = 0; cpu < s->cpus; cpu++)
+		attempted += s->last[cpu].attempted - s->first[cpu].attempted;
+	return here >= attempted;
+}
+
+static void close_oncpu(struct signal *signal, const struct signal_host *host,
+			const struct signal_target *target)
+{
+	struct oncpu *s = oncpu_of(signal);
+	_cleanup_free_ struct slot_counters *counters = calloc(s->cpus, sizeof(*counters));
+	bool fresh = counters && pinned_maps_counters(host->pins, target->slot, counters) == 0;
+	uint64_t lost_during[SLOT_LOST_REASONS] = {}, lost_before[SLOT_LOST_REASONS] = {};
+	struct ledger *before = &s->taken.phase[PHASE_BEFORE];
+	struct ledger *during = &s->taken.phase[PHASE_DURING];
+
+	for (uint32_t cpu = 0; cpu < s->cpus; cpu++) {
+		const struct slot_counters *end = fresh ? &counters[cpu] : &s->last[cpu];
+		uint32_t first = (uint32_t)s->first[cpu].attempted;
+
+		during->attempted += s->last[cpu].attempted - s->first[cpu].attempted;
+		if (s->before_first[cpu] != UINT64_MAX)
+			before->attempted += first - (uint32_t)s->before_first[cpu];
+		for (size_t i = 0; i < SLOT_LOST_REASONS; i++) {
+			lost_during[i] += end->lost[i] - s->first[cpu].lost[i];
+			lost_before[i] += s->first[cpu].lost[i];
+		}
+	}
+	before->attempted -= MIN(before->attempted, s->filtered[PHASE_BEFORE]);
+	during->attempted -= MIN(during->attempted, s->filtered[PHASE_DURING]);
+	ledger_close(before, lost_before, host->recorder->evicted ? DROP_HELD : DROP_UNACCOUNTED);
+	ledger_close(during, lost_during, DROP_UNACCOUNTED);
+}
+
+const struct signal_kind oncpu_kind = {
+	.id = SIGNAL_ONCPU,
+	.auto_why = "auto: what runs on the CPUs explains every resource in part",
+	.is_auto = is_auto,
+	.create = create_oncpu,
+	.destroy = destroy_oncpu,
+	.begin = begin_oncpu,
+	.sample = take_sample,
+	.end = end_oncpu,
+	.is_settled = is_settled,
+	.close = close_oncpu,
+};

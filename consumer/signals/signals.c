@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/signals/signals.h"
+
+#include <stdlib.h>
+
+#define KIND(id, object) extern const struct signal_kind object;
+#include "consumer/signals/signal_kinds.def"
+#undef KIND
+
+static const struct signal_kind *const kinds[SIGNAL_COUNT_] = {
+#define KIND(id, object) [SIGNAL_##id] = &(object),
+#include "consumer/signals/signal_kinds.def"
+#undef KIND
+};
+
+uint32_t signals_wanted(const struct rule *rule, const struct trigger_reason *reason)
+{
+	uint32_t wanted = 1u << SIGNAL_ONCPU;
+
+	if (rule && !rule->signals_auto)
+		return wanted | rule->signals;
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (kinds[i] && kinds[i]->is_auto(reason))
+			wanted |= 1u << i;
+	return wanted;
+}
+
+struct signal *signals_new(enum signal_bit id, const struct signal_host *host,
+			   const struct signal_target *target)
+{
+	const struct signal_kind *kind = kinds[id];
+	struct signal *s = kind ? kind->create(host, target) : calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->kind = kind;
+	s->id = id;
+	if (!kind)
+		s->why = "this version has no program for it";
+	return s;
+}
+
+void signals_free(struct signal *s)
+{
+	if (s && s->kind)
+		s->kind->destroy(s);
+	else
+		free(s);
+}
+
+const char *signals_auto_why(uint32_t wanted)
+{
+	const char *why = NULL;
+
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (wanted & 1u << i && kinds[i] && kinds[i]->auto_why)
+			why = kinds[i]->auto_why;
+	return why;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/signals/trigger_reason.h"
+
+const char *trigger_reason_name(enum trigger_kind kind)
+{
+	static const char *const names[] = {
+		[TRIGGER_PRESSURE] = "pressure",
+		[TRIGGER_REQUEST] = "request",
+		[TRIGGER_EXEC] = "exec",
+	};
+
+	return names[kind];
+}
+
+void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w)
+{
+	jsonw_object(w, "reason");
+	jsonw_object(w, trigger_reason_name(reason->kind));
+	switch (reason->kind) {
+	case TRIGGER_PRESSURE:
+		trigger_reason_write_threshold(reason, w);
+		jsonw_u64(w, "window_ms", reason->when.window_ms);
+		break;
+	case TRIGGER_REQUEST:
+		jsonw_u64(w, "uid", reason->uid);
+		jsonw_u64(w, "pid", reason->pid);
+		break;
+	case TRIGGER_EXEC:
+		jsonw_u64(w, "pid", reason->pid);
+		jsonw_string(w, "comm", reason->comm);
+		break;
+	}
+	jsonw_object_end(w);
+	jsonw_object_end(w);
+}
+
+void trigger_reason_write_threshold(const struct trigger_reason *reason, struct jsonw *w)
+{
+	if (reason->kind != TRIGGER_PRESSURE)
+		return;
+	jsonw_string(w, "resource", resource_name(reason->when.resource));
+	jsonw_string(w, "kind", reason->when.full ? "full" : "some");
+	jsonw_u64(w, "stall_ms", reason->stall_ms);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* trigger_reason.h: why a session starts, and how lines say it. */
+#ifndef TROCAR_CONSUMER_SIGNALS_TRIGGER_REASON_H
+#define TROCAR_CONSUMER_SIGNALS_TRIGGER_REASON_H
+
+#include <stdint.h>
+
+#include "consumer/kernel/psi.h"
+#include "shared/abi/abi.h"
+#include "shared/json/jsonw.h"
+#include "shared/rules/rules.h"
+
+enum trigger_kind {
+	TRIGGER_PRESSURE,
+	TRIGGER_REQUEST,
+	TRIGGER_EXEC,
+};
+
+struct trigger_reason {
+	enum trigger_kind kind;
+	/* pressure */
+	struct rule_when when;	/* the threshold */
+	const char *by;		/* how the crossing was noticed: a word of the line */
+	const int *pressure_fd; /* where the descriptor of that file stands, -1 without one */
+	uint64_t stall_ms, measured_ms;
+	struct psi before, now;
+	/* request: who asked; exec: which process */
+	uint32_t uid, pid;
+	char comm[COMM_BYTES];
+};
+
+/* "pressure", "request", "exec". */
+const char *trigger_reason_name(enum trigger_kind kind);
+
+/* Writes "reason": {...} of session.start. */
+void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w);
+
+/* Writes what trigger.held and pressure say of the threshold; nothing of other kinds. */
+void trigger_reason_write_threshold(const struct trigger_reason *reason, struct jsonw *w);
+
+#endif

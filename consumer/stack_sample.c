@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/stack_sample.h"
-
-static char unknown_path[] = "[unknown]";
-struct module stack_sample_unknown = { .path = unknown_path, .anonymous = true, .loaded = true };

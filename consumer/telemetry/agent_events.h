@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* agent_events.h: what the agent says of itself: agent.start, agent.stop, and the shared parts of
+ * `status`.
+ */
+#ifndef TROCAR_CONSUMER_TELEMETRY_AGENT_EVENTS_H
+#define TROCAR_CONSUMER_TELEMETRY_AGENT_EVENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/session/session.h"
+#include "shared/json/jsonw.h"
+
+struct telemetry;
+
+/* What an earlier consumer left: for how long nobody drained, and the sessions it had open. */
+struct agent_gap {
+	uint64_t gap_ms; /* 0: there was none */
+	uint64_t cut[SESSIONS_MAX];
+	size_t n_cut;
+};
+
+/* Writes agent.start, and an error line where an earlier consumer ended without a word. */
+void agent_events_start(const struct telemetry *t, const struct agent_gap *gap);
+
+/* Writes agent.stop; `reason` NULL: "fatal". */
+void agent_events_stop(const struct telemetry *t, const char *reason);
+
+/* "self": {...} */
+void agent_events_write_self(const struct telemetry *t, struct jsonw *w);
+
+/* "totals": {...} */
+void agent_events_write_totals(const struct telemetry *t, struct jsonw *w);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* broker_status.h: what `trocar status` says of the broker. Main thread only. */
+#ifndef TROCAR_CONSUMER_TELEMETRY_BROKER_STATUS_H
+#define TROCAR_CONSUMER_TELEMETRY_BROKER_STATUS_H
+
+#include "consumer/broker/broker_client.h"
+#include "consumer/kernel/pinned_maps.h"
+#include "shared/json/jsonw.h"
+
+/* Writes "broker": {...}: the requests of both links, and the broker's own counts. */
+void broker_status_write(struct broker_client *main, struct broker_client *files,
+			 const struct pinned_maps *pins, struct jsonw *w);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* kernel_errors.h: from the errors ring, and from losses that no record told of, to error lines. */
+#ifndef TROCAR_CONSUMER_TELEMETRY_KERNEL_ERRORS_H
+#define TROCAR_CONSUMER_TELEMETRY_KERNEL_ERRORS_H
+
+struct counts;
+struct event_log;
+struct pinned_maps;
+struct schedule;
+struct watches;
+
+/* All borrowed. */
+struct kernel_errors {
+	struct pinned_maps *pins;
+	const struct event_log *log;
+	const struct watches *watches;
+	struct schedule *schedule;
+	struct counts *counts;
+};
+
+/* Drains the errors ring; lost discovery events cause a scan at once. */
+void kernel_errors_drain(struct kernel_errors *k);
+
+#endif

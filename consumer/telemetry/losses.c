@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/telemetry/losses.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/telemetry/telemetry.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/log.h"
+#include "shared/tools/macro.h"
+
+#define CHECK_EVERY_NS NSEC_PER_SEC
+
+struct count {
+	uint64_t count;
+	int error;
+};
+
+static void fill(void *context, struct jsonw *w)
+{
+	const struct count *c = context;
+
+	jsonw_u64(w, "count", c->count);
+	if (c->error)
+		jsonw_string(w, "error", strerrorname_np(c->error));
+}
+
+static void check_output(struct losses *said)
+{
+	const struct telemetry *t = said->telemetry;
+	struct output_queue_stats o;
+	struct count c;
+
+	output_queue_stats(t->output, &o);
+	/* A full disk cannot be told on that disk: stderr, once when it begins and once when it
+	 * ends. */
+	if (o.last_error != said->output_error) {
+		if (o.last_error)
+			log_error("%s: %s; lines wait in memory and are tried again", said->output,
+				  strerror(o.last_error));
+		else
+			log_info("%s: can be written again", said->output);
+		said->output_error = o.last_error;
+	}
+	c = (struct count){ o.write_errors - said->write_errors, 0 };
+	if (c.count && !o.last_error) {
+		said->write_errors = o.write_errors;
+		event_line_error(
+			t->log->lines, NULL, "output_write",
+			"see the room and the permissions of the output", fill, &c,
+			"writing event lines failed %llu times; whole lines were kept and written "
+			"again",
+			(unsigned long long)c.count);
+	}
+	c = (struct count){ o.dropped_lines - said->dropped_lines, o.last_error };
+	/* The line that says so needs room in the same queue. */
+	if (c.count && o.queued_bytes < o.queue_bytes / 2) {
+		said->dropped_lines = o.dropped_lines;
+		event_line_error(
+			t->log->lines, NULL, "queue_full",
+			"the reader of the output is too slow or stands still; see --queue-kib",
+			fill, &c, "%llu event lines were dropped whole",
+			(unsigned long long)c.count);
+	}
+}
+
+static const struct {
+	size_t offset;
+	const char *code, *hint, *message; /* behind the number */
+} event_rows[] = {
+	{ offsetof(struct totals, events_lost), "events_full",
+	  "load with a larger --events-ring-kib; the scan that follows finds what was missed",
+	  "discovery events found no room in their ring" },
+	{ offsetof(struct totals, events_limited), "events_limited",
+	  "find who flaps, and make the rule narrower; the scan that follows finds the last state",
+	  "renames of processes, or fillings of cgroups, beyond four of each in a second were not "
+	  "told" },
+	{ offsetof(struct totals, events_over_quota), "events_over_quota",
+	  "find who starts so many, and make the rule narrower, or load with a larger "
+	  "--events-ring-kib; the scan that follows finds what was missed",
+	  "starts and renames were beyond their user's or cgroup's part of the events ring" },
+	{ offsetof(struct totals, events_shed), "events_shed",
+	  "load with a larger --events-ring-kib; the scan that follows finds what was missed",
+	  "discovery events were given up to leave room for starts" },
+};
+_Static_assert(ARRAY_SIZE(event_rows) == LOSSES_EVENTS, "a row per kind");
+
+static uint64_t event_count(const struct totals *totals, size_t row)
+{
+	uint64_t count;
+
+	memcpy(&count, (const char *)totals + event_rows[row].offset, sizeof(count));
+	return count;
+}
+
+static void say_events(struct losses *said, const struct totals *totals)
+{
+	const struct telemetry *t = said->telemetry;
+
+	for (size_t i = 0; i < ARRAY_SIZE(event_rows); i++) {
+		uint64_t now = event_count(totals, i);
+		struct count c = { now - said->events[i], 0 };
+
+		if (!c.count)
+			continue;
+		said->events[i] = now;
+		event_line_error(t->log->lines, NULL, event_rows[i].code, event_rows[i].hint, fill,
+				 &c, "%llu %s", (unsigned long long)c.count, event_rows[i].message);
+	}
+}
+
+/* What is not said now is said at the drain of the scan that is asked for. */
+static void check_events(struct losses *said, uint64_t now_ns)
+{
+	const struct telemetry *t = said->telemetry;
+	uint64_t all = 0, all_said = 0;
+	struct totals totals;
+
+	if (pinned_maps_totals(t->pins, &totals) < 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(event_rows); i++) {
+		all += event_count(&totals, i);
+		all_said += said->events[i];
+	}
+	if (all != all_said &&
+	    (!said->events_ns || now_ns - said->events_ns >= SCHEDULE_REPAIR_NS)) {
+		said->events_ns = now_ns;
+		say_events(said, &totals);
+		all_said = all;
+	}
+	if (all != all_said || all != said->events_asked)
+		schedule_repair_soon(said->schedule);
+	said->events_asked = all;
+}
+
+static void check_tables(struct losses *said)
+{
+	const struct telemetry *t = said->telemetry;
+	struct count c = { t->counts->processes_full - said->processes_full, 0 };
+
+	if (c.count) {
+		said->processes_full = t->counts->processes_full;
+		event_line_error(
+			t->log->lines, NULL, "targets_full", "load with a larger --targets", fill,
+			&c,
+			"%llu samples are of processes that the consumer's table had no room for: "
+			"they count without module names",
+			(unsigned long long)c.count);
+	}
+	c.count = t->counts->bad_records + t->pins->samples.bad + t->pins->events.bad +
+		  t->pins->errors.bad - said->bad_records;
+	if (c.count) {
+		said->bad_records += c.count;
+		event_line_error(
+			t->log->lines, NULL, "bad_record",
+			"loader and consumer may be of different builds: run `trocar-loader load "
+			"--replace`",
+			fill, &c, "%llu records of the rings were malformed and passed over",
+			(unsigned long long)c.count);
+	}
+}
+
+void losses_check(struct losses *said)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	if (now_ns - said->checked_ns < CHECK_EVERY_NS)
+		return;
+	said->checked_ns = now_ns;
+	check_output(said);
+	check_events(said, now_ns);
+	check_tables(said);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* owners_status.h: who holds how much of what is bounded, for `trocar status`. Main thread only. */
+#ifndef TROCAR_CONSUMER_TELEMETRY_OWNERS_STATUS_H
+#define TROCAR_CONSUMER_TELEMETRY_OWNERS_STATUS_H
+
+#include "shared/json/jsonw.h"
+
+struct discovery;
+
+/* Writes the array `owners`. */
+void owners_status_write(struct discovery *d, struct jsonw *w);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * telemetry.h: what the agent says of itself is read from here: a view of every module that has
+ * figures. What looks through it changes nothing of it. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_TELEMETRY_TELEMETRY_H
+#define TROCAR_CONSUMER_TELEMETRY_TELEMETRY_H
+
+#include <stdint.h>
+
+#include "consumer/kernel/counts.h"
+#include "consumer/output/event_budget.h"
+#include "consumer/output/event_log.h"
+#include "consumer/output/host.h"
+#include "consumer/pressure/pressure_follow.h"
+#include "consumer/process/process.h"
+#include "consumer/report/report_thread.h"
+#include "consumer/sampling/recorder.h"
+#include "consumer/sampling/sampler.h"
+#include "consumer/session/session.h"
+#include "consumer/watch/trigger.h"
+#include "consumer/watch/watch.h"
+#include "policy/policy.h"
+
+struct broker_client;
+
+/* All borrowed. */
+struct telemetry {
+	const struct host *host;
+	const struct policy_self *self;
+	const struct pinned_maps *pins;
+	const struct event_log *log;
+	const struct event_budget *budget;
+	struct output *output;
+	const struct counts *counts;
+	const struct processes *processes;
+	const struct recorder *recorder;
+	const struct sampler *sampler;
+	const struct sessions *sessions;
+	struct report_thread *reporter;
+	const struct triggers *triggers;
+	const struct watches *watches;
+	const struct pressure *pressure;
+	const struct scope *scope;
+	struct broker_client *link; /* to the broker */
+	uint64_t start_ns;	    /* of the consumer, CLOCK_MONOTONIC */
+};
+
+#endif

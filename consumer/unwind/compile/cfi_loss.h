@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cfi_loss.h: what of call frame information becomes no rule; one row each in cfi_losses.def. */
+#ifndef TROCAR_CONSUMER_CFI_LOSS_H
+#define TROCAR_CONSUMER_CFI_LOSS_H
+
+enum cfi_loss {
+	CFI_LOSS_NONE = 0,
+#define ROW(id, word, help)   CFI_LOSS_##id,
+#define PART(id, word, help)  CFI_LOSS_##id,
+#define ENTRY(id, word, help) CFI_LOSS_##id,
+#include "consumer/unwind/compile/cfi_losses.def"
+#undef ROW
+#undef PART
+#undef ENTRY
+	CFI_LOSS_COUNT_
+};
+
+/* The stable word of a loss, and a sentence for people; NULL for CFI_LOSS_NONE. */
+const char *cfi_loss_word(enum cfi_loss loss);
+const char *cfi_loss_help(enum cfi_loss loss);
+
+#endif

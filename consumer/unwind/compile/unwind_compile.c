@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/unwind/compile/unwind_compile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/unwind/compile/cfi_rule.h"
+#include "consumer/unwind/compile/unwind_entries.h"
+#include "consumer/unwind/compile/unwind_fdes.h"
+#include "consumer/unwind/compile/unwind_plain.h"
+#include "consumer/unwind/infer/unwind_gaps.h"
+#include "shared/elf/elf_reader.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+#define AHEAD	      8 /* FDEs */
+#define ROW_BYTES_MIN 4 /* of call frame information, for each row: more in every file seen */
+
+/* One compilation. Large: on the heap. */
+struct compiler {
+	struct elf_reader elf;
+	struct unwind_entries entries;
+	const Elf64_Phdr *text; /* the executable segment met last */
+	struct unwind_fdes fdes;
+	struct unwind_rules *rules;
+	uint32_t rules_limit;
+	struct unwind_table table;
+};
+
+static void compiler_free(struct compiler **c)
+{
+	if (!*c)
+		return;
+	unwind_table_done(&(*c)->table);
+	unwind_fdes_done(&(*c)->fdes);
+	unwind_entries_done(&(*c)->entries);
+	elf_reader_done(&(*c)->elf);
+	free(*c);
+}
+
+static void lose(struct compiler *c, enum cfi_loss loss)
+{
+	c->table.counts.lost[loss]++;
+}
+
+/* The executable segment that holds `address`, or NULL. */
+static const Elf64_Phdr *find_text(struct compiler *c, uint64_t address)
+{
+	if (!c->text || address < c->text->p_vaddr ||
+	    address - c->text->p_vaddr >= c->text->p_filesz)
+		c->text = elf_reader_code(&c->elf, address);
+	return c->text;
+}
+
+/* Its range's bytes, cut to its segment `text`. */
+static uint64_t bytes_within(const struct cfi_fde *fde, const Elf64_Phdr *text)
+{
+	return MIN(fde->bytes, text->p_filesz - (fde->start - text->p_vaddr));
+}
+
+/* Takes the FDE at `at` into the list, if it is of text that a table can cover. */
+static int take_fde(struct compiler *c, size_t at, const struct cfi_fde *fde)
+{
+	const Elf64_Phdr *text;
+	uint64_t start = fde->start - c->table.base;
+
+	if (fde->bytes == 0)
+		return 0; /* of no text: nothing is lost */
+	text = find_text(c, fde->start);
+	if (!text) {
+		lose(c, CFI_LOSS_NO_TEXT);
+		return 0;
+	}
+	if (start + bytes_within(fde, text) >= UNWIND_SPAN_MAX) {
+		lose(c, CFI_LOSS_TOO_FAR);
+		return 0;
+	}
+	return unwind_fdes_push(
+		&c->fdes, (struct unwind_fde){ .start = (uint32_t)start, .at = (uint32_t)at });
+}
+
+static int collect(struct compiler *c)
+{
+	struct unwind_entry entry;
+	int r;
+
+	for (size_t at = 0; at < c->entries.section.bytes; at = entry.next) {
+		r = unwind_entries_read(&c->entries, at, &entry);
+		if (r == 0 && entry.function)
+			r = take_fde(c, at, &entry.fde);
+		else if (r == 0 && entry.loss != CFI_LOSS_NONE)
+			lose(c, entry.loss);
+		if (r < 0)
+			return r;
+		if (c->entries.program.steps > UNWIND_STEPS_MAX)
+			return -ETIME;
+	}
+	return 0;
+}
+
+/* What no rule can say is counted. */
+static int odd_rule(struct compiler *c, bool signal, uint16_t *ret_rule)
+{
+	struct unwind_rule rule;
+	enum cfi_loss loss = cfi_rule_of(&c->entries.program.state, signal, &rule);
+
+	if (loss != CFI_LOSS_NONE)
+		lose(c, loss);
+	if (loss != CFI_LOSS_NONE && loss != CFI_LOSS_FRAME_POINTER) {
+		*ret_rule = UNWIND_RULE_UNSUPPORTED;
+		return 0;
+	}
+	return unwind_rules_index(c->rules, rule, c->rules_limit, ret_rule);
+}
+
+/* The dictionary's index of the program's state. */
+static inline int rule_of_state(struct compiler *c, bool signal, uint16_t *ret_rule)
+{
+	struct unwind_rule rule;
+
+	if (!signal && cfi_rule_plain(&c->entries.program.state, &rule))
+		return unwind_rules_index(c->rules, rule, c->rules_limit, ret_rule);
+	return odd_rule(c, signal, ret_rule);
+}
+
+static inline int push_row(struct compiler *c, uint64_t address, uint16_t rule)
+{
+	c->table.counts.states++;
+	return unwind_table_push(&c->table, (uint32_t)(address - c->table.base), rule);
+}
+
+/* Runs the prepared program, a row for each state, up to address `end`. */
+static int run_program(struct compiler *c, bool signal, uint64_t end)
+{
+	struct cfi_program *p = &c->entries.program;
+	uint16_t rule = UNWIND_RULE_UNSUPPORTED;
+	int more, r;
+
+	do {
+		more = cfi_program_next(p);
+		if (more < 0) {
+			lose(c, more == -E2BIG ? CFI_LOSS_DEPTH : CFI_LOSS_BAD_PROGRAM);
+			return push_row(c, p->from, UNWIND_RULE_UNSUPPORTED);
+		}
+		if (p->changed) {
+			r = rule_of_state(c, signal, &rule);
+			if (r < 0)
+				return r;
+			r = push_row(c, p->from, rule);
+			if (r < 0)
+				return r;
+			p->changed = false;
+		}
+	} while (more && p->to < end);
+	return 0;
+}
+
+/* Rows for one FDE, up to address `end`. Nearly every one is plain. */
+static int run_fde(struct compiler *c, const struct unwind_entry *entry, uint64_t end)
+{
+	const struct unwind_cie *cie = entry->cie;
+	struct cfi_program *p = &c->entries.program;
+	struct unwind_plain_text text = {
+		.code = entry->fde.program,
+		.start = (uint32_t)(entry->fde.start - c->table.base),
+		.end = (uint32_t)(end - c->table.base),
+	};
+	int r = 0;
+
+	c->table.counts.entries++;
+	if (cie->plain)
+		r = unwind_plain_run(&cie->start, &text, c->rules, c->rules_limit, &c->table,
+				     &p->steps);
+	if (r != 0)
+		return MIN(r, 0);
+	cfi_program_start(p, &c->entries.section, &cie->cie, &cie->initial, text.code,
+			  entry->fde.start);
+	return run_program(c, cie->cie.signal, end);
+}
+
+/* Text and frames are in different orders: the processor does not foresee which entry is next. */
+static void prefetch(const struct compiler *c, size_t i)
+{
+	if (i < c->fdes.count)
+		__builtin_prefetch(c->entries.section.data + c->fdes.items[i].at);
+}
+
+/* Reads the FDE of the list's item `i` again; its range cut to its segment. */
+static int read_again(struct compiler *c, size_t i, struct unwind_entry *ret_entry)
+{
+	int r;
+
+	r = unwind_entries_read(&c->entries, c->fdes.items[i].at, ret_entry);
+	if (r < 0)
+		return r;
+	if (!ret_entry->function || !find_text(c, ret_entry->fde.start))
+		return -EBADMSG; /* it was good when it was taken */
+	ret_entry->fde.bytes = bytes_within(&ret_entry->fde, c->text);
+	return 0;
+}
+
+/* Of the FDEs from `i` to before `next`, which begin at one address, the widest. */
+static int read_widest(struct compiler *c, size_t i, size_t next, struct unwind_entry *ret_entry)
+{
+	uint64_t bytes = 0;
+	size_t best = i;
+	int r;
+
+	for (size_t j = i; next - i > 1 && j < next; j++) {
+		r = read_again(c, j, ret_entry);
+		if (r < 0)
+			return r;
+		if (ret_entry->fde.bytes > bytes)
+			best = j;
+		bytes = MAX(bytes, ret_entry->fde.bytes);
+		if (j > i)
+			lose(c, CFI_LOSS_DUPLICATE);
+	}
+	return read_again(c, best, ret_entry);
+}
+
+/* Rows for the FDEs from `i` on that begin at one address: for the widest. Its text ends at the
+ * latest where the next function begins, and text without any between them is marked.
+ */
+static int run_group(struct compiler *c, size_t i, size_t next)
+{
+	struct unwind_entry entry;
+	uint64_t end, limit;
+	int r;
+
+	r = read_widest(c, i, next, &entry);
+	if (r < 0)
+		return r;
+	limit = next < c->fdes.count ? c->table.base + c->fdes.items[next].start : UINT64_MAX;
+	end = MIN(entry.fde.start + entry.fde.bytes, limit);
+	r = run_fde(c, &entry, end);
+	if (r < 0 || limit - end < UNWIND_GAP_BYTES)
+		return r;
+	return unwind_table_push(&c->table, (uint32_t)(end - c->table.base), UNWIND_RULE_NONE);
+}
+
+static int run_all(struct compiler *c)
+{
+	size_t next;
+	int r = 0;
+
+	if (c->fdes.items[0].start > 0)
+		r = unwind_table_push(&c->table, 0, UNWIND_RULE_NONE);
+	for (size_t i = 0; i < c->fdes.count && r == 0; i = next) {
+		for (next = i + 1; next < c->fdes.count; next++)
+			if (c->fdes.items[next].start != c->fdes.items[i].start)
+				break;
+		prefetch(c, next + AHEAD);
+		r = run_group(c, i, next);
+		if (r == 0 && c->entries.program.steps > UNWIND_STEPS_MAX)
+			r = -ETIME;
+	}
+	return r;
+}
+
+/* Rows count from the page that holds the lowest executable address on. */
+static int find_base(struct compiler *c)
+{
+	uint64_t lowest = UINT64_MAX;
+
+	if (!c->elf.wide || c->elf.header.e_machine != EM_X86_64)
+		return -ENOTSUP;
+	for (size_t i = 0; i < c->elf.segment_count; i++) {
+		const Elf64_Phdr *p = &c->elf.segments[i];
+
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_X))
+			lowest = MIN(lowest, p->p_vaddr);
+	}
+	c->table.base = lowest & ~(uint64_t)(UNWIND_PAGE_BYTES - 1);
+	return lowest == UINT64_MAX ? -ENODATA : 0;
+}
+
+/* Room for about as many rows as there will be; what is never written costs no memory. */
+static int reserve_rows(struct compiler *c)
+{
+	size_t rows = c->entries.section.bytes / ROW_BYTES_MIN;
+
+	return unwind_table_grow(&c->table, (uint32_t)MIN(rows, (size_t)UNWIND_ROWS_MAX));
+}
+
+static int compile(struct compiler *c)
+{
+	int r;
+
+	r = find_base(c);
+	if (r < 0)
+		return r;
+	r = cfi_section_read(&c->elf, &c->entries.section);
+	if (r < 0)
+		return r;
+	r = collect(c);
+	if (r < 0)
+		return r;
+	if (c->fdes.count == 0)
+		return -ENODATA;
+	r = unwind_fdes_sort(&c->fdes);
+	if (r < 0)
+		return r;
+	r = reserve_rows(c);
+	if (r < 0)
+		return r;
+	r = run_all(c);
+	if (r < 0)
+		return r;
+	r = unwind_gaps_fill(&c->elf, c->rules, c->rules_limit, &c->table);
+	if (r < 0)
+		return r;
+	return unwind_table_finish(&c->table);
+}
+
+int unwind_compile(const struct elf_image *image, struct unwind_rules *rules,
+		   struct unwind_table *ret_table)
+{
+	_cleanup_(compiler_free) struct compiler *c = calloc(1, sizeof(*c));
+	uint32_t before = rules->count;
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->rules = rules;
+	c->rules_limit = before + UNWIND_FILE_RULES_MAX;
+	r = elf_reader_open(image, &c->elf);
+	if (r < 0)
+		return r;
+	r = compile(c);
+	if (r < 0) {
+		unwind_rules_rewind(rules, before);
+		return r;
+	}
+	c->table.counts.steps = c->entries.program.steps;
+	c->table.counts.rules = rules->count - before;
+	*ret_table = c->table;
+	c->table = (struct unwind_table){ 0 };
+	return 0;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/unwind/store/unwind_file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "shared/elf/build_id.h"
+#include "shared/elf/elf_reader.h"
+
+/* The kernel maps whole pages: what stands before a segment's first byte in its page is there too.
+ */
+#define PAGE_MASK 4095ULL
+
+#if defined(__x86_64__)
+#define OWN_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define OWN_MACHINE EM_AARCH64
+#else
+#error "unknown machine"
+#endif
+
+static void take_segment(struct unwind_layout *l, const Elf64_Phdr *p)
+{
+	uint64_t before = p->p_offset & PAGE_MASK;
+
+	if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || l->count == UNWIND_SEGMENTS_MAX)
+		return;
+	l->segments[l->count++] = (struct unwind_segment){
+		.offset = p->p_offset - before,
+		.bytes = p->p_filesz + before,
+		.bias = p->p_vaddr - p->p_offset,
+	};
+}
+
+int unwind_file_machine(uint16_t machine, uint16_t own)
+{
+	if (machine != own)
+		return -ENOTSUP;
+	return own == EM_X86_64 ? 0 : -ENOSYS;
+}
+
+int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_layout)
+{
+	struct unwind_layout layout = { .count = 0 };
+	struct build_id id = { 0 };
+	struct elf_reader e;
+	int r;
+
+	r = elf_reader_open(image, &e);
+	if (r == 0 && !e.wide)
+		r = -ENOTSUP;
+	if (r == 0)
+		r = unwind_file_machine(e.header.e_machine, OWN_MACHINE);
+	if (r == 0)
+		r = build_id_find_mapped(&e, &id);
+	memcpy(layout.build_id, id.bytes, sizeof(id.bytes));
+	layout.build_id_bytes = id.n;
+	layout.build_id_address = id.address;
+	for (size_t i = 0; r == 0 && i < e.segment_count; i++)
+		take_segment(&layout, &e.segments[i]);
+	elf_reader_done(&e);
+	if (r == 0)
+		*ret_layout = layout;
+	return r;
+}
+
+int unwind_file_bias(const struct unwind_layout *layout, uint64_t start, uint64_t offset,
+		     uint64_t *ret_bias)
+{
+	for (size_t i = 0; i < layout->count; i++) {
+		const struct unwind_segment *s = &layout->segments[i];
+
+		if (offset < s->offset || offset - s->offset >= s->bytes)
+			continue;
+		*ret_bias = start - (offset + s->bias);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+uint32_t unwind_file_check(const struct unwind_layout *layout, uint64_t bias, uint64_t start)
+{
+	uint64_t at = bias + layout->build_id_address;
+
+	if (layout->build_id_bytes < sizeof(uint32_t) || at >= start || start - at > UINT32_MAX)
+		return 0;
+	return (uint32_t)(start - at);
+}
+
+const char *unwind_file_why(int error)
+{
+	switch (error) {
+	case -ENODATA:
+		return "no_call_frame_information";
+	case -ENOTSUP:
+		return "other_machine";
+	case -ENOSYS:
+		return "architecture";
+	case -ENOSPC:
+		return "pool_full";
+	case -ESTALE:
+		return "other_file";
+	case -ENOMEM:
+		return "no_memory";
+	default:
+		return "not_readable";
+	}
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/unwind/store/unwind_files_internal.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "consumer/unwind/compile/unwind_compile.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+/* Longer than any tick runs, where the kernel does not tell that all have ended. */
+#define GRACE_WAIT_NS (500 * NSEC_PER_MSEC)
+
+/* ---- the thread */
+
+static void tell(struct unwind_files *f)
+{
+	uint64_t one = 1;
+
+	if (write(f->fd, &one, sizeof(one)) < 0)
+		return; /* it is full, so that somebody is told anyway */
+}
+
+/* The rules that came go before the rows that mean them. */
+static void tell_rules(struct unwind_files *f)
+{
+	while (f->rules_told < f->rules.count) {
+		f->maps.rules[f->rules_told] = f->rules.rules[f->rules_told];
+		f->rules_told++;
+	}
+	__atomic_store_n(&f->stats.rules, f->rules.count, __ATOMIC_RELAXED);
+}
+
+/* Puts a table into the pool; *ret_build is held once, so that nobody gives it up. */
+static int place_table(struct unwind_files *f, const struct unwind_layout *layout,
+		       const struct unwind_table *t, uint64_t compile_ns,
+		       struct unwind_build **ret_build)
+{
+	struct unwind_build *b;
+	int r;
+
+	pthread_mutex_lock(&f->lock);
+	r = unwind_builds_add(&f->builds, layout, t, compile_ns, &b);
+	if (r == 0) {
+		f->stats.compiled++;
+		f->stats.compile_ns += compile_ns;
+	}
+	pthread_mutex_unlock(&f->lock);
+	if (r == -ENOSPC)
+		f->lacking = unwind_builds_elements(t);
+	if (r < 0)
+		return r;
+	r = unwind_builds_write(b, t, f->maps.pool_fd, &f->maps.files[b - f->builds.items]);
+	if (r == 0) {
+		*ret_build = b;
+		return 0;
+	}
+	pthread_mutex_lock(&f->lock);
+	unwind_builds_remove(&f->builds, b);
+	pthread_mutex_unlock(&f->lock);
+	return r;
+}
+
+static int compile(struct unwind_files *f, const struct elf_image *image,
+		   const struct unwind_layout *layout, struct unwind_build **ret_build)
+{
+	_cleanup_(unwind_table_done) struct unwind_table table = { 0 };
+	uint64_t begun_ns = clock_mono_ns();
+	int r;
+
+	r = unwind_compile(image, &f->rules, &table);
+	if (r < 0)
+		return r;
+	tell_rules(f);
+	return place_table(f, layout, &table, clock_mono_ns() - begun_ns, ret_build);
+}
+
+/* The build of an opened file, held once: one that is there, or compiled. */
+static int build_of(struct unwind_files *f, const struct module *m, const struct elf_image *image,
+		    struct unwind_build **ret_build)
+{
+	struct unwind_layout layout;
+	struct unwind_build *b;
+	int r;
+
+	r = unwind_file_layout(image, &layout);
+	if (r < 0)
+		return r;
+	if (!symbols_is_build(f->symbols, m, layout.build_id, layout.build_id_bytes))
+		return -ESTALE;
+	pthread_mutex_lock(&f->lock);
+	b = unwind_builds_find(&f->builds, &layout);
+	if (b)
+		unwind_builds_hold(&f->builds, b);
+	pthread_mutex_unlock(&f->lock);
+	if (!b)
+		return compile(f, image, &layout, ret_build);
+	*ret_build = b;
+	return 0;
+}
+
+static void settle(struct unwind_files *f, struct wanted *w, const struct unwind_build *b,
+		   int error, const char *why)
+{
+	if (error == 0) {
+		w->state = READY;
+		w->number = (uint32_t)(b - f->builds.items);
+		w->epoch = b->epoch;
+		w->why = NULL;
+		return;
+	}
+	w->state = FAILED;
+	w->error = error;
+	w->why = why;
+	w->failed_ns = clock_mono_ns();
+	w->lacking = f->lacking;
+	w->freed = f->freed;
+	f->lacking = 0;
+}
+
+static void read_module(struct unwind_files *f, struct wanted *w)
+{
+	struct elf_image image = { .fd = -1 };
+	const char *why = symbols_open(f->symbols, w->module, &image);
+	struct unwind_build *b = NULL;
+	int r = -EACCES;
+
+	w->known = __atomic_load_n(&w->module->build_id_known, __ATOMIC_RELAXED);
+	if (!why) {
+		r = build_of(f, w->module, &image, &b);
+		cleanup_close(&image.fd);
+	}
+	pthread_mutex_lock(&f->lock);
+	settle(f, w, b, r, why ? why : unwind_file_why(r));
+	if (b)
+		b->holds--;
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void pass_grace(struct unwind_files *f)
+{
+	uint64_t asked = f->grace_asked;
+	bool done;
+
+	pthread_mutex_unlock(&f->lock);
+	done = syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0;
+	if (!done)
+		nanosleep(&(struct timespec){ .tv_nsec = GRACE_WAIT_NS }, NULL);
+	pthread_mutex_lock(&f->lock);
+	f->grace_passed = asked;
+	f->stats.graces++;
+	f->stats.membarrier = done;
+}
+
+static void *work(void *context)
+{
+	struct unwind_files *f = context;
+	struct wanted *w;
+
+	pthread_mutex_lock(&f->lock);
+	while (!f->stopping) {
+		if (f->grace_asked != f->grace_passed) {
+			pass_grace(f);
+		} else if (f->first) {
+			w = f->first;
+			f->first = w->next;
+			pthread_mutex_unlock(&f->lock);
+			read_module(f, w);
+			pthread_mutex_lock(&f->lock);
+		} else {
+			pthread_cond_wait(&f->changed, &f->lock);
+			continue;
+		}
+		tell(f);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+/* ---- the main thread */
+
+static int start(struct unwind_files *f)
+{
+	int r = unwind_builds_init(&f->builds, f->maps.pool_elements);
+
+	if (r == 0)
+		r = unwind_rules_init(&f->rules);
+	if (r < 0)
+		return r;
+	tell_rules(f);
+	f->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (f->fd < 0)
+		return -errno;
+	return -pthread_create(&f->thread, NULL, work, f);
+}
+
+static void release_all(struct unwind_files *f)
+{
+	for (size_t i = 0; i < f->module_count; i++)
+		free(f->modules[i]);
+	free(f->modules);
+	idmap_done(&f->by_module);
+	unwind_builds_done(&f->builds);
+	unwind_rules_done(&f->rules);
+	cleanup_close(&f->fd);
+	pthread_mutex_destroy(&f->lock);
+	pthread_cond_destroy(&f->changed);
+	free(f);
+}
+
+int unwind_files_new(const struct unwind_maps *maps, struct symbols *symbols,
+		     struct unwind_files **ret_files)
+{
+	struct unwind_files *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	f->maps = *maps;
+	f->symbols = symbols;
+	f->fd = -1;
+	f->stats.membarrier = true;
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->changed, NULL);
+	idmap_init(&f->by_module, SYMBOLS_MODULES_MAX);
+	r = start(f);
+	if (r < 0) {
+		release_all(f);
+		return r;
+	}
+	*ret_files = f;
+	return 0;
+}
+
+void unwind_files_free(struct unwind_files *f)
+{
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	f->stopping = true;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+	pthread_join(f->thread, NULL);
+	release_all(f);
+}
+
+int unwind_files_fd(const struct unwind_files *f)
+{
+	return f->fd;
+}
+
+void unwind_files_news(struct unwind_files *f)
+{
+	uint64_t count;
+
+	if (read(f->fd, &count, sizeof(count)) < 0)
+		return; /* nothing to read is as good */
+}
+
+static int enlist(struct unwind_files *f, struct wanted *w)
+{
+	size_t space = MAX(f->module_space * 2, (size_t)64);
+	struct wanted **more;
+
+	if (f->module_count == f->module_space) {
+		more = realloc(f->modules, space * sizeof(struct wanted *));
+		if (!more)
+			return -ENOMEM;
+		f->modules = more;
+		f->module_space = space;
+	}
+	f->modules[f->module_count++] = w;
+	return 0;
+}
+
+/* Puts it into the queue; under the lock. */
+static void ask(struct unwind_files *f, struct wanted *w)
+{
+	w->state = WANTED;
+	w->next = NULL;
+	if (f->first)
+		f->last->next = w;
+	else
+		f->first = w;
+	f->last = w;
+	pthread_cond_broadcast(&f->changed);
+}
+
+static int want(struct unwind_files *f, struct module *module, struct wanted **ret_wanted)
+{
+	uint64_t key = (uintptr_t)module;
+	struct wanted *w = idmap_get(&f->by_module, key);
+	int r;
+
+	if (w) {
+		*ret_wanted = w;
+		return 0;
+	}
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->module = module;
+	r = idmap_put(&f->by_module, key, w);
+	if (r == 0)
+		r = enlist(f, w);
+	if (r < 0) {
+		idmap_remove(&f->by_module, key);
+		free(w);
+		return r;
+	}
+	ask(f, w);
+	*ret_wanted = w;
+	return 0;
+}
+
+static bool may_retry(const struct unwind_files *f, const struct wanted *w)
+{
+	return clock_mono_ns() - w->failed_ns > UNWIND_RETRY_NS ||
+	       (w->lacking && w->freed != f->freed) ||
+	       (!w->known && __atomic_load_n(&w->module->build_id_known, __ATOMIC_RELAXED));
+}
+
+/* Under the lock. */
+static int hold(struct unwind_files *f, struct module *module, uint32_t *ret_number)
+{
+	struct wanted *w;
+	struct unwind_build *b;
+	int r;
+
+	r = want(f, module, &w);
+	if (r < 0)
+		return r;
+	if (w->state == FAILED && !may_retry(f, w))
+		return w->error;
+	b = &f->builds.items[w->number];
+	if (w->state == READY && b->live && b->epoch == w->epoch) {
+		unwind_builds_hold(&f->builds, b);
+		*ret_number = w->number;
+		return 0;
+	}
+	if (w->state != WANTED)
+		ask(f, w);
+	return -EAGAIN;
+}
+
+int unwind_files_hold(struct unwind_files *f, struct module *module, uint32_t *ret_number)
+{
+	int r;
+
+	pthread_mutex_lock(&f->lock);
+	r = hold(f, module, ret_number);
+	pthread_mutex_unlock(&f->lock);
+	return r;
+}
+
+void unwind_files_release(struct unwind_files *f, uint32_t number)
+{
+	pthread_mutex_lock(&f->lock);
+	f->builds.items[number].holds--;
+	pthread_mutex_unlock(&f->lock);
+}
+
+void unwind_files_retry(struct unwind_files *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->freed++;
+	pthread_mutex_unlock(&f->lock);
+}
+
+int unwind_files_base(struct unwind_files *f, uint32_t number, uint64_t start, uint64_t offset,
+		      uint64_t *ret_base, uint32_t *ret_check)
+{
+	const struct unwind_build *build = &f->builds.items[number];
+	uint64_t bias;
+	int r;
+
+	pthread_mutex_lock(&f->lock);
+	r = unwind_file_bias(&build->layout, start, offset, &bias);
+	if (r == 0) {
+		*ret_base = bias + build->table_base;
+		*ret_check = unwind_file_check(&build->layout, bias, start);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return r;
+}
+
+uint64_t unwind_files_grace(struct unwind_files *f)
+{
+	uint64_t asked;
+
+	pthread_mutex_lock(&f->lock);
+	asked = ++f->grace_asked;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+	return asked;
+}
+
+uint64_t unwind_files_graced(struct unwind_files *f)
+{
+	uint64_t passed;
+
+	pthread_mutex_lock(&f->lock);
+	passed = f->grace_passed;
+	pthread_mutex_unlock(&f->lock);
+	return passed;
+}

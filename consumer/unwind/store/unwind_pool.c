@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/unwind/store/unwind_pool.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/tools/macro.h"
+
+int unwind_pool_init(struct unwind_pool *p, uint32_t size)
+{
+	struct unwind_extent *free = malloc(sizeof(*free));
+
+	if (!free)
+		return -ENOMEM;
+	*free = (struct unwind_extent){ .count = size };
+	*p = (struct unwind_pool){ .free = free, .count = size > 0, .space = 1, .size = size };
+	return 0;
+}
+
+void unwind_pool_done(struct unwind_pool *p)
+{
+	free(p->free);
+	*p = (struct unwind_pool){ 0 };
+}
+
+static void drop(struct unwind_pool *p, size_t at)
+{
+	memmove(&p->free[at], &p->free[at + 1], (p->count - at - 1) * sizeof(*p->free));
+	p->count--;
+}
+
+int unwind_pool_take(struct unwind_pool *p, uint32_t count, uint32_t *ret_first)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		struct unwind_extent *e = &p->free[i];
+
+		if (e->count < count)
+			continue;
+		*ret_first = e->first;
+		e->first += count;
+		e->count -= count;
+		p->used += count;
+		if (e->count == 0)
+			drop(p, i);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+static int insert(struct unwind_pool *p, size_t at, struct unwind_extent e)
+{
+	if (p->count == p->space) {
+		size_t space = MAX(p->space * 2, (size_t)16);
+		struct unwind_extent *more = realloc(p->free, space * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		p->free = more;
+		p->space = space;
+	}
+	memmove(&p->free[at + 1], &p->free[at], (p->count - at) * sizeof(*p->free));
+	p->free[at] = e;
+	p->count++;
+	return 0;
+}
+
+int unwind_pool_give(struct unwind_pool *p, uint32_t first, uint32_t count)
+{
+	size_t at = 0;
+	bool below, above;
+
+	while (at < p->count && p->free[at].first < first)
+		at++;
+	below = at > 0 && p->free[at - 1].first + p->free[at - 1].count == first;
+	above = at < p->count && first + count == p->free[at].first;
+	if (!below && !above) {
+		int r = insert(p, at, (struct unwind_extent){ first, count });
+
+		if (r < 0)
+			return r;
+	} else if (below) {
+		p->free[at - 1].count += count;
+		if (above) {
+			p->free[at - 1].count += p->free[at].count;
+			drop(p, at);
+		}
+	} else {
+		p->free[at].first = first;
+		p->free[at].count += count;
+	}
+	p->used -= count;
+	return 0;
+}

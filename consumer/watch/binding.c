@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/watch/binding.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+struct binding *binding_find(struct watch *w, const struct rule *rule)
+{
+	for (size_t i = 0; i < w->n_bindings; i++)
+		if (w->bindings[i].rule == rule)
+			return &w->bindings[i];
+	return NULL;
+}
+
+static void remember_rule(struct watch *w, const struct rule *rule)
+{
+	struct ruleset *old = w->set;
+
+	w->set = ruleset_ref(w->all->log->active->set);
+	w->rule = rule;
+	ruleset_unref(old);
+}
+
+static void say_rules_full(struct watch *w, const struct rule *rule)
+{
+	struct event_subject subject = event_log_subject(w->all->log, rule, w->cgroup_id);
+
+	if (w->rules_full_said)
+		return;
+	w->rules_full_said = true;
+	event_line_error(w->all->log->lines, &subject, "watches_full", "make the rules narrower",
+			 NULL, NULL,
+			 "%s matches more than %d rules: the further ones do not act on it",
+			 w->path, BINDINGS_MAX);
+}
+
+static int add_binding(struct watch *w, const struct rule *rule, struct binding **ret_binding)
+{
+	struct binding *b = binding_find(w, rule), *more;
+
+	if (!b) {
+		if (w->n_bindings >= BINDINGS_MAX) {
+			say_rules_full(w, rule);
+			return -ENOSPC;
+		}
+		more = reallocarray(w->bindings, w->n_bindings + 1, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		w->bindings = more;
+		b = &more[w->n_bindings++];
+		*b = (struct binding){ .rule = rule };
+		if (w->n_bindings == 1)
+			remember_rule(w, rule);
+	}
+	*ret_binding = b;
+	return 0;
+}
+
+int binding_join(struct watches *ws, struct process *p)
+{
+	struct binding *b;
+	struct watch *w;
+	bool fresh;
+	int r;
+
+	r = watch_get(ws, p->cgroup_id, p->tgid, &w);
+	if (r < 0)
+		return r;
+	fresh = !w->n_bindings && !w->requested;
+	r = add_binding(w, p->rule, &b);
+	if (r < 0) {
+		bindings_release(w, "no_process");
+		return r;
+	}
+	b->processes++;
+	p->watch = w;
+	if (b->processes == 1 && !b->loose_ns)
+		bindings_refresh(w);
+	b->loose_ns = 0;
+	if (fresh)
+		w->all->calls->started(w->all->context, w);
+	return 0;
+}
+
+int binding_add_cgroup(struct watch *w, const struct rule *rule)
+{
+	bool fresh = !w->n_bindings && !w->requested;
+	struct binding *b;
+	int r = add_binding(w, rule, &b);
+
+	if (r < 0) {
+		bindings_release(w, "rule_gone");
+		return r;
+	}
+	b->by_cgroup = true;
+	b->loose_ns = 0;
+	bindings_refresh(w);
+	if (fresh)
+		w->all->calls->started(w->all->context, w);
+	return 0;
+}
+
+/* Drops bindings that nothing keeps and that do not linger. */
+static void prune_bindings(struct watch *w)
+{
+	uint64_t now_ns = clock_mono_ns();
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->n_bindings; i++) {
+		const struct binding *b = &w->bindings[i];
+
+		if (binding_is_kept(b) || (b->loose_ns && now_ns - b->loose_ns < BINDING_LINGER_NS))
+			w->bindings[kept++] = *b;
+	}
+	w->n_bindings = kept;
+}
+
+void bindings_release(struct watch *w, const char *reason)
+{
+	size_t before = w->n_bindings;
+
+	prune_bindings(w);
+	if (!w->n_bindings && !w->requested)
+		watch_remove(w, reason);
+	else if (w->n_bindings != before)
+		bindings_refresh(w);
+}
+
+static void set_linger(struct watches *ws)
+{
+	if (ws->lingering)
+		return;
+	ws->lingering = true;
+	loop_timer_set(ws->linger_timer, BINDING_LINGER_NS, 0);
+}
+
+void binding_leave(struct process *p)
+{
+	struct watch *w = p->watch;
+	struct binding *b;
+
+	if (!w)
+		return;
+	p->watch = NULL;
+	b = binding_find(w, p->rule);
+	if (b && b->processes)
+		b->processes--;
+	if (b && !binding_is_kept(b)) {
+		b->loose_ns = clock_mono_ns();
+		set_linger(w->all);
+	}
+	bindings_release(w, "no_process");
+}
+
+static bool has_loose(const struct watch *w)
+{
+	for (size_t i = 0; i < w->n_bindings; i++)
+		if (!binding_is_kept(&w->bindings[i]))
+			return true;
+	return false;
+}
+
+void bindings_expire(struct watches *ws)
+{
+	struct watch **by_slot = ws->by_slot;
+	bool more = false;
+
+	for (uint32_t i = 0; i < ws->pins->abi.slots; i++) {
+		if (!by_slot[i] || !has_loose(by_slot[i]))
+			continue;
+		bindings_release(by_slot[i], "no_process");
+		more = more || (by_slot[i] && has_loose(by_slot[i]));
+	}
+	ws->lingering = false;
+	if (more)
+		set_linger(ws);
+}
+
+static void on_linger(void *context, uint32_t events)
+{
+	bindings_expire(context);
+}
+
+int bindings_listen(struct watches *ws, struct loop *loop)
+{
+	return loop_timer(loop, on_linger, ws, &ws->linger_timer);
+}
+
+void bindings_refresh(struct watch *w)
+{
+	bool by_process = w->n_bindings > 0 && !w->requested;
+	struct slot *slot = &w->all->pins->slots[w->slot];
+
+	for (size_t i = 0; i < w->n_bindings; i++)
+		by_process = by_process && w->bindings[i].rule->scope_process;
+	w->by_process = w->root || by_process;
+	__atomic_store_n(&slot->flags, w->by_process ? SLOT_BY_PROCESS : 0, __ATOMIC_RELEASE);
+	if (w->by_process && w->session)
+		session_narrow(w->session);
+	w->all->calls->changed(w->all->context, w);
+}
+
+/* The state of a binding goes on when its rule does the same under the same name. */
+static void rebind_watch(struct watch *w, const struct rules *fresh)
+{
+	for (size_t i = 0; i < w->n_bindings; i++) {
+		struct binding *b = &w->bindings[i];
+		const struct rule *same = rules_find(fresh, b->rule->name);
+
+		b->processes = 0; /* counted anew as processes are matched against the new set */
+		b->by_cgroup = b->by_cgroup && same && rule_equal(b->rule, same);
+		b->rule = same && rule_equal(b->rule, same) ? same : NULL;
+	}
+	for (size_t i = 0; i < w->n_bindings;) {
+		if (w->bindings[i].rule) {
+			i++;
+			continue;
+		}
+		w->bindings[i] = w->bindings[--w->n_bindings];
+	}
+	if (w->n_bindings)
+		remember_rule(w, w->bindings[0].rule);
+}
+
+void bindings_rebind(struct watches *ws, const struct rules *fresh, uint32_t *ret_unchanged)
+{
+	uint32_t unchanged = 0;
+	struct watch *w;
+	uint64_t id;
+
+	idmap_for_each (&ws->by_cgroup, i, id, w) {
+		size_t before = w->n_bindings;
+
+		rebind_watch(w, fresh);
+		if (w->n_bindings == before)
+			unchanged++;
+	}
+	*ret_unchanged = unchanged;
+}

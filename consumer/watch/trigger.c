@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/watch/trigger.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "consumer/session/session_events.h"
+#include "consumer/watch/binding.h"
+#include "consumer/watch/trigger_events.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+/* Of the sessions that run at once, this many may be one owner's. */
+#define SESSIONS_OF_ONE (SESSIONS_MAX * 3 / 4)
+
+/* Between lines about triggers of one rule in one watch that were held back. */
+#define HELD_EVERY_NS (10 * NSEC_PER_SEC)
+
+static const struct ruleset *rules_of(const struct triggers *t)
+{
+	return t->log->active->set;
+}
+
+static struct budget *rule_budget(const struct triggers *t, const struct rule *rule)
+{
+	return &rules_of(t)->budgets[rule - rules_of(t)->rules->rules];
+}
+
+/* Milliseconds until the next minute gives budget back. */
+static uint64_t budget_retry_ms(uint64_t now_ns)
+{
+	return 60000 - now_ns / NSEC_PER_MSEC % 60000;
+}
+
+/* The rule's seconds are used up, and by this owner too as far as they are its. */
+static bool rule_is_spent(struct triggers *t, const struct watch *w, const struct rule *rule,
+			  uint64_t now_ns)
+{
+	uint64_t max_ms = (uint64_t)rule->budget_s * MSEC_PER_SEC;
+	uint64_t spent_ms = budget_spent_ms(rule_budget(t, rule), now_ns);
+
+	return spent_ms >= max_ms &&
+	       !shares_has_part(t->shares, w->owner, max_ms, spent_ms, now_ns);
+}
+
+/* Why the owner may not begin a session now: a word of trigger.held, or NULL. */
+static const char *owner_held(const struct triggers *t, struct owner *owner, uint64_t now_ns)
+{
+	uint64_t max_ms = (uint64_t)rules_of(t)->rules->budget_s * MSEC_PER_SEC;
+	size_t running = 0;
+
+	for (size_t i = 0; i < SESSIONS_MAX; i++) {
+		const struct session *s = t->sessions->running[i];
+
+		running += s && owner && s->owner == owner;
+	}
+	if (running >= SESSIONS_OF_ONE)
+		return "too_many_sessions";
+	switch (shares_may_capture(t->shares, owner, max_ms, now_ns)) {
+	case CAPTURE_OWNER_SPENT:
+		return "budget_owner";
+	case CAPTURE_ALL_SPENT:
+		return "budget_all";
+	default:
+		return NULL;
+	}
+}
+
+/* Whether this trigger may begin a session now; a request is not bound by the cooldown. */
+static bool may_begin(struct triggers *t, const struct trigger *trigger, uint64_t now_ns,
+		      struct trigger_held *held)
+{
+	const struct watch *w = trigger->watch;
+	const struct rule *rule = trigger->rule;
+	const struct binding *b = rule ? binding_find(trigger->watch, rule) : NULL;
+	const char *why;
+
+	if (w->session)
+		*held = (struct trigger_held){
+			"session_running",
+			(w->session->end_ns - MIN(now_ns, w->session->end_ns)) / NSEC_PER_MSEC + 100
+		};
+	else if (t->sessions->count >= SESSIONS_MAX ||
+		 report_thread_queued(t->reporter) >= TRIGGER_QUEUED_MAX)
+		*held = (struct trigger_held){ "too_many_sessions", 1000 };
+	else if (trigger->reason.kind != TRIGGER_REQUEST && b && now_ns < b->cooldown_ns)
+		*held = (struct trigger_held){ "cooldown",
+					       (b->cooldown_ns - now_ns) / NSEC_PER_MSEC + 1 };
+	else if (rule && rule_is_spent(t, w, rule, now_ns))
+		*held = (struct trigger_held){ "budget_rule", budget_retry_ms(now_ns) };
+	else if (rules_of(t) && (why = owner_held(t, w->owner, now_ns)) != NULL)
+		*held = (struct trigger_held){ why, strncmp(why, "budget", 6)
+							    ? 1000
+							    : budget_retry_ms(now_ns) };
+	else
+		return true;
+	return false;
+}
+
+/*
+ * One line per rule, watch and HELD_EVERY_NS, or per cooldown if that is longer: a trigger can
+ * cross ten times a second.
+ */
+static void say_held(struct triggers *t, const struct trigger *trigger,
+		     const struct trigger_held *held)
+{
+	const struct rule *rule = trigger->rule;
+	struct binding *b = rule ? binding_find(trigger->watch, rule) : NULL;
+	uint64_t now_ns = clock_mono_ns(), repeats = 0;
+
+	t->held++;
+	if (b) {
+		uint64_t quiet_ns = MAX(rule->cooldown_ms * NSEC_PER_MSEC, HELD_EVERY_NS);
+
+		if (b->held_ns && now_ns - b->held_ns < quiet_ns) {
+			b->held++;
+			return;
+		}
+		repeats = b->held;
+		b->held = 0;
+		b->held_ns = now_ns;
+	}
+	trigger_events_held(t->log, trigger, held, repeats);
+}
+
+static int begin_session(struct triggers *t, const struct trigger *trigger,
+			 struct session **ret_session)
+{
+	const struct watch *w = trigger->watch;
+	const struct session_start start = {
+		.reason = &trigger->reason,
+		.rule = trigger->rule,
+		.cgroup = w->path,
+		.cgroup_id = w->cgroup_id,
+		.slot = w->slot,
+		.epoch = w->epoch,
+		.root = w->root,
+		.by_process = w->by_process,
+		.only_tgid = trigger->only_tgid,
+		.during_ms = trigger->during_ms,
+		.recorded_ns = w->recorded_ns,
+		.owner = shares_ref(w->owner),
+	};
+	int r = session_begin(t->sessions, &start, ret_session);
+
+	if (r < 0)
+		shares_put(t->shares, start.owner);
+	return r;
+}
+
+int trigger_fire(struct triggers *t, const struct trigger *trigger, struct session **ret_session,
+		 struct trigger_held *ret_held)
+{
+	struct watch *w = trigger->watch;
+	struct session *s;
+	int r;
+
+	if (!may_begin(t, trigger, clock_mono_ns(), ret_held)) {
+		say_held(t, trigger, ret_held);
+		return -EAGAIN;
+	}
+	r = begin_session(t, trigger, &s);
+	if (r < 0)
+		return r;
+	w->session = s;
+	w->sessions++;
+	schedule_sessions(t->schedule, (uint32_t)t->sessions->count);
+	if (trigger->reason.kind == TRIGGER_PRESSURE)
+		trigger_events_pressure(t->log, trigger, s->result->id);
+	session_attach(t->sessions, s);
+	session_events_start(t->sessions, s, t->log->lines);
+	*ret_session = s;
+	return 0;
+}
+
+static void spend_budgets(struct triggers *t, const struct session *s)
+{
+	const struct session_result *r = s->result;
+	uint32_t ms = (uint32_t)((r->stop_ns - r->start_ns) / NSEC_PER_MSEC);
+	const struct rule *rule;
+
+	shares_captured(t->shares, s->owner, r->stop_ns, ms);
+	rule = r->rule && rules_of(t) ? rules_find(rules_of(t)->rules, r->rule->name) : NULL;
+	if (rule)
+		budget_spend(rule_budget(t, rule), r->stop_ns, ms);
+}
+
+/* The watch goes on with the recorder, the rule has its cooldown. */
+static void release_watch(struct watch *w, const struct session *s)
+{
+	const struct session_result *r = s->result;
+	struct binding *b = r->rule ? binding_find(w, r->rule) : NULL;
+
+	if (b)
+		b->cooldown_ns = r->stop_ns + r->rule->cooldown_ms * NSEC_PER_MSEC;
+	w->recorded_ns = r->stop_ns;
+	w->session = NULL;
+	w->requested = false;
+	bindings_release(w, "no_process");
+}
+
+void triggers_step(struct triggers *t, uint64_t now_ns)
+{
+	struct session *s;
+
+	while ((s = sessions_take_settled(t->sessions, now_ns))) {
+		struct watch *w = watches_at(t->watches, s->target.slot, s->target.epoch);
+
+		spend_budgets(t, s);
+		shares_put(t->shares, s->owner);
+		if (w)
+			release_watch(w, s);
+		report_thread_put(t->reporter, TAKE_PTR(s->result));
+		session_free(s);
+		schedule_sessions(t->schedule, (uint32_t)t->sessions->count);
+	}
+	if (sessions_settling(t->sessions))
+		schedule_drain_soon(t->schedule);
+}

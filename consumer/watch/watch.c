@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/watch/watch.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+/* Between lines that say that no slot is left. */
+#define FULL_EVERY_NS (60 * NSEC_PER_SEC)
+
+int watches_init(struct watches *ws)
+{
+	uint32_t slots = ws->pins->abi.slots;
+
+	idmap_init(&ws->by_cgroup, slots);
+	ws->by_slot = calloc(slots, sizeof(struct watch *));
+	ws->epochs = calloc(slots, sizeof(*ws->epochs));
+	if (!ws->by_slot || !ws->epochs)
+		return -ENOMEM;
+	/* Samples of an earlier consumer may still be in the ring: go on with its epochs. */
+	for (uint32_t i = 0; i < slots; i++)
+		ws->epochs[i] = ws->pins->slots[i].epoch;
+	return 0;
+}
+
+void watches_done(struct watches *ws)
+{
+	for (uint32_t i = 0; ws->by_slot && i < ws->pins->abi.slots; i++)
+		if (ws->by_slot[i])
+			watch_remove(ws->by_slot[i], "agent_stop");
+	loop_remove(ws->linger_timer);
+	idmap_done(&ws->by_cgroup);
+	free(ws->by_slot);
+	free(ws->epochs);
+	ws->linger_timer = NULL;
+	ws->by_slot = NULL;
+	ws->epochs = NULL;
+}
+
+static int find_slot(struct watches *ws, uint32_t *ret_slot)
+{
+	uint32_t slots = ws->pins->abi.slots;
+
+	for (uint32_t i = 0; i < slots; i++) {
+		uint32_t slot = (ws->next + i) % slots;
+
+		if (!ws->by_slot[slot]) {
+			ws->next = (slot + 1) % slots;
+			*ret_slot = slot;
+			return 0;
+		}
+	}
+	return -ENOSPC;
+}
+
+static void write_refused(void *context, struct jsonw *w)
+{
+	jsonw_u64(w, "count", *(const uint64_t *)context);
+}
+
+/* Each scan tries again, and who has many cgroups makes more: a line a minute. */
+static void say_full(struct watches *ws)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	ws->refused++;
+	if (ws->full_ns && now_ns - ws->full_ns < FULL_EVERY_NS)
+		return;
+	event_line_error(
+		ws->log->lines, NULL, "watches_full",
+		"load with a larger --watches, or make the rules narrower; trocar status shows "
+		"who has how many",
+		write_refused, &ws->refused,
+		"all %u watch slots are taken: further matching cgroups are not watched",
+		ws->pins->abi.slots);
+	ws->full_ns = now_ns;
+	ws->refused = 0;
+}
+
+bool watch_lingers(const struct watch *w)
+{
+	for (size_t i = 0; i < w->n_bindings; i++)
+		if (binding_is_kept(&w->bindings[i]))
+			return false;
+	return !w->requested;
+}
+
+/* Whether `w` is to go before `other`, which may be NULL. */
+static bool goes_before(const struct watch *w, const struct watch *other)
+{
+	uint64_t mine = w->owner->held[SHARE_WATCHES];
+
+	if (!other || mine != other->owner->held[SHARE_WATCHES])
+		return !other || mine > other->owner->held[SHARE_WATCHES];
+	if (watch_lingers(w) != watch_lingers(other))
+		return watch_lingers(w);
+	return w->start_ns > other->start_ns;
+}
+
+/*
+ * The watch whose slot a newcomer of `owner` may take: of those that yield to it the one of who has
+ * most, rather one that lingers, rather the last that came; never one in a session or asked for.
+ */
+static struct watch *find_displaced(const struct watches *ws, const struct owner *owner)
+{
+	struct watch *best = NULL;
+
+	for (uint32_t i = 0; i < ws->pins->abi.slots; i++) {
+		struct watch *w = ws->by_slot[i];
+
+		if (w && !w->session && !w->requested &&
+		    owner_yields(w->owner, owner, SHARE_WATCHES, 1) && goes_before(w, best))
+			best = w;
+	}
+	return best;
+}
+
+/* A slot, if need be of a watch that has to give way to one of `owner`. */
+static int take_slot(struct watches *ws, const struct owner *owner, uint32_t *ret_slot)
+{
+	struct watch *displaced;
+
+	if (find_slot(ws, ret_slot) == 0)
+		return 0;
+	displaced = find_displaced(ws, owner);
+	if (!displaced) {
+		say_full(ws);
+		return -ENOSPC;
+	}
+	watch_remove(displaced, "displaced");
+	return find_slot(ws, ret_slot);
+}
+
+static void free_watch(struct watch *w)
+{
+	ruleset_unref(w->set);
+	owner_sub(w->owner, SHARE_WATCHES, 1);
+	shares_put(w->all->shares, w->owner);
+	free(w->bindings);
+	free(w->path);
+	free(w);
+}
+
+/* It takes the path and the reference to its owner, in any case. */
+static struct watch *new_watch(struct watches *ws, uint64_t cgroup_id, char *path,
+			       struct owner *owner, uint32_t slot)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+
+	if (!w) {
+		shares_put(ws->shares, owner);
+		free(path);
+		return NULL;
+	}
+	w->all = ws;
+	w->cgroup_id = cgroup_id;
+	w->slot = slot;
+	w->owner = owner;
+	owner_add(owner, SHARE_WATCHES, 1);
+	w->root = cgroup_id == ws->log->cgroups->root_id;
+	w->by_process = w->root;
+	w->start_ns = w->recorded_ns = clock_mono_ns();
+	w->path = path;
+	return w;
+}
+
+/* The slot first, then the way to it: a tick that finds the slot finds it ready. */
+static int arm(struct watches *ws, struct watch *w)
+{
+	struct slot *slot = &ws->pins->slots[w->slot];
+
+	slot->session = 0;
+	slot->epoch = w->epoch;
+	slot->flags = w->by_process ? SLOT_BY_PROCESS : 0;
+	__atomic_store_n(&slot->state, SLOT_RECORDER, __ATOMIC_RELEASE);
+	if (bpf_map_update_elem(ws->pins->watches_fd, &w->cgroup_id, &w->slot, BPF_ANY) < 0)
+		return -errno;
+	ws->count++;
+	ws->pins->control->heartbeat_ns = clock_mono_ns();
+	__atomic_store_n(&ws->pins->control->armed, ws->count, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void disarm(struct watches *ws, struct watch *w)
+{
+	ws->count--;
+	__atomic_store_n(&ws->pins->control->armed, ws->count, __ATOMIC_RELEASE);
+	bpf_map_delete_elem(ws->pins->watches_fd, &w->cgroup_id);
+	__atomic_store_n(&ws->pins->slots[w->slot].state, SLOT_IDLE, __ATOMIC_RELEASE);
+	ws->pins->slots[w->slot].session = 0;
+}
+
+/* How many there are is what the drains' pace and the sampling events follow. */
+static void tell_count(struct watches *ws)
+{
+	sampler_watched(ws->sampler, ws->count > 0);
+	schedule_watches(ws->schedule, ws->count);
+}
+
+struct watch *watches_at(const struct watches *ws, uint32_t slot, uint32_t epoch)
+{
+	struct watch *w = slot < ws->pins->abi.slots ? ws->by_slot[slot] : NULL;
+
+	return w && w->epoch == epoch ? w : NULL;
+}
+
+int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct watch **ret_watch)
+{
+	struct watch *w = idmap_get(&ws->by_cgroup, cgroup_id);
+	_cleanup_free_ char *path = NULL;
+	struct owner *owner;
+	const char *known;
+	uint32_t slot;
+	int r;
+
+	if (w) {
+		*ret_watch = w;
+		return 0;
+	}
+	known = cgroups_path(ws->log->cgroups, cgroup_id, pid_hint);
+	if (!known)
+		return -ENOENT;
+	if (!scope_holds(ws->scope, known)) {
+		scope_refuse(ws->scope, known, ws->log->lines);
+		return -EXDEV;
+	}
+	/* Ours: where another gives way, its last line may look cgroups up. */
+	path = strdup(known);
+	if (!path)
+		return -ENOMEM;
+	owner = shares_of_cgroup(ws->shares, ws->log->cgroups, cgroup_id, pid_hint);
+	r = take_slot(ws, owner, &slot);
+	if (r < 0) {
+		shares_put(ws->shares, owner);
+		return r;
+	}
+	w = new_watch(ws, cgroup_id, TAKE_PTR(path), owner, slot);
+	if (!w)
+		return -ENOMEM;
+	w->epoch = ++ws->epochs[w->slot];
+	if (pinned_maps_slot(ws->pins, w->slot, &w->counted) < 0)
+		w->counted = (struct slot_counters){};
+	r = idmap_put(&ws->by_cgroup, cgroup_id, w);
+	if (r < 0) {
+		free_watch(w);
+		return r;
+	}
+	ws->by_slot[w->slot] = w;
+	r = arm(ws, w);
+	if (r < 0) {
+		ws->by_slot[w->slot] = NULL;
+		idmap_remove(&ws->by_cgroup, cgroup_id);
+		free_watch(w);
+		return r;
+	}
+	tell_count(ws);
+	*ret_watch = w;
+	return 0;
+}
+
+void watch_remove(struct watch *w, const char *reason)
+{
+	struct watches *ws = w->all;
+	bool moved = false;
+	struct process *p;
+	uint64_t id;
+
+	if (w->session)
+		session_end(ws->sessions, w->session);
+	idmap_for_each (&ws->processes->by_id, i, id, p)
+		if (p->watch == w) {
+			p->watch = NULL;
+			moved = moved || !p->gone_ns;
+		}
+	disarm(ws, w);
+	ws->by_slot[w->slot] = NULL;
+	idmap_remove(&ws->by_cgroup, w->cgroup_id);
+	ws->calls->stopped(ws->context, w, reason);
+	free_watch(w);
+	tell_count(ws);
+	/* No event tells where a process moved that lives on without its cgroup. */
+	if (moved)
+		schedule_scan_soon(ws->schedule);
+}

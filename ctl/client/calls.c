@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/client/calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/client/show.h"
+#include "ctl/command.h"
+#include "ctl/view/text.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
+#include "shared/tools/parse.h"
+#include "shared/tools/utf8.h"
+
+#define FILE_BYTES (1u << 20)
+#define REJECTED   (-32002) /* docs/control.md */
+
+const char *calls_socket(const struct options *options)
+{
+	const char *path = options->socket;
+
+	if (!path)
+		path = getenv("TROCAR_SOCKET");
+	return path && *path ? path : CLIENT_SOCKET;
+}
+
+int calls_explain(const struct options *options, int error)
+{
+	const char *path = calls_socket(options);
+
+	switch (error) {
+	case -EMSGSIZE:
+		fprintf(options->err, "trocar: the request would be longer than 1 MiB: with its "
+				      "quotes escaped the file is too large\n");
+		return COMMAND_FAILED;
+	case -EPROTO:
+		fprintf(options->err, "trocar: what answers at %s is not the agent\n", path);
+		return COMMAND_FAILED;
+	case -ENOMEM:
+		fprintf(options->err, "trocar: no memory\n");
+		return COMMAND_FAILED;
+	case -ETIMEDOUT:
+		fprintf(options->err,
+			"trocar: the agent at %s did not answer within %d s: is the "
+			"service well?\n",
+			path, CLIENT_TIMEOUT_MS / 1000);
+		return COMMAND_UNREACHABLE;
+	default:
+		fprintf(options->err,
+			"trocar: no agent at %s (%s): is the service running, and "
+			"are you in the group trocar?\n",
+			path, strerror(-error));
+		return COMMAND_UNREACHABLE;
+	}
+}
+
+static void print_json(const struct options *options, const struct client_answer *answer,
+		       const struct json_node *node)
+{
+	text_json(options->out, answer->line + node->offset, node->extent);
+	fputc('\n', options->out);
+}
+
+/* The agent said no. Faults of a rules file are named one by one; `file` is NULL elsewhere. */
+static int explain_refusal(const struct options *options, const struct client_answer *answer,
+			   const char *file)
+{
+	const struct json_node *error = answer->error, *data = json_node_get(error, "data");
+	_cleanup_free_ char *message = NULL, *wait = NULL;
+
+	if (options->json)
+		print_json(options, answer, error);
+	if (file && json_node_i64(json_node_get(error, "code")) == REJECTED)
+		(void)show_faults(json_node_get(data, "faults"), file, options->err);
+	message = show_value("", json_node_get(error, "message"));
+	wait = show_value("retry_ms", json_node_get(data, "retry_ms"));
+	fprintf(options->err, "trocar: %s%s%s\n", message ? message : "refused",
+		wait ? "; try again in " : "", wait ? wait : "");
+	return COMMAND_FAILED;
+}
+
+int calls_refused(const struct options *options, const struct client_answer *answer)
+{
+	return explain_refusal(options, answer, NULL);
+}
+
+/*
+ * Asks the agent and shows its result: as JSON if so wished, else by `show` (NULL: the caller
+ * does). On COMMAND_FINE the answer, when asked for, is the caller's to release.
+ */
+static int ask_agent(const struct options *options, const char *method, const struct jsonw *params,
+		     const char *file, int (*show)(const struct json_node *result, FILE *out),
+		     struct client_answer *ret_answer)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	int r;
+
+	r = client_call(calls_socket(options), method, params, &answer);
+	if (r < 0)
+		return calls_explain(options, r);
+	if (answer.error)
+		return explain_refusal(options, &answer, file);
+	if (options->json)
+		print_json(options, &answer, answer.result);
+	else if (show && show(answer.result, options->out) < 0)
+		return calls_explain(options, -ENOMEM);
+	if (ret_answer) {
+		*ret_answer = answer;
+		answer = (struct client_answer){ 0 };
+	}
+	return COMMAND_FINE;
+}
+
+int calls_status(const struct options *options, const char *const *arguments)
+{
+	return ask_agent(options, "status", NULL, NULL, show_status, NULL);
+}
+
+int calls_watches(const struct options *options, const char *const *arguments)
+{
+	return ask_agent(options, "watches", NULL, NULL, show_watches, NULL);
+}
+
+int calls_sessions(const struct options *options, const char *const *arguments)
+{
+	return ask_agent(options, "sessions", NULL, NULL, show_sessions, NULL);
+}
+
+/* In the form of the file, so that it can be edited and set again; where it is from goes to err. */
+int calls_rules_get(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	_cleanup_free_ char *source = NULL, *generation = NULL;
+	const struct json_node *rules;
+	int status = ask_agent(options, "rules.get", NULL, NULL, NULL, &answer);
+
+	if (status != COMMAND_FINE || options->json)
+		return status;
+	source = show_value("", json_node_get(answer.result, "source"));
+	generation = show_value("", json_node_get(answer.result, "generation"));
+	fprintf(options->err, "generation %s, from %s\n", generation ? generation : "-",
+		source ? source : "-");
+	rules = json_node_get(answer.result, "rules");
+	if (rules)
+		text_json_pretty(options->out, answer.line + rules->offset, rules->extent);
+	fputc('\n', options->out);
+	return COMMAND_FINE;
+}
+
+static int read_text(const char *file, char **ret_text, size_t *ret_bytes)
+{
+	if (!strcmp(file, "-"))
+		return io_read_fd(STDIN_FILENO, FILE_BYTES, ret_text, ret_bytes);
+	return io_read_file(AT_FDCWD, file, FILE_BYTES, ret_text, ret_bytes);
+}
+
+/* Reads the file and sends it; on COMMAND_FINE *ret_answer is the caller's. */
+static int ask_with_file(const struct options *options, const char *method, const char *file,
+			 struct client_answer *ret_answer)
+{
+	_cleanup_(jsonw_done) struct jsonw params;
+	_cleanup_free_ char *text = NULL;
+	size_t bytes, offset;
+	int r;
+
+	jsonw_init(&params, CLIENT_REQUEST_BYTES);
+	r = read_text(file, &text, &bytes);
+	if (r < 0) {
+		fprintf(options->err, "trocar: %s: %s\n", file,
+			r == -EFBIG ? "longer than 1 MiB" : strerror(-r));
+		return COMMAND_FAILED;
+	}
+	/* The writer would replace such bytes, and other rules than the file's would be in force.
+	 */
+	if (!utf8_is_text(text, bytes, &offset)) {
+		fprintf(options->err, "trocar: %s: byte %zu is no UTF-8 text\n", file, offset);
+		return COMMAND_FAILED;
+	}
+	jsonw_object(&params, NULL);
+	jsonw_string_n(&params, "text", text, bytes);
+	jsonw_object_end(&params);
+	return ask_agent(options, method, &params, file, NULL, ret_answer);
+}
+
+/* A number of the result as text, "-" when there is none. */
+static void print_count(const struct options *options, const struct json_node *result,
+			const char *key, const char *words)
+{
+	_cleanup_free_ char *text = show_value("", json_node_get(result, key));
+
+	fprintf(options->out, "%s%s", text ? text : "-", words);
+}
+
+/* The same, only where there are any. */
+static void print_more(const struct options *options, const struct json_node *result,
+		       const char *key, const char *words)
+{
+	if (json_node_i64(json_node_get(result, key)) > 0)
+		print_count(options, result, key, words);
+}
+
+int calls_rules_check(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	int status = ask_with_file(options, "rules.check", arguments[0], &answer);
+
+	if (status != COMMAND_FINE || options->json)
+		return status;
+	(void)show_faults(json_node_get(answer.result, "warnings"), arguments[0], options->err);
+	print_count(options, answer.result, "count", " rules, no fault; nothing applied\n\n");
+	if (show_matches(json_node_get(answer.result, "matches"), options->out) < 0)
+		return calls_explain(options, -ENOMEM);
+	print_more(options, answer.result, "matches_omitted", " more not shown\n");
+	print_more(options, answer.result, "cgroups_unreadable",
+		   " cgroups of these rules do not let their processes be read\n");
+	return COMMAND_FINE;
+}
+
+int calls_rules_set(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	int status = ask_with_file(options, "rules.set", arguments[0], &answer);
+
+	if (status != COMMAND_FINE || options->json)
+		return status;
+	(void)show_faults(json_node_get(answer.result, "warnings"), arguments[0], options->err);
+	print_count(options, answer.result, "count", " rules in force, generation ");
+	print_count(options, answer.result, "generation", "; ");
+	print_count(options, answer.result, "unchanged_watches", " watches go on unchanged\n");
+	return COMMAND_FINE;
+}
+
+/* What to capture, as params; words given are checked here, whether they exist by the agent. */
+static int capture_params(const struct options *options, struct jsonw *params)
+{
+	int n = !!options->rule + !!options->cgroup + !!options->pid;
+
+	if (n != 1) {
+		fprintf(options->err, "trocar: capture needs one of --rule, --cgroup and --pid\n");
+		return -EINVAL;
+	}
+	jsonw_object(params, NULL);
+	if (options->rule)
+		jsonw_string(params, "rule", options->rule);
+	if (options->cgroup)
+		jsonw_string(params, "cgroup", options->cgroup);
+	if (options->pid)
+		jsonw_u64(params, "pid", options->pid);
+	if (options->during_ms)
+		jsonw_u64(params, "during_ms", options->during_ms);
+	jsonw_object_end(params);
+	return 0;
+}
+
+static int show_started(const struct json_node *result, FILE *out)
+{
+	_cleanup_free_ char *session = NULL, *cgroup = NULL, *ends = NULL;
+
+	session = show_value("", json_node_get(result, "session"));
+	cgroup = show_value("", json_node_get(result, "cgroup"));
+	ends = show_value("ends_in_ms", json_node_get(result, "ends_in_ms"));
+	fprintf(out, "session %s started: cgroup %s, ends in %s\n", session ? session : "-",
+		cgroup ? cgroup : "-", ends ? ends : "-");
+	return 0;
+}
+
+int calls_capture(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(jsonw_done) struct jsonw params;
+
+	jsonw_init(&params, CLIENT_REQUEST_BYTES);
+	if (capture_params(options, &params) < 0)
+		return COMMAND_USAGE;
+	return ask_agent(options, "session.start", &params, NULL, show_started, NULL);
+}
+
+int calls_version(const struct options *options, const char *const *arguments)
+{
+	if (options->json)
+		fprintf(options->out, "{\"version\":\"%s\"}\n", TROCAR_VERSION);
+	else
+		fprintf(options->out, "trocar %s\n", TROCAR_VERSION);
+	return COMMAND_FINE;
+}

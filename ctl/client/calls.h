@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * calls.h: what each command does: asks the agent and shows its answer. `arguments` are the words
+ * behind the command's own, as many as its row in command.c says. All return enum command_exit.
+ */
+#ifndef TROCAR_CTL_CLIENT_CALLS_H
+#define TROCAR_CTL_CLIENT_CALLS_H
+
+#include "ctl/client/client.h"
+#include "ctl/options.h"
+
+int calls_status(const struct options *options, const char *const *arguments);
+int calls_rules_get(const struct options *options, const char *const *arguments);
+int calls_rules_check(const struct options *options, const char *const *arguments);
+int calls_rules_set(const struct options *options, const char *const *arguments);
+int calls_watches(const struct options *options, const char *const *arguments);
+int calls_sessions(const struct options *options, const char *const *arguments);
+int calls_capture(const struct options *options, const char *const *arguments);
+int calls_version(const struct options *options, const char *const *arguments);
+
+/* The socket that the command line or the environment names. */
+const char *calls_socket(const struct options *options);
+
+/* Says why there is no answer: one line, with what to check. Returns enum command_exit. */
+int calls_explain(const struct options *options, int error);
+
+/* Says why the agent refused: its answer has an error. Returns COMMAND_FAILED. */
+int calls_refused(const struct options *options, const struct client_answer *answer);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * client.h: one call over the agent's control socket (docs/control.md). The answer is foreign data:
+ * it is bounded, parsed strictly, and checked to be an answer before anyone looks at it.
+ */
+#ifndef TROCAR_CTL_CLIENT_CLIENT_H
+#define TROCAR_CTL_CLIENT_CLIENT_H
+
+#include <stddef.h>
+
+#include "shared/json/json_tree.h"
+#include "shared/json/jsonw.h"
+
+#define CLIENT_SOCKET	     "/run/trocar/control.sock"
+#define CLIENT_REQUEST_BYTES (1u << 20) /* the agent takes no longer line */
+#define CLIENT_ANSWER_BYTES  ((8u << 20) + 1)
+#ifndef CLIENT_TIMEOUT_MS /* a test may be shorter of patience */
+#define CLIENT_TIMEOUT_MS 10000
+#endif
+
+/* Either result or error is set; both are parts of the tree. Release with client_answer_done. */
+struct client_answer {
+	char *line; /* owned, without its '\n' and not terminated: offsets of nodes count from here
+		     */
+	struct json_tree tree;
+	const struct json_node *result;
+	const struct json_node *error; /* an object with the number `code`, the string `message` */
+};
+
+/*
+ * Connects to the socket `path`. The descriptor serves one call after the other; the caller closes
+ * it. -ETIMEDOUT, else what socket(2) and connect(2) say.
+ */
+int client_open(const char *path);
+
+/*
+ * Calls `method` with `params` (JSON text of an object, NULL for none). 0 when the agent answered,
+ * be it an error. -EMSGSIZE: the request is longer than the agent takes; -EPROTO: what came back is
+ * no answer; -ETIMEDOUT; -EPIPE: closed without an answer. After a failure the connection is of no
+ * more use. Before the first answer the program gives up what it does not need (confine.h).
+ */
+int client_ask(int fd, const char *method, const struct jsonw *params,
+	       struct client_answer *ret_answer);
+
+/* client_open, client_ask, and closed again. */
+int client_call(const char *path, const char *method, const struct jsonw *params,
+		struct client_answer *ret_answer);
+
+void client_answer_done(struct client_answer *answer);
+
+#endif

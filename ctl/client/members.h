@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* members.h: the members of a JSON object as they stand in a text, to be copied as they are. */
+#ifndef TROCAR_CTL_CLIENT_MEMBERS_H
+#define TROCAR_CTL_CLIENT_MEMBERS_H
+
+#include <stddef.h>
+
+#include "shared/json/json_reader.h"
+#include "shared/json/jsonw.h"
+
+/*
+ * Copies the members of the object in `text`, which was read without a fault before, to where `w`
+ * is, all but those whose keys are in `without` (NULL ends it). 0 or -EBADMSG.
+ */
+int members_copy(const char *text, size_t bytes, const char *const *without, struct jsonw *w);
+
+#endif

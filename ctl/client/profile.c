@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Follows the agent's lines (subscribe), starts a session (session.start), and asks for lines until
+ * the session's end is among them. The lines go the way of an event file from there.
+ */
+#include "ctl/client/profile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl/client/calls.h"
+#include "ctl/client/client.h"
+#include "ctl/command.h"
+#include "ctl/events/reader.h"
+#include "ctl/render/folded.h"
+#include "ctl/view/text.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+#include "shared/tools/parse.h"
+
+#define SECONDS_MAX 60 /* docs/control.md */
+#define MEMORY_MIB  1024
+#define ASK_MS	    100
+#define LATE_NS	    (30 * NSEC_PER_SEC) /* for names and lines, after the capture has ended */
+
+struct profile {
+	const struct options *options;
+	int fd;
+	uint64_t pid, seconds; /* pid 0: a cgroup */
+	uint64_t subscription, omitted;
+	char *session; /* its id */
+	uint64_t start_ns, lines;
+	bool terminal, ended;
+	struct input input;
+	struct reader reader;
+};
+
+static void profile_done(struct profile *p)
+{
+	cleanup_close(&p->fd);
+	free(p->session);
+	reader_done(&p->reader);
+	input_done(&p->input);
+}
+
+/* Both forms: PID SECONDS, and SECONDS with --cgroup. */
+static int take_arguments(struct profile *p, const char *const *arguments)
+{
+	const char *cgroup = p->options->cgroup;
+	const char *seconds = cgroup ? arguments[0] : arguments[1];
+
+	if (!seconds || (cgroup && arguments[1])) {
+		fprintf(p->options->err, "trocar: usage: trocar profile PID SECONDS, or trocar "
+					 "profile --cgroup PATH SECONDS\n");
+		return -EINVAL;
+	}
+	if (parse_u64(seconds, 1, SECONDS_MAX, &p->seconds) < 0 ||
+	    (!cgroup && parse_u64(arguments[0], 1, OPTIONS_PID_MAX, &p->pid) < 0)) {
+		fprintf(p->options->err, "trocar: profile: want a PID, and SECONDS from 1 to %d\n",
+			SECONDS_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* The member of that key and kind; NULL: none. */
+static const struct json_node *get_kind(const struct json_node *object, const char *key,
+					enum json_kind kind)
+{
+	const struct json_node *value = json_node_get(object, key);
+
+	return json_node_is(value, kind) ? value : NULL;
+}
+
+/* Asks on the open connection; on COMMAND_FINE the answer has a result. */
+static int ask_agent(struct profile *p, const char *method, const struct jsonw *params,
+		     struct client_answer *ret_answer)
+{
+	int r = client_ask(p->fd, method, params, ret_answer);
+
+	if (r < 0)
+		return calls_explain(p->options, r);
+	return ret_answer->error ? calls_refused(p->options, ret_answer) : COMMAND_FINE;
+}
+
+static int subscribe_lines(struct profile *p)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	int status = ask_agent(p, "subscribe", NULL, &answer);
+	const struct json_node *id = get_kind(answer.result, "subscription", JSON_INTEGER);
+
+	if (status != COMMAND_FINE)
+		return status;
+	if (!id)
+		return calls_explain(p->options, -EPROTO);
+	p->subscription = json_node_u64(id);
+	return COMMAND_FINE;
+}
+
+static int start_session(struct profile *p)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	_cleanup_(jsonw_done) struct jsonw params;
+	const struct json_node *session;
+	int status;
+
+	jsonw_init(&params, CLIENT_REQUEST_BYTES);
+	jsonw_object(&params, NULL);
+	if (p->pid)
+		jsonw_u64(&params, "pid", p->pid);
+	else
+		jsonw_string(&params, "cgroup", p->options->cgroup);
+	jsonw_u64(&params, "during_ms", p->seconds * MSEC_PER_SEC);
+	jsonw_object_end(&params);
+	status = ask_agent(p, "session.start", &params, &answer);
+	if (status != COMMAND_FINE)
+		return status;
+	session = get_kind(answer.result, "session", JSON_STRING);
+	if (!session)
+		return calls_explain(p->options, -EPROTO);
+	p->session = strdup(session->text);
+	p->start_ns = clock_mono_ns();
+	return p->session ? COMMAND_FINE : calls_explain(p->options, -ENOMEM);
+}
+
+/* Takes the lines of an answer in; those of other sessions are not selected. */
+static int take_lines(struct profile *p, const struct client_answer *answer,
+		      const struct json_node *lines)
+{
+	for (const struct json_node *m = json_node_first(lines); m; m = json_node_next(m)) {
+		struct lines_line line = {
+			.text = answer->line + m->offset,
+			.bytes = m->extent,
+			.whole = true,
+		};
+		int r = reader_line(&p->reader, &line, ++p->lines);
+
+		if (r < 0)
+			return r;
+	}
+	for (uint32_t i = 0; i < p->input.store.ids.count; i++)
+		p->ended |= p->input.store.sessions[i].files &&
+			    p->input.store.sessions[i].end != STORE_NONE;
+	return 0;
+}
+
+/* One question for lines; *ret_more: there are more at once. */
+static int follow_lines(struct profile *p, bool *ret_more)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	_cleanup_(jsonw_done) struct jsonw params;
+	const struct json_node *lines;
+	int status, r;
+
+	jsonw_init(&params, CLIENT_REQUEST_BYTES);
+	jsonw_object(&params, NULL);
+	jsonw_u64(&params, "subscription", p->subscription);
+	jsonw_object_end(&params);
+	status = ask_agent(p, "lines", &params, &answer);
+	if (status != COMMAND_FINE)
+		return status;
+	lines = get_kind(answer.result, "lines", JSON_ARRAY);
+	if (!lines)
+		return calls_explain(p->options, -EPROTO);
+	p->omitted = store_sum(p->omitted,
+			       json_node_u64(get_kind(answer.result, "omitted", JSON_INTEGER)));
+	*ret_more = json_node_is_true(json_node_get(answer.result, "more"));
+	r = take_lines(p, &answer, lines);
+	return r < 0 ? input_fail(p->options, &p->input, r) : COMMAND_FINE;
+}
+
+/* On a terminal one line that is written over; elsewhere nothing. */
+static void say_progress(const struct profile *p)
+{
+	uint64_t s = (clock_mono_ns() - p->start_ns) / NSEC_PER_SEC;
+
+	if (!p->terminal)
+		return;
+	if (s < p->seconds)
+		fprintf(p->options->err, "\rcapturing: %" PRIu64 " of %" PRIu64 " s ", s,
+			p->seconds);
+	else
+		fprintf(p->options->err, "\rcaptured %" PRIu64 " s, naming the stacks ",
+			p->seconds);
+	fflush(p->options->err);
+}
+
+static int wait_for_end(struct profile *p)
+{
+	uint64_t deadline_ns = p->start_ns + p->seconds * NSEC_PER_SEC + LATE_NS;
+	int status = COMMAND_FINE;
+
+	while (!p->ended && status == COMMAND_FINE) {
+		bool more = false;
+
+		say_progress(p);
+		status = follow_lines(p, &more);
+		if (more || p->ended || status != COMMAND_FINE)
+			continue;
+		if (clock_mono_ns() > deadline_ns) {
+			fprintf(p->options->err, "%strocar: the session has not ended in time\n",
+				p->terminal ? "\r\033[K" : "");
+			return COMMAND_FAILED;
+		}
+		clock_nanosleep(CLOCK_MONOTONIC, 0,
+				&(struct timespec){ .tv_nsec = ASK_MS * (long)NSEC_PER_MSEC },
+				NULL);
+	}
+	if (p->terminal)
+		fputs("\r\033[K", p->options->err);
+	return status;
+}
+
+/* What was captured, and what is missing in it. */
+static void say_account(struct profile *p, const struct view *view)
+{
+	const struct store *s = &p->input.store;
+	_cleanup_free_ char *title = view_title(view);
+	uint64_t samples = 0;
+
+	for (uint32_t i = 0; i < s->keys.count; i++)
+		samples = store_sum(samples, s->values[i].count);
+	fprintf(p->options->err, "session %s, %" PRIu64 " samples%s: %s\n", p->session, samples,
+		p->pid ? " of the process" : "", title ? title : "-");
+	for (uint32_t i = 0; i < s->ids.count; i++)
+		if (s->sessions[i].files && s->sessions[i].verdict != STORE_NONE &&
+		    strcmp(pool_text(&s->texts, s->sessions[i].verdict), "complete") != 0)
+			fprintf(p->options->err, "its samples are not complete: see session.end "
+						 "in the agent's lines\n");
+	if (p->omitted)
+		fprintf(p->options->err, "%" PRIu64 " lines came too fast and are missing here\n",
+			p->omitted);
+}
+
+static int print_stacks(struct profile *p)
+{
+	_cleanup_(view_done) struct view view = { 0 };
+	int r = view_init(&view, p->options, &p->input, VIEW_COUNT);
+
+	if (r < 0)
+		return r == -EINVAL ? COMMAND_USAGE : input_fail(p->options, &p->input, r);
+	r = folded_view(p->options, &view);
+	if (r < 0)
+		return input_fail(p->options, &p->input, r);
+	say_account(p, &view);
+	return p->omitted ? COMMAND_FAILED : input_status(&p->input);
+}
+
+/* What does not need the agent, so that a wrong word costs no capture. */
+static int prepare_profile(struct profile *p)
+{
+	_cleanup_(view_done) struct view view = { 0 };
+
+	pool_seed();
+	if (store_init(&p->input.store, (uint64_t)MEMORY_MIB << 20) < 0)
+		return calls_explain(p->options, -ENOMEM);
+	if (view_init(&view, p->options, &p->input, VIEW_COUNT) < 0)
+		return COMMAND_USAGE;
+	if (reader_init(&p->reader, &p->input.store, &p->input.select, "the agent's lines",
+			p->options->err) < 0)
+		return calls_explain(p->options, -ENOMEM);
+	p->terminal = isatty(fileno(p->options->err));
+	p->fd = client_open(calls_socket(p->options));
+	return p->fd < 0 ? calls_explain(p->options, p->fd) : COMMAND_FINE;
+}
+
+int profile_call(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(profile_done) struct profile p = {
+		.options = options,
+		.fd = -1,
+		.input = { .fds = { -1, -1 } },
+	};
+	int status;
+
+	if (take_arguments(&p, arguments) < 0)
+		return COMMAND_USAGE;
+	status = prepare_profile(&p);
+	if (status == COMMAND_FINE)
+		status = subscribe_lines(&p);
+	if (status == COMMAND_FINE)
+		status = start_session(&p);
+	if (status != COMMAND_FINE)
+		return status;
+	p.input.select = (struct select){
+		.session = p.session,
+		.phase = "during",
+		.has_pid = p.pid > 0,
+		.pid = p.pid,
+		.until_ns = UINT64_MAX,
+	};
+	status = wait_for_end(&p);
+	return status == COMMAND_FINE ? print_stacks(&p) : status;
+}

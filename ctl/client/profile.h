@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* profile.h: the command that captures now, waits, and prints folded stacks. */
+#ifndef TROCAR_CTL_CLIENT_PROFILE_H
+#define TROCAR_CTL_CLIENT_PROFILE_H
+
+#include "ctl/options.h"
+
+/* Returns enum command_exit. */
+int profile_call(const struct options *options, const char *const *arguments);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * show.h: results of the agent (docs/control.md) as text for a person. Values are shown with their
+ * unit by the ending of their key (_bytes, _ms, _us). A result of another shape than expected is
+ * shown as far as it goes: a missing value is "-". All 0 or -ENOMEM.
+ */
+#ifndef TROCAR_CTL_CLIENT_SHOW_H
+#define TROCAR_CTL_CLIENT_SHOW_H
+
+#include <stdio.h>
+
+#include "shared/json/json_node.h"
+
+int show_status(const struct json_node *status, FILE *out);
+int show_watches(const struct json_node *watches, FILE *out);
+int show_sessions(const struct json_node *sessions, FILE *out);
+int show_matches(const struct json_node *matches, FILE *out);
+
+/* An array of {pointer, message, line}: one per line "FILE:LINE: /pointer: message". */
+int show_faults(const struct json_node *faults, const char *file, FILE *out);
+
+/* A new text of one value, shown by its key; NULL for null or no memory. The caller frees. */
+char *show_value(const char *key, const struct json_node *value);
+
+#endif

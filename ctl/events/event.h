@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * event.h: one event line (docs/events.md) read into what the pictures are made of. Texts point
+ * into the line. What a later version adds is passed over.
+ */
+#ifndef TROCAR_CTL_EVENTS_EVENT_H
+#define TROCAR_CTL_EVENTS_EVENT_H
+
+#include "shared/json/json_reader.h"
+
+#define EVENT_VERSION	 1
+#define EVENT_NUMBER_MAX (1ULL << 53)
+#define EVENT_PARTS_MAX	 65536
+
+enum event_type {
+	EVENT_OTHER,
+	EVENT_STACK,
+	EVENT_SESSION_START,
+	EVENT_SESSION_END,
+	EVENT_PRESSURE,
+};
+
+struct event {
+	enum event_type type;
+	uint64_t v;
+	struct json_text type_text, ts, session, rule, cgroup;
+	/* of stack lines */
+	struct json_text signal, phase, comm, exe, quality, stack_id;
+	uint64_t pid, start_ns, threads, count, weight_ns, part, parts;
+	bool frames; /* there were some */
+	/* of session lines */
+	uint64_t duration_ms, pre_ms, hz;
+	struct json_text headline, verdict;
+};
+
+/* Why a line is none. */
+struct event_fault {
+	const char *fault;    /* static: what would be right */
+	size_t at;	      /* byte of the line, from 0 */
+	struct json_text key; /* whose value it is; data NULL: none */
+};
+
+/*
+ * Called for the frames of a stack line: reads the array, or passes over it. `event` has what stood
+ * before it in the line.
+ */
+typedef bool (*event_frames_call)(void *context, struct json_reader *json,
+				  const struct event *event);
+
+/* Reads a line (without its '\n'). False: *ret_fault says why. */
+bool event_read(const char *line, size_t bytes, event_frames_call frames, void *context,
+		struct event *ret_event, struct event_fault *ret_fault);
+
+/* One frame of a stack line. */
+struct event_frame {
+	struct json_text fn, raw, module, build_id, kind, why;
+	struct json_text file; /* its source */
+	uint64_t offset, line; /* line: in the source, 0 without */
+	bool has_offset;
+};
+
+/* Reads one frame at `json`. False at a fault. */
+bool event_frame(struct json_reader *json, struct event_frame *ret_frame);
+
+/*
+ * RFC 3339 in UTC ("2026-11-21T15:59:03.098Z") to ns since the epoch; also its beginning, down to
+ * the date. 0 or -EINVAL.
+ */
+int event_time(const char *text, size_t bytes, uint64_t *ret_ns);
+
+/* Whether a text is these characters; texts with escapes are none. */
+bool event_is(const struct json_text *text, const char *word);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/events/select.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "shared/tools/macro.h"
+#include "shared/tools/parse.h"
+
+#define TEXT_BYTES 4096 /* no name that is asked for is longer */
+
+/* `text` is the value of the option `name`, NULL without it: then *ret_ns stays. */
+static int parse_time(const struct options *options, const char *name, const char *text,
+		      uint64_t *ret_ns)
+{
+	if (!text || event_time(text, strlen(text), ret_ns) == 0)
+		return 0;
+	fprintf(options->err,
+		"trocar: --%s %.80s: want UTC as 2026-11-21T15:59:03Z, or the beginning of it\n",
+		name, text);
+	return -EINVAL;
+}
+
+int select_options(const struct options *options, struct select *ret_select)
+{
+	struct select s = {
+		.session = options->session,
+		.rule = options->rule,
+		.cgroup = options->cgroup,
+		.signal = options->signal,
+		.phase = options->phase,
+		.comm = options->comm,
+		.has_pid = options->pid,
+		.pid = options->pid,
+		.until_ns = UINT64_MAX,
+	};
+
+	if (parse_time(options, "since", options->since, &s.since_ns) < 0 ||
+	    parse_time(options, "until", options->until, &s.until_ns) < 0)
+		return -EINVAL;
+	*ret_select = s;
+	return 0;
+}
+
+/* How text and word compare: as a whole, as a beginning, or as a path and what is below. */
+enum how { WHOLE, BEGINNING, BELOW };
+
+static bool fits(const struct json_text *text, const char *word, enum how how, bool all)
+{
+	char plain[TEXT_BYTES];
+	const char *data = text->data;
+	size_t bytes = text->bytes, wanted;
+
+	if (!word)
+		return true;
+	if (!data)
+		return !all;
+	if (text->escaped) {
+		if (bytes > sizeof(plain))
+			return false;
+		bytes = json_reader_decode(text, plain);
+		data = plain;
+	}
+	wanted = strlen(word);
+	if (bytes < wanted || memcmp(data, word, wanted) != 0)
+		return false;
+	if (how == BELOW && wanted && word[wanted - 1] != '/')
+		return bytes == wanted || data[wanted] == '/';
+	return how != WHOLE || bytes == wanted;
+}
+
+bool select_stack(const struct select *s, const struct event *event, bool all)
+{
+	/* The writer puts pid before comm: the one tells that the other has been read. */
+	if (s->has_pid && event->pid != s->pid && (all || event->comm.data))
+		return false;
+	return fits(&event->session, s->session, BEGINNING, all) &&
+	       fits(&event->rule, s->rule, WHOLE, all) &&
+	       fits(&event->cgroup, s->cgroup, BELOW, all) &&
+	       fits(&event->signal, s->signal, WHOLE, all) &&
+	       fits(&event->phase, s->phase, WHOLE, all) && fits(&event->comm, s->comm, WHOLE, all);
+}
+
+bool select_session(const struct select *s, const struct event *event, uint64_t time_ns)
+{
+	return time_ns >= s->since_ns && time_ns <= s->until_ns &&
+	       fits(&event->session, s->session, BEGINNING, true) &&
+	       fits(&event->rule, s->rule, WHOLE, true) &&
+	       fits(&event->cgroup, s->cgroup, BELOW, true);
+}

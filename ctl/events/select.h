@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* select.h: which lines of an event file count. */
+#ifndef TROCAR_CTL_EVENTS_SELECT_H
+#define TROCAR_CTL_EVENTS_SELECT_H
+
+#include "ctl/events/event.h"
+#include "ctl/options.h"
+
+struct select {
+	const char *session;	   /* its first digits; borrowed, as all; NULL: any */
+	const char *rule, *cgroup; /* cgroup: it and what is below */
+	const char *signal, *phase, *comm;
+	bool has_pid;
+	uint64_t pid;
+	uint64_t since_ns, until_ns; /* of the session's first line */
+};
+
+/* From the command line; says on its `err` what is wrong. 0 or -EINVAL. */
+int select_options(const struct options *options, struct select *ret_select);
+
+/*
+ * Whether this may be a wanted stack line, going by the keys that are known so far; with `all` what
+ * is asked for must be there.
+ */
+bool select_stack(const struct select *s, const struct event *event, bool all);
+
+/* Whether the session of this line is wanted, when it began at `time_ns`. */
+bool select_session(const struct select *s, const struct event *event, uint64_t time_ns);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/events/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/events/lines.h"
+#include "shared/tools/macro.h"
+
+static const char *const kinds[] = {
+	[STORE_USER] = "user",
+	[STORE_KERNEL] = "kernel",
+	[STORE_RUNTIME] = "runtime",
+	[STORE_JIT] = "jit",
+};
+
+int store_init(struct store *s, uint64_t max_bytes)
+{
+	*s = (struct store){ .budget = { .max_bytes = max_bytes } };
+	pool_init(&s->texts, &s->budget);
+	pool_init(&s->frames, &s->budget);
+	pool_init(&s->stacks, &s->budget);
+	pool_init(&s->keys, &s->budget);
+	pool_init(&s->ids, &s->budget);
+	s->plain = malloc(LINES_MAX_BYTES);
+	return s->plain ? 0 : -ENOMEM;
+}
+
+void store_done(struct store *s)
+{
+	pool_done(&s->texts);
+	pool_done(&s->frames);
+	pool_done(&s->stacks);
+	pool_done(&s->keys);
+	pool_done(&s->ids);
+	free(s->values);
+	free(s->sessions);
+	free(s->plain);
+	*s = (struct store){ 0 };
+}
+
+int store_text(struct store *s, const struct json_text *text, uint32_t *ret_text)
+{
+	if (!text->data) {
+		*ret_text = STORE_NONE;
+		return 0;
+	}
+	if (!text->escaped)
+		return pool_put(&s->texts, text->data, text->bytes, ret_text);
+	return pool_put(&s->texts, s->plain, json_reader_decode(text, s->plain), ret_text);
+}
+
+/* The texts of `from`, `n` of them, to the numbers at `to`. */
+static int put_texts(struct store *s, const struct json_text *const from[], uint32_t *const to[],
+		     size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r = store_text(s, from[i], to[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* A kind of a later version is drawn as code of the program. */
+static uint32_t kind_of(const struct json_text *text)
+{
+	for (uint32_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (event_is(text, kinds[i]))
+			return i;
+	return STORE_USER;
+}
+
+int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_frame)
+{
+	struct store_frame f = {
+		.kind = kind_of(&frame->kind),
+		.has_offset = frame->has_offset,
+		.offset = frame->offset,
+		.line = (uint32_t)frame->line,
+	};
+	const struct json_text *const from[] = { &frame->fn, &frame->raw, &frame->module,
+						 &frame->build_id, &frame->file };
+	uint32_t *const to[] = { &f.fn, &f.raw, &f.module, &f.build_id, &f.file };
+	int r = put_texts(s, from, to, ARRAY_SIZE(to));
+
+	return r < 0 ? r : pool_put(&s->frames, &f, sizeof(f), ret_frame);
+}
+
+int store_session(struct store *s, const struct event *event, uint32_t *ret_session)
+{
+	struct store_session *session;
+	struct store_session fresh = {
+		.start = STORE_NONE,
+		.end = STORE_NONE,
+		.pressure = STORE_NONE,
+		.headline = STORE_NONE,
+		.verdict = STORE_NONE,
+	};
+	const struct json_text *const from[] = { &event->session, &event->rule, &event->cgroup };
+	uint32_t *const to[] = { &fresh.id, &fresh.rule, &fresh.cgroup };
+	uint32_t number;
+	int r;
+
+	r = put_texts(s, from, to, ARRAY_SIZE(to));
+	if (r < 0)
+		return r;
+	r = pool_put(&s->ids, &fresh.id, sizeof(fresh.id), &number);
+	if (r < 0)
+		return r;
+	r = pool_grow(&s->budget, (void **)&s->sessions, &s->sessions_space, s->ids.count,
+		      sizeof(*s->sessions));
+	if (r < 0)
+		return r;
+	session = &s->sessions[number];
+	if (!session->time_ns) {
+		(void)event_time(event->ts.data, event->ts.bytes, &fresh.time_ns);
+		fresh.time_ns = MAX(fresh.time_ns, (uint64_t)1);
+		*session = fresh;
+	}
+	*ret_session = number;
+	return 0;
+}
+
+int store_session_line(struct store *s, uint32_t session, const struct event *event,
+		       const char *line, size_t bytes)
+{
+	struct store_session *to = &s->sessions[session];
+	int r;
+
+	switch (event->type) {
+	case EVENT_SESSION_START:
+		to->hz = event->hz;
+		if (!to->length_ms[STORE_BEFORE])
+			to->length_ms[STORE_BEFORE] = event->pre_ms;
+		return pool_put(&s->texts, line, bytes, &to->start);
+	case EVENT_SESSION_END:
+		to->length_ms[STORE_BEFORE] = event->pre_ms;
+		to->length_ms[STORE_DURING] = event->duration_ms;
+		r = store_text(s, &event->headline, &to->headline);
+		if (r == 0)
+			r = store_text(s, &event->verdict, &to->verdict);
+		if (r < 0)
+			return r;
+		return pool_put(&s->texts, line, bytes, &to->end);
+	case EVENT_PRESSURE:
+		return pool_put(&s->texts, line, bytes, &to->pressure);
+	default:
+		return 0;
+	}
+}
+
+int store_key(struct store *s, uint32_t session, const struct event *event,
+	      struct store_key *ret_key, struct store_value *ret_value)
+{
+	struct store_key key = {
+		.session = session,
+		.phase = event_is(&event->phase, "during") ? STORE_DURING : STORE_BEFORE,
+		.file = s->file,
+		.pid = event->pid,
+	};
+	const struct json_text *const from[] = { &event->signal, &event->comm, &event->exe,
+						 &event->quality };
+	uint32_t *const to[] = { &key.signal, &key.comm, &key.exe, &key.quality };
+	int r = put_texts(s, from, to, ARRAY_SIZE(to));
+
+	if (r < 0)
+		return r;
+	*ret_value = (struct store_value){ event->count, event->weight_ns, event->threads };
+	*ret_key = key;
+	return 0;
+}
+
+int store_count(struct store *s, struct store_key *key, const uint32_t *frames, uint32_t n,
+		const struct store_value *value)
+{
+	struct store_value *sum;
+	uint32_t number;
+	int r;
+
+	r = pool_put(&s->stacks, frames, n * sizeof(*frames), &key->stack);
+	if (r < 0)
+		return r;
+	r = pool_put(&s->keys, key, sizeof(*key), &number);
+	if (r < 0)
+		return r;
+	r = pool_grow(&s->budget, (void **)&s->values, &s->values_space, number + 1,
+		      sizeof(*s->values));
+	if (r < 0)
+		return r;
+	sum = &s->values[number];
+	sum->count = store_sum(sum->count, value->count);
+	sum->weight_ns = store_sum(sum->weight_ns, value->weight_ns);
+	sum->threads = store_sum(sum->threads, value->threads);
+	return 0;
+}
+
+const uint32_t *store_frames(const struct store *s, uint32_t stack, uint32_t *ret_n)
+{
+	size_t bytes;
+	const uint32_t *frames = pool_get(&s->stacks, stack, &bytes);
+
+	*ret_n = (uint32_t)(bytes / sizeof(*frames));
+	return frames;
+}
+
+const struct store_frame *store_frame_get(const struct store *s, uint32_t frame)
+{
+	size_t bytes;
+
+	return pool_get(&s->frames, frame, &bytes);
+}
+
+const struct store_key *store_key_get(const struct store *s, uint32_t key)
+{
+	size_t bytes;
+
+	return pool_get(&s->keys, key, &bytes);
+}

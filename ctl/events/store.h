@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * store.h: the sessions and stacks of event lines in memory, each name, frame and stack once. Every
+ * thing has a number from 0 on; STORE_NONE stands for what a line does not say.
+ */
+#ifndef TROCAR_CTL_EVENTS_STORE_H
+#define TROCAR_CTL_EVENTS_STORE_H
+
+#include <stdbool.h>
+
+#include "ctl/events/event.h"
+#include "ctl/events/pool.h"
+
+#define STORE_NONE	 UINT32_MAX
+#define STORE_FRAMES_MAX 4096 /* of one stack; the agent takes 254 */
+
+enum store_kind {
+	STORE_USER,
+	STORE_KERNEL,
+	STORE_RUNTIME,
+	STORE_JIT,
+	STORE_KIND_COUNT_,
+};
+
+enum store_phase {
+	STORE_BEFORE,
+	STORE_DURING,
+	STORE_PHASE_COUNT_,
+};
+
+/* Without padding, as all keys of pools; texts are numbers of `texts`. */
+struct store_frame {
+	uint32_t fn, raw, module, build_id, file;
+	uint32_t line;	     /* in `file`; 0: not known */
+	uint32_t kind;	     /* enum store_kind */
+	uint32_t has_offset; /* 0 or 1 */
+	uint64_t offset;
+};
+
+/* What one line counts for; equal ones are one. */
+struct store_key {
+	uint32_t stack, session, signal, phase; /* phase: enum store_phase */
+	uint32_t comm, exe, quality, file;
+	uint64_t pid;
+};
+
+struct store_value {
+	uint64_t count, weight_ns, threads;
+};
+
+struct store_session {
+	uint32_t id, rule, cgroup;     /* texts */
+	uint32_t start, end, pressure; /* whole lines, as texts */
+	uint32_t headline, verdict;
+	uint32_t files;	  /* bit n: the n-th file has selected lines of it; 0: not selected */
+	uint64_t time_ns; /* of its first line */
+	uint64_t hz;	  /* 0: not known */
+	uint64_t length_ms[STORE_PHASE_COUNT_]; /* 0: not known */
+};
+
+struct store {
+	struct pool_budget budget;
+	struct pool texts, frames, stacks, keys, ids;
+	struct store_value *values;	/* one per key */
+	struct store_session *sessions; /* one per id */
+	uint32_t values_space, sessions_space;
+	uint32_t file; /* which one is being read, from 0: for comparing two */
+	char *plain;   /* where escapes are taken out */
+};
+
+/* An empty store that takes at most `max_bytes`. 0 or -ENOMEM. Release with store_done. */
+int store_init(struct store *s, uint64_t max_bytes);
+void store_done(struct store *s);
+
+/* The number of a text; STORE_NONE for none. 0, -ENOMEM, -ENOSPC: as of all below. */
+int store_text(struct store *s, const struct json_text *text, uint32_t *ret_text);
+
+int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_frame);
+
+/* The session of an event that has one; its first line gives the time. */
+int store_session(struct store *s, const struct event *event, uint32_t *ret_session);
+
+/* Keeps the line of a session's start or end, or of its pressure, of `bytes` bytes. */
+int store_session_line(struct store *s, uint32_t session, const struct event *event,
+		       const char *line, size_t bytes);
+
+/* All of the key but the stack, and what the line counts for. */
+int store_key(struct store *s, uint32_t session, const struct event *event,
+	      struct store_key *ret_key, struct store_value *ret_value);
+
+/* Counts a stack of `n` frames, leaf first, under the key, whose stack it fills in. */
+int store_count(struct store *s, struct store_key *key, const uint32_t *frames, uint32_t n,
+		const struct store_value *value);
+
+/* The frames of a stack, leaf first; until the next store_count. */
+const uint32_t *store_frames(const struct store *s, uint32_t stack, uint32_t *ret_n);
+
+const struct store_frame *store_frame_get(const struct store *s, uint32_t frame);
+const struct store_key *store_key_get(const struct store *s, uint32_t key);
+
+/* Adds, and stops at the largest number instead of beginning anew. */
+static inline uint64_t store_sum(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+#endif

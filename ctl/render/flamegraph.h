@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* flamegraph.h: the command: one SVG, the time before the trigger beside the time during it. */
+#ifndef TROCAR_CTL_RENDER_FLAMEGRAPH_H
+#define TROCAR_CTL_RENDER_FLAMEGRAPH_H
+
+#include "ctl/render/svg.h"
+
+/* Returns enum command_exit. */
+int flamegraph_call(const struct options *options, const char *const *arguments);
+
+/* What stands above a column, as a new text, "before: 2.5 s, 120 ms on CPU"; NULL: no memory. */
+char *flamegraph_head(const struct view *view, const struct tree *tree, enum view_columns columns,
+		      unsigned int column, const char *name);
+
+/* Which sessions, by whom and when, as a new text; NULL: no memory. */
+char *flamegraph_subtitle(const struct view *view);
+
+#endif

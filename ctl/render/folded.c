@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/render/folded.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "ctl/command.h"
+#include "shared/tools/cleanup.h"
+
+/* A ';' would be read as the next frame: as the other folding tools do, ':' stands for it. */
+static void put_name(const char *name, FILE *out)
+{
+	for (; *name; name++)
+		fputc(*name == ';' ? ':' : *name, out);
+}
+
+static void put_step(const struct tree *tree, const struct names *names, uint32_t node,
+		     bool annotate, FILE *out)
+{
+	struct tree_step step = tree->nodes[node].step;
+
+	put_name(names_get(names, step.name), out);
+	if (annotate && step.kind == STORE_KERNEL)
+		fputs("_[k]", out);
+	if (annotate && step.kind == STORE_JIT)
+		fputs("_[j]", out);
+}
+
+void folded_path(const struct tree *tree, const struct names *names, uint32_t node, uint32_t depth,
+		 bool annotate, FILE *out)
+{
+	uint32_t path[TREE_PATH_MAX];
+
+	for (uint32_t i = depth; i-- > 0; node = tree->nodes[node].parent)
+		path[i] = node;
+	for (uint32_t i = 0; i < depth; i++) {
+		if (i)
+			fputc(';', out);
+		put_step(tree, names, path[i], annotate, out);
+	}
+}
+
+void folded_print(const struct tree *tree, const struct names *names, bool annotate, FILE *out)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t node = tree_next(tree, TREE_ROOT, true, &depth); node;
+	     node = tree_next(tree, node, true, &depth)) {
+		if (!tree->nodes[node].self[0])
+			continue;
+		folded_path(tree, names, node, depth, annotate, out);
+		fprintf(out, " %" PRIu64 "\n", tree->nodes[node].self[0]);
+	}
+}
+
+int folded_view(const struct options *options, struct view *view)
+{
+	_cleanup_(tree_done) struct tree tree = { 0 };
+	int r = tree_init(&tree, &view->input->store.budget);
+
+	if (r == 0)
+		r = view_fill(view, VIEW_ALL, &tree);
+	if (r == 0)
+		r = tree_sort(&tree, &view->names);
+	if (r == 0)
+		folded_print(&tree, &view->names, options->annotate, options->out);
+	return r;
+}
+
+int folded_call(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(input_done) struct input input;
+	_cleanup_(view_done) struct view view = { 0 };
+	int r = input_read(options, arguments, &input);
+
+	if (r)
+		return r;
+	r = view_init(&view, options, &input, VIEW_COUNT);
+	if (r == -EINVAL)
+		return COMMAND_USAGE;
+	if (r == 0)
+		r = folded_view(options, &view);
+	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
+}

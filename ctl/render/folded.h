@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* folded.h: one line per distinct stack, root first: what flamegraph.pl and speedscope read. */
+#ifndef TROCAR_CTL_RENDER_FOLDED_H
+#define TROCAR_CTL_RENDER_FOLDED_H
+
+#include "ctl/view/view.h"
+
+/* The command. Returns enum command_exit. */
+int folded_call(const struct options *options, const char *const *arguments);
+
+/* Prints a view. 0, -ENOMEM, -ENOSPC. */
+int folded_view(const struct options *options, struct view *view);
+
+/* Prints "a;b;c" of a node that is `depth` deep, without a line's end. */
+void folded_path(const struct tree *tree, const struct names *names, uint32_t node, uint32_t depth,
+		 bool annotate, FILE *out);
+
+/* Prints the folded lines of column 0 of a sorted tree. */
+void folded_print(const struct tree *tree, const struct names *names, bool annotate, FILE *out);
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/render/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/command.h"
+#include "ctl/view/hot.h"
+#include "ctl/view/text.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+#include "shared/tools/parse.h"
+
+#define TOP_TASKS 20
+
+struct report {
+	struct input *input;
+	struct view view;
+	uint64_t top;
+	uint64_t samples[STORE_PHASE_COUNT_]; /* of the session */
+	FILE *out;
+};
+
+static char *text_of(const struct store *s, uint32_t text)
+{
+	const char *data;
+	size_t bytes;
+
+	if (text == STORE_NONE)
+		return strdup("-");
+	data = pool_get(&s->texts, text, &bytes);
+	return text_tame(data, bytes);
+}
+
+static char *percent(uint64_t part, uint64_t whole)
+{
+	char text[32];
+
+	if (!whole)
+		return strdup("-");
+	snprintf(text, sizeof(text), "%5.1f %%", 100 * (double)part / (double)whole);
+	return strdup(text);
+}
+
+static char *duration(uint64_t ns)
+{
+	char text[TEXT_UNIT_BYTES];
+
+	return strdup(text_duration_us(ns / NSEC_PER_USEC, text));
+}
+
+/* The module of each name: of the first frame that has it. */
+static int find_modules(struct report *r, uint32_t **ret_modules)
+{
+	struct names *names = &r->view.names;
+	const struct store *s = &r->input->store;
+	uint32_t *modules;
+
+	modules = malloc((names->texts.count + 1) * sizeof(*modules));
+	if (!modules)
+		return -ENOMEM;
+	memset(modules, 0xff, names->texts.count * sizeof(*modules)); /* STORE_NONE */
+	for (uint32_t i = s->frames.count; i-- > 0;)
+		if (i < names->space && names->of_frame[i])
+			modules[names->of_frame[i] - 1] = store_frame_get(s, i)->module;
+	*ret_modules = modules;
+	return 0;
+}
+
+static void add_function(const struct report *r, struct text_table *table,
+			 const struct tree_node *root, const struct hot_function *f,
+			 uint32_t module)
+{
+	_cleanup_free_ char *path = text_of(&r->input->store, module);
+
+	text_table_add(table, percent(f->self[STORE_DURING], root->total[STORE_DURING]));
+	text_table_add(table, percent(f->total[STORE_DURING], root->total[STORE_DURING]));
+	text_table_add(table, percent(f->self[STORE_BEFORE], root->total[STORE_BEFORE]));
+	text_table_add(table, percent(f->total[STORE_BEFORE], root->total[STORE_BEFORE]));
+	text_table_add(table, strdup(names_get(&r->view.names, f->name)));
+	text_table_add(table, path ? strdup(names_base(path)) : NULL);
+}
+
+static int print_functions(struct report *r, const struct tree *tree)
+{
+	static const char *const heads[] = { "SELF",	     "TOTAL",	 "SELF BEFORE",
+					     "TOTAL BEFORE", "FUNCTION", "MODULE" };
+	_cleanup_(text_table_done) struct text_table table;
+	_cleanup_(hot_done) struct hot hot = { 0 };
+	_cleanup_free_ uint32_t *modules = NULL;
+	int e;
+
+	text_table_init(&table, ARRAY_SIZE(heads));
+	e = hot_init(&hot, tree, &r->view.names, STORE_DURING);
+	if (e == 0)
+		e = find_modules(r, &modules);
+	if (e < 0)
+		return e;
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+		text_table_add(&table, strdup(heads[i]));
+	for (uint32_t i = 0; i < hot.count && i < r->top; i++)
+		add_function(r, &table, &tree->nodes[TREE_ROOT], &hot.functions[i],
+			     modules[hot.functions[i].name]);
+	fprintf(r->out, "\nfunctions (%" PRIu64 " samples during, %" PRIu64 " before)\n",
+		r->samples[STORE_DURING], r->samples[STORE_BEFORE]);
+	e = text_table_print(&table, 2, r->out);
+	if (hot.count > r->top)
+		fprintf(r->out, "  and %" PRIu64 " more (--top N)\n", hot.count - r->top);
+	return e;
+}
+
+/* A process, or the threads of one name in it. */
+struct task {
+	uint64_t pid;
+	uint32_t name, zero; /* a text */
+};
+
+struct tasks {
+	struct pool pool;
+	struct task_sum {
+		uint64_t samples, ns[STORE_PHASE_COUNT_];
+		uint32_t task;
+	} * sums;
+	uint32_t space;
+};
+
+static void tasks_done(struct tasks *t)
+{
+	pool_done(&t->pool);
+	free(t->sums);
+}
+
+static int add_task(struct tasks *t, const struct store_key *key, const struct store_value *value,
+		    bool threads)
+{
+	struct task task = { .pid = key->pid, .name = threads ? key->comm : key->exe };
+	struct task_sum *sum;
+	uint32_t number;
+	int e;
+
+	e = pool_put(&t->pool, &task, sizeof(task), &number);
+	if (e == 0)
+		e = pool_grow(t->pool.budget, (void **)&t->sums, &t->space, number + 1,
+			      sizeof(*t->sums));
+	if (e < 0)
+		return e;
+	sum = &t->sums[number];
+	sum->task = number;
+	sum->samples = store_sum(sum->samples, value->count);
+	sum->ns[key->phase] = store_sum(sum->ns[key->phase], value->weight_ns);
+	return 0;
+}
+
+static int busier(const void *a, const void *b)
+{
+	const struct task_sum *x = a, *y = b;
+
+	for (int p = STORE_PHASE_COUNT_ - 1; p >= 0; p--)
+		if (x->ns[p] != y->ns[p])
+			return x->ns[p] < y->ns[p] ? 1 : -1;
+	return x->task < y->task ? -1 : 1;
+}
+
+static void add_row(const struct report *r, const struct tasks *t, const struct task_sum *sum,
+		    const struct tree_node *root, struct text_table *table)
+{
+	size_t bytes;
+	const struct task *task = pool_get(&t->pool, sum->task, &bytes);
+	_cleanup_free_ char *name = text_of(&r->input->store, task->name);
+	char number[32];
+
+	text_table_add(table, duration(sum->ns[STORE_DURING]));
+	text_table_add(table, percent(sum->ns[STORE_DURING], root->total[STORE_DURING]));
+	text_table_add(table, duration(sum->ns[STORE_BEFORE]));
+	snprintf(number, sizeof(number), "%" PRIu64, sum->samples);
+	text_table_add(table, strdup(number));
+	snprintf(number, sizeof(number), "%" PRIu64, task->pid);
+	text_table_add(table, strdup(number));
+	text_table_add(table, name ? strdup(name) : NULL);
+}
+
+static int print_tasks(struct report *r, const struct tree *tree, uint32_t session, bool threads)
+{
+	const char *const heads[] = { "DURING",	 "SHARE", "BEFORE",
+				      "SAMPLES", "PID",	  threads ? "THREADS" : "PROGRAM" };
+	_cleanup_(text_table_done) struct text_table table;
+	_cleanup_(tasks_done) struct tasks tasks = { 0 };
+	const struct store *s = &r->input->store;
+	int e = 0;
+
+	text_table_init(&table, ARRAY_SIZE(heads));
+	pool_init(&tasks.pool, &r->input->store.budget);
+	for (uint32_t i = 0; e == 0 && i < s->keys.count; i++)
+		if (store_key_get(s, i)->session == session)
+			e = add_task(&tasks, store_key_get(s, i), &s->values[i], threads);
+	if (e < 0)
+		return e;
+	qsort(tasks.sums, tasks.pool.count, sizeof(*tasks.sums), busier);
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+		text_table_add(&table, strdup(heads[i]));
+	for (uint32_t i = 0; i < tasks.pool.count && i < TOP_TASKS; i++)
+		add_row(r, &tasks, &tasks.sums[i], &tree->nodes[TREE_ROOT], &table);
+	fprintf(r->out, "\n%s\n", threads ? "threads, by name" : "processes");
+	e = text_table_print(&table, 2, r->out);
+	if (tasks.pool.count > TOP_TASKS)
+		fprintf(r->out, "  and %u more\n", tasks.pool.count - TOP_TASKS);
+	return e;
+}
+
+static void count_samples(struct report *r, uint32_t session)
+{
+	const struct store *s = &r->input->store;
+
+	memset(r->samples, 0, sizeof(r->samples));
+	for (uint32_t i = 0; i < s->keys.count; i++) {
+		const struct store_key *key = store_key_get(s, i);
+
+		if (key->session == session)
+			r->samples[key->phase] =
+				store_sum(r->samples[key->phase], s->values[i].count);
+	}
+}
+
+static int print_stacks(struct report *r, uint32_t session)
+{
+	_cleanup_(tree_done) struct tree tree = { 0 };
+	int e = tree_init(&tree, &r->input->store.budget);
+
+	r->view.session = session;
+	count_samples(r, session);
+	if (e == 0)
+		e = view_fill(&r->view, VIEW_PHASES, &tree);
+	if (e < 0)
+		return e;
+	if (!tree.nodes[TREE_ROOT].child) {
+		fputs("\nno stack of it is selected\n", r->out);
+		return 0;
+	}
+	e = report_programs(&r->view, session, r->out);
+	if (e == 0)
+		e = print_functions(r, &tree);
+	if (e == 0)
+		e = print_tasks(r, &tree, session, false);
+	return e < 0 ? e : print_tasks(r, &tree, session, true);
+}
+
+static int print_head(const struct report *r, const struct store_session *session)
+{
+	const struct store *s = &r->input->store;
+	_cleanup_free_ char *id = text_of(s, session->id), *rule = text_of(s, session->rule);
+	_cleanup_free_ char *cgroup = text_of(s, session->cgroup);
+	_cleanup_free_ char *headline = text_of(s, session->headline);
+	char when[CLOCK_TEXT_BYTES];
+
+	if (!id || !rule || !cgroup || !headline)
+		return -ENOMEM;
+	clock_text(session->time_ns, when);
+	fprintf(r->out, "%s\n",
+		session->end == STORE_NONE
+			? "This session has no end here: it still ran, or its lines were cut."
+			: headline);
+	fprintf(r->out, "session %s, rule %s, %.19s UTC, %s\n", id, rule, when, cgroup);
+	if (session->end != STORE_NONE)
+		fprintf(r->out, "before: %.1f s, during: %.1f s\n",
+			(double)session->length_ms[STORE_BEFORE] / MSEC_PER_SEC,
+			(double)session->length_ms[STORE_DURING] / MSEC_PER_SEC);
+	return 0;
+}
+
+static int print_session(struct report *r, uint32_t number)
+{
+	const struct store_session *session = &r->input->store.sessions[number];
+	int e = print_head(r, session);
+
+	if (e == 0)
+		e = report_pressure(&r->input->store, session, r->out);
+	if (e == 0)
+		e = print_stacks(r, number);
+	return e < 0 ? e : report_account(&r->input->store, session, r->out);
+}
+
+static int print_all(struct report *r)
+{
+	const struct store *s = &r->input->store;
+	unsigned int n = 0;
+	int e = 0;
+
+	for (uint32_t i = 0; e == 0 && i < s->ids.count; i++) {
+		if (!s->sessions[i].files)
+			continue;
+		if (n++)
+			fputs("\n----\n\n", r->out);
+		e = print_session(r, i);
+	}
+	return e;
+}
+
+int report_call(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(input_done) struct input input = { .fds = { -1, -1 } };
+	struct report report = { .input = &input, .top = options->top, .out = options->out };
+	int r;
+
+	r = input_read(options, arguments, &input);
+	if (r)
+		return r;
+	r = view_init(&report.view, options, &input, VIEW_NS);
+	report.view.n_by = report.view.signals > 1 ? 1 : 0;
+	if (r == 0)
+		r = print_all(&report);
+	view_done(&report.view);
+	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
+}

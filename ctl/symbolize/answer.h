@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * answer.h: what is asked of the process that reads a file of symbols, and what it answers, each as
+ * one message. That process has read a hostile file and may be another's by now: every byte of an
+ * answer is checked. Fuzzed (tests/fuzz/ctl/answer.c).
+ */
+#ifndef TROCAR_CTL_SYMBOLIZE_ANSWER_H
+#define TROCAR_CTL_SYMBOLIZE_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ctl/symbolize/unnamed.h"
+
+#define ANSWER_NAME_BYTES 512  /* of a name; a longer one is cut, as the agent cuts it */
+#define ANSWER_FILE_BYTES 1024 /* of a source file's path; a longer one is left out */
+#define ANSWER_INLINED	  16   /* functions within a function */
+#define ANSWER_PLACES	  (1 + ANSWER_INLINED)
+#define ANSWER_BYTES	  (32u << 10) /* of a message */
+
+struct answer_question {
+	uint64_t offset; /* in the file */
+};
+
+/* A function, and where in its source the address is. NULL: not known. */
+struct answer_place {
+	const char *fn, *file;
+	uint32_t line; /* from 1 when there is a file */
+};
+
+struct answer {
+	enum unnamed unnamed;
+	const char *raw; /* the symbol, where its readable name is another; else NULL */
+	unsigned int n;	 /* places, at least 1 */
+	/* First the function that has the symbol, then what is inlined there, innermost first. */
+	struct answer_place places[ANSWER_PLACES];
+};
+
+/* Writes the message; texts beyond their walls are cut or left out. Returns its bytes. */
+size_t answer_write(const struct answer *answer, char data[ANSWER_BYTES]);
+
+/* Reads a message, into which the texts of *ret_answer point. 0 or -EBADMSG. */
+int answer_read(const char *data, size_t bytes, struct answer *ret_answer);
+
+#endif

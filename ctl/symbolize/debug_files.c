@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/symbolize/debug_files.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shared/elf/build_id.h"
+#include "shared/elf/debug_file.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/regular.h"
+
+struct walk {
+	struct debug_files *d;
+	char path[DEBUG_FILES_PATH];
+	size_t bytes;
+};
+
+void debug_files_init(struct debug_files *d)
+{
+	*d = (struct debug_files){ .root = DEBUG_FILE_ROOT };
+	d->budget.max_bytes = DEBUG_FILES_MAX_BYTES;
+	pool_init(&d->ids, &d->budget);
+	pool_init(&d->paths, &d->budget);
+}
+
+void debug_files_done(struct debug_files *d)
+{
+	pool_done(&d->ids);
+	pool_done(&d->paths);
+	free(d->known);
+	d->known = NULL;
+}
+
+/* Opens a regular file that has at least an ELF header; ret_image->fd is the caller's to close. */
+static int open_file(int dir_fd, const char *path, struct elf_image *ret_image)
+{
+	_cleanup_close_ int held_fd = -1;
+	struct stat st;
+	int fd;
+
+	held_fd = regular_hold(dir_fd, path, true, &st);
+	if (held_fd < 0)
+		return held_fd;
+	/* Files of /proc and the like say 0, and some of them wait when they are read. */
+	if (st.st_size < (off_t)sizeof(Elf32_Ehdr))
+		return -ENOEXEC;
+	fd = regular_open(held_fd);
+	if (fd < 0)
+		return fd;
+	*ret_image = (struct elf_image){ .fd = fd, .bytes = (uint64_t)st.st_size };
+	return 0;
+}
+
+static void pass_over(struct walk *w, int error)
+{
+	uint32_t number;
+
+	if (!w->d->passed_over++ && pool_put(&w->d->paths, w->path, w->bytes, &number) == 0) {
+		w->d->first = number + 1;
+		w->d->first_error = error;
+	}
+}
+
+/* Notes that the file at the walk's path is of this build. The first of each kind stays. */
+static int note_file(struct walk *w, const struct build_id *id)
+{
+	struct debug_files *d = w->d;
+	uint32_t number, path, *place;
+	int r = pool_put(&d->ids, id->bytes, id->n, &number);
+
+	if (r == 0)
+		r = pool_grow(&d->budget, (void **)&d->known, &d->space, number + 1,
+			      sizeof(*d->known));
+	if (r < 0)
+		return r;
+	d->files++;
+	place = id->code ? &d->known[number].code : &d->known[number].debug;
+	if (*place)
+		return 0;
+	r = pool_put(&d->paths, w->path, w->bytes, &path);
+	if (r == 0)
+		*place = path + 1;
+	return r;
+}
+
+static int look_at_file(struct walk *w, int dir_fd, const char *name)
+{
+	struct elf_image image = { .fd = -1 };
+	struct build_id id;
+	int r;
+
+	r = open_file(dir_fd, name, &image);
+	if (r == 0)
+		r = build_id_read(&image, &id);
+	cleanup_close(&image.fd);
+	if (r == 0)
+		return note_file(w, &id);
+	if (r == -ENOMEM)
+		return r;
+	/* What is no ELF file is nothing to speak of, nor a link into the void. */
+	if (r != -EINVAL && r != -ENOEXEC && r != -ENODATA && r != -ENOENT && r != -ELOOP)
+		pass_over(w, r);
+	return 0;
+}
+
+static int walk_folder(struct walk *w, int parent_fd, const char *name, unsigned int depth);
+
+/* Regular files, and what a link leads to when it is one. */
+static int look_at(struct walk *w, int dir_fd, const struct dirent *entry, unsigned int depth)
+{
+	unsigned int type = entry->d_type;
+	struct stat st;
+
+	if (type == DT_UNKNOWN) {
+		if (fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return 0;
+		type = IFTODT(st.st_mode);
+	}
+	if (type == DT_DIR)
+		return walk_folder(w, dir_fd, entry->d_name, depth);
+	return type == DT_REG || type == DT_LNK ? look_at_file(w, dir_fd, entry->d_name) : 0;
+}
+
+/* Goes through the folder `fd`, which it closes. */
+static int walk_entries(struct walk *w, int fd, unsigned int depth)
+{
+	_cleanup_closedir_ DIR *dir = fdopendir(fd);
+	size_t own = w->bytes;
+	struct dirent *entry;
+	int r = 0;
+
+	if (!dir) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (r == 0 && (entry = readdir(dir)) != NULL) {
+		size_t bytes = strlen(entry->d_name);
+
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (bytes + 2 > sizeof(w->path) - own) {
+			pass_over(w, ENAMETOOLONG);
+			continue;
+		}
+		w->path[own] = '/';
+		memcpy(w->path + own + 1, entry->d_name, bytes + 1);
+		w->bytes = own + 1 + bytes;
+		r = look_at(w, dirfd(dir), entry, depth);
+		w->bytes = own;
+		w->path[own] = '\0';
+	}
+	return r;
+}
+
+/* Recursion is bounded by DEBUG_FILES_DEPTH. */
+static int walk_folder(struct walk *w, int parent_fd, const char *name, unsigned int depth)
+{
+	int fd;
+
+	if (depth == DEBUG_FILES_DEPTH) {
+		pass_over(w, ELOOP);
+		return 0;
+	}
+	fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		pass_over(w, errno);
+		return 0;
+	}
+	return walk_entries(w, fd, depth + 1);
+}
+
+int debug_files_add(struct debug_files *d, int fd, const char *path)
+{
+	struct walk w = { .d = d };
+	int n = snprintf(w.path, sizeof(w.path), "%s", path);
+
+	if (n < 0 || (size_t)n >= sizeof(w.path))
+		return -ENAMETOOLONG;
+	w.bytes = (size_t)n;
+	return walk_folder(&w, fd, ".", 0);
+}
+
+/* Opens `path` when it is of the build, into the free place of the pair that it fits. */
+static int try_path(const char *path, const char *hex, size_t digits, struct debug_files_pair *pair)
+{
+	struct elf_image image = { .fd = -1 };
+	_cleanup_close_ int fd = -1;
+	struct build_id id;
+	int r, *place;
+
+	r = open_file(AT_FDCWD, path, &image);
+	if (r < 0)
+		return r;
+	fd = image.fd;
+	r = build_id_read(&image, &id);
+	if (r < 0)
+		return r == -ENODATA ? -ESTALE : r;
+	if (!build_id_is(&id, hex, digits))
+		return -ESTALE;
+	place = id.code ? &pair->code : &pair->debug;
+	if (*place < 0)
+		*place = TAKE_FD(fd);
+	return 0;
+}
+
+/* From hex digits as event lines have them; false for what is none. */
+static bool parse_hex(const char *hex, size_t digits, uint8_t id[BUILD_ID_BYTES_MAX])
+{
+	static const char figures[] = "0123456789abcdef";
+
+	if (digits < 4 || digits % 2 || digits > 2 * BUILD_ID_BYTES_MAX)
+		return false;
+	for (size_t i = 0; i < digits; i++) {
+		const char *found = hex[i] ? strchr(figures, hex[i]) : NULL;
+
+		if (!found)
+			return false;
+		id[i / 2] = (uint8_t)(id[i / 2] << 4 | (found - figures));
+	}
+	return true;
+}
+
+static void try_known(const struct debug_files *d, const char *hex, size_t digits,
+		      const uint8_t *id, struct debug_files_pair *pair)
+{
+	uint32_t number;
+
+	if (pool_find(&d->ids, id, digits / 2, &number) < 0)
+		return;
+	if (d->known[number].code)
+		(void)try_path(pool_text(&d->paths, d->known[number].code - 1), hex, digits, pair);
+	if (d->known[number].debug)
+		(void)try_path(pool_text(&d->paths, d->known[number].debug - 1), hex, digits, pair);
+}
+
+int debug_files_open(struct debug_files *d, const char *hex, size_t digits, const char *module,
+		     struct debug_files_pair *ret_pair)
+{
+	struct debug_files_pair pair = { .code = -1, .debug = -1 };
+	uint8_t id[BUILD_ID_BYTES_MAX] = { 0 };
+	char path[DEBUG_FILES_PATH];
+	int r = -ENOENT;
+
+	if (!parse_hex(hex, digits, id))
+		return -ENOENT;
+	try_known(d, hex, digits, id, &pair);
+	if (pair.code < 0 && module && module[0] == '/')
+		r = try_path(module, hex, digits, &pair);
+	if (pair.debug < 0 && snprintf(path, sizeof(path), "%s/.build-id/%.2s/%.*s.debug", d->root,
+				       hex, (int)digits - 2, hex + 2) < (int)sizeof(path))
+		(void)try_path(path, hex, digits, &pair);
+	if (pair.code < 0 && pair.debug < 0)
+		return r == -ESTALE || r == -EACCES ? r : -ENOENT;
+	*ret_pair = pair;
+	return 0;
+}

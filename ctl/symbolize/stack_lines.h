@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stack_lines.h: one stack on its way from event lines to event lines: its frames change, and so
+ * may the number of lines that it takes. What else its lines say stays.
+ */
+#ifndef TROCAR_CTL_SYMBOLIZE_STACK_LINES_H
+#define TROCAR_CTL_SYMBOLIZE_STACK_LINES_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "ctl/events/event.h"
+#include "ctl/events/store.h"
+#include "ctl/symbolize/namer.h"
+#include "shared/json/jsonw.h"
+
+#define STACK_LINES_MAX_BYTES (16u << 20) /* of one stack's text */
+
+struct stack_lines {
+	uint64_t next, parts;	   /* the part that must come now, 0: a free place; and how many */
+	struct jsonw session, id;  /* as they stand in lines */
+	struct jsonw first, later; /* members of its first line, and of those behind it */
+	struct jsonw frames;	   /* an open array */
+	struct jsonw original;	   /* its lines as they came */
+	size_t ends[STORE_FRAMES_MAX]; /* of each frame in `frames` */
+	size_t n;
+	uint64_t count, unnamed;
+	bool in_kernel; /* the frame before was one of the kernel */
+};
+
+void stack_lines_init(struct stack_lines *l);
+void stack_lines_done(struct stack_lines *l);
+
+/* Forgets the stack; the place is free. */
+void stack_lines_reset(struct stack_lines *l);
+
+/* Begins with the first line of a stack. 0, -EBADMSG, -ENOMEM. */
+int stack_lines_begin(struct stack_lines *l, const struct event *event, const char *line,
+		      size_t bytes);
+
+/* Keeps another line of it, of `bytes` bytes, as it came. */
+void stack_lines_keep(struct stack_lines *l, const char *line, size_t bytes);
+
+/* Whether this is the stack that the event is a part of. */
+bool stack_lines_is(const struct stack_lines *l, const struct event *event);
+
+/*
+ * Is the next frame the address behind a call? Not where the kernel or the sample stopped the
+ * program (docs/events.md).
+ */
+bool stack_lines_is_caller(const struct stack_lines *l, const struct event_frame *frame);
+
+/*
+ * Appends a frame: the text as it came, or with what was found in it. 0, -EBADMSG; -E2BIG beyond
+ * STORE_FRAMES_MAX frames.
+ */
+int stack_lines_frame(struct stack_lines *l, const struct event_frame *frame, const char *text,
+		      size_t bytes, const struct namer_frame *found);
+
+/*
+ * Writes it as lines of at most `max_bytes`, each with at least one frame. `number` is its own
+ * among those that were one line before. 0, -ENOMEM, -EMSGSIZE.
+ */
+int stack_lines_write(struct stack_lines *l, size_t max_bytes, uint64_t number, FILE *out);
+
+#endif

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/symbolize/symbolize.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/command.h"
+#include "ctl/confine.h"
+#include "ctl/events/lines.h"
+#include "ctl/events/reader.h"
+#include "ctl/symbolize/namer.h"
+#include "ctl/symbolize/stack_lines.h"
+#include "ctl/symbolize/tally.h"
+#include "ctl/view/text.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+#include "shared/tools/parse.h"
+
+/* A frame of the line that is being read, in which its texts stand. */
+struct frame {
+	struct event_frame event;
+	const char *text;
+	size_t bytes;
+};
+
+struct symbolize {
+	const struct options *options;
+	const char *name; /* of the input */
+	int fd;
+	int dirs[OPTIONS_DIRS_MAX];
+	uint64_t max_line_bytes;
+	bool source;
+	struct namer namer;
+	struct tally tally;
+	struct stack_lines *open; /* SYMBOLIZE_OPEN */
+	struct frame *frames;	  /* STORE_FRAMES_MAX */
+	size_t n;
+	uint64_t faults, split, incomplete;
+	uint64_t named, by[UNNAMED_COUNT_]; /* frames that came without a name */
+	uint64_t others;		    /* of the kernel, or compiled at run time */
+	uint64_t user, with_source;	    /* frames of files, and those with a source line */
+	int error;			    /* what ends it: -ENOMEM */
+};
+
+static void say(struct symbolize *s, uint64_t number, const struct event_fault *fault)
+{
+	_cleanup_free_ char *key = text_tame(fault->key.data ? fault->key.data : "",
+					     fault->key.data ? fault->key.bytes : 0);
+
+	if (s->faults++ >= READER_FAULTS_SHOWN)
+		return;
+	fprintf(s->options->err, "trocar: %s:%" PRIu64 ":%zu: ", s->name, number, fault->at + 1);
+	if (key && *key)
+		fprintf(s->options->err, "%s: ", key);
+	fprintf(s->options->err, "%s\n", fault->fault);
+}
+
+/* ---- frames */
+
+static bool take_frames(void *context, struct json_reader *json, const struct event *event)
+{
+	struct symbolize *s = context;
+
+	s->n = 0;
+	if (!json_reader_array(json))
+		return false;
+	while (json_reader_element(json)) {
+		struct frame *f = &s->frames[s->n];
+
+		if (s->n == STORE_FRAMES_MAX)
+			return json_reader_refuse(json, "want at most 4096 frames");
+		json_reader_peek(json);
+		f->text = json->at;
+		if (!event_frame(json, &f->event))
+			return false;
+		f->bytes = (size_t)(json->at - f->text);
+		s->n++;
+	}
+	return !json->fault;
+}
+
+static bool is_of_file(const struct event_frame *f)
+{
+	return event_is(&f->kind, "user") || event_is(&f->kind, "runtime");
+}
+
+/* Counts what became of a frame of a file. */
+static void count(struct symbolize *s, const struct event_frame *f, const struct namer_frame *found)
+{
+	s->user++;
+	s->with_source += found->source != NULL;
+	if (f->fn.data)
+		return;
+	s->named += found->name != NULL;
+	s->by[found->unnamed] += found->name == NULL;
+}
+
+/* What is found out about a frame; nothing where nothing is wanted. */
+static int look_up(struct symbolize *s, const struct event_frame *f, bool caller,
+		   struct namer_frame *ret_found)
+{
+	struct namer_frame found = { .unnamed = UNNAMED_NO_BUILD_ID };
+	int r = 0;
+
+	*ret_found = (struct namer_frame){ 0 };
+	if (!is_of_file(f)) {
+		s->others += !f->fn.data;
+		return 0;
+	}
+	if (f->fn.data && !s->source)
+		return 0;
+	/* A return address stands behind the call, which may be the function's last instruction. */
+	if (f->has_offset)
+		r = namer_find(&s->namer, &f->build_id, &f->module,
+			       f->offset - (caller && f->offset), &found);
+	if (f->fn.data)
+		found.name = NULL;
+	count(s, f, &found);
+	*ret_found = found;
+	return r;
+}
+
+/* ---- stacks */
+
+/* Gives up a stack whose parts are missing: its lines go out as they came. */
+static void give_up(struct symbolize *s, struct stack_lines *l)
+{
+	fwrite(l->original.data, 1, l->original.bytes, s->options->out);
+	s->incomplete++;
+	stack_lines_reset(l);
+}
+
+static int add_frames(struct symbolize *s, struct stack_lines *l)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct frame *f = &s->frames[i];
+		struct namer_frame found;
+		int r = look_up(s, &f->event, stack_lines_is_caller(l, &f->event), &found);
+
+		if (r == 0)
+			r = stack_lines_frame(l, &f->event, f->text, f->bytes, &found);
+		if (r == 0 && !f->event.fn.data)
+			r = tally_add(&s->tally, l->session.data, l->session.bytes, &f->event,
+				      l->count, found.name != NULL);
+		/* Without room for the sums, session.end stays as it is. */
+		if (r < 0 && r != -ENOSPC)
+			return r;
+	}
+	return 0;
+}
+
+/* The place of the stack that the line belongs to; for a first part a free one. */
+static struct stack_lines *place_of(struct symbolize *s, const struct event *event)
+{
+	struct stack_lines *free_place = NULL;
+
+	for (size_t i = 0; i < SYMBOLIZE_OPEN; i++) {
+		struct stack_lines *l = &s->open[i];
+
+		if (event->parts && stack_lines_is(l, event)) {
+			if (event->part == l->next && event->parts == l->parts)
+				return l;
+			give_up(s, l);
+			free_place = l;
+		} else if (!l->next && !free_place) {
+			free_place = l;
+		}
+	}
+	if (event->parts && event->part != 1)
+		return NULL;
+	if (!free_place) {
+		free_place = &s->open[0];
+		give_up(s, free_place);
+	}
+	return free_place;
+}
+
+/* False: the line is to go out as it came. */
+static bool take_stack(struct symbolize *s, const struct event *event,
+		       const struct lines_line *line)
+{
+	struct stack_lines *l = place_of(s, event);
+	int r = 0;
+
+	if (!l) {
+		s->incomplete++;
+		return false;
+	}
+	if (!l->next)
+		r = stack_lines_begin(l, event, line->text, line->bytes);
+	if (event->parts)
+		stack_lines_keep(l, line->text, line->bytes);
+	if (r == 0)
+		r = add_frames(s, l);
+	if (r == 0 && l->next++ == l->parts) {
+		s->split += !event->parts;
+		r = stack_lines_write(l, s->max_line_bytes, s->split, s->options->out);
+		stack_lines_reset(l);
+		s->error = r;
+		return true;
+	}
+	if (r == -ENOMEM) {
+		s->error = r;
+	} else if (r < 0 && event->parts) {
+		give_up(s, l);
+	} else if (r < 0) {
+		stack_lines_reset(l);
+		return false;
+	}
+	return true;
+}
+
+/* ---- lines */
+
+static bool take_end(struct symbolize *s, const struct event *event, const struct lines_line *line)
+{
+	_cleanup_(jsonw_done) struct jsonw w = { 0 };
+	int r;
+
+	jsonw_init(&w, STACK_LINES_MAX_BYTES);
+	r = tally_end(&s->tally, event, line->text, line->bytes,
+		      MAX(s->max_line_bytes, (uint64_t)line->bytes), &w);
+	if (r < 0)
+		return false;
+	fwrite(w.data, 1, w.bytes, s->options->out);
+	fputc('\n', s->options->out);
+	return true;
+}
+
+/* Whether the line was written in another form. */
+static bool take_line(struct symbolize *s, const struct lines_line *line, uint64_t number)
+{
+	struct event_fault fault;
+	struct event event;
+
+	if (!line->bytes)
+		return false;
+	if (!event_read(line->text, line->bytes, take_frames, s, &event, &fault)) {
+		say(s, number, &fault);
+		return false;
+	}
+	if (event.type == EVENT_STACK)
+		return take_stack(s, &event, line);
+	return event.type == EVENT_SESSION_END && take_end(s, &event, line);
+}
+
+/* What cannot be read goes out as it came: nothing is lost by a filter in a pipe. */
+static int read_lines(struct symbolize *s)
+{
+	static const struct event_fault too_long = { .fault = "want lines of at most 1 MiB: lost",
+						     .at = LINES_MAX_BYTES };
+	_cleanup_(lines_done) struct lines lines = { 0 };
+	struct lines_line line;
+	int r = lines_init(&lines, s->fd);
+
+	while (r == 0 && (r = lines_next(&lines, &line)) > 0) {
+		r = 0;
+		if (line.too_long) {
+			say(s, lines.number, &too_long);
+		} else if (!take_line(s, &line, lines.number)) {
+			fwrite(line.text, 1, line.bytes, s->options->out);
+			if (line.whole)
+				fputc('\n', s->options->out);
+		}
+		if (s->error < 0)
+			r = s->error;
+	}
+	for (size_t i = 0; i < SYMBOLIZE_OPEN; i++)
+		if (s->open[i].next)
+			give_up(s, &s->open[i]);
+	return r;
+}
+
+/* ---- what it says at the end */
+
+static void tell_folders(const struct symbolize *s)
+{
+	const struct debug_files *d = &s->namer.files;
+	_cleanup_free_ char *path = NULL;
+
+	if (!d->passed_over)
+		return;
+	if (d->first)
+		path = text_tame(pool_text(&d->paths, d->first - 1),
+				 strlen(pool_text(&d->paths, d->first - 1)));
+	fprintf(s->options->err,
+		"trocar: %" PRIu64 " files or folders could not be looked at, first %s: %s\n",
+		d->passed_over, path ? path : "-", strerror(d->first_error));
+}
+
+static void tell(const struct symbolize *s)
+{
+	FILE *err = s->options->err;
+	uint64_t unnamed = 0;
+
+	for (int i = 1; i < UNNAMED_COUNT_; i++)
+		unnamed += s->by[i];
+	fprintf(err, "trocar: %s: %" PRIu64 " frames named, %" PRIu64 " still without a name\n",
+		s->name, s->named, unnamed + s->others);
+	for (int i = 1; i < UNNAMED_COUNT_; i++)
+		if (s->by[i])
+			fprintf(err, "  %" PRIu64 " %s: %s\n", s->by[i],
+				namer_word((enum unnamed)i), namer_help((enum unnamed)i));
+	if (s->others)
+		fprintf(err, "  %" PRIu64 " of the kernel, or compiled at run time\n", s->others);
+	if (s->source)
+		fprintf(err,
+			"trocar: %" PRIu64 " of %" PRIu64 " frames of files have a source line\n",
+			s->with_source, s->user);
+	if (s->incomplete)
+		fprintf(err, "trocar: %" PRIu64 " stacks lack parts: left as they were\n",
+			s->incomplete);
+	if (s->faults)
+		fprintf(err, "trocar: %" PRIu64 " faulty lines: left as they were\n", s->faults);
+	tell_folders(s);
+}
+
+/* ---- the command */
+
+static int fail(const struct symbolize *s, const char *what, int error)
+{
+	fprintf(s->options->err, "trocar: %s%s%s\n", what, *what ? ": " : "", strerror(-error));
+	return COMMAND_FAILED;
+}
+
+/* Opens what the command line names. */
+static int open_all(struct symbolize *s, const char *file)
+{
+	const struct options *o = s->options;
+	bool from_standard = !file || !strcmp(file, "-");
+
+	s->name = from_standard ? "standard input" : file;
+	s->fd = from_standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+			      : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (s->fd < 0)
+		return fail(s, s->name, -errno);
+	for (size_t i = 0; i < o->dirs.count; i++) {
+		s->dirs[i] = open(o->dirs.items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (s->dirs[i] < 0)
+			return fail(s, o->dirs.items[i], -errno);
+	}
+	return 0;
+}
+
+static int make(struct symbolize *s)
+{
+	int r = namer_init(&s->namer, s->source);
+
+	s->open = calloc(SYMBOLIZE_OPEN, sizeof(*s->open));
+	s->frames = calloc(STORE_FRAMES_MAX, sizeof(*s->frames));
+	for (size_t i = 0; s->open && i < SYMBOLIZE_OPEN; i++)
+		stack_lines_init(&s->open[i]);
+	return r < 0 || !s->open || !s->frames ? -ENOMEM : 0;
+}
+
+static void done(struct symbolize *s)
+{
+	namer_done(&s->namer);
+	tally_done(&s->tally);
+	for (size_t i = 0; s->open && i < SYMBOLIZE_OPEN; i++)
+		stack_lines_done(&s->open[i]);
+	free(s->open);
+	free(s->frames);
+	cleanup_close(&s->fd);
+	for (size_t i = 0; i < OPTIONS_DIRS_MAX; i++)
+		cleanup_close(&s->dirs[i]);
+}
+
+static int run(struct symbolize *s)
+{
+	const struct options *o = s->options;
+	int r;
+
+	pool_seed();
+	r = make(s);
+	if (r == 0)
+		r = confine_now(CONFINE_OPENER);
+	if (r < 0)
+		return fail(s, "", r);
+	for (size_t i = 0; i < o->dirs.count; i++) {
+		r = debug_files_add(&s->namer.files, s->dirs[i], o->dirs.items[i]);
+		if (r < 0)
+			return fail(s, o->dirs.items[i], r);
+	}
+	r = read_lines(s);
+	tell(s);
+	if (r < 0)
+		return fail(s, s->name, r);
+	return s->faults ? COMMAND_FAILED : COMMAND_FINE;
+}
+
+int symbolize_call(const struct options *options, const char *const *arguments)
+{
+	_cleanup_(done) struct symbolize s = {
+		.options = options,
+		.fd = -1,
+		.max_line_bytes = options->max_line_bytes,
+		.source = options->source,
+	};
+	int r;
+
+	for (size_t i = 0; i < OPTIONS_DIRS_MAX; i++)
+		s.dirs[i] = -1;
+	tally_init(&s.tally);
+	r = open_all(&s, arguments[0]);
+	return r ? r : run(&s);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* symbolize.h: the command that names frames of event lines later, from files of the same build. */
+#ifndef TROCAR_CTL_SYMBOLIZE_SYMBOLIZE_H
+#define TROCAR_CTL_SYMBOLIZE_SYMBOLIZE_H
+
+#include "ctl/options.h"
+
+#define SYMBOLIZE_OPEN 16 /* stacks whose parts are still to come */
+
+/* Returns enum command_exit. */
+int symbolize_call(const struct options *options, const char *const *arguments);
+
+#endif

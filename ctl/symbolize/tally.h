@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * tally.h: what became of each session's nameless frames, for its last line: the sums and the
+ * advice there speak of what the agent saw, and must not contradict the stacks above them.
+ */
+#ifndef TROCAR_CTL_SYMBOLIZE_TALLY_H
+#define TROCAR_CTL_SYMBOLIZE_TALLY_H
+
+#include "ctl/events/event.h"
+#include "ctl/events/pool.h"
+#include "shared/json/jsonw.h"
+
+#define TALLY_MAX_BYTES (64u << 20)
+
+struct tally {
+	struct pool_budget budget;
+	struct pool texts, keys;
+	struct tally_sum {
+		uint64_t before, now; /* nameless frames, each as often as it was sampled */
+	} * sums;		      /* one per key */
+	uint32_t space;
+	char *plain; /* room for a text without escapes */
+	uint32_t plain_space;
+};
+
+void tally_init(struct tally *t);
+void tally_done(struct tally *t);
+
+/*
+ * Counts a frame that had no name, `count` times; `named` when it has one now. `session` is as it
+ * stands in the line. 0, -ENOMEM, -ENOSPC.
+ */
+int tally_add(struct tally *t, const char *session, size_t session_bytes,
+	      const struct event_frame *frame, uint64_t count, bool named);
+
+/*
+ * Appends the session.end line with what changed: modules_unnamed, advice and the share of unnamed
+ * frames; `symbolized` says so, unless the line would be longer than max_bytes. 0; -ENOENT: nothing
+ * changed, and nothing was appended; -ENOMEM.
+ */
+int tally_end(const struct tally *t, const struct event *event, const char *line, size_t bytes,
+	      size_t max_bytes, struct jsonw *w);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unnamed.h: why a frame has no name after `trocar symbolize`; one row each in unnamed.def. */
+#ifndef TROCAR_CTL_SYMBOLIZE_UNNAMED_H
+#define TROCAR_CTL_SYMBOLIZE_UNNAMED_H
+
+enum unnamed {
+	UNNAMED_NOT = 0, /* it has one */
+#define UNNAMED(id, word, help) UNNAMED_##id,
+#include "ctl/symbolize/unnamed.def"
+#undef UNNAMED
+	UNNAMED_COUNT_
+};
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/view/hot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/tools/cleanup.h"
+
+struct walk {
+	struct hot_function *of_name; /* by name */
+	uint32_t *above;	      /* by name: how often it stands in the path now */
+};
+
+static void enter(struct walk *w, const struct tree_node *node)
+{
+	struct hot_function *f = &w->of_name[node->step.name];
+	bool first = !w->above[node->step.name]++;
+
+	if (node->step.kind == TREE_LABEL)
+		return;
+	f->name = node->step.name;
+	f->kind = node->step.kind;
+	for (unsigned int c = 0; c < TREE_COLUMNS; c++) {
+		f->self[c] = store_sum(f->self[c], node->self[c]);
+		if (first)
+			f->total[c] = store_sum(f->total[c], node->total[c]);
+	}
+}
+
+static void leave(struct walk *w, const struct tree_node *node)
+{
+	w->above[node->step.name]--;
+}
+
+/* Down to the first child, else up to where a sibling is; what is passed is left. */
+static void walk_all(struct walk *w, const struct tree *tree)
+{
+	uint32_t node = tree->nodes[TREE_ROOT].child;
+
+	while (node) {
+		enter(w, &tree->nodes[node]);
+		if (tree->nodes[node].child) {
+			node = tree->nodes[node].child;
+			continue;
+		}
+		leave(w, &tree->nodes[node]);
+		while (!tree->nodes[node].sibling) {
+			node = tree->nodes[node].parent;
+			if (node == TREE_ROOT)
+				return;
+			leave(w, &tree->nodes[node]);
+		}
+		node = tree->nodes[node].sibling;
+	}
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a < b) - (a > b);
+}
+
+static int hotter(const void *a, const void *b, void *context)
+{
+	const struct hot_function *x = a, *y = b;
+	unsigned int by = *(const unsigned int *)context;
+	int r = compare(x->self[by], y->self[by]);
+
+	if (!r)
+		r = compare(x->self[!by], y->self[!by]);
+	if (!r)
+		r = compare(x->total[by], y->total[by]);
+	if (!r)
+		r = compare(x->total[!by], y->total[!by]);
+	return r ? r : (x->name > y->name) - (x->name < y->name);
+}
+
+int hot_init(struct hot *hot, const struct tree *tree, const struct names *names, unsigned int by)
+{
+	_cleanup_free_ uint32_t *above = NULL;
+	struct walk w;
+	uint32_t n = 0;
+
+	*hot = (struct hot){ 0 };
+	above = calloc(names->texts.count + 1, sizeof(*above));
+	hot->functions = calloc(names->texts.count + 1, sizeof(*hot->functions));
+	if (!above || !hot->functions)
+		return -ENOMEM;
+	w = (struct walk){ hot->functions, above };
+	walk_all(&w, tree);
+	for (uint32_t i = 0; i < names->texts.count; i++)
+		if (hot->functions[i].total[0] || hot->functions[i].total[1])
+			hot->functions[n++] = hot->functions[i];
+	hot->count = n;
+	qsort_r(hot->functions, n, sizeof(*hot->functions), hotter, &by);
+	return 0;
+}
+
+void hot_done(struct hot *hot)
+{
+	free(hot->functions);
+	hot->functions = NULL;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/view/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+#include "shared/tools/utf8.h"
+
+char *text_bytes(uint64_t bytes, char text[TEXT_UNIT_BYTES])
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	size_t unit = 0;
+	double value = (double)bytes;
+
+	while (value >= 1023.95 && unit < ARRAY_SIZE(units) - 1) {
+		value /= 1024;
+		unit++;
+	}
+	if (unit == 0)
+		snprintf(text, TEXT_UNIT_BYTES, "%u B", (unsigned int)bytes);
+	else
+		snprintf(text, TEXT_UNIT_BYTES, "%.1f %s", value, units[unit]);
+	return text;
+}
+
+static void put_pair(char text[TEXT_UNIT_BYTES], uint64_t large, const char *large_unit,
+		     uint64_t small, const char *small_unit)
+{
+	snprintf(text, TEXT_UNIT_BYTES, "%llu %s %llu %s", (unsigned long long)large, large_unit,
+		 (unsigned long long)small, small_unit);
+}
+
+char *text_duration_us(uint64_t us, char text[TEXT_UNIT_BYTES])
+{
+	uint64_t s = us / 1000000;
+
+	if (us == 0)
+		snprintf(text, TEXT_UNIT_BYTES, "0 s");
+	else if (us < 1000)
+		snprintf(text, TEXT_UNIT_BYTES, "%u us", (unsigned int)us);
+	else if (us < 1000000)
+		snprintf(text, TEXT_UNIT_BYTES, "%u ms", (unsigned int)(us / 1000));
+	else if (s < 60)
+		snprintf(text, TEXT_UNIT_BYTES, "%u.%u s", (unsigned int)s,
+			 (unsigned int)(us % 1000000 / 100000));
+	else if (s < 3600)
+		put_pair(text, s / 60, "min", s % 60, "s");
+	else if (s < 86400)
+		put_pair(text, s / 3600, "h", s % 3600 / 60, "min");
+	else
+		put_pair(text, s / 86400, "d", s % 86400 / 3600, "h");
+	return text;
+}
+
+char *text_tame(const char *text, size_t bytes)
+{
+	char *tame = malloc(bytes * 4 + 1), *at = tame;
+	uint32_t code;
+
+	if (!tame)
+		return NULL;
+	for (size_t i = 0, n; i < bytes; i += n) {
+		n = utf8_sequence(text + i, bytes - i);
+		if (n && !utf8_is_control(text + i, n, &code)) {
+			memcpy(at, text + i, n);
+			at += n;
+			continue;
+		}
+		n = n ? n : 1;
+		for (size_t k = 0; k < n; k++)
+			at += sprintf(at, "\\x%02x", (unsigned char)text[i + k]);
+	}
+	*at = 0;
+	return tame;
+}
+
+/* Prints the character at hand; returns how many bytes it has. */
+static size_t put_json_character(FILE *out, const char *json, size_t bytes)
+{
+	size_t n = utf8_sequence(json, bytes);
+	uint32_t code = 0;
+
+	/* What is below a space stands between the values only. */
+	if (n && utf8_is_control(json, n, &code) && code > ' ')
+		fprintf(out, "\\u%04x", code);
+	else
+		fwrite(json, 1, n ? n : 1, out);
+	return n ? n : 1;
+}
+
+void text_json(FILE *out, const char *json, size_t bytes)
+{
+	for (size_t i = 0; i < bytes;)
+		i += put_json_character(out, json + i, bytes - i);
+}
+
+/* Prints a string up to behind its closing quote; returns how many bytes it has. */
+static size_t put_json_string(FILE *out, const char *json, size_t bytes)
+{
+	size_t i = 0;
+
+	do {
+		if (json[i] == '\\')
+			fputc(json[i++], out);
+		i += put_json_character(out, json + i, bytes - i);
+	} while (i < bytes && json[i] != '"');
+	if (i < bytes)
+		fputc(json[i++], out);
+	return i;
+}
+
+static void break_line(FILE *out, unsigned int depth)
+{
+	fprintf(out, "\n%*s", (int)(2 * depth), "");
+}
+
+/* Whether nothing but blanks stands before a closing bracket. */
+static bool closes_next(const char *json, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (!strchr(" \t\r\n", json[i]))
+			return json[i] == '}' || json[i] == ']';
+	return true;
+}
+
+void text_json_pretty(FILE *out, const char *json, size_t bytes)
+{
+	unsigned int depth = 0;
+
+	for (size_t i = 0; i < bytes;) {
+		char c = json[i];
+
+		if (c == '"') {
+			i += put_json_string(out, json + i, bytes - i);
+			continue;
+		}
+		i++;
+		if (strchr(" \t\r\n", c))
+			continue;
+		if (c == '}' || c == ']')
+			break_line(out, --depth);
+		fputc(c, out);
+		if (c == ':')
+			fputc(' ', out);
+		if (c == '{' || c == '[')
+			depth++;
+		if (c == ',' || ((c == '{' || c == '[') && !closes_next(json + i, bytes - i)))
+			break_line(out, depth);
+	}
+}
+
+void text_table_init(struct text_table *table, unsigned int columns)
+{
+	*table = (struct text_table){ .columns = MIN(columns, (unsigned int)TEXT_COLUMNS_MAX) };
+}
+
+void text_table_done(struct text_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		free(table->cells[i]);
+	free(table->cells);
+	*table = (struct text_table){ 0 };
+}
+
+void text_table_add(struct text_table *table, char *cell)
+{
+	if (table->count == table->space) {
+		size_t space = table->space ? table->space * 2 : 64;
+		char **cells = reallocarray(table->cells, space, sizeof(*cells));
+
+		if (!cells) {
+			free(cell);
+			table->failed = true;
+			return;
+		}
+		table->cells = cells;
+		table->space = space;
+	}
+	table->cells[table->count++] = cell;
+}
+
+/* Characters, not bytes. East Asian wide ones count as one: the table then leans, no more. */
+static unsigned int count_characters(const char *text)
+{
+	unsigned int n = 0;
+
+	for (; *text; text++)
+		n += (*text & 0xc0) != 0x80;
+	return n;
+}
+
+static const char *cell_at(const struct text_table *table, size_t i)
+{
+	return table->cells[i] ? table->cells[i] : "-";
+}
+
+int text_table_print(const struct text_table *table, unsigned int indent, FILE *out)
+{
+	unsigned int widths[TEXT_COLUMNS_MAX] = { 0 };
+
+	if (table->failed)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->count; i++) {
+		unsigned int *column = &widths[i % table->columns];
+
+		*column = MAX(*column, count_characters(cell_at(table, i)));
+	}
+	for (size_t i = 0; i < table->count; i++) {
+		unsigned int column = (unsigned int)(i % table->columns);
+		const char *cell = cell_at(table, i);
+		bool last = column == table->columns - 1;
+
+		if (!column)
+			fprintf(out, "%*s", (int)indent, "");
+		fputs(cell, out);
+		if (last)
+			fputc('\n', out);
+		else
+			fprintf(out, "%*s", (int)(widths[column] - count_characters(cell) + 2), "");
+	}
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * text.h: what a person reads: units, aligned tables, and strings from outside that cannot drive
+ * the terminal they are printed on.
+ */
+#ifndef TROCAR_CTL_VIEW_TEXT_H
+#define TROCAR_CTL_VIEW_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define TEXT_COLUMNS_MAX 12
+#define TEXT_UNIT_BYTES	 32
+
+/* "0 B", "812 B", "4.0 MiB". Returns `text`. */
+char *text_bytes(uint64_t bytes, char text[TEXT_UNIT_BYTES]);
+
+/* "850 us", "120 ms", "3.2 s", "5 min 3 s", "2 h 5 min", "3 d 4 h". Returns `text`. */
+char *text_duration_us(uint64_t us, char text[TEXT_UNIT_BYTES]);
+
+/*
+ * A new copy in which what utf8_is_control knows (control characters, bidirectional controls) and
+ * bytes that are no UTF-8 stand as "\x1b". The caller frees; NULL: no memory.
+ */
+char *text_tame(const char *text, size_t bytes);
+
+/* Prints JSON text, with what of utf8_is_control JSON lets through (DEL, C1, ...) as "\u009b". */
+void text_json(FILE *out, const char *json, size_t bytes);
+
+/* The same, a line for each member and element, indented by two blanks a level. */
+void text_json_pretty(FILE *out, const char *json, size_t bytes);
+
+/* Rows of cells; the first row is the head. */
+struct text_table {
+	unsigned int columns;
+	char **cells; /* owned, as are its strings; NULL prints as "-" */
+	size_t count, space;
+	bool failed; /* no memory: text_table_print says so */
+};
+
+void text_table_init(struct text_table *table, unsigned int columns);
+void text_table_done(struct text_table *table);
+
+/* Appends the next cell, row by row. Takes `cell` over. */
+void text_table_add(struct text_table *table, char *cell);
+
+/* Each line starts with `indent` spaces; the last column is not padded. 0 or -ENOMEM. */
+int text_table_print(const struct text_table *table, unsigned int indent, FILE *out);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/view/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+#define NEAR 4 /* children looked at one by one */
+
+struct edge {
+	uint32_t parent;
+	struct tree_step step;
+};
+
+int tree_init(struct tree *t, struct pool_budget *budget)
+{
+	*t = (struct tree){ 0 };
+	pool_init(&t->paths, budget);
+	t->count = 1;
+	return pool_grow(budget, (void **)&t->nodes, &t->space, 1, sizeof(*t->nodes));
+}
+
+void tree_done(struct tree *t)
+{
+	pool_done(&t->paths);
+	free(t->nodes);
+	t->nodes = NULL;
+}
+
+/* Among the first children, where it mostly is: the table costs more. 0: not there. */
+static uint32_t near_child(const struct tree *t, uint32_t parent, struct tree_step step)
+{
+	uint32_t node = t->nodes[parent].child;
+
+	for (int i = 0; node && i < NEAR; i++, node = t->nodes[node].sibling)
+		if (t->nodes[node].step.name == step.name && t->nodes[node].step.kind == step.kind)
+			return node;
+	return 0;
+}
+
+/* The child of `parent` by that step, made when it is new. Edge i leads to node i + 1. */
+static int child(struct tree *t, uint32_t parent, struct tree_step step, uint32_t *ret_node)
+{
+	struct edge edge = { parent, step };
+	uint32_t number;
+	int r;
+
+	*ret_node = near_child(t, parent, step);
+	if (*ret_node)
+		return 0;
+	r = pool_put(&t->paths, &edge, sizeof(edge), &number);
+	if (r < 0)
+		return r;
+	*ret_node = number + 1;
+	if (number + 1 < t->count)
+		return 0;
+	r = pool_grow(t->paths.budget, (void **)&t->nodes, &t->space, number + 2,
+		      sizeof(*t->nodes));
+	if (r < 0)
+		return r;
+	t->count = number + 2;
+	t->nodes[number + 1] = (struct tree_node){
+		.step = step,
+		.parent = parent,
+		.sibling = t->nodes[parent].child,
+	};
+	t->nodes[parent].child = number + 1;
+	return 0;
+}
+
+int tree_add(struct tree *t, const struct tree_step *path, uint32_t n, unsigned int column,
+	     uint64_t value)
+{
+	uint32_t node = TREE_ROOT;
+
+	for (uint32_t i = 0;; i++) {
+		uint64_t *total = &t->nodes[node].total[column];
+		int r;
+
+		*total = store_sum(*total, value);
+		if (i == n)
+			break;
+		r = child(t, node, path[i], &node);
+		if (r < 0)
+			return r;
+	}
+	t->nodes[node].self[column] = store_sum(t->nodes[node].self[column], value);
+	return 0;
+}
+
+struct sorting {
+	const struct tree *tree;
+	const struct names *names;
+};
+
+static int by_name(const void *a, const void *b, void *context)
+{
+	const struct sorting *s = context;
+	struct tree_step x = s->tree->nodes[*(const uint32_t *)a].step;
+	struct tree_step y = s->tree->nodes[*(const uint32_t *)b].step;
+	int r = x.name == y.name ? 0
+				 : strcmp(names_get(s->names, x.name), names_get(s->names, y.name));
+
+	return r ? r : (x.kind > y.kind) - (x.kind < y.kind);
+}
+
+int tree_sort(struct tree *t, const struct names *names)
+{
+	_cleanup_free_ uint32_t *children = calloc(t->count, sizeof(*children));
+	struct sorting sorting = { t, names };
+
+	if (!children)
+		return -ENOMEM;
+	for (uint32_t node = 0; node < t->count; node++) {
+		uint32_t n = 0, *link = &t->nodes[node].child;
+
+		for (uint32_t c = *link; c; c = t->nodes[c].sibling)
+			children[n++] = c;
+		qsort_r(children, n, sizeof(*children), by_name, &sorting);
+		for (uint32_t i = 0; i < n; i++) {
+			*link = children[i];
+			link = &t->nodes[children[i]].sibling;
+		}
+		*link = 0;
+	}
+	return 0;
+}
+
+uint32_t tree_next(const struct tree *t, uint32_t node, bool down, uint32_t *depth)
+{
+	if (down && t->nodes[node].child) {
+		(*depth)++;
+		return t->nodes[node].child;
+	}
+	while (node != TREE_ROOT && !t->nodes[node].sibling) {
+		node = t->nodes[node].parent;
+		(*depth)--;
+	}
+	return node == TREE_ROOT ? 0 : t->nodes[node].sibling;
+}
+
+uint32_t tree_depth(const struct tree *t)
+{
+	uint32_t depth = 0, deepest = 0;
+
+	for (uint32_t node = tree_next(t, TREE_ROOT, true, &depth); node;
+	     node = tree_next(t, node, true, &depth))
+		deepest = MAX(deepest, depth);
+	return deepest;
+}

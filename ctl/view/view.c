@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/view/view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/view/text.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+static const char *const bys[] = { "session", "rule", "cgroup", "signal",
+				   "phase",   "exe",  "comm",	"pid" };
+enum { BY_SESSION, BY_RULE, BY_CGROUP, BY_SIGNAL, BY_PHASE, BY_EXE, BY_COMM, BY_PID };
+
+_Static_assert(ARRAY_SIZE(bys) == VIEW_BY_MAX, "each key at most once");
+
+/* The next of the words with commas between; false: there is no such key, or it was there. */
+static bool take_by(struct view *v, const char *word, size_t bytes)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(bys); i++) {
+		if (strlen(bys[i]) != bytes || strncmp(bys[i], word, bytes) != 0)
+			continue;
+		for (unsigned int k = 0; k < v->n_by; k++)
+			if (v->by[k] == i)
+				return false;
+		v->by[v->n_by++] = i;
+		return true;
+	}
+	return false;
+}
+
+static int parse_by(struct view *v, const struct options *options)
+{
+	const char *text = options->by;
+
+	if (!strcmp(text, "none"))
+		return 0;
+	for (;;) {
+		size_t bytes = strcspn(text, ",");
+
+		if (!take_by(v, text, bytes)) {
+			fprintf(options->err,
+				"trocar: --by %.80s: want none, or each at most once with commas "
+				"between: session, rule, cgroup, signal, phase, exe, comm, pid\n",
+				options->by);
+			return -EINVAL;
+		}
+		if (!text[bytes])
+			return 0;
+		text += bytes + 1;
+	}
+}
+
+static unsigned int count_signals(const struct store *s)
+{
+	uint32_t first = STORE_NONE;
+
+	for (uint32_t i = 0; i < s->keys.count; i++) {
+		const struct store_key *key = store_key_get(s, i);
+
+		if (first == STORE_NONE)
+			first = key->signal;
+		if (key->signal != first)
+			return 2;
+	}
+	return s->keys.count ? 1 : 0;
+}
+
+static void put_signal_first(struct view *v)
+{
+	for (unsigned int i = 0; i < v->n_by; i++)
+		if (v->by[i] == BY_SIGNAL)
+			return;
+	memmove(v->by + 1, v->by, v->n_by * sizeof(*v->by));
+	v->by[0] = BY_SIGNAL;
+	v->n_by++;
+}
+
+int view_init(struct view *v, const struct options *options, struct input *input,
+	      enum view_unit unit)
+{
+	int r;
+
+	*v = (struct view){ .input = input, .unit = unit, .session = STORE_NONE };
+	names_init(&v->names, &input->store, options->offsets);
+	if (options->unit)
+		v->unit = !strcmp(options->unit, "ns") ? VIEW_NS : VIEW_COUNT;
+	r = parse_by(v, options);
+	if (r < 0)
+		return r;
+	v->signals = count_signals(&input->store);
+	if (v->signals > 1)
+		put_signal_first(v);
+	return 0;
+}
+
+void view_done(struct view *v)
+{
+	names_done(&v->names);
+}
+
+/* The name of what stands below a stack. */
+static int name_by(struct view *v, unsigned int by, const struct store_key *key, uint32_t *ret_name)
+{
+	const struct store_session *session = &v->input->store.sessions[key->session];
+	char pid[32];
+
+	switch (by) {
+	case BY_SESSION:
+		return names_text(&v->names, session->id, ret_name);
+	case BY_RULE:
+		return names_text(&v->names, session->rule, ret_name);
+	case BY_CGROUP:
+		return names_text(&v->names, session->cgroup, ret_name);
+	case BY_SIGNAL:
+		return names_text(&v->names, key->signal, ret_name);
+	case BY_PHASE:
+		return names_plain(&v->names, key->phase == STORE_DURING ? "during" : "before",
+				   ret_name);
+	case BY_EXE:
+		return names_text(&v->names, key->exe, ret_name);
+	case BY_COMM:
+		return names_text(&v->names, key->comm, ret_name);
+	default:
+		snprintf(pid, sizeof(pid), "pid %" PRIu64, key->pid);
+		return names_plain(&v->names, pid, ret_name);
+	}
+}
+
+/* What makes one path in one column: keys that differ in nothing else are counted together. */
+struct group {
+	uint32_t stack, column, by[VIEW_BY_MAX];
+};
+
+struct groups {
+	struct pool pool; /* of struct group */
+	uint64_t *values;
+	uint32_t space;
+};
+
+static void groups_done(struct groups *g)
+{
+	pool_done(&g->pool);
+	free(g->values);
+}
+
+static unsigned int column_of(const struct store_key *key, enum view_columns columns)
+{
+	switch (columns) {
+	case VIEW_PHASES:
+		return key->phase;
+	case VIEW_FILES:
+		return key->file;
+	default:
+		return 0;
+	}
+}
+
+static int add_group(struct view *v, struct groups *g, uint32_t key_number,
+		     enum view_columns columns)
+{
+	const struct store *s = &v->input->store;
+	const struct store_key *key = store_key_get(s, key_number);
+	const struct store_value *value = &s->values[key_number];
+	struct group group = { .stack = key->stack, .column = column_of(key, columns) };
+	uint32_t number;
+	int r;
+
+	if (v->session != STORE_NONE && v->session != key->session)
+		return 0;
+	for (unsigned int i = 0; i < v->n_by; i++) {
+		r = name_by(v, v->by[i], key, &group.by[i]);
+		if (r < 0)
+			return r;
+	}
+	r = pool_put(&g->pool, &group, sizeof(group), &number);
+	if (r < 0)
+		return r;
+	r = pool_grow(g->pool.budget, (void **)&g->values, &g->space, number + 1,
+		      sizeof(*g->values));
+	if (r < 0)
+		return r;
+	g->values[number] =
+		store_sum(g->values[number], v->unit == VIEW_NS ? value->weight_ns : value->count);
+	return 0;
+}
+
+/* What stands below, then the frames from the root on. */
+static int make_path(struct view *v, const struct group *group, struct tree_step *path,
+		     uint32_t *ret_n)
+{
+	const struct store *s = &v->input->store;
+	const uint32_t *frames;
+	uint32_t n, at = 0;
+	int r = 0;
+
+	for (; at < v->n_by; at++)
+		path[at] = (struct tree_step){ group->by[at], TREE_LABEL };
+	frames = store_frames(s, group->stack, &n);
+	if (!n) {
+		path[at].kind = STORE_USER;
+		r = names_plain(&v->names, "[no frames]", &path[at++].name);
+	}
+	while (r == 0 && n--) {
+		path[at].kind = store_frame_get(s, frames[n])->kind;
+		r = names_frame(&v->names, frames[n], &path[at++].name);
+	}
+	*ret_n = at;
+	return r;
+}
+
+static int fill_tree(struct view *v, const struct groups *g, struct tree *tree)
+{
+	struct tree_step path[TREE_PATH_MAX];
+
+	for (uint32_t i = 0; i < g->pool.count; i++) {
+		size_t bytes;
+		const struct group *group = pool_get(&g->pool, i, &bytes);
+		uint32_t n;
+		int r = make_path(v, group, path, &n);
+
+		if (r == 0)
+			r = tree_add(tree, path, n, group->column, g->values[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int view_fill(struct view *v, enum view_columns columns, struct tree *tree)
+{
+	_cleanup_(groups_done) struct groups groups = { 0 };
+	int r = 0;
+
+	pool_init(&groups.pool, &v->input->store.budget);
+	for (uint32_t i = 0; r == 0 && i < v->input->store.keys.count; i++)
+		r = add_group(v, &groups, i, columns);
+	return r < 0 ? r : fill_tree(v, &groups, tree);
+}
+
+double view_seconds(const struct view *v, enum view_columns columns, unsigned int column)
+{
+	const struct store *s = &v->input->store;
+	const char *phase = v->input->select.phase;
+	uint64_t ms = 0;
+
+	for (uint32_t i = 0; i < s->ids.count; i++) {
+		const struct store_session *session = &s->sessions[i];
+
+		if (!session->files || (columns == VIEW_FILES && !(session->files & 1u << column)))
+			continue;
+		for (unsigned int p = 0; p < STORE_PHASE_COUNT_; p++) {
+			if ((columns == VIEW_PHASES && p != column) ||
+			    (phase && (p == STORE_DURING) != !strcmp(phase, "during")))
+				continue;
+			/* A session asked for may have no time before; one that runs has no end. */
+			if (!session->length_ms[p] &&
+			    (p == STORE_DURING || session->end == STORE_NONE))
+				return 0;
+			ms = store_sum(ms, session->length_ms[p]);
+		}
+	}
+	return (double)ms / MSEC_PER_SEC;
+}
+
+static char *text_of(const struct view *v, uint32_t text)
+{
+	size_t bytes;
+	const char *data;
+
+	if (text == STORE_NONE)
+		return strdup("-");
+	data = pool_get(&v->input->store.texts, text, &bytes);
+	return text_tame(data, bytes);
+}
+
+static char *session_title(const struct view *v, const struct store_session *session)
+{
+	_cleanup_free_ char *id = NULL, *cgroup = NULL;
+	char *title = NULL;
+
+	if (session->headline != STORE_NONE)
+		return text_of(v, session->headline);
+	id = text_of(v, session->id);
+	cgroup = text_of(v, session->cgroup);
+	if (!id || !cgroup ||
+	    asprintf(&title, "%s: session %s, which has no end here", cgroup, id) < 0)
+		return NULL;
+	return title;
+}
+
+char *view_title(const struct view *v)
+{
+	const struct store *s = &v->input->store;
+	const struct store_session *first = NULL;
+	_cleanup_free_ char *one = NULL;
+	char *title = NULL;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->ids.count; i++) {
+		if (!s->sessions[i].files)
+			continue;
+		first = first ? first : &s->sessions[i];
+		n++;
+	}
+	if (!first)
+		return strdup("no session is selected");
+	one = session_title(v, first);
+	if (!one || n == 1)
+		return TAKE_PTR(one);
+	return asprintf(&title, "%" PRIu64 " sessions, the first: %s", n, one) < 0 ? NULL : title;
+}

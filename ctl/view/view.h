@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* view.h: how the stacks of a store become paths of names with a value. */
+#ifndef TROCAR_CTL_VIEW_VIEW_H
+#define TROCAR_CTL_VIEW_VIEW_H
+
+#include "ctl/events/input.h"
+#include "ctl/view/tree.h"
+
+#define VIEW_BY_MAX 8
+
+enum view_unit {
+	VIEW_COUNT, /* samples */
+	VIEW_NS,    /* what they stand for */
+};
+
+/* What the columns of a tree are. */
+enum view_columns {
+	VIEW_ALL,    /* everything in column 0 */
+	VIEW_PHASES, /* before, during */
+	VIEW_FILES,  /* the first file, the second */
+};
+
+struct view {
+	struct input *input; /* borrowed */
+	struct names names;
+	enum view_unit unit;
+	unsigned int by[VIEW_BY_MAX], n_by;
+	unsigned int signals; /* how many different ones were selected: 0, 1, 2 for more */
+	uint32_t session;     /* only this one; STORE_NONE: all */
+};
+
+/*
+ * From the options --by, --unit (without it: `unit`) and --offsets; says on their `err` what is
+ * wrong. With more than one signal each stack stands on its signal: their values do not add up. 0,
+ * -EINVAL, -ENOMEM, -ENOSPC. Release with view_done in every case.
+ */
+int view_init(struct view *v, const struct options *options, struct input *input,
+	      enum view_unit unit);
+void view_done(struct view *v);
+
+/* Counts all stacks in the tree. 0, -ENOMEM, -ENOSPC. */
+int view_fill(struct view *v, enum view_columns columns, struct tree *tree);
+
+/* The seconds that a column's sessions lasted; 0: some session does not say. */
+double view_seconds(const struct view *v, enum view_columns columns, unsigned int column);
+
+/* What the picture shows, as a new text for a person; the caller frees. NULL: no memory. */
+char *view_title(const struct view *v);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * abi.h: every struct that crosses the line between the BPF programs and user space.
+ *
+ * Of shared/ only this and unwind_abi.h (with the .def tables they include) may be included by
+ * bpf/. All structs are fixed-size, naturally aligned and free of implicit padding. A change of any
+ * of them raises ABI_VERSION; the `abi` map carries the sizes, so that a consumer of another build
+ * refuses. Times are CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns) unless the name says
+ * `start_ns`, which is the boot-time clock of task_struct.start_boottime.
+ */
+#ifndef TROCAR_SHARED_ABI_ABI_H
+#define TROCAR_SHARED_ABI_ABI_H
+
+#include <linux/types.h>
+
+#include "shared/abi/unwind_abi.h"
+
+#define ABI_MAGIC   0x7261636f72743a31ULL
+#define ABI_VERSION 7u
+
+#define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
+#define CGROUP_PATH_BYTES \
+	256 /* a cgroup path in an event, NUL included; longer ones are cut and marked */
+#define CGROUP_PREFIX_BYTES 256	 /* LPM_DATA_SIZE_MAX of kernel/bpf/lpm_trie.c */
+#define SCOPE_PREFIXES	    32	 /* of the loader's --scope */
+#define MAPPING_PATH_BYTES  1024 /* a mapped file's path, NUL included */
+#define STACK_FRAMES	    127	 /* PERF_MAX_STACK_DEPTH */
+#define BUILD_ID_BYTES	    20	 /* BPF_BUILD_ID_SIZE */
+#define RECORDER_DIVISOR    5	 /* the recorder's rate is a fifth of the capture's */
+#define DIVISOR_MAX	    1024 /* of control.divisor; above the highest rate there is */
+#define NO_SLOT		    0xffffffffu
+
+/* Reasons why an attempted sample was not emitted; the ledger's keys. Rows are appended. */
+enum drop {
+#define DROP(id, json, help) DROP_##id,
+#include "drops.def"
+#undef DROP
+	DROP_COUNT_
+};
+
+/* What the map `abi` holds; written once by the loader. */
+struct abi_header {
+	__u64 magic;   /* ABI_MAGIC */
+	__u32 version; /* ABI_VERSION */
+#define ABI_SIZE(name, type) __u32 name##_bytes;
+#include "abi_sizes.def"
+#undef ABI_SIZE
+	__u32 hz;	      /* rate of the sampling events */
+	__u32 slots;	      /* entries of `slots`, `counters` and `watches` */
+	__u32 rules;	      /* entries of each rules trie */
+	__u32 targets;	      /* entries of `targets` */
+	__u32 cpus_possible;  /* values per element of a per-CPU map */
+	__u32 cpus_sampled;   /* CPUs with a sampler that always ticks; 0: the broker opens them */
+	__u32 vma_open_coded; /* 1: `vmas` is iter/task with the open-coded vma iterator */
+	__u32 unwind_rows;    /* elements of `unwind_pool`, 8 bytes each; 0: no tables */
+	__u32 unwind_tables;  /* entries of `unwind_process` and `unwind_ranges` */
+	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
+	__u32 page_walk; /* 1: the kernel side reads other processes' page tables (bpf/page.h) */
+	__u32 scoped;	 /* 1: nobody outside of the prefixes in `scope` is looked at */
+	__u32 pad;
+	__u64 loaded_ns; /* when the loader finished */
+};
+
+/*
+ * The one element of the mmapable map `control`: words that the consumer stores without a system
+ * call. The programs trust none of them: every use is bounded.
+ */
+struct control {
+	__u64 heartbeat_ns; /* last sign of life; older than stale_ns: the programs go idle */
+	__u64 stale_ns;	    /* the consumer's promise; 0 counts as stale at once */
+	__u32 armed;	    /* number of watches; 0: the sampler returns after this one load */
+	__u32 active;	    /* which pair of tries is in force: 0 = a, 1 = b */
+	__u32 generation;   /* of the active pair; stamped on every event */
+	__u32 scan_trie;    /* which trie the `tasks` iterator matches against */
+	__u32 vma_tgid;	    /* `vmas` emits only this process; 0: every allowed one */
+	__u32 wake_bytes;   /* samples ring: wake the consumer above this fill; 0: never */
+	__u64 vma_from;	    /* `vmas` starts at this address (open-coded body only) */
+	__u32 events_on;    /* 0: discovery programs return at once (no rules) */
+	__u32 owner;	    /* which consumer drains: one that finds another here has to go */
+	__u32 divisor;	    /* the recorder takes one tick in so many; 0 and beyond DIVISOR_MAX:
+			       RECORDER_DIVISOR */
+	__u32 pad;
+};
+
+enum slot_state {
+	SLOT_IDLE = 0,
+	SLOT_RECORDER = 1,
+	SLOT_CAPTURE = 2,
+};
+
+enum slot_flag {
+	SLOT_BY_PROCESS = 1u << 0, /* take only processes whose target entry says TARGET_MATCHED */
+};
+
+/* One element of the mmapable map `slots`; written by the consumer, one per watch. */
+struct slot {
+	__u32 state; /* enum slot_state */
+	__u32 flags; /* enum slot_flag */
+	__u32 epoch; /* grows when the slot gets another watch; stamped on samples */
+	__u32 pad;
+	__u64 session; /* id of the running session, 0 if none: survives the consumer's death */
+};
+
+/* Reasons of enum drop that the kernel side counts in a slot: the first of them. */
+#define SLOT_LOST_REASONS 8
+
+/* One element, per CPU, of `counters`; only ever incremented by the sampler. */
+struct slot_counters {
+	__u64 attempted;	       /* ticks chosen for this slot */
+	__u64 emitted;		       /* records in the samples ring */
+	__u64 lost[SLOT_LOST_REASONS]; /* by enum drop */
+};
+
+/* One element, per CPU, of `switches`: while the signal `switch` is attached. */
+struct slot_switches {
+	__u64 voluntary;   /* the task went to sleep */
+	__u64 involuntary; /* it was still runnable: preempted, or yielded */
+};
+
+/* The one element of `broker`, mmapped; only the broker writes. Indices: shared/broker/broker.h. */
+struct broker_counts {
+	__u64 starts; /* of broker processes */
+	__u64 granted[16];
+	__u64 refused[48];
+};
+
+/* Key and value of `targets`: a process that a rule matched or that a watched tick met. */
+struct process_key {
+	__u32 tgid;
+	__u32 pad;	/* 0 */
+	__u64 start_ns; /* group leader's start_boottime */
+};
+
+enum target_flag {
+	TARGET_MATCHED = 1u << 0, /* a rule matched it (kernel side or consumer) */
+	TARGET_MAPPED = 1u << 1,  /* the consumer knows its mappings: take raw user addresses */
+	TARGET_WOKEN = 1u << 2,	  /* the consumer was woken for this image, so as to read them */
+	TARGET_TOLD = 1u << 3,	  /* the consumer knows it as matched: its end is told */
+};
+
+struct target {
+	__u32 flags; /* enum target_flag */
+	__u32 rule;  /* value of the trie entry that matched; NO_SLOT when none */
+	__u32 execs; /* grows at exec, so that stale mappings are known as such */
+	__u32 generation;
+	__u32 unwind; /* number of the process's table plus 1; 0: it has none */
+	__u32 image;  /* of which TARGET_MAPPED speaks, as in struct sample */
+};
+
+/* Key of `rules_a`, `rules_b`. Exact = the prefix includes the terminating NUL. */
+struct comm_key {
+	__u32 prefix_bits;
+	char comm[COMM_BYTES];
+};
+
+/* Key of `cgroups_a`, `cgroups_b`: a prefix of the path below the cgroup2 mount. */
+struct cgroup_key {
+	__u32 prefix_bits;
+	char path[CGROUP_PREFIX_BYTES];
+};
+
+/* Value of all four tries. */
+struct rule_value {
+	__u32 rule; /* index of a rule with this key in the consumer's rule set */
+	__u32 generation;
+};
+
+/* One entry of the samples ring: header, then kernel frames, then user frames. */
+enum sample_flag {
+	SAMPLE_BUILD_ID = 1u << 0, /* user frames are struct frame_build_id, else __u64 addresses */
+	SAMPLE_CAPTURE = 1u << 1,  /* taken at the capture rate, else by the recorder */
+	SAMPLE_IN_USER = 1u << 2,  /* the tick hit user mode */
+	SAMPLE_KTHREAD =
+		1u << 3, /* no user memory: a kernel thread, or in the midst of execve or exit */
+	SAMPLE_ADDRESSES = 1u << 4, /* with SAMPLE_BUILD_ID: the frames' __u64 addresses follow */
+	SAMPLE_UNWOUND =
+		1u << 5, /* the user frames were walked by a table; user_end says how far */
+	SAMPLE_LEAF_ID = 1u << 6, /* with it: behind them a struct frame_build_id of the leaf */
+	SAMPLE_LEAF_CHANGED = 1u << 7, /* with it: the leaf's file is not the table's any more */
+	SAMPLE_BY_POINTER = 1u << 8,   /* with it: the last step was by the frame pointer */
+	SAMPLE_FLAGS_END_ = 1u << 9,
+};
+
+struct sample {
+	__u64 time_ns;
+	__u64 start_ns; /* of the process */
+	__u32 slot;
+	__u32 epoch; /* of the slot */
+	__u32 seq;   /* number of this attempt in its slot on its CPU, from 0: gaps are losses */
+	__u32 cpu;
+	__u32 tgid;
+	__u32 tid;
+	__u32 flags;	     /* enum sample_flag */
+	__u16 kernel_frames; /* leaf first, 8 bytes each */
+	__u16 user_frames;   /* leaf first, 8 or 32 bytes each */
+	__s32 kernel_error;  /* -errno of the kernel stack fetch, 0 if fine */
+	__s32 user_error;
+	__u32 user_end; /* enum unwind_end with SAMPLE_UNWOUND, else 0 */
+	__u32 fill;	/* with SAMPLE_UNWOUND: low half of the number of the table's filling */
+	__u32 image;	/* which of the process's images: grows at each execve(2) */
+	__u32 pad;
+	char comm[COMM_BYTES]; /* of the thread */
+};
+
+/* Same layout as struct bpf_stack_build_id (uapi/linux/bpf.h). */
+struct frame_build_id {
+	__s32 status; /* 1: build_id and offset valid; 2: ip only */
+	__u8 build_id[BUILD_ID_BYTES];
+	__u64 offset_or_ip; /* offset in the file, or address when status is 2 */
+};
+
+enum event_kind {
+	EVENT_EXEC = 1,	     /* a matched process called execve */
+	EVENT_FORK = 2,	     /* a matched process forked; the child matches too */
+	EVENT_RENAME = 3,    /* a process took a matching name */
+	EVENT_EXIT = 4,	     /* a target process is gone */
+	EVENT_MKDIR = 5,     /* a cgroup appeared whose path matches */
+	EVENT_RMDIR = 6,     /* a watched cgroup is gone */
+	EVENT_POPULATED = 7, /* a matching cgroup got its first process */
+	EVENT_EMPTY = 8,     /* a watched cgroup lost its last process */
+	EVENT_UNNAME = 9,    /* a matched process took a name that no rule matches */
+	EVENT_UNMAPPED = 10, /* a stack left the mappings that the process's table has */
+};
+
+/* One entry of the events ring. Cgroup events carry the path, process events do not. */
+struct event {
+	__u64 time_ns;
+	__u64 start_ns;
+	__u64 cgroup_id;
+	__u32 kind; /* enum event_kind */
+	__u32 tgid;
+	__u32 ppid; /* parent's tgid */
+	__u32 rule;
+	__u32 generation;
+	__u16 path_bytes; /* of path, NUL included; 0 for process events */
+	__u16 path_cut;	  /* 1: the path was longer than fits */
+	char comm[COMM_BYTES];
+	__u32 uid; /* of the process, real; 0 for cgroup events */
+	__u32 pad;
+	char path[]; /* path_bytes */
+};
+
+enum error_kind {
+	ERROR_SAMPLES_FULL = 1, /* the samples ring had no room */
+	ERROR_EVENTS_FULL =
+		2, /* the events ring had no room: discovery may have gaps until a scan */
+	ERROR_USER_STACK = 3, /* bpf_get_stack of the user stack failed */
+	ERROR_KERNEL_STACK = 4,
+	ERROR_TARGETS_FULL = 5, /* no room in `targets`: the process goes on with build-id stacks */
+};
+
+/* One entry of the errors ring; at most one per kind, CPU and second. */
+struct error_record {
+	__u64 time_ns;
+	__u32 kind;  /* enum error_kind */
+	__s32 error; /* -errno, 0 if none */
+	__u32 slot;
+	__u32 rule;
+	__u32 tgid;
+	__u32 space;	  /* bytes that were asked for */
+	__u32 suppressed; /* errors of this kind on this CPU since the last record */
+	__u32 cpu;
+	char comm[COMM_BYTES];
+};
+
+#define UNWIND_ENDS 16 /* room for enum unwind_end */
+
+/* Event losses outside slots: the one per-CPU element of `totals`. */
+struct totals {
+	__u64 events;		 /* records in the events ring */
+	__u64 events_lost;	 /* no room */
+	__u64 errors_lost;	 /* records of the errors ring that found no room */
+	__u64 stale_ticks;	 /* watched ticks skipped because the heartbeat was stale */
+	__u64 targets_full;	 /* processes that found no room in `targets` */
+	__u64 ticks_watched;	 /* ticks that met a watched slot */
+	__u64 events_limited;	 /* renames of one process, changes of one cgroup: too many */
+	__u64 events_over_quota; /* starts and renames beyond one user's part of the ring */
+	__u64 events_shed;	 /* of lesser kinds, when the ring was filling up */
+	__u64 unwind_ends[UNWIND_ENDS]; /* user stacks walked by a table, by enum unwind_end */
+};
+
+/* What `tasks` writes: one per matching thread-group leader. */
+struct task_record {
+	__u64 start_ns;
+	__u64 cgroup_id;
+	__u32 tgid;
+	__u32 ppid;
+	__u32 rule; /* of the trie entry; NO_SLOT: listed only because its cgroup is watched */
+	__u32 generation;
+	char comm[COMM_BYTES];
+};
+
+enum mapping_flag {
+	MAPPING_IS_EXE = 1u << 0, /* same inode as the process's executable */
+	MAPPING_VDSO = 1u << 1,
+	MAPPING_ANON = 1u << 2, /* executable memory without a file: JIT */
+	MAPPING_MORE = 1u << 3, /* no mapping: ask again with vma_from = end */
+	MAPPING_PATH_CUT = 1u << 4,
+};
+
+/* What `vmas` writes: one per executable mapping, followed by path_bytes of path. */
+struct mapping_record {
+	__u64 start_ns; /* of the process */
+	__u64 start;
+	__u64 end;
+	__u64 file_offset;
+	__u64 inode;
+	__u32 device; /* kernel's dev_t: major << 20 | minor */
+	__u32 tgid;
+	__u32 flags;	  /* enum mapping_flag */
+	__u32 path_bytes; /* NUL included, padded to 8 by the writer; 0 without a file */
+	__u32 image;	  /* as in struct sample */
+	__u32 pad;
+	char path[];
+};
+
+/* What `ksyms` writes: one per text symbol, sorted as /proc/kallsyms is. */
+struct ksym_record {
+	__u64 address;
+	__u16 name_bytes;   /* NUL included */
+	__u16 module_bytes; /* NUL included; 1 for the kernel itself */
+	__u32 record_bytes; /* of the whole record, padded to 8 */
+	char names[];	    /* name, NUL, module, NUL */
+};
+
+#endif

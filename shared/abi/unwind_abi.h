@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * unwind_abi.h: how a file's call frame information (.eh_frame) lies in memory once the consumer
+ * has compiled it: rows, rules and the page index. consumer/unwind/ writes them, the kernel side
+ * walks stacks by them and trusts none of their numbers.
+ *
+ * A row says from which address on which rule holds, up to the next row. A rule says how the
+ * caller's registers are found. All files share one dictionary of rules, to which is only appended.
+ * The page index holds a word per 256 bytes of text: a search never looks at more rows than one
+ * page has.
+ *
+ * Registers by their roles, so that one form serves x86-64 (rsp, rbp, return address in memory) and
+ * arm64 (sp, x29, return address in x30 at a leaf). Rows are compiled for x86-64 only; what stands
+ * here for arm64 is designed, and not used yet.
+ */
+#ifndef TROCAR_SHARED_ABI_UNWIND_ABI_H
+#define TROCAR_SHARED_ABI_UNWIND_ABI_H
+
+#include <linux/types.h>
+
+#define UNWIND_PAGE_SHIFT   8 /* a page of the index: 256 bytes of text */
+#define UNWIND_PAGE_BYTES   (1u << UNWIND_PAGE_SHIFT)
+#define UNWIND_ROWS_MAX	    (1u << 22) /* of one file: 32 MiB */
+#define UNWIND_SPAN_MAX	    (1u << 29) /* bytes from the first page of text to the last */
+#define UNWIND_RULES_MAX    16384      /* of the dictionary */
+#define UNWIND_SEARCH_STEPS 8	       /* halvings until one of a page's rows is left */
+
+/* In force from `pc` to the next row's. Rows ascend strictly; the first one's pc is 0. */
+struct unwind_row {
+	__u32 pc;   /* address in the file (p_vaddr's terms), less the table's base */
+	__u16 rule; /* index in the dictionary */
+	__u16 pad;  /* 0 */
+};
+
+/* Rules that every dictionary begins with. */
+#define UNWIND_RULE_NONE	0 /* no row: text without call frame information */
+#define UNWIND_RULE_UNSUPPORTED 1 /* there is information, of a kind that no rule can say */
+#define UNWIND_RULE_END		2 /* the outermost frame: the return address is undefined */
+
+/*
+ * Where the canonical frame address (CFA) is: the caller's stack pointer. `sp` and `fp` are this
+ * frame's. Low and high are the halves of cfa_offset, both signed 16 bits (UNWIND_LOW,
+ * UNWIND_HIGH).
+ */
+enum unwind_cfa {
+	UNWIND_CFA_NONE = 0,
+	UNWIND_CFA_UNSUPPORTED = 1,
+	UNWIND_CFA_END = 2,
+	UNWIND_CFA_SP = 3,	  /* sp + cfa_offset */
+	UNWIND_CFA_FP = 4,	  /* fp + cfa_offset */
+	UNWIND_CFA_SP_MEMORY = 5, /* *(sp + low) + high */
+	UNWIND_CFA_FP_MEMORY = 6, /* *(fp + low) + high */
+	UNWIND_CFA_PLT = 7,	  /* sp + low + ((pc & 15) >= high ? 8 : 0); x86-64 */
+};
+
+/* Where the return address is. */
+enum unwind_ra {
+	UNWIND_RA_CFA = 0,	/* *(CFA - 8); x86-64's only ordinary one */
+	UNWIND_RA_CONTEXT = 1,	/* *(sp + low + 8): of a signal frame, behind the saved sp */
+	UNWIND_RA_ALONE = 2,	/* *(CFA + fp_offset); fp is UNWIND_FP_SAME */
+	UNWIND_RA_PAIR = 3,	/* 8 bytes behind the saved fp; arm64's frame record */
+	UNWIND_RA_REGISTER = 4, /* a leaf's, in rdi (vfork of a C library) or arm64's x30; CFA_SP,
+				   fp is UNWIND_FP_SAME */
+};
+
+/* Where the caller's frame pointer is. */
+enum unwind_fp {
+	UNWIND_FP_SAME = 0,    /* unchanged */
+	UNWIND_FP_CFA = 1,     /* *(CFA + fp_offset) */
+	UNWIND_FP_FP = 2,      /* *(fp + fp_offset) */
+	UNWIND_FP_SP = 3,      /* *(sp + fp_offset) */
+	UNWIND_FP_UNKNOWN = 4, /* lost: a rule that needs fp later ends the stack */
+};
+
+/* The parts of unwind_rule.saved. */
+#define UNWIND_SAVED(ra, fp) ((__u8)((ra) | (fp) << 3))
+#define UNWIND_SAVED_RA(s)   ((s)&7)
+#define UNWIND_SAVED_FP(s)   ((s) >> 3 & 7)
+#define UNWIND_SAVED_EXACT   0x40 /* a signal frame: look up the caller's pc itself, not pc - 1 */
+#define UNWIND_SAVED_SIGNED  0x80 /* arm64: the return address carries an authentication code */
+
+/* All zeros are UNWIND_RULE_NONE. */
+struct unwind_rule {
+	__s32 cfa_offset;
+	__s16 fp_offset;
+	__u8 cfa;   /* enum unwind_cfa */
+	__u8 saved; /* UNWIND_SAVED and flags */
+};
+
+#define UNWIND_HALVES(low, high) ((__s32)((__u32)(__u16)(low) | (__u32)(__u16)(high) << 16))
+#define UNWIND_LOW(offset)	 ((__s16)(__u16)((__u32)(offset)&0xffff))
+#define UNWIND_HIGH(offset)	 ((__s16)(__u16)((__u32)(offset) >> 16))
+
+/*
+ * A word of the page index: the number of the last row at or before the page's first byte, and how
+ * many rows from there on begin before the page's end (1 to 256).
+ */
+#define UNWIND_PAGE(first, count) ((__u32)(first) << 9 | (__u32)(count))
+#define UNWIND_PAGE_FIRST(word)	  ((__u32)(word) >> 9)
+#define UNWIND_PAGE_COUNT(word)	  ((__u32)(word)&511)
+
+/* Where a file's table lies in the pool of 8-byte elements; a page element holds two words. */
+struct unwind_place {
+	__u32 rows; /* number of the first row's element */
+	__u32 row_count;
+	__u32 pages;	  /* number of the page index's first element */
+	__u32 page_count; /* words of it */
+};
+
+/*
+ * Who may write what. The rows and rules above, struct unwind_file, unwind_process and
+ * unwind_claims are the consumer's and are believed in nothing. struct unwind_ranges is the
+ * kernel side's own: the program `ranges` fills it from the mappings that the process really has.
+ * Table number i of a process is element i of both unwind_ranges and unwind_process; target.unwind
+ * says i + 1.
+ */
+#define UNWIND_RANGES	   512	/* executable mappings in a table; a power of two */
+#define UNWIND_RANGE_STEPS 9	/* halvings until one of them is left */
+#define UNWIND_FILES_MAX   4096 /* compiled files at once */
+
+/* A file's table is immutable as long as a published table of a process refers to it. */
+struct unwind_file {
+	struct unwind_place place;
+};
+
+enum unwind_kind {
+	UNWIND_KIND_NONE = 0, /* nothing is known: the walk ends there */
+	UNWIND_KIND_ROWS = 1, /* by the rows of `file`; by the frame pointer where it has no row */
+	UNWIND_KIND_FP = 2,   /* no rows at all: code made at run time, Go */
+	UNWIND_KIND_ROWS_ALONE = 3, /* by rows; where there is none the walk ends */
+};
+
+/* What the consumer knows of the range with the same number. */
+struct unwind_mapping {
+	__u64 base; /* where the table base of the file is in the process */
+	__u32 file; /* number in `unwind_files` */
+	__u32 kind; /* enum unwind_kind */
+};
+
+struct unwind_process {
+	__u64 published; /* the fill of unwind_ranges that `mappings` belong to; 0: none */
+	__u64 quiet_ns;	 /* EVENT_UNMAPPED no more often than that */
+	struct unwind_mapping mappings[UNWIND_RANGES];
+};
+
+/*
+ * A range of executable memory in one word, so that no reader sees half of one: the first page and
+ * how many pages; pages of 4 KiB whatever the machine's are.
+ */
+#define UNWIND_RANGE_SHIFT	  12
+#define UNWIND_RANGE_PAGE_BITS	  20
+#define UNWIND_RANGE_PAGES_MAX	  ((1ull << UNWIND_RANGE_PAGE_BITS) - 1) /* just below 4 GiB */
+#define UNWIND_RANGE(page, pages) ((__u64)(page) << UNWIND_RANGE_PAGE_BITS | (__u64)(pages))
+#define UNWIND_RANGE_PAGE(range)  ((__u64)(range) >> UNWIND_RANGE_PAGE_BITS)
+#define UNWIND_RANGE_PAGES(range) ((__u64)(range)&UNWIND_RANGE_PAGES_MAX)
+
+struct unwind_ranges {
+	__u64 fill; /* which filling this is, of all that ever were; 0: none, or in the making */
+	__u64 start_ns; /* of the process, as in struct process_key */
+	__u64 execs;	/* task_struct.self_exec_id: another image is another process */
+	__u64 told_ns;	/* when EVENT_UNMAPPED was last sent for it */
+	__u32 tgid;
+	__u32 count;
+	__u32 busy; /* somebody is filling it */
+	__u32 pad;
+	__u64 ranges[UNWIND_RANGES]; /* ascending */
+	__u64 checks[UNWIND_RANGES]; /* UNWIND_CHECK of the same; 0: none */
+};
+
+/*
+ * What tells one mapped file from another that comes to lie where it was: a word of the file, so
+ * many bytes below the range. The kernel side has read it from the process when it filled the
+ * table, and compares it before it believes the range. A word that was not resident then is taken
+ * over by a walk that finds the same file there, by its number (bpf/mapped.h). `below` is a
+ * multiple of 4: its last bit tells the one from the other.
+ */
+#define UNWIND_CHECK(below, word)	((__u64)(__u32)(below) << 32 | (__u32)(word))
+#define UNWIND_CHECK_LATER(below, file) (UNWIND_CHECK(below, file) | 1ull << 32)
+#define UNWIND_CHECK_IS_LATER(check)	((check) >> 32 & 1)
+#define UNWIND_CHECK_BELOW(check)	((__u32)((check) >> 32) & ~1u)
+#define UNWIND_CHECK_WORD(check)	((__u32)(check))
+
+/* What the consumer asks of the iterator `ranges`: these mappings of this process into this table.
+ */
+struct unwind_claims {
+	__u64 start_ns;
+	__u32 tgid;
+	__u32 table;
+	__u32 count;
+	__u32 pad;
+	__u64 starts[UNWIND_RANGES]; /* ascending; an address in each mapping */
+	__u64 inodes[UNWIND_RANGES]; /* of the mapped file; 0: it has none */
+	__u32 below[UNWIND_RANGES];  /* so far below the mapping's start its check is; 0: none */
+};
+
+/* What the iterator `ranges` writes. */
+struct ranges_record {
+	__u64 fill;
+	__u32 table;
+	__u32 count;
+	__u32 missed; /* claims that are in no executable mapping, or could not be looked at: the
+			 process was changing its mappings at that moment */
+	__u32 cut;    /* claims so large that a part is left out */
+};
+
+enum unwind_end {
+	UNWIND_END_NONE = 0, /* it goes on */
+#define UNWIND_END(id, word, help) UNWIND_END_##id,
+#include "unwind_ends.def"
+#undef UNWIND_END
+	UNWIND_END_COUNT_
+};
+
+#endif

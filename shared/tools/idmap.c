@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shared/tools/idmap.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "shared/tools/cleanup.h"
+
+#define FIRST_SPACE 16u
+
+/* The finaliser of MurmurHash3: cgroup ids and addresses differ in few bits, places must not. */
+static uint64_t mix(uint64_t id)
+{
+	id ^= id >> 33;
+	id *= 0xff51afd7ed558ccdULL;
+	id ^= id >> 33;
+	id *= 0xc4ceb9fe1a85ec53ULL;
+	return id ^ (id >> 33);
+}
+
+/* The place of the id, or the free place where it would go; at least one place is always free. */
+static size_t seek(const uint64_t *ids, size_t space, uint64_t id)
+{
+	size_t i = (size_t)mix(id) & (space - 1);
+
+	while (ids[i] && ids[i] != id)
+		i = (i + 1) & (space - 1);
+	return i;
+}
+
+void idmap_init(struct idmap *m, size_t max)
+{
+	*m = (struct idmap){ .max = max };
+}
+
+void idmap_done(struct idmap *m)
+{
+	free(m->ids);
+	free(m->values);
+	*m = (struct idmap){ .max = m->max };
+}
+
+void *idmap_get(const struct idmap *m, uint64_t id)
+{
+	size_t i;
+
+	if (!m->space || !id)
+		return NULL;
+	i = seek(m->ids, m->space, id);
+	return m->ids[i] ? m->values[i] : NULL;
+}
+
+static int grow(struct idmap *m)
+{
+	size_t space = m->space ? m->space * 2 : FIRST_SPACE;
+	_cleanup_free_ uint64_t *ids = NULL;
+	_cleanup_free_ void **values = NULL;
+
+	ids = calloc(space, sizeof(*ids));
+	values = calloc(space, sizeof(*values));
+	if (!ids || !values)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->space; i++) {
+		size_t to;
+
+		if (!m->ids[i])
+			continue;
+		to = seek(ids, space, m->ids[i]);
+		ids[to] = m->ids[i];
+		values[to] = m->values[i];
+	}
+	free(m->ids);
+	free(m->values);
+	m->ids = TAKE_PTR(ids);
+	m->values = TAKE_PTR(values);
+	m->space = space;
+	return 0;
+}
+
+int idmap_put(struct idmap *m, uint64_t id, void *value)
+{
+	size_t i;
+	int r;
+
+	if (!id || !value)
+		return -EINVAL;
+	if (m->space) {
+		i = seek(m->ids, m->space, id);
+		if (m->ids[i]) {
+			m->values[i] = value;
+			return 0;
+		}
+	}
+	if (m->count >= m->max)
+		return -ENOSPC;
+	if ((m->count + 1) * 4 > m->space * 3) { /* probes grow long above three quarters */
+		r = grow(m);
+		if (r < 0)
+			return r;
+	}
+	i = seek(m->ids, m->space, id);
+	m->ids[i] = id;
+	m->values[i] = value;
+	m->count++;
+	return 0;
+}
+
+/* Whether the entry at `at`, whose probe began at `home`, may move back to the hole. */
+static bool reachable(size_t home, size_t hole, size_t at)
+{
+	return hole <= at ? home <= hole || home > at : home <= hole && home > at;
+}
+
+void *idmap_remove(struct idmap *m, uint64_t id)
+{
+	size_t hole, at;
+	void *value;
+
+	if (!m->space || !id)
+		return NULL;
+	hole = seek(m->ids, m->space, id);
+	if (!m->ids[hole])
+		return NULL;
+	value = m->values[hole];
+	/* Close the gap, so that no tombstones gather in a table that lives for months. */
+	for (at = (hole + 1) & (m->space - 1); m->ids[at]; at = (at + 1) & (m->space - 1)) {
+		if (!reachable((size_t)mix(m->ids[at]) & (m->space - 1), hole, at))
+			continue;
+		m->ids[hole] = m->ids[at];
+		m->values[hole] = m->values[at];
+		hole = at;
+	}
+	m->ids[hole] = 0;
+	m->values[hole] = NULL;
+	m->count--;
+	return value;
+}
+
+void *idmap_next(const struct idmap *m, size_t *i, uint64_t *ret_id)
+{
+	for (; *i < m->space; (*i)++) {
+		if (!m->ids[*i])
+			continue;
+		*ret_id = m->ids[*i];
+		return m->values[(*i)++];
+	}
+	return NULL;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shared/tools/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shared/tools/cleanup.h"
+#include "shared/tools/utf8.h"
+
+#define LINE_BYTES 2048 /* longer lines are built on the heap */
+
+static const char *program = "trocar";
+static bool journal;
+
+void log_open(const char *name)
+{
+	program = name;
+}
+
+void log_journal(bool on)
+{
+	journal = on;
+}
+
+/*
+ * Words from outside (a comm, a path) land in messages: a control character in them must not forge
+ * a second line, drive the reader's terminal or turn the order of what he reads. Nor does a byte
+ * that is no UTF-8 pass: to a terminal of eight bits 0x9b is ESC [.
+ */
+static void tame(char *line, size_t bytes)
+{
+	uint32_t code;
+
+	for (size_t i = 0, n; i < bytes; i += n) {
+		n = utf8_sequence(line + i, bytes - i);
+		if (line[i] == '\n' || line[i] == '\t')
+			line[i] = ' ';
+		else if (!n || utf8_is_control(line + i, n, &code))
+			memset(line + i, '?', n ? n : 1);
+		n = n ? n : 1;
+	}
+}
+
+/* Formats into `line` (`space` bytes); returns the length that the whole line has, newline
+ * included. */
+static size_t compose(char *line, size_t space, int priority, const char *format, va_list args)
+	__attribute__((format(printf, 4, 0)));
+
+static size_t compose(char *line, size_t space, int priority, const char *format, va_list args)
+{
+	char mark[4] = "";
+	int head, body;
+
+	if (journal)
+		snprintf(mark, sizeof(mark), "<%d>", priority);
+	head = snprintf(line, space, "%s%s: ", mark, program);
+	if (head < 0 || (size_t)head >= space)
+		return 0;
+	body = vsnprintf(line + head, space - (size_t)head, format, args);
+	if (body < 0)
+		return 0;
+	return (size_t)head + (size_t)body + 1;
+}
+
+/* One write(2) per line, so that lines of several processes do not mix. */
+static void emit(char *line, size_t bytes)
+{
+	size_t done = 0;
+
+	tame(line, bytes - 1);
+	line[bytes - 1] = '\n';
+	while (done < bytes) {
+		ssize_t n = write(STDERR_FILENO, line + done, bytes - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return; /* stderr itself is gone: nobody is left to be told */
+		done += (size_t)n;
+	}
+}
+
+static void say(int priority, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+
+static void say(int priority, const char *format, va_list args)
+{
+	_cleanup_free_ char *heap = NULL;
+	char line[LINE_BYTES];
+	int saved = errno;
+	size_t bytes;
+	va_list again;
+
+	va_copy(again, args);
+	bytes = compose(line, sizeof(line), priority, format, args);
+	if (bytes > sizeof(line))
+		heap = malloc(bytes);
+	if (heap) {
+		bytes = compose(heap, bytes, priority, format, again);
+		emit(heap, bytes);
+	} else if (bytes > sizeof(line)) {
+		memset(line + sizeof(line) - 4, '.', 3);
+		emit(line, sizeof(line));
+	} else if (bytes > 0) {
+		emit(line, bytes);
+	}
+	va_end(again);
+	errno = saved;
+}
+
+void log_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(3, format, args);
+	va_end(args);
+}
+
+void log_warning(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(4, format, args);
+	va_end(args);
+}
+
+void log_info(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(6, format, args);
+	va_end(args);
+}

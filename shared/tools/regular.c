@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shared/tools/regular.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
+#include "shared/tools/mounts.h"
+
+#define LOOKUPS_MAX 64 /* components of a path that the kernel has to learn, one at a time */
+
+/* 0, or why what `fd` holds is not what is looked for. */
+static int examine(int fd, struct stat *ret_stat)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	*ret_stat = st;
+	return 0;
+}
+
+int regular_hold(int dir_fd, const char *path, bool follow, struct stat *ret_stat)
+{
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	fd = openat(dir_fd, path, O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
+	if (fd < 0)
+		return -errno;
+	r = examine(fd, ret_stat);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* From what the kernel has cached: no file system is asked. -EAGAIN: it has not all of it. */
+static int hold_cached(const char *path, uint64_t flags)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC | flags,
+		.resolve = RESOLVE_CACHED,
+	};
+	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static bool is_fuse(const char *type, size_t bytes)
+{
+	static const char fuse[] = "fuse", dot[] = "fuse.", block[] = "fuseblk";
+
+	return (bytes == strlen(fuse) && !memcmp(type, fuse, bytes)) ||
+	       (bytes == strlen(block) && !memcmp(type, block, bytes)) ||
+	       (bytes > strlen(dot) && !memcmp(type, dot, strlen(dot)));
+}
+
+/* 0 where no process answers for the file system; -EREMOTE on FUSE and on a mount that nobody
+ * lists. */
+static int judge(int fd)
+{
+	_cleanup_free_ char *mounts = NULL;
+	const char *type;
+	uint64_t id = 0;
+	size_t bytes = 0;
+	int r;
+
+	r = mounts_id_of(fd, &id);
+	if (r == 0)
+		r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", MOUNTS_BYTES, &mounts, &bytes);
+	if (r < 0)
+		return r;
+	type = mounts_type(mounts, id, &bytes);
+	return type && !is_fuse(type, bytes) ? 0 : -EREMOTE;
+}
+
+/*
+ * Has the kernel look up the first component of `path` that it has not cached. Its directory is
+ * judged first. What somebody mounts over the component meanwhile is not asked for being looked up.
+ */
+static int look_up_next(const char *path)
+{
+	char above[PATH_MAX], name[NAME_MAX + 1];
+	char *slash;
+
+	if ((size_t)snprintf(above, sizeof(above), "%s", path) >= sizeof(above))
+		return -ENAMETOOLONG;
+	while ((slash = strrchr(above, '/'))) {
+		_cleanup_close_ int dir_fd = -1, fd = -1;
+		const char *rest = path + (slash - above) + 1;
+		int r;
+
+		*slash = '\0';
+		dir_fd = hold_cached(*above ? above : "/", O_DIRECTORY);
+		if (dir_fd == -EAGAIN)
+			continue;
+		r = dir_fd < 0 ? dir_fd : judge(dir_fd);
+		if (r < 0)
+			return r;
+		if (strcspn(rest, "/") > NAME_MAX)
+			return -ENAMETOOLONG;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(rest, "/"), rest);
+		fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		return fd < 0 ? -errno : 0;
+	}
+	return -EAGAIN;
+}
+
+int regular_hold_local(const char *path, struct stat *ret_stat)
+{
+	_cleanup_close_ int fd = -EAGAIN;
+	int r = 0;
+
+	for (int i = 0; fd == -EAGAIN && r == 0 && i < LOOKUPS_MAX; i++) {
+		fd = hold_cached(path, O_NOFOLLOW);
+		if (fd == -EAGAIN)
+			r = look_up_next(path);
+	}
+	if (r == 0)
+		r = fd < 0 ? fd : judge(fd);
+	if (r == 0)
+		r = examine(fd, ret_stat);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+int regular_open(int held_fd)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", held_fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0)
+		return fd;
+	/* The descriptor is there: what is not is /proc. */
+	return errno == ENOENT ? -ENOTSUP : -errno;
+}

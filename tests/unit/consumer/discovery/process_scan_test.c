@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A scan that cannot read everything: which watches it ends, which it makes, and what it says. */
+#include "tests/unit/consumer/testing/fake_agent.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "consumer/discovery/process_events.h"
+
+static struct fake *fake;
+static struct fake_cgroup group;
+
+static int setup(void **state)
+{
+	fake = fake_new();
+	if (fake && !fake_cgroup_make(fake, "scan", &group)) {
+		fake_free(fake);
+		fake = NULL;
+	}
+	/* The scans read them as another user. */
+	if (fake && (chmod(fake->dir, 0755) < 0 || chmod(fake->vmas, 0644) < 0))
+		return -1;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (!fake)
+		return 0;
+	fake_cgroup_remove(&group);
+	fake_free(fake);
+	return 0;
+}
+
+static struct watch *watch_here(void)
+{
+	return idmap_get(&fake->a.watches.by_cgroup, group.id);
+}
+
+/* A rule by cgroup for this test's own one: other tests have theirs beside it. */
+static void apply_by_cgroup(void)
+{
+	char json[256];
+
+	snprintf(
+		json, sizeof(json),
+		"{\"version\":1,\"rules\":[{\"name\":\"all\",\"match\":{\"cgroup_prefix\":\"%s\"}}]}",
+		group.path);
+	fake_rules(fake, json);
+}
+
+static void set_mode(const char *file, mode_t mode)
+{
+	char name[4300];
+
+	snprintf(name, sizeof(name), "%s/%s", group.directory, file);
+	assert_int_equal(chmod(name, mode), 0);
+}
+
+/* The consumer's user has no right but what the modes give. */
+static void scan(void)
+{
+	int r;
+
+	assert_int_equal(seteuid(65534), 0);
+	r = process_scan_run(&fake->a.discovery);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(r, 0);
+}
+
+/* A watch of the rule by cgroup: nothing but the cgroup's own files keeps it. */
+static void see_populated(void)
+{
+	fake_rules(fake, "{\"version\":1,\"rules\":[]}");
+	apply_by_cgroup();
+	fake_cgroup_event(fake, EVENT_POPULATED, group.id, group.path);
+	assert_non_null(watch_here());
+}
+
+/* Ends the process of the cgroup; the kernel lets go of it a moment later. */
+static void leave_empty(void)
+{
+	fake_cgroup_empty(&group);
+	for (int i = 0; i < 1000 && cgroups_occupied(&fake->a.cgroups, group.path) != 0; i++)
+		usleep(1000);
+}
+
+/* The owner of a cgroup closes it, or its list of processes: that ends no watch. */
+static void closed_stays(const char *file, mode_t closed, mode_t open)
+{
+	see_populated();
+	set_mode(file, closed);
+	scan();
+	scan();
+	assert_non_null(watch_here());
+	assert_int_equal(fake_count(fake, "watch.stop"), 0);
+	assert_int_equal(fake->a.cgroups.unknown.count, 1);
+	assert_int_equal(fake->a.cgroups.unknown.error, -EACCES);
+	assert_string_equal(fake->a.cgroups.unknown.example, group.path);
+	/* Who opens it again is looked at again. */
+	set_mode(file, open);
+	leave_empty();
+	scan();
+	assert_null(watch_here());
+	assert_int_equal(fake->a.cgroups.unknown.count, 0);
+}
+
+static void test_closed_directory(void **state)
+{
+	if (!fake)
+		skip();
+	closed_stays("", 0700, 0755);
+}
+
+static void test_closed_list(void **state)
+{
+	if (!fake)
+		skip();
+	closed_stays("cgroup.procs", 0600, 0644);
+}
+
+/* A rule by cgroup takes one that is closed: it may be occupied. An empty one it does not take. */
+static void test_closed_is_taken(void **state)
+{
+	if (!fake)
+		skip();
+	set_mode("", 0700);
+	fake_rules(fake, "{\"version\":1,\"rules\":[]}");
+	assert_int_equal(seteuid(65534), 0);
+	apply_by_cgroup();
+	assert_int_equal(seteuid(0), 0);
+	assert_non_null(watch_here());
+	assert_true(fake->a.cgroups.left.unread.count >= 1);
+	fake_rules(fake, "{\"version\":1,\"rules\":[]}");
+	scan();
+	set_mode("", 0755);
+	leave_empty();
+	apply_by_cgroup();
+	assert_null(watch_here());
+}
+
+/*
+ * What the kernel lists in a cgroup outweighs what a file says of it: a watch that a scan ended
+ * would be made again by the scan that its end asks for, ten times a second.
+ */
+static void test_listed_stays(void **state)
+{
+	struct task_record task;
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	task = (struct task_record){
+		.tgid = (uint32_t)group.pid,
+		.start_ns = fake_start_ns((uint32_t)group.pid),
+		.cgroup_id = group.id,
+		.comm = "node",
+	};
+	fake_tasks(fake, &task, 1);
+	see_populated();
+	w = watch_here();
+	/* Nobody is there by cgroup.procs, and by its path it is no cgroup at all. */
+	leave_empty();
+	strcpy(w->path + 1, "gone");
+	for (int i = 0; i < 5; i++)
+		scan();
+	assert_ptr_equal(watch_here(), w);
+	assert_int_equal(fake_count(fake, "watch.start"), 1);
+	assert_int_equal(fake_count(fake, "watch.stop"), 0);
+	/* Once the kernel lists nobody the files decide. */
+	fake_tasks(fake, NULL, 0);
+	scan();
+	assert_null(watch_here());
+}
+
+static bool put(const char *directory, const char *file, const char *text)
+{
+	char name[4300];
+	FILE *f;
+	bool fine;
+
+	snprintf(name, sizeof(name), "%s/%s", directory, file);
+	f = fopen(name, "we");
+	if (!f)
+		return false;
+	fine = fputs(text, f) >= 0;
+	return fclose(f) == 0 && fine;
+}
+
+/* Only an empty cgroup becomes a threaded one. */
+static bool make_threaded(void)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", group.pid);
+	return put(fake->a.host.cgroup2, "cgroup.procs", pid) &&
+	       put(group.directory, "cgroup.type", "threaded") &&
+	       put(group.directory, "cgroup.procs", pid);
+}
+
+/* A threaded cgroup has no list of processes. */
+static void test_threaded_stays(void **state)
+{
+	if (!fake)
+		skip();
+	if (!make_threaded()) {
+		print_message("no threaded cgroup can be made here: %s\n", strerror(errno));
+		skip();
+	}
+	see_populated();
+	scan();
+	scan();
+	assert_non_null(watch_here());
+	assert_int_equal(fake->a.cgroups.unknown.count, 0);
+	leave_empty();
+	scan();
+	assert_null(watch_here());
+}
+
+#define EACH(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(test_closed_directory), EACH(test_closed_list),	EACH(test_closed_is_taken),
+		EACH(test_listed_stays),     EACH(test_threaded_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* session.start as the socket hands it on: what is refused and why, and what a granted one starts.
+ */
+#include "tests/unit/consumer/testing/fake_agent.h"
+
+#include <stdio.h>
+
+#include "consumer/control/control_request.h"
+#include "consumer/methods/method_session_start.h"
+#include "consumer/watch/binding.h"
+#include "shared/json/json_tree.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+
+static struct fake *fake;
+static struct fake_cgroup group;
+static const struct control_peer peer = { .pid = 4711, .uid = 1234, .admin = true };
+
+static int setup(void **state)
+{
+	fake = fake_new();
+	if (fake && !fake_cgroup_make(fake, "requests", &group)) {
+		fake_free(fake);
+		fake = NULL;
+	}
+	if (fake)
+		fake_rules(fake, "{\"version\":1,\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":"
+				 "\"node\"},\"capture\":{\"during_ms\":1500}}]}");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (!fake)
+		return 0;
+	fake_cgroup_remove(&group);
+	fake_free(fake);
+	return 0;
+}
+
+static json_object *parsed(const struct jsonw *w)
+{
+	struct json_tokener *tokener = json_tokener_new();
+	json_object *value = json_tokener_parse_ex(tokener, w->data, (int)w->bytes);
+
+	json_tokener_free(tokener);
+	return value;
+}
+
+/* The answer to these params (NULL: none): 0 with *ret_result, or the code of the refusal. */
+static int ask(const char *params, json_object **ret_result, struct control_error *ret_error)
+{
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	struct json_fault fault;
+	struct jsonw result;
+	int r;
+
+	if (params)
+		assert_int_equal(
+			json_tree_read(params, strlen(params), CONTROL_NESTING, &tree, &fault), 0);
+	jsonw_init(&result, 4096);
+	*ret_error = (struct control_error){ 0 };
+	jsonw_init(&ret_error->data, 4096);
+	r = method_session_start(&fake->a.methods, &peer, tree.nodes, &result, ret_error);
+	assert_int_equal(r, ret_error->code ? -1 : 0);
+	if (r == 0)
+		*ret_result = parsed(&result);
+	jsonw_done(&result);
+	return ret_error->code;
+}
+
+static void expect_refusal(const char *params, enum control_code code, const char *part)
+{
+	struct control_error error;
+	json_object *result;
+
+	if (ask(params, &result, &error) != (int)code || !strstr(error.message, part))
+		fail_msg("%s: %d: %s", params ? params : "none", error.code, error.message);
+	jsonw_done(&error.data);
+	assert_int_equal(fake->a.sessions.count, 0);
+	assert_int_equal(fake_count(fake, "session.start"), 0);
+}
+
+static void test_params(void **state)
+{
+	static const char *const one[] = { "{}", "{\"during_ms\":1000}",
+					   "{\"rule\":\"api\",\"pid\":1}",
+					   "{\"rule\":\"api\",\"cgroup\":\"/\"}" };
+	static const char *const bad[] = {
+		"{\"rule\":1}",
+		"{\"cgroup\":null}",
+		"{\"pid\":0}",
+		"{\"pid\":-1}",
+		"{\"pid\":2147483648}",
+		"{\"pid\":\"1\"}",
+		"{\"pid\":1.5}",
+		"{\"rule\":\"api\",\"during_ms\":99}",
+		"{\"rule\":\"api\",\"during_ms\":60001}",
+		"{\"rule\":\"api\",\"during_ms\":\"1000\"}",
+		"{\"rule\":\"api\",\"signals\":[]}",
+	};
+
+	if (!fake)
+		skip();
+	expect_refusal(NULL, CONTROL_BAD_PARAMS, "rule, cgroup, pid");
+	for (size_t i = 0; i < ARRAY_SIZE(one); i++)
+		expect_refusal(one[i], CONTROL_BAD_PARAMS, "exactly one of");
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		expect_refusal(bad[i], CONTROL_BAD_PARAMS, "not such a");
+}
+
+static void test_nobody(void **state)
+{
+	if (!fake)
+		skip();
+	expect_refusal("{\"rule\":\"none\"}", CONTROL_NOT_FOUND, "no rule of the name none");
+	expect_refusal("{\"rule\":\"api\"}", CONTROL_NOT_FOUND, "matches no running process");
+	expect_refusal("{\"cgroup\":\"/unit/none\"}", CONTROL_NOT_FOUND, "/unit/none");
+	expect_refusal("{\"cgroup\":\"unit\"}", CONTROL_NOT_FOUND, "no cgroup unit");
+	expect_refusal("{\"cgroup\":\"/\"}", CONTROL_BAD_PARAMS, "name a pid");
+	expect_refusal("{\"pid\":2147483647}", CONTROL_NOT_FOUND, "no process 2147483647");
+	assert_int_equal(fake->a.watches.count, 0);
+}
+
+/* The session is over and handed on; its lines are written. */
+static struct watch *watch_of(const struct session *s)
+{
+	return watches_at(&fake->a.watches, s->target.slot, s->target.epoch);
+}
+
+static void end_session(struct session *s)
+{
+	session_end(&fake->a.sessions, s);
+	triggers_step(&fake->a.triggers, clock_mono_ns() + NSEC_PER_SEC);
+	assert_int_equal(fake->a.sessions.count, 0);
+}
+
+/* A granted one: its answer, its line and its session say the same. */
+static struct session *expect_session(const char *params, uint64_t during_ms)
+{
+	_cleanup_json_ json_object *result = NULL, *line = NULL;
+	json_object *reason;
+	struct control_error error;
+	struct session *s = NULL;
+
+	if (ask(params, &result, &error))
+		fail_msg("%s: %d: %s", params, error.code, error.message);
+	jsonw_done(&error.data);
+	assert_int_equal(fake->a.sessions.count, 1);
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		s = fake->a.sessions.running[i] ? fake->a.sessions.running[i] : s;
+	assert_non_null(s);
+	line = fake_last(fake, "session.start");
+	assert_non_null(line);
+	assert_string_equal(fake_text(result, "session"), fake_text(line, "session"));
+	assert_string_equal(fake_text(result, "cgroup"), group.path);
+	assert_int_equal(json_object_get_int64(json_object_object_get(result, "ends_in_ms")),
+			 during_ms);
+	assert_int_equal(s->during_ms, during_ms);
+	assert_int_equal(json_object_array_length(json_object_object_get(result, "sessions")), 1);
+	reason = json_object_object_get(json_object_object_get(line, "reason"), "request");
+	assert_int_equal(json_object_get_int64(json_object_object_get(reason, "uid")), peer.uid);
+	assert_int_equal(json_object_get_int64(json_object_object_get(reason, "pid")), peer.pid);
+	return s;
+}
+
+static void test_rule(void **state)
+{
+	struct control_error error;
+	json_object *data, *result;
+	struct session *s;
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
+	s = expect_session("{\"rule\":\"api\"}", 1500);
+	assert_string_equal(s->result->rule->name, "api");
+	w = watch_of(s);
+	/* A second one on the same watch is held back, and told when it may come. */
+	assert_int_equal(ask("{\"rule\":\"api\"}", &result, &error), CONTROL_HELD);
+	data = parsed(&error.data);
+	assert_string_equal(fake_text(data, "reason"), "session_running");
+	assert_in_range(json_object_get_int64(json_object_object_get(data, "retry_ms")), 1, 1600);
+	json_object_put(data);
+	jsonw_done(&error.data);
+	assert_int_equal(fake_count(fake, "trigger.held"), 1);
+	assert_int_equal(fake->a.sessions.count, 1);
+	end_session(s);
+	assert_ptr_equal(idmap_get(&fake->a.watches.by_cgroup, group.id), w);
+	/* The cooldown holds back triggers, not people. */
+	end_session(expect_session("{\"rule\":\"api\",\"during_ms\":200}", 200));
+}
+
+/* A watch that was made for the request goes with it. */
+static void test_cgroup(void **state)
+{
+	struct session *s;
+	char params[128];
+
+	if (!fake)
+		skip();
+	snprintf(params, sizeof(params), "{\"cgroup\":\"%s\",\"during_ms\":60000}", group.path);
+	s = expect_session(params, 60000);
+	assert_null(s->result->rule);
+	assert_int_equal(s->target.only_tgid, 0);
+	assert_int_equal(fake->a.watches.count, 1);
+	assert_true(watch_of(s)->requested);
+	end_session(s);
+	assert_int_equal(fake->a.watches.count, 0);
+}
+
+static void test_pid(void **state)
+{
+	struct session *s;
+	char params[64];
+
+	if (!fake)
+		skip();
+	snprintf(params, sizeof(params), "{\"pid\":%d,\"during_ms\":100}", group.pid);
+	s = expect_session(params, 100);
+	assert_int_equal(s->target.only_tgid, group.pid);
+	assert_int_equal(s->result->cgroup_id, group.id);
+	end_session(s);
+	assert_int_equal(fake->a.watches.count, 0);
+}
+
+/* All slots are taken: said so, and nothing of the attempt is left. */
+static void test_no_slot(void **state)
+{
+	const struct rule *rule;
+	struct watch *w;
+	char params[64];
+
+	if (!fake)
+		skip();
+	rule = &fake->a.active.set->rules->rules[0];
+	for (uint64_t i = 0; i < FAKE_SLOTS; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/full-%u/unit", (unsigned int)i);
+		cgroups_learn(&fake->a.cgroups, (1ULL << 40) + i, path);
+		assert_int_equal(watch_get(&fake->a.watches, (1ULL << 40) + i, 0, &w), 0);
+		assert_int_equal(binding_add_cgroup(w, rule), 0);
+	}
+	snprintf(params, sizeof(params), "{\"pid\":%d}", group.pid);
+	expect_refusal(params, CONTROL_INTERNAL, "all slots are taken");
+	assert_int_equal(fake->a.watches.count, FAKE_SLOTS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_params, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rule, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cgroup, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pid, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_slot, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/output/subscriptions.h"
+#include "shared/tools/clock.h"
+
+static struct subscriptions *s;
+static struct jsonw w;
+
+static int setup(void **state)
+{
+	jsonw_init(&w, 8u << 20);
+	return subscriptions_new(&s);
+}
+
+static int teardown(void **state)
+{
+	jsonw_done(&w);
+	subscriptions_free(s);
+	return 0;
+}
+
+static void put(const char *lines, uint64_t n)
+{
+	subscriptions_put(s, lines, strlen(lines), n);
+}
+
+static void takes(uint64_t id, const char *expected)
+{
+	jsonw_reset(&w);
+	assert_int_equal(subscriptions_take(s, id, clock_mono_ns(), &w), 0);
+	assert_int_equal(w.bytes, strlen(expected));
+	assert_memory_equal(w.data, expected, w.bytes);
+}
+
+static void test_each_gets_what_comes_after_it(void **state)
+{
+	uint64_t a, b;
+
+	put("{\"n\":0}\n", 1);
+	assert_int_equal(subscriptions_open(s, clock_mono_ns(), &a), 0);
+	put("{\"n\":1}\n{\"n\":2}\n", 2);
+	assert_int_equal(subscriptions_open(s, clock_mono_ns(), &b), 0);
+	put("{\"n\":3}\n", 1);
+	takes(a, "\"lines\":[{\"n\":1},{\"n\":2},{\"n\":3}],\"omitted\":0,\"more\":false");
+	takes(a, "\"lines\":[],\"omitted\":0,\"more\":false");
+	takes(b, "\"lines\":[{\"n\":3}],\"omitted\":0,\"more\":false");
+	assert_int_equal(subscriptions_take(s, 0, clock_mono_ns(), &w), -ENOENT);
+	assert_int_equal(subscriptions_take(s, 99, clock_mono_ns(), &w), -ENOENT);
+}
+
+/* What has no room is counted, and the lines before it stay. */
+static void test_memory_has_a_wall(void **state)
+{
+	const size_t line_bytes = 1000;
+	uint64_t id, n = 0, lines = SUBSCRIPTIONS_BYTES / line_bytes;
+	char line[1001];
+	bool more = true;
+
+	memset(line, '1', sizeof(line));
+	strcpy(line + line_bytes - 1, "\n");
+	assert_int_equal(subscriptions_open(s, clock_mono_ns(), &id), 0);
+	for (uint64_t i = 0; i < lines + 3; i++)
+		put(line, 1);
+	for (unsigned int round = 0; more; round++) {
+		assert_true(round < 10);
+		jsonw_reset(&w);
+		assert_int_equal(subscriptions_take(s, id, clock_mono_ns(), &w), 0);
+		assert_true(w.bytes < SUBSCRIPTIONS_TAKE + 2 * line_bytes);
+		for (size_t i = 0; i < w.bytes; i++)
+			n += w.data[i] == ',' || w.data[i] == '[';
+		n -= 2;
+		w.data[w.bytes - 1] = 0;
+		more = strstr(w.data, "\"more\":tru");
+		if (!round)
+			assert_non_null(strstr(w.data, "\"omitted\":3,"));
+	}
+	assert_int_equal(n, lines);
+}
+
+static void test_there_are_few(void **state)
+{
+	uint64_t id;
+
+	for (int i = 0; i < SUBSCRIPTIONS_MAX; i++)
+		assert_int_equal(subscriptions_open(s, clock_mono_ns(), &id), 0);
+	assert_int_equal(subscriptions_open(s, clock_mono_ns(), &id), -EBUSY);
+	/* Nobody asked for 10 s: all are given up. */
+	assert_int_equal(
+		subscriptions_open(s, clock_mono_ns() + SUBSCRIPTIONS_NS + 1000000000, &id), 0);
+}
+
+static void test_forgotten_ones_cost_no_memory(void **state)
+{
+	uint64_t id;
+
+	assert_int_equal(
+		subscriptions_open(s, clock_mono_ns() - SUBSCRIPTIONS_NS - 1000000000, &id), 0);
+	put("{}\n", 1);
+	assert_int_equal(subscriptions_take(s, id, clock_mono_ns(), &w), -ENOENT);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(each_gets_what_comes_after_it),
+		TEST(memory_has_a_wall),
+		TEST(there_are_few),
+		TEST(forgotten_ones_cost_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/unit/consumer/testing/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "consumer/report/frame_name.h"
+#include "consumer/symbols/perf_map_files.h"
+#include "shared/tools/macro.h"
+#include "tests/unit/consumer/symbols/jit_testing.h"
+#include "tests/unit/consumer/symbols/records_file.h"
+
+static struct stack *new_stack(uint16_t kernel, uint16_t user, struct module *module)
+{
+	struct stack *s = calloc(1, sizeof(*s) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame));
+
+	assert_non_null(s);
+	s->kernel_frames = kernel;
+	s->user_frames = user;
+	for (uint16_t i = 0; i < kernel; i++)
+		s->frames[i].offset = 0xffffffff81000100ULL + 0x100u * i;
+	for (uint16_t i = 0; i < user; i++)
+		s->frames[kernel + i] = (struct frame){ module, 0x1000u * i };
+	return s;
+}
+
+struct quality_row {
+	uint16_t kernel, user;
+	uint32_t flags;
+	int32_t error;
+	const char *fn, *module;
+	enum quality quality;
+	enum unwind_end end;
+};
+
+static const struct quality_row rows[] = {
+	{ 0, 3, 0, 0, "_start", "/usr/bin/x", QUALITY_COMPLETE },
+	{ 5, 3, 0, 0, "__libc_start_main@@GLIBC_2.34", NULL, QUALITY_COMPLETE },
+	{ 0, 3, 0, 0, "start_thread", NULL, QUALITY_COMPLETE },
+	{ 0, 3, 0, 0, "clone3", NULL, QUALITY_COMPLETE },
+	{ 0, 3, 0, 0, "runtime.goexit.abi0", NULL, QUALITY_COMPLETE },
+	{ 0, 3, 0, 0, NULL, "/usr/lib/x86_64-linux-gnu/libc.so.6", QUALITY_COMPLETE },
+	{ 0, 3, 0, 0, NULL, "/lib/libc-2.31.so", QUALITY_COMPLETE },
+	{ 0, 3, 0, 0, NULL, "/lib/ld-musl-x86_64.so.1", QUALITY_COMPLETE },
+	{ 0, 3, 0, 0, NULL, "libpthread-2.31.so", QUALITY_COMPLETE },
+	/* The dynamic loader calls its own functions by their names. */
+	{ 0, 3, 0, 0, NULL, "/lib64/ld-linux-x86-64.so.2", QUALITY_COMPLETE },
+	{ 0, 3, 0, 0, "_dl_map_object", "/lib64/ld-linux-x86-64.so.2", QUALITY_BROKEN },
+	{ 0, 3, 0, 0, "_dl_start_user", "/lib64/ld-linux-x86-64.so.2", QUALITY_COMPLETE },
+	/* Names that only begin so. */
+	{ 0, 3, 0, 0, "_starting", NULL, QUALITY_BROKEN },
+	{ 0, 3, 0, 0, "clone_tree", NULL, QUALITY_BROKEN },
+	{ 0, 3, 0, 0, "main", "/usr/bin/x", QUALITY_BROKEN },
+	{ 0, 3, 0, 0, NULL, "/srv/libc.so.d/plugin.so", QUALITY_BROKEN },
+	{ 0, 3, 0, 0, NULL, NULL, QUALITY_BROKEN },
+	{ 9, 0, SAMPLE_KTHREAD, 0, NULL, NULL, QUALITY_COMPLETE },
+	{ 9, 0, 0, -EFAULT, NULL, NULL, QUALITY_BROKEN },
+	{ 9, 0, 0, 0, NULL, NULL, QUALITY_BROKEN },
+	{ 0, STACK_FRAMES, 0, 0, "main", NULL, QUALITY_TRUNCATED },
+	{ STACK_FRAMES, 3, 0, 0, "_start", NULL, QUALITY_TRUNCATED },
+	/* Walked by rows: whole by the rule of the outermost frame, or because it is an entry. */
+	{ 0, 1, SAMPLE_UNWOUND, 0, "main", NULL, QUALITY_COMPLETE, UNWIND_END_COMPLETE },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "main", NULL, QUALITY_BROKEN, UNWIND_END_NO_CALLER },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "main", NULL, QUALITY_BROKEN, UNWIND_END_NO_POINTERS },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "runtime.goexit", NULL, QUALITY_COMPLETE,
+	  UNWIND_END_NO_POINTERS },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "_start", NULL, QUALITY_COMPLETE, UNWIND_END_NO_CALLER },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "_start", NULL, QUALITY_BROKEN, UNWIND_END_NO_ROW },
+	{ 0, 3, SAMPLE_UNWOUND, 0, NULL, "/lib/libc.so.6", QUALITY_BROKEN, UNWIND_END_NO_CALLER },
+	/* What was cut is not complete, whatever it ended at. */
+	{ 0, 3, STACK_SAMPLE_CUT, 0, "_start", "/lib/libc.so.6", QUALITY_BROKEN },
+};
+
+static void test_quality(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct stack *s = new_stack(rows[i].kernel, rows[i].user, NULL);
+		struct named_frame root = { .fn = rows[i].fn, .module = rows[i].module };
+		const char *why = "untouched";
+
+		s->flags = rows[i].flags;
+		s->user_end = rows[i].end;
+		s->user_error = rows[i].error;
+		if (frame_name_quality(s, &root, &why) != rows[i].quality)
+			fail_msg("row %zu", i);
+		if (rows[i].quality == QUALITY_COMPLETE)
+			assert_null(why);
+		else
+			assert_true(why && why[0] && strcmp(why, "untouched"));
+		free(s);
+	}
+	assert_string_equal(quality_name(QUALITY_COMPLETE), "complete");
+	assert_string_equal(quality_name(QUALITY_TRUNCATED), "truncated");
+	assert_string_equal(quality_name(QUALITY_BROKEN), "broken");
+}
+
+/* Without memory for the frames there is no root, though the sample had frames. */
+static void test_quality_no_root(void **state)
+{
+	struct stack *s = new_stack(0, 3, NULL);
+	const char *why;
+
+	assert_int_equal(frame_name_quality(s, NULL, &why), QUALITY_BROKEN);
+	assert_non_null(why);
+	free(s);
+}
+
+/* Kernel names come from the iterator's records; the caller's frame is named by its call. */
+static void test_kernel(void **state)
+{
+	char path[] = "/tmp/trocar-ksyms-XXXXXX";
+	int fd = mkstemp(path);
+	FILE *f = fdopen(fd, "w");
+	struct stack *s = new_stack(3, 0, NULL);
+	struct symbols *symbols;
+	struct named_frame named;
+
+	assert_non_null(f);
+	records_file_ksym(f, 0xffffffff81000000ULL, "low", "");
+	records_file_ksym(f, 0xffffffff81000100ULL, "leaf", "");
+	records_file_ksym(f, 0xffffffff81000180ULL, "caller", "ext4");
+	records_file_ksym(f, 0xffffffff81000300ULL, "behind", "");
+	fclose(f);
+	assert_int_equal(symbols_new(1 << 20, path, &symbols), 0);
+	frame_name_frame(symbols, s, 0, &named);
+	assert_string_equal(named.fn, "leaf");
+	assert_string_equal(named.kind, "kernel");
+	assert_string_equal(named.module, "kernel");
+	assert_true(named.has_offset);
+	assert_int_equal(named.offset, 0);
+	frame_name_frame(symbols, s, 1, &named);
+	assert_string_equal(named.fn, "caller");
+	assert_string_equal(named.module, "ext4");
+	assert_int_equal(named.offset, 0x80);
+	/* A return address at the very start of a function belongs to the one before it. */
+	frame_name_frame(symbols, s, 2, &named);
+	assert_string_equal(named.fn, "caller");
+	assert_int_equal(named.offset, 0x180);
+	symbols_free(symbols);
+	unlink(path);
+	free(s);
+}
+
+static void test_user(void **state)
+{
+	struct module *jit, *file;
+	struct symbols *symbols;
+	struct named_frame named;
+	struct stack *s;
+
+	assert_int_equal(symbols_new(1 << 20, NULL, &symbols), 0);
+	assert_int_equal(symbols_module(symbols, 0, 7, "[anon]", true, &jit), 0);
+	assert_int_equal(symbols_module(symbols, 1, 2, "/nonexistent/x", false, &file), 0);
+	s = new_stack(0, 3, file);
+	s->frames[1].module = &stack_sample_unknown;
+	s->frames[2].module = jit;
+	frame_name_frame(symbols, s, 0, &named);
+	assert_null(named.fn);
+	assert_true(named.why && named.why[0]);
+	assert_string_equal(named.module, "/nonexistent/x");
+	assert_string_equal(named.kind, "user");
+	frame_name_frame(symbols, s, 1, &named);
+	assert_null(named.fn);
+	assert_null(named.module);
+	assert_false(named.has_offset);
+	assert_string_equal(named.why, "no_mapping");
+	frame_name_frame(symbols, s, 2, &named);
+	assert_null(named.fn);
+	assert_non_null(named.why);
+	assert_string_equal(named.kind, "jit");
+	/* Without the iterator a kernel frame is an address with a reason. */
+	s->kernel_frames = 1;
+	frame_name_frame(symbols, s, 0, &named);
+	assert_null(named.fn);
+	assert_true(named.why && named.why[0]);
+	assert_false(named.has_offset);
+	free(s);
+	symbols_free(symbols);
+}
+
+/* An address outside of all mappings that were read, of a process that has compiled code. */
+static void test_unknown(void **state)
+{
+	struct process_key self = jit_testing_self();
+	struct symbols *symbols;
+	struct named_frame named;
+	struct stack *s;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", self.tgid);
+	jit_testing_write(path, "1000 10 compiled\n");
+	assert_int_equal(symbols_new(1 << 20, NULL, &symbols), 0);
+	s = new_stack(0, 3, &stack_sample_unknown);
+	s->tgid = self.tgid;
+	s->start_ns = self.start_ns;
+	frame_name_frame(symbols, s, 1, &named);
+	assert_null(named.fn);
+	assert_string_equal(named.why, "no_mapping");
+	perf_map_files_meet(symbols_jit_files(symbols), &self);
+	s->frames[1].offset = 0x1010; /* behind the call */
+	frame_name_frame(symbols, s, 1, &named);
+	assert_non_null(named.fn);
+	assert_string_equal(named.fn, "compiled");
+	assert_string_equal(named.kind, "jit");
+	assert_string_equal(named.module, "[anon]");
+	assert_true(named.has_offset && named.offset == 0x1010);
+	frame_name_frame(symbols, s, 2, &named);
+	assert_null(named.fn);
+	assert_null(named.module);
+	assert_string_equal(named.why, "no_mapping");
+	symbols_free(symbols);
+	unlink(path);
+	free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_quality), cmocka_unit_test(test_quality_no_root),
+		cmocka_unit_test(test_kernel),	cmocka_unit_test(test_user),
+		cmocka_unit_test(test_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/unit/consumer/testing/unit.h"
+
+#include "consumer/report/module_advice.h"
+#include "shared/tools/macro.h"
+
+static void test_sentences(void **state)
+{
+	static const struct {
+		const char *module, *why;
+		bool broken;
+		const char *sentence; /* NULL: none */
+	} cases[] = {
+		{ "/usr/lib/libfoo.so.1", "stripped", true,
+		  "libfoo.so.1 was built without frame pointers and without symbols: install "
+		  "libfoo1-dbgsym, or what your distribution calls it" },
+		{ "/usr/lib/libFoo_bar2.so.10.3", "stripped", false,
+		  "libFoo_bar2.so.10.3 has no symbols: install libfoo-bar2-10-dbgsym, or what your "
+		  "distribution calls it" },
+		{ "/lib/libc.so.6", "no_symbol", false,
+		  "libc.so.6 has not all of its symbols: install libc6-dbg, or what your "
+		  "distribution calls it" },
+		{ "/opt/libfoo.so", "stripped", false,
+		  "libfoo.so has no symbols: install its debug symbols, or build it without strip" },
+		{ "/opt/app", "no_permission", true,
+		  "app: the agent's user may not read the file" },
+		{ "/opt/app", NULL, true,
+		  "stacks end in app, which was built without frame pointers: "
+		  "-fno-omit-frame-pointer keeps them" },
+		{ "[anon]", "no_perf_map", true,
+		  "[anon]: compiled at run time, and no /tmp/perf-PID.map names it: start the "
+		  "program so that it writes one" },
+		{ "[anon]", NULL, true, NULL },
+		{ "kernel", NULL, true, NULL },
+		{ "/opt/app", NULL, false, NULL },
+		{ "/opt/app", "what nobody knows", false, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char text[SUMMARY_ADVICE_BYTES] = "";
+		bool some = module_advice(cases[i].module, cases[i].why, cases[i].broken, text);
+
+		assert_int_equal(some, cases[i].sentence != NULL);
+		if (some)
+			assert_string_equal(text, cases[i].sentence);
+	}
+}
+
+/* A path is foreign: of any length. */
+static void test_bounded(void **state)
+{
+	static const char *const whys[] = { NULL, "stripped", "no_symbol", "no_permission" };
+	char path[4096], text[SUMMARY_ADVICE_BYTES];
+
+	memset(path, 'x', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	memcpy(path, "/lib", 4);
+	for (size_t i = 0; i < ARRAY_SIZE(whys); i++)
+		for (int tail = 0; tail < 2; tail++) {
+			if (tail)
+				memcpy(path + 100, ".so.1", 5);
+			assert_true(module_advice(path, whys[i], true, text));
+			assert_true(strlen(text) < sizeof(text));
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The last line's word on what was captured, by what ran and what did not. */
+#include "tests/unit/consumer/testing/report_testing.h"
+
+/* No sampler at all: the verdict, its reason and the headline say so, and never that nothing ran.
+ */
+static void test_unsampled(void **state)
+{
+	struct session_result *s = report_testing_new_session("/api");
+	json_object *end;
+
+	s->signals[SIGNAL_ONCPU]->why = "nobody answers";
+	end = report_testing_end_of(s);
+	assert_string_equal(get(end, "verdict"), "inconclusive");
+	assert_string_equal(get(end, "verdict_reason"), "nobody answers");
+	assert_non_null(strstr(get(end, "headline"), "no CPU was sampled: nobody answers"));
+	assert_false(json_object_object_get_ex(end, "switches", NULL));
+	json_object_put(end);
+}
+
+static void test_partly_sampled(void **state)
+{
+	struct session_result *s = report_testing_new_session("/api");
+	json_object *end;
+
+	s->signals[SIGNAL_ONCPU]->partly = "one refused";
+	end = report_testing_end_of(s);
+	assert_string_equal(get(end, "verdict"), "partial");
+	assert_string_equal(get(end, "verdict_reason"), "one refused");
+	json_object_put(end);
+}
+
+/* A signal that auto adds and that nobody attaches: it says why, the verdict does not hang on it.
+ */
+static void test_missing_signal(void **state)
+{
+	const struct signal_host on = {};
+	const struct signal_target target = {};
+	struct session_result *s = report_testing_new_session("/api");
+	json_object *end, *switches;
+
+	s->signals[SIGNAL_SWITCH] = signals_new(SIGNAL_SWITCH, &on, &target);
+	assert_non_null(s->signals[SIGNAL_SWITCH]);
+	s->signals[SIGNAL_SWITCH]->why = "nobody attaches";
+	end = report_testing_end_of(s);
+	assert_true(json_object_object_get_ex(end, "switches", &switches));
+	assert_null(switches);
+	assert_string_equal(get(end, "switches_reason"), "nobody attaches");
+	assert_string_equal(get(end, "verdict"), "complete");
+	json_object_put(end);
+}
+
+/* The same where the rule names it: the question is open. */
+static void test_missing_named_signal(void **state)
+{
+	struct rule rule = { .name = "api", .signals = 1u << SIGNAL_OFFCPU };
+	struct ruleset set = { .refs = 2, .generation = 1 };
+	const struct signal_host on = {};
+	const struct signal_target target = {};
+	struct session_result *s = report_testing_new_session("/api");
+	json_object *end;
+
+	s->set = &set;
+	s->rule = &rule;
+	s->signals[SIGNAL_OFFCPU] = signals_new(SIGNAL_OFFCPU, &on, &target);
+	assert_non_null(s->signals[SIGNAL_OFFCPU]);
+	end = report_testing_end_of(s);
+	assert_string_equal(get(end, "verdict"), "inconclusive");
+	assert_non_null(strstr(get(end, "verdict_reason"), "signals that did not run"));
+	json_object_put(end);
+}
+
+#define EACH(test) \
+	cmocka_unit_test_setup_teardown(test, report_testing_setup, report_testing_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(test_unsampled),
+		EACH(test_partly_sampled),
+		EACH(test_missing_signal),
+		EACH(test_missing_named_signal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

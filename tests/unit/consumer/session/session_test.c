@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sessions from trigger to last line: samples through the ring, losses through real counters. */
+#include "tests/unit/consumer/testing/fake_agent.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "consumer/sampling/drain.h"
+#include "consumer/session/session_events.h"
+#include "consumer/watch/binding.h"
+#include "shared/tools/clock.h"
+
+static struct fake *fake;
+static struct watch *watch;
+static const struct rule *rule;
+
+static void use_rules(const char *more, const char *scope)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "{\"version\":1,%s\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":\"node\"},"
+		 "\"capture\":{\"during_ms\":1000,\"cooldown_ms\":60000,\"scope\":\"%s\"}}]}",
+		 more, scope);
+	cgroups_learn(&fake->a.cgroups, 1ULL << 40, "/unit/session");
+	fake_rules(fake, text);
+	rule = &fake->a.active.set->rules->rules[0];
+	assert_int_equal(watch_get(&fake->a.watches, 1ULL << 40, 0, &watch), 0);
+	assert_int_equal(binding_add_cgroup(watch, rule), 0);
+	/* As if it had been recorded for a while. */
+	watch->recorded_ns -= 10 * NSEC_PER_SEC;
+}
+
+static int setup(void **state)
+{
+	fake = fake_new();
+	if (fake)
+		use_rules("", "cgroup");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (!fake)
+		return 0;
+	fake_free(fake);
+	return 0;
+}
+
+/* One sample of that number, on each CPU. */
+static void put(uint32_t seq, uint32_t flags, uint32_t tgid, uint32_t epoch)
+{
+	struct {
+		struct sample head;
+		uint64_t kernel[2];
+	} s = { .head = { .time_ns = clock_mono_ns(),
+			  .start_ns = 5,
+			  .slot = watch->slot,
+			  .epoch = epoch,
+			  .seq = seq,
+			  .tgid = tgid,
+			  .tid = tgid,
+			  .flags = flags | SAMPLE_KTHREAD,
+			  .kernel_frames = 2,
+			  .comm = "node" },
+		.kernel = { 0xffffffff81000000ULL, 0xffffffff81000100ULL } };
+
+	for (uint32_t cpu = 0; cpu < fake->a.pins.abi.cpus_possible; cpu++) {
+		s.head.cpu = cpu;
+		fake_put(&fake->samples, &s, sizeof(s));
+	}
+}
+
+static int fire(enum trigger_kind kind, struct session **ret_session, struct trigger_held *ret_held)
+{
+	const struct trigger trigger = {
+		.watch = watch,
+		.rule = rule,
+		.reason = { .kind = kind, .pid = 100, .comm = "node" },
+	};
+
+	/* What is in the ring by then is of before. */
+	drain_samples(&fake->a.drain);
+	return trigger_fire(&fake->a.triggers, &trigger, ret_session, ret_held);
+}
+
+static struct session *start(enum trigger_kind kind)
+{
+	struct trigger_held held;
+	struct session *s;
+
+	assert_int_equal(fire(kind, &s, &held), 0);
+	return s;
+}
+
+/* Why a session may not start now, or NULL when it may (and did). */
+static const char *held_by(enum trigger_kind kind)
+{
+	struct trigger_held held = {};
+	struct session *s;
+
+	if (fire(kind, &s, &held) == 0)
+		return NULL;
+	assert_true(held.retry_ms > 0);
+	return held.reason;
+}
+
+/* What follows a drain. */
+static void step(uint64_t now_ns)
+{
+	if (sessions_end_due(&fake->a.sessions, now_ns))
+		drain_samples(&fake->a.drain);
+	triggers_step(&fake->a.triggers, now_ns);
+}
+
+/* Ends it and lets everything that belongs to it arrive. */
+static void end(struct session *s)
+{
+	session_end(&fake->a.sessions, s);
+	drain_samples(&fake->a.drain);
+	step(clock_mono_ns() + NSEC_PER_SEC);
+	assert_null(watch->session);
+}
+
+static json_object *ledger_of(json_object *line)
+{
+	return json_object_object_get(json_object_object_get(line, "ledger"), "oncpu");
+}
+
+static int64_t number(json_object *object, const char *key)
+{
+	return json_object_get_int64(json_object_object_get(object, key));
+}
+
+/* What arrived before and during, and what the ring had no room for, adds up to the attempts. */
+static void test_account(void **state)
+{
+	int64_t cpus = fake ? fake->a.pins.abi.cpus_possible : 0;
+	_cleanup_json_ json_object *line = NULL;
+	struct session *s;
+	json_object *l;
+
+	if (!fake)
+		skip();
+	for (uint32_t seq = 0; seq < 4; seq++)
+		put(seq, 0, 100, watch->epoch);
+	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 4, .emitted = 4 });
+	s = start(TRIGGER_EXEC);
+	assert_int_equal(fake->slots[watch->slot].state, SLOT_CAPTURE);
+	assert_int_equal(fake->slots[watch->slot].session, s->result->id);
+	for (uint32_t seq = 4; seq < 14; seq++)
+		if (seq != 7 && seq != 8)
+			put(seq, SAMPLE_CAPTURE, 100, watch->epoch);
+	fake_counters(fake, watch->slot,
+		      (struct slot_counters){
+			      .attempted = 14, .emitted = 12, .lost = { [DROP_RING_FULL] = 2 } });
+	end(s);
+	assert_int_equal(fake->slots[watch->slot].state, SLOT_RECORDER);
+	assert_int_equal(fake->slots[watch->slot].session, 0);
+	line = fake_last(fake, "session.end");
+	l = ledger_of(line);
+	assert_int_equal(number(l, "attempted"), 14 * cpus);
+	assert_int_equal(number(l, "emitted"), 12 * cpus);
+	assert_int_equal(number(json_object_object_get(l, "lost"), "ring_full"), 2 * cpus);
+	assert_int_equal(number(json_object_object_get(l, "before"), "emitted"), 4 * cpus);
+	assert_int_equal(number(json_object_object_get(l, "during"), "attempted"), 10 * cpus);
+	assert_string_equal(fake_text(line, "verdict"), "partial");
+	assert_int_equal(fake_count(fake, "stack"), 2);
+}
+
+/* Samples whose number is behind the end belong to the recorder, not to this session. */
+static void test_late(void **state)
+{
+	int64_t cpus = fake ? fake->a.pins.abi.cpus_possible : 0;
+	_cleanup_json_ json_object *line = NULL;
+	struct session *s;
+
+	if (!fake)
+		skip();
+	s = start(TRIGGER_EXEC);
+	put(0, SAMPLE_CAPTURE, 100, watch->epoch);
+	put(1, 0, 100, watch->epoch);
+	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 1, .emitted = 1 });
+	end(s);
+	line = fake_last(fake, "session.end");
+	assert_int_equal(number(ledger_of(line), "attempted"), cpus);
+	assert_int_equal(number(ledger_of(line), "emitted"), cpus);
+	assert_string_equal(fake_text(line, "verdict"), "complete");
+}
+
+/* Samples of the watch that had the slot before are nobody's. */
+static void test_other_epoch(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+	struct session *s;
+
+	if (!fake)
+		skip();
+	put(0, 0, 100, watch->epoch - 1);
+	s = start(TRIGGER_EXEC);
+	put(0, SAMPLE_CAPTURE, 100, watch->epoch + 1);
+	end(s);
+	line = fake_last(fake, "session.end");
+	assert_int_equal(number(ledger_of(line), "emitted"), 0);
+	assert_int_equal(fake_count(fake, "stack"), 0);
+}
+
+/* scope: process: a neighbour's samples are neither evidence nor a loss. */
+static void test_scope(void **state)
+{
+	int64_t cpus = fake ? fake->a.pins.abi.cpus_possible : 0;
+	_cleanup_json_ json_object *line = NULL;
+	struct process *p;
+	struct session *s;
+
+	if (!fake)
+		skip();
+	watch_remove(watch, "rule_gone");
+	use_rules("", "process");
+	assert_int_equal(process_get(&fake->a.processes, 100, 5, &p), 0);
+	p->rule = rule;
+	s = start(TRIGGER_EXEC);
+	for (uint32_t seq = 0; seq < 6; seq++)
+		put(seq, SAMPLE_CAPTURE, seq % 2 ? 100 : 200, watch->epoch);
+	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 6, .emitted = 6 });
+	end(s);
+	line = fake_last(fake, "session.end");
+	assert_int_equal(number(ledger_of(line), "attempted"), 3 * cpus);
+	assert_int_equal(number(ledger_of(line), "emitted"), 3 * cpus);
+}
+
+static void test_held(void **state)
+{
+	struct session *s;
+
+	if (!fake)
+		skip();
+	s = start(TRIGGER_EXEC);
+	assert_string_equal(held_by(TRIGGER_EXEC), "session_running");
+	assert_string_equal(held_by(TRIGGER_REQUEST), "session_running");
+	end(s);
+	assert_string_equal(held_by(TRIGGER_EXEC), "cooldown");
+	/* Repeats within the quiet time are counted, not said. */
+	for (int i = 0; i < 10; i++)
+		assert_string_equal(held_by(TRIGGER_EXEC), "cooldown");
+	assert_int_equal(fake_count(fake, "trigger.held"), 1);
+	assert_int_equal(fake->a.triggers.held, 13);
+	/* A request does not wait for the cooldown. */
+	end(start(TRIGGER_REQUEST));
+}
+
+static void test_budgets(void **state)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (!fake)
+		skip();
+	budget_spend(&fake->a.active.set->budgets[0], now, rule->budget_s * 1000 - 1);
+	end(start(TRIGGER_REQUEST));
+	binding_find(watch, rule)->cooldown_ns = 0;
+	budget_spend(&fake->a.active.set->budgets[0], now, 1);
+	assert_string_equal(held_by(TRIGGER_EXEC), "budget_rule");
+	memset(&fake->a.active.set->budgets[0], 0, sizeof(struct budget));
+	shares_captured(&fake->a.shares, watch->owner, now,
+			fake->a.active.set->rules->budget_s * 1000);
+	binding_find(watch, rule)->held_ns = 0;
+	assert_string_equal(held_by(TRIGGER_EXEC), "budget_all");
+	assert_int_equal(fake_count(fake, "trigger.held"), 2);
+}
+
+/* One who uses up all seconds, the rule's too, does not keep another out; nor has he more then. */
+static void test_owners(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+	uint64_t now = clock_mono_ns();
+	struct owner *other;
+	uint32_t all_ms;
+
+	if (!fake)
+		skip();
+	all_ms = fake->a.active.set->rules->budget_s * 1000;
+	other = shares_owner(&fake->a.shares, "uid 1000");
+	shares_captured(&fake->a.shares, other, now, all_ms);
+	budget_spend(&fake->a.active.set->budgets[0], now, rule->budget_s * 1000);
+	end(start(TRIGGER_EXEC));
+	binding_find(watch, rule)->cooldown_ns = 0;
+	shares_captured(&fake->a.shares, watch->owner, now, all_ms / 2);
+	memset(&fake->a.active.set->budgets[0], 0, sizeof(struct budget));
+	assert_string_equal(held_by(TRIGGER_EXEC), "budget_owner");
+	line = fake_last(fake, "trigger.held");
+	assert_string_equal(fake_text(line, "reason"), "budget_owner");
+	shares_put(&fake->a.shares, other);
+}
+
+/* Nor does one who runs many sessions at once take the last of them. */
+static void test_sessions_of_one(void **state)
+{
+	struct session others = { 0 };
+
+	if (!fake)
+		skip();
+	others.owner = watch->owner;
+	for (size_t i = 0; i < SESSIONS_MAX * 3 / 4; i++)
+		fake->a.sessions.running[i] = &others;
+	assert_string_equal(held_by(TRIGGER_REQUEST), "too_many_sessions");
+	others.owner = NULL;
+	memset(fake->a.sessions.running, 0, sizeof(fake->a.sessions.running));
+	end(start(TRIGGER_REQUEST));
+}
+
+static void test_too_many(void **state)
+{
+	if (!fake)
+		skip();
+	fake->a.sessions.count = SESSIONS_MAX;
+	assert_string_equal(held_by(TRIGGER_REQUEST), "too_many_sessions");
+	fake->a.sessions.count = 0;
+}
+
+/* The cgroup is removed while it is captured: what there is still comes, with its account. */
+static void test_watch_removed(void **state)
+{
+	int64_t cpus = fake ? fake->a.pins.abi.cpus_possible : 0;
+	_cleanup_json_ json_object *line = NULL;
+
+	if (!fake)
+		skip();
+	start(TRIGGER_EXEC);
+	put(0, SAMPLE_CAPTURE, 100, watch->epoch);
+	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 1, .emitted = 1 });
+	watch_remove(watch, "cgroup_removed");
+	drain_samples(&fake->a.drain);
+	step(clock_mono_ns() + NSEC_PER_SEC);
+	assert_int_equal(fake->a.sessions.count, 0);
+	line = fake_last(fake, "session.end");
+	assert_int_equal(number(ledger_of(line), "emitted"), cpus);
+	assert_string_equal(fake_text(line, "cgroup"), "/unit/session");
+}
+
+/* Its time ends it, and the ring is waited for. */
+static void test_steps(void **state)
+{
+	struct session *s;
+	uint64_t now;
+
+	if (!fake)
+		skip();
+	s = start(TRIGGER_EXEC);
+	now = s->target.start_ns;
+	assert_int_equal(s->end_ns, now + 1000 * NSEC_PER_MSEC);
+	step(now + 999 * NSEC_PER_MSEC);
+	assert_false(s->ending);
+	s->end_ns = now;
+	/* One attempt whose record does not come. */
+	fake_counters(fake, watch->slot,
+		      (struct slot_counters){ .attempted = 1, .lost = { [DROP_RING_FULL] = 1 } });
+	step(now);
+	assert_true(s->ending);
+	assert_ptr_equal(watch->session, s);
+	step(s->settled_ns - 1);
+	assert_int_equal(fake->a.sessions.count, 1);
+	step(s->settled_ns);
+	assert_int_equal(fake->a.sessions.count, 0);
+	assert_int_equal(fake_count(fake, "session.start"), 1);
+	assert_int_equal(fake_count(fake, "session.end"), 1);
+}
+
+/* Once every attempt has arrived there is nothing to wait for, and not before. */
+static void test_all_here(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+	struct session *s;
+	uint64_t now;
+
+	if (!fake)
+		skip();
+	s = start(TRIGGER_EXEC);
+	now = s->target.start_ns;
+	s->end_ns = now;
+	put(0, SAMPLE_CAPTURE, 100, watch->epoch);
+	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 2 });
+	step(now);
+	assert_ptr_equal(watch->session, s);
+	put(1, SAMPLE_CAPTURE, 100, watch->epoch);
+	drain_samples(&fake->a.drain);
+	step(now);
+	assert_null(watch->session);
+	line = fake_last(fake, "session.end");
+	assert_string_equal(fake_text(line, "verdict"), "complete");
+}
+
+/* The list that the control socket gives: the running one, then what has ended, newest first. */
+static void test_write(void **state)
+{
+	struct jsonw w;
+	json_object *root;
+
+	if (!fake)
+		skip();
+	for (int i = 0; i < SESSIONS_ENDED + 3; i++) {
+		end(start(TRIGGER_REQUEST));
+		/* Written before the next one, so that the reporter's queue holds none back. */
+		assert_int_equal(fake_count(fake, "session.end"), i + 1);
+	}
+	start(TRIGGER_REQUEST);
+	jsonw_init(&w, 1 << 20);
+	session_events_write_list(&fake->a.sessions, &w);
+	jsonw_string_n(&w, NULL, "", 0);
+	assert_int_equal(jsonw_end(&w), 0);
+	w.data[w.bytes - 3] = 0;
+	root = json_tokener_parse(w.data);
+	assert_int_equal(json_object_array_length(root), SESSIONS_ENDED + 1);
+	assert_string_equal(fake_text(json_object_array_get_idx(root, 0), "state"), "capture");
+	assert_string_equal(fake_text(json_object_array_get_idx(root, 1), "state"), "ended");
+	json_object_put(root);
+	jsonw_done(&w);
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(test_account),	    EACH(test_late),	      EACH(test_other_epoch),
+		EACH(test_scope),	    EACH(test_held),	      EACH(test_budgets),
+		EACH(test_too_many),	    EACH(test_watch_removed), EACH(test_steps),
+		EACH(test_all_here),	    EACH(test_write),	      EACH(test_owners),
+		EACH(test_sessions_of_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The signal `switch` with a real map of counters; what the broker attaches is a descriptor. */
+#include "tests/unit/consumer/testing/unit.h"
+
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/signal_programs.h"
+#include "consumer/signals/signals.h"
+#include "shared/tools/clock.h"
+
+#define SLOT 2
+
+static struct pinned_maps pins;
+static struct signal_programs programs;
+static struct signal_host host = { .pins = &pins, .programs = &programs };
+static struct signal_target target = { .slot = SLOT };
+
+static int setup(void **state)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+	pins.abi.cpus_possible = (uint32_t)cpus;
+	pins.switches_fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "unit", 4,
+					  sizeof(struct slot_switches), SLOT + 1, NULL);
+	programs = (struct signal_programs){};
+	programs.of[SIGNAL_SWITCH].fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	programs.of[SIGNAL_SWITCH].n_fds = 1;
+	target.stop_ns = 0;
+	target.start_ns = clock_mono_ns();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	signal_programs_done(&programs);
+	if (pins.switches_fd >= 0)
+		close(pins.switches_fd);
+	return 0;
+}
+
+static void count(uint64_t voluntary, uint64_t involuntary)
+{
+	struct slot_switches *each = calloc(pins.abi.cpus_possible, sizeof(*each));
+	uint32_t slot = SLOT;
+
+	assert_non_null(each);
+	each[0] = (struct slot_switches){ voluntary, involuntary };
+	assert_int_equal(bpf_map_update_elem(pins.switches_fd, &slot, each, BPF_ANY), 0);
+	free(each);
+}
+
+static json_object *written(const struct signal *s)
+{
+	struct jsonw w;
+	json_object *root;
+
+	jsonw_init(&w, 4096);
+	jsonw_object(&w, NULL);
+	s->kind->write(s, &w);
+	jsonw_object_end(&w);
+	jsonw_string_n(&w, NULL, "", 0);
+	assert_int_equal(jsonw_end(&w), 0);
+	w.data[w.bytes - 3] = 0;
+	root = json_tokener_parse(w.data);
+	assert_non_null(root);
+	jsonw_done(&w);
+	return root;
+}
+
+static int64_t number(json_object *root, const char *key)
+{
+	json_object *switches = json_object_object_get(root, "switches");
+
+	return json_object_get_int64(json_object_object_get(switches, key));
+}
+
+/* What was counted between attach and end, and nothing of before. */
+static void test_counts(void **state)
+{
+	struct signal *s;
+	json_object *root;
+
+	if (pins.switches_fd < 0) {
+		skip();
+		return;
+	}
+	s = signals_new(SIGNAL_SWITCH, &host, &target);
+	assert_non_null(s->why);
+	count(100, 10);
+	s->kind->attach(s, &host, &target);
+	assert_null(s->why);
+	count(107, 13);
+	s->kind->end(s, &host, &target);
+	assert_int_equal(programs.of[SIGNAL_SWITCH].holders, 0);
+	root = written(s);
+	assert_int_equal(number(root, "voluntary"), 7);
+	assert_int_equal(number(root, "involuntary"), 3);
+	assert_int_equal(number(root, "late_ms"), 0);
+	json_object_put(root);
+	signals_free(s);
+}
+
+/* The counters cannot be read: it says so, and holds nothing. */
+static void test_unreadable(void **state)
+{
+	struct signal *s = signals_new(SIGNAL_SWITCH, &host, &target);
+	json_object *root;
+
+	if (pins.switches_fd >= 0)
+		close(pins.switches_fd);
+	pins.switches_fd = -1;
+	s->kind->attach(s, &host, &target);
+	assert_string_equal(s->why, "the counters cannot be read");
+	assert_int_equal(programs.of[SIGNAL_SWITCH].holders, 0);
+	root = written(s);
+	assert_null(json_object_object_get(root, "switches"));
+	assert_string_equal(json_object_get_string(json_object_object_get(root, "switches_reason")),
+			    "the counters cannot be read");
+	json_object_put(root);
+	signals_free(s);
+}
+
+/* "auto" chooses it at cpu pressure, a rule that names others does not get it. */
+static void test_wanted(void **state)
+{
+	struct trigger_reason reason = { .kind = TRIGGER_PRESSURE,
+					 .when = { .resource = RESOURCE_CPU } };
+	struct rule rule = { .signals_auto = true };
+
+	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_SWITCH);
+	assert_non_null(strstr(signals_auto_why(signals_wanted(&rule, &reason)), "cpu pressure"));
+	reason.when.resource = RESOURCE_IO;
+	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU);
+	reason.kind = TRIGGER_REQUEST;
+	assert_int_equal(signals_wanted(NULL, &reason), 1u << SIGNAL_ONCPU);
+	rule = (struct rule){ .signals = 1u << SIGNAL_LOCK };
+	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_LOCK);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unreadable, setup, teardown),
+		cmocka_unit_test(test_wanted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/unit/consumer/testing/unit.h"
+
+#include "consumer/signals/ledger.h"
+#include "shared/tools/macro.h"
+
+/* The reasons that the kernel counts, as ledger_close may use them. */
+static const enum drop kernel_reasons[] = { DROP_RING_FULL, DROP_STACK_KERNEL, DROP_STACK_USER,
+					    DROP_STALE };
+
+static void assert_sums(const struct ledger *l)
+{
+	assert_int_equal(l->attempted, l->emitted + ledger_lost(l));
+}
+
+static void test_names(void **state)
+{
+	for (int i = 0; i < DROP_COUNT_; i++) {
+		assert_true(ledger_drop_name((enum drop)i)[0]);
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(ledger_drop_name((enum drop)i),
+						ledger_drop_name((enum drop)k));
+	}
+	assert_string_equal(ledger_drop_name(DROP_RING_FULL), "ring_full");
+	assert_string_equal(ledger_verdict_name(VERDICT_COMPLETE), "complete");
+	assert_string_equal(ledger_verdict_name(VERDICT_PARTIAL), "partial");
+	assert_string_equal(ledger_verdict_name(VERDICT_INCONCLUSIVE), "inconclusive");
+}
+
+static void test_close_exact(void **state)
+{
+	struct ledger l = { .attempted = 100, .emitted = 60, .lost[DROP_MAP_FULL] = 10 };
+	uint64_t kernel[SLOT_LOST_REASONS] = { [DROP_RING_FULL] = 20, [DROP_STACK_USER] = 7 };
+
+	ledger_close(&l, kernel, DROP_UNACCOUNTED);
+	assert_sums(&l);
+	assert_int_equal(l.lost[DROP_RING_FULL], 20);
+	assert_int_equal(l.lost[DROP_STACK_USER], 7);
+	assert_int_equal(l.lost[DROP_MAP_FULL], 10);
+	assert_int_equal(l.lost[DROP_UNACCOUNTED], 3);
+}
+
+/* Losses of the ring after the session's end are counted there too: they are not this one's. */
+static void test_close_counters_exceed(void **state)
+{
+	struct ledger l = { .attempted = 50, .emitted = 45 };
+	uint64_t kernel[SLOT_LOST_REASONS] = { [DROP_RING_FULL] = 1000, [DROP_STALE] = 2 };
+
+	ledger_close(&l, kernel, DROP_UNACCOUNTED);
+	assert_sums(&l);
+	assert_int_equal(l.lost[DROP_STALE], 2);
+	assert_int_equal(l.lost[DROP_RING_FULL], 3);
+	assert_int_equal(l.lost[DROP_UNACCOUNTED], 0);
+}
+
+static void test_close_more_arrived(void **state)
+{
+	struct ledger l = { .attempted = 10, .emitted = 12, .lost[DROP_MAP_FULL] = 1 };
+	uint64_t kernel[SLOT_LOST_REASONS] = { [DROP_RING_FULL] = 5 };
+
+	ledger_close(&l, kernel, DROP_UNACCOUNTED);
+	assert_sums(&l);
+	assert_int_equal(l.attempted, 13);
+	assert_int_equal(l.emitted, 12);
+	assert_int_equal(l.lost[DROP_RING_FULL], 0);
+}
+
+static void test_close_random(void **state)
+{
+	uint64_t seed = 1;
+
+	for (int round = 0; round < 20000; round++) {
+		struct ledger l = {
+			.attempted = next_random(&seed) % 2000,
+			.emitted = next_random(&seed) % 1000,
+		};
+		const struct ledger before = l;
+		enum drop rest = round & 1 ? DROP_HELD : DROP_UNACCOUNTED;
+		uint64_t kernel[SLOT_LOST_REASONS];
+
+		if (round & 2)
+			l.lost[DROP_MAP_FULL] = next_random(&seed) % 300;
+		if (round & 4)
+			l.lost[DROP_HELD] = next_random(&seed) % 300;
+		for (size_t i = 0; i < ARRAY_SIZE(kernel); i++)
+			kernel[i] = next_random(&seed) % (round % 3 ? 200 : 5000);
+		ledger_close(&l, kernel, rest);
+		assert_sums(&l);
+		assert_int_equal(l.emitted, before.emitted);
+		assert_true(l.attempted >= before.attempted);
+		for (size_t i = 0; i < ARRAY_SIZE(kernel_reasons); i++)
+			assert_true(l.lost[kernel_reasons[i]] <= kernel[kernel_reasons[i]]);
+	}
+}
+
+static void test_add(void **state)
+{
+	struct ledger a = { .attempted = 3, .emitted = 1, .lost = { [DROP_HELD] = 2 } };
+	const struct ledger b = { .attempted = 7,
+				  .emitted = 4,
+				  .lost = { [DROP_HELD] = 1, [DROP_UNACCOUNTED] = 2 } };
+
+	ledger_add(&a, &b);
+	assert_int_equal(a.attempted, 10);
+	assert_int_equal(a.emitted, 5);
+	assert_int_equal(ledger_lost(&a), 5);
+	assert_sums(&a);
+}
+
+static void test_verdict(void **state)
+{
+	static const struct {
+		uint64_t attempted, lost, during, expected;
+		enum verdict verdict;
+	} rows[] = {
+		{ 0, 0, 0, UINT64_MAX, VERDICT_COMPLETE },
+		{ 100, 0, 100, UINT64_MAX, VERDICT_COMPLETE },
+		{ 100, 0, 100, 100, VERDICT_COMPLETE },
+		{ 100, 1, 100, 100, VERDICT_PARTIAL },
+		{ 100, 50, 100, 100, VERDICT_PARTIAL },
+		{ 100, 51, 100, 100, VERDICT_INCONCLUSIVE },
+		{ 1, 1, 1, UINT64_MAX, VERDICT_INCONCLUSIVE },
+		/* A silent gap: fewer than half of the ticks that the CPU time calls for. */
+		{ 49, 0, 49, 100, VERDICT_PARTIAL },
+		{ 50, 0, 50, 100, VERDICT_COMPLETE },
+		/* A few ticks say nothing. */
+		{ 1, 0, 1, 39, VERDICT_COMPLETE },
+		{ 19, 0, 19, 40, VERDICT_PARTIAL },
+		/* Time that ran before does not count for the gap in during. */
+		{ 200, 0, 10, 100, VERDICT_PARTIAL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ledger all = { .attempted = rows[i].attempted,
+				      .emitted = rows[i].attempted - rows[i].lost,
+				      .lost[DROP_RING_FULL] = rows[i].lost };
+		struct ledger during = { .attempted = rows[i].during };
+		const char *why = "untouched";
+
+		assert_int_equal(ledger_verdict(&all, &during, rows[i].expected, &why),
+				 rows[i].verdict);
+		if (rows[i].verdict == VERDICT_COMPLETE)
+			assert_null(why);
+		else
+			assert_true(why && why[0] && strcmp(why, "untouched"));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_close_exact),
+		cmocka_unit_test(test_close_counters_exceed),
+		cmocka_unit_test(test_close_more_arrived),
+		cmocka_unit_test(test_close_random),
+		cmocka_unit_test(test_add),
+		cmocka_unit_test(test_verdict),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "consumer/symbols/kernel_symbol_reader.h"
+#include "consumer/symbols/symbols.h"
+#include "tests/unit/consumer/symbols/records_file.h"
+
+#define CORE   0xffffffff81000000ULL
+#define MODULE 0xffffffffc0000000ULL
+
+static char path[] = "/tmp/ksyms_test.XXXXXX";
+
+/* The kernel as it is now: its own function, and one of a module. */
+static void write_ksyms(const char *core, const char *module)
+{
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	records_file_ksym(f, CORE, core, "");
+	records_file_ksym(f, MODULE, module, "ext4");
+	fclose(f);
+}
+
+static const char *find(struct ksyms *k, uint64_t address)
+{
+	const char *module = "", *fn;
+	uint64_t start;
+
+	fn = kernel_symbol_reader_find(k, address, &start, &module);
+	return fn ? fn : "";
+}
+
+/* As if the table had been read that long ago. */
+static void age(struct ksyms *k, uint64_t ns)
+{
+	k->read_ns -= ns;
+}
+
+/* The kernel's own code does not move: an old table serves, however old. */
+static void test_core_does_not_age(void **state)
+{
+	struct ksyms k;
+
+	write_ksyms("old", "old_module");
+	assert_int_equal(kernel_symbol_reader_init(&k, path), 0);
+	assert_string_equal(find(&k, CORE), "old");
+	write_ksyms("new", "new_module");
+	age(&k, SYMBOLS_KERNEL_AGE_NS + 1);
+	kernel_symbol_reader_trim(&k);
+	assert_string_equal(find(&k, CORE), "old");
+	assert_null(k.held);
+	kernel_symbol_reader_done(&k);
+}
+
+/* A module's place may be another's by then; the name that was given out stays until the trim. */
+static void test_module_ages(void **state)
+{
+	const char *held;
+	struct ksyms k;
+
+	write_ksyms("core", "old_module");
+	assert_int_equal(kernel_symbol_reader_init(&k, path), 0);
+	held = find(&k, MODULE);
+	write_ksyms("core", "new_module");
+	age(&k, SYMBOLS_KERNEL_AGE_NS / 2);
+	assert_ptr_equal(find(&k, MODULE), held);
+	age(&k, SYMBOLS_KERNEL_AGE_NS / 2 + 1);
+	assert_string_equal(find(&k, MODULE), "new_module");
+	assert_string_equal(held, "old_module");
+	/* Once between two trims. */
+	write_ksyms("core", "newer_module");
+	age(&k, SYMBOLS_KERNEL_AGE_NS + 1);
+	assert_string_equal(find(&k, MODULE), "new_module");
+	kernel_symbol_reader_trim(&k);
+	assert_string_equal(find(&k, MODULE), "newer_module");
+	kernel_symbol_reader_done(&k);
+}
+
+/* Where it can not be read again, the old name is the best there is. */
+static void test_gone(void **state)
+{
+	struct ksyms k;
+
+	write_ksyms("core", "module");
+	assert_int_equal(kernel_symbol_reader_init(&k, path), 0);
+	assert_string_equal(find(&k, MODULE), "module");
+	assert_int_equal(unlink(path), 0);
+	age(&k, SYMBOLS_KERNEL_AGE_NS + 1);
+	assert_string_equal(find(&k, MODULE), "module");
+	kernel_symbol_reader_forget(&k);
+	assert_string_equal(find(&k, MODULE), "");
+	kernel_symbol_reader_done(&k);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_core_does_not_age),
+		cmocka_unit_test(test_module_ages),
+		cmocka_unit_test(test_gone),
+	};
+	int r;
+
+	close(mkstemp(path));
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	return r;
+}

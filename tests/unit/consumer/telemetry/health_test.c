@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When the line `health` is said, and over what. */
+#include "tests/unit/consumer/testing/fake_agent.h"
+
+#include "consumer/telemetry/health.h"
+#include "shared/tools/clock.h"
+
+#define MINUTE (60 * NSEC_PER_SEC)
+
+static uint64_t number(json_object *line, const char *key)
+{
+	json_object *value;
+
+	assert_true(json_object_object_get_ex(line, key, &value));
+	return json_object_get_uint64(value);
+}
+
+static void test_once_a_minute(void **state)
+{
+	struct fake *f = fake_new();
+	uint64_t now = clock_mono_ns();
+
+	if (!f)
+		skip();
+	health_init(&f->a.health, &f->a.telemetry, 60);
+	health_check(&f->a.health, now);
+	assert_int_equal(f->a.health.said_ns, 0);
+	f->a.watches.count = 1;
+	health_check(&f->a.health, now);
+	health_check(&f->a.health, now + MINUTE - 1);
+	assert_int_equal(fake_count(f, "health"), 0);
+	health_check(&f->a.health, now + MINUTE);
+	assert_int_equal(fake_count(f, "health"), 1);
+	health_check(&f->a.health, now + MINUTE + 1);
+	assert_int_equal(fake_count(f, "health"), 1);
+	f->a.watches.count = 0;
+	fake_free(f);
+}
+
+/* What is left of a minute when nothing is watched any more is said if it lacks something. */
+static void test_rest_of_a_minute(void **state)
+{
+	struct fake *f = fake_new();
+	uint64_t now = clock_mono_ns();
+	json_object *line;
+
+	if (!f)
+		skip();
+	health_init(&f->a.health, &f->a.telemetry, 60);
+	for (int lost = 0; lost < 3; lost++) {
+		f->a.watches.count = 1;
+		health_check(&f->a.health, now);
+		if (lost == 1)
+			f->a.health.ticks.lost[DROP_RING_FULL] = 7;
+		if (lost == 2)
+			f->a.recorder.evicted += 9;
+		f->a.watches.count = 0;
+		health_check(&f->a.health, now + NSEC_PER_SEC);
+		health_check(&f->a.health, now + 2 * NSEC_PER_SEC);
+		assert_int_equal(fake_count(f, "health"), lost);
+		if (lost) {
+			line = fake_last(f, "health");
+			assert_int_equal(number(line, "interval_ms"), 1000);
+			assert_int_equal(number(json_object_object_get(line, "lost"),
+						lost == 1 ? "ring_full" : "held"),
+					 lost == 1 ? 7 : 9);
+			json_object_put(line);
+		}
+	}
+	fake_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_once_a_minute),
+		cmocka_unit_test(test_rest_of_a_minute),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

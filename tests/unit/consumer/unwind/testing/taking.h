@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * taking.h: what bpf/stack.h does with bpf/unwind_walk.h (stack_walk, stack_frame), on the host:
+ * which frames are told, and how a stack ends. The includer has given tables and memory and
+ * included bpf/unwind_walk.h; else there are none.
+ */
+#ifndef TROCAR_TESTS_UNWIND_TAKING_H
+#define TROCAR_TESTS_UNWIND_TAKING_H
+
+#include <stddef.h>
+
+#include "shared/abi/abi.h"
+
+#ifndef UNWIND_HOST
+#define UNWIND_HOST
+static inline const __u64 *unwind_element(__u32 index)
+{
+	return NULL;
+}
+
+static inline const struct unwind_rule *unwind_rule_at(__u32 index)
+{
+	return NULL;
+}
+
+static inline const struct unwind_file *unwind_file_at(__u32 index)
+{
+	return NULL;
+}
+
+static inline long unwind_read(void *to, __u32 bytes, __u64 address)
+{
+	return -1;
+}
+#include "tests/unit/consumer/unwind/testing/mapped.h"
+
+#include "bpf/unwind_walk.h"
+#endif
+
+/* A stack, leaf first. */
+struct taken {
+	__u64 frames[STACK_FRAMES];
+	__u32 count;
+	enum unwind_end end;
+	__u32 by_pointer;
+};
+
+/* Called before each step; what it changes is what another writer would. */
+typedef void (*taking_before)(const struct unwind_walk *w, const struct taken *so_far);
+
+static inline __u64 taking_fill(struct unwind_ranges *r, const struct unwind_process *p)
+{
+	__u64 fill = *(const volatile __u64 *)&r->fill;
+
+	return fill && *(const volatile __u64 *)&p->published == fill ? fill : 0;
+}
+
+/* What the walks have found, of all that are not to start without. */
+static struct unwind_cache taking_cache;
+
+/* Walks from `from` by a table that is published; `before` may be NULL. */
+static inline void taking(const struct unwind_frame *from, struct unwind_ranges *r,
+			  const struct unwind_process *p, taking_before before, struct taken *t)
+{
+	__u64 fill = taking_fill(r, p), pc;
+	struct unwind_walk w = { .frame = *from, .fill = fill };
+
+	*t = (struct taken){ .end = UNWIND_END_NONE };
+	unwind_begin(&w.frame);
+	do {
+		if (before)
+			before(&w, t);
+		pc = w.frame.pc;
+		if (!unwind_walk_on(&w, r, p, &taking_cache) && t->count > 0)
+			break;
+		t->frames[t->count++] = pc;
+	} while (w.end == UNWIND_END_NONE && t->count < STACK_FRAMES);
+	t->end = w.end == UNWIND_END_NONE ? UNWIND_END_DEPTH : w.end;
+	t->by_pointer = w.by_pointer;
+	if (*(const volatile __u64 *)&r->fill == fill)
+		return;
+	t->end = UNWIND_END_SWITCHED;
+	t->count = t->count > 0;
+}
+
+#endif
