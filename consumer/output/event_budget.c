@@ -78,7 +78,7 @@ static uint64_t hash_owner(const struct event_budget *b, const struct event_abou
 
 	if (!about->owner)
 		cgroups_owner(b->log->cgroups, about->cgroup_id, 0, owner);
-	hash = line_budget_key(about->owner ? about->owner->name : owner);
+	hash = idmap_text_key(about->owner ? about->owner->name : owner);
 	hash = (hash ^ about->uid) * 0x9e3779b97f4a7c15ULL;
 	return hash ? hash : 1;
 }

@@ -21,16 +21,6 @@ const char *line_kind_name(enum line_kind kind)
 	return kind_names[kind];
 }
 
-/* FNV-1a. */
-uint64_t line_budget_key(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ULL;
-	return hash ? hash : 1;
-}
-
 void line_budget_init(struct line_budget *b, uint64_t max)
 {
 	*b = (struct line_budget){ .max = max };
@@ -59,7 +49,7 @@ void line_budget_done(struct line_budget *b)
 /* The rule's entry of this minute, made when it is new; NULL without memory. */
 static struct line_rule *entry(struct line_budget *b, const char *name)
 {
-	struct line_rule *rule = idmap_get(&b->rules, line_budget_key(name));
+	struct line_rule *rule = idmap_get(&b->rules, idmap_text_key(name));
 
 	if (rule)
 		return rule;
@@ -67,7 +57,7 @@ static struct line_rule *entry(struct line_budget *b, const char *name)
 	if (!rule)
 		return NULL;
 	snprintf(rule->name, sizeof(rule->name), "%s", name);
-	if (idmap_put(&b->rules, line_budget_key(name), rule) < 0) {
+	if (idmap_put(&b->rules, idmap_text_key(name), rule) < 0) {
 		free(rule);
 		return NULL;
 	}
@@ -93,7 +83,7 @@ static bool has_room(const struct line_budget *b, const struct line_rule *rule,
 
 bool line_budget_has_room(const struct line_budget *b, const char *name, uint64_t owner)
 {
-	const struct line_rule *rule = idmap_get(&b->rules, line_budget_key(name));
+	const struct line_rule *rule = idmap_get(&b->rules, idmap_text_key(name));
 
 	return !rule || has_room(b, rule, find_owner(rule, owner));
 }

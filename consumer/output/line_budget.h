@@ -26,9 +26,6 @@ enum line_kind {
 /* "process.match", ...: the type of the line. */
 const char *line_kind_name(enum line_kind kind);
 
-/* A hash of a text, not 0: what an owner's name is known by here. */
-uint64_t line_budget_key(const char *text);
-
 /* Who wrote how many of a rule's lines. */
 struct line_owner {
 	uint64_t owner, written;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "consumer/cgroup/cgroups.h"
-#include "consumer/output/line_budget.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -49,7 +48,7 @@ void shares_done(struct shares *s)
 
 struct owner *shares_owner(struct shares *s, const char *name)
 {
-	uint64_t key = line_budget_key(name);
+	uint64_t key = idmap_text_key(name);
 	struct owner *owner = idmap_get(&s->owners, key);
 
 	if (!owner) {
@@ -103,7 +102,7 @@ void shares_sweep(struct shares *s, uint64_t now_ns)
 			idle[n++] = owner;
 	while (n) {
 		owner = idle[--n];
-		idmap_remove(&s->owners, line_budget_key(owner->name));
+		idmap_remove(&s->owners, idmap_text_key(owner->name));
 		owner_free(owner);
 	}
 }

@@ -147,3 +147,13 @@ void *idmap_next(const struct idmap *m, size_t *i, uint64_t *ret_id)
 	}
 	return NULL;
 }
+
+/* FNV-1a. */
+uint64_t idmap_text_key(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ULL;
+	return hash ? hash : 1;
+}

@@ -32,4 +32,7 @@ void *idmap_next(const struct idmap *m, size_t *i, uint64_t *ret_id);
 
 #define idmap_for_each(m, i, id, value) for (size_t i = 0; ((value) = idmap_next((m), &i, &(id)));)
 
+/* A hash of a text as a key, never 0; texts that may come from outside can collide. */
+uint64_t idmap_text_key(const char *text);
+
 #endif

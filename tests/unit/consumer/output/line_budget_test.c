@@ -107,8 +107,8 @@ static void test_names(void **state)
 {
 	assert_string_equal(line_kind_name(LINE_MATCH), "process.match");
 	assert_string_equal(line_kind_name(LINE_WATCH_STOP), "watch.stop");
-	assert_int_not_equal(line_budget_key("a"), line_budget_key("b"));
-	assert_int_not_equal(line_budget_key(""), 0);
+	assert_int_not_equal(idmap_text_key("a"), idmap_text_key("b"));
+	assert_int_not_equal(idmap_text_key(""), 0);
 }
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
