@@ -156,6 +156,7 @@ static int start_all(struct agent *a)
 		       symbols_jit_files(a->symbols));
 	recorder_init(&a->recorder, a->options.recorder_kib << 10);
 	shares_init(&a->shares);
+	a->confinement = (struct confinement){ &a->options, &a->host, a->output, &a->self };
 	r = confine_files(&a->confinement);
 	if (r < 0)
 		return r;
