@@ -416,16 +416,89 @@ static void test_write(void **state)
 	jsonw_done(&w);
 }
 
+/* Where the first line of that type stands, from 0; the test fails where there is none. */
+static size_t place_of(json_object *lines, const char *type)
+{
+	for (size_t i = 0; i < json_object_array_length(lines); i++)
+		if (!strcmp(fake_text(json_object_array_get_idx(lines, i), "type"), type))
+			return i;
+	fail_msg("no line %s", type);
+	return 0;
+}
+
+/*
+ * Who follows the lines learns of a watch before its trigger, of the trigger before its session,
+ * and of the session's end last; all but the first name the session.
+ */
+static void test_order_of_lines(void **state)
+{
+	static const char *const order[] = { "watch.start", "pressure", "session.start", "stack",
+					     "session.end" };
+	struct trigger trigger = {
+		.watch = watch,
+		.rule = rule,
+		.reason = { .kind = TRIGGER_PRESSURE,
+			    .by = "scan",
+			    .stall_ms = 200,
+			    .measured_ms = 2000,
+			    .when = { .resource = RESOURCE_CPU,
+				      .stall_ms = 100,
+				      .window_ms = 2000 } },
+	};
+	struct trigger_held held;
+	json_object *lines;
+	struct session *s;
+	const char *id;
+
+	if (!fake)
+		skip();
+	assert_int_equal(trigger_fire(&fake->a.triggers, &trigger, &s, &held), 0);
+	put(0, SAMPLE_CAPTURE, 100, watch->epoch);
+	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 1, .emitted = 1 });
+	end(s);
+	lines = fake_lines(fake);
+	id = fake_text(json_object_array_get_idx(lines, place_of(lines, "pressure")), "session");
+	assert_non_null(id);
+	for (size_t i = 1; i < ARRAY_SIZE(order); i++) {
+		size_t at = place_of(lines, order[i]);
+
+		assert_true(place_of(lines, order[i - 1]) < at);
+		assert_string_equal(fake_text(json_object_array_get_idx(lines, at), "session"), id);
+	}
+	json_object_put(lines);
+}
+
+/* Held back, a trigger leaves the one line that says so. */
+static void test_order_held(void **state)
+{
+	struct trigger trigger = {
+		.watch = watch,
+		.rule = rule,
+		.reason = { .kind = TRIGGER_PRESSURE,
+			    .by = "scan",
+			    .when = { .resource = RESOURCE_CPU } },
+	};
+	struct trigger_held held;
+	struct session *s;
+
+	if (!fake)
+		skip();
+	start(TRIGGER_EXEC);
+	assert_int_equal(trigger_fire(&fake->a.triggers, &trigger, &s, &held), -EAGAIN);
+	assert_int_equal(fake_count(fake, "pressure"), 0);
+	assert_int_equal(fake_count(fake, "trigger.held"), 1);
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_account),	    EACH(test_late),	      EACH(test_other_epoch),
-		EACH(test_scope),	    EACH(test_held),	      EACH(test_budgets),
-		EACH(test_too_many),	    EACH(test_watch_removed), EACH(test_steps),
-		EACH(test_all_here),	    EACH(test_write),	      EACH(test_owners),
-		EACH(test_sessions_of_one),
+		EACH(test_account),	    EACH(test_late),	       EACH(test_other_epoch),
+		EACH(test_scope),	    EACH(test_held),	       EACH(test_budgets),
+		EACH(test_too_many),	    EACH(test_watch_removed),  EACH(test_steps),
+		EACH(test_all_here),	    EACH(test_write),	       EACH(test_owners),
+		EACH(test_sessions_of_one), EACH(test_order_of_lines), EACH(test_order_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
