@@ -171,16 +171,3 @@ uint64_t psi_growth_us(const struct psi *from, const struct psi *to, bool full)
 
 	return now > then ? now - then : 0;
 }
-
-uint64_t psi_history_stall_us(const struct psi_history *h, uint64_t window_ns, bool full,
-			      const struct psi_point **ret_from)
-{
-	const struct psi_point *newest = psi_history_newest(h);
-
-	*ret_from = NULL;
-	if (!newest)
-		return 0;
-	*ret_from =
-		psi_history_since(h, newest->time_ns > window_ns ? newest->time_ns - window_ns : 0);
-	return psi_growth_us(&(*ret_from)->psi, &newest->psi, full);
-}

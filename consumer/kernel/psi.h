@@ -49,14 +49,6 @@ void psi_history_done(struct psi_history *h);
 void psi_history_clear(struct psi_history *h);
 void psi_history_add(struct psi_history *h, uint64_t time_ns, const struct psi *psi);
 
-/*
- * The stall over the last window_ns: newest total minus that of the newest point that is at least
- * window_ns older, or of the oldest point there is. *ret_from is that point. Microseconds; 0 with
- * fewer than two points.
- */
-uint64_t psi_history_stall_us(const struct psi_history *h, uint64_t window_ns, bool full,
-			      const struct psi_point **ret_from);
-
 /* The newest point, or NULL. */
 const struct psi_point *psi_history_newest(const struct psi_history *h);
 

@@ -141,13 +141,3 @@ uint32_t tree_next(const struct tree *t, uint32_t node, bool down, uint32_t *dep
 	}
 	return node == TREE_ROOT ? 0 : t->nodes[node].sibling;
 }
-
-uint32_t tree_depth(const struct tree *t)
-{
-	uint32_t depth = 0, deepest = 0;
-
-	for (uint32_t node = tree_next(t, TREE_ROOT, true, &depth); node;
-	     node = tree_next(t, node, true, &depth))
-		deepest = MAX(deepest, depth);
-	return deepest;
-}

@@ -43,9 +43,6 @@ int tree_add(struct tree *t, const struct tree_step *path, uint32_t n, unsigned 
 /* Puts the children of every node in the order of their names. 0 or -ENOMEM. */
 int tree_sort(struct tree *t, const struct names *names);
 
-/* The deepest path. */
-uint32_t tree_depth(const struct tree *t);
-
 /* The node behind this one when the tree is walked from the root down; 0 at the end. */
 uint32_t tree_next(const struct tree *t, uint32_t node, bool down, uint32_t *depth);
 

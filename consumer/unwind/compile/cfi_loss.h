@@ -15,8 +15,7 @@ enum cfi_loss {
 	CFI_LOSS_COUNT_
 };
 
-/* The stable word of a loss, and a sentence for people; NULL for CFI_LOSS_NONE. */
+/* The stable word of a loss; NULL for CFI_LOSS_NONE. */
 const char *cfi_loss_word(enum cfi_loss loss);
-const char *cfi_loss_help(enum cfi_loss loss);
 
 #endif

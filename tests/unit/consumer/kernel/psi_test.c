@@ -138,11 +138,15 @@ static void add(struct psi_history *h, uint64_t ms, uint64_t some_us, uint64_t f
 
 static uint64_t stall(const struct psi_history *h, uint64_t window_ms, bool full, uint64_t *from_ms)
 {
-	const struct psi_point *from;
-	uint64_t us = psi_history_stall_us(h, window_ms * NSEC_PER_MSEC, full, &from);
+	const struct psi_point *newest = psi_history_newest(h), *from;
+	uint64_t window_ns = window_ms * NSEC_PER_MSEC;
 
-	*from_ms = from ? from->time_ns / NSEC_PER_MSEC : ~0ULL;
-	return us;
+	*from_ms = ~0ULL;
+	if (!newest)
+		return 0;
+	from = psi_history_since(h, newest->time_ns > window_ns ? newest->time_ns - window_ns : 0);
+	*from_ms = from->time_ns / NSEC_PER_MSEC;
+	return psi_growth_us(&from->psi, &newest->psi, full);
 }
 
 static void test_history_windows(void **state)
