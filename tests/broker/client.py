@@ -23,7 +23,7 @@ REFUSALS = ["none", "peer", "busy", "length", "descriptor", "version", "request"
             "rate", "argument", "unwatched", "unknown_process", "other_process", "not_regular", "setuid",
             "not_elf", "gone", "kernel", "file_system", "other_owner",
             "other_namespace", "other_mount", "slow", "stuck", "events", "attached", "scope"]
-ABI = pathlib.Path(__file__).resolve().parents[2] / "shared" / "abi.h"
+ABI = pathlib.Path(__file__).resolve().parents[2] / "shared" / "abi" / "abi.h"
 ABI_VERSION = int(re.search(r"^#define ABI_VERSION (\d+)u$", ABI.read_text(), re.M)[1])
 WAIT_S = 10
 

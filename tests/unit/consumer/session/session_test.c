@@ -41,9 +41,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	if (!fake)
-		return 0;
-	fake_free(fake);
+	if (fake)
+		fake_free(fake);
 	return 0;
 }
 
@@ -426,6 +425,18 @@ static size_t place_of(json_object *lines, const char *type)
 	return 0;
 }
 
+static struct trigger cpu_trigger(void)
+{
+	struct trigger t = { .watch = watch, .rule = rule };
+
+	t.reason.kind = TRIGGER_PRESSURE;
+	t.reason.by = "scan";
+	t.reason.when.resource = RESOURCE_CPU;
+	t.reason.stall_ms = t.reason.when.stall_ms = 200;
+	t.reason.measured_ms = t.reason.when.window_ms = 2000;
+	return t;
+}
+
 /*
  * Who follows the lines learns of a watch before its trigger, of the trigger before its session,
  * and of the session's end last; all but the first name the session.
@@ -434,17 +445,7 @@ static void test_order_of_lines(void **state)
 {
 	static const char *const order[] = { "watch.start", "pressure", "session.start", "stack",
 					     "session.end" };
-	struct trigger trigger = {
-		.watch = watch,
-		.rule = rule,
-		.reason = { .kind = TRIGGER_PRESSURE,
-			    .by = "scan",
-			    .stall_ms = 200,
-			    .measured_ms = 2000,
-			    .when = { .resource = RESOURCE_CPU,
-				      .stall_ms = 100,
-				      .window_ms = 2000 } },
-	};
+	struct trigger trigger = cpu_trigger();
 	struct trigger_held held;
 	json_object *lines;
 	struct session *s;
@@ -471,13 +472,7 @@ static void test_order_of_lines(void **state)
 /* Held back, a trigger leaves the one line that says so. */
 static void test_order_held(void **state)
 {
-	struct trigger trigger = {
-		.watch = watch,
-		.rule = rule,
-		.reason = { .kind = TRIGGER_PRESSURE,
-			    .by = "scan",
-			    .when = { .resource = RESOURCE_CPU } },
-	};
+	struct trigger trigger = cpu_trigger();
 	struct trigger_held held;
 	struct session *s;
 
