@@ -191,12 +191,12 @@ static int start_all(struct agent *a)
  */
 static void open_notify(struct agent *a)
 {
-	int r = service_notify_open(getenv("SERVICE_NOTIFY_SOCKET"), getenv("WATCHDOG_USEC"),
+	int r = service_notify_open(getenv("NOTIFY_SOCKET"), getenv("WATCHDOG_USEC"),
 				    getenv("WATCHDOG_PID"), &a->notify);
 
 	if (r < 0)
 		log_warning(
-			"SERVICE_NOTIFY_SOCKET: %s, continuing without telling the service manager",
+			"NOTIFY_SOCKET: %s, continuing without telling the service manager",
 			strerror(-r));
 }
 

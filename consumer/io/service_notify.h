@@ -25,7 +25,7 @@ struct service_notify {
 #define SERVICE_NOTIFY_NONE ((struct service_notify){ .fd = -1 })
 
 /*
- * Connects to `socket`, the value of $SERVICE_NOTIFY_SOCKET: an absolute path, or "@name" in the
+ * Connects to `socket`, the value of $NOTIFY_SOCKET: an absolute path, or "@name" in the
  * abstract namespace; NULL or empty: no service manager. `usec` and `pid` are $WATCHDOG_USEC and
  * $WATCHDOG_PID (may be NULL); a watchdog of another process is not ours. 0; -EINVAL: a value is
  * none; -EAFNOSUPPORT: a kind of address that is not a Unix socket; -errno of socket(2) and
