@@ -80,11 +80,13 @@ static void test_early_notice(void **state)
 	pressure_testing_loop(500 * NSEC_PER_MSEC);
 	assert_int_equal(fake_count(fake, "pressure"), 0);
 	pretend(w, 700000);
-	pressure_testing_loop(500 * NSEC_PER_MSEC);
+	/* A look finds it, and the next one that nothing is left to be read: on a busy machine late. */
+	for (int i = 0; i < 10 && fake->a.pressure.look_every_ns; i++)
+		pressure_testing_loop(500 * NSEC_PER_MSEC);
+	assert_int_equal(fake->a.pressure.look_every_ns, 0);
 	line = fake_last(fake, "pressure");
 	assert_string_equal(fake_text(line, "by"), "reading");
 	assert_string_equal(fake_text(line, "stall_ms"), "200");
-	assert_int_equal(fake->a.pressure.look_every_ns, 0);
 	/* Not for longer than the window. */
 	pressure_testing_of(w)->thresholds->crossed.time_ns -= 2 * NSEC_PER_SEC;
 	pressure_follow_notice(&fake->a.pressure, pressure_testing_of(w)->thresholds, false);
