@@ -23,12 +23,12 @@ WATCHED, STRANGER, OUTSIDE = range(3)  # enum prey_kind
 TASK = struct.Struct("=QQIIII16s")  # struct task_record of shared/abi/abi.h
 SHOWS_MEMORY = {"mem", "environ", "auxv", "pagemap", "kmem"}
 ITERATORS = {"tasks", "vmas_open", "vmas_tree", "ranges", "ksyms"}
-SHARED = bed.ROOT / "shared"
+ABI = bed.ROOT / "shared" / "abi"
 
 
 def rows(table, word):
     """First words in brackets of the rows `word` of a .def table."""
-    return re.findall(rf"^{word}\((\w+)", (SHARED / table).read_text(encoding="ascii"), re.M)
+    return re.findall(rf"^{word}\((\w+)", (ABI / table).read_text(encoding="ascii"), re.M)
 
 
 # What it may hold at once; of what is not here as much as it likes: events and margin as in loader/broker/broker_peer.h, and

@@ -80,7 +80,8 @@ static void test_early_notice(void **state)
 	pressure_testing_loop(500 * NSEC_PER_MSEC);
 	assert_int_equal(fake_count(fake, "pressure"), 0);
 	pretend(w, 700000);
-	/* A look finds it, and the next one that nothing is left to be read: on a busy machine late. */
+	/* A look finds it, and the next one that nothing is left to be read: late on a busy
+	 * machine. */
 	for (int i = 0; i < 10 && fake->a.pressure.look_every_ns; i++)
 		pressure_testing_loop(500 * NSEC_PER_MSEC);
 	assert_int_equal(fake->a.pressure.look_every_ns, 0);
