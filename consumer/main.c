@@ -195,9 +195,8 @@ static void open_notify(struct agent *a)
 				    getenv("WATCHDOG_PID"), &a->notify);
 
 	if (r < 0)
-		log_warning(
-			"NOTIFY_SOCKET: %s, continuing without telling the service manager",
-			strerror(-r));
+		log_warning("NOTIFY_SOCKET: %s, continuing without telling the service manager",
+			    strerror(-r));
 }
 
 static void release_all(struct agent *a)
