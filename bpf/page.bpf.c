@@ -57,7 +57,7 @@ static long try_beginning(__u32 i, struct search *s)
 	return 1;
 }
 
-static __always_inline void search(struct search *s, __u64 bit)
+static __always_inline void search_layout(struct search *s, __u64 bit)
 {
 	s->layout.frame = PAGE_FRAME & ~bit;
 	bpf_loop(BEGINNINGS, try_beginning, s, 0);
@@ -77,7 +77,7 @@ int page_learn(void *ctx)
 	s.layout.top = s.pgd >= FOUR_LEVELS_FROM ? PAGE_TOP_4_LEVELS : PAGE_TOP_5_LEVELS;
 	s.first = (s.pgd & ~(GIB - 1)) - (BEGINNINGS - 1) * GIB;
 	for (int i = 0; i < 3 && !s.found; i++)
-		search(&s, encrypted[i]);
+		search_layout(&s, encrypted[i]);
 	if (!s.found)
 		return 0;
 	s.layout.base = s.found;

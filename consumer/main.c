@@ -76,7 +76,7 @@ static int watch_rules_file(struct agent *a)
 }
 
 /* One step of the start: what it does, for the one line when it fails. */
-static int say(const char *what, int r)
+static int say_step(const char *what, int r)
 {
 	if (r < 0)
 		log_error("%s: %s", what, strerror(-r));
@@ -88,9 +88,9 @@ static int open_all(struct agent *a)
 {
 	int r;
 
-	r = say("control socket",
-		control_new(a->loop, a->options.socket, a->socket_group, confine_admin(&a->options),
-			    methods_table, &a->methods, &a->control));
+	r = say_step("control socket", control_new(a->loop, a->options.socket, a->socket_group,
+						   confine_admin(&a->options), methods_table,
+						   &a->methods, &a->control));
 	if (r < 0)
 		return r;
 	r = confine_become(&a->options);
@@ -99,36 +99,36 @@ static int open_all(struct agent *a)
 	r = pinned_maps_open(a->options.bpf_dir, &a->pins);
 	if (r < 0)
 		return r;
-	r = say("scope", scope_read(a->pins.scope_fd, &a->scope));
+	r = say_step("scope", scope_read(a->pins.scope_fd, &a->scope));
 	if (r < 0)
 		return r;
-	r = say(a->options.output,
-		output_queue_new(a->options.output, a->options.queue_kib << 10, &a->output));
+	r = say_step(a->options.output,
+		     output_queue_new(a->options.output, a->options.queue_kib << 10, &a->output));
 	if (r < 0)
 		return r;
-	r = say("subscriptions", subscriptions_new(&a->subscriptions));
+	r = say_step("subscriptions", subscriptions_new(&a->subscriptions));
 	if (r < 0)
 		return r;
 	output_queue_tap(a->output, subscriptions_put, a->subscriptions);
-	r = say("cgroup2", cgroups_open(a->host.cgroup2, &a->cgroups));
+	r = say_step("cgroup2", cgroups_open(a->host.cgroup2, &a->cgroups));
 	if (r < 0)
 		return r;
-	r = say(a->options.broker,
-		broker_client_new(options_broker(&a->options), BROKER_CLIENT_WAIT_MS, &a->link));
+	r = say_step(a->options.broker, broker_client_new(options_broker(&a->options),
+							  BROKER_CLIENT_WAIT_MS, &a->link));
 	if (r == 0)
-		r = say(a->options.broker,
-			broker_client_new(options_broker(&a->options), BROKER_CLIENT_FILE_WAIT_MS,
-					  &a->files));
+		r = say_step(a->options.broker,
+			     broker_client_new(options_broker(&a->options),
+					       BROKER_CLIENT_FILE_WAIT_MS, &a->files));
 	if (r < 0)
 		return r;
-	r = say("pressure", pressure_follow_open(&a->pressure, a->loop, a->pins.abi.slots));
+	r = say_step("pressure", pressure_follow_open(&a->pressure, a->loop, a->pins.abi.slots));
 	if (r < 0)
 		return r;
-	r = say("symbols",
-		symbols_new(a->options.symbols_kib << 10, a->pins.ksyms_path, &a->symbols));
+	r = say_step("symbols",
+		     symbols_new(a->options.symbols_kib << 10, a->pins.ksyms_path, &a->symbols));
 	if (r < 0)
 		return r;
-	return say("rules file", watch_rules_file(a));
+	return say_step("rules file", watch_rules_file(a));
 }
 
 /* How the symbolizer reads files that only the processes that map them can reach. */
@@ -161,25 +161,25 @@ static int start_all(struct agent *a)
 	if (r < 0)
 		return r;
 	/* The threads exist before the system-call filter, which therefore allows no clone(2). */
-	r = say("output thread", output_queue_start(a->output));
+	r = say_step("output thread", output_queue_start(a->output));
 	if (r < 0)
 		return r;
 	symbols_set_borrow(a->symbols, borrow_mapping, a->files);
 	perf_map_files_set_borrow(symbols_jit_files(a->symbols), borrow_jit_map, a->files);
-	r = say("symbolizer thread", report_thread_new(&a->lines, a->symbols, &a->reporter));
+	r = say_step("symbolizer thread", report_thread_new(&a->lines, a->symbols, &a->reporter));
 	if (r < 0)
 		return r;
-	r = say("threads for users' cgroups", cgroups_start(&a->cgroups));
+	r = say_step("threads for users' cgroups", cgroups_start(&a->cgroups));
 	if (r < 0)
 		return r;
-	r = say("closing threads", psi_opener_start(&a->pressure.opener, a->link));
+	r = say_step("closing threads", psi_opener_start(&a->pressure.opener, a->link));
 	if (r < 0)
 		return r;
 	agent_wire(a);
-	r = say("unwinder thread", process_unwind_start(&a->unwind));
+	r = say_step("unwinder thread", process_unwind_start(&a->unwind));
 	if (r < 0)
 		return r;
-	r = say("watches", watches_init(&a->watches));
+	r = say_step("watches", watches_init(&a->watches));
 	if (r < 0)
 		return r;
 	return confine_calls(&a->confinement);
@@ -225,7 +225,7 @@ static void release_all(struct agent *a)
 	loop_free(a->loop);
 }
 
-static int run(struct agent *a)
+static int run_agent(struct agent *a)
 {
 	int r;
 
@@ -235,12 +235,12 @@ static int run(struct agent *a)
 			  "systemd.unified_cgroup_hierarchy=1 or mount it",
 			  cgroupfs_mode_name(a->host.cgroup_mode));
 	if (r < 0)
-		return r == -ENOENT ? r : say("host", r);
-	r = say("signals", open_signals(a));
+		return r == -ENOENT ? r : say_step("host", r);
+	r = say_step("signals", open_signals(a));
 	if (r < 0)
 		return r;
 	open_notify(a);
-	r = say("loop", loop_new(&a->loop));
+	r = say_step("loop", loop_new(&a->loop));
 	if (r < 0)
 		return r;
 	r = open_all(a);
@@ -290,7 +290,7 @@ int main(int argc, char *argv[])
 	raise_descriptors();
 	if (confine_socket_group(&a->options, &a->socket_group) < 0)
 		return EXIT_FAILED;
-	r = run(a);
+	r = run_agent(a);
 	status = status_of(a, r);
 	agent_stop(a);
 	release_all(a);

@@ -6,7 +6,7 @@
 #include "policy/policy.h"
 
 /* What is read comes from others, and a terminal is behind us. */
-static int confine(enum confine what)
+static int confine_process(enum confine what)
 {
 	int r;
 
@@ -22,7 +22,7 @@ int main(int argc, char *argv[])
 {
 	int status;
 
-	confine_by(confine);
+	confine_by(confine_process);
 	status = command_main(argc, argv, stdout, stderr);
 	/* A full disk or a closed pipe behind stdout is a failure too. */
 	if (fflush(stdout) == EOF || ferror(stdout))

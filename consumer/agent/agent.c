@@ -27,7 +27,7 @@
 #define RECORDER_KEEP_NS (31 * NSEC_PER_SEC)
 
 /* Two consumers on one set of maps would each see half: the older one ends. */
-static bool ours(struct agent *a)
+static bool owns_maps(struct agent *a)
 {
 	if (__atomic_load_n(&a->pins.control->owner, __ATOMIC_ACQUIRE) == a->owner)
 		return true;
@@ -42,7 +42,7 @@ void agent_drain(struct agent *a)
 {
 	uint64_t now_ns = clock_mono_ns();
 
-	if (!ours(a))
+	if (!owns_maps(a))
 		return;
 
 	a->pins.control->heartbeat_ns = now_ns;
@@ -240,7 +240,7 @@ static int add_sources(struct agent *a)
 }
 
 /* Asked once before anything is needed: agent.start says whether there is a broker, and why not. */
-static void greet(struct agent *a)
+static void greet_broker(struct agent *a)
 {
 	const char *why;
 
@@ -271,7 +271,7 @@ int agent_run(struct agent *a)
 		return r;
 	}
 	sampler_start(&a->sampler);
-	greet(a);
+	greet_broker(a);
 	/* What an earlier consumer did not drain is of its watches: nobody waits for it. */
 	ring_drain(&a->pins.samples, pass_over, NULL);
 	a->started = true;

@@ -73,7 +73,7 @@ struct path_list {
 	size_t n;
 };
 
-static int add(struct path_list *list, struct policy_path path)
+static int add_path(struct path_list *list, struct policy_path path)
 {
 	if (list->n >= PATHS_MAX) {
 		log_error("--symbols-path: more than %d directories", PATHS_MAX / 2);
@@ -84,7 +84,7 @@ static int add(struct path_list *list, struct policy_path path)
 }
 
 /* The directory that `path` is in, newly allocated; "." for a bare name. */
-static char *directory(const char *path)
+static char *parent_directory(const char *path)
 {
 	char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
 
@@ -106,7 +106,7 @@ static int add_symbols(struct path_list *list, char *text)
 	while (rest && (dir = strsep(&rest, ":"))) {
 		if (!*dir)
 			continue;
-		r = add(list, (struct policy_path){ .path = dir, .optional = true });
+		r = add_path(list, (struct policy_path){ .path = dir, .optional = true });
 		if (r < 0)
 			return r;
 	}
@@ -122,24 +122,25 @@ static int collect_paths(const struct confinement *c, struct path_list *list, ch
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = add(list, fixed[i]);
+		r = add_path(list, fixed[i]);
 	if (r == 0)
-		r = add(list, (struct policy_path){ .path = c->options->bpf_dir });
+		r = add_path(list, (struct policy_path){ .path = c->options->bpf_dir });
 	if (r == 0)
-		r = add(list, (struct policy_path){ .path = c->host->cgroup2 });
+		r = add_path(list, (struct policy_path){ .path = c->host->cgroup2 });
 	if (r == 0)
-		r = add(list, (struct policy_path){ .path = rules_dir });
+		r = add_path(list, (struct policy_path){ .path = rules_dir });
 	if (r == 0 && output_dir)
-		r = add(list, (struct policy_path){
-				      .path = output_dir, .write = true, .create = !unix_output });
+		r = add_path(list, (struct policy_path){ .path = output_dir,
+							 .write = true,
+							 .create = !unix_output });
 	return r == 0 ? add_symbols(list, symbols) : r;
 }
 
 int confine_files(const struct confinement *c)
 {
 	const char *output = output_queue_path(c->output);
-	_cleanup_free_ char *rules_dir = directory(c->options->rules);
-	_cleanup_free_ char *output_dir = output ? directory(output) : NULL;
+	_cleanup_free_ char *rules_dir = parent_directory(c->options->rules);
+	_cleanup_free_ char *output_dir = output ? parent_directory(output) : NULL;
 	_cleanup_free_ char *symbols =
 		strdup(c->options->symbols_path ? c->options->symbols_path : "");
 	struct path_list list = {};

@@ -71,7 +71,7 @@ int broker_client_new(const char *path, unsigned int wait_ms, struct broker_clie
 	return 0;
 }
 
-static void count(uint64_t *counter)
+static void add_one(uint64_t *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
@@ -85,7 +85,7 @@ static void drop_late(struct broker_client *link)
 }
 
 /* Nothing is owed any more. */
-static void settle(struct broker_client *link)
+static void settle_owed(struct broker_client *link)
 {
 	link->owed.request = NOTHING;
 	loop_remove(TAKE_PTR(link->source));
@@ -93,7 +93,7 @@ static void settle(struct broker_client *link)
 
 static void hang_up(struct broker_client *link)
 {
-	settle(link);
+	settle_owed(link);
 	drop_late(link);
 	if (link->fd >= 0)
 		close(link->fd);
@@ -111,7 +111,7 @@ void broker_client_free(struct broker_client *link)
 }
 
 /* The connection is of no use any more; the broker is tried again later. */
-static int lose(struct broker_client *link, const char *why)
+static int lose_connection(struct broker_client *link, const char *why)
 {
 	hang_up(link);
 	link->why = why;
@@ -125,7 +125,7 @@ static void on_answer(void *context, uint32_t events);
  * The answer may still come: the connection stays, and is asked nothing else. A broker that has to
  * be started on a machine in trouble needs longer than we wait.
  */
-static int owe(struct broker_client *link, uint32_t request, const void *body, size_t bytes)
+static int note_owed(struct broker_client *link, uint32_t request, const void *body, size_t bytes)
 {
 	link->owed = (struct asked){ .request = request, .bytes = bytes };
 	memcpy(link->owed.body, body, bytes);
@@ -152,7 +152,7 @@ static uint64_t patience_ns(struct broker_client *link)
 	return link->wait_ms * NSEC_PER_MSEC - link->spent_ns;
 }
 
-static int wait(struct broker_client *link, unsigned int wait_ms)
+static int wait_for_answer(struct broker_client *link, unsigned int wait_ms)
 {
 	uint64_t began_ns = clock_mono_ns();
 	int r = broker_client_wire_wait(link->fd, wait_ms);
@@ -164,10 +164,10 @@ static int wait(struct broker_client *link, unsigned int wait_ms)
 }
 
 /* As broker_client_wire_receive, after a wait. -ETIMEDOUT: nothing came. */
-static int await(struct broker_client *link, uint32_t request, unsigned int wait_ms,
-		 struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
+static int await_answer(struct broker_client *link, uint32_t request, unsigned int wait_ms,
+			struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
 {
-	int r = wait(link, wait_ms);
+	int r = wait_for_answer(link, wait_ms);
 
 	return r < 0 ? r
 		     : broker_client_wire_receive(link->fd, request, link->sequence, ret_answer,
@@ -177,16 +177,16 @@ static int await(struct broker_client *link, uint32_t request, unsigned int wait
 static int end_greeting(struct broker_client *link, const struct broker_answer *answer)
 {
 	if (answer->refusal != REFUSAL_NONE) {
-		count(&link->counts.refused[answer->refusal]);
-		return lose(link, broker_refusal_help(answer->refusal));
+		add_one(&link->counts.refused[answer->refusal]);
+		return lose_connection(link, broker_refusal_help(answer->refusal));
 	}
-	count(&link->counts.granted[BROKER_HELLO]);
+	add_one(&link->counts.granted[BROKER_HELLO]);
 	link->why = NULL;
 	return 0;
 }
 
 /* An answer that is late, or its end: 0 when it was there, and the next request may go out. */
-static int collect(struct broker_client *link)
+static int collect_owed(struct broker_client *link)
 {
 	struct broker_answer answer = {};
 	struct broker_client_brought brought = {};
@@ -197,8 +197,8 @@ static int collect(struct broker_client *link)
 	if (r == -EAGAIN && clock_mono_ns() - link->owed_ns < BROKER_CLIENT_OWED_NS)
 		return -ENOTCONN;
 	if (r < 0)
-		return lose(link, r == -EAGAIN ? too_late : broker_client_wire_text(r));
-	settle(link);
+		return lose_connection(link, r == -EAGAIN ? too_late : broker_client_wire_text(r));
+	settle_owed(link);
 	if (owed.request == BROKER_HELLO)
 		return end_greeting(link, &answer);
 	link->why = NULL;
@@ -231,7 +231,7 @@ static void on_answer(void *context, uint32_t events)
 	int r;
 
 	pthread_mutex_lock(&link->lock);
-	r = collect(link);
+	r = collect_owed(link);
 	pthread_mutex_unlock(&link->lock);
 	if (r < 0)
 		return;
@@ -271,17 +271,18 @@ static int open_connection(struct broker_client *link, unsigned int wait_ms)
 
 	link->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (link->fd < 0)
-		return lose(link, "no socket could be made");
+		return lose_connection(link, "no socket could be made");
 	if (connect(link->fd, (struct sockaddr *)&link->address, sizeof(link->address)) < 0)
-		return lose(link, broker_client_wire_connect_text(errno));
+		return lose_connection(link, broker_client_wire_connect_text(errno));
 	link->sequence = 0;
 	r = broker_client_wire_send(link->fd, BROKER_HELLO, ++link->sequence, &hello,
 				    sizeof(hello));
 	if (r == 0)
-		r = await(link, BROKER_HELLO, wait_ms, &answer, &none);
+		r = await_answer(link, BROKER_HELLO, wait_ms, &answer, &none);
 	if (r == -ETIMEDOUT)
-		return owe(link, BROKER_HELLO, &hello, sizeof(hello));
-	return r < 0 ? lose(link, broker_client_wire_text(r)) : end_greeting(link, &answer);
+		return note_owed(link, BROKER_HELLO, &hello, sizeof(hello));
+	return r < 0 ? lose_connection(link, broker_client_wire_text(r))
+		     : end_greeting(link, &answer);
 }
 
 /* May a new connection be tried by now? */
@@ -305,7 +306,7 @@ static int check_patience(struct broker_client *link, unsigned int *ret_wait_ms)
 }
 
 /* A connection, if need be a new one, within the time that is left. */
-static int reconnect(struct broker_client *link)
+static int reconnect_broker(struct broker_client *link)
 {
 	unsigned int wait_ms;
 	int r;
@@ -318,8 +319,9 @@ static int reconnect(struct broker_client *link)
 	return r < 0 ? r : open_connection(link, wait_ms);
 }
 
-static int exchange(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
-		    struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
+static int exchange_messages(struct broker_client *link, uint32_t request, const void *body,
+			     size_t bytes, struct broker_answer *ret_answer,
+			     struct broker_client_brought *ret_brought)
 {
 	unsigned int wait_ms;
 	int r = check_patience(link, &wait_ms);
@@ -327,7 +329,7 @@ static int exchange(struct broker_client *link, uint32_t request, const void *bo
 	if (r < 0)
 		return r;
 	r = broker_client_wire_send(link->fd, request, ++link->sequence, body, bytes);
-	return r < 0 ? r : await(link, request, wait_ms, ret_answer, ret_brought);
+	return r < 0 ? r : await_answer(link, request, wait_ms, ret_answer, ret_brought);
 }
 
 /*
@@ -335,29 +337,29 @@ static int exchange(struct broker_client *link, uint32_t request, const void *bo
  * nobody had asked for a while: once more, on a new one. What was asked for can be asked twice,
  * because an answer that never came brought nothing.
  */
-static int talk(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
-		struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
+static int ask_broker(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
+		      struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
 {
 	bool reused = link->fd >= 0 && link->owed.request == NOTHING;
-	int r = link->owed.request != NOTHING ? collect(link) : 0;
+	int r = link->owed.request != NOTHING ? collect_owed(link) : 0;
 
 	if (r == 0 && take_late(link, request, body, bytes, ret_answer, ret_brought))
 		return 0;
 	if (r == 0)
-		r = reconnect(link);
+		r = reconnect_broker(link);
 	if (r < 0)
 		return r;
-	r = exchange(link, request, body, bytes, ret_answer, ret_brought);
+	r = exchange_messages(link, request, body, bytes, ret_answer, ret_brought);
 	if (r == -ECONNRESET && reused) {
 		hang_up(link);
-		r = reconnect(link);
+		r = reconnect_broker(link);
 		if (r < 0)
 			return r;
-		r = exchange(link, request, body, bytes, ret_answer, ret_brought);
+		r = exchange_messages(link, request, body, bytes, ret_answer, ret_brought);
 	}
 	if (r == -ETIMEDOUT)
-		return owe(link, request, body, bytes);
-	return r < 0 && r != -ENOTCONN ? lose(link, broker_client_wire_text(r)) : r;
+		return note_owed(link, request, body, bytes);
+	return r < 0 && r != -ENOTCONN ? lose_connection(link, broker_client_wire_text(r)) : r;
 }
 
 /* The errno that the answer carries, under its wall; a rule of the broker is -EACCES. */
@@ -374,16 +376,16 @@ int broker_client_ask(struct broker_client *link, uint32_t request, const void *
 	int r;
 
 	pthread_mutex_lock(&link->lock);
-	r = talk(link, request, body, bytes, &answer, ret_brought);
+	r = ask_broker(link, request, body, bytes, &answer, ret_brought);
 	if (r < 0) {
-		count(&link->counts.unreachable);
+		add_one(&link->counts.unreachable);
 		why = link->why;
 	} else if (answer.refusal != REFUSAL_NONE) {
-		count(&link->counts.refused[answer.refusal]);
+		add_one(&link->counts.refused[answer.refusal]);
 		why = broker_refusal_help(answer.refusal);
 		r = refusal_error(&answer);
 	} else {
-		count(&link->counts.granted[request]);
+		add_one(&link->counts.granted[request]);
 		link->why = NULL;
 	}
 	pthread_mutex_unlock(&link->lock);
@@ -398,7 +400,7 @@ int broker_client_greet(struct broker_client *link, unsigned int wait_ms, const 
 
 	pthread_mutex_lock(&link->lock);
 	if (link->owed.request != NOTHING)
-		r = collect(link);
+		r = collect_owed(link);
 	else if (link->fd < 0)
 		r = may_try(link) ? open_connection(link, wait_ms) : -ENOTCONN;
 	link->spent_ns = 0;

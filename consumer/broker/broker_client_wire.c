@@ -86,8 +86,8 @@ static bool take_descriptors(struct msghdr *message, struct broker_client_brough
 }
 
 /* One message of exactly an answer's length. -ECONNRESET: the other side has gone. */
-static int receive(int fd, struct broker_answer *ret_answer,
-		   struct broker_client_brought *ret_caught)
+static int receive_answer(int fd, struct broker_answer *ret_answer,
+			  struct broker_client_brought *ret_caught)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(ret_caught->fds))];
 	struct iovec part = { .iov_base = ret_answer, .iov_len = sizeof(*ret_answer) };
@@ -114,7 +114,7 @@ static int receive(int fd, struct broker_answer *ret_answer,
 }
 
 /* A connection that is refused as a whole is so before its request is read: sequence 0. */
-static bool answers(const struct broker_answer *answer, uint32_t request, uint32_t sequence)
+static bool is_answer_to(const struct broker_answer *answer, uint32_t request, uint32_t sequence)
 {
 	if (answer->magic != BROKER_MAGIC || answer->refusal >= REFUSAL_COUNT_)
 		return false;
@@ -136,11 +136,11 @@ int broker_client_wire_receive(int fd, uint32_t request, uint32_t sequence,
 			       struct broker_client_brought *ret_brought)
 {
 	struct broker_client_brought brought = {};
-	int r = receive(fd, ret_answer, &brought);
+	int r = receive_answer(fd, ret_answer, &brought);
 
 	if (r < 0)
 		return r;
-	if (!answers(ret_answer, request, sequence) ||
+	if (!is_answer_to(ret_answer, request, sequence) ||
 	    !count_fits(ret_answer, broker_row(request), brought.n)) {
 		broker_client_wire_close(&brought);
 		return -EBADMSG;

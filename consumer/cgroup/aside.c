@@ -55,7 +55,7 @@ static void keep_late(struct aside *a, struct seat *s)
 	a->late_count++;
 }
 
-static void *sit(void *context)
+static void *serve_seat(void *context)
 {
 	struct seat *s = context;
 	struct aside *a = s->aside;
@@ -93,7 +93,7 @@ static int start_threads(struct aside *a)
 	pthread_mutex_lock(&a->lock);
 	while (!e && a->started < ASIDE_THREADS) {
 		a->seats[a->started].aside = a;
-		e = pthread_create(&a->seats[a->started].thread, &attributes, sit,
+		e = pthread_create(&a->seats[a->started].thread, &attributes, serve_seat,
 				   &a->seats[a->started]);
 		a->started += !e;
 	}

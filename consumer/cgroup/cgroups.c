@@ -109,7 +109,7 @@ void cgroups_forget(struct cgroups *c, uint64_t id)
 }
 
 /* A path relative to the mount for the *at() calls: "/" and "/a/b" become "." and "a/b". */
-static const char *relative(const char *path)
+static const char *relative_path(const char *path)
 {
 	while (*path == '/')
 		path++;
@@ -140,11 +140,11 @@ int cgroups_id(struct cgroups *c, const char *path, uint64_t *ret_id)
 
 	if (has_dots(path))
 		return -EINVAL;
-	r = cgroups_stat(c, relative(path), &st, &owner);
+	r = cgroups_stat(c, relative_path(path), &st, &owner);
 	if (r < 0)
 		return r;
 	if (owner)
-		return cgroups_id_aside(c, owner, relative(path), ret_id);
+		return cgroups_id_aside(c, owner, relative_path(path), ret_id);
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
 	*ret_id = st.st_ino;
@@ -158,7 +158,7 @@ int cgroups_open_file(struct cgroups *c, const char *path, const char *file)
 	uint64_t owner;
 	int fd, n, r;
 
-	n = snprintf(name, sizeof(name), "%s/%s", relative(path), file);
+	n = snprintf(name, sizeof(name), "%s/%s", relative_path(path), file);
 	if (n < 0 || (size_t)n >= sizeof(name))
 		return -ENAMETOOLONG;
 	r = cgroups_stat(c, name, &st, &owner);
@@ -206,14 +206,14 @@ struct walker {
 	struct cgroupfs_left left;
 };
 
-static int tell(void *context, const char *path, uint64_t id)
+static int tell_cgroup(void *context, const char *path, uint64_t id)
 {
 	const struct walker *w = context;
 
 	return w->found(w->context, path, id);
 }
 
-static int enters(void *context, const char *path, const struct stat *st, bool *ret_enters)
+static int enter_cgroup(void *context, const char *path, const struct stat *st, bool *ret_enters)
 {
 	struct walker *w = context;
 
@@ -228,7 +228,9 @@ int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path
 {
 	struct cgroupfs_left left = {};
 	struct walker w = { .cgroups = c, .found = found, .context = context };
-	struct cgroupfs_visitor visitor = { .found = tell, .enters = enters, .context = &w };
+	struct cgroupfs_visitor visitor = { .found = tell_cgroup,
+					    .enters = enter_cgroup,
+					    .context = &w };
 
 	c->walk_error = cgroupfs_walk(AT_FDCWD, c->mount, CGROUPS_MAX, visitor, &left);
 	if (c->walk_error)
@@ -289,7 +291,7 @@ static bool may_be(struct cgroups *c, const char *path, uint64_t id)
 	return r == 0 ? found == id : r == -EACCES || r == -EBUSY;
 }
 
-static struct cgroup *find(struct cgroups *c, uint64_t id, uint32_t pid_hint)
+static struct cgroup *find_cgroup(struct cgroups *c, uint64_t id, uint32_t pid_hint)
 {
 	struct cgroup *known = idmap_get(&c->known, id);
 	uint64_t now = clock_mono_ns();
@@ -314,14 +316,14 @@ static struct cgroup *find(struct cgroups *c, uint64_t id, uint32_t pid_hint)
 
 const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint)
 {
-	const struct cgroup *known = find(c, id, pid_hint);
+	const struct cgroup *known = find_cgroup(c, id, pid_hint);
 
 	return known ? known->path : NULL;
 }
 
 const char *cgroups_container(struct cgroups *c, uint64_t id, struct container *ret_container)
 {
-	const struct cgroup *known = find(c, id, 0);
+	const struct cgroup *known = find_cgroup(c, id, 0);
 
 	if (!known)
 		return NULL;
@@ -350,7 +352,7 @@ static uint32_t look_up_owner(struct cgroups *c, const char *path, uint32_t othe
 	uint64_t owner;
 
 	snprintf(name, sizeof(name), "%.*s", (int)prefix_bytes(path, OWNER_LEVELS), path);
-	if (has_dots(name) || cgroups_stat(c, relative(name), &st, &owner) < 0)
+	if (has_dots(name) || cgroups_stat(c, relative_path(name), &st, &owner) < 0)
 		return otherwise;
 	return st.st_uid;
 }
@@ -358,7 +360,7 @@ static uint32_t look_up_owner(struct cgroups *c, const char *path, uint32_t othe
 bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,
 		   char owner[CGROUP_OWNER_BYTES])
 {
-	struct cgroup *known = find(c, id, pid_hint);
+	struct cgroup *known = find_cgroup(c, id, pid_hint);
 	uint64_t now = clock_mono_ns();
 	size_t bytes;
 

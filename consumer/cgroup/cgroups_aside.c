@@ -138,7 +138,7 @@ int cgroups_open_aside(struct cgroups *c, uint64_t owner, const char *path)
 
 /* ---- a walk */
 
-static int list(void *context, const char *path, uint64_t id)
+static int list_cgroup(void *context, const char *path, uint64_t id)
 {
 	struct look *l = context;
 	size_t bytes = strlen(path) + 1;
@@ -168,7 +168,8 @@ static void run_walk(struct aside_work *w)
 	struct cgroupfs_left left = {};
 
 	l->r = cgroupfs_walk(l->mount_fd, l->path, CGROUPS_MAX,
-			     (struct cgroupfs_visitor){ .found = list, .context = l }, &left);
+			     (struct cgroupfs_visitor){ .found = list_cgroup, .context = l },
+			     &left);
 	left.cut |= l->left.cut;
 	l->left = left;
 }
@@ -193,9 +194,9 @@ static const struct look *find_late(struct cgroups *c, const char *path)
 }
 
 /* Tells of what a walk of `path` has found, and has left out. */
-static int tell(const struct look *l, const char *path,
-		int (*found)(void *context, const char *path, uint64_t id), void *context,
-		struct cgroupfs_left *left)
+static int tell_look(const struct look *l, const char *path,
+		     int (*found)(void *context, const char *path, uint64_t id), void *context,
+		     struct cgroupfs_left *left)
 {
 	char whole[PATH_MAX];
 
@@ -232,14 +233,14 @@ int cgroups_walk_aside(struct cgroups *c, const char *path, const struct stat *s
 	int r;
 
 	if (late)
-		return tell(late, path, found, context, left);
+		return tell_look(late, path, found, context, left);
 	l = look_new(c, owner_of(st), name, run_walk);
 	r = l ? aside_run(c->aside, &l->work) : -ENOMEM;
 	if (r < 0) {
 		cgroupfs_unread_add(&left->unread, path, r);
 		return 0;
 	}
-	r = tell(l, path, found, context, left);
+	r = tell_look(l, path, found, context, left);
 	look_free(&l->work);
 	return r;
 }

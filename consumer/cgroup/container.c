@@ -48,7 +48,7 @@ static bool is_unit(char c)
 	return is_host(c) || c == ':' || c == '\\' || c == '@';
 }
 
-static bool all(struct span s, bool (*is)(char c))
+static bool all_bytes(struct span s, bool (*is)(char c))
 {
 	for (size_t i = 0; i < s.bytes; i++)
 		if (!is(s.text[i]))
@@ -58,13 +58,13 @@ static bool all(struct span s, bool (*is)(char c))
 
 static bool shape_HEX64(struct span s)
 {
-	return s.bytes == CONTAINER_ID_BYTES && all(s, is_hex);
+	return s.bytes == CONTAINER_ID_BYTES && all_bytes(s, is_hex);
 }
 
-static bool uid(struct span s, char dash)
+static bool is_pod_uid(struct span s, char dash)
 {
 	if (s.bytes == UID_HASH_BYTES)
-		return all(s, is_hex);
+		return all_bytes(s, is_hex);
 	if (s.bytes != UID_BYTES)
 		return false;
 	for (size_t i = 0; i < s.bytes; i++) {
@@ -78,21 +78,21 @@ static bool uid(struct span s, char dash)
 
 static bool shape_UID(struct span s)
 {
-	return uid(s, '-');
+	return is_pod_uid(s, '-');
 }
 
 /* '-' parts levels in the name of a slice, so the kubelet writes '_'. */
 static bool shape_UID_SLICE(struct span s)
 {
-	return uid(s, '_');
+	return is_pod_uid(s, '_');
 }
 
 static bool shape_HOST(struct span s)
 {
-	return s.bytes <= CONTAINER_HOST_BYTES && s.text[0] != '.' && all(s, is_host);
+	return s.bytes <= CONTAINER_HOST_BYTES && s.text[0] != '.' && all_bytes(s, is_host);
 }
 
-static int digit(char c)
+static int hex_digit(char c)
 {
 	return !is_hex(c) ? -1 : c <= '9' ? c - '0' : c - 'a' + 10;
 }
@@ -101,7 +101,7 @@ static int digit(char c)
  * Undoes unit_name_escape (systemd: src/basic/unit-name.c) into `text`: '-' stands for '/', \xNN
  * for a byte. Returns the bytes, 0 when that is no name of a machine.
  */
-static size_t unescape(struct span s, char text[CONTAINER_HOST_BYTES])
+static size_t unescape_unit(struct span s, char text[CONTAINER_HOST_BYTES])
 {
 	size_t n = 0;
 
@@ -116,8 +116,8 @@ static size_t unescape(struct span s, char text[CONTAINER_HOST_BYTES])
 		}
 		if (s.bytes - i < 4 || s.text[i + 1] != 'x')
 			return 0;
-		high = digit(s.text[i + 2]);
-		low = digit(s.text[i + 3]);
+		high = hex_digit(s.text[i + 2]);
+		low = hex_digit(s.text[i + 3]);
 		if (high < 0 || low < 0)
 			return 0;
 		text[n++] = (char)(high << 4 | low);
@@ -130,7 +130,7 @@ static bool shape_ESCAPED(struct span s)
 {
 	char text[CONTAINER_HOST_BYTES];
 
-	return unescape(s, text) > 0;
+	return unescape_unit(s, text) > 0;
 }
 
 enum gives { GIVES_CONTAINER, GIVES_MONITOR, GIVES_MACHINE, GIVES_MINDER, GIVES_GROUP };
@@ -168,12 +168,12 @@ struct walk {
 	bool in_pod; /* the component above is a pod's cgroup */
 };
 
-static bool starts(struct span s, const char *prefix)
+static bool starts_with(struct span s, const char *prefix)
 {
 	return s.bytes >= strlen(prefix) && !memcmp(s.text, prefix, strlen(prefix));
 }
 
-static bool ends(struct span s, const char *suffix)
+static bool ends_with(struct span s, const char *suffix)
 {
 	size_t bytes = strlen(suffix);
 
@@ -190,7 +190,7 @@ static bool fits_above(const struct walk *w, const char *above)
 		return w->in_pod;
 	if (!strcmp(above, "/first"))
 		return w->above.bytes > 1 && !memchr(w->above.text + 1, '/', w->above.bytes - 1);
-	return w->above.bytes > bytes && ends(w->above, above) &&
+	return w->above.bytes > bytes && ends_with(w->above, above) &&
 	       w->above.text[w->above.bytes - bytes - 1] == '/';
 }
 
@@ -200,12 +200,12 @@ static bool take_prefix(struct span *s, const char *prefix)
 	struct span rest = *s;
 
 	if (*prefix != '*') {
-		if (!starts(rest, prefix))
+		if (!starts_with(rest, prefix))
 			return false;
 		*s = (struct span){ rest.text + strlen(prefix), rest.bytes - strlen(prefix) };
 		return true;
 	}
-	while (!starts(rest, prefix + 1)) {
+	while (!starts_with(rest, prefix + 1)) {
 		const char *dash = memchr(rest.text, '-', rest.bytes);
 
 		if (!dash)
@@ -217,11 +217,12 @@ static bool take_prefix(struct span *s, const char *prefix)
 	return take_prefix(s, prefix + 1);
 }
 
-static bool fits(const struct walk *w, const struct pattern *p, struct container_part *ret_part)
+static bool fits_pattern(const struct walk *w, const struct pattern *p,
+			 struct container_part *ret_part)
 {
 	struct span s = w->name;
 
-	if (!ends(s, p->suffix))
+	if (!ends_with(s, p->suffix))
 		return false;
 	s.bytes -= strlen(p->suffix);
 	if (!take_prefix(&s, p->prefix) || !s.bytes || !p->shape(s) || !fits_above(w, p->above))
@@ -254,7 +255,7 @@ static void see_name(struct container *c, const struct walk *w)
 	struct container_part part;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (!fits(w, &names[i], &part))
+		if (!fits_pattern(w, &names[i], &part))
 			continue;
 		take_name(c, &names[i], part);
 		return;
@@ -264,7 +265,7 @@ static void see_name(struct container *c, const struct walk *w)
 static bool see_pod(struct container *c, const struct walk *w)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
-		if (!fits(w, &pods[i], &c->pod))
+		if (!fits_pattern(w, &pods[i], &c->pod))
 			continue;
 		c->qos = pods[i].owner;
 		return true;
@@ -279,15 +280,15 @@ static void see_unit(struct container *c, const struct walk *w)
 	/* cg_escape of systemd, src/basic/cgroup-util.c: names that the kernel's files have too. */
 	if (s.bytes && s.text[0] == '_')
 		s = (struct span){ s.text + 1, s.bytes - 1 };
-	if (s.bytes > CONTAINER_UNIT_BYTES || !all(s, is_unit))
+	if (s.bytes > CONTAINER_UNIT_BYTES || !all_bytes(s, is_unit))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (s.bytes > strlen(units[i]) && ends(s, units[i]))
+		if (s.bytes > strlen(units[i]) && ends_with(s, units[i]))
 			c->unit = (struct container_part){ (uint16_t)(s.text - w->path),
 							   (uint16_t)s.bytes };
 }
 
-static void see(struct container *c, struct walk *w)
+static void see_component(struct container *c, struct walk *w)
 {
 	see_name(c, w);
 	see_unit(c, w);
@@ -300,15 +301,16 @@ static void see_notation(struct container *c, struct walk *w)
 	const struct span whole = w->name;
 	const char *colon = memchr(whole.text, ':', whole.bytes);
 
-	if (!colon || !ends((struct span){ whole.text, (size_t)(colon - whole.text) }, ".slice")) {
-		see(c, w);
+	if (!colon ||
+	    !ends_with((struct span){ whole.text, (size_t)(colon - whole.text) }, ".slice")) {
+		see_component(c, w);
 		return;
 	}
 	w->name.bytes = (size_t)(colon - whole.text);
-	see(c, w);
+	see_component(c, w);
 	w->name.text = colon + 1;
 	w->name.bytes = whole.bytes - (size_t)(colon + 1 - whole.text);
-	see(c, w);
+	see_component(c, w);
 	w->name = whole;
 }
 
@@ -370,7 +372,7 @@ static void write_machine(const struct container *c, const char *path, struct js
 	if (!s.bytes)
 		return;
 	/* Only an escaped name has a backslash: '-' of the others is their own. */
-	bytes = memchr(s.text, '\\', s.bytes) ? unescape(s, text) : 0;
+	bytes = memchr(s.text, '\\', s.bytes) ? unescape_unit(s, text) : 0;
 	jsonw_string_n(w, "machine", bytes ? text : s.text, bytes ? bytes : s.bytes);
 }
 

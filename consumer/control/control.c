@@ -54,7 +54,7 @@ static void close_client(struct control_client *client)
 }
 
 /* Says why, and closes as soon as that is sent; whatever it still asks is not read. */
-static void tell(struct control_client *client, enum control_code code, const char *message)
+static void tell_client(struct control_client *client, enum control_code code, const char *message)
 {
 	client->server->stats.errors++;
 	client->closing = true;
@@ -79,7 +79,7 @@ static size_t held_bytes(const struct control_server *server)
 	return bytes;
 }
 
-static void answer(struct control_client *client, const char *line, size_t bytes)
+static void answer_line(struct control_client *client, const char *line, size_t bytes)
 {
 	struct control_server *server = client->server;
 	int code = 0;
@@ -87,7 +87,7 @@ static void answer(struct control_client *client, const char *line, size_t bytes
 	server->stats.requests++;
 	if (control_request_answer(server->methods, server->context, &client->peer, line, bytes,
 				   &client->out, &code) < 0) {
-		tell(client, CONTROL_INTERNAL, "no memory left for an answer");
+		tell_client(client, CONTROL_INTERNAL, "no memory left for an answer");
 		return;
 	}
 	if (code)
@@ -114,7 +114,7 @@ static int answer_lines(struct control_client *client)
 		if (!control_client_line(client, &line, &bytes))
 			return 0;
 		client->since_ns = 0;
-		answer(client, line, bytes);
+		answer_line(client, line, bytes);
 		control_client_next(client, bytes);
 	}
 	return -EAGAIN;
@@ -125,7 +125,7 @@ static int answer_lines(struct control_client *client)
  * has room it comes at once, after the other clients' turn. While an answer is unread nothing is
  * read.
  */
-static void await(struct control_client *client, bool more)
+static void await_client(struct control_client *client, bool more)
 {
 	if (!more && !client->in_bytes)
 		client->since_ns = 0;
@@ -142,18 +142,18 @@ static void take_in(struct control_client *client)
 	int r = control_client_read(client);
 
 	if (r == -EMSGSIZE)
-		tell(client, CONTROL_CLOSED, "a request line is at most 1 MiB long");
+		tell_client(client, CONTROL_CLOSED, "a request line is at most 1 MiB long");
 	else if (r == -ENOMEM)
-		tell(client, CONTROL_CLOSED, "no memory left for a request");
+		tell_client(client, CONTROL_CLOSED, "no memory left for a request");
 	else if (r < 0 && r != -EAGAIN && r != -EINTR)
 		client->closing = true;
 }
 
 /* The peer sends no more, and all of its whole requests are answered. */
-static void finish(struct control_client *client)
+static void finish_client(struct control_client *client)
 {
 	if (client->in_bytes) {
-		tell(client, CONTROL_PARSE, "the request has no newline at its end");
+		tell_client(client, CONTROL_PARSE, "the request has no newline at its end");
 		(void)control_client_send(client);
 	}
 	close_client(client);
@@ -172,20 +172,21 @@ static void on_client(void *context, uint32_t events)
 		return;
 	}
 	if (r == 0 && client->eof) {
-		finish(client);
+		finish_client(client);
 		return;
 	}
 	if (held_bytes(client->server) > CONTROL_HELD_BYTES) {
 		client->server->stats.closed_slow++;
-		tell(client, CONTROL_CLOSED, "too many half-done requests and unread answers");
+		tell_client(client, CONTROL_CLOSED,
+			    "too many half-done requests and unread answers");
 		(void)control_client_send(client);
 		close_client(client);
 		return;
 	}
-	await(client, r == -EAGAIN);
+	await_client(client, r == -EAGAIN);
 }
 
-static void refuse(struct control_server *server, int fd)
+static void refuse_connection(struct control_server *server, int fd)
 {
 	struct control_client client;
 
@@ -193,12 +194,12 @@ static void refuse(struct control_server *server, int fd)
 	control_client_init(&client, fd, server->admin_group);
 	client.server = server;
 	server->stats.refused++;
-	tell(&client, CONTROL_CLOSED, "too many clients: at most 64 at a time");
+	tell_client(&client, CONTROL_CLOSED, "too many clients: at most 64 at a time");
 	(void)control_client_send(&client);
 	control_client_done(&client);
 }
 
-static void welcome(struct control_server *server, int fd)
+static void welcome_connection(struct control_server *server, int fd)
 {
 	struct control_client **place = NULL;
 
@@ -206,7 +207,7 @@ static void welcome(struct control_server *server, int fd)
 		if (!server->clients[i])
 			place = &server->clients[i];
 	if (!place) {
-		refuse(server, fd);
+		refuse_connection(server, fd);
 		return;
 	}
 	*place = malloc(sizeof(**place));
@@ -228,7 +229,7 @@ static void on_listener(void *context, uint32_t events)
 	int fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0) {
-		welcome(server, fd);
+		welcome_connection(server, fd);
 		return;
 	}
 	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
@@ -245,7 +246,7 @@ static void close_slow(struct control_client *client)
 {
 	client->server->stats.closed_slow++;
 	if (!control_client_unsent(client)) {
-		tell(client, CONTROL_CLOSED, "the request was not whole in time");
+		tell_client(client, CONTROL_CLOSED, "the request was not whole in time");
 		(void)control_client_send(client);
 	}
 	close_client(client);

@@ -26,7 +26,7 @@ static bool in_groups(int fd, gid_t group)
 }
 
 /* The credentials are those of connect(2): what the peer becomes later changes nothing. */
-static void who(int fd, gid_t admin_group, struct control_peer *ret_peer)
+static void read_peer(int fd, gid_t admin_group, struct control_peer *ret_peer)
 {
 	struct ucred cred;
 	socklen_t bytes = sizeof(cred);
@@ -45,7 +45,7 @@ static void who(int fd, gid_t admin_group, struct control_peer *ret_peer)
 void control_client_init(struct control_client *client, int fd, gid_t admin_group)
 {
 	*client = (struct control_client){ .fd = fd };
-	who(fd, admin_group, &client->peer);
+	read_peer(fd, admin_group, &client->peer);
 	jsonw_init(&client->out, CONTROL_ANSWER_BYTES);
 }
 
@@ -82,7 +82,7 @@ static int make_room(struct control_client *client)
 	return 0;
 }
 
-static void shrink(struct control_client *client)
+static void free_input(struct control_client *client)
 {
 	if (client->in_bytes)
 		return;
@@ -108,7 +108,7 @@ int control_client_read(struct control_client *client)
 		client->eof = true;
 	else if (n > 0)
 		client->in_bytes += (size_t)n;
-	shrink(client);
+	free_input(client);
 	return r;
 }
 
@@ -135,7 +135,7 @@ void control_client_next(struct control_client *client, size_t bytes)
 	client->in_start += bytes + 1;
 	client->in_bytes -= bytes + 1;
 	client->in_scanned = 0;
-	shrink(client);
+	free_input(client);
 }
 
 int control_client_send(struct control_client *client)

@@ -41,7 +41,7 @@ static const struct {
 			  "see the mount of cgroup2 and its permissions" },
 };
 
-/* No right is missing there: cgroups_aside.h. */
+/* No right is missing there: cgroup_lookup.h. */
 static const char held_up[] =
 	"the user whose directory that is makes and removes cgroups in it without "
 	"pause, or the machine has no CPU for us: the next scan tries again";
@@ -68,7 +68,7 @@ static struct unseen unseen_now(const struct cgroups *c, enum unseen_kind kind)
 	}
 }
 
-static void fill(void *context, struct jsonw *w)
+static void fill_line(void *context, struct jsonw *w)
 {
 	const struct unseen *u = context;
 
@@ -84,8 +84,9 @@ static void say_unseen(const struct lines *lines, enum unseen_kind kind, struct 
 	if (u->error)
 		snprintf(where, sizeof(where), " (%s: %s)", strerrorname_np(-u->error), u->example);
 	event_line_error(lines, NULL, kinds[kind].code,
-			 u->error == -EBUSY ? held_up : kinds[kind].hint, fill, u, "%llu %s%s: %s",
-			 (unsigned long long)u->count, kinds[kind].what, where, kinds[kind].so);
+			 u->error == -EBUSY ? held_up : kinds[kind].hint, fill_line, u,
+			 "%llu %s%s: %s", (unsigned long long)u->count, kinds[kind].what, where,
+			 kinds[kind].so);
 }
 
 void cgroups_unseen_check(struct cgroups_unseen *all, uint64_t now_ns)

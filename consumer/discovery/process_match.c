@@ -85,7 +85,7 @@ static const struct rule *find_rule(struct discovery *d, const struct sighting *
 	return rule || !path ? rule : rules_match_cgroup(d->active->set->rules, path);
 }
 
-static void update(struct process *p, const struct sighting *seen)
+static void update_process(struct process *p, const struct sighting *seen)
 {
 	memcpy(p->comm, seen->comm, sizeof(p->comm));
 	p->cgroup_id = seen->cgroup_id;
@@ -113,7 +113,7 @@ void process_match_see(struct discovery *d, const struct sighting *seen)
 	fresh = was != rule || seen->image;
 	if (p->watch && (moved || was != rule))
 		binding_leave(p);
-	update(p, seen);
+	update_process(p, seen);
 	p->rule = rule;
 	/* The kernel side knows it already when nothing has changed: a scan must stay cheap. */
 	if (fresh || p->generation != d->active->set->generation)

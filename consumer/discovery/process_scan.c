@@ -98,7 +98,7 @@ static int take_cgroup(void *context, const char *path, uint64_t id)
  * Why the watch must end; NULL when it must not, or when that is unknown. Whoever a cgroup is
  * delegated to may close it to us: that ends no watch.
  */
-static const char *ended(struct discovery *d, const struct watch *w)
+static const char *why_ended(struct discovery *d, const struct watch *w)
 {
 	uint64_t id = 0;
 	int r;
@@ -122,7 +122,7 @@ static void check_watches(struct discovery *d)
 	d->cgroups->unknown = (struct cgroupfs_unread){};
 	for (uint32_t i = 0; i < d->pins->abi.slots; i++) {
 		struct watch *w = d->watches->by_slot[i];
-		const char *reason = w ? ended(d, w) : NULL;
+		const char *reason = w ? why_ended(d, w) : NULL;
 
 		if (reason)
 			watch_remove(w, reason);
@@ -140,7 +140,7 @@ int process_scan_run(struct discovery *d)
 	schedule_scanned(d->schedule, began_ns);
 	if (d->active->set->rules->n_by_cgroup)
 		cgroups_walk(d->cgroups, take_cgroup, d);
-	cgroups_walked(d->cgroups);
+	cgroup_lookup_walked(d->cgroups);
 	if (d->active->set->rules->count || d->watches->count) {
 		d->pins->control->scan_trie = d->pins->control->active;
 		r = process_scan_each(d, take_task, d);

@@ -27,7 +27,7 @@ struct fd_closer {
 };
 
 /* The next descriptor, or -1 when the thread is to end. */
-static int next(struct fd_closer *c)
+static int next_fd(struct fd_closer *c)
 {
 	int fd;
 
@@ -42,13 +42,13 @@ static int next(struct fd_closer *c)
 	return fd;
 }
 
-static void *run(void *context)
+static void *run_closer(void *context)
 {
 	struct fd_closer *c = context;
 	int fd;
 
 	pthread_mutex_lock(&c->lock);
-	while ((fd = next(c)) >= 0) {
+	while ((fd = next_fd(c)) >= 0) {
 		pthread_mutex_unlock(&c->lock);
 		close(fd);
 		pthread_mutex_lock(&c->lock);
@@ -87,7 +87,7 @@ static int start_threads(struct fd_closer *c)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	while (!e && c->n_threads < CLOSER_THREADS) {
-		e = pthread_create(&c->threads[c->n_threads], &attributes, run, c);
+		e = pthread_create(&c->threads[c->n_threads], &attributes, run_closer, c);
 		c->n_threads += !e;
 	}
 	pthread_attr_destroy(&attributes);

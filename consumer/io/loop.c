@@ -173,7 +173,7 @@ static bool timer_expired(const struct loop_source *source)
 	return read(source->fd, &expirations, sizeof(expirations)) == sizeof(expirations);
 }
 
-static void dispatch(struct loop *loop, const struct epoll_event *events, int n)
+static void dispatch_events(struct loop *loop, const struct epoll_event *events, int n)
 {
 	loop->dispatching = true;
 	for (int i = 0; i < n; i++) {
@@ -199,7 +199,7 @@ int loop_run(struct loop *loop)
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		dispatch(loop, events, n);
+		dispatch_events(loop, events, n);
 	}
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool take(const char **p, const char *end, const char *word)
+static bool take_word(const char **p, const char *end, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -37,7 +37,7 @@ static bool take_average(const char **p, const char *end, const char *key, uint1
 	uint64_t whole, cents;
 	const char *point;
 
-	if (!take(p, end, key) || !take_number(p, end, &whole) || !take(p, end, "."))
+	if (!take_word(p, end, key) || !take_number(p, end, &whole) || !take_word(p, end, "."))
 		return false;
 	point = *p;
 	if (!take_number(p, end, &cents) || *p - point != 2 || whole > 100)
@@ -50,10 +50,10 @@ static bool take_line(const char **p, const char *end, const char *name, struct 
 {
 	struct psi_line line;
 
-	if (!take(p, end, name) || !take_average(p, end, " avg10=", &line.avg10) ||
+	if (!take_word(p, end, name) || !take_average(p, end, " avg10=", &line.avg10) ||
 	    !take_average(p, end, " avg60=", &line.avg60) ||
-	    !take_average(p, end, " avg300=", &line.avg300) || !take(p, end, " total=") ||
-	    !take_number(p, end, &line.total_us) || !take(p, end, "\n"))
+	    !take_average(p, end, " avg300=", &line.avg300) || !take_word(p, end, " total=") ||
+	    !take_number(p, end, &line.total_us) || !take_word(p, end, "\n"))
 		return false;
 	*ret = line;
 	return true;

@@ -57,7 +57,7 @@ size_t ring_used(const struct ring *ring)
 }
 
 /* The record at `at`, in one piece; NULL when there is no memory for the bounce. */
-static const void *whole(struct ring *ring, size_t at, size_t bytes)
+static const void *whole_record(struct ring *ring, size_t at, size_t bytes)
 {
 	const uint8_t *start = ring->data + at;
 	size_t head = ring->size - at;
@@ -106,7 +106,8 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
 			return producer;
 		}
 		if (!(header & BPF_RINGBUF_DISCARD_BIT)) {
-			const void *record = whole(ring, (at + BPF_RINGBUF_HDR_SZ) & mask, bytes);
+			const void *record =
+				whole_record(ring, (at + BPF_RINGBUF_HDR_SZ) & mask, bytes);
 
 			if (record)
 				call(context, record, bytes);

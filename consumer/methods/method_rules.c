@@ -54,8 +54,8 @@ static int parse_text(const struct json_node *params, struct rules **ret_rules,
 
 /* The tries that are not in force are filled with the set, the processes listed, the tries emptied.
  */
-static int preview(struct methods *m, struct rules *rules, struct jsonw *w,
-		   struct rule_preview_left *ret_left)
+static int preview_rules(struct methods *m, struct rules *rules, struct jsonw *w,
+			 struct rule_preview_left *ret_left)
 {
 	struct ruleset *set;
 	int r;
@@ -91,7 +91,7 @@ int method_rules_check(void *context, const struct control_peer *peer,
 	jsonw_u64(w, "count", rules->count);
 	rules_faults_write(&warnings, w, "warnings");
 	jsonw_array(w, "matches");
-	r = preview(m, rules, w, &left);
+	r = preview_rules(m, rules, w, &left);
 	jsonw_array_end(w);
 	jsonw_u64(w, "matches_omitted", left.omitted);
 	jsonw_u64(w, "cgroups_unreadable", left.unreadable);

@@ -119,7 +119,7 @@ static int start_rule(struct methods *m, const struct request *q, const struct c
  * In the root only marked processes are sampled. The scan lists this one, because its cgroup is
  * watched by now, and tells the start time exactly.
  */
-static int mark(struct methods *m, uint32_t pid)
+static int mark_process(struct methods *m, uint32_t pid)
 {
 	struct task_record task = {};
 	struct process *p = NULL;
@@ -152,7 +152,7 @@ static int start_requested(struct methods *m, const struct request *q, uint64_t 
 	if (!w->session)
 		w->requested = true;
 	bindings_refresh(w);
-	if (w->root && mark(m, q->pid) < 0) {
+	if (w->root && mark_process(m, q->pid) < 0) {
 		w->requested = w->session && w->requested;
 		bindings_release(w, "no_process");
 		return control_error_fail(error, CONTROL_NOT_FOUND, "no process %u", q->pid);

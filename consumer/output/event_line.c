@@ -64,7 +64,7 @@ static bool give_up(const struct lines *lines)
 	return output_queue_put(lines->output, " ", 1, 1);
 }
 
-static bool put(const struct lines *lines, struct jsonw *w)
+static bool put_line(const struct lines *lines, struct jsonw *w)
 {
 	jsonw_object_end(w);
 	if (jsonw_end(w) < 0)
@@ -84,7 +84,7 @@ static bool put(const struct lines *lines, struct jsonw *w)
 
 bool event_line_end(const struct lines *lines, struct jsonw *w)
 {
-	bool queued = put(lines, w);
+	bool queued = put_line(lines, w);
 
 	jsonw_done(w);
 	return queued;

@@ -27,7 +27,7 @@ void line_budget_init(struct line_budget *b, uint64_t max)
 	idmap_init(&b->rules, RULES_MAX + 1);
 }
 
-static void forget(struct line_budget *b)
+static void forget_rules(struct line_budget *b)
 {
 	struct line_rule *rule;
 	uint64_t key;
@@ -42,12 +42,12 @@ static void forget(struct line_budget *b)
 
 void line_budget_done(struct line_budget *b)
 {
-	forget(b);
+	forget_rules(b);
 	idmap_done(&b->rules);
 }
 
 /* The rule's entry of this minute, made when it is new; NULL without memory. */
-static struct line_rule *entry(struct line_budget *b, const char *name)
+static struct line_rule *find_or_make_rule(struct line_budget *b, const char *name)
 {
 	struct line_rule *rule = idmap_get(&b->rules, idmap_text_key(name));
 
@@ -97,7 +97,7 @@ static void leave_out(struct line_budget *b, struct line_rule *rule, enum line_k
 
 void line_budget_leave_out(struct line_budget *b, const char *name, enum line_kind kind)
 {
-	leave_out(b, entry(b, name), kind);
+	leave_out(b, find_or_make_rule(b, name), kind);
 }
 
 static struct line_owner *add_owner(struct line_rule *rule, uint64_t owner)
@@ -113,7 +113,7 @@ static struct line_owner *add_owner(struct line_rule *rule, uint64_t owner)
 
 bool line_budget_take(struct line_budget *b, const char *name, uint64_t owner, enum line_kind kind)
 {
-	struct line_rule *rule = entry(b, name);
+	struct line_rule *rule = find_or_make_rule(b, name);
 	struct line_owner *mine = rule ? find_owner(rule, owner) : NULL;
 
 	if (rule && has_room(b, rule, mine)) {
@@ -148,7 +148,7 @@ void line_budget_turn(struct line_budget *b, uint64_t now_ns, bool end,
 	idmap_for_each (&b->rules, i, key, rule)
 		if (some_left_out(rule))
 			call(context, rule);
-	forget(b);
+	forget_rules(b);
 }
 
 uint64_t line_budget_rest_ns(const struct line_budget *b, uint64_t now_ns)

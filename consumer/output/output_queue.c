@@ -96,7 +96,7 @@ int output_queue_new(const char *where, size_t queue_bytes, struct output **ret_
 	return 0;
 }
 
-static void wake(const struct output *o)
+static void wake_writer(const struct output *o)
 {
 	const uint64_t one = 1;
 
@@ -145,7 +145,7 @@ static uint64_t next_try(struct output *o)
 }
 
 /* Puts `n` bytes of the ring from place `at` on into iov; returns the number of pieces. */
-static int pieces(const struct output *o, size_t at, size_t n, struct iovec iov[2])
+static int map_pieces(const struct output *o, size_t at, size_t n, struct iovec iov[2])
 {
 	size_t first;
 
@@ -176,7 +176,7 @@ static uint64_t whole_lines(const struct output *o, size_t at, size_t n, size_t 
 	struct iovec iov[2];
 	size_t before = 0, after;
 	uint64_t lines = 0;
-	int count = pieces(o, at, n, iov);
+	int count = map_pieces(o, at, n, iov);
 
 	*ret_whole = 0;
 	for (int i = 0; i < count; i++) {
@@ -195,7 +195,7 @@ static size_t line_rest(const struct output *o, size_t at, size_t n)
 {
 	struct iovec iov[2];
 	size_t before = 0;
-	int count = pieces(o, at, n, iov);
+	int count = map_pieces(o, at, n, iov);
 
 	for (int i = 0; i < count; i++) {
 		const char *p = memchr(iov[i].iov_base, '\n', iov[i].iov_len);
@@ -208,7 +208,7 @@ static size_t line_rest(const struct output *o, size_t at, size_t n)
 }
 
 /* `n` more bytes have been taken by fd: gives the room of whole lines back to the producers. */
-static void advance(struct output *o, size_t n)
+static void advance_head(struct output *o, size_t n)
 {
 	size_t whole;
 	uint64_t lines = whole_lines(o, o->head + o->partial, n, &whole);
@@ -263,10 +263,10 @@ static void write_some(struct output *o, size_t n, uint64_t until_ns)
 	ssize_t written;
 	int count;
 
-	count = pieces(o, o->head + o->partial, n, iov);
+	count = map_pieces(o, o->head + o->partial, n, iov);
 	written = output_sink_write(&o->sink, iov, count);
 	if (written > 0)
-		advance(o, (size_t)written);
+		advance_head(o, (size_t)written);
 	else if (written == -EAGAIN)
 		wait_for(o, o->sink.fd, until_ns);
 	else if (written != -EINTR)
@@ -289,7 +289,7 @@ static void open_again(struct output *o)
 }
 
 /* One step of the writing thread with `used` bytes in the queue. */
-static void step(struct output *o, size_t used, uint64_t deadline_ns)
+static void write_step(struct output *o, size_t used, uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_mono_ns();
 	bool opening = o->reopening && now_ns >= o->open_at_ns;
@@ -314,7 +314,7 @@ static void step(struct output *o, size_t used, uint64_t deadline_ns)
 }
 
 /* False when the thread shall end. */
-static bool look(struct output *o, size_t *ret_used, uint64_t *ret_deadline_ns)
+static bool read_state(struct output *o, size_t *ret_used, uint64_t *ret_deadline_ns)
 {
 	bool go_on;
 
@@ -332,14 +332,14 @@ static bool look(struct output *o, size_t *ret_used, uint64_t *ret_deadline_ns)
 	return go_on;
 }
 
-static void *writer(void *context)
+static void *run_writer(void *context)
 {
 	struct output *o = context;
 	uint64_t deadline_ns;
 	size_t used;
 
-	while (look(o, &used, &deadline_ns))
-		step(o, used, deadline_ns);
+	while (read_state(o, &used, &deadline_ns))
+		write_step(o, used, deadline_ns);
 	return NULL;
 }
 
@@ -358,7 +358,7 @@ int output_queue_start(struct output *o)
 	 * word. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&o->thread, NULL, writer, o);
+	r = -pthread_create(&o->thread, NULL, run_writer, o);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r < 0)
 		return r;
@@ -366,10 +366,10 @@ int output_queue_start(struct output *o)
 	return 0;
 }
 
-static void append(struct output *o, const char *data, size_t bytes)
+static void append_bytes(struct output *o, const char *data, size_t bytes)
 {
 	struct iovec iov[2];
-	int count = pieces(o, o->head + o->stats.queued_bytes, bytes, iov);
+	int count = map_pieces(o, o->head + o->stats.queued_bytes, bytes, iov);
 
 	memcpy(iov[0].iov_base, data, iov[0].iov_len);
 	if (count > 1)
@@ -388,7 +388,7 @@ bool output_queue_put(struct output *o, const char *data, size_t bytes, uint64_t
 	fits = !o->stop && data[bytes - 1] == '\n' &&
 	       bytes <= o->stats.queue_bytes - o->stats.queued_bytes;
 	if (fits) {
-		append(o, data, bytes);
+		append_bytes(o, data, bytes);
 		sleeping = o->sleeping;
 		o->sleeping = false;
 	} else {
@@ -397,7 +397,7 @@ bool output_queue_put(struct output *o, const char *data, size_t bytes, uint64_t
 	}
 	pthread_mutex_unlock(&o->mutex);
 	if (sleeping)
-		wake(o);
+		wake_writer(o);
 	if (fits && o->tap)
 		o->tap(o->tap_context, data, bytes, lines);
 	return fits;
@@ -408,7 +408,7 @@ void output_queue_reopen(struct output *o)
 	pthread_mutex_lock(&o->mutex);
 	o->reopen = true;
 	pthread_mutex_unlock(&o->mutex);
-	wake(o);
+	wake_writer(o);
 }
 
 void output_queue_stats(struct output *o, struct output_queue_stats *ret_stats)
@@ -419,7 +419,7 @@ void output_queue_stats(struct output *o, struct output_queue_stats *ret_stats)
 }
 
 /* False when the thread hangs in the kernel (a dead network file system, say). */
-static bool join(struct output *o, uint32_t timeout_ms)
+static bool join_writer(struct output *o, uint32_t timeout_ms)
 {
 	uint64_t until_ns = clock_real_ns() + (timeout_ms + STOP_GRACE_MS) * NSEC_PER_MSEC;
 	struct timespec until = {
@@ -440,8 +440,8 @@ void output_queue_stop(struct output *o, uint32_t timeout_ms)
 	o->stop = true;
 	o->deadline_ns = clock_mono_ns() + timeout_ms * NSEC_PER_MSEC;
 	pthread_mutex_unlock(&o->mutex);
-	wake(o);
-	o->joined = !o->started || join(o, timeout_ms);
+	wake_writer(o);
+	o->joined = !o->started || join_writer(o, timeout_ms);
 	pthread_mutex_lock(&o->mutex);
 	o->stats.dropped_lines += whole_lines(o, o->head, o->stats.queued_bytes, &whole);
 	o->stats.dropped_bytes += o->stats.queued_bytes;

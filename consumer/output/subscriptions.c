@@ -55,7 +55,7 @@ void subscriptions_free(struct subscriptions *s)
 }
 
 /* Room for `more` bytes behind what is held, which moves to the front. */
-static bool reserve(struct subscription *one, size_t more)
+static bool reserve_bytes(struct subscription *one, size_t more)
 {
 	size_t held = one->bytes - one->taken, space = one->space ? one->space : FIRST_BYTES;
 	char *larger;
@@ -80,7 +80,7 @@ static bool reserve(struct subscription *one, size_t more)
 }
 
 /* Who follows no more must not cost memory for ever. */
-static void expire(struct subscriptions *s, uint64_t now_ns)
+static void expire_subscriptions(struct subscriptions *s, uint64_t now_ns)
 {
 	for (size_t i = 0; i < SUBSCRIPTIONS_MAX; i++)
 		if (s->items[i].id && now_ns > s->items[i].asked_ns &&
@@ -95,13 +95,13 @@ void subscriptions_put(void *subscriptions, const char *data, size_t bytes, uint
 	if (!__atomic_load_n(&s->count, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&s->mutex);
-	expire(s, clock_mono_ns());
+	expire_subscriptions(s, clock_mono_ns());
 	for (size_t i = 0; i < SUBSCRIPTIONS_MAX; i++) {
 		struct subscription *one = &s->items[i];
 
 		if (!one->id)
 			continue;
-		if (!reserve(one, bytes)) {
+		if (!reserve_bytes(one, bytes)) {
 			one->omitted += lines;
 			continue;
 		}
@@ -116,7 +116,7 @@ int subscriptions_open(struct subscriptions *s, uint64_t now_ns, uint64_t *ret_i
 	struct subscription *place = NULL;
 
 	pthread_mutex_lock(&s->mutex);
-	expire(s, now_ns);
+	expire_subscriptions(s, now_ns);
 	for (size_t i = 0; i < SUBSCRIPTIONS_MAX && !place; i++)
 		if (!s->items[i].id)
 			place = &s->items[i];
@@ -131,7 +131,7 @@ int subscriptions_open(struct subscriptions *s, uint64_t now_ns, uint64_t *ret_i
 }
 
 /* Whole lines stand in it, so that each ends with its '\n'. */
-static void take(struct subscription *one, struct jsonw *w)
+static void take_lines(struct subscription *one, struct jsonw *w)
 {
 	size_t stop = MIN(one->bytes, one->taken + SUBSCRIPTIONS_TAKE);
 
@@ -158,7 +158,7 @@ int subscriptions_take(struct subscriptions *s, uint64_t id, uint64_t now_ns, st
 		if (s->items[i].id != id)
 			continue;
 		s->items[i].asked_ns = now_ns;
-		take(&s->items[i], w);
+		take_lines(&s->items[i], w);
 		r = 0;
 	}
 	pthread_mutex_unlock(&s->mutex);

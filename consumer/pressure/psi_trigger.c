@@ -39,7 +39,7 @@ size_t psi_trigger_text(char text[PSI_TRIGGER_TEXT_BYTES], bool full, uint64_t s
 	return (size_t)MIN(n, PSI_TRIGGER_TEXT_BYTES - 1) + 1;
 }
 
-static int ask(int fd, bool full, uint64_t stall_us, uint64_t window_us)
+static int write_trigger(int fd, bool full, uint64_t stall_us, uint64_t window_us)
 {
 	char text[PSI_TRIGGER_TEXT_BYTES];
 	size_t n = psi_trigger_text(text, full, stall_us, window_us);
@@ -56,14 +56,14 @@ int psi_trigger_arm(int fd, bool full, uint32_t stall_ms, uint32_t window_ms,
 
 	/* A microsecond more tells who opened the file, and is as good where it is taken. */
 	if (*power == PSI_TRIGGER_POWER_UNKNOWN && plain_too && window_us < WINDOW_MAX_US) {
-		r = ask(fd, full, stall_us, window_us + 1);
+		r = write_trigger(fd, full, stall_us, window_us + 1);
 		if (r == 0)
 			*power = PSI_TRIGGER_PRIVILEGED;
 		if (r != -EINVAL)
 			return r;
 		probed = true;
 	}
-	r = ask(fd, full, stall_us, window_us);
+	r = write_trigger(fd, full, stall_us, window_us);
 	if (!plain_too && (r == 0 || r == -EINVAL))
 		*power = r == 0 ? PSI_TRIGGER_PRIVILEGED : PSI_TRIGGER_PLAIN;
 	else if (probed && r == 0)

@@ -84,7 +84,7 @@ static struct frame_json_known key_of(const struct stack *stack, size_t i)
 	return key;
 }
 
-static bool same(const struct frame_json_known *k, const struct frame_json_known *key)
+static bool same_frame(const struct frame_json_known *k, const struct frame_json_known *key)
 {
 	return k->bytes && k->frame.module == key->frame.module &&
 	       k->frame.offset == key->frame.offset && k->caller == key->caller &&
@@ -102,8 +102,8 @@ static struct frame_json_known *place_of(const struct rendering *r,
 }
 
 /* Keeps a text that was just rendered. */
-static void keep(struct rendering *r, struct frame_json_known *k, struct frame_json_known fresh,
-		 const char *text)
+static void keep_text(struct rendering *r, struct frame_json_known *k,
+		      struct frame_json_known fresh, const char *text)
 {
 	if (fresh.bytes > RENDERING_TEXT_BYTES - r->text_bytes) {
 		memset(r->known, 0, RENDERING_FRAMES * sizeof(*r->known));
@@ -115,12 +115,12 @@ static void keep(struct rendering *r, struct frame_json_known *k, struct frame_j
 	*k = fresh;
 }
 
-static void render(struct rendering *r, const struct stack *stack, size_t i)
+static void render_frame(struct rendering *r, const struct stack *stack, size_t i)
 {
 	struct frame_json_known fresh = key_of(stack, i), *k = place_of(r, &fresh);
 	size_t start = r->frames.bytes + r->frames.comma;
 
-	if (same(k, &fresh)) {
+	if (same_frame(k, &fresh)) {
 		jsonw_raw(&r->frames, NULL, r->text + k->text, k->bytes);
 		r->named[i] = k->named;
 		return;
@@ -131,7 +131,7 @@ static void render(struct rendering *r, const struct stack *stack, size_t i)
 	if (jsonw_end(&r->frames) < 0)
 		return;
 	fresh.bytes = (uint32_t)(r->frames.bytes - start);
-	keep(r, k, fresh, r->frames.data + start);
+	keep_text(r, k, fresh, r->frames.data + start);
 }
 
 size_t frame_json_stack(struct rendering *r, const struct stack *stack)
@@ -142,7 +142,7 @@ size_t frame_json_stack(struct rendering *r, const struct stack *stack)
 	jsonw_reset(&r->frames);
 	jsonw_array(&r->frames, NULL);
 	for (size_t i = 0; i < n; i++) {
-		render(r, stack, i);
+		render_frame(r, stack, i);
 		r->ends[i] = r->frames.bytes;
 	}
 	return jsonw_end(&r->frames) < 0 ? 0 : n;

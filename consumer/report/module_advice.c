@@ -40,7 +40,7 @@ static bool debug_package(const char *base, char *package, size_t space)
 	return true;
 }
 
-static void remedy(const char *base, char *text, size_t space)
+static void write_remedy(const char *base, char *text, size_t space)
 {
 	char package[2 * NAME_MAX_BYTES];
 
@@ -59,7 +59,7 @@ bool module_advice(const char *module, const char *why, bool broken,
 	     file = *module == '/';
 	char what[SUMMARY_ADVICE_BYTES / 2];
 
-	remedy(base, what, sizeof(what));
+	write_remedy(base, what, sizeof(what));
 	if (file && stripped && broken)
 		snprintf(text, SUMMARY_ADVICE_BYTES,
 			 "%.*s was built without frame pointers and without symbols: %s",

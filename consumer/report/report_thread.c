@@ -31,7 +31,7 @@ struct report_thread {
 	bool warm;   /* the kernel's symbols may be in memory */
 };
 
-static struct session_result *pop(struct report_thread *r)
+static struct session_result *pop_session(struct report_thread *r)
 {
 	struct session_result *s = r->first;
 
@@ -42,7 +42,7 @@ static struct session_result *pop(struct report_thread *r)
 }
 
 /* From the main thread: there are perf maps to be opened or closed. */
-static void wake(void *context)
+static void wake_thread(void *context)
 {
 	struct report_thread *r = context;
 
@@ -52,7 +52,7 @@ static void wake(void *context)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void serve(struct report_thread *r)
+static void serve_perf_maps(struct report_thread *r)
 {
 	bool idle = !r->first;
 
@@ -64,7 +64,7 @@ static void serve(struct report_thread *r)
 
 /* Waits for something to do, or until `until_ns` (0: for as long as it takes); false when that has
  * come. */
-static bool wait(struct report_thread *r, uint64_t until_ns)
+static bool wait_for_work(struct report_thread *r, uint64_t until_ns)
 {
 	struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
 				  .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
@@ -76,7 +76,7 @@ static bool wait(struct report_thread *r, uint64_t until_ns)
 }
 
 /* Waits for work; trims once when none comes. NULL when the thread is to end. */
-static struct session_result *next(struct report_thread *r)
+static struct session_result *next_session(struct report_thread *r)
 {
 	uint64_t trim_ns = clock_mono_ns() + KERNEL_TRIM_S * NSEC_PER_SEC;
 
@@ -84,13 +84,13 @@ static struct session_result *next(struct report_thread *r)
 		uint64_t due_ns;
 
 		while (r->errand)
-			serve(r);
+			serve_perf_maps(r);
 		if (r->first || r->stopping)
 			break;
 		due_ns = perf_map_files_due_ns(symbols_jit_files(r->symbols));
 		if (r->warm && (!due_ns || trim_ns < due_ns))
 			due_ns = trim_ns;
-		if (wait(r, due_ns))
+		if (wait_for_work(r, due_ns))
 			continue;
 		r->errand = true;
 		if (r->warm && clock_mono_ns() >= trim_ns) {
@@ -98,16 +98,16 @@ static struct session_result *next(struct report_thread *r)
 			r->warm = false;
 		}
 	}
-	return r->first ? pop(r) : NULL;
+	return r->first ? pop_session(r) : NULL;
 }
 
-static void *run(void *context)
+static void *run_reports(void *context)
 {
 	struct report_thread *r = context;
 	struct session_result *s;
 
 	pthread_mutex_lock(&r->lock);
-	while ((s = next(r))) {
+	while ((s = next_session(r))) {
 		pthread_mutex_unlock(&r->lock);
 		session_report_write(s, r->lines, r->symbols, &r->hurry);
 		session_result_free(s);
@@ -137,12 +137,12 @@ int report_thread_new(const struct lines *lines, struct symbols *symbols,
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&r->changed, &attributes);
 	pthread_condattr_destroy(&attributes);
-	e = pthread_create(&r->thread, NULL, run, r);
+	e = pthread_create(&r->thread, NULL, run_reports, r);
 	if (e) {
 		free(r);
 		return -e;
 	}
-	perf_map_files_set_wake(symbols_jit_files(symbols), wake, r);
+	perf_map_files_set_wake(symbols_jit_files(symbols), wake_thread, r);
 	*ret_reporter = r;
 	return 0;
 }
@@ -189,7 +189,7 @@ void report_thread_stop(struct report_thread *r, uint32_t timeout_ms)
 	pthread_join(r->thread, NULL);
 	perf_map_files_set_wake(symbols_jit_files(r->symbols), NULL, NULL);
 	while (r->first)
-		session_result_free(pop(r));
+		session_result_free(pop_session(r));
 	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);
 	free(r);

@@ -107,7 +107,7 @@ void session_digest_add(struct summary *s, const struct stack *stack,
 		tally_add(&s->functions, frames[self].fn, frames[self].module, stack->weight_ns);
 }
 
-static int heavier(const void *a, const void *b)
+static int compare_weight(const void *a, const void *b)
 {
 	const struct tally_row *x = a, *y = b;
 
@@ -131,9 +131,9 @@ static void put_text(struct jsonw *w, const char *key, const char *text)
 
 void session_digest_sort(struct summary *s)
 {
-	qsort(s->functions.rows, SUMMARY_KEYS, sizeof(*s->functions.rows), heavier);
-	qsort(s->modules.rows, SUMMARY_KEYS, sizeof(*s->modules.rows), heavier);
-	qsort(s->broken.rows, SUMMARY_KEYS, sizeof(*s->broken.rows), heavier);
+	qsort(s->functions.rows, SUMMARY_KEYS, sizeof(*s->functions.rows), compare_weight);
+	qsort(s->modules.rows, SUMMARY_KEYS, sizeof(*s->modules.rows), compare_weight);
+	qsort(s->broken.rows, SUMMARY_KEYS, sizeof(*s->broken.rows), compare_weight);
 }
 
 static void write_function(const struct tally *t, const struct tally_row *row, struct jsonw *w)

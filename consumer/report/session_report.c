@@ -71,7 +71,7 @@ static bool wait_for_room(struct report *r)
 	}
 }
 
-static void lose(struct report *r, enum phase phase, uint64_t samples)
+static void lose_samples(struct report *r, enum phase phase, uint64_t samples)
 {
 	struct ledger *ledger = &r->signal->taken->phase[phase];
 
@@ -80,7 +80,7 @@ static void lose(struct report *r, enum phase phase, uint64_t samples)
 }
 
 /* Queues what the batch holds, all of it or nothing; what is refused goes into the ledger. */
-static void flush(struct report *r)
+static void flush_batch(struct report *r)
 {
 	struct batch *b = &r->batch;
 	bool queued;
@@ -91,7 +91,7 @@ static void flush(struct report *r)
 		wait_for_room(r) && output_queue_put(r->lines->output, b->data, b->bytes, b->lines);
 	for (int phase = 0; phase < PHASE_COUNT_; phase++) {
 		if (!queued)
-			lose(r, (enum phase)phase, b->held[phase]);
+			lose_samples(r, (enum phase)phase, b->held[phase]);
 		b->held[phase] = 0;
 	}
 	b->bytes = 0;
@@ -99,14 +99,14 @@ static void flush(struct report *r)
 }
 
 /* Room for `more` bytes: within the limit, or beyond it for the one stack that is longer. */
-static bool reserve(struct report *r, size_t more)
+static bool reserve_batch(struct report *r, size_t more)
 {
 	struct batch *b = &r->batch;
 	size_t space;
 	char *larger;
 
 	if (b->bytes + more > b->limit)
-		flush(r);
+		flush_batch(r);
 	if (b->bytes + more <= b->space)
 		return true;
 	space = MAX(b->limit, more);
@@ -175,7 +175,7 @@ static void write_tail(struct jsonw *w, const struct stack *stack, unsigned int 
 }
 
 /* How many frames from `from` on fit behind a head of that many bytes; at least one. */
-static size_t fit(const struct report *r, size_t from, size_t n)
+static size_t count_fitting(const struct report *r, size_t from, size_t n)
 {
 	size_t start = from ? r->rendering.ends[from - 1] : 1, last = from + 1;
 	size_t room = r->lines->max_bytes > r->head_bytes + TAIL_BYTES
@@ -194,7 +194,7 @@ static unsigned int count_parts(const struct report *r, size_t n)
 
 	do {
 		parts++;
-		from += n ? fit(r, from, n) : 0;
+		from += n ? count_fitting(r, from, n) : 0;
 	} while (from < n);
 	return parts;
 }
@@ -227,7 +227,7 @@ static bool put_parts(struct report *r, const struct stack *stack, struct jsonw 
 	size_t from = 0;
 
 	for (unsigned int part = 1; part <= parts; part++) {
-		size_t take = n ? fit(r, from, n) : 0;
+		size_t take = n ? count_fitting(r, from, n) : 0;
 		/* The text of frame i begins behind the comma that ends frame i - 1. */
 		size_t start = from ? r->rendering.ends[from - 1] + 1 : 1;
 
@@ -257,7 +257,7 @@ static void put_stack(struct report *r, const struct stack *stack)
 	write_head(r, stack, &head, n, true);
 	r->head_bytes = head.bytes;
 	parts = count_parts(r, n);
-	whole = reserve(r, r->rendering.frames.bytes + parts * (head.bytes + TAIL_BYTES));
+	whole = reserve_batch(r, r->rendering.frames.bytes + parts * (head.bytes + TAIL_BYTES));
 	before = r->batch.bytes;
 	lines = r->batch.lines;
 	whole = whole && put_parts(r, stack, &head, n, parts);
@@ -268,7 +268,7 @@ static void put_stack(struct report *r, const struct stack *stack)
 		r->batch.lines = lines;
 		/* A lone blank is refused and counted: as many dropped lines. */
 		output_queue_put(r->lines->output, " ", 1, parts);
-		lose(r, (enum phase)stack->phase, stack->count);
+		lose_samples(r, (enum phase)stack->phase, stack->count);
 	}
 	jsonw_done(&head);
 }
@@ -357,7 +357,7 @@ static void put_stacks(struct report *r, const struct signal *signal)
 		qsort(stacks->items, stacks->count, sizeof(struct stack *), by_weight);
 	for (size_t i = 0; i < stacks->count; i++)
 		put_stack(r, stacks->items[i]);
-	flush(r);
+	flush_batch(r);
 }
 
 static size_t count_stacks(const struct session_result *s)

@@ -48,7 +48,7 @@ void ruleset_unref(struct ruleset *set)
 }
 
 /* Moves the ring on to the minute of now_ns, forgetting what is older than an hour. */
-static void turn(struct budget *b, uint64_t now_ns)
+static void turn_budget(struct budget *b, uint64_t now_ns)
 {
 	uint64_t now = now_ns / NSEC_PER_SEC / 60;
 
@@ -64,7 +64,7 @@ uint64_t budget_spent_ms(struct budget *b, uint64_t now_ns)
 {
 	uint64_t sum = 0;
 
-	turn(b, now_ns);
+	turn_budget(b, now_ns);
 	for (size_t i = 0; i < ARRAY_SIZE(b->minute); i++)
 		sum += b->minute[i];
 	return sum;
@@ -72,7 +72,7 @@ uint64_t budget_spent_ms(struct budget *b, uint64_t now_ns)
 
 void budget_spend(struct budget *b, uint64_t now_ns, uint32_t ms)
 {
-	turn(b, now_ns);
+	turn_budget(b, now_ns);
 	b->minute[b->at_minute % 60] += ms;
 }
 
@@ -151,7 +151,7 @@ static int cgroup_batch(const struct ruleset *set, struct batch *batch)
  * LPM tries had no batch command before Linux 5.17 only, but a batch stops at the first failure
  * without saying more than a count; one element at a time is the fallback and tells the errno.
  */
-static int fill(int fd, const struct batch *batch)
+static int fill_trie(int fd, const struct batch *batch)
 {
 	LIBBPF_OPTS(bpf_map_batch_opts, options, .elem_flags = BPF_ANY);
 	uint32_t count = (uint32_t)batch->count;
@@ -167,7 +167,7 @@ static int fill(int fd, const struct batch *batch)
 	return 0;
 }
 
-static int clear(int fd, size_t key_bytes)
+static int clear_trie(int fd, size_t key_bytes)
 {
 	_cleanup_free_ void *key = malloc(key_bytes);
 
@@ -181,9 +181,9 @@ static int clear(int fd, size_t key_bytes)
 
 int ruleset_clear(const struct pinned_maps *pins, unsigned int pair)
 {
-	int r = clear(pins->rules_fd[pair], sizeof(struct comm_key));
+	int r = clear_trie(pins->rules_fd[pair], sizeof(struct comm_key));
 
-	return r < 0 ? r : clear(pins->cgroups_fd[pair], sizeof(struct cgroup_key));
+	return r < 0 ? r : clear_trie(pins->cgroups_fd[pair], sizeof(struct cgroup_key));
 }
 
 int ruleset_fill(const struct pinned_maps *pins, unsigned int pair, const struct ruleset *set)
@@ -200,8 +200,8 @@ int ruleset_fill(const struct pinned_maps *pins, unsigned int pair, const struct
 	r = cgroup_batch(set, &cgroups);
 	if (r < 0)
 		return r;
-	r = fill(pins->rules_fd[pair], &comms);
+	r = fill_trie(pins->rules_fd[pair], &comms);
 	if (r < 0)
 		return r;
-	return fill(pins->cgroups_fd[pair], &cgroups);
+	return fill_trie(pins->cgroups_fd[pair], &cgroups);
 }

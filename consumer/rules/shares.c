@@ -212,8 +212,8 @@ static uint64_t weight_of(const struct owner *owner, const uint64_t capacity[SHA
 }
 
 /* Puts it where it belongs among the `n` heaviest so far; returns how many there are then. */
-static size_t insert(const struct owner **top, size_t n, size_t max, const struct owner *owner,
-		     const uint64_t capacity[SHARE_COUNT_])
+static size_t insert_owner(const struct owner **top, size_t n, size_t max,
+			   const struct owner *owner, const uint64_t capacity[SHARE_COUNT_])
 {
 	uint64_t weight = weight_of(owner, capacity);
 	size_t at = n;
@@ -238,7 +238,7 @@ size_t shares_top(struct shares *s, const uint64_t capacity[SHARE_COUNT_], uint6
 	idmap_for_each (&s->owners, i, key, owner) {
 		owner->held[SHARE_CAPTURED] = budget_spent_ms(&owner->captured, now_ns);
 		if (weight_of(owner, capacity))
-			n = insert(ret_top, n, max, owner, capacity);
+			n = insert_owner(ret_top, n, max, owner, capacity);
 	}
 	return n;
 }

@@ -11,12 +11,12 @@
 
 static const char refused[] = "the kernel does not start the sampling event";
 
-static int enable(const struct cpu_event *t, enum cpu_event_rate rate)
+static int enable_event(const struct cpu_event *t, enum cpu_event_rate rate)
 {
 	return ioctl(t->at[rate].fd, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
 }
 
-static int disable(const struct cpu_event *t, enum cpu_event_rate rate)
+static int disable_event(const struct cpu_event *t, enum cpu_event_rate rate)
 {
 	return ioctl(t->at[rate].fd, PERF_EVENT_IOC_DISABLE, 0) < 0 ? -errno : 0;
 }
@@ -39,7 +39,7 @@ int cpu_event_open(struct broker_client *link, uint32_t cpu, uint32_t hz, enum c
 			goto fail;
 	}
 	*ret_why = refused;
-	r = enable(&t, rate);
+	r = enable_event(&t, rate);
 	if (r < 0)
 		goto fail;
 	*ret_why = NULL;
@@ -63,23 +63,23 @@ int cpu_event_run(struct cpu_event *t, enum cpu_event_rate rate)
 {
 	enum cpu_event_rate other =
 		rate == CPU_EVENT_CAPTURE ? CPU_EVENT_RECORDER : CPU_EVENT_CAPTURE;
-	int r = disable(t, other);
+	int r = disable_event(t, other);
 
 	t->spreads = false;
 	t->rate = rate;
-	return r < 0 ? r : enable(t, rate);
+	return r < 0 ? r : enable_event(t, rate);
 }
 
 void cpu_event_spread(struct cpu_event *t)
 {
 	if (t->rate == CPU_EVENT_RECORDER)
-		t->spreads = enable(t, CPU_EVENT_CAPTURE) == 0;
+		t->spreads = enable_event(t, CPU_EVENT_CAPTURE) == 0;
 }
 
 void cpu_event_spread_end(struct cpu_event *t)
 {
 	if (t->spreads)
-		(void)disable(t, CPU_EVENT_CAPTURE);
+		(void)disable_event(t, CPU_EVENT_CAPTURE);
 	t->spreads = false;
 }
 

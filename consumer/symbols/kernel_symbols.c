@@ -132,7 +132,7 @@ static bool record_is_sound(const struct ksym_record *r)
 	       r->record_bytes <= RECORD_BYTES_MAX && r->record_bytes % 8 == 0;
 }
 
-static bool ends(const char *text, size_t bytes)
+static bool ends_once(const char *text, size_t bytes)
 {
 	return strnlen(text, bytes) == bytes - 1;
 }
@@ -152,8 +152,8 @@ static ssize_t take_records(void *context, const uint8_t *data, size_t bytes)
 			return -EBADMSG;
 		if (record.record_bytes > bytes - at)
 			break;
-		if (!ends(names, record.name_bytes) ||
-		    !ends(names + record.name_bytes, record.module_bytes))
+		if (!ends_once(names, record.name_bytes) ||
+		    !ends_once(names + record.name_bytes, record.module_bytes))
 			return -EBADMSG;
 		r = take_record(b, &record, names);
 		if (r < 0)
@@ -178,7 +178,7 @@ static void bound_last(struct name_table *n)
 			n->sizes[i] = MIN(n->sizes[i], (uint32_t)KERNEL_LAST_BYTES);
 }
 
-static int build(struct builder *b, struct kernel_symbols **ret_symbols)
+static int build_symbols(struct builder *b, struct kernel_symbols **ret_symbols)
 {
 	const struct name_table_texts texts = {
 		.strings = b->strings,
@@ -217,7 +217,7 @@ int kernel_symbols_read(const char *path, struct kernel_symbols **ret_symbols)
 	r = iterator_read(path, take_records, &b);
 	if (r < 0)
 		return r;
-	return build(&b, ret_symbols);
+	return build_symbols(&b, ret_symbols);
 }
 
 int kernel_symbols_parse(const uint8_t *data, size_t bytes, struct kernel_symbols **ret_symbols)
@@ -230,7 +230,7 @@ int kernel_symbols_parse(const uint8_t *data, size_t bytes, struct kernel_symbol
 		return (int)used;
 	if ((size_t)used != bytes)
 		return -EBADMSG;
-	return build(&b, ret_symbols);
+	return build_symbols(&b, ret_symbols);
 }
 
 void kernel_symbols_free(struct kernel_symbols *k)

@@ -46,7 +46,7 @@ static int find_module(struct reading *in, const struct mapping_record *record, 
 			      *path ? path : "[unknown]", false, ret_module);
 }
 
-static int push(struct reading *in, struct mapping mapping)
+static int push_mapping(struct reading *in, struct mapping mapping)
 {
 	struct mappings *m = &in->mappings;
 
@@ -90,7 +90,7 @@ static int take_mapping(struct reading *in, const struct mapping_record *record,
 			      record->start, record->end);
 	if ((record->flags & MAPPING_IS_EXE) && !in->mappings.exe)
 		in->mappings.exe = mapping.module;
-	return push(in, mapping);
+	return push_mapping(in, mapping);
 }
 
 static int take_record(void *context, const struct mapping_record *record, const char *path)

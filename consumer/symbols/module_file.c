@@ -47,7 +47,7 @@ static size_t places_of(const struct module_file *f, const struct module *m,
  * A descriptor from the broker is what is mapped there now, which may be another file by now. Where
  * the file system's inode numbers do not tell, only the kernel's build-id can.
  */
-static bool adopt(int fd, const struct module *m, struct elf_image *ret_image)
+static bool adopt_image(int fd, const struct module *m, struct elf_image *ret_image)
 {
 	bool vague = false;
 
@@ -69,7 +69,7 @@ enum reason module_file_borrow(const struct module_file *f, const struct module 
 
 		if (f->borrow(f->context, &places[i].process, places[i].start, places[i].end,
 			      &fd) == 0 &&
-		    adopt(fd, m, ret_image))
+		    adopt_image(fd, m, ret_image))
 			return REASON_NONE;
 	}
 	return host;

@@ -53,7 +53,7 @@ void modules_done(struct modules *t)
 }
 
 /* Makes room in the list of modules; under the lock. */
-static int reserve(struct modules *t)
+static int reserve_module(struct modules *t)
 {
 	size_t space = MAX(t->space * 2, (size_t)64);
 	struct module **more;
@@ -71,11 +71,11 @@ static int reserve(struct modules *t)
 }
 
 /* Puts a new module into a map and the list; under the lock. On success both own it. */
-static int enlist(struct modules *t, struct idmap *map, uint64_t key, struct module *m)
+static int enlist_module(struct modules *t, struct idmap *map, uint64_t key, struct module *m)
 {
 	int r;
 
-	r = reserve(t);
+	r = reserve_module(t);
 	if (r < 0)
 		return r;
 	m->next = idmap_get(map, key);
@@ -135,7 +135,7 @@ static int find_file(struct modules *t, uint64_t device, uint64_t inode, const c
 		return r;
 	m->anonymous = anonymous;
 	m->deleted = deleted;
-	r = enlist(t, &t->by_file, key, m);
+	r = enlist_module(t, &t->by_file, key, m);
 	if (r < 0)
 		return r;
 	*ret_module = TAKE_PTR(m);
@@ -186,7 +186,7 @@ static int find_build_id(struct modules *t, const uint8_t id[BUILD_ID_BYTES],
 		return r;
 	memcpy(m->build_id, id, BUILD_ID_BYTES);
 	m->build_id_bytes = modules_build_id_bytes(id);
-	r = enlist(t, &t->by_id, key, m);
+	r = enlist_module(t, &t->by_id, key, m);
 	if (r < 0)
 		return r;
 	*ret_module = TAKE_PTR(m);

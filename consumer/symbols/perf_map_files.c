@@ -43,7 +43,7 @@ void perf_map_files_set_wake(struct jit_files *f, perf_map_files_wake wake, void
 	f->wake_context = context;
 }
 
-static struct jit_file *find(struct jit_files *f, const struct process_key *key)
+static struct jit_file *find_file(struct jit_files *f, const struct process_key *key)
 {
 	for (size_t i = 0; i < JIT_FILES_MAX; i++) {
 		struct jit_file *item = &f->items[i];
@@ -79,7 +79,7 @@ static struct jit_file *find_gone(struct jit_files *f, bool open)
 }
 
 /* A place for one more. When all are taken by open files, the oldest is given up for the next. */
-static struct jit_file *add(struct jit_files *f, const struct process_key *process)
+static struct jit_file *add_file(struct jit_files *f, const struct process_key *process)
 {
 	struct jit_file *item = find_state(f, FREE);
 
@@ -96,19 +96,19 @@ static struct jit_file *add(struct jit_files *f, const struct process_key *proce
 }
 
 /* The item to be opened now, or NULL. */
-static struct jit_file *want(struct jit_files *f, const struct process_key *process)
+static struct jit_file *want_file(struct jit_files *f, const struct process_key *process)
 {
-	struct jit_file *item = find(f, process);
+	struct jit_file *item = find_file(f, process);
 
 	if (!item)
-		return add(f, process);
+		return add_file(f, process);
 	if (item->state != TRIED || item->fd >= 0 || item->tries >= JIT_FILES_TRIES ||
 	    clock_mono_ns() - item->tried_ns < JIT_FILES_AGAIN_NS)
 		return NULL;
 	return item;
 }
 
-static void wake(const struct jit_files *f)
+static void wake_opener(const struct jit_files *f)
 {
 	if (f->wake)
 		f->wake(f->wake_context);
@@ -119,12 +119,12 @@ void perf_map_files_meet(struct jit_files *f, const struct process_key *process)
 	struct jit_file *item;
 
 	pthread_mutex_lock(&f->lock);
-	item = want(f, process);
+	item = want_file(f, process);
 	if (item)
 		item->state = WANTED;
 	pthread_mutex_unlock(&f->lock);
 	if (item)
-		wake(f);
+		wake_opener(f);
 }
 
 void perf_map_files_leave(struct jit_files *f, const struct process_key *process)
@@ -132,12 +132,12 @@ void perf_map_files_leave(struct jit_files *f, const struct process_key *process
 	struct jit_file *item;
 
 	pthread_mutex_lock(&f->lock);
-	item = find(f, process);
+	item = find_file(f, process);
 	if (item)
 		item->gone_ns = clock_mono_ns();
 	pthread_mutex_unlock(&f->lock);
 	if (item)
-		wake(f);
+		wake_opener(f);
 }
 
 bool perf_map_files_knows(struct jit_files *f, const struct process_key *process)
@@ -145,7 +145,7 @@ bool perf_map_files_knows(struct jit_files *f, const struct process_key *process
 	bool known;
 
 	pthread_mutex_lock(&f->lock);
-	known = find(f, process) != NULL;
+	known = find_file(f, process) != NULL;
 	pthread_mutex_unlock(&f->lock);
 	return known;
 }
@@ -246,7 +246,7 @@ enum reason perf_map_files_open(struct jit_files *f, const struct process_key *p
 		return reason;
 	}
 	pthread_mutex_lock(&f->lock);
-	item = find(f, process);
+	item = find_file(f, process);
 	if (item && item->fd >= 0)
 		fd = item->fd;
 	else if (item && item->tries && reason == REASON_PROCESS_GONE)

@@ -20,7 +20,7 @@ void perf_map_names_done(struct jit *j)
 	*j = (struct jit){ 0 };
 }
 
-static struct jit_process *find(struct jit *j, const struct process_key *key)
+static struct jit_process *find_process(struct jit *j, const struct process_key *key)
 {
 	for (size_t i = 0; i < j->count; i++)
 		if (j->processes[i].key.tgid == key->tgid &&
@@ -39,8 +39,9 @@ static enum reason read_map(struct jit_files *files, const struct process_key *k
 	return reason == REASON_NONE ? perf_map_load(fd, key, ret_map) : reason;
 }
 
-static enum reason add(struct jit *j, struct jit_files *files, const struct process_key *key,
-		       size_t max_bytes, struct jit_process **ret_process)
+static enum reason add_process(struct jit *j, struct jit_files *files,
+			       const struct process_key *key, size_t max_bytes,
+			       struct jit_process **ret_process)
 {
 	struct jit_process *p;
 
@@ -63,12 +64,12 @@ enum reason perf_map_names_find(struct jit *j, struct jit_files *files,
 				const struct process_key *process, uint64_t address,
 				size_t max_bytes, const char **ret_fn, uint64_t *ret_start)
 {
-	struct jit_process *p = find(j, process);
+	struct jit_process *p = find_process(j, process);
 	enum reason reason;
 	const char *fn;
 
 	if (!p) {
-		reason = add(j, files, process, max_bytes, &p);
+		reason = add_process(j, files, process, max_bytes, &p);
 		if (reason != REASON_NONE)
 			return reason;
 	}

@@ -73,8 +73,8 @@ static void versions_in_path(const char *path, const char *starts, struct runtim
 }
 
 /* Whether the base name fits the row; the version stands at *ret_version. */
-static bool fits(const struct row *row, const char *base, const char **ret_version,
-		 size_t *ret_length)
+static bool fits_row(const struct row *row, const char *base, const char **ret_version,
+		     size_t *ret_length)
 {
 	size_t start = strlen(row->start), length;
 	const char *rest;
@@ -98,7 +98,7 @@ bool runtime_of_path(const char *path, bool exe, struct runtime *ret_runtime)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct row *row = &rows[i];
 
-		if ((row->where == EXE) != exe || !fits(row, base, &version, &length))
+		if ((row->where == EXE) != exe || !fits_row(row, base, &version, &length))
 			continue;
 		*ret_runtime =
 			(struct runtime){ .name = row->name, .how = exe ? "exe" : "library" };

@@ -118,7 +118,7 @@ static void link_newest(struct symbols *s, struct module *m)
 }
 
 /* Accounts for `bytes` and `symbols` that came (or went, when `came` is false). */
-static void account(struct symbols *s, size_t bytes, size_t symbols, bool came)
+static void account_bytes(struct symbols *s, size_t bytes, size_t symbols, bool came)
 {
 	pthread_mutex_lock(&s->modules.lock);
 	s->stats.bytes += came ? bytes : -bytes;
@@ -126,14 +126,14 @@ static void account(struct symbols *s, size_t bytes, size_t symbols, bool came)
 	pthread_mutex_unlock(&s->modules.lock);
 }
 
-static void evict(struct symbols *s, struct module *m)
+static void evict_table(struct symbols *s, struct module *m)
 {
 	struct elf_symbols *table = m->symbols;
 	size_t bytes = elf_symbols_bytes(table) + pretty_bytes(m->pretty);
 
 	unlink_table(s, m);
 	s->table_bytes -= bytes;
-	account(s, bytes, table->names.count, false);
+	account_bytes(s, bytes, table->names.count, false);
 	pretty_free(m->pretty);
 	m->pretty = NULL;
 	m->symbols = NULL;
@@ -146,7 +146,7 @@ static void evict(struct symbols *s, struct module *m)
 static bool make_room(struct symbols *s)
 {
 	while (s->table_bytes >= s->max_bytes && s->oldest && s->oldest->epoch != s->epoch)
-		evict(s, s->oldest);
+		evict_table(s, s->oldest);
 	return s->table_bytes < s->max_bytes || s->table_bytes == 0;
 }
 
@@ -155,7 +155,7 @@ static bool make_room(struct symbols *s)
  * kernel told. What the kernel told may be wrong, where a process mapped one file over another
  * between its sample and our reading of its mappings: so it may tell anew.
  */
-static bool identify(struct symbols *s, struct module *m, const uint8_t *id, uint8_t bytes)
+static bool identify_file(struct symbols *s, struct module *m, const uint8_t *id, uint8_t bytes)
 {
 	bool same = true;
 
@@ -187,7 +187,7 @@ static enum reason read_image(struct symbols *s, struct module *m, const struct 
 	r = elf_symbols_read(image, image->memory ? NULL : &options, &table);
 	if (r < 0)
 		return reason_of_elf(r);
-	if (!identify(s, m, table->id.bytes, table->id.n)) {
+	if (!identify_file(s, m, table->id.bytes, table->id.n)) {
 		elf_symbols_free(table);
 		return REASON_OTHER_FILE;
 	}
@@ -196,7 +196,7 @@ static enum reason read_image(struct symbols *s, struct module *m, const struct 
 		return REASON_STRIPPED;
 	}
 	s->table_bytes += elf_symbols_bytes(table);
-	account(s, elf_symbols_bytes(table), table->names.count, true);
+	account_bytes(s, elf_symbols_bytes(table), table->names.count, true);
 	m->symbols = table;
 	link_newest(s, m);
 	return REASON_NONE;
@@ -233,7 +233,7 @@ static enum reason read_table(struct symbols *s, struct module *m)
 }
 
 /* Sees to it that the module's table is there; else ->unreadable or the returned word says why. */
-static const char *load(struct symbols *s, struct module *m)
+static const char *load_table(struct symbols *s, struct module *m)
 {
 	enum reason reason;
 
@@ -266,7 +266,7 @@ static void ask_image(struct symbols *s, struct module *m, struct elf_image *ima
 	struct build_id id;
 
 	if (build_id_read_mapped(image, &id) == 0)
-		identify(s, m, id.bytes, id.n);
+		identify_file(s, m, id.bytes, id.n);
 	cleanup_close(&image->fd);
 }
 
@@ -305,7 +305,7 @@ static struct module *find_borrowed(struct symbols *s, const struct module *m)
  * The mapped file with the module's build-id, or NULL. Files that came since the last call are
  * asked for theirs first, each once: four small reads, no symbols.
  */
-static struct module *resolve(struct symbols *s, struct module *m)
+static struct module *resolve_module(struct symbols *s, struct module *m)
 {
 	struct module *file;
 
@@ -326,7 +326,7 @@ static struct module *resolve(struct symbols *s, struct module *m)
 	return file;
 }
 
-static void touch(struct symbols *s, struct module *m)
+static void touch_module(struct symbols *s, struct module *m)
 {
 	m->epoch = s->epoch;
 	if (s->newest == m)
@@ -336,7 +336,7 @@ static void touch(struct symbols *s, struct module *m)
 }
 
 /* Counts the lookup and says no. */
-static int nameless(struct symbols *s, const char *why, struct symbol_name *ret_name)
+static int count_nameless(struct symbols *s, const char *why, struct symbol_name *ret_name)
 {
 	*ret_name = (struct symbol_name){ .why = why };
 	__atomic_fetch_add(&s->stats.unnamed, 1, __ATOMIC_RELAXED);
@@ -344,7 +344,7 @@ static int nameless(struct symbols *s, const char *why, struct symbol_name *ret_
 }
 
 /* The readable form of a name of the module's table, made once. */
-static const char *prettify(struct symbols *s, struct module *m, const char *raw)
+static const char *prettify_name(struct symbols *s, struct module *m, const char *raw)
 {
 	size_t before = pretty_bytes(m->pretty), more;
 	const char *fn = pretty_name(&m->pretty, raw);
@@ -352,7 +352,7 @@ static const char *prettify(struct symbols *s, struct module *m, const char *raw
 	more = pretty_bytes(m->pretty) - before;
 	if (more > 0) {
 		s->table_bytes += more;
-		account(s, more, 0, true);
+		account_bytes(s, more, 0, true);
 	}
 	return fn;
 }
@@ -371,8 +371,8 @@ static struct module *find_table(struct symbols *s, struct module *m, const char
 		*ret_why = NULL;
 		return other;
 	}
-	*ret_why = load(s, m);
-	if (*ret_why && other && other != m && !load(s, other)) {
+	*ret_why = load_table(s, m);
+	if (*ret_why && other && other != m && !load_table(s, other)) {
 		*ret_why = NULL;
 		return other;
 	}
@@ -387,18 +387,18 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 
 	__atomic_fetch_add(&s->stats.lookups, 1, __ATOMIC_RELAXED);
 	if (!m->anonymous && m->path[0] == '\0') {
-		m = resolve(s, m);
+		m = resolve_module(s, m);
 		if (!m)
-			return nameless(s, reason_word(REASON_UNKNOWN_BUILD_ID), ret_name);
+			return count_nameless(s, reason_word(REASON_UNKNOWN_BUILD_ID), ret_name);
 	}
 	m = find_table(s, m, &why);
 	if (why)
-		return nameless(s, why, ret_name);
-	touch(s, m);
+		return count_nameless(s, why, ret_name);
+	touch_module(s, m);
 	raw = elf_symbols_find(m->symbols, caller && offset > 0 ? offset - 1 : offset, &start);
 	if (!raw)
-		return nameless(s, reason_word(REASON_NO_SYMBOL), ret_name);
-	fn = prettify(s, m, raw);
+		return count_nameless(s, reason_word(REASON_NO_SYMBOL), ret_name);
+	fn = prettify_name(s, m, raw);
 	*ret_name = (struct symbol_name){
 		.fn = fn,
 		.raw = fn == raw ? NULL : raw,
@@ -419,9 +419,9 @@ int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t a
 	reason = perf_map_names_find(&s->jit, &s->jit_files, process, address, s->max_bytes, &fn,
 				     &start);
 	if (s->jit.bytes > before)
-		account(s, s->jit.bytes - before, 0, true);
+		account_bytes(s, s->jit.bytes - before, 0, true);
 	if (reason != REASON_NONE)
-		return nameless(s, reason_word(reason), ret_name);
+		return count_nameless(s, reason_word(reason), ret_name);
 	*ret_name = (struct symbol_name){ .fn = fn, .offset_in_fn = address - start };
 	return 0;
 }
@@ -432,8 +432,8 @@ static void account_ksyms(struct symbols *s)
 	size_t bytes = kernel_symbol_reader_bytes(&s->ksyms),
 	       count = kernel_symbol_reader_count(&s->ksyms);
 
-	account(s, s->kernel_symbol_reader_bytes, s->kernel_symbol_reader_count, false);
-	account(s, bytes, count, true);
+	account_bytes(s, s->kernel_symbol_reader_bytes, s->kernel_symbol_reader_count, false);
+	account_bytes(s, bytes, count, true);
 	s->kernel_symbol_reader_bytes = bytes;
 	s->kernel_symbol_reader_count = count;
 }
@@ -450,8 +450,9 @@ int symbols_kernel(struct symbols *s, uint64_t address, struct symbol_name *ret_
 	if (s->ksyms.read_ns != before)
 		account_ksyms(s);
 	if (!fn)
-		return nameless(s, reason_word(s->ksyms.now ? REASON_NO_SYMBOL : REASON_NO_KSYMS),
-				ret_name);
+		return count_nameless(
+			s, reason_word(s->ksyms.now ? REASON_NO_SYMBOL : REASON_NO_KSYMS),
+			ret_name);
 	*ret_name = (struct symbol_name){ .fn = fn, .offset_in_fn = address - start };
 	return 0;
 }
@@ -459,12 +460,12 @@ int symbols_kernel(struct symbols *s, uint64_t address, struct symbol_name *ret_
 void symbols_trim(struct symbols *s)
 {
 	s->epoch++;
-	account(s, s->jit.bytes, 0, false);
+	account_bytes(s, s->jit.bytes, 0, false);
 	perf_map_names_done(&s->jit);
 	kernel_symbol_reader_trim(&s->ksyms);
 	account_ksyms(s);
 	while (s->table_bytes > s->max_bytes)
-		evict(s, s->oldest);
+		evict_table(s, s->oldest);
 }
 
 void symbols_trim_kernel(struct symbols *s)

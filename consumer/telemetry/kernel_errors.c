@@ -27,7 +27,7 @@ static const struct {
 				 "load with a larger --targets" },
 };
 
-static void fill(void *context, struct jsonw *w)
+static void fill_line(void *context, struct jsonw *w)
 {
 	const struct error_record *e = context;
 	char comm[COMM_BYTES];
@@ -62,8 +62,9 @@ static void take_error(void *context, const void *record, size_t bytes)
 		subject.cgroup_id = k->watches->by_slot[e->slot]->cgroup_id;
 		subject.container = container_parse(subject.cgroup);
 	}
-	event_line_error(k->log->lines, &subject, kinds[e->kind].code, kinds[e->kind].hint, fill,
-			 (void *)e, "%s on CPU %u (%u more like it since the last such line)",
+	event_line_error(k->log->lines, &subject, kinds[e->kind].code, kinds[e->kind].hint,
+			 fill_line, (void *)e,
+			 "%s on CPU %u (%u more like it since the last such line)",
 			 kinds[e->kind].what, e->cpu, e->suppressed);
 	if (e->kind == ERROR_EVENTS_FULL)
 		schedule_repair_soon(k->schedule);

@@ -17,7 +17,7 @@ struct count {
 	int error;
 };
 
-static void fill(void *context, struct jsonw *w)
+static void fill_line(void *context, struct jsonw *w)
 {
 	const struct count *c = context;
 
@@ -48,7 +48,7 @@ static void check_output(struct losses *said)
 		said->write_errors = o.write_errors;
 		event_line_error(
 			t->log->lines, NULL, "output_write",
-			"see the room and the permissions of the output", fill, &c,
+			"see the room and the permissions of the output", fill_line, &c,
 			"writing event lines failed %llu times; whole lines were kept and written "
 			"again",
 			(unsigned long long)c.count);
@@ -60,7 +60,7 @@ static void check_output(struct losses *said)
 		event_line_error(
 			t->log->lines, NULL, "queue_full",
 			"the reader of the output is too slow or stands still; see --queue-kib",
-			fill, &c, "%llu event lines were dropped whole",
+			fill_line, &c, "%llu event lines were dropped whole",
 			(unsigned long long)c.count);
 	}
 }
@@ -105,8 +105,9 @@ static void say_events(struct losses *said, const struct totals *totals)
 		if (!c.count)
 			continue;
 		said->events[i] = now;
-		event_line_error(t->log->lines, NULL, event_rows[i].code, event_rows[i].hint, fill,
-				 &c, "%llu %s", (unsigned long long)c.count, event_rows[i].message);
+		event_line_error(t->log->lines, NULL, event_rows[i].code, event_rows[i].hint,
+				 fill_line, &c, "%llu %s", (unsigned long long)c.count,
+				 event_rows[i].message);
 	}
 }
 
@@ -142,8 +143,8 @@ static void check_tables(struct losses *said)
 	if (c.count) {
 		said->processes_full = t->counts->processes_full;
 		event_line_error(
-			t->log->lines, NULL, "targets_full", "load with a larger --targets", fill,
-			&c,
+			t->log->lines, NULL, "targets_full", "load with a larger --targets",
+			fill_line, &c,
 			"%llu samples are of processes that the consumer's table had no room for: "
 			"they count without module names",
 			(unsigned long long)c.count);
@@ -156,7 +157,7 @@ static void check_tables(struct losses *said)
 			t->log->lines, NULL, "bad_record",
 			"loader and consumer may be of different builds: run `trocar-loader load "
 			"--replace`",
-			fill, &c, "%llu records of the rings were malformed and passed over",
+			fill_line, &c, "%llu records of the rings were malformed and passed over",
 			(unsigned long long)c.count);
 	}
 }

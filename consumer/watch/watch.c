@@ -170,7 +170,7 @@ static struct watch *new_watch(struct watches *ws, uint64_t cgroup_id, char *pat
 }
 
 /* The slot first, then the way to it: a tick that finds the slot finds it ready. */
-static int arm(struct watches *ws, struct watch *w)
+static int arm_slot(struct watches *ws, struct watch *w)
 {
 	struct slot *slot = &ws->pins->slots[w->slot];
 
@@ -186,7 +186,7 @@ static int arm(struct watches *ws, struct watch *w)
 	return 0;
 }
 
-static void disarm(struct watches *ws, struct watch *w)
+static void disarm_slot(struct watches *ws, struct watch *w)
 {
 	ws->count--;
 	__atomic_store_n(&ws->pins->control->armed, ws->count, __ATOMIC_RELEASE);
@@ -251,7 +251,7 @@ int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct 
 		return r;
 	}
 	ws->by_slot[w->slot] = w;
-	r = arm(ws, w);
+	r = arm_slot(ws, w);
 	if (r < 0) {
 		ws->by_slot[w->slot] = NULL;
 		idmap_remove(&ws->by_cgroup, cgroup_id);
@@ -277,7 +277,7 @@ void watch_remove(struct watch *w, const char *reason)
 			p->watch = NULL;
 			moved = moved || !p->gone_ns;
 		}
-	disarm(ws, w);
+	disarm_slot(ws, w);
 	ws->by_slot[w->slot] = NULL;
 	idmap_remove(&ws->by_cgroup, w->cgroup_id);
 	ws->calls->stopped(ws->context, w, reason);

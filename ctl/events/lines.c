@@ -21,7 +21,7 @@ void lines_done(struct lines *l)
 }
 
 /* Reads more behind what is there. 1, 0 at the end, or -errno. */
-static int fill(struct lines *l)
+static int fill_buffer(struct lines *l)
 {
 	ssize_t n;
 
@@ -43,7 +43,7 @@ static int fill(struct lines *l)
 }
 
 /* Passes over the rest of a line that is too long. 0 or -errno. */
-static int pass(struct lines *l)
+static int pass_line(struct lines *l)
 {
 	int r;
 
@@ -55,13 +55,13 @@ static int pass(struct lines *l)
 			return 0;
 		}
 		l->at = l->bytes = 0;
-		r = fill(l);
+		r = fill_buffer(l);
 	} while (r > 0);
 	return r;
 }
 
 /* Gives `bytes` bytes out as the next line. */
-static int give(struct lines *l, size_t bytes, bool whole, struct lines_line *ret_line)
+static int give_line(struct lines *l, size_t bytes, bool whole, struct lines_line *ret_line)
 {
 	*ret_line = (struct lines_line){
 		.text = l->data + l->at,
@@ -85,16 +85,16 @@ int lines_next(struct lines *l, struct lines_line *ret_line)
 		const char *end = memchr(start + searched, '\n', bytes - searched);
 
 		if (end)
-			return give(l, (size_t)(end - start), true, ret_line);
+			return give_line(l, (size_t)(end - start), true, ret_line);
 		if (bytes > LINES_MAX_BYTES) {
-			give(l, bytes, false, ret_line);
-			r = pass(l);
+			give_line(l, bytes, false, ret_line);
+			r = pass_line(l);
 			return r < 0 ? r : 1;
 		}
 		if (l->end)
-			return bytes ? give(l, bytes, false, ret_line) : 0;
+			return bytes ? give_line(l, bytes, false, ret_line) : 0;
 		searched = bytes;
-		r = fill(l);
+		r = fill_buffer(l);
 		if (r < 0)
 			return r;
 	}

@@ -24,7 +24,7 @@ void pool_seed(void)
 }
 
 /* The two halves of a 128-bit product folded, as wyhash does (github.com/wangyi-fudan/wyhash). */
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t mix_bits(uint64_t a, uint64_t b)
 {
 	__uint128_t product = (__uint128_t)a * b;
 
@@ -40,14 +40,14 @@ uint64_t pool_hash(const void *data, size_t bytes)
 	for (left = bytes; left >= 16; left -= 16, at += 16) {
 		memcpy(&a, at, 8);
 		memcpy(&b, at + 8, 8);
-		hash = mix(a ^ 0xa0761d6478bd642fULL ^ seed, b ^ hash);
+		hash = mix_bits(a ^ 0xa0761d6478bd642fULL ^ seed, b ^ hash);
 	}
 	a = b = 0;
 	memcpy(&a, at, MIN(left, (size_t)8));
 	if (left > 8)
 		memcpy(&b, at + 8, left - 8);
-	hash = mix(a ^ 0xe7037ed1a0b428dbULL ^ seed, b ^ hash);
-	return mix(hash ^ 0x8ebc6af09c88c6e3ULL, seed ^ bytes);
+	hash = mix_bits(a ^ 0xe7037ed1a0b428dbULL ^ seed, b ^ hash);
+	return mix_bits(hash ^ 0x8ebc6af09c88c6e3ULL, seed ^ bytes);
 }
 
 void pool_init(struct pool *p, struct pool_budget *budget)
@@ -67,7 +67,7 @@ void pool_done(struct pool *p)
 	pool_init(p, p->budget);
 }
 
-static int charge(struct pool_budget *budget, uint64_t bytes)
+static int charge_budget(struct pool_budget *budget, uint64_t bytes)
 {
 	if (bytes > budget->max_bytes - budget->used_bytes)
 		return -ENOSPC;
@@ -90,7 +90,7 @@ int pool_grow(struct pool_budget *budget, void **array, uint32_t *space, uint32_
 	while (more < count)
 		more *= 2;
 	extra = (more - *space) * each;
-	r = charge(budget, extra);
+	r = charge_budget(budget, extra);
 	if (r < 0)
 		return r;
 	larger = realloc(*array, more * each);
@@ -114,7 +114,7 @@ static int grow_data(struct pool *p, uint64_t bytes)
 		return 0;
 	while (space < bytes)
 		space *= 2;
-	r = charge(p->budget, space - p->data_space);
+	r = charge_budget(p->budget, space - p->data_space);
 	if (r < 0)
 		return r;
 	larger = realloc(p->data, space);
@@ -136,7 +136,7 @@ static int grow_places(struct pool *p)
 
 	if (p->count < p->n_places / 2)
 		return 0;
-	r = charge(p->budget, (uint64_t)(n - p->n_places) * sizeof(*places));
+	r = charge_budget(p->budget, (uint64_t)(n - p->n_places) * sizeof(*places));
 	if (r < 0)
 		return r;
 	places = calloc(n, sizeof(*places));
@@ -157,7 +157,7 @@ static int grow_places(struct pool *p)
 	return 0;
 }
 
-static int add(struct pool *p, const void *data, size_t bytes, uint32_t hash)
+static int add_item(struct pool *p, const void *data, size_t bytes, uint32_t hash)
 {
 	struct pool_item item = { .offset = p->data_bytes, .bytes = (uint32_t)bytes, .hash = hash };
 	int r;
@@ -224,7 +224,7 @@ int pool_put(struct pool *p, const void *data, size_t bytes, uint32_t *ret_numbe
 		return r;
 	place = place_of(p, data, bytes, hash);
 	if (!p->places[place].item) {
-		r = add(p, data, bytes, hash);
+		r = add_item(p, data, bytes, hash);
 		if (r < 0)
 			return r;
 		p->places[place] = (struct pool_place){ p->count, hash };

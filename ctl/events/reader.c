@@ -143,8 +143,8 @@ static bool take_frames(void *context, struct json_reader *json, const struct ev
 	return !json->fault;
 }
 
-static void say(struct reader *r, uint64_t number, size_t column, const char *key, size_t key_bytes,
-		const char *what)
+static void say_fault(struct reader *r, uint64_t number, size_t column, const char *key,
+		      size_t key_bytes, const char *what)
 {
 	_cleanup_free_ char *name = text_tame(key ? key : "", key ? key_bytes : 0);
 
@@ -255,7 +255,7 @@ int reader_line(struct reader *r, const struct lines_line *line, uint64_t number
 	const char *what;
 
 	if (line->too_long) {
-		say(r, number, LINES_MAX_BYTES, NULL, 0, "want lines of at most 1 MiB");
+		say_fault(r, number, LINES_MAX_BYTES, NULL, 0, "want lines of at most 1 MiB");
 		return 0;
 	}
 	if (!line->bytes)
@@ -263,14 +263,14 @@ int reader_line(struct reader *r, const struct lines_line *line, uint64_t number
 	if (event_read(line->text, line->bytes, take_frames, r, &event, &fault)) {
 		what = add_event(r, &event, line);
 		if (what)
-			say(r, number, 0, NULL, 0, what);
+			say_fault(r, number, 0, NULL, 0, what);
 	} else if (r->error < 0) {
 		return r->error;
 	} else if (!line->whole) {
 		fprintf(r->err, "trocar: %s:%" PRIu64 ": the last line is cut: passed over\n",
 			r->name, number);
 	} else {
-		say(r, number, fault.at, fault.key.data, fault.key.bytes, fault.fault);
+		say_fault(r, number, fault.at, fault.key.data, fault.key.bytes, fault.fault);
 	}
 	return r->error;
 }

@@ -46,7 +46,7 @@ int select_options(const struct options *options, struct select *ret_select)
 /* How text and word compare: as a whole, as a beginning, or as a path and what is below. */
 enum how { WHOLE, BEGINNING, BELOW };
 
-static bool fits(const struct json_text *text, const char *word, enum how how, bool all)
+static bool fits_text(const struct json_text *text, const char *word, enum how how, bool all)
 {
 	char plain[TEXT_BYTES];
 	const char *data = text->data;
@@ -75,17 +75,18 @@ bool select_stack(const struct select *s, const struct event *event, bool all)
 	/* The writer puts pid before comm: the one tells that the other has been read. */
 	if (s->has_pid && event->pid != s->pid && (all || event->comm.data))
 		return false;
-	return fits(&event->session, s->session, BEGINNING, all) &&
-	       fits(&event->rule, s->rule, WHOLE, all) &&
-	       fits(&event->cgroup, s->cgroup, BELOW, all) &&
-	       fits(&event->signal, s->signal, WHOLE, all) &&
-	       fits(&event->phase, s->phase, WHOLE, all) && fits(&event->comm, s->comm, WHOLE, all);
+	return fits_text(&event->session, s->session, BEGINNING, all) &&
+	       fits_text(&event->rule, s->rule, WHOLE, all) &&
+	       fits_text(&event->cgroup, s->cgroup, BELOW, all) &&
+	       fits_text(&event->signal, s->signal, WHOLE, all) &&
+	       fits_text(&event->phase, s->phase, WHOLE, all) &&
+	       fits_text(&event->comm, s->comm, WHOLE, all);
 }
 
 bool select_session(const struct select *s, const struct event *event, uint64_t time_ns)
 {
 	return time_ns >= s->since_ns && time_ns <= s->until_ns &&
-	       fits(&event->session, s->session, BEGINNING, true) &&
-	       fits(&event->rule, s->rule, WHOLE, true) &&
-	       fits(&event->cgroup, s->cgroup, BELOW, true);
+	       fits_text(&event->session, s->session, BEGINNING, true) &&
+	       fits_text(&event->rule, s->rule, WHOLE, true) &&
+	       fits_text(&event->cgroup, s->cgroup, BELOW, true);
 }

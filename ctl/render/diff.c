@@ -78,7 +78,7 @@ static void say_unit(const struct options *options, const struct diff *d)
 			d->names[0], d->seconds[0], d->names[1], d->seconds[1]);
 }
 
-static uint64_t scaled(const struct diff *d, const struct tree_node *node, unsigned int column)
+static uint64_t scale_self(const struct diff *d, const struct tree_node *node, unsigned int column)
 {
 	return (uint64_t)((double)node->self[column] * d->scale[column] + 0.5);
 }
@@ -95,8 +95,8 @@ static void print_folded(const struct options *options, const struct diff *d)
 		if (!node->self[0] && !node->self[1])
 			continue;
 		folded_path(tree, &d->view.names, i, depth, options->annotate, options->out);
-		fprintf(options->out, " %" PRIu64 " %" PRIu64 "\n", scaled(d, node, 0),
-			scaled(d, node, 1));
+		fprintf(options->out, " %" PRIu64 " %" PRIu64 "\n", scale_self(d, node, 0),
+			scale_self(d, node, 1));
 	}
 }
 
@@ -145,7 +145,7 @@ static int print_svg(const struct options *options, const struct diff *d)
 	return 0;
 }
 
-static int compare(const struct options *options, struct input *input, struct diff *d)
+static int compare_inputs(const struct options *options, struct input *input, struct diff *d)
 {
 	int r = tree_init(&d->tree, &input->store.budget);
 
@@ -177,6 +177,6 @@ int diff_call(const struct options *options, const char *const *arguments)
 	r = view_init(&diff.view, options, &input, VIEW_NS);
 	if (r < 0)
 		return r == -EINVAL ? COMMAND_USAGE : input_fail(options, &input, r);
-	r = compare(options, &input, &diff);
+	r = compare_inputs(options, &input, &diff);
 	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
 }

@@ -122,7 +122,7 @@ static void choose_panels(struct svg *svg, const struct view *view, char *const 
 	}
 }
 
-static int draw(const struct options *options, struct view *view, const struct tree *tree)
+static int draw_panels(const struct options *options, struct view *view, const struct tree *tree)
 {
 	_cleanup_free_ char *title = NULL, *subtitle = flamegraph_subtitle(view);
 	_cleanup_free_ char *before = flamegraph_head(view, tree, VIEW_PHASES, 0, "before");
@@ -164,6 +164,6 @@ int flamegraph_call(const struct options *options, const char *const *arguments)
 	if (r == 0)
 		r = tree_sort(&tree, &view.names);
 	if (r == 0)
-		r = draw(options, &view, &tree);
+		r = draw_panels(options, &view, &tree);
 	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
 }

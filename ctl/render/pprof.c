@@ -83,7 +83,7 @@ struct profile {
 	struct proto_gzip gzip;
 };
 
-static int string(struct profile *p, const char *text, uint32_t *ret_string)
+static int number_string(struct profile *p, const char *text, uint32_t *ret_string)
 {
 	return names_plain(&p->view->names, text, ret_string);
 }
@@ -92,7 +92,7 @@ static int string(struct profile *p, const char *text, uint32_t *ret_string)
 static int store_string(struct profile *p, uint32_t text, uint32_t *ret_string)
 {
 	if (text == STORE_NONE)
-		return string(p, "", ret_string);
+		return number_string(p, "", ret_string);
 	return names_text(&p->view->names, text, ret_string);
 }
 
@@ -110,7 +110,7 @@ static int add_mapping(struct profile *p, const struct store_frame *f, uint32_t 
 	uint32_t number = 0;
 	int r;
 
-	r = f->kind == STORE_KERNEL ? string(p, "[kernel.kallsyms]", &mapping.file)
+	r = f->kind == STORE_KERNEL ? number_string(p, "[kernel.kallsyms]", &mapping.file)
 				    : store_string(p, f->module, &mapping.file);
 	if (r == 0)
 		r = store_string(p, f->build_id, &mapping.build_id);
@@ -185,7 +185,7 @@ static void place_mappings(struct profile *p)
 }
 
 /* Writes p->message as a field of the profile, and begins the next. */
-static void put(struct profile *p, unsigned int field)
+static void put_message(struct profile *p, unsigned int field)
 {
 	proto_reset(&p->part);
 	proto_message(&p->part, field, &p->message);
@@ -203,22 +203,22 @@ static void put_number(struct profile *p, unsigned int field, uint64_t number)
 static int put_type(struct profile *p, unsigned int field, const char *type, const char *unit)
 {
 	uint32_t type_string = 0, unit_string = 0;
-	int r = string(p, type, &type_string);
+	int r = number_string(p, type, &type_string);
 
 	if (r == 0)
-		r = string(p, unit, &unit_string);
+		r = number_string(p, unit, &unit_string);
 	if (r < 0)
 		return r;
 	proto_u64(&p->message, TYPE_TYPE, type_string);
 	proto_u64(&p->message, TYPE_UNIT, unit_string);
-	put(p, field);
+	put_message(p, field);
 	return 0;
 }
 
 static int put_label(struct profile *p, const char *key, unsigned int field, uint64_t value)
 {
 	uint32_t key_string;
-	int r = string(p, key, &key_string);
+	int r = number_string(p, key, &key_string);
 
 	if (r < 0)
 		return r;
@@ -230,7 +230,7 @@ static int put_label(struct profile *p, const char *key, unsigned int field, uin
 }
 
 /* A text label; none is left out. */
-static int label(struct profile *p, const char *key, uint32_t text)
+static int put_text_label(struct profile *p, const char *key, uint32_t text)
 {
 	uint32_t text_string;
 	int r;
@@ -255,11 +255,11 @@ static int put_labels(struct profile *p, const struct store_key *key)
 	uint32_t phase;
 	int r;
 
-	r = string(p, key->phase == STORE_DURING ? "during" : "before", &phase);
+	r = number_string(p, key->phase == STORE_DURING ? "during" : "before", &phase);
 	if (r == 0)
 		r = put_label(p, "phase", LABEL_TEXT, phase);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(labels); i++)
-		r = label(p, labels[i].key, labels[i].text);
+		r = put_text_label(p, labels[i].key, labels[i].text);
 	return r < 0 ? r : put_label(p, "pid", LABEL_NUMBER, key->pid);
 }
 
@@ -281,7 +281,7 @@ static int put_sample(struct profile *p, uint32_t number)
 	proto_packed(&p->message, SAMPLE_LOCATION, locations, n);
 	proto_packed(&p->message, SAMPLE_VALUE, values, ARRAY_SIZE(values));
 	r = put_labels(p, key);
-	put(p, PROFILE_SAMPLE);
+	put_message(p, PROFILE_SAMPLE);
 	return r;
 }
 
@@ -300,7 +300,7 @@ static void put_mappings(struct profile *p)
 		proto_u64(&p->message, MAPPING_HAS_FUNCTIONS, !e->unnamed);
 		proto_u64(&p->message, MAPPING_HAS_FILENAMES, e->lines);
 		proto_u64(&p->message, MAPPING_HAS_LINES, e->lines);
-		put(p, PROFILE_MAPPING);
+		put_message(p, PROFILE_MAPPING);
 	}
 }
 
@@ -320,7 +320,7 @@ static void put_locations(struct profile *p)
 		proto_u64(&p->part, LINE_NUMBER, location->line);
 		if (location->function)
 			proto_message(&p->message, LOCATION_LINE, &p->part);
-		put(p, PROFILE_LOCATION);
+		put_message(p, PROFILE_LOCATION);
 	}
 }
 
@@ -334,7 +334,7 @@ static void put_functions(struct profile *p)
 		proto_u64(&p->message, FUNCTION_NAME, function->name);
 		proto_u64(&p->message, FUNCTION_SYSTEM_NAME, function->raw);
 		proto_u64(&p->message, FUNCTION_FILE, function->file);
-		put(p, PROFILE_FUNCTION);
+		put_message(p, PROFILE_FUNCTION);
 	}
 }
 
@@ -365,7 +365,7 @@ static int put_session(struct profile *p)
 		time_ns = time_ns ? MIN(time_ns, s->sessions[i].time_ns) : s->sessions[i].time_ns;
 		hz = MAX(hz, s->sessions[i].hz);
 	}
-	r = title ? string(p, title, &comment) : -ENOMEM;
+	r = title ? number_string(p, title, &comment) : -ENOMEM;
 	if (r < 0)
 		return r;
 	put_number(p, PROFILE_TIME, time_ns);
@@ -435,7 +435,7 @@ int pprof_write(struct view *view, FILE *out)
 	/* String 0 is the empty one: it must be the first. */
 	names_done(&view->names);
 	names_init(&view->names, &view->input->store, false);
-	r = string(&p, "", &empty);
+	r = number_string(&p, "", &empty);
 	if (r < 0)
 		return r;
 	r = proto_gzip_init(&p.gzip, out);

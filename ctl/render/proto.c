@@ -25,7 +25,7 @@ void proto_reset(struct proto *p)
 	p->bytes = 0;
 }
 
-static uint8_t *room(struct proto *p, size_t bytes)
+static uint8_t *make_room(struct proto *p, size_t bytes)
 {
 	size_t space = p->space ? p->space : FIRST_BYTES;
 	uint8_t *larger;
@@ -44,7 +44,7 @@ static uint8_t *room(struct proto *p, size_t bytes)
 	return p->data + p->bytes;
 }
 
-static size_t encode(uint64_t number, uint8_t text[VARINT_BYTES])
+static size_t encode_varint(uint64_t number, uint8_t text[VARINT_BYTES])
 {
 	size_t n = 0;
 
@@ -54,29 +54,29 @@ static size_t encode(uint64_t number, uint8_t text[VARINT_BYTES])
 	return n;
 }
 
-static void varint(struct proto *p, uint64_t number)
+static void put_varint(struct proto *p, uint64_t number)
 {
-	uint8_t *at = room(p, VARINT_BYTES);
+	uint8_t *at = make_room(p, VARINT_BYTES);
 
 	if (at)
-		p->bytes += encode(number, at);
+		p->bytes += encode_varint(number, at);
 }
 
 void proto_u64(struct proto *p, unsigned int field, uint64_t number)
 {
 	if (!number)
 		return;
-	varint(p, (uint64_t)field << 3 | WIRE_VARINT);
-	varint(p, number);
+	put_varint(p, (uint64_t)field << 3 | WIRE_VARINT);
+	put_varint(p, number);
 }
 
 void proto_bytes(struct proto *p, unsigned int field, const void *data, size_t bytes)
 {
 	uint8_t *at;
 
-	varint(p, (uint64_t)field << 3 | WIRE_BYTES);
-	varint(p, bytes);
-	at = room(p, bytes);
+	put_varint(p, (uint64_t)field << 3 | WIRE_BYTES);
+	put_varint(p, bytes);
+	at = make_room(p, bytes);
 	if (at && bytes) {
 		memcpy(at, data, bytes);
 		p->bytes += bytes;
@@ -89,11 +89,11 @@ void proto_packed(struct proto *p, unsigned int field, const uint64_t *numbers, 
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < n; i++)
-		bytes += encode(numbers[i], text);
-	varint(p, (uint64_t)field << 3 | WIRE_BYTES);
-	varint(p, bytes);
+		bytes += encode_varint(numbers[i], text);
+	put_varint(p, (uint64_t)field << 3 | WIRE_BYTES);
+	put_varint(p, bytes);
 	for (size_t i = 0; i < n; i++)
-		varint(p, numbers[i]);
+		put_varint(p, numbers[i]);
 }
 
 void proto_message(struct proto *p, unsigned int field, const struct proto *message)
@@ -113,7 +113,7 @@ int proto_gzip_init(struct proto_gzip *g, FILE *out)
 }
 
 /* Has zlib work until it took all input, or with Z_FINISH gave all output. */
-static void pump(struct proto_gzip *g, int flush)
+static void pump_gzip(struct proto_gzip *g, int flush)
 {
 	uint8_t buffer[16384];
 	int r;
@@ -137,7 +137,7 @@ void proto_gzip_put(struct proto_gzip *g, const void *data, size_t bytes)
 
 		g->stream.next_in = (z_const Bytef *)at;
 		g->stream.avail_in = (uInt)n;
-		pump(g, Z_NO_FLUSH);
+		pump_gzip(g, Z_NO_FLUSH);
 		at += n;
 		bytes -= n;
 	}
@@ -146,7 +146,7 @@ void proto_gzip_put(struct proto_gzip *g, const void *data, size_t bytes)
 int proto_gzip_done(struct proto_gzip *g)
 {
 	if (!g->error)
-		pump(g, Z_FINISH);
+		pump_gzip(g, Z_FINISH);
 	deflateEnd(&g->stream);
 	return g->error;
 }

@@ -35,7 +35,7 @@ static char *text_of(const struct store *s, uint32_t text)
 	return text_tame(data, bytes);
 }
 
-static char *percent(uint64_t part, uint64_t whole)
+static char *format_percent(uint64_t part, uint64_t whole)
 {
 	char text[32];
 
@@ -45,7 +45,7 @@ static char *percent(uint64_t part, uint64_t whole)
 	return strdup(text);
 }
 
-static char *duration(uint64_t ns)
+static char *format_duration(uint64_t ns)
 {
 	char text[TEXT_UNIT_BYTES];
 
@@ -76,10 +76,10 @@ static void add_function(const struct report *r, struct text_table *table,
 {
 	_cleanup_free_ char *path = text_of(&r->input->store, module);
 
-	text_table_add(table, percent(f->self[STORE_DURING], root->total[STORE_DURING]));
-	text_table_add(table, percent(f->total[STORE_DURING], root->total[STORE_DURING]));
-	text_table_add(table, percent(f->self[STORE_BEFORE], root->total[STORE_BEFORE]));
-	text_table_add(table, percent(f->total[STORE_BEFORE], root->total[STORE_BEFORE]));
+	text_table_add(table, format_percent(f->self[STORE_DURING], root->total[STORE_DURING]));
+	text_table_add(table, format_percent(f->total[STORE_DURING], root->total[STORE_DURING]));
+	text_table_add(table, format_percent(f->self[STORE_BEFORE], root->total[STORE_BEFORE]));
+	text_table_add(table, format_percent(f->total[STORE_BEFORE], root->total[STORE_BEFORE]));
 	text_table_add(table, strdup(names_get(&r->view.names, f->name)));
 	text_table_add(table, path ? strdup(names_base(path)) : NULL);
 }
@@ -154,7 +154,7 @@ static int add_task(struct tasks *t, const struct store_key *key, const struct s
 	return 0;
 }
 
-static int busier(const void *a, const void *b)
+static int compare_tasks(const void *a, const void *b)
 {
 	const struct task_sum *x = a, *y = b;
 
@@ -172,9 +172,9 @@ static void add_row(const struct report *r, const struct tasks *t, const struct 
 	_cleanup_free_ char *name = text_of(&r->input->store, task->name);
 	char number[32];
 
-	text_table_add(table, duration(sum->ns[STORE_DURING]));
-	text_table_add(table, percent(sum->ns[STORE_DURING], root->total[STORE_DURING]));
-	text_table_add(table, duration(sum->ns[STORE_BEFORE]));
+	text_table_add(table, format_duration(sum->ns[STORE_DURING]));
+	text_table_add(table, format_percent(sum->ns[STORE_DURING], root->total[STORE_DURING]));
+	text_table_add(table, format_duration(sum->ns[STORE_BEFORE]));
 	snprintf(number, sizeof(number), "%" PRIu64, sum->samples);
 	text_table_add(table, strdup(number));
 	snprintf(number, sizeof(number), "%" PRIu64, task->pid);
@@ -198,7 +198,7 @@ static int print_tasks(struct report *r, const struct tree *tree, uint32_t sessi
 			e = add_task(&tasks, store_key_get(s, i), &s->values[i], threads);
 	if (e < 0)
 		return e;
-	qsort(tasks.sums, tasks.pool.count, sizeof(*tasks.sums), busier);
+	qsort(tasks.sums, tasks.pool.count, sizeof(*tasks.sums), compare_tasks);
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		text_table_add(&table, strdup(heads[i]));
 	for (uint32_t i = 0; i < tasks.pool.count && i < TOP_TASKS; i++)

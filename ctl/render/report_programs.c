@@ -32,7 +32,7 @@ static void sums_done(struct sums *s)
 }
 
 /* The innermost frame of a program; of the kernel where there is no other. n is not 0. */
-static uint32_t innermost(const struct store *store, const uint32_t *frames, uint32_t n)
+static uint32_t find_innermost(const struct store *store, const uint32_t *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (store_frame_get(store, frames[i])->kind != STORE_KERNEL)
@@ -40,7 +40,7 @@ static uint32_t innermost(const struct store *store, const uint32_t *frames, uin
 	return 0;
 }
 
-static int add(struct view *view, struct sums *sums, const struct store_key *key, uint64_t ns)
+static int add_stack(struct view *view, struct sums *sums, const struct store_key *key, uint64_t ns)
 {
 	const struct store *store = &view->input->store;
 	uint32_t n, at, name;
@@ -49,7 +49,7 @@ static int add(struct view *view, struct sums *sums, const struct store_key *key
 
 	if (!n)
 		return 0;
-	at = innermost(store, frames, n);
+	at = find_innermost(store, frames, n);
 	sums->kernel |= at > 0;
 	r = names_frame(&view->names, frames[at], &name);
 	if (r == 0)
@@ -64,7 +64,7 @@ static int add(struct view *view, struct sums *sums, const struct store_key *key
 	return 0;
 }
 
-static int larger(const void *a, const void *b)
+static int compare_sums(const void *a, const void *b)
 {
 	const struct sum *x = a, *y = b;
 
@@ -100,7 +100,7 @@ static void add_row(struct text_table *table, struct view *view, const struct su
 	text_table_add(table, path ? strdup(names_base(path)) : NULL);
 }
 
-static int print(struct view *view, struct sums *sums, FILE *out)
+static int print_sums(struct view *view, struct sums *sums, FILE *out)
 {
 	static const char *const heads[] = { "DURING", "BEFORE", "FUNCTION", "MODULE" };
 	_cleanup_(text_table_done) struct text_table table;
@@ -108,7 +108,7 @@ static int print(struct view *view, struct sums *sums, FILE *out)
 	text_table_init(&table, 4);
 	for (size_t i = 0; i < 4; i++)
 		text_table_add(&table, strdup(heads[i]));
-	qsort(sums->sums, sums->space, sizeof(*sums->sums), larger);
+	qsort(sums->sums, sums->space, sizeof(*sums->sums), compare_sums);
 	for (uint32_t i = 0; i < sums->space && i < PROGRAMS_TOP; i++)
 		if (sums->sums[i].ns[STORE_BEFORE] || sums->sums[i].ns[STORE_DURING])
 			add_row(&table, view, sums, &sums->sums[i]);
@@ -124,6 +124,7 @@ int report_programs(struct view *view, uint32_t session, FILE *out)
 
 	for (uint32_t i = 0; r == 0 && i < store->keys.count; i++)
 		if (store_key_get(store, i)->session == session)
-			r = add(view, &sums, store_key_get(store, i), store->values[i].weight_ns);
-	return r < 0 || !sums.kernel ? r : print(view, &sums, out);
+			r = add_stack(view, &sums, store_key_get(store, i),
+				      store->values[i].weight_ns);
+	return r < 0 || !sums.kernel ? r : print_sums(view, &sums, out);
 }

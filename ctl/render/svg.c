@@ -102,7 +102,7 @@ static void put_value(const struct svg *svg, uint64_t value, FILE *out)
 		fprintf(out, "%" PRIu64 " samples", value);
 }
 
-static double share(uint64_t part, uint64_t whole)
+static double share_of(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : 0;
 }
@@ -124,7 +124,7 @@ static void put_tip(const struct svg *svg, const struct tree_node *node, FILE *o
 		fprintf(out, "\n%s: ", svg->columns[c]);
 		put_value(svg, node->total[c], out);
 		fprintf(out, ", %.1f %%",
-			100 * share(node->total[c], svg->tree->nodes[TREE_ROOT].total[c]));
+			100 * share_of(node->total[c], svg->tree->nodes[TREE_ROOT].total[c]));
 		if (node->self[c]) {
 			fputs(", itself ", out);
 			put_value(svg, node->self[c], out);
@@ -159,8 +159,8 @@ static void put_class(const struct svg *svg, const struct tree_node *node, FILE 
 static void put_frame(struct drawing *d, const struct tree_node *node, uint64_t start,
 		      uint64_t value, uint32_t row, const struct svg_panel *panel)
 {
-	double x = share(start, panel->total) * d->width;
-	double width = share(value, panel->total) * d->width;
+	double x = share_of(start, panel->total) * d->width;
+	double width = share_of(value, panel->total) * d->width;
 	double chars = (width - 6) / CHARACTER;
 
 	fprintf(d->out, "<g class=\"f\" data-f=\"%" PRIu64 " %" PRIu64 " %u\">", start, value, row);
@@ -176,7 +176,7 @@ static void put_frame(struct drawing *d, const struct tree_node *node, uint64_t 
 }
 
 /* Walks a panel; `draw` false only finds out how deep it is and what is too narrow. */
-static void walk(struct drawing *d, const struct svg_panel *panel, bool draw)
+static void walk_panel(struct drawing *d, const struct svg_panel *panel, bool draw)
 {
 	const struct tree *tree = d->svg->tree;
 	uint64_t at[TREE_PATH_MAX + 2] = { 0 }; /* by depth: where the next frame begins */
@@ -184,7 +184,7 @@ static void walk(struct drawing *d, const struct svg_panel *panel, bool draw)
 
 	while (node) {
 		uint64_t value = tree->nodes[node].total[panel->column], start = at[depth];
-		bool wide = share(value, panel->total) * d->width >= NARROW;
+		bool wide = share_of(value, panel->total) * d->width >= NARROW;
 
 		at[depth] = store_sum(start, value);
 		at[depth + 1] = start;
@@ -238,7 +238,7 @@ static void put_panel(struct drawing *d, unsigned int i, unsigned int y)
 		panel->total, y, MARGIN + i * (d->width + GAP), y);
 	put_text(panel->head, SIZE_MAX, d->out);
 	fputs("</text>\n", d->out);
-	walk(d, panel, true);
+	walk_panel(d, panel, true);
 	fputs("</g>\n", d->out);
 }
 
@@ -251,7 +251,7 @@ void svg_write(const struct svg *svg, FILE *out)
 
 	d.width = (WIDTH - 2 * MARGIN - GAP * (svg->n_panels - 1)) / (double)svg->n_panels;
 	for (unsigned int i = 0; i < svg->n_panels; i++)
-		walk(&d, &svg->panels[i], false);
+		walk_panel(&d, &svg->panels[i], false);
 	height = top + d.rows * ROW + 30;
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/"

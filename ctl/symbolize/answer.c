@@ -22,7 +22,7 @@ _Static_assert(sizeof(struct head) + ANSWER_NAME_BYTES +
 		       ANSWER_BYTES,
 	       "the longest answer must fit");
 
-static void put(struct room *room, const void *data, size_t bytes)
+static void put_bytes(struct room *room, const void *data, size_t bytes)
 {
 	memcpy(room->to, data, bytes);
 	room->to += bytes;
@@ -33,8 +33,8 @@ static void put_text(struct room *room, const char *text, size_t max)
 {
 	size_t bytes = text ? strnlen(text, max - 1) : 0;
 
-	put(room, text ? text : "", bytes);
-	put(room, "", 1);
+	put_bytes(room, text ? text : "", bytes);
+	put_bytes(room, "", 1);
 }
 
 size_t answer_write(const struct answer *answer, char data[ANSWER_BYTES])
@@ -42,21 +42,21 @@ size_t answer_write(const struct answer *answer, char data[ANSWER_BYTES])
 	struct head head = { .unnamed = answer->unnamed, .places = answer->n };
 	struct room room = { .to = data };
 
-	put(&room, &head, sizeof(head));
+	put_bytes(&room, &head, sizeof(head));
 	put_text(&room, answer->raw, ANSWER_NAME_BYTES);
 	for (unsigned int i = 0; i < answer->n; i++) {
 		const struct answer_place *p = &answer->places[i];
 		bool fits = p->file && strnlen(p->file, ANSWER_FILE_BYTES) < ANSWER_FILE_BYTES;
 		uint32_t line = fits ? p->line : 0;
 
-		put(&room, &line, sizeof(line));
+		put_bytes(&room, &line, sizeof(line));
 		put_text(&room, p->fn, ANSWER_NAME_BYTES);
 		put_text(&room, fits ? p->file : NULL, ANSWER_FILE_BYTES);
 	}
 	return (size_t)(room.to - data);
 }
 
-static bool take(struct room *room, void *data, size_t bytes)
+static bool take_bytes(struct room *room, void *data, size_t bytes)
 {
 	if (room->bytes < bytes)
 		return false;
@@ -80,7 +80,7 @@ static bool take_text(struct room *room, size_t max, const char **ret_text)
 
 static bool take_place(struct room *room, struct answer_place *place)
 {
-	return take(room, &place->line, sizeof(place->line)) &&
+	return take_bytes(room, &place->line, sizeof(place->line)) &&
 	       take_text(room, ANSWER_NAME_BYTES, &place->fn) &&
 	       take_text(room, ANSWER_FILE_BYTES, &place->file) && !place->file == !place->line;
 }
@@ -91,8 +91,9 @@ int answer_read(const char *data, size_t bytes, struct answer *ret_answer)
 	struct answer answer = { 0 };
 	struct head head;
 
-	if (!take(&room, &head, sizeof(head)) || head.unnamed >= UNNAMED_COUNT_ || !head.places ||
-	    head.places > ANSWER_PLACES || !take_text(&room, ANSWER_NAME_BYTES, &answer.raw))
+	if (!take_bytes(&room, &head, sizeof(head)) || head.unnamed >= UNNAMED_COUNT_ ||
+	    !head.places || head.places > ANSWER_PLACES ||
+	    !take_text(&room, ANSWER_NAME_BYTES, &answer.raw))
 		return -EBADMSG;
 	answer.unnamed = (enum unnamed)head.unnamed;
 	answer.n = head.places;

@@ -63,7 +63,7 @@ int namer_init(struct namer *n, bool lines)
 }
 
 /* Forgets all that was learnt; the resolvers go too, since they belong to what is forgotten. */
-static void forget(struct namer *n)
+static void forget_all(struct namer *n)
 {
 	for (uint32_t i = 0; i < n->builds.count && i < n->known_space; i++)
 		resolver_stop(&n->known[i].resolver, false);
@@ -81,13 +81,13 @@ static void forget(struct namer *n)
 
 void namer_done(struct namer *n)
 {
-	forget(n);
+	forget_all(n);
 	debug_files_done(&n->files);
 	free(n->data);
 	n->data = NULL;
 }
 
-static void stop(struct namer *n, struct namer_build *b, bool stuck)
+static void stop_resolver(struct namer *n, struct namer_build *b, bool stuck)
 {
 	n->running -= b->resolver.pid != 0;
 	resolver_stop(&b->resolver, stuck);
@@ -102,7 +102,7 @@ static void make_room(struct namer *n)
 		if (n->known[i].resolver.pid && (!oldest || n->known[i].used < oldest->used))
 			oldest = &n->known[i];
 	if (oldest)
-		stop(n, oldest, false);
+		stop_resolver(n, oldest, false);
 }
 
 /* The characters of a path in `path`; "" for what is none or too long. */
@@ -125,8 +125,8 @@ static enum unnamed reason_of(int error)
 }
 
 /* Sees to it that a resolver of the build runs; else b->unnamed says why not. 0 or -ENOMEM. */
-static int start(struct namer *n, struct namer_build *b, const struct json_text *build_id,
-		 const struct json_text *module)
+static int start_resolver(struct namer *n, struct namer_build *b, const struct json_text *build_id,
+			  const struct json_text *module)
 {
 	struct debug_files_pair pair = { .code = -1, .debug = -1 };
 	char path[DEBUG_FILES_PATH];
@@ -226,7 +226,8 @@ static int keep_name(struct namer *n, const struct answer *answer, uint32_t *ret
 }
 
 /* Asks the build's resolver, and keeps what it says. */
-static int ask(struct namer *n, struct namer_build *b, uint64_t offset, struct namer_place *place)
+static int ask_resolver(struct namer *n, struct namer_build *b, uint64_t offset,
+			struct namer_place *place)
 {
 	struct answer answer;
 	int r;
@@ -238,7 +239,7 @@ static int ask(struct namer *n, struct namer_build *b, uint64_t offset, struct n
 	b->used = ++n->asked;
 	r = resolver_ask(&b->resolver, offset, n->data, &answer);
 	if (r < 0) {
-		stop(n, b, r == -ETIMEDOUT);
+		stop_resolver(n, b, r == -ETIMEDOUT);
 		b->useless = true;
 		b->unnamed = place->unnamed = UNNAMED_GAVE_UP;
 		n->gave_up++;
@@ -249,8 +250,8 @@ static int ask(struct namer *n, struct namer_build *b, uint64_t offset, struct n
 	return r < 0 ? r : keep_source(n, &answer, &place->source);
 }
 
-static void give(const struct namer *n, const struct namer_place *place,
-		 struct namer_frame *ret_frame)
+static void give_frame(const struct namer *n, const struct namer_place *place,
+		       struct namer_frame *ret_frame)
 {
 	struct namer_frame frame = { .unnamed = place->unnamed };
 
@@ -272,8 +273,9 @@ static int find_build(struct namer *n, const struct json_text *build_id, uint32_
 			 sizeof(*n->known));
 }
 
-static int find(struct namer *n, const struct json_text *build_id, const struct json_text *module,
-		uint64_t offset, struct namer_frame *ret_frame)
+static int find_place(struct namer *n, const struct json_text *build_id,
+		      const struct json_text *module, uint64_t offset,
+		      struct namer_frame *ret_frame)
 {
 	struct namer_place place = { .name = NO_TEXT, .source = NO_TEXT };
 	struct place_key key = { .offset = offset };
@@ -285,13 +287,13 @@ static int find(struct namer *n, const struct json_text *build_id, const struct 
 	if (r < 0)
 		return r;
 	if (pool_find(&n->places, &key, sizeof(key), &number) == 0) {
-		give(n, &n->answers[number], ret_frame);
+		give_frame(n, &n->answers[number], ret_frame);
 		return 0;
 	}
 	b = &n->known[key.build];
-	r = start(n, b, build_id, module);
+	r = start_resolver(n, b, build_id, module);
 	if (r == 0)
-		r = ask(n, b, offset, &place);
+		r = ask_resolver(n, b, offset, &place);
 	/* What could not be asked may be once another line names another path. */
 	if (r == 0 && (b->resolver.pid || b->useless)) {
 		r = pool_put(&n->places, &key, sizeof(key), &number);
@@ -302,7 +304,7 @@ static int find(struct namer *n, const struct json_text *build_id, const struct 
 			n->answers[number] = place;
 	}
 	if (r == 0)
-		give(n, &place, ret_frame);
+		give_frame(n, &place, ret_frame);
 	return r;
 }
 
@@ -315,9 +317,9 @@ int namer_find(struct namer *n, const struct json_text *build_id, const struct j
 		*ret_frame = (struct namer_frame){ .unnamed = UNNAMED_NO_BUILD_ID };
 		return 0;
 	}
-	r = find(n, build_id, module, offset, ret_frame);
+	r = find_place(n, build_id, module, offset, ret_frame);
 	if (r != -ENOSPC)
 		return r;
-	forget(n);
-	return find(n, build_id, module, offset, ret_frame);
+	forget_all(n);
+	return find_place(n, build_id, module, offset, ret_frame);
 }

@@ -24,7 +24,7 @@
 #endif
 #endif
 
-static int limit(int resource, rlim_t most)
+static int set_limit(int resource, rlim_t most)
 {
 	struct rlimit now;
 
@@ -44,13 +44,13 @@ static void close_all_but(int a, int b, int c)
 
 static int tie_hands(pid_t parent)
 {
-	int r = limit(RLIMIT_CPU, RESOLVER_CPU_S);
+	int r = set_limit(RLIMIT_CPU, RESOLVER_CPU_S);
 
 #ifndef UNLIMITED
 	if (r == 0)
-		r = limit(RLIMIT_DATA, RESOLVER_MEMORY_BYTES);
+		r = set_limit(RLIMIT_DATA, RESOLVER_MEMORY_BYTES);
 	if (r == 0)
-		r = limit(RLIMIT_AS, RESOLVER_MAPPED_BYTES);
+		r = set_limit(RLIMIT_AS, RESOLVER_MAPPED_BYTES);
 #endif
 	if (r == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		r = -errno;
@@ -60,7 +60,8 @@ static int tie_hands(pid_t parent)
 	return getppid() != parent ? -ESRCH : confine_now(CONFINE_RESOLVER);
 }
 
-static _Noreturn void serve(int fd, const struct debug_files_pair *pair, bool lines, pid_t parent)
+static _Noreturn void serve_questions(int fd, const struct debug_files_pair *pair, bool lines,
+				      pid_t parent)
 {
 	static char data[ANSWER_BYTES];
 	static struct resolve resolve;
@@ -91,7 +92,7 @@ int resolver_start(const struct debug_files_pair *pair, bool lines, struct resol
 		return -errno;
 	pid = fork();
 	if (pid == 0)
-		serve(fds[1], pair, lines, parent);
+		serve_questions(fds[1], pair, lines, parent);
 	close(fds[1]);
 	if (pid < 0) {
 		int r = -errno;

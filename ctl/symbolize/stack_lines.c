@@ -91,7 +91,7 @@ int stack_lines_begin(struct stack_lines *l, const struct event *event, const ch
 	return r < 0 ? r : jsonw_end(&l->later);
 }
 
-static bool same(const struct jsonw *w, const struct json_text *text)
+static bool same_bytes(const struct jsonw *w, const struct json_text *text)
 {
 	return w->bytes == text->bytes && (!w->bytes || !memcmp(w->data, text->data, text->bytes));
 }
@@ -99,7 +99,7 @@ static bool same(const struct jsonw *w, const struct json_text *text)
 bool stack_lines_is(const struct stack_lines *l, const struct event *event)
 {
 	return l->next && event->session.data && event->stack_id.data &&
-	       same(&l->session, &event->session) && same(&l->id, &event->stack_id);
+	       same_bytes(&l->session, &event->session) && same_bytes(&l->id, &event->stack_id);
 }
 
 bool stack_lines_is_caller(const struct stack_lines *l, const struct event_frame *frame)
@@ -137,7 +137,7 @@ int stack_lines_frame(struct stack_lines *l, const struct event_frame *frame, co
 }
 
 /* How many frames from `from` on fit into `room` bytes; at least one. */
-static size_t fit(const struct stack_lines *l, size_t from, size_t room)
+static size_t count_fitting(const struct stack_lines *l, size_t from, size_t room)
 {
 	size_t start = from ? l->ends[from - 1] : 1, last = from + 1;
 
@@ -160,7 +160,7 @@ static uint64_t count_parts(const struct stack_lines *l, size_t room)
 
 	do {
 		parts++;
-		from += fit(l, from, room);
+		from += count_fitting(l, from, room);
 	} while (from < l->n);
 	return parts;
 }
@@ -207,7 +207,7 @@ int stack_lines_write(struct stack_lines *l, size_t max_bytes, uint64_t number, 
 
 	for (uint64_t part = 1; part <= parts; part++) {
 		_cleanup_(jsonw_done) struct jsonw w = { 0 };
-		size_t n = fit(l, from, room);
+		size_t n = count_fitting(l, from, room);
 		int r;
 
 		jsonw_init(&w, STACK_LINES_MAX_BYTES);

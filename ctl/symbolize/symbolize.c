@@ -46,7 +46,7 @@ struct symbolize {
 	int error;			    /* what ends it: -ENOMEM */
 };
 
-static void say(struct symbolize *s, uint64_t number, const struct event_fault *fault)
+static void say_fault(struct symbolize *s, uint64_t number, const struct event_fault *fault)
 {
 	_cleanup_free_ char *key = text_tame(fault->key.data ? fault->key.data : "",
 					     fault->key.data ? fault->key.bytes : 0);
@@ -89,7 +89,8 @@ static bool is_of_file(const struct event_frame *f)
 }
 
 /* Counts what became of a frame of a file. */
-static void count(struct symbolize *s, const struct event_frame *f, const struct namer_frame *found)
+static void count_frame(struct symbolize *s, const struct event_frame *f,
+			const struct namer_frame *found)
 {
 	s->user++;
 	s->with_source += found->source != NULL;
@@ -119,7 +120,7 @@ static int look_up(struct symbolize *s, const struct event_frame *f, bool caller
 			       f->offset - (caller && f->offset), &found);
 	if (f->fn.data)
 		found.name = NULL;
-	count(s, f, &found);
+	count_frame(s, f, &found);
 	*ret_found = found;
 	return r;
 }
@@ -240,7 +241,7 @@ static bool take_line(struct symbolize *s, const struct lines_line *line, uint64
 	if (!line->bytes)
 		return false;
 	if (!event_read(line->text, line->bytes, take_frames, s, &event, &fault)) {
-		say(s, number, &fault);
+		say_fault(s, number, &fault);
 		return false;
 	}
 	if (event.type == EVENT_STACK)
@@ -260,7 +261,7 @@ static int read_lines(struct symbolize *s)
 	while (r == 0 && (r = lines_next(&lines, &line)) > 0) {
 		r = 0;
 		if (line.too_long) {
-			say(s, lines.number, &too_long);
+			say_fault(s, lines.number, &too_long);
 		} else if (!take_line(s, &line, lines.number)) {
 			fwrite(line.text, 1, line.bytes, s->options->out);
 			if (line.whole)
@@ -292,7 +293,7 @@ static void tell_folders(const struct symbolize *s)
 		d->passed_over, path ? path : "-", strerror(d->first_error));
 }
 
-static void tell(const struct symbolize *s)
+static void tell_totals(const struct symbolize *s)
 {
 	FILE *err = s->options->err;
 	uint64_t unnamed = 0;
@@ -321,7 +322,7 @@ static void tell(const struct symbolize *s)
 
 /* ---- the command */
 
-static int fail(const struct symbolize *s, const char *what, int error)
+static int fail_command(const struct symbolize *s, const char *what, int error)
 {
 	fprintf(s->options->err, "trocar: %s%s%s\n", what, *what ? ": " : "", strerror(-error));
 	return COMMAND_FAILED;
@@ -337,16 +338,16 @@ static int open_all(struct symbolize *s, const char *file)
 	s->fd = from_standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
 			      : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (s->fd < 0)
-		return fail(s, s->name, -errno);
+		return fail_command(s, s->name, -errno);
 	for (size_t i = 0; i < o->dirs.count; i++) {
 		s->dirs[i] = open(o->dirs.items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (s->dirs[i] < 0)
-			return fail(s, o->dirs.items[i], -errno);
+			return fail_command(s, o->dirs.items[i], -errno);
 	}
 	return 0;
 }
 
-static int make(struct symbolize *s)
+static int make_parts(struct symbolize *s)
 {
 	int r = namer_init(&s->namer, s->source);
 
@@ -357,7 +358,7 @@ static int make(struct symbolize *s)
 	return r < 0 || !s->open || !s->frames ? -ENOMEM : 0;
 }
 
-static void done(struct symbolize *s)
+static void free_parts(struct symbolize *s)
 {
 	namer_done(&s->namer);
 	tally_done(&s->tally);
@@ -370,32 +371,32 @@ static void done(struct symbolize *s)
 		cleanup_close(&s->dirs[i]);
 }
 
-static int run(struct symbolize *s)
+static int run_symbolize(struct symbolize *s)
 {
 	const struct options *o = s->options;
 	int r;
 
 	pool_seed();
-	r = make(s);
+	r = make_parts(s);
 	if (r == 0)
 		r = confine_now(CONFINE_OPENER);
 	if (r < 0)
-		return fail(s, "", r);
+		return fail_command(s, "", r);
 	for (size_t i = 0; i < o->dirs.count; i++) {
 		r = debug_files_add(&s->namer.files, s->dirs[i], o->dirs.items[i]);
 		if (r < 0)
-			return fail(s, o->dirs.items[i], r);
+			return fail_command(s, o->dirs.items[i], r);
 	}
 	r = read_lines(s);
-	tell(s);
+	tell_totals(s);
 	if (r < 0)
-		return fail(s, s->name, r);
+		return fail_command(s, s->name, r);
 	return s->faults ? COMMAND_FAILED : COMMAND_FINE;
 }
 
 int symbolize_call(const struct options *options, const char *const *arguments)
 {
-	_cleanup_(done) struct symbolize s = {
+	_cleanup_(free_parts) struct symbolize s = {
 		.options = options,
 		.fd = -1,
 		.max_line_bytes = options->max_line_bytes,
@@ -407,5 +408,5 @@ int symbolize_call(const struct options *options, const char *const *arguments)
 		s.dirs[i] = -1;
 	tally_init(&s.tally);
 	r = open_all(&s, arguments[0]);
-	return r ? r : run(&s);
+	return r ? r : run_symbolize(&s);
 }

@@ -12,7 +12,7 @@ struct walk {
 	uint32_t *above;	      /* by name: how often it stands in the path now */
 };
 
-static void enter(struct walk *w, const struct tree_node *node)
+static void enter_node(struct walk *w, const struct tree_node *node)
 {
 	struct hot_function *f = &w->of_name[node->step.name];
 	bool first = !w->above[node->step.name]++;
@@ -28,7 +28,7 @@ static void enter(struct walk *w, const struct tree_node *node)
 	}
 }
 
-static void leave(struct walk *w, const struct tree_node *node)
+static void leave_node(struct walk *w, const struct tree_node *node)
 {
 	w->above[node->step.name]--;
 }
@@ -39,39 +39,39 @@ static void walk_all(struct walk *w, const struct tree *tree)
 	uint32_t node = tree->nodes[TREE_ROOT].child;
 
 	while (node) {
-		enter(w, &tree->nodes[node]);
+		enter_node(w, &tree->nodes[node]);
 		if (tree->nodes[node].child) {
 			node = tree->nodes[node].child;
 			continue;
 		}
-		leave(w, &tree->nodes[node]);
+		leave_node(w, &tree->nodes[node]);
 		while (!tree->nodes[node].sibling) {
 			node = tree->nodes[node].parent;
 			if (node == TREE_ROOT)
 				return;
-			leave(w, &tree->nodes[node]);
+			leave_node(w, &tree->nodes[node]);
 		}
 		node = tree->nodes[node].sibling;
 	}
 }
 
-static int compare(uint64_t a, uint64_t b)
+static int compare_weights(uint64_t a, uint64_t b)
 {
 	return (a < b) - (a > b);
 }
 
-static int hotter(const void *a, const void *b, void *context)
+static int compare_functions(const void *a, const void *b, void *context)
 {
 	const struct hot_function *x = a, *y = b;
 	unsigned int by = *(const unsigned int *)context;
-	int r = compare(x->self[by], y->self[by]);
+	int r = compare_weights(x->self[by], y->self[by]);
 
 	if (!r)
-		r = compare(x->self[!by], y->self[!by]);
+		r = compare_weights(x->self[!by], y->self[!by]);
 	if (!r)
-		r = compare(x->total[by], y->total[by]);
+		r = compare_weights(x->total[by], y->total[by]);
 	if (!r)
-		r = compare(x->total[!by], y->total[!by]);
+		r = compare_weights(x->total[!by], y->total[!by]);
 	return r ? r : (x->name > y->name) - (x->name < y->name);
 }
 
@@ -92,7 +92,7 @@ int hot_init(struct hot *hot, const struct tree *tree, const struct names *names
 		if (hot->functions[i].total[0] || hot->functions[i].total[1])
 			hot->functions[n++] = hot->functions[i];
 	hot->count = n;
-	qsort_r(hot->functions, n, sizeof(*hot->functions), hotter, &by);
+	qsort_r(hot->functions, n, sizeof(*hot->functions), compare_functions, &by);
 	return 0;
 }
 

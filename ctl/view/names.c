@@ -48,7 +48,7 @@ int names_text(struct names *n, uint32_t text, uint32_t *ret_name)
 	return tame ? names_plain(n, tame, ret_name) : -ENOMEM;
 }
 
-static int unnamed(struct names *n, const struct store_frame *f, uint32_t *ret_name)
+static int unnamed_frame(struct names *n, const struct store_frame *f, uint32_t *ret_name)
 {
 	static const char *const places[] = {
 		[STORE_USER] = "unknown",
@@ -91,7 +91,7 @@ int names_frame(struct names *n, uint32_t frame, uint32_t *ret_name)
 		*ret_name = n->of_frame[frame] - 1;
 		return 0;
 	}
-	r = f->fn != STORE_NONE ? names_text(n, f->fn, ret_name) : unnamed(n, f, ret_name);
+	r = f->fn != STORE_NONE ? names_text(n, f->fn, ret_name) : unnamed_frame(n, f, ret_name);
 	if (r < 0)
 		return r;
 	n->of_frame[frame] = *ret_name + 1;

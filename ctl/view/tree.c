@@ -42,7 +42,8 @@ static uint32_t near_child(const struct tree *t, uint32_t parent, struct tree_st
 }
 
 /* The child of `parent` by that step, made when it is new. Edge i leads to node i + 1. */
-static int child(struct tree *t, uint32_t parent, struct tree_step step, uint32_t *ret_node)
+static int find_or_make_child(struct tree *t, uint32_t parent, struct tree_step step,
+			      uint32_t *ret_node)
 {
 	struct edge edge = { parent, step };
 	uint32_t number;
@@ -83,7 +84,7 @@ int tree_add(struct tree *t, const struct tree_step *path, uint32_t n, unsigned 
 		*total = store_sum(*total, value);
 		if (i == n)
 			break;
-		r = child(t, node, path[i], &node);
+		r = find_or_make_child(t, node, path[i], &node);
 		if (r < 0)
 			return r;
 	}

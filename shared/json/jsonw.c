@@ -29,7 +29,7 @@ void jsonw_reset(struct jsonw *w)
 	w->comma = false;
 }
 
-static bool grow(struct jsonw *w, size_t more)
+static bool grow_data(struct jsonw *w, size_t more)
 {
 	size_t space = w->space ? w->space : MIN((size_t)FIRST_BYTES, w->max_bytes);
 	char *larger;
@@ -53,10 +53,10 @@ static bool grow(struct jsonw *w, size_t more)
 }
 
 /* Where `more` bytes may be written, or NULL when the writer is (or now becomes) faulty. */
-static inline char *room(struct jsonw *w, size_t more)
+static inline char *make_room(struct jsonw *w, size_t more)
 {
 	if (w->error || more > w->space - w->bytes) {
-		if (!grow(w, more))
+		if (!grow_data(w, more))
 			return NULL;
 	}
 	return w->data + w->bytes;
@@ -88,7 +88,7 @@ static inline char *put_head(char *at, bool comma, const char *key, size_t key_b
 static void put_plain(struct jsonw *w, const char *key, const char *text, size_t bytes)
 {
 	size_t key_bytes = key ? strlen(key) : 0;
-	char *at = room(w, head_bytes(w, key, key_bytes) + bytes), *begin = at;
+	char *at = make_room(w, head_bytes(w, key, key_bytes) + bytes), *begin = at;
 
 	if (!at)
 		return;
@@ -112,7 +112,7 @@ void jsonw_array(struct jsonw *w, const char *key)
 
 static void close_with(struct jsonw *w, char c)
 {
-	char *at = room(w, 1);
+	char *at = make_room(w, 1);
 
 	if (!at)
 		return;
@@ -143,7 +143,7 @@ static inline bool any_special(uint64_t v)
 	return ((v - ONES * 0x20) | (quote - ONES) | (slash - ONES) | (del - ONES) | v) & TOPS;
 }
 
-static inline bool special(unsigned char c)
+static inline bool is_special(unsigned char c)
 {
 	return c < 0x20 || c >= 0x7f || c == '"' || c == '\\';
 }
@@ -160,13 +160,13 @@ static inline size_t copy_clean(char *to, const char *text, size_t bytes)
 			break;
 		memcpy(to + i, &v, sizeof(v));
 	}
-	for (; i < bytes && !special((unsigned char)text[i]); i++)
+	for (; i < bytes && !is_special((unsigned char)text[i]); i++)
 		to[i] = text[i];
 	return i;
 }
 
 /* The escape of a character: the short forms of RFC 8259 section 7, else \uxxxx. */
-static size_t escape(char *to, uint32_t c)
+static size_t write_escape(char *to, uint32_t c)
 {
 	static const char hex[] = "0123456789abcdef";
 	static const char short_form[] = { ['"'] = '"',	 ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
@@ -191,12 +191,12 @@ static size_t put_special(struct jsonw *w, const char *text, size_t bytes)
 	char out[6], *at;
 
 	if (n == 1 || utf8_is_control(text, n, &code)) {
-		n = escape(out, code);
+		n = write_escape(out, code);
 	} else {
 		memcpy(out, n ? text : "\xef\xbf\xbd", n ? n : 3);
 		n = n ? n : 3;
 	}
-	at = room(w, n);
+	at = make_room(w, n);
 	if (at) {
 		memcpy(at, out, n);
 		w->bytes += n;
@@ -213,7 +213,7 @@ static void put_escaped(struct jsonw *w, const char *text, size_t bytes)
 
 		text += taken;
 		bytes -= taken;
-		at = room(w, bytes);
+		at = make_room(w, bytes);
 		if (!at)
 			return;
 		taken = copy_clean(at, text, bytes);
@@ -226,7 +226,7 @@ static void put_escaped(struct jsonw *w, const char *text, size_t bytes)
 void jsonw_string_n(struct jsonw *w, const char *key, const char *text, size_t bytes)
 {
 	size_t key_bytes = key ? strlen(key) : 0, clean;
-	char *at = room(w, head_bytes(w, key, key_bytes) + bytes + 2), *begin = at;
+	char *at = make_room(w, head_bytes(w, key, key_bytes) + bytes + 2), *begin = at;
 
 	if (!at)
 		return;
@@ -258,7 +258,7 @@ void jsonw_string_key(struct jsonw *w, const char *key_text, const char *text)
 	char *at;
 
 	jsonw_string(w, NULL, key_text);
-	at = room(w, 1);
+	at = make_room(w, 1);
 	if (!at)
 		return;
 	*at = ':';
@@ -273,7 +273,7 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
 				  "75767778798081828384858687888990919293949596979899";
 
 /* Writes the digits so that they end before `end`; returns their begin. */
-static char *digits(char *end, uint64_t number)
+static char *write_digits(char *end, uint64_t number)
 {
 	while (number >= 100) {
 		end -= 2;
@@ -291,19 +291,20 @@ static char *digits(char *end, uint64_t number)
 
 void jsonw_u64(struct jsonw *w, const char *key, uint64_t number)
 {
-	char text[NUMBER_BYTES], *begin = digits(text + sizeof(text), number);
+	char text[NUMBER_BYTES], *begin = write_digits(text + sizeof(text), number);
 
 	put_plain(w, key, begin, (size_t)(text + sizeof(text) - begin));
 }
 
-static uint64_t magnitude(int64_t number)
+static uint64_t absolute_value(int64_t number)
 {
 	return number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
 }
 
 void jsonw_i64(struct jsonw *w, const char *key, int64_t number)
 {
-	char text[NUMBER_BYTES + 1], *begin = digits(text + sizeof(text), magnitude(number));
+	char text[NUMBER_BYTES + 1],
+		*begin = write_digits(text + sizeof(text), absolute_value(number));
 
 	if (number < 0)
 		*--begin = '-';
@@ -313,13 +314,13 @@ void jsonw_i64(struct jsonw *w, const char *key, int64_t number)
 void jsonw_milli(struct jsonw *w, const char *key, int64_t milli)
 {
 	char text[NUMBER_BYTES + 2], *end = text + sizeof(text), *begin;
-	unsigned int rest = (unsigned int)(magnitude(milli) % 1000);
+	unsigned int rest = (unsigned int)(absolute_value(milli) % 1000);
 
 	end[-1] = (char)('0' + rest % 10);
 	end[-2] = (char)('0' + rest / 10 % 10);
 	end[-3] = (char)('0' + rest / 100);
 	end[-4] = '.';
-	begin = digits(end - 4, magnitude(milli) / 1000);
+	begin = write_digits(end - 4, absolute_value(milli) / 1000);
 	if (milli < 0)
 		*--begin = '-';
 	put_plain(w, key, begin, (size_t)(end - begin));
@@ -342,7 +343,7 @@ void jsonw_hex(struct jsonw *w, const char *key, const uint8_t *data, size_t byt
 {
 	static const char hex[] = "0123456789abcdef";
 	size_t key_bytes = key ? strlen(key) : 0;
-	char *at = room(w, head_bytes(w, key, key_bytes) + bytes * 2 + 2), *begin = at;
+	char *at = make_room(w, head_bytes(w, key, key_bytes) + bytes * 2 + 2), *begin = at;
 
 	if (!at)
 		return;

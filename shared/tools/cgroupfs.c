@@ -44,7 +44,7 @@ static bool span_is(struct span s, const char *text)
 }
 
 /* Cuts the next piece off `rest`, up to `end` or the end; empty when nothing is left. */
-static struct span cut(struct span *rest, char end)
+static struct span cut_field(struct span *rest, char end)
 {
 	const char *stop = rest->bytes ? memchr(rest->at, end, rest->bytes) : NULL;
 	struct span s = { rest->at, stop ? (size_t)(stop - rest->at) : rest->bytes };
@@ -60,24 +60,24 @@ struct mount {
 	struct span root, point, type, options;
 };
 
-static bool split(struct span line, struct mount *ret_mount)
+static bool split_mount(struct span line, struct mount *ret_mount)
 {
 	struct mount m = { 0 };
 	struct span field = { 0 };
 
 	for (int i = 0; i <= FIELD_OPTIONS; i++) {
-		field = cut(&line, ' ');
+		field = cut_field(&line, ' ');
 		if (i == FIELD_ROOT)
 			m.root = field;
 		else if (i == FIELD_MOUNT)
 			m.point = field;
 	}
 	while (line.bytes && !span_is(field, "-"))
-		field = cut(&line, ' ');
+		field = cut_field(&line, ' ');
 	if (!span_is(field, "-"))
 		return false;
-	m.type = cut(&line, ' ');
-	cut(&line, ' '); /* source */
+	m.type = cut_field(&line, ' ');
+	cut_field(&line, ' '); /* source */
 	m.options = line;
 	*ret_mount = m;
 	return m.point.bytes > 0;
@@ -96,7 +96,7 @@ static bool has_controller(struct span options)
 	};
 
 	while (options.bytes) {
-		struct span option = cut(&options, ',');
+		struct span option = cut_field(&options, ',');
 
 		for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 			if (span_is(option, names[i]))
@@ -105,7 +105,7 @@ static bool has_controller(struct span options)
 	return false;
 }
 
-static bool octal(const char *at)
+static bool is_octal(const char *at)
 {
 	return at[0] >= '0' && at[0] <= '3' && at[1] >= '0' && at[1] <= '7' && at[2] >= '0' &&
 	       at[2] <= '7';
@@ -113,14 +113,14 @@ static bool octal(const char *at)
 
 /* The kernel writes space, tab, newline and backslash of a path as \ooo (fs/seq_file.c,
  * mangle_path). */
-static int decode(struct span s, char *ret_text, size_t space)
+static int decode_path(struct span s, char *ret_text, size_t space)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < s.bytes; i++) {
 		char c = s.at[i];
 
-		if (c == '\\' && s.bytes - i > 3 && octal(s.at + i + 1)) {
+		if (c == '\\' && s.bytes - i > 3 && is_octal(s.at + i + 1)) {
 			c = (char)((s.at[i + 1] - '0') << 6 | (s.at[i + 2] - '0') << 3 |
 				   (s.at[i + 3] - '0'));
 			i += 3;
@@ -141,7 +141,7 @@ int cgroupfs_find(const char *mounts, char *ret_mount, size_t space, enum cgroup
 	while (rest.bytes) {
 		struct mount m;
 
-		if (!split(cut(&rest, '\n'), &m))
+		if (!split_mount(cut_field(&rest, '\n'), &m))
 			continue;
 		if (span_is(m.type, "cgroup")) {
 			v1 = true;
@@ -156,7 +156,7 @@ int cgroupfs_find(const char *mounts, char *ret_mount, size_t space, enum cgroup
 		*ret_mode = controllers ? CGROUP_HYBRID : CGROUP_UNIFIED;
 	else
 		*ret_mode = v1 ? CGROUP_V1_ONLY : CGROUP_NONE;
-	return best.bytes ? decode(best, ret_mount, space) : -ENOENT;
+	return best.bytes ? decode_path(best, ret_mount, space) : -ENOENT;
 }
 
 int cgroupfs_find_here(char *ret_mount, size_t space, enum cgroup_mode *ret_mode)
@@ -209,7 +209,7 @@ static const char *path_of(struct walk *w, size_t bytes)
 }
 
 /* Makes the directory `fd` the lowest level. Takes `fd` only on success. */
-static int enter(struct walk *w, int fd, size_t path_bytes)
+static int enter_directory(struct walk *w, int fd, size_t path_bytes)
 {
 	DIR *dir = fdopendir(fd);
 
@@ -225,7 +225,8 @@ static int enter(struct walk *w, int fd, size_t path_bytes)
  * all the same, as its parent lists it; only what is below it stays unseen. Returns what `found`
  * returned.
  */
-static int visit(struct walk *w, int parent_fd, const char *name, uint64_t id, size_t path_bytes)
+static int visit_directory(struct walk *w, int parent_fd, const char *name, uint64_t id,
+			   size_t path_bytes)
 {
 	_cleanup_close_ int fd = -1;
 	bool enters = true;
@@ -252,7 +253,7 @@ static int visit(struct walk *w, int parent_fd, const char *name, uint64_t id, s
 	if (r != 0 || !enters)
 		return r;
 	if (!error)
-		error = enter(w, fd, path_bytes);
+		error = enter_directory(w, fd, path_bytes);
 	if (error)
 		cgroupfs_unread_add(&w->left.unread, path_of(w, path_bytes), error);
 	else
@@ -260,7 +261,7 @@ static int visit(struct walk *w, int parent_fd, const char *name, uint64_t id, s
 	return 0;
 }
 
-static int begin(struct walk *w, int dir_fd, const char *top)
+static int begin_walk(struct walk *w, int dir_fd, const char *top)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
@@ -276,14 +277,14 @@ static int begin(struct walk *w, int dir_fd, const char *top)
 	w->told++;
 	r = w->visitor.found(w->visitor.context, "/", st.st_ino);
 	if (r == 0)
-		r = enter(w, fd, 0);
+		r = enter_directory(w, fd, 0);
 	if (r == 0)
 		TAKE_FD(fd);
 	return r;
 }
 
 /* The lowest level has been read to its end, or not (error). */
-static int leave(struct walk *w, int error)
+static int leave_directory(struct walk *w, int error)
 {
 	size_t path_bytes = w->path_bytes[w->depth - 1];
 
@@ -296,7 +297,7 @@ static int leave(struct walk *w, int error)
 	return 0;
 }
 
-static int step(struct walk *w)
+static int step_walk(struct walk *w)
 {
 	DIR *dir = w->dirs[w->depth - 1];
 	size_t head = w->path_bytes[w->depth - 1], bytes;
@@ -305,7 +306,7 @@ static int step(struct walk *w)
 	errno = 0;
 	entry = readdir(dir);
 	if (!entry)
-		return leave(w, -errno);
+		return leave_directory(w, -errno);
 	if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 ||
 	    strcmp(entry->d_name, "..") == 0)
 		return 0;
@@ -316,7 +317,7 @@ static int step(struct walk *w)
 	}
 	w->path[head] = '/';
 	memcpy(w->path + head + 1, entry->d_name, bytes + 1);
-	return visit(w, dirfd(dir), entry->d_name, entry->d_ino, head + 1 + bytes);
+	return visit_directory(w, dirfd(dir), entry->d_name, entry->d_ino, head + 1 + bytes);
 }
 
 int cgroupfs_walk(int dir_fd, const char *top, size_t max, struct cgroupfs_visitor visitor,
@@ -325,9 +326,9 @@ int cgroupfs_walk(int dir_fd, const char *top, size_t max, struct cgroupfs_visit
 	_cleanup_(walk_done) struct walk w = { .max = max, .visitor = visitor };
 	int r;
 
-	r = begin(&w, dir_fd, top);
+	r = begin_walk(&w, dir_fd, top);
 	while (r == 0 && w.depth > 0 && !(w.left.cut && w.told >= w.max))
-		r = step(&w);
+		r = step_walk(&w);
 	if (r == 0)
 		*ret_left = w.left;
 	return r;

@@ -37,7 +37,7 @@ uint64_t clock_cpu_ns(void)
 }
 
 /* Writes `number` in exactly `digits` digits and returns the place behind them. */
-static char *put(char *at, unsigned int number, int digits)
+static char *put_digits(char *at, unsigned int number, int digits)
 {
 	for (int i = digits - 1; i >= 0; i--) {
 		at[i] = (char)('0' + number % 10);
@@ -62,11 +62,11 @@ static char *put_date(char *at, uint64_t days)
 	unsigned int month = (unsigned int)(shifted < 10 ? shifted + 3 : shifted - 9);
 
 	/* 2^64 ns end in the year 2554: four digits always do. */
-	at = put(at, (unsigned int)(year + era * 400 + (month <= 2)), 4);
+	at = put_digits(at, (unsigned int)(year + era * 400 + (month <= 2)), 4);
 	*at++ = '-';
-	at = put(at, month, 2);
+	at = put_digits(at, month, 2);
 	*at++ = '-';
-	return put(at, day, 2);
+	return put_digits(at, day, 2);
 }
 
 void clock_text(uint64_t real_ns, char text[CLOCK_TEXT_BYTES])
@@ -76,13 +76,13 @@ void clock_text(uint64_t real_ns, char text[CLOCK_TEXT_BYTES])
 	char *at = put_date(text, seconds / SECONDS_PER_DAY);
 
 	*at++ = 'T';
-	at = put(at, of_day / 3600, 2);
+	at = put_digits(at, of_day / 3600, 2);
 	*at++ = ':';
-	at = put(at, of_day / 60 % 60, 2);
+	at = put_digits(at, of_day / 60 % 60, 2);
 	*at++ = ':';
-	at = put(at, of_day % 60, 2);
+	at = put_digits(at, of_day % 60, 2);
 	*at++ = '.';
-	at = put(at, (unsigned int)(real_ns % NSEC_PER_SEC), 9);
+	at = put_digits(at, (unsigned int)(real_ns % NSEC_PER_SEC), 9);
 	*at++ = 'Z';
 	*at = '\0';
 }

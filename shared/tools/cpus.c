@@ -14,7 +14,7 @@
 #define POSSIBLE       "/sys/devices/system/cpu/possible"
 
 /* One number at *at, which moves behind it. */
-static int number(const char **at, uint32_t *ret_number)
+static int read_number(const char **at, uint32_t *ret_number)
 {
 	uint32_t n = 0;
 
@@ -30,18 +30,18 @@ static int number(const char **at, uint32_t *ret_number)
 }
 
 /* "3" or "0-3" at *at. */
-static int range(const char **at, uint32_t *ret_first, uint32_t *ret_last)
+static int read_range(const char **at, uint32_t *ret_first, uint32_t *ret_last)
 {
 	uint32_t first, last;
 	int r;
 
-	r = number(at, &first);
+	r = read_number(at, &first);
 	if (r < 0)
 		return r;
 	last = first;
 	if (**at == '-') {
 		(*at)++;
-		r = number(at, &last);
+		r = read_number(at, &last);
 		if (r < 0)
 			return r;
 	}
@@ -64,7 +64,7 @@ int cpus_parse(const char *text, uint32_t **ret_cpus, size_t *ret_count)
 	if (!cpus)
 		return -ENOMEM;
 	for (;;) {
-		r = range(&at, &first, &last);
+		r = read_range(&at, &first, &last);
 		if (r < 0)
 			return r;
 		if (count > 0 && first <= cpus[count - 1])

@@ -32,7 +32,7 @@ static bool is_ascii(const char *part, size_t bytes)
 	return true;
 }
 
-static void take(const char *part, size_t bytes, void *context)
+static void take_part(const char *part, size_t bytes, void *context)
 {
 	struct sink *s = context;
 	size_t n = MIN(bytes, s->room - s->bytes);
@@ -110,14 +110,14 @@ static bool by_callback(const char *name, size_t bytes, struct sink *s)
 {
 	if (setjmp(s->full) != 0)
 		return true; /* cut, and as good as it gets */
-	if (rust_demangle_callback(name, DMGL_NO_OPTS, take, s))
+	if (rust_demangle_callback(name, DMGL_NO_OPTS, take_part, s))
 		return true;
 	s->bytes = 0;
 	return name[1] == 'Z' && cpp_is_bounded(name, bytes) &&
-	       cplus_demangle_v3_callback(name, DMGL_NO_OPTS, take, s);
+	       cplus_demangle_v3_callback(name, DMGL_NO_OPTS, take_part, s);
 }
 
-static size_t count(const char *name, char letter)
+static size_t count_letter(const char *name, char letter)
 {
 	size_t n = 0;
 
@@ -130,7 +130,7 @@ static bool by_copy(const char *name, struct sink *s)
 {
 	_cleanup_free_ char *text = NULL;
 
-	if (count(name, 'Q') > DEMANGLE_D_REFERENCES)
+	if (count_letter(name, 'Q') > DEMANGLE_D_REFERENCES)
 		return false;
 	text = dlang_demangle(name, DMGL_NO_OPTS);
 	if (!text)
@@ -141,7 +141,7 @@ static bool by_copy(const char *name, struct sink *s)
 }
 
 /* Length of the symbol's name without its version or "@plt", *ret_tail is what stays of those. */
-static size_t split(const char *raw, size_t bytes, const char **ret_tail)
+static size_t split_version(const char *raw, size_t bytes, const char **ret_tail)
 {
 	const char *at = memchr(raw, '@', bytes), *version;
 
@@ -169,7 +169,7 @@ bool demangle(const char *raw, char text[DEMANGLE_OUT_BYTES])
 
 	if (bytes < 3 || bytes == DEMANGLE_IN_MAX)
 		return false;
-	kept = split(raw, bytes, &tail);
+	kept = split_version(raw, bytes, &tail);
 	memcpy(name, raw, kept);
 	name[kept] = '\0';
 	s.room = DEMANGLE_OUT_BYTES - 1 - strlen(tail);

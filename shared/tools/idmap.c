@@ -10,7 +10,7 @@
 #define FIRST_SPACE 16u
 
 /* The finaliser of MurmurHash3: cgroup ids and addresses differ in few bits, places must not. */
-static uint64_t mix(uint64_t id)
+static uint64_t mix_bits(uint64_t id)
 {
 	id ^= id >> 33;
 	id *= 0xff51afd7ed558ccdULL;
@@ -20,9 +20,9 @@ static uint64_t mix(uint64_t id)
 }
 
 /* The place of the id, or the free place where it would go; at least one place is always free. */
-static size_t seek(const uint64_t *ids, size_t space, uint64_t id)
+static size_t seek_place(const uint64_t *ids, size_t space, uint64_t id)
 {
-	size_t i = (size_t)mix(id) & (space - 1);
+	size_t i = (size_t)mix_bits(id) & (space - 1);
 
 	while (ids[i] && ids[i] != id)
 		i = (i + 1) & (space - 1);
@@ -47,11 +47,11 @@ void *idmap_get(const struct idmap *m, uint64_t id)
 
 	if (!m->space || !id)
 		return NULL;
-	i = seek(m->ids, m->space, id);
+	i = seek_place(m->ids, m->space, id);
 	return m->ids[i] ? m->values[i] : NULL;
 }
 
-static int grow(struct idmap *m)
+static int grow_map(struct idmap *m)
 {
 	size_t space = m->space ? m->space * 2 : FIRST_SPACE;
 	_cleanup_free_ uint64_t *ids = NULL;
@@ -66,7 +66,7 @@ static int grow(struct idmap *m)
 
 		if (!m->ids[i])
 			continue;
-		to = seek(ids, space, m->ids[i]);
+		to = seek_place(ids, space, m->ids[i]);
 		ids[to] = m->ids[i];
 		values[to] = m->values[i];
 	}
@@ -86,7 +86,7 @@ int idmap_put(struct idmap *m, uint64_t id, void *value)
 	if (!id || !value)
 		return -EINVAL;
 	if (m->space) {
-		i = seek(m->ids, m->space, id);
+		i = seek_place(m->ids, m->space, id);
 		if (m->ids[i]) {
 			m->values[i] = value;
 			return 0;
@@ -95,11 +95,11 @@ int idmap_put(struct idmap *m, uint64_t id, void *value)
 	if (m->count >= m->max)
 		return -ENOSPC;
 	if ((m->count + 1) * 4 > m->space * 3) { /* probes grow long above three quarters */
-		r = grow(m);
+		r = grow_map(m);
 		if (r < 0)
 			return r;
 	}
-	i = seek(m->ids, m->space, id);
+	i = seek_place(m->ids, m->space, id);
 	m->ids[i] = id;
 	m->values[i] = value;
 	m->count++;
@@ -107,7 +107,7 @@ int idmap_put(struct idmap *m, uint64_t id, void *value)
 }
 
 /* Whether the entry at `at`, whose probe began at `home`, may move back to the hole. */
-static bool reachable(size_t home, size_t hole, size_t at)
+static bool is_reachable(size_t home, size_t hole, size_t at)
 {
 	return hole <= at ? home <= hole || home > at : home <= hole && home > at;
 }
@@ -119,13 +119,13 @@ void *idmap_remove(struct idmap *m, uint64_t id)
 
 	if (!m->space || !id)
 		return NULL;
-	hole = seek(m->ids, m->space, id);
+	hole = seek_place(m->ids, m->space, id);
 	if (!m->ids[hole])
 		return NULL;
 	value = m->values[hole];
 	/* Close the gap, so that no tombstones gather in a table that lives for months. */
 	for (at = (hole + 1) & (m->space - 1); m->ids[at]; at = (at + 1) & (m->space - 1)) {
-		if (!reachable((size_t)mix(m->ids[at]) & (m->space - 1), hole, at))
+		if (!is_reachable((size_t)mix_bits(m->ids[at]) & (m->space - 1), hole, at))
 			continue;
 		m->ids[hole] = m->ids[at];
 		m->values[hole] = m->values[at];

@@ -22,7 +22,7 @@ static ssize_t read_some(int fd, void *to, size_t bytes)
 }
 
 /* Doubles the buffer up to max_bytes, one byte more to see that the file is longer, and the NUL. */
-static int grow(char **data, size_t *space, size_t max_bytes)
+static int grow_buffer(char **data, size_t *space, size_t max_bytes)
 {
 	size_t wall = max_bytes < SIZE_MAX - 2 ? max_bytes + 2 : SIZE_MAX;
 	size_t more = *space < wall / 2 ? MAX(*space * 2, (size_t)FIRST_BYTES) : wall;
@@ -47,7 +47,7 @@ int io_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_bytes)
 
 	do {
 		if (bytes + 1 >= space) {
-			r = grow(&data, &space, max_bytes);
+			r = grow_buffer(&data, &space, max_bytes);
 			if (r < 0)
 				return r;
 		}

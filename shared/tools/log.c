@@ -30,7 +30,7 @@ void log_journal(bool on)
  * a second line, drive the reader's terminal or turn the order of what he reads. Nor does a byte
  * that is no UTF-8 pass: to a terminal of eight bits 0x9b is ESC [.
  */
-static void tame(char *line, size_t bytes)
+static void tame_line(char *line, size_t bytes)
 {
 	uint32_t code;
 
@@ -46,10 +46,10 @@ static void tame(char *line, size_t bytes)
 
 /* Formats into `line` (`space` bytes); returns the length that the whole line has, newline
  * included. */
-static size_t compose(char *line, size_t space, int priority, const char *format, va_list args)
+static size_t compose_line(char *line, size_t space, int priority, const char *format, va_list args)
 	__attribute__((format(printf, 4, 0)));
 
-static size_t compose(char *line, size_t space, int priority, const char *format, va_list args)
+static size_t compose_line(char *line, size_t space, int priority, const char *format, va_list args)
 {
 	char mark[4] = "";
 	int head, body;
@@ -66,11 +66,11 @@ static size_t compose(char *line, size_t space, int priority, const char *format
 }
 
 /* One write(2) per line, so that lines of several processes do not mix. */
-static void emit(char *line, size_t bytes)
+static void emit_line(char *line, size_t bytes)
 {
 	size_t done = 0;
 
-	tame(line, bytes - 1);
+	tame_line(line, bytes - 1);
 	line[bytes - 1] = '\n';
 	while (done < bytes) {
 		ssize_t n = write(STDERR_FILENO, line + done, bytes - done);
@@ -83,10 +83,10 @@ static void emit(char *line, size_t bytes)
 	}
 }
 
-static void say(int priority, const char *format, va_list args)
+static void say_line(int priority, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
 
-static void say(int priority, const char *format, va_list args)
+static void say_line(int priority, const char *format, va_list args)
 {
 	_cleanup_free_ char *heap = NULL;
 	char line[LINE_BYTES];
@@ -95,17 +95,17 @@ static void say(int priority, const char *format, va_list args)
 	va_list again;
 
 	va_copy(again, args);
-	bytes = compose(line, sizeof(line), priority, format, args);
+	bytes = compose_line(line, sizeof(line), priority, format, args);
 	if (bytes > sizeof(line))
 		heap = malloc(bytes);
 	if (heap) {
-		bytes = compose(heap, bytes, priority, format, again);
-		emit(heap, bytes);
+		bytes = compose_line(heap, bytes, priority, format, again);
+		emit_line(heap, bytes);
 	} else if (bytes > sizeof(line)) {
 		memset(line + sizeof(line) - 4, '.', 3);
-		emit(line, sizeof(line));
+		emit_line(line, sizeof(line));
 	} else if (bytes > 0) {
-		emit(line, bytes);
+		emit_line(line, bytes);
 	}
 	va_end(again);
 	errno = saved;
@@ -116,7 +116,7 @@ void log_error(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(3, format, args);
+	say_line(3, format, args);
 	va_end(args);
 }
 
@@ -125,7 +125,7 @@ void log_warning(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(4, format, args);
+	say_line(4, format, args);
 	va_end(args);
 }
 
@@ -134,6 +134,6 @@ void log_info(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(6, format, args);
+	say_line(6, format, args);
 	va_end(args);
 }

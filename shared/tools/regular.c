@@ -17,7 +17,7 @@
 #define LOOKUPS_MAX 64 /* components of a path that the kernel has to learn, one at a time */
 
 /* 0, or why what `fd` holds is not what is looked for. */
-static int examine(int fd, struct stat *ret_stat)
+static int check_regular(int fd, struct stat *ret_stat)
 {
 	struct stat st;
 
@@ -37,7 +37,7 @@ int regular_hold(int dir_fd, const char *path, bool follow, struct stat *ret_sta
 	fd = openat(dir_fd, path, O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
 	if (fd < 0)
 		return -errno;
-	r = examine(fd, ret_stat);
+	r = check_regular(fd, ret_stat);
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
@@ -64,7 +64,7 @@ static bool is_fuse(const char *type, size_t bytes)
 
 /* 0 where no process answers for the file system; -EREMOTE on FUSE and on a mount that nobody
  * lists. */
-static int judge(int fd)
+static int check_mount(int fd)
 {
 	_cleanup_free_ char *mounts = NULL;
 	const char *type;
@@ -101,7 +101,7 @@ static int look_up_next(const char *path)
 		dir_fd = hold_cached(*above ? above : "/", O_DIRECTORY);
 		if (dir_fd == -EAGAIN)
 			continue;
-		r = dir_fd < 0 ? dir_fd : judge(dir_fd);
+		r = dir_fd < 0 ? dir_fd : check_mount(dir_fd);
 		if (r < 0)
 			return r;
 		if (strcspn(rest, "/") > NAME_MAX)
@@ -124,9 +124,9 @@ int regular_hold_local(const char *path, struct stat *ret_stat)
 			r = look_up_next(path);
 	}
 	if (r == 0)
-		r = fd < 0 ? fd : judge(fd);
+		r = fd < 0 ? fd : check_mount(fd);
 	if (r == 0)
-		r = examine(fd, ret_stat);
+		r = check_regular(fd, ret_stat);
 	return r < 0 ? r : TAKE_FD(fd);
 }
 

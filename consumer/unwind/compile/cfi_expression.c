@@ -35,7 +35,7 @@ struct stack {
 	size_t count;
 };
 
-static bool push(struct stack *s, struct cfi_value value)
+static bool push_value(struct stack *s, struct cfi_value value)
 {
 	if (s->count == STACK_MAX)
 		return false;
@@ -45,7 +45,7 @@ static bool push(struct stack *s, struct cfi_value value)
 
 static bool push_number(struct stack *s, uint64_t number)
 {
-	return push(s, (struct cfi_value){ .base = CFI_BASE_NUMBER, .a = (int64_t)number });
+	return push_value(s, (struct cfi_value){ .base = CFI_BASE_NUMBER, .a = (int64_t)number });
 }
 
 static bool push_register(struct stack *s, uint64_t reg, int64_t offset)
@@ -55,7 +55,7 @@ static bool push_register(struct stack *s, uint64_t reg, int64_t offset)
 	if (reg != CFI_FP && reg != CFI_SP)
 		return false;
 	value.base = reg == CFI_FP ? CFI_BASE_FP : CFI_BASE_SP;
-	return push(s, value);
+	return push_value(s, value);
 }
 
 /* Adds a number to the top; two's complement, as the machine would. */
@@ -69,7 +69,7 @@ static bool add_number(struct stack *s, uint64_t number)
 }
 
 /* Adds or subtracts the top two, of which one has to be a number; for minus the upper one. */
-static bool add(struct stack *s, bool minus)
+static bool add_top(struct stack *s, bool minus)
 {
 	struct cfi_value upper, lower;
 
@@ -85,7 +85,7 @@ static bool add(struct stack *s, bool minus)
 	return add_number(s, (uint64_t)lower.a);
 }
 
-static bool load(struct stack *s)
+static bool load_top(struct stack *s)
 {
 	struct cfi_value *top;
 
@@ -122,7 +122,7 @@ static bool run_constant(struct stack *s, uint8_t op, struct cfi_bytes *b)
 	}
 }
 
-static bool run(struct stack *s, struct cfi_bytes *b)
+static bool run_operation(struct stack *s, struct cfi_bytes *b)
 {
 	uint8_t op = cfi_bytes_u8(b);
 	uint64_t reg;
@@ -138,10 +138,10 @@ static bool run(struct stack *s, struct cfi_bytes *b)
 		reg = cfi_bytes_uleb(b);
 		return push_register(s, reg, cfi_bytes_sleb(b));
 	case OP_DEREF:
-		return load(s);
+		return load_top(s);
 	case OP_PLUS:
 	case OP_MINUS:
-		return add(s, op == OP_MINUS);
+		return add_top(s, op == OP_MINUS);
 	case OP_PLUS_UCONST:
 		return s->count > 0 && add_number(s, cfi_bytes_uleb(b));
 	default:
@@ -158,9 +158,9 @@ bool cfi_expression_value(const uint8_t *expression, size_t bytes, bool with_cfa
 	if (bytes > CFI_EXPRESSION_MAX)
 		return false;
 	if (with_cfa)
-		push(&s, (struct cfi_value){ .base = CFI_BASE_CFA });
+		push_value(&s, (struct cfi_value){ .base = CFI_BASE_CFA });
 	while (b.at < b.end)
-		if (!run(&s, &b) || b.bad)
+		if (!run_operation(&s, &b) || b.bad)
 			return false;
 	if (s.count == 0)
 		return false;

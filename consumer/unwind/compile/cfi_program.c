@@ -34,7 +34,7 @@ static struct cfi_place *place_of(struct cfi_state *s, uint64_t reg)
 	}
 }
 
-static void set(struct cfi_program *p, uint64_t reg, struct cfi_place to)
+static void set_place(struct cfi_program *p, uint64_t reg, struct cfi_place to)
 {
 	struct cfi_place *place = place_of(&p->state, reg);
 
@@ -44,13 +44,13 @@ static void set(struct cfi_program *p, uint64_t reg, struct cfi_place to)
 	p->changed = true;
 }
 
-static int64_t scaled(const struct cfi_program *p, uint64_t factor)
+static int64_t scale_offset(const struct cfi_program *p, uint64_t factor)
 {
 	return (int64_t)(factor * (uint64_t)p->cie->data_align);
 }
 
 /* Moves on by at most 32 bits times CFI_CODE_ALIGN_MAX. 1 when the address is another one. */
-static int advance(struct cfi_program *p, uint64_t delta)
+static int advance_address(struct cfi_program *p, uint64_t delta)
 {
 	p->to = p->from + delta * p->cie->code_align;
 	if (p->to < p->from)
@@ -60,11 +60,11 @@ static int advance(struct cfi_program *p, uint64_t delta)
 
 static int set_offset(struct cfi_program *p, uint64_t reg, enum cfi_kind kind, uint64_t factor)
 {
-	set(p, reg, (struct cfi_place){ .kind = kind, .offset = scaled(p, factor) });
+	set_place(p, reg, (struct cfi_place){ .kind = kind, .offset = scale_offset(p, factor) });
 	return 0;
 }
 
-static int restore(struct cfi_program *p, uint64_t reg)
+static int restore_place(struct cfi_program *p, uint64_t reg)
 {
 	struct cfi_state initial;
 	struct cfi_place *to = place_of(&initial, reg);
@@ -72,7 +72,7 @@ static int restore(struct cfi_program *p, uint64_t reg)
 	if (!to)
 		return 0;
 	initial = *p->initial;
-	set(p, reg, *to);
+	set_place(p, reg, *to);
 	return 0;
 }
 
@@ -102,17 +102,17 @@ static int op_set_loc(struct cfi_program *p)
 
 static int op_advance1(struct cfi_program *p)
 {
-	return advance(p, cfi_bytes_u8(&p->code));
+	return advance_address(p, cfi_bytes_u8(&p->code));
 }
 
 static int op_advance2(struct cfi_program *p)
 {
-	return advance(p, cfi_bytes_word(&p->code, 2));
+	return advance_address(p, cfi_bytes_word(&p->code, 2));
 }
 
 static int op_advance4(struct cfi_program *p)
 {
-	return advance(p, cfi_bytes_word(&p->code, 4));
+	return advance_address(p, cfi_bytes_word(&p->code, 4));
 }
 
 static int op_offset(struct cfi_program *p)
@@ -153,18 +153,18 @@ static int op_value_offset_signed(struct cfi_program *p)
 
 static int op_restore(struct cfi_program *p)
 {
-	return restore(p, cfi_bytes_uleb(&p->code));
+	return restore_place(p, cfi_bytes_uleb(&p->code));
 }
 
 static int op_undefined(struct cfi_program *p)
 {
-	set(p, cfi_bytes_uleb(&p->code), (struct cfi_place){ .kind = CFI_UNDEFINED });
+	set_place(p, cfi_bytes_uleb(&p->code), (struct cfi_place){ .kind = CFI_UNDEFINED });
 	return 0;
 }
 
 static int op_same(struct cfi_program *p)
 {
-	set(p, cfi_bytes_uleb(&p->code), (struct cfi_place){ .kind = CFI_SAME });
+	set_place(p, cfi_bytes_uleb(&p->code), (struct cfi_place){ .kind = CFI_SAME });
 	return 0;
 }
 
@@ -172,7 +172,7 @@ static int op_register(struct cfi_program *p)
 {
 	uint64_t reg = cfi_bytes_uleb(&p->code), in = cfi_bytes_uleb(&p->code);
 
-	set(p, reg, (struct cfi_place){ .kind = CFI_REGISTER, .reg = in });
+	set_place(p, reg, (struct cfi_place){ .kind = CFI_REGISTER, .reg = in });
 	return 0;
 }
 
@@ -212,7 +212,7 @@ static int op_cfa_signed(struct cfi_program *p)
 {
 	uint64_t reg = cfi_bytes_uleb(&p->code);
 
-	return set_cfa(p, reg, scaled(p, (uint64_t)cfi_bytes_sleb(&p->code)));
+	return set_cfa(p, reg, scale_offset(p, (uint64_t)cfi_bytes_sleb(&p->code)));
 }
 
 /* Changing one half needs the other. */
@@ -236,7 +236,8 @@ static int op_cfa_offset_signed(struct cfi_program *p)
 {
 	if (p->state.cfa.kind != CFI_OFFSET)
 		return -EBADMSG;
-	return set_cfa(p, p->state.cfa_register, scaled(p, (uint64_t)cfi_bytes_sleb(&p->code)));
+	return set_cfa(p, p->state.cfa_register,
+		       scale_offset(p, (uint64_t)cfi_bytes_sleb(&p->code)));
 }
 
 static int op_cfa_expression(struct cfi_program *p)
@@ -250,7 +251,7 @@ static int op_expression(struct cfi_program *p)
 {
 	uint64_t reg = cfi_bytes_uleb(&p->code);
 
-	set(p, reg, read_expression(p, CFI_EXPRESSION));
+	set_place(p, reg, read_expression(p, CFI_EXPRESSION));
 	return 0;
 }
 
@@ -258,7 +259,7 @@ static int op_value_expression(struct cfi_program *p)
 {
 	uint64_t reg = cfi_bytes_uleb(&p->code);
 
-	set(p, reg, read_expression(p, CFI_VALUE_EXPRESSION));
+	set_place(p, reg, read_expression(p, CFI_VALUE_EXPRESSION));
 	return 0;
 }
 
@@ -309,17 +310,17 @@ static int run_whole(struct cfi_program *p, uint8_t op)
 }
 
 /* The frequent ones are told apart here, by one jump that a processor can learn. */
-static inline int run(struct cfi_program *p, uint8_t op)
+static inline int run_instruction(struct cfi_program *p, uint8_t op)
 {
 	uint8_t low = op & 0x3f;
 
 	switch (op & 0xc0) {
 	case CFI_OP_ADVANCE:
-		return advance(p, low);
+		return advance_address(p, low);
 	case CFI_OP_OFFSET:
 		return set_offset(p, low, CFI_OFFSET, cfi_bytes_uleb(&p->code));
 	case CFI_OP_RESTORE:
-		return restore(p, low);
+		return restore_place(p, low);
 	default:
 		return op == CFI_OP_CFA_OFFSET ? op_cfa_offset(p) : run_whole(p, op);
 	}
@@ -332,7 +333,7 @@ int cfi_program_next(struct cfi_program *p)
 
 	p->from = p->to;
 	while (r == 0 && p->code.at != p->code.end)
-		r = run(p, *p->code.at++);
+		r = run_instruction(p, *p->code.at++);
 	p->steps += (uint64_t)(p->code.at - before);
 	return p->code.bad ? -EBADMSG : r;
 }

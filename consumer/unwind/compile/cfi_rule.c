@@ -9,7 +9,7 @@ struct cfa {
 	int64_t low, high; /* of the kinds with halves, else the offset is `low` */
 };
 
-static bool fits16(int64_t n)
+static bool fits_int16(int64_t n)
 {
 	return n >= INT16_MIN && n <= INT16_MAX;
 }
@@ -67,7 +67,7 @@ static enum cfi_loss pack_cfa(const struct cfa *cfa, struct unwind_rule *rule)
 		rule->cfa_offset = (int32_t)cfa->low;
 		return CFI_LOSS_NONE;
 	}
-	if (!fits16(cfa->low) || !fits16(cfa->high))
+	if (!fits_int16(cfa->low) || !fits_int16(cfa->high))
 		return CFI_LOSS_CFA_RANGE;
 	rule->cfa_offset = UNWIND_HALVES(cfa->low, cfa->high);
 	return CFI_LOSS_NONE;
@@ -121,7 +121,7 @@ static enum cfi_loss fp_of(const struct cfi_state *s, enum unwind_fp *ret_fp, in
 	*ret_fp = UNWIND_FP_UNKNOWN;
 	if (s->fp.kind == CFI_UNDEFINED)
 		return CFI_LOSS_NONE; /* the file says itself that it is lost */
-	if (!saved_at(&s->fp, &v) || !fits16(v.a) || v.base == CFI_BASE_NUMBER)
+	if (!saved_at(&s->fp, &v) || !fits_int16(v.a) || v.base == CFI_BASE_NUMBER)
 		return CFI_LOSS_FRAME_POINTER;
 	*ret_fp = v.base == CFI_BASE_CFA  ? UNWIND_FP_CFA
 		  : v.base == CFI_BASE_FP ? UNWIND_FP_FP
@@ -153,7 +153,7 @@ static bool ra_of(const struct cfi_state *s, const struct cfa *cfa, enum unwind_
 		*ret_ra = UNWIND_RA_CONTEXT;
 		return true;
 	}
-	if (v.base != CFI_BASE_CFA || fp != UNWIND_FP_SAME || !fits16(v.a))
+	if (v.base != CFI_BASE_CFA || fp != UNWIND_FP_SAME || !fits_int16(v.a))
 		return false;
 	*ret_ra = UNWIND_RA_ALONE;
 	*offset = (int16_t)v.a;

@@ -37,7 +37,8 @@ enum walk {
  * Walks over whole entries within the first `have` bytes of `room`. *at is where it stopped, *want,
  * with WALK_MORE, how many bytes it needs to go on.
  */
-static enum walk walk(const uint8_t *data, size_t have, uint64_t room, size_t *at, uint64_t *want)
+static enum walk walk_entries(const uint8_t *data, size_t have, uint64_t room, size_t *at,
+			      uint64_t *want)
 {
 	for (;;) {
 		struct cfi_bytes b = { .at = data + *at, .end = data + have };
@@ -64,8 +65,8 @@ static enum walk walk(const uint8_t *data, size_t have, uint64_t room, size_t *a
 	}
 }
 
-static int grow(const struct elf_reader *e, const struct place *p, uint8_t **data, size_t *have,
-		size_t to)
+static int grow_data(const struct elf_reader *e, const struct place *p, uint8_t **data,
+		     size_t *have, size_t to)
 {
 	uint8_t *more = realloc(*data, to);
 	int r;
@@ -98,10 +99,10 @@ static int read_to_end(const struct elf_reader *e, const struct place *p, uint64
 			return -EFBIG;
 		to = MAX(2 * (uint64_t)have, want);
 		to = MIN(to, room);
-		r = grow(e, p, data, &have, (size_t)MIN(to, (uint64_t)CFI_SECTION_MAX));
+		r = grow_data(e, p, data, &have, (size_t)MIN(to, (uint64_t)CFI_SECTION_MAX));
 		if (r < 0)
 			return r;
-		ended = walk(*data, have, room, &at, &want);
+		ended = walk_entries(*data, have, room, &at, &want);
 	} while (ended == WALK_MORE);
 	if (ended == WALK_BAD && (at == 0 || !p->open_ended))
 		return -EBADMSG;

@@ -39,7 +39,7 @@ static void compiler_free(struct compiler **c)
 	free(*c);
 }
 
-static void lose(struct compiler *c, enum cfi_loss loss)
+static void count_loss(struct compiler *c, enum cfi_loss loss)
 {
 	c->table.counts.lost[loss]++;
 }
@@ -69,18 +69,18 @@ static int take_fde(struct compiler *c, size_t at, const struct cfi_fde *fde)
 		return 0; /* of no text: nothing is lost */
 	text = find_text(c, fde->start);
 	if (!text) {
-		lose(c, CFI_LOSS_NO_TEXT);
+		count_loss(c, CFI_LOSS_NO_TEXT);
 		return 0;
 	}
 	if (start + bytes_within(fde, text) >= UNWIND_SPAN_MAX) {
-		lose(c, CFI_LOSS_TOO_FAR);
+		count_loss(c, CFI_LOSS_TOO_FAR);
 		return 0;
 	}
 	return unwind_fdes_push(
 		&c->fdes, (struct unwind_fde){ .start = (uint32_t)start, .at = (uint32_t)at });
 }
 
-static int collect(struct compiler *c)
+static int collect_fdes(struct compiler *c)
 {
 	struct unwind_entry entry;
 	int r;
@@ -90,7 +90,7 @@ static int collect(struct compiler *c)
 		if (r == 0 && entry.function)
 			r = take_fde(c, at, &entry.fde);
 		else if (r == 0 && entry.loss != CFI_LOSS_NONE)
-			lose(c, entry.loss);
+			count_loss(c, entry.loss);
 		if (r < 0)
 			return r;
 		if (c->entries.program.steps > UNWIND_STEPS_MAX)
@@ -106,7 +106,7 @@ static int odd_rule(struct compiler *c, bool signal, uint16_t *ret_rule)
 	enum cfi_loss loss = cfi_rule_of(&c->entries.program.state, signal, &rule);
 
 	if (loss != CFI_LOSS_NONE)
-		lose(c, loss);
+		count_loss(c, loss);
 	if (loss != CFI_LOSS_NONE && loss != CFI_LOSS_FRAME_POINTER) {
 		*ret_rule = UNWIND_RULE_UNSUPPORTED;
 		return 0;
@@ -140,7 +140,7 @@ static int run_program(struct compiler *c, bool signal, uint64_t end)
 	do {
 		more = cfi_program_next(p);
 		if (more < 0) {
-			lose(c, more == -E2BIG ? CFI_LOSS_DEPTH : CFI_LOSS_BAD_PROGRAM);
+			count_loss(c, more == -E2BIG ? CFI_LOSS_DEPTH : CFI_LOSS_BAD_PROGRAM);
 			return push_row(c, p->from, UNWIND_RULE_UNSUPPORTED);
 		}
 		if (p->changed) {
@@ -180,7 +180,7 @@ static int run_fde(struct compiler *c, const struct unwind_entry *entry, uint64_
 }
 
 /* Text and frames are in different orders: the processor does not foresee which entry is next. */
-static void prefetch(const struct compiler *c, size_t i)
+static void prefetch_fde(const struct compiler *c, size_t i)
 {
 	if (i < c->fdes.count)
 		__builtin_prefetch(c->entries.section.data + c->fdes.items[i].at);
@@ -215,7 +215,7 @@ static int read_widest(struct compiler *c, size_t i, size_t next, struct unwind_
 			best = j;
 		bytes = MAX(bytes, ret_entry->fde.bytes);
 		if (j > i)
-			lose(c, CFI_LOSS_DUPLICATE);
+			count_loss(c, CFI_LOSS_DUPLICATE);
 	}
 	return read_again(c, best, ret_entry);
 }
@@ -251,7 +251,7 @@ static int run_all(struct compiler *c)
 		for (next = i + 1; next < c->fdes.count; next++)
 			if (c->fdes.items[next].start != c->fdes.items[i].start)
 				break;
-		prefetch(c, next + AHEAD);
+		prefetch_fde(c, next + AHEAD);
 		r = run_group(c, i, next);
 		if (r == 0 && c->entries.program.steps > UNWIND_STEPS_MAX)
 			r = -ETIME;
@@ -284,7 +284,7 @@ static int reserve_rows(struct compiler *c)
 	return unwind_table_grow(&c->table, (uint32_t)MIN(rows, (size_t)UNWIND_ROWS_MAX));
 }
 
-static int compile(struct compiler *c)
+static int compile_sections(struct compiler *c)
 {
 	int r;
 
@@ -294,7 +294,7 @@ static int compile(struct compiler *c)
 	r = cfi_section_read(&c->elf, &c->entries.section);
 	if (r < 0)
 		return r;
-	r = collect(c);
+	r = collect_fdes(c);
 	if (r < 0)
 		return r;
 	if (c->fdes.count == 0)
@@ -328,7 +328,7 @@ int unwind_compile(const struct elf_image *image, struct unwind_rules *rules,
 	r = elf_reader_open(image, &c->elf);
 	if (r < 0)
 		return r;
-	r = compile(c);
+	r = compile_sections(c);
 	if (r < 0) {
 		unwind_rules_rewind(rules, before);
 		return r;

@@ -60,13 +60,13 @@ struct run {
 	uint64_t remembered[CFI_REMEMBER_MAX];
 };
 
-static inline void set(struct run *run, uint64_t bits, uint64_t value)
+static inline void set_bits(struct run *run, uint64_t bits, uint64_t value)
 {
 	run->now = (run->now & ~bits) | value;
 }
 
 /* A number of one byte or two; false when it is longer, or not there. */
-static inline bool operand(struct run *run, uint32_t *ret_value)
+static inline bool read_operand(struct run *run, uint32_t *ret_value)
 {
 	uint32_t value;
 
@@ -83,7 +83,7 @@ static inline bool operand(struct run *run, uint32_t *ret_value)
 }
 
 /* The address moves on by a number of `bytes` bytes. */
-static inline bool distance(struct run *run, size_t bytes, uint32_t *ret_distance)
+static inline bool read_distance(struct run *run, size_t bytes, uint32_t *ret_distance)
 {
 	if ((size_t)(run->end - run->at) < bytes)
 		return false;
@@ -94,27 +94,27 @@ static inline bool distance(struct run *run, size_t bytes, uint32_t *ret_distanc
 }
 
 /* A register is saved at CFA + factor * data_align. */
-static inline bool save(struct run *run, uint32_t reg, uint32_t factor)
+static inline bool save_register(struct run *run, uint32_t reg, uint32_t factor)
 {
 	if (reg == CFI_FP) {
 		if (factor > 127)
 			return false;
-		set(run, FP_BITS, FP_AT((int16_t)((int32_t)factor * run->data_align)));
+		set_bits(run, FP_BITS, FP_AT((int16_t)((int32_t)factor * run->data_align)));
 	}
 	return reg != CFI_SP && reg != CFI_PC;
 }
 
 /* A register is again as it was at the function's start. */
-static inline bool restore(struct run *run, uint32_t reg)
+static inline bool restore_register(struct run *run, uint32_t reg)
 {
 	if (reg == CFI_FP)
-		set(run, FP_BITS, run->initial & FP_BITS);
+		set_bits(run, FP_BITS, run->initial & FP_BITS);
 	return reg != CFI_SP && reg != CFI_PC;
 }
 
 static inline bool set_base(struct run *run, uint32_t reg)
 {
-	set(run, CFA_BITS, reg == CFI_SP ? CFA(UNWIND_CFA_SP) : CFA(UNWIND_CFA_FP));
+	set_bits(run, CFA_BITS, reg == CFI_SP ? CFA(UNWIND_CFA_SP) : CFA(UNWIND_CFA_FP));
 	return reg == CFI_SP || reg == CFI_FP;
 }
 
@@ -122,13 +122,13 @@ static inline bool set_offset(struct run *run)
 {
 	uint32_t n;
 
-	if (!operand(run, &n))
+	if (!read_operand(run, &n))
 		return false;
-	set(run, OFFSET_BITS, OFFSET((int32_t)n));
+	set_bits(run, OFFSET_BITS, OFFSET((int32_t)n));
 	return true;
 }
 
-static inline bool push(struct run *run)
+static inline bool push_state(struct run *run)
 {
 	if (run->depth == CFI_REMEMBER_MAX)
 		return false;
@@ -136,7 +136,7 @@ static inline bool push(struct run *run)
 	return true;
 }
 
-static inline bool pop(struct run *run)
+static inline bool pop_state(struct run *run)
 {
 	if (run->depth == 0)
 		return false;
@@ -148,7 +148,7 @@ static inline bool pop(struct run *run)
  * Runs the next instruction; there is one. False: it is not plain. *ret_distance is how far the
  * address moves on.
  */
-static inline bool step(struct run *run, uint32_t *ret_distance)
+static inline bool step_instruction(struct run *run, uint32_t *ret_distance)
 {
 	uint8_t op = *run->at++;
 	uint32_t n;
@@ -159,30 +159,30 @@ static inline bool step(struct run *run, uint32_t *ret_distance)
 		return true;
 	}
 	if ((op & 0xc0) == CFI_OP_OFFSET)
-		return operand(run, &n) && save(run, op & 0x3f, n);
+		return read_operand(run, &n) && save_register(run, op & 0x3f, n);
 	if ((op & 0xc0) == CFI_OP_RESTORE)
-		return restore(run, op & 0x3f);
+		return restore_register(run, op & 0x3f);
 	switch (op) {
 	case CFI_OP_NOP:
 		return true;
 	case CFI_OP_ADVANCE1:
-		return distance(run, 1, ret_distance);
+		return read_distance(run, 1, ret_distance);
 	case CFI_OP_ADVANCE2:
-		return distance(run, 2, ret_distance);
+		return read_distance(run, 2, ret_distance);
 	case CFI_OP_ADVANCE4:
-		return distance(run, 4, ret_distance);
+		return read_distance(run, 4, ret_distance);
 	case CFI_OP_REMEMBER:
-		return push(run);
+		return push_state(run);
 	case CFI_OP_RESTORE_STATE:
-		return pop(run);
+		return pop_state(run);
 	case CFI_OP_CFA:
-		return operand(run, &n) && set_base(run, n) && set_offset(run);
+		return read_operand(run, &n) && set_base(run, n) && set_offset(run);
 	case CFI_OP_CFA_REGISTER:
-		return operand(run, &n) && set_base(run, n);
+		return read_operand(run, &n) && set_base(run, n);
 	case CFI_OP_CFA_OFFSET:
 		return set_offset(run);
 	case CFI_OP_ARGS_SIZE:
-		return operand(run, &n);
+		return read_operand(run, &n);
 	default:
 		return false;
 	}
@@ -199,8 +199,8 @@ struct rows {
 #define NO_RULE UINT32_MAX
 
 /* A row for the state, unless it is the same as the last. */
-static inline int put(struct rows *rows, uint64_t word, uint64_t pc, struct unwind_rules *rules,
-		      uint32_t limit)
+static inline int put_row(struct rows *rows, uint64_t word, uint64_t pc, struct unwind_rules *rules,
+			  uint32_t limit)
 {
 	uint16_t rule;
 	int r;
@@ -229,16 +229,16 @@ static inline int run_all(struct run *run, const struct unwind_plain_text *text,
 	int r;
 
 	while (run->at != run->end) {
-		if (__builtin_expect(!step(run, &distance), 0))
+		if (__builtin_expect(!step_instruction(run, &distance), 0))
 			return 0;
 		if (distance == 0)
 			continue;
-		r = put(rows, run->now, pc, rules, limit);
+		r = put_row(rows, run->now, pc, rules, limit);
 		pc += distance;
 		if (r < 0 || pc >= text->end)
 			return r < 0 ? r : 1;
 	}
-	r = put(rows, run->now, pc, rules, limit);
+	r = put_row(rows, run->now, pc, rules, limit);
 	return r < 0 ? r : 1;
 }
 

@@ -17,7 +17,7 @@ static const struct unwind_rule first[] = {
 	[UNWIND_RULE_END] = { .cfa = UNWIND_CFA_END },
 };
 
-static int grow(struct unwind_rules *r)
+static int grow_rules(struct unwind_rules *r)
 {
 	uint32_t space = MAX(r->space * 2, 256u);
 	struct unwind_rule *more = realloc(r->rules, space * sizeof(*more));
@@ -29,14 +29,15 @@ static int grow(struct unwind_rules *r)
 	return 0;
 }
 
-static int append(struct unwind_rules *r, struct unwind_rule rule, uint32_t limit, uint32_t slot)
+static int append_rule(struct unwind_rules *r, struct unwind_rule rule, uint32_t limit,
+		       uint32_t slot)
 {
 	int error;
 
 	if (r->count >= MIN(limit, (uint32_t)UNWIND_RULES_MAX))
 		return -ENOSPC;
 	if (r->count == r->space) {
-		error = grow(r);
+		error = grow_rules(r);
 		if (error < 0)
 			return error;
 	}
@@ -52,7 +53,7 @@ int unwind_rules_add(struct unwind_rules *r, struct unwind_rule rule, uint32_t l
 	int error;
 
 	if (r->slots[slot] == 0) {
-		error = append(r, rule, limit, slot);
+		error = append_rule(r, rule, limit, slot);
 		if (error < 0)
 			return error;
 	}

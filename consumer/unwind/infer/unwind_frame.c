@@ -13,7 +13,7 @@ enum fp_state {
 	FP_GONE,
 };
 
-static void lose(struct unwind_frame *f, enum unwind_frame_kind kind)
+static void lose_frame(struct unwind_frame *f, enum unwind_frame_kind kind)
 {
 	*f = (struct unwind_frame){ .kind = (uint8_t)kind };
 }
@@ -26,9 +26,10 @@ static void move_sp(struct unwind_frame *f, int64_t by)
 		return;
 	f->sp = (int32_t)sp;
 	if (sp < 0 || sp > FRAME_MAX)
-		lose(f, UNWIND_FRAME_LOST);
+		lose_frame(f, UNWIND_FRAME_LOST);
 	else if (sp < UNWIND_FRAME_ENTRY)
-		lose(f, UNWIND_FRAME_END); /* it took its own return address away: it has none */
+		lose_frame(f,
+			   UNWIND_FRAME_END); /* it took its own return address away: it has none */
 }
 
 static void forget_sp(struct unwind_frame *f)
@@ -36,7 +37,7 @@ static void forget_sp(struct unwind_frame *f)
 	f->sp_known = 0;
 	f->sp = 0;
 	if (!f->fp_known)
-		lose(f, UNWIND_FRAME_LOST);
+		lose_frame(f, UNWIND_FRAME_LOST);
 }
 
 /* fp is overwritten; it is the caller's again when `back`. */
@@ -51,7 +52,7 @@ static void write_fp(struct unwind_frame *f, bool back)
 	if (f->fp != FP_SAVED)
 		f->saved = 0;
 	if (!f->sp_known)
-		lose(f, UNWIND_FRAME_LOST);
+		lose_frame(f, UNWIND_FRAME_LOST);
 }
 
 static void save_fp(struct unwind_frame *f, int64_t from_sp)
@@ -74,13 +75,13 @@ static void point_fp(struct unwind_frame *f, int64_t from_sp)
 	f->fp_known = f->sp_known;
 	f->base = f->sp_known ? (int32_t)(f->sp - from_sp) : 0;
 	if (!f->sp_known)
-		lose(f, UNWIND_FRAME_LOST);
+		lose_frame(f, UNWIND_FRAME_LOST);
 }
 
 static void sp_from_fp(struct unwind_frame *f, int64_t from_fp)
 {
 	if (!f->fp_known) {
-		lose(f, UNWIND_FRAME_LOST);
+		lose_frame(f, UNWIND_FRAME_LOST);
 		return;
 	}
 	f->sp_known = 1;
@@ -100,7 +101,7 @@ void unwind_frame_apply(struct unwind_frame *f, const struct x86_insn *insn)
 {
 	if (f->kind != UNWIND_FRAME_NORMAL || insn->value > FRAME_MAX || insn->value < -FRAME_MAX) {
 		if (f->kind == UNWIND_FRAME_NORMAL && insn->effect != X86_NONE)
-			lose(f, UNWIND_FRAME_LOST);
+			lose_frame(f, UNWIND_FRAME_LOST);
 		return;
 	}
 	switch (insn->effect) {

@@ -98,7 +98,7 @@ static bool has_entry(const struct filler *f, const struct gap *gap)
 }
 
 /* Room for so many more functions. */
-static int grow(struct filler *f, size_t count)
+static int grow_functions(struct filler *f, size_t count)
 {
 	uint32_t *more = reallocarray(f->functions, f->function_count + count, sizeof(*more));
 
@@ -124,7 +124,7 @@ static int read_functions(struct filler *f, const char *name)
 	r = elf_reader_content(f->elf, section, SYMBOL_BYTES, &data);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	r = grow(f, count + 1);
+	r = grow_functions(f, count + 1);
 	if (r < 0)
 		return r;
 	symbols = (const Elf64_Sym *)data;
@@ -178,7 +178,7 @@ static int note_called(struct filler *f, const struct gap *gap)
 
 	r = read_text(f, gap, &text);
 	if (r == 0)
-		r = grow(f, UNWIND_SCAN_TARGETS(scan.bytes));
+		r = grow_functions(f, UNWIND_SCAN_TARGETS(scan.bytes));
 	if (r < 0)
 		return r;
 	scan.text = text;
@@ -226,7 +226,7 @@ static int put_rows(struct filler *f, const struct gap *gap)
 	return r;
 }
 
-static int measure(struct filler *f, const struct gap *gap)
+static int measure_gap(struct filler *f, const struct gap *gap)
 {
 	f->bytes += gap->end - gap->pc;
 	f->entry = f->entry || has_entry(f, gap);
@@ -234,7 +234,7 @@ static int measure(struct filler *f, const struct gap *gap)
 }
 
 /* The rows of one gap, and that there is none where no segment is. */
-static int fill(struct filler *f, uint32_t pc, uint32_t end)
+static int fill_gap(struct filler *f, uint32_t pc, uint32_t end)
 {
 	struct gap gap;
 	int r = 0;
@@ -255,7 +255,7 @@ static int fill_all(struct filler *f)
 
 	for (uint32_t i = 0; i < f->from->row_count; i++, row++) {
 		if (row->rule == UNWIND_RULE_NONE)
-			r = fill(f, row->pc, row_end(f, i));
+			r = fill_gap(f, row->pc, row_end(f, i));
 		else
 			r = unwind_table_push(&f->to, row->pc, row->rule);
 		if (r < 0)
@@ -275,7 +275,7 @@ int unwind_gaps_fill(struct elf_reader *elf, struct unwind_rules *rules, uint32_
 							   .counts = table->counts } };
 	int r;
 
-	r = for_gaps(&f, measure);
+	r = for_gaps(&f, measure_gap);
 	if (r < 0 || !f.entry || f.bytes > UNWIND_SCAN_MAX)
 		return r;
 	r = elf_reader_sections(elf);

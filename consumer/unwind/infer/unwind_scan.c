@@ -75,7 +75,7 @@ static uint32_t number_of(struct scanner *s, const struct unwind_frame *frame)
  * Notes that the instruction at `offset` is reached with frame `f`. False: it was reached with
  * another one.
  */
-static bool reach(struct scanner *s, int64_t offset, const struct unwind_frame *f)
+static bool reach_instruction(struct scanner *s, int64_t offset, const struct unwind_frame *f)
 {
 	uint32_t number;
 
@@ -122,7 +122,7 @@ static bool call_returns(const struct scanner *s, uint32_t offset, const struct 
 
 /* Notes an offset that is met for the first time while it is found out whether a function returns.
  */
-static void visit(struct scanner *s, int64_t offset)
+static void visit_offset(struct scanner *s, int64_t offset)
 {
 	if (offset < 0 || offset >= s->scan->bytes || (s->start[offset] & VISITED))
 		return;
@@ -150,10 +150,10 @@ static bool leads_out(struct scanner *s, uint32_t offset)
 	case X86_JUMP:
 		if (to < 0 || to >= s->scan->bytes)
 			return true;
-		visit(s, to);
+		visit_offset(s, to);
 		return false;
 	case X86_BRANCH:
-		visit(s, to);
+		visit_offset(s, to);
 		break;
 	case X86_CALL:
 		if (!call_returns(s, offset, &insn) || ends_text(s, next))
@@ -162,16 +162,16 @@ static bool leads_out(struct scanner *s, uint32_t offset)
 	default:
 		break;
 	}
-	visit(s, next);
+	visit_offset(s, next);
 	return false;
 }
 
-static bool returns(struct scanner *s, uint32_t start)
+static bool does_return(struct scanner *s, uint32_t start)
 {
 	bool out = false;
 
 	s->met_count = 0;
-	visit(s, start);
+	visit_offset(s, start);
 	for (uint32_t i = 0; i < s->met_count && !out; i++, s->steps++)
 		out = leads_out(s, s->met[i]) || s->steps > s->steps_max;
 	for (uint32_t i = 0; i < s->met_count; i++)
@@ -190,7 +190,7 @@ static void find_returning(struct scanner *s)
 	for (int round = 0; more && round < ROUNDS_MAX; round++) {
 		more = false;
 		for (uint32_t i = 0; i < s->scan->bytes; i++) {
-			if ((s->start[i] & (START | RETURNS)) != START || !returns(s, i))
+			if ((s->start[i] & (START | RETURNS)) != START || !does_return(s, i))
 				continue;
 			s->start[i] |= RETURNS;
 			more = true;
@@ -206,7 +206,7 @@ static bool is_syscall(const uint8_t *code)
 /* As reach, where no jump leads but the next instruction is. */
 static bool go_on(struct scanner *s, int64_t offset, const struct unwind_frame *f)
 {
-	return offset < s->scan->bytes && reach(s, offset, f);
+	return offset < s->scan->bytes && reach_instruction(s, offset, f);
 }
 
 /* Where the instruction at `offset` leads; false when that cannot be. */
@@ -229,9 +229,9 @@ static bool follow_one(struct scanner *s, uint32_t offset)
 		s->unknown_jump = true;
 		return true;
 	case X86_JUMP:
-		return reach(s, offset + insn.target, &f);
+		return reach_instruction(s, offset + insn.target, &f);
 	case X86_BRANCH:
-		return reach(s, offset + insn.target, &f) && go_on(s, next, &f);
+		return reach_instruction(s, offset + insn.target, &f) && go_on(s, next, &f);
 	case X86_CALL:
 		return !call_returns(s, offset, &insn) || ends_text(s, next) || go_on(s, next, &f);
 	default:
@@ -246,7 +246,8 @@ static bool follow_one(struct scanner *s, uint32_t offset)
  * Follows a function from its first byte; false, and all of it dead, when it is not understood.
  * `sure`: it is one. Else it has to show that by returning.
  */
-static bool follow(struct scanner *s, uint32_t start, const struct unwind_frame *frame, bool sure)
+static bool follow_function(struct scanner *s, uint32_t start, const struct unwind_frame *frame,
+			    bool sure)
 {
 	bool good;
 
@@ -312,7 +313,7 @@ static void follow_starts(struct scanner *s, uint32_t *functions)
 		else if (!(s->start[i] & START))
 			continue;
 		if (s->at[i] == 0)
-			*functions += follow(s, i, frame, true);
+			*functions += follow_function(s, i, frame, true);
 	}
 }
 
@@ -333,7 +334,7 @@ static void follow_rest(struct scanner *s, uint32_t *functions)
 			continue;
 		}
 		if (s->at[i] == 0 && !insn.padding && behind) {
-			*functions += follow(s, i, &entered, false);
+			*functions += follow_function(s, i, &entered, false);
 			behind = !s->unknown_jump;
 		}
 		if (s->at[i] == DEAD || insn.effect == X86_JUMP_UNKNOWN)

@@ -29,7 +29,7 @@ struct decoder {
 	int64_t displacement, immediate;
 };
 
-static uint8_t next(struct decoder *d)
+static uint8_t next_byte(struct decoder *d)
 {
 	if (d->at == d->end) {
 		d->cut = true;
@@ -39,7 +39,7 @@ static uint8_t next(struct decoder *d)
 }
 
 /* A number of `bytes` bytes with its sign. */
-static int64_t number(struct decoder *d, size_t bytes)
+static int64_t read_number(struct decoder *d, size_t bytes)
 {
 	uint64_t word = 0;
 
@@ -89,51 +89,51 @@ static uint8_t flags_of(const struct decoder *d)
 /* VEX of two or three bytes, or EVEX of four; the opcode is behind it. */
 static bool read_vex(struct decoder *d, uint8_t kind)
 {
-	uint8_t a = next(d), b;
+	uint8_t a = next_byte(d), b;
 
 	d->vex = true;
 	if (kind == 0xc5) {
 		d->rex = a & 0x80 ? 0 : REX_R;
 		d->map = MAP_0F;
 		d->vector = (uint8_t)(~a >> 3 & 15);
-		d->op = next(d);
+		d->op = next_byte(d);
 		return true;
 	}
-	b = next(d);
+	b = next_byte(d);
 	if (kind == 0x62)
-		next(d);
+		next_byte(d);
 	d->rex = (uint8_t)((a & 0x80 ? 0 : REX_R) | (a & 0x40 ? 0 : REX_X) |
 			   (a & 0x20 ? 0 : REX_B) | (b & 0x80 ? REX_W : 0));
 	d->vector = (uint8_t)(~b >> 3 & 15);
 	d->map = (enum map)(a & 3);
-	d->op = next(d);
+	d->op = next_byte(d);
 	return d->map != MAP_ONE;
 }
 
 /* Prefixes, then the opcode with its map. */
 static bool read_opcode(struct decoder *d)
 {
-	uint8_t byte = next(d);
+	uint8_t byte = next_byte(d);
 
 	while (byte == 0x66 || byte == 0xf2 || byte == 0xf3 || byte == 0xf0 || byte == 0x2e ||
 	       byte == 0x36 || byte == 0x3e || byte == 0x26 || byte == 0x64 || byte == 0x65 ||
 	       byte == 0x67) {
 		d->narrow |= byte == 0x67;
 		d->small |= byte == 0x66;
-		byte = next(d);
+		byte = next_byte(d);
 	}
 	if (byte == 0xc4 || byte == 0xc5 || byte == 0x62)
 		return read_vex(d, byte);
 	if ((byte & 0xf0) == 0x40) {
 		d->rex = byte & 15;
-		byte = next(d);
+		byte = next_byte(d);
 	}
 	if (byte == 0x0f) {
 		d->map = MAP_0F;
-		byte = next(d);
+		byte = next_byte(d);
 		if (byte == 0x38 || byte == 0x3a) {
 			d->map = byte == 0x38 ? MAP_38 : MAP_3A;
-			byte = next(d);
+			byte = next_byte(d);
 		}
 	}
 	d->op = byte;
@@ -142,7 +142,7 @@ static bool read_opcode(struct decoder *d)
 
 static void read_modrm(struct decoder *d)
 {
-	uint8_t modrm = next(d), sib;
+	uint8_t modrm = next_byte(d), sib;
 
 	d->mod = modrm >> 6;
 	d->reg = (uint8_t)((modrm >> 3 & 7) | (d->rex & REX_R ? 8 : 0));
@@ -152,19 +152,19 @@ static void read_modrm(struct decoder *d)
 	if (!d->memory)
 		return;
 	if ((modrm & 7) == 4) {
-		sib = next(d);
+		sib = next_byte(d);
 		d->indexed = ((sib >> 3 & 7) | (d->rex & REX_X ? 8 : 0)) != SP;
 		d->base = (uint8_t)((sib & 7) | (d->rex & REX_B ? 8 : 0));
 		if ((sib & 7) == 5 && d->mod == 0) {
 			d->indexed = true; /* and no base */
-			d->displacement = number(d, 4);
+			d->displacement = read_number(d, 4);
 		}
 	} else if ((modrm & 7) == 5 && d->mod == 0) {
 		d->relative = true;
-		d->displacement = number(d, 4);
+		d->displacement = read_number(d, 4);
 	}
 	if (d->mod != 0)
-		d->displacement = number(d, d->mod == 1 ? 1 : 4);
+		d->displacement = read_number(d, d->mod == 1 ? 1 : 4);
 }
 
 static void read_immediate(struct decoder *d)
@@ -172,30 +172,31 @@ static void read_immediate(struct decoder *d)
 	bool one = d->map == MAP_ONE;
 
 	if (one && d->op >= 0xa0 && d->op <= 0xa3)
-		number(d, d->narrow ? 4 : 8);
+		read_number(d, d->narrow ? 4 : 8);
 	else if (one && (d->op & 0xf8) == 0xb8)
-		number(d, d->rex & REX_W ? 8 : d->small ? 2 : 4);
+		read_number(d, d->rex & REX_W ? 8 : d->small ? 2 : 4);
 	else if (one && (d->op == 0xf6 || d->op == 0xf7) && (d->reg & 7) <= 1)
-		number(d, d->op == 0xf6 ? 1 : d->small ? 2 : 4);
+		read_number(d, d->op == 0xf6 ? 1 : d->small ? 2 : 4);
 	else if (d->flags & I1)
-		d->immediate = number(d, 1);
+		d->immediate = read_number(d, 1);
 	else if (d->flags & I2)
-		d->immediate = number(d, 2);
+		d->immediate = read_number(d, 2);
 	else if (d->flags & I4)
-		d->immediate = number(d, d->small ? 2 : 4);
+		d->immediate = read_number(d, d->small ? 2 : 4);
 }
 
-static void is(struct x86_insn *insn, enum x86_effect effect, int64_t value)
+static void set_effect(struct x86_insn *insn, enum x86_effect effect, int64_t value)
 {
 	insn->effect = effect;
 	insn->value = value;
 }
 
 /* `effect` to `target`, relative to the byte behind the instruction. */
-static bool leads(struct decoder *d, struct x86_insn *insn, enum x86_effect effect, size_t bytes)
+static bool read_target(struct decoder *d, struct x86_insn *insn, enum x86_effect effect,
+			size_t bytes)
 {
 	insn->effect = effect;
-	insn->target = number(d, bytes);
+	insn->target = read_number(d, bytes);
 	insn->has_target = true;
 	return true;
 }
@@ -208,7 +209,7 @@ static bool read_flow(struct decoder *d, struct x86_insn *insn)
 	if (d->vex)
 		return false;
 	if (d->map == MAP_0F && (op & 0xf0) == 0x80)
-		return leads(d, insn, X86_BRANCH, 4);
+		return read_target(d, insn, X86_BRANCH, 4);
 	if (d->map == MAP_0F && op == 0x0b) {
 		insn->effect = X86_TRAP;
 		return true;
@@ -216,11 +217,11 @@ static bool read_flow(struct decoder *d, struct x86_insn *insn)
 	if (d->map != MAP_ONE)
 		return false;
 	if ((op & 0xf0) == 0x70 || (op >= 0xe0 && op <= 0xe3))
-		return leads(d, insn, X86_BRANCH, 1);
+		return read_target(d, insn, X86_BRANCH, 1);
 	if (op == 0xe8)
-		return leads(d, insn, X86_CALL, 4);
+		return read_target(d, insn, X86_CALL, 4);
 	if (op == 0xe9 || op == 0xeb)
-		return leads(d, insn, X86_JUMP, op == 0xe9 ? 4 : 1);
+		return read_target(d, insn, X86_JUMP, op == 0xe9 ? 4 : 1);
 	if (op == 0xf4 || op == 0xcc)
 		insn->effect = X86_TRAP;
 	else if (op == 0xc3 || op == 0xc2)
@@ -228,7 +229,7 @@ static bool read_flow(struct decoder *d, struct x86_insn *insn)
 	else
 		return false;
 	if (op == 0xc2)
-		number(d, 2);
+		read_number(d, 2);
 	return true;
 }
 
@@ -246,10 +247,10 @@ static bool read_short(const struct decoder *d, struct x86_insn *insn)
 		return false;
 	switch (d->op & 0xf8) {
 	case 0x50:
-		is(insn, reg == FP ? X86_FP_PUSH : X86_SP_ADD, -8);
+		set_effect(insn, reg == FP ? X86_FP_PUSH : X86_SP_ADD, -8);
 		return true;
 	case 0x58:
-		is(insn, reg == FP ? X86_FP_POP : reg == SP ? X86_SP_LOST : X86_SP_ADD, 8);
+		set_effect(insn, reg == FP ? X86_FP_POP : reg == SP ? X86_SP_LOST : X86_SP_ADD, 8);
 		return true;
 	case 0x90:
 	case 0xb8:
@@ -262,9 +263,9 @@ static bool read_short(const struct decoder *d, struct x86_insn *insn)
 		break;
 	}
 	if (d->op == 0x68 || d->op == 0x6a || d->op == 0x9c)
-		is(insn, X86_SP_ADD, -8);
+		set_effect(insn, X86_SP_ADD, -8);
 	else if (d->op == 0x9d)
-		is(insn, X86_SP_ADD, 8);
+		set_effect(insn, X86_SP_ADD, 8);
 	else if (d->op == 0xc9)
 		insn->effect = X86_LEAVE;
 	else
@@ -285,13 +286,13 @@ static void read_lea(const struct decoder *d, struct x86_insn *insn)
 		insn->target = d->displacement;
 	}
 	if (d->reg == SP)
-		is(insn,
-		   at_base(d, SP)   ? X86_SP_ADD
-		   : at_base(d, FP) ? X86_SP_FROM_FP
-				    : X86_SP_LOST,
-		   d->displacement);
+		set_effect(insn,
+			   at_base(d, SP)   ? X86_SP_ADD
+			   : at_base(d, FP) ? X86_SP_FROM_FP
+					    : X86_SP_LOST,
+			   d->displacement);
 	else if (d->reg == FP)
-		is(insn, at_base(d, SP) ? X86_FP_FROM_SP : X86_FP_LOST, d->displacement);
+		set_effect(insn, at_base(d, SP) ? X86_FP_FROM_SP : X86_FP_LOST, d->displacement);
 }
 
 /* mov between two places of which one may be sp or fp; false: neither is in a way that counts. */
@@ -304,7 +305,7 @@ static bool read_mov(const struct decoder *d, struct x86_insn *insn)
 	if (d->memory) {
 		if (d->reg != FP || !at_base(d, SP))
 			return false;
-		is(insn, d->op == 0x89 ? X86_FP_STORE : X86_FP_LOAD, d->displacement);
+		set_effect(insn, d->op == 0x89 ? X86_FP_STORE : X86_FP_LOAD, d->displacement);
 		return true;
 	}
 	if (to == SP && from == FP)
@@ -325,7 +326,7 @@ static bool read_group(const struct decoder *d, struct x86_insn *insn)
 		static const enum x86_effect effects[] = { X86_CALL, X86_TRAP,	 X86_JUMP_UNKNOWN,
 							   X86_TRAP, X86_SP_ADD, X86_TRAP };
 
-		is(insn, effects[which - 2], -8);
+		set_effect(insn, effects[which - 2], -8);
 		return true;
 	}
 	if (d->op == 0xf7)
@@ -336,7 +337,7 @@ static bool read_group(const struct decoder *d, struct x86_insn *insn)
 		return true;
 	if (d->memory || d->rm != SP || !(d->rex & REX_W) || (which != 0 && which != 5))
 		return false;
-	is(insn, X86_SP_ADD, which == 0 ? d->immediate : -d->immediate);
+	set_effect(insn, X86_SP_ADD, which == 0 ? d->immediate : -d->immediate);
 	return true;
 }
 
@@ -373,7 +374,7 @@ static void read_effect(const struct decoder *d, struct x86_insn *insn)
 	if (d->map == MAP_ONE && (d->flags & M) && read_group(d, insn))
 		return;
 	if (d->map == MAP_ONE && d->op == 0x8f) {
-		is(insn, d->memory ? X86_SP_ADD : X86_SP_LOST, 8);
+		set_effect(insn, d->memory ? X86_SP_ADD : X86_SP_LOST, 8);
 		return;
 	}
 	read_written(d, insn);

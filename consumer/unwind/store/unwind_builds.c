@@ -44,7 +44,7 @@ static int give_up(struct unwind_builds *b, struct unwind_build *build)
 }
 
 /* The one that went unused for longest among those nobody holds, or NULL. */
-static struct unwind_build *oldest(const struct unwind_builds *b)
+static struct unwind_build *find_oldest(const struct unwind_builds *b)
 {
 	struct unwind_build *best = NULL;
 
@@ -69,7 +69,7 @@ static int find_free(struct unwind_builds *b, struct unwind_build **ret_build)
 		*ret_build = &b->items[i];
 		return 0;
 	}
-	build = oldest(b);
+	build = find_oldest(b);
 	if (!build)
 		return -ENOSPC;
 	r = give_up(b, build);
@@ -82,7 +82,7 @@ static int find_free(struct unwind_builds *b, struct unwind_build **ret_build)
 static int make_room(struct unwind_builds *b, uint32_t elements, uint32_t *ret_first)
 {
 	while (unwind_pool_take(&b->pool, elements, ret_first) < 0) {
-		struct unwind_build *build = oldest(b);
+		struct unwind_build *build = find_oldest(b);
 		int r = build ? give_up(b, build) : -ENOSPC;
 
 		if (r < 0)
@@ -103,7 +103,7 @@ struct unwind_build *unwind_builds_find(struct unwind_builds *b, const struct un
 	return NULL;
 }
 
-static uint32_t ppm(uint64_t part, uint64_t all)
+static uint32_t share_ppm(uint64_t part, uint64_t all)
 {
 	return all ? (uint32_t)(part * 1000000 / all) : 0;
 }
@@ -134,7 +134,7 @@ int unwind_builds_add(struct unwind_builds *b, const struct unwind_layout *layou
 		.table_base = t->base,
 		.compile_ns = compile_ns,
 		.rows = t->row_count,
-		.unsupported_ppm = ppm(t->counts.unsupported_bytes, t->counts.text_bytes),
+		.unsupported_ppm = share_ppm(t->counts.unsupported_bytes, t->counts.text_bytes),
 		.layout = *layout,
 	};
 	unwind_builds_hold(b, build);

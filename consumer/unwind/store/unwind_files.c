@@ -20,7 +20,7 @@
 
 /* ---- the thread */
 
-static void tell(struct unwind_files *f)
+static void tell_loop(struct unwind_files *f)
 {
 	uint64_t one = 1;
 
@@ -68,8 +68,8 @@ static int place_table(struct unwind_files *f, const struct unwind_layout *layou
 	return r;
 }
 
-static int compile(struct unwind_files *f, const struct elf_image *image,
-		   const struct unwind_layout *layout, struct unwind_build **ret_build)
+static int compile_build(struct unwind_files *f, const struct elf_image *image,
+			 const struct unwind_layout *layout, struct unwind_build **ret_build)
 {
 	_cleanup_(unwind_table_done) struct unwind_table table = { 0 };
 	uint64_t begun_ns = clock_mono_ns();
@@ -101,13 +101,13 @@ static int build_of(struct unwind_files *f, const struct module *m, const struct
 		unwind_builds_hold(&f->builds, b);
 	pthread_mutex_unlock(&f->lock);
 	if (!b)
-		return compile(f, image, &layout, ret_build);
+		return compile_build(f, image, &layout, ret_build);
 	*ret_build = b;
 	return 0;
 }
 
-static void settle(struct unwind_files *f, struct wanted *w, const struct unwind_build *b,
-		   int error, const char *why)
+static void settle_file(struct unwind_files *f, struct wanted *w, const struct unwind_build *b,
+			int error, const char *why)
 {
 	if (error == 0) {
 		w->state = READY;
@@ -138,7 +138,7 @@ static void read_module(struct unwind_files *f, struct wanted *w)
 		cleanup_close(&image.fd);
 	}
 	pthread_mutex_lock(&f->lock);
-	settle(f, w, b, r, why ? why : unwind_file_why(r));
+	settle_file(f, w, b, r, why ? why : unwind_file_why(r));
 	if (b)
 		b->holds--;
 	pthread_mutex_unlock(&f->lock);
@@ -159,7 +159,7 @@ static void pass_grace(struct unwind_files *f)
 	f->stats.membarrier = done;
 }
 
-static void *work(void *context)
+static void *run_unwinder(void *context)
 {
 	struct unwind_files *f = context;
 	struct wanted *w;
@@ -178,7 +178,7 @@ static void *work(void *context)
 			pthread_cond_wait(&f->changed, &f->lock);
 			continue;
 		}
-		tell(f);
+		tell_loop(f);
 	}
 	pthread_mutex_unlock(&f->lock);
 	return NULL;
@@ -186,7 +186,7 @@ static void *work(void *context)
 
 /* ---- the main thread */
 
-static int start(struct unwind_files *f)
+static int start_stores(struct unwind_files *f)
 {
 	int r = unwind_builds_init(&f->builds, f->maps.pool_elements);
 
@@ -198,7 +198,7 @@ static int start(struct unwind_files *f)
 	f->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f->fd < 0)
 		return -errno;
-	return -pthread_create(&f->thread, NULL, work, f);
+	return -pthread_create(&f->thread, NULL, run_unwinder, f);
 }
 
 static void release_all(struct unwind_files *f)
@@ -230,7 +230,7 @@ int unwind_files_new(const struct unwind_maps *maps, struct symbols *symbols,
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	idmap_init(&f->by_module, SYMBOLS_MODULES_MAX);
-	r = start(f);
+	r = start_stores(f);
 	if (r < 0) {
 		release_all(f);
 		return r;
@@ -264,7 +264,7 @@ void unwind_files_news(struct unwind_files *f)
 		return; /* nothing to read is as good */
 }
 
-static int enlist(struct unwind_files *f, struct wanted *w)
+static int enlist_file(struct unwind_files *f, struct wanted *w)
 {
 	size_t space = MAX(f->module_space * 2, (size_t)64);
 	struct wanted **more;
@@ -281,7 +281,7 @@ static int enlist(struct unwind_files *f, struct wanted *w)
 }
 
 /* Puts it into the queue; under the lock. */
-static void ask(struct unwind_files *f, struct wanted *w)
+static void queue_file(struct unwind_files *f, struct wanted *w)
 {
 	w->state = WANTED;
 	w->next = NULL;
@@ -293,7 +293,8 @@ static void ask(struct unwind_files *f, struct wanted *w)
 	pthread_cond_broadcast(&f->changed);
 }
 
-static int want(struct unwind_files *f, struct module *module, struct wanted **ret_wanted)
+static int find_or_make_file(struct unwind_files *f, struct module *module,
+			     struct wanted **ret_wanted)
 {
 	uint64_t key = (uintptr_t)module;
 	struct wanted *w = idmap_get(&f->by_module, key);
@@ -309,13 +310,13 @@ static int want(struct unwind_files *f, struct module *module, struct wanted **r
 	w->module = module;
 	r = idmap_put(&f->by_module, key, w);
 	if (r == 0)
-		r = enlist(f, w);
+		r = enlist_file(f, w);
 	if (r < 0) {
 		idmap_remove(&f->by_module, key);
 		free(w);
 		return r;
 	}
-	ask(f, w);
+	queue_file(f, w);
 	*ret_wanted = w;
 	return 0;
 }
@@ -328,13 +329,13 @@ static bool may_retry(const struct unwind_files *f, const struct wanted *w)
 }
 
 /* Under the lock. */
-static int hold(struct unwind_files *f, struct module *module, uint32_t *ret_number)
+static int hold_file(struct unwind_files *f, struct module *module, uint32_t *ret_number)
 {
 	struct wanted *w;
 	struct unwind_build *b;
 	int r;
 
-	r = want(f, module, &w);
+	r = find_or_make_file(f, module, &w);
 	if (r < 0)
 		return r;
 	if (w->state == FAILED && !may_retry(f, w))
@@ -346,7 +347,7 @@ static int hold(struct unwind_files *f, struct module *module, uint32_t *ret_num
 		return 0;
 	}
 	if (w->state != WANTED)
-		ask(f, w);
+		queue_file(f, w);
 	return -EAGAIN;
 }
 
@@ -355,7 +356,7 @@ int unwind_files_hold(struct unwind_files *f, struct module *module, uint32_t *r
 	int r;
 
 	pthread_mutex_lock(&f->lock);
-	r = hold(f, module, ret_number);
+	r = hold_file(f, module, ret_number);
 	pthread_mutex_unlock(&f->lock);
 	return r;
 }

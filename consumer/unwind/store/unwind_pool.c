@@ -25,7 +25,7 @@ void unwind_pool_done(struct unwind_pool *p)
 	*p = (struct unwind_pool){ 0 };
 }
 
-static void drop(struct unwind_pool *p, size_t at)
+static void drop_extent(struct unwind_pool *p, size_t at)
 {
 	memmove(&p->free[at], &p->free[at + 1], (p->count - at - 1) * sizeof(*p->free));
 	p->count--;
@@ -43,13 +43,13 @@ int unwind_pool_take(struct unwind_pool *p, uint32_t count, uint32_t *ret_first)
 		e->count -= count;
 		p->used += count;
 		if (e->count == 0)
-			drop(p, i);
+			drop_extent(p, i);
 		return 0;
 	}
 	return -ENOSPC;
 }
 
-static int insert(struct unwind_pool *p, size_t at, struct unwind_extent e)
+static int insert_extent(struct unwind_pool *p, size_t at, struct unwind_extent e)
 {
 	if (p->count == p->space) {
 		size_t space = MAX(p->space * 2, (size_t)16);
@@ -76,7 +76,7 @@ int unwind_pool_give(struct unwind_pool *p, uint32_t first, uint32_t count)
 	below = at > 0 && p->free[at - 1].first + p->free[at - 1].count == first;
 	above = at < p->count && first + count == p->free[at].first;
 	if (!below && !above) {
-		int r = insert(p, at, (struct unwind_extent){ first, count });
+		int r = insert_extent(p, at, (struct unwind_extent){ first, count });
 
 		if (r < 0)
 			return r;
@@ -84,7 +84,7 @@ int unwind_pool_give(struct unwind_pool *p, uint32_t first, uint32_t count)
 		p->free[at - 1].count += count;
 		if (above) {
 			p->free[at - 1].count += p->free[at].count;
-			drop(p, at);
+			drop_extent(p, at);
 		}
 	} else {
 		p->free[at].first = first;

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/cgroup/lookup_pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+#define STACK_BYTES (256u << 10) /* a walk has a path and one directory per level */
+#define LATE_MAX    16		 /* that are kept; more is let go */
+
+struct worker {
+	pthread_t thread;
+	struct lookup_pool *pool;
+	struct lookup_call *work; /* NULL: idle */
+	bool finished, late;	  /* it has run; nobody waits for it */
+};
+
+struct lookup_pool {
+	pthread_mutex_t lock;
+	pthread_cond_t work; /* something is to be run, or stopping */
+	pthread_cond_t done; /* CLOCK_MONOTONIC */
+	struct worker workers[LOOKUP_POOL_THREADS];
+	size_t started, living;	  /* threads that were started; that have not ended */
+	struct lookup_call *late; /* back, and not fetched */
+	size_t late_count;
+	uint64_t credit_ns, asked_ns; /* what may be waited now; when that was last counted */
+	bool stopping, left;	      /* left: who ends last frees all */
+};
+
+static void free_all(struct lookup_pool *p)
+{
+	pthread_cond_destroy(&p->done);
+	pthread_cond_destroy(&p->work);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+/* The worker's call came back late: nobody waits for it. */
+static void keep_late(struct lookup_pool *p, struct worker *worker)
+{
+	struct lookup_call *w = worker->work;
+
+	worker->work = NULL;
+	if (p->late_count >= LATE_MAX || p->stopping) {
+		w->free(w);
+		return;
+	}
+	w->next = p->late;
+	p->late = w;
+	p->late_count++;
+}
+
+static void *run_worker(void *context)
+{
+	struct worker *worker = context;
+	struct lookup_pool *p = worker->pool;
+	bool last;
+
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		while ((!worker->work || worker->finished) && !p->stopping)
+			pthread_cond_wait(&p->work, &p->lock);
+		if (p->stopping)
+			break;
+		pthread_mutex_unlock(&p->lock);
+		worker->work->run(worker->work);
+		pthread_mutex_lock(&p->lock);
+		if (worker->late)
+			keep_late(p, worker);
+		else
+			worker->finished = true;
+		pthread_cond_signal(&p->done);
+	}
+	last = --p->living == 0 && p->left;
+	pthread_mutex_unlock(&p->lock);
+	if (last)
+		free_all(p);
+	return NULL;
+}
+
+static int start_threads(struct lookup_pool *p)
+{
+	pthread_attr_t attributes;
+	int e = 0;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_mutex_lock(&p->lock);
+	while (!e && p->started < LOOKUP_POOL_THREADS) {
+		p->workers[p->started].pool = p;
+		e = pthread_create(&p->workers[p->started].thread, &attributes, run_worker,
+				   &p->workers[p->started]);
+		p->started += !e;
+	}
+	p->living = p->started;
+	pthread_mutex_unlock(&p->lock);
+	pthread_attr_destroy(&attributes);
+	return -e;
+}
+
+int lookup_pool_new(struct lookup_pool **ret_pool)
+{
+	struct lookup_pool *p = calloc(1, sizeof(*p));
+	pthread_condattr_t attributes;
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->work, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->done, &attributes);
+	pthread_condattr_destroy(&attributes);
+	p->credit_ns = LOOKUP_POOL_WAIT_NS;
+	p->asked_ns = clock_mono_ns();
+	r = start_threads(p);
+	if (r < 0) {
+		lookup_pool_stop(p);
+		return r;
+	}
+	*ret_pool = p;
+	return 0;
+}
+
+/* Finds an idle worker for a call of that owner; NULL: there is none, or the owner has one. */
+static struct worker *find_worker(struct lookup_pool *p, uint64_t owner)
+{
+	struct worker *idle = NULL;
+
+	for (size_t i = 0; i < p->started; i++) {
+		struct worker *worker = &p->workers[i];
+
+		if (!worker->work)
+			idle = worker;
+		else if (worker->work->owner == owner)
+			return NULL;
+	}
+	return idle;
+}
+
+/* When to stop waiting. The credit grows as time passes, up to LOOKUP_POOL_WAIT_NS. */
+static uint64_t wait_until(struct lookup_pool *p, uint64_t now_ns)
+{
+	p->credit_ns = MIN(p->credit_ns + (now_ns - p->asked_ns), (uint64_t)LOOKUP_POOL_WAIT_NS);
+	return now_ns + MAX(p->credit_ns, (uint64_t)LOOKUP_POOL_LEAST_NS);
+}
+
+/* Whether the call is back by then. */
+static bool wait_for(struct lookup_pool *p, struct worker *worker)
+{
+	uint64_t now_ns = clock_mono_ns(), until_ns = wait_until(p, now_ns);
+	struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
+				  .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
+
+	while (!worker->finished)
+		if (pthread_cond_timedwait(&p->done, &p->lock, &until) == ETIMEDOUT)
+			break;
+	p->asked_ns = clock_mono_ns();
+	p->credit_ns -= MIN(p->asked_ns - now_ns, p->credit_ns);
+	return worker->finished;
+}
+
+int lookup_pool_run(struct lookup_pool *p, struct lookup_call *w)
+{
+	struct worker *worker;
+	int r = 0;
+
+	if (!p) {
+		w->run(w);
+		return 0;
+	}
+	pthread_mutex_lock(&p->lock);
+	worker = find_worker(p, w->owner);
+	if (!worker) {
+		pthread_mutex_unlock(&p->lock);
+		w->free(w);
+		return -EBUSY;
+	}
+	worker->work = w;
+	worker->finished = worker->late = false;
+	pthread_cond_broadcast(&p->work);
+	if (wait_for(p, worker)) {
+		worker->work = NULL;
+	} else {
+		worker->late = true;
+		r = -EBUSY;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return r;
+}
+
+struct lookup_call *lookup_pool_late(struct lookup_pool *p)
+{
+	struct lookup_call *w;
+
+	if (!p)
+		return NULL;
+	pthread_mutex_lock(&p->lock);
+	w = p->late;
+	if (w) {
+		p->late = w->next;
+		p->late_count--;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return w;
+}
+
+void lookup_pool_stop(struct lookup_pool *p)
+{
+	struct lookup_call *w;
+	pthread_t threads[LOOKUP_POOL_THREADS];
+	bool waits = false;
+	size_t n;
+
+	if (!p)
+		return;
+	while ((w = lookup_pool_late(p)))
+		w->free(w);
+	pthread_mutex_lock(&p->lock);
+	p->stopping = true;
+	n = p->started;
+	for (size_t i = 0; i < n; i++) {
+		threads[i] = p->workers[i].thread;
+		waits = waits || p->workers[i].work;
+	}
+	p->left = waits;
+	pthread_cond_broadcast(&p->work);
+	pthread_mutex_unlock(&p->lock);
+	for (size_t i = 0; i < n; i++)
+		if (waits)
+			pthread_detach(threads[i]);
+		else
+			pthread_join(threads[i], NULL);
+	if (!waits)
+		free_all(p);
+}
