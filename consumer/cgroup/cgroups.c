@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "consumer/cgroup/cgroups_aside.h"
+#include "consumer/cgroup/cgroup_lookup.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -46,7 +46,7 @@ int cgroups_open(const char *mount, struct cgroups *ret_cgroups)
 
 int cgroups_start(struct cgroups *c)
 {
-	return aside_new(&c->aside);
+	return lookup_pool_new(&c->lookups);
 }
 
 static void forget_all(struct cgroups *c)
@@ -62,7 +62,7 @@ static void forget_all(struct cgroups *c)
 
 void cgroups_done(struct cgroups *c)
 {
-	cgroups_aside_done(c);
+	cgroup_lookup_done(c);
 	forget_all(c);
 	idmap_done(&c->known);
 	if (c->mount_fd >= 0)
@@ -140,11 +140,11 @@ int cgroups_id(struct cgroups *c, const char *path, uint64_t *ret_id)
 
 	if (has_dots(path))
 		return -EINVAL;
-	r = cgroups_stat(c, relative_path(path), &st, &owner);
+	r = cgroup_lookup_stat(c, relative_path(path), &st, &owner);
 	if (r < 0)
 		return r;
 	if (owner)
-		return cgroups_id_aside(c, owner, relative_path(path), ret_id);
+		return cgroup_lookup_id(c, owner, relative_path(path), ret_id);
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
 	*ret_id = st.st_ino;
@@ -161,11 +161,11 @@ int cgroups_open_file(struct cgroups *c, const char *path, const char *file)
 	n = snprintf(name, sizeof(name), "%s/%s", relative_path(path), file);
 	if (n < 0 || (size_t)n >= sizeof(name))
 		return -ENAMETOOLONG;
-	r = cgroups_stat(c, name, &st, &owner);
+	r = cgroup_lookup_stat(c, name, &st, &owner);
 	if (r < 0)
 		return r;
 	if (owner)
-		return cgroups_open_aside(c, owner, name);
+		return cgroup_lookup_open(c, owner, name);
 	fd = openat(c->mount_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	return fd < 0 ? -errno : fd;
 }
@@ -217,10 +217,10 @@ static int enter_cgroup(void *context, const char *path, const struct stat *st, 
 {
 	struct walker *w = context;
 
-	*ret_enters = !cgroups_is_foreign(st);
+	*ret_enters = !cgroup_lookup_is_foreign(st);
 	return *ret_enters
 		       ? 0
-		       : cgroups_walk_aside(w->cgroups, path, st, w->found, w->context, &w->left);
+		       : cgroup_lookup_walk(w->cgroups, path, st, w->found, w->context, &w->left);
 }
 
 int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
@@ -352,7 +352,7 @@ static uint32_t look_up_owner(struct cgroups *c, const char *path, uint32_t othe
 	uint64_t owner;
 
 	snprintf(name, sizeof(name), "%.*s", (int)prefix_bytes(path, OWNER_LEVELS), path);
-	if (has_dots(name) || cgroups_stat(c, relative_path(name), &st, &owner) < 0)
+	if (has_dots(name) || cgroup_lookup_stat(c, relative_path(name), &st, &owner) < 0)
 		return otherwise;
 	return st.st_uid;
 }

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/cgroup/aside.h"
 #include "consumer/cgroup/container.h"
+#include "consumer/cgroup/lookup_pool.h"
 #include "shared/tools/cgroupfs.h"
 #include "shared/tools/idmap.h"
 
@@ -22,10 +22,11 @@ struct cgroups {
 	const char *mount; /* of cgroup2, borrowed */
 	int mount_fd;	   /* O_PATH directory */
 	uint64_t root_id;
-	struct idmap known;	 /* id -> struct cgroup *, owned */
-	uint64_t walked_ns;	 /* when the hierarchy was last walked, to bound walks */
-	struct aside *aside;	 /* owned; NULL: every look is made here and now */
-	struct aside_work *late; /* walks of users' directories that came late, for the next walk */
+	struct idmap known;	     /* id -> struct cgroup *, owned */
+	uint64_t walked_ns;	     /* when the hierarchy was last walked, to bound walks */
+	struct lookup_pool *lookups; /* owned; NULL: every look is made here and now */
+	struct lookup_call
+		*late; /* walks of users' directories that came late, for the next walk */
 	/* What cannot be seen; cgroups_unseen.h says it. */
 	struct cgroupfs_left left;	/* of the last walk that came to its end */
 	int walk_error;			/* -errno of the last walk, 0 when it came to its end */
@@ -97,7 +98,7 @@ int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path
 		 void *context);
 
 /* The walk by which a scan learns everything is over: what came late before it has been told. */
-void cgroups_walked(struct cgroups *c);
+void cgroup_lookup_walked(struct cgroups *c);
 
 /* The cgroup2 path of a process from /proc/PID/cgroup into `path`. 0 or -errno. */
 int cgroups_of_pid(uint32_t pid, char *path, size_t space);
