@@ -14,6 +14,7 @@
 
 #include "consumer/agent/agent.h"
 #include "consumer/agent/confine.h"
+#include "consumer/broker/broker_ask.h"
 #include "consumer/methods/methods.h"
 #include "consumer/output/subscriptions.h"
 #include "consumer/symbols/perf_map_files.h"
@@ -135,12 +136,12 @@ static int open_all(struct agent *a)
 static int borrow_mapping(void *context, const struct process_key *process, uint64_t start,
 			  uint64_t end, int *ret_fd)
 {
-	return broker_client_mapping_open(context, process, start, end, ret_fd, NULL);
+	return broker_ask_mapping(context, process, start, end, ret_fd, NULL);
 }
 
 static int borrow_jit_map(void *context, const struct process_key *process, int *ret_fd)
 {
-	return broker_client_jit_map_open(context, process, ret_fd, NULL);
+	return broker_ask_jit_map(context, process, ret_fd, NULL);
 }
 
 static int start_all(struct agent *a)

@@ -4,7 +4,6 @@
 #include <linux/capability.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "policy/policy.h"
@@ -143,7 +142,7 @@ static bool has_groups(const gid_t *groups, size_t n)
 	return true;
 }
 
-int policy_become(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
+int policy_capabilities_become(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
 {
 	int r;
 
@@ -157,19 +156,4 @@ int policy_become(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
 	if (!is_uid(uid) && setresuid(uid, uid, uid) < 0)
 		return -errno;
 	return is_uid(uid) && is_gid(gid) && has_groups(groups, n_groups) ? 0 : -EPERM;
-}
-
-int policy_harden(void)
-{
-	const struct rlimit none = { 0, 0 };
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return -errno;
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return -errno;
-	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) < 0)
-		return -errno;
-	if (setrlimit(RLIMIT_CORE, &none) < 0)
-		return -errno;
-	return 0;
 }

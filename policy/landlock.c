@@ -143,7 +143,7 @@ static const struct policy_path consumer_paths[] = {
 #undef PATH
 };
 
-const struct policy_path *policy_paths(enum policy_process process, size_t *ret_n)
+const struct policy_path *policy_landlock_paths(enum policy_process process, size_t *ret_n)
 {
 	*ret_n = process == POLICY_CONSUMER ? ARRAY_SIZE(consumer_paths) : 0;
 	return consumer_paths;

@@ -69,7 +69,7 @@ uint64_t policy_capabilities_rows(enum policy_process process, enum policy_stage
  * CAP_SETUID and CAP_SETGID where that is a change. Empties the bounding set first, because the
  * change of user takes CAP_SETPCAP away. 0 or -errno.
  */
-int policy_become(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups);
+int policy_capabilities_become(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups);
 
 /*
  * Sets PR_SET_NO_NEW_PRIVS, PR_SET_DUMPABLE 0, PR_SET_KEEPCAPS 0 and a core size of 0. 0 or -errno.
@@ -99,7 +99,7 @@ int policy_landlock(const struct policy_path *paths, size_t n, uint32_t *ret_abi
  * The rows of paths.def for `process`: the paths that it reads besides those of its options. *ret_n
  * rows, static.
  */
-const struct policy_path *policy_paths(enum policy_process process, size_t *ret_n);
+const struct policy_path *policy_landlock_paths(enum policy_process process, size_t *ret_n);
 
 /*
  * Installs the process's system-call allow-list for all threads (SECCOMP_FILTER_FLAG_TSYNC),

@@ -54,7 +54,7 @@ int confine_become(const struct options *options)
 			return -ENOENT;
 		}
 		gid = group->gr_gid;
-		r = policy_become(user->pw_uid, gid, &gid, 1);
+		r = policy_capabilities_become(user->pw_uid, gid, &gid, 1);
 		if (r < 0) {
 			log_error("cannot become user %s: %s", options->user, strerror(-r));
 			return r;
@@ -117,7 +117,7 @@ static int collect_paths(const struct confinement *c, struct path_list *list, ch
 			 const char *rules_dir, const char *output_dir)
 {
 	size_t n;
-	const struct policy_path *fixed = policy_paths(POLICY_CONSUMER, &n);
+	const struct policy_path *fixed = policy_landlock_paths(POLICY_CONSUMER, &n);
 	bool unix_output = output_queue_kind(c->output) == OUTPUT_UNIX;
 	int r = 0;
 

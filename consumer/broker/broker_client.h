@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker_client.h: the consumer's side of the broker: one function per request that reads like a
- * plain call. Connects at the first request, again after the broker has left (it leaves when idle),
- * and goes on without it: then every call fails at once, and the broker is tried again after
- * BROKER_CLIENT_RETRY_NS.
+ * broker_client.h: the consumer's connection to the broker. It connects at the first request, and
+ * again after the broker has left (the broker leaves when idle). Without a broker every call fails
+ * at once, and the client tries again after BROKER_CLIENT_RETRY_NS.
  *
- * A link is one connection with one request at a time; any thread may call, and waits for the one
- * before. So the main loop has one of its own, and the threads that ask for foreign files another:
- * those answers may take the broker a second. No call waits longer than the link's limit for its
- * answer, nor do several in a row together. An answer that is late does not end the connection: it
- * is waited for aside, and until then every call fails at once; it is the answer to whoever asks
- * for the very same then.
+ * A client is one connection with one request at a time. Any thread may call, and waits for the
+ * call before. The main loop has a client of its own, and the threads that ask for foreign files
+ * another one, because the broker may take a second to answer those. No call waits longer for its
+ * answer than the client's limit, nor do several calls in a row together. A late answer does not
+ * end the connection: until it comes every call fails at once, and then it answers whoever asks for
+ * the very same.
  */
 #ifndef TROCAR_CONSUMER_BROKER_BROKER_CLIENT_H
 #define TROCAR_CONSUMER_BROKER_BROKER_CLIENT_H
@@ -71,28 +70,9 @@ bool broker_client_waits(struct broker_client *link);
  * with the reason. What it waits is not counted with other calls'. */
 int broker_client_greet(struct broker_client *link, unsigned int wait_ms, const char **ret_why);
 
-/* Any request, for those below: `bytes` of `body`; what it brings is the caller's. */
+/* Makes a request (see broker_ask.h): `bytes` of `body`. The caller owns what it brings. */
 int broker_client_ask(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
 		      struct broker_client_brought *ret_brought, const char **ret_why);
-
-/*
- * Each: 0 and a descriptor that the caller owns, close-on-exec; -ENOTCONN without a broker (not
- * there, not in time, or of another version); else refused: -EACCES for a rule of the broker, or
- * the kernel's own error, with the sentence in *ret_why (static; may be NULL).
- */
-int broker_client_sampler_open(struct broker_client *link, uint32_t cpu, uint32_t hz,
-			       uint32_t divisor, int *ret_fd, const char **ret_why);
-int broker_client_pressure_open(struct broker_client *link, uint64_t cgroup_id,
-				enum resource resource, int *ret_fd, const char **ret_why);
-int broker_client_mapping_open(struct broker_client *link, const struct process_key *process,
-			       uint64_t start, uint64_t end, int *ret_fd, const char **ret_why);
-int broker_client_jit_map_open(struct broker_client *link, const struct process_key *process,
-			       int *ret_fd, const char **ret_why);
-
-/* As above; *ret_count descriptors in fds[BROKER_DESCRIPTORS_MAX], one per row of probes.def of
- * that signal. */
-int broker_client_signal_attach(struct broker_client *link, uint32_t signal, int *fds,
-				size_t *ret_count, const char **ret_why);
 
 /* True while the last request found a broker, or none was made yet; else *ret_why says what was
  * wrong. */

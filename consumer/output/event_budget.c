@@ -16,7 +16,7 @@ static void write_left_out(void *context, struct jsonw *w)
 	jsonw_object(w, "left_out");
 	for (int i = 0; i < LINE_KIND_COUNT_; i++)
 		if (rule->left_out[i])
-			jsonw_u64(w, line_kind_name((enum line_kind)i), rule->left_out[i]);
+			jsonw_u64(w, line_budget_kind_name((enum line_kind)i), rule->left_out[i]);
 	jsonw_object_end(w);
 }
 

@@ -16,7 +16,7 @@ static const char *const kind_names[] = {
 };
 _Static_assert(ARRAY_SIZE(kind_names) == LINE_KIND_COUNT_, "a name per kind");
 
-const char *line_kind_name(enum line_kind kind)
+const char *line_budget_kind_name(enum line_kind kind)
 {
 	return kind_names[kind];
 }

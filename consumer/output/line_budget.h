@@ -24,7 +24,7 @@ enum line_kind {
 };
 
 /* "process.match", ...: the type of the line. */
-const char *line_kind_name(enum line_kind kind);
+const char *line_budget_kind_name(enum line_kind kind);
 
 /* Who wrote how many of a rule's lines. */
 struct line_owner {

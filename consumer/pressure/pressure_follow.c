@@ -43,8 +43,8 @@ static void say_unreadable(struct pressure *p, const struct watch *w, enum resou
 	f->said = true;
 	event_line_error(p->log->lines, NULL, "pressure_unreadable",
 			 "see `trocar check` for how to switch PSI on", NULL, NULL,
-			 "%s pressure of %s cannot be read: %s", resource_name(resource), w->path,
-			 strerror(-error));
+			 "%s pressure of %s cannot be read: %s", rules_resource_name(resource),
+			 w->path, strerror(-error));
 }
 
 static void open_file(struct pressure *p, const struct watch *w, enum resource resource)
@@ -53,7 +53,7 @@ static void open_file(struct pressure *p, const struct watch *w, enum resource r
 	int fd;
 
 	snprintf(file, sizeof(file), w->root ? "/proc/pressure/%s" : "%s.pressure",
-		 resource_name(resource));
+		 rules_resource_name(resource));
 	if (w->root) {
 		fd = open(file, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)

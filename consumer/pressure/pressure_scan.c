@@ -70,7 +70,7 @@ static void open_system(struct pressure_scan *scan, struct loop *loop, enum reso
 	struct psi psi;
 	size_t n;
 
-	snprintf(path, sizeof(path), "/proc/pressure/%s", resource_name(resource));
+	snprintf(path, sizeof(path), "/proc/pressure/%s", rules_resource_name(resource));
 	s->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (s->fd < 0) {
 		s->error = -errno;

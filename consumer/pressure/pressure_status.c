@@ -83,7 +83,7 @@ void pressure_status_write_start(const struct pressure *p, const struct watch *w
 	for (int i = 0; i < RESOURCE_COUNT_; i++) {
 		if (!is_followed(f, i))
 			continue;
-		jsonw_object(json, resource_name((enum resource)i));
+		jsonw_object(json, rules_resource_name((enum resource)i));
 		write_resource(p, f, (enum resource)i, json);
 		jsonw_object_end(json);
 	}
@@ -106,7 +106,7 @@ void pressure_status_write_watch(const struct pressure *p, const struct watch *w
 
 		if (!is_followed(f, i))
 			continue;
-		jsonw_object(json, resource_name((enum resource)i));
+		jsonw_object(json, rules_resource_name((enum resource)i));
 		write_resource(p, f, (enum resource)i, json);
 		if (f->file[i].fd >= 0 && psi_read(f->file[i].fd, &psi) == 0) {
 			jsonw_u64(json, "some_total_us", psi.some.total_us);

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "consumer/broker/broker_client.h"
+#include "consumer/broker/broker_ask.h"
 #include "consumer/io/fd_closer.h"
 #include "consumer/watch/watch.h"
 #include "shared/broker/broker.h"
@@ -42,7 +42,7 @@ int psi_opener_init(struct psi_opener *o, struct loop *loop, loop_call turn, voi
 static int ask_broker(void *context, uint64_t cgroup_id, enum resource resource, int *ret_fd,
 		      const char **ret_why)
 {
-	return broker_client_pressure_open(context, cgroup_id, resource, ret_fd, ret_why);
+	return broker_ask_pressure(context, cgroup_id, resource, ret_fd, ret_why);
 }
 
 int psi_opener_start(struct psi_opener *o, struct broker_client *link)

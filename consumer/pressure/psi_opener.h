@@ -26,7 +26,7 @@ struct broker_client;
  */
 #define PSI_OPENER_MARGIN 256
 
-/* As broker_client_pressure_open (consumer/broker/broker_client.h). */
+/* As broker_ask_pressure (consumer/broker/broker_client.h). */
 typedef int (*psi_opener_call)(void *context, uint64_t cgroup_id, enum resource resource,
 			       int *ret_fd, const char **ret_why);
 

@@ -39,7 +39,7 @@ static const struct walk_table *find_yielding(const struct unwind_room *room,
 		const struct walk_table *t = &room->tables->items[i];
 		uint64_t most = best ? best->holder->held[share] : 0;
 
-		if (!t->process || !owner_yields(t->holder, owner, share, n) ||
+		if (!t->process || !shares_yield(t->holder, owner, share, n) ||
 		    t->holder->held[share] < most || is_captured(room, t->process))
 			continue;
 		if (!best || t->holder->held[share] > most ||
@@ -129,6 +129,6 @@ void unwind_room_count(const struct unwind_room *room)
 	}
 	for (uint32_t i = 0; all && i < files; i++)
 		if (all[i].one && !all[i].several)
-			owner_add(all[i].one, SHARE_ROWS,
-				  8 * (uint64_t)unwind_files_elements(tables->files, i));
+			shares_add(all[i].one, SHARE_ROWS,
+				   8 * (uint64_t)unwind_files_elements(tables->files, i));
 }

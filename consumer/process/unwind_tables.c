@@ -89,7 +89,7 @@ static void retire_table(struct unwind_tables *all, uint32_t number)
 {
 	struct walk_table *t = &all->items[number];
 
-	owner_sub(t->holder, SHARE_TABLES, 1);
+	shares_sub(t->holder, SHARE_TABLES, 1);
 	shares_put(all->shares, t->holder);
 	t->holder = NULL;
 	t->grace = unpublish_table(all, number) ? unwind_files_grace(all->files) : UINT64_MAX;
@@ -205,7 +205,7 @@ int unwind_tables_publish(struct unwind_tables *all, struct process *p, uint32_t
 	t->state = WALK_TABLE_LIVE;
 	t->process = p;
 	t->holder = shares_of_cgroup(all->shares, all->cgroups, p->cgroup_id, p->tgid);
-	owner_add(t->holder, SHARE_TABLES, 1);
+	shares_add(t->holder, SHARE_TABLES, 1);
 	t->fill = record.fill;
 	t->held = unwind_plan_take(s->plan, &t->held_count);
 	t->cut = unwind_plan_cut(s->plan);

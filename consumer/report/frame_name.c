@@ -7,7 +7,7 @@
 #include "consumer/unwind/store/unwind_end.h"
 #include "shared/tools/macro.h"
 
-const char *quality_name(enum quality quality)
+const char *frame_name_of_quality(enum quality quality)
 {
 	static const char *const names[] = { "complete", "truncated", "broken" };
 

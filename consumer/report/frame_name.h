@@ -41,6 +41,6 @@ void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t
 enum quality frame_name_quality(const struct stack *stack, const struct named_frame *root,
 				const char **ret_reason);
 
-const char *quality_name(enum quality quality);
+const char *frame_name_of_quality(enum quality quality);
 
 #endif

@@ -257,7 +257,7 @@ static void write_quality(const struct summary *s, struct jsonw *w)
 {
 	jsonw_object(w, "stack_quality");
 	for (int i = 0; i < QUALITY_COUNT_; i++)
-		jsonw_u64(w, quality_name((enum quality)i), s->samples[i]);
+		jsonw_u64(w, frame_name_of_quality((enum quality)i), s->samples[i]);
 	jsonw_milli(w, "unnamed_share", share_milli(s->modules.total, s->frames));
 	jsonw_u64(w, "by_frame_pointers", s->by_pointers);
 	jsonw_object(w, "unwound");
@@ -300,7 +300,7 @@ static int write_cause(const struct session_result *s, char *text, size_t space)
 	switch (s->reason.kind) {
 	case TRIGGER_PRESSURE:
 		return snprintf(text, space, "%s stalled on %s for %llu ms of %llu ms (%s)",
-				s->cgroup, resource_name(s->reason.when.resource),
+				s->cgroup, rules_resource_name(s->reason.when.resource),
 				(unsigned long long)s->reason.stall_ms,
 				(unsigned long long)s->reason.measured_ms,
 				s->reason.when.full ? "all of it" : "some of it");

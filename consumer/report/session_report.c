@@ -137,7 +137,7 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 		frame_name_quality(stack, n ? &r->rendering.named[n - 1] : NULL, &why);
 
 	event_line_begin(r->lines, w, "stack", &r->subject);
-	jsonw_string(w, "signal", signal_name(r->signal->id));
+	jsonw_string(w, "signal", rules_signal_name(r->signal->id));
 	jsonw_string(w, "phase", stack->phase == PHASE_DURING ? "during" : "before");
 	jsonw_u64(w, "pid", stack->tgid);
 	jsonw_u64(w, "start_ns", stack->start_ns);
@@ -152,7 +152,7 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 		jsonw_u64(w, "count", stack->count);
 		jsonw_u64(w, "weight_ns", stack->weight_ns);
 	}
-	jsonw_string(w, "quality", quality_name(quality));
+	jsonw_string(w, "quality", frame_name_of_quality(quality));
 	unnamed = count_unnamed(r, n);
 	if (unnamed)
 		jsonw_u64(w, "unnamed", unnamed);

@@ -16,7 +16,7 @@ static void write_account(const struct signal *s, struct jsonw *w)
 
 	ledger_add(&all, &taken->phase[PHASE_BEFORE]);
 	ledger_add(&all, &taken->phase[PHASE_DURING]);
-	jsonw_object(w, signal_name(s->id));
+	jsonw_object(w, rules_signal_name(s->id));
 	jsonw_u64(w, "attempted", all.attempted);
 	jsonw_u64(w, "emitted", all.emitted);
 	jsonw_object(w, "lost");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ruleset.h: the rule set in force: shared by reference, because sessions and lines outlive a
- * change, and its image in the kernel's tries. Two pairs of tries; a new set is filled aside and
- * switched by one word, so that there is no moment without rules.
+ * ruleset.h: the rule set in force, and its image in the kernel's tries. Sessions and lines outlive
+ * a change of rules, so sets are counted by reference. There are two pairs of tries: a new set is
+ * written into the pair that is not in use, and one word switches to it, so that there is no moment
+ * without rules.
  */
 #ifndef TROCAR_CONSUMER_RULES_RULESET_H
 #define TROCAR_CONSUMER_RULES_RULESET_H
@@ -11,13 +12,8 @@
 #include <stdint.h>
 
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/rules/budget.h"
 #include "shared/rules/rules.h"
-
-/* What a rule has spent; kept across sets for rules of the same name. */
-struct budget {
-	uint32_t minute[60]; /* captured ms in each of the last 60 minutes, a ring */
-	uint64_t at_minute;  /* which minute minute[at % 60] is */
-};
 
 struct ruleset {
 	unsigned int refs; /* atomic: main thread and symbolizer */
@@ -38,10 +34,6 @@ int ruleset_new(struct rules *rules, uint32_t generation, const char *source,
 		struct ruleset **ret_set);
 struct ruleset *ruleset_ref(struct ruleset *set);
 void ruleset_unref(struct ruleset *set);
-
-/* Captured milliseconds within the last hour. */
-uint64_t budget_spent_ms(struct budget *b, uint64_t now_ns);
-void budget_spend(struct budget *b, uint64_t now_ns, uint32_t ms);
 
 /*
  * Fills pair `pair` (0 or 1) of tries with the set's keys; whatever stood there is removed first.

@@ -107,19 +107,19 @@ void shares_sweep(struct shares *s, uint64_t now_ns)
 	}
 }
 
-void owner_add(struct owner *owner, enum share share, uint64_t n)
+void shares_add(struct owner *owner, enum share share, uint64_t n)
 {
 	if (owner)
 		owner->held[share] += n;
 }
 
-void owner_sub(struct owner *owner, enum share share, uint64_t n)
+void shares_sub(struct owner *owner, enum share share, uint64_t n)
 {
 	if (owner)
 		owner->held[share] -= MIN(n, owner->held[share]);
 }
 
-bool owner_yields(const struct owner *from, const struct owner *to, enum share share, uint64_t n)
+bool shares_yield(const struct owner *from, const struct owner *to, enum share share, uint64_t n)
 {
 	return from && to && from != to && from->held[share] > to->held[share] + n;
 }

@@ -60,11 +60,11 @@ void shares_put(struct shares *s, struct owner *owner);
 void shares_sweep(struct shares *s, uint64_t now_ns);
 
 /* Owners, with which `owner` may be NULL: then these do nothing. */
-void owner_add(struct owner *owner, enum share share, uint64_t n);
-void owner_sub(struct owner *owner, enum share share, uint64_t n);
+void shares_add(struct owner *owner, enum share share, uint64_t n);
+void shares_sub(struct owner *owner, enum share share, uint64_t n);
 
 /* Whether `from` has more than `to` would have with `n` more of it. False for NULL. */
-bool owner_yields(const struct owner *from, const struct owner *to, enum share share, uint64_t n);
+bool shares_yield(const struct owner *from, const struct owner *to, enum share share, uint64_t n);
 
 /* Makes held[share] 0 for all: it is counted anew. */
 void shares_clear(struct shares *s, enum share share);

@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "consumer/broker/broker_client.h"
+#include "consumer/broker/broker_ask.h"
 #include "shared/abi/abi.h"
 
 static const char refused[] = "the kernel does not start the sampling event";
@@ -34,7 +34,7 @@ int cpu_event_open(struct broker_client *link, uint32_t cpu, uint32_t hz, enum c
 	for (int i = 0; i < CPU_EVENT_RATES_; i++)
 		t.at[i].fd = -1;
 	for (int i = 0; i < CPU_EVENT_RATES_; i++) {
-		r = broker_client_sampler_open(link, cpu, hz, divisors[i], &t.at[i].fd, ret_why);
+		r = broker_ask_sampler(link, cpu, hz, divisors[i], &t.at[i].fd, ret_why);
 		if (r < 0)
 			goto fail;
 	}

@@ -33,7 +33,7 @@ struct cpu_event {
 
 /*
  * Opens both events of a CPU, the capture's at `hz`, and starts the one of `rate`. 0, or -errno as
- * broker_client_sampler_open (consumer/broker/broker_client.h) or of ioctl(2), with the reason.
+ * broker_ask_sampler (consumer/broker/broker_client.h) or of ioctl(2), with the reason.
  */
 int cpu_event_open(struct broker_client *link, uint32_t cpu, uint32_t hz, enum cpu_event_rate rate,
 		   struct cpu_event *ret_event, const char **ret_why);

@@ -19,7 +19,7 @@ static void write_signals(const struct session_result *r, struct jsonw *w)
 	jsonw_array(w, "signals");
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
 		if (r->signals[i] && !r->signals[i]->why)
-			jsonw_string(w, NULL, signal_name((enum signal_bit)i));
+			jsonw_string(w, NULL, rules_signal_name((enum signal_bit)i));
 	jsonw_array_end(w);
 	if (!some_missing(r))
 		return;
@@ -28,7 +28,7 @@ static void write_signals(const struct session_result *r, struct jsonw *w)
 		if (!r->signals[i] || !r->signals[i]->why)
 			continue;
 		jsonw_object(w, NULL);
-		jsonw_string(w, "signal", signal_name((enum signal_bit)i));
+		jsonw_string(w, "signal", rules_signal_name((enum signal_bit)i));
 		jsonw_string(w, "reason", r->signals[i]->why);
 		jsonw_object_end(w);
 	}

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "consumer/broker/broker_client.h"
+#include "consumer/broker/broker_ask.h"
 
 void signal_programs_init(struct signal_programs *all, struct broker_client *link)
 {
@@ -28,8 +28,8 @@ int signal_programs_hold(struct signal_programs *all, enum signal_bit signal, co
 	int r = 0;
 
 	if (!all->of[signal].n_fds)
-		r = broker_client_signal_attach(all->link, signal, all->of[signal].fds,
-						&all->of[signal].n_fds, ret_why);
+		r = broker_ask_signal(all->link, signal, all->of[signal].fds,
+				      &all->of[signal].n_fds, ret_why);
 	if (r == 0)
 		all->of[signal].holders++;
 	return r;

@@ -30,7 +30,7 @@ void signal_programs_done(struct signal_programs *all);
 
 /*
  * Attaches the programs of a signal, or joins who has them already. 0, or -errno as
- * broker_client_signal_attach with the reason. Each 0 wants one signal_programs_drop.
+ * broker_ask_signal with the reason. Each 0 wants one signal_programs_drop.
  */
 int signal_programs_hold(struct signal_programs *all, enum signal_bit signal, const char **ret_why);
 void signal_programs_drop(struct signal_programs *all, enum signal_bit signal);

@@ -38,7 +38,7 @@ void trigger_reason_write_threshold(const struct trigger_reason *reason, struct 
 {
 	if (reason->kind != TRIGGER_PRESSURE)
 		return;
-	jsonw_string(w, "resource", resource_name(reason->when.resource));
+	jsonw_string(w, "resource", rules_resource_name(reason->when.resource));
 	jsonw_string(w, "kind", reason->when.full ? "full" : "some");
 	jsonw_u64(w, "stall_ms", reason->stall_ms);
 }

@@ -31,7 +31,7 @@ void watch_events_start(const struct watch_events *e, const struct watch *w)
 	jsonw_array(&json, "resources");
 	for (int i = 0; i < RESOURCE_COUNT_; i++)
 		if (pressure_follow_of(e->pressure, w)->file[i].fd >= 0)
-			jsonw_string(&json, NULL, resource_name((enum resource)i));
+			jsonw_string(&json, NULL, rules_resource_name((enum resource)i));
 	jsonw_array_end(&json);
 	jsonw_string(&json, "scope", w->by_process ? "process" : "cgroup");
 	pressure_status_write_start(e->pressure, w, &json);

@@ -114,7 +114,7 @@ static struct watch *find_displaced(const struct watches *ws, const struct owner
 		struct watch *w = ws->by_slot[i];
 
 		if (w && !w->session && !w->requested &&
-		    owner_yields(w->owner, owner, SHARE_WATCHES, 1) && goes_before(w, best))
+		    shares_yield(w->owner, owner, SHARE_WATCHES, 1) && goes_before(w, best))
 			best = w;
 	}
 	return best;
@@ -139,7 +139,7 @@ static int take_slot(struct watches *ws, const struct owner *owner, uint32_t *re
 static void free_watch(struct watch *w)
 {
 	ruleset_unref(w->set);
-	owner_sub(w->owner, SHARE_WATCHES, 1);
+	shares_sub(w->owner, SHARE_WATCHES, 1);
 	shares_put(w->all->shares, w->owner);
 	free(w->bindings);
 	free(w->path);
@@ -161,7 +161,7 @@ static struct watch *new_watch(struct watches *ws, uint64_t cgroup_id, char *pat
 	w->cgroup_id = cgroup_id;
 	w->slot = slot;
 	w->owner = owner;
-	owner_add(owner, SHARE_WATCHES, 1);
+	shares_add(owner, SHARE_WATCHES, 1);
 	w->root = cgroup_id == ws->log->cgroups->root_id;
 	w->by_process = w->root;
 	w->start_ns = w->recorded_ns = clock_mono_ns();

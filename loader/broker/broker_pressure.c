@@ -34,14 +34,14 @@ int broker_pressure_open(int mount_fd, uint64_t root_id, uint64_t id, uint32_t r
 	int fd, r;
 
 	if (id == root_id) {
-		snprintf(name, sizeof(name), "/proc/pressure/%s", resource_name(resource));
+		snprintf(name, sizeof(name), "/proc/pressure/%s", rules_resource_name(resource));
 		fd = open(name, flags);
 		return fd < 0 ? -errno : fd;
 	}
 	dir_fd = broker_pressure_cgroup(mount_fd, id);
 	if (dir_fd < 0)
 		return dir_fd;
-	snprintf(name, sizeof(name), "%s.pressure", resource_name(resource));
+	snprintf(name, sizeof(name), "%s.pressure", rules_resource_name(resource));
 	fd = openat(dir_fd, name, flags);
 	if (fd >= 0)
 		return fd;

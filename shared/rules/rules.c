@@ -8,7 +8,7 @@
 #include "shared/rules/rules_internal.h"
 #include "shared/tools/macro.h"
 
-const char *resource_name(enum resource resource)
+const char *rules_resource_name(enum resource resource)
 {
 	static const char *const names[] = {
 		[RESOURCE_CPU] = "cpu",
@@ -20,7 +20,7 @@ const char *resource_name(enum resource resource)
 	return names[resource];
 }
 
-const char *signal_name(enum signal_bit signal)
+const char *rules_signal_name(enum signal_bit signal)
 {
 	static const char *const names[] = {
 #define SIGNAL(id, json, help) [SIGNAL_##id] = (json),
@@ -162,7 +162,7 @@ static void write_when(const struct rule *r, struct jsonw *w)
 		const struct rule_when *t = &r->when[i];
 
 		jsonw_object(w, NULL);
-		jsonw_string(w, "pressure", resource_name(t->resource));
+		jsonw_string(w, "pressure", rules_resource_name(t->resource));
 		/* Rounded down, the share gives the same ms when it is read and rounded up again.
 		 */
 		if (t->percent)
@@ -183,7 +183,7 @@ static void write_signals(const struct rule *r, struct jsonw *w)
 		jsonw_string(w, NULL, "auto");
 	for (unsigned int i = 0; i < SIGNAL_COUNT_; i++)
 		if (r->signals & 1u << i)
-			jsonw_string(w, NULL, signal_name((enum signal_bit)i));
+			jsonw_string(w, NULL, rules_signal_name((enum signal_bit)i));
 	jsonw_array_end(w);
 }
 

@@ -27,7 +27,7 @@
 enum resource { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_IO, RESOURCE_COUNT_ };
 
 /* "cpu", "memory", "io". */
-const char *resource_name(enum resource resource);
+const char *rules_resource_name(enum resource resource);
 
 /* Bits of the signals of design section 1, in this order; rows are appended. */
 enum signal_bit {
@@ -38,7 +38,7 @@ enum signal_bit {
 };
 
 /* "oncpu", "offcpu", ... */
-const char *signal_name(enum signal_bit signal);
+const char *rules_signal_name(enum signal_bit signal);
 
 /* One threshold of `when`. */
 struct rule_when {

@@ -105,7 +105,7 @@ static void set_pressure(struct rules_parse_state *p, const struct json_node *va
 	struct when_draft *d = target;
 
 	for (unsigned int i = 0; i < RESOURCE_COUNT_; i++) {
-		if (strcmp(name, resource_name((enum resource)i)) != 0)
+		if (strcmp(name, rules_resource_name((enum resource)i)) != 0)
 			continue;
 		d->when.resource = (enum resource)i;
 		return;
@@ -237,7 +237,7 @@ static uint32_t find_signal(const struct json_node *value)
 	if (json_node_equals(value, "auto"))
 		return 1u << SIGNAL_COUNT_;
 	for (unsigned int i = 0; i < SIGNAL_COUNT_; i++)
-		if (json_node_equals(value, signal_name((enum signal_bit)i)))
+		if (json_node_equals(value, rules_signal_name((enum signal_bit)i)))
 			return 1u << i;
 	return 0;
 }

@@ -90,7 +90,7 @@ static int landlock(const struct captive *c)
 	struct policy_path paths[PATHS_MAX];
 	uint32_t abi;
 	size_t n;
-	const struct policy_path *rows = policy_paths(POLICY_CONSUMER, &n);
+	const struct policy_path *rows = policy_landlock_paths(POLICY_CONSUMER, &n);
 
 	if (n + 1 > ARRAY_SIZE(paths))
 		return -E2BIG;
@@ -111,7 +111,7 @@ static int become_consumer(struct captive *c)
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
 	c->schedstat_fd = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
-	r = policy_become(NOBODY, NOBODY, &group, 1);
+	r = policy_capabilities_become(NOBODY, NOBODY, &group, 1);
 	if (r == 0)
 		r = policy_capabilities_none();
 	if (r == 0)

@@ -172,7 +172,7 @@ static int landlock(struct world *w)
 {
 	struct policy_path paths[32];
 	size_t n;
-	const struct policy_path *rows = policy_paths(POLICY_CONSUMER, &n);
+	const struct policy_path *rows = policy_landlock_paths(POLICY_CONSUMER, &n);
 
 	if (n + 2 > ARRAY_SIZE(paths))
 		return -E2BIG;
@@ -187,7 +187,7 @@ static int lock_consumer(struct world *w)
 {
 	int r;
 
-	r = policy_become(WORLD_NOBODY, WORLD_NOBODY, NULL, 0);
+	r = policy_capabilities_become(WORLD_NOBODY, WORLD_NOBODY, NULL, 0);
 	if (r == 0)
 		r = policy_capabilities_none();
 	if (r == 0)

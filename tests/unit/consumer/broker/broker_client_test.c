@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/unit/consumer/testing/broker_client_testing.h"
 
+#include "consumer/broker/broker_ask.h"
 #include "consumer/io/loop.h"
 #include "shared/tools/clock.h"
 
@@ -23,7 +24,7 @@ static void says_hello_and_brings_the_descriptor(void **state)
 
 	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 });
 	assert_true(broker_client_there(f->link, &why));
-	assert_int_equal(broker_client_sampler_open(f->link, 3, 97, 1, &fd, &why), 0);
+	assert_int_equal(broker_ask_sampler(f->link, 3, 97, 1, &fd, &why), 0);
 	assert_true(is_device(fd));
 	close(fd);
 	assert_int_equal(granted(f->link, BROKER_HELLO), 1);
@@ -59,19 +60,17 @@ static void each_request_has_its_bytes(void **state)
 
 	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 }, { GOOD, .descriptors = 1 },
 	     { GOOD, .descriptors = 8 }, { GOOD, .descriptors = 1 });
-	assert_int_equal(broker_client_pressure_open(f->link, 1ULL << 40, RESOURCE_IO, &fd, NULL),
-			 0);
+	assert_int_equal(broker_ask_pressure(f->link, 1ULL << 40, RESOURCE_IO, &fd, NULL), 0);
 	close(fd);
-	assert_int_equal(broker_client_mapping_open(f->link, &process, 0x1000, 0x3000, &fd, NULL),
-			 0);
+	assert_int_equal(broker_ask_mapping(f->link, &process, 0x1000, 0x3000, &fd, NULL), 0);
 	close(fd);
-	assert_int_equal(broker_client_signal_attach(f->link, SIGNAL_SWITCH, fds, &n, NULL), 0);
+	assert_int_equal(broker_ask_signal(f->link, SIGNAL_SWITCH, fds, &n, NULL), 0);
 	assert_int_equal(n, 8);
 	for (size_t i = 0; i < n; i++) {
 		assert_true(is_device(fds[i]));
 		close(fds[i]);
 	}
-	assert_int_equal(broker_client_jit_map_open(f->link, &process, &fd, NULL), 0);
+	assert_int_equal(broker_ask_jit_map(f->link, &process, &fd, NULL), 0);
 	close(fd);
 	end(f);
 	memcpy(&pressure, f->heard[1] + 16, sizeof(pressure));
@@ -95,16 +94,15 @@ static void a_refusal_has_its_sentence(void **state)
 	PLAY(f, { GOOD }, { GOOD, .refusal = REFUSAL_UNWATCHED },
 	     { GOOD, .refusal = REFUSAL_KERNEL, .error = -EOPNOTSUPP },
 	     { GOOD, .refusal = REFUSAL_GONE, .error = 7 }, { GOOD, .descriptors = 1 });
-	assert_int_equal(broker_client_pressure_open(f->link, 7, RESOURCE_CPU, &fd, &why), -EACCES);
+	assert_int_equal(broker_ask_pressure(f->link, 7, RESOURCE_CPU, &fd, &why), -EACCES);
 	assert_string_equal(why, broker_refusal_help(REFUSAL_UNWATCHED));
-	assert_int_equal(broker_client_pressure_open(f->link, 7, RESOURCE_CPU, &fd, &why),
-			 -EOPNOTSUPP);
+	assert_int_equal(broker_ask_pressure(f->link, 7, RESOURCE_CPU, &fd, &why), -EOPNOTSUPP);
 	assert_string_equal(why, broker_refusal_help(REFUSAL_KERNEL));
 	/* what is no -errno is not handed on */
-	assert_int_equal(broker_client_pressure_open(f->link, 7, RESOURCE_CPU, &fd, &why), -EACCES);
+	assert_int_equal(broker_ask_pressure(f->link, 7, RESOURCE_CPU, &fd, &why), -EACCES);
 	/* a refusal does not end the connection, and the broker is there all the time */
 	assert_true(broker_client_there(f->link, &why));
-	assert_int_equal(broker_client_pressure_open(f->link, 7, RESOURCE_CPU, &fd, &why), 0);
+	assert_int_equal(broker_ask_pressure(f->link, 7, RESOURCE_CPU, &fd, &why), 0);
 	close(fd);
 	broker_client_counts(f->link, &counts);
 	assert_int_equal(counts.refused[REFUSAL_UNWATCHED], 1);
@@ -123,14 +121,14 @@ static void bad_answer(struct fixture *f, struct step step, const char *text)
 	const char *why = NULL;
 
 	PLAY(f, { GOOD }, step);
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_int_equal(fd, -1);
 	assert_non_null(strstr(why, text));
 	why = NULL;
 	assert_false(broker_client_there(f->link, &why));
 	assert_non_null(strstr(why, text));
 	/* and the next call fails at once, without an attempt */
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	broker_client_counts(f->link, &counts);
 	assert_int_equal(counts.unreachable, 2);
 	assert_int_equal(counts.granted[BROKER_SAMPLER_OPEN], 0);
@@ -166,7 +164,7 @@ static void waits_no_longer_than_promised(void **state)
 	int fd;
 
 	PLAY(f, { GOOD }, { SILENT });
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "in time"));
 	assert_true(clock_mono_ns() - began_ns >= BROKER_CLIENT_WAIT_MS * NSEC_PER_MSEC);
 	assert_true(clock_mono_ns() - began_ns < 3 * BROKER_CLIENT_WAIT_MS * NSEC_PER_MSEC);
@@ -184,12 +182,12 @@ static void a_late_answer_is_no_end(void **state)
 	PLAY(f, { GOOD }, { SLOW, .descriptors = 1 }, { GOOD, .descriptors = 1 });
 	assert_int_equal(broker_client_greet(f->link, BROKER_CLIENT_GREET_MS, &why), 0);
 	before = count_open();
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "in time"));
 	assert_true(broker_client_waits(f->link));
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	usleep(500000);
-	assert_int_equal(broker_client_sampler_open(f->link, 1, 97, 1, &fd, &why), 0);
+	assert_int_equal(broker_ask_sampler(f->link, 1, 97, 1, &fd, &why), 0);
 	assert_false(broker_client_waits(f->link));
 	assert_true(is_device(fd));
 	close(fd);
@@ -206,12 +204,12 @@ static void a_late_answer_is_the_next_one(void **state)
 	int fd = -1;
 
 	PLAY(f, { GOOD }, { SLOW, .descriptors = 1 }, { GOOD, .refusal = REFUSAL_RATE });
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, NULL), -ENOTCONN);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, NULL), -ENOTCONN);
 	usleep(500000);
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, NULL), 0);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, NULL), 0);
 	assert_true(is_device(fd));
 	close(fd);
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, NULL), -EACCES);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, NULL), -EACCES);
 }
 
 /* What the loop is told: asks again, and ends the loop when it is granted. */
@@ -227,8 +225,7 @@ static void ask_on(void *context)
 	int fd;
 
 	l->calls++;
-	while (l->granted < l->wanted &&
-	       broker_client_sampler_open(l->f->link, 0, 97, 1, &fd, NULL) == 0) {
+	while (l->granted < l->wanted && broker_ask_sampler(l->f->link, 0, 97, 1, &fd, NULL) == 0) {
 		close(fd);
 		l->granted++;
 	}
@@ -294,10 +291,10 @@ static void a_slow_start_is_no_end(void **state)
 	assert_int_equal(broker_client_greet(f->link, BROKER_CLIENT_WAIT_MS, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "in time"));
 	began_ns = clock_mono_ns();
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_true(clock_mono_ns() - began_ns < BROKER_CLIENT_WAIT_MS * NSEC_PER_MSEC / 2);
 	usleep(600000);
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, &why), 0);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, &why), 0);
 	close(fd);
 	assert_true(broker_client_there(f->link, &why));
 	end(f);
@@ -313,10 +310,10 @@ static void comes_again_after_the_broker_left(void **state)
 
 	PLAY(f, { GOOD }, { GOOD, .descriptors = 1, .leave = true }, { GOOD },
 	     { GOOD, .descriptors = 1 });
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, NULL), 0);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, NULL), 0);
 	close(fd);
 	usleep(20000);
-	assert_int_equal(broker_client_sampler_open(f->link, 1, 97, 1, &fd, NULL), 0);
+	assert_int_equal(broker_ask_sampler(f->link, 1, 97, 1, &fd, NULL), 0);
 	close(fd);
 	end(f);
 	assert_int_equal(f->connections, 2);
@@ -332,9 +329,9 @@ static void asks_again_when_it_left_meanwhile(void **state)
 
 	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 }, { HANG_UP }, { GOOD },
 	     { GOOD, .descriptors = 1 });
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, NULL), 0);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, NULL), 0);
 	close(fd);
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, NULL), 0);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, NULL), 0);
 	close(fd);
 	end(f);
 	assert_int_equal(f->connections, 2);
@@ -348,9 +345,9 @@ static void does_not_ask_for_ever(void **state)
 
 	PLAY(f, { GOOD }, { GOOD, .descriptors = 1 }, { HANG_UP }, { GOOD }, { HANG_UP }, { GOOD },
 	     { GOOD, .descriptors = 1 });
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, NULL), 0);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, NULL), 0);
 	close(fd);
-	assert_int_equal(broker_client_sampler_open(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
+	assert_int_equal(broker_ask_sampler(f->link, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "ended the connection"));
 	end(f);
 	assert_int_equal(f->connections, 2);
@@ -389,7 +386,7 @@ static void nobody_listens(void **state)
 
 	assert_int_equal(
 		broker_client_new("/tmp/link-nowhere/socket", BROKER_CLIENT_WAIT_MS, &none), 0);
-	assert_int_equal(broker_client_sampler_open(none, 0, 97, 1, &fd, &why), -ENOTCONN);
+	assert_int_equal(broker_ask_sampler(none, 0, 97, 1, &fd, &why), -ENOTCONN);
 	assert_non_null(strstr(why, "there is no broker's socket"));
 	broker_client_counts(none, &counts);
 	assert_int_equal(counts.unreachable, 1);
@@ -424,7 +421,7 @@ static void *ask_twice(void *context)
 	for (int i = 0; i < 2; i++) {
 		int fd = -1;
 
-		if (broker_client_sampler_open(link, 0, 97, 1, &fd, NULL) == 0)
+		if (broker_ask_sampler(link, 0, 97, 1, &fd, NULL) == 0)
 			close(fd);
 	}
 	return NULL;

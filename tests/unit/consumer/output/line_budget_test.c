@@ -105,8 +105,8 @@ static void test_end(void **state)
 
 static void test_names(void **state)
 {
-	assert_string_equal(line_kind_name(LINE_MATCH), "process.match");
-	assert_string_equal(line_kind_name(LINE_WATCH_STOP), "watch.stop");
+	assert_string_equal(line_budget_kind_name(LINE_MATCH), "process.match");
+	assert_string_equal(line_budget_kind_name(LINE_WATCH_STOP), "watch.stop");
 	assert_int_not_equal(idmap_text_key("a"), idmap_text_key("b"));
 	assert_int_not_equal(idmap_text_key(""), 0);
 }

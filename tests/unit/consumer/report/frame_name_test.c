@@ -90,9 +90,9 @@ static void test_quality(void **state)
 			assert_true(why && why[0] && strcmp(why, "untouched"));
 		free(s);
 	}
-	assert_string_equal(quality_name(QUALITY_COMPLETE), "complete");
-	assert_string_equal(quality_name(QUALITY_TRUNCATED), "truncated");
-	assert_string_equal(quality_name(QUALITY_BROKEN), "broken");
+	assert_string_equal(frame_name_of_quality(QUALITY_COMPLETE), "complete");
+	assert_string_equal(frame_name_of_quality(QUALITY_TRUNCATED), "truncated");
+	assert_string_equal(frame_name_of_quality(QUALITY_BROKEN), "broken");
 }
 
 /* Without memory for the frames there is no root, though the sample had frames. */

@@ -49,25 +49,25 @@ static void test_owners(void **state)
 /* Who has more than the newcomer would have gives way, and then no more. */
 static void test_yields(void **state)
 {
-	owner_add(a, SHARE_WATCHES, 4);
-	assert_true(owner_yields(a, b, SHARE_WATCHES, 1));
-	for (int i = 0; i < 10 && owner_yields(a, b, SHARE_WATCHES, 1); i++) {
-		owner_sub(a, SHARE_WATCHES, 1);
-		owner_add(b, SHARE_WATCHES, 1);
+	shares_add(a, SHARE_WATCHES, 4);
+	assert_true(shares_yield(a, b, SHARE_WATCHES, 1));
+	for (int i = 0; i < 10 && shares_yield(a, b, SHARE_WATCHES, 1); i++) {
+		shares_sub(a, SHARE_WATCHES, 1);
+		shares_add(b, SHARE_WATCHES, 1);
 	}
 	assert_int_equal(a->held[SHARE_WATCHES], 2);
 	assert_int_equal(b->held[SHARE_WATCHES], 2);
 	/* Nor back again. */
-	assert_false(owner_yields(b, a, SHARE_WATCHES, 1));
-	assert_false(owner_yields(a, a, SHARE_WATCHES, 0));
-	assert_false(owner_yields(NULL, a, SHARE_WATCHES, 0));
-	assert_false(owner_yields(a, NULL, SHARE_WATCHES, 0));
-	assert_false(owner_yields(a, b, SHARE_TABLES, 0));
-	owner_sub(a, SHARE_WATCHES, 99);
+	assert_false(shares_yield(b, a, SHARE_WATCHES, 1));
+	assert_false(shares_yield(a, a, SHARE_WATCHES, 0));
+	assert_false(shares_yield(NULL, a, SHARE_WATCHES, 0));
+	assert_false(shares_yield(a, NULL, SHARE_WATCHES, 0));
+	assert_false(shares_yield(a, b, SHARE_TABLES, 0));
+	shares_sub(a, SHARE_WATCHES, 99);
 	assert_int_equal(a->held[SHARE_WATCHES], 0);
-	owner_add(NULL, SHARE_ROWS, 1);
-	owner_sub(NULL, SHARE_ROWS, 1);
-	owner_add(b, SHARE_ROWS, 7);
+	shares_add(NULL, SHARE_ROWS, 1);
+	shares_sub(NULL, SHARE_ROWS, 1);
+	shares_add(b, SHARE_ROWS, 7);
 	shares_clear(&shares, SHARE_ROWS);
 	assert_int_equal(b->held[SHARE_ROWS], 0);
 	assert_int_equal(b->held[SHARE_WATCHES], 2);
@@ -126,12 +126,12 @@ static void test_top(void **state)
 	char name[32];
 
 	assert_int_equal(shares_top(&shares, capacity, NOW_NS, top, 2), 0);
-	owner_add(a, SHARE_WATCHES, 50);
-	owner_add(b, SHARE_TABLES, 6);
+	shares_add(a, SHARE_WATCHES, 50);
+	shares_add(b, SHARE_TABLES, 6);
 	shares_captured(&shares, c, NOW_NS, MAX_MS / 10);
 	for (int i = 0; i < 20; i++) {
 		snprintf(name, sizeof(name), "/many/%d", i);
-		owner_add(shares_owner(&shares, name), SHARE_WATCHES, 1);
+		shares_add(shares_owner(&shares, name), SHARE_WATCHES, 1);
 	}
 	assert_int_equal(shares_top(&shares, capacity, NOW_NS, top, 2), 2);
 	assert_ptr_equal(top[0], b);

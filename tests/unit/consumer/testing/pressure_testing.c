@@ -30,7 +30,8 @@ static int open_file(void *context, uint64_t cgroup_id, enum resource resource, 
 	*ret_why = answer_why;
 	if (answer)
 		return answer;
-	snprintf(file, sizeof(file), "%s/%s.pressure", group.directory, resource_name(resource));
+	snprintf(file, sizeof(file), "%s/%s.pressure", group.directory,
+		 rules_resource_name(resource));
 	fd = open(file, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	assert_true(fd >= 0);
 	if (armed)

@@ -269,10 +269,10 @@ static void tells_rules_apart(void **state)
 
 static void names_are_the_tables(void **state)
 {
-	assert_string_equal(resource_name(RESOURCE_CPU), "cpu");
-	assert_string_equal(resource_name(RESOURCE_IO), "io");
-	assert_string_equal(signal_name(SIGNAL_ONCPU), "oncpu");
-	assert_string_equal(signal_name(SIGNAL_RUNTIME), "runtime");
+	assert_string_equal(rules_resource_name(RESOURCE_CPU), "cpu");
+	assert_string_equal(rules_resource_name(RESOURCE_IO), "io");
+	assert_string_equal(rules_signal_name(SIGNAL_ONCPU), "oncpu");
+	assert_string_equal(rules_signal_name(SIGNAL_RUNTIME), "runtime");
 }
 
 int main(void)
