@@ -24,7 +24,6 @@ static const struct {
 	{ "control", offsetof(struct pinned_maps, control_fd) },
 	{ "slots", offsetof(struct pinned_maps, slots_fd) },
 	{ "counters", offsetof(struct pinned_maps, counters_fd) },
-	{ "switches", offsetof(struct pinned_maps, switches_fd) },
 	{ "broker", offsetof(struct pinned_maps, broker_fd) },
 	{ "totals", offsetof(struct pinned_maps, totals_fd) },
 	{ "watches", offsetof(struct pinned_maps, watches_fd) },
@@ -72,13 +71,11 @@ static const struct {
 #undef ABI_SIZE
 };
 
-/* Pins that the consumer may only read (mode 0640 in pins.def) must be asked for read-only. */
-static bool read_only(const char *name)
-{
-	static const struct {
-		const char *name;
-		unsigned int mode;
-	} modes[] = {
+/* The maps of pins.def, in the order of enum pinned_map. */
+static const struct {
+	const char *name;
+	unsigned int mode;
+} pin_rows[PINNED_MAP_COUNT_] = {
 #define PIN_MAP(name, mode, help) { #name, mode },
 #define PIN_ITER(name, help)
 #define PIN_LINK(name, help)
@@ -88,17 +85,32 @@ static bool read_only(const char *name)
 #undef PIN_ITER
 #undef PIN_LINK
 #undef PIN_PROG
-	};
+};
 
-	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
-		if (!strcmp(modes[i].name, name))
-			return !(modes[i].mode & 0020);
+/* Pins that the consumer may only read (mode 0640 in pins.def) must be asked for read-only. */
+static bool is_read_only(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(pin_rows); i++)
+		if (!strcmp(pin_rows[i].name, name))
+			return !(pin_rows[i].mode & 0020);
 	return false;
+}
+
+/* A map that only a signal reads: no member of struct pinned_maps has its name. */
+static bool is_of_signal(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(map_rows); i++)
+		if (!strcmp(map_rows[i].name, name))
+			return false;
+	for (size_t i = 0; i < ARRAY_SIZE(ring_rows); i++)
+		if (!strcmp(ring_rows[i].name, name))
+			return false;
+	return true;
 }
 
 static int open_pin(const char *dir, const char *name)
 {
-	LIBBPF_OPTS(bpf_obj_get_opts, options, .file_flags = read_only(name) ? BPF_F_RDONLY : 0);
+	LIBBPF_OPTS(bpf_obj_get_opts, options, .file_flags = is_read_only(name) ? BPF_F_RDONLY : 0);
 	_cleanup_free_ char *path = NULL;
 	int fd;
 
@@ -228,6 +240,12 @@ static int open_all(const char *dir, struct pinned_maps *pins)
 				return r;
 		}
 	}
+	for (size_t i = 0; i < PINNED_MAP_COUNT_; i++) {
+		r = is_of_signal(pin_rows[i].name) ? open_pin(dir, pin_rows[i].name) : 0;
+		if (r < 0)
+			return r;
+		pins->signal_fd[i] = r;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(ring_rows); i++) {
 		r = open_ring(dir, ring_rows[i].name,
 			      (struct ring *)((char *)pins + ring_rows[i].offset));
@@ -279,6 +297,11 @@ void pinned_maps_done(struct pinned_maps *pins)
 			close(*fd);
 		*fd = -1;
 	}
+	for (size_t i = 0; i < PINNED_MAP_COUNT_; i++) {
+		if (pins->signal_fd[i] > 0)
+			close(pins->signal_fd[i]);
+		pins->signal_fd[i] = 0;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(path_rows); i++)
 		free(*(char **)((char *)pins + path_rows[i].offset));
 	pins->tasks_path = pins->vmas_path = pins->ranges_path = pins->ksyms_path = NULL;
@@ -313,11 +336,10 @@ int pinned_maps_slot(const struct pinned_maps *pins, uint32_t slot,
 			(uint64_t *)ret_counters);
 }
 
-int pinned_maps_switches(const struct pinned_maps *pins, uint32_t slot,
-			 struct slot_switches *ret_switches)
+int pinned_maps_signal(const struct pinned_maps *pins, enum pinned_map map, uint32_t slot,
+		       size_t words, uint64_t *ret_sums)
 {
-	return sum_cpus(pins, pins->switches_fd, slot, sizeof(*ret_switches) / sizeof(uint64_t),
-			(uint64_t *)ret_switches);
+	return sum_cpus(pins, pins->signal_fd[map], slot, words, ret_sums);
 }
 
 int pinned_maps_broker(const struct pinned_maps *pins, struct broker_counts *ret_counts)

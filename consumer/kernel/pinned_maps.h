@@ -12,18 +12,33 @@
 #include "consumer/kernel/ring.h"
 #include "shared/abi/abi.h"
 
+/* Every map of pins.def by its name: PINNED_MAP_switches. */
+enum pinned_map {
+#define PIN_MAP(name, mode, help) PINNED_MAP_##name,
+#define PIN_ITER(name, help)
+#define PIN_LINK(name, help)
+#define PIN_PROG(name, help)
+#include "shared/abi/pins.def"
+#undef PIN_MAP
+#undef PIN_ITER
+#undef PIN_LINK
+#undef PIN_PROG
+	PINNED_MAP_COUNT_
+};
+
 struct pinned_maps {
 	struct abi_header abi;
 	struct control *control; /* mmapped, read-write */
 	struct slot *slots;	 /* mmapped, read-write, abi.slots elements of slot_stride */
-	int abi_fd, control_fd, slots_fd, counters_fd, switches_fd, broker_fd, totals_fd,
-		watches_fd, targets_fd, scope_fd;
+	int abi_fd, control_fd, slots_fd, counters_fd, broker_fd, totals_fd, watches_fd, targets_fd,
+		scope_fd;
 	int unwind_pool_fd, unwind_process_fd; /* large: unwind_window.h */
 	int unwind_rules_fd, unwind_files_fd, unwind_claims_fd;
 	struct unwind_rule *unwind_rules;    /* mmapped, read-write; UNWIND_RULES_MAX */
 	struct unwind_file *unwind_files;    /* the same; UNWIND_FILES_MAX */
 	struct unwind_claims *unwind_claims; /* the same; one */
 	int rules_fd[2], cgroups_fd[2];
+	int signal_fd[PINNED_MAP_COUNT_]; /* counters of signals; 0 for a map that stands above */
 	struct ring samples, events, errors;
 	char *tasks_path, *vmas_path, *ranges_path, *ksyms_path; /* pinned iterators, owned */
 };
@@ -44,9 +59,12 @@ int pinned_maps_counters(const struct pinned_maps *pins, uint32_t slot,
 int pinned_maps_slot(const struct pinned_maps *pins, uint32_t slot,
 		     struct slot_counters *ret_counters);
 
-/* Sum over all CPUs of the switches that were counted in one slot so far. 0 or -errno. */
-int pinned_maps_switches(const struct pinned_maps *pins, uint32_t slot,
-			 struct slot_switches *ret_switches);
+/*
+ * Sums one slot's counters of a signal over all CPUs: an element of `map`, a per-CPU array whose
+ * value is `words` counters. 0 or -errno.
+ */
+int pinned_maps_signal(const struct pinned_maps *pins, enum pinned_map map, uint32_t slot,
+		       size_t words, uint64_t *ret_sums);
 
 /* What the broker has counted since the load. 0 or -errno. */
 int pinned_maps_broker(const struct pinned_maps *pins, struct broker_counts *ret_counts);

@@ -49,6 +49,14 @@ static void destroy_switches(struct signal *s)
 	free(s);
 }
 
+/* Sums what was counted in the session's slot so far. 0 or -errno. */
+static int read_switches(const struct signal_host *host, const struct signal_target *target,
+			 struct slot_switches *ret_count)
+{
+	return pinned_maps_signal(host->pins, PINNED_MAP_switches, target->slot,
+				  sizeof(*ret_count) / sizeof(uint64_t), (uint64_t *)ret_count);
+}
+
 static void attach_switches(struct signal *signal, const struct signal_host *host,
 			    const struct signal_target *target)
 {
@@ -59,7 +67,7 @@ static void attach_switches(struct signal *signal, const struct signal_host *hos
 	if (s->counted || target->stop_ns ||
 	    signal_programs_hold(host->programs, SIGNAL_SWITCH, &signal->why) < 0)
 		return;
-	if (pinned_maps_switches(host->pins, target->slot, &s->count) < 0) {
+	if (read_switches(host, target, &s->count) < 0) {
 		signal_programs_drop(host->programs, SIGNAL_SWITCH);
 		signal->why = unreadable;
 		return;
@@ -78,7 +86,7 @@ static void end_switches(struct signal *signal, const struct signal_host *host,
 
 	if (!s->counted)
 		return;
-	if (pinned_maps_switches(host->pins, target->slot, &last) == 0) {
+	if (read_switches(host, target, &last) == 0) {
 		s->count.voluntary = last.voluntary - s->count.voluntary;
 		s->count.involuntary = last.involuntary - s->count.involuntary;
 	} else {

@@ -315,12 +315,16 @@ static void test_broker_counts(void **state)
 	put("switches", 1, each);
 	put("broker", 0, &counts);
 	assert_int_equal(pinned_maps_open(dir, &pins), 0);
-	assert_int_equal(pinned_maps_switches(&pins, 1, &switches), 0);
+	assert_int_equal(
+		pinned_maps_signal(&pins, PINNED_MAP_switches, 1, 2, (uint64_t *)&switches), 0);
 	assert_int_equal(switches.voluntary, (uint64_t)cpus << 40);
 	assert_int_equal(switches.involuntary, cpus * (cpus - 1) / 2);
-	assert_int_equal(pinned_maps_switches(&pins, 0, &switches), 0);
+	assert_int_equal(
+		pinned_maps_signal(&pins, PINNED_MAP_switches, 0, 2, (uint64_t *)&switches), 0);
 	assert_int_equal(switches.voluntary, 0);
-	assert_int_equal(pinned_maps_switches(&pins, SLOTS, &switches), -ENOENT);
+	assert_int_equal(
+		pinned_maps_signal(&pins, PINNED_MAP_switches, SLOTS, 2, (uint64_t *)&switches),
+		-ENOENT);
 	assert_int_equal(pinned_maps_broker(&pins, &read), 0);
 	assert_memory_equal(&read, &counts, sizeof(read));
 	pinned_maps_done(&pins);

@@ -25,8 +25,8 @@ static int setup(void **state)
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
 	pins.abi.cpus_possible = (uint32_t)cpus;
-	pins.switches_fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "unit", 4,
-					  sizeof(struct slot_switches), SLOT + 1, NULL);
+	pins.signal_fd[PINNED_MAP_switches] = bpf_map_create(
+		BPF_MAP_TYPE_PERCPU_ARRAY, "unit", 4, sizeof(struct slot_switches), SLOT + 1, NULL);
 	programs = (struct signal_programs){};
 	programs.of[SIGNAL_SWITCH].fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	programs.of[SIGNAL_SWITCH].n_fds = 1;
@@ -38,8 +38,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	signal_programs_done(&programs);
-	if (pins.switches_fd >= 0)
-		close(pins.switches_fd);
+	if (pins.signal_fd[PINNED_MAP_switches] >= 0)
+		close(pins.signal_fd[PINNED_MAP_switches]);
 	return 0;
 }
 
@@ -50,7 +50,8 @@ static void count(uint64_t voluntary, uint64_t involuntary)
 
 	assert_non_null(each);
 	each[0] = (struct slot_switches){ voluntary, involuntary };
-	assert_int_equal(bpf_map_update_elem(pins.switches_fd, &slot, each, BPF_ANY), 0);
+	assert_int_equal(
+		bpf_map_update_elem(pins.signal_fd[PINNED_MAP_switches], &slot, each, BPF_ANY), 0);
 	free(each);
 }
 
@@ -85,7 +86,7 @@ static void test_counts(void **state)
 	struct signal *s;
 	json_object *root;
 
-	if (pins.switches_fd < 0) {
+	if (pins.signal_fd[PINNED_MAP_switches] < 0) {
 		skip();
 		return;
 	}
@@ -111,9 +112,9 @@ static void test_unreadable(void **state)
 	struct signal *s = signals_new(SIGNAL_SWITCH, &host, &target);
 	json_object *root;
 
-	if (pins.switches_fd >= 0)
-		close(pins.switches_fd);
-	pins.switches_fd = -1;
+	if (pins.signal_fd[PINNED_MAP_switches] >= 0)
+		close(pins.signal_fd[PINNED_MAP_switches]);
+	pins.signal_fd[PINNED_MAP_switches] = -1;
 	s->kind->attach(s, &host, &target);
 	assert_string_equal(s->why, "the counters cannot be read");
 	assert_int_equal(programs.of[SIGNAL_SWITCH].holders, 0);

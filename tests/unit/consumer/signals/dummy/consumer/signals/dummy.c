@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A signal that no version has: it counts the samples of its slot, takes their stacks, and loses
+ * every fourth. This file and its row of signal_kinds.def are all that it adds.
+ */
+#include <stdlib.h>
+
+#include "consumer/signals/signals.h"
+
+struct dummy {
+	struct signal signal;
+	struct signal_stacks taken;
+	uint64_t seen;
+	bool begun, ended;
+};
+
+static bool is_auto(const struct trigger_reason *reason)
+{
+	return false;
+}
+
+static struct signal *create_dummy(const struct signal_host *host,
+				   const struct signal_target *target)
+{
+	struct dummy *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->signal.why = "it has not been attached yet";
+	d->signal.taken = &d->taken;
+	d->taken.expected = UINT64_MAX;
+	stack_table_init(&d->taken.stacks);
+	return &d->signal;
+}
+
+static void destroy_dummy(struct signal *s)
+{
+	struct dummy *d = (struct dummy *)s;
+
+	stack_table_done(&d->taken.stacks);
+	free(d);
+}
+
+static void begin_dummy(struct signal *s, const struct signal_host *host,
+			const struct signal_target *target)
+{
+	((struct dummy *)s)->begun = true;
+}
+
+static void attach_dummy(struct signal *s, const struct signal_host *host,
+			 const struct signal_target *target)
+{
+	s->why = ((struct dummy *)s)->begun ? NULL : "attached before it began";
+}
+
+static bool take_sample(struct signal *s, const struct signal_target *target,
+			const struct stack_sample *h, const struct process *p)
+{
+	struct dummy *d = (struct dummy *)s;
+	struct ledger *ledger = &d->taken.phase[PHASE_DURING];
+
+	ledger->attempted++;
+	if (++d->seen % 4 == 0)
+		ledger->lost[DROP_HELD]++;
+	else if (stack_table_add(&d->taken.stacks, h, PHASE_DURING, 1000, NULL) < 0)
+		ledger->lost[DROP_MAP_FULL]++;
+	else
+		ledger->emitted++;
+	return true;
+}
+
+static void end_dummy(struct signal *s, const struct signal_host *host,
+		      const struct signal_target *target)
+{
+	((struct dummy *)s)->ended = true;
+}
+
+static bool is_settled(const struct signal *s)
+{
+	return ((const struct dummy *)s)->ended;
+}
+
+const struct signal_kind dummy_kind = {
+	.id = SIGNAL_RUNQ,
+	.is_auto = is_auto,
+	.create = create_dummy,
+	.destroy = destroy_dummy,
+	.begin = begin_dummy,
+	.attach = attach_dummy,
+	.sample = take_sample,
+	.end = end_dummy,
+	.is_settled = is_settled,
+};
