@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "consumer/discovery/process_events.h"
+#include "consumer/discovery/process_scan.h"
 #include "consumer/discovery/rules_apply.h"
 #include "consumer/telemetry/agent_events.h"
 #include "consumer/telemetry/kernel_errors.h"

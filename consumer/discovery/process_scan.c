@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The scan: what discovery by events may have missed, and what was there before us. */
+#include "consumer/discovery/process_scan.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "consumer/discovery/discovery.h"
-#include "consumer/discovery/process_events.h"
 #include "consumer/discovery/process_match.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"

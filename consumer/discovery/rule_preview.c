@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "consumer/discovery/discovery.h"
-#include "consumer/discovery/process_events.h"
+#include "consumer/discovery/process_scan.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "shared/tools/parse.h"

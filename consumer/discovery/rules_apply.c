@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "consumer/discovery/discovery.h"
-#include "consumer/discovery/process_events.h"
+#include "consumer/discovery/process_scan.h"
 #include "consumer/watch/binding.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/discovery/process_events.h"
+#include "consumer/discovery/process_scan.h"
 #include "consumer/methods/methods.h"
 #include "consumer/watch/binding.h"
 #include "shared/tools/macro.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "consumer/discovery/process_events.h"
+#include "shared/abi/abi.h"
 #include "shared/tools/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

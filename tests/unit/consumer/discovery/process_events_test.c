@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "consumer/discovery/process_events.h"
+#include "consumer/discovery/process_scan.h"
 #include "shared/tools/cleanup.h"
 
 /* An event in memory of its exact size. */

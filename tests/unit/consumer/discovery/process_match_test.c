@@ -9,6 +9,7 @@
 
 #include "consumer/discovery/process_events.h"
 #include "consumer/discovery/process_match.h"
+#include "consumer/discovery/process_scan.h"
 #include "consumer/watch/binding.h"
 #include "shared/tools/cleanup.h"
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "consumer/discovery/process_events.h"
+#include "consumer/discovery/process_scan.h"
 
 static struct fake *fake;
 static struct fake_cgroup group;
