@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "ctl/cli/options.h"
 #include "ctl/client/calls.h"
 #include "ctl/client/loader_check.h"
 #include "ctl/client/profile.h"
-#include "ctl/options.h"
 #include "ctl/render/diff.h"
 #include "ctl/render/flamegraph.h"
 #include "ctl/render/folded.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 
+#include "ctl/cli/confine.h"
 #include "ctl/command.h"
-#include "ctl/confine.h"
 #include "policy/policy.h"
 
 /* What is read comes from others, and a terminal is behind us. */

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/cli/command_exit.h"
+#include "ctl/cli/member_text.h"
+#include "ctl/cli/text.h"
 #include "ctl/client/show.h"
-#include "ctl/command.h"
-#include "ctl/view/text.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "shared/tools/parse.h"
@@ -24,7 +25,7 @@ const char *calls_socket(const struct options *options)
 
 	if (!path)
 		path = getenv("TROCAR_SOCKET");
-	return path && *path ? path : CLIENT_SOCKET;
+	return path && *path ? path : OPTIONS_SOCKET;
 }
 
 int calls_explain(const struct options *options, int error)
@@ -75,8 +76,8 @@ static int explain_refusal(const struct options *options, const struct client_an
 		print_json(options, answer, error);
 	if (file && json_node_i64(json_node_get(error, "code")) == REJECTED)
 		(void)show_faults(json_node_get(data, "faults"), file, options->err);
-	message = show_value("", json_node_get(error, "message"));
-	wait = show_value("retry_ms", json_node_get(data, "retry_ms"));
+	message = member_text_value("", json_node_get(error, "message"));
+	wait = member_text_value("retry_ms", json_node_get(data, "retry_ms"));
 	fprintf(options->err, "trocar: %s%s%s\n", message ? message : "refused",
 		wait ? "; try again in " : "", wait ? wait : "");
 	return COMMAND_FAILED;
@@ -139,8 +140,8 @@ int calls_rules_get(const struct options *options, const char *const *arguments)
 
 	if (status != COMMAND_FINE || options->json)
 		return status;
-	source = show_value("", json_node_get(answer.result, "source"));
-	generation = show_value("", json_node_get(answer.result, "generation"));
+	source = member_text_value("", json_node_get(answer.result, "source"));
+	generation = member_text_value("", json_node_get(answer.result, "generation"));
 	fprintf(options->err, "generation %s, from %s\n", generation ? generation : "-",
 		source ? source : "-");
 	rules = json_node_get(answer.result, "rules");
@@ -189,7 +190,7 @@ static int ask_with_file(const struct options *options, const char *method, cons
 static void print_count(const struct options *options, const struct json_node *result,
 			const char *key, const char *words)
 {
-	_cleanup_free_ char *text = show_value("", json_node_get(result, key));
+	_cleanup_free_ char *text = member_text_value("", json_node_get(result, key));
 
 	fprintf(options->out, "%s%s", text ? text : "-", words);
 }
@@ -259,9 +260,9 @@ static int show_started(const struct json_node *result, FILE *out)
 {
 	_cleanup_free_ char *session = NULL, *cgroup = NULL, *ends = NULL;
 
-	session = show_value("", json_node_get(result, "session"));
-	cgroup = show_value("", json_node_get(result, "cgroup"));
-	ends = show_value("ends_in_ms", json_node_get(result, "ends_in_ms"));
+	session = member_text_value("", json_node_get(result, "session"));
+	cgroup = member_text_value("", json_node_get(result, "cgroup"));
+	ends = member_text_value("ends_in_ms", json_node_get(result, "ends_in_ms"));
 	fprintf(out, "session %s started: cgroup %s, ends in %s\n", session ? session : "-",
 		cgroup ? cgroup : "-", ends ? ends : "-");
 	return 0;

@@ -6,8 +6,8 @@
 #ifndef TROCAR_CTL_CLIENT_CALLS_H
 #define TROCAR_CTL_CLIENT_CALLS_H
 
+#include "ctl/cli/options.h"
 #include "ctl/client/client.h"
-#include "ctl/options.h"
 
 int calls_status(const struct options *options, const char *const *arguments);
 int calls_rules_get(const struct options *options, const char *const *arguments);

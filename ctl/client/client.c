@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "ctl/confine.h"
+#include "ctl/cli/confine.h"
 #include "shared/json/json_reader.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"

@@ -11,7 +11,6 @@
 #include "shared/json/json_tree.h"
 #include "shared/json/jsonw.h"
 
-#define CLIENT_SOCKET	     "/run/trocar/control.sock"
 #define CLIENT_REQUEST_BYTES (1u << 20) /* the agent takes no longer line */
 #define CLIENT_ANSWER_BYTES  ((8u << 20) + 1)
 #ifndef CLIENT_TIMEOUT_MS /* a test may be shorter of patience */

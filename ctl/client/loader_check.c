@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ctl/command.h"
+#include "ctl/cli/command_exit.h"
 #include "shared/tools/cleanup.h"
 
 /* Exit statuses of trocar-loader(8). */

@@ -6,7 +6,7 @@
 #ifndef TROCAR_CTL_CLIENT_LOADER_CHECK_H
 #define TROCAR_CTL_CLIENT_LOADER_CHECK_H
 
-#include "ctl/options.h"
+#include "ctl/cli/options.h"
 
 /*
  * Runs `trocar-loader check`, from $TROCAR_LOADER or from where it is installed, and prints on

@@ -11,12 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ctl/cli/command_exit.h"
+#include "ctl/cli/text.h"
 #include "ctl/client/calls.h"
 #include "ctl/client/client.h"
-#include "ctl/command.h"
 #include "ctl/events/reader.h"
 #include "ctl/render/folded.h"
-#include "ctl/view/text.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/view/text.h"
+#include "ctl/cli/member_text.h"
+#include "ctl/cli/text.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -40,108 +41,6 @@ static uint64_t get_number(const struct json_node *object, const char *path)
 	return json_node_is(value, JSON_INTEGER) ? json_node_u64(value) : 0;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t bytes = strlen(text), end_bytes = strlen(end);
-
-	return bytes >= end_bytes && !strcmp(text + bytes - end_bytes, end);
-}
-
-/* A number in the unit of its key. */
-static char *format_number(const char *key, const struct json_node *value)
-{
-	char text[TEXT_UNIT_BYTES];
-	uint64_t n = json_node_u64(value);
-
-	if (json_node_i64(value) < 0)
-		return strdup(value->text);
-	if (ends_with(key, "bytes"))
-		return strdup(text_bytes(n, text));
-	if (ends_with(key, "_us"))
-		return strdup(text_duration_us(n, text));
-	if (ends_with(key, "_ms"))
-		return strdup(
-			text_duration_us(n < UINT64_MAX / 1000 ? n * 1000 : UINT64_MAX, text));
-	return strdup(value->text);
-}
-
-/* The key for people: without the unit that the value now shows, words apart. */
-static char *make_label(const char *key)
-{
-	char *text = text_tame(key, strlen(key)), *unit = text ? strrchr(text, '_') : NULL;
-
-	if (unit && (!strcmp(unit, "_bytes") || !strcmp(unit, "_ms") || !strcmp(unit, "_us")))
-		*unit = 0;
-	for (char *c = text; c && *c; c++)
-		if (*c == '_')
-			*c = ' ';
-	return text;
-}
-
-static char *format_string(const struct json_node *value)
-{
-	return text_tame(value->text, value->bytes);
-}
-
-static void put_words(FILE *out, const char *key, const struct json_node *value)
-{
-	_cleanup_free_ char *text = show_value(key, value), *name = make_label(key);
-
-	/* Words speak for themselves; what is a number or an object needs its name. */
-	if (json_node_is(value, JSON_STRING))
-		fputs(text ? text : "-", out);
-	else
-		fprintf(out, "%s %s", name ? name : "", text ? text : "-");
-}
-
-/* {"pressure":{"resource":"cpu","kind":"some","stall_ms":120}}: "pressure cpu some stall 120 ms".
- */
-static char *format_compound(const char *key, const struct json_node *value)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t bytes, n = 0;
-	_cleanup_fclose_ FILE *out = open_memstream(&text, &bytes);
-
-	if (!out)
-		return NULL;
-	for (const struct json_node *m = json_node_first(value); m; m = json_node_next(m), n++) {
-		_cleanup_free_ char *one = m->key ? NULL : show_value(key, m);
-
-		fputs(!n ? "" : m->key ? " " : ", ", out);
-		if (m->key)
-			put_words(out, m->key, m);
-		else
-			fputs(one ? one : "-", out);
-	}
-	if (!n)
-		fputc('-', out);
-	fclose(out);
-	out = NULL;
-	return TAKE_PTR(text);
-}
-
-char *show_value(const char *key, const struct json_node *value)
-{
-	if (!value)
-		return NULL;
-	switch ((enum json_kind)value->kind) {
-	case JSON_BOOL:
-		return strdup(json_node_is_true(value) ? "yes" : "no");
-	case JSON_INTEGER:
-		return format_number(key, value);
-	case JSON_STRING:
-		return format_string(value);
-	case JSON_REAL:
-		return strdup(value->text);
-	case JSON_ARRAY:
-	case JSON_OBJECT:
-		return format_compound(key, value);
-	case JSON_NULL:
-		break;
-	}
-	return NULL;
-}
-
 static const char *find_last_key(const char *path)
 {
 	const char *dot = strrchr(path, '.');
@@ -164,8 +63,8 @@ static int show_table(const struct json_node *items, const struct column *column
 		text_table_add(&table, strdup(columns[c].head));
 	for (const struct json_node *m = json_node_first(items); m; m = json_node_next(m))
 		for (unsigned int c = 0; c < n; c++)
-			text_table_add(&table, show_value(find_last_key(columns[c].path),
-							  get_path(m, columns[c].path)));
+			text_table_add(&table, member_text_value(find_last_key(columns[c].path),
+								 get_path(m, columns[c].path)));
 	return text_table_print(&table, indent, out);
 }
 
@@ -217,8 +116,8 @@ int show_faults(const struct json_node *faults, const char *file, FILE *out)
 {
 	for (const struct json_node *fault = json_node_first(faults); fault;
 	     fault = json_node_next(fault)) {
-		_cleanup_free_ char *pointer = show_value("", get_path(fault, "pointer"));
-		_cleanup_free_ char *message = show_value("", get_path(fault, "message"));
+		_cleanup_free_ char *pointer = member_text_value("", get_path(fault, "pointer"));
+		_cleanup_free_ char *message = member_text_value("", get_path(fault, "message"));
 		uint64_t line = get_number(fault, "line");
 
 		fputs(file, out);
@@ -237,8 +136,8 @@ static void show_unseen(const struct json_node *status, FILE *out)
 	uint64_t unreadable = get_number(status, "cgroups.unreadable.count");
 
 	if (unreadable) {
-		error = show_value("", get_path(status, "cgroups.unreadable.error"));
-		example = show_value("", get_path(status, "cgroups.unreadable.example"));
+		error = member_text_value("", get_path(status, "cgroups.unreadable.error"));
+		example = member_text_value("", get_path(status, "cgroups.unreadable.example"));
 		fprintf(out, "! %llu cgroups cannot be looked into: error %s, for example %s\n",
 			(unsigned long long)unreadable, error ? error : "-",
 			example ? example : "-");
@@ -246,7 +145,7 @@ static void show_unseen(const struct json_node *status, FILE *out)
 	if (json_node_is_true(get_path(status, "cgroups.cut")))
 		fprintf(out, "! the cgroup hierarchy is larger than the agent lists\n");
 	if (get_path(status, "cgroups.error")) {
-		whole = show_value("", get_path(status, "cgroups.error"));
+		whole = member_text_value("", get_path(status, "cgroups.error"));
 		fprintf(out, "! the cgroup hierarchy cannot be read: error %s\n",
 			whole ? whole : "-");
 	}
@@ -274,11 +173,12 @@ static void show_attention(const struct json_node *status, FILE *out)
 		fprintf(out, "! %llu lines dropped: the reader of the output is too slow\n",
 			(unsigned long long)dropped);
 	if (last && (!json_node_is(last, JSON_INTEGER) || json_node_i64(last))) {
-		error = show_value("", last);
+		error = member_text_value("", last);
 		fprintf(out, "! the output cannot be written: error %s\n", error ? error : "-");
 	}
 	if (get_number(status, "sampling.missing")) {
-		_cleanup_free_ char *reason = show_value("", get_path(status, "sampling.reason"));
+		_cleanup_free_ char *reason =
+			member_text_value("", get_path(status, "sampling.reason"));
 
 		fprintf(out, "! %llu CPUs are not sampled: %s\n",
 			(unsigned long long)get_number(status, "sampling.missing"),
@@ -292,7 +192,7 @@ static void show_attention(const struct json_node *status, FILE *out)
 
 static void show_head(const struct json_node *status, FILE *out)
 {
-	_cleanup_free_ char *version = show_value("", get_path(status, "version"));
+	_cleanup_free_ char *version = member_text_value("", get_path(status, "version"));
 	char up[TEXT_UNIT_BYTES];
 
 	fprintf(out, "trocar %s is running: pid %llu, up %s\n", version ? version : "-",
@@ -315,8 +215,8 @@ static int show_object(const struct json_node *object, FILE *out)
 
 	text_table_init(&table, 2);
 	for (const struct json_node *m = json_node_first(object); m; m = json_node_next(m)) {
-		text_table_add(&table, make_label(m->key));
-		text_table_add(&table, show_value(m->key, m));
+		text_table_add(&table, member_text_label(m->key));
+		text_table_add(&table, member_text_value(m->key, m));
 	}
 	return text_table_print(&table, 2, out);
 }
@@ -349,7 +249,7 @@ static int show_owners(const struct json_node *owners, FILE *out)
 	     owner = json_node_next(owner)) {
 		for (size_t c = 0; c < ARRAY_SIZE(columns); c++) {
 			const char *key = columns[c].path;
-			_cleanup_free_ char *value = show_value(key, get_path(owner, key));
+			_cleanup_free_ char *value = member_text_value(key, get_path(owner, key));
 			char *cell = NULL;
 
 			if (asprintf(&cell, "%s%s", value ? value : "-",
@@ -357,7 +257,7 @@ static int show_owners(const struct json_node *owners, FILE *out)
 				return -ENOMEM;
 			text_table_add(&table, cell);
 		}
-		text_table_add(&table, show_value("", get_path(owner, "owner")));
+		text_table_add(&table, member_text_value("", get_path(owner, "owner")));
 	}
 	return text_table_print(&table, 2, out);
 }
@@ -387,7 +287,7 @@ int show_status(const struct json_node *status, FILE *out)
 	if (!json_node_is(status, JSON_OBJECT))
 		return 0;
 	for (const struct json_node *m = json_node_first(status); m; m = json_node_next(m)) {
-		_cleanup_free_ char *name = make_label(m->key);
+		_cleanup_free_ char *name = member_text_label(m->key);
 		bool list = json_node_is(m, JSON_ARRAY) &&
 			    (json_node_has_key(m, "rings") || json_node_has_key(m, "owners"));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * show.h: results of the agent (docs/control.md) as text for a person. Values are shown with their
- * unit by the ending of their key (_bytes, _ms, _us). A result of another shape than expected is
- * shown as far as it goes: a missing value is "-". All 0 or -ENOMEM.
+ * show.h: results of the agent (docs/control.md) as text for a person. Values are shown as
+ * member_text.h shows them. A result of another shape than expected is shown as far as it goes: a
+ * missing value is "-". All 0 or -ENOMEM.
  */
 #ifndef TROCAR_CTL_CLIENT_SHOW_H
 #define TROCAR_CTL_CLIENT_SHOW_H
@@ -18,8 +18,5 @@ int show_matches(const struct json_node *matches, FILE *out);
 
 /* An array of {pointer, message, line}: one per line "FILE:LINE: /pointer: message". */
 int show_faults(const struct json_node *faults, const char *file, FILE *out);
-
-/* A new text of one value, shown by its key; NULL for null or no memory. The caller frees. */
-char *show_value(const char *key, const struct json_node *value);
 
 #endif

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/command.h"
-#include "ctl/confine.h"
+#include "ctl/cli/command_exit.h"
+#include "ctl/cli/confine.h"
 #include "ctl/events/reader.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"

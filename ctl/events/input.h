@@ -3,9 +3,9 @@
 #ifndef TROCAR_CTL_EVENTS_INPUT_H
 #define TROCAR_CTL_EVENTS_INPUT_H
 
+#include "ctl/cli/options.h"
 #include "ctl/events/select.h"
 #include "ctl/events/store.h"
-#include "ctl/options.h"
 
 #define INPUT_FILES_MAX 2
 

@@ -3,8 +3,8 @@
 #ifndef TROCAR_CTL_EVENTS_SELECT_H
 #define TROCAR_CTL_EVENTS_SELECT_H
 
+#include "ctl/cli/options.h"
 #include "ctl/events/event.h"
-#include "ctl/options.h"
 
 struct select {
 	const char *session;	   /* its first digits; borrowed, as all; NULL: any */

@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ctl/command.h"
+#include "ctl/cli/command_exit.h"
+#include "ctl/cli/text.h"
 #include "ctl/render/flamegraph.h"
 #include "ctl/render/folded.h"
-#include "ctl/view/text.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

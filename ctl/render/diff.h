@@ -3,7 +3,7 @@
 #ifndef TROCAR_CTL_RENDER_DIFF_H
 #define TROCAR_CTL_RENDER_DIFF_H
 
-#include "ctl/options.h"
+#include "ctl/cli/options.h"
 
 /* Returns enum command_exit. */
 int diff_call(const struct options *options, const char *const *arguments);

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ctl/command.h"
-#include "ctl/view/text.h"
+#include "ctl/cli/command_exit.h"
+#include "ctl/cli/text.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "ctl/command.h"
+#include "ctl/cli/command_exit.h"
 #include "shared/tools/cleanup.h"
 
 /* A ';' would be read as the next frame: as the other folding tools do, ':' stands for it. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/command.h"
+#include "ctl/cli/command_exit.h"
 #include "ctl/render/proto.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"

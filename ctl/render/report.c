@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/command.h"
+#include "ctl/cli/command_exit.h"
+#include "ctl/cli/text.h"
 #include "ctl/view/hot.h"
-#include "ctl/view/text.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"

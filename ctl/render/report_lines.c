@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ctl/client/show.h"
+#include "ctl/cli/member_text.h"
+#include "ctl/cli/text.h"
 #include "ctl/render/report.h"
-#include "ctl/view/text.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -30,14 +30,14 @@ static const struct json_node *read_line(const struct store *s, uint32_t line,
 
 static void put_value(const struct json_node *object, const char *key, FILE *out)
 {
-	_cleanup_free_ char *text = show_value(key, json_node_get(object, key));
+	_cleanup_free_ char *text = member_text_value(key, json_node_get(object, key));
 
 	fputs(text ? text : "-", out);
 }
 
 static void add_value(struct text_table *table, const struct json_node *object, const char *key)
 {
-	text_table_add(table, show_value(key, json_node_get(object, key)));
+	text_table_add(table, member_text_value(key, json_node_get(object, key)));
 }
 
 /* The kernel gives two decimals, the lines three: a person reads one. */
@@ -118,7 +118,7 @@ static void put_counts(const struct json_node *counts, const char *none, FILE *o
 
 	for (const struct json_node *m = json_node_first(counts); m; m = json_node_next(m)) {
 		_cleanup_free_ char *name = m->key ? text_tame(m->key, m->key_bytes) : NULL;
-		_cleanup_free_ char *number = show_value("", m);
+		_cleanup_free_ char *number = member_text_value("", m);
 
 		for (char *c = name; c && *c; c++)
 			*c = *c == '_' ? ' ' : *c;
@@ -205,7 +205,7 @@ static void put_quality(const struct json_node *end, FILE *out)
 	put_means(quality, out);
 	put_broken(json_node_get(end, "modules_broken"), out);
 	for (; advice; advice = json_node_next(advice)) {
-		_cleanup_free_ char *text = show_value("", advice);
+		_cleanup_free_ char *text = member_text_value("", advice);
 
 		fprintf(out, "  advice: %s\n", text ? text : "-");
 	}

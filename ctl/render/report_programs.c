@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/cli/text.h"
 #include "ctl/render/report.h"
-#include "ctl/view/text.h"
 #include "shared/tools/cleanup.h"
 
 #define PROGRAMS_TOP 5

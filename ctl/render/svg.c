@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ctl/cli/text.h"
 #include "ctl/flamegraph_css.h"
 #include "ctl/flamegraph_js.h"
-#include "ctl/view/text.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/utf8.h"
 

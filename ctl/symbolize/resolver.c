@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ctl/confine.h"
+#include "ctl/cli/confine.h"
 #include "ctl/symbolize/resolve.h"
 
 #define DESCRIPTORS 1024 /* that may be open in us */

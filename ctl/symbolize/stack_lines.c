@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/client/members.h"
+#include "ctl/symbolize/members.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/command.h"
-#include "ctl/confine.h"
+#include "ctl/cli/command_exit.h"
+#include "ctl/cli/confine.h"
+#include "ctl/cli/text.h"
 #include "ctl/events/lines.h"
 #include "ctl/events/reader.h"
 #include "ctl/symbolize/namer.h"
 #include "ctl/symbolize/stack_lines.h"
 #include "ctl/symbolize/tally.h"
-#include "ctl/view/text.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/parse.h"

@@ -3,7 +3,7 @@
 #ifndef TROCAR_CTL_SYMBOLIZE_SYMBOLIZE_H
 #define TROCAR_CTL_SYMBOLIZE_SYMBOLIZE_H
 
-#include "ctl/options.h"
+#include "ctl/cli/options.h"
 
 #define SYMBOLIZE_OPEN 16 /* stacks whose parts are still to come */
 

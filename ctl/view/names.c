@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/view/text.h"
+#include "ctl/cli/text.h"
 #include "shared/tools/cleanup.h"
 
 void names_init(struct names *n, struct store *store, bool offsets)

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctl/cli/command_exit.h"
 #include "ctl/client/loader_check.h"
-#include "ctl/command.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

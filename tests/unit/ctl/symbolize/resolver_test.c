@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "ctl/confine.h"
+#include "ctl/cli/confine.h"
 #include "ctl/symbolize/resolver.h"
 #include "policy/policy.h"
 #include "shared/tools/cleanup.h"

@@ -3,8 +3,8 @@
  * confine.h: before the first foreign byte (an answer of the agent, a line of a file) the program
  * gives up all but reading and writing what is open.
  */
-#ifndef TROCAR_CTL_CONFINE_H
-#define TROCAR_CTL_CONFINE_H
+#ifndef TROCAR_CTL_CLI_CONFINE_H
+#define TROCAR_CTL_CLI_CONFINE_H
 
 enum confine {
 	CONFINE_READER,	  /* reads and writes what is open */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* options.h: the command line of `trocar`, without what its words mean. */
-#ifndef TROCAR_CTL_OPTIONS_H
-#define TROCAR_CTL_OPTIONS_H
+#ifndef TROCAR_CTL_CLI_OPTIONS_H
+#define TROCAR_CTL_CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,6 +9,7 @@
 
 #include "shared/tools/option_table.h"
 
+#define OPTIONS_SOCKET	 "/run/trocar/control.sock" /* without --socket and $TROCAR_SOCKET */
 #define OPTIONS_DIRS_MAX 16
 #define OPTIONS_PID_MAX	 4194304 /* PID_MAX_LIMIT of include/linux/threads.h */
 

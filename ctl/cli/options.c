@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ctl/options.h"
+#include "ctl/cli/options.h"
 
-#include "ctl/client/client.h"
 #include "shared/tools/macro.h"
 
 /* A row of the option OPTION_id. */
@@ -11,7 +10,7 @@
 static const struct option_row rows[] = {
 	ROW(SET, JSON, json, "json", .help = "print the agent's result as one line of JSON"),
 	ROW(TEXT, SOCKET, socket, "socket", .value = "PATH",
-	    .help = "control socket (" CLIENT_SOCKET ", or $TROCAR_SOCKET)"),
+	    .help = "control socket (" OPTIONS_SOCKET ", or $TROCAR_SOCKET)"),
 	ROW(SET, HELP, help, "help", .letter = 'h', .help = "print help"),
 	ROW(SET, VERSION, version, "version", .help = "print the version"),
 	ROW(TEXT, RULE, rule, "rule", .value = "NAME", .help = "this rule"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ctl/view/text.h"
+#include "ctl/cli/text.h"
 
 #include <errno.h>
 #include <stdlib.h>

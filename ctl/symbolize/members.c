@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ctl/client/members.h"
+#include "ctl/symbolize/members.h"
 
 #include <errno.h>
 

@@ -3,8 +3,8 @@
  * text.h: what a person reads: units, aligned tables, and strings from outside that cannot drive
  * the terminal they are printed on.
  */
-#ifndef TROCAR_CTL_VIEW_TEXT_H
-#define TROCAR_CTL_VIEW_TEXT_H
+#ifndef TROCAR_CTL_CLI_TEXT_H
+#define TROCAR_CTL_CLI_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ctl/confine.h"
+#include "ctl/cli/confine.h"
 
 #include <stddef.h>
 

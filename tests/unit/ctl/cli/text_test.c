@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/view/text.h"
+#include "ctl/cli/text.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 

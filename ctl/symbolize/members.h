@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* members.h: the members of a JSON object as they stand in a text, to be copied as they are. */
-#ifndef TROCAR_CTL_CLIENT_MEMBERS_H
-#define TROCAR_CTL_CLIENT_MEMBERS_H
+#ifndef TROCAR_CTL_SYMBOLIZE_MEMBERS_H
+#define TROCAR_CTL_SYMBOLIZE_MEMBERS_H
 
 #include <stddef.h>
 

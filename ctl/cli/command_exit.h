@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* command_exit.h: the exit statuses of `trocar`, which every command returns. */
+#ifndef TROCAR_CTL_CLI_COMMAND_EXIT_H
+#define TROCAR_CTL_CLI_COMMAND_EXIT_H
+
+enum command_exit {
+	COMMAND_FINE = 0,
+	COMMAND_FAILED = 1,	 /* the agent said no, or a file could not be read */
+	COMMAND_USAGE = 2,	 /* the command line */
+	COMMAND_UNREACHABLE = 3, /* no agent at the socket, or no answer from it */
+};
+
+#endif
