@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "ctl/cli/text.h"
-#include "ctl/flamegraph_css.h"
-#include "ctl/flamegraph_js.h"
+#include "ctl/render/flamegraph_css.h"
+#include "ctl/render/flamegraph_js.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/utf8.h"
 
