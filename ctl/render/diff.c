@@ -94,7 +94,7 @@ static void print_folded(const struct options *options, const struct diff *d)
 
 		if (!node->self[0] && !node->self[1])
 			continue;
-		folded_path(tree, &d->view.names, i, depth, options->annotate, options->out);
+		folded_path(tree, &d->view.labels, i, depth, options->annotate, options->out);
 		fprintf(options->out, " %" PRIu64 " %" PRIu64 "\n", scale_self(d, node, 0),
 			scale_self(d, node, 1));
 	}
@@ -130,7 +130,7 @@ static int print_svg(const struct options *options, const struct diff *d)
 	_cleanup_free_ char *b = flamegraph_head(&d->view, &d->tree, d->columns, 1, d->names[1]);
 	struct svg svg = {
 		.tree = &d->tree,
-		.names = &d->view.names,
+		.labels = &d->view.labels,
 		.unit = d->view.unit,
 		.title = title,
 		.subtitle = subtitle,
@@ -155,7 +155,7 @@ static int compare_inputs(const struct options *options, struct input *input, st
 	if (r == 0)
 		r = view_fill(&d->view, d->columns, &d->tree);
 	if (r == 0)
-		r = tree_sort(&d->tree, &d->view.names);
+		r = tree_sort(&d->tree, &d->view.labels);
 	if (r < 0)
 		return r;
 	find_scale(d);

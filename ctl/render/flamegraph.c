@@ -130,7 +130,7 @@ static int draw_panels(const struct options *options, struct view *view, const s
 	char *const heads[] = { before, during };
 	struct svg svg = {
 		.tree = tree,
-		.names = &view->names,
+		.labels = &view->labels,
 		.unit = view->unit,
 		.subtitle = subtitle,
 		.columns = { "before", "during" },
@@ -162,7 +162,7 @@ int flamegraph_call(const struct options *options, const char *const *arguments)
 	if (r == 0)
 		r = view_fill(&view, VIEW_PHASES, &tree);
 	if (r == 0)
-		r = tree_sort(&tree, &view.names);
+		r = tree_sort(&tree, &view.labels);
 	if (r == 0)
 		r = draw_panels(options, &view, &tree);
 	return r < 0 ? input_fail(options, &input, r) : input_status(&input);

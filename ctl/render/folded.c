@@ -14,20 +14,20 @@ static void put_name(const char *name, FILE *out)
 		fputc(*name == ';' ? ':' : *name, out);
 }
 
-static void put_step(const struct tree *tree, const struct names *names, uint32_t node,
+static void put_step(const struct tree *tree, const struct labels *labels, uint32_t node,
 		     bool annotate, FILE *out)
 {
 	struct tree_step step = tree->nodes[node].step;
 
-	put_name(names_get(names, step.name), out);
+	put_name(labels_get(labels, step.label), out);
 	if (annotate && step.kind == STORE_KERNEL)
 		fputs("_[k]", out);
 	if (annotate && step.kind == STORE_JIT)
 		fputs("_[j]", out);
 }
 
-void folded_path(const struct tree *tree, const struct names *names, uint32_t node, uint32_t depth,
-		 bool annotate, FILE *out)
+void folded_path(const struct tree *tree, const struct labels *labels, uint32_t node,
+		 uint32_t depth, bool annotate, FILE *out)
 {
 	uint32_t path[TREE_PATH_MAX];
 
@@ -36,11 +36,11 @@ void folded_path(const struct tree *tree, const struct names *names, uint32_t no
 	for (uint32_t i = 0; i < depth; i++) {
 		if (i)
 			fputc(';', out);
-		put_step(tree, names, path[i], annotate, out);
+		put_step(tree, labels, path[i], annotate, out);
 	}
 }
 
-void folded_print(const struct tree *tree, const struct names *names, bool annotate, FILE *out)
+void folded_print(const struct tree *tree, const struct labels *labels, bool annotate, FILE *out)
 {
 	uint32_t depth = 0;
 
@@ -48,7 +48,7 @@ void folded_print(const struct tree *tree, const struct names *names, bool annot
 	     node = tree_next(tree, node, true, &depth)) {
 		if (!tree->nodes[node].self[0])
 			continue;
-		folded_path(tree, names, node, depth, annotate, out);
+		folded_path(tree, labels, node, depth, annotate, out);
 		fprintf(out, " %" PRIu64 "\n", tree->nodes[node].self[0]);
 	}
 }
@@ -61,9 +61,9 @@ int folded_view(const struct options *options, struct view *view)
 	if (r == 0)
 		r = view_fill(view, VIEW_ALL, &tree);
 	if (r == 0)
-		r = tree_sort(&tree, &view->names);
+		r = tree_sort(&tree, &view->labels);
 	if (r == 0)
-		folded_print(&tree, &view->names, options->annotate, options->out);
+		folded_print(&tree, &view->labels, options->annotate, options->out);
 	return r;
 }
 

@@ -12,10 +12,10 @@ int folded_call(const struct options *options, const char *const *arguments);
 int folded_view(const struct options *options, struct view *view);
 
 /* Prints "a;b;c" of a node that is `depth` deep, without a line's end. */
-void folded_path(const struct tree *tree, const struct names *names, uint32_t node, uint32_t depth,
-		 bool annotate, FILE *out);
+void folded_path(const struct tree *tree, const struct labels *labels, uint32_t node,
+		 uint32_t depth, bool annotate, FILE *out);
 
 /* Prints the folded lines of column 0 of a sorted tree. */
-void folded_print(const struct tree *tree, const struct names *names, bool annotate, FILE *out);
+void folded_print(const struct tree *tree, const struct labels *labels, bool annotate, FILE *out);
 
 #endif

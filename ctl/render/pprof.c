@@ -85,7 +85,7 @@ struct profile {
 
 static int number_string(struct profile *p, const char *text, uint32_t *ret_string)
 {
-	return names_plain(&p->view->names, text, ret_string);
+	return labels_plain(&p->view->labels, text, ret_string);
 }
 
 /* A text of the store; none is the empty one, number 0. */
@@ -93,7 +93,7 @@ static int store_string(struct profile *p, uint32_t text, uint32_t *ret_string)
 {
 	if (text == STORE_NONE)
 		return number_string(p, "", ret_string);
-	return names_text(&p->view->names, text, ret_string);
+	return labels_text(&p->view->labels, text, ret_string);
 }
 
 /* In the kernel the offset is a place in the function, in JIT code an address: neither is in a
@@ -341,8 +341,8 @@ static void put_functions(struct profile *p)
 /* The last: until now strings came. */
 static void put_strings(struct profile *p)
 {
-	for (uint32_t i = 0; i < p->view->names.texts.count; i++) {
-		const char *text = names_get(&p->view->names, i);
+	for (uint32_t i = 0; i < p->view->labels.texts.count; i++) {
+		const char *text = labels_get(&p->view->labels, i);
 
 		proto_reset(&p->part);
 		proto_bytes(&p->part, PROFILE_STRING, text, strlen(text));
@@ -433,8 +433,8 @@ int pprof_write(struct view *view, FILE *out)
 	pool_init(&p.functions, budget);
 	pool_init(&p.locations, budget);
 	/* String 0 is the empty one: it must be the first. */
-	names_done(&view->names);
-	names_init(&view->names, &view->input->store, false);
+	labels_done(&view->labels);
+	labels_init(&view->labels, &view->input->store, false);
 	r = number_string(&p, "", &empty);
 	if (r < 0)
 		return r;

@@ -52,20 +52,20 @@ static char *format_duration(uint64_t ns)
 	return strdup(text_duration_us(ns / NSEC_PER_USEC, text));
 }
 
-/* The module of each name: of the first frame that has it. */
+/* The module of each label: of the first frame that has it. */
 static int find_modules(struct report *r, uint32_t **ret_modules)
 {
-	struct names *names = &r->view.names;
+	struct labels *labels = &r->view.labels;
 	const struct store *s = &r->input->store;
 	uint32_t *modules;
 
-	modules = malloc((names->texts.count + 1) * sizeof(*modules));
+	modules = malloc((labels->texts.count + 1) * sizeof(*modules));
 	if (!modules)
 		return -ENOMEM;
-	memset(modules, 0xff, names->texts.count * sizeof(*modules)); /* STORE_NONE */
+	memset(modules, 0xff, labels->texts.count * sizeof(*modules)); /* STORE_NONE */
 	for (uint32_t i = s->frames.count; i-- > 0;)
-		if (i < names->space && names->of_frame[i])
-			modules[names->of_frame[i] - 1] = store_frame_get(s, i)->module;
+		if (i < labels->space && labels->of_frame[i])
+			modules[labels->of_frame[i] - 1] = store_frame_get(s, i)->module;
 	*ret_modules = modules;
 	return 0;
 }
@@ -80,8 +80,8 @@ static void add_function(const struct report *r, struct text_table *table,
 	text_table_add(table, format_percent(f->total[STORE_DURING], root->total[STORE_DURING]));
 	text_table_add(table, format_percent(f->self[STORE_BEFORE], root->total[STORE_BEFORE]));
 	text_table_add(table, format_percent(f->total[STORE_BEFORE], root->total[STORE_BEFORE]));
-	text_table_add(table, strdup(names_get(&r->view.names, f->name)));
-	text_table_add(table, path ? strdup(names_base(path)) : NULL);
+	text_table_add(table, strdup(labels_get(&r->view.labels, f->label)));
+	text_table_add(table, path ? strdup(labels_base(path)) : NULL);
 }
 
 static int print_functions(struct report *r, const struct tree *tree)
@@ -94,7 +94,7 @@ static int print_functions(struct report *r, const struct tree *tree)
 	int e;
 
 	text_table_init(&table, ARRAY_SIZE(heads));
-	e = hot_init(&hot, tree, &r->view.names, STORE_DURING);
+	e = hot_init(&hot, tree, &r->view.labels, STORE_DURING);
 	if (e == 0)
 		e = find_modules(r, &modules);
 	if (e < 0)
@@ -103,7 +103,7 @@ static int print_functions(struct report *r, const struct tree *tree)
 		text_table_add(&table, strdup(heads[i]));
 	for (uint32_t i = 0; i < hot.count && i < r->top; i++)
 		add_function(r, &table, &tree->nodes[TREE_ROOT], &hot.functions[i],
-			     modules[hot.functions[i].name]);
+			     modules[hot.functions[i].label]);
 	fprintf(r->out, "\nfunctions (%" PRIu64 " samples during, %" PRIu64 " before)\n",
 		r->samples[STORE_DURING], r->samples[STORE_BEFORE]);
 	e = text_table_print(&table, 2, r->out);

@@ -15,12 +15,12 @@
 
 struct sum {
 	uint64_t ns[STORE_PHASE_COUNT_];
-	uint32_t name, module;
+	uint32_t label, module;
 };
 
 struct sums {
 	struct pool_budget *budget;
-	struct sum *sums; /* by name */
+	struct sum *sums; /* by label */
 	uint32_t space;
 	uint64_t total[STORE_PHASE_COUNT_];
 	bool kernel; /* some function of the kernel stood on one of a program */
@@ -43,7 +43,7 @@ static uint32_t find_innermost(const struct store *store, const uint32_t *frames
 static int add_stack(struct view *view, struct sums *sums, const struct store_key *key, uint64_t ns)
 {
 	const struct store *store = &view->input->store;
-	uint32_t n, at, name;
+	uint32_t n, at, label;
 	const uint32_t *frames = store_frames(store, key->stack, &n);
 	int r;
 
@@ -51,15 +51,15 @@ static int add_stack(struct view *view, struct sums *sums, const struct store_ke
 		return 0;
 	at = find_innermost(store, frames, n);
 	sums->kernel |= at > 0;
-	r = names_frame(&view->names, frames[at], &name);
+	r = labels_frame(&view->labels, frames[at], &label);
 	if (r == 0)
-		r = pool_grow(sums->budget, (void **)&sums->sums, &sums->space, name + 1,
+		r = pool_grow(sums->budget, (void **)&sums->sums, &sums->space, label + 1,
 			      sizeof(*sums->sums));
 	if (r < 0 || !sums->sums)
 		return r;
-	sums->sums[name].name = name;
-	sums->sums[name].module = store_frame_get(store, frames[at])->module;
-	sums->sums[name].ns[key->phase] = store_sum(sums->sums[name].ns[key->phase], ns);
+	sums->sums[label].label = label;
+	sums->sums[label].module = store_frame_get(store, frames[at])->module;
+	sums->sums[label].ns[key->phase] = store_sum(sums->sums[label].ns[key->phase], ns);
 	sums->total[key->phase] = store_sum(sums->total[key->phase], ns);
 	return 0;
 }
@@ -71,7 +71,7 @@ static int compare_sums(const void *a, const void *b)
 	for (int p = STORE_PHASE_COUNT_ - 1; p >= 0; p--)
 		if (x->ns[p] != y->ns[p])
 			return x->ns[p] < y->ns[p] ? 1 : -1;
-	return (x->name > y->name) - (x->name < y->name);
+	return (x->label > y->label) - (x->label < y->label);
 }
 
 static void add_share(struct text_table *table, uint64_t part, uint64_t whole)
@@ -91,13 +91,13 @@ static void add_row(struct text_table *table, struct view *view, const struct su
 
 	for (int p = STORE_PHASE_COUNT_ - 1; p >= 0; p--)
 		add_share(table, sum->ns[p], sums->total[p]);
-	text_table_add(table, strdup(names_get(&view->names, sum->name)));
+	text_table_add(table, strdup(labels_get(&view->labels, sum->label)));
 	if (sum->module != STORE_NONE) {
 		const char *text = pool_get(&view->input->store.texts, sum->module, &bytes);
 
 		path = text_tame(text, bytes);
 	}
-	text_table_add(table, path ? strdup(names_base(path)) : NULL);
+	text_table_add(table, path ? strdup(labels_base(path)) : NULL);
 }
 
 static int print_sums(struct view *view, struct sums *sums, FILE *out)

@@ -119,7 +119,7 @@ double svg_change(const struct svg *svg, const struct tree_node *node)
 static void put_tip(const struct svg *svg, const struct tree_node *node, FILE *out)
 {
 	fputs("<title>", out);
-	put_text(names_get(svg->names, node->step.name), SIZE_MAX, out);
+	put_text(labels_get(svg->labels, node->step.label), SIZE_MAX, out);
 	for (unsigned int c = 0; c < TREE_COLUMNS && svg->columns[c]; c++) {
 		fprintf(out, "\n%s: ", svg->columns[c]);
 		put_value(svg, node->total[c], out);
@@ -137,15 +137,15 @@ static void put_tip(const struct svg *svg, const struct tree_node *node, FILE *o
 static void put_class(const struct svg *svg, const struct tree_node *node, FILE *out)
 {
 	static const char kinds[] = { 'u', 'k', 'r', 'j', 'l' };
-	const char *name = names_get(svg->names, node->step.name);
+	const char *name = labels_get(svg->labels, node->step.label);
 	unsigned int shade = 0;
 	double change, size;
 
-	if (!svg->difference || node->step.kind == TREE_LABEL) {
+	if (!svg->difference || node->step.kind == TREE_BY) {
 		for (; *name; name++)
 			shade = shade * 31 + (unsigned char)*name;
 		fprintf(out, "%c%u", kinds[node->step.kind],
-			node->step.kind == TREE_LABEL ? 0 : shade % 4);
+			node->step.kind == TREE_BY ? 0 : shade % 4);
 		return;
 	}
 	change = svg_change(svg, node);
@@ -171,7 +171,7 @@ static void put_frame(struct drawing *d, const struct tree_node *node, uint64_t 
 		"\" x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\"/><text x=\"%.2f\" y=\"%u\">",
 		x, row * ROW, width, ROW - 1, x + 3, row * ROW + TEXT_DOWN);
 	if (chars >= 3)
-		put_text(names_get(d->svg->names, node->step.name), (size_t)chars, d->out);
+		put_text(labels_get(d->svg->labels, node->step.label), (size_t)chars, d->out);
 	fputs("</text></g>\n", d->out);
 }
 

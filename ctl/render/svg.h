@@ -17,7 +17,7 @@ struct svg_panel {
 
 struct svg {
 	const struct tree *tree; /* sorted */
-	const struct names *names;
+	const struct labels *labels;
 	enum view_unit unit;
 	const char *title, *subtitle; /* tame */
 	struct svg_panel panels[TREE_COLUMNS];

@@ -8,18 +8,18 @@
 #include "shared/tools/cleanup.h"
 
 struct walk {
-	struct hot_function *of_name; /* by name */
-	uint32_t *above;	      /* by name: how often it stands in the path now */
+	struct hot_function *of_label; /* by label */
+	uint32_t *above;	       /* by label: how often it stands in the path now */
 };
 
 static void enter_node(struct walk *w, const struct tree_node *node)
 {
-	struct hot_function *f = &w->of_name[node->step.name];
-	bool first = !w->above[node->step.name]++;
+	struct hot_function *f = &w->of_label[node->step.label];
+	bool first = !w->above[node->step.label]++;
 
-	if (node->step.kind == TREE_LABEL)
+	if (node->step.kind == TREE_BY)
 		return;
-	f->name = node->step.name;
+	f->label = node->step.label;
 	f->kind = node->step.kind;
 	for (unsigned int c = 0; c < TREE_COLUMNS; c++) {
 		f->self[c] = store_sum(f->self[c], node->self[c]);
@@ -30,7 +30,7 @@ static void enter_node(struct walk *w, const struct tree_node *node)
 
 static void leave_node(struct walk *w, const struct tree_node *node)
 {
-	w->above[node->step.name]--;
+	w->above[node->step.label]--;
 }
 
 /* Down to the first child, else up to where a sibling is; what is passed is left. */
@@ -72,23 +72,23 @@ static int compare_functions(const void *a, const void *b, void *context)
 		r = compare_weights(x->total[by], y->total[by]);
 	if (!r)
 		r = compare_weights(x->total[!by], y->total[!by]);
-	return r ? r : (x->name > y->name) - (x->name < y->name);
+	return r ? r : (x->label > y->label) - (x->label < y->label);
 }
 
-int hot_init(struct hot *hot, const struct tree *tree, const struct names *names, unsigned int by)
+int hot_init(struct hot *hot, const struct tree *tree, const struct labels *labels, unsigned int by)
 {
 	_cleanup_free_ uint32_t *above = NULL;
 	struct walk w;
 	uint32_t n = 0;
 
 	*hot = (struct hot){ 0 };
-	above = calloc(names->texts.count + 1, sizeof(*above));
-	hot->functions = calloc(names->texts.count + 1, sizeof(*hot->functions));
+	above = calloc(labels->texts.count + 1, sizeof(*above));
+	hot->functions = calloc(labels->texts.count + 1, sizeof(*hot->functions));
 	if (!above || !hot->functions)
 		return -ENOMEM;
 	w = (struct walk){ hot->functions, above };
 	walk_all(&w, tree);
-	for (uint32_t i = 0; i < names->texts.count; i++)
+	for (uint32_t i = 0; i < labels->texts.count; i++)
 		if (hot->functions[i].total[0] || hot->functions[i].total[1])
 			hot->functions[n++] = hot->functions[i];
 	hot->count = n;

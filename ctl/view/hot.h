@@ -6,7 +6,7 @@
 #include "ctl/view/tree.h"
 
 struct hot_function {
-	uint32_t name, kind;
+	uint32_t label, kind;
 	uint64_t self[TREE_COLUMNS], total[TREE_COLUMNS];
 };
 
@@ -16,11 +16,12 @@ struct hot {
 };
 
 /*
- * All functions of the tree; labels are none. A stack in which a function stands more than once
- * counts once for its total. In the order of self in column `by`, then in the other. 0 or -ENOMEM.
- * Release with hot_done.
+ * All functions of the tree; what --by puts below a stack is none. A stack in which a function
+ * stands more than once counts once for its total. In the order of self in column `by`, then in the
+ * other. 0 or -ENOMEM. Release with hot_done.
  */
-int hot_init(struct hot *hot, const struct tree *tree, const struct names *names, unsigned int by);
+int hot_init(struct hot *hot, const struct tree *tree, const struct labels *labels,
+	     unsigned int by);
 void hot_done(struct hot *hot);
 
 #endif

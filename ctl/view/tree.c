@@ -36,7 +36,8 @@ static uint32_t near_child(const struct tree *t, uint32_t parent, struct tree_st
 	uint32_t node = t->nodes[parent].child;
 
 	for (int i = 0; node && i < NEAR; i++, node = t->nodes[node].sibling)
-		if (t->nodes[node].step.name == step.name && t->nodes[node].step.kind == step.kind)
+		if (t->nodes[node].step.label == step.label &&
+		    t->nodes[node].step.kind == step.kind)
 			return node;
 	return 0;
 }
@@ -94,24 +95,25 @@ int tree_add(struct tree *t, const struct tree_step *path, uint32_t n, unsigned 
 
 struct sorting {
 	const struct tree *tree;
-	const struct names *names;
+	const struct labels *labels;
 };
 
-static int by_name(const void *a, const void *b, void *context)
+static int compare_labels(const void *a, const void *b, void *context)
 {
 	const struct sorting *s = context;
 	struct tree_step x = s->tree->nodes[*(const uint32_t *)a].step;
 	struct tree_step y = s->tree->nodes[*(const uint32_t *)b].step;
-	int r = x.name == y.name ? 0
-				 : strcmp(names_get(s->names, x.name), names_get(s->names, y.name));
+	int r = x.label == y.label
+			? 0
+			: strcmp(labels_get(s->labels, x.label), labels_get(s->labels, y.label));
 
 	return r ? r : (x.kind > y.kind) - (x.kind < y.kind);
 }
 
-int tree_sort(struct tree *t, const struct names *names)
+int tree_sort(struct tree *t, const struct labels *labels)
 {
 	_cleanup_free_ uint32_t *children = calloc(t->count, sizeof(*children));
-	struct sorting sorting = { t, names };
+	struct sorting sorting = { t, labels };
 
 	if (!children)
 		return -ENOMEM;
@@ -120,7 +122,7 @@ int tree_sort(struct tree *t, const struct names *names)
 
 		for (uint32_t c = *link; c; c = t->nodes[c].sibling)
 			children[n++] = c;
-		qsort_r(children, n, sizeof(*children), by_name, &sorting);
+		qsort_r(children, n, sizeof(*children), compare_labels, &sorting);
 		for (uint32_t i = 0; i < n; i++) {
 			*link = children[i];
 			link = &t->nodes[children[i]].sibling;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tree.h: stacks laid over each other from the root: a node per path of names, with what was
+ * tree.h: stacks laid over each other from the root: a node per path of labels, with what was
  * counted in it and below, in two columns that are compared (before and during, or A and B).
  */
 #ifndef TROCAR_CTL_VIEW_TREE_H
 #define TROCAR_CTL_VIEW_TREE_H
 
-#include "ctl/view/names.h"
+#include "ctl/view/labels.h"
 
 #define TREE_COLUMNS 2
 #define TREE_ROOT    0
-/* Names below and in a stack: what --by puts there, and the frames. */
+/* Labels below and in a stack: what --by puts there, and the frames. */
 #define TREE_PATH_MAX (STORE_FRAMES_MAX + 16)
 
 struct tree_step {
-	uint32_t name; /* of names */
-	uint32_t kind; /* enum store_kind, or TREE_LABEL */
+	uint32_t label; /* of labels */
+	uint32_t kind;	/* enum store_kind, or TREE_BY */
 };
 
-#define TREE_LABEL STORE_KIND_COUNT_ /* no frame: what --by puts below a stack */
+#define TREE_BY STORE_KIND_COUNT_ /* no frame: what --by puts below a stack */
 
 struct tree_node {
 	struct tree_step step;
@@ -40,8 +40,8 @@ void tree_done(struct tree *t);
 int tree_add(struct tree *t, const struct tree_step *path, uint32_t n, unsigned int column,
 	     uint64_t value);
 
-/* Puts the children of every node in the order of their names. 0 or -ENOMEM. */
-int tree_sort(struct tree *t, const struct names *names);
+/* Puts the children of every node in the order of their texts. 0 or -ENOMEM. */
+int tree_sort(struct tree *t, const struct labels *labels);
 
 /* The node behind this one when the tree is walked from the root down; 0 at the end. */
 uint32_t tree_next(const struct tree *t, uint32_t node, bool down, uint32_t *depth);

@@ -84,7 +84,7 @@ int view_init(struct view *v, const struct options *options, struct input *input
 	int r;
 
 	*v = (struct view){ .input = input, .unit = unit, .session = STORE_NONE };
-	names_init(&v->names, &input->store, options->offsets);
+	labels_init(&v->labels, &input->store, options->offsets);
 	if (options->unit)
 		v->unit = !strcmp(options->unit, "ns") ? VIEW_NS : VIEW_COUNT;
 	r = parse_by(v, options);
@@ -98,34 +98,35 @@ int view_init(struct view *v, const struct options *options, struct input *input
 
 void view_done(struct view *v)
 {
-	names_done(&v->names);
+	labels_done(&v->labels);
 }
 
-/* The name of what stands below a stack. */
-static int name_by(struct view *v, unsigned int by, const struct store_key *key, uint32_t *ret_name)
+/* The label of what --by puts below a stack. */
+static int make_label(struct view *v, unsigned int by, const struct store_key *key,
+		      uint32_t *ret_label)
 {
 	const struct store_session *session = &v->input->store.sessions[key->session];
 	char pid[32];
 
 	switch (by) {
 	case BY_SESSION:
-		return names_text(&v->names, session->id, ret_name);
+		return labels_text(&v->labels, session->id, ret_label);
 	case BY_RULE:
-		return names_text(&v->names, session->rule, ret_name);
+		return labels_text(&v->labels, session->rule, ret_label);
 	case BY_CGROUP:
-		return names_text(&v->names, session->cgroup, ret_name);
+		return labels_text(&v->labels, session->cgroup, ret_label);
 	case BY_SIGNAL:
-		return names_text(&v->names, key->signal, ret_name);
+		return labels_text(&v->labels, key->signal, ret_label);
 	case BY_PHASE:
-		return names_plain(&v->names, key->phase == STORE_DURING ? "during" : "before",
-				   ret_name);
+		return labels_plain(&v->labels, key->phase == STORE_DURING ? "during" : "before",
+				    ret_label);
 	case BY_EXE:
-		return names_text(&v->names, key->exe, ret_name);
+		return labels_text(&v->labels, key->exe, ret_label);
 	case BY_COMM:
-		return names_text(&v->names, key->comm, ret_name);
+		return labels_text(&v->labels, key->comm, ret_label);
 	default:
 		snprintf(pid, sizeof(pid), "pid %" PRIu64, key->pid);
-		return names_plain(&v->names, pid, ret_name);
+		return labels_plain(&v->labels, pid, ret_label);
 	}
 }
 
@@ -171,7 +172,7 @@ static int add_group(struct view *v, struct groups *g, uint32_t key_number,
 	if (v->session != STORE_NONE && v->session != key->session)
 		return 0;
 	for (unsigned int i = 0; i < v->n_by; i++) {
-		r = name_by(v, v->by[i], key, &group.by[i]);
+		r = make_label(v, v->by[i], key, &group.by[i]);
 		if (r < 0)
 			return r;
 	}
@@ -197,15 +198,15 @@ static int make_path(struct view *v, const struct group *group, struct tree_step
 	int r = 0;
 
 	for (; at < v->n_by; at++)
-		path[at] = (struct tree_step){ group->by[at], TREE_LABEL };
+		path[at] = (struct tree_step){ group->by[at], TREE_BY };
 	frames = store_frames(s, group->stack, &n);
 	if (!n) {
 		path[at].kind = STORE_USER;
-		r = names_plain(&v->names, "[no frames]", &path[at++].name);
+		r = labels_plain(&v->labels, "[no frames]", &path[at++].label);
 	}
 	while (r == 0 && n--) {
 		path[at].kind = store_frame_get(s, frames[n])->kind;
-		r = names_frame(&v->names, frames[n], &path[at++].name);
+		r = labels_frame(&v->labels, frames[n], &path[at++].label);
 	}
 	*ret_n = at;
 	return r;

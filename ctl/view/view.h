@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* view.h: how the stacks of a store become paths of names with a value. */
+/* view.h: how the stacks of a store become paths of labels with a value. */
 #ifndef TROCAR_CTL_VIEW_VIEW_H
 #define TROCAR_CTL_VIEW_VIEW_H
 
@@ -22,7 +22,7 @@ enum view_columns {
 
 struct view {
 	struct input *input; /* borrowed */
-	struct names names;
+	struct labels labels;
 	enum view_unit unit;
 	unsigned int by[VIEW_BY_MAX], n_by;
 	unsigned int signals; /* how many different ones were selected: 0, 1, 2 for more */

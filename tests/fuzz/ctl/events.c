@@ -84,7 +84,7 @@ static void draw(struct view *view, struct tree *tree)
 	_cleanup_free_ char *text = NULL, *head = NULL, *title = NULL, *subtitle = NULL;
 	struct svg svg = {
 		.tree = tree,
-		.names = &view->names,
+		.labels = &view->labels,
 		.columns = { "before", "during" },
 		.n_panels = 1,
 	};
@@ -107,7 +107,7 @@ static void list(struct view *view, struct tree *tree, FILE *out)
 	_cleanup_(hot_done) struct hot hot = { 0 };
 	const struct store *s = &view->input->store;
 
-	if (hot_init(&hot, tree, &view->names, 0) < 0)
+	if (hot_init(&hot, tree, &view->labels, 0) < 0)
 		return;
 	for (uint32_t i = 0; i < hot.count; i++)
 		if (hot.functions[i].total[0] > tree->nodes[TREE_ROOT].total[0] ||
@@ -130,9 +130,9 @@ static void fold(struct input *input, FILE *out)
 
 	if (view_init(&view, &options, input, VIEW_COUNT) < 0 ||
 	    tree_init(&tree, &input->store.budget) < 0 || view_fill(&view, VIEW_ALL, &tree) < 0 ||
-	    tree_sort(&tree, &view.names) < 0)
+	    tree_sort(&tree, &view.labels) < 0)
 		return;
-	folded_print(&tree, &view.names, true, out);
+	folded_print(&tree, &view.labels, true, out);
 	for (uint32_t i = 0; i < input->store.keys.count; i++)
 		sum = store_sum(sum, input->store.values[i].count);
 	if (sum != tree.nodes[TREE_ROOT].total[0])
