@@ -13,7 +13,7 @@
 #include "ctl/render/flamegraph.h"
 #include "ctl/render/folded.h"
 #include "ctl/render/pprof.h"
-#include "ctl/render/report.h"
+#include "ctl/render/text_report.h"
 #include "ctl/symbolize/symbolize.h"
 #include "shared/tools/macro.h"
 
@@ -95,7 +95,7 @@ static const struct command {
 	  0,
 	  1,
 	  OPTIONS_HELP | OPTIONS_SELECT | OPTION_BIT(OPTION_OFFSETS) | OPTION_BIT(OPTION_TOP),
-	  report_call,
+	  text_report_call,
 	  "each session as text: what stalled, pressure, functions, processes, account" },
 	{ { "folded" },
 	  "[FILE]",

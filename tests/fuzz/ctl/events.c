@@ -14,7 +14,8 @@
 #include "ctl/render/flamegraph.h"
 #include "ctl/render/folded.h"
 #include "ctl/render/pprof.h"
-#include "ctl/render/report.h"
+#include "ctl/render/text_report_lines.h"
+#include "ctl/render/text_report_programs.h"
 #include "ctl/view/hot.h"
 #include "shared/tools/cleanup.h"
 
@@ -114,9 +115,9 @@ static void list(struct view *view, struct tree *tree, FILE *out)
 		    hot.functions[i].self[0] > hot.functions[i].total[0])
 			abort();
 	for (uint32_t i = 0; i < s->ids.count; i++) {
-		(void)report_programs(view, i, out);
-		(void)report_pressure(s, &s->sessions[i], out);
-		(void)report_account(s, &s->sessions[i], out);
+		(void)text_report_programs(view, i, out);
+		(void)text_report_lines_pressure(s, &s->sessions[i], out);
+		(void)text_report_lines_account(s, &s->sessions[i], out);
 	}
 	(void)pprof_write(view, out);
 }

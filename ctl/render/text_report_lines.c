@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a session's own lines say: the pressure around it, and the account of its samples. */
+#include "ctl/render/text_report_lines.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
-#include "ctl/render/report.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -74,7 +75,8 @@ static void add_pressure(struct text_table *table, const char *when,
 	}
 }
 
-int report_pressure(const struct store *store, const struct store_session *session, FILE *out)
+int text_report_lines_pressure(const struct store *store, const struct store_session *session,
+			       FILE *out)
 {
 	static const char *const heads[] = { "PRESSURE", "KIND",     "AVG10 %",
 					     "AVG60 %",	 "AVG300 %", "STALLED IN ALL" };
@@ -211,7 +213,8 @@ static void put_quality(const struct json_node *end, FILE *out)
 	}
 }
 
-int report_account(const struct store *store, const struct store_session *session, FILE *out)
+int text_report_lines_account(const struct store *store, const struct store_session *session,
+			      FILE *out)
 {
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
 	const struct json_node *end = read_line(store, session->end, &tree);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ctl/render/report.h"
+#include "ctl/render/text_report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,10 @@
 
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/text_report_lines.h"
+#include "ctl/render/text_report_programs.h"
 #include "ctl/view/hot.h"
+#include "ctl/view/view.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -16,7 +19,7 @@
 
 #define TOP_TASKS 20
 
-struct report {
+struct text_report {
 	struct input *input;
 	struct view view;
 	uint64_t top;
@@ -53,7 +56,7 @@ static char *format_duration(uint64_t ns)
 }
 
 /* The module of each label: of the first frame that has it. */
-static int find_modules(struct report *r, uint32_t **ret_modules)
+static int find_modules(struct text_report *r, uint32_t **ret_modules)
 {
 	struct labels *labels = &r->view.labels;
 	const struct store *s = &r->input->store;
@@ -70,7 +73,7 @@ static int find_modules(struct report *r, uint32_t **ret_modules)
 	return 0;
 }
 
-static void add_function(const struct report *r, struct text_table *table,
+static void add_function(const struct text_report *r, struct text_table *table,
 			 const struct tree_node *root, const struct hot_function *f,
 			 uint32_t module)
 {
@@ -84,7 +87,7 @@ static void add_function(const struct report *r, struct text_table *table,
 	text_table_add(table, path ? strdup(labels_base(path)) : NULL);
 }
 
-static int print_functions(struct report *r, const struct tree *tree)
+static int print_functions(struct text_report *r, const struct tree *tree)
 {
 	static const char *const heads[] = { "SELF",	     "TOTAL",	 "SELF BEFORE",
 					     "TOTAL BEFORE", "FUNCTION", "MODULE" };
@@ -164,7 +167,7 @@ static int compare_tasks(const void *a, const void *b)
 	return x->task < y->task ? -1 : 1;
 }
 
-static void add_row(const struct report *r, const struct tasks *t, const struct task_sum *sum,
+static void add_row(const struct text_report *r, const struct tasks *t, const struct task_sum *sum,
 		    const struct tree_node *root, struct text_table *table)
 {
 	size_t bytes;
@@ -182,7 +185,8 @@ static void add_row(const struct report *r, const struct tasks *t, const struct 
 	text_table_add(table, name ? strdup(name) : NULL);
 }
 
-static int print_tasks(struct report *r, const struct tree *tree, uint32_t session, bool threads)
+static int print_tasks(struct text_report *r, const struct tree *tree, uint32_t session,
+		       bool threads)
 {
 	const char *const heads[] = { "DURING",	 "SHARE", "BEFORE",
 				      "SAMPLES", "PID",	  threads ? "THREADS" : "PROGRAM" };
@@ -210,7 +214,7 @@ static int print_tasks(struct report *r, const struct tree *tree, uint32_t sessi
 	return e;
 }
 
-static void count_samples(struct report *r, uint32_t session)
+static void count_samples(struct text_report *r, uint32_t session)
 {
 	const struct store *s = &r->input->store;
 
@@ -224,7 +228,7 @@ static void count_samples(struct report *r, uint32_t session)
 	}
 }
 
-static int print_stacks(struct report *r, uint32_t session)
+static int print_stacks(struct text_report *r, uint32_t session)
 {
 	_cleanup_(tree_done) struct tree tree = { 0 };
 	int e = tree_init(&tree, &r->input->store.budget);
@@ -239,7 +243,7 @@ static int print_stacks(struct report *r, uint32_t session)
 		fputs("\nno stack of it is selected\n", r->out);
 		return 0;
 	}
-	e = report_programs(&r->view, session, r->out);
+	e = text_report_programs(&r->view, session, r->out);
 	if (e == 0)
 		e = print_functions(r, &tree);
 	if (e == 0)
@@ -247,7 +251,7 @@ static int print_stacks(struct report *r, uint32_t session)
 	return e < 0 ? e : print_tasks(r, &tree, session, true);
 }
 
-static int print_head(const struct report *r, const struct store_session *session)
+static int print_head(const struct text_report *r, const struct store_session *session)
 {
 	const struct store *s = &r->input->store;
 	_cleanup_free_ char *id = text_of(s, session->id), *rule = text_of(s, session->rule);
@@ -270,19 +274,19 @@ static int print_head(const struct report *r, const struct store_session *sessio
 	return 0;
 }
 
-static int print_session(struct report *r, uint32_t number)
+static int print_session(struct text_report *r, uint32_t number)
 {
 	const struct store_session *session = &r->input->store.sessions[number];
 	int e = print_head(r, session);
 
 	if (e == 0)
-		e = report_pressure(&r->input->store, session, r->out);
+		e = text_report_lines_pressure(&r->input->store, session, r->out);
 	if (e == 0)
 		e = print_stacks(r, number);
-	return e < 0 ? e : report_account(&r->input->store, session, r->out);
+	return e < 0 ? e : text_report_lines_account(&r->input->store, session, r->out);
 }
 
-static int print_all(struct report *r)
+static int print_all(struct text_report *r)
 {
 	const struct store *s = &r->input->store;
 	unsigned int n = 0;
@@ -298,10 +302,10 @@ static int print_all(struct report *r)
 	return e;
 }
 
-int report_call(const struct options *options, const char *const *arguments)
+int text_report_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(input_done) struct input input = { .fds = { -1, -1 } };
-	struct report report = { .input = &input, .top = options->top, .out = options->out };
+	struct text_report report = { .input = &input, .top = options->top, .out = options->out };
 	int r;
 
 	r = input_read(options, arguments, &input);

@@ -3,12 +3,13 @@
  * What programs had the kernel do is their time as well. The functions by what was sampled in them
  * alone hide a program that sits in one system call behind fifty functions of the kernel.
  */
+#include "ctl/render/text_report_programs.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctl/cli/text.h"
-#include "ctl/render/report.h"
 #include "shared/tools/cleanup.h"
 
 #define PROGRAMS_TOP 5
@@ -116,7 +117,7 @@ static int print_sums(struct view *view, struct sums *sums, FILE *out)
 	return text_table_print(&table, 2, out);
 }
 
-int report_programs(struct view *view, uint32_t session, FILE *out)
+int text_report_programs(struct view *view, uint32_t session, FILE *out)
 {
 	const struct store *store = &view->input->store;
 	_cleanup_(sums_done) struct sums sums = { .budget = &view->input->store.budget };
