@@ -108,7 +108,7 @@ bool stack_lines_is_caller(const struct stack_lines *l, const struct event_frame
 }
 
 int stack_lines_frame(struct stack_lines *l, const struct event_frame *frame, const char *text,
-		      size_t bytes, const struct namer_frame *found)
+		      size_t bytes, const struct offline_frame *found)
 {
 	struct jsonw *w = &l->frames;
 	int r = 0;

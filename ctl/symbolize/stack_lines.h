@@ -11,7 +11,7 @@
 
 #include "ctl/events/event.h"
 #include "ctl/events/store.h"
-#include "ctl/symbolize/namer.h"
+#include "ctl/symbolize/offline_symbols.h"
 #include "shared/json/jsonw.h"
 
 #define STACK_LINES_MAX_BYTES (16u << 20) /* of one stack's text */
@@ -55,7 +55,7 @@ bool stack_lines_is_caller(const struct stack_lines *l, const struct event_frame
  * STORE_FRAMES_MAX frames.
  */
 int stack_lines_frame(struct stack_lines *l, const struct event_frame *frame, const char *text,
-		      size_t bytes, const struct namer_frame *found);
+		      size_t bytes, const struct offline_frame *found);
 
 /*
  * Writes it as lines of at most `max_bytes`, each with at least one frame. `number` is its own

@@ -13,7 +13,7 @@
 #include "ctl/cli/text.h"
 #include "ctl/events/lines.h"
 #include "ctl/events/reader.h"
-#include "ctl/symbolize/namer.h"
+#include "ctl/symbolize/offline_symbols.h"
 #include "ctl/symbolize/stack_lines.h"
 #include "ctl/symbolize/tally.h"
 #include "shared/tools/cleanup.h"
@@ -34,7 +34,7 @@ struct symbolize {
 	int dirs[OPTIONS_DIRS_MAX];
 	uint64_t max_line_bytes;
 	bool source;
-	struct namer namer;
+	struct offline_symbols symbols;
 	struct tally tally;
 	struct stack_lines *open; /* SYMBOLIZE_OPEN */
 	struct frame *frames;	  /* STORE_FRAMES_MAX */
@@ -90,7 +90,7 @@ static bool is_of_file(const struct event_frame *f)
 
 /* Counts what became of a frame of a file. */
 static void count_frame(struct symbolize *s, const struct event_frame *f,
-			const struct namer_frame *found)
+			const struct offline_frame *found)
 {
 	s->user++;
 	s->with_source += found->source != NULL;
@@ -102,12 +102,12 @@ static void count_frame(struct symbolize *s, const struct event_frame *f,
 
 /* What is found out about a frame; nothing where nothing is wanted. */
 static int look_up(struct symbolize *s, const struct event_frame *f, bool caller,
-		   struct namer_frame *ret_found)
+		   struct offline_frame *ret_found)
 {
-	struct namer_frame found = { .unnamed = UNNAMED_NO_BUILD_ID };
+	struct offline_frame found = { .unnamed = UNNAMED_NO_BUILD_ID };
 	int r = 0;
 
-	*ret_found = (struct namer_frame){ 0 };
+	*ret_found = (struct offline_frame){ 0 };
 	if (!is_of_file(f)) {
 		s->others += !f->fn.data;
 		return 0;
@@ -116,8 +116,8 @@ static int look_up(struct symbolize *s, const struct event_frame *f, bool caller
 		return 0;
 	/* A return address stands behind the call, which may be the function's last instruction. */
 	if (f->has_offset)
-		r = namer_find(&s->namer, &f->build_id, &f->module,
-			       f->offset - (caller && f->offset), &found);
+		r = offline_symbols_find(&s->symbols, &f->build_id, &f->module,
+					 f->offset - (caller && f->offset), &found);
 	if (f->fn.data)
 		found.name = NULL;
 	count_frame(s, f, &found);
@@ -139,7 +139,7 @@ static int add_frames(struct symbolize *s, struct stack_lines *l)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct frame *f = &s->frames[i];
-		struct namer_frame found;
+		struct offline_frame found;
 		int r = look_up(s, &f->event, stack_lines_is_caller(l, &f->event), &found);
 
 		if (r == 0)
@@ -280,7 +280,7 @@ static int read_lines(struct symbolize *s)
 
 static void tell_folders(const struct symbolize *s)
 {
-	const struct debug_files *d = &s->namer.files;
+	const struct debug_files *d = &s->symbols.files;
 	_cleanup_free_ char *path = NULL;
 
 	if (!d->passed_over)
@@ -305,7 +305,7 @@ static void tell_totals(const struct symbolize *s)
 	for (int i = 1; i < UNNAMED_COUNT_; i++)
 		if (s->by[i])
 			fprintf(err, "  %" PRIu64 " %s: %s\n", s->by[i],
-				namer_word((enum unnamed)i), namer_help((enum unnamed)i));
+				unnamed_word((enum unnamed)i), unnamed_help((enum unnamed)i));
 	if (s->others)
 		fprintf(err, "  %" PRIu64 " of the kernel, or compiled at run time\n", s->others);
 	if (s->source)
@@ -349,7 +349,7 @@ static int open_all(struct symbolize *s, const char *file)
 
 static int make_parts(struct symbolize *s)
 {
-	int r = namer_init(&s->namer, s->source);
+	int r = offline_symbols_init(&s->symbols, s->source);
 
 	s->open = calloc(SYMBOLIZE_OPEN, sizeof(*s->open));
 	s->frames = calloc(STORE_FRAMES_MAX, sizeof(*s->frames));
@@ -360,7 +360,7 @@ static int make_parts(struct symbolize *s)
 
 static void free_parts(struct symbolize *s)
 {
-	namer_done(&s->namer);
+	offline_symbols_done(&s->symbols);
 	tally_done(&s->tally);
 	for (size_t i = 0; s->open && i < SYMBOLIZE_OPEN; i++)
 		stack_lines_done(&s->open[i]);
@@ -383,7 +383,7 @@ static int run_symbolize(struct symbolize *s)
 	if (r < 0)
 		return fail_command(s, "", r);
 	for (size_t i = 0; i < o->dirs.count; i++) {
-		r = debug_files_add(&s->namer.files, s->dirs[i], o->dirs.items[i]);
+		r = debug_files_add(&s->symbols.files, s->dirs[i], o->dirs.items[i]);
 		if (r < 0)
 			return fail_command(s, o->dirs.items[i], r);
 	}

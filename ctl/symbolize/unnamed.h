@@ -11,4 +11,8 @@ enum unnamed {
 	UNNAMED_COUNT_
 };
 
+/* The word of event lines for the reason, and a sentence. */
+const char *unnamed_word(enum unnamed unnamed);
+const char *unnamed_help(enum unnamed unnamed);
+
 #endif

@@ -72,7 +72,7 @@ static void write_stack(struct stack_lines *l, const struct event *event, const 
 			size_t bytes, const struct frames *came)
 {
 	static struct frames went;
-	const struct namer_frame found = {
+	const struct offline_frame found = {
 		.name = name,
 		.name_bytes = sizeof(name) - 1,
 		.source = source,

@@ -23,7 +23,7 @@
 #define NAMELESS "{\"kind\":\"user\",\"fn\":null,\"why\":\"x\",\"later\":[{}],\"offset\":2}"
 #define KERNEL	 "{\"fn\":\"k\",\"kind\":\"kernel\"}"
 
-static const struct namer_frame nothing;
+static const struct offline_frame nothing;
 
 /* One frame of the line that is being taken. */
 struct taken {
@@ -49,7 +49,7 @@ static bool take(void *context, struct json_reader *s, const struct event *event
 }
 
 /* Takes a line into the stack; every nameless frame gets what was found. */
-static void add(struct stack_lines *l, const char *line, const struct namer_frame *found)
+static void add(struct stack_lines *l, const char *line, const struct offline_frame *found)
 {
 	struct event_fault fault;
 	struct event event;
@@ -95,7 +95,7 @@ static void test_found(void **state)
 {
 	static const char name[] = "\"fn\":\"g\",\"raw\":\"_g\"",
 			  source[] = "\"source\":{\"file\":\"/f\",\"line\":4}";
-	struct namer_frame found = { .name = name, .name_bytes = sizeof(name) - 1 };
+	struct offline_frame found = { .name = name, .name_bytes = sizeof(name) - 1 };
 	_cleanup_(stack_lines_done) struct stack_lines l;
 	_cleanup_free_ char *text = NULL;
 
@@ -116,7 +116,7 @@ static void test_found(void **state)
 static void test_parts(void **state)
 {
 	static const char pad[] = "\"fn\":\"0123456789012345678901234567890123456789\"";
-	const struct namer_frame found = { .name = pad, .name_bytes = sizeof(pad) - 1 };
+	const struct offline_frame found = { .name = pad, .name_bytes = sizeof(pad) - 1 };
 	_cleanup_(stack_lines_done) struct stack_lines l;
 	_cleanup_free_ char *text = NULL;
 	unsigned int lines = 0;

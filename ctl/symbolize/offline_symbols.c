@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/symbolize/offline_symbols.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shared/json/jsonw.h"
+#include "shared/tools/cleanup.h"
+
+#define NO_TEXT UINT32_MAX
+
+/* A build, and the process that reads its file. */
+struct offline_build {
+	struct resolver resolver;
+	uint64_t used;
+	enum unnamed unnamed; /* why there is none */
+	uint32_t module;      /* + 1: the last one that was looked at */
+	bool useless;	      /* its file broke its resolver */
+};
+
+/* What was answered; texts, or NO_TEXT. */
+struct offline_place {
+	uint32_t name, source;
+	enum unnamed unnamed;
+};
+
+/* Without padding, as all keys of pools. */
+struct place_key {
+	uint64_t offset;
+	uint32_t build, zero;
+};
+
+int offline_symbols_init(struct offline_symbols *s, bool lines)
+{
+	*s = (struct offline_symbols){ .lines = lines, .data = malloc(ANSWER_BYTES) };
+	s->budget.max_bytes = OFFLINE_SYMBOLS_MAX_BYTES;
+	debug_files_init(&s->files);
+	pool_init(&s->builds, &s->budget);
+	pool_init(&s->modules, &s->budget);
+	pool_init(&s->places, &s->budget);
+	pool_init(&s->texts, &s->budget);
+	return s->data ? 0 : -ENOMEM;
+}
+
+/* Forgets all that was learnt; the resolvers go too, since they belong to what is forgotten. */
+static void forget_all(struct offline_symbols *s)
+{
+	for (uint32_t i = 0; i < s->builds.count && i < s->known_space; i++)
+		resolver_stop(&s->known[i].resolver, false);
+	pool_done(&s->builds);
+	pool_done(&s->modules);
+	pool_done(&s->places);
+	pool_done(&s->texts);
+	free(s->known);
+	free(s->answers);
+	s->known = NULL;
+	s->answers = NULL;
+	s->known_space = s->answers_space = s->running = 0;
+	s->budget.used_bytes = 0;
+}
+
+void offline_symbols_done(struct offline_symbols *s)
+{
+	forget_all(s);
+	debug_files_done(&s->files);
+	free(s->data);
+	s->data = NULL;
+}
+
+static void stop_resolver(struct offline_symbols *s, struct offline_build *b, bool stuck)
+{
+	s->running -= b->resolver.pid != 0;
+	resolver_stop(&b->resolver, stuck);
+}
+
+/* Ends the resolver that was asked longest ago, when there are enough. */
+static void make_room(struct offline_symbols *s)
+{
+	struct offline_build *oldest = NULL;
+
+	for (uint32_t i = 0; s->running >= OFFLINE_SYMBOLS_RESOLVERS && i < s->builds.count; i++)
+		if (s->known[i].resolver.pid && (!oldest || s->known[i].used < oldest->used))
+			oldest = &s->known[i];
+	if (oldest)
+		stop_resolver(s, oldest, false);
+}
+
+/* The characters of a path in `path`; "" for what is none or too long. */
+static void take_path(const struct json_text *module, char path[DEBUG_FILES_PATH])
+{
+	size_t bytes = 0;
+
+	if (module->data && module->bytes < DEBUG_FILES_PATH)
+		bytes = json_reader_decode(module, path);
+	path[bytes] = '\0';
+	if (strlen(path) != bytes || path[0] != '/')
+		path[0] = '\0';
+}
+
+static enum unnamed choose_reason(int error)
+{
+	if (error == -ESTALE)
+		return UNNAMED_OTHER_BUILD;
+	return error == -EACCES ? UNNAMED_NO_PERMISSION : UNNAMED_NO_FILE;
+}
+
+/* Sees to it that a resolver of the build runs; else b->unnamed says why not. 0 or -ENOMEM. */
+static int start_resolver(struct offline_symbols *s, struct offline_build *b,
+			  const struct json_text *build_id, const struct json_text *module)
+{
+	struct debug_files_pair pair = { .code = -1, .debug = -1 };
+	char path[DEBUG_FILES_PATH];
+	uint32_t number;
+	int r;
+
+	if (b->resolver.pid || b->useless)
+		return 0;
+	take_path(module, path);
+	r = pool_put(&s->modules, path, strlen(path), &number);
+	if (r < 0 || (b->unnamed && b->module == number + 1))
+		return r;
+	b->module = number + 1;
+	r = debug_files_open(&s->files, build_id->data, build_id->bytes, path, &pair);
+	b->unnamed = r < 0 ? choose_reason(r) : UNNAMED_NOT;
+	if (r < 0)
+		return 0;
+	make_room(s);
+	r = resolver_start(&pair, s->lines, &b->resolver);
+	s->running += r == 0;
+	cleanup_close(&pair.code);
+	cleanup_close(&pair.debug);
+	return r == -ENOMEM || r == -EAGAIN ? -ENOMEM : r;
+}
+
+static int keep_text(struct offline_symbols *s, const struct jsonw *w, uint32_t *ret_text)
+{
+	if (jsonw_end(w) < 0)
+		return -ENOMEM;
+	/* Without the braces: members, to stand among others. */
+	return pool_put(&s->texts, w->data + 1, w->bytes - 2, ret_text);
+}
+
+static void write_position(struct jsonw *w, const struct answer_place *p)
+{
+	if (!p->file)
+		return;
+	jsonw_string(w, "file", p->file);
+	jsonw_u64(w, "line", p->line);
+}
+
+/* As many of the inlined functions as fit. */
+static void write_inlined(struct jsonw *w, const struct answer *answer)
+{
+	unsigned int i;
+
+	jsonw_array(w, "inlined");
+	for (i = 1; i < answer->n && w->bytes < OFFLINE_SYMBOLS_SOURCE_BYTES; i++) {
+		struct jsonw_mark mark = jsonw_mark(w);
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "fn", answer->places[i].fn);
+		write_position(w, &answer->places[i]);
+		jsonw_object_end(w);
+		if (w->bytes <= OFFLINE_SYMBOLS_SOURCE_BYTES)
+			continue;
+		jsonw_rewind(w, mark);
+		break;
+	}
+	jsonw_array_end(w);
+	if (i < answer->n)
+		jsonw_u64(w, "inlined_omitted", answer->n - i);
+}
+
+static int keep_source(struct offline_symbols *s, const struct answer *answer, uint32_t *ret_text)
+{
+	_cleanup_(jsonw_done) struct jsonw w = { 0 };
+
+	if (!answer->places[0].file && answer->n == 1)
+		return 0;
+	jsonw_init(&w, ANSWER_BYTES * 6);
+	jsonw_object(&w, NULL);
+	if (answer->places[0].file) {
+		jsonw_object(&w, "source");
+		write_position(&w, &answer->places[0]);
+		jsonw_object_end(&w);
+	}
+	if (answer->n > 1)
+		write_inlined(&w, answer);
+	jsonw_object_end(&w);
+	return keep_text(s, &w, ret_text);
+}
+
+static int keep_name(struct offline_symbols *s, const struct answer *answer, uint32_t *ret_text)
+{
+	_cleanup_(jsonw_done) struct jsonw w = { 0 };
+
+	if (!answer->places[0].fn)
+		return 0;
+	jsonw_init(&w, ANSWER_BYTES * 6);
+	jsonw_object(&w, NULL);
+	jsonw_string(&w, "fn", answer->places[0].fn);
+	if (answer->raw)
+		jsonw_string(&w, "raw", answer->raw);
+	jsonw_object_end(&w);
+	return keep_text(s, &w, ret_text);
+}
+
+/* Asks the build's resolver, and keeps what it says. */
+static int ask_resolver(struct offline_symbols *s, struct offline_build *b, uint64_t offset,
+			struct offline_place *place)
+{
+	struct answer answer;
+	int r;
+
+	if (!b->resolver.pid) {
+		place->unnamed = b->unnamed;
+		return 0;
+	}
+	b->used = ++s->asked;
+	r = resolver_ask(&b->resolver, offset, s->data, &answer);
+	if (r < 0) {
+		stop_resolver(s, b, r == -ETIMEDOUT);
+		b->useless = true;
+		b->unnamed = place->unnamed = UNNAMED_GAVE_UP;
+		return 0;
+	}
+	place->unnamed = answer.unnamed;
+	r = keep_name(s, &answer, &place->name);
+	return r < 0 ? r : keep_source(s, &answer, &place->source);
+}
+
+static void give_frame(const struct offline_symbols *s, const struct offline_place *place,
+		       struct offline_frame *ret_frame)
+{
+	struct offline_frame frame = { .unnamed = place->unnamed };
+
+	if (place->name != NO_TEXT)
+		frame.name = pool_get(&s->texts, place->name, &frame.name_bytes);
+	if (place->source != NO_TEXT)
+		frame.source = pool_get(&s->texts, place->source, &frame.source_bytes);
+	*ret_frame = frame;
+}
+
+/* The build's number, with its row. */
+static int find_build(struct offline_symbols *s, const struct json_text *build_id,
+		      uint32_t *ret_build)
+{
+	int r = pool_put(&s->builds, build_id->data, build_id->bytes, ret_build);
+
+	if (r < 0)
+		return r;
+	return pool_grow(&s->budget, (void **)&s->known, &s->known_space, *ret_build + 1,
+			 sizeof(*s->known));
+}
+
+static int find_place(struct offline_symbols *s, const struct json_text *build_id,
+		      const struct json_text *module, uint64_t offset,
+		      struct offline_frame *ret_frame)
+{
+	struct offline_place place = { .name = NO_TEXT, .source = NO_TEXT };
+	struct place_key key = { .offset = offset };
+	struct offline_build *b;
+	uint32_t number;
+	int r;
+
+	r = find_build(s, build_id, &key.build);
+	if (r < 0)
+		return r;
+	if (pool_find(&s->places, &key, sizeof(key), &number) == 0) {
+		give_frame(s, &s->answers[number], ret_frame);
+		return 0;
+	}
+	b = &s->known[key.build];
+	r = start_resolver(s, b, build_id, module);
+	if (r == 0)
+		r = ask_resolver(s, b, offset, &place);
+	/* What could not be asked may be once another line names another path. */
+	if (r == 0 && (b->resolver.pid || b->useless)) {
+		r = pool_put(&s->places, &key, sizeof(key), &number);
+		if (r == 0)
+			r = pool_grow(&s->budget, (void **)&s->answers, &s->answers_space,
+				      number + 1, sizeof(*s->answers));
+		if (r == 0)
+			s->answers[number] = place;
+	}
+	if (r == 0)
+		give_frame(s, &place, ret_frame);
+	return r;
+}
+
+int offline_symbols_find(struct offline_symbols *s, const struct json_text *build_id,
+			 const struct json_text *module, uint64_t offset,
+			 struct offline_frame *ret_frame)
+{
+	int r;
+
+	if (!build_id->data || build_id->escaped || !build_id->bytes) {
+		*ret_frame = (struct offline_frame){ .unnamed = UNNAMED_NO_BUILD_ID };
+		return 0;
+	}
+	r = find_place(s, build_id, module, offset, ret_frame);
+	if (r != -ENOSPC)
+		return r;
+	forget_all(s);
+	return find_place(s, build_id, module, offset, ret_frame);
+}
