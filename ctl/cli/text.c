@@ -192,7 +192,7 @@ static unsigned int count_characters(const char *text)
 	return n;
 }
 
-static const char *cell_at(const struct text_table *table, size_t i)
+static const char *get_cell(const struct text_table *table, size_t i)
 {
 	return table->cells[i] ? table->cells[i] : "-";
 }
@@ -206,11 +206,11 @@ int text_table_print(const struct text_table *table, unsigned int indent, FILE *
 	for (size_t i = 0; i < table->count; i++) {
 		unsigned int *column = &widths[i % table->columns];
 
-		*column = MAX(*column, count_characters(cell_at(table, i)));
+		*column = MAX(*column, count_characters(get_cell(table, i)));
 	}
 	for (size_t i = 0; i < table->count; i++) {
 		unsigned int column = (unsigned int)(i % table->columns);
-		const char *cell = cell_at(table, i);
+		const char *cell = get_cell(table, i);
 		bool last = column == table->columns - 1;
 
 		if (!column)

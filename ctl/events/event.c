@@ -190,7 +190,7 @@ bool event_read(const char *line, size_t bytes, event_frames_call frames, void *
 
 /* Where in the source of its function a frame is (docs/events.md); of an odd object what is there.
  */
-static bool frame_source(struct json_reader *json, struct event_frame *frame)
+static bool take_source(struct json_reader *json, struct event_frame *frame)
 {
 	struct json_text key;
 
@@ -209,8 +209,8 @@ static bool frame_source(struct json_reader *json, struct event_frame *frame)
 	return !json->fault;
 }
 
-static bool frame_value(struct json_reader *json, const struct json_text *key,
-			struct event_frame *frame)
+static bool take_frame_value(struct json_reader *json, const struct json_text *key,
+			     struct event_frame *frame)
 {
 	if (event_is(key, "fn"))
 		return json_reader_string(json, true, &frame->fn);
@@ -225,7 +225,7 @@ static bool frame_value(struct json_reader *json, const struct json_text *key,
 	if (event_is(key, "why"))
 		return json_reader_string(json, true, &frame->why);
 	if (event_is(key, "source"))
-		return frame_source(json, frame);
+		return take_source(json, frame);
 	if (!event_is(key, "offset") || json_reader_peek(json) == 'n')
 		return json_reader_skip(json);
 	frame->has_offset = true;
@@ -240,7 +240,7 @@ bool event_frame(struct json_reader *json, struct event_frame *ret_frame)
 	if (!json_reader_object(json))
 		return false;
 	while (json_reader_key(json, &key))
-		if (!frame_value(json, &key, &frame))
+		if (!take_frame_value(json, &key, &frame))
 			return false;
 	if (json->fault)
 		return false;

@@ -177,7 +177,7 @@ static int add_item(struct pool *p, const void *data, size_t bytes, uint32_t has
 }
 
 /* The place of these bytes, or the free one where they would stand. Needs one free place. */
-static uint32_t place_of(const struct pool *p, const void *data, size_t bytes, uint32_t hash)
+static uint32_t find_place(const struct pool *p, const void *data, size_t bytes, uint32_t hash)
 {
 	uint32_t mask = p->n_places - 1, place;
 
@@ -194,7 +194,7 @@ static uint32_t place_of(const struct pool *p, const void *data, size_t bytes, u
 	return place;
 }
 
-static uint32_t hash_of(const void *data, size_t bytes)
+static uint32_t hash_bytes(const void *data, size_t bytes)
 {
 	return (uint32_t)(pool_hash(data, bytes) >> 32);
 }
@@ -205,7 +205,7 @@ int pool_find(const struct pool *p, const void *data, size_t bytes, uint32_t *re
 
 	if (!p->count)
 		return -ENOENT;
-	place = place_of(p, data, bytes, hash_of(data, bytes));
+	place = find_place(p, data, bytes, hash_bytes(data, bytes));
 	if (!p->places[place].item)
 		return -ENOENT;
 	*ret_number = p->places[place].item - 1;
@@ -214,7 +214,7 @@ int pool_find(const struct pool *p, const void *data, size_t bytes, uint32_t *re
 
 int pool_put(struct pool *p, const void *data, size_t bytes, uint32_t *ret_number)
 {
-	uint32_t hash = hash_of(data, bytes), place;
+	uint32_t hash = hash_bytes(data, bytes), place;
 	int r;
 
 	if (bytes > UINT32_MAX / 2)
@@ -222,7 +222,7 @@ int pool_put(struct pool *p, const void *data, size_t bytes, uint32_t *ret_numbe
 	r = grow_places(p);
 	if (r < 0)
 		return r;
-	place = place_of(p, data, bytes, hash);
+	place = find_place(p, data, bytes, hash);
 	if (!p->places[place].item) {
 		r = add_item(p, data, bytes, hash);
 		if (r < 0)

@@ -39,7 +39,7 @@ void reader_done(struct reader *r)
 }
 
 /* Up to where a frame is looked for: behind its first '}', of whatever object that is. */
-static size_t prefix_of(const char *text, size_t bytes)
+static size_t measure_prefix(const char *text, size_t bytes)
 {
 	const char *end = memchr(text, '}', bytes);
 
@@ -48,7 +48,7 @@ static size_t prefix_of(const char *text, size_t bytes)
 
 static int put_known(struct reader *r, const char *text, size_t bytes, uint32_t frame)
 {
-	size_t prefix = prefix_of(text, bytes);
+	size_t prefix = measure_prefix(text, bytes);
 	struct reader_known known = { .frame = frame };
 	uint32_t number;
 	int e = 0;
@@ -81,7 +81,7 @@ static void keep_known(struct reader *r, const char *text, size_t bytes, uint32_
  */
 static bool take_known(struct reader *r, struct json_reader *json, uint32_t *ret_frame)
 {
-	size_t left = (size_t)(json->end - json->at), prefix = prefix_of(json->at, left),
+	size_t left = (size_t)(json->end - json->at), prefix = measure_prefix(json->at, left),
 	       rest_bytes = 0;
 	const struct reader_known *known;
 	uint32_t number;

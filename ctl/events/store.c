@@ -65,7 +65,7 @@ static int put_texts(struct store *s, const struct json_text *const from[], uint
 }
 
 /* A kind of a later version is drawn as code of the program. */
-static uint32_t kind_of(const struct json_text *text)
+static uint32_t find_kind(const struct json_text *text)
 {
 	for (uint32_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (event_is(text, kinds[i]))
@@ -76,7 +76,7 @@ static uint32_t kind_of(const struct json_text *text)
 int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_frame)
 {
 	struct store_frame f = {
-		.kind = kind_of(&frame->kind),
+		.kind = find_kind(&frame->kind),
 		.has_offset = frame->has_offset,
 		.offset = frame->offset,
 		.line = (uint32_t)frame->line,

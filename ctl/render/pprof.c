@@ -98,7 +98,7 @@ static int store_string(struct profile *p, uint32_t text, uint32_t *ret_string)
 
 /* In the kernel the offset is a place in the function, in JIT code an address: neither is in a
  * file. */
-static bool in_file(const struct store_frame *f)
+static bool has_file_offset(const struct store_frame *f)
 {
 	return f->kind != STORE_KERNEL && f->kind != STORE_JIT && f->has_offset &&
 	       f->offset < OFFSET_MAX;
@@ -123,7 +123,7 @@ static int add_mapping(struct profile *p, const struct store_frame *f, uint32_t 
 		return r;
 	p->extents[number].unnamed |= f->fn == STORE_NONE;
 	p->extents[number].lines |= f->line > 0;
-	if (in_file(f))
+	if (has_file_offset(f))
 		p->extents[number].bytes = MAX(p->extents[number].bytes, f->offset + 1);
 	*ret_mapping = number + 1;
 	return 0;
@@ -161,7 +161,7 @@ static int add_location(struct profile *p, uint32_t frame)
 		      sizeof(*p->of_frame));
 	if (r < 0 || p->of_frame[frame])
 		return r;
-	if (in_file(f))
+	if (has_file_offset(f))
 		location.offset = f->offset;
 	r = add_mapping(p, f, &location.mapping);
 	if (r == 0)

@@ -102,7 +102,7 @@ static void put_value(const struct svg *svg, uint64_t value, FILE *out)
 		fprintf(out, "%" PRIu64 " samples", value);
 }
 
-static double share_of(uint64_t part, uint64_t whole)
+static double compute_share(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : 0;
 }
@@ -124,7 +124,7 @@ static void put_tip(const struct svg *svg, const struct tree_node *node, FILE *o
 		fprintf(out, "\n%s: ", svg->columns[c]);
 		put_value(svg, node->total[c], out);
 		fprintf(out, ", %.1f %%",
-			100 * share_of(node->total[c], svg->tree->nodes[TREE_ROOT].total[c]));
+			100 * compute_share(node->total[c], svg->tree->nodes[TREE_ROOT].total[c]));
 		if (node->self[c]) {
 			fputs(", itself ", out);
 			put_value(svg, node->self[c], out);
@@ -159,8 +159,8 @@ static void put_class(const struct svg *svg, const struct tree_node *node, FILE 
 static void put_frame(struct drawing *d, const struct tree_node *node, uint64_t start,
 		      uint64_t value, uint32_t row, const struct svg_panel *panel)
 {
-	double x = share_of(start, panel->total) * d->width;
-	double width = share_of(value, panel->total) * d->width;
+	double x = compute_share(start, panel->total) * d->width;
+	double width = compute_share(value, panel->total) * d->width;
 	double chars = (width - 6) / CHARACTER;
 
 	fprintf(d->out, "<g class=\"f\" data-f=\"%" PRIu64 " %" PRIu64 " %u\">", start, value, row);
@@ -184,7 +184,7 @@ static void walk_panel(struct drawing *d, const struct svg_panel *panel, bool dr
 
 	while (node) {
 		uint64_t value = tree->nodes[node].total[panel->column], start = at[depth];
-		bool wide = share_of(value, panel->total) * d->width >= NARROW;
+		bool wide = compute_share(value, panel->total) * d->width >= NARROW;
 
 		at[depth] = store_sum(start, value);
 		at[depth + 1] = start;

@@ -27,7 +27,7 @@ struct text_report {
 	FILE *out;
 };
 
-static char *text_of(const struct store *s, uint32_t text)
+static char *copy_text(const struct store *s, uint32_t text)
 {
 	const char *data;
 	size_t bytes;
@@ -77,7 +77,7 @@ static void add_function(const struct text_report *r, struct text_table *table,
 			 const struct tree_node *root, const struct hot_function *f,
 			 uint32_t module)
 {
-	_cleanup_free_ char *path = text_of(&r->input->store, module);
+	_cleanup_free_ char *path = copy_text(&r->input->store, module);
 
 	text_table_add(table, format_percent(f->self[STORE_DURING], root->total[STORE_DURING]));
 	text_table_add(table, format_percent(f->total[STORE_DURING], root->total[STORE_DURING]));
@@ -172,7 +172,7 @@ static void add_row(const struct text_report *r, const struct tasks *t, const st
 {
 	size_t bytes;
 	const struct task *task = pool_get(&t->pool, sum->task, &bytes);
-	_cleanup_free_ char *name = text_of(&r->input->store, task->name);
+	_cleanup_free_ char *name = copy_text(&r->input->store, task->name);
 	char number[32];
 
 	text_table_add(table, format_duration(sum->ns[STORE_DURING]));
@@ -254,9 +254,9 @@ static int print_stacks(struct text_report *r, uint32_t session)
 static int print_head(const struct text_report *r, const struct store_session *session)
 {
 	const struct store *s = &r->input->store;
-	_cleanup_free_ char *id = text_of(s, session->id), *rule = text_of(s, session->rule);
-	_cleanup_free_ char *cgroup = text_of(s, session->cgroup);
-	_cleanup_free_ char *headline = text_of(s, session->headline);
+	_cleanup_free_ char *id = copy_text(s, session->id), *rule = copy_text(s, session->rule);
+	_cleanup_free_ char *cgroup = copy_text(s, session->cgroup);
+	_cleanup_free_ char *headline = copy_text(s, session->headline);
 	char when[CLOCK_TEXT_BYTES];
 
 	if (!id || !rule || !cgroup || !headline)

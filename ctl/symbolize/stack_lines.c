@@ -146,7 +146,7 @@ static size_t count_fitting(const struct stack_lines *l, size_t from, size_t roo
 	return MIN(last, l->n) - from;
 }
 
-static size_t room_of(const struct stack_lines *l, size_t max_bytes)
+static size_t compute_room(const struct stack_lines *l, size_t max_bytes)
 {
 	size_t taken = MAX(l->first.bytes, l->later.bytes) + l->id.bytes + TAIL_BYTES;
 
@@ -202,7 +202,7 @@ static int write_part(const struct stack_lines *l, struct jsonw *w, size_t from,
 
 int stack_lines_write(struct stack_lines *l, size_t max_bytes, uint64_t number, FILE *out)
 {
-	size_t room = room_of(l, max_bytes), from = 0;
+	size_t room = compute_room(l, max_bytes), from = 0;
 	uint64_t parts = count_parts(l, room);
 
 	for (uint64_t part = 1; part <= parts; part++) {

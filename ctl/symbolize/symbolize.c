@@ -155,7 +155,7 @@ static int add_frames(struct symbolize *s, struct stack_lines *l)
 }
 
 /* The place of the stack that the line belongs to; for a first part a free one. */
-static struct stack_lines *place_of(struct symbolize *s, const struct event *event)
+static struct stack_lines *find_place(struct symbolize *s, const struct event *event)
 {
 	struct stack_lines *free_place = NULL;
 
@@ -184,7 +184,7 @@ static struct stack_lines *place_of(struct symbolize *s, const struct event *eve
 static bool take_stack(struct symbolize *s, const struct event *event,
 		       const struct lines_line *line)
 {
-	struct stack_lines *l = place_of(s, event);
+	struct stack_lines *l = find_place(s, event);
 	int r = 0;
 
 	if (!l) {

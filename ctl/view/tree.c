@@ -31,7 +31,7 @@ void tree_done(struct tree *t)
 }
 
 /* Among the first children, where it mostly is: the table costs more. 0: not there. */
-static uint32_t near_child(const struct tree *t, uint32_t parent, struct tree_step step)
+static uint32_t find_near_child(const struct tree *t, uint32_t parent, struct tree_step step)
 {
 	uint32_t node = t->nodes[parent].child;
 
@@ -50,7 +50,7 @@ static int find_or_make_child(struct tree *t, uint32_t parent, struct tree_step 
 	uint32_t number;
 	int r;
 
-	*ret_node = near_child(t, parent, step);
+	*ret_node = find_near_child(t, parent, step);
 	if (*ret_node)
 		return 0;
 	r = pool_put(&t->paths, &edge, sizeof(edge), &number);

@@ -147,7 +147,7 @@ static void groups_done(struct groups *g)
 	free(g->values);
 }
 
-static unsigned int column_of(const struct store_key *key, enum view_columns columns)
+static unsigned int choose_column(const struct store_key *key, enum view_columns columns)
 {
 	switch (columns) {
 	case VIEW_PHASES:
@@ -165,7 +165,7 @@ static int add_group(struct view *v, struct groups *g, uint32_t key_number,
 	const struct store *s = &v->input->store;
 	const struct store_key *key = store_key_get(s, key_number);
 	const struct store_value *value = &s->values[key_number];
-	struct group group = { .stack = key->stack, .column = column_of(key, columns) };
+	struct group group = { .stack = key->stack, .column = choose_column(key, columns) };
 	uint32_t number;
 	int r;
 
@@ -266,7 +266,7 @@ double view_seconds(const struct view *v, enum view_columns columns, unsigned in
 	return (double)ms / MSEC_PER_SEC;
 }
 
-static char *text_of(const struct view *v, uint32_t text)
+static char *copy_text(const struct view *v, uint32_t text)
 {
 	size_t bytes;
 	const char *data;
@@ -277,15 +277,15 @@ static char *text_of(const struct view *v, uint32_t text)
 	return text_tame(data, bytes);
 }
 
-static char *session_title(const struct view *v, const struct store_session *session)
+static char *make_title(const struct view *v, const struct store_session *session)
 {
 	_cleanup_free_ char *id = NULL, *cgroup = NULL;
 	char *title = NULL;
 
 	if (session->headline != STORE_NONE)
-		return text_of(v, session->headline);
-	id = text_of(v, session->id);
-	cgroup = text_of(v, session->cgroup);
+		return copy_text(v, session->headline);
+	id = copy_text(v, session->id);
+	cgroup = copy_text(v, session->cgroup);
 	if (!id || !cgroup ||
 	    asprintf(&title, "%s: session %s, which has no end here", cgroup, id) < 0)
 		return NULL;
@@ -308,7 +308,7 @@ char *view_title(const struct view *v)
 	}
 	if (!first)
 		return strdup("no session is selected");
-	one = session_title(v, first);
+	one = make_title(v, first);
 	if (!one || n == 1)
 		return TAKE_PTR(one);
 	return asprintf(&title, "%" PRIu64 " sessions, the first: %s", n, one) < 0 ? NULL : title;
