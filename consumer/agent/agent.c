@@ -249,7 +249,7 @@ static void greet_broker(struct agent *a)
 	    broker_client_greet(a->link, BROKER_CLIENT_GREET_MS, &why) < 0)
 		log_warning("broker: %s, continuing without: %s", why,
 			    a->pins.abi.cpus_sampled ? "the loader's own sampler ticks always"
-						     : "there are no stacks until it comes");
+						     : "there are no stacks until it answers");
 }
 
 static void pass_over(void *context, const void *record, size_t bytes)

@@ -36,8 +36,9 @@ int method_subscribe_lines(void *context, const struct control_peer *peer,
 			"params.subscription: want the number that subscribe gave");
 	jsonw_object(w, NULL);
 	if (subscriptions_take(m->subscriptions, json_node_u64(id), clock_mono_ns(), w) < 0)
-		return control_error_fail(error, CONTROL_NOT_FOUND,
-					  "no such subscription: without a question it lasts 10 s");
+		return control_error_fail(
+			error, CONTROL_NOT_FOUND,
+			"there is no such subscription: it ends 10 s after its last question");
 	jsonw_object_end(w);
 	return 0;
 }

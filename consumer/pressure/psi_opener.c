@@ -22,7 +22,7 @@
 /* Longest wait at the end; what is open then is closed by the end of the process. */
 #define CLOSE_WAIT_MS 10000
 
-const char psi_opener_in_turn[] = "its turn to be opened has not come yet";
+const char psi_opener_in_turn[] = "it waits for its turn to be opened";
 static const char unreadable[] = "its pressure file cannot be read";
 static const char at_limit[] = "the limit of trigger descriptors is reached";
 

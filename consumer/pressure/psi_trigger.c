@@ -90,5 +90,5 @@ const char *psi_trigger_pace(enum psi_trigger_power power)
 	case PSI_TRIGGER_POWER_UNKNOWN:
 		break;
 	}
-	return "the kernel looks every 2 s or oftener";
+	return "the kernel looks every 2 s or more often";
 }

@@ -78,7 +78,7 @@ static size_t find_features(const struct telemetry *t, struct feature *f)
 				  t->pins->abi.cpus_sampled
 					  ? "every CPU ticks always, pressure is followed by scan, "
 					    "files of other mount namespaces are not read"
-					  : "there are no stacks until it comes, pressure is "
+					  : "there are no stacks until it answers, pressure is "
 					    "followed by scan, files of other mount namespaces "
 					    "are not read" };
 	return n;

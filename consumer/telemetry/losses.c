@@ -73,9 +73,9 @@ static const struct {
 	  "load with a larger --events-ring-kib; the scan that follows finds what was missed",
 	  "discovery events found no room in their ring" },
 	{ offsetof(struct totals, events_limited), "events_limited",
-	  "find who flaps, and make the rule narrower; the scan that follows finds the last state",
+	  "find which process changes so often, and make the rule narrower; the scan that follows finds the last state",
 	  "renames of processes, or fillings of cgroups, beyond four of each in a second were not "
-	  "told" },
+	  "reported" },
 	{ offsetof(struct totals, events_over_quota), "events_over_quota",
 	  "find who starts so many, and make the rule narrower, or load with a larger "
 	  "--events-ring-kib; the scan that follows finds what was missed",
