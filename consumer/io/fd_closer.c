@@ -11,7 +11,9 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* A thread that only closes needs little; the default would count 8 MiB of address space each. */
+/*
+ * A thread that only closes needs a small stack; the default maps 8 MiB of address space for each.
+ */
 #define STACK_BYTES (64u << 10)
 
 struct fd_closer {
@@ -26,7 +28,7 @@ struct fd_closer {
 	bool stopping;
 };
 
-/* The next descriptor, or -1 when the thread is to end. */
+/* Returns the next descriptor to close, or -1 when the thread must end. */
 static int next_fd(struct fd_closer *c)
 {
 	int fd;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fd_closer.h: closes descriptors off the loop's thread. Closing a pressure trigger waits for a
- * grace period of RCU (psi_trigger_destroy() in kernel/sched/psi.c): about 10 ms each, one after
- * the other. Several threads share a grace period as long as their files differ, and the end of a
- * process does not: it closes one by one. Idle threads do not wake.
+ * fd_closer.h: closes descriptors on threads of its own, so that the loop's thread does not wait
+ * for close(2). Closing a pressure trigger waits for an RCU grace period (psi_trigger_destroy() in
+ * kernel/sched/psi.c), about 10 ms each, one after the other. Threads that close descriptors of
+ * different files share one grace period. At the end of a process the kernel closes one descriptor
+ * after the other, and waits for each. Idle threads do not wake.
  */
 #ifndef TROCAR_CONSUMER_IO_FD_CLOSER_H
 #define TROCAR_CONSUMER_IO_FD_CLOSER_H
@@ -15,21 +16,25 @@
 
 struct fd_closer;
 
-/* Starts the threads (before the system-call filter); room for `space` descriptors. 0 or -errno. */
+/*
+ * Starts the threads (before the system-call filter). The queue has room for `space` descriptors. 0
+ * or -errno.
+ */
 int fd_closer_new(size_t space, struct fd_closer **ret_closer);
 
 /*
- * Takes `fd` over (not negative) and closes it soon. Never waits while there is room; without room,
- * or without a closer (NULL), it is closed here and now.
+ * Takes over `fd` (not negative) and closes it soon, on a thread. Never waits while the queue has
+ * room. When the queue is full, or `c` is NULL, closes `fd` at once in the caller's thread.
  */
 void fd_closer_put(struct fd_closer *c, int fd);
 
-/* Descriptors taken over and not closed yet. */
+/* Returns how many descriptors were taken over and are not closed yet. */
 size_t fd_closer_queued(struct fd_closer *c);
 
 /*
- * Waits at most timeout_ms until all are closed, then ends the threads and frees everything; NULL
- * is allowed. Returns how many it left open: the end of the process closes them.
+ * Waits at most timeout_ms until all descriptors are closed, then ends the threads and frees
+ * everything. NULL is allowed. Returns how many descriptors it left open: the kernel closes them
+ * when the process ends.
  */
 size_t fd_closer_stop(struct fd_closer *c, uint32_t timeout_ms);
 

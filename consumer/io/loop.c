@@ -14,12 +14,13 @@
 
 struct loop_source {
 	struct loop *loop;
-	struct loop_source *next, **link; /* all living sources, or all dead ones of this round */
+	struct loop_source *next,
+		**link; /* list of all live sources, or of this round's dead ones */
 	loop_call call;
 	void *context;
 	int fd;
-	uint32_t events; /* 0: not in the epoll set at all, else EPOLLHUP would still be told */
-	bool timer;	 /* fd is ours */
+	uint32_t events; /* 0: not in the epoll set, because epoll would still report EPOLLHUP */
+	bool timer;	 /* loop_remove closes fd */
 	bool dead;
 };
 
@@ -28,8 +29,8 @@ struct loop {
 	bool stop;
 	bool dispatching;
 	struct loop_source *sources;
-	struct loop_source
-		*dead; /* removed inside a call: events of this round may still name them */
+	/* Sources removed inside a call: later events of this round may still point to them. */
+	struct loop_source *dead;
 };
 
 static void list_add(struct loop_source **head, struct loop_source *source)
@@ -123,7 +124,7 @@ void loop_remove(struct loop_source *source)
 {
 	if (!source || source->dead)
 		return;
-	(void)loop_change(source, 0); /* -EBADF when the owner closed first: gone as well */
+	(void)loop_change(source, 0); /* -EBADF when the owner closed fd first */
 	if (source->timer)
 		close(source->fd);
 	list_remove(source);
@@ -165,7 +166,7 @@ int loop_timer_set(struct loop_source *timer, uint64_t first_ns, uint64_t every_
 	return 0;
 }
 
-/* False when the timer was set anew since its event was fetched: that expiry is void. */
+/* Returns false when the timer was set again after epoll fetched its event: that expiry is void. */
 static bool timer_expired(const struct loop_source *source)
 {
 	uint64_t expirations;

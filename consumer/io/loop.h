@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* loop.h: one epoll loop; a source is a descriptor and a function. Main thread only. */
+/*
+ * loop.h: one epoll loop. A source is a descriptor and the function that the loop calls for it.
+ * Main thread only.
+ */
 #ifndef TROCAR_CONSUMER_IO_LOOP_H
 #define TROCAR_CONSUMER_IO_LOOP_H
 
@@ -9,7 +12,10 @@
 struct loop;
 struct loop_source;
 
-/* Called with the epoll events that are set. Removing sources (also this one) inside is allowed. */
+/*
+ * The loop calls this with the epoll events that are set. The function may remove sources, also its
+ * own.
+ */
 typedef void (*loop_call)(void *context, uint32_t events);
 
 int loop_new(struct loop **ret_loop);
@@ -19,19 +25,21 @@ void loop_free(struct loop *loop);
 int loop_add(struct loop *loop, int fd, uint32_t events, loop_call call, void *context,
 	     struct loop_source **ret_source);
 
-/* Changes the events waited for; 0 silences the source. */
+/* Changes the events that the loop waits for; 0 silences the source. */
 int loop_change(struct loop_source *source, uint32_t events);
 
-/* Ends the source; NULL is allowed. The descriptor stays open. */
+/* Removes and frees the source; NULL is allowed. The descriptor of loop_add stays open. */
 void loop_remove(struct loop_source *source);
 
-/* A CLOCK_MONOTONIC timer as a source; starts disarmed. Freed by loop_remove. */
+/*
+ * Adds a CLOCK_MONOTONIC timer as a source. It starts disarmed; loop_remove frees it. 0 or -errno.
+ */
 int loop_timer(struct loop *loop, loop_call call, void *context, struct loop_source **ret_source);
 
-/* First expiry in first_ns (0 disarms), then every `every_ns` (0: once). */
+/* Sets the first expiry to first_ns from now (0 disarms), then every `every_ns` (0: once). */
 int loop_timer_set(struct loop_source *timer, uint64_t first_ns, uint64_t every_ns);
 
-/* Runs until loop_stop. 0 or -errno. */
+/* Runs the loop until loop_stop is called. 0 or -errno. */
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 

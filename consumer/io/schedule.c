@@ -6,25 +6,26 @@
 #include "shared/tools/clock.h"
 
 /*
- * While only the recorder runs: 97 samples a CPU at the default rate. With 33 frames each these are
- * 60 KiB, so that half the ring (2 MiB) holds those of 35 busy CPUs; on more, or with deeper
- * stacks, the ring wakes us at its half, and the other half is the time to get there.
+ * The drain interval while only the recorder runs. At the default rate a CPU takes 97 samples a
+ * second; with 33 frames each, 5 s of them are 60 KiB, so that half the ring (2 MiB) holds those of
+ * 35 busy CPUs. On more CPUs, or with deeper stacks, the ring wakes the consumer when it is half
+ * full; the other half is the time until the consumer drains.
  */
 #define DRAIN_RECORDER_NS (5 * NSEC_PER_SEC)
 #define DRAIN_SESSION_NS  (50 * NSEC_PER_MSEC)
 #define DRAIN_SOON_NS	  (2 * NSEC_PER_MSEC)
 
-/* A burst of reasons to scan costs one scan. */
+/* One scan serves a burst of requests. */
 #define SCAN_SOON_NS (100 * NSEC_PER_MSEC)
 
 /*
- * The kernel side wakes us for the first event of a burst only (EVENT_WAKE_NS, 50 ms); the rest of
- * the burst is drained by this timer, which is longer. Nothing else would: without a watch no timer
+ * The kernel side wakes the consumer only for the first event of a burst (EVENT_WAKE_NS, 50 ms).
+ * This timer is longer and drains the rest of the burst. While nothing is watched no other timer
  * runs.
  */
 #define EVENTS_SETTLE_NS (60 * NSEC_PER_MSEC)
 
-/* While something is watched the scan falls on the drain's wake-ups. */
+/* While something is watched, scans run on the drain's wake-ups and need none of their own. */
 static void on_drain(void *context, uint32_t events)
 {
 	struct schedule *s = context;
@@ -44,7 +45,9 @@ static void on_events(void *context, uint32_t events)
 	loop_timer_set(s->settle_timer, EVENTS_SETTLE_NS, 0);
 }
 
-/* Losses are looked for once a second: where no other drain follows, the last look is behind them.
+/*
+ * The consumer looks for losses at most once a second. Where no other drain follows a burst, drains
+ * once more a second later, so that one look comes after all losses of the burst.
  */
 static void on_settle(void *context, uint32_t events)
 {

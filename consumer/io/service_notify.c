@@ -15,7 +15,7 @@
 #include "shared/tools/macro.h"
 #include "shared/tools/parse.h"
 
-/* A day; what is longer is no watchdog. */
+/* One day. A longer interval is refused. */
 #define WATCHDOG_MAX_US (24 * 3600 * UINT64_C(1000000))
 
 /* Source: sd_notify(3), unix(7). A path has its NUL in the address, an abstract name has none. */
@@ -63,7 +63,10 @@ static int connect_to(const char *name, int *ret_fd)
 	return 0;
 }
 
-/* Source: sd_watchdog_enabled(3): both variables are inherited by children, hence the pid. */
+/*
+ * Children inherit both variables, so the pid says for whom they are. Source:
+ * sd_watchdog_enabled(3).
+ */
 static int read_watchdog(const char *usec, const char *pid, uint64_t *ret_ns)
 {
 	uint64_t us, owner;
@@ -125,7 +128,7 @@ int service_notify_say(const struct service_notify *notify, const char *state, c
 	va_start(args, format);
 	vsnprintf(text + head, sizeof(text) - head, format, args);
 	va_end(args);
-	/* A line break would begin another assignment. */
+	/* A line break would start another assignment. */
 	for (char *p = text + head; *p; p++)
 		if (*p == '\n' || *p == '\r')
 			*p = ' ';

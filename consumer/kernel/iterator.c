@@ -9,8 +9,8 @@
 #include "shared/tools/cleanup.h"
 
 /*
- * Reads once; an iterator that went over a million objects without output says EAGAIN and goes on
- * where it was (MAX_ITER_OBJECTS).
+ * Reads once, and again on EAGAIN: an iterator that passed MAX_ITER_OBJECTS (a million) objects
+ * without output returns EAGAIN, and the next read(2) goes on from there.
  */
 static ssize_t read_some(int fd, uint8_t *to, size_t bytes)
 {

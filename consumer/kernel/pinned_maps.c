@@ -59,7 +59,7 @@ static const struct {
 	{ "ksyms", offsetof(struct pinned_maps, ksyms_path) },
 };
 
-/* Sizes both sides must agree on. */
+/* Sizes that both sides must agree on. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -87,7 +87,10 @@ static const struct {
 #undef PIN_PROG
 };
 
-/* Pins that the consumer may only read (mode 0640 in pins.def) must be asked for read-only. */
+/*
+ * Whether the pin has mode 0640 in pins.def: the consumer may only read it, and must open it
+ * read-only.
+ */
 static bool is_read_only(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(pin_rows); i++)
@@ -96,7 +99,7 @@ static bool is_read_only(const char *name)
 	return false;
 }
 
-/* A map that only a signal reads: no member of struct pinned_maps has its name. */
+/* Whether only a signal reads the map: no member of struct pinned_maps has its name. */
 static bool is_of_signal(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(map_rows); i++)
@@ -130,7 +133,10 @@ static int open_pin(const char *dir, const char *name)
 
 static int check_abi(const char *dir, int fd, struct abi_header *ret_abi)
 {
-	/* Room for the header of a newer loader: the kernel writes the map's own value size. */
+	/*
+	 * Has room for the header of a newer loader, because the kernel writes the map's own value
+	 * size.
+	 */
 	struct bpf_map_info info = {};
 	uint32_t zero = 0, info_bytes = sizeof(info);
 	union {
@@ -183,7 +189,7 @@ static int open_ring(const char *dir, const char *name, struct ring *ret_ring)
 	return 0;
 }
 
-/* Maps that are written and read as memory: where the pointer goes, and how many bytes. */
+/* Maps that the consumer reads and writes as memory: where the pointer goes, and how many bytes. */
 struct words {
 	int fd;
 	void **at;
@@ -313,7 +319,7 @@ int pinned_maps_counters(const struct pinned_maps *pins, uint32_t slot,
 	return bpf_map_lookup_elem(pins->counters_fd, &slot, counters) < 0 ? -errno : 0;
 }
 
-/* Adds up what each CPU has of one element whose value is `words` counters. */
+/* Adds up the values that each CPU has of one element, whose value is `words` counters. */
 static int sum_cpus(const struct pinned_maps *pins, int fd, uint32_t key, size_t words,
 		    uint64_t *ret_sum)
 {

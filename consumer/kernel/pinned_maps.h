@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pinned_maps.h: what the loader left in bpffs, opened by a process without privilege. Opening
- * happens before the lock-down; afterwards bpf(2) serves map elements only.
+ * pinned_maps.h: opens what the loader pinned in bpffs, without privilege. pinned_maps_open runs
+ * before the lock-down; afterwards bpf(2) is used for map elements only.
  */
 #ifndef TROCAR_CONSUMER_KERNEL_PINNED_MAPS_H
 #define TROCAR_CONSUMER_KERNEL_PINNED_MAPS_H
@@ -32,44 +32,44 @@ struct pinned_maps {
 	struct slot *slots;	 /* mmapped, read-write, abi.slots elements of slot_stride */
 	int abi_fd, control_fd, slots_fd, counters_fd, broker_fd, totals_fd, watches_fd, targets_fd,
 		scope_fd;
-	int unwind_pool_fd, unwind_process_fd; /* large: unwind_window.h */
+	int unwind_pool_fd, unwind_process_fd; /* too large to stay mapped: see unwind_window.h */
 	int unwind_rules_fd, unwind_files_fd, unwind_claims_fd;
 	struct unwind_rule *unwind_rules;    /* mmapped, read-write; UNWIND_RULES_MAX */
-	struct unwind_file *unwind_files;    /* the same; UNWIND_FILES_MAX */
-	struct unwind_claims *unwind_claims; /* the same; one */
+	struct unwind_file *unwind_files;    /* mmapped, read-write; UNWIND_FILES_MAX */
+	struct unwind_claims *unwind_claims; /* mmapped, read-write; one element */
 	int rules_fd[2], cgroups_fd[2];
-	int signal_fd[PINNED_MAP_COUNT_]; /* counters of signals; 0 for a map that stands above */
+	int signal_fd[PINNED_MAP_COUNT_]; /* counters of signals; 0: the map has a member above */
 	struct ring samples, events, errors;
 	char *tasks_path, *vmas_path, *ranges_path, *ksyms_path; /* pinned iterators, owned */
 };
 
 /*
- * Opens every pin in `dir`, checks magic, version and struct sizes. On failure it says in one line
- * what was wrong and what to do, and leaves nothing open. 0; -EPROTO (other version); -ENOENT (not
+ * Opens every pin in `dir` and checks magic, version and struct sizes. On failure logs one line
+ * with the fault and the remedy, and leaves nothing open. 0; -EPROTO (other version); -ENOENT (not
  * loaded); -EACCES (not in the group); -errno.
  */
 int pinned_maps_open(const char *dir, struct pinned_maps *ret_pins);
 void pinned_maps_done(struct pinned_maps *pins);
 
-/* Per-CPU counters of one slot: abi.cpus_possible elements at `counters`. 0 or -errno. */
+/* Reads the per-CPU counters of one slot: abi.cpus_possible elements at `counters`. 0 or -errno. */
 int pinned_maps_counters(const struct pinned_maps *pins, uint32_t slot,
 			 struct slot_counters *counters);
 
-/* Sum over all CPUs of the ticks that were counted in one slot so far. 0 or -errno. */
+/* Sums one slot's counters over all CPUs. 0 or -errno. */
 int pinned_maps_slot(const struct pinned_maps *pins, uint32_t slot,
 		     struct slot_counters *ret_counters);
 
 /*
- * Sums one slot's counters of a signal over all CPUs: an element of `map`, a per-CPU array whose
- * value is `words` counters. 0 or -errno.
+ * Sums one slot's counters of a signal over all CPUs. `map` is a per-CPU array whose value is
+ * `words` counters. 0 or -errno.
  */
 int pinned_maps_signal(const struct pinned_maps *pins, enum pinned_map map, uint32_t slot,
 		       size_t words, uint64_t *ret_sums);
 
-/* What the broker has counted since the load. 0 or -errno. */
+/* Reads what the broker has counted since the load. 0 or -errno. */
 int pinned_maps_broker(const struct pinned_maps *pins, struct broker_counts *ret_counts);
 
-/* Sum over all CPUs of the losses outside slots. 0 or -errno. */
+/* Sums the losses outside slots over all CPUs. 0 or -errno. */
 int pinned_maps_totals(const struct pinned_maps *pins, struct totals *ret_totals);
 
 #endif

@@ -31,7 +31,7 @@ static bool take_number(const char **p, const char *end, uint64_t *ret)
 	return *p > start;
 }
 
-/* " avg10=3.11": whole and two decimals (kernel/sched/psi.c prints %lu.%02lu). */
+/* Parses " avg10=3.11": a whole number and two decimals (kernel/sched/psi.c prints %lu.%02lu). */
 static bool take_average(const char **p, const char *end, const char *key, uint16_t *ret)
 {
 	uint64_t whole, cents;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* psi.h: reading pressure files (Documentation/accounting/psi.rst) and the stall over a window.
- * Pure. */
+/*
+ * psi.h: reads pressure files (Documentation/accounting/psi.rst) and computes the stall over a
+ * window. Keeps no state of its own.
+ */
 #ifndef TROCAR_CONSUMER_KERNEL_PSI_H
 #define TROCAR_CONSUMER_KERNEL_PSI_H
 
@@ -10,7 +12,7 @@
 
 #include "shared/json/jsonw.h"
 
-/* One line of a pressure file: averages in hundredths of a percent, total in us. */
+/* One line of a pressure file: averages in hundredths of a percent, total in microseconds. */
 struct psi_line {
 	uint16_t avg10, avg60, avg300;
 	uint64_t total_us;
@@ -18,19 +20,19 @@ struct psi_line {
 
 struct psi {
 	struct psi_line some, full;
-	bool has_full; /* cpu has no full line before Linux 5.13 */
+	bool has_full; /* the cpu file has no full line before Linux 5.13 */
 };
 
 /* Parses the text of a pressure file. 0 or -EINVAL. Fuzzed (tests/fuzz/consumer/psi.c). */
 int psi_parse(const char *text, size_t bytes, struct psi *ret_psi);
 
-/* Reads and parses through an open descriptor (pread at 0). 0; -EOPNOTSUPP, -ENODEV, -errno. */
+/* Reads the open pressure file (pread at 0) and parses it. 0; -EOPNOTSUPP, -ENODEV, -errno. */
 int psi_read(int fd, struct psi *ret_psi);
 
 /* Writes {"some": {...}, "full": {...}}. */
 void psi_write(const struct psi *psi, struct jsonw *w, const char *key);
 
-/* What was read when; a ring that covers the longest window. */
+/* The last readings with their times: a ring that covers the longest window. */
 struct psi_history {
 	struct psi_point {
 		uint64_t time_ns;
@@ -39,24 +41,28 @@ struct psi_history {
 	size_t space, count, newest;
 };
 
-/* Room for `space` points. 0 or -ENOMEM. */
+/* Makes room for `space` points. 0 or -ENOMEM. */
 int psi_history_init(struct psi_history *h, size_t space);
 
-/* Other room; the newest points are kept as far as they fit. Also for a history without room yet
- * (all zero). 0 or -ENOMEM. */
+/*
+ * Changes the room to `space` points and keeps the newest that fit. Also allocates for an all-zero
+ * history. 0 or -ENOMEM.
+ */
 int psi_history_resize(struct psi_history *h, size_t space);
 void psi_history_done(struct psi_history *h);
 void psi_history_clear(struct psi_history *h);
 void psi_history_add(struct psi_history *h, uint64_t time_ns, const struct psi *psi);
 
-/* The newest point, or NULL. */
+/* Returns the newest point, or NULL. */
 const struct psi_point *psi_history_newest(const struct psi_history *h);
 
-/* The newest point that is not younger than `time_ns`, else the oldest there is; NULL without any.
- */
+/* Returns the newest point at or before `time_ns`, else the oldest one; NULL when there is none. */
 const struct psi_point *psi_history_since(const struct psi_history *h, uint64_t time_ns);
 
-/* How much the total grew from one reading to a later one, in microseconds; 0 when it did not. */
+/*
+ * Returns by how much the total grew from one reading to a later one, in microseconds; 0 when it
+ * did not grow.
+ */
 uint64_t psi_growth_us(const struct psi *from, const struct psi *to, bool full);
 
 #endif

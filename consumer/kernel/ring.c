@@ -11,7 +11,10 @@
 
 #include "shared/tools/macro.h"
 
-/* Room is given back to the producer after this many bytes: often enough that it never starves. */
+/*
+ * The consumer gives room back to the producer after this many bytes: often enough that the
+ * producer never runs out.
+ */
 #define RELEASE_BYTES (128u << 10)
 
 int ring_open(int fd, size_t size, struct ring *ret_ring)
@@ -56,7 +59,7 @@ size_t ring_used(const struct ring *ring)
 	return MIN(producer - *ring->consumer_pos, ring->size);
 }
 
-/* The record at `at`, in one piece; NULL when there is no memory for the bounce. */
+/* Returns the record at `at` in one piece; NULL when there is no memory for the bounce buffer. */
 static const void *whole_record(struct ring *ring, size_t at, size_t bytes)
 {
 	const uint8_t *start = ring->data + at;
@@ -77,7 +80,7 @@ static const void *whole_record(struct ring *ring, size_t at, size_t bytes)
 	return ring->bounce;
 }
 
-/* Drains up to `producer`; returns the new position. Gives room back every RELEASE_BYTES. */
+/* Drains up to `producer` and returns the new position. Gives room back every RELEASE_BYTES. */
 static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned long producer,
 			      ring_call call, void *context)
 {
@@ -86,8 +89,7 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
 
 	if (!ring->data)
 		return pos;
-	/* So that no record of it, which is bounded by what is left, can be longer than the ring.
-	 */
+	/* A record is bounded by what is left, so this check keeps each record within the ring. */
 	if (producer - pos > ring->size) {
 		ring->bad++;
 		return producer;
@@ -125,9 +127,10 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
 }
 
 /*
- * The kernel wakes us only for a record that finds us caught up (consumer_pos equal to its own
- * position). One that was committed between our last look and our store found us behind: so we look
- * again after the store, and both are sequentially consistent.
+ * The kernel wakes the consumer only for a record that is committed when consumer_pos equals the
+ * producer's position. For a record that was committed between the consumer's last load of
+ * producer_pos and its store of consumer_pos no wake-up comes. So the consumer loads producer_pos
+ * again after the store; both are sequentially consistent.
  */
 size_t ring_drain(struct ring *ring, ring_call call, void *context)
 {

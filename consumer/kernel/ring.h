@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ring.h: draining a BPF ring buffer (kernel/bpf/ringbuf.c) from an mmap. The data area is mapped
- * once, not twice as usual: half the resident memory; a record that wraps is put together in a
- * bounce buffer. Positions and lengths come from the kernel, yet each is checked against the ring's
- * size.
+ * ring.h: drains a BPF ring buffer (kernel/bpf/ringbuf.c) from an mmap. It maps the data area once,
+ * not twice as usual, which halves the resident memory; a bounce buffer holds a record that wraps.
+ * Positions and lengths come from the kernel, yet each is checked against the ring's size.
  */
 #ifndef TROCAR_CONSUMER_KERNEL_RING_H
 #define TROCAR_CONSUMER_KERNEL_RING_H
@@ -17,28 +16,28 @@ struct ring {
 	unsigned long *consumer_pos;
 	const unsigned long *producer_pos;
 	const uint8_t *data;
-	uint8_t *bounce; /* for a record that wraps; grows to the longest seen, at most
+	uint8_t *bounce; /* holds a record that wraps; grows to the longest seen, at most
 			    RING_RECORD_MAX */
 	size_t bounce_bytes;
 	uint64_t records; /* drained so far */
-	uint64_t bad;	  /* lengths that cannot be: the ring is then skipped to its end */
+	uint64_t bad;	  /* impossible lengths: the ring is then skipped to its end */
 };
 
 #define RING_RECORD_MAX (64u << 10)
 
-/* Maps the ring `fd` (taken over) of `size` bytes of data. 0 or -errno. */
+/* Maps the ring `fd` (taken over), which has `size` bytes of data. 0 or -errno. */
 int ring_open(int fd, size_t size, struct ring *ret_ring);
 void ring_done(struct ring *ring);
 
 typedef void (*ring_call)(void *context, const void *record, size_t bytes);
 
 /*
- * Hands every committed record to `call` and frees its room in batches. The record is aligned to 8
- * and valid during the call only. Returns the number of records.
+ * Passes every committed record to `call` and gives the room back in batches. The record is aligned
+ * to 8 and valid during the call only. Returns the number of records.
  */
 size_t ring_drain(struct ring *ring, ring_call call, void *context);
 
-/* Bytes waiting. */
+/* Returns the number of bytes that wait in the ring. */
 size_t ring_used(const struct ring *ring);
 
 #endif
