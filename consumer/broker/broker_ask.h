@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker_ask.h: one function for each request of the broker, which reads like a plain call. */
+/* broker_ask.h: one function for each request to the broker. */
 #ifndef TROCAR_CONSUMER_BROKER_BROKER_ASK_H
 #define TROCAR_CONSUMER_BROKER_BROKER_ASK_H
 
@@ -11,9 +11,10 @@
 #include "shared/rules/rules.h"
 
 /*
- * Each: 0 and a descriptor that the caller owns, close-on-exec; -ENOTCONN without a broker (not
- * there, not in time, or of another version); else refused: -EACCES for a rule of the broker, or
- * the kernel's own error, with the sentence in *ret_why (static; may be NULL).
+ * Each makes its request. 0 with a descriptor that the caller owns, close-on-exec; -ENOTCONN
+ * without a broker (not there, not in time, or of another version). When the broker refuses:
+ * -EACCES for a rule of the broker, or the kernel's own error. On failure *ret_why is the reason as
+ * a sentence (static; `ret_why` may be NULL).
  */
 int broker_ask_sampler(struct broker_client *link, uint32_t cpu, uint32_t hz, uint32_t divisor,
 		       int *ret_fd, const char **ret_why);
@@ -24,8 +25,10 @@ int broker_ask_mapping(struct broker_client *link, const struct process_key *pro
 int broker_ask_jit_map(struct broker_client *link, const struct process_key *process, int *ret_fd,
 		       const char **ret_why);
 
-/* As above; *ret_count descriptors in fds[BROKER_DESCRIPTORS_MAX], one per row of probes.def of
- * that signal. */
+/*
+ * Asks for the programs of a signal; errors as above. Writes *ret_count descriptors to
+ * fds[BROKER_DESCRIPTORS_MAX], one per row of probes.def of that signal.
+ */
 int broker_ask_signal(struct broker_client *link, uint32_t signal, int *fds, size_t *ret_count,
 		      const char **ret_why);
 

@@ -16,9 +16,9 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define NOTHING UINT32_MAX /* is owed */
+#define NOTHING UINT32_MAX /* no request */
 
-/* A request, to be compared. */
+/* A request, kept to compare later ones with it. */
 struct asked {
 	uint32_t request; /* NOTHING: none */
 	size_t bytes;
@@ -27,26 +27,26 @@ struct asked {
 
 struct broker_client {
 	pthread_mutex_t lock;
-	struct sockaddr_un address; /* sun_path "": no broker is asked for */
+	struct sockaddr_un address; /* sun_path "": there is no broker to connect to */
 	int fd;			    /* -1: not connected */
 	uint32_t sequence;	    /* of the last request on this connection */
-	struct asked owed;	    /* whose answer is late */
-	uint64_t owed_ns;	    /* since when */
-	struct asked late;	    /* whose answer came late; nobody has taken it yet */
+	struct asked owed;	    /* the request whose answer is late */
+	uint64_t owed_ns;	    /* when it was sent */
+	struct asked late; /* the request whose late answer has come and is not taken yet */
 	struct broker_answer late_answer;
 	struct broker_client_brought late_brought;
-	unsigned int wait_ms; /* for an answer, at most */
-	uint64_t spent_ns;    /* of that, by waits that were not paid back yet */
-	uint64_t spent_at_ns; /* as of then */
-	uint64_t retry_ns;    /* no attempt to connect before this moment */
-	const char *why;      /* what was wrong with the last attempt; NULL: nothing */
+	unsigned int wait_ms; /* longest wait for an answer */
+	uint64_t spent_ns;    /* the part of wait_ms that is used up */
+	uint64_t spent_at_ns; /* when spent_ns was computed */
+	uint64_t retry_ns;    /* earliest next attempt to connect */
+	const char *why;      /* why the last attempt failed; NULL: it did not */
 	struct broker_client_counts counts;
-	/* broker_client_listen; NULL without */
+	/* Set by broker_client_listen; NULL before. */
 	struct loop *loop;
 	broker_client_call call;
 	void *context;
 	struct loop_source *source; /* of fd, while an answer is owed */
-	struct loop_source *timer;  /* until the waits are paid back */
+	struct loop_source *timer;  /* expires when all of wait_ms is available again */
 };
 
 static const char too_late[] = "the broker did not answer in time";
@@ -76,7 +76,7 @@ static void add_one(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* What came late, and nobody wants any more. */
+/* Closes a late answer that nobody takes. */
 static void drop_late(struct broker_client *link)
 {
 	if (link->late.request != NOTHING)
@@ -84,7 +84,7 @@ static void drop_late(struct broker_client *link)
 	link->late.request = NOTHING;
 }
 
-/* Nothing is owed any more. */
+/* Forgets the request whose answer was late. */
 static void settle_owed(struct broker_client *link)
 {
 	link->owed.request = NOTHING;
@@ -110,7 +110,7 @@ void broker_client_free(struct broker_client *link)
 	free(link);
 }
 
-/* The connection is of no use any more; the broker is tried again later. */
+/* Closes a connection that is of no use any more, and sets when the client connects again. */
 static int lose_connection(struct broker_client *link, const char *why)
 {
 	hang_up(link);
@@ -122,8 +122,8 @@ static int lose_connection(struct broker_client *link, const char *why)
 static void on_answer(void *context, uint32_t events);
 
 /*
- * The answer may still come: the connection stays, and is asked nothing else. A broker that has to
- * be started on a machine in trouble needs longer than we wait.
+ * Keeps the connection for a late answer and sends nothing else on it until then. On a machine in
+ * trouble, starting the broker takes longer than the client waits.
  */
 static int note_owed(struct broker_client *link, uint32_t request, const void *body, size_t bytes)
 {
@@ -133,13 +133,14 @@ static int note_owed(struct broker_client *link, uint32_t request, const void *b
 	link->why = too_late;
 	if (link->loop &&
 	    loop_add(link->loop, link->fd, EPOLLIN, on_answer, link, &link->source) < 0)
-		link->source = NULL; /* then whoever asks next looks */
+		link->source = NULL; /* then the next caller looks for the answer */
 	return -ENOTCONN;
 }
 
 /*
- * What is left of the time that the loop may be held up. It is spent by waiting, and comes back as
- * fast: so nobody waits for longer than wait_ms in a row, for however many answers.
+ * Returns how much of the limit on waiting is left. Waiting uses it up, and it comes back as time
+ * passes, at the same rate: so the loop never waits for longer than wait_ms in a row, however many
+ * requests it makes.
  */
 static uint64_t patience_ns(struct broker_client *link)
 {
@@ -163,7 +164,7 @@ static int wait_for_answer(struct broker_client *link, unsigned int wait_ms)
 	return r;
 }
 
-/* As broker_client_wire_receive, after a wait. -ETIMEDOUT: nothing came. */
+/* Waits for the answer, then as broker_client_wire_receive. -ETIMEDOUT: no answer came. */
 static int await_answer(struct broker_client *link, uint32_t request, unsigned int wait_ms,
 			struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
 {
@@ -185,7 +186,10 @@ static int end_greeting(struct broker_client *link, const struct broker_answer *
 	return 0;
 }
 
-/* An answer that is late, or its end: 0 when it was there, and the next request may go out. */
+/*
+ * Receives a late answer, or finds that it will not come. 0: it was there, and the next request may
+ * be sent.
+ */
 static int collect_owed(struct broker_client *link)
 {
 	struct broker_answer answer = {};
@@ -208,7 +212,7 @@ static int collect_owed(struct broker_client *link)
 	return 0;
 }
 
-/* The answer that came late, if it is to this very request; else it is nobody's. */
+/* Takes the late answer if it answers this very request; otherwise closes it. */
 static bool take_late(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
 		      struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
 {
@@ -261,7 +265,7 @@ int broker_client_listen(struct broker_client *link, struct loop *loop, broker_c
 	return 0;
 }
 
-/* A new connection, on which hello was granted; link->why says what was wrong. */
+/* Opens a connection and says hello; link->why is the reason when that fails. */
 static int open_connection(struct broker_client *link, unsigned int wait_ms)
 {
 	struct broker_hello hello = { .abi_version = ABI_VERSION };
@@ -285,13 +289,16 @@ static int open_connection(struct broker_client *link, unsigned int wait_ms)
 		     : end_greeting(link, &answer);
 }
 
-/* May a new connection be tried by now? */
+/* Whether the client may try to connect now. */
 static bool may_try(const struct broker_client *link)
 {
 	return link->address.sun_path[0] && (!link->why || clock_mono_ns() >= link->retry_ns);
 }
 
-/* Is there time for one more answer, half of all? Else whoever listens is called when there is. */
+/*
+ * Whether the limit has room for one more answer, at least half of wait_ms. If not, sets the timer
+ * that calls the listener when it has.
+ */
 static int check_patience(struct broker_client *link, unsigned int *ret_wait_ms)
 {
 	uint64_t left_ns = patience_ns(link);
@@ -305,7 +312,7 @@ static int check_patience(struct broker_client *link, unsigned int *ret_wait_ms)
 	return -ENOTCONN;
 }
 
-/* A connection, if need be a new one, within the time that is left. */
+/* Connects unless it is connected, within what is left of the limit. */
 static int reconnect_broker(struct broker_client *link)
 {
 	unsigned int wait_ms;
@@ -333,9 +340,9 @@ static int exchange_messages(struct broker_client *link, uint32_t request, const
 }
 
 /*
- * On a connection that was there before, an end without an answer is the broker that left because
- * nobody had asked for a while: once more, on a new one. What was asked for can be asked twice,
- * because an answer that never came brought nothing.
+ * Makes a request. When a connection that was used before ends without an answer, the broker has
+ * exited because it was idle: so connects and sends again, once. That is safe, because an answer
+ * that never came gave nothing.
  */
 static int ask_broker(struct broker_client *link, uint32_t request, const void *body, size_t bytes,
 		      struct broker_answer *ret_answer, struct broker_client_brought *ret_brought)
@@ -362,7 +369,7 @@ static int ask_broker(struct broker_client *link, uint32_t request, const void *
 	return r < 0 && r != -ENOTCONN ? lose_connection(link, broker_client_wire_text(r)) : r;
 }
 
-/* The errno that the answer carries, under its wall; a rule of the broker is -EACCES. */
+/* Returns the errno of the answer if it is a valid one; -EACCES for a rule of the broker. */
 static int refusal_error(const struct broker_answer *answer)
 {
 	return answer->error < 0 && answer->error >= -4095 ? answer->error : -EACCES;
@@ -433,7 +440,7 @@ bool broker_client_there(struct broker_client *link, const char **ret_why)
 	return !why;
 }
 
-/* Not under the lock, which whoever waits for an answer holds. */
+/* Does not take the lock, because a thread that waits for an answer holds it. */
 void broker_client_counts(struct broker_client *link, struct broker_client_counts *ret_counts)
 {
 	const uint64_t *from = (const uint64_t *)&link->counts;

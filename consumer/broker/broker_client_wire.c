@@ -57,7 +57,10 @@ int broker_client_wire_wait(int fd, unsigned int wait_ms)
 	}
 }
 
-/* Takes the descriptors out of the control part; false when it is not one SCM_RIGHTS at most. */
+/*
+ * Takes the descriptors out of the control data; false unless that is at most one SCM_RIGHTS
+ * message.
+ */
 static bool take_descriptors(struct msghdr *message, struct broker_client_brought *ret_caught)
 {
 	struct broker_client_brought caught = { .n = 0 };
@@ -85,7 +88,10 @@ static bool take_descriptors(struct msghdr *message, struct broker_client_brough
 	return fine;
 }
 
-/* One message of exactly an answer's length. -ECONNRESET: the other side has gone. */
+/*
+ * Receives one message of exactly an answer's length. -ECONNRESET: the broker closed the
+ * connection.
+ */
 static int receive_answer(int fd, struct broker_answer *ret_answer,
 			  struct broker_client_brought *ret_caught)
 {
@@ -113,7 +119,10 @@ static int receive_answer(int fd, struct broker_answer *ret_answer,
 	return n == 0 ? -ECONNRESET : -EBADMSG;
 }
 
-/* A connection that is refused as a whole is so before its request is read: sequence 0. */
+/*
+ * Whether the answer is to that request. A broker that refuses the whole connection answers before
+ * it reads the request: then the sequence is 0.
+ */
 static bool is_answer_to(const struct broker_answer *answer, uint32_t request, uint32_t sequence)
 {
 	if (answer->magic != BROKER_MAGIC || answer->refusal >= REFUSAL_COUNT_)
@@ -123,7 +132,7 @@ static bool is_answer_to(const struct broker_answer *answer, uint32_t request, u
 	return answer->request == request && answer->sequence == sequence;
 }
 
-/* As many descriptors as were promised, and as the request may bring. */
+/* Whether the answer has as many descriptors as it promised, and as the request may bring. */
 static bool count_fits(const struct broker_answer *answer, const struct broker_row *row, size_t n)
 {
 	if (n != answer->descriptors || n > row->descriptors)

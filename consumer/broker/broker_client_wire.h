@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker_client_wire.h: one request and one answer of shared/broker/broker.h, each as one message.
+/*
+ * broker_client_wire.h: sends one request and receives one answer of shared/broker/broker.h, each
+ * as one message.
  */
 #ifndef TROCAR_CONSUMER_BROKER_BROKER_CLIENT_WIRE_H
 #define TROCAR_CONSUMER_BROKER_BROKER_CLIENT_WIRE_H
@@ -9,7 +11,7 @@
 
 #include "shared/broker/broker.h"
 
-/* What came with an answer. */
+/* The descriptors that came with an answer. */
 struct broker_client_brought {
 	int fds[BROKER_DESCRIPTORS_MAX];
 	size_t n;
@@ -17,24 +19,29 @@ struct broker_client_brought {
 
 void broker_client_wire_close(struct broker_client_brought *brought);
 
-/* Sends a request. 0; -ECONNRESET: the broker has left; -EBADMSG: not the request's length; else
- * -errno of send(2). */
+/*
+ * Sends a request. 0; -ECONNRESET: the broker has exited; -EBADMSG: `bytes` is not the request's
+ * length; else -errno of send(2).
+ */
 int broker_client_wire_send(int fd, uint32_t request, uint32_t sequence, const void *body,
 			    size_t bytes);
 
-/* Waits for something to read, or only looks (0 ms): 0, -ETIMEDOUT or -errno. */
+/*
+ * Waits until there is something to read, at most `wait_ms` (0: only looks). 0, -ETIMEDOUT or
+ * -errno.
+ */
 int broker_client_wire_wait(int fd, unsigned int wait_ms);
 
 /*
- * The answer to that request. 0 when it was answered, granted or not; the descriptors are the
- * caller's. -EAGAIN: it is not there yet; -ECONNRESET: the broker has left; -EBADMSG: what came is
- * no answer to it, and nothing of it is open.
+ * Receives the answer to that request. 0 when the broker answered, whether it granted or refused;
+ * the caller owns the descriptors. -EAGAIN: no answer yet; -ECONNRESET: the broker has exited;
+ * -EBADMSG: the message does not answer that request, and none of its descriptors is left open.
  */
 int broker_client_wire_receive(int fd, uint32_t request, uint32_t sequence,
 			       struct broker_answer *ret_answer,
 			       struct broker_client_brought *ret_brought);
 
-/* Why there is no answer (-errno of these), or no connection (errno of connect(2)): a sentence. */
+/* Returns a sentence that says why there is no answer, for an -errno of the functions above. */
 const char *broker_client_wire_text(int r);
 const char *broker_client_wire_connect_text(int error);
 

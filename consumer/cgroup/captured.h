@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * captured.h: the cgroups that running sessions capture, for those who must leave alone what a
- * session is made of. Knows no session. Main thread only.
+ * captured.h: the cgroups that running sessions capture, for modules that must not take resources
+ * from a session. It knows no session. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_CAPTURED_H
 #define TROCAR_CONSUMER_CGROUP_CAPTURED_H
@@ -21,17 +21,19 @@ struct captured {
 };
 
 /*
- * A session of that cgroup begins; one cgroup may stand there several times. `path` below the
- * cgroup2 mount is borrowed until captured_remove. -ENOSPC beyond CAPTURED_MAX.
+ * Adds the cgroup of a session that begins; the same cgroup may be added several times. `path`,
+ * below the cgroup2 mount, is borrowed until captured_remove. 0 or -ENOSPC beyond CAPTURED_MAX.
  */
 int captured_add(struct captured *c, uint64_t cgroup_id, const char *path);
 
-/* The session that added this very `path` ends; nothing happens when none did. */
+/*
+ * Removes what captured_add added with this very pointer `path`; does nothing when there is none.
+ */
 void captured_remove(struct captured *c, const char *path);
 
 /*
- * Whether a running session captures the cgroup: it is one of them, or `path` (NULL: not known)
- * lies below one.
+ * Whether a running session captures the cgroup: its id was added, or `path` (NULL: not known) is
+ * the path of one that was added or lies below it.
  */
 bool captured_holds(const struct captured *c, uint64_t cgroup_id, const char *path);
 

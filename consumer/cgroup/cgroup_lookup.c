@@ -14,15 +14,18 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define LISTED_BYTES (8u << 20) /* of one walk: 65,536 paths of 120 bytes */
+#define LISTED_BYTES (8u << 20) /* bytes listed by one walk: 65,536 paths of 120 bytes */
 
-/* One look. It keeps its own copy of all that it needs: the loop may have gone on. */
+/*
+ * One look into a user's directory. It has copies of all that it needs, because the loop may go on
+ * before it returns.
+ */
 struct look {
-	struct lookup_call work; /* first */
+	struct lookup_call work; /* must be the first member */
 	int mount_fd;		 /* stays open as long as the consumer runs */
 	int r, fd;
 	uint64_t id;
-	/* A walk's: for each cgroup its id, its path and a NUL. */
+	/* The result of a walk: for each cgroup its id, its path and a NUL. */
 	char *listed;
 	size_t bytes, space;
 	struct cgroupfs_left left;
@@ -59,7 +62,10 @@ bool cgroup_lookup_is_foreign(const struct stat *st)
 	return st->st_uid != 0 || st->st_mode & (S_IWGRP | S_IWOTH);
 }
 
-/* One owner for all that a user has; what a group may write to stands for itself. */
+/*
+ * Returns the number by which calls are limited: one for all directories of a user, and one for
+ * each directory that a group or anybody may write to.
+ */
 static uint64_t owner_of(const struct stat *st)
 {
 	return st->st_uid ? st->st_uid : (uint64_t)st->st_ino << 32;
@@ -144,7 +150,7 @@ static int list_cgroup(void *context, const char *path, uint64_t id)
 	struct look *l = context;
 	size_t bytes = strlen(path) + 1;
 
-	if (path[1] == '\0') /* itself, which is known */
+	if (path[1] == '\0') /* the walk's own top, which the caller knows */
 		return 0;
 	if (l->bytes + sizeof(id) + bytes > l->space) {
 		size_t space = MAX(2 * l->space, (size_t)4096 + bytes);
@@ -175,7 +181,7 @@ static void run_walk(struct lookup_call *w)
 	l->left = left;
 }
 
-/* The walk of that directory that came late; NULL when there is none. It stays in its list. */
+/* Returns the late walk of that directory, which stays in its list; NULL when there is none. */
 static const struct look *find_late(struct cgroups *c, const char *path)
 {
 	struct lookup_call *w;
@@ -194,7 +200,7 @@ static const struct look *find_late(struct cgroups *c, const char *path)
 	return NULL;
 }
 
-/* Tells of what a walk of `path` has found, and has left out. */
+/* Passes the cgroups that a walk of `path` found to `found`, and adds what it left out to *left. */
 static int tell_look(const struct look *l, const char *path,
 		     int (*found)(void *context, const char *path, uint64_t id), void *context,
 		     struct cgroupfs_left *left)

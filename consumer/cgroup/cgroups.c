@@ -14,18 +14,18 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* A walk of a large hierarchy costs milliseconds; ids that are not found must not cause a storm. */
+/* Bounds how often an unknown id causes a walk: in a large hierarchy a walk takes milliseconds. */
 #define WALK_EVERY_NS (200 * NSEC_PER_MSEC)
 
 /* What the cache holds of one cgroup. */
 struct cgroup {
-	struct container container; /* of the path, so that it is parsed once and not per line */
-	uint64_t owner_ns;	    /* when its owner was looked up, 0: never */
-	uint32_t owner_uid;	    /* 0: none but root */
+	struct container container; /* parsed from the path once, not for each line */
+	uint64_t owner_ns;	    /* when owner_uid was looked up; 0: never */
+	uint32_t owner_uid;	    /* 0: root */
 	char path[];
 };
 
-/* Directories that are looked at for an owner: a tree is handed over far above. */
+/* Levels at which a directory's owner is looked up: an administrator delegates a tree far above. */
 #define OWNER_LEVELS 16
 
 int cgroups_open(const char *mount, struct cgroups *ret_cgroups)
@@ -108,7 +108,9 @@ void cgroups_forget(struct cgroups *c, uint64_t id)
 	free(idmap_remove(&c->known, id));
 }
 
-/* A path relative to the mount for the *at() calls: "/" and "/a/b" become "." and "a/b". */
+/*
+ * Turns a path below the mount into one for the *at() calls: "/" and "/a/b" become "." and "a/b".
+ */
 static const char *relative_path(const char *path)
 {
 	while (*path == '/')
@@ -116,7 +118,9 @@ static const char *relative_path(const char *path)
 	return *path ? path : ".";
 }
 
-/* Whether "." or ".." is a component: no cgroup is named so, and ".." leads out of the hierarchy.
+/*
+ * Whether "." or ".." is a component. No cgroup has such a name, and ".." leads out of the
+ * hierarchy.
  */
 static bool has_dots(const char *path)
 {
@@ -190,7 +194,7 @@ int cgroups_occupied(struct cgroups *c, const char *path)
 	int r;
 
 	r = cgroups_read(c, path, "cgroup.procs", one, sizeof(one));
-	/* A threaded cgroup has threads only (kernel/cgroup/cgroup.c, __cgroup_procs_start). */
+	/* A threaded cgroup lists threads only (kernel/cgroup/cgroup.c, __cgroup_procs_start). */
 	if (r == -EOPNOTSUPP)
 		r = cgroups_read(c, path, "cgroup.threads", one, sizeof(one));
 	if (cgroupfs_vanished(r))
@@ -198,7 +202,7 @@ int cgroups_occupied(struct cgroups *c, const char *path)
 	return r > 0 ? 1 : r;
 }
 
-/* A walk under way: who is told, and what was left out of users' directories. */
+/* A walk in progress: whom it calls, and what it left out of users' directories. */
 struct walker {
 	struct cgroups *cgroups;
 	int (*found)(void *context, const char *path, uint64_t id);
@@ -279,9 +283,9 @@ static int learn_walked(void *context, const char *path, uint64_t id)
 }
 
 /*
- * Whether `path` may be the cgroup's. Below a directory that its owner has closed nothing can be
- * compared, nor in one where he holds up who looks; the path that the kernel gave for a process in
- * it is taken then, so that nobody hides by that.
+ * Whether `path` may be the cgroup's. In a directory that its owner has closed, or in which he
+ * makes the consumer wait, the ids cannot be compared. Then the consumer accepts the path that the
+ * kernel gave for a process of the cgroup, so that nobody can hide in that way.
  */
 static bool may_be(struct cgroups *c, const char *path, uint64_t id)
 {
@@ -331,7 +335,7 @@ const char *cgroups_container(struct cgroups *c, uint64_t id, struct container *
 	return known->path;
 }
 
-/* Bytes of the first `levels` components of `path`, the '/' before each included. */
+/* Returns the bytes of the first `levels` components of `path`, each with the '/' before it. */
 static size_t prefix_bytes(const char *path, int levels)
 {
 	size_t bytes = 0;
@@ -342,8 +346,8 @@ static size_t prefix_bytes(const char *path, int levels)
 }
 
 /*
- * The user who has the first directory on the way to `path` that is not root's, or 0; `otherwise`
- * when the way is gone.
+ * Returns the uid of the first directory on the way to `path` that is not root's, or 0 when all are
+ * root's; `otherwise` when the way does not exist any more.
  */
 static uint32_t look_up_owner(struct cgroups *c, const char *path, uint32_t otherwise)
 {

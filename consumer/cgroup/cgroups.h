@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cgroups.h: from a cgroup's id (its inode number in cgroup2) to its path, without privilege: a
- * cache, then /proc/PID/cgroup of a process known to be in it, then a walk of the hierarchy. Main
- * thread only.
+ * cgroups.h: finds the path of a cgroup by its id (its inode number in cgroup2), without privilege:
+ * in a cache, then in /proc/PID/cgroup of a process known to be in it, then by a walk of the
+ * hierarchy. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_CGROUPS_H
 #define TROCAR_CONSUMER_CGROUP_CGROUPS_H
@@ -16,25 +16,23 @@
 #include "shared/tools/cgroupfs.h"
 #include "shared/tools/idmap.h"
 
-#define CGROUPS_MAX 65536 /* paths cached; beyond, the cache starts anew */
+#define CGROUPS_MAX 65536 /* paths cached; when full, the cache is emptied */
 
 struct cgroups {
-	const char *mount; /* of cgroup2, borrowed */
+	const char *mount; /* where cgroup2 is mounted, borrowed */
 	int mount_fd;	   /* O_PATH directory */
 	uint64_t root_id;
 	struct idmap known;	     /* id -> struct cgroup *, owned */
-	uint64_t walked_ns;	     /* when the hierarchy was last walked, to bound walks */
-	struct lookup_pool *lookups; /* owned; NULL: every look is made here and now */
-	struct lookup_call
-		*late; /* walks of users' directories that came late, for the next walk */
-	/* What cannot be seen; cgroups_unseen.h says it. */
-	struct cgroupfs_left left;	/* of the last walk that came to its end */
-	int walk_error;			/* -errno of the last walk, 0 when it came to its end */
-	struct cgroupfs_unread unknown; /* watches of which the last scan could not read whether
-					   anybody is in them */
+	uint64_t walked_ns;	     /* when the hierarchy was last walked, to limit walks */
+	struct lookup_pool *lookups; /* owned; NULL: the main thread looks itself */
+	struct lookup_call *late;    /* walks of users' directories that came late */
+	/* What the consumer cannot see; cgroups_unseen.h reports it. */
+	struct cgroupfs_left left;	/* of the last walk that was completed */
+	int walk_error;			/* -errno of the last walk, 0 when it was completed */
+	struct cgroupfs_unread unknown; /* watches whose occupancy the last scan could not read */
 };
 
-/* 0 or -errno. */
+/* Opens the hierarchy mounted at `mount` (borrowed). 0 or -errno. */
 int cgroups_open(const char *mount, struct cgroups *ret_cgroups);
 
 /* Starts the threads that look into users' directories (before the system-call filter). 0 or
@@ -43,64 +41,69 @@ int cgroups_start(struct cgroups *c);
 void cgroups_done(struct cgroups *c);
 
 /*
- * The path of cgroup `id` below the mount ("/" for the root); pid_hint 0 when no process in it is
- * known. Borrowed until cgroups_forget of that id. NULL when it cannot be found (gone).
+ * Returns the path of cgroup `id` below the mount ("/" for the root), borrowed until cgroups_forget
+ * of that id; NULL when there is no such cgroup. pid_hint is a process in it, or 0.
  */
 const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint);
 
-/* As cgroups_path without a hint, and what the path names; nothing when it cannot be found. */
+/* As cgroups_path without a hint; *ret_container is what the path names. On NULL it is not set. */
 const char *cgroups_container(struct cgroups *c, uint64_t id, struct container *ret_container);
 
-/* Remembers what an event told. */
+/* Caches the path that an event reported. */
 void cgroups_learn(struct cgroups *c, uint64_t id, const char *path);
 
-/* The cgroup is gone. */
+/* Drops the cgroup from the cache: it was removed. */
 void cgroups_forget(struct cgroups *c, uint64_t id);
 
 /*
- * The id of the cgroup at `path` below the mount. 0 or -errno; -EBUSY: somebody holds up who looks
- * into his directory, so of the three below, too.
+ * Finds the id of the cgroup at `path` below the mount. 0 or -errno; -EBUSY when the owner of a
+ * directory on the way makes the lookup wait too long, also for the two functions below and
+ * cgroups_occupied.
  */
 int cgroups_id(struct cgroups *c, const char *path, uint64_t *ret_id);
 
-/* Reads `file` ("cpu.stat", ...) of the cgroup at `path` into `text`, NUL behind it. Bytes or
- * -errno. */
+/*
+ * Reads `file` ("cpu.stat", ...) of the cgroup at `path` into `text` and appends a NUL. Returns the
+ * bytes or -errno.
+ */
 int cgroups_read(struct cgroups *c, const char *path, const char *file, char *text, size_t space);
 
-/* Opens `file` of the cgroup at `path` read-only. Descriptor or -errno. */
+/* Opens `file` of the cgroup at `path` read-only. Returns a descriptor or -errno. */
 int cgroups_open_file(struct cgroups *c, const char *path, const char *file);
 
 /* "uid 1000", or at most two components of a path (names of at most 255 bytes). */
 #define CGROUP_OWNER_BYTES 520
 
 /*
- * Whose the cgroup is: the user who has the first directory on its path that is not root's, to whom
- * a tree was handed over, whatever he makes of it below; else what stands at the first two levels
- * ("/system.slice/nginx.service"). Looked up again after CGROUP_OWNER_NS. False when the cgroup is
- * not known.
+ * Names the owner of the cgroup. That is the user who owns the first directory on its path that is
+ * not root's ("uid 1000"): an administrator delegated the tree to him, so that all cgroups below
+ * are his. When there is none, the owner is named by the first two levels
+ * ("/system.slice/nginx.service"). The consumer looks it up again after CGROUP_OWNER_NS. False when
+ * the cgroup is not known.
  */
 #define CGROUP_OWNER_NS 10000000000ULL
 bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,
 		   char owner[CGROUP_OWNER_BYTES]);
 
 /*
- * Whether somebody is in this very cgroup: 1 when a process is (in a threaded one: a thread), 0
- * when nobody is or it was removed. -errno when that is unknown, because it could not be read: it
- * may well be occupied then.
+ * Whether there are processes in this very cgroup (in a threaded cgroup: threads): 1, or 0 when
+ * there are none or it was removed. -errno when the file could not be read: the cgroup may be
+ * occupied.
  */
 int cgroups_occupied(struct cgroups *c, const char *path);
 
 /*
- * Walks the hierarchy as cgroupfs_walk does, users' directories beside the main loop, and keeps
- * what was left out for cgroups_unseen.h. 0, what `found` returned, or -errno of the root.
+ * Walks the hierarchy as cgroupfs_walk does, with users' directories on the threads of
+ * lookup_pool.h, and keeps what was left out for cgroups_unseen.h. 0, what `found` returned, or
+ * -errno of the root.
  */
 int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
 		 void *context);
 
-/* The walk by which a scan learns everything is over: what came late before it has been told. */
+/* Call after the walk of a process scan: frees the late walks, whose results were all used. */
 void cgroup_lookup_walked(struct cgroups *c);
 
-/* The cgroup2 path of a process from /proc/PID/cgroup into `path`. 0 or -errno. */
+/* Reads the cgroup2 path of a process from /proc/PID/cgroup into `path`. 0 or -errno. */
 int cgroups_of_pid(uint32_t pid, char *path, size_t space);
 
 #endif

@@ -24,7 +24,7 @@ static const char *const qos_names[] = {
 };
 _Static_assert(ARRAY_SIZE(qos_names) == QOS_COUNT_, "a class without a row");
 
-/* A text that is no string: a component of the path, or what is left of one. */
+/* A component of the path, or what is left of one. Not terminated. */
 struct span {
 	const char *text;
 	size_t bytes;
@@ -35,14 +35,20 @@ static bool is_hex(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* Letters, digits, '-', '_' and '.': of host names, and of names that lxc and machined take. */
+/*
+ * Whether a host name, or a name that lxc and machined accept, may have the character: letters,
+ * digits, '-', '_' and '.'.
+ */
 static bool is_host(char c)
 {
 	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '-' ||
 	       c == '_' || c == '.';
 }
 
-/* VALID_CHARS_WITH_AT of systemd, src/basic/unit-name.c. */
+/*
+ * Whether a unit's name may have the character: VALID_CHARS_WITH_AT of systemd,
+ * src/basic/unit-name.c.
+ */
 static bool is_unit(char c)
 {
 	return is_host(c) || c == ':' || c == '\\' || c == '@';
@@ -81,7 +87,7 @@ static bool shape_UID(struct span s)
 	return is_pod_uid(s, '-');
 }
 
-/* '-' parts levels in the name of a slice, so the kubelet writes '_'. */
+/* In the name of a slice '-' separates levels, so the kubelet writes '_' instead. */
 static bool shape_UID_SLICE(struct span s)
 {
 	return is_pod_uid(s, '_');
@@ -99,7 +105,7 @@ static int hex_digit(char c)
 
 /*
  * Undoes unit_name_escape (systemd: src/basic/unit-name.c) into `text`: '-' stands for '/', \xNN
- * for a byte. Returns the bytes, 0 when that is no name of a machine.
+ * for a byte. Returns the bytes, 0 when the result is no name of a machine.
  */
 static size_t unescape_unit(struct span s, char text[CONTAINER_HOST_BYTES])
 {
@@ -135,7 +141,7 @@ static bool shape_ESCAPED(struct span s)
 
 enum gives { GIVES_CONTAINER, GIVES_MONITOR, GIVES_MACHINE, GIVES_MINDER, GIVES_GROUP };
 
-/* How a component must look; one row of NAME or POD. */
+/* The form of a component; one row of NAME or POD. */
 struct pattern {
 	const char *above, *prefix, *suffix;
 	bool (*shape)(struct span s);
@@ -160,12 +166,12 @@ static const char *const units[] = {
 #include "consumer/cgroup/container.def"
 };
 
-/* The component in hand, and what lies above it. */
+/* The component being read, and the path above it. */
 struct walk {
 	const char *path;
-	struct span above; /* without the '/' between */
+	struct span above; /* without the '/' before the component */
 	struct span name;
-	bool in_pod; /* the component above is a pod's cgroup */
+	bool in_pod; /* the component above is the cgroup of a pod */
 };
 
 static bool starts_with(struct span s, const char *prefix)
@@ -194,7 +200,7 @@ static bool fits_above(const struct walk *w, const char *above)
 	       w->above.text[w->above.bytes - bytes - 1] == '/';
 }
 
-/* Takes the prefix off: at the start, or with '*' behind any slice's name too. */
+/* Removes the prefix: at the start, or with '*' also after the name of any slice. */
 static bool take_prefix(struct span *s, const char *prefix)
 {
 	struct span rest = *s;
@@ -231,7 +237,10 @@ static bool fits_pattern(const struct walk *w, const struct pattern *p,
 	return true;
 }
 
-/* A container within another takes its place; what is around it, pod and machine, stays. */
+/*
+ * Takes the name of an inner container, in place of an outer one's. Pod and machine stay those
+ * around it.
+ */
 static void take_name(struct container *c, const struct pattern *p, struct container_part part)
 {
 	const struct container_part none = {};
@@ -277,7 +286,9 @@ static void see_unit(struct container *c, const struct walk *w)
 {
 	struct span s = w->name;
 
-	/* cg_escape of systemd, src/basic/cgroup-util.c: names that the kernel's files have too. */
+	/*
+	 * cg_escape of systemd, src/basic/cgroup-util.c: escapes names that kernel files have too.
+	 */
 	if (s.bytes && s.text[0] == '_')
 		s = (struct span){ s.text + 1, s.bytes - 1 };
 	if (s.bytes > CONTAINER_UNIT_BYTES || !all_bytes(s, is_unit))
@@ -295,7 +306,10 @@ static void see_component(struct container *c, struct walk *w)
 	w->in_pod = see_pod(c, w);
 }
 
-/* "POD.slice:PREFIX:ID", a runtime without the systemd driver that was given its notation. */
+/*
+ * Reads "POD.slice:PREFIX:ID": a runtime without the systemd driver was given the driver's
+ * notation.
+ */
 static void see_notation(struct container *c, struct walk *w)
 {
 	const struct span whole = w->name;
@@ -371,7 +385,7 @@ static void write_machine(const struct container *c, const char *path, struct js
 
 	if (!s.bytes)
 		return;
-	/* Only an escaped name has a backslash: '-' of the others is their own. */
+	/* Only an escaped name has a backslash; in any other name '-' is a '-'. */
 	bytes = memchr(s.text, '\\', s.bytes) ? unescape_unit(s, text) : 0;
 	jsonw_string_n(w, "machine", bytes ? text : s.text, bytes ? bytes : s.bytes);
 }

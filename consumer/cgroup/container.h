@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * container.h: what the path of a cgroup says of who runs there: container, pod, machine, unit. By
- * the names that runtimes give (container.def), and by nothing else: no socket of a runtime is
- * asked. A path is a claim: whoever may make a cgroup may name it so. Any thread.
+ * container.h: reads from the path of a cgroup who runs there: container, pod, machine, unit. It
+ * knows the names that runtimes give (container.def) and asks no runtime's socket. A path is a
+ * claim: whoever may make a cgroup chooses its name. Any thread.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_CONTAINER_H
 #define TROCAR_CONSUMER_CGROUP_CONTAINER_H
@@ -19,42 +19,45 @@ enum container_runtime {
 };
 
 enum container_qos {
-	QOS_NONE, /* no pod */
+	QOS_NONE, /* the path names no pod */
 #define QOS(id, json) QOS_##id,
 #include "consumer/cgroup/container.def"
 	QOS_COUNT_
 };
 
-#define CONTAINER_ID_BYTES   64	 /* hex digits, of every runtime that has ids */
-#define CONTAINER_HOST_BYTES 64	 /* of a machine's name, as of a host's */
-#define CONTAINER_UNIT_BYTES 255 /* of a unit's name: UNIT_NAME_MAX of systemd less the NUL */
+#define CONTAINER_ID_BYTES   64	 /* hex digits; all runtimes with ids have as many */
+#define CONTAINER_HOST_BYTES 64	 /* a machine's name is as long as a host's */
+#define CONTAINER_UNIT_BYTES 255 /* UNIT_NAME_MAX of systemd less the NUL */
 
-/* A part of the path it was found in; bytes 0: there is none. */
+/* A part of the path that container_parse read; bytes 0: there is no such part. */
 struct container_part {
 	uint16_t at, bytes;
 };
 
 /*
- * Offsets hold for any copy of the path. Where containers are nested, everything is of the
- * innermost that has it: the container of the pod's, the pod around it, the machine around that.
+ * What a path names. Offsets hold for any copy of the path. Where containers are nested, each
+ * member describes the innermost one that has it: the innermost container, the pod around it, the
+ * machine around that.
  */
 struct container {
 	uint8_t runtime; /* enum container_runtime, of the innermost container or its monitor */
 	uint8_t qos;	 /* enum container_qos, of the pod */
 	struct container_part id;	 /* of the container the process is in */
-	struct container_part monitored; /* id or name that the process only looks after */
+	struct container_part monitored; /* id or name that the process only monitors */
 	struct container_part pod;	 /* uid, with '_' for '-' where systemd names it */
-	struct container_part machine;	 /* escaped as systemd does where the runtime is machined */
-	struct container_part unit;	 /* innermost unit of systemd, as it is escaped */
+	struct container_part machine;	 /* escaped as systemd does when the runtime is machined */
+	struct container_part unit;	 /* innermost unit of systemd, in its escaped form */
 };
 
 /* Reads a path below the cgroup2 mount; NULL and paths beyond 64 KiB name nothing. */
 struct container container_parse(const char *path);
 
-/* Writes the keys of every line: "container_id" and "pod_uid", each where there is one. */
+/* Writes the keys "container_id" and "pod_uid" of a line, each when the path has one. */
 void container_write_ids(const struct container *c, const char *path, struct jsonw *w);
 
-/* Writes the object "container" {runtime, machine, monitor_of, qos, unit}, unless all are absent.
+/*
+ * Writes the object "container" {runtime, machine, monitor_of, qos, unit}, unless all its keys are
+ * absent.
  */
 void container_write(const struct container *c, const char *path, struct jsonw *w);
 

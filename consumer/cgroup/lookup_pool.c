@@ -10,26 +10,26 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define STACK_BYTES (256u << 10) /* a walk has a path and one directory per level */
-#define LATE_MAX    16		 /* that are kept; more is let go */
+#define STACK_BYTES (256u << 10) /* a walk needs a path and one directory per level */
+#define LATE_MAX    16		 /* late calls that are kept; further ones are freed */
 
 struct worker {
 	pthread_t thread;
 	struct lookup_pool *pool;
 	struct lookup_call *work; /* NULL: idle */
-	bool finished, late;	  /* it has run; nobody waits for it */
+	bool finished, late;	  /* the call has run; nobody waits for it */
 };
 
 struct lookup_pool {
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* something is to be run, or stopping */
+	pthread_cond_t work; /* a call is to be run, or the pool stops */
 	pthread_cond_t done; /* CLOCK_MONOTONIC */
 	struct worker workers[LOOKUP_POOL_THREADS];
 	size_t started, living;	  /* threads that were started; that have not ended */
-	struct lookup_call *late; /* back, and not fetched */
+	struct lookup_call *late; /* calls that came back late and were not fetched */
 	size_t late_count;
-	uint64_t credit_ns, asked_ns; /* what may be waited now; when that was last counted */
-	bool stopping, left;	      /* left: who ends last frees all */
+	uint64_t credit_ns, asked_ns; /* how long a caller may wait now; when that was computed */
+	bool stopping, left;	      /* left: the last thread to end frees all */
 };
 
 static void free_all(struct lookup_pool *p)
@@ -40,7 +40,7 @@ static void free_all(struct lookup_pool *p)
 	free(p);
 }
 
-/* The worker's call came back late: nobody waits for it. */
+/* Keeps a call that came back after its caller had stopped waiting. */
 static void keep_late(struct lookup_pool *p, struct worker *worker)
 {
 	struct lookup_call *w = worker->work;
@@ -128,7 +128,10 @@ int lookup_pool_new(struct lookup_pool **ret_pool)
 	return 0;
 }
 
-/* Finds an idle worker for a call of that owner; NULL: there is none, or the owner has one. */
+/*
+ * Finds an idle worker for a call of that owner; NULL: all are busy, or one is with a call of that
+ * owner.
+ */
 static struct worker *find_worker(struct lookup_pool *p, uint64_t owner)
 {
 	struct worker *idle = NULL;
@@ -144,14 +147,14 @@ static struct worker *find_worker(struct lookup_pool *p, uint64_t owner)
 	return idle;
 }
 
-/* When to stop waiting. The credit grows as time passes, up to LOOKUP_POOL_WAIT_NS. */
+/* Returns when to stop waiting. The credit grows as time passes, up to LOOKUP_POOL_WAIT_NS. */
 static uint64_t wait_until(struct lookup_pool *p, uint64_t now_ns)
 {
 	p->credit_ns = MIN(p->credit_ns + (now_ns - p->asked_ns), (uint64_t)LOOKUP_POOL_WAIT_NS);
 	return now_ns + MAX(p->credit_ns, (uint64_t)LOOKUP_POOL_LEAST_NS);
 }
 
-/* Whether the call is back by then. */
+/* Waits for the call; false when it is not back in time. */
 static bool wait_for(struct lookup_pool *p, struct worker *worker)
 {
 	uint64_t now_ns = clock_mono_ns(), until_ns = wait_until(p, now_ns);
