@@ -70,7 +70,7 @@ void event_budget_end(struct event_budget *b)
 	turn_minute(b, clock_mono_ns(), true);
 }
 
-/* Users within one place are told apart, and places; not 0. */
+/* Returns a hash of place and user, so that users within one place count separately; not 0. */
 static uint64_t hash_owner(const struct event_budget *b, const struct event_about *about)
 {
 	char owner[CGROUP_OWNER_BYTES] = "";
@@ -88,7 +88,10 @@ static const char *rule_name(const struct rule *rule)
 	return rule ? rule->name : "";
 }
 
-/* The timer is set by the first line that is left out: who leaves out none is not woken for it. */
+/*
+ * Sets the timer at the first line that is left out, so that a minute without any causes no
+ * wake-up.
+ */
 static void set_timer(struct event_budget *b, uint64_t now_ns)
 {
 	if (!b->timer || b->timer_minute == b->lines.minute)

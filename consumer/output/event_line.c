@@ -57,8 +57,7 @@ void event_line_begin(const struct lines *lines, struct jsonw *w, const char *ty
 		write_subject(w, subject);
 }
 
-/* A line that cannot be made counts as a dropped one: text without its '\n' is refused and counted.
- */
+/* Counts the line as dropped: output_queue_put refuses text without '\n' and counts it. */
 static bool give_up(const struct lines *lines)
 {
 	return output_queue_put(lines->output, " ", 1, 1);
@@ -69,7 +68,7 @@ static bool put_line(const struct lines *lines, struct jsonw *w)
 	jsonw_object_end(w);
 	if (jsonw_end(w) < 0)
 		return give_up(lines);
-	/* The writer's wall is one byte below the line's: room for the newline. */
+	/* The writer's limit is one byte below max_bytes, which leaves room for the newline. */
 	if (w->space <= w->bytes) {
 		char *more = realloc(w->data, w->bytes + 1);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * event_line.h: one event line: the keys that every line has, then the caller's, then the queue.
- * Any thread; each line is its own writer. docs/events.md says what each key means.
+ * event_line.h: writes one event line: the keys that every line has, then the caller's, then puts
+ * it into the queue. Any thread; each line has a writer of its own. docs/events.md says what each
+ * key means.
  */
 #ifndef TROCAR_CONSUMER_OUTPUT_EVENT_LINE_H
 #define TROCAR_CONSUMER_OUTPUT_EVENT_LINE_H
@@ -15,11 +16,11 @@
 #include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
 
-/* Where lines go and what they all say; never changes after the start. */
+/* Where lines go and the values that all of them have; constant after the start. */
 struct lines {
 	const struct host *host;
 	struct output *output;
-	size_t max_bytes; /* of a line, '\n' included */
+	size_t max_bytes; /* limit of a line, '\n' included */
 };
 
 /* The rule and the cgroup of a line; every field may be absent (NULL or 0). */
@@ -28,24 +29,26 @@ struct event_subject {
 	uint32_t generation;
 	const char *cgroup;
 	uint64_t cgroup_id;
-	struct container container; /* as container_parse(cgroup) */
+	struct container container; /* container_parse(cgroup) */
 	uint64_t session;
 };
 
 /*
- * Starts a line of `type` in `w` (initialised here; give it to event_line_end in every case).
+ * Starts a line of `type` in `w`, which it initialises; call event_line_end with `w` in every case.
  * `subject` may be NULL.
  */
 void event_line_begin(const struct lines *lines, struct jsonw *w, const char *type,
 		      const struct event_subject *subject);
 
 /*
- * Ends the line and queues it; releases `w`. Returns true when queued; false when it was dropped by
- * the queue, is longer than a line may be, or there was no memory.
+ * Ends the line, queues it and releases `w`. Returns true when the line was queued; false when the
+ * queue dropped it, the line is too long, or there was no memory.
  */
 bool event_line_end(const struct lines *lines, struct jsonw *w);
 
-/* Error lines: code, one sentence, and what the operator can do. `fill` adds numbers, may be NULL.
+/*
+ * Writes an error line: code, one sentence, and what the operator can do. `fill` adds numbers, may
+ * be NULL.
  */
 void event_line_error(const struct lines *lines, const struct event_subject *subject,
 		      const char *code, const char *hint,

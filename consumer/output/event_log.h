@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * event_log.h: what the main thread's modules write event lines with: where lines go, and what they
- * say of a cgroup and of the rules in force. Main thread only; the report thread has a struct lines
- * and takes what it says from the session's result.
+ * event_log.h: what the main thread's modules need to write event lines: where lines go, the
+ * cgroups, and the rules in force. Main thread only; the report thread has a struct lines and takes
+ * the rest from the session's result.
  */
 #ifndef TROCAR_CONSUMER_OUTPUT_EVENT_LOG_H
 #define TROCAR_CONSUMER_OUTPUT_EVENT_LOG_H
@@ -13,7 +13,7 @@
 #include "consumer/output/event_line.h"
 #include "consumer/rules/ruleset.h"
 
-/* All borrowed. */
+/* All members are borrowed. */
 struct event_log {
 	const struct lines *lines;
 	struct cgroups *cgroups;
@@ -21,8 +21,8 @@ struct event_log {
 };
 
 /*
- * The subject of a line about `rule` (may be NULL) in cgroup `cgroup_id` (0: none), with the
- * generation in force. Its cgroup is borrowed until cgroups_forget of that id.
+ * Returns the subject of a line about `rule` (may be NULL) in cgroup `cgroup_id` (0: none), with
+ * the generation in force. Its cgroup is borrowed until cgroups_forget of that id.
  */
 struct event_subject event_log_subject(const struct event_log *log, const struct rule *rule,
 				       uint64_t cgroup_id);

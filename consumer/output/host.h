@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host.h: what every line says of the machine, read once before the lock-down. */
+/* host.h: the machine's values in every line, read once before the lock-down. */
 #ifndef TROCAR_CONSUMER_OUTPUT_HOST_H
 #define TROCAR_CONSUMER_OUTPUT_HOST_H
 
@@ -11,11 +11,13 @@ struct host {
 	char kernel[65];    /* release of uname(2) */
 	char cgroup2[4096]; /* mount point, "" without one */
 	enum cgroup_mode cgroup_mode;
-	unsigned int cpus; /* online */
+	unsigned int cpus; /* CPUs online */
 };
 
-/* Reads all of it. A missing cgroup2 is -ENOENT: nothing can be watched; cgroup_mode is set then
- * too. 0, -errno. */
+/*
+ * Reads all members. Without cgroup2 returns -ENOENT, because nothing can be watched; cgroup_mode
+ * is set then too. 0, -errno.
+ */
 int host_read(struct host *ret_host);
 
 #endif

@@ -46,7 +46,7 @@ void line_budget_done(struct line_budget *b)
 	idmap_done(&b->rules);
 }
 
-/* The rule's entry of this minute, made when it is new; NULL without memory. */
+/* Returns the rule's entry of this minute and makes it when it is new; NULL without memory. */
 static struct line_rule *find_or_make_rule(struct line_budget *b, const char *name)
 {
 	struct line_rule *rule = idmap_get(&b->rules, idmap_text_key(name));
@@ -72,7 +72,10 @@ static struct line_owner *find_owner(const struct line_rule *rule, uint64_t owne
 	return NULL;
 }
 
-/* Half of what the others have left, rounded up: the last line is somebody's too. */
+/*
+ * Whether an owner may write one more line: up to half of what the others have left, rounded up so
+ * that the last line can be written.
+ */
 static bool has_room(const struct line_budget *b, const struct line_rule *rule,
 		     const struct line_owner *owner)
 {

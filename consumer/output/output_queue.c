@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The queue is a byte ring. Producers append behind it under the mutex; the writing thread writes
- * from it without the mutex, which is safe because nobody else moves `head`. A line's bytes stay in
- * the ring until all of them are written: so a line that was cut by a full disk is completed later,
- * and one that was cut by the end of a file or of a connection is written whole into the next.
+ * The queue is a byte ring. Producers append to it under the mutex. The writing thread writes from
+ * it without the mutex, which is safe because no other thread moves `head`. The bytes of a line
+ * stay in the ring until all of them are written. So the thread completes a line that a full disk
+ * cut, and writes a line that the end of a file or connection cut whole into the next one.
  */
 #include "consumer/output/output_queue.h"
 
@@ -21,7 +21,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define WRITE_BYTES    (256u << 10) /* per write(2): bounds the time until a stop is seen */
+#define WRITE_BYTES    (256u << 10) /* per write(2): bounds the time until the thread sees a stop */
 #define BACKOFF_MIN_MS 100u
 #define BACKOFF_MAX_MS 2000u
 #define AGAIN_MS       10
@@ -35,24 +35,24 @@ struct output {
 	bool started;
 	bool joined;
 	int wake_fd;
-	int epoll_fd;		   /* waits for wake_fd, and for a while for the output */
-	output_queue_tap_call tap; /* NULL: nobody else wants the lines */
+	int epoll_fd;		   /* waits for wake_fd, and sometimes for the output */
+	output_queue_tap_call tap; /* NULL: there is no tap */
 	void *tap_context;
 
-	/* Under the mutex. */
+	/* Protected by the mutex. */
 	pthread_mutex_t mutex;
 	char *ring;
-	size_t head; /* start of the oldest line that is not written whole */
+	size_t head; /* start of the oldest line that is not completely written */
 	bool sleeping;
 	bool reopen;
 	bool stop;
 	uint64_t deadline_ns;
-	struct output_queue_stats stats; /* queued_bytes is the ring's fill */
+	struct output_queue_stats stats; /* queued_bytes is the fill of the ring */
 
-	/* The writing thread's own once it runs. */
+	/* Used by the writing thread alone once it runs. */
 	struct output_sink sink;
-	bool reopening; /* a new descriptor is wanted, from open_at_ns on */
-	size_t partial; /* bytes at head that fd has taken already */
+	bool reopening; /* open the output again, from open_at_ns on */
+	size_t partial; /* bytes at head that fd has accepted */
 	uint32_t backoff_ms;
 	uint64_t write_at_ns, open_at_ns;
 };
@@ -84,7 +84,7 @@ int output_queue_new(const char *where, size_t queue_bytes, struct output **ret_
 		return -errno;
 	if (epoll_ctl(o->epoll_fd, EPOLL_CTL_ADD, o->wake_fd, &woken) < 0)
 		return -errno;
-	/* Not touched until used: what the queue never held costs no resident memory. */
+	/* Memory that the queue never used is not resident, because nothing writes to it here. */
 	o->ring = malloc(queue_bytes);
 	if (!o->ring)
 		return -ENOMEM;
@@ -100,13 +100,13 @@ static void wake_writer(const struct output *o)
 {
 	const uint64_t one = 1;
 
-	/* EAGAIN means that the counter is full: the thread will wake all the same. */
+	/* EAGAIN means that the counter is full: then the thread wakes in any case. */
 	(void)!write(o->wake_fd, &one, sizeof(one));
 }
 
 /*
- * Sleeps until woken, until `fd` takes data (unless -1), or until `until_ns`. What epoll cannot
- * wait for (a regular file takes data always) is tried again soon.
+ * Sleeps until woken, until `fd` accepts data (unless -1), or until `until_ns`. epoll cannot wait
+ * for a regular file, which always accepts data: then returns soon, and the caller tries again.
  */
 static void wait_for(const struct output *o, int fd, uint64_t until_ns)
 {
@@ -144,7 +144,7 @@ static uint64_t next_try(struct output *o)
 	return at_ns;
 }
 
-/* Puts `n` bytes of the ring from place `at` on into iov; returns the number of pieces. */
+/* Maps `n` bytes of the ring from position `at` to iov; returns the number of pieces. */
 static int map_pieces(const struct output *o, size_t at, size_t n, struct iovec iov[2])
 {
 	size_t first;
@@ -170,7 +170,9 @@ static uint64_t count_lines(const struct iovec *piece, size_t *ret_after_last)
 	return lines;
 }
 
-/* Lines that end within `n` bytes from `at`; *ret_whole is where the last of them ends. */
+/*
+ * Counts the lines that end within `n` bytes from `at`; *ret_whole is where the last of them ends.
+ */
 static uint64_t whole_lines(const struct output *o, size_t at, size_t n, size_t *ret_whole)
 {
 	struct iovec iov[2];
@@ -190,7 +192,7 @@ static uint64_t whole_lines(const struct output *o, size_t at, size_t n, size_t 
 	return lines;
 }
 
-/* Bytes from `at` to the end of its line, at most `n`. */
+/* Returns the bytes from `at` to the end of its line, at most `n`. */
 static size_t line_rest(const struct output *o, size_t at, size_t n)
 {
 	struct iovec iov[2];
@@ -207,7 +209,7 @@ static size_t line_rest(const struct output *o, size_t at, size_t n)
 	return n;
 }
 
-/* `n` more bytes have been taken by fd: gives the room of whole lines back to the producers. */
+/* Call when fd has accepted `n` more bytes: returns the room of whole lines to the producers. */
 static void advance_head(struct output *o, size_t n)
 {
 	size_t whole;
@@ -221,8 +223,10 @@ static void advance_head(struct output *o, size_t n)
 		o->stats.lines += lines;
 		o->stats.bytes += bytes;
 		o->stats.queued_bytes -= bytes;
-		/* An empty ring starts over: the same few pages serve as long as the queue is
-		 * short. */
+		/*
+		 * An empty ring starts at 0 again, so that a short queue touches the same few
+		 * pages.
+		 */
 		o->head = o->stats.queued_bytes ? (o->head + bytes) % o->stats.queue_bytes : 0;
 		o->partial = n - whole;
 	} else {
@@ -242,7 +246,9 @@ static void write_failed(struct output *o, int error)
 {
 	count_error(o, error);
 	if (o->reopening && clock_mono_ns() >= o->open_at_ns) {
-		/* The old file cannot take the rest of its line: the new one gets the line whole.
+		/*
+		 * The old file cannot take the rest of its line, so the new file gets the whole
+		 * line.
 		 */
 		o->partial = 0;
 		return;
@@ -256,7 +262,10 @@ static void write_failed(struct output *o, int error)
 	}
 }
 
-/* One write(2) of at most `n` bytes behind what is written; waits when fd takes nothing. */
+/*
+ * Writes at most `n` bytes with one write(2), after what is written already; waits when fd accepts
+ * nothing.
+ */
 static void write_some(struct output *o, size_t n, uint64_t until_ns)
 {
 	struct iovec iov[2];
@@ -278,7 +287,10 @@ static void open_again(struct output *o)
 	int r = output_sink_reopen(&o->sink);
 
 	if (r < 0) {
-		/* A file that was open stays in use: better the old name than a lost line. */
+		/*
+		 * A file that was open stays in use: a line in a renamed file is better than a lost
+		 * line.
+		 */
 		count_error(o, -r);
 		o->open_at_ns = next_try(o);
 		return;
@@ -288,7 +300,7 @@ static void open_again(struct output *o)
 	o->write_at_ns = 0;
 }
 
-/* One step of the writing thread with `used` bytes in the queue. */
+/* Runs one step of the writing thread with `used` bytes in the queue. */
 static void write_step(struct output *o, size_t used, uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -313,7 +325,7 @@ static void write_step(struct output *o, size_t used, uint64_t deadline_ns)
 	wait_for(o, -1, until_ns);
 }
 
-/* False when the thread shall end. */
+/* Reads what the thread has to do; false when the thread must end. */
 static bool read_state(struct output *o, size_t *ret_used, uint64_t *ret_deadline_ns)
 {
 	bool go_on;
@@ -354,8 +366,10 @@ int output_queue_start(struct output *o)
 	sigset_t all, before;
 	int r;
 
-	/* Signals are the main thread's; SIGPIPE blocked in the thread leaves EPIPE as the only
-	 * word. */
+	/*
+	 * The main thread handles signals. With SIGPIPE blocked in this thread write(2) returns
+	 * EPIPE.
+	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = -pthread_create(&o->thread, NULL, run_writer, o);
@@ -384,7 +398,7 @@ bool output_queue_put(struct output *o, const char *data, size_t bytes, uint64_t
 	if (!bytes)
 		return true;
 	pthread_mutex_lock(&o->mutex);
-	/* Without its '\n' it would mix with the next one. */
+	/* Text without '\n' at its end would mix with the next line. */
 	fits = !o->stop && data[bytes - 1] == '\n' &&
 	       bytes <= o->stats.queue_bytes - o->stats.queued_bytes;
 	if (fits) {
@@ -418,7 +432,10 @@ void output_queue_stats(struct output *o, struct output_queue_stats *ret_stats)
 	pthread_mutex_unlock(&o->mutex);
 }
 
-/* False when the thread hangs in the kernel (a dead network file system, say). */
+/*
+ * Waits for the thread to end; false when it hangs in the kernel (in a dead network file system,
+ * say).
+ */
 static bool join_writer(struct output *o, uint32_t timeout_ms)
 {
 	uint64_t until_ns = clock_real_ns() + (timeout_ms + STOP_GRACE_MS) * NSEC_PER_MSEC;
@@ -457,7 +474,7 @@ void output_queue_free(struct output *o)
 	if (o->started && !o->joined)
 		output_queue_stop(o, 0);
 	if (o->started && !o->joined)
-		return; /* the thread still hangs in write(2) on this memory: the process ends */
+		return; /* the thread still uses this memory in write(2); the process ends */
 	output_sink_done(&o->sink);
 	cleanup_close(&o->wake_fd);
 	cleanup_close(&o->epoll_fd);

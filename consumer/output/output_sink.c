@@ -34,9 +34,10 @@ static int open_unix(const char *path)
 }
 
 /*
- * Read-write, so that a reader that comes and goes is no end of file for us and no reader no error:
- * the pipe fills, then the queue. Write-only where the mode of the FIFO (or Landlock) allows no
- * reading; then a missing reader is ENXIO, tried again like any other error. Source: fifo(7).
+ * Opens a FIFO for reading and writing, so that a reader may come and go: no reader is then neither
+ * an end of file nor an error; the pipe fills up, then the queue. Opens it write-only where the
+ * FIFO's mode (or Landlock) forbids reading; then a missing reader is ENXIO, which is tried again
+ * like any other error. Source: fifo(7).
  */
 static int open_fifo(const char *path)
 {
@@ -65,9 +66,10 @@ static int open_path(const struct output_sink *sink)
 }
 
 /*
- * O_NONBLOCK on the inherited descriptor would change it for everyone who shares it (a shell, say).
- * A pipe can be opened anew through /proc; sockets take MSG_DONTWAIT; files need nothing; what is
- * left (a terminal) is polled and given so little that it does not block.
+ * Opens stdout without O_NONBLOCK on the inherited descriptor, which would change it for all
+ * processes that share it (a shell, say). It opens a pipe again through /proc; a socket takes
+ * MSG_DONTWAIT; a file needs nothing. Anything else (a terminal) is polled, and gets so little at a
+ * time that the write does not block.
  */
 static int open_stdout(struct output_sink *sink)
 {
@@ -154,7 +156,9 @@ void output_sink_done(struct output_sink *sink)
 	sink->path = NULL;
 }
 
-/* POLLOUT on a pipe promises room for PIPE_BUF bytes, and one write of as many does not block. */
+/*
+ * POLLOUT on a pipe promises room for PIPE_BUF bytes, so a write of at most so many does not block.
+ */
 static ssize_t write_polled(const struct output_sink *sink, const struct iovec *iov)
 {
 	struct pollfd poll_fd = { .fd = sink->fd, .events = POLLOUT };
@@ -172,8 +176,7 @@ ssize_t output_sink_write(const struct output_sink *sink, const struct iovec *io
 
 	if (sink->poll_first)
 		return write_polled(sink, iov);
-	if (sink->socket) /* no sendmsg(2): whoever may send descriptors can hide them in a message
-			   */
+	if (sink->socket) /* no sendmsg(2): it could also send descriptors */
 		n = send(sink->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	else
 		n = writev(sink->fd, iov, count);

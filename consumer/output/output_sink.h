@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * output_sink.h: the descriptor that event lines go to, whatever kind it is. It never blocks for
- * long: what cannot be made non-blocking is polled first. Used by the writing thread of output.c
- * only.
+ * output_sink.h: the descriptor that event lines are written to, of any kind. A write never blocks
+ * for long: a descriptor that cannot be made non-blocking is polled first. Used by the writing
+ * thread of output_queue.c only.
  */
 #ifndef TROCAR_CONSUMER_OUTPUT_OUTPUT_SINK_H
 #define TROCAR_CONSUMER_OUTPUT_OUTPUT_SINK_H
@@ -23,23 +23,23 @@ struct output_sink {
 	enum output_queue_kind kind;
 	char *path;	 /* owned; NULL for stdout */
 	int fd;		 /* -1 while closed */
-	bool borrowed;	 /* fd is the process's own stdout */
-	bool socket;	 /* takes MSG_DONTWAIT */
-	bool poll_first; /* a terminal, or a pipe that could not be opened anew */
+	bool borrowed;	 /* fd is the stdout that the process inherited */
+	bool socket;	 /* accepts MSG_DONTWAIT */
+	bool poll_first; /* a terminal, or a pipe that could not be opened again */
 };
 
 /* Opens `where` (as in output_queue_new). On failure there is nothing to release. 0 or -errno. */
 int output_sink_open(const char *where, struct output_sink *ret_sink);
 
-/* Opens the path again and closes the old descriptor; on failure the old one stays. 0 or -errno. */
+/* Opens the path again and closes the old descriptor; on failure keeps the old one. 0 or -errno. */
 int output_sink_reopen(struct output_sink *sink);
 
 void output_sink_close(struct output_sink *sink);
 void output_sink_done(struct output_sink *sink);
 
 /*
- * Writes at most the `count` pieces. Returns the bytes taken; -EAGAIN when it has no room now (wait
- * for POLLOUT); else -errno. SIGPIPE must be blocked or ignored.
+ * Writes at most the `count` pieces. Returns the bytes written; -EAGAIN when there is no room now
+ * (wait for POLLOUT); else -errno. SIGPIPE must be blocked or ignored.
  */
 ssize_t output_sink_write(const struct output_sink *sink, const struct iovec *iov, int count);
 

@@ -16,12 +16,12 @@ struct subscription {
 	uint64_t asked_ns;
 	char *data; /* owned; grows: [taken, bytes) is held */
 	size_t taken, bytes, space;
-	uint64_t omitted; /* lines */
+	uint64_t omitted; /* lines without room */
 };
 
 struct subscriptions {
 	pthread_mutex_t mutex;
-	unsigned int count; /* read without the mutex too */
+	unsigned int count; /* changed under the mutex, read without it */
 	uint64_t last_id;
 	struct subscription items[SUBSCRIPTIONS_MAX];
 };
@@ -54,7 +54,7 @@ void subscriptions_free(struct subscriptions *s)
 	free(s);
 }
 
-/* Room for `more` bytes behind what is held, which moves to the front. */
+/* Makes room for `more` bytes at the end; moves what is held to the front. */
 static bool reserve_bytes(struct subscription *one, size_t more)
 {
 	size_t held = one->bytes - one->taken, space = one->space ? one->space : FIRST_BYTES;
@@ -79,7 +79,7 @@ static bool reserve_bytes(struct subscription *one, size_t more)
 	return true;
 }
 
-/* Who follows no more must not cost memory for ever. */
+/* Frees the subscriptions whose client stopped asking, so that they do not hold memory for ever. */
 static void expire_subscriptions(struct subscriptions *s, uint64_t now_ns)
 {
 	for (size_t i = 0; i < SUBSCRIPTIONS_MAX; i++)
@@ -130,7 +130,7 @@ int subscriptions_open(struct subscriptions *s, uint64_t now_ns, uint64_t *ret_i
 	return place ? 0 : -EBUSY;
 }
 
-/* Whole lines stand in it, so that each ends with its '\n'. */
+/* Writes the held lines, which are whole: each ends with its '\n'. */
 static void take_lines(struct subscription *one, struct jsonw *w)
 {
 	size_t stop = MIN(one->bytes, one->taken + SUBSCRIPTIONS_TAKE);

@@ -6,7 +6,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Moves the ring on to the minute of now_ns, forgetting what is older than an hour. */
+/* Advances the ring to the minute of now_ns and forgets what is older than an hour. */
 static void turn_budget(struct budget *b, uint64_t now_ns)
 {
 	uint64_t now = now_ns / NSEC_PER_SEC / 60;

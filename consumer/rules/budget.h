@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* budget.h: how many milliseconds of an hour a rule has captured. Main thread only. */
+/* budget.h: counts how many milliseconds a rule has captured in the last hour. Main thread only. */
 #ifndef TROCAR_CONSUMER_RULES_BUDGET_H
 #define TROCAR_CONSUMER_RULES_BUDGET_H
 
 #include <stdint.h>
 
-/* What a rule has spent; kept across sets for rules of the same name. */
+/* What a rule has captured. Rules of the same name keep it when a new set is applied. */
 struct budget {
 	uint32_t minute[60]; /* captured ms in each of the last 60 minutes, a ring */
-	uint64_t at_minute;  /* which minute minute[at % 60] is */
+	uint64_t at_minute;  /* number of the newest minute, whose place is at % 60 */
 };
 
-/* Captured milliseconds within the last hour. */
+/* Returns the milliseconds captured within the last hour. */
 uint64_t budget_spent_ms(struct budget *b, uint64_t now_ns);
 void budget_spend(struct budget *b, uint64_t now_ns, uint32_t ms);
 

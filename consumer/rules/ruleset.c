@@ -47,9 +47,9 @@ void ruleset_unref(struct ruleset *set)
 	free(set);
 }
 
-/* Keys and values of one trie, as the batch commands take them. */
+/* Keys and values of one trie in the form of the batch commands. */
 struct batch {
-	void *keys; /* count * key_bytes, zeroed behind each prefix */
+	void *keys; /* count * key_bytes, zeroed after each prefix */
 	struct rule_value *values;
 	size_t key_bytes;
 	size_t count;
@@ -119,8 +119,9 @@ static int cgroup_batch(const struct ruleset *set, struct batch *batch)
 }
 
 /*
- * LPM tries had no batch command before Linux 5.17 only, but a batch stops at the first failure
- * without saying more than a count; one element at a time is the fallback and tells the errno.
+ * Fills a trie with one batch update. Before Linux 5.17 LPM tries have no batch update, and a
+ * failed batch reports only a count. Then updates one element at a time, which also gives the
+ * errno.
  */
 static int fill_trie(int fd, const struct batch *batch)
 {

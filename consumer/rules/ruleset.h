@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ruleset.h: the rule set in force, and its image in the kernel's tries. Sessions and lines outlive
- * a change of rules, so sets are counted by reference. There are two pairs of tries: a new set is
- * written into the pair that is not in use, and one word switches to it, so that there is no moment
- * without rules.
+ * ruleset.h: the rule set in force, and its copy in the kernel's tries. Sessions and lines outlive
+ * a change of rules, so sets are counted by reference. There are two pairs of tries: the consumer
+ * writes a new set into the pair that is not in use and switches to it with one word, so that there
+ * is no moment without rules.
  */
 #ifndef TROCAR_CONSUMER_RULES_RULESET_H
 #define TROCAR_CONSUMER_RULES_RULESET_H
@@ -16,28 +16,28 @@
 #include "shared/rules/rules.h"
 
 struct ruleset {
-	unsigned int refs; /* atomic: main thread and symbolizer */
+	unsigned int refs; /* atomic: the main thread and the symbolizer change it */
 	uint32_t generation;
-	char *source; /* "file:PATH", "socket" */
+	char *source; /* "file:PATH" or "socket" */
 	struct rules *rules;
 	struct budget *budgets; /* one per rule; main thread only */
 };
 
-/* The set in force: one word that every module reads. Main thread only. */
+/* The set in force; every module reads it. Main thread only. */
 struct active_rules {
 	struct ruleset *set; /* a reference; NULL before the first is applied */
-	uint32_t generation; /* last one given */
+	uint32_t generation; /* the last generation that was given */
 };
 
-/* A new set with one reference that takes over `rules` on success. 0 or -ENOMEM. */
+/* Makes a set with one reference, which takes over `rules` on success. 0 or -ENOMEM. */
 int ruleset_new(struct rules *rules, uint32_t generation, const char *source,
 		struct ruleset **ret_set);
 struct ruleset *ruleset_ref(struct ruleset *set);
 void ruleset_unref(struct ruleset *set);
 
 /*
- * Fills pair `pair` (0 or 1) of tries with the set's keys; whatever stood there is removed first.
- * The other pair is not touched. 0; -ENOSPC when the loader's --rules is too small; -errno.
+ * Fills pair `pair` (0 or 1) of tries with the set's keys, after it has emptied that pair. Does not
+ * touch the other pair. 0; -ENOSPC when the loader's --rules is too small; -errno.
  */
 int ruleset_fill(const struct pinned_maps *pins, unsigned int pair, const struct ruleset *set);
 

@@ -8,7 +8,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* Owners are few: users with a tree of their own, and what stands at the second level. */
+/* There are few owners: users with a tree of their own, and cgroups at the second level. */
 #define OWNERS_MAX 16384
 
 static const char *const names[] = {
@@ -133,10 +133,10 @@ void shares_clear(struct shares *s, enum share share)
 		owner->held[share] = 0;
 }
 
-/* What was captured within the hour. */
+/* What was captured within the last hour. */
 struct spent {
 	uint64_t mine, all;
-	uint64_t owners; /* who captured, and the one who asks */
+	uint64_t owners; /* how many captured, the one who asks included */
 };
 
 static struct spent count_spent(struct shares *s, struct owner *owner, uint64_t now_ns)
@@ -157,7 +157,10 @@ static struct spent count_spent(struct shares *s, struct owner *owner, uint64_t 
 	return spent;
 }
 
-/* Its equal part is left to it, although `used_ms` of `max_ms` are used up by others. */
+/*
+ * Whether the owner has not used its equal part, although all owners have used `used_ms` of
+ * `max_ms`.
+ */
 static bool has_part(const struct spent *spent, uint64_t max_ms, uint64_t used_ms)
 {
 	return spent->owners > 1 && spent->mine < max_ms / spent->owners && used_ms < 2 * max_ms;
@@ -200,7 +203,7 @@ void shares_parts(const struct shares *s, const uint64_t capacity[SHARE_COUNT_],
 		ret_parts[share] = capacity[share] / MAX(holders[share], (uint64_t)1);
 }
 
-/* The largest part of any capacity that the owner holds, in millionths. */
+/* Returns the largest part of any capacity that the owner holds, in millionths. */
 static uint64_t weight_of(const struct owner *owner, const uint64_t capacity[SHARE_COUNT_])
 {
 	uint64_t most = 0;
@@ -211,7 +214,7 @@ static uint64_t weight_of(const struct owner *owner, const uint64_t capacity[SHA
 	return most;
 }
 
-/* Puts it where it belongs among the `n` heaviest so far; returns how many there are then. */
+/* Inserts the owner by weight into the `n` heaviest so far; returns the new count. */
 static size_t insert_owner(const struct owner **top, size_t n, size_t max,
 			   const struct owner *owner, const uint64_t capacity[SHARE_COUNT_])
 {

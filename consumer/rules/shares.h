@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shares.h: who holds how much of what there is a bounded amount of. While there is room everybody
- * gets it; when there is none, a newcomer takes the place of something idle of an owner who has
- * more than the newcomer's would have then. So nobody can keep others out, and two who have the
- * same do not take from each other in turns. Pure; main thread only.
+ * shares.h: counts which owner holds how much of each bounded resource. While there is room every
+ * owner gets it. When there is none, a newcomer takes the place of something idle whose owner has
+ * more than the newcomer would have then. So no owner can keep others out, and two owners with the
+ * same amount do not take from each other in turns. Makes no system call; main thread only.
  */
 #ifndef TROCAR_CONSUMER_RULES_SHARES_H
 #define TROCAR_CONSUMER_RULES_SHARES_H
@@ -17,17 +17,17 @@
 
 enum share {
 	SHARE_WATCHES,	/* slots */
-	SHARE_TABLES,	/* of unwinding */
-	SHARE_ROWS,	/* bytes of the pool that others do not use too */
+	SHARE_TABLES,	/* unwind tables */
+	SHARE_ROWS,	/* bytes of the unwind pool that no other owner uses too */
 	SHARE_CAPTURED, /* milliseconds within the last hour */
 	SHARE_COUNT_,
 };
 
-/* "watches", "tables", "rows_bytes", "captured_ms". */
+/* Returns the name of the share: "watches", "tables", "rows_bytes", "captured_ms". */
 const char *share_name(enum share share);
 
 struct owner {
-	char *name; /* as cgroups_owner has it; owned */
+	char *name; /* as cgroups_owner writes it; owned */
 	unsigned int refs;
 	uint64_t held[SHARE_COUNT_];
 	struct budget captured;
@@ -35,71 +35,77 @@ struct owner {
 
 struct shares {
 	struct idmap owners;	/* hash of the name -> struct owner *, owned */
-	struct budget captured; /* of cgroups that had gone before their owner was looked up */
+	struct budget captured; /* by cgroups that were removed before their owner was looked up */
 };
 
 void shares_init(struct shares *s);
 void shares_done(struct shares *s);
 
-/* The owner of that name with one reference more; NULL without memory: then nobody is asked. */
+/*
+ * Returns the owner of that name with one more reference; NULL without memory: then no share is
+ * counted.
+ */
 struct owner *shares_owner(struct shares *s, const char *name);
 
 struct cgroups;
 
-/* The owner of a cgroup, with a reference (shares_put); NULL when it is not known. */
+/* Returns the owner of a cgroup with one more reference (shares_put); NULL when it is not known. */
 struct owner *shares_of_cgroup(struct shares *s, struct cgroups *cgroups, uint64_t cgroup_id,
 			       uint32_t pid_hint);
 
-/* One reference more to the same; NULL is allowed. */
+/* Takes one more reference and returns `owner`; NULL is allowed. */
 struct owner *shares_ref(struct owner *owner);
 
 /* Gives a reference back; NULL is allowed. */
 void shares_put(struct shares *s, struct owner *owner);
 
-/* Forgets those to whom nobody refers and who have captured nothing within the hour. */
+/* Frees the owners to whom nobody refers and who have captured nothing within the last hour. */
 void shares_sweep(struct shares *s, uint64_t now_ns);
 
-/* Owners, with which `owner` may be NULL: then these do nothing. */
+/* Change what `owner` holds; with NULL they do nothing. */
 void shares_add(struct owner *owner, enum share share, uint64_t n);
 void shares_sub(struct owner *owner, enum share share, uint64_t n);
 
-/* Whether `from` has more than `to` would have with `n` more of it. False for NULL. */
+/*
+ * Whether `from` has more of the share than `to` would have with `n` more. False when either is
+ * NULL.
+ */
 bool shares_yield(const struct owner *from, const struct owner *to, enum share share, uint64_t n);
 
-/* Makes held[share] 0 for all: it is counted anew. */
+/* Sets held[share] of all owners to 0, before it is counted again. */
 void shares_clear(struct shares *s, enum share share);
 
 enum capture_verdict {
 	CAPTURE_MAY,
-	CAPTURE_OWNER_SPENT, /* this owner has had its half, and is not the only one */
+	CAPTURE_OWNER_SPENT, /* this owner has used half of it, and is not the only one */
 	CAPTURE_ALL_SPENT,
 };
 
 /*
- * Whether the overall budget of `max_ms` in an hour lets `owner` capture. Alone, an owner may have
- * all of it; with others half. What is an owner's equal part it may have although others have used
- * up the whole, until all together have used twice of it.
+ * Whether the overall budget of `max_ms` in an hour lets `owner` capture. An owner alone may use
+ * all of it, with others half. An owner may use its equal part even when others have used up the
+ * whole, until all together have used twice the budget.
  */
 enum capture_verdict shares_may_capture(struct shares *s, struct owner *owner, uint64_t max_ms,
 					uint64_t now_ns);
 
 /*
- * The same of a rule's budget, of which `used_ms` are used up: whether `owner` has captured less
- * than its equal part of it, by all rules.
+ * Whether `owner` has captured less than its equal part of a rule's budget, by all rules. `used_ms`
+ * of the budget are used up.
  */
 bool shares_has_part(struct shares *s, struct owner *owner, uint64_t max_ms, uint64_t used_ms,
 		     uint64_t now_ns);
 
-/* Captured milliseconds, of an owner or (NULL) of nobody known. */
+/* Counts captured milliseconds for `owner`, or for no owner (NULL). */
 void shares_captured(struct shares *s, struct owner *owner, uint64_t now_ns, uint32_t ms);
 
-/* Of each, `capacity` divided by those who hold any of it. */
+/* Computes for each share `capacity` divided by the number of owners that hold any of it. */
 void shares_parts(const struct shares *s, const uint64_t capacity[SHARE_COUNT_],
 		  uint64_t ret_parts[SHARE_COUNT_]);
 
 /*
- * Those who hold something, the largest part of any capacity first, at most `max`; returns how
- * many. held[SHARE_CAPTURED] is brought up to date.
+ * Lists the owners that hold something, at most `max`, by the largest part of any capacity that
+ * they hold, the largest first. Returns how many. Updates held[SHARE_CAPTURED].
  */
 size_t shares_top(struct shares *s, const uint64_t capacity[SHARE_COUNT_], uint64_t now_ns,
 		  const struct owner **ret_top, size_t max);
