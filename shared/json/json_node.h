@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * json_node.h: one value of a JSON text that json_tree.h has read: what it is, where it stands, and
- * what is in it. A value that is missing is NULL, and every function here takes that. Of the
- * members of an object that have the same key only the last is seen.
+ * json_node.h: one value of a JSON text that json_tree.h has read: its kind, its place, and its
+ * contents. Every function here accepts NULL for a value that is missing. Of the members of an
+ * object with the same key the functions see only the last.
  */
 #ifndef TROCAR_SHARED_JSON_JSON_NODE_H
 #define TROCAR_SHARED_JSON_JSON_NODE_H
@@ -22,12 +22,12 @@ enum json_kind {
 };
 
 /*
- * Nodes stand in one array in the order of the text, so that distances lead from one to another:
- * the first child of a node is the next in the array.
+ * Nodes are in one array in the order of the text, so that distances lead from one to another: the
+ * first child of a node is the next in the array.
  */
 struct json_node {
-	const char *text; /* scalars: the characters, with a NUL behind them; else NULL */
-	const char *key;  /* of a member: likewise; else NULL */
+	const char *text; /* of a scalar: its characters, with a NUL after them; else NULL */
+	const char *key;  /* of a member: its key, with a NUL after it; else NULL */
 	uint32_t bytes;	  /* of text */
 	union {
 		uint32_t key_bytes; /* of a member */
@@ -35,46 +35,46 @@ struct json_node {
 	};
 	uint32_t offset;   /* of the value's first byte in the JSON text */
 	uint32_t extent;   /* how many bytes of the JSON text the value takes */
-	uint32_t up;	   /* this many nodes before this one is its parent; 0: the root */
-	uint32_t next;	   /* this many nodes behind is the next member or element; 0: the last */
-	uint32_t children; /* members or elements */
+	uint32_t up;	   /* the parent is so many nodes before this one; 0: this is the root */
+	uint32_t next;	   /* the next member or element is so many nodes on; 0: this is the last */
+	uint32_t children; /* number of members or elements */
 	uint8_t kind;	   /* enum json_kind */
-	bool hidden;	   /* the same key comes again later in the object */
-	bool repeats;	   /* the same key came before in the object */
+	bool hidden;	   /* the key occurs again later in the object */
+	bool repeats;	   /* the key occurred before in the object */
 };
 
 bool json_node_is(const struct json_node *node, enum json_kind kind);
 
-/* Whether it is a string of exactly these characters. */
+/* Whether the value is a string of exactly these characters. */
 bool json_node_equals(const struct json_node *node, const char *text);
 
-/* The characters of a string (there may be a NUL among them), NULL for any other value. */
+/* Returns the characters of a string (there may be a NUL among them), NULL for any other value. */
 const char *json_node_string(const struct json_node *node);
 
-/* Whether it is `true`. */
+/* Whether the value is `true`. */
 bool json_node_is_true(const struct json_node *node);
 
-/* A number, as close to it as the type comes; 0 for what is none. */
+/* Returns a number, or the nearest that the type can hold; 0 for any other value. */
 int64_t json_node_i64(const struct json_node *node);
 uint64_t json_node_u64(const struct json_node *node);
 double json_node_double(const struct json_node *node);
 
-/* The object or array that it is in, NULL for the root. */
+/* Returns the object or array that contains the value, NULL for the root. */
 const struct json_node *json_node_parent(const struct json_node *node);
 
-/* The members or elements, in the order of the text; NULL: none, or no more. */
+/* Step through members or elements in the order of the text; NULL: there are none, or no more. */
 const struct json_node *json_node_first(const struct json_node *node);
 const struct json_node *json_node_next(const struct json_node *node);
 
-/* How many elements an array has; 0 for what is none. */
+/* Returns the number of elements of an array; 0 for any other value. */
 uint32_t json_node_elements(const struct json_node *node);
 
 bool json_node_has_key(const struct json_node *member, const char *key);
 
-/* The member of that key, be it null; NULL where there is none, or no object. */
+/* Returns the member with that key, even if it is null; NULL: no such member, or not an object. */
 const struct json_node *json_node_member(const struct json_node *object, const char *key);
 
-/* The same, but null counts as missing. */
+/* As json_node_member, but NULL also for null. */
 const struct json_node *json_node_get(const struct json_node *object, const char *key);
 
 #endif

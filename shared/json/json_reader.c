@@ -57,7 +57,9 @@ bool json_reader_array(struct json_reader *r)
 	return open_with(r, '[', "want an array");
 }
 
-/* True when another member follows; false at `bracket`, which is consumed, or at a fault. */
+/*
+ * Returns true when another member follows; false at `bracket`, which it consumes, or at a fault.
+ */
 static bool find_another(struct json_reader *r, char bracket, const char *fault)
 {
 	char c;
@@ -85,7 +87,7 @@ static bool is_hex(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* What a '\' begins; r->at is at it. */
+/* Skips an escape; r->at is at its '\'. */
 static bool pass_escape(struct json_reader *r)
 {
 	const char *at = r->at;
@@ -103,13 +105,13 @@ static bool pass_escape(struct json_reader *r)
 	return true;
 }
 
-/* What may stand in a string as it is, in one byte. */
+/* Whether a string may contain the byte as it is. */
 static bool is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-/* The inside of a string and its closing quote; r->at is behind the opening one. */
+/* Reads the inside of a string and its closing quote; r->at is after the opening one. */
 static bool read_inside(struct json_reader *r, struct json_text *ret_text)
 {
 	struct json_text text = { .data = r->at };
@@ -229,7 +231,7 @@ static bool pass_digits(struct json_reader *r)
 	return true;
 }
 
-/* number = [ "-" ] int [ frac ] [ exp ] of RFC 8259 section 6. */
+/* Skips number = [ "-" ] int [ frac ] [ exp ] of RFC 8259 section 6. */
 static bool pass_number(struct json_reader *r)
 {
 	if (*r->at == '-')
@@ -254,7 +256,7 @@ static bool pass_number(struct json_reader *r)
 	return true;
 }
 
-/* Recursion is bounded by `nesting`. */
+/* `nesting` limits the recursion. */
 bool json_reader_skip(struct json_reader *r)
 {
 	struct json_text text;
@@ -296,7 +298,7 @@ bool json_reader_end(struct json_reader *r)
 	return r->at == r->end || json_reader_refuse(r, "want nothing more behind the value");
 }
 
-/* Of four hex digits, which the reader has seen. */
+/* Returns the value of four hex digits, which the reader has checked. */
 static uint32_t read_hex4(const char *at)
 {
 	uint32_t n = 0;
@@ -311,7 +313,7 @@ static uint32_t read_hex4(const char *at)
 
 /*
  * Decodes \uXXXX, or two of them that are one character (RFC 8259 section 7): at most 12 bytes
- * become 4. Returns how many were written.
+ * become 4. Returns how many it wrote.
  */
 static size_t decode_unicode(const char **at, const char *end, char *room)
 {

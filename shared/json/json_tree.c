@@ -9,9 +9,9 @@
 #include "shared/tools/cleanup.h"
 
 #define FIRST_NODES 64
-#define FEW_MEMBERS 16 /* up to here comparing each with each is faster than sorting */
+#define FEW_MEMBERS 16 /* for fewer members comparing all pairs is faster than sorting */
 
-/* A tree that is being read. */
+/* A tree while it is read. */
 struct growing {
 	struct json_reader reader;
 	struct json_tree tree;
@@ -34,7 +34,7 @@ static int add_node(struct json_tree *t, const struct json_node *node)
 	return 0;
 }
 
-/* Keeps the characters of a text, which were read just now; *ret_bytes without the NUL. */
+/* Copies the characters of a text that was just read; *ret_bytes is without the NUL. */
 static const char *keep_string(struct json_tree *t, const struct json_text *text,
 			       uint32_t *ret_bytes)
 {
@@ -84,7 +84,7 @@ static void find_repeated_few(struct json_node *object)
 	}
 }
 
-/* Marks the members of an object whose keys come more than once. */
+/* Marks the members of an object whose keys occur more than once. */
 static int find_repeated(struct json_node *object)
 {
 	_cleanup_free_ struct json_node **members = NULL;
@@ -106,7 +106,7 @@ static int find_repeated(struct json_node *object)
 	return 0;
 }
 
-/* Reads a child of `parent`; *last is the child before it, and then this one. */
+/* Reads a child of `parent`; *last is the child before it, and is set to this one. */
 static int read_child(struct growing *g, struct json_node child, uint32_t parent, uint32_t *last)
 {
 	uint32_t index = g->tree.count;
@@ -196,7 +196,7 @@ static int read_scalar(struct growing *g, struct json_node *node)
 	return 0;
 }
 
-/* Reads the value at hand; `node` has its key. Recursion is bounded by the reader's nesting. */
+/* Reads the next value; `node` has its key. The reader's nesting limits the recursion. */
 static int read_value(struct growing *g, struct json_node node, uint32_t parent)
 {
 	uint32_t index = g->tree.count;
@@ -229,7 +229,10 @@ int json_tree_read(const char *text, size_t bytes, unsigned int nesting, struct 
 
 	if (bytes > JSON_TREE_BYTES)
 		return -EFBIG;
-	/* A key or scalar and its NUL take no more than its text and the sign behind it. */
+	/*
+	 * A key or scalar with its NUL needs no more bytes than its text and the character after
+	 * it.
+	 */
 	g.tree.strings = malloc(bytes + 1);
 	if (!g.tree.strings)
 		return -ENOMEM;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * json_tree.h: a JSON text read into nodes (json_node.h), each with its place in the text: for
- * rules, whose faults are named by place, and for requests and answers, which are small.
+ * json_tree.h: reads a JSON text into nodes (json_node.h) with their places in the text: for rules,
+ * because a fault names a place, and for requests and answers, which are small.
  */
 #ifndef TROCAR_SHARED_JSON_JSON_TREE_H
 #define TROCAR_SHARED_JSON_JSON_TREE_H
@@ -11,7 +11,7 @@
 
 #include "shared/json/json_node.h"
 
-#define JSON_TREE_BYTES (64u << 20) /* of a text: no node count, offset or distance overflows */
+#define JSON_TREE_BYTES (64u << 20) /* of a text: no count, offset or distance overflows */
 
 struct json_tree {
 	const char *text;	 /* borrowed: the JSON text */
@@ -21,7 +21,7 @@ struct json_tree {
 	size_t strings_bytes;
 };
 
-/* Why a text could not be read. */
+/* Why json_tree_read refused a text. */
 struct json_fault {
 	const char *what; /* static: what would be right */
 	size_t offset;	  /* in the text; its length when the text ends too early */
@@ -30,9 +30,8 @@ struct json_fault {
 
 /*
  * Reads a text of one value, at most `nesting` levels deep. The text must live as long as the tree.
- * 0; -EBADMSG: it is not JSON, or too deep: *ret_fault says where; -EFBIG: longer than
- * JSON_TREE_BYTES; -ENOMEM. Release with json_tree_done; an empty (zeroed) tree may be released
- * too.
+ * 0; -EBADMSG: it is not JSON, or too deep, and *ret_fault says where; -EFBIG: longer than
+ * JSON_TREE_BYTES; -ENOMEM. Release with json_tree_done, which accepts a zeroed tree.
  */
 int json_tree_read(const char *text, size_t bytes, unsigned int nesting, struct json_tree *ret_tree,
 		   struct json_fault *ret_fault);

@@ -52,7 +52,7 @@ static bool grow_data(struct jsonw *w, size_t more)
 	return true;
 }
 
-/* Where `more` bytes may be written, or NULL when the writer is (or now becomes) faulty. */
+/* Returns where `more` bytes may be written; NULL when the writer has, or now gets, an error. */
 static inline char *make_room(struct jsonw *w, size_t more)
 {
 	if (w->error || more > w->space - w->bytes) {
@@ -62,13 +62,15 @@ static inline char *make_room(struct jsonw *w, size_t more)
 	return w->data + w->bytes;
 }
 
-/* Exact, so that a text may reach the wall to the byte. */
+/* Counts exactly, so that a text may fill max_bytes to the last byte. */
 static inline size_t head_bytes(const struct jsonw *w, const char *key, size_t key_bytes)
 {
 	return w->comma + (key ? key_bytes + 3 : 0);
 }
 
-/* Appends what stands between: comma, and the key with its colon. `key` is trusted, so no escapes.
+/*
+ * Appends what comes before a value: the comma, and the key with its colon. `key` is trusted, so it
+ * is not escaped.
  */
 static inline char *put_head(char *at, bool comma, const char *key, size_t key_bytes)
 {
@@ -84,7 +86,7 @@ static inline char *put_head(char *at, bool comma, const char *key, size_t key_b
 	return at;
 }
 
-/* Head and `bytes` bytes that need no escape, all or nothing. */
+/* Writes head and `bytes` bytes that need no escape, or nothing. */
 static void put_plain(struct jsonw *w, const char *key, const char *text, size_t bytes)
 {
 	size_t key_bytes = key ? strlen(key) : 0;
@@ -139,7 +141,10 @@ static inline bool any_special(uint64_t v)
 {
 	uint64_t quote = v ^ (ONES * '"'), slash = v ^ (ONES * '\\'), del = v ^ (ONES * 0x7f);
 
-	/* A borrow gives a false alarm only above a true one: as a whole the test is exact. */
+	/*
+	 * A borrow sets a bit only above a byte that matches, so that the test of the whole word is
+	 * exact.
+	 */
 	return ((v - ONES * 0x20) | (quote - ONES) | (slash - ONES) | (del - ONES) | v) & TOPS;
 }
 
@@ -148,7 +153,7 @@ static inline bool is_special(unsigned char c)
 	return c < 0x20 || c >= 0x7f || c == '"' || c == '\\';
 }
 
-/* Copies bytes up to the first that needs care; returns how many. `to` has room for all of them. */
+/* Copies bytes up to the first that is special; returns how many. `to` has room for all of them. */
 static inline size_t copy_clean(char *to, const char *text, size_t bytes)
 {
 	size_t i = 0;
@@ -165,7 +170,7 @@ static inline size_t copy_clean(char *to, const char *text, size_t bytes)
 	return i;
 }
 
-/* The escape of a character: the short forms of RFC 8259 section 7, else \uxxxx. */
+/* Writes the escape of a character: the short forms of RFC 8259 section 7, else \uxxxx. */
 static size_t write_escape(char *to, uint32_t c)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -183,7 +188,10 @@ static size_t write_escape(char *to, uint32_t c)
 	return 6;
 }
 
-/* One byte or sequence that copy_clean left; returns how many bytes of the text are done. */
+/*
+ * Writes one byte or sequence at which copy_clean stopped; returns how many bytes of `text` it
+ * used.
+ */
 static size_t put_special(struct jsonw *w, const char *text, size_t bytes)
 {
 	size_t n = utf8_sequence(text, bytes), taken = n ? n : 1;
@@ -204,7 +212,7 @@ static size_t put_special(struct jsonw *w, const char *text, size_t bytes)
 	return taken;
 }
 
-/* The rest of a text from its first special byte on. */
+/* Writes the rest of a text from its first special byte on. */
 static void put_escaped(struct jsonw *w, const char *text, size_t bytes)
 {
 	while (bytes > 0 && !w->error) {
@@ -272,7 +280,7 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
 				  "50515253545556575859606162636465666768697071727374"
 				  "75767778798081828384858687888990919293949596979899";
 
-/* Writes the digits so that they end before `end`; returns their begin. */
+/* Writes the digits so that they end before `end`; returns where they begin. */
 static char *write_digits(char *end, uint64_t number)
 {
 	while (number >= 100) {

@@ -15,7 +15,7 @@
 #define DEPTH_MAX    64
 #define MOUNTS_BYTES (4u << 20) /* hosts with thousands of containers have long mount tables */
 
-/* Places of fields in a line; behind the options come optional ones up to a "-". */
+/* Positions of fields in a line; after the options come optional fields up to a "-". */
 #define FIELD_ROOT    3
 #define FIELD_MOUNT   4
 #define FIELD_OPTIONS 5
@@ -32,7 +32,7 @@ const char *cgroupfs_mode_name(enum cgroup_mode mode)
 	return names[mode];
 }
 
-/* A piece of the mount table, not terminated. */
+/* A part of the mount table, not terminated. */
 struct span {
 	const char *at;
 	size_t bytes;
@@ -43,7 +43,9 @@ static bool span_is(struct span s, const char *text)
 	return s.bytes == strlen(text) && memcmp(s.at, text, s.bytes) == 0;
 }
 
-/* Cuts the next piece off `rest`, up to `end` or the end; empty when nothing is left. */
+/*
+ * Cuts the next part off `rest`, up to `end` or to the end of `rest`; empty when nothing is left.
+ */
 static struct span cut_field(struct span *rest, char end)
 {
 	const char *stop = rest->bytes ? memchr(rest->at, end, rest->bytes) : NULL;
@@ -55,7 +57,7 @@ static struct span cut_field(struct span *rest, char end)
 	return s;
 }
 
-/* The fields of one line of mountinfo that matter here; see proc(5). */
+/* The fields of one line of mountinfo that this file reads; see proc(5). */
 struct mount {
 	struct span root, point, type, options;
 };
@@ -84,8 +86,8 @@ static bool split_mount(struct span line, struct mount *ret_mount)
 }
 
 /*
- * A v1 mount of a named hierarchy (name=systemd) holds no controller: it does not make a host
- * hybrid. Names: kernel/cgroup and the subsystems' legacy_name.
+ * Whether a v1 mount has a controller. The mount of a named hierarchy (name=systemd) has none: it
+ * does not make a host hybrid. Names: kernel/cgroup and the subsystems' legacy_name.
  */
 static bool has_controller(struct span options)
 {
@@ -184,13 +186,13 @@ void cgroupfs_unread_add(struct cgroupfs_unread *u, const char *path, int error)
 	snprintf(u->example, sizeof(u->example), "%s", path);
 }
 
-/* A walk under way: one open directory per level, and the path down to the lowest. */
+/* A walk in progress: one open directory per level, and the path down to the lowest. */
 struct walk {
 	DIR *dirs[DEPTH_MAX + 1];
-	size_t path_bytes[DEPTH_MAX + 1]; /* of the path of that level, without "/" at its end */
+	size_t path_bytes[DEPTH_MAX + 1]; /* length of that level's path, without "/" at its end */
 	int depth;			  /* open levels */
 	char path[PATH_MAX];
-	size_t told, max; /* directories */
+	size_t told, max; /* directories passed to `found`, and the limit */
 	struct cgroupfs_left left;
 	struct cgroupfs_visitor visitor;
 };
@@ -201,14 +203,14 @@ static void walk_done(struct walk *w)
 		closedir(w->dirs[--w->depth]);
 }
 
-/* The first `bytes` of w->path; what is behind them is lost. */
+/* Returns the first `bytes` bytes of w->path and cuts the rest off. */
 static const char *path_of(struct walk *w, size_t bytes)
 {
 	w->path[bytes] = '\0';
 	return bytes ? w->path : "/";
 }
 
-/* Makes the directory `fd` the lowest level. Takes `fd` only on success. */
+/* Makes the directory `fd` the lowest level. Takes over `fd` only on success. */
 static int enter_directory(struct walk *w, int fd, size_t path_bytes)
 {
 	DIR *dir = fdopendir(fd);
@@ -221,8 +223,8 @@ static int enter_directory(struct walk *w, int fd, size_t path_bytes)
 }
 
 /*
- * Tells the caller of a directory below the root and enters it. One that cannot be opened has an id
- * all the same, as its parent lists it; only what is below it stays unseen. Returns what `found`
+ * Passes a directory below the root to `found` and enters it. A directory that cannot be opened has
+ * an id too, because its parent lists it; what is below it is left out. Returns what `found`
  * returned.
  */
 static int visit_directory(struct walk *w, int parent_fd, const char *name, uint64_t id,
@@ -241,7 +243,7 @@ static int visit_directory(struct walk *w, int parent_fd, const char *name, uint
 		w->left.cut = true;
 		return 0;
 	}
-	/* The listing may be older than what was opened. */
+	/* The parent may have listed an older directory of that name: takes the id of this one. */
 	if (!error && fstat(fd, &st) < 0)
 		error = -errno;
 	if (!error)
@@ -283,7 +285,7 @@ static int begin_walk(struct walk *w, int dir_fd, const char *top)
 	return r;
 }
 
-/* The lowest level has been read to its end, or not (error). */
+/* Leaves the lowest level, which was read to its end or up to `error`. */
 static int leave_directory(struct walk *w, int error)
 {
 	size_t path_bytes = w->path_bytes[w->depth - 1];

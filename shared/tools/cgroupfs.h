@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cgroupfs.h: where cgroup2 is mounted, and what is below it. */
+/* cgroupfs.h: finds where cgroup2 is mounted, and walks the cgroups below. */
 #ifndef TROCAR_SHARED_TOOLS_CGROUPFS_H
 #define TROCAR_SHARED_TOOLS_CGROUPFS_H
 
@@ -15,7 +15,7 @@ enum cgroup_mode {
 	CGROUP_NONE,
 };
 
-/* The mode, as "unified", "hybrid", "v1-only", "none". */
+/* Returns the mode's name: "unified", "hybrid", "v1-only", "none". */
 const char *cgroupfs_mode_name(enum cgroup_mode mode);
 
 /*
@@ -35,37 +35,41 @@ int cgroupfs_find_here(char *ret_mount, size_t space, enum cgroup_mode *ret_mode
 struct cgroupfs_unread {
 	uint64_t count;
 	int error;			      /* -errno of the first */
-	char example[CGROUPFS_EXAMPLE_BYTES]; /* path of the first, cut there */
+	char example[CGROUPFS_EXAMPLE_BYTES]; /* path of the first, cut to the size */
 };
 
 /* Counts the cgroup at `path`, which could not be read for `error` (-errno). */
 void cgroupfs_unread_add(struct cgroupfs_unread *u, const char *path, int error);
 
-/* True for what the kernel says of a cgroup that was removed: before, while and after a look. */
+/*
+ * Whether `error` is what the kernel returns for a cgroup that was removed, before, while or after
+ * it is read.
+ */
 bool cgroupfs_vanished(int error);
 
 /* What a walk left out. */
 struct cgroupfs_left {
-	struct cgroupfs_unread unread; /* told by path and id, but not what is below them */
-	bool cut; /* there are more than `max`, or deeper ones, or paths above PATH_MAX */
+	struct cgroupfs_unread unread; /* passed to `found`, but not what is below them */
+	bool cut; /* there are more than `max`, or deeper ones, or longer paths than PATH_MAX */
 };
 
-/* Who walks. A return value other than 0 ends the walk and is returned. */
+/* The callbacks of a walk. A return value other than 0 ends the walk, which returns it. */
 struct cgroupfs_visitor {
-	/* Is told of each directory: its path below the top ("/" for that) and its id, the inode.
+	/*
+	 * Called for each directory with its path below the top ("/" for the top) and its id, the
+	 * inode.
 	 */
 	int (*found)(void *context, const char *path, uint64_t id);
-	/* Says whether to look into one; NULL: into all. Not asked about the top. */
+	/* Sets whether the walk enters a directory; NULL: it enters all. Not called for the top. */
 	int (*enters)(void *context, const char *path, const struct stat *st, bool *ret_enters);
 	void *context;
 };
 
 /*
  * Walks all cgroups below `top`, a path relative to `dir_fd` (openat(2)), at most 64 deep and at
- * most `max` directories. Directories that vanish are passed over.
- * Whoever a cgroup is delegated to may take away the permission to read it: a directory below the
- * root that cannot be read is one left out, and the walk goes on. 0, and what was left out; or what
- * open(2) and readdir(3) say of the root.
+ * most `max` directories. Skips directories that were removed. The owner of a delegated cgroup may
+ * forbid reading it: the walk adds an unreadable directory below the top to *ret_left and goes on.
+ * 0 with *ret_left; -errno of open(2) and readdir(3) for the top.
  */
 int cgroupfs_walk(int dir_fd, const char *top, size_t max, struct cgroupfs_visitor visitor,
 		  struct cgroupfs_left *ret_left);

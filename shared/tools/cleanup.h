@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cleanup.h: owners made visible. An owned local is born NULL or -1 and carries its cleanup
- * attribute; what escapes says TAKE_PTR or TAKE_FD.
+ * cleanup.h: makes the owner of a resource visible. An owned local starts as NULL or -1 and has its
+ * cleanup attribute; TAKE_PTR or TAKE_FD marks where the ownership leaves the function.
  */
 #ifndef TROCAR_SHARED_TOOLS_CLEANUP_H
 #define TROCAR_SHARED_TOOLS_CLEANUP_H
@@ -41,7 +41,7 @@ static inline void cleanup_closedir(DIR **d)
 #define _cleanup_fclose_   _cleanup_(cleanup_fclose)
 #define _cleanup_closedir_ _cleanup_(cleanup_closedir)
 
-/* Hands the pointer on and leaves NULL behind. */
+/* Evaluates to the pointer and sets the variable to NULL. */
 #define TAKE_PTR(p)                            \
 	({                                     \
 		__typeof__(p) take_ptr_ = (p); \
@@ -49,7 +49,7 @@ static inline void cleanup_closedir(DIR **d)
 		take_ptr_;                     \
 	})
 
-/* Hands the descriptor on and leaves -1 behind. */
+/* Evaluates to the descriptor and sets the variable to -1. */
 #define TAKE_FD(fd)                  \
 	({                           \
 		int take_fd_ = (fd); \

@@ -11,7 +11,7 @@ static uint64_t read_clock(clockid_t id)
 {
 	struct timespec t;
 
-	/* Fails only for a clock that the kernel lacks; these clocks are always there. */
+	/* Fails only for a clock that the kernel does not have; every kernel has these. */
 	clock_gettime(id, &t);
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
@@ -36,7 +36,7 @@ uint64_t clock_cpu_ns(void)
 	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* Writes `number` in exactly `digits` digits and returns the place behind them. */
+/* Writes `number` in exactly `digits` digits and returns the position after them. */
 static char *put_digits(char *at, unsigned int number, int digits)
 {
 	for (int i = digits - 1; i >= 0; i--) {
@@ -47,9 +47,9 @@ static char *put_digits(char *at, unsigned int number, int digits)
 }
 
 /*
- * Days since the epoch to the civil date, counted in 400-year eras that begin on 1 March
- * (https://howardhinnant.github.io/date_algorithms.html). An event line needs a time each, and
- * gmtime_r takes a lock for the time zone.
+ * Converts days since the epoch to the civil date, counted in 400-year eras that begin on 1 March
+ * (https://howardhinnant.github.io/date_algorithms.html). Own code, because each event line needs a
+ * time and gmtime_r takes a lock for the time zone.
  */
 static char *put_date(char *at, uint64_t days)
 {
@@ -57,11 +57,11 @@ static char *put_date(char *at, uint64_t days)
 	uint64_t era = z / 146097, of_era = z % 146097;
 	uint64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
 	uint64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-	uint64_t shifted = (5 * of_year + 2) / 153; /* month, March = 0 */
+	uint64_t shifted = (5 * of_year + 2) / 153; /* month, 0 is March */
 	unsigned int day = (unsigned int)(of_year - (153 * shifted + 2) / 5 + 1);
 	unsigned int month = (unsigned int)(shifted < 10 ? shifted + 3 : shifted - 9);
 
-	/* 2^64 ns end in the year 2554: four digits always do. */
+	/* 2^64 ns end in the year 2554, so the year always has four digits. */
 	at = put_digits(at, (unsigned int)(year + era * 400 + (month <= 2)), 4);
 	*at++ = '-';
 	at = put_digits(at, month, 2);

@@ -13,7 +13,7 @@
 #define ONLINE	       "/sys/devices/system/cpu/online"
 #define POSSIBLE       "/sys/devices/system/cpu/possible"
 
-/* One number at *at, which moves behind it. */
+/* Reads one number at *at and moves *at past it. */
 static int read_number(const char **at, uint32_t *ret_number)
 {
 	uint32_t n = 0;
@@ -29,7 +29,7 @@ static int read_number(const char **at, uint32_t *ret_number)
 	return 0;
 }
 
-/* "3" or "0-3" at *at. */
+/* Reads "3" or "0-3" at *at and moves *at past it. */
 static int read_range(const char **at, uint32_t *ret_first, uint32_t *ret_last)
 {
 	uint32_t first, last;
@@ -108,6 +108,6 @@ int cpus_possible(uint32_t *ret_count)
 	r = read_list(POSSIBLE, &cpus, &count);
 	if (r < 0)
 		return r;
-	*ret_count = cpus[count - 1] + 1; /* as libbpf_num_possible_cpus counts */
+	*ret_count = cpus[count - 1] + 1; /* counts as libbpf_num_possible_cpus does */
 	return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cpus.h: lists of CPUs as sysfs writes them: "0-3,8". Source:
- * Documentation/admin-guide/cputopology.rst */
+/*
+ * cpus.h: reads lists of CPUs in the form of sysfs: "0-3,8". Source:
+ * Documentation/admin-guide/cputopology.rst
+ */
 #ifndef TROCAR_SHARED_TOOLS_CPUS_H
 #define TROCAR_SHARED_TOOLS_CPUS_H
 
@@ -10,15 +12,15 @@
 #define CPUS_MAX 8192 /* NR_CPUS of the largest kernels */
 
 /*
- * Parses `text` ("0-3,8\n") into the numbers in it, ascending; *ret_cpus is new, the caller frees.
+ * Parses `text` ("0-3,8\n") into the numbers in it, ascending; the caller frees *ret_cpus. 0;
  * -EINVAL: not such a list, or one that does not ascend; -ERANGE: a number of CPUS_MAX or more.
  */
 int cpus_parse(const char *text, uint32_t **ret_cpus, size_t *ret_count);
 
-/* The CPUs that are online now; possible ones that are not are passed over. */
+/* Lists the CPUs that are online now; possible CPUs that are offline are left out. */
 int cpus_online(uint32_t **ret_cpus, size_t *ret_count);
 
-/* How many values an element of a per-CPU map has: the possible CPUs. */
+/* Counts the possible CPUs: as many values an element of a per-CPU map has. */
 int cpus_possible(uint32_t *ret_count);
 
 #endif

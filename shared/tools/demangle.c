@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#undef ARRAY_SIZE /* libiberty has one too */
+#undef ARRAY_SIZE /* libiberty defines it too */
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* Where the text goes, and the way out of the demangler when it is full. */
+/* Where take_part writes the text, and the jump out of the demangler when it is full. */
 struct sink {
 	char *text;
 	size_t bytes, room; /* room: without the NUL */
 	jmp_buf full;
 };
 
-/* How a mangled name refers to itself; counted without the identifiers in it. */
+/* How often a mangled name refers to its own parts, not counting the text of identifiers. */
 struct shape {
 	size_t references;
 	bool packs, conversions;
@@ -41,16 +41,17 @@ static void take_part(const char *part, size_t bytes, void *context)
 		memcpy(s->text + s->bytes, part, n);
 	s->bytes += n;
 	/*
-	 * The only way to stop it. For C++ the demangler with a callback keeps all it has on the
-	 * stack, and so does Rust's, but for an identifier that is not ASCII: that one is unpacked
-	 * on the heap, given here as one part, and freed afterwards (libiberty: cp-demangle.c,
-	 * rust-demangle.c). So the way out waits for a part in ASCII; all that joins them is.
+	 * longjmp(3) is the only way to stop the demangler. With a callback the C++ demangler keeps
+	 * all its memory on the stack. So does Rust's, except for an identifier that is not ASCII:
+	 * it decodes that one on the heap, passes it as one part and then frees it (libiberty:
+	 * cp-demangle.c, rust-demangle.c). So the jump waits for an ASCII part; all text between
+	 * such identifiers is ASCII.
 	 */
 	if (n < bytes && is_ascii(part, bytes))
 		longjmp(s->full, 1);
 }
 
-/* Past an identifier: its length in digits, then that many bytes. */
+/* Skips an identifier: its length in digits, then that many bytes. */
 static const char *skip_identifier(const char *at, const char *end)
 {
 	size_t length = 0;
@@ -60,7 +61,7 @@ static const char *skip_identifier(const char *at, const char *end)
 	return (size_t)(end - at) < length ? end : at + length;
 }
 
-/* Past "S_", "S1A_", "T_" and the like, or past one letter when it is none of them. */
+/* Skips "S_", "S1A_", "T_" and the like, or one letter when `at` is at none of them. */
 static const char *skip_reference(const char *at, const char *end, size_t *references)
 {
 	const char *i = at + 1;
@@ -105,11 +106,11 @@ static bool cpp_is_bounded(const char *name, size_t bytes)
 	       (!shape.conversions || shape.references <= DEMANGLE_CONVERSION_REFERENCES);
 }
 
-/* Rust's demangler refuses what is C++, and then C++'s is asked. */
+/* Tries Rust's demangler first, because it refuses C++ names, and then the C++ demangler. */
 static bool by_callback(const char *name, size_t bytes, struct sink *s)
 {
 	if (setjmp(s->full) != 0)
-		return true; /* cut, and as good as it gets */
+		return true; /* cut at the limit, which is a success */
 	if (rust_demangle_callback(name, DMGL_NO_OPTS, take_part, s))
 		return true;
 	s->bytes = 0;
@@ -140,7 +141,9 @@ static bool by_copy(const char *name, struct sink *s)
 	return true;
 }
 
-/* Length of the symbol's name without its version or "@plt", *ret_tail is what stays of those. */
+/*
+ * Returns the length of the symbol's name without its version or "@plt"; *ret_tail is "@plt" or "".
+ */
 static size_t split_version(const char *raw, size_t bytes, const char **ret_tail)
 {
 	const char *at = memchr(raw, '@', bytes), *version;

@@ -9,7 +9,7 @@
 
 #define FIRST_SPACE 16u
 
-/* The finaliser of MurmurHash3: cgroup ids and addresses differ in few bits, places must not. */
+/* The finaliser of MurmurHash3: cgroup ids and addresses differ in few bits, and must be spread. */
 static uint64_t mix_bits(uint64_t id)
 {
 	id ^= id >> 33;
@@ -19,7 +19,10 @@ static uint64_t mix_bits(uint64_t id)
 	return id ^ (id >> 33);
 }
 
-/* The place of the id, or the free place where it would go; at least one place is always free. */
+/*
+ * Returns the place of the id, or the free place where it belongs; at least one place is always
+ * free.
+ */
 static size_t seek_place(const uint64_t *ids, size_t space, uint64_t id)
 {
 	size_t i = (size_t)mix_bits(id) & (space - 1);
@@ -94,7 +97,7 @@ int idmap_put(struct idmap *m, uint64_t id, void *value)
 	}
 	if (m->count >= m->max)
 		return -ENOSPC;
-	if ((m->count + 1) * 4 > m->space * 3) { /* probes grow long above three quarters */
+	if ((m->count + 1) * 4 > m->space * 3) { /* above three quarters probes become long */
 		r = grow_map(m);
 		if (r < 0)
 			return r;
@@ -106,7 +109,7 @@ int idmap_put(struct idmap *m, uint64_t id, void *value)
 	return 0;
 }
 
-/* Whether the entry at `at`, whose probe began at `home`, may move back to the hole. */
+/* Whether the entry at `at`, whose probe began at `home`, may move back to `hole`. */
 static bool is_reachable(size_t home, size_t hole, size_t at)
 {
 	return hole <= at ? home <= hole || home > at : home <= hole && home > at;
@@ -123,7 +126,10 @@ void *idmap_remove(struct idmap *m, uint64_t id)
 	if (!m->ids[hole])
 		return NULL;
 	value = m->values[hole];
-	/* Close the gap, so that no tombstones gather in a table that lives for months. */
+	/*
+	 * Moves later entries into the gap, so that no tombstones collect in a table that lives for
+	 * months.
+	 */
 	for (at = (hole + 1) & (m->space - 1); m->ids[at]; at = (at + 1) & (m->space - 1)) {
 		if (!is_reachable((size_t)mix_bits(m->ids[at]) & (m->space - 1), hole, at))
 			continue;

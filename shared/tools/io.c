@@ -21,7 +21,10 @@ static ssize_t read_some(int fd, void *to, size_t bytes)
 	return n < 0 ? -errno : n;
 }
 
-/* Doubles the buffer up to max_bytes, one byte more to see that the file is longer, and the NUL. */
+/*
+ * Doubles the buffer up to max_bytes plus two: one byte to see that the file is longer, one for the
+ * NUL.
+ */
 static int grow_buffer(char **data, size_t *space, size_t max_bytes)
 {
 	size_t wall = max_bytes < SIZE_MAX - 2 ? max_bytes + 2 : SIZE_MAX;
@@ -37,7 +40,10 @@ static int grow_buffer(char **data, size_t *space, size_t max_bytes)
 	return 0;
 }
 
-/* Files of procfs and cgroupfs say size 0: only read(2) knows where they end. */
+/*
+ * Ignores the size of the file: files of procfs and cgroupfs have size 0, only read(2) shows their
+ * end.
+ */
 int io_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_bytes)
 {
 	_cleanup_free_ char *data = NULL;
@@ -86,7 +92,7 @@ int io_write_full(int fd, const void *data, size_t bytes)
 		if (n < 0)
 			return -errno;
 		if (n == 0)
-			return -EIO; /* write(2) promises nothing for it: do not spin */
+			return -EIO; /* write(2) leaves 0 undefined: do not loop on it */
 		at += n;
 		bytes -= (size_t)n;
 	}

@@ -26,9 +26,10 @@ void log_journal(bool on)
 }
 
 /*
- * Words from outside (a comm, a path) land in messages: a control character in them must not forge
- * a second line, drive the reader's terminal or turn the order of what he reads. Nor does a byte
- * that is no UTF-8 pass: to a terminal of eight bits 0x9b is ESC [.
+ * Replaces control characters and bytes that are not UTF-8. Messages contain foreign text (a comm,
+ * a path): a control character in it must not forge a second line, control the reader's terminal or
+ * change the order of the characters that he sees. To a terminal of eight bits the byte 0x9b is ESC
+ * [.
  */
 static void tame_line(char *line, size_t bytes)
 {
@@ -44,8 +45,7 @@ static void tame_line(char *line, size_t bytes)
 	}
 }
 
-/* Formats into `line` (`space` bytes); returns the length that the whole line has, newline
- * included. */
+/* Formats into `line` (`space` bytes); returns the length of the whole line, newline included. */
 static size_t compose_line(char *line, size_t space, int priority, const char *format, va_list args)
 	__attribute__((format(printf, 4, 0)));
 
@@ -65,7 +65,7 @@ static size_t compose_line(char *line, size_t space, int priority, const char *f
 	return (size_t)head + (size_t)body + 1;
 }
 
-/* One write(2) per line, so that lines of several processes do not mix. */
+/* Writes a line with one write(2), so that lines of several processes do not mix. */
 static void emit_line(char *line, size_t bytes)
 {
 	size_t done = 0;
@@ -78,7 +78,7 @@ static void emit_line(char *line, size_t bytes)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return; /* stderr itself is gone: nobody is left to be told */
+			return; /* stderr is closed: the error cannot be reported */
 		done += (size_t)n;
 	}
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * log.h: people's words, on stderr, one line each. Only the programs log; shared/ and policy/
- * return errors. With log_journal(true) each line starts with sd-daemon(3)'s "<N>" priority.
+ * log.h: writes messages for people to stderr, one line each. Only the programs log; shared/ and
+ * policy/ return errors. With log_journal(true) each line starts with sd-daemon(3)'s "<N>"
+ * priority.
  */
 #ifndef TROCAR_SHARED_TOOLS_LOG_H
 #define TROCAR_SHARED_TOOLS_LOG_H
 
 #include <stdbool.h>
 
-/* Sets the name in front of every line; `name` is kept by reference. */
+/* Sets the name at the start of every line; `name` is borrowed. */
 void log_open(const char *name);
 
 /* Prefixes lines with their priority for the journal. */

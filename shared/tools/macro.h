@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* macro.h: the handful of macros that every room uses. */
+/* macro.h: macros that every folder uses. */
 #ifndef TROCAR_SHARED_TOOLS_MACRO_H
 #define TROCAR_SHARED_TOOLS_MACRO_H
 

@@ -13,7 +13,10 @@
 
 #define FDINFO_BYTES 4096
 
-/* The type stands behind a " - " of its own: paths have their spaces as \\040. See proc(5). */
+/*
+ * Finds the type, which follows " - ". A path cannot contain that, because the kernel writes its
+ * spaces as \\040. See proc(5).
+ */
 static const char *line_type(const char *line, size_t *ret_bytes)
 {
 	const char *dash = memmem(line, strcspn(line, "\n"), " - ", 3);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mounts.h: on what mount does an open file lie, and of which type is that? Told by the kernel
- * alone: statx(2) and statfs(2) would ask the file system, and who answers for a file system may be
- * a process like any other. Source: proc(5) (mountinfo, fdinfo).
+ * mounts.h: finds the mount of an open file and the type of its file system from /proc alone.
+ * statx(2) and statfs(2) would ask the file system, and a process of a user may answer for that.
+ * Source: proc(5) (mountinfo, fdinfo).
  */
 #ifndef TROCAR_SHARED_TOOLS_MOUNTS_H
 #define TROCAR_SHARED_TOOLS_MOUNTS_H
@@ -13,16 +13,18 @@
 #define MOUNTS_BYTES (4u << 20) /* hosts with thousands of containers have long mount tables */
 
 /*
- * The type of the mount with that id in `text`, the text of /proc/PID/mountinfo: *ret_bytes of it,
- * within `text`. NULL: no such mount is listed.
+ * Finds the mount with that id in `text`, the text of /proc/PID/mountinfo. Returns its type,
+ * *ret_bytes bytes within `text`; NULL: no such mount is listed.
  */
 const char *mounts_type(const char *text, uint64_t mount_id, size_t *ret_bytes);
 
-/* The mount id in `text`, the text of /proc/PID/fdinfo/N. -EBADMSG: there is none. */
+/* Reads the mount id from `text`, the text of /proc/PID/fdinfo/N. 0; -EBADMSG: there is none. */
 int mounts_id(const char *text, uint64_t *ret_mount_id);
 
-/* The id of the mount that the descriptor (O_PATH is enough) holds: it is no other's as long as
- * that is open. 0, or -errno of /proc. */
+/*
+ * Reads the id of the mount that the open descriptor (O_PATH is enough) is on. While it is open the
+ * kernel gives that id to no other mount. 0, or -errno of /proc.
+ */
 int mounts_id_of(int fd, uint64_t *ret_mount_id);
 
 #endif

@@ -8,14 +8,14 @@
 #include "shared/tools/parse.h"
 
 #define WANT_BYTES 192
-#define HELP_WIDTH 22 /* of the longest option with its value, in the help */
+#define HELP_WIDTH 22 /* width of the longest option with its value in the help */
 
-/* One parse: what the functions below share. */
+/* The state of one parse. */
 struct parse {
 	const struct option_table *table;
 	uint32_t users;
 	char *const *argv;
-	int argc, at; /* argv[at] is looked at */
+	int argc, at; /* argv[at] is the next argument */
 	void *options;
 	struct option_words *words;
 	char *fault;
@@ -31,7 +31,7 @@ static bool takes_value(const struct option_row *row)
 	return row->type != OPTION_TYPE_SET && row->type != OPTION_TYPE_CLEAR;
 }
 
-/* "oncpu|none" as "oncpu or none", "a|b|c" as "a, b or c". */
+/* Writes "oncpu|none" as "oncpu or none", "a|b|c" as "a, b or c". */
 static void write_choices(const char *choices, char text[WANT_BYTES])
 {
 	size_t used = 0;
@@ -49,7 +49,7 @@ static void write_choices(const char *choices, char text[WANT_BYTES])
 	}
 }
 
-/* What the option's value has to be. */
+/* Writes which values the option takes. */
 static void write_want(const struct option_row *row, char text[WANT_BYTES])
 {
 	if (row->type == OPTION_TYPE_NUMBER || row->type == OPTION_TYPE_POWER)
@@ -66,7 +66,7 @@ static void write_want(const struct option_row *row, char text[WANT_BYTES])
 		snprintf(text, WANT_BYTES, "%s", row->want ? row->want : row->value);
 }
 
-/* `value` is not what the row takes; NULL: there is none. */
+/* Writes the fault that the row does not take `value`; NULL: there is no value. */
 static int refuse_value(const struct parse *p, const struct option_row *row, const char *value)
 {
 	char want[WANT_BYTES] = "";
@@ -99,7 +99,10 @@ static bool is_choice(const char *choices, const char *value)
 	return false;
 }
 
-/* Absolute, and written in the one way that names and messages rely on. */
+/*
+ * Whether the path is absolute, without empty, "." and ".." components: names and messages rely on
+ * that.
+ */
 static bool is_clean_path(const char *path)
 {
 	const char *at = path;
@@ -186,7 +189,7 @@ static int set_presets(const struct parse *p)
 	return 0;
 }
 
-/* The row that `argument` names; *ret_value is the text behind its '=', or NULL. */
+/* Returns the row that `argument` names; *ret_value is the text after its '=', or NULL. */
 static const struct option_row *find_row(const struct parse *p, const char *argument,
 					 const char **ret_value)
 {
@@ -208,7 +211,7 @@ static const struct option_row *find_row(const struct parse *p, const char *argu
 	return NULL;
 }
 
-/* Takes the option argv[at], and its value. */
+/* Parses the option argv[at] and its value. */
 static int take_option(struct parse *p)
 {
 	const char *argument = p->argv[p->at], *value;
@@ -265,7 +268,7 @@ int option_table_parse(const struct option_table *table, uint32_t users, int arg
 	return r;
 }
 
-/* "(5 to 999; default 97)", as far as there is something to say. */
+/* Prints "(5 to 999; default 97)", or the part of it that applies. */
 static void print_bounds(const struct option_row *row, FILE *out)
 {
 	char bounds[WANT_BYTES] = "";

@@ -11,7 +11,9 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number
 
 	if (!*text)
 		return -EINVAL;
-	/* Reads on after an overflow: "99999999999999999999x" is no number rather than a large one.
+	/*
+	 * Checks the characters after an overflow too: "99999999999999999999x" is malformed, not
+	 * too large.
 	 */
 	for (; *text; text++) {
 		if (*text < '0' || *text > '9')

@@ -14,9 +14,9 @@
 #include "shared/tools/io.h"
 #include "shared/tools/mounts.h"
 
-#define LOOKUPS_MAX 64 /* components of a path that the kernel has to learn, one at a time */
+#define LOOKUPS_MAX 64 /* path components that the kernel looks up, one at a time */
 
-/* 0, or why what `fd` holds is not what is looked for. */
+/* Checks that `fd` is a regular file. 0 or -errno. */
 static int check_regular(int fd, struct stat *ret_stat)
 {
 	struct stat st;
@@ -41,7 +41,10 @@ int regular_hold(int dir_fd, const char *path, bool follow, struct stat *ret_sta
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-/* From what the kernel has cached: no file system is asked. -EAGAIN: it has not all of it. */
+/*
+ * Opens `path` from the kernel's cache without a request to any file system. -EAGAIN: a component
+ * is not cached.
+ */
 static int hold_cached(const char *path, uint64_t flags)
 {
 	struct open_how how = {
@@ -62,8 +65,10 @@ static bool is_fuse(const char *type, size_t bytes)
 	       (bytes > strlen(dot) && !memcmp(type, dot, strlen(dot)));
 }
 
-/* 0 where no process answers for the file system; -EREMOTE on FUSE and on a mount that nobody
- * lists. */
+/*
+ * Checks the mount of `fd`: 0 when no process serves its file system; -EREMOTE on FUSE and on a
+ * mount that is not listed.
+ */
 static int check_mount(int fd)
 {
 	_cleanup_free_ char *mounts = NULL;
@@ -82,8 +87,9 @@ static int check_mount(int fd)
 }
 
 /*
- * Has the kernel look up the first component of `path` that it has not cached. Its directory is
- * judged first. What somebody mounts over the component meanwhile is not asked for being looked up.
+ * Makes the kernel look up the first component of `path` that it has not cached, after check_mount
+ * of its directory. A lookup does not send a request to a file system that a user mounts over the
+ * component meanwhile.
  */
 static int look_up_next(const char *path)
 {
@@ -139,6 +145,6 @@ int regular_open(int held_fd)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0)
 		return fd;
-	/* The descriptor is there: what is not is /proc. */
+	/* held_fd is open, so ENOENT means that /proc is missing. */
 	return errno == ENOENT ? -ENOTSUP : -errno;
 }

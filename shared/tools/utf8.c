@@ -3,7 +3,10 @@
 
 #include "shared/tools/macro.h"
 
-/* Neither overlong forms nor surrogates nor anything above U+10FFFF: the second byte decides. */
+/*
+ * The second byte tells overlong forms, surrogates and code points above U+10FFFF, which are
+ * refused.
+ */
 size_t utf8_sequence(const char *text, size_t bytes)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -45,7 +48,10 @@ bool utf8_is_text(const char *text, size_t bytes, size_t *ret_offset)
 	return true;
 }
 
-/* Of a well-formed sequence of at most three bytes; longer ones are above all that is asked for. */
+/*
+ * Returns the code point of a well-formed sequence of at most three bytes; longer sequences are
+ * above all rows of the table below.
+ */
 static uint32_t read_code(const unsigned char *s, size_t bytes)
 {
 	if (bytes == 1)
