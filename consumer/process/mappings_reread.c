@@ -4,7 +4,10 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* So long after execve(2) the libraries may not all be there; so long it may be loading more. */
+/*
+ * For YOUNG_NS after execve(2) ld.so may not have mapped all libraries yet; for LOADING_NS the
+ * process may still load more.
+ */
 #define YOUNG_NS   (30 * NSEC_PER_MSEC)
 #define LOADING_NS NSEC_PER_SEC
 

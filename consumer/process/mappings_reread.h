@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mappings_reread.h: mappings that are read once more a moment later: of an image that was new when
- * they were read, and where a stack has left them just after that. Main thread only.
+ * mappings_reread.h: schedules a second read of a process's mappings: when its image was new at the
+ * first read, and when a stack leaves the mappings just after a read. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PROCESS_MAPPINGS_REREAD_H
 #define TROCAR_CONSUMER_PROCESS_MAPPINGS_REREAD_H
@@ -12,7 +12,7 @@
 #include "consumer/process/process.h"
 #include "consumer/process/process_mappings.h"
 
-/* Processes that are noted at a time; of the rest a sample will tell. */
+/* Processes noted at a time; a later sample shows that a further one needs a read. */
 #define MAPPINGS_REREAD_MAX 64
 
 struct mappings_reread {
@@ -26,18 +26,18 @@ void mappings_reread_init(struct mappings_reread *r, struct processes *processes
 			  struct process_mappings *mappings);
 
 /*
- * Call after the mappings of `p` were read: if its execve(2) was less than 30 ms ago the dynamic
- * loader had hardly begun, and they are read again by mappings_reread_settle.
+ * Call after reading p's mappings. If execve(2) was less than YOUNG_NS (30 ms) before, schedules a
+ * second read with mappings_reread_settle: ld.so may not have mapped all libraries yet.
  */
 void mappings_reread_young(struct mappings_reread *r, const struct process *p);
 
 /*
- * A stack of `p` has left the mappings that its table has: reads them again, at once if that was
- * not done just now, else by mappings_reread_settle.
+ * Call when a stack of `p` at time_ns has left the mappings that its table has. Reads the mappings
+ * again: at once, or in mappings_reread_settle if the last read was too short ago.
  */
 void mappings_reread_unmapped(struct mappings_reread *r, struct process *p, uint64_t time_ns);
 
-/* Reads the mappings of those that were noted. */
+/* Reads the mappings of the processes that were noted. */
 void mappings_reread_settle(struct mappings_reread *r);
 
 #endif

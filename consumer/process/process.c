@@ -9,7 +9,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Finalizer of splitmix64: spreads (tgid, start) over the table; never 0. */
+/* The finaliser of splitmix64: spreads (tgid, start) over the table; never 0. */
 static uint64_t hash_key(uint32_t tgid, uint64_t start_ns)
 {
 	uint64_t x = start_ns ^ ((uint64_t)tgid << 42);
@@ -50,7 +50,7 @@ struct process *process_take_read(struct processes *all)
 	return p;
 }
 
-/* The queue is short: it is emptied after each drain. */
+/* Searches the whole queue: it is short, because it is emptied after each drain. */
 static void unqueue_process(struct processes *all, const struct process *p)
 {
 	struct process *previous = NULL;
@@ -98,7 +98,7 @@ struct process *process_find(struct processes *all, uint32_t tgid, uint64_t star
 	return p && p->tgid == tgid && p->start_ns == start_ns ? p : NULL;
 }
 
-/* Frees those that have lingered for longer than that. */
+/* Frees the processes that ended more than linger_ns ago. */
 static void sweep_gone(struct processes *all, uint64_t now_ns, uint64_t linger_ns)
 {
 	struct process *p, **old;
@@ -126,7 +126,10 @@ void processes_sweep(struct processes *all, uint64_t now_ns)
 		   (crowded ? PROCESS_LINGER_MS / 8 : PROCESS_LINGER_MS) * NSEC_PER_MSEC);
 }
 
-/* A full table is no reason not to see a start: those that have gone make room. */
+/*
+ * Adds a process. When the table is full, frees those that have ended first, so that a start is
+ * always seen.
+ */
 static int put_process(struct processes *all, struct process *p)
 {
 	int r = idmap_put(&all->by_id, p->id, p);

@@ -7,12 +7,15 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* A process with unknown addresses (JIT, fresh dlopen) is not asked more often than this. */
+/*
+ * Least time between two reads of a process, which may have unknown addresses all the time (JIT, a
+ * fresh dlopen).
+ */
 #define MAP_EVERY_NS (100 * NSEC_PER_MSEC)
 
 /*
- * One that has a new image is, and a young one: it may have been met before its execve(2), or amid
- * it, when nothing is mapped, and live for moments.
+ * The same for a new image and for a process younger than MAP_YOUNG_NS: the agent may have seen it
+ * before or during its execve(2), when nothing is mapped, and it may live for moments only.
  */
 #define MAP_IMAGE_NS (5 * NSEC_PER_MSEC)
 #define MAP_YOUNG_NS NSEC_PER_SEC
@@ -29,7 +32,7 @@ void process_mappings_init(struct process_mappings *m, const struct pinned_maps 
 	};
 }
 
-/* Its perf map is opened while it lives, by the symbolizer's thread. */
+/* Makes the symbolizer's thread open the process's perf map while the process lives. */
 static void note_compiled(struct process_mappings *m, struct process *p)
 {
 	struct process_key key = process_key(p);
@@ -38,7 +41,9 @@ static void note_compiled(struct process_mappings *m, struct process *p)
 	perf_map_files_meet(symbols_jit_files(m->symbols), &key);
 }
 
-/* What was read last goes, unless it is of another image than `fresh`: its samples may be to come.
+/*
+ * Frees the last reading, or keeps it in `before` when it is of another image than `fresh`: samples
+ * of that image may still come.
  */
 static void keep_before(struct process *p, const struct mappings *fresh)
 {
@@ -111,9 +116,9 @@ void process_mappings_ask_build_ids(struct process_mappings *m, struct process *
 }
 
 /*
- * The number of the image decides. Not every exec is told by an event, and what is told comes after
- * samples of the new image; where programs lie at fixed addresses, a frame in the wrong mappings
- * has a name all the same.
+ * Chooses by the number of the image, not by time: not every exec causes an event, and an event may
+ * come after samples of the new image. Where programs are mapped at fixed addresses, a frame looked
+ * up in the wrong mappings would get a wrong name.
  */
 const struct mappings *process_mappings_at(const struct process *p, uint64_t time_ns,
 					   uint32_t image)
@@ -129,7 +134,7 @@ const struct mappings *process_mappings_at(const struct process *p, uint64_t tim
 	return first->count ? &none : first;
 }
 
-/* True when it is the answer with build-ids, by a process whose mappings are known. */
+/* Whether the sample is the answer with build-ids; its process must have mappings. */
 static bool take_answer(struct process_mappings *m, struct process *p, uint64_t time_ns)
 {
 	if (!p->build_ids_pending || !p->maps.count || time_ns < p->exec_ns)
@@ -151,7 +156,10 @@ const struct mappings *process_mappings_sampled(struct process_mappings *m, stru
 	uint64_t time_ns = record->time_ns;
 
 	if (record->flags & SAMPLE_BUILD_ID) {
-		/* The kernel side does not know it as mapped: fresh, a new image, or we asked. */
+		/*
+		 * The kernel side does not know the process as mapped: it is new, has a new image,
+		 * or the consumer asked.
+		 */
 		if (!take_answer(m, p, time_ns))
 			process_mappings_read_image(m, p, time_ns);
 	} else {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process_mappings.h: when the mappings of a process are read, and which of them a sample is looked
- * up in. What was read is queued for process_unwind_step (process_queue_read), which makes a table
- * of it and then has the kernel side take raw addresses. Main thread only.
+ * process_mappings.h: decides when the mappings of a process are read, and in which of them a
+ * sample is looked up. Each reading is queued (process_queue_read) for process_unwind_step, which
+ * makes a table of it and then makes the kernel side take raw addresses. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PROCESS_PROCESS_MAPPINGS_H
 #define TROCAR_CONSUMER_PROCESS_PROCESS_MAPPINGS_H
@@ -23,45 +23,45 @@ struct process_mappings {
 	struct symbols *symbols;
 };
 
-/* Everything is borrowed; `pins` may be filled in later, before the first reading. */
+/* Everything is borrowed; the caller may fill in `pins` later, before the first reading. */
 void process_mappings_init(struct process_mappings *m, const struct pinned_maps *pins,
 			   struct processes *processes, const struct process_targets *targets,
 			   struct symbols *symbols);
 
 /*
- * Reads the mappings of `p` unless that was done since `not_before_ns`, at most once in 100 ms.
- * True when there are any, whenever they were read.
+ * Reads the mappings of `p` unless they were read since `not_before_ns`, at most once in
+ * MAP_EVERY_NS (100 ms). Returns whether `p` has mappings, whenever they were read.
  */
 bool process_mappings_read(struct process_mappings *m, struct process *p, uint64_t not_before_ns);
 
 /*
- * The same at a sample of `time_ns` for which the kernel side does not know the process as mapped:
- * where it was, it has another image since. That does not wait for the 100 ms; nor does what is
- * new.
+ * As process_mappings_read, for a sample of `time_ns` for which the kernel side does not know the
+ * process as mapped: if it was mapped before, it has another image now. Does not wait for
+ * MAP_EVERY_NS then, nor for a process that is new.
  */
 bool process_mappings_read_image(struct process_mappings *m, struct process *p, uint64_t time_ns);
 
-/* A new image since `time_ns` (CLOCK_MONOTONIC): what is mapped now becomes `before`. */
+/* Call when `p` got a new image at `time_ns` (CLOCK_MONOTONIC): its mappings become `before`. */
 void process_mappings_exec(struct process *p, uint64_t time_ns);
 
 /*
- * Has the kernel side resolve the frames of the next samples: they tell the build-ids of files that
- * this process may not open. At most once per process and 100 ms.
+ * Makes the kernel side resolve the frames of the next samples, which then have the build-ids of
+ * files that the consumer may not open. At most once per process and 100 ms.
  */
 void process_mappings_ask_build_ids(struct process_mappings *m, struct process *p);
 
 /*
- * A sample of `p` came: reads its mappings where the sample says that what was read is not of its
- * image, or (`refused`) that its table is not. One with build-ids may be the answer to
- * process_mappings_ask_build_ids: then raw addresses are taken again. Returns
- * process_mappings_at its time.
+ * Call for each sample of `p`: reads the mappings when the sample shows that the last reading is of
+ * another image, or (`refused`) that the kernel side did not use p's table. A sample with build-ids
+ * may be the answer to process_mappings_ask_build_ids; then makes the kernel side take raw
+ * addresses again. Returns process_mappings_at the time of the sample.
  */
 const struct mappings *process_mappings_sampled(struct process_mappings *m, struct process *p,
 						const struct sample *record, bool refused);
 
 /*
- * The mappings of image `image` (struct sample), which the process was at `time_ns`; empty when
- * they were not read, or are those of two images ago.
+ * Returns the mappings of image `image` (struct sample) of the process at `time_ns`; empty when
+ * they were not read, or the process has had two images since.
  */
 const struct mappings *process_mappings_at(const struct process *p, uint64_t time_ns,
 					   uint32_t image);

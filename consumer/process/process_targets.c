@@ -19,7 +19,7 @@ int process_targets_match(const struct process_targets *t, const struct process 
 	if (bpf_map_lookup_elem(t->map_fd, &key, &target) < 0 && !matched)
 		return 0;
 	target.flags &= ~(TARGET_MATCHED | TARGET_TOLD);
-	/* Without one of its own it may have inherited one, which it keeps. */
+	/* A process without a table of its own may have inherited one, which it keeps. */
 	if (p->unwind.table)
 		target.unwind = p->unwind.table;
 	if (matched)

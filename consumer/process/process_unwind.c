@@ -8,7 +8,9 @@
 #include "consumer/process/unwind_plan.h"
 #include "shared/tools/macro.h"
 
-/* Tables that one file's rows are worth at a time; who still finds no room asks again. */
+/*
+ * Tables that are taken away at a time for one file's rows; a process without room then asks again.
+ */
 #define TAKEN_AT_ONCE 16
 
 void process_unwind_init(struct process_unwind *u, const struct process_unwind_needs *needs)
@@ -74,7 +76,7 @@ static void drop_plan(struct process_unwind *u, struct process *p)
 	end_waiting(u, p);
 }
 
-/* Each plan is of one that waits. */
+/* Every plan is in the list of those that wait, so that freeing this list frees all. */
 void process_unwind_done(struct process_unwind *u)
 {
 	while (u->first)
@@ -84,7 +86,7 @@ void process_unwind_done(struct process_unwind *u)
 	u->files = NULL;
 }
 
-/* The plan of `p` is to be made again when rows are free. */
+/* Notes that the plan of `p` must be made again when rows are free. */
 static void note_starved(struct process_unwind *u, const struct process *p)
 {
 	for (size_t i = 0; i < u->starved_count; i++)
@@ -94,7 +96,10 @@ static void note_starved(struct process_unwind *u, const struct process *p)
 		u->starved[u->starved_count++] = process_key(p);
 }
 
-/* Takes the table away. So many bytes of its holder's rows nobody holds then. */
+/*
+ * Takes the table away. Returns how many bytes of its holder's rows no table of the holder uses
+ * then.
+ */
 static uint64_t take_rows(struct process_unwind *u, const struct walk_table *t)
 {
 	struct owner *holder = shares_ref(t->holder);
@@ -108,8 +113,8 @@ static uint64_t take_rows(struct process_unwind *u, const struct walk_table *t)
 }
 
 /*
- * Files of `p` that take so many elements found no room in the pool: takes tables away if somebody
- * has to give way.
+ * Takes tables away from owners that must yield, when files of `p` of so many elements found no
+ * room in the pool.
  */
 static void make_room(struct process_unwind *u, const struct process *p, uint32_t elements)
 {
@@ -132,7 +137,10 @@ static void make_room(struct process_unwind *u, const struct process *p, uint32_
 	shares_put(u->needs.shares, owner);
 }
 
-/* All files of its plan are settled. True when the plan is done with, one way or another. */
+/*
+ * Publishes the table of a plan whose files are all settled. True when the plan is done, with or
+ * without a table.
+ */
 static bool conclude_plan(struct process_unwind *u, struct process *p)
 {
 	struct unwind_state *s = &p->unwind;
@@ -156,7 +164,9 @@ static bool conclude_plan(struct process_unwind *u, struct process *p)
 		yielding = unwind_room_for_table(&u->room, p);
 		if (yielding)
 			unwind_tables_withdraw(&u->tables, yielding->process);
-		/* Until there is one may be a long time. */
+		/*
+		 * Raw addresses are taken meanwhile, because it may be long until a table is free.
+		 */
 		process_targets_set_mapped(u->needs.targets, p, true);
 		return false;
 	}
@@ -174,7 +184,9 @@ static void say_how(struct process_unwind *u, struct process *p)
 	unwind_events_say(u->needs.log, u->needs.budget, p, u->files);
 }
 
-/* Raw addresses are taken once the first table is there, and no answer with build-ids is awaited.
+/*
+ * Makes the kernel side take raw addresses once the first table is published and no answer with
+ * build-ids is due.
  */
 static void show_mapped(struct process_unwind *u, const struct process *p)
 {
@@ -182,7 +194,7 @@ static void show_mapped(struct process_unwind *u, const struct process *p)
 		process_targets_set_mapped(u->needs.targets, p, true);
 }
 
-/* Goes on with a plan as far as it can. */
+/* Continues a plan as far as possible. */
 static void advance_plan(struct process_unwind *u, struct process *p)
 {
 	uint32_t lacking;
@@ -204,7 +216,7 @@ static enum rule_unwind wanted_by(const struct process *p)
 	return p->rule ? p->rule->unwind : RULE_UNWIND_AUTO;
 }
 
-/* Makes or renews the table of `p` by its mappings as they are. */
+/* Makes or renews the table of `p` from its mappings. */
 static void make_plan(struct process_unwind *u, struct process *p)
 {
 	if (!u->files || p->gone_ns)
@@ -281,7 +293,7 @@ void process_unwind_leave(struct process_unwind *u, struct process *p)
 	unwind_tables_leave(&u->tables, p);
 }
 
-/* Tables have become free: makes the plans of those anew whose files had found no room. */
+/* Makes the plans again whose files had found no room, now that tables are free. */
 static void retry_starved(struct process_unwind *u)
 {
 	struct process_key starved[PROCESS_UNWIND_STARVED_MAX];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process_unwind.h: which process is unwound by rows. For each process whose mappings were read a
- * table is made as soon as all of its files are compiled, and published to the kernel side; until
- * then, and without one, its stacks are taken by frame pointers. Main thread only.
+ * process_unwind.h: decides which process is unwound by rows. When the mappings of a process were
+ * read and all of its files are compiled, it makes a table and publishes it to the kernel side.
+ * Until then, and without a table, the kernel side walks the stacks by frame pointers. Main thread
+ * only.
  */
 #ifndef TROCAR_CONSUMER_PROCESS_PROCESS_UNWIND_H
 #define TROCAR_CONSUMER_PROCESS_PROCESS_UNWIND_H
@@ -24,7 +25,7 @@
 
 #define PROCESS_UNWIND_STARVED_MAX 64
 
-/* What it works with; all borrowed. */
+/* The modules that it works with; all borrowed. */
 struct process_unwind_needs {
 	const struct pinned_maps *pins;
 	struct processes *processes;
@@ -40,55 +41,66 @@ struct process_unwind_needs {
 
 struct process_unwind {
 	struct process_unwind_needs needs;
-	struct unwind_files *files; /* owned; NULL: nothing is unwound by rows */
+	struct unwind_files *files; /* owned; NULL: no process is unwound by rows */
 	struct unwind_tables tables;
 	struct unwind_room room;
-	struct process *first; /* of those that wait for files or for a table */
-	struct process_key starved[PROCESS_UNWIND_STARVED_MAX]; /* whose files found no room */
+	struct process *first; /* list of those that wait for files or for a table */
+	struct process_key starved[PROCESS_UNWIND_STARVED_MAX]; /* their files found no room */
 	size_t starved_count;
 	struct loop_source *source;
 };
 
-/* Nothing is unwound by rows yet. What `needs` points to is borrowed. */
+/*
+ * Initialises it without tables: no process is unwound by rows yet. What `needs` points to is
+ * borrowed.
+ */
 void process_unwind_init(struct process_unwind *u, const struct process_unwind_needs *needs);
 
 /* Starts the unwinder thread (before the system-call filter) with the pinned maps. 0 or -errno. */
 int process_unwind_start(struct process_unwind *u);
 /* Adds its source to the loop. 0 or -errno. */
 int process_unwind_listen(struct process_unwind *u, struct loop *loop);
-/* Before processes_done: gives up all plans. */
+/* Frees all plans and tables. Call before processes_done. */
 void process_unwind_done(struct process_unwind *u);
 
 /*
- * Makes or renews the tables of those whose mappings were read since the last time
- * (process_queue_read), and has the kernel side take raw addresses of those that have one. After
- * each drain, and after a process was mapped outside of one.
+ * Makes or renews the tables of the processes whose mappings were read since the last call
+ * (process_queue_read), and makes the kernel side take raw addresses of those that have one. Call
+ * after each drain, and after a process was mapped outside of a drain.
  */
 void process_unwind_step(struct process_unwind *u);
 
-/* Goes on with what files or a grace were waited for; what the loop calls. */
+/* Continues what waited for files or for a grace to pass; the loop calls it. */
 void process_unwind_news(struct process_unwind *u);
 
-/* Reads again what mappings_reread has noted, and steps; what the loop calls a little later. */
+/*
+ * Reads again what mappings_reread has noted, then steps; the loop calls it a moment after a drain.
+ */
 void process_unwind_settle(struct process_unwind *u);
 
-/* A stack of `p` has left the mappings that its table has (mappings_reread_unmapped); steps. */
+/*
+ * Call when a stack of `p` has left the mappings that its table has (mappings_reread_unmapped);
+ * steps.
+ */
 void process_unwind_unmapped(struct process_unwind *u, struct process *p, uint64_t time_ns);
 
-/* `p` matches another rule, or none: renews its table if that wants its stacks in another way. */
+/*
+ * Call when `p` matches another rule, or none: renews its table if the rule wants another way to
+ * unwind.
+ */
 void process_unwind_matched(struct process_unwind *u, struct process *p);
 
 /*
- * A sample of `p` came. *ret_table is the table that a stack with SAMPLE_UNWOUND was walked by: its
- * own process's or an ancestor's (sample.fill), whatever is mapped there by now; NULL for any
- * other, and when that is not known any more. It counts as used. True when the kernel side did not
- * walk by the table that `p` has, because it does not take it as this image's: there will be
- * another, and its mappings are to be read again.
+ * Call for each sample of `p`. For a stack with SAMPLE_UNWOUND, *ret_table is the table that the
+ * kernel side walked it by, which belongs to its own process or an ancestor (sample.fill), whatever
+ * is mapped there now; it is NULL for other stacks, and when the table is not known any more. The
+ * table counts as used. Returns true when the kernel side did not walk by p's table, because it
+ * takes it for another image's: then the mappings must be read again, and a new table follows.
  */
 bool process_unwind_sampled(struct process_unwind *u, struct process *p,
 			    const struct sample *record, const struct walk_table **ret_table);
 
-/* `p` is gone. */
+/* Call when `p` has ended. */
 void process_unwind_leave(struct process_unwind *u, struct process *p);
 
 /* Writes the object `unwind` of the status method. */

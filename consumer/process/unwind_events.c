@@ -6,7 +6,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Modules without rows that one line names; the rest is counted. */
+/* Modules without rows that one line names; further ones are counted. */
 #define ROWLESS_MAX 16
 
 /* Modules that one answer of the status method names. */
@@ -77,7 +77,7 @@ static void write_module(const struct unwind_module *m, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Those without rows first: they are what an operator can do something about. */
+/* Writes modules without rows first, because an operator can do something about those. */
 static void write_modules(struct unwind_files *files, struct jsonw *w)
 {
 	struct unwind_module m;
@@ -104,7 +104,7 @@ static void write_ends(const struct totals *totals, struct jsonw *w)
 	jsonw_object(w, "ends");
 	for (int i = UNWIND_END_NONE + 1; i < UNWIND_END_COUNT_; i++)
 		if (i != UNWIND_END_NO_PLACE &&
-		    i != UNWIND_END_NO_POINTERS) /* the consumer's own */
+		    i != UNWIND_END_NO_POINTERS) /* a reason that only the consumer uses */
 			jsonw_u64(w, unwind_end_word((enum unwind_end)i), totals->unwind_ends[i]);
 	jsonw_object_end(w);
 }

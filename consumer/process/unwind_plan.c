@@ -14,16 +14,16 @@ struct item {
 	struct module *module;
 	uint64_t base;
 	uint32_t number;
-	uint32_t check;	       /* so far below its start its build-id is; 0: not to be checked */
-	bool exe;	       /* the program itself: nothing takes its place but execve(2) */
+	uint32_t check;	       /* bytes from its build-id up to its start; 0: do not check it */
+	bool exe;	       /* the program's own file, which only execve(2) replaces */
 	enum unwind_kind kind; /* NONE until settled */
 	bool settled;
 };
 
 struct unwind_plan {
 	enum rule_unwind by;
-	bool taken;	  /* its holds are somebody else's */
-	bool foreign;	  /* of another machine's kind, as programs of 32 bits are */
+	bool taken;	  /* unwind_plan_take has handed its holds over */
+	bool foreign;	  /* code for another kind of machine, such as 32-bit programs */
 	uint32_t lacking; /* elements that found no room in the pool */
 	size_t count, cut;
 	struct item items[];
@@ -34,10 +34,10 @@ static bool has_rows(const struct item *item)
 	return item->kind == UNWIND_KIND_ROWS || item->kind == UNWIND_KIND_ROWS_ALONE;
 }
 
-/* One of too many mappings: what it is worth against the others. */
+/* A mapping of too many, with its rank. */
 struct candidate {
-	unsigned int group; /* the lowest first */
-	uint64_t worth;	    /* within it, the highest first */
+	unsigned int group; /* the lowest group first */
+	uint64_t worth;	    /* within the group, the highest first */
 	size_t i;
 };
 
@@ -53,9 +53,9 @@ static int compare_candidates(const void *a, const void *b)
 }
 
 /*
- * The program itself; then its files from the top down: what was loaded first lies highest, and so
- * the C library, through which every stack goes, and the vDSO; last code made at run time, most of
- * it first.
+ * Ranks mappings: the program's own first; then its files from the highest address down, because
+ * what was loaded first is highest, such as the vDSO and the C library, through which every stack
+ * goes; last the code made at run time, the largest first.
  */
 static struct candidate rank_mapping(const struct mappings *maps, size_t i)
 {
@@ -68,7 +68,7 @@ static struct candidate rank_mapping(const struct mappings *maps, size_t i)
 	return (struct candidate){ .group = 2, .worth = m->end - m->start, .i = i };
 }
 
-/* Marks the mappings that have a place in a table, of more than there is room for. */
+/* Marks the mappings that get a place in a table when there are more than UNWIND_RANGES. */
 static int choose_mappings(const struct mappings *maps, bool *chosen)
 {
 	struct candidate *all = calloc(maps->count, sizeof(*all));
@@ -125,7 +125,7 @@ void unwind_plan_free(struct unwind_plan *plan, struct unwind_files *files)
 	free(plan);
 }
 
-/* Without rows: by the frame pointer, unless the rule wants rows alone. */
+/* Settles a mapping without rows: by the frame pointer, unless the rule wants rows alone. */
 static void settle_rowless(const struct unwind_plan *plan, struct item *item)
 {
 	item->kind = plan->by == RULE_UNWIND_TABLE ? UNWIND_KIND_NONE : UNWIND_KIND_FP;
@@ -246,7 +246,10 @@ uint32_t *unwind_plan_take(struct unwind_plan *plan, size_t *ret_count)
 	uint32_t *numbers = calloc(plan->count + 1, sizeof(*numbers));
 	size_t count = 0;
 
-	/* Without memory for the account they are held for good: nothing is overwritten. */
+	/*
+	 * Without memory for the table's account the files stay held for good, so that no row is
+	 * overwritten.
+	 */
 	for (size_t i = 0; i < plan->count; i++) {
 		if (!has_rows(&plan->items[i]))
 			continue;

@@ -7,7 +7,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* A table goes to another process of the same owner only when it was not used for this long. */
+/* A table goes to another process of the same owner only when it was unused for this long. */
 #define IDLE_NS (10 * NSEC_PER_SEC)
 
 bool unwind_room_retiring(const struct unwind_room *room)
@@ -18,7 +18,7 @@ bool unwind_room_retiring(const struct unwind_room *room)
 	return false;
 }
 
-/* A process in a session keeps its table. */
+/* Whether a session captures the process, which then keeps its table. */
 static bool is_captured(const struct unwind_room *room, const struct process *p)
 {
 	const char *path = NULL;
@@ -28,7 +28,7 @@ static bool is_captured(const struct unwind_room *room, const struct process *p)
 	return captured_holds(room->captured, p->cgroup_id, path);
 }
 
-/* The table unused for longest of the owner who has most of `share` among those that yield. */
+/* Returns the table unused for longest of that yielding owner who has most of `share`. */
 static const struct walk_table *find_yielding(const struct unwind_room *room,
 					      const struct owner *owner, enum share share,
 					      uint64_t n)
@@ -49,7 +49,10 @@ static const struct walk_table *find_yielding(const struct unwind_room *room,
 	return best;
 }
 
-/* The table unused for longest, and for long, of the same owner or of nobody known. */
+/*
+ * Returns the table unused for longest of the same owner or of an unknown one, if that is IDLE_NS
+ * or more.
+ */
 static const struct walk_table *find_idle(const struct unwind_room *room, const struct owner *owner)
 {
 	const struct walk_table *best = NULL;
@@ -73,7 +76,7 @@ const struct walk_table *unwind_room_for_table(const struct unwind_room *room,
 	struct owner *owner;
 
 	if (unwind_room_retiring(room))
-		return NULL; /* one is about to be free */
+		return NULL; /* a table will soon be free */
 	owner = shares_of_cgroup(room->shares, room->cgroups, p->cgroup_id, p->tgid);
 	t = find_yielding(room, owner, SHARE_TABLES, 1);
 	if (!t)
@@ -88,7 +91,7 @@ const struct walk_table *unwind_room_for_rows(const struct unwind_room *room,
 	return find_yielding(room, owner, SHARE_ROWS, bytes);
 }
 
-/* Who holds a file's rows. */
+/* Whose tables hold a file's rows. */
 struct holders {
 	struct owner *one;
 	bool several;
@@ -100,7 +103,7 @@ static void note_holder(struct holders *h, struct owner *owner)
 	h->one = owner;
 }
 
-/* One more than the highest number of a file that a live table holds. */
+/* Returns the highest number of a file that a live table holds, plus one. */
 static uint32_t count_files(const struct unwind_tables *tables)
 {
 	uint32_t files = 0;

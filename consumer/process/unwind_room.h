@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_room.h: who gives way when there is no table left, or no room for a file's rows. A table
- * that was not used for a while goes to another process of the same owner; and one of an owner who
- * has more than the newcomer's would have, unless it is of a process in a session. It chooses;
- * process_unwind.c takes the table away. Main thread only.
+ * unwind_room.h: chooses whose table is taken away when there is no free table, or no room for a
+ * file's rows: a table that was unused for a while, for another process of the same owner; or one
+ * whose owner has more than the newcomer's would have, unless a session captures its process.
+ * process_unwind.c then takes the table away. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PROCESS_UNWIND_ROOM_H
 #define TROCAR_CONSUMER_PROCESS_UNWIND_ROOM_H
@@ -16,7 +16,7 @@
 #include "consumer/process/unwind_tables.h"
 #include "consumer/rules/shares.h"
 
-/* All borrowed. */
+/* All members are borrowed. */
 struct unwind_room {
 	const struct unwind_tables *tables;
 	struct shares *shares;
@@ -24,21 +24,24 @@ struct unwind_room {
 	const struct captured *captured;
 };
 
-/* None is free: the table that is to go to `p`. NULL: nobody gives way, or one is being retired. */
+/*
+ * Chooses the table to take away for `p` when none is free. NULL: no owner yields, or a table is
+ * being retired.
+ */
 const struct walk_table *unwind_room_for_table(const struct unwind_room *room,
 					       const struct process *p);
 
 /*
- * So many bytes of rows find no room in the pool: the next table whose rows are to go for a process
- * of `owner`, after unwind_room_count. NULL: nobody gives way.
+ * Chooses the next table to take away when `bytes` of rows of a process of `owner` find no room in
+ * the pool. Call after unwind_room_count. NULL: no owner yields.
  */
 const struct walk_table *unwind_room_for_rows(const struct unwind_room *room,
 					      const struct owner *owner, uint64_t bytes);
 
-/* Whether some table is not free yet, but about to be. */
+/* Whether some table is retired, so that it will soon be free. */
 bool unwind_room_retiring(const struct unwind_room *room);
 
-/* Counts the rows that each owner's tables hold and nobody else's do (SHARE_ROWS). */
+/* Counts for each owner the bytes of rows that only its tables hold (SHARE_ROWS). */
 void unwind_room_count(const struct unwind_room *room);
 
 #endif

@@ -12,10 +12,13 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* A filling that the process's own mmap(2) came in the way of is tried again at once. */
+/* Attempts to fill a table: an mmap(2) of the process may keep the kernel side from confirming. */
 #define FILL_TRIES 4
 
-/* EVENT_UNMAPPED that brought nothing new comes half as often each time, down to one in so long. */
+/*
+ * Each EVENT_UNMAPPED without a new mapping doubles the least time to the next, up to
+ * QUIET_MAX_NS.
+ */
 #define QUIET_FIRST_NS (200 * NSEC_PER_MSEC)
 #define QUIET_MAX_NS   (10 * NSEC_PER_SEC)
 
@@ -31,7 +34,7 @@ void unwind_tables_init(struct unwind_tables *all, const struct pinned_maps *pin
 	};
 }
 
-/* The kernel side's table `number` in memory, or NULL: said where it stops. */
+/* Maps the kernel side's table `number`; NULL without memory, which the callers report. */
 static struct unwind_process *open_window(const struct unwind_tables *all, uint32_t number,
 					  struct unwind_window *window)
 {
@@ -42,7 +45,10 @@ static struct unwind_process *open_window(const struct unwind_tables *all, uint3
 	return r < 0 ? NULL : window->at;
 }
 
-/* Without memory the word stays: then the table is not used again either. */
+/*
+ * Clears the word that publishes the table. False without memory: the word stays set, so the caller
+ * must not use the table again.
+ */
 static bool unpublish_table(const struct unwind_tables *all, uint32_t number)
 {
 	_cleanup_(unwind_window_close) struct unwind_window window = { 0 };
@@ -84,7 +90,9 @@ void unwind_tables_close(struct unwind_tables *all)
 	all->count = all->live = 0;
 }
 
-/* Nobody is to begin a walk by table `number` any more; it is free after a grace. */
+/*
+ * Retires table `number`: the kernel side begins no more walks by it, and it is free after a grace.
+ */
 static void retire_table(struct unwind_tables *all, uint32_t number)
 {
 	struct walk_table *t = &all->items[number];
@@ -120,8 +128,8 @@ bool unwind_tables_reclaim(struct unwind_tables *all)
 }
 
 /*
- * Round robin: samples that were walked by a table that is retired since may still be in the ring,
- * and name its filling.
+ * Searches round robin, because samples in the ring may name the filling of a table that was
+ * retired since.
  */
 int unwind_tables_find_free(struct unwind_tables *all, uint32_t *ret_number)
 {
@@ -150,8 +158,8 @@ static ssize_t take_record(void *context, const uint8_t *data, size_t bytes)
 }
 
 /*
- * Has the kernel side take the ranges of the plan into table `number`. 0 with its record; -ESRCH
- * when the process is gone or is another image by now.
+ * Makes the kernel side write the confirmed ranges of the plan into table `number`. 0 with its
+ * record; -ESRCH when the process has ended or has another image now.
  */
 static int fill_table(const struct unwind_tables *all, const struct process *p, uint32_t number,
 		      struct ranges_record *ret_record)
@@ -196,12 +204,14 @@ int unwind_tables_publish(struct unwind_tables *all, struct process *p, uint32_t
 	if (!to || mappings_copy(&p->maps, &t->maps) < 0)
 		return -ENOMEM;
 
-	/* The kernel side walks by it once it is whole and the process points to it. */
+	/*
+	 * The kernel side walks by the table when it is complete and the process's entry names it.
+	 */
 	unwind_plan_write(s->plan, to->mappings);
 	to->quiet_ns = 0;
 	__atomic_store_n(&to->published, record.fill, __ATOMIC_RELEASE);
 
-	/* The account of the table. */
+	/* Writes the account of the table. */
 	t->state = WALK_TABLE_LIVE;
 	t->process = p;
 	t->holder = shares_of_cgroup(all->shares, all->cgroups, p->cgroup_id, p->tgid);
@@ -215,7 +225,7 @@ int unwind_tables_publish(struct unwind_tables *all, struct process *p, uint32_t
 	all->cut += t->cut + record.cut;
 	all->unconfirmed += record.missed;
 
-	/* What is known of the process by it. */
+	/* Writes what the process's state says of the table. */
 	s->cut = t->cut;
 	s->unconfirmed = record.missed;
 	s->table = number + 1;
@@ -224,7 +234,7 @@ int unwind_tables_publish(struct unwind_tables *all, struct process *p, uint32_t
 	s->how = unwind_plan_how(s->plan);
 	s->published_ns = s->used_ns = clock_mono_ns();
 
-	/* Nobody begins a walk by the old one after this. */
+	/* After this call the kernel side begins no walk by the old table. */
 	process_targets_set_unwind(all->targets, p);
 	if (old)
 		retire_table(all, old - 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_tables.h: the kernel side's tables of unwinding: which are published for whom, and when
- * one may be filled again. A table is never changed: a process whose mappings have changed gets
- * another one, and the old one is used again when no tick can be reading it (unwind_files.h). Main
- * thread only.
+ * unwind_tables.h: the kernel side's unwind tables: for which process each is published, and when
+ * it may be filled again. The consumer never changes a published table: a process whose mappings
+ * have changed gets another one, and the old one is used again when no tick can be reading it
+ * (unwind_files.h). Main thread only.
  *
  *   FREE --publish--> LIVE --retire--> RETIRED --reclaim, after a grace--> FREE
  */
@@ -24,21 +24,21 @@
 enum walk_table_state {
 	WALK_TABLE_FREE,
 	WALK_TABLE_LIVE,
-	WALK_TABLE_RETIRED, /* not published any more; a tick may still be reading it */
+	WALK_TABLE_RETIRED, /* not published any more; a tick may still read it */
 };
 
-/* The account of one of them: what the walks of one process go by. */
+/* The account of one table, by which the kernel side walks one process's stacks. */
 struct walk_table {
 	enum walk_table_state state;
-	struct process *process; /* whose it is; of a live one */
-	struct owner *holder;	 /* whose that process is, a reference; of a live one */
-	uint64_t grace;		 /* of a retired one: when that has passed it is free */
-	uint32_t *held;		 /* numbers of files, owned */
+	struct process *process; /* of a live table: its process */
+	struct owner *holder;	 /* of a live table: the owner of that process, a reference */
+	uint64_t grace;		 /* of a retired table: it is free when this grace has passed */
+	uint32_t *held;		 /* numbers of the held files, owned */
 	size_t held_count;
-	uint64_t fill;	      /* its last filling that was published: kept until the next */
-	struct mappings maps; /* that it was made of */
-	size_t cut;	      /* of those, without a place in it */
-	bool rows;	      /* some of them have rows */
+	uint64_t fill;	      /* number of its last published filling; kept until the next */
+	struct mappings maps; /* the mappings that it was made of */
+	size_t cut;	      /* how many of those have no place in it */
+	bool rows;	      /* whether any of those has rows */
 };
 
 struct unwind_tables {
@@ -49,52 +49,63 @@ struct unwind_tables {
 	struct cgroups *cgroups;
 	struct walk_table *items; /* owned */
 	uint32_t count, live;
-	uint32_t next;	      /* where the search for a free one starts */
-	uint64_t published;   /* ever */
-	uint64_t full;	      /* times that a process found none free */
-	uint64_t cut;	      /* mappings that found no place */
-	uint64_t unconfirmed; /* mappings that are missing: not confirmed by the kernel */
+	uint32_t next;	      /* where the search for a free table starts */
+	uint64_t published;   /* how often a table was published */
+	uint64_t full;	      /* how often a process found no free table */
+	uint64_t cut;	      /* mappings without a place */
+	uint64_t unconfirmed; /* mappings that the kernel did not confirm */
 };
 
-/* Without tables. Everything is borrowed; of `pins` nothing is read before unwind_tables_open. */
+/*
+ * Initialises it without tables. Everything is borrowed; nothing of `pins` is read before
+ * unwind_tables_open.
+ */
 void unwind_tables_init(struct unwind_tables *all, const struct pinned_maps *pins,
 			const struct process_targets *targets, struct shares *shares,
 			struct cgroups *cgroups);
 
 /*
- * Takes the pinned tables over. What an earlier consumer had published is nobody's now; a tick may
- * still be reading it. 0 or -ENOMEM.
+ * Takes over the pinned tables. Retires what an earlier consumer had published, because a tick may
+ * still read it. 0 or -ENOMEM.
  */
 int unwind_tables_open(struct unwind_tables *all, struct unwind_files *files);
 void unwind_tables_close(struct unwind_tables *all);
 
-/* Frees the retired ones whose grace has passed, and gives their files back. True if there were. */
+/*
+ * Frees the retired tables whose grace has passed, and releases their files. True if there were
+ * any.
+ */
 bool unwind_tables_reclaim(struct unwind_tables *all);
 
-/* Finds a free one. 0 with its number, -EBUSY: there is none. */
+/* Finds a free table. 0 with its number, -EBUSY: there is none. */
 int unwind_tables_find_free(struct unwind_tables *all, uint32_t *ret_number);
 
 /*
- * Fills the free table `number` by the plan of `p`, whose files are all settled, publishes it, has
- * the kernel side walk by it, and retires the one that `p` had. p->unwind says what it is. 0;
- * -ESRCH when the process is gone or is another image by now; -ENOMEM; -errno of open(2) and
- * read(2).
+ * Fills the free table `number` from the plan of `p`, whose files are all settled, publishes it,
+ * makes the kernel side walk by it, and retires the table that `p` had. Writes p->unwind. 0; -ESRCH
+ * when the process has ended or has another image now; -ENOMEM; -errno of open(2) and read(2).
  */
 int unwind_tables_publish(struct unwind_tables *all, struct process *p, uint32_t number);
 
-/* Takes the process's table from it, and one that it inherits; it is not known how it is walked. */
+/*
+ * Takes the table away from the process, also one that it inherited; its way of walking is unknown
+ * then.
+ */
 void unwind_tables_withdraw(struct unwind_tables *all, struct process *p);
 
-/* Retires the table of a process that has gone. */
+/* Retires the table of a process that has ended. */
 void unwind_tables_leave(struct unwind_tables *all, struct process *p);
 
 /*
- * What its stacks met outside of the table brought nothing new: the kernel side is to say so half
- * as often, down to once in 10 s.
+ * Call when a stack left the mappings of p's table and a new reading found nothing new: makes the
+ * kernel side report that half as often, down to once in 10 s.
  */
 void unwind_tables_notify_less(struct unwind_tables *all, const struct process *p);
 
-/* The one that was last filled as `fill` (struct sample), by now perhaps retired; or NULL. */
+/*
+ * Returns the table whose last filling is `fill` (struct sample), which may be retired by now; or
+ * NULL.
+ */
 const struct walk_table *unwind_tables_find(const struct unwind_tables *all, uint32_t fill);
 
 #endif
