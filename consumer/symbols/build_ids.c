@@ -39,7 +39,7 @@ void build_ids_add(struct build_ids *b, struct module *m)
 	m->listed = true;
 }
 
-/* Those in the table are identified: their build-ids do not change any more. */
+/* Modules in the table are identified: their build-ids do not change any more. */
 struct module *build_ids_find(const struct build_ids *b, const uint8_t *id, uint8_t bytes)
 {
 	struct module *any = NULL;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* build_ids.h: modules by the build-id that was read from their file. Symbolizer thread only. */
+/*
+ * build_ids.h: finds modules by the build-id that was read from their file. Symbolizer thread only.
+ */
 #ifndef TROCAR_CONSUMER_BUILD_IDS_H
 #define TROCAR_CONSUMER_BUILD_IDS_H
 
@@ -10,20 +12,28 @@
 #include "shared/tools/idmap.h"
 
 struct build_ids {
-	struct idmap files; /* hash of a build-id to the first of a chain by `same_id` */
-	uint64_t seed;	    /* of the hash: build-ids are foreign */
+	struct idmap files; /* hash of a build-id -> the first module of a chain by `same_id` */
+	uint64_t seed;	    /* of the hash, because build-ids are foreign */
 };
 
 void build_ids_init(struct build_ids *b, uint64_t seed);
 void build_ids_done(struct build_ids *b);
 
-/* Has `m` found from now on, once its build-id was read; longer ones no kernel tells of. */
+/*
+ * Adds `m`, whose build-id was read, unless it is in the table or its build-id is longer than the
+ * kernel reports.
+ */
 void build_ids_add(struct build_ids *b, struct module *m);
 
-/* A module with that build-id, one with a table before the others; NULL also for one of 0 bytes. */
+/*
+ * Returns a module with that build-id, preferably one with a table; NULL when there is none, or for
+ * 0 bytes.
+ */
 struct module *build_ids_find(const struct build_ids *b, const uint8_t *id, uint8_t bytes);
 
-/* Whether two are the same, where the kernel may have filled one up with zeros. At most 64 bytes.
+/*
+ * Whether two build-ids are the same, when the kernel may have filled one up with zeros. At most 64
+ * bytes.
  */
 bool build_ids_same(const uint8_t *a, uint8_t a_bytes, const uint8_t *b, uint8_t b_bytes);
 

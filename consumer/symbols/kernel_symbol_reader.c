@@ -25,7 +25,10 @@ void kernel_symbol_reader_done(struct ksyms *k)
 	free(k->path);
 }
 
-/* The old table stays until the next trim, because its strings may be held. */
+/*
+ * Reads the table again. The old table stays until the next trim, because the caller may hold its
+ * strings.
+ */
 static void read_again(struct ksyms *k)
 {
 	struct kernel_symbols *fresh;
@@ -54,7 +57,9 @@ const char *kernel_symbol_reader_find(struct ksyms *k, uint64_t address, uint64_
 
 	if (k->now)
 		fn = kernel_symbols_find(k->now, address, ret_start, ret_module);
-	/* The kernel's own code stays where it is; a module's place may have been used again. */
+	/*
+	 * The kernel's own code does not move; the addresses of a module may have been used again.
+	 */
 	if (k->held || (fn && !**ret_module) || !is_old(k, fn ? SYMBOLS_KERNEL_AGE_NS : k->wait_ns))
 		return fn;
 	read_again(k);

@@ -15,7 +15,7 @@
 #define NAME_PARTS	 2 /* name, module */
 #define RECORD_BYTES_MAX (sizeof(struct ksym_record) + KERNEL_NAME_BYTES + KERNEL_MODULE_BYTES)
 
-/* The symbols whose addresses share their high half. */
+/* The symbols whose addresses have the same upper 32 bits. */
 struct window {
 	uint32_t high;
 	struct name_table names;
@@ -26,7 +26,7 @@ struct kernel_symbols {
 	struct window windows[KERNEL_WINDOWS_MAX];
 };
 
-/* A window while records come in. */
+/* A window while records are read. */
 struct pile {
 	uint32_t high;
 	struct name_table_entry *entries; /* owned */
@@ -122,7 +122,7 @@ static int take_record(struct builder *b, const struct ksym_record *record, cons
 	return push_entry(pile, entry);
 }
 
-/* Whether the lengths are within their walls and the strings end where they say. */
+/* Whether the lengths are within their limits and the strings end where the record says. */
 static bool record_is_sound(const struct ksym_record *r)
 {
 	size_t names = (size_t)r->name_bytes + r->module_bytes;
@@ -170,7 +170,7 @@ static const char *module_of(const struct name_table *n, size_t i)
 	return name + strlen(name) + 1;
 }
 
-/* Nobody says where the last symbol of a module ends, so it does not reach to the next module. */
+/* Bounds the last symbol of a module, whose end is unknown, by the start of the next module. */
 static void bound_last(struct name_table *n)
 {
 	for (size_t i = 0; i < n->count; i++)

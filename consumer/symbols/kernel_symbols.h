@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kernel_symbols.h: the kernel's and its modules' text symbols, as the `ksyms` iterator writes them
- * (struct ksym_record), in a compact table: about 5 MiB for 120,000 symbols. A symbol ends where
- * the next one starts; the last of a module, whose end nobody tells, after KERNEL_LAST_BYTES. No
- * thread rules: a table never changes once read. The record parser is fuzzed
- * (tests/fuzz/symbols/ksyms.c).
+ * kernel_symbols.h: the text symbols of the kernel and its modules, as the `ksyms` iterator writes
+ * them (struct ksym_record), in a compact table: about 5 MiB for 120,000 symbols. A symbol ends
+ * where the next one starts. The kernel does not report the end of a module's last symbol: it ends
+ * after KERNEL_LAST_BYTES. Any thread may use a table, because it never changes after the read. The
+ * record parser is fuzzed (tests/fuzz/symbols/ksyms.c).
  */
 #ifndef TROCAR_CONSUMER_KERNEL_H
 #define TROCAR_CONSUMER_KERNEL_H
@@ -17,9 +17,8 @@
 #define KERNEL_MODULE_BYTES 64	/* MODULE_NAME_LEN, rounded up */
 #define KERNEL_SYMBOLS_MAX  1000000u
 #define KERNEL_STRINGS_MAX  (64u << 20)
-#define KERNEL_WINDOWS_MAX                                                    \
-	64 /* stretches of 4 GiB that hold symbols; 1 on x86-64, few on arm64 \
-	    */
+/* Stretches of 4 GiB that hold symbols: 1 on x86-64, few on arm64. */
+#define KERNEL_WINDOWS_MAX 64
 
 struct kernel_symbols;
 
@@ -31,20 +30,20 @@ struct kernel_symbols;
  */
 int kernel_symbols_read(const char *path, struct kernel_symbols **ret_symbols);
 
-/* The same from memory. */
+/* As kernel_symbols_read, from memory. */
 int kernel_symbols_parse(const uint8_t *data, size_t bytes, struct kernel_symbols **ret_symbols);
 void kernel_symbols_free(struct kernel_symbols *k);
 
 /*
- * Name of the symbol that holds `address`, its start and its module ("" for the kernel itself);
- * NULL when none does. The strings live as long as the table.
+ * Returns the name of the symbol that holds `address`, with its start and its module ("" for the
+ * kernel itself); NULL when no symbol does. The strings live as long as the table.
  */
 const char *kernel_symbols_find(const struct kernel_symbols *k, uint64_t address,
 				uint64_t *ret_start, const char **ret_module);
 
 size_t kernel_symbols_count(const struct kernel_symbols *k);
 
-/* Bytes of heap. */
+/* Returns the bytes of heap. */
 size_t kernel_symbols_bytes(const struct kernel_symbols *k);
 
 #endif

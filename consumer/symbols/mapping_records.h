@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mapping_records.h: what the `vmas` iterator writes, checked record by record. A pure function
+ * mapping_records.h: parses what the `vmas` iterator writes and checks each record. A pure function
  * over bytes; fuzzed (tests/fuzz/symbols/mappings.c).
  */
 #ifndef TROCAR_CONSUMER_MAPPING_RECORDS_H
@@ -12,14 +12,17 @@
 
 #include "shared/abi/abi.h"
 
-/* One sound record; `path` ends with a NUL and is "" when it has none. 0 or -errno to stop. */
+/*
+ * Called for one valid record; `path` ends with a NUL and is "" when the mapping has none. Returns
+ * 0, or -errno to stop.
+ */
 typedef int (*mapping_records_call)(void *context, const struct mapping_record *record,
 				    const char *path);
 
 /*
- * Calls `call` for each whole record at the start of `data` and returns the bytes that they were.
- * -EBADMSG for a record that is not sound: a path longer than MAPPING_PATH_BYTES, not a multiple of
- * 8 or without a NUL, an empty range, unknown flags.
+ * Calls `call` for each whole record at the start of `data` and returns how many bytes it parsed.
+ * -EBADMSG for an invalid record: a path longer than MAPPING_PATH_BYTES, not a multiple of 8 or
+ * without a NUL, an empty range, unknown flags.
  */
 ssize_t mapping_records_parse(const uint8_t *data, size_t bytes, mapping_records_call call,
 			      void *context);

@@ -15,17 +15,17 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* One reading of a process, over as many rounds as the kernel side asks for. */
+/* One reading of a process, in as many rounds as the kernel side asks for. */
 struct reading {
 	struct symbols *symbols;
 	struct mappings mappings;
 	size_t space;
-	uint64_t start_ns;  /* of the process that is meant */
-	uint64_t more_from; /* the kernel side stopped here; 0: it came to the end */
+	uint64_t start_ns;  /* start time that the process must have */
+	uint64_t more_from; /* where the kernel side stopped; 0: at the end */
 	uint32_t tgid;
-	bool seen;    /* it was listed */
+	bool seen;    /* the iterator listed the process */
 	bool other;   /* another process has the pid */
-	bool surplus; /* what did not fit was left out */
+	bool surplus; /* the mappings did not fit and some were left out */
 };
 
 static void reading_done(struct reading *in)
@@ -82,7 +82,7 @@ static int take_mapping(struct reading *in, const struct mapping_record *record,
 	if (r < 0)
 		return r;
 	if (mapping.module->anonymous)
-		mapping.file_offset = record->start; /* offsets in it are addresses: jit_map.h */
+		mapping.file_offset = record->start; /* offsets in it are addresses: perf_map.h */
 	in->mappings.compiled |= mapping.module->anonymous;
 	if (!mapping.module->anonymous && record->inode != 0)
 		symbols_place(in->symbols, mapping.module,
@@ -119,7 +119,9 @@ static ssize_t take_records(void *context, const uint8_t *data, size_t bytes)
 	return mapping_records_parse(data, bytes, take_record, context);
 }
 
-/* Reads rounds until the kernel side comes to the end. Each must get further than the one before.
+/*
+ * Reads round after round until the kernel side reaches the end. Each round must get further than
+ * the one before.
  */
 static int read_rounds(const char *path, struct control *control, struct reading *in)
 {
@@ -143,7 +145,10 @@ static int read_rounds(const char *path, struct control *control, struct reading
 	return 0;
 }
 
-/* Nothing came: is the process gone, or does the kernel side keep it back? */
+/*
+ * Returns why the iterator listed nothing: the process has ended, or the kernel side does not list
+ * it.
+ */
 static int why_unseen(const struct reading *in)
 {
 	char path[32];
@@ -162,7 +167,9 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Sorts, and drops what lies in an earlier one: a process may be listed once per thread. */
+/*
+ * Sorts the mappings and drops what an earlier one covers: a process may be listed once per thread.
+ */
 static void put_in_order(struct mappings *m)
 {
 	size_t kept = 0;

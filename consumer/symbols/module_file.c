@@ -29,7 +29,7 @@ bool module_file_may_borrow(const struct module_file *f, const struct module *m,
 	       reason == REASON_NOT_REGULAR || reason == REASON_READ_ERROR;
 }
 
-/* The places of a module, the last seen first; how many. */
+/* Copies the places of a module, the last seen first; returns how many. */
 static size_t places_of(const struct module_file *f, const struct module *m,
 			struct module_place places[MODULE_PLACES])
 {
@@ -44,8 +44,9 @@ static size_t places_of(const struct module_file *f, const struct module *m,
 }
 
 /*
- * A descriptor from the broker is what is mapped there now, which may be another file by now. Where
- * the file system's inode numbers do not tell, only the kernel's build-id can.
+ * Takes a descriptor from the broker if it is the module's file. The broker opens what is mapped
+ * there now, which may be another file. Where the file system's inode numbers cannot tell, only the
+ * kernel's build-id can.
  */
 static bool adopt_image(int fd, const struct module *m, struct elf_image *ret_image)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * module_file.h: the file that a module stands for, opened. First at its path on the host; where
- * that is not the mapped file (a container, a chroot, removed, replaced) or may not be read,
- * through the broker, by a process that has it mapped. Symbolizer thread only.
+ * module_file.h: opens the file of a module: first at its path on the host; if that is not the
+ * mapped file (a container, a chroot, removed, replaced) or may not be read, through the broker, by
+ * a process that has it mapped. Symbolizer thread only.
  */
 #ifndef TROCAR_CONSUMER_MODULE_FILE_H
 #define TROCAR_CONSUMER_MODULE_FILE_H
@@ -13,28 +13,31 @@
 #include "shared/elf/elf_symbols.h"
 #include "shared/elf/reason.h"
 
-/* How files are opened that the host's path does not give; borrow NULL: not at all. */
+/* How to open files that the path on the host does not give; borrow NULL: not at all. */
 struct module_file {
 	symbols_borrow borrow;
 	void *context;
-	pthread_mutex_t *lock; /* of the modules' table: for their places */
+	pthread_mutex_t *lock; /* protects the places in the modules' table */
 };
 
-/* At the host's path, or the vDSO of this process. REASON_NONE with *ret_image, else the reason. */
+/*
+ * Opens the file at the host's path, or the vDSO of this process. REASON_NONE with *ret_image, else
+ * the reason.
+ */
 enum reason module_file_open(const struct module *m, struct elf_image *ret_image);
 
-/* Whether the broker may help where module_file_open gave `reason`. */
+/* Whether the broker may help when module_file_open returned `reason`. */
 bool module_file_may_borrow(const struct module_file *f, const struct module *m,
 			    enum reason reason);
 
 /*
- * Through the broker. REASON_NONE with *ret_image; else `host`, the reason why the host's path does
- * not do, which is what the operator can change.
+ * Opens the file through the broker. REASON_NONE with *ret_image; else `host`, the reason why the
+ * host's path failed, because that is what the operator can change.
  */
 enum reason module_file_borrow(const struct module_file *f, const struct module *m,
 			       enum reason host, struct elf_image *ret_image);
 
-/* Both, one behind the other. Any thread, after f->borrow is set. */
+/* Tries module_file_open, then module_file_borrow. Any thread, after f->borrow is set. */
 enum reason module_file_open_any(const struct module_file *f, const struct module *m,
 				 struct elf_image *ret_image);
 

@@ -13,7 +13,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define DELETED_SUFFIX " (deleted)" /* fs/d_path.c */
+#define DELETED_SUFFIX " (deleted)" /* what fs/d_path.c appends */
 
 static void module_free(struct module *m)
 {
@@ -52,7 +52,7 @@ void modules_done(struct modules *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-/* Makes room in the list of modules; under the lock. */
+/* Makes room in the list of modules; call with the lock held. */
 static int reserve_module(struct modules *t)
 {
 	size_t space = MAX(t->space * 2, (size_t)64);
@@ -70,7 +70,7 @@ static int reserve_module(struct modules *t)
 	return 0;
 }
 
-/* Puts a new module into a map and the list; under the lock. On success both own it. */
+/* Puts a new module into a map and the list, which own it on success; call with the lock held. */
 static int enlist_module(struct modules *t, struct idmap *map, uint64_t key, struct module *m)
 {
 	int r;
@@ -86,7 +86,7 @@ static int enlist_module(struct modules *t, struct idmap *map, uint64_t key, str
 	return 0;
 }
 
-/* Length of the path without d_path's mark for a file that is gone. */
+/* Returns the length of the path without d_path's mark for a removed file. */
 static size_t bare_bytes(const char *path, bool *ret_deleted)
 {
 	size_t bytes = strlen(path), suffix = strlen(DELETED_SUFFIX);
@@ -111,7 +111,7 @@ static int module_new(uint64_t device, uint64_t inode, const char *path, size_t 
 	return 0;
 }
 
-/* Finds or makes, under the lock. */
+/* Finds or makes the module; call with the lock held. */
 static int find_file(struct modules *t, uint64_t device, uint64_t inode, const char *path,
 		     bool anonymous, struct module **ret_module)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * modules.h: the table of modules behind symbols.h: who is who, and nothing of what is in them. Any
- * thread, under its own lock. Modules stay until modules_done.
+ * modules.h: the table of modules behind symbols.h: identifies files and knows nothing of their
+ * contents. Any thread, under its own lock. Modules stay until modules_done.
  */
 #ifndef TROCAR_CONSUMER_MODULES_H
 #define TROCAR_CONSUMER_MODULES_H
@@ -13,11 +13,11 @@
 
 struct modules {
 	pthread_mutex_t lock;
-	struct idmap by_file; /* hash of device, inode and path to the first of a chain by `next` */
-	struct idmap by_id;   /* hash of a build-id to the first of a chain of id-only modules */
-	struct module **items; /* owned, in the order of their making */
+	struct idmap by_file;  /* hash of device, inode and path -> chain by `next` */
+	struct idmap by_id;    /* hash of a build-id -> chain of modules without a file */
+	struct module **items; /* owned, in the order in which they were made */
 	size_t count, space;
-	uint64_t seed; /* of the hash: paths are foreign, chains must stay short */
+	uint64_t seed; /* of the hash: paths are foreign, and chains must stay short */
 };
 
 void modules_init(struct modules *t);
@@ -31,7 +31,7 @@ int modules_file(struct modules *t, uint64_t device, uint64_t inode, const char 
 int modules_build_id(struct modules *t, const uint8_t id[BUILD_ID_BYTES],
 		     struct module **ret_module);
 
-/* The i-th module made, or NULL when there are fewer. */
+/* Returns the i-th module that was made, or NULL when there are fewer. */
 struct module *modules_at(struct modules *t, size_t i);
 
 /* As symbols_place and symbols_learn_build_id. */
@@ -42,17 +42,17 @@ void modules_learn_build_id(struct modules *t, struct module *m, const uint8_t *
 uint8_t modules_id_of(struct modules *t, const struct module *m, uint8_t id[SYMBOLS_BUILD_ID_MAX]);
 bool modules_is(struct modules *t, const struct module *m, const uint8_t build_id[BUILD_ID_BYTES]);
 
-/* Whether any build-id is known of the module. */
+/* Whether any build-id of the module is known. */
 bool modules_has_id(struct modules *t, const struct module *m);
 
-/* Whether the kernel told of `file` the build-id that `m` has. */
+/* Whether the kernel reported for `file` the build-id that `m` has. */
 bool modules_same_build_id(struct modules *t, const struct module *file, const struct module *m);
 
-/* False when the kernel told another build-id of the module than this one. */
+/* Returns false when the kernel reported another build-id for the module. */
 bool modules_may_be(struct modules *t, const struct module *m, const uint8_t *build_id,
 		    uint8_t bytes);
 
-/* Length of a build-id that the kernel filled up with zeros to BUILD_ID_BYTES. */
+/* Returns the length of a build-id that the kernel filled up with zeros to BUILD_ID_BYTES. */
 uint8_t modules_build_id_bytes(const uint8_t id[BUILD_ID_BYTES]);
 
 #endif

@@ -22,12 +22,12 @@
 
 struct entry {
 	uint64_t start, size;
-	uint32_t age; /* 0: the last line */
+	uint32_t age; /* 0: the last line of the file */
 	uint32_t text;
 };
 
 struct jit_map {
-	struct entry *entries; /* owned; by start, then age */
+	struct entry *entries; /* owned; sorted by start, then age */
 	size_t count, space;
 	char *names; /* owned */
 	size_t names_bytes, names_space;
@@ -47,7 +47,7 @@ void perf_map_free(struct jit_map *map)
 	free(map);
 }
 
-/* A hexadecimal number and the blank behind it; false when that is not what stands there. */
+/* Reads a hexadecimal number and the blank after it; false when there is something else. */
 static bool take_hex(const char **at, const char *end, uint64_t *ret_number)
 {
 	uint64_t number = 0;
@@ -107,7 +107,7 @@ static int push_entry(struct jit_map *map, struct entry entry)
 	return 0;
 }
 
-/* Takes one line without its end, when it is one. */
+/* Adds the entry of one line, given without its end; skips a line that is malformed. */
 static int take_line(struct jit_map *map, const char *line, size_t bytes)
 {
 	const char *at = line, *end = line + bytes;
@@ -190,7 +190,10 @@ size_t perf_map_bytes(const struct jit_map *map)
 	return sizeof(*map) + map->space * sizeof(*map->entries) + map->names_space;
 }
 
-/* Text behind `key` in /proc/PID/status, up to the end of the line; NULL when there is none. */
+/*
+ * Returns the text after `key` in /proc/PID/status, up to the end of the line; NULL when there is
+ * none.
+ */
 static const char *status_field(const char *status, const char *key)
 {
 	const char *at = strstr(status, key);
@@ -198,7 +201,7 @@ static const char *status_field(const char *status, const char *key)
 	return at && (at == status || at[-1] == '\n') ? at + strlen(key) : NULL;
 }
 
-/* The number at *at, behind blanks, which *at is moved past; false when there is none. */
+/* Skips blanks and reads the number at *at, and moves *at past it; false when there is none. */
 static bool take_decimal(const char **at, uint64_t *ret_number)
 {
 	char *end;
@@ -211,7 +214,7 @@ static bool take_decimal(const char **at, uint64_t *ret_number)
 	return true;
 }
 
-/* Whether the process started at that time: the 22nd word of /proc/PID/stat, in clock ticks. */
+/* Whether the process started at that time, by the 22nd field of /proc/PID/stat, in clock ticks. */
 static bool started_at(const char *folder, uint64_t start_ns)
 {
 	_cleanup_free_ char *stat = NULL;
@@ -223,7 +226,7 @@ static bool started_at(const char *folder, uint64_t start_ns)
 	snprintf(path, sizeof(path), "%s/stat", folder);
 	if (io_read_file(AT_FDCWD, path, STATUS_BYTES_MAX, &stat, &bytes) < 0)
 		return false;
-	at = strrchr(stat, ')'); /* its name, the 2nd word, may hold anything */
+	at = strrchr(stat, ')'); /* field 2 is its name, which may contain anything */
 	for (unsigned int word = 2; at && word < 22; word++)
 		at = strchr(at + 1, ' ');
 	if (!at || !take_decimal(&at, &ticks))
@@ -232,8 +235,8 @@ static bool started_at(const char *folder, uint64_t start_ns)
 }
 
 /*
- * The user of a living process whose own process id is the host's; in another namespace the file is
- * called otherwise, and one with that name on the host is somebody else's.
+ * Returns the user of a living process whose own process id is the host's. In another PID namespace
+ * its file has another name, and a file with this name on the host belongs to another process.
  */
 static enum reason owner_of(const struct process_key *process, uid_t *ret_uid)
 {
@@ -252,7 +255,7 @@ static enum reason owner_of(const struct process_key *process, uid_t *ret_uid)
 	pids = status_field(status, "NSpid:");
 	if (!uids || !take_decimal(&uids, &number) || !take_decimal(&uids, &effective))
 		return REASON_NO_PERF_MAP;
-	/* One number for each namespace, from the host's inwards. */
+	/* The field has one number for each namespace, from the host's inwards. */
 	if (pids && take_decimal(&pids, &number) && take_decimal(&pids, &number))
 		return REASON_NO_PERF_MAP;
 	*ret_uid = (uid_t)effective;
@@ -260,8 +263,8 @@ static enum reason owner_of(const struct process_key *process, uid_t *ret_uid)
 }
 
 /*
- * Last written before the process was there: what an earlier one with its number left, and nobody
- * removed. Both times are told by clocks that may be set meanwhile, hence the slack.
+ * Whether the file was last written before the process started: then an earlier process with the
+ * same number left it. Both times come from clocks that may be set in between, hence the slack.
  */
 static bool is_left(const struct stat *st, const struct process_key *process)
 {
@@ -292,7 +295,7 @@ static enum reason open_map(const char *path, uid_t owner, const struct process_
 	return REASON_NONE;
 }
 
-/* Reads at most `space` bytes from `offset` on; how many. */
+/* Reads at most `space` bytes from `offset` on; returns how many. */
 static ssize_t read_part(int fd, char *text, size_t space, uint64_t offset)
 {
 	size_t done = 0;

@@ -11,8 +11,8 @@
 enum state {
 	FREE,
 	WANTED,	 /* to be opened */
-	OPENING, /* by the symbolizer's thread, outside the lock */
-	TRIED,	 /* fd or reason */
+	OPENING, /* the symbolizer's thread opens it without the lock */
+	TRIED,	 /* the attempt gave fd or reason */
 	LEFT,	 /* to be closed */
 };
 
@@ -63,7 +63,10 @@ static struct jit_file *find_state(struct jit_files *f, enum state state)
 	return NULL;
 }
 
-/* The one that went first, with or without a file; NULL when none has gone. */
+/*
+ * Returns the file whose process ended first, of those with a descriptor (`open`) or without one;
+ * NULL when there is none.
+ */
 static struct jit_file *find_gone(struct jit_files *f, bool open)
 {
 	struct jit_file *first = NULL;
@@ -78,7 +81,10 @@ static struct jit_file *find_gone(struct jit_files *f, bool open)
 	return first;
 }
 
-/* A place for one more. When all are taken by open files, the oldest is given up for the next. */
+/*
+ * Returns a place for one more file. When all places hold open files, gives up the file whose
+ * process ended first, so that a later call finds a place, and returns NULL.
+ */
 static struct jit_file *add_file(struct jit_files *f, const struct process_key *process)
 {
 	struct jit_file *item = find_state(f, FREE);
@@ -95,7 +101,7 @@ static struct jit_file *add_file(struct jit_files *f, const struct process_key *
 	return NULL;
 }
 
-/* The item to be opened now, or NULL. */
+/* Returns the file to open now, or NULL. */
 static struct jit_file *want_file(struct jit_files *f, const struct process_key *process)
 {
 	struct jit_file *item = find_file(f, process);
@@ -150,7 +156,7 @@ bool perf_map_files_knows(struct jit_files *f, const struct process_key *process
 	return known;
 }
 
-/* The map as it is now: the host's, else through the broker. */
+/* Opens the map as it is now: the host's, else through the broker. */
 static enum reason open_now(struct jit_files *f, const struct process_key *process, int *ret_fd)
 {
 	enum reason reason = perf_map_open(f->folder, process, ret_fd);
@@ -160,7 +166,7 @@ static enum reason open_now(struct jit_files *f, const struct process_key *proce
 	return f->borrow(f->borrow_context, process, ret_fd) == 0 ? REASON_NONE : reason;
 }
 
-/* Opens one without the lock, which the main thread may want. */
+/* Opens one file without the lock, because the main thread may need it meanwhile. */
 static void serve_one(struct jit_files *f, struct jit_file *item)
 {
 	struct process_key process = item->process;
@@ -179,7 +185,7 @@ static void serve_one(struct jit_files *f, struct jit_file *item)
 	item->state = TRIED;
 }
 
-/* Not under the lock: close(2) may wait for a file system. */
+/* Closes without the lock, because close(2) may wait for a file system. */
 static void close_one(struct jit_files *f, struct jit_file *item)
 {
 	int fd = item->fd;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perf_map_files.h: perf maps as open files. A process is asked for its map when its names are
- * wanted; that is too late when it has gone, and in a container its /tmp with it. So the map of a
- * process that has compiled code mapped is opened when that is first seen, and stays open as long
- * as samples of the process may wait for their names. The main thread says who comes and goes and
- * never opens anything; the symbolizer's thread opens and closes. An open file keeps its file
- * system in use: for a container that has ended, JIT_FILES_LINGER_NS.
+ * perf_map_files.h: holds perf maps as open files. The symbolizer needs a process's map when it
+ * names a stack, which may be after the process has ended, and in a container /tmp is gone with it.
+ * So the symbolizer's thread opens the map of a process when its mappings first show compiled code,
+ * and keeps it open as long as samples of the process may wait for their names. The main thread
+ * reports which processes come and go and opens nothing; the symbolizer's thread opens and closes.
+ * An open file keeps its file system in use: that of an ended container for JIT_FILES_LINGER_NS.
  */
 #ifndef TROCAR_CONSUMER_JIT_FILES_H
 #define TROCAR_CONSUMER_JIT_FILES_H
@@ -17,27 +17,27 @@
 #include "shared/abi/abi.h"
 #include "shared/elf/reason.h"
 
-#define JIT_FILES_MAX \
-	512 /* processes at once; the maps of further ones are opened when asked for */
+/* Processes at once; the maps of further ones are opened when their names are wanted. */
+#define JIT_FILES_MAX 512
+
 #define JIT_FILES_TRIES	    8 /* a process may write its map some time after its first code */
 #define JIT_FILES_AGAIN_NS  250000000ULL
 #define JIT_FILES_LINGER_NS 45000000000ULL /* after its end: longer than PROCESS_LINGER_MS */
 
 /*
- * Opens the perf map of a process where this process cannot reach it; 0 with a descriptor that is
- * the caller's, or -errno. Called from the symbolizer's thread.
+ * Opens the perf map of a process that the consumer cannot reach itself. 0 with a descriptor that
+ * the caller closes, or -errno. Called on the symbolizer's thread.
  */
 typedef int (*perf_map_files_borrow)(void *context, const struct process_key *process, int *ret_fd);
 
-/* Tells the symbolizer's thread that there is work for perf_map_files_serve; from the main thread.
- */
+/* Tells the symbolizer's thread that perf_map_files_serve has work. Called on the main thread. */
 typedef void (*perf_map_files_wake)(void *context);
 
 struct jit_file {
 	struct process_key process;
-	uint64_t tried_ns;  /* CLOCK_MONOTONIC */
-	uint64_t gone_ns;   /* the same; 0 while it lives */
-	enum reason reason; /* of the last attempt; NONE: fd is there */
+	uint64_t tried_ns;  /* last attempt, CLOCK_MONOTONIC */
+	uint64_t gone_ns;   /* when the process ended, CLOCK_MONOTONIC; 0: it lives */
+	enum reason reason; /* result of the last attempt; NONE: fd is open */
 	uint8_t state, tries;
 	int fd; /* owned; -1: none */
 };
@@ -52,42 +52,49 @@ struct jit_files {
 	struct jit_file items[JIT_FILES_MAX];
 };
 
-/* Empty, over the host's `folder` (borrowed), without the two callbacks. */
+/*
+ * Initialises it without files. `folder` is the host's (borrowed); the two callbacks are not set.
+ */
 void perf_map_files_init(struct jit_files *f, const char *folder);
 void perf_map_files_done(struct jit_files *f);
 
-/* Set before the symbolizer's thread and the first process. NULL: not at all. */
+/*
+ * Sets the callback; call before the symbolizer's thread starts and before the first process. NULL:
+ * no borrowing.
+ */
 void perf_map_files_set_borrow(struct jit_files *f, perf_map_files_borrow borrow, void *context);
 void perf_map_files_set_wake(struct jit_files *f, perf_map_files_wake wake, void *context);
 
 /*
- * `process` has compiled code mapped; main thread, as often as its mappings were read. An attempt
- * that found no map is made again, JIT_FILES_TRIES times in all.
+ * Reports on the main thread, after each reading of its mappings, that `process` has compiled code
+ * mapped. When an attempt finds no map, a later call makes the next one, JIT_FILES_TRIES in all.
  */
 void perf_map_files_meet(struct jit_files *f, const struct process_key *process);
 
-/* The process has gone; main thread. */
+/* Reports on the main thread that the process has ended. */
 void perf_map_files_leave(struct jit_files *f, const struct process_key *process);
 
 /*
- * Opens what the main thread has asked for, and closes what nobody can ask for any more: with
- * `idle`, when no session waits for its names, also the maps of those that went long ago.
- * Symbolizer's thread.
+ * Opens what the main thread has requested, and closes what no session can need any more; with
+ * `idle` (no session waits for names) also the maps of processes that ended JIT_FILES_LINGER_NS
+ * ago. Symbolizer's thread.
  */
 void perf_map_files_serve(struct jit_files *f, bool idle);
 
-/* When perf_map_files_serve has something to close, CLOCK_MONOTONIC; 0: nothing is held of a
- * process that has gone. */
+/*
+ * Returns when perf_map_files_serve has something to close, CLOCK_MONOTONIC; 0: no file of an ended
+ * process is kept.
+ */
 uint64_t perf_map_files_due_ns(struct jit_files *f);
 
-/* Whether the process was met, and is not forgotten yet; any thread. */
+/* Whether the process was reported and is not forgotten yet. Any thread. */
 bool perf_map_files_knows(struct jit_files *f, const struct process_key *process);
 
 /*
- * The map of a process: as it is now, else as it was held. Symbolizer's thread. REASON_NONE with a
- * descriptor in *ret_fd, else the reason; REASON_PROCESS_GONE: nobody asked in time. One that was
- * opened now is in *ret_owned too, and the caller's; one that was held is good until the next
- * perf_map_files_serve.
+ * Opens the map of a process as it is now, or else returns the one that is held. Symbolizer's
+ * thread. REASON_NONE with a descriptor in *ret_fd, else the reason; REASON_PROCESS_GONE: the
+ * process had ended before anybody asked. A newly opened descriptor is also in *ret_owned, and the
+ * caller closes it; a held one is valid until the next perf_map_files_serve.
  */
 enum reason perf_map_files_open(struct jit_files *f, const struct process_key *process, int *ret_fd,
 				int *ret_owned);

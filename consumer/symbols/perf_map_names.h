@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perf_map_names.h: the perf maps of the processes of one session, each read when it is first asked
- * for. Symbolizer thread only.
+ * perf_map_names.h: names addresses by the perf maps of the processes of one session; each map is
+ * read when it is first needed. Symbolizer thread only.
  */
 #ifndef TROCAR_CONSUMER_JIT_H
 #define TROCAR_CONSUMER_JIT_H
@@ -13,7 +13,7 @@
 #include "shared/abi/abi.h"
 #include "shared/elf/reason.h"
 
-#define JIT_PROCESSES_MAX 512 /* of one session */
+#define JIT_PROCESSES_MAX 512 /* limit of one session */
 
 struct jit {
 	struct jit_process *processes; /* owned */
@@ -21,13 +21,13 @@ struct jit {
 	size_t bytes; /* of all maps */
 };
 
-/* Forgets all maps. An empty (zeroed) one suffers it too. */
+/* Frees all maps; accepts a zeroed struct. */
 void perf_map_names_done(struct jit *j);
 
 /*
  * Names the function at `address` of `process`, whose map comes from `files`; the string lives
- * until perf_map_names_done. No more maps than fit `max_bytes`, one excepted, are kept. REASON_NONE
- * with *ret_fn and *ret_start, else the reason.
+ * until perf_map_names_done. Keeps as many maps as fit max_bytes, and one more. REASON_NONE with
+ * *ret_fn and *ret_start, else the reason.
  */
 enum reason perf_map_names_find(struct jit *j, struct jit_files *files,
 				const struct process_key *process, uint64_t address,

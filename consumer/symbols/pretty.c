@@ -20,7 +20,7 @@ const char *pretty_name(struct pretty **p, const char *raw)
 	char text[DEMANGLE_OUT_BYTES], *found;
 	const char *name = raw;
 
-	/* The other names are most of all, and cost less to look at than to look up. */
+	/* Most names are not mangled, and this check costs less than a lookup. */
 	if (raw[0] != '_' && !strchr(raw, '@'))
 		return raw;
 	if (!*p) {

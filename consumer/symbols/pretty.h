@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pretty.h: the readable names of one symbol table, each demangled when it is first asked for. */
+/* pretty.h: the readable names of one symbol table; each is demangled when it is first needed. */
 #ifndef TROCAR_CONSUMER_PRETTY_H
 #define TROCAR_CONSUMER_PRETTY_H
 
@@ -8,16 +8,16 @@
 struct pretty;
 
 /*
- * The readable name of `raw`, which must live and stay at its place as long as *p; `raw` itself
- * when it is not mangled or there is no memory. *p is NULL at first. The string lives until
+ * Returns the readable name of `raw`, which must stay at its place as long as *p lives; `raw`
+ * itself when it is not mangled or there is no memory. *p is NULL at first. The string lives until
  * pretty_free.
  */
 const char *pretty_name(struct pretty **p, const char *raw);
 
-/* NULL is fine. */
+/* Frees all names; NULL is allowed. */
 void pretty_free(struct pretty *p);
 
-/* Bytes of heap; 0 for NULL. */
+/* Returns the bytes of heap; 0 for NULL. */
 size_t pretty_bytes(const struct pretty *p);
 
 #endif

@@ -20,7 +20,9 @@ static const struct row {
 #undef RUNTIME
 };
 
-/* Length of the version at `text`: digits with dots between them; 0 when there is none. */
+/*
+ * Returns the length of the version at `text`, digits with dots between them; 0 when there is none.
+ */
 static size_t version_length(const char *text)
 {
 	size_t length = 0;
@@ -38,7 +40,9 @@ static void copy_version(const char *text, size_t length, struct runtime *runtim
 	runtime->version[length] = '\0';
 }
 
-/* The version behind `start` at the front of a folder's name; the folder next to the file decides.
+/*
+ * Finds the version after `start` at the beginning of a folder's name; of several folders takes the
+ * one nearest to the file.
  */
 static bool version_in_path(const char *path, const char *start, size_t start_length,
 			    struct runtime *runtime)
@@ -60,7 +64,7 @@ static bool version_in_path(const char *path, const char *start, size_t start_le
 	return found;
 }
 
-/* Tries the folder starts between the bars of `starts`. */
+/* Tries each folder start between the bars of `starts`. */
 static void versions_in_path(const char *path, const char *starts, struct runtime *runtime)
 {
 	for (;;) {
@@ -72,7 +76,7 @@ static void versions_in_path(const char *path, const char *starts, struct runtim
 	}
 }
 
-/* Whether the base name fits the row; the version stands at *ret_version. */
+/* Whether the base name fits the row; *ret_version is where its version begins. */
 static bool fits_row(const struct row *row, const char *base, const char **ret_version,
 		     size_t *ret_length)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* runtime.h: which language runtime a mapped file belongs to, by its path alone: runtimes.def. */
+/*
+ * runtime.h: finds the language runtime that a mapped file belongs to, by its path alone and the
+ * rows of runtimes.def.
+ */
 #ifndef TROCAR_CONSUMER_RUNTIME_H
 #define TROCAR_CONSUMER_RUNTIME_H
 

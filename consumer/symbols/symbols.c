@@ -21,7 +21,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Files that one search for a build-id may ask the broker for: the newest ones. */
+/* Limit of files that one search for a build-id asks the broker for; it takes the newest ones. */
 #define BORROW_MAX 16
 
 int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_symbols)
@@ -100,7 +100,7 @@ struct jit_files *symbols_jit_files(struct symbols *s)
 	return &s->jit_files;
 }
 
-/* ---- from here on the symbolizer thread */
+/* ---- from here on: symbolizer thread only */
 
 static void unlink_table(struct symbols *s, struct module *m)
 {
@@ -117,7 +117,7 @@ static void link_newest(struct symbols *s, struct module *m)
 	s->newest = m;
 }
 
-/* Accounts for `bytes` and `symbols` that came (or went, when `came` is false). */
+/* Adds `bytes` and `symbols` to the statistics, or subtracts them when `came` is false. */
 static void account_bytes(struct symbols *s, size_t bytes, size_t symbols, bool came)
 {
 	pthread_mutex_lock(&s->modules.lock);
@@ -141,7 +141,9 @@ static void evict_table(struct symbols *s, struct module *m)
 	elf_symbols_free(table);
 }
 
-/* Evicts tables whose strings nobody holds any more until there is room; false when there is none.
+/*
+ * Evicts tables used before the last trim, whose strings nobody holds, until there is room; false
+ * when there is none.
  */
 static bool make_room(struct symbols *s)
 {
@@ -151,9 +153,9 @@ static bool make_room(struct symbols *s)
 }
 
 /*
- * Notes the file's build-id; false when it is not the one that the file had before, or that the
- * kernel told. What the kernel told may be wrong, where a process mapped one file over another
- * between its sample and our reading of its mappings: so it may tell anew.
+ * Stores the file's build-id; false when the file had another one before, or the kernel reported
+ * another one. The kernel's may be wrong: a process may have mapped one file over another between
+ * its sample and the reading of its mappings. So the next one that the kernel reports counts again.
  */
 static bool identify_file(struct symbols *s, struct module *m, const uint8_t *id, uint8_t bytes)
 {
@@ -174,7 +176,7 @@ static bool identify_file(struct symbols *s, struct module *m, const uint8_t *id
 	return same;
 }
 
-/* Reads the table from an opened file, when that is the one. */
+/* Reads the table from an opened file, if that is the module's file. */
 static enum reason read_image(struct symbols *s, struct module *m, const struct elf_image *image)
 {
 	struct debug_file debug = { .root = DEBUG_FILE_ROOT, .path = m->path };
@@ -215,7 +217,7 @@ static enum reason read_borrowed(struct symbols *s, struct module *m, enum reaso
 	return reason;
 }
 
-/* Reads the table of a module that has none: from the host's file, else through the broker. */
+/* Reads the table of a module that has none, from the host's file or else through the broker. */
 static enum reason read_table(struct symbols *s, struct module *m)
 {
 	struct elf_image image = { .fd = -1 };
@@ -232,7 +234,7 @@ static enum reason read_table(struct symbols *s, struct module *m)
 	return read_borrowed(s, m, reason);
 }
 
-/* Sees to it that the module's table is there; else ->unreadable or the returned word says why. */
+/* Loads the module's table unless it is loaded. NULL, or why not: m->unreadable or another word. */
 static const char *load_table(struct symbols *s, struct module *m)
 {
 	enum reason reason;
@@ -252,7 +254,7 @@ static const char *load_table(struct symbols *s, struct module *m)
 	return m->unreadable;
 }
 
-/* A file that is known to have the build-id of `m`, or NULL. */
+/* Returns a file that is known to have the build-id of `m`, or NULL. */
 static struct module *find_same(struct symbols *s, const struct module *m)
 {
 	uint8_t id[SYMBOLS_BUILD_ID_MAX], bytes = modules_id_of(&s->modules, m, id);
@@ -260,7 +262,7 @@ static struct module *find_same(struct symbols *s, const struct module *m)
 	return build_ids_find(&s->ids, id, bytes);
 }
 
-/* Asks an opened file for its build-id, and closes it. */
+/* Reads the build-id of an opened file and closes the file. */
 static void ask_image(struct symbols *s, struct module *m, struct elf_image *image)
 {
 	struct build_id id;
@@ -271,8 +273,8 @@ static void ask_image(struct symbols *s, struct module *m, struct elf_image *ima
 }
 
 /*
- * Asks the newest files that the host does not give for theirs, through the broker, each once; the
- * one with the module's build-id, or NULL.
+ * Reads the build-ids of the newest files that the host's path does not give, through the broker,
+ * each once. Returns the file with the module's build-id, or NULL.
  */
 static struct module *find_borrowed(struct symbols *s, const struct module *m)
 {
@@ -302,8 +304,8 @@ static struct module *find_borrowed(struct symbols *s, const struct module *m)
 }
 
 /*
- * The mapped file with the module's build-id, or NULL. Files that came since the last call are
- * asked for theirs first, each once: four small reads, no symbols.
+ * Returns the mapped file with the module's build-id, or NULL. First reads the build-ids of the
+ * files that were added since the last call, each once: four small reads, no symbols.
  */
 static struct module *resolve_module(struct symbols *s, struct module *m)
 {
@@ -335,7 +337,7 @@ static void touch_module(struct symbols *s, struct module *m)
 	link_newest(s, m);
 }
 
-/* Counts the lookup and says no. */
+/* Counts a lookup without a name and returns -ENOENT with `why`. */
 static int count_nameless(struct symbols *s, const char *why, struct symbol_name *ret_name)
 {
 	*ret_name = (struct symbol_name){ .why = why };
@@ -343,7 +345,7 @@ static int count_nameless(struct symbols *s, const char *why, struct symbol_name
 	return -ENOENT;
 }
 
-/* The readable form of a name of the module's table, made once. */
+/* Returns the readable form of a name in the module's table, made once. */
 static const char *prettify_name(struct symbols *s, struct module *m, const char *raw)
 {
 	size_t before = pretty_bytes(m->pretty), more;
@@ -358,8 +360,8 @@ static const char *prettify_name(struct symbols *s, struct module *m, const char
 }
 
 /*
- * The module whose table names this one's functions: itself, or another file of the same build, as
- * containers have their own copies of. *ret_why says why there is none.
+ * Returns the module whose table names this one's functions: itself, or another file of the same
+ * build, because containers have copies of their own. NULL: *ret_why says why there is none.
  */
 static struct module *find_table(struct symbols *s, struct module *m, const char **ret_why)
 {
@@ -426,7 +428,7 @@ int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t a
 	return 0;
 }
 
-/* Accounts for what the kernel's tables hold now. */
+/* Updates the statistics by what the kernel's tables hold now. */
 static void account_ksyms(struct symbols *s)
 {
 	size_t bytes = kernel_symbol_reader_bytes(&s->ksyms),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* symbols_hash.h: the hash by which modules are found, by file and by build-id. */
+/* symbols_hash.h: the hash by which modules are found, of files and of build-ids. */
 #ifndef TROCAR_CONSUMER_SYMBOLS_SYMBOLS_HASH_H
 #define TROCAR_CONSUMER_SYMBOLS_SYMBOLS_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* FNV-1a of `bytes` bytes from a seed of this run, which nobody outside can guess; never 0. */
+/* Returns FNV-1a of `bytes` bytes from this run's seed, which nobody outside can guess; never 0. */
 static inline uint64_t symbols_hash(uint64_t seed, const void *data, size_t bytes)
 {
 	uint64_t h = seed ^ 0xcbf29ce484222325ULL;

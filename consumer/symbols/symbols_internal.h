@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* symbols_internal.h: what is behind struct symbols; for symbols.c and symbols_share.c alone. */
+/* symbols_internal.h: the members of struct symbols, for symbols.c and symbols_share.c only. */
 #ifndef TROCAR_CONSUMER_SYMBOLS_INTERNAL_H
 #define TROCAR_CONSUMER_SYMBOLS_INTERNAL_H
 
@@ -11,19 +11,19 @@
 #include "consumer/symbols/symbols.h"
 
 struct symbols {
-	struct modules modules;	    /* its lock is also for symbols and bytes of stats */
-	struct symbols_stats stats; /* the rest of it is atomic */
+	struct modules modules;	    /* its lock also protects symbols and bytes of stats */
+	struct symbols_stats stats; /* its other members are atomic */
 	struct module_file file;    /* set before the symbolizer thread uses it */
-	/* the rest is the symbolizer thread's own */
+	/* the rest is used by the symbolizer thread only */
 	struct build_ids ids;
-	size_t identified; /* modules whose file was asked for its build-id */
+	size_t identified; /* modules whose file's build-id was read */
 	size_t max_bytes, table_bytes;
-	struct module *newest, *oldest; /* modules with a table */
+	struct module *newest, *oldest; /* list of the modules with a table */
 	uint32_t epoch;			/* trims so far */
-	struct jit jit;			/* of the session that is being named */
+	struct jit jit;			/* of the session whose stacks are being named */
 	struct jit_files jit_files;	/* has its own lock */
 	struct ksyms ksyms;
-	size_t kernel_symbol_reader_bytes, kernel_symbol_reader_count; /* as accounted for */
+	size_t kernel_symbol_reader_bytes, kernel_symbol_reader_count; /* as counted in stats */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What others than the symbolizer ask of the modules' files; any thread. */
+/* What other threads than the symbolizer need of the modules' files; any thread. */
 #include "consumer/symbols/symbols_internal.h"
 #include "shared/elf/reason.h"
 

@@ -18,8 +18,10 @@ int vdso_image(struct elf_image *ret_image)
 		return -ENOENT;
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
 		return -EBADMSG;
-	/* The section headers end the image: strip(1) writes them last, and the kernel builds it
-	 * so. */
+	/*
+	 * The section headers are the end of the image: strip(1) writes them last, and so the
+	 * kernel builds it.
+	 */
 	bytes = (uint64_t)header->e_shoff + (uint64_t)header->e_shnum * header->e_shentsize;
 	if (bytes < sizeof(*header) || bytes > VDSO_BYTES_MAX)
 		return -EBADMSG;
