@@ -29,7 +29,7 @@ static void move_sp(struct unwind_frame *f, int64_t by)
 		lose_frame(f, UNWIND_FRAME_LOST);
 	else if (sp < UNWIND_FRAME_ENTRY)
 		lose_frame(f,
-			   UNWIND_FRAME_END); /* it took its own return address away: it has none */
+			   UNWIND_FRAME_END); /* it dropped its own return address: it has none */
 }
 
 static void forget_sp(struct unwind_frame *f)
@@ -40,7 +40,7 @@ static void forget_sp(struct unwind_frame *f)
 		lose_frame(f, UNWIND_FRAME_LOST);
 }
 
-/* fp is overwritten; it is the caller's again when `back`. */
+/* Notes that fp is overwritten; `back`: with the caller's value again. */
 static void write_fp(struct unwind_frame *f, bool back)
 {
 	f->fp_known = 0;
@@ -157,7 +157,7 @@ struct unwind_rule unwind_frame_rule(const struct unwind_frame *f)
 		return rule;
 	}
 	if (f->kind ==
-	    UNWIND_FRAME_SIGNAL) { /* struct rt_sigframe: uc_mcontext's rbp, rsp and rip */
+	    UNWIND_FRAME_SIGNAL) { /* struct rt_sigframe: rbp, rsp and rip in uc_mcontext */
 		rule.cfa = UNWIND_CFA_SP_MEMORY;
 		rule.cfa_offset = UNWIND_HALVES(160, 0);
 		rule.fp_offset = 120;

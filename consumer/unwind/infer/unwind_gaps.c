@@ -10,10 +10,10 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define CALLS_BYTES  (4u << 20)	 /* of text that is looked through for calls */
-#define SYMBOL_BYTES (16u << 20) /* of a symbol table */
+#define CALLS_BYTES  (4u << 20)	 /* limit of text that is searched for calls */
+#define SYMBOL_BYTES (16u << 20) /* limit of a symbol table */
 
-/* Text without rows: a gap's part within one segment. */
+/* Text without rows: the part of a gap that is in one segment. */
 struct gap {
 	const Elf64_Phdr *segment;
 	uint32_t pc, end;
@@ -26,7 +26,7 @@ struct filler {
 	const struct unwind_table *from;
 	struct unwind_table to;
 	uint64_t bytes;	     /* of all gaps */
-	bool entry;	     /* the file's entry point is in one */
+	bool entry;	     /* the file's entry point is in a gap */
 	uint32_t *functions; /* owned */
 	size_t function_count;
 };
@@ -37,7 +37,7 @@ static void filler_done(struct filler *f)
 	unwind_table_done(&f->to);
 }
 
-/* The end of the last executable segment, as a pc. */
+/* Returns the end of the last executable segment, as a pc. */
 static uint32_t end_of_text(const struct filler *f)
 {
 	uint64_t end = 0;
@@ -53,7 +53,7 @@ static uint32_t end_of_text(const struct filler *f)
 	return (uint32_t)end;
 }
 
-/* The first part of [pc, end) that is text of a segment; false when there is none. */
+/* Finds the first part of [pc, end) that is text of a segment; false when there is none. */
 static bool find_gap(const struct filler *f, uint32_t pc, uint32_t end, struct gap *ret_gap)
 {
 	struct gap best = { .pc = UINT32_MAX };
@@ -73,7 +73,7 @@ static bool find_gap(const struct filler *f, uint32_t pc, uint32_t end, struct g
 	return best.segment != NULL;
 }
 
-/* Where the row after row `i` begins; behind the last one, the text's end. */
+/* Returns where the row after row `i` begins; after the last row, the end of the text. */
 static uint32_t row_end(const struct filler *f, uint32_t i)
 {
 	return i + 1 < f->from->row_count ? f->from->rows[i + 1].pc
@@ -81,8 +81,9 @@ static uint32_t row_end(const struct filler *f, uint32_t i)
 }
 
 /*
- * Whether the file's entry point is in the gap, and is one: that of a shared library means nothing.
- * A program begins by clearing fp, to mark the outermost frame (System V ABI AMD64 section 3.4.1).
+ * Whether the file's entry point is in the gap and starts a program; that of a shared library does
+ * not. A program begins by clearing fp, which marks the outermost frame (System V ABI AMD64 section
+ * 3.4.1).
  */
 static bool has_entry(const struct filler *f, const struct gap *gap)
 {
@@ -97,7 +98,7 @@ static bool has_entry(const struct filler *f, const struct gap *gap)
 	       memcmp(code, clear_wide, sizeof(clear_wide)) == 0;
 }
 
-/* Room for so many more functions. */
+/* Makes room for `count` more functions. */
 static int grow_functions(struct filler *f, size_t count)
 {
 	uint32_t *more = reallocarray(f->functions, f->function_count + count, sizeof(*more));
@@ -108,7 +109,9 @@ static int grow_functions(struct filler *f, size_t count)
 	return 0;
 }
 
-/* The functions of one symbol table; a file without it, or with a broken one, has none. */
+/*
+ * Reads the functions of one symbol table; none when the file lacks the table or it is malformed.
+ */
 static int read_functions(struct filler *f, const char *name)
 {
 	_cleanup_free_ uint8_t *data = NULL;
@@ -154,7 +157,7 @@ static int for_gaps(struct filler *f, int (*each)(struct filler *f, const struct
 	return r;
 }
 
-/* A gap's text, the caller's to free. */
+/* Reads the text of a gap, which the caller frees. */
 static int read_text(const struct filler *f, const struct gap *gap, uint8_t **ret_text)
 {
 	_cleanup_free_ uint8_t *text = malloc(gap->end - gap->pc);
@@ -169,7 +172,7 @@ static int read_text(const struct filler *f, const struct gap *gap, uint8_t **re
 	return r;
 }
 
-/* Notes the functions that a piece of text calls. */
+/* Adds the functions that a piece of text calls. */
 static int note_called(struct filler *f, const struct gap *gap)
 {
 	struct unwind_scan scan = { .bytes = gap->end - gap->pc, .pc = gap->pc };
@@ -187,8 +190,9 @@ static int note_called(struct filler *f, const struct gap *gap)
 }
 
 /*
- * All text may call what lies in a gap. Of more than CALLS_BYTES only the gaps are looked through:
- * they then lack what is called from elsewhere alone.
+ * Adds the functions that the text calls. All text may call functions in a gap; but when the text
+ * is longer than CALLS_BYTES only the gaps are searched, and functions called only from elsewhere
+ * are missing.
  */
 static int find_called(struct filler *f)
 {
@@ -233,7 +237,7 @@ static int measure_gap(struct filler *f, const struct gap *gap)
 	return 0;
 }
 
-/* The rows of one gap, and that there is none where no segment is. */
+/* Makes the rows of one gap, and UNWIND_RULE_NONE for its parts outside segments. */
 static int fill_gap(struct filler *f, uint32_t pc, uint32_t end)
 {
 	struct gap gap;

@@ -14,28 +14,28 @@
 
 #define STATES_MAX     4096
 #define STATES_SLOTS   (2 * STATES_MAX) /* a power of two */
-#define STEPS_PER_BYTE 16		/* musl needs 2; beyond, everything returns */
-#define ROUNDS_MAX     16		/* of looking who returns: calls are nested less */
-#define REST_FROM      4096		/* bytes: in less there are pieces of startup code */
+#define STEPS_PER_BYTE 16		/* musl needs 2; beyond it every function returns */
+#define ROUNDS_MAX     16		/* of find_returning: more than calls are nested */
+#define REST_FROM      4096		/* bytes: shorter text contains pieces of startup code */
 
-/* What is known of a byte of text: 0, or DEAD, or the number of its frame and 1. */
+/* The state of a byte of text: 0 (unknown), DEAD, or the number of its frame plus 1. */
 #define DEAD UINT16_MAX
 
 enum start {
 	START = 1,   /* a function begins there */
-	RETURNS = 2, /* it returns, for all that is known */
-	VISITED = 4, /* met while that is found out */
+	RETURNS = 2, /* it returns, as far as is known */
+	VISITED = 4, /* visited while does_return runs */
 };
 
 struct scanner {
 	const struct unwind_scan *scan;
-	uint16_t *at;	/* owned; per byte, of the instruction that begins there */
-	uint8_t *start; /* owned; per byte: bits of enum start */
-	uint32_t *met;	/* owned; where the function has been reached, in that order */
+	uint16_t *at;	/* owned; for each byte: the state of an instruction that begins there */
+	uint8_t *start; /* owned; for each byte: bits of enum start */
+	uint32_t *met;	/* owned; the offsets that were reached in the function, in that order */
 	uint32_t met_count;
-	uint64_t steps, steps_max; /* instructions looked at to find out what returns */
-	bool unknown_jump;	   /* of the function that is followed */
-	bool left;		   /* it has returned, or gone on in another one */
+	uint64_t steps, steps_max; /* instructions that does_return has read, and their limit */
+	bool unknown_jump;	   /* the function that is followed jumps to an unknown address */
+	bool left;		   /* that function returned or went on in another function */
 	struct unwind_frame frames[STATES_MAX];
 	uint16_t slots[STATES_SLOTS];
 	uint32_t frame_count;
@@ -51,7 +51,7 @@ static void scanner_free(struct scanner **s)
 	free(*s);
 }
 
-/* The number of a frame; STATES_MAX when there are too many. */
+/* Returns the number of a frame; STATES_MAX when there are too many. */
 static uint32_t number_of(struct scanner *s, const struct unwind_frame *frame)
 {
 	uint64_t words[2];
@@ -72,16 +72,16 @@ static uint32_t number_of(struct scanner *s, const struct unwind_frame *frame)
 }
 
 /*
- * Notes that the instruction at `offset` is reached with frame `f`. False: it was reached with
- * another one.
+ * Records that the instruction at `offset` is reached with frame `f`. False: it was reached with
+ * another frame.
  */
 static bool reach_instruction(struct scanner *s, int64_t offset, const struct unwind_frame *f)
 {
 	uint32_t number;
 
 	if (offset < 0 || offset >= s->scan->bytes)
-		return unwind_frame_entry(f); /* into other text: as a function is entered */
-	if (s->start[offset] & START) {	      /* another function, in place of this one */
+		return unwind_frame_entry(f); /* other text: enters a function there */
+	if (s->start[offset] & START) {	      /* another function, as a tail call */
 		s->left = true;
 		return unwind_frame_entry(f);
 	}
@@ -95,8 +95,9 @@ static bool reach_instruction(struct scanner *s, int64_t offset, const struct un
 	return true;
 }
 
-/* Whether nothing but filling comes from `offset` to the next function: the call before it does not
- * return.
+/*
+ * Whether there is only padding from `offset` to the next function. Then the call before it does
+ * not return.
  */
 static bool ends_text(const struct scanner *s, int64_t offset)
 {
@@ -110,7 +111,7 @@ static bool ends_text(const struct scanner *s, int64_t offset)
 	return true;
 }
 
-/* Whether the call at `offset` may return; only of functions of this text anything is known. */
+/* Whether the call at `offset` may return. Assumes so for a function outside this text. */
 static bool call_returns(const struct scanner *s, uint32_t offset, const struct x86_insn *insn)
 {
 	int64_t to = offset + insn->target;
@@ -120,8 +121,7 @@ static bool call_returns(const struct scanner *s, uint32_t offset, const struct 
 	return (s->start[to] & (START | RETURNS)) != START;
 }
 
-/* Notes an offset that is met for the first time while it is found out whether a function returns.
- */
+/* Adds an offset that does_return has not visited yet. */
 static void visit_offset(struct scanner *s, int64_t offset)
 {
 	if (offset < 0 || offset >= s->scan->bytes || (s->start[offset] & VISITED))
@@ -130,15 +130,17 @@ static void visit_offset(struct scanner *s, int64_t offset)
 	s->met[s->met_count++] = (uint32_t)offset;
 }
 
-/* Whether the way from the instruction at `offset` leads out of its function; what is next is
- * noted. */
+/*
+ * Whether the instruction at `offset` leads out of its function; otherwise adds the instructions
+ * that come next.
+ */
 static bool leads_out(struct scanner *s, uint32_t offset)
 {
 	struct x86_insn insn;
 	int64_t next, to;
 
 	if (!x86_insn_read(s->scan->text + offset, s->scan->bytes - offset, &insn))
-		return true; /* nobody knows */
+		return true; /* unknown instruction: it may */
 	next = (int64_t)offset + insn.bytes;
 	to = offset + insn.target;
 	switch (insn.effect) {
@@ -180,8 +182,8 @@ static bool does_return(struct scanner *s, uint32_t start)
 }
 
 /*
- * Which functions return. First none does; a function that has a way out does, and so do then those
- * whose way out was behind a call of it.
+ * Finds the functions that return. At first none does. A function with a way out returns; then so
+ * may functions whose way out comes after a call of it, so repeats until nothing changes.
  */
 static void find_returning(struct scanner *s)
 {
@@ -203,13 +205,13 @@ static bool is_syscall(const uint8_t *code)
 	return code[0] == 0x0f && code[1] == 0x05;
 }
 
-/* As reach, where no jump leads but the next instruction is. */
+/* As reach_instruction, for the next instruction without a jump; false at the end of the text. */
 static bool go_on(struct scanner *s, int64_t offset, const struct unwind_frame *f)
 {
 	return offset < s->scan->bytes && reach_instruction(s, offset, f);
 }
 
-/* Where the instruction at `offset` leads; false when that cannot be. */
+/* Follows the instruction at `offset`; false when its effect is impossible. */
 static bool follow_one(struct scanner *s, uint32_t offset)
 {
 	struct unwind_frame f = s->frames[s->at[offset] - 1];
@@ -236,15 +238,15 @@ static bool follow_one(struct scanner *s, uint32_t offset)
 		return !call_returns(s, offset, &insn) || ends_text(s, next) || go_on(s, next, &f);
 	default:
 		if (f.kind == UNWIND_FRAME_SIGNAL && is_syscall(s->scan->text + offset))
-			return true; /* from there the kernel goes on elsewhere */
+			return true; /* sigreturn(2): the kernel continues elsewhere */
 		unwind_frame_apply(&f, &insn);
 		return go_on(s, next, &f);
 	}
 }
 
 /*
- * Follows a function from its first byte; false, and all of it dead, when it is not understood.
- * `sure`: it is one. Else it has to show that by returning.
+ * Follows a function from its first byte. False when it is not understood; then all of it is DEAD.
+ * `sure`: a function is known to begin there; otherwise it must return to count as one.
  */
 static bool follow_function(struct scanner *s, uint32_t start, const struct unwind_frame *frame,
 			    bool sure)
@@ -264,7 +266,10 @@ static bool follow_function(struct scanner *s, uint32_t start, const struct unwi
 	return good;
 }
 
-/* The kernel's frame lies where the code stands that ends a handler: mov $15,%eax; syscall. */
+/*
+ * Whether this is the code that ends a signal handler, mov $15,%eax; syscall: the kernel's frame is
+ * where this code runs.
+ */
 static bool is_restorer(const uint8_t *code, size_t left)
 {
 	static const uint8_t wide[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 5 };
@@ -318,8 +323,9 @@ static void follow_starts(struct scanner *s, uint32_t *functions)
 }
 
 /*
- * Functions that are met in no other way begin where the one before has ended, behind the filling.
- * Not behind one that jumps where nobody knows: it may be that one's own.
+ * Follows functions that nothing calls: they begin after the end of another function and its
+ * padding. Does not look after a function that jumps to an unknown address, because the code there
+ * may belong to it.
  */
 static void follow_rest(struct scanner *s, uint32_t *functions)
 {
@@ -351,7 +357,7 @@ static bool begins_signal(const struct scanner *s, uint32_t offset)
 	return at != 0 && at != DEAD && s->frames[at - 1].kind == UNWIND_FRAME_SIGNAL;
 }
 
-/* A row for each change; filling belongs to what is before it. */
+/* Appends a row for each change; padding belongs to what is before it. */
 static int put_rows(const struct scanner *s, struct unwind_rules *rules, uint32_t limit,
 		    struct unwind_table *table)
 {
@@ -365,7 +371,7 @@ static int put_rows(const struct scanner *s, struct unwind_rules *rules, uint32_
 		if (!x86_insn_read(s->scan->text + i, s->scan->bytes - i, &insn))
 			insn = (struct x86_insn){ .bytes = 1 };
 		if (i + 1 < s->scan->bytes && begins_signal(s, i + 1))
-			at = s->at[i + 1]; /* where its return address is looked up */
+			at = s->at[i + 1]; /* a walk looks up the byte before a return address */
 		if (at != 0 && at != DEAD)
 			r = unwind_rules_index(rules, unwind_frame_rule(&s->frames[at - 1]), limit,
 					       &rule);

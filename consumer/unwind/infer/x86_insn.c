@@ -20,10 +20,10 @@ struct decoder {
 	bool cut;
 	uint8_t rex, op;
 	enum map map;
-	bool small, narrow, vex; /* prefixes 66 and 67; coded by VEX or EVEX */
-	uint8_t vector;		 /* VEX's register that is no operand of modrm's */
+	bool small, narrow, vex; /* prefixes 66 and 67; encoded by VEX or EVEX */
+	uint8_t vector;		 /* the register of VEX that modrm does not name */
 	uint8_t flags;
-	uint8_t mod, reg, rm; /* the registers whole, with their fourth bit */
+	uint8_t mod, reg, rm; /* register numbers with their fourth bit */
 	bool memory, indexed, relative;
 	uint8_t base;
 	int64_t displacement, immediate;
@@ -38,7 +38,7 @@ static uint8_t next_byte(struct decoder *d)
 	return *d->at++;
 }
 
-/* A number of `bytes` bytes with its sign. */
+/* Reads a signed number of `bytes` bytes. */
 static int64_t read_number(struct decoder *d, size_t bytes)
 {
 	uint64_t word = 0;
@@ -61,7 +61,7 @@ static uint8_t flags_of_one(uint8_t op)
 
 	if (flags_one[op] != 0)
 		return flags_one[op];
-	if (op < 0x40) { /* of which the comparisons write nothing */
+	if (op < 0x40) { /* of these, comparisons write nothing */
 		uint8_t flags = arithmetic[op & 7];
 
 		return op >= 0x38 ? flags & (uint8_t) ~(WR | WM) : flags;
@@ -76,7 +76,7 @@ static uint8_t flags_of(const struct decoder *d)
 	switch (d->map) {
 	case MAP_ONE:
 		return flags_of_one(d->op);
-	case MAP_0F: /* coded by VEX, 0x41 to 0x4b are mask registers' */
+	case MAP_0F: /* encoded by VEX, 0x41 to 0x4b write mask registers */
 		return d->vex && (d->op & 0xf0) == 0x40 ? M : flags_0f[d->op];
 	case MAP_38:
 		return d->op >= 0xf0 && d->op <= 0xf7 ? M | WR : M;
@@ -86,7 +86,7 @@ static uint8_t flags_of(const struct decoder *d)
 	}
 }
 
-/* VEX of two or three bytes, or EVEX of four; the opcode is behind it. */
+/* Reads VEX of two or three bytes, or EVEX of four; the opcode comes after it. */
 static bool read_vex(struct decoder *d, uint8_t kind)
 {
 	uint8_t a = next_byte(d), b;
@@ -110,7 +110,7 @@ static bool read_vex(struct decoder *d, uint8_t kind)
 	return d->map != MAP_ONE;
 }
 
-/* Prefixes, then the opcode with its map. */
+/* Reads prefixes, then the opcode with its map. */
 static bool read_opcode(struct decoder *d)
 {
 	uint8_t byte = next_byte(d);
@@ -156,7 +156,7 @@ static void read_modrm(struct decoder *d)
 		d->indexed = ((sib >> 3 & 7) | (d->rex & REX_X ? 8 : 0)) != SP;
 		d->base = (uint8_t)((sib & 7) | (d->rex & REX_B ? 8 : 0));
 		if ((sib & 7) == 5 && d->mod == 0) {
-			d->indexed = true; /* and no base */
+			d->indexed = true; /* without a base register */
 			d->displacement = read_number(d, 4);
 		}
 	} else if ((modrm & 7) == 5 && d->mod == 0) {
@@ -191,7 +191,7 @@ static void set_effect(struct x86_insn *insn, enum x86_effect effect, int64_t va
 	insn->value = value;
 }
 
-/* `effect` to `target`, relative to the byte behind the instruction. */
+/* Sets `effect` with its target, which is encoded relative to the end of the instruction. */
 static bool read_target(struct decoder *d, struct x86_insn *insn, enum x86_effect effect,
 			size_t bytes)
 {
@@ -201,7 +201,7 @@ static bool read_target(struct decoder *d, struct x86_insn *insn, enum x86_effec
 	return true;
 }
 
-/* Instructions that lead elsewhere. */
+/* Reads the instructions that lead elsewhere. */
 static bool read_flow(struct decoder *d, struct x86_insn *insn)
 {
 	uint8_t op = d->op;
@@ -233,7 +233,7 @@ static bool read_flow(struct decoder *d, struct x86_insn *insn)
 	return true;
 }
 
-/* Instructions without modrm that change sp or name their register in the opcode. */
+/* Reads instructions without modrm that change sp or name their register in the opcode. */
 static bool read_short(const struct decoder *d, struct x86_insn *insn)
 {
 	uint8_t reg = (uint8_t)((d->op & 7) | (d->rex & REX_B ? 8 : 0));
@@ -273,7 +273,7 @@ static bool read_short(const struct decoder *d, struct x86_insn *insn)
 	return true;
 }
 
-/* Whether the operand in memory is sp + displacement, or fp + displacement. */
+/* Whether the memory operand is sp + displacement, or fp + displacement. */
 static bool at_base(const struct decoder *d, uint8_t base)
 {
 	return d->memory && !d->indexed && !d->relative && d->base == base;
@@ -295,7 +295,10 @@ static void read_lea(const struct decoder *d, struct x86_insn *insn)
 		set_effect(insn, at_base(d, SP) ? X86_FP_FROM_SP : X86_FP_LOST, d->displacement);
 }
 
-/* mov between two places of which one may be sp or fp; false: neither is in a way that counts. */
+/*
+ * Reads a mov that has sp or fp as an operand; false when it is another mov, or its effect on them
+ * does not matter.
+ */
 static bool read_mov(const struct decoder *d, struct x86_insn *insn)
 {
 	uint8_t to = d->op == 0x89 ? d->rm : d->reg, from = d->op == 0x89 ? d->reg : d->rm;
@@ -317,7 +320,9 @@ static bool read_mov(const struct decoder *d, struct x86_insn *insn)
 	return true;
 }
 
-/* add, sub and compare with a number; inc, dec, call, jmp and push of the last group. */
+/*
+ * Reads add, sub and compare with a number; inc, dec, call, jmp and push of the last opcode group.
+ */
 static bool read_group(const struct decoder *d, struct x86_insn *insn)
 {
 	uint8_t which = d->reg & 7;
@@ -341,10 +346,10 @@ static bool read_group(const struct decoder *d, struct x86_insn *insn)
 	return true;
 }
 
-/* The rest: which registers are written. */
+/* Reads which registers any other instruction writes. */
 static void read_written(const struct decoder *d, struct x86_insn *insn)
 {
-	bool general = d->map == MAP_38 && d->op >= 0xf2; /* VEX's third operand may be written */
+	bool general = d->map == MAP_38 && d->op >= 0xf2; /* may write VEX's third operand */
 	bool sp = false, fp = false;
 
 	if (d->flags & WR) {
@@ -380,7 +385,7 @@ static void read_effect(const struct decoder *d, struct x86_insn *insn)
 	read_written(d, insn);
 }
 
-/* What compilers and linkers fill text with: nop of any length, and int3. */
+/* Whether compilers and linkers use the instruction as padding: nop of any length, and int3. */
 static bool is_padding(const struct decoder *d)
 {
 	if (d->vex)

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * x86_opcodes.h: what x86-64's opcodes have behind them, and which operands they write. Included by
- * x86_insn.c alone. Source: Intel SDM volume 2, appendix A, tables A-2 and A-3.
+ * x86_opcodes.h: what follows each opcode of x86-64, and which operands it writes. Included by
+ * x86_insn.c only. Source: Intel SDM volume 2, appendix A, tables A-2 and A-3.
  */
 #ifndef TROCAR_CONSUMER_X86_OPCODES_H
 #define TROCAR_CONSUMER_X86_OPCODES_H
 
 #include <stdint.h>
 
-#define M   0x01 /* modrm */
-#define I1  0x02 /* one byte */
-#define I2  0x04 /* two */
-#define I4  0x08 /* four, or two with the prefix 66 */
-#define WR  0x10 /* writes the register, whole */
-#define WM  0x20 /* writes what modrm says, whole */
-#define BAD 0x80 /* none, or of the kernel's */
+#define M   0x01 /* a modrm byte follows */
+#define I1  0x02 /* an immediate of one byte */
+#define I2  0x04 /* of two bytes */
+#define I4  0x08 /* of four bytes, or two with the prefix 66 */
+#define WR  0x10 /* writes all of the register */
+#define WM  0x20 /* writes all of the operand that modrm names */
+#define BAD 0x80 /* invalid, or privileged */
 
 /* clang-format off */
-/* Of one byte, from 0x40 on by the number; below, by the last three bits, are the arithmetic ones. */
+/*
+ * Opcodes of one byte: from 0x40 on by number; the arithmetic ones below by their last three bits.
+ */
 static const uint8_t flags_one[256] = {
 	[0x06] = BAD, [0x07] = BAD, [0x0e] = BAD, [0x16] = BAD, [0x17] = BAD, [0x1e] = BAD,
 	[0x1f] = BAD, [0x27] = BAD, [0x2f] = BAD, [0x37] = BAD, [0x3f] = BAD, [0x60] = BAD,
@@ -35,7 +37,7 @@ static const uint8_t flags_one[256] = {
 	[0xf7] = M | WM, [0xfe] = M, [0xff] = M | WM,
 };
 
-/* Of two, the first 0x0f. */
+/* Opcodes of two bytes, the first of which is 0x0f. */
 static const uint8_t flags_0f[256] = {
 	[0x00 ... 0x03] = M, [0x04] = BAD, [0x07] = BAD, [0x0a] = BAD, [0x0c] = BAD,
 	[0x0f] = BAD, [0x0d] = M, [0x10 ... 0x1f] = M, [0x20 ... 0x27] = BAD,

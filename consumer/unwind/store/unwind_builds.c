@@ -28,7 +28,7 @@ void unwind_builds_done(struct unwind_builds *b)
 	unwind_pool_done(&b->pool);
 }
 
-/* Gives up one that nobody holds. */
+/* Gives up a build that nobody holds. */
 static int give_up(struct unwind_builds *b, struct unwind_build *build)
 {
 	int r = unwind_pool_give(&b->pool, build->first, build->elements);
@@ -43,7 +43,7 @@ static int give_up(struct unwind_builds *b, struct unwind_build *build)
 	return 0;
 }
 
-/* The one that went unused for longest among those nobody holds, or NULL. */
+/* Returns the build unused for longest among those that nobody holds, or NULL. */
 static struct unwind_build *find_oldest(const struct unwind_builds *b)
 {
 	struct unwind_build *best = NULL;
@@ -57,7 +57,7 @@ static struct unwind_build *find_oldest(const struct unwind_builds *b)
 	return best;
 }
 
-/* A number that is free, if need be by giving one up. */
+/* Finds a free number; when there is none, gives up a build. */
 static int find_free(struct unwind_builds *b, struct unwind_build **ret_build)
 {
 	struct unwind_build *build;
@@ -78,7 +78,7 @@ static int find_free(struct unwind_builds *b, struct unwind_build **ret_build)
 	return r;
 }
 
-/* Room in the pool, if need be by giving up what nobody holds. */
+/* Takes room in the pool; gives up builds that nobody holds until there is enough. */
 static int make_room(struct unwind_builds *b, uint32_t elements, uint32_t *ret_first)
 {
 	while (unwind_pool_take(&b->pool, elements, ret_first) < 0) {
@@ -156,7 +156,7 @@ int unwind_builds_write(const struct unwind_build *build, const struct unwind_ta
 	if (r < 0)
 		return r;
 	to = w.at;
-	to[build->elements - 1] = 0; /* the half of an element that no page has */
+	to[build->elements - 1] = 0; /* half of an element when the page count is odd */
 	memcpy(to, t->rows, t->row_count * sizeof(*t->rows));
 	memcpy(to + t->row_count, t->pages, t->page_count * sizeof(*t->pages));
 	file->place = (struct unwind_place){ .rows = build->first,
@@ -168,7 +168,7 @@ int unwind_builds_write(const struct unwind_build *build, const struct unwind_ta
 
 void unwind_builds_remove(struct unwind_builds *b, struct unwind_build *build)
 {
-	build->layout.build_id_bytes = 0; /* should its elements stay taken, nobody finds it */
+	build->layout.build_id_bytes = 0; /* if its elements stay taken, no find returns it */
 	build->holds--;
 	give_up(b, build);
 }

@@ -7,8 +7,7 @@
 #include "shared/elf/build_id.h"
 #include "shared/elf/elf_reader.h"
 
-/* The kernel maps whole pages: what stands before a segment's first byte in its page is there too.
- */
+/* The kernel maps whole pages, so the bytes before a segment in its first page are mapped too. */
 #define PAGE_MASK 4095ULL
 
 #if defined(__x86_64__)

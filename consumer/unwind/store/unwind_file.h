@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_file.h: one mapped file as the unwinder sees it: its rows, and where in a process they
+ * unwind_file.h: describes a mapped file for the unwinder: its rows, and where in a process they
  * apply.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_FILE_H
@@ -9,7 +9,7 @@
 #include "consumer/symbols/symbols.h"
 #include "consumer/unwind/compile/unwind_compile.h"
 
-#define UNWIND_SEGMENTS_MAX 8 /* executable ones of a file that are kept: linkers make one */
+#define UNWIND_SEGMENTS_MAX 8 /* executable segments of a file that are kept: linkers make one */
 
 /* An executable segment: bytes [offset, offset + bytes) of the file are at address offset + bias.
  */
@@ -26,32 +26,34 @@ struct unwind_layout {
 };
 
 /*
- * Whether rows can be compiled of files for `machine` (e_machine) where `own` is the machine that
- * runs: 0; -ENOTSUP: nothing of it runs here natively; -ENOSYS: it does, and there is no compiler.
+ * Whether rows can be compiled for files of `machine` (e_machine) on the machine `own`. 0;
+ * -ENOTSUP: no such code runs here natively; -ENOSYS: it runs, but there is no compiler for it.
  */
 int unwind_file_machine(uint16_t machine, uint16_t own);
 
 /*
- * Where a file's segments are and its build-id. Errors as build_id_read_mapped; -ENOTSUP (32 bits)
+ * Reads the file's segments and its build-id. Errors as build_id_read_mapped; -ENOTSUP (32 bits)
  * and as unwind_file_machine.
  */
 int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_layout);
 
 /*
- * Where in a process the file's address 0 is, of a mapping at `start` of the file from `offset` on.
- * -ENOENT when no executable segment holds the offset.
+ * Computes where the file's address 0 is in a process that maps the file from `offset` on at
+ * `start`. 0; -ENOENT when no executable segment holds the offset.
  */
 int unwind_file_bias(const struct unwind_layout *layout, uint64_t start, uint64_t offset,
 		     uint64_t *ret_bias);
 
 /*
- * How many bytes below a mapping at `start` its file's build-id lies, where the file's address 0 is
- * at `bias`; 0: it has none there.
+ * Returns how many bytes below a mapping at `start` the build-id of its file is, when the file's
+ * address 0 is at `bias`; 0: there is none.
  */
 uint32_t unwind_file_check(const struct unwind_layout *layout, uint64_t bias, uint64_t start);
 
-/* The stable word for why a file has no rows, by the -errno of unwind_file_layout or
- * unwind_compile; -ESTALE: it is not the mapped one. */
+/*
+ * Returns the stable word for why a file has no rows, from the -errno of unwind_file_layout or
+ * unwind_compile; -ESTALE: it is not the mapped file.
+ */
 const char *unwind_file_why(int error);
 
 #endif

@@ -15,20 +15,20 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Longer than any tick runs, where the kernel does not tell that all have ended. */
+/* Longer than any tick runs; used when the kernel cannot report that all ticks have ended. */
 #define GRACE_WAIT_NS (500 * NSEC_PER_MSEC)
 
-/* ---- the thread */
+/* ---- the unwinder thread */
 
 static void tell_loop(struct unwind_files *f)
 {
 	uint64_t one = 1;
 
 	if (write(f->fd, &one, sizeof(one)) < 0)
-		return; /* it is full, so that somebody is told anyway */
+		return; /* the counter is full, so the loop wakes in any case */
 }
 
-/* The rules that came go before the rows that mean them. */
+/* Publishes new rules before the rows that refer to them. */
 static void tell_rules(struct unwind_files *f)
 {
 	while (f->rules_told < f->rules.count) {
@@ -38,7 +38,7 @@ static void tell_rules(struct unwind_files *f)
 	__atomic_store_n(&f->stats.rules, f->rules.count, __ATOMIC_RELAXED);
 }
 
-/* Puts a table into the pool; *ret_build is held once, so that nobody gives it up. */
+/* Puts a table into the pool and holds *ret_build once, so that it is not given up. */
 static int place_table(struct unwind_files *f, const struct unwind_layout *layout,
 		       const struct unwind_table *t, uint64_t compile_ns,
 		       struct unwind_build **ret_build)
@@ -82,7 +82,7 @@ static int compile_build(struct unwind_files *f, const struct elf_image *image,
 	return place_table(f, layout, &table, clock_mono_ns() - begun_ns, ret_build);
 }
 
-/* The build of an opened file, held once: one that is there, or compiled. */
+/* Finds or compiles the build of an opened file and holds it once. */
 static int build_of(struct unwind_files *f, const struct module *m, const struct elf_image *image,
 		    struct unwind_build **ret_build)
 {
@@ -261,7 +261,7 @@ void unwind_files_news(struct unwind_files *f)
 	uint64_t count;
 
 	if (read(f->fd, &count, sizeof(count)) < 0)
-		return; /* nothing to read is as good */
+		return; /* there may be nothing to read */
 }
 
 static int enlist_file(struct unwind_files *f, struct wanted *w)
@@ -280,7 +280,7 @@ static int enlist_file(struct unwind_files *f, struct wanted *w)
 	return 0;
 }
 
-/* Puts it into the queue; under the lock. */
+/* Puts the file into the queue; call with the lock held. */
 static void queue_file(struct unwind_files *f, struct wanted *w)
 {
 	w->state = WANTED;
@@ -328,7 +328,7 @@ static bool may_retry(const struct unwind_files *f, const struct wanted *w)
 	       (!w->known && __atomic_load_n(&w->module->build_id_known, __ATOMIC_RELAXED));
 }
 
-/* Under the lock. */
+/* Call with the lock held. */
 static int hold_file(struct unwind_files *f, struct module *module, uint32_t *ret_number)
 {
 	struct wanted *w;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unwind_files_internal.h: what unwind_files.c works with and unwind_files_stats.c tells of. */
+/* unwind_files_internal.h: the members that unwind_files.c and unwind_files_stats.c use. */
 #ifndef TROCAR_CONSUMER_UNWIND_FILES_INTERNAL_H
 #define TROCAR_CONSUMER_UNWIND_FILES_INTERNAL_H
 
@@ -12,18 +12,18 @@
 
 enum wanted_state { WANTED, READY, FAILED };
 
-/* A module that somebody asked for. */
+/* A module that was requested. */
 struct wanted {
 	struct module *module;
-	struct wanted *next; /* in the queue */
+	struct wanted *next; /* next in the queue */
 	enum wanted_state state;
 	uint32_t number, epoch; /* of the build */
 	int error;
 	const char *why;
 	uint64_t failed_ns;
-	bool known;	  /* the kernel had told the build-id when it failed */
+	bool known;	  /* the kernel had reported the build-id when the attempt began */
 	uint32_t lacking; /* elements for which there was no room */
-	uint64_t freed;	  /* as in unwind_files, then */
+	uint64_t freed;	  /* value of `freed` in struct unwind_files at the failure */
 };
 
 struct unwind_files {
@@ -31,20 +31,20 @@ struct unwind_files {
 	struct symbols *symbols;
 	pthread_t thread;
 	int fd;
-	pthread_mutex_t lock; /* of all that follows but `rules` */
+	pthread_mutex_t lock; /* protects all members below except `rules` */
 	pthread_cond_t changed;
 	bool stopping;
 	struct unwind_builds builds;
-	struct wanted **modules; /* owned, in the order of their coming */
+	struct wanted **modules; /* owned, in the order of their first request */
 	size_t module_count, module_space;
 	struct idmap by_module;
-	struct wanted *first, *last; /* to be compiled */
+	struct wanted *first, *last; /* queue of files to compile */
 	uint64_t grace_asked, grace_passed;
-	uint64_t freed; /* grows when room was made in the pool */
+	uint64_t freed; /* grows when rows were released to make room */
 	struct unwind_files_stats stats;
-	/* ---- the thread's own */
+	/* ---- used by the unwinder thread only */
 	struct unwind_rules rules;
-	uint32_t rules_told; /* of them in the map */
+	uint32_t rules_told; /* how many of them are in the map */
 	uint32_t lacking;    /* elements of the last table that found no room */
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is told of compiled files: for the status method, and for who shares the pool. */
+/*
+ * Reports on compiled files: for the status method, and for the module that shares the pool among
+ * owners.
+ */
 #include "consumer/unwind/store/unwind_files_internal.h"
 
 const char *unwind_files_why(struct unwind_files *f, const struct module *module)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_pool.h: who has which elements of the pool that the kernel side reads rows from. It keeps
- * the account only; what may be given back when is the caller's matter. Not for several threads.
+ * unwind_pool.h: counts which elements of the pool, from which the kernel side reads rows, are
+ * taken. It keeps the account only; the caller decides when elements may be given back. One thread
+ * at a time.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_POOL_H
 #define TROCAR_CONSUMER_UNWIND_POOL_H
@@ -9,25 +10,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Elements [first, first + count) that nobody has. */
+/* Elements [first, first + count), which are free. */
 struct unwind_extent {
 	uint32_t first, count;
 };
 
 struct unwind_pool {
-	struct unwind_extent *free; /* owned; ascending, none touches the next */
+	struct unwind_extent *free; /* owned; ascending, with taken elements between each two */
 	size_t count, space;
 	uint32_t size, used; /* elements */
 };
 
-/* All of `size` elements free. 0, -ENOMEM. Release with unwind_pool_done. */
+/* Initialises a pool of `size` free elements. 0, -ENOMEM. Release with unwind_pool_done. */
 int unwind_pool_init(struct unwind_pool *p, uint32_t size);
 void unwind_pool_done(struct unwind_pool *p);
 
-/* Takes `count` elements, at least one, from the lowest place where they fit. 0, -ENOSPC. */
+/* Takes `count` elements, at least one, from the lowest place with room. 0, -ENOSPC. */
 int unwind_pool_take(struct unwind_pool *p, uint32_t count, uint32_t *ret_first);
 
-/* Gives back what was taken as such. 0; -ENOMEM: it stays taken. */
+/* Gives back the elements of one unwind_pool_take. 0; -ENOMEM: they stay taken. */
 int unwind_pool_give(struct unwind_pool *p, uint32_t first, uint32_t count);
 
 #endif

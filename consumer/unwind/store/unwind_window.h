@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_window.h: a part of a large map of the kernel side, mapped for a moment. All pages of a
+ * unwind_window.h: maps a part of a large map of the kernel side for a moment. All pages of a
  * mapped BPF array count as resident from the start (remap_vmalloc_range in kernel/bpf/arraymap.c),
- * so tens of megabytes are not kept mapped.
+ * so the consumer does not keep tens of megabytes mapped.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_WINDOW_H
 #define TROCAR_CONSUMER_UNWIND_WINDOW_H
@@ -11,14 +11,14 @@
 #include <stdint.h>
 
 struct unwind_window {
-	void *at;    /* the first byte asked for */
-	void *pages; /* NULL: none is open */
+	void *at;    /* the first byte of the part */
+	void *pages; /* NULL: it is not open */
 	size_t bytes;
 };
 
 /*
  * Maps `bytes` bytes, at least one, from `offset` on, read-write. 0 or -errno of mmap(2). Close
- * with unwind_window_close, which does nothing to one that was never opened.
+ * with unwind_window_close, which does nothing for a window that was never opened.
  */
 int unwind_window_open(int fd, uint64_t offset, size_t bytes, struct unwind_window *ret_window);
 void unwind_window_close(struct unwind_window *w);
