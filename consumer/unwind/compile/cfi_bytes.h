@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cfi_bytes.h: a cursor over foreign bytes. Past its end every read gives 0 and sets `bad`, for
- * good; a bad cursor stands at its end. So a caller may ask once behind several reads. Native byte
+ * cfi_bytes.h: a cursor over foreign bytes. A read past its end returns 0 and sets `bad` for good;
+ * a bad cursor is at its end. So a caller may check `bad` once after several reads. Native byte
  * order. Sources: DWARF 5 section 7.6 for LEB128; LSB Core 5.0 section 10.5 for the pointer
  * encodings.
  */
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Encodings of pointers: the low half is the form, 0x70 what it is relative to. */
+/* Encodings of pointers: the low four bits are the form, 0x70 is what it is relative to. */
 #define CFI_ABSOLUTE 0x00
 #define CFI_ULEB     0x01
 #define CFI_UDATA2   0x02
@@ -44,7 +44,7 @@ static inline void cfi_bytes_spoil(struct cfi_bytes *b)
 	b->at = b->end;
 }
 
-/* Steps over `bytes` bytes; where they began, or NULL. */
+/* Skips `bytes` bytes; returns where they began, or NULL. */
 static inline const uint8_t *cfi_bytes_skip(struct cfi_bytes *b, uint64_t bytes)
 {
 	const uint8_t *from = b->at;
@@ -65,7 +65,7 @@ static inline uint64_t cfi_bytes_word(struct cfi_bytes *b, size_t bytes)
 		cfi_bytes_spoil(b);
 		return 0;
 	}
-	memcpy(&word, b->at, bytes); /* the low part: little-endian machines only */
+	memcpy(&word, b->at, bytes); /* the low part, on little-endian machines only */
 	b->at += bytes;
 	return word;
 }
@@ -79,7 +79,7 @@ static inline uint8_t cfi_bytes_u8(struct cfi_bytes *b)
 	return *b->at++;
 }
 
-/* As cfi_bytes_word, extended by its sign. */
+/* As cfi_bytes_word, with sign extension. */
 static inline int64_t cfi_bytes_signed(struct cfi_bytes *b, size_t bytes)
 {
 	unsigned int shift = 64 - 8 * (unsigned int)bytes;
@@ -87,7 +87,7 @@ static inline int64_t cfi_bytes_signed(struct cfi_bytes *b, size_t bytes)
 	return (int64_t)(cfi_bytes_word(b, bytes) << shift) >> shift;
 }
 
-/* The rest of a number whose first byte, `byte`, says that there is more. */
+/* Reads the rest of a number whose first byte, `byte`, has the continuation bit. */
 static inline uint64_t cfi_bytes_uleb_rest(struct cfi_bytes *b, uint8_t byte)
 {
 	uint64_t value = byte & 0x7f;
@@ -102,7 +102,7 @@ static inline uint64_t cfi_bytes_uleb_rest(struct cfi_bytes *b, uint8_t byte)
 	return 0;
 }
 
-/* What is longer than 64 bits need is broken: an endless LEB128 costs ten bytes. */
+/* A number longer than 64 bits can need is malformed, so an endless LEB128 costs ten bytes. */
 static inline uint64_t cfi_bytes_uleb(struct cfi_bytes *b)
 {
 	uint8_t byte = cfi_bytes_u8(b);
@@ -128,10 +128,13 @@ static inline int64_t cfi_bytes_sleb(struct cfi_bytes *b)
 	return 0;
 }
 
-/* Inlined whatever their size: where the encoding is a constant, nearly nothing is left of them. */
+/*
+ * Always inlined: where the encoding is a constant, the compiler drops nearly all of these
+ * functions.
+ */
 #define CFI_INLINE static inline __attribute__((always_inline))
 
-/* A number of the form that `encoding` says, relative to nothing; an unknown form is bad. */
+/* Reads a number of the form in `encoding`, relative to nothing; an unknown form is bad. */
 CFI_INLINE uint64_t cfi_bytes_form(struct cfi_bytes *b, uint8_t encoding)
 {
 	switch (encoding & 0x0f) {
@@ -158,8 +161,8 @@ CFI_INLINE uint64_t cfi_bytes_form(struct cfi_bytes *b, uint8_t encoding)
 }
 
 /*
- * An encoded pointer whose own address is `address`. Relative to text, data or function, and
- * indirect: bad, for no linker writes them where an address of code stands.
+ * Reads an encoded pointer whose own address is `address`. Relative to text, data or function, and
+ * indirect are bad, because no linker writes them for an address of code.
  */
 CFI_INLINE uint64_t cfi_bytes_pointer(struct cfi_bytes *b, uint8_t encoding, uint64_t address)
 {

@@ -14,9 +14,9 @@ uint64_t cfi_entry_address(const struct cfi_section *s, const uint8_t *at)
 }
 
 /*
- * Which CIE an FDE refers to. In .eh_frame it says how far back, and an id of 0 is a CIE; in
- * .debug_frame it says where, and all ones are a CIE. An entry of 64 bits in .eh_frame refers to
- * none: readers disagree about its id, and nothing writes them.
+ * Reads which CIE an FDE refers to. In .eh_frame the id is the distance back, and an id of 0 is a
+ * CIE; in .debug_frame it is an offset, and all ones are a CIE. A 64-bit entry in .eh_frame refers
+ * to none: readers disagree about its id, and nothing writes such entries.
  */
 static void read_id(const struct cfi_section *s, struct cfi_entry *e, bool wide)
 {
@@ -54,7 +54,7 @@ bool cfi_entry_read(const struct cfi_section *s, size_t at, struct cfi_entry *re
 	return true;
 }
 
-/* The augmentation's data, letter by letter; what is unknown makes the CIE unusable. */
+/* Reads the augmentation data, letter by letter; an unknown letter makes the CIE unusable. */
 static void read_augmentation(const struct cfi_section *s, const char *letters, struct cfi_bytes *b,
 			      struct cfi_cie *cie)
 {
@@ -68,7 +68,7 @@ static void read_augmentation(const struct cfi_section *s, const char *letters, 
 		case 'L':
 			cfi_bytes_u8(b);
 			break;
-		case 'P': /* the personality routine's pointer: only its length matters */
+		case 'P': /* the personality routine's pointer: only its length is needed */
 			encoding = cfi_bytes_u8(b);
 			if ((encoding & 0x70) != CFI_ALIGNED)
 				encoding &= 0x0f;
@@ -77,7 +77,7 @@ static void read_augmentation(const struct cfi_section *s, const char *letters, 
 		case 'S':
 			cie->signal = true;
 			break;
-		case 'B': /* arm64: which key signs; the code is stripped all the same */
+		case 'B': /* arm64: which key signs; the walk strips the code in any case */
 		case 'G': /* arm64: a frame with memory tags */
 			break;
 		default:
@@ -87,7 +87,7 @@ static void read_augmentation(const struct cfi_section *s, const char *letters, 
 	}
 }
 
-/* Version and augmentation string; the latter's letters, or NULL. */
+/* Reads the version and the augmentation string; returns the string's letters, or NULL. */
 static const char *read_version(struct cfi_bytes *b, uint8_t *ret_version)
 {
 	const char *letters;
@@ -107,7 +107,7 @@ static const char *read_version(struct cfi_bytes *b, uint8_t *ret_version)
 	}
 	if (*ret_version == 4) {
 		if (cfi_bytes_u8(b) != ADDRESS_BYTES || cfi_bytes_u8(b) != 0)
-			return NULL; /* of another address size, or with segments */
+			return NULL; /* other address sizes, or segments */
 	}
 	return letters;
 }
@@ -159,7 +159,7 @@ bool cfi_entry_fde(const struct cfi_section *s, const struct cfi_entry *entry,
 	struct cfi_bytes b = entry->body;
 	struct cfi_fde fde;
 
-	if (cie->encoding == USUAL_ENCODING) /* as a constant it costs a tenth */
+	if (cie->encoding == USUAL_ENCODING) /* a constant makes it ten times as fast */
 		read_range(&b, USUAL_ENCODING, address, &fde);
 	else
 		read_range(&b, cie->encoding, address, &fde);

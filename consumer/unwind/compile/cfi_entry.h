@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cfi_entry.h: the entries of call frame information. A common one (CIE) says how those that refer
- * to it are written; a frame description (FDE) covers one range of text. Sources: DWARF 5 section
- * 6.4.1; LSB Core 5.0 section 10.6.1 for what .eh_frame does otherwise.
+ * cfi_entry.h: reads the entries of call frame information. A common information entry (CIE)
+ * describes the entries that refer to it; a frame description entry (FDE) covers one range of text.
+ * Sources: DWARF 5 section 6.4.1; LSB Core 5.0 section 10.6.1 for what .eh_frame does differently.
  */
 #ifndef TROCAR_CONSUMER_CFI_ENTRY_H
 #define TROCAR_CONSUMER_CFI_ENTRY_H
@@ -18,10 +18,10 @@
 #define CFI_CODE_ALIGN_MAX 255 /* machines have 1, 2 or 4 */
 
 struct cfi_entry {
-	size_t at, next;       /* of it and of the one behind it, in the section */
+	size_t at, next;       /* offsets of it and of the one after it, in the section */
 	bool common;	       /* a CIE */
-	uint64_t cie;	       /* of an FDE: where its CIE is; CFI_NO_CIE: it points outside */
-	struct cfi_bytes body; /* behind the id */
+	uint64_t cie;	       /* of an FDE: offset of its CIE; CFI_NO_CIE: outside the section */
+	struct cfi_bytes body; /* what comes after the id */
 };
 
 struct cfi_cie {
@@ -30,7 +30,7 @@ struct cfi_cie {
 	int64_t data_align;
 	uint64_t return_register;
 	uint8_t encoding;	  /* of addresses, in its FDEs and in set_loc */
-	bool sized;		  /* 'z': its FDEs say how long their augmentation is */
+	bool sized;		  /* 'z': its FDEs have the length of their augmentation */
 	bool signal;		  /* 'S': a signal frame */
 	struct cfi_bytes program; /* initial instructions */
 };
@@ -40,19 +40,20 @@ struct cfi_fde {
 	struct cfi_bytes program;
 };
 
-/* The entry at `at`, which is below s->bytes. False when it reaches beyond the section. */
+/* Reads the entry at `at`, which is below s->bytes. False when it reaches beyond the section. */
 bool cfi_entry_read(const struct cfi_section *s, size_t at, struct cfi_entry *ret_entry);
 
-/* Reads the CIE at offset `at`; false when there is none, or one that is broken or of an unknown
+/*
+ * Reads the CIE at offset `at`; false when there is none, or it is malformed or has an unknown
  * version or augmentation.
  */
 bool cfi_entry_cie(const struct cfi_section *s, uint64_t at, struct cfi_cie *ret_cie);
 
-/* Reads an FDE whose CIE is `cie`; false when it is broken. */
+/* Reads an FDE whose CIE is `cie`; false when it is malformed. */
 bool cfi_entry_fde(const struct cfi_section *s, const struct cfi_entry *entry,
 		   const struct cfi_cie *cie, struct cfi_fde *ret_fde);
 
-/* The virtual address of a byte of the section. */
+/* Returns the virtual address of a byte of the section. */
 uint64_t cfi_entry_address(const struct cfi_section *s, const uint8_t *at);
 
 #endif

@@ -58,7 +58,7 @@ static bool push_register(struct stack *s, uint64_t reg, int64_t offset)
 	return push_value(s, value);
 }
 
-/* Adds a number to the top; two's complement, as the machine would. */
+/* Adds a number to the top, modulo 2^64 as the machine does. */
 static bool add_number(struct stack *s, uint64_t number)
 {
 	struct cfi_value *top = &s->values[s->count - 1];
@@ -68,7 +68,7 @@ static bool add_number(struct stack *s, uint64_t number)
 	return true;
 }
 
-/* Adds or subtracts the top two, of which one has to be a number; for minus the upper one. */
+/* Adds or subtracts the top two, one of which must be a number; to subtract, the upper one. */
 static bool add_top(struct stack *s, bool minus)
 {
 	struct cfi_value upper, lower;

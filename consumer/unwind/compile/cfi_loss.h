@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cfi_loss.h: what of call frame information becomes no rule; one row each in cfi_losses.def. */
+/*
+ * cfi_loss.h: names what of call frame information no rule can describe; one row each in
+ * cfi_losses.def.
+ */
 #ifndef TROCAR_CONSUMER_CFI_LOSS_H
 #define TROCAR_CONSUMER_CFI_LOSS_H
 
@@ -15,7 +18,7 @@ enum cfi_loss {
 	CFI_LOSS_COUNT_
 };
 
-/* The stable word of a loss; NULL for CFI_LOSS_NONE. */
+/* Returns the stable word of a loss; NULL for CFI_LOSS_NONE. */
 const char *cfi_loss_word(enum cfi_loss loss);
 
 #endif

@@ -19,7 +19,7 @@ void cfi_program_start(struct cfi_program *p, const struct cfi_section *section,
 	p->depth = 0;
 }
 
-/* The place of a register that is followed, or NULL. */
+/* Returns the place of a register that the state follows, or NULL. */
 static struct cfi_place *place_of(struct cfi_state *s, uint64_t reg)
 {
 	switch (reg) {
@@ -39,7 +39,7 @@ static void set_place(struct cfi_program *p, uint64_t reg, struct cfi_place to)
 	struct cfi_place *place = place_of(&p->state, reg);
 
 	if (!place)
-		return; /* not followed */
+		return; /* the state does not follow the register */
 	*place = to;
 	p->changed = true;
 }
@@ -49,7 +49,7 @@ static int64_t scale_offset(const struct cfi_program *p, uint64_t factor)
 	return (int64_t)(factor * (uint64_t)p->cie->data_align);
 }
 
-/* Moves on by at most 32 bits times CFI_CODE_ALIGN_MAX. 1 when the address is another one. */
+/* Advances by at most 32 bits times CFI_CODE_ALIGN_MAX. Returns 1 when the address changes. */
 static int advance_address(struct cfi_program *p, uint64_t delta)
 {
 	p->to = p->from + delta * p->cie->code_align;
@@ -129,7 +129,7 @@ static int op_offset_signed(struct cfi_program *p)
 	return set_offset(p, reg, CFI_OFFSET, (uint64_t)cfi_bytes_sleb(&p->code));
 }
 
-/* Obsolete: the offset counts the other way round (binutils, gas/dw2gencfi.c before 2003). */
+/* Obsolete: the offset has the opposite sign (binutils, gas/dw2gencfi.c before 2003). */
 static int op_offset_negative(struct cfi_program *p)
 {
 	uint64_t reg = cfi_bytes_uleb(&p->code);
@@ -215,7 +215,7 @@ static int op_cfa_signed(struct cfi_program *p)
 	return set_cfa(p, reg, scale_offset(p, (uint64_t)cfi_bytes_sleb(&p->code)));
 }
 
-/* Changing one half needs the other. */
+/* Changes one half of the CFA, so needs a CFA of register and offset. */
 static int op_cfa_register(struct cfi_program *p)
 {
 	if (p->state.cfa.kind != CFI_OFFSET)
@@ -263,7 +263,7 @@ static int op_value_expression(struct cfi_program *p)
 	return 0;
 }
 
-/* How many bytes of arguments are pushed: the frame address says it already. */
+/* Ignores how many bytes of arguments are pushed, because the CFA includes them. */
 static int op_args_size(struct cfi_program *p)
 {
 	cfi_bytes_uleb(&p->code);
@@ -299,7 +299,8 @@ static int (*const ops[])(struct cfi_program *p) = {
 	[0x2f] = op_offset_negative,
 };
 
-/* An instruction with its operands behind it. 0; 1: the address has moved on; -errno as
+/*
+ * Runs an instruction whose operands follow it. 0; 1: the address has advanced; -errno as
  * cfi_program_next.
  */
 static int run_whole(struct cfi_program *p, uint8_t op)
@@ -309,7 +310,7 @@ static int run_whole(struct cfi_program *p, uint8_t op)
 	return ops[op](p);
 }
 
-/* The frequent ones are told apart here, by one jump that a processor can learn. */
+/* Selects the frequent instructions with one jump that a processor can predict. */
 static inline int run_instruction(struct cfi_program *p, uint8_t op)
 {
 	uint8_t low = op & 0x3f;

@@ -3,10 +3,13 @@
 
 #include "consumer/unwind/compile/cfi_expression.h"
 
-/* The two shapes that the CFA's expression may have; `memory` with base sp is a signal frame's. */
+/*
+ * The two shapes that the CFA's expression may have; `memory` with base sp is that of a signal
+ * frame.
+ */
 struct cfa {
 	enum unwind_cfa kind;
-	int64_t low, high; /* of the kinds with halves, else the offset is `low` */
+	int64_t low, high; /* of the kinds with two halves; else `low` is the offset */
 };
 
 static bool fits_int16(int64_t n)
@@ -54,7 +57,7 @@ static enum cfi_loss cfa_of(const struct cfi_state *s, struct cfa *ret)
 	case CFI_EXPRESSION:
 		return cfa_of_expression(&s->cfa, ret);
 	default:
-		return CFI_LOSS_BAD_PROGRAM; /* never defined */
+		return CFI_LOSS_BAD_PROGRAM; /* the program does not define the CFA */
 	}
 }
 
@@ -73,7 +76,7 @@ static enum cfi_loss pack_cfa(const struct cfa *cfa, struct unwind_rule *rule)
 	return CFI_LOSS_NONE;
 }
 
-/* Where in memory a register was saved, as base + a; false when it is not in memory. */
+/* Finds where in memory a register was saved, as base + a; false when it is not in memory. */
 static bool saved_at(const struct cfi_place *place, struct cfi_value *ret)
 {
 	struct cfi_value v = { .base = CFI_BASE_CFA, .a = place->offset };
@@ -86,21 +89,21 @@ static bool saved_at(const struct cfi_place *place, struct cfi_value *ret)
 		return false;
 	if (!cfi_expression_value(place->expression, place->expression_bytes, true, &v))
 		return false;
-	/* Being what *(base + a) gives is the same as being saved at base + a. */
+	/* A register whose value is *(base + a) was saved at base + a. */
 	if (v.memory != (place->kind == CFI_VALUE_EXPRESSION) || v.b != 0)
 		return false;
 	*ret = v;
 	return true;
 }
 
-/* Whether `v` lies `behind` bytes behind the word that a signal frame keeps the CFA in. */
+/* Whether `v` is `behind` bytes after the word where a signal frame saves the CFA. */
 static bool in_context(const struct cfa *cfa, const struct cfi_value *v, int64_t behind)
 {
 	return cfa->kind == UNWIND_CFA_SP_MEMORY && cfa->high == 0 && v->base == CFI_BASE_SP &&
 	       (uint64_t)v->a == (uint64_t)cfa->low + (uint64_t)behind;
 }
 
-/* The caller's stack pointer has to be the CFA. */
+/* Whether the caller's stack pointer is the CFA: a rule can describe nothing else. */
 static bool sp_is_cfa(const struct cfi_state *s, const struct cfa *cfa)
 {
 	struct cfi_value v;
@@ -120,7 +123,7 @@ static enum cfi_loss fp_of(const struct cfi_state *s, enum unwind_fp *ret_fp, in
 		return CFI_LOSS_NONE;
 	*ret_fp = UNWIND_FP_UNKNOWN;
 	if (s->fp.kind == CFI_UNDEFINED)
-		return CFI_LOSS_NONE; /* the file says itself that it is lost */
+		return CFI_LOSS_NONE; /* the file itself says that it is lost */
 	if (!saved_at(&s->fp, &v) || !fits_int16(v.a) || v.base == CFI_BASE_NUMBER)
 		return CFI_LOSS_FRAME_POINTER;
 	*ret_fp = v.base == CFI_BASE_CFA  ? UNWIND_FP_CFA
@@ -131,8 +134,9 @@ static enum cfi_loss fp_of(const struct cfi_state *s, enum unwind_fp *ret_fp, in
 }
 
 /*
- * The return address; that of an odd place goes with an unchanged frame pointer only. Of registers
- * the kernel side keeps the one that the C library's vfork has it in: its stack is the child's.
+ * Finds where the return address is. At an unusual place a rule can only combine it with an
+ * unchanged frame pointer. Of the registers, the kernel side keeps the one that holds it in the C
+ * library's vfork, where the child has changed the stack.
  */
 static bool ra_of(const struct cfi_state *s, const struct cfa *cfa, enum unwind_fp fp,
 		  enum unwind_ra *ret_ra, int16_t *offset)

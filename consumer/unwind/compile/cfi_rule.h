@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cfi_rule.h: the rule of shared/abi/unwind_abi.h that says what a state says. */
+/* cfi_rule.h: makes the rule of shared/abi/unwind_abi.h that describes a state. */
 #ifndef TROCAR_CONSUMER_CFI_RULE_H
 #define TROCAR_CONSUMER_CFI_RULE_H
 
@@ -8,15 +8,16 @@
 #include "shared/abi/unwind_abi.h"
 
 /*
- * CFI_LOSS_NONE and the rule; CFI_LOSS_FRAME_POINTER and a rule with UNWIND_FP_UNKNOWN; any other
- * loss: the state needs UNWIND_RULE_UNSUPPORTED, *ret_rule is not set. An undefined return address
- * is the rule UNWIND_RULE_END whatever else the state says. `signal`: the frame is a signal's.
+ * Makes the rule for a state; `signal`: its frame is a signal frame. Returns CFI_LOSS_NONE with the
+ * rule, or CFI_LOSS_FRAME_POINTER with a rule that has UNWIND_FP_UNKNOWN. On any other loss the
+ * state needs UNWIND_RULE_UNSUPPORTED, and *ret_rule is not set. An undefined return address gives
+ * the rule UNWIND_RULE_END, whatever else the state says.
  */
 enum cfi_loss cfi_rule_of(const struct cfi_state *state, bool signal, struct unwind_rule *ret_rule);
 
 /*
- * The same for what nearly all states are, without the detours of the rest; a frame that is no
- * signal's. False: ask cfi_rule_of. Inline, for it is asked for every row.
+ * As cfi_rule_of, for what nearly all states are: not a signal frame, and without the special
+ * cases. False: call cfi_rule_of. Inline, because it is called for every row.
  */
 static inline bool cfi_rule_plain(const struct cfi_state *s, struct unwind_rule *ret_rule)
 {

@@ -9,16 +9,16 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define CHUNK_BYTES    (128u << 10) /* read at first, at least; doubled while the entries go on */
-#define ENTRY_BYTES    40	    /* of an entry, about: of most files somewhat less */
-#define HEADER_BYTES   16	    /* of .eh_frame_hdr that are looked at */
+#define CHUNK_BYTES    (128u << 10) /* first read, at least; doubled while entries follow */
+#define ENTRY_BYTES    40	    /* about the bytes of an entry; most files have somewhat less */
+#define HEADER_BYTES   16	    /* bytes of .eh_frame_hdr that are read */
 #define HEADER_VERSION 1
 
-/* Where call frame information begins, and at most how far it may reach. */
+/* Where call frame information begins, and its greatest possible length. */
 struct place {
 	uint64_t offset, bytes, address;
-	uint64_t hint;	 /* about how far it reaches, by the file's own word; 0: nothing is said */
-	bool open_ended; /* other things may lie behind it, within `bytes` */
+	uint64_t hint;	 /* about its length, as the file says; 0: not known */
+	bool open_ended; /* other data may follow it within `bytes` */
 };
 
 void cfi_section_done(struct cfi_section *s)
@@ -28,14 +28,14 @@ void cfi_section_done(struct cfi_section *s)
 }
 
 enum walk {
-	WALK_END,  /* the terminator, or the end of the room */
+	WALK_END,  /* at the terminator, or at the end of the room */
 	WALK_MORE, /* the next entry reaches beyond what was read */
-	WALK_BAD,  /* there is no room for the next entry */
+	WALK_BAD,  /* the room is too small for the next entry */
 };
 
 /*
- * Walks over whole entries within the first `have` bytes of `room`. *at is where it stopped, *want,
- * with WALK_MORE, how many bytes it needs to go on.
+ * Walks over whole entries within the first `have` bytes of `room`. *at is where it stopped; with
+ * WALK_MORE, *want is how many bytes it needs to go on.
  */
 static enum walk walk_entries(const uint8_t *data, size_t have, uint64_t room, size_t *at,
 			      uint64_t *want)
@@ -82,9 +82,9 @@ static int grow_data(const struct elf_reader *e, const struct place *p, uint8_t 
 }
 
 /*
- * Reads more and more of the `room` bytes at `p`, until the last entry is there. Where the end is
- * not known but by a terminator, and the linker wrote none, what follows may look like anything:
- * the first that cannot be an entry ends it.
+ * Reads more and more of the `room` bytes at `p`, until the last entry is read. Where only a
+ * terminator marks the end and the linker wrote none, any data may follow: the first data that
+ * cannot be an entry is the end.
  */
 static int read_to_end(const struct elf_reader *e, const struct place *p, uint64_t room,
 		       uint8_t **data, size_t *ret_bytes)
@@ -137,7 +137,7 @@ static int read_entries(const struct elf_reader *e, const struct place *p, bool 
 	return 0;
 }
 
-/* Where virtual address `address` lies in the file, and how much of its segment follows. */
+/* Finds where virtual address `address` is in the file, and how much of its segment follows. */
 static int place_of(const struct elf_reader *e, uint64_t address, struct place *ret_place)
 {
 	for (size_t i = 0; i < e->segment_count; i++) {
@@ -157,7 +157,7 @@ static int place_of(const struct elf_reader *e, uint64_t address, struct place *
 	return -ENODATA;
 }
 
-/* Where the header of the segment PT_GNU_EH_FRAME says that .eh_frame is. */
+/* Reads where .eh_frame is from the header in the segment PT_GNU_EH_FRAME. */
 static int place_by_header(const struct elf_reader *e, struct place *ret_place)
 {
 	uint8_t header[HEADER_BYTES] = { 0 };
@@ -178,7 +178,7 @@ static int place_by_header(const struct elf_reader *e, struct place *ret_place)
 		if (header[0] != HEADER_VERSION || b.bad)
 			return -ENODATA;
 		r = place_of(e, address, ret_place);
-		if (r == 0 && header[2] == CFI_UDATA4) /* else it has no table */
+		if (r == 0 && header[2] == CFI_UDATA4) /* otherwise it has no table */
 			ret_place->hint = cfi_bytes_word(&b, 4) * ENTRY_BYTES;
 		return r;
 	}

@@ -15,13 +15,13 @@
 #include "shared/tools/macro.h"
 
 #define AHEAD	      8 /* FDEs */
-#define ROW_BYTES_MIN 4 /* of call frame information, for each row: more in every file seen */
+#define ROW_BYTES_MIN 4 /* bytes of call frame information per row: every file seen has more */
 
-/* One compilation. Large: on the heap. */
+/* One compilation. It is large, so it is on the heap. */
 struct compiler {
 	struct elf_reader elf;
 	struct unwind_entries entries;
-	const Elf64_Phdr *text; /* the executable segment met last */
+	const Elf64_Phdr *text; /* the last executable segment found */
 	struct unwind_fdes fdes;
 	struct unwind_rules *rules;
 	uint32_t rules_limit;
@@ -44,7 +44,7 @@ static void count_loss(struct compiler *c, enum cfi_loss loss)
 	c->table.counts.lost[loss]++;
 }
 
-/* The executable segment that holds `address`, or NULL. */
+/* Returns the executable segment that holds `address`, or NULL. */
 static const Elf64_Phdr *find_text(struct compiler *c, uint64_t address)
 {
 	if (!c->text || address < c->text->p_vaddr ||
@@ -53,20 +53,20 @@ static const Elf64_Phdr *find_text(struct compiler *c, uint64_t address)
 	return c->text;
 }
 
-/* Its range's bytes, cut to its segment `text`. */
+/* Returns the bytes of the FDE's range, cut to its segment `text`. */
 static uint64_t bytes_within(const struct cfi_fde *fde, const Elf64_Phdr *text)
 {
 	return MIN(fde->bytes, text->p_filesz - (fde->start - text->p_vaddr));
 }
 
-/* Takes the FDE at `at` into the list, if it is of text that a table can cover. */
+/* Adds the FDE at `at` to the list if a table can cover its text. */
 static int take_fde(struct compiler *c, size_t at, const struct cfi_fde *fde)
 {
 	const Elf64_Phdr *text;
 	uint64_t start = fde->start - c->table.base;
 
 	if (fde->bytes == 0)
-		return 0; /* of no text: nothing is lost */
+		return 0; /* it covers no text, so nothing is lost */
 	text = find_text(c, fde->start);
 	if (!text) {
 		count_loss(c, CFI_LOSS_NO_TEXT);
@@ -99,7 +99,7 @@ static int collect_fdes(struct compiler *c)
 	return 0;
 }
 
-/* What no rule can say is counted. */
+/* Makes the rule of an unusual state and counts what no rule can describe. */
 static int odd_rule(struct compiler *c, bool signal, uint16_t *ret_rule)
 {
 	struct unwind_rule rule;
@@ -114,7 +114,7 @@ static int odd_rule(struct compiler *c, bool signal, uint16_t *ret_rule)
 	return unwind_rules_index(c->rules, rule, c->rules_limit, ret_rule);
 }
 
-/* The dictionary's index of the program's state. */
+/* Returns the dictionary's index of the rule for the program's state. */
 static inline int rule_of_state(struct compiler *c, bool signal, uint16_t *ret_rule)
 {
 	struct unwind_rule rule;
@@ -130,7 +130,7 @@ static inline int push_row(struct compiler *c, uint64_t address, uint16_t rule)
 	return unwind_table_push(&c->table, (uint32_t)(address - c->table.base), rule);
 }
 
-/* Runs the prepared program, a row for each state, up to address `end`. */
+/* Runs the prepared program up to address `end` and appends a row for each state. */
 static int run_program(struct compiler *c, bool signal, uint64_t end)
 {
 	struct cfi_program *p = &c->entries.program;
@@ -156,7 +156,7 @@ static int run_program(struct compiler *c, bool signal, uint64_t end)
 	return 0;
 }
 
-/* Rows for one FDE, up to address `end`. Nearly every one is plain. */
+/* Appends the rows of one FDE, up to address `end`. Nearly every FDE is plain. */
 static int run_fde(struct compiler *c, const struct unwind_entry *entry, uint64_t end)
 {
 	const struct unwind_cie *cie = entry->cie;
@@ -179,14 +179,17 @@ static int run_fde(struct compiler *c, const struct unwind_entry *entry, uint64_
 	return run_program(c, cie->cie.signal, end);
 }
 
-/* Text and frames are in different orders: the processor does not foresee which entry is next. */
+/*
+ * Prefetches an FDE: their order is not that of the text, so the processor cannot predict which
+ * comes next.
+ */
 static void prefetch_fde(const struct compiler *c, size_t i)
 {
 	if (i < c->fdes.count)
 		__builtin_prefetch(c->entries.section.data + c->fdes.items[i].at);
 }
 
-/* Reads the FDE of the list's item `i` again; its range cut to its segment. */
+/* Reads the FDE of the list's item `i` again, with its range cut to its segment. */
 static int read_again(struct compiler *c, size_t i, struct unwind_entry *ret_entry)
 {
 	int r;
@@ -195,12 +198,12 @@ static int read_again(struct compiler *c, size_t i, struct unwind_entry *ret_ent
 	if (r < 0)
 		return r;
 	if (!ret_entry->function || !find_text(c, ret_entry->fde.start))
-		return -EBADMSG; /* it was good when it was taken */
+		return -EBADMSG; /* it was valid when it was added */
 	ret_entry->fde.bytes = bytes_within(&ret_entry->fde, c->text);
 	return 0;
 }
 
-/* Of the FDEs from `i` to before `next`, which begin at one address, the widest. */
+/* Reads the widest of the FDEs from `i` to before `next`, which begin at one address. */
 static int read_widest(struct compiler *c, size_t i, size_t next, struct unwind_entry *ret_entry)
 {
 	uint64_t bytes = 0;
@@ -220,8 +223,10 @@ static int read_widest(struct compiler *c, size_t i, size_t next, struct unwind_
 	return read_again(c, best, ret_entry);
 }
 
-/* Rows for the FDEs from `i` on that begin at one address: for the widest. Its text ends at the
- * latest where the next function begins, and text without any between them is marked.
+/*
+ * Appends rows for the widest of the FDEs from `i` to before `next`, which begin at one address.
+ * Its text ends at the latest where the next function begins; a wide gap between them gets a row of
+ * its own.
  */
 static int run_group(struct compiler *c, size_t i, size_t next)
 {
@@ -259,7 +264,7 @@ static int run_all(struct compiler *c)
 	return r;
 }
 
-/* Rows count from the page that holds the lowest executable address on. */
+/* Sets the base of the table: the page that holds the lowest executable address. */
 static int find_base(struct compiler *c)
 {
 	uint64_t lowest = UINT64_MAX;
@@ -276,7 +281,7 @@ static int find_base(struct compiler *c)
 	return lowest == UINT64_MAX ? -ENODATA : 0;
 }
 
-/* Room for about as many rows as there will be; what is never written costs no memory. */
+/* Reserves about as many rows as the table will have; memory that is never written is not used. */
 static int reserve_rows(struct compiler *c)
 {
 	size_t rows = c->entries.section.bytes / ROW_BYTES_MIN;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_compile.h: a file's call frame information into rows and rules. The file is foreign and
- * may be hostile: it is read by pread(2), every count meets a wall, and no form of it costs more
- * than running UNWIND_STEPS_MAX bytes of instructions. Fuzzed (tests/fuzz/unwind/unwind.c),
+ * unwind_compile.h: compiles a file's call frame information into rows and rules. The file is
+ * foreign and may be hostile: it is read by pread(2), every count has a limit, and no file costs
+ * more than running UNWIND_STEPS_MAX bytes of instructions. Fuzzed (tests/fuzz/unwind/unwind.c),
  * compared with libdw (tests/unit/consumer/unwind/libdw.c).
  */
 #ifndef TROCAR_CONSUMER_UNWIND_COMPILE_H
@@ -16,7 +16,7 @@
 #define UNWIND_STEPS_MAX                                                                 \
 	(64u << 20)	    /* bytes of instructions run, and of CIEs read, for one file \
 			     */
-#define UNWIND_GAP_BYTES 64 /* a narrower gap between functions is padding of the first */
+#define UNWIND_GAP_BYTES 64 /* a narrower gap between functions counts as padding of the first */
 
 /*
  * Compiles `image`, an ELF file of x86-64. 0; -ENODATA (no call frame information, or none for

@@ -6,7 +6,7 @@
 
 #include "shared/tools/macro.h"
 
-#define USUAL_BYTES 17 /* length, id, start, bytes, and how long the augmentation is */
+#define USUAL_BYTES 17 /* length, id, start, bytes, and the length of the augmentation */
 
 void unwind_entries_done(struct unwind_entries *e)
 {
@@ -20,7 +20,10 @@ static bool read_cie(struct unwind_entries *e, uint64_t at, struct unwind_cie *k
 
 	if (!cfi_entry_cie(&e->section, at, cie) || cie->return_register != CFI_PC)
 		return false;
-	/* Its bytes count as steps, so that CIEs read again and again cannot cost without end. */
+	/*
+	 * The bytes of a CIE count as steps, which limits the cost of reading the same CIEs again
+	 * and again.
+	 */
 	e->program.steps += cfi_bytes_left(&cie->program);
 	cfi_program_start(&e->program, &e->section, cie, &nothing, cie->program, 0);
 	if (cfi_program_next(&e->program) != 0)
@@ -29,7 +32,7 @@ static bool read_cie(struct unwind_entries *e, uint64_t at, struct unwind_cie *k
 	return true;
 }
 
-/* Reads the CIE at `at` into its slot, in the place of the one that is there. */
+/* Reads the CIE at `at` into its slot, in place of the one that is there. */
 static void learn_cie(struct unwind_entries *e, uint64_t at, struct unwind_cie *known)
 {
 	known->known = true;
@@ -40,7 +43,10 @@ static void learn_cie(struct unwind_entries *e, uint64_t at, struct unwind_cie *
 	known->plain = known->good && unwind_plain_of(&known->cie, &known->initial, &known->start);
 }
 
-/* The slot of the CIE at offset `at`. Asked for twice per FDE: nearly always it is there. */
+/*
+ * Returns the slot of the CIE at offset `at`. Called twice per FDE; nearly always the slot holds
+ * that CIE.
+ */
 static inline const struct unwind_cie *find_cie(struct unwind_entries *e, uint64_t at)
 {
 	struct unwind_cie *known = &e->cies[at / 4 % UNWIND_CIE_SLOTS];
@@ -59,8 +65,8 @@ static inline uint32_t word_at(const uint8_t *at)
 }
 
 /*
- * Reads an FDE as nearly all are: of 32 bits, its range as two words, the first relative to itself,
- * and an augmentation of less than 128 bytes. False for any other entry; then nothing is said.
+ * Reads an FDE of the usual form: of 32 bits, its range as two words, the first relative to itself,
+ * and an augmentation of less than 128 bytes. False for any other entry; then *entry is undefined.
  */
 static inline bool read_usual(struct unwind_entries *e, size_t at, struct unwind_entry *entry)
 {

@@ -37,7 +37,7 @@ int unwind_fdes_grow(struct unwind_fdes *f)
 	return 0;
 }
 
-/* The bits that any start has: a digit without one needs no pass. */
+/* Returns the bits that are set in any start: a digit without one needs no pass. */
 static uint32_t bits_of(const struct unwind_fdes *f, bool *ret_sorted)
 {
 	uint32_t bits = 0, before = 0;
@@ -54,7 +54,7 @@ static uint32_t bits_of(const struct unwind_fdes *f, bool *ret_sorted)
 	return bits;
 }
 
-/* One pass of a radix sort: keeps the order of those whose digit is the same. */
+/* Runs one pass of a radix sort, which keeps the order of those with the same digit. */
 static void sort_digit(const struct unwind_fde *from, size_t count, unsigned int shift,
 		       struct unwind_fde *to)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind_fdes.h: the list of a file's FDEs, to be run by ascending address. Of each only what it
- * is sorted by and its place: a large file has 80,000, and reading one again is cheaper than
- * moving more of it about.
+ * unwind_fdes.h: the list of a file's FDEs, sorted by address before they are run. It holds of each
+ * only its start and its offset: a large file has 80,000, and reading one again costs less than
+ * moving more data.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_FDES_H
 #define TROCAR_CONSUMER_UNWIND_FDES_H
@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 struct unwind_fde {
-	uint32_t start; /* of text, less the table's base; below UNWIND_SPAN_MAX */
-	uint32_t at;	/* its place in the section */
+	uint32_t start; /* of its text, minus the table's base; below UNWIND_SPAN_MAX */
+	uint32_t at;	/* its offset in the section */
 };
 
 struct unwind_fdes {
@@ -20,10 +20,10 @@ struct unwind_fdes {
 	size_t count, space;
 };
 
-/* Makes room for another. 0; -E2BIG beyond UNWIND_ENTRIES_MAX; -ENOMEM. */
+/* Makes room for one more. 0; -E2BIG beyond UNWIND_ENTRIES_MAX; -ENOMEM. */
 int unwind_fdes_grow(struct unwind_fdes *f);
 
-/* Errors as unwind_fdes_grow. Inline, for it is asked for every function. */
+/* Appends an item. Errors as unwind_fdes_grow. Inline, because it is called for every function. */
 static inline int unwind_fdes_push(struct unwind_fdes *f, struct unwind_fde item)
 {
 	int r;
@@ -37,7 +37,7 @@ static inline int unwind_fdes_push(struct unwind_fdes *f, struct unwind_fde item
 	return 0;
 }
 
-/* By start; those that start at the same address keep their order. 0, -ENOMEM. */
+/* Sorts by start; items with the same start keep their order. 0, -ENOMEM. */
 int unwind_fdes_sort(struct unwind_fdes *f);
 void unwind_fdes_done(struct unwind_fdes *f);
 

@@ -7,8 +7,8 @@
 
 #include "consumer/unwind/compile/cfi_rule.h"
 
-#define CODE_MAX  4096 /* bytes of instructions: so many rows are reserved */
-#define ALIGN_MAX 128  /* of data, either way: then a factor of 7 bits fits 16 */
+#define CODE_MAX  4096 /* bytes of instructions, for which as many rows are reserved */
+#define ALIGN_MAX 128  /* of data, either sign: a factor of 7 bits then fits 16 bits */
 
 static_assert(ALIGN_MAX * 127 <= INT16_MAX, "an offset of fp fits a rule");
 
@@ -23,8 +23,8 @@ bool unwind_plain_of(const struct cfi_cie *cie, const struct cfi_state *initial,
 }
 
 /*
- * A rule as one word, so that the state is one register: with a field of its own for each part,
- * they are written apart and read together, for which a processor waits.
+ * Returns the rule as one word, so that the state is one register. Members would be written one by
+ * one and read together, for which the processor has to wait.
  */
 static inline uint64_t word_of(struct unwind_rule rule)
 {
@@ -51,7 +51,7 @@ static inline struct unwind_rule rule_of(uint64_t word)
 	(word_of((struct unwind_rule){ .fp_offset = (offset), \
 				       .saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_CFA) }))
 
-/* A run in progress: small enough for registers, where the compiler keeps it. */
+/* A run in progress: small enough for the compiler to keep in registers. */
 struct run {
 	const uint8_t *at, *end;
 	uint64_t now, initial; /* rules */
@@ -65,7 +65,7 @@ static inline void set_bits(struct run *run, uint64_t bits, uint64_t value)
 	run->now = (run->now & ~bits) | value;
 }
 
-/* A number of one byte or two; false when it is longer, or not there. */
+/* Reads a number of one or two bytes; false when it is longer, or missing. */
 static inline bool read_operand(struct run *run, uint32_t *ret_value)
 {
 	uint32_t value;
@@ -82,7 +82,7 @@ static inline bool read_operand(struct run *run, uint32_t *ret_value)
 	return true;
 }
 
-/* The address moves on by a number of `bytes` bytes. */
+/* Reads how far the address advances, a number of `bytes` bytes. */
 static inline bool read_distance(struct run *run, size_t bytes, uint32_t *ret_distance)
 {
 	if ((size_t)(run->end - run->at) < bytes)
@@ -93,7 +93,7 @@ static inline bool read_distance(struct run *run, size_t bytes, uint32_t *ret_di
 	return true;
 }
 
-/* A register is saved at CFA + factor * data_align. */
+/* Notes that a register is saved at CFA + factor * data_align. */
 static inline bool save_register(struct run *run, uint32_t reg, uint32_t factor)
 {
 	if (reg == CFI_FP) {
@@ -104,7 +104,7 @@ static inline bool save_register(struct run *run, uint32_t reg, uint32_t factor)
 	return reg != CFI_SP && reg != CFI_PC;
 }
 
-/* A register is again as it was at the function's start. */
+/* Notes that a register is as it was at the function's start. */
 static inline bool restore_register(struct run *run, uint32_t reg)
 {
 	if (reg == CFI_FP)
@@ -145,8 +145,8 @@ static inline bool pop_state(struct run *run)
 }
 
 /*
- * Runs the next instruction; there is one. False: it is not plain. *ret_distance is how far the
- * address moves on.
+ * Runs the next instruction, of which at least one byte is left. False: it is not plain.
+ * *ret_distance is how far the address advances.
  */
 static inline bool step_instruction(struct run *run, uint32_t *ret_distance)
 {
@@ -188,17 +188,17 @@ static inline bool step_instruction(struct run *run, uint32_t *ret_distance)
 	}
 }
 
-/* The rows that are written, for which there is room. */
+/* The rows being written, for which there is room. */
 struct rows {
 	struct unwind_row *next;
-	uint64_t word; /* the rule of the last state */
-	uint32_t rule; /* its index, or that of the row before the function, or none */
+	uint64_t word; /* the rule of the last state as a word */
+	uint32_t rule; /* its index, or that of the row before the function, or NO_RULE */
 	uint32_t states;
 };
 
 #define NO_RULE UINT32_MAX
 
-/* A row for the state, unless it is the same as the last. */
+/* Appends a row for the state, unless its rule is that of the last row. */
 static inline int put_row(struct rows *rows, uint64_t word, uint64_t pc, struct unwind_rules *rules,
 			  uint32_t limit)
 {
@@ -215,12 +215,12 @@ static inline int put_row(struct rows *rows, uint64_t word, uint64_t pc, struct 
 	rows->next->pc = (uint32_t)pc;
 	rows->next->rule = rule;
 	rows->next->pad = 0;
-	rows->next += rule != rows->rule; /* one that is the same is overwritten */
+	rows->next += rule != rows->rule; /* the next row overwrites one with the same rule */
 	rows->rule = rule;
 	return 0;
 }
 
-/* 1, 0 or -errno as unwind_plain_run. */
+/* Runs all instructions. 1, 0 or -errno as unwind_plain_run. */
 static inline int run_all(struct run *run, const struct unwind_plain_text *text, struct rows *rows,
 			  struct unwind_rules *rules, uint32_t limit)
 {
@@ -243,8 +243,8 @@ static inline int run_all(struct run *run, const struct unwind_plain_text *text,
 }
 
 /*
- * How many bytes there are to run: without the no-operations that fill an entry up. Where the last
- * instruction ends in zeros itself, it misses them, and is not plain.
+ * Returns how many bytes to run, without the nop instructions that pad the entry. When the last
+ * instruction itself ends in zeros it loses them, and then is not plain.
  */
 static inline size_t plain_bytes(const struct cfi_bytes *code)
 {
@@ -275,7 +275,7 @@ int unwind_plain_run(const struct unwind_plain *plain, const struct unwind_plain
 	if (table->row_space - table->row_count <= bytes) {
 		r = unwind_table_grow(table, (uint32_t)bytes + 1);
 		if (r < 0)
-			return r == -EOVERFLOW ? 0 : r; /* it may be fewer */
+			return r == -EOVERFLOW ? 0 : r; /* the function may have fewer rows */
 	}
 	rows.next = table->rows + table->row_count;
 	if (table->row_count > 0)

@@ -2,8 +2,9 @@
 /*
  * unwind_plain.h: runs the instructions of one function and makes its rows, as cfi_program.h and
  * cfi_rule.h do, for what nearly all functions have: the frame address is an offset from sp or fp,
- * the return address lies at CFA - 8, fp is unchanged or saved in the frame. The state is then a
- * rule all the time, and a step costs a few instructions. Whatever else it meets it leaves to them.
+ * the return address is at CFA - 8, and fp is unchanged or saved in the frame. The state is then a
+ * rule all the time, and a step costs a few machine instructions. It refuses any other function,
+ * which the caller gives to cfi_program.h and cfi_rule.h.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_PLAIN_H
 #define TROCAR_CONSUMER_UNWIND_PLAIN_H
@@ -16,20 +17,22 @@
 #include "consumer/unwind/compile/unwind_rules.h"
 #include "consumer/unwind/compile/unwind_table.h"
 
-/* What a CIE says, as far as it is needed here. */
+/* What of a CIE the functions below need. */
 struct unwind_plain {
-	struct unwind_rule initial; /* the state behind its instructions */
+	struct unwind_rule initial; /* the state after its instructions */
 	int32_t data_align;
 };
 
-/* False: functions of this CIE are not for unwind_plain_run. `initial` is the state behind its
+/*
+ * Whether unwind_plain_run may run functions of this CIE. `initial` is the state after its
  * instructions.
  */
 bool unwind_plain_of(const struct cfi_cie *cie, const struct cfi_state *initial,
 		     struct unwind_plain *ret_plain);
 
-/* One function: the instructions `code`, for text from `start` to before `end` (less the table's
- * base), which is above it.
+/*
+ * One function: its instructions `code`, for text from `start` to before `end`, which is above
+ * `start`; both are minus the table's base.
  */
 struct unwind_plain_text {
 	struct cfi_bytes code;
@@ -37,10 +40,10 @@ struct unwind_plain_text {
 };
 
 /*
- * Appends the function's rows to `table`, its rules to `rules` (at most `limit` in all). 1: done.
- * 0: it is not plain; no row was appended, and rules only that the whole run will need as well.
- * Either way *steps has grown by the bytes of instructions run. -ENOSPC, -ENOMEM as
- * unwind_rules_add and unwind_table_grow.
+ * Appends the function's rows to `table` and its rules to `rules` (at most `limit` in all). 1:
+ * done. 0: the function is not plain; no row was appended, and the rules that were added are those
+ * that the full run will need too. In both cases adds the bytes of instructions run to *steps.
+ * -ENOSPC, -ENOMEM as unwind_rules_add and unwind_table_grow.
  */
 int unwind_plain_run(const struct unwind_plain *plain, const struct unwind_plain_text *text,
 		     struct unwind_rules *rules, uint32_t limit, struct unwind_table *table,

@@ -61,7 +61,10 @@ int unwind_rules_add(struct unwind_rules *r, struct unwind_rule rule, uint32_t l
 	return 0;
 }
 
-/* From the last on: each was put into the first free slot, so none behind it needs its own. */
+/*
+ * Goes from the last rule back: each was put into the first free slot, so no rule after it depends
+ * on its slot.
+ */
 void unwind_rules_rewind(struct unwind_rules *r, uint32_t count)
 {
 	while (r->count > count) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind_rules.h: the dictionary of rules that all files share. It only grows, so that a row which
- * the kernel side reads never changes its meaning; what a failed compilation had added is taken
- * back before anyone has seen it. Thousands of files need a few thousand rules.
+ * the kernel side reads never changes its meaning; the rules of a failed compilation are taken back
+ * before the kernel side can see them. Thousands of files need a few thousand rules.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_RULES_H
 #define TROCAR_CONSUMER_UNWIND_RULES_H
@@ -12,7 +12,7 @@
 
 #include "shared/abi/unwind_abi.h"
 
-#define UNWIND_FILE_RULES_MAX 2048 /* that one file may add: a hostile one fills no dictionary */
+#define UNWIND_FILE_RULES_MAX 2048 /* of one file, against a hostile one */
 
 struct unwind_rules {
 	struct unwind_rule *rules; /* owned */
@@ -20,12 +20,15 @@ struct unwind_rules {
 	uint32_t count, space;
 };
 
-/* Begins with UNWIND_RULE_NONE, _UNSUPPORTED and _END. 0, -ENOMEM. Release with unwind_rules_done.
+/*
+ * Initialises the dictionary with UNWIND_RULE_NONE, _UNSUPPORTED and _END. 0, -ENOMEM. Release with
+ * unwind_rules_done.
  */
 int unwind_rules_init(struct unwind_rules *r);
 void unwind_rules_done(struct unwind_rules *r);
 
-/* The index of `rule`, added if it is new. 0; -ENOSPC beyond `limit` rules in all (at most
+/*
+ * Finds or adds `rule` and writes its index. 0; -ENOSPC beyond `limit` rules in all (at most
  * UNWIND_RULES_MAX); -ENOMEM.
  */
 int unwind_rules_add(struct unwind_rules *r, struct unwind_rule rule, uint32_t limit,
@@ -33,7 +36,7 @@ int unwind_rules_add(struct unwind_rules *r, struct unwind_rule rule, uint32_t l
 
 #define UNWIND_RULES_SLOTS (2 * UNWIND_RULES_MAX) /* a power of two, never more than half full */
 
-/* The slot that holds `rule`, or the empty one where it belongs. */
+/* Returns the slot that holds `rule`, or the empty slot where it belongs. */
 static inline uint32_t unwind_rules_slot(const struct unwind_rules *r, struct unwind_rule rule)
 {
 	uint64_t word, other;
@@ -49,7 +52,10 @@ static inline uint32_t unwind_rules_slot(const struct unwind_rules *r, struct un
 	return slot;
 }
 
-/* As unwind_rules_add, for what nearly always is there already. Inline, as asked for every row. */
+/*
+ * As unwind_rules_add, fast when the rule is already there, as it nearly always is. Inline, because
+ * it is called for every row.
+ */
 static inline int unwind_rules_index(struct unwind_rules *r, struct unwind_rule rule,
 				     uint32_t limit, uint16_t *ret_index)
 {
@@ -61,7 +67,7 @@ static inline int unwind_rules_index(struct unwind_rules *r, struct unwind_rule 
 	return 0;
 }
 
-/* Takes back all from index `count` on. */
+/* Removes all rules from index `count` on. */
 void unwind_rules_rewind(struct unwind_rules *r, uint32_t count);
 
 #endif

@@ -27,7 +27,9 @@ int unwind_table_grow(struct unwind_table *t, uint32_t rows)
 	return 0;
 }
 
-/* Into locals: what is added to in memory is waited for in every turn. */
+/*
+ * Counts in locals: with counters in memory each turn would wait for the store of the turn before.
+ */
 static void count_bytes(struct unwind_table *t)
 {
 	const struct unwind_row *row = t->rows;
@@ -44,10 +46,10 @@ static void count_bytes(struct unwind_table *t)
 }
 
 /*
- * First how many rows begin in each page, then their numbers. `next` is the first row that begins
- * in or behind the page, and there is one, for the last page holds the last row; unless it begins
- * with the page, the one before covers the page's start. Both loops run without a branch that
- * depends on the rows.
+ * Counts the rows that begin in each page, then computes the pages' numbers. `next` is the first
+ * row that begins in or after the page; it exists, because the last page holds the last row. Unless
+ * that row begins with the page, the row before covers the page's start. Neither loop has a branch
+ * that depends on the rows.
  */
 static void fill_pages(struct unwind_table *t)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind_table.h: the rows of one file and their page index, in the form of
- * shared/abi/unwind_abi.h. First rows are put in by ascending address, then the table is finished
- * and changes no more.
+ * shared/abi/unwind_abi.h. The compiler appends rows by ascending address and then finishes the
+ * table, which does not change any more.
  */
 #ifndef TROCAR_CONSUMER_UNWIND_TABLE_H
 #define TROCAR_CONSUMER_UNWIND_TABLE_H
@@ -13,20 +13,20 @@
 #include "consumer/unwind/compile/cfi_loss.h"
 #include "shared/abi/unwind_abi.h"
 
-/* What a compilation met. */
+/* What a compilation counted. */
 struct unwind_counts {
 	uint32_t entries;		/* FDEs that became rows */
 	uint32_t states;		/* rows before equal neighbours were merged */
-	uint32_t followed;		/* functions without one that unwind_scan.h understood */
-	uint32_t rules;			/* that this file added to the dictionary */
+	uint32_t followed;		/* functions without an FDE that unwind_scan.h understood */
+	uint32_t rules;			/* added to the dictionary by this file */
 	uint64_t steps;			/* bytes of instructions run, and of CIEs */
-	uint64_t text_bytes;		/* that rows cover */
-	uint64_t unsupported_bytes;	/* of them, those with UNWIND_RULE_UNSUPPORTED */
+	uint64_t text_bytes;		/* covered by rows */
+	uint64_t unsupported_bytes;	/* of those, with UNWIND_RULE_UNSUPPORTED */
 	uint32_t lost[CFI_LOSS_COUNT_]; /* states or entries, by enum cfi_loss */
 };
 
 struct unwind_table {
-	uint64_t base;		 /* pc of a row is an address of the file less this */
+	uint64_t base;		 /* the pc of a row is an address of the file minus this */
 	struct unwind_row *rows; /* owned */
 	uint32_t row_count, row_space;
 	uint32_t *pages; /* owned; words of UNWIND_PAGE */
@@ -39,7 +39,7 @@ int unwind_table_grow(struct unwind_table *t, uint32_t rows);
 
 /*
  * Appends a row, unless the last one has the same rule. `pc` is above the last row's and below
- * UNWIND_SPAN_MAX; the first one's is 0. Errors as unwind_table_grow.
+ * UNWIND_SPAN_MAX; the first row's is 0. Errors as unwind_table_grow.
  */
 static inline int unwind_table_push(struct unwind_table *t, uint32_t pc, uint16_t rule)
 {
@@ -58,14 +58,17 @@ static inline int unwind_table_push(struct unwind_table *t, uint32_t pc, uint16_
 	return 0;
 }
 
-/* Builds the page index, counts bytes and gives spare memory back. There is a row. 0, -ENOMEM. */
+/*
+ * Builds the page index, counts bytes and returns spare memory. The table has at least one row. 0,
+ * -ENOMEM.
+ */
 int unwind_table_finish(struct unwind_table *t);
 void unwind_table_done(struct unwind_table *t);
 
-/* The rule in force at an address of the file; UNWIND_RULE_NONE outside the table. */
+/* Returns the index of the rule at an address of the file; UNWIND_RULE_NONE outside the table. */
 uint16_t unwind_table_find(const struct unwind_table *t, uint64_t address);
 
-/* Bytes of heap. */
+/* Returns the bytes of heap. */
 size_t unwind_table_bytes(const struct unwind_table *t);
 
 #endif
