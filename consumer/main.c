@@ -154,7 +154,7 @@ static int start_all(struct agent *a)
 		.max_bytes = a->options.max_line_bytes,
 	};
 	processes_init(&a->processes, 4 * (size_t)a->pins.abi.targets,
-		       symbols_jit_files(a->symbols));
+		       symbols_perf_map_files(a->symbols));
 	recorder_init(&a->recorder, a->options.recorder_kib << 10);
 	shares_init(&a->shares);
 	a->confinement = (struct confinement){ &a->options, &a->host, a->output, &a->self };
@@ -166,7 +166,7 @@ static int start_all(struct agent *a)
 	if (r < 0)
 		return r;
 	symbols_set_borrow(a->symbols, borrow_mapping, a->files);
-	perf_map_files_set_borrow(symbols_jit_files(a->symbols), borrow_jit_map, a->files);
+	perf_map_files_set_borrow(symbols_perf_map_files(a->symbols), borrow_jit_map, a->files);
 	r = say_step("symbolizer thread", report_thread_new(&a->lines, a->symbols, &a->reporter));
 	if (r < 0)
 		return r;

@@ -4,8 +4,8 @@
  * (kernel/bpf/bpf_iter.c, bpf_seq_read), so iterator_read keeps the cut record and puts it in front
  * of the next read.
  */
-#ifndef TROCAR_CONSUMER_RECORDS_H
-#define TROCAR_CONSUMER_RECORDS_H
+#ifndef TROCAR_CONSUMER_KERNEL_ITERATOR_H
+#define TROCAR_CONSUMER_KERNEL_ITERATOR_H
 
 #include <stddef.h>
 #include <stdint.h>

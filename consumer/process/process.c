@@ -20,9 +20,9 @@ static uint64_t hash_key(uint32_t tgid, uint64_t start_ns)
 	return x ? x : 1;
 }
 
-void processes_init(struct processes *all, size_t max, struct jit_files *jit_files)
+void processes_init(struct processes *all, size_t max, struct perf_map_files *perf_map_files)
 {
-	*all = (struct processes){ .jit_files = jit_files };
+	*all = (struct processes){ .perf_map_files = perf_map_files };
 	idmap_init(&all->by_id, max);
 }
 
@@ -182,5 +182,5 @@ void process_gone(struct processes *all, struct process *p)
 	p->gone_ns = clock_mono_ns();
 	all->gone++;
 	if (p->compiled)
-		perf_map_files_leave(all->jit_files, &key);
+		perf_map_files_leave(all->perf_map_files, &key);
 }

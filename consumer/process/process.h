@@ -16,7 +16,7 @@
 #include "shared/rules/rules.h"
 #include "shared/tools/idmap.h"
 
-struct jit_files;
+struct perf_map_files;
 struct watch;
 
 #define PROCESS_LINGER_MS 40000 /* longer than the longest pre_ms and a drain */
@@ -54,15 +54,15 @@ struct process {
 struct processes {
 	struct idmap by_id;
 	size_t gone;
-	struct jit_files *jit_files;		/* borrowed */
+	struct perf_map_files *perf_map_files;	/* borrowed */
 	struct process *first_read, *last_read; /* the queue of process_queue_read */
 };
 
 /*
- * Initialises a table of at most `max` processes. `jit_files` is borrowed: process_gone reports
- * processes with compiled code there.
+ * Initialises a table of at most `max` processes. `perf_map_files` is borrowed: process_gone
+ * reports processes with compiled code there.
  */
-void processes_init(struct processes *all, size_t max, struct jit_files *jit_files);
+void processes_init(struct processes *all, size_t max, struct perf_map_files *perf_map_files);
 void processes_done(struct processes *all);
 
 /* Returns the process, also one that has ended, or NULL. */

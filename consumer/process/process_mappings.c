@@ -38,7 +38,7 @@ static void note_compiled(struct process_mappings *m, struct process *p)
 	struct process_key key = process_key(p);
 
 	p->compiled = true;
-	perf_map_files_meet(symbols_jit_files(m->symbols), &key);
+	perf_map_files_meet(symbols_perf_map_files(m->symbols), &key);
 }
 
 /*

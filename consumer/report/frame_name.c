@@ -59,7 +59,7 @@ static void name_unknown(struct symbols *symbols, const struct stack *stack, con
 	struct process_key process = { .tgid = stack->tgid, .start_ns = stack->start_ns };
 
 	*ret = (struct named_frame){ 0 };
-	if (perf_map_files_knows(symbols_jit_files(symbols), &process))
+	if (perf_map_files_knows(symbols_perf_map_files(symbols), &process))
 		name_jit(symbols, stack, f, caller, ret);
 	if (ret->fn)
 		ret->module = "[anon]";

@@ -58,7 +58,7 @@ static void serve_perf_maps(struct report_thread *r)
 
 	r->errand = false;
 	pthread_mutex_unlock(&r->lock);
-	perf_map_files_serve(symbols_jit_files(r->symbols), idle);
+	perf_map_files_serve(symbols_perf_map_files(r->symbols), idle);
 	pthread_mutex_lock(&r->lock);
 }
 
@@ -87,7 +87,7 @@ static struct session_result *next_session(struct report_thread *r)
 			serve_perf_maps(r);
 		if (r->first || r->stopping)
 			break;
-		due_ns = perf_map_files_due_ns(symbols_jit_files(r->symbols));
+		due_ns = perf_map_files_due_ns(symbols_perf_map_files(r->symbols));
 		if (r->warm && (!due_ns || trim_ns < due_ns))
 			due_ns = trim_ns;
 		if (wait_for_work(r, due_ns))
@@ -142,7 +142,7 @@ int report_thread_new(const struct lines *lines, struct symbols *symbols,
 		free(r);
 		return -e;
 	}
-	perf_map_files_set_wake(symbols_jit_files(symbols), wake_thread, r);
+	perf_map_files_set_wake(symbols_perf_map_files(symbols), wake_thread, r);
 	*ret_reporter = r;
 	return 0;
 }
@@ -187,7 +187,7 @@ void report_thread_stop(struct report_thread *r, uint32_t timeout_ms)
 	pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 	pthread_join(r->thread, NULL);
-	perf_map_files_set_wake(symbols_jit_files(r->symbols), NULL, NULL);
+	perf_map_files_set_wake(symbols_perf_map_files(r->symbols), NULL, NULL);
 	while (r->first)
 		session_result_free(pop_session(r));
 	pthread_cond_destroy(&r->changed);

@@ -2,8 +2,8 @@
 /*
  * report_thread.h: the symbolizer's thread. It takes ended sessions one by one, names their frames,
  * and writes their stack lines and session.end; and it opens the perf maps of processes that may
- * have gone by then (jit_files.h). It may wait for room in the output queue: nobody waits for it.
- * Idle it does not wake.
+ * have gone by then (perf_map_files.h). It may wait for room in the output queue: nobody waits for
+ * it. Idle it does not wake.
  */
 #ifndef TROCAR_CONSUMER_REPORT_REPORT_THREAD_H
 #define TROCAR_CONSUMER_REPORT_REPORT_THREAD_H

@@ -2,8 +2,8 @@
 /*
  * build_ids.h: finds modules by the build-id that was read from their file. Symbolizer thread only.
  */
-#ifndef TROCAR_CONSUMER_BUILD_IDS_H
-#define TROCAR_CONSUMER_BUILD_IDS_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_BUILD_IDS_H
+#define TROCAR_CONSUMER_SYMBOLS_BUILD_IDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

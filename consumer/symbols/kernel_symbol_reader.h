@@ -4,8 +4,8 @@
  * Modules and BPF programs come and go, so an address that is not in the table may belong to one
  * that came later. Symbolizer thread only.
  */
-#ifndef TROCAR_CONSUMER_KSYMS_H
-#define TROCAR_CONSUMER_KSYMS_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_KERNEL_SYMBOL_READER_H
+#define TROCAR_CONSUMER_SYMBOLS_KERNEL_SYMBOL_READER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * after KERNEL_LAST_BYTES. Any thread may use a table, because it never changes after the read. The
  * record parser is fuzzed (tests/fuzz/symbols/ksyms.c).
  */
-#ifndef TROCAR_CONSUMER_KERNEL_H
-#define TROCAR_CONSUMER_KERNEL_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_KERNEL_SYMBOLS_H
+#define TROCAR_CONSUMER_SYMBOLS_KERNEL_SYMBOLS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * mapping_records.h: parses what the `vmas` iterator writes and checks each record. A pure function
  * over bytes; fuzzed (tests/fuzz/symbols/mappings.c).
  */
-#ifndef TROCAR_CONSUMER_MAPPING_RECORDS_H
-#define TROCAR_CONSUMER_MAPPING_RECORDS_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_MAPPING_RECORDS_H
+#define TROCAR_CONSUMER_SYMBOLS_MAPPING_RECORDS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * mappings.h: reads the executable mappings of a process from the pinned `vmas` iterator, and finds
  * the module and file offset of a raw address. Main thread only.
  */
-#ifndef TROCAR_CONSUMER_MAPPINGS_H
-#define TROCAR_CONSUMER_MAPPINGS_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_MAPPINGS_H
+#define TROCAR_CONSUMER_SYMBOLS_MAPPINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * mapped file (a container, a chroot, removed, replaced) or may not be read, through the broker, by
  * a process that has it mapped. Symbolizer thread only.
  */
-#ifndef TROCAR_CONSUMER_MODULE_FILE_H
-#define TROCAR_CONSUMER_MODULE_FILE_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_MODULE_FILE_H
+#define TROCAR_CONSUMER_SYMBOLS_MODULE_FILE_H
 
 #include <pthread.h>
 

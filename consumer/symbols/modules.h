@@ -3,8 +3,8 @@
  * modules.h: the table of modules behind symbols.h: identifies files and knows nothing of their
  * contents. Any thread, under its own lock. Modules stay until modules_done.
  */
-#ifndef TROCAR_CONSUMER_MODULES_H
-#define TROCAR_CONSUMER_MODULES_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_MODULES_H
+#define TROCAR_CONSUMER_SYMBOLS_MODULES_H
 
 #include <pthread.h>
 

@@ -7,8 +7,8 @@
  * is read, which is the newest; where entries overlap, the later one counts. The parser is fuzzed
  * (tests/fuzz/symbols/jit.c).
  */
-#ifndef TROCAR_CONSUMER_JIT_MAP_H
-#define TROCAR_CONSUMER_JIT_MAP_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_PERF_MAP_H
+#define TROCAR_CONSUMER_SYMBOLS_PERF_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -16,37 +16,38 @@ enum state {
 	LEFT,	 /* to be closed */
 };
 
-void perf_map_files_init(struct jit_files *f, const char *folder)
+void perf_map_files_init(struct perf_map_files *f, const char *folder)
 {
-	*f = (struct jit_files){ .folder = folder };
+	*f = (struct perf_map_files){ .folder = folder };
 	pthread_mutex_init(&f->lock, NULL);
-	for (size_t i = 0; i < JIT_FILES_MAX; i++)
+	for (size_t i = 0; i < PERF_MAP_FILES_MAX; i++)
 		f->items[i].fd = -1;
 }
 
-void perf_map_files_done(struct jit_files *f)
+void perf_map_files_done(struct perf_map_files *f)
 {
-	for (size_t i = 0; i < JIT_FILES_MAX; i++)
+	for (size_t i = 0; i < PERF_MAP_FILES_MAX; i++)
 		cleanup_close(&f->items[i].fd);
 	pthread_mutex_destroy(&f->lock);
 }
 
-void perf_map_files_set_borrow(struct jit_files *f, perf_map_files_borrow borrow, void *context)
+void perf_map_files_set_borrow(struct perf_map_files *f, perf_map_files_borrow borrow,
+			       void *context)
 {
 	f->borrow = borrow;
 	f->borrow_context = context;
 }
 
-void perf_map_files_set_wake(struct jit_files *f, perf_map_files_wake wake, void *context)
+void perf_map_files_set_wake(struct perf_map_files *f, perf_map_files_wake wake, void *context)
 {
 	f->wake = wake;
 	f->wake_context = context;
 }
 
-static struct jit_file *find_file(struct jit_files *f, const struct process_key *key)
+static struct perf_map_file *find_file(struct perf_map_files *f, const struct process_key *key)
 {
-	for (size_t i = 0; i < JIT_FILES_MAX; i++) {
-		struct jit_file *item = &f->items[i];
+	for (size_t i = 0; i < PERF_MAP_FILES_MAX; i++) {
+		struct perf_map_file *item = &f->items[i];
 
 		if (item->state != FREE && item->state != LEFT && item->process.tgid == key->tgid &&
 		    item->process.start_ns == key->start_ns)
@@ -55,9 +56,9 @@ static struct jit_file *find_file(struct jit_files *f, const struct process_key 
 	return NULL;
 }
 
-static struct jit_file *find_state(struct jit_files *f, enum state state)
+static struct perf_map_file *find_state(struct perf_map_files *f, enum state state)
 {
-	for (size_t i = 0; i < JIT_FILES_MAX; i++)
+	for (size_t i = 0; i < PERF_MAP_FILES_MAX; i++)
 		if (f->items[i].state == state)
 			return &f->items[i];
 	return NULL;
@@ -67,12 +68,12 @@ static struct jit_file *find_state(struct jit_files *f, enum state state)
  * Returns the file whose process ended first, of those with a descriptor (`open`) or without one;
  * NULL when there is none.
  */
-static struct jit_file *find_gone(struct jit_files *f, bool open)
+static struct perf_map_file *find_gone(struct perf_map_files *f, bool open)
 {
-	struct jit_file *first = NULL;
+	struct perf_map_file *first = NULL;
 
-	for (size_t i = 0; i < JIT_FILES_MAX; i++) {
-		struct jit_file *item = &f->items[i];
+	for (size_t i = 0; i < PERF_MAP_FILES_MAX; i++) {
+		struct perf_map_file *item = &f->items[i];
 
 		if (item->state == TRIED && item->gone_ns && (item->fd >= 0) == open &&
 		    (!first || item->gone_ns < first->gone_ns))
@@ -85,14 +86,14 @@ static struct jit_file *find_gone(struct jit_files *f, bool open)
  * Returns a place for one more file. When all places hold open files, gives up the file whose
  * process ended first, so that a later call finds a place, and returns NULL.
  */
-static struct jit_file *add_file(struct jit_files *f, const struct process_key *process)
+static struct perf_map_file *add_file(struct perf_map_files *f, const struct process_key *process)
 {
-	struct jit_file *item = find_state(f, FREE);
+	struct perf_map_file *item = find_state(f, FREE);
 
 	if (!item)
 		item = find_gone(f, false);
 	if (item) {
-		*item = (struct jit_file){ .process = *process, .fd = -1 };
+		*item = (struct perf_map_file){ .process = *process, .fd = -1 };
 		return item;
 	}
 	item = find_gone(f, true);
@@ -102,27 +103,27 @@ static struct jit_file *add_file(struct jit_files *f, const struct process_key *
 }
 
 /* Returns the file to open now, or NULL. */
-static struct jit_file *want_file(struct jit_files *f, const struct process_key *process)
+static struct perf_map_file *want_file(struct perf_map_files *f, const struct process_key *process)
 {
-	struct jit_file *item = find_file(f, process);
+	struct perf_map_file *item = find_file(f, process);
 
 	if (!item)
 		return add_file(f, process);
-	if (item->state != TRIED || item->fd >= 0 || item->tries >= JIT_FILES_TRIES ||
-	    clock_mono_ns() - item->tried_ns < JIT_FILES_AGAIN_NS)
+	if (item->state != TRIED || item->fd >= 0 || item->tries >= PERF_MAP_FILES_TRIES ||
+	    clock_mono_ns() - item->tried_ns < PERF_MAP_FILES_AGAIN_NS)
 		return NULL;
 	return item;
 }
 
-static void wake_opener(const struct jit_files *f)
+static void wake_opener(const struct perf_map_files *f)
 {
 	if (f->wake)
 		f->wake(f->wake_context);
 }
 
-void perf_map_files_meet(struct jit_files *f, const struct process_key *process)
+void perf_map_files_meet(struct perf_map_files *f, const struct process_key *process)
 {
-	struct jit_file *item;
+	struct perf_map_file *item;
 
 	pthread_mutex_lock(&f->lock);
 	item = want_file(f, process);
@@ -133,9 +134,9 @@ void perf_map_files_meet(struct jit_files *f, const struct process_key *process)
 		wake_opener(f);
 }
 
-void perf_map_files_leave(struct jit_files *f, const struct process_key *process)
+void perf_map_files_leave(struct perf_map_files *f, const struct process_key *process)
 {
-	struct jit_file *item;
+	struct perf_map_file *item;
 
 	pthread_mutex_lock(&f->lock);
 	item = find_file(f, process);
@@ -146,7 +147,7 @@ void perf_map_files_leave(struct jit_files *f, const struct process_key *process
 		wake_opener(f);
 }
 
-bool perf_map_files_knows(struct jit_files *f, const struct process_key *process)
+bool perf_map_files_knows(struct perf_map_files *f, const struct process_key *process)
 {
 	bool known;
 
@@ -157,7 +158,8 @@ bool perf_map_files_knows(struct jit_files *f, const struct process_key *process
 }
 
 /* Opens the map as it is now: the host's, else through the broker. */
-static enum reason open_now(struct jit_files *f, const struct process_key *process, int *ret_fd)
+static enum reason open_now(struct perf_map_files *f, const struct process_key *process,
+			    int *ret_fd)
 {
 	enum reason reason = perf_map_open(f->folder, process, ret_fd);
 
@@ -167,7 +169,7 @@ static enum reason open_now(struct jit_files *f, const struct process_key *proce
 }
 
 /* Opens one file without the lock, because the main thread may need it meanwhile. */
-static void serve_one(struct jit_files *f, struct jit_file *item)
+static void serve_one(struct perf_map_files *f, struct perf_map_file *item)
 {
 	struct process_key process = item->process;
 	enum reason reason;
@@ -186,32 +188,32 @@ static void serve_one(struct jit_files *f, struct jit_file *item)
 }
 
 /* Closes without the lock, because close(2) may wait for a file system. */
-static void close_one(struct jit_files *f, struct jit_file *item)
+static void close_one(struct perf_map_files *f, struct perf_map_file *item)
 {
 	int fd = item->fd;
 
-	*item = (struct jit_file){ .fd = -1 };
+	*item = (struct perf_map_file){ .fd = -1 };
 	pthread_mutex_unlock(&f->lock);
 	cleanup_close(&fd);
 	pthread_mutex_lock(&f->lock);
 }
 
-static void close_gone(struct jit_files *f)
+static void close_gone(struct perf_map_files *f)
 {
 	uint64_t now = clock_mono_ns();
 
-	for (size_t i = 0; i < JIT_FILES_MAX; i++) {
-		struct jit_file *item = &f->items[i];
+	for (size_t i = 0; i < PERF_MAP_FILES_MAX; i++) {
+		struct perf_map_file *item = &f->items[i];
 
 		if (item->state == TRIED && item->gone_ns &&
-		    now - item->gone_ns >= JIT_FILES_LINGER_NS)
+		    now - item->gone_ns >= PERF_MAP_FILES_LINGER_NS)
 			close_one(f, item);
 	}
 }
 
-void perf_map_files_serve(struct jit_files *f, bool idle)
+void perf_map_files_serve(struct perf_map_files *f, bool idle)
 {
-	struct jit_file *item;
+	struct perf_map_file *item;
 
 	pthread_mutex_lock(&f->lock);
 	while ((item = find_state(f, WANTED)))
@@ -223,9 +225,9 @@ void perf_map_files_serve(struct jit_files *f, bool idle)
 	pthread_mutex_unlock(&f->lock);
 }
 
-uint64_t perf_map_files_due_ns(struct jit_files *f)
+uint64_t perf_map_files_due_ns(struct perf_map_files *f)
 {
-	const struct jit_file *file, *none;
+	const struct perf_map_file *file, *none;
 	uint64_t due = 0;
 
 	pthread_mutex_lock(&f->lock);
@@ -236,13 +238,13 @@ uint64_t perf_map_files_due_ns(struct jit_files *f)
 	if (none && (!due || none->gone_ns < due))
 		due = none->gone_ns;
 	pthread_mutex_unlock(&f->lock);
-	return due ? due + JIT_FILES_LINGER_NS : 0;
+	return due ? due + PERF_MAP_FILES_LINGER_NS : 0;
 }
 
-enum reason perf_map_files_open(struct jit_files *f, const struct process_key *process, int *ret_fd,
-				int *ret_owned)
+enum reason perf_map_files_open(struct perf_map_files *f, const struct process_key *process,
+				int *ret_fd, int *ret_owned)
 {
-	struct jit_file *item;
+	struct perf_map_file *item;
 	enum reason reason;
 	int fd = -1;
 

@@ -5,10 +5,11 @@
  * So the symbolizer's thread opens the map of a process when its mappings first show compiled code,
  * and keeps it open as long as samples of the process may wait for their names. The main thread
  * reports which processes come and go and opens nothing; the symbolizer's thread opens and closes.
- * An open file keeps its file system in use: that of an ended container for JIT_FILES_LINGER_NS.
+ * An open file keeps its file system in use: that of an ended container for
+ * PERF_MAP_FILES_LINGER_NS.
  */
-#ifndef TROCAR_CONSUMER_JIT_FILES_H
-#define TROCAR_CONSUMER_JIT_FILES_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_PERF_MAP_FILES_H
+#define TROCAR_CONSUMER_SYMBOLS_PERF_MAP_FILES_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,11 +19,11 @@
 #include "shared/elf/reason.h"
 
 /* Processes at once; the maps of further ones are opened when their names are wanted. */
-#define JIT_FILES_MAX 512
+#define PERF_MAP_FILES_MAX 512
 
-#define JIT_FILES_TRIES	    8 /* a process may write its map some time after its first code */
-#define JIT_FILES_AGAIN_NS  250000000ULL
-#define JIT_FILES_LINGER_NS 45000000000ULL /* after its end: longer than PROCESS_LINGER_MS */
+#define PERF_MAP_FILES_TRIES	 8 /* a process may write its map some time after its first code */
+#define PERF_MAP_FILES_AGAIN_NS	 250000000ULL
+#define PERF_MAP_FILES_LINGER_NS 45000000000ULL /* after its end: longer than PROCESS_LINGER_MS */
 
 /*
  * Opens the perf map of a process that the consumer cannot reach itself. 0 with a descriptor that
@@ -33,7 +34,7 @@ typedef int (*perf_map_files_borrow)(void *context, const struct process_key *pr
 /* Tells the symbolizer's thread that perf_map_files_serve has work. Called on the main thread. */
 typedef void (*perf_map_files_wake)(void *context);
 
-struct jit_file {
+struct perf_map_file {
 	struct process_key process;
 	uint64_t tried_ns;  /* last attempt, CLOCK_MONOTONIC */
 	uint64_t gone_ns;   /* when the process ended, CLOCK_MONOTONIC; 0: it lives */
@@ -42,53 +43,55 @@ struct jit_file {
 	int fd; /* owned; -1: none */
 };
 
-struct jit_files {
+struct perf_map_files {
 	pthread_mutex_t lock;
 	const char *folder; /* where the host's maps are; borrowed */
 	perf_map_files_borrow borrow;
 	void *borrow_context;
 	perf_map_files_wake wake;
 	void *wake_context;
-	struct jit_file items[JIT_FILES_MAX];
+	struct perf_map_file items[PERF_MAP_FILES_MAX];
 };
 
 /*
  * Initialises it without files. `folder` is the host's (borrowed); the two callbacks are not set.
  */
-void perf_map_files_init(struct jit_files *f, const char *folder);
-void perf_map_files_done(struct jit_files *f);
+void perf_map_files_init(struct perf_map_files *f, const char *folder);
+void perf_map_files_done(struct perf_map_files *f);
 
 /*
  * Sets the callback; call before the symbolizer's thread starts and before the first process. NULL:
  * no borrowing.
  */
-void perf_map_files_set_borrow(struct jit_files *f, perf_map_files_borrow borrow, void *context);
-void perf_map_files_set_wake(struct jit_files *f, perf_map_files_wake wake, void *context);
+void perf_map_files_set_borrow(struct perf_map_files *f, perf_map_files_borrow borrow,
+			       void *context);
+void perf_map_files_set_wake(struct perf_map_files *f, perf_map_files_wake wake, void *context);
 
 /*
  * Reports on the main thread, after each reading of its mappings, that `process` has compiled code
- * mapped. When an attempt finds no map, a later call makes the next one, JIT_FILES_TRIES in all.
+ * mapped. When an attempt finds no map, a later call makes the next one, PERF_MAP_FILES_TRIES in
+ * all.
  */
-void perf_map_files_meet(struct jit_files *f, const struct process_key *process);
+void perf_map_files_meet(struct perf_map_files *f, const struct process_key *process);
 
 /* Reports on the main thread that the process has ended. */
-void perf_map_files_leave(struct jit_files *f, const struct process_key *process);
+void perf_map_files_leave(struct perf_map_files *f, const struct process_key *process);
 
 /*
  * Opens what the main thread has requested, and closes what no session can need any more; with
- * `idle` (no session waits for names) also the maps of processes that ended JIT_FILES_LINGER_NS
- * ago. Symbolizer's thread.
+ * `idle` (no session waits for names) also the maps of processes that ended
+ * PERF_MAP_FILES_LINGER_NS ago. Symbolizer's thread.
  */
-void perf_map_files_serve(struct jit_files *f, bool idle);
+void perf_map_files_serve(struct perf_map_files *f, bool idle);
 
 /*
  * Returns when perf_map_files_serve has something to close, CLOCK_MONOTONIC; 0: no file of an ended
  * process is kept.
  */
-uint64_t perf_map_files_due_ns(struct jit_files *f);
+uint64_t perf_map_files_due_ns(struct perf_map_files *f);
 
 /* Whether the process was reported and is not forgotten yet. Any thread. */
-bool perf_map_files_knows(struct jit_files *f, const struct process_key *process);
+bool perf_map_files_knows(struct perf_map_files *f, const struct process_key *process);
 
 /*
  * Opens the map of a process as it is now, or else returns the one that is held. Symbolizer's
@@ -96,7 +99,7 @@ bool perf_map_files_knows(struct jit_files *f, const struct process_key *process
  * process had ended before anybody asked. A newly opened descriptor is also in *ret_owned, and the
  * caller closes it; a held one is valid until the next perf_map_files_serve.
  */
-enum reason perf_map_files_open(struct jit_files *f, const struct process_key *process, int *ret_fd,
-				int *ret_owned);
+enum reason perf_map_files_open(struct perf_map_files *f, const struct process_key *process,
+				int *ret_fd, int *ret_owned);
 
 #endif

@@ -29,7 +29,7 @@ static struct jit_process *find_process(struct jit *j, const struct process_key 
 	return NULL;
 }
 
-static enum reason read_map(struct jit_files *files, const struct process_key *key,
+static enum reason read_map(struct perf_map_files *files, const struct process_key *key,
 			    struct jit_map **ret_map)
 {
 	_cleanup_close_ int owned = -1;
@@ -39,7 +39,7 @@ static enum reason read_map(struct jit_files *files, const struct process_key *k
 	return reason == REASON_NONE ? perf_map_load(fd, key, ret_map) : reason;
 }
 
-static enum reason add_process(struct jit *j, struct jit_files *files,
+static enum reason add_process(struct jit *j, struct perf_map_files *files,
 			       const struct process_key *key, size_t max_bytes,
 			       struct jit_process **ret_process)
 {
@@ -60,7 +60,7 @@ static enum reason add_process(struct jit *j, struct jit_files *files,
 	return REASON_NONE;
 }
 
-enum reason perf_map_names_find(struct jit *j, struct jit_files *files,
+enum reason perf_map_names_find(struct jit *j, struct perf_map_files *files,
 				const struct process_key *process, uint64_t address,
 				size_t max_bytes, const char **ret_fn, uint64_t *ret_start)
 {

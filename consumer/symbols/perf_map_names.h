@@ -3,8 +3,8 @@
  * perf_map_names.h: names addresses by the perf maps of the processes of one session; each map is
  * read when it is first needed. Symbolizer thread only.
  */
-#ifndef TROCAR_CONSUMER_JIT_H
-#define TROCAR_CONSUMER_JIT_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_PERF_MAP_NAMES_H
+#define TROCAR_CONSUMER_SYMBOLS_PERF_MAP_NAMES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ void perf_map_names_done(struct jit *j);
  * until perf_map_names_done. Keeps as many maps as fit max_bytes, and one more. REASON_NONE with
  * *ret_fn and *ret_start, else the reason.
  */
-enum reason perf_map_names_find(struct jit *j, struct jit_files *files,
+enum reason perf_map_names_find(struct jit *j, struct perf_map_files *files,
 				const struct process_key *process, uint64_t address,
 				size_t max_bytes, const char **ret_fn, uint64_t *ret_start);
 

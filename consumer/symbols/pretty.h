@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* pretty.h: the readable names of one symbol table; each is demangled when it is first needed. */
-#ifndef TROCAR_CONSUMER_PRETTY_H
-#define TROCAR_CONSUMER_PRETTY_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_PRETTY_H
+#define TROCAR_CONSUMER_SYMBOLS_PRETTY_H
 
 #include <stddef.h>
 

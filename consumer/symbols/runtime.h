@@ -3,8 +3,8 @@
  * runtime.h: finds the language runtime that a mapped file belongs to, by its path alone and the
  * rows of runtimes.def.
  */
-#ifndef TROCAR_CONSUMER_RUNTIME_H
-#define TROCAR_CONSUMER_RUNTIME_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_RUNTIME_H
+#define TROCAR_CONSUMER_SYMBOLS_RUNTIME_H
 
 #include <stdbool.h>
 

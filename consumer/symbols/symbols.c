@@ -35,7 +35,7 @@ int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_s
 	modules_init(&s->modules);
 	s->file.lock = &s->modules.lock;
 	build_ids_init(&s->ids, s->modules.seed);
-	perf_map_files_init(&s->jit_files, PERF_MAP_FOLDER);
+	perf_map_files_init(&s->perf_map_files, PERF_MAP_FOLDER);
 	s->max_bytes = max_bytes;
 	*ret_symbols = TAKE_PTR(s);
 	return 0;
@@ -48,7 +48,7 @@ void symbols_free(struct symbols *s)
 	modules_done(&s->modules);
 	build_ids_done(&s->ids);
 	perf_map_names_done(&s->jit);
-	perf_map_files_done(&s->jit_files);
+	perf_map_files_done(&s->perf_map_files);
 	kernel_symbol_reader_done(&s->ksyms);
 	free(s);
 }
@@ -95,9 +95,9 @@ void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context)
 	s->file.context = context;
 }
 
-struct jit_files *symbols_jit_files(struct symbols *s)
+struct perf_map_files *symbols_perf_map_files(struct symbols *s)
 {
-	return &s->jit_files;
+	return &s->perf_map_files;
 }
 
 /* ---- from here on: symbolizer thread only */
@@ -418,8 +418,8 @@ int symbols_jit(struct symbols *s, const struct process_key *process, uint64_t a
 	enum reason reason;
 
 	__atomic_fetch_add(&s->stats.lookups, 1, __ATOMIC_RELAXED);
-	reason = perf_map_names_find(&s->jit, &s->jit_files, process, address, s->max_bytes, &fn,
-				     &start);
+	reason = perf_map_names_find(&s->jit, &s->perf_map_files, process, address, s->max_bytes,
+				     &fn, &start);
 	if (s->jit.bytes > before)
 		account_bytes(s, s->jit.bytes - before, 0, true);
 	if (reason != REASON_NONE)

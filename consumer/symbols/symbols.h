@@ -8,8 +8,8 @@
  * no other thread, for as long as it likes. System calls: newfstatat, openat, fstat, fstatfs,
  * pread64, read, close, futex, memory.
  */
-#ifndef TROCAR_CONSUMER_SYMBOLS_H
-#define TROCAR_CONSUMER_SYMBOLS_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_SYMBOLS_H
+#define TROCAR_CONSUMER_SYMBOLS_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ struct module {
 	uint32_t epoch;	   /* number of trims before its last use */
 };
 
-struct jit_files;
+struct perf_map_files;
 struct symbols;
 
 struct symbols_stats {
@@ -171,7 +171,7 @@ bool symbols_is_build(struct symbols *s, const struct module *m, const uint8_t *
  * Returns the perf maps that are held open, for modules that see processes come and go
  * (perf_map_files.h).
  */
-struct jit_files *symbols_jit_files(struct symbols *s);
+struct perf_map_files *symbols_perf_map_files(struct symbols *s);
 
 /*
  * The result of a lookup. Strings live until the next symbols_trim (`why` for good: reasons.def).

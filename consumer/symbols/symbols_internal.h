@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* symbols_internal.h: the members of struct symbols, for symbols.c and symbols_share.c only. */
-#ifndef TROCAR_CONSUMER_SYMBOLS_INTERNAL_H
-#define TROCAR_CONSUMER_SYMBOLS_INTERNAL_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_SYMBOLS_INTERNAL_H
+#define TROCAR_CONSUMER_SYMBOLS_SYMBOLS_INTERNAL_H
 
 #include "consumer/symbols/build_ids.h"
 #include "consumer/symbols/kernel_symbol_reader.h"
@@ -18,10 +18,10 @@ struct symbols {
 	struct build_ids ids;
 	size_t identified; /* modules whose file's build-id was read */
 	size_t max_bytes, table_bytes;
-	struct module *newest, *oldest; /* list of the modules with a table */
-	uint32_t epoch;			/* trims so far */
-	struct jit jit;			/* of the session whose stacks are being named */
-	struct jit_files jit_files;	/* has its own lock */
+	struct module *newest, *oldest;	      /* list of the modules with a table */
+	uint32_t epoch;			      /* trims so far */
+	struct jit jit;			      /* of the session whose stacks are being named */
+	struct perf_map_files perf_map_files; /* has its own lock */
 	struct ksyms ksyms;
 	size_t kernel_symbol_reader_bytes, kernel_symbol_reader_count; /* as counted in stats */
 };

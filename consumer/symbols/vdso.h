@@ -3,8 +3,8 @@
  * vdso.h: finds the vDSO, the kernel's shared code page. Every process of this word size has the
  * same image.
  */
-#ifndef TROCAR_CONSUMER_VDSO_H
-#define TROCAR_CONSUMER_VDSO_H
+#ifndef TROCAR_CONSUMER_SYMBOLS_VDSO_H
+#define TROCAR_CONSUMER_SYMBOLS_VDSO_H
 
 #include "shared/elf/elf_symbols.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* bpfdir.h: makes, locks, mounts and removes the directory of the private bpffs. */
-#ifndef TROCAR_LOADER_BPFDIR_H
-#define TROCAR_LOADER_BPFDIR_H
+#ifndef TROCAR_LOADER_BPFFS_BPFDIR_H
+#define TROCAR_LOADER_BPFFS_BPFDIR_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* pin_abi.h: the header of a loaded set, in its pin `abi`. */
-#ifndef TROCAR_LOADER_PIN_ABI_H
-#define TROCAR_LOADER_PIN_ABI_H
+#ifndef TROCAR_LOADER_BPFFS_PIN_ABI_H
+#define TROCAR_LOADER_BPFFS_PIN_ABI_H
 
 #include "shared/abi/abi.h"
 

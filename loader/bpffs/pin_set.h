@@ -4,8 +4,8 @@
  * then exchanges it with the old one. It moves the old `abi` away first and puts the new one in
  * place last: a consumer that finds `abi` finds a whole set.
  */
-#ifndef TROCAR_LOADER_PIN_SET_H
-#define TROCAR_LOADER_PIN_SET_H
+#ifndef TROCAR_LOADER_BPFFS_PIN_SET_H
+#define TROCAR_LOADER_BPFFS_PIN_SET_H
 
 #include <stdbool.h>
 #include <sys/types.h>

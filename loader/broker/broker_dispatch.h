@@ -5,8 +5,8 @@
  * nothing. A request that may block runs in a worker process (broker_worker.h); the connection is
  * not read until it is answered.
  */
-#ifndef TROCAR_LOADER_BROKER_DISPATCH_H
-#define TROCAR_LOADER_BROKER_DISPATCH_H
+#ifndef TROCAR_LOADER_BROKER_BROKER_DISPATCH_H
+#define TROCAR_LOADER_BROKER_BROKER_DISPATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

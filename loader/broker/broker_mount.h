@@ -4,8 +4,8 @@
  * served by an ordinary process (FUSE), and no signal ends a wait for it. Source: proc(5)
  * (mountinfo, fdinfo), ioctl_ns(2).
  */
-#ifndef TROCAR_LOADER_BROKER_MOUNT_H
-#define TROCAR_LOADER_BROKER_MOUNT_H
+#ifndef TROCAR_LOADER_BROKER_BROKER_MOUNT_H
+#define TROCAR_LOADER_BROKER_BROKER_MOUNT_H
 
 #include <stdint.h>
 

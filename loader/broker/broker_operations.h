@@ -3,8 +3,8 @@
  * broker_operations.h: what each request of broker.def does. The safety argument of each is in the
  * .c file.
  */
-#ifndef TROCAR_LOADER_BROKER_OPERATIONS_H
-#define TROCAR_LOADER_BROKER_OPERATIONS_H
+#ifndef TROCAR_LOADER_BROKER_BROKER_OPERATIONS_H
+#define TROCAR_LOADER_BROKER_BROKER_OPERATIONS_H
 
 #include "loader/broker/broker_dispatch.h"
 #include "loader/broker/broker_peer.h"

@@ -8,8 +8,8 @@
  * descriptor per thread, by closing it while that thread polls it. Source: fs/proc/fd.c,
  * unix_show_fdinfo in net/unix/af_unix.c, bpf_link_show_fdinfo in kernel/bpf/syscall.c.
  */
-#ifndef TROCAR_LOADER_BROKER_PEER_H
-#define TROCAR_LOADER_BROKER_PEER_H
+#ifndef TROCAR_LOADER_BROKER_BROKER_PEER_H
+#define TROCAR_LOADER_BROKER_BROKER_PEER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * broker_pressure.h: opens a pressure file by the id of its cgroup. Source: open_by_handle_at(2),
  * Documentation/accounting/psi.rst.
  */
-#ifndef TROCAR_LOADER_BROKER_PRESSURE_H
-#define TROCAR_LOADER_BROKER_PRESSURE_H
+#ifndef TROCAR_LOADER_BROKER_BROKER_PRESSURE_H
+#define TROCAR_LOADER_BROKER_BROKER_PRESSURE_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * broker_process.h: one process by its /proc directory, the files that it has mapped, and its perf
  * map. Source: proc(5), fs/proc/base.c (map_files), fs/proc/array.c (stat).
  */
-#ifndef TROCAR_LOADER_BROKER_PROCESS_H
-#define TROCAR_LOADER_BROKER_PROCESS_H
+#ifndef TROCAR_LOADER_BROKER_BROKER_PROCESS_H
+#define TROCAR_LOADER_BROKER_BROKER_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * broker_rights.h: sends and receives a message with the descriptors of a result. Source: unix(7),
  * cmsg(3).
  */
-#ifndef TROCAR_LOADER_BROKER_RIGHTS_H
-#define TROCAR_LOADER_BROKER_RIGHTS_H
+#ifndef TROCAR_LOADER_BROKER_BROKER_RIGHTS_H
+#define TROCAR_LOADER_BROKER_BROKER_RIGHTS_H
 
 #include <stddef.h>
 

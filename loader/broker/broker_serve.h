@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* broker_serve.h: accepts connections and serves their messages, each in bounded time. */
-#ifndef TROCAR_LOADER_BROKER_SERVE_H
-#define TROCAR_LOADER_BROKER_SERVE_H
+#ifndef TROCAR_LOADER_BROKER_BROKER_SERVE_H
+#define TROCAR_LOADER_BROKER_BROKER_SERVE_H
 
 #include <sys/types.h>
 

@@ -5,8 +5,8 @@
  * worker: it gives up a late one. At most BROKER_WORKERS exist at a time, given-up ones included
  * until they end.
  */
-#ifndef TROCAR_LOADER_BROKER_WORKER_H
-#define TROCAR_LOADER_BROKER_WORKER_H
+#ifndef TROCAR_LOADER_BROKER_BROKER_WORKER_H
+#define TROCAR_LOADER_BROKER_BROKER_WORKER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * pinned in a bpffs that is mounted nowhere. The verb `check` prints it, and `load` says by it why
  * a machine does not fit.
  */
-#ifndef TROCAR_LOADER_PREFLIGHT_H
-#define TROCAR_LOADER_PREFLIGHT_H
+#ifndef TROCAR_LOADER_PREFLIGHT_PREFLIGHT_H
+#define TROCAR_LOADER_PREFLIGHT_PREFLIGHT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * it; the one file is named, because btf__load_vmlinux_btf() takes an image below /boot where the
  * kernel itself has none. Source: Documentation/bpf/btf.rst.
  */
-#ifndef TROCAR_LOADER_PREFLIGHT_BTF_H
-#define TROCAR_LOADER_PREFLIGHT_BTF_H
+#ifndef TROCAR_LOADER_PREFLIGHT_PREFLIGHT_BTF_H
+#define TROCAR_LOADER_PREFLIGHT_PREFLIGHT_BTF_H
 
 #include <stdbool.h>
 #include <stdint.h>

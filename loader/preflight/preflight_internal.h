@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* preflight_internal.h: what preflight*.c share. */
-#ifndef TROCAR_LOADER_PREFLIGHT_INTERNAL_H
-#define TROCAR_LOADER_PREFLIGHT_INTERNAL_H
+#ifndef TROCAR_LOADER_PREFLIGHT_PREFLIGHT_INTERNAL_H
+#define TROCAR_LOADER_PREFLIGHT_PREFLIGHT_INTERNAL_H
 
 #include "loader/preflight/preflight.h"
 #include "loader/preflight/preflight_btf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* preflight_row.h: what was found of one need, and the words for it. */
-#ifndef TROCAR_LOADER_PREFLIGHT_ROW_H
-#define TROCAR_LOADER_PREFLIGHT_ROW_H
+#ifndef TROCAR_LOADER_PREFLIGHT_PREFLIGHT_ROW_H
+#define TROCAR_LOADER_PREFLIGHT_PREFLIGHT_ROW_H
 
 #include <stdbool.h>
 #include <stdio.h>

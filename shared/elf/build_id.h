@@ -4,8 +4,8 @@
  * library sees the file. Sources: elf(5); gABI chapters 4 and 5; include/uapi/linux/elf.h for the
  * notes. Fuzzed (tests/fuzz/shared/elf/build_id.c).
  */
-#ifndef TROCAR_SHARED_BUILD_ID_H
-#define TROCAR_SHARED_BUILD_ID_H
+#ifndef TROCAR_SHARED_ELF_BUILD_ID_H
+#define TROCAR_SHARED_ELF_BUILD_ID_H
 
 #include <stdbool.h>
 #include <stddef.h>

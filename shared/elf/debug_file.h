@@ -5,8 +5,8 @@
  * file's folder (GDB's manual, "Separate Debug Files"). What is opened is a regular file of the
  * same build-id; of one without a build-id the CRC must be the one that the link says.
  */
-#ifndef TROCAR_SHARED_DEBUG_FILE_H
-#define TROCAR_SHARED_DEBUG_FILE_H
+#ifndef TROCAR_SHARED_ELF_DEBUG_FILE_H
+#define TROCAR_SHARED_ELF_DEBUG_FILE_H
 
 #include "shared/elf/elf_symbols.h"
 

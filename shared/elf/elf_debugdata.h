@@ -3,8 +3,8 @@
  * elf_debugdata.h: the symbol table that a stripped file carries within itself, compressed by xz
  * (.gnu_debugdata, "MiniDebugInfo" in GDB's manual).
  */
-#ifndef TROCAR_SHARED_ELF_DEBUGDATA_H
-#define TROCAR_SHARED_ELF_DEBUGDATA_H
+#ifndef TROCAR_SHARED_ELF_ELF_DEBUGDATA_H
+#define TROCAR_SHARED_ELF_ELF_DEBUGDATA_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * process that may be hostile: only regular files are opened (shared/tools/regular.h), so that no
  * FIFO blocks and no device wakes.
  */
-#ifndef TROCAR_SHARED_ELF_FILE_H
-#define TROCAR_SHARED_ELF_FILE_H
+#ifndef TROCAR_SHARED_ELF_ELF_FILE_H
+#define TROCAR_SHARED_ELF_ELF_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>

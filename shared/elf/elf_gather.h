@@ -5,8 +5,8 @@
  * one buffer, all entries in one list, both under the walls below. Addresses become file offsets by
  * the segments of `file`, whatever file the symbols come from.
  */
-#ifndef TROCAR_SHARED_ELF_GATHER_H
-#define TROCAR_SHARED_ELF_GATHER_H
+#ifndef TROCAR_SHARED_ELF_ELF_GATHER_H
+#define TROCAR_SHARED_ELF_ELF_GATHER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * (.gopclntab), stripped or not. Source: Go's debug/gosym/pclntab.go and runtime/symtab.go; the
  * layouts of Go 1.2, 1.16, 1.18 and 1.20 on. 64-bit programs.
  */
-#ifndef TROCAR_SHARED_ELF_GO_H
-#define TROCAR_SHARED_ELF_GO_H
+#ifndef TROCAR_SHARED_ELF_ELF_GO_H
+#define TROCAR_SHARED_ELF_ELF_GO_H
 
 #include "shared/elf/elf_gather.h"
 

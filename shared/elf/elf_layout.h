@@ -3,8 +3,8 @@
  * elf_layout.h: finds where the segments of a debug file lay in the file that it was split off.
  * objcopy(1) empties the segments and moves them; eu-strip(1) leaves their headers as they were.
  */
-#ifndef TROCAR_SHARED_ELF_LAYOUT_H
-#define TROCAR_SHARED_ELF_LAYOUT_H
+#ifndef TROCAR_SHARED_ELF_ELF_LAYOUT_H
+#define TROCAR_SHARED_ELF_ELF_LAYOUT_H
 
 #include "shared/elf/elf_reader.h"
 

@@ -5,8 +5,8 @@
  * are read as instructions, so that every layout that linkers make (.plt, .plt.sec, .plt.got, lazy
  * or not) is one case. x86-64 and arm64. Source: psABI of each, chapter "Dynamic Linking".
  */
-#ifndef TROCAR_SHARED_ELF_PLT_H
-#define TROCAR_SHARED_ELF_PLT_H
+#ifndef TROCAR_SHARED_ELF_ELF_PLT_H
+#define TROCAR_SHARED_ELF_ELF_PLT_H
 
 #include "shared/elf/elf_gather.h"
 

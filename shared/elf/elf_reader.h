@@ -7,8 +7,8 @@
  * the file is checked against them and the file's size. Files of 32 bits are widened once, so that
  * the rest knows one form. Sources: elf(5); gABI chapters 4 and 5.
  */
-#ifndef TROCAR_SHARED_ELF_READER_H
-#define TROCAR_SHARED_ELF_READER_H
+#ifndef TROCAR_SHARED_ELF_ELF_READER_H
+#define TROCAR_SHARED_ELF_ELF_READER_H
 
 #include <elf.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * while reading: at most the strings, the kept names and 32 bytes per symbol. Fuzzed
  * (tests/fuzz/shared/elf/elf.c).
  */
-#ifndef TROCAR_SHARED_ELF_SYMBOLS_H
-#define TROCAR_SHARED_ELF_SYMBOLS_H
+#ifndef TROCAR_SHARED_ELF_ELF_SYMBOLS_H
+#define TROCAR_SHARED_ELF_ELF_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

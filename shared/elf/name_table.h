@@ -5,8 +5,8 @@
  * name; keys lie dense, because a lookup is a binary search over them and nothing else. No thread
  * rules: a table never changes once built.
  */
-#ifndef TROCAR_SHARED_NAME_TABLE_H
-#define TROCAR_SHARED_NAME_TABLE_H
+#ifndef TROCAR_SHARED_ELF_NAME_TABLE_H
+#define TROCAR_SHARED_ELF_NAME_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* reason.h: why a frame has no function name; one row each in reasons.def. */
-#ifndef TROCAR_SHARED_REASON_H
-#define TROCAR_SHARED_REASON_H
+#ifndef TROCAR_SHARED_ELF_REASON_H
+#define TROCAR_SHARED_ELF_REASON_H
 
 #include <stdbool.h>
 

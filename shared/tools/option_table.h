@@ -5,8 +5,8 @@
  * value is in the same argument ("--hz=97") or in the next ("--hz 97"). When an option is given
  * twice, the last value counts, unless its row has `times`.
  */
-#ifndef TROCAR_SHARED_OPTION_TABLE_H
-#define TROCAR_SHARED_OPTION_TABLE_H
+#ifndef TROCAR_SHARED_TOOLS_OPTION_TABLE_H
+#define TROCAR_SHARED_TOOLS_OPTION_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

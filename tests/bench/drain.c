@@ -159,7 +159,7 @@ static void make_rooms(void)
 	recorder_init(&rooms.recorder, 16u << 20);
 	if (symbols_new(1u << 20, NULL, &rooms.symbols) < 0)
 		tool_die("symbols");
-	processes_init(&rooms.processes, 16, symbols_jit_files(rooms.symbols));
+	processes_init(&rooms.processes, 16, symbols_perf_map_files(rooms.symbols));
 	process_targets_init(&rooms.targets, -1, &rooms.active);
 	process_mappings_init(&rooms.mappings, &rooms.pins, &rooms.processes, &rooms.targets,
 			      rooms.symbols);

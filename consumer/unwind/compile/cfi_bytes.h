@@ -5,8 +5,8 @@
  * order. Sources: DWARF 5 section 7.6 for LEB128; LSB Core 5.0 section 10.5 for the pointer
  * encodings.
  */
-#ifndef TROCAR_CONSUMER_CFI_BYTES_H
-#define TROCAR_CONSUMER_CFI_BYTES_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_CFI_BYTES_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_CFI_BYTES_H
 
 #include <stdbool.h>
 #include <stddef.h>

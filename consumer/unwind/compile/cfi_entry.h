@@ -4,8 +4,8 @@
  * describes the entries that refer to it; a frame description entry (FDE) covers one range of text.
  * Sources: DWARF 5 section 6.4.1; LSB Core 5.0 section 10.6.1 for what .eh_frame does differently.
  */
-#ifndef TROCAR_CONSUMER_CFI_ENTRY_H
-#define TROCAR_CONSUMER_CFI_ENTRY_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_CFI_ENTRY_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_CFI_ENTRY_H
 
 #include <stdbool.h>
 #include <stddef.h>

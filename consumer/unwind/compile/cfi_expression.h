@@ -4,8 +4,8 @@
  * does not evaluate them, because there are no register values: it turns each into a form that a
  * rule can describe, or refuses it. Source: DWARF 5 section 7.7.1.
  */
-#ifndef TROCAR_CONSUMER_CFI_EXPRESSION_H
-#define TROCAR_CONSUMER_CFI_EXPRESSION_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_CFI_EXPRESSION_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_CFI_EXPRESSION_H
 
 #include <stdbool.h>
 #include <stddef.h>

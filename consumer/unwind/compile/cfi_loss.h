@@ -3,8 +3,8 @@
  * cfi_loss.h: names what of call frame information no rule can describe; one row each in
  * cfi_losses.def.
  */
-#ifndef TROCAR_CONSUMER_CFI_LOSS_H
-#define TROCAR_CONSUMER_CFI_LOSS_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_CFI_LOSS_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_CFI_LOSS_H
 
 enum cfi_loss {
 	CFI_LOSS_NONE = 0,

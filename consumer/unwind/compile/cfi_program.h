@@ -4,8 +4,8 @@
  * registers that lead to the caller's frame. Sources: DWARF 5 sections 6.4.2 and 7.24; System V ABI
  * AMD64 section 3.6.2 for the numbers of the registers.
  */
-#ifndef TROCAR_CONSUMER_CFI_PROGRAM_H
-#define TROCAR_CONSUMER_CFI_PROGRAM_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_CFI_PROGRAM_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_CFI_PROGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

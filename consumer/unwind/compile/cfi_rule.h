@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cfi_rule.h: makes the rule of shared/abi/unwind_abi.h that describes a state. */
-#ifndef TROCAR_CONSUMER_CFI_RULE_H
-#define TROCAR_CONSUMER_CFI_RULE_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_CFI_RULE_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_CFI_RULE_H
 
 #include "consumer/unwind/compile/cfi_loss.h"
 #include "consumer/unwind/compile/cfi_program.h"

@@ -5,8 +5,8 @@
  * .debug_frame. It reads by pread(2) as far as the entries reach and never maps the file, for the
  * reasons in elf_symbols.h.
  */
-#ifndef TROCAR_CONSUMER_CFI_SECTION_H
-#define TROCAR_CONSUMER_CFI_SECTION_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_CFI_SECTION_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_CFI_SECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * more than running UNWIND_STEPS_MAX bytes of instructions. Fuzzed (tests/fuzz/unwind/unwind.c),
  * compared with libdw (tests/unit/consumer/unwind/libdw.c).
  */
-#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_H
-#define TROCAR_CONSUMER_UNWIND_COMPILE_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_COMPILE_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_COMPILE_H
 
 #include "consumer/unwind/compile/unwind_rules.h"
 #include "consumer/unwind/compile/unwind_table.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unwind_entries.h: reads the entries of a section and keeps the contents of their CIEs at hand. */
-#ifndef TROCAR_CONSUMER_UNWIND_ENTRIES_H
-#define TROCAR_CONSUMER_UNWIND_ENTRIES_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_ENTRIES_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_ENTRIES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * only its start and its offset: a large file has 80,000, and reading one again costs less than
  * moving more data.
  */
-#ifndef TROCAR_CONSUMER_UNWIND_FDES_H
-#define TROCAR_CONSUMER_UNWIND_FDES_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_FDES_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_FDES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * rule all the time, and a step costs a few machine instructions. It refuses any other function,
  * which the caller gives to cfi_program.h and cfi_rule.h.
  */
-#ifndef TROCAR_CONSUMER_UNWIND_PLAIN_H
-#define TROCAR_CONSUMER_UNWIND_PLAIN_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_PLAIN_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_PLAIN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * the kernel side reads never changes its meaning; the rules of a failed compilation are taken back
  * before the kernel side can see them. Thousands of files need a few thousand rules.
  */
-#ifndef TROCAR_CONSUMER_UNWIND_RULES_H
-#define TROCAR_CONSUMER_UNWIND_RULES_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_RULES_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_RULES_H
 
 #include <stdint.h>
 #include <string.h>

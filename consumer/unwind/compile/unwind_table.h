@@ -4,8 +4,8 @@
  * shared/abi/unwind_abi.h. The compiler appends rows by ascending address and then finishes the
  * table, which does not change any more.
  */
-#ifndef TROCAR_CONSUMER_UNWIND_TABLE_H
-#define TROCAR_CONSUMER_UNWIND_TABLE_H
+#ifndef TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_TABLE_H
+#define TROCAR_CONSUMER_UNWIND_COMPILE_UNWIND_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

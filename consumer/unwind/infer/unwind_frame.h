@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unwind_frame.h: tracks where a function's frame is from instruction to instruction. */
-#ifndef TROCAR_CONSUMER_UNWIND_FRAME_H
-#define TROCAR_CONSUMER_UNWIND_FRAME_H
+#ifndef TROCAR_CONSUMER_UNWIND_INFER_UNWIND_FRAME_H
+#define TROCAR_CONSUMER_UNWIND_INFER_UNWIND_FRAME_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unwind_gaps.h: makes rows with unwind_scan.h for text without call frame information. */
-#ifndef TROCAR_CONSUMER_UNWIND_GAPS_H
-#define TROCAR_CONSUMER_UNWIND_GAPS_H
+#ifndef TROCAR_CONSUMER_UNWIND_INFER_UNWIND_GAPS_H
+#define TROCAR_CONSUMER_UNWIND_INFER_UNWIND_GAPS_H
 
 #include "consumer/unwind/compile/unwind_rules.h"
 #include "consumer/unwind/compile/unwind_table.h"

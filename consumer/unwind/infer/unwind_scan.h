@@ -6,8 +6,8 @@
  * where the frame is, and it returns with the stack as it was. Any other function gets none:
  * nothing is guessed.
  */
-#ifndef TROCAR_CONSUMER_UNWIND_SCAN_H
-#define TROCAR_CONSUMER_UNWIND_SCAN_H
+#ifndef TROCAR_CONSUMER_UNWIND_INFER_UNWIND_SCAN_H
+#define TROCAR_CONSUMER_UNWIND_INFER_UNWIND_SCAN_H
 
 #include <stddef.h>
 #include <stdint.h>

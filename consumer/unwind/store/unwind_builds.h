@@ -3,8 +3,8 @@
  * unwind_builds.h: compiled builds of files in the pool, by number. A held build stays; of the
  * others the one unused for longest is given up when room is needed. The caller holds a lock.
  */
-#ifndef TROCAR_CONSUMER_UNWIND_BUILDS_H
-#define TROCAR_CONSUMER_UNWIND_BUILDS_H
+#ifndef TROCAR_CONSUMER_UNWIND_STORE_UNWIND_BUILDS_H
+#define TROCAR_CONSUMER_UNWIND_STORE_UNWIND_BUILDS_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * unwind_end.h: names the reasons why the walk of a user stack ended; one row each in
  * unwind_ends.def.
  */
-#ifndef TROCAR_CONSUMER_UNWIND_END_H
-#define TROCAR_CONSUMER_UNWIND_END_H
+#ifndef TROCAR_CONSUMER_UNWIND_STORE_UNWIND_END_H
+#define TROCAR_CONSUMER_UNWIND_STORE_UNWIND_END_H
 
 #include "shared/abi/unwind_abi.h"
 

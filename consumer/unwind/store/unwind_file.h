@@ -3,8 +3,8 @@
  * unwind_file.h: describes a mapped file for the unwinder: its rows, and where in a process they
  * apply.
  */
-#ifndef TROCAR_CONSUMER_UNWIND_FILE_H
-#define TROCAR_CONSUMER_UNWIND_FILE_H
+#ifndef TROCAR_CONSUMER_UNWIND_STORE_UNWIND_FILE_H
+#define TROCAR_CONSUMER_UNWIND_STORE_UNWIND_FILE_H
 
 #include "consumer/symbols/symbols.h"
 #include "consumer/unwind/compile/unwind_compile.h"

@@ -10,8 +10,8 @@
  * overwritten only when no tick can still read them: after a grace. That is membarrier(2) with
  * MEMBARRIER_CMD_GLOBAL, which waits for every running BPF program (kernel/sched/membarrier.c).
  */
-#ifndef TROCAR_CONSUMER_UNWIND_FILES_H
-#define TROCAR_CONSUMER_UNWIND_FILES_H
+#ifndef TROCAR_CONSUMER_UNWIND_STORE_UNWIND_FILES_H
+#define TROCAR_CONSUMER_UNWIND_STORE_UNWIND_FILES_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unwind_files_internal.h: the members that unwind_files.c and unwind_files_stats.c use. */
-#ifndef TROCAR_CONSUMER_UNWIND_FILES_INTERNAL_H
-#define TROCAR_CONSUMER_UNWIND_FILES_INTERNAL_H
+#ifndef TROCAR_CONSUMER_UNWIND_STORE_UNWIND_FILES_INTERNAL_H
+#define TROCAR_CONSUMER_UNWIND_STORE_UNWIND_FILES_INTERNAL_H
 
 #include <pthread.h>
 #include <stdbool.h>

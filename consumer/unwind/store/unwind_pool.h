@@ -4,8 +4,8 @@
  * taken. It keeps the account only; the caller decides when elements may be given back. One thread
  * at a time.
  */
-#ifndef TROCAR_CONSUMER_UNWIND_POOL_H
-#define TROCAR_CONSUMER_UNWIND_POOL_H
+#ifndef TROCAR_CONSUMER_UNWIND_STORE_UNWIND_POOL_H
+#define TROCAR_CONSUMER_UNWIND_STORE_UNWIND_POOL_H
 
 #include <stddef.h>
 #include <stdint.h>

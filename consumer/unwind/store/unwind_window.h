@@ -4,8 +4,8 @@
  * mapped BPF array count as resident from the start (remap_vmalloc_range in kernel/bpf/arraymap.c),
  * so the consumer does not keep tens of megabytes mapped.
  */
-#ifndef TROCAR_CONSUMER_UNWIND_WINDOW_H
-#define TROCAR_CONSUMER_UNWIND_WINDOW_H
+#ifndef TROCAR_CONSUMER_UNWIND_STORE_UNWIND_WINDOW_H
+#define TROCAR_CONSUMER_UNWIND_STORE_UNWIND_WINDOW_H
 
 #include <stddef.h>
 #include <stdint.h>

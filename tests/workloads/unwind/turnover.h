@@ -4,8 +4,8 @@
  * LETTER (a to d), with other sizes of code and frames, so that an address of one is no return
  * address of another, and rows of one lead astray in another.
  */
-#ifndef TROCAR_TESTS_WORKLOADS_TURNOVER_H
-#define TROCAR_TESTS_WORKLOADS_TURNOVER_H
+#ifndef TROCAR_TESTS_WORKLOADS_UNWIND_TURNOVER_H
+#define TROCAR_TESTS_WORKLOADS_UNWIND_TURNOVER_H
 
 #include "../workload.h"
 

@@ -179,7 +179,7 @@ static void test_map_image(void **state)
 /* One with compiled code is entered for its perf map, and left when it goes. */
 static void test_compiled(void **state)
 {
-	const struct jit_file *file;
+	const struct perf_map_file *file;
 	struct mapping_record r = {
 		.start_ns = 5, .tgid = 100, .start = 0x10000, .end = 0x20000, .flags = MAPPING_ANON
 	};
@@ -188,7 +188,7 @@ static void test_compiled(void **state)
 
 	if (!fake)
 		skip();
-	file = &symbols_jit_files(fake->a.symbols)->items[0];
+	file = &symbols_perf_map_files(fake->a.symbols)->items[0];
 	p = made(100, 5);
 	write_mapping(0x10000);
 	assert_true(process_mappings_read(&fake->a.mappings, p, 0));

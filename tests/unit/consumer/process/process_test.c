@@ -10,20 +10,20 @@
 
 #define MAX_PROCESSES 32
 
-static struct jit_files jit_files;
+static struct perf_map_files perf_map_files;
 static struct processes all;
 
 static int setup(void **state)
 {
-	perf_map_files_init(&jit_files, "/nonexistent");
-	processes_init(&all, MAX_PROCESSES, &jit_files);
+	perf_map_files_init(&perf_map_files, "/nonexistent");
+	processes_init(&all, MAX_PROCESSES, &perf_map_files);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	processes_done(&all);
-	perf_map_files_done(&jit_files);
+	perf_map_files_done(&perf_map_files);
 	return 0;
 }
 

@@ -197,7 +197,7 @@ static void test_unknown(void **state)
 	frame_name_frame(symbols, s, 1, &named);
 	assert_null(named.fn);
 	assert_string_equal(named.why, "no_mapping");
-	perf_map_files_meet(symbols_jit_files(symbols), &self);
+	perf_map_files_meet(symbols_perf_map_files(symbols), &self);
 	s->frames[1].offset = 0x1010; /* behind the call */
 	frame_name_frame(symbols, s, 1, &named);
 	assert_non_null(named.fn);

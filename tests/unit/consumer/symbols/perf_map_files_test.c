@@ -17,7 +17,7 @@
 #include "tests/unit/consumer/symbols/jit_testing.h"
 
 struct fixture {
-	struct jit_files files;
+	struct perf_map_files files;
 	char folder[32], path[64];
 	struct process_key self;
 	unsigned int wakes, borrows;
@@ -45,7 +45,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
-	strcpy(f->folder, "/tmp/jit_files_test.XXXXXX");
+	strcpy(f->folder, "/tmp/perf_map_files_test.XXXXXX");
 	assert_non_null(mkdtemp(f->folder));
 	f->self = jit_testing_self();
 	snprintf(f->path, sizeof(f->path), "%s/perf-%u.map", f->folder, f->self.tgid);
@@ -83,15 +83,15 @@ static char given(struct fixture *f, const struct process_key *process, enum rea
 /* As if the process had ended, and another had its number: what is held is asked for by its key. */
 static void end_process(struct fixture *f)
 {
-	for (size_t i = 0; i < JIT_FILES_MAX; i++)
+	for (size_t i = 0; i < PERF_MAP_FILES_MAX; i++)
 		f->files.items[i].process.start_ns += 50000000;
 	f->self.start_ns += 50000000;
 }
 
 static void pass(struct fixture *f, uint64_t ns)
 {
-	for (size_t i = 0; i < JIT_FILES_MAX; i++) {
-		struct jit_file *item = &f->files.items[i];
+	for (size_t i = 0; i < PERF_MAP_FILES_MAX; i++) {
+		struct perf_map_file *item = &f->files.items[i];
 
 		item->tried_ns -= item->tried_ns ? ns : 0;
 		item->gone_ns -= item->gone_ns ? ns : 0;
@@ -102,7 +102,7 @@ static size_t held(const struct fixture *f)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < JIT_FILES_MAX; i++)
+	for (size_t i = 0; i < PERF_MAP_FILES_MAX; i++)
 		n += f->files.items[i].fd >= 0;
 	return n;
 }
@@ -153,7 +153,7 @@ static void test_closed(void **state)
 	jit_testing_write(f->path, "5000 10 good\n");
 	perf_map_files_meet(&f->files, &f->self);
 	perf_map_files_serve(&f->files, true);
-	pass(f, JIT_FILES_LINGER_NS + 1);
+	pass(f, PERF_MAP_FILES_LINGER_NS + 1);
 	perf_map_files_serve(&f->files, true);
 	assert_int_equal(held(f), 1); /* it lives */
 	assert_int_equal(perf_map_files_due_ns(&f->files), 0);
@@ -162,7 +162,7 @@ static void test_closed(void **state)
 	assert_true(perf_map_files_due_ns(&f->files) > clock_mono_ns());
 	perf_map_files_serve(&f->files, true);
 	assert_int_equal(held(f), 1);
-	pass(f, JIT_FILES_LINGER_NS);
+	pass(f, PERF_MAP_FILES_LINGER_NS);
 	perf_map_files_serve(&f->files, false);
 	assert_int_equal(held(f), 1);
 	assert_true(perf_map_files_due_ns(&f->files) <= clock_mono_ns());
@@ -180,13 +180,13 @@ static void test_again(void **state)
 	enum reason reason;
 
 	perf_map_files_set_borrow(&f->files, borrow, f);
-	for (unsigned int i = 1; i <= JIT_FILES_TRIES + 2; i++) {
+	for (unsigned int i = 1; i <= PERF_MAP_FILES_TRIES + 2; i++) {
 		perf_map_files_meet(&f->files, &f->self);
 		perf_map_files_serve(&f->files, true);
 		perf_map_files_meet(&f->files, &f->self);
 		perf_map_files_serve(&f->files, true);
-		assert_int_equal(f->borrows, i < JIT_FILES_TRIES ? i : JIT_FILES_TRIES);
-		pass(f, JIT_FILES_AGAIN_NS);
+		assert_int_equal(f->borrows, i < PERF_MAP_FILES_TRIES ? i : PERF_MAP_FILES_TRIES);
+		pass(f, PERF_MAP_FILES_AGAIN_NS);
 	}
 	end_process(f);
 	assert_int_equal(given(f, &f->self, &reason), 0);
@@ -226,7 +226,7 @@ static void test_full(void **state)
 
 	jit_testing_write(f->path, "5000 10 good\n");
 	perf_map_files_meet(&f->files, &f->self);
-	for (uint32_t i = 1; i < JIT_FILES_MAX; i++) {
+	for (uint32_t i = 1; i < PERF_MAP_FILES_MAX; i++) {
 		other.tgid = 0x7fff0000u + i;
 		perf_map_files_meet(&f->files, &other);
 	}

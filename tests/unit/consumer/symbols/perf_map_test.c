@@ -177,7 +177,7 @@ static void test_kept(void **state)
 {
 	struct process_key key = jit_testing_self(), none = { .tgid = 1 };
 	struct jit j = { 0 };
-	struct jit_files files;
+	struct perf_map_files files;
 	const char *fn = NULL, *again = NULL;
 	uint64_t start = 0;
 	char path[64];

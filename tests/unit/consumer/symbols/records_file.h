@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* records_file.h: builds what the iterators write, for the tests of their readers. */
-#ifndef TROCAR_TESTS_RECORDS_FILE_H
-#define TROCAR_TESTS_RECORDS_FILE_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_RECORDS_FILE_H
+#define TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_RECORDS_FILE_H
 
 #include <stdint.h>
 #include <stdio.h>

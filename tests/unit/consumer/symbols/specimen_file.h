@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* specimen_file.h: modules made of the specimens. */
-#ifndef TROCAR_TESTS_SPECIMEN_FILE_H
-#define TROCAR_TESTS_SPECIMEN_FILE_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_SPECIMEN_FILE_H
+#define TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_SPECIMEN_FILE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

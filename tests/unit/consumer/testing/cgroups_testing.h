@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cgroups_testing.h: a tree of directories for consumer/cgroup/cgroups.c: an id is an inode number
  * there too. */
-#ifndef TROCAR_TESTS_CGROUPS_TESTING_H
-#define TROCAR_TESTS_CGROUPS_TESTING_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_CGROUPS_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_TESTING_CGROUPS_TESTING_H
 
 #include "tests/unit/consumer/testing/unit.h"
 

@@ -134,7 +134,7 @@ struct fake *fake_new(void)
 	assert_int_equal(symbols_new(4u << 20, NULL, &a->symbols), 0);
 	assert_int_equal(report_thread_new(&a->lines, a->symbols, &a->reporter), 0);
 	assert_int_equal(cgroups_open(a->host.cgroup2, &a->cgroups), 0);
-	processes_init(&a->processes, FAKE_PROCESSES, symbols_jit_files(a->symbols));
+	processes_init(&a->processes, FAKE_PROCESSES, symbols_perf_map_files(a->symbols));
 	assert_int_equal(broker_client_new("", BROKER_CLIENT_WAIT_MS, &a->link), 0);
 	assert_int_equal(broker_client_new("", BROKER_CLIENT_FILE_WAIT_MS, &a->files), 0);
 	a->options.lines_per_minute = FAKE_LINES;

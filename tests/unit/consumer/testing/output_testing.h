@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* output_testing.h: what the tests of the output and of its sinks share: a folder, numbered lines,
  * their check. */
-#ifndef TROCAR_TESTS_OUTPUT_TESTING_H
-#define TROCAR_TESTS_OUTPUT_TESTING_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_OUTPUT_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_TESTING_OUTPUT_TESTING_H
 
 #include <setjmp.h>
 #include <stdarg.h>

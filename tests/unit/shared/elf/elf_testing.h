@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* elf_testing.h: the programs of make_specimens, and what is read of them. */
-#ifndef TROCAR_TESTS_ELF_TESTING_H
-#define TROCAR_TESTS_ELF_TESTING_H
+#ifndef TROCAR_TESTS_UNIT_SHARED_ELF_ELF_TESTING_H
+#define TROCAR_TESTS_UNIT_SHARED_ELF_ELF_TESTING_H
 
 #include <setjmp.h>
 #include <stdarg.h>

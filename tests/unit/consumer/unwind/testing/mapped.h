@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* mapped.h: bpf/mapped.h on the host: which file lies at an address is what a test says. */
-#ifndef TROCAR_TESTS_UNWIND_MAPPED_H
-#define TROCAR_TESTS_UNWIND_MAPPED_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_MAPPED_H
+#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_MAPPED_H
 
 #include <linux/types.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* own.h: this program as a mapped file that can be compiled. Functions assert. */
-#ifndef TROCAR_TESTS_UNWIND_OWN_H
-#define TROCAR_TESTS_UNWIND_OWN_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_OWN_H
+#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_OWN_H
 
 #include <stdio.h>
 #include <string.h>

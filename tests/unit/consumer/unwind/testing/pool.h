@@ -3,8 +3,8 @@
  * pool.h: bpf/unwind.h on the host: the pool is an array, the rules are a dictionary's, and memory
  * is this process's own, read in a way that fails instead of crashing.
  */
-#ifndef TROCAR_TESTS_UNWIND_POOL_H
-#define TROCAR_TESTS_UNWIND_POOL_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_POOL_H
+#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_POOL_H
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * which frames are told, and how a stack ends. The includer has given tables and memory and
  * included bpf/unwind_walk.h; else there are none.
  */
-#ifndef TROCAR_TESTS_UNWIND_TAKING_H
-#define TROCAR_TESTS_UNWIND_TAKING_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_TAKING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_TAKING_H
 
 #include <stddef.h>
 

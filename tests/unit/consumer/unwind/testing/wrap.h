@@ -3,8 +3,8 @@
  * wrap.h: writes call frame information by hand and wraps it into the smallest ELF file that has
  * text and a way to find it. The text's bytes are not there: nobody reads them.
  */
-#ifndef TROCAR_TESTS_UNWIND_WRAP_H
-#define TROCAR_TESTS_UNWIND_WRAP_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_WRAP_H
+#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_WRAP_H
 
 #include <elf.h>
 #include <stdbool.h>
