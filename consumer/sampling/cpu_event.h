@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cpu_event.h: what makes one CPU tick: two sampling events that the broker opened, one at the
- * recorder's rate and one at the capture's, of which one runs. An event that is disabled keeps what
- * was left of its period (perf_swevent_cancel_hrtimer in kernel/events/core.c), where one that is
- * re-rated begins a whole one. So the first tick of a capture comes within a period of it, after
- * half of one on average, and not on all CPUs at once: cpu_event_spread lets each CPU begin
- * elsewhere. Main thread only.
+ * cpu_event.h: the two perf events that sample one CPU. The broker opens both: one ticks at the
+ * recorder's rate, one at the capture's; one of the two runs. A disabled event keeps the rest of
+ * its period (perf_swevent_cancel_hrtimer in kernel/events/core.c), whereas changing the rate of an
+ * event starts a whole period. So the first tick of a capture comes within one period, after half a
+ * period on average, and not on all CPUs at once: cpu_event_spread gives each CPU its own phase.
+ * Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_CPU_EVENT_H
 #define TROCAR_CONSUMER_SAMPLING_CPU_EVENT_H
@@ -23,34 +23,34 @@ enum cpu_event_rate {
 
 struct cpu_event {
 	uint32_t cpu;
-	enum cpu_event_rate rate; /* that runs */
+	enum cpu_event_rate rate; /* the one that runs */
 	bool spreads; /* the capture's event runs as well, to use up part of its period */
 	struct {
 		int fd;
-		uint64_t count_ns; /* how long it had run at the last look */
+		uint64_t count_ns; /* its count at the last cpu_event_moves: ns that it has run */
 	} at[CPU_EVENT_RATES_];
 };
 
 /*
- * Opens both events of a CPU, the capture's at `hz`, and starts the one of `rate`. 0, or -errno as
- * broker_ask_sampler (consumer/broker/broker_client.h) or of ioctl(2), with the reason.
+ * Asks the broker for both events of a CPU, the capture's at `hz`, and starts the one of `rate`.
+ * Returns 0, or -errno of broker_ask_sampler (consumer/broker/broker_ask.h) or of ioctl(2), with
+ * the reason in *ret_why, a literal.
  */
 int cpu_event_open(struct broker_client *link, uint32_t cpu, uint32_t hz, enum cpu_event_rate rate,
 		   struct cpu_event *ret_event, const char **ret_why);
 void cpu_event_close(struct cpu_event *t);
 
-/* Lets the event of `rate` run instead of the other. 0, or -errno: then none of them runs. */
+/* Stops the other event and starts the one of `rate`. Returns 0, or -errno: then neither runs. */
 int cpu_event_run(struct cpu_event *t, enum cpu_event_rate rate);
 
-/* Lets the capture's event run until cpu_event_spread_end, within a period from here. */
+/* Starts the capture's event beside the recorder's. Call cpu_event_spread_end within one period. */
 void cpu_event_spread(struct cpu_event *t);
 void cpu_event_spread_end(struct cpu_event *t);
 
 /*
- * False for the events of a CPU that went offline: they stay behind as descriptors that never tick
- * again, also when the CPU is back: the clock that they count stands still then
- * (perf_event_exit_cpu in kernel/events/core.c). What is asked is whether it has moved since the
- * last call.
+ * Returns whether the running event's count has grown since the last call. It is false for a CPU
+ * that went offline (perf_event_exit_cpu in kernel/events/core.c): the kernel leaves its events as
+ * descriptors whose clock stands still and which never tick again, not even when the CPU is back.
  */
 bool cpu_event_moves(struct cpu_event *t);
 

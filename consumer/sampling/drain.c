@@ -13,7 +13,7 @@ static union {
 	uint8_t room[sizeof(struct stack_sample) + STACK_SAMPLE_FRAMES_MAX * sizeof(struct frame)];
 } scratch;
 
-/* The process of a record, or NULL: the table is full. */
+/* Returns the process of a record, or NULL when the process table is full. */
 static struct process *find_process(struct drain *d, const struct sample *record,
 				    struct drain_slot slot)
 {
@@ -31,9 +31,9 @@ static struct process *find_process(struct drain *d, const struct sample *record
 }
 
 /*
- * Keeps which module has which build-id, for the samples that come without. What a single reading
- * of the mappings says may have been something else a moment before or behind: it is confirmed by a
- * second one.
+ * Records the build-ids of modules that this record shows, for samples that come without build-ids.
+ * One reading of the mappings may show another file than was mapped when the sample was taken, so a
+ * second reading has to confirm it.
  */
 static const struct mappings *learn_build_ids(struct drain *d, struct process *p,
 					      const struct sample *record)
@@ -54,7 +54,10 @@ static const struct mappings *learn_build_ids(struct drain *d, struct process *p
 	return process_mappings_at(p, record->time_ns, record->image);
 }
 
-/* Decodes, and once more what is in no mapping that was read: something was mapped since. */
+/*
+ * Decodes a record. If an address lies in no mapping that was read, reads the mappings again,
+ * because the process has mapped something since, and decodes the rest.
+ */
 static void decode_sample(struct drain *d, struct process *p, const struct sample *record)
 {
 	struct sample_context context = { .symbols = d->symbols, .process = p };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * drain.h: from the samples ring to who takes the samples. Of each record it finds or makes the
- * process, decodes it (sample_decode.h, which changes nothing), does what the decoder asked for,
- * and gives it to the session that runs in its slot or to the recorder. Main thread only.
+ * drain.h: reads the samples ring and hands out its samples. For each record it finds or creates
+ * the process, decodes the sample (sample_decode.h, which changes nothing), reads what the decoder
+ * asked for, and gives the sample to the session that runs in its slot, or else to the recorder.
+ * Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_DRAIN_H
 #define TROCAR_CONSUMER_SAMPLING_DRAIN_H
@@ -26,11 +27,11 @@ struct drain_slot {
 
 struct drain_calls {
 	struct drain_slot (*slot)(void *context, uint32_t slot);
-	/* Gives it to the session of its slot and epoch. False when it belongs to none. */
+	/* Gives the sample to the session of its slot and epoch. False when it belongs to none. */
 	bool (*session)(void *context, const struct stack_sample *sample, const struct process *p);
 };
 
-/* Filled in by its owner; all pointers are borrowed. */
+/* Its owner fills it in; all pointers are borrowed. */
 struct drain {
 	struct pinned_maps *pins;
 	struct processes *processes;
@@ -39,13 +40,13 @@ struct drain {
 	struct symbols *symbols;
 	struct recorder *recorder;
 	const struct drain_calls *calls;
-	void *context; /* of the calls */
+	void *context; /* the first argument of the calls */
 	struct counts *counts;
 };
 
 /*
- * Drains the samples ring, then makes the tables of the processes whose mappings it had to read.
- * Safe within any handler of the main thread: it starts and ends nothing.
+ * Drains the samples ring, then builds the unwind tables of the processes whose mappings it had to
+ * read. Any handler of the main thread may call it: it starts and ends no session and no watch.
  */
 void drain_samples(struct drain *d);
 

@@ -79,7 +79,7 @@ int recorder_add(struct recorder *r, const struct stack_sample *sample)
 	memcpy(r->newest->data + r->newest->used, sample, stack_sample_bytes(sample));
 	r->newest->used += bytes;
 	r->newest->samples++;
-	/* CPUs are drained together, yet their samples interleave: keep the latest time. */
+	/* Samples of several CPUs interleave in one drain: keep the latest time. */
 	r->newest->newest_ns = MAX(r->newest->newest_ns, sample->time_ns);
 	return 0;
 }

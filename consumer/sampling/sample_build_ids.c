@@ -33,7 +33,9 @@ void sample_build_ids_find(const struct sample *record, const struct mappings *m
 		return;
 	for (uint16_t i = 0; all && addresses && i < record->user_frames; i++)
 		add_frame(record, maps, &all[i], addresses[i], ret_ids);
-	/* Of a leaf that has changed its place the table's module is not the kernel's. */
+	/*
+	 * When the leaf's file was replaced, the table names another module than the kernel does.
+	 */
 	if (leaf && record->user_frames > 0 && !(record->flags & SAMPLE_LEAF_CHANGED))
 		add_frame(record, maps, leaf, addresses[0], ret_ids);
 }

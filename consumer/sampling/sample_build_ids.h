@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sample_build_ids.h: which module has which build-id, from a record that has the addresses beside
- * what the kernel resolved them to. Pure.
+ * sample_build_ids.h: learns the build-ids of modules from a record that carries both the addresses
+ * and what the kernel resolved them to. Pure.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_SAMPLE_BUILD_IDS_H
 #define TROCAR_CONSUMER_SAMPLING_SAMPLE_BUILD_IDS_H
@@ -16,7 +16,7 @@
 struct sample_build_id {
 	struct module *module;
 	const uint8_t *build_id; /* BUILD_ID_BYTES, in the record; NULL: the kernel knew none */
-	bool confirmed; /* the module lay there when the sample was taken: before it and after */
+	bool confirmed;		 /* the module was mapped there before the sample and after it */
 };
 
 struct sample_build_ids {
@@ -25,9 +25,9 @@ struct sample_build_ids {
 };
 
 /*
- * Finds the frames that lie in a module of which no build-id is known (symbols_lacks_build_id). A
- * module may stand there several times. `maps` are those of the record's process as last read: none
- * is found where they are of another image.
+ * Finds the frames that lie in a module of unknown build-id (symbols_lacks_build_id). A module may
+ * be listed several times. `maps` are the mappings of the record's process as last read; finds none
+ * when they belong to another image (before an execve).
  */
 void sample_build_ids_find(const struct sample *record, const struct mappings *maps,
 			   struct sample_build_ids *ret_ids);

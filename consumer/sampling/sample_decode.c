@@ -5,13 +5,13 @@
 
 #include "consumer/sampling/sample_record.h"
 
-/* The user frames of a sample. */
+/* Returns the user frames of a sample. */
 static struct frame *user_of(struct stack_sample *sample)
 {
 	return sample->frames + sample->kernel_frames;
 }
 
-/* Resolves one raw address; false when no mapping that was read holds it. */
+/* Resolves one raw address. False when no mapping that was read contains it. */
 static bool resolve_address(const struct mappings *maps, uint64_t address, struct frame *ret_frame)
 {
 	const struct mapping *m = mappings_find(maps, address);
@@ -25,9 +25,9 @@ static bool resolve_address(const struct mappings *maps, uint64_t address, struc
 }
 
 /*
- * An address that is in no executable mapping is no return address: code without frame pointers
- * uses that register for data. The chain ends before it; the leaf stays, it is where the program
- * was.
+ * Ends the chain before the first caller that lies in no executable mapping: it is no return
+ * address, because code without frame pointers uses that register for data. The leaf stays: it is
+ * the program's instruction pointer.
  */
 static void cut_chain(struct stack_sample *sample)
 {
@@ -40,12 +40,12 @@ static void cut_chain(struct stack_sample *sample)
 		}
 }
 
-/* Whether the build-id of some frame's file is not known yet. */
+/* Returns whether some frame's file has no known build-id yet. */
 static bool lacks_build_ids(struct stack_sample *sample)
 {
 	const struct frame *frames = user_of(sample);
 
-	/* Of a stack that is unwound the answer tells the leaf's alone. */
+	/* For an unwound stack the kernel tells only the build-id of the leaf's file. */
 	if (sample->flags & SAMPLE_UNWOUND)
 		return sample->user_frames > 0 && symbols_lacks_build_id(frames[0].module);
 	for (uint16_t i = 0; i < sample->user_frames; i++)
@@ -63,8 +63,8 @@ static bool has_id(struct symbols *symbols, const struct module *m, const struct
 }
 
 /*
- * The leaf of a walk that ended there, in no range of the table or in one that is not confirmed, by
- * the build-id that came with it.
+ * Resolves the only frame of a walk by the build-id in the record: the walk ended at the leaf,
+ * because the leaf lies in no range of the table or in an unconfirmed one.
  */
 static void resolve_leaf(const struct sample_context *c, const struct mappings *maps,
 			 const struct sample *record, struct frame *leaf)
@@ -85,8 +85,9 @@ static void resolve_leaf(const struct sample_context *c, const struct mappings *
 }
 
 /*
- * Resolves the first `count` frames that are not resolved yet. True when some are not in `maps`. A
- * leaf in a file that the table does not know stays: only the kernel can tell which it is.
+ * Resolves those of the first `count` frames that have no module yet. True when `maps` lacks some.
+ * A leaf with SAMPLE_LEAF_CHANGED is left as it is: its file is not the table's, and only the
+ * kernel can tell which it is.
  */
 static bool resolve_frames(const struct mappings *maps, const struct sample *record, uint16_t count,
 			   struct frame *frames)
@@ -100,7 +101,7 @@ static bool resolve_frames(const struct mappings *maps, const struct sample *rec
 	return missing;
 }
 
-/* All frames that can be are resolved. */
+/* Cuts the chain before an unresolved frame; asks for build-ids that are still unknown. */
 static void finish_chain(const struct sample_context *c, bool missing, struct stack_sample *sample,
 			 struct sample_asks *asks)
 {
@@ -115,8 +116,8 @@ static void finish_chain(const struct sample_context *c, bool missing, struct st
 }
 
 /*
- * How a walk ended, with what the kernel side does not tell: whether the table left mappings out,
- * and whether the last step was by the frame pointer.
+ * Returns how a walk ended, with two facts that the kernel side does not report: whether the table
+ * left mappings out, and whether the last step followed the frame pointer.
  */
 static enum unwind_end end_of_walk(const struct walk_table *table, const struct sample *record)
 {
@@ -129,7 +130,10 @@ static enum unwind_end end_of_walk(const struct walk_table *table, const struct 
 	return (enum unwind_end)record->user_end;
 }
 
-/* A walked stack lies in the mappings that its table was made of, any other in the process's. */
+/*
+ * Decodes a record that carries addresses only. The frames of a walked stack lie in the mappings
+ * from which its table was made, those of any other stack in the process's mappings.
+ */
 static void decode_addresses(const struct sample_context *c, const struct sample *record,
 			     struct stack_sample *sample, struct sample_asks *asks)
 {
@@ -148,7 +152,7 @@ static void decode_addresses(const struct sample_context *c, const struct sample
 		frames[i] = (struct frame){ &stack_sample_unknown, addresses[i] };
 	resolve_leaf(c, maps, record, frames);
 	missing = resolve_frames(maps, record, sample->user_frames, frames);
-	/* Something was mapped since (dlopen, a new image). */
+	/* The process has mapped something since (dlopen, a new image). */
 	asks->mappings =
 		missing && (walked || maps == &p->maps) && p->maps.read_ns <= record->time_ns;
 	if (!asks->mappings)
@@ -161,7 +165,7 @@ void sample_decode_missing(const struct sample_context *c, const struct mappings
 {
 	uint16_t count = sample->user_frames;
 
-	/* Of a walked stack only the leaf may lie elsewhere. */
+	/* Of a walked stack only the leaf may lie outside the table's mappings. */
 	if (record->flags & SAMPLE_UNWOUND && count > 1)
 		count = 1;
 	if (fresh)
@@ -169,11 +173,11 @@ void sample_decode_missing(const struct sample_context *c, const struct mappings
 	finish_chain(c, true, sample, ret_asks);
 }
 
-/* One frame that the kernel resolved. */
+/* Decodes one frame that the kernel resolved. */
 static void decode_id(struct symbols *symbols, const struct frame_build_id *id,
 		      const struct mapping *m, struct frame *ret_frame)
 {
-	/* For an address below a mapping the kernel tells that one's file (find_vma). */
+	/* For an address below a mapping the kernel names the file of that mapping (find_vma). */
 	bool known = id->status == 1 && id->offset_or_ip <= INT64_MAX;
 	struct module *module;
 
@@ -196,7 +200,9 @@ static void decode_ids(const struct sample_context *c, const struct sample *reco
 		uint64_t address = addresses ? addresses[i] : 0;
 		const struct mapping *m = addresses ? mappings_find(c->maps, address) : NULL;
 
-		/* The kernel tells the file of data, too: no return address, if all code is known.
+		/*
+		 * The kernel also names files of data mappings. When all code mappings are known,
+		 * an address outside them is no return address.
 		 */
 		if (addresses && !m && c->maps->count && c->maps->read_ns >= record->time_ns) {
 			frames[i] = (struct frame){ &stack_sample_unknown, address };
@@ -211,7 +217,10 @@ static void decode_ids(const struct sample_context *c, const struct sample *reco
 	cut_chain(sample);
 }
 
-/* Without a place for the process nothing of it is known: addresses as they are. */
+/*
+ * Keeps the addresses as they are: without an entry in the process table nothing is known of the
+ * process.
+ */
 static void decode_unknown(const struct sample *record, struct stack_sample *sample)
 {
 	const struct frame_build_id *ids = sample_record_ids(record);

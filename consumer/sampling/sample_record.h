@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sample_record.h: a record of the samples ring as bytes: whether it is sound, and where its parts
- * are. Behind struct sample lie the kernel frames, then the user frames: addresses; or, with
- * SAMPLE_BUILD_ID, what the kernel resolved, and with SAMPLE_ADDRESSES their addresses behind that.
- * With SAMPLE_LEAF_ID the build-id of the leaf's file comes last. Pure.
+ * sample_record.h: a record of the samples ring as bytes: checks it and finds its parts. Behind
+ * struct sample lie the kernel frames, then the user frames. User frames are addresses; with
+ * SAMPLE_BUILD_ID they are what the kernel resolved, and with SAMPLE_ADDRESSES their addresses
+ * follow. With SAMPLE_LEAF_ID the build-id of the leaf's file comes last. Pure.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_SAMPLE_RECORD_H
 #define TROCAR_CONSUMER_SAMPLING_SAMPLE_RECORD_H
@@ -15,19 +15,19 @@
 #include "shared/abi/abi.h"
 
 /*
- * Checks `bytes` bytes against the layout of struct sample: lengths, counts, slot and CPU within
- * what the loader made. Fuzzed (tests/fuzz/consumer/sample.c).
+ * Checks `bytes` bytes against the layout of struct sample: the lengths, the counts, and that slot
+ * and CPU exist in the loader's maps. Fuzzed (tests/fuzz/consumer/sample.c).
  */
 bool sample_record_valid(const void *record, size_t bytes, uint32_t slots, uint32_t cpus);
 
-/* ---- of a valid record */
+/* ---- parts of a valid record */
 
 static inline const uint64_t *sample_record_kernel(const struct sample *record)
 {
 	return (const uint64_t *)(record + 1);
 }
 
-/* What the kernel resolved; NULL without SAMPLE_BUILD_ID. */
+/* Returns what the kernel resolved; NULL without SAMPLE_BUILD_ID. */
 static inline const struct frame_build_id *sample_record_ids(const struct sample *record)
 {
 	const uint64_t *user = sample_record_kernel(record) + record->kernel_frames;
@@ -35,7 +35,7 @@ static inline const struct frame_build_id *sample_record_ids(const struct sample
 	return record->flags & SAMPLE_BUILD_ID ? (const struct frame_build_id *)user : NULL;
 }
 
-/* The addresses of the user frames; NULL when the record came without. */
+/* Returns the addresses of the user frames; NULL when the record carries none. */
 static inline const uint64_t *sample_record_addresses(const struct sample *record)
 {
 	const struct frame_build_id *ids = sample_record_ids(record);
@@ -47,7 +47,7 @@ static inline const uint64_t *sample_record_addresses(const struct sample *recor
 	return (const uint64_t *)(ids + record->user_frames);
 }
 
-/* What the kernel says of the leaf of a walked stack; NULL when the record came without. */
+/* Returns the kernel's answer for the leaf of a walked stack; NULL when the record carries none. */
 static inline const struct frame_build_id *sample_record_leaf_id(const struct sample *record)
 {
 	if (record->flags & SAMPLE_BUILD_ID || !(record->flags & SAMPLE_LEAF_ID))

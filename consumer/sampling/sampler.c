@@ -13,11 +13,12 @@
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
 
-/* Over which the CPUs' first ticks of a capture are spread: not more turns of the loop than this.
+/*
+ * Steps in which the CPUs' events get different phases: at most this many timer turns of the loop.
  */
 #define SPREAD_STEPS 10
 
-/* The loader's own events tick always: nothing is ours to open. */
+/* Whether the loader's own events tick always: then the consumer opens none. */
 static bool is_always(const struct sampler *s)
 {
 	return s->pins->abi.cpus_sampled > 0;
@@ -66,7 +67,9 @@ void sampler_done(struct sampler *s)
 	close_events(s);
 }
 
-/* The old events of CPUs before `cpu` are of CPUs that went; that of `cpu` itself is kept if alive.
+/*
+ * Closes the old events of CPUs before `cpu`, which went offline. Returns that of `cpu` if it still
+ * ticks.
  */
 static bool keep_event(struct sampler *s, size_t *at, uint32_t cpu, struct cpu_event *ret_event)
 {
@@ -83,7 +86,10 @@ static bool keep_event(struct sampler *s, size_t *at, uint32_t cpu, struct cpu_e
 	return false;
 }
 
-/* Makes the events those of `cpus`; true when one was opened. s->why says what is missing. */
+/*
+ * Keeps, opens and closes events so that `cpus` have them; true when it opened one. s->why says why
+ * one is missing.
+ */
 static bool merge_events(struct sampler *s, const uint32_t *cpus, size_t n, struct cpu_event *fresh)
 {
 	size_t kept = 0, at = 0;
@@ -106,7 +112,7 @@ static bool merge_events(struct sampler *s, const uint32_t *cpus, size_t n, stru
 			opened = true;
 			cpu_event_spread(&fresh[kept++]);
 		} else if (r == -ENODEV) {
-			s->n_online--; /* went between the list and here */
+			s->n_online--; /* went offline after the list was read */
 		} else if (!s->why) {
 			s->why = why;
 		}
@@ -127,9 +133,9 @@ static void fill_numbers(void *context, struct jsonw *w)
 }
 
 /*
- * Once when something is missing, once when it is there again. Nothing while the broker is late by
- * the time that a start of it takes: it is asked again as soon as it answers, and after that by the
- * next drain.
+ * Writes one line when events are missing and one when all are there again. Writes none while the
+ * broker may still be starting: the consumer asks again when the broker answers, and after its
+ * start time at the next drain.
  */
 static void say_missing(struct sampler *s)
 {
@@ -151,8 +157,9 @@ static void say_missing(struct sampler *s)
 }
 
 /*
- * While it lasts the full-rate events run as well, and longer than a period if the loop is held up:
- * the divisor is theirs, so that the recorder takes a tick too few and none that weighs too much.
+ * Ends the spread on all CPUs and sets the divisor back. During the spread the capture's events run
+ * as well, for more than a period if the loop is held up. The divisor is set for their rate, so the
+ * recorder may miss a tick, but no tick counts for too much time.
  */
 static void end_spread(struct sampler *s)
 {
@@ -163,7 +170,7 @@ static void end_spread(struct sampler *s)
 		set_divisor(s, 1);
 }
 
-/* Ends the spreading of one CPU after the other, over a period. */
+/* Ends the spread on one CPU after the other, over one period. */
 static void on_spread(void *context, uint32_t events)
 {
 	struct sampler *s = context;
@@ -245,7 +252,10 @@ void sampler_again(struct sampler *s)
 	sampler_retry(s);
 }
 
-/* Where one cannot be switched, its CPU is without: no tick is better than one of wrong weight. */
+/*
+ * Switches every event to the needed rate. Closes an event that the kernel refuses to switch: no
+ * tick is better than one of wrong weight.
+ */
 static void switch_rates(struct sampler *s)
 {
 	size_t kept = 0;
@@ -262,8 +272,8 @@ static void switch_rates(struct sampler *s)
 }
 
 /*
- * The divisor first on the way up, last on the way down: in between, the recorder takes a tick too
- * few, never one whose weight is too much.
+ * Sets the divisor first when a capture begins and last when it ends: in between, the recorder
+ * may miss a tick, but no tick counts for too much time.
  */
 void sampler_capture_begin(struct sampler *s)
 {

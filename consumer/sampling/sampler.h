@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sampler.h: the perf events that make the CPUs tick follow need. An event is a descriptor that the
- * broker opened: while nothing is watched there is none; while something is, two per online CPU, of
- * which one runs: at the recorder's rate, in a session at the full rate (cpu_event.h). Our death
- * closes all of them. Main thread only.
+ * sampler.h: opens, re-rates and closes the perf events by which CPUs are sampled, as the need
+ * changes. An event is a descriptor that the broker opened. While nothing is watched there is none;
+ * while something is, there are two per online CPU, of which one runs: at the recorder's rate, or
+ * at the full rate while a session runs (cpu_event.h). When the consumer dies the kernel closes all
+ * of them. Main thread only.
  *
- * Where the loader's own events tick always (`load --always oncpu`) nothing is opened here.
+ * Where the loader's own events tick always (`load --always oncpu`) this file opens nothing.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_SAMPLER_H
 #define TROCAR_CONSUMER_SAMPLING_SAMPLER_H
@@ -21,7 +22,7 @@
 
 struct broker_client;
 
-/* Who makes the CPUs tick. */
+/* Who opened the events that sample the CPUs. */
 enum sampler_by {
 	SAMPLER_NONE,
 	SAMPLER_BROKER,
@@ -31,62 +32,66 @@ enum sampler_by {
 struct sampler {
 	const struct pinned_maps *pins; /* borrowed, as the next three */
 	struct loop *loop;
-	struct broker_client *link; /* to the broker */
+	struct broker_client *link; /* borrowed */
 	const struct lines *lines;
-	bool watched;		  /* something is */
+	bool watched;		  /* some cgroup is watched */
 	struct cpu_event *events; /* owned, ascending by CPU */
 	size_t n_events;
-	struct loop_source *spread; /* while their phases are being spread, else NULL */
-	size_t spread_steps;	    /* done of that */
-	size_t n_online;	    /* CPUs, at the last look */
-	unsigned int captures;	    /* sessions that run */
-	uint64_t since_ns;	    /* all CPUs have ticked since; 0: they do not */
-	uint64_t retry_ns;	    /* what is missing is not asked for again before */
-	const char *why;	    /* why a CPU has no event; NULL: all have */
-	const char *said;	    /* what the last error line said of it; NULL: nothing */
+	struct loop_source *spread; /* timer that ends cpu_event_spread CPU by CPU; else NULL */
+	size_t spread_steps;	    /* of SPREAD_STEPS, done */
+	size_t n_online;	    /* CPUs that were online at the last look */
+	unsigned int captures;	    /* running sessions */
+	uint64_t since_ns;	    /* every online CPU has ticked since; 0: some does not */
+	uint64_t retry_ns;	    /* opens no missing event before this time */
+	const char *why;	    /* why a CPU has no event; NULL: every one has */
+	const char *said;	    /* reason in the last error line; NULL: none */
 };
 
-/* Takes its collaborators, all borrowed. Opens nothing. */
+/* Stores its collaborators, all borrowed. Opens nothing. */
 void sampler_init(struct sampler *s, const struct pinned_maps *pins, struct loop *loop,
 		  struct broker_client *link, const struct lines *lines);
 
-/* Closes everything; touches no map. */
+/* Closes all events; touches no map. */
 void sampler_done(struct sampler *s);
 
-/* Sets control.divisor. After the maps are ours. */
+/* Sets control.divisor. Call after the maps are taken over. */
 void sampler_start(struct sampler *s);
 
-/* Whether something is watched: opens what is needed, closes what is not. */
+/* Takes whether something is watched: opens the events that are needed or closes all. */
 void sampler_watched(struct sampler *s, bool watched);
 
-/* Asks again for what could not be opened, once its time has come; after every drain. */
+/* Opens the events that are missing, once retry_ns has passed. Call after every drain. */
 void sampler_retry(struct sampler *s);
 
-/* The same without waiting for its time: the broker is there again. */
+/* Opens the missing events now, without waiting for retry_ns: the broker is back. */
 void sampler_again(struct sampler *s);
 
-/* Reads which CPUs are online and follows them; at every scan and session. */
+/* Reads which CPUs are online; opens and closes events to match. Call at every scan and session. */
 void sampler_look(struct sampler *s);
 
 /*
- * Of a session, around its time: all events to the full rate, and back when no other runs. Begin
- * before its slot's state says capture, end after it says recorder: a sample of the capture is then
- * always one of a full-rate tick.
+ * Switches all events to the full rate when the first session begins, and back when the last one
+ * ends. Call sampler_capture_begin before the session's slot says capture, and sampler_capture_end
+ * after it says recorder: then every sample of the capture comes from a full-rate tick.
  */
 void sampler_capture_begin(struct sampler *s);
 void sampler_capture_end(struct sampler *s);
 
 /*
- * How many CPUs have a sampling event and how many have none, by now; *ret_why says why (a literal,
- * NULL when none is missing). Of the loader's own events it is known how many there are.
+ * Counts the CPUs that have a sampling event and those that have none. *ret_why says why one is
+ * missing (a literal; NULL when none is). The loader records in the ABI how many events of its own
+ * tick.
  */
 void sampler_state(const struct sampler *s, size_t *ret_ticking, size_t *ret_missing,
 		   const char **ret_why);
 
-/* Who makes the CPUs tick, and a sentence about it. */
+/* Returns who samples the CPUs, and in *ret_reason a sentence about it (a literal). */
 enum sampler_by sampler_by(const struct sampler *s, const char **ret_reason);
 
-/* Since when every online CPU has ticked without a gap; UINT64_MAX when they do not. */
+/*
+ * Returns since when every online CPU has ticked without a gap; UINT64_MAX when some does not.
+ * CLOCK_MONOTONIC.
+ */
 uint64_t sampler_since_ns(const struct sampler *s);
 
 #endif

@@ -7,7 +7,7 @@ static const char *const by_names[] = {
 	[SAMPLER_ALWAYS] = "always",
 };
 
-/* Events that tick now, and how often. */
+/* Returns the rate of the running events in thousandths of a hertz; 0 when none runs. */
 static uint64_t rate_milli_hz(const struct sampler *s)
 {
 	uint64_t hz = s->pins->abi.hz * 1000ULL;

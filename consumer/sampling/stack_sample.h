@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stack_sample.h: a decoded sample: its user addresses turned into module and file offset while the
- * process is known. The recorder, sessions and reports work on it.
+ * stack_sample.h: a decoded sample: its user addresses are turned into module and file offset while
+ * the process is still known. The recorder, sessions and reports use it.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_STACK_SAMPLE_H
 #define TROCAR_CONSUMER_SAMPLING_STACK_SAMPLE_H
@@ -12,10 +12,10 @@
 #include "consumer/symbols/symbols.h"
 #include "shared/abi/abi.h"
 
-/* Stands for an address outside every known mapping: the frame's offset is the address. */
+/* The module of an address outside every known mapping; the frame's offset is then the address. */
 extern struct module stack_sample_unknown;
 
-/* One frame. module NULL: a kernel address. */
+/* One frame; module NULL: a kernel address. */
 struct frame {
 	struct module *module;
 	uint64_t offset; /* file offset, or the address */
@@ -36,7 +36,7 @@ struct stack_sample {
 	struct frame frames[];
 };
 
-/* Beside enum sample_flag: the chain led outside every mapping and was cut there. */
+/* Beside enum sample_flag: the chain was cut at an address outside every mapping. */
 #define STACK_SAMPLE_CUT (1u << 31)
 
 _Static_assert(STACK_SAMPLE_CUT > SAMPLE_FLAGS_END_, "a flag of two meanings");

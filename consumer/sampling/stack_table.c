@@ -7,7 +7,7 @@
 
 #include "shared/tools/macro.h"
 
-/* Flags that tell stacks apart. */
+/* Samples that differ in one of these flags are different stacks. */
 #define STACK_FLAGS (SAMPLE_KTHREAD | SAMPLE_UNWOUND | STACK_SAMPLE_CUT)
 
 void stack_table_init(struct stack_table *s)
@@ -138,7 +138,7 @@ int stack_table_add(struct stack_table *s, const struct stack_sample *sample, en
 	stack->weight_ns += weight_ns;
 	if (!stack->exe)
 		stack->exe = exe;
-	/* Beyond the table's bound a thread may be counted twice; never less than there are. */
+	/* When idmap `threads` is full a thread may be counted twice, never too few times. */
 	thread = ((uint64_t)(stack->number + 1) << 32) | sample->tid;
 	if (!idmap_get(&s->threads, thread)) {
 		stack->threads++;

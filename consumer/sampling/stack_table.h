@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * stack_table.h: a session's samples, counted by phase, process, thread name and frames. The main
- * thread fills it; once the session has ended it belongs to the symbolizer's thread. Bounded.
+ * thread fills the table; after the session has ended the report thread owns it. Bounded by
+ * STACK_TABLE_MAX.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_STACK_TABLE_H
 #define TROCAR_CONSUMER_SAMPLING_STACK_TABLE_H
@@ -25,7 +26,7 @@ struct stack {
 	uint64_t start_ns;
 	uint32_t tgid;
 	uint32_t threads; /* distinct thread ids */
-	uint32_t number;  /* place in the table */
+	uint32_t number;  /* index in the table */
 	uint16_t kernel_frames, user_frames;
 	uint32_t flags;	  /* SAMPLE_KTHREAD, SAMPLE_UNWOUND, STACK_SAMPLE_CUT */
 	uint8_t phase;	  /* enum phase */
@@ -47,7 +48,7 @@ struct stack_table {
 void stack_table_init(struct stack_table *s);
 void stack_table_done(struct stack_table *s);
 
-/* Counts one sample of weight_ns. 0; -ENOSPC at the bound; -ENOMEM. */
+/* Counts one sample of weight_ns. Returns 0, -ENOSPC when the table is full, or -ENOMEM. */
 int stack_table_add(struct stack_table *s, const struct stack_sample *sample, enum phase phase,
 		    uint64_t weight_ns, struct module *exe);
 

@@ -11,8 +11,10 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* A program that had begun when the end was set has written its record by then; where one is lost
- * it is waited for. */
+/*
+ * How long an ended session waits for its samples. A BPF program that was running when the slot
+ * changed has written its record by then; if a record was lost, the session waits the whole time.
+ */
 #define SETTLE_NS (50 * NSEC_PER_MSEC)
 
 void sessions_init(struct sessions *all, const struct signal_host *host, struct sampler *sampler,
@@ -102,7 +104,10 @@ static struct session **find_free(struct sessions *all)
 	return NULL;
 }
 
-/* How much of the time before is there: since then the recorder has had all CPUs. */
+/*
+ * Returns how many ms before the trigger the recorder covers: since since_ns it has had samples of
+ * all CPUs.
+ */
 static uint32_t available_pre_ms(const struct session_start *start, uint64_t since_ns,
 				 uint64_t now_ns)
 {
@@ -112,8 +117,8 @@ static uint32_t available_pre_ms(const struct session_start *start, uint64_t sin
 }
 
 /*
- * First the rate changes, then the slot says capture, and only then the signals read the counters:
- * attempts from there on are `during`.
+ * First changes the rate, then sets the slot to capture, and only then lets the signals read the
+ * counters: all later attempts count as `during`.
  */
 static void begin_capture(struct sessions *all, struct session *s,
 			  const struct session_start *start)

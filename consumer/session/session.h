@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session.h: the bounded capture that a trigger starts: it makes its slot say capture and the CPUs
- * tick at the full rate, and gives its signals their samples and moments. It knows no watch, no
- * thread and no signal by name. Ended and settled, it becomes a struct session_result. Main thread
- * only.
+ * session.h: a session, the bounded capture that a trigger starts. It sets its slot to capture, has
+ * the CPUs tick at the full rate, and calls its signals with their samples and at begin and end. It
+ * knows no watch, no thread and no signal by name. When it has ended and all its samples have come
+ * it becomes a struct session_result. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SESSION_SESSION_H
 #define TROCAR_CONSUMER_SESSION_SESSION_H
@@ -22,21 +22,21 @@ struct owner;
 _Static_assert(SESSIONS_MAX <= CAPTURED_MAX, "each is captured");
 #define SESSIONS_ENDED 32 /* remembered for the `sessions` method */
 
-/* A session's time where neither a rule nor a request says it. */
+/* A session's length where neither a rule nor a request gives one. */
 #define SESSION_PRE_MS	  5000
 #define SESSION_DURING_MS 3000
 
 struct session {
-	struct session_result *result; /* owned, until it is handed over */
+	struct session_result *result; /* owned until handed over */
 	struct signal_target target;
-	struct owner *owner; /* whose the cgroup is, the caller's reference; NULL: not known */
+	struct owner *owner; /* of the cgroup, a reference; NULL: not known */
 	uint32_t during_ms;  /* as asked */
-	uint64_t end_ns;     /* to end at */
-	bool ending;	     /* waiting for the ring to be drained */
-	uint64_t settled_ns; /* a drain after this moment has all that will come */
+	uint64_t end_ns;     /* CLOCK_MONOTONIC */
+	bool ending;	     /* has ended; waits until the ring is drained */
+	uint64_t settled_ns; /* a drain after this time has all its samples */
 };
 
-/* What the `sessions` method remembers of an ended one. */
+/* What the method `sessions` reports of an ended session. */
 struct session_summary {
 	uint64_t id;
 	char rule[RULE_NAME_BYTES];
@@ -49,16 +49,16 @@ struct session_summary {
 struct sessions {
 	struct signal_host host;
 	struct sampler *sampler;	   /* borrowed, as the next */
-	const struct active_rules *active; /* a session keeps its set */
+	const struct active_rules *active; /* a session keeps a reference to its rule set */
 	struct session *running[SESSIONS_MAX];
 	size_t count;
 	uint64_t total;
 	struct session_summary ended[SESSIONS_ENDED];
-	size_t n_ended;		  /* in all; the ring holds the last */
-	struct captured captured; /* cgroups of those that run */
+	size_t n_ended;		  /* in all; the array holds the last */
+	struct captured captured; /* cgroups of the running ones */
 };
 
-/* What a session is begun with. */
+/* What the caller gives to begin a session. */
 struct session_start {
 	const struct trigger_reason *reason; /* copied */
 	const struct rule *rule; /* of the set in force; NULL for a request without one */
@@ -69,52 +69,58 @@ struct session_start {
 	bool by_process;      /* the slot takes matched processes only */
 	uint32_t only_tgid;   /* 0: no filter by process */
 	uint32_t during_ms;   /* 0: the rule's */
-	uint64_t recorded_ns; /* since when the recorder has the slot's samples */
-	struct owner *owner;  /* its reference goes to the session where it begins */
+	uint64_t recorded_ns; /* the recorder has the slot's samples since */
+	struct owner *owner;  /* a reference; the session takes it when it begins */
 };
 
-/* Takes its collaborators, all borrowed. */
+/* Stores its collaborators, all borrowed. */
 void sessions_init(struct sessions *all, const struct signal_host *host, struct sampler *sampler,
 		   const struct active_rules *active);
 
 /*
- * Begins a session; its programs are not attached yet. What is in the samples ring by now counts as
- * before. 0; -ENOSPC when SESSIONS_MAX run; -ENOMEM: then nothing has changed.
+ * Begins a session; session_attach attaches its programs. Drain before: samples that are in the
+ * ring now count as before. Returns 0; -ENOSPC when SESSIONS_MAX run; or -ENOMEM. On failure
+ * nothing has changed.
  */
 int session_begin(struct sessions *all, const struct session_start *start,
 		  struct session **ret_session);
 
-/* Attaches what its signals want, which may take the time in which a broker starts. */
+/* Attaches the programs of its signals, which may take as long as a broker takes to start. */
 void session_attach(struct sessions *all, struct session *s);
 
-/* The same for all that run, where it has failed: the broker was late. */
+/* Attaches again in all running sessions the signals that do not run: the broker was late. */
 void sessions_attach_again(struct sessions *all);
 
-/* The session that a sample of that slot and epoch may belong to, or NULL. */
+/* Returns the session to which a sample of that slot and epoch may belong, or NULL. */
 struct session *sessions_of_slot(const struct sessions *all, uint32_t slot, uint32_t epoch);
 
-/* Gives it a decoded sample of its slot. False when it does not belong to the session. */
+/* Gives it a decoded sample of its slot. False when the sample does not belong to the session. */
 bool session_sample(struct session *s, const struct stack_sample *h, const struct process *p);
 
-/* The slot takes matched processes only from here on: what a cgroup used is no measure any more. */
+/*
+ * Records that the slot takes matched processes only from now on: the cgroup's CPU time no longer
+ * says how many samples to expect.
+ */
 void session_narrow(struct session *s);
 
-/* Ends it now, whatever is left of its time; the account is closed after the next drain. */
+/* Ends the session now, before its time if need be. Its ledger is closed after the next drain. */
 void session_end(struct sessions *all, struct session *s);
 
-/* Ends those whose time is over. True when one was: the rings are to be drained. */
+/*
+ * Ends the sessions whose time is over. True when it ended one: the caller then drains the rings.
+ */
 bool sessions_end_due(struct sessions *all, uint64_t now_ns);
 
 /*
- * Takes out one that has ended and whose samples have all come, or have had their time; its account
- * is closed. The caller owns it and its result. NULL when there is none.
+ * Takes one ended session out of `all`: all its samples have come, or SETTLE_NS has passed; closes
+ * its ledger. The caller owns the session and its result. NULL when there is none.
  */
 struct session *sessions_take_settled(struct sessions *all, uint64_t now_ns);
 
-/* Whether one has ended and waits for its samples. */
+/* Returns whether a session has ended and waits for its samples. */
 bool sessions_settling(const struct sessions *all);
 
-/* Releases it, and the result if it was not handed over; NULL is allowed. */
+/* Frees it, and its result unless that was handed over; NULL is allowed. */
 void session_free(struct session *s);
 
 #endif

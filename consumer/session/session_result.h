@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_result.h: what an ended session hands to the report thread. It owns all that it points
- * to; nothing in it leads back to the main thread.
+ * session_result.h: what an ended session hands to the report thread. It owns all that it points to
+ * and has no pointer to the main thread's data.
  */
 #ifndef TROCAR_CONSUMER_SESSION_SESSION_RESULT_H
 #define TROCAR_CONSUMER_SESSION_SESSION_RESULT_H
@@ -20,7 +20,7 @@ struct session_result {
 	struct trigger_reason reason;
 	char *cgroup; /* path */
 	uint64_t cgroup_id;
-	uint32_t pre_ms;		       /* as available */
+	uint32_t pre_ms;		       /* as much as the recorder had */
 	uint64_t start_ns, stop_ns;	       /* CLOCK_MONOTONIC */
 	struct signal *signals[SIGNAL_COUNT_]; /* NULL: not wanted */
 	struct psi pressure_end;
@@ -28,13 +28,13 @@ struct session_result {
 	struct session_result *next; /* in the report thread's queue */
 };
 
-/* Releases it with all that it owns; NULL is allowed. */
+/* Frees it with all that it owns; NULL is allowed. */
 void session_result_free(struct session_result *r);
 
-/* The subject of its lines. */
+/* Returns the subject of its lines. */
 struct event_subject session_result_subject(const struct session_result *r);
 
-/* Samples that were counted so far, of both phases and all signals. */
+/* Returns the number of samples counted so far, in both phases and all signals. */
 uint64_t session_result_samples(const struct session_result *r);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `switch`: how often the watched tasks gave their CPU away, and how often it was taken
- * from them. Counted by a program that the broker attaches for the session.
+ * The signal `switch`: counts how often the watched tasks gave their CPU away (voluntary), and how
+ * often the scheduler took it from them (involuntary). A program that the broker attaches for the
+ * session counts.
  */
 #include <stdlib.h>
 
@@ -13,9 +14,9 @@
 
 struct context_switches {
 	struct signal signal;
-	bool counted;		    /* from begin to end, but for late_ms */
-	bool tried;		    /* to attach it */
-	uint64_t late_ms;	    /* so long after begin the program was attached */
+	bool counted;		    /* counts are valid, from begin + late_ms to end */
+	bool tried;		    /* attach was called */
+	uint64_t late_ms;	    /* the program was attached so long after begin */
 	struct slot_switches count; /* at begin the first, at end the difference */
 };
 
@@ -27,7 +28,10 @@ static struct context_switches *switches_of(struct signal *s)
 	return (struct context_switches *)s;
 }
 
-/* What delays a service under CPU pressure is told apart by who ended its turns. */
+/*
+ * Returns true for CPU pressure: whether tasks gave the CPU up or lost it tells what delays the
+ * service.
+ */
 static bool is_auto(const struct trigger_reason *reason)
 {
 	return reason->kind == TRIGGER_PRESSURE && reason->when.resource == RESOURCE_CPU;
@@ -49,7 +53,7 @@ static void destroy_switches(struct signal *s)
 	free(s);
 }
 
-/* Sums what was counted in the session's slot so far. 0 or -errno. */
+/* Sums the counts of the session's slot so far. Returns 0 or -errno. */
 static int read_switches(const struct signal_host *host, const struct signal_target *target,
 			 struct slot_switches *ret_count)
 {

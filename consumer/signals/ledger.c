@@ -41,7 +41,10 @@ void ledger_close(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS
 	uint64_t known = l->emitted + ledger_lost(l), missing;
 
 	if (l->attempted < known) {
-		/* More arrived than was attempted: a counter was read late. Never hide a sample. */
+		/*
+		 * More samples arrived than were attempted: a counter was read late. Count them
+		 * all.
+		 */
 		l->attempted = known;
 		return;
 	}
@@ -72,7 +75,7 @@ enum verdict ledger_verdict(const struct ledger *all, const struct ledger *durin
 		*ret_reason = "more than half of the samples were lost";
 		return VERDICT_INCONCLUSIVE;
 	}
-	/* A few ticks say nothing; timers of virtual machines come late. */
+	/* Fewer ticks than this prove nothing: timers of virtual machines come late. */
 	if (expected != UINT64_MAX && expected >= 40 && during->attempted * 2 < expected) {
 		*ret_reason = "less than half of the ticks that the CPU time calls for arrived";
 		return VERDICT_PARTIAL;

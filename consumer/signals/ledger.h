@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ledger.h: the arithmetic of a session's ledger, apart from everything that samples. Pure.
+ * ledger.h: computes a session's ledger and verdict from counts. Pure.
  *
- * attempted = emitted + the sum of lost holds by construction: what is missing is given to the
- * reasons the kernel counted, in their order; what no counter explains is `unaccounted`, which the
- * tests require to be absent.
+ * attempted = emitted + the sum of lost holds by construction: ledger_close assigns what is missing
+ * to the reasons that the kernel counted, in their order; what no counter explains is
+ * `unaccounted`, which the tests require to be absent.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_LEDGER_H
 #define TROCAR_CONSUMER_SIGNALS_LEDGER_H
@@ -20,20 +20,21 @@ struct ledger {
 	uint64_t lost[DROP_COUNT_];
 };
 
-/* "ring_full", ... */
+/* Returns the reason's word in the lines: "ring_full", ... */
 const char *ledger_drop_name(enum drop drop);
 
 /*
- * Closes `l`, of which attempted, emitted and the consumer's own losses (MAP_FULL, HELD) are
- * counted: spreads what is missing over the kernel's reasons, at most `kernel_lost[reason]` each,
- * the rest to `rest`. Counters that exceed what is missing (losses after the session) are cut.
+ * Closes `l`, in which attempted, emitted and the consumer's own losses (MAP_FULL, HELD) are
+ * already counted: assigns what is missing to the kernel's reasons, at most kernel_lost[reason] to
+ * each, and the remainder to `rest`. Ignores what the counters count beyond that (losses after the
+ * session).
  */
 void ledger_close(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS], enum drop rest);
 
-/* Sum of all losses. */
+/* Returns the sum of all losses. */
 uint64_t ledger_lost(const struct ledger *l);
 
-/* a += b. */
+/* Adds b to a. */
 void ledger_add(struct ledger *a, const struct ledger *b);
 
 enum verdict {
@@ -45,9 +46,10 @@ enum verdict {
 const char *ledger_verdict_name(enum verdict verdict);
 
 /*
- * complete: nothing lost, and no silent gap; partial: some; inconclusive: more than half.
- * `expected` is the number of ticks the cgroup's CPU time calls for, ~0 when not known; `during` is
- * compared with it. *ret_reason is a sentence or NULL when complete.
+ * Returns complete: nothing lost and no silent gap; partial: some lost, or a gap; inconclusive:
+ * more than half lost. `expected` is the number of ticks that the cgroup's CPU time calls for, ~0
+ * when not known; it is compared with the ticks of `during`. *ret_reason is a sentence, NULL when
+ * complete.
  */
 enum verdict ledger_verdict(const struct ledger *all, const struct ledger *during,
 			    uint64_t expected, const char **ret_reason);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal `oncpu`: samples of what runs on the CPUs, and their account. Every attempt of the
- * sampler carries a number per slot and CPU (sample.seq). `first` is the number at which the
- * session began on each CPU, `last` the one at which it ended; what lies between and did not arrive
- * is lost, and the kernel's counters say why.
+ * The signal `oncpu`: samples of what runs on the CPUs, and their ledger. Each attempt of the BPF
+ * sampler carries a number per slot and CPU (sample.seq). `first` holds each CPU's number when the
+ * session began, `last` that when it ended. A number in between that did not arrive is lost, and
+ * the kernel's counters say why.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +23,8 @@ struct oncpu {
 	uint32_t cpus; /* possible ones */
 	uint32_t hz;
 	struct slot_counters *first, *last; /* per CPU, owned; one array */
-	uint64_t *before_first; /* per CPU: number of the first sample of the pre-roll, or ~0; owned
-				 */
+	/* per CPU: number of the first sample of the pre-roll, or ~0; owned */
+	uint64_t *before_first;
 	uint64_t filtered[PHASE_COUNT_]; /* samples of other processes of the slot */
 	uint64_t usage_start_us;	 /* the cgroup's CPU time; ~0 when not known */
 };
@@ -72,7 +72,7 @@ static struct signal *create_oncpu(const struct signal_host *host,
 	return &s->signal;
 }
 
-/* The cgroup's CPU time so far; ~0 when it cannot be known. */
+/* Reads the cgroup's CPU time so far; ~0 when it cannot be known. */
 static uint64_t read_usage_us(const struct signal_host *host, const struct signal_target *target)
 {
 	static const char key[] = "usage_usec ";
@@ -114,13 +114,13 @@ static void count_sample(struct oncpu *s, const struct signal_target *target,
 		ledger->emitted++;
 }
 
-/* Its number is before the session's first on that CPU. */
+/* Returns whether the sample's number is before the session's first on that CPU. */
 static bool came_before(const struct oncpu *s, const struct stack_sample *h)
 {
 	return (int32_t)(h->seq - (uint32_t)s->first[h->cpu].attempted) < 0;
 }
 
-/* What the recorder's samples are counted with. */
+/* Context of take_before, which counts the recorder's samples. */
 struct pre_roll {
 	struct oncpu *s;
 	const struct signal_host *host;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * signal_programs.h: the BPF programs of the signals, attached by the broker while a session wants
- * them: link descriptors, shared by all sessions that want the same signal. Our death closes them.
- * Main thread only.
+ * signal_programs.h: holds the links of the signals' BPF programs, which the broker attaches while
+ * a session wants them. Sessions that want the same signal share its link descriptors. When the
+ * consumer dies the kernel closes them and so detaches the programs. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SIGNALS_SIGNAL_PROGRAMS_H
 #define TROCAR_CONSUMER_SIGNALS_SIGNAL_PROGRAMS_H
@@ -15,7 +15,7 @@
 struct broker_client;
 
 struct signal_programs {
-	struct broker_client *link; /* to the broker, borrowed */
+	struct broker_client *link; /* borrowed */
 	struct {
 		int fds[BROKER_DESCRIPTORS_MAX];
 		size_t n_fds;
@@ -29,8 +29,9 @@ void signal_programs_init(struct signal_programs *all, struct broker_client *lin
 void signal_programs_done(struct signal_programs *all);
 
 /*
- * Attaches the programs of a signal, or joins who has them already. 0, or -errno as
- * broker_ask_signal with the reason. Each 0 wants one signal_programs_drop.
+ * Attaches the programs of a signal through the broker; if another session has them already, adds a
+ * holder. Returns 0, or -errno of broker_ask_signal (consumer/broker/broker_ask.h) with the reason
+ * in *ret_why. Call signal_programs_drop once for each 0.
  */
 int signal_programs_hold(struct signal_programs *all, enum signal_bit signal, const char **ret_why);
 void signal_programs_drop(struct signal_programs *all, enum signal_bit signal);

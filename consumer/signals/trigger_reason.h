@@ -20,8 +20,8 @@ struct trigger_reason {
 	enum trigger_kind kind;
 	/* pressure */
 	struct rule_when when;	/* the threshold */
-	const char *by;		/* how the crossing was noticed: a word of the line */
-	const int *pressure_fd; /* where the descriptor of that file stands, -1 without one */
+	const char *by;		/* how the crossing was noticed, as the line says it */
+	const int *pressure_fd; /* points to that pressure file's descriptor, -1 without one */
 	uint64_t stall_ms, measured_ms;
 	struct psi before, now;
 	/* request: who asked; exec: which process */
@@ -29,13 +29,13 @@ struct trigger_reason {
 	char comm[COMM_BYTES];
 };
 
-/* "pressure", "request", "exec". */
+/* Returns "pressure", "request" or "exec". */
 const char *trigger_reason_name(enum trigger_kind kind);
 
 /* Writes "reason": {...} of session.start. */
 void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w);
 
-/* Writes what trigger.held and pressure say of the threshold; nothing of other kinds. */
+/* Writes the threshold's keys of trigger.held and pressure; writes nothing for other kinds. */
 void trigger_reason_write_threshold(const struct trigger_reason *reason, struct jsonw *w);
 
 #endif
