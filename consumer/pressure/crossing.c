@@ -16,7 +16,7 @@ const struct psi_point *crossing_compare(const struct threshold *t, const struct
 	const struct psi_point *from =
 		psi_history_since(h, now->time_ns > window_ns ? now->time_ns - window_ns : 0);
 
-	/* The readings between triggers are far apart: no stall is to count twice. */
+	/* Points are far apart when a trigger follows the threshold: count no stall twice. */
 	if (from && t->way == THRESHOLD_TRIGGER && from->time_ns < t->crossed.time_ns)
 		from = &t->crossed;
 	if (!from || (t->full && !now->psi.has_full) ||
@@ -26,9 +26,9 @@ const struct psi_point *crossing_compare(const struct threshold *t, const struct
 }
 
 /*
- * The kernel may not tell of it where the window is 2 s and more: who reads the file just when the
- * averages are due takes its trigger's turn (psi_show() against psi_avgs_work() in
- * kernel/sched/psi.c).
+ * The kernel may miss the crossing in a window of 2 s or more: a process that reads the pressure
+ * file just when the averages are due takes over the update that the trigger needs (psi_show()
+ * against psi_avgs_work() in kernel/sched/psi.c).
  */
 bool crossing_is_certain(const struct threshold *t, const struct psi_point *last,
 			 const struct psi_point *now)
@@ -43,8 +43,8 @@ bool crossing_is_certain(const struct threshold *t, const struct psi_point *last
 }
 
 /*
- * A trigger tells at most once in its window. What a scan or a reading found shortly before is the
- * same crossing.
+ * A trigger fires at most once per window: a crossing that a scan or a reading found shortly before
+ * is the same one.
  */
 bool crossing_is_repeat(const struct threshold *t, uint64_t now_ns)
 {
@@ -59,7 +59,7 @@ static void fire_rule(struct crossings *c, struct watch *w, const struct rule *r
 	struct trigger_held held;
 	struct session *session;
 
-	/* Pressure that goes on in the session it started is no new trigger. */
+	/* Pressure that goes on during the session that it started is no new trigger. */
 	if (w->session && w->session->result->rule == rule)
 		return;
 	trigger_fire(c->triggers, &trigger, &session, &held);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * crossing.h: when a reading of a pressure file crosses a threshold, and what follows: each rule of
- * the watch that asks for it triggers. Main thread only.
+ * crossing.h: decides when a reading of a pressure file crosses a threshold, and then fires a
+ * trigger for each rule of the watch that has this threshold. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PRESSURE_CROSSING_H
 #define TROCAR_CONSUMER_PRESSURE_CROSSING_H
@@ -14,33 +14,38 @@
 
 /* How a crossing was noticed. */
 enum crossing_by {
-	CROSSING_BY_TRIGGER, /* the kernel said so */
+	CROSSING_BY_TRIGGER, /* the kernel's trigger fired */
 	CROSSING_BY_SCAN,
-	CROSSING_BY_READING, /* the totals say so, read at a drain or after a notice that came too
-				early, and the kernel has not */
+	/*
+	 * The totals show it: read at a drain, or after a notice that came too early; the kernel's
+	 * trigger has not fired for it.
+	 */
+	CROSSING_BY_READING,
 };
 
 struct crossings {
 	struct triggers *triggers; /* borrowed */
-	uint64_t noticed;	   /* crossings that the kernel told */
-	uint64_t missed;	   /* crossings that a reading found and the kernel had not told */
+	uint64_t noticed;	   /* crossings for which the kernel's trigger fired */
+	uint64_t missed;	   /* crossings that a reading found and the trigger did not */
 };
 
-/* The point from which growth to now is at least the threshold's; NULL when it is not. */
+/*
+ * Returns the point since which the total has grown by the threshold's stall; NULL when it has not.
+ */
 const struct psi_point *crossing_compare(const struct threshold *t, const struct psi_history *h,
 					 const struct psi_point *now);
 
 /*
- * Whether the stall since the last reading must have crossed the threshold: of the windows that
- * cover this time, one had at least the mean.
+ * Returns whether the stall since the last reading must have crossed the threshold: of the windows
+ * that cover this time, at least one had the mean stall or more.
  */
 bool crossing_is_certain(const struct threshold *t, const struct psi_point *last,
 			 const struct psi_point *now);
 
-/* Whether a crossing at `now_ns` is the one that was acted on just before. */
+/* Returns whether a crossing at `now_ns` is the one that crossing_act has just handled. */
 bool crossing_is_repeat(const struct threshold *t, uint64_t now_ns);
 
-/* Acts on a crossed threshold: a trigger for each rule that asks for it. */
+/* Acts on a crossed threshold: fires a trigger for each rule that has it. */
 void crossing_act(struct crossings *c, struct threshold *t, const struct psi_point *from,
 		  const struct psi_point *now, enum crossing_by by);
 

@@ -13,7 +13,7 @@
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
 
-/* Readings of what triggers follow are not nearer: their history is short. */
+/* Least time between readings of files that triggers follow: their history is short. */
 #define APART_NS NSEC_PER_SEC
 
 /* UPDATES_PER_WINDOW of kernel/sched/psi.c. */
@@ -66,7 +66,9 @@ static void open_file(struct pressure *p, const struct watch *w, enum resource r
 	pressure_follow_of(p, w)->file[resource].fd = MAX(fd, -1);
 }
 
-/* Opens the files that the bindings need, and closes the others. True when one of them changed. */
+/*
+ * Opens the files that the bindings need and closes the others. True when it opened or closed one.
+ */
 static bool follow_files(struct pressure *p, const struct watch *w)
 {
 	bool wanted[RESOURCE_COUNT_] = {}, changed = false;
@@ -101,8 +103,9 @@ static bool drop_unwanted(struct pressure *p, struct followed *f)
 }
 
 /*
- * Brings the thresholds in line with the rules: those that stay keep their trigger, those that are
- * gone are closed, new ones are opened as far as this turn goes. True when one came or went.
+ * Brings the thresholds in line with the rules: keeps those that stay, with their triggers, closes
+ * those that no rule has any more, and opens new ones as far as this turn of the loop allows. True
+ * when one came or went.
  */
 static bool follow_thresholds(struct pressure *p, const struct watch *w)
 {
@@ -188,7 +191,7 @@ void pressure_follow_stopped(struct pressure *p, const struct watch *w)
 	pressure_scan_refresh(&p->scan);
 }
 
-/* Keeps the point when the last one is not too near: the history is short. */
+/* Adds the point to the history if the newest is APART_NS old: the history is short. */
 static void keep_point(struct psi_history *h, const struct psi_point *now)
 {
 	const struct psi_point *newest = psi_history_newest(h);
@@ -198,11 +201,11 @@ static void keep_point(struct psi_history *h, const struct psi_point *now)
 }
 
 /*
- * A stall that goes on after its notice leaves one behind in the kernel, which it gives when the
- * window is over or, if the stall has ended by then, at the first sign of the next one; and then it
- * is silent for a window (pending_event in update_triggers() of kernel/sched/psi.c). So a notice
- * may come before its threshold is crossed: for that window we read by ourselves, as often as the
- * kernel would.
+ * Reads the file for one window as often as the kernel would, because the notice came before the
+ * threshold was crossed. The reason: a stall that goes on after a notice leaves a pending event in
+ * the kernel. The kernel delivers it when the window is over or, if the stall has ended by then,
+ * with the first stall of the next window; then it is silent for a window (pending_event in
+ * update_triggers() of kernel/sched/psi.c).
  */
 static void look_on(struct pressure *p, struct threshold *t, uint64_t now_ns)
 {
@@ -215,7 +218,9 @@ static void look_on(struct pressure *p, struct threshold *t, uint64_t now_ns)
 	loop_timer_set(p->look, every_ns, every_ns);
 }
 
-/* True while a threshold of this watch is to be read again. */
+/*
+ * Reads the thresholds of this watch whose notice came early; true while one has to be read again.
+ */
 static bool look_at_watch(struct pressure *p, struct followed *f, uint64_t now_ns)
 {
 	bool more = false;
@@ -237,14 +242,14 @@ static bool look_at_watch(struct pressure *p, struct followed *f, uint64_t now_n
 	return more;
 }
 
-/* Reads again what the kernel told of before it was so. */
+/* Timer: reads again the thresholds for which the kernel's notice came early. */
 static void on_look(void *context, uint32_t events)
 {
 	struct pressure *p = context;
 	uint64_t now_ns = clock_mono_ns();
 	bool more = false;
 
-	/* By slot: a session that starts must not disturb the walk. */
+	/* By slot: a session that starts must not disturb the iteration. */
 	for (uint32_t i = 0; i < p->slots.count; i++)
 		more = look_at_watch(p, &p->slots.at[i], now_ns) || more;
 	if (more)
@@ -350,7 +355,7 @@ void pressure_follow_drained(struct pressure *p, uint64_t now_ns)
 	pressure_follow_retry(p);
 	if (!p->opener.set)
 		return;
-	/* By slot: a session that starts must not disturb the walk. */
+	/* By slot: a session that starts must not disturb the iteration. */
 	for (uint32_t i = 0; i < p->slots.count; i++)
 		for (int k = 0; k < RESOURCE_COUNT_; k++)
 			if (p->slots.at[i].file[k].by_trigger && p->slots.at[i].file[k].fd >= 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pressure_follow.h: following the pressure of the watched cgroups. A threshold is followed by a
- * trigger of the kernel where the broker opens the file (psi_opener.h): then nothing here wakes by
- * itself. The others are followed by scan (pressure_scan.h). Main thread only.
+ * pressure_follow.h: follows the pressure of the watched cgroups. A trigger of the kernel follows a
+ * threshold where the broker opens the file (psi_opener.h): then no timer of this file runs. The
+ * scan follows the other thresholds (pressure_scan.h). Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PRESSURE_PRESSURE_FOLLOW_H
 #define TROCAR_CONSUMER_PRESSURE_PRESSURE_FOLLOW_H
@@ -22,49 +22,55 @@ struct pressure {
 	struct psi_opener opener;
 	struct pressure_scan scan;
 	struct crossings crossings;
-	struct loop_source *look; /* after notices that came too early */
-	uint64_t look_every_ns;	  /* its interval, 0 while there are none */
+	struct loop_source *look; /* timer, after notices that came too early */
+	uint64_t look_every_ns;	  /* its interval; 0: not set */
 	uint64_t read_ns;	  /* when pressure_follow_drained last read */
-	uint64_t notices;	  /* POLLPRI of a trigger */
-	uint64_t false_events;	  /* of these: the totals had not grown by the threshold */
-	uint64_t repeats;	  /* of what a reading had found less than a window before */
-	uint64_t gone;		  /* POLLERR: the file went away under the trigger */
+	uint64_t notices;	  /* POLLPRI of triggers */
+	uint64_t false_events;	  /* of these: the total had not grown by the threshold */
+	uint64_t repeats; /* of these: a reading had found the crossing less than a window before */
+	uint64_t gone;	  /* POLLERR: the file went away under the trigger */
 };
 
 /*
- * Opens the system-wide files and triggers, and makes room for `slots` watches; before the
- * lock-down. 0 or -errno (never for PSI absent). Release with pressure_follow_done.
+ * Opens the system-wide files and triggers, and allocates room for `slots` watches. Call before the
+ * lock-down. Returns 0 or -errno (not for a kernel without PSI). Release with pressure_follow_done.
  */
 int pressure_follow_open(struct pressure *p, struct loop *loop, uint32_t slots);
 void pressure_follow_done(struct pressure *p);
 
-/* Gives it its collaborators, borrowed. */
+/* Stores its collaborators, borrowed. */
 void pressure_follow_init(struct pressure *p, const struct event_log *log,
 			  struct triggers *triggers);
 
-/* Follows what the rules of a watch ask for: files, triggers, scan; after every change of them. */
+/*
+ * Opens and closes files, triggers and the scan as the rules of the watch need. Call after every
+ * change of them.
+ */
 void pressure_follow_changed(struct pressure *p, struct watch *w);
 
-/* Opens what could not be looked up in time when the watch began; at each scan of the processes. */
+/*
+ * Opens the files that could not be looked up in time when the watch began. Call at each scan of
+ * the processes.
+ */
 void pressure_follow_again(struct pressure *p, struct watch *w);
 
-/* Closes what was opened for a watch that goes. */
+/* Closes the files and triggers of a watch that ends. */
 void pressure_follow_stopped(struct pressure *p, const struct watch *w);
 
 /*
- * After each drain of the rings: reads what triggers follow, so that there is a point shortly
- * before the next crossing, and acts on a crossing that the kernel has not told of. Opens what
- * waits.
+ * Call after each drain of the rings. Reads the files that triggers follow, at most once in
+ * APART_NS: so the history has a point shortly before the next crossing, and a crossing for which
+ * the kernel gave no notice is acted on. Opens waiting thresholds.
  */
 void pressure_follow_drained(struct pressure *p, uint64_t now_ns);
 
-/* Tries again to open what waits: the broker is there again. */
+/* Tries again to open waiting thresholds: the broker is back. */
 void pressure_follow_retry(struct pressure *p);
 
-/* The kernel told of a threshold; `gone`: that its file went away. */
+/* Handles the kernel's notice for a threshold. `gone`: its file went away. */
 void pressure_follow_notice(struct pressure *p, struct threshold *t, bool gone);
 
-/* What is followed of a watch. */
+/* Returns what is followed for a watch. */
 struct followed *pressure_follow_of(const struct pressure *p, const struct watch *w);
 
 #endif

@@ -7,18 +7,18 @@
 
 #include "shared/tools/macro.h"
 
-/* All frames of one stack; far beyond what STACK_SAMPLE_FRAMES_MAX of the longest names take. */
+/* Bytes for all frames of one stack: far more than STACK_SAMPLE_FRAMES_MAX of the longest names. */
 #define FRAMES_BYTES (2u << 20)
 
 /*
- * A frame that was rendered before, at the one place where it may stand: another one that falls
- * there takes it. When there is no room for one more text, all are forgotten.
+ * A cache entry for a rendered frame. Each frame has one place in the cache; another frame with the
+ * same place replaces it. When the texts have no room for one more, the whole cache is emptied.
  */
 struct frame_json_known {
 	struct frame frame;
-	uint64_t start_ns; /* of the process; 0 where the name does not depend on it */
+	uint64_t start_ns; /* of the process; 0: its name is the same in all */
 	uint32_t tgid;
-	uint32_t text, bytes; /* in rendering.text; bytes 0: a free place */
+	uint32_t text, bytes; /* text: offset in rendering.text; bytes 0: a free place */
 	bool caller;
 	struct named_frame named;
 };
@@ -28,7 +28,7 @@ int frame_json_init(struct rendering *r, struct symbols *symbols)
 	memset(r, 0, sizeof(*r));
 	r->symbols = symbols;
 	jsonw_init(&r->frames, FRAMES_BYTES);
-	/* Not touched until used: what a session never fills costs no resident memory. */
+	/* calloc: pages that a session never touches cost no resident memory. */
 	r->known = calloc(RENDERING_FRAMES, sizeof(*r->known));
 	r->text = malloc(RENDERING_TEXT_BYTES);
 	if (r->known && r->text)
@@ -71,7 +71,10 @@ static void write_frame(struct jsonw *w, const struct named_frame *f)
 	jsonw_object_end(w);
 }
 
-/* A name depends on nothing else (frame_name_frame): a leaf's address is the instruction's own. */
+/*
+ * A name depends on these fields only (frame_name_frame): a leaf's address is the instruction
+ * itself, a caller's a return address.
+ */
 static struct frame_json_known key_of(const struct stack *stack, size_t i)
 {
 	struct frame_json_known key = { .frame = stack->frames[i],
@@ -101,7 +104,7 @@ static struct frame_json_known *place_of(const struct rendering *r,
 	return &r->known[(hash >> 40) % RENDERING_FRAMES];
 }
 
-/* Keeps a text that was just rendered. */
+/* Caches a text that was just rendered. */
 static void keep_text(struct rendering *r, struct frame_json_known *k,
 		      struct frame_json_known fresh, const char *text)
 {

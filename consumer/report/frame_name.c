@@ -20,7 +20,7 @@ static void name_kernel(struct symbols *symbols, const struct frame *f, bool cal
 	struct symbol_name name = {};
 	const char *module = "";
 
-	/* A return address stands behind the call, which may be the function's last instruction. */
+	/* A return address points behind the call, which may be the function's last instruction. */
 	symbols_kernel(symbols, f->offset - (caller ? 1 : 0), &name, &module);
 	*ret = (struct named_frame){
 		.fn = name.fn,
@@ -50,8 +50,9 @@ static void name_jit(struct symbols *symbols, const struct stack *stack, const s
 }
 
 /*
- * In no mapping that was read: a runtime may have made room for more code since, and its process
- * gone before that was seen. Its perf map knows addresses and needs no mapping.
+ * Names a frame that lies in no mapping that was read: a runtime may have mapped more code, and its
+ * process may have ended before the consumer read the mappings again. The process's perf map names
+ * addresses without a mapping.
  */
 static void name_unknown(struct symbols *symbols, const struct stack *stack, const struct frame *f,
 			 bool caller, struct named_frame *ret)
@@ -103,7 +104,7 @@ void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t
 		name_user(symbols, f, i > stack->kernel_frames, ret_frame);
 }
 
-/* Functions nobody calls: where a chain rightly ends. */
+/* Returns whether `fn` is an entry point: no function calls it, so a chain rightly ends there. */
 static bool is_entry(const char *fn)
 {
 	static const char *const entries[] = {
@@ -121,7 +122,10 @@ static bool is_entry(const char *fn)
 		"runtime.mstart",
 	};
 
-	/* Behind it nothing, or a version ("@@GLIBC_2.34") or the compiler's suffix (".abi0"). */
+	/*
+	 * After the name may follow nothing, a version ("@@GLIBC_2.34"), or a compiler's suffix
+	 * (".abi0").
+	 */
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
 		size_t bytes = strlen(entries[i]);
 
@@ -132,8 +136,9 @@ static bool is_entry(const char *fn)
 }
 
 /*
- * The C library calls main and the threads' functions from code without a public name. The dynamic
- * loader has functions of many a name that are called by others of its own.
+ * Returns whether a chain may end in this frame. The C library calls main and the threads'
+ * functions from code without a public name. ld.so's named functions call each other: a chain that
+ * ends in one is not complete.
  */
 static bool is_outermost(const struct named_frame *f)
 {
@@ -149,8 +154,8 @@ static bool is_outermost(const struct named_frame *f)
 }
 
 /*
- * What the kernel side said of a walk by rows. That no caller was found where one should be says
- * nothing by itself: it is the end of a whole stack where nobody calls the outermost function.
+ * Judges a stack that the kernel side walked by unwind rows. UNWIND_END_NO_CALLER alone proves
+ * nothing: a complete stack also ends so, because nothing calls its outermost function.
  */
 static enum quality unwound_quality(const struct stack *stack, const struct named_frame *root,
 				    const char **ret_reason)
@@ -195,7 +200,7 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 	}
 	if (root && root->fn && is_entry(root->fn))
 		return QUALITY_COMPLETE;
-	/* A lone frame in the C library is where the program was, not who called it. */
+	/* A lone frame in the C library is the instruction pointer, not a caller of main. */
 	if (root && stack->user_frames > 1 && root->module && is_outermost(root))
 		return QUALITY_COMPLETE;
 	*ret_reason = "the chain of frame pointers ended before an entry point: built without "

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* frame_name.h: names of a stack's frames and what the whole stack is worth. Symbolizer thread
- * only. */
+/*
+ * frame_name.h: names a stack's frames and judges whether the stack is complete. Report thread
+ * only.
+ */
 #ifndef TROCAR_CONSUMER_REPORT_FRAME_NAME_H
 #define TROCAR_CONSUMER_REPORT_FRAME_NAME_H
 
@@ -12,18 +14,21 @@
 #include "consumer/symbols/symbols.h"
 
 enum quality {
-	QUALITY_COMPLETE,  /* unwound to the outermost frame; by frame pointers: to an entry point
-			      or the C library that calls it */
+	/*
+	 * Unwound to the outermost frame; by frame pointers: to an entry point, or to the C library
+	 * that calls it.
+	 */
+	QUALITY_COMPLETE,
 	QUALITY_TRUNCATED, /* deeper than a sample can be */
-	QUALITY_BROKEN,	   /* it ended elsewhere */
+	QUALITY_BROKEN,	   /* the chain ended elsewhere */
 	QUALITY_COUNT_,
 };
 
 /* One named frame; strings live until the next symbols_trim. */
 struct named_frame {
 	const char *fn;	    /* NULL when not known */
-	const char *raw;    /* as the symbol table has it, where fn is demangled; else NULL */
-	const char *why;    /* without fn: the reason */
+	const char *raw;    /* fn as in the symbol table, if fn is demangled; else NULL */
+	const char *why;    /* the reason if fn is NULL */
 	const char *module; /* path, "kernel", a kernel module, or NULL when not known */
 	const char *kind;   /* "kernel", "user", "jit" */
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
@@ -36,7 +41,9 @@ struct named_frame {
 void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t i,
 		      struct named_frame *ret_frame);
 
-/* The worth of a stack whose outermost frame is `root` (NULL without frames); the reason, or NULL.
+/*
+ * Returns the quality of a stack whose outermost frame is `root` (NULL without frames), and in
+ * *ret_why the reason or NULL.
  */
 enum quality frame_name_quality(const struct stack *stack, const struct named_frame *root,
 				const char **ret_reason);

@@ -8,7 +8,7 @@
 #include "shared/elf/reason.h"
 #include "shared/tools/macro.h"
 
-#define NAME_MAX_BYTES 128 /* of a module in a sentence */
+#define NAME_MAX_BYTES 128 /* of a module's name in a sentence */
 
 static const char *base_name(const char *path)
 {
@@ -18,8 +18,8 @@ static const char *base_name(const char *path)
 }
 
 /*
- * Debian's package of debug symbols by a library's name: "libfoo.so.1" is in libfoo1,
- * "libfoo2.so.1" in libfoo2-1 (Debian Policy 8.1). False for what is no such name.
+ * Writes the name of Debian's package of debug symbols for a library: "libfoo.so.1" is in libfoo1,
+ * "libfoo2.so.1" in libfoo2-1 (Debian Policy 8.1). False if `base` has no such form.
  */
 static bool debug_package(const char *base, char *package, size_t space)
 {
@@ -31,7 +31,7 @@ static bool debug_package(const char *base, char *package, size_t space)
 	version = strspn(so + 4, "0123456789");
 	if (version == 0)
 		return false;
-	/* glibc alone calls them otherwise */
+	/* glibc's packages alone are named differently. */
 	snprintf(package, space, "%.*s%s%.*s-%s", (int)name, base,
 		 isdigit((unsigned char)base[name - 1]) ? "-" : "", (int)version, so + 4,
 		 name == 4 && base[3] == 'c' ? "dbg" : "dbgsym");

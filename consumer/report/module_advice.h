@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* module_advice.h: one sentence for the operator about a module that made stacks poor. */
+/* module_advice.h: writes one sentence for the operator about a module that made stacks poor. */
 #ifndef TROCAR_CONSUMER_REPORT_MODULE_ADVICE_H
 #define TROCAR_CONSUMER_REPORT_MODULE_ADVICE_H
 
@@ -8,15 +8,15 @@
 
 #define SUMMARY_ADVICE_BYTES 384 /* of a sentence, NUL included */
 
-/* About a process with more executable mappings than UNWIND_RANGES. */
+/* Advice for a process with more executable mappings than UNWIND_RANGES. */
 #define SUMMARY_NO_PLACE                                                                \
 	"stacks end where they leave the 512 executable mappings that are known of a "  \
 	"process with more: load fewer libraries, or build it with frame pointers and " \
 	"set capture.unwind to \"fp\""
 
 /*
- * Writes the sentence about `module` (a path): `why` is the reason of its unnamed frames or NULL,
- * `broken` whether stacks ended in it. False when there is nothing to be done about it.
+ * Writes the sentence about `module` (a path). `why` is the reason of its unnamed frames or NULL;
+ * `broken` says whether stacks ended in it. False when the operator can do nothing about it.
  */
 bool module_advice(const char *module, const char *why, bool broken,
 		   char text[SUMMARY_ADVICE_BYTES]);

@@ -12,8 +12,8 @@
 #include "shared/tools/macro.h"
 
 /*
- * The kernel's symbols are some MiB: given back when no session came for this long. To read them is
- * most of the time that a session takes whose files are known, and sessions come in groups.
+ * The report thread frees the kernel's symbols (some MiB) when no session came for this long.
+ * Reading them is most of the time of a session whose files are known, and sessions come in groups.
  */
 #define KERNEL_TRIM_S 600
 
@@ -26,8 +26,8 @@ struct report_thread {
 	struct session_result *first, *last;
 	size_t queued; /* in the list or being written */
 	bool stopping;
-	bool errand; /* perf maps are to be opened or closed */
-	bool hurry;  /* do not wait for room in the output queue any more */
+	bool errand; /* perf maps wait to be opened or closed */
+	bool hurry;  /* do not wait for room in the output queue */
 	bool warm;   /* the kernel's symbols may be in memory */
 };
 
@@ -41,7 +41,7 @@ static struct session_result *pop_session(struct report_thread *r)
 	return s;
 }
 
-/* From the main thread: there are perf maps to be opened or closed. */
+/* Tells the thread, from the main thread, that perf maps wait to be opened or closed. */
 static void wake_thread(void *context)
 {
 	struct report_thread *r = context;
@@ -62,8 +62,7 @@ static void serve_perf_maps(struct report_thread *r)
 	pthread_mutex_lock(&r->lock);
 }
 
-/* Waits for something to do, or until `until_ns` (0: for as long as it takes); false when that has
- * come. */
+/* Waits for work until `until_ns` (CLOCK_MONOTONIC; 0: without limit). False at the time limit. */
 static bool wait_for_work(struct report_thread *r, uint64_t until_ns)
 {
 	struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
@@ -75,7 +74,10 @@ static bool wait_for_work(struct report_thread *r, uint64_t until_ns)
 	return true;
 }
 
-/* Waits for work; trims once when none comes. NULL when the thread is to end. */
+/*
+ * Waits for the next session, serves perf maps meanwhile, and trims once when none comes. NULL when
+ * the thread has to end.
+ */
 static struct session_result *next_session(struct report_thread *r)
 {
 	uint64_t trim_ns = clock_mono_ns() + KERNEL_TRIM_S * NSEC_PER_SEC;

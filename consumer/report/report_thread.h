@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * report_thread.h: the symbolizer's thread. It takes ended sessions one by one, names their frames,
- * and writes their stack lines and session.end; and it opens the perf maps of processes that may
- * have gone by then (perf_map_files.h). It may wait for room in the output queue: nobody waits for
- * it. Idle it does not wake.
+ * report_thread.h: the report thread. It takes ended sessions one by one, names their frames, and
+ * writes their stack lines and session.end. It also opens the perf maps of processes that may end
+ * before their session does (perf_map_files.h). It may wait for room in the output queue, because
+ * no other thread waits for it. It does not wake while it has nothing to do.
  */
 #ifndef TROCAR_CONSUMER_REPORT_REPORT_THREAD_H
 #define TROCAR_CONSUMER_REPORT_REPORT_THREAD_H
@@ -17,17 +17,20 @@
 
 struct report_thread;
 
-/* Starts the thread (before the system-call filter). Everything is borrowed. 0 or -errno. */
+/*
+ * Starts the thread; call before the system-call filter. Everything is borrowed. Returns 0 or
+ * -errno.
+ */
 int report_thread_new(const struct lines *lines, struct symbols *symbols,
 		      struct report_thread **ret_reporter);
 
-/* Hands an ended session over, which the reporter frees. Never waits. */
+/* Hands over an ended session; the report thread frees it. Never waits. */
 void report_thread_put(struct report_thread *r, struct session_result *s);
 
-/* Sessions handed over and not yet written. */
+/* Returns the number of sessions handed over and not yet written. */
 size_t report_thread_queued(struct report_thread *r);
 
-/* Writes what is queued, waiting at most timeout_ms, then ends the thread and frees everything. */
+/* Writes the queued sessions, for at most timeout_ms, then ends the thread and frees everything. */
 void report_thread_stop(struct report_thread *r, uint32_t timeout_ms);
 
 #endif

@@ -9,9 +9,9 @@
 #include "consumer/report/module_advice.h"
 #include "shared/tools/macro.h"
 
-#define TEXT_MAX 256 /* of a name in the last line */
+#define TEXT_MAX 256 /* of a name in session.end */
 
-/* What ends the last line behind the rows. */
+/* Bytes of session.end after the rows. */
 #define TAIL_BYTES 64
 
 static const char other[] = "(other)";
@@ -43,7 +43,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	return (hash ^ 0xff) * 0x100000001b3ULL;
 }
 
-/* The place of that pair, or the free one where it would go. Open addressing over SUMMARY_KEYS. */
+/* Returns the row of the pair, or the free row for it. Open addressing over SUMMARY_KEYS rows. */
 static struct tally_row *find_row(const struct tally *t, const char *name, const char *detail,
 				  uint64_t *ret_hash)
 {
@@ -57,7 +57,10 @@ static struct tally_row *find_row(const struct tally *t, const char *name, const
 	return &t->rows[i];
 }
 
-/* Three quarters full at most; then what is new goes to one row, and what is known goes on. */
+/*
+ * Adds weight to the row of the pair. When the table is three quarters full, new pairs go to one
+ * common row; known pairs keep theirs.
+ */
 static void tally_add(struct tally *t, const char *name, const char *detail, uint64_t weight)
 {
 	uint64_t hash;
@@ -164,7 +167,7 @@ static void write_broken(const struct tally *t, const struct tally_row *row, str
 	jsonw_object_end(w);
 }
 
-/* The heaviest rows, as many as leave `keep_bytes` below the writer's wall. */
+/* Writes the heaviest rows, as many as leave keep_bytes below the writer's limit. */
 static void write_rows(const struct tally *t, size_t max, size_t keep_bytes,
 		       void (*write)(const struct tally *t, const struct tally_row *row,
 				     struct jsonw *w),
@@ -181,13 +184,13 @@ static void write_rows(const struct tally *t, size_t max, size_t keep_bytes,
 	}
 }
 
-/* Whether frame pointers would help the stacks that ended there. */
+/* Returns whether frame pointers would help the stacks that ended there. */
 static bool wants_pointers(const struct tally_row *broken)
 {
 	return !broken->detail || !strcmp(broken->detail, unwind_end_word(UNWIND_END_NO_POINTERS));
 }
 
-/* Whether stacks ended in the module; it is among the heaviest that did. */
+/* Returns whether the module is among the heaviest of those in which stacks ended. */
 static bool ended_stacks(const struct summary *s, const char *module)
 {
 	for (size_t i = 0; i < MIN(s->broken.count, (size_t)SUMMARY_MODULES); i++)
@@ -205,7 +208,7 @@ static bool is_unnamed(const struct summary *s, const char *module)
 	return false;
 }
 
-/* Appends the sentence when there is room; how many it wrote. */
+/* Appends the sentence if there is room. Returns how many it wrote. */
 static size_t put_sentence(struct jsonw *w, const char *text)
 {
 	struct jsonw_mark mark = jsonw_mark(w);
@@ -217,7 +220,7 @@ static size_t put_sentence(struct jsonw *w, const char *text)
 	return 0;
 }
 
-/* The same with the sentence about a module, when there is one. */
+/* Appends module_advice's sentence about a module, if it has one. Returns how many it wrote. */
 static size_t put_advice(struct jsonw *w, const char *module, const char *why, bool broken)
 {
 	char text[SUMMARY_ADVICE_BYTES];
@@ -227,8 +230,10 @@ static size_t put_advice(struct jsonw *w, const char *module, const char *why, b
 	return put_sentence(w, text);
 }
 
-/* First too many mappings, which are no module's fault; then what has no names, then what only
- * broke stacks; the heaviest of each. */
+/*
+ * Writes advice in this order: first that a process has too many mappings, which is no module's
+ * fault; then the heaviest modules without names; then the heaviest that only broke stacks.
+ */
 static void write_advice(const struct summary *s, struct jsonw *w)
 {
 	size_t wrote = 0;
@@ -275,7 +280,9 @@ void session_digest_write(const struct summary *s, struct jsonw *w)
 	write_quality(s, w);
 	room = w->max_bytes - MIN(w->bytes, w->max_bytes);
 	jsonw_array(w, "top");
-	/* Functions may take half of what is left, modules half of the rest each. */
+	/*
+	 * Functions may take half of the room that is left, each list of modules half of the rest.
+	 */
 	write_rows(&s->functions, SUMMARY_TOP, room / 2, write_function, w);
 	jsonw_array_end(w);
 	jsonw_array(w, "modules_unnamed");
@@ -294,7 +301,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The subject of the sentence: what the trigger says. Returns the length. */
+/* Writes the beginning of the headline: what the trigger says. Returns its length. */
 static int write_cause(const struct session_result *s, char *text, size_t space)
 {
 	switch (s->reason.kind) {

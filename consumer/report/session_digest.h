@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_digest.h: what a session says in its last line: where the time went, what could not be
- * named, and one sentence for a person. Symbolizer thread only.
+ * session_digest.h: summarizes a session for session.end: where the time went, which frames have no
+ * name, and one sentence for a person. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_DIGEST_H
 #define TROCAR_CONSUMER_REPORT_SESSION_DIGEST_H
@@ -17,9 +17,9 @@
 #define SUMMARY_TOP	5
 #define SUMMARY_MODULES 8
 #define SUMMARY_ADVICE	5    /* sentences */
-#define SUMMARY_KEYS	4096 /* functions told apart; beyond, the rest counts as "other" */
+#define SUMMARY_KEYS	4096 /* distinct functions; the rest counts as "other" */
 
-/* Weight by a pair of names, in order of arrival. */
+/* Weights by pair of names, in order of arrival. */
 struct tally {
 	struct tally_row {
 		const char *name, *detail; /* borrowed; name may be NULL */
@@ -33,33 +33,36 @@ struct summary {
 	struct tally
 		functions;    /* self: the innermost user frame, else the innermost kernel frame */
 	struct tally modules; /* unnamed frames by module and reason */
-	struct tally broken;  /* samples whose chain ended in a module, too early, and why */
+	struct tally broken;  /* samples by the module in which their chain ended early, and why */
 	uint64_t samples[QUALITY_COUNT_];
-	uint64_t ends[UNWIND_END_COUNT_]; /* samples of stacks that were unwound, by how they ended
-					   */
-	uint64_t by_pointers;		  /* samples whose stacks were taken by frame pointers */
-	uint64_t frames;		  /* of all stacks, each as often as it was sampled */
+	/* samples of unwound stacks, by how they ended */
+	uint64_t ends[UNWIND_END_COUNT_];
+	uint64_t by_pointers; /* samples whose stacks were taken by frame pointers */
+	uint64_t frames;      /* of all stacks, each as often as it was sampled */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int session_digest_init(struct summary *s);
 void session_digest_done(struct summary *s);
 
-/* Adds a stack; `frames` are its named frames, `n` of them. Only the during phase makes the
- * headline. */
+/*
+ * Adds a stack; `frames` are its `n` named frames. Only the during phase counts for the headline.
+ */
 void session_digest_add(struct summary *s, const struct stack *stack,
 			const struct named_frame *frames, size_t n);
 
-/* Puts the heaviest first; before what follows. */
+/*
+ * Sorts the rows, the heaviest first. Call before session_digest_write and session_digest_headline.
+ */
 void session_digest_sort(struct summary *s);
 
 /*
- * Writes `stack_quality`, and `top`, `modules_unnamed`, `modules_broken` and `advice`, of which as
- * many rows as fit below the writer's wall: so they come last in a line, and never cost it.
+ * Writes `stack_quality`, `top`, `modules_unnamed`, `modules_broken` and `advice`: as many rows as
+ * fit below the writer's limit. Write them last in a line; then they never make it too long.
  */
 void session_digest_write(const struct summary *s, struct jsonw *w);
 
-/* The sentence, at most `space` bytes with NUL. */
+/* Writes the sentence, at most `space` bytes with its NUL. */
 void session_digest_headline(const struct summary *s, const struct session_result *session,
 			     char *text, size_t space);
 

@@ -12,18 +12,21 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* An output that has not moved for this long is taken as stopped. */
+/* An output that has written nothing for this long counts as stopped. */
 #define STALL_NS (2 * NSEC_PER_SEC)
 
-/* For "]", the keys of a split stack, "}" and the newline. */
+/* Bytes for "]", the keys of a split stack, "}" and the newline. */
 #define TAIL_BYTES 96
 
-/* Lines are queued together: a wake-up of the writing thread for each was a quarter of our time. */
+/*
+ * Lines are queued together: waking the output thread for each took a quarter of this thread's
+ * time.
+ */
 #define BATCH_BYTES (64u << 10)
-/* And at most this part of the queue: a quarter of it is the main thread's. */
+/* A batch is at most this part of the queue; a quarter of the queue is kept for the main thread. */
 #define BATCH_SHARE 8
 
-/* Whole stacks that are not queued yet. */
+/* Whole stacks, not queued yet. */
 struct batch {
 	char *data;
 	size_t bytes, space, limit;
@@ -33,21 +36,22 @@ struct batch {
 
 struct report {
 	struct session_result *session;
-	const struct signal *signal; /* whose stacks are being written */
+	const struct signal *signal; /* its stacks are being written */
 	const struct lines *lines;
 	const bool *hurry;
 	struct event_subject subject;
 	struct summary summary;
 	struct rendering rendering;
-	struct jsonw tail; /* of one line, behind its frames */
-	size_t head_bytes; /* of a stack's first line, the longest head */
+	struct jsonw tail; /* of one line: what follows its frames */
+	size_t head_bytes; /* of a stack's first line, which has the longest head */
 	struct batch batch;
-	uint64_t written, moved_ns; /* of the output: how far it was, and when */
+	uint64_t written, moved_ns; /* bytes that the output had written, and when that last grew */
 };
 
 /*
- * Leaves a quarter of the queue to the main thread. False when the output does not move; as long as
- * it goes on not to, what follows does not wait again.
+ * Waits until three quarters of the queue suffice; a quarter is kept for the main thread. False
+ * when the output has written nothing for STALL_NS; later calls then return at once until it writes
+ * again.
  */
 static bool wait_for_room(struct report *r)
 {
@@ -79,7 +83,7 @@ static void lose_samples(struct report *r, enum phase phase, uint64_t samples)
 	ledger->lost[DROP_QUEUE_FULL] += samples;
 }
 
-/* Queues what the batch holds, all of it or nothing; what is refused goes into the ledger. */
+/* Queues the whole batch or nothing; samples that were not queued go into the ledger. */
 static void flush_batch(struct report *r)
 {
 	struct batch *b = &r->batch;
@@ -98,7 +102,7 @@ static void flush_batch(struct report *r)
 	b->lines = 0;
 }
 
-/* Room for `more` bytes: within the limit, or beyond it for the one stack that is longer. */
+/* Makes room for `more` bytes: within the limit, or above it for a single stack that is longer. */
 static bool reserve_batch(struct report *r, size_t more)
 {
 	struct batch *b = &r->batch;
@@ -127,7 +131,7 @@ static size_t count_unnamed(const struct report *r, size_t n)
 	return unnamed;
 }
 
-/* All of a line that stands before its frames. */
+/* Writes the part of a line that comes before its frames. */
 static void write_head(const struct report *r, const struct stack *stack, struct jsonw *w, size_t n,
 		       bool first)
 {
@@ -174,7 +178,7 @@ static void write_tail(struct jsonw *w, const struct stack *stack, unsigned int 
 	jsonw_object_end(w);
 }
 
-/* How many frames from `from` on fit behind a head of that many bytes; at least one. */
+/* Returns how many frames from `from` on fit behind a head of r->head_bytes; at least one. */
 static size_t count_fitting(const struct report *r, size_t from, size_t n)
 {
 	size_t start = from ? r->rendering.ends[from - 1] : 1, last = from + 1;
@@ -199,7 +203,7 @@ static unsigned int count_parts(const struct report *r, size_t n)
 	return parts;
 }
 
-/* Appends head, frames and tail as one line; false when it is longer than a line may be. */
+/* Appends head, frames and tail as one line. False when it is longer than a line may be. */
 static bool put_line(struct report *r, const struct jsonw *head, const char *frames, size_t bytes)
 {
 	size_t all = head->bytes + bytes + r->tail.bytes + 1;
@@ -220,7 +224,7 @@ static bool put_line(struct report *r, const struct jsonw *head, const char *fra
 	return true;
 }
 
-/* `head` is that of the first part. */
+/* Appends the lines of a stack; `head` is that of its first line. False when one is too long. */
 static bool put_parts(struct report *r, const struct stack *stack, struct jsonw *head, size_t n,
 		      unsigned int parts)
 {
@@ -228,7 +232,7 @@ static bool put_parts(struct report *r, const struct stack *stack, struct jsonw 
 
 	for (unsigned int part = 1; part <= parts; part++) {
 		size_t take = n ? count_fitting(r, from, n) : 0;
-		/* The text of frame i begins behind the comma that ends frame i - 1. */
+		/* Frame i's text begins after the comma that ends frame i - 1. */
 		size_t start = from ? r->rendering.ends[from - 1] + 1 : 1;
 
 		if (part > 1) {
@@ -244,7 +248,7 @@ static bool put_parts(struct report *r, const struct stack *stack, struct jsonw 
 	return true;
 }
 
-/* A stack is in the batch with all of its lines or with none. */
+/* Puts all lines of a stack into the batch, or none. */
 static void put_stack(struct report *r, const struct stack *stack)
 {
 	size_t n = frame_json_stack(&r->rendering, stack), before;
@@ -266,7 +270,10 @@ static void put_stack(struct report *r, const struct stack *stack)
 	} else {
 		r->batch.bytes = before;
 		r->batch.lines = lines;
-		/* A lone blank is refused and counted: as many dropped lines. */
+		/*
+		 * The output queue refuses a text without a newline and counts `parts` dropped
+		 * lines.
+		 */
 		output_queue_put(r->lines->output, " ", 1, parts);
 		lose_samples(r, (enum phase)stack->phase, stack->count);
 	}
@@ -310,7 +317,7 @@ static void put_end(struct report *r)
 	if (s->has_pressure_end)
 		psi_write(&s->pressure_end, &w, "pressure_end");
 	jsonw_u64(&w, "memory_bytes", stacks_bytes(s));
-	/* What takes the room that is left comes last. */
+	/* These take the room that is left, so they come last. */
 	session_digest_write(&r->summary, &w);
 	event_line_end(r->lines, &w);
 }

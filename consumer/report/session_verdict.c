@@ -38,7 +38,7 @@ static void write_account(const struct signal *s, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* The accounts of all signals that take stacks; the sum of their ledgers goes to *ret_all. */
+/* Writes the ledgers of all signals that take stacks; *ret_all is their sum. */
 static void write_ledger(const struct session_result *s, struct ledger *ret_all, struct jsonw *w)
 {
 	jsonw_object(w, "ledger");
@@ -53,8 +53,8 @@ static void write_ledger(const struct session_result *s, struct ledger *ret_all,
 }
 
 /*
- * What a rule names and does not get leaves its question open, and so do stacks from no CPU at all.
- * What "auto" adds where it can is no more than that.
+ * Judges the signals. A signal that the rule names and that did not run makes the session
+ * inconclusive, and so do stacks from no CPU at all. A signal that only "auto" chose does not.
  */
 static enum verdict judge_signals(const struct session_result *s, const struct ledger *all,
 				  const char **ret_reason)

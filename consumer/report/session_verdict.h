@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_verdict.h: what a session's evidence is worth: the ledger of each signal, and the verdict
- * that follows from all of them. Report thread only.
+ * session_verdict.h: writes the ledger of each signal and the verdict of the session that follows
+ * from all of them. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_VERDICT_H
 #define TROCAR_CONSUMER_REPORT_SESSION_VERDICT_H

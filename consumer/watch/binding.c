@@ -103,7 +103,7 @@ int binding_add_cgroup(struct watch *w, const struct rule *rule)
 	return 0;
 }
 
-/* Drops bindings that nothing keeps and that do not linger. */
+/* Removes bindings that nothing keeps alive and whose linger time is over. */
 static void prune_bindings(struct watch *w)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -203,14 +203,16 @@ void bindings_refresh(struct watch *w)
 	w->all->calls->changed(w->all->context, w);
 }
 
-/* The state of a binding goes on when its rule does the same under the same name. */
+/*
+ * Points each binding to the rule of the same name and content in the new set; its state goes on.
+ */
 static void rebind_watch(struct watch *w, const struct rules *fresh)
 {
 	for (size_t i = 0; i < w->n_bindings; i++) {
 		struct binding *b = &w->bindings[i];
 		const struct rule *same = rules_find(fresh, b->rule->name);
 
-		b->processes = 0; /* counted anew as processes are matched against the new set */
+		b->processes = 0; /* counted anew while processes are matched against the new set */
 		b->by_cgroup = b->by_cgroup && same && rule_equal(b->rule, same);
 		b->rule = same && rule_equal(b->rule, same) ? same : NULL;
 	}

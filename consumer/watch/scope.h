@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * scope.h: the cgroup prefixes that the loader was given (`trocar-loader load --scope`). The kernel
- * side looks at nobody outside of them; the consumer reads them so as not to watch in vain, and to
- * say so. Main thread only.
+ * scope.h: the cgroup prefixes of `trocar-loader load --scope`. The kernel side takes no sample
+ * outside of them; the consumer reads them so that it watches no cgroup in vain and says which it
+ * refuses. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_WATCH_SCOPE_H
 #define TROCAR_CONSUMER_WATCH_SCOPE_H
@@ -19,22 +19,22 @@ struct scope {
 	struct cgroup_key prefixes[SCOPE_PREFIXES];
 	size_t count; /* 0: everything may be watched */
 	uint64_t refused;
-	bool said; /* that something was refused, of the present rules */
+	bool said; /* the line about a refused cgroup was written for the present rules */
 };
 
-/* Reads the prefixes from the pinned map `fd`. 0 or -errno. */
+/* Reads the prefixes from the pinned map `fd`. Returns 0 or -errno. */
 int scope_read(int fd, struct scope *ret_scope);
 
-/* Whether the cgroup at `path`, below the hierarchy's root, may be watched. */
+/* Returns whether the cgroup at `path`, below the hierarchy's root, may be watched. */
 bool scope_holds(const struct scope *s, const char *path);
 
-/* Counts a cgroup that is not watched for being outside; says the first of a rule set. */
+/* Counts a cgroup that is outside of the scope; writes a line about the first of a rule set. */
 void scope_refuse(struct scope *s, const char *path, const struct lines *lines);
 
-/* Writes the array `name` of the prefixes. */
+/* Writes the prefixes as the array `name`. */
 void scope_write_prefixes(const struct scope *s, const char *name, struct jsonw *w);
 
-/* Writes the object `scope` of the status, when there is a scope. */
+/* Writes the object `scope` of the method `status`, if there is a scope. */
 void scope_write(const struct scope *s, struct jsonw *w);
 
 #endif

@@ -11,10 +11,10 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Of the sessions that run at once, this many may be one owner's. */
+/* Of the running sessions, one owner may have this many. */
 #define SESSIONS_OF_ONE (SESSIONS_MAX * 3 / 4)
 
-/* Between lines about triggers of one rule in one watch that were held back. */
+/* Time between lines about held triggers of one rule in one watch. */
 #define HELD_EVERY_NS (10 * NSEC_PER_SEC)
 
 static const struct ruleset *rules_of(const struct triggers *t)
@@ -27,13 +27,13 @@ static struct budget *rule_budget(const struct triggers *t, const struct rule *r
 	return &rules_of(t)->budgets[rule - rules_of(t)->rules->rules];
 }
 
-/* Milliseconds until the next minute gives budget back. */
+/* Returns the milliseconds until the next minute gives budget back. */
 static uint64_t budget_retry_ms(uint64_t now_ns)
 {
 	return 60000 - now_ns / NSEC_PER_MSEC % 60000;
 }
 
-/* The rule's seconds are used up, and by this owner too as far as they are its. */
+/* Returns whether the rule's budget is spent, and the owner's part of it is, too. */
 static bool rule_is_spent(struct triggers *t, const struct watch *w, const struct rule *rule,
 			  uint64_t now_ns)
 {
@@ -44,7 +44,7 @@ static bool rule_is_spent(struct triggers *t, const struct watch *w, const struc
 	       !shares_has_part(t->shares, w->owner, max_ms, spent_ms, now_ns);
 }
 
-/* Why the owner may not begin a session now: a word of trigger.held, or NULL. */
+/* Returns why the owner may not begin a session now: a `reason` of trigger.held, or NULL. */
 static const char *owner_held(const struct triggers *t, struct owner *owner, uint64_t now_ns)
 {
 	uint64_t max_ms = (uint64_t)rules_of(t)->rules->budget_s * MSEC_PER_SEC;
@@ -67,7 +67,7 @@ static const char *owner_held(const struct triggers *t, struct owner *owner, uin
 	}
 }
 
-/* Whether this trigger may begin a session now; a request is not bound by the cooldown. */
+/* Returns whether this trigger may begin a session now. The cooldown does not hold a request. */
 static bool may_begin(struct triggers *t, const struct trigger *trigger, uint64_t now_ns,
 		      struct trigger_held *held)
 {
@@ -99,8 +99,8 @@ static bool may_begin(struct triggers *t, const struct trigger *trigger, uint64_
 }
 
 /*
- * One line per rule, watch and HELD_EVERY_NS, or per cooldown if that is longer: a trigger can
- * cross ten times a second.
+ * Writes trigger.held once per rule, watch and HELD_EVERY_NS, or once per cooldown if that is
+ * longer: a threshold can be crossed ten times a second.
  */
 static void say_held(struct triggers *t, const struct trigger *trigger,
 		     const struct trigger_held *held)
@@ -186,7 +186,7 @@ static void spend_budgets(struct triggers *t, const struct session *s)
 		budget_spend(rule_budget(t, rule), r->stop_ns, ms);
 }
 
-/* The watch goes on with the recorder, the rule has its cooldown. */
+/* Sets the watch back to the recorder and starts the rule's cooldown. */
 static void release_watch(struct watch *w, const struct session *s)
 {
 	const struct session_result *r = s->result;

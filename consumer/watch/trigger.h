@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * trigger.h: the one door to a session. Whatever triggers (pressure, a request, an exec), it is
- * held back or begins a session here, by cooldown, budgets, each owner's part, and room at the
- * report thread; the lines that say so are written here, in their order. Main thread only.
+ * trigger.h: decides whether a trigger (pressure, a request, an exec) begins a session. It holds
+ * the trigger back by cooldown, by budgets, by each owner's part, or when the report thread has no
+ * room; no other file begins sessions. It also writes the lines about the decision, in their order.
+ * Main thread only.
  */
 #ifndef TROCAR_CONSUMER_WATCH_TRIGGER_H
 #define TROCAR_CONSUMER_WATCH_TRIGGER_H
@@ -17,7 +18,7 @@
 #include "consumer/session/session.h"
 #include "consumer/watch/watch.h"
 
-#define TRIGGER_QUEUED_MAX 32 /* sessions ended and not yet written */
+#define TRIGGER_QUEUED_MAX 32 /* sessions that have ended and are not yet written */
 
 /* All borrowed but `held`. */
 struct triggers {
@@ -27,16 +28,16 @@ struct triggers {
 	struct watches *watches;
 	struct shares *shares;
 	struct report_thread *reporter;
-	uint64_t held; /* triggers held back */
+	uint64_t held; /* triggers that were held back */
 };
 
-/* Why a trigger was held back, and when it may work again. */
+/* Why a trigger was held back, and when to try again. */
 struct trigger_held {
 	const char *reason; /* "cooldown", ...; a literal */
 	uint64_t retry_ms;
 };
 
-/* Who triggers, and what is to be captured. */
+/* What triggers, and what to capture. */
 struct trigger {
 	struct watch *watch;
 	const struct rule *rule; /* of the set in force; NULL: a request without a rule */
@@ -46,17 +47,17 @@ struct trigger {
 };
 
 /*
- * Begins a session and says so: the line "pressure" where that is the reason, then its signals are
- * attached (which may take the time in which a broker starts), then session.start. Or says
- * trigger.held, at most once per rule, watch and cooldown: -EAGAIN with *ret_held. -ENOMEM. 0 with
- * the session, borrowed until triggers_step.
+ * Begins a session: writes the line "pressure" if pressure is the reason, attaches the signals
+ * (which may take as long as a broker takes to start), then writes session.start. Or holds the
+ * trigger back: fills *ret_held, writes trigger.held at most once per rule, watch and cooldown, and
+ * returns -EAGAIN. Returns -ENOMEM; or 0 with the session, borrowed until triggers_step.
  */
 int trigger_fire(struct triggers *t, const struct trigger *trigger, struct session **ret_session,
 		 struct trigger_held *ret_held);
 
 /*
- * Hands what has ended and settled to the report thread, and lets its watch go on; after every
- * drain. A drain soon follows where one has not settled.
+ * Hands sessions that have ended and settled to the report thread, and sets their watches back to
+ * the recorder. Call after every drain. Schedules a drain soon if a session has not settled.
  */
 void triggers_step(struct triggers *t, uint64_t now_ns);
 

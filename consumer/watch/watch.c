@@ -10,7 +10,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Between lines that say that no slot is left. */
+/* Time between lines that say that no slot is left. */
 #define FULL_EVERY_NS (60 * NSEC_PER_SEC)
 
 int watches_init(struct watches *ws)
@@ -22,7 +22,7 @@ int watches_init(struct watches *ws)
 	ws->epochs = calloc(slots, sizeof(*ws->epochs));
 	if (!ws->by_slot || !ws->epochs)
 		return -ENOMEM;
-	/* Samples of an earlier consumer may still be in the ring: go on with its epochs. */
+	/* The ring may still hold samples of an earlier consumer: continue its epochs. */
 	for (uint32_t i = 0; i < slots; i++)
 		ws->epochs[i] = ws->pins->slots[i].epoch;
 	return 0;
@@ -63,7 +63,10 @@ static void write_refused(void *context, struct jsonw *w)
 	jsonw_u64(w, "count", *(const uint64_t *)context);
 }
 
-/* Each scan tries again, and who has many cgroups makes more: a line a minute. */
+/*
+ * Writes one line in FULL_EVERY_NS: each scan tries again, and whoever has many cgroups can create
+ * more.
+ */
 static void say_full(struct watches *ws)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -90,7 +93,7 @@ bool watch_lingers(const struct watch *w)
 	return !w->requested;
 }
 
-/* Whether `w` is to go before `other`, which may be NULL. */
+/* Returns whether `w` gives way before `other`, which may be NULL. */
 static bool goes_before(const struct watch *w, const struct watch *other)
 {
 	uint64_t mine = w->owner->held[SHARE_WATCHES];
@@ -103,8 +106,9 @@ static bool goes_before(const struct watch *w, const struct watch *other)
 }
 
 /*
- * The watch whose slot a newcomer of `owner` may take: of those that yield to it the one of who has
- * most, rather one that lingers, rather the last that came; never one in a session or asked for.
+ * Returns the watch whose slot a new watch of `owner` may take, or NULL. Of the watches that yield
+ * to `owner` (shares_yield) it prefers those of the owner with the most watches, then those that
+ * linger, then the youngest. It never takes a watch in a session or one kept by a request.
  */
 static struct watch *find_displaced(const struct watches *ws, const struct owner *owner)
 {
@@ -120,7 +124,7 @@ static struct watch *find_displaced(const struct watches *ws, const struct owner
 	return best;
 }
 
-/* A slot, if need be of a watch that has to give way to one of `owner`. */
+/* Finds a slot; if none is free, removes a watch that has to give way to one of `owner`. */
 static int take_slot(struct watches *ws, const struct owner *owner, uint32_t *ret_slot)
 {
 	struct watch *displaced;
@@ -146,7 +150,7 @@ static void free_watch(struct watch *w)
 	free(w);
 }
 
-/* It takes the path and the reference to its owner, in any case. */
+/* Takes over the path and the reference to the owner, also on failure. */
 static struct watch *new_watch(struct watches *ws, uint64_t cgroup_id, char *path,
 			       struct owner *owner, uint32_t slot)
 {
@@ -169,7 +173,9 @@ static struct watch *new_watch(struct watches *ws, uint64_t cgroup_id, char *pat
 	return w;
 }
 
-/* The slot first, then the way to it: a tick that finds the slot finds it ready. */
+/*
+ * Fills the slot before the map entry that leads to it: a tick that finds the slot finds it ready.
+ */
 static int arm_slot(struct watches *ws, struct watch *w)
 {
 	struct slot *slot = &ws->pins->slots[w->slot];
@@ -195,7 +201,10 @@ static void disarm_slot(struct watches *ws, struct watch *w)
 	ws->pins->slots[w->slot].session = 0;
 }
 
-/* How many there are is what the drains' pace and the sampling events follow. */
+/*
+ * Tells the sampler and the schedule how many watches there are: they open sampling events and set
+ * the drain interval by it.
+ */
 static void tell_count(struct watches *ws)
 {
 	sampler_watched(ws->sampler, ws->count > 0);
@@ -229,7 +238,7 @@ int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct 
 		scope_refuse(ws->scope, known, ws->log->lines);
 		return -EXDEV;
 	}
-	/* Ours: where another gives way, its last line may look cgroups up. */
+	/* A copy: watch_remove of a displaced watch writes a line, which may look cgroups up. */
 	path = strdup(known);
 	if (!path)
 		return -ENOMEM;
@@ -283,7 +292,7 @@ void watch_remove(struct watch *w, const char *reason)
 	ws->calls->stopped(ws->context, w, reason);
 	free_watch(w);
 	tell_count(ws);
-	/* No event tells where a process moved that lives on without its cgroup. */
+	/* No event tells where a process has moved that lives on without its cgroup: scan. */
 	if (moved)
 		schedule_scan_soon(ws->schedule);
 }

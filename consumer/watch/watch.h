@@ -22,15 +22,15 @@
 #include "shared/rules/rules.h"
 #include "shared/tools/idmap.h"
 
-/* One rule on one watch. */
+/* One rule bound to one watch. */
 struct binding {
 	const struct rule *rule;
-	uint32_t processes;   /* matched ones that keep it alive */
+	uint32_t processes;   /* matching processes that keep it alive */
 	bool by_cgroup;	      /* the cgroup itself matches */
-	uint64_t loose_ns;    /* since when nothing keeps it alive, 0: something does */
-	uint64_t cooldown_ns; /* no session before this moment */
+	uint64_t loose_ns;    /* since when nothing keeps it alive; 0: something does */
+	uint64_t cooldown_ns; /* no session before this time */
 	uint32_t held;	      /* triggers held back since the last line that said so */
-	uint64_t held_ns;     /* when that line was written */
+	uint64_t held_ns;     /* when trigger.held was last written */
 };
 
 static inline bool binding_is_kept(const struct binding *b)
@@ -42,30 +42,30 @@ struct watch {
 	struct watches *all;
 	uint64_t cgroup_id;
 	char *path;	     /* owned */
-	struct owner *owner; /* whose the cgroup is, a reference; NULL: not known */
+	struct owner *owner; /* of the cgroup, a reference; NULL: not known */
 	uint32_t slot, epoch;
-	struct slot_counters counted; /* of the slot, as far as `health` has taken it over */
-	bool root;	 /* the cgroup2 root: by process, with the pressure of the whole system */
+	struct slot_counters counted; /* the slot's counters that `health` has already counted */
+	bool root; /* the cgroup2 root: sampled by process, with the whole system's pressure */
 	bool by_process; /* the kernel side takes matched processes only */
-	bool requested;	 /* kept alive by a request's session */
+	bool requested;	 /* a request's session keeps it alive */
 	uint64_t start_ns;
-	uint64_t recorded_ns; /* since when the recorder has its samples: its start, or the end of a
-				 session */
-	uint64_t sessions;    /* started so far */
-	uint64_t scan;	      /* number of the last scan that found a process in it */
+	/* The recorder has its samples since then: its start, or the end of a session. */
+	uint64_t recorded_ns;
+	uint64_t sessions;	  /* started so far */
+	uint64_t scan;		  /* number of the last scan that found a process in it */
 	struct session *session;  /* running, or NULL; borrowed */
 	struct binding *bindings; /* owned */
 	size_t n_bindings;
 	bool rules_full_said;
-	struct ruleset *set; /* a reference: what watch.stop says when no rule is bound any more */
-	const struct rule *rule; /* of that set, the first that was bound, or NULL */
+	struct ruleset *set;	 /* a reference, for watch.stop when no rule is bound any more */
+	const struct rule *rule; /* of that set: the first that was bound, or NULL */
 };
 
-/* What others do when watches come and go; called in this order by watch.c. */
+/* What watch.c calls when watches come, change and go, in this order. */
 struct watch_calls {
-	void (*changed)(void *context, struct watch *w); /* its rules, or what is captured of it */
+	void (*changed)(void *context, struct watch *w); /* its rules or its slot's mode */
 	void (*started)(void *context, struct watch *w); /* its first rule is bound */
-	/* It is out of all tables, and is freed next. `reason` is for watch.stop. */
+	/* It is out of all tables and will be freed next. `reason` is for watch.stop. */
 	void (*stopped)(void *context, struct watch *w, const char *reason);
 };
 
@@ -80,36 +80,36 @@ struct watches {
 	struct sessions *sessions;
 	struct processes *processes;
 	const struct watch_calls *calls;
-	void *context;			  /* of the calls */
+	void *context;			  /* the first argument of the calls */
 	struct loop_source *linger_timer; /* owned */
 	struct idmap by_cgroup;
 	struct watch **by_slot; /* owned; pins->abi.slots, NULL where free */
 	uint32_t *epochs;	/* owned; of each slot */
-	uint32_t next;		/* where the search for a free slot starts */
+	uint32_t next;		/* where the search for a free slot begins */
 	uint32_t count;
 	bool lingering;	  /* the timer is set */
-	uint64_t refused; /* cgroups that found no slot since that was said */
-	uint64_t full_ns; /* when it was said */
+	uint64_t refused; /* cgroups without a slot since the last line */
+	uint64_t full_ns; /* when that line was written */
 };
 
-/* Makes the tables; the collaborators of *ws are set. 0 or -ENOMEM. */
+/* Allocates the tables; set the collaborators of *ws first. Returns 0 or -ENOMEM. */
 int watches_init(struct watches *ws);
 void watches_done(struct watches *ws);
 
 /*
- * The watch of that cgroup, made when it is new. Where no slot is left it takes the place of
- * another that has to give way (shares.h). 0; -ENOENT (cgroup gone); -ENOSPC (no slot); -EXDEV
- * (outside of the loader's --scope); -errno.
+ * Returns the watch of that cgroup; creates it if there is none. When no slot is left it takes the
+ * slot of a watch that has to give way (shares.h). Returns 0; -ENOENT (cgroup gone); -ENOSPC (no
+ * slot); -EXDEV (outside of the loader's --scope); -errno.
  */
 int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct watch **ret_watch);
 
-/* The watch in that slot, if it is still the one of that epoch; else NULL. */
+/* Returns the watch in that slot if it still has that epoch; else NULL. */
 struct watch *watches_at(const struct watches *ws, uint32_t slot, uint32_t epoch);
 
-/* Ends the watch now: its session ends, the slot is free, watch.stop says why. */
+/* Ends the watch now: ends its session, frees its slot; watch.stop carries `reason`. */
 void watch_remove(struct watch *w, const char *reason);
 
-/* Whether nothing keeps it but that it lingers. */
+/* Returns whether only its linger time keeps it. */
 bool watch_lingers(const struct watch *w);
 
 #endif
