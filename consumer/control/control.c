@@ -19,7 +19,7 @@
 
 #define BACKLOG	    16
 #define ROUND_LINES 16	 /* requests of one client before others have their turn */
-#define ACCEPT_MS   1000 /* pause when no descriptor is left for a client */
+#define ACCEPT_MS   1000 /* pause when accept(2) has no descriptor left for a client */
 
 _Static_assert(CONTROL_CLIENTS_MAX == 64, "refuse() says so");
 _Static_assert(CONTROL_REQUEST_BYTES == 1u << 20, "take_in() says so");
@@ -31,12 +31,12 @@ struct control_server {
 	gid_t admin_group;
 	int fd;
 	char *path;
-	dev_t dev; /* with inode: the socket file is ours */
+	dev_t dev; /* with inode: identifies the server's own socket file */
 	ino_t inode;
 	struct loop_source *listener;
-	struct loop_source *timer; /* armed only while someone waits */
+	struct loop_source *timer; /* set only while someone waits */
 	bool timer_armed;
-	bool paused; /* accept(2) found no descriptor */
+	bool paused; /* accept(2) had no descriptor left */
 	struct control_client *clients[CONTROL_CLIENTS_MAX];
 	struct control_stats stats;
 };
@@ -53,12 +53,12 @@ static void close_client(struct control_client *client)
 	free(client);
 }
 
-/* Says why, and closes as soon as that is sent; whatever it still asks is not read. */
+/* Sends the client an error and closes it when that is sent; reads no more of its requests. */
 static void tell_client(struct control_client *client, enum control_code code, const char *message)
 {
 	client->server->stats.errors++;
 	client->closing = true;
-	(void)control_request_refuse(&client->out, code, message); /* no memory: closed untold */
+	(void)control_request_refuse(&client->out, code, message); /* -ENOMEM: no answer */
 }
 
 static void arm_timer(struct control_server *server, uint64_t ms)
@@ -95,10 +95,13 @@ static void answer_line(struct control_client *client, const char *line, size_t 
 	if (code == CONTROL_FORBIDDEN)
 		server->stats.forbidden++;
 	if (code == CONTROL_PARSE)
-		client->closing = true; /* its answer has said so */
+		client->closing = true; /* the answer names the fault */
 }
 
-/* Answers whole requests until one answer cannot be sent at once. 0; -EAGAIN: later; -errno. */
+/*
+ * Answers whole requests until one answer cannot be sent at once. Returns 0; -EAGAIN: later;
+ * -errno.
+ */
 static int answer_lines(struct control_client *client)
 {
 	const char *line;
@@ -121,9 +124,9 @@ static int answer_lines(struct control_client *client)
 }
 
 /*
- * What to wait for next. EPOLLOUT stands for "there is more to do for this client": when the socket
- * has room it comes at once, after the other clients' turn. While an answer is unread nothing is
- * read.
+ * Sets which event to wait for. EPOLLOUT means "there is more to do for this client": while the
+ * socket has room it fires at once, after the other clients' turn. While an answer is unsent
+ * nothing is read.
  */
 static void await_client(struct control_client *client, bool more)
 {
@@ -149,7 +152,7 @@ static void take_in(struct control_client *client)
 		client->closing = true;
 }
 
-/* The peer sends no more, and all of its whole requests are answered. */
+/* Closes a client that sends no more; all its whole requests are answered. */
 static void finish_client(struct control_client *client)
 {
 	if (client->in_bytes) {
@@ -190,7 +193,7 @@ static void refuse_connection(struct control_server *server, int fd)
 {
 	struct control_client client;
 
-	/* Never in the table: it is told in one send and closed. */
+	/* A client without a place in the table: gets one send with the reason and is closed. */
 	control_client_init(&client, fd, server->admin_group);
 	client.server = server;
 	server->stats.refused++;
@@ -234,7 +237,9 @@ static void on_listener(void *context, uint32_t events)
 	}
 	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 		return;
-	/* EMFILE, ENFILE, ENOMEM: the peer stays in the backlog, and must not make the loop spin.
+	/*
+	 * EMFILE, ENFILE, ENOMEM: the peer stays in the backlog, which would make the loop spin:
+	 * pause.
 	 */
 	server->paused = true;
 	(void)loop_change(server->listener, 0);
@@ -277,7 +282,10 @@ static void on_timer(void *context, uint32_t events)
 		arm_timer(server, next_ns / NSEC_PER_MSEC + 1);
 }
 
-/* Who is at `path`? 0: nobody any more, and it may be removed. */
+/*
+ * Removes a stale socket at the address. Returns 0 when nothing is there then; -EADDRINUSE when
+ * somebody listens there; -EEXIST; -errno.
+ */
 static int is_stale(const struct sockaddr_un *address)
 {
 	_cleanup_close_ int fd = -1;
@@ -291,7 +299,7 @@ static int is_stale(const struct sockaddr_un *address)
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
-	    errno == EAGAIN) /* its backlog is full: very much alive */
+	    errno == EAGAIN) /* its backlog is full: somebody listens */
 		return -EADDRINUSE;
 	if (errno != ECONNREFUSED && errno != ENOENT)
 		return -errno;
@@ -301,8 +309,8 @@ static int is_stale(const struct sockaddr_un *address)
 }
 
 /*
- * The mode comes from umask(2) and not from chmod(2), which would follow a link that the
- * directory's owner put there meanwhile, with our power. Nobody can connect before listen(2).
+ * Binds with mode 0660 by umask(2). chmod(2) would follow a link that the directory's owner may
+ * have put there meanwhile, with the consumer's privilege. Nobody can connect before listen(2).
  */
 static int bind_mode(int fd, const struct sockaddr_un *address)
 {
@@ -394,8 +402,7 @@ void control_free(struct control_server *server)
 	loop_remove(server->listener);
 	if (server->path && lstat(server->path, &st) == 0 && st.st_dev == server->dev &&
 	    st.st_ino == server->inode)
-		(void)unlink(
-			server->path); /* the directory may be root's: the next start removes it */
+		(void)unlink(server->path); /* root's directory: the next start removes it */
 	if (server->fd >= 0)
 		close(server->fd);
 	free(server->path);

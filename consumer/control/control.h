@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * control.h: the control socket: JSON-RPC 2.0, one object per line, over a stream Unix socket. It
- * knows clients, framing, permission and dispatch; what a method does stands in methods.c. Each
- * client costs a bounded amount of memory; one that is slow, half-done or malformed is told, then
- * closed. Main thread only. Fuzzed (tests/fuzz/consumer/control.c) through control_request.
+ * control.h: the control socket: JSON-RPC 2.0, one object per line, over a stream Unix socket. This
+ * file knows clients, framing, permission and dispatch; methods.c has the methods. Each client
+ * costs a bounded amount of memory; a client that is slow, half-done or malformed gets an error and
+ * is closed. Main thread only. Fuzzed (tests/fuzz/consumer/control.c) through control_request.
  */
 #ifndef TROCAR_CONSUMER_CONTROL_CONTROL_H
 #define TROCAR_CONSUMER_CONTROL_CONTROL_H
@@ -21,22 +21,23 @@
 #define CONTROL_CLIENTS_MAX   64
 #define CONTROL_REQUEST_BYTES (1u << 20)
 #define CONTROL_ANSWER_BYTES  (8u << 20)
-#define CONTROL_HELD_BYTES    (16u << 20) /* of all clients' half-done requests and unread answers */
-#ifndef CONTROL_IDLE_MS			  /* a test may be shorter of patience */
-#define CONTROL_IDLE_MS 60000 /* a half-done request or an unread answer waits this long */
+#define CONTROL_HELD_BYTES    (16u << 20) /* of all clients: unfinished requests, unread answers */
+#ifndef CONTROL_IDLE_MS			  /* a test may set a shorter time */
+#define CONTROL_IDLE_MS 60000		  /* limit for an incomplete request or an unread answer */
 #endif
 
-/* Who asks, by SO_PEERCRED and SO_PEERGROUPS at accept(2). */
+/* Who asks: SO_PEERCRED and SO_PEERGROUPS, read at accept(2). */
 struct control_peer {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
-	bool admin; /* root or in the admin group: may change something */
+	bool admin; /* root or in the admin group: may call methods that change something */
 };
 
 /*
- * A method. `params` is the request's params object or NULL (borrowed). Success: exactly one JSON
- * value written to `result` with key NULL, returns 0. Failure: error filled in, returns -1.
+ * A method. `params` is the request's params object or NULL (borrowed). On success it writes
+ * exactly one JSON value to `result` with key NULL and returns 0. On failure it fills in `error`
+ * and returns -1.
  */
 typedef int (*control_call)(void *context, const struct control_peer *peer,
 			    const struct json_node *params, struct jsonw *result,
@@ -44,7 +45,7 @@ typedef int (*control_call)(void *context, const struct control_peer *peer,
 
 struct control_method {
 	const char *name;
-	bool changes; /* for admins only */
+	bool changes; /* it changes something: for admins only */
 	control_call call;
 };
 
@@ -56,22 +57,26 @@ struct control_stats {
 struct control_server;
 
 /*
- * Listens on `path` (mode 0660, group `group` unless (gid_t)-1; a stale socket is removed, a live
- * one is -EADDRINUSE, anything else in its place -EEXIST). To be called before the lock-down.
- * `methods` ends with a NULL name and is borrowed; admin_group (gid_t)-1: only root. 0 or -errno.
+ * Listens on `path` (mode 0660, group `group` unless (gid_t)-1). Removes a stale socket there;
+ * returns -EADDRINUSE for a live one, -EEXIST for anything else. Call before the lock-down.
+ * `methods` is borrowed and ends with a NULL name; admin_group (gid_t)-1: only root is admin.
+ * Returns 0 or -errno.
  */
 int control_new(struct loop *loop, const char *path, gid_t group, gid_t admin_group,
 		const struct control_method *methods, void *context,
 		struct control_server **ret_server);
 
-/* Closes all clients and the socket, and removes its path when it is still ours and may be. */
+/*
+ * Closes all clients and the socket; removes its path if it is still this server's and may be
+ * removed.
+ */
 void control_free(struct control_server *server);
 
 void control_stats(const struct control_server *server, struct control_stats *ret_stats);
 
 /*
- * Answers one request line of `bytes` bytes for `peer`: writes the answer with its '\n' to `answer`
- * (nothing for a notification). No socket needed. 0 or -ENOMEM.
+ * Answers one request line of `bytes` bytes for `peer`: appends the answer with its '\n' to
+ * `answer` (nothing for a notification). Needs no socket. Returns 0 or -ENOMEM.
  */
 int control_request(const struct control_method *methods, void *context,
 		    const struct control_peer *peer, const char *line, size_t bytes,

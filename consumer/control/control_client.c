@@ -10,7 +10,7 @@
 #include "shared/tools/macro.h"
 
 #define FIRST_BYTES 4096
-#define GROUPS_MAX  1024 /* a process in more groups is taken as being in none of them */
+#define GROUPS_MAX  1024 /* a process in more groups counts as being in none */
 
 static bool in_groups(int fd, gid_t group)
 {
@@ -25,7 +25,7 @@ static bool in_groups(int fd, gid_t group)
 	return false;
 }
 
-/* The credentials are those of connect(2): what the peer becomes later changes nothing. */
+/* Reads the peer's credentials as of its connect(2): later changes of the peer have no effect. */
 static void read_peer(int fd, gid_t admin_group, struct control_peer *ret_peer)
 {
 	struct ucred cred;
@@ -58,10 +58,10 @@ void control_client_done(struct control_client *client)
 	jsonw_done(&client->out);
 }
 
-/* Moves the rest of the buffer to its front and makes it larger when it is full all the same. */
+/* Moves unread bytes to the front of the buffer; enlarges the buffer if it is still full. */
 static int make_room(struct control_client *client)
 {
-	const size_t most = CONTROL_REQUEST_BYTES + 1; /* and its '\n' */
+	const size_t most = CONTROL_REQUEST_BYTES + 1; /* with its '\n' */
 	size_t space = client->in_space ? client->in_space * 2 : FIRST_BYTES;
 	char *larger;
 
@@ -116,7 +116,10 @@ bool control_client_line(struct control_client *client, const char **ret_line, s
 {
 	const char *begin, *end;
 
-	/* Only bytes that are new: else a request sent byte by byte would cost its square. */
+	/*
+	 * Scans new bytes only; otherwise a request sent byte by byte would cost the square of its
+	 * length.
+	 */
 	if (client->in_scanned >= client->in_bytes)
 		return false;
 	begin = client->in + client->in_start;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * control_client.h: one connection of the control socket: its bytes in and out, without the rules
- * of who may connect. Both buffers exist only while they hold something.
+ * control_client.h: one connection of the control socket: its bytes in and out; control.c decides
+ * who may connect. Both buffers exist only while they hold something.
  */
 #ifndef TROCAR_CONSUMER_CONTROL_CONTROL_CLIENT_H
 #define TROCAR_CONSUMER_CONTROL_CONTROL_CLIENT_H
@@ -18,30 +18,35 @@ struct control_client {
 	struct control_peer peer;
 	int fd;
 	bool eof;     /* the peer will send no more */
-	bool closing; /* it was told why: closed when that is sent */
-	char *in;     /* owned: in_bytes bytes of requests not yet answered, from in_start on */
+	bool closing; /* an error was sent: closed once that is out */
+	char *in;     /* owned: in_bytes bytes of unanswered requests, from in_start on */
 	size_t in_start, in_bytes, in_space;
-	size_t in_scanned; /* of in_bytes: known to hold no newline */
+	size_t in_scanned; /* of in_bytes: known to contain no newline */
 	struct jsonw out;  /* answers, and how much of them is sent */
 	size_t out_sent;
-	uint64_t since_ns; /* when a half-done request or an unread answer began to wait; 0: neither
-			    */
+	/* When an incomplete request or an unread answer began to wait; 0: neither. */
+	uint64_t since_ns;
 };
 
-/* Takes over `fd` and reads who is there (unix(7), socket(7)). admin_group as in control_new. */
+/*
+ * Takes `fd` over and reads the peer's credentials (unix(7), socket(7)). admin_group as in
+ * control_new.
+ */
 void control_client_init(struct control_client *client, int fd, gid_t admin_group);
 void control_client_done(struct control_client *client);
 
-/* One read(2) into the buffer. 0; -EAGAIN; -EMSGSIZE when a request is too long; -errno. */
+/* Reads once into the buffer. Returns 0; -EAGAIN; -EMSGSIZE when a request is too long; -errno. */
 int control_client_read(struct control_client *client);
 
-/* The next whole request, without its '\n', borrowed until control_client_next. False: none. */
+/*
+ * Finds the next whole request, without its '\n', borrowed until control_client_next. False: none.
+ */
 bool control_client_line(struct control_client *client, const char **ret_line, size_t *ret_bytes);
 
-/* Forgets the first `bytes` bytes and the '\n' behind them. */
+/* Removes the first `bytes` bytes and the '\n' behind them. */
 void control_client_next(struct control_client *client, size_t bytes);
 
-/* Sends what is left to send. 0 when all is out; -EAGAIN; -errno. */
+/* Sends what is not sent yet. Returns 0 when all is out; -EAGAIN; -errno. */
 int control_client_send(struct control_client *client);
 
 static inline bool control_client_unsent(const struct control_client *client)
@@ -49,7 +54,7 @@ static inline bool control_client_unsent(const struct control_client *client)
 	return client->out.bytes > client->out_sent;
 }
 
-/* Memory that this client holds. */
+/* Returns the bytes of memory that this client holds. */
 static inline size_t control_client_bytes(const struct control_client *client)
 {
 	return client->in_space + client->out.space;

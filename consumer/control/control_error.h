@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* control_error.h: what a request of the control socket is refused with. */
+/* control_error.h: the errors of the control socket. */
 #ifndef TROCAR_CONSUMER_CONTROL_CONTROL_ERROR_H
 #define TROCAR_CONSUMER_CONTROL_CONTROL_ERROR_H
 
@@ -12,21 +12,21 @@ enum control_code {
 	CONTROL_NO_METHOD = -32601,
 	CONTROL_BAD_PARAMS = -32602,
 	CONTROL_INTERNAL = -32603,
-	CONTROL_CLOSED = -32000, /* too many clients, too slow, too long: told, then closed */
+	CONTROL_CLOSED = -32000, /* too many clients, too slow, too long: an error, then closed */
 	CONTROL_FORBIDDEN = -32001,
-	CONTROL_REJECTED = -32002, /* rules with faults: `data` holds them */
-	CONTROL_HELD = -32003,	   /* a session could not start: `data` says why and when */
+	CONTROL_REJECTED = -32002, /* faulty rules: `data` has the faults */
+	CONTROL_HELD = -32003, /* a session could not start: `data` says why and when to retry */
 	CONTROL_NOT_FOUND = -32004,
 };
 
-/* What a failing method leaves; `data` is an own writer of JSON text, empty when there is none. */
+/* What a failing method fills in; `data` is a writer of JSON text, empty when there is none. */
 struct control_error {
 	enum control_code code;
 	char message[256];
 	struct jsonw data;
 };
 
-/* Fills in code and message; returns -1. */
+/* Fills in code and message. Returns -1. */
 int control_error_fail(struct control_error *error, enum control_code code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -12,15 +12,15 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/utf8.h"
 
-/* What a well-formed request says; all borrowed from its tree. */
+/* The parts of a well-formed request; all borrowed from its tree. */
 struct request {
 	const char *method;
 	const struct json_node *params; /* NULL: none */
-	const struct json_node *id;	/* NULL where it is JSON's null, or is_notification */
+	const struct json_node *id;	/* NULL: JSON's null, or is_notification */
 	bool is_notification;
 };
 
-/* Says what is wrong; returns -1 as a method does. */
+/* Fills in the error. Returns -1, as a method does. */
 static int __attribute__((format(printf, 3, 4)))
 set_error(struct control_error *error, enum control_code code, const char *format, ...)
 {
@@ -33,7 +33,7 @@ set_error(struct control_error *error, enum control_code code, const char *forma
 	return -1;
 }
 
-/* Whether a character of a text begins at `at`, be it out of place there. */
+/* Returns whether a UTF-8 character begins at `at`, even a misplaced one. */
 static bool is_character(const char *at, size_t bytes)
 {
 	unsigned char c = (unsigned char)*at;
@@ -68,7 +68,7 @@ static int parse_line(const char *line, size_t bytes, struct json_tree *ret_tree
 	return r == -EBADMSG ? set_json_error(error, line, bytes, &fault) : r;
 }
 
-/* An id that can be given back exactly by whoever reads numbers of 64 bits. */
+/* Returns whether the id can be repeated exactly by a client that reads numbers of 64 bits. */
 static bool is_id(const struct json_node *id)
 {
 	switch (id->kind) {
@@ -77,14 +77,15 @@ static bool is_id(const struct json_node *id)
 		return true;
 	case JSON_REAL:
 		return isfinite(json_node_double(id));
-	case JSON_INTEGER: /* what is longer reads as one of these two */
+	/* Longer integers saturate, so INT64_MIN and UINT64_MAX are refused. */
+	case JSON_INTEGER:
 		return json_node_i64(id) != INT64_MIN && json_node_u64(id) != UINT64_MAX;
 	default:
 		return false;
 	}
 }
 
-/* Takes the id first, for the sake of the error that follows. */
+/* Takes the id first, because an error answer repeats it. */
 static int take_id(const struct json_node *root, struct request *request,
 		   struct control_error *error)
 {
@@ -117,7 +118,7 @@ static int take_keys(const struct json_node *root, struct request *request,
 		return -1;
 	if (!json_node_equals(json_node_get(root, "jsonrpc"), "2.0"))
 		return set_error(error, CONTROL_INVALID_REQUEST, "/jsonrpc: must be \"2.0\"");
-	/* Without a NUL inside, so that strcmp(3) sees all of it. */
+	/* Refuses a NUL inside, so that strcmp(3) sees the whole name. */
 	if (!json_node_is(method, JSON_STRING) || strlen(method->text) != method->bytes)
 		return set_error(error, CONTROL_INVALID_REQUEST, "/method: must be a string");
 	request->params = json_node_member(root, "params");
@@ -138,7 +139,7 @@ static int read_request(const struct json_node *root, struct request *request,
 	return take_keys(root, request, error);
 }
 
-/* Writes what comes before the result or the error. */
+/* Writes the part of an answer before its result or error. */
 static void begin_answer(struct jsonw *answer, const struct json_node *id)
 {
 	answer->comma = false;
@@ -161,7 +162,7 @@ static int end_answer(struct jsonw *answer)
 	return jsonw_end(answer);
 }
 
-/* The method writes its result right into the answer; what it wrote is undone when it fails. */
+/* Has the method write its result right into the answer; rewinds the answer when it fails. */
 static int call_method(const struct control_method *method, void *context,
 		       const struct control_peer *peer, const struct request *request,
 		       struct jsonw *answer, struct control_error *error)
@@ -233,7 +234,7 @@ static int write_error(struct jsonw *answer, const struct json_node *id,
 	int r;
 
 	r = try_to_write_error(answer, id, error, with_data);
-	/* Better an error without its details, or without a giant id, than none. */
+	/* Too long for an answer: drop the error's details, then a giant id. */
 	if (r == -EMSGSIZE && with_data)
 		r = try_to_write_error(answer, id, error, false);
 	if (r == -EMSGSIZE)
@@ -256,7 +257,7 @@ int control_request_answer(const struct control_method *methods, void *context,
 		r = read_request(tree.nodes, &request, &error);
 	if (r >= 0)
 		r = dispatch_request(methods, context, peer, &request, answer, &error);
-	/* Only a well-formed request can be a notification: any other is told of its fault. */
+	/* Only a well-formed request can be a notification; a faulty one gets an answer. */
 	if (r == -1 && !(request.is_notification && request.method))
 		r = write_error(answer, request.id, &error) < 0 ? -ENOMEM : -1;
 	jsonw_done(&error.data);

@@ -14,17 +14,17 @@
 
 #define SCAN_MIN_NS (100 * NSEC_PER_MSEC)
 
-/* What the consumer may ask of the kernel by itself (psi_trigger.h). */
+/* An unprivileged process may set this trigger (psi_trigger.h). */
 #define TRIGGER_WINDOW_NS    (2 * NSEC_PER_SEC)
 #define TRIGGER_THRESHOLD_US 100
 
-/* After this long without movement the scan sleeps. */
+/* The scan sleeps when no needed total has grown for this long. */
 #define SLEEP_AFTER_NS (4 * NSEC_PER_SEC)
 
 /*
- * The newest point of each history is from before the sleep. What the trigger let pass unseen since
- * then (less than its threshold in each window) must not add up to a stall: it is taken off, and
- * the rest counts as having happened in the trigger's own window.
+ * Moves the newest point, which is from before the sleep, to the start of the trigger's window. The
+ * trigger that woke the scan ignores less than TRIGGER_THRESHOLD_US per window: that much per
+ * window of sleep is taken off the growth, because it must not add up to a stall.
  */
 static void age_history(struct psi_history *history, uint64_t now_ns)
 {
@@ -116,7 +116,7 @@ const char *pressure_scan_sleep(const struct pressure_scan *scan, const char **r
 	return "trigger";
 }
 
-/* True when every needed resource can wake us. */
+/* Returns whether every needed resource has a trigger that can wake the scan. */
 static bool can_sleep(const struct pressure_scan *s)
 {
 	const char *reason;
@@ -124,7 +124,10 @@ static bool can_sleep(const struct pressure_scan *s)
 	return !strcmp(pressure_scan_sleep(s, &reason), "trigger");
 }
 
-/* What the scan has to do for this watch; the interval that it may have then. */
+/*
+ * Marks the resources that the scan needs for this watch; returns the interval that suffices,
+ * `every_ns` or shorter.
+ */
 static uint64_t note_need(struct pressure_scan *s, const struct followed *f, uint64_t every_ns)
 {
 	for (const struct threshold *t = f->thresholds; t; t = t->next) {
@@ -140,7 +143,7 @@ static uint64_t note_need(struct pressure_scan *s, const struct followed *f, uin
 
 static void set_pace(struct pressure_scan *s, uint64_t every_ns)
 {
-	/* A trigger that nobody needs must not wake us. */
+	/* Do not let a trigger that nobody needs wake the loop. */
 	for (int i = 0; i < RESOURCE_COUNT_; i++)
 		if (s->system[i].source)
 			loop_change(s->system[i].source, s->system[i].needed ? EPOLLPRI : 0);
@@ -180,8 +183,9 @@ static void scan_followed(struct pressure_scan *s, struct followed *f, uint64_t 
 		threshold_add_reading(file, now_ns, &psi);
 		fresh[i] = psi_history_newest(&file->history);
 	}
-	/* Also those that the kernel watches, since their file was read; it may tell a moment
-	 * later.
+	/*
+	 * Checks also thresholds that triggers follow, because their file was read anyway; the
+	 * kernel's notice may come a moment later.
 	 */
 	for (struct threshold *t = f->thresholds; t; t = t->next) {
 		const struct psi_point *now = fresh[t->resource], *from;
@@ -192,7 +196,10 @@ static void scan_followed(struct pressure_scan *s, struct followed *f, uint64_t 
 	}
 }
 
-/* Which needed resources have moved in the system; true when one moved within `within_ns`. */
+/*
+ * Notes which needed resources' system-wide totals have grown; true when one grew within the last
+ * `within_ns`.
+ */
 static bool system_moves(struct pressure_scan *scan, uint64_t now_ns, uint64_t within_ns)
 {
 	bool moves = false;
@@ -224,7 +231,7 @@ static void on_scan(void *context, uint32_t events)
 		}
 		return;
 	}
-	/* By slot: a session that starts or ends must not disturb the walk. */
+	/* By slot: a session that starts or ends must not disturb the iteration. */
 	for (uint32_t i = 0; i < s->slots->count; i++)
 		scan_followed(s, &s->slots->at[i], now_ns);
 }

@@ -15,7 +15,7 @@ static const char *way_name(uint64_t by_trigger, uint64_t by_scan)
 	return by_trigger ? "trigger" : by_scan ? "scan" : "none";
 }
 
-/* Why the first threshold that the scan follows is not followed by a trigger. */
+/* Returns why no trigger follows the first of the scanned thresholds of a resource. */
 static const char *first_why(const struct followed *f, enum resource resource)
 {
 	for (const struct threshold *t = f->thresholds; t; t = t->next)
@@ -48,7 +48,7 @@ static bool is_followed(const struct followed *f, int resource)
 	return f->file[resource].by_trigger || f->file[resource].by_scan;
 }
 
-/* Of all resources that can be read. */
+/* Counts the thresholds of all readable resources by what follows them. */
 static void count_ways(const struct followed *f, uint64_t *ret_by_trigger, uint64_t *ret_by_scan)
 {
 	*ret_by_trigger = *ret_by_scan = 0;
@@ -118,7 +118,7 @@ void pressure_status_write_watch(const struct pressure *p, const struct watch *w
 	jsonw_object_end(json);
 }
 
-/* What all watches together have. */
+/* Sums over all watches. */
 struct sums {
 	uint64_t files, waiting, scanned, bytes;
 };

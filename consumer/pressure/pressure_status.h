@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pressure_status.h: what is said of how pressure is followed. Main thread only. */
+/* pressure_status.h: writes how pressure is followed into lines and answers. Main thread only. */
 #ifndef TROCAR_CONSUMER_PRESSURE_PRESSURE_STATUS_H
 #define TROCAR_CONSUMER_PRESSURE_PRESSURE_STATUS_H
 
 #include "consumer/pressure/pressure_follow.h"
 #include "shared/json/jsonw.h"
 
-/* Writes "follow", "follow_reason" and "pressure" of a watch; with scan_ms and sleep where a scan
- * is needed. For watch.start. */
+/*
+ * Writes "follow", "follow_reason" and "pressure" of a watch, and scan_ms and sleep where it needs
+ * the scan. For watch.start.
+ */
 void pressure_status_write_start(const struct pressure *p, const struct watch *w,
 				 struct jsonw *json);
 

@@ -16,10 +16,12 @@
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
 
-/* The broker serves so many requests in a second, and no more. */
+/*
+ * The broker refuses with REFUSAL_RATE beyond its requests per second: try again after this time.
+ */
 #define RATE_AGAIN_NS NSEC_PER_SEC
 
-/* Longest wait at the end; what is open then is closed by the end of the process. */
+/* Longest wait at the end; the kernel closes what is open then when the process ends. */
 #define CLOSE_WAIT_MS 10000
 
 const char psi_opener_in_turn[] = "it waits for its turn to be opened";
@@ -83,7 +85,7 @@ int64_t psi_opener_threads(const struct psi_opener *o, const struct followed_slo
 	return threads;
 }
 
-/* Takes the trigger away, if there is one. */
+/* Closes the threshold's trigger, if it has one. */
 static void close_trigger(struct psi_opener *o, struct threshold *t)
 {
 	if (t->fd < 0)
@@ -127,7 +129,10 @@ static void say_full(struct psi_opener *o)
 		o->set, PSI_OPENER_MAX);
 }
 
-/* Arms what the opener gave, and waits for its events. Takes `fd` over where it succeeds. */
+/*
+ * Arms a trigger on the descriptor from the broker and adds it to the loop. Takes `fd` over on
+ * success.
+ */
 static int arm_trigger(struct psi_opener *o, struct threshold *t, int fd)
 {
 	int r;
@@ -146,8 +151,8 @@ static int arm_trigger(struct psi_opener *o, struct threshold *t, int fd)
 }
 
 /*
- * Opens one. A descriptor that is given back without a trigger on it closes at once, one with a
- * trigger does not: so all go through the closer. 0, or why not; the turn ends when it is for all.
+ * Opens one trigger. Every descriptor goes through the fd_closer, because closing one that has a
+ * trigger may take long. Returns 0, or why it failed (-errno).
  */
 static int try_open(struct psi_opener *o, struct threshold *t, const char **ret_why)
 {
@@ -176,7 +181,7 @@ static void open_threshold(struct psi_opener *o, struct threshold *t)
 	if (r == 0)
 		return;
 	refusal = psi_trigger_refusal(r);
-	/* The broker's own sentence where it is the broker's own reason. */
+	/* Prefer the broker's own sentence when the broker refused. */
 	t->why = why && (r == -EACCES || r == -ENOTCONN) ? why : refusal.why;
 	if (r == -EACCES && why && !strcmp(why, broker_refusal_help(REFUSAL_RATE))) {
 		o->left = 0;
@@ -207,7 +212,10 @@ void psi_opener_open(struct psi_opener *o, struct followed *f)
 			t->why = psi_opener_in_turn;
 			o->more = true;
 		} else {
-			/* The first of a turn asks for the next, which gives the openings back. */
+			/*
+			 * The first opening of a turn schedules the next turn, which allows
+			 * PSI_OPENER_TURN again.
+			 */
 			if (o->left-- == PSI_OPENER_TURN)
 				set_turn(o, 1);
 			open_threshold(o, t);

@@ -54,7 +54,10 @@ int psi_trigger_arm(int fd, bool full, uint32_t stall_ms, uint32_t window_ms,
 	bool plain_too = window_us % PLAIN_WINDOW_US == 0, probed = false;
 	int r;
 
-	/* A microsecond more tells who opened the file, and is as good where it is taken. */
+	/*
+	 * Only a privileged opener may have a window of a microsecond more: this tells which the
+	 * opener is, and the window serves as well.
+	 */
 	if (*power == PSI_TRIGGER_POWER_UNKNOWN && plain_too && window_us < WINDOW_MAX_US) {
 		r = write_trigger(fd, full, stall_us, window_us + 1);
 		if (r == 0)

@@ -6,11 +6,14 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Ten points a window and some for a slow tick; windows reach 10 s at scans of 100 ms. As many as
- * are needed: most of what is scanned never moves, or only until its trigger is open. */
+/*
+ * Bound of a scanned history: ten points a window and some for a slow tick; windows reach 10 s, at
+ * scans of 100 ms. It grows as needed: most scanned totals never grow, or only until their trigger
+ * is open.
+ */
 #define SCAN_POINTS 112
 
-/* A window of 10 s and more than one time between two drains, at points a second apart. */
+/* Points a second apart: a window of 10 s, and more than one interval between drains. */
 #define TRIGGER_POINTS 16
 
 bool threshold_is(const struct threshold *t, const struct rule_when *when)
@@ -69,14 +72,14 @@ bool threshold_waits(const struct followed *f)
 	return false;
 }
 
-/* False without memory for any room. */
+/* Makes room for the history. False when it has no memory for any. */
 static bool make_room(struct followed_file *f, uint64_t now_ns)
 {
 	struct psi psi;
 
 	if (f->fd < 0 || !(f->by_scan || f->by_trigger))
 		return true;
-	/* Less room than before is no loss when there is no memory for the move. */
+	/* Without memory to shrink the history, the larger one stays. */
 	if ((!f->by_scan || !f->history.space) &&
 	    psi_history_resize(&f->history, TRIGGER_POINTS) < 0 && !f->history.space)
 		return false;
@@ -107,7 +110,7 @@ void threshold_add_reading(struct followed_file *f, uint64_t now_ns, const struc
 {
 	struct psi_history *h = &f->history;
 
-	/* Without memory for more, stalls are measured over a shorter time. */
+	/* If there is no memory for more points, stalls are measured over a shorter time. */
 	if (h->count == h->space && h->space < SCAN_POINTS)
 		(void)psi_history_resize(h, MIN(2 * h->space, (size_t)SCAN_POINTS));
 	psi_history_add(h, now_ns, psi);

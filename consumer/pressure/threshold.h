@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * threshold.h: what is followed of one watch's pressure. A threshold is a resource, some or full, a
- * stall and a window; rules of the watch that ask for the same share it. Main thread only.
+ * stall and a window; all rules of the watch with the same values share it. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PRESSURE_THRESHOLD_H
 #define TROCAR_CONSUMER_PRESSURE_THRESHOLD_H
@@ -19,9 +19,9 @@ struct pressure;
 struct watch;
 
 enum threshold_way {
-	THRESHOLD_WAITING, /* followed by scan until its turn comes, or the next try */
+	THRESHOLD_WAITING, /* the scan follows it until its turn or the next try */
 	THRESHOLD_TRIGGER,
-	THRESHOLD_SCAN, /* no further try as long as the watch and the rule are */
+	THRESHOLD_SCAN, /* no further try while the watch has the rule */
 };
 
 struct threshold {
@@ -29,59 +29,62 @@ struct threshold {
 	struct followed *of;
 	enum resource resource;
 	bool full;
-	bool wanted; /* by a rule in the watch; only while that is being found out */
+	bool wanted; /* a rule of the watch has it; valid only while thresholds are updated */
 	uint32_t stall_ms, window_ms;
 	enum threshold_way way;
-	const char *why; /* it is not followed by a trigger */
-	int fd;		 /* with the trigger, owned; -1 without */
+	const char *why; /* why no trigger follows it */
+	int fd;		 /* with the trigger, owned; -1: none */
 	struct loop_source *source;
-	struct psi_point crossed; /* last crossing that was acted on; all 0 for none */
-	uint64_t look_ns;	  /* the kernel told too early: read until then, 0 for not */
+	struct psi_point crossed; /* last crossing that was acted on; all 0: none */
+	uint64_t look_ns;	  /* the notice came too early: read until then; 0: no */
 };
 
-/* What is followed of one watch; one per slot. */
+/* What is followed for one watch; one per slot. */
 struct followed {
-	struct pressure *pressure;    /* whose it is */
-	struct watch *watch;	      /* NULL: the slot has none that is followed */
+	struct pressure *pressure;    /* its owner */
+	struct watch *watch;	      /* NULL: the slot has no followed watch */
 	struct threshold *thresholds; /* of all its rules, each once; owned */
 	struct followed_file {
-		int fd;			      /* -1: not followed, or not readable */
-		bool said;		      /* that it is not readable */
-		bool again;		      /* somebody held up the look for it */
+		int fd;	    /* -1: not followed, or not readable */
+		bool said;  /* the line that it is not readable was written */
+		bool again; /* -EBUSY: the lookup in a user's cgroup was held up */
 		uint32_t by_trigger, by_scan; /* thresholds, by what follows them */
 		struct psi_history history;
 	} file[RESOURCE_COUNT_];
 };
 
-/* All slots' of them, as those who go through them see it. */
+/* All slots' structs, for iteration. */
 struct followed_slots {
 	struct followed *at; /* owned by struct pressure */
 	uint32_t count;
 };
 
-/* True when the threshold is the one that the rule's `when` asks for. */
+/* Returns whether the threshold is that of the rule's `when`. */
 bool threshold_is(const struct threshold *t, const struct rule_when *when);
 
-/* The threshold of that `when`, or NULL. */
+/* Returns the threshold of that `when`, or NULL. */
 struct threshold *threshold_find(const struct followed *f, const struct rule_when *when);
 
-/* Adds one that waits to be opened, with the reason. NULL without memory. */
+/* Adds a threshold that waits to be opened; `why` says why it waits. NULL without memory. */
 struct threshold *threshold_add(struct followed *f, const struct rule_when *when, const char *why);
 
-/* Takes out the first one that is not wanted, the caller's to close and free; NULL: all are. */
+/*
+ * Takes the first threshold that no rule wants out of the list; the caller closes and frees it.
+ * NULL: all are wanted.
+ */
 struct threshold *threshold_take_unwanted(struct followed *f);
 
-/* Whether one waits to be opened. */
+/* Returns whether a threshold waits to be opened. */
 bool threshold_waits(const struct followed *f);
 
 /*
- * Counts what follows each resource, and makes room for the readings, of which the first, from
- * which growth counts, is made. Bits of the resources for which there was no memory: their files
- * are to be closed.
+ * Counts by_trigger and by_scan of each resource, and makes room for the histories. Adds the first
+ * reading, from which growth counts, to an empty history. Returns the bits of the resources without
+ * memory: the caller closes their files.
  */
 uint32_t threshold_tally(struct followed *f);
 
-/* Adds what a scan read to the history, which grows as far as the longest window may need. */
+/* Adds a reading of the scan to the history, which grows up to the longest window's need. */
 void threshold_add_reading(struct followed_file *f, uint64_t now_ns, const struct psi *psi);
 
 #endif
