@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The consumer: opens what the loader pinned, gives up every power, and drains. */
+/* The consumer: opens what the loader pinned, gives up every privilege, and drains the rings. */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -29,7 +29,7 @@ enum exit_status {
 	EXIT_RULES = 6
 };
 
-/* Signals become reads: nothing ever runs in a handler. */
+/* Opens a signalfd: the loop reads signals, and no code runs in a signal handler. */
 static int open_signals(struct agent *a)
 {
 	sigset_t set;
@@ -44,7 +44,7 @@ static int open_signals(struct agent *a)
 	return a->signal_fd < 0 ? -errno : 0;
 }
 
-/* Three pressure files per watch: as many descriptors as we may have. */
+/* Raises the limit of descriptors to the hard limit: each watch needs three pressure files. */
 static void raise_descriptors(void)
 {
 	struct rlimit limit;
@@ -76,7 +76,7 @@ static int watch_rules_file(struct agent *a)
 	return 0;
 }
 
-/* One step of the start: what it does, for the one line when it fails. */
+/* Logs one step of the start if it failed: `what` names it. Returns r. */
 static int say_step(const char *what, int r)
 {
 	if (r < 0)
@@ -84,7 +84,7 @@ static int say_step(const char *what, int r)
 	return r;
 }
 
-/* Everything that needs a name, a path or a thread, before the doors close. */
+/* Opens everything that needs a name, a path or a thread, before the lock-down. */
 static int open_all(struct agent *a)
 {
 	int r;
@@ -132,7 +132,7 @@ static int open_all(struct agent *a)
 	return say_step("rules file", watch_rules_file(a));
 }
 
-/* How the symbolizer reads files that only the processes that map them can reach. */
+/* Asks the broker for a file that only processes which have it mapped can reach. */
 static int borrow_mapping(void *context, const struct process_key *process, uint64_t start,
 			  uint64_t end, int *ret_fd)
 {
@@ -161,7 +161,7 @@ static int start_all(struct agent *a)
 	r = confine_files(&a->confinement);
 	if (r < 0)
 		return r;
-	/* The threads exist before the system-call filter, which therefore allows no clone(2). */
+	/* The threads start before the system-call filter, so the filter allows no clone(2). */
 	r = say_step("output thread", output_queue_start(a->output));
 	if (r < 0)
 		return r;
@@ -187,8 +187,9 @@ static int start_all(struct agent *a)
 }
 
 /*
- * Only in the environment, as sd_notify(3) has it. A service manager that cannot be told gives up
- * on us by itself; one whose variables leaked to us by hand must not keep us from working.
+ * Reads the environment only, as sd_notify(3) says. On failure it warns and goes on: a service
+ * manager that hears nothing ends the service by itself, and variables that a shell passed on by
+ * mistake must not keep the consumer from working.
  */
 static void open_notify(struct agent *a)
 {
@@ -254,8 +255,8 @@ static int run_agent(struct agent *a)
 }
 
 /*
- * Faulty rules have a status of their own: starting again does not make them better. 6 is "not
- * configured" in the LSB, and systemctl says so.
+ * Returns the exit status. Faulty rules have their own, because starting again does not repair
+ * them: 6 means "not configured" in the LSB, and systemctl shows it so.
  */
 static int status_of(const struct agent *a, int r)
 {

@@ -20,14 +20,19 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
 
-/* The programs go idle when nobody has drained for this long: three drains may be late or missing.
+/*
+ * The BPF programs go idle when no consumer has drained for this long: three drains may be late or
+ * missing.
  */
 #define STALE_NS (20 * NSEC_PER_SEC)
 
 /* No rule asks for more than 30 s before a trigger. */
 #define RECORDER_KEEP_NS (31 * NSEC_PER_SEC)
 
-/* Two consumers on one set of maps would each see half: the older one ends. */
+/*
+ * Returns whether the maps are still this consumer's. Two consumers on one set of maps would each
+ * see half of the records: the older one ends.
+ */
 static bool owns_maps(struct agent *a)
 {
 	if (__atomic_load_n(&a->pins.control->owner, __ATOMIC_ACQUIRE) == a->owner)
@@ -48,7 +53,7 @@ void agent_drain(struct agent *a)
 
 	a->pins.control->heartbeat_ns = now_ns;
 	health_fill(&a->health);
-	/* Samples first: an exit that is told below may be of a process that they need. */
+	/* Samples first: an exit event below may end a process that they need. */
 	drain_samples(&a->drain);
 	process_events_drain(&a->discovery);
 	kernel_errors_drain(&a->kernel_errors);
@@ -109,7 +114,10 @@ static void on_signal(void *context, uint32_t events)
 	}
 }
 
-/* The directory is watched, because editors and deployment replace the file by rename(2). */
+/*
+ * Reloads the rules. inotify watches the directory, because editors and deployment tools replace
+ * the file by rename(2).
+ */
 static void on_rules_file(void *context, uint32_t events)
 {
 	struct agent *a = context;
@@ -131,7 +139,9 @@ static void on_rules_file(void *context, uint32_t events)
 		log_error("%s: not applied, the running rules stay", a->options.rules);
 }
 
-/* An earlier consumer's watches and tries are taken back; what it left open is said in agent.start.
+/*
+ * Takes the maps over: removes an earlier consumer's watches and targets, and empties its tries.
+ * *gap is what it left open, for agent.start.
  */
 static int take_over(struct agent *a, struct agent_gap *gap)
 {
@@ -160,7 +170,8 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 	r = ruleset_clear(&a->pins, 0);
 	if (r == 0)
 		r = ruleset_clear(&a->pins, 1);
-	/* Last of all that says whose these maps are: a consumer that still runs sees it and ends.
+	/*
+	 * Last: this word says whose maps these are. A consumer that still runs sees it and ends.
 	 */
 	a->owner = (uint32_t)(clock_mono_ns() >> 10) | 1;
 	__atomic_store_n(&c->owner, a->owner, __ATOMIC_RELEASE);
@@ -173,7 +184,7 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 	return r;
 }
 
-/* What `systemctl status` shows. Never waits long: see SERVICE_NOTIFY_WAIT_MS. */
+/* Sends what `systemctl status` shows. Waits at most SERVICE_NOTIFY_WAIT_MS. */
 static int notify_state(struct agent *a, const char *state)
 {
 	return service_notify_say(&a->notify, state, "%zu rules, %u watches, %zu sessions running",
@@ -181,7 +192,10 @@ static int notify_state(struct agent *a, const char *state)
 				  (size_t)a->sessions.count);
 }
 
-/* Half of the watchdog's time; what was not taken is said again soon. */
+/*
+ * A message that the service manager did not take is sent again after this time; otherwise the
+ * timer fires at half of the watchdog's time.
+ */
 #define NOTIFY_AGAIN_NS NSEC_PER_SEC
 
 static void on_notify(void *context, uint32_t events)
@@ -196,7 +210,7 @@ static void on_notify(void *context, uint32_t events)
 			       a->notify.watchdog_ns / 2);
 }
 
-/* The broker was late, and is there by now: what could not be asked for is. */
+/* Repeats what the broker could not be asked for: it was late and is there now. */
 static void on_broker(void *context)
 {
 	struct agent *a = context;
@@ -236,11 +250,14 @@ static int add_sources(struct agent *a)
 	r = broker_client_listen(a->link, a->loop, on_broker, a);
 	if (r < 0)
 		return r;
-	/* Woken at half-full samples, and by discovery events: those are rare. */
+	/* Half-full samples and discovery events wake the loop; discovery events are rare. */
 	return schedule_listen(&a->schedule, a->loop, a->pins.samples.fd, a->pins.events.fd);
 }
 
-/* Asked once before anything is needed: agent.start says whether there is a broker, and why not. */
+/*
+ * Greets the broker before anything needs it, so that agent.start says whether it is there, and why
+ * not.
+ */
 static void greet_broker(struct agent *a)
 {
 	const char *why;
@@ -273,7 +290,7 @@ int agent_run(struct agent *a)
 	}
 	sampler_start(&a->sampler);
 	greet_broker(a);
-	/* What an earlier consumer did not drain is of its watches: nobody waits for it. */
+	/* Samples that an earlier consumer left are of its watches: discard them. */
 	ring_drain(&a->pins.samples, pass_over, NULL);
 	a->started = true;
 	agent_events_start(&a->telemetry, &gap);
@@ -286,7 +303,10 @@ int agent_run(struct agent *a)
 	return a->ousted ? -EBUSY : r;
 }
 
-/* Ends what this consumer has in the kernel's maps; not when they are another's by now. */
+/*
+ * Ends this consumer's sessions and watches in the kernel's maps. Not called when another consumer
+ * owns them.
+ */
 static void let_go(struct agent *a)
 {
 	if (a->active.set) {
@@ -294,7 +314,7 @@ static void let_go(struct agent *a)
 		for (size_t i = 0; i < SESSIONS_MAX; i++)
 			if (a->sessions.running[i])
 				session_end(&a->sessions, a->sessions.running[i]);
-		/* What the programs had begun is in the ring by then. */
+		/* By then BPF programs that were running have written their records. */
 		usleep(60000);
 		agent_drain(a);
 		triggers_step(&a->triggers, clock_mono_ns() + NSEC_PER_SEC);

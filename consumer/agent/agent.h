@@ -51,10 +51,10 @@ struct agent {
 	struct host host;
 	struct pinned_maps pins;
 	gid_t socket_group;	 /* of the control socket */
-	struct policy_self self; /* as read back after the lock-down */
+	struct policy_self self; /* read back from the kernel after the lock-down */
 	struct loop *loop;
 	struct output *output;
-	struct subscriptions *subscriptions; /* to its lines, over the control socket */
+	struct subscriptions *subscriptions; /* control clients that follow the lines */
 	struct lines lines;
 	struct symbols *symbols;
 	struct report_thread *reporter;
@@ -79,8 +79,8 @@ struct agent {
 	struct shares shares;
 	struct recorder recorder;
 	struct drain drain;
-	struct broker_client *link;  /* to the broker, of this thread */
-	struct broker_client *files; /* another, of those that read files of watched processes */
+	struct broker_client *link;  /* the main thread's */
+	struct broker_client *files; /* a second one, for threads that read processes' files */
 	struct sampler sampler;
 	struct signal_programs programs;
 	struct counts counts;
@@ -90,35 +90,32 @@ struct agent {
 	struct confinement confinement;
 	struct loop_source *rules_source, *signal_source;
 	uint64_t start_ns;
-	uint32_t owner; /* what control.owner must say */
-	bool ousted;	/* another consumer has the maps */
-	bool started;	/* agent.start was said: agent.stop will be */
+	uint32_t owner; /* value of control.owner while the maps are this consumer's */
+	bool ousted;	/* another consumer has taken the maps over */
+	bool started;	/* agent.start was written, so agent.stop will be */
 	struct losses losses;
 	struct health health;
 	struct kernel_errors kernel_errors;
-	struct service_notify notify; /* the service manager, if there is one */
-	struct loop_source
-		*notify_timer; /* its watchdog; else a READY=1 that has to be said again */
-	bool notified;	       /* READY=1 was taken */
+	struct service_notify notify;	  /* the service manager, if any */
+	struct loop_source *notify_timer; /* the watchdog's; before that, repeats READY=1 */
+	bool notified;			  /* the service manager took READY=1 */
 	const char *stop_reason;
 	int signal_fd, inotify_fd;
 };
 
-/*
- * Gives each module its collaborators; once all that needs a name or a path is open.
- */
+/* Gives each module its collaborators. Call when everything that needs a name or a path is open. */
 void agent_wire(struct agent *a);
 
 /*
- * Takes the maps over, says agent.start, applies the rules file and runs until a signal. The
- * process is locked down by then. 0 or -errno, said on stderr.
+ * Takes the maps over, writes agent.start, applies the rules file, and runs until a signal. Call
+ * after the lock-down. Returns 0, or -errno after a message on stderr.
  */
 int agent_run(struct agent *a);
 
-/* Ends all sessions and watches, has their lines written, says agent.stop. */
+/* Ends all sessions and watches, waits for their lines, writes agent.stop. */
 void agent_stop(struct agent *a);
 
-/* Drains all rings now and does what follows from it. */
+/* Drains all rings now and acts on their records. */
 void agent_drain(struct agent *a);
 
 #endif

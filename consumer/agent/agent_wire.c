@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Gives each module its collaborators, and fills in the calls by which modules below tell those
- * above: struct watch_calls and struct drain_calls. Each is set here and nowhere else.
+ * Gives each module its collaborators, and fills in the callbacks by which a module calls those
+ * above it, which it may not include: struct watch_calls and struct drain_calls. No other file sets
+ * these.
  */
 #include "consumer/agent/agent.h"
 
@@ -12,7 +13,7 @@ static void on_watch_changed(void *context, struct watch *w)
 	pressure_follow_changed(&a->pressure, w);
 }
 
-/* After on_watch_changed: watch.start says how pressure is followed. */
+/* Called after on_watch_changed, because watch.start says how pressure is followed. */
 static void on_watch_started(void *context, struct watch *w)
 {
 	struct agent *a = context;

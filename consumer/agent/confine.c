@@ -83,7 +83,7 @@ static int add_path(struct path_list *list, struct policy_path path)
 	return 0;
 }
 
-/* The directory that `path` is in, newly allocated; "." for a bare name. */
+/* Returns the directory of `path`, newly allocated; "." for a bare name. */
 static char *parent_directory(const char *path)
 {
 	char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * confine.h: the consumer gives up its powers, in this order: user, capabilities, files, system
- * calls. Each step is final. Each says on stderr in one line why it failed.
+ * confine.h: takes the consumer's privileges away, in this order: user, capabilities, files, system
+ * calls. Each step is final, and logs one line on stderr when it fails.
  */
 #ifndef TROCAR_CONSUMER_AGENT_CONFINE_H
 #define TROCAR_CONSUMER_AGENT_CONFINE_H
@@ -14,30 +14,36 @@ struct host;
 struct output;
 struct policy_self;
 
-/* What a process is confined by; borrowed. */
+/* How to confine the process; borrowed. */
 struct confinement {
 	const struct options *options;
 	const struct host *host;
 	struct output *output;
-	struct policy_self *self; /* filled in as read back from the kernel */
+	struct policy_self *self; /* filled in from the kernel */
 };
 
-/* The number of the group that may connect to the control socket. 0 or -ENOENT. */
+/* Returns the group that may connect to the control socket. 0 or -ENOENT. */
 int confine_socket_group(const struct options *options, gid_t *ret_gid);
 
-/* The number of options->admin_group; (gid_t)-1 when there is no such group: then only root. */
+/*
+ * Returns the number of options->admin_group; (gid_t)-1 if that group does not exist: only root is
+ * admin then.
+ */
 gid_t confine_admin(const struct options *options);
 
-/* As root: becomes options->user, in its group alone. Then no capability in any set, no new ones.
+/*
+ * Started as root: becomes options->user, in its group alone. In every case empties every
+ * capability set, bounding set included, and sets no_new_privs (policy_harden). Returns 0 or
+ * -errno.
  */
 int confine_become(const struct options *options);
 
-/* Landlock: from here on only what the agent must read, and its output. */
+/* Restricts files by Landlock to what the agent must read, and its output. */
 int confine_files(const struct confinement *c);
 
 /*
- * The system-call filter, for all threads; then reads back from the kernel what this process is,
- * and refuses to go on when that is more than promised (-EPERM).
+ * Installs the system-call filter for all threads. Then reads the process's privileges back from
+ * the kernel; -EPERM when they are more than promised.
  */
 int confine_calls(const struct confinement *c);
 

@@ -9,7 +9,7 @@
 #include "shared/tools/macro.h"
 #include "shared/tools/option_table.h"
 
-#define ALL 1u /* there are no verbs: whoever takes options takes them all */
+#define ALL 1u /* the only verb bit: the consumer has no verbs */
 
 static const struct option_row rows[] = {
 	OPTION_ROW(TEXT, ALL, rules, "rules", .value = "FILE", .preset = "/etc/trocar/rules.json",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* options.h: the consumer's command line, one constant table that prints its own help. */
+/* options.h: the consumer's command line: one constant table, which also makes the help text. */
 #ifndef TROCAR_CONSUMER_AGENT_OPTIONS_H
 #define TROCAR_CONSUMER_AGENT_OPTIONS_H
 
@@ -12,32 +12,32 @@ struct options {
 	const char *bpf_dir;	  /* where the loader pinned */
 	const char *socket;	  /* control socket */
 	const char *broker;	  /* the broker's socket; "" or "none" for none */
-	const char *user;	  /* to become when started as root */
+	const char *user;	  /* becomes this user when started as root */
 	const char *group;	  /* group of pins and control socket */
 	const char *socket_group; /* may connect to the control socket; NULL: as group */
-	const char *admin_group;  /* may change something through the socket */
+	const char *admin_group;  /* may call methods that change something */
 	const char *symbols_path; /* "DIR:DIR", NULL for none */
 	uint64_t max_line_bytes;
 	uint64_t queue_kib;
 	uint64_t recorder_kib;
 	uint64_t symbols_kib;
-	uint64_t health_seconds;   /* between two lines of type health; 0: none */
-	uint64_t lines_per_minute; /* about processes and watches, of one rule */
+	uint64_t health_seconds;   /* between two health lines; 0: none */
+	uint64_t lines_per_minute; /* about processes and watches, per rule */
 	bool rules_watch;	   /* reload the file when it changes */
 	bool journal;		   /* "<N>" prefixes for the journal */
 	bool help, version;
 };
 
 /*
- * Parses the command line into `ret_options` (strings are borrowed from argv). 0; -EINVAL after
- * saying on stderr in one line what was wrong.
+ * Parses the command line into `ret_options` (strings are borrowed from argv). Returns 0; -EINVAL
+ * after a line on stderr that says what was wrong.
  */
 int options_parse(int argc, char *argv[], struct options *ret_options);
 
-/* Path of the broker's socket, "" when there is to be none. */
+/* Returns the path of the broker's socket; "" when the consumer runs without a broker. */
 const char *options_broker(const struct options *options);
 
-/* Prints the help text made from the table to stdout. */
+/* Prints the help text to stdout. */
 void options_help(void);
 
 #endif

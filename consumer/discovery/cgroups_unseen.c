@@ -10,7 +10,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* One kind as it is now: in count, for which reason, where for example. */
+/* What is unseen of one kind now: how much, why, and an example. */
 struct unseen {
 	uint64_t count;
 	int error; /* -errno or 0 */
@@ -19,8 +19,8 @@ struct unseen {
 
 static const struct {
 	const char *code;
-	const char *what; /* behind the count, before the reason */
-	const char *so;	  /* what follows from it */
+	const char *what; /* text between the count and the reason */
+	const char *so;	  /* the consequence */
 	const char *hint;
 } kinds[] = {
 	[UNSEEN_DIRECTORIES] = { "cgroups_unreadable", "cgroups cannot be looked into",
@@ -41,7 +41,7 @@ static const struct {
 			  "see the mount of cgroup2 and its permissions" },
 };
 
-/* No right is missing there: cgroup_lookup.h. */
+/* For -EBUSY, where no right is missing (cgroup_lookup.h). */
 static const char held_up[] =
 	"the user whose directory that is makes and removes cgroups in it without "
 	"pause, or the machine has no CPU for us: the next scan tries again";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cgroups_unseen.h: what of the cgroup hierarchy the consumer could not see, said: an error line
- * for each kind when it begins or grows, and the part `cgroups` of the status. Main thread only.
+ * cgroups_unseen.h: reports which parts of the cgroup hierarchy the consumer could not see: an
+ * error line for each kind when it begins or grows, and the object `cgroups` of the method
+ * `status`. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_CGROUPS_UNSEEN_H
 #define TROCAR_CONSUMER_DISCOVERY_CGROUPS_UNSEEN_H
@@ -13,18 +14,18 @@
 struct cgroups;
 struct lines;
 
-/* Between two lines of one kind: users open and close their cgroups as often as they like. */
+/* Seconds between two lines of one kind: users can open and close their cgroups at any rate. */
 #define CGROUPS_UNSEEN_EVERY_S 300
 
 enum unseen_kind {
-	UNSEEN_DIRECTORIES, /* a walk could not look into them */
-	UNSEEN_REST,	    /* a walk met a limit of its own */
-	UNSEEN_OCCUPANCY,   /* of watched cgroups: whether anybody is in them */
+	UNSEEN_DIRECTORIES, /* a walk could not read them */
+	UNSEEN_REST,	    /* a walk reached a limit of its own */
+	UNSEEN_OCCUPANCY,   /* of watched cgroups: whether they are populated */
 	UNSEEN_ROOT,	    /* the hierarchy itself could not be read */
 	UNSEEN_COUNT_,
 };
 
-/* What has been said of each kind. */
+/* What the lines have reported, by kind. */
 struct cgroups_unseen {
 	const struct cgroups *cgroups; /* borrowed, as the next */
 	const struct lines *lines;
@@ -34,10 +35,10 @@ struct cgroups_unseen {
 	} said[UNSEEN_COUNT_];
 };
 
-/* Says what the last walk and the last scan could not see; after each scan. */
+/* Writes the lines about what the last walk and scan could not see. Call after each scan. */
 void cgroups_unseen_check(struct cgroups_unseen *u, uint64_t now_ns);
 
-/* Writes the object `cgroups` of the status. */
+/* Writes the object `cgroups` of the method `status`. */
 void cgroups_unseen_write(const struct cgroups_unseen *u, struct jsonw *w);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * discovery.h: what finds processes and watches works with: the events of the kernel side, the scan
- * of all processes, the match against the rules in force, and a change of those rules. All
- * borrowed. Main thread only.
+ * discovery.h: the collaborators of the files that find processes and watches: the events of the
+ * kernel side, the scan of all processes, the match against the rules in force, and a change of
+ * those rules. All borrowed. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_DISCOVERY_H
 #define TROCAR_CONSUMER_DISCOVERY_DISCOVERY_H

@@ -33,8 +33,9 @@ static const char *const found_names[] = {
 };
 
 /*
- * EVENT_UNNAME is a name that no rule by name has; a rule by cgroup may still hold. The kernel side
- * sends it for exec as well, so the image counts as new.
+ * Matches the process of an exec, fork or rename. EVENT_UNNAME says that no rule by name has the
+ * new name; a rule by cgroup may still match. The kernel side sends it for exec as well, so it
+ * counts as a new image.
  */
 static void on_match(struct discovery *d, const struct event *e)
 {
@@ -51,7 +52,7 @@ static void on_match(struct discovery *d, const struct event *e)
 
 	memcpy(seen.comm, e->comm, sizeof(seen.comm) - 1);
 	process_match_see(d, &seen);
-	/* The rule of the event was of another set, and no rule of this one matches. */
+	/* The event's rule was of another generation, and no rule of this one matches. */
 	if (e->kind != EVENT_UNNAME && e->generation != d->active->set->generation &&
 	    !rules_match(d->active->set->rules, seen.comm,
 			 cgroups_path(d->cgroups, e->cgroup_id, e->tgid)))
@@ -88,7 +89,7 @@ static void on_empty(struct discovery *d, const struct event *e)
 		cgroups_forget(d->cgroups, e->cgroup_id);
 }
 
-/* The kernel side met an address that the process's table does not know. */
+/* Passes on that the kernel side met an address which the process's unwind table does not have. */
 static void on_unmapped(struct discovery *d, const struct event *e)
 {
 	struct process *p = process_find(d->processes, e->tgid, e->start_ns);
@@ -101,7 +102,7 @@ static void on_mkdir(struct discovery *d, const struct event *e)
 {
 	const char *path = event_path(e);
 
-	/* Nobody is in it yet: only its name is worth keeping. */
+	/* No process is in it yet: keep only its name. */
 	if (path)
 		cgroups_learn(d->cgroups, e->cgroup_id, path);
 }

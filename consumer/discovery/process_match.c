@@ -45,8 +45,8 @@ static void write_match(struct discovery *d, struct process *p, const char *foun
 }
 
 /*
- * One whose line was left out gets it later, when it is seen again and its rule has lines left;
- * that it still has none is not counted once more.
+ * Writes process.match. If the rule's line budget left it out, writes it when the process is seen
+ * again and the budget has room; does not count it as left out a second time.
  */
 static void say_match(struct discovery *d, struct process *p, const char *found, bool fresh)
 {
@@ -76,7 +76,9 @@ static void fire_exec(struct discovery *d, const struct process *p)
 	trigger_fire(d->triggers, &trigger, &session, &held);
 }
 
-/* The rule for a process: by name and cgroup, else the one its cgroup alone selects. */
+/*
+ * Returns the rule for a process: by name and cgroup, else the one that its cgroup alone selects.
+ */
 static const struct rule *find_rule(struct discovery *d, const struct sighting *seen)
 {
 	const char *path = cgroups_path(d->cgroups, seen->cgroup_id, seen->tgid);
@@ -108,14 +110,16 @@ void process_match_see(struct discovery *d, const struct sighting *seen)
 	    (!p && process_get(d->processes, seen->tgid, seen->start_ns, &p) < 0) || p->gone_ns)
 		return;
 	moved = p->cgroup_id != seen->cgroup_id;
-	/* A rename within execve(2) comes just before its exec event: the same match, said once
-	 * more. */
+	/*
+	 * The kernel reports a rename within execve(2) just before its exec event: the same match,
+	 * written twice.
+	 */
 	fresh = was != rule || seen->image;
 	if (p->watch && (moved || was != rule))
 		binding_leave(p);
 	update_process(p, seen);
 	p->rule = rule;
-	/* The kernel side knows it already when nothing has changed: a scan must stay cheap. */
+	/* Unchanged processes are in the kernel's table already: a scan must stay cheap. */
 	if (fresh || p->generation != d->active->set->generation)
 		process_targets_match(d->targets, p);
 	p->generation = d->active->set->generation;
@@ -173,8 +177,10 @@ void process_match_cgroup(struct discovery *d, uint64_t cgroup_id)
 	b = binding_find(w, rule);
 	if (b && b->by_cgroup)
 		return;
-	/* The iterator lists the processes of a watched cgroup: their process.match comes from
-	 * there. */
+	/*
+	 * The iterator lists the processes of a watched cgroup: the scan writes their
+	 * process.match.
+	 */
 	if (binding_add_cgroup(w, rule) == 0)
 		schedule_scan_soon(d->schedule);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process_match.h: what becomes of a process that the kernel side saw: which rule it matches with
- * all its criteria, which watch that makes, and the lines that say so. Main thread only.
+ * process_match.h: handles a process that the kernel side has seen: finds the rule of which it
+ * meets every criterion, binds it to the watch of its cgroup, and writes the lines. Main thread
+ * only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_PROCESS_MATCH_H
 #define TROCAR_CONSUMER_DISCOVERY_PROCESS_MATCH_H
@@ -15,24 +16,32 @@ struct discovery;
 struct process;
 struct watch;
 
-/* A process as an event or the scan shows it. */
+/* A process as an event or the scan reports it. */
 struct sighting {
 	uint32_t tgid, ppid;
-	uint32_t uid; /* UID_UNKNOWN where only a scan shows it */
+	uint32_t uid; /* UID_UNKNOWN if only a scan has reported it */
 	uint64_t start_ns, cgroup_id, time_ns;
 	char comm[COMM_BYTES];
 	const char *found; /* "exec", "fork", "rename", "scan" */
 	bool image;	   /* it runs a new image (exec) */
 };
 
-/* Matches it against the set in force, follows moves between cgroups, writes process.match when
- * new. */
+/*
+ * Matches it against the rule set in force, follows its move to another cgroup, and writes
+ * process.match if the match is new.
+ */
 void process_match_see(struct discovery *d, const struct sighting *seen);
 
-/* The process has gone: writes process.exit if it was announced, leaves its table and its watch. */
+/*
+ * Handles the process's end: writes process.exit if process.match was written, and takes it out of
+ * its unwind table and its watch.
+ */
 void process_match_gone(struct discovery *d, struct process *p);
 
-/* Binds the cgroup to the rule by cgroup that selects it, if there is one and somebody is in it. */
+/*
+ * Binds the cgroup to the rule by cgroup that selects it, if there is one and the cgroup is
+ * populated.
+ */
 void process_match_cgroup(struct discovery *d, uint64_t cgroup_id);
 
 #endif

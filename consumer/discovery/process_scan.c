@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/discovery/process_scan.h"
-
+/* The scan: finds processes that no event reported, and those that started before the consumer. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* The seq file hands out whole records only, at most its buffer of 8 pages at a time. */
+/* The kernel's seq file returns whole records only, at most its buffer of 8 pages at a time. */
 #define READ_BYTES (32u << 10)
 
 int process_scan_each(const struct discovery *d, process_scan_call call, void *context)
@@ -70,15 +69,19 @@ static void take_task(void *context, const struct task_record *t)
 }
 
 /*
- * What was known before the scan and was not listed has gone, or left every watched cgroup and
- * matching name. It lingers, so that samples still on their way find it.
+ * Marks the processes that were known before the scan and not listed: they have ended, or have left
+ * every watched cgroup and matching name. They linger, so that samples still on their way find
+ * them.
  */
 static void let_go(struct discovery *d, uint64_t began_ns)
 {
 	struct process *p;
 	uint64_t id;
 
-	/* process_match_gone only marks: the table stays as it is. */
+	/*
+	 * process_match_gone only marks the process: the table does not change during the
+	 * iteration.
+	 */
 	idmap_for_each (&d->processes->by_id, i, id, p)
 		if (!p->gone_ns && p->scan != d->scan_number && p->seen_ns < began_ns)
 			process_match_gone(d, p);
@@ -95,16 +98,18 @@ static int take_cgroup(void *context, const char *path, uint64_t id)
 }
 
 /*
- * Why the watch must end; NULL when it must not, or when that is unknown. Whoever a cgroup is
- * delegated to may close it to us: that ends no watch.
+ * Returns why the watch must end; NULL when it must not, or when that is unknown. The user to whom
+ * a cgroup is delegated may make it unreadable for the consumer: that does not end a watch.
  */
 static const char *why_ended(struct discovery *d, const struct watch *w)
 {
 	uint64_t id = 0;
 	int r;
 
-	/* The kernel has just listed somebody in it: no file knows better, and a watch that this
-	 * scan ended would be made again by the next. */
+	/*
+	 * The kernel has just listed a process in it, so no file has to say it: if this scan ended
+	 * the watch, the next would start it again.
+	 */
 	if (w->root || w->scan == d->scan_number)
 		return NULL;
 	r = cgroups_id(d->cgroups, w->path, &id);

@@ -11,7 +11,7 @@
 #include "shared/tools/io.h"
 #include "shared/tools/parse.h"
 
-/* Of a cgroup.procs file: some 100,000 processes. */
+/* Bytes of a cgroup.procs file: some 100,000 processes. */
 #define PROCS_BYTES (1u << 20)
 
 struct preview {
@@ -66,7 +66,7 @@ static int read_procs(struct cgroups *c, const char *path, char **ret_text, size
 	return fd < 0 ? fd : io_read_fd(fd, PROCS_BYTES, ret_text, ret_bytes);
 }
 
-/* Processes of a cgroup that a rule by cgroup selects and no rule by name has. */
+/* Lists the processes of a cgroup that a rule by cgroup selects and no rule by name matches. */
 static int preview_cgroup(void *context, const char *path, uint64_t id)
 {
 	struct preview *v = context;

@@ -15,7 +15,7 @@
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
 
-/* Between scans while nothing is watched and events tell of everything. */
+/* Time between scans while nothing is watched and events report everything. */
 #define IDLE_SCAN_NS (600 * NSEC_PER_SEC)
 
 static void write_peer(const struct control_peer *peer, struct jsonw *w)
@@ -28,7 +28,7 @@ static void write_peer(const struct control_peer *peer, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* As many faults as the line holds; the rest are counted. */
+/* Writes as many faults as the line has room for; counts the rest. */
 static void write_faults(const struct discovery *d, const struct rules_faults *faults,
 			 const char *key, bool lines, struct jsonw *w)
 {
@@ -83,7 +83,7 @@ static void say_applied(struct discovery *d, const struct applied *applied, cons
 	event_line_end(d->log->lines, &w);
 }
 
-/* Rules of the same name keep what they have spent. */
+/* Copies to rules of the same name what they have spent. */
 static void carry_budgets(const struct ruleset *from, struct ruleset *to)
 {
 	for (size_t i = 0; from && i < from->rules->count; i++) {
@@ -94,7 +94,9 @@ static void carry_budgets(const struct ruleset *from, struct ruleset *to)
 	}
 }
 
-/* The new rule of a process: the one of the same name that does the same, else none until the scan.
+/*
+ * Gives each process its rule of the new set: the one of the same name and content, else none until
+ * the scan.
  */
 static void carry_processes(struct discovery *d, const struct rules *fresh)
 {
@@ -114,7 +116,7 @@ static void carry_processes(struct discovery *d, const struct rules *fresh)
 	}
 }
 
-/* Watches whose rules are all gone; the scan that follows may make them anew. */
+/* Removes watches without rules; the scan that follows may start them anew. */
 static void release_watches(struct discovery *d)
 {
 	for (uint32_t i = 0; i < d->pins->abi.slots; i++)
@@ -125,8 +127,10 @@ static void release_watches(struct discovery *d)
 			bindings_refresh(d->watches->by_slot[i]);
 }
 
-/* Between the two stores an event may carry the new generation from the old tries: it is matched
- * anew. */
+/*
+ * Switches the kernel side to the filled tries. Between the two stores an event may carry the new
+ * generation and a rule of the old tries: the consumer matches it anew.
+ */
 static void switch_tries(struct discovery *d, const struct ruleset *set)
 {
 	struct control *c = d->pins->control;
@@ -138,10 +142,10 @@ static void switch_tries(struct discovery *d, const struct ruleset *set)
 }
 
 /*
- * Between scans while nothing is watched. Events tell of every start, name and first process of a
- * cgroup; a scan is insurance then, and the machine is to be left alone. What no event tells is
- * that a process moves into a cgroup that others are in already: rules that ask for a name and a
- * cgroup are scanned for as ever.
+ * Returns the time between scans while nothing is watched. Events report every start, every name,
+ * and the first process of a cgroup; a scan is only insurance then, and is rare to leave the
+ * machine idle. No event reports that a process moves into a cgroup that others are in already: for
+ * rules with a name and a cgroup the scan goes on at SCHEDULE_SCAN_NS.
  */
 static uint64_t idle_scan_ns(const struct rules *rules)
 {

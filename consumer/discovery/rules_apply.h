@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rules_apply.h: putting a rule set into force: the tries aside, the switch, what is watched
- * already, and the scan for what the new rules match. Main thread only.
+ * rules_apply.h: puts a rule set in force: fills the inactive tries, switches to them, carries over
+ * what is already watched, and scans for what the new rules match. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_RULES_APPLY_H
 #define TROCAR_CONSUMER_DISCOVERY_RULES_APPLY_H
@@ -20,15 +20,18 @@ struct applied {
 };
 
 /*
- * Applies `rules` (taken over in every case) from `source`; `peer` NULL for a file. Writes
- * rules.applied. On failure the running set stays in force. 0; -ENOSPC when the kernel's tables are
- * too small (said as an error line); -errno.
+ * Applies `rules` (takes them over in every case) from `source`; `peer` is NULL for a file. Writes
+ * rules.applied. Returns 0; -ENOSPC when the kernel's tables are too small (with an error line);
+ * -errno. On failure the running set stays in force.
  */
 int rules_apply_set(struct discovery *d, struct rules *rules, const char *source,
 		    const struct control_peer *peer, const struct rules_faults *warnings,
 		    struct applied *ret_applied);
 
-/* Parses the file of the options and applies it. -EINVAL after rules.rejected. 0 or -errno. */
+/*
+ * Parses the rules file of the options and applies it. Returns 0; -EINVAL after rules.rejected;
+ * -errno.
+ */
 int rules_apply_file(struct discovery *d);
 
 /* Writes rules.rejected. */

@@ -11,7 +11,7 @@
 #include "shared/tools/io.h"
 #include "shared/tools/macro.h"
 
-/* Matches that one answer names. */
+/* Most matches that one answer names. */
 #define PREVIEW_MAX 1000
 
 int method_rules_get(void *context, const struct control_peer *peer, const struct json_node *params,
@@ -27,7 +27,7 @@ int method_rules_get(void *context, const struct control_peer *peer, const struc
 	return 0;
 }
 
-/* Parses params.text; faults go into error->data. */
+/* Parses params.text; puts faults into error->data. */
 static int parse_text(const struct json_node *params, struct rules **ret_rules,
 		      struct rules_faults *warnings, struct rules_faults *faults,
 		      struct control_error *error)
@@ -52,8 +52,7 @@ static int parse_text(const struct json_node *params, struct rules **ret_rules,
 				  faults->count);
 }
 
-/* The tries that are not in force are filled with the set, the processes listed, the tries emptied.
- */
+/* Fills the inactive tries with the set, lists the processes that match, and empties the tries. */
 static int preview_rules(struct methods *m, struct rules *rules, struct jsonw *w,
 			 struct rule_preview_left *ret_left)
 {

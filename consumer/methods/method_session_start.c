@@ -10,7 +10,7 @@
 #include "consumer/watch/binding.h"
 #include "shared/tools/macro.h"
 
-/* What was asked for, under its walls. */
+/* The parsed and checked parameters. */
 struct request {
 	const char *rule, *cgroup;
 	uint32_t pid, during_ms;
@@ -60,7 +60,7 @@ static int take_params(const struct json_node *params, struct request *ret,
 	return 0;
 }
 
-/* Ids and cgroup of the sessions that one request started. */
+/* The sessions that one request started. */
 struct started {
 	const struct session *sessions[SESSIONS_MAX];
 	size_t n;
@@ -116,8 +116,8 @@ static int start_rule(struct methods *m, const struct request *q, const struct c
 }
 
 /*
- * In the root only marked processes are sampled. The scan lists this one, because its cgroup is
- * watched by now, and tells the start time exactly.
+ * Marks the process for sampling: in the root cgroup only marked processes are sampled. The scan
+ * lists it, because its cgroup is watched by now, and gives its exact start time.
  */
 static int mark_process(struct methods *m, uint32_t pid)
 {
@@ -135,7 +135,7 @@ static int mark_process(struct methods *m, uint32_t pid)
 	return process_targets_match(m->d->targets, p);
 }
 
-/* A watch that only this request keeps; it goes with the session. */
+/* Creates a watch that only this request keeps; it ends with the session. */
 static int start_requested(struct methods *m, const struct request *q, uint64_t cgroup_id,
 			   const struct control_peer *peer, struct started *all,
 			   struct trigger_held *held, struct control_error *error)

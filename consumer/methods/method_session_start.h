@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* method_session_start.h: captures that somebody asks for through the control socket. */
+/* method_session_start.h: the control method session.start: a client requests a session. */
 #ifndef TROCAR_CONSUMER_METHODS_METHOD_SESSION_START_H
 #define TROCAR_CONSUMER_METHODS_METHOD_SESSION_START_H
 

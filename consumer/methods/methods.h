@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* methods.h: what each method of the control socket does; docs/control.md is its reference. */
+/* methods.h: the methods of the control socket; docs/control.md describes them. */
 #ifndef TROCAR_CONSUMER_METHODS_METHODS_H
 #define TROCAR_CONSUMER_METHODS_METHODS_H
 
@@ -12,7 +12,7 @@ struct broker_client;
 struct subscriptions;
 struct symbols;
 
-/* What they work with; all borrowed. Main thread only. */
+/* What the methods use; all borrowed. Main thread only. */
 struct methods {
 	const struct telemetry *t;
 	struct discovery *d;
@@ -20,11 +20,10 @@ struct methods {
 	struct subscriptions *subscriptions;
 	const struct control_server *control;
 	struct symbols *symbols;
-	struct broker_client
-		*files; /* to the broker, of those that read files of watched processes */
+	struct broker_client *files; /* connection of the threads that read processes' files */
 };
 
-/* The table for control_new; its context is a struct methods. Ends with a NULL name. */
+/* The table for control_new, with a struct methods as context. Ends with a NULL name. */
 extern const struct control_method methods_table[];
 
 #endif

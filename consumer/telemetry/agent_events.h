@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* agent_events.h: what the agent says of itself: agent.start, agent.stop, and the shared parts of
- * `status`.
+/*
+ * agent_events.h: writes the lines agent.start and agent.stop, and the parts that the method
+ * `status` shares with them.
  */
 #ifndef TROCAR_CONSUMER_TELEMETRY_AGENT_EVENTS_H
 #define TROCAR_CONSUMER_TELEMETRY_AGENT_EVENTS_H
@@ -13,23 +14,23 @@
 
 struct telemetry;
 
-/* What an earlier consumer left: for how long nobody drained, and the sessions it had open. */
+/* What an earlier consumer left: how long nobody drained, and its open sessions. */
 struct agent_gap {
 	uint64_t gap_ms; /* 0: there was none */
 	uint64_t cut[SESSIONS_MAX];
 	size_t n_cut;
 };
 
-/* Writes agent.start, and an error line where an earlier consumer ended without a word. */
+/* Writes agent.start, and an error line if an earlier consumer ended without agent.stop. */
 void agent_events_start(const struct telemetry *t, const struct agent_gap *gap);
 
 /* Writes agent.stop; `reason` NULL: "fatal". */
 void agent_events_stop(const struct telemetry *t, const char *reason);
 
-/* "self": {...} */
+/* Writes "self": {...}. */
 void agent_events_write_self(const struct telemetry *t, struct jsonw *w);
 
-/* "totals": {...} */
+/* Writes "totals": {...}. */
 void agent_events_write_totals(const struct telemetry *t, struct jsonw *w);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "shared/tools/macro.h"
 
-/* {"name": n, ...} of what is not 0. */
+/* Writes {"name": n, ...}, without the counts that are 0. */
 static void write_counts(struct jsonw *w, const char *key, const uint64_t *counts, uint32_t n,
 			 const char *(*name)(uint32_t i))
 {
@@ -19,7 +19,7 @@ static const char *request_name(uint32_t request)
 	return broker_row(request)->name;
 }
 
-/* The broker's own counts: of all who asked it since the load, us included. */
+/* Writes the broker's own counts: of all callers since the load, this consumer included. */
 static void write_pin(const struct pinned_maps *pins, struct jsonw *w)
 {
 	struct broker_counts counts;
@@ -38,7 +38,7 @@ static void write_pin(const struct pinned_maps *pins, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* What became of the requests of both links. */
+/* Sums what became of the requests on both connections. */
 static void sum_counts(struct broker_client *main, struct broker_client *files,
 		       struct broker_client_counts *ret_counts)
 {

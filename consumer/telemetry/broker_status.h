@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker_status.h: what `trocar status` says of the broker. Main thread only. */
+/* broker_status.h: writes the broker's part of the method `status`. Main thread only. */
 #ifndef TROCAR_CONSUMER_TELEMETRY_BROKER_STATUS_H
 #define TROCAR_CONSUMER_TELEMETRY_BROKER_STATUS_H
 
@@ -7,7 +7,7 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "shared/json/jsonw.h"
 
-/* Writes "broker": {...}: the requests of both links, and the broker's own counts. */
+/* Writes "broker": {...}: the requests on both connections, and the broker's own counts. */
 void broker_status_write(struct broker_client *main, struct broker_client *files,
 			 const struct pinned_maps *pins, struct jsonw *w);
 

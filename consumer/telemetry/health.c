@@ -81,7 +81,7 @@ static struct health_losses count_losses(const struct telemetry *t,
 	};
 }
 
-/* What is counted from now on is the next line's. */
+/* Begins the period of the next line. */
 static void begin_line(struct health *h, uint64_t now_ns)
 {
 	const struct telemetry *t = h->telemetry;
@@ -168,7 +168,7 @@ static void say_line(const struct health *h, uint64_t now_ns)
 	event_line_end(t->log->lines, &w);
 }
 
-/* Whether anything was lost since the last line. */
+/* Returns whether anything was lost since the last line. */
 static bool some_lost(const struct health *h)
 {
 	const struct telemetry *t = h->telemetry;
@@ -188,7 +188,10 @@ void health_check(struct health *h, uint64_t now_ns)
 	const struct watches *watches = h->telemetry->watches;
 
 	if (!watches->count || !h->every_ns) {
-		/* Nobody waits for a line of the last minute's rest, unless it lacks something. */
+		/*
+		 * The last watch has ended within a period: write a line only if something was
+		 * lost.
+		 */
 		if (h->said_ns && h->every_ns && some_lost(h))
 			say_line(h, now_ns);
 		h->said_ns = 0;

@@ -11,7 +11,7 @@
 #include "consumer/watch/watch.h"
 #include "shared/tools/macro.h"
 
-/* What each kind is called, and what the operator can do about it. */
+/* The name of each kind, and what the operator can do about it. */
 static const struct {
 	const char *code, *what, *hint;
 } kinds[] = {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kernel_errors.h: from the errors ring, and from losses that no record told of, to error lines. */
+/*
+ * kernel_errors.h: turns records of the errors ring, and losses without a record, into error lines.
+ */
 #ifndef TROCAR_CONSUMER_TELEMETRY_KERNEL_ERRORS_H
 #define TROCAR_CONSUMER_TELEMETRY_KERNEL_ERRORS_H
 
@@ -18,7 +20,7 @@ struct kernel_errors {
 	struct counts *counts;
 };
 
-/* Drains the errors ring; lost discovery events cause a scan at once. */
+/* Drains the errors ring; schedules a scan at once when discovery events were lost. */
 void kernel_errors_drain(struct kernel_errors *k);
 
 #endif

@@ -33,8 +33,10 @@ static void check_output(struct losses *said)
 	struct count c;
 
 	output_queue_stats(t->output, &o);
-	/* A full disk cannot be told on that disk: stderr, once when it begins and once when it
-	 * ends. */
+	/*
+	 * A full disk cannot take the line about it: write to stderr, once when it begins and once
+	 * when it ends.
+	 */
 	if (o.last_error != said->output_error) {
 		if (o.last_error)
 			log_error("%s: %s; lines wait in memory and are tried again", said->output,
@@ -54,7 +56,7 @@ static void check_output(struct losses *said)
 			(unsigned long long)c.count);
 	}
 	c = (struct count){ o.dropped_lines - said->dropped_lines, o.last_error };
-	/* The line that says so needs room in the same queue. */
+	/* The line needs room in the queue whose losses it reports. */
 	if (c.count && o.queued_bytes < o.queue_bytes / 2) {
 		said->dropped_lines = o.dropped_lines;
 		event_line_error(
@@ -67,7 +69,7 @@ static void check_output(struct losses *said)
 
 static const struct {
 	size_t offset;
-	const char *code, *hint, *message; /* behind the number */
+	const char *code, *hint, *message; /* after the number */
 } event_rows[] = {
 	{ offsetof(struct totals, events_lost), "events_full",
 	  "load with a larger --events-ring-kib; the scan that follows finds what was missed",
@@ -111,7 +113,10 @@ static void say_events(struct losses *said, const struct totals *totals)
 	}
 }
 
-/* What is not said now is said at the drain of the scan that is asked for. */
+/*
+ * Writes lines about lost discovery events, at most once in SCHEDULE_REPAIR_NS, and schedules a
+ * scan; the drain of that scan writes what was not written now.
+ */
 static void check_events(struct losses *said, uint64_t now_ns)
 {
 	const struct telemetry *t = said->telemetry;

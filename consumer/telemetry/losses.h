@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * losses.h: losses that no record tells of, from counters to error lines and, when the output
- * itself is what fails, to stderr. Main thread only.
+ * losses.h: turns counters of losses without a record into error lines; when the output itself
+ * fails, into messages on stderr. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_TELEMETRY_LOSSES_H
 #define TROCAR_CONSUMER_TELEMETRY_LOSSES_H
@@ -11,25 +11,25 @@
 struct schedule;
 struct telemetry;
 
-/* Ways in which an event of discovery does not come: rows of a table in losses.c. */
+/* Ways in which a discovery event is lost: rows of a table in losses.c. */
 #define LOSSES_EVENTS 4
 
-/* What has been said so far. */
+/* What has been reported so far. */
 struct losses {
 	const struct telemetry *telemetry; /* borrowed, as the next two */
 	struct schedule *schedule;
-	const char *output; /* as the options name it */
+	const char *output; /* as in the options */
 	uint64_t checked_ns;
 	uint64_t dropped_lines, write_errors, processes_full, bad_records;
-	uint64_t events[LOSSES_EVENTS]; /* in all, by then */
-	uint64_t events_ns;		/* when that was said */
-	uint64_t events_asked;		/* of all kinds, when a scan was last asked for */
-	int output_error;		/* errno that stderr was told of, 0 when the output works */
+	uint64_t events[LOSSES_EVENTS]; /* totals that the last line reported */
+	uint64_t events_ns;		/* time of that line */
+	uint64_t events_asked;		/* total of all kinds when a scan was last scheduled */
+	int output_error;		/* errno that stderr has reported; 0: the output works */
 };
 
 /*
- * Says what was lost since the last look; at most once a second. Where events of discovery did not
- * come it asks for the scan that repairs it, and says so at most once in SCHEDULE_REPAIR_NS.
+ * Reports what was lost since the last check, at most once a second. For lost discovery events it
+ * schedules the scan that repairs the loss, and reports them at most once in SCHEDULE_REPAIR_NS.
  */
 void losses_check(struct losses *said);
 

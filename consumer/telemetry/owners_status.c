@@ -5,7 +5,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Owners that the status names. */
+/* Most owners that the status names. */
 #define TOP_MAX 5
 
 static void write_owner(const struct owner *owner, const uint64_t parts[SHARE_COUNT_],

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* owners_status.h: who holds how much of what is bounded, for `trocar status`. Main thread only. */
+/*
+ * owners_status.h: writes for `trocar status` how much of each bounded resource every owner holds.
+ * Main thread only.
+ */
 #ifndef TROCAR_CONSUMER_TELEMETRY_OWNERS_STATUS_H
 #define TROCAR_CONSUMER_TELEMETRY_OWNERS_STATUS_H
 

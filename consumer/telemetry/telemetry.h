@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * telemetry.h: what the agent says of itself is read from here: a view of every module that has
- * figures. What looks through it changes nothing of it. Main thread only.
+ * telemetry.h: what telemetry reads: a view of every module that has figures. It changes nothing
+ * there. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_TELEMETRY_TELEMETRY_H
 #define TROCAR_CONSUMER_TELEMETRY_TELEMETRY_H
@@ -42,8 +42,8 @@ struct telemetry {
 	const struct watches *watches;
 	const struct pressure *pressure;
 	const struct scope *scope;
-	struct broker_client *link; /* to the broker */
-	uint64_t start_ns;	    /* of the consumer, CLOCK_MONOTONIC */
+	struct broker_client *link; /* borrowed */
+	uint64_t start_ns;	    /* when the consumer started, CLOCK_MONOTONIC */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* watch_events.h: what is said of watches. Main thread only. */
+/* watch_events.h: writes the lines and the answer about watches. Main thread only. */
 #ifndef TROCAR_CONSUMER_TELEMETRY_WATCH_EVENTS_H
 #define TROCAR_CONSUMER_TELEMETRY_WATCH_EVENTS_H
 
@@ -7,19 +7,19 @@
 #include "consumer/pressure/pressure_follow.h"
 #include "consumer/watch/watch.h"
 
-/* What it is said with; borrowed. */
+/* Its collaborators, borrowed. */
 struct watch_events {
 	struct event_budget *budget;
 	const struct pressure *pressure;
 };
 
-/* Writes watch.start; once, when the first rule is bound. */
+/* Writes watch.start; called once, when the first rule is bound. */
 void watch_events_start(const struct watch_events *e, const struct watch *w);
 
 /* Writes watch.stop. */
 void watch_events_stop(const struct watch_events *e, const struct watch *w, const char *reason);
 
-/* Writes the element of the `watches` method. */
+/* Writes the watch's element of the method `watches`. */
 void watch_events_write(const struct watch_events *e, const struct watch *w, struct jsonw *json);
 
 #endif
