@@ -8,15 +8,15 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* One search through the parts of a file that hold notes. */
+/* A search through the parts of a file that contain notes. */
 struct search {
 	const struct elf_reader *file;
-	uint8_t *notes;	    /* owned; of the part that is looked through */
-	unsigned int parts; /* looked through so far */
+	uint8_t *notes;	    /* owned; bytes of the current part */
+	unsigned int parts; /* searched so far */
 	struct build_id id;
 };
 
-/* A part of a file: note section or note segment. */
+/* A part of a file with notes: a section or a segment. */
 struct part {
 	uint64_t offset, bytes, align, address;
 };
@@ -26,7 +26,7 @@ static void search_done(struct search *s)
 	free(s->notes);
 }
 
-/* Looks for the build-id among the notes; without one s->id stays as it is. */
+/* Searches the notes for the build-id; without one s->id stays unchanged. */
 static void find_note(struct search *s, const struct part *part)
 {
 	const size_t align = part->align == 8 ? 8 : 4, bytes = (size_t)part->bytes;
@@ -98,7 +98,7 @@ static int search_sections(struct search *s)
 	for (size_t i = 0; r == 0 && i < s->file->section_count; i++) {
 		const Elf64_Shdr *section = &s->file->sections[i];
 
-		/* eu-strip(1) leaves broken notes beside the good ones: those are passed over. */
+		/* eu-strip(1) leaves broken note sections beside the good ones: skip those. */
 		if (section->sh_type == SHT_NOTE)
 			r = search_part(s, &(struct part){ .offset = section->sh_offset,
 							   .bytes = section->sh_size,
@@ -108,7 +108,9 @@ static int search_sections(struct search *s)
 	return r;
 }
 
-/* Whether the file has instructions: a debug file has the sections, and nothing in them. */
+/*
+ * Returns whether the file contains instructions: a debug file has the sections, without content.
+ */
 static bool has_code(const struct elf_reader *e)
 {
 	bool empty = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * build_id.h: reads the GNU build-id of an ELF file, by few small pread(2) under walls, before any
- * library sees the file. Sources: elf(5); gABI chapters 4 and 5; include/uapi/linux/elf.h for the
- * notes. Fuzzed (tests/fuzz/shared/elf/build_id.c).
+ * build_id.h: reads the GNU build-id of an ELF file, by few small pread(2) with the bounds below,
+ * before any library opens the file. Sources: elf(5); gABI chapters 4 and 5;
+ * include/uapi/linux/elf.h for the notes. Fuzzed (tests/fuzz/shared/elf/build_id.c).
  */
 #ifndef TROCAR_SHARED_ELF_BUILD_ID_H
 #define TROCAR_SHARED_ELF_BUILD_ID_H
@@ -14,38 +14,39 @@
 #include "shared/elf/elf_reader.h"
 
 #define BUILD_ID_BYTES_MAX 64
-#define BUILD_ID_NOTE_MAX  (64u << 10) /* bytes of one part with notes that are looked through */
+#define BUILD_ID_NOTE_MAX  (64u << 10) /* bytes of one part with notes that are searched */
 #define BUILD_ID_NOTES_MAX 64	       /* parts with notes */
 
 struct build_id {
 	uint8_t bytes[BUILD_ID_BYTES_MAX];
 	uint8_t n;	  /* 0: the file has none */
-	bool code;	  /* the file has instructions; false: a debug file, split off such a one */
+	bool code;	  /* the file has instructions; false: a debug file */
 	uint64_t address; /* virtual address of the first byte, by the program headers */
 };
 
 /*
- * Looks through the note segments, which are mapped with the file: where the kernel looks too
- * (lib/buildid.c). 0, with ret_id->n 0 when there is none; -EBADMSG (a segment beyond the file, or
- * more of them than BUILD_ID_NOTES_MAX); -ENOMEM; -errno of pread(2). `code` is not determined.
+ * Searches the note segments, which are mapped with the file: the kernel searches there, too
+ * (lib/buildid.c). Returns 0, with ret_id->n 0 when there is no build-id; -EBADMSG (a segment
+ * beyond the file, or more of them than BUILD_ID_NOTES_MAX); -ENOMEM; -errno of pread(2). Does not
+ * set `code`.
  */
 int build_id_find_mapped(const struct elf_reader *e, struct build_id *ret_id);
 
-/* The same for a file that is not open yet. Errors also as elf_reader_open. */
+/* The same for a file that is not open yet. Also returns the errors of elf_reader_open. */
 int build_id_read_mapped(const struct elf_image *image, struct build_id *ret_id);
 
 /*
- * Looks through the note sections first, then the note segments: the segments of a debug file may
- * speak of the file that it was split off. 0 with ret_id->n at least 1; -ENODATA (the file has
- * none); errors as build_id_find_mapped, elf_reader_open and elf_reader_sections. `address` counts
- * only where there are no note sections.
+ * Searches the note sections first, then the note segments: the segments of a debug file may be
+ * those of the file that it was split off. Returns 0 with ret_id->n at least 1; -ENODATA (the file
+ * has none); errors of build_id_find_mapped, elf_reader_open and elf_reader_sections. `address` is
+ * valid only if there are no note sections.
  */
 int build_id_read(const struct elf_image *image, struct build_id *ret_id);
 
-/* Whether both are there and have the same bytes. */
+/* Returns whether both are present and have the same bytes. */
 bool build_id_same(const struct build_id *a, const struct build_id *b);
 
-/* Whether `id` has the bytes that `digits` hex digits of an event line stand for. */
+/* Returns whether `id` has the bytes of `digits` hex digits of an event line. */
 bool build_id_is(const struct build_id *id, const char *hex, size_t digits);
 
 #endif

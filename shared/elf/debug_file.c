@@ -16,7 +16,7 @@
 #define PATH_BYTES    4096
 #define CRC_AT_A_TIME (256u << 10)
 
-/* The CRC of the whole file, as .gnu_debuglink means it: that of IEEE 802.3, like zlib's. */
+/* Computes the CRC of the whole file for .gnu_debuglink: that of IEEE 802.3, as zlib's. */
 static int compute_crc(const struct elf_image *image, uint32_t *ret_crc)
 {
 	_cleanup_free_ uint8_t *part = malloc(CRC_AT_A_TIME);
@@ -38,7 +38,7 @@ static int compute_crc(const struct elf_image *image, uint32_t *ret_crc)
 	return 0;
 }
 
-/* Whether the opened file is of the build that `links` speaks of. */
+/* Returns whether the opened file is of the build that `links` names. */
 static bool is_same_build(const struct elf_image *image, const struct elf_links *links,
 			  bool by_link)
 {

@@ -8,7 +8,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define FIRST_BYTES (256u << 10) /* of the output; doubled until it fits */
+#define FIRST_BYTES (256u << 10) /* of the output at first; doubled until it fits */
 
 static int map_lzma_error(lzma_ret r)
 {
@@ -22,7 +22,7 @@ static int map_lzma_error(lzma_ret r)
 	}
 }
 
-/* Twice the room, within the wall. */
+/* Doubles the output buffer, up to ELF_DEBUGDATA_OUT_MAX. */
 static int grow_output(lzma_stream *z, uint8_t **data, size_t *space)
 {
 	size_t larger = *space ? *space * 2 : FIRST_BYTES, used = *space;
@@ -40,7 +40,10 @@ static int grow_output(lzma_stream *z, uint8_t **data, size_t *space)
 	return 0;
 }
 
-/* Runs the decoder to the end of its stream. All input is there: so it moves, or it is broken. */
+/*
+ * Runs the decoder to the end of its stream. It has all its input: if it makes no progress, the
+ * data is broken.
+ */
 static int unpack_stream(lzma_stream *z, uint8_t **data)
 {
 	size_t space = 0;

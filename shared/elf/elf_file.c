@@ -36,7 +36,10 @@ static enum reason map_open_error(int error)
 	}
 }
 
-/* Whether stat(2) and the mapping may name different devices for one file on this file system. */
+/*
+ * Returns whether stat(2) and the mapping may report different devices for one file on this file
+ * system.
+ */
 static bool is_device_vague(int fd)
 {
 	static const unsigned long magics[] = { BTRFS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC,
@@ -53,7 +56,8 @@ static bool is_device_vague(int fd)
 
 static bool matches_device(int fd, dev_t seen, uint64_t device)
 {
-	bool vague = is_device_vague(fd); /* asked always: a filter that forbids it shows at once */
+	/* Always called, so that a filter without fstatfs(2) fails in every test. */
+	bool vague = is_device_vague(fd);
 
 	return vague || ((uint64_t)major(seen) << MINOR_BITS | minor(seen)) == device;
 }

@@ -14,8 +14,8 @@
 /* One symbol table while it is read. */
 struct table {
 	const struct elf_reader *from;
-	uint64_t bias; /* what an address of it lacks of the file's own: prelink(8) moves files */
-	size_t base;   /* where its names begin in the strings */
+	uint64_t bias; /* difference of its addresses to the file's: prelink(8) moves files */
+	size_t base;   /* offset of its names in the strings */
 };
 
 void elf_gather_done(struct elf_gather *g)
@@ -42,7 +42,7 @@ void elf_gather_rewind(struct elf_gather *g, struct elf_gather_mark mark)
 	g->symbol_count = mark.symbol_count;
 }
 
-/* Room for `bytes` more and a NUL. Large tables get what they need, small names share. */
+/* Makes room for `bytes` more and a NUL: for a large table exactly that, for small names more. */
 static int reserve_strings(struct elf_gather *g, uint64_t bytes)
 {
 	size_t space;
@@ -121,7 +121,10 @@ static int push_entry(struct elf_gather *g, struct name_table_entry entry)
 	return 0;
 }
 
-/* Most functions lie in the segment of the one before. */
+/*
+ * Returns the executable segment of an address, or NULL. Tries the last one first: most functions
+ * lie in the segment of the one before.
+ */
 static const Elf64_Phdr *find_segment(struct elf_gather *g, uint64_t address)
 {
 	if (!g->code || address - g->code->p_vaddr >= g->code->p_filesz)
@@ -149,7 +152,9 @@ int elf_gather_push(struct elf_gather *g, const struct elf_function *f)
 		   });
 }
 
-/* Whether a symbol can name code: functions, and untyped ones that hand-written assembly leaves. */
+/*
+ * Returns whether a symbol can name code: a function, or an untyped one of hand-written assembly.
+ */
 static bool names_code(const struct elf_reader *e, const Elf64_Sym *symbol, const char *text)
 {
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
@@ -159,12 +164,15 @@ static bool names_code(const struct elf_reader *e, const Elf64_Sym *symbol, cons
 		return false;
 	if (type == STT_FUNC || type == STT_GNU_IFUNC)
 		return true;
-	/* "$x" and the like mark code and data for arm's disassemblers, ".L" are the assembler's */
+	/*
+	 * Skip "$x" and the like, which mark code and data for arm's disassemblers, and the
+	 * assembler's ".L".
+	 */
 	return type == STT_NOTYPE && section < e->section_count &&
 	       (e->sections[section].sh_flags & SHF_EXECINSTR) && *text != '$' && *text != '.';
 }
 
-/* Takes one symbol when it makes sense. */
+/* Adds one symbol if it is valid. */
 static int take_symbol(struct elf_gather *g, const struct table *t, const Elf64_Sym *symbol)
 {
 	uint64_t address = symbol->st_value;
@@ -176,7 +184,7 @@ static int take_symbol(struct elf_gather *g, const struct table *t, const Elf64_
 	if (!names_code(t->from, symbol, text))
 		return 0;
 	if (t->from->header.e_machine == EM_ARM)
-		address &= ~1ULL; /* the low bit says Thumb */
+		address &= ~1ULL; /* the low bit marks Thumb code */
 	return elf_gather_push(g, &(struct elf_function){
 					  .address = address + t->bias,
 					  .bytes = symbol->st_size,
@@ -247,7 +255,7 @@ int elf_gather_symbols(struct elf_gather *g, const struct elf_reader *from, cons
 	r = elf_gather_section(g, from, &from->sections[s->sh_link], &t.base);
 	if (r < 0)
 		return r;
-	/* Room for all at once, untouched where they are no functions. */
+	/* Make room for all at once; pages for symbols that are no functions stay untouched. */
 	if (g->entry_count + s->sh_size / size > g->entry_space)
 		r = grow_entries(g, g->entry_count + (size_t)(s->sh_size / size));
 	if (r < 0)

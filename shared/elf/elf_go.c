@@ -10,7 +10,7 @@
 #include "shared/tools/macro.h"
 
 enum layout {
-	GO_1_2,	 /* table of (address, function), names anywhere behind the table's start */
+	GO_1_2,	 /* table of (address, function); names anywhere behind the table's start */
 	GO_1_16, /* names and functions in parts of their own */
 	GO_1_18, /* offsets of 32 bits from the start of the text */
 };
@@ -22,14 +22,14 @@ struct go_table {
 	struct elf_gather *gather;
 	const uint8_t
 		*data; /* the section, in the gather's strings: do not hold over a push of text */
-	size_t at;     /* where it begins there */
+	size_t at;     /* offset of the section there */
 	size_t bytes;
 	uint64_t address; /* of the section */
 	enum layout layout;
 	uint64_t count;	    /* functions */
 	uint64_t text;	    /* where the code begins, 1.18 on */
-	uint64_t names;	    /* offsets in the section: of the names, */
-	uint64_t functions; /* of the functions' table */
+	uint64_t names;	    /* offset in the section, of the names */
+	uint64_t functions; /* offset in the section, of the functions' table */
 };
 
 static uint64_t read_word(const struct go_table *t, uint64_t offset, size_t bytes)
@@ -40,7 +40,7 @@ static uint64_t read_word(const struct go_table *t, uint64_t offset, size_t byte
 	return word;
 }
 
-/* Whether `count` things of `bytes` bytes at `offset` lie within the section. */
+/* Returns whether `count` items of `bytes` bytes at `offset` lie within the section. */
 static bool holds_items(const struct go_table *t, uint64_t offset, uint64_t count, uint64_t bytes)
 {
 	return offset <= t->bytes && count <= (t->bytes - offset) / bytes;
@@ -66,7 +66,7 @@ static int find_layout(struct go_table *t)
 	}
 }
 
-/* The addend of the relocation that fills the word at `address`; 0 when there is none. */
+/* Finds the addend of the relocation that fills the word at `address`; 0 when there is none. */
 static int find_addend(struct go_table *t, const Elf64_Shdr *s, uint64_t address,
 		       uint64_t *ret_addend)
 {
@@ -90,8 +90,8 @@ static int find_addend(struct go_table *t, const Elf64_Shdr *s, uint64_t address
 }
 
 /*
- * Where the text begins: the header says it, but in a position-independent program it is filled in
- * at start by a relocation, whose addend has it.
+ * Finds where the text begins. The header has the address, but a position-independent program fills
+ * it in at start by a relocation: then the relocation's addend has it.
  */
 static int find_text(struct go_table *t)
 {
@@ -137,7 +137,7 @@ static int read_header(struct go_table *t)
 	return t->layout == GO_1_18 ? find_text(t) : 0;
 }
 
-/* Row `i` of the functions' table: the address, and where the function's record is. */
+/* Reads row `i` of the functions' table: the function's address and the offset of its record. */
 static void read_row(const struct go_table *t, uint64_t i, uint64_t *ret_address,
 		     uint64_t *ret_record)
 {
@@ -148,7 +148,7 @@ static void read_row(const struct go_table *t, uint64_t i, uint64_t *ret_address
 	*ret_record = read_word(t, at + half, half) + base;
 }
 
-/* Takes function `i`, which ends where the next one begins; -EBADMSG ends the reading. */
+/* Adds function `i`, which ends where the next one begins. -EBADMSG ends the reading. */
 static int take_function(struct go_table *t, uint64_t i)
 {
 	size_t entry = t->layout == GO_1_18 ? 4 : WORD;
@@ -176,7 +176,7 @@ static int read_functions(struct go_table *t)
 	size_t half = t->layout == GO_1_18 ? 4 : WORD;
 	int r;
 
-	/* One half row behind the last says where it ends. */
+	/* Half a row after the last one has the end of the last function. */
 	if (!holds_items(t, t->functions, t->count + 1, 2 * half) && t->count > 0)
 		t->count--;
 	if (!holds_items(t, t->functions, t->count + 1, 2 * half))

@@ -13,26 +13,26 @@
 #define STUB_BYTES_MAX	32
 #define STUB_NAME_BYTES 512 /* NUL included; a longer name is kept cut */
 #define WHOLE_BYTES	(1u << 20)
-#define SLOT_WORTH	4096u /* bytes that may be read at once to save a slot its own two reads */
+#define SLOT_WORTH	4096u /* bytes to read at once rather than do two small reads for a slot */
 #define SUFFIX		"@plt"
 
-/* Slots without a symbol whose function is looked for among all that were gathered. */
+/* Most slots without a symbol whose function is searched among all that were gathered. */
 #define RESOLVERS_MAX 256
 
 /* A slot of the global offset table and what fills it. */
 struct slot {
 	uint64_t address;
-	uint64_t what; /* index of the symbol, or the resolver's address */
+	uint64_t what; /* index of the symbol, or address of the resolver */
 	bool resolver;
 };
 
 struct slots {
 	struct elf_gather *gather;
 	const Elf64_Shdr *symbols, *strings; /* .dynsym and its names */
-	uint8_t *symbol_data, *string_data;  /* owned; NULL when they are large */
+	uint8_t *symbol_data, *string_data;  /* owned; NULL: large, read in parts */
 	struct slot *items; /* owned; sorted by address before the stubs are read */
 	size_t count, space;
-	size_t resolvers; /* looked for */
+	size_t resolvers; /* searched so far */
 };
 
 static void slots_done(struct slots *s)
@@ -61,8 +61,9 @@ static int push_slot(struct slots *s, struct slot slot)
 
 enum filling {
 	FILL_NONE,
-	FILL_SYMBOL,   /* with the address of a symbol */
-	FILL_RESOLVER, /* with what the function at the addend returns: an IFUNC of this file */
+	FILL_SYMBOL, /* the address of a symbol */
+	/* What the function at the addend returns: an IFUNC of this file. */
+	FILL_RESOLVER,
 };
 
 static enum filling find_filling(unsigned int machine, uint32_t type)
@@ -83,7 +84,7 @@ static enum filling find_filling(unsigned int machine, uint32_t type)
 	}
 }
 
-/* Takes the slots that `section` fills. */
+/* Adds the slots that `section` fills. */
 static int take_relocations(struct slots *s, const Elf64_Shdr *section)
 {
 	_cleanup_free_ uint8_t *data = NULL;
@@ -123,7 +124,10 @@ static int compare_addresses(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Small tables are read whole; of those that are large for their few slots, what is needed. */
+/*
+ * Reads small tables whole. Of tables that are large for their few slots, only the needed parts are
+ * read later.
+ */
 static int read_tables(struct slots *s)
 {
 	const struct elf_reader *e = &s->gather->file;
@@ -171,7 +175,7 @@ static int read_slots(struct slots *s)
 	return read_tables(s);
 }
 
-/* The name of a symbol; false when it has none. */
+/* Reads the name of a symbol. False when it has none. */
 static bool read_symbol_name(const struct slots *s, uint64_t index, char text[STUB_NAME_BYTES])
 {
 	Elf64_Sym symbol;
@@ -189,7 +193,7 @@ static bool read_symbol_name(const struct slots *s, uint64_t index, char text[ST
 	return *text;
 }
 
-/* The name of the IFUNC whose resolver stands at `address`: both have that address. */
+/* Finds the name of the IFUNC whose resolver is at `address`: both have that address. */
 static bool find_resolver_name(struct slots *s, uint64_t address, char text[STUB_NAME_BYTES])
 {
 	const Elf64_Phdr *segment = elf_reader_code(&s->gather->file, address);
@@ -211,7 +215,7 @@ static bool find_resolver_name(struct slots *s, uint64_t address, char text[STUB
 	return true;
 }
 
-/* "jmp *slot(%rip)", after an optional endbr64 and bnd; `at` is the stub's own address. */
+/* Decodes "jmp *slot(%rip)", after an optional endbr64 and bnd; `at` is the stub's own address. */
 static bool decode_x86_stub(const uint8_t *code, size_t bytes, uint64_t at, uint64_t *ret_slot)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -229,7 +233,7 @@ static bool decode_x86_stub(const uint8_t *code, size_t bytes, uint64_t at, uint
 	return true;
 }
 
-/* "adrp x16, page; ldr x17, [x16, #offset]", after an optional bti. */
+/* Decodes "adrp x16, page; ldr x17, [x16, #offset]", after an optional bti. */
 static bool decode_arm64_stub(const uint8_t *code, size_t bytes, uint64_t at, uint64_t *ret_slot)
 {
 	uint32_t words[3];
@@ -258,7 +262,7 @@ static bool decode_stub(unsigned int machine, const uint8_t *code, size_t bytes,
 				    : decode_arm64_stub(code, bytes, at, ret_slot);
 }
 
-/* Takes one stub, when a relocation fills the slot that it jumps through. */
+/* Adds one stub if a relocation fills the slot that it jumps through. */
 static int take_stub(struct slots *s, uint64_t at, uint64_t bytes, uint64_t address)
 {
 	struct slot wanted = { .address = address }, *slot;
@@ -286,7 +290,10 @@ static int take_stub(struct slots *s, uint64_t at, uint64_t bytes, uint64_t addr
 					  });
 }
 
-/* Bytes of a stub by the section's own word; .plt's says 16 although its header may be longer. */
+/*
+ * Returns the bytes of a stub by the section's sh_entsize; .plt's is 16 although its header may be
+ * longer.
+ */
 static size_t find_stub_bytes(const Elf64_Shdr *section)
 {
 	return section->sh_entsize == 8 || section->sh_entsize == STUB_BYTES_MAX

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * elf_plt.h: names for the stubs of the procedure linkage table: "write@plt". Each stub jumps
- * through a slot of the global offset table; the relocation of that slot has the name. The stubs
- * are read as instructions, so that every layout that linkers make (.plt, .plt.sec, .plt.got, lazy
- * or not) is one case. x86-64 and arm64. Source: psABI of each, chapter "Dynamic Linking".
+ * elf_plt.h: names the stubs of the procedure linkage table: "write@plt". Each stub jumps through a
+ * slot of the global offset table; the relocation of that slot has the name. The stubs are decoded
+ * as instructions, so that every layout of a linker (.plt, .plt.sec, .plt.got, lazy or not) is one
+ * case. x86-64 and arm64. Source: psABI of each, chapter "Dynamic Linking".
  */
 #ifndef TROCAR_SHARED_ELF_ELF_PLT_H
 #define TROCAR_SHARED_ELF_ELF_PLT_H
@@ -14,7 +14,7 @@
 #define ELF_PLT_SLOTS_MAX  65536       /* relocations that name a function */
 #define ELF_PLT_RELOCS_MAX (16u << 20) /* bytes of one relocation section */
 
-/* Takes the stubs into `g`. 0, also without any; errors as elf_symbols_read. */
+/* Adds the stubs to `g`. Returns 0, also without any; errors of elf_symbols_read. */
 int elf_plt_read(struct elf_gather *g);
 
 #endif

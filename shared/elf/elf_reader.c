@@ -40,7 +40,7 @@ int elf_reader_at(const struct elf_image *image, uint64_t offset, void *to, size
 		if (n < 0)
 			return -errno;
 		if (n == 0)
-			return -EBADMSG; /* it shrank since fstat(2) */
+			return -EBADMSG; /* the file has shrunk since fstat(2) */
 		done += (size_t)n;
 	}
 	return 0;
@@ -133,7 +133,7 @@ static int read_header(struct elf_reader *e)
 	return 0;
 }
 
-/* Reads `count` headers of `size` bytes each, standing every `stride` bytes, as they are. */
+/* Reads `count` headers of `size` bytes each, one every `stride` bytes, without conversion. */
 static int read_headers(const struct elf_reader *e, uint64_t offset, size_t count, size_t size,
 			size_t stride, void **ret_headers)
 {
@@ -182,7 +182,10 @@ static int read_segments(struct elf_reader *e)
 	return 0;
 }
 
-/* The number of sections; where it does not fit the header, it is the size of the first (gABI). */
+/*
+ * Returns the number of sections; if it does not fit the header, it is the size of the first
+ * section (gABI).
+ */
 static int count_sections(struct elf_reader *e, size_t size, size_t *ret_count)
 {
 	_cleanup_free_ void *raw = NULL;
@@ -229,7 +232,7 @@ int elf_reader_sections(struct elf_reader *e)
 	return 0;
 }
 
-/* Reads the names of the sections; without them no section is found by name. */
+/* Reads the names of the sections; without them elf_reader_find finds no section. */
 static int read_names(struct elf_reader *e)
 {
 	size_t index = e->header.e_shstrndx;

@@ -15,12 +15,12 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* One reading: what was gathered and where else symbols may be looked for. */
+/* A running read: what was gathered, and where else symbols may be. */
 struct reading {
 	struct elf_gather gather;
 	struct elf_symbols_options options;
 	struct elf_links links;
-	bool whole; /* a full symbol table was found: what remains names nothing new */
+	bool whole; /* a full symbol table was read: other sources would add no name */
 };
 
 static void elf_symbols_freep(struct elf_symbols **s)
@@ -33,7 +33,7 @@ static void reading_done(struct reading *in)
 	elf_gather_done(&in->gather);
 }
 
-/* The first section of a type: there is at most one of each table in any sane file (gABI). */
+/* Returns the first section of a type: a valid file has at most one of each table (gABI). */
 static const Elf64_Shdr *find_section(const struct elf_reader *e, uint32_t type)
 {
 	for (size_t i = 0; i < e->section_count; i++)
@@ -52,7 +52,7 @@ static int read_symtab(struct reading *in)
 	return elf_gather_symbols(&in->gather, &in->gather.file, s);
 }
 
-/* Takes the symbols of another file of the same build. */
+/* Adds the symbols of another file of the same build. */
 static int read_other(struct reading *in, const struct elf_image *image)
 {
 	_cleanup_(elf_reader_done) struct elf_reader other = { 0 };
@@ -71,7 +71,7 @@ static int read_other(struct reading *in, const struct elf_image *image)
 	return elf_gather_symbols(&in->gather, &other, s);
 }
 
-/* As read_other, but what a broken file had is forgotten: the other sources go on. */
+/* As read_other, but drops everything of a broken file: the other sources still count. */
 static void try_other(struct reading *in, const struct elf_image *image)
 {
 	struct elf_gather_mark mark = elf_gather_mark(&in->gather);
@@ -82,7 +82,7 @@ static void try_other(struct reading *in, const struct elf_image *image)
 		elf_gather_rewind(&in->gather, mark);
 }
 
-/* .gnu_debuglink: a file's name, a NUL, padding to 4, the CRC of that file (GDB's manual). */
+/* Reads .gnu_debuglink: a file's name, a NUL, padding to 4, the CRC of that file (GDB's manual). */
 static void read_debuglink(struct reading *in)
 {
 	_cleanup_free_ uint8_t *data = NULL;
@@ -118,7 +118,10 @@ static int read_debug_file(struct reading *in)
 	return 0;
 }
 
-/* A symbol table within the file, compressed: Fedora and its kin leave one in stripped files. */
+/*
+ * Adds the compressed symbol table within the file: Fedora and its relatives leave one in stripped
+ * files.
+ */
 static int read_debugdata(struct reading *in)
 {
 	_cleanup_free_ uint8_t *data = NULL;
@@ -133,9 +136,10 @@ static int read_debugdata(struct reading *in)
 }
 
 /*
- * strip(1) takes .symtab away whole, so a .symtab at least as long as .dynsym holds all of it: the
- * second reading would cost a large file half of its time. Only a hand-thinned .symtab is shorter,
- * and .gnu_debugdata leaves out what .dynsym has.
+ * Adds .dynsym, unless .symtab has at least as many symbols: then it has all of them, because
+ * strip(1) removes .symtab as a whole, and reading .dynsym would take half of the time for a large
+ * file. Only a .symtab that was thinned by hand is shorter; and .gnu_debugdata leaves out what
+ * .dynsym has.
  */
 static int read_dynsym(struct reading *in)
 {
@@ -147,7 +151,7 @@ static int read_dynsym(struct reading *in)
 	return elf_gather_symbols(&in->gather, &in->gather.file, s);
 }
 
-/* What a broken table of these two had is forgotten: they are extras. */
+/* Adds the stubs; drops everything of a broken table: the names are extras. */
 static int read_plt(struct reading *in)
 {
 	struct elf_gather_mark mark = elf_gather_mark(&in->gather);
@@ -166,19 +170,19 @@ static int read_go(struct reading *in)
 	return 0;
 }
 
-/* Name sources, first come first kept where all else is equal. */
+/* The name sources; of equally good names the first source's is kept. */
 static int (*const sources[])(struct reading *in) = {
 	read_symtab, read_debug_file, read_debugdata, read_dynsym, read_plt, read_go,
 };
 
-/* Opens the file and reads what is asked of its headers. */
+/* Opens the file and reads the headers that the options need. */
 static int open_file(struct reading *in, const struct elf_image *image)
 {
 	struct elf_gather *g = &in->gather;
 	int r;
 
 	r = elf_reader_open(image, &g->file);
-	/* The note segments of a debug file may be those of the file that ran. */
+	/* The note segments of a debug file may be those of the file that it was split off. */
 	if (r == 0)
 		r = in->options.split ? elf_layout_restore(&g->file)
 				      : build_id_find_mapped(&g->file, &in->links.id);

@@ -10,9 +10,9 @@
 #include "shared/tools/macro.h"
 
 #define RADIX_BITS  11
-#define SMALL_BITS  8	 /* of a table so short that clearing the buckets is what it takes */
-#define SMALL_COUNT 4096 /* entries of such a one */
-#define UNDERSCORES 15	 /* leading underscores that the rank tells apart */
+#define SMALL_BITS  8	 /* for a table so short that clearing the buckets takes most of the time */
+#define SMALL_COUNT 4096 /* entries of such a table */
+#define UNDERSCORES 15	 /* leading underscores that the rank distinguishes */
 
 enum rank_bit {
 	RANK_SIZED = 1u << 4,
@@ -24,13 +24,13 @@ uint16_t name_table_rank(const char *text, int global, int function, int sized)
 {
 	unsigned int rank = UNDERSCORES;
 
-	while (rank > 0 && text[UNDERSCORES - rank] == '_') /* strspn(3) would have no bound */
+	while (rank > 0 && text[UNDERSCORES - rank] == '_') /* strspn(3) would be unbounded */
 		rank--;
 	return (uint16_t)(rank | (global ? RANK_GLOBAL : 0) | (function ? RANK_FUNCTION : 0) |
 			  (sized ? RANK_SIZED : 0));
 }
 
-/* One stable pass over `bits` bits of the key; false when all keys agree in them. */
+/* Does one stable pass over `bits` bits of the key. False when all keys agree in them. */
 static bool sort_pass(const struct name_table_entry *from, struct name_table_entry *to,
 		      size_t count, unsigned int shift, unsigned int bits)
 {
@@ -53,7 +53,10 @@ static bool sort_pass(const struct name_table_entry *from, struct name_table_ent
 	return true;
 }
 
-/* The bits in which keys differ; 0 when they are in order, as most of the kernel's come. */
+/*
+ * Returns the bits in which keys differ; 0 when the keys are sorted already, as most of the
+ * kernel's are.
+ */
 static uint32_t find_unsorted_bits(const struct name_table_entry *entries, size_t count)
 {
 	uint32_t differ = 0;
@@ -67,8 +70,8 @@ static uint32_t find_unsorted_bits(const struct name_table_entry *entries, size_
 }
 
 /*
- * Stable, by key: a comparison sort would be most of the time that a large file takes. Functions
- * are aligned and lie close together, so that few bits differ: as few passes as those take.
+ * Sorts by key, stably, by radix: a comparison sort would be most of the time for a large file.
+ * Functions are aligned and close together, so few bits differ and few passes are needed.
  */
 static int sort_entries(struct name_table_entry *entries, size_t count)
 {
@@ -99,10 +102,10 @@ static int sort_entries(struct name_table_entry *entries, size_t count)
 	return 0;
 }
 
-/* Keeps one entry per key and no label inside a function; returns how many stay. */
+/* Keeps one entry per key and no label inside a function. Returns how many stay. */
 static size_t keep_best_entries(struct name_table_entry *entries, size_t count)
 {
-	uint64_t reach = 0; /* where the sized symbols so far end */
+	uint64_t reach = 0; /* end of the sized symbols so far */
 	size_t kept = 0;
 
 	for (size_t i = 0, next; i < count; i = next) {
@@ -120,7 +123,10 @@ static size_t keep_best_entries(struct name_table_entry *entries, size_t count)
 	return kept;
 }
 
-/* Bytes of `parts` strings from `text` on, NULs included, each cut at NAME_TABLE_TEXT_BYTES. */
+/*
+ * Returns the bytes of `parts` strings from `text` on, NULs included, each cut at
+ * NAME_TABLE_TEXT_BYTES.
+ */
 static size_t measure_text(const char *text, const char *end, unsigned int parts)
 {
 	size_t bytes = 0;
@@ -136,8 +142,8 @@ static size_t measure_text(const char *text, const char *end, unsigned int parts
 }
 
 /*
- * Copies the kept names into a blob of their own and points the entries into it. The rank has done
- * its work by then: its place keeps the length between the two passes, which fits (two parts).
+ * Copies the kept names into a blob of their own and points the entries into it. The rank is no
+ * longer needed: between the two passes its field holds the length, which fits (two parts).
  */
 static int copy_texts(struct name_table_entry *entries, size_t count,
 		      const struct name_table_texts *texts, struct name_table *n)
@@ -161,7 +167,7 @@ static int copy_texts(struct name_table_entry *entries, size_t count,
 		size_t bytes = entries[i].rank;
 
 		memcpy(n->blob + at, strings + entries[i].text, bytes);
-		n->blob[at + bytes - 1] = '\0'; /* a cut name lost its own */
+		n->blob[at + bytes - 1] = '\0'; /* a cut name has lost its NUL */
 		entries[i].text = (uint32_t)at;
 		at += bytes;
 	}
@@ -222,7 +228,10 @@ void name_table_done(struct name_table *n)
 	*n = (struct name_table){ 0 };
 }
 
-/* Index of the last key that is not above `key`; keys[0] <= key. No branch depends on the data. */
+/*
+ * Returns the index of the last key that is not above `key`; keys[0] <= key. No branch depends on
+ * the data.
+ */
 static size_t find_last_not_above(const uint32_t *keys, size_t count, uint32_t key)
 {
 	const uint32_t *base = keys;

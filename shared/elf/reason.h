@@ -13,16 +13,16 @@ enum reason {
 	REASON_COUNT_
 };
 
-/* The stable word of event lines; NULL for REASON_NONE. */
+/* Returns the word of event lines; NULL for REASON_NONE. Words never change. */
 const char *reason_word(enum reason reason);
 
-/* Whether the cause may pass, so that the file is worth another try later. */
+/* Returns whether the cause may pass, so that the file is worth another try later. */
 bool reason_passes(enum reason reason);
 
-/* One sentence for people about a word, or NULL when there is no such word. */
+/* Returns one sentence for people about a word, or NULL when there is no such word. */
 const char *reason_help(const char *word);
 
-/* The reason for what elf_symbols_read and elf_reader_open return, a negative errno. */
+/* Returns the reason for a negative errno of elf_symbols_read and elf_reader_open. */
 enum reason reason_of_elf(int error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules.c: a rule set that stands: its life, its words, matching, writing. */
+/* rules.c: a parsed rule set: its lifetime, the words of its enums, matching, writing. */
 #include "shared/rules/rules.h"
 
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static const struct rule *match_comm(const struct rules *rules, const char *comm
 
 const struct rule *rules_match(const struct rules *rules, const char *comm, const char *cgroup_path)
 {
-	const char *path = cgroup_path ? cgroup_path : ""; /* which only the empty prefix fits */
+	const char *path = cgroup_path ? cgroup_path : ""; /* only the empty prefix matches it */
 	size_t bytes = strnlen(comm, sizeof(rules->rules->comm) - 1);
 	const struct rule *found = NULL;
 
@@ -163,8 +163,7 @@ static void write_when(const struct rule *r, struct jsonw *w)
 
 		jsonw_object(w, NULL);
 		jsonw_string(w, "pressure", rules_resource_name(t->resource));
-		/* Rounded down, the share gives the same ms when it is read and rounded up again.
-		 */
+		/* Rounded down here; the parser rounds up, so reading it gives the same ms. */
 		if (t->percent)
 			jsonw_milli(w, t->full ? "full_pct" : "some_pct",
 				    (int64_t)t->stall_ms * 100000 / t->window_ms);

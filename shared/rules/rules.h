@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rules.h: rule sets: parsing with every fault by its JSON pointer, and matching. docs/rules.md
- * says what each key means to an operator. Parsing takes a length-bounded text from outside; it is
- * fuzzed (tests/fuzz/shared/rules.c).
+ * rules.h: rule sets: parses them, reports every fault by its JSON pointer, and matches processes.
+ * docs/rules.md says what each key means to an operator. The parser takes a length-bounded text
+ * from outside; it is fuzzed (tests/fuzz/shared/rules.c).
  */
 #ifndef TROCAR_SHARED_RULES_RULES_H
 #define TROCAR_SHARED_RULES_RULES_H
@@ -22,14 +22,14 @@
 #define RULE_LABEL_KEY_BYTES   64 /* 63 and the NUL */
 #define RULE_LABEL_VALUE_BYTES 256
 #define RULE_LABELS_BYTES      1024 /* of all keys and values of a rule: every line carries them */
-#define RULES_FAULTS_MAX       1000 /* faults named; the count goes on, and the answer says so */
+#define RULES_FAULTS_MAX       1000 /* faults listed; further ones are only counted */
 
 enum resource { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_IO, RESOURCE_COUNT_ };
 
-/* "cpu", "memory", "io". */
+/* Returns "cpu", "memory" or "io". */
 const char *rules_resource_name(enum resource resource);
 
-/* Bits of the signals of design section 1, in this order; rows are appended. */
+/* Bits of the signals of docs/rules.md, in this order; rows are appended. */
 enum signal_bit {
 #define SIGNAL(id, json, help) SIGNAL_##id,
 #include "shared/abi/signals.def"
@@ -37,7 +37,7 @@ enum signal_bit {
 	SIGNAL_COUNT_
 };
 
-/* "oncpu", "offcpu", ... */
+/* Returns "oncpu", "offcpu", ... */
 const char *rules_signal_name(enum signal_bit signal);
 
 /* One threshold of `when`. */
@@ -54,7 +54,7 @@ struct rule_label {
 	char value[RULE_LABEL_VALUE_BYTES];
 };
 
-/* How stacks of the processes that match are taken. */
+/* How the stacks of matching processes are walked. */
 enum rule_unwind {
 	RULE_UNWIND_AUTO,  /* by call frame information; by frame pointers where there is none */
 	RULE_UNWIND_FP,	   /* by frame pointers alone */
@@ -62,7 +62,7 @@ enum rule_unwind {
 	RULE_UNWIND_COUNT_,
 };
 
-/* "auto", "fp", "table". */
+/* Returns "auto", "fp" or "table". */
 const char *rule_unwind_name(enum rule_unwind unwind);
 
 struct rule {
@@ -98,7 +98,7 @@ struct rules {
 	size_t n_by_name;
 };
 
-/* One fault or warning: where and what. */
+/* One fault or warning: its place and its text. */
 struct rules_fault {
 	/*
 	 * JSON pointer, RFC 6901, e.g. "/rules/3/match/comm"; "" for the whole text. What is
@@ -120,38 +120,40 @@ void rules_faults_init(struct rules_faults *faults);
 void rules_faults_done(struct rules_faults *faults);
 
 /*
- * Parses and validates `bytes` bytes of JSON. On success *ret_rules is new, the caller frees it,
- * and `warnings` names prefixes that shadow each other. On -EINVAL `faults` holds every fault of
- * the text, in the order of the text; nothing else changes. -ENOMEM. Both lists must be
- * initialised; what they held is released when they are filled.
+ * Parses and validates `bytes` bytes of JSON. Returns 0: *ret_rules is new, the caller frees it,
+ * and `warnings` names prefixes that shadow each other. -EINVAL: `faults` holds every fault of the
+ * text, in the order of the text; nothing else changes. -ENOMEM. Initialise both lists before;
+ * their old content is released when they are filled.
  */
 int rules_parse(const char *text, size_t bytes, struct rules **ret_rules,
 		struct rules_faults *faults, struct rules_faults *warnings);
 
 void rules_free(struct rules *rules);
 
-/* Writes the set as JSON in the form of the file (all defaults spelt out). */
+/* Writes the set as JSON in the form of the file, with all defaults. */
 void rules_write(const struct rules *rules, struct jsonw *w, const char *key);
 
 /* Writes one list of faults as an array of {"pointer","message","line"}. */
 void rules_faults_write(const struct rules_faults *faults, struct jsonw *w, const char *key);
 
 /*
- * The rule for a process of this name in this cgroup: among the rules whose every criterion holds,
- * the one with the exact comm, else the longest comm prefix, then the longest cgroup prefix, then
- * the first in the file. NULL when none. cgroup_path may be NULL (not known): no cgroup criterion
- * holds.
+ * Returns the rule for a process of this name in this cgroup: among the rules whose every criterion
+ * matches, the one with the exact comm, else the longest comm prefix, then the longest cgroup
+ * prefix, then the first in the file. NULL when none. cgroup_path NULL (not known): no cgroup
+ * criterion matches.
  */
 const struct rule *rules_match(const struct rules *rules, const char *comm,
 			       const char *cgroup_path);
 
-/* The rule that this cgroup path alone selects (rules without comm): longest prefix, or NULL. */
+/*
+ * Returns the rule (without comm) that this cgroup path alone selects: the longest prefix, or NULL.
+ */
 const struct rule *rules_match_cgroup(const struct rules *rules, const char *cgroup_path);
 
-/* The rule of that name, or NULL. */
+/* Returns the rule of that name, or NULL. */
 const struct rule *rules_find(const struct rules *rules, const char *name);
 
-/* Same match, when, capture and labels. */
+/* Returns whether both have the same match, when, capture and labels. */
 bool rule_equal(const struct rule *a, const struct rule *b);
 
 #endif

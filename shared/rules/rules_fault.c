@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_fault.c: faults of a rules text, from where they are found to the list that the caller
- * gets. */
+/* rules_fault.c: collects the faults of a rules text and gives them to the caller as a list. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 
 struct rules_pending {
 	size_t offset;
-	size_t serial; /* keeps the order of faults at the same place */
+	size_t serial; /* keeps faults at the same place in the order in which they were found */
 	char *pointer;
 	char *message;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rules_index.c: a rule set in sorted order: what makes matching fast, and what shows names and
- * matches that come twice and prefixes that lie within others, each in O(n log n).
+ * rules_index.c: sorts a rule set, which makes matching fast and finds repeated names, repeated
+ * matches, and prefixes within other prefixes, each in O(n log n).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define COMM_MAX   15  /* bytes; so at most as many comm prefixes lie within each other */
-#define CGROUP_MAX 255 /* likewise for cgroup prefixes */
+#define COMM_MAX   15  /* bytes; so at most as many comm prefixes nest */
+#define CGROUP_MAX 255 /* bytes; so at most as many cgroup prefixes nest */
 #define NO_RULE	   UINT32_MAX
 
 static const char *get_cgroup(const struct rule *r)
@@ -29,7 +29,9 @@ static int compare_names(const void *a, const void *b, void *rules)
 	return r ? r : (x > y) - (x < y);
 }
 
-/* By comm, prefix before exact; a prefix so stands before all that it is a prefix of. */
+/*
+ * Orders by comm, prefix before exact: so a prefix comes before every comm that it is a prefix of.
+ */
 static int compare_comms(const struct rule *a, const struct rule *b)
 {
 	int r = memcmp(a->comm, b->comm, sizeof(a->comm));
@@ -63,7 +65,7 @@ int rules_index_build(struct rules *rules)
 	rules->by_comm = calloc(space, sizeof(uint32_t));
 	rules->by_cgroup = calloc(space, sizeof(uint32_t));
 	if (!rules->by_name || !rules->by_comm || !rules->by_cgroup)
-		return -ENOMEM; /* the owner of the set frees all three */
+		return -ENOMEM; /* the set's owner frees all three */
 	for (uint32_t i = 0; i < rules->count; i++) {
 		const struct rule *r = &rules->rules[i];
 
@@ -80,7 +82,9 @@ int rules_index_build(struct rules *rules)
 	return 0;
 }
 
-/* Compares a rule's comm and kind with a comm of `bytes` bytes (at most COMM_MAX), as the sort did.
+/*
+ * Compares a rule's comm and kind with a comm of `bytes` bytes (at most COMM_MAX), in the order of
+ * the sort.
  */
 static int compare_with_comm(const struct rule *r, const char *comm, size_t bytes, bool exact)
 {
@@ -91,7 +95,9 @@ static int compare_with_comm(const struct rule *r, const char *comm, size_t byte
 	return c ? c : (int)r->comm_exact - (int)exact;
 }
 
-/* The first place in by_comm whose rule is not below (or, `above`, is above) the comm. */
+/*
+ * Returns the first index in by_comm whose rule is not below the comm (with `above`: is above it).
+ */
 static size_t find_bound(const struct rules *rules, const char *comm, size_t bytes, bool exact,
 			 bool above)
 {
@@ -114,7 +120,7 @@ void rules_index_group(const struct rules *rules, const char *comm, size_t bytes
 {
 	size_t begin = find_bound(rules, comm, bytes, exact, false), end = begin;
 
-	/* Mostly nothing is there, or one: only a longer range pays for a second search. */
+	/* Most ranges are empty or have one rule: only a longer one pays for a second search. */
 	if (begin < rules->n_by_comm &&
 	    compare_with_comm(&rules->rules[rules->by_comm[begin]], comm, bytes, exact) == 0)
 		end = find_bound(rules, comm, bytes, exact, true);
@@ -122,7 +128,7 @@ void rules_index_group(const struct rules *rules, const char *comm, size_t bytes
 	*ret_end = end;
 }
 
-/* How many of the `n` sorted rules have a cgroup prefix that is not above path[0..bytes]. */
+/* Counts those of the `n` sorted rules whose cgroup prefix is not above path[0..bytes]. */
 static size_t count_not_above(const struct rules *rules, const uint32_t *sorted, size_t n,
 			      const char *path, size_t bytes)
 {
@@ -142,8 +148,9 @@ static size_t count_not_above(const struct rules *rules, const uint32_t *sorted,
 }
 
 /*
- * The last prefix that is not above the path is the longest prefix of it, or shares its first bytes
- * with it: a shorter one that fits then lies within those bytes. Each step cuts the path.
+ * The last prefix that is not above the path is either its longest prefix, or shares only its first
+ * bytes: then a shorter matching prefix lies within those bytes. Each step shortens the path to
+ * them.
  */
 size_t rules_index_longest(const struct rules *rules, const uint32_t *sorted, size_t n,
 			   const char *path, size_t path_bytes)
@@ -162,7 +169,7 @@ size_t rules_index_longest(const struct rules *rules, const uint32_t *sorted, si
 			break;
 		bytes = same;
 	}
-	/* Of equal prefixes (a faulty set has them) the first in the file. */
+	/* Of equal prefixes (a faulty set has them) take the first in the file. */
 	while (found > 1 && strcmp(get_cgroup(&rules->rules[sorted[found - 2]]), prefix) == 0)
 		found--;
 	return found - 1;
@@ -200,7 +207,10 @@ void rules_index_faults(const struct rules *rules, const struct rules_place *pla
 	}
 }
 
-/* For each rule the one whose prefix it lies within, or NO_RULE. */
+/*
+ * The state of a search for shadowed rules; within[i] is the rule whose prefix rule i lies within,
+ * or NO_RULE.
+ */
 struct sweep {
 	const struct rules *rules;
 	uint32_t *within;
@@ -211,7 +221,7 @@ static bool starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Rules of the same comm (or of none), sorted: prefixes within each other form a stack. */
+/* Finds nested prefixes among sorted rules of the same comm (or of none): they form a stack. */
 static void sweep_cgroups(struct sweep *s, const uint32_t *sorted, size_t n)
 {
 	uint32_t stack[CGROUP_MAX];
@@ -227,18 +237,23 @@ static void sweep_cgroups(struct sweep *s, const uint32_t *sorted, size_t n)
 			depth--;
 		if (depth)
 			s->within[sorted[i]] = stack[depth - 1];
-		/* Equal ones are faults and never get here; distinct ones grow, so 255 places do.
+		/*
+		 * Equal prefixes are faults and end the parse before this; nested ones grow by a
+		 * byte at least, so the stack needs at most CGROUP_MAX places.
 		 */
 		stack[depth++] = sorted[i];
 	}
 }
 
-/* A range of by_comm whose rules have the same comm and kind. */
+/* A range of by_comm in which all rules have the same comm and kind. */
 struct group {
 	size_t begin, end;
 };
 
-/* A rule of the group that can hold together with `cgroup`: one lies within the other. */
+/*
+ * Returns a rule of the group that one cgroup can match together with `cgroup`: one of the two
+ * prefixes lies within the other.
+ */
 static uint32_t find_compatible(const struct sweep *s, struct group g, const char *cgroup)
 {
 	const uint32_t *sorted = s->rules->by_comm + g.begin;
@@ -253,7 +268,10 @@ static uint32_t find_compatible(const struct sweep *s, struct group g, const cha
 	return NO_RULE;
 }
 
-/* The rules of one group against the prefix groups that its comm lies within, the longest first. */
+/*
+ * Compares the rules of one group with the groups whose comm prefix theirs lies within, the longest
+ * first.
+ */
 static void sweep_group(struct sweep *s, struct group g, const struct group *stack, size_t depth)
 {
 	for (size_t i = g.begin; i < g.end; i++) {

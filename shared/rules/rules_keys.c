@@ -27,7 +27,7 @@ static void add_wrong(struct rules_parse_state *p, const struct rules_key *k,
 
 static bool take_uint(const struct rules_key *k, const struct json_node *value, void *target)
 {
-	int64_t number = json_node_i64(value); /* a longer one is out of range too */
+	int64_t number = json_node_i64(value); /* a longer number saturates: out of range too */
 
 	if (!json_node_is(value, JSON_INTEGER) || number < k->min || number > k->max)
 		return false;
@@ -37,7 +37,7 @@ static bool take_uint(const struct rules_key *k, const struct json_node *value, 
 
 static bool take_percent(const struct rules_key *k, const struct json_node *value, void *target)
 {
-	double number = json_node_double(value); /* 0 for what is no number */
+	double number = json_node_double(value); /* 0 for anything but a number */
 
 	if (!(number >= 0.1 && number <= 100.0))
 		return false;
@@ -51,7 +51,7 @@ bool rules_keys_is_string(const struct json_node *value, size_t min, size_t max)
 	       strlen(value->text) == value->bytes;
 }
 
-/* Takes one member; false when it is not what the key calls for. */
+/* Reads one member. False when its value is not of the key's kind and range. */
 static bool take_member(struct rules_parse_state *p, const struct rules_key *k,
 			const struct json_node *value, void *target)
 {

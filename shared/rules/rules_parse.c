@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_parse.c: from a text to a rule set. */
+/* rules_parse.c: turns a text into a rule set. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static const struct rules_key top_keys[] = {
 	{ "budget_s", KEY_UINT, .min = 1, .max = 3600, .offset = SET(budget_s) },
 };
 
-/* Says why the text could not be read. */
+/* Adds the fault for which the text is no JSON. */
 static void add_json_fault(struct rules_collect *c, const struct json_fault *fault)
 {
 	if (fault->offset == c->bytes)
@@ -66,7 +66,7 @@ static void add_repeated(struct rules_parse_state *p)
 					  "stands more than once in this object; keep one of them");
 }
 
-/* Reads what stands alone, then what rules say against each other. */
+/* Reads every value alone, then compares the rules with each other. */
 static int check_values(struct rules_parse_state *p)
 {
 	const struct json_node *root = p->tree.nodes;
@@ -89,7 +89,7 @@ static int check_values(struct rules_parse_state *p)
 	return p->collect.count ? -EINVAL : 0;
 }
 
-/* All of it, up to the set or the collected faults. */
+/* Parses the whole text; leaves the set in p->rules, or the faults in p->collect. */
 static int parse_text(struct rules_parse_state *p)
 {
 	struct rules_collect *c = &p->collect;
@@ -121,7 +121,7 @@ static void parse_done(struct rules_parse_state *p)
 	free(p->places);
 }
 
-/* The warnings of a set that stands, collected by a collector of their own. */
+/* Collects the warnings of a set without faults, in a collector of their own. */
 static int collect_warnings(const struct rules_parse_state *p, struct rules_faults *warnings)
 {
 	_cleanup_(rules_collect_done) struct rules_collect c = { .text = p->collect.text,

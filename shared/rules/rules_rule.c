@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_rule.c: what one rule may hold; docs/rules.md says it to operators. */
+/* rules_rule.c: reads one rule; docs/rules.md describes it to operators. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #define WINDOW_MIN_MS	  500
 #define WINDOW_MAX_MS	  10000
 #define WINDOW_DEFAULT_MS 2000
-#define MILLI_PERCENT	  100000 /* the whole, in thousandths of a percent */
+#define MILLI_PERCENT	  100000 /* 100 %, in thousandths of a percent */
 
-/* A threshold as it is read, before its keys are checked against each other. */
+/* A threshold as read, before its keys are compared with each other. */
 struct when_draft {
 	struct rule_when when;
 	uint32_t window_ms; /* 0: not given, or faulty */
@@ -86,7 +86,7 @@ static void set_match(struct rules_parse_state *p, const struct json_node *value
 				  "has comm and comm_prefix; must have one of the two");
 	if (p->collect.count == before)
 		return;
-	/* Half a match must not be compared with those of other rules. */
+	/* A match with a fault must not be compared with those of other rules. */
 	r->comm[0] = '\0';
 	free(r->cgroup_prefix);
 	r->cgroup_prefix = NULL;
@@ -130,7 +130,7 @@ static const struct rules_key when_keys[] = {
 			  .offset = DRAFT(window_ms) },
 };
 
-/* One threshold, its own keys being good: fills d->when. */
+/* Completes one threshold whose keys are valid: fills d->when. */
 static void settle_threshold(struct rules_parse_state *p, const struct json_node *value,
 			     struct when_draft *d)
 {
@@ -231,7 +231,7 @@ static const char signals_right[] = "[\"auto\"], or a non-empty array without re
 #undef SIGNAL
 	;
 
-/* The bit of a signal's name; 1u << SIGNAL_COUNT_ is "auto"; 0 is no signal. */
+/* Returns the bit of a signal's name; 1u << SIGNAL_COUNT_ is "auto"; 0 is no signal. */
 static uint32_t find_signal(const struct json_node *value)
 {
 	if (json_node_equals(value, "auto"))
