@@ -12,7 +12,7 @@
 #define FILE_BYTES_MAX (16u << 20)
 #define NUMBER_LAST    0xfffffffeU /* (gid_t)-1 and (uid_t)-1 mean "no change" to chown(2) */
 
-/* The number in "name:password:NUMBER:rest", or -EINVAL. */
+/* Parses the number in "name:password:NUMBER:rest"; -EINVAL if there is none. */
 static int parse_line(const char *line, size_t bytes, uint32_t *ret_number)
 {
 	const char *from = memchr(line, ':', bytes);

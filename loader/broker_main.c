@@ -24,8 +24,9 @@
 #define PARANOID_BYTES 32
 
 /*
- * Does perf_event_open(2) need CAP_SYS_ADMIN? It does at level 3, which the kernels of Debian and
- * Android have. A level that cannot be read counts as 3.
+ * Returns whether perf_event_open(2) needs CAP_SYS_ADMIN: it does at level 3 of
+ * perf_event_paranoid, which the kernels of Debian and Android have. A level that cannot be read
+ * counts as 3.
  */
 static bool needs_admin(void)
 {
@@ -55,8 +56,8 @@ static int drop_capabilities(void)
 }
 
 /*
- * main() blocks all signals. Each may end a broker: it has nothing to undo. Its workers are never
- * waited for.
+ * Unblocks the signals that main() has blocked. Each may end a broker, which has nothing to undo.
+ * The broker does not wait for its workers.
  */
 static void unblock_signals(void)
 {

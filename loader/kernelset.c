@@ -22,7 +22,10 @@
 
 #define UNWIND_KIB_ELEMENTS 128 /* of 8 bytes each */
 
-/* Maps whose size is an option: where its number stands, and how many entries each of it is. */
+/*
+ * Maps whose size is an option: the place of the number in struct options, and the entries per unit
+ * of it.
+ */
 static const struct {
 	const char *map;
 	size_t offset;
@@ -72,7 +75,7 @@ static int resize_maps(struct trocar *skeleton, const struct options *o)
 	return 0;
 }
 
-/* Does the kernel have the open-coded iterator over mappings (6.7 and newer)? */
+/* Returns whether the kernel has the open-coded iterator over mappings (6.7 and newer). */
 static bool has_vma_iterator(void)
 {
 	struct preflight_row row;
@@ -172,7 +175,10 @@ static size_t list_attachments(const struct kernelset *set, struct attachment li
 #define PIN_PROG(name, help)
 #define PIN_ITER(name_, help) \
 	list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
-/* One pin, two bodies. */
+/*
+ * The pin `vmas` has two bodies: vmas_tree here; vmas_open replaces it below where the kernel has
+ * it.
+ */
 #define vmas vmas_tree
 #include "shared/abi/pins.def"
 #undef vmas
@@ -273,8 +279,8 @@ static int pin_maps(const struct kernelset *set, const char *dir, gid_t gid, con
 }
 
 /*
- * A link is not opened by anybody: group and others get no access. An iterator is a link that is
- * read.
+ * Pins the links. Nobody opens a link: group and others get no access. An iterator is a link that
+ * the consumer reads.
  */
 static int pin_links(const struct kernelset *set, const char *dir, gid_t gid, const char **ret_what)
 {
@@ -294,7 +300,7 @@ static int pin_links(const struct kernelset *set, const char *dir, gid_t gid, co
 	return 0;
 }
 
-/* Nothing runs these programs until somebody attaches them, and only root may open the pins. */
+/* Pins the programs. They run only when somebody attaches them, and only root may open the pins. */
 static int pin_programs(const struct kernelset *set, const char *dir, const char **ret_what)
 {
 	const struct {

@@ -100,7 +100,10 @@ static const struct step steps[] = {
 	{ STAGE_PIN, commit_pins, "cannot put the new set in its place" },
 };
 
-/* main() blocks these signals; between the steps a pending one interrupts the load. */
+/*
+ * Returns whether a signal interrupts the load: main() blocks signals, and one may be pending
+ * between the steps.
+ */
 static bool is_interrupted(void)
 {
 	static const int heard[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -175,7 +178,7 @@ static int run_steps(struct load *l)
 	return 0;
 }
 
-/* Is a set loaded already? A half-finished one does not count. */
+/* Finds out whether a set is loaded already. A half-finished one does not count. */
 static int look_for_set(const struct load *l, bool *ret_loaded)
 {
 	struct abi_header h;

@@ -36,7 +36,7 @@ struct options {
 int options_parse(uint32_t verb, int argc, char *const argv[], struct options *ret_options,
 		  char fault[OPTION_TABLE_FAULT_BYTES]);
 
-/* Does the sampler tick from the load on, without the broker? */
+/* Returns whether the sampler ticks from the load on, without the broker. */
 bool options_always_oncpu(const struct options *o);
 
 /* Prints the options of `verb`, one a line. */

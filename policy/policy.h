@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * policy.h: applies to each process what it may do, and reads it back. The rows stand in
+ * policy.h: applies to each process what it may do, and reads it back. The rows are in
  * capabilities.def, file_systems.def, paths.def, requests.def and syscalls.def, each with its
  * reason; each needs a test in tests/lockdown.
  */
@@ -61,7 +61,10 @@ int policy_capabilities_none(void);
  */
 int policy_capabilities_drop(int capability);
 
-/* The set that capabilities.def grants `process` at `stage` or later: bit n is capability n. */
+/*
+ * Returns the set that capabilities.def grants `process` at `stage` or later: bit n is capability
+ * n.
+ */
 uint64_t policy_capabilities_rows(enum policy_process process, enum policy_stage stage);
 
 /*
@@ -96,8 +99,8 @@ struct policy_path {
 int policy_landlock(const struct policy_path *paths, size_t n, uint32_t *ret_abi);
 
 /*
- * The rows of paths.def for `process`: the paths that it reads besides those of its options. *ret_n
- * rows, static.
+ * Returns the rows of paths.def for `process`: the paths that it reads besides those of its
+ * options. *ret_n rows, static.
  */
 const struct policy_path *policy_landlock_paths(enum policy_process process, size_t *ret_n);
 
@@ -115,18 +118,18 @@ enum policy_flag {
 	POLICY_OPENS_FILES = 1u << 2, /* ctl: may open files for reading, and fork resolvers */
 };
 
-/* policy_seccomp with the rows of `flags` (enum policy_flag) added. */
+/* Does policy_seccomp with the rows of `flags` (enum policy_flag) added. */
 int policy_seccomp_flags(enum policy_process process, uint32_t flags);
 
 /*
- * May `process` ask the broker for `request` (enum broker_request of shared/broker/broker.h)? Rows
- * of requests.def; false for a number that is no request.
+ * Returns whether `process` may ask the broker for `request` (enum broker_request of
+ * shared/broker/broker.h), by the rows of requests.def; false for a number that is no request.
  */
 bool policy_requests_allow(enum policy_process process, uint32_t request);
 
 /*
- * May the broker open a file that lies on a file system of this type (`bytes` of `type`, as in
- * /proc/PID/mountinfo)? Rows of file_systems.def.
+ * Returns whether the broker may open a file on a file system of this type (`bytes` of `type`, as
+ * in /proc/PID/mountinfo), by the rows of file_systems.def.
  */
 bool policy_file_systems_allow(const char *type, size_t bytes);
 
@@ -139,7 +142,9 @@ int policy_self_read(struct policy_self *ret_self);
 /* Parses `status`, the text of /proc/PID/status. -EBADMSG: a field is missing. */
 int policy_self_parse(const char *status, struct policy_self *ret_self);
 
-/* Has `self` no privilege, as the consumer must not? If not, *ret_what says what it has. */
+/*
+ * Returns whether `self` has no privilege, as the consumer must not; if it has, *ret_what names it.
+ */
 bool policy_self_is_bare(const struct policy_self *self, const char **ret_what);
 
 #endif

@@ -41,7 +41,7 @@ static const struct line {
 #undef LINE
 };
 
-/* The number in `column` of the line that starts with `key`. */
+/* Parses the number in `column` of the line that starts with `key`. */
 static int parse_field(const char *status, const char *key, int column, int base,
 		       uint64_t *ret_number)
 {

@@ -28,12 +28,12 @@ struct syscalls_row {
 	struct syscalls_filter filters[2];
 };
 
-/* All rows; *ret_n of them, static. */
+/* Returns all rows; *ret_n of them, static. */
 const struct syscalls_row *syscalls_rows(size_t *ret_n);
 
 /*
- * policy_seccomp_flags without the row `key` (NULL: with all rows), by which tests/lockdown proves
- * that its case needs the row. -ENOENT: there is no such row.
+ * Does policy_seccomp_flags without the row `key` (NULL: with all rows), by which tests/lockdown
+ * proves that its case needs the row. -ENOENT: there is no such row.
  */
 int policy_seccomp_without(enum policy_process process, uint32_t flags, const char *key);
 

@@ -23,7 +23,7 @@
 /* A service manager tries a bounded number of times to unmount (systemd: 32). */
 #define HOLD_TRIES 64
 
-/* Everything before the last '/'; "/" for a directory in the root. */
+/* Writes everything before the last '/'; "/" for a directory in the root. */
 static void write_parent(const char *path, char parent[BPFDIR_PATH_BYTES])
 {
 	size_t bytes = (size_t)(strrchr(path, '/') - path);

@@ -39,7 +39,10 @@ int bpfdir_lock(const char *path, bool make_parent, struct bpfdir *ret_dir);
  */
 int bpfdir_open(struct bpfdir *dir, gid_t gid);
 
-/* Has the mount been taken away since bpfdir_open (umount --lazy, or another one over it)? */
+/*
+ * Returns whether the mount has been taken away since bpfdir_open (umount --lazy, or another one
+ * over it).
+ */
 bool bpfdir_is_lost(const struct bpfdir *dir);
 
 /* Undoes bpfdir_lock and bpfdir_open. Goes on after an error; returns the first one. */
@@ -48,10 +51,10 @@ int bpfdir_undo(struct bpfdir *dir);
 /* Closes the descriptors, which releases the lock. Directory and mount stay. */
 void bpfdir_close(struct bpfdir *dir);
 
-/* Is `path` on a bpffs? */
+/* Returns whether `path` is on a bpffs. */
 bool bpfdir_is_bpffs(const char *path);
 
-/* Is something mounted right at `path`? False also when it does not exist. */
+/* Returns whether something is mounted right at `path`. False also when it does not exist. */
 bool bpfdir_is_mount(const char *path);
 
 /*

@@ -38,13 +38,13 @@ struct broker_result {
  * has no descriptors. `work` runs in a worker process, because it may block (broker_worker.h).
  */
 struct broker_operation {
-	/* Are the arguments in their ranges? Makes no kernel call. */
+	/* Returns whether the arguments are in their ranges. Makes no kernel call. */
 	bool (*check)(const void *body);
-	/* Must `work` run first? NULL: no. */
+	/* Returns whether `work` must run first. NULL: no. */
 	bool (*apart)(void *context, const void *body);
-	/* In the worker. If it refuses, that is the answer. */
+	/* Runs in the worker. If it refuses, that is the answer. */
 	void (*work)(void *context, const void *body, struct broker_result *result);
-	/* In the broker, after `work` if that ran. NULL: `work` does it all. */
+	/* Runs in the broker, after `work` if that ran. NULL: `work` does it all. */
 	void (*run)(void *context, const void *body, struct broker_result *result);
 };
 

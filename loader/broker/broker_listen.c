@@ -14,7 +14,7 @@
 
 #define LISTEN_FIRST 3 /* SD_LISTEN_FDS_START */
 
-/* Is `fd` a listening Unix socket of type SOCK_SEQPACKET? */
+/* Returns whether `fd` is a listening Unix socket of type SOCK_SEQPACKET. */
 static bool is_listening(int fd)
 {
 	static const struct {

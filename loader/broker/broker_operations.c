@@ -29,7 +29,7 @@
  * of programs and libraries, including those that the consumer's user may not read
  * (docs/threats.md).
  *
- * perf_map_open gives one file whose path the kernel's own numbers make: /tmp/perf-PID.map below
+ * jit_map_open gives one file whose path the kernel's own numbers make: /tmp/perf-PID.map below
  * the root of a process. It opens each component with O_PATH, follows no symbolic link, and judges
  * each mount before it looks up a name in it. The file must be a regular file of the process's own
  * user with one name, on the mount of its folder: so neither a link in /tmp nor a bind mount leads
@@ -71,7 +71,7 @@ static void grant_fd(struct broker_result *result, int fd)
 	result->fds[result->count++] = fd;
 }
 
-/* Refuses with the error of the kernel. GONE where that says that the object no longer exists. */
+/* Refuses with the kernel's error, or GONE where it says that the object no longer exists. */
 static void refuse_error(struct broker_result *result, int error)
 {
 	bool gone = error == -ESTALE || error == -ENODEV || error == -ESRCH;
@@ -165,7 +165,7 @@ static void count_held(struct broker_operations *o, const uint32_t *ids, unsigne
 		result->refusal = REFUSAL_GONE;
 }
 
-/* A count is needed only where the known upper bound does not allow one more. */
+/* Returns whether to count: only where the known upper bound does not allow one more. */
 static bool needs_event_count(void *context, const void *body)
 {
 	const struct broker_operations *o = context;
@@ -237,7 +237,7 @@ static unsigned int list_programs(const struct broker_tables *tables, uint32_t s
 	return n;
 }
 
-/* Always counted: sessions are rare. */
+/* Returns true: the links are always counted, because sessions are rare. */
 static bool needs_link_count(void *context, const void *body)
 {
 	const struct broker_operations *o = context;
@@ -334,7 +334,7 @@ static bool check_mapping(const void *body)
 }
 
 /*
- * Is the process in `targets`, where events, ticks and iterators enter it, or in a watched cgroup?
+ * Returns whether the process is in `targets` (from events, ticks, iterators) or a watched cgroup.
  */
 static bool is_known(const struct broker_operations *o, const struct process_key *key,
 		     int process_fd)
@@ -408,7 +408,7 @@ static void open_mapping(void *context, const void *body, struct broker_result *
 	grant_checked(process_fd, &key, r, &fd, result);
 }
 
-/* ---- perf_map_open */
+/* ---- jit_map_open */
 
 static bool check_jit_map(const void *body)
 {

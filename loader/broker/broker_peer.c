@@ -83,8 +83,8 @@ unsigned int broker_peer_mapped(const char *text)
 }
 
 /*
- * 0; -ESRCH: the process, or its first thread, has ended. /proc shows neither descriptors nor
- * mappings of a process without its first thread: it cannot be counted.
+ * Checks that the process can be counted: /proc shows neither descriptors nor mappings of a process
+ * without its first thread. Returns 0; -ESRCH: the process, or its first thread, has ended.
  */
 static int check_alive(const struct broker_peer *peer)
 {
@@ -142,7 +142,10 @@ static int read_info_number(const struct broker_peer *peer, const char *name, co
 	return r;
 }
 
-/* Opened through our descriptor of /proc/PID: another process may have the number by now. */
+/*
+ * Opens the peer's descriptor table through our descriptor of /proc/PID: another process may have
+ * the number by now.
+ */
 static DIR *open_table(const struct broker_peer *peer)
 {
 	char path[64];
@@ -232,7 +235,7 @@ int broker_peer_count(const struct broker_peer *peer, const uint32_t *ids, unsig
 	return 0;
 }
 
-/* Has the peer received every message that we sent? */
+/* Returns whether the peer has received every message that we sent. */
 static bool has_received_all(const struct broker_wire *wire)
 {
 	int bytes = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker_peer.h: the peer process, and how many of the events and links that it was given it still
- * holds. Only the kernel knows: they may be in the peer's descriptor table, in its mappings (a
- * mapped event lives on without a descriptor), and in messages that it has not received. The peer's
- * filter permits neither moving nor sending a descriptor (policy/syscalls.def), so counting
+ * broker_peer.h: the peer process: counts how many of the events and links that it was given it
+ * still holds. Only the kernel knows: they may be in the peer's descriptor table, in its mappings
+ * (a mapped event lives on without a descriptor), and in messages that it has not received. The
+ * peer's filter permits neither moving nor sending a descriptor (policy/syscalls.def), so counting
  * messages, then descriptors, then mappings misses nothing that moves between them. It can hide one
  * descriptor per thread, by closing it while that thread polls it. Source: fs/proc/fd.c,
  * unix_show_fdinfo in net/unix/af_unix.c, bpf_link_show_fdinfo in kernel/bpf/syscall.c.
@@ -74,12 +74,12 @@ int broker_peer_count(const struct broker_peer *peer, const uint32_t *ids, unsig
 void broker_peer_end(struct broker_peer *peer, const struct broker_holdings *mark,
 		     const struct broker_holdings *held, uint64_t began_ns, uint64_t now_ns);
 
-/* Does the peer surely hold fewer than `limit` events? */
+/* Returns whether the peer surely holds fewer than `limit` events. */
 bool broker_peer_may_sample(const struct broker_peer *peer, unsigned int limit);
 
 /*
- * Does the peer surely hold no link to the request's programs, and with `more` links at most
- * `limit` in all? `fresh`: it was counted for this request, so `own` is exact.
+ * Returns whether the peer surely holds no link to the request's programs, and with `more` links at
+ * most `limit` in all. `fresh`: it was counted for this request, so `own` is exact.
  */
 bool broker_peer_may_attach(const struct broker_peer *peer, bool fresh, unsigned int more,
 			    unsigned int limit);
@@ -88,12 +88,12 @@ bool broker_peer_may_attach(const struct broker_peer *peer, bool fresh, unsigned
 void broker_peer_gave(struct broker_peer *peer, int fd, uint32_t request, unsigned int count);
 
 /*
- * The number in the line that begins with `key` ("prog_id:\t") of `text`, /proc/PID/fdinfo/N; 0
- * without such a line.
+ * Returns the number in the line that begins with `key` ("prog_id:\t") of `text`,
+ * /proc/PID/fdinfo/N; 0 without such a line.
  */
 uint32_t broker_peer_number(const char *text, const char *key);
 
-/* The number of lines of `text`, /proc/PID/maps, that are mappings of sampling events. */
+/* Returns the number of lines of `text`, /proc/PID/maps, that are mappings of sampling events. */
 unsigned int broker_peer_mapped(const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker_process.h: one process by its /proc directory, the files that it has mapped, and its perf
- * map. Source: proc(5), fs/proc/base.c (map_files), fs/proc/array.c (stat).
+ * broker_process.h: opens one process by its /proc directory, the files that it has mapped, and its
+ * perf map. Source: proc(5), fs/proc/base.c (map_files), fs/proc/array.c (stat).
  */
 #ifndef TROCAR_LOADER_BROKER_BROKER_PROCESS_H
 #define TROCAR_LOADER_BROKER_BROKER_PROCESS_H
@@ -16,13 +16,16 @@
 int broker_process_open(uint32_t tgid);
 
 /*
- * Is the process behind `process_fd` alive, and did it start at `start_ns` (boot-time clock, as in
- * struct process_key)? Compares in clock ticks of 10 ms, which is what /proc shows. NONE,
- * OTHER_PROCESS, GONE, or KERNEL; *ret_error is -errno for the last two.
+ * Finds out whether the process behind `process_fd` is alive and started at `start_ns` (boot-time
+ * clock, as in struct process_key). Compares in clock ticks of 10 ms, which is what /proc shows.
+ * Returns NONE, OTHER_PROCESS, GONE, or KERNEL; *ret_error is -errno for the last two.
  */
 enum broker_refusal broker_process_is(int process_fd, uint64_t start_ns, int *ret_error);
 
-/* Field 22 of the text of /proc/PID/stat, in clock ticks since boot. -EBADMSG: not such a text. */
+/*
+ * Parses field 22 of the text of /proc/PID/stat, in clock ticks since boot. -EBADMSG: not such a
+ * text.
+ */
 int broker_process_stat(const char *text, uint64_t *ret_ticks);
 
 /*

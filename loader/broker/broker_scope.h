@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 /*
- * Does the cgroup at `path` (below the hierarchy's root, with its leading '/') begin with a prefix
- * in the pinned map `scope_fd`? -1: there is no scope, and every cgroup is inside.
+ * Returns whether the path of a cgroup (below the hierarchy's root, with its leading '/') begins
+ * with a prefix in the pinned map `scope_fd`. -1: there is no scope, and every cgroup is inside.
  */
 bool broker_scope_holds(int scope_fd, const char *path);
 
 /*
- * The same for the cgroup with that id; false if it does not exist. `mount_fd` is the cgroup2
- * mount.
+ * As broker_scope_holds, for the cgroup with that id; false if it does not exist. `mount_fd` is the
+ * cgroup2 mount.
  */
 bool broker_scope_holds_id(int scope_fd, int mount_fd, uint64_t root_id, uint64_t id);
 

@@ -16,7 +16,7 @@
 /* Most requests of one connection in a row; then the listening socket is polled again. */
 #define TURN_MAX 64
 
-/* Does a worker handle its request, or will one when `start_ns` has come? */
+/* Returns whether a worker handles the connection's request, or will when `start_ns` has come. */
 static bool is_busy(const struct broker_connection *c)
 {
 	return c->worker || c->start_ns;
@@ -31,7 +31,10 @@ static void close_connection(struct broker_serve *s, struct broker_connection *c
 	*c = (struct broker_connection){ .fd = -1 };
 }
 
-/* Has the other side closed the connection? recvmsg(2) returns 0 for an empty message, too. */
+/*
+ * Returns whether the other side has closed the connection: recvmsg(2) returns 0 for an empty
+ * message, too.
+ */
 static bool has_ended(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
@@ -98,7 +101,7 @@ static int answer_one(struct broker_serve *s, struct broker_connection *c,
 	return r;
 }
 
-/* SIGALRM has its default action: it ends this process, whatever it waits for. */
+/* Sets the timer of SIGALRM, whose default action ends this process, whatever it waits for. */
 static void limit_time(time_t seconds)
 {
 	struct itimerval limit = { .it_value = { .tv_sec = seconds } };
@@ -106,7 +109,10 @@ static void limit_time(time_t seconds)
 	setitimer(ITIMER_REAL, &limit, NULL);
 }
 
-/* Does its worker count the peer's descriptors? That asks no file system, so it cannot hang. */
+/*
+ * Returns whether its worker counts the peer's descriptors. That asks no file system, so it cannot
+ * hang.
+ */
 static bool is_count(const struct broker_connection *c)
 {
 	return c->session.request == BROKER_SAMPLER_OPEN ||
@@ -337,7 +343,7 @@ static bool has_given_up(const struct broker_serve *s)
 	return false;
 }
 
-/* The next deadline: idle exit, end of a hold, start of a count, a late worker. */
+/* Returns the next deadline: idle exit, end of a hold, start of a count, a late worker. */
 static uint64_t find_due_ns(const struct broker_serve *s, uint64_t now_ns)
 {
 	uint64_t from_ns = has_given_up(s) ? now_ns : s->heard_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker_tables.h: what the broker uses of the loaded set: maps, programs and counts. */
-#ifndef TROCAR_LOADER_BROKER_BROKER_TABLES_H
-#define TROCAR_LOADER_BROKER_BROKER_TABLES_H
+/* broker_tables.h: opens what the broker uses of the loaded set: maps, programs and counts. */
+#ifndef TROCAR_LOADER_BROKER_TABLES_H
+#define TROCAR_LOADER_BROKER_TABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ struct broker_tables {
 int broker_tables_open(const char *dir, struct broker_tables *ret_tables);
 void broker_tables_close(struct broker_tables *tables);
 
-/* Does the map `fd` (watches, targets) have this key? */
+/* Returns whether the map `fd` (watches, targets) has this key. */
 bool broker_tables_has(int fd, const void *key);
 
 #endif

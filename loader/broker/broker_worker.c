@@ -132,7 +132,10 @@ void broker_worker_give_up(struct broker_worker *worker)
 	worker->given_up = true;
 }
 
-/* When the worker ends, its end of the socket closes. A late message is discarded. */
+/*
+ * Frees the worker's place if its end of the socket is closed, which means that it has ended.
+ * Discards a late message.
+ */
 void broker_worker_look(struct broker_worker *worker)
 {
 	struct pollfd p = { .fd = worker->fd, .events = POLLRDHUP };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * preflight.h: what this machine has of what trocar needs, found out by trying and not by version
- * numbers. Each probe leaves nothing behind: descriptors are closed, and what has to be pinned is
- * pinned in a bpffs that is mounted nowhere. The verb `check` prints it, and `load` says by it why
- * a machine does not fit.
+ * preflight.h: finds out, by trying and not by version numbers, what this machine has of what
+ * trocar needs. Each probe leaves nothing behind: it closes its descriptors, and pins what it has
+ * to pin in a bpffs that is mounted nowhere. The verb `check` prints the result; `load` uses it to
+ * say why a machine does not fit.
  */
 #ifndef TROCAR_LOADER_PREFLIGHT_PREFLIGHT_H
 #define TROCAR_LOADER_PREFLIGHT_PREFLIGHT_H
@@ -31,32 +31,39 @@ struct preflight {
 /* Runs all probes; some 20 ms. */
 void preflight_probe(struct preflight *ret_preflight);
 
-/* One probe alone, for rows whose probe builds on no other but the kernel's BTF. */
+/* Runs one probe, for a row whose probe builds on no other but the kernel's BTF. */
 void preflight_ask(enum preflight_id id, struct preflight_row *ret_row);
 
-/* True when nothing that is required is missing or unknown. */
+/* Returns whether nothing that is required is missing or unknown. */
 bool preflight_fine(const struct preflight *p);
 
-/* One line per need; two more under each that is missing: what is lost, how to get it. */
+/*
+ * Prints one line per need, and two more under each that is missing: what is lost, how to get it.
+ */
 void preflight_print(const struct preflight *p, FILE *out);
 
 /*
- * One object: {"fine", "kernel", "needs": [{"name", "required", "state", "detail", "lost", "how"}]}
+ * Writes one object: {"fine", "kernel", "needs": [{"name", "required", "state", "detail", "lost",
+ * "how"}]}
  */
 void preflight_write(const struct preflight *p, struct jsonw *w, const char *key);
 
 /*
- * The verb `check`: probes and prints on stdout, as lines or as one line of JSON. 1: nothing that
- * is required is missing; 0: something is; -errno, logged: it could not be printed.
+ * Does the verb `check`: probes and prints on stdout, as lines or as one line of JSON. Returns 1:
+ * nothing that is required is missing; 0: something is; -errno, logged: it could not be printed.
  */
 int preflight_report(bool json);
 
-/* After a load that the kernel refused, its capabilities still held: logs each missing need. */
+/*
+ * Logs each missing need after the kernel refused a load. Call it while the capabilities are still
+ * held.
+ */
 void preflight_explain_failure(void);
 
 /*
- * Before a load: -ENOTSUP, logged, without cgroup2, where the consumer could watch nothing. Without
- * PSI it returns 0 and logs a warning: sessions can still be requested.
+ * Checks the surroundings before a load. -ENOTSUP, logged: there is no cgroup2, so the consumer
+ * could watch nothing. Without PSI it returns 0 and logs a warning: sessions can still be
+ * requested.
  */
 int preflight_surroundings(void);
 

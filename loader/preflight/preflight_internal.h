@@ -6,7 +6,7 @@
 #include "loader/preflight/preflight.h"
 #include "loader/preflight/preflight_btf.h"
 
-/* What a probe leaves for those that build on it. */
+/* What a probe leaves for probes that build on it. */
 struct preflight_probes {
 	struct preflight_btf btf;
 	int prog_fd;  /* a perf_event program, -1 without */
@@ -16,17 +16,17 @@ struct preflight_probes {
 
 typedef void (*preflight_call)(struct preflight_probes *p, struct preflight_row *row);
 
-/* By enum preflight_id; NULL where the row is another file's. */
+/* Probes by enum preflight_id; NULL for a row of another file. */
 extern const preflight_call preflight_kernel_calls[PREFLIGHT_COUNT_];
 extern const preflight_call preflight_system_calls[PREFLIGHT_COUNT_];
 
-/* Is the capability permitted to this process? */
+/* Fills in whether the capability is permitted to this process. */
 void preflight_system_capability(int capability, struct preflight_row *row);
 
 /*
- * What can be told about PSI from the outside. `error` is the errno of opening or reading
- * /proc/pressure/cpu (0: it can be read), `compiled` says whether the kernel knows PSI at all,
- * `cmdline` is /proc/cmdline.
+ * Explains what is wrong with PSI. `error` is the errno of opening or reading /proc/pressure/cpu
+ * (0: it can be read), `compiled` says whether the kernel knows PSI at all, `cmdline` is
+ * /proc/cmdline.
  */
 void preflight_system_explain_psi(int error, bool compiled, const char *cmdline,
 				  struct preflight_row *row);

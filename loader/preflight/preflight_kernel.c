@@ -87,7 +87,10 @@ static void probe_ring_buffer(struct preflight_probes *p, struct preflight_row *
 	probe_map(row, BPF_MAP_TYPE_RINGBUF, (uint32_t)sysconf(_SC_PAGESIZE));
 }
 
-/* A map of task storage must have BTF for key and value. A kernel without it answers EINVAL. */
+/*
+ * Probes a map of task storage, which must have BTF for key and value. A kernel without it answers
+ * EINVAL.
+ */
 static void probe_task_storage(struct preflight_probes *p, struct preflight_row *row)
 {
 	static const struct {
@@ -206,7 +209,7 @@ static void probe_perf_link_pin(struct preflight_probes *p, struct preflight_row
 
 /* ---- programs that attach by BTF */
 
-/* Loads the program above for the BTF type of that name; 0, or the errno. */
+/* Loads the program of load_program for the BTF type of that name. Returns 0 or the errno. */
 static int load_by_btf(struct preflight_probes *p, uint32_t kind, const char *name,
 		       uint32_t attach_type)
 {
@@ -278,7 +281,7 @@ static void probe_iter_task(struct preflight_probes *p, struct preflight_row *ro
 	probe_iterator(p, row, "bpf_iter_task");
 }
 
-/* Does the kernel's own BTF have a function of that name? */
+/* Probes whether the kernel's own BTF has a function of that name. */
 static void probe_function(struct preflight_probes *p, struct preflight_row *row, const char *name)
 {
 	int r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* preflight_row.h: what was found of one need, and the words for it. */
-#ifndef TROCAR_LOADER_PREFLIGHT_PREFLIGHT_ROW_H
-#define TROCAR_LOADER_PREFLIGHT_PREFLIGHT_ROW_H
+/* preflight_row.h: the result for one need, and its words. */
+#ifndef TROCAR_LOADER_PREFLIGHT_ROW_H
+#define TROCAR_LOADER_PREFLIGHT_ROW_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,12 +27,12 @@ struct preflight_row {
 void preflight_row_present(struct preflight_row *row);
 
 /*
- * The probe ended with `error` (an errno): missing, or unknown where a process that is not root was
- * told EPERM or EACCES, which proves nothing.
+ * Sets the state after the probe failed with `error` (an errno): missing, or unknown where the
+ * kernel refused a process that is not root with EPERM or EACCES, which proves nothing.
  */
 void preflight_row_failed(struct preflight_row *row, int error);
 
-/* "present", "missing" or "unknown". */
+/* Returns "present", "missing" or "unknown". */
 const char *preflight_row_state(const struct preflight_row *row);
 
 #endif

@@ -69,7 +69,7 @@ void preflight_system_explain_psi(int error, bool compiled, const char *cmdline,
 	}
 }
 
-/* 0, or the errno of opening or reading. */
+/* Reads the file once. Returns 0, or the errno of opening or reading. */
 static int try_read(const char *path)
 {
 	_cleanup_free_ char *text = NULL;
@@ -84,7 +84,7 @@ static void probe_psi(struct preflight_probes *p, struct preflight_row *row)
 
 	if (read_small_file("/proc/cmdline", &cmdline) < 0)
 		cmdline = NULL;
-	/* The struct exists always; only with CONFIG_PSI it has members. */
+	/* The struct always exists; it has members only with CONFIG_PSI. */
 	preflight_system_explain_psi(error, preflight_btf_has_members(&p->btf, "psi_group"),
 				     cmdline ? cmdline : "", row);
 	if (error == 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker.h: what the consumer may ask of `trocar-loader broker`, as bytes. One SOCK_SEQPACKET
- * message is one request or one answer, of exactly the length that broker.def gives; all fields are
- * in the byte order of the machine. The strong side checks every field again; a message that is not
- * exactly right is refused, counted by reason (refusals.def) and answered, and one that is no
- * message of ours at all ends the connection.
+ * broker.h: the messages between the consumer and `trocar-loader broker`, as bytes. One
+ * SOCK_SEQPACKET message is one request or one answer, of exactly the length that broker.def gives;
+ * all fields are in the machine's byte order. The broker checks every field. It refuses, counts by
+ * reason (refusals.def) and answers a message that is not exactly right; it also closes the
+ * connection after a message that is shorter than a header or has another magic.
  */
 #ifndef TROCAR_SHARED_BROKER_BROKER_H
 #define TROCAR_SHARED_BROKER_BROKER_H
@@ -27,7 +27,7 @@ enum broker_refusal {
 struct broker_request_header {
 	uint32_t magic;	   /* BROKER_MAGIC */
 	uint32_t request;  /* enum broker_request */
-	uint32_t sequence; /* 1 for the first of a connection, then one more each */
+	uint32_t sequence; /* 1 for the first of a connection, then one more for each */
 	uint32_t pad;	   /* 0 */
 };
 
@@ -39,7 +39,7 @@ struct broker_hello {
 struct broker_sampler_open {
 	uint32_t cpu;
 	uint16_t hz;	  /* 1 to 999 */
-	uint16_t divisor; /* it ticks once in so many of those: 1 to DIVISOR_MAX */
+	uint16_t divisor; /* the event ticks at hz / divisor: 1 to DIVISOR_MAX */
 };
 
 struct broker_signal_attach {
@@ -48,21 +48,21 @@ struct broker_signal_attach {
 };
 
 struct broker_pressure_open {
-	uint64_t cgroup_id; /* the root's stands for the whole system */
+	uint64_t cgroup_id; /* the root cgroup's id: the whole system */
 	uint32_t resource;  /* enum resource */
 	uint32_t pad;
 };
 
 struct broker_mapping_open {
-	uint64_t start_ns; /* of the process, as struct process_key has it */
-	uint64_t start;	   /* of the mapping, as /proc/PID/map_files names it */
+	uint64_t start_ns; /* of the process, as in struct process_key */
+	uint64_t start;	   /* of the mapping, as in /proc/PID/map_files */
 	uint64_t end;
 	uint32_t tgid;
 	uint32_t pad;
 };
 
 struct broker_jit_map_open {
-	uint64_t start_ns; /* of the process, as struct process_key has it */
+	uint64_t start_ns; /* of the process, as in struct process_key */
 	uint32_t tgid;
 	uint32_t pad;
 };
@@ -76,9 +76,9 @@ enum broker_request {
 
 struct broker_answer {
 	uint32_t magic;	   /* BROKER_MAGIC */
-	uint32_t request;  /* as asked */
-	uint32_t sequence; /* as asked */
-	uint32_t refusal;  /* enum broker_refusal; NONE: granted */
+	uint32_t request;  /* of the request */
+	uint32_t sequence; /* of the request */
+	uint32_t refusal;  /* enum broker_refusal; REFUSAL_NONE: granted */
 	int32_t error;	   /* -errno where the kernel refused, else 0 */
 	uint32_t descriptors;
 };
@@ -98,10 +98,13 @@ struct broker_row {
 	const char *help;
 };
 
-/* The row of a request; NULL for a number that is none. */
+/* Returns the row of a request; NULL for a number that is none. */
 const struct broker_row *broker_row(uint32_t request);
 
-/* The JSON name of a refusal ("peer"), and its sentence; "unknown" for a number that is none. */
+/*
+ * Returns the JSON name of a refusal ("peer"), or its sentence; "unknown" for a number that is
+ * none.
+ */
 const char *broker_refusal_name(uint32_t refusal);
 const char *broker_refusal_help(uint32_t refusal);
 
