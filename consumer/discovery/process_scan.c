@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The scan: finds processes that no event reported, and those that started before the consumer. */
+#include "consumer/discovery/process_scan.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
