@@ -9,9 +9,9 @@
 
 #include <bpf/bpf_tracing.h>
 
-#include "bpf/event.h"
+#include "bpf/event_limit.h"
+#include "bpf/event_ring.h"
 #include "bpf/kernel.h"
-#include "bpf/limit.h"
 #include "bpf/scope.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -101,7 +101,7 @@ static __always_inline void cgroup_event(struct cgroup_scratch *s, __u32 kind, _
 	asm volatile("" : "+r"(bytes));
 	if (bytes > CGROUP_PATH_BYTES)
 		return;
-	event_emit(&s->event, sizeof(s->event) + bytes);
+	event_ring_put(&s->event, sizeof(s->event) + bytes);
 }
 
 /* The scratch when `cgroup` is of cgroup2 and discovery is on, else NULL. */
@@ -152,12 +152,12 @@ int BPF_PROG(on_populated, struct cgroup *cgroup, const char *path, int populate
 	if (!s || (!populated && !watched) || !path_read(s, path))
 		return 0;
 	if (!populated) {
-		if (limit_take(id, 0))
+		if (event_limit_admits(id, 0))
 			cgroup_event(s, EVENT_EMPTY, id, c, 0);
 		return 0;
 	}
 	value = path_rule(s, c);
-	if ((value || watched) && limit_take(id, 0))
+	if ((value || watched) && event_limit_admits(id, 0))
 		cgroup_event(s, EVENT_POPULATED, id, c, value);
 	return 0;
 }

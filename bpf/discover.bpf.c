@@ -2,8 +2,8 @@
 /*
  * discover.bpf.c: processes that take, inherit or lose a name that a rule matches, and their end.
  * The `targets` table and the events ring are kept here. The table is always right; what of it is
- * told has its limits (limit.h, event.h), and the consumer's scan repairs what was held back or
- * lost.
+ * told has its limits (event_limit.h, event_ring.h), and the consumer's scan repairs what was held
+ * back or lost.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -11,11 +11,12 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#include "bpf/event.h"
-#include "bpf/limit.h"
-#include "bpf/process.h"
+#include "bpf/event_limit.h"
+#include "bpf/event_ring.h"
+#include "bpf/process_marks.h"
+#include "bpf/process_table.h"
 #include "bpf/scope.h"
-#include "bpf/table.h"
+#include "bpf/task_keys.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -50,7 +51,7 @@ struct {
 } strangers SEC(".maps");
 
 /* The rule for `name` in the tries that are in force, or NULL. */
-static __always_inline struct rule_value *rule_find(const struct process_name *name,
+static __always_inline struct rule_value *rule_find(const struct task_name *name,
 						    const struct control *c, enum asker asker)
 {
 	__u32 active = READ_ORDERED(c->active), generation = READ_WORD(c->generation);
@@ -63,7 +64,7 @@ static __always_inline struct rule_value *rule_find(const struct process_name *n
 	if (s && s->words[0] == words[0] && s->words[1] == words[1] &&
 	    s->generation == generation && s->active == active)
 		return 0;
-	value = process_rule(name, active);
+	value = task_keys_find_rule(name, active);
 	if (!value && s) {
 		s->words[0] = words[0];
 		s->words[1] = words[1];
@@ -76,7 +77,7 @@ static __always_inline struct rule_value *rule_find(const struct process_name *n
 /* Whether the consumer is to hear of what the current task does: there is room, and it is its. */
 static __always_inline bool process_admit(__u32 kind)
 {
-	return event_admit(kind) && quota_current(sizeof(struct event));
+	return event_ring_admits(kind) && event_limit_admits_bytes(sizeof(struct event));
 }
 
 /*
@@ -91,7 +92,7 @@ static __always_inline bool process_event(__u32 kind, struct task_struct *task,
 
 	event.time_ns = bpf_ktime_get_ns();
 	event.start_ns = key->start_ns;
-	event.cgroup_id = process_cgroup(task);
+	event.cgroup_id = task_keys_cgroup(task);
 	event.kind = kind;
 	event.tgid = key->tgid;
 	event.ppid = task->real_parent->tgid;
@@ -99,7 +100,7 @@ static __always_inline bool process_event(__u32 kind, struct task_struct *task,
 	event.generation = generation;
 	event.uid = task->real_cred->uid.val;
 	bpf_probe_read_kernel_str(event.comm, COMM_BYTES, comm);
-	return event_emit(&event, sizeof(event));
+	return event_ring_put(&event, sizeof(event));
 }
 
 /*
@@ -120,7 +121,7 @@ static __always_inline void target_match(const struct process_key *key,
 	struct target *known = bpf_map_lookup_elem(&targets, key);
 	int r;
 
-	process_mark(key->tgid);
+	process_marks_set(key->tgid);
 	if (known) {
 		known->rule = fresh.rule;
 		known->generation = fresh.generation;
@@ -131,7 +132,7 @@ static __always_inline void target_match(const struct process_key *key,
 	r = bpf_map_update_elem(&targets, key, &fresh, BPF_ANY);
 	if (r) {
 		TOTALS_COUNT(targets_full);
-		error_tell(ERROR_TARGETS_FULL, r, NO_SLOT, fresh.rule, sizeof(fresh));
+		error_ring_put(ERROR_TARGETS_FULL, r, NO_SLOT, fresh.rule, sizeof(fresh));
 	}
 }
 
@@ -156,7 +157,7 @@ static __always_inline struct target *target_unmatch(const struct process_key *k
 /* Tells that no rule matches `name` any more; once it was told, the end is not. */
 static __always_inline void target_tell_unmatched(struct target *known, struct task_struct *task,
 						  const struct process_key *key,
-						  const struct process_name *name, __u32 rule,
+						  const struct task_name *name, __u32 rule,
 						  const struct control *c)
 {
 	if (process_admit(EVENT_UNNAME) &&
@@ -170,20 +171,20 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	const struct control *c = control_get();
 	struct rule_value *value;
 	struct process_key key;
-	struct process_name name;
+	struct task_name name;
 	struct target *known;
 	__u32 rule = NO_SLOT;
 	bool told;
 
 	if (!discovery_on(c))
 		return 0;
-	process_name_of(task, &name);
+	task_keys_name(task, &name);
 	value = rule_find(&name, c, ASKER_EXEC);
-	if (!value && !process_marked(task->tgid))
+	if (!value && !process_marks_has(task->tgid))
 		return 0;
 	if (!scope_allows_task(task))
 		return 0;
-	process_key_of(task, &key);
+	task_keys_process(task, &key);
 	if (value) {
 		told = process_admit(EVENT_EXEC);
 		target_match(&key, value, 1, 0, told);
@@ -207,7 +208,7 @@ static __always_inline void target_inherit(const struct process_key *key, __u32 
 {
 	struct target fresh = { .rule = NO_SLOT, .generation = generation, .unwind = unwind };
 
-	process_mark(key->tgid);
+	process_marks_set(key->tgid);
 	bpf_map_update_elem(&targets, key, &fresh, BPF_NOEXIST);
 }
 
@@ -221,7 +222,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	const struct control *c = control_get();
 	struct rule_value *value;
 	struct process_key key, parent_key;
-	struct process_name name;
+	struct task_name name;
 	__u32 unwind = 0;
 	bool heir, told;
 
@@ -229,17 +230,17 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	if (child->pid != child->tgid || child->flags & PF_KTHREAD)
 		return 0;
-	process_name_of(child, &name);
+	task_keys_name(child, &name);
 	value = rule_find(&name, c, ASKER_FORK);
-	heir = process_marked(parent->tgid);
+	heir = process_marks_has(parent->tgid);
 	if (!value && !heir)
 		return 0;
 	if (!scope_allows_task(child))
 		return 0;
-	process_key_of(child, &key);
+	task_keys_process(child, &key);
 	if (heir) {
-		process_key_of(parent, &parent_key);
-		unwind = table_inherit(parent, &parent_key, &key);
+		task_keys_process(parent, &parent_key);
+		unwind = process_table_inherit(parent, &parent_key, &key);
 	}
 	if (value) {
 		told = process_admit(EVENT_FORK);
@@ -267,7 +268,7 @@ static __always_inline bool target_is(const struct process_key *key, const struc
 
 /* A rename that a rule matches. One that is held back leaves the entry right all the same. */
 static __always_inline void rename_match(struct task_struct *task, const struct process_key *key,
-					 const struct process_name *name,
+					 const struct task_name *name,
 					 const struct rule_value *value)
 {
 	bool told;
@@ -275,7 +276,7 @@ static __always_inline void rename_match(struct task_struct *task, const struct 
 	/* A service that renames itself all day under one prefix must not flood the ring. */
 	if (target_is(key, value))
 		return;
-	told = limit_take(key->start_ns, key->tgid) && process_admit(EVENT_RENAME);
+	told = event_limit_admits(key->start_ns, key->tgid) && process_admit(EVENT_RENAME);
 	target_match(key, value, 0, 0, told);
 	if (told)
 		process_event(EVENT_RENAME, task, key, name->key.comm, value->rule,
@@ -293,7 +294,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 	const struct control *c = control_get();
 	struct rule_value *value;
 	struct process_key key;
-	struct process_name name;
+	struct task_name name;
 	struct target *known;
 	__u32 rule = NO_SLOT;
 
@@ -303,20 +304,20 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 		return 0;
 	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
 		return 0;
-	if (!process_name_read(to, &name))
+	if (!task_keys_read_name(to, &name))
 		return 0;
 	value = rule_find(&name, c, ASKER_RENAME);
-	if (!value && !process_marked(task->tgid))
+	if (!value && !process_marks_has(task->tgid))
 		return 0;
 	if (!scope_allows_task(task))
 		return 0;
-	process_key_of(task, &key);
+	task_keys_process(task, &key);
 	if (value) {
 		rename_match(task, &key, &name, value);
 		return 0;
 	}
 	known = target_unmatch(&key, 0, &rule);
-	if (known && limit_take(key.start_ns, key.tgid))
+	if (known && event_limit_admits(key.start_ns, key.tgid))
 		target_tell_unmatched(known, task, &key, &name, rule, c);
 	return 0;
 }
@@ -336,7 +337,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 
 	if (!c || task->signal->live.counter)
 		return 0;
-	process_key_of(task, &key);
+	task_keys_process(task, &key);
 	known = bpf_map_lookup_elem(&targets, &key);
 	if (!known)
 		return 0;
@@ -344,7 +345,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	rule = known->rule;
 	if (bpf_map_delete_elem(&targets, &key))
 		return 0;
-	process_unmark(key.tgid);
+	process_marks_clear(key.tgid);
 	if (flags & (TARGET_TOLD | TARGET_MAPPED) && scope_allows_task(task))
 		process_event(EVENT_EXIT, task, &key, task->group_leader->comm, rule,
 			      READ_WORD(c->generation));

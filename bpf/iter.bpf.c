@@ -2,7 +2,7 @@
 /*
  * iter.bpf.c: what an unprivileged reader may ask the kernel for: processes that rules match, the
  * executable mappings of processes under observation, and text symbols. The iterators change
- * nothing but the marks of process.h; they can be read as often as one likes, and by several
+ * nothing but the marks of task_keys.h; they can be read as often as one likes, and by several
  * readers at once.
  */
 #include <linux/bpf.h>
@@ -11,9 +11,10 @@
 
 #include <bpf/bpf_core_read.h>
 
-#include "bpf/process.h"
-#include "bpf/ranges.h"
+#include "bpf/process_marks.h"
 #include "bpf/scope.h"
+#include "bpf/task_keys.h"
+#include "bpf/unwind_ranges.h"
 #include "bpf/vma_tree.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -105,22 +106,22 @@ int tasks(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	const struct control *c = control_get();
 	struct task_record record = {};
-	struct process_name name;
+	struct task_name name;
 	struct rule_value *value;
 
 	if (!task || !c || !is_process(task))
 		return 0;
-	process_name_of(task, &name);
-	value = process_rule(&name, READ_WORD(c->scan_trie));
+	task_keys_name(task, &name);
+	value = task_keys_find_rule(&name, READ_WORD(c->scan_trie));
 	/* Nothing is watched: most processes end here, on one lookup. */
 	if (!value && !READ_WORD(c->armed))
 		return 0;
-	record.cgroup_id = process_cgroup(task);
+	record.cgroup_id = task_keys_cgroup(task);
 	if (!value && !bpf_map_lookup_elem(&watches, &record.cgroup_id))
 		return 0;
 	if (!scope_allows_task(task))
 		return 0;
-	process_mark(task->tgid);
+	process_marks_set(task->tgid);
 	record.start_ns = task->start_boottime;
 	record.tgid = task->tgid;
 	record.ppid = task->real_parent->tgid;
@@ -139,8 +140,8 @@ static __always_inline bool process_watched(struct task_struct *task)
 
 	if (!scope_allows_task(task))
 		return false;
-	process_key_of(task, &key);
-	cgroup = process_cgroup(task);
+	task_keys_process(task, &key);
+	cgroup = task_keys_cgroup(task);
 	return bpf_map_lookup_elem(&targets, &key) || bpf_map_lookup_elem(&watches, &cgroup);
 }
 
@@ -157,7 +158,7 @@ static __always_inline bool vma_allowed(struct task_struct *task, const struct c
 	if (!is_process(task) || !process_watched(task))
 		return false;
 	/* The reader is about to say in `targets` that it knows these mappings. */
-	process_mark(task->tgid);
+	process_marks_set(task->tgid);
 	return true;
 }
 
@@ -395,7 +396,7 @@ int ranges(struct bpf_iter__task *ctx)
 	if (!f.ranges || __sync_val_compare_and_swap(&f.ranges->busy, 0, 1))
 		return 0;
 	f.task = task;
-	record.fill = ranges_fill(&f, claims);
+	record.fill = unwind_ranges_fill(&f, claims);
 	record.table = number;
 	record.count = f.ranges->count;
 	record.missed = f.missed;

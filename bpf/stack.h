@@ -2,15 +2,15 @@
 /*
  * stack.h: the one function that takes the stacks of the current task. The user's is walked by the
  * process's table where it has one that is published (unwind_walk.h), else by frame pointers, as
- * the kernel's helper does it (callers.h). Only addresses of code leave it, never memory.
+ * the kernel's helper does it (caller_check.h). Only addresses of code leave it, never memory.
  */
 #ifndef TROCAR_BPF_STACK_H
 #define TROCAR_BPF_STACK_H
 
-#include "bpf/callers.h"
+#include "bpf/caller_check.h"
 #include "bpf/kernel.h"
 #include "bpf/maps.h"
-#include "bpf/table.h"
+#include "bpf/process_table.h"
 #include "bpf/unwind_walk.h"
 
 #define KERNEL_STACK_BYTES (STACK_FRAMES * sizeof(__u64))
@@ -86,7 +86,7 @@ static __always_inline void stack_registers(struct task_struct *task,
 	ret_frame->fp_lost = 0;
 }
 
-/* Where the stacks of the thread may end. Its memory is there: sample.bpf.c has looked. */
+/* Where the stacks of the thread may end. Its memory is there: sampler.bpf.c has looked. */
 static __always_inline void stack_bounds(struct task_struct *task, struct unwind_frame *f)
 {
 	const struct mm_struct *mm = task->mm;
@@ -155,7 +155,7 @@ static __always_inline __u64 stack_fill(__u32 number)
 static __always_inline __u64 stack_walk(struct task_struct *task, const struct process_key *key,
 					struct stack_buffer *b, __u64 at, __u32 number)
 {
-	__u64 fill = table_fill(task, key, number);
+	__u64 fill = process_table_generation(task, key, number);
 	struct stack_way way;
 
 	if (!fill || !stack_way_of(b, number, &way))
@@ -220,8 +220,8 @@ static __always_inline __u64 stack_user(void *ctx, struct task_struct *task, str
 
 	if (!count)
 		return 0;
-	count = callers_told(task, (const struct frame_build_id *)(b->frames + start),
-			     (const __u64 *)(b->frames + STACK_ADDRESSES), count);
+	count = caller_check_count(task, (const struct frame_build_id *)(b->frames + start),
+				   (const __u64 *)(b->frames + STACK_ADDRESSES), count);
 	b->sample.user_frames = count;
 	if (want & STACK_BUILD_ID) {
 		ids = stack_bound(count * sizeof(struct frame_build_id), USER_ID_BYTES);

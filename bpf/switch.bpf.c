@@ -8,9 +8,9 @@
 
 #include <bpf/bpf_tracing.h>
 
-#include "bpf/process.h"
 #include "bpf/scope.h"
-#include "bpf/watch.h"
+#include "bpf/task_keys.h"
+#include "bpf/watch_lookup.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -19,7 +19,7 @@ static __always_inline bool is_matched(struct task_struct *task)
 	const struct target *target;
 	struct process_key key;
 
-	process_key_of(task, &key);
+	task_keys_process(task, &key);
 	target = bpf_map_lookup_elem(&targets, &key);
 	return target && target->flags & TARGET_MATCHED;
 }
@@ -43,8 +43,8 @@ int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task
 	/* The idle task: its cgroup is the root, which is watched on hybrid hosts. */
 	if (!prev->pid)
 		return 0;
-	slot = watch_find(process_cgroup(prev), &index, &awake);
-	if (!slot || !scope_allows_task(prev) || heartbeat_stale(control, bpf_ktime_get_ns()))
+	slot = watch_lookup(task_keys_cgroup(prev), &index, &awake);
+	if (!slot || !scope_allows_task(prev) || watch_lookup_is_stale(control, bpf_ktime_get_ns()))
 		return 0;
 	if (READ_WORD(slot->flags) & SLOT_BY_PROCESS && !is_matched(prev))
 		return 0;

@@ -7,7 +7,7 @@
  * are read, and so which ones of its code addresses are told. A word that is no address of this
  * stack or of code changes nothing of what is told, whatever the tables are: neither the frames nor
  * how the walk ended, which has one name for all ends that depend on what was read. For the host as
- * well, like unwind.h, whose includer has also defined unwind_file_at and unwind_mapped.
+ * well, like unwind.h, whose includer has also defined unwind_file_at and mapped_file_find.
  */
 #ifndef TROCAR_BPF_UNWIND_WALK_H
 #define TROCAR_BPF_UNWIND_WALK_H
@@ -15,7 +15,7 @@
 #include "bpf/unwind.h"
 #include "bpf/unwind_cache.h"
 #ifndef UNWIND_HOST
-#include "bpf/mapped.h"
+#include "bpf/mapped_file.h"
 #endif
 
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
@@ -106,7 +106,7 @@ UNWIND_INLINE __u32 unwind_walk_learns(__u64 *check_in, __u64 check, __u64 at)
 {
 	__u32 number, word;
 
-	if (unwind_mapped(at, &number) != 0 || number != UNWIND_CHECK_WORD(check))
+	if (mapped_file_find(at, &number) != 0 || number != UNWIND_CHECK_WORD(check))
 		return 0;
 	if (unwind_read(&word, sizeof(word), at) == 0)
 		__sync_val_compare_and_swap(check_in, check,

@@ -16,7 +16,7 @@ struct kernelset {
 	struct trocar *skeleton; /* owned */
 	struct samplers samplers;
 	bool vma_open_coded;
-	bool page_walk; /* bpf/page.bpf.c can walk page tables */
+	bool page_walk; /* bpf/page_layout.bpf.c can walk page tables */
 };
 
 /*

@@ -55,7 +55,7 @@ struct abi_header {
 	__u32 unwind_rows;    /* elements of `unwind_pool`, 8 bytes each; 0: no tables */
 	__u32 unwind_tables;  /* entries of `unwind_process` and `unwind_ranges` */
 	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
-	__u32 page_walk; /* 1: the kernel side reads other processes' page tables (bpf/page.h) */
+	__u32 page_walk; /* 1: the kernel side reads other processes' page tables (bpf/page_walk.h) */
 	__u32 scoped;	 /* 1: nobody outside of the prefixes in `scope` is looked at */
 	__u32 pad;
 	__u64 loaded_ns; /* when the loader finished */

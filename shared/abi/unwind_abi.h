@@ -171,7 +171,7 @@ struct unwind_ranges {
  * What tells one mapped file from another that comes to lie where it was: a word of the file, so
  * many bytes below the range. The kernel side has read it from the process when it filled the
  * table, and compares it before it believes the range. A word that was not resident then is taken
- * over by a walk that finds the same file there, by its number (bpf/mapped.h). `below` is a
+ * over by a walk that finds the same file there, by its number (bpf/mapped_file.h). `below` is a
  * multiple of 4: its last bit tells the one from the other.
  */
 #define UNWIND_CHECK(below, word)	((__u64)(__u32)(below) << 32 | (__u32)(word))

@@ -4,8 +4,8 @@
  * without all else that a sample needs. The maps of the tables are those of a running agent.
  */
 #include "tests/bench/walk.h"
-#include "bpf/process.h"
 #include "bpf/stack.h"
+#include "bpf/task_keys.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -57,7 +57,7 @@ int walk_rows(void *ctx)
 	if (!c || !b)
 		return 0;
 	task = bpf_get_current_task_btf();
-	process_key_of(task, &key);
+	task_keys_process(task, &key);
 	if (!stack_walk(task, &key, b, 0, table))
 		return 0;
 	c->hits++;

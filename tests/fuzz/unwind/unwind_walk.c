@@ -178,7 +178,7 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 }
 
 #define UNWIND_HOST
-#include "tests/unit/consumer/unwind/testing/mapped.h"
+#include "tests/unit/consumer/unwind/testing/mapped_file.h"
 
 #include "bpf/unwind_walk.h"
 
@@ -228,7 +228,7 @@ static void fill(const struct input *in, __u64 number)
 		run.process->mappings[i] = in->mappings[i % SMALL];
 		run.ranges->checks[i] = in->exact & 0x800 ? in->elements[i % ELEMENTS] : 0;
 	}
-	mapped_number = in->exact & 0x1000 ? (__u32)in->elements[0] : 0;
+	mapped_file_number = in->exact & 0x1000 ? (__u32)in->elements[0] : 0;
 }
 
 /* Where the stacks end, by spare bits of the input: all, some or none of it is known. */

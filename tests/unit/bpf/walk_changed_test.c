@@ -17,7 +17,7 @@ static const struct unwind_file *unwind_file_at(__u32 index)
 	return index == 0 ? &only : NULL;
 }
 
-#include "tests/unit/consumer/unwind/testing/mapped.h"
+#include "tests/unit/consumer/unwind/testing/mapped_file.h"
 
 #include "bpf/unwind_walk.h"
 
@@ -104,12 +104,12 @@ static void test_learnt_later(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		ranges.checks[0] = UNWIND_CHECK_LATER(4096 - WORD_AT, file);
-		mapped_number = others[i];
+		mapped_file_number = others[i];
 		taking(&from, &ranges, &process, NULL, &t);
 		assert_int_equal(t.end, UNWIND_END_CHANGED);
 		assert_int_equal(ranges.checks[0], UNWIND_CHECK_LATER(4096 - WORD_AT, file));
 	}
-	mapped_number = file;
+	mapped_file_number = file;
 	taking(&from, &ranges, &process, NULL, &t);
 	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
 	assert_int_equal(t.count, 2);

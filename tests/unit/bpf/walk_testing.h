@@ -27,7 +27,7 @@ static const struct unwind_file *unwind_file_at(__u32 index)
 	return index < FILES ? &files[index] : NULL;
 }
 
-#include "tests/unit/consumer/unwind/testing/mapped.h"
+#include "tests/unit/consumer/unwind/testing/mapped_file.h"
 
 #include "bpf/unwind_walk.h"
 

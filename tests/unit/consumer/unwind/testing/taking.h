@@ -32,7 +32,7 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 {
 	return -1;
 }
-#include "tests/unit/consumer/unwind/testing/mapped.h"
+#include "tests/unit/consumer/unwind/testing/mapped_file.h"
 
 #include "bpf/unwind_walk.h"
 #endif

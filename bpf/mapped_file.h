@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mapped.h: which file lies at an address of a process, by the kernel's own mappings. */
-#ifndef TROCAR_BPF_MAPPED_H
-#define TROCAR_BPF_MAPPED_H
+/* mapped_file.h: which file lies at an address of a process, by the kernel's own mappings. */
+#ifndef TROCAR_BPF_MAPPED_FILE_H
+#define TROCAR_BPF_MAPPED_FILE_H
 
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -14,7 +14,7 @@
  * A number for the file of a mapping that the process does not write to; 0: there is none. Two
  * files share one by chance alone, one time in two thousand million.
  */
-static __always_inline __u32 mapped_number(const struct vm_area_struct *vma)
+static __always_inline __u32 mapped_file_number(const struct vm_area_struct *vma)
 {
 	const struct file *file = vma->vm_file;
 	__u64 inode;
@@ -27,7 +27,7 @@ static __always_inline __u32 mapped_number(const struct vm_area_struct *vma)
 
 static long mapped_look(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
-	*(__u32 *)context = mapped_number(vma);
+	*(__u32 *)context = mapped_file_number(vma);
 	return 0;
 }
 
@@ -36,7 +36,7 @@ static long mapped_look(struct task_struct *task, struct vm_area_struct *vma, vo
  * that cannot be said now. The lock is tried and not waited for, and the kernel gives it back only
  * after the tick: until then the answer stays true, and a second question has none.
  */
-static __always_inline long unwind_mapped(__u64 address, __u32 *ret_number)
+static __always_inline long mapped_file_find(__u64 address, __u32 *ret_number)
 {
 	__u32 number = 0;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * limit.h: who may put how much into the events ring. A limit holds one process that renames
+ * event_limit.h: who may put how much into the events ring. A limit holds one process that renames
  * itself, or one cgroup that fills and empties, to a few events a second; a quota holds one user,
  * and all that runs in one cgroup, to a part of the ring. Only what a rule matched asks here.
  */
-#ifndef TROCAR_BPF_LIMIT_H
-#define TROCAR_BPF_LIMIT_H
+#ifndef TROCAR_BPF_EVENT_LIMIT_H
+#define TROCAR_BPF_EVENT_LIMIT_H
 
 #include <stdbool.h>
 
@@ -36,7 +36,7 @@ struct {
 } limits __weak SEC(".maps");
 
 /* True when the subject may be told of once more in this second; else it is counted. */
-static __always_inline bool limit_take(__u64 id, __u32 tgid)
+static __always_inline bool event_limit_admits(__u64 id, __u32 tgid)
 {
 	struct limit_key key = { .id = id, .tgid = tgid };
 	struct limit *known = bpf_map_lookup_elem(&limits, &key);
@@ -88,7 +88,7 @@ struct {
 	__type(value, struct quota);
 } quotas __weak SEC(".maps");
 
-static __always_inline bool quota_take(const struct quota_key *key, __u64 bytes, __u64 max)
+static __always_inline bool charge_quota(const struct quota_key *key, __u64 bytes, __u64 max)
 {
 	struct quota *known = bpf_map_lookup_elem(&quotas, key);
 	__u64 now = bpf_ktime_get_ns(), drained;
@@ -115,7 +115,7 @@ static __always_inline bool quota_take(const struct quota_key *key, __u64 bytes,
  * 1 when the current task's user and cgroup may put `bytes` more there; else 0, and it is counted.
  * A function of its own, which the verifier looks at once and not on each path that comes here.
  */
-__weak __attribute__((noinline)) int quota_current(__u64 bytes)
+__weak __attribute__((noinline)) int event_limit_admits_bytes(__u64 bytes)
 {
 	struct quota_key key = {
 		.cgroup = bpf_get_current_ancestor_cgroup_id(QUOTA_CGROUP_LEVEL),
@@ -126,9 +126,9 @@ __weak __attribute__((noinline)) int quota_current(__u64 bytes)
 	if (!key.cgroup)
 		key.cgroup = bpf_get_current_cgroup_id();
 	bytes += BPF_RINGBUF_HDR_SZ;
-	if (quota_take(&key, bytes, size / QUOTA_USER_PART)) {
+	if (charge_quota(&key, bytes, size / QUOTA_USER_PART)) {
 		key.uid = QUOTA_ALL_USERS;
-		if (quota_take(&key, bytes, size / QUOTA_CGROUP_PART))
+		if (charge_quota(&key, bytes, size / QUOTA_CGROUP_PART))
 			return 1;
 	}
 	TOTALS_COUNT(events_over_quota);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ranges.h: fills a table with what the kernel itself finds mapped in a process. The consumer says
- * where to look, and is believed in nothing else.
+ * unwind_ranges.h: fills a table with what the kernel itself finds mapped in a process. The
+ * consumer says where to look, and is believed in nothing else.
  */
-#ifndef TROCAR_BPF_RANGES_H
-#define TROCAR_BPF_RANGES_H
+#ifndef TROCAR_BPF_UNWIND_RANGES_H
+#define TROCAR_BPF_UNWIND_RANGES_H
 
 #include <linux/errno.h>
 
 #include "bpf/kernel.h"
-#include "bpf/mapped.h"
+#include "bpf/mapped_file.h"
 #include "bpf/maps.h"
-#include "bpf/page.h"
+#include "bpf/page_walk.h"
 
 /* One filling of a table. */
 struct filling {
@@ -21,7 +21,7 @@ struct filling {
 	__u32 cut;
 	__u64 range; /* of the claim that is looked at */
 	__u64 inode; /* the file that it is to be of; 0: of none */
-	__u32 fixed; /* the number of the file that its check lies in (mapped.h), or 0 */
+	__u32 fixed; /* the number of the file that its check lies in (mapped_file.h), or 0 */
 	__u32 pad;
 };
 
@@ -54,7 +54,7 @@ static long ranges_fixed(struct task_struct *task, struct vm_area_struct *vma, v
 	struct filling *f = context;
 	struct file *file = vma->vm_file;
 
-	f->fixed = file && file->f_inode->i_ino == f->inode ? mapped_number(vma) : 0;
+	f->fixed = file && file->f_inode->i_ino == f->inode ? mapped_file_number(vma) : 0;
 	return 0;
 }
 
@@ -81,7 +81,7 @@ static __always_inline __u64 ranges_check(struct filling *f, __u64 start, __u32 
 	if (r == -EBUSY)
 		return 0;
 	if (!r && f->fixed)
-		check = mm && !page_read_word((__u64)mm->pgd, at, &word)
+		check = mm && !page_walk_read_word((__u64)mm->pgd, at, &word)
 				? UNWIND_CHECK(below, word)
 				: UNWIND_CHECK_LATER(below, f->fixed);
 	bpf_find_vma(f->task, start, ranges_mapping, f, 0);
@@ -118,7 +118,8 @@ static long ranges_claim(__u32 i, void *context)
  * half another's: who fills is alone in it, and `fill` is 0 until all are there. Returns the number
  * of the filling, 0 when there was none.
  */
-static __always_inline __u64 ranges_fill(struct filling *f, const struct unwind_claims *claims)
+static __always_inline __u64 unwind_ranges_fill(struct filling *f,
+						const struct unwind_claims *claims)
 {
 	struct unwind_ranges *r = f->ranges;
 	__u64 number;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* error.h: records of losses and faults; at most one per kind, CPU and second, the rest counted. */
-#ifndef TROCAR_BPF_ERROR_H
-#define TROCAR_BPF_ERROR_H
+/* error_ring.h: records of losses and faults; at most one per kind, CPU and second, the rest
+ * counted. */
+#ifndef TROCAR_BPF_ERROR_RING_H
+#define TROCAR_BPF_ERROR_RING_H
 
 #include "bpf/maps.h"
 
@@ -15,7 +16,8 @@ _Static_assert(ERROR_TARGETS_FULL < ERROR_KINDS, "error_limits has no element fo
  * between the two stores can lose one increment of `suppressed`: it is a hint, the counters are the
  * account.
  */
-static __always_inline void error_tell(__u32 kind, __s32 error, __u32 slot, __u32 rule, __u32 space)
+static __always_inline void error_ring_put(__u32 kind, __s32 error, __u32 slot, __u32 rule,
+					   __u32 space)
 {
 	struct error_limit *limit = bpf_map_lookup_elem(&error_limits, &kind);
 	__u64 now = bpf_ktime_get_ns();

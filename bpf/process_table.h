@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * table.h: is this the table of that process? The number comes from `targets`, which the consumer
- * writes, and is believed in nothing: a table is a process's when its ranges were taken from that
- * process in its present image, or from an ancestor of whose mappings it has a copy since a fork.
+ * process_table.h: is this the table of that process? The number comes from `targets`, which the
+ * consumer writes, and is believed in nothing: a table is a process's when its ranges were taken
+ * from that process in its present image, or from an ancestor of whose mappings it has a copy since
+ * a fork.
  */
-#ifndef TROCAR_BPF_TABLE_H
-#define TROCAR_BPF_TABLE_H
+#ifndef TROCAR_BPF_PROCESS_TABLE_H
+#define TROCAR_BPF_PROCESS_TABLE_H
 
 #include "bpf/kernel.h"
 #include "bpf/maps.h"
@@ -28,8 +29,8 @@ struct {
 } heirs __weak SEC(".maps");
 
 /* True when the ranges were taken from this process itself. */
-static __always_inline bool table_is_own(const struct unwind_ranges *r,
-					 const struct process_key *key)
+static __always_inline bool process_table_is_own(const struct unwind_ranges *r,
+						 const struct process_key *key)
 {
 	return r->tgid == key->tgid && r->start_ns == key->start_ns;
 }
@@ -40,8 +41,8 @@ static __always_inline bool table_is_own(const struct unwind_ranges *r,
  * serves the process that was looked at and its heirs. Nothing here is taken from the consumer but
  * the word that a filling is published.
  */
-static __always_inline __u64 table_fill(struct task_struct *task, const struct process_key *key,
-					__u32 number)
+static __always_inline __u64 process_table_generation(struct task_struct *task,
+						      const struct process_key *key, __u32 number)
 {
 	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
 	const struct unwind_process *p = bpf_map_lookup_elem(&unwind_process, &number);
@@ -53,7 +54,7 @@ static __always_inline __u64 table_fill(struct task_struct *task, const struct p
 	fill = READ_WORD(r->fill);
 	if (!fill || READ_ORDERED(p->published) != fill || r->execs != task->self_exec_id)
 		return 0;
-	if (table_is_own(r, key))
+	if (process_table_is_own(r, key))
 		return fill;
 	inherited = bpf_map_lookup_elem(&heirs, key);
 	return inherited && READ_WORD(*inherited) == fill ? fill : 0;
@@ -63,13 +64,13 @@ static __always_inline __u64 table_fill(struct task_struct *task, const struct p
  * `child`, which is being forked by `parent` and has not run yet, inherits the table that its
  * parent has. Returns what belongs in its target.unwind, 0 when there is nothing to inherit.
  */
-static __always_inline __u32 table_inherit(struct task_struct *parent,
-					   const struct process_key *parent_key,
-					   const struct process_key *child)
+static __always_inline __u32 process_table_inherit(struct task_struct *parent,
+						   const struct process_key *parent_key,
+						   const struct process_key *child)
 {
 	const struct target *known = bpf_map_lookup_elem(&targets, parent_key);
 	__u32 unwind = known ? READ_WORD(known->unwind) : 0;
-	__u64 fill = unwind ? table_fill(parent, parent_key, unwind - 1) : 0;
+	__u64 fill = unwind ? process_table_generation(parent, parent_key, unwind - 1) : 0;
 
 	if (!fill || bpf_map_update_elem(&heirs, child, &fill, BPF_ANY))
 		return 0;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * sample.bpf.c: the sampler, one tick of a CPU_CLOCK event at a time. It runs in interrupt context
+ * sampler.bpf.c: the sampler, one tick of a CPU_CLOCK event at a time. It runs in interrupt context
  * on every CPU for everyone, so the order of its questions is its price: nothing watched is one
  * load; someone else's tick is one hash lookup that misses; only then does it look at more.
  */
 #include <linux/errno.h>
 
-#include "bpf/event.h"
-#include "bpf/process.h"
+#include "bpf/event_ring.h"
+#include "bpf/process_marks.h"
 #include "bpf/scope.h"
 #include "bpf/stack.h"
-#include "bpf/watch.h"
+#include "bpf/task_keys.h"
+#include "bpf/watch_lookup.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -84,13 +85,13 @@ static __always_inline bool target_meet(const struct tick *t)
 	/* on_exit has deleted the entry already or is about to: a new one would never go away. */
 	if (t->task->flags & PF_EXITING)
 		return false;
-	process_mark(t->key.tgid);
+	process_marks_set(t->key.tgid);
 	r = bpf_map_update_elem(&targets, &t->key, &fresh, BPF_NOEXIST);
 	/* Otherwise another CPU was first, or holds the bucket and the next tick tries again. */
 	if (r != -E2BIG)
 		return !r;
 	TOTALS_COUNT(targets_full);
-	error_tell(ERROR_TARGETS_FULL, r, t->index, NO_SLOT, sizeof(fresh));
+	error_ring_put(ERROR_TARGETS_FULL, r, t->index, NO_SLOT, sizeof(fresh));
 	return false;
 }
 
@@ -163,8 +164,8 @@ static __always_inline void stack_lost(const struct tick *t, const struct sample
 	else
 		t->counters->lost[DROP_STACK_KERNEL]++;
 	if (!s->user_error && !s->kernel_error)
-		error_tell(t->flags & SAMPLE_IN_USER ? ERROR_USER_STACK : ERROR_KERNEL_STACK, 0,
-			   t->index, t->rule, 0);
+		error_ring_put(t->flags & SAMPLE_IN_USER ? ERROR_USER_STACK : ERROR_KERNEL_STACK, 0,
+			       t->index, t->rule, 0);
 }
 
 /* Not more often than this by one table; the consumer may ask for less. */
@@ -186,7 +187,7 @@ static __always_inline void unmapped_tell(const struct tick *t)
 	__u64 told, since;
 
 	/* An heir is soon to have its own. */
-	if (!r || !p || !table_is_own(r, &t->key))
+	if (!r || !p || !process_table_is_own(r, &t->key))
 		return;
 	told = READ_WORD(r->told_ns);
 	since = t->now_ns - told;
@@ -200,7 +201,7 @@ static __always_inline void unmapped_tell(const struct tick *t)
 	event.rule = t->rule;
 	event.generation = READ_WORD(t->control->generation);
 	bpf_get_current_comm(event.comm, sizeof(event.comm));
-	event_put(&event, sizeof(event), !told);
+	event_ring_submit(&event, sizeof(event), !told);
 }
 
 /* Counts how the walk by a table ended. */
@@ -239,11 +240,11 @@ static __always_inline void sample_take(const struct tick *t)
 	bytes = stack_take(t->ctx, &owner, b, want);
 	unwind_count(t, &b->sample);
 	if (b->sample.kernel_error)
-		error_tell(ERROR_KERNEL_STACK, b->sample.kernel_error, t->index, t->rule,
-			   KERNEL_STACK_BYTES);
+		error_ring_put(ERROR_KERNEL_STACK, b->sample.kernel_error, t->index, t->rule,
+			       KERNEL_STACK_BYTES);
 	if (b->sample.user_error)
-		error_tell(ERROR_USER_STACK, b->sample.user_error, t->index, t->rule,
-			   USER_ID_BYTES);
+		error_ring_put(ERROR_USER_STACK, b->sample.user_error, t->index, t->rule,
+			       USER_ID_BYTES);
 	if (!bytes) {
 		stack_lost(t, &b->sample);
 		return;
@@ -252,7 +253,7 @@ static __always_inline void sample_take(const struct tick *t)
 			       wake_flag(t->control, READ_WORD(b->calls)));
 	if (r) {
 		t->counters->lost[DROP_RING_FULL]++;
-		error_tell(ERROR_SAMPLES_FULL, r, t->index, t->rule, sizeof(b->sample) + bytes);
+		error_ring_put(ERROR_SAMPLES_FULL, r, t->index, t->rule, sizeof(b->sample) + bytes);
 		return;
 	}
 	t->counters->emitted++;
@@ -297,7 +298,7 @@ static __always_inline void tick_watched(struct tick *t)
 	/* The idle task: its cgroup is the root, which is watched on hybrid hosts. */
 	if (!t->task->pid || !scope_allows_task(t->task))
 		return;
-	process_key_of(t->task, &t->key);
+	task_keys_process(t->task, &t->key);
 	target = bpf_map_lookup_elem(&targets, &t->key);
 	if (READ_WORD(t->slot->flags) & SLOT_BY_PROCESS &&
 	    (!target || !(target->flags & TARGET_MATCHED)))
@@ -309,7 +310,7 @@ static __always_inline void tick_watched(struct tick *t)
 	if (!t->counters)
 		return;
 	t->now_ns = bpf_ktime_get_ns();
-	if (heartbeat_stale(t->control, t->now_ns)) {
+	if (watch_lookup_is_stale(t->control, t->now_ns)) {
 		TOTALS_COUNT(stale_ticks);
 		t->counters->attempted++;
 		t->counters->lost[DROP_STALE]++;
@@ -330,7 +331,7 @@ int sampler(struct bpf_perf_event_data *ctx)
 	t.control = control_get();
 	if (!t.control || !READ_WORD(t.control->armed))
 		return 0;
-	t.slot = watch_find(bpf_get_current_cgroup_id(), &t.index, &t.state);
+	t.slot = watch_lookup(bpf_get_current_cgroup_id(), &t.index, &t.state);
 	if (!t.slot)
 		return 0;
 	tick_watched(&t);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * page.bpf.c: finds where the kernel maps physical memory. No symbol that says so need be readable:
- * a process's page tables map the kernel's memory as well, the tables themselves included, and of
- * all places that the mapping could begin at only the true one lets them be found where they are.
- * The loader runs it once, before anything uses what it finds.
+ * page_layout.bpf.c: finds where the kernel maps physical memory. No symbol that says so need be
+ * readable: a process's page tables map the kernel's memory as well, the tables themselves
+ * included, and of all places that the mapping could begin at only the true one lets them be found
+ * where they are. The loader runs it once, before anything uses what it finds.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -11,7 +11,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "bpf/kernel.h"
-#include "bpf/page.h"
+#include "bpf/page_walk.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -37,7 +37,7 @@ static __always_inline bool leads_to_itself(const struct search *s, const struct
 {
 	__u64 entry = 0, at = 0;
 
-	return page_find(l, s->pgd, address, &entry, &at) == address;
+	return page_walk_find(l, s->pgd, address, &entry, &at) == address;
 }
 
 /*

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * page.h: the memory of another process, by its page tables. A read through them can not fault and
- * so waits for nobody: bpf_copy_from_user_task waits for each page that is not there, and for as
- * long as the owner of the file that it would come from likes (a FUSE server, say). What is not
+ * page_walk.h: the memory of another process, by its page tables. A read through them can not fault
+ * and so waits for nobody: bpf_copy_from_user_task waits for each page that is not there, and for
+ * as long as the owner of the file that it would come from likes (a FUSE server, say). What is not
  * resident is not read. x86-64 only; elsewhere nothing is known and every read fails.
  *
  * Page tables are named by physical addresses, and where the kernel maps physical memory differs
- * from boot to boot. page.bpf.c finds out, once, when the loader runs it.
+ * from boot to boot. page_layout.bpf.c finds out, once, when the loader runs it.
  */
-#ifndef TROCAR_BPF_PAGE_H
-#define TROCAR_BPF_PAGE_H
+#ifndef TROCAR_BPF_PAGE_WALK_H
+#define TROCAR_BPF_PAGE_WALK_H
 
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -50,8 +50,8 @@ struct {
  * Where the kernel sees the byte that the tables at `table` have at `address`; 0: they have none,
  * or it is not resident. *ret_entry is the last entry on the way, and where it stands is *ret_at.
  */
-static __always_inline __u64 page_find(const struct page_layout *l, __u64 table, __u64 address,
-				       __u64 *ret_entry, __u64 *ret_at)
+static __always_inline __u64 page_walk_find(const struct page_layout *l, __u64 table, __u64 address,
+					    __u64 *ret_entry, __u64 *ret_at)
 {
 	__u32 shift = l->top;
 	__u64 entry, offset;
@@ -78,7 +78,7 @@ static __always_inline __u64 page_find(const struct page_layout *l, __u64 table,
  * moment: between the two looks at the entry the word is that page's, or somebody's who has the
  * page by then; so what is read is compared, and never told.
  */
-static __always_inline long page_read_word(__u64 pgd, __u64 address, __u32 *ret_word)
+static __always_inline long page_walk_read_word(__u64 pgd, __u64 address, __u32 *ret_word)
 {
 	__u32 zero = 0, word;
 	const struct page_layout *l = bpf_map_lookup_elem(&page_layout, &zero);
@@ -86,7 +86,7 @@ static __always_inline long page_read_word(__u64 pgd, __u64 address, __u32 *ret_
 
 	if (!l || !l->base)
 		return -1;
-	from = page_find(l, pgd, address, &entry, &at);
+	from = page_walk_find(l, pgd, address, &entry, &at);
 	if (!from || bpf_probe_read_kernel(&word, sizeof(word), (const void *)from) ||
 	    bpf_probe_read_kernel(&again, sizeof(again), (const void *)at) ||
 	    (entry ^ again) & (PAGE_FRAME | PAGE_PRESENT))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * callers.h: which of the addresses that bpf_get_stack has found by frame pointers may be told. In
- * code that uses that register for data the chain runs over any memory, and the helper looks at no
- * mapping. So a caller is told only if it is in the program's own code, whose limits the kernel
- * knows, or in a file with a build-id and behind a call; the first that is neither ends the stack.
- * The innermost is where the program was, and told in any case.
+ * caller_check.h: which of the addresses that bpf_get_stack has found by frame pointers may be
+ * told. In code that uses that register for data the chain runs over any memory, and the helper
+ * looks at no mapping. So a caller is told only if it is in the program's own code, whose limits
+ * the kernel knows, or in a file with a build-id and behind a call; the first that is neither ends
+ * the stack. The innermost is where the program was, and told in any case.
  */
-#ifndef TROCAR_BPF_CALLERS_H
-#define TROCAR_BPF_CALLERS_H
+#ifndef TROCAR_BPF_CALLER_CHECK_H
+#define TROCAR_BPF_CALLER_CHECK_H
 
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -82,9 +82,9 @@ static long callers_look(__u32 i, struct callers *c)
  * How many of the `count` frames of `task` may be told, from the innermost on: at `ids` as the
  * kernel has resolved them, at `addresses` as they are.
  */
-static __always_inline __u32 callers_told(const struct task_struct *task,
-					  const struct frame_build_id *ids, const __u64 *addresses,
-					  __u32 count)
+static __always_inline __u32 caller_check_count(const struct task_struct *task,
+						const struct frame_build_id *ids,
+						const __u64 *addresses, __u32 count)
 {
 	const struct mm_struct *mm = task->mm;
 	struct callers c = { .ids = ids, .addresses = addresses, .count = count };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* event.h: the one door into the events ring. */
-#ifndef TROCAR_BPF_EVENT_H
-#define TROCAR_BPF_EVENT_H
+/* event_ring.h: the one door into the events ring. */
+#ifndef TROCAR_BPF_EVENT_RING_H
+#define TROCAR_BPF_EVENT_RING_H
 
 #include <stdbool.h>
 
-#include "bpf/error.h"
+#include "bpf/error_ring.h"
 #include "bpf/maps.h"
 
 /*
@@ -23,7 +23,7 @@ struct {
 	__type(value, __u64);
 } event_wake __weak SEC(".maps");
 
-static __always_inline __u64 event_wake_flag(__u64 now)
+static __always_inline __u64 event_ring_wake_flag(__u64 now)
 {
 	__u32 zero = 0;
 	__u64 *woken_ns = bpf_map_lookup_elem(&event_wake, &zero);
@@ -39,7 +39,7 @@ static __always_inline __u64 event_wake_flag(__u64 now)
  * and names, cgroups and addresses, which a scan or the next tick makes good, a quarter. What finds
  * no room is counted as shed.
  */
-static __always_inline bool event_admit(__u32 kind)
+static __always_inline bool event_ring_admits(__u32 kind)
 {
 	__u64 size, used;
 
@@ -57,26 +57,27 @@ static __always_inline bool event_admit(__u32 kind)
  * Puts `event` of `bytes` bytes, path included, into the ring; counts it as an event, as shed or as
  * lost. True when the consumer will see it. `at_once`: the consumer is woken in any case.
  */
-static __always_inline bool event_put(const struct event *event, __u64 bytes, bool at_once)
+static __always_inline bool event_ring_submit(const struct event *event, __u64 bytes, bool at_once)
 {
 	long r;
 
-	if (!event_admit(event->kind))
+	if (!event_ring_admits(event->kind))
 		return false;
 	r = bpf_ringbuf_output(&events, (void *)event, bytes,
-			       at_once ? BPF_RB_FORCE_WAKEUP : event_wake_flag(event->time_ns));
+			       at_once ? BPF_RB_FORCE_WAKEUP
+				       : event_ring_wake_flag(event->time_ns));
 	if (r < 0) {
 		TOTALS_COUNT(events_lost);
-		error_tell(ERROR_EVENTS_FULL, r, NO_SLOT, event->rule, bytes);
+		error_ring_put(ERROR_EVENTS_FULL, r, NO_SLOT, event->rule, bytes);
 		return false;
 	}
 	TOTALS_COUNT(events);
 	return true;
 }
 
-static __always_inline bool event_emit(const struct event *event, __u64 bytes)
+static __always_inline bool event_ring_put(const struct event *event, __u64 bytes)
 {
-	return event_put(event, bytes, false);
+	return event_ring_submit(event, bytes, false);
 }
 
 #endif

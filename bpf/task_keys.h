@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* task_keys.h: what several programs ask about a task. */
+#ifndef TROCAR_BPF_TASK_KEYS_H
+#define TROCAR_BPF_TASK_KEYS_H
+
+#include "bpf/kernel.h"
+#include "bpf/maps.h"
+
+/* Fills the key under which `task`'s process stands in `targets`. */
+static __always_inline void task_keys_process(struct task_struct *task, struct process_key *ret_key)
+{
+	ret_key->tgid = task->tgid;
+	ret_key->pad = 0;
+	ret_key->start_ns = task->group_leader->start_boottime;
+}
+
+/* Id of the cgroup2 group of `task` (cgroup_id() in include/linux/cgroup.h). */
+static __always_inline __u64 task_keys_cgroup(struct task_struct *task)
+{
+	return task->cgroups->dfl_cgrp->kn->id;
+}
+
+/* A name as the key of the tries; its place on the stack is aligned for its two words. */
+struct task_name {
+	__u32 pad;
+	struct comm_key key;
+} __attribute__((aligned(8)));
+
+_Static_assert(__builtin_offsetof(struct task_name, key.comm) == 8, "comm is not aligned");
+
+/*
+ * The name of `task`, in two loads: a helper that copies it costs as much as the rest of the
+ * question. The kernel pads it with zeros (__set_task_comm); what may stand behind the NUL is no
+ * part of any rule.
+ */
+static __always_inline void task_keys_name(struct task_struct *task, struct task_name *ret_name)
+{
+	const volatile __u64 *from = (const volatile __u64 *)task->comm;
+	__u64 *to = (__u64 *)ret_name->key.comm;
+
+	ret_name->key.prefix_bits = 8 * COMM_BYTES;
+	to[0] = from[0];
+	to[1] = from[1];
+}
+
+/* The same of kernel memory of any length; false when it cannot be read. */
+static __always_inline bool task_keys_read_name(const char *comm, struct task_name *ret_name)
+{
+	__builtin_memset(ret_name, 0, sizeof(*ret_name));
+	ret_name->key.prefix_bits = 8 * COMM_BYTES;
+	return bpf_probe_read_kernel_str(ret_name->key.comm, COMM_BYTES, comm) >= 0;
+}
+
+/*
+ * Looks `name` up in trie `which` (0 = a, else b); NULL when no rule matches. All 16 bytes are
+ * compared, so a rule whose key holds the terminating NUL is exact.
+ */
+static __always_inline struct rule_value *task_keys_find_rule(const struct task_name *name,
+							      __u32 which)
+{
+	if (which)
+		return bpf_map_lookup_elem(&rules_b, &name->key);
+	return bpf_map_lookup_elem(&rules_a, &name->key);
+}
+
+#endif
