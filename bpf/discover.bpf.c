@@ -28,7 +28,7 @@ static __always_inline bool discovery_on(const struct control *c)
 
 enum asker { ASKER_EXEC, ASKER_FORK, ASKER_RENAME, ASKER_COUNT_ };
 
-#define STRANGERS_BITS 7 /* of the index: names remembered per asker and CPU */
+#define UNMATCHED_NAMES_BITS 7 /* of the index: names remembered per asker and CPU */
 
 /*
  * Private: names that no rule of this state of the tries matches. The same few programs start all
@@ -37,7 +37,7 @@ enum asker { ASKER_EXEC, ASKER_FORK, ASKER_RENAME, ASKER_COUNT_ };
  * away meanwhile is never asked for. A program does not run inside itself on one CPU, so what it
  * writes here is whole; another program might, so each has its own.
  */
-struct stranger {
+struct unmatched_name {
 	__u64 words[2]; /* the name */
 	__u32 generation, active;
 	__u64 pad; /* to 32 bytes: in one cache line */
@@ -45,9 +45,9 @@ struct stranger {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, ASKER_COUNT_ << STRANGERS_BITS);
+	__uint(max_entries, ASKER_COUNT_ << UNMATCHED_NAMES_BITS);
 	__type(key, __u32);
-	__type(value, struct stranger);
+	__type(value, struct unmatched_name);
 } strangers SEC(".maps");
 
 /* The rule for `name` in the tries that are in force, or NULL. */
@@ -57,8 +57,9 @@ static __always_inline struct rule_value *rule_find(const struct task_name *name
 	__u32 active = READ_ORDERED(c->active), generation = READ_WORD(c->generation);
 	const __u64 *words = (const __u64 *)name->key.comm;
 	__u64 hash = (words[0] ^ words[1] * 31) * 0x9e3779b97f4a7c15ull;
-	__u32 index = ((__u32)asker << STRANGERS_BITS) + (hash >> (64 - STRANGERS_BITS));
-	struct stranger *s = bpf_map_lookup_elem(&strangers, &index);
+	__u32 index =
+		((__u32)asker << UNMATCHED_NAMES_BITS) + (hash >> (64 - UNMATCHED_NAMES_BITS));
+	struct unmatched_name *s = bpf_map_lookup_elem(&strangers, &index);
 	struct rule_value *value;
 
 	if (s && s->words[0] == words[0] && s->words[1] == words[1] &&
@@ -110,9 +111,9 @@ static __always_inline bool process_event(__u32 kind, struct task_struct *task,
  */
 static __always_inline void target_match(const struct process_key *key,
 					 const struct rule_value *value, __u32 execs, __u32 unwind,
-					 bool told)
+					 bool reported)
 {
-	__u32 flags = TARGET_MATCHED | (told ? TARGET_TOLD : 0);
+	__u32 flags = TARGET_MATCHED | (reported ? TARGET_REPORTED : 0);
 	struct target fresh = { .flags = flags,
 				.rule = value->rule,
 				.execs = execs,
@@ -126,7 +127,7 @@ static __always_inline void target_match(const struct process_key *key,
 		known->rule = fresh.rule;
 		known->generation = fresh.generation;
 		known->execs += execs;
-		known->flags = (execs ? known->flags & TARGET_TOLD : known->flags) | flags;
+		known->flags = (execs ? known->flags & TARGET_REPORTED : known->flags) | flags;
 		return;
 	}
 	r = bpf_map_update_elem(&targets, key, &fresh, BPF_ANY);
@@ -150,8 +151,8 @@ static __always_inline struct target *target_unmatch(const struct process_key *k
 	*ret_rule = known->rule;
 	known->rule = NO_SLOT;
 	known->execs += execs;
-	known->flags &= execs ? TARGET_TOLD : ~TARGET_MATCHED;
-	return known->flags & TARGET_TOLD ? known : 0;
+	known->flags &= execs ? TARGET_REPORTED : ~TARGET_MATCHED;
+	return known->flags & TARGET_REPORTED ? known : 0;
 }
 
 /* Tells that no rule matches `name` any more; once it was told, the end is not. */
@@ -162,7 +163,7 @@ static __always_inline void target_tell_unmatched(struct target *known, struct t
 {
 	if (process_admit(EVENT_UNNAME) &&
 	    process_event(EVENT_UNNAME, task, key, name->key.comm, rule, READ_WORD(c->generation)))
-		known->flags &= ~TARGET_TOLD;
+		known->flags &= ~TARGET_REPORTED;
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -174,7 +175,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	struct task_name name;
 	struct target *known;
 	__u32 rule = NO_SLOT;
-	bool told;
+	bool reported;
 
 	if (!discovery_on(c))
 		return 0;
@@ -186,9 +187,9 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		return 0;
 	task_keys_process(task, &key);
 	if (value) {
-		told = process_admit(EVENT_EXEC);
-		target_match(&key, value, 1, 0, told);
-		if (told)
+		reported = process_admit(EVENT_EXEC);
+		target_match(&key, value, 1, 0, reported);
+		if (reported)
 			process_event(EVENT_EXEC, task, &key, name.key.comm, value->rule,
 				      value->generation);
 		return 0;
@@ -224,7 +225,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	struct process_key key, parent_key;
 	struct task_name name;
 	__u32 unwind = 0;
-	bool heir, told;
+	bool parent_known, reported;
 
 	if (!discovery_on(c))
 		return 0;
@@ -232,20 +233,20 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	task_keys_name(child, &name);
 	value = rule_find(&name, c, ASKER_FORK);
-	heir = process_marks_has(parent->tgid);
-	if (!value && !heir)
+	parent_known = process_marks_has(parent->tgid);
+	if (!value && !parent_known)
 		return 0;
 	if (!scope_allows_task(child))
 		return 0;
 	task_keys_process(child, &key);
-	if (heir) {
+	if (parent_known) {
 		task_keys_process(parent, &parent_key);
 		unwind = process_table_inherit(parent, &parent_key, &key);
 	}
 	if (value) {
-		told = process_admit(EVENT_FORK);
-		target_match(&key, value, 0, unwind, told);
-		if (told)
+		reported = process_admit(EVENT_FORK);
+		target_match(&key, value, 0, unwind, reported);
+		if (reported)
 			process_event(EVENT_FORK, child, &key, name.key.comm, value->rule,
 				      value->generation);
 	} else if (unwind) {
@@ -262,7 +263,7 @@ static __always_inline bool target_is(const struct process_key *key, const struc
 {
 	const struct target *known = bpf_map_lookup_elem(&targets, key);
 
-	return known && known->flags & TARGET_MATCHED && known->flags & TARGET_TOLD &&
+	return known && known->flags & TARGET_MATCHED && known->flags & TARGET_REPORTED &&
 	       known->rule == value->rule && known->generation == value->generation;
 }
 
@@ -271,14 +272,14 @@ static __always_inline void rename_match(struct task_struct *task, const struct 
 					 const struct task_name *name,
 					 const struct rule_value *value)
 {
-	bool told;
+	bool reported;
 
 	/* A service that renames itself all day under one prefix must not flood the ring. */
 	if (target_is(key, value))
 		return;
-	told = event_limit_admits(key->start_ns, key->tgid) && process_admit(EVENT_RENAME);
-	target_match(key, value, 0, 0, told);
-	if (told)
+	reported = event_limit_admits(key->start_ns, key->tgid) && process_admit(EVENT_RENAME);
+	target_match(key, value, 0, 0, reported);
+	if (reported)
 		process_event(EVENT_RENAME, task, key, name->key.comm, value->rule,
 			      value->generation);
 }
@@ -346,7 +347,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (bpf_map_delete_elem(&targets, &key))
 		return 0;
 	process_marks_clear(key.tgid);
-	if (flags & (TARGET_TOLD | TARGET_MAPPED) && scope_allows_task(task))
+	if (flags & (TARGET_REPORTED | TARGET_MAPPED) && scope_allows_task(task))
 		process_event(EVENT_EXIT, task, &key, task->group_leader->comm, rule,
 			      READ_WORD(c->generation));
 	return 0;

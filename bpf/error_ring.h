@@ -25,7 +25,7 @@ static __always_inline void error_ring_put(__u32 kind, __s32 error, __u32 slot, 
 
 	if (!limit)
 		return;
-	if (limit->told_ns && now - limit->told_ns < ERROR_EVERY_NS) {
+	if (limit->sent_ns && now - limit->sent_ns < ERROR_EVERY_NS) {
 		limit->suppressed++;
 		return;
 	}
@@ -39,7 +39,7 @@ static __always_inline void error_ring_put(__u32 kind, __s32 error, __u32 slot, 
 	record.suppressed = limit->suppressed;
 	record.cpu = bpf_get_smp_processor_id();
 	bpf_get_current_comm(record.comm, sizeof(record.comm));
-	limit->told_ns = now;
+	limit->sent_ns = now;
 	if (bpf_ringbuf_output(&errors, &record, sizeof(record), BPF_RB_NO_WAKEUP)) {
 		limit->suppressed++;
 		TOTALS_COUNT(errors_lost);

@@ -383,7 +383,7 @@ int ranges(struct bpf_iter__task *ctx)
 	const struct control *c = control_get();
 	const struct unwind_claims *claims;
 	struct ranges_record record = {};
-	struct filling f = {};
+	struct ranges_writer w = {};
 	__u32 zero = 0, number;
 
 	claims = bpf_map_lookup_elem(&unwind_claims, &zero);
@@ -392,16 +392,16 @@ int ranges(struct bpf_iter__task *ctx)
 	    !process_watched(task))
 		return 0;
 	number = READ_WORD(claims->table);
-	f.ranges = bpf_map_lookup_elem(&unwind_ranges, &number);
-	if (!f.ranges || __sync_val_compare_and_swap(&f.ranges->busy, 0, 1))
+	w.ranges = bpf_map_lookup_elem(&unwind_ranges, &number);
+	if (!w.ranges || __sync_val_compare_and_swap(&w.ranges->busy, 0, 1))
 		return 0;
-	f.task = task;
-	record.fill = unwind_ranges_fill(&f, claims);
+	w.task = task;
+	record.table_generation = unwind_ranges_fill(&w, claims);
 	record.table = number;
-	record.count = f.ranges->count;
-	record.missed = f.missed;
-	record.cut = f.cut;
-	__sync_lock_test_and_set(&f.ranges->busy, 0);
+	record.count = w.ranges->count;
+	record.missed = w.missed;
+	record.cut = w.cut;
+	__sync_lock_test_and_set(&w.ranges->busy, 0);
 	bpf_seq_write(seq, &record, sizeof(record));
 	return 0;
 }

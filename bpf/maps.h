@@ -175,7 +175,7 @@ struct {
 
 /* Private: when a kind of error was last told on this CPU, and how many were not told since. */
 struct error_limit {
-	__u64 told_ns;
+	__u64 sent_ns;
 	__u32 suppressed;
 	__u32 pad;
 };

@@ -13,7 +13,7 @@
 
 /* Children whose fork is remembered; the longest unused go first, and those of the dead with them.
  */
-#define HEIRS 4096
+#define INHERITED_TABLES 4096
 
 /*
  * Private: the filling that was published as the forking process's own when it forked. At that
@@ -23,7 +23,7 @@
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, HEIRS);
+	__uint(max_entries, INHERITED_TABLES);
 	__type(key, struct process_key);
 	__type(value, __u64);
 } heirs __weak SEC(".maps");
@@ -47,17 +47,18 @@ static __always_inline __u64 process_table_generation(struct task_struct *task,
 	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
 	const struct unwind_process *p = bpf_map_lookup_elem(&unwind_process, &number);
 	const __u64 *inherited;
-	__u64 fill;
+	__u64 generation;
 
 	if (!r || !p)
 		return 0;
-	fill = READ_WORD(r->fill);
-	if (!fill || READ_ORDERED(p->published) != fill || r->execs != task->self_exec_id)
+	generation = READ_WORD(r->table_generation);
+	if (!generation || READ_ORDERED(p->published) != generation ||
+	    r->execs != task->self_exec_id)
 		return 0;
 	if (process_table_is_own(r, key))
-		return fill;
+		return generation;
 	inherited = bpf_map_lookup_elem(&heirs, key);
-	return inherited && READ_WORD(*inherited) == fill ? fill : 0;
+	return inherited && READ_WORD(*inherited) == generation ? generation : 0;
 }
 
 /*
@@ -70,9 +71,9 @@ static __always_inline __u32 process_table_inherit(struct task_struct *parent,
 {
 	const struct target *known = bpf_map_lookup_elem(&targets, parent_key);
 	__u32 unwind = known ? READ_WORD(known->unwind) : 0;
-	__u64 fill = unwind ? process_table_generation(parent, parent_key, unwind - 1) : 0;
+	__u64 generation = unwind ? process_table_generation(parent, parent_key, unwind - 1) : 0;
 
-	if (!fill || bpf_map_update_elem(&heirs, child, &fill, BPF_ANY))
+	if (!generation || bpf_map_update_elem(&heirs, child, &generation, BPF_ANY))
 		return 0;
 	return unwind;
 }

@@ -22,7 +22,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 _Static_assert((PHASES & (PHASES - 1)) == 0, "PHASES is a mask");
 _Static_assert(DROP_COUNT_ <= sizeof(((struct slot_counters *)0)->lost) / sizeof(__u64),
 	       "a drop reason has no counter");
-_Static_assert(UNWIND_END_COUNT_ <= UNWIND_ENDS, "an end of a walk has no counter");
+_Static_assert(UNWIND_END_COUNT_ <= UNWIND_STOP_REASONS, "an end of a walk has no counter");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -124,7 +124,7 @@ static __always_inline void sample_fill(const struct tick *t, struct sample *s, 
 	s->tgid = t->key.tgid;
 	s->tid = (__u32)bpf_get_current_pid_tgid();
 	s->flags = t->flags;
-	s->fill = 0;
+	s->table_generation = 0;
 	s->image = t->task->self_exec_id;
 	s->pad = 0;
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
@@ -184,16 +184,16 @@ static __always_inline void unmapped_tell(const struct tick *t)
 	struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
 	const struct unwind_process *p = bpf_map_lookup_elem(&unwind_process, &number);
 	struct event event = {};
-	__u64 told, since;
+	__u64 last_ns, since_ns;
 
 	/* An heir is soon to have its own. */
 	if (!r || !p || !process_table_is_own(r, &t->key))
 		return;
-	told = READ_WORD(r->told_ns);
-	since = t->now_ns - told;
-	if (since < UNMAPPED_EVERY_NS || since < READ_WORD(p->quiet_ns))
+	last_ns = READ_WORD(r->unmapped_ns);
+	since_ns = t->now_ns - last_ns;
+	if (since_ns < UNMAPPED_EVERY_NS || since_ns < READ_WORD(p->quiet_ns))
 		return;
-	r->told_ns = t->now_ns;
+	r->unmapped_ns = t->now_ns;
 	event.time_ns = t->now_ns;
 	event.start_ns = t->key.start_ns;
 	event.kind = EVENT_UNMAPPED;
@@ -201,7 +201,7 @@ static __always_inline void unmapped_tell(const struct tick *t)
 	event.rule = t->rule;
 	event.generation = READ_WORD(t->control->generation);
 	bpf_get_current_comm(event.comm, sizeof(event.comm));
-	event_ring_submit(&event, sizeof(event), !told);
+	event_ring_submit(&event, sizeof(event), !last_ns);
 }
 
 /* Counts how the walk by a table ended. */
@@ -212,9 +212,9 @@ static __always_inline void unwind_count(const struct tick *t, const struct samp
 	if (!(s->flags & SAMPLE_UNWOUND))
 		return;
 	if (totals)
-		totals->unwind_ends[s->user_end & (UNWIND_ENDS - 1)]++;
-	if (s->user_end == UNWIND_END_NO_MAPPING || s->user_end == UNWIND_END_CHANGED ||
-	    (s->user_end == UNWIND_END_NO_CALLER && !(s->flags & SAMPLE_BY_POINTER)))
+		totals->unwind_stop_reasons[s->stop_reason & (UNWIND_STOP_REASONS - 1)]++;
+	if (s->stop_reason == UNWIND_END_NO_MAPPING || s->stop_reason == UNWIND_END_CHANGED ||
+	    (s->stop_reason == UNWIND_END_NO_CALLER && !(s->flags & SAMPLE_BY_POINTER)))
 		unmapped_tell(t);
 }
 

@@ -134,13 +134,13 @@ static long stack_frame(__u32 i, struct stack_way *way)
 	if (!unwind_walk_on(&b->walk, way->ranges, way->process, way->cache)) {
 		if (i > 0)
 			return 1;
-		if (b->walk.end == UNWIND_END_CHANGED)
+		if (b->walk.stop_reason == UNWIND_END_CHANGED)
 			b->sample.flags |= SAMPLE_LEAF_CHANGED;
 	}
 	*(__u64 *)(b->frames + at) = pc;
 	b->at = at + sizeof(__u64);
 	b->sample.user_frames++;
-	return b->walk.end != UNWIND_END_NONE;
+	return b->walk.stop_reason != UNWIND_END_NONE;
 }
 
 /* Which filling table `number` holds now. */
@@ -148,17 +148,17 @@ static __always_inline __u64 stack_fill(__u32 number)
 {
 	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
 
-	return r ? READ_ORDERED(r->fill) : 0;
+	return r ? READ_ORDERED(r->table_generation) : 0;
 }
 
 /* Puts the user stack at b->frames + at, by table `number`; 0: it has none for this process. */
 static __always_inline __u64 stack_walk(struct task_struct *task, const struct process_key *key,
 					struct stack_buffer *b, __u64 at, __u32 number)
 {
-	__u64 fill = process_table_generation(task, key, number);
+	__u64 generation = process_table_generation(task, key, number);
 	struct stack_way way;
 
-	if (!fill || !stack_way_of(b, number, &way))
+	if (!generation || !stack_way_of(b, number, &way))
 		return 0;
 	stack_registers(task, &b->walk.frame);
 	stack_bounds(task, &b->walk.frame);
@@ -167,25 +167,25 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 	b->walk.steps = 0;
 	b->walk.checked = 0;
 	b->walk.by_pointer = 0;
-	b->walk.end = UNWIND_END_NONE;
-	b->walk.fill = fill;
+	b->walk.stop_reason = UNWIND_END_NONE;
+	b->walk.table_generation = generation;
 	b->at = at;
 	b->sample.user_frames = 0;
 	bpf_loop(STACK_FRAMES, stack_frame, &way, 0);
-	if (b->walk.end == UNWIND_END_NONE)
-		b->walk.end = UNWIND_END_DEPTH;
+	if (b->walk.stop_reason == UNWIND_END_NONE)
+		b->walk.stop_reason = UNWIND_END_DEPTH;
 	/*
 	 * The tripwire: who fills a table has waited until no walk by it is left, unless the
 	 * consumer is broken. That it is not published any more is no fault: it was when the walk
 	 * began, and stays whole until then.
 	 */
-	if (stack_fill(number) != fill) {
-		b->walk.end = UNWIND_END_SWITCHED;
+	if (stack_fill(number) != generation) {
+		b->walk.stop_reason = UNWIND_END_SWITCHED;
 		b->sample.user_frames = b->sample.user_frames > 0;
 	}
 	b->sample.flags |= SAMPLE_UNWOUND | (b->walk.by_pointer ? SAMPLE_BY_POINTER : 0);
-	b->sample.fill = (__u32)fill;
-	b->sample.user_end = b->walk.end;
+	b->sample.table_generation = (__u32)generation;
+	b->sample.stop_reason = b->walk.stop_reason;
 	return b->sample.user_frames * sizeof(__u64);
 }
 
@@ -254,8 +254,8 @@ static __always_inline __u64 stack_leaf_id(void *ctx, struct stack_buffer *b, __
 /* Whether the walk may have ended at its leaf, in memory that the table does not know. */
 static __always_inline bool stack_leaf_unknown(const struct stack_buffer *b)
 {
-	return b->sample.user_frames == 1 && (b->sample.user_end == UNWIND_END_NO_MAPPING ||
-					      b->sample.user_end == UNWIND_END_CHANGED);
+	return b->sample.user_frames == 1 && (b->sample.stop_reason == UNWIND_END_NO_MAPPING ||
+					      b->sample.stop_reason == UNWIND_END_CHANGED);
 }
 
 /* Whose stacks, and by which table. */
@@ -267,7 +267,7 @@ struct stack_owner {
 
 /*
  * Fetches the stacks named by `want` (enum stack_want) into b->frames; sets kernel_frames,
- * user_frames, kernel_error, user_error and user_end of b->sample, and its flags that say which
+ * user_frames, kernel_error, user_error and stop_reason of b->sample, and its flags that say which
  * frames these are. Returns the bytes of frames, at most sizeof(b->frames). A stack that is not
  * wanted or that is empty is 0 frames and no error (bpf_get_stack, kernel/bpf/stackmap.c).
  */
@@ -284,7 +284,7 @@ static __always_inline __u64 stack_take(void *ctx, const struct stack_owner *o,
 	b->sample.kernel_frames = kernel_bytes / sizeof(__u64);
 	b->sample.user_frames = 0;
 	b->sample.user_error = 0;
-	b->sample.user_end = UNWIND_END_NONE;
+	b->sample.stop_reason = UNWIND_END_NONE;
 	if (o->unwind && want & STACK_USER)
 		user_bytes = stack_walk(o->task, o->key, b, kernel_bytes, o->unwind - 1);
 	if (user_bytes && (want & STACK_BUILD_ID || stack_leaf_unknown(b)))

@@ -29,9 +29,9 @@ struct unwind_cached {
 };
 
 /* A range of a filling in one word: a value of a per-CPU map has at most 32 KiB. */
-#define UNWIND_CACHED_RANGE(fill, number) ((__u64)(fill) << 16 | (number))
-#define UNWIND_CACHED_FILL(range)	  ((range) >> 16)
-#define UNWIND_CACHED_NUMBER(range)	  ((__u32)(range)&0xffff)
+#define UNWIND_CACHED_RANGE(generation, number) ((__u64)(generation) << 16 | (number))
+#define UNWIND_CACHED_GENERATION(range)		((range) >> 16)
+#define UNWIND_CACHED_NUMBER(range)		((__u32)(range)&0xffff)
 
 struct unwind_cache {
 	__u64 added; /* ever */
@@ -46,19 +46,21 @@ static __attribute__((always_inline)) inline __u16 *unwind_cache_place(struct un
 }
 
 /*
- * Whether `pc` is known under `fill`; then *ret_rule is its rule. *at, the place of the frame
+ * Whether `pc` is known under `generation`; then *ret_rule is its rule. *at, the place of the frame
  * before, becomes its own, *ret_range the number of its range.
  */
 static __attribute__((always_inline)) inline __u32 unwind_cache_find(struct unwind_cache *c,
-								     __u64 fill, __u64 pc,
+								     __u64 generation, __u64 pc,
 								     __u32 *at, __u32 *ret_range,
 								     struct unwind_rule *ret_rule)
 {
 	__u32 place = (*at + 1) & (UNWIND_CACHE_ENTRIES - 1);
 
-	if (c->entries[place].pc != pc || UNWIND_CACHED_FILL(c->entries[place].range) != fill)
+	if (c->entries[place].pc != pc ||
+	    UNWIND_CACHED_GENERATION(c->entries[place].range) != generation)
 		place = *unwind_cache_place(c, pc) & (UNWIND_CACHE_ENTRIES - 1);
-	if (c->entries[place].pc != pc || UNWIND_CACHED_FILL(c->entries[place].range) != fill)
+	if (c->entries[place].pc != pc ||
+	    UNWIND_CACHED_GENERATION(c->entries[place].range) != generation)
 		return 0;
 	*ret_rule = c->entries[place].rule;
 	*ret_range = UNWIND_CACHED_NUMBER(c->entries[place].range);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_ranges.h: fills a table with what the kernel itself finds mapped in a process. The
+ * unwind_ranges.h: generations a table with what the kernel itself finds mapped in a process. The
  * consumer says where to look, and is believed in nothing else.
  */
 #ifndef TROCAR_BPF_UNWIND_RANGES_H
@@ -14,18 +14,18 @@
 #include "bpf/page_walk.h"
 
 /* One filling of a table. */
-struct filling {
+struct ranges_writer {
 	struct task_struct *task;
 	struct unwind_ranges *ranges;
 	__u32 missed;
 	__u32 cut;
-	__u64 range; /* of the claim that is looked at */
-	__u64 inode; /* the file that it is to be of; 0: of none */
-	__u32 fixed; /* the number of the file that its check lies in (mapped_file.h), or 0 */
+	__u64 range;	  /* of the claim that is looked at */
+	__u64 inode;	  /* the file that it is to be of; 0: of none */
+	__u32 check_file; /* the number of the file that its check lies in (mapped_file.h), or 0 */
 	__u32 pad;
 };
 
-/* Numbers of fills, so that none is ever used twice. Private. */
+/* Numbers of generations, so that none is ever used twice. Private. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -35,26 +35,26 @@ struct {
 
 static long ranges_mapping(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
-	struct filling *f = context;
+	struct ranges_writer *w = context;
 	struct file *file = vma->vm_file;
 	__u64 pages = (vma->vm_end - vma->vm_start) >> UNWIND_RANGE_SHIFT;
 
-	if (!(vma->vm_flags & VM_EXEC) || (file ? file->f_inode->i_ino : 0) != f->inode)
+	if (!(vma->vm_flags & VM_EXEC) || (file ? file->f_inode->i_ino : 0) != w->inode)
 		return 0;
 	if (pages > UNWIND_RANGE_PAGES_MAX) {
 		pages = UNWIND_RANGE_PAGES_MAX;
-		f->cut++;
+		w->cut++;
 	}
-	f->range = UNWIND_RANGE(vma->vm_start >> UNWIND_RANGE_SHIFT, pages);
+	w->range = UNWIND_RANGE(vma->vm_start >> UNWIND_RANGE_SHIFT, pages);
 	return 0;
 }
 
 static long ranges_fixed(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
-	struct filling *f = context;
+	struct ranges_writer *w = context;
 	struct file *file = vma->vm_file;
 
-	f->fixed = file && file->f_inode->i_ino == f->inode ? mapped_file_number(vma) : 0;
+	w->check_file = file && file->f_inode->i_ino == w->inode ? mapped_file_number(vma) : 0;
 	return 0;
 }
 
@@ -65,26 +65,26 @@ static long ranges_fixed(struct task_struct *task, struct vm_area_struct *vma, v
  * another look at which file is there. A range that is another file's by then, or that cannot be
  * looked at, is none.
  */
-static __always_inline __u64 ranges_check(struct filling *f, __u64 start, __u32 below)
+static __always_inline __u64 ranges_check(struct ranges_writer *w, __u64 start, __u32 below)
 {
-	__u64 page = UNWIND_RANGE_PAGE(f->range), at = (page << UNWIND_RANGE_SHIFT) - below;
-	const struct mm_struct *mm = f->task->mm;
+	__u64 page = UNWIND_RANGE_PAGE(w->range), at = (page << UNWIND_RANGE_SHIFT) - below;
+	const struct mm_struct *mm = w->task->mm;
 	__u32 word = 0;
 	__u64 check = 0;
 	long r;
 
-	if (!below || at % sizeof(word) || !UNWIND_RANGE_PAGES(f->range))
+	if (!below || at % sizeof(word) || !UNWIND_RANGE_PAGES(w->range))
 		return 0;
-	f->fixed = 0;
-	f->range = UNWIND_RANGE(page, 0);
-	r = bpf_find_vma(f->task, at, ranges_fixed, f, 0);
+	w->check_file = 0;
+	w->range = UNWIND_RANGE(page, 0);
+	r = bpf_find_vma(w->task, at, ranges_fixed, w, 0);
 	if (r == -EBUSY)
 		return 0;
-	if (!r && f->fixed)
+	if (!r && w->check_file)
 		check = mm && !page_walk_read_word((__u64)mm->pgd, at, &word)
 				? UNWIND_CHECK(below, word)
-				: UNWIND_CHECK_LATER(below, f->fixed);
-	bpf_find_vma(f->task, start, ranges_mapping, f, 0);
+				: UNWIND_CHECK_LATER(below, w->check_file);
+	bpf_find_vma(w->task, start, ranges_mapping, w, 0);
 	return check;
 }
 
@@ -95,7 +95,7 @@ static __always_inline __u64 ranges_check(struct filling *f, __u64 start, __u32 
  */
 static long ranges_claim(__u32 i, void *context)
 {
-	struct filling *f = context;
+	struct ranges_writer *w = context;
 	__u32 zero = 0;
 	const struct unwind_claims *claims = bpf_map_lookup_elem(&unwind_claims, &zero);
 	__u64 start;
@@ -103,40 +103,40 @@ static long ranges_claim(__u32 i, void *context)
 	if (!claims || i >= UNWIND_RANGES)
 		return 1;
 	start = READ_WORD(claims->starts[i]);
-	f->range = UNWIND_RANGE(start >> UNWIND_RANGE_SHIFT, 0);
-	f->inode = READ_WORD(claims->inodes[i]);
-	bpf_find_vma(f->task, start, ranges_mapping, f, 0);
-	f->ranges->checks[i] = ranges_check(f, start, READ_WORD(claims->below[i]));
-	f->missed += !UNWIND_RANGE_PAGES(f->range);
-	f->ranges->ranges[i] = f->range;
+	w->range = UNWIND_RANGE(start >> UNWIND_RANGE_SHIFT, 0);
+	w->inode = READ_WORD(claims->inodes[i]);
+	bpf_find_vma(w->task, start, ranges_mapping, w, 0);
+	w->ranges->checks[i] = ranges_check(w, start, READ_WORD(claims->below[i]));
+	w->missed += !UNWIND_RANGE_PAGES(w->range);
+	w->ranges->ranges[i] = w->range;
 	return 0;
 }
 
 /*
  * Fills a table's ranges from the mappings that `task` has. The consumer's claims only say which
  * mappings; a lie costs it the range. Nobody may be told of ranges that are half one process's and
- * half another's: who fills is alone in it, and `fill` is 0 until all are there. Returns the number
- * of the filling, 0 when there was none.
+ * half another's: who generations is alone in it, and `fill` is 0 until all are there. Returns the
+ * number of the filling, 0 when there was none.
  */
-static __always_inline __u64 unwind_ranges_fill(struct filling *f,
+static __always_inline __u64 unwind_ranges_fill(struct ranges_writer *w,
 						const struct unwind_claims *claims)
 {
-	struct unwind_ranges *r = f->ranges;
+	struct unwind_ranges *r = w->ranges;
 	__u64 number;
 	__u32 zero = 0, count = READ_WORD(claims->count);
-	__u64 *fills = bpf_map_lookup_elem(&unwind_fills, &zero);
+	__u64 *generations = bpf_map_lookup_elem(&unwind_fills, &zero);
 
-	if (!fills || count > UNWIND_RANGES)
+	if (!generations || count > UNWIND_RANGES)
 		return 0;
-	__sync_lock_test_and_set(&r->fill, 0);
-	r->tgid = f->task->tgid;
-	r->start_ns = f->task->start_boottime;
-	r->execs = f->task->self_exec_id;
+	__sync_lock_test_and_set(&r->table_generation, 0);
+	r->tgid = w->task->tgid;
+	r->start_ns = w->task->start_boottime;
+	r->execs = w->task->self_exec_id;
 	r->count = count;
-	r->told_ns = 0;
-	bpf_loop(count, ranges_claim, f, 0);
-	number = __sync_fetch_and_add(fills, 1) + 1;
-	__sync_lock_test_and_set(&r->fill, number);
+	r->unmapped_ns = 0;
+	bpf_loop(count, ranges_claim, w, 0);
+	number = __sync_fetch_and_add(generations, 1) + 1;
+	__sync_lock_test_and_set(&r->table_generation, number);
 	return number;
 }
 

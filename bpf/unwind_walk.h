@@ -26,11 +26,11 @@ struct unwind_walk {
 	__u32 last;	  /* the range met last: most frames lie in it */
 	__u32 by_pointer; /* the last step was by the frame pointer: so the code says, or the table
 			   */
-	enum unwind_end end;
-	__u32 place;   /* of the frame before in the cache */
-	__u32 checked; /* number of the range that was checked last, plus 1 */
-	__u32 steps;   /* 0: the frame is where user mode was left */
-	__u64 fill;    /* the filling of the ranges that it goes by */
+	enum unwind_end stop_reason;
+	__u32 place;		/* of the frame before in the cache */
+	__u32 checked;		/* number of the range that was checked last, plus 1 */
+	__u32 steps;		/* 0: the frame is where user mode was left */
+	__u64 table_generation; /* the filling of the ranges that it goes by */
 };
 
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
@@ -150,23 +150,26 @@ UNWIND_INLINE __u32 unwind_walk_look(struct unwind_walk *w, const struct unwind_
 {
 	__u64 pc = w->frame.pc;
 
-	if (!w->frame.exact && unwind_cache_find(cache, w->fill, pc, &w->place, &w->last, ret_rule))
+	if (!w->frame.exact &&
+	    unwind_cache_find(cache, w->table_generation, pc, &w->place, &w->last, ret_rule))
 		return 1;
 	w->last = unwind_find(r, w->last, pc);
 	if (w->last >= UNWIND_RANGES)
 		return 0;
 	*ret_rule = unwind_walk_rule(w, p, w->last);
 	if (!w->frame.exact)
-		unwind_cache_add(cache,
-				 (struct unwind_cached){ UNWIND_CACHED_RANGE(w->fill, w->last), pc,
-							 *ret_rule },
-				 &w->place);
+		unwind_cache_add(
+			cache,
+			(struct unwind_cached){ UNWIND_CACHED_RANGE(w->table_generation, w->last),
+						pc, *ret_rule },
+			&w->place);
 	return 1;
 }
 
 /*
- * Whether w->frame may be told; then it has been made its caller, or w->end says why there is none.
- * False, with the reason in w->end: it lies in no range, or in one that is not what it was.
+ * Whether w->frame may be told; then it has been made its caller, or w->stop_reason says why there
+ * is none. False, with the reason in w->stop_reason: it lies in no range, or in one that is not
+ * what it was.
  */
 UNWIND_INLINE __u32 unwind_walk_on(struct unwind_walk *w, struct unwind_ranges *r,
 				   const struct unwind_process *p, struct unwind_cache *cache)
@@ -174,14 +177,14 @@ UNWIND_INLINE __u32 unwind_walk_on(struct unwind_walk *w, struct unwind_ranges *
 	struct unwind_rule rule;
 
 	if (!unwind_walk_look(w, r, p, cache, &rule)) {
-		w->end = w->steps ? UNWIND_END_NO_CALLER : UNWIND_END_NO_MAPPING;
+		w->stop_reason = w->steps ? UNWIND_END_NO_CALLER : UNWIND_END_NO_MAPPING;
 		return 0;
 	}
 	if (!unwind_walk_holds(w, r, w->last)) {
-		w->end = UNWIND_END_CHANGED;
+		w->stop_reason = UNWIND_END_CHANGED;
 		return 0;
 	}
-	w->end = unwind_walk_step(w, &rule);
+	w->stop_reason = unwind_walk_step(w, &rule);
 	return 1;
 }
 

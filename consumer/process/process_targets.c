@@ -18,12 +18,12 @@ int process_targets_match(const struct process_targets *t, const struct process 
 
 	if (bpf_map_lookup_elem(t->map_fd, &key, &target) < 0 && !matched)
 		return 0;
-	target.flags &= ~(TARGET_MATCHED | TARGET_TOLD);
+	target.flags &= ~(TARGET_MATCHED | TARGET_REPORTED);
 	/* A process without a table of its own may have inherited one, which it keeps. */
 	if (p->unwind.table)
 		target.unwind = p->unwind.table;
 	if (matched)
-		target.flags |= TARGET_MATCHED | TARGET_TOLD;
+		target.flags |= TARGET_MATCHED | TARGET_REPORTED;
 	if (p->rule && set) {
 		target.rule = (uint32_t)(p->rule - set->rules->rules);
 		target.generation = set->generation;

@@ -26,7 +26,7 @@ struct process_targets {
 void process_targets_init(struct process_targets *t, int map_fd, const struct active_rules *active);
 
 /*
- * Writes what the process matches: TARGET_MATCHED and TARGET_TOLD when it has a rule or was
+ * Writes what the process matches: TARGET_MATCHED and TARGET_REPORTED when it has a rule or was
  * requested (makes the entry if there is none), and the number of its own table if it has one. 0 or
  * -errno.
  */

@@ -271,7 +271,7 @@ bool process_unwind_sampled(struct process_unwind *u, struct process *p,
 	bool refused = false;
 
 	if (record->flags & SAMPLE_UNWOUND) {
-		table = unwind_tables_find(&u->tables, record->fill);
+		table = unwind_tables_find(&u->tables, record->table_generation);
 		if (table && table->process)
 			table->process->unwind.used_ns = record->time_ns;
 		if (s->table)

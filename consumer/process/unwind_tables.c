@@ -178,7 +178,8 @@ static int fill_table(const struct unwind_tables *all, const struct process *p, 
 		__atomic_store_n(&claims->tgid, 0, __ATOMIC_RELEASE);
 		if (r < 0)
 			return r;
-		if (record.fill == 0 || record.table != number || record.count != claims->count)
+		if (record.table_generation == 0 || record.table != number ||
+		    record.count != claims->count)
 			return -ESRCH;
 		*ret_record = record;
 		if (!record.missed)
@@ -209,14 +210,14 @@ int unwind_tables_publish(struct unwind_tables *all, struct process *p, uint32_t
 	 */
 	unwind_plan_write(s->plan, to->mappings);
 	to->quiet_ns = 0;
-	__atomic_store_n(&to->published, record.fill, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->published, record.table_generation, __ATOMIC_RELEASE);
 
 	/* Writes the account of the table. */
 	t->state = WALK_TABLE_LIVE;
 	t->process = p;
 	t->holder = shares_of_cgroup(all->shares, all->cgroups, p->cgroup_id, p->tgid);
 	shares_add(t->holder, SHARE_TABLES, 1);
-	t->fill = record.fill;
+	t->table_generation = record.table_generation;
 	t->held = unwind_plan_take(s->plan, &t->held_count);
 	t->cut = unwind_plan_cut(s->plan);
 	t->rows = unwind_plan_how(s->plan) != UNWIND_HOW_FP;
@@ -267,10 +268,11 @@ void unwind_tables_notify_less(struct unwind_tables *all, const struct process *
 				   (uint64_t)QUIET_MAX_NS);
 }
 
-const struct walk_table *unwind_tables_find(const struct unwind_tables *all, uint32_t fill)
+const struct walk_table *unwind_tables_find(const struct unwind_tables *all,
+					    uint32_t table_generation)
 {
 	for (uint32_t i = 0; i < all->count; i++)
-		if ((uint32_t)all->items[i].fill == fill)
+		if ((uint32_t)all->items[i].table_generation == table_generation)
 			return &all->items[i];
 	return NULL;
 }

@@ -160,7 +160,7 @@ static bool is_outermost(const struct named_frame *f)
 static enum quality unwound_quality(const struct stack *stack, const struct named_frame *root,
 				    const char **ret_reason)
 {
-	enum unwind_end end = stack->user_end;
+	enum unwind_end end = stack->stop_reason;
 
 	if (stack->kernel_frames >= STACK_FRAMES) {
 		*ret_reason = "deeper than 127 frames";

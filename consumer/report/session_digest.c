@@ -89,11 +89,12 @@ static void add_quality(struct summary *s, const struct stack *stack,
 	s->samples[quality] += stack->count;
 	s->frames += n * stack->count;
 	if (stack->flags & SAMPLE_UNWOUND)
-		s->ends[stack->user_end] += stack->count;
+		s->ends[stack->stop_reason] += stack->count;
 	else if (stack->user_frames)
 		s->by_pointers += stack->count;
 	if (quality == QUALITY_BROKEN && stack->user_frames && root && root->module)
-		tally_add(&s->broken, root->module, unwind_end_word(stack->user_end), stack->count);
+		tally_add(&s->broken, root->module, unwind_end_word(stack->stop_reason),
+			  stack->count);
 }
 
 void session_digest_add(struct summary *s, const struct stack *stack,

@@ -111,7 +111,7 @@ static void finish_chain(const struct sample_context *c, bool missing, struct st
 	/* A table without rows walks by frame pointers alone. */
 	if (c->table && !c->table->rows) {
 		sample->flags &= ~(uint32_t)SAMPLE_UNWOUND;
-		sample->user_end = UNWIND_END_NONE;
+		sample->stop_reason = UNWIND_END_NONE;
 	}
 }
 
@@ -121,13 +121,13 @@ static void finish_chain(const struct sample_context *c, bool missing, struct st
  */
 static enum unwind_end end_of_walk(const struct walk_table *table, const struct sample *record)
 {
-	bool no_caller = record->user_end == UNWIND_END_NO_CALLER;
+	bool no_caller = record->stop_reason == UNWIND_END_NO_CALLER;
 
 	if (no_caller && record->flags & SAMPLE_BY_POINTER)
 		return UNWIND_END_NO_POINTERS;
-	if (table && table->cut && (no_caller || record->user_end == UNWIND_END_NO_MAPPING))
+	if (table && table->cut && (no_caller || record->stop_reason == UNWIND_END_NO_MAPPING))
 		return UNWIND_END_NO_PLACE;
-	return (enum unwind_end)record->user_end;
+	return (enum unwind_end)record->stop_reason;
 }
 
 /*
@@ -146,7 +146,7 @@ static void decode_addresses(const struct sample_context *c, const struct sample
 
 	if (walked) {
 		maps = c->table ? &c->table->maps : &none;
-		sample->user_end = end_of_walk(c->table, record);
+		sample->stop_reason = end_of_walk(c->table, record);
 	}
 	for (uint16_t i = 0; i < sample->user_frames; i++)
 		frames[i] = (struct frame){ &stack_sample_unknown, addresses[i] };
@@ -255,7 +255,7 @@ void sample_decode(const struct sample_context *c, const struct sample *record,
 		.user_frames = record->user_frames,
 		.user_error = record->user_error,
 		.image = record->image,
-		.user_end = record->flags & SAMPLE_UNWOUND ? record->user_end : 0,
+		.stop_reason = record->flags & SAMPLE_UNWOUND ? record->stop_reason : 0,
 	};
 	memcpy(ret_sample->comm, record->comm, sizeof(ret_sample->comm) - 1);
 	for (uint16_t i = 0; i < record->kernel_frames; i++)

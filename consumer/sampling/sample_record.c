@@ -16,7 +16,7 @@ bool sample_record_valid(const void *record, size_t bytes, uint32_t slots, uint3
 	if (bytes < sizeof(*s) + s->kernel_frames * sizeof(uint64_t) + s->user_frames * user_bytes +
 			    (s->flags & SAMPLE_LEAF_ID ? sizeof(struct frame_build_id) : 0))
 		return false;
-	if (s->flags & SAMPLE_UNWOUND && s->user_end >= UNWIND_END_COUNT_)
+	if (s->flags & SAMPLE_UNWOUND && s->stop_reason >= UNWIND_END_COUNT_)
 		return false;
 	return s->slot < slots && s->cpu < cpus;
 }

@@ -30,8 +30,8 @@ struct stack_sample {
 	uint32_t flags; /* enum sample_flag, STACK_SAMPLE_CUT */
 	uint16_t kernel_frames, user_frames;
 	int32_t user_error;
-	uint32_t user_end; /* enum unwind_end with SAMPLE_UNWOUND */
-	uint32_t image;	   /* as in struct sample */
+	uint32_t stop_reason; /* enum unwind_end with SAMPLE_UNWOUND */
+	uint32_t image;	      /* as in struct sample */
 	char comm[COMM_BYTES];
 	struct frame frames[];
 };

@@ -40,7 +40,7 @@ static uint64_t hash_sample(const struct stack_sample *sample, enum phase phase)
 
 	memcpy(comm, sample->comm, sizeof(comm));
 	hash = mix_word(sample->start_ns,
-			(((uint64_t)sample->user_end << 32 | sample->tgid) << 8) | phase);
+			(((uint64_t)sample->stop_reason << 32 | sample->tgid) << 8) | phase);
 	hash = mix_word(mix_word(hash, comm[0]), comm[1]);
 	hash = mix_word(hash, ((uint64_t)(sample->flags & STACK_FLAGS) << 32) |
 				      ((uint64_t)sample->kernel_frames << 16) |
@@ -56,7 +56,7 @@ static bool is_same(const struct stack *s, const struct stack_sample *sample, en
 	size_t n = (size_t)sample->kernel_frames + sample->user_frames;
 
 	return s->phase == phase && s->flags == (sample->flags & STACK_FLAGS) &&
-	       s->user_end == sample->user_end && s->tgid == sample->tgid &&
+	       s->stop_reason == sample->stop_reason && s->tgid == sample->tgid &&
 	       s->start_ns == sample->start_ns && s->kernel_frames == sample->kernel_frames &&
 	       s->user_frames == sample->user_frames &&
 	       !memcmp(s->comm, sample->comm, sizeof(s->comm)) &&
@@ -111,7 +111,7 @@ static int add_new(struct stack_table *s, const struct stack_sample *sample, enu
 	stack->phase = (uint8_t)phase;
 	stack->flags = sample->flags & STACK_FLAGS;
 	stack->user_error = sample->user_error;
-	stack->user_end = (uint8_t)sample->user_end;
+	stack->stop_reason = (uint8_t)sample->stop_reason;
 	memcpy(stack->comm, sample->comm, sizeof(stack->comm));
 	memcpy(stack->frames, sample->frames, frames);
 	s->items[s->count++] = stack;

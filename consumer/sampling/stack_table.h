@@ -28,9 +28,9 @@ struct stack {
 	uint32_t threads; /* distinct thread ids */
 	uint32_t number;  /* index in the table */
 	uint16_t kernel_frames, user_frames;
-	uint32_t flags;	  /* SAMPLE_KTHREAD, SAMPLE_UNWOUND, STACK_SAMPLE_CUT */
-	uint8_t phase;	  /* enum phase */
-	uint8_t user_end; /* enum unwind_end with SAMPLE_UNWOUND */
+	uint32_t flags;	     /* SAMPLE_KTHREAD, SAMPLE_UNWOUND, STACK_SAMPLE_CUT */
+	uint8_t phase;	     /* enum phase */
+	uint8_t stop_reason; /* enum unwind_end with SAMPLE_UNWOUND */
 	int32_t user_error;
 	char comm[COMM_BYTES];
 	struct module *exe; /* NULL when not known */

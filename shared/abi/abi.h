@@ -55,7 +55,8 @@ struct abi_header {
 	__u32 unwind_rows;    /* elements of `unwind_pool`, 8 bytes each; 0: no tables */
 	__u32 unwind_tables;  /* entries of `unwind_process` and `unwind_ranges` */
 	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
-	__u32 page_walk; /* 1: the kernel side reads other processes' page tables (bpf/page_walk.h) */
+	__u32 page_walk; /* 1: the kernel side reads other processes' page tables (bpf/page_walk.h)
+			  */
 	__u32 scoped;	 /* 1: nobody outside of the prefixes in `scope` is looked at */
 	__u32 pad;
 	__u64 loaded_ns; /* when the loader finished */
@@ -132,10 +133,10 @@ struct process_key {
 };
 
 enum target_flag {
-	TARGET_MATCHED = 1u << 0, /* a rule matched it (kernel side or consumer) */
-	TARGET_MAPPED = 1u << 1,  /* the consumer knows its mappings: take raw user addresses */
-	TARGET_WOKEN = 1u << 2,	  /* the consumer was woken for this image, so as to read them */
-	TARGET_TOLD = 1u << 3,	  /* the consumer knows it as matched: its end is told */
+	TARGET_MATCHED = 1u << 0,  /* a rule matched it (kernel side or consumer) */
+	TARGET_MAPPED = 1u << 1,   /* the consumer knows its mappings: take raw user addresses */
+	TARGET_WOKEN = 1u << 2,	   /* the consumer was woken for this image, so as to read them */
+	TARGET_REPORTED = 1u << 3, /* the consumer knows it as matched: its end is told */
 };
 
 struct target {
@@ -174,7 +175,7 @@ enum sample_flag {
 		1u << 3, /* no user memory: a kernel thread, or in the midst of execve or exit */
 	SAMPLE_ADDRESSES = 1u << 4, /* with SAMPLE_BUILD_ID: the frames' __u64 addresses follow */
 	SAMPLE_UNWOUND =
-		1u << 5, /* the user frames were walked by a table; user_end says how far */
+		1u << 5, /* the user frames were walked by a table; stop_reason says how far */
 	SAMPLE_LEAF_ID = 1u << 6, /* with it: behind them a struct frame_build_id of the leaf */
 	SAMPLE_LEAF_CHANGED = 1u << 7, /* with it: the leaf's file is not the table's any more */
 	SAMPLE_BY_POINTER = 1u << 8,   /* with it: the last step was by the frame pointer */
@@ -195,9 +196,10 @@ struct sample {
 	__u16 user_frames;   /* leaf first, 8 or 32 bytes each */
 	__s32 kernel_error;  /* -errno of the kernel stack fetch, 0 if fine */
 	__s32 user_error;
-	__u32 user_end; /* enum unwind_end with SAMPLE_UNWOUND, else 0 */
-	__u32 fill;	/* with SAMPLE_UNWOUND: low half of the number of the table's filling */
-	__u32 image;	/* which of the process's images: grows at each execve(2) */
+	__u32 stop_reason;	/* enum unwind_end with SAMPLE_UNWOUND, else 0 */
+	__u32 table_generation; /* with SAMPLE_UNWOUND: low half of the number of the table's
+				   filling */
+	__u32 image;		/* which of the process's images: grows at each execve(2) */
 	__u32 pad;
 	char comm[COMM_BYTES]; /* of the thread */
 };
@@ -263,7 +265,7 @@ struct error_record {
 	char comm[COMM_BYTES];
 };
 
-#define UNWIND_ENDS 16 /* room for enum unwind_end */
+#define UNWIND_STOP_REASONS 16 /* room for enum unwind_end */
 
 /* Event losses outside slots: the one per-CPU element of `totals`. */
 struct totals {
@@ -276,7 +278,8 @@ struct totals {
 	__u64 events_limited;	 /* renames of one process, changes of one cgroup: too many */
 	__u64 events_over_quota; /* starts and renames beyond one user's part of the ring */
 	__u64 events_shed;	 /* of lesser kinds, when the ring was filling up */
-	__u64 unwind_ends[UNWIND_ENDS]; /* user stacks walked by a table, by enum unwind_end */
+	__u64 unwind_stop_reasons[UNWIND_STOP_REASONS]; /* user stacks walked by a table, by enum
+							   unwind_end */
 };
 
 /* What `tasks` writes: one per matching thread-group leader. */

@@ -155,10 +155,11 @@ struct unwind_process {
 #define UNWIND_RANGE_PAGES(range) ((__u64)(range)&UNWIND_RANGE_PAGES_MAX)
 
 struct unwind_ranges {
-	__u64 fill; /* which filling this is, of all that ever were; 0: none, or in the making */
-	__u64 start_ns; /* of the process, as in struct process_key */
-	__u64 execs;	/* task_struct.self_exec_id: another image is another process */
-	__u64 told_ns;	/* when EVENT_UNMAPPED was last sent for it */
+	__u64 table_generation; /* which filling this is, of all that ever were; 0: none, or in the
+				   making */
+	__u64 start_ns;		/* of the process, as in struct process_key */
+	__u64 execs;		/* task_struct.self_exec_id: another image is another process */
+	__u64 unmapped_ns;	/* when EVENT_UNMAPPED was last sent for it */
 	__u32 tgid;
 	__u32 count;
 	__u32 busy; /* somebody is filling it */
@@ -195,7 +196,7 @@ struct unwind_claims {
 
 /* What the iterator `ranges` writes. */
 struct ranges_record {
-	__u64 fill;
+	__u64 table_generation;
 	__u32 table;
 	__u32 count;
 	__u32 missed; /* claims that are in no executable mapping, or could not be looked at: the

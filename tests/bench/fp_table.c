@@ -53,11 +53,12 @@ static uint64_t fill(struct trocar *skel)
 	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
 	struct ranges_record record = {};
 
-	if (fd < 0 || read(fd, &record, sizeof(record)) != sizeof(record) || !record.fill)
+	if (fd < 0 || read(fd, &record, sizeof(record)) != sizeof(record) ||
+	    !record.table_generation)
 		tool_die("the iterator ranges");
 	close(fd);
 	bpf_link__destroy(link);
-	return record.fill;
+	return record.table_generation;
 }
 
 void fp_table_make(struct trocar *skel, const struct process_key *key, uint32_t number)

@@ -62,7 +62,7 @@ int walk_rows(void *ctx)
 		return 0;
 	c->hits++;
 	c->frames += b->sample.user_frames;
-	c->complete += b->sample.user_end == UNWIND_END_COMPLETE;
+	c->complete += b->sample.stop_reason == UNWIND_END_COMPLETE;
 	return 0;
 }
 

@@ -214,7 +214,7 @@ static void exec_voids_mapped(void **state)
 	harness_rule(h, 0, "t-exec", true, 6, 2);
 	pid = harness_spawn("t-exec", "sleep", NULL);
 	assert_true(harness_target(h, pid, &target));
-	assert_int_equal(target.flags, TARGET_MATCHED | TARGET_TOLD);
+	assert_int_equal(target.flags, TARGET_MATCHED | TARGET_REPORTED);
 	assert_int_equal(target.execs, 1);
 	assert_int_equal(target.rule, 6);
 	assert_int_equal(target.generation, 2);
@@ -306,7 +306,7 @@ static int exec_after_scan(void *context)
 	free(records);
 	if (!bytes)
 		return 1;
-	harness_target_set(h, getpid(), TARGET_MATCHED | TARGET_MAPPED | TARGET_TOLD);
+	harness_target_set(h, getpid(), TARGET_MATCHED | TARGET_MAPPED | TARGET_REPORTED);
 	h->control->events_on = 1;
 	execl("/bin/true", "true", (char *)NULL);
 	return 1;

@@ -149,7 +149,7 @@ static void state_is_right_untold(void **state)
 	assert_int_equal(read(held[0], &byte, 1), 1);
 	close(held[0]);
 	assert_true(harness_target(h, pid, &target));
-	assert_int_equal(target.flags & (TARGET_MATCHED | TARGET_TOLD), TARGET_MATCHED);
+	assert_int_equal(target.flags & (TARGET_MATCHED | TARGET_REPORTED), TARGET_MATCHED);
 	assert_int_equal(target.rule, 1);
 	harness_kill(pid);
 	harness_drain(h);

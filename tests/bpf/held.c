@@ -54,7 +54,7 @@ static int ask(const struct fixture *f, const struct told *told)
 	f->claims->inodes[0] = told->inode;
 	f->claims->below[0] = TEXT_AT;
 	f->claims->count = 1;
-	return fill(f, &record) && record.fill && !record.missed ? 0 : 1;
+	return fill(f, &record) && record.table_generation && !record.missed ? 0 : 1;
 }
 
 /* The same in a process of its own, which may be ended when it does not come back. */

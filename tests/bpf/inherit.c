@@ -59,14 +59,14 @@ static struct account of(const struct fixture *f, pid_t pid, const char *comm, u
 			continue;
 		a.all++;
 		if (!(s->flags & SAMPLE_UNWOUND)) {
-			assert_int_equal(s->fill, 0);
+			assert_int_equal(s->table_generation, 0);
 			continue;
 		}
 		assert_int_equal(s->user_frames, 1);
-		assert_int_equal(s->user_end, UNWIND_END_COMPLETE);
+		assert_int_equal(s->stop_reason, UNWIND_END_COMPLETE);
 		assert_true(is_executable(f, frames[0]));
 		a.walked++;
-		a.by += s->fill == (uint32_t)fill;
+		a.by += s->table_generation == (uint32_t)fill;
 	}
 	return a;
 }
@@ -125,8 +125,8 @@ static struct fixture begin_table(uint64_t *ret_fill)
 	claim(&f, false);
 	lie(&f, (struct unwind_rule){ .cfa = UNWIND_CFA_END }, UNWIND_KIND_ROWS);
 	assert_true(fill(&f, &record));
-	publish(&f, record.fill);
-	*ret_fill = record.fill;
+	publish(&f, record.table_generation);
+	*ret_fill = record.table_generation;
 	return f;
 }
 
@@ -222,7 +222,7 @@ static void another_filling_ends_it(void **state)
 
 	claim(&f, false);
 	assert_true(fill(&f, &record));
-	publish(&f, record.fill);
+	publish(&f, record.table_generation);
 	a = take_of(&f, f.pid, NULL, number);
 	assert_int_equal(a.walked, a.all);
 	assert_int_equal(take_of(&f, child, NULL, number).walked, 0);
@@ -235,7 +235,7 @@ static void another_filling_ends_it(void **state)
 	other.pid = child;
 	claim(&other, false);
 	assert_true(fill(&other, &record));
-	publish(&other, record.fill);
+	publish(&other, record.table_generation);
 	a = take_of(&f, child, NULL, number);
 	assert_int_equal(a.walked, a.all);
 	assert_int_equal(a.by, 0);
@@ -256,13 +256,13 @@ static void later_tables_are_not_inherited(void **state)
 	claim(&f, false);
 	lie(&f, (struct unwind_rule){ .cfa = UNWIND_CFA_END }, UNWIND_KIND_ROWS);
 	assert_true(fill(&f, &record));
-	publish(&f, record.fill);
+	publish(&f, record.table_generation);
 	other = f;
 	other.pid = child;
 	target_set(&other, TARGET_MAPPED, TABLE + 1);
-	a = take_of(&f, f.pid, NULL, record.fill);
+	a = take_of(&f, f.pid, NULL, record.table_generation);
 	assert_int_equal(a.walked, a.all);
-	assert_int_equal(take_of(&f, child, NULL, record.fill).walked, 0);
+	assert_int_equal(take_of(&f, child, NULL, record.table_generation).walked, 0);
 	end(&f);
 }
 

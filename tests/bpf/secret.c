@@ -68,10 +68,10 @@ static bool newest(const struct fixture *f, uint64_t fill, uint64_t since_ns, st
 		const struct sample *s = f->h->samples.records[i];
 		const uint64_t *frames = (const uint64_t *)(s + 1) + s->kernel_frames;
 
-		if (s->time_ns <= since_ns || s->fill != (uint32_t)fill)
+		if (s->time_ns <= since_ns || s->table_generation != (uint32_t)fill)
 			continue;
 		ret->count = s->user_frames;
-		ret->end = s->user_end;
+		ret->end = s->stop_reason;
 		ret->flags = s->flags & SAMPLE_BY_POINTER;
 		memcpy(ret->frames, frames, s->user_frames * sizeof(*frames));
 		return true;
@@ -188,10 +188,10 @@ static uint32_t round_of(struct fixture *f, const uint64_t *secrets, size_t coun
 		words[i] = some_word(f);
 	write_random(f);
 	assert_true(fill(f, &record));
-	publish(f, record.fill);
-	take_with(f, place, secrets[0], record.fill, &first);
+	publish(f, record.table_generation);
+	take_with(f, place, secrets[0], record.table_generation, &first);
 	for (size_t i = 1; i < count; i++) {
-		take_with(f, place, secrets[i], record.fill, &other);
+		take_with(f, place, secrets[i], record.table_generation, &other);
 		if (same(&first, &other))
 			continue;
 		say("the first secret", &first);

@@ -32,9 +32,9 @@ static struct fixture begin_empty(uint64_t *ret_fill)
 	f.claims->count = 0;
 	lie(&f, (struct unwind_rule){ .cfa = UNWIND_CFA_END }, UNWIND_KIND_ROWS);
 	assert_true(fill(&f, &record));
-	publish(&f, record.fill);
+	publish(&f, record.table_generation);
 	harness_forget(f.h);
-	*ret_fill = record.fill;
+	*ret_fill = record.table_generation;
 	return f;
 }
 
@@ -96,7 +96,7 @@ static void the_first_of_a_table_wakes(void **state)
 	claim(&f, false);
 	f.claims->count = 0;
 	assert_true(fill(&f, &record));
-	publish(&f, record.fill);
+	publish(&f, record.table_generation);
 	assert_true(wakes(&f, WAIT_MS));
 	end(&f);
 }
@@ -119,8 +119,9 @@ static void heirs_tell_nothing(void **state)
 		for (size_t k = 0; k < f.h->samples.count; k++) {
 			const struct sample *s = f.h->samples.records[k];
 
-			heirs += s->tgid != (uint32_t)f.pid && s->fill == (uint32_t)number &&
-				 s->user_end == UNWIND_END_NO_MAPPING;
+			heirs += s->tgid != (uint32_t)f.pid &&
+				 s->table_generation == (uint32_t)number &&
+				 s->stop_reason == UNWIND_END_NO_MAPPING;
 		}
 	}
 	assert_true(heirs >= 20);

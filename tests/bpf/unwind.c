@@ -32,7 +32,7 @@ static void ranges_are_what_is_mapped(void **state)
 		bpf_map_lookup_elem(bpf_map__fd(f.h->skel->maps.unwind_ranges), &table, &ranges),
 		0);
 	assert_int_equal(ranges.tgid, f.pid);
-	assert_int_equal(ranges.fill, first.fill);
+	assert_int_equal(ranges.table_generation, first.table_generation);
 	for (size_t i = 0; i < f.count; i++) {
 		const struct place *p = &f.places[i];
 
@@ -41,7 +41,7 @@ static void ranges_are_what_is_mapped(void **state)
 				 p->executable ? (p->end - p->start) / 4096 : 0);
 	}
 	assert_true(fill(&f, &second));
-	assert_true(second.fill > first.fill);
+	assert_true(second.table_generation > first.table_generation);
 	end(&f);
 }
 
@@ -66,10 +66,10 @@ static void claims_have_walls(void **state)
 	claim(&f, false);
 	f.claims->count = UNWIND_RANGES + 1;
 	assert_true(fill(&f, &record));
-	assert_int_equal(record.fill, 0);
+	assert_int_equal(record.table_generation, 0);
 	claim(&f, false);
 	assert_true(fill(&f, &record));
-	assert_true(record.fill > 0);
+	assert_true(record.table_generation > 0);
 	end(&f);
 }
 
@@ -221,7 +221,7 @@ static void lying_tables_tell_nothing(void **state)
 		claim(&f, i % 2);
 		lie(&f, rule, UNWIND_KIND_ROWS + (uint32_t)random() % 3);
 		assert_true(fill(&f, &record));
-		publish(&f, record.fill);
+		publish(&f, record.table_generation);
 		w = take(&f, 60);
 		all.samples += w.samples;
 		all.frames += w.frames;
@@ -246,7 +246,7 @@ static void tables_are_one_images(void **state)
 	claim(&f, false);
 	lie(&f, rule, UNWIND_KIND_ROWS);
 	assert_true(fill(&f, &record));
-	publish(&f, record.fill);
+	publish(&f, record.table_generation);
 	assert_int_equal(kill(f.pid, SIGUSR1), 0);
 	harness_sleep_ms(100);
 	sample_for(f.h, 200);
@@ -261,7 +261,7 @@ static void tables_are_one_images(void **state)
 	assert_true(fill(&f, &record));
 	w = take(&f, 100);
 	assert_int_equal(w.samples, 0);
-	publish(&f, record.fill);
+	publish(&f, record.table_generation);
 	w = take_some(&f);
 	assert_int_equal(w.ends[UNWIND_END_COMPLETE], w.samples);
 	assert_int_equal(w.frames, w.samples);
@@ -289,7 +289,7 @@ static void leaf_ids_are_told(void **state)
 	claim(&f, false);
 	lie(&f, rule, UNWIND_KIND_ROWS);
 	assert_true(fill(&f, &record));
-	publish(&f, record.fill);
+	publish(&f, record.table_generation);
 	target_set(&f, 0, TABLE + 1);
 	harness_forget(f.h);
 	sample_for(f.h, 100);
@@ -323,7 +323,7 @@ static void depth_is_bounded(void **state)
 	claim(&f, false);
 	lie(&f, rule, UNWIND_KIND_ROWS);
 	assert_true(fill(&f, &record));
-	publish(&f, record.fill);
+	publish(&f, record.table_generation);
 	w = take_some(&f);
 	assert_in_range(w.deepest, 1, STACK_FRAMES);
 	end(&f);
@@ -354,7 +354,7 @@ static void switch_to(struct fixture *f, uint32_t number, uint32_t old)
 	write_table(f, number, false);
 	f->claims->table = number;
 	assert_true(fill(f, &record));
-	__atomic_store_n(&f->tables[number].published, record.fill, __ATOMIC_RELEASE);
+	__atomic_store_n(&f->tables[number].published, record.table_generation, __ATOMIC_RELEASE);
 	target_set(f, TARGET_MAPPED, number + 1);
 	__atomic_store_n(&f->tables[old].published, 0, __ATOMIC_RELEASE);
 	assert_int_equal(syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0), 0);
@@ -377,7 +377,7 @@ static void say_stack(const struct fixture *f, const struct sample *s, const uin
 
 	while (i < switches && switched_ns[i] < s->time_ns)
 		i++;
-	print_message("end %u, in %s, %" PRId64 " us after switch %u of %u:", s->user_end,
+	print_message("end %u, in %s, %" PRId64 " us after switch %u of %u:", s->stop_reason,
 		      s->flags & SAMPLE_IN_USER ? "user mode" : "the kernel",
 		      i ? (int64_t)(s->time_ns - switched_ns[i - 1]) / 1000 : -1, i, switches);
 	for (size_t k = 0; k < s->user_frames; k++)
@@ -394,7 +394,7 @@ static size_t odd_stacks(const struct fixture *f, const uint64_t *switched_ns, u
 		const struct sample *s = f->h->samples.records[i];
 
 		if (!(s->flags & SAMPLE_UNWOUND) ||
-		    (s->user_frames == 1 && s->user_end == UNWIND_END_COMPLETE))
+		    (s->user_frames == 1 && s->stop_reason == UNWIND_END_COMPLETE))
 			continue;
 		if (odd++ < 10)
 			say_stack(f, s, switched_ns, switches);
@@ -464,7 +464,7 @@ static void unknown_addresses_are_told(void **state)
 	f.claims->count = 0;
 	lie(&f, rule, UNWIND_KIND_ROWS);
 	assert_true(fill(&f, &record));
-	publish(&f, record.fill);
+	publish(&f, record.table_generation);
 	harness_forget(f.h);
 	begun_ns = harness_now_ns();
 	sample_for(f.h, 350);

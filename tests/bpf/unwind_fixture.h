@@ -237,8 +237,8 @@ static inline struct walked look(const struct fixture *f)
 		w.samples++;
 		w.frames += s->user_frames;
 		w.deepest = s->user_frames > w.deepest ? s->user_frames : w.deepest;
-		assert_in_range(s->user_end, 1, UNWIND_END_COUNT_ - 1);
-		w.ends[s->user_end]++;
+		assert_in_range(s->stop_reason, 1, UNWIND_END_COUNT_ - 1);
+		w.ends[s->stop_reason]++;
 	}
 	harness_forget(f->h);
 	return w;

@@ -236,7 +236,7 @@ static uint64_t prepare(struct stress *s, const struct burner *b, uint32_t next)
 	s->f.claims->tgid = (uint32_t)b->pid;
 	assert_true(fill(&s->f, &record));
 	assert_int_equal(record.missed, 0);
-	return record.fill;
+	return record.table_generation;
 }
 
 static void publish_next(struct stress *s, const struct burner *b, uint32_t next, uint64_t fill)
@@ -379,7 +379,7 @@ static int first_wrong(const struct sample *s, const struct chain *chain)
 		if (!good)
 			return (int)i;
 	}
-	if (s->user_frames == chain->count && s->user_end == UNWIND_END_COMPLETE)
+	if (s->user_frames == chain->count && s->stop_reason == UNWIND_END_COMPLETE)
 		return -1;
 	return s->user_frames;
 }
@@ -394,7 +394,7 @@ static void judge(struct stress *s, const struct sample *sample)
 		s->seen.unwalked++;
 		return;
 	}
-	if (sample->user_end == UNWIND_END_SWITCHED) {
+	if (sample->stop_reason == UNWIND_END_SWITCHED) {
 		s->seen.switched++;
 		return;
 	}
@@ -406,7 +406,7 @@ static void judge(struct stress *s, const struct sample *sample)
 	if (s->seen.wrong++ < WRONG_SAID)
 		print_message("wrong: %u frames of %u, the first at %d, end %u, generation %" PRIu64
 			      "\n",
-			      sample->user_frames, b->chain->count, wrong, sample->user_end,
+			      sample->user_frames, b->chain->count, wrong, sample->stop_reason,
 			      s->rewritten);
 }
 

@@ -67,7 +67,7 @@ static uint64_t fill(struct captive *c)
 		return 0;
 	n = read(fd, &record, sizeof(record));
 	close(fd);
-	return n == sizeof(record) ? record.fill : 0;
+	return n == sizeof(record) ? record.table_generation : 0;
 }
 
 /* All its code, and sometimes what is none. */

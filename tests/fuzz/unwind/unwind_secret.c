@@ -160,7 +160,7 @@ static struct unwind_bounds choose_bounds(void)
 /* Code of PLACES places in one range, a row for each. */
 static void make_tables(void)
 {
-	the_ranges.fill = process.published = 1;
+	the_ranges.table_generation = process.published = 1;
 	the_ranges.count = 1;
 	the_ranges.ranges[0] = UNWIND_RANGE(CODE_AT >> UNWIND_RANGE_SHIFT,
 					    PLACES * UNWIND_PAGE_BYTES >> UNWIND_RANGE_SHIFT);

@@ -99,7 +99,7 @@ static void apply(const struct change *change)
 		run.ranges->count = change->low;
 		break;
 	case CHANGE_FILL:
-		run.ranges->fill = change->low;
+		run.ranges->table_generation = change->low;
 		break;
 	case CHANGE_MAPPING:
 		put(run.process->mappings, sizeof(run.process->mappings), change->where, change);
@@ -220,7 +220,7 @@ static void fill(const struct input *in, __u64 number)
 	run.process = calloc(1, sizeof(*run.process));
 	if (!run.ranges || !run.process)
 		abort();
-	run.ranges->fill = run.process->published = number;
+	run.ranges->table_generation = run.process->published = number;
 	run.ranges->count = in->count;
 	for (size_t i = 0; i < UNWIND_RANGES && (i < SMALL || in->repeat); i++) {
 		run.ranges->ranges[i] =
@@ -285,7 +285,7 @@ static void check_step(const struct unwind_walk *w, const struct taken *so_far)
 		assert(w->frame.sp > run.sp_before || w->frame.exact ||
 		       (so_far->count == 1 && w->frame.sp == run.sp_before));
 		assert(w->frame.sp <= w->frame.top && w->frame.signals <= UNWIND_SIGNALS_MAX);
-		assert(w->end == UNWIND_END_NONE);
+		assert(w->stop_reason == UNWIND_END_NONE);
 		/* The range was there when the frame was told: nobody writes to one in a step. */
 		assert(so_far->count == 1 || in_range(so_far->frames[so_far->count - 1]));
 	}

@@ -47,7 +47,7 @@ static uint64_t map_file(struct unwind_ranges *r, struct unwind_process *p)
 	only.place.rows = pool_append(&row, sizeof(row));
 	only.place.pages = pool_append(pages, sizeof(pages));
 	put_word(WORD);
-	p->published = r->fill = 7;
+	p->published = r->table_generation = 7;
 	r->count = 1;
 	r->ranges[0] = UNWIND_RANGE(text / 4096, 1);
 	r->checks[0] = UNWIND_CHECK(4096 - WORD_AT, WORD);

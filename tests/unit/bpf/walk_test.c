@@ -53,13 +53,14 @@ static enum unwind_end walk(uint64_t pc, const uint64_t *sp, const void *fp, str
 {
 	*w = (struct unwind_walk){
 		.frame = { .pc = pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)fp, .exact = 1 },
-		.fill = ranges.fill,
+		.table_generation = ranges.table_generation,
 	};
 	unwind_begin(&w->frame);
 	taking_cache = (struct unwind_cache){ 0 }; /* tables change here under one filling */
-	while (unwind_walk_on(w, &ranges, &process, &taking_cache) && w->end == UNWIND_END_NONE)
+	while (unwind_walk_on(w, &ranges, &process, &taking_cache) &&
+	       w->stop_reason == UNWIND_END_NONE)
 		;
-	return w->end;
+	return w->stop_reason;
 }
 
 #define TEXT (16 * 4096 + 0x20)
@@ -187,7 +188,7 @@ static void test_anonymous(void **state)
 static void fill_again(const struct unwind_walk *w, const struct taken *so_far)
 {
 	if (so_far->count == 2)
-		ranges.fill = 8;
+		ranges.table_generation = 8;
 }
 
 /* Every end that the kernel side can tell, each by a stack of its own. */
@@ -259,13 +260,13 @@ static void test_cache(void **state)
 	struct taken t;
 
 	add_mapping(UNWIND_KIND_ROWS, rows, 2);
-	ranges.fill = process.published = 7;
+	ranges.table_generation = process.published = 7;
 	assert_int_equal(take_counted(s, &t), 4); /* the leaf, and three addresses */
 	CHECK_FRAMES(&t, at(0, 8), s[0], s[1], s[2], s[3]);
 	assert_int_equal(take_counted(s, &t), 1); /* the leaf */
 	CHECK_FRAMES(&t, at(0, 8), s[0], s[1], s[2], s[3]);
 	assert_int_equal(t.end, UNWIND_END_COMPLETE);
-	ranges.fill = process.published = 8;
+	ranges.table_generation = process.published = 8;
 	ranges.ranges[0] = UNWIND_RANGE(at(1, 0) / 4096, 1);
 	assert_int_equal(take_counted(s, &t), 0); /* nothing is in its ranges now */
 	CHECK_FRAMES(&t, at(0, 8));

@@ -40,7 +40,7 @@ static int setup(void **state)
 {
 	ranges = (struct unwind_ranges){ 0 };
 	process = (struct unwind_process){ .published = 7 };
-	ranges.fill = 7;
+	ranges.table_generation = 7;
 	taking_cache = (struct unwind_cache){ 0 };
 	pool.count = 0;
 	return unwind_rules_init(&pool.rules);

@@ -56,7 +56,7 @@ static void test_target(void **state)
 	p->rule = &fake->a.active.set->rules->rules[1];
 	assert_int_equal(process_targets_match(&fake->a.targets, p), 0);
 	assert_int_equal(lookup(p, &target), 0);
-	assert_int_equal(target.flags, TARGET_MATCHED | TARGET_TOLD);
+	assert_int_equal(target.flags, TARGET_MATCHED | TARGET_REPORTED);
 	assert_int_equal(target.rule, 1);
 	assert_int_equal(target.generation, fake->a.active.set->generation);
 	target = (struct target){ .flags = TARGET_MAPPED, .execs = 3, .rule = NO_SLOT };
@@ -65,7 +65,7 @@ static void test_target(void **state)
 	known->requested = true;
 	assert_int_equal(process_targets_match(&fake->a.targets, known), 0);
 	assert_int_equal(lookup(known, &target), 0);
-	assert_int_equal(target.flags, TARGET_MAPPED | TARGET_MATCHED | TARGET_TOLD);
+	assert_int_equal(target.flags, TARGET_MAPPED | TARGET_MATCHED | TARGET_REPORTED);
 	assert_int_equal(target.execs, 3);
 	known->requested = false;
 	assert_int_equal(process_targets_match(&fake->a.targets, known), 0);

@@ -138,8 +138,8 @@ static const struct module *module_of(uint32_t tgid, uint32_t fill, uint64_t add
 			       .time_ns = clock_mono_ns(),
 			       .flags = SAMPLE_UNWOUND,
 			       .user_frames = 1,
-			       .user_end = UNWIND_END_NO_MAPPING,
-			       .fill = fill },
+			       .stop_reason = UNWIND_END_NO_MAPPING,
+			       .table_generation = fill },
 		     .frame = address };
 	const struct module *module;
 	struct stack_sample *h;
@@ -149,7 +149,7 @@ static const struct module *module_of(uint32_t tgid, uint32_t fill, uint64_t add
 	assert_non_null(p);
 	assert_int_equal(h->user_frames, 1);
 	module = h->frames[0].module;
-	*ret_end = h->user_end;
+	*ret_end = h->stop_reason;
 	free(h);
 	return module;
 }
@@ -198,7 +198,7 @@ static void test_child(void **state)
  */
 static bool refused(struct process *p, uint32_t flags, uint64_t time_ns)
 {
-	const struct sample record = { .time_ns = time_ns, .flags = flags, .fill = 77 };
+	const struct sample record = { .time_ns = time_ns, .flags = flags, .table_generation = 77 };
 	const struct walk_table *table;
 	bool yes = process_unwind_sampled(&t.fake->a.unwind, p, &record, &table);
 

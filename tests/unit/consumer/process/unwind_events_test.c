@@ -26,7 +26,7 @@ static bool says(const struct jsonw *w, const char *text)
 
 static void test_status(void **state)
 {
-	struct totals totals = { .unwind_ends = { [UNWIND_END_COMPLETE] = 4711 } };
+	struct totals totals = { .unwind_stop_reasons = { [UNWIND_END_COMPLETE] = 4711 } };
 	struct jsonw w;
 
 	if (!t.fake)

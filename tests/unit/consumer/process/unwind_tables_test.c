@@ -32,7 +32,8 @@ static void test_unconfirmed(void **state)
 		skip();
 	p = unwind_testing_mapped(&t, 100, own_mapping(t.fake->a.symbols));
 	unwind_testing_record(
-		&t, (struct ranges_record){ .fill = 77, .table = 0, .count = 1, .missed = 1 });
+		&t, (struct ranges_record){
+			    .table_generation = 77, .table = 0, .count = 1, .missed = 1 });
 	unwind_testing_renew(&t, p);
 	assert_true(unwind_testing_run(&t, unwind_testing_has_table, p, 20000));
 	assert_int_equal(t.fake->a.unwind.tables.unconfirmed, 1);
@@ -80,8 +81,8 @@ static const struct module *module_of(uint32_t tgid, uint32_t fill, uint64_t add
 			       .time_ns = clock_mono_ns(),
 			       .flags = SAMPLE_UNWOUND,
 			       .user_frames = 1,
-			       .user_end = UNWIND_END_NO_MAPPING,
-			       .fill = fill },
+			       .stop_reason = UNWIND_END_NO_MAPPING,
+			       .table_generation = fill },
 		     .frame = address };
 	const struct module *module;
 	struct stack_sample *h;
@@ -91,7 +92,7 @@ static const struct module *module_of(uint32_t tgid, uint32_t fill, uint64_t add
 	assert_non_null(p);
 	assert_int_equal(h->user_frames, 1);
 	module = h->frames[0].module;
-	*ret_end = h->user_end;
+	*ret_end = h->stop_reason;
 	free(h);
 	return module;
 }

@@ -80,7 +80,7 @@ static void test_quality(void **state)
 		const char *why = "untouched";
 
 		s->flags = rows[i].flags;
-		s->user_end = rows[i].end;
+		s->stop_reason = rows[i].end;
 		s->user_error = rows[i].error;
 		if (frame_name_quality(s, &root, &why) != rows[i].quality)
 			fail_msg("row %zu", i);

@@ -166,7 +166,7 @@ static void test_no_place(void **state)
 			   .count = 3,
 			   .phase = PHASE_DURING,
 			   .flags = SAMPLE_UNWOUND,
-			   .user_end = UNWIND_END_NO_PLACE };
+			   .stop_reason = UNWIND_END_NO_PLACE };
 	json_object *root, *broken, *advice;
 
 	add_broken("/usr/lib/libbar2.so", NULL, 20);

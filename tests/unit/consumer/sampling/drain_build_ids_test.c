@@ -54,7 +54,7 @@ static void test_leaf_of_another_file(void **state)
 		struct frame_build_id *id = (struct frame_build_id *)(fake_user_words(s) + 1);
 
 		s->user_frames = 1;
-		s->user_end = UNWIND_END_CHANGED;
+		s->stop_reason = UNWIND_END_CHANGED;
 		s->flags = flags | (told ? SAMPLE_LEAF_ID : 0);
 		fake_user_words(s)[0] = 0x10010;
 		*id = (struct frame_build_id){ .status = 1,
@@ -62,7 +62,7 @@ static void test_leaf_of_another_file(void **state)
 					       .offset_or_ip = 0x1010 };
 		h = fake_decode(f, s, &p);
 		assert_int_equal(h->user_frames, 1);
-		assert_int_equal(h->user_end, UNWIND_END_CHANGED);
+		assert_int_equal(h->stop_reason, UNWIND_END_CHANGED);
 		assert_int_equal(h->frames[0].module == &stack_sample_unknown, !told);
 		assert_int_equal(h->frames[0].offset, told ? 0x1010 : 0x10010);
 		if (told)

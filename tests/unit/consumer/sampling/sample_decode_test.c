@@ -130,14 +130,14 @@ static void test_walked(void **state)
 {
 	_cleanup_free_ struct sample *s = raw(SAMPLE_UNWOUND, 0x90000);
 
-	s->user_end = UNWIND_END_COMPLETE;
+	s->stop_reason = UNWIND_END_COMPLETE;
 	context.table = &table;
 	context.maps = &process.before;
 	sample_decode(&context, s, &out.s, &asks);
 	assert_true(asks.mappings);
 	sample_decode_missing(&context, &fresh, s, &out.s, &asks);
 	assert_int_equal(out.s.user_frames, 2);
-	assert_int_equal(out.s.user_end, UNWIND_END_COMPLETE);
+	assert_int_equal(out.s.stop_reason, UNWIND_END_COMPLETE);
 	fake_user_words(s)[0] = 0x90000;
 	sample_decode(&context, s, &out.s, &asks);
 	sample_decode_missing(&context, &fresh, s, &out.s, &asks);
@@ -172,17 +172,17 @@ static void test_ends(void **state)
 	context.table = &table;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		s->flags = SAMPLE_UNWOUND | rows[i].flags;
-		s->user_end = rows[i].end;
+		s->stop_reason = rows[i].end;
 		table.cut = rows[i].cut;
 		sample_decode(&context, s, &out.s, &asks);
-		assert_int_equal(out.s.user_end, rows[i].is);
+		assert_int_equal(out.s.stop_reason, rows[i].is);
 		assert_true(out.s.flags & SAMPLE_UNWOUND);
 	}
 	/* Without rows all was by frame pointers. */
 	table.rows = false;
 	sample_decode(&context, s, &out.s, &asks);
 	assert_false(out.s.flags & SAMPLE_UNWOUND);
-	assert_int_equal(out.s.user_end, UNWIND_END_NONE);
+	assert_int_equal(out.s.stop_reason, UNWIND_END_NONE);
 }
 
 /* Of a kernel thread, and of a process without a place, nothing is asked. */

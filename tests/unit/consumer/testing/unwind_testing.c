@@ -63,7 +63,8 @@ void unwind_testing_record(struct unwind_testing *t, struct ranges_record record
 void unwind_testing_fill(struct unwind_testing *t, uint64_t fill, uint32_t table, uint32_t count)
 {
 	unwind_testing_record(
-		t, (struct ranges_record){ .fill = fill, .table = table, .count = count });
+		t,
+		(struct ranges_record){ .table_generation = fill, .table = table, .count = count });
 }
 
 struct process *unwind_testing_mapped(struct unwind_testing *t, uint32_t tgid,

@@ -50,7 +50,7 @@ typedef void (*taking_before)(const struct unwind_walk *w, const struct taken *s
 
 static inline __u64 taking_fill(struct unwind_ranges *r, const struct unwind_process *p)
 {
-	__u64 fill = *(const volatile __u64 *)&r->fill;
+	__u64 fill = *(const volatile __u64 *)&r->table_generation;
 
 	return fill && *(const volatile __u64 *)&p->published == fill ? fill : 0;
 }
@@ -63,7 +63,7 @@ static inline void taking(const struct unwind_frame *from, struct unwind_ranges 
 			  const struct unwind_process *p, taking_before before, struct taken *t)
 {
 	__u64 fill = taking_fill(r, p), pc;
-	struct unwind_walk w = { .frame = *from, .fill = fill };
+	struct unwind_walk w = { .frame = *from, .table_generation = fill };
 
 	*t = (struct taken){ .end = UNWIND_END_NONE };
 	unwind_begin(&w.frame);
@@ -74,10 +74,10 @@ static inline void taking(const struct unwind_frame *from, struct unwind_ranges 
 		if (!unwind_walk_on(&w, r, p, &taking_cache) && t->count > 0)
 			break;
 		t->frames[t->count++] = pc;
-	} while (w.end == UNWIND_END_NONE && t->count < STACK_FRAMES);
-	t->end = w.end == UNWIND_END_NONE ? UNWIND_END_DEPTH : w.end;
+	} while (w.stop_reason == UNWIND_END_NONE && t->count < STACK_FRAMES);
+	t->end = w.stop_reason == UNWIND_END_NONE ? UNWIND_END_DEPTH : w.stop_reason;
 	t->by_pointer = w.by_pointer;
-	if (*(const volatile __u64 *)&r->fill == fill)
+	if (*(const volatile __u64 *)&r->table_generation == fill)
 		return;
 	t->end = UNWIND_END_SWITCHED;
 	t->count = t->count > 0;
