@@ -17,11 +17,11 @@
 #include "bpf/kernel.h"
 #include "shared/abi/abi.h"
 
-#define CALLERS_ID_VALID 1 /* BPF_STACK_BUILD_ID_VALID */
-#define CALLERS_PAGE	 4095
+#define BUILD_ID_VALID	 1 /* BPF_STACK_BUILD_ID_VALID */
+#define PAGE_OFFSET_MASK 4095
 
 /* Whether the 8 bytes before an address end with a call: what a return address stands behind. */
-static __always_inline bool callers_is_call(__u64 bytes)
+static __always_inline bool is_call(__u64 bytes)
 {
 #if defined(__TARGET_ARCH_x86)
 	/* call rel32, or call of a register or memory: opcode ff with 2 in the middle of modrm. */
@@ -39,7 +39,7 @@ static __always_inline bool callers_is_call(__u64 bytes)
 }
 
 /* Where the frames lie, and what is known of the program. */
-struct callers {
+struct caller_chain {
 	const struct frame_build_id *ids;
 	const __u64 *addresses;
 	__u64 code_start, code_end;
@@ -47,22 +47,22 @@ struct callers {
 };
 
 /* Whether `address`, which the kernel has resolved to `id`, is one of code. */
-static __always_inline bool callers_is_code(const struct callers *c, __u64 address,
-					    const struct frame_build_id *id)
+static __always_inline bool is_caller(const struct caller_chain *c, __u64 address,
+				      const struct frame_build_id *id)
 {
 	__u64 before;
 
 	if (address - c->code_start < c->code_end - c->code_start)
 		return true;
 	/* Both were read from memory, one after the other: somebody may have written between. */
-	if (id->status != CALLERS_ID_VALID || (address ^ id->offset_or_ip) & CALLERS_PAGE)
+	if (id->status != BUILD_ID_VALID || (address ^ id->offset_or_ip) & PAGE_OFFSET_MASK)
 		return false;
 	return bpf_probe_read_user(&before, sizeof(before),
 				   (const void *)(address - sizeof(before))) == 0 &&
-	       callers_is_call(before);
+	       is_call(before);
 }
 
-static long callers_look(__u32 i, struct callers *c)
+static long check_caller(__u32 i, struct caller_chain *c)
 {
 	struct frame_build_id id;
 	__u64 address;
@@ -72,7 +72,7 @@ static long callers_look(__u32 i, struct callers *c)
 	if (bpf_probe_read_kernel(&id, sizeof(id), &c->ids[i]) ||
 	    bpf_probe_read_kernel(&address, sizeof(address), &c->addresses[i]))
 		return 1;
-	if (i > 0 && !callers_is_code(c, address, &id))
+	if (i > 0 && !is_caller(c, address, &id))
 		return 1;
 	c->kept = i + 1;
 	return 0;
@@ -87,13 +87,13 @@ static __always_inline __u32 caller_check_count(const struct task_struct *task,
 						const __u64 *addresses, __u32 count)
 {
 	const struct mm_struct *mm = task->mm;
-	struct callers c = { .ids = ids, .addresses = addresses, .count = count };
+	struct caller_chain c = { .ids = ids, .addresses = addresses, .count = count };
 
 	if (mm && mm->end_code > mm->start_code) {
 		c.code_start = mm->start_code;
 		c.code_end = mm->end_code;
 	}
-	bpf_loop(count, callers_look, &c, 0);
+	bpf_loop(count, check_caller, &c, 0);
 	return c.kept;
 }
 

@@ -53,7 +53,7 @@ static __always_inline bool is_watched(__u64 id)
  * fit is cut and marked. Returns its bytes with the NUL, 0 when it cannot be read or is nobody's
  * business (scope.h).
  */
-static __always_inline __u32 path_read(struct cgroup_scratch *s, const char *path)
+static __always_inline __u32 read_path(struct cgroup_scratch *s, const char *path)
 {
 	/* One byte more than fits tells cut from just full. */
 	long n = bpf_probe_read_kernel_str(s->path, CGROUP_PATH_BYTES + 1, path);
@@ -72,9 +72,9 @@ static __always_inline __u32 path_read(struct cgroup_scratch *s, const char *pat
 	return n;
 }
 
-/* The longest rule prefix of the path that path_read left, or NULL. */
-static __always_inline struct rule_value *path_rule(const struct cgroup_scratch *s,
-						    const struct control *c)
+/* The longest rule prefix of the path that read_path left, or NULL. */
+static __always_inline struct rule_value *find_path_rule(const struct cgroup_scratch *s,
+							 const struct control *c)
 {
 	if (READ_ORDERED(c->active))
 		return bpf_map_lookup_elem(&cgroups_b, &s->key);
@@ -82,8 +82,9 @@ static __always_inline struct rule_value *path_rule(const struct cgroup_scratch 
 }
 
 /* Fills all of the event but its path, and sends it. */
-static __always_inline void cgroup_event(struct cgroup_scratch *s, __u32 kind, __u64 id,
-					 const struct control *c, const struct rule_value *value)
+static __always_inline void put_cgroup_event(struct cgroup_scratch *s, __u32 kind, __u64 id,
+					     const struct control *c,
+					     const struct rule_value *value)
 {
 	__u64 bytes = s->event.path_bytes;
 
@@ -105,7 +106,7 @@ static __always_inline void cgroup_event(struct cgroup_scratch *s, __u32 kind, _
 }
 
 /* The scratch when `cgroup` is of cgroup2 and discovery is on, else NULL. */
-static __always_inline struct cgroup_scratch *cgroup_begin(struct cgroup *cgroup,
+static __always_inline struct cgroup_scratch *find_scratch(struct cgroup *cgroup,
 							   const struct control *c, __u32 owner)
 {
 	if (!c || !READ_WORD(c->events_on) || cgroup->root->hierarchy_id)
@@ -117,14 +118,14 @@ SEC("tp_btf/cgroup_mkdir")
 int BPF_PROG(on_mkdir, struct cgroup *cgroup, const char *path)
 {
 	const struct control *c = control_get();
-	struct cgroup_scratch *s = cgroup_begin(cgroup, c, SCRATCH_MKDIR);
+	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_MKDIR);
 	struct rule_value *value;
 
-	if (!s || !path_read(s, path))
+	if (!s || !read_path(s, path))
 		return 0;
-	value = path_rule(s, c);
+	value = find_path_rule(s, c);
 	if (value)
-		cgroup_event(s, EVENT_MKDIR, cgroup->kn->id, c, value);
+		put_cgroup_event(s, EVENT_MKDIR, cgroup->kn->id, c, value);
 	return 0;
 }
 
@@ -132,11 +133,11 @@ SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(on_rmdir, struct cgroup *cgroup, const char *path)
 {
 	const struct control *c = control_get();
-	struct cgroup_scratch *s = cgroup_begin(cgroup, c, SCRATCH_RMDIR);
+	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_RMDIR);
 	__u64 id = cgroup->kn->id;
 
-	if (s && is_watched(id) && path_read(s, path))
-		cgroup_event(s, EVENT_RMDIR, id, c, 0);
+	if (s && is_watched(id) && read_path(s, path))
+		put_cgroup_event(s, EVENT_RMDIR, id, c, 0);
 	return 0;
 }
 
@@ -144,20 +145,20 @@ SEC("tp_btf/cgroup_notify_populated")
 int BPF_PROG(on_populated, struct cgroup *cgroup, const char *path, int populated)
 {
 	const struct control *c = control_get();
-	struct cgroup_scratch *s = cgroup_begin(cgroup, c, SCRATCH_POPULATED);
+	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_POPULATED);
 	__u64 id = cgroup->kn->id;
 	struct rule_value *value;
 	bool watched = is_watched(id);
 
-	if (!s || (!populated && !watched) || !path_read(s, path))
+	if (!s || (!populated && !watched) || !read_path(s, path))
 		return 0;
 	if (!populated) {
 		if (event_limit_admits(id, 0))
-			cgroup_event(s, EVENT_EMPTY, id, c, 0);
+			put_cgroup_event(s, EVENT_EMPTY, id, c, 0);
 		return 0;
 	}
-	value = path_rule(s, c);
+	value = find_path_rule(s, c);
 	if ((value || watched) && event_limit_admits(id, 0))
-		cgroup_event(s, EVENT_POPULATED, id, c, value);
+		put_cgroup_event(s, EVENT_POPULATED, id, c, value);
 	return 0;
 }

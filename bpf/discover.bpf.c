@@ -21,7 +21,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* True while there are rules to match. */
-static __always_inline bool discovery_on(const struct control *c)
+static __always_inline bool is_discovery_on(const struct control *c)
 {
 	return c && READ_WORD(c->events_on);
 }
@@ -51,7 +51,7 @@ struct {
 } strangers SEC(".maps");
 
 /* The rule for `name` in the tries that are in force, or NULL. */
-static __always_inline struct rule_value *rule_find(const struct task_name *name,
+static __always_inline struct rule_value *find_rule(const struct task_name *name,
 						    const struct control *c, enum asker asker)
 {
 	__u32 active = READ_ORDERED(c->active), generation = READ_WORD(c->generation);
@@ -76,7 +76,7 @@ static __always_inline struct rule_value *rule_find(const struct task_name *name
 }
 
 /* Whether the consumer is to hear of what the current task does: there is room, and it is its. */
-static __always_inline bool process_admit(__u32 kind)
+static __always_inline bool may_report(__u32 kind)
 {
 	return event_ring_admits(kind) && event_limit_admits_bytes(sizeof(struct event));
 }
@@ -85,9 +85,9 @@ static __always_inline bool process_admit(__u32 kind)
  * Puts a process event into the ring; `comm` NULL-terminated within COMM_BYTES. True when the
  * consumer will see it.
  */
-static __always_inline bool process_event(__u32 kind, struct task_struct *task,
-					  const struct process_key *key, const char *comm,
-					  __u32 rule, __u32 generation)
+static __always_inline bool put_process_event(__u32 kind, struct task_struct *task,
+					      const struct process_key *key, const char *comm,
+					      __u32 rule, __u32 generation)
 {
 	struct event event = {};
 
@@ -109,7 +109,7 @@ static __always_inline bool process_event(__u32 kind, struct task_struct *task,
  * the consumer knew of its mappings. `unwind` is what a new process inherits. `told`: an event of
  * it follows. A full table is counted and told; the event is sent all the same.
  */
-static __always_inline void target_match(const struct process_key *key,
+static __always_inline void match_target(const struct process_key *key,
 					 const struct rule_value *value, __u32 execs, __u32 unwind,
 					 bool reported)
 {
@@ -141,7 +141,7 @@ static __always_inline void target_match(const struct process_key *key,
  * The process is known but no rule matches its name any more. The entry when the consumer has it as
  * matched, so that it is to be told, with the rule that had matched; else NULL.
  */
-static __always_inline struct target *target_unmatch(const struct process_key *key, __u32 execs,
+static __always_inline struct target *unmatch_target(const struct process_key *key, __u32 execs,
 						     __u32 *ret_rule)
 {
 	struct target *known = bpf_map_lookup_elem(&targets, key);
@@ -156,13 +156,13 @@ static __always_inline struct target *target_unmatch(const struct process_key *k
 }
 
 /* Tells that no rule matches `name` any more; once it was told, the end is not. */
-static __always_inline void target_tell_unmatched(struct target *known, struct task_struct *task,
-						  const struct process_key *key,
-						  const struct task_name *name, __u32 rule,
-						  const struct control *c)
+static __always_inline void report_unmatched(struct target *known, struct task_struct *task,
+					     const struct process_key *key,
+					     const struct task_name *name, __u32 rule,
+					     const struct control *c)
 {
-	if (process_admit(EVENT_UNNAME) &&
-	    process_event(EVENT_UNNAME, task, key, name->key.comm, rule, READ_WORD(c->generation)))
+	if (may_report(EVENT_UNNAME) && put_process_event(EVENT_UNNAME, task, key, name->key.comm,
+							  rule, READ_WORD(c->generation)))
 		known->flags &= ~TARGET_REPORTED;
 }
 
@@ -177,26 +177,26 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	__u32 rule = NO_SLOT;
 	bool reported;
 
-	if (!discovery_on(c))
+	if (!is_discovery_on(c))
 		return 0;
 	task_keys_name(task, &name);
-	value = rule_find(&name, c, ASKER_EXEC);
+	value = find_rule(&name, c, ASKER_EXEC);
 	if (!value && !process_marks_has(task->tgid))
 		return 0;
 	if (!scope_allows_task(task))
 		return 0;
 	task_keys_process(task, &key);
 	if (value) {
-		reported = process_admit(EVENT_EXEC);
-		target_match(&key, value, 1, 0, reported);
+		reported = may_report(EVENT_EXEC);
+		match_target(&key, value, 1, 0, reported);
 		if (reported)
-			process_event(EVENT_EXEC, task, &key, name.key.comm, value->rule,
-				      value->generation);
+			put_process_event(EVENT_EXEC, task, &key, name.key.comm, value->rule,
+					  value->generation);
 		return 0;
 	}
-	known = target_unmatch(&key, 1, &rule);
+	known = unmatch_target(&key, 1, &rule);
 	if (known)
-		target_tell_unmatched(known, task, &key, &name, rule, c);
+		report_unmatched(known, task, &key, &name, rule, c);
 	return 0;
 }
 
@@ -204,8 +204,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
  * A child that no rule matches, of a process that has a table: entered so that its stacks are
  * walked from its first tick on. Where there is no room the tick that meets it says so.
  */
-static __always_inline void target_inherit(const struct process_key *key, __u32 generation,
-					   __u32 unwind)
+static __always_inline void enter_child(const struct process_key *key, __u32 generation,
+					__u32 unwind)
 {
 	struct target fresh = { .rule = NO_SLOT, .generation = generation, .unwind = unwind };
 
@@ -227,12 +227,12 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	__u32 unwind = 0;
 	bool parent_known, reported;
 
-	if (!discovery_on(c))
+	if (!is_discovery_on(c))
 		return 0;
 	if (child->pid != child->tgid || child->flags & PF_KTHREAD)
 		return 0;
 	task_keys_name(child, &name);
-	value = rule_find(&name, c, ASKER_FORK);
+	value = find_rule(&name, c, ASKER_FORK);
 	parent_known = process_marks_has(parent->tgid);
 	if (!value && !parent_known)
 		return 0;
@@ -244,13 +244,13 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		unwind = process_table_inherit(parent, &parent_key, &key);
 	}
 	if (value) {
-		reported = process_admit(EVENT_FORK);
-		target_match(&key, value, 0, unwind, reported);
+		reported = may_report(EVENT_FORK);
+		match_target(&key, value, 0, unwind, reported);
 		if (reported)
-			process_event(EVENT_FORK, child, &key, name.key.comm, value->rule,
-				      value->generation);
+			put_process_event(EVENT_FORK, child, &key, name.key.comm, value->rule,
+					  value->generation);
 	} else if (unwind) {
-		target_inherit(&key, READ_WORD(c->generation), unwind);
+		enter_child(&key, READ_WORD(c->generation), unwind);
 	}
 	return 0;
 }
@@ -259,7 +259,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
  * True when a rule already matched the process in the same way and the consumer knows it: nobody
  * learns from another event.
  */
-static __always_inline bool target_is(const struct process_key *key, const struct rule_value *value)
+static __always_inline bool is_reported_match(const struct process_key *key,
+					      const struct rule_value *value)
 {
 	const struct target *known = bpf_map_lookup_elem(&targets, key);
 
@@ -268,20 +269,20 @@ static __always_inline bool target_is(const struct process_key *key, const struc
 }
 
 /* A rename that a rule matches. One that is held back leaves the entry right all the same. */
-static __always_inline void rename_match(struct task_struct *task, const struct process_key *key,
+static __always_inline void match_rename(struct task_struct *task, const struct process_key *key,
 					 const struct task_name *name,
 					 const struct rule_value *value)
 {
 	bool reported;
 
 	/* A service that renames itself all day under one prefix must not flood the ring. */
-	if (target_is(key, value))
+	if (is_reported_match(key, value))
 		return;
-	reported = event_limit_admits(key->start_ns, key->tgid) && process_admit(EVENT_RENAME);
-	target_match(key, value, 0, 0, reported);
+	reported = event_limit_admits(key->start_ns, key->tgid) && may_report(EVENT_RENAME);
+	match_target(key, value, 0, 0, reported);
 	if (reported)
-		process_event(EVENT_RENAME, task, key, name->key.comm, value->rule,
-			      value->generation);
+		put_process_event(EVENT_RENAME, task, key, name->key.comm, value->rule,
+				  value->generation);
 }
 
 /*
@@ -299,7 +300,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 	struct target *known;
 	__u32 rule = NO_SLOT;
 
-	if (!discovery_on(c))
+	if (!is_discovery_on(c))
 		return 0;
 	if (task->pid != task->tgid || task->flags & (PF_KTHREAD | PF_EXITING))
 		return 0;
@@ -307,19 +308,19 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 		return 0;
 	if (!task_keys_read_name(to, &name))
 		return 0;
-	value = rule_find(&name, c, ASKER_RENAME);
+	value = find_rule(&name, c, ASKER_RENAME);
 	if (!value && !process_marks_has(task->tgid))
 		return 0;
 	if (!scope_allows_task(task))
 		return 0;
 	task_keys_process(task, &key);
 	if (value) {
-		rename_match(task, &key, &name, value);
+		match_rename(task, &key, &name, value);
 		return 0;
 	}
-	known = target_unmatch(&key, 0, &rule);
+	known = unmatch_target(&key, 0, &rule);
 	if (known && event_limit_admits(key.start_ns, key.tgid))
-		target_tell_unmatched(known, task, &key, &name, rule, c);
+		report_unmatched(known, task, &key, &name, rule, c);
 	return 0;
 }
 
@@ -348,7 +349,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		return 0;
 	process_marks_clear(key.tgid);
 	if (flags & (TARGET_REPORTED | TARGET_MAPPED) && scope_allows_task(task))
-		process_event(EVENT_EXIT, task, &key, task->group_leader->comm, rule,
-			      READ_WORD(c->generation));
+		put_process_event(EVENT_EXIT, task, &key, task->group_leader->comm, rule,
+				  READ_WORD(c->generation));
 	return 0;
 }

@@ -83,7 +83,7 @@ static __always_inline union reader_scratch *reader_scratch(void)
 				    BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-static __always_inline __u32 record_pad(__u32 bytes)
+static __always_inline __u32 pad_bytes(__u32 bytes)
 {
 	return (bytes + RECORD_ALIGN - 1) & ~(RECORD_ALIGN - 1);
 }
@@ -133,7 +133,7 @@ int tasks(struct bpf_iter__task *ctx)
 }
 
 /* A process in `targets` or in a watched cgroup, and in the scope: one that may be asked about. */
-static __always_inline bool process_watched(struct task_struct *task)
+static __always_inline bool is_watched_process(struct task_struct *task)
 {
 	struct process_key key;
 	__u64 cgroup;
@@ -149,13 +149,13 @@ static __always_inline bool process_watched(struct task_struct *task)
  * Who may be asked about, and only control.vma_tgid when that is set. Cheapest question first: this
  * runs for every task of the machine.
  */
-static __always_inline bool vma_allowed(struct task_struct *task, const struct control *c)
+static __always_inline bool may_list_mappings(struct task_struct *task, const struct control *c)
 {
 	__u32 wanted = READ_WORD(c->vma_tgid);
 
 	if (wanted && (__u32)task->tgid != wanted)
 		return false;
-	if (!is_process(task) || !process_watched(task))
+	if (!is_process(task) || !is_watched_process(task))
 		return false;
 	/* The reader is about to say in `targets` that it knows these mappings. */
 	process_marks_set(task->tgid);
@@ -166,8 +166,8 @@ static __always_inline bool vma_allowed(struct task_struct *task, const struct c
  * enum mapping_flag of an executable mapping of `file` (NULL: of none), but for those of its path.
  * vma->vm_file must be loaded once and passed: newer verifiers want each load of it checked anew.
  */
-static __always_inline __u32 mapping_flags(struct task_struct *task, struct vm_area_struct *vma,
-					   struct file *file)
+static __always_inline __u32 find_mapping_flags(struct task_struct *task,
+						struct vm_area_struct *vma, struct file *file)
 {
 	struct mm_struct *mm = task->mm;
 
@@ -196,7 +196,7 @@ static __always_inline __u32 page_shift(void)
 }
 
 /* Fills the path; a path that is too long is left out and marked (-ENAMETOOLONG of d_path). */
-static __always_inline void mapping_path(struct mapping_scratch *s, struct file *file)
+static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct file *file)
 {
 	long n = bpf_d_path(&file->f_path, s->path, MAPPING_PATH_BYTES);
 	__u64 bytes;
@@ -211,7 +211,7 @@ static __always_inline void mapping_path(struct mapping_scratch *s, struct file 
 		return;
 	/* d_path() builds the string from the end of the buffer: do not let its remains out. */
 	__builtin_memset(s->path + bytes, 0, RECORD_ALIGN);
-	s->record.path_bytes = record_pad(bytes);
+	s->record.path_bytes = pad_bytes(bytes);
 }
 
 /*
@@ -219,7 +219,7 @@ static __always_inline void mapping_path(struct mapping_scratch *s, struct file 
  * execve(2) has just left behind: it gives the process its new memory before it counts the image
  * (begin_new_exec of fs/exec.c), and does not wait for who reads the old.
  */
-static __always_inline __u32 mapping_write(struct seq_file *seq, struct mapping_scratch *s,
+static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_scratch *s,
 					   struct task_struct *task, struct vm_area_struct *vma)
 {
 	struct file *file = vma->vm_file;
@@ -237,14 +237,14 @@ static __always_inline __u32 mapping_write(struct seq_file *seq, struct mapping_
 	s->record.inode = 0;
 	s->record.device = 0;
 	s->record.tgid = task->tgid;
-	s->record.flags = mapping_flags(task, vma, file);
+	s->record.flags = find_mapping_flags(task, vma, file);
 	s->record.path_bytes = 0;
 	s->record.pad = 0;
 	if (file) {
 		s->record.file_offset = (__u64)vma->vm_pgoff << page_shift();
 		s->record.inode = file->f_inode->i_ino;
 		s->record.device = file->f_inode->i_sb->s_dev;
-		mapping_path(s, file);
+		fill_mapping_path(s, file);
 	}
 	bytes = s->record.path_bytes;
 	asm volatile("" : "+r"(bytes));
@@ -255,7 +255,8 @@ static __always_inline __u32 mapping_write(struct seq_file *seq, struct mapping_
 }
 
 /* Says where to go on: not a mapping. */
-static __always_inline void mapping_more(struct seq_file *seq, struct task_struct *task, __u64 from)
+static __always_inline void write_continuation(struct seq_file *seq, struct task_struct *task,
+					       __u64 from)
 {
 	struct mapping_record record = {};
 
@@ -282,7 +283,7 @@ int vmas_open(struct bpf_iter__task *ctx)
 	__u32 written = 0;
 	int r;
 
-	if (!task || !c || !vma_allowed(task, c))
+	if (!task || !c || !may_list_mappings(task, c))
 		return 0;
 	s = reader_scratch();
 	if (!s)
@@ -290,10 +291,10 @@ int vmas_open(struct bpf_iter__task *ctx)
 	r = bpf_iter_task_vma_new(&it, task, READ_WORD(c->vma_from));
 	while ((vma = bpf_iter_task_vma_next(&it))) {
 		if (written > SHOW_BYTES) {
-			mapping_more(seq, task, vma->vm_start);
+			write_continuation(seq, task, vma->vm_start);
 			break;
 		}
-		written += mapping_write(seq, &s->mapping, task, vma);
+		written += write_mapping(seq, &s->mapping, task, vma);
 	}
 	bpf_iter_task_vma_destroy(&it);
 	return r == -EBUSY;
@@ -306,16 +307,16 @@ struct tree_walk {
 	struct tree_scratch *scratch;
 };
 
-static long tree_write(struct task_struct *task, struct vm_area_struct *vma, void *context)
+static long write_tree_mapping(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
 	struct tree_walk *w = context;
 
-	w->scratch->written += mapping_write(w->seq, &w->scratch->mapping, task, vma);
+	w->scratch->written += write_mapping(w->seq, &w->scratch->mapping, task, vma);
 	return 0;
 }
 
 /* One mapping or gap. What is not executable the tree may say alone. */
-static long tree_step(__u32 i, void *context)
+static long visit_tree_entry(__u32 i, void *context)
 {
 	struct tree_walk *w = context;
 	struct tree_scratch *s = w->scratch;
@@ -332,7 +333,7 @@ static long tree_step(__u32 i, void *context)
 			s->more = 1;
 			return 1;
 		}
-		s->broken = bpf_find_vma(w->task, at, tree_write, w, 0) != 0;
+		s->broken = bpf_find_vma(w->task, at, write_tree_mapping, w, 0) != 0;
 	}
 	s->met += found != 0;
 	s->at = last + 1;
@@ -353,7 +354,7 @@ int vmas_tree(struct bpf_iter__task *ctx)
 	__u64 from;
 	int before;
 
-	if (!task || !c || !vma_allowed(task, c) || !task->mm)
+	if (!task || !c || !may_list_mappings(task, c) || !task->mm)
 		return 0;
 	s = reader_scratch();
 	if (!s)
@@ -363,9 +364,9 @@ int vmas_tree(struct bpf_iter__task *ctx)
 	s->tree.at = from;
 	s->tree.met = s->tree.written = s->tree.more = s->tree.broken = 0;
 	before = task->mm->map_count;
-	bpf_loop(VMA_TREE_STEPS, tree_step, &w, 0);
+	bpf_loop(VMA_TREE_STEPS, visit_tree_entry, &w, 0);
 	if (s->tree.more)
-		mapping_more(ctx->meta->seq, task, s->tree.at);
+		write_continuation(ctx->meta->seq, task, s->tree.at);
 	else if (!from && (s->tree.met != before || task->mm->map_count != before))
 		return 1;
 	return s->tree.broken ? 1 : 0;
@@ -389,7 +390,7 @@ int ranges(struct bpf_iter__task *ctx)
 	claims = bpf_map_lookup_elem(&unwind_claims, &zero);
 	if (!task || !c || !claims || (__u32)task->tgid != READ_WORD(claims->tgid) ||
 	    !is_process(task) || task->start_boottime != READ_WORD(claims->start_ns) ||
-	    !process_watched(task))
+	    !is_watched_process(task))
 		return 0;
 	number = READ_WORD(claims->table);
 	w.ranges = bpf_map_lookup_elem(&unwind_ranges, &number);
@@ -441,7 +442,7 @@ int ksyms(struct bpf_iter__ksym *ctx)
 	if (module > KSYM_MODULE_BYTES)
 		return 0;
 	__builtin_memset(s->ksym.names + name + module, 0, RECORD_ALIGN);
-	bytes = record_pad(sizeof(s->ksym.record) + name + module);
+	bytes = pad_bytes(sizeof(s->ksym.record) + name + module);
 	s->ksym.record.address = ksym->value;
 	s->ksym.record.name_bytes = name;
 	s->ksym.record.module_bytes = module;

@@ -25,7 +25,7 @@ static __always_inline __u32 mapped_file_number(const struct vm_area_struct *vma
 	return (__u32)(inode * 0x9e3779b97f4a7c15ull >> 32) | 1;
 }
 
-static long mapped_look(struct task_struct *task, struct vm_area_struct *vma, void *context)
+static long take_file_number(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
 	*(__u32 *)context = mapped_file_number(vma);
 	return 0;
@@ -40,7 +40,7 @@ static __always_inline long mapped_file_find(__u64 address, __u32 *ret_number)
 {
 	__u32 number = 0;
 
-	if (bpf_find_vma(bpf_get_current_task_btf(), address, mapped_look, &number, 0))
+	if (bpf_find_vma(bpf_get_current_task_btf(), address, take_file_number, &number, 0))
 		return -1;
 	*ret_number = number;
 	return 0;

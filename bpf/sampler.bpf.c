@@ -57,7 +57,7 @@ struct tick {
 };
 
 /* True when this tick of the recorder is not its turn: it takes one in control.divisor. */
-static __always_inline bool recorder_skips(const struct control *c, __u32 index)
+static __always_inline bool skips_recorder_tick(const struct control *c, __u32 index)
 {
 	__u32 phase = index & (PHASES - 1), divisor = READ_WORD(c->divisor);
 	__u32 *ticks = bpf_map_lookup_elem(&phases, &phase);
@@ -75,7 +75,7 @@ static __always_inline bool recorder_skips(const struct control *c, __u32 index)
 /* Enters a process that a tick met for the first time, so that the consumer learns its mappings.
  * True when it is entered now.
  */
-static __always_inline bool target_meet(const struct tick *t)
+static __always_inline bool enter_target(const struct tick *t)
 {
 	struct target fresh = { .flags = t->state == SLOT_CAPTURE ? TARGET_WOKEN : 0,
 				.rule = NO_SLOT,
@@ -99,21 +99,21 @@ static __always_inline bool target_meet(const struct tick *t)
  * Whether the consumer is to look at once: what a process has mapped can be read while it lives
  * only, and that may be shorter than until the next drain. Once for each image, in a capture.
  */
-static __always_inline bool target_calls(const struct tick *t)
+static __always_inline bool needs_mappings(const struct tick *t)
 {
 	struct target *target = t->target;
 
 	if (t->flags & SAMPLE_KTHREAD)
 		return false;
 	if (!target)
-		return target_meet(t) && t->state == SLOT_CAPTURE;
+		return enter_target(t) && t->state == SLOT_CAPTURE;
 	if (t->state != SLOT_CAPTURE || target->flags & (TARGET_MAPPED | TARGET_WOKEN))
 		return false;
 	target->flags |= TARGET_WOKEN;
 	return true;
 }
 
-static __always_inline void sample_fill(const struct tick *t, struct sample *s, __u32 seq)
+static __always_inline void fill_sample(const struct tick *t, struct sample *s, __u32 seq)
 {
 	s->time_ns = t->now_ns;
 	s->start_ns = t->key.start_ns;
@@ -134,7 +134,7 @@ static __always_inline void sample_fill(const struct tick *t, struct sample *s, 
  * The wake-up flag for the next record: forced for a process that calls, and once when the fill
  * crosses wake_bytes from below.
  */
-static __always_inline __u64 wake_flag(const struct control *c, __u32 calls)
+static __always_inline __u64 choose_wake_flag(const struct control *c, __u32 calls)
 {
 	__u32 wake_bytes = READ_WORD(c->wake_bytes), zero = 0, *woken;
 
@@ -157,7 +157,7 @@ static __always_inline __u64 wake_flag(const struct control *c, __u32 calls)
 }
 
 /* Accounts for a tick that brought no frame at all. */
-static __always_inline void stack_lost(const struct tick *t, const struct sample *s)
+static __always_inline void count_lost_stack(const struct tick *t, const struct sample *s)
 {
 	if (t->flags & SAMPLE_IN_USER)
 		t->counters->lost[DROP_STACK_USER]++;
@@ -178,7 +178,7 @@ static __always_inline void stack_lost(const struct tick *t, const struct sample
  * program that begins, or one that has loaded something. How many tables a process gets in a while
  * is the consumer's to bound.
  */
-static __always_inline void unmapped_tell(const struct tick *t)
+static __always_inline void report_unmapped(const struct tick *t)
 {
 	__u32 number = t->unwind - 1;
 	struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
@@ -205,7 +205,7 @@ static __always_inline void unmapped_tell(const struct tick *t)
 }
 
 /* Counts how the walk by a table ended. */
-static __always_inline void unwind_count(const struct tick *t, const struct sample *s)
+static __always_inline void count_stop_reason(const struct tick *t, const struct sample *s)
 {
 	struct totals *totals = totals_get();
 
@@ -215,10 +215,10 @@ static __always_inline void unwind_count(const struct tick *t, const struct samp
 		totals->unwind_stop_reasons[s->stop_reason & (UNWIND_STOP_REASONS - 1)]++;
 	if (s->stop_reason == UNWIND_END_NO_MAPPING || s->stop_reason == UNWIND_END_CHANGED ||
 	    (s->stop_reason == UNWIND_END_NO_CALLER && !(s->flags & SAMPLE_BY_POINTER)))
-		unmapped_tell(t);
+		report_unmapped(t);
 }
 
-static __always_inline void sample_take(const struct tick *t)
+static __always_inline void take_sample(const struct tick *t)
 {
 	struct stack_owner owner = { .task = t->task, .key = &t->key, .unwind = t->unwind };
 	__u32 zero = 0, seq = (__u32)t->counters->attempted++, want = 0;
@@ -228,9 +228,9 @@ static __always_inline void sample_take(const struct tick *t)
 
 	if (!b)
 		return;
-	sample_fill(t, &b->sample, seq);
+	fill_sample(t, &b->sample, seq);
 	/* In memory: of a local one the verifier would follow all that is behind it twice. */
-	b->calls = target_calls(t);
+	b->calls = needs_mappings(t);
 	if (!(t->flags & SAMPLE_IN_USER))
 		want |= STACK_KERNEL;
 	if (!(t->flags & SAMPLE_KTHREAD))
@@ -238,7 +238,7 @@ static __always_inline void sample_take(const struct tick *t)
 	if (t->flags & SAMPLE_BUILD_ID)
 		want |= STACK_BUILD_ID;
 	bytes = stack_take(t->ctx, &owner, b, want);
-	unwind_count(t, &b->sample);
+	count_stop_reason(t, &b->sample);
 	if (b->sample.kernel_error)
 		error_ring_put(ERROR_KERNEL_STACK, b->sample.kernel_error, t->index, t->rule,
 			       KERNEL_STACK_BYTES);
@@ -246,11 +246,11 @@ static __always_inline void sample_take(const struct tick *t)
 		error_ring_put(ERROR_USER_STACK, b->sample.user_error, t->index, t->rule,
 			       USER_ID_BYTES);
 	if (!bytes) {
-		stack_lost(t, &b->sample);
+		count_lost_stack(t, &b->sample);
 		return;
 	}
 	r = bpf_ringbuf_output(&samples, &b->sample, sizeof(b->sample) + bytes,
-			       wake_flag(t->control, READ_WORD(b->calls)));
+			       choose_wake_flag(t->control, READ_WORD(b->calls)));
 	if (r) {
 		t->counters->lost[DROP_RING_FULL]++;
 		error_ring_put(ERROR_SAMPLES_FULL, r, t->index, t->rule, sizeof(b->sample) + bytes);
@@ -265,7 +265,7 @@ static __always_inline void sample_take(const struct tick *t)
  * memory is left, which may take long to tear down, until the new program is in its place
  * (load_elf_binary of fs/binfmt_elf.c sets start_code).
  */
-static __always_inline bool tick_has_user(const struct task_struct *task)
+static __always_inline bool has_user_memory(const struct task_struct *task)
 {
 	const struct mm_struct *mm = task->mm;
 
@@ -273,7 +273,7 @@ static __always_inline bool tick_has_user(const struct task_struct *task)
 }
 
 /* The mode the tick hit: the registers are read as one volatile word, see kernel.h. */
-static __always_inline __u32 tick_flags(const struct tick *t, const struct target *target)
+static __always_inline __u32 find_sample_flags(const struct tick *t, const struct target *target)
 {
 	__u32 flags = 0;
 
@@ -281,7 +281,7 @@ static __always_inline __u32 tick_flags(const struct tick *t, const struct targe
 		flags |= SAMPLE_IN_USER;
 	if (t->state == SLOT_CAPTURE)
 		flags |= SAMPLE_CAPTURE;
-	if (!tick_has_user(t->task))
+	if (!has_user_memory(t->task))
 		flags |= SAMPLE_KTHREAD;
 	else if (!target || !(target->flags & TARGET_MAPPED) ||
 		 READ_WORD(target->image) != (__u32)t->task->self_exec_id)
@@ -290,7 +290,7 @@ static __always_inline __u32 tick_flags(const struct tick *t, const struct targe
 }
 
 /* A tick in a watched cgroup whose slot is awake. */
-static __always_inline void tick_watched(struct tick *t)
+static __always_inline void handle_watched_tick(struct tick *t)
 {
 	struct target *target;
 
@@ -304,7 +304,7 @@ static __always_inline void tick_watched(struct tick *t)
 	    (!target || !(target->flags & TARGET_MATCHED)))
 		return;
 	TOTALS_COUNT(ticks_watched);
-	if (t->state == SLOT_RECORDER && recorder_skips(t->control, t->index))
+	if (t->state == SLOT_RECORDER && skips_recorder_tick(t->control, t->index))
 		return;
 	t->counters = bpf_map_lookup_elem(&counters, &t->index);
 	if (!t->counters)
@@ -318,9 +318,9 @@ static __always_inline void tick_watched(struct tick *t)
 	}
 	t->rule = target ? target->rule : NO_SLOT;
 	t->unwind = target ? READ_WORD(target->unwind) : 0;
-	t->flags = tick_flags(t, target);
+	t->flags = find_sample_flags(t, target);
 	t->target = target;
-	sample_take(t);
+	take_sample(t);
 }
 
 SEC("perf_event")
@@ -334,6 +334,6 @@ int sampler(struct bpf_perf_event_data *ctx)
 	t.slot = watch_lookup(bpf_get_current_cgroup_id(), &t.index, &t.state);
 	if (!t.slot)
 		return 0;
-	tick_watched(&t);
+	handle_watched_tick(&t);
 	return 0;
 }

@@ -52,7 +52,7 @@ static __always_inline bool scope_holds(struct cgroup_key *key, __u32 bytes)
 }
 
 /* The path of `cgroup`, from its ancestors' names, compared. */
-static __noinline bool scope_look(struct cgroup *cgroup)
+static __noinline bool compare_path(struct cgroup *cgroup)
 {
 	struct cgroup **ancestors = __builtin_preserve_access_index(&cgroup->ancestors[0]);
 	__u32 zero = 0, levels = BPF_CORE_READ(cgroup, level);
@@ -100,7 +100,7 @@ static __always_inline bool scope_allows(struct cgroup *cgroup)
 	known = bpf_map_lookup_elem(&scope_verdicts, &id);
 	if (known)
 		return READ_WORD(*known);
-	verdict = scope_look(cgroup);
+	verdict = compare_path(cgroup);
 	bpf_map_update_elem(&scope_verdicts, &id, &verdict, BPF_ANY);
 	return verdict;
 }

@@ -57,7 +57,7 @@ enum stack_want {
 
 /* Holds a length within `max`, in a form that no compiler turns into one the verifier cannot
  * follow. */
-static __always_inline __u64 stack_bound(long bytes, __u64 max)
+static __always_inline __u64 bound_bytes(long bytes, __u64 max)
 {
 	__u64 n = bytes < 0 ? 0 : (__u64)bytes;
 
@@ -66,8 +66,7 @@ static __always_inline __u64 stack_bound(long bytes, __u64 max)
 }
 
 /* Where user mode was left, also when the tick hit the kernel. */
-static __always_inline void stack_registers(struct task_struct *task,
-					    struct unwind_frame *ret_frame)
+static __always_inline void read_registers(struct task_struct *task, struct unwind_frame *ret_frame)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
 
@@ -87,7 +86,7 @@ static __always_inline void stack_registers(struct task_struct *task,
 }
 
 /* Where the stacks of the thread may end. Its memory is there: sampler.bpf.c has looked. */
-static __always_inline void stack_bounds(struct task_struct *task, struct unwind_frame *f)
+static __always_inline void read_bounds(struct task_struct *task, struct unwind_frame *f)
 {
 	const struct mm_struct *mm = task->mm;
 
@@ -102,7 +101,7 @@ static __always_inline void stack_bounds(struct task_struct *task, struct unwind
 }
 
 /* What each frame of a walk needs, looked up once. */
-struct stack_way {
+struct stack_tables {
 	struct stack_buffer *buffer;
 	struct unwind_ranges *ranges;
 	const struct unwind_process *process;
@@ -110,28 +109,28 @@ struct stack_way {
 };
 
 /* False when there is no such table. */
-static __always_inline bool stack_way_of(struct stack_buffer *b, __u32 number,
-					 struct stack_way *ret_way)
+static __always_inline bool find_tables(struct stack_buffer *b, __u32 number,
+					struct stack_tables *ret_tables)
 {
 	__u32 zero = 0;
 
-	ret_way->buffer = b;
-	ret_way->ranges = bpf_map_lookup_elem(&unwind_ranges, &number);
-	ret_way->process = bpf_map_lookup_elem(&unwind_process, &number);
-	ret_way->cache = bpf_map_lookup_elem(&stack_cache, &zero);
-	return ret_way->ranges && ret_way->process && ret_way->cache;
+	ret_tables->buffer = b;
+	ret_tables->ranges = bpf_map_lookup_elem(&unwind_ranges, &number);
+	ret_tables->process = bpf_map_lookup_elem(&unwind_process, &number);
+	ret_tables->cache = bpf_map_lookup_elem(&stack_cache, &zero);
+	return ret_tables->ranges && ret_tables->process && ret_tables->cache;
 }
 
 /* One frame of the walk. The innermost is told even where it lies in no range: it was running. */
-static long stack_frame(__u32 i, struct stack_way *way)
+static long walk_frame(__u32 i, struct stack_tables *tables)
 {
-	struct stack_buffer *b = way->buffer;
+	struct stack_buffer *b = tables->buffer;
 	__u64 pc = b->walk.frame.pc;
 	__u32 at = b->at;
 
 	if (at > KERNEL_STACK_BYTES + USER_RAW_BYTES)
 		return 1;
-	if (!unwind_walk_on(&b->walk, way->ranges, way->process, way->cache)) {
+	if (!unwind_walk_advance(&b->walk, tables->ranges, tables->process, tables->cache)) {
 		if (i > 0)
 			return 1;
 		if (b->walk.stop_reason == UNWIND_END_CHANGED)
@@ -144,7 +143,7 @@ static long stack_frame(__u32 i, struct stack_way *way)
 }
 
 /* Which filling table `number` holds now. */
-static __always_inline __u64 stack_fill(__u32 number)
+static __always_inline __u64 read_table_generation(__u32 number)
 {
 	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
 
@@ -156,12 +155,12 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 					struct stack_buffer *b, __u64 at, __u32 number)
 {
 	__u64 generation = process_table_generation(task, key, number);
-	struct stack_way way;
+	struct stack_tables tables;
 
-	if (!generation || !stack_way_of(b, number, &way))
+	if (!generation || !find_tables(b, number, &tables))
 		return 0;
-	stack_registers(task, &b->walk.frame);
-	stack_bounds(task, &b->walk.frame);
+	read_registers(task, &b->walk.frame);
+	read_bounds(task, &b->walk.frame);
 	unwind_begin(&b->walk.frame);
 	b->walk.last = 0;
 	b->walk.steps = 0;
@@ -171,7 +170,7 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 	b->walk.table_generation = generation;
 	b->at = at;
 	b->sample.user_frames = 0;
-	bpf_loop(STACK_FRAMES, stack_frame, &way, 0);
+	bpf_loop(STACK_FRAMES, walk_frame, &tables, 0);
 	if (b->walk.stop_reason == UNWIND_END_NONE)
 		b->walk.stop_reason = UNWIND_END_DEPTH;
 	/*
@@ -179,7 +178,7 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 	 * consumer is broken. That it is not published any more is no fault: it was when the walk
 	 * began, and stays whole until then.
 	 */
-	if (stack_fill(number) != generation) {
+	if (read_table_generation(number) != generation) {
 		b->walk.stop_reason = UNWIND_END_SWITCHED;
 		b->sample.user_frames = b->sample.user_frames > 0;
 	}
@@ -192,7 +191,7 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 #define STACK_ADDRESSES (KERNEL_STACK_BYTES + USER_ID_BYTES) /* in `frames`: not yet looked at */
 
 /* Fetches the user stack twice, by one walk's length: as build-ids at `at`, and as addresses. */
-static __always_inline __u32 stack_fetch(void *ctx, struct stack_buffer *b, __u64 at)
+static __always_inline __u32 fetch_user_frames(void *ctx, struct stack_buffer *b, __u64 at)
 {
 	long raw, ids;
 
@@ -203,8 +202,8 @@ static __always_inline __u32 stack_fetch(void *ctx, struct stack_buffer *b, __u6
 	b->sample.user_error = ids < 0 ? ids : 0;
 	if (ids <= 0)
 		return 0;
-	raw = stack_bound(raw, USER_RAW_BYTES) / sizeof(__u64);
-	ids = stack_bound(ids, USER_ID_BYTES) / sizeof(struct frame_build_id);
+	raw = bound_bytes(raw, USER_RAW_BYTES) / sizeof(__u64);
+	ids = bound_bytes(ids, USER_ID_BYTES) / sizeof(struct frame_build_id);
 	return ids == raw ? raw : 1;
 }
 
@@ -212,11 +211,11 @@ static __always_inline __u32 stack_fetch(void *ctx, struct stack_buffer *b, __u6
  * Puts the user stack at b->frames + at by frame pointers: as addresses, or as build-ids with their
  * addresses behind them, from which the consumer learns which mapping has which. Its bytes.
  */
-static __always_inline __u64 stack_user(void *ctx, struct task_struct *task, struct stack_buffer *b,
-					__u64 at, __u32 want)
+static __always_inline __u64 take_pointer_stack(void *ctx, struct task_struct *task,
+						struct stack_buffer *b, __u64 at, __u32 want)
 {
-	__u64 start = stack_bound(at, KERNEL_STACK_BYTES), ids = 0, bytes;
-	__u32 count = stack_fetch(ctx, b, start);
+	__u64 start = bound_bytes(at, KERNEL_STACK_BYTES), ids = 0, bytes;
+	__u32 count = fetch_user_frames(ctx, b, start);
 
 	if (!count)
 		return 0;
@@ -224,11 +223,11 @@ static __always_inline __u64 stack_user(void *ctx, struct task_struct *task, str
 				   (const __u64 *)(b->frames + STACK_ADDRESSES), count);
 	b->sample.user_frames = count;
 	if (want & STACK_BUILD_ID) {
-		ids = stack_bound(count * sizeof(struct frame_build_id), USER_ID_BYTES);
+		ids = bound_bytes(count * sizeof(struct frame_build_id), USER_ID_BYTES);
 		b->sample.flags |= SAMPLE_ADDRESSES;
 	}
-	bytes = stack_bound(count * sizeof(__u64), USER_RAW_BYTES);
-	start = stack_bound(start + ids, STACK_ADDRESSES);
+	bytes = bound_bytes(count * sizeof(__u64), USER_RAW_BYTES);
+	start = bound_bytes(start + ids, STACK_ADDRESSES);
 	if (bpf_probe_read_kernel(b->frames + start, bytes, b->frames + STACK_ADDRESSES))
 		return 0;
 	return ids + bytes;
@@ -238,10 +237,10 @@ static __always_inline __u64 stack_user(void *ctx, struct task_struct *task, str
  * Behind a stack that was walked by the table: the build-id of its leaf, for the consumer that
  * asked for build-ids, and of a leaf that it cannot know. Returns its bytes.
  */
-static __always_inline __u64 stack_leaf_id(void *ctx, struct stack_buffer *b, __u64 at)
+static __always_inline __u64 add_leaf_build_id(void *ctx, struct stack_buffer *b, __u64 at)
 {
 	long r = bpf_get_stack(
-		ctx, b->frames + stack_bound(at, KERNEL_STACK_BYTES + USER_RAW_BYTES),
+		ctx, b->frames + bound_bytes(at, KERNEL_STACK_BYTES + USER_RAW_BYTES),
 		sizeof(struct frame_build_id), BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
 
 	b->sample.flags &= ~(__u32)SAMPLE_BUILD_ID;
@@ -252,7 +251,7 @@ static __always_inline __u64 stack_leaf_id(void *ctx, struct stack_buffer *b, __
 }
 
 /* Whether the walk may have ended at its leaf, in memory that the table does not know. */
-static __always_inline bool stack_leaf_unknown(const struct stack_buffer *b)
+static __always_inline bool is_leaf_unknown(const struct stack_buffer *b)
 {
 	return b->sample.user_frames == 1 && (b->sample.stop_reason == UNWIND_END_NO_MAPPING ||
 					      b->sample.stop_reason == UNWIND_END_CHANGED);
@@ -280,18 +279,18 @@ static __always_inline __u64 stack_take(void *ctx, const struct stack_owner *o,
 	if (want & STACK_KERNEL)
 		r = bpf_get_stack(ctx, b->frames, KERNEL_STACK_BYTES, 0);
 	b->sample.kernel_error = r < 0 ? r : 0;
-	kernel_bytes = stack_bound(r, KERNEL_STACK_BYTES);
+	kernel_bytes = bound_bytes(r, KERNEL_STACK_BYTES);
 	b->sample.kernel_frames = kernel_bytes / sizeof(__u64);
 	b->sample.user_frames = 0;
 	b->sample.user_error = 0;
 	b->sample.stop_reason = UNWIND_END_NONE;
 	if (o->unwind && want & STACK_USER)
 		user_bytes = stack_walk(o->task, o->key, b, kernel_bytes, o->unwind - 1);
-	if (user_bytes && (want & STACK_BUILD_ID || stack_leaf_unknown(b)))
-		user_bytes += stack_leaf_id(ctx, b, kernel_bytes + user_bytes);
+	if (user_bytes && (want & STACK_BUILD_ID || is_leaf_unknown(b)))
+		user_bytes += add_leaf_build_id(ctx, b, kernel_bytes + user_bytes);
 	if (!user_bytes && want & STACK_USER)
-		user_bytes = stack_user(ctx, o->task, b, kernel_bytes, want);
-	return stack_bound(kernel_bytes + user_bytes, sizeof(b->frames));
+		user_bytes = take_pointer_stack(ctx, o->task, b, kernel_bytes, want);
+	return bound_bytes(kernel_bytes + user_bytes, sizeof(b->frames));
 }
 
 #endif

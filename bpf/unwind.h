@@ -32,7 +32,7 @@ struct unwind_frame {
 	__u32 exact;   /* pc is what runs next there, not where a call returns to */
 	__u32 fp_lost; /* fp is not this frame's */
 	/* Not of the frame, but of the walk: */
-	__u64 top;     /* the stack ends there: unwind_top */
+	__u64 top;     /* the stack ends there: unwind_stack_top */
 	__u32 signals; /* frames of signal handlers that were left */
 	__u32 pad;
 	struct unwind_bounds bounds;
@@ -52,8 +52,8 @@ struct unwind_frame {
  * The upper end of the stack that `sp` is on: the nearest of the bounds above it, or so far away
  * that no stack is larger. What lies above is not read.
  */
-static __attribute__((always_inline)) inline __u64 unwind_top(const struct unwind_bounds *b,
-							      __u64 sp)
+static __attribute__((always_inline)) inline __u64 unwind_stack_top(const struct unwind_bounds *b,
+								    __u64 sp)
 {
 	__u64 room = UNWIND_STACK_MAX;
 
@@ -69,7 +69,7 @@ static __attribute__((always_inline)) inline __u64 unwind_top(const struct unwin
 /* Begins a walk at `f`, whose registers and bounds are set. */
 static __attribute__((always_inline)) inline void unwind_begin(struct unwind_frame *f)
 {
-	f->top = unwind_top(&f->bounds, f->sp);
+	f->top = unwind_stack_top(&f->bounds, f->sp);
 	f->signals = 0;
 	f->stack.bytes = 0;
 }
@@ -95,21 +95,21 @@ unwind_on_known_stack(const struct unwind_bounds *b, __u64 address)
 }
 
 /* The word at `at`, which must lie between `f` and `end`. 0, or it cannot be read. */
-static __attribute__((always_inline)) inline long unwind_saved(struct unwind_frame *f, __u64 at,
-							       __u64 end, __u64 *ret_word)
+static __attribute__((always_inline)) inline long
+unwind_read_saved(struct unwind_frame *f, __u64 at, __u64 end, __u64 *ret_word)
 {
 	if (at < f->sp || at >= end || end - at < UNWIND_WORD)
 		return -1;
-	return unwind_word(&f->stack, at, ret_word);
+	return unwind_stack_word(&f->stack, at, ret_word);
 }
 
 /* The same of a frame's whole stack, with what a leaf may have below its stack pointer. */
-static __attribute__((always_inline)) inline long unwind_kept(struct unwind_frame *f, __u64 at,
-							      __u64 *ret_word)
+static __attribute__((always_inline)) inline long unwind_read_kept(struct unwind_frame *f, __u64 at,
+								   __u64 *ret_word)
 {
 	if (f->exact && f->sp - at <= UNWIND_RED_ZONE)
-		return unwind_word(&f->stack, at, ret_word);
-	return unwind_saved(f, at, f->top, ret_word);
+		return unwind_stack_word(&f->stack, at, ret_word);
+	return unwind_read_saved(f, at, f->top, ret_word);
 }
 
 /*
@@ -153,7 +153,7 @@ static __attribute__((always_inline)) inline __u32 unwind_search(const struct un
  * for a rule without one.
  */
 static __attribute__((always_inline)) inline enum unwind_end
-unwind_cfa(struct unwind_frame *f, const struct unwind_rule *rule, __u64 *ret_cfa)
+unwind_find_cfa(struct unwind_frame *f, const struct unwind_rule *rule, __u64 *ret_cfa)
 {
 	__s32 offset = rule->cfa_offset;
 	__u8 kind = rule->cfa;
@@ -172,7 +172,7 @@ unwind_cfa(struct unwind_frame *f, const struct unwind_rule *rule, __u64 *ret_cf
 		cfa += (__s16)(f->pc & 15) >= UNWIND_HIGH(offset) ? UNWIND_WORD : 0;
 	} else if (kind != UNWIND_CFA_SP && kind != UNWIND_CFA_FP) {
 		base += (__s64)UNWIND_LOW(offset);
-		if (unwind_kept(f, base, &cfa) != 0 || !unwind_on_stack(f, cfa))
+		if (unwind_read_kept(f, base, &cfa) != 0 || !unwind_on_stack(f, cfa))
 			return UNWIND_END_NO_CALLER;
 		cfa += (__s64)UNWIND_HIGH(offset);
 		if (cfa <= base)
@@ -189,8 +189,8 @@ unwind_cfa(struct unwind_frame *f, const struct unwind_rule *rule, __u64 *ret_cf
  * frame the register has been restored already: compilers take no note of that in an epilogue.
  */
 static __attribute__((always_inline)) inline enum unwind_end
-unwind_fp(struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa, __u64 *ret_fp,
-	  __u32 *ret_lost)
+unwind_find_fp(struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa, __u64 *ret_fp,
+	       __u32 *ret_lost)
 {
 	__u8 kind = UNWIND_SAVED_FP(rule->saved);
 	__u64 at = cfa + (__s64)rule->fp_offset;
@@ -212,7 +212,7 @@ unwind_fp(struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa, __u
 	if (at < f->sp || at >= cfa)
 		return UNWIND_END_NONE;
 	*ret_lost = 0;
-	return unwind_saved(f, at, cfa, ret_fp) ? UNWIND_END_NO_CALLER : UNWIND_END_NONE;
+	return unwind_read_saved(f, at, cfa, ret_fp) ? UNWIND_END_NO_CALLER : UNWIND_END_NONE;
 }
 
 /* The caller of a leaf that has its return address in a register: its frame may have no bytes. */
@@ -264,14 +264,14 @@ unwind_apply_signal(struct unwind_frame *f)
 
 	if (f->signals >= UNWIND_SIGNALS_MAX || !unwind_is_sigreturn(f->pc))
 		return UNWIND_END_BAD_RULE;
-	if (unwind_saved(f, f->sp + UNWIND_CONTEXT_FP, f->top, &fp) != 0 ||
-	    unwind_saved(f, f->sp + UNWIND_CONTEXT_SP, f->top, &sp) != 0 ||
-	    unwind_saved(f, f->sp + UNWIND_CONTEXT_PC, f->top, &pc) != 0)
+	if (unwind_read_saved(f, f->sp + UNWIND_CONTEXT_FP, f->top, &fp) != 0 ||
+	    unwind_read_saved(f, f->sp + UNWIND_CONTEXT_SP, f->top, &sp) != 0 ||
+	    unwind_read_saved(f, f->sp + UNWIND_CONTEXT_PC, f->top, &pc) != 0)
 		return UNWIND_END_NO_CALLER;
 	if (f->sp - b->alternate < b->alternate_bytes) {
 		if (!unwind_on_known_stack(b, sp))
 			return UNWIND_END_NO_CALLER;
-		f->top = unwind_top(b, sp);
+		f->top = unwind_stack_top(b, sp);
 	} else if (sp == f->sp || !unwind_on_stack(f, sp)) {
 		return UNWIND_END_NO_CALLER;
 	}
@@ -310,13 +310,13 @@ unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
 		return unwind_apply_signal(f);
 	if (ra != UNWIND_RA_CFA && ra != UNWIND_RA_ALONE)
 		return UNWIND_END_BAD_RULE;
-	end = unwind_cfa(f, rule, &sp);
+	end = unwind_find_cfa(f, rule, &sp);
 	if (end != UNWIND_END_NONE)
 		return end;
 	at = ra == UNWIND_RA_CFA ? sp - UNWIND_WORD : sp + (__s64)rule->fp_offset;
-	if (unwind_saved(f, at, sp, &pc) != 0)
+	if (unwind_read_saved(f, at, sp, &pc) != 0)
 		return UNWIND_END_NO_CALLER;
-	end = unwind_fp(f, rule, sp, &fp, &fp_lost);
+	end = unwind_find_fp(f, rule, sp, &fp, &fp_lost);
 	if (end != UNWIND_END_NONE)
 		return end;
 	f->pc = pc;
@@ -374,8 +374,8 @@ static __attribute__((always_inline)) inline enum unwind_end unwind_step_fp(stru
 
 	if (f->fp_lost)
 		return UNWIND_END_FRAME_POINTER;
-	if (unwind_saved(f, at, f->top, &fp) != 0 ||
-	    unwind_saved(f, at + UNWIND_WORD, f->top, &pc) != 0)
+	if (unwind_read_saved(f, at, f->top, &fp) != 0 ||
+	    unwind_read_saved(f, at + UNWIND_WORD, f->top, &pc) != 0)
 		return UNWIND_END_NO_CALLER;
 	f->pc = UNWIND_CODE(pc);
 	f->sp = at + 2 * UNWIND_WORD;

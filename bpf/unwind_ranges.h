@@ -33,7 +33,7 @@ struct {
 	__type(value, __u64);
 } unwind_fills SEC(".maps");
 
-static long ranges_mapping(struct task_struct *task, struct vm_area_struct *vma, void *context)
+static long take_range(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
 	struct ranges_writer *w = context;
 	struct file *file = vma->vm_file;
@@ -49,7 +49,7 @@ static long ranges_mapping(struct task_struct *task, struct vm_area_struct *vma,
 	return 0;
 }
 
-static long ranges_fixed(struct task_struct *task, struct vm_area_struct *vma, void *context)
+static long take_check_file(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
 	struct ranges_writer *w = context;
 	struct file *file = vma->vm_file;
@@ -65,7 +65,7 @@ static long ranges_fixed(struct task_struct *task, struct vm_area_struct *vma, v
  * another look at which file is there. A range that is another file's by then, or that cannot be
  * looked at, is none.
  */
-static __always_inline __u64 ranges_check(struct ranges_writer *w, __u64 start, __u32 below)
+static __always_inline __u64 find_check(struct ranges_writer *w, __u64 start, __u32 below)
 {
 	__u64 page = UNWIND_RANGE_PAGE(w->range), at = (page << UNWIND_RANGE_SHIFT) - below;
 	const struct mm_struct *mm = w->task->mm;
@@ -77,14 +77,14 @@ static __always_inline __u64 ranges_check(struct ranges_writer *w, __u64 start, 
 		return 0;
 	w->check_file = 0;
 	w->range = UNWIND_RANGE(page, 0);
-	r = bpf_find_vma(w->task, at, ranges_fixed, w, 0);
+	r = bpf_find_vma(w->task, at, take_check_file, w, 0);
 	if (r == -EBUSY)
 		return 0;
 	if (!r && w->check_file)
 		check = mm && !page_walk_read_word((__u64)mm->pgd, at, &word)
 				? UNWIND_CHECK(below, word)
 				: UNWIND_CHECK_LATER(below, w->check_file);
-	bpf_find_vma(w->task, start, ranges_mapping, w, 0);
+	bpf_find_vma(w->task, start, take_range, w, 0);
 	return check;
 }
 
@@ -93,7 +93,7 @@ static __always_inline __u64 ranges_check(struct ranges_writer *w, __u64 start, 
  * so does what is asked for while somebody changes the mappings, for which bpf_find_vma does not
  * wait.
  */
-static long ranges_claim(__u32 i, void *context)
+static long fill_claim(__u32 i, void *context)
 {
 	struct ranges_writer *w = context;
 	__u32 zero = 0;
@@ -105,8 +105,8 @@ static long ranges_claim(__u32 i, void *context)
 	start = READ_WORD(claims->starts[i]);
 	w->range = UNWIND_RANGE(start >> UNWIND_RANGE_SHIFT, 0);
 	w->inode = READ_WORD(claims->inodes[i]);
-	bpf_find_vma(w->task, start, ranges_mapping, w, 0);
-	w->ranges->checks[i] = ranges_check(w, start, READ_WORD(claims->below[i]));
+	bpf_find_vma(w->task, start, take_range, w, 0);
+	w->ranges->checks[i] = find_check(w, start, READ_WORD(claims->below[i]));
 	w->missed += !UNWIND_RANGE_PAGES(w->range);
 	w->ranges->ranges[i] = w->range;
 	return 0;
@@ -134,7 +134,7 @@ static __always_inline __u64 unwind_ranges_fill(struct ranges_writer *w,
 	r->execs = w->task->self_exec_id;
 	r->count = count;
 	r->unmapped_ns = 0;
-	bpf_loop(count, ranges_claim, w, 0);
+	bpf_loop(count, fill_claim, w, 0);
 	number = __sync_fetch_and_add(generations, 1) + 1;
 	__sync_lock_test_and_set(&r->table_generation, number);
 	return number;

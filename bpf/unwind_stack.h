@@ -46,8 +46,8 @@ static __attribute__((always_inline)) inline long unwind_stack_move(struct unwin
 }
 
 /* The word at `at`, as all that compilers save there aligned. 0, or it cannot be read. */
-static __attribute__((always_inline)) inline long unwind_word(struct unwind_stack *s, __u64 at,
-							      __u64 *ret_word)
+static __attribute__((always_inline)) inline long unwind_stack_word(struct unwind_stack *s,
+								    __u64 at, __u64 *ret_word)
 {
 	__u64 offset = at - s->start;
 

@@ -42,7 +42,7 @@ UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
  * The number of the range that holds `pc`, or UNWIND_RANGES. Free of branches on what it finds, as
  * unwind_search is. The words are loaded anew each time: somebody may be filling the table.
  */
-UNWIND_INLINE __u32 unwind_find(const struct unwind_ranges *r, __u32 last, __u64 pc)
+UNWIND_INLINE __u32 unwind_find_range(const struct unwind_ranges *r, __u32 last, __u64 pc)
 {
 	const volatile __u64 *ranges = r->ranges;
 	__u32 count = *(const volatile __u32 *)&r->count & (2 * UNWIND_RANGES - 1);
@@ -102,7 +102,7 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
  * `at` now. Then the word is taken over if it is there by now: nobody can map another file
  * meanwhile.
  */
-UNWIND_INLINE __u32 unwind_walk_learns(__u64 *check_in, __u64 check, __u64 at)
+UNWIND_INLINE __u32 unwind_walk_learn_check(__u64 *check_in, __u64 check, __u64 at)
 {
 	__u32 number, word;
 
@@ -119,7 +119,8 @@ UNWIND_INLINE __u32 unwind_walk_learns(__u64 *check_in, __u64 check, __u64 at)
  * may have taken its place since. A word that was resident then and is not now is believed: of a
  * file that was mapped just now the dynamic loader has read its first page.
  */
-UNWIND_INLINE __u32 unwind_walk_holds(struct unwind_walk *w, struct unwind_ranges *r, __u32 number)
+UNWIND_INLINE __u32 unwind_walk_check_range(struct unwind_walk *w, struct unwind_ranges *r,
+					    __u32 number)
 {
 	__u64 *check_in = &r->checks[number & (UNWIND_RANGES - 1)];
 	__u64 check = *(const volatile __u64 *)check_in;
@@ -131,7 +132,7 @@ UNWIND_INLINE __u32 unwind_walk_holds(struct unwind_walk *w, struct unwind_range
 		return 1;
 	at = (at << UNWIND_RANGE_SHIFT) - UNWIND_CHECK_BELOW(check);
 	if (UNWIND_CHECK_IS_LATER(check)) {
-		if (!unwind_walk_learns(check_in, check, at))
+		if (!unwind_walk_learn_check(check_in, check, at))
 			return 0;
 	} else if (unwind_read(&word, sizeof(word), at) == 0 && word != UNWIND_CHECK_WORD(check)) {
 		return 0;
@@ -144,16 +145,16 @@ UNWIND_INLINE __u32 unwind_walk_holds(struct unwind_walk *w, struct unwind_range
  * Whether w->frame lies in a range; then *ret_rule is its rule. A leaf is not remembered: it is
  * seldom where the last one was.
  */
-UNWIND_INLINE __u32 unwind_walk_look(struct unwind_walk *w, const struct unwind_ranges *r,
-				     const struct unwind_process *p, struct unwind_cache *cache,
-				     struct unwind_rule *ret_rule)
+UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct unwind_ranges *r,
+					  const struct unwind_process *p,
+					  struct unwind_cache *cache, struct unwind_rule *ret_rule)
 {
 	__u64 pc = w->frame.pc;
 
 	if (!w->frame.exact &&
 	    unwind_cache_find(cache, w->table_generation, pc, &w->place, &w->last, ret_rule))
 		return 1;
-	w->last = unwind_find(r, w->last, pc);
+	w->last = unwind_find_range(r, w->last, pc);
 	if (w->last >= UNWIND_RANGES)
 		return 0;
 	*ret_rule = unwind_walk_rule(w, p, w->last);
@@ -171,16 +172,16 @@ UNWIND_INLINE __u32 unwind_walk_look(struct unwind_walk *w, const struct unwind_
  * is none. False, with the reason in w->stop_reason: it lies in no range, or in one that is not
  * what it was.
  */
-UNWIND_INLINE __u32 unwind_walk_on(struct unwind_walk *w, struct unwind_ranges *r,
-				   const struct unwind_process *p, struct unwind_cache *cache)
+UNWIND_INLINE __u32 unwind_walk_advance(struct unwind_walk *w, struct unwind_ranges *r,
+					const struct unwind_process *p, struct unwind_cache *cache)
 {
 	struct unwind_rule rule;
 
-	if (!unwind_walk_look(w, r, p, cache, &rule)) {
+	if (!unwind_walk_find_rule(w, r, p, cache, &rule)) {
 		w->stop_reason = w->steps ? UNWIND_END_NO_CALLER : UNWIND_END_NO_MAPPING;
 		return 0;
 	}
-	if (!unwind_walk_holds(w, r, w->last)) {
+	if (!unwind_walk_check_range(w, r, w->last)) {
 		w->stop_reason = UNWIND_END_CHANGED;
 		return 0;
 	}

@@ -50,8 +50,8 @@ static __always_inline struct vma_node_shape vma_node_shape(__u32 type)
 }
 
 /* Which slot of the node holds `address`; *ret_last is the last address that it holds. */
-static __always_inline __u32 vma_node_slot(const struct vma_node *n, __u32 type, __u64 address,
-					   __u64 max, __u64 *ret_last)
+static __always_inline __u32 find_node_slot(const struct vma_node *n, __u32 type, __u64 address,
+					    __u64 max, __u64 *ret_last)
 {
 	struct vma_node_shape shape = vma_node_shape(type);
 	__u32 end = ((const __u8 *)n->words)[shape.end], slot = 0;
@@ -73,7 +73,7 @@ static __always_inline __u32 vma_node_slot(const struct vma_node *n, __u32 type,
 }
 
 /* A way down the tree. */
-struct vma_way {
+struct vma_descent {
 	struct vma_node *node;
 	__u64 address;
 	__u64 entry, last; /* that holds it, and up to where */
@@ -81,7 +81,7 @@ struct vma_way {
 	__u32 pad;
 };
 
-static long vma_tree_down(__u32 i, struct vma_way *w)
+static long descend_level(__u32 i, struct vma_descent *w)
 {
 	__u32 type = VMA_NODE_TYPE(w->entry), slot;
 	__u64 from = w->entry & ~VMA_NODE_MASK;
@@ -89,7 +89,7 @@ static long vma_tree_down(__u32 i, struct vma_way *w)
 	if (type < VMA_NODE_LEAF || type > VMA_NODE_GAPS ||
 	    bpf_probe_read_kernel(w->node, sizeof(*w->node), (const void *)from))
 		return 1;
-	slot = vma_node_slot(w->node, type, w->address, w->last, &w->last);
+	slot = find_node_slot(w->node, type, w->address, w->last, &w->last);
 	w->entry = w->node->words[slot & (VMA_NODE_WORDS - 1)];
 	w->leaf = type == VMA_NODE_LEAF;
 	return w->leaf;
@@ -102,10 +102,10 @@ static long vma_tree_down(__u32 i, struct vma_way *w)
 static __always_inline bool vma_tree_find(const struct mm_struct *mm, struct vma_node *node,
 					  __u64 address, __u64 *ret_vma, __u64 *ret_last)
 {
-	struct vma_way w = { .node = node, .address = address, .last = ~0ull };
+	struct vma_descent w = { .node = node, .address = address, .last = ~0ull };
 
 	w.entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
-	bpf_loop(VMA_TREE_LEVELS, vma_tree_down, &w, 0);
+	bpf_loop(VMA_TREE_LEVELS, descend_level, &w, 0);
 	*ret_vma = w.entry;
 	*ret_last = w.last;
 	return w.leaf && w.last >= address;

@@ -185,7 +185,7 @@ static bool in_code(__u64 word)
 /* Whether a walk from `f` may follow or tell the word. */
 static bool is_address(const struct unwind_frame *f, __u64 word)
 {
-	return in_code(word) || word - f->sp <= unwind_top(&f->bounds, f->sp) - f->sp ||
+	return in_code(word) || word - f->sp <= unwind_stack_top(&f->bounds, f->sp) - f->sp ||
 	       unwind_on_known_stack(&f->bounds, word);
 }
 
@@ -198,7 +198,7 @@ static void take_with(const struct unwind_frame *from, __u32 place, __u64 secret
 
 static void compare_at(const struct unwind_frame *from, __u32 place)
 {
-	__u64 top = unwind_top(&from->bounds, from->sp);
+	__u64 top = unwind_stack_top(&from->bounds, from->sp);
 	/*
 	 * Numbers, a text, no addresses, addresses as near to the stack as may be, and half of one:
 	 * the other half may stand in the next word.

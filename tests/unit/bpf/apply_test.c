@@ -263,13 +263,13 @@ static void test_top(void **state)
 {
 	struct unwind_bounds b = { .main = 0x70000000, .thread = 0x50000000 };
 
-	assert_int_equal(unwind_top(&b, 0x40000000), 0x50000000);
-	assert_int_equal(unwind_top(&b, 0x60000000), 0x70000000);
-	assert_int_equal(unwind_top(&b, 0x70000008), 0x70000008 + UNWIND_STACK_MAX);
-	assert_int_equal(unwind_top(&b, 0x1000), 0x1000 + UNWIND_STACK_MAX);
-	assert_int_equal(unwind_top(&b, -16), UINT64_MAX);
+	assert_int_equal(unwind_stack_top(&b, 0x40000000), 0x50000000);
+	assert_int_equal(unwind_stack_top(&b, 0x60000000), 0x70000000);
+	assert_int_equal(unwind_stack_top(&b, 0x70000008), 0x70000008 + UNWIND_STACK_MAX);
+	assert_int_equal(unwind_stack_top(&b, 0x1000), 0x1000 + UNWIND_STACK_MAX);
+	assert_int_equal(unwind_stack_top(&b, -16), UINT64_MAX);
 	b = (struct unwind_bounds){ 0 };
-	assert_int_equal(unwind_top(&b, 0x1000), 0x1000 + UNWIND_STACK_MAX);
+	assert_int_equal(unwind_stack_top(&b, 0x1000), 0x1000 + UNWIND_STACK_MAX);
 	assert_false(unwind_on_known_stack(&b, 0));
 }
 

@@ -49,7 +49,7 @@ static void expect(struct unwind_stack *s, uint64_t word, uint32_t reads_by_then
 {
 	__u64 got = 0;
 
-	assert_int_equal(unwind_word(s, WORD_AT(word), &got), 0);
+	assert_int_equal(unwind_stack_word(s, WORD_AT(word), &got), 0);
 	assert_int_equal(got, 1000 + word);
 	assert_int_equal(reads, reads_by_then);
 }
@@ -73,11 +73,11 @@ static void test_every_word(void **state)
 	__u64 got;
 
 	for (uint64_t i = 0; i < BYTES / 8; i++) {
-		assert_int_equal(unwind_word(&s, WORD_AT(i), &got), 0);
+		assert_int_equal(unwind_stack_word(&s, WORD_AT(i), &got), 0);
 		assert_int_equal(got, 1000 + i);
 	}
 	for (uint64_t i = BYTES / 8; i-- > 0;) {
-		assert_int_equal(unwind_word(&s, WORD_AT(i), &got), 0);
+		assert_int_equal(unwind_stack_word(&s, WORD_AT(i), &got), 0);
 		assert_int_equal(got, 1000 + i);
 	}
 }
@@ -90,15 +90,15 @@ static void test_pages(void **state)
 
 	missing = true;
 	expect(&s, 511, 1); /* the last word of its page */
-	assert_int_equal(unwind_word(&s, WORD_AT(512), &got), -1);
+	assert_int_equal(unwind_stack_word(&s, WORD_AT(512), &got), -1);
 	assert_int_equal(got, 7);
 	expect(&s, 1024, 3); /* the first word of its page */
-	assert_int_equal(unwind_word(&s, WORD_AT(1023), &got), -1);
+	assert_int_equal(unwind_stack_word(&s, WORD_AT(1023), &got), -1);
 	expect(&s, 1024, 5); /* a read that failed has left nothing behind */
-	assert_int_equal(unwind_word(&s, AT + BYTES, &got), -1);
-	assert_int_equal(unwind_word(&s, AT - 8, &got), -1);
-	assert_int_equal(unwind_word(&s, 0, &got), -1);
-	assert_int_equal(unwind_word(&s, UINT64_MAX - 7, &got), -1);
+	assert_int_equal(unwind_stack_word(&s, AT + BYTES, &got), -1);
+	assert_int_equal(unwind_stack_word(&s, AT - 8, &got), -1);
+	assert_int_equal(unwind_stack_word(&s, 0, &got), -1);
+	assert_int_equal(unwind_stack_word(&s, UINT64_MAX - 7, &got), -1);
 }
 
 /* An address that is no word's is not read: a word of two halves is none of the process's. */
@@ -109,7 +109,7 @@ static void test_unaligned(void **state)
 
 	expect(&s, 10, 1);
 	for (uint64_t off = 1; off < 8; off++)
-		assert_int_equal(unwind_word(&s, WORD_AT(10) + off, &got), -1);
+		assert_int_equal(unwind_stack_word(&s, WORD_AT(10) + off, &got), -1);
 	assert_int_equal(got, 7);
 }
 

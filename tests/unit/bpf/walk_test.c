@@ -25,13 +25,14 @@ static void test_find(void **state)
 					  UNWIND_RANGE_PAGES(ranges.ranges[i])) *
 						    4096)
 					want = i;
-			assert_int_equal(unwind_find(&ranges, (uint32_t)random() % 600, pc), want);
+			assert_int_equal(unwind_find_range(&ranges, (uint32_t)random() % 600, pc),
+					 want);
 		}
 		page = 16;
 	}
 	/* What is left of an earlier filling does not count. */
 	ranges.count = 0;
-	assert_int_equal(unwind_find(&ranges, 0, 16 * 4096), UNWIND_RANGES);
+	assert_int_equal(unwind_find_range(&ranges, 0, 16 * 4096), UNWIND_RANGES);
 }
 
 /* One mapping of the test's own, and one rule for all of it. */
@@ -57,7 +58,7 @@ static enum unwind_end walk(uint64_t pc, const uint64_t *sp, const void *fp, str
 	};
 	unwind_begin(&w->frame);
 	taking_cache = (struct unwind_cache){ 0 }; /* tables change here under one filling */
-	while (unwind_walk_on(w, &ranges, &process, &taking_cache) &&
+	while (unwind_walk_advance(w, &ranges, &process, &taking_cache) &&
 	       w->stop_reason == UNWIND_END_NONE)
 		;
 	return w->stop_reason;
