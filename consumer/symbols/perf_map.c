@@ -180,11 +180,6 @@ const char *perf_map_find(const struct jit_map *map, uint64_t address, uint64_t 
 	return map->names + best->text;
 }
 
-size_t perf_map_count(const struct jit_map *map)
-{
-	return map->count;
-}
-
 size_t perf_map_bytes(const struct jit_map *map)
 {
 	return sizeof(*map) + map->space * sizeof(*map->entries) + map->names_space;
