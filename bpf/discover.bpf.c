@@ -105,18 +105,17 @@ static __always_inline bool put_process_event(__u32 kind, struct task_struct *ta
 }
 
 /*
- * Marks the process as matched. `execs` is how much its exec count grows; an exec also voids what
+ * Marks the process as matched. `exec`: it has a new image, which voids what
  * the consumer knew of its mappings. `unwind` is what a new process inherits. `told`: an event of
  * it follows. A full table is counted and told; the event is sent all the same.
  */
 static __always_inline void match_target(const struct process_key *key,
-					 const struct rule_value *value, __u32 execs, __u32 unwind,
+					 const struct rule_value *value, bool exec, __u32 unwind,
 					 bool reported)
 {
 	__u32 flags = TARGET_MATCHED | (reported ? TARGET_REPORTED : 0);
 	struct target fresh = { .flags = flags,
 				.rule = value->rule,
-				.execs = execs,
 				.generation = value->generation,
 				.unwind = unwind };
 	struct target *known = bpf_map_lookup_elem(&targets, key);
@@ -126,8 +125,7 @@ static __always_inline void match_target(const struct process_key *key,
 	if (known) {
 		known->rule = fresh.rule;
 		known->generation = fresh.generation;
-		known->execs += execs;
-		known->flags = (execs ? known->flags & TARGET_REPORTED : known->flags) | flags;
+		known->flags = (exec ? known->flags & TARGET_REPORTED : known->flags) | flags;
 		return;
 	}
 	r = bpf_map_update_elem(&targets, key, &fresh, BPF_ANY);
@@ -141,7 +139,7 @@ static __always_inline void match_target(const struct process_key *key,
  * The process is known but no rule matches its name any more. The entry when the consumer has it as
  * matched, so that it is to be told, with the rule that had matched; else NULL.
  */
-static __always_inline struct target *unmatch_target(const struct process_key *key, __u32 execs,
+static __always_inline struct target *unmatch_target(const struct process_key *key, bool exec,
 						     __u32 *ret_rule)
 {
 	struct target *known = bpf_map_lookup_elem(&targets, key);
@@ -150,8 +148,7 @@ static __always_inline struct target *unmatch_target(const struct process_key *k
 		return 0;
 	*ret_rule = known->rule;
 	known->rule = NO_SLOT;
-	known->execs += execs;
-	known->flags &= execs ? TARGET_REPORTED : ~TARGET_MATCHED;
+	known->flags &= exec ? TARGET_REPORTED : ~TARGET_MATCHED;
 	return known->flags & TARGET_REPORTED ? known : 0;
 }
 
@@ -188,13 +185,13 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	task_keys_process(task, &key);
 	if (value) {
 		reported = may_report(EVENT_EXEC);
-		match_target(&key, value, 1, 0, reported);
+		match_target(&key, value, true, 0, reported);
 		if (reported)
 			put_process_event(EVENT_EXEC, task, &key, name.key.comm, value->rule,
 					  value->generation);
 		return 0;
 	}
-	known = unmatch_target(&key, 1, &rule);
+	known = unmatch_target(&key, true, &rule);
 	if (known)
 		report_unmatched(known, task, &key, &name, rule, c);
 	return 0;
@@ -245,7 +242,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	}
 	if (value) {
 		reported = may_report(EVENT_FORK);
-		match_target(&key, value, 0, unwind, reported);
+		match_target(&key, value, false, unwind, reported);
 		if (reported)
 			put_process_event(EVENT_FORK, child, &key, name.key.comm, value->rule,
 					  value->generation);
@@ -279,7 +276,7 @@ static __always_inline void match_rename(struct task_struct *task, const struct 
 	if (is_reported_match(key, value))
 		return;
 	reported = event_limit_admits(key->start_ns, key->tgid) && may_report(EVENT_RENAME);
-	match_target(key, value, 0, 0, reported);
+	match_target(key, value, false, 0, reported);
 	if (reported)
 		put_process_event(EVENT_RENAME, task, key, name->key.comm, value->rule,
 				  value->generation);
@@ -318,7 +315,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 		match_rename(task, &key, &name, value);
 		return 0;
 	}
-	known = unmatch_target(&key, 0, &rule);
+	known = unmatch_target(&key, false, &rule);
 	if (known && event_limit_admits(key.start_ns, key.tgid))
 		report_unmatched(known, task, &key, &name, rule, c);
 	return 0;

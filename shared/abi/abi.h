@@ -16,7 +16,7 @@
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 7u
+#define ABI_VERSION 8u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -142,7 +142,6 @@ enum target_flag {
 struct target {
 	__u32 flags; /* enum target_flag */
 	__u32 rule;  /* value of the trie entry that matched; NO_SLOT when none */
-	__u32 execs; /* grows at exec, so that stale mappings are known as such */
 	__u32 generation;
 	__u32 unwind; /* number of the process's table plus 1; 0: it has none */
 	__u32 image;  /* of which TARGET_MAPPED speaks, as in struct sample */

@@ -41,7 +41,7 @@ static int lookup(const struct process *p, struct target *ret_target)
 /* The kernel's entry follows the rule; what the kernel itself wrote there stays. */
 static void test_target(void **state)
 {
-	struct target target = { .flags = TARGET_MAPPED, .execs = 3, .rule = NO_SLOT };
+	struct target target = { .flags = TARGET_MAPPED, .unwind = 3, .rule = NO_SLOT };
 	struct process_key key = { .tgid = 101, .start_ns = 5 };
 	struct process *p, *known;
 
@@ -59,14 +59,14 @@ static void test_target(void **state)
 	assert_int_equal(target.flags, TARGET_MATCHED | TARGET_REPORTED);
 	assert_int_equal(target.rule, 1);
 	assert_int_equal(target.generation, fake->a.active.set->generation);
-	target = (struct target){ .flags = TARGET_MAPPED, .execs = 3, .rule = NO_SLOT };
+	target = (struct target){ .flags = TARGET_MAPPED, .unwind = 3, .rule = NO_SLOT };
 	assert_int_equal(bpf_map_update_elem(fake->a.pins.targets_fd, &key, &target, BPF_ANY), 0);
 	known = made(101, 5);
 	known->requested = true;
 	assert_int_equal(process_targets_match(&fake->a.targets, known), 0);
 	assert_int_equal(lookup(known, &target), 0);
 	assert_int_equal(target.flags, TARGET_MAPPED | TARGET_MATCHED | TARGET_REPORTED);
-	assert_int_equal(target.execs, 3);
+	assert_int_equal(target.unwind, 3);
 	known->requested = false;
 	assert_int_equal(process_targets_match(&fake->a.targets, known), 0);
 	assert_int_equal(lookup(known, &target), 0);
