@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * caller_check.h: which of the addresses that bpf_get_stack has found by frame pointers may be
- * told. In code that uses that register for data the chain runs over any memory, and the helper
- * looks at no mapping. So a caller is told only if it is in the program's own code, whose limits
- * the kernel knows, or in a file with a build-id and behind a call; the first that is neither ends
- * the stack. The innermost is where the program was, and told in any case.
+ * caller_check.h: decides which of the addresses that bpf_get_stack found by frame pointers may
+ * leave the kernel side. In code that uses the frame-pointer register for data the chain runs over
+ * any memory, and the helper looks at no mapping. So a caller is kept only when it lies in the
+ * program's own code, whose limits the kernel knows, or in a file with a build-id and behind a call
+ * instruction. The first address that is neither ends the stack. The innermost frame is where the
+ * program was, and is always kept.
  */
 #ifndef TROCAR_BPF_CALLER_CHECK_H
 #define TROCAR_BPF_CALLER_CHECK_H
@@ -20,11 +21,14 @@
 #define BUILD_ID_VALID	 1 /* BPF_STACK_BUILD_ID_VALID */
 #define PAGE_OFFSET_MASK 4095
 
-/* Whether the 8 bytes before an address end with a call: what a return address stands behind. */
+/*
+ * Returns true when the 8 bytes before an address end with a call instruction, as those before a
+ * return address do.
+ */
 static __always_inline bool is_call(__u64 bytes)
 {
 #if defined(__TARGET_ARCH_x86)
-	/* call rel32, or call of a register or memory: opcode ff with 2 in the middle of modrm. */
+	/* call rel32, or call of a register or memory: opcode ff with 2 in the middle of modrm */
 	if ((bytes >> 24 & 0xff) == 0xe8)
 		return true;
 	return (bytes >> 48 & 0x38ff) == 0x10ff || (bytes >> 40 & 0x38ff) == 0x10ff ||
@@ -33,12 +37,12 @@ static __always_inline bool is_call(__u64 bytes)
 #else
 	__u32 last = bytes >> 32;
 
-	/* bl, or blr and its kin with pointer authentication. */
+	/* bl, or blr and its variants with pointer authentication */
 	return (last & 0xfc000000) == 0x94000000 || (last & 0xfefff000) == 0xd63f0000;
 #endif
 }
 
-/* Where the frames lie, and what is known of the program. */
+/* A chain of frames, and the limits of the program's code. */
 struct caller_chain {
 	const struct frame_build_id *ids;
 	const __u64 *addresses;
@@ -46,7 +50,9 @@ struct caller_chain {
 	__u32 count, kept;
 };
 
-/* Whether `address`, which the kernel has resolved to `id`, is one of code. */
+/*
+ * Returns true when `address`, which the kernel has resolved to `id`, is a return address in code.
+ */
 static __always_inline bool is_caller(const struct caller_chain *c, __u64 address,
 				      const struct frame_build_id *id)
 {
@@ -54,7 +60,10 @@ static __always_inline bool is_caller(const struct caller_chain *c, __u64 addres
 
 	if (address - c->code_start < c->code_end - c->code_start)
 		return true;
-	/* Both were read from memory, one after the other: somebody may have written between. */
+	/*
+	 * The kernel read both from memory, one after the other, and the process may have written
+	 * between. Only when they agree is the build-id that of `address`.
+	 */
 	if (id->status != BUILD_ID_VALID || (address ^ id->offset_or_ip) & PAGE_OFFSET_MASK)
 		return false;
 	return bpf_probe_read_user(&before, sizeof(before),
@@ -79,8 +88,9 @@ static long check_caller(__u32 i, struct caller_chain *c)
 }
 
 /*
- * How many of the `count` frames of `task` may be told, from the innermost on: at `ids` as the
- * kernel has resolved them, at `addresses` as they are.
+ * Returns how many of the `count` frames of `task` may leave the kernel side, counted from the
+ * innermost. `ids`: the frames as the kernel resolved them; `addresses`: the same frames as
+ * addresses.
  */
 static __always_inline __u32 caller_check_count(const struct task_struct *task,
 						const struct frame_build_id *ids,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * cgroup.bpf.c: cgroups that appear, fill, empty and go. The kernel hands each tracepoint the path
- * below the hierarchy's root (kernel/cgroup/cgroup.c, TRACE_CGROUP_PATH); v1 hierarchies are passed
- * over.
+ * cgroup.bpf.c: reports cgroups that are made, get their first process, lose their last one and are
+ * removed. The kernel passes each tracepoint the path below the root of the hierarchy
+ * (kernel/cgroup/cgroup.c, TRACE_CGROUP_PATH). Hierarchies of cgroup v1 are ignored.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -16,7 +16,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Which program's scratch: each program runs at most once at a time on a CPU, but not each alone.
+/*
+ * The program that owns a scratch element. A program runs once at a time on a CPU, but another one
+ * may interrupt it.
  */
 enum scratch_owner { SCRATCH_MKDIR, SCRATCH_RMDIR, SCRATCH_POPULATED, SCRATCH_COUNT_ };
 
@@ -24,7 +26,7 @@ struct cgroup_scratch {
 	struct cgroup_key key;
 	__u32 pad;
 	struct event event;
-	char path[CGROUP_PATH_BYTES + 8]; /* directly behind event: its path[] */
+	char path[CGROUP_PATH_BYTES + 8]; /* the event's path[]: directly behind it */
 };
 
 _Static_assert(__builtin_offsetof(struct cgroup_scratch, path) ==
@@ -43,19 +45,22 @@ static __always_inline bool is_watched(__u64 id)
 {
 	bool found = bpf_map_lookup_elem(&watches, &id);
 
-	/* Keeps clang from carrying the pointer itself, to be or-ed with another: forbidden. */
+	/*
+	 * Without this clang keeps the pointer and ORs it with another one, which the verifier
+	 * forbids.
+	 */
 	asm volatile("" : "+r"(found));
 	return found;
 }
 
 /*
- * Reads `path` into the scratch, as the event's path and as the tries' key. A path that does not
- * fit is cut and marked. Returns its bytes with the NUL, 0 when it cannot be read or is nobody's
- * business (scope.h).
+ * Reads `path` into the scratch, as the path of the event and as the key of the tries. A path that
+ * does not fit is cut and marked. Returns its bytes with the NUL; 0 when it cannot be read or lies
+ * outside of the scope (scope.h).
  */
 static __always_inline __u32 read_path(struct cgroup_scratch *s, const char *path)
 {
-	/* One byte more than fits tells cut from just full. */
+	/* Reads one byte more than fits, to tell a path that is cut from one that fits exactly. */
 	long n = bpf_probe_read_kernel_str(s->path, CGROUP_PATH_BYTES + 1, path);
 
 	if (n <= 0)
@@ -72,7 +77,7 @@ static __always_inline __u32 read_path(struct cgroup_scratch *s, const char *pat
 	return n;
 }
 
-/* The longest rule prefix of the path that read_path left, or NULL. */
+/* Returns the longest prefix of a rule that holds the path from read_path, or NULL. */
 static __always_inline struct rule_value *find_path_rule(const struct cgroup_scratch *s,
 							 const struct control *c)
 {
@@ -81,7 +86,7 @@ static __always_inline struct rule_value *find_path_rule(const struct cgroup_scr
 	return bpf_map_lookup_elem(&cgroups_a, &s->key);
 }
 
-/* Fills all of the event but its path, and sends it. */
+/* Sets all of the event but its path, and puts it into the ring. */
 static __always_inline void put_cgroup_event(struct cgroup_scratch *s, __u32 kind, __u64 id,
 					     const struct control *c,
 					     const struct rule_value *value)
@@ -105,7 +110,10 @@ static __always_inline void put_cgroup_event(struct cgroup_scratch *s, __u32 kin
 	event_ring_put(&s->event, sizeof(s->event) + bytes);
 }
 
-/* The scratch when `cgroup` is of cgroup2 and discovery is on, else NULL. */
+/*
+ * Returns the scratch element of the program when `cgroup` is of cgroup2 and the consumer has
+ * rules, else NULL.
+ */
 static __always_inline struct cgroup_scratch *find_scratch(struct cgroup *cgroup,
 							   const struct control *c, __u32 owner)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * discover.bpf.c: processes that take, inherit or lose a name that a rule matches, and their end.
- * The `targets` table and the events ring are kept here. The table is always right; what of it is
- * told has its limits (event_limit.h, event_ring.h), and the consumer's scan repairs what was held
- * back or lost.
+ * discover.bpf.c: reports processes that take, inherit or lose a name that a rule matches, and
+ * their exit. The programs keep `targets` exact and put events into the ring. What they may report
+ * is limited (event_limit.h, event_ring.h); the consumer's scan finds what was held back or lost.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -20,7 +19,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* True while there are rules to match. */
+/* Returns true while the consumer has rules to match. */
 static __always_inline bool is_discovery_on(const struct control *c)
 {
 	return c && READ_WORD(c->events_on);
@@ -28,19 +27,20 @@ static __always_inline bool is_discovery_on(const struct control *c)
 
 enum asker { ASKER_EXEC, ASKER_FORK, ASKER_RENAME, ASKER_COUNT_ };
 
-#define UNMATCHED_NAMES_BITS 7 /* of the index: names remembered per asker and CPU */
+#define UNMATCHED_NAMES_BITS 7 /* index bits: names kept per asker and CPU */
 
 /*
- * Private: names that no rule of this state of the tries matches. The same few programs start all
- * day, and a walk down a cold trie costs 200 ns. A trie is filled while it is not active and
- * generations only grow, so no state comes back, and what was learnt from a trie that was switched
- * away meanwhile is never asked for. A program does not run inside itself on one CPU, so what it
- * writes here is whole; another program might, so each has its own.
+ * Private: names that no rule in the active tries matches. The same few programs start all day, and
+ * a lookup in a trie that is not cached costs 200 ns. The consumer fills only an inactive trie, and
+ * generations only grow, so a state of the tries never comes back: a name learnt from a trie that
+ * was switched off meanwhile is never used. A program does not interrupt itself on one CPU, so each
+ * entry that it writes is whole; another program may interrupt it, so each program has entries of
+ * its own.
  */
 struct unmatched_name {
 	__u64 words[2]; /* the name */
 	__u32 generation, active;
-	__u64 pad; /* to 32 bytes: in one cache line */
+	__u64 pad; /* fills 32 bytes, so that an entry lies in one cache line */
 };
 
 struct {
@@ -50,7 +50,7 @@ struct {
 	__type(value, struct unmatched_name);
 } strangers SEC(".maps");
 
-/* The rule for `name` in the tries that are in force, or NULL. */
+/* Returns the rule for `name` in the active tries, or NULL. */
 static __always_inline struct rule_value *find_rule(const struct task_name *name,
 						    const struct control *c, enum asker asker)
 {
@@ -75,15 +75,18 @@ static __always_inline struct rule_value *find_rule(const struct task_name *name
 	return value;
 }
 
-/* Whether the consumer is to hear of what the current task does: there is room, and it is its. */
+/*
+ * Returns true when an event of the current task may go into the ring: there is room, and the
+ * quotas of its user and cgroup allow it.
+ */
 static __always_inline bool may_report(__u32 kind)
 {
 	return event_ring_admits(kind) && event_limit_admits_bytes(sizeof(struct event));
 }
 
 /*
- * Puts a process event into the ring; `comm` NULL-terminated within COMM_BYTES. True when the
- * consumer will see it.
+ * Puts a process event into the ring. `comm` is NUL-terminated within COMM_BYTES. Returns true when
+ * the consumer will see it.
  */
 static __always_inline bool put_process_event(__u32 kind, struct task_struct *task,
 					      const struct process_key *key, const char *comm,
@@ -105,9 +108,10 @@ static __always_inline bool put_process_event(__u32 kind, struct task_struct *ta
 }
 
 /*
- * Marks the process as matched. `exec`: it has a new image, which voids what
- * the consumer knew of its mappings. `unwind` is what a new process inherits. `told`: an event of
- * it follows. A full table is counted and told; the event is sent all the same.
+ * Marks the process as matched. `exec`: it has a new image, so what the consumer knew of its
+ * mappings no longer holds. `unwind`: target.unwind of a new entry. `reported`: the caller puts an
+ * event of the match into the ring. When `targets` is full this is counted and reported as an
+ * error, and the event is sent all the same.
  */
 static __always_inline void match_target(const struct process_key *key,
 					 const struct rule_value *value, bool exec, __u32 unwind,
@@ -136,8 +140,9 @@ static __always_inline void match_target(const struct process_key *key,
 }
 
 /*
- * The process is known but no rule matches its name any more. The entry when the consumer has it as
- * matched, so that it is to be told, with the rule that had matched; else NULL.
+ * Marks the process, whose name no rule matches any more, as unmatched. Returns its entry when the
+ * consumer knows it as matched and must be told, with the rule that had matched in *ret_rule; else
+ * NULL.
  */
 static __always_inline struct target *unmatch_target(const struct process_key *key, bool exec,
 						     __u32 *ret_rule)
@@ -152,7 +157,10 @@ static __always_inline struct target *unmatch_target(const struct process_key *k
 	return known->flags & TARGET_REPORTED ? known : 0;
 }
 
-/* Tells that no rule matches `name` any more; once it was told, the end is not. */
+/*
+ * Reports that no rule matches `name` any more. After this event the exit of the process is not
+ * reported.
+ */
 static __always_inline void report_unmatched(struct target *known, struct task_struct *task,
 					     const struct process_key *key,
 					     const struct task_name *name, __u32 rule,
@@ -198,8 +206,9 @@ int BPF_PROG(on_exec, struct task_struct *task)
 }
 
 /*
- * A child that no rule matches, of a process that has a table: entered so that its stacks are
- * walked from its first tick on. Where there is no room the tick that meets it says so.
+ * Adds a child that no rule matches, of a process that has a table, so that its stacks are walked
+ * by that table from its first tick on. When `targets` is full the first tick of the child reports
+ * it.
  */
 static __always_inline void enter_child(const struct process_key *key, __u32 generation,
 					__u32 unwind)
@@ -211,8 +220,8 @@ static __always_inline void enter_child(const struct process_key *key, __u32 gen
 }
 
 /*
- * A fork copies the name of the forking thread, so a child of a matched process matches by itself.
- * It copies the mappings as well, so the child has its parent's table until it has its own.
+ * A fork copies the name of the thread that forks, so the child of a matched process matches too.
+ * It copies the mappings as well, so the child uses its parent's table until it has its own.
  */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
@@ -253,8 +262,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 /*
- * True when a rule already matched the process in the same way and the consumer knows it: nobody
- * learns from another event.
+ * Returns true when the entry already has this rule and the consumer knows it: another event would
+ * say nothing new.
  */
 static __always_inline bool is_reported_match(const struct process_key *key,
 					      const struct rule_value *value)
@@ -265,14 +274,17 @@ static __always_inline bool is_reported_match(const struct process_key *key,
 	       known->rule == value->rule && known->generation == value->generation;
 }
 
-/* A rename that a rule matches. One that is held back leaves the entry right all the same. */
+/*
+ * Handles a rename to a name that a rule matches. The entry is set right also when the event is
+ * held back.
+ */
 static __always_inline void match_rename(struct task_struct *task, const struct process_key *key,
 					 const struct task_name *name,
 					 const struct rule_value *value)
 {
 	bool reported;
 
-	/* A service that renames itself all day under one prefix must not flood the ring. */
+	/* A service that renames itself all day within one prefix must not flood the ring. */
 	if (is_reported_match(key, value))
 		return;
 	reported = event_limit_admits(key->start_ns, key->tgid) && may_report(EVENT_RENAME);
@@ -283,9 +295,9 @@ static __always_inline void match_rename(struct task_struct *task, const struct 
 }
 
 /*
- * A rename by prctl(PR_SET_NAME) or /proc/PID/comm; only the group leader's name is the process's.
- * An execve renames too, just before sched_process_exec: the task says so by in_execve, and on_exec
- * tells it all then. task->comm still holds the old name here.
+ * Handles a rename by prctl(PR_SET_NAME) or /proc/PID/comm. Only the name of the group leader is
+ * the process's. execve renames too, just before sched_process_exec; task->in_execve says so, and
+ * on_exec handles that one. task->comm still holds the old name here.
  */
 SEC("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task, const char *to)
@@ -322,9 +334,9 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 }
 
 /*
- * The end of a process is the exit of its last thread (signal->live is decremented before the
- * tracepoint). Two last threads may both see 0: who deletes the entry tells of it. This one does
- * not ask for events_on: entries that the sampler made must go although no rule is left.
+ * A process ends with its last thread (signal->live is decremented before the tracepoint). Two last
+ * threads may both see 0: the one that deletes the entry reports the exit. The program does not
+ * test events_on: entries that the sampler added must be deleted also when no rule is left.
  */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)

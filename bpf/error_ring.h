@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* error_ring.h: records of losses and faults; at most one per kind, CPU and second, the rest
- * counted. */
+/*
+ * error_ring.h: reports losses and faults: at most one record per kind, CPU and second. Further
+ * ones are counted in the next record.
+ */
 #ifndef TROCAR_BPF_ERROR_RING_H
 #define TROCAR_BPF_ERROR_RING_H
 
@@ -11,10 +13,10 @@
 _Static_assert(ERROR_TARGETS_FULL < ERROR_KINDS, "error_limits has no element for a kind");
 
 /*
- * Tells of an error of the current task. `error` is -errno or 0, `slot` and `rule` NO_SLOT where
- * there is none, `space` the bytes that were asked for. A tick that interrupts a discovery program
- * between the two stores can lose one increment of `suppressed`: it is a hint, the counters are the
- * account.
+ * Reports an error of the current task. `error` is -errno or 0; `slot` and `rule` are NO_SLOT where
+ * there is none; `space` is the number of bytes that were asked for. A tick that interrupts a
+ * discovery program between the two stores may lose one increment of `suppressed`: that is a hint,
+ * and the counters are the account.
  */
 static __always_inline void error_ring_put(__u32 kind, __s32 error, __u32 slot, __u32 rule,
 					   __u32 space)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * event_limit.h: who may put how much into the events ring. A limit holds one process that renames
- * itself, or one cgroup that fills and empties, to a few events a second; a quota holds one user,
- * and all that runs in one cgroup, to a part of the ring. Only what a rule matched asks here.
+ * event_limit.h: limits how much each process, cgroup and user may put into the events ring. A
+ * limit holds one process that renames itself, or one cgroup that fills and empties, to
+ * LIMIT_EVENTS a second. A quota holds one user, and all users of one cgroup, to a part of the
+ * ring. Only events that a rule matched come here.
  */
 #ifndef TROCAR_BPF_EVENT_LIMIT_H
 #define TROCAR_BPF_EVENT_LIMIT_H
@@ -14,7 +15,7 @@
 #define LIMIT_EVENTS 4
 #define LIMIT_NS     1000000000ull
 
-/* A process by its start and number, a cgroup by its id and 0. */
+/* The subject of a limit: a process by its start time and number, or a cgroup by its id and 0. */
 struct limit_key {
 	__u64 id;
 	__u32 tgid;
@@ -22,12 +23,15 @@ struct limit_key {
 };
 
 struct limit {
-	__u64 since_ns; /* when the second began */
-	__u32 count;	/* of its events that were asked for */
+	__u64 since_ns; /* start of the current second */
+	__u32 count;	/* events asked for in it */
 	__u32 pad;
 };
 
-/* Private. What is evicted gets a new second early: who has that many subjects has a quota too. */
+/*
+ * Private. A subject that is evicted starts a new second early. An owner of so many subjects meets
+ * a quota.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -35,7 +39,7 @@ struct {
 	__type(value, struct limit);
 } limits __weak SEC(".maps");
 
-/* True when the subject may be told of once more in this second; else it is counted. */
+/* Returns true when the subject may have one more event in this second; else counts it. */
 static __always_inline bool event_limit_admits(__u64 id, __u32 tgid)
 {
 	struct limit_key key = { .id = id, .tgid = tgid };
@@ -58,14 +62,14 @@ static __always_inline bool event_limit_admits(__u64 id, __u32 tgid)
 }
 
 /*
- * A window ends when it is this old and the consumer has drained all that was in the ring when it
- * began. So of what a holder has put there at most two windows' worth is waiting at a time, however
- * late the consumer is; and how much reaches the consumer in a second is bounded too.
+ * A window ends when it is QUOTA_NS old and the consumer has drained all that was in the ring when
+ * it began. So at most two windows of one owner wait in the ring, however late the consumer is, and
+ * what reaches the consumer in a second is bounded too.
  */
 #define QUOTA_NS	   100000000ull
-#define QUOTA_USER_PART	   16 /* of the ring, in a window: one user within one cgroup */
-#define QUOTA_CGROUP_PART  8  /* all users within one cgroup: a user may have many numbers */
-#define QUOTA_CGROUP_LEVEL 2  /* user.slice/user-1000.slice: which of these, no user chooses */
+#define QUOTA_USER_PART	   16 /* part of the ring per window: one user within one cgroup */
+#define QUOTA_CGROUP_PART  8  /* all users within one cgroup: a user may own many user ids */
+#define QUOTA_CGROUP_LEVEL 2  /* user.slice/user-1000.slice: no user chooses at this level */
 #define QUOTA_ALL_USERS	   0xffffffffu
 
 struct quota_key {
@@ -75,9 +79,9 @@ struct quota_key {
 };
 
 struct quota {
-	__u64 since_ns; /* when the window began */
-	__u64 position; /* of the producer then */
-	__u64 bytes;	/* asked for since */
+	__u64 since_ns; /* start of the window */
+	__u64 position; /* of the producer at that time */
+	__u64 bytes;	/* asked for in the window */
 };
 
 /* Private. */
@@ -112,8 +116,9 @@ static __always_inline bool charge_quota(const struct quota_key *key, __u64 byte
 }
 
 /*
- * 1 when the current task's user and cgroup may put `bytes` more there; else 0, and it is counted.
- * A function of its own, which the verifier looks at once and not on each path that comes here.
+ * Returns 1 when the user and the cgroup of the current task may put `bytes` more into the ring;
+ * else counts it and returns 0. A global function: the verifier checks it once, and not on each
+ * path that calls it.
  */
 __weak __attribute__((noinline)) int event_limit_admits_bytes(__u64 bytes)
 {

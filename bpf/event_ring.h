@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* event_ring.h: the one door into the events ring. */
+/* event_ring.h: puts records into the events ring. No other code writes there. */
 #ifndef TROCAR_BPF_EVENT_RING_H
 #define TROCAR_BPF_EVENT_RING_H
 
@@ -9,13 +9,17 @@
 #include "bpf/maps.h"
 
 /*
- * A discovery event wants the consumer's attention soon, or a short-lived process is gone before
- * its cgroup is watched; but a wake-up costs 6.6 us, and a fork storm must not buy one each. So at
- * most one in this time on all CPUs; what comes in between waits for the consumer's timer.
+ * The consumer must handle a discovery event soon, or a short-lived process is gone before its
+ * cgroup is watched. But a wake-up costs 6.6 us, and a fork storm must not cause one each. So the
+ * programs wake the consumer at most once in this time, on all CPUs together; other events wait for
+ * the consumer's timer.
  */
 #define EVENT_WAKE_NS 50000000ull
 
-/* Private: when the events ring last woke the consumer. Races cost one wake-up more, no event. */
+/*
+ * Private: when the events ring last woke the consumer. A race costs one more wake-up and loses no
+ * event.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -35,9 +39,9 @@ static __always_inline __u64 event_ring_wake_flag(__u64 now)
 }
 
 /*
- * Room is kept for what nothing else tells in time: starts find the whole ring, ends half of it,
- * and names, cgroups and addresses, which a scan or the next tick makes good, a quarter. What finds
- * no room is counted as shed.
+ * Keeps room for what nothing else reports in time. Starts may fill the whole ring, exits half of
+ * it, and names, cgroups and addresses, which a scan or the next tick finds again, a quarter.
+ * Counts an event without room as shed.
  */
 static __always_inline bool event_ring_admits(__u32 kind)
 {
@@ -54,8 +58,8 @@ static __always_inline bool event_ring_admits(__u32 kind)
 }
 
 /*
- * Puts `event` of `bytes` bytes, path included, into the ring; counts it as an event, as shed or as
- * lost. True when the consumer will see it. `at_once`: the consumer is woken in any case.
+ * Puts `event` of `bytes` bytes, path included, into the ring, and counts it as an event, as shed
+ * or as lost. Returns true when the consumer will see it. `at_once`: wake the consumer in any case.
  */
 static __always_inline bool event_ring_submit(const struct event *event, __u64 bytes, bool at_once)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * iter.bpf.c: what an unprivileged reader may ask the kernel for: processes that rules match, the
- * executable mappings of processes under observation, and text symbols. The iterators change
- * nothing but the marks of task_keys.h; they can be read as often as one likes, and by several
- * readers at once.
+ * iter.bpf.c: what an unprivileged reader may ask the kernel for: processes that rules match,
+ * executable mappings of watched processes, and text symbols. The iterators change only the bits of
+ * process_marks.h and, for `ranges`, a table. Any number of readers may read them at once.
  */
 #include <linux/bpf.h>
 #include <linux/errno.h>
@@ -24,8 +23,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define RECORD_ALIGN	  8
 
 /*
- * One show of an iterator may write at most the seq buffer of 32 KiB (bpf_seq_read, kernel/bpf/
- * bpf_iter.c), beyond it is -E2BIG; the open-coded body stops here, with room for one record more.
+ * One show of an iterator may write at most the seq buffer of 32 KiB and fails with -E2BIG beyond
+ * (bpf_seq_read, kernel/bpf/bpf_iter.c). The open-coded body stops here, with room for one more
+ * record.
  */
 #define SHOW_BYTES 24576u
 
@@ -34,7 +34,7 @@ _Static_assert(SHOW_BYTES + 2 * (sizeof(struct mapping_record) + MAPPING_PATH_BY
 
 struct mapping_scratch {
 	struct mapping_record record;
-	char path[MAPPING_PATH_BYTES + RECORD_ALIGN]; /* directly behind: its path[] */
+	char path[MAPPING_PATH_BYTES + RECORD_ALIGN]; /* the record's path[]: directly behind it */
 };
 
 struct ksym_scratch {
@@ -43,15 +43,15 @@ struct ksym_scratch {
 };
 
 /*
- * Of one walk over a process's tree of mappings. What changes from step to step is here and not on
- * the stack: the verifier would follow its every value.
+ * State of one walk over the tree of mappings of a process. What changes from step to step is here
+ * and not on the stack, where the verifier would follow its every value.
  */
 struct tree_scratch {
 	struct mapping_scratch mapping;
 	struct vma_node node;
 	__u64 at; /* the next address */
 	__u32 met, written;
-	__u32 more;   /* there is no more room: to be asked again, from `at` */
+	__u32 more;   /* there is no more room: the reader asks again, from `at` */
 	__u32 broken; /* the tree could not be read, or is being changed */
 };
 
@@ -63,7 +63,7 @@ union reader_scratch {
 
 /*
  * Iterators run preemptible, and another reader may then run on the same CPU: a per-CPU scratch
- * would mix the paths of two processes. So the scratch belongs to the reading thread.
+ * would mix the paths of two processes. So each reading thread has its own.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -88,7 +88,7 @@ static __always_inline __u32 pad_bytes(__u32 bytes)
 	return (bytes + RECORD_ALIGN - 1) & ~(RECORD_ALIGN - 1);
 }
 
-/* True for a thread-group leader of a user process that has not ended. */
+/* Returns true for the thread-group leader of a user process that has not ended. */
 static __always_inline bool is_process(struct task_struct *task)
 {
 	return task->pid == task->tgid && !(task->flags & PF_KTHREAD) &&
@@ -96,8 +96,8 @@ static __always_inline bool is_process(struct task_struct *task)
 }
 
 /*
- * Processes whose name matches in the trie that control.scan_trie chooses, and those in watched
- * cgroups. The trie may be one that is not in force: `targets` is left alone.
+ * Lists the processes whose name matches in the trie of control.scan_trie, and those in watched
+ * cgroups. That trie may be inactive, so the program does not write `targets`.
  */
 SEC("iter/task")
 int tasks(struct bpf_iter__task *ctx)
@@ -113,7 +113,7 @@ int tasks(struct bpf_iter__task *ctx)
 		return 0;
 	task_keys_name(task, &name);
 	value = task_keys_find_rule(&name, READ_WORD(c->scan_trie));
-	/* Nothing is watched: most processes end here, on one lookup. */
+	/* When nothing is watched most processes end here, after one lookup. */
 	if (!value && !READ_WORD(c->armed))
 		return 0;
 	record.cgroup_id = task_keys_cgroup(task);
@@ -132,7 +132,10 @@ int tasks(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* A process in `targets` or in a watched cgroup, and in the scope: one that may be asked about. */
+/*
+ * Returns true for a process within the scope that is in `targets` or in a watched cgroup: only of
+ * such a process mappings may be read.
+ */
 static __always_inline bool is_watched_process(struct task_struct *task)
 {
 	struct process_key key;
@@ -146,8 +149,8 @@ static __always_inline bool is_watched_process(struct task_struct *task)
 }
 
 /*
- * Who may be asked about, and only control.vma_tgid when that is set. Cheapest question first: this
- * runs for every task of the machine.
+ * Returns true when the mappings of `task` may be listed; when control.vma_tgid is set, only those
+ * of that process. The cheapest test comes first: this runs for every task of the machine.
  */
 static __always_inline bool may_list_mappings(struct task_struct *task, const struct control *c)
 {
@@ -157,14 +160,15 @@ static __always_inline bool may_list_mappings(struct task_struct *task, const st
 		return false;
 	if (!is_process(task) || !is_watched_process(task))
 		return false;
-	/* The reader is about to say in `targets` that it knows these mappings. */
+	/* The reader will say in `targets` that it knows these mappings. */
 	process_marks_set(task->tgid);
 	return true;
 }
 
 /*
- * enum mapping_flag of an executable mapping of `file` (NULL: of none), but for those of its path.
- * vma->vm_file must be loaded once and passed: newer verifiers want each load of it checked anew.
+ * Returns the flags (enum mapping_flag) of an executable mapping of `file`, NULL for none, without
+ * those of its path. The caller loads vma->vm_file once and passes it: newer verifiers demand a
+ * test of each load.
  */
 static __always_inline __u32 find_mapping_flags(struct task_struct *task,
 						struct vm_area_struct *vma, struct file *file)
@@ -180,8 +184,8 @@ static __always_inline __u32 find_mapping_flags(struct task_struct *task,
 }
 
 /*
- * vm_pgoff counts pages, and no BTF says how large they are: fixed on x86-64, told by the loader
- * elsewhere (arm64 has 4, 16 or 64 KiB).
+ * Returns the shift of vm_pgoff, which counts pages. No BTF has their size: it is fixed on x86-64,
+ * and elsewhere the loader says it (arm64 has 4, 16 or 64 KiB).
  */
 static __always_inline __u32 page_shift(void)
 {
@@ -195,7 +199,7 @@ static __always_inline __u32 page_shift(void)
 #endif
 }
 
-/* Fills the path; a path that is too long is left out and marked (-ENAMETOOLONG of d_path). */
+/* Sets the path. A path that is too long is left out and marked (-ENAMETOOLONG of d_path). */
 static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct file *file)
 {
 	long n = bpf_d_path(&file->f_path, s->path, MAPPING_PATH_BYTES);
@@ -209,15 +213,18 @@ static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct 
 	asm volatile("" : "+r"(bytes));
 	if (bytes > MAPPING_PATH_BYTES)
 		return;
-	/* d_path() builds the string from the end of the buffer: do not let its remains out. */
+	/*
+	 * d_path() builds the string from the end of the buffer: clear what it left behind the
+	 * path.
+	 */
 	__builtin_memset(s->path + bytes, 0, RECORD_ALIGN);
 	s->record.path_bytes = pad_bytes(bytes);
 }
 
 /*
- * Writes one mapping; returns the bytes written, 0 for one that is not executable, or that an
- * execve(2) has just left behind: it gives the process its new memory before it counts the image
- * (begin_new_exec of fs/exec.c), and does not wait for who reads the old.
+ * Writes one mapping. Returns the bytes written; 0 for a mapping that is not executable, or that
+ * execve(2) has just replaced: execve gives the process its new memory before it counts the image
+ * (begin_new_exec of fs/exec.c), and does not wait for readers of the old memory.
  */
 static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_scratch *s,
 					   struct task_struct *task, struct vm_area_struct *vma)
@@ -254,7 +261,7 @@ static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_
 	return sizeof(s->record) + bytes;
 }
 
-/* Says where to go on: not a mapping. */
+/* Writes a record that is no mapping and says where to continue. */
 static __always_inline void write_continuation(struct seq_file *seq, struct task_struct *task,
 					       __u64 from)
 {
@@ -268,8 +275,8 @@ static __always_inline void write_continuation(struct seq_file *seq, struct task
 }
 
 /*
- * Mappings by the open-coded iterator (Linux 6.7 and newer): only the wanted processes' mappings
- * are walked at all. One show holds all of a process, so it stops at SHOW_BYTES.
+ * Lists mappings by the open-coded iterator (Linux 6.7 and newer), which walks only those of the
+ * wanted processes. One show writes all of a process, so it stops at SHOW_BYTES.
  */
 SEC("iter/task")
 int vmas_open(struct bpf_iter__task *ctx)
@@ -315,7 +322,7 @@ static long write_tree_mapping(struct task_struct *task, struct vm_area_struct *
 	return 0;
 }
 
-/* One mapping or gap. What is not executable the tree may say alone. */
+/* Visits one mapping or gap. For what is not executable the tree alone is enough. */
 static long visit_tree_entry(__u32 i, void *context)
 {
 	struct tree_walk *w = context;
@@ -341,7 +348,7 @@ static long visit_tree_entry(__u32 i, void *context)
 }
 
 /*
- * The same for older kernels. A process whose mappings change meanwhile is to be asked again: a
+ * The same for older kernels. When the mappings change meanwhile the process must be read again: a
  * show that returns 1 writes nothing.
  */
 SEC("iter/task")
@@ -373,8 +380,9 @@ int vmas_tree(struct bpf_iter__task *ctx)
 }
 
 /*
- * The ranges of the process that `unwind_claims` names, as `vmas` would list them. Its own program
- * and not a part of that: it takes over what it has seen itself, in a table that only it writes.
+ * Fills a table with the ranges of the process that `unwind_claims` names, as `vmas` would list
+ * them. It is a program of its own because it stores what it has found itself, in a map that only
+ * it writes.
  */
 SEC("iter/task")
 int ranges(struct bpf_iter__task *ctx)
@@ -407,7 +415,7 @@ int ranges(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* t, T, w, W of nm(1): text, and weak symbols, which in the kernel are text. */
+/* Returns true for t, T, w and W of nm(1): text, and weak symbols, which in the kernel are text. */
 static __always_inline bool is_text(char type)
 {
 	type |= 0x20;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kernel.h: every kernel structure and field that the programs read, and nothing more. Declared by
- * hand; libbpf relocates each access against the running kernel's BTF (CO-RE), so the order and the
- * offsets here mean nothing, only names and types do. Sources: include/linux/{sched,sched/signal,
- * mm_types,fs,cgroup-defs,kernfs,path,bpf}.h and kernel/kallsyms.c of Linux 6.1 to 7.2.
+ * kernel.h: every kernel structure and field that the programs read, and no others, declared by
+ * hand. libbpf relocates each access by the BTF of the running kernel (CO-RE): only names and types
+ * matter, not order and offsets. Sources:
+ * include/linux/{sched,sched/signal,mm_types,fs,cgroup-defs,kernfs,path,bpf}.h and
+ * kernel/kallsyms.c of Linux 6.1 to 7.2.
  */
 #ifndef TROCAR_BPF_KERNEL_H
 #define TROCAR_BPF_KERNEL_H
@@ -28,14 +29,14 @@ struct kernfs_node {
 };
 
 struct cgroup_root {
-	int hierarchy_id; /* 0 is cgroup2: cgrp_dfl_root is the first one set up */
+	int hierarchy_id; /* 0: cgroup2, whose cgrp_dfl_root is set up first */
 };
 
 struct cgroup {
 	struct kernfs_node *kn;
 	struct cgroup_root *root;
 	int level;
-	struct cgroup *ancestors[1]; /* level + 1 of them, the root first; since 6.1 */
+	struct cgroup *ancestors[1]; /* level + 1 entries, the root first; since 6.1 */
 };
 
 struct css_set {
@@ -88,12 +89,12 @@ struct mm_struct {
 	void *pgd;
 	struct file *exe_file;
 	unsigned long start_code, end_code;
-	unsigned long start_stack; /* where the main thread's begins: above are its arguments */
+	unsigned long start_stack; /* where the main thread's stack begins, below its arguments */
 };
 
 #if defined(__TARGET_ARCH_x86)
 struct thread_struct {
-	unsigned long fsbase; /* the thread pointer, as of the last switch to the task */
+	unsigned long fsbase; /* the thread pointer at the last switch to the task */
 };
 #endif
 
@@ -127,7 +128,9 @@ struct task_struct {
 	char comm[16];
 };
 
-/* Of user mode (bpf_task_pt_regs): arch/x86/include/asm/ptrace.h, arch/arm64/include/asm/ptrace.h.
+/*
+ * The registers of user mode (bpf_task_pt_regs): arch/x86/include/asm/ptrace.h,
+ * arch/arm64/include/asm/ptrace.h.
  */
 struct pt_regs {
 #if defined(__TARGET_ARCH_x86)
@@ -161,16 +164,16 @@ struct bpf_iter__ksym {
 
 #pragma clang attribute pop
 
-/* Open-coded iterator state, opaque; Linux 6.7 and newer (kernel/bpf/task_iter.c). */
+/* State of the open-coded iterator, opaque; since Linux 6.7 (kernel/bpf/task_iter.c). */
 struct bpf_iter_task_vma {
 	__u64 opaque[1];
 } __attribute__((aligned(8)));
 
 /*
- * Where a tick's saved registers tell user mode from kernel mode. struct bpf_perf_event_data begins
- * with the registers as user space knows them (uapi asm/ptrace.h), so these offsets are fixed: cs
- * of struct pt_regs on x86-64, pstate of struct user_pt_regs on arm64. On x86 the verifier wants
- * eight bytes read, although a kernel with FRED declares cs as 16 bits.
+ * Which of the registers that a tick saved tells user mode from kernel mode. struct
+ * bpf_perf_event_data begins with the registers of the user ABI (uapi asm/ptrace.h), so these
+ * offsets are fixed: cs of struct pt_regs on x86-64, pstate of struct user_pt_regs on arm64. On x86
+ * the verifier demands a read of eight bytes, although a kernel with FRED declares cs as 16 bits.
  */
 #if defined(__TARGET_ARCH_x86)
 #define TICK_MODE_OFFSET   136

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mapped_file.h: which file lies at an address of a process, by the kernel's own mappings. */
+/*
+ * mapped_file.h: finds the file that is mapped at an address of a process, in the kernel's own
+ * mappings.
+ */
 #ifndef TROCAR_BPF_MAPPED_FILE_H
 #define TROCAR_BPF_MAPPED_FILE_H
 
@@ -11,8 +14,8 @@
 #include "bpf/kernel.h"
 
 /*
- * A number for the file of a mapping that the process does not write to; 0: there is none. Two
- * files share one by chance alone, one time in two thousand million.
+ * Returns a number for the file of a mapping that the process cannot write to; 0 when there is
+ * none. Two files have the same number by chance in one of two thousand million cases.
  */
 static __always_inline __u32 mapped_file_number(const struct vm_area_struct *vma)
 {
@@ -32,9 +35,9 @@ static long take_file_number(struct task_struct *task, struct vm_area_struct *vm
 }
 
 /*
- * The number of the file at `address` of the current task. 0, or -1: nothing is mapped there, or
- * that cannot be said now. The lock is tried and not waited for, and the kernel gives it back only
- * after the tick: until then the answer stays true, and a second question has none.
+ * Finds the number of the file at `address` of the current task. Returns 0; -1 when nothing is
+ * mapped there or when the lock is taken. The function tries the lock and does not wait. The kernel
+ * releases it only after the tick: until then the answer stays true, and a second call fails.
  */
 static __always_inline long mapped_file_find(__u64 address, __u32 *ret_number)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * maps.h: the maps that more than one program uses. They are weak, so that every object file has
- * them and the static linker keeps one of each. Names are those of shared/abi/pins.def; the loader
- * resizes before it loads, the sizes here are its defaults.
+ * maps.h: the maps that more than one program uses. They are weak, so that each object file defines
+ * them and the static linker keeps one of each. Their names are those of shared/abi/pins.def. The
+ * sizes here are defaults: the loader sets the sizes before it loads.
  */
 #ifndef TROCAR_BPF_MAPS_H
 #define TROCAR_BPF_MAPS_H
@@ -22,10 +22,11 @@
 #define READ_WORD(x) (*(const volatile __typeof__(x) *)&(x))
 
 /*
- * Reads a word that others store last, with release, when what it speaks of is whole: what is read
- * after it is not older, and what was read before it not newer. x86-64 keeps loads in order, so
- * that only the compiler is held. On arm64 it is an atomic that returns a value, which orders
- * everything (Documentation/atomic_t.txt; the load-acquire of BPF needs Linux 6.15).
+ * Reads a word that its writer stores last, with release, after the data that the word announces:
+ * later reads see that data or newer, and earlier reads saw nothing newer than the word. x86-64
+ * keeps loads in order, so only the compiler must be held. On arm64 it is an atomic that returns a
+ * value, which orders everything (Documentation/atomic_t.txt; the load-acquire of BPF needs Linux
+ * 6.15).
  */
 #if defined(__TARGET_ARCH_x86)
 #define READ_ORDERED(x)                                \
@@ -75,7 +76,7 @@ struct {
 	__type(value, struct slot_switches);
 } switches __weak SEC(".maps");
 
-/* No program touches it: the broker counts in it, the consumer reads. */
+/* No program uses it: the broker counts in it and the consumer reads. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -91,7 +92,10 @@ struct {
 	__type(value, struct totals);
 } totals __weak SEC(".maps");
 
-/* Preallocated: the sampler reads it in interrupt context, and a miss must stay one bucket. */
+/*
+ * Preallocated: the sampler reads it in interrupt context, and a miss must cost no more than one
+ * bucket.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, SLOTS_DEFAULT);
@@ -123,7 +127,7 @@ struct {
 	__type(value, struct rule_value);
 } cgroups_a __weak SEC(".maps"), cgroups_b __weak SEC(".maps");
 
-/* Cgroup prefixes that the loader was given; the consumer may only read: scope.h. */
+/* The cgroup prefixes of the loader's --scope (scope.h). The consumer may only read them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -147,7 +151,7 @@ struct {
 	__uint(max_entries, 64 * 1024);
 } errors __weak SEC(".maps");
 
-/* Per process: the executable ranges that it has. The consumer may only read: unwind_walk.h. */
+/* The executable ranges of each process (unwind_walk.h). The consumer may only read them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, TABLES_DEFAULT);
@@ -155,7 +159,7 @@ struct {
 	__type(value, struct unwind_ranges);
 } unwind_ranges __weak SEC(".maps");
 
-/* Per process: which file is in which range. Written by the consumer. */
+/* Which file is mapped in which range of each process. The consumer writes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -164,7 +168,7 @@ struct {
 	__type(value, struct unwind_process);
 } unwind_process __weak SEC(".maps");
 
-/* What the consumer asks `ranges` to fill. */
+/* The mappings that the consumer asks `ranges` to take into a table. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -173,7 +177,9 @@ struct {
 	__type(value, struct unwind_claims);
 } unwind_claims __weak SEC(".maps");
 
-/* Private: when a kind of error was last told on this CPU, and how many were not told since. */
+/*
+ * Private: when a kind of error was last reported on this CPU, and how many were suppressed since.
+ */
 struct error_limit {
 	__u64 sent_ns;
 	__u32 suppressed;
@@ -189,7 +195,7 @@ struct {
 	__type(value, struct error_limit);
 } error_limits __weak SEC(".maps");
 
-/* The switch words. NULL only in the verifier's eyes: element 0 of an array is always there. */
+/* Returns the switch words. NULL only for the verifier: element 0 of an array always exists. */
 static __always_inline struct control *control_get(void)
 {
 	__u32 zero = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * page_layout.bpf.c: finds where the kernel maps physical memory. No symbol that says so need be
- * readable: a process's page tables map the kernel's memory as well, the tables themselves
- * included, and of all places that the mapping could begin at only the true one lets them be found
- * where they are. The loader runs it once, before anything uses what it finds.
+ * page_layout.bpf.c: finds where the kernel maps physical memory, without any symbol. The page
+ * tables of a process map the kernel's memory too, the tables themselves included. Of all addresses
+ * at which the mapping could begin, only the true one makes the tables map themselves where they
+ * are. The loader runs the program once, before any other program uses the result.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -15,20 +15,20 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define GIB	   (1ull << 30) /* the mapping begins at a multiple (kernel_randomize_memory) */
-#define BEGINNINGS 16384u	/* that are tried: as many GiB of memory */
+#define GIB	   (1ull << 30) /* the base is a multiple of it (kernel_randomize_memory) */
+#define BEGINNINGS 16384u	/* addresses that are tried: as many GiB of memory */
 
-/* No address of a kernel with four levels has another first half (Documentation, x86_64/mm). */
+/* Every kernel address has this upper half with four levels (Documentation, x86_64/mm). */
 #define FOUR_LEVELS_FROM 0xffff800000000000ull
 
-/* Bits of an entry that may mark encrypted memory instead of being an address's (AMD SME, SEV). */
+/* Bits of an entry that may mark encrypted memory and then belong to no address (AMD SME, SEV). */
 static const __u64 encrypted[] = { 0, 1ull << 51, 1ull << 47 };
 
-/* What is looked for: two addresses that the mapping must lead to themselves. */
+/* A search for the base that maps two known addresses to themselves. */
 struct search {
 	struct page_layout layout;
 	__u64 pgd, mm;
-	__u64 first; /* the lowest beginning */
+	__u64 first; /* lowest base that is tried */
 	__u64 found;
 };
 
@@ -41,8 +41,8 @@ static __always_inline bool leads_to_itself(const struct search *s, const struct
 }
 
 /*
- * From the lowest on: below the true one nothing is mapped that a read could disturb, where above
- * the memory the registers of devices may be.
+ * Tries one base, from the lowest upwards. Below the true base nothing is mapped that a read could
+ * disturb; above the memory there may be device registers.
  */
 static long try_beginning(__u32 i, struct search *s)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * page_walk.h: the memory of another process, by its page tables. A read through them can not fault
- * and so waits for nobody: bpf_copy_from_user_task waits for each page that is not there, and for
- * as long as the owner of the file that it would come from likes (a FUSE server, say). What is not
- * resident is not read. x86-64 only; elsewhere nothing is known and every read fails.
+ * page_walk.h: reads the memory of another process through its page tables. Such a read cannot
+ * fault and so waits for nobody. bpf_copy_from_user_task waits for each page that is not resident,
+ * as long as the server of its file likes (a FUSE server, for example). Memory that is not resident
+ * is not read. x86-64 only; on other machines every read fails.
  *
- * Page tables are named by physical addresses, and where the kernel maps physical memory differs
- * from boot to boot. page_layout.bpf.c finds out, once, when the loader runs it.
+ * Page tables hold physical addresses, and where the kernel maps physical memory differs from boot
+ * to boot. page_layout.bpf.c finds the place once, when the loader runs it.
  */
 #ifndef TROCAR_BPF_PAGE_WALK_H
 #define TROCAR_BPF_PAGE_WALK_H
@@ -20,20 +20,20 @@
 #include "shared/abi/abi.h"
 
 #define PAGE_TABLE_LEVELS 5
-#define PAGE_TABLE_BITS	  9 /* of an address that each level looks up */
+#define PAGE_TABLE_BITS	  9 /* of an address, looked up per level */
 #define PAGE_ENTRY_BYTES  8
 #define PAGE_BITS	  12
 #define PAGE_PRESENT	  (1ull << 0)
-#define PAGE_LARGE	  (1ull << 7) /* the entry is of memory, not of another table */
-#define PAGE_LARGE_BITS	  30	      /* of the largest */
+#define PAGE_LARGE	  (1ull << 7) /* the entry points to memory, not to another table */
+#define PAGE_LARGE_BITS	  30	      /* address bits within the largest page */
 #define PAGE_FRAME	  0x000ffffffffff000ull
-#define PAGE_TOP_4_LEVELS 39 /* bits below those that the first table looks up */
+#define PAGE_TOP_4_LEVELS 39 /* address bits below those of the first table */
 #define PAGE_TOP_5_LEVELS 48
 
 /* How the kernel maps physical memory. */
 struct page_layout {
-	__u64 base;  /* the address of physical address 0; 0: not known */
-	__u64 frame; /* the bits of an entry that are an address: memory encryption takes one */
+	__u64 base;  /* where physical address 0 is mapped; 0: not known */
+	__u64 frame; /* bits of an entry that hold the address: memory encryption uses one */
 	__u32 top;   /* PAGE_TOP_4_LEVELS or PAGE_TOP_5_LEVELS */
 	__u32 pad;
 };
@@ -47,8 +47,9 @@ struct {
 } page_layout __weak SEC(".maps");
 
 /*
- * Where the kernel sees the byte that the tables at `table` have at `address`; 0: they have none,
- * or it is not resident. *ret_entry is the last entry on the way, and where it stands is *ret_at.
+ * Returns the kernel's address of the byte that the page tables at `table` map at `address`; 0 when
+ * they map none or it is not resident. *ret_entry is the last entry that was followed, *ret_at its
+ * address.
  */
 static __always_inline __u64 page_walk_find(const struct page_layout *l, __u64 table, __u64 address,
 					    __u64 *ret_entry, __u64 *ret_at)
@@ -73,10 +74,10 @@ static __always_inline __u64 page_walk_find(const struct page_layout *l, __u64 t
 }
 
 /*
- * Reads the word at `address`, which is aligned, of the process whose page tables begin at `pgd`. 0
- * or -1: it is not resident, or the tables changed meanwhile. The process may unmap it at any
- * moment: between the two looks at the entry the word is that page's, or somebody's who has the
- * page by then; so what is read is compared, and never told.
+ * Reads the aligned word at `address` of the process whose page tables begin at `pgd`. Returns 0;
+ * -1 when it is not resident or the tables changed meanwhile. The process may unmap the page at any
+ * moment: until the second read of the entry the word may belong to a new owner of the page. So
+ * callers only compare the word and never give it away.
  */
 static __always_inline long page_walk_read_word(__u64 pgd, __u64 address, __u32 *ret_word)
 {

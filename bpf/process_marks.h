@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* process_marks.h: a bit per process id, which says that the process may be in `targets`. */
+/* process_marks.h: one bit per process id: the process may have an entry in `targets`. */
 #ifndef TROCAR_BPF_PROCESS_MARKS_H
 #define TROCAR_BPF_PROCESS_MARKS_H
 
@@ -8,11 +8,12 @@
 #include "bpf/maps.h"
 
 /*
- * Private: a bit for each process id (the kernel's PID_MAX_LIMIT is 4 Mi), set before the process
- * may enter `targets` and cleared when its entry goes. A look into `targets`, cold, is 250 ns and
- * more; who runs an execve and is nobody's target pays one load for it instead. The consumer enters
- * only processes that an event, a sample or an iterator showed it, and those set the bit. A bit too
- * many costs a lookup, nothing else.
+ * Private: one bit for each process id (the kernel's PID_MAX_LIMIT is 4 Mi). A program sets it
+ * before the process may enter `targets` and clears it when the entry is deleted. A lookup in
+ * `targets` costs 250 ns and more when it is not cached; an execve of a process that is no target
+ * pays one load instead. The consumer adds only processes that an event, a sample or an iterator
+ * showed it, and those set the bit. A bit that is set without need costs one lookup and nothing
+ * else.
  */
 #define PROCESS_IDS (4u << 20)
 
@@ -46,7 +47,7 @@ static __always_inline void process_marks_clear(__u32 tgid)
 		__sync_fetch_and_and(word, ~(1ull << (tgid & 63)));
 }
 
-/* False when the process cannot stand in `targets`. */
+/* Returns false when the process has no entry in `targets`. */
 static __always_inline bool process_marks_has(__u32 tgid)
 {
 	const __u64 *word = find_mark_word(tgid);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * process_table.h: is this the table of that process? The number comes from `targets`, which the
- * consumer writes, and is believed in nothing: a table is a process's when its ranges were taken
- * from that process in its present image, or from an ancestor of whose mappings it has a copy since
- * a fork.
+ * process_table.h: decides whether an unwind table belongs to a process. The number of the table
+ * comes from `targets`, which the consumer writes, and is not trusted: a table belongs to a process
+ * when its ranges were read from that process in its present image, or from an ancestor whose
+ * mappings it got by fork.
  */
 #ifndef TROCAR_BPF_PROCESS_TABLE_H
 #define TROCAR_BPF_PROCESS_TABLE_H
@@ -11,15 +11,17 @@
 #include "bpf/kernel.h"
 #include "bpf/maps.h"
 
-/* Children whose fork is remembered; the longest unused go first, and those of the dead with them.
+/*
+ * Forked children that are remembered; the least recently used are evicted first, dead ones among
+ * them.
  */
 #define INHERITED_TABLES 4096
 
 /*
- * Private: the filling that was published as the forking process's own when it forked. At that
- * moment the child has its parent's mappings (fork), or shares them (vfork, clone), and keeps them
- * until it calls execve. Numbers of fillings are never used twice: one that is still in the table
- * says whose ranges these are.
+ * Private: the table generation that was published for the parent when it forked, by child. At that
+ * moment the child has its parent's mappings (fork) or shares them (vfork, clone), and keeps them
+ * until it calls execve. A generation is never used twice: while the table has it, its ranges are
+ * those of that parent.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -28,7 +30,7 @@ struct {
 	__type(value, __u64);
 } heirs __weak SEC(".maps");
 
-/* True when the ranges were taken from this process itself. */
+/* Returns true when the ranges were read from this process itself. */
 static __always_inline bool process_table_is_own(const struct unwind_ranges *r,
 						 const struct process_key *key)
 {
@@ -36,10 +38,10 @@ static __always_inline bool process_table_is_own(const struct unwind_ranges *r,
 }
 
 /*
- * The filling of table `number` if it is published and good for `task` in its present image; else
- * 0. A fork copies self_exec_id with the mappings and each execve raises it, so the one comparison
- * serves the process that was looked at and its heirs. Nothing here is taken from the consumer but
- * the word that a filling is published.
+ * Returns the generation of table `number` when it is published and describes `task` in its present
+ * image, else 0. A fork copies self_exec_id with the mappings and each execve raises it, so the one
+ * comparison serves the process that was read and the children that inherited its table. Of the
+ * consumer's words only the one that a generation is published counts.
  */
 static __always_inline __u64 process_table_generation(struct task_struct *task,
 						      const struct process_key *key, __u32 number)
@@ -62,8 +64,8 @@ static __always_inline __u64 process_table_generation(struct task_struct *task,
 }
 
 /*
- * `child`, which is being forked by `parent` and has not run yet, inherits the table that its
- * parent has. Returns what belongs in its target.unwind, 0 when there is nothing to inherit.
+ * Gives `child`, which `parent` is forking and which has not run yet, the table of its parent.
+ * Returns target.unwind for the child; 0 when there is no table to inherit.
  */
 static __always_inline __u32 process_table_inherit(struct task_struct *parent,
 						   const struct process_key *parent_key,

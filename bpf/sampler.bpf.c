@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * sampler.bpf.c: the sampler, one tick of a CPU_CLOCK event at a time. It runs in interrupt context
- * on every CPU for everyone, so the order of its questions is its price: nothing watched is one
- * load; someone else's tick is one hash lookup that misses; only then does it look at more.
+ * sampler.bpf.c: samples the task that a CPU_CLOCK event interrupts. The program runs in interrupt
+ * context on every CPU, for every task, so the cheapest test comes first: when nothing is watched
+ * it is one load, for a task of another cgroup one hash lookup that misses; only then does it read
+ * more.
  */
 #include <linux/errno.h>
 
@@ -15,7 +16,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Recorder phases: slots share them modulo this, which costs at worst some evenness, never a loss.
+/*
+ * Recorder phases, one per slot modulo PHASES. Two slots that share one get their ticks less
+ * evenly, but lose none.
  */
 #define PHASES 1024u
 
@@ -31,7 +34,7 @@ struct {
 	__type(value, __u32);
 } phases SEC(".maps");
 
-/* 1 from the wake-up at control.wake_bytes until the ring is below it again. */
+/* 1 from the wake-up at control.wake_bytes until the ring holds less than that again. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -39,7 +42,7 @@ struct {
 	__type(value, __u32);
 } sample_wake SEC(".maps");
 
-/* What a tick knows by the time it is taken. */
+/* What the program has found about a tick before it takes the sample. */
 struct tick {
 	void *ctx;
 	const struct control *control;
@@ -49,14 +52,14 @@ struct tick {
 	struct process_key key;
 	__u64 now_ns;
 	__u32 index; /* of slot */
-	__u32 state; /* of slot, read once: the consumer may change it meanwhile */
+	__u32 state; /* of slot, read once: the consumer may write it meanwhile */
 	__u32 rule;
 	__u32 flags;	       /* enum sample_flag */
-	struct target *target; /* NULL: a process that was not met before */
+	struct target *target; /* NULL: the process has no entry yet */
 	__u32 unwind;	       /* target.unwind */
 };
 
-/* True when this tick of the recorder is not its turn: it takes one in control.divisor. */
+/* Returns true when the recorder drops this tick: it takes one tick in control.divisor. */
 static __always_inline bool skips_recorder_tick(const struct control *c, __u32 index)
 {
 	__u32 phase = index & (PHASES - 1), divisor = READ_WORD(c->divisor);
@@ -72,8 +75,9 @@ static __always_inline bool skips_recorder_tick(const struct control *c, __u32 i
 	return false;
 }
 
-/* Enters a process that a tick met for the first time, so that the consumer learns its mappings.
- * True when it is entered now.
+/*
+ * Adds a process that has no entry to `targets`, so that the consumer reads its mappings. Returns
+ * true when this call added it.
  */
 static __always_inline bool enter_target(const struct tick *t)
 {
@@ -82,12 +86,14 @@ static __always_inline bool enter_target(const struct tick *t)
 				.generation = READ_WORD(t->control->generation) };
 	int r; /* not long: before 6.4 the upper half of a map operation's result is garbage */
 
-	/* on_exit has deleted the entry already or is about to: a new one would never go away. */
+	/* on_exit has deleted the entry or is about to: nobody would delete a new one. */
 	if (t->task->flags & PF_EXITING)
 		return false;
 	process_marks_set(t->key.tgid);
 	r = bpf_map_update_elem(&targets, &t->key, &fresh, BPF_NOEXIST);
-	/* Otherwise another CPU was first, or holds the bucket and the next tick tries again. */
+	/*
+	 * On another error a second CPU was first, or holds the bucket; the next tick tries again.
+	 */
 	if (r != -E2BIG)
 		return !r;
 	TOTALS_COUNT(targets_full);
@@ -96,8 +102,9 @@ static __always_inline bool enter_target(const struct tick *t)
 }
 
 /*
- * Whether the consumer is to look at once: what a process has mapped can be read while it lives
- * only, and that may be shorter than until the next drain. Once for each image, in a capture.
+ * Returns true when the consumer must be woken to read the mappings of this process: they can be
+ * read only while it lives, which may be shorter than the time to the next drain. At most once per
+ * image, and only in a capture.
  */
 static __always_inline bool needs_mappings(const struct tick *t)
 {
@@ -131,8 +138,8 @@ static __always_inline void fill_sample(const struct tick *t, struct sample *s, 
 }
 
 /*
- * The wake-up flag for the next record: forced for a process that calls, and once when the fill
- * crosses wake_bytes from below.
+ * Returns the wake-up flag for the next record: forced when the consumer has mappings to read, and
+ * once when the ring passes wake_bytes.
  */
 static __always_inline __u64 choose_wake_flag(const struct control *c, __u32 calls)
 {
@@ -156,7 +163,7 @@ static __always_inline __u64 choose_wake_flag(const struct control *c, __u32 cal
 	return BPF_RB_FORCE_WAKEUP;
 }
 
-/* Accounts for a tick that brought no frame at all. */
+/* Counts a tick for which no frame could be read. */
 static __always_inline void count_lost_stack(const struct tick *t, const struct sample *s)
 {
 	if (t->flags & SAMPLE_IN_USER)
@@ -168,15 +175,18 @@ static __always_inline void count_lost_stack(const struct tick *t, const struct 
 			       t->index, t->rule, 0);
 }
 
-/* Not more often than this by one table; the consumer may ask for less. */
+/*
+ * The sampler asks for new mappings of one table at most once in this time; unwind_process.quiet_ns
+ * may make it longer.
+ */
 #define UNMAPPED_EVERY_NS 100000000ull
 
 /*
- * The stack led into memory that the table does not know: a library was loaded since, or memory for
- * code was made. Told for every end that depends on memory alike, or the event would tell of it.
- * The consumer is to read the mappings again, and at once when it is the table's first time: a
- * program that begins, or one that has loaded something. How many tables a process gets in a while
- * is the consumer's to bound.
+ * Reports a stack that left the mappings of the table: the process has loaded a library or made
+ * memory for code since. Every stop reason that depends on memory is reported alike, or the event
+ * would reveal which it was. The event asks the consumer to read the mappings again. It wakes the
+ * consumer at once when it is the first of this table: the program has just started or has just
+ * loaded something. The consumer limits how many tables a process gets.
  */
 static __always_inline void report_unmapped(const struct tick *t)
 {
@@ -186,7 +196,10 @@ static __always_inline void report_unmapped(const struct tick *t)
 	struct event event = {};
 	__u64 last_ns, since_ns;
 
-	/* An heir is soon to have its own. */
+	/*
+	 * A forked child that still uses its parent's table gets its own soon; do not ask for its
+	 * mappings.
+	 */
 	if (!r || !p || !process_table_is_own(r, &t->key))
 		return;
 	last_ns = READ_WORD(r->unmapped_ns);
@@ -204,7 +217,7 @@ static __always_inline void report_unmapped(const struct tick *t)
 	event_ring_submit(&event, sizeof(event), !last_ns);
 }
 
-/* Counts how the walk by a table ended. */
+/* Counts the stop reason of a walk by a table. */
 static __always_inline void count_stop_reason(const struct tick *t, const struct sample *s)
 {
 	struct totals *totals = totals_get();
@@ -229,7 +242,9 @@ static __always_inline void take_sample(const struct tick *t)
 	if (!b)
 		return;
 	fill_sample(t, &b->sample, seq);
-	/* In memory: of a local one the verifier would follow all that is behind it twice. */
+	/*
+	 * Kept in memory: with a local variable the verifier would check all code behind it twice.
+	 */
 	b->calls = needs_mappings(t);
 	if (!(t->flags & SAMPLE_IN_USER))
 		want |= STACK_KERNEL;
@@ -260,10 +275,10 @@ static __always_inline void take_sample(const struct tick *t)
 }
 
 /*
- * Whether the registers of user mode belong to memory that is there. Not in a kernel thread; late
- * in exit(2) a process is like one (exit_mm of kernel/exit.c); and in execve(2), from when the old
- * memory is left, which may take long to tear down, until the new program is in its place
- * (load_elf_binary of fs/binfmt_elf.c sets start_code).
+ * Returns true when the user registers belong to memory that is there. They do not in a kernel
+ * thread, nor late in exit(2), which drops the memory (exit_mm of kernel/exit.c), nor in execve(2)
+ * from when it leaves the old memory, whose release may take long, until the new program is in its
+ * place (load_elf_binary of fs/binfmt_elf.c sets start_code).
  */
 static __always_inline bool has_user_memory(const struct task_struct *task)
 {
@@ -272,7 +287,10 @@ static __always_inline bool has_user_memory(const struct task_struct *task)
 	return !(task->flags & PF_KTHREAD) && mm && mm->start_code;
 }
 
-/* The mode the tick hit: the registers are read as one volatile word, see kernel.h. */
+/*
+ * Returns the flags of the sample. The mode comes from one volatile read of the registers
+ * (kernel.h).
+ */
 static __always_inline __u32 find_sample_flags(const struct tick *t, const struct target *target)
 {
 	__u32 flags = 0;
@@ -289,13 +307,13 @@ static __always_inline __u32 find_sample_flags(const struct tick *t, const struc
 	return flags;
 }
 
-/* A tick in a watched cgroup whose slot is awake. */
+/* Takes a tick of a watched cgroup whose slot is not idle. */
 static __always_inline void handle_watched_tick(struct tick *t)
 {
 	struct target *target;
 
 	t->task = bpf_get_current_task_btf();
-	/* The idle task: its cgroup is the root, which is watched on hybrid hosts. */
+	/* Skip the idle task: it is in the root cgroup, which is watched on hybrid hosts. */
 	if (!t->task->pid || !scope_allows_task(t->task))
 		return;
 	task_keys_process(t->task, &t->key);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * scope.h: which cgroups may be looked at at all. The prefixes are root's, from the loader's
- * command line; the consumer may read them, and neither `watches` nor `targets` nor a rule of its
- * own leads beyond them. Without prefixes everything may be looked at, and nothing is asked.
+ * scope.h: decides which cgroups the programs may look at. Root gives the prefixes on the loader's
+ * command line and the consumer may only read them: nothing that the consumer writes into
+ * `watches`, `targets` or the rules leads outside of them. Without prefixes every cgroup is allowed
+ * and nothing is tested.
  */
 #ifndef TROCAR_BPF_SCOPE_H
 #define TROCAR_BPF_SCOPE_H
@@ -17,13 +18,13 @@
 #include "bpf/kernel.h"
 #include "bpf/maps.h"
 
-#define SCOPE_LEVELS   32   /* of a path, that are compared; a prefix is no longer than its bytes */
-#define SCOPE_VERDICTS 4096 /* cgroups whose answer is remembered */
+#define SCOPE_LEVELS   32 /* of a path that are compared; a prefix has no more levels than bytes */
+#define SCOPE_VERDICTS 4096 /* cgroups whose answer is cached */
 
-/* Set by the loader, before it loads: without it the programs have no such question in them. */
+/* The loader sets it before it loads: when 0, the verifier removes the test from the programs. */
 const volatile __u32 scoped __weak = 0;
 
-/* Private: by cgroup id, which is never used again. A cgroup keeps its path. */
+/* Private: the answer by cgroup id. An id is never used again, and a cgroup keeps its path. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, SCOPE_VERDICTS);
@@ -31,7 +32,7 @@ struct {
 	__type(value, __u32);
 } scope_verdicts __weak SEC(".maps");
 
-/* A path in the making: a name may end behind the key's last byte. */
+/* A path under construction: a name may end behind the last byte of the key. */
 struct scope_path {
 	struct cgroup_key key;
 	char rest[CGROUP_PREFIX_BYTES + 1];
@@ -44,14 +45,17 @@ struct {
 	__type(value, struct scope_path);
 } scope_paths __weak SEC(".maps");
 
-/* Whether a path that stands in a key, of `bytes` bytes, begins with one of the prefixes. */
+/* Returns true when the path of `bytes` bytes in `key` begins with one of the prefixes. */
 static __always_inline bool scope_holds(struct cgroup_key *key, __u32 bytes)
 {
 	key->prefix_bits = 8 * bytes;
 	return bpf_map_lookup_elem(&scope, key);
 }
 
-/* The path of `cgroup`, from its ancestors' names, compared. */
+/*
+ * Builds the path of `cgroup` from the names of its ancestors. Returns true when it begins with one
+ * of the prefixes.
+ */
 static __noinline bool compare_path(struct cgroup *cgroup)
 {
 	struct cgroup **ancestors = __builtin_preserve_access_index(&cgroup->ancestors[0]);
@@ -74,7 +78,7 @@ static __noinline bool compare_path(struct cgroup *cgroup)
 					      CGROUP_PREFIX_BYTES, name);
 		if (n <= 0)
 			return false;
-		at += n; /* with the '/', without the NUL */
+		at += n; /* the '/' and the name, without its NUL */
 		if (at >= CGROUP_PREFIX_BYTES - 1) {
 			at = CGROUP_PREFIX_BYTES - 1;
 			break;
@@ -87,7 +91,7 @@ static __noinline bool compare_path(struct cgroup *cgroup)
 	return scope_holds(&p->key, at);
 }
 
-/* Whether the cgroup may be looked at. */
+/* Returns true when the programs may look at the cgroup. */
 static __always_inline bool scope_allows(struct cgroup *cgroup)
 {
 	const __u32 *known;
@@ -105,7 +109,7 @@ static __always_inline bool scope_allows(struct cgroup *cgroup)
 	return verdict;
 }
 
-/* The same of the cgroup that `task` is in. */
+/* The same for the cgroup of `task`. */
 static __always_inline bool scope_allows_task(struct task_struct *task)
 {
 	return !scoped || scope_allows(task->cgroups->dfl_cgrp);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stack.h: the one function that takes the stacks of the current task. The user's is walked by the
- * process's table where it has one that is published (unwind_walk.h), else by frame pointers, as
- * the kernel's helper does it (caller_check.h). Only addresses of code leave it, never memory.
+ * stack.h: takes the stacks of the current task; no other code does. The user stack is walked by
+ * the table of the process when one is published (unwind_walk.h), else by frame pointers with the
+ * kernel's helper (caller_check.h). Only addresses of code leave it, never memory.
  */
 #ifndef TROCAR_BPF_STACK_H
 #define TROCAR_BPF_STACK_H
@@ -20,19 +20,21 @@
 _Static_assert(sizeof(struct frame_build_id) == sizeof(struct bpf_stack_build_id), "frame layout");
 
 /*
- * A sample as it goes into the ring: kernel frames, then directly behind them user frames; behind
- * those that are build-ids, their addresses (SAMPLE_ADDRESSES).
+ * A sample as it goes into the ring: kernel frames, directly behind them user frames, and behind
+ * user frames that are build-ids their addresses (SAMPLE_ADDRESSES).
  */
 struct stack_buffer {
-	struct unwind_walk walk; /* private: goes not into the ring */
+	struct unwind_walk walk; /* private: not in the record */
 	__u32 pad;
-	__u32 at; /* in `frames`, of the next user frame */
+	__u32 at; /* offset of the next user frame in `frames` */
 	struct sample sample;
 	__u8 frames[KERNEL_STACK_BYTES + USER_ID_BYTES + USER_RAW_BYTES];
-	__u32 calls; /* the sampler's own, not in the record: the consumer is to be woken */
+	__u32 calls; /* not in the record: the sampler must wake the consumer */
 };
 
-/* Too large for the BPF stack. Ticks do not nest: perf runs no program inside another's on one CPU.
+/*
+ * Too large for the BPF stack. Ticks do not nest: perf does not run one program while another runs
+ * on the same CPU.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -41,7 +43,7 @@ struct {
 	__type(value, struct stack_buffer);
 } stack_scratch SEC(".maps");
 
-/* Private: what a frame is told by must have been found by the kernel side itself. */
+/* Private: a frame may be resolved only by what the kernel side itself has found. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -55,8 +57,9 @@ enum stack_want {
 	STACK_BUILD_ID = 1u << 2, /* user frames as struct frame_build_id, else addresses */
 };
 
-/* Holds a length within `max`, in a form that no compiler turns into one the verifier cannot
- * follow. */
+/*
+ * Limits a length to `max`. The asm keeps the compiler from a form that the verifier cannot follow.
+ */
 static __always_inline __u64 bound_bytes(long bytes, __u64 max)
 {
 	__u64 n = bytes < 0 ? 0 : (__u64)bytes;
@@ -65,7 +68,7 @@ static __always_inline __u64 bound_bytes(long bytes, __u64 max)
 	return n > max ? max : n;
 }
 
-/* Where user mode was left, also when the tick hit the kernel. */
+/* Reads the registers with which the task left user mode, also when the tick hit the kernel. */
 static __always_inline void read_registers(struct task_struct *task, struct unwind_frame *ret_frame)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
@@ -85,7 +88,7 @@ static __always_inline void read_registers(struct task_struct *task, struct unwi
 	ret_frame->fp_lost = 0;
 }
 
-/* Where the stacks of the thread may end. Its memory is there: sampler.bpf.c has looked. */
+/* Reads the limits of the thread's stacks. The thread has memory: sampler.bpf.c has tested it. */
 static __always_inline void read_bounds(struct task_struct *task, struct unwind_frame *f)
 {
 	const struct mm_struct *mm = task->mm;
@@ -100,7 +103,7 @@ static __always_inline void read_bounds(struct task_struct *task, struct unwind_
 	f->bounds.alternate_bytes = task->sas_ss_size;
 }
 
-/* What each frame of a walk needs, looked up once. */
+/* The maps' elements that each frame of a walk needs, looked up once. */
 struct stack_tables {
 	struct stack_buffer *buffer;
 	struct unwind_ranges *ranges;
@@ -108,7 +111,7 @@ struct stack_tables {
 	struct unwind_cache *cache;
 };
 
-/* False when there is no such table. */
+/* Returns false when there is no such table. */
 static __always_inline bool find_tables(struct stack_buffer *b, __u32 number,
 					struct stack_tables *ret_tables)
 {
@@ -121,7 +124,9 @@ static __always_inline bool find_tables(struct stack_buffer *b, __u32 number,
 	return ret_tables->ranges && ret_tables->process && ret_tables->cache;
 }
 
-/* One frame of the walk. The innermost is told even where it lies in no range: it was running. */
+/*
+ * Adds one frame. The innermost is added even when it lies in no range: the task was running there.
+ */
 static long walk_frame(__u32 i, struct stack_tables *tables)
 {
 	struct stack_buffer *b = tables->buffer;
@@ -142,7 +147,7 @@ static long walk_frame(__u32 i, struct stack_tables *tables)
 	return b->walk.stop_reason != UNWIND_END_NONE;
 }
 
-/* Which filling table `number` holds now. */
+/* Returns the generation that table `number` has now. */
 static __always_inline __u64 read_table_generation(__u32 number)
 {
 	const struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
@@ -150,7 +155,10 @@ static __always_inline __u64 read_table_generation(__u32 number)
 	return r ? READ_ORDERED(r->table_generation) : 0;
 }
 
-/* Puts the user stack at b->frames + at, by table `number`; 0: it has none for this process. */
+/*
+ * Walks the user stack by table `number` and puts it at b->frames + at. Returns its bytes; 0 when
+ * that table is not one of this process.
+ */
 static __always_inline __u64 stack_walk(struct task_struct *task, const struct process_key *key,
 					struct stack_buffer *b, __u64 at, __u32 number)
 {
@@ -174,9 +182,10 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 	if (b->walk.stop_reason == UNWIND_END_NONE)
 		b->walk.stop_reason = UNWIND_END_DEPTH;
 	/*
-	 * The tripwire: who fills a table has waited until no walk by it is left, unless the
-	 * consumer is broken. That it is not published any more is no fault: it was when the walk
-	 * began, and stays whole until then.
+	 * A tripwire: the consumer must not have a table filled before the last walk by it has
+	 * ended. A changed generation proves that it did, and only the innermost frame is kept.
+	 * That the table is no longer published is no fault: it was when the walk began, and stays
+	 * whole until the walk ends.
 	 */
 	if (read_table_generation(number) != generation) {
 		b->walk.stop_reason = UNWIND_END_SWITCHED;
@@ -188,9 +197,15 @@ static __always_inline __u64 stack_walk(struct task_struct *task, const struct p
 	return b->sample.user_frames * sizeof(__u64);
 }
 
-#define STACK_ADDRESSES (KERNEL_STACK_BYTES + USER_ID_BYTES) /* in `frames`: not yet looked at */
+#define STACK_ADDRESSES       \
+	(KERNEL_STACK_BYTES + \
+	 USER_ID_BYTES) /* offset in `frames` of addresses that are not checked yet */
 
-/* Fetches the user stack twice, by one walk's length: as build-ids at `at`, and as addresses. */
+/*
+ * Fetches the user stack twice: as build-ids at `at`, and as addresses at STACK_ADDRESSES. Returns
+ * the number of frames; 1 when the two differ in length, as only the innermost is then sure to be
+ * the same.
+ */
 static __always_inline __u32 fetch_user_frames(void *ctx, struct stack_buffer *b, __u64 at)
 {
 	long raw, ids;
@@ -208,8 +223,9 @@ static __always_inline __u32 fetch_user_frames(void *ctx, struct stack_buffer *b
 }
 
 /*
- * Puts the user stack at b->frames + at by frame pointers: as addresses, or as build-ids with their
- * addresses behind them, from which the consumer learns which mapping has which. Its bytes.
+ * Takes the user stack by frame pointers and puts it at b->frames + at: as addresses, or as
+ * build-ids followed by their addresses, from which the consumer learns the build-id of each
+ * mapping. Returns its bytes.
  */
 static __always_inline __u64 take_pointer_stack(void *ctx, struct task_struct *task,
 						struct stack_buffer *b, __u64 at, __u32 want)
@@ -234,8 +250,8 @@ static __always_inline __u64 take_pointer_stack(void *ctx, struct task_struct *t
 }
 
 /*
- * Behind a stack that was walked by the table: the build-id of its leaf, for the consumer that
- * asked for build-ids, and of a leaf that it cannot know. Returns its bytes.
+ * Puts the build-id of the leaf behind a stack that was walked by the table: for a consumer that
+ * asked for build-ids, and for a leaf that the table does not know. Returns its bytes.
  */
 static __always_inline __u64 add_leaf_build_id(void *ctx, struct stack_buffer *b, __u64 at)
 {
@@ -250,14 +266,14 @@ static __always_inline __u64 add_leaf_build_id(void *ctx, struct stack_buffer *b
 	return sizeof(struct frame_build_id);
 }
 
-/* Whether the walk may have ended at its leaf, in memory that the table does not know. */
+/* Returns true when the walk stopped at its leaf, in memory that the table does not know. */
 static __always_inline bool is_leaf_unknown(const struct stack_buffer *b)
 {
 	return b->sample.user_frames == 1 && (b->sample.stop_reason == UNWIND_END_NO_MAPPING ||
 					      b->sample.stop_reason == UNWIND_END_CHANGED);
 }
 
-/* Whose stacks, and by which table. */
+/* The task whose stacks are taken, and its table. */
 struct stack_owner {
 	struct task_struct *task;
 	const struct process_key *key;
@@ -265,10 +281,10 @@ struct stack_owner {
 };
 
 /*
- * Fetches the stacks named by `want` (enum stack_want) into b->frames; sets kernel_frames,
- * user_frames, kernel_error, user_error and stop_reason of b->sample, and its flags that say which
- * frames these are. Returns the bytes of frames, at most sizeof(b->frames). A stack that is not
- * wanted or that is empty is 0 frames and no error (bpf_get_stack, kernel/bpf/stackmap.c).
+ * Fetches the stacks that `want` names (enum stack_want) into b->frames. Sets kernel_frames,
+ * user_frames, kernel_error, user_error and stop_reason of b->sample, and those of its flags that
+ * say what the frames are. Returns the bytes of frames, at most sizeof(b->frames). A stack that is
+ * not wanted or is empty has 0 frames and no error (bpf_get_stack, kernel/bpf/stackmap.c).
  */
 static __always_inline __u64 stack_take(void *ctx, const struct stack_owner *o,
 					struct stack_buffer *b, __u32 want)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * switch.bpf.c: who gave way. Attached for the length of a session, it runs at every context switch
- * of the machine, so its first question is one load, its second one hash lookup.
+ * switch.bpf.c: counts the context switches of watched cgroups, voluntary and involuntary. The
+ * program is attached for the length of a session and runs at every context switch of the machine,
+ * so its first test is one load and its second one hash lookup.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -25,9 +26,9 @@ static __always_inline bool is_matched(struct task_struct *task)
 }
 
 /*
- * The scheduler's own distinction (__schedule in kernel/sched/core.c, nvcsw and nivcsw): a task
- * that is preempted has been runnable whatever state it had set already. `state` is the kernel's,
- * read before another CPU could wake the task; the tracepoint has these four arguments since 5.18.
+ * Counts as the scheduler does (__schedule in kernel/sched/core.c, nvcsw and nivcsw): a task that
+ * is preempted was runnable, whatever state it had set already. `state` is the copy that the kernel
+ * made before another CPU could wake the task; the tracepoint has these four arguments since 5.18.
  */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task_struct *next,
@@ -40,7 +41,7 @@ int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task
 
 	if (!control || !READ_WORD(control->armed))
 		return 0;
-	/* The idle task: its cgroup is the root, which is watched on hybrid hosts. */
+	/* Skip the idle task: it is in the root cgroup, which is watched on hybrid hosts. */
 	if (!prev->pid)
 		return 0;
 	slot = watch_lookup(task_keys_cgroup(prev), &index, &awake);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* task_keys.h: what several programs ask about a task. */
+/* task_keys.h: the keys under which the maps hold a task: its process, its cgroup and its name. */
 #ifndef TROCAR_BPF_TASK_KEYS_H
 #define TROCAR_BPF_TASK_KEYS_H
 
 #include "bpf/kernel.h"
 #include "bpf/maps.h"
 
-/* Fills the key under which `task`'s process stands in `targets`. */
+/* Sets the key of the process of `task` in `targets`. */
 static __always_inline void task_keys_process(struct task_struct *task, struct process_key *ret_key)
 {
 	ret_key->tgid = task->tgid;
@@ -14,13 +14,13 @@ static __always_inline void task_keys_process(struct task_struct *task, struct p
 	ret_key->start_ns = task->group_leader->start_boottime;
 }
 
-/* Id of the cgroup2 group of `task` (cgroup_id() in include/linux/cgroup.h). */
+/* Returns the id of the cgroup2 group of `task` (cgroup_id() in include/linux/cgroup.h). */
 static __always_inline __u64 task_keys_cgroup(struct task_struct *task)
 {
 	return task->cgroups->dfl_cgrp->kn->id;
 }
 
-/* A name as the key of the tries; its place on the stack is aligned for its two words. */
+/* A name as key of the tries, aligned on the stack for its two words. */
 struct task_name {
 	__u32 pad;
 	struct comm_key key;
@@ -29,9 +29,9 @@ struct task_name {
 _Static_assert(__builtin_offsetof(struct task_name, key.comm) == 8, "comm is not aligned");
 
 /*
- * The name of `task`, in two loads: a helper that copies it costs as much as the rest of the
- * question. The kernel pads it with zeros (__set_task_comm); what may stand behind the NUL is no
- * part of any rule.
+ * Sets the name of `task` by two loads: a helper that copies it costs as much as the rest of the
+ * test. The kernel pads the name with zeros (__set_task_comm), and no rule compares what may follow
+ * the NUL.
  */
 static __always_inline void task_keys_name(struct task_struct *task, struct task_name *ret_name)
 {
@@ -43,7 +43,7 @@ static __always_inline void task_keys_name(struct task_struct *task, struct task
 	to[1] = from[1];
 }
 
-/* The same of kernel memory of any length; false when it cannot be read. */
+/* Sets the name from kernel memory of any length. Returns false when it cannot be read. */
 static __always_inline bool task_keys_read_name(const char *comm, struct task_name *ret_name)
 {
 	__builtin_memset(ret_name, 0, sizeof(*ret_name));
@@ -52,8 +52,8 @@ static __always_inline bool task_keys_read_name(const char *comm, struct task_na
 }
 
 /*
- * Looks `name` up in trie `which` (0 = a, else b); NULL when no rule matches. All 16 bytes are
- * compared, so a rule whose key holds the terminating NUL is exact.
+ * Returns the rule for `name` in trie `which` (0 = a, else b), or NULL. All 16 bytes are compared,
+ * so a rule whose key holds the terminating NUL matches exactly.
  */
 static __always_inline struct rule_value *task_keys_find_rule(const struct task_name *name,
 							      __u32 which)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind.h: from one frame of a user stack to its caller's, by the tables of
- * shared/abi/unwind_abi.h. The tables are the consumer's and may be wrong: every number of theirs
- * only chooses which element is looked up or which address of the current process is read, both of
- * which can fail, and no loop runs longer than is written here. It compiles for the host as well,
- * where it is tested and fuzzed: with UNWIND_HOST the includer has defined unwind_element,
- * unwind_rule_at and unwind_read.
+ * unwind.h: steps from one frame of a user stack to its caller by the tables of
+ * shared/abi/unwind_abi.h. The consumer writes the tables and they may be wrong: each of their
+ * numbers only chooses which element is looked up or which address of the current process is read,
+ * both of which may fail, and every loop has a fixed bound.
+ *
+ * It compiles for the host as well, for tests and fuzzing: with UNWIND_HOST the includer defines
+ * unwind_element, unwind_rule_at and unwind_read.
  */
 #ifndef TROCAR_BPF_UNWIND_H
 #define TROCAR_BPF_UNWIND_H
@@ -14,43 +15,43 @@
 #include "shared/abi/unwind_abi.h"
 
 /*
- * Where the stacks of a thread may end, as the kernel knows it. None of it comes from the consumer
- * or from the process's memory.
+ * Where the stacks of a thread may end, as the kernel knows it: neither the consumer nor the memory
+ * of the process has a say.
  */
 struct unwind_bounds {
-	__u64 main;   /* where the main thread's stack begins (mm_struct.start_stack); 0: none */
-	__u64 thread; /* thread pointer: a C library keeps it at the upper end of a thread's stack
-		       */
-	__u64 alternate; /* the stack of signal handlers (sigaltstack(2)), and its bytes */
+	__u64 main;	 /* start of the main thread's stack (mm_struct.start_stack); 0: none */
+	__u64 thread;	 /* thread pointer: C libraries keep it at the upper end of the stack */
+	__u64 alternate; /* stack of signal handlers (sigaltstack(2)), and its bytes */
 	__u64 alternate_bytes;
 };
 
-/* One frame of the stack, as far as its caller is found by it. */
+/* One frame: what is needed to find its caller. */
 struct unwind_frame {
 	__u64 pc, sp, fp;
-	__u64 link;    /* the register of UNWIND_RA_REGISTER; 0: not known, no leaf */
-	__u32 exact;   /* pc is what runs next there, not where a call returns to */
-	__u32 fp_lost; /* fp is not this frame's */
-	/* Not of the frame, but of the walk: */
-	__u64 top;     /* the stack ends there: unwind_stack_top */
-	__u32 signals; /* frames of signal handlers that were left */
+	__u64 link;    /* the register of UNWIND_RA_REGISTER; 0: not known, or not a leaf */
+	__u32 exact;   /* pc is the next instruction to run, not a return address */
+	__u32 fp_lost; /* fp is not the value of this frame */
+	/* State of the walk: */
+	__u64 top;     /* upper end of the stack: unwind_stack_top */
+	__u32 signals; /* signal frames that the walk has left */
 	__u32 pad;
 	struct unwind_bounds bounds;
 	struct unwind_stack stack;
 };
 
-#define UNWIND_STACK_MAX   (1ull << 30) /* a stack is not larger */
+#define UNWIND_STACK_MAX   (1ull << 30) /* bytes: no stack is larger */
 #define UNWIND_RED_ZONE	   128		/* bytes below the stack pointer that a leaf may use */
 #define UNWIND_SIGNALS_MAX 2
-#define UNWIND_CONTEXT_FP  120 /* of struct ucontext: arch/x86/include/uapi/asm/sigcontext.h */
+#define UNWIND_CONTEXT_FP \
+	120 /* offsets in struct ucontext: arch/x86/include/uapi/asm/sigcontext.h */
 #define UNWIND_CONTEXT_SP  160
 #define UNWIND_CONTEXT_PC  168
 #define UNWIND_SIGRETURN   0x0f0000000fc0c748ull /* mov $15, %rax; syscall: its first 8 bytes, */
 #define UNWIND_SIGRETURN_1 0x050f0000000fc0c7ull /* and its last 8 */
 
 /*
- * The upper end of the stack that `sp` is on: the nearest of the bounds above it, or so far away
- * that no stack is larger. What lies above is not read.
+ * Returns the upper end of the stack that `sp` is on: the nearest bound above it, or the largest
+ * size that a stack may have. What lies above is not read.
  */
 static __attribute__((always_inline)) inline __u64 unwind_stack_top(const struct unwind_bounds *b,
 								    __u64 sp)
@@ -66,7 +67,7 @@ static __attribute__((always_inline)) inline __u64 unwind_stack_top(const struct
 	return sp + room;
 }
 
-/* Begins a walk at `f`, whose registers and bounds are set. */
+/* Begins a walk at `f`, whose registers and bounds the caller has set. */
 static __attribute__((always_inline)) inline void unwind_begin(struct unwind_frame *f)
 {
 	f->top = unwind_stack_top(&f->bounds, f->sp);
@@ -75,10 +76,10 @@ static __attribute__((always_inline)) inline void unwind_begin(struct unwind_fra
 }
 
 /*
- * Whether `address` is on the stack of `f`, at or above it. This is all that a word of the process
- * is ever compared with before it is followed: a word that is no address of its own stack, and none
- * of its code, leads to the same end whatever it is (UNWIND_END_NO_CALLER). So tables that lie
- * cannot compute on memory.
+ * Returns 1 when `address` lies on the stack of `f`, at or above its stack pointer. A word of the
+ * process is compared with nothing else before the walk follows it: a word that is an address
+ * neither of its stack nor of its code leads to the same stop reason whatever its value is
+ * (UNWIND_END_NO_CALLER). So false tables cannot compute on memory.
  */
 static __attribute__((always_inline)) inline __u32 unwind_on_stack(const struct unwind_frame *f,
 								   __u64 address)
@@ -86,7 +87,10 @@ static __attribute__((always_inline)) inline __u32 unwind_on_stack(const struct 
 	return address - f->sp <= f->top - f->sp;
 }
 
-/* Whether `address` may be on a stack that the kernel knows of, the main thread's or this one's. */
+/*
+ * Returns 1 when `address` may lie on a stack that the kernel knows: the main thread's or this
+ * thread's.
+ */
 static __attribute__((always_inline)) inline __u32
 unwind_on_known_stack(const struct unwind_bounds *b, __u64 address)
 {
@@ -94,7 +98,10 @@ unwind_on_known_stack(const struct unwind_bounds *b, __u64 address)
 	       (address < b->thread && b->thread - address < UNWIND_STACK_MAX);
 }
 
-/* The word at `at`, which must lie between `f` and `end`. 0, or it cannot be read. */
+/*
+ * Reads the word at `at`, which must lie between the stack pointer of `f` and `end`. Returns 0, or
+ * -1 when it does not or cannot be read.
+ */
 static __attribute__((always_inline)) inline long
 unwind_read_saved(struct unwind_frame *f, __u64 at, __u64 end, __u64 *ret_word)
 {
@@ -103,7 +110,7 @@ unwind_read_saved(struct unwind_frame *f, __u64 at, __u64 end, __u64 *ret_word)
 	return unwind_stack_word(&f->stack, at, ret_word);
 }
 
-/* The same of a frame's whole stack, with what a leaf may have below its stack pointer. */
+/* The same up to the end of the stack; of a leaf also within its red zone. */
 static __attribute__((always_inline)) inline long unwind_read_kept(struct unwind_frame *f, __u64 at,
 								   __u64 *ret_word)
 {
@@ -113,9 +120,9 @@ static __attribute__((always_inline)) inline long unwind_read_kept(struct unwind
 }
 
 /*
- * The rule in force at `pc`, an address less the table's base, or UNWIND_RULE_NONE. The search is
- * free of branches on what it finds: with them the verifier would follow each way through every
- * halving.
+ * Returns the rule for `pc`, an address less the table's base, or UNWIND_RULE_NONE. The search has
+ * no branch on what it reads: with branches the verifier would follow every path through the
+ * halvings.
  */
 static __attribute__((always_inline)) inline __u32 unwind_search(const struct unwind_place *place,
 								 __u64 pc)
@@ -149,8 +156,8 @@ static __attribute__((always_inline)) inline __u32 unwind_search(const struct un
 }
 
 /*
- * The caller's stack pointer, which lies above this frame and on the same stack. Not to be asked
- * for a rule without one.
+ * Finds the caller's stack pointer, which lies above this frame on the same stack. The rule must
+ * have a CFA.
  */
 static __attribute__((always_inline)) inline enum unwind_end
 unwind_find_cfa(struct unwind_frame *f, const struct unwind_rule *rule, __u64 *ret_cfa)
@@ -185,8 +192,9 @@ unwind_find_cfa(struct unwind_frame *f, const struct unwind_rule *rule, __u64 *r
 }
 
 /*
- * The caller's frame pointer; *ret_lost when no rule can say it. Where the rule leads out of this
- * frame the register has been restored already: compilers take no note of that in an epilogue.
+ * Finds the caller's frame pointer; *ret_lost when no rule describes it. When the rule leads out of
+ * this frame, the register has been restored already: compilers do not describe that in an
+ * epilogue.
  */
 static __attribute__((always_inline)) inline enum unwind_end
 unwind_find_fp(struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa, __u64 *ret_fp,
@@ -215,7 +223,10 @@ unwind_find_fp(struct unwind_frame *f, const struct unwind_rule *rule, __u64 cfa
 	return unwind_read_saved(f, at, cfa, ret_fp) ? UNWIND_END_NO_CALLER : UNWIND_END_NONE;
 }
 
-/* The caller of a leaf that has its return address in a register: its frame may have no bytes. */
+/*
+ * Steps `f` to its caller for a leaf whose return address is in a register. Its frame may have no
+ * bytes.
+ */
 static __attribute__((always_inline)) inline enum unwind_end
 unwind_apply_link(struct unwind_frame *f, const struct unwind_rule *rule)
 {
@@ -233,7 +244,10 @@ unwind_apply_link(struct unwind_frame *f, const struct unwind_rule *rule)
 	return UNWIND_END_NONE;
 }
 
-/* Whether at `pc` is what a signal handler returns to: what calls rt_sigreturn(2). */
+/*
+ * Returns 1 when `pc` points to the code that a signal handler returns to, which calls
+ * rt_sigreturn(2).
+ */
 static __attribute__((always_inline)) inline __u32 unwind_sigreturn_at(__u64 pc)
 {
 	__u64 first, last;
@@ -243,7 +257,10 @@ static __attribute__((always_inline)) inline __u32 unwind_sigreturn_at(__u64 pc)
 	       last == UNWIND_SIGRETURN_1;
 }
 
-/* The same for a `pc` anywhere in it: at its beginning, at its call, or behind, in the kernel. */
+/*
+ * The same for a `pc` at the beginning of that code, at its system call, or behind it while the
+ * call runs.
+ */
 static __attribute__((always_inline)) inline __u32 unwind_is_sigreturn(__u64 pc)
 {
 	return unwind_sigreturn_at(pc) || unwind_sigreturn_at(pc - 7) ||
@@ -251,10 +268,11 @@ static __attribute__((always_inline)) inline __u32 unwind_is_sigreturn(__u64 pc)
 }
 
 /*
- * What a signal interrupted, from the registers that the kernel saved where it called the handler:
- * sp points to them. Of the rule nothing is taken but that this is such a frame, and that only
- * where the code says so too. The handler ran on the interrupted stack, or on its own: then the
- * interrupted one is a stack that the kernel knows of, and no word that memory has in its place.
+ * Steps `f` to the frame that a signal interrupted, by the registers that the kernel saved at the
+ * handler's stack pointer. The rule only says that this is a signal frame, and the code must be
+ * that of one too. The handler ran on the interrupted stack or on its alternate stack. In the
+ * second case the interrupted stack must be one that the kernel knows, because any word could be in
+ * the place of its stack pointer.
  */
 static __attribute__((always_inline)) inline enum unwind_end
 unwind_apply_signal(struct unwind_frame *f)
@@ -286,8 +304,8 @@ unwind_apply_signal(struct unwind_frame *f)
 }
 
 /*
- * Makes `f` its caller by `rule`. UNWIND_END_NONE, or why there is none: then *f is as before, but
- * for its piece of the stack. Whatever the rule says, what an ABI guarantees of stacks holds:
+ * Steps `f` to its caller by `rule`. Returns UNWIND_END_NONE, or why there is no caller; then only
+ * the stack copy of *f has changed. Whatever the rule says, what every ABI guarantees must hold:
  * frames ascend on one stack, and what a frame has saved lies inside of it.
  */
 static __attribute__((always_inline)) inline enum unwind_end
@@ -329,10 +347,10 @@ unwind_apply(struct unwind_frame *f, const struct unwind_rule *rule)
 }
 
 /*
- * The rule for `f` of the table at `place`, whose rows count from `base` on: where the mapped
- * file's table base is in the process. A call may be its function's last instruction, so that what
- * it returns to belongs to the next: the byte before is looked up. It is a copy: somebody may be
- * writing.
+ * Returns the rule for `f` from the table at `place`, whose rows count from `base`: where the
+ * table's base is mapped in the process. A call may be the last instruction of its function, and
+ * its return address then belongs to the next one: so the byte before it is looked up. The rule is
+ * a copy: the consumer may write the table meanwhile.
  */
 static __attribute__((always_inline)) inline struct unwind_rule
 unwind_rule_of(const struct unwind_frame *f, const struct unwind_place *place, __u64 base)
@@ -351,7 +369,7 @@ unwind_rule_of(const struct unwind_frame *f, const struct unwind_place *place, _
 	return rule;
 }
 
-/* Makes `f` its caller by the table at `place`, as unwind_apply does. */
+/* Steps `f` to its caller by the table at `place`, like unwind_apply. */
 static __attribute__((always_inline)) inline enum unwind_end
 unwind_step(struct unwind_frame *f, const struct unwind_place *place, __u64 base)
 {
@@ -360,14 +378,14 @@ unwind_step(struct unwind_frame *f, const struct unwind_place *place, __u64 base
 	return unwind_apply(f, &rule);
 }
 
-/* A return address without the authentication code that arm64 may have put into its upper bits. */
+/* A return address without the authentication code that arm64 may keep in its upper bits. */
 #if defined(__TARGET_ARCH_arm64)
 #define UNWIND_CODE(pc) ((pc) & ((1ull << 48) - 1))
 #else
 #define UNWIND_CODE(pc) (pc)
 #endif
 
-/* Makes `f` its caller by the frame pointer, as code without rows that keeps it allows. */
+/* Steps `f` to its caller by the frame pointer, in code that has no rows and keeps it. */
 static __attribute__((always_inline)) inline enum unwind_end unwind_step_fp(struct unwind_frame *f)
 {
 	__u64 at = f->fp, fp, pc;

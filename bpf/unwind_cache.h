@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_cache.h: what the walks on this CPU found lately: return addresses and the rules for them.
- * Stacks are alike from tick to tick, so that most frames need no search: neither of the range that
- * holds the address nor of its row. It is the kernel side's own, like struct unwind_ranges. An
- * entry is good for the filling of ranges that it was found by: numbers of fillings are never used
- * twice, and neither ranges nor rows change under one.
+ * unwind_cache.h: caches the return addresses that walks on this CPU met, with their rules. Stacks
+ * differ little from tick to tick, so most frames need no search for a range and a row. The cache
+ * is the kernel side's own, like struct unwind_ranges. An entry is valid for the table generation
+ * that it was found by: generations are never used twice, and neither ranges nor rows change within
+ * one.
  *
- * Entries stand in the order in which a walk met them, so that the next frame's is most often the
- * next one: at a tick all this memory is cold, and a row of lines comes faster than one here and
- * one there. The oldest entry makes room.
+ * Entries lie in the order in which a walk met them, so the entry of the next frame is most often
+ * the next one. At a tick none of this memory is cached, and successive cache lines load faster
+ * than scattered ones. A new entry replaces the oldest.
  */
 #ifndef TROCAR_BPF_UNWIND_CACHE_H
 #define TROCAR_BPF_UNWIND_CACHE_H
@@ -18,25 +18,28 @@
 #define UNWIND_CACHE_BITS    10
 #define UNWIND_CACHE_ENTRIES (1u << UNWIND_CACHE_BITS)
 
-/* A rule that no table has: by the frame pointer, because there is no row for the address. */
+/* A rule that no table has: use the frame pointer, because the address has no row. */
 #define UNWIND_CFA_POINTER 255
 
-/* `pc` lies in a range and is walked by `rule`. All zeros: of no filling. */
+/* `pc` lies in a range and is walked by `rule`. All zeros: an entry of no generation. */
 struct unwind_cached {
 	__u64 range; /* UNWIND_CACHED_RANGE */
 	__u64 pc;
 	struct unwind_rule rule;
 };
 
-/* A range of a filling in one word: a value of a per-CPU map has at most 32 KiB. */
+/*
+ * A table generation and the number of one of its ranges in one word: a value of a per-CPU map has
+ * at most 32 KiB.
+ */
 #define UNWIND_CACHED_RANGE(generation, number) ((__u64)(generation) << 16 | (number))
 #define UNWIND_CACHED_GENERATION(range)		((range) >> 16)
 #define UNWIND_CACHED_NUMBER(range)		((__u32)(range)&0xffff)
 
 struct unwind_cache {
-	__u64 added; /* ever */
+	__u64 added; /* entries added since the start */
 	struct unwind_cached entries[UNWIND_CACHE_ENTRIES];
-	__u16 places[UNWIND_CACHE_ENTRIES]; /* of entries, by a hash of pc */
+	__u16 places[UNWIND_CACHE_ENTRIES]; /* index in `entries`, by a hash of pc */
 };
 
 static __attribute__((always_inline)) inline __u16 *unwind_cache_place(struct unwind_cache *c,
@@ -46,8 +49,8 @@ static __attribute__((always_inline)) inline __u16 *unwind_cache_place(struct un
 }
 
 /*
- * Whether `pc` is known under `generation`; then *ret_rule is its rule. *at, the place of the frame
- * before, becomes its own, *ret_range the number of its range.
+ * Finds `pc` in `generation`. Returns 1 with its rule and the number of its range, else 0. *at is
+ * the place of the frame before and becomes the place of this one.
  */
 static __attribute__((always_inline)) inline __u32 unwind_cache_find(struct unwind_cache *c,
 								     __u64 generation, __u64 pc,
@@ -68,7 +71,7 @@ static __attribute__((always_inline)) inline __u32 unwind_cache_find(struct unwi
 	return 1;
 }
 
-/* Enters `pc`, which is not known; its place becomes *at. */
+/* Adds `pc`, which has no entry; *at becomes its place. */
 static __attribute__((always_inline)) inline void
 unwind_cache_add(struct unwind_cache *c, struct unwind_cached entry, __u32 *at)
 {

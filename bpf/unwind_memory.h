@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_memory.h: where the unwinder's tables are and how it reads a process: the pool of rows and
- * page indexes, the dictionary of rules, and the stack of the current task.
+ * unwind_memory.h: the maps that hold the unwinder's tables (the pool of rows and page indexes, and
+ * the dictionary of rules), and the read of the current task's memory.
  */
 #ifndef TROCAR_BPF_UNWIND_MEMORY_H
 #define TROCAR_BPF_UNWIND_MEMORY_H
@@ -15,7 +15,7 @@
 
 #define UNWIND_POOL_DEFAULT 4096
 
-/* Rows and page indexes of all files; the loader sets the size. Written by the consumer. */
+/* Rows and page indexes of all files. The consumer writes them; the loader sets the size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -32,7 +32,7 @@ struct {
 	__type(value, struct unwind_rule);
 } unwind_rules SEC(".maps");
 
-/* Where each file's table is in the pool. Written by the consumer. */
+/* Where the table of each file lies in the pool. The consumer writes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -56,7 +56,10 @@ static __always_inline const struct unwind_rule *unwind_rule_at(__u32 index)
 	return bpf_map_lookup_elem(&unwind_rules, &index);
 }
 
-/* Of the current task. 0 or -EFAULT: what is not resident is not waited for. */
+/*
+ * Reads memory of the current task. Returns 0, or -EFAULT when it is not resident: the read does
+ * not wait.
+ */
 static __always_inline long unwind_read(void *to, __u32 bytes, __u64 address)
 {
 	return bpf_probe_read_user(to, bytes, (const void *)address);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_ranges.h: generations a table with what the kernel itself finds mapped in a process. The
- * consumer says where to look, and is believed in nothing else.
+ * unwind_ranges.h: fills a table with the executable ranges that the kernel finds mapped in a
+ * process. The consumer says where to look; nothing else of what it says is trusted.
  */
 #ifndef TROCAR_BPF_UNWIND_RANGES_H
 #define TROCAR_BPF_UNWIND_RANGES_H
@@ -13,19 +13,19 @@
 #include "bpf/maps.h"
 #include "bpf/page_walk.h"
 
-/* One filling of a table. */
+/* What the claims of one table are looked up with. */
 struct ranges_writer {
 	struct task_struct *task;
 	struct unwind_ranges *ranges;
 	__u32 missed;
 	__u32 cut;
-	__u64 range;	  /* of the claim that is looked at */
-	__u64 inode;	  /* the file that it is to be of; 0: of none */
-	__u32 check_file; /* the number of the file that its check lies in (mapped_file.h), or 0 */
+	__u64 range;	  /* of the current claim */
+	__u64 inode;	  /* the file that the claim names; 0: none */
+	__u32 check_file; /* number of the file that holds its check (mapped_file.h), or 0 */
 	__u32 pad;
 };
 
-/* Numbers of generations, so that none is ever used twice. Private. */
+/* The last generation that was given out: none is ever used twice. Private. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -59,11 +59,11 @@ static long take_check_file(struct task_struct *task, struct vm_area_struct *vma
 }
 
 /*
- * The check of the range that was just found, `below` bytes under it; 0: there is none. The
- * consumer says where only: with a word of its own it could ask for the memory of others, guess by
- * guess. Nobody is waited for: where the word is not resident, the first walk takes it over, after
- * another look at which file is there. A range that is another file's by then, or that cannot be
- * looked at, is none.
+ * Returns the check of the range that was just found, from the word `below` bytes under its start;
+ * 0 when there is none. The consumer says only where the word is: if it said what the word is it
+ * could guess the memory of others, try by try. The read waits for nobody: when the word is not
+ * resident, the first walk reads it, after it has tested again which file is mapped there. The
+ * range becomes empty when another file is mapped there by then, or when the mappings are locked.
  */
 static __always_inline __u64 find_check(struct ranges_writer *w, __u64 start, __u32 below)
 {
@@ -89,9 +89,9 @@ static __always_inline __u64 find_check(struct ranges_writer *w, __u64 start, __
 }
 
 /*
- * Looks claim `i` up. What is in no executable mapping of that file keeps its place, of no pages;
- * so does what is asked for while somebody changes the mappings, for which bpf_find_vma does not
- * wait.
+ * Looks claim `i` up and writes its range. A claim that lies in no executable mapping of its file
+ * keeps its place with an empty range; so does one that is looked up while another task changes the
+ * mappings, because bpf_find_vma does not wait for the lock.
  */
 static long fill_claim(__u32 i, void *context)
 {
@@ -113,10 +113,10 @@ static long fill_claim(__u32 i, void *context)
 }
 
 /*
- * Fills a table's ranges from the mappings that `task` has. The consumer's claims only say which
- * mappings; a lie costs it the range. Nobody may be told of ranges that are half one process's and
- * half another's: who generations is alone in it, and `fill` is 0 until all are there. Returns the
- * number of the filling, 0 when there was none.
+ * Fills the ranges of a table from the mappings of `task`. The claims of the consumer say only
+ * which mappings; a false claim costs it that range. A table with ranges of two processes must
+ * never be seen: only one caller fills it at a time, and its generation is 0 until all ranges are
+ * written. Returns the new generation, 0 when there was none.
  */
 static __always_inline __u64 unwind_ranges_fill(struct ranges_writer *w,
 						const struct unwind_claims *claims)

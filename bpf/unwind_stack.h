@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_stack.h: the stack of the process, a piece of it at a time. A read of its memory costs
- * more than all else of a step, and what the steps ask for lies close together: one read serves
- * several.
+ * unwind_stack.h: keeps a copy of the part of the process's stack that a walk is at. A read of the
+ * process's memory costs more than all the rest of a step, and the words that the steps need lie
+ * close together, so one read serves several.
  */
 #ifndef TROCAR_BPF_UNWIND_STACK_H
 #define TROCAR_BPF_UNWIND_STACK_H
@@ -13,19 +13,19 @@
 
 #define UNWIND_WORD	   8	 /* bytes of a register */
 #define UNWIND_STACK_WORDS 64	 /* a power of two */
-#define UNWIND_STACK_BELOW 56	 /* bytes below a return address: where registers are saved */
-#define UNWIND_STACK_PAGE  4096u /* what is resident, or is not, as a whole */
+#define UNWIND_STACK_BELOW 56	 /* bytes below a return address: saved registers */
+#define UNWIND_STACK_PAGE  4096u /* memory is resident or not by whole pages */
 
-/* All zeros: nothing is in it. */
+/* The copy. All zeros: empty. */
 struct unwind_stack {
 	__u64 start; /* address of the first word */
-	__u64 bytes; /* that are in it */
+	__u64 bytes; /* bytes that are valid */
 	__u64 words[UNWIND_STACK_WORDS];
 };
 
 /*
- * Reads anew, so that the word at `at`, which is aligned, is in it. It stays in that word's page:
- * what lies beyond may be missing, and the word there all the same. 0, or the read failed.
+ * Reads the part of the stack that holds the aligned word at `at`. It reads within the page of that
+ * word: the next page may not be resident. Returns 0, or -1 when the read failed.
  */
 static __attribute__((always_inline)) inline long unwind_stack_move(struct unwind_stack *s,
 								    __u64 at)
@@ -34,7 +34,7 @@ static __attribute__((always_inline)) inline long unwind_stack_move(struct unwin
 	__u64 below = in_page < UNWIND_STACK_BELOW ? in_page : UNWIND_STACK_BELOW;
 
 	bytes = UNWIND_STACK_PAGE - (in_page - below);
-	asm volatile("" : "+r"(bytes)); /* the wall must stay one that the verifier sees */
+	asm volatile("" : "+r"(bytes)); /* keeps the bound in a form that the verifier sees */
 	if (bytes > sizeof(s->words))
 		bytes = sizeof(s->words);
 	s->start = at - below;
@@ -45,7 +45,10 @@ static __attribute__((always_inline)) inline long unwind_stack_move(struct unwin
 	return 0;
 }
 
-/* The word at `at`, as all that compilers save there aligned. 0, or it cannot be read. */
+/*
+ * Reads the word at `at`, which must be aligned, as every word that compilers save there. Returns
+ * 0, or -1 when it cannot be read.
+ */
 static __attribute__((always_inline)) inline long unwind_stack_word(struct unwind_stack *s,
 								    __u64 at, __u64 *ret_word)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_walk.h: a whole user stack by a process's table: which mapping holds the address, and the
- * step that is right there. Of the two halves of a table only struct unwind_ranges is believed: the
- * kernel side has filled it itself, and no frame leaves but one inside its ranges. What the
- * consumer wrote (struct unwind_process and all that it refers to) decides which words of the stack
- * are read, and so which ones of its code addresses are told. A word that is no address of this
- * stack or of code changes nothing of what is told, whatever the tables are: neither the frames nor
- * how the walk ended, which has one name for all ends that depend on what was read. For the host as
- * well, like unwind.h, whose includer has also defined unwind_file_at and mapped_file_find.
+ * unwind_walk.h: walks a user stack by the table of its process: finds the mapping that holds an
+ * address, and takes the step that is right there. Of the two halves of a table only struct
+ * unwind_ranges is trusted: the kernel side fills it itself, and only frames inside its ranges
+ * leave the kernel side. What the consumer writes (struct unwind_process and all that it refers to)
+ * decides which words of the stack are read, and so which addresses of the process's code are
+ * sampled. A word that is no address of this stack or of code changes neither the frames nor the
+ * stop reason, whatever the tables say: all ends that depend on what was read have one stop reason.
+ *
+ * It compiles for the host as well, like unwind.h; the includer then also defines unwind_file_at
+ * and mapped_file_find.
  */
 #ifndef TROCAR_BPF_UNWIND_WALK_H
 #define TROCAR_BPF_UNWIND_WALK_H
@@ -20,17 +22,18 @@
 
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
 
-/* A walk in progress. The frame is inside one of the ranges, or it is where user mode was left. */
+/*
+ * A walk in progress. The frame lies in one of the ranges, or it is where the task left user mode.
+ */
 struct unwind_walk {
 	struct unwind_frame frame;
-	__u32 last;	  /* the range met last: most frames lie in it */
-	__u32 by_pointer; /* the last step was by the frame pointer: so the code says, or the table
-			   */
+	__u32 last;	  /* the last range found: most frames lie in it */
+	__u32 by_pointer; /* the last step used the frame pointer, as the code or the table says */
 	enum unwind_end stop_reason;
-	__u32 place;		/* of the frame before in the cache */
-	__u32 checked;		/* number of the range that was checked last, plus 1 */
-	__u32 steps;		/* 0: the frame is where user mode was left */
-	__u64 table_generation; /* the filling of the ranges that it goes by */
+	__u32 place;		/* of the previous frame, in the cache */
+	__u32 checked;		/* number of the last range that was checked, plus 1 */
+	__u32 steps;		/* 0: the frame is where the task left user mode */
+	__u64 table_generation; /* of the ranges that the walk uses */
 };
 
 UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
@@ -39,8 +42,8 @@ UNWIND_INLINE __u32 unwind_range_holds(__u64 range, __u64 pc)
 }
 
 /*
- * The number of the range that holds `pc`, or UNWIND_RANGES. Free of branches on what it finds, as
- * unwind_search is. The words are loaded anew each time: somebody may be filling the table.
+ * Returns the number of the range that holds `pc`, or UNWIND_RANGES. The search has no branch on
+ * what it reads, like unwind_search. It loads each word anew: the table may be being filled.
  */
 UNWIND_INLINE __u32 unwind_find_range(const struct unwind_ranges *r, __u32 last, __u64 pc)
 {
@@ -66,7 +69,7 @@ UNWIND_INLINE __u32 unwind_find_range(const struct unwind_ranges *r, __u32 last,
 	return unwind_range_holds(ranges[row & (UNWIND_RANGES - 1)], pc) ? row : UNWIND_RANGES;
 }
 
-/* The rule for w->frame, which lies in range `number`. */
+/* Returns the rule for w->frame, which lies in range `number`. */
 UNWIND_INLINE struct unwind_rule unwind_walk_rule(const struct unwind_walk *w,
 						  const struct unwind_process *p, __u32 number)
 {
@@ -88,7 +91,7 @@ UNWIND_INLINE struct unwind_rule unwind_walk_rule(const struct unwind_walk *w,
 	return rule;
 }
 
-/* Makes w->frame its caller by `rule`. */
+/* Steps w->frame to its caller by `rule`. */
 UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
 					       const struct unwind_rule *rule)
 {
@@ -98,9 +101,9 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
 }
 
 /*
- * Whether the file of `check`, whose word was not resident when the table was filled, is the one at
- * `at` now. Then the word is taken over if it is there by now: nobody can map another file
- * meanwhile.
+ * Returns 1 when the file of `check`, whose word was not resident when the table was filled, is
+ * still mapped at `at`. Then stores the word in the check if it is resident now: nobody can map
+ * another file meanwhile, because the lock is held.
  */
 UNWIND_INLINE __u32 unwind_walk_learn_check(__u64 *check_in, __u64 check, __u64 at)
 {
@@ -115,9 +118,9 @@ UNWIND_INLINE __u32 unwind_walk_learn_check(__u64 *check_in, __u64 check, __u64 
 }
 
 /*
- * Whether range `number` is still of the file that it was of when the table was filled: another one
- * may have taken its place since. A word that was resident then and is not now is believed: of a
- * file that was mapped just now the dynamic loader has read its first page.
+ * Returns 1 when range `number` still has the file that it had when the table was filled: another
+ * file may have taken its place. A word that was resident then and is not now passes: of a file
+ * that was mapped a moment ago the dynamic loader has read the first page.
  */
 UNWIND_INLINE __u32 unwind_walk_check_range(struct unwind_walk *w, struct unwind_ranges *r,
 					    __u32 number)
@@ -142,8 +145,8 @@ UNWIND_INLINE __u32 unwind_walk_check_range(struct unwind_walk *w, struct unwind
 }
 
 /*
- * Whether w->frame lies in a range; then *ret_rule is its rule. A leaf is not remembered: it is
- * seldom where the last one was.
+ * Finds the range and the rule of w->frame. Returns 0 when it lies in no range. A leaf is not
+ * cached: it is seldom where the last one was.
  */
 UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct unwind_ranges *r,
 					  const struct unwind_process *p,
@@ -168,9 +171,9 @@ UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct un
 }
 
 /*
- * Whether w->frame may be told; then it has been made its caller, or w->stop_reason says why there
- * is none. False, with the reason in w->stop_reason: it lies in no range, or in one that is not
- * what it was.
+ * Returns 1 when w->frame is a frame of the stack, and has then stepped w->frame to its caller or
+ * set w->stop_reason. Returns 0, with w->stop_reason set, when the frame lies in no range or in one
+ * whose file has changed.
  */
 UNWIND_INLINE __u32 unwind_walk_advance(struct unwind_walk *w, struct unwind_ranges *r,
 					const struct unwind_process *p, struct unwind_cache *cache)

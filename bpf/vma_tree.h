@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * vma_tree.h: the mappings of one process on kernels that have no open-coded iterator for them
- * (Linux 6.1 to 6.6). The iterator that these do have, over mappings, takes the lock of every
- * process's memory one after the other, and any user can hold his own for as long as he likes. So
- * nothing is locked here: the tree of mappings is read as bytes, and what it says only tells where
- * bpf_find_vma is to look, which tries the lock and does not wait. A tree that changes meanwhile
- * may say anything: every read may fail, every loop ends, and the kernel's own count of mappings
- * tells whether all were met.
+ * vma_tree.h: finds the mappings of one process on kernels without an open-coded iterator over them
+ * (Linux 6.1 to 6.6). The iterator over mappings that these kernels have locks the memory of every
+ * process one after the other, and any user can hold the lock of his own for as long as he likes.
+ * So this code locks nothing: it reads the tree of mappings as bytes, and uses it only to know
+ * where to call bpf_find_vma, which tries the lock and does not wait. A tree that changes meanwhile
+ * may contain anything: every read may fail, every loop has a bound, and the kernel's count of
+ * mappings tells whether all were found.
  *
- * The layout of a node is that of include/linux/maple_tree.h on 64 bits, from 6.1 on.
+ * The layout of a node is that of include/linux/maple_tree.h on 64 bits, since 6.1.
  */
 #ifndef TROCAR_BPF_VMA_TREE_H
 #define TROCAR_BPF_VMA_TREE_H
@@ -22,24 +22,27 @@
 
 #include "bpf/kernel.h"
 
-#define VMA_TREE_LEVELS	     8		/* of a tree; 3 hold a million mappings */
+#define VMA_TREE_LEVELS	     8		/* levels of a tree; 3 hold a million mappings */
 #define VMA_TREE_STEPS	     (1u << 17) /* mappings and gaps of a process: twice vm.max_map_count */
 #define VMA_NODE_WORDS	     32
-#define VMA_NODE_MASK	     0xffull /* of a pointer to a node: what is not its address */
+#define VMA_NODE_MASK	     0xffull /* bits of a node pointer that are not its address */
 #define VMA_NODE_TYPE(entry) ((entry) >> 3 & 15)
 #define VMA_NODE_LEAF	     1
 #define VMA_NODE_RANGE	     2
-#define VMA_NODE_GAPS	     3 /* with the largest gap below each slot */
+#define VMA_NODE_GAPS	     3 /* a range node with the largest gap below each slot */
 #define VMA_ADDRESSES	     (~0ull >> 1)
 
-/* Word 0 is the parent; then the last address of each slot but the last; then the slots. */
+/*
+ * Word 0 is the parent; then come the pivots, the last address of each slot but the last; then the
+ * slots.
+ */
 struct vma_node {
 	__u64 words[VMA_NODE_WORDS];
 };
 
 struct vma_node_shape {
-	__u32 pivots, slots; /* words of the first, where the second begin */
-	__u32 end;	     /* the byte that says which slot is the last */
+	__u32 pivots, slots; /* number of pivots, and the word of the first slot */
+	__u32 end;	     /* offset of the byte with the number of the last slot */
 };
 
 static __always_inline struct vma_node_shape vma_node_shape(__u32 type)
@@ -49,7 +52,7 @@ static __always_inline struct vma_node_shape vma_node_shape(__u32 type)
 	return (struct vma_node_shape){ .pivots = 15, .slots = 16, .end = 248 };
 }
 
-/* Which slot of the node holds `address`; *ret_last is the last address that it holds. */
+/* Returns the word of the slot that holds `address`; *ret_last is the last address of that slot. */
 static __always_inline __u32 find_node_slot(const struct vma_node *n, __u32 type, __u64 address,
 					    __u64 max, __u64 *ret_last)
 {
@@ -57,7 +60,7 @@ static __always_inline __u32 find_node_slot(const struct vma_node *n, __u32 type
 	__u32 end = ((const __u8 *)n->words)[shape.end], slot = 0;
 	__u64 last;
 
-	/* Where all pivots are in use there is no such byte: the slot is in its place. */
+	/* When all pivots are in use that byte is a part of the last slot. */
 	if (type != VMA_NODE_GAPS && n->words[15])
 		end = n->words[15] == max ? 14 : 15;
 	for (__u32 i = 0; i < 15; i++) {
@@ -72,11 +75,11 @@ static __always_inline __u32 find_node_slot(const struct vma_node *n, __u32 type
 	return shape.slots + slot;
 }
 
-/* A way down the tree. */
+/* A descent of the tree. */
 struct vma_descent {
 	struct vma_node *node;
 	__u64 address;
-	__u64 entry, last; /* that holds it, and up to where */
+	__u64 entry, last; /* the entry that holds the address, and its last address */
 	__u32 leaf;	   /* `entry` is a mapping, or 0 for a gap */
 	__u32 pad;
 };
@@ -96,8 +99,8 @@ static long descend_level(__u32 i, struct vma_descent *w)
 }
 
 /*
- * What the tree of `mm` has at `address`: a mapping, or 0 for a gap; *ret_last is where it ends.
- * False when that cannot be read. `node` is scratch memory.
+ * Finds what the tree of `mm` has at `address`: *ret_vma is a mapping, or 0 for a gap, and
+ * *ret_last its last address. Returns false when the tree cannot be read. `node` is scratch memory.
  */
 static __always_inline bool vma_tree_find(const struct mm_struct *mm, struct vma_node *node,
 					  __u64 address, __u64 *ret_vma, __u64 *ret_last)

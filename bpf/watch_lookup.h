@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_lookup.h: is this cgroup watched now, and is its consumer alive? */
+/* watch_lookup.h: finds the watch of a cgroup, and tells whether the consumer is alive. */
 #ifndef TROCAR_BPF_WATCH_LOOKUP_H
 #define TROCAR_BPF_WATCH_LOOKUP_H
 
@@ -8,8 +8,9 @@
 #include "bpf/maps.h"
 
 /*
- * The slot of the watch on `cgroup`; NULL when there is none or it is idle. Its state is read once:
- * the consumer may change it meanwhile. The outputs are set in any case, for the verifier's sake.
+ * Returns the slot of the watch on `cgroup`; NULL when there is none or it is idle. Reads its state
+ * once: the consumer may write it meanwhile. Sets the outputs in any case, because the verifier
+ * demands it.
  */
 static __always_inline const struct slot *watch_lookup(__u64 cgroup, __u32 *ret_index,
 						       __u32 *ret_state)
@@ -30,8 +31,8 @@ static __always_inline const struct slot *watch_lookup(__u64 cgroup, __u32 *ret_
 }
 
 /*
- * The dead-man switch. A heartbeat ahead of `now` by more than the promise is as bad as an old one:
- * a consumer that is gone must not have bought time without end.
+ * The dead-man switch: returns true when the heartbeat is stale. A heartbeat too far ahead of `now`
+ * counts as stale too: a consumer that ends must not leave one that stays valid for ever.
  */
 static __always_inline bool watch_lookup_is_stale(const struct control *c, __u64 now)
 {
