@@ -55,7 +55,7 @@ static __always_inline __u64 process_table_generation(struct task_struct *task,
 		return 0;
 	generation = READ_WORD(r->table_generation);
 	if (!generation || READ_ORDERED(p->published) != generation ||
-	    r->execs != task->self_exec_id)
+	    r->image != task->self_exec_id)
 		return 0;
 	if (process_table_is_own(r, key))
 		return generation;

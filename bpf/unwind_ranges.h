@@ -131,7 +131,7 @@ static __always_inline __u64 unwind_ranges_fill(struct ranges_writer *w,
 	__sync_lock_test_and_set(&r->table_generation, 0);
 	r->tgid = w->task->tgid;
 	r->start_ns = w->task->start_boottime;
-	r->execs = w->task->self_exec_id;
+	r->image = w->task->self_exec_id;
 	r->count = count;
 	r->unmapped_ns = 0;
 	bpf_loop(count, fill_claim, w, 0);

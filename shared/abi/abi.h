@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * abi.h: every struct that crosses the line between the BPF programs and user space.
+ * abi.h: every struct that the BPF programs and user space share.
  *
- * Of shared/ only this and unwind_abi.h (with the .def tables they include) may be included by
- * bpf/. All structs are fixed-size, naturally aligned and free of implicit padding. A change of any
- * of them raises ABI_VERSION; the `abi` map carries the sizes, so that a consumer of another build
- * refuses. Times are CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns) unless the name says
- * `start_ns`, which is the boot-time clock of task_struct.start_boottime.
+ * Of shared/, bpf/ may include only this file and unwind_abi.h, with the .def tables that they
+ * include. All structs have a fixed size, natural alignment and no implicit padding. A change of
+ * any of them raises ABI_VERSION. The map `abi` carries the sizes, so that a consumer of another
+ * build refuses. Times are CLOCK_MONOTONIC nanoseconds (bpf_ktime_get_ns); only `start_ns` is of
+ * the boot-time clock (task_struct.start_boottime).
  */
 #ifndef TROCAR_SHARED_ABI_ABI_H
 #define TROCAR_SHARED_ABI_ABI_H
@@ -27,10 +27,10 @@
 #define STACK_FRAMES	    127	 /* PERF_MAX_STACK_DEPTH */
 #define BUILD_ID_BYTES	    20	 /* BPF_BUILD_ID_SIZE */
 #define RECORDER_DIVISOR    5	 /* the recorder's rate is a fifth of the capture's */
-#define DIVISOR_MAX	    1024 /* of control.divisor; above the highest rate there is */
+#define DIVISOR_MAX	    1024 /* the largest control.divisor, above the highest rate */
 #define NO_SLOT		    0xffffffffu
 
-/* Reasons why an attempted sample was not emitted; the ledger's keys. Rows are appended. */
+/* Why an attempted sample was not emitted: the keys of the ledger. Rows are appended. */
 enum drop {
 #define DROP(id, json, help) DROP_##id,
 #include "drops.def"
@@ -38,7 +38,7 @@ enum drop {
 	DROP_COUNT_
 };
 
-/* What the map `abi` holds; written once by the loader. */
+/* The element of the map `abi`. The loader writes it once. */
 struct abi_header {
 	__u64 magic;   /* ABI_MAGIC */
 	__u32 version; /* ABI_VERSION */
@@ -57,29 +57,30 @@ struct abi_header {
 	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
 	__u32 page_walk; /* 1: the kernel side reads other processes' page tables (bpf/page_walk.h)
 			  */
-	__u32 scoped;	 /* 1: nobody outside of the prefixes in `scope` is looked at */
+	__u32 scoped;	 /* 1: only cgroups below the prefixes in `scope` are looked at */
 	__u32 pad;
 	__u64 loaded_ns; /* when the loader finished */
 };
 
 /*
  * The one element of the mmapable map `control`: words that the consumer stores without a system
- * call. The programs trust none of them: every use is bounded.
+ * call. The programs trust none of them and bound every use.
  */
 struct control {
-	__u64 heartbeat_ns; /* last sign of life; older than stale_ns: the programs go idle */
-	__u64 stale_ns;	    /* the consumer's promise; 0 counts as stale at once */
+	__u64 heartbeat_ns; /* the consumer's last sign of life; older than stale_ns: the programs
+			       go idle */
+	__u64 stale_ns;	    /* how old heartbeat_ns may be; 0: always stale */
 	__u32 armed;	    /* number of watches; 0: the sampler returns after this one load */
-	__u32 active;	    /* which pair of tries is in force: 0 = a, 1 = b */
-	__u32 generation;   /* of the active pair; stamped on every event */
-	__u32 scan_trie;    /* which trie the `tasks` iterator matches against */
+	__u32 active;	    /* which pair of tries is active: 0 = a, 1 = b */
+	__u32 generation;   /* of the active pair; every event carries it */
+	__u32 scan_trie;    /* the trie that the `tasks` iterator matches against */
 	__u32 vma_tgid;	    /* `vmas` emits only this process; 0: every allowed one */
-	__u32 wake_bytes;   /* samples ring: wake the consumer above this fill; 0: never */
+	__u32 wake_bytes;   /* samples ring: wake the consumer above so many bytes; 0: never */
 	__u64 vma_from;	    /* `vmas` starts at this address (open-coded body only) */
 	__u32 events_on;    /* 0: discovery programs return at once (no rules) */
-	__u32 owner;	    /* which consumer drains: one that finds another here has to go */
-	__u32 divisor;	    /* the recorder takes one tick in so many; 0 and beyond DIVISOR_MAX:
-			       RECORDER_DIVISOR */
+	__u32 owner;   /* id of the consumer that drains: one that finds another id here exits */
+	__u32 divisor; /* the recorder takes one tick in so many; 0 or above DIVISOR_MAX:
+			  RECORDER_DIVISOR */
 	__u32 pad;
 };
 
@@ -90,42 +91,48 @@ enum slot_state {
 };
 
 enum slot_flag {
-	SLOT_BY_PROCESS = 1u << 0, /* take only processes whose target entry says TARGET_MATCHED */
+	SLOT_BY_PROCESS = 1u << 0, /* sample only processes whose target entry has TARGET_MATCHED */
 };
 
-/* One element of the mmapable map `slots`; written by the consumer, one per watch. */
+/* One element of the mmapable map `slots`, one per watch. The consumer writes it. */
 struct slot {
 	__u32 state; /* enum slot_state */
 	__u32 flags; /* enum slot_flag */
-	__u32 epoch; /* grows when the slot gets another watch; stamped on samples */
+	__u32 epoch; /* grows when the slot gets another watch; every sample carries it */
 	__u32 pad;
-	__u64 session; /* id of the running session, 0 if none: survives the consumer's death */
+	__u64 session; /* id of the running session, 0: none; it outlives the consumer */
 };
 
-/* Reasons of enum drop that the kernel side counts in a slot: the first of them. */
+/* How many reasons of enum drop, from the first, the kernel side counts in a slot. */
 #define SLOT_LOST_REASONS 8
 
-/* One element, per CPU, of `counters`; only ever incremented by the sampler. */
+/* One element, per CPU, of `counters`. Only the sampler writes it, and only increments. */
 struct slot_counters {
 	__u64 attempted;	       /* ticks chosen for this slot */
 	__u64 emitted;		       /* records in the samples ring */
 	__u64 lost[SLOT_LOST_REASONS]; /* by enum drop */
 };
 
-/* One element, per CPU, of `switches`: while the signal `switch` is attached. */
+/* One element, per CPU, of `switches`, counted while the signal `switch` is attached. */
 struct slot_switches {
 	__u64 voluntary;   /* the task went to sleep */
-	__u64 involuntary; /* it was still runnable: preempted, or yielded */
+	__u64 involuntary; /* the task was still runnable: preempted, or it yielded */
 };
 
-/* The one element of `broker`, mmapped; only the broker writes. Indices: shared/broker/broker.h. */
+/*
+ * The one element of `broker`, which is mmapable. Only the broker writes it. Indices:
+ * shared/broker/broker.h.
+ */
 struct broker_counts {
 	__u64 starts; /* of broker processes */
 	__u64 granted[16];
 	__u64 refused[48];
 };
 
-/* Key and value of `targets`: a process that a rule matched or that a watched tick met. */
+/*
+ * Key and value of `targets`: a process that a rule matched, or that a tick in a watched cgroup
+ * found.
+ */
 struct process_key {
 	__u32 tgid;
 	__u32 pad;	/* 0 */
@@ -134,9 +141,9 @@ struct process_key {
 
 enum target_flag {
 	TARGET_MATCHED = 1u << 0,  /* a rule matched it (kernel side or consumer) */
-	TARGET_MAPPED = 1u << 1,   /* the consumer knows its mappings: take raw user addresses */
-	TARGET_WOKEN = 1u << 2,	   /* the consumer was woken for this image, so as to read them */
-	TARGET_REPORTED = 1u << 3, /* the consumer knows it as matched: its end is told */
+	TARGET_MAPPED = 1u << 1,   /* the consumer knows its mappings: sample raw user addresses */
+	TARGET_WOKEN = 1u << 2,	   /* the consumer was woken to read the mappings of this image */
+	TARGET_REPORTED = 1u << 3, /* the consumer knows it as matched: report its exit */
 };
 
 struct target {
@@ -144,16 +151,16 @@ struct target {
 	__u32 rule;  /* value of the trie entry that matched; NO_SLOT when none */
 	__u32 generation;
 	__u32 unwind; /* number of the process's table plus 1; 0: it has none */
-	__u32 image;  /* of which TARGET_MAPPED speaks, as in struct sample */
+	__u32 image;  /* the image that TARGET_MAPPED speaks of, as in struct sample */
 };
 
-/* Key of `rules_a`, `rules_b`. Exact = the prefix includes the terminating NUL. */
+/* Key of `rules_a` and `rules_b`. A prefix that includes the terminating NUL matches exactly. */
 struct comm_key {
 	__u32 prefix_bits;
 	char comm[COMM_BYTES];
 };
 
-/* Key of `cgroups_a`, `cgroups_b`: a prefix of the path below the cgroup2 mount. */
+/* Key of `cgroups_a` and `cgroups_b`: a prefix of the path below the cgroup2 mount. */
 struct cgroup_key {
 	__u32 prefix_bits;
 	char path[CGROUP_PREFIX_BYTES];
@@ -170,13 +177,12 @@ enum sample_flag {
 	SAMPLE_BUILD_ID = 1u << 0, /* user frames are struct frame_build_id, else __u64 addresses */
 	SAMPLE_CAPTURE = 1u << 1,  /* taken at the capture rate, else by the recorder */
 	SAMPLE_IN_USER = 1u << 2,  /* the tick hit user mode */
-	SAMPLE_KTHREAD =
-		1u << 3, /* no user memory: a kernel thread, or in the midst of execve or exit */
+	SAMPLE_KTHREAD = 1u << 3,  /* no user memory: a kernel thread, or during execve or exit */
 	SAMPLE_ADDRESSES = 1u << 4, /* with SAMPLE_BUILD_ID: the frames' __u64 addresses follow */
 	SAMPLE_UNWOUND =
 		1u << 5, /* the user frames were walked by a table; stop_reason says how far */
-	SAMPLE_LEAF_ID = 1u << 6, /* with it: behind them a struct frame_build_id of the leaf */
-	SAMPLE_LEAF_CHANGED = 1u << 7, /* with it: the leaf's file is not the table's any more */
+	SAMPLE_LEAF_ID = 1u << 6,      /* with it: a struct frame_build_id of the leaf follows */
+	SAMPLE_LEAF_CHANGED = 1u << 7, /* with it: the leaf's file is no longer that of the table */
 	SAMPLE_BY_POINTER = 1u << 8,   /* with it: the last step was by the frame pointer */
 	SAMPLE_FLAGS_END_ = 1u << 9,
 };
@@ -186,7 +192,7 @@ struct sample {
 	__u64 start_ns; /* of the process */
 	__u32 slot;
 	__u32 epoch; /* of the slot */
-	__u32 seq;   /* number of this attempt in its slot on its CPU, from 0: gaps are losses */
+	__u32 seq;   /* number of the attempt in its slot on its CPU, from 0: gaps are losses */
 	__u32 cpu;
 	__u32 tgid;
 	__u32 tid;
@@ -196,9 +202,8 @@ struct sample {
 	__s32 kernel_error;  /* -errno of the kernel stack fetch, 0 if fine */
 	__s32 user_error;
 	__u32 stop_reason;	/* enum unwind_end with SAMPLE_UNWOUND, else 0 */
-	__u32 table_generation; /* with SAMPLE_UNWOUND: low half of the number of the table's
-				   filling */
-	__u32 image;		/* which of the process's images: grows at each execve(2) */
+	__u32 table_generation; /* with SAMPLE_UNWOUND: low half of the table's generation */
+	__u32 image;		/* number of the process's image: grows with each execve(2) */
 	__u32 pad;
 	char comm[COMM_BYTES]; /* of the thread */
 };
@@ -220,7 +225,7 @@ enum event_kind {
 	EVENT_POPULATED = 7, /* a matching cgroup got its first process */
 	EVENT_EMPTY = 8,     /* a watched cgroup lost its last process */
 	EVENT_UNNAME = 9,    /* a matched process took a name that no rule matches */
-	EVENT_UNMAPPED = 10, /* a stack left the mappings that the process's table has */
+	EVENT_UNMAPPED = 10, /* a stack left the mappings of the process's table */
 };
 
 /* One entry of the events ring. Cgroup events carry the path, process events do not. */
@@ -233,7 +238,7 @@ struct event {
 	__u32 ppid; /* parent's tgid */
 	__u32 rule;
 	__u32 generation;
-	__u16 path_bytes; /* of path, NUL included; 0 for process events */
+	__u16 path_bytes; /* bytes of path, NUL included; 0 for process events */
 	__u16 path_cut;	  /* 1: the path was longer than fits */
 	char comm[COMM_BYTES];
 	__u32 uid; /* of the process, real; 0 for cgroup events */
@@ -244,10 +249,10 @@ struct event {
 enum error_kind {
 	ERROR_SAMPLES_FULL = 1, /* the samples ring had no room */
 	ERROR_EVENTS_FULL =
-		2, /* the events ring had no room: discovery may have gaps until a scan */
+		2, /* the events ring had no room: discovery may have gaps until the next scan */
 	ERROR_USER_STACK = 3, /* bpf_get_stack of the user stack failed */
 	ERROR_KERNEL_STACK = 4,
-	ERROR_TARGETS_FULL = 5, /* no room in `targets`: the process goes on with build-id stacks */
+	ERROR_TARGETS_FULL = 5, /* no room in `targets`: the process keeps stacks by build-id */
 };
 
 /* One entry of the errors ring; at most one per kind, CPU and second. */
@@ -268,20 +273,20 @@ struct error_record {
 
 /* Event losses outside slots: the one per-CPU element of `totals`. */
 struct totals {
-	__u64 events;		 /* records in the events ring */
-	__u64 events_lost;	 /* no room */
-	__u64 errors_lost;	 /* records of the errors ring that found no room */
-	__u64 stale_ticks;	 /* watched ticks skipped because the heartbeat was stale */
-	__u64 targets_full;	 /* processes that found no room in `targets` */
-	__u64 ticks_watched;	 /* ticks that met a watched slot */
-	__u64 events_limited;	 /* renames of one process, changes of one cgroup: too many */
-	__u64 events_over_quota; /* starts and renames beyond one user's part of the ring */
-	__u64 events_shed;	 /* of lesser kinds, when the ring was filling up */
+	__u64 events;	      /* records in the events ring */
+	__u64 events_lost;    /* no room */
+	__u64 errors_lost;    /* records of the errors ring that found no room */
+	__u64 stale_ticks;    /* watched ticks skipped because the heartbeat was stale */
+	__u64 targets_full;   /* processes that found no room in `targets` */
+	__u64 ticks_watched;  /* ticks that met a watched slot */
+	__u64 events_limited; /* renames of one process or changes of one cgroup above the limit */
+	__u64 events_over_quota; /* starts and renames beyond the quota of a user or cgroup */
+	__u64 events_shed;	 /* events of lesser kinds, while the ring had little room */
 	__u64 unwind_stop_reasons[UNWIND_STOP_REASONS]; /* user stacks walked by a table, by enum
 							   unwind_end */
 };
 
-/* What `tasks` writes: one per matching thread-group leader. */
+/* What `tasks` writes: one record per matching thread-group leader. */
 struct task_record {
 	__u64 start_ns;
 	__u64 cgroup_id;
@@ -300,7 +305,7 @@ enum mapping_flag {
 	MAPPING_PATH_CUT = 1u << 4,
 };
 
-/* What `vmas` writes: one per executable mapping, followed by path_bytes of path. */
+/* What `vmas` writes: one record per executable mapping, followed by path_bytes of path. */
 struct mapping_record {
 	__u64 start_ns; /* of the process */
 	__u64 start;
@@ -316,7 +321,7 @@ struct mapping_record {
 	char path[];
 };
 
-/* What `ksyms` writes: one per text symbol, sorted as /proc/kallsyms is. */
+/* What `ksyms` writes: one record per text symbol, in the order of /proc/kallsyms. */
 struct ksym_record {
 	__u64 address;
 	__u16 name_bytes;   /* NUL included */

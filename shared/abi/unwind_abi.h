@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_abi.h: how a file's call frame information (.eh_frame) lies in memory once the consumer
- * has compiled it: rows, rules and the page index. consumer/unwind/ writes them, the kernel side
- * walks stacks by them and trusts none of their numbers.
+ * unwind_abi.h: the form of a file's call frame information (.eh_frame) after the consumer has
+ * compiled it: rows, rules and the page index. consumer/unwind/ writes them. The kernel side walks
+ * stacks by them and trusts none of their numbers.
  *
- * A row says from which address on which rule holds, up to the next row. A rule says how the
- * caller's registers are found. All files share one dictionary of rules, to which is only appended.
- * The page index holds a word per 256 bytes of text: a search never looks at more rows than one
- * page has.
+ * A row says which rule holds from an address on, up to the next row. A rule says how to find the
+ * caller's registers. All files share one dictionary of rules, which only grows. The page index
+ * holds a word per page of UNWIND_PAGE_BYTES of text, so that a search looks only at the rows of
+ * one page.
  *
- * Registers by their roles, so that one form serves x86-64 (rsp, rbp, return address in memory) and
- * arm64 (sp, x29, return address in x30 at a leaf). Rows are compiled for x86-64 only; what stands
- * here for arm64 is designed, and not used yet.
+ * Registers are named by their roles, so that one form serves x86-64 (rsp, rbp, return address in
+ * memory) and arm64 (sp, x29, return address in x30 at a leaf). Rows are compiled for x86-64 only;
+ * the parts for arm64 are designed and not used yet.
  */
 #ifndef TROCAR_SHARED_ABI_UNWIND_ABI_H
 #define TROCAR_SHARED_ABI_UNWIND_ABI_H
@@ -20,21 +20,24 @@
 
 #define UNWIND_PAGE_SHIFT   8 /* a page of the index: 256 bytes of text */
 #define UNWIND_PAGE_BYTES   (1u << UNWIND_PAGE_SHIFT)
-#define UNWIND_ROWS_MAX	    (1u << 22) /* of one file: 32 MiB */
+#define UNWIND_ROWS_MAX	    (1u << 22) /* rows of one file: 32 MiB */
 #define UNWIND_SPAN_MAX	    (1u << 29) /* bytes from the first page of text to the last */
-#define UNWIND_RULES_MAX    16384      /* of the dictionary */
-#define UNWIND_SEARCH_STEPS 8	       /* halvings until one of a page's rows is left */
+#define UNWIND_RULES_MAX    16384      /* rules of the dictionary */
+#define UNWIND_SEARCH_STEPS 8	       /* halvings until one row of a page is left */
 
-/* In force from `pc` to the next row's. Rows ascend strictly; the first one's pc is 0. */
+/*
+ * A rule that holds from `pc` to the pc of the next row. Rows ascend strictly, and the first pc is
+ * 0.
+ */
 struct unwind_row {
-	__u32 pc;   /* address in the file (p_vaddr's terms), less the table's base */
+	__u32 pc;   /* address in the file (as p_vaddr), less the table's base */
 	__u16 rule; /* index in the dictionary */
 	__u16 pad;  /* 0 */
 };
 
 /* Rules that every dictionary begins with. */
 #define UNWIND_RULE_NONE	0 /* no row: text without call frame information */
-#define UNWIND_RULE_UNSUPPORTED 1 /* there is information, of a kind that no rule can say */
+#define UNWIND_RULE_UNSUPPORTED 1 /* there is information, but no rule can express it */
 #define UNWIND_RULE_END		2 /* the outermost frame: the return address is undefined */
 
 /*
@@ -56,7 +59,7 @@ enum unwind_cfa {
 /* Where the return address is. */
 enum unwind_ra {
 	UNWIND_RA_CFA = 0,	/* *(CFA - 8); x86-64's only ordinary one */
-	UNWIND_RA_CONTEXT = 1,	/* *(sp + low + 8): of a signal frame, behind the saved sp */
+	UNWIND_RA_CONTEXT = 1,	/* of a signal frame: *(sp + low + 8), behind the saved sp */
 	UNWIND_RA_ALONE = 2,	/* *(CFA + fp_offset); fp is UNWIND_FP_SAME */
 	UNWIND_RA_PAIR = 3,	/* 8 bytes behind the saved fp; arm64's frame record */
 	UNWIND_RA_REGISTER = 4, /* a leaf's, in rdi (vfork of a C library) or arm64's x30; CFA_SP,
@@ -79,7 +82,7 @@ enum unwind_fp {
 #define UNWIND_SAVED_EXACT   0x40 /* a signal frame: look up the caller's pc itself, not pc - 1 */
 #define UNWIND_SAVED_SIGNED  0x80 /* arm64: the return address carries an authentication code */
 
-/* All zeros are UNWIND_RULE_NONE. */
+/* A rule. All zeros: UNWIND_RULE_NONE. */
 struct unwind_rule {
 	__s32 cfa_offset;
 	__s16 fp_offset;
@@ -99,53 +102,56 @@ struct unwind_rule {
 #define UNWIND_PAGE_FIRST(word)	  ((__u32)(word) >> 9)
 #define UNWIND_PAGE_COUNT(word)	  ((__u32)(word)&511)
 
-/* Where a file's table lies in the pool of 8-byte elements; a page element holds two words. */
+/*
+ * Where the table of a file lies in the pool of 8-byte elements. An element of the page index holds
+ * two words.
+ */
 struct unwind_place {
-	__u32 rows; /* number of the first row's element */
+	__u32 rows; /* element of the first row */
 	__u32 row_count;
-	__u32 pages;	  /* number of the page index's first element */
-	__u32 page_count; /* words of it */
+	__u32 pages;	  /* first element of the page index */
+	__u32 page_count; /* its words */
 };
 
 /*
- * Who may write what. The rows and rules above, struct unwind_file, unwind_process and
- * unwind_claims are the consumer's and are believed in nothing. struct unwind_ranges is the
- * kernel side's own: the program `ranges` fills it from the mappings that the process really has.
- * Table number i of a process is element i of both unwind_ranges and unwind_process; target.unwind
- * says i + 1.
+ * Who writes what. The consumer writes the rows and rules above, struct unwind_file, unwind_process
+ * and unwind_claims, and the kernel side trusts none of them. Only the kernel side writes struct
+ * unwind_ranges: the program `ranges` fills it from the mappings that the process really has. Table
+ * number i of a process is element i of both unwind_ranges and unwind_process; target.unwind is i +
+ * 1.
  */
 #define UNWIND_RANGES	   512	/* executable mappings in a table; a power of two */
 #define UNWIND_RANGE_STEPS 9	/* halvings until one of them is left */
 #define UNWIND_FILES_MAX   4096 /* compiled files at once */
 
-/* A file's table is immutable as long as a published table of a process refers to it. */
+/* A file's table does not change while a published table of a process refers to it. */
 struct unwind_file {
 	struct unwind_place place;
 };
 
 enum unwind_kind {
 	UNWIND_KIND_NONE = 0, /* nothing is known: the walk ends there */
-	UNWIND_KIND_ROWS = 1, /* by the rows of `file`; by the frame pointer where it has no row */
-	UNWIND_KIND_FP = 2,   /* no rows at all: code made at run time, Go */
-	UNWIND_KIND_ROWS_ALONE = 3, /* by rows; where there is none the walk ends */
+	UNWIND_KIND_ROWS = 1, /* by the rows of `file`; by the frame pointer where it has none */
+	UNWIND_KIND_FP = 2,   /* by the frame pointer: code made at run time, Go */
+	UNWIND_KIND_ROWS_ALONE = 3, /* by the rows of `file`; where it has none the walk ends */
 };
 
 /* What the consumer knows of the range with the same number. */
 struct unwind_mapping {
-	__u64 base; /* where the table base of the file is in the process */
+	__u64 base; /* address of the file's table base in the process */
 	__u32 file; /* number in `unwind_files` */
 	__u32 kind; /* enum unwind_kind */
 };
 
 struct unwind_process {
-	__u64 published; /* the fill of unwind_ranges that `mappings` belong to; 0: none */
-	__u64 quiet_ns;	 /* EVENT_UNMAPPED no more often than that */
+	__u64 published; /* the table_generation that `mappings` belong to; 0: none */
+	__u64 quiet_ns;	 /* shortest time between two EVENT_UNMAPPED */
 	struct unwind_mapping mappings[UNWIND_RANGES];
 };
 
 /*
- * A range of executable memory in one word, so that no reader sees half of one: the first page and
- * how many pages; pages of 4 KiB whatever the machine's are.
+ * A range of executable memory in one word, so that no reader sees half of one: its first page and
+ * its number of pages, in pages of 4 KiB on every machine.
  */
 #define UNWIND_RANGE_SHIFT	  12
 #define UNWIND_RANGE_PAGE_BITS	  20
@@ -155,25 +161,24 @@ struct unwind_process {
 #define UNWIND_RANGE_PAGES(range) ((__u64)(range)&UNWIND_RANGE_PAGES_MAX)
 
 struct unwind_ranges {
-	__u64 table_generation; /* which filling this is, of all that ever were; 0: none, or in the
-				   making */
+	__u64 table_generation; /* never used twice; 0: none, or the table is being filled */
 	__u64 start_ns;		/* of the process, as in struct process_key */
-	__u64 execs;		/* task_struct.self_exec_id: another image is another process */
-	__u64 unmapped_ns;	/* when EVENT_UNMAPPED was last sent for it */
+	__u64 image;		/* task_struct.self_exec_id: a new image needs a new table */
+	__u64 unmapped_ns;	/* when the last EVENT_UNMAPPED was sent for it */
 	__u32 tgid;
 	__u32 count;
-	__u32 busy; /* somebody is filling it */
+	__u32 busy; /* 1: the program `ranges` is filling it */
 	__u32 pad;
 	__u64 ranges[UNWIND_RANGES]; /* ascending */
-	__u64 checks[UNWIND_RANGES]; /* UNWIND_CHECK of the same; 0: none */
+	__u64 checks[UNWIND_RANGES]; /* UNWIND_CHECK of each; 0: none */
 };
 
 /*
- * What tells one mapped file from another that comes to lie where it was: a word of the file, so
- * many bytes below the range. The kernel side has read it from the process when it filled the
- * table, and compares it before it believes the range. A word that was not resident then is taken
- * over by a walk that finds the same file there, by its number (bpf/mapped_file.h). `below` is a
- * multiple of 4: its last bit tells the one from the other.
+ * Tells a mapped file from another one that is mapped in its place later: a word of the file, so
+ * many bytes below the range. The kernel side reads it from the process when it fills the table,
+ * and compares it before it trusts the range. A word that was not resident then is stored by the
+ * first walk that finds the same file there, by its number (bpf/mapped_file.h). `below` is a
+ * multiple of 4; its last bit is set while the word is that number.
  */
 #define UNWIND_CHECK(below, word)	((__u64)(__u32)(below) << 32 | (__u32)(word))
 #define UNWIND_CHECK_LATER(below, file) (UNWIND_CHECK(below, file) | 1ull << 32)
@@ -181,7 +186,9 @@ struct unwind_ranges {
 #define UNWIND_CHECK_BELOW(check)	((__u32)((check) >> 32) & ~1u)
 #define UNWIND_CHECK_WORD(check)	((__u32)(check))
 
-/* What the consumer asks of the iterator `ranges`: these mappings of this process into this table.
+/*
+ * What the consumer asks of the iterator `ranges`: to take these mappings of this process into this
+ * table.
  */
 struct unwind_claims {
 	__u64 start_ns;
@@ -191,7 +198,8 @@ struct unwind_claims {
 	__u32 pad;
 	__u64 starts[UNWIND_RANGES]; /* ascending; an address in each mapping */
 	__u64 inodes[UNWIND_RANGES]; /* of the mapped file; 0: it has none */
-	__u32 below[UNWIND_RANGES];  /* so far below the mapping's start its check is; 0: none */
+	__u32 below[UNWIND_RANGES]; /* how far below the mapping's start the word of its check lies;
+				       0: none */
 };
 
 /* What the iterator `ranges` writes. */
@@ -199,13 +207,13 @@ struct ranges_record {
 	__u64 table_generation;
 	__u32 table;
 	__u32 count;
-	__u32 missed; /* claims that are in no executable mapping, or could not be looked at: the
-			 process was changing its mappings at that moment */
-	__u32 cut;    /* claims so large that a part is left out */
+	__u32 missed; /* claims that are in no executable mapping, or could not be looked up because
+			 the process was changing its mappings */
+	__u32 cut;    /* claims so large that a part of them is left out */
 };
 
 enum unwind_end {
-	UNWIND_END_NONE = 0, /* it goes on */
+	UNWIND_END_NONE = 0, /* the walk goes on */
 #define UNWIND_END(id, word, help) UNWIND_END_##id,
 #include "unwind_ends.def"
 #undef UNWIND_END
