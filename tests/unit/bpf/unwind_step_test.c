@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * step_test.c: bpf/unwind.h on the host, or, with STEP_BPF, in the kernel (step.bpf.c). This
+ * unwind_step_test.c: bpf/unwind.h on the host, or, with STEP_BPF, in the kernel (step.bpf.c). This
  * program is compiled without frame pointers, has its own stack walked by the tables of the files
  * that it has mapped, and compares each return address with what libgcc's unwinder finds. (Not by
  * backtrace(3), which sanitizers put a frame of theirs on.)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* stack_test.c: bpf/unwind_stack.h on the host: what is read, how often, and where it ends. */
+/*
+ * unwind_stack_test.c: bpf/unwind_stack.h on the host: what it reads, how often, and where it ends.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

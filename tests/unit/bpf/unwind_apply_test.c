@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* apply_test.c: the search and each rule of bpf/unwind.h, on the host. Whole stacks: step_test.c.
+/*
+ * unwind_apply_test.c: the search and each rule of bpf/unwind.h, on the host. Whole stacks:
+ * unwind_step_test.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
