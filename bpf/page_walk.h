@@ -21,6 +21,7 @@
 
 #define PAGE_TABLE_LEVELS 5
 #define PAGE_TABLE_BITS	  9 /* of an address, looked up per level */
+#define PAGE_TABLE_MASK	  ((1u << PAGE_TABLE_BITS) - 1)
 #define PAGE_ENTRY_BYTES  8
 #define PAGE_BITS	  12
 #define PAGE_PRESENT	  (1ull << 0)
@@ -58,7 +59,7 @@ static __always_inline __u64 page_walk_find(const struct page_layout *l, __u64 t
 	__u64 entry, offset;
 
 	for (int i = 0; i < PAGE_TABLE_LEVELS; i++) {
-		*ret_at = table + (address >> (shift & 63) & 511) * PAGE_ENTRY_BYTES;
+		*ret_at = table + (address >> (shift & 63) & PAGE_TABLE_MASK) * PAGE_ENTRY_BYTES;
 		if (bpf_probe_read_kernel(&entry, sizeof(entry), (const void *)*ret_at) ||
 		    !(entry & PAGE_PRESENT))
 			return 0;

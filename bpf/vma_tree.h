@@ -30,6 +30,7 @@
 #define VMA_NODE_LEAF	     1
 #define VMA_NODE_RANGE	     2
 #define VMA_NODE_GAPS	     3 /* a range node with the largest gap below each slot */
+#define VMA_NODE_PIVOTS_MAX  15
 #define VMA_ADDRESSES	     (~0ull >> 1)
 
 /*
@@ -49,7 +50,7 @@ static __always_inline struct vma_node_shape vma_node_shape(__u32 type)
 {
 	if (type == VMA_NODE_GAPS)
 		return (struct vma_node_shape){ .pivots = 9, .slots = 10, .end = 240 };
-	return (struct vma_node_shape){ .pivots = 15, .slots = 16, .end = 248 };
+	return (struct vma_node_shape){ .pivots = VMA_NODE_PIVOTS_MAX, .slots = 16, .end = 248 };
 }
 
 /* Returns the word of the slot that holds `address`; *ret_last is the last address of that slot. */
@@ -61,9 +62,10 @@ static __always_inline __u32 find_node_slot(const struct vma_node *n, __u32 type
 	__u64 last;
 
 	/* When all pivots are in use that byte is a part of the last slot. */
-	if (type != VMA_NODE_GAPS && n->words[15])
-		end = n->words[15] == max ? 14 : 15;
-	for (__u32 i = 0; i < 15; i++) {
+	if (type != VMA_NODE_GAPS && n->words[VMA_NODE_PIVOTS_MAX])
+		end = n->words[VMA_NODE_PIVOTS_MAX] == max ? VMA_NODE_PIVOTS_MAX - 1
+							   : VMA_NODE_PIVOTS_MAX;
+	for (__u32 i = 0; i < VMA_NODE_PIVOTS_MAX; i++) {
 		__u64 below = ((n->words[1 + i] & VMA_ADDRESSES) - address) >> 63;
 		__u64 used = ((__u64)i - end) >> 63 & ((__u64)i - shape.pivots) >> 63;
 
