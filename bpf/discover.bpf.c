@@ -159,7 +159,7 @@ static __always_inline struct target *unmatch_target(const struct process_key *k
 
 /*
  * Reports that no rule matches `name` any more. After this event the exit of the process is not
- * reported.
+ * reported, unless the consumer knows its mappings.
  */
 static __always_inline void report_unmatched(struct target *known, struct task_struct *task,
 					     const struct process_key *key,
