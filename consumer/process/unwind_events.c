@@ -105,7 +105,8 @@ static void write_ends(const struct totals *totals, struct jsonw *w)
 	for (int i = UNWIND_END_NONE + 1; i < UNWIND_END_COUNT_; i++)
 		if (i != UNWIND_END_NO_PLACE &&
 		    i != UNWIND_END_NO_POINTERS) /* a reason that only the consumer uses */
-			jsonw_u64(w, unwind_end_word((enum unwind_end)i), totals->unwind_stop_reasons[i]);
+			jsonw_u64(w, unwind_end_word((enum unwind_end)i),
+				  totals->unwind_stop_reasons[i]);
 	jsonw_object_end(w);
 }
 

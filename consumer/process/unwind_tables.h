@@ -35,10 +35,10 @@ struct walk_table {
 	uint64_t grace;		 /* of a retired table: it is free when this grace has passed */
 	uint32_t *held;		 /* numbers of the held files, owned */
 	size_t held_count;
-	uint64_t fill;	      /* number of its last published filling; kept until the next */
-	struct mappings maps; /* the mappings that it was made of */
-	size_t cut;	      /* how many of those have no place in it */
-	bool rows;	      /* whether any of those has rows */
+	uint64_t table_generation; /* number of its last published filling; kept until the next */
+	struct mappings maps;	   /* the mappings that it was made of */
+	size_t cut;		   /* how many of those have no place in it */
+	bool rows;		   /* whether any of those has rows */
 };
 
 struct unwind_tables {
@@ -103,9 +103,10 @@ void unwind_tables_leave(struct unwind_tables *all, struct process *p);
 void unwind_tables_notify_less(struct unwind_tables *all, const struct process *p);
 
 /*
- * Returns the table whose last filling is `fill` (struct sample), which may be retired by now; or
- * NULL.
+ * Returns the table whose last filling is `table_generation` (struct sample), which may be retired
+ * by now; or NULL.
  */
-const struct walk_table *unwind_tables_find(const struct unwind_tables *all, uint32_t fill);
+const struct walk_table *unwind_tables_find(const struct unwind_tables *all,
+					    uint32_t table_generation);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* broker_listen.h: takes the socket that the service manager opened. Source: sd_listen_fds(3). */
-#ifndef TROCAR_LOADER_BROKER_LISTEN_H
-#define TROCAR_LOADER_BROKER_LISTEN_H
+#ifndef TROCAR_LOADER_BROKER_BROKER_LISTEN_H
+#define TROCAR_LOADER_BROKER_BROKER_LISTEN_H
 
 /*
  * Takes the listening socket: LISTEN_PID is this process, LISTEN_FDS is 1, descriptor 3 is a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* broker_tables.h: opens what the broker uses of the loaded set: maps, programs and counts. */
-#ifndef TROCAR_LOADER_BROKER_TABLES_H
-#define TROCAR_LOADER_BROKER_TABLES_H
+#ifndef TROCAR_LOADER_BROKER_BROKER_TABLES_H
+#define TROCAR_LOADER_BROKER_BROKER_TABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>

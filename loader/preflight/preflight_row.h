@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* preflight_row.h: the result for one need, and its words. */
-#ifndef TROCAR_LOADER_PREFLIGHT_ROW_H
-#define TROCAR_LOADER_PREFLIGHT_ROW_H
+#ifndef TROCAR_LOADER_PREFLIGHT_PREFLIGHT_ROW_H
+#define TROCAR_LOADER_PREFLIGHT_PREFLIGHT_ROW_H
 
 #include <stdbool.h>
 #include <stdio.h>

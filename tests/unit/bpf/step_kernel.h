@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* step_kernel.h: step.bpf.c loaded, with the pool of pool.h in its maps. */
-#ifndef TROCAR_TESTS_UNWIND_STEP_KERNEL_H
-#define TROCAR_TESTS_UNWIND_STEP_KERNEL_H
+#ifndef TROCAR_TESTS_UNIT_BPF_STEP_KERNEL_H
+#define TROCAR_TESTS_UNIT_BPF_STEP_KERNEL_H
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
