@@ -48,7 +48,7 @@ struct {
 	__uint(max_entries, ASKER_COUNT_ << UNMATCHED_NAMES_BITS);
 	__type(key, __u32);
 	__type(value, struct unmatched_name);
-} strangers SEC(".maps");
+} unmatched_names SEC(".maps");
 
 /* Returns the rule for `name` in the active tries, or NULL. */
 static __always_inline struct rule_value *find_rule(const struct task_name *name,
@@ -59,7 +59,7 @@ static __always_inline struct rule_value *find_rule(const struct task_name *name
 	__u64 hash = (words[0] ^ words[1] * 31) * 0x9e3779b97f4a7c15ull;
 	__u32 index =
 		((__u32)asker << UNMATCHED_NAMES_BITS) + (hash >> (64 - UNMATCHED_NAMES_BITS));
-	struct unmatched_name *s = bpf_map_lookup_elem(&strangers, &index);
+	struct unmatched_name *s = bpf_map_lookup_elem(&unmatched_names, &index);
 	struct rule_value *value;
 
 	if (s && s->words[0] == words[0] && s->words[1] == words[1] &&
@@ -140,9 +140,9 @@ static __always_inline void match_target(const struct process_key *key,
 }
 
 /*
- * Marks the process, whose name no rule matches any more, as unmatched. Returns its entry when the
- * consumer knows it as matched and must be told, with the rule that had matched in *ret_rule; else
- * NULL.
+ * Marks the process, whose name no rule matches any more, as unmatched. Returns its entry, with
+ * the rule that had matched in *ret_rule, when the consumer knows it as matched and an event must
+ * say that it is no longer; else NULL.
  */
 static __always_inline struct target *unmatch_target(const struct process_key *key, bool exec,
 						     __u32 *ret_rule)

@@ -28,7 +28,7 @@ struct {
 	__uint(max_entries, INHERITED_TABLES);
 	__type(key, struct process_key);
 	__type(value, __u64);
-} heirs __weak SEC(".maps");
+} forked_tables __weak SEC(".maps");
 
 /* Returns true when the ranges were read from this process itself. */
 static __always_inline bool process_table_is_own(const struct unwind_ranges *r,
@@ -59,7 +59,7 @@ static __always_inline __u64 process_table_generation(struct task_struct *task,
 		return 0;
 	if (process_table_is_own(r, key))
 		return generation;
-	inherited = bpf_map_lookup_elem(&heirs, key);
+	inherited = bpf_map_lookup_elem(&forked_tables, key);
 	return inherited && READ_WORD(*inherited) == generation ? generation : 0;
 }
 
@@ -75,7 +75,7 @@ static __always_inline __u32 process_table_inherit(struct task_struct *parent,
 	__u32 unwind = known ? READ_WORD(known->unwind) : 0;
 	__u64 generation = unwind ? process_table_generation(parent, parent_key, unwind - 1) : 0;
 
-	if (!generation || bpf_map_update_elem(&heirs, child, &generation, BPF_ANY))
+	if (!generation || bpf_map_update_elem(&forked_tables, child, &generation, BPF_ANY))
 		return 0;
 	return unwind;
 }

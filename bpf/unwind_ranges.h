@@ -31,7 +31,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
-} unwind_fills SEC(".maps");
+} last_generation SEC(".maps");
 
 static long take_range(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
@@ -124,7 +124,7 @@ static __always_inline __u64 unwind_ranges_fill(struct ranges_writer *w,
 	struct unwind_ranges *r = w->ranges;
 	__u64 number;
 	__u32 zero = 0, count = READ_WORD(claims->count);
-	__u64 *generations = bpf_map_lookup_elem(&unwind_fills, &zero);
+	__u64 *generations = bpf_map_lookup_elem(&last_generation, &zero);
 
 	if (!generations || count > UNWIND_RANGES)
 		return 0;

@@ -192,7 +192,7 @@ struct walk {
 	size_t path_bytes[DEPTH_MAX + 1]; /* length of that level's path, without "/" at its end */
 	int depth;			  /* open levels */
 	char path[PATH_MAX];
-	size_t told, max; /* directories passed to `found`, and the limit */
+	size_t reported, max; /* directories passed to `found`, and the limit */
 	struct cgroupfs_left left;
 	struct cgroupfs_visitor visitor;
 };
@@ -239,7 +239,7 @@ static int visit_directory(struct walk *w, int parent_fd, const char *name, uint
 	error = fd < 0 ? -errno : 0;
 	if (cgroupfs_vanished(error))
 		return 0;
-	if (w->told >= w->max || w->depth > DEPTH_MAX) {
+	if (w->reported >= w->max || w->depth > DEPTH_MAX) {
 		w->left.cut = true;
 		return 0;
 	}
@@ -248,7 +248,7 @@ static int visit_directory(struct walk *w, int parent_fd, const char *name, uint
 		error = -errno;
 	if (!error)
 		id = st.st_ino;
-	w->told++;
+	w->reported++;
 	r = w->visitor.found(w->visitor.context, path_of(w, path_bytes), id);
 	if (r == 0 && !error && w->visitor.enters)
 		r = w->visitor.enters(w->visitor.context, w->path, &st, &enters);
@@ -269,14 +269,14 @@ static int begin_walk(struct walk *w, int dir_fd, const char *top)
 	struct stat st;
 	int r;
 
-	if (w->told >= w->max) {
+	if (w->reported >= w->max) {
 		w->left.cut = true;
 		return 0;
 	}
 	fd = openat(dir_fd, top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	w->told++;
+	w->reported++;
 	r = w->visitor.found(w->visitor.context, "/", st.st_ino);
 	if (r == 0)
 		r = enter_directory(w, fd, 0);
@@ -329,7 +329,7 @@ int cgroupfs_walk(int dir_fd, const char *top, size_t max, struct cgroupfs_visit
 	int r;
 
 	r = begin_walk(&w, dir_fd, top);
-	while (r == 0 && w.depth > 0 && !(w.left.cut && w.told >= w.max))
+	while (r == 0 && w.depth > 0 && !(w.left.cut && w.reported >= w.max))
 		r = step_walk(&w);
 	if (r == 0)
 		*ret_left = w.left;

@@ -106,25 +106,25 @@ static void heirs_tell_nothing(void **state)
 {
 	uint64_t number;
 	struct fixture f = begin_empty(&number);
-	size_t heirs = 0;
+	size_t children = 0;
 
 	harness_discover(f.h);
 	assert_int_equal(kill(f.pid, SIGUSR2), 0);
 	harness_sleep_ms(100);
 	assert_int_equal(kill(f.pid, SIGSTOP), 0);
 	harness_forget(f.h);
-	for (int i = 0; i < 100 && heirs < 20; i++) {
+	for (int i = 0; i < 100 && children < 20; i++) {
 		sample_for(f.h, 100);
-		heirs = 0;
+		children = 0;
 		for (size_t k = 0; k < f.h->samples.count; k++) {
 			const struct sample *s = f.h->samples.records[k];
 
-			heirs += s->tgid != (uint32_t)f.pid &&
-				 s->table_generation == (uint32_t)number &&
-				 s->stop_reason == UNWIND_END_NO_MAPPING;
+			children += s->tgid != (uint32_t)f.pid &&
+				    s->table_generation == (uint32_t)number &&
+				    s->stop_reason == UNWIND_END_NO_MAPPING;
 		}
 	}
-	assert_true(heirs >= 20);
+	assert_true(children >= 20);
 	assert_int_equal(harness_events(f.h, EVENT_UNMAPPED, 0, NULL), 0);
 	end(&f);
 }
