@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "consumer/unwind/compile/unwind_compile.h"
-#include "tests/unit/consumer/unwind/testing/wrap.h"
+#include "tests/unit/consumer/unwind/testing/cfi_file_testing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

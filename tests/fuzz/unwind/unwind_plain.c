@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tests/unit/consumer/unwind/testing/whole.h"
+#include "tests/unit/consumer/unwind/testing/unwind_plain_testing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -9,7 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/unwind.h"
-#include "tests/unit/bpf/step.h"
+#include "tests/unit/bpf/step_testing.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "consumer/unwind/compile/unwind_compile.h"
-#include "tests/unit/consumer/unwind/testing/image.h"
-#include "tests/unit/consumer/unwind/testing/pool.h"
+#include "tests/unit/consumer/unwind/testing/image_testing.h"
+#include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
 
 static int setup(void **state)
 {

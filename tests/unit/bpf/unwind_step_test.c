@@ -24,11 +24,11 @@
 #include <unwind.h>
 
 #include "consumer/unwind/compile/unwind_compile.h"
-#include "tests/unit/bpf/step.h"
-#include "tests/unit/consumer/unwind/testing/image.h"
-#include "tests/unit/consumer/unwind/testing/pool.h"
+#include "tests/unit/bpf/step_testing.h"
+#include "tests/unit/consumer/unwind/testing/image_testing.h"
+#include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
 #ifdef STEP_BPF
-#include "tests/unit/bpf/step_kernel.h"
+#include "tests/unit/bpf/step_kernel_testing.h"
 #endif
 
 #define FRAMES STEP_FRAMES

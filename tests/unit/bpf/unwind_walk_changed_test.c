@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "shared/tools/macro.h"
-#include "tests/unit/consumer/unwind/testing/pool.h"
+#include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
 
 static struct unwind_file only;
 
@@ -17,11 +17,11 @@ static const struct unwind_file *unwind_file_at(__u32 index)
 	return index == 0 ? &only : NULL;
 }
 
-#include "tests/unit/consumer/unwind/testing/mapped_file.h"
+#include "tests/unit/consumer/unwind/testing/mapped_file_testing.h"
 
 #include "bpf/unwind_walk.h"
 
-#include "tests/unit/consumer/unwind/testing/taking.h"
+#include "tests/unit/consumer/unwind/testing/stack_walk_testing.h"
 
 #define WORD	0x600df11eu
 #define WORD_AT 16 /* in the file's first page; its text is the second */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/consumer/unwind/testing/pool.h"
+#include "tests/unit/consumer/unwind/testing/unwind_memory_testing.h"
 
 #define FILES 4
 
@@ -27,11 +27,11 @@ static const struct unwind_file *unwind_file_at(__u32 index)
 	return index < FILES ? &files[index] : NULL;
 }
 
-#include "tests/unit/consumer/unwind/testing/mapped_file.h"
+#include "tests/unit/consumer/unwind/testing/mapped_file_testing.h"
 
 #include "bpf/unwind_walk.h"
 
-#include "tests/unit/consumer/unwind/testing/taking.h"
+#include "tests/unit/consumer/unwind/testing/stack_walk_testing.h"
 
 static struct unwind_ranges ranges;
 static struct unwind_process process;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What cannot be seen of the cgroups is said when it begins and when it grows, and not too often.
  */
-#include "tests/unit/consumer/testing/fake_agent.h"
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <errno.h>
 

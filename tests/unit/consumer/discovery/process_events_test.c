@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tests/unit/consumer/testing/fake_agent.h"
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A rule set on its way into force: what switches, what is kept, and that a bad one changes
  * nothing. */
-#include "tests/unit/consumer/testing/fake_agent.h"
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pins in a bpffs of the test's own: all there, one missing, of another build. */
-#include "tests/unit/consumer/testing/unit.h"
+#include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

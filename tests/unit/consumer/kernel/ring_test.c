@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The ring against a producer in memory that writes as kernel/bpf/ringbuf.c does. */
-#include "tests/unit/consumer/testing/unit.h"
+#include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <linux/bpf.h>
 #include <sys/mman.h>

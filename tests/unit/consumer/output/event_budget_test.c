@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whose lines about processes are whose: by place, and by user within it. */
-#include "tests/unit/consumer/testing/fake_agent.h"
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include "consumer/output/event_budget.h"
 #include "consumer/output/line_budget.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When mappings are read, and whose a sample is looked up in. */
-#include "tests/unit/consumer/testing/fake_agent.h"
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <bpf/bpf.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "consumer/process/process_mappings.h"
 #include "consumer/symbols/perf_map_files.h"
 #include "shared/tools/clock.h"
-#include "tests/unit/consumer/symbols/records_file.h"
+#include "tests/unit/consumer/symbols/records_testing.h"
 
 static struct fake *fake;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who is who over reuse of pids and exit, and who is queued. */
-#include "tests/unit/consumer/testing/unit.h"
+#include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <errno.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What each mapping is walked by, and what of it the kernel side is told. */
-#include "tests/unit/consumer/testing/unit.h"
+#include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <poll.h>
 #include <stdlib.h>
 
 #include "consumer/process/unwind_plan.h"
-#include "tests/unit/consumer/unwind/testing/own.h"
+#include "tests/unit/consumer/unwind/testing/own_program_testing.h"
 
 #define ELEMENTS (1u << 20)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tables that the kernel side fills in part, or not, or that have too few places. */
-#include "tests/unit/consumer/testing/fake_sample.h"
+#include "tests/unit/consumer/testing/fake_sample_testing.h"
 
 #include <stdlib.h>
 #include <unistd.h>

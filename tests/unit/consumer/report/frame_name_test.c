@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tests/unit/consumer/testing/unit.h"
+#include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "consumer/symbols/perf_map_files.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/symbols/jit_testing.h"
-#include "tests/unit/consumer/symbols/records_file.h"
+#include "tests/unit/consumer/symbols/records_testing.h"
 
 static struct stack *new_stack(uint16_t kernel, uint16_t user, struct module *module)
 {

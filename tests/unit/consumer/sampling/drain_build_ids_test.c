@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Samples whose files the kernel side tells by their build-ids. */
-#include "tests/unit/consumer/testing/fake_sample.h"
+#include "tests/unit/consumer/testing/fake_sample_testing.h"
 
 #include <bpf/bpf.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tests/unit/consumer/testing/fake_sample.h"
+#include "tests/unit/consumer/testing/fake_sample_testing.h"
 
 #include "shared/tools/cleanup.h"
 

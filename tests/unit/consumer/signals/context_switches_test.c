@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The signal `switch` with a real map of counters; what the broker attaches is a descriptor. */
-#include "tests/unit/consumer/testing/unit.h"
+#include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <bpf/bpf.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * that no version has, and stands before the product's tree in this program's include path; nothing
  * else of the product knows it. A session runs with it, from its trigger to its last line.
  */
-#include "tests/unit/consumer/testing/fake_agent.h"
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <ftw.h>
 

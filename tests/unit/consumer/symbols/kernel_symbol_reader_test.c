@@ -11,7 +11,7 @@
 
 #include "consumer/symbols/kernel_symbol_reader.h"
 #include "consumer/symbols/symbols.h"
-#include "tests/unit/consumer/symbols/records_file.h"
+#include "tests/unit/consumer/symbols/records_testing.h"
 
 #define CORE   0xffffffff81000000ULL
 #define MODULE 0xffffffffc0000000ULL

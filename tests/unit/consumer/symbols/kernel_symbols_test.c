@@ -13,7 +13,7 @@
 
 #include "consumer/symbols/kernel_symbols.h"
 #include "shared/tools/cleanup.h"
-#include "tests/unit/consumer/symbols/records_file.h"
+#include "tests/unit/consumer/symbols/records_testing.h"
 
 #define TEXT   0xffffffff81000000ULL
 #define MODULE 0xffffffffc0200000ULL

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "consumer/symbols/mapping_records.h"
-#include "tests/unit/consumer/symbols/records_file.h"
+#include "tests/unit/consumer/symbols/records_testing.h"
 
 static int count(void *context, const struct mapping_record *record, const char *path)
 {

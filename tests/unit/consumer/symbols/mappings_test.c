@@ -17,7 +17,7 @@
 
 #include "consumer/symbols/mappings.h"
 #include "shared/tools/cleanup.h"
-#include "tests/unit/consumer/symbols/records_file.h"
+#include "tests/unit/consumer/symbols/records_testing.h"
 
 #define START_NS 777
 

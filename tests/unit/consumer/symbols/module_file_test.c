@@ -16,7 +16,7 @@
 #include <sys/sysmacros.h>
 
 #include "consumer/symbols/symbols.h"
-#include "tests/unit/consumer/symbols/specimen_file.h"
+#include "tests/unit/consumer/symbols/specimen_testing.h"
 
 enum specimen { PIE, STRIPPED, UUID, SPECIMENS };
 

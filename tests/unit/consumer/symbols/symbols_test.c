@@ -22,8 +22,8 @@
 #include "shared/elf/elf_symbols.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
-#include "tests/unit/consumer/symbols/records_file.h"
-#include "tests/unit/consumer/symbols/specimen_file.h"
+#include "tests/unit/consumer/symbols/records_testing.h"
+#include "tests/unit/consumer/symbols/specimen_testing.h"
 
 enum specimen { PIE, STRIPPED, UUID, SPECIMENS };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When the line `health` is said, and over what. */
-#include "tests/unit/consumer/testing/fake_agent.h"
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include "consumer/telemetry/health.h"
 #include "shared/tools/clock.h"

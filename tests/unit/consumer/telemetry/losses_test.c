@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Counters that grew become one error line each, with their numbers; those that stand still none.
  */
-#include "tests/unit/consumer/testing/fake_agent.h"
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <bpf/bpf.h>
 

@@ -4,7 +4,7 @@
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_BROKER_CLIENT_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_TESTING_BROKER_CLIENT_TESTING_H
 
-#include "tests/unit/consumer/testing/unit.h"
+#include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_CGROUPS_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_TESTING_CGROUPS_TESTING_H
 
-#include "tests/unit/consumer/testing/unit.h"
+#include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <ftw.h>
 #include <stdio.h>

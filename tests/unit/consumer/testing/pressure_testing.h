@@ -6,7 +6,7 @@
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_PRESSURE_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_TESTING_PRESSURE_TESTING_H
 
-#include "tests/unit/consumer/testing/fake_agent.h"
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include "consumer/watch/binding.h"
 

@@ -11,7 +11,7 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/io.h"
 #include "shared/tools/macro.h"
-#include "tests/unit/consumer/symbols/records_file.h"
+#include "tests/unit/consumer/symbols/records_testing.h"
 
 #define TEXT_BYTES (16u << 20)
 #define VALIDATOR  TROCAR_SOURCE "/tests/e2e/validate.py"

@@ -6,7 +6,7 @@
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_REPORT_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_TESTING_REPORT_TESTING_H
 
-#include "tests/unit/consumer/testing/unit.h"
+#include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <json-c/json.h>
 

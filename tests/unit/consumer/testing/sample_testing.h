@@ -3,7 +3,7 @@
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_SAMPLE_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_TESTING_SAMPLE_TESTING_H
 
-#include "tests/unit/consumer/testing/unit.h"
+#include "tests/unit/consumer/testing/unit_testing.h"
 
 #include "consumer/sampling/sample_record.h"
 #include "shared/abi/abi.h"

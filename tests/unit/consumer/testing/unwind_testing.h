@@ -6,9 +6,9 @@
 #ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_UNWIND_TESTING_H
 #define TROCAR_TESTS_UNIT_CONSUMER_TESTING_UNWIND_TESTING_H
 
-#include "tests/unit/consumer/testing/fake_agent.h"
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
 
-#include "tests/unit/consumer/unwind/testing/own.h"
+#include "tests/unit/consumer/unwind/testing/own_program_testing.h"
 
 #define UNWIND_TESTING_ELEMENTS (1u << 20)
 #define UNWIND_TESTING_TABLES	3

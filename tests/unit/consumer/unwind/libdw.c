@@ -23,7 +23,7 @@
 #include "consumer/unwind/compile/unwind_compile.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
-#include "tests/unit/consumer/unwind/testing/image.h"
+#include "tests/unit/consumer/unwind/testing/image_testing.h"
 
 #define SAMPLE_FILES 60
 #define SAMPLE_BYTES (8u << 20) /* a larger file is left to --all */

@@ -10,7 +10,7 @@
 
 #include "consumer/unwind/compile/unwind_compile.h"
 #include "shared/tools/macro.h"
-#include "tests/unit/consumer/unwind/testing/image.h"
+#include "tests/unit/consumer/unwind/testing/image_testing.h"
 
 #define RUNS 5
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/ctl/events_file.h"
+#include "tests/unit/ctl/events_testing.h"
 
 #define STACKS                                                    \
 	EVENTS_START("1")                                         \

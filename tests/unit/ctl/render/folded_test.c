@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "shared/tools/cleanup.h"
-#include "tests/unit/ctl/events_file.h"
+#include "tests/unit/ctl/events_testing.h"
 
 #define TWO                                                                                     \
 	EVENTS_START("1")                                                                       \

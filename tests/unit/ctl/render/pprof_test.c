@@ -11,7 +11,7 @@
 
 #include "ctl/render/proto.h"
 #include "shared/tools/cleanup.h"
-#include "tests/unit/ctl/events_file.h"
+#include "tests/unit/ctl/events_testing.h"
 
 #define PLAIN_BYTES (1u << 20)
 #define SOME_MAX    64

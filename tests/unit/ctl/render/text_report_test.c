@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/ctl/events_file.h"
+#include "tests/unit/ctl/events_testing.h"
 
 #define PRESSURE                                                                                     \
 	EVENTS_HEAD("pressure", "1")                                                                 \

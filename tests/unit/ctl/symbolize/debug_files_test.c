@@ -13,8 +13,8 @@
 
 #include "ctl/symbolize/debug_files.h"
 #include "shared/tools/cleanup.h"
-#include "tests/unit/ctl/specimens.h"
-#include "tests/unit/swap.h"
+#include "tests/unit/ctl/specimens_testing.h"
+#include "tests/unit/swap_testing.h"
 
 static char dir[64];
 static struct specimens_facts facts;

@@ -16,8 +16,8 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "shared/tools/macro.h"
-#include "tests/unit/consumer/symbols/specimen_file.h"
-#include "tests/unit/ctl/specimens.h"
+#include "tests/unit/consumer/symbols/specimen_testing.h"
+#include "tests/unit/ctl/specimens_testing.h"
 
 static const char *const layouts[] = { "pie", "fixed", "packed", "lld", "gold" };
 

@@ -19,7 +19,7 @@
 #include "policy/policy.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
-#include "tests/unit/ctl/specimens.h"
+#include "tests/unit/ctl/specimens_testing.h"
 
 static char data[ANSWER_BYTES];
 

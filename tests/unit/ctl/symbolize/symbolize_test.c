@@ -9,8 +9,8 @@
 
 #include <inttypes.h>
 
-#include "tests/unit/ctl/events_file.h"
-#include "tests/unit/ctl/specimens.h"
+#include "tests/unit/ctl/events_testing.h"
+#include "tests/unit/ctl/specimens_testing.h"
 
 static struct specimens_facts facts;
 static char lines[4096];

@@ -16,7 +16,7 @@
 
 #include "shared/elf/elf_file.h"
 #include "shared/tools/cleanup.h"
-#include "tests/unit/swap.h"
+#include "tests/unit/swap_testing.h"
 
 static char folder[] = "/tmp/file_test.XXXXXX";
 

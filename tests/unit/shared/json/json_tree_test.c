@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tests/unit/shared/unit.h"
+#include "tests/unit/shared/unit_testing.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef TROCAR_TESTS_UNIT_SHARED_RULES_RULES_TESTING_H
 #define TROCAR_TESTS_UNIT_SHARED_RULES_RULES_TESTING_H
 
-#include "tests/unit/shared/unit.h"
+#include "tests/unit/shared/unit_testing.h"
 
 #include <errno.h>
 #include <stdio.h>

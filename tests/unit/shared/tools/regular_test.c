@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tests/unit/shared/unit.h"
+#include "tests/unit/shared/unit_testing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/regular.h"
 #include "tests/bpf/held_file.h"
-#include "tests/unit/swap.h"
+#include "tests/unit/swap_testing.h"
 
 static char folder[] = "/tmp/regular_test.XXXXXX";
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "consumer/unwind/compile/cfi_entry.h"
-#include "tests/unit/consumer/unwind/testing/wrap.h"
+#include "tests/unit/consumer/unwind/testing/cfi_file_testing.h"
 
 static struct frames f;
 

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "consumer/unwind/compile/cfi_section.h"
-#include "tests/unit/consumer/unwind/testing/wrap.h"
+#include "tests/unit/consumer/unwind/testing/cfi_file_testing.h"
 
 static struct frames f;
 

@@ -12,8 +12,8 @@
 
 #include "consumer/unwind/compile/cfi_program.h"
 #include "consumer/unwind/compile/unwind_compile.h"
-#include "tests/unit/consumer/unwind/testing/image.h"
-#include "tests/unit/consumer/unwind/testing/wrap.h"
+#include "tests/unit/consumer/unwind/testing/cfi_file_testing.h"
+#include "tests/unit/consumer/unwind/testing/image_testing.h"
 
 static struct frames f;
 static struct unwind_rules rules;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "consumer/unwind/compile/unwind_entries.h"
-#include "tests/unit/consumer/unwind/testing/wrap.h"
+#include "tests/unit/consumer/unwind/testing/cfi_file_testing.h"
 
 static struct frames f;
 static struct unwind_entries *e;

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tests/unit/consumer/unwind/testing/whole.h"
+#include "tests/unit/consumer/unwind/testing/unwind_plain_testing.h"
 
 #define TEXT 0x10000
 

@@ -8,7 +8,7 @@
 
 #include "consumer/unwind/compile/unwind_compile.h"
 #include "consumer/unwind/infer/unwind_scan.h"
-#include "tests/unit/consumer/unwind/testing/wrap.h"
+#include "tests/unit/consumer/unwind/testing/cfi_file_testing.h"
 
 /*
  * 0: xor %ebp,%ebp; call 16; hlt. 16: what has information, whatever it says. 32: sub $24,%rsp;

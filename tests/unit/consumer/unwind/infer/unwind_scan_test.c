@@ -12,7 +12,7 @@
 #include "consumer/unwind/compile/unwind_compile.h"
 #include "consumer/unwind/infer/unwind_scan.h"
 #include "shared/elf/elf_reader.h"
-#include "tests/unit/consumer/unwind/testing/image.h"
+#include "tests/unit/consumer/unwind/testing/image_testing.h"
 
 static struct unwind_rules rules;
 static struct unwind_table t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who has a number and room, who is given up for whom, and what the pool then holds. */
-#include "tests/unit/consumer/unwind/testing/own.h"
+#include "tests/unit/consumer/unwind/testing/own_program_testing.h"
 
 #include <errno.h>
 

@@ -15,7 +15,7 @@
 #include "consumer/symbols/vdso.h"
 #include "consumer/unwind/store/unwind_file.h"
 #include "shared/tools/cleanup.h"
-#include "tests/unit/consumer/unwind/testing/image.h"
+#include "tests/unit/consumer/unwind/testing/image_testing.h"
 
 /* The bias of the module that holds an address, by the dynamic loader. */
 struct question {

@@ -17,7 +17,7 @@
 
 #include "consumer/unwind/store/unwind_files.h"
 #include "shared/tools/io.h"
-#include "tests/unit/consumer/unwind/testing/own.h"
+#include "tests/unit/consumer/unwind/testing/own_program_testing.h"
 
 #define ELEMENTS (1u << 20)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tests/unit/consumer/unwind/testing/own.h"
+#include "tests/unit/consumer/unwind/testing/own_program_testing.h"
 
 #include <errno.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * swap.h: the attack on whoever looks at a path before he opens it: a thread that puts a FIFO and a
- * device, each in turn, in the place of a regular file, as fast as it can. Whether one of them was
- * ever opened is told by the kernel (inotify(7), IN_OPEN on the two inodes).
+ * swap_testing.h: the attack on whoever looks at a path before he opens it: a thread that puts a
+ * FIFO and a device, each in turn, in the place of a regular file, as fast as it can. Whether one
+ * of them was ever opened is told by the kernel (inotify(7), IN_OPEN on the two inodes).
  */
-#ifndef TROCAR_TESTS_UNIT_SWAP_H
-#define TROCAR_TESTS_UNIT_SWAP_H
+#ifndef TROCAR_TESTS_UNIT_SWAP_TESTING_H
+#define TROCAR_TESTS_UNIT_SWAP_TESTING_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pool.h: bpf/unwind.h on the host: the pool is an array, the rules are a dictionary's, and memory
- * is this process's own, read in a way that fails instead of crashing.
+ * unwind_memory_testing.h: bpf/unwind.h on the host: the pool is an array, the rules are a
+ * dictionary's, and memory is this process's own, read in a way that fails instead of crashing.
  */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_POOL_H
-#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_POOL_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_UNWIND_MEMORY_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_UNWIND_MEMORY_TESTING_H
 
 #include <stdint.h>
 #include <stdlib.h>

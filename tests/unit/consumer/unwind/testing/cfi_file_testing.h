@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wrap.h: writes call frame information by hand and wraps it into the smallest ELF file that has
- * text and a way to find it. The text's bytes are not there: nobody reads them.
+ * cfi_file_testing.h: writes call frame information by hand and wraps it into the smallest ELF file
+ * that has text and a way to find it. The text's bytes are not there: nobody reads them.
  */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_WRAP_H
-#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_WRAP_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_CFI_FILE_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_CFI_FILE_TESTING_H
 
 #include <elf.h>
 #include <stdbool.h>

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "consumer/symbols/symbols.h"
-#include "tests/unit/consumer/symbols/specimen_file.h"
+#include "tests/unit/consumer/symbols/specimen_testing.h"
 
 #define MODULES 3000u
 

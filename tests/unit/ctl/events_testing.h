@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* events_file.h: event lines for tests, and command lines run on them. */
-#ifndef TROCAR_TESTS_UNIT_CTL_EVENTS_FILE_H
-#define TROCAR_TESTS_UNIT_CTL_EVENTS_FILE_H
+/* events_testing.h: event lines for tests, and command lines run on them. */
+#ifndef TROCAR_TESTS_UNIT_CTL_EVENTS_TESTING_H
+#define TROCAR_TESTS_UNIT_CTL_EVENTS_TESTING_H
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* specimen_file.h: modules made of the specimens. */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_SPECIMEN_FILE_H
-#define TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_SPECIMEN_FILE_H
+/* specimen_testing.h: modules made of the specimens. */
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_SPECIMEN_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_SPECIMEN_TESTING_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* specimens.h: the programs of make_specimens, and what they are. */
-#ifndef TROCAR_TESTS_UNIT_CTL_SPECIMENS_H
-#define TROCAR_TESTS_UNIT_CTL_SPECIMENS_H
+/* specimens_testing.h: the programs of make_specimens, and what they are. */
+#ifndef TROCAR_TESTS_UNIT_CTL_SPECIMENS_TESTING_H
+#define TROCAR_TESTS_UNIT_CTL_SPECIMENS_TESTING_H
 
 #include <fcntl.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unit.h: what the tests of this folder share: cmocka in the order it asks for, and samples. */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_UNIT_H
-#define TROCAR_TESTS_UNIT_CONSUMER_TESTING_UNIT_H
+/* unit_testing.h: what the tests of this folder share: cmocka in the order it asks for, and
+ * samples. */
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_UNIT_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_TESTING_UNIT_TESTING_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fake_agent.h: an agent without programs in the kernel: real maps (so root is needed), rings and
- * words in memory, iterators that are files, and an output that is read back. Nothing of the agent
- * itself is replaced.
+ * fake_agent_testing.h: an agent without programs in the kernel: real maps (so root is needed),
+ * rings and words in memory, iterators that are files, and an output that is read back. Nothing of
+ * the agent itself is replaced.
  */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_FAKE_AGENT_H
-#define TROCAR_TESTS_UNIT_CONSUMER_TESTING_FAKE_AGENT_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_FAKE_AGENT_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_TESTING_FAKE_AGENT_TESTING_H
 
-#include "tests/unit/consumer/testing/unit.h"
+#include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <json-c/json.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* image.h: a file on disk as the ELF readers take it. */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_IMAGE_H
-#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_IMAGE_H
+/* image_testing.h: a file on disk as the ELF readers take it. */
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_IMAGE_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_IMAGE_TESTING_H
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* records_file.h: builds what the iterators write, for the tests of their readers. */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_RECORDS_FILE_H
-#define TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_RECORDS_FILE_H
+/* records_testing.h: builds what the iterators write, for the tests of their readers. */
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_RECORDS_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_SYMBOLS_RECORDS_TESTING_H
 
 #include <stdint.h>
 #include <stdio.h>

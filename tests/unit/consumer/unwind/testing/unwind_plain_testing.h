@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * whole.h: unwind_plain_run against what it stands for: the same instructions by cfi_program_next
- * and cfi_rule_of. Shared with the fuzz target.
+ * unwind_plain_testing.h: unwind_plain_run against what it stands for: the same instructions by
+ * cfi_program_next and cfi_rule_of. Shared with the fuzz target.
  */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_WHOLE_H
-#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_WHOLE_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_UNWIND_PLAIN_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_UNWIND_PLAIN_TESTING_H
 
 #include <assert.h>
 #include <stdint.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mapped_file.h: bpf/mapped_file.h on the host: which file lies at an address is what a test says.
+/* mapped_file_testing.h: bpf/mapped_file.h on the host: which file lies at an address is what a
+ * test says.
  */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_MAPPED_FILE_H
-#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_MAPPED_FILE_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_MAPPED_FILE_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_MAPPED_FILE_TESTING_H
 
 #include <linux/types.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * taking.h: what bpf/stack.h does with bpf/unwind_walk.h (stack_walk, stack_frame), on the host:
- * which frames are told, and how a stack ends. The includer has given tables and memory and
- * included bpf/unwind_walk.h; else there are none.
+ * stack_walk_testing.h: what bpf/stack.h does with bpf/unwind_walk.h (stack_walk, stack_frame), on
+ * the host: which frames are told, and how a stack ends. The includer has given tables and memory
+ * and included bpf/unwind_walk.h; else there are none.
  */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_TAKING_H
-#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_TAKING_H
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_STACK_WALK_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_STACK_WALK_TESTING_H
 
 #include <stddef.h>
 
@@ -32,7 +32,7 @@ static inline long unwind_read(void *to, __u32 bytes, __u64 address)
 {
 	return -1;
 }
-#include "tests/unit/consumer/unwind/testing/mapped_file.h"
+#include "tests/unit/consumer/unwind/testing/mapped_file_testing.h"
 
 #include "bpf/unwind_walk.h"
 #endif

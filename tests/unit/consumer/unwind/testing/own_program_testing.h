@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* own.h: this program as a mapped file that can be compiled. Functions assert. */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_OWN_H
-#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_OWN_H
+/* own_program_testing.h: this program as a mapped file that can be compiled. Functions assert. */
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_OWN_PROGRAM_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_UNWIND_TESTING_OWN_PROGRAM_TESTING_H
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #include "consumer/symbols/mappings.h"
 #include "shared/tools/cleanup.h"
-#include "tests/unit/consumer/testing/unit.h"
+#include "tests/unit/consumer/testing/unit_testing.h"
 
 /* Memory that stands for a map of the kernel side; *ret_memory is mapped. */
 static inline int own_memory(size_t bytes, void **ret_memory)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fake_sample.h: samples on their way through a fake agent, of a process with two mappings. */
-#ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_FAKE_SAMPLE_H
-#define TROCAR_TESTS_UNIT_CONSUMER_TESTING_FAKE_SAMPLE_H
+/* fake_sample_testing.h: samples on their way through a fake agent, of a process with two mappings.
+ */
+#ifndef TROCAR_TESTS_UNIT_CONSUMER_TESTING_FAKE_SAMPLE_TESTING_H
+#define TROCAR_TESTS_UNIT_CONSUMER_TESTING_FAKE_SAMPLE_TESTING_H
 
-#include "tests/unit/consumer/testing/fake_agent.h"
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "consumer/sampling/drain.h"
-#include "tests/unit/consumer/symbols/records_file.h"
+#include "tests/unit/consumer/symbols/records_testing.h"
 #include "tests/unit/consumer/testing/sample_testing.h"
 
 /* Where a sample ends up that the drain has decoded. */
