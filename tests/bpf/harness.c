@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -109,9 +110,11 @@ static void group_make(struct harness *h)
 	assert_int_equal(cgroupfs_find_here(h->group, sizeof(h->group), &mode), 0);
 	h->hybrid = mode == CGROUP_HYBRID;
 	mount = strlen(h->group);
-	snprintf(h->group + mount, sizeof(h->group) - mount, "/trocar-test-%d", getpid());
+	/* A name that nobody has: a test that was killed leaves its cgroup behind. */
+	snprintf(h->group + mount, sizeof(h->group) - mount, "/trocar-test-XXXXXX");
 	h->path = h->group + mount;
-	assert_int_equal(mkdir(h->group, 0755), 0);
+	assert_non_null(mkdtemp(h->group));
+	assert_int_equal(chmod(h->group, 0755), 0);
 }
 
 struct harness *harness_new(const struct harness_options *options)

@@ -370,6 +370,7 @@ bool fake_cgroup_make(struct fake *f, const char *name, struct fake_cgroup *ret_
 
 	snprintf(c.path, sizeof(c.path), "/trocar-unit-%d-%s", (int)getpid(), name);
 	snprintf(c.directory, sizeof(c.directory), "%s%s", f->a.host.cgroup2, c.path);
+	rmdir(c.directory); /* of a test with this number that was killed */
 	if (mkdir(c.directory, 0755) < 0)
 		return false;
 	assert_int_equal(stat(c.directory, &st), 0);
