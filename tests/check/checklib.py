@@ -46,6 +46,35 @@ class Tree:
         return enumerate(self.text(name).splitlines(), 1)
 
 
+def objects(tree, tops):
+    """(object file, source file) of each C file below the folders `tops`. Meson puts the object of DIR/SUB/NAME.c, listed
+    in DIR/meson.build, into BUILD/DIR/TARGET.p/SUB_NAME.c.o. A source that no target has compiled is CannotRun: what a
+    check passes over in silence it does not hold. In a self-test the sources are compiled first."""
+    built = {}
+    if tree.root != ROOT:
+        compile_all(tree)
+    for path in sorted(tree.build.glob("**/*.c.o")):
+        home = path.parent.parent.relative_to(tree.build).as_posix()
+        built.setdefault((home, path.name), path)
+    for source in tree.named(".c"):
+        parts = source.split("/")
+        if parts[0] not in tops:
+            continue
+        places = [("/".join(parts[:n]), "_".join(parts[n:]) + ".o") for n in range(1, len(parts))]
+        found = next((built[place] for place in reversed(places) if place in built), None)
+        if not found:
+            raise CannotRun(f"no object file of {source} in {tree.build}")
+        yield found, source
+
+
+def compile_all(tree):
+    """As Meson would, each file listed beside itself."""
+    for source in tree.named(".c"):
+        out = tree.build / pathlib.Path(source).parent / "sample.p" / (pathlib.Path(source).name + ".o")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        run(["gcc", "-c", f"-I{tree.root}", tree.root / source, "-o", out])
+
+
 def run(words, cwd=None, text=None):
     """Runs a command; returns (status, stdout and stderr). CannotRun when it is not installed."""
     try:
