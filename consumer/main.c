@@ -15,9 +15,9 @@
 #include "consumer/agent/agent.h"
 #include "consumer/agent/confine.h"
 #include "consumer/broker/broker_ask.h"
+#include "consumer/jit/perf_map_files.h"
 #include "consumer/methods/methods.h"
 #include "consumer/output/subscriptions.h"
-#include "consumer/symbols/perf_map_files.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "shared/tools/cgroupfs.h"
+#include "shared/files/cgroupfs.h"
 
 struct cgroups;
 

@@ -13,7 +13,7 @@
 
 #include "consumer/cgroup/container.h"
 #include "consumer/cgroup/lookup_pool.h"
-#include "shared/tools/cgroupfs.h"
+#include "shared/files/cgroupfs.h"
 #include "shared/tools/idmap.h"
 
 #define CGROUPS_MAX 65536 /* paths cached; when full, the cache is emptied */

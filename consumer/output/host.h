@@ -3,7 +3,7 @@
 #ifndef TROCAR_CONSUMER_OUTPUT_HOST_H
 #define TROCAR_CONSUMER_OUTPUT_HOST_H
 
-#include "shared/tools/cgroupfs.h"
+#include "shared/files/cgroupfs.h"
 
 struct host {
 	char name[65];	    /* nodename of uname(2) */

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "consumer/jit/perf_map_files.h"
 #include "consumer/output/event_budget.h"
-#include "consumer/symbols/perf_map_files.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

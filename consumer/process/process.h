@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "consumer/mappings/mappings.h"
 #include "consumer/process/unwind_state.h"
-#include "consumer/symbols/mappings.h"
 #include "shared/rules/rules.h"
 #include "shared/tools/idmap.h"
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "consumer/symbols/perf_map_files.h"
+#include "consumer/jit/perf_map_files.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

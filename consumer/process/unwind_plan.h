@@ -6,8 +6,8 @@
 #ifndef TROCAR_CONSUMER_PROCESS_UNWIND_PLAN_H
 #define TROCAR_CONSUMER_PROCESS_UNWIND_PLAN_H
 
+#include "consumer/mappings/mappings.h"
 #include "consumer/process/unwind_state.h"
-#include "consumer/symbols/mappings.h"
 #include "consumer/unwind/store/unwind_files.h"
 
 /* Makes a plan of `maps`, which it copies. NULL without memory. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "consumer/symbols/perf_map_files.h"
+#include "consumer/jit/perf_map_files.h"
 #include "consumer/unwind/store/unwind_end.h"
 #include "shared/tools/macro.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "consumer/jit/perf_map_files.h"
 #include "consumer/report/session_report.h"
-#include "consumer/symbols/perf_map_files.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

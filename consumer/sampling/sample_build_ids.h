@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/symbols/mappings.h"
+#include "consumer/mappings/mappings.h"
 #include "shared/abi/abi.h"
 
 struct sample_build_id {

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/jit/perf_map.h"
+#include "consumer/jit/perf_map_names.h"
 #include "consumer/symbols/build_ids.h"
 #include "consumer/symbols/kernel_symbol_reader.h"
 #include "consumer/symbols/module_file.h"
 #include "consumer/symbols/modules.h"
-#include "consumer/symbols/perf_map.h"
-#include "consumer/symbols/perf_map_names.h"
 #include "consumer/symbols/pretty.h"
 #include "consumer/symbols/symbols_internal.h"
 #include "shared/elf/debug_file.h"

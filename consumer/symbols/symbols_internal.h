@@ -3,11 +3,11 @@
 #ifndef TROCAR_CONSUMER_SYMBOLS_SYMBOLS_INTERNAL_H
 #define TROCAR_CONSUMER_SYMBOLS_SYMBOLS_INTERNAL_H
 
+#include "consumer/jit/perf_map_names.h"
 #include "consumer/symbols/build_ids.h"
 #include "consumer/symbols/kernel_symbol_reader.h"
 #include "consumer/symbols/module_file.h"
 #include "consumer/symbols/modules.h"
-#include "consumer/symbols/perf_map_names.h"
 #include "consumer/symbols/symbols.h"
 
 struct symbols {

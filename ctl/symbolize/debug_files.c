@@ -12,8 +12,8 @@
 
 #include "shared/elf/build_id.h"
 #include "shared/elf/debug_file.h"
+#include "shared/files/regular.h"
 #include "shared/tools/cleanup.h"
-#include "shared/tools/regular.h"
 
 struct walk {
 	struct debug_files *d;

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 
 #include "policy/policy.h"
+#include "shared/files/mounts.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
-#include "shared/tools/mounts.h"
 
 #define OWN_USERS "/proc/self/ns/user"
 

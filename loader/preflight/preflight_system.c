@@ -12,7 +12,7 @@
 
 #include "loader/preflight/preflight_internal.h"
 #include "shared/abi/abi.h"
-#include "shared/tools/cgroupfs.h"
+#include "shared/files/cgroupfs.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "shared/tools/parse.h"

@@ -33,7 +33,7 @@
 /* Why an attempted sample was not emitted: the keys of the ledger. Rows are appended. */
 enum drop {
 #define DROP(id, json, help) DROP_##id,
-#include "drops.def"
+#include "shared/abi/drops.def"
 #undef DROP
 	DROP_COUNT_
 };
@@ -43,7 +43,7 @@ struct abi_header {
 	__u64 magic;   /* ABI_MAGIC */
 	__u32 version; /* ABI_VERSION */
 #define ABI_SIZE(name, type) __u32 name##_bytes;
-#include "abi_sizes.def"
+#include "shared/abi/abi_sizes.def"
 #undef ABI_SIZE
 	__u32 hz;	      /* rate of the sampling events */
 	__u32 slots;	      /* entries of `slots`, `counters` and `watches` */

@@ -215,7 +215,7 @@ struct ranges_record {
 enum unwind_end {
 	UNWIND_END_NONE = 0, /* the walk goes on */
 #define UNWIND_END(id, word, help) UNWIND_END_##id,
-#include "unwind_ends.def"
+#include "shared/abi/unwind_ends.def"
 #undef UNWIND_END
 	UNWIND_END_COUNT_
 };

@@ -11,9 +11,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "shared/files/regular.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
-#include "shared/tools/regular.h"
 
 #define BCACHEFS_MAGIC 0xca451a4eUL /* fs/bcachefs/bcachefs_format.h; not in linux/magic.h */
 #define MINOR_BITS     20	    /* of the kernel's dev_t, include/linux/kdev_t.h */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * elf_file.h: opens the file that a process has mapped, and no other. The path comes from a process
- * that may be hostile: only regular files are opened (shared/tools/regular.h), so that no FIFO
+ * that may be hostile: only regular files are opened (shared/files/regular.h), so that no FIFO
  * blocks and no device is started.
  */
 #ifndef TROCAR_SHARED_ELF_ELF_FILE_H

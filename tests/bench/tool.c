@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shared/tools/cgroupfs.h"
+#include "shared/files/cgroupfs.h"
 #include "shared/tools/parse.h"
 
 void tool_die(const char *format, ...)

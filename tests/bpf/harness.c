@@ -14,7 +14,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 
-#include "shared/tools/cgroupfs.h"
+#include "shared/files/cgroupfs.h"
 #include "shared/tools/cleanup.h"
 
 /* The one that lives; a failed assertion leaves it here. */

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "policy/policy.h"
-#include "shared/tools/cgroupfs.h"
+#include "shared/files/cgroupfs.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "shared/tools/macro.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/unwind/compile/cfi_rule.h"
+#include "consumer/unwind/cfi/cfi_rule.h"
 #include "consumer/unwind/compile/unwind_entries.h"
 #include "consumer/unwind/compile/unwind_fdes.h"
 #include "consumer/unwind/compile/unwind_plain.h"

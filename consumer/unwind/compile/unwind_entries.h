@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/unwind/compile/cfi_entry.h"
-#include "consumer/unwind/compile/cfi_loss.h"
-#include "consumer/unwind/compile/cfi_program.h"
-#include "consumer/unwind/compile/cfi_section.h"
+#include "consumer/unwind/cfi/cfi_entry.h"
+#include "consumer/unwind/cfi/cfi_loss.h"
+#include "consumer/unwind/cfi/cfi_program.h"
+#include "consumer/unwind/cfi/cfi_section.h"
 #include "consumer/unwind/compile/unwind_plain.h"
 
 #define UNWIND_CIE_SLOTS 256 /* CIEs that are kept, by their offset; a power of two */

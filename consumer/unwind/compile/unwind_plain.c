@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "consumer/unwind/compile/cfi_rule.h"
+#include "consumer/unwind/cfi/cfi_rule.h"
 
 #define CODE_MAX  4096 /* bytes of instructions, for which as many rows are reserved */
 #define ALIGN_MAX 128  /* of data, either sign: a factor of 7 bits then fits 16 bits */

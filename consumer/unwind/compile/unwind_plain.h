@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/unwind/compile/cfi_program.h"
+#include "consumer/unwind/cfi/cfi_program.h"
 #include "consumer/unwind/compile/unwind_rules.h"
 #include "consumer/unwind/compile/unwind_table.h"
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/unwind/compile/cfi_loss.h"
+#include "consumer/unwind/cfi/cfi_loss.h"
 #include "shared/abi/unwind_abi.h"
 
 /* What a compilation counted. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/tools/cgroupfs.h"
+#include "shared/files/cgroupfs.h"
 
 #define MOUNT_BYTES 64
 

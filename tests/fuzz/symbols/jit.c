@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "consumer/symbols/perf_map.h"
+#include "consumer/jit/perf_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "consumer/symbols/mapping_records.h"
-#include "consumer/symbols/runtime.h"
+#include "consumer/mappings/mapping_records.h"
+#include "consumer/mappings/runtime.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

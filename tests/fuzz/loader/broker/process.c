@@ -8,7 +8,7 @@
 
 #include "loader/broker/broker_peer.h"
 #include "loader/broker/broker_process.h"
-#include "shared/tools/mounts.h"
+#include "shared/files/mounts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -5,8 +5,8 @@
 #include <bpf/bpf.h>
 #include <stdio.h>
 
+#include "consumer/jit/perf_map_files.h"
 #include "consumer/process/process_mappings.h"
-#include "consumer/symbols/perf_map_files.h"
 #include "shared/tools/clock.h"
 #include "tests/unit/consumer/symbols/records_testing.h"
 

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
+#include "consumer/jit/perf_map_files.h"
 #include "consumer/process/process.h"
-#include "consumer/symbols/perf_map_files.h"
 #include "shared/tools/macro.h"
 
 #define MAX_PROCESSES 32

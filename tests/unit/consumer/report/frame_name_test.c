@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "consumer/jit/perf_map_files.h"
 #include "consumer/report/frame_name.h"
-#include "consumer/symbols/perf_map_files.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/symbols/jit_testing.h"
 #include "tests/unit/consumer/symbols/records_testing.h"

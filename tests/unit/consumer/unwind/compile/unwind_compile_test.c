@@ -10,7 +10,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "consumer/unwind/compile/cfi_program.h"
+#include "consumer/unwind/cfi/cfi_program.h"
 #include "consumer/unwind/compile/unwind_compile.h"
 #include "tests/unit/consumer/unwind/testing/cfi_file_testing.h"
 #include "tests/unit/consumer/unwind/testing/image_testing.h"

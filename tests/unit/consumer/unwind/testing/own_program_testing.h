@@ -10,7 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "consumer/symbols/mappings.h"
+#include "consumer/mappings/mappings.h"
 #include "shared/tools/cleanup.h"
 #include "tests/unit/consumer/testing/unit_testing.h"
 

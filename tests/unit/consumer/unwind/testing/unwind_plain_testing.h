@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/unwind/compile/cfi_rule.h"
+#include "consumer/unwind/cfi/cfi_rule.h"
 #include "consumer/unwind/compile/unwind_plain.h"
 
 /* Rows by the whole runner. False when it meets what no plain function has. */

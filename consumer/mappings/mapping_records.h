@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mapping_records.h: parses what the `vmas` iterator writes and checks each record. A pure function
+ * over bytes; fuzzed (tests/fuzz/symbols/mappings.c).
+ */
+#ifndef TROCAR_CONSUMER_MAPPINGS_MAPPING_RECORDS_H
+#define TROCAR_CONSUMER_MAPPINGS_MAPPING_RECORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "shared/abi/abi.h"
+
+/*
+ * Called for one valid record; `path` ends with a NUL and is "" when the mapping has none. Returns
+ * 0, or -errno to stop.
+ */
+typedef int (*mapping_records_call)(void *context, const struct mapping_record *record,
+				    const char *path);
+
+/*
+ * Calls `call` for each whole record at the start of `data` and returns how many bytes it parsed.
+ * -EBADMSG for an invalid record: a path longer than MAPPING_PATH_BYTES, not a multiple of 8 or
+ * without a NUL, an empty range, unknown flags.
+ */
+ssize_t mapping_records_parse(const uint8_t *data, size_t bytes, mapping_records_call call,
+			      void *context);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mappings.h: reads the executable mappings of a process from the pinned `vmas` iterator, and finds
+ * the module and file offset of a raw address. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_MAPPINGS_MAPPINGS_H
+#define TROCAR_CONSUMER_MAPPINGS_MAPPINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/symbols/symbols.h"
+
+#define MAPPINGS_MAX	    16384 /* limit of the executable mappings of one process */
+#define MAPPINGS_ROUNDS_MAX 1024  /* readings of the iterator for one process (MAPPING_MORE) */
+
+struct mapping {
+	uint64_t start, end;
+	uint64_t file_offset;
+	struct module *module; /* borrowed from symbols */
+	uint64_t since_ns;     /* CLOCK_MONOTONIC: all readings since then found it unchanged */
+};
+
+/* The mappings of one process, sorted by start. */
+struct mappings {
+	struct mapping *items; /* owned */
+	size_t count;
+	struct module *exe; /* borrowed; NULL when not seen */
+	bool compiled;	    /* some executable memory has no file: code that a runtime compiled */
+	uint64_t read_ns;   /* when the reading began, CLOCK_MONOTONIC */
+	uint32_t image;	    /* whose mappings these are, as in struct sample */
+};
+
+/*
+ * Reads the mappings of `tgid` (whose start time must be start_ns) through the iterator pinned at
+ * `vmas_path`; sets control->vma_tgid and vma_from and resets them. Release *ret_mappings with
+ * mappings_done. 0; -ESRCH when the process has ended or another has its pid; -EACCES when the
+ * kernel side does not list it; -ESTALE when it got another image during the reading; -EOVERFLOW
+ * beyond MAPPINGS_MAX, MAPPINGS_ROUNDS_MAX or SYMBOLS_MODULES_MAX (*ret_mappings is then what
+ * fitted, also for the caller to release); -EBADMSG for invalid records; -ENOMEM; -errno of open(2)
+ * and read(2).
+ */
+int mappings_read(const char *vmas_path, struct control *control, uint32_t tgid, uint64_t start_ns,
+		  struct symbols *symbols, struct mappings *ret_mappings);
+
+void mappings_done(struct mappings *m);
+
+/*
+ * Copies since_ns of the mappings that are unchanged since `earlier`, a reading of the same image.
+ */
+void mappings_carry(const struct mappings *earlier, struct mappings *m);
+
+/* Releases *to and makes it a copy of `from`. 0; -ENOMEM: *to is as before. */
+int mappings_copy(const struct mappings *from, struct mappings *to);
+
+/* Returns the mapping that holds `address`, or NULL. */
+const struct mapping *mappings_find(const struct mappings *m, uint64_t address);
+
+/* Returns the offset of `address` in the mapped file. */
+static inline uint64_t mapping_offset(const struct mapping *m, uint64_t address)
+{
+	return address - m->start + m->file_offset;
+}
+
+/* A language runtime that the mapped files show. */
+struct runtime {
+	const char *name; /* "python", "node", ...; NULL when none is recognised */
+	char version[32]; /* "3.11"; "" when the file names do not contain it */
+	const char *how;  /* "exe" or "library": which file showed it */
+};
+
+/* Finds the runtime by the rows of runtimes.def. */
+void mappings_runtime(const struct mappings *m, struct runtime *ret_runtime);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shared/files/cgroupfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "shared/tools/cleanup.h"
+#include "shared/tools/io.h"
+#include "shared/tools/macro.h"
+
+#define DEPTH_MAX    64
+#define MOUNTS_BYTES (4u << 20) /* hosts with thousands of containers have long mount tables */
+
+/* Positions of fields in a line; after the options come optional fields up to a "-". */
+#define FIELD_ROOT    3
+#define FIELD_MOUNT   4
+#define FIELD_OPTIONS 5
+
+const char *cgroupfs_mode_name(enum cgroup_mode mode)
+{
+	static const char *const names[] = {
+		[CGROUP_UNIFIED] = "unified",
+		[CGROUP_HYBRID] = "hybrid",
+		[CGROUP_V1_ONLY] = "v1-only",
+		[CGROUP_NONE] = "none",
+	};
+
+	return names[mode];
+}
+
+/* A part of the mount table, not terminated. */
+struct span {
+	const char *at;
+	size_t bytes;
+};
+
+static bool span_is(struct span s, const char *text)
+{
+	return s.bytes == strlen(text) && memcmp(s.at, text, s.bytes) == 0;
+}
+
+/*
+ * Cuts the next part off `rest`, up to `end` or to the end of `rest`; empty when nothing is left.
+ */
+static struct span cut_field(struct span *rest, char end)
+{
+	const char *stop = rest->bytes ? memchr(rest->at, end, rest->bytes) : NULL;
+	struct span s = { rest->at, stop ? (size_t)(stop - rest->at) : rest->bytes };
+	size_t gone = s.bytes + (stop != NULL);
+
+	rest->at += gone;
+	rest->bytes -= gone;
+	return s;
+}
+
+/* The fields of one line of mountinfo that this file reads; see proc(5). */
+struct mount {
+	struct span root, point, type, options;
+};
+
+static bool split_mount(struct span line, struct mount *ret_mount)
+{
+	struct mount m = { 0 };
+	struct span field = { 0 };
+
+	for (int i = 0; i <= FIELD_OPTIONS; i++) {
+		field = cut_field(&line, ' ');
+		if (i == FIELD_ROOT)
+			m.root = field;
+		else if (i == FIELD_MOUNT)
+			m.point = field;
+	}
+	while (line.bytes && !span_is(field, "-"))
+		field = cut_field(&line, ' ');
+	if (!span_is(field, "-"))
+		return false;
+	m.type = cut_field(&line, ' ');
+	cut_field(&line, ' '); /* source */
+	m.options = line;
+	*ret_mount = m;
+	return m.point.bytes > 0;
+}
+
+/*
+ * Whether a v1 mount has a controller. The mount of a named hierarchy (name=systemd) has none: it
+ * does not make a host hybrid. Names: kernel/cgroup and the subsystems' legacy_name.
+ */
+static bool has_controller(struct span options)
+{
+	static const char *const names[] = {
+		"blkio",   "cpu",      "cpuacct",    "cpuset", "debug",
+		"devices", "freezer",  "hugetlb",    "memory", "misc",
+		"net_cls", "net_prio", "perf_event", "pids",   "rdma"
+	};
+
+	while (options.bytes) {
+		struct span option = cut_field(&options, ',');
+
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+			if (span_is(option, names[i]))
+				return true;
+	}
+	return false;
+}
+
+static bool is_octal(const char *at)
+{
+	return at[0] >= '0' && at[0] <= '3' && at[1] >= '0' && at[1] <= '7' && at[2] >= '0' &&
+	       at[2] <= '7';
+}
+
+/* The kernel writes space, tab, newline and backslash of a path as \ooo (fs/seq_file.c,
+ * mangle_path). */
+static int decode_path(struct span s, char *ret_text, size_t space)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.bytes; i++) {
+		char c = s.at[i];
+
+		if (c == '\\' && s.bytes - i > 3 && is_octal(s.at + i + 1)) {
+			c = (char)((s.at[i + 1] - '0') << 6 | (s.at[i + 2] - '0') << 3 |
+				   (s.at[i + 3] - '0'));
+			i += 3;
+		}
+		if (n + 1 >= space)
+			return -ENAMETOOLONG;
+		ret_text[n++] = c;
+	}
+	ret_text[n] = '\0';
+	return 0;
+}
+
+int cgroupfs_find(const char *mounts, char *ret_mount, size_t space, enum cgroup_mode *ret_mode)
+{
+	struct span rest = { mounts, strlen(mounts) }, best = { 0 };
+	bool v1 = false, controllers = false, whole = false;
+
+	while (rest.bytes) {
+		struct mount m;
+
+		if (!split_mount(cut_field(&rest, '\n'), &m))
+			continue;
+		if (span_is(m.type, "cgroup")) {
+			v1 = true;
+			controllers |= has_controller(m.options);
+		} else if (span_is(m.type, "cgroup2") && !whole) {
+			whole = span_is(m.root, "/");
+			if (whole || !best.bytes)
+				best = m.point;
+		}
+	}
+	if (best.bytes)
+		*ret_mode = controllers ? CGROUP_HYBRID : CGROUP_UNIFIED;
+	else
+		*ret_mode = v1 ? CGROUP_V1_ONLY : CGROUP_NONE;
+	return best.bytes ? decode_path(best, ret_mount, space) : -ENOENT;
+}
+
+int cgroupfs_find_here(char *ret_mount, size_t space, enum cgroup_mode *ret_mode)
+{
+	_cleanup_free_ char *mounts = NULL;
+	size_t bytes;
+	int r;
+
+	r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", MOUNTS_BYTES, &mounts, &bytes);
+	if (r < 0)
+		return r;
+	return cgroupfs_find(mounts, ret_mount, space, ret_mode);
+}
+
+bool cgroupfs_vanished(int error)
+{
+	return error == -ENOENT || error == -ENODEV || error == -ENOTDIR;
+}
+
+void cgroupfs_unread_add(struct cgroupfs_unread *u, const char *path, int error)
+{
+	if (u->count++)
+		return;
+	u->error = error;
+	snprintf(u->example, sizeof(u->example), "%s", path);
+}
+
+/* A walk in progress: one open directory per level, and the path down to the lowest. */
+struct walk {
+	DIR *dirs[DEPTH_MAX + 1];
+	size_t path_bytes[DEPTH_MAX + 1]; /* length of that level's path, without "/" at its end */
+	int depth;			  /* open levels */
+	char path[PATH_MAX];
+	size_t reported, max; /* directories passed to `found`, and the limit */
+	struct cgroupfs_left left;
+	struct cgroupfs_visitor visitor;
+};
+
+static void walk_done(struct walk *w)
+{
+	while (w->depth > 0)
+		closedir(w->dirs[--w->depth]);
+}
+
+/* Returns the first `bytes` bytes of w->path and cuts the rest off. */
+static const char *path_of(struct walk *w, size_t bytes)
+{
+	w->path[bytes] = '\0';
+	return bytes ? w->path : "/";
+}
+
+/* Makes the directory `fd` the lowest level. Takes over `fd` only on success. */
+static int enter_directory(struct walk *w, int fd, size_t path_bytes)
+{
+	DIR *dir = fdopendir(fd);
+
+	if (!dir)
+		return -errno;
+	w->path_bytes[w->depth] = path_bytes;
+	w->dirs[w->depth++] = dir;
+	return 0;
+}
+
+/*
+ * Passes a directory below the root to `found` and enters it. A directory that cannot be opened has
+ * an id too, because its parent lists it; what is below it is left out. Returns what `found`
+ * returned.
+ */
+static int visit_directory(struct walk *w, int parent_fd, const char *name, uint64_t id,
+			   size_t path_bytes)
+{
+	_cleanup_close_ int fd = -1;
+	bool enters = true;
+	struct stat st;
+	int error, r;
+
+	fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	error = fd < 0 ? -errno : 0;
+	if (cgroupfs_vanished(error))
+		return 0;
+	if (w->reported >= w->max || w->depth > DEPTH_MAX) {
+		w->left.cut = true;
+		return 0;
+	}
+	/* The parent may have listed an older directory of that name: takes the id of this one. */
+	if (!error && fstat(fd, &st) < 0)
+		error = -errno;
+	if (!error)
+		id = st.st_ino;
+	w->reported++;
+	r = w->visitor.found(w->visitor.context, path_of(w, path_bytes), id);
+	if (r == 0 && !error && w->visitor.enters)
+		r = w->visitor.enters(w->visitor.context, w->path, &st, &enters);
+	if (r != 0 || !enters)
+		return r;
+	if (!error)
+		error = enter_directory(w, fd, path_bytes);
+	if (error)
+		cgroupfs_unread_add(&w->left.unread, path_of(w, path_bytes), error);
+	else
+		TAKE_FD(fd);
+	return 0;
+}
+
+static int begin_walk(struct walk *w, int dir_fd, const char *top)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	int r;
+
+	if (w->reported >= w->max) {
+		w->left.cut = true;
+		return 0;
+	}
+	fd = openat(dir_fd, top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	w->reported++;
+	r = w->visitor.found(w->visitor.context, "/", st.st_ino);
+	if (r == 0)
+		r = enter_directory(w, fd, 0);
+	if (r == 0)
+		TAKE_FD(fd);
+	return r;
+}
+
+/* Leaves the lowest level, which was read to its end or up to `error`. */
+static int leave_directory(struct walk *w, int error)
+{
+	size_t path_bytes = w->path_bytes[w->depth - 1];
+
+	closedir(w->dirs[--w->depth]);
+	if (!error || cgroupfs_vanished(error))
+		return 0;
+	if (!w->depth)
+		return error;
+	cgroupfs_unread_add(&w->left.unread, path_of(w, path_bytes), error);
+	return 0;
+}
+
+static int step_walk(struct walk *w)
+{
+	DIR *dir = w->dirs[w->depth - 1];
+	size_t head = w->path_bytes[w->depth - 1], bytes;
+	struct dirent *entry;
+
+	errno = 0;
+	entry = readdir(dir);
+	if (!entry)
+		return leave_directory(w, -errno);
+	if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 ||
+	    strcmp(entry->d_name, "..") == 0)
+		return 0;
+	bytes = strlen(entry->d_name);
+	if (head + 1 + bytes >= sizeof(w->path)) {
+		w->left.cut = true;
+		return 0;
+	}
+	w->path[head] = '/';
+	memcpy(w->path + head + 1, entry->d_name, bytes + 1);
+	return visit_directory(w, dirfd(dir), entry->d_name, entry->d_ino, head + 1 + bytes);
+}
+
+int cgroupfs_walk(int dir_fd, const char *top, size_t max, struct cgroupfs_visitor visitor,
+		  struct cgroupfs_left *ret_left)
+{
+	_cleanup_(walk_done) struct walk w = { .max = max, .visitor = visitor };
+	int r;
+
+	r = begin_walk(&w, dir_fd, top);
+	while (r == 0 && w.depth > 0 && !(w.left.cut && w.reported >= w.max))
+		r = step_walk(&w);
+	if (r == 0)
+		*ret_left = w.left;
+	return r;
+}
