@@ -18,6 +18,12 @@ enum layout {
 #define WORD	   8 /* bytes of a pointer */
 #define HEADER_MAX (8 + 8 * WORD)
 
+/* Words of runtime.moduledata (Go's runtime/symtab.go). */
+#define MODULE_HEADER	 0  /* address of the table's header */
+#define MODULE_LOWEST	 20 /* lowest address of a function */
+#define MODULE_TEXT	 22 /* where the text begins */
+#define MODULE_BYTES_MAX (1u << 20)
+
 struct go_table {
 	struct elf_gather *gather;
 	const uint8_t
@@ -90,51 +96,26 @@ static int find_addend(struct go_table *t, const Elf64_Shdr *s, uint64_t address
 }
 
 /*
- * Finds where the text begins. The header has the address, but a position-independent program fills
- * it in at start by a relocation: then the relocation's addend has it.
+ * Reads the word at `data`, which lies at `address`. A position-independent program fills it in at
+ * start by a relocation: then the relocation's addend has it.
  */
-static int find_text(struct go_table *t)
+static int read_filled_word(struct go_table *t, const uint8_t *data, uint64_t address,
+			    uint64_t *ret_word)
 {
 	const struct elf_reader *e = &t->gather->file;
-	const Elf64_Shdr *s;
+	uint64_t word = 0;
 	int r;
 
-	t->text = read_word(t, 8 + 2 * WORD, WORD);
-	for (size_t i = 0; t->text == 0 && i < e->section_count; i++) {
+	memcpy(&word, data, WORD);
+	for (size_t i = 0; word == 0 && i < e->section_count; i++) {
 		if (e->sections[i].sh_type != SHT_RELA)
 			continue;
-		r = find_addend(t, &e->sections[i], t->address + 8 + 2 * WORD, &t->text);
+		r = find_addend(t, &e->sections[i], address, &word);
 		if (r < 0)
 			return r;
 	}
-	if (t->text != 0)
-		return 0;
-	r = elf_reader_find(&t->gather->file, ".text", &s);
-	if (r < 0)
-		return r;
-	t->text = s->sh_addr;
+	*ret_word = word;
 	return 0;
-}
-
-static int read_header(struct go_table *t)
-{
-	size_t names;
-	int r;
-
-	r = find_layout(t);
-	if (r < 0)
-		return r;
-	t->count = read_word(t, 8, WORD);
-	if (t->count > t->gather->limits.symbols)
-		return -EFBIG;
-	if (t->layout == GO_1_2) {
-		t->functions = 8 + WORD;
-		return 0;
-	}
-	names = t->layout == GO_1_16 ? 8 + 2 * WORD : 8 + 3 * WORD;
-	t->names = read_word(t, names, WORD);
-	t->functions = read_word(t, names + 4 * WORD, WORD);
-	return t->layout == GO_1_18 ? find_text(t) : 0;
 }
 
 /* Reads row `i` of the functions' table: the function's address and the offset of its record. */
@@ -148,19 +129,144 @@ static void read_row(const struct go_table *t, uint64_t i, uint64_t *ret_address
 	*ret_record = read_word(t, at + half, half) + base;
 }
 
-/* Adds function `i`, which ends where the next one begins. -EBADMSG ends the reading. */
-static int take_function(struct go_table *t, uint64_t i)
+/* Finds where the name of the function of that record begins; -ENOENT: it has none. */
+static int find_name(const struct go_table *t, uint64_t record, uint64_t *ret_name)
 {
 	size_t entry = t->layout == GO_1_18 ? 4 : WORD;
-	uint64_t address, next, record, other, name;
+	uint64_t name;
 
-	read_row(t, i, &address, &record);
-	read_row(t, i + 1, &next, &other);
-	if (next < address || !holds_items(t, record, 1, entry + 4))
+	if (!holds_items(t, record, 1, entry + 4))
 		return -EBADMSG;
 	name = t->names + read_word(t, record + entry, 4);
 	if (name >= t->bytes || t->data[name] == '\0')
+		return -ENOENT;
+	*ret_name = name;
+	return 0;
+}
+
+/*
+ * Takes the start of the text from runtime.moduledata, for which linkers of Go 1.26 on make a
+ * section. It counts only if it is this table's, and if the lowest address that it names is that of
+ * the table's first function.
+ */
+static int find_module_text(struct go_table *t)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	static const size_t words[] = { MODULE_HEADER, MODULE_LOWEST, MODULE_TEXT };
+	uint64_t found[ARRAY_SIZE(words)], first, record;
+	const Elf64_Shdr *s;
+	int r;
+
+	if (elf_reader_find(&t->gather->file, ".go.module", &s) < 0 ||
+	    s->sh_size < (MODULE_TEXT + 1) * WORD)
 		return 0;
+	r = elf_reader_content(&t->gather->file, s, MODULE_BYTES_MAX, &data);
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(words); i++)
+		r = read_filled_word(t, data + words[i] * WORD, s->sh_addr + words[i] * WORD,
+				     &found[i]);
+	if (r < 0)
+		return r;
+	read_row(t, 0, &first, &record);
+	if (found[0] == t->address && found[1] == found[2] + first)
+		t->text = found[2];
+	return 0;
+}
+
+/* Whether Go's own entry point has that name, such as _rt0_amd64_linux. */
+static bool is_entry_name(const char *name)
+{
+	static const char start[] = "_rt0_", end[] = "_linux";
+	size_t bytes = strnlen(name, NAME_TABLE_TEXT_BYTES);
+
+	return strncmp(name, start, strlen(start)) == 0 && bytes > strlen(end) &&
+	       strcmp(name + bytes - strlen(end), end) == 0;
+}
+
+/*
+ * Takes the start of the section .text, where Go's own linker puts the text. Another linker puts
+ * the C library's code there first: so Go's entry point must then be where the program starts.
+ */
+static int find_entry_text(struct go_table *t)
+{
+	const Elf64_Shdr *s;
+	uint64_t offset, record, name;
+
+	if (elf_reader_find(&t->gather->file, ".text", &s) < 0)
+		return 0;
+	for (uint64_t i = 0; i < t->count; i++) {
+		read_row(t, i, &offset, &record);
+		if (s->sh_addr + offset != t->gather->file.header.e_entry ||
+		    find_name(t, record, &name) < 0 || !is_entry_name((const char *)t->data + name))
+			continue;
+		t->text = s->sh_addr;
+		break;
+	}
+	return 0;
+}
+
+/*
+ * Finds where the text begins: the table counts from there. The header says it, but no more since
+ * Go 1.26. -ENODATA when nothing that can be trusted says it.
+ */
+static int find_text(struct go_table *t)
+{
+	const size_t at = 8 + 2 * WORD;
+	int r;
+
+	r = read_filled_word(t, t->data + at, t->address + at, &t->text);
+	if (r >= 0 && t->text == 0)
+		r = find_module_text(t);
+	if (r >= 0 && t->text == 0)
+		r = find_entry_text(t);
+	if (r < 0)
+		return r;
+	return t->text != 0 ? 0 : -ENODATA;
+}
+
+/* Checks that the functions' table lies within the section. */
+static int check_functions(struct go_table *t)
+{
+	size_t half = t->layout == GO_1_18 ? 4 : WORD;
+
+	/* Half a row after the last one has the end of the last function. */
+	if (!holds_items(t, t->functions, t->count + 1, 2 * half) && t->count > 0)
+		t->count--;
+	return holds_items(t, t->functions, t->count + 1, 2 * half) ? 0 : -EBADMSG;
+}
+
+static int read_header(struct go_table *t)
+{
+	size_t names;
+	int r;
+
+	r = find_layout(t);
+	if (r < 0)
+		return r;
+	t->count = read_word(t, 8, WORD);
+	if (t->count > t->gather->limits.symbols)
+		return -EFBIG;
+	names = t->layout == GO_1_16 ? 8 + 2 * WORD : 8 + 3 * WORD;
+	t->names = t->layout == GO_1_2 ? 0 : read_word(t, names, WORD);
+	t->functions = t->layout == GO_1_2 ? 8 + WORD : read_word(t, names + 4 * WORD, WORD);
+	r = check_functions(t);
+	if (r < 0)
+		return r;
+	return t->layout == GO_1_18 ? find_text(t) : 0;
+}
+
+/* Adds function `i`, which ends where the next one begins. -EBADMSG ends the reading. */
+static int take_function(struct go_table *t, uint64_t i)
+{
+	uint64_t address, next, record, other, name;
+	int r;
+
+	read_row(t, i, &address, &record);
+	read_row(t, i + 1, &next, &other);
+	if (next < address)
+		return -EBADMSG;
+	r = find_name(t, record, &name);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
 	return elf_gather_push(t->gather,
 			       &(struct elf_function){
 				       .address = address,
@@ -173,14 +279,8 @@ static int take_function(struct go_table *t, uint64_t i)
 
 static int read_functions(struct go_table *t)
 {
-	size_t half = t->layout == GO_1_18 ? 4 : WORD;
 	int r;
 
-	/* Half a row after the last one has the end of the last function. */
-	if (!holds_items(t, t->functions, t->count + 1, 2 * half) && t->count > 0)
-		t->count--;
-	if (!holds_items(t, t->functions, t->count + 1, 2 * half))
-		return -EBADMSG;
 	for (uint64_t i = 0; i < t->count; i++) {
 		r = take_function(t, i);
 		if (r < 0)

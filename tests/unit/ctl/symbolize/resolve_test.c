@@ -319,7 +319,9 @@ static void agree_on_folder(const char *stamp)
 			continue;
 		/* Its link leads the agent to the debug file beside it. */
 		counts = agree(path, strcmp(entry->d_name, "split") != 0 ? &none : &beside);
-		assert_true(counts.named >= 2);
+		/* Some of these say nowhere where their functions lie. */
+		if (strncmp(entry->d_name, "go_26_", 6) != 0)
+			assert_true(counts.named >= 2);
 		if (!strncmp(entry->d_name, "plt_", 4))
 			assert_true(counts.stubs >= 2);
 	}

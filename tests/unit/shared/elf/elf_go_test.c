@@ -72,11 +72,84 @@ static void test_go_layouts(void **state)
 	}
 }
 
+/*
+ * Since Go 1.26 the header of the table does not say where the text begins. Where another linker
+ * has put code before it, the section .text does not say it either.
+ */
+static void test_text_start(void **state)
+{
+	static const struct {
+		const char *program, *second;
+		uint64_t code; /* bytes in .text before Go's */
+	} cases[] = {
+		{ "go_26_module", "main.(*T).second", 48 },
+		{ "go_26_pie", "main.(*T).second", 48 },
+		{ "go_26_entry", "_rt0_amd64_linux", 0 },
+		/* Nothing says it that is true: no name. */
+		{ "go_26_false", NULL, 0 },
+		{ "go_26_crt", NULL, 0 },
+		{ "go_26_bare", NULL, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct elf_image image = elf_testing_open(elf_testing_folder, cases[i].program);
+		struct elf_symbols *s = elf_testing_read(cases[i].program);
+		const Elf64_Shdr *text;
+		struct elf_reader e;
+		uint64_t start;
+
+		if (s->names.count != (cases[i].second ? 2 : 0))
+			print_error("%s: %zu names\n", cases[i].program, s->names.count);
+		assert_int_equal(s->names.count, cases[i].second ? 2 : 0);
+		assert_int_equal(elf_reader_open(&image, &e), 0);
+		assert_int_equal(elf_reader_sections(&e), 0);
+		assert_int_equal(elf_reader_find(&e, ".text", &text), 0);
+		if (cases[i].second) {
+			assert_int_equal(s->names.keys[0], text->sh_offset + cases[i].code);
+			assert_string_equal(elf_symbols_find(s, s->names.keys[0], &start),
+					    "main.first");
+			assert_string_equal(elf_symbols_find(s, s->names.keys[1], &start),
+					    cases[i].second);
+		}
+		elf_reader_done(&e);
+		elf_symbols_free(s);
+		close(image.fd);
+	}
+}
+
+/* A real program of that kind: what has a name has the right one. */
+static void test_text_start_of_program(void **state)
+{
+	struct elf_symbols *s, *whole;
+
+	if (!elf_testing_go_folder[0])
+		skip();
+	s = elf_testing_read_in(elf_testing_go_folder, "go_external", NULL);
+	whole = elf_testing_read_in(elf_testing_go_folder, "go_external.whole", NULL);
+	for (size_t i = 0; i < whole->names.count; i++) {
+		const char *name = name_table_text(&whole->names, i), *found;
+		uint64_t start;
+
+		/* Hand-written assembly and generated code are called otherwise there. */
+		if ((strncmp(name, "main.", 5) != 0 && strncmp(name, "runtime.m", 9) != 0) ||
+		    strchr(name, ' ') || strstr(name, "abi0") || strstr(name, "..") ||
+		    whole->names.sizes[i] == 0)
+			continue;
+		found = elf_symbols_find(s, whole->names.keys[i], &start);
+		if (found)
+			assert_string_equal(found, name);
+	}
+	elf_symbols_free(s);
+	elf_symbols_free(whole);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_go_layouts),
 		cmocka_unit_test(test_go),
+		cmocka_unit_test(test_text_start),
+		cmocka_unit_test(test_text_start_of_program),
 	};
 
 	return elf_testing_start(argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL) : 2;

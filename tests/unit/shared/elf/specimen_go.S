@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * specimen_go.S: two functions and a .gopclntab about them, as Go's linkers laid it out: LAYOUT 2 (Go 1.2),
- * 16 (1.16), 18 (1.18), 20 (1.20). debug/gosym/pclntab.go has the fields.
+ * 16 (1.16), 18 (1.18), 20 (1.20), 26 (1.26, whose header does not say where the text begins). debug/gosym/pclntab.go has
+ * the fields. CRT: code that is not Go's stands before it. MODULE: with the section of runtime.moduledata, which says as
+ * lowest address MODULE. SECOND is the name of the second function.
  */
+#ifndef SECOND
+#define SECOND "main.(*T).second"
+#endif
 	.text
+#ifdef CRT
+	.globl _start
+_start:
+	.skip 48, 0x90
+#endif
 	.globl first
 first:
 	.skip 16, 0x90
+	.globl second
 second:
 	.skip 32, 0x90
 end:
@@ -27,7 +38,9 @@ table:
 	.quad 2
 #if LAYOUT > 2
 	.quad 0
-#if LAYOUT > 16
+#if LAYOUT == 26
+	.quad 0
+#elif LAYOUT > 16
 	.quad first
 #endif
 	.quad names - table
@@ -65,5 +78,15 @@ names:
 first_name:
 	.asciz "main.first"
 second_name:
-	.asciz "main.(*T).second"
+	.asciz SECOND
 	.skip 64
+
+#ifdef MODULE
+	.section .go.module, "aw"
+	.balign 32
+	.quad table
+	.fill 19, 8, 0
+	.quad MODULE, end
+	.quad first, end
+	.fill 16, 8, 0
+#endif
