@@ -10,6 +10,7 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/mapped_file.h"
 #include "bpf/process_marks.h"
 #include "bpf/scope.h"
 #include "bpf/task_keys.h"
@@ -175,9 +176,9 @@ static __always_inline __u32 find_mapping_flags(struct task_struct *task,
 {
 	struct mm_struct *mm = task->mm;
 
-	if (file)
+	if (file && !mapped_file_is_memory(vma, file))
 		return file->f_inode == mm->exe_file->f_inode ? MAPPING_IS_EXE : 0;
-	if (bpf_core_field_exists(mm->context.vdso) &&
+	if (!file && bpf_core_field_exists(mm->context.vdso) &&
 	    (unsigned long)mm->context.vdso == vma->vm_start)
 		return MAPPING_VDSO;
 	return MAPPING_ANON;
@@ -247,7 +248,7 @@ static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_
 	s->record.flags = find_mapping_flags(task, vma, file);
 	s->record.path_bytes = 0;
 	s->record.pad = 0;
-	if (file) {
+	if (file && !(s->record.flags & MAPPING_ANON)) {
 		s->record.file_offset = (__u64)vma->vm_pgoff << page_shift();
 		s->record.inode = file->f_inode->i_ino;
 		s->record.device = file->f_inode->i_sb->s_dev;

@@ -16,6 +16,11 @@
 #define PF_KTHREAD 0x00200000u
 #define VM_WRITE   0x00000002ul
 #define VM_EXEC	   0x00000004ul
+#define VM_SHARED  0x00000008ul
+
+/* super_block.s_magic (include/uapi/linux/magic.h). */
+#define TMPFS_MAGIC	0x01021994ul
+#define HUGETLBFS_MAGIC 0x958458f6ul
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -57,10 +62,12 @@ struct signal_struct {
 
 struct super_block {
 	__u32 s_dev;
+	unsigned long s_magic;
 };
 
 struct inode {
 	unsigned long i_ino;
+	unsigned int i_nlink;
 	struct super_block *i_sb;
 };
 
@@ -105,6 +112,7 @@ struct vm_area_struct {
 	unsigned long vm_pgoff;
 	struct file *vm_file;
 	struct mm_struct *vm_mm;
+	const void *vm_ops;
 };
 
 struct task_struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * mapped_file.h: finds the file that is mapped at an address of a process, in the kernel's own
- * mappings.
+ * mappings, and tells files from memory that the kernel keeps as a file.
  */
 #ifndef TROCAR_BPF_MAPPED_FILE_H
 #define TROCAR_BPF_MAPPED_FILE_H
@@ -12,6 +12,37 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel.h"
+
+/*
+ * Returns true for a mapping of memory. `file` is vma->vm_file, loaded once by the caller: newer
+ * verifiers demand a test of each load. Memory that processes share, or that lies in huge pages, is
+ * a file too, one without a name in any folder: "/dev/zero", "/memfd:NAME", "/anon_hugepage" and
+ * "/SYSV..." of /proc/PID/maps. Compilers at run time keep code there, to have it mapped twice or
+ * in several processes. A program or a library is never mapped shared: so a private mapping of a
+ * memfd is a file.
+ */
+static __always_inline bool mapped_file_is_memory(const struct vm_area_struct *vma,
+						  const struct file *file)
+{
+	const struct inode *inode;
+	unsigned long magic;
+
+	/* Without operations a mapping is anonymous (vma_is_anonymous), such as /dev/zero's. */
+	if (!file || !vma->vm_ops)
+		return true;
+	inode = file->f_inode;
+	if (inode->i_nlink)
+		return false;
+	magic = inode->i_sb->s_magic;
+	return magic == HUGETLBFS_MAGIC || (magic == TMPFS_MAGIC && vma->vm_flags & VM_SHARED);
+}
+
+/* Returns the inode of the file of a mapping, 0 for memory. */
+static __always_inline __u64 mapped_file_inode(const struct vm_area_struct *vma,
+					       const struct file *file)
+{
+	return !file || mapped_file_is_memory(vma, file) ? 0 : file->f_inode->i_ino;
+}
 
 /*
  * Returns a number for the file of a mapping that the process cannot write to; 0 when there is

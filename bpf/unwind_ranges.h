@@ -39,7 +39,7 @@ static long take_range(struct task_struct *task, struct vm_area_struct *vma, voi
 	struct file *file = vma->vm_file;
 	__u64 pages = (vma->vm_end - vma->vm_start) >> UNWIND_RANGE_SHIFT;
 
-	if (!(vma->vm_flags & VM_EXEC) || (file ? file->f_inode->i_ino : 0) != w->inode)
+	if (!(vma->vm_flags & VM_EXEC) || mapped_file_inode(vma, file) != w->inode)
 		return 0;
 	if (pages > UNWIND_RANGE_PAGES_MAX) {
 		pages = UNWIND_RANGE_PAGES_MAX;

@@ -16,9 +16,13 @@
 
 static const char other[] = "(other)";
 
+/* Why a stack that was taken by frame pointers is short, when its process has a table by now. */
+static const char before_table[] = "before_table";
+
 int session_digest_init(struct summary *s)
 {
 	*s = (struct summary){};
+	idmap_init(&s->walked, SUMMARY_PROCESSES);
 	s->functions.rows = calloc(SUMMARY_KEYS, sizeof(*s->functions.rows));
 	s->modules.rows = calloc(SUMMARY_KEYS, sizeof(*s->modules.rows));
 	s->broken.rows = calloc(SUMMARY_KEYS, sizeof(*s->broken.rows));
@@ -33,6 +37,7 @@ void session_digest_done(struct summary *s)
 	free(s->functions.rows);
 	free(s->modules.rows);
 	free(s->broken.rows);
+	idmap_done(&s->walked);
 	*s = (struct summary){};
 }
 
@@ -79,6 +84,29 @@ static void tally_add(struct tally *t, const char *name, const char *detail, uin
 	t->total += weight;
 }
 
+/* Returns a hash of the stack's process, never 0. Two processes in 2^63 have the same. */
+static uint64_t hash_process(const struct stack *stack)
+{
+	return ((stack->start_ns ^ (uint64_t)stack->tgid << 40) * 0x9e3779b97f4a7c15ULL) | 1;
+}
+
+void session_digest_meet(struct summary *s, const struct stack *stack)
+{
+	uint64_t process = hash_process(stack);
+
+	/* Beyond SUMMARY_PROCESSES a process counts as one without a table. */
+	if (stack->flags & SAMPLE_UNWOUND && !idmap_get(&s->walked, process))
+		idmap_put(&s->walked, process, s);
+}
+
+/* Returns a word for why a broken stack ended, or NULL: by frame pointers, and without a table. */
+static const char *find_reason(const struct summary *s, const struct stack *stack)
+{
+	if (stack->flags & SAMPLE_UNWOUND)
+		return unwind_end_word(stack->stop_reason);
+	return idmap_get(&s->walked, hash_process(stack)) ? before_table : NULL;
+}
+
 static void add_quality(struct summary *s, const struct stack *stack,
 			const struct named_frame *frames, size_t n)
 {
@@ -93,8 +121,7 @@ static void add_quality(struct summary *s, const struct stack *stack,
 	else if (stack->user_frames)
 		s->by_pointers += stack->count;
 	if (quality == QUALITY_BROKEN && stack->user_frames && root && root->module)
-		tally_add(&s->broken, root->module, unwind_end_word(stack->stop_reason),
-			  stack->count);
+		tally_add(&s->broken, root->module, find_reason(s, stack), stack->count);
 }
 
 void session_digest_add(struct summary *s, const struct stack *stack,

@@ -13,11 +13,14 @@
 #include "consumer/session/session_result.h"
 #include "consumer/unwind/store/unwind_end.h"
 #include "shared/json/jsonw.h"
+#include "shared/tools/idmap.h"
 
 #define SUMMARY_TOP	5
 #define SUMMARY_MODULES 8
 #define SUMMARY_ADVICE	5    /* sentences */
 #define SUMMARY_KEYS	4096 /* distinct functions; the rest counts as "other" */
+
+#define SUMMARY_PROCESSES 65536 /* processes with a table that are told from those without */
 
 /* Weights by pair of names, in order of arrival. */
 struct tally {
@@ -39,11 +42,18 @@ struct summary {
 	uint64_t ends[UNWIND_END_COUNT_];
 	uint64_t by_pointers; /* samples whose stacks were taken by frame pointers */
 	uint64_t frames;      /* of all stacks, each as often as it was sampled */
+	struct idmap walked;  /* processes of which some stack was walked by a table */
 };
 
 /* Returns 0 or -ENOMEM. */
 int session_digest_init(struct summary *s);
 void session_digest_done(struct summary *s);
+
+/*
+ * Notes whether a table walked the stack. Call for all stacks before session_digest_add: the first
+ * samples of a process come before its table, and say nothing of how its files were built.
+ */
+void session_digest_meet(struct summary *s, const struct stack *stack);
 
 /*
  * Adds a stack; `frames` are its `n` named frames. Only the during phase counts for the headline.

@@ -363,6 +363,8 @@ static void put_stacks(struct report *r, const struct signal *signal)
 	if (stacks->count)
 		qsort(stacks->items, stacks->count, sizeof(struct stack *), by_weight);
 	for (size_t i = 0; i < stacks->count; i++)
+		session_digest_meet(&r->summary, stacks->items[i]);
+	for (size_t i = 0; i < stacks->count; i++)
 		put_stack(r, stacks->items[i]);
 	flush_batch(r);
 }

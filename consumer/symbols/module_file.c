@@ -8,12 +8,23 @@
 #include "shared/elf/elf_file.h"
 #include "shared/tools/macro.h"
 
+/*
+ * Whether the file is a memory file (memfd_create(2)): it was not removed, it never had a path. The
+ * broker opens none.
+ */
+static bool is_memory_file(const struct module *m)
+{
+	static const char prefix[] = "/memfd:";
+
+	return m->deleted && strncmp(m->path, prefix, strlen(prefix)) == 0;
+}
+
 enum reason module_file_open(const struct module *m, struct elf_image *ret_image)
 {
 	if (m->anonymous)
 		return REASON_ANONYMOUS;
 	if (m->deleted)
-		return REASON_DELETED;
+		return is_memory_file(m) ? REASON_MEMORY_FILE : REASON_DELETED;
 	if (strcmp(m->path, "[vdso]") == 0)
 		return vdso_image(ret_image) < 0 ? REASON_NO_FILE : REASON_NONE;
 	return elf_file_open(m->path, m->device, m->inode, ret_image);

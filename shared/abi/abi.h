@@ -300,7 +300,7 @@ struct task_record {
 enum mapping_flag {
 	MAPPING_IS_EXE = 1u << 0, /* same inode as the process's executable */
 	MAPPING_VDSO = 1u << 1,
-	MAPPING_ANON = 1u << 2, /* executable memory without a file: JIT */
+	MAPPING_ANON = 1u << 2, /* executable memory: JIT (mapped_file_is_memory) */
 	MAPPING_MORE = 1u << 3, /* no mapping: ask again with vma_from = end */
 	MAPPING_PATH_CUT = 1u << 4,
 };

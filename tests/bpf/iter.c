@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -257,6 +258,62 @@ static void map_many(int n)
 			     MAP_FAILED);
 }
 
+/* Returns what is said of the mapping at `start`. */
+static const struct seen *seen_at(const struct list *list, const void *start)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].record.start == (uintptr_t)start)
+			return &list->items[i];
+	fail_msg("no mapping at %p", start);
+	return NULL;
+}
+
+/* Memory that the kernel keeps as a file is memory: code in it was made at run time. */
+static void memory_is_no_file(bool tree)
+{
+	const int code = PROT_READ | PROT_WRITE | PROT_EXEC;
+	struct harness_options options = { .vmas_tree = tree };
+	struct harness *h = harness_new(&options);
+	_cleanup_close_ int zero = open("/dev/zero", O_RDWR | O_CLOEXEC);
+	_cleanup_close_ int memory = memfd_create("doublemapper", MFD_CLOEXEC);
+	int segment = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0700);
+	void *at[] = {
+		mmap(NULL, 4096, code, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+		mmap(NULL, 4096, code, MAP_PRIVATE, zero, 0),
+		mmap(NULL, 4096, code, MAP_SHARED, memory, 0),
+		shmat(segment, NULL, SHM_EXEC),
+		/* A program or a library in a memory file is a file. */
+		mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, memory, 0),
+	};
+	const size_t count = sizeof(at) / sizeof(*at), file = count - 1;
+	struct list *list;
+
+	assert_int_equal(shmctl(segment, IPC_RMID, NULL), 0);
+	assert_int_equal(ftruncate(memory, 4096), 0);
+	harness_target_set(h, getpid(), 0);
+	for (size_t i = 0; i < count; i++)
+		assert_ptr_not_equal(at[i], MAP_FAILED);
+	list = mappings(h, getpid());
+	for (size_t i = 0; i < count; i++) {
+		const struct seen *seen = seen_at(list, at[i]);
+
+		assert_int_equal(!!(seen->record.flags & MAPPING_ANON), i != file);
+		assert_int_equal(seen->record.inode != 0, i == file);
+		assert_int_equal(seen->record.path_bytes != 0, i == file);
+	}
+	assert_string_equal(seen_at(list, at[file])->path, "/memfd:doublemapper (deleted)");
+	free(list);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(munmap(at[i], 4096), 0);
+	harness_free(h);
+}
+
+static void vmas_tell_memory_from_files(void **state)
+{
+	memory_is_no_file(false);
+	memory_is_no_file(true);
+}
+
 static void many_mappings_come_in_parts(void **state)
 {
 	map_many(MANY);
@@ -350,6 +407,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(vmas_open_agrees_with_proc),
 		cmocka_unit_test(vmas_tree_agrees_with_proc),
 		cmocka_unit_test(vmas_of_watched_cgroups_only),
+		cmocka_unit_test(vmas_tell_memory_from_files),
 		cmocka_unit_test(many_mappings_come_in_parts),
 		cmocka_unit_test(contended_is_never_less),
 		cmocka_unit_test(ksyms_have_addresses),

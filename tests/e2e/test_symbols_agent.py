@@ -239,6 +239,81 @@ let end = Date.now() + 40000; while (Date.now() < end) sellTheCrates(5e6);""")
         t.end(process)
 
 
+MEMORY = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <unistd.h>
+/* push %rbp; mov %rsp,%rbp; 1: dec %rdi; jnz 1b; pop %rbp; ret */
+static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0xff, 0xcf, 0x75, 0xfb, 0x5d, 0xc3 };
+static void *in_memfd(void)
+{
+	int fd = memfd_create("doublemapper", 0);
+	void *written;
+	if (ftruncate(fd, 4096))
+		return NULL;
+	written = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	memcpy(written, code, sizeof(code));
+	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+}
+static void *in_segment(void)
+{
+	int segment = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0700);
+	void *at = shmat(segment, NULL, SHM_EXEC);
+	shmctl(segment, IPC_RMID, NULL); /* it goes with the process */
+	memcpy(at, code, sizeof(code));
+	return at;
+}
+int main(void)
+{
+	static const char *const kinds[] = { "zero", "memfd", "sysv" };
+	void *at[] = {
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+		in_memfd(),
+		in_segment(),
+	};
+	char path[64];
+	FILE *map;
+	memcpy(at[0], code, sizeof(code));
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map = fopen(path, "w");
+	for (int i = 0; i < 3; i++)
+		fprintf(map, "%lx %zx compiled_in_%s\n", (unsigned long)at[i], sizeof(code), kinds[i]);
+	fclose(map);
+	alarm(60);
+	for (unsigned int i = 0;; i++)
+		((void (*)(unsigned long))at[i % 3])(20000000);
+}
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="its code is x86-64's")
+def test_compiled_code_in_shared_memory(t):
+    """Code in memory that the kernel keeps as a file: PHP's in /dev/zero, .NET's and Erlang's in a memfd."""
+    group = t.cgroup()
+    (t.folder / "memory.c").write_text(MEMORY)
+    command("cc", "-O1", "-o", t.folder / "memory", t.folder / "memory.c")
+    process = subprocess.Popen([t.folder / "memory"], stdin=subprocess.DEVNULL, cwd="/", stdout=subprocess.PIPE,
+                               preexec_fn=group.join)
+    t.processes.append(process)
+    until(lambda: os.path.exists(f"/tmp/perf-{process.pid}.map"), 10, "no perf map")
+    agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])))
+    agent.wait("watch.start", cgroup=group.path)
+    capture(agent, group, 500)  # its table is there behind this
+    stacks, end = capture(agent, group, 1500)
+    os.unlink(f"/tmp/perf-{process.pid}.map")
+    leaves = [s["frames"][0] for s in stacks]
+    for kind in ("zero", "memfd", "sysv"):
+        check([f for f in leaves if f["fn"] == f"compiled_in_{kind}"], f"{kind}: {leaves}")
+    check(all(f["kind"] == "jit" and f["module"] == "[anon]" for f in leaves if (f["fn"] or "compiled").startswith("compiled")),
+          f"{leaves}")
+    callers = [s["frames"][1]["fn"] for s in stacks if s["frames"][0]["kind"] == "jit" and len(s["frames"]) > 1]
+    check(callers and set(callers) == {"main"}, f"{callers}")
+    check(not [a for a in end["advice"] if "restart" in a], f"{end['advice']}")
+
+
 CRATES = """function sellTheCrates(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; }
 let end = Date.now() + %d; while (Date.now() < end) sellTheCrates(3e5);"""
 CONTAINED = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "sh", "-c",

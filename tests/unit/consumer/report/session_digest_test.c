@@ -158,6 +158,43 @@ static void test_quality(void **state)
 	json_object_put(root);
 }
 
+/*
+ * The first samples of a process come before its table, by frame pointers. That they are short says
+ * nothing of how the file was built: who rebuilds it wins nothing.
+ */
+static void test_before_table(void **state)
+{
+	struct named_frame frame = { .fn = "helper", .module = "/opt/app", .kind = "user" };
+	struct stack early = { .tgid = 7, .start_ns = 1, .user_frames = 1, .count = 5 };
+	struct stack walked = early, never = early;
+	json_object *root, *broken, *advice;
+
+	walked.flags = SAMPLE_UNWOUND;
+	walked.stop_reason = UNWIND_END_COMPLETE;
+	never.tgid = 8;
+	session_digest_meet(&summary, &early);
+	session_digest_meet(&summary, &walked);
+	session_digest_add(&summary, &early, &frame, 1);
+	session_digest_add(&summary, &walked, &frame, 1);
+	root = write_out();
+	broken = json_object_object_get(root, "modules_broken");
+	assert_int_equal(json_object_array_length(broken), 1);
+	assert_string_equal(text(json_object_array_get_idx(broken, 0), "reason"), "before_table");
+	assert_int_equal(json_object_array_length(json_object_object_get(root, "advice")), 0);
+	json_object_put(root);
+	/* A process without a table is another case, of the same module. */
+	session_digest_meet(&summary, &never);
+	session_digest_add(&summary, &never, &frame, 1);
+	root = write_out();
+	broken = json_object_object_get(root, "modules_broken");
+	assert_int_equal(json_object_array_length(broken), 2);
+	advice = json_object_object_get(root, "advice");
+	assert_int_equal(json_object_array_length(advice), 1);
+	assert_non_null(strstr(json_object_get_string(json_object_array_get_idx(advice, 0)),
+			       "-fno-omit-frame-pointer"));
+	json_object_put(root);
+}
+
 /* Stacks that end for want of a place in the table are no module's fault: that is said first. */
 static void test_no_place(void **state)
 {
@@ -311,6 +348,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_quality, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_before_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_self, setup, teardown),

@@ -16,6 +16,7 @@
 #include <sys/sysmacros.h>
 
 #include "consumer/symbols/symbols.h"
+#include "shared/elf/reason.h"
 #include "tests/unit/consumer/symbols/specimen_testing.h"
 
 enum specimen { PIE, STRIPPED, UUID, SPECIMENS };
@@ -117,6 +118,24 @@ static void test_not_borrowed(void **state)
 	symbols_free(s);
 }
 
+/*
+ * A memory file was never at any path: to start its process again would help nobody. The broker
+ * refuses it and is not asked.
+ */
+static void test_memory_file(void **state)
+{
+	struct lender lender = { .path = NULL };
+	struct symbols *s = fresh(1 << 20);
+	struct module *m = unreachable(s, paths[PIE], "/memfd:runc_cloned (deleted)");
+
+	symbols_set_borrow(s, lend, &lender);
+	place(s, m, 0x1000);
+	expect_why(s, m, "memory_file");
+	assert_int_equal(lender.asked, 0);
+	assert_null(strstr(reason_help("memory_file"), "restart"));
+	symbols_free(s);
+}
+
 /* The kernel's word on the build-id decides, on the host's file and on the broker's. */
 static void test_told(void **state)
 {
@@ -214,6 +233,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_borrowed),
 		cmocka_unit_test(test_not_borrowed),
+		cmocka_unit_test(test_memory_file),
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_build_id_borrowed),
 		cmocka_unit_test(test_one_table_for_copies),
