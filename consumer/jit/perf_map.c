@@ -20,17 +20,28 @@
 #define HEX_DIGITS_MAX	 16
 #define CLOCK_SLACK_S	 5
 
+/* A line of the file. Its place in the list is its age: the last line of the file comes first. */
 struct entry {
 	uint64_t start, size;
-	uint32_t age; /* 0: the last line of the file */
 	uint32_t text;
 };
 
+/* The function that counts from `start` to the start of the next piece. */
+struct piece {
+	uint64_t start;
+	uint32_t entry; /* NO_ENTRY: none */
+};
+
+#define NO_ENTRY UINT32_MAX
+
 struct jit_map {
-	struct entry *entries; /* owned; sorted by start, then age */
+	struct entry *entries; /* owned */
 	size_t count, space;
+	struct piece *pieces; /* owned; sorted by start */
+	size_t piece_count;
 	char *names; /* owned */
 	size_t names_bytes, names_space;
+	bool cut; /* lines before those that were read are left out */
 };
 
 static void perf_map_freep(struct jit_map **map)
@@ -43,6 +54,7 @@ void perf_map_free(struct jit_map *map)
 	if (!map)
 		return;
 	free(map->entries);
+	free(map->pieces);
 	free(map->names);
 	free(map);
 }
@@ -111,7 +123,7 @@ static int push_entry(struct jit_map *map, struct entry entry)
 static int take_line(struct jit_map *map, const char *line, size_t bytes)
 {
 	const char *at = line, *end = line + bytes;
-	struct entry entry = { .age = (uint32_t)map->count, .text = (uint32_t)map->names_bytes };
+	struct entry entry = { .text = (uint32_t)map->names_bytes };
 	size_t name;
 	int r;
 
@@ -124,13 +136,122 @@ static int take_line(struct jit_map *map, const char *line, size_t bytes)
 	return r < 0 ? r : push_entry(map, entry);
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
+/* A number of an entry with its start, to sort by. */
+struct by_start {
+	uint64_t start;
+	uint32_t entry;
+};
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->age < y->age ? -1 : x->age > y->age;
+static int compare_starts(const void *a, const void *b)
+{
+	const struct by_start *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/*
+ * A sweep over the addresses. `heap` has the entries that begin at or before the current address,
+ * the newest at its root. An entry that has ended stays in it until it comes to the root.
+ */
+struct sweep {
+	struct jit_map *map;
+	struct by_start *sorted; /* owned; entries by start */
+	uint32_t *heap;		 /* owned */
+	size_t heap_count, next;
+};
+
+static void sweep_done(struct sweep *s)
+{
+	free(s->sorted);
+	free(s->heap);
+}
+
+static void push_heap(struct sweep *s, uint32_t entry)
+{
+	size_t i = s->heap_count++;
+
+	for (; i > 0 && s->heap[(i - 1) / 2] > entry; i = (i - 1) / 2)
+		s->heap[i] = s->heap[(i - 1) / 2];
+	s->heap[i] = entry;
+}
+
+static void pop_heap(struct sweep *s)
+{
+	uint32_t entry = s->heap[--s->heap_count];
+	size_t i = 0, child;
+
+	while ((child = 2 * i + 1) < s->heap_count) {
+		child += child + 1 < s->heap_count && s->heap[child + 1] < s->heap[child];
+		if (s->heap[child] >= entry)
+			break;
+		s->heap[i] = s->heap[child];
+		i = child;
+	}
+	s->heap[i] = entry;
+}
+
+static uint64_t end_of(const struct sweep *s, uint32_t entry)
+{
+	return s->map->entries[entry].start + s->map->entries[entry].size;
+}
+
+/* Adds a piece from `start` on, unless the one before is of the same entry. */
+static void push_piece(struct jit_map *map, uint64_t start, uint32_t entry)
+{
+	if (map->piece_count > 0 && map->pieces[map->piece_count - 1].entry == entry)
+		return;
+	map->pieces[map->piece_count++] = (struct piece){ .start = start, .entry = entry };
+}
+
+/*
+ * Writes the piece at `address` and returns where the next one begins: where the newest entry there
+ * ends, or where the next entry begins. Each entry begins once and ends once, so there are at most
+ * two pieces for each.
+ */
+static uint64_t sweep_piece(struct sweep *s, uint64_t address)
+{
+	uint64_t next;
+
+	while (s->next < s->map->count && s->sorted[s->next].start == address)
+		push_heap(s, s->sorted[s->next++].entry);
+	while (s->heap_count > 0 && end_of(s, s->heap[0]) <= address)
+		pop_heap(s);
+	next = s->next < s->map->count ? s->sorted[s->next].start : UINT64_MAX;
+	if (s->heap_count == 0) {
+		push_piece(s->map, address, NO_ENTRY);
+		return next;
+	}
+	push_piece(s->map, address, s->heap[0]);
+	return MIN(next, end_of(s, s->heap[0]));
+}
+
+/*
+ * Cuts the entries into pieces that do not overlap, each of the newest entry there. Runtimes use
+ * the places of old code again and never clean the file, so any number of entries may hold one
+ * address.
+ */
+static int cut_pieces(struct jit_map *map)
+{
+	_cleanup_(sweep_done) struct sweep s = { .map = map };
+	struct piece *fitting;
+
+	if (map->count == 0)
+		return 0;
+	s.sorted = calloc(map->count, sizeof(*s.sorted));
+	s.heap = calloc(map->count, sizeof(*s.heap));
+	map->pieces = calloc(2 * map->count, sizeof(*map->pieces));
+	if (!s.sorted || !s.heap || !map->pieces)
+		return -ENOMEM;
+	for (size_t i = 0; i < map->count; i++)
+		s.sorted[i] =
+			(struct by_start){ .start = map->entries[i].start, .entry = (uint32_t)i };
+	qsort(s.sorted, map->count, sizeof(*s.sorted), compare_starts);
+	for (uint64_t at = s.sorted[0].start; s.heap_count > 0 || s.next < map->count;)
+		at = sweep_piece(&s, at);
+	fitting = realloc(map->pieces, map->piece_count * sizeof(*fitting));
+	if (fitting)
+		map->pieces = fitting;
+	return 0;
 }
 
 int perf_map_parse(const char *text, size_t bytes, struct jit_map **ret_map)
@@ -149,40 +270,43 @@ int perf_map_parse(const char *text, size_t bytes, struct jit_map **ret_map)
 			return r;
 		bytes = before ? start - 1 : 0;
 	}
-	if (map->count > 1)
-		qsort(map->entries, map->count, sizeof(*map->entries), by_start);
+	map->cut = bytes > 0;
+	r = cut_pieces(map);
+	if (r < 0)
+		return r;
 	*ret_map = TAKE_PTR(map);
 	return 0;
 }
 
 const char *perf_map_find(const struct jit_map *map, uint64_t address, uint64_t *ret_start)
 {
-	const struct entry *best = NULL;
-	size_t low = 0, high = map->count;
+	const struct entry *found;
+	size_t low = 0, high = map->piece_count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (map->entries[middle].start <= address)
+		if (map->pieces[middle].start <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (size_t back = 1; back <= PERF_MAP_OVERLAP_MAX && back <= low; back++) {
-		const struct entry *e = &map->entries[low - back];
-
-		if (address - e->start < e->size && (!best || e->age < best->age))
-			best = e;
-	}
-	if (!best)
+	if (low == 0 || map->pieces[low - 1].entry == NO_ENTRY)
 		return NULL;
-	*ret_start = best->start;
-	return map->names + best->text;
+	found = &map->entries[map->pieces[low - 1].entry];
+	*ret_start = found->start;
+	return map->names + found->text;
+}
+
+bool perf_map_is_cut(const struct jit_map *map)
+{
+	return map->cut;
 }
 
 size_t perf_map_bytes(const struct jit_map *map)
 {
-	return sizeof(*map) + map->space * sizeof(*map->entries) + map->names_space;
+	return sizeof(*map) + map->space * sizeof(*map->entries) +
+	       map->piece_count * sizeof(*map->pieces) + map->names_space;
 }
 
 /*
@@ -324,9 +448,18 @@ enum reason perf_map_open(const char *folder, const struct process_key *process,
 	return open_map(path, owner, process, ret_fd);
 }
 
+/* Returns the first whole line of a part of a file, which begins within some line. */
+static const char *skip_broken_line(const char *text, size_t bytes)
+{
+	const char *end = memchr(text, '\n', bytes);
+
+	return end ? end + 1 : text + bytes;
+}
+
 enum reason perf_map_load(int fd, const struct process_key *process, struct jit_map **ret_map)
 {
 	_cleanup_free_ char *text = NULL;
+	const char *begin;
 	uint64_t bytes, offset;
 	struct stat st;
 	ssize_t n;
@@ -346,5 +479,9 @@ enum reason perf_map_load(int fd, const struct process_key *process, struct jit_
 	n = read_part(fd, text, (size_t)bytes, offset);
 	if (n < 0)
 		return REASON_READ_ERROR;
-	return perf_map_parse(text, (size_t)n, ret_map) < 0 ? REASON_NO_MEMORY : REASON_NONE;
+	begin = offset > 0 ? skip_broken_line(text, (size_t)n) : text;
+	if (perf_map_parse(begin, (size_t)(text + n - begin), ret_map) < 0)
+		return REASON_NO_MEMORY;
+	(*ret_map)->cut |= offset > 0;
+	return REASON_NONE;
 }

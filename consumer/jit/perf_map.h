@@ -4,12 +4,13 @@
  * writes for profilers: /tmp/perf-PID.map, a line "START SIZE NAME" for each function, the numbers
  * in hex (Linux tools/perf/Documentation/jit-interface.txt). The file belongs to the watched
  * process: it may be of any size, sparse, and change during the read. Of a large file only the end
- * is read, which is the newest; where entries overlap, the later one counts. The parser is fuzzed
- * (tests/fuzz/symbols/jit.c).
+ * is read, which is the newest; where entries overlap, the later one counts: the parser cuts them
+ * into pieces that do not overlap. The parser is fuzzed (tests/fuzz/symbols/jit.c).
  */
 #ifndef TROCAR_CONSUMER_JIT_PERF_MAP_H
 #define TROCAR_CONSUMER_JIT_PERF_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +21,6 @@
 #define PERF_MAP_BYTES_MAX   (16u << 20) /* bytes read from the file's end */
 #define PERF_MAP_SYMBOLS_MAX 200000	 /* the newest entries that are kept */
 #define PERF_MAP_NAME_BYTES  512	 /* NUL included; a longer name is cut */
-#define PERF_MAP_OVERLAP_MAX 64 /* entries searched for an earlier one that reaches further */
 
 struct jit_map;
 
@@ -50,7 +50,11 @@ void perf_map_free(struct jit_map *map);
  */
 const char *perf_map_find(const struct jit_map *map, uint64_t address, uint64_t *ret_start);
 
-size_t perf_map_count(const struct jit_map *map);
+/*
+ * Whether the file has lines before those that were read: then a function without a name may stand
+ * there.
+ */
+bool perf_map_is_cut(const struct jit_map *map);
 
 /* Returns the bytes of heap. */
 size_t perf_map_bytes(const struct jit_map *map);

@@ -77,7 +77,7 @@ enum reason perf_map_names_find(struct jit *j, struct perf_map_files *files,
 		return p->reason;
 	fn = perf_map_find(p->map, address, ret_start);
 	if (!fn)
-		return REASON_NO_SYMBOL;
+		return perf_map_is_cut(p->map) ? REASON_PERF_MAP_CUT : REASON_NO_SYMBOL;
 	*ret_fn = fn;
 	return REASON_NONE;
 }

@@ -72,6 +72,58 @@ static void test_newest(void **state)
 	perf_map_free(map);
 }
 
+/* Where small functions have lived, a large new one covers their entries, however many they are. */
+static void test_newest_above_many(void **state)
+{
+	_cleanup_free_ char *text = malloc(1 << 16);
+	struct jit_map *map;
+	size_t at = 0;
+
+	assert_non_null(text);
+	for (unsigned int i = 0; i < 200; i++)
+		at += (size_t)snprintf(text + at, (1 << 16) - at, "%x 20 small_%u\n",
+				       0x100000 + i * 0x20, i);
+	snprintf(text + at, (1 << 16) - at, "100000 4000 living_now\n");
+	map = parse(text);
+	for (uint64_t address = 0x100000; address < 0x104000; address += 0x10)
+		expect(map, address, "living_now", 0x100000);
+	expect(map, 0x104000, NULL, 0);
+	perf_map_free(map);
+}
+
+#define RANDOM_LINES 400
+#define RANDOM_SPACE 0x800
+
+/* Each address has the function of the last line that holds it, as a search of all lines finds. */
+static void test_newest_of_random(void **state)
+{
+	for (unsigned int seed = 1; seed <= 20; seed++) {
+		char text[RANDOM_LINES * 24], name[16];
+		uint64_t starts[RANDOM_LINES], sizes[RANDOM_LINES], random = seed;
+		struct jit_map *map;
+		size_t at = 0;
+
+		for (unsigned int i = 0; i < RANDOM_LINES; i++) {
+			random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+			starts[i] = 0x10000 + (random >> 33) % RANDOM_SPACE;
+			sizes[i] = 1 + (random >> 48) % (i % 7 ? 16 : 300);
+			at += (size_t)snprintf(text + at, sizeof(text) - at,
+					       "%" PRIx64 " %" PRIx64 " f%u\n", starts[i], sizes[i],
+					       i);
+		}
+		map = parse(text);
+		for (uint64_t a = 0xfff0; a < 0x10000 + RANDOM_SPACE + 400; a++) {
+			int i = RANDOM_LINES - 1;
+
+			while (i >= 0 && a - starts[i] >= sizes[i])
+				i--;
+			snprintf(name, sizeof(name), "f%d", i);
+			expect(map, a, i < 0 ? NULL : name, i < 0 ? 0 : starts[i]);
+		}
+		perf_map_free(map);
+	}
+}
+
 static void test_malformed(void **state)
 {
 	static const char text[] = "\n \n1\n1 2\n1 2 \nzz 1 a\n1 zz a\n"
@@ -112,6 +164,7 @@ static void test_walls(void **state)
 	expect(map, oldest, "a", oldest);
 	expect(map, 0x1000 + lines - 1, "a", 0x1000 + lines - 1);
 	assert_int_equal(strlen(perf_map_find(map, 0x10, &start)), PERF_MAP_NAME_BYTES - 1);
+	assert_true(perf_map_is_cut(map));
 	perf_map_free(map);
 }
 
@@ -155,11 +208,11 @@ static void test_file(void **state)
 	rmdir(folder);
 }
 
-/* Of a file that is mostly a hole only the end is read. */
+/* Of a file that is mostly a hole only the end is read: the line that it cuts is no line. */
 static void test_sparse(void **state)
 {
 	char folder[] = "/tmp/jit_map_test.XXXXXX", path[64];
-	static const char line[] = "\n5000 10 good\n";
+	static const char line[] = "7f5000 10 good\n";
 	struct process_key key = jit_testing_self();
 	struct jit_map *map = NULL;
 	off_t far = (off_t)1 << 40;
@@ -170,11 +223,20 @@ static void test_sparse(void **state)
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	assert_true(fd >= 0);
 	assert_int_equal(pwrite(fd, line, strlen(line), far), strlen(line));
-	close(fd);
+	assert_int_equal(pwrite(fd, line, strlen(line), far + PERF_MAP_BYTES_MAX - 2),
+			 strlen(line));
+	assert_int_equal(pwrite(fd, "\n", 1, far + PERF_MAP_BYTES_MAX - 3), 1);
 	assert_int_equal(read_map(folder, &key, &map), REASON_NONE);
-	expect(map, 0x5000, "good", 0x5000);
-	expect(map, 0x5010, NULL, 0);
+	assert_true(perf_map_is_cut(map));
+	expect(map, 0x7f5000, "good", 0x7f5000);
+	expect(map, 0x7f5010, NULL, 0);
 	perf_map_free(map);
+	/* What is read begins behind the first line's "7f": 5000 is no address of it. */
+	assert_int_equal(ftruncate(fd, far + PERF_MAP_BYTES_MAX + 2), 0);
+	assert_int_equal(read_map(folder, &key, &map), REASON_NONE);
+	expect(map, 0x5000, NULL, 0);
+	perf_map_free(map);
+	close(fd);
 	unlink(path);
 	rmdir(folder);
 }
@@ -216,6 +278,27 @@ static void test_kept(void **state)
 			 REASON_NO_PERF_MAP);
 	perf_map_names_done(&j);
 	perf_map_files_done(&files);
+}
+
+/* Of a map that is longer than what is read of it, a function without a name may be in the rest. */
+static void test_cut(void **state)
+{
+	struct process_key key = jit_testing_self();
+	struct perf_map_files files;
+	struct jit j = { 0 };
+	const char *fn = NULL;
+	uint64_t start = 0;
+	char path[64];
+
+	perf_map_files_init(&files, PERF_MAP_FOLDER);
+	snprintf(path, sizeof(path), PERF_MAP_FOLDER "/perf-%u.map", key.tgid);
+	jit_testing_write(path, "5000 10 first\n");
+	assert_int_equal(truncate(path, PERF_MAP_BYTES_MAX + 100), 0);
+	assert_int_equal(perf_map_names_find(&j, &files, &key, 0x5004, 1 << 20, &fn, &start),
+			 REASON_PERF_MAP_CUT);
+	perf_map_names_done(&j);
+	perf_map_files_done(&files);
+	unlink(path);
 }
 
 /* What the broker hands over is looked at too. */
@@ -262,10 +345,17 @@ static void test_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),	  cmocka_unit_test(test_newest),
-		cmocka_unit_test(test_malformed), cmocka_unit_test(test_walls),
-		cmocka_unit_test(test_file),	  cmocka_unit_test(test_sparse),
-		cmocka_unit_test(test_kept),	  cmocka_unit_test(test_load),
+		cmocka_unit_test(test_newest_above_many),
+		cmocka_unit_test(test_newest_of_random),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_newest),
+		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_walls),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_sparse),
+		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_load),
 		cmocka_unit_test(test_left),
 	};
 
