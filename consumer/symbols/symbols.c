@@ -183,6 +183,7 @@ static enum reason read_image(struct symbols *s, struct module *m, const struct 
 	const struct elf_finder finder = { .open = debug_file_open, .context = &debug };
 	const struct elf_symbols_options options = { .finder = &finder };
 	struct elf_symbols *table;
+	enum reason reason;
 	int r;
 
 	__atomic_fetch_add(&s->stats.files_read, 1, __ATOMIC_RELAXED);
@@ -194,8 +195,9 @@ static enum reason read_image(struct symbols *s, struct module *m, const struct 
 		return REASON_OTHER_FILE;
 	}
 	if (table->names.count == 0) {
+		reason = table->cut ? REASON_TOO_LARGE : REASON_STRIPPED;
 		elf_symbols_free(table);
-		return REASON_STRIPPED;
+		return reason;
 	}
 	s->table_bytes += elf_symbols_bytes(table);
 	account_bytes(s, elf_symbols_bytes(table), table->names.count, true);
@@ -399,7 +401,9 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 	touch_module(s, m);
 	raw = elf_symbols_find(m->symbols, caller && offset > 0 ? offset - 1 : offset, &start);
 	if (!raw)
-		return count_nameless(s, reason_word(REASON_NO_SYMBOL), ret_name);
+		return count_nameless(
+			s, reason_word(m->symbols->cut ? REASON_TOO_LARGE : REASON_NO_SYMBOL),
+			ret_name);
 	fn = prettify_name(s, m, raw);
 	*ret_name = (struct symbol_name){
 		.fn = fn,

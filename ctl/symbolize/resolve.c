@@ -51,7 +51,9 @@ static enum unnamed find_reason(const struct resolve *r, int error)
 {
 	switch (error) {
 	case 0:
-		return r->symbols->names.count > 0 ? UNNAMED_NOT : UNNAMED_STRIPPED;
+		if (r->symbols->names.count > 0)
+			return UNNAMED_NOT;
+		return r->symbols->cut ? UNNAMED_TOO_LARGE : UNNAMED_STRIPPED;
 	case -ENODATA:
 		return UNNAMED_NO_LAYOUT;
 	case -ENOEXEC:
@@ -118,7 +120,7 @@ void resolve_find(struct resolve *r, uint64_t offset, struct answer *ret_answer)
 	uint64_t address;
 
 	if (!take_name(r, offset, &answer) && !answer.unnamed)
-		answer.unnamed = UNNAMED_NO_SYMBOL;
+		answer.unnamed = r->symbols->cut ? UNNAMED_TOO_LARGE : UNNAMED_NO_SYMBOL;
 	if (r->lines.dwarf && elf_reader_address(&r->layout, offset, &address))
 		resolve_lines_find(&r->lines, address, &answer);
 	*ret_answer = answer;

@@ -24,6 +24,8 @@ static int compute_crc(const struct elf_image *image, uint32_t *ret_crc)
 
 	if (!part)
 		return -ENOMEM;
+	if (image->bytes > DEBUG_FILE_CRC_MAX)
+		return -EFBIG;
 	for (uint64_t at = 0; at < image->bytes;) {
 		ssize_t n = pread(image->fd, part, CRC_AT_A_TIME, (off_t)at);
 

@@ -12,6 +12,10 @@
 
 #define DEBUG_FILE_ROOT "/usr/lib/debug"
 
+/* Longest debug file that is read as a whole for its CRC: only a file without a build-id needs it.
+ */
+#define DEBUG_FILE_CRC_MAX (1u << 30)
+
 /* The stripped file whose debug file is searched. */
 struct debug_file {
 	const char *root; /* DEBUG_FILE_ROOT */

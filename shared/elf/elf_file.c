@@ -75,11 +75,8 @@ static enum reason hold_path(const char *path, bool follow, struct stat *ret_sta
 
 static enum reason open_held_file(int held_fd, const struct stat *st, struct elf_image *ret_image)
 {
-	int fd;
+	int fd = regular_open(held_fd);
 
-	if ((uint64_t)st->st_size > ELF_FILE_MAX)
-		return REASON_TOO_LARGE;
-	fd = regular_open(held_fd);
 	if (fd < 0)
 		return map_open_error(-fd);
 	*ret_image = (struct elf_image){ .fd = fd, .bytes = (uint64_t)st->st_size };
@@ -125,8 +122,6 @@ enum reason elf_file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_i
 	other = st.st_ino != inode;
 	if (other ? !is_device_vague(fd) : !matches_device(fd, st.st_dev, device))
 		return REASON_OTHER_FILE;
-	if ((uint64_t)st.st_size > ELF_FILE_MAX)
-		return REASON_TOO_LARGE;
 	*ret_image = (struct elf_image){ .fd = fd, .bytes = (uint64_t)st.st_size };
 	*ret_vague = other;
 	return REASON_NONE;

@@ -2,7 +2,8 @@
 /*
  * elf_file.h: opens the file that a process has mapped, and no other. The path comes from a process
  * that may be hostile: only regular files are opened (shared/files/regular.h), so that no FIFO
- * blocks and no device is started.
+ * blocks and no device is started. A file may have any length: what is read of it is bounded where
+ * it is read.
  */
 #ifndef TROCAR_SHARED_ELF_ELF_FILE_H
 #define TROCAR_SHARED_ELF_ELF_FILE_H
@@ -12,8 +13,6 @@
 
 #include "shared/elf/elf_reader.h"
 #include "shared/elf/reason.h"
-
-#define ELF_FILE_MAX (1ULL << 30) /* longest file */
 
 /*
  * Opens `path` if it is a regular file with inode `inode` on `device` (kernel's dev_t, major << 20

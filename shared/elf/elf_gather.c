@@ -14,8 +14,12 @@
 /* One symbol table while it is read. */
 struct table {
 	const struct elf_reader *from;
-	uint64_t bias; /* difference of its addresses to the file's: prelink(8) moves files */
-	size_t base;   /* offset of its names in the strings */
+	uint64_t bias;	    /* difference of its addresses to the file's: prelink(8) moves files */
+	size_t base;	    /* offset of its names in the strings */
+	size_t names;	    /* bytes of its names that were read */
+	uint64_t all_names; /* bytes of its names in the file */
+	size_t most;	    /* entries that the gather may have with those of this table */
+	bool cut;	    /* a limit has left functions out */
 };
 
 void elf_gather_done(struct elf_gather *g)
@@ -32,6 +36,7 @@ struct elf_gather_mark elf_gather_mark(const struct elf_gather *g)
 		.string_bytes = g->string_bytes,
 		.entry_count = g->entry_count,
 		.symbol_count = g->symbol_count,
+		.cut = g->cut,
 	};
 }
 
@@ -40,6 +45,7 @@ void elf_gather_rewind(struct elf_gather *g, struct elf_gather_mark mark)
 	g->string_bytes = mark.string_bytes;
 	g->entry_count = mark.entry_count;
 	g->symbol_count = mark.symbol_count;
+	g->cut = mark.cut;
 }
 
 /* Makes room for `bytes` more and a NUL: for a large table exactly that, for small names more. */
@@ -75,24 +81,60 @@ int elf_gather_text(struct elf_gather *g, const void *text, size_t bytes, size_t
 	return 0;
 }
 
-int elf_gather_section(struct elf_gather *g, const struct elf_reader *from, const Elf64_Shdr *s,
-		       size_t *ret_at)
+/* Appends the first `bytes` bytes of the section and a NUL. */
+static int read_section(struct elf_gather *g, const struct elf_reader *from, const Elf64_Shdr *s,
+			uint64_t bytes, size_t *ret_at)
 {
 	int r;
 
-	if (s->sh_type == SHT_NOBITS || s->sh_offset > from->image->bytes ||
-	    s->sh_size > from->image->bytes - s->sh_offset)
-		return -EBADMSG;
-	r = reserve_strings(g, s->sh_size);
+	r = reserve_strings(g, bytes);
 	if (r < 0)
 		return r;
-	r = elf_reader_at(from->image, s->sh_offset, g->strings + g->string_bytes,
-			  (size_t)s->sh_size);
+	r = elf_reader_at(from->image, s->sh_offset, g->strings + g->string_bytes, (size_t)bytes);
 	if (r < 0)
 		return r;
 	*ret_at = g->string_bytes;
-	g->string_bytes += (size_t)s->sh_size;
+	g->string_bytes += (size_t)bytes;
 	g->strings[g->string_bytes++] = '\0';
+	return 0;
+}
+
+static bool lies_in_file(const struct elf_reader *from, const Elf64_Shdr *s)
+{
+	return s->sh_type != SHT_NOBITS && s->sh_offset <= from->image->bytes &&
+	       s->sh_size <= from->image->bytes - s->sh_offset;
+}
+
+int elf_gather_section(struct elf_gather *g, const struct elf_reader *from, const Elf64_Shdr *s,
+		       size_t *ret_at)
+{
+	return lies_in_file(from, s) ? read_section(g, from, s, s->sh_size, ret_at) : -EBADMSG;
+}
+
+/* Returns how much of `wanted` a table gets: all, or what is left less an eighth for others. */
+static uint64_t take_share(uint64_t wanted, uint64_t left)
+{
+	return wanted <= left ? wanted : left - left / 8;
+}
+
+/* Reads the names of a table. Of names that do not fit, the last one that is read must be whole. */
+static int read_names(struct elf_gather *g, struct table *t, const Elf64_Shdr *s)
+{
+	uint64_t left = g->limits.string_bytes - MIN(g->string_bytes + 2, g->limits.string_bytes);
+	uint64_t bytes = take_share(s->sh_size, left);
+	int r;
+
+	if (!lies_in_file(t->from, s))
+		return -EBADMSG;
+	r = read_section(g, t->from, s, bytes, &t->base);
+	if (r < 0)
+		return r;
+	while (bytes < s->sh_size && bytes > 0 && g->strings[t->base + bytes - 1] != '\0')
+		bytes--;
+	t->names = (size_t)bytes;
+	t->all_names = s->sh_size;
+	g->string_bytes = t->base + t->names + 1;
+	g->strings[g->string_bytes - 1] = '\0';
 	return 0;
 }
 
@@ -137,10 +179,13 @@ int elf_gather_push(struct elf_gather *g, const struct elf_function *f)
 	const Elf64_Phdr *segment = find_segment(g, f->address);
 	uint64_t room;
 
-	/* Keys are file offsets of 32 bits. */
-	if (!segment || segment->p_offset > UINT32_MAX ||
-	    segment->p_filesz > UINT32_MAX - segment->p_offset)
+	if (!segment)
 		return 0;
+	/* Keys are file offsets of 32 bits. */
+	if (segment->p_offset > UINT32_MAX || segment->p_filesz > UINT32_MAX - segment->p_offset) {
+		g->cut = true;
+		return 0;
+	}
 	room = segment->p_filesz - (f->address - segment->p_vaddr);
 	return push_entry(
 		g, (struct name_table_entry){
@@ -155,33 +200,43 @@ int elf_gather_push(struct elf_gather *g, const struct elf_function *f)
 /*
  * Returns whether a symbol can name code: a function, or an untyped one of hand-written assembly.
  */
-static bool names_code(const struct elf_reader *e, const Elf64_Sym *symbol, const char *text)
+static bool is_code(const struct elf_reader *e, const Elf64_Sym *symbol)
 {
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 	size_t section = symbol->st_shndx;
 
-	if (section == SHN_UNDEF || section == SHN_ABS || section == SHN_COMMON || !*text)
+	if (section == SHN_UNDEF || section == SHN_ABS || section == SHN_COMMON)
 		return false;
 	if (type == STT_FUNC || type == STT_GNU_IFUNC)
 		return true;
-	/*
-	 * Skip "$x" and the like, which mark code and data for arm's disassemblers, and the
-	 * assembler's ".L".
-	 */
 	return type == STT_NOTYPE && section < e->section_count &&
-	       (e->sections[section].sh_flags & SHF_EXECINSTR) && *text != '$' && *text != '.';
+	       (e->sections[section].sh_flags & SHF_EXECINSTR);
 }
 
-/* Adds one symbol if it is valid. */
-static int take_symbol(struct elf_gather *g, const struct table *t, const Elf64_Sym *symbol)
+/*
+ * Returns whether it is a name. Of untyped symbols skip "$x" and the like, which mark code and data
+ * for arm's disassemblers, and the assembler's ".L".
+ */
+static bool is_name(const Elf64_Sym *symbol, const char *text)
+{
+	return *text &&
+	       (ELF64_ST_TYPE(symbol->st_info) != STT_NOTYPE || (*text != '$' && *text != '.'));
+}
+
+/* Adds one symbol if it is valid and fits. */
+static int take_symbol(struct elf_gather *g, struct table *t, const Elf64_Sym *symbol)
 {
 	uint64_t address = symbol->st_value;
 	const char *text;
 
-	if (symbol->st_name >= g->string_bytes - t->base)
+	if (!is_code(t->from, symbol) || symbol->st_name >= t->all_names)
 		return 0;
+	if (symbol->st_name >= t->names || g->entry_count >= t->most) {
+		t->cut = true;
+		return 0;
+	}
 	text = g->strings + t->base + symbol->st_name;
-	if (!names_code(t->from, symbol, text))
+	if (!is_name(symbol, text))
 		return 0;
 	if (t->from->header.e_machine == EM_ARM)
 		address &= ~1ULL; /* the low bit marks Thumb code */
@@ -196,8 +251,7 @@ static int take_symbol(struct elf_gather *g, const struct table *t, const Elf64_
 				  });
 }
 
-static int take_symbols(struct elf_gather *g, const struct table *t, const uint8_t *chunk,
-			size_t count)
+static int take_symbols(struct elf_gather *g, struct table *t, const uint8_t *chunk, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		Elf64_Sym symbol;
@@ -215,12 +269,12 @@ static int take_symbols(struct elf_gather *g, const struct table *t, const uint8
 	return 0;
 }
 
-/* Reads the table's symbols, a chunk at a time. */
-static int read_chunks(struct elf_gather *g, const struct table *t, const Elf64_Shdr *s)
+/* Reads the table's first `count` symbols, a chunk at a time. */
+static int read_chunks(struct elf_gather *g, struct table *t, const Elf64_Shdr *s, uint64_t count)
 {
-	size_t whole = (size_t)MIN(s->sh_size, (uint64_t)CHUNK_BYTES);
+	size_t whole = (size_t)MIN(count * s->sh_entsize, (uint64_t)CHUNK_BYTES);
 	_cleanup_free_ uint8_t *chunk = malloc(MAX(whole, (size_t)1));
-	uint64_t end = s->sh_offset + s->sh_size;
+	uint64_t end = s->sh_offset + count * s->sh_entsize;
 	int r;
 
 	if (!chunk)
@@ -238,27 +292,42 @@ static int read_chunks(struct elf_gather *g, const struct table *t, const Elf64_
 	return 0;
 }
 
+/* Drops the functions without a known end from entry `first` on. */
+static void drop_open_entries(struct elf_gather *g, size_t first)
+{
+	size_t kept = first;
+
+	for (size_t i = first; i < g->entry_count; i++)
+		if (!g->entries[i].open)
+			g->entries[kept++] = g->entries[i];
+	g->entry_count = kept;
+}
+
 int elf_gather_symbols(struct elf_gather *g, const struct elf_reader *from, const Elf64_Shdr *s)
 {
-	size_t size = from->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	size_t size = from->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym), first = g->entry_count;
+	uint64_t all = s->sh_size / size, left = g->limits.symbols - first;
+	uint64_t count = MIN(all, (uint64_t)g->limits.symbols * ELF_SYMBOLS_PER_FUNCTION);
 	struct table t = { .from = from,
-			   .bias = elf_reader_base(&g->file) - elf_reader_base(from) };
+			   .bias = elf_reader_base(&g->file) - elf_reader_base(from),
+			   .most = first + (size_t)take_share(all, left),
+			   .cut = count < all };
 	int r;
 
-	if (s->sh_entsize != size || s->sh_offset > from->image->bytes ||
-	    s->sh_size > from->image->bytes - s->sh_offset || s->sh_link >= from->section_count ||
+	if (s->sh_entsize != size || !lies_in_file(from, s) || s->sh_link >= from->section_count ||
 	    from->sections[s->sh_link].sh_type != SHT_STRTAB)
 		return -EBADMSG;
-	g->symbol_count += s->sh_size / size;
-	if (g->symbol_count > g->limits.symbols)
-		return -EFBIG;
-	r = elf_gather_section(g, from, &from->sections[s->sh_link], &t.base);
+	g->symbol_count += count;
+	r = read_names(g, &t, &from->sections[s->sh_link]);
 	if (r < 0)
 		return r;
 	/* Make room for all at once; pages for symbols that are no functions stay untouched. */
-	if (g->entry_count + s->sh_size / size > g->entry_space)
-		r = grow_entries(g, g->entry_count + (size_t)(s->sh_size / size));
-	if (r < 0)
-		return r;
-	return read_chunks(g, &t, s);
+	if (t.most > g->entry_space)
+		r = grow_entries(g, t.most);
+	if (r == 0)
+		r = read_chunks(g, &t, s, count);
+	if (t.cut)
+		drop_open_entries(g, first);
+	g->cut = g->cut || t.cut;
+	return r;
 }

@@ -8,6 +8,7 @@
 #ifndef TROCAR_SHARED_ELF_ELF_GATHER_H
 #define TROCAR_SHARED_ELF_ELF_GATHER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,9 +19,15 @@
 #define ELF_STRINGS_MAX (64ULL << 20)
 #define ELF_SYMBOLS_MAX 1000000u
 
+/*
+ * Symbols of a table that are read for each function that may be kept: most symbols of a large
+ * program are no functions.
+ */
+#define ELF_SYMBOLS_PER_FUNCTION 8u
+
 struct elf_limits {
 	size_t string_bytes; /* of all string tables, and of the names that are kept */
-	size_t symbols;	     /* of all symbol tables, functions or not */
+	size_t symbols;	     /* functions of all symbol tables */
 };
 
 struct elf_gather {
@@ -31,6 +38,7 @@ struct elf_gather {
 	struct name_table_entry *entries; /* owned */
 	size_t entry_count, entry_space;
 	uint64_t symbol_count;	/* read so far, functions or not */
+	bool cut;		/* a limit has left functions out */
 	const Elf64_Phdr *code; /* of `file`: segment of the last function; NULL: none */
 };
 
@@ -38,6 +46,7 @@ struct elf_gather {
 struct elf_gather_mark {
 	size_t string_bytes, entry_count;
 	uint64_t symbol_count;
+	bool cut;
 };
 
 /* A function to add; `bytes` of code from virtual address `address` on, 0: not known. */
@@ -63,12 +72,17 @@ int elf_gather_text(struct elf_gather *g, const void *text, size_t bytes, size_t
 int elf_gather_section(struct elf_gather *g, const struct elf_reader *from, const Elf64_Shdr *s,
 		       size_t *ret_at);
 
-/* Adds a function if the file has code at its address. Returns 0, -EFBIG or -ENOMEM. */
+/*
+ * Adds a function if the file has code at its address. Returns 0, also when its offset in the file
+ * is no 32-bit number (g->cut is then set); -EFBIG or -ENOMEM.
+ */
 int elf_gather_push(struct elf_gather *g, const struct elf_function *function);
 
 /*
  * Adds the functions of symbol table `s` of `from`, which is `file` itself or a file of the same
- * build. Errors as elf_symbols_read.
+ * build. Of a table that does not fit the limits it adds what fits, less an eighth for the sources
+ * that follow, and sets g->cut; it then adds no function whose end is not known, because the one
+ * behind it may be missing. Errors as elf_symbols_read.
  */
 int elf_gather_symbols(struct elf_gather *g, const struct elf_reader *from, const Elf64_Shdr *s);
 

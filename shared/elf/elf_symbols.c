@@ -71,15 +71,23 @@ static int read_other(struct reading *in, const struct elf_image *image)
 	return elf_gather_symbols(&in->gather, &other, s);
 }
 
+/* Forgets what a source gave until it failed with `error`. */
+static void drop_source(struct elf_gather *g, struct elf_gather_mark mark, int error)
+{
+	elf_gather_rewind(g, mark);
+	g->cut = g->cut || error == -EFBIG;
+}
+
 /* As read_other, but drops everything of a broken file: the other sources still count. */
 static void try_other(struct reading *in, const struct elf_image *image)
 {
 	struct elf_gather_mark mark = elf_gather_mark(&in->gather);
+	int r = read_other(in, image);
 
-	if (read_other(in, image) == 0)
+	if (r == 0)
 		in->whole = true;
 	else
-		elf_gather_rewind(&in->gather, mark);
+		drop_source(&in->gather, mark, r);
 }
 
 /* Reads .gnu_debuglink: a file's name, a NUL, padding to 4, the CRC of that file (GDB's manual). */
@@ -127,10 +135,15 @@ static int read_debugdata(struct reading *in)
 	_cleanup_free_ uint8_t *data = NULL;
 	const Elf64_Shdr *s;
 	size_t bytes;
+	int r;
 
-	if (in->whole || elf_reader_find(&in->gather.file, ".gnu_debugdata", &s) < 0 ||
-	    elf_debugdata_read(&in->gather.file, s, &data, &bytes) < 0)
+	if (in->whole || elf_reader_find(&in->gather.file, ".gnu_debugdata", &s) < 0)
 		return 0;
+	r = elf_debugdata_read(&in->gather.file, s, &data, &bytes);
+	if (r < 0) {
+		in->gather.cut = in->gather.cut || r == -EFBIG;
+		return 0;
+	}
 	try_other(in, &(struct elf_image){ .fd = -1, .memory = data, .bytes = bytes });
 	return 0;
 }
@@ -138,15 +151,15 @@ static int read_debugdata(struct reading *in)
 /*
  * Adds .dynsym, unless .symtab has at least as many symbols: then it has all of them, because
  * strip(1) removes .symtab as a whole, and reading .dynsym would take half of the time for a large
- * file. Only a .symtab that was thinned by hand is shorter; and .gnu_debugdata leaves out what
- * .dynsym has.
+ * file. Only a .symtab that was thinned by hand is shorter, or has been cut at a limit; and
+ * .gnu_debugdata leaves out what .dynsym has.
  */
 static int read_dynsym(struct reading *in)
 {
 	const Elf64_Shdr *s = find_section(&in->gather.file, SHT_DYNSYM);
 
 	if (!s || (find_section(&in->gather.file, SHT_SYMTAB) && s->sh_entsize > 0 &&
-		   s->sh_size / s->sh_entsize <= in->gather.symbol_count))
+		   s->sh_size / s->sh_entsize <= in->gather.symbol_count && !in->gather.cut))
 		return 0;
 	return elf_gather_symbols(&in->gather, &in->gather.file, s);
 }
@@ -155,18 +168,20 @@ static int read_dynsym(struct reading *in)
 static int read_plt(struct reading *in)
 {
 	struct elf_gather_mark mark = elf_gather_mark(&in->gather);
+	int r = elf_plt_read(&in->gather);
 
-	if (elf_plt_read(&in->gather) < 0)
-		elf_gather_rewind(&in->gather, mark);
+	if (r < 0)
+		drop_source(&in->gather, mark, r);
 	return 0;
 }
 
 static int read_go(struct reading *in)
 {
 	struct elf_gather_mark mark = elf_gather_mark(&in->gather);
+	int r = in->whole ? 0 : elf_go_read(&in->gather);
 
-	if (!in->whole && elf_go_read(&in->gather) < 0)
-		elf_gather_rewind(&in->gather, mark);
+	if (r < 0)
+		drop_source(&in->gather, mark, r);
 	return 0;
 }
 
@@ -224,6 +239,7 @@ int elf_symbols_read(const struct elf_image *image, const struct elf_symbols_opt
 	if (r < 0)
 		return r;
 	s->id = in.links.id;
+	s->cut = in.gather.cut;
 	*ret_symbols = TAKE_PTR(s);
 	return 0;
 }

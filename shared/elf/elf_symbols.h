@@ -46,13 +46,15 @@ struct elf_symbols_options {
 struct elf_symbols {
 	struct name_table names; /* keys are file offsets */
 	struct build_id id;	 /* from the mapped notes; none with options.split */
+	bool cut;		 /* a limit has left functions out */
 };
 
 /*
  * Reads functions from all name sources, and the build-id. A file without symbols gives an empty
  * table. `options` NULL: reads nothing but the file. Skips broken sources other than the headers,
- * .symtab and .dynsym. Errors of elf_reader_open; -EFBIG also when a limit is exceeded; -ENODATA of
- * elf_layout_restore. Release with elf_symbols_free.
+ * .symtab and .dynsym. Of what exceeds a limit it reads what fits, and sets `cut`. Errors of
+ * elf_reader_open; -EFBIG also when the kept names exceed the limit, because many symbols have one
+ * long name; -ENODATA of elf_layout_restore. Release with elf_symbols_free.
  */
 int elf_symbols_read(const struct elf_image *image, const struct elf_symbols_options *options,
 		     struct elf_symbols **ret_symbols);

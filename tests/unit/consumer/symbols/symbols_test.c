@@ -20,6 +20,7 @@
 
 #include "consumer/symbols/symbols.h"
 #include "shared/elf/elf_symbols.h"
+#include "shared/elf/reason.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "tests/unit/consumer/symbols/records_testing.h"
@@ -152,6 +153,58 @@ static void test_rewritten(void **state)
 	expect_why(s, m, "other_file");
 	unlink(path);
 	symbols_free(s);
+}
+
+/* More symbols than are read of one table. */
+#define TOO_MANY ((uint64_t)ELF_SYMBOLS_MAX * ELF_SYMBOLS_PER_FUNCTION + 1)
+
+/*
+ * Moves the symbol table of a program to `offset`, with TOO_MANY entries, of which those behind its
+ * own are none. Returns its own entries, which are to be written there.
+ */
+static Elf64_Shdr move_symbols(char *data, uint64_t offset)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)data;
+	Elf64_Shdr *s = (Elf64_Shdr *)(void *)(data + header->e_shoff), before;
+
+	while (s->sh_type != SHT_SYMTAB)
+		s++;
+	before = *s;
+	s->sh_offset = offset;
+	s->sh_size = TOO_MANY * sizeof(Elf64_Sym);
+	return before;
+}
+
+/*
+ * A program with gigabytes of debug information behind its code, and with more symbols than are
+ * read: what was read has its names, and what has none says why.
+ */
+static void test_large(void **state)
+{
+	char path[] = "/tmp/symbols_test.XXXXXX";
+	_cleanup_close_ int fd = mkstemp(path);
+	struct symbols *s = fresh(1 << 20);
+	_cleanup_free_ char *data = NULL;
+	const off_t far = (off_t)4 << 30;
+	struct symbol_name name;
+	struct module *m;
+	Elf64_Shdr own;
+	uint32_t size;
+	size_t bytes;
+
+	assert_true(fd >= 0);
+	assert_int_equal(io_read_file(AT_FDCWD, paths[PIE], 1 << 20, &data, &bytes), 0);
+	own = move_symbols(data, (uint64_t)far);
+	assert_int_equal(io_write_full(fd, data, bytes), 0);
+	assert_int_equal(pwrite(fd, data + own.sh_offset, own.sh_size, far), own.sh_size);
+	assert_int_equal(ftruncate(fd, (off_t)5 << 30), 0);
+	m = module_of(s, path);
+	assert_int_equal(symbols_user(s, m, offset_of(paths[PIE], "main", &size), false, &name), 0);
+	assert_string_equal(name.fn, "main");
+	expect_why(s, m, "too_large");
+	assert_non_null(strstr(reason_help("too_large"), "trocar symbolize"));
+	symbols_free(s);
+	unlink(path);
 }
 
 static void test_cache(void **state)
@@ -302,6 +355,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_build_id),
 		cmocka_unit_test(test_rewritten),
+		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_cache),
 		cmocka_unit_test(test_least_recently_used_goes),
 		cmocka_unit_test(test_vdso),

@@ -137,15 +137,16 @@ static void test_cut_files(void **state)
 	}
 }
 
-/* A symbol table of half a gigabyte that costs nothing to make: a hole. */
-static void test_huge_table(void **state)
+/*
+ * Opens a symbol table of so many MiB that costs nothing to make: a hole behind the real one.
+ * Returns the descriptor, which the caller closes behind *r.
+ */
+static int open_huge_table(unsigned int mib, struct resolve *r, uint64_t *ret_at)
 {
-	_cleanup_close_ int whole = specimens_open("pie.full"),
-			    fd = memfd_create("huge", MFD_CLOEXEC);
+	_cleanup_close_ int whole = specimens_open("pie.full");
+	int fd = memfd_create("huge", MFD_CLOEXEC);
 	struct specimens_facts facts = { 0 };
 	_cleanup_free_ char *data = NULL;
-	struct answer answer;
-	struct resolve r;
 	Elf64_Ehdr header;
 	size_t bytes;
 
@@ -158,15 +159,36 @@ static void test_huge_table(void **state)
 
 		memcpy(&section, at, sizeof(section));
 		if (section.sh_type == SHT_SYMTAB)
-			section.sh_size = 480u << 20;
+			section.sh_size =
+				((uint64_t)mib << 20) / sizeof(Elf64_Sym) * sizeof(Elf64_Sym);
 		memcpy(at, &section, sizeof(section));
 	}
 	assert_int_equal(io_write_full(fd, data, bytes), 0);
-	assert_int_equal(ftruncate(fd, 512 << 20), 0);
-	resolve_open(&r, fd, -1, false);
-	resolve_find(&r, facts.at, &answer);
-	assert_int_equal(answer.unnamed, UNNAMED_GAVE_UP);
-	resolve_close(&r);
+	assert_int_equal(ftruncate(fd, ((off_t)mib + 1) << 20), 0);
+	resolve_open(r, fd, -1, false);
+	*ret_at = facts.at;
+	return fd;
+}
+
+/* What was read has its names. What has none may be in the rest, and is said to be. */
+static void test_huge_table(void **state)
+{
+	static const unsigned int mib[] = { 480, 800 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(mib); i++) {
+		struct answer answer;
+		struct resolve r;
+		uint64_t at;
+		int fd = open_huge_table(mib[i], &r, &at);
+
+		resolve_find(&r, at, &answer);
+		assert_non_null(answer.places[0].fn);
+		assert_string_equal(answer.places[0].fn, "specimen_telling");
+		resolve_find(&r, UINT32_MAX, &answer);
+		assert_int_equal(answer.unnamed, i ? UNNAMED_TOO_LARGE : UNNAMED_NO_SYMBOL);
+		resolve_close(&r);
+		close(fd);
+	}
 }
 
 struct counts {
@@ -212,8 +234,7 @@ static void compare_place(struct both *b, uint64_t offset)
 		if (answer.places[0].fn)
 			fail_msg("0x%jx: %s, but the agent says %s", (uintmax_t)offset,
 				 answer.places[0].fn, name.why);
-		assert_string_equal(name.why,
-				    answer.unnamed == UNNAMED_STRIPPED ? "stripped" : "no_symbol");
+		assert_string_equal(name.why, unnamed_word(answer.unnamed));
 		return;
 	}
 	if (!answer.places[0].fn)

@@ -64,21 +64,65 @@ static void test_open_debug_file(void **state)
 	assert_int_equal(close(debug.fd), 0);
 }
 
-/* Who has less room than the agent says so, and is told when it is too little. */
-static void test_limits(void **state)
+/*
+ * Reads the program with these limits. Every name that it has then must be one that it has without
+ * limits, and reach no further. Returns how many it has, and whether it says that some are missing.
+ */
+static size_t read_within(const struct elf_symbols *whole, struct elf_limits limits, bool *ret_cut)
 {
 	struct elf_image image = elf_testing_open(elf_testing_folder, "plt_now");
-	struct elf_limits limits = { .string_bytes = 1 << 20, .symbols = 3 };
 	const struct elf_symbols_options options = { .limits = &limits };
 	struct elf_symbols *s;
+	size_t count;
 
-	assert_int_equal(elf_symbols_read(&image, &options, &s), -EFBIG);
-	limits = (struct elf_limits){ .string_bytes = 30, .symbols = 1000 };
-	assert_int_equal(elf_symbols_read(&image, &options, &s), -EFBIG);
-	limits.string_bytes = 1 << 20;
 	assert_int_equal(elf_symbols_read(&image, &options, &s), 0);
+	for (size_t i = 0; i < s->names.count; i++) {
+		const char *name = name_table_text(&s->names, i), *there;
+		ptrdiff_t at = name_table_find(&whole->names, s->names.keys[i]);
+
+		assert_true(at >= 0);
+		there = name_table_text(&whole->names, (size_t)at);
+		/* The better of two names of one function may be the one that did not fit. */
+		if (strcmp(name, there) != 0 && strncmp(name, "specimen_", 9) != 0 &&
+		    strncmp(name, "resolve", 7) != 0)
+			fail_msg("%s is called %s", there, name);
+		assert_int_equal(whole->names.keys[at], s->names.keys[i]);
+		assert_true(s->names.sizes[i] <= whole->names.sizes[at]);
+	}
+	assert_true(s->names.count <= limits.symbols);
+	count = s->names.count;
+	*ret_cut = s->cut;
 	elf_symbols_free(s);
 	close(image.fd);
+	return count;
+}
+
+/* What lies within the limits has its name. That the rest has none is said. */
+static void test_limits(void **state)
+{
+	struct elf_limits limits = { .string_bytes = 1 << 20, .symbols = 1000 };
+	struct elf_symbols *whole = elf_testing_read("plt_now");
+	size_t all, count, more = 0;
+	bool cut;
+
+	all = read_within(whole, limits, &cut);
+	assert_false(cut);
+	for (limits.symbols = 0; limits.symbols < all; limits.symbols++) {
+		count = read_within(whole, limits, &cut);
+		assert_true(cut);
+		assert_true(count < all);
+		more += count > 0;
+	}
+	assert_true(more > all / 2);
+	limits.symbols = 1000;
+	more = 0;
+	for (limits.string_bytes = 2; limits.string_bytes < 512; limits.string_bytes += 7) {
+		count = read_within(whole, limits, &cut);
+		assert_true(cut);
+		more += count > 0;
+	}
+	assert_true(more > 10);
+	elf_symbols_free(whole);
 }
 
 /* Keys are offsets in the file, whatever the addresses are. */

@@ -399,7 +399,7 @@ static void test_shrinking_file(void **state)
 
 #define SPARSE_BYTES (1ULL << 30)
 
-/* A sparse file whose tables claim a gigabyte costs no memory. */
+/* A sparse file whose tables claim a gigabyte costs no more than the limits, and has its names. */
 static void test_huge_claims(void **state)
 {
 	_cleanup_free_ char *data = NULL;
@@ -408,22 +408,42 @@ static void test_huge_claims(void **state)
 	struct elf_image image = { .fd = fd, .bytes = SPARSE_BYTES };
 	struct elf_symbols *s;
 	Elf64_Shdr *symbols, *strings;
+	Elf64_Shdr table;
 	size_t bytes;
 
 	assert_true(fd >= 0);
 	unlink(path);
 	assert_int_equal(io_read_file(AT_FDCWD, paths[PIE], 1 << 20, &data, &bytes), 0);
 	symbols = section((uint8_t *)data, SHT_SYMTAB);
-	strings = section((uint8_t *)data, SHT_STRTAB);
-	strings->sh_offset = 0;
-	strings->sh_size = ELF_STRINGS_MAX;
-	symbols->sh_link = section((uint8_t *)data, SHT_DYNSYM)->sh_link;
+	strings = names_section((uint8_t *)data);
+	table = *symbols;
+	/* A million symbols that are no functions, behind those that are. */
+	symbols->sh_offset = SPARSE_BYTES / 2;
+	symbols->sh_size = (ELF_SYMBOLS_MAX + 1) * sizeof(Elf64_Sym);
 	assert_int_equal(io_write_full(fd, data, bytes), 0);
 	assert_int_equal(ftruncate(fd, (off_t)SPARSE_BYTES), 0);
-	assert_int_equal(elf_symbols_read(&image, NULL, &s), -EFBIG);
-	symbols->sh_size = (ELF_SYMBOLS_MAX + 1) * sizeof(Elf64_Sym);
+	assert_int_equal(
+		pwrite(fd, data + table.sh_offset, table.sh_size, (off_t)symbols->sh_offset),
+		table.sh_size);
+	assert_int_equal(elf_symbols_read(&image, NULL, &s), 0);
+	assert_false(s->cut);
+	index_of(s, "specimen_local");
+	elf_symbols_free(s);
+	/* More of them than are read at all. */
+	symbols->sh_size = SPARSE_BYTES / 2 / sizeof(Elf64_Sym) * sizeof(Elf64_Sym);
 	assert_int_equal(pwrite(fd, data, bytes, 0), bytes);
-	assert_int_equal(elf_symbols_read(&image, NULL, &s), -EFBIG);
+	assert_int_equal(elf_symbols_read(&image, NULL, &s), 0);
+	assert_true(s->cut);
+	index_of(s, "specimen_local");
+	elf_symbols_free(s);
+	/* More names than are read. */
+	symbols->sh_size = table.sh_size;
+	strings->sh_size = SPARSE_BYTES - strings->sh_offset;
+	assert_int_equal(pwrite(fd, data, bytes, 0), bytes);
+	assert_int_equal(elf_symbols_read(&image, NULL, &s), 0);
+	index_of(s, "specimen_local");
+	assert_true(elf_symbols_bytes(s) < ELF_STRINGS_MAX);
+	elf_symbols_free(s);
 }
 
 static void test_build_id_alone(void **state)
