@@ -187,6 +187,8 @@ int elf_gather_push(struct elf_gather *g, const struct elf_function *f)
 		return 0;
 	}
 	room = segment->p_filesz - (f->address - segment->p_vaddr);
+	if (f->bytes == 0 && f->most > f->address)
+		room = MIN(room, f->most - f->address);
 	return push_entry(
 		g, (struct name_table_entry){
 			   .key = (uint32_t)(segment->p_offset + f->address - segment->p_vaddr),
@@ -223,10 +225,24 @@ static bool is_name(const Elf64_Sym *symbol, const char *text)
 	       (ELF64_ST_TYPE(symbol->st_info) != STT_NOTYPE || (*text != '$' && *text != '.'));
 }
 
+/*
+ * Returns the end of the section that the symbol is in, 0 when it names none. A function without a
+ * size goes no further: not from .init, whose _init has none, through the stubs of .plt.
+ */
+static uint64_t find_section_end(const struct elf_reader *e, const Elf64_Sym *symbol)
+{
+	const Elf64_Shdr *s =
+		symbol->st_shndx < e->section_count ? &e->sections[symbol->st_shndx] : NULL;
+
+	if (!s || symbol->st_value - s->sh_addr > s->sh_size)
+		return 0;
+	return s->sh_addr + s->sh_size;
+}
+
 /* Adds one symbol if it is valid and fits. */
 static int take_symbol(struct elf_gather *g, struct table *t, const Elf64_Sym *symbol)
 {
-	uint64_t address = symbol->st_value;
+	uint64_t address = symbol->st_value, end = find_section_end(t->from, symbol);
 	const char *text;
 
 	if (!is_code(t->from, symbol) || symbol->st_name >= t->all_names)
@@ -236,13 +252,15 @@ static int take_symbol(struct elf_gather *g, struct table *t, const Elf64_Sym *s
 		return 0;
 	}
 	text = g->strings + t->base + symbol->st_name;
-	if (!is_name(symbol, text))
+	/* A label behind the last byte of its section holds no code. */
+	if (!is_name(symbol, text) || (symbol->st_size == 0 && end && end == symbol->st_value))
 		return 0;
 	if (t->from->header.e_machine == EM_ARM)
 		address &= ~1ULL; /* the low bit marks Thumb code */
 	return elf_gather_push(g, &(struct elf_function){
 					  .address = address + t->bias,
 					  .bytes = symbol->st_size,
+					  .most = end ? end + t->bias : 0,
 					  .text = t->base + symbol->st_name,
 					  .rank = name_table_rank(
 						  text, ELF64_ST_BIND(symbol->st_info) != STB_LOCAL,

@@ -52,6 +52,7 @@ struct elf_gather_mark {
 /* A function to add; `bytes` of code from virtual address `address` on, 0: not known. */
 struct elf_function {
 	uint64_t address, bytes;
+	uint64_t most; /* without `bytes`: it ends here at the latest; 0: with its segment */
 	size_t text;   /* of its name, in the strings */
 	uint16_t rank; /* see name_table_rank */
 };

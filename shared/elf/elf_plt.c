@@ -28,7 +28,7 @@ struct slot {
 
 struct slots {
 	struct elf_gather *gather;
-	const Elf64_Shdr *symbols, *strings; /* .dynsym and its names */
+	const Elf64_Shdr *symbols, *strings; /* .dynsym and its names; NULL: a static program */
 	uint8_t *symbol_data, *string_data;  /* owned; NULL: large, read in parts */
 	struct slot *items; /* owned; sorted by address before the stubs are read */
 	size_t count, space;
@@ -103,7 +103,7 @@ static int take_relocations(struct slots *s, const Elf64_Shdr *section)
 		memcpy(&rela, data + i * sizeof(rela), sizeof(rela));
 		filling = find_filling(s->gather->file.header.e_machine,
 				       (uint32_t)ELF64_R_TYPE(rela.r_info));
-		if (filling == FILL_NONE)
+		if (filling == FILL_NONE || (filling == FILL_SYMBOL && !s->symbols))
 			continue;
 		slot = (struct slot){ .address = rela.r_offset, .what = ELF64_R_SYM(rela.r_info) };
 		if (filling == FILL_RESOLVER)
@@ -151,20 +151,34 @@ static int read_part(const struct slots *s, const Elf64_Shdr *section, const uin
 	return 0;
 }
 
-/* Finds .dynsym, and reads the relocations against it. */
+/* Finds .dynsym. A static program has none, and its slots are filled by resolvers alone. */
+static void find_symbols(struct slots *s)
+{
+	struct elf_reader *e = &s->gather->file;
+
+	if (elf_reader_find(e, ".dynsym", &s->symbols) < 0 ||
+	    s->symbols->sh_link >= e->section_count ||
+	    s->symbols->sh_entsize != sizeof(Elf64_Sym)) {
+		s->symbols = NULL;
+		return;
+	}
+	s->strings = &e->sections[s->symbols->sh_link];
+}
+
+/* Reads the relocations that fill slots: in a static program those of no symbol table that runs. */
 static int read_slots(struct slots *s)
 {
 	struct elf_reader *e = &s->gather->file;
 	size_t index;
 	int r;
 
-	if (elf_reader_find(e, ".dynsym", &s->symbols) < 0 ||
-	    s->symbols->sh_link >= e->section_count || s->symbols->sh_entsize != sizeof(Elf64_Sym))
-		return 0;
-	index = (size_t)(s->symbols - e->sections);
-	s->strings = &e->sections[s->symbols->sh_link];
+	find_symbols(s);
+	index = s->symbols ? (size_t)(s->symbols - e->sections) : 0;
 	for (size_t i = 0; i < e->section_count; i++) {
-		if (e->sections[i].sh_type != SHT_RELA || e->sections[i].sh_link != index)
+		const Elf64_Shdr *section = &e->sections[i];
+
+		if (section->sh_type != SHT_RELA || !(section->sh_flags & SHF_ALLOC) ||
+		    (s->symbols && section->sh_link != index))
 			continue;
 		r = take_relocations(s, &e->sections[i]);
 		if (r < 0)
@@ -172,7 +186,7 @@ static int read_slots(struct slots *s)
 	}
 	if (s->count > 1)
 		qsort(s->items, s->count, sizeof(*s->items), compare_addresses);
-	return read_tables(s);
+	return s->symbols ? read_tables(s) : 0;
 }
 
 /* Reads the name of a symbol. False when it has none. */

@@ -29,10 +29,42 @@ static void test_plt(void **state)
 	}
 }
 
+/*
+ * A static program calls its IFUNCs through stubs. They are not _init, which lies before them and
+ * has no size, whether they have names or not.
+ */
+static void test_static(void **state)
+{
+	struct elf_image image = elf_testing_open(elf_testing_folder, "plt_static");
+	struct elf_symbols *s = elf_testing_read("plt_static");
+	const Elf64_Shdr *plt;
+	struct elf_reader e;
+	size_t stubs = 0;
+	uint64_t start;
+
+	assert_int_equal(elf_reader_open(&image, &e), 0);
+	assert_int_equal(elf_reader_sections(&e), 0);
+	assert_int_equal(elf_reader_find(&e, ".plt", &plt), 0);
+	for (uint64_t at = 0; at < plt->sh_size; at += 16) {
+		const char *name = elf_symbols_find(s, plt->sh_offset + at, &start);
+
+		if (name && !strstr(name, "@plt"))
+			fail_msg("a stub is called %s", name);
+		stubs += name != NULL;
+	}
+	assert_true(stubs > 1);
+	assert_true(elf_testing_place_of(s, "specimen_resolved@plt") >= 0);
+	assert_true(elf_testing_place_of(s, "_init") >= 0);
+	elf_reader_done(&e);
+	elf_symbols_free(s);
+	close(image.fd);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plt),
+		cmocka_unit_test(test_static),
 	};
 
 	return elf_testing_start(argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL) : 2;
