@@ -101,6 +101,12 @@ const char *unwind_file_why(int error)
 		return "other_file";
 	case -ENOMEM:
 		return "no_memory";
+	case -EFBIG:
+	case -E2BIG:
+	case -EOVERFLOW:
+		return "too_large";
+	case -ETIME:
+		return "too_slow";
 	default:
 		return "not_readable";
 	}

@@ -105,6 +105,17 @@ static void test_refused(void **state)
 	assert_int_equal(unwind_file_layout(&image, &layout), -ENOEXEC);
 }
 
+/* What exceeds a limit is no file that may not be read. */
+static void test_limits_have_words(void **state)
+{
+	static const int too_large[] = { -EFBIG, -E2BIG, -EOVERFLOW };
+
+	for (size_t i = 0; i < sizeof(too_large) / sizeof(*too_large); i++)
+		assert_string_equal(unwind_file_why(too_large[i]), "too_large");
+	assert_string_equal(unwind_file_why(-ETIME), "too_slow");
+	assert_string_equal(unwind_file_why(-EACCES), "not_readable");
+}
+
 /* A file of another machine, and one of a machine that no rows are compiled for. */
 static void test_machine(void **state)
 {
@@ -119,9 +130,8 @@ static void test_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bias),
-		cmocka_unit_test(test_vdso),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_bias),	cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_limits_have_words),
 		cmocka_unit_test(test_machine),
 	};
 
