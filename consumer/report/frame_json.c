@@ -64,7 +64,7 @@ static void write_frame(struct jsonw *w, const struct named_frame *f)
 		jsonw_string(w, "why", f->why ? f->why : "unknown");
 	frame_json_text(w, "module", f->module);
 	if (f->build_id_bytes)
-		jsonw_hex(w, "build_id", f->build_id, MIN(f->build_id_bytes, (uint8_t)20));
+		jsonw_hex(w, "build_id", f->build_id, f->build_id_bytes);
 	if (f->has_offset)
 		jsonw_u64(w, "offset", f->offset);
 	jsonw_string(w, "kind", f->kind);

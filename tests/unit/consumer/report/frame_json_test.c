@@ -105,6 +105,30 @@ static void test_leaf_and_caller(void **state)
 	free(s);
 }
 
+/* Whoever looks a file up by its build-id needs all of it, also of mold's 32 bytes. */
+static void test_long_build_id(void **state)
+{
+	struct stack *s = new_stack(0, 1);
+	struct module *m;
+	struct rendering r;
+	char wanted[2 * SYMBOLS_BUILD_ID_MAX + 32];
+	int n = snprintf(wanted, sizeof(wanted), "\"build_id\":\"");
+
+	assert_int_equal(symbols_module(symbols, 1, 2, "/nonexistent/x", false, &m), 0);
+	for (uint8_t i = 0; i < 32; i++) {
+		m->build_id[i] = i;
+		n += snprintf(wanted + n, sizeof(wanted) - (size_t)n, "%02x", i);
+	}
+	m->build_id_bytes = 32;
+	s->frames[0] = (struct frame){ m, 0x1000 };
+	assert_int_equal(frame_json_init(&r, symbols), 0);
+	check(&r, s);
+	assert_non_null(strstr(r.frames.data, wanted));
+	assert_non_null(strstr(r.frames.data, "1f\",\"offset\":4096"));
+	frame_json_done(&r);
+	free(s);
+}
+
 /* More frames than there are places and more text than there is room: right all the same. */
 static void test_forgets(void **state)
 {
@@ -129,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_leaf_and_caller),
+		cmocka_unit_test(test_long_build_id),
 		cmocka_unit_test(test_forgets),
 	};
 
