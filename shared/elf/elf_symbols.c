@@ -185,7 +185,7 @@ static int read_go(struct reading *in)
 	return 0;
 }
 
-/* The name sources; of equally good names the first source's is kept. */
+/* The name sources, those with the most names first. */
 static int (*const sources[])(struct reading *in) = {
 	read_symtab, read_debug_file, read_debugdata, read_dynsym, read_plt, read_go,
 };

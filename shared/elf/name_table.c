@@ -102,8 +102,29 @@ static int sort_entries(struct name_table_entry *entries, size_t count)
 	return 0;
 }
 
+/*
+ * Returns whether `a` names a function better than `b`: by rank; of equal rank the shorter name,
+ * then the smaller. So the order of the symbols decides nothing: a linker sorts them as it likes.
+ */
+static bool is_better(const struct name_table_entry *a, const struct name_table_entry *b,
+		      const struct name_table_texts *texts)
+{
+	size_t a_bytes, b_bytes;
+
+	if (a->rank != b->rank || a->text >= texts->bytes || b->text >= texts->bytes)
+		return a->rank > b->rank;
+	a_bytes = strnlen(texts->strings + a->text,
+			  MIN(texts->bytes - a->text, (size_t)NAME_TABLE_TEXT_BYTES));
+	b_bytes = strnlen(texts->strings + b->text,
+			  MIN(texts->bytes - b->text, (size_t)NAME_TABLE_TEXT_BYTES));
+	if (a_bytes != b_bytes)
+		return a_bytes < b_bytes;
+	return memcmp(texts->strings + a->text, texts->strings + b->text, a_bytes) < 0;
+}
+
 /* Keeps one entry per key and no label inside a function. Returns how many stay. */
-static size_t keep_best_entries(struct name_table_entry *entries, size_t count)
+static size_t keep_best_entries(struct name_table_entry *entries, size_t count,
+				const struct name_table_texts *texts)
 {
 	uint64_t reach = 0; /* end of the sized symbols so far */
 	size_t kept = 0;
@@ -112,7 +133,7 @@ static size_t keep_best_entries(struct name_table_entry *entries, size_t count)
 		size_t best = i;
 
 		for (next = i + 1; next < count && entries[next].key == entries[i].key; next++)
-			if (entries[next].rank > entries[best].rank)
+			if (is_better(&entries[next], &entries[best], texts))
 				best = next;
 		if (entries[best].open && entries[best].key < reach)
 			continue;
@@ -208,7 +229,7 @@ int name_table_build(struct name_table_entry *entries, size_t count,
 		r = sort_entries(entries, count);
 		if (r < 0)
 			return r;
-		count = keep_best_entries(entries, count);
+		count = keep_best_entries(entries, count, texts);
 	}
 	r = copy_texts(entries, count, texts, &n);
 	if (r < 0)

@@ -15,7 +15,10 @@
 #define NAME_TABLE_TEXT_BYTES 4096    /* NUL included; a longer name is kept cut */
 #define NAME_TABLE_NESTED_MAX 16      /* symbols to go back when searching an enclosing one */
 
-/* One candidate; of those with equal keys the highest rank is kept, then the first. */
+/*
+ * One candidate; of those with equal keys the highest rank is kept, then the shorter name, then the
+ * smaller.
+ */
 struct name_table_entry {
 	uint32_t key;
 	uint32_t size; /* extent; with `open` the largest possible one */

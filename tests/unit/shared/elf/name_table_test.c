@@ -80,6 +80,32 @@ static void test_best_of_aliases(void **state)
 	name_table_done(&n);
 }
 
+/* Of equally good names the order of the symbols, which each build has anew, chooses none. */
+static void test_order_chooses_no_alias(void **state)
+{
+	static const char names[] = "\0fmodf32x\0fmod\0sinf\0sinl";
+	static const uint32_t orders[][4] = {
+		{ 1, 10, 15, 20 }, { 10, 1, 20, 15 }, { 20, 15, 10, 1 }, { 15, 20, 1, 10 }
+	};
+
+	for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++) {
+		struct name_table_entry entries[4];
+		struct name_table n;
+
+		for (size_t k = 0; k < 4; k++)
+			entries[k] = (struct name_table_entry){
+				.key = orders[i][k] > 10 ? 200 : 100,
+				.size = 20,
+				.text = orders[i][k],
+				.rank = name_table_rank(names + orders[i][k], 1, 1, 1),
+			};
+		assert_int_equal(build_table(entries, 4, names, sizeof(names), &n), 0);
+		assert_string_equal(find_name(&n, 100), "fmod");
+		assert_string_equal(find_name(&n, 200), "sinf");
+		name_table_done(&n);
+	}
+}
+
 static void test_open_ends_at_next(void **state)
 {
 	struct name_table_entry entries[] = {
@@ -228,6 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_best_of_aliases),
+		cmocka_unit_test(test_order_chooses_no_alias),
 		cmocka_unit_test(test_open_ends_at_next),
 		cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_many_against_linear),
