@@ -133,6 +133,8 @@ static long walk_frame(__u32 i, struct stack_tables *tables)
 	__u64 pc = b->walk.frame.pc;
 	__u32 at = b->at;
 
+	if (i > 0 && b->walk.frame.exact)
+		pc |= SAMPLE_INTERRUPTED;
 	if (at > KERNEL_STACK_BYTES + USER_RAW_BYTES)
 		return 1;
 	if (!unwind_walk_advance(&b->walk, tables->ranges, tables->process, tables->cache)) {

@@ -19,7 +19,7 @@ struct frame_json_known {
 	uint64_t start_ns; /* of the process; 0: its name is the same in all */
 	uint32_t tgid;
 	uint32_t text, bytes; /* text: offset in rendering.text; bytes 0: a free place */
-	bool caller;
+	bool caller, leaf;
 	struct named_frame named;
 };
 
@@ -67,6 +67,8 @@ static void write_frame(struct jsonw *w, const struct named_frame *f)
 		jsonw_hex(w, "build_id", f->build_id, f->build_id_bytes);
 	if (f->has_offset)
 		jsonw_u64(w, "offset", f->offset);
+	if (f->exact)
+		jsonw_bool(w, "exact", true);
 	jsonw_string(w, "kind", f->kind);
 	jsonw_object_end(w);
 }
@@ -78,7 +80,8 @@ static void write_frame(struct jsonw *w, const struct named_frame *f)
 static struct frame_json_known key_of(const struct stack *stack, size_t i)
 {
 	struct frame_json_known key = { .frame = stack->frames[i],
-					.caller = i > 0 && i != stack->kernel_frames };
+					.caller = frame_name_is_caller(stack, i),
+					.leaf = i == stack->kernel_frames };
 
 	if (key.frame.module && key.frame.module->anonymous) {
 		key.tgid = stack->tgid;
@@ -91,7 +94,7 @@ static bool same_frame(const struct frame_json_known *k, const struct frame_json
 {
 	return k->bytes && k->frame.module == key->frame.module &&
 	       k->frame.offset == key->frame.offset && k->caller == key->caller &&
-	       k->tgid == key->tgid && k->start_ns == key->start_ns;
+	       k->leaf == key->leaf && k->tgid == key->tgid && k->start_ns == key->start_ns;
 }
 
 static struct frame_json_known *place_of(const struct rendering *r,

@@ -38,13 +38,13 @@ static void name_jit(struct symbols *symbols, const struct stack *stack, const s
 	struct process_key process = { .tgid = stack->tgid, .start_ns = stack->start_ns };
 	struct symbol_name name = {};
 
-	symbols_jit(symbols, &process, f->offset - (caller ? 1 : 0), &name);
+	symbols_jit(symbols, &process, stack_sample_offset(f) - (caller ? 1 : 0), &name);
 	*ret = (struct named_frame){
 		.fn = name.fn,
 		.why = name.why,
 		.module = f->module->path,
 		.kind = "jit",
-		.offset = f->offset,
+		.offset = stack_sample_offset(f),
 		.has_offset = true,
 	};
 }
@@ -74,7 +74,7 @@ static void name_user(struct symbols *symbols, const struct frame *f, bool calle
 	struct symbol_name name = {};
 	const struct module *file;
 
-	symbols_user(symbols, f->module, f->offset, caller, &name);
+	symbols_user(symbols, f->module, stack_sample_offset(f), caller, &name);
 	file = f->module->resolved ? f->module->resolved : f->module;
 	*ret = (struct named_frame){
 		.fn = name.fn,
@@ -82,26 +82,38 @@ static void name_user(struct symbols *symbols, const struct frame *f, bool calle
 		.why = name.why,
 		.module = file->path[0] ? file->path : NULL,
 		.kind = "user",
-		.offset = f->offset,
+		.offset = stack_sample_offset(f),
 		.has_offset = true,
 	};
 	ret->build_id_bytes = symbols_build_id(symbols, f->module, ret->build_id);
+}
+
+bool frame_name_is_caller(const struct stack *stack, size_t i)
+{
+	size_t n = (size_t)stack->kernel_frames + stack->user_frames;
+
+	if (i < stack->kernel_frames)
+		return i > 0;
+	if (i == stack->kernel_frames || stack_sample_interrupted(&stack->frames[i]))
+		return false;
+	return i + 1 >= n || !stack_sample_interrupted(&stack->frames[i + 1]);
 }
 
 void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t i,
 		      struct named_frame *ret_frame)
 {
 	const struct frame *f = &stack->frames[i];
-	bool user = i >= stack->kernel_frames;
+	bool user = i >= stack->kernel_frames, caller = frame_name_is_caller(stack, i);
 
 	if (!user)
-		name_kernel(symbols, f, i > 0, ret_frame);
+		name_kernel(symbols, f, caller, ret_frame);
 	else if (f->module == &stack_sample_unknown)
-		name_unknown(symbols, stack, f, i > stack->kernel_frames, ret_frame);
+		name_unknown(symbols, stack, f, caller, ret_frame);
 	else if (f->module->anonymous)
-		name_jit(symbols, stack, f, i > stack->kernel_frames, ret_frame);
+		name_jit(symbols, stack, f, caller, ret_frame);
 	else
-		name_user(symbols, f, i > stack->kernel_frames, ret_frame);
+		name_user(symbols, f, caller, ret_frame);
+	ret_frame->exact = i > stack->kernel_frames && !caller;
 }
 
 /* Returns whether `fn` is an entry point: no function calls it, so a chain rightly ends there. */

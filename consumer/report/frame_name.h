@@ -35,7 +35,15 @@ struct named_frame {
 	uint8_t build_id_bytes;
 	uint64_t offset;
 	bool has_offset;
+	bool exact; /* behind the leaf: the offset is of the instruction to run next */
 };
+
+/*
+ * Returns whether frame `i` of `stack` has called the frame before it: its offset is then a return
+ * address. A leaf has not, nor has code that a signal interrupted, nor that to which its handler
+ * returns.
+ */
+bool frame_name_is_caller(const struct stack *stack, size_t i);
 
 /* Names frame `i` of `stack`. */
 void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t i,

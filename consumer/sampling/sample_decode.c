@@ -93,11 +93,17 @@ static bool resolve_frames(const struct mappings *maps, const struct sample *rec
 			   struct frame *frames)
 {
 	const uint64_t *addresses = sample_record_addresses(record);
+	uint64_t marks = record->flags & SAMPLE_UNWOUND ? SAMPLE_INTERRUPTED : 0;
 	bool missing = false;
 
-	for (uint16_t i = record->flags & SAMPLE_LEAF_CHANGED ? 1 : 0; i < count; i++)
-		if (frames[i].module == &stack_sample_unknown)
-			missing = !resolve_address(maps, addresses[i], &frames[i]) || missing;
+	for (uint16_t i = record->flags & SAMPLE_LEAF_CHANGED ? 1 : 0; i < count; i++) {
+		uint64_t mark = i > 0 ? addresses[i] & marks : 0;
+
+		if (frames[i].module != &stack_sample_unknown)
+			continue;
+		missing = !resolve_address(maps, addresses[i] ^ mark, &frames[i]) || missing;
+		frames[i].offset |= mark;
+	}
 	return missing;
 }
 

@@ -6,6 +6,7 @@
 #ifndef TROCAR_CONSUMER_SAMPLING_STACK_SAMPLE_H
 #define TROCAR_CONSUMER_SAMPLING_STACK_SAMPLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,7 +19,7 @@ extern struct module stack_sample_unknown;
 /* One frame; module NULL: a kernel address. */
 struct frame {
 	struct module *module;
-	uint64_t offset; /* file offset, or the address */
+	uint64_t offset; /* file offset, or the address: see stack_sample_offset */
 };
 
 /* Frames leaf first, kernel before user. */
@@ -35,6 +36,21 @@ struct stack_sample {
 	char comm[COMM_BYTES];
 	struct frame frames[];
 };
+
+/*
+ * Whether a signal interrupted the function of a user frame behind the leaf: its offset is then
+ * that of the instruction to run next, marked by SAMPLE_INTERRUPTED.
+ */
+static inline bool stack_sample_interrupted(const struct frame *f)
+{
+	return f->module && f->module != &stack_sample_unknown && f->offset & SAMPLE_INTERRUPTED;
+}
+
+/* Returns the offset of a frame without that mark. */
+static inline uint64_t stack_sample_offset(const struct frame *f)
+{
+	return stack_sample_interrupted(f) ? f->offset & ~(uint64_t)SAMPLE_INTERRUPTED : f->offset;
+}
 
 /* Beside enum sample_flag: the chain was cut at an address outside every mapping. */
 #define STACK_SAMPLE_CUT (1u << 31)

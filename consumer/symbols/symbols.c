@@ -399,7 +399,8 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 	if (why)
 		return count_nameless(s, why, ret_name);
 	touch_module(s, m);
-	raw = elf_symbols_find(m->symbols, caller && offset > 0 ? offset - 1 : offset, &start);
+	raw = caller ? elf_symbols_find_caller(m->symbols, offset, &start)
+		     : elf_symbols_find(m->symbols, offset, &start);
 	if (!raw)
 		return count_nameless(
 			s, reason_word(m->symbols->cut ? REASON_TOO_LARGE : REASON_NO_SYMBOL),

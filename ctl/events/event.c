@@ -226,6 +226,10 @@ static bool take_frame_value(struct json_reader *json, const struct json_text *k
 		return json_reader_string(json, true, &frame->why);
 	if (event_is(key, "source"))
 		return take_source(json, frame);
+	if (event_is(key, "exact")) {
+		frame->exact = json_reader_peek(json) == 't';
+		return json_reader_skip(json);
+	}
 	if (!event_is(key, "offset") || json_reader_peek(json) == 'n')
 		return json_reader_skip(json);
 	frame->has_offset = true;

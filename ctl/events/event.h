@@ -57,6 +57,7 @@ struct event_frame {
 	struct json_text file; /* its source */
 	uint64_t offset, line; /* line: in the source, 0 without */
 	bool has_offset;
+	bool exact; /* offset is of the instruction to run next, also behind the leaf */
 };
 
 /* Reads one frame at `json`. False at a fault. */

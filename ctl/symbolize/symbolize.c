@@ -140,7 +140,8 @@ static int add_frames(struct symbolize *s, struct stack_lines *l)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct frame *f = &s->frames[i];
 		struct offline_frame found;
-		int r = look_up(s, &f->event, stack_lines_is_caller(l, &f->event), &found);
+		int r = look_up(s, &f->event,
+				!f->event.exact && stack_lines_is_caller(l, &f->event), &found);
 
 		if (r == 0)
 			r = stack_lines_frame(l, &f->event, f->text, f->bytes, &found);

@@ -16,7 +16,7 @@
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 8u
+#define ABI_VERSION 9u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -186,6 +186,13 @@ enum sample_flag {
 	SAMPLE_BY_POINTER = 1u << 8,   /* with it: the last step was by the frame pointer */
 	SAMPLE_FLAGS_END_ = 1u << 9,
 };
+
+/*
+ * Set in an address of a walked stack (SAMPLE_UNWOUND) behind the leaf: a signal interrupted this
+ * frame, and the address is that of the instruction to run next, no return address. No address of
+ * user memory has this bit.
+ */
+#define SAMPLE_INTERRUPTED (1ull << 63)
 
 struct sample {
 	__u64 time_ns;

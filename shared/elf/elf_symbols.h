@@ -66,6 +66,14 @@ void elf_symbols_free(struct elf_symbols *s);
  */
 const char *elf_symbols_find(const struct elf_symbols *s, uint64_t offset, uint64_t *ret_start);
 
+/*
+ * The same for return address `offset`: the call stands before it, and may be its function's last
+ * instruction. Only the code that ends a signal's handler was not called: the kernel makes its
+ * first byte the handler's return address.
+ */
+const char *elf_symbols_find_caller(const struct elf_symbols *s, uint64_t offset,
+				    uint64_t *ret_start);
+
 /* Returns the bytes of heap that it holds. */
 size_t elf_symbols_bytes(const struct elf_symbols *s);
 

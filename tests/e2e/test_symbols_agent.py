@@ -314,6 +314,65 @@ def test_compiled_code_in_shared_memory(t):
     check(not [a for a in end["advice"] if "restart" in a], f"{end['advice']}")
 
 
+SIGNALS = r"""
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdint.h>
+#include <sys/time.h>
+#include <unistd.h>
+volatile uint64_t sold;
+/* It stands still on its first byte, and no byte lies between it and its neighbour. */
+void victim(void);
+__asm__(".text; .balign 64\n"
+	".globl neighbour; .type neighbour, %function\n"
+	"neighbour: .cfi_startproc; .skip 63, 0x90; ret; .cfi_endproc; .size neighbour, . - neighbour\n"
+	".globl victim; .type victim, %function\n"
+	"victim: .cfi_startproc; jmp victim; .cfi_endproc; .size victim, . - victim\n");
+__attribute__((noinline)) void sell_in_the_handler(void)
+{
+	for (uint64_t i = 0; i < 3000000; i++)
+		sold += i * i;
+	__asm__ volatile("");
+}
+static void on_alarm(int signal)
+{
+	static int left = 6000;
+	if (!left--)
+		_exit(0);
+	sell_in_the_handler();
+	__asm__ volatile("");
+}
+int main(void)
+{
+	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } };
+	signal(SIGALRM, on_alarm);
+	setitimer(ITIMER_REAL, &often, 0);
+	victim();
+	return 0;
+}
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="its code is x86-64's")
+def test_signal_frames(t):
+    """What a signal interrupted, and what the handler returns to, are named by where they are, not by a byte before."""
+    group = t.cgroup()
+    (t.folder / "signals.c").write_text(SIGNALS)
+    command("cc", "-O1", "-fno-optimize-sibling-calls", "-static", "-o", t.folder / "signals", t.folder / "signals.c")
+    t.processes.append(subprocess.Popen([t.folder / "signals"], stdin=subprocess.DEVNULL, cwd="/", stdout=subprocess.PIPE,
+                                        preexec_fn=group.join))
+    agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])))
+    agent.wait("watch.start", cgroup=group.path)
+    capture(agent, group, 500)  # its table is there behind this
+    stacks, _ = capture(agent, group, 1500)
+    handled = [s["frames"] for s in stacks if s["frames"][0]["fn"] == "sell_in_the_handler"]
+    check(handled, f"{stacks[:2]}")
+    for frames in handled:
+        check([f["fn"] for f in frames[1:5]] == ["on_alarm", "__restore_rt", "victim", "main"], f"{frames}")
+        check([f.get("exact") for f in frames[:5]] == [None, None, True, True, None], f"{frames}")
+    check(not [f for s in stacks for f in s["frames"] if f["fn"] == "neighbour"], "a neighbour that never ran")
+
+
 CRATES = """function sellTheCrates(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; }
 let end = Date.now() + %d; while (Date.now() < end) sellTheCrates(3e5);"""
 CONTAINED = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "sh", "-c",

@@ -179,6 +179,46 @@ static void test_user(void **state)
 	symbols_free(symbols);
 }
 
+/*
+ * A signal's handler did not call what it interrupted, nor was it called by the code that it
+ * returns to. In executable memory that is named by addresses, both are looked up where they are.
+ */
+static void test_interrupted(void **state)
+{
+	static const bool callers[] = { false, true, false, false, true };
+	static const char *const names[] = { "handler", "helper", "returns", "victim", "main" };
+	struct process_key self = jit_testing_self();
+	struct symbols *symbols;
+	struct named_frame named;
+	struct module *jit;
+	struct stack *s;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", self.tgid);
+	jit_testing_write(path, "1000 10 handler\n2000 10 helper\n2ff0 10 before\n3000 10 returns\n"
+				"3ff0 10 before\n4000 10 victim\n5000 10 main\n");
+	assert_int_equal(symbols_new(1 << 20, NULL, &symbols), 0);
+	assert_int_equal(symbols_module(symbols, 0, 0, "[anon]", true, &jit), 0);
+	s = new_stack(0, 5, jit);
+	s->tgid = self.tgid;
+	s->start_ns = self.start_ns;
+	s->frames[0].offset = 0x1000;
+	s->frames[1].offset = 0x2010;
+	s->frames[2].offset = 0x3000;
+	s->frames[3].offset = 0x4000 | SAMPLE_INTERRUPTED;
+	s->frames[4].offset = 0x5010;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_int_equal(frame_name_is_caller(s, i), callers[i]);
+		frame_name_frame(symbols, s, i, &named);
+		assert_string_equal(named.fn, names[i]);
+		assert_int_equal(named.exact, i > 0 && !callers[i]);
+		assert_int_equal(named.offset, s->frames[i].offset & ~SAMPLE_INTERRUPTED);
+	}
+	symbols_free(symbols);
+	unlink(path);
+	free(s);
+}
+
 /* An address outside of all mappings that were read, of a process that has compiled code. */
 static void test_unknown(void **state)
 {
@@ -219,7 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quality), cmocka_unit_test(test_quality_no_root),
 		cmocka_unit_test(test_kernel),	cmocka_unit_test(test_user),
-		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_unknown), cmocka_unit_test(test_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,13 +203,36 @@ static void test_nobody(void **state)
 	assert_false(asks.mappings || asks.build_ids);
 }
 
+/* What a signal interrupted is marked in a walked stack. Elsewhere the same word is no address. */
+static void test_interrupted(void **state)
+{
+	_cleanup_free_ struct sample *s = raw(SAMPLE_UNWOUND, 0x40030 | SAMPLE_INTERRUPTED);
+
+	s->stop_reason = UNWIND_END_COMPLETE;
+	context.table = &table;
+	sample_decode(&context, s, &out.s, &asks);
+	assert_int_equal(out.s.user_frames, 4);
+	for (uint16_t i = 1; i <= 4; i++)
+		assert_int_equal(stack_sample_interrupted(&out.s.frames[i]), i == 3);
+	assert_ptr_equal(out.s.frames[3].module, &library);
+	assert_int_equal(stack_sample_offset(&out.s.frames[3]), 0x1030);
+	assert_int_equal(stack_sample_offset(&out.s.frames[4]), 0x1030);
+	assert_false(stack_sample_interrupted(&out.s.frames[0]));
+	s->flags = 0;
+	context.table = NULL;
+	process.maps.read_ns = s->time_ns + 1;
+	sample_decode(&context, s, &out.s, &asks);
+	assert_int_equal(out.s.user_frames, 2);
+	assert_true(out.s.flags & STACK_SAMPLE_CUT);
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_known),  EACH(test_missing), EACH(test_found_stays),
-		EACH(test_walked), EACH(test_ends),    EACH(test_nobody),
+		EACH(test_known), EACH(test_missing), EACH(test_found_stays), EACH(test_walked),
+		EACH(test_ends),  EACH(test_nobody),  EACH(test_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,26 @@ static void test_caller(void **state)
 	assert_non_null(strstr(events_out, wanted));
 }
 
+/* What a signal interrupted has called nobody: it is looked up where it stands. */
+static void test_interrupted(void **state)
+{
+	char module[512], wanted[96];
+
+	specimens_path(module, "pie.full");
+	snprintf(lines, sizeof(lines),
+		 EVENTS_STACK("1", "during", "c", "4", "40",
+			      "{\"fn\":\"leaf\",\"kind\":\"user\"},{\"fn\":null,\"why\":\"x\","
+			      "\"module\":\"%s\",\"build_id\":\"%s\",\"offset\":%" PRIu64
+			      ",\"exact\":true,\"kind\":\"user\"}"),
+		 module, facts.id, facts.at);
+	events_write(lines);
+	assert_int_equal(events_command("symbolize", events_file, "--source", NULL), COMMAND_FINE);
+	snprintf(wanted, sizeof(wanted), "specimen.c\",\"line\":%u},{\"fn\":\"specimen_between\"",
+		 specimens_line("/* line of the instruction */"));
+	assert_non_null(strstr(events_out, wanted));
+	assert_non_null(strstr(events_out, "\"exact\":true"));
+}
+
 /* What is no stack, or no event line, goes through as it came. */
 static void test_passes_through(void **state)
 {
@@ -195,9 +215,9 @@ static void test_options(void **state)
 int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
-		TEST(by_module),    TEST(by_folder),	  TEST(other_build),   TEST(named_frame),
-		TEST(caller),	    TEST(passes_through), TEST(missing_parts), TEST(other_kinds),
-		TEST(hostile_file), TEST(options),
+		TEST(by_module),   TEST(by_folder),    TEST(other_build),    TEST(named_frame),
+		TEST(caller),	   TEST(interrupted),  TEST(passes_through), TEST(missing_parts),
+		TEST(other_kinds), TEST(hostile_file), TEST(options),
 	};
 
 	specimens_dir = argv[1];
