@@ -10,6 +10,7 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/inode_times.h"
 #include "bpf/mapped_file.h"
 #include "bpf/process_marks.h"
 #include "bpf/scope.h"
@@ -200,6 +201,31 @@ static __always_inline __u32 page_shift(void)
 #endif
 }
 
+/* Sets the members that say which file is mapped; NULL: none. */
+static __always_inline void fill_mapping_file(struct mapping_record *record, struct file *file,
+					      __u64 file_offset)
+{
+	const struct inode *inode;
+
+	record->file_offset = 0;
+	record->inode = 0;
+	record->file_bytes = 0;
+	record->changed_ns = 0;
+	record->written_ns = 0;
+	record->device = 0;
+	record->generation = 0;
+	if (!file)
+		return;
+	inode = file->f_inode;
+	record->file_offset = file_offset;
+	record->inode = inode->i_ino;
+	record->file_bytes = inode->i_size;
+	record->changed_ns = inode_times_changed(inode);
+	record->written_ns = inode_times_written(inode);
+	record->device = inode->i_sb->s_dev;
+	record->generation = inode->i_generation;
+}
+
 /* Sets the path. A path that is too long is left out and marked (-ENAMETOOLONG of d_path). */
 static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct file *file)
 {
@@ -241,19 +267,14 @@ static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_
 	s->record.start_ns = task->start_boottime;
 	s->record.start = vma->vm_start;
 	s->record.end = vma->vm_end;
-	s->record.file_offset = 0;
-	s->record.inode = 0;
-	s->record.device = 0;
 	s->record.tgid = task->tgid;
 	s->record.flags = find_mapping_flags(task, vma, file);
 	s->record.path_bytes = 0;
-	s->record.pad = 0;
-	if (file && !(s->record.flags & MAPPING_ANON)) {
-		s->record.file_offset = (__u64)vma->vm_pgoff << page_shift();
-		s->record.inode = file->f_inode->i_ino;
-		s->record.device = file->f_inode->i_sb->s_dev;
+	if (s->record.flags & MAPPING_ANON)
+		file = 0;
+	fill_mapping_file(&s->record, file, (__u64)vma->vm_pgoff << page_shift());
+	if (file)
 		fill_mapping_path(s, file);
-	}
 	bytes = s->record.path_bytes;
 	asm volatile("" : "+r"(bytes));
 	if (bytes > MAPPING_PATH_BYTES)

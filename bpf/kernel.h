@@ -65,10 +65,34 @@ struct super_block {
 	unsigned long s_magic;
 };
 
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+
+/* The times have been members of their own since 6.11. */
 struct inode {
 	unsigned long i_ino;
 	unsigned int i_nlink;
 	struct super_block *i_sb;
+	__s64 i_size;
+	__u32 i_generation;
+	__s64 i_mtime_sec;
+	__s64 i_ctime_sec;
+	__u32 i_mtime_nsec;
+	__u32 i_ctime_nsec;
+};
+
+/* Linux 6.7 to 6.10; 6.6 has the second of the two. */
+struct inode___underscored {
+	struct timespec64 __i_mtime;
+	struct timespec64 __i_ctime;
+};
+
+/* Linux 6.1 to 6.5; 6.6 has the first of the two. */
+struct inode___plain {
+	struct timespec64 i_mtime;
+	struct timespec64 i_ctime;
 };
 
 struct path {

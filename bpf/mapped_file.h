@@ -51,12 +51,14 @@ static __always_inline __u64 mapped_file_inode(const struct vm_area_struct *vma,
 static __always_inline __u32 mapped_file_number(const struct vm_area_struct *vma)
 {
 	const struct file *file = vma->vm_file;
-	__u64 inode;
+	const struct inode *inode;
+	__u64 number;
 
 	if (!file || vma->vm_flags & VM_WRITE)
 		return 0;
-	inode = file->f_inode->i_ino + ((__u64)file->f_inode->i_sb->s_dev << 32);
-	return (__u32)(inode * 0x9e3779b97f4a7c15ull >> 32) | 1;
+	inode = file->f_inode;
+	number = inode->i_ino + ((__u64)(inode->i_sb->s_dev ^ inode->i_generation) << 32);
+	return (__u32)(number * 0x9e3779b97f4a7c15ull >> 32) | 1;
 }
 
 static long take_file_number(struct task_struct *task, struct vm_area_struct *vma, void *context)

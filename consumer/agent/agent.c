@@ -29,6 +29,8 @@
 /* No rule asks for more than 30 s before a trigger. */
 #define RECORDER_KEEP_NS (31 * NSEC_PER_SEC)
 
+#define FORGET_EVERY_NS (10 * NSEC_PER_SEC)
+
 /*
  * Returns whether the maps are still this consumer's. Two consumers on one set of maps would each
  * see half of the records: the older one ends.
@@ -42,6 +44,24 @@ static bool owns_maps(struct agent *a)
 	a->ousted = true;
 	loop_stop(a->loop);
 	return false;
+}
+
+/*
+ * Forgets modules that no mapping has used for so long that no sample of theirs can be in the
+ * recorder, or in a session that runs or waits to be written: the oldest sample of a session is
+ * RECORDER_KEEP_NS older than its start. So months of new programs take no more memory.
+ */
+static void forget_modules(struct agent *a, uint64_t now_ns)
+{
+	uint64_t oldest_ns = MIN(now_ns, sessions_oldest_ns(&a->sessions));
+
+	if (now_ns - a->forgot_ns < FORGET_EVERY_NS)
+		return;
+	a->forgot_ns = now_ns;
+	oldest_ns = MIN(oldest_ns, report_thread_oldest_ns(a->reporter));
+	if (oldest_ns > RECORDER_KEEP_NS &&
+	    process_unwind_forget(&a->unwind, oldest_ns - RECORDER_KEEP_NS))
+		report_thread_wake(a->reporter);
 }
 
 void agent_drain(struct agent *a)
@@ -65,6 +85,7 @@ void agent_drain(struct agent *a)
 	health_check(&a->health, now_ns);
 	sampler_retry(&a->sampler);
 	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
+	forget_modules(a, now_ns);
 }
 
 static void on_scan_due(void *context)

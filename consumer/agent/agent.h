@@ -90,9 +90,10 @@ struct agent {
 	struct confinement confinement;
 	struct loop_source *rules_source, *signal_source;
 	uint64_t start_ns;
-	uint32_t owner; /* value of control.owner while the maps are this consumer's */
-	bool ousted;	/* another consumer has taken the maps over */
-	bool started;	/* agent.start was written, so agent.stop will be */
+	uint64_t forgot_ns; /* when unused modules were last looked for */
+	uint32_t owner;	    /* value of control.owner while the maps are this consumer's */
+	bool ousted;	    /* another consumer has taken the maps over */
+	bool started;	    /* agent.start was written, so agent.stop will be */
 	struct losses losses;
 	struct health health;
 	struct kernel_errors kernel_errors;

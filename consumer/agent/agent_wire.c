@@ -87,6 +87,7 @@ static void wire_telemetry(struct agent *a)
 		.output = a->output,
 		.counts = &a->counts,
 		.processes = &a->processes,
+		.symbols = a->symbols,
 		.recorder = &a->recorder,
 		.sampler = &a->sampler,
 		.sessions = &a->sessions,

@@ -36,14 +36,20 @@ static void reading_done(struct reading *in)
 static int find_module(struct reading *in, const struct mapping_record *record, const char *path,
 		       struct module **ret_module)
 {
-	bool anonymous = record->flags & MAPPING_ANON;
+	static const struct file_identity none;
+	const struct file_identity identity = { .device = record->device,
+						.inode = record->inode,
+						.bytes = record->file_bytes,
+						.changed_ns = record->changed_ns,
+						.written_ns = record->written_ns,
+						.generation = record->generation };
 
 	if (record->flags & MAPPING_VDSO)
-		return symbols_module(in->symbols, 0, 0, "[vdso]", false, ret_module);
-	if (anonymous)
-		return symbols_module(in->symbols, 0, 0, "[anon]", true, ret_module);
-	return symbols_module(in->symbols, record->device, record->inode,
-			      *path ? path : "[unknown]", false, ret_module);
+		return symbols_module(in->symbols, &none, "[vdso]", false, ret_module);
+	if (record->flags & MAPPING_ANON)
+		return symbols_module(in->symbols, &none, "[anon]", true, ret_module);
+	return symbols_module(in->symbols, &identity, *path ? path : "[unknown]", false,
+			      ret_module);
 }
 
 static int push_mapping(struct reading *in, struct mapping mapping)
@@ -59,6 +65,7 @@ static int push_mapping(struct reading *in, struct mapping mapping)
 		m->items = more;
 		in->space = space;
 	}
+	symbols_hold(mapping.module);
 	m->items[m->count++] = mapping;
 	return 0;
 }
@@ -88,8 +95,10 @@ static int take_mapping(struct reading *in, const struct mapping_record *record,
 		symbols_place(in->symbols, mapping.module,
 			      &(struct process_key){ .tgid = in->tgid, .start_ns = in->start_ns },
 			      record->start, record->end);
-	if ((record->flags & MAPPING_IS_EXE) && !in->mappings.exe)
+	if ((record->flags & MAPPING_IS_EXE) && !in->mappings.exe) {
 		in->mappings.exe = mapping.module;
+		symbols_hold(mapping.module);
+	}
 	return push_mapping(in, mapping);
 }
 
@@ -179,6 +188,8 @@ static void put_in_order(struct mappings *m)
 	for (size_t i = 0; i < m->count; i++)
 		if (kept == 0 || m->items[i].start >= m->items[kept - 1].end)
 			m->items[kept++] = m->items[i];
+		else
+			symbols_release(m->items[i].module, m->read_ns);
 	m->count = kept;
 }
 
@@ -211,6 +222,12 @@ int mappings_read(const char *vmas_path, struct control *control, uint32_t tgid,
 
 void mappings_done(struct mappings *m)
 {
+	uint64_t now_ns = m->count || m->exe ? clock_mono_ns() : 0;
+
+	for (size_t i = 0; i < m->count; i++)
+		symbols_release(m->items[i].module, now_ns);
+	if (m->exe)
+		symbols_release(m->exe, now_ns);
 	free(m->items);
 	*m = (struct mappings){ 0 };
 }
@@ -236,6 +253,10 @@ int mappings_copy(const struct mappings *from, struct mappings *to)
 	if (!items)
 		return -ENOMEM;
 	memcpy(items, from->items, from->count * sizeof(*items));
+	for (size_t i = 0; i < from->count; i++)
+		symbols_hold(items[i].module);
+	if (from->exe)
+		symbols_hold(from->exe);
 	mappings_done(to);
 	*to = *from;
 	to->items = items;

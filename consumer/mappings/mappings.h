@@ -18,7 +18,7 @@
 struct mapping {
 	uint64_t start, end;
 	uint64_t file_offset;
-	struct module *module; /* borrowed from symbols */
+	struct module *module; /* held (symbols_hold) */
 	uint64_t since_ns;     /* CLOCK_MONOTONIC: all readings since then found it unchanged */
 };
 
@@ -26,8 +26,9 @@ struct mapping {
 struct mappings {
 	struct mapping *items; /* owned */
 	size_t count;
-	struct module *exe; /* borrowed; NULL when not seen */
+	struct module *exe; /* held; NULL when not seen */
 	bool compiled;	    /* some executable memory has no file: code that a runtime compiled */
+	bool stale;	    /* a module of it was retired: read the mappings again */
 	uint64_t read_ns;   /* when the reading began, CLOCK_MONOTONIC */
 	uint32_t image;	    /* whose mappings these are, as in struct sample */
 };

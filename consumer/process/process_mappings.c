@@ -63,7 +63,7 @@ bool process_mappings_read(struct process_mappings *m, struct process *p, uint64
 	uint64_t now;
 	int r;
 
-	if (p->maps.count && p->maps.read_ns >= not_before_ns)
+	if (p->maps.count && p->maps.read_ns >= not_before_ns && !p->maps.stale)
 		return true;
 	now = clock_mono_ns();
 	if (p->gone_ns || (p->tried_ns && now - p->tried_ns < MAP_EVERY_NS))
@@ -91,6 +91,19 @@ bool process_mappings_read_image(struct process_mappings *m, struct process *p, 
 	    now - p->tried_ns >= MAP_IMAGE_NS)
 		p->tried_ns = 0;
 	return process_mappings_read(m, p, time_ns);
+}
+
+void process_mappings_renew(struct process_mappings *m, const struct module *module)
+{
+	struct process *p;
+	uint64_t id;
+
+	idmap_for_each (&m->processes->by_id, i, id, p) {
+		for (size_t k = 0; k < p->maps.count && !p->maps.stale; k++)
+			p->maps.stale = p->maps.items[k].module == module;
+		if (p->maps.stale)
+			p->tried_ns = 0;
+	}
 }
 
 void process_mappings_exec(struct process *p, uint64_t time_ns)

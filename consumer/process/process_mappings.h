@@ -41,6 +41,12 @@ bool process_mappings_read(struct process_mappings *m, struct process *p, uint64
  */
 bool process_mappings_read_image(struct process_mappings *m, struct process *p, uint64_t time_ns);
 
+/*
+ * Makes the next sample of each process that has the retired module mapped cause a reading of its
+ * mappings.
+ */
+void process_mappings_renew(struct process_mappings *m, const struct module *module);
+
 /* Call when `p` got a new image at `time_ns` (CLOCK_MONOTONIC): its mappings become `before`. */
 void process_mappings_exec(struct process *p, uint64_t time_ns);
 

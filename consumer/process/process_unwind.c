@@ -324,6 +324,22 @@ void process_unwind_news(struct process_unwind *u)
 	}
 }
 
+static bool is_file_pending(void *context, const struct module *m)
+{
+	struct unwind_files *files = context;
+
+	return files && unwind_files_is_pending(files, m);
+}
+
+size_t process_unwind_forget(struct process_unwind *u, uint64_t before_ns)
+{
+	size_t forgotten = symbols_forget(u->needs.symbols, before_ns, is_file_pending, u->files);
+
+	if (forgotten && u->files)
+		unwind_files_forget(u->files);
+	return forgotten;
+}
+
 static void on_news(void *context, uint32_t events)
 {
 	process_unwind_news(context);

@@ -70,6 +70,12 @@ void process_unwind_done(struct process_unwind *u);
  */
 void process_unwind_step(struct process_unwind *u);
 
+/*
+ * Forgets modules that nobody has held since before_ns (symbols_forget), when nothing else refers
+ * to them either. Returns how many; symbols_sweep frees them.
+ */
+size_t process_unwind_forget(struct process_unwind *u, uint64_t before_ns);
+
 /* Continues what waited for files or for a grace to pass; the loop calls it. */
 void process_unwind_news(struct process_unwind *u);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 /* One mapping. */
@@ -106,6 +107,7 @@ struct unwind_plan *unwind_plan_new(const struct mappings *maps, enum rule_unwin
 			plan->cut++;
 			continue;
 		}
+		symbols_hold(m->module);
 		plan->items[plan->count++] = (struct item){ .start = m->start,
 							    .end = m->end,
 							    .offset = m->file_offset,
@@ -119,9 +121,11 @@ void unwind_plan_free(struct unwind_plan *plan, struct unwind_files *files)
 {
 	if (!plan)
 		return;
-	for (size_t i = 0; i < plan->count && !plan->taken; i++)
-		if (has_rows(&plan->items[i]))
+	for (size_t i = 0; i < plan->count; i++) {
+		symbols_release(plan->items[i].module, clock_mono_ns());
+		if (!plan->taken && has_rows(&plan->items[i]))
 			unwind_files_release(files, plan->items[i].number);
+	}
 	free(plan);
 }
 
@@ -223,7 +227,7 @@ void unwind_plan_claim(const struct unwind_plan *plan, struct unwind_claims *cla
 		const struct item *item = &plan->items[i];
 
 		claims->starts[i] = item->start;
-		claims->inodes[i] = item->module->inode;
+		claims->inodes[i] = item->module->identity.inode;
 		claims->below[i] = has_rows(item) && !item->exe ? item->check : 0;
 	}
 	claims->count = (uint32_t)plan->count;

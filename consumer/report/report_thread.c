@@ -24,9 +24,10 @@ struct report_thread {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* CLOCK_MONOTONIC */
 	struct session_result *first, *last;
-	size_t queued; /* in the list or being written */
+	size_t queued;	     /* in the list or being written */
+	uint64_t writing_ns; /* start_ns of the one that is being written; UINT64_MAX: none */
 	bool stopping;
-	bool errand; /* perf maps wait to be opened or closed */
+	bool errand; /* perf maps wait to be opened or closed, or modules to be freed */
 	bool hurry;  /* do not wait for room in the output queue */
 	bool warm;   /* the kernel's symbols may be in memory */
 };
@@ -41,24 +42,28 @@ static struct session_result *pop_session(struct report_thread *r)
 	return s;
 }
 
-/* Tells the thread, from the main thread, that perf maps wait to be opened or closed. */
-static void wake_thread(void *context)
+void report_thread_wake(struct report_thread *r)
 {
-	struct report_thread *r = context;
-
 	pthread_mutex_lock(&r->lock);
 	r->errand = true;
 	pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void serve_perf_maps(struct report_thread *r)
+static void wake_thread(void *context)
+{
+	report_thread_wake(context);
+}
+
+/* Opens and closes perf maps, and frees modules: no name of them is in use between sessions. */
+static void run_errands(struct report_thread *r)
 {
 	bool idle = !r->first;
 
 	r->errand = false;
 	pthread_mutex_unlock(&r->lock);
 	perf_map_files_serve(symbols_perf_map_files(r->symbols), idle);
+	symbols_sweep(r->symbols);
 	pthread_mutex_lock(&r->lock);
 }
 
@@ -86,7 +91,7 @@ static struct session_result *next_session(struct report_thread *r)
 		uint64_t due_ns;
 
 		while (r->errand)
-			serve_perf_maps(r);
+			run_errands(r);
 		if (r->first || r->stopping)
 			break;
 		due_ns = perf_map_files_due_ns(symbols_perf_map_files(r->symbols));
@@ -110,12 +115,14 @@ static void *run_reports(void *context)
 
 	pthread_mutex_lock(&r->lock);
 	while ((s = next_session(r))) {
+		r->writing_ns = s->start_ns;
 		pthread_mutex_unlock(&r->lock);
 		session_report_write(s, r->lines, r->symbols, &r->hurry);
 		session_result_free(s);
 		symbols_trim(r->symbols);
 		pthread_mutex_lock(&r->lock);
 		r->queued--;
+		r->writing_ns = UINT64_MAX;
 		r->warm = true;
 		pthread_cond_broadcast(&r->changed);
 	}
@@ -134,6 +141,7 @@ int report_thread_new(const struct lines *lines, struct symbols *symbols,
 		return -ENOMEM;
 	r->lines = lines;
 	r->symbols = symbols;
+	r->writing_ns = UINT64_MAX;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -161,6 +169,18 @@ void report_thread_put(struct report_thread *r, struct session_result *s)
 	r->queued++;
 	pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
+}
+
+uint64_t report_thread_oldest_ns(struct report_thread *r)
+{
+	uint64_t oldest_ns;
+
+	pthread_mutex_lock(&r->lock);
+	oldest_ns = r->writing_ns;
+	for (const struct session_result *s = r->first; s; s = s->next)
+		oldest_ns = MIN(oldest_ns, s->start_ns);
+	pthread_mutex_unlock(&r->lock);
+	return oldest_ns;
 }
 
 size_t report_thread_queued(struct report_thread *r)

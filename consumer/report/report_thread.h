@@ -27,6 +27,15 @@ int report_thread_new(const struct lines *lines, struct symbols *symbols,
 /* Hands over an ended session; the report thread frees it. Never waits. */
 void report_thread_put(struct report_thread *r, struct session_result *s);
 
+/*
+ * Makes the thread open and close perf maps and free forgotten modules, between two sessions. Main
+ * thread.
+ */
+void report_thread_wake(struct report_thread *r);
+
+/* Returns the start_ns of the oldest session that was handed over; UINT64_MAX: none is left. */
+uint64_t report_thread_oldest_ns(struct report_thread *r);
+
 /* Returns the number of sessions handed over and not yet written. */
 size_t report_thread_queued(struct report_thread *r);
 

@@ -31,6 +31,24 @@ static struct process *find_process(struct drain *d, const struct sample *record
 }
 
 /*
+ * Records what the kernel reported of one module. A build-id that is not the known one makes the
+ * kernel be asked once more, because the sample may be older than the mapping; the second time the
+ * module is retired, and whoever has it mapped is read again.
+ */
+static void learn_build_id(struct drain *d, struct process *p, const struct sample_build_id *id)
+{
+	if (!id->confirmed) {
+		if (!id->other)
+			return;
+		symbols_doubt_build_id(id->module);
+		process_mappings_ask_build_ids(d->mappings, p);
+	} else if ((id->other || symbols_lacks_build_id(id->module)) &&
+		   !symbols_learn_build_id(d->symbols, id->module, id->build_id)) {
+		process_mappings_renew(d->mappings, id->module);
+	}
+}
+
+/*
  * Records the build-ids of modules that this record shows, for samples that come without build-ids.
  * One reading of the mappings may show another file than was mapped when the sample was taken, so a
  * second reading has to confirm it.
@@ -40,17 +58,13 @@ static const struct mappings *learn_build_ids(struct drain *d, struct process *p
 {
 	static struct sample_build_ids ids;
 
-	sample_build_ids_find(record, &p->maps, &ids);
+	sample_build_ids_find(d->symbols, record, &p->maps, &ids);
 	if (ids.count > 0) {
 		process_mappings_read_image(d->mappings, p, record->time_ns);
-		sample_build_ids_find(record, &p->maps, &ids);
+		sample_build_ids_find(d->symbols, record, &p->maps, &ids);
 	}
-	for (size_t i = 0; i < ids.count; i++) {
-		const struct sample_build_id *id = &ids.items[i];
-
-		if (id->confirmed && symbols_lacks_build_id(id->module))
-			symbols_learn_build_id(d->symbols, id->module, id->build_id);
-	}
+	for (size_t i = 0; i < ids.count; i++)
+		learn_build_id(d, p, &ids.items[i]);
 	return process_mappings_at(p, record->time_ns, record->image);
 }
 

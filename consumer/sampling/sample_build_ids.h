@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sample_build_ids.h: learns the build-ids of modules from a record that carries both the addresses
- * and what the kernel resolved them to. Pure.
+ * and what the kernel resolved them to.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_SAMPLE_BUILD_IDS_H
 #define TROCAR_CONSUMER_SAMPLING_SAMPLE_BUILD_IDS_H
@@ -16,6 +16,7 @@
 struct sample_build_id {
 	struct module *module;
 	const uint8_t *build_id; /* BUILD_ID_BYTES, in the record; NULL: the kernel knew none */
+	bool other;		 /* the kernel reported another one for the module before */
 	bool confirmed;		 /* the module was mapped there before the sample and after it */
 };
 
@@ -25,11 +26,12 @@ struct sample_build_ids {
 };
 
 /*
- * Finds the frames that lie in a module of unknown build-id (symbols_lacks_build_id). A module may
- * be listed several times. `maps` are the mappings of the record's process as last read; finds none
- * when they belong to another image (before an execve).
+ * Finds the frames that lie in a module of unknown build-id (symbols_lacks_build_id), or of another
+ * one than the kernel reports now. A module may be listed several times. `maps` are the mappings of
+ * the record's process as last read; finds none when they belong to another image (before an
+ * execve).
  */
-void sample_build_ids_find(const struct sample *record, const struct mappings *maps,
-			   struct sample_build_ids *ret_ids);
+void sample_build_ids_find(struct symbols *symbols, const struct sample *record,
+			   const struct mappings *maps, struct sample_build_ids *ret_ids);
 
 #endif

@@ -309,6 +309,16 @@ struct session *sessions_take_settled(struct sessions *all, uint64_t now_ns)
 	return NULL;
 }
 
+uint64_t sessions_oldest_ns(const struct sessions *all)
+{
+	uint64_t oldest_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (all->running[i])
+			oldest_ns = MIN(oldest_ns, all->running[i]->result->start_ns);
+	return oldest_ns;
+}
+
 bool sessions_settling(const struct sessions *all)
 {
 	for (size_t i = 0; i < SESSIONS_MAX; i++)

@@ -117,6 +117,9 @@ bool sessions_end_due(struct sessions *all, uint64_t now_ns);
  */
 struct session *sessions_take_settled(struct sessions *all, uint64_t now_ns);
 
+/* Returns the start_ns of the oldest running session; UINT64_MAX: none runs. */
+uint64_t sessions_oldest_ns(const struct sessions *all);
+
 /* Returns whether a session has ended and waits for its samples. */
 bool sessions_settling(const struct sessions *all);
 

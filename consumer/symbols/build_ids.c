@@ -6,6 +6,7 @@
 #include "consumer/symbols/modules.h"
 #include "consumer/symbols/symbols_hash.h"
 #include "shared/elf/elf_symbols.h"
+#include "shared/tools/macro.h"
 
 void build_ids_init(struct build_ids *b, uint64_t seed)
 {
@@ -37,6 +38,24 @@ void build_ids_add(struct build_ids *b, struct module *m)
 	if (idmap_put(&b->files, key, m) < 0)
 		m->same_id = NULL;
 	m->listed = true;
+}
+
+void build_ids_remove(struct build_ids *b, struct module *m)
+{
+	uint64_t key = key_of(b, m->build_id, MIN(m->build_id_bytes, (uint8_t)BUILD_ID_BYTES));
+	struct module *first = idmap_get(&b->files, key), **place = &first;
+
+	while (*place && *place != m)
+		place = &(*place)->same_id;
+	if (!m->listed || !*place)
+		return;
+	*place = m->same_id;
+	m->same_id = NULL;
+	m->listed = false;
+	if (first)
+		idmap_put(&b->files, key, first);
+	else
+		idmap_remove(&b->files, key);
 }
 
 /* Modules in the table are identified: their build-ids do not change any more. */

@@ -25,6 +25,9 @@ void build_ids_done(struct build_ids *b);
  */
 void build_ids_add(struct build_ids *b, struct module *m);
 
+/* Removes `m` if it is in the table. */
+void build_ids_remove(struct build_ids *b, struct module *m);
+
 /*
  * Returns a module with that build-id, preferably one with a table; NULL when there is none, or for
  * 0 bytes.

@@ -9,6 +9,15 @@
 #include "shared/tools/macro.h"
 
 /*
+ * Returns whether an opened file may stand for the module. Where its numbers, size and times cannot
+ * tell, only the build-id can that the kernel reported, which every reader of the file compares.
+ */
+static bool may_be_file(const struct module *m, bool vague)
+{
+	return !vague || __atomic_load_n(&m->build_id_known, __ATOMIC_RELAXED);
+}
+
+/*
  * Whether the file is a memory file (memfd_create(2)): it was not removed, it never had a path. The
  * broker opens none.
  */
@@ -21,18 +30,30 @@ static bool is_memory_file(const struct module *m)
 
 enum reason module_file_open(const struct module *m, struct elf_image *ret_image)
 {
+	struct elf_image image;
+	enum reason reason;
+	bool vague;
+
 	if (m->anonymous)
 		return REASON_ANONYMOUS;
 	if (m->deleted)
 		return is_memory_file(m) ? REASON_MEMORY_FILE : REASON_DELETED;
 	if (strcmp(m->path, "[vdso]") == 0)
 		return vdso_image(ret_image) < 0 ? REASON_NO_FILE : REASON_NONE;
-	return elf_file_open(m->path, m->device, m->inode, ret_image);
+	reason = elf_file_open(m->path, &m->identity, &image, &vague);
+	if (reason != REASON_NONE)
+		return reason;
+	if (!may_be_file(m, vague)) {
+		close(image.fd);
+		return REASON_OTHER_FILE;
+	}
+	*ret_image = image;
+	return REASON_NONE;
 }
 
 bool module_file_may_borrow(const struct module_file *f, const struct module *m, enum reason reason)
 {
-	if (!f->borrow || m->anonymous || m->inode == 0 ||
+	if (!f->borrow || m->anonymous || m->identity.inode == 0 ||
 	    __atomic_load_n(&m->place_count, __ATOMIC_RELAXED) == 0)
 		return false;
 	return reason == REASON_NO_FILE || reason == REASON_NO_PERMISSION ||
@@ -56,15 +77,14 @@ static size_t places_of(const struct module_file *f, const struct module *m,
 
 /*
  * Takes a descriptor from the broker if it is the module's file. The broker opens what is mapped
- * there now, which may be another file. Where the file system's inode numbers cannot tell, only the
- * kernel's build-id can.
+ * there now, which may be another file.
  */
 static bool adopt_image(int fd, const struct module *m, struct elf_image *ret_image)
 {
 	bool vague = false;
 
-	if (elf_file_adopt(fd, m->device, m->inode, ret_image, &vague) == REASON_NONE &&
-	    (!vague || __atomic_load_n(&m->build_id_known, __ATOMIC_RELAXED)))
+	if (elf_file_adopt(fd, &m->identity, ret_image, &vague) == REASON_NONE &&
+	    may_be_file(m, vague))
 		return true;
 	close(fd);
 	return false;

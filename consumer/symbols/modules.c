@@ -11,11 +11,12 @@
 #include "consumer/symbols/symbols_hash.h"
 #include "shared/elf/elf_symbols.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 #define DELETED_SUFFIX " (deleted)" /* what fs/d_path.c appends */
 
-static void module_free(struct module *m)
+void modules_free(struct module *m)
 {
 	if (!m)
 		return;
@@ -27,7 +28,7 @@ static void module_free(struct module *m)
 
 static void module_freep(struct module **m)
 {
-	module_free(*m);
+	modules_free(*m);
 }
 
 void modules_init(struct modules *t)
@@ -45,7 +46,7 @@ void modules_init(struct modules *t)
 void modules_done(struct modules *t)
 {
 	for (size_t i = 0; i < t->count; i++)
-		module_free(t->items[i]);
+		modules_free(t->items[i]);
 	free(t->items);
 	idmap_done(&t->by_file);
 	idmap_done(&t->by_id);
@@ -58,8 +59,10 @@ static int reserve_module(struct modules *t)
 	size_t space = MAX(t->space * 2, (size_t)64);
 	struct module **more;
 
-	if (t->count == SYMBOLS_MODULES_MAX)
+	if (t->count == SYMBOLS_MODULES_MAX) {
+		t->refused++;
 		return -ENOSPC;
+	}
 	if (t->count < t->space)
 		return 0;
 	more = realloc(t->items, space * sizeof(struct module *));
@@ -95,7 +98,7 @@ static size_t bare_bytes(const char *path, bool *ret_deleted)
 	return *ret_deleted ? bytes - suffix : bytes;
 }
 
-static int module_new(uint64_t device, uint64_t inode, const char *path, size_t path_bytes,
+static int module_new(const struct file_identity *identity, const char *path, size_t path_bytes,
 		      struct module **ret_module)
 {
 	_cleanup_(module_freep) struct module *m = calloc(1, sizeof(*m));
@@ -105,32 +108,49 @@ static int module_new(uint64_t device, uint64_t inode, const char *path, size_t 
 	m->path = strndup(path, path_bytes);
 	if (!m->path)
 		return -ENOMEM;
-	m->device = device;
-	m->inode = inode;
+	m->identity = *identity;
 	*ret_module = TAKE_PTR(m);
 	return 0;
 }
 
+/* Member by member: the struct may have padding. */
+static bool is_identity(const struct file_identity *a, const struct file_identity *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->bytes == b->bytes &&
+	       a->changed_ns == b->changed_ns && a->written_ns == b->written_ns &&
+	       a->generation == b->generation;
+}
+
+static uint64_t hash_file(const struct modules *t, const struct file_identity *identity,
+			  const char *path, size_t path_bytes)
+{
+	const uint64_t words[] = {
+		identity->device,     identity->inode,	    identity->bytes,
+		identity->changed_ns, identity->written_ns, identity->generation
+	};
+
+	return symbols_hash(symbols_hash(t->seed, words, sizeof(words)), path, path_bytes);
+}
+
 /* Finds or makes the module; call with the lock held. */
-static int find_file(struct modules *t, uint64_t device, uint64_t inode, const char *path,
+static int find_file(struct modules *t, const struct file_identity *identity, const char *path,
 		     bool anonymous, struct module **ret_module)
 {
-	uint64_t key = symbols_hash(t->seed ^ device, &inode, sizeof(inode));
 	_cleanup_(module_freep) struct module *m = NULL;
 	bool deleted;
 	size_t bytes = bare_bytes(path, &deleted);
+	uint64_t key = hash_file(t, identity, path, bytes);
 	int r;
 
-	key = symbols_hash(key, path, bytes);
 	for (struct module *i = idmap_get(&t->by_file, key); i; i = i->next) {
-		if (i->device == device && i->inode == inode && i->anonymous == anonymous &&
+		if (is_identity(&i->identity, identity) && i->anonymous == anonymous &&
 		    i->deleted == deleted && strlen(i->path) == bytes &&
 		    memcmp(i->path, path, bytes) == 0) {
 			*ret_module = i;
 			return 0;
 		}
 	}
-	r = module_new(device, inode, path, bytes, &m);
+	r = module_new(identity, path, bytes, &m);
 	if (r < 0)
 		return r;
 	m->anonymous = anonymous;
@@ -142,7 +162,7 @@ static int find_file(struct modules *t, uint64_t device, uint64_t inode, const c
 	return 0;
 }
 
-int modules_file(struct modules *t, uint64_t device, uint64_t inode, const char *path,
+int modules_file(struct modules *t, const struct file_identity *identity, const char *path,
 		 bool anonymous, struct module **ret_module)
 {
 	int r;
@@ -150,7 +170,7 @@ int modules_file(struct modules *t, uint64_t device, uint64_t inode, const char 
 	if (path[0] == '\0' || strnlen(path, SYMBOLS_PATH_BYTES) == SYMBOLS_PATH_BYTES)
 		return -EINVAL;
 	pthread_mutex_lock(&t->lock);
-	r = find_file(t, device, inode, path, anonymous, ret_module);
+	r = find_file(t, identity, path, anonymous, ret_module);
 	pthread_mutex_unlock(&t->lock);
 	return r;
 }
@@ -177,15 +197,17 @@ static int find_build_id(struct modules *t, const uint8_t id[BUILD_ID_BYTES],
 
 	for (struct module *i = idmap_get(&t->by_id, key); i; i = i->next) {
 		if (memcmp(i->build_id, id, BUILD_ID_BYTES) == 0) {
+			i->released_ns = clock_mono_ns();
 			*ret_module = i;
 			return 0;
 		}
 	}
-	r = module_new(0, 0, "", 0, &m);
+	r = module_new(&(struct file_identity){ 0 }, "", 0, &m);
 	if (r < 0)
 		return r;
 	memcpy(m->build_id, id, BUILD_ID_BYTES);
 	m->build_id_bytes = modules_build_id_bytes(id);
+	m->released_ns = clock_mono_ns();
 	r = enlist_module(t, &t->by_id, key, m);
 	if (r < 0)
 		return r;
@@ -228,19 +250,50 @@ void modules_place(struct modules *t, struct module *m, const struct module_plac
 	pthread_mutex_unlock(&t->lock);
 }
 
-void modules_learn_build_id(struct modules *t, struct module *m, const uint8_t *build_id)
+/* Makes the table find the module no more; call with the lock held. */
+static void delist_module(struct modules *t, struct module *m)
 {
+	bool by_id = m->path[0] == '\0';
+	uint64_t key = by_id ? symbols_hash(t->seed, m->build_id, BUILD_ID_BYTES)
+			     : hash_file(t, &m->identity, m->path, strlen(m->path));
+	struct idmap *map = by_id ? &t->by_id : &t->by_file;
+	struct module *first = idmap_get(map, key), **place = &first;
+
+	while (*place && *place != m)
+		place = &(*place)->next;
+	if (!*place)
+		return;
+	*place = m->next;
+	m->next = NULL;
+	if (first)
+		idmap_put(map, key, first);
+	else
+		idmap_remove(map, key);
+}
+
+bool modules_learn_build_id(struct modules *t, struct module *m, const uint8_t *build_id)
+{
+	bool first, same;
+
 	if (!build_id) {
 		m->build_id_misses += m->build_id_misses < SYMBOLS_BUILD_ID_MISSES_MAX;
-		return;
+		return true;
 	}
 	pthread_mutex_lock(&t->lock);
-	if (!m->build_id_known && !m->identified) {
+	first = !m->build_id_known && !m->identified;
+	if (first) {
 		memcpy(m->build_id, build_id, BUILD_ID_BYTES);
 		m->build_id_bytes = modules_build_id_bytes(build_id);
 	}
-	__atomic_store_n(&m->build_id_known, true, __ATOMIC_RELAXED);
+	same = first || build_ids_same(m->build_id, m->build_id_bytes, build_id, BUILD_ID_BYTES);
+	if (same)
+		__atomic_store_n(&m->build_id_known, true, __ATOMIC_RELAXED);
+	else
+		delist_module(t, m);
+	m->retired = m->retired || !same;
 	pthread_mutex_unlock(&t->lock);
+	m->build_id_doubted = false;
+	return same;
 }
 
 uint8_t modules_id_of(struct modules *t, const struct module *m, uint8_t id[SYMBOLS_BUILD_ID_MAX])
@@ -293,4 +346,77 @@ bool modules_may_be(struct modules *t, const struct module *m, const uint8_t *bu
 	       build_ids_same(m->build_id, m->build_id_bytes, build_id, bytes);
 	pthread_mutex_unlock(&t->lock);
 	return same;
+}
+
+static int compare_releases(const void *a, const void *b)
+{
+	const struct module *const *x = a, *const *y = b;
+
+	return (*x)->released_ns < (*y)->released_ns ? -1 : (*x)->released_ns > (*y)->released_ns;
+}
+
+/*
+ * Collects in `found` the modules that nobody has used since before_ns, the longest unused first;
+ * call with the lock held. Returns how many.
+ */
+static size_t find_unused(const struct modules *t, uint64_t before_ns, struct module **found)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		struct module *m = t->items[i];
+		bool special = m->path[0] != '\0' && m->identity.inode == 0;
+
+		if (!m->holds && !m->forgotten && !special && m->released_ns < before_ns)
+			found[count++] = m;
+	}
+	qsort(found, count, sizeof(*found), compare_releases);
+	return count;
+}
+
+size_t modules_forget(struct modules *t, size_t keep, uint64_t before_ns,
+		      bool (*is_used)(void *context, const struct module *m), void *context)
+{
+	_cleanup_free_ struct module **found = NULL;
+	size_t count, forgotten = 0;
+
+	pthread_mutex_lock(&t->lock);
+	if (t->count - t->forgotten > keep)
+		found = calloc(t->count, sizeof(*found));
+	count = found ? find_unused(t, before_ns, found) : 0;
+	for (size_t i = 0; i < count && t->count - t->forgotten > keep; i++) {
+		if (is_used(context, found[i]))
+			continue;
+		delist_module(t, found[i]);
+		found[i]->forgotten = true;
+		t->forgotten++;
+		forgotten++;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return forgotten;
+}
+
+struct module *modules_take_forgotten(struct modules *t, size_t *place)
+{
+	struct module *list = NULL;
+	size_t kept = 0, before = *place;
+
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; t->forgotten && i < t->count; i++) {
+		struct module *m = t->items[i];
+
+		if (!m->forgotten) {
+			t->items[kept++] = m;
+			continue;
+		}
+		m->taken = true;
+		m->next = list;
+		list = m;
+		*place -= i < before;
+	}
+	if (t->forgotten)
+		t->count = kept;
+	t->forgotten = 0;
+	pthread_mutex_unlock(&t->lock);
+	return list;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * modules.h: the table of modules behind symbols.h: identifies files and knows nothing of their
- * contents. Any thread, under its own lock. Modules stay until modules_done.
+ * contents. Any thread, under its own lock; the main thread alone makes and forgets modules.
  */
 #ifndef TROCAR_CONSUMER_SYMBOLS_MODULES_H
 #define TROCAR_CONSUMER_SYMBOLS_MODULES_H
@@ -13,11 +13,13 @@
 
 struct modules {
 	pthread_mutex_t lock;
-	struct idmap by_file;  /* hash of device, inode and path -> chain by `next` */
+	struct idmap by_file;  /* hash of identity and path -> chain by `next` */
 	struct idmap by_id;    /* hash of a build-id -> chain of modules without a file */
 	struct module **items; /* owned, in the order in which they were made */
 	size_t count, space;
-	uint64_t seed; /* of the hash: paths are foreign, and chains must stay short */
+	size_t forgotten; /* of `items` */
+	uint64_t refused; /* modules for which there was no room */
+	uint64_t seed;	  /* of the hash: paths are foreign, and chains must stay short */
 };
 
 void modules_init(struct modules *t);
@@ -26,17 +28,33 @@ void modules_init(struct modules *t);
 void modules_done(struct modules *t);
 
 /* As symbols_module and symbols_module_by_build_id. */
-int modules_file(struct modules *t, uint64_t device, uint64_t inode, const char *path,
+int modules_file(struct modules *t, const struct file_identity *identity, const char *path,
 		 bool anonymous, struct module **ret_module);
 int modules_build_id(struct modules *t, const uint8_t id[BUILD_ID_BYTES],
 		     struct module **ret_module);
 
-/* Returns the i-th module that was made, or NULL when there are fewer. */
+/*
+ * Forgets modules as symbols_forget, until `keep` are left. They stay in `items` until
+ * modules_take_forgotten.
+ */
+size_t modules_forget(struct modules *t, size_t keep, uint64_t before_ns,
+		      bool (*is_used)(void *context, const struct module *m), void *context);
+
+/*
+ * Takes the forgotten modules out of `items`. Returns them as a list by `next`, for the caller to
+ * free; *place, an index into `items`, then stands for the same module as before.
+ */
+struct module *modules_take_forgotten(struct modules *t, size_t *place);
+
+/* Frees a module with its table; NULL is allowed. */
+void modules_free(struct module *m);
+
+/* Returns the i-th module, the oldest first, or NULL when there are fewer. */
 struct module *modules_at(struct modules *t, size_t i);
 
 /* As symbols_place and symbols_learn_build_id. */
 void modules_place(struct modules *t, struct module *m, const struct module_place *place);
-void modules_learn_build_id(struct modules *t, struct module *m, const uint8_t *build_id);
+bool modules_learn_build_id(struct modules *t, struct module *m, const uint8_t *build_id);
 
 /* As symbols_build_id and symbols_is. */
 uint8_t modules_id_of(struct modules *t, const struct module *m, uint8_t id[SYMBOLS_BUILD_ID_MAX]);

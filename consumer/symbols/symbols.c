@@ -53,10 +53,10 @@ void symbols_free(struct symbols *s)
 	free(s);
 }
 
-int symbols_module(struct symbols *s, uint64_t device, uint64_t inode, const char *path,
+int symbols_module(struct symbols *s, const struct file_identity *identity, const char *path,
 		   bool anonymous, struct module **ret_module)
 {
-	return modules_file(&s->modules, device, inode, path, anonymous, ret_module);
+	return modules_file(&s->modules, identity, path, anonymous, ret_module);
 }
 
 int symbols_module_by_build_id(struct symbols *s, const uint8_t build_id[BUILD_ID_BYTES],
@@ -72,10 +72,16 @@ void symbols_place(struct symbols *s, struct module *m, const struct process_key
 		      &(struct module_place){ .process = *process, .start = start, .end = end });
 }
 
-void symbols_learn_build_id(struct symbols *s, struct module *m,
+bool symbols_learn_build_id(struct symbols *s, struct module *m,
 			    const uint8_t build_id[BUILD_ID_BYTES])
 {
-	modules_learn_build_id(&s->modules, m, build_id);
+	return modules_learn_build_id(&s->modules, m, build_id);
+}
+
+void symbols_doubt_build_id(struct module *m)
+{
+	m->build_id_doubted = true;
+	m->build_id_misses = 0;
 }
 
 uint8_t symbols_build_id(struct symbols *s, const struct module *m,
@@ -126,7 +132,7 @@ static void account_bytes(struct symbols *s, size_t bytes, size_t symbols, bool 
 	pthread_mutex_unlock(&s->modules.lock);
 }
 
-static void evict_table(struct symbols *s, struct module *m)
+void symbols_evict_table(struct symbols *s, struct module *m)
 {
 	struct elf_symbols *table = m->symbols;
 	size_t bytes = elf_symbols_bytes(table) + pretty_bytes(m->pretty);
@@ -148,7 +154,7 @@ static void evict_table(struct symbols *s, struct module *m)
 static bool make_room(struct symbols *s)
 {
 	while (s->table_bytes >= s->max_bytes && s->oldest && s->oldest->epoch != s->epoch)
-		evict_table(s, s->oldest);
+		symbols_evict_table(s, s->oldest);
 	return s->table_bytes < s->max_bytes || s->table_bytes == 0;
 }
 
@@ -472,7 +478,7 @@ void symbols_trim(struct symbols *s)
 	kernel_symbol_reader_trim(&s->ksyms);
 	account_ksyms(s);
 	while (s->table_bytes > s->max_bytes)
-		evict_table(s, s->oldest);
+		symbols_evict_table(s, s->oldest);
 }
 
 void symbols_trim_kernel(struct symbols *s)
@@ -490,7 +496,8 @@ void symbols_stats(struct symbols *s, struct symbols_stats *ret_stats)
 		.lookups = __atomic_load_n(&s->stats.lookups, __ATOMIC_RELAXED),
 	};
 	pthread_mutex_lock(&s->modules.lock);
-	ret_stats->modules = s->modules.count;
+	ret_stats->modules = s->modules.count - s->modules.forgotten;
+	ret_stats->modules_refused = s->modules.refused;
 	ret_stats->symbols = s->stats.symbols;
 	ret_stats->bytes = s->stats.bytes;
 	pthread_mutex_unlock(&s->modules.lock);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * symbols.h: finds the function name for a file and an offset. Processes and sessions share
- * modules, which are identified by (device, inode, path). Only the symbolizer's own thread reads
- * files, in symbols_user; the drain never does. Files are foreign and may be hostile: every read is
- * bounded, the file must be a regular file with the expected inode, and its build-id is checked.
- * Danger: a network or FUSE file system that does not answer makes the symbolizer thread wait, and
- * no other thread, for as long as it likes. System calls: newfstatat, openat, fstat, fstatfs,
- * pread64, read, close, futex, memory.
+ * modules, which are identified by path and struct file_identity. Only the symbolizer's own thread
+ * reads files, in symbols_user; the drain never does. Files are foreign and may be hostile: every
+ * read is bounded, the file must be a regular file with the expected inode, and its build-id is
+ * checked. Danger: a network or FUSE file system that does not answer makes the symbolizer thread
+ * wait, and no other thread, for as long as it likes. System calls: newfstatat, openat, fstat,
+ * fstatfs, pread64, read, close, futex, memory.
  */
 #ifndef TROCAR_CONSUMER_SYMBOLS_SYMBOLS_H
 #define TROCAR_CONSUMER_SYMBOLS_SYMBOLS_H
@@ -16,8 +16,10 @@
 #include <stdint.h>
 
 #include "shared/abi/abi.h"
+#include "shared/elf/elf_file.h"
 
 #define SYMBOLS_MODULES_MAX  65536
+#define SYMBOLS_MODULES_KEEP 4096 /* beyond so many, modules without a use are forgotten */
 #define SYMBOLS_PATH_BYTES   4096 /* NUL included */
 #define SYMBOLS_BUILD_ID_MAX 64
 #define SYMBOLS_RETRY_NS     60000000000ULL /* least time between two attempts to read a file */
@@ -42,16 +44,21 @@ struct module_place {
  * One mapped file, or one of which only a build-id is known. Members above the line never change.
  */
 struct module {
-	uint64_t device; /* kernel's dev_t; 0 with inode 0 when only the build-id is known */
-	uint64_t inode;
+	struct file_identity identity; /* all 0: not a file, or only the build-id is known */
 	char *path;	     /* as mapped; "" when only the build-id is known; "[vdso]", "[anon]" */
 	bool anonymous;	     /* executable memory without a file */
 	bool deleted;	     /* d_path said " (deleted)", which path is without */
 	struct module *next; /* next with the same hash; used by the table of modules */
+	/* ---- main thread only */
+	uint32_t holds;	      /* mappings that refer to it */
+	uint64_t released_ns; /* when the last of them went, or the last frame by build-id came */
 	/* ---- written by those who read mappings and samples; read under the table's lock */
 	struct module_place places[MODULE_PLACES];
 	uint32_t place_count;	 /* ever seen; the last is at (place_count - 1) % MODULE_PLACES */
 	bool build_id_known;	 /* the kernel reported it: the file must have it */
+	bool build_id_doubted;	 /* it then reported another, once */
+	bool retired;		 /* it did so again: nothing new refers to this module */
+	bool forgotten;		 /* nothing at all refers to it: symbols_sweep frees it */
 	uint8_t build_id_misses; /* samples for which the kernel returned none */
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	uint8_t build_id_bytes; /* 0 when the file has none, or it was not read */
@@ -60,6 +67,7 @@ struct module {
 	bool borrowed;		/* the last table came through the broker */
 	bool asked;		/* the broker was asked for its build-id */
 	bool listed;		/* build_ids_find finds it */
+	bool taken;		/* symbols_sweep is about to free it */
 	const char *unreadable; /* why the names are unknown, NULL when they are known */
 	struct elf_symbols *symbols;
 	struct pretty *pretty; /* demangled names of `symbols` that were needed */
@@ -76,6 +84,7 @@ struct symbols;
 
 struct symbols_stats {
 	size_t modules;
+	uint64_t modules_refused; /* beyond SYMBOLS_MODULES_MAX */
 	size_t files_read;
 	size_t files_borrowed; /* of those, read through the broker */
 	size_t symbols;
@@ -95,16 +104,44 @@ int symbols_new(size_t max_bytes, const char *ksyms_path, struct symbols **ret_s
 void symbols_free(struct symbols *s);
 
 /*
- * Finds or makes the module. Any thread; the pointer stays valid until symbols_free. `path` is
- * copied. 0; -ENOSPC beyond SYMBOLS_MODULES_MAX; -EINVAL (a path of SYMBOLS_PATH_BYTES or more);
- * -ENOMEM.
+ * Finds or makes the module. Main thread; the pointer stays valid while the module is held
+ * (symbols_hold), and as long after as the caller of symbols_forget says. `path` is copied. 0;
+ * -ENOSPC beyond SYMBOLS_MODULES_MAX; -EINVAL (a path of SYMBOLS_PATH_BYTES or more); -ENOMEM.
  */
-int symbols_module(struct symbols *s, uint64_t device, uint64_t inode, const char *path,
+int symbols_module(struct symbols *s, const struct file_identity *identity, const char *path,
 		   bool anonymous, struct module **ret_module);
 
 /* As symbols_module, for a frame of which the kernel reported only the build-id (20 bytes). */
 int symbols_module_by_build_id(struct symbols *s, const uint8_t build_id[BUILD_ID_BYTES],
 			       struct module **ret_module);
+
+/*
+ * Holds a module that a reading of mappings refers to, and releases it at `now_ns`
+ * (CLOCK_MONOTONIC). Main thread.
+ */
+static inline void symbols_hold(struct module *m)
+{
+	m->holds++;
+}
+
+static inline void symbols_release(struct module *m, uint64_t now_ns)
+{
+	m->holds--;
+	m->released_ns = now_ns;
+}
+
+/*
+ * Forgets modules that nobody holds, the longest unused first, when there are more than
+ * SYMBOLS_MODULES_KEEP: those released before `before_ns`, since when nothing else refers to them
+ * either, and for which is_used returns false. symbols_module finds them no more; the caller drops
+ * its own references to modules with `forgotten`, then makes the symbolizer's thread call
+ * symbols_sweep. Returns how many. Main thread.
+ */
+size_t symbols_forget(struct symbols *s, uint64_t before_ns,
+		      bool (*is_used)(void *context, const struct module *m), void *context);
+
+/* Frees the forgotten modules; symbolizer thread, while it holds no string. */
+void symbols_sweep(struct symbols *s);
 
 /*
  * Adds that `process` has the file mapped at [start, end); main thread. Keeps the last
@@ -117,9 +154,19 @@ void symbols_place(struct symbols *s, struct module *m, const struct process_key
  * Stores the build-id that the kernel read from the mapped file (20 bytes, a shorter one filled up
  * with zeros): the file that is opened must have it. Main thread. The first one stays until a file
  * contradicts it; then the next one counts. NULL: the kernel reported none.
+ *
+ * False when the build-id contradicts the known one: another file has the identity of the module
+ * now. The module is retired: symbols_module makes another one, so read all mappings again that
+ * refer to it.
  */
-void symbols_learn_build_id(struct symbols *s, struct module *m,
+bool symbols_learn_build_id(struct symbols *s, struct module *m,
 			    const uint8_t build_id[BUILD_ID_BYTES]);
+
+/*
+ * Notes that the kernel reported another build-id than the module's, in a sample that may be older
+ * than the mapping. symbols_lacks_build_id is true until symbols_learn_build_id. Main thread.
+ */
+void symbols_doubt_build_id(struct module *m);
 
 /*
  * Copies the build-id of the module, if one is known by now, into `id`; either thread may be
@@ -135,13 +182,13 @@ bool symbols_is(struct symbols *s, const struct module *m, const uint8_t build_i
 #define SYMBOLS_BUILD_ID_MISSES_MAX 3
 
 /*
- * Whether to ask the kernel for the build-id: the module is a file and its build-id is not known.
- * Main thread.
+ * Whether to ask the kernel for the build-id: the module is a file and its build-id is not known,
+ * or in doubt. Main thread.
  */
 static inline bool symbols_lacks_build_id(const struct module *m)
 {
-	return m->inode != 0 && !m->anonymous &&
-	       !__atomic_load_n(&m->build_id_known, __ATOMIC_RELAXED) &&
+	return m->identity.inode != 0 && !m->anonymous &&
+	       (m->build_id_doubted || !__atomic_load_n(&m->build_id_known, __ATOMIC_RELAXED)) &&
 	       m->build_id_misses < SYMBOLS_BUILD_ID_MISSES_MAX;
 }
 

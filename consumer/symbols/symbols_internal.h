@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* symbols_internal.h: the members of struct symbols, for symbols.c and symbols_share.c only. */
+/* symbols_internal.h: the members of struct symbols, for symbols*.c only. */
 #ifndef TROCAR_CONSUMER_SYMBOLS_SYMBOLS_INTERNAL_H
 #define TROCAR_CONSUMER_SYMBOLS_SYMBOLS_INTERNAL_H
 
@@ -25,5 +25,8 @@ struct symbols {
 	struct ksyms ksyms;
 	size_t kernel_symbol_reader_bytes, kernel_symbol_reader_count; /* as counted in stats */
 };
+
+/* Frees the table of a module that has one. */
+void symbols_evict_table(struct symbols *s, struct module *m);
 
 #endif

@@ -144,6 +144,7 @@ static void check_tables(struct losses *said)
 {
 	const struct telemetry *t = said->telemetry;
 	struct count c = { t->counts->processes_full - said->processes_full, 0 };
+	struct symbols_stats symbols;
 
 	if (c.count) {
 		said->processes_full = t->counts->processes_full;
@@ -153,6 +154,17 @@ static void check_tables(struct losses *said)
 			"%llu samples are of processes that the consumer's table had no room for: "
 			"they count without module names",
 			(unsigned long long)c.count);
+	}
+	symbols_stats(t->symbols, &symbols);
+	c.count = symbols.modules_refused - said->modules_refused;
+	if (c.count) {
+		said->modules_refused = symbols.modules_refused;
+		event_line_error(
+			t->log->lines, NULL, "modules_full",
+			"watch fewer programs: make the rules narrower", fill_line, &c,
+			"%llu mappings are of files beyond the %u that the consumer knows at a time: "
+			"their frames have no module",
+			(unsigned long long)c.count, SYMBOLS_MODULES_MAX);
 	}
 	c.count = t->counts->bad_records + t->pins->samples.bad + t->pins->events.bad +
 		  t->pins->errors.bad - said->bad_records;

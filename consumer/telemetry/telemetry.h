@@ -34,6 +34,7 @@ struct telemetry {
 	struct output *output;
 	const struct counts *counts;
 	const struct processes *processes;
+	struct symbols *symbols;
 	const struct recorder *recorder;
 	const struct sampler *sampler;
 	const struct sessions *sessions;

@@ -312,19 +312,26 @@ enum mapping_flag {
 	MAPPING_PATH_CUT = 1u << 4,
 };
 
-/* What `vmas` writes: one record per executable mapping, followed by path_bytes of path. */
+/*
+ * What `vmas` writes: one record per executable mapping, followed by path_bytes of path. The
+ * members from file_offset to generation are 0 without a file. Inode numbers are used again, and a
+ * file may be written in place: its generation, size and times tell what it was when it was read.
+ */
 struct mapping_record {
 	__u64 start_ns; /* of the process */
 	__u64 start;
 	__u64 end;
 	__u64 file_offset;
 	__u64 inode;
-	__u32 device; /* kernel's dev_t: major << 20 | minor */
+	__u64 file_bytes; /* i_size */
+	__u64 changed_ns; /* i_ctime: last change of content or attributes, ns since 1970 */
+	__u64 written_ns; /* i_mtime: last change of content, unless somebody set it */
+	__u32 device;	  /* kernel's dev_t: major << 20 | minor */
+	__u32 generation; /* i_generation: another one each time the inode number is used */
 	__u32 tgid;
 	__u32 flags;	  /* enum mapping_flag */
 	__u32 path_bytes; /* NUL included, padded to 8 by the writer; 0 without a file */
 	__u32 image;	  /* as in struct sample */
-	__u32 pad;
 	char path[];
 };
 

@@ -13,6 +13,7 @@
 
 #include "shared/files/regular.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 #define BCACHEFS_MAGIC 0xca451a4eUL /* fs/bcachefs/bcachefs_format.h; not in linux/magic.h */
@@ -54,12 +55,24 @@ static bool is_device_vague(int fd)
 	return false;
 }
 
-static bool matches_device(int fd, dev_t seen, uint64_t device)
+struct file_identity elf_file_identity(const struct stat *st)
+{
+	return (struct file_identity){
+		.device = (uint64_t)major(st->st_dev) << MINOR_BITS | minor(st->st_dev),
+		.inode = st->st_ino,
+		.bytes = (uint64_t)st->st_size,
+		.changed_ns = (uint64_t)st->st_ctim.tv_sec * NSEC_PER_SEC + st->st_ctim.tv_nsec,
+		.written_ns = (uint64_t)st->st_mtim.tv_sec * NSEC_PER_SEC + st->st_mtim.tv_nsec,
+	};
+}
+
+static bool matches_device(int fd, const struct file_identity *seen,
+			   const struct file_identity *identity)
 {
 	/* Always called, so that a filter without fstatfs(2) fails in every test. */
 	bool vague = is_device_vague(fd);
 
-	return vague || ((uint64_t)major(seen) << MINOR_BITS | minor(seen)) == device;
+	return vague || seen->device == identity->device;
 }
 
 static enum reason hold_path(const char *path, bool follow, struct stat *ret_stat, int *ret_fd)
@@ -92,10 +105,20 @@ enum reason elf_file_open_any(const char *path, bool follow, struct elf_image *r
 	return reason == REASON_NONE ? open_held_file(held_fd, &st, ret_image) : reason;
 }
 
-enum reason elf_file_open(const char *path, uint64_t device, uint64_t inode,
-			  struct elf_image *ret_image)
+/*
+ * Returns whether the file has the size and the time of the last write that it had. Its ctime is
+ * not compared: unlink(2) and chmod(2) change it, and leave the content.
+ */
+static bool is_as_it_was(const struct file_identity *seen, const struct file_identity *identity)
+{
+	return seen->bytes == identity->bytes && seen->written_ns == identity->written_ns;
+}
+
+enum reason elf_file_open(const char *path, const struct file_identity *identity,
+			  struct elf_image *ret_image, bool *ret_vague)
 {
 	_cleanup_close_ int held_fd = -1;
+	struct file_identity seen;
 	enum reason reason;
 	struct stat st;
 
@@ -104,14 +127,17 @@ enum reason elf_file_open(const char *path, uint64_t device, uint64_t inode,
 	reason = hold_path(path, false, &st, &held_fd);
 	if (reason != REASON_NONE)
 		return reason;
-	if (st.st_ino != inode || !matches_device(held_fd, st.st_dev, device))
+	seen = elf_file_identity(&st);
+	if (seen.inode != identity->inode || !matches_device(held_fd, &seen, identity))
 		return REASON_OTHER_FILE;
+	*ret_vague = !is_as_it_was(&seen, identity);
 	return open_held_file(held_fd, &st, ret_image);
 }
 
-enum reason elf_file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_image *ret_image,
-			   bool *ret_vague)
+enum reason elf_file_adopt(int fd, const struct file_identity *identity,
+			   struct elf_image *ret_image, bool *ret_vague)
 {
+	struct file_identity seen;
 	struct stat st;
 	bool other;
 
@@ -119,10 +145,11 @@ enum reason elf_file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_i
 		return REASON_READ_ERROR;
 	if (!S_ISREG(st.st_mode))
 		return REASON_NOT_REGULAR;
-	other = st.st_ino != inode;
-	if (other ? !is_device_vague(fd) : !matches_device(fd, st.st_dev, device))
+	seen = elf_file_identity(&st);
+	other = seen.inode != identity->inode;
+	if (other ? !is_device_vague(fd) : !matches_device(fd, &seen, identity))
 		return REASON_OTHER_FILE;
 	*ret_image = (struct elf_image){ .fd = fd, .bytes = (uint64_t)st.st_size };
-	*ret_vague = other;
+	*ret_vague = other || !is_as_it_was(&seen, identity);
 	return REASON_NONE;
 }

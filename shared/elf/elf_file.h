@@ -10,19 +10,38 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "shared/elf/elf_reader.h"
 #include "shared/elf/reason.h"
 
 /*
- * Opens `path` if it is a regular file with inode `inode` on `device` (kernel's dev_t, major << 20
- * | minor). On btrfs, bcachefs and overlayfs stat(2) reports another device than the kernel's
- * mapping does (fs/btrfs/inode.c, btrfs_getattr; fs/overlayfs/inode.c, ovl_map_dev_ino), so there
- * only the inode is compared. Returns REASON_NONE with *ret_image (the caller closes image.fd),
- * else the reason.
+ * What tells one version of a file from another. File systems use the number of a deleted inode
+ * again, mostly for the next file, and a file may be written in place. Times are ns since 1970.
  */
-enum reason elf_file_open(const char *path, uint64_t device, uint64_t inode,
-			  struct elf_image *ret_image);
+struct file_identity {
+	uint64_t device; /* kernel's dev_t, major << 20 | minor */
+	uint64_t inode;
+	uint64_t bytes;
+	uint64_t changed_ns; /* last change of content or attributes (ctime) */
+	uint64_t written_ns; /* last change of content (mtime) */
+	uint32_t
+		generation; /* another one each time the inode number is used; stat(2) has it not */
+};
+
+/* Returns what stat(2) says of a file; the generation is 0. */
+struct file_identity elf_file_identity(const struct stat *st);
+
+/*
+ * Opens `path` if it is a regular file with the device and inode of `identity`. On btrfs, bcachefs
+ * and overlayfs stat(2) reports another device than the kernel's mapping does (fs/btrfs/inode.c,
+ * btrfs_getattr; fs/overlayfs/inode.c, ovl_map_dev_ino), so there only the inode is compared.
+ * Returns REASON_NONE with *ret_image (the caller closes image.fd), else the reason. *ret_vague is
+ * true when the file has another size now, or was written since: then the caller must identify it
+ * by its build-id.
+ */
+enum reason elf_file_open(const char *path, const struct file_identity *identity,
+			  struct elf_image *ret_image, bool *ret_vague);
 
 /*
  * Opens any regular file; `follow`: also through a symbolic link at the end of the path. Returns as
@@ -32,11 +51,10 @@ enum reason elf_file_open_any(const char *path, bool follow, struct elf_image *r
 
 /*
  * Takes a descriptor of a mapped file that somebody else opened: it must be a regular file of that
- * device and inode. On overlayfs and similar file systems the numbers may differ: then *ret_vague
- * is true, and the caller must identify the file by its build-id. On success ret_image owns the
- * descriptor.
+ * device and inode. *ret_vague as for elf_file_open; it is also true on overlayfs and similar file
+ * systems where the numbers differ. On success ret_image owns the descriptor.
  */
-enum reason elf_file_adopt(int fd, uint64_t device, uint64_t inode, struct elf_image *ret_image,
-			   bool *ret_vague);
+enum reason elf_file_adopt(int fd, const struct file_identity *identity,
+			   struct elf_image *ret_image, bool *ret_vague);
 
 #endif

@@ -128,7 +128,9 @@ static void make_process(void)
 
 		*m = (struct mapping){ .start = BASE + i * SPAN, .end = BASE + (i + 1) * SPAN };
 		snprintf(path, sizeof(path), "/lib/%u.so", i);
-		if (symbols_module(rooms.symbols, 1, i + 1, path, false, &m->module) < 0)
+		if (symbols_module(rooms.symbols,
+				   &(struct file_identity){ .device = 1, .inode = i + 1 }, path,
+				   false, &m->module) < 0)
 			tool_die("module");
 	}
 }

@@ -69,6 +69,7 @@ static void make_frames(void)
 		(void *)event_line_begin, (void *)event_line_end, (void *)frame_name_frame,
 		(void *)symbols_new,
 	};
+	struct file_identity identity;
 	struct module *module;
 	char path[4096];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -77,9 +78,8 @@ static void make_frames(void)
 	if (n < 0 || stat("/proc/self/exe", &st) < 0)
 		tool_die("/proc/self/exe");
 	path[n] = '\0';
-	/* The kernel's own encoding of a device number: major << 20 | minor. */
-	if (symbols_module(symbols, (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev), st.st_ino,
-			   path, false, &module) < 0)
+	identity = elf_file_identity(&st);
+	if (symbols_module(symbols, &identity, path, false, &module) < 0)
 		tool_die("module");
 	for (size_t i = 0; i < FRAMES; i++) {
 		uint64_t address = (uint64_t)(uintptr_t)functions[i % ARRAY_SIZE(functions)];

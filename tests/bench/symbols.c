@@ -28,7 +28,7 @@
 
 struct file {
 	const char *path;
-	uint64_t device, inode;
+	struct file_identity identity;
 	uint64_t first; /* the place that the cold reading asks for */
 	struct module *module;
 };
@@ -90,8 +90,7 @@ static void add_file(const char *path, size_t count)
 	if (elf_symbols_read(&image, NULL, &table) == 0) {
 		files[file_count] = (struct file){
 			.path = path,
-			.device = (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev),
-			.inode = st.st_ino,
+			.identity = elf_file_identity(&st),
 		};
 		if (table->names.count > 0)
 			draw_places(file_count++, &table->names, count);
@@ -112,7 +111,7 @@ static struct symbols *cold(double *ret_ns)
 		struct file *f = &files[i];
 		struct symbol_name name;
 
-		if (symbols_module(symbols, f->device, f->inode, f->path, false, &f->module) < 0 ||
+		if (symbols_module(symbols, &f->identity, f->path, false, &f->module) < 0 ||
 		    symbols_user(symbols, f->module, f->first, false, &name) < 0)
 			tool_die("%s: no name", f->path);
 	}

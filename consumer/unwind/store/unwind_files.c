@@ -361,6 +361,37 @@ int unwind_files_hold(struct unwind_files *f, struct module *module, uint32_t *r
 	return r;
 }
 
+bool unwind_files_is_pending(struct unwind_files *f, const struct module *module)
+{
+	const struct wanted *w;
+	bool pending;
+
+	pthread_mutex_lock(&f->lock);
+	w = idmap_get(&f->by_module, (uintptr_t)module);
+	pending = w && w->state == WANTED;
+	pthread_mutex_unlock(&f->lock);
+	return pending;
+}
+
+void unwind_files_forget(struct unwind_files *f)
+{
+	size_t kept = 0;
+
+	pthread_mutex_lock(&f->lock);
+	for (size_t i = 0; i < f->module_count; i++) {
+		struct wanted *w = f->modules[i];
+
+		if (!w->module->forgotten) {
+			f->modules[kept++] = w;
+			continue;
+		}
+		idmap_remove(&f->by_module, (uintptr_t)w->module);
+		free(w);
+	}
+	f->module_count = kept;
+	pthread_mutex_unlock(&f->lock);
+}
+
 void unwind_files_release(struct unwind_files *f, uint32_t number)
 {
 	pthread_mutex_lock(&f->lock);

@@ -72,6 +72,12 @@ void unwind_files_news(struct unwind_files *f);
 int unwind_files_hold(struct unwind_files *f, struct module *module, uint32_t *ret_number);
 void unwind_files_release(struct unwind_files *f, uint32_t number);
 
+/* Whether the thread is about to read the module's file, or reads it now. */
+bool unwind_files_is_pending(struct unwind_files *f, const struct module *module);
+
+/* Drops what is known of the modules that symbols_forget has just forgotten. */
+void unwind_files_forget(struct unwind_files *f);
+
 /* Call when rows have been released to make room: files that found none may be requested again. */
 void unwind_files_retry(struct unwind_files *f);
 
@@ -104,7 +110,7 @@ const char *unwind_files_why(struct unwind_files *f, const struct module *module
 
 void unwind_files_stats(struct unwind_files *f, struct unwind_files_stats *ret_stats);
 
-/* Describes the i-th module that was ever requested; false when there are fewer. */
+/* Describes the i-th module that was requested and is not forgotten; false when there are fewer. */
 bool unwind_files_module(struct unwind_files *f, size_t i, struct unwind_module *ret_module);
 
 #endif

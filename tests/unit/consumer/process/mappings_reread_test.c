@@ -57,6 +57,7 @@ static void test_young(void **state)
 /* Whose mappings were read just now waits a moment. */
 static void test_unmapped(void **state)
 {
+	static struct module module = { .holds = 1 };
 	struct mappings_reread *r;
 	struct process *p;
 
@@ -65,6 +66,8 @@ static void test_unmapped(void **state)
 	r = &fake->a.reread;
 	p = made(100, 5);
 	p->maps.items = calloc(1, sizeof(*p->maps.items));
+	assert_non_null(p->maps.items);
+	p->maps.items[0].module = &module;
 	p->maps.count = 1;
 	p->maps.read_ns = p->tried_ns = p->seen_ns = clock_mono_ns();
 	mappings_reread_unmapped(r, p, p->maps.read_ns - 1);

@@ -67,7 +67,8 @@ static void test_without_rows(void **state)
 
 	if (!t.fake)
 		skip();
-	assert_int_equal(symbols_module(t.fake->a.symbols, 0, 0, "[anon]", true, &anonymous.module),
+	assert_int_equal(symbols_module(t.fake->a.symbols, &(struct file_identity){ 0 }, "[anon]",
+					true, &anonymous.module),
 			 0);
 	p = unwind_testing_mapped(&t, 100, anonymous);
 	mappings_done(&p->maps);

@@ -43,7 +43,8 @@ static struct module *anonymous(void)
 {
 	struct module *m;
 
-	assert_int_equal(symbols_module(symbols, 0, 0, "[anon]", true, &m), 0);
+	assert_int_equal(symbols_module(symbols, &(struct file_identity){ 0 }, "[anon]", true, &m),
+			 0);
 	return m;
 }
 
@@ -168,7 +169,9 @@ static void test_cut(void **state)
 	struct mappings m = { .items = items, .count = count };
 	struct unwind_plan *plan;
 
-	assert_int_equal(symbols_module(symbols, 9, 9, "/bin/exe", false, &exe), 0);
+	assert_int_equal(symbols_module(symbols, &(struct file_identity){ .device = 9, .inode = 9 },
+					"/bin/exe", false, &exe),
+			 0);
 	items[7].module = m.exe = exe;
 	plan = unwind_plan_new(&m, RULE_UNWIND_AUTO);
 	assert_int_equal(unwind_plan_cut(plan), 40);

@@ -150,8 +150,12 @@ static void test_user(void **state)
 	struct stack *s;
 
 	assert_int_equal(symbols_new(1 << 20, NULL, &symbols), 0);
-	assert_int_equal(symbols_module(symbols, 0, 7, "[anon]", true, &jit), 0);
-	assert_int_equal(symbols_module(symbols, 1, 2, "/nonexistent/x", false, &file), 0);
+	assert_int_equal(symbols_module(symbols, &(struct file_identity){ .device = 0, .inode = 7 },
+					"[anon]", true, &jit),
+			 0);
+	assert_int_equal(symbols_module(symbols, &(struct file_identity){ .device = 1, .inode = 2 },
+					"/nonexistent/x", false, &file),
+			 0);
 	s = new_stack(0, 3, file);
 	s->frames[1].module = &stack_sample_unknown;
 	s->frames[2].module = jit;
@@ -198,7 +202,7 @@ static void test_interrupted(void **state)
 	jit_testing_write(path, "1000 10 handler\n2000 10 helper\n2ff0 10 before\n3000 10 returns\n"
 				"3ff0 10 before\n4000 10 victim\n5000 10 main\n");
 	assert_int_equal(symbols_new(1 << 20, NULL, &symbols), 0);
-	assert_int_equal(symbols_module(symbols, 0, 0, "[anon]", true, &jit), 0);
+	assert_int_equal(symbols_module(symbols, &(struct file_identity){ 0 }, "[anon]", true, &jit), 0);
 	s = new_stack(0, 5, jit);
 	s->tgid = self.tgid;
 	s->start_ns = self.start_ns;

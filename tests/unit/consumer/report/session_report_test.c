@@ -193,7 +193,9 @@ static void test_end_long(void **state)
 			report_testing_add(s, PHASE_DURING, 10 * i, 2, 0, 3);
 			snprintf(module_path, sizeof(module_path), "/nonexistent/%u/%0250d.so", i,
 				 0);
-			assert_int_equal(symbols_module(report_testing_symbols, 1, i + 1,
+			assert_int_equal(symbols_module(report_testing_symbols,
+							&(struct file_identity){ .device = 1,
+										 .inode = i + 1 },
 							module_path, false, &h->frames[0].module),
 					 0);
 			assert_int_equal(stack_table_add(&report_testing_taken_by(s)->stacks, h,

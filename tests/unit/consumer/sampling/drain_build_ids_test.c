@@ -246,6 +246,51 @@ static void test_told_of_later(void **state)
 	fake_free(f);
 }
 
+/*
+ * A file whose identity stayed and whose build-id did not is another file: after the second sample
+ * that says so everyone who maps it is read again, and gets another module.
+ */
+static void test_contradicted(void **state)
+{
+	_cleanup_free_ struct sample *first = told_sample(0x1020), *other = told_sample(0x1020);
+	_cleanup_free_ struct stack_sample *a = NULL, *b = NULL, *c = NULL, *d = NULL;
+	const struct process_key key = { .tgid = 100, .start_ns = 5 };
+	const struct target target = { .flags = TARGET_MATCHED };
+	struct fake *f = fake_new();
+	struct module *program;
+	struct process *p;
+
+	if (!f)
+		skip();
+	fake_mappings(f);
+	assert_int_equal(bpf_map_update_elem(f->a.pins.targets_fd, &key, &target, BPF_ANY), 0);
+	a = decode_between(f, first, &p);
+	program = a->frames[0].module;
+	assert_int_equal(program->build_id[0], 1);
+	((struct frame_build_id *)fake_user_words(other))->build_id[0] = 9;
+	other->time_ns = p->maps.read_ns - 1;
+	p->maps.items[0].since_ns = p->maps.read_ns; /* it came after this sample */
+	p->build_ids_ns = 0;
+	b = fake_decode(f, other, &p);
+	assert_string_equal(b->frames[0].module->path, "");
+	assert_int_equal(b->frames[0].module->build_id[0], 9);
+	assert_true(program->build_id_doubted && !program->retired);
+	assert_true(p->build_ids_pending);
+
+	other->time_ns = clock_mono_ns();
+	p->tried_ns = 0;
+	c = fake_decode(f, other, &p);
+	assert_true(program->retired && p->maps.stale);
+	assert_int_equal(c->frames[0].module->build_id[0], 9);
+	other->time_ns = clock_mono_ns();
+	d = fake_decode(f, other, &p);
+	assert_false(p->maps.stale);
+	assert_ptr_not_equal(p->maps.items[0].module, program);
+	assert_string_equal(p->maps.items[0].module->path, "/nonexistent/app");
+	assert_int_equal(d->frames[0].module->build_id[0], 9);
+	fake_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_asks_and_is_told),
 		cmocka_unit_test(test_told_of_another),
 		cmocka_unit_test(test_told_of_later),
+		cmocka_unit_test(test_contradicted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

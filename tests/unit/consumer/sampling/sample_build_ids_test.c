@@ -11,16 +11,24 @@ static struct module file, other, anonymous;
 static struct mapping items[3];
 static struct mappings maps;
 static struct sample_build_ids found;
+static struct symbols *symbols;
 
 static int setup(void **state)
 {
-	file = (struct module){ .inode = 7, .path = path };
-	other = (struct module){ .inode = 8, .path = path };
+	assert_int_equal(symbols_new(1 << 20, NULL, &symbols), 0);
+	file = (struct module){ .identity.inode = 7, .path = path };
+	other = (struct module){ .identity.inode = 8, .path = path };
 	anonymous = (struct module){ .path = path, .anonymous = true };
 	items[0] = (struct mapping){ 0x10000, 0x20000, 0x1000, &file, 1 };
 	items[1] = (struct mapping){ 0x40000, 0x50000, 0x1000, &other, 1 };
 	items[2] = (struct mapping){ 0x60000, 0x70000, 0x60000, &anonymous, 1 };
 	maps = (struct mappings){ .items = items, .count = 3, .read_ns = UINT64_MAX };
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	symbols_free(symbols);
 	return 0;
 }
 
@@ -53,16 +61,33 @@ static void test_find(void **state)
 {
 	_cleanup_free_ struct sample *s = told();
 
-	sample_build_ids_find(s, &maps, &found);
+	sample_build_ids_find(symbols, s, &maps, &found);
 	assert_int_equal(found.count, 2);
 	assert_ptr_equal(found.items[0].module, &file);
 	assert_int_equal(found.items[0].build_id[0], 1);
 	assert_ptr_equal(found.items[1].module, &other);
 	assert_true(found.items[0].confirmed && found.items[1].confirmed);
 	file.build_id_known = true;
+	file.build_id[0] = 1;
+	file.build_id_bytes = BUILD_ID_BYTES;
 	other.build_id_misses = SYMBOLS_BUILD_ID_MISSES_MAX;
-	sample_build_ids_find(s, &maps, &found);
+	sample_build_ids_find(symbols, s, &maps, &found);
 	assert_int_equal(found.count, 0);
+}
+
+/* A known build-id is listed again when the kernel reports another one. */
+static void test_other(void **state)
+{
+	_cleanup_free_ struct sample *s = told();
+
+	file.build_id_known = other.build_id_known = true;
+	file.build_id[0] = 9;
+	other.build_id[0] = 2;
+	file.build_id_bytes = other.build_id_bytes = BUILD_ID_BYTES;
+	sample_build_ids_find(symbols, s, &maps, &found);
+	assert_int_equal(found.count, 1);
+	assert_ptr_equal(found.items[0].module, &file);
+	assert_true(found.items[0].other && found.items[0].confirmed);
 }
 
 /* The kernel tells that it knows none; what it says of another offset is not this file's. */
@@ -72,7 +97,7 @@ static void test_none_and_another(void **state)
 
 	id_of(s, 0)->status = 2;
 	id_of(s, 1)->offset_or_ip = 0x5020;
-	sample_build_ids_find(s, &maps, &found);
+	sample_build_ids_find(symbols, s, &maps, &found);
 	assert_int_equal(found.count, 1);
 	assert_ptr_equal(found.items[0].module, &file);
 	assert_null(found.items[0].build_id);
@@ -85,15 +110,15 @@ static void test_confirmed(void **state)
 
 	maps.read_ns = s->time_ns - 1;
 	items[1].since_ns = s->time_ns + 1;
-	sample_build_ids_find(s, &maps, &found);
+	sample_build_ids_find(symbols, s, &maps, &found);
 	assert_int_equal(found.count, 2);
 	assert_false(found.items[0].confirmed);
 	maps.read_ns = s->time_ns;
-	sample_build_ids_find(s, &maps, &found);
+	sample_build_ids_find(symbols, s, &maps, &found);
 	assert_true(found.items[0].confirmed);
 	assert_false(found.items[1].confirmed);
 	maps.image = s->image + 1;
-	sample_build_ids_find(s, &maps, &found);
+	sample_build_ids_find(symbols, s, &maps, &found);
 	assert_int_equal(found.count, 0);
 }
 
@@ -112,12 +137,12 @@ static void test_leaf(void **state)
 	fake_user_words(s)[1] = 0x40020;
 	leaf = (struct frame_build_id *)(fake_user_words(s) + 2);
 	*leaf = (struct frame_build_id){ .status = 1, .build_id = { 9 }, .offset_or_ip = 0x1010 };
-	sample_build_ids_find(s, &maps, &found);
+	sample_build_ids_find(symbols, s, &maps, &found);
 	assert_int_equal(found.count, 1);
 	assert_ptr_equal(found.items[0].module, &file);
 	assert_int_equal(found.items[0].build_id[0], 9);
 	s->flags |= SAMPLE_LEAF_CHANGED;
-	sample_build_ids_find(s, &maps, &found);
+	sample_build_ids_find(symbols, s, &maps, &found);
 	assert_int_equal(found.count, 0);
 }
 
@@ -132,7 +157,7 @@ static void test_nothing(void **state)
 
 		s = fake_sample(0, 2, some[i], &bytes);
 		found.count = 99;
-		sample_build_ids_find(s, &maps, &found);
+		sample_build_ids_find(symbols, s, &maps, &found);
 		assert_int_equal(found.count, 0);
 	}
 }
@@ -140,11 +165,12 @@ static void test_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_find, setup),
-		cmocka_unit_test_setup(test_none_and_another, setup),
-		cmocka_unit_test_setup(test_confirmed, setup),
-		cmocka_unit_test_setup(test_leaf, setup),
-		cmocka_unit_test_setup(test_nothing, setup),
+		cmocka_unit_test_setup_teardown(test_find, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_none_and_another, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_confirmed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_leaf, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

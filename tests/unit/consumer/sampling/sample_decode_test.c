@@ -23,9 +23,9 @@ static int setup(void **state)
 {
 	struct symbols *symbols;
 
-	app = (struct module){ .inode = 7, .path = path, .build_id_known = true };
-	library = (struct module){ .inode = 8, .path = path, .build_id_known = true };
-	late = (struct module){ .inode = 9, .path = path };
+	app = (struct module){ .identity.inode = 7, .path = path, .build_id_known = true };
+	library = (struct module){ .identity.inode = 8, .path = path, .build_id_known = true };
+	late = (struct module){ .identity.inode = 9, .path = path };
 	items[0] = (struct mapping){ 0x10000, 0x20000, 0x1000, &app, 1 };
 	items[1] = (struct mapping){ 0x40000, 0x50000, 0x1000, &library, 1 };
 	memcpy(more, items, sizeof(items));

@@ -49,12 +49,12 @@ static int lend(void *context, const struct process_key *process, uint64_t start
 static struct module *unreachable(struct symbols *s, const char *path, const char *as)
 {
 	struct module *m;
+	struct file_identity identity;
 	struct stat st;
 
 	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(symbols_module(s, (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev),
-					st.st_ino, as, false, &m),
-			 0);
+	identity = elf_file_identity(&st);
+	assert_int_equal(symbols_module(s, &identity, as, false, &m), 0);
 	return m;
 }
 
@@ -214,7 +214,9 @@ static void test_one_table_for_copies(void **state)
 
 	assert_int_equal(symbols_user(s, here, offset, false, &name), 0);
 	memcpy(id, here->build_id, here->build_id_bytes);
-	assert_int_equal(symbols_module(s, 77, 77, "/in/a/container", false, &there), 0);
+	assert_int_equal(symbols_module(s, &(struct file_identity){ .device = 77, .inode = 77 },
+					"/in/a/container", false, &there),
+			 0);
 	expect_why(s, there, "no_file");
 	symbols_learn_build_id(s, there, id);
 	assert_int_equal(symbols_user(s, there, offset, false, &name), 0);
@@ -222,7 +224,9 @@ static void test_one_table_for_copies(void **state)
 	symbols_stats(s, &stats);
 	assert_int_equal(stats.files_read, 1);
 	id[3] ^= 1;
-	assert_int_equal(symbols_module(s, 78, 78, "/in/a/container", false, &there), 0);
+	assert_int_equal(symbols_module(s, &(struct file_identity){ .device = 78, .inode = 78 },
+					"/in/a/container", false, &there),
+			 0);
 	symbols_learn_build_id(s, there, id);
 	expect_why(s, there, "no_file");
 	symbols_free(s);

@@ -33,12 +33,12 @@ static inline struct symbols *fresh(size_t max_bytes)
 static inline struct module *module_of(struct symbols *s, const char *path)
 {
 	struct module *m;
+	struct file_identity identity;
 	struct stat st;
 
 	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(symbols_module(s, (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev),
-					st.st_ino, path, false, &m),
-			 0);
+	identity = elf_file_identity(&st);
+	assert_int_equal(symbols_module(s, &identity, path, false, &m), 0);
 	return m;
 }
 

@@ -87,14 +87,20 @@ static void test_reasons(void **state)
 
 	expect_why(s, module_of(s, "/dev/null"), "not_regular");
 	expect_why(s, module_of(s, "/proc/self/status"), "not_elf");
-	assert_int_equal(symbols_module(s, 1, 1, "/nonexistent", false, &m), 0);
+	assert_int_equal(symbols_module(s, &(struct file_identity){ .device = 1, .inode = 1 },
+					"/nonexistent", false, &m),
+			 0);
 	expect_why(s, m, "no_file");
-	assert_int_equal(symbols_module(s, 1, 1, paths[PIE], false, &m), 0);
+	assert_int_equal(symbols_module(s, &(struct file_identity){ .device = 1, .inode = 1 },
+					paths[PIE], false, &m),
+			 0);
 	expect_why(s, m, "other_file");
-	assert_int_equal(symbols_module(s, 1, 1, "/lib/x (deleted)", false, &m), 0);
+	assert_int_equal(symbols_module(s, &(struct file_identity){ .device = 1, .inode = 1 },
+					"/lib/x (deleted)", false, &m),
+			 0);
 	expect_why(s, m, "deleted");
 	assert_string_equal(m->unreadable, "deleted");
-	assert_int_equal(symbols_module(s, 0, 0, "[anon]", true, &m), 0);
+	assert_int_equal(symbols_module(s, &(struct file_identity){ 0 }, "[anon]", true, &m), 0);
 	expect_why(s, m, "anonymous");
 	symbols_free(s);
 }
@@ -264,7 +270,7 @@ static void test_vdso(void **state)
 
 	if (!getauxval(AT_SYSINFO_EHDR))
 		skip();
-	assert_int_equal(symbols_module(s, 0, 0, "[vdso]", false, &m), 0);
+	assert_int_equal(symbols_module(s, &(struct file_identity){ 0 }, "[vdso]", false, &m), 0);
 	for (uint64_t offset = 0; offset < 16384; offset += 16)
 		if (symbols_user(s, m, offset, false, &name) == 0)
 			found = found || strstr(name.fn, "gettime");

@@ -75,7 +75,10 @@ static struct module *make(struct both *b, size_t i)
 		return module_of(b->symbols, path);
 	}
 	snprintf(path, sizeof(path), "/nonexistent/%zu", i);
-	assert_int_equal(symbols_module(b->symbols, 1, i, path, false, &m), 0);
+	assert_int_equal(symbols_module(b->symbols,
+					&(struct file_identity){ .device = 1, .inode = i }, path,
+					false, &m),
+			 0);
 	return m;
 }
 

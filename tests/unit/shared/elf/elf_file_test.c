@@ -34,16 +34,19 @@ static int teardown(void **state)
 static enum reason open_as_mapped(const char *name, uint64_t add_device, uint64_t add_inode)
 {
 	struct elf_image image = { .fd = -1 };
+	struct file_identity identity;
 	char path[64];
 	struct stat st = { 0 };
 	enum reason reason;
+	bool vague;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	if (lstat(path, &st) < 0)
 		st.st_ino = 1;
-	reason = elf_file_open(path,
-			       ((uint64_t)major(st.st_dev) << 20 | minor(st.st_dev)) + add_device,
-			       st.st_ino + add_inode, &image);
+	identity = elf_file_identity(&st);
+	identity.device += add_device;
+	identity.inode += add_inode;
+	reason = elf_file_open(path, &identity, &image, &vague);
 	if (reason == REASON_NONE) {
 		assert_int_equal(image.bytes, st.st_size);
 		assert_true(fcntl(image.fd, F_GETFD) & FD_CLOEXEC);
@@ -69,6 +72,46 @@ static void test_regular(void **state)
 	unlink("file");
 }
 
+/* Opens the file at `path` as the one of `identity`. Returns whether only a build-id can tell. */
+static bool is_vague(const char *path, const struct file_identity *identity)
+{
+	struct elf_image image;
+	bool vague, adopted;
+
+	assert_int_equal(elf_file_open(path, identity, &image, &vague), REASON_NONE);
+	assert_int_equal(elf_file_adopt(image.fd, identity, &image, &adopted), REASON_NONE);
+	assert_int_equal(vague, adopted);
+	close(image.fd);
+	return vague;
+}
+
+/* A file is the one that was mapped while nobody has written to it since. */
+static void test_written_since(void **state)
+{
+	_cleanup_close_ int fd = open("file", O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+	const struct timespec then[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	struct file_identity identity;
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/file", folder);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "12345", 5), 5);
+	assert_int_equal(fstat(fd, &st), 0);
+	identity = elf_file_identity(&st);
+	assert_false(is_vague(path, &identity));
+	assert_int_equal(fchmod(fd, 0755), 0);
+	assert_false(is_vague(path, &identity));
+	assert_int_equal(futimens(fd, then), 0);
+	assert_true(is_vague(path, &identity));
+	assert_int_equal(fstat(fd, &st), 0);
+	identity = elf_file_identity(&st);
+	assert_int_equal(write(fd, "6", 1), 1);
+	assert_int_equal(futimens(fd, then), 0);
+	assert_true(is_vague(path, &identity));
+	unlink("file");
+}
+
 static void test_not_regular(void **state)
 {
 	assert_int_equal(mkfifo("fifo", 0644), 0);
@@ -84,12 +127,14 @@ static void test_not_regular(void **state)
 
 static void test_missing(void **state)
 {
+	const struct file_identity identity = { .inode = 1 };
 	struct elf_image image;
+	bool vague;
 
 	assert_int_equal(open_as_mapped("nothing", 0, 0), REASON_NO_FILE);
-	assert_int_equal(elf_file_open("relative", 0, 1, &image), REASON_NO_FILE);
-	assert_int_equal(elf_file_open("", 0, 1, &image), REASON_NO_FILE);
-	assert_int_equal(elf_file_open("[unknown]", 0, 1, &image), REASON_NO_FILE);
+	assert_int_equal(elf_file_open("relative", &identity, &image, &vague), REASON_NO_FILE);
+	assert_int_equal(elf_file_open("", &identity, &image, &vague), REASON_NO_FILE);
+	assert_int_equal(elf_file_open("[unknown]", &identity, &image, &vague), REASON_NO_FILE);
 }
 
 static void test_no_permission(void **state)
@@ -143,9 +188,9 @@ static void test_swapped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_regular), cmocka_unit_test(test_not_regular),
-		cmocka_unit_test(test_missing), cmocka_unit_test(test_no_permission),
-		cmocka_unit_test(test_swapped),
+		cmocka_unit_test(test_regular),	      cmocka_unit_test(test_written_since),
+		cmocka_unit_test(test_not_regular),   cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_no_permission), cmocka_unit_test(test_swapped),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

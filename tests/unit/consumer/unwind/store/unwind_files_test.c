@@ -174,8 +174,40 @@ static void test_failures(void **state)
 	assert_int_equal(hold(m, &number), -EACCES);
 	assert_string_equal(unwind_files_why(files, m), "no_file");
 	assert_int_equal(unwind_files_hold(files, m, &number), -EACCES);
-	assert_int_equal(symbols_module(symbols, 0, 0, "[anon]", true, &m), 0);
+	assert_int_equal(symbols_module(symbols, &(struct file_identity){ 0 }, "[anon]", true, &m),
+			 0);
 	assert_string_equal(unwind_files_why(files, m), "anonymous");
+}
+
+static bool is_pending(void *context, const struct module *m)
+{
+	return unwind_files_is_pending(files, m);
+}
+
+/* A file whose module is forgotten is known no more, and compiled again for another module. */
+static void test_forget(void **state)
+{
+	struct unwind_module first;
+	struct module *m;
+	uint32_t number;
+
+	start(ELEMENTS);
+	assert_int_equal(hold(module_of(self()), &number), 0);
+	unwind_files_release(files, number);
+	for (uint64_t i = 0; i < SYMBOLS_MODULES_KEEP; i++) {
+		const struct file_identity other = { .inode = 1, .generation = (uint32_t)i + 2 };
+
+		assert_int_equal(symbols_module(symbols, &other, "/later", false, &m), 0);
+		m->released_ns = 9;
+	}
+	assert_true(unwind_files_module(files, 0, &first));
+	assert_false(is_pending(NULL, module_of(self())));
+	assert_int_equal(symbols_forget(symbols, 2, is_pending, NULL), 1);
+	unwind_files_forget(files);
+	symbols_sweep(symbols);
+	assert_false(unwind_files_module(files, 0, &first));
+	assert_int_equal(hold(module_of(self()), &number), 0);
+	unwind_files_release(files, number);
 }
 
 /* Held rows stay; what nobody holds makes room. */
@@ -234,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_same_build, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_forget, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failures, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pool, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_grace, setup, teardown),

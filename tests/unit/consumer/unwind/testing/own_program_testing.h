@@ -30,13 +30,12 @@ static inline int own_memory(size_t bytes, void **ret_memory)
 static inline struct module *own_module_of(struct symbols *symbols, const char *path)
 {
 	struct module *m;
+	struct file_identity identity;
 	struct stat st;
 
 	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(symbols_module(symbols,
-					(uint64_t)major(st.st_dev) << 20 | minor(st.st_dev),
-					st.st_ino, path, false, &m),
-			 0);
+	identity = elf_file_identity(&st);
+	assert_int_equal(symbols_module(symbols, &identity, path, false, &m), 0);
 	return m;
 }
 

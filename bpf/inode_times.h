@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * inode_times.h: reads the times of an inode, whose members Linux 6.6, 6.7 and 6.11 have renamed.
+ */
+#ifndef TROCAR_BPF_INODE_TIMES_H
+#define TROCAR_BPF_INODE_TIMES_H
+
+#include <linux/types.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/kernel.h"
+
+/*
+ * Returns nanoseconds. Values that come from a file system are foreign: they may wrap around, and
+ * are only compared.
+ */
+static __always_inline __u64 join_time(__s64 seconds, __u64 nanoseconds)
+{
+	return (__u64)seconds * 1000000000ull + nanoseconds;
+}
+
+/* Set in i_ctime_nsec when somebody has asked for the time (include/linux/fs.h, 6.13 and newer). */
+#define CTIME_QUERIED 0x80000000u
+
+/* Returns when the inode was last changed (i_ctime). */
+static __always_inline __u64 inode_times_changed(const struct inode *inode)
+{
+	const struct inode___underscored *underscored = (const void *)inode;
+	const struct inode___plain *plain = (const void *)inode;
+
+	if (bpf_core_field_exists(inode->i_ctime_sec))
+		return join_time(inode->i_ctime_sec, inode->i_ctime_nsec & ~CTIME_QUERIED);
+	if (bpf_core_field_exists(underscored->__i_ctime))
+		return join_time(underscored->__i_ctime.tv_sec, underscored->__i_ctime.tv_nsec);
+	return join_time(plain->i_ctime.tv_sec, plain->i_ctime.tv_nsec);
+}
+
+/* Returns when the file's content was last written (i_mtime). */
+static __always_inline __u64 inode_times_written(const struct inode *inode)
+{
+	const struct inode___underscored *underscored = (const void *)inode;
+	const struct inode___plain *plain = (const void *)inode;
+
+	if (bpf_core_field_exists(inode->i_mtime_sec))
+		return join_time(inode->i_mtime_sec, inode->i_mtime_nsec);
+	if (bpf_core_field_exists(underscored->__i_mtime))
+		return join_time(underscored->__i_mtime.tv_sec, underscored->__i_mtime.tv_nsec);
+	return join_time(plain->i_mtime.tv_sec, plain->i_mtime.tv_nsec);
+}
+
+#endif
