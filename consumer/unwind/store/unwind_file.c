@@ -2,6 +2,7 @@
 #include "consumer/unwind/store/unwind_file.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "shared/elf/build_id.h"
@@ -55,6 +56,7 @@ int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_
 	memcpy(layout.build_id, id.bytes, sizeof(id.bytes));
 	layout.build_id_bytes = id.n;
 	layout.build_id_address = id.address;
+	layout.fixed = e.header.e_type == ET_EXEC;
 	for (size_t i = 0; r == 0 && i < e.segment_count; i++)
 		take_segment(&layout, &e.segments[i]);
 	elf_reader_done(&e);
@@ -66,15 +68,24 @@ int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_
 int unwind_file_bias(const struct unwind_layout *layout, uint64_t start, uint64_t offset,
 		     uint64_t *ret_bias)
 {
+	const struct unwind_segment *best = NULL;
+
 	for (size_t i = 0; i < layout->count; i++) {
 		const struct unwind_segment *s = &layout->segments[i];
+		bool begins = s->offset == offset;
 
-		if (offset < s->offset || offset - s->offset >= s->bytes)
+		if (offset < s->offset || offset - s->offset >= s->bytes ||
+		    (layout->fixed && start != offset + s->bias))
 			continue;
-		*ret_bias = start - (offset + s->bias);
-		return 0;
+		if (best && begins && best->offset == offset && best->bias != s->bias)
+			return -ENOTUNIQ;
+		if (!best || begins)
+			best = s;
 	}
-	return -ENOENT;
+	if (!best)
+		return -ENOENT;
+	*ret_bias = start - (offset + best->bias);
+	return 0;
 }
 
 uint32_t unwind_file_check(const struct unwind_layout *layout, uint64_t bias, uint64_t start)

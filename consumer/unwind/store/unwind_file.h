@@ -6,6 +6,8 @@
 #ifndef TROCAR_CONSUMER_UNWIND_STORE_UNWIND_FILE_H
 #define TROCAR_CONSUMER_UNWIND_STORE_UNWIND_FILE_H
 
+#include <stdbool.h>
+
 #include "consumer/symbols/symbols.h"
 #include "consumer/unwind/compile/unwind_compile.h"
 
@@ -20,6 +22,7 @@ struct unwind_segment {
 struct unwind_layout {
 	struct unwind_segment segments[UNWIND_SEGMENTS_MAX];
 	size_t count;
+	bool fixed; /* the program runs at the addresses of its file (ET_EXEC) */
 	uint8_t build_id[BUILD_ID_BYTES_MAX];
 	uint8_t build_id_bytes; /* 0: none */
 	uint64_t build_id_address;
@@ -39,7 +42,9 @@ int unwind_file_layout(const struct elf_image *image, struct unwind_layout *ret_
 
 /*
  * Computes where the file's address 0 is in a process that maps the file from `offset` on at
- * `start`. 0; -ENOENT when no executable segment holds the offset.
+ * `start`. Of two segments that share a page of the file the mapping is of the one that begins
+ * there. 0; -ENOENT when no executable segment holds the offset; -ENOTUNIQ when two that begin in
+ * the same page would give different answers.
  */
 int unwind_file_bias(const struct unwind_layout *layout, uint64_t start, uint64_t offset,
 		     uint64_t *ret_bias);

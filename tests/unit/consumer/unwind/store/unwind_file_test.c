@@ -74,6 +74,37 @@ static void test_bias(void **state)
 	assert_true(seen >= 2);
 }
 
+/*
+ * lld writes executable segments one behind the other, without a gap: the last page of the first is
+ * the first page of the second, and is mapped twice.
+ */
+static void test_shared_page(void **state)
+{
+	struct unwind_layout layout = {
+		.count = 2,
+		.segments = { { .offset = 0x1000, .bytes = 0x1800, .bias = 0x10000 },
+			      { .offset = 0x2000, .bytes = 0x1800, .bias = 0x20000 } },
+	};
+	uint64_t bias;
+
+	assert_int_equal(unwind_file_bias(&layout, 0x7f0000011000, 0x1000, &bias), 0);
+	assert_int_equal(bias, 0x7f0000000000);
+	assert_int_equal(unwind_file_bias(&layout, 0x7f0000022000, 0x2000, &bias), 0);
+	assert_int_equal(bias, 0x7f0000000000);
+	/* A second mapping of a segment, behind a part whose protection was changed. */
+	assert_int_equal(unwind_file_bias(&layout, 0x7f0000023000, 0x3000, &bias), 0);
+	assert_int_equal(bias, 0x7f0000000000);
+	/* Both begin in one page: only the addresses of a program that is not moved can tell. */
+	layout.segments[1].offset = 0x1000;
+	assert_int_equal(unwind_file_bias(&layout, 0x7f0000011000, 0x1000, &bias), -ENOTUNIQ);
+	layout.fixed = true;
+	assert_int_equal(unwind_file_bias(&layout, 0x11000, 0x1000, &bias), 0);
+	assert_int_equal(bias, 0);
+	assert_int_equal(unwind_file_bias(&layout, 0x21000, 0x1000, &bias), 0);
+	assert_int_equal(bias, 0);
+	assert_int_equal(unwind_file_bias(&layout, 0x31000, 0x1000, &bias), -ENOENT);
+}
+
 static void test_vdso(void **state)
 {
 	struct unwind_layout layout;
@@ -130,8 +161,11 @@ static void test_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bias),	cmocka_unit_test(test_vdso),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_limits_have_words),
+		cmocka_unit_test(test_bias),
+		cmocka_unit_test(test_shared_page),
+		cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_limits_have_words),
 		cmocka_unit_test(test_machine),
 	};
 
