@@ -80,6 +80,7 @@ static void name_user(struct symbols *symbols, const struct frame *f, bool calle
 		.fn = name.fn,
 		.raw = name.raw,
 		.why = name.why,
+		.after = name.after,
 		.module = file->path[0] ? file->path : NULL,
 		.kind = "user",
 		.offset = stack_sample_offset(f),
@@ -116,6 +117,17 @@ void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t
 	ret_frame->exact = i > stack->kernel_frames && !caller;
 }
 
+/*
+ * Returns whether `fn` is `name`, or `name` with a version ("@@GLIBC_2.34") or a compiler's suffix
+ * (".abi0").
+ */
+static bool is_named(const char *fn, const char *name)
+{
+	size_t bytes = strlen(name);
+
+	return !strncmp(fn, name, bytes) && strchr("@.", fn[bytes]);
+}
+
 /* Returns whether `fn` is an entry point: no function calls it, so a chain rightly ends there. */
 static bool is_entry(const char *fn)
 {
@@ -123,6 +135,7 @@ static bool is_entry(const char *fn)
 		"_start",
 		"__libc_start_main",
 		"__libc_start_call_main",
+		"libc_start_main_stage2",
 		"start_thread",
 		"clone",
 		"__clone",
@@ -134,35 +147,40 @@ static bool is_entry(const char *fn)
 		"runtime.mstart",
 	};
 
-	/*
-	 * After the name may follow nothing, a version ("@@GLIBC_2.34"), or a compiler's suffix
-	 * (".abi0").
-	 */
-	for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
-		size_t bytes = strlen(entries[i]);
-
-		if (!strncmp(fn, entries[i], bytes) && strchr("@.", fn[bytes]))
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+		if (is_named(fn, entries[i]))
 			return true;
-	}
 	return false;
 }
 
 /*
- * Returns whether a chain may end in this frame. The C library calls main and the threads'
- * functions from code without a public name. ld.so's named functions call each other: a chain that
- * ends in one is not complete.
+ * Returns whether a chain may end in this frame of the C library, which calls main and the threads'
+ * functions from functions without a public name: in glibc and in musl these stand before the one
+ * that makes the process or the thread start. A chain that ends in another function of the library
+ * has lost its callers.
  */
 static bool is_outermost(const struct named_frame *f)
 {
 	static const char *const names[] = { "libc.so", "libc-2", "libpthread", "ld-musl" };
-	static const char loader[] = "ld-linux";
 	const char *base = strrchr(f->module, '/');
 
+	if (f->fn || !f->after ||
+	    (!is_named(f->after, "__libc_start_main") && !is_named(f->after, "pthread_create")))
+		return false;
 	base = base ? base + 1 : f->module;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strncmp(base, names[i], strlen(names[i])))
 			return true;
-	return !f->fn && !strncmp(base, loader, sizeof(loader) - 1);
+	return false;
+}
+
+/*
+ * Returns whether the stack ends in an entry point. A lone frame proves nothing: it is where the
+ * thread was, for instance in the function that makes another thread.
+ */
+static bool is_known_end(const struct stack *stack, const struct named_frame *root)
+{
+	return stack->user_frames > 1 && root && root->fn && is_entry(root->fn);
 }
 
 /*
@@ -180,8 +198,8 @@ static enum quality unwound_quality(const struct stack *stack, const struct name
 	}
 	if (end == UNWIND_END_COMPLETE)
 		return QUALITY_COMPLETE;
-	if ((end == UNWIND_END_NO_CALLER || end == UNWIND_END_NO_POINTERS) && root && root->fn &&
-	    is_entry(root->fn))
+	if ((end == UNWIND_END_NO_CALLER || end == UNWIND_END_NO_POINTERS) &&
+	    is_known_end(stack, root))
 		return QUALITY_COMPLETE;
 	*ret_reason = end == UNWIND_END_DEPTH ? "deeper than 127 frames" : unwind_end_help(end);
 	return end == UNWIND_END_DEPTH ? QUALITY_TRUNCATED : QUALITY_BROKEN;
@@ -210,10 +228,8 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 			"frame pointers";
 		return QUALITY_BROKEN;
 	}
-	if (root && root->fn && is_entry(root->fn))
-		return QUALITY_COMPLETE;
-	/* A lone frame in the C library is the instruction pointer, not a caller of main. */
-	if (root && stack->user_frames > 1 && root->module && is_outermost(root))
+	if (is_known_end(stack, root) ||
+	    (root && stack->user_frames > 1 && root->module && is_outermost(root)))
 		return QUALITY_COMPLETE;
 	*ret_reason = "the chain of frame pointers ended before an entry point: built without "
 		      "frame pointers";

@@ -29,6 +29,7 @@ struct named_frame {
 	const char *fn;	    /* NULL when not known */
 	const char *raw;    /* fn as in the symbol table, if fn is demangled; else NULL */
 	const char *why;    /* the reason if fn is NULL */
+	const char *after;  /* the next function of the file if fn is NULL; NULL when not known */
 	const char *module; /* path, "kernel", a kernel module, or NULL when not known */
 	const char *kind;   /* "kernel", "user", "jit" */
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];

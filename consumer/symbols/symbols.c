@@ -53,48 +53,6 @@ void symbols_free(struct symbols *s)
 	free(s);
 }
 
-int symbols_module(struct symbols *s, const struct file_identity *identity, const char *path,
-		   bool anonymous, struct module **ret_module)
-{
-	return modules_file(&s->modules, identity, path, anonymous, ret_module);
-}
-
-int symbols_module_by_build_id(struct symbols *s, const uint8_t build_id[BUILD_ID_BYTES],
-			       struct module **ret_module)
-{
-	return modules_build_id(&s->modules, build_id, ret_module);
-}
-
-void symbols_place(struct symbols *s, struct module *m, const struct process_key *process,
-		   uint64_t start, uint64_t end)
-{
-	modules_place(&s->modules, m,
-		      &(struct module_place){ .process = *process, .start = start, .end = end });
-}
-
-bool symbols_learn_build_id(struct symbols *s, struct module *m,
-			    const uint8_t build_id[BUILD_ID_BYTES])
-{
-	return modules_learn_build_id(&s->modules, m, build_id);
-}
-
-void symbols_doubt_build_id(struct module *m)
-{
-	m->build_id_doubted = true;
-	m->build_id_misses = 0;
-}
-
-uint8_t symbols_build_id(struct symbols *s, const struct module *m,
-			 uint8_t id[SYMBOLS_BUILD_ID_MAX])
-{
-	return modules_id_of(&s->modules, m, id);
-}
-
-bool symbols_is(struct symbols *s, const struct module *m, const uint8_t build_id[BUILD_ID_BYTES])
-{
-	return modules_is(&s->modules, m, build_id);
-}
-
 void symbols_set_borrow(struct symbols *s, symbols_borrow borrow, void *context)
 {
 	s->file.borrow = borrow;
@@ -407,10 +365,13 @@ int symbols_user(struct symbols *s, struct module *m, uint64_t offset, bool call
 	touch_module(s, m);
 	raw = caller ? elf_symbols_find_caller(m->symbols, offset, &start)
 		     : elf_symbols_find(m->symbols, offset, &start);
-	if (!raw)
-		return count_nameless(
-			s, reason_word(m->symbols->cut ? REASON_TOO_LARGE : REASON_NO_SYMBOL),
-			ret_name);
+	if (!raw) {
+		why = reason_word(m->symbols->cut ? REASON_TOO_LARGE : REASON_NO_SYMBOL);
+		count_nameless(s, why, ret_name);
+		if (!m->symbols->cut)
+			ret_name->after = elf_symbols_after(m->symbols, offset);
+		return -ENOENT;
+	}
 	fn = prettify_name(s, m, raw);
 	*ret_name = (struct symbol_name){
 		.fn = fn,

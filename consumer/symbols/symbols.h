@@ -227,6 +227,8 @@ struct symbol_name {
 	const char *fn;	 /* demangled; NULL when not known */
 	const char *raw; /* as the symbol table has it, NULL when that is fn */
 	const char *why; /* when fn is NULL: the reason, a stable word such as "no_symbol" */
+	const char
+		*after; /* with "no_symbol": the next function of the file; NULL: there is none */
 	uint64_t offset_in_fn;
 };
 

@@ -252,6 +252,13 @@ void elf_symbols_free(struct elf_symbols *s)
 	free(s);
 }
 
+const char *elf_symbols_after(const struct elf_symbols *s, uint64_t offset)
+{
+	ptrdiff_t i = offset > UINT32_MAX ? -1 : name_table_after(&s->names, (uint32_t)offset);
+
+	return i < 0 ? NULL : name_table_text(&s->names, (size_t)i);
+}
+
 const char *elf_symbols_find(const struct elf_symbols *s, uint64_t offset, uint64_t *ret_start)
 {
 	ptrdiff_t i = offset > UINT32_MAX ? -1 : name_table_find(&s->names, (uint32_t)offset);

@@ -60,6 +60,9 @@ int elf_symbols_read(const struct elf_image *image, const struct elf_symbols_opt
 		     struct elf_symbols **ret_symbols);
 void elf_symbols_free(struct elf_symbols *s);
 
+/* Returns the first function that begins behind file offset `offset`; NULL when none does. */
+const char *elf_symbols_after(const struct elf_symbols *s, uint64_t offset);
+
 /*
  * Returns the function that contains file offset `offset`, with *ret_start its own offset; NULL
  * when none does.

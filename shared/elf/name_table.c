@@ -266,6 +266,16 @@ static size_t find_last_not_above(const uint32_t *keys, size_t count, uint32_t k
 	return (size_t)(base - keys);
 }
 
+ptrdiff_t name_table_after(const struct name_table *n, uint32_t key)
+{
+	size_t i;
+
+	if (n->count == 0)
+		return -1;
+	i = n->keys[0] > key ? 0 : find_last_not_above(n->keys, n->count, key) + 1;
+	return i < n->count ? (ptrdiff_t)i : -1;
+}
+
 ptrdiff_t name_table_find(const struct name_table *n, uint32_t key)
 {
 	size_t i;

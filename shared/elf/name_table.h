@@ -62,6 +62,9 @@ void name_table_done(struct name_table *n);
 /* Returns the index of the symbol that contains `key`, or -1. */
 ptrdiff_t name_table_find(const struct name_table *n, uint32_t key);
 
+/* Returns the index of the first symbol that begins behind `key`, or -1. */
+ptrdiff_t name_table_after(const struct name_table *n, uint32_t key);
+
 static inline const char *name_table_text(const struct name_table *n, size_t i)
 {
 	return n->blob + n->texts[i];

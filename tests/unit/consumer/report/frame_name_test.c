@@ -32,6 +32,7 @@ struct quality_row {
 	const char *fn, *module;
 	enum quality quality;
 	enum unwind_end end;
+	const char *after;
 };
 
 static const struct quality_row rows[] = {
@@ -40,12 +41,20 @@ static const struct quality_row rows[] = {
 	{ 0, 3, 0, 0, "start_thread", NULL, QUALITY_COMPLETE },
 	{ 0, 3, 0, 0, "clone3", NULL, QUALITY_COMPLETE },
 	{ 0, 3, 0, 0, "runtime.goexit.abi0", NULL, QUALITY_COMPLETE },
-	{ 0, 3, 0, 0, NULL, "/usr/lib/x86_64-linux-gnu/libc.so.6", QUALITY_COMPLETE },
-	{ 0, 3, 0, 0, NULL, "/lib/libc-2.31.so", QUALITY_COMPLETE },
-	{ 0, 3, 0, 0, NULL, "/lib/ld-musl-x86_64.so.1", QUALITY_COMPLETE },
-	{ 0, 3, 0, 0, NULL, "libpthread-2.31.so", QUALITY_COMPLETE },
-	/* The dynamic loader calls its own functions by their names. */
-	{ 0, 3, 0, 0, NULL, "/lib64/ld-linux-x86-64.so.2", QUALITY_COMPLETE },
+	/* The C library's start of a process and of a thread have no public names. */
+	{ 0, 3, 0, 0, NULL, "/usr/lib/x86_64-linux-gnu/libc.so.6", QUALITY_COMPLETE,
+	  .after = "__libc_start_main" },
+	{ 0, 3, 0, 0, NULL, "/lib/libpthread-2.31.so", QUALITY_COMPLETE,
+	  .after = "pthread_create@@GLIBC_2.2.5" },
+	{ 0, 3, 0, 0, NULL, "/lib/ld-musl-x86_64.so.1", QUALITY_COMPLETE,
+	  .after = "pthread_create" },
+	{ 0, 3, 0, 0, NULL, "/lib/libc-2.31.so", QUALITY_BROKEN, .after = "qsort_r" },
+	{ 0, 3, 0, 0, NULL, "/lib/libc.so.6", QUALITY_BROKEN },
+	{ 0, 3, 0, 0, "_nl_find_locale", "/lib/libc.so.6", QUALITY_BROKEN,
+	  .after = "__libc_start_main" },
+	{ 0, 3, 0, 0, NULL, "/opt/libaudio.so", QUALITY_BROKEN, .after = "pthread_create" },
+	{ 0, 1, 0, 0, NULL, "/lib/libc.so.6", QUALITY_BROKEN, .after = "__libc_start_main" },
+	{ 0, 3, 0, 0, NULL, "/lib64/ld-linux-x86-64.so.2", QUALITY_BROKEN },
 	{ 0, 3, 0, 0, "_dl_map_object", "/lib64/ld-linux-x86-64.so.2", QUALITY_BROKEN },
 	{ 0, 3, 0, 0, "_dl_start_user", "/lib64/ld-linux-x86-64.so.2", QUALITY_COMPLETE },
 	/* Names that only begin so. */
@@ -66,6 +75,8 @@ static const struct quality_row rows[] = {
 	{ 0, 3, SAMPLE_UNWOUND, 0, "runtime.goexit", NULL, QUALITY_COMPLETE,
 	  UNWIND_END_NO_POINTERS },
 	{ 0, 3, SAMPLE_UNWOUND, 0, "_start", NULL, QUALITY_COMPLETE, UNWIND_END_NO_CALLER },
+	{ 0, 1, SAMPLE_UNWOUND, 0, "clone", NULL, QUALITY_BROKEN, UNWIND_END_NO_CALLER },
+	{ 0, 1, 0, 0, "clone", NULL, QUALITY_BROKEN },
 	{ 0, 3, SAMPLE_UNWOUND, 0, "_start", NULL, QUALITY_BROKEN, UNWIND_END_NO_ROW },
 	{ 0, 3, SAMPLE_UNWOUND, 0, NULL, "/lib/libc.so.6", QUALITY_BROKEN, UNWIND_END_NO_CALLER },
 	/* What was cut is not complete, whatever it ended at. */
@@ -76,7 +87,9 @@ static void test_quality(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct stack *s = new_stack(rows[i].kernel, rows[i].user, NULL);
-		struct named_frame root = { .fn = rows[i].fn, .module = rows[i].module };
+		struct named_frame root = { .fn = rows[i].fn,
+					    .module = rows[i].module,
+					    .after = rows[i].after };
 		const char *why = "untouched";
 
 		s->flags = rows[i].flags;
@@ -202,7 +215,8 @@ static void test_interrupted(void **state)
 	jit_testing_write(path, "1000 10 handler\n2000 10 helper\n2ff0 10 before\n3000 10 returns\n"
 				"3ff0 10 before\n4000 10 victim\n5000 10 main\n");
 	assert_int_equal(symbols_new(1 << 20, NULL, &symbols), 0);
-	assert_int_equal(symbols_module(symbols, &(struct file_identity){ 0 }, "[anon]", true, &jit), 0);
+	assert_int_equal(
+		symbols_module(symbols, &(struct file_identity){ 0 }, "[anon]", true, &jit), 0);
 	s = new_stack(0, 5, jit);
 	s->tgid = self.tgid;
 	s->start_ns = self.start_ns;

@@ -56,6 +56,12 @@ static void test_bounds(void **state)
 	assert_string_equal(find_name(&n, 309), "write");
 	assert_string_equal(find_name(&n, 310), "");
 	assert_string_equal(find_name(&n, UINT32_MAX), "");
+	assert_int_equal(name_table_after(&n, 0), 0);
+	assert_int_equal(name_table_after(&n, 99), 0);
+	assert_int_equal(name_table_after(&n, 100), 1);
+	assert_int_equal(name_table_after(&n, 299), 1);
+	assert_int_equal(name_table_after(&n, 300), -1);
+	assert_int_equal(name_table_after(&n, UINT32_MAX), -1);
 	name_table_done(&n);
 }
 
