@@ -155,6 +155,7 @@ void process_match_gone(struct discovery *d, struct process *p)
 	if (p->gone_ns)
 		return;
 	process_gone(d->processes, p);
+	process_targets_forget(d->targets, p);
 	if (p->announced)
 		say_exit(d, p);
 	else if (p->left_out)

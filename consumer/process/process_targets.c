@@ -31,6 +31,13 @@ int process_targets_match(const struct process_targets *t, const struct process 
 	return bpf_map_update_elem(t->map_fd, &key, &target, BPF_ANY) < 0 ? -errno : 0;
 }
 
+void process_targets_forget(const struct process_targets *t, const struct process *p)
+{
+	struct process_key key = process_key(p);
+
+	bpf_map_delete_elem(t->map_fd, &key);
+}
+
 int process_targets_set_mapped(const struct process_targets *t, const struct process *p,
 			       bool mapped)
 {

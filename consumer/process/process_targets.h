@@ -33,6 +33,13 @@ void process_targets_init(struct process_targets *t, int map_fd, const struct ac
 int process_targets_match(const struct process_targets *t, const struct process *p);
 
 /*
+ * Deletes the entry of a process that has ended. The kernel side deletes it at the exit; the consumer
+ * may have written it again since, from an event that was in the ring by then, and nobody else would
+ * delete that one.
+ */
+void process_targets_forget(const struct process_targets *t, const struct process *p);
+
+/*
  * Makes the kernel side take raw addresses of its stacks from now on, or (false) resolve their
  * files. 0, or -ENOENT when the kernel side does not know the process.
  */

@@ -139,6 +139,27 @@ static void test_two_in_one(void **state)
 	assert_int_equal(fake_count(fake, "process.exit"), 2);
 }
 
+/*
+ * A process that ended before its start was handled: the kernel side has deleted its entry, and the
+ * consumer leaves none behind, or the dead would fill the table.
+ */
+static void test_dead_leave_no_target(void **state)
+{
+	if (!fake)
+		skip();
+	fake_rules(fake, RULES);
+	for (uint32_t tgid = 100; tgid < 100 + 3 * FAKE_PROCESSES; tgid++) {
+		fake_event(fake, EVENT_EXEC, tgid, group.id, "node");
+		assert_true(target_flags(tgid) & TARGET_MATCHED);
+		fake_event(fake, EVENT_EXIT, tgid, group.id, "node");
+		assert_int_equal(target_flags(tgid), ~0u);
+	}
+	/* One whose exit was not reported: the scan does not list it. */
+	fake_event(fake, EVENT_FORK, 99, group.id, "node");
+	assert_int_equal(process_scan_run(&fake->a.discovery), 0);
+	assert_int_equal(target_flags(99), ~0u);
+}
+
 static void test_rename(void **state)
 {
 	struct process *p;
@@ -474,7 +495,7 @@ int main(void)
 		EACH(test_by_cgroup),  EACH(test_scan),		 EACH(test_move),
 		EACH(test_root),       EACH(test_bad_records),	 EACH(test_rules_change),
 		EACH(test_flapping),   EACH(test_empty_at_once), EACH(test_lines_left_out),
-		EACH(test_said_later), EACH(test_learn_forget),
+		EACH(test_said_later), EACH(test_learn_forget),	 EACH(test_dead_leave_no_target),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
