@@ -11,6 +11,7 @@
 #include "bpf/process_marks.h"
 #include "bpf/scope.h"
 #include "bpf/stack.h"
+#include "bpf/target_match.h"
 #include "bpf/task_keys.h"
 #include "bpf/watch_lookup.h"
 
@@ -53,7 +54,7 @@ struct tick {
 	__u64 now_ns;
 	__u32 index; /* of slot */
 	__u32 state; /* of slot, read once: the consumer may write it meanwhile */
-	__u32 rule;
+	struct target_match match;
 	__u32 flags;	       /* enum sample_flag */
 	struct target *target; /* NULL: the process has no entry yet */
 	__u32 unwind;	       /* target.unwind */
@@ -130,11 +131,13 @@ static __always_inline void fill_sample(const struct tick *t, struct sample *s, 
 	s->cpu = bpf_get_smp_processor_id();
 	s->tgid = t->key.tgid;
 	s->tid = (__u32)bpf_get_current_pid_tgid();
-	s->flags = t->flags;
+	s->flags = t->flags | t->match.matched;
 	s->table_generation = 0;
 	s->image = t->task->self_exec_id;
 	s->pad = 0;
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
+	s->rule = t->match.rule;
+	s->generation = t->match.generation;
 }
 
 /*
@@ -172,7 +175,7 @@ static __always_inline void count_lost_stack(const struct tick *t, const struct 
 		t->counters->lost[DROP_STACK_KERNEL]++;
 	if (!s->user_error && !s->kernel_error)
 		error_ring_put(t->flags & SAMPLE_IN_USER ? ERROR_USER_STACK : ERROR_KERNEL_STACK, 0,
-			       t->index, t->rule, 0);
+			       t->index, t->match.rule, 0);
 }
 
 /*
@@ -211,7 +214,7 @@ static __always_inline void report_unmapped(const struct tick *t)
 	event.start_ns = t->key.start_ns;
 	event.kind = EVENT_UNMAPPED;
 	event.tgid = t->key.tgid;
-	event.rule = t->rule;
+	event.rule = t->match.rule;
 	event.generation = READ_WORD(t->control->generation);
 	bpf_get_current_comm(event.comm, sizeof(event.comm));
 	event_ring_submit(&event, sizeof(event), !last_ns);
@@ -255,10 +258,10 @@ static __always_inline void take_sample(const struct tick *t)
 	bytes = stack_take(t->ctx, &owner, b, want);
 	count_stop_reason(t, &b->sample);
 	if (b->sample.kernel_error)
-		error_ring_put(ERROR_KERNEL_STACK, b->sample.kernel_error, t->index, t->rule,
+		error_ring_put(ERROR_KERNEL_STACK, b->sample.kernel_error, t->index, t->match.rule,
 			       KERNEL_STACK_BYTES);
 	if (b->sample.user_error)
-		error_ring_put(ERROR_USER_STACK, b->sample.user_error, t->index, t->rule,
+		error_ring_put(ERROR_USER_STACK, b->sample.user_error, t->index, t->match.rule,
 			       USER_ID_BYTES);
 	if (!bytes) {
 		count_lost_stack(t, &b->sample);
@@ -268,7 +271,8 @@ static __always_inline void take_sample(const struct tick *t)
 			       choose_wake_flag(t->control, READ_WORD(b->calls)));
 	if (r) {
 		t->counters->lost[DROP_RING_FULL]++;
-		error_ring_put(ERROR_SAMPLES_FULL, r, t->index, t->rule, sizeof(b->sample) + bytes);
+		error_ring_put(ERROR_SAMPLES_FULL, r, t->index, t->match.rule,
+			       sizeof(b->sample) + bytes);
 		return;
 	}
 	t->counters->emitted++;
@@ -307,6 +311,15 @@ static __always_inline __u32 find_sample_flags(const struct tick *t, const struc
 	return flags;
 }
 
+/* Returns true when the slot's ticks are not of such a process. */
+static __always_inline bool excludes_task(const struct tick *t)
+{
+	__u32 flags = READ_WORD(t->slot->flags);
+
+	return (flags & SLOT_BY_PROCESS && !t->match.matched) ||
+	       (flags & SLOT_NO_KTHREADS && t->task->flags & PF_KTHREAD);
+}
+
 /* Takes a tick of a watched cgroup whose slot is not idle. */
 static __always_inline void handle_watched_tick(struct tick *t)
 {
@@ -318,8 +331,8 @@ static __always_inline void handle_watched_tick(struct tick *t)
 		return;
 	task_keys_process(t->task, &t->key);
 	target = bpf_map_lookup_elem(&targets, &t->key);
-	if (READ_WORD(t->slot->flags) & SLOT_BY_PROCESS &&
-	    (!target || !(target->flags & TARGET_MATCHED)))
+	target_match_find(t->task, target, t->control, &t->match);
+	if (excludes_task(t))
 		return;
 	TOTALS_COUNT(ticks_watched);
 	if (t->state == SLOT_RECORDER && skips_recorder_tick(t->control, t->index))
@@ -334,7 +347,6 @@ static __always_inline void handle_watched_tick(struct tick *t)
 		t->counters->lost[DROP_STALE]++;
 		return;
 	}
-	t->rule = target ? target->rule : NO_SLOT;
 	t->unwind = target ? READ_WORD(target->unwind) : 0;
 	t->flags = find_sample_flags(t, target);
 	t->target = target;

@@ -10,19 +10,20 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/scope.h"
+#include "bpf/target_match.h"
 #include "bpf/task_keys.h"
 #include "bpf/watch_lookup.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-static __always_inline bool is_matched(struct task_struct *task)
+static __always_inline bool is_matched(struct task_struct *task, const struct control *c)
 {
-	const struct target *target;
+	struct target_match match;
 	struct process_key key;
 
 	task_keys_process(task, &key);
-	target = bpf_map_lookup_elem(&targets, &key);
-	return target && target->flags & TARGET_MATCHED;
+	target_match_find(task, bpf_map_lookup_elem(&targets, &key), c, &match);
+	return match.matched;
 }
 
 /*
@@ -47,7 +48,7 @@ int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task
 	slot = watch_lookup(task_keys_cgroup(prev), &index, &awake);
 	if (!slot || !scope_allows_task(prev) || watch_lookup_is_stale(control, bpf_ktime_get_ns()))
 		return 0;
-	if (READ_WORD(slot->flags) & SLOT_BY_PROCESS && !is_matched(prev))
+	if (READ_WORD(slot->flags) & SLOT_BY_PROCESS && !is_matched(prev, control))
 		return 0;
 	counts = bpf_map_lookup_elem(&switches, &index);
 	if (!counts)

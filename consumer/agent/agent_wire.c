@@ -152,6 +152,8 @@ static void wire_processes(struct agent *a)
 		.unwind = &a->unwind,
 		.symbols = a->symbols,
 		.recorder = &a->recorder,
+		.active = &a->active,
+		.cgroups = &a->cgroups,
 		.calls = &drain_calls,
 		.context = a,
 		.counts = &a->counts,

@@ -184,6 +184,7 @@ int rules_apply_set(struct discovery *d, struct rules *rules, const char *source
 	}
 	d->active->generation++;
 	carry_budgets(old, set);
+	ruleset_number(set, old, &d->active->last_id);
 	switch_tries(d, set);
 	d->active->set = set;
 	d->scope->said = false;

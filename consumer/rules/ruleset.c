@@ -20,7 +20,8 @@ int ruleset_new(struct rules *rules, uint32_t generation, const char *source,
 	set->generation = generation;
 	set->source = strdup(source);
 	set->budgets = calloc(MAX(rules->count, (size_t)1), sizeof(*set->budgets));
-	if (!set->source || !set->budgets) {
+	set->ids = calloc(MAX(rules->count, (size_t)1), sizeof(*set->ids));
+	if (!set->source || !set->budgets || !set->ids) {
 		ruleset_unref(set);
 		return -ENOMEM;
 	}
@@ -43,8 +44,25 @@ void ruleset_unref(struct ruleset *set)
 	if (set->rules)
 		rules_free(set->rules);
 	free(set->budgets);
+	free(set->ids);
 	free(set->source);
 	free(set);
+}
+
+void ruleset_number(struct ruleset *to, const struct ruleset *from, uint32_t *last_id)
+{
+	for (size_t i = 0; i < to->rules->count; i++) {
+		const struct rule *rule = &to->rules->rules[i], *same = NULL;
+
+		if (from)
+			same = rules_find(from->rules, rule->name);
+		to->ids[i] = same && rule_equal(same, rule) ? ruleset_id(from, same) : ++*last_id;
+	}
+}
+
+uint32_t ruleset_id(const struct ruleset *set, const struct rule *rule)
+{
+	return rule ? set->ids[rule - set->rules->rules] : RULE_ID_NONE;
 }
 
 /* Keys and values of one trie in the form of the batch commands. */

@@ -21,12 +21,18 @@ struct ruleset {
 	char *source; /* "file:PATH" or "socket" */
 	struct rules *rules;
 	struct budget *budgets; /* one per rule; main thread only */
+	uint32_t *ids;		/* one per rule, see ruleset_id; main thread only */
 };
+
+/* Not the id of any rule. */
+#define RULE_ID_NONE	0u	   /* no rule */
+#define RULE_ID_UNKNOWN UINT32_MAX /* some rule, but nobody can tell which */
 
 /* The set in force; every module reads it. Main thread only. */
 struct active_rules {
 	struct ruleset *set; /* a reference; NULL before the first is applied */
 	uint32_t generation; /* the last generation that was given */
+	uint32_t last_id;    /* the last id that was given to a rule */
 };
 
 /* Makes a set with one reference, which takes over `rules` on success. 0 or -ENOMEM. */
@@ -34,6 +40,18 @@ int ruleset_new(struct rules *rules, uint32_t generation, const char *source,
 		struct ruleset **ret_set);
 struct ruleset *ruleset_ref(struct ruleset *set);
 void ruleset_unref(struct ruleset *set);
+
+/*
+ * Gives each rule of `to` its id: that of the rule of the same name and content in `from` (may be
+ * NULL), or else the next one after *last_id.
+ */
+void ruleset_number(struct ruleset *to, const struct ruleset *from, uint32_t *last_id);
+
+/*
+ * Returns the id of a rule of the set: an equal rule has the same id in later sets. RULE_ID_NONE
+ * for NULL.
+ */
+uint32_t ruleset_id(const struct ruleset *set, const struct rule *rule);
 
 /*
  * Fills pair `pair` (0 or 1) of tries with the set's keys, after it has emptied that pair. Does not

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "consumer/process/process_rule.h"
 #include "consumer/sampling/sample_build_ids.h"
 #include "consumer/sampling/sample_decode.h"
 #include "consumer/sampling/sample_record.h"
@@ -111,6 +112,8 @@ static void take_record(void *context, const void *record, size_t bytes)
 	slot = d->calls->slot(d->context, sample->slot);
 	p = find_process(d, sample, slot);
 	decode_sample(d, p, sample);
+	scratch.sample.rule_id =
+		process_rule_at_tick(d->active, d->cgroups, sample, p, slot.cgroup_id);
 	if (d->calls->session(d->context, &scratch.sample, p))
 		return;
 	if (slot.cgroup_id && slot.epoch == sample->epoch &&

@@ -39,6 +39,8 @@ struct drain {
 	struct process_unwind *unwind;
 	struct symbols *symbols;
 	struct recorder *recorder;
+	const struct active_rules *active;
+	struct cgroups *cgroups;
 	const struct drain_calls *calls;
 	void *context; /* the first argument of the calls */
 	struct counts *counts;

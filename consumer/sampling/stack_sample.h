@@ -33,6 +33,7 @@ struct stack_sample {
 	int32_t user_error;
 	uint32_t stop_reason; /* enum unwind_end with SAMPLE_UNWOUND */
 	uint32_t image;	      /* as in struct sample */
+	uint32_t rule_id;     /* of the rule that its process matched (ruleset.h) */
 	char comm[COMM_BYTES];
 	struct frame frames[];
 };

@@ -84,6 +84,7 @@ static struct session *new_session(const struct sessions *all, const struct sess
 		.epoch = start->epoch,
 		.only_tgid = start->only_tgid,
 		.only_rule = rule && (start->root || rule->scope_process),
+		.rule_id = ruleset_id(s->result->set, rule),
 		.by_process = start->by_process,
 	};
 	s->during_ms = start->during_ms ? start->during_ms

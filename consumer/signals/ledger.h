@@ -24,10 +24,9 @@ struct ledger {
 const char *ledger_drop_name(enum drop drop);
 
 /*
- * Closes `l`, in which attempted, emitted and the consumer's own losses (MAP_FULL, HELD) are
- * already counted: assigns what is missing to the kernel's reasons, at most kernel_lost[reason] to
- * each, and the remainder to `rest`. Ignores what the counters count beyond that (losses after the
- * session).
+ * Closes `l`, in which attempted, emitted and what the consumer itself lost are already counted:
+ * assigns what is missing to the kernel's reasons, at most kernel_lost[reason] to each, and the
+ * remainder to `rest`. Ignores what the counters count beyond that (losses after the session).
  */
 void ledger_close(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS], enum drop rest);
 

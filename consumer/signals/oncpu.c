@@ -85,24 +85,38 @@ static uint64_t read_usage_us(const struct signal_host *host, const struct signa
 	return strtoull(text + sizeof(key) - 1, NULL, 10);
 }
 
-static bool is_wanted(const struct signal_target *target, uint32_t tgid, const struct process *p)
+/* Whether a sample of the slot belongs to the session. */
+enum belonging {
+	BELONGS,
+	BELONGS_NOT,
+	BELONGS_PERHAPS, /* nobody can tell any more which rule its process matched */
+};
+
+static enum belonging judge_sample(const struct signal_target *target, const struct stack_sample *h)
 {
-	if (target->only_tgid && tgid != target->only_tgid)
-		return false;
-	return !target->only_rule || (p && p->rule == target->rule);
+	if (target->only_tgid && h->tgid != target->only_tgid)
+		return BELONGS_NOT;
+	if (!target->only_rule || h->rule_id == target->rule_id)
+		return BELONGS;
+	return h->rule_id == RULE_ID_UNKNOWN ? BELONGS_PERHAPS : BELONGS_NOT;
 }
 
 static void count_sample(struct oncpu *s, const struct signal_target *target,
 			 const struct stack_sample *h, const struct process *p, enum phase phase)
 {
+	enum belonging belonging = judge_sample(target, h);
 	struct ledger *ledger = &s->taken.phase[phase];
 	uint64_t tick_ns = NSEC_PER_SEC / s->hz;
 	struct module *exe;
 
 	if (phase == PHASE_BEFORE)
 		s->before_first[h->cpu] = MIN(s->before_first[h->cpu], (uint64_t)h->seq);
-	if (!is_wanted(target, h->tgid, p)) {
+	if (belonging == BELONGS_NOT) {
 		s->filtered[phase]++;
+		return;
+	}
+	if (belonging == BELONGS_PERHAPS) {
+		ledger->lost[DROP_STALE]++;
 		return;
 	}
 	if (!(h->flags & SAMPLE_CAPTURE))
@@ -183,7 +197,7 @@ static bool is_settled(const struct signal *signal)
 {
 	const struct oncpu *s = (const struct oncpu *)signal;
 	const struct ledger *during = &s->taken.phase[PHASE_DURING];
-	uint64_t here = during->emitted + during->lost[DROP_MAP_FULL] + s->filtered[PHASE_DURING];
+	uint64_t here = during->emitted + ledger_lost(during) + s->filtered[PHASE_DURING];
 	uint64_t attempted = 0;
 
 	for (uint32_t cpu = 0; cpu < s->cpus; cpu++)

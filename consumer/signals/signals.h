@@ -42,6 +42,7 @@ struct signal_target {
 	uint32_t slot, epoch;
 	uint32_t only_tgid; /* 0: no filter by process */
 	bool only_rule;	    /* processes of this rule only */
+	uint32_t rule_id;   /* of the rule (ruleset.h) */
 	bool by_process;    /* the slot takes matched processes only, or did for a time */
 	uint32_t pre_ms;    /* as much as the recorder has */
 	uint64_t start_ns;  /* CLOCK_MONOTONIC */

@@ -189,15 +189,28 @@ int bindings_listen(struct watches *ws, struct loop *loop)
 	return loop_timer(loop, on_linger, ws, &ws->linger_timer);
 }
 
+/*
+ * Returns whether the slot takes matched processes only. The kernel side matches names: a rule
+ * without a name selects everything in the cgroup, a process that has just begun among it.
+ */
+static bool is_by_process(const struct watch *w)
+{
+	bool by_process = w->root || (w->n_bindings > 0 && !w->requested);
+
+	for (size_t i = 0; i < w->n_bindings; i++) {
+		const struct rule *rule = w->bindings[i].rule;
+
+		by_process = by_process && rule->comm[0] && (w->root || rule->scope_process);
+	}
+	return by_process;
+}
+
 void bindings_refresh(struct watch *w)
 {
-	bool by_process = w->n_bindings > 0 && !w->requested;
 	struct slot *slot = &w->all->pins->slots[w->slot];
 
-	for (size_t i = 0; i < w->n_bindings; i++)
-		by_process = by_process && w->bindings[i].rule->scope_process;
-	w->by_process = w->root || by_process;
-	__atomic_store_n(&slot->flags, w->by_process ? SLOT_BY_PROCESS : 0, __ATOMIC_RELEASE);
+	w->by_process = is_by_process(w);
+	__atomic_store_n(&slot->flags, watch_slot_flags(w), __ATOMIC_RELEASE);
 	if (w->by_process && w->session)
 		session_narrow(w->session);
 	w->all->calls->changed(w->all->context, w);

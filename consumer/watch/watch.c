@@ -85,6 +85,11 @@ static void say_full(struct watches *ws)
 	ws->refused = 0;
 }
 
+uint32_t watch_slot_flags(const struct watch *w)
+{
+	return (w->by_process ? SLOT_BY_PROCESS : 0) | (w->root ? SLOT_NO_KTHREADS : 0);
+}
+
 bool watch_lingers(const struct watch *w)
 {
 	for (size_t i = 0; i < w->n_bindings; i++)
@@ -182,7 +187,7 @@ static int arm_slot(struct watches *ws, struct watch *w)
 
 	slot->session = 0;
 	slot->epoch = w->epoch;
-	slot->flags = w->by_process ? SLOT_BY_PROCESS : 0;
+	slot->flags = watch_slot_flags(w);
 	__atomic_store_n(&slot->state, SLOT_RECORDER, __ATOMIC_RELEASE);
 	if (bpf_map_update_elem(ws->pins->watches_fd, &w->cgroup_id, &w->slot, BPF_ANY) < 0)
 		return -errno;

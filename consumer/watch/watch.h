@@ -45,7 +45,7 @@ struct watch {
 	struct owner *owner; /* of the cgroup, a reference; NULL: not known */
 	uint32_t slot, epoch;
 	struct slot_counters counted; /* the slot's counters that `health` has already counted */
-	bool root; /* the cgroup2 root: sampled by process, with the whole system's pressure */
+	bool root; /* the cgroup2 root: only matching processes, the whole system's pressure */
 	bool by_process; /* the kernel side takes matched processes only */
 	bool requested;	 /* a request's session keeps it alive */
 	uint64_t start_ns;
@@ -108,6 +108,9 @@ struct watch *watches_at(const struct watches *ws, uint32_t slot, uint32_t epoch
 
 /* Ends the watch now: ends its session, frees its slot; watch.stop carries `reason`. */
 void watch_remove(struct watch *w, const char *reason);
+
+/* Returns the flags of its slot (enum slot_flag). */
+uint32_t watch_slot_flags(const struct watch *w);
 
 /* Returns whether only its linger time keeps it. */
 bool watch_lingers(const struct watch *w);

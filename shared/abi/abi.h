@@ -91,7 +91,8 @@ enum slot_state {
 };
 
 enum slot_flag {
-	SLOT_BY_PROCESS = 1u << 0, /* sample only processes whose target entry has TARGET_MATCHED */
+	SLOT_BY_PROCESS = 1u << 0,  /* sample only processes that match (bpf/target_match.h) */
+	SLOT_NO_KTHREADS = 1u << 1, /* leave out kernel threads: they are in the root cgroup */
 };
 
 /* One element of the mmapable map `slots`, one per watch. The consumer writes it. */
@@ -184,7 +185,8 @@ enum sample_flag {
 	SAMPLE_LEAF_ID = 1u << 6,      /* with it: a struct frame_build_id of the leaf follows */
 	SAMPLE_LEAF_CHANGED = 1u << 7, /* with it: the leaf's file is no longer that of the table */
 	SAMPLE_BY_POINTER = 1u << 8,   /* with it: the last step was by the frame pointer */
-	SAMPLE_FLAGS_END_ = 1u << 9,
+	SAMPLE_MATCHED = 1u << 9, /* the process matched at the tick: see rule and generation */
+	SAMPLE_FLAGS_END_ = 1u << 10,
 };
 
 /*
@@ -213,6 +215,8 @@ struct sample {
 	__u32 image;		/* number of the process's image: grows with each execve(2) */
 	__u32 pad;
 	char comm[COMM_BYTES]; /* of the thread */
+	__u32 rule;	       /* with SAMPLE_MATCHED: as in struct target; NO_SLOT: no rule */
+	__u32 generation;      /* of that rule */
 };
 
 /* Same layout as struct bpf_stack_build_id (uapi/linux/bpf.h). */

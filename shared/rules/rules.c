@@ -68,17 +68,30 @@ static const struct rule *match_comm(const struct rules *rules, const char *comm
 	return find_best(rules, rules->by_comm + begin, end - begin, path);
 }
 
-const struct rule *rules_match(const struct rules *rules, const char *comm, const char *cgroup_path)
+/* Matches a name of which `comm` is the whole (`exact`) or the beginning. */
+static const struct rule *match_name(const struct rules *rules, const char *comm, bool exact,
+				     const char *cgroup_path)
 {
 	const char *path = cgroup_path ? cgroup_path : ""; /* only the empty prefix matches it */
 	size_t bytes = strnlen(comm, sizeof(rules->rules->comm) - 1);
 	const struct rule *found = NULL;
 
-	if (rules->n_by_comm && bytes)
+	if (rules->n_by_comm && bytes && exact)
 		found = match_comm(rules, comm, bytes, true, path);
 	for (; rules->n_by_comm && bytes && !found; bytes--)
 		found = match_comm(rules, comm, bytes, false, path);
 	return found ? found : find_best(rules, rules->by_cgroup, rules->n_by_cgroup, path);
+}
+
+const struct rule *rules_match(const struct rules *rules, const char *comm, const char *cgroup_path)
+{
+	return match_name(rules, comm, true, cgroup_path);
+}
+
+const struct rule *rules_match_named(const struct rules *rules, const struct rule *named,
+				     const char *cgroup_path)
+{
+	return match_name(rules, named->comm, named->comm_exact, cgroup_path);
 }
 
 const struct rule *rules_match_cgroup(const struct rules *rules, const char *cgroup_path)

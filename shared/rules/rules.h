@@ -146,6 +146,13 @@ const struct rule *rules_match(const struct rules *rules, const char *comm,
 			       const char *cgroup_path);
 
 /*
+ * The same for a process of which only this is known: of all comms of the set, exact ones before
+ * longer prefixes, the comm of rule `named` is the one that its name matches.
+ */
+const struct rule *rules_match_named(const struct rules *rules, const struct rule *named,
+				     const char *cgroup_path);
+
+/*
  * Returns the rule (without comm) that this cgroup path alone selects: the longest prefix, or NULL.
  */
 const struct rule *rules_match_cgroup(const struct rules *rules, const char *cgroup_path);

@@ -107,6 +107,20 @@ static void recorder_follows_the_divisor(void **state)
 	recorder_takes_one_in(0xffffffff, RECORDER_DIVISOR);
 }
 
+/* Leaves no room in `targets`. */
+static void fill_targets(const struct harness *h)
+{
+	int fd = bpf_map__fd(h->skel->maps.targets);
+	struct target target = {};
+
+	for (uint32_t i = 0; i < 1024; i++) {
+		struct process_key key = { .tgid = 0x7f000000 + i };
+
+		if (bpf_map_update_elem(fd, &key, &target, BPF_ANY))
+			break;
+	}
+}
+
 static void by_process_needs_a_match(void **state)
 {
 	struct fixture f = sample_begin(NULL, SLOT_CAPTURE, SLOT_BY_PROCESS);
@@ -116,6 +130,60 @@ static void by_process_needs_a_match(void **state)
 	assert_int_equal(sample_for(f.h, 200, 0).attempted, 0);
 	harness_target_set(f.h, f.pid, TARGET_MATCHED);
 	assert_true(sample_for(f.h, 0, 1).attempted > 0);
+	sample_end(&f);
+}
+
+/* A group whose slot takes matched processes only, and a burning one that began under a rule. */
+static struct fixture begin_matched(const struct harness_options *options, bool full)
+{
+	struct fixture f = { .h = harness_new(options) };
+
+	f.id = harness_group(f.h, "burn", f.dir);
+	if (full)
+		fill_targets(f.h);
+	harness_discover(f.h);
+	harness_rule(f.h, 0, "t-burn", true, 7, 3);
+	f.pid = harness_spawn("t-burn", "burn", f.dir);
+	harness_watch(f.h, f.id, SLOT, SLOT_CAPTURE, SLOT_BY_PROCESS);
+	return f;
+}
+
+/* What the kernel side knew at the tick is in every sample. */
+static void samples_carry_the_match(void **state)
+{
+	struct fixture f = begin_matched(NULL, false);
+
+	sample_for(f.h, 0, 20);
+	for (size_t i = 0; i < f.h->samples.count; i++) {
+		assert_true(sample_at(f.h, i)->flags & SAMPLE_MATCHED);
+		assert_int_equal(sample_at(f.h, i)->rule, 7);
+		assert_int_equal(sample_at(f.h, i)->generation, 3);
+	}
+	sample_end(&f);
+	f = sample_begin(NULL, SLOT_CAPTURE, 0);
+	sample_for(f.h, 0, 20);
+	for (size_t i = 0; i < f.h->samples.count; i++) {
+		assert_false(sample_at(f.h, i)->flags & SAMPLE_MATCHED);
+		assert_int_equal(sample_at(f.h, i)->rule, NO_SLOT);
+	}
+	sample_end(&f);
+}
+
+/* A process that `targets` has no room for matches by its name, and no tick of it is passed over.
+ */
+static void full_targets_still_match(void **state)
+{
+	struct harness_options options = { .targets = 1 };
+	struct fixture f = begin_matched(&options, true);
+	struct target target;
+
+	sample_for(f.h, 0, 20);
+	assert_false(harness_target(f.h, f.pid, &target));
+	for (size_t i = 0; i < f.h->samples.count; i++) {
+		assert_true(sample_at(f.h, i)->flags & SAMPLE_MATCHED);
+		assert_int_equal(sample_at(f.h, i)->rule, 7);
+		assert_int_equal(sample_at(f.h, i)->generation, 3);
+	}
 	sample_end(&f);
 }
 
@@ -196,16 +264,9 @@ static void full_targets_go_on(void **state)
 {
 	struct harness_options options = { .targets = 1 };
 	struct fixture f = sample_begin(&options, SLOT_CAPTURE, 0);
-	int fd = bpf_map__fd(f.h->skel->maps.targets);
-	struct target target = {};
 	struct slot_counters c;
 
-	for (uint32_t i = 0; i < 1024; i++) {
-		struct process_key key = { .tgid = 0x7f000000 + i };
-
-		if (bpf_map_update_elem(fd, &key, &target, BPF_ANY))
-			break;
-	}
+	fill_targets(f.h);
 	c = sample_for(f.h, 0, 20);
 	assert_int_equal(c.emitted, c.attempted);
 	assert_true(c.emitted > 0);
@@ -285,6 +346,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(recorder_takes_one_in_five),
 		cmocka_unit_test(recorder_follows_the_divisor),
 		cmocka_unit_test(by_process_needs_a_match),
+		cmocka_unit_test(samples_carry_the_match),
+		cmocka_unit_test(full_targets_still_match),
 		cmocka_unit_test(dead_man),
 		cmocka_unit_test(stale_is_accounted_for),
 		cmocka_unit_test(full_ring_is_counted),

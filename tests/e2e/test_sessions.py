@@ -205,6 +205,42 @@ def test_scope_process(t):
         agent.unload()
 
 
+@pytest.mark.parallel(2)
+def test_scope_process_of_short_lives(t):
+    """Of workers that live for 8 ms scope process takes the samples that their CPU time calls for."""
+    agent = t.agent(rules(rule("api", comm=t.comm, scope="process")))
+    group = t.cgroup()
+    t.spawn("churn", 15, 60, 8, name=t.comm, cgroup=group)
+    watch = agent.wait("watch.start", cgroup=group.path)
+
+    def used():
+        return int((group.folder / "cpu.stat").read_text().split()[1]) / 1e6
+
+    time.sleep(1)
+    begun = used()
+    session = agent.call("session.start", {"rule": "api", "during_ms": 2000})["session"]
+    end = agent.wait("session.end", session=session)
+    ticks = (used() - begun) * 5 * watch["sampling"]["hz"]
+    ledger = end["ledger"]["oncpu"]
+    check_figure(ledger["during"]["attempted"] > 0.6 * ticks, f"{ledger} of {ticks} ticks", t.load)
+    check(not ledger["lost"].get("unaccounted"), f"{ledger}")
+
+
+@pytest.mark.parallel(2)
+def test_scope_process_without_a_name(t):
+    """A rule by cgroup takes a process with scope process at once, not only when a scan has found it."""
+    group = t.cgroup()
+    agent = t.agent(rules(rule("place", cgroup=group.path, scope="process")))
+    first = t.spawn("burn_cpu", 20, cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    agent.wait("process.match", pid=first.pid)
+    second = t.spawn("burn_cpu", 20, name="later", cgroup=group)
+    session = agent.call("session.start", {"rule": "place", "during_ms": 1500})["session"]
+    end = agent.wait("session.end", session=session)
+    pids = {s["pid"] for s in agent.stacks(session)}
+    check({first.pid, second.pid} <= pids, f"{pids} of {first.pid} and {second.pid}: {end}")
+
+
 def test_deep_stacks(t):
     """40 frames come complete; beyond the kernel's 127 the stack says that it was cut."""
     agent = t.agent(rules(rule("deep", prefix="deep")))

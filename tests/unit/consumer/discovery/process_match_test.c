@@ -304,7 +304,32 @@ static void test_root(void **state)
 	w = watch_of(fake->a.cgroups.root_id);
 	assert_non_null(w);
 	assert_true(w->root && w->by_process);
-	assert_int_equal(fake->slots[w->slot].flags, SLOT_BY_PROCESS);
+	assert_int_equal(fake->slots[w->slot].flags, SLOT_BY_PROCESS | SLOT_NO_KTHREADS);
+}
+
+/*
+ * The kernel side matches names: of a rule without one it samples all that is in the cgroup, or it
+ * would pass over every process until a scan has found it.
+ */
+static void test_scope_without_a_name(void **state)
+{
+	char rules[512];
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	snprintf(
+		rules, sizeof(rules),
+		"{\"version\":1,\"rules\":[{\"name\":\"place\",\"match\":{\"cgroup_prefix\":\"%s\"},"
+		"\"capture\":{\"scope\":\"process\"}},"
+		"{\"name\":\"api\",\"match\":{\"comm\":\"node\"},\"capture\":{\"scope\":\"process\"}}]}",
+		group.path);
+	fake_rules(fake, rules);
+	w = watch_of(group.id);
+	assert_non_null(w);
+	assert_int_equal(fake->slots[w->slot].flags, 0);
+	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
+	assert_int_equal(fake->slots[w->slot].flags, 0);
 }
 
 static void test_bad_records(void **state)
@@ -490,12 +515,25 @@ static void test_learn_forget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_exec),       EACH(test_exact),	 EACH(test_two_in_one),
-		EACH(test_rename),     EACH(test_pid_reuse),	 EACH(test_cgroup_removed),
-		EACH(test_by_cgroup),  EACH(test_scan),		 EACH(test_move),
-		EACH(test_root),       EACH(test_bad_records),	 EACH(test_rules_change),
-		EACH(test_flapping),   EACH(test_empty_at_once), EACH(test_lines_left_out),
-		EACH(test_said_later), EACH(test_learn_forget),	 EACH(test_dead_leave_no_target),
+		EACH(test_exec),
+		EACH(test_exact),
+		EACH(test_two_in_one),
+		EACH(test_rename),
+		EACH(test_pid_reuse),
+		EACH(test_cgroup_removed),
+		EACH(test_by_cgroup),
+		EACH(test_scan),
+		EACH(test_move),
+		EACH(test_root),
+		EACH(test_bad_records),
+		EACH(test_rules_change),
+		EACH(test_flapping),
+		EACH(test_empty_at_once),
+		EACH(test_lines_left_out),
+		EACH(test_said_later),
+		EACH(test_learn_forget),
+		EACH(test_dead_leave_no_target),
+		EACH(test_scope_without_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

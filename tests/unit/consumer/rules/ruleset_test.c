@@ -38,6 +38,36 @@ static void test_references(void **state)
 	assert_null(ruleset_ref(NULL));
 }
 
+/* A rule keeps its id as long as it stays what it is; no id comes back. */
+static void test_ids(void **state)
+{
+	static const char both[] = "{\"version\":1,\"rules\":["
+				   "{\"name\":\"a\",\"match\":{\"comm\":\"a\"}},"
+				   "{\"name\":\"b\",\"match\":{\"comm\":\"b\"}}]}";
+	static const char changed[] = "{\"version\":1,\"rules\":["
+				      "{\"name\":\"b\",\"match\":{\"comm\":\"b\"}},"
+				      "{\"name\":\"a\",\"match\":{\"comm\":\"other\"}}]}";
+	struct ruleset *first, *second, *third;
+	uint32_t last = 0;
+
+	assert_int_equal(ruleset_new(parse(both), 1, "x", &first), 0);
+	ruleset_number(first, NULL, &last);
+	assert_int_equal(ruleset_id(first, &first->rules->rules[0]), 1);
+	assert_int_equal(ruleset_id(first, &first->rules->rules[1]), 2);
+	assert_int_equal(ruleset_id(first, NULL), RULE_ID_NONE);
+	assert_int_equal(ruleset_new(parse(changed), 2, "x", &second), 0);
+	ruleset_number(second, first, &last);
+	assert_int_equal(ruleset_id(second, &second->rules->rules[0]), 2);
+	assert_int_equal(ruleset_id(second, &second->rules->rules[1]), 3);
+	assert_int_equal(ruleset_new(parse(both), 3, "x", &third), 0);
+	ruleset_number(third, second, &last);
+	assert_int_equal(ruleset_id(third, &third->rules->rules[0]), 4);
+	assert_int_equal(ruleset_id(third, &third->rules->rules[1]), 2);
+	ruleset_unref(first);
+	ruleset_unref(second);
+	ruleset_unref(third);
+}
+
 static const char text[] =
 	"{\"version\":1,\"rules\":["
 	"{\"name\":\"node\",\"match\":{\"comm\":\"node\"}},"
@@ -210,7 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_references), cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_refill),	   cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_full),	   cmocka_unit_test(test_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,6 +156,30 @@ static void agrees_with_a_plain_search(void **state)
 	assert_true(tested > 50);
 }
 
+/* Of a name that has matched one rule's comm the other rules are told apart by the cgroup. */
+static void matches_a_name_by_its_rule(void **state)
+{
+	_cleanup_parsed_ struct parsed p = parse_rules(
+		"{\"name\":\"short\",\"match\":{\"comm_prefix\":\"no\"}},"
+		"{\"name\":\"prefix\",\"match\":{\"comm_prefix\":\"node\",\"cgroup_prefix\":\"/a\"}},"
+		"{\"name\":\"exact\",\"match\":{\"comm\":\"node\",\"cgroup_prefix\":\"/a/b\"}},"
+		"{\"name\":\"place\",\"match\":{\"cgroup_prefix\":\"/c\"}}");
+	const struct rule *exact, *prefix, *place;
+
+	assert_good(&p);
+	exact = rules_find(p.rules, "exact");
+	prefix = rules_find(p.rules, "prefix");
+	place = rules_find(p.rules, "place");
+	assert_ptr_equal(rules_match_named(p.rules, exact, "/a/b"), exact);
+	assert_ptr_equal(rules_match_named(p.rules, exact, "/a"), prefix);
+	/* Its name is longer than the prefix: the exact rule is not its. */
+	assert_ptr_equal(rules_match_named(p.rules, prefix, "/a/b"), prefix);
+	assert_string_equal(rules_match_named(p.rules, prefix, "/x")->name, "short");
+	assert_string_equal(rules_match_named(p.rules, prefix, NULL)->name, "short");
+	assert_ptr_equal(rules_match_named(p.rules, place, "/c"), place);
+	assert_null(rules_match_named(p.rules, place, "/x"));
+}
+
 static void finds_by_name(void **state)
 {
 	_cleanup_parsed_ struct parsed p =
@@ -281,6 +305,7 @@ int main(void)
 		cmocka_unit_test(exact_is_not_prefix),
 		cmocka_unit_test(the_most_special_wins),
 		cmocka_unit_test(agrees_with_a_plain_search),
+		cmocka_unit_test(matches_a_name_by_its_rule),
 		cmocka_unit_test(finds_by_name),
 		cmocka_unit_test(empty_sets_answer),
 		cmocka_unit_test(writes_all_defaults),
