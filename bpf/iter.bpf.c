@@ -98,8 +98,9 @@ static __always_inline bool is_process(struct task_struct *task)
 }
 
 /*
- * Lists the processes whose name matches in the trie of control.scan_trie, and those in watched
- * cgroups. That trie may be inactive, so the program does not write `targets`.
+ * Lists the processes whose name matches in the trie of control.scan_trie, those in watched
+ * cgroups, and those with a mark: the consumer knows no others, so whom it knows and does not find
+ * in the list has ended. That trie may be inactive, so the program does not write `targets`.
  */
 SEC("iter/task")
 int tasks(struct bpf_iter__task *ctx)
@@ -110,16 +111,18 @@ int tasks(struct bpf_iter__task *ctx)
 	struct task_record record = {};
 	struct task_name name;
 	struct rule_value *value;
+	bool marked;
 
 	if (!task || !c || !is_process(task))
 		return 0;
 	task_keys_name(task, &name);
 	value = task_keys_find_rule(&name, READ_WORD(c->scan_trie));
-	/* When nothing is watched most processes end here, after one lookup. */
-	if (!value && !READ_WORD(c->armed))
+	marked = process_marks_has(task->tgid);
+	/* When nothing is watched most processes end here, after two lookups. */
+	if (!value && !marked && !READ_WORD(c->armed))
 		return 0;
 	record.cgroup_id = task_keys_cgroup(task);
-	if (!value && !bpf_map_lookup_elem(&watches, &record.cgroup_id))
+	if (!value && !marked && !bpf_map_lookup_elem(&watches, &record.cgroup_id))
 		return 0;
 	if (!scope_allows_task(task))
 		return 0;

@@ -12,8 +12,9 @@
  * before the process may enter `targets` and clears it when the entry is deleted. A lookup in
  * `targets` costs 250 ns and more when it is not cached; an execve of a process that is no target
  * pays one load instead. The consumer adds only processes that an event, a sample or an iterator
- * showed it, and those set the bit. A bit that is set without need costs one lookup and nothing
- * else.
+ * showed it, and those set the bit: so the iterator `tasks`, which lists all with a bit, lists
+ * every process that the consumer knows and that lives. A bit that is set without need costs one
+ * lookup and nothing else.
  */
 #define PROCESS_IDS (4u << 20)
 

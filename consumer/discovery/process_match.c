@@ -99,6 +99,48 @@ static void update_process(struct process *p, const struct sighting *seen)
 		process_mappings_exec(p, seen->time_ns);
 }
 
+static void write_left(struct discovery *d, const struct process *p, const struct rule *rule,
+		       const char *reason)
+{
+	const struct event_about about = { rule, p->cgroup_id, p->uid, NULL };
+	struct event_subject subject;
+	struct jsonw w;
+
+	if (!event_budget_take(d->budget, &about, LINE_LEFT))
+		return;
+	subject = event_log_subject(d->log, rule, p->cgroup_id);
+	event_line_begin(d->log->lines, &w, "process.left", &subject);
+	jsonw_u64(&w, "pid", p->tgid);
+	jsonw_u64(&w, "start_ns", p->start_ns);
+	jsonw_string(&w, "comm", p->comm);
+	jsonw_string(&w, "reason", reason);
+	event_line_end(d->log->lines, &w);
+}
+
+/*
+ * Writes process.left if process.match was written: the process lives, and `rule`, which it matched
+ * (NULL: the set in force does not have it), matches it no longer.
+ */
+static void say_left(struct discovery *d, struct process *p, const struct rule *rule,
+		     const char *reason)
+{
+	if (p->announced)
+		write_left(d, p, rule, reason);
+	else if (p->left_out)
+		event_budget_leave_out(d->budget, rule, LINE_LEFT);
+	p->announced = p->left_out = false;
+}
+
+/* Takes a process that had left back: what it has mapped may have changed since. */
+static void take_back(struct discovery *d, struct process *p)
+{
+	if (!p->left_ns)
+		return;
+	process_back(d->processes, p);
+	p->tried_ns = 0;
+	process_mappings_read(d->mappings, p, clock_mono_ns());
+}
+
 void process_match_see(struct discovery *d, const struct sighting *seen)
 {
 	const struct rule *rule = find_rule(d, seen);
@@ -124,8 +166,11 @@ void process_match_see(struct discovery *d, const struct sighting *seen)
 		process_targets_match(d->targets, p);
 	p->generation = d->active->set->generation;
 	process_unwind_matched(d->unwind, p);
-	if (!rule)
+	if (!rule) {
+		say_left(d, p, was, !was ? "rule_gone" : moved ? "moved" : "renamed");
 		return;
+	}
+	take_back(d, p);
 	say_match(d, p, seen->found, fresh);
 	if (!p->watch && binding_join(d->watches, p) < 0)
 		return;
@@ -162,6 +207,20 @@ void process_match_gone(struct discovery *d, struct process *p)
 		event_budget_leave_out(d->budget, p->rule, LINE_EXIT);
 	process_unwind_leave(d->unwind, p);
 	binding_leave(p);
+}
+
+void process_match_leave(struct discovery *d, struct process *p, const char *reason)
+{
+	const struct rule *rule = p->rule;
+
+	if (p->gone_ns || p->left_ns)
+		return;
+	binding_leave(p);
+	p->rule = NULL;
+	say_left(d, p, rule, reason);
+	process_unwind_leave(d->unwind, p);
+	process_targets_forget(d->targets, p);
+	process_left(d->processes, p);
 }
 
 void process_match_cgroup(struct discovery *d, uint64_t cgroup_id)

@@ -28,7 +28,7 @@ struct sighting {
 
 /*
  * Matches it against the rule set in force, follows its move to another cgroup, and writes
- * process.match if the match is new.
+ * process.match if the match is new, process.left if it matches no longer.
  */
 void process_match_see(struct discovery *d, const struct sighting *seen);
 
@@ -37,6 +37,13 @@ void process_match_see(struct discovery *d, const struct sighting *seen);
  * its unwind table and its watch.
  */
 void process_match_gone(struct discovery *d, struct process *p);
+
+/*
+ * Handles that nothing asks for a living process any more: writes process.left with `reason` if
+ * process.match was written, and takes it out of its unwind table, its watch and `targets`.
+ * process_match_see takes it back.
+ */
+void process_match_leave(struct discovery *d, struct process *p, const char *reason);
 
 /*
  * Binds the cgroup to the rule by cgroup that selects it, if there is one and the cgroup is

@@ -70,22 +70,37 @@ static void take_task(void *context, const struct task_record *t)
 }
 
 /*
- * Marks the processes that were known before the scan and not listed: they have ended, or have left
- * every watched cgroup and matching name. They linger, so that samples still on their way find
- * them.
+ * Handles a process that was known before the scan and that the iterator did not list. It lists
+ * every process that the kernel side has marked, so this one has ended; but within a scope of the
+ * loader it may have left the scope, and then nobody here can tell whether it lives.
+ */
+static void handle_unlisted(struct discovery *d, struct process *p)
+{
+	if (d->scope->count)
+		process_match_leave(d, p, "not_seen");
+	else
+		process_match_gone(d, p);
+}
+
+/*
+ * Lets go of the processes that were known before the scan and have ended, or have left every
+ * watched cgroup and matching name. They linger, so that samples still on their way find them.
  */
 static void let_go(struct discovery *d, uint64_t began_ns)
 {
 	struct process *p;
 	uint64_t id;
 
-	/*
-	 * process_match_gone only marks the process: the table does not change during the
-	 * iteration.
-	 */
-	idmap_for_each (&d->processes->by_id, i, id, p)
-		if (!p->gone_ns && p->scan != d->scan_number && p->seen_ns < began_ns)
-			process_match_gone(d, p);
+	/* Neither call changes the table during the iteration: both only mark the process. */
+	idmap_for_each (&d->processes->by_id, i, id, p) {
+		if (p->gone_ns || p->seen_ns >= began_ns)
+			continue;
+		if (p->scan != d->scan_number)
+			handle_unlisted(d, p);
+		else if (!p->rule && !p->requested &&
+			 !idmap_get(&d->watches->by_cgroup, p->cgroup_id))
+			process_match_leave(d, p, "moved");
+	}
 }
 
 static int take_cgroup(void *context, const char *path, uint64_t id)
@@ -147,7 +162,7 @@ int process_scan_run(struct discovery *d)
 	if (d->active->set->rules->n_by_cgroup)
 		cgroups_walk(d->cgroups, take_cgroup, d);
 	cgroup_lookup_walked(d->cgroups);
-	if (d->active->set->rules->count || d->watches->count) {
+	if (d->active->set->rules->count || d->watches->count || d->processes->by_id.count) {
 		d->pins->control->scan_trie = d->pins->control->active;
 		r = process_scan_each(d, take_task, d);
 		if (r < 0)

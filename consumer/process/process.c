@@ -71,11 +71,28 @@ static void free_process(struct process *p)
 	free(p);
 }
 
+/* Lets the perf map of a process with compiled code go. */
+static void leave_perf_map(struct processes *all, const struct process *p)
+{
+	struct process_key key = process_key(p);
+
+	if (p->compiled)
+		perf_map_files_leave(all->perf_map_files, &key);
+}
+
+/* Returns since when nobody needs the process; 0: somebody does. */
+static uint64_t unneeded_ns(const struct process *p)
+{
+	return p->gone_ns ? p->gone_ns : p->left_ns;
+}
+
 static void drop_process(struct processes *all, struct process *p)
 {
 	idmap_remove(&all->by_id, p->id);
-	if (p->gone_ns)
+	if (unneeded_ns(p))
 		all->gone--;
+	if (!p->gone_ns)
+		leave_perf_map(all, p);
 	unqueue_process(all, p);
 	free_process(p);
 }
@@ -98,7 +115,7 @@ struct process *process_find(struct processes *all, uint32_t tgid, uint64_t star
 	return p && p->tgid == tgid && p->start_ns == start_ns ? p : NULL;
 }
 
-/* Frees the processes that ended more than linger_ns ago. */
+/* Frees the processes that ended or left more than linger_ns ago. */
 static void sweep_gone(struct processes *all, uint64_t now_ns, uint64_t linger_ns)
 {
 	struct process *p, **old;
@@ -111,7 +128,7 @@ static void sweep_gone(struct processes *all, uint64_t now_ns, uint64_t linger_n
 	if (!old)
 		return;
 	idmap_for_each (&all->by_id, i, id, p)
-		if (p->gone_ns && now_ns - p->gone_ns > linger_ns && n < all->gone)
+		if (unneeded_ns(p) && now_ns - unneeded_ns(p) > linger_ns && n < all->gone)
 			old[n++] = p;
 	while (n)
 		drop_process(all, old[--n]);
@@ -127,8 +144,8 @@ void processes_sweep(struct processes *all, uint64_t now_ns)
 }
 
 /*
- * Adds a process. When the table is full, frees those that have ended first, so that a start is
- * always seen.
+ * Adds a process. When the table is full, frees those that have ended or left first, so that a
+ * start is always seen.
  */
 static int put_process(struct processes *all, struct process *p)
 {
@@ -175,12 +192,26 @@ int process_get(struct processes *all, uint32_t tgid, uint64_t start_ns,
 
 void process_gone(struct processes *all, struct process *p)
 {
-	struct process_key key = process_key(p);
-
 	if (p->gone_ns)
 		return;
+	process_back(all, p);
 	p->gone_ns = clock_mono_ns();
 	all->gone++;
-	if (p->compiled)
-		perf_map_files_leave(all->perf_map_files, &key);
+	leave_perf_map(all, p);
+}
+
+void process_left(struct processes *all, struct process *p)
+{
+	if (unneeded_ns(p))
+		return;
+	p->left_ns = clock_mono_ns();
+	all->gone++;
+}
+
+void process_back(struct processes *all, struct process *p)
+{
+	if (!p->left_ns)
+		return;
+	p->left_ns = 0;
+	all->gone--;
 }

@@ -3,7 +3,8 @@
  * process.h: the table of the processes that the agent knows: those that a rule matched, and those
  * that a tick of a watched cgroup showed. A process is (tgid, start time), so a pid that is used
  * again is another process. A process that has ended stays in the table for PROCESS_LINGER_MS,
- * because samples of it may still be in the rings and in the recorder. Main thread only.
+ * because samples of it may still be in the rings and in the recorder. So does one that lives and
+ * has left: no rule matches it and its cgroup is not watched; it may come back. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_PROCESS_PROCESS_H
 #define TROCAR_CONSUMER_PROCESS_PROCESS_H
@@ -20,7 +21,7 @@ struct perf_map_files;
 struct watch;
 
 #define PROCESS_LINGER_MS 40000 /* longer than the longest pre_ms and a drain */
-#define PROCESS_GONE_MAX  8192	/* limit of ended processes; beyond it the oldest are freed early */
+#define PROCESS_GONE_MAX  8192	/* of those that have ended or left; beyond, they are freed early */
 
 struct process {
 	uint64_t id; /* key in the table */
@@ -34,10 +35,11 @@ struct process {
 	uint32_t generation;	 /* the generation that it was last matched against */
 	struct watch *watch;	 /* the watch that its rule keeps running, or NULL */
 	bool requested;		 /* a capture by pid asked for it */
-	bool announced;		 /* process.match was written, so process.exit must be */
+	bool announced;		 /* process.match was written: process.exit or .left must be */
 	bool left_out;		 /* process.match was left out: its rule had no line left */
 	bool compiled;		 /* it was seen with code that a runtime compiled */
-	uint64_t gone_ns;	 /* 0 while it lives */
+	uint64_t gone_ns;	 /* when it ended; 0 while it lives */
+	uint64_t left_ns;	 /* when it left; 0: it has not, or has ended since */
 	uint64_t scan;		 /* number of the last scan that listed it */
 	/* ---- written by process_mappings.c */
 	struct mappings maps;	    /* as last read */
@@ -53,7 +55,7 @@ struct process {
 
 struct processes {
 	struct idmap by_id;
-	size_t gone;
+	size_t gone;				/* how many of them have ended or left */
 	struct perf_map_files *perf_map_files;	/* borrowed */
 	struct process *first_read, *last_read; /* the queue of process_queue_read */
 };
@@ -65,13 +67,13 @@ struct processes {
 void processes_init(struct processes *all, size_t max, struct perf_map_files *perf_map_files);
 void processes_done(struct processes *all);
 
-/* Returns the process, also one that has ended, or NULL. */
+/* Returns the process, also one that has ended or left, or NULL. */
 struct process *process_find(struct processes *all, uint32_t tgid, uint64_t start_ns);
 
 /*
  * Finds the process or makes it (without rule and mappings). In a full table first frees processes
- * that have ended, so do not keep pointers to those across this call. 0, -ENOMEM, -ENOSPC, or
- * -EEXIST when the hash of another process is the same.
+ * that have ended or left, so do not keep pointers to those across this call. 0, -ENOMEM, -ENOSPC,
+ * or -EEXIST when the hash of another process is the same.
  */
 int process_get(struct processes *all, uint32_t tgid, uint64_t start_ns,
 		struct process **ret_process);
@@ -83,8 +85,15 @@ int process_get(struct processes *all, uint32_t tgid, uint64_t start_ns,
 void process_gone(struct processes *all, struct process *p);
 
 /*
- * Frees the processes that ended more than PROCESS_LINGER_MS ago; after an eighth of that when more
- * than PROCESS_GONE_MAX have ended.
+ * Marks a living process as one that has left, with the same duties as above. process_back takes
+ * that back; neither does anything to a process that has ended.
+ */
+void process_left(struct processes *all, struct process *p);
+void process_back(struct processes *all, struct process *p);
+
+/*
+ * Frees the processes that ended or left more than PROCESS_LINGER_MS ago; after an eighth of that
+ * when more than PROCESS_GONE_MAX have ended.
  */
 void processes_sweep(struct processes *all, uint64_t now_ns);
 

@@ -24,6 +24,7 @@ static struct process *find_process(struct drain *d, const struct sample *record
 		d->counts->processes_full++;
 		return NULL;
 	}
+	process_back(d->processes, p);
 	if (!p->cgroup_id)
 		p->cgroup_id = slot.cgroup_id;
 	if (!p->comm[0] && record->tid == record->tgid)

@@ -303,7 +303,7 @@ struct task_record {
 	__u64 cgroup_id;
 	__u32 tgid;
 	__u32 ppid;
-	__u32 rule; /* of the trie entry; NO_SLOT: listed only because its cgroup is watched */
+	__u32 rule; /* of the trie entry; NO_SLOT: listed for its cgroup, or because it was known */
 	__u32 generation;
 	char comm[COMM_BYTES];
 };

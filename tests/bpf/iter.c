@@ -95,6 +95,30 @@ static void tasks_list_watched_cgroups(void **state)
 	harness_free(h);
 }
 
+/* Who was known is listed as long as it lives, whatever its name and cgroup are by then. */
+static void tasks_list_the_marked(void **state)
+{
+	struct harness *h = harness_new(NULL);
+	_cleanup_free_ char *known = NULL, *gone = NULL;
+	const struct task_record *record;
+	pid_t pid;
+	size_t n;
+
+	harness_discover(h);
+	harness_rule(h, 0, "t-known", true, 1, 1);
+	pid = harness_spawn("t-known", "sleep", NULL);
+	h->control->scan_trie = 1; /* where no rule is */
+	n = harness_read(h->skel->progs.tasks, &known);
+	record = task_find(known, n, pid);
+	assert_non_null(record);
+	assert_int_equal(record->rule, NO_SLOT);
+	assert_null(task_find(known, n, getpid()));
+	harness_kill(pid);
+	n = harness_read(h->skel->progs.tasks, &gone);
+	assert_null(task_find(gone, n, pid));
+	harness_free(h);
+}
+
 /* Takes the records of one read; returns where to go on, 0 when that was all. */
 static uint64_t take(struct list *list, const char *bytes, size_t n)
 {
@@ -404,6 +428,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tasks_match_in_the_kernel),
 		cmocka_unit_test(tasks_list_watched_cgroups),
+		cmocka_unit_test(tasks_list_the_marked),
 		cmocka_unit_test(vmas_open_agrees_with_proc),
 		cmocka_unit_test(vmas_tree_agrees_with_proc),
 		cmocka_unit_test(vmas_of_watched_cgroups_only),

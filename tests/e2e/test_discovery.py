@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which processes and cgroups the agent finds, how, and when it lets go of them."""
+import json
 import os
 import pathlib
 import re
@@ -185,6 +186,28 @@ def test_comm_and_cgroup_prefix(t):
     for process in (wrong_place, wrong_name):
         check(not agent.find("process.match", pid=process.pid), f"{process.args} matched")
     check(not agent.find("watch.start", cgroup=outside.path), "the wrong cgroup is watched")
+
+
+@pytest.mark.parallel(4)
+def test_rule_goes_and_comes_back(t):
+    """A process whose rule is taken away has left, and lives; given the rule again it is there at once, with names."""
+    wanted, others = rules(rule("api", comm=t.comm, scope="process")), rules(rule("other", comm="nobody-at-all"))
+    agent = t.agent(wanted)
+    group = t.cgroup()
+    process = t.spawn("burn_cpu", 30, name=t.comm, cgroup=group)
+    agent.wait("process.match", pid=process.pid)
+    agent.call("rules.set", {"text": json.dumps(others)})
+    left = agent.wait("process.left", pid=process.pid)
+    check(left["reason"] == "rule_gone", f"{left}")
+    agent.wait("watch.stop", cgroup=group.path)
+    mark = len(agent.events)
+    agent.call("rules.set", {"text": json.dumps(others)})
+    agent.call("rules.set", {"text": json.dumps(wanted)})
+    agent.wait("process.match", pid=process.pid, since=mark)
+    session = agent.call("session.start", {"rule": "api", "during_ms": 1000})["session"]
+    agent.wait("session.end", session=session)
+    check(any(f["fn"] for s in agent.stacks(session) for f in s["frames"] if f["kind"] == "user"), "no names")
+    check(not agent.find("process.exit", pid=process.pid), "an exit of a process that lives")
 
 
 def reborn_as(t, pid, name, group):
