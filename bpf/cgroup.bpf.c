@@ -100,7 +100,7 @@ static __always_inline void put_cgroup_event(struct cgroup_scratch *s, __u32 kin
 	s->event.tgid = bpf_get_current_pid_tgid() >> 32;
 	s->event.ppid = 0;
 	s->event.uid = 0;
-	s->event.pad = 0;
+	s->event.flags = 0;
 	s->event.rule = value ? value->rule : NO_SLOT;
 	s->event.generation = value ? value->generation : READ_WORD(c->generation);
 	bpf_get_current_comm(s->event.comm, COMM_BYTES);

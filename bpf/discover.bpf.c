@@ -85,12 +85,12 @@ static __always_inline bool may_report(__u32 kind)
 }
 
 /*
- * Puts a process event into the ring. `comm` is NUL-terminated within COMM_BYTES. Returns true when
- * the consumer will see it.
+ * Puts a process event into the ring. `comm` is NUL-terminated within COMM_BYTES. `exec`: the
+ * process has just got a new image. Returns true when the consumer will see it.
  */
 static __always_inline bool put_process_event(__u32 kind, struct task_struct *task,
 					      const struct process_key *key, const char *comm,
-					      __u32 rule, __u32 generation)
+					      __u32 rule, __u32 generation, bool exec)
 {
 	struct event event = {};
 
@@ -103,6 +103,7 @@ static __always_inline bool put_process_event(__u32 kind, struct task_struct *ta
 	event.rule = rule;
 	event.generation = generation;
 	event.uid = task->real_cred->uid.val;
+	event.flags = exec ? EVENT_NEW_IMAGE : 0;
 	bpf_probe_read_kernel_str(event.comm, COMM_BYTES, comm);
 	return event_ring_put(&event, sizeof(event));
 }
@@ -158,16 +159,16 @@ static __always_inline struct target *unmatch_target(const struct process_key *k
 }
 
 /*
- * Reports that no rule matches `name` any more. After this event the exit of the process is not
- * reported, unless the consumer knows its mappings.
+ * Reports that no rule matches `name` any more, which an execve or a rename gave. After this event
+ * the exit of the process is not reported, unless the consumer knows its mappings.
  */
 static __always_inline void report_unmatched(struct target *known, struct task_struct *task,
 					     const struct process_key *key,
 					     const struct task_name *name, __u32 rule,
-					     const struct control *c)
+					     const struct control *c, bool exec)
 {
 	if (may_report(EVENT_UNNAME) && put_process_event(EVENT_UNNAME, task, key, name->key.comm,
-							  rule, READ_WORD(c->generation)))
+							  rule, READ_WORD(c->generation), exec))
 		known->flags &= ~TARGET_REPORTED;
 }
 
@@ -196,12 +197,12 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		match_target(&key, value, true, 0, reported);
 		if (reported)
 			put_process_event(EVENT_EXEC, task, &key, name.key.comm, value->rule,
-					  value->generation);
+					  value->generation, true);
 		return 0;
 	}
 	known = unmatch_target(&key, true, &rule);
 	if (known)
-		report_unmatched(known, task, &key, &name, rule, c);
+		report_unmatched(known, task, &key, &name, rule, c, true);
 	return 0;
 }
 
@@ -254,7 +255,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		match_target(&key, value, false, unwind, reported);
 		if (reported)
 			put_process_event(EVENT_FORK, child, &key, name.key.comm, value->rule,
-					  value->generation);
+					  value->generation, false);
 	} else if (unwind) {
 		enter_child(&key, READ_WORD(c->generation), unwind);
 	}
@@ -291,7 +292,7 @@ static __always_inline void match_rename(struct task_struct *task, const struct 
 	match_target(key, value, false, 0, reported);
 	if (reported)
 		put_process_event(EVENT_RENAME, task, key, name->key.comm, value->rule,
-				  value->generation);
+				  value->generation, false);
 }
 
 /*
@@ -329,7 +330,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 	}
 	known = unmatch_target(&key, false, &rule);
 	if (known && event_limit_admits(key.start_ns, key.tgid))
-		report_unmatched(known, task, &key, &name, rule, c);
+		report_unmatched(known, task, &key, &name, rule, c, false);
 	return 0;
 }
 
@@ -359,6 +360,6 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	process_marks_clear(key.tgid);
 	if (flags & (TARGET_REPORTED | TARGET_MAPPED) && scope_allows_task(task))
 		put_process_event(EVENT_EXIT, task, &key, task->group_leader->comm, rule,
-				  READ_WORD(c->generation));
+				  READ_WORD(c->generation), false);
 	return 0;
 }

@@ -34,8 +34,7 @@ static const char *const found_names[] = {
 
 /*
  * Matches the process of an exec, fork or rename. EVENT_UNNAME says that no rule by name has the
- * new name; a rule by cgroup may still match. The kernel side sends it for exec as well, so it
- * counts as a new image.
+ * new name, which an execve or a rename gave; a rule by cgroup may still match.
  */
 static void on_match(struct discovery *d, const struct event *e)
 {
@@ -47,7 +46,7 @@ static void on_match(struct discovery *d, const struct event *e)
 		.cgroup_id = e->cgroup_id,
 		.time_ns = e->time_ns,
 		.found = found_names[e->kind],
-		.image = e->kind == EVENT_EXEC || e->kind == EVENT_UNNAME,
+		.image = e->flags & EVENT_NEW_IMAGE,
 	};
 
 	memcpy(seen.comm, e->comm, sizeof(seen.comm) - 1);

@@ -239,6 +239,10 @@ enum event_kind {
 	EVENT_UNMAPPED = 10, /* a stack left the mappings of the process's table */
 };
 
+enum event_flag {
+	EVENT_NEW_IMAGE = 1u << 0, /* the process called execve */
+};
+
 /* One entry of the events ring. Cgroup events carry the path, process events do not. */
 struct event {
 	__u64 time_ns;
@@ -252,8 +256,8 @@ struct event {
 	__u16 path_bytes; /* bytes of path, NUL included; 0 for process events */
 	__u16 path_cut;	  /* 1: the path was longer than fits */
 	char comm[COMM_BYTES];
-	__u32 uid; /* of the process, real; 0 for cgroup events */
-	__u32 pad;
+	__u32 uid;   /* of the process, real; 0 for cgroup events */
+	__u32 flags; /* enum event_flag */
 	char path[]; /* path_bytes */
 };
 

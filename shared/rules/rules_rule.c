@@ -405,6 +405,17 @@ static const struct rules_key rule_keys[] = {
 	{ "labels", KEY_OBJECT, .right = "an object of strings", .set = set_labels },
 };
 
+/* The kernel side reports an execve by the name that it gives. */
+static void check_exec(struct rules_parse_state *p, const struct json_node *value,
+		       const struct rule *r)
+{
+	if (r->on_exec && r->cgroup_prefix && !r->comm[0])
+		rules_collect_add(
+			&p->collect, json_node_member(value, "on"),
+			"is \"exec\" without a name to wait for; must stand beside comm or "
+			"comm_prefix in match");
+}
+
 void rules_rule_take(struct rules_parse_state *p, const struct json_node *value,
 		     struct rule *ret_rule)
 {
@@ -413,8 +424,10 @@ void rules_rule_take(struct rules_parse_state *p, const struct json_node *value,
 				   .cooldown_ms = 30000,
 				   .budget_s = RULES_BUDGET_DEFAULT_S,
 				   .signals_auto = true };
-	if (json_node_is(value, JSON_OBJECT))
-		rules_keys_take(p, value, rule_keys, ARRAY_SIZE(rule_keys), ret_rule);
-	else
+	if (!json_node_is(value, JSON_OBJECT)) {
 		rules_collect_wrong(&p->collect, value, "an object with name and match");
+		return;
+	}
+	rules_keys_take(p, value, rule_keys, ARRAY_SIZE(rule_keys), ret_rule);
+	check_exec(p, value, ret_rule);
 }

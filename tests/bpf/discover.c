@@ -49,6 +49,7 @@ static void exec_exact_is_not_prefix(void **state)
 	assert_int_equal(event->rule, 7);
 	assert_int_equal(event->generation, 3);
 	assert_int_equal(event->ppid, getpid());
+	assert_int_equal(event->flags, EVENT_NEW_IMAGE);
 	assert_string_equal(event->comm, "node");
 	assert_int_equal(event->path_bytes, 0);
 	assert_true(event->start_ns > 0 && event->cgroup_id > 0);
@@ -174,8 +175,10 @@ static void rename_and_unname(void **state)
 	harness_drain(h);
 	assert_int_equal(harness_events(h, EVENT_RENAME, pid, &event), 2);
 	assert_string_equal(event->comm, "t-match");
+	assert_int_equal(event->flags, 0);
 	assert_int_equal(harness_events(h, EVENT_UNNAME, pid, &event), 1);
 	assert_string_equal(event->comm, "t-other");
+	assert_int_equal(event->flags, 0);
 	assert_int_equal(event->rule, 1);
 	assert_int_equal(harness_events(h, EVENT_EXIT, pid, &event), 1);
 	assert_int_equal(event->rule, 2);
@@ -201,6 +204,7 @@ static void exec_to_another_name(void **state)
 	assert_int_equal(harness_events(h, EVENT_RENAME, pid, NULL), 1);
 	assert_int_equal(harness_events(h, EVENT_UNNAME, pid, &event), 1);
 	assert_string_equal(event->comm, "true");
+	assert_int_equal(event->flags, EVENT_NEW_IMAGE);
 	/* No longer matched nor mapped: its end is of no interest, but its entry must be gone. */
 	assert_int_equal(harness_events(h, EVENT_EXIT, pid, NULL), 0);
 }

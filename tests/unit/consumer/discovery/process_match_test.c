@@ -284,6 +284,34 @@ static void test_rename(void **state)
 	assert_false(target_flags(100) & TARGET_MATCHED);
 }
 
+/* A process that renames itself out of its rule keeps its image: what is known of its mappings
+ * stays. */
+static void test_rename_is_no_exec(void **state)
+{
+	char rules[512];
+	struct process *p;
+
+	if (!fake)
+		skip();
+	snprintf(
+		rules, sizeof(rules),
+		"{\"version\":1,\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":\"node\"},\"on\":\"exec\"},"
+		"{\"name\":\"place\",\"match\":{\"cgroup_prefix\":\"%s\"}}]}",
+		group.path);
+	fake_rules(fake, rules);
+	fake_event(fake, EVENT_FORK, 100, group.id, "node");
+	p = process_find(&fake->a.processes, 100, fake_start_ns(100));
+	fake_event(fake, EVENT_UNNAME, 100, group.id, "sleep");
+	assert_string_equal(p->rule->name, "place");
+	assert_int_equal(p->exec_ns, 0);
+	fake_event(fake, EVENT_RENAME, 100, group.id, "node");
+	assert_int_equal(p->exec_ns, 0);
+	assert_int_equal(fake_count(fake, "session.start"), 0);
+	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
+	assert_true(p->exec_ns > 0);
+	assert_int_equal(fake_count(fake, "session.start"), 1);
+}
+
 /* A pid that is used again is another process. */
 static void test_pid_reuse(void **state)
 {
@@ -538,6 +566,7 @@ static void start_as(uint32_t tgid, uint32_t uid)
 			   .start_ns = fake_start_ns(tgid),
 			   .cgroup_id = group.id,
 			   .generation = fake->a.active.set->generation,
+			   .flags = EVENT_NEW_IMAGE,
 			   .comm = "node" };
 
 	fake_put(&fake->events, &e, sizeof(e));
@@ -640,6 +669,7 @@ int main(void)
 		EACH(test_left_and_back),
 		EACH(test_left_by_its_rule),
 		EACH(test_not_seen),
+		EACH(test_rename_is_no_exec),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

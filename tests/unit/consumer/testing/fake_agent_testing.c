@@ -243,6 +243,7 @@ void fake_event(struct fake *f, enum event_kind kind, uint32_t tgid, uint64_t cg
 		.tgid = tgid,
 		.ppid = 1,
 		.generation = f->a.active.set->generation,
+		.flags = kind == EVENT_EXEC ? EVENT_NEW_IMAGE : 0,
 	};
 
 	snprintf(e.comm, sizeof(e.comm), "%s", comm);

@@ -195,6 +195,18 @@ static void names_faults_of_matches(void **state)
 	}
 }
 
+/* Nothing tells of an execve but the name that it gives. */
+static void an_exec_needs_a_name(void **state)
+{
+	_cleanup_parsed_ struct parsed bad = parse_rules(
+		"{\"name\":\"a\",\"on\":\"exec\",\"match\":{\"cgroup_prefix\":\"/a\"}}");
+	_cleanup_parsed_ struct parsed good = parse_rules(
+		"{\"name\":\"a\",\"on\":\"exec\",\"match\":{\"comm\":\"x\",\"cgroup_prefix\":\"/a\"}}");
+
+	assert_fault(&bad, 0, "/rules/0/on", "beside comm or comm_prefix");
+	assert_good(&good);
+}
+
 static void names_faults_of_the_whole(void **state)
 {
 	static const struct bad bad[] = {
@@ -369,6 +381,7 @@ int main(void)
 		cmocka_unit_test(the_examples_are_good),
 		cmocka_unit_test(names_single_faults),
 		cmocka_unit_test(names_faults_of_matches),
+		cmocka_unit_test(an_exec_needs_a_name),
 		cmocka_unit_test(names_faults_of_the_whole),
 		cmocka_unit_test(a_nul_byte_is_a_fault),
 		cmocka_unit_test(names_all_faults_in_order),
