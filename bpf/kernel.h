@@ -14,9 +14,17 @@
 
 #define PF_EXITING 0x00000004u /* set before sched_process_exit fires (kernel/signal.c) */
 #define PF_KTHREAD 0x00200000u
-#define VM_WRITE   0x00000002ul
-#define VM_EXEC	   0x00000004ul
-#define VM_SHARED  0x00000008ul
+
+/*
+ * Threads of a process that run in the kernel only: workers of io_uring, and since 6.4 those of
+ * vhost too (kernel/fork.c). Before 6.4 the bit of PF_USER_WORKER has no meaning and is never set.
+ */
+#define PF_IO_WORKER   0x00000010u
+#define PF_USER_WORKER 0x00004000u
+
+#define VM_WRITE  0x00000002ul
+#define VM_EXEC	  0x00000004ul
+#define VM_SHARED 0x00000008ul
 
 /* super_block.s_magic (include/uapi/linux/magic.h). */
 #define TMPFS_MAGIC	0x01021994ul

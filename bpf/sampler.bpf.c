@@ -280,15 +280,17 @@ static __always_inline void take_sample(const struct tick *t)
 
 /*
  * Returns true when the user registers belong to memory that is there. They do not in a kernel
- * thread, nor late in exit(2), which drops the memory (exit_mm of kernel/exit.c), nor in execve(2)
- * from when it leaves the old memory, whose release may take long, until the new program is in its
- * place (load_elf_binary of fs/binfmt_elf.c sets start_code).
+ * thread, nor in a thread of the process that never was in user mode, nor late in exit(2), which
+ * drops the memory (exit_mm of kernel/exit.c), nor in execve(2) from when it leaves the old memory,
+ * whose release may take long, until the new program is in its place (load_elf_binary of
+ * fs/binfmt_elf.c sets start_code).
  */
 static __always_inline bool has_user_memory(const struct task_struct *task)
 {
 	const struct mm_struct *mm = task->mm;
 
-	return !(task->flags & PF_KTHREAD) && mm && mm->start_code;
+	return !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) && mm &&
+	       mm->start_code;
 }
 
 /*

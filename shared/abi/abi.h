@@ -178,7 +178,8 @@ enum sample_flag {
 	SAMPLE_BUILD_ID = 1u << 0, /* user frames are struct frame_build_id, else __u64 addresses */
 	SAMPLE_CAPTURE = 1u << 1,  /* taken at the capture rate, else by the recorder */
 	SAMPLE_IN_USER = 1u << 2,  /* the tick hit user mode */
-	SAMPLE_KTHREAD = 1u << 3,  /* no user memory: a kernel thread, or during execve or exit */
+	SAMPLE_KTHREAD = 1u << 3,  /* no user frames: a kernel thread, a worker of io_uring or vhost
+				      in its process, or during execve or exit */
 	SAMPLE_ADDRESSES = 1u << 4, /* with SAMPLE_BUILD_ID: the frames' __u64 addresses follow */
 	SAMPLE_UNWOUND =
 		1u << 5, /* the user frames were walked by a table; stop_reason says how far */

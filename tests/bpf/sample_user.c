@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sample_user.c: the sampler: what it tells of user mode, and when there is none. */
+#include <errno.h>
 #include <link.h>
+#include <linux/io_uring.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "sample_fixture.h"
 
@@ -147,12 +151,62 @@ static void build_ids_until_mapped(void **state)
 	sample_end(&f);
 }
 
+/* A ring whose kernel thread looks for work all the time; a descriptor or -errno. */
+static int open_ring(void)
+{
+	struct io_uring_params params = { .flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 60000 };
+	int fd = (int)syscall(SYS_io_uring_setup, 4, &params);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static void poll_a_ring(void *context)
+{
+	int fd = open_ring();
+
+	/* It looks for a minute once it was woken; it may not sleep yet at the first time. */
+	while (fd >= 0) {
+		syscall(SYS_io_uring_enter, fd, 0, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0);
+		usleep(100000);
+	}
+}
+
+/* A worker of io_uring is a thread of its process that never was in user mode. */
+static void workers_have_no_user_stack(void **state)
+{
+	struct fixture f;
+	int fd = open_ring();
+
+	if (fd < 0) {
+		print_message("no ring of io_uring can be made here: %s\n", strerror(-fd));
+		skip();
+	}
+	close(fd);
+	f = (struct fixture){ .h = harness_new(NULL) };
+	f.id = harness_group(f.h, "ring", f.dir);
+	harness_watch(f.h, f.id, SLOT, SLOT_CAPTURE, 0);
+	f.pid = harness_start(poll_a_ring, NULL, f.dir);
+	sample_for(f.h, 0, 200);
+	for (size_t i = 0; i < f.h->samples.count; i++) {
+		const struct sample *s = sample_at(f.h, i);
+
+		if (s->tid == s->tgid)
+			continue;
+		assert_true(s->flags & SAMPLE_KTHREAD);
+		assert_int_equal(s->user_frames, 0);
+		assert_true(s->kernel_frames > 0);
+	}
+	assert_true(f.h->samples.count > 100);
+	sample_end(&f);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_ending_have_no_user_stack),
 		cmocka_unit_test(the_changing_have_no_user_stack),
 		cmocka_unit_test(build_ids_until_mapped),
+		cmocka_unit_test(workers_have_no_user_stack),
 	};
 
 	harness_main(argc, argv);
