@@ -12,6 +12,7 @@
 
 #include "bpf/inode_times.h"
 #include "bpf/mapped_file.h"
+#include "bpf/memory_thread.h"
 #include "bpf/process_marks.h"
 #include "bpf/scope.h"
 #include "bpf/task_keys.h"
@@ -90,11 +91,16 @@ static __always_inline __u32 pad_bytes(__u32 bytes)
 	return (bytes + RECORD_ALIGN - 1) & ~(RECORD_ALIGN - 1);
 }
 
+/* Returns true for a thread of a user process that has not ended. */
+static __always_inline bool is_of_process(struct task_struct *task)
+{
+	return !(task->flags & PF_KTHREAD) && task->signal->live.counter > 0;
+}
+
 /* Returns true for the thread-group leader of a user process that has not ended. */
 static __always_inline bool is_process(struct task_struct *task)
 {
-	return task->pid == task->tgid && !(task->flags & PF_KTHREAD) &&
-	       task->signal->live.counter > 0;
+	return task->pid == task->tgid && is_of_process(task);
 }
 
 /*
@@ -155,15 +161,18 @@ static __always_inline bool is_watched_process(struct task_struct *task)
 
 /*
  * Returns true when the mappings of `task` may be listed; when control.vma_tgid is set, only those
- * of that process. The cheapest test comes first: this runs for every task of the machine.
+ * of that process. Without it only processes whose leader lives are listed. The cheapest test comes
+ * first: this runs for every task of the machine.
  */
-static __always_inline bool may_list_mappings(struct task_struct *task, const struct control *c)
+static __always_inline bool may_list_mappings(struct task_struct *task, const struct control *c,
+					      const struct bpf_iter_meta *meta)
 {
 	__u32 wanted = READ_WORD(c->vma_tgid);
 
-	if (wanted && (__u32)task->tgid != wanted)
+	if (wanted ? (__u32)task->tgid != wanted : task->pid != task->tgid)
 		return false;
-	if (!is_process(task) || !is_watched_process(task))
+	if (!is_of_process(task) || !is_watched_process(task) ||
+	    !memory_thread_is_chosen(task, meta))
 		return false;
 	/* The reader will say in `targets` that it knows these mappings. */
 	process_marks_set(task->tgid);
@@ -267,7 +276,7 @@ static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_
 	s->record.image = task->self_exec_id;
 	if (vma->vm_mm != task->mm)
 		return 0;
-	s->record.start_ns = task->start_boottime;
+	s->record.start_ns = task->group_leader->start_boottime;
 	s->record.start = vma->vm_start;
 	s->record.end = vma->vm_end;
 	s->record.tgid = task->tgid;
@@ -292,7 +301,7 @@ static __always_inline void write_continuation(struct seq_file *seq, struct task
 {
 	struct mapping_record record = {};
 
-	record.start_ns = task->start_boottime;
+	record.start_ns = task->group_leader->start_boottime;
 	record.end = from;
 	record.tgid = task->tgid;
 	record.flags = MAPPING_MORE;
@@ -315,7 +324,7 @@ int vmas_open(struct bpf_iter__task *ctx)
 	__u32 written = 0;
 	int r;
 
-	if (!task || !c || !may_list_mappings(task, c))
+	if (!task || !c || !may_list_mappings(task, c, ctx->meta))
 		return 0;
 	s = reader_scratch();
 	if (!s)
@@ -386,7 +395,7 @@ int vmas_tree(struct bpf_iter__task *ctx)
 	__u64 from;
 	int before;
 
-	if (!task || !c || !may_list_mappings(task, c) || !task->mm)
+	if (!task || !c || !may_list_mappings(task, c, ctx->meta) || !task->mm)
 		return 0;
 	s = reader_scratch();
 	if (!s)
@@ -422,8 +431,9 @@ int ranges(struct bpf_iter__task *ctx)
 
 	claims = bpf_map_lookup_elem(&unwind_claims, &zero);
 	if (!task || !c || !claims || (__u32)task->tgid != READ_WORD(claims->tgid) ||
-	    !is_process(task) || task->start_boottime != READ_WORD(claims->start_ns) ||
-	    !is_watched_process(task))
+	    !is_of_process(task) ||
+	    task->group_leader->start_boottime != READ_WORD(claims->start_ns) ||
+	    !is_watched_process(task) || !memory_thread_is_chosen(task, ctx->meta))
 		return 0;
 	number = READ_WORD(claims->table);
 	w.ranges = bpf_map_lookup_elem(&unwind_ranges, &number);

@@ -183,6 +183,7 @@ struct pt_regs {
 
 struct bpf_iter_meta {
 	struct seq_file *seq;
+	__u64 session_id; /* of one reading from its begin to its end */
 };
 
 struct bpf_iter__task {

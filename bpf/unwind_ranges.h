@@ -130,7 +130,7 @@ static __always_inline __u64 unwind_ranges_fill(struct ranges_writer *w,
 		return 0;
 	__sync_lock_test_and_set(&r->table_generation, 0);
 	r->tgid = w->task->tgid;
-	r->start_ns = w->task->start_boottime;
+	r->start_ns = w->task->group_leader->start_boottime;
 	r->image = w->task->self_exec_id;
 	r->count = count;
 	r->unmapped_ns = 0;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* iter.c: the iterators against what /proc says of the same processes. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -244,6 +247,77 @@ static void vmas_tree_agrees_with_proc(void **state)
 	agrees_with_proc(true);
 }
 
+static void *sleep_for_ever(void *context)
+{
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* The process lives on in two threads; the first one has ended and has no memory. */
+static void end_first_thread(void *context)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&thread, NULL, sleep_for_ever, NULL))
+			return;
+	syscall(SYS_exit, 0);
+}
+
+/* A thread that is left of a process whose first one has ended; 0: it has not ended yet. */
+static pid_t thread_left(pid_t pid)
+{
+	char path[64], line[256];
+	_cleanup_closedir_ DIR *tasks = NULL;
+	_cleanup_fclose_ FILE *f = NULL;
+	struct dirent *entry;
+	pid_t tid = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	if (f && fgets(line, sizeof(line), f))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	assert_non_null(tasks);
+	while ((entry = readdir(tasks)))
+		if (atoi(entry->d_name) != pid &&
+		    atoi(entry->d_name) > 0)	   /* NOLINT(cert-err34-c) */
+			tid = atoi(entry->d_name); /* NOLINT(cert-err34-c) */
+	return tid;
+}
+
+/* Its mappings are those of the threads that are left, each listed once. */
+static void vmas_without_a_leader(void **state)
+{
+	for (int tree = 0; tree < 2; tree++) {
+		struct harness_options options = { .vmas_tree = tree };
+		struct harness *h = harness_new(&options);
+		pid_t pid = harness_start(end_first_thread, NULL, h->group), tid = 0;
+		struct list *list;
+
+		for (int i = 0; i < 1000 && !tid; i++) {
+			harness_sleep_ms(10);
+			tid = thread_left(pid);
+		}
+		assert_true(tid > 0);
+		harness_target_set(h, pid, 0);
+		list = mappings(h, pid);
+		assert_true(compare(list, tid) > 2);
+		for (size_t i = 0; i < list->count; i++) {
+			assert_int_equal(list->items[i].record.tgid, pid);
+			assert_int_equal(list->items[i].record.start_ns, harness_start_ns(h, pid));
+		}
+		free(list);
+		list = mappings(h, pid);
+		assert_true(compare(list, tid) > 2);
+		free(list);
+		harness_kill(pid);
+		harness_free(h);
+	}
+}
+
 static void vmas_of_watched_cgroups_only(void **state)
 {
 	struct harness *h = harness_new(NULL);
@@ -431,6 +505,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(tasks_list_the_marked),
 		cmocka_unit_test(vmas_open_agrees_with_proc),
 		cmocka_unit_test(vmas_tree_agrees_with_proc),
+		cmocka_unit_test(vmas_without_a_leader),
 		cmocka_unit_test(vmas_of_watched_cgroups_only),
 		cmocka_unit_test(vmas_tell_memory_from_files),
 		cmocka_unit_test(many_mappings_come_in_parts),
