@@ -16,14 +16,21 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-static __always_inline bool is_matched(struct task_struct *task, const struct control *c)
+/* Returns true when the slot's counts are not of such a process. */
+static __always_inline bool excludes_task(const struct slot *slot, struct task_struct *task,
+					  const struct control *c)
 {
+	__u32 flags = READ_WORD(slot->flags);
 	struct target_match match;
 	struct process_key key;
 
+	if (flags & SLOT_NO_KTHREADS && task->flags & PF_KTHREAD)
+		return true;
+	if (!(flags & SLOT_BY_PROCESS))
+		return false;
 	task_keys_process(task, &key);
 	target_match_find(task, bpf_map_lookup_elem(&targets, &key), c, &match);
-	return match.matched;
+	return !match.matched;
 }
 
 /*
@@ -48,7 +55,7 @@ int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task
 	slot = watch_lookup(task_keys_cgroup(prev), &index, &awake);
 	if (!slot || !scope_allows_task(prev) || watch_lookup_is_stale(control, bpf_ktime_get_ns()))
 		return 0;
-	if (READ_WORD(slot->flags) & SLOT_BY_PROCESS && !is_matched(prev, control))
+	if (excludes_task(slot, prev, control))
 		return 0;
 	counts = bpf_map_lookup_elem(&switches, &index);
 	if (!counts)

@@ -86,6 +86,7 @@ static struct session *new_session(const struct sessions *all, const struct sess
 		.only_rule = rule && (start->root || rule->scope_process),
 		.rule_id = ruleset_id(s->result->set, rule),
 		.by_process = start->by_process,
+		.shared = start->shared,
 	};
 	s->during_ms = start->during_ms ? start->during_ms
 		       : rule		? rule->during_ms
@@ -209,6 +210,11 @@ bool session_sample(struct session *s, const struct stack_sample *h, const struc
 void session_narrow(struct session *s)
 {
 	s->target.by_process = true;
+}
+
+void session_share(struct session *s)
+{
+	s->target.shared = true;
 }
 
 static void read_pressure_end(struct session_result *r)

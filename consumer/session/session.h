@@ -67,6 +67,7 @@ struct session_start {
 	uint32_t slot, epoch;
 	bool root;	      /* the cgroup2 root: only the rule's processes count */
 	bool by_process;      /* the slot takes matched processes only */
+	bool shared;	      /* the slot takes more than this session is to have */
 	uint32_t only_tgid;   /* 0: no filter by process */
 	uint32_t during_ms;   /* 0: the rule's */
 	uint64_t recorded_ns; /* the recorder has the slot's samples since */
@@ -102,6 +103,12 @@ bool session_sample(struct session *s, const struct stack_sample *h, const struc
  * says how many samples to expect.
  */
 void session_narrow(struct session *s);
+
+/*
+ * Records that the slot takes more than the session from now on: what the kernel side counts by
+ * slot is no longer the session's alone.
+ */
+void session_share(struct session *s);
 
 /* Ends the session now, before its time if need be. Its ledger is closed after the next drain. */
 void session_end(struct sessions *all, struct session *s);

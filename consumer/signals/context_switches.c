@@ -16,12 +16,16 @@ struct context_switches {
 	struct signal signal;
 	bool counted;		    /* counts are valid, from begin + late_ms to end */
 	bool tried;		    /* attach was called */
+	bool shared;		    /* the counts are of others too */
 	uint64_t late_ms;	    /* the program was attached so long after begin */
 	struct slot_switches count; /* at begin the first, at end the difference */
 };
 
 static const char not_yet[] = "it has not been attached yet";
 static const char unreadable[] = "the counters cannot be read";
+static const char others[] =
+	"the kernel side counts by cgroup, and more of the cgroup was sampled than this "
+	"session's processes";
 
 static struct context_switches *switches_of(struct signal *s)
 {
@@ -90,6 +94,7 @@ static void end_switches(struct signal *signal, const struct signal_host *host,
 
 	if (!s->counted)
 		return;
+	s->shared = target->shared;
 	if (read_switches(host, target, &last) == 0) {
 		s->count.voluntary = last.voluntary - s->count.voluntary;
 		s->count.involuntary = last.involuntary - s->count.involuntary;
@@ -104,9 +109,9 @@ static void write_switches(const struct signal *signal, struct jsonw *w)
 {
 	const struct context_switches *s = (const struct context_switches *)signal;
 
-	if (!s->counted) {
+	if (!s->counted || s->shared) {
 		jsonw_null(w, "switches");
-		jsonw_string(w, "switches_reason", signal->why);
+		jsonw_string(w, "switches_reason", s->counted ? others : signal->why);
 		return;
 	}
 	jsonw_object(w, "switches");

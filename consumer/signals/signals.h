@@ -44,6 +44,7 @@ struct signal_target {
 	bool only_rule;	    /* processes of this rule only */
 	uint32_t rule_id;   /* of the rule (ruleset.h) */
 	bool by_process;    /* the slot takes matched processes only, or did for a time */
+	bool shared;	    /* the slot takes more than the session does, or did for a time */
 	uint32_t pre_ms;    /* as much as the recorder has */
 	uint64_t start_ns;  /* CLOCK_MONOTONIC */
 	uint64_t stop_ns;   /* 0 while it runs */

@@ -213,6 +213,9 @@ void bindings_refresh(struct watch *w)
 	__atomic_store_n(&slot->flags, watch_slot_flags(w), __ATOMIC_RELEASE);
 	if (w->by_process && w->session)
 		session_narrow(w->session);
+	if (w->session &&
+	    watch_shares_slot(w, w->session->target.rule, w->session->target.only_tgid))
+		session_share(w->session);
 	w->all->calls->changed(w->all->context, w);
 }
 

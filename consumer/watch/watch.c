@@ -90,6 +90,15 @@ uint32_t watch_slot_flags(const struct watch *w)
 	return (w->by_process ? SLOT_BY_PROCESS : 0) | (w->root ? SLOT_NO_KTHREADS : 0);
 }
 
+bool watch_shares_slot(const struct watch *w, const struct rule *rule, uint32_t only_tgid)
+{
+	if (only_tgid)
+		return true;
+	if (!rule || (!rule->scope_process && !w->root))
+		return false;
+	return w->n_bindings > 1 || (!w->by_process && rule->comm[0]);
+}
+
 bool watch_lingers(const struct watch *w)
 {
 	for (size_t i = 0; i < w->n_bindings; i++)

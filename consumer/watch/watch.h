@@ -112,6 +112,13 @@ void watch_remove(struct watch *w, const char *reason);
 /* Returns the flags of its slot (enum slot_flag). */
 uint32_t watch_slot_flags(const struct watch *w);
 
+/*
+ * Returns whether its slot takes more than a session is to have that is for process `only_tgid`, or
+ * (0) for `rule` (NULL: for the whole cgroup): others than that process, or, where the rule asks
+ * for its own processes only, others than those.
+ */
+bool watch_shares_slot(const struct watch *w, const struct rule *rule, uint32_t only_tgid);
+
 /* Returns whether only its linger time keeps it. */
 bool watch_lingers(const struct watch *w);
 

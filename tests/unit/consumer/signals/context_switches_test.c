@@ -106,6 +106,33 @@ static void test_counts(void **state)
 	signals_free(s);
 }
 
+/* A session of one rule's processes in a slot that takes others too has no number of its own. */
+static void test_of_others(void **state)
+{
+	struct signal *s;
+	json_object *root;
+
+	if (pins.signal_fd[PINNED_MAP_switches] < 0) {
+		skip();
+		return;
+	}
+	s = signals_new(SIGNAL_SWITCH, &host, &target);
+	s->kind->attach(s, &host, &target);
+	count(7, 3);
+	target.shared = true;
+	s->kind->end(s, &host, &target);
+	target.shared = false;
+	assert_null(s->why);
+	assert_int_equal(programs.of[SIGNAL_SWITCH].holders, 0);
+	root = written(s);
+	assert_null(json_object_object_get(root, "switches"));
+	assert_non_null(
+		strstr(json_object_get_string(json_object_object_get(root, "switches_reason")),
+		       "by cgroup"));
+	json_object_put(root);
+	signals_free(s);
+}
+
 /* The counters cannot be read: it says so, and holds nothing. */
 static void test_unreadable(void **state)
 {
@@ -147,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_of_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unreadable, setup, teardown),
 		cmocka_unit_test(test_wanted),
 	};

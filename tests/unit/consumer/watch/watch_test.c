@@ -212,6 +212,29 @@ static void test_scope(void **state)
 	assert_int_equal(fake_count(fake, "watch.stop"), 1);
 }
 
+/* Whether what the kernel side counts by slot is a session's alone. */
+static void test_shared(void **state)
+{
+	const struct rules *rules;
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	fake_rules(fake, "{\"version\":1,\"rules\":["
+			 "{\"name\":\"narrow\",\"match\":{\"comm\":\"a\"},\"capture\":{\"scope\":"
+			 "\"process\"}},"
+			 "{\"name\":\"wide\",\"match\":{\"comm\":\"b\"}}]}");
+	rules = fake->a.active.set->rules;
+	assert_int_equal(get(1, &w), 0);
+	assert_int_equal(binding_add_cgroup(w, &rules->rules[0]), 0);
+	assert_false(watch_shares_slot(w, &rules->rules[0], 0));
+	assert_true(watch_shares_slot(w, NULL, 7));
+	assert_int_equal(binding_add_cgroup(w, &rules->rules[1]), 0);
+	assert_true(watch_shares_slot(w, &rules->rules[0], 0));
+	assert_false(watch_shares_slot(w, &rules->rules[1], 0));
+	assert_false(watch_shares_slot(w, NULL, 0));
+}
+
 static void test_write(void **state)
 {
 	struct jsonw json;
@@ -239,7 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_slots),    EACH(test_displaced), EACH(test_gone),  EACH(test_map_fails),
-		EACH(test_bindings), EACH(test_scope),	   EACH(test_write),
+		EACH(test_bindings), EACH(test_scope),	   EACH(test_write), EACH(test_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
