@@ -55,6 +55,7 @@ static void wire_sessions(struct agent *a)
 		.watches = &a->watches,
 		.shares = &a->shares,
 		.reporter = a->reporter,
+		.targets = &a->targets,
 	};
 }
 

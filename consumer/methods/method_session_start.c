@@ -160,8 +160,10 @@ static int start_requested(struct methods *m, const struct request *q, uint64_t 
 	r = start_on(m, w, NULL, peer, q->during_ms, q->pid, all, held);
 	if (r < 0 && !w->session)
 		w->requested = false;
-	if (r < 0)
+	if (r < 0) {
+		triggers_release_process(m->d->triggers, q->pid);
 		bindings_release(w, "no_process");
+	}
 	return r;
 }
 

@@ -27,15 +27,15 @@ void process_targets_init(struct process_targets *t, int map_fd, const struct ac
 
 /*
  * Writes what the process matches: TARGET_MATCHED and TARGET_REPORTED when it has a rule or was
- * requested (makes the entry if there is none), and the number of its own table if it has one. 0 or
- * -errno.
+ * requested (makes the entry if there is none), and the number of its own table if it has one.
+ * Does nothing for a process that has ended. 0 or -errno.
  */
 int process_targets_match(const struct process_targets *t, const struct process *p);
 
 /*
- * Deletes the entry of a process that has ended. The kernel side deletes it at the exit; the consumer
- * may have written it again since, from an event that was in the ring by then, and nobody else would
- * delete that one.
+ * Deletes the entry of a process that has ended. The kernel side deletes it at the exit; the
+ * consumer may have written it again since, from an event that was in the ring by then, and nobody
+ * else would delete that one.
  */
 void process_targets_forget(const struct process_targets *t, const struct process *p);
 

@@ -118,6 +118,22 @@ static void prune_bindings(struct watch *w)
 	w->n_bindings = kept;
 }
 
+/*
+ * Returns whether the slot takes matched processes only. The kernel side matches names: a rule
+ * without a name selects everything in the cgroup, a process that has just begun among it.
+ */
+static bool is_by_process(const struct watch *w)
+{
+	bool by_process = w->root || (w->n_bindings > 0 && !w->requested);
+
+	for (size_t i = 0; i < w->n_bindings; i++) {
+		const struct rule *rule = w->bindings[i].rule;
+
+		by_process = by_process && rule->comm[0] && (w->root || rule->scope_process);
+	}
+	return by_process;
+}
+
 void bindings_release(struct watch *w, const char *reason)
 {
 	size_t before = w->n_bindings;
@@ -125,7 +141,7 @@ void bindings_release(struct watch *w, const char *reason)
 	prune_bindings(w);
 	if (!w->n_bindings && !w->requested)
 		watch_remove(w, reason);
-	else if (w->n_bindings != before)
+	else if (w->n_bindings != before || w->by_process != is_by_process(w))
 		bindings_refresh(w);
 }
 
@@ -187,22 +203,6 @@ static void on_linger(void *context, uint32_t events)
 int bindings_listen(struct watches *ws, struct loop *loop)
 {
 	return loop_timer(loop, on_linger, ws, &ws->linger_timer);
-}
-
-/*
- * Returns whether the slot takes matched processes only. The kernel side matches names: a rule
- * without a name selects everything in the cgroup, a process that has just begun among it.
- */
-static bool is_by_process(const struct watch *w)
-{
-	bool by_process = w->root || (w->n_bindings > 0 && !w->requested);
-
-	for (size_t i = 0; i < w->n_bindings; i++) {
-		const struct rule *rule = w->bindings[i].rule;
-
-		by_process = by_process && rule->comm[0] && (w->root || rule->scope_process);
-	}
-	return by_process;
 }
 
 void bindings_refresh(struct watch *w)

@@ -32,7 +32,8 @@ struct binding *binding_find(struct watch *w, const struct rule *rule);
 
 /*
  * Removes bindings that nothing keeps alive and that do not linger. Removes the watch when it has
- * no binding and no request left; `reason` is for watch.stop.
+ * no binding and no request left; `reason` is for watch.stop. Else updates what depends on its
+ * bindings and on whether a request keeps it.
  */
 void bindings_release(struct watch *w, const char *reason);
 

@@ -201,6 +201,32 @@ static void release_watch(struct watch *w, const struct session *s)
 	bindings_release(w, "no_process");
 }
 
+static bool is_captured(const struct triggers *t, uint32_t tgid)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++) {
+		const struct session *s = t->sessions->running[i];
+
+		if (s && s->target.only_tgid == tgid)
+			return true;
+	}
+	return false;
+}
+
+void triggers_release_process(const struct triggers *t, uint32_t tgid)
+{
+	struct process *p;
+	uint64_t id;
+
+	if (is_captured(t, tgid))
+		return;
+	idmap_for_each (&t->watches->processes->by_id, i, id, p) {
+		if (!p->requested || p->tgid != tgid)
+			continue;
+		p->requested = false;
+		process_targets_match(t->targets, p);
+	}
+}
+
 void triggers_step(struct triggers *t, uint64_t now_ns)
 {
 	struct session *s;
@@ -212,6 +238,8 @@ void triggers_step(struct triggers *t, uint64_t now_ns)
 		shares_put(t->shares, s->owner);
 		if (w)
 			release_watch(w, s);
+		if (s->target.only_tgid)
+			triggers_release_process(t, s->target.only_tgid);
 		report_thread_put(t->reporter, TAKE_PTR(s->result));
 		session_free(s);
 		schedule_sessions(t->schedule, (uint32_t)t->sessions->count);

@@ -13,6 +13,7 @@
 
 #include "consumer/io/schedule.h"
 #include "consumer/output/event_log.h"
+#include "consumer/process/process_targets.h"
 #include "consumer/report/report_thread.h"
 #include "consumer/rules/shares.h"
 #include "consumer/session/session.h"
@@ -28,6 +29,7 @@ struct triggers {
 	struct watches *watches;
 	struct shares *shares;
 	struct report_thread *reporter;
+	const struct process_targets *targets;
 	uint64_t held; /* triggers that were held back */
 };
 
@@ -54,6 +56,12 @@ struct trigger {
  */
 int trigger_fire(struct triggers *t, const struct trigger *trigger, struct session **ret_session,
 		 struct trigger_held *ret_held);
+
+/*
+ * Takes back that a request asked for process `tgid` (struct process.requested), unless a session
+ * of it runs: the kernel side no longer samples it for that reason.
+ */
+void triggers_release_process(const struct triggers *t, uint32_t tgid);
 
 /*
  * Hands sessions that have ended and settled to the report thread, and sets their watches back to

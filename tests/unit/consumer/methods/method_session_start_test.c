@@ -3,6 +3,7 @@
  */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
+#include <bpf/bpf.h>
 #include <stdio.h>
 
 #include "consumer/control/control_request.h"
@@ -225,6 +226,41 @@ static void test_pid(void **state)
 	assert_int_equal(fake->a.watches.count, 0);
 }
 
+/* A request widens the slot for the time of its session, and asks for a process no longer. */
+static void test_request_leaves_no_trace(void **state)
+{
+	struct process_key key = { .tgid = (uint32_t)group.pid, .start_ns = 5 };
+	struct target target;
+	struct session *s;
+	struct process *p;
+	char params[128];
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	fake_rules(fake, "{\"version\":1,\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":"
+			 "\"node\"},\"capture\":{\"scope\":\"process\"}}]}");
+	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
+	w = idmap_get(&fake->a.watches.by_cgroup, group.id);
+	assert_int_equal(fake->slots[w->slot].flags, SLOT_BY_PROCESS);
+	assert_int_equal(process_get(&fake->a.processes, key.tgid, key.start_ns, &p), 0);
+	p->requested = true;
+	assert_int_equal(process_targets_match(&fake->a.targets, p), 0);
+	snprintf(params, sizeof(params), "{\"pid\":%d,\"during_ms\":100}", group.pid);
+	s = expect_session(params, 100);
+	assert_true(s->target.shared);
+	assert_int_equal(fake->slots[w->slot].flags, 0);
+	/* A second request, which is held back, takes nothing away from the first. */
+	triggers_release_process(&fake->a.triggers, key.tgid);
+	assert_true(p->requested);
+	end_session(s);
+	assert_int_equal(fake->slots[w->slot].flags, SLOT_BY_PROCESS);
+	assert_true(w->by_process);
+	assert_false(p->requested);
+	assert_int_equal(bpf_map_lookup_elem(fake->a.pins.targets_fd, &key, &target), 0);
+	assert_false(target.flags & TARGET_MATCHED);
+}
+
 /* All slots are taken: said so, and nothing of the attempt is left. */
 static void test_no_slot(void **state)
 {
@@ -256,6 +292,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rule, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cgroup, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pid, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_request_leaves_no_trace, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_slot, setup, teardown),
 	};
 
