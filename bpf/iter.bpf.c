@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * iter.bpf.c: what an unprivileged reader may ask the kernel for: processes that rules match,
- * executable mappings of watched processes, and text symbols. The iterators change only the bits of
+ * iter.bpf.c: what an unprivileged reader may ask the kernel for: processes that rules match, and
+ * executable mappings of watched processes (ksyms.bpf.c: symbols). They change only the bits of
  * process_marks.h and, for `ranges`, a table. Any number of readers may read them at once.
  */
 #include <linux/bpf.h>
@@ -10,7 +10,7 @@
 
 #include <bpf/bpf_core_read.h>
 
-#include "bpf/inode_times.h"
+#include "bpf/file_version.h"
 #include "bpf/mapped_file.h"
 #include "bpf/memory_thread.h"
 #include "bpf/process_marks.h"
@@ -21,9 +21,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define KSYM_NAME_BYTES	  512 /* KSYM_NAME_LEN */
-#define KSYM_MODULE_BYTES 56  /* MODULE_NAME_LEN on 64 bits */
-#define RECORD_ALIGN	  8
+#define RECORD_ALIGN 8
 
 /*
  * One show of an iterator may write at most the seq buffer of 32 KiB and fails with -E2BIG beyond
@@ -38,11 +36,6 @@ _Static_assert(SHOW_BYTES + 2 * (sizeof(struct mapping_record) + MAPPING_PATH_BY
 struct mapping_scratch {
 	struct mapping_record record;
 	char path[MAPPING_PATH_BYTES + RECORD_ALIGN]; /* the record's path[]: directly behind it */
-};
-
-struct ksym_scratch {
-	struct ksym_record record;
-	char names[KSYM_NAME_BYTES + KSYM_MODULE_BYTES + RECORD_ALIGN];
 };
 
 /*
@@ -60,7 +53,6 @@ struct tree_scratch {
 
 union reader_scratch {
 	struct mapping_scratch mapping;
-	struct ksym_scratch ksym;
 	struct tree_scratch tree;
 };
 
@@ -79,6 +71,8 @@ extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struc
 				 __u64 address) __weak __ksym;
 extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *it) __weak __ksym;
 extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __weak __ksym;
+extern struct task_struct *bpf_task_from_pid(__s32 pid) __weak __ksym;
+extern void bpf_task_release(struct task_struct *task) __weak __ksym;
 
 static __always_inline union reader_scratch *reader_scratch(void)
 {
@@ -213,31 +207,6 @@ static __always_inline __u32 page_shift(void)
 #endif
 }
 
-/* Sets the members that say which file is mapped; NULL: none. */
-static __always_inline void fill_mapping_file(struct mapping_record *record, struct file *file,
-					      __u64 file_offset)
-{
-	const struct inode *inode;
-
-	record->file_offset = 0;
-	record->inode = 0;
-	record->file_bytes = 0;
-	record->changed_ns = 0;
-	record->written_ns = 0;
-	record->device = 0;
-	record->generation = 0;
-	if (!file)
-		return;
-	inode = file->f_inode;
-	record->file_offset = file_offset;
-	record->inode = inode->i_ino;
-	record->file_bytes = inode->i_size;
-	record->changed_ns = inode_times_changed(inode);
-	record->written_ns = inode_times_written(inode);
-	record->device = inode->i_sb->s_dev;
-	record->generation = inode->i_generation;
-}
-
 /* Sets the path. A path that is too long is left out and marked (-ENAMETOOLONG of d_path). */
 static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct file *file)
 {
@@ -284,7 +253,7 @@ static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_
 	s->record.path_bytes = 0;
 	if (s->record.flags & MAPPING_ANON)
 		file = 0;
-	fill_mapping_file(&s->record, file, (__u64)vma->vm_pgoff << page_shift());
+	file_version_fill(&s->record, file, (__u64)vma->vm_pgoff << page_shift());
 	if (file)
 		fill_mapping_path(s, file);
 	bytes = s->record.path_bytes;
@@ -309,22 +278,19 @@ static __always_inline void write_continuation(struct seq_file *seq, struct task
 }
 
 /*
- * Lists mappings by the open-coded iterator (Linux 6.7 and newer), which walks only those of the
- * wanted processes. One show writes all of a process, so it stops at SHOW_BYTES.
+ * Lists the mappings of `task` by the open-coded iterator (Linux 6.7 and newer), which walks only
+ * those of the wanted processes. One show writes all of a process, so it stops at SHOW_BYTES.
  */
-SEC("iter/task")
-int vmas_open(struct bpf_iter__task *ctx)
+static __always_inline int list_mappings(const struct bpf_iter_meta *meta, struct task_struct *task,
+					 const struct control *c)
 {
-	struct seq_file *seq = ctx->meta->seq;
-	struct task_struct *task = ctx->task;
-	const struct control *c = control_get();
 	struct vm_area_struct *vma;
 	struct bpf_iter_task_vma it;
 	union reader_scratch *s;
 	__u32 written = 0;
 	int r;
 
-	if (!task || !c || !may_list_mappings(task, c, ctx->meta))
+	if (!may_list_mappings(task, c, meta))
 		return 0;
 	s = reader_scratch();
 	if (!s)
@@ -332,13 +298,44 @@ int vmas_open(struct bpf_iter__task *ctx)
 	r = bpf_iter_task_vma_new(&it, task, READ_WORD(c->vma_from));
 	while ((vma = bpf_iter_task_vma_next(&it))) {
 		if (written > SHOW_BYTES) {
-			write_continuation(seq, task, vma->vm_start);
+			write_continuation(meta->seq, task, vma->vm_start);
 			break;
 		}
-		written += write_mapping(seq, &s->mapping, task, vma);
+		written += write_mapping(meta->seq, &s->mapping, task, vma);
 	}
 	bpf_iter_task_vma_destroy(&it);
 	return r == -EBUSY;
+}
+
+SEC("iter/task")
+int vmas_open(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	const struct control *c = control_get();
+
+	return task && c ? list_mappings(ctx->meta, task, c) : 0;
+}
+
+/*
+ * The same for the one process that control.vma_tgid names, without a walk over all tasks. The
+ * iterator runs over `control`, which has one element, so that the program runs once for each
+ * reading. An unprivileged reader can cause that by a read(2) alone.
+ */
+SEC("iter/bpf_map_elem")
+int vmas_pid(struct bpf_iter__bpf_map_elem *ctx)
+{
+	const struct control *c = control_get();
+	struct task_struct *task;
+	int r;
+
+	if (!ctx->key || !c)
+		return 0;
+	task = bpf_task_from_pid(READ_WORD(c->vma_tgid));
+	if (!task)
+		return 0;
+	r = list_mappings(ctx->meta, task, c);
+	bpf_task_release(task);
+	return r;
 }
 
 /* A walk over the tree of mappings of one process. */
@@ -413,27 +410,28 @@ int vmas_tree(struct bpf_iter__task *ctx)
 	return s->tree.broken ? 1 : 0;
 }
 
-/*
- * Fills a table with the ranges of the process that `unwind_claims` names, as `vmas` would list
- * them. It is a program of its own because it stores what it has found itself, in a map that only
- * it writes.
- */
-SEC("iter/task")
-int ranges(struct bpf_iter__task *ctx)
+static __always_inline const struct unwind_claims *claims_get(void)
 {
-	struct seq_file *seq = ctx->meta->seq;
-	struct task_struct *task = ctx->task;
-	const struct control *c = control_get();
-	const struct unwind_claims *claims;
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&unwind_claims, &zero);
+}
+
+/*
+ * Fills a table with the ranges of `task` if `unwind_claims` names its process, as `vmas` would
+ * list them. The programs that call it are apart from `vmas` because they store what they have
+ * found themselves, in a map that only they write.
+ */
+static __always_inline int fill_ranges(const struct bpf_iter_meta *meta, struct task_struct *task,
+				       const struct unwind_claims *claims)
+{
 	struct ranges_record record = {};
 	struct ranges_writer w = {};
-	__u32 zero = 0, number;
+	__u32 number;
 
-	claims = bpf_map_lookup_elem(&unwind_claims, &zero);
-	if (!task || !c || !claims || (__u32)task->tgid != READ_WORD(claims->tgid) ||
-	    !is_of_process(task) ||
+	if ((__u32)task->tgid != READ_WORD(claims->tgid) || !is_of_process(task) ||
 	    task->group_leader->start_boottime != READ_WORD(claims->start_ns) ||
-	    !is_watched_process(task) || !memory_thread_is_chosen(task, ctx->meta))
+	    !is_watched_process(task) || !memory_thread_is_chosen(task, meta))
 		return 0;
 	number = READ_WORD(claims->table);
 	w.ranges = bpf_map_lookup_elem(&unwind_ranges, &number);
@@ -446,53 +444,33 @@ int ranges(struct bpf_iter__task *ctx)
 	record.missed = w.missed;
 	record.cut = w.cut;
 	__sync_lock_test_and_set(&w.ranges->busy, 0);
-	bpf_seq_write(seq, &record, sizeof(record));
+	bpf_seq_write(meta->seq, &record, sizeof(record));
 	return 0;
 }
 
-/* Returns true for t, T, w and W of nm(1): text, and weak symbols, which in the kernel are text. */
-static __always_inline bool is_text(char type)
+SEC("iter/task")
+int ranges(struct bpf_iter__task *ctx)
 {
-	type |= 0x20;
-	return type == 't' || type == 'w';
+	struct task_struct *task = ctx->task;
+	const struct unwind_claims *claims = claims_get();
+
+	return task && claims ? fill_ranges(ctx->meta, task, claims) : 0;
 }
 
-SEC("iter/ksym")
-int ksyms(struct bpf_iter__ksym *ctx)
+/* The same without a walk over all tasks, as vmas_pid. */
+SEC("iter/bpf_map_elem")
+int ranges_pid(struct bpf_iter__bpf_map_elem *ctx)
 {
-	struct kallsym_iter *ksym = ctx->ksym;
-	union reader_scratch *s;
-	__u64 name, module, bytes;
-	long r;
+	const struct unwind_claims *claims = claims_get();
+	struct task_struct *task;
+	int r;
 
-	if (!ksym || !is_text(ksym->type))
+	if (!ctx->key || !claims)
 		return 0;
-	s = reader_scratch();
-	if (!s)
+	task = bpf_task_from_pid(READ_WORD(claims->tgid));
+	if (!task)
 		return 0;
-	r = bpf_probe_read_kernel_str(s->ksym.names, KSYM_NAME_BYTES, ksym->name);
-	if (r <= 0)
-		return 0;
-	name = r;
-	asm volatile("" : "+r"(name));
-	if (name > KSYM_NAME_BYTES)
-		return 0;
-	r = bpf_probe_read_kernel_str(s->ksym.names + name, KSYM_MODULE_BYTES, ksym->module_name);
-	if (r <= 0)
-		return 0;
-	module = r;
-	asm volatile("" : "+r"(module));
-	if (module > KSYM_MODULE_BYTES)
-		return 0;
-	__builtin_memset(s->ksym.names + name + module, 0, RECORD_ALIGN);
-	bytes = pad_bytes(sizeof(s->ksym.record) + name + module);
-	s->ksym.record.address = ksym->value;
-	s->ksym.record.name_bytes = name;
-	s->ksym.record.module_bytes = module;
-	s->ksym.record.record_bytes = bytes;
-	asm volatile("" : "+r"(bytes));
-	if (bytes > sizeof(s->ksym))
-		return 0;
-	bpf_seq_write(ctx->meta->seq, &s->ksym.record, bytes);
-	return 0;
+	r = fill_ranges(ctx->meta, task, claims);
+	bpf_task_release(task);
+	return r;
 }

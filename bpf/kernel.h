@@ -191,6 +191,13 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
+struct bpf_iter__bpf_map_elem {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	void *key; /* NULL after the last element */
+	void *value;
+};
+
 struct kallsym_iter {
 	unsigned long value;
 	char type;

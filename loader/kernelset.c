@@ -84,13 +84,21 @@ static bool has_vma_iterator(void)
 	return row.state == PREFLIGHT_PRESENT;
 }
 
+/*
+ * A kernel with the open-coded iterator has bpf_task_from_pid too (6.2 and newer), so it takes the
+ * programs that find a process by its pid.
+ */
 static int choose_programs(struct trocar *skeleton, bool vma_open_coded)
 {
+	struct bpf_program *const newer[] = { skeleton->progs.vmas_open, skeleton->progs.vmas_pid,
+					      skeleton->progs.ranges_pid };
 	int r;
 
-	r = bpf_program__set_autoload(skeleton->progs.vmas_open, vma_open_coded);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(newer); i++) {
+		r = bpf_program__set_autoload(newer[i], vma_open_coded);
+		if (r < 0)
+			return r;
+	}
 	return bpf_program__set_autoload(skeleton->progs.vmas_tree, !vma_open_coded);
 }
 
@@ -161,7 +169,25 @@ struct attachment {
 	struct bpf_link **link;
 };
 
-#define LINKS (7 + 4)
+#define LINKS (7 + 6)
+
+/*
+ * Gives pins that have two bodies the one that this kernel can load: `vmas` vmas_open instead of
+ * vmas_tree on newer kernels; `vmas_pid` and `ranges_pid` the walk over all tasks on older ones.
+ */
+static void choose_body(const struct kernelset *set, struct attachment *a)
+{
+	struct trocar *s = set->skeleton;
+
+	if (set->vma_open_coded && a->program == s->progs.vmas_tree) {
+		a->program = s->progs.vmas_open;
+		a->link = &s->links.vmas_open;
+	} else if (!set->vma_open_coded && a->program == s->progs.vmas_pid) {
+		a->program = s->progs.vmas_tree;
+	} else if (!set->vma_open_coded && a->program == s->progs.ranges_pid) {
+		a->program = s->progs.ranges;
+	}
+}
 
 /* Lists the programs that attach by their section: tracepoints and iterators. */
 static size_t list_attachments(const struct kernelset *set, struct attachment list[LINKS])
@@ -175,24 +201,33 @@ static size_t list_attachments(const struct kernelset *set, struct attachment li
 #define PIN_PROG(name, help)
 #define PIN_ITER(name_, help) \
 	list[n++] = (struct attachment){ #name_, s->progs.name_, &s->links.name_ };
-/*
- * The pin `vmas` has two bodies: vmas_tree here; vmas_open replaces it below where the kernel has
- * it.
- */
-#define vmas vmas_tree
+#define vmas vmas_tree /* choose_body replaces it where the kernel has the iterator */
 #include "shared/abi/pins.def"
 #undef vmas
 #undef PIN_ITER
 #undef PIN_LINK
 #undef PIN_PROG
 #undef PIN_MAP
-	for (size_t i = 0; i < n; i++) {
-		if (!set->vma_open_coded || list[i].program != s->progs.vmas_tree)
-			continue;
-		list[i].program = s->progs.vmas_open;
-		list[i].link = &s->links.vmas_open;
-	}
+	for (size_t i = 0; i < n; i++)
+		choose_body(set, &list[i]);
 	return n;
+}
+
+/*
+ * Attaches a program by its section. An iterator over the elements of a map also needs the map:
+ * `control`, which has one element.
+ */
+static struct bpf_link *attach_program(const struct kernelset *set,
+				       const struct bpf_program *program)
+{
+	union bpf_iter_link_info info = { .map.map_fd = (uint32_t)bpf_map__fd(
+						  set->skeleton->maps.control) };
+	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
+		    .link_info_len = sizeof(info));
+
+	if (program == set->skeleton->progs.vmas_pid || program == set->skeleton->progs.ranges_pid)
+		return bpf_program__attach_iter(program, &options);
+	return bpf_program__attach(program);
 }
 
 static int write_abi(const struct kernelset *set, const struct options *o)
@@ -235,7 +270,7 @@ int kernelset_attach(struct kernelset *set, const struct options *o, const char 
 
 	for (size_t i = 0; i < n; i++) {
 		*ret_what = list[i].name;
-		*list[i].link = bpf_program__attach(list[i].program);
+		*list[i].link = attach_program(set, list[i].program);
 		if (!*list[i].link)
 			return -errno;
 	}

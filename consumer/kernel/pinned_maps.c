@@ -55,7 +55,9 @@ static const struct {
 } path_rows[] = {
 	{ "tasks", offsetof(struct pinned_maps, tasks_path) },
 	{ "vmas", offsetof(struct pinned_maps, vmas_path) },
+	{ "vmas_pid", offsetof(struct pinned_maps, vmas_pid_path) },
 	{ "ranges", offsetof(struct pinned_maps, ranges_path) },
+	{ "ranges_pid", offsetof(struct pinned_maps, ranges_pid_path) },
 	{ "ksyms", offsetof(struct pinned_maps, ksyms_path) },
 };
 
@@ -310,7 +312,9 @@ void pinned_maps_done(struct pinned_maps *pins)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(path_rows); i++)
 		free(*(char **)((char *)pins + path_rows[i].offset));
-	pins->tasks_path = pins->vmas_path = pins->ranges_path = pins->ksyms_path = NULL;
+	pins->tasks_path = pins->ksyms_path = NULL;
+	pins->vmas_path = pins->vmas_pid_path = NULL;
+	pins->ranges_path = pins->ranges_pid_path = NULL;
 }
 
 int pinned_maps_counters(const struct pinned_maps *pins, uint32_t slot,

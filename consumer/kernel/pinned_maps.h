@@ -40,7 +40,9 @@ struct pinned_maps {
 	int rules_fd[2], cgroups_fd[2];
 	int signal_fd[PINNED_MAP_COUNT_]; /* counters of signals; 0: the map has a member above */
 	struct ring samples, events, errors;
-	char *tasks_path, *vmas_path, *ranges_path, *ksyms_path; /* pinned iterators, owned */
+	/* Pinned iterators, owned. The `_pid` ones look at one process, the others at every task.
+	 */
+	char *tasks_path, *vmas_path, *vmas_pid_path, *ranges_path, *ranges_pid_path, *ksyms_path;
 };
 
 /*

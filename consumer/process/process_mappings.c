@@ -56,6 +56,22 @@ static void keep_before(struct process *p, const struct mappings *fresh)
 	p->maps = (struct mappings){};
 }
 
+/*
+ * Reads by pid first. Where that lists nothing of a living process, its main thread may have ended:
+ * the walk over all tasks finds another thread.
+ */
+static int read_mappings(const struct process_mappings *m, const struct process *p,
+			 struct mappings *ret_mappings)
+{
+	int r = mappings_read(m->pins->vmas_pid_path, m->pins->control, p->tgid, p->start_ns,
+			      m->symbols, ret_mappings);
+
+	if (r != -EACCES)
+		return r;
+	return mappings_read(m->pins->vmas_path, m->pins->control, p->tgid, p->start_ns, m->symbols,
+			     ret_mappings);
+}
+
 bool process_mappings_read(struct process_mappings *m, struct process *p, uint64_t not_before_ns)
 {
 	static const struct mappings none;
@@ -69,8 +85,7 @@ bool process_mappings_read(struct process_mappings *m, struct process *p, uint64
 	if (p->gone_ns || (p->tried_ns && now - p->tried_ns < MAP_EVERY_NS))
 		return p->maps.count;
 	p->tried_ns = now;
-	r = mappings_read(m->pins->vmas_path, m->pins->control, p->tgid, p->start_ns, m->symbols,
-			  &fresh);
+	r = read_mappings(m, p, &fresh);
 	if (r < 0 && r != -EOVERFLOW)
 		return p->maps.count;
 

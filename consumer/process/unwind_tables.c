@@ -158,6 +158,19 @@ static ssize_t take_record(void *context, const uint8_t *data, size_t bytes)
 }
 
 /*
+ * Makes the kernel side fill the table that the claims name. Asks by pid first, as
+ * process_mappings.c does. 0; the record stays as it is when the process was not found.
+ */
+static int read_ranges(const struct unwind_tables *all, struct ranges_record *record)
+{
+	int r = iterator_read(all->pins->ranges_pid_path, take_record, record);
+
+	if (r < 0 || record->table_generation)
+		return r;
+	return iterator_read(all->pins->ranges_path, take_record, record);
+}
+
+/*
  * Makes the kernel side write the confirmed ranges of the plan into table `number`. 0 with its
  * record; -ESRCH when the process has ended or has another image now.
  */
@@ -174,7 +187,7 @@ static int fill_table(const struct unwind_tables *all, const struct process *p, 
 		claims->table = number;
 		unwind_plan_claim(p->unwind.plan, claims);
 		__atomic_store_n(&claims->tgid, p->tgid, __ATOMIC_RELEASE);
-		r = iterator_read(all->pins->ranges_path, take_record, &record);
+		r = read_ranges(all, &record);
 		__atomic_store_n(&claims->tgid, 0, __ATOMIC_RELEASE);
 		if (r < 0)
 			return r;

@@ -37,6 +37,8 @@ static void load(void)
 	if (!skel || !peer)
 		tool_die("the BPF objects");
 	bpf_program__set_autoload(skel->progs.vmas_open, false);
+	bpf_program__set_autoload(skel->progs.vmas_pid, false);
+	bpf_program__set_autoload(skel->progs.ranges_pid, false);
 	bpf_program__set_autoload(skel->progs.vmas_tree, false);
 	if (trocar__load(skel) < 0)
 		tool_die("load");

@@ -157,6 +157,8 @@ static void load(void)
 	if (!b.peer || !b.skel)
 		tool_die("the BPF objects");
 	bpf_program__set_autoload(b.skel->progs.vmas_open, open_coded);
+	bpf_program__set_autoload(b.skel->progs.vmas_pid, open_coded);
+	bpf_program__set_autoload(b.skel->progs.ranges_pid, open_coded);
 	bpf_program__set_autoload(b.skel->progs.vmas_tree, !open_coded);
 	if (trocar__load(b.skel) < 0)
 		tool_die("load");

@@ -78,6 +78,8 @@ static void apply(struct harness *h, const struct harness_options *o)
 	h->open_coded = !o->vmas_tree && kernel_has_open_coded();
 	h->vmas = h->open_coded ? skel->progs.vmas_open : skel->progs.vmas_tree;
 	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_open, h->open_coded), 0);
+	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_pid, h->open_coded), 0);
+	assert_int_equal(bpf_program__set_autoload(skel->progs.ranges_pid, h->open_coded), 0);
 	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_tree, !h->open_coded), 0);
 	skel->rodata->scoped = o->scoped;
 	if (o->samples_bytes)

@@ -119,6 +119,9 @@ pid_t harness_start(void (*call)(void *context), void *context, const char *dir)
 /* Runs `call` in a forked child and waits for it; returns the child's pid. It must return 0. */
 pid_t harness_fork(int (*call)(void *context), void *context);
 
+/* Attaches an iterator; NULL when the kernel refuses. */
+struct bpf_link *harness_iterator(struct bpf_program *program);
+
 /* Reads iterator `program` to its end; the caller frees *ret_bytes. */
 size_t harness_read(struct bpf_program *program, char **ret_bytes);
 

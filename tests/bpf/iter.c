@@ -18,6 +18,7 @@
 
 #include "harness.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #define MAPPINGS_SEEN 2048
 #define MANY	      450
@@ -318,6 +319,84 @@ static void vmas_without_a_leader(void **state)
 	}
 }
 
+static bool has_programs_by_pid(void)
+{
+	struct harness *h = harness_new(NULL);
+	bool open_coded = h->open_coded;
+
+	harness_free(h);
+	if (!open_coded)
+		print_message("no open-coded iterator: this kernel walks over all tasks\n");
+	return open_coded;
+}
+
+static void vmas_pid_agrees_with_proc(void **state)
+{
+	struct harness *h;
+	pid_t pid;
+	struct list *list;
+
+	if (!has_programs_by_pid())
+		skip();
+	h = harness_new(NULL);
+	h->vmas = h->skel->progs.vmas_pid;
+	pid = harness_spawn("t-maps", "sleep", NULL);
+	list = mappings(h, pid);
+	/* Neither matched nor watched: not a word. */
+	assert_int_equal(list->count, 0);
+	free(list);
+	harness_target_set(h, pid, 0);
+	list = mappings(h, pid);
+	assert_true(compare(list, pid) > 2);
+	free(list);
+	harness_kill(pid);
+	/* Gone, and one that never was: nothing, and no error. */
+	list = mappings(h, pid);
+	assert_int_equal(list->count, 0);
+	free(list);
+	list = mappings(h, 0);
+	assert_int_equal(list->count, 0);
+	free(list);
+	harness_free(h);
+}
+
+/* How often the program ran while it was read once. */
+static uint64_t count_runs(struct bpf_program *program)
+{
+	_cleanup_close_ int stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	struct bpf_prog_info before = { 0 }, after = { 0 };
+	uint32_t bytes = sizeof(before);
+	_cleanup_free_ char *read = NULL;
+	int fd = bpf_program__fd(program);
+
+	assert_true(stats >= 0);
+	assert_int_equal(bpf_obj_get_info_by_fd(fd, &before, &bytes), 0);
+	harness_read(program, &read);
+	bytes = sizeof(after);
+	assert_int_equal(bpf_obj_get_info_by_fd(fd, &after, &bytes), 0);
+	return after.run_cnt - before.run_cnt;
+}
+
+/* A host of many tasks makes the reading of one process no dearer. */
+static void programs_by_pid_visit_no_other_task(void **state)
+{
+	struct harness *h;
+	pid_t pids[50];
+
+	if (!has_programs_by_pid())
+		skip();
+	h = harness_new(NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+		pids[i] = harness_spawn("t-crowd", "sleep", NULL);
+	harness_target_set(h, pids[0], 0);
+	h->control->vma_tgid = (uint32_t)pids[0];
+	/* The one element, and the end. */
+	assert_in_range(count_runs(h->skel->progs.vmas_pid), 1, 4);
+	assert_in_range(count_runs(h->skel->progs.ranges_pid), 1, 4);
+	assert_true(count_runs(h->skel->progs.vmas_open) >= ARRAY_SIZE(pids));
+	harness_free(h);
+}
+
 static void vmas_of_watched_cgroups_only(void **state)
 {
 	struct harness *h = harness_new(NULL);
@@ -506,6 +585,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(vmas_open_agrees_with_proc),
 		cmocka_unit_test(vmas_tree_agrees_with_proc),
 		cmocka_unit_test(vmas_without_a_leader),
+		cmocka_unit_test(vmas_pid_agrees_with_proc),
+		cmocka_unit_test(programs_by_pid_visit_no_other_task),
 		cmocka_unit_test(vmas_of_watched_cgroups_only),
 		cmocka_unit_test(vmas_tell_memory_from_files),
 		cmocka_unit_test(many_mappings_come_in_parts),

@@ -195,9 +195,30 @@ pid_t harness_fork(int (*call)(void *context), void *context)
 	return pid;
 }
 
+struct bpf_link *harness_iterator(struct bpf_program *program)
+{
+	LIBBPF_OPTS(bpf_iter_attach_opts, options);
+	union bpf_iter_link_info info = { 0 };
+	struct bpf_link *link;
+	int fd = -1;
+
+	/* Its own: it shows one element, as `control` does. */
+	if (!strcmp(bpf_program__section_name(program), "iter/bpf_map_elem")) {
+		fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "one", 4, 8, 1, NULL);
+		assert_true(fd >= 0);
+		info.map.map_fd = (uint32_t)fd;
+		options.link_info = &info;
+		options.link_info_len = sizeof(info);
+	}
+	link = bpf_program__attach_iter(program, &options);
+	if (fd >= 0)
+		close(fd);
+	return link;
+}
+
 size_t harness_read(struct bpf_program *program, char **ret_bytes)
 {
-	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	struct bpf_link *link = harness_iterator(program);
 	_cleanup_close_ int fd = -1;
 	size_t used = 0, space = 0;
 	char *bytes = NULL;

@@ -45,6 +45,16 @@ static void take_ranges(struct captive *c, const uint8_t *bytes, size_t n)
 		captive_look_at_process(c, "ranges", claims->tgid);
 }
 
+static void take_vmas_pid(struct captive *c, const uint8_t *bytes, size_t n)
+{
+	take_vmas(c, bytes, n);
+}
+
+static void take_ranges_pid(struct captive *c, const uint8_t *bytes, size_t n)
+{
+	take_ranges(c, bytes, n);
+}
+
 static void take_ksyms(struct captive *c, const uint8_t *bytes, size_t n)
 {
 }

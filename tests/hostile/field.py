@@ -22,7 +22,7 @@ RANGES = 512  # CAPTIVE_RANGES
 WATCHED, STRANGER, OUTSIDE = range(3)  # enum prey_kind
 TASK = struct.Struct("=QQIIII16s")  # struct task_record of shared/abi/abi.h
 SHOWS_MEMORY = {"mem", "environ", "auxv", "pagemap", "kmem"}
-ITERATORS = {"tasks", "vmas_open", "vmas_tree", "ranges", "ksyms"}
+ITERATORS = {"tasks", "vmas_open", "vmas_tree", "vmas_pid", "ranges", "ranges_pid", "ksyms"}
 ABI = bed.ROOT / "shared" / "abi"
 
 

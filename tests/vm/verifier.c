@@ -79,7 +79,10 @@ static int ask_for_logs(struct trocar *skeleton)
 	return 0;
 }
 
-/* Of the two bodies of `vmas`, the one that is wanted; the other one is not loaded. */
+/*
+ * Of the two bodies of `vmas`, the one that is wanted; the other one is not loaded. What finds a
+ * process by its pid goes with the open-coded one.
+ */
 static int load(struct trocar *skeleton, bool open_coded)
 {
 	int r;
@@ -91,6 +94,12 @@ static int load(struct trocar *skeleton, bool open_coded)
 	if (r < 0)
 		return r;
 	r = bpf_program__set_autoload(skeleton->progs.vmas_tree, !open_coded);
+	if (r < 0)
+		return r;
+	r = bpf_program__set_autoload(skeleton->progs.vmas_pid, open_coded);
+	if (r < 0)
+		return r;
+	r = bpf_program__set_autoload(skeleton->progs.ranges_pid, open_coded);
 	if (r < 0)
 		return r;
 	return trocar__load(skeleton);

@@ -86,7 +86,7 @@ static void fill_pins(struct fake *f)
 	p->events = ring_of(&f->events);
 	p->errors = ring_of(&f->errors);
 	p->tasks_path = f->tasks;
-	p->vmas_path = f->vmas;
+	p->vmas_path = p->vmas_pid_path = f->vmas;
 }
 
 static void ignore(void *context, uint32_t events)

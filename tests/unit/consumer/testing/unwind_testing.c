@@ -26,7 +26,7 @@ bool unwind_testing_start(struct unwind_testing *t, uint32_t elements)
 		own_memory(UNWIND_TESTING_TABLES * sizeof(*t->tables), (void **)&t->tables);
 	p->unwind_claims = calloc(1, sizeof(*p->unwind_claims));
 	snprintf(t->ranges, sizeof(t->ranges), "%s/ranges", t->fake->dir);
-	p->ranges_path = t->ranges;
+	p->ranges_path = p->ranges_pid_path = t->ranges;
 	assert_int_equal(process_unwind_start(&t->fake->a.unwind), 0);
 	return true;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * inode_times.h: reads the times of an inode, whose members Linux 6.6, 6.7 and 6.11 have renamed.
+ * file_version.h: reads from an inode what tells one version of a file from another. Linux 6.6, 6.7
+ * and 6.11 have renamed the members of the times.
  */
-#ifndef TROCAR_BPF_INODE_TIMES_H
-#define TROCAR_BPF_INODE_TIMES_H
+#ifndef TROCAR_BPF_FILE_VERSION_H
+#define TROCAR_BPF_FILE_VERSION_H
 
 #include <linux/types.h>
 
@@ -11,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel.h"
+#include "shared/abi/abi.h"
 
 /*
  * Returns nanoseconds. Values that come from a file system are foreign: they may wrap around, and
@@ -25,7 +27,7 @@ static __always_inline __u64 join_time(__s64 seconds, __u64 nanoseconds)
 #define CTIME_QUERIED 0x80000000u
 
 /* Returns when the inode was last changed (i_ctime). */
-static __always_inline __u64 inode_times_changed(const struct inode *inode)
+static __always_inline __u64 read_change_time(const struct inode *inode)
 {
 	const struct inode___underscored *underscored = (const void *)inode;
 	const struct inode___plain *plain = (const void *)inode;
@@ -38,7 +40,7 @@ static __always_inline __u64 inode_times_changed(const struct inode *inode)
 }
 
 /* Returns when the file's content was last written (i_mtime). */
-static __always_inline __u64 inode_times_written(const struct inode *inode)
+static __always_inline __u64 read_write_time(const struct inode *inode)
 {
 	const struct inode___underscored *underscored = (const void *)inode;
 	const struct inode___plain *plain = (const void *)inode;
@@ -48,6 +50,31 @@ static __always_inline __u64 inode_times_written(const struct inode *inode)
 	if (bpf_core_field_exists(underscored->__i_mtime))
 		return join_time(underscored->__i_mtime.tv_sec, underscored->__i_mtime.tv_nsec);
 	return join_time(plain->i_mtime.tv_sec, plain->i_mtime.tv_nsec);
+}
+
+/* Sets the members that say which file is mapped; NULL: none. */
+static __always_inline void file_version_fill(struct mapping_record *record, struct file *file,
+					      __u64 file_offset)
+{
+	const struct inode *inode;
+
+	record->file_offset = 0;
+	record->inode = 0;
+	record->file_bytes = 0;
+	record->changed_ns = 0;
+	record->written_ns = 0;
+	record->device = 0;
+	record->generation = 0;
+	if (!file)
+		return;
+	inode = file->f_inode;
+	record->file_offset = file_offset;
+	record->inode = inode->i_ino;
+	record->file_bytes = inode->i_size;
+	record->changed_ns = read_change_time(inode);
+	record->written_ns = read_write_time(inode);
+	record->device = inode->i_sb->s_dev;
+	record->generation = inode->i_generation;
 }
 
 #endif
