@@ -26,6 +26,12 @@
  */
 #define STALE_NS (20 * NSEC_PER_SEC)
 
+/* How long a session that has ended waits for samples that a drain left in the ring. */
+#define SETTLE_MORE_NS (2 * NSEC_PER_SEC)
+
+/* A stopping agent drains at most so often what is left. */
+#define LAST_DRAINS 100
+
 /* No rule asks for more than 30 s before a trigger. */
 #define RECORDER_KEEP_NS (31 * NSEC_PER_SEC)
 
@@ -64,6 +70,12 @@ static void forget_modules(struct agent *a, uint64_t now_ns)
 		report_thread_wake(a->reporter);
 }
 
+/* Whether this turn of the loop left records in a ring. */
+static bool has_rest(const struct agent *a)
+{
+	return a->pins.samples.cut || a->pins.events.cut || a->pins.errors.cut;
+}
+
 void agent_drain(struct agent *a)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -79,13 +91,16 @@ void agent_drain(struct agent *a)
 	kernel_errors_drain(&a->kernel_errors);
 	if (sessions_end_due(&a->sessions, now_ns))
 		drain_samples(&a->drain);
-	triggers_step(&a->triggers, now_ns);
+	/* Samples that still wait in the ring are no loss yet. */
+	triggers_step(&a->triggers, a->pins.samples.cut ? now_ns - SETTLE_MORE_NS : now_ns);
 	pressure_follow_drained(&a->pressure, now_ns);
 	losses_check(&a->losses);
 	health_check(&a->health, now_ns);
 	sampler_retry(&a->sampler);
 	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
 	forget_modules(a, now_ns);
+	if (has_rest(a))
+		schedule_drain_soon(&a->schedule);
 }
 
 static void on_scan_due(void *context)
@@ -312,7 +327,7 @@ int agent_run(struct agent *a)
 	sampler_start(&a->sampler);
 	greet_broker(a);
 	/* Samples that an earlier consumer left are of its watches: discard them. */
-	ring_drain(&a->pins.samples, pass_over, NULL);
+	ring_drain(&a->pins.samples, RING_ENDLESSLY, pass_over, NULL);
 	a->started = true;
 	agent_events_start(&a->telemetry, &gap);
 	r = rules_apply_file(&a->discovery);
@@ -337,7 +352,8 @@ static void let_go(struct agent *a)
 				session_end(&a->sessions, a->sessions.running[i]);
 		/* By then BPF programs that were running have written their records. */
 		usleep(60000);
-		agent_drain(a);
+		for (int i = 0; i == 0 || (has_rest(a) && i < LAST_DRAINS); i++)
+			agent_drain(a);
 		triggers_step(&a->triggers, clock_mono_ns() + NSEC_PER_SEC);
 	}
 	watches_done(&a->watches);

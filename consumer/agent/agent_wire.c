@@ -80,6 +80,7 @@ static void wire_watches(struct agent *a)
 static void wire_telemetry(struct agent *a)
 {
 	a->telemetry = (struct telemetry){
+		.loop = a->loop,
 		.host = &a->host,
 		.self = &a->self,
 		.pins = &a->pins,

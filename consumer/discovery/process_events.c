@@ -127,5 +127,5 @@ static void take_event(void *context, const void *record, size_t bytes)
 void process_events_drain(struct discovery *d)
 {
 	if (ring_used(&d->pins->events))
-		ring_drain(&d->pins->events, take_event, d);
+		ring_drain(&d->pins->events, RING_TURN_NS, take_event, d);
 }

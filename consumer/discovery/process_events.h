@@ -12,7 +12,7 @@
 
 struct discovery;
 
-/* Drains the events ring. */
+/* Drains the events ring, for RING_TURN_NS; pins->events.cut says that more is left. */
 void process_events_drain(struct discovery *d);
 
 /*

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 #define LOOP_BATCH 32 /* events taken per epoll_wait(2) */
@@ -28,6 +29,7 @@ struct loop {
 	int epoll_fd;
 	bool stop;
 	bool dispatching;
+	uint64_t longest_ns; /* of the turns since loop_longest_turn_ns */
 	struct loop_source *sources;
 	/* Sources removed inside a call: later events of this round may still point to them. */
 	struct loop_source *dead;
@@ -190,6 +192,14 @@ static void dispatch_events(struct loop *loop, const struct epoll_event *events,
 	free_list(&loop->dead);
 }
 
+uint64_t loop_longest_turn_ns(struct loop *loop)
+{
+	uint64_t longest_ns = loop->longest_ns;
+
+	loop->longest_ns = 0;
+	return longest_ns;
+}
+
 int loop_run(struct loop *loop)
 {
 	struct epoll_event events[LOOP_BATCH];
@@ -197,10 +207,12 @@ int loop_run(struct loop *loop)
 	loop->stop = false;
 	while (!loop->stop) {
 		int n = epoll_wait(loop->epoll_fd, events, LOOP_BATCH, -1);
+		uint64_t began_ns = clock_mono_ns();
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		dispatch_events(loop, events, n);
+		loop->longest_ns = MAX(loop->longest_ns, clock_mono_ns() - began_ns);
 	}
 	return 0;
 }

@@ -39,6 +39,13 @@ int loop_timer(struct loop *loop, loop_call call, void *context, struct loop_sou
 /* Sets the first expiry to first_ns from now (0 disarms), then every `every_ns` (0: once). */
 int loop_timer_set(struct loop_source *timer, uint64_t first_ns, uint64_t every_ns);
 
+/*
+ * Returns how long the longest turn of the loop took since the last call, in ns: from the return of
+ * epoll_wait(2) until every source that it named was served. The turn that calls counts for the
+ * next call.
+ */
+uint64_t loop_longest_turn_ns(struct loop *loop);
+
 /* Runs the loop until loop_stop is called. 0 or -errno. */
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);

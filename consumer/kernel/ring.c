@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shared/tools/macro.h"
+#include "shared/tools/clock.h"
 
 /*
  * The consumer gives room back to the producer after this many bytes: often enough that the
@@ -80,9 +80,19 @@ static const void *whole_record(struct ring *ring, size_t at, size_t bytes)
 	return ring->bounce;
 }
 
-/* Drains up to `producer` and returns the new position. Gives room back every RELEASE_BYTES. */
+/* Where the records of one drain go, and when it must end (clock_coarse_ns). */
+struct draining {
+	ring_call call;
+	void *context;
+	uint64_t until_ns;
+};
+
+/*
+ * Drains up to `producer`, or until the time is over, and returns the new position. Gives room back
+ * every RELEASE_BYTES.
+ */
 static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned long producer,
-			      ring_call call, void *context)
+			      const struct draining *d)
 {
 	size_t mask = ring->size - 1;
 	unsigned long released = pos;
@@ -112,7 +122,7 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
 				whole_record(ring, (at + BPF_RINGBUF_HDR_SZ) & mask, bytes);
 
 			if (record)
-				call(context, record, bytes);
+				d->call(d->context, record, bytes);
 			else
 				ring->bad++;
 			ring->records++;
@@ -121,6 +131,10 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
 		if (pos - released >= RELEASE_BYTES || pos - released >= ring->size / 4) {
 			__atomic_store_n(ring->consumer_pos, pos, __ATOMIC_RELEASE);
 			released = pos;
+		}
+		if (pos < producer && clock_coarse_ns() >= d->until_ns) {
+			ring->cut = true;
+			break;
 		}
 	}
 	return pos;
@@ -132,16 +146,18 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
  * producer_pos and its store of consumer_pos no wake-up comes. So the consumer loads producer_pos
  * again after the store; both are sequentially consistent.
  */
-size_t ring_drain(struct ring *ring, ring_call call, void *context)
+size_t ring_drain(struct ring *ring, uint64_t budget_ns, ring_call call, void *context)
 {
+	const struct draining d = { call, context, clock_coarse_ns() + budget_ns };
 	unsigned long pos = *ring->consumer_pos, producer, before;
 	uint64_t records = ring->records;
 
+	ring->cut = false;
 	do {
 		before = pos;
 		producer = __atomic_load_n(ring->producer_pos, __ATOMIC_SEQ_CST);
-		pos = drain_to(ring, pos, producer, call, context);
+		pos = drain_to(ring, pos, producer, &d);
 		__atomic_store_n(ring->consumer_pos, pos, __ATOMIC_SEQ_CST);
-	} while (pos != before);
+	} while (pos != before && !ring->cut);
 	return (size_t)(ring->records - records);
 }

@@ -7,8 +7,11 @@
 #ifndef TROCAR_CONSUMER_KERNEL_RING_H
 #define TROCAR_CONSUMER_KERNEL_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "shared/tools/macro.h"
 
 struct ring {
 	int fd;
@@ -21,9 +24,14 @@ struct ring {
 	size_t bounce_bytes;
 	uint64_t records; /* drained so far */
 	uint64_t bad;	  /* impossible lengths: the ring is then skipped to its end */
+	bool cut;	  /* the last drain ran out of time and left records */
 };
 
 #define RING_RECORD_MAX (64u << 10)
+
+/* Budgets of one drain: of a turn of the main loop, and none. */
+#define RING_TURN_NS   (10 * NSEC_PER_MSEC)
+#define RING_ENDLESSLY (UINT64_MAX / 2)
 
 /* Maps the ring `fd` (taken over), which has `size` bytes of data. 0 or -errno. */
 int ring_open(int fd, size_t size, struct ring *ret_ring);
@@ -32,10 +40,12 @@ void ring_done(struct ring *ring);
 typedef void (*ring_call)(void *context, const void *record, size_t bytes);
 
 /*
- * Passes every committed record to `call` and gives the room back in batches. The record is aligned
+ * Passes committed records to `call` until none is left, or until `budget_ns` is over (by
+ * clock_coarse_ns; at least one record): then sets ring->cut, and the caller must call again soon,
+ * because no wake-up comes for what is left. Gives the room back in batches. The record is aligned
  * to 8 and valid during the call only. Returns the number of records.
  */
-size_t ring_drain(struct ring *ring, ring_call call, void *context);
+size_t ring_drain(struct ring *ring, uint64_t budget_ns, ring_call call, void *context);
 
 /* Returns the number of bytes that wait in the ring. */
 size_t ring_used(const struct ring *ring);

@@ -124,6 +124,6 @@ static void take_record(void *context, const void *record, size_t bytes)
 
 void drain_samples(struct drain *d)
 {
-	ring_drain(&d->pins->samples, take_record, d);
+	ring_drain(&d->pins->samples, RING_TURN_NS, take_record, d);
 	process_unwind_step(d->unwind);
 }

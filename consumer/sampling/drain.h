@@ -47,8 +47,9 @@ struct drain {
 };
 
 /*
- * Drains the samples ring, then builds the unwind tables of the processes whose mappings it had to
- * read. Any handler of the main thread may call it: it starts and ends no session and no watch.
+ * Drains the samples ring, for RING_TURN_NS (pins->samples.cut says that more is left), then builds
+ * the unwind tables of the processes whose mappings it had to read. Any handler of the main thread
+ * may call it: it starts and ends no session and no watch.
  */
 void drain_samples(struct drain *d);
 

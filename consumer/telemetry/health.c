@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/io/loop.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/telemetry/telemetry.h"
 #include "shared/tools/cleanup.h"
@@ -88,6 +89,7 @@ static void begin_line(struct health *h, uint64_t now_ns)
 	struct output_queue_stats output;
 
 	output_queue_stats(t->output, &output);
+	(void)loop_longest_turn_ns(t->loop);
 	*h = (struct health){
 		.telemetry = t,
 		.every_ns = h->every_ns,
@@ -151,6 +153,7 @@ static void say_line(const struct health *h, uint64_t now_ns)
 	jsonw_u64(&w, "interval_ms", interval_ns / NSEC_PER_MSEC);
 	jsonw_u64(&w, "cpu_us", cpu_ns / 1000);
 	jsonw_milli(&w, "cpu_pct", (int64_t)(cpu_ns * 100000 / interval_ns));
+	jsonw_u64(&w, "longest_turn_ms", loop_longest_turn_ns(t->loop) / NSEC_PER_MSEC);
 	jsonw_u64(&w, "resident_bytes", health_resident_bytes());
 	jsonw_u64(&w, "watches", t->watches->count);
 	jsonw_u64(&w, "processes", t->processes->by_id.count - t->processes->gone);

@@ -73,5 +73,5 @@ static void take_error(void *context, const void *record, size_t bytes)
 void kernel_errors_drain(struct kernel_errors *k)
 {
 	if (ring_used(&k->pins->errors))
-		ring_drain(&k->pins->errors, take_error, k);
+		ring_drain(&k->pins->errors, RING_TURN_NS, take_error, k);
 }

@@ -26,6 +26,7 @@ struct broker_client;
 
 /* All borrowed. */
 struct telemetry {
+	struct loop *loop;
 	const struct host *host;
 	const struct policy_self *self;
 	const struct pinned_maps *pins;

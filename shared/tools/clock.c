@@ -21,6 +21,11 @@ uint64_t clock_mono_ns(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
+uint64_t clock_coarse_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC_COARSE);
+}
+
 uint64_t clock_boot_ns(void)
 {
 	return read_clock(CLOCK_BOOTTIME);

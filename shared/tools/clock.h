@@ -12,6 +12,12 @@
 /* Returns CLOCK_MONOTONIC in ns, the clock of bpf_ktime_get_ns. */
 uint64_t clock_mono_ns(void);
 
+/*
+ * Returns CLOCK_MONOTONIC_COARSE in ns: the same clock as of the last timer tick of the kernel (1
+ * to 10 ms), for a few ns. For time budgets that are looked at after each record.
+ */
+uint64_t clock_coarse_ns(void);
+
 /* Returns CLOCK_BOOTTIME in ns, the clock of a process's start time. */
 uint64_t clock_boot_ns(void);
 

@@ -67,7 +67,7 @@ static void count(void *context, const void *record, size_t bytes)
 
 static size_t drain_ours(void)
 {
-	return ring_drain(&ring, count, NULL);
+	return ring_drain(&ring, RING_ENDLESSLY, count, NULL);
 }
 
 static size_t drain_theirs(void)
@@ -82,7 +82,9 @@ static size_t drain_decoded(void)
 	uint64_t before = rooms.counts.samples;
 
 	rooms.pins.samples = ring; /* one ring, one bounce buffer, wherever it grows */
-	drain_samples(&rooms.drain);
+	do
+		drain_samples(&rooms.drain);
+	while (rooms.pins.samples.cut);
 	ring = rooms.pins.samples;
 	return (size_t)(rooms.counts.samples - before);
 }

@@ -174,7 +174,7 @@ static void test_pid_reuse(void **state)
 	/* The exit of an earlier one with this pid. */
 	e.start_ns = fake_start_ns(100) - 1;
 	fake_put(&fake->events, &e, sizeof(e));
-	process_events_drain(&fake->a.discovery);
+	fake_drain_events(fake);
 	assert_int_equal(p->gone_ns, 0);
 	assert_non_null(watch_of(group.id));
 }
@@ -393,7 +393,7 @@ static void start_as(uint32_t tgid, uint32_t uid)
 			   .comm = "node" };
 
 	fake_put(&fake->events, &e, sizeof(e));
-	process_events_drain(&fake->a.discovery);
+	fake_drain_events(fake);
 }
 
 /* One user's flood of a rule's name leaves lines to the other; what is left out is told. */

@@ -101,6 +101,27 @@ static void test_remove_inside(void **state)
 }
 
 /* A silenced source is not even told of a hang-up, which epoll(7) otherwise always reports. */
+static void dawdle(void *context, uint32_t events)
+{
+	usleep(20000);
+	count(context, events);
+}
+
+/* The longest turn is told once, and what is told is at least what one call took. */
+static void test_longest_turn(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t longest_ns;
+
+	assert_int_equal(loop_longest_turn_ns(f->loop), 0);
+	assert_int_equal(loop_timer(f->loop, dawdle, f, &f->timer), 0);
+	assert_int_equal(loop_timer_set(f->timer, 1, 0), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	longest_ns = loop_longest_turn_ns(f->loop);
+	assert_true(longest_ns >= 20 * NSEC_PER_MSEC);
+	assert_int_equal(loop_longest_turn_ns(f->loop), 0);
+}
+
 static void test_silence(void **state)
 {
 	struct fixture *f = *state;
@@ -166,6 +187,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_readable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_descriptor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_remove_inside, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_longest_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silence, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_once_and_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_disarmed_in_round, setup, teardown),

@@ -83,12 +83,57 @@ static void test_empty(void **state)
 
 	fake_init(&f, SIZE, 0);
 	assert_int_equal(ring_used(&f.ring), 0);
-	assert_int_equal(ring_drain(&f.ring, take, &f), 0);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 0);
 	assert_int_equal(f.consumer, 0);
 	produce(&f, 0, 0, 0);
 	assert_int_equal(ring_used(&f.ring), 8);
-	assert_int_equal(ring_drain(&f.ring, take, &f), 1);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 1);
 	assert_int_equal(f.last_bytes, 0);
+	fake_done(&f);
+}
+
+static void take_slowly(void *context, const void *record, size_t bytes)
+{
+	take(context, record, bytes);
+	usleep(20000);
+}
+
+/* A drain ends when its time is over, says so, and the next one goes on behind it. */
+static void test_budget(void **state)
+{
+	struct fake f;
+
+	fake_init(&f, SIZE, 0);
+	for (uint8_t i = 0; i < 5; i++)
+		produce(&f, 16, i, 0);
+	assert_int_equal(ring_drain(&f.ring, 5 * NSEC_PER_MSEC, take_slowly, &f), 1);
+	assert_true(f.ring.cut);
+	assert_true(ring_used(&f.ring) > 0);
+	assert_int_equal(ring_drain(&f.ring, 0, take, &f), 1);
+	assert_true(f.ring.cut);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 3);
+	assert_false(f.ring.cut);
+	assert_int_equal(f.sum, 0 + 1 + 2 + 3 + 4);
+	fake_done(&f);
+}
+
+static void produce_more(struct fake *f)
+{
+	if (f->records < 1000)
+		produce(f, 16, 1, 0);
+}
+
+/* Nor does it last as long as records come: each record here brings another. */
+static void test_storm_ends_a_drain(void **state)
+{
+	struct fake f;
+
+	fake_init(&f, SIZE, 0);
+	f.during = produce_more;
+	produce(&f, 16, 1, 0);
+	produce(&f, 16, 1, 0);
+	assert_in_range(ring_drain(&f.ring, 0, take, &f), 1, 2);
+	assert_true(f.ring.cut);
 	fake_done(&f);
 }
 
@@ -101,7 +146,7 @@ static void test_wrap(void **state)
 		fake_init(&f, SIZE, 7 * SIZE + start);
 		produce(&f, 1001, 3, 0);
 		produce(&f, 40, 5, 0);
-		assert_int_equal(ring_drain(&f.ring, take, &f), 2);
+		assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 2);
 		assert_int_equal(f.sum, 8);
 		assert_int_equal(f.consumer, f.producer);
 		assert_int_equal(f.ring.bad, 0);
@@ -119,12 +164,12 @@ static void test_busy_stops(void **state)
 	produce(&f, 10, 1, 0);
 	busy = produce(&f, 20, 2, BPF_RINGBUF_BUSY_BIT);
 	produce(&f, 30, 4, 0);
-	assert_int_equal(ring_drain(&f.ring, take, &f), 1);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 1);
 	assert_int_equal(f.consumer, busy);
-	assert_int_equal(ring_drain(&f.ring, take, &f), 0);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 0);
 	assert_int_equal(f.consumer, busy);
 	*header(&f, busy) &= ~BPF_RINGBUF_BUSY_BIT;
-	assert_int_equal(ring_drain(&f.ring, take, &f), 2);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 2);
 	assert_int_equal(f.sum, 7);
 	assert_int_equal(f.ring.records, 3);
 	fake_done(&f);
@@ -138,7 +183,7 @@ static void test_discard(void **state)
 	produce(&f, 16, 1, BPF_RINGBUF_DISCARD_BIT);
 	produce(&f, 16, 2, 0);
 	produce(&f, 100, 4, BPF_RINGBUF_DISCARD_BIT);
-	assert_int_equal(ring_drain(&f.ring, take, &f), 1);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 1);
 	assert_int_equal(f.sum, 2);
 	assert_int_equal(f.consumer, f.producer);
 	fake_done(&f);
@@ -158,7 +203,7 @@ static void test_two_passes(void **state)
 	fake_init(&f, SIZE, 0);
 	produce(&f, 16, 1, 0);
 	f.during = produce_one_more;
-	assert_int_equal(ring_drain(&f.ring, take, &f), 2);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 2);
 	assert_int_equal(f.sum, 101);
 	assert_int_equal(f.consumer, f.producer);
 	fake_done(&f);
@@ -179,7 +224,7 @@ static void test_committed_late(void **state)
 	produce(&f, 16, 1, 0);
 	assert_int_equal(produce(&f, 16, 2, BPF_RINGBUF_BUSY_BIT), 24);
 	f.during = commit_first;
-	assert_int_equal(ring_drain(&f.ring, take, &f), 2);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 2);
 	assert_int_equal(f.consumer, f.producer);
 	fake_done(&f);
 }
@@ -200,7 +245,7 @@ static void test_release(void **state)
 	f.during = check_released;
 	for (int i = 0; i < 31; i++)
 		produce(&f, 120, (uint8_t)i, 0);
-	assert_int_equal(ring_drain(&f.ring, take, &f), 31);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 31);
 	fake_done(&f);
 }
 
@@ -217,11 +262,11 @@ static void test_lies(void **state)
 		produce(&f, 16, 1, 0);
 		pos = produce(&f, 48, 2, 0);
 		*header(&f, pos) = lies[i];
-		assert_int_equal(ring_drain(&f.ring, take, &f), 1);
+		assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 1);
 		assert_int_equal(f.ring.bad, 1);
 		assert_int_equal(f.consumer, f.producer);
 		produce(&f, 8, 4, 0);
-		assert_int_equal(ring_drain(&f.ring, take, &f), 1);
+		assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 1);
 		assert_int_equal(f.sum, 5);
 		fake_done(&f);
 	}
@@ -235,12 +280,12 @@ static void test_lying_position(void **state)
 	fake_init(&f, SIZE, 0);
 	*header(&f, 0) = 3 * SIZE;
 	f.producer = 100 * SIZE;
-	assert_int_equal(ring_drain(&f.ring, take, &f), 0);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 0);
 	assert_int_equal(f.ring.bad, 1);
 	assert_int_equal(f.consumer, f.producer);
 	/* Behind us: the consumer goes where the producer says it is. */
 	f.producer = 50 * SIZE;
-	assert_int_equal(ring_drain(&f.ring, take, &f), 0);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 0);
 	assert_int_equal(f.ring.bad, 2);
 	assert_int_equal(f.consumer, f.producer);
 	fake_done(&f);
@@ -252,9 +297,9 @@ static void test_record_wall(void **state)
 
 	fake_init(&f, LARGE, 0);
 	produce(&f, RING_RECORD_MAX, 1, 0);
-	assert_int_equal(ring_drain(&f.ring, take, &f), 1);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 1);
 	produce(&f, RING_RECORD_MAX + 1, 1, 0);
-	assert_int_equal(ring_drain(&f.ring, take, &f), 0);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 0);
 	assert_int_equal(f.ring.bad, 1);
 	fake_done(&f);
 }
@@ -270,12 +315,12 @@ static void test_random(void **state)
 		bool discard = next_random(&seed) % 8 == 0;
 
 		if (SIZE - ring_used(&f.ring) < ALIGN_UP(bytes + BPF_RINGBUF_HDR_SZ, 8))
-			ring_drain(&f.ring, take, &f);
+			ring_drain(&f.ring, RING_ENDLESSLY, take, &f);
 		produce(&f, bytes, (uint8_t)i, discard ? BPF_RINGBUF_DISCARD_BIT : 0);
 		sum += discard ? 0 : (uint8_t)i;
 		wanted += !discard;
 	}
-	ring_drain(&f.ring, take, &f);
+	ring_drain(&f.ring, RING_ENDLESSLY, take, &f);
 	assert_int_equal(f.sum, sum);
 	assert_int_equal(f.ring.records, wanted);
 	assert_int_equal(f.ring.bad, 0);
@@ -299,7 +344,7 @@ static void test_open(void **state)
 	*(unsigned long *)(memory + page) = 16;
 	assert_int_equal(ring_open(fd, SIZE, &f.ring), 0);
 	assert_int_equal(ring_used(&f.ring), 16);
-	assert_int_equal(ring_drain(&f.ring, take, &f), 1);
+	assert_int_equal(ring_drain(&f.ring, RING_ENDLESSLY, take, &f), 1);
 	assert_int_equal(*(unsigned long *)memory, 16);
 	ring_done(&f.ring);
 	assert_int_equal(f.ring.fd, -1);
@@ -311,6 +356,7 @@ static void test_open(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_budget),	       cmocka_unit_test(test_storm_ends_a_drain),
 		cmocka_unit_test(test_empty),	       cmocka_unit_test(test_wrap),
 		cmocka_unit_test(test_busy_stops),     cmocka_unit_test(test_discard),
 		cmocka_unit_test(test_two_passes),     cmocka_unit_test(test_committed_late),

@@ -139,7 +139,7 @@ static void test_bad(void **state)
 		skip();
 	s = fake_sample(1, 2, 0, &bytes);
 	fake_put(&f->samples, s, bytes - 8);
-	drain_samples(&f->a.drain);
+	fake_drain_samples(f);
 	assert_int_equal(f->a.counts.samples, 1);
 	assert_int_equal(f->a.counts.bad_records, 1);
 	assert_null(process_find(&f->a.processes, FAKE_TGID, FAKE_START));
@@ -173,7 +173,7 @@ static void test_routes(void **state)
 		s->seq = seq;
 		s->epoch = seq == 2 ? 2 : 3;
 		fake_put(&f->samples, s, bytes);
-		drain_samples(&f->a.drain);
+		fake_drain_samples(f);
 		assert_int_equal(f->a.recorder.bytes > 0, seq == 3);
 	}
 	/* Who was met by a tick is of the watched cgroup, as far as is known. */

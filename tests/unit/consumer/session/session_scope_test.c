@@ -145,7 +145,7 @@ static void test_scope_outlives_a_push(void **state)
 	use_rules("", "process");
 	s = start(TRIGGER_EXEC);
 	put(0, SAMPLE_CAPTURE, 100, watch->epoch);
-	drain_samples(&fake->a.drain);
+	fake_drain_samples(fake);
 	apply_rules("", "process");
 	put(1, SAMPLE_CAPTURE, 100, watch->epoch);
 	put_matched(2, SAMPLE_CAPTURE, 101, fake->a.active.set->generation);

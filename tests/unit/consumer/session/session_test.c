@@ -179,7 +179,7 @@ static void test_watch_removed(void **state)
 	put(0, SAMPLE_CAPTURE, 100, watch->epoch);
 	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 1, .emitted = 1 });
 	watch_remove(watch, "cgroup_removed");
-	drain_samples(&fake->a.drain);
+	fake_drain_samples(fake);
 	step(clock_mono_ns() + NSEC_PER_SEC);
 	assert_int_equal(fake->a.sessions.count, 0);
 	line = fake_last(fake, "session.end");
@@ -232,7 +232,7 @@ static void test_all_here(void **state)
 	step(now);
 	assert_ptr_equal(watch->session, s);
 	put(1, SAMPLE_CAPTURE, 100, watch->epoch);
-	drain_samples(&fake->a.drain);
+	fake_drain_samples(fake);
 	step(now);
 	assert_null(watch->session);
 	line = fake_last(fake, "session.end");

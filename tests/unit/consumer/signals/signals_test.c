@@ -122,7 +122,7 @@ static void test_session(void **state)
 	assert_true(names_signal(json_object_object_get(started, "signals"), "runq"));
 	assert_null(json_object_object_get(started, "signals_missing"));
 	put_samples();
-	drain_samples(&fake->a.drain);
+	fake_drain_samples(fake);
 	session_end(&fake->a.sessions, s);
 	triggers_step(&fake->a.triggers, clock_mono_ns() + NSEC_PER_SEC);
 	ended = fake_last(fake, "session.end");

@@ -232,6 +232,20 @@ uint64_t fake_start_ns(uint32_t tgid)
 	return 1000000000ULL + tgid;
 }
 
+void fake_drain_samples(struct fake *f)
+{
+	do
+		drain_samples(&f->a.drain);
+	while (f->a.pins.samples.cut);
+}
+
+void fake_drain_events(struct fake *f)
+{
+	do
+		process_events_drain(&f->a.discovery);
+	while (f->a.pins.events.cut);
+}
+
 void fake_event(struct fake *f, enum event_kind kind, uint32_t tgid, uint64_t cgroup_id,
 		const char *comm)
 {
@@ -248,7 +262,7 @@ void fake_event(struct fake *f, enum event_kind kind, uint32_t tgid, uint64_t cg
 
 	snprintf(e.comm, sizeof(e.comm), "%s", comm);
 	fake_put(&f->events, &e, sizeof(e));
-	process_events_drain(&f->a.discovery);
+	fake_drain_events(f);
 }
 
 void fake_cgroup_event(struct fake *f, enum event_kind kind, uint64_t cgroup_id, const char *path)
@@ -264,7 +278,7 @@ void fake_cgroup_event(struct fake *f, enum event_kind kind, uint64_t cgroup_id,
 	memcpy(e->path, path, path_bytes);
 	fake_put(&f->events, e, sizeof(*e) + path_bytes);
 	free(e);
-	process_events_drain(&f->a.discovery);
+	fake_drain_events(f);
 }
 
 void fake_tasks(struct fake *f, const struct task_record *tasks, size_t count)

@@ -53,6 +53,9 @@ void fake_rules(struct fake *f, const char *json);
 
 /* Puts a record into a ring, as the kernel does. */
 void fake_put(struct fake_ring *ring, const void *record, size_t bytes);
+/* Drain a ring to its end, in as many turns as it takes. */
+void fake_drain_samples(struct fake *f);
+void fake_drain_events(struct fake *f);
 /* Puts an event about a process, and drains. */
 void fake_event(struct fake *f, enum event_kind kind, uint32_t tgid, uint64_t cgroup_id,
 		const char *comm);

@@ -49,7 +49,7 @@ static inline struct stack_sample *fake_decode(struct fake *f, const struct samp
 	f->a.drain.calls = &calls;
 	f->a.drain.context = &taken;
 	fake_put(&f->samples, s, fake_sample_bytes(s));
-	drain_samples(&f->a.drain);
+	fake_drain_samples(f);
 	f->a.drain.calls = was.calls;
 	f->a.drain.context = was.context;
 	assert_non_null(taken.sample);

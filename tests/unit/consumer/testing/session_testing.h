@@ -96,7 +96,7 @@ static inline int fire(enum trigger_kind kind, struct session **ret_session,
 	};
 
 	/* What is in the ring by then is of before. */
-	drain_samples(&fake->a.drain);
+	fake_drain_samples(fake);
 	return trigger_fire(&fake->a.triggers, &trigger, ret_session, ret_held);
 }
 
@@ -125,7 +125,7 @@ static inline const char *held_by(enum trigger_kind kind)
 static inline void step(uint64_t now_ns)
 {
 	if (sessions_end_due(&fake->a.sessions, now_ns))
-		drain_samples(&fake->a.drain);
+		fake_drain_samples(fake);
 	triggers_step(&fake->a.triggers, now_ns);
 }
 
@@ -133,7 +133,7 @@ static inline void step(uint64_t now_ns)
 static inline void end(struct session *s)
 {
 	session_end(&fake->a.sessions, s);
-	drain_samples(&fake->a.drain);
+	fake_drain_samples(fake);
 	step(clock_mono_ns() + NSEC_PER_SEC);
 	assert_null(watch->session);
 }
