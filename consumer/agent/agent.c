@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "consumer/discovery/match_queue.h"
 #include "consumer/discovery/process_events.h"
 #include "consumer/discovery/process_scan.h"
 #include "consumer/discovery/rules_apply.h"
@@ -70,10 +71,11 @@ static void forget_modules(struct agent *a, uint64_t now_ns)
 		report_thread_wake(a->reporter);
 }
 
-/* Whether this turn of the loop left records in a ring. */
+/* Whether this turn of the loop left records in a ring, or processes in a queue. */
 static bool has_rest(const struct agent *a)
 {
-	return a->pins.samples.cut || a->pins.events.cut || a->pins.errors.cut;
+	return a->pins.samples.cut || a->pins.events.cut || a->pins.errors.cut ||
+	       a->discovery.matches.first || a->processes.first_read;
 }
 
 void agent_drain(struct agent *a)
@@ -88,6 +90,7 @@ void agent_drain(struct agent *a)
 	/* Samples first: an exit event below may end a process that they need. */
 	drain_samples(&a->drain);
 	process_events_drain(&a->discovery);
+	match_queue_step(&a->discovery);
 	kernel_errors_drain(&a->kernel_errors);
 	if (sessions_end_due(&a->sessions, now_ns))
 		drain_samples(&a->drain);
@@ -126,7 +129,8 @@ static void on_settled(void *context)
 {
 	struct agent *a = context;
 
-	process_unwind_settle(&a->unwind);
+	if (process_unwind_settle(&a->unwind))
+		schedule_settle_soon(&a->schedule);
 }
 
 static const struct schedule_calls schedule_calls = {

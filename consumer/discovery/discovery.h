@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "consumer/discovery/cgroups_unseen.h"
+#include "consumer/discovery/match_queue.h"
 #include "consumer/io/schedule.h"
 #include "consumer/kernel/counts.h"
 #include "consumer/kernel/pinned_maps.h"
@@ -42,8 +43,9 @@ struct discovery {
 	struct schedule *schedule;
 	struct shares *shares;
 	struct scope *scope;
-	const char *rules_path; /* of the rules file */
-	uint64_t scan_number;	/* of the last scan */
+	const char *rules_path;	    /* of the rules file */
+	uint64_t scan_number;	    /* of the last scan */
+	struct match_queue matches; /* owned */
 };
 
 #endif

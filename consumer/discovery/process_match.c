@@ -5,44 +5,10 @@
 #include <string.h>
 
 #include "consumer/discovery/discovery.h"
+#include "consumer/discovery/match_queue.h"
 #include "consumer/watch/binding.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
-
-static void write_match(struct discovery *d, struct process *p, const char *found)
-{
-	struct event_subject subject = event_log_subject(d->log, p->rule, p->cgroup_id);
-	bool mapped = process_mappings_read(d->mappings, p, 0);
-	struct runtime runtime = {};
-	struct jsonw w;
-
-	process_unwind_step(d->unwind);
-	event_line_begin(d->log->lines, &w, "process.match", &subject);
-	jsonw_u64(&w, "pid", p->tgid);
-	jsonw_u64(&w, "start_ns", p->start_ns);
-	jsonw_u64(&w, "ppid", p->ppid);
-	jsonw_string(&w, "comm", p->comm);
-	jsonw_string(&w, "exe", p->maps.exe ? p->maps.exe->path : NULL);
-	if (!p->maps.exe)
-		jsonw_string(&w, "exe_reason",
-			     mapped ? "no mapping of the executable was seen"
-				    : "the process had gone before its mappings were read");
-	jsonw_string(&w, "found", found);
-	if (subject.cgroup)
-		container_write(&subject.container, subject.cgroup, &w);
-	if (mapped)
-		mappings_runtime(&p->maps, &runtime);
-	if (runtime.name) {
-		jsonw_object(&w, "runtime");
-		jsonw_string(&w, "name", runtime.name);
-		jsonw_string(&w, "version", runtime.version[0] ? runtime.version : NULL);
-		if (!runtime.version[0])
-			jsonw_string(&w, "version_reason", "the file names do not say");
-		jsonw_string(&w, "how", runtime.how);
-		jsonw_object_end(&w);
-	}
-	event_line_end(d->log->lines, &w);
-}
 
 /*
  * Writes process.match. If the rule's line budget left it out, writes it when the process is seen
@@ -52,14 +18,18 @@ static void say_match(struct discovery *d, struct process *p, const char *found,
 {
 	const struct event_about about = { p->rule, p->cgroup_id, p->uid, NULL };
 
+	if (p->match.queued) {
+		if (fresh)
+			match_queue_add(d, p, found);
+		return;
+	}
 	if (!fresh && (p->announced || (p->left_out && !event_budget_has_room(d->budget, &about))))
 		return;
 	if (!event_budget_take(d->budget, &about, LINE_MATCH)) {
 		p->left_out = true;
 		return;
 	}
-	write_match(d, p, found);
-	p->announced = true;
+	match_queue_add(d, p, found);
 }
 
 static void fire_exec(struct discovery *d, const struct process *p)
@@ -201,6 +171,7 @@ void process_match_gone(struct discovery *d, struct process *p)
 		return;
 	process_gone(d->processes, p);
 	process_targets_forget(d->targets, p);
+	match_queue_leave(d, p);
 	if (p->announced)
 		say_exit(d, p);
 	else if (p->left_out)
@@ -215,6 +186,7 @@ void process_match_leave(struct discovery *d, struct process *p, const char *rea
 
 	if (p->gone_ns || p->left_ns)
 		return;
+	match_queue_leave(d, p);
 	binding_leave(p);
 	p->rule = NULL;
 	say_left(d, p, rule, reason);

@@ -53,11 +53,13 @@ static void on_settle(void *context, uint32_t events)
 {
 	struct schedule *s = context;
 
+	bool last = s->settling && !s->drain_every_ns;
+
 	s->calls->drain(s->context);
-	s->calls->settle(s->context);
-	if (s->settling && !s->drain_every_ns)
-		loop_timer_set(s->settle_timer, NSEC_PER_SEC, 0);
 	s->settling = false;
+	if (last)
+		loop_timer_set(s->settle_timer, NSEC_PER_SEC, 0);
+	s->calls->settle(s->context);
 }
 
 static void on_scan(void *context, uint32_t events)
@@ -145,6 +147,14 @@ void schedule_drain_soon(struct schedule *s)
 {
 	if (s->drain_timer)
 		loop_timer_set(s->drain_timer, DRAIN_SOON_NS, s->drain_every_ns);
+}
+
+/* The look for losses that on_settle makes a second later follows the last of these calls. */
+void schedule_settle_soon(struct schedule *s)
+{
+	s->settling = true;
+	if (s->settle_timer)
+		loop_timer_set(s->settle_timer, DRAIN_SOON_NS, 0);
 }
 
 static void set_scan(struct schedule *s, uint64_t now_ns, uint64_t due_ns)

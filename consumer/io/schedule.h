@@ -66,6 +66,9 @@ void schedule_idle_scan(struct schedule *s, uint64_t every_ns);
 /* Drains once more within DRAIN_SOON_NS. */
 void schedule_drain_soon(struct schedule *s);
 
+/* Calls `settle` once more within DRAIN_SOON_NS: the last call ran out of time. */
+void schedule_settle_soon(struct schedule *s);
+
 /* Schedules one scan in SCAN_SOON_NS; further calls before it runs are coalesced. */
 void schedule_scan_soon(struct schedule *s);
 

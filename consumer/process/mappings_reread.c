@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/process/mappings_reread.h"
 
+#include <string.h>
+
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -44,15 +46,19 @@ void mappings_reread_unmapped(struct mappings_reread *r, struct process *p, uint
 		note_process(r, p);
 }
 
-void mappings_reread_settle(struct mappings_reread *r)
+bool mappings_reread_settle(struct mappings_reread *r)
 {
-	size_t count = r->count;
+	uint64_t until_ns = clock_coarse_ns() + MAPPINGS_REREAD_NS;
 	struct process *p;
+	size_t done = 0;
 
-	r->count = 0;
-	for (size_t i = 0; i < count; i++) {
-		p = process_find(r->processes, r->keys[i].tgid, r->keys[i].start_ns);
+	while (done < r->count && (done == 0 || clock_coarse_ns() < until_ns)) {
+		p = process_find(r->processes, r->keys[done].tgid, r->keys[done].start_ns);
 		if (p)
 			process_mappings_read_image(r->mappings, p, clock_mono_ns());
+		done++;
 	}
+	r->count -= done;
+	memmove(r->keys, r->keys + done, r->count * sizeof(*r->keys));
+	return r->count > 0;
 }

@@ -23,6 +23,13 @@ struct watch;
 #define PROCESS_LINGER_MS 40000 /* longer than the longest pre_ms and a drain */
 #define PROCESS_GONE_MAX  8192	/* of those that have ended or left; beyond, they are freed early */
 
+/* Its place among those whose process.match waits for their mappings. */
+struct match_wait {
+	struct process *previous, *next;
+	const char *found; /* a literal, for the line */
+	bool queued;
+};
+
 struct process {
 	uint64_t id; /* key in the table */
 	uint64_t start_ns;
@@ -50,6 +57,7 @@ struct process {
 	bool build_ids_pending;	    /* it has not answered yet */
 	struct process *next_read;  /* next in the queue of process_queue_read */
 	bool queued;		    /* it is in that queue */
+	struct match_wait match;    /* written by match_queue.c */
 	struct unwind_state unwind; /* written by process_unwind.c */
 };
 

@@ -6,6 +6,7 @@
 
 #include "consumer/process/unwind_events.h"
 #include "consumer/process/unwind_plan.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 /*
@@ -231,6 +232,7 @@ static void make_plan(struct process_unwind *u, struct process *p)
 
 void process_unwind_step(struct process_unwind *u)
 {
+	uint64_t until_ns = clock_coarse_ns() + PROCESS_UNWIND_TURN_NS;
 	struct process *p;
 
 	while ((p = process_take_read(u->needs.processes))) {
@@ -242,13 +244,17 @@ void process_unwind_step(struct process_unwind *u)
 			p->unwind.image = p->maps.image;
 		}
 		show_mapped(u, p);
+		if (clock_coarse_ns() >= until_ns)
+			return;
 	}
 }
 
-void process_unwind_settle(struct process_unwind *u)
+bool process_unwind_settle(struct process_unwind *u)
 {
-	mappings_reread_settle(u->needs.reread);
+	bool more = mappings_reread_settle(u->needs.reread);
+
 	process_unwind_step(u);
+	return more;
 }
 
 void process_unwind_unmapped(struct process_unwind *u, struct process *p, uint64_t time_ns)
@@ -260,6 +266,18 @@ void process_unwind_unmapped(struct process_unwind *u, struct process *p, uint64
 void process_unwind_matched(struct process_unwind *u, struct process *p)
 {
 	if (p->maps.count && p->unwind.by != wanted_by(p))
+		make_plan(u, p);
+}
+
+/*
+ * A plan that was concluded before process.match was written has said nothing, and is gone: one
+ * more is concluded at once, because all files are settled.
+ */
+void process_unwind_announced(struct process_unwind *u, struct process *p)
+{
+	const struct unwind_state *s = &p->unwind;
+
+	if (!s->plan && s->how != s->said)
 		make_plan(u, p);
 }
 

@@ -24,6 +24,7 @@
 #include "shared/json/jsonw.h"
 
 #define PROCESS_UNWIND_STARVED_MAX 64
+#define PROCESS_UNWIND_TURN_NS	   (10 * NSEC_PER_MSEC) /* of a turn of the main loop */
 
 /* The modules that it works with; all borrowed. */
 struct process_unwind_needs {
@@ -65,8 +66,9 @@ void process_unwind_done(struct process_unwind *u);
 
 /*
  * Makes or renews the tables of the processes whose mappings were read since the last call
- * (process_queue_read), and makes the kernel side take raw addresses of those that have one. Call
- * after each drain, and after a process was mapped outside of a drain.
+ * (process_queue_read), and makes the kernel side take raw addresses of those that have one. Ends
+ * after PROCESS_UNWIND_TURN_NS: the rest stays in the queue for the next call. Call after each
+ * drain, and after a process was mapped outside of a drain.
  */
 void process_unwind_step(struct process_unwind *u);
 
@@ -81,8 +83,9 @@ void process_unwind_news(struct process_unwind *u);
 
 /*
  * Reads again what mappings_reread has noted, then steps; the loop calls it a moment after a drain.
+ * Returns whether it must be called again, because time ran out.
  */
-void process_unwind_settle(struct process_unwind *u);
+bool process_unwind_settle(struct process_unwind *u);
 
 /*
  * Call when a stack of `p` has left the mappings that its table has (mappings_reread_unmapped);
@@ -106,6 +109,9 @@ void process_unwind_matched(struct process_unwind *u, struct process *p);
  */
 bool process_unwind_sampled(struct process_unwind *u, struct process *p,
 			    const struct sample *record, const struct walk_table **ret_table);
+
+/* Call when process.match of `p` was written: process.unwind follows it when the way is known. */
+void process_unwind_announced(struct process_unwind *u, struct process *p);
 
 /* Call when `p` has ended. */
 void process_unwind_leave(struct process_unwind *u, struct process *p);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Floods: another user renames, forks or starts programs under a service's name as fast as the machine goes. The
 service's starts are seen all the same, the lines stay few, and the agent answers."""
+import subprocess
+import sys
 import threading
 import time
 
@@ -9,6 +11,7 @@ from machine import Load
 
 STARTS = 8
 SECONDS = 9
+STORM_SECONDS = 4
 FLOODER = 61234  # a user of nobody's
 LINES_A_MINUTE = 600
 ANSWER_MS = 200
@@ -89,6 +92,43 @@ def test_execs(t):
 def test_in_the_same_cgroup(t):
     """Another user's fork storm in the very cgroup of the service: users are told apart."""
     beside(t, "fork", same_cgroup=True)
+
+
+CROWD = """
+import threading, time
+threading.stack_size(65536)
+for _ in range(3000):
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+print("there", flush=True)
+time.sleep(60)
+"""
+
+
+def crowd(t):
+    """Threads that sleep: whoever walks over all tasks of the machine meets them."""
+    process = subprocess.Popen([sys.executable, "-c", CROWD], stdout=subprocess.PIPE, text=True)
+    t.processes.append(process)
+    check(process.stdout.readline() == "there\n", "no crowd")
+
+
+def test_matched_beside_many_tasks(t):
+    """A storm of matched starts, each with a line, on a machine of many threads: no turn of the loop lasts as long as it."""
+    crowd(t)
+    agent = t.agent(rules(rule("api", comm=t.comm)),
+                    arguments=["--lines-per-minute", 1 << 20, "--health-seconds", 2])
+    home = t.cgroup("service")
+    for _ in range(3):
+        t.spawn("flooder", STORM_SECONDS, "fork", t.comm, cgroup=home)
+    clock, load = Clock(agent), Load()
+    time.sleep(STORM_SECONDS)
+    took_ms = clock.stop()
+    turns_ms = [line["longest_turn_ms"] for line in agent.find("health")]
+    matched = len(agent.find("process.match"))
+    print(f"# {matched} matches, {len(took_ms)} answers, slowest {took_ms[-1]:.0f} ms, turns {turns_ms} ms", flush=True)
+    check(matched > 500, f"only {matched} matches")
+    check(turns_ms, "no health line during the storm")
+    check_figure(took_ms[-1] < ANSWER_MS, f"an answer took {took_ms[-1]:.0f} ms", load)
+    check_figure(max(turns_ms) < 100, f"turns of {turns_ms} ms", load)
 
 
 def test_state_is_repaired(t):

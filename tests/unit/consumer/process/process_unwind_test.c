@@ -246,13 +246,52 @@ static void test_full(void **state)
 	assert_int_equal(t.fake->a.unwind.tables.live, UNWIND_TESTING_TABLES);
 }
 
+static bool is_concluded(const struct process *p)
+{
+	return !p->unwind.plan && unwind_testing_has_table(p);
+}
+
+/* All files are compiled already when process.match is written: process.unwind follows it. */
+static void test_said_after_the_match(void **state)
+{
+	struct process *p;
+	json_object *line;
+
+	if (!t.fake)
+		skip();
+	unwind_testing_published(&t, 100, 0, 77);
+	assert_int_equal(fake_count(t.fake, "process.unwind"), 1);
+	p = unwind_testing_mapped(&t, 101, own_mapping(t.fake->a.symbols));
+	p->announced = false;
+	unwind_testing_fill(&t, 78, 1, 1);
+	unwind_testing_renew(&t, p);
+	assert_true(unwind_testing_run(&t, is_concluded, p, 20000));
+	assert_int_equal(fake_count(t.fake, "process.unwind"), 1);
+	p->announced = true;
+	process_unwind_announced(&t.fake->a.unwind, p);
+	assert_int_equal(fake_count(t.fake, "process.unwind"), 2);
+	line = fake_last(t.fake, "process.unwind");
+	assert_string_equal(fake_text(line, "pid"), "101");
+	assert_string_equal(fake_text(line, "unwind"), "table");
+	json_object_put(line);
+	/* Once. */
+	process_unwind_announced(&t.fake->a.unwind, p);
+	assert_int_equal(fake_count(t.fake, "process.unwind"), 2);
+	assert_int_equal(t.fake->a.unwind.tables.published, 2);
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_publish), EACH(test_renew),	   EACH(test_rule),
-		EACH(test_child),   EACH(test_not_walked), EACH(test_full),
+		EACH(test_publish),
+		EACH(test_renew),
+		EACH(test_rule),
+		EACH(test_child),
+		EACH(test_not_walked),
+		EACH(test_full),
+		EACH(test_said_after_the_match),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

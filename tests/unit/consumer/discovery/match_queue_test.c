@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Matched processes whose line waits for their mappings. */
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
+
+#include "consumer/discovery/match_queue.h"
+
+#define RULES	    "{\"version\":1,\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":\"node\"}}]}"
+#define OTHER_RULES "{\"version\":1,\"rules\":[{\"name\":\"other\",\"match\":{\"comm\":\"x\"}}]}"
+
+static struct fake *fake;
+static struct fake_cgroup group;
+
+static int setup(void **state)
+{
+	fake = fake_new();
+	if (fake && !fake_cgroup_make(fake, "queue", &group)) {
+		fake_free(fake);
+		fake = NULL;
+	}
+	if (fake)
+		fake_rules(fake, RULES);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (!fake)
+		return 0;
+	fake_cgroup_remove(&group);
+	fake_free(fake);
+	return 0;
+}
+
+/* As if this turn had spent its time on other processes. */
+static void spend_turn(void)
+{
+	fake->a.discovery.matches.spent_ns = MATCH_QUEUE_TURN_NS;
+}
+
+/* A step that has time for one process. */
+static void step_once(void)
+{
+	struct match_queue *q = &fake->a.discovery.matches;
+	size_t before = q->count;
+
+	while (q->count == before)
+		match_queue_step(&fake->a.discovery);
+}
+
+static bool is_announced(uint32_t tgid)
+{
+	return process_find(&fake->a.processes, tgid, fake_start_ns(tgid))->announced;
+}
+
+/* A storm reads no mappings beyond the time of a turn: matched and watched at once, said later. */
+static void test_storm(void **state)
+{
+	if (!fake)
+		skip();
+	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
+	assert_true(is_announced(100));
+	spend_turn();
+	for (uint32_t tgid = 101; tgid < 104; tgid++) {
+		fake_event(fake, EVENT_FORK, tgid, group.id, "node");
+		assert_false(is_announced(tgid));
+	}
+	assert_int_equal(fake->a.watches.by_slot[0]->bindings[0].processes, 4);
+	assert_int_equal(fake_count(fake, "process.match"), 1);
+	assert_int_equal(fake->a.discovery.matches.count, 3);
+	for (int i = 0; i < 100 && fake->a.discovery.matches.count; i++)
+		match_queue_step(&fake->a.discovery);
+	assert_int_equal(fake_count(fake, "process.match"), 4);
+	assert_true(is_announced(101) && is_announced(103));
+	assert_null(fake->a.discovery.matches.first);
+	assert_null(fake->a.discovery.matches.last);
+}
+
+/* Who ends while it waits is said with the reason why no program is known, and then its exit. */
+static void test_gone(void **state)
+{
+	_cleanup_json_ json_object *lines = NULL, *line = NULL;
+	size_t n;
+
+	if (!fake)
+		skip();
+	spend_turn();
+	for (uint32_t tgid = 100; tgid < 103; tgid++)
+		fake_event(fake, EVENT_FORK, tgid, group.id, "node");
+	fake_event(fake, EVENT_EXIT, 101, group.id, "node");
+	assert_int_equal(fake->a.discovery.matches.count, 2);
+	lines = fake_lines(fake);
+	n = json_object_array_length(lines);
+	line = json_object_get(json_object_array_get_idx(lines, n - 2));
+	assert_string_equal(fake_text(line, "type"), "process.match");
+	assert_string_equal(fake_text(line, "pid"), "101");
+	assert_null(fake_text(line, "exe"));
+	assert_string_equal(fake_text(line, "exe_reason"),
+			    "the process had gone before its mappings were read");
+	assert_string_equal(fake_text(json_object_array_get_idx(lines, n - 1), "type"),
+			    "process.exit");
+	fake_event(fake, EVENT_EXIT, 102, group.id, "node");
+	fake_event(fake, EVENT_EXIT, 100, group.id, "node");
+	assert_null(fake->a.discovery.matches.first);
+	assert_null(fake->a.discovery.matches.last);
+	assert_int_equal(fake_count(fake, "process.match"), 3);
+	assert_int_equal(fake_count(fake, "process.exit"), 3);
+}
+
+/* A fork and the exec that follows while it waits are one line. */
+static void test_once(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+
+	if (!fake)
+		skip();
+	spend_turn();
+	fake_event(fake, EVENT_FORK, 100, group.id, "node");
+	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
+	assert_int_equal(fake->a.discovery.matches.count, 1);
+	step_once();
+	assert_int_equal(fake_count(fake, "process.match"), 1);
+	line = fake_last(fake, "process.match");
+	assert_string_equal(fake_text(line, "found"), "exec");
+}
+
+/* Who loses its rule while it waits matches nothing. */
+static void test_rule_gone(void **state)
+{
+	if (!fake)
+		skip();
+	spend_turn();
+	fake_event(fake, EVENT_FORK, 100, group.id, "node");
+	fake_rules(fake, OTHER_RULES);
+	for (int i = 0; i < 100 && fake->a.discovery.matches.count; i++)
+		match_queue_step(&fake->a.discovery);
+	assert_int_equal(fake_count(fake, "process.match"), 0);
+}
+
+/* A start of more processes than a turn has time for: the rest waits, nobody is lost. */
+static void test_scan(void **state)
+{
+	struct task_record tasks[20] = { 0 };
+
+	if (!fake)
+		skip();
+	for (uint32_t i = 0; i < ARRAY_SIZE(tasks); i++)
+		tasks[i] = (struct task_record){ .tgid = 100 + i,
+						 .start_ns = fake_start_ns(100 + i),
+						 .cgroup_id = group.id,
+						 .comm = "node" };
+	fake_tasks(fake, tasks, ARRAY_SIZE(tasks));
+	spend_turn();
+	fake_rules(fake, RULES);
+	assert_int_equal(fake->a.discovery.matches.count, ARRAY_SIZE(tasks));
+	assert_int_equal(fake_count(fake, "rules.applied"), 3);
+	assert_int_equal(fake_count(fake, "process.match"), 0);
+	for (int i = 0; i < 1000 && fake->a.discovery.matches.count; i++)
+		match_queue_step(&fake->a.discovery);
+	assert_int_equal(fake_count(fake, "process.match"), ARRAY_SIZE(tasks));
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(test_storm),     EACH(test_gone), EACH(test_once),
+		EACH(test_rule_gone), EACH(test_scan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
