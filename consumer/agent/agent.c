@@ -75,7 +75,7 @@ static void forget_modules(struct agent *a, uint64_t now_ns)
 static bool has_rest(const struct agent *a)
 {
 	return a->pins.samples.cut || a->pins.events.cut || a->pins.errors.cut ||
-	       a->discovery.matches.first || a->processes.first_read;
+	       a->discovery.matches.first || process_unwind_has_rest(&a->unwind);
 }
 
 void agent_drain(struct agent *a)
@@ -101,6 +101,7 @@ void agent_drain(struct agent *a)
 	health_check(&a->health, now_ns);
 	sampler_retry(&a->sampler);
 	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
+	processes_sweep(&a->processes, now_ns);
 	forget_modules(a, now_ns);
 	if (has_rest(a))
 		schedule_drain_soon(&a->schedule);

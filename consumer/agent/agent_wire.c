@@ -141,6 +141,7 @@ static void wire_processes(struct agent *a)
 		.captured = &a->sessions.captured,
 		.log = &a->log,
 		.budget = &a->budget,
+		.schedule = &a->schedule,
 	};
 
 	process_targets_init(&a->targets, a->pins.targets_fd, &a->active);

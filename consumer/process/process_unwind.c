@@ -14,6 +14,9 @@
  */
 #define TAKEN_AT_ONCE 16
 
+/* How often a process that is sampled and has no table asks for another one's. */
+#define ASK_EVERY_NS NSEC_PER_SEC
+
 void process_unwind_init(struct process_unwind *u, const struct process_unwind_needs *needs)
 {
 	*u = (struct process_unwind){ .needs = *needs };
@@ -41,6 +44,11 @@ int process_unwind_start(struct process_unwind *u)
 	if (r < 0)
 		return r;
 	return unwind_tables_open(&u->tables, u->files);
+}
+
+bool process_unwind_has_rest(const struct process_unwind *u)
+{
+	return u->needs.processes->first_read || u->unfinished;
 }
 
 static void begin_waiting(struct process_unwind *u, struct process *p)
@@ -74,6 +82,7 @@ static void drop_plan(struct process_unwind *u, struct process *p)
 {
 	unwind_plan_free(p->unwind.plan, u->files);
 	p->unwind.plan = NULL;
+	p->unwind.lacks_table = false;
 	end_waiting(u, p);
 }
 
@@ -139,13 +148,37 @@ static void make_room(struct process_unwind *u, const struct process *p, uint32_
 }
 
 /*
+ * Call when no table is free for `p`. Takes another process's table away only for one that was
+ * sampled since it lacks its own, once in ASK_EVERY_NS: among sleepers a table would change hands
+ * for nothing, and each change costs.
+ */
+static void lack_table(struct process_unwind *u, struct process *p)
+{
+	const struct walk_table *yielding;
+	struct unwind_state *s = &p->unwind;
+	uint64_t now_ns = clock_mono_ns();
+
+	if (!s->lacks_table) {
+		s->lacks_table = true;
+		s->sampled_ns = 0;
+		/* It may be long until a table is free: takes raw addresses meanwhile. */
+		process_targets_set_mapped(u->needs.targets, p, true);
+	}
+	if (!s->sampled_ns || (s->asked_ns && now_ns - s->asked_ns < ASK_EVERY_NS))
+		return;
+	s->asked_ns = now_ns;
+	yielding = unwind_room_for_table(&u->room, p);
+	if (yielding)
+		unwind_tables_withdraw(&u->tables, yielding->process);
+}
+
+/*
  * Publishes the table of a plan whose files are all settled. True when the plan is done, with or
  * without a table.
  */
 static bool conclude_plan(struct process_unwind *u, struct process *p)
 {
 	struct unwind_state *s = &p->unwind;
-	const struct walk_table *yielding;
 	bool left = s->left;
 	uint32_t number;
 
@@ -162,13 +195,7 @@ static bool conclude_plan(struct process_unwind *u, struct process *p)
 		return true;
 	}
 	if (unwind_tables_find_free(&u->tables, &number) < 0) {
-		yielding = unwind_room_for_table(&u->room, p);
-		if (yielding)
-			unwind_tables_withdraw(&u->tables, yielding->process);
-		/*
-		 * Raw addresses are taken meanwhile, because it may be long until a table is free.
-		 */
-		process_targets_set_mapped(u->needs.targets, p, true);
+		lack_table(u, p);
 		return false;
 	}
 	unwind_tables_publish(&u->tables, p, number);
@@ -230,6 +257,44 @@ static void make_plan(struct process_unwind *u, struct process *p)
 		advance_plan(u, p);
 }
 
+/*
+ * Whether news may help `p`. One that lacks only a table is continued when it was sampled since, or
+ * when tables are free: the cost of news does not grow with the number of sleepers that wait.
+ */
+static bool may_advance(const struct process *p, bool sampled, uint32_t room)
+{
+	const struct unwind_state *s = &p->unwind;
+
+	if (s->lacks_table)
+		return s->sampled_ns || (!sampled && room);
+	return !sampled;
+}
+
+/*
+ * Continues the plans of those that wait, each once in a round, until the time is over. Those that
+ * are sampled come first, so that a table that became free is theirs.
+ */
+static void advance_waiting(struct process_unwind *u, uint64_t until_ns)
+{
+	uint32_t room = unwind_tables_count_free(&u->tables);
+	struct process *p, *next;
+
+	u->unfinished = true;
+	for (int sampled = 1; sampled >= 0; sampled--)
+		for (p = u->first; p; p = next) {
+			next = p->unwind.next;
+			if (p->unwind.round == u->round || !may_advance(p, sampled, room))
+				continue;
+			p->unwind.round = u->round;
+			advance_plan(u, p);
+			if (p->unwind.lacks_table)
+				room = 0;
+			if (clock_coarse_ns() >= until_ns)
+				return;
+		}
+	u->unfinished = false;
+}
+
 void process_unwind_step(struct process_unwind *u)
 {
 	uint64_t until_ns = clock_coarse_ns() + PROCESS_UNWIND_TURN_NS;
@@ -247,6 +312,11 @@ void process_unwind_step(struct process_unwind *u)
 		if (clock_coarse_ns() >= until_ns)
 			return;
 	}
+	if (u->hungry && !u->unfinished)
+		u->round++;
+	if (u->hungry || u->unfinished)
+		advance_waiting(u, until_ns);
+	u->hungry = false;
 }
 
 bool process_unwind_settle(struct process_unwind *u)
@@ -281,6 +351,15 @@ void process_unwind_announced(struct process_unwind *u, struct process *p)
 		make_plan(u, p);
 }
 
+/* Notes that a process without a table is sampled: the next step asks for one. */
+static void note_sampled(struct process_unwind *u, struct process *p, uint64_t time_ns)
+{
+	struct unwind_state *s = &p->unwind;
+
+	s->sampled_ns = time_ns;
+	u->hungry = u->hungry || !s->asked_ns || time_ns > s->asked_ns + ASK_EVERY_NS;
+}
+
 bool process_unwind_sampled(struct process_unwind *u, struct process *p,
 			    const struct sample *record, const struct walk_table **ret_table)
 {
@@ -297,6 +376,8 @@ bool process_unwind_sampled(struct process_unwind *u, struct process *p,
 	} else if (!(record->flags & SAMPLE_BUILD_ID)) {
 		refused = s->table && record->time_ns > s->published_ns && s->shape;
 	}
+	if (s->waiting && s->lacks_table)
+		note_sampled(u, p, record->time_ns);
 	if (refused)
 		s->shape = 0;
 	*ret_table = table;
@@ -331,15 +412,13 @@ static void retry_starved(struct process_unwind *u)
 
 void process_unwind_news(struct process_unwind *u)
 {
-	struct process *p, *next;
-
 	unwind_files_news(u->files);
 	if (unwind_tables_reclaim(&u->tables))
 		retry_starved(u);
-	for (p = u->first; p; p = next) {
-		next = p->unwind.next;
-		advance_plan(u, p);
-	}
+	u->round++;
+	advance_waiting(u, clock_coarse_ns() + PROCESS_UNWIND_TURN_NS);
+	if (u->unfinished)
+		schedule_drain_soon(u->needs.schedule);
 }
 
 static bool is_file_pending(void *context, const struct module *m)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "consumer/io/loop.h"
+#include "consumer/io/schedule.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/output/event_budget.h"
 #include "consumer/output/event_log.h"
@@ -38,6 +39,7 @@ struct process_unwind_needs {
 	const struct captured *captured;
 	const struct event_log *log;
 	struct event_budget *budget;
+	struct schedule *schedule;
 };
 
 struct process_unwind {
@@ -48,8 +50,14 @@ struct process_unwind {
 	struct process *first; /* list of those that wait for files or for a table */
 	struct process_key starved[PROCESS_UNWIND_STARVED_MAX]; /* their files found no room */
 	size_t starved_count;
+	bool hungry;	 /* a process that lacks a table was sampled since the last step */
+	bool unfinished; /* the last round over those that wait ran out of time */
+	uint32_t round;	 /* of continuing those that wait; each is continued once in a round */
 	struct loop_source *source;
 };
+
+/* Whether process_unwind_step has work that a turn left. */
+bool process_unwind_has_rest(const struct process_unwind *u);
 
 /*
  * Initialises it without tables: no process is unwound by rows yet. What `needs` points to is
@@ -78,7 +86,10 @@ void process_unwind_step(struct process_unwind *u);
  */
 size_t process_unwind_forget(struct process_unwind *u, uint64_t before_ns);
 
-/* Continues what waited for files or for a grace to pass; the loop calls it. */
+/*
+ * Continues what waited for files or for a grace to pass, for PROCESS_UNWIND_TURN_NS; the next
+ * process_unwind_step goes on. The loop calls it.
+ */
 void process_unwind_news(struct process_unwind *u);
 
 /*

@@ -28,6 +28,10 @@ struct unwind_state {
 	struct unwind_plan *plan;	 /* the table in preparation; owned */
 	struct process *previous, *next; /* list of those that wait for files or for a table */
 	bool waiting;			 /* it is in that list */
+	bool lacks_table;		 /* it waits for a table alone: its files are settled */
+	uint32_t round;			 /* when it was last continued (struct process_unwind) */
+	uint64_t sampled_ns;		 /* its last sample since it lacks a table; 0: none */
+	uint64_t asked_ns;		 /* when it last asked for another process's table */
 	enum rule_unwind by;		 /* what the rule wanted when the plan was made */
 	enum unwind_how how, said;	 /* now; in the last line */
 	uint32_t table;			 /* number plus 1; 0: none */

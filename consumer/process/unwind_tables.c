@@ -127,6 +127,15 @@ bool unwind_tables_reclaim(struct unwind_tables *all)
 	return freed;
 }
 
+uint32_t unwind_tables_count_free(const struct unwind_tables *all)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < all->count; i++)
+		count += all->items[i].state == WALK_TABLE_FREE;
+	return count;
+}
+
 /*
  * Searches round robin, because samples in the ring may name the filling of a table that was
  * retired since.

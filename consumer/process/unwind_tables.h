@@ -77,6 +77,9 @@ void unwind_tables_close(struct unwind_tables *all);
  */
 bool unwind_tables_reclaim(struct unwind_tables *all);
 
+/* Returns how many tables are free. */
+uint32_t unwind_tables_count_free(const struct unwind_tables *all);
+
 /* Finds a free table. 0 with its number, -EBUSY: there is none. */
 int unwind_tables_find_free(struct unwind_tables *all, uint32_t *ret_number);
 

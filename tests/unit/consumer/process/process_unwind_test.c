@@ -246,6 +246,44 @@ static void test_full(void **state)
 	assert_int_equal(t.fake->a.unwind.tables.live, UNWIND_TESTING_TABLES);
 }
 
+static bool is_never_done(const struct process *p)
+{
+	return false;
+}
+
+/*
+ * More processes than tables, which nobody uses: a newcomer that sleeps takes none away, and makes
+ * none change hands. One that is sampled takes one.
+ */
+static void test_sleepers(void **state)
+{
+	struct process *p[UNWIND_TESTING_TABLES], *sleeper = NULL;
+	const struct process_unwind *u;
+
+	if (!t.fake)
+		skip();
+	u = &t.fake->a.unwind;
+	for (uint32_t i = 0; i < UNWIND_TESTING_TABLES; i++) {
+		p[i] = unwind_testing_published(&t, 100 + i, i, 70 + i);
+		p[i]->unwind.used_ns -= 60 * NSEC_PER_SEC;
+	}
+	for (uint32_t i = 0; i < 5; i++) {
+		sleeper = unwind_testing_mapped(&t, 200 + i, own_mapping(t.fake->a.symbols));
+		unwind_testing_renew(&t, sleeper);
+		unwind_testing_run(&t, is_never_done, sleeper, 60);
+	}
+	assert_int_equal(u->tables.published, UNWIND_TESTING_TABLES);
+	assert_int_equal(u->tables.live, UNWIND_TESTING_TABLES);
+	for (uint32_t i = 0; i < UNWIND_TESTING_TABLES; i++)
+		assert_int_equal(p[i]->unwind.table, i + 1);
+	p[1]->unwind.used_ns -= NSEC_PER_SEC;
+	unwind_testing_fill(&t, 99, 1, 1);
+	unwind_testing_sample(&t, sleeper);
+	assert_true(unwind_testing_run(&t, unwind_testing_has_table, sleeper, 20000));
+	assert_int_equal(sleeper->unwind.table, 2);
+	assert_int_equal(u->tables.published, UNWIND_TESTING_TABLES + 1);
+}
+
 static bool is_concluded(const struct process *p)
 {
 	return !p->unwind.plan && unwind_testing_has_table(p);
@@ -285,13 +323,10 @@ static void test_said_after_the_match(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_publish),
-		EACH(test_renew),
-		EACH(test_rule),
-		EACH(test_child),
-		EACH(test_not_walked),
-		EACH(test_full),
-		EACH(test_said_after_the_match),
+		EACH(test_publish),    EACH(test_renew),
+		EACH(test_rule),       EACH(test_child),
+		EACH(test_not_walked), EACH(test_full),
+		EACH(test_sleepers),   EACH(test_said_after_the_match),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

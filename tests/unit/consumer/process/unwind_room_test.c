@@ -48,6 +48,11 @@ static bool has_table(const struct process *p)
 	return unwind_testing_has_table(p);
 }
 
+static bool waits_for_table(const struct process *p)
+{
+	return p->unwind.lacks_table || has_table(p);
+}
+
 static struct process *mapped(uint32_t tgid, uint64_t cgroup_id, struct mapping mapping)
 {
 	struct process *p = unwind_testing_mapped(&t, tgid, mapping);
@@ -62,6 +67,8 @@ static void make_table(struct process *p, uint32_t table, int ms)
 {
 	unwind_testing_fill(&t, ++fills, table, 1);
 	unwind_testing_renew(&t, p);
+	unwind_testing_run(&t, waits_for_table, p, ms);
+	unwind_testing_sample(&t, p);
 	unwind_testing_run(&t, has_table, p, ms);
 }
 

@@ -92,6 +92,15 @@ void unwind_testing_renew(struct unwind_testing *t, struct process *p)
 	process_unwind_step(&t->fake->a.unwind);
 }
 
+void unwind_testing_sample(struct unwind_testing *t, struct process *p)
+{
+	const struct sample record = { .time_ns = clock_mono_ns(), .flags = SAMPLE_BUILD_ID };
+	const struct walk_table *table;
+
+	process_unwind_sampled(&t->fake->a.unwind, p, &record, &table);
+	process_unwind_step(&t->fake->a.unwind);
+}
+
 bool unwind_testing_run(struct unwind_testing *t, bool (*done)(const struct process *p),
 			const struct process *p, int ms)
 {

@@ -35,6 +35,9 @@ struct process *unwind_testing_mapped(struct unwind_testing *t, uint32_t tgid,
 /* Its mappings were read: makes or renews its table. */
 void unwind_testing_renew(struct unwind_testing *t, struct process *p);
 
+/* A tick meets the process, whose stack is not walked by its table. */
+void unwind_testing_sample(struct unwind_testing *t, struct process *p);
+
 /* What the loop does, until there has been as much news as is needed or `ms` have passed. */
 bool unwind_testing_run(struct unwind_testing *t, bool (*done)(const struct process *p),
 			const struct process *p, int ms);
