@@ -111,6 +111,20 @@ static void take_back(struct discovery *d, struct process *p)
 	process_mappings_read(d->mappings, p, clock_mono_ns());
 }
 
+/*
+ * Makes a matched process. Where the table has no room, losses.c says so, and a later scan finds
+ * the process again.
+ */
+static bool make_process(struct discovery *d, const struct sighting *seen,
+			 struct process **ret_process)
+{
+	if (process_get(d->processes, seen->tgid, seen->start_ns, ret_process) == 0)
+		return true;
+	d->counts->matches_full++;
+	schedule_scan_again(d->schedule);
+	return false;
+}
+
 void process_match_see(struct discovery *d, const struct sighting *seen)
 {
 	const struct rule *rule = find_rule(d, seen);
@@ -118,8 +132,7 @@ void process_match_see(struct discovery *d, const struct sighting *seen)
 	const struct rule *was = p ? p->rule : NULL;
 	bool moved, fresh;
 
-	if ((!p && !rule) ||
-	    (!p && process_get(d->processes, seen->tgid, seen->start_ns, &p) < 0) || p->gone_ns)
+	if ((!p && !rule) || (!p && !make_process(d, seen, &p)) || p->gone_ns)
 		return;
 	moved = p->cgroup_id != seen->cgroup_id;
 	/*

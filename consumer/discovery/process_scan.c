@@ -171,7 +171,6 @@ int process_scan_run(struct discovery *d)
 	let_go(d, began_ns);
 	check_watches(d);
 	cgroups_unseen_check(d->unseen, began_ns);
-	processes_sweep(d->processes, clock_mono_ns());
 	shares_sweep(d->shares, clock_mono_ns());
 	return 0;
 }

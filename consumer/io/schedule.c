@@ -29,10 +29,11 @@
 static void on_drain(void *context, uint32_t events)
 {
 	struct schedule *s = context;
+	uint64_t now_ns = clock_mono_ns();
 
+	s->drain_due_ns = s->drain_every_ns ? now_ns + s->drain_every_ns : 0;
 	s->calls->drain(s->context);
-	if (s->watches &&
-	    clock_mono_ns() - s->scanned_ns + DRAIN_RECORDER_NS / 2 >= SCHEDULE_SCAN_NS)
+	if (s->watches && now_ns - s->scanned_ns + DRAIN_RECORDER_NS / 2 >= SCHEDULE_SCAN_NS)
 		s->calls->scan(s->context);
 }
 
@@ -103,25 +104,54 @@ int schedule_listen(struct schedule *s, struct loop *loop, int samples_fd, int e
 	return loop_add(loop, events_fd, EPOLLIN | EPOLLET, on_events, s, &source);
 }
 
+/* Sets the time of the next drain, and its interval. */
+static void set_drain(struct schedule *s, uint64_t now_ns, uint64_t due_ns)
+{
+	s->drain_due_ns = due_ns;
+	loop_timer_set(s->drain_timer, MAX(due_ns, now_ns + 1) - now_ns, s->drain_every_ns);
+}
+
+/*
+ * A change of the pace only ever moves the next drain earlier: watches that come and go faster than
+ * the interval must not put it off for ever.
+ */
 static void set_drain_pace(struct schedule *s)
 {
 	uint64_t every_ns = s->sessions ? DRAIN_SESSION_NS : s->watches ? DRAIN_RECORDER_NS : 0;
+	uint64_t now_ns = clock_mono_ns();
 
 	if (!s->drain_timer || every_ns == s->drain_every_ns)
 		return;
 	s->drain_every_ns = every_ns;
-	loop_timer_set(s->drain_timer, every_ns, every_ns);
+	if (every_ns)
+		set_drain(s, now_ns,
+			  s->drain_due_ns ? MIN(s->drain_due_ns, now_ns + every_ns)
+					  : now_ns + every_ns);
+	else if (s->drain_due_ns)
+		set_drain(s, now_ns, s->drain_due_ns);
 }
 
+/* Sets the next scan to `due_ns` unless it is due before that already. */
+static void set_scan(struct schedule *s, uint64_t now_ns, uint64_t due_ns)
+{
+	if (!s->scan_timer || (s->scan_due_ns && s->scan_due_ns <= due_ns))
+		return;
+	s->scan_due_ns = due_ns;
+	loop_timer_set(s->scan_timer, MAX(due_ns, now_ns + 1) - now_ns, 0);
+}
+
+/*
+ * As the drain's: what watches and rules change moves the next scan earlier or leaves it. While
+ * something is watched, a drain before the due time runs the scan: half a drain's interval is for
+ * that.
+ */
 static void set_scan_pace(struct schedule *s)
 {
-	uint64_t every_ns = s->watches ? 0 : s->idle_scan_ns;
+	uint64_t every_ns = s->watches ? SCHEDULE_SCAN_NS : s->idle_scan_ns;
+	uint64_t now_ns = clock_mono_ns();
 
-	if (!s->scan_timer || every_ns == s->scan_every_ns)
-		return;
-	s->scan_every_ns = every_ns;
-	if (!s->scan_due_ns)
-		loop_timer_set(s->scan_timer, every_ns, every_ns);
+	if (every_ns)
+		set_scan(s, now_ns, MAX(now_ns, s->scanned_ns + every_ns) + DRAIN_RECORDER_NS / 2);
 }
 
 void schedule_watches(struct schedule *s, uint32_t watches)
@@ -145,8 +175,10 @@ void schedule_idle_scan(struct schedule *s, uint64_t every_ns)
 
 void schedule_drain_soon(struct schedule *s)
 {
+	uint64_t now_ns = clock_mono_ns();
+
 	if (s->drain_timer)
-		loop_timer_set(s->drain_timer, DRAIN_SOON_NS, s->drain_every_ns);
+		set_drain(s, now_ns, now_ns + DRAIN_SOON_NS);
 }
 
 /* The look for losses that on_settle makes a second later follows the last of these calls. */
@@ -155,14 +187,6 @@ void schedule_settle_soon(struct schedule *s)
 	s->settling = true;
 	if (s->settle_timer)
 		loop_timer_set(s->settle_timer, DRAIN_SOON_NS, 0);
-}
-
-static void set_scan(struct schedule *s, uint64_t now_ns, uint64_t due_ns)
-{
-	if (!s->scan_timer || (s->scan_due_ns && s->scan_due_ns <= due_ns))
-		return;
-	s->scan_due_ns = due_ns;
-	loop_timer_set(s->scan_timer, due_ns - now_ns, s->scan_every_ns);
 }
 
 void schedule_scan_soon(struct schedule *s)
@@ -179,11 +203,16 @@ void schedule_repair_soon(struct schedule *s)
 	set_scan(s, now_ns, MAX(now_ns + SCAN_SOON_NS, s->scanned_ns + SCHEDULE_REPAIR_NS));
 }
 
+void schedule_scan_again(struct schedule *s)
+{
+	set_scan(s, clock_mono_ns(), s->scanned_ns + SCHEDULE_SCAN_NS);
+}
+
 void schedule_scanned(struct schedule *s, uint64_t now_ns)
 {
 	s->scanned_ns = now_ns;
-	if (!s->scan_due_ns)
-		return;
 	s->scan_due_ns = 0;
-	loop_timer_set(s->scan_timer, s->scan_every_ns, s->scan_every_ns);
+	set_scan_pace(s);
+	if (s->scan_timer && !s->scan_due_ns)
+		loop_timer_set(s->scan_timer, 0, 0);
 }

@@ -2,7 +2,8 @@
 /*
  * schedule.h: decides when the rings are drained and when the processes are scanned. It knows no
  * domain: modules report how much there is to do, or request a drain or a scan soon, and the
- * schedule sets the loop's timers. Main thread only.
+ * schedule sets the loop's timers. Both have a due time, which a report or request can only move
+ * earlier; a drain or a scan sets its next one. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_IO_SCHEDULE_H
 #define TROCAR_CONSUMER_IO_SCHEDULE_H
@@ -33,10 +34,10 @@ struct schedule {
 	uint32_t watches;					     /* how many watches exist */
 	uint32_t sessions;					     /* how many sessions run */
 	uint64_t drain_every_ns; /* interval that drain_timer is set to */
-	uint64_t scan_every_ns;	 /* interval that scan_timer is set to */
+	uint64_t drain_due_ns;	 /* when the next drain is due, or shortly before; 0: at no time */
 	uint64_t idle_scan_ns;	 /* between scans while nothing is watched; 0: no rules */
 	uint64_t scanned_ns;	 /* when the last scan began */
-	uint64_t scan_due_ns;	 /* when a single scan is due; 0: at scan_every_ns */
+	uint64_t scan_due_ns;	 /* when the next scan is due; 0: at no time */
 	bool settling;		 /* settle_timer waits for the rest of a burst */
 };
 
@@ -77,6 +78,12 @@ void schedule_scan_soon(struct schedule *s);
  * scan began.
  */
 void schedule_repair_soon(struct schedule *s);
+
+/*
+ * Schedules one scan SCHEDULE_SCAN_NS after the last one, also while nothing is watched: a matched
+ * process found no room.
+ */
+void schedule_scan_again(struct schedule *s);
 
 /* Call when a scan begins, at `now_ns` (CLOCK_MONOTONIC). */
 void schedule_scanned(struct schedule *s, uint64_t now_ns);

@@ -80,19 +80,39 @@ static void leave_perf_map(struct processes *all, const struct process *p)
 		perf_map_files_leave(all->perf_map_files, &key);
 }
 
-/* Returns since when nobody needs the process; 0: somebody does. */
+/* Returns when the process ended or left; 0: somebody needs it. */
 static uint64_t unneeded_ns(const struct process *p)
 {
 	return p->gone_ns ? p->gone_ns : p->left_ns;
 }
 
-static void drop_process(struct processes *all, struct process *p)
+/* Puts a process behind those that ended or left before it. */
+static void append_gone(struct processes *all, struct process *p)
 {
-	idmap_remove(&all->by_id, p->id);
-	if (unneeded_ns(p))
-		all->gone--;
+	p->previous_gone = all->last_gone;
+	p->next_gone = NULL;
+	*(all->last_gone ? &all->last_gone->next_gone : &all->first_gone) = p;
+	all->last_gone = p;
+	all->gone++;
+}
+
+static void remove_gone(struct processes *all, struct process *p)
+{
+	*(p->previous_gone ? &p->previous_gone->next_gone : &all->first_gone) = p->next_gone;
+	*(p->next_gone ? &p->next_gone->previous_gone : &all->last_gone) = p->previous_gone;
+	p->previous_gone = p->next_gone = NULL;
+	all->gone--;
+}
+
+/* Frees the process that ended or left first. */
+static void drop_first_gone(struct processes *all)
+{
+	struct process *p = all->first_gone;
+
+	remove_gone(all, p);
 	if (!p->gone_ns)
 		leave_perf_map(all, p);
+	idmap_remove(&all->by_id, p->id);
 	unqueue_process(all, p);
 	free_process(p);
 }
@@ -106,6 +126,7 @@ void processes_done(struct processes *all)
 		free_process(p);
 	idmap_done(&all->by_id);
 	all->first_read = all->last_read = NULL;
+	all->first_gone = all->last_gone = NULL;
 }
 
 struct process *process_find(struct processes *all, uint32_t tgid, uint64_t start_ns)
@@ -115,45 +136,26 @@ struct process *process_find(struct processes *all, uint32_t tgid, uint64_t star
 	return p && p->tgid == tgid && p->start_ns == start_ns ? p : NULL;
 }
 
-/* Frees the processes that ended or left more than linger_ns ago. */
-static void sweep_gone(struct processes *all, uint64_t now_ns, uint64_t linger_ns)
-{
-	struct process *p, **old;
-	size_t n = 0;
-	uint64_t id;
-
-	if (!all->gone)
-		return;
-	old = calloc(all->gone, sizeof(struct process *));
-	if (!old)
-		return;
-	idmap_for_each (&all->by_id, i, id, p)
-		if (unneeded_ns(p) && now_ns - unneeded_ns(p) > linger_ns && n < all->gone)
-			old[n++] = p;
-	while (n)
-		drop_process(all, old[--n]);
-	free(old);
-}
-
 void processes_sweep(struct processes *all, uint64_t now_ns)
 {
 	bool crowded = all->gone > PROCESS_GONE_MAX;
+	uint64_t linger_ns = (crowded ? PROCESS_LINGER_MS / 8 : PROCESS_LINGER_MS) * NSEC_PER_MSEC;
 
-	sweep_gone(all, now_ns,
-		   (crowded ? PROCESS_LINGER_MS / 8 : PROCESS_LINGER_MS) * NSEC_PER_MSEC);
+	while (all->first_gone && now_ns > unneeded_ns(all->first_gone) + linger_ns)
+		drop_first_gone(all);
 }
 
 /*
- * Adds a process. When the table is full, frees those that have ended or left first, so that a
- * start is always seen.
+ * Adds a process. When the table is full, frees the one that ended or left first, so that a start
+ * is always seen.
  */
 static int put_process(struct processes *all, struct process *p)
 {
 	int r = idmap_put(&all->by_id, p->id, p);
 
-	if (r != -ENOSPC || !all->gone)
+	if (r != -ENOSPC || !all->first_gone)
 		return r;
-	sweep_gone(all, clock_mono_ns(), 0);
+	drop_first_gone(all);
 	return idmap_put(&all->by_id, p->id, p);
 }
 
@@ -196,7 +198,7 @@ void process_gone(struct processes *all, struct process *p)
 		return;
 	process_back(all, p);
 	p->gone_ns = clock_mono_ns();
-	all->gone++;
+	append_gone(all, p);
 	leave_perf_map(all, p);
 }
 
@@ -205,7 +207,7 @@ void process_left(struct processes *all, struct process *p)
 	if (unneeded_ns(p))
 		return;
 	p->left_ns = clock_mono_ns();
-	all->gone++;
+	append_gone(all, p);
 }
 
 void process_back(struct processes *all, struct process *p)
@@ -213,5 +215,5 @@ void process_back(struct processes *all, struct process *p)
 	if (!p->left_ns)
 		return;
 	p->left_ns = 0;
-	all->gone--;
+	remove_gone(all, p);
 }

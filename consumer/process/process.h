@@ -47,7 +47,8 @@ struct process {
 	bool compiled;		 /* it was seen with code that a runtime compiled */
 	uint64_t gone_ns;	 /* when it ended; 0 while it lives */
 	uint64_t left_ns;	 /* when it left; 0: it has not, or has ended since */
-	uint64_t scan;		 /* number of the last scan that listed it */
+	struct process *previous_gone, *next_gone;
+	uint64_t scan; /* number of the last scan that listed it */
 	/* ---- written by process_mappings.c */
 	struct mappings maps;	    /* as last read */
 	struct mappings before;	    /* of the image before this one */
@@ -64,6 +65,7 @@ struct process {
 struct processes {
 	struct idmap by_id;
 	size_t gone;				/* how many of them have ended or left */
+	struct process *first_gone, *last_gone; /* these, in the order of that */
 	struct perf_map_files *perf_map_files;	/* borrowed */
 	struct process *first_read, *last_read; /* the queue of process_queue_read */
 };
@@ -79,9 +81,9 @@ void processes_done(struct processes *all);
 struct process *process_find(struct processes *all, uint32_t tgid, uint64_t start_ns);
 
 /*
- * Finds the process or makes it (without rule and mappings). In a full table first frees processes
- * that have ended or left, so do not keep pointers to those across this call. 0, -ENOMEM, -ENOSPC,
- * or -EEXIST when the hash of another process is the same.
+ * Finds the process or makes it (without rule and mappings). In a full table first frees the
+ * process that ended or left first, so do not keep pointers to those across this call. 0, -ENOMEM,
+ * -ENOSPC, or -EEXIST when the hash of another process is the same.
  */
 int process_get(struct processes *all, uint32_t tgid, uint64_t start_ns,
 		struct process **ret_process);
@@ -101,7 +103,7 @@ void process_back(struct processes *all, struct process *p);
 
 /*
  * Frees the processes that ended or left more than PROCESS_LINGER_MS ago; after an eighth of that
- * when more than PROCESS_GONE_MAX have ended.
+ * when more than PROCESS_GONE_MAX have. Costs nothing for the others: call it in every drain.
  */
 void processes_sweep(struct processes *all, uint64_t now_ns);
 

@@ -76,7 +76,8 @@ static struct health_losses count_losses(const struct telemetry *t,
 		.over_quota = kernel.events_over_quota,
 		.shed = kernel.events_shed,
 		.errors = kernel.errors_lost,
-		.targets = kernel.targets_full + t->counts->processes_full,
+		.targets =
+			kernel.targets_full + t->counts->processes_full + t->counts->matches_full,
 		.records = t->counts->bad_records + t->pins->samples.bad + t->pins->events.bad +
 			   t->pins->errors.bad,
 	};

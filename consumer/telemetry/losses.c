@@ -140,12 +140,29 @@ static void check_events(struct losses *said, uint64_t now_ns)
 	said->events_asked = all;
 }
 
+static void check_matches(struct losses *said)
+{
+	const struct telemetry *t = said->telemetry;
+	struct count c = { t->counts->matches_full - said->matches_full, 0 };
+
+	if (!c.count)
+		return;
+	said->matches_full = t->counts->matches_full;
+	event_line_error(
+		t->log->lines, NULL, "targets_full",
+		"make the rules narrower, or load with a larger --targets", fill_line, &c,
+		"%llu matched processes found no room in the consumer's table: they are not "
+		"followed until a later scan finds room",
+		(unsigned long long)c.count);
+}
+
 static void check_tables(struct losses *said)
 {
 	const struct telemetry *t = said->telemetry;
 	struct count c = { t->counts->processes_full - said->processes_full, 0 };
 	struct symbols_stats symbols;
 
+	check_matches(said);
 	if (c.count) {
 		said->processes_full = t->counts->processes_full;
 		event_line_error(

@@ -3,6 +3,8 @@
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
 #include "consumer/discovery/match_queue.h"
+#include "consumer/discovery/process_scan.h"
+#include "shared/tools/clock.h"
 
 #define RULES	    "{\"version\":1,\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":\"node\"}}]}"
 #define OTHER_RULES "{\"version\":1,\"rules\":[{\"name\":\"other\",\"match\":{\"comm\":\"x\"}}]}"
@@ -67,6 +69,8 @@ static void test_storm(void **state)
 	assert_int_equal(fake->a.watches.by_slot[0]->bindings[0].processes, 4);
 	assert_int_equal(fake_count(fake, "process.match"), 1);
 	assert_int_equal(fake->a.discovery.matches.count, 3);
+	/* The loop comes back soon. */
+	assert_in_range(fake->a.schedule.drain_due_ns, 1, clock_mono_ns() + NSEC_PER_SEC);
 	for (int i = 0; i < 100 && fake->a.discovery.matches.count; i++)
 		match_queue_step(&fake->a.discovery);
 	assert_int_equal(fake_count(fake, "process.match"), 4);
@@ -159,13 +163,37 @@ static void test_scan(void **state)
 	assert_int_equal(fake_count(fake, "process.match"), ARRAY_SIZE(tasks));
 }
 
+/*
+ * A table full of living processes: whom it has no room for is counted, and a scan is due that
+ * finds it when there is room.
+ */
+static void test_no_room(void **state)
+{
+	struct task_record task = {
+		.tgid = 500, .start_ns = fake_start_ns(500), .cgroup_id = group.id, .comm = "node"
+	};
+
+	if (!fake)
+		skip();
+	for (uint32_t i = 0; i < FAKE_PROCESSES; i++)
+		fake_event(fake, EVENT_FORK, 100 + i, group.id, "node");
+	assert_int_equal(fake->a.counts.matches_full, 0);
+	fake_event(fake, EVENT_EXEC, 500, group.id, "node");
+	assert_int_equal(fake->a.counts.matches_full, 1);
+	assert_in_range(fake->a.schedule.scan_due_ns, 1, clock_mono_ns() + SCHEDULE_SCAN_NS);
+	fake_event(fake, EVENT_EXIT, 100, group.id, "node");
+	fake_tasks(fake, &task, 1);
+	assert_int_equal(process_scan_run(&fake->a.discovery), 0);
+	assert_non_null(process_find(&fake->a.processes, 500, fake_start_ns(500)));
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_storm),     EACH(test_gone), EACH(test_once),
-		EACH(test_rule_gone), EACH(test_scan),
+		EACH(test_rule_gone), EACH(test_scan), EACH(test_no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,36 @@ static void test_gone(void **state)
 	assert_non_null(process_find(&all, 101, 5));
 }
 
+/* They are freed in the order in which they ended, however they were made; the others stay. */
+static void test_gone_in_order(void **state)
+{
+	static const uint32_t order[] = { 5, 2, 9, 1 };
+	uint64_t linger_ns = PROCESS_LINGER_MS * NSEC_PER_MSEC;
+	struct process *p;
+
+	for (uint32_t i = 1; i <= MAX_PROCESSES; i++)
+		made(i, i);
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		p = process_find(&all, order[i], order[i]);
+		process_gone(&all, p);
+		p->gone_ns = 1000 + i;
+	}
+	processes_sweep(&all, 1001 + linger_ns + 1);
+	assert_null(process_find(&all, 5, 5));
+	assert_null(process_find(&all, 2, 2));
+	assert_int_equal(all.gone, 2);
+	/* In a full table a newcomer costs one of them only: the first. */
+	made(101, 1);
+	made(102, 1);
+	made(103, 1);
+	assert_null(process_find(&all, 9, 9));
+	assert_non_null(process_find(&all, 1, 1));
+	assert_int_equal(all.gone, 1);
+	processes_sweep(&all, UINT64_MAX);
+	assert_null(process_find(&all, 1, 1));
+	assert_int_equal(all.by_id.count, MAX_PROCESSES - 4 + 3);
+}
+
 /* First come, first served, each once. */
 static void test_queue(void **state)
 {
@@ -127,7 +157,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_identity), EACH(test_full),	     EACH(test_gone),
-		EACH(test_queue),    EACH(test_queue_freed),
+		EACH(test_queue),    EACH(test_queue_freed), EACH(test_gone_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

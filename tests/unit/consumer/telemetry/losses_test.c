@@ -149,6 +149,9 @@ static void test_tables(void **state)
 	fake->a.counts.processes_full = 7;
 	look();
 	is_last("targets_full", "7");
+	fake->a.counts.matches_full = 9;
+	look();
+	is_last("targets_full", "9");
 	fake->a.counts.bad_records = 1;
 	fake->a.pins.samples.bad = 2;
 	fake->a.pins.events.bad = 3;
@@ -158,7 +161,7 @@ static void test_tables(void **state)
 	fake->a.pins.events.bad = 5;
 	look();
 	is_last("bad_record", "2");
-	assert_int_equal(fake_count(fake, "error"), 3);
+	assert_int_equal(fake_count(fake, "error"), 4);
 }
 
 /* A text that is no line is dropped and counted, as is one that finds the queue full. */
