@@ -70,6 +70,14 @@ int cpu_event_run(struct cpu_event *t, enum cpu_event_rate rate)
 	return r < 0 ? r : enable_event(t, rate);
 }
 
+int cpu_event_stop(struct cpu_event *t)
+{
+	int r = disable_event(t, CPU_EVENT_RECORDER), r2 = disable_event(t, CPU_EVENT_CAPTURE);
+
+	t->spreads = false;
+	return r < 0 ? r : r2;
+}
+
 void cpu_event_spread(struct cpu_event *t)
 {
 	if (t->rate == CPU_EVENT_RECORDER)

@@ -43,6 +43,9 @@ void cpu_event_close(struct cpu_event *t);
 /* Stops the other event and starts the one of `rate`. Returns 0, or -errno: then neither runs. */
 int cpu_event_run(struct cpu_event *t, enum cpu_event_rate rate);
 
+/* Stops both events; cpu_event_run starts one again. 0 or -errno of ioctl(2). */
+int cpu_event_stop(struct cpu_event *t);
+
 /* Starts the capture's event beside the recorder's. Call cpu_event_spread_end within one period. */
 void cpu_event_spread(struct cpu_event *t);
 void cpu_event_spread_end(struct cpu_event *t);

@@ -55,6 +55,7 @@ static void close_events(struct sampler *s)
 	for (size_t i = 0; i < s->n_events; i++)
 		cpu_event_close(&s->events[i]);
 	loop_remove(TAKE_PTR(s->spread));
+	loop_remove(TAKE_PTR(s->rest));
 	free(s->events);
 	s->events = NULL;
 	s->n_events = s->n_online = 0;
@@ -226,11 +227,63 @@ void sampler_look(struct sampler *s)
 		follow_cpus(s);
 }
 
+/*
+ * Switches every event to the needed rate. Closes an event that the kernel refuses to switch: no
+ * tick is better than one of wrong weight.
+ */
+static void switch_rates(struct sampler *s)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->n_events; i++) {
+		if (cpu_event_run(&s->events[i], needed_rate(s)) == 0) {
+			s->events[kept++] = s->events[i];
+			continue;
+		}
+		cpu_event_close(&s->events[i]);
+		s->why = "the kernel does not start a sampling event";
+	}
+	s->n_events = kept;
+}
+
+static void on_rest_over(void *context, uint32_t events)
+{
+	close_events(context);
+}
+
+/* Stops the events and closes them later; at once when one does not stop. */
+static void begin_rest(struct sampler *s)
+{
+	bool stopped = s->n_events > 0 && loop_timer(s->loop, on_rest_over, s, &s->rest) == 0 &&
+		       loop_timer_set(s->rest, SAMPLER_REST_NS, 0) == 0;
+
+	if (s->spread)
+		end_spread(s);
+	for (size_t i = 0; i < s->n_events; i++)
+		stopped = cpu_event_stop(&s->events[i]) == 0 && stopped;
+	s->since_ns = 0;
+	if (!stopped)
+		close_events(s);
+}
+
+/* Starts the events that rest. */
+static void end_rest(struct sampler *s)
+{
+	loop_remove(TAKE_PTR(s->rest));
+	switch_rates(s);
+	s->since_ns = s->why ? 0 : clock_mono_ns();
+}
+
 static void follow_need(struct sampler *s)
 {
-	if (!is_needed(s))
-		close_events(s);
-	else if (!s->n_events)
+	if (!is_needed(s)) {
+		if (!s->rest)
+			begin_rest(s);
+		return;
+	}
+	if (s->rest)
+		end_rest(s);
+	if (!s->n_events)
 		sampler_retry(s);
 }
 
@@ -253,25 +306,6 @@ void sampler_again(struct sampler *s)
 }
 
 /*
- * Switches every event to the needed rate. Closes an event that the kernel refuses to switch: no
- * tick is better than one of wrong weight.
- */
-static void switch_rates(struct sampler *s)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < s->n_events; i++) {
-		if (cpu_event_run(&s->events[i], needed_rate(s)) == 0) {
-			s->events[kept++] = s->events[i];
-			continue;
-		}
-		cpu_event_close(&s->events[i]);
-		s->why = "the kernel does not start a sampling event";
-	}
-	s->n_events = kept;
-}
-
-/*
  * Sets the divisor first when a capture begins and last when it ends: in between, the recorder
  * may miss a tick, but no tick counts for too much time.
  */
@@ -281,10 +315,12 @@ void sampler_capture_begin(struct sampler *s)
 	if (s->captures++ || is_always(s))
 		return;
 	set_divisor(s, RECORDER_DIVISOR);
+	if (s->rest)
+		end_rest(s);
+	else if (s->n_events)
+		switch_rates(s);
 	if (!s->n_events)
 		sampler_retry(s);
-	else
-		switch_rates(s);
 }
 
 void sampler_capture_end(struct sampler *s)
@@ -301,7 +337,7 @@ void sampler_capture_end(struct sampler *s)
 void sampler_state(const struct sampler *s, size_t *ret_ticking, size_t *ret_missing,
 		   const char **ret_why)
 {
-	*ret_ticking = is_always(s) ? s->pins->abi.cpus_sampled : s->n_events;
+	*ret_ticking = is_always(s) ? s->pins->abi.cpus_sampled : s->rest ? 0 : s->n_events;
 	*ret_missing = s->n_online - s->n_events;
 	*ret_why = s->why;
 }

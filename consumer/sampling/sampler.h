@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sampler.h: opens, re-rates and closes the perf events by which CPUs are sampled, as the need
- * changes. An event is a descriptor that the broker opened. While nothing is watched there is none;
- * while something is, there are two per online CPU, of which one runs: at the recorder's rate, or
- * at the full rate while a session runs (cpu_event.h). When the consumer dies the kernel closes all
- * of them. Main thread only.
+ * changes. An event is a descriptor that the broker opened. While nothing is watched there is none
+ * that runs; while something is, there are two per online CPU, of which one runs: at the recorder's
+ * rate, or at the full rate while a session runs (cpu_event.h). When the consumer dies the kernel
+ * closes all of them. Main thread only.
  *
  * Where the loader's own events tick always (`load --always oncpu`) this file opens nothing.
  */
@@ -19,8 +19,12 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/output/event_line.h"
 #include "consumer/sampling/cpu_event.h"
+#include "shared/tools/macro.h"
 
 struct broker_client;
+
+/* How long stopped events are kept open. */
+#define SAMPLER_REST_NS (5 * NSEC_PER_SEC)
 
 /* Who opened the events that sample the CPUs. */
 enum sampler_by {
@@ -35,6 +39,7 @@ struct sampler {
 	struct broker_client *link; /* borrowed */
 	const struct lines *lines;
 	bool watched;		  /* some cgroup is watched */
+	struct loop_source *rest; /* timer that closes the stopped events; NULL: they run */
 	struct cpu_event *events; /* owned, ascending by CPU */
 	size_t n_events;
 	struct loop_source *spread; /* timer that ends cpu_event_spread CPU by CPU; else NULL */
@@ -57,7 +62,11 @@ void sampler_done(struct sampler *s);
 /* Sets control.divisor. Call after the maps are taken over. */
 void sampler_start(struct sampler *s);
 
-/* Takes whether something is watched: opens the events that are needed or closes all. */
+/*
+ * Takes whether something is watched: opens the events that are needed, or stops all and closes
+ * them SAMPLER_REST_NS later. A watch before then starts them again and asks the broker for
+ * nothing: watches may come and go many times a second.
+ */
 void sampler_watched(struct sampler *s, bool watched);
 
 /* Opens the events that are missing, once retry_ns has passed. Call after every drain. */

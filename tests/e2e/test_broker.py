@@ -104,7 +104,7 @@ def cpu_seconds(group):
 
 def gone(agent):
     """No sampling event is held and no tick comes, for a second."""
-    until(lambda: perf_events(agent.pid) == 0, 5, "the sampling events are still open")
+    until(lambda: perf_events(agent.pid) == 0, 15, "the sampling events are still open")
     before = runs(agent)
     time.sleep(1)
     return runs(agent) - before

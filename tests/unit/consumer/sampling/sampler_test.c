@@ -213,6 +213,31 @@ static struct fixture *begin(void **state)
 	return t;
 }
 
+static void stop(void *context, uint32_t events)
+{
+	loop_stop(((struct agent *)context)->loop);
+}
+
+/* Runs the agent's loop for so long. */
+static void run_loop(struct fixture *t, uint64_t ns)
+{
+	struct loop_source *timer;
+
+	assert_int_equal(loop_timer(t->a->loop, stop, t->a, &timer), 0);
+	assert_int_equal(loop_timer_set(timer, ns, 0), 0);
+	assert_int_equal(loop_run(t->a->loop), 0);
+	loop_remove(timer);
+}
+
+/* As when SAMPLER_REST_NS have passed since the last watch. */
+static void end_of_rest(struct fixture *t)
+{
+	assert_non_null(t->a->sampler.rest);
+	assert_int_equal(loop_timer_set(t->a->sampler.rest, 1, 0), 0);
+	for (int i = 0; i < 100 && t->a->sampler.rest; i++)
+		run_loop(t, 10 * NSEC_PER_MSEC);
+}
+
 static void follows_the_watches(void **state)
 {
 	struct fixture *t = begin(state);
@@ -230,8 +255,47 @@ static void follows_the_watches(void **state)
 	watch(t, 2);
 	assert_int_equal(t->samplers, 2 * t->online);
 	watch(t, 0);
-	assert_events(0);
 	assert_int_equal(sampler_since_ns(&t->a->sampler), UINT64_MAX);
+	end_of_rest(t);
+	assert_events(0);
+}
+
+/* How long the events of the first CPU have run, both together. */
+static uint64_t ran_ns(const struct fixture *t)
+{
+	const struct cpu_event *e = &t->a->sampler.events[0];
+	uint64_t sum_ns = 0, ns;
+
+	for (int i = 0; i < CPU_EVENT_RATES_; i++) {
+		assert_int_equal(read(e->at[i].fd, &ns, sizeof(ns)), sizeof(ns));
+		sum_ns += ns;
+	}
+	return sum_ns;
+}
+
+/* Watches come and go: the broker is asked once, and nothing ticks in between. */
+static void short_watches_ask_once(void **state)
+{
+	struct fixture *t = begin(state);
+	uint64_t stopped_ns;
+
+	for (int i = 0; i < 20; i++) {
+		watch(t, 1);
+		assert_true(sampler_since_ns(&t->a->sampler) <= clock_mono_ns());
+		watch(t, 0);
+	}
+	assert_int_equal(t->samplers, 2 * t->online);
+	assert_events(2 * t->online);
+	assert_int_equal(t->f->control.divisor, 1);
+	stopped_ns = ran_ns(t);
+	usleep(20000);
+	assert_int_equal(ran_ns(t), stopped_ns);
+	watch(t, 1);
+	usleep(20000);
+	assert_true(ran_ns(t) > stopped_ns);
+	watch(t, 0);
+	end_of_rest(t);
+	assert_events(0);
 }
 
 static void the_divisor_follows_the_sessions(void **state)
@@ -254,6 +318,7 @@ static void the_divisor_follows_the_sessions(void **state)
 	watch(t, 0);
 	assert_events(2 * t->online);
 	sampler_capture_end(&t->a->sampler);
+	end_of_rest(t);
 	assert_events(0);
 }
 
@@ -317,22 +382,6 @@ static void an_event_that_stands_still_is_replaced(void **state)
 	assert_int_equal(t->samplers, 2 * t->online + 2);
 	assert_events(2 * t->online);
 	assert_int_equal(t->a->sampler.n_events, t->online);
-}
-
-static void stop(void *context, uint32_t events)
-{
-	loop_stop(((struct agent *)context)->loop);
-}
-
-/* Runs the agent's loop for so long. */
-static void run_loop(struct fixture *t, uint64_t ns)
-{
-	struct loop_source *timer;
-
-	assert_int_equal(loop_timer(t->a->loop, stop, t->a, &timer), 0);
-	assert_int_equal(loop_timer_set(timer, ns, 0), 0);
-	assert_int_equal(loop_run(t->a->loop), 0);
-	loop_remove(timer);
 }
 
 /* How much of its capture's period each CPU has used up; the events stand still by now. */
@@ -436,6 +485,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(follows_the_watches),
+		TEST(short_watches_ask_once),
 		TEST(the_divisor_follows_the_sessions),
 		TEST(a_cpu_that_went_is_not_missing),
 		TEST(what_is_refused_is_said_once_and_asked_again),
