@@ -84,6 +84,9 @@ void agent_drain(struct agent *a)
 
 	if (!owns_maps(a))
 		return;
+	if (a->drained_turn == loop_turn(a->loop) && has_rest(a))
+		return;
+	a->drained_turn = loop_turn(a->loop);
 
 	a->pins.control->heartbeat_ns = now_ns;
 	health_fill(&a->health);
@@ -92,7 +95,7 @@ void agent_drain(struct agent *a)
 	process_events_drain(&a->discovery);
 	match_queue_step(&a->discovery);
 	kernel_errors_drain(&a->kernel_errors);
-	if (sessions_end_due(&a->sessions, now_ns))
+	if (sessions_end_due(&a->sessions, now_ns) && !a->pins.samples.cut)
 		drain_samples(&a->drain);
 	/* Samples that still wait in the ring are no loss yet. */
 	triggers_step(&a->triggers, a->pins.samples.cut ? now_ns - SETTLE_MORE_NS : now_ns);
@@ -357,8 +360,10 @@ static void let_go(struct agent *a)
 				session_end(&a->sessions, a->sessions.running[i]);
 		/* By then BPF programs that were running have written their records. */
 		usleep(60000);
-		for (int i = 0; i == 0 || (has_rest(a) && i < LAST_DRAINS); i++)
+		for (int i = 0; i == 0 || (has_rest(a) && i < LAST_DRAINS); i++) {
+			a->drained_turn = UINT64_MAX;
 			agent_drain(a);
+		}
 		triggers_step(&a->triggers, clock_mono_ns() + NSEC_PER_SEC);
 	}
 	watches_done(&a->watches);

@@ -90,10 +90,11 @@ struct agent {
 	struct confinement confinement;
 	struct loop_source *rules_source, *signal_source;
 	uint64_t start_ns;
-	uint64_t forgot_ns; /* when unused modules were last looked for */
-	uint32_t owner;	    /* value of control.owner while the maps are this consumer's */
-	bool ousted;	    /* another consumer has taken the maps over */
-	bool started;	    /* agent.start was written, so agent.stop will be */
+	uint64_t forgot_ns;    /* when unused modules were last looked for */
+	uint64_t drained_turn; /* turn of the loop in which agent_drain last ran */
+	uint32_t owner;	       /* value of control.owner while the maps are this consumer's */
+	bool ousted;	       /* another consumer has taken the maps over */
+	bool started;	       /* agent.start was written, so agent.stop will be */
 	struct losses losses;
 	struct health health;
 	struct kernel_errors kernel_errors;
@@ -116,7 +117,10 @@ int agent_run(struct agent *a);
 /* Ends all sessions and watches, waits for their lines, writes agent.stop. */
 void agent_stop(struct agent *a);
 
-/* Drains all rings now and acts on their records. */
+/*
+ * Drains all rings now and acts on their records, unless it has done so in this turn of the loop
+ * and left a rest: the loop calls it again soon.
+ */
 void agent_drain(struct agent *a);
 
 #endif

@@ -15,7 +15,7 @@
 struct discovery;
 struct process;
 
-#define MATCH_QUEUE_TURN_NS (10 * NSEC_PER_MSEC)
+#define MATCH_QUEUE_TURN_NS (8 * NSEC_PER_MSEC)
 
 struct match_queue {
 	struct process *first, *last;

@@ -29,6 +29,7 @@ struct loop {
 	int epoll_fd;
 	bool stop;
 	bool dispatching;
+	uint64_t turn;	     /* number of the present one */
 	uint64_t longest_ns; /* of the turns since loop_longest_turn_ns */
 	struct loop_source *sources;
 	/* Sources removed inside a call: later events of this round may still point to them. */
@@ -192,6 +193,11 @@ static void dispatch_events(struct loop *loop, const struct epoll_event *events,
 	free_list(&loop->dead);
 }
 
+uint64_t loop_turn(const struct loop *loop)
+{
+	return loop->turn;
+}
+
 uint64_t loop_longest_turn_ns(struct loop *loop)
 {
 	uint64_t longest_ns = loop->longest_ns;
@@ -211,6 +217,7 @@ int loop_run(struct loop *loop)
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
+		loop->turn++;
 		dispatch_events(loop, events, n);
 		loop->longest_ns = MAX(loop->longest_ns, clock_mono_ns() - began_ns);
 	}

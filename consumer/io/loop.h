@@ -39,6 +39,9 @@ int loop_timer(struct loop *loop, loop_call call, void *context, struct loop_sou
 /* Sets the first expiry to first_ns from now (0 disarms), then every `every_ns` (0: once). */
 int loop_timer_set(struct loop_source *timer, uint64_t first_ns, uint64_t every_ns);
 
+/* Returns the number of the present turn; 0 before the first. */
+uint64_t loop_turn(const struct loop *loop);
+
 /*
  * Returns how long the longest turn of the loop took since the last call, in ns: from the return of
  * epoll_wait(2) until every source that it named was served. The turn that calls counts for the

@@ -30,7 +30,7 @@ struct ring {
 #define RING_RECORD_MAX (64u << 10)
 
 /* Budgets of one drain: of a turn of the main loop, and none. */
-#define RING_TURN_NS   (10 * NSEC_PER_MSEC)
+#define RING_TURN_NS   (8 * NSEC_PER_MSEC)
 #define RING_ENDLESSLY (UINT64_MAX / 2)
 
 /* Maps the ring `fd` (taken over), which has `size` bytes of data. 0 or -errno. */

@@ -15,7 +15,7 @@
 
 /* Processes noted at a time; a later sample shows that a further one needs a read. */
 #define MAPPINGS_REREAD_MAX 64
-#define MAPPINGS_REREAD_NS  (10 * NSEC_PER_MSEC) /* in one turn of the main loop */
+#define MAPPINGS_REREAD_NS  (8 * NSEC_PER_MSEC) /* in one turn of the main loop */
 
 struct mappings_reread {
 	struct processes *processes;	   /* borrowed */

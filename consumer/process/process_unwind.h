@@ -25,7 +25,7 @@
 #include "shared/json/jsonw.h"
 
 #define PROCESS_UNWIND_STARVED_MAX 64
-#define PROCESS_UNWIND_TURN_NS	   (10 * NSEC_PER_MSEC) /* of a turn of the main loop */
+#define PROCESS_UNWIND_TURN_NS	   (4 * NSEC_PER_MSEC) /* of a turn of the main loop */
 
 /* The modules that it works with; all borrowed. */
 struct process_unwind_needs {

@@ -114,10 +114,12 @@ static void test_longest_turn(void **state)
 	uint64_t longest_ns;
 
 	assert_int_equal(loop_longest_turn_ns(f->loop), 0);
+	assert_int_equal(loop_turn(f->loop), 0);
 	assert_int_equal(loop_timer(f->loop, dawdle, f, &f->timer), 0);
 	assert_int_equal(loop_timer_set(f->timer, 1, 0), 0);
 	assert_int_equal(loop_run(f->loop), 0);
 	longest_ns = loop_longest_turn_ns(f->loop);
+	assert_int_equal(loop_turn(f->loop), 1);
 	assert_true(longest_ns >= 20 * NSEC_PER_MSEC);
 	assert_int_equal(loop_longest_turn_ns(f->loop), 0);
 }
