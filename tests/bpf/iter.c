@@ -282,10 +282,12 @@ static pid_t thread_left(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
 	assert_non_null(tasks);
-	while ((entry = readdir(tasks)))
-		if (atoi(entry->d_name) != pid &&
-		    atoi(entry->d_name) > 0)	   /* NOLINT(cert-err34-c) */
-			tid = atoi(entry->d_name); /* NOLINT(cert-err34-c) */
+	while ((entry = readdir(tasks))) {
+		pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (other > 0 && other != pid)
+			tid = other;
+	}
 	return tid;
 }
 

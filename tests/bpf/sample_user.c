@@ -164,8 +164,10 @@ static void poll_a_ring(void *context)
 {
 	int fd = open_ring();
 
+	if (fd < 0)
+		return;
 	/* It looks for a minute once it was woken; it may not sleep yet at the first time. */
-	while (fd >= 0) {
+	for (;;) {
 		syscall(SYS_io_uring_enter, fd, 0, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0);
 		usleep(100000);
 	}

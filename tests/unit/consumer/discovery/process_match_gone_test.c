@@ -113,7 +113,7 @@ static void assert_left(const char *reason, size_t count)
  */
 static void test_left_and_back(void **state)
 {
-	struct fake_cgroup other;
+	struct fake_cgroup other = { 0 };
 	struct process *p;
 	char rules[256];
 

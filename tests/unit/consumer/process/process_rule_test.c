@@ -72,8 +72,10 @@ static void test_named_by_the_kernel(void **state)
 {
 	struct sample s;
 
-	if (!fake)
+	if (!fake) {
 		skip();
+		return;
+	}
 	is_rule(matched(EXACT), NULL, OUTER, EXACT);
 	is_rule(matched(PREFIX), NULL, OUTER, PREFIX);
 	is_rule(matched(PREFIX), NULL, INNER, INSIDE);
@@ -90,8 +92,10 @@ static void test_known_here(void **state)
 	struct process p = { .tgid = 100 };
 	struct sample s = { .tgid = 100, .tid = 100, .rule = NO_SLOT };
 
-	if (!fake)
+	if (!fake) {
 		skip();
+		return;
+	}
 	p.rule = rule_at(PREFIX);
 	is_rule(s, &p, OUTER, PREFIX);
 	is_rule(matched(PREFIX), &p, INNER, PREFIX);
@@ -105,8 +109,10 @@ static void test_by_cgroup(void **state)
 {
 	struct sample s = { .tgid = 100, .tid = 100, .rule = NO_SLOT };
 
-	if (!fake)
+	if (!fake) {
 		skip();
+		return;
+	}
 	is_rule(s, NULL, PLACED, PLACE);
 	is_id(s, NULL, OUTER, RULE_ID_NONE);
 }
@@ -117,8 +123,10 @@ static void test_other_set(void **state)
 	struct process p = { .tgid = 100 };
 	struct sample s;
 
-	if (!fake)
+	if (!fake) {
 		skip();
+		return;
+	}
 	s = matched(EXACT);
 	s.generation--;
 	is_id(s, NULL, OUTER, RULE_ID_UNKNOWN);
