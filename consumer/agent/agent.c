@@ -280,6 +280,9 @@ static int add_sources(struct agent *a)
 	r = bindings_listen(&a->watches, a->loop);
 	if (r < 0)
 		return r;
+	r = cooldowns_listen(&a->triggers.cooldowns, a->loop);
+	if (r < 0)
+		return r;
 	r = loop_add(a->loop, a->signal_fd, EPOLLIN, on_signal, a, &a->signal_source);
 	if (r < 0)
 		return r;
@@ -367,6 +370,7 @@ static void let_go(struct agent *a)
 		triggers_step(&a->triggers, clock_mono_ns() + NSEC_PER_SEC);
 	}
 	watches_done(&a->watches);
+	cooldowns_done(&a->triggers.cooldowns);
 	event_budget_end(&a->budget);
 	if (a->pins.control) {
 		__atomic_store_n(&a->pins.control->events_on, 0, __ATOMIC_RELEASE);

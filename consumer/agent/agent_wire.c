@@ -57,6 +57,7 @@ static void wire_sessions(struct agent *a)
 		.reporter = a->reporter,
 		.targets = &a->targets,
 	};
+	cooldowns_init(&a->triggers.cooldowns, &a->log);
 }
 
 static void wire_watches(struct agent *a)

@@ -186,9 +186,11 @@ int rules_apply_set(struct discovery *d, struct rules *rules, const char *source
 	carry_budgets(old, set);
 	ruleset_number(set, old, &d->active->last_id);
 	switch_tries(d, set);
+	cooldowns_rebind(&d->triggers->cooldowns, set->rules);
 	d->active->set = set;
 	d->scope->said = false;
 	bindings_rebind(d->watches, set->rules, &applied.unchanged_watches);
+	sessions_rebind(d->watches->sessions, set->rules);
 	carry_processes(d, set->rules);
 	applied.generation = set->generation;
 	say_applied(d, &applied, source, peer, warnings);

@@ -59,8 +59,11 @@ static void fire_rule(struct crossings *c, struct watch *w, const struct rule *r
 	struct trigger_held held;
 	struct session *session;
 
-	/* Pressure that goes on during the session that it started is no new trigger. */
-	if (w->session && w->session->result->rule == rule)
+	/*
+	 * Pressure that goes on during the session that it started is no new trigger. Pressure of
+	 * another resource is: it is held back, and said.
+	 */
+	if (w->session && session_is_of(w->session, rule, trigger_reason_cause(reason)))
 		return;
 	trigger_fire(c->triggers, &trigger, &session, &held);
 }

@@ -316,6 +316,7 @@ static void put_end(struct report *r)
 	jsonw_string(&w, "headline", headline);
 	if (s->has_pressure_end)
 		psi_write(&s->pressure_end, &w, "pressure_end");
+	held_triggers_write(s->held, &w, "held");
 	jsonw_u64(&w, "memory_bytes", stacks_bytes(s));
 	/* These take the room that is left, so they come last. */
 	session_digest_write(&r->summary, &w);

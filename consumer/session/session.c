@@ -194,6 +194,35 @@ struct session *sessions_of_slot(const struct sessions *all, uint32_t slot, uint
 	return NULL;
 }
 
+/* Returns the rule of the set that has the name and content of `rule`, or NULL. */
+static const struct rule *find_same(const struct rules *rules, const struct rule *rule)
+{
+	const struct rule *same = rule ? rules_find(rules, rule->name) : NULL;
+
+	return same && rule_equal(same, rule) ? same : NULL;
+}
+
+bool session_is_of(const struct session *s, const struct rule *rule, enum trigger_cause cause)
+{
+	const struct session_result *r = s->result;
+
+	return trigger_reason_cause(&r->reason) == cause && r->rule &&
+	       !strcmp(r->rule->name, rule->name) && rule_equal(r->rule, rule);
+}
+
+void sessions_rebind(struct sessions *all, const struct rules *fresh)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++) {
+		struct session *s = all->running[i];
+		const struct rule *same = s ? find_same(fresh, s->result->rule) : NULL;
+
+		/* The result keeps its own set: a rule that is gone there is no process's any more.
+		 */
+		if (s)
+			s->target.rule = same ? same : s->result->rule;
+	}
+}
+
 bool session_sample(struct session *s, const struct stack_sample *h, const struct process *p)
 {
 	bool taken = false;

@@ -95,6 +95,18 @@ void sessions_attach_again(struct sessions *all);
 /* Returns the session to which a sample of that slot and epoch may belong, or NULL. */
 struct session *sessions_of_slot(const struct sessions *all, uint32_t slot, uint32_t epoch);
 
+/*
+ * Returns whether a trigger of this cause and rule began it. The rule is the same when it has the
+ * same name and content, also in another set.
+ */
+bool session_is_of(const struct session *s, const struct rule *rule, enum trigger_cause cause);
+
+/*
+ * Call when a new rule set is in force: points the running sessions to its rules that are the same,
+ * so that a session by process goes on with the processes of its rule.
+ */
+void sessions_rebind(struct sessions *all, const struct rules *fresh);
+
 /* Gives it a decoded sample of its slot. False when the sample does not belong to the session. */
 bool session_sample(struct session *s, const struct stack_sample *h, const struct process *p);
 

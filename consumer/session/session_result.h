@@ -10,6 +10,7 @@
 
 #include "consumer/output/event_line.h"
 #include "consumer/rules/ruleset.h"
+#include "consumer/session/held_triggers.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/trigger_reason.h"
 
@@ -25,7 +26,8 @@ struct session_result {
 	struct signal *signals[SIGNAL_COUNT_]; /* NULL: not wanted */
 	struct psi pressure_end;
 	bool has_pressure_end;
-	struct session_result *next; /* in the report thread's queue */
+	struct held_triggers held[CAUSE_COUNT_]; /* in its cgroup, of any rule, while it ran */
+	struct session_result *next;		 /* in the report thread's queue */
 };
 
 /* Frees it with all that it owns; NULL is allowed. */

@@ -12,6 +12,30 @@ const char *trigger_reason_name(enum trigger_kind kind)
 	return names[kind];
 }
 
+enum trigger_cause trigger_reason_cause(const struct trigger_reason *reason)
+{
+	switch (reason->kind) {
+	case TRIGGER_PRESSURE:
+		return (enum trigger_cause)reason->when.resource;
+	case TRIGGER_EXEC:
+		return CAUSE_EXEC;
+	default:
+		return CAUSE_REQUEST;
+	}
+}
+
+const char *trigger_reason_cause_name(enum trigger_cause cause)
+{
+	return trigger_reason_name(cause == CAUSE_EXEC	    ? TRIGGER_EXEC
+				   : cause == CAUSE_REQUEST ? TRIGGER_REQUEST
+							    : TRIGGER_PRESSURE);
+}
+
+const char *trigger_reason_cause_resource(enum trigger_cause cause)
+{
+	return cause < CAUSE_REQUEST ? rules_resource_name((enum resource)cause) : NULL;
+}
+
 void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w)
 {
 	jsonw_object(w, "reason");

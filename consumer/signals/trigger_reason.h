@@ -16,6 +16,19 @@ enum trigger_kind {
 	TRIGGER_EXEC,
 };
 
+/*
+ * What triggers that mean the same have in common: cooldowns and sums of held triggers are kept by
+ * cause. Each resource is one.
+ */
+enum trigger_cause {
+	CAUSE_CPU = RESOURCE_CPU,
+	CAUSE_MEMORY = RESOURCE_MEMORY,
+	CAUSE_IO = RESOURCE_IO,
+	CAUSE_REQUEST = RESOURCE_COUNT_,
+	CAUSE_EXEC,
+	CAUSE_COUNT_,
+};
+
 struct trigger_reason {
 	enum trigger_kind kind;
 	/* pressure */
@@ -31,6 +44,14 @@ struct trigger_reason {
 
 /* Returns "pressure", "request" or "exec". */
 const char *trigger_reason_name(enum trigger_kind kind);
+
+enum trigger_cause trigger_reason_cause(const struct trigger_reason *reason);
+
+/* Returns "pressure", "request" or "exec". */
+const char *trigger_reason_cause_name(enum trigger_cause cause);
+
+/* Returns "cpu", "memory" or "io"; NULL for a cause that is no pressure. */
+const char *trigger_reason_cause_resource(enum trigger_cause cause);
 
 /* Writes "reason": {...} of session.start. */
 void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w);

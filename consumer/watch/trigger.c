@@ -14,9 +14,6 @@
 /* Of the running sessions, one owner may have this many. */
 #define SESSIONS_OF_ONE (SESSIONS_MAX * 3 / 4)
 
-/* Time between lines about held triggers of one rule in one watch. */
-#define HELD_EVERY_NS (10 * NSEC_PER_SEC)
-
 static const struct ruleset *rules_of(const struct triggers *t)
 {
 	return t->log->active->set;
@@ -67,61 +64,63 @@ static const char *owner_held(const struct triggers *t, struct owner *owner, uin
 	}
 }
 
-/* Returns whether this trigger may begin a session now. The cooldown does not hold a request. */
+static struct cooldown_key key_of(const struct trigger *trigger)
+{
+	return (struct cooldown_key){
+		.rule = trigger->rule,
+		.cgroup_id = trigger->watch->cgroup_id,
+		.cgroup = trigger->watch->path,
+		.cause = trigger_reason_cause(&trigger->reason),
+	};
+}
+
+/*
+ * Returns whether this trigger may begin a session now; *ret_broken is the session whose cooldown
+ * it breaks, or 0. The cooldown does not hold a request.
+ */
 static bool may_begin(struct triggers *t, const struct trigger *trigger, uint64_t now_ns,
-		      struct trigger_held *held)
+		      struct trigger_held *held, uint64_t *ret_broken)
 {
 	const struct watch *w = trigger->watch;
 	const struct rule *rule = trigger->rule;
-	const struct binding *b = rule ? binding_find(trigger->watch, rule) : NULL;
+	const struct cooldown_key key = key_of(trigger);
 	const char *why;
 
+	*ret_broken = 0;
 	if (w->session)
 		*held = (struct trigger_held){
 			"session_running",
-			(w->session->end_ns - MIN(now_ns, w->session->end_ns)) / NSEC_PER_MSEC + 100
+			(w->session->end_ns - MIN(now_ns, w->session->end_ns)) / NSEC_PER_MSEC +
+				100,
+			w->session->result->id
 		};
 	else if (t->sessions->count >= SESSIONS_MAX ||
 		 report_thread_queued(t->reporter) >= TRIGGER_QUEUED_MAX)
-		*held = (struct trigger_held){ "too_many_sessions", 1000 };
-	else if (trigger->reason.kind != TRIGGER_REQUEST && b && now_ns < b->cooldown_ns)
-		*held = (struct trigger_held){ "cooldown",
-					       (b->cooldown_ns - now_ns) / NSEC_PER_MSEC + 1 };
+		*held = (struct trigger_held){ "too_many_sessions", 1000, 0 };
+	else if (trigger->reason.kind != TRIGGER_REQUEST && rule &&
+		 cooldown_holds(&t->cooldowns, &key, &trigger->reason, now_ns, held, ret_broken))
+		return false;
 	else if (rule && rule_is_spent(t, w, rule, now_ns))
-		*held = (struct trigger_held){ "budget_rule", budget_retry_ms(now_ns) };
+		*held = (struct trigger_held){ "budget_rule", budget_retry_ms(now_ns), 0 };
 	else if (rules_of(t) && (why = owner_held(t, w->owner, now_ns)) != NULL)
-		*held = (struct trigger_held){ why, strncmp(why, "budget", 6)
-							    ? 1000
-							    : budget_retry_ms(now_ns) };
+		*held = (struct trigger_held){
+			why, strncmp(why, "budget", 6) ? 1000 : budget_retry_ms(now_ns), 0
+		};
 	else
 		return true;
 	return false;
 }
 
-/*
- * Writes trigger.held once per rule, watch and HELD_EVERY_NS, or once per cooldown if that is
- * longer: a threshold can be crossed ten times a second.
- */
-static void say_held(struct triggers *t, const struct trigger *trigger,
-		     const struct trigger_held *held)
+static void hold_trigger(struct triggers *t, const struct trigger *trigger,
+			 const struct trigger_held *held, uint64_t now_ns)
 {
-	const struct rule *rule = trigger->rule;
-	struct binding *b = rule ? binding_find(trigger->watch, rule) : NULL;
-	uint64_t now_ns = clock_mono_ns(), repeats = 0;
+	const struct cooldown_key key = key_of(trigger);
+	struct session *running = trigger->watch->session;
 
 	t->held++;
-	if (b) {
-		uint64_t quiet_ns = MAX(rule->cooldown_ms * NSEC_PER_MSEC, HELD_EVERY_NS);
-
-		if (b->held_ns && now_ns - b->held_ns < quiet_ns) {
-			b->held++;
-			return;
-		}
-		repeats = b->held;
-		b->held = 0;
-		b->held_ns = now_ns;
-	}
-	trigger_events_held(t->log, trigger, held, repeats);
+	if (running)
+		held_triggers_add(&running->result->held[key.cause], &trigger->reason);
+	cooldown_hold(&t->cooldowns, &key, &trigger->reason, held, now_ns);
 }
 
 static int begin_session(struct triggers *t, const struct trigger *trigger,
@@ -153,12 +152,14 @@ static int begin_session(struct triggers *t, const struct trigger *trigger,
 int trigger_fire(struct triggers *t, const struct trigger *trigger, struct session **ret_session,
 		 struct trigger_held *ret_held)
 {
+	const struct cooldown_key key = key_of(trigger);
+	uint64_t now_ns = clock_mono_ns(), broken;
 	struct watch *w = trigger->watch;
 	struct session *s;
 	int r;
 
-	if (!may_begin(t, trigger, clock_mono_ns(), ret_held)) {
-		say_held(t, trigger, ret_held);
+	if (!may_begin(t, trigger, now_ns, ret_held, &broken)) {
+		hold_trigger(t, trigger, ret_held, now_ns);
 		return -EAGAIN;
 	}
 	r = begin_session(t, trigger, &s);
@@ -167,12 +168,30 @@ int trigger_fire(struct triggers *t, const struct trigger *trigger, struct sessi
 	w->session = s;
 	w->sessions++;
 	schedule_sessions(t->schedule, (uint32_t)t->sessions->count);
+	cooldown_flush(&t->cooldowns, &key, now_ns);
 	if (trigger->reason.kind == TRIGGER_PRESSURE)
-		trigger_events_pressure(t->log, trigger, s->result->id);
+		trigger_events_pressure(t->log, trigger, s->result->id, broken);
 	session_attach(t->sessions, s);
 	session_events_start(t->sessions, s, t->log->lines);
 	*ret_session = s;
 	return 0;
+}
+
+/* Begins the cooldown of an ended session, unless its rule is gone. */
+static void cool_down(struct triggers *t, const struct session *s)
+{
+	const struct session_result *r = s->result;
+	const struct rule *rule =
+		r->rule && rules_of(t) ? rules_find(rules_of(t)->rules, r->rule->name) : NULL;
+	const struct cooldown_key key = {
+		.rule = rule,
+		.cgroup_id = r->cgroup_id,
+		.cgroup = r->cgroup,
+		.cause = trigger_reason_cause(&r->reason),
+	};
+
+	if (rule)
+		cooldown_begin(&t->cooldowns, &key, r);
 }
 
 static void spend_budgets(struct triggers *t, const struct session *s)
@@ -187,15 +206,10 @@ static void spend_budgets(struct triggers *t, const struct session *s)
 		budget_spend(rule_budget(t, rule), r->stop_ns, ms);
 }
 
-/* Sets the watch back to the recorder and starts the rule's cooldown. */
+/* Sets the watch back to the recorder. */
 static void release_watch(struct watch *w, const struct session *s)
 {
-	const struct session_result *r = s->result;
-	struct binding *b = r->rule ? binding_find(w, r->rule) : NULL;
-
-	if (b)
-		b->cooldown_ns = r->stop_ns + r->rule->cooldown_ms * NSEC_PER_MSEC;
-	w->recorded_ns = r->stop_ns;
+	w->recorded_ns = s->result->stop_ns;
 	w->session = NULL;
 	w->requested = false;
 	bindings_release(w, "no_process");
@@ -235,6 +249,7 @@ void triggers_step(struct triggers *t, uint64_t now_ns)
 		struct watch *w = watches_at(t->watches, s->target.slot, s->target.epoch);
 
 		spend_budgets(t, s);
+		cool_down(t, s);
 		shares_put(t->shares, s->owner);
 		if (w)
 			release_watch(w, s);
@@ -244,6 +259,7 @@ void triggers_step(struct triggers *t, uint64_t now_ns)
 		session_free(s);
 		schedule_sessions(t->schedule, (uint32_t)t->sessions->count);
 	}
+	cooldowns_expire(&t->cooldowns, now_ns);
 	if (sessions_settling(t->sessions))
 		schedule_drain_soon(t->schedule);
 }

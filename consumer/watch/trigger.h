@@ -17,11 +17,12 @@
 #include "consumer/report/report_thread.h"
 #include "consumer/rules/shares.h"
 #include "consumer/session/session.h"
+#include "consumer/watch/cooldown.h"
 #include "consumer/watch/watch.h"
 
 #define TRIGGER_QUEUED_MAX 32 /* sessions that have ended and are not yet written */
 
-/* All borrowed but `held`. */
+/* All borrowed but the last two. */
 struct triggers {
 	const struct event_log *log;
 	struct schedule *schedule;
@@ -30,13 +31,8 @@ struct triggers {
 	struct shares *shares;
 	struct report_thread *reporter;
 	const struct process_targets *targets;
+	struct cooldowns cooldowns;
 	uint64_t held; /* triggers that were held back */
-};
-
-/* Why a trigger was held back, and when to try again. */
-struct trigger_held {
-	const char *reason; /* "cooldown", ...; a literal */
-	uint64_t retry_ms;
 };
 
 /* What triggers, and what to capture. */
@@ -51,8 +47,9 @@ struct trigger {
 /*
  * Begins a session: writes the line "pressure" if pressure is the reason, attaches the signals
  * (which may take as long as a broker takes to start), then writes session.start. Or holds the
- * trigger back: fills *ret_held, writes trigger.held at most once per rule, watch and cooldown, and
- * returns -EAGAIN. Returns -ENOMEM; or 0 with the session, borrowed until triggers_step.
+ * trigger back: fills *ret_held, counts it (cooldown_hold writes the lines; the session that runs
+ * on the watch, if any, has it in its session.end), and returns -EAGAIN. Returns -ENOMEM; or 0 with
+ * the session, borrowed until triggers_step.
  */
 int trigger_fire(struct triggers *t, const struct trigger *trigger, struct session **ret_session,
 		 struct trigger_held *ret_held);
@@ -64,8 +61,9 @@ int trigger_fire(struct triggers *t, const struct trigger *trigger, struct sessi
 void triggers_release_process(const struct triggers *t, uint32_t tgid);
 
 /*
- * Hands sessions that have ended and settled to the report thread, and sets their watches back to
- * the recorder. Call after every drain. Schedules a drain soon if a session has not settled.
+ * Hands sessions that have ended and settled to the report thread, begins their cooldowns, and
+ * sets their watches back to the recorder. Call after every drain. Schedules a drain soon if a
+ * session has not settled.
  */
 void triggers_step(struct triggers *t, uint64_t now_ns);
 

@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/watch/trigger_events.h"
 
-void trigger_events_held(const struct event_log *log, const struct trigger *trigger,
-			 const struct trigger_held *held, uint64_t repeats)
+void trigger_events_held(const struct event_log *log, const struct cooldown *e, bool sums)
 {
-	struct event_subject subject =
-		event_log_subject(log, trigger->rule, trigger->watch->cgroup_id);
+	/* The cgroup may be gone by now: its path is the entry's. */
+	struct event_subject subject = {
+		.rule = e->rule,
+		.generation = log->active->set ? log->active->set->generation : 0,
+		.cgroup = e->cgroup,
+		.cgroup_id = e->cgroup_id,
+		.container = container_parse(e->cgroup),
+		.session = e->why.session,
+	};
 	struct jsonw w;
 
 	event_line_begin(log->lines, &w, "trigger.held", &subject);
-	jsonw_string(&w, "trigger", trigger_reason_name(trigger->reason.kind));
-	jsonw_string(&w, "reason", held->reason);
-	jsonw_u64(&w, "retry_ms", held->retry_ms);
-	trigger_reason_write_threshold(&trigger->reason, &w);
-	if (repeats)
-		jsonw_u64(&w, "repeats", repeats);
+	jsonw_string(&w, "trigger", trigger_reason_name(e->last.kind));
+	jsonw_string(&w, "reason", e->why.reason);
+	jsonw_u64(&w, "retry_ms", e->why.retry_ms);
+	trigger_reason_write_threshold(&e->last, &w);
+	if (sums) {
+		jsonw_u64(&w, "repeats", e->held.count);
+		held_triggers_write_stall(&e->held, e->cause, &w);
+	}
 	event_line_end(log->lines, &w);
 }
 
 void trigger_events_pressure(const struct event_log *log, const struct trigger *trigger,
-			     uint64_t session)
+			     uint64_t session, uint64_t broken)
 {
+	char text[SESSION_TEXT_BYTES];
 	const struct trigger_reason *reason = &trigger->reason;
 	struct event_subject subject =
 		event_log_subject(log, trigger->rule, trigger->watch->cgroup_id);
@@ -34,6 +43,10 @@ void trigger_events_pressure(const struct event_log *log, const struct trigger *
 	jsonw_u64(&w, "measured_ms", reason->measured_ms);
 	jsonw_string(&w, "by", reason->by);
 	jsonw_string(&w, "scope", trigger->watch->root ? "system" : "cgroup");
+	if (broken) {
+		event_line_session_text(broken, text);
+		jsonw_string(&w, "broke_cooldown_of", text);
+	}
 	psi_write(&reason->before, &w, "before");
 	psi_write(&reason->now, &w, "now");
 	event_line_end(log->lines, &w);

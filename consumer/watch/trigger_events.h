@@ -10,12 +10,17 @@
 #include "consumer/output/event_log.h"
 #include "consumer/watch/trigger.h"
 
-/* Writes trigger.held. `repeats`: triggers held since the last such line. */
-void trigger_events_held(const struct event_log *log, const struct trigger *trigger,
-			 const struct trigger_held *held, uint64_t repeats);
+/*
+ * Writes trigger.held about the last held trigger of `e`. `sums`: the line stands for all triggers
+ * in e->held, else for that one.
+ */
+void trigger_events_held(const struct event_log *log, const struct cooldown *e, bool sums);
 
-/* Writes the line "pressure" of a trigger that began session `session`. */
+/*
+ * Writes the line "pressure" of a trigger that began session `session`. `broken`: the session whose
+ * cooldown it broke, or 0.
+ */
 void trigger_events_pressure(const struct event_log *log, const struct trigger *trigger,
-			     uint64_t session);
+			     uint64_t session, uint64_t broken);
 
 #endif

@@ -25,12 +25,9 @@
 /* One rule bound to one watch. */
 struct binding {
 	const struct rule *rule;
-	uint32_t processes;   /* matching processes that keep it alive */
-	bool by_cgroup;	      /* the cgroup itself matches */
-	uint64_t loose_ns;    /* since when nothing keeps it alive; 0: something does */
-	uint64_t cooldown_ns; /* no session before this time */
-	uint32_t held;	      /* triggers held back since the last line that said so */
-	uint64_t held_ns;     /* when trigger.held was last written */
+	uint32_t processes; /* matching processes that keep it alive */
+	bool by_cgroup;	    /* the cgroup itself matches */
+	uint64_t loose_ns;  /* since when nothing keeps it alive; 0: something does */
 };
 
 static inline bool binding_is_kept(const struct binding *b)

@@ -11,6 +11,7 @@ enum {
 	STACK = 1u << EVENT_STACK,
 	START = 1u << EVENT_SESSION_START,
 	END = 1u << EVENT_SESSION_END,
+	HELD = 1u << EVENT_HELD,
 	ALL = UINT32_MAX,
 };
 
@@ -39,6 +40,7 @@ static const struct {
 	{ "session.start", EVENT_SESSION_START },
 	{ "session.end", EVENT_SESSION_END },
 	{ "pressure", EVENT_PRESSURE },
+	{ "trigger.held", EVENT_HELD },
 };
 
 bool event_is(const struct json_text *text, const char *word)
@@ -135,7 +137,7 @@ static const char *find_missing(const struct event *e)
 		return "want version 1: the key v";
 	if (!e->ts.data)
 		return "want the key ts";
-	if (e->type == EVENT_PRESSURE)
+	if (e->type == EVENT_PRESSURE || e->type == EVENT_HELD)
 		return NULL;
 	if (!e->session.data)
 		return "want the key session";

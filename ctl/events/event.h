@@ -18,6 +18,7 @@ enum event_type {
 	EVENT_SESSION_START,
 	EVENT_SESSION_END,
 	EVENT_PRESSURE,
+	EVENT_HELD, /* trigger.held */
 };
 
 struct event {
@@ -31,6 +32,9 @@ struct event {
 	/* of session lines */
 	uint64_t duration_ms, pre_ms, hz;
 	struct json_text headline, verdict;
+	/* of held triggers */
+	struct json_text reason, resource;
+	uint64_t stall_ms, repeats, largest_ms, sum_ms;
 };
 
 /* Why a line is none. */

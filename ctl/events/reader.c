@@ -234,6 +234,10 @@ static const char *add_event(struct reader *r, const struct event *event,
 		return NULL;
 	if (event_time(event->ts.data, event->ts.bytes, &time_ns) < 0)
 		return "want ts as 2026-11-21T15:59:03.098828602Z";
+	if (event->type == EVENT_HELD) {
+		store_held(r->store, event);
+		return NULL;
+	}
 	r->error = store_session(r->store, event, &session);
 	if (r->error < 0)
 		return NULL;

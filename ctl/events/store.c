@@ -152,6 +152,34 @@ int store_session_line(struct store *s, uint32_t session, const struct event *ev
 	}
 }
 
+static enum store_cause find_cause(const struct json_text *resource)
+{
+	static const char *const names[] = { "cpu", "memory", "io" };
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (event_is(resource, names[i]))
+			return (enum store_cause)i;
+	return STORE_NO_PRESSURE;
+}
+
+void store_held(struct store *s, const struct event *event)
+{
+	/* A line with sums stands for the triggers since the line before, else it stands for one.
+	 */
+	bool sums = event->repeats > 0;
+	uint32_t id, number;
+	struct store_held *held;
+
+	if (!event_is(&event->reason, "cooldown") ||
+	    pool_find(&s->texts, event->session.data, event->session.bytes, &id) < 0 ||
+	    pool_find(&s->ids, &id, sizeof(id), &number) < 0)
+		return;
+	held = &s->sessions[number].held[find_cause(&event->resource)];
+	held->triggers = store_sum(held->triggers, sums ? event->repeats : 1);
+	held->largest_ms = MAX(held->largest_ms, sums ? event->largest_ms : event->stall_ms);
+	held->sum_ms = store_sum(held->sum_ms, sums ? event->sum_ms : event->stall_ms);
+}
+
 int store_key(struct store *s, uint32_t session, const struct event *event,
 	      struct store_key *ret_key, struct store_value *ret_value)
 {

@@ -48,6 +48,14 @@ struct store_value {
 	uint64_t count, weight_ns, threads;
 };
 
+/* Resources, in the order of their names below; what is no pressure stands last. */
+enum store_cause { STORE_CPU, STORE_MEMORY, STORE_IO, STORE_NO_PRESSURE, STORE_CAUSE_COUNT_ };
+
+/* Triggers that were held back. */
+struct store_held {
+	uint64_t triggers, largest_ms, sum_ms;
+};
+
 struct store_session {
 	uint32_t id, rule, cgroup;     /* texts */
 	uint32_t start, end, pressure; /* whole lines, as texts */
@@ -55,7 +63,8 @@ struct store_session {
 	uint32_t files;	  /* bit n: the n-th file has selected lines of it; 0: not selected */
 	uint64_t time_ns; /* of its first line */
 	uint64_t hz;	  /* 0: not known */
-	uint64_t length_ms[STORE_PHASE_COUNT_]; /* 0: not known */
+	uint64_t length_ms[STORE_PHASE_COUNT_];	    /* 0: not known */
+	struct store_held held[STORE_CAUSE_COUNT_]; /* by its cooldown */
 };
 
 struct store {
@@ -83,6 +92,12 @@ int store_session(struct store *s, const struct event *event, uint32_t *ret_sess
 /* Keeps the line of a session's start or end, or of its pressure, of `bytes` bytes. */
 int store_session_line(struct store *s, uint32_t session, const struct event *event,
 		       const char *line, size_t bytes);
+
+/*
+ * Adds the triggers of a line trigger.held to the session whose cooldown held them back, when that
+ * session is known.
+ */
+void store_held(struct store *s, const struct event *event);
 
 /* All of the key but the stack, and what the line counts for. */
 int store_key(struct store *s, uint32_t session, const struct event *event,

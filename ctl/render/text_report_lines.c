@@ -75,6 +75,41 @@ static void add_pressure(struct text_table *table, const char *when,
 	}
 }
 
+static void put_held_one(const char *when, const char *what, uint64_t triggers, uint64_t sum_ms,
+			 uint64_t largest_ms, FILE *out)
+{
+	char sum[TEXT_UNIT_BYTES], largest[TEXT_UNIT_BYTES];
+
+	fprintf(out, "held back %s: %s, %" PRIu64 " trigger%s", when, what, triggers,
+		triggers == 1 ? "" : "s");
+	if (sum_ms || largest_ms)
+		fprintf(out, ", stalled for %s, at most %s at once",
+			text_duration_us(MIN(sum_ms, UINT64_MAX / 1000) * 1000, sum),
+			text_duration_us(MIN(largest_ms, UINT64_MAX / 1000) * 1000, largest));
+	fputs("\n", out);
+}
+
+/* What the stacks do not show, because no session began for it: while it ran, and after it. */
+static void put_held(const struct store_session *session, const struct json_node *end, FILE *out)
+{
+	static const char *const causes[] = { "cpu", "memory", "io", "exec" };
+	const struct json_node *held = json_node_first(json_node_get(end, "held"));
+
+	for (; held; held = json_node_next(held)) {
+		const char *key = json_node_get(held, "resource") ? "resource" : "trigger";
+		_cleanup_free_ char *what = member_text_value(key, json_node_get(held, key));
+
+		put_held_one("while it ran", what ? what : "-",
+			     json_node_u64(json_node_get(held, "triggers")),
+			     json_node_u64(json_node_get(held, "sum_ms")),
+			     json_node_u64(json_node_get(held, "largest_ms")), out);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++)
+		if (session->held[i].triggers)
+			put_held_one("in its cooldown", causes[i], session->held[i].triggers,
+				     session->held[i].sum_ms, session->held[i].largest_ms, out);
+}
+
 int text_report_lines_pressure(const struct store *store, const struct store_session *session,
 			       FILE *out)
 {
@@ -101,6 +136,7 @@ int text_report_lines_pressure(const struct store *store, const struct store_ses
 		put_value(line, "window_ms", out);
 		fputs("\n", out);
 	}
+	put_held(session, end, out);
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		text_table_add(&table, strdup(heads[i]));
 	add_pressure(&table, "before", json_node_get(line, "before"));

@@ -8,10 +8,10 @@
 
 #include "shared/tools/clock.h"
 
-/* From here on the watch reads its CPU pressure from a file of ours. */
-static void pretend(struct watch *w, uint64_t total_us)
+/* From here on the watch reads the pressure of that resource from a file of ours. */
+static void pretend_of(struct watch *w, enum resource resource, uint64_t total_us)
 {
-	struct followed_file *p = &pressure_testing_of(w)->file[RESOURCE_CPU];
+	struct followed_file *p = &pressure_testing_of(w)->file[resource];
 	char text[256];
 	int n = snprintf(text, sizeof(text),
 			 "some avg10=0.00 avg60=0.00 avg300=0.00 total=%llu\n"
@@ -24,14 +24,24 @@ static void pretend(struct watch *w, uint64_t total_us)
 	p->fd = fd;
 }
 
-/* The watch read this total so long ago, and nothing since. */
-static void had_read(struct watch *w, uint64_t ago_ns, uint64_t total_us)
+static void pretend(struct watch *w, uint64_t total_us)
 {
-	struct psi_history *h = &pressure_testing_of(w)->file[RESOURCE_CPU].history;
+	pretend_of(w, RESOURCE_CPU, total_us);
+}
+
+/* The watch read this total so long ago, and nothing since. */
+static void had_read_of(struct watch *w, enum resource resource, uint64_t ago_ns, uint64_t total_us)
+{
+	struct psi_history *h = &pressure_testing_of(w)->file[resource].history;
 	struct psi psi = { .some.total_us = total_us, .has_full = true };
 
 	psi_history_clear(h);
 	psi_history_add(h, clock_mono_ns() - ago_ns, &psi);
+}
+
+static void had_read(struct watch *w, uint64_t ago_ns, uint64_t total_us)
+{
+	had_read_of(w, RESOURCE_CPU, ago_ns, total_us);
 }
 
 /* The totals decide whether what the kernel tells starts a session. */
@@ -210,6 +220,61 @@ static void test_reading_apart(void **state)
 	assert_int_equal(h->count, 2);
 }
 
+/* 200 ms more of stall than a window ago, as the kernel tells it. */
+static void notice_of(struct watch *w, enum resource resource, uint64_t from_us)
+{
+	struct threshold *t = pressure_testing_of(w)->thresholds;
+
+	while (t->resource != resource)
+		t = t->next;
+	t->crossed = (struct psi_point){ .psi.some.total_us = from_us };
+	had_read_of(w, resource, 3 * NSEC_PER_SEC, from_us);
+	pretend_of(w, resource, from_us + 200000);
+	pressure_follow_notice(&fake->a.pressure, t, false);
+}
+
+/* A rule by cgroup with two resources; the scan that follows each push finds the cgroup. */
+static struct watch *push_two_resources(const char *other)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "{\"version\":1,\"rules\":[{\"name\":\"%s\",\"match\":{\"comm\":\"%s\"}},"
+		 "{\"name\":\"two\",\"match\":{\"cgroup_prefix\":\"%s\"},\"when\":["
+		 "{\"pressure\":\"cpu\",\"some_ms\":200},{\"pressure\":\"io\",\"some_ms\":200}]}]}",
+		 other, other, group.path);
+	fake_rules(fake, text);
+	return idmap_get(&fake->a.watches.by_cgroup, group.id);
+}
+
+/*
+ * Pressure that goes on in the session that it began triggers nothing, also when the same rule was
+ * pushed meanwhile. Pressure of another resource is a trigger: held back, and said.
+ */
+static void test_goes_on_in_its_session(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+	struct watch *w;
+
+	if (!fake)
+		skip();
+	w = push_two_resources("first");
+	assert_non_null(w);
+	notice_of(w, RESOURCE_CPU, 0);
+	assert_int_equal(fake_count(fake, "session.start"), 1);
+	notice_of(w, RESOURCE_CPU, 200000);
+	assert_ptr_equal(push_two_resources("second"), w);
+	assert_non_null(w->session);
+	notice_of(w, RESOURCE_CPU, 400000);
+	assert_int_equal(fake->a.pressure.crossings.noticed, 3);
+	assert_int_equal(fake_count(fake, "trigger.held"), 0);
+	notice_of(w, RESOURCE_IO, 0);
+	line = fake_last(fake, "trigger.held");
+	assert_non_null(line);
+	assert_string_equal(fake_text(line, "reason"), "session_running");
+	assert_string_equal(fake_text(line, "resource"), "io");
+}
+
 /* The history of a scan grows as it is used, to the longest window at the shortest pace. */
 static void test_scanned(void **state)
 {
@@ -242,6 +307,7 @@ int main(void)
 		EACH(test_gone),
 		EACH(test_reading),
 		EACH(test_reading_apart),
+		EACH(test_goes_on_in_its_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,6 +170,7 @@ void fake_free(struct fake *f)
 			session_end(&a->sessions, a->sessions.running[i]);
 	triggers_step(&a->triggers, clock_mono_ns() + NSEC_PER_SEC);
 	watches_done(&a->watches);
+	cooldowns_done(&a->triggers.cooldowns);
 	report_thread_stop(a->reporter, 5000);
 	processes_done(&a->processes);
 	recorder_done(&a->recorder);

@@ -53,6 +53,31 @@ static void test_whole_session(void **state)
 	    "  without names: 3 frames of /lib/libc.so.6 (no_symbol)\n");
 }
 
+#define HELD(reason, more)                                                                        \
+	EVENTS_HEAD("trigger.held", "1")                                                          \
+	",\"trigger\":\"pressure\",\"reason\":\"" reason "\",\"retry_ms\":7,\"resource\":\"io\"," \
+	"\"kind\":\"some\",\"stall_ms\":200" more "}\n"
+
+/* What no session began for: an outage in the cooldown of a blip stands above the blip's stacks. */
+static void test_held(void **state)
+{
+	events_write(HELD("cooldown", "") EVENTS_END("1"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_null(strstr(events_out, "held back")); /* of whom is not known yet */
+	events_write(EVENTS_HEAD(
+		"session.end",
+		"1") ",\"held\":[{\"trigger\":\"pressure\",\"resource\":\"memory\",\"triggers\":1,"
+		     "\"largest_ms\":90,\"sum_ms\":90},{\"trigger\":\"exec\",\"triggers\":4}]}\n" HELD(
+			     "cooldown", "") HELD("session_running", "")
+			     HELD("cooldown",
+				  ",\"repeats\":8,\"largest_ms\":2000,\"sum_ms\":11800"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("held back while it ran: memory, 1 trigger, stalled for 90 ms, at most 90 ms at once\n"
+	    "held back while it ran: exec, 4 triggers\n"
+	    "held back in its cooldown: io, 9 triggers, stalled for 12.0 s, at most 2.0 s at "
+	    "once\n");
+}
+
 /* Of 4 ms in write, 3 were the kernel's: as functions they are two, for the program one. */
 static void test_programs(void **state)
 {
@@ -140,7 +165,7 @@ int main(void)
 		TEST(whole_session),	  TEST(top),
 		TEST(half_a_session),	  TEST(sessions_one_after_the_other),
 		TEST(quality_and_advice), TEST(odd_lines),
-		TEST(programs),
+		TEST(programs),		  TEST(held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
