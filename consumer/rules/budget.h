@@ -11,8 +11,11 @@ struct budget {
 	uint64_t at_minute;  /* number of the newest minute, whose place is at % 60 */
 };
 
-/* Returns the milliseconds captured within the last hour. */
-uint64_t budget_spent_ms(struct budget *b, uint64_t now_ns);
+/* Returns the milliseconds of the hour before `at_ns`, which is now or later. */
+uint64_t budget_spent_ms(const struct budget *b, uint64_t at_ns);
 void budget_spend(struct budget *b, uint64_t now_ns, uint32_t ms);
+
+/* Gives back what was spent at `spent_ns` and not used. */
+void budget_return(struct budget *b, uint64_t spent_ns, uint32_t ms);
 
 #endif

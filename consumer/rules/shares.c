@@ -133,23 +133,23 @@ void shares_clear(struct shares *s, enum share share)
 		owner->held[share] = 0;
 }
 
-/* What was captured within the last hour. */
+/* What was captured in an hour. */
 struct spent {
 	uint64_t mine, all;
 	uint64_t owners; /* how many captured, the one who asks included */
 };
 
-static struct spent count_spent(struct shares *s, struct owner *owner, uint64_t now_ns)
+static struct spent count_spent(struct shares *s, struct owner *owner, uint64_t at_ns)
 {
 	struct spent spent = { .owners = 1 };
 	struct owner *other;
 	uint64_t key;
 
 	if (owner)
-		spent.mine = budget_spent_ms(&owner->captured, now_ns);
-	spent.all = spent.mine + budget_spent_ms(&s->captured, now_ns);
+		spent.mine = budget_spent_ms(&owner->captured, at_ns);
+	spent.all = spent.mine + budget_spent_ms(&s->captured, at_ns);
 	idmap_for_each (&s->owners, i, key, other) {
-		uint64_t ms = other != owner ? budget_spent_ms(&other->captured, now_ns) : 0;
+		uint64_t ms = other != owner ? budget_spent_ms(&other->captured, at_ns) : 0;
 
 		spent.all += ms;
 		spent.owners += ms > 0;
@@ -158,36 +158,46 @@ static struct spent count_spent(struct shares *s, struct owner *owner, uint64_t 
 }
 
 /*
- * Whether the owner has not used its equal part, although all owners have used `used_ms` of
- * `max_ms`.
+ * Returns how much the owner has left of its equal part of `max_ms`, although all owners have used
+ * `used_ms`: nothing once they have used twice the whole.
  */
-static bool has_part(const struct spent *spent, uint64_t max_ms, uint64_t used_ms)
+static uint64_t part_left_ms(const struct spent *spent, uint64_t max_ms, uint64_t used_ms)
 {
-	return spent->owners > 1 && spent->mine < max_ms / spent->owners && used_ms < 2 * max_ms;
+	uint64_t part_ms = max_ms / spent->owners;
+
+	if (spent->owners < 2 || spent->mine >= part_ms || used_ms >= 2 * max_ms)
+		return 0;
+	return MIN(part_ms - spent->mine, 2 * max_ms - used_ms);
 }
 
-bool shares_has_part(struct shares *s, struct owner *owner, uint64_t max_ms, uint64_t used_ms,
-		     uint64_t now_ns)
+uint64_t shares_part_left_ms(struct shares *s, struct owner *owner, uint64_t max_ms,
+			     uint64_t used_ms, uint64_t at_ns)
 {
-	struct spent spent = count_spent(s, owner, now_ns);
+	struct spent spent = count_spent(s, owner, at_ns);
 
-	return has_part(&spent, max_ms, used_ms);
+	return part_left_ms(&spent, max_ms, used_ms);
 }
 
-enum capture_verdict shares_may_capture(struct shares *s, struct owner *owner, uint64_t max_ms,
-					uint64_t now_ns)
+uint64_t shares_left_ms(struct shares *s, struct owner *owner, uint64_t max_ms, uint64_t at_ns,
+			bool *ret_of_owner)
 {
-	struct spent spent = count_spent(s, owner, now_ns);
+	struct spent spent = count_spent(s, owner, at_ns);
+	uint64_t half_ms = max_ms / 2, own_ms = half_ms - MIN(half_ms, spent.mine);
+	uint64_t left_ms = max_ms - MIN(max_ms, spent.all);
 
-	if (spent.owners > 1 && spent.mine >= max_ms / 2)
-		return CAPTURE_OWNER_SPENT;
-	return spent.all < max_ms || has_part(&spent, max_ms, spent.all) ? CAPTURE_MAY
-									 : CAPTURE_ALL_SPENT;
+	left_ms = MAX(left_ms, part_left_ms(&spent, max_ms, spent.all));
+	*ret_of_owner = spent.owners > 1 && own_ms <= left_ms;
+	return *ret_of_owner ? own_ms : left_ms;
 }
 
 void shares_captured(struct shares *s, struct owner *owner, uint64_t now_ns, uint32_t ms)
 {
 	budget_spend(owner ? &owner->captured : &s->captured, now_ns, ms);
+}
+
+void shares_return(struct shares *s, struct owner *owner, uint64_t captured_ns, uint32_t ms)
+{
+	budget_return(owner ? &owner->captured : &s->captured, captured_ns, ms);
 }
 
 void shares_parts(const struct shares *s, const uint64_t capacity[SHARE_COUNT_],

@@ -75,29 +75,27 @@ bool shares_yield(const struct owner *from, const struct owner *to, enum share s
 /* Sets held[share] of all owners to 0, before it is counted again. */
 void shares_clear(struct shares *s, enum share share);
 
-enum capture_verdict {
-	CAPTURE_MAY,
-	CAPTURE_OWNER_SPENT, /* this owner has used half of it, and is not the only one */
-	CAPTURE_ALL_SPENT,
-};
+/*
+ * Returns how many milliseconds the overall budget of `max_ms` in an hour lets `owner` capture at
+ * `at_ns`, which is now or later; *ret_of_owner says that this owner has less left than all. An
+ * owner alone may use all of it, with others half. An owner may use its equal part even when others
+ * have used up the whole, until all together have used twice the budget.
+ */
+uint64_t shares_left_ms(struct shares *s, struct owner *owner, uint64_t max_ms, uint64_t at_ns,
+			bool *ret_of_owner);
 
 /*
- * Whether the overall budget of `max_ms` in an hour lets `owner` capture. An owner alone may use
- * all of it, with others half. An owner may use its equal part even when others have used up the
- * whole, until all together have used twice the budget.
+ * Returns how much `owner` has left of its equal part of a rule's budget. Counts what it captured
+ * by all rules. `used_ms` of the budget are used up.
  */
-enum capture_verdict shares_may_capture(struct shares *s, struct owner *owner, uint64_t max_ms,
-					uint64_t now_ns);
-
-/*
- * Whether `owner` has captured less than its equal part of a rule's budget, by all rules. `used_ms`
- * of the budget are used up.
- */
-bool shares_has_part(struct shares *s, struct owner *owner, uint64_t max_ms, uint64_t used_ms,
-		     uint64_t now_ns);
+uint64_t shares_part_left_ms(struct shares *s, struct owner *owner, uint64_t max_ms,
+			     uint64_t used_ms, uint64_t at_ns);
 
 /* Counts captured milliseconds for `owner`, or for no owner (NULL). */
 void shares_captured(struct shares *s, struct owner *owner, uint64_t now_ns, uint32_t ms);
+
+/* Gives back what was counted at `captured_ns` and not captured. */
+void shares_return(struct shares *s, struct owner *owner, uint64_t captured_ns, uint32_t ms);
 
 /* Computes for each share `capacity` divided by the number of owners that hold any of it. */
 void shares_parts(const struct shares *s, const uint64_t capacity[SHARE_COUNT_],

@@ -91,6 +91,7 @@ static struct session *new_session(const struct sessions *all, const struct sess
 	s->during_ms = start->during_ms ? start->during_ms
 		       : rule		? rule->during_ms
 					: SESSION_DURING_MS;
+	s->during_reason = start->during_reason;
 	if (make_signals(all, s) < 0) {
 		session_free(s);
 		return NULL;

@@ -30,7 +30,9 @@ struct session {
 	struct session_result *result; /* owned until handed over */
 	struct signal_target target;
 	struct owner *owner; /* of the cgroup, a reference; NULL: not known */
-	uint32_t during_ms;  /* as asked */
+	uint32_t during_ms;  /* as asked, or as much as the budgets leave */
+	/* why that is less than was asked; a literal; NULL: it is not */
+	const char *during_reason;
 	uint64_t end_ns;     /* CLOCK_MONOTONIC */
 	bool ending;	     /* has ended; waits until the ring is drained */
 	uint64_t settled_ns; /* a drain after this time has all its samples */
@@ -65,13 +67,14 @@ struct session_start {
 	const char *cgroup;	 /* copied */
 	uint64_t cgroup_id;
 	uint32_t slot, epoch;
-	bool root;	      /* the cgroup2 root: only the rule's processes count */
-	bool by_process;      /* the slot takes matched processes only */
-	bool shared;	      /* the slot takes more than this session is to have */
-	uint32_t only_tgid;   /* 0: no filter by process */
-	uint32_t during_ms;   /* 0: the rule's */
-	uint64_t recorded_ns; /* the recorder has the slot's samples since */
-	struct owner *owner;  /* a reference; the session takes it when it begins */
+	bool root;		   /* the cgroup2 root: only the rule's processes count */
+	bool by_process;	   /* the slot takes matched processes only */
+	bool shared;		   /* the slot takes more than this session is to have */
+	uint32_t only_tgid;	   /* 0: no filter by process */
+	uint32_t during_ms;	   /* 0: the rule's */
+	const char *during_reason; /* why it is less than was asked; a literal, or NULL */
+	uint64_t recorded_ns;	   /* the recorder has the slot's samples since */
+	struct owner *owner;	   /* a reference; the session takes it when it begins */
 };
 
 /* Stores its collaborators, all borrowed. */

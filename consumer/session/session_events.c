@@ -58,6 +58,8 @@ void session_events_start(const struct sessions *all, const struct session *s,
 	sampler_status_write(all->sampler, &w);
 	jsonw_u64(&w, "pre_ms", s->target.pre_ms);
 	jsonw_u64(&w, "during_ms", s->during_ms);
+	if (s->during_reason)
+		jsonw_string(&w, "during_reason", s->during_reason);
 	jsonw_u64(&w, "hz", abi->hz);
 	jsonw_u64(&w, "recorder_hz", abi->hz / RECORDER_DIVISOR);
 	jsonw_u64(&w, "slot", s->target.slot);

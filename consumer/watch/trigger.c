@@ -6,6 +6,7 @@
 
 #include "consumer/session/session_events.h"
 #include "consumer/watch/binding.h"
+#include "consumer/watch/capture_budget.h"
 #include "consumer/watch/trigger_events.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -19,32 +20,16 @@ static const struct ruleset *rules_of(const struct triggers *t)
 	return t->log->active->set;
 }
 
-static struct budget *rule_budget(const struct triggers *t, const struct rule *rule)
+/* Whose budgets a session of `rule` (of the set in force, or NULL) uses. */
+static struct capture_budget budget_of(const struct triggers *t, const struct rule *rule,
+				       struct owner *owner)
 {
-	return &rules_of(t)->budgets[rule - rules_of(t)->rules->rules];
+	return (struct capture_budget){ rules_of(t), t->shares, rule, owner };
 }
 
-/* Returns the milliseconds until the next minute gives budget back. */
-static uint64_t budget_retry_ms(uint64_t now_ns)
+/* Returns whether the owner has as many running sessions as one owner may have. */
+static bool has_many_sessions(const struct triggers *t, const struct owner *owner)
 {
-	return 60000 - now_ns / NSEC_PER_MSEC % 60000;
-}
-
-/* Returns whether the rule's budget is spent, and the owner's part of it is, too. */
-static bool rule_is_spent(struct triggers *t, const struct watch *w, const struct rule *rule,
-			  uint64_t now_ns)
-{
-	uint64_t max_ms = (uint64_t)rule->budget_s * MSEC_PER_SEC;
-	uint64_t spent_ms = budget_spent_ms(rule_budget(t, rule), now_ns);
-
-	return spent_ms >= max_ms &&
-	       !shares_has_part(t->shares, w->owner, max_ms, spent_ms, now_ns);
-}
-
-/* Returns why the owner may not begin a session now: a `reason` of trigger.held, or NULL. */
-static const char *owner_held(const struct triggers *t, struct owner *owner, uint64_t now_ns)
-{
-	uint64_t max_ms = (uint64_t)rules_of(t)->rules->budget_s * MSEC_PER_SEC;
 	size_t running = 0;
 
 	for (size_t i = 0; i < SESSIONS_MAX; i++) {
@@ -52,16 +37,15 @@ static const char *owner_held(const struct triggers *t, struct owner *owner, uin
 
 		running += s && owner && s->owner == owner;
 	}
-	if (running >= SESSIONS_OF_ONE)
-		return "too_many_sessions";
-	switch (shares_may_capture(t->shares, owner, max_ms, now_ns)) {
-	case CAPTURE_OWNER_SPENT:
-		return "budget_owner";
-	case CAPTURE_ALL_SPENT:
-		return "budget_all";
-	default:
-		return NULL;
-	}
+	return running >= SESSIONS_OF_ONE;
+}
+
+/* Returns how long the session is to last, whatever the budgets say. */
+static uint32_t wanted_ms(const struct trigger *trigger)
+{
+	if (trigger->during_ms)
+		return trigger->during_ms;
+	return trigger->rule ? trigger->rule->during_ms : SESSION_DURING_MS;
 }
 
 static struct cooldown_key key_of(const struct trigger *trigger)
@@ -74,19 +58,43 @@ static struct cooldown_key key_of(const struct trigger *trigger)
 	};
 }
 
+/* A session that may begin. */
+struct plan {
+	uint32_t during_ms;
+	const char *during_reason; /* why it is shorter than wanted, or NULL */
+	uint64_t broken;	   /* the session whose cooldown it breaks, or 0 */
+};
+
+/* Fits the session into its budgets. False when they leave nothing: *held says which and when. */
+static bool plan_length(struct triggers *t, const struct trigger *trigger, uint64_t now_ns,
+			struct plan *plan, struct trigger_held *held)
+{
+	const struct capture_budget budget = budget_of(t, trigger->rule, trigger->watch->owner);
+	const struct capture_limit *limit;
+	uint64_t left_ms = capture_budget_left_ms(&budget, now_ns, &limit);
+	uint32_t ms = wanted_ms(trigger);
+
+	if (left_ms < CAPTURE_BUDGET_LEAST_MS) {
+		*held = (struct trigger_held){ limit->held,
+					       capture_budget_retry_ms(&budget, now_ns), 0 };
+		return false;
+	}
+	plan->during_ms = (uint32_t)MIN((uint64_t)ms, left_ms);
+	plan->during_reason = plan->during_ms < ms ? limit->during : NULL;
+	return true;
+}
+
 /*
- * Returns whether this trigger may begin a session now; *ret_broken is the session whose cooldown
- * it breaks, or 0. The cooldown does not hold a request.
+ * Returns whether this trigger may begin a session now, and plans it; otherwise *held says why not.
+ * The cooldown does not hold a request.
  */
 static bool may_begin(struct triggers *t, const struct trigger *trigger, uint64_t now_ns,
-		      struct trigger_held *held, uint64_t *ret_broken)
+		      struct plan *plan, struct trigger_held *held)
 {
 	const struct watch *w = trigger->watch;
-	const struct rule *rule = trigger->rule;
 	const struct cooldown_key key = key_of(trigger);
-	const char *why;
 
-	*ret_broken = 0;
+	*plan = (struct plan){ 0 };
 	if (w->session)
 		*held = (struct trigger_held){
 			"session_running",
@@ -95,19 +103,14 @@ static bool may_begin(struct triggers *t, const struct trigger *trigger, uint64_
 			w->session->result->id
 		};
 	else if (t->sessions->count >= SESSIONS_MAX ||
-		 report_thread_queued(t->reporter) >= TRIGGER_QUEUED_MAX)
+		 report_thread_queued(t->reporter) >= TRIGGER_QUEUED_MAX ||
+		 has_many_sessions(t, w->owner))
 		*held = (struct trigger_held){ "too_many_sessions", 1000, 0 };
-	else if (trigger->reason.kind != TRIGGER_REQUEST && rule &&
-		 cooldown_holds(&t->cooldowns, &key, &trigger->reason, now_ns, held, ret_broken))
+	else if (trigger->reason.kind != TRIGGER_REQUEST && trigger->rule &&
+		 cooldown_holds(&t->cooldowns, &key, &trigger->reason, now_ns, held, &plan->broken))
 		return false;
-	else if (rule && rule_is_spent(t, w, rule, now_ns))
-		*held = (struct trigger_held){ "budget_rule", budget_retry_ms(now_ns), 0 };
-	else if (rules_of(t) && (why = owner_held(t, w->owner, now_ns)) != NULL)
-		*held = (struct trigger_held){
-			why, strncmp(why, "budget", 6) ? 1000 : budget_retry_ms(now_ns), 0
-		};
 	else
-		return true;
+		return plan_length(t, trigger, now_ns, plan, held);
 	return false;
 }
 
@@ -123,9 +126,10 @@ static void hold_trigger(struct triggers *t, const struct trigger *trigger,
 	cooldown_hold(&t->cooldowns, &key, &trigger->reason, held, now_ns);
 }
 
-static int begin_session(struct triggers *t, const struct trigger *trigger,
+static int begin_session(struct triggers *t, const struct trigger *trigger, const struct plan *plan,
 			 struct session **ret_session)
 {
+	const struct capture_budget budget = budget_of(t, trigger->rule, trigger->watch->owner);
 	const struct watch *w = trigger->watch;
 	const struct session_start start = {
 		.reason = &trigger->reason,
@@ -138,31 +142,36 @@ static int begin_session(struct triggers *t, const struct trigger *trigger,
 		.by_process = w->by_process,
 		.shared = watch_shares_slot(w, trigger->rule, trigger->only_tgid),
 		.only_tgid = trigger->only_tgid,
-		.during_ms = trigger->during_ms,
+		.during_ms = plan->during_ms,
+		.during_reason = plan->during_reason,
 		.recorded_ns = w->recorded_ns,
 		.owner = shares_ref(w->owner),
 	};
 	int r = session_begin(t->sessions, &start, ret_session);
 
-	if (r < 0)
+	if (r < 0) {
 		shares_put(t->shares, start.owner);
-	return r;
+		return r;
+	}
+	capture_budget_reserve(&budget, (*ret_session)->result->start_ns, plan->during_ms);
+	return 0;
 }
 
 int trigger_fire(struct triggers *t, const struct trigger *trigger, struct session **ret_session,
 		 struct trigger_held *ret_held)
 {
 	const struct cooldown_key key = key_of(trigger);
-	uint64_t now_ns = clock_mono_ns(), broken;
+	uint64_t now_ns = clock_mono_ns();
 	struct watch *w = trigger->watch;
+	struct plan plan;
 	struct session *s;
 	int r;
 
-	if (!may_begin(t, trigger, now_ns, ret_held, &broken)) {
+	if (!may_begin(t, trigger, now_ns, &plan, ret_held)) {
 		hold_trigger(t, trigger, ret_held, now_ns);
 		return -EAGAIN;
 	}
-	r = begin_session(t, trigger, &s);
+	r = begin_session(t, trigger, &plan, &s);
 	if (r < 0)
 		return r;
 	w->session = s;
@@ -170,19 +179,19 @@ int trigger_fire(struct triggers *t, const struct trigger *trigger, struct sessi
 	schedule_sessions(t->schedule, (uint32_t)t->sessions->count);
 	cooldown_flush(&t->cooldowns, &key, now_ns);
 	if (trigger->reason.kind == TRIGGER_PRESSURE)
-		trigger_events_pressure(t->log, trigger, s->result->id, broken);
+		trigger_events_pressure(t->log, trigger, s->result->id, plan.broken);
 	session_attach(t->sessions, s);
 	session_events_start(t->sessions, s, t->log->lines);
 	*ret_session = s;
 	return 0;
 }
 
-/* Begins the cooldown of an ended session, unless its rule is gone. */
-static void cool_down(struct triggers *t, const struct session *s)
+/* Begins the cooldown of an ended session, and corrects its budgets. `rule`: NULL when it is gone.
+ */
+static void settle_session(struct triggers *t, const struct session *s, const struct rule *rule)
 {
 	const struct session_result *r = s->result;
-	const struct rule *rule =
-		r->rule && rules_of(t) ? rules_find(rules_of(t)->rules, r->rule->name) : NULL;
+	const struct capture_budget budget = budget_of(t, rule, s->owner);
 	const struct cooldown_key key = {
 		.rule = rule,
 		.cgroup_id = r->cgroup_id,
@@ -190,20 +199,17 @@ static void cool_down(struct triggers *t, const struct session *s)
 		.cause = trigger_reason_cause(&r->reason),
 	};
 
+	capture_budget_settle(&budget, r->start_ns, s->during_ms, r->stop_ns);
 	if (rule)
 		cooldown_begin(&t->cooldowns, &key, r);
 }
 
-static void spend_budgets(struct triggers *t, const struct session *s)
+/* Returns the rule of the set in force that has the name of the session's. */
+static const struct rule *rule_of(const struct triggers *t, const struct session *s)
 {
-	const struct session_result *r = s->result;
-	uint32_t ms = (uint32_t)((r->stop_ns - r->start_ns) / NSEC_PER_MSEC);
-	const struct rule *rule;
+	const struct rule *rule = s->result->rule;
 
-	shares_captured(t->shares, s->owner, r->stop_ns, ms);
-	rule = r->rule && rules_of(t) ? rules_find(rules_of(t)->rules, r->rule->name) : NULL;
-	if (rule)
-		budget_spend(rule_budget(t, rule), r->stop_ns, ms);
+	return rule && rules_of(t) ? rules_find(rules_of(t)->rules, rule->name) : NULL;
 }
 
 /* Sets the watch back to the recorder. */
@@ -248,8 +254,7 @@ void triggers_step(struct triggers *t, uint64_t now_ns)
 	while ((s = sessions_take_settled(t->sessions, now_ns))) {
 		struct watch *w = watches_at(t->watches, s->target.slot, s->target.epoch);
 
-		spend_budgets(t, s);
-		cool_down(t, s);
+		settle_session(t, s, rule_of(t, s));
 		shares_put(t->shares, s->owner);
 		if (w)
 			release_watch(w, s);

@@ -26,6 +26,37 @@ static void test_budget(void **state)
 	assert_int_equal(budget_spent_ms(&b, start + 5000 * MINUTE_NS), 0);
 }
 
+/* What is asked of a later time counts what is spent by then; nothing is forgotten by asking. */
+static void test_later(void **state)
+{
+	const uint64_t start = 1000 * MINUTE_NS;
+	struct budget b = {};
+
+	budget_spend(&b, start, 100);
+	budget_spend(&b, start + 10 * MINUTE_NS, 50);
+	assert_int_equal(budget_spent_ms(&b, start + 65 * MINUTE_NS), 50);
+	assert_int_equal(budget_spent_ms(&b, start + 500 * MINUTE_NS), 0);
+	assert_int_equal(budget_spent_ms(&b, start + 10 * MINUTE_NS), 150);
+}
+
+/* What was not used is given back to its minute, as long as that counts. */
+static void test_return(void **state)
+{
+	const uint64_t start = 1000 * MINUTE_NS;
+	struct budget b = {};
+
+	budget_spend(&b, start, 100);
+	budget_spend(&b, start + MINUTE_NS, 50);
+	budget_return(&b, start, 70);
+	assert_int_equal(budget_spent_ms(&b, start + MINUTE_NS), 80);
+	assert_int_equal(budget_spent_ms(&b, start + 60 * MINUTE_NS), 50);
+	budget_return(&b, start, 99);
+	assert_int_equal(budget_spent_ms(&b, start + MINUTE_NS), 50);
+	budget_spend(&b, start + 61 * MINUTE_NS, 7);
+	budget_return(&b, start + MINUTE_NS, 50);
+	assert_int_equal(budget_spent_ms(&b, start + 61 * MINUTE_NS), 7);
+}
+
 /* Beside the plain definition: all of the last 60 minutes, by the minute. */
 static void test_budget_random(void **state)
 {
@@ -51,6 +82,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_later),
+		cmocka_unit_test(test_return),
 		cmocka_unit_test(test_budget_random),
 	};
 

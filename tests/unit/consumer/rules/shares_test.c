@@ -73,46 +73,84 @@ static void test_yields(void **state)
 	assert_int_equal(b->held[SHARE_WATCHES], 2);
 }
 
-static enum capture_verdict may(struct owner *owner)
+enum may { ALL_SPENT, OWNER_SPENT, MAY };
+
+/* Whether the owner may capture something, and otherwise whose budget is used up. */
+static enum may may_at(struct owner *owner, uint64_t at_ns)
 {
-	return shares_may_capture(&shares, owner, MAX_MS, NOW_NS);
+	bool of_owner;
+
+	if (shares_left_ms(&shares, owner, MAX_MS, at_ns, &of_owner))
+		return MAY;
+	return of_owner ? OWNER_SPENT : ALL_SPENT;
+}
+
+static enum may may(struct owner *owner)
+{
+	return may_at(owner, NOW_NS);
+}
+
+static uint64_t left(struct owner *owner)
+{
+	bool of_owner;
+
+	return shares_left_ms(&shares, owner, MAX_MS, NOW_NS, &of_owner);
 }
 
 /* Alone one may have all of the hour's seconds, with others half. */
 static void test_capture(void **state)
 {
 	shares_captured(&shares, a, NOW_NS, MAX_MS - 1);
-	assert_int_equal(may(a), CAPTURE_MAY);
+	assert_int_equal(may(a), MAY);
 	shares_captured(&shares, a, NOW_NS, 1);
-	assert_int_equal(may(a), CAPTURE_ALL_SPENT);
+	assert_int_equal(may(a), ALL_SPENT);
 	/* Another has its half all the same, and from then on the first has had too much. */
-	assert_int_equal(may(b), CAPTURE_MAY);
+	assert_int_equal(may(b), MAY);
 	shares_captured(&shares, b, NOW_NS, 1);
-	assert_int_equal(may(a), CAPTURE_OWNER_SPENT);
+	assert_int_equal(may(a), OWNER_SPENT);
 	shares_captured(&shares, b, NOW_NS, MAX_MS / 2 - 2);
-	assert_int_equal(may(b), CAPTURE_MAY);
+	assert_int_equal(may(b), MAY);
 	shares_captured(&shares, b, NOW_NS, 1);
-	assert_int_equal(may(b), CAPTURE_OWNER_SPENT);
+	assert_int_equal(may(b), OWNER_SPENT);
 	/* A third has its third, in all not more than twice the whole. */
 	shares_captured(&shares, c, NOW_NS, MAX_MS / 3 - 1);
-	assert_int_equal(may(c), CAPTURE_MAY);
+	assert_int_equal(may(c), MAY);
 	shares_captured(&shares, c, NOW_NS, 1);
-	assert_int_equal(may(c), CAPTURE_ALL_SPENT);
+	assert_int_equal(may(c), ALL_SPENT);
 	shares_captured(&shares, NULL, NOW_NS, MAX_MS / 6);
-	assert_int_equal(may(shares_owner(&shares, "/late")), CAPTURE_ALL_SPENT);
+	assert_int_equal(may(shares_owner(&shares, "/late")), ALL_SPENT);
 	/* An hour later all is new. */
-	assert_int_equal(shares_may_capture(&shares, a, MAX_MS, NOW_NS + 3600 * NSEC_PER_SEC),
-			 CAPTURE_MAY);
+	assert_int_equal(may_at(a, NOW_NS + 3600 * NSEC_PER_SEC), MAY);
+}
+
+/* How much is left, to the millisecond; what was reserved and not used is given back. */
+static void test_left(void **state)
+{
+	assert_int_equal(left(a), MAX_MS);
+	shares_captured(&shares, a, NOW_NS, 1000);
+	assert_int_equal(left(a), MAX_MS - 1000);
+	assert_int_equal(left(b), MAX_MS / 2);
+	shares_captured(&shares, b, NOW_NS, MAX_MS / 4);
+	assert_int_equal(left(a), MAX_MS / 2 - 1000);
+	shares_captured(&shares, a, NOW_NS, MAX_MS - 1000);
+	/* Its third, when all is used up. */
+	assert_int_equal(left(c), MAX_MS / 3);
+	shares_captured(&shares, NULL, NOW_NS, MAX_MS / 2);
+	assert_int_equal(left(c), MAX_MS / 4);
+	shares_return(&shares, NULL, NOW_NS, MAX_MS / 2);
+	shares_return(&shares, a, NOW_NS, MAX_MS - 1000);
+	assert_int_equal(left(a), MAX_MS / 2 - 1000);
 }
 
 static void test_rule(void **state)
 {
-	assert_false(shares_has_part(&shares, a, 1000, 1000, NOW_NS));
+	assert_int_equal(shares_part_left_ms(&shares, a, 1000, 1000, NOW_NS), 0);
 	shares_captured(&shares, b, NOW_NS, 1000);
-	assert_true(shares_has_part(&shares, a, 1000, 1000, NOW_NS));
-	assert_false(shares_has_part(&shares, b, 1000, 1000, NOW_NS));
-	assert_false(shares_has_part(&shares, a, 1000, 2000, NOW_NS));
-	assert_true(shares_has_part(&shares, NULL, 1000, 1000, NOW_NS));
+	assert_int_equal(shares_part_left_ms(&shares, a, 1000, 1000, NOW_NS), 500);
+	assert_int_equal(shares_part_left_ms(&shares, b, 1000, 1000, NOW_NS), 0);
+	assert_int_equal(shares_part_left_ms(&shares, a, 1000, 1900, NOW_NS), 100);
+	assert_int_equal(shares_part_left_ms(&shares, a, 1000, 2000, NOW_NS), 0);
+	assert_int_equal(shares_part_left_ms(&shares, NULL, 1000, 1000, NOW_NS), 500);
 }
 
 /* The heaviest first, by what they hold most of. */
@@ -149,7 +187,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_owners), EACH(test_yields), EACH(test_capture),
-		EACH(test_rule),   EACH(test_top),
+		EACH(test_rule),   EACH(test_top),    EACH(test_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

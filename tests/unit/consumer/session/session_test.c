@@ -105,7 +105,7 @@ static void test_budgets(void **state)
 
 	if (!fake)
 		skip();
-	budget_spend(&fake->a.active.set->budgets[0], now, rule->budget_s * 1000 - 1);
+	budget_spend(&fake->a.active.set->budgets[0], now, rule->budget_s * 1000 - 100);
 	end(start(TRIGGER_REQUEST));
 	budget_spend(&fake->a.active.set->budgets[0], now, 1);
 	assert_string_equal(held_by(TRIGGER_EXEC), "budget_rule");
