@@ -220,17 +220,29 @@ void bindings_refresh(struct watch *w)
 }
 
 /*
- * Points each binding to the rule of the same name and content in the new set; its state goes on.
+ * Returns the rule of the new set for which the binding goes on: that of the same name and content.
+ * A rule without a name goes on only where no other rule of the set is more specific for this
+ * cgroup: the scan binds that one.
  */
+static const struct rule *find_successor(const struct watch *w, const struct binding *b,
+					 const struct rules *fresh)
+{
+	const struct rule *same = rules_find(fresh, b->rule->name);
+
+	if (!same || !rule_equal(b->rule, same))
+		return NULL;
+	return same->comm[0] || rules_match_cgroup(fresh, w->path) == same ? same : NULL;
+}
+
+/* Points each binding to its rule in the new set; its state goes on. */
 static void rebind_watch(struct watch *w, const struct rules *fresh)
 {
 	for (size_t i = 0; i < w->n_bindings; i++) {
 		struct binding *b = &w->bindings[i];
-		const struct rule *same = rules_find(fresh, b->rule->name);
 
+		b->rule = find_successor(w, b, fresh);
+		b->by_cgroup = b->by_cgroup && b->rule;
 		b->processes = 0; /* counted anew while processes are matched against the new set */
-		b->by_cgroup = b->by_cgroup && same && rule_equal(b->rule, same);
-		b->rule = same && rule_equal(b->rule, same) ? same : NULL;
 	}
 	for (size_t i = 0; i < w->n_bindings;) {
 		if (w->bindings[i].rule) {

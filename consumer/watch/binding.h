@@ -44,7 +44,8 @@ void bindings_expire(struct watches *ws);
 void bindings_refresh(struct watch *w);
 
 /*
- * Call after a new rule set: points bindings to its rules and removes those whose rule is gone.
+ * Call after a new rule set: points bindings to its rules and removes those whose rule is gone, or
+ * by cgroup is no longer the one for this cgroup.
  * *ret_unchanged counts the watches that go on unchanged.
  */
 void bindings_rebind(struct watches *ws, const struct rules *fresh, uint32_t *ret_unchanged);

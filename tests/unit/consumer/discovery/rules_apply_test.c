@@ -166,6 +166,65 @@ static void test_processes(void **state)
 	fake_cgroup_remove(&group);
 }
 
+/* A prefix of this test's own cgroup, and none of other tests' beside it. */
+static void push_by_cgroup(const char *more, const struct fake_cgroup *group)
+{
+	char text[512];
+
+	snprintf(
+		text, sizeof(text),
+		"{\"version\":1,\"rules\":[{\"name\":\"broad\",\"match\":{\"cgroup_prefix\":\"%.*s\"}}"
+		"%s%s%s]}",
+		(int)strlen(group->path) - 1, group->path, *more ? "," : "", more,
+		*more ? "" : ",{\"name\":\"other\",\"match\":{\"comm\":\"other\"}}");
+	fake_rules(fake, text);
+}
+
+static void expect_bound(const struct fake_cgroup *group, const struct process *p, const char *name)
+{
+	const struct watch *w = idmap_get(&fake->a.watches.by_cgroup, group->id);
+
+	assert_non_null(w);
+	assert_int_equal(w->n_bindings, 1);
+	assert_string_equal(w->bindings[0].rule->name, name);
+	assert_true(w->bindings[0].by_cgroup);
+	assert_int_equal(w->bindings[0].processes, 1);
+	assert_string_equal(p->rule->name, name);
+}
+
+/*
+ * A rule by cgroup takes over the watches for which it is the most specific one, as if the set had
+ * been there from the start, and gives them back when it goes.
+ */
+static void test_more_specific(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+	struct task_record task = { .tgid = 100, .comm = "node" };
+	struct fake_cgroup group;
+	struct process *p;
+	char narrow[256];
+
+	if (!fake || !fake_cgroup_make(fake, "apply", &group))
+		skip();
+	task.start_ns = fake_start_ns(100);
+	task.cgroup_id = group.id;
+	fake_tasks(fake, &task, 1);
+	push_by_cgroup("", &group);
+	p = process_find(&fake->a.processes, 100, task.start_ns);
+	assert_non_null(p);
+	expect_bound(&group, p, "broad");
+	snprintf(narrow, sizeof(narrow),
+		 "{\"name\":\"narrow\",\"match\":{\"cgroup_prefix\":\"%s\"}}", group.path);
+	push_by_cgroup(narrow, &group);
+	expect_bound(&group, p, "narrow");
+	line = fake_last(fake, "rules.applied");
+	assert_int_equal(number(line, "unchanged_watches"), 0);
+	push_by_cgroup("", &group);
+	expect_bound(&group, p, "broad");
+	assert_int_equal(fake_count(fake, "watch.stop"), 0);
+	fake_cgroup_remove(&group);
+}
+
 static void test_file(void **state)
 {
 	static const char text[] = SET(ONE("api", "node"));
@@ -243,6 +302,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_budget, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_processes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_more_specific, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_faults, setup, teardown),
