@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "shared/files/namespaces.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "shared/tools/macro.h"
@@ -33,6 +34,8 @@ int host_read(struct host *ret_host)
 	ret_host->cgroup_mode = host.cgroup_mode;
 	if (r < 0)
 		return r;
+	host.hidden_processes = namespaces_hide_processes();
+	host.hidden_cgroups = namespaces_hide_cgroups(host.cgroup2);
 	*ret_host = host;
 	return 0;
 }

@@ -12,6 +12,8 @@ struct host {
 	char cgroup2[4096]; /* mount point, "" without one */
 	enum cgroup_mode cgroup_mode;
 	unsigned int cpus; /* CPUs online */
+	/* Why it does not see all processes, all cgroups (namespaces.h); NULL: it does. */
+	const char *hidden_processes, *hidden_cgroups;
 };
 
 /*

@@ -64,6 +64,15 @@ static size_t find_features(const struct telemetry *t, struct feature *f)
 	f[n++] = (struct feature){ "landlock", t->self->landlock_abi > 0,
 				   "the kernel has no Landlock",
 				   "files are closed to the consumer by their modes alone" };
+	f[n++] = (struct feature){ "host_pids", !t->host->hidden_processes,
+				   t->host->hidden_processes,
+				   "processes outside of this pid namespace, and those that ran "
+				   "before the consumer, are not found; what is watched for them "
+				   "ends at the next scan" };
+	f[n++] =
+		(struct feature){ "host_cgroups", !t->host->hidden_cgroups, t->host->hidden_cgroups,
+				  "cgroups outside of what is mounted are not watched by any "
+				  "rule; a capture by pid finds no cgroup" };
 	f[n++] = (struct feature){ "open_coded_vma", t->pins->abi.vma_open_coded != 0,
 				   "the kernel has no open-coded vma iterator (Linux 6.7 has)",
 				   "mappings are read one by one, and again where they change "

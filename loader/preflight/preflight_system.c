@@ -13,6 +13,7 @@
 #include "loader/preflight/preflight_internal.h"
 #include "shared/abi/abi.h"
 #include "shared/files/cgroupfs.h"
+#include "shared/files/namespaces.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "shared/tools/parse.h"
@@ -43,6 +44,29 @@ static void probe_cgroup2(struct preflight_probes *p, struct preflight_row *row)
 	preflight_row_failed(row, -r);
 	if (mode == CGROUP_V1_ONLY)
 		PREFLIGHT_ROW_SAY(row, "only cgroup v1 is mounted");
+}
+
+static void say_hidden(const char *why, struct preflight_row *row)
+{
+	row->state = why ? PREFLIGHT_MISSING : PREFLIGHT_PRESENT;
+	if (why)
+		PREFLIGHT_ROW_SAY(row, "%s", why);
+}
+
+static void probe_host_pids(struct preflight_probes *p, struct preflight_row *row)
+{
+	say_hidden(namespaces_hide_processes(), row);
+}
+
+static void probe_host_cgroups(struct preflight_probes *p, struct preflight_row *row)
+{
+	enum cgroup_mode mode = CGROUP_NONE;
+	char mount[1024];
+
+	if (cgroupfs_find_here(mount, sizeof(mount), &mode) < 0)
+		say_hidden("no cgroup2 is mounted", row);
+	else
+		say_hidden(namespaces_hide_cgroups(mount), row);
 }
 
 void preflight_system_explain_psi(int error, bool compiled, const char *cmdline,
@@ -235,6 +259,8 @@ void preflight_system_capability(int capability, struct preflight_row *row)
 
 const preflight_call preflight_system_calls[PREFLIGHT_COUNT_] = {
 	[PREFLIGHT_cgroup2] = probe_cgroup2,
+	[PREFLIGHT_host_pids] = probe_host_pids,
+	[PREFLIGHT_host_cgroups] = probe_host_cgroups,
 	[PREFLIGHT_psi] = probe_psi,
 	[PREFLIGHT_psi_cgroup] = probe_psi_cgroup,
 	[PREFLIGHT_lockdown] = probe_lockdown,

@@ -135,10 +135,29 @@ static int decode_path(struct span s, char *ret_text, size_t space)
 	return 0;
 }
 
+/*
+ * Returns how many levels above the top of this process's cgroup namespace a mount begins: 0 for
+ * "/", 2 for "/../.." (kernel/cgroup/cgroup.c, cgroup_show_path); -1 when it begins below.
+ */
+static int levels_above(struct span root)
+{
+	int levels = 0;
+
+	if (span_is(root, "/"))
+		return 0;
+	while (root.bytes >= 3 && memcmp(root.at, "/..", 3) == 0) {
+		root.at += 3;
+		root.bytes -= 3;
+		levels++;
+	}
+	return root.bytes ? -1 : levels;
+}
+
 int cgroupfs_find(const char *mounts, char *ret_mount, size_t space, enum cgroup_mode *ret_mode)
 {
 	struct span rest = { mounts, strlen(mounts) }, best = { 0 };
-	bool v1 = false, controllers = false, whole = false;
+	bool v1 = false, controllers = false;
+	int best_levels = -1;
 
 	while (rest.bytes) {
 		struct mount m;
@@ -148,10 +167,12 @@ int cgroupfs_find(const char *mounts, char *ret_mount, size_t space, enum cgroup
 		if (span_is(m.type, "cgroup")) {
 			v1 = true;
 			controllers |= has_controller(m.options);
-		} else if (span_is(m.type, "cgroup2") && !whole) {
-			whole = span_is(m.root, "/");
-			if (whole || !best.bytes)
+		} else if (span_is(m.type, "cgroup2")) {
+			int levels = levels_above(m.root);
+
+			if (levels > best_levels || !best.bytes)
 				best = m.point;
+			best_levels = MAX(best_levels, levels);
 		}
 	}
 	if (best.bytes)

@@ -20,8 +20,9 @@ const char *cgroupfs_mode_name(enum cgroup_mode mode);
 
 /*
  * Finds the first cgroup2 mount in `mounts` (the text of /proc/self/mountinfo, proc(5)). Writes its
- * mount point, octal escapes decoded, to ret_mount (at most `space` bytes, NUL included). The mount
- * whose root is "/" is preferred. 0; -ENOENT without cgroup2 (ret_mode is still set);
+ * mount point, octal escapes decoded, to ret_mount (at most `space` bytes, NUL included). Prefers
+ * the mount that begins highest in the hierarchy: in a cgroup namespace of its own "/" is a part of
+ * it, and "/.." more. 0; -ENOENT without cgroup2 (ret_mode is still set);
  * -ENAMETOOLONG.
  */
 int cgroupfs_find(const char *mounts, char *ret_mount, size_t space, enum cgroup_mode *ret_mode);

@@ -47,6 +47,16 @@ static void prefers_the_whole_hierarchy(void **state)
 	      CGROUP_UNIFIED);
 }
 
+/* In a cgroup namespace of its own "/" is where this process is; what begins above it has more. */
+static void prefers_what_begins_above(void **state)
+{
+	finds(V2 "1 1 0:27 /../.. /host rw - cgroup2 c rw\n2 1 0:27 /.. /b rw - cgroup2 c rw\n", 0,
+	      "/host", CGROUP_UNIFIED);
+	/* Above, and down again beside this process: that is another part. */
+	finds("1 1 0:27 /../other /a rw - cgroup2 c rw\n" V2, 0, "/sys/fs/cgroup", CGROUP_UNIFIED);
+	finds("1 1 0:27 /..x /a rw - cgroup2 c rw\n" V2, 0, "/sys/fs/cgroup", CGROUP_UNIFIED);
+}
+
 static void decodes_octal_escapes(void **state)
 {
 	finds("1 1 0:27 / /a\\040b\\011c\\012d\\134e rw - cgroup2 c rw\n", 0, "/a b\tc\nd\\e",
@@ -391,6 +401,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_the_modes_apart),
 		cmocka_unit_test(prefers_the_whole_hierarchy),
+		cmocka_unit_test(prefers_what_begins_above),
 		cmocka_unit_test(decodes_octal_escapes),
 		cmocka_unit_test(passes_over_what_is_no_mount),
 		cmocka_unit_test(holds_the_space),

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* agent.start: what the agent has on this machine, and what it lacks. */
+#include "tests/unit/consumer/testing/fake_agent_testing.h"
+
+#include "consumer/telemetry/agent_events.h"
+
+static struct fake *fake;
+
+static int setup(void **state)
+{
+	fake = fake_new();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (fake)
+		fake_free(fake);
+	return 0;
+}
+
+/* Returns what `missing` says of the feature, or NULL. */
+static json_object *find_missing(json_object *line, const char *feature)
+{
+	json_object *missing = json_object_object_get(line, "missing");
+
+	for (size_t i = 0; i < json_object_array_length(missing); i++) {
+		json_object *one = json_object_array_get_idx(missing, i);
+
+		if (!strcmp(fake_text(one, "feature"), feature))
+			return one;
+	}
+	return NULL;
+}
+
+static json_object *start_line(const char *processes, const char *cgroups)
+{
+	const struct agent_gap gap = {};
+
+	fake->a.host.hidden_processes = processes;
+	fake->a.host.hidden_cgroups = cgroups;
+	agent_events_start(&fake->a.telemetry, &gap);
+	return fake_last(fake, "agent.start");
+}
+
+/* In namespaces of its own the agent sees a part of the host: it says so, and what that costs. */
+static void test_namespaces(void **state)
+{
+	_cleanup_json_ json_object *whole = NULL, *part = NULL;
+	json_object *one;
+
+	if (!fake)
+		skip();
+	whole = start_line(NULL, NULL);
+	assert_null(find_missing(whole, "host_pids"));
+	assert_null(find_missing(whole, "host_cgroups"));
+	part = start_line("processes are hidden", "cgroups are hidden");
+	one = find_missing(part, "host_pids");
+	assert_non_null(one);
+	assert_string_equal(fake_text(one, "reason"), "processes are hidden");
+	assert_non_null(strstr(fake_text(one, "lost"), "not found"));
+	one = find_missing(part, "host_cgroups");
+	assert_non_null(one);
+	assert_string_equal(fake_text(one, "reason"), "cgroups are hidden");
+	assert_non_null(strstr(fake_text(one, "lost"), "not watched"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_namespaces, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a process in namespaces of its own says of itself; in the host's own there is nothing to
+ * say. */
+#include "tests/unit/shared/unit_testing.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shared/files/cgroupfs.h"
+#include "shared/files/namespaces.h"
+
+static char mount_point[PATH_MAX];
+
+/* Calls `test` in a process with new namespaces; what it returns, or -1: they cannot be made. */
+static int in_namespaces(int flags, int (*test)(void))
+{
+	int status, pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		int inner;
+
+		if (unshare(flags) < 0)
+			_exit(99);
+		/* A new pid namespace begins with the next child. */
+		inner = fork();
+		if (!inner)
+			_exit(test());
+		if (inner < 0 || waitpid(inner, &status, 0) != inner)
+			_exit(99);
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 98);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status) == 99 ? -1 : WEXITSTATUS(status);
+}
+
+/* 1: this process says that it does not see all processes; 2: all cgroups. */
+static int hidden(void)
+{
+	return (namespaces_hide_processes() ? 1 : 0) |
+	       (namespaces_hide_cgroups(mount_point) ? 2 : 0);
+}
+
+static int setup(void **state)
+{
+	enum cgroup_mode mode;
+
+	return cgroupfs_find_here(mount_point, sizeof(mount_point), &mode);
+}
+
+static void tells_new_namespaces(void **state)
+{
+	int here = hidden(), r = in_namespaces(CLONE_NEWPID | CLONE_NEWCGROUP, hidden);
+
+	if (r < 0 || here)
+		skip();
+	assert_int_equal(r, 3);
+	assert_int_equal(in_namespaces(CLONE_NEWPID, hidden), 1);
+	assert_int_equal(in_namespaces(CLONE_NEWCGROUP, hidden), 2);
+	assert_int_equal(in_namespaces(0, hidden), 0);
+}
+
+/* A mount that begins at a cgroup below the root shows a part. */
+static void tells_a_part(void **state)
+{
+	char below[PATH_MAX + 64];
+
+	if (hidden())
+		skip();
+	snprintf(below, sizeof(below), "%s/trocar-unit-%d", mount_point, (int)getpid());
+	if (mkdir(below, 0755) < 0)
+		skip();
+	assert_non_null(namespaces_hide_cgroups(below));
+	assert_non_null(strstr(namespaces_hide_cgroups(below), "part"));
+	assert_int_equal(rmdir(below), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_new_namespaces),
+		cmocka_unit_test(tells_a_part),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
