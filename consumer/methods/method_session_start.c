@@ -8,6 +8,7 @@
 #include "consumer/discovery/process_scan.h"
 #include "consumer/methods/methods.h"
 #include "consumer/watch/binding.h"
+#include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
 /* The parsed and checked parameters. */
@@ -179,14 +180,33 @@ static int start_pid(struct methods *m, const struct request *q, const struct co
 	return start_requested(m, q, id, peer, all, held, error);
 }
 
+/* Writes the path as the kernel does: "/a//b/" becomes "/a/b". */
+static void join_slashes(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from; from++)
+		if (*from != '/' || (from[1] && from[1] != '/'))
+			*to++ = *from;
+	if (to == path)
+		*to++ = '/';
+	*to = '\0';
+}
+
 static int start_cgroup(struct methods *m, const struct request *q, const struct control_peer *peer,
 			struct started *all, struct trigger_held *held, struct control_error *error)
 {
+	_cleanup_free_ char *path = strdup(q->cgroup);
 	uint64_t id;
 
+	if (!path)
+		return control_error_fail(error, CONTROL_INTERNAL, "no memory");
 	if (q->cgroup[0] != '/' || cgroups_id(m->d->cgroups, q->cgroup, &id) < 0)
 		return control_error_fail(error, CONTROL_NOT_FOUND,
 					  "no cgroup %.128s below the cgroup2 mount", q->cgroup);
+	/* No walk has met the cgroup yet if it was made a moment ago: this is its path. */
+	join_slashes(path);
+	cgroups_learn(m->d->cgroups, id, path);
 	if (id == m->d->cgroups->root_id)
 		return control_error_fail(
 			error, CONTROL_BAD_PARAMS,

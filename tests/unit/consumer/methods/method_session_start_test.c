@@ -211,6 +211,27 @@ static void test_cgroup(void **state)
 	assert_int_equal(fake->a.watches.count, 0);
 }
 
+/* No walk has met a cgroup that was made since the last one: the path that was given is known. */
+static void test_young_cgroup(void **state)
+{
+	struct fake_cgroup young;
+	struct session *s;
+	char params[160];
+
+	if (!fake)
+		skip();
+	fake->a.cgroups.walked_ns = clock_mono_ns();
+	if (!fake_cgroup_make(fake, "young", &young))
+		skip();
+	/* The answer names it as the kernel does. */
+	snprintf(params, sizeof(params), "{\"cgroup\":\"/%s/\",\"during_ms\":1000}", young.path);
+	fake_cgroup_remove(&group);
+	group = young;
+	s = expect_session(params, 1000);
+	assert_int_equal(s->result->cgroup_id, young.id);
+	end_session(s);
+}
+
 static void test_pid(void **state)
 {
 	struct session *s;
@@ -291,6 +312,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rule, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cgroup, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_young_cgroup, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pid, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request_leaves_no_trace, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_slot, setup, teardown),
