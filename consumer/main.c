@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -57,23 +56,8 @@ static void raise_descriptors(void)
 
 static int watch_rules_file(struct agent *a)
 {
-	char dir[4096];
-	char *slash;
-
-	a->inotify_fd = -1;
-	if (!a->options.rules_watch)
-		return 0;
-	snprintf(dir, sizeof(dir), "%s", a->options.rules);
-	slash = strrchr(dir, '/');
-	if (slash)
-		slash[slash == dir] = 0;
-	a->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (a->inotify_fd < 0)
-		return -errno;
-	if (inotify_add_watch(a->inotify_fd, slash ? dir : ".", IN_CLOSE_WRITE | IN_MOVED_TO) < 0)
-		log_warning("%s: cannot be watched: %s, continuing without reload", dir,
-			    strerror(errno));
-	return 0;
+	rules_file_init(&a->rules_file, a->options.rules);
+	return a->options.rules_watch ? rules_file_watch(&a->rules_file) : 0;
 }
 
 /* Logs one step of the start if it failed: `what` names it. Returns r. */
@@ -157,7 +141,8 @@ static int start_all(struct agent *a)
 		       symbols_perf_map_files(a->symbols));
 	recorder_init(&a->recorder, a->options.recorder_kib << 10);
 	shares_init(&a->shares);
-	a->confinement = (struct confinement){ &a->options, &a->host, a->output, &a->self };
+	a->confinement =
+		(struct confinement){ &a->options, &a->host, a->output, &a->rules_file, &a->self };
 	r = confine_files(&a->confinement);
 	if (r < 0)
 		return r;
@@ -224,6 +209,7 @@ static void release_all(struct agent *a)
 	output_queue_free(a->output);
 	subscriptions_free(a->subscriptions);
 	service_notify_close(&a->notify);
+	rules_file_done(&a->rules_file);
 	loop_free(a->loop);
 }
 
@@ -270,7 +256,7 @@ static int status_of(const struct agent *a, int r)
 int main(int argc, char *argv[])
 {
 	static struct agent agent = { .signal_fd = -1,
-				      .inotify_fd = -1,
+				      .rules_file.fd = -1,
 				      .cgroups.mount_fd = -1,
 				      .notify = SERVICE_NOTIFY_NONE };
 	struct agent *a = &agent;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -158,28 +157,11 @@ static void on_signal(void *context, uint32_t events)
 	}
 }
 
-/*
- * Reloads the rules. inotify watches the directory, because editors and deployment tools replace
- * the file by rename(2).
- */
 static void on_rules_file(void *context, uint32_t events)
 {
 	struct agent *a = context;
-	_Alignas(struct inotify_event) char buffer[4096];
-	const char *base = strrchr(a->options.rules, '/');
-	bool ours = false;
-	ssize_t n;
 
-	base = base ? base + 1 : a->options.rules;
-	while ((n = read(a->inotify_fd, buffer, sizeof(buffer))) > 0)
-		for (char *p = buffer; p < buffer + n;) {
-			const struct inotify_event *e = (const struct inotify_event *)p;
-
-			ours = ours || (e->mask & IN_Q_OVERFLOW) ||
-			       (e->len && !strcmp(e->name, base));
-			p += sizeof(*e) + e->len;
-		}
-	if (ours && rules_apply_file(&a->discovery) < 0)
+	if (rules_file_changed(&a->rules_file) && rules_apply_file(&a->discovery) < 0)
 		log_error("%s: not applied, the running rules stay", a->options.rules);
 }
 
@@ -286,8 +268,9 @@ static int add_sources(struct agent *a)
 	r = loop_add(a->loop, a->signal_fd, EPOLLIN, on_signal, a, &a->signal_source);
 	if (r < 0)
 		return r;
-	if (a->inotify_fd >= 0) {
-		r = loop_add(a->loop, a->inotify_fd, EPOLLIN, on_rules_file, a, &a->rules_source);
+	if (a->rules_file.fd >= 0) {
+		r = loop_add(a->loop, a->rules_file.fd, EPOLLIN, on_rules_file, a,
+			     &a->rules_source);
 		if (r < 0)
 			return r;
 	}

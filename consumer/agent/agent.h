@@ -5,6 +5,7 @@
 
 #include "consumer/agent/confine.h"
 #include "consumer/agent/options.h"
+#include "consumer/agent/rules_file.h"
 #include "consumer/broker/broker_client.h"
 #include "consumer/cgroup/cgroups.h"
 #include "consumer/control/control.h"
@@ -102,7 +103,8 @@ struct agent {
 	struct loop_source *notify_timer; /* the watchdog's; before that, repeats READY=1 */
 	bool notified;			  /* the service manager took READY=1 */
 	const char *stop_reason;
-	int signal_fd, inotify_fd;
+	int signal_fd;
+	struct rules_file rules_file;
 };
 
 /* Gives each module its collaborators. Call when everything that needs a name or a path is open. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/agent/rules_file.h"
 #include "consumer/output/host.h"
 #include "consumer/output/output_queue.h"
 #include "policy/policy.h"
@@ -114,7 +115,7 @@ static int add_symbols(struct path_list *list, char *text)
 }
 
 static int collect_paths(const struct confinement *c, struct path_list *list, char *symbols,
-			 const char *rules_dir, const char *output_dir)
+			 const char *output_dir)
 {
 	size_t n;
 	const struct policy_path *fixed = policy_landlock_paths(POLICY_CONSUMER, &n);
@@ -127,8 +128,9 @@ static int collect_paths(const struct confinement *c, struct path_list *list, ch
 		r = add_path(list, (struct policy_path){ .path = c->options->bpf_dir });
 	if (r == 0)
 		r = add_path(list, (struct policy_path){ .path = c->host->cgroup2 });
-	if (r == 0)
-		r = add_path(list, (struct policy_path){ .path = rules_dir });
+	for (int i = 0; r == 0 && i < RULES_FILE_FOLDERS; i++)
+		if (c->rules->folders[i][0])
+			r = add_path(list, (struct policy_path){ .path = c->rules->folders[i] });
 	if (r == 0 && output_dir)
 		r = add_path(list, (struct policy_path){ .path = output_dir,
 							 .write = true,
@@ -139,16 +141,15 @@ static int collect_paths(const struct confinement *c, struct path_list *list, ch
 int confine_files(const struct confinement *c)
 {
 	const char *output = output_queue_path(c->output);
-	_cleanup_free_ char *rules_dir = parent_directory(c->options->rules);
 	_cleanup_free_ char *output_dir = output ? parent_directory(output) : NULL;
 	_cleanup_free_ char *symbols =
 		strdup(c->options->symbols_path ? c->options->symbols_path : "");
 	struct path_list list = {};
 	int r;
 
-	if (!rules_dir || !symbols || (output && !output_dir))
+	if (!symbols || (output && !output_dir))
 		return -ENOMEM;
-	r = collect_paths(c, &list, symbols, rules_dir, output_dir);
+	r = collect_paths(c, &list, symbols, output_dir);
 	if (r < 0)
 		return r;
 	r = policy_landlock(list.items, list.n, &c->self->landlock_abi);

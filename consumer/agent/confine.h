@@ -13,12 +13,14 @@
 struct host;
 struct output;
 struct policy_self;
+struct rules_file;
 
 /* How to confine the process; borrowed. */
 struct confinement {
 	const struct options *options;
 	const struct host *host;
 	struct output *output;
+	const struct rules_file *rules;
 	struct policy_self *self; /* filled in from the kernel */
 };
 

@@ -202,6 +202,19 @@ int rules_apply_set(struct discovery *d, struct rules *rules, const char *source
 	return 0;
 }
 
+/* The file itself is the fault: it cannot be read, or is too long. */
+static void say_unread(struct discovery *d, const char *source, int error)
+{
+	char message[128];
+	struct rules_fault fault = { .pointer = (char *)"", .message = message };
+	const struct rules_faults faults = { .items = &fault, .count = 1, .kept = 1 };
+
+	snprintf(message, sizeof(message), "cannot be read: %s",
+		 error == -EFBIG ? "longer than 1 MiB" : strerror(-error));
+	log_error("%s: %s", d->rules_path, message);
+	rules_apply_say_rejected(d, source, NULL, &faults);
+}
+
 int rules_apply_file(struct discovery *d)
 {
 	_cleanup_(rules_faults_done) struct rules_faults faults, warnings;
@@ -217,8 +230,7 @@ int rules_apply_file(struct discovery *d)
 		return -ENOMEM;
 	r = io_read_file(AT_FDCWD, d->rules_path, RULES_TEXT_BYTES, &text, &bytes);
 	if (r < 0) {
-		log_error("%s: cannot read the rules: %s", d->rules_path,
-			  r == -EFBIG ? "longer than 1 MiB" : strerror(-r));
+		say_unread(d, source, r);
 		return r;
 	}
 	r = rules_parse(text, bytes, &rules, &faults, &warnings);

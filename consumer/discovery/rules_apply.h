@@ -29,8 +29,8 @@ int rules_apply_set(struct discovery *d, struct rules *rules, const char *source
 		    struct applied *ret_applied);
 
 /*
- * Parses the rules file of the options and applies it. Returns 0; -EINVAL after rules.rejected;
- * -errno.
+ * Parses the rules file of the options and applies it. Returns 0; -EINVAL, or -errno of reading,
+ * after rules.rejected; -errno.
  */
 int rules_apply_file(struct discovery *d);
 

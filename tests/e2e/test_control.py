@@ -116,6 +116,47 @@ def test_rules_file_is_followed(t):
     check(agent.call("rules.get")["generation"] == 2, "the faulty file changed the set")
 
 
+def test_rules_file_behind_links(t):
+    """A ConfigMap exchanges a link beside the file; the file of another link is replaced in its own folder. Both are
+    read again behind Landlock, and a file that cannot be read is a line."""
+    def put(folder, name):
+        folder.mkdir(mode=0o755)
+        (folder / "rules.json").write_text(json.dumps(rules(rule(name, comm=t.comm))))
+        (folder / "rules.json").chmod(0o644)
+
+    def applied(agent, count):
+        until(lambda: len(agent.find("rules.applied")) >= count, 5, lambda: f"{agent.stderr()}")
+        return agent.call("rules.get")["rules"]["rules"][0]["name"]
+
+    agent = t.agent(rules(rule("none", comm=t.comm)), start=False)
+    put(agent.folder / "..1", "first")
+    (agent.folder / "..data").symlink_to("..1")
+    agent.rules_file.unlink()
+    agent.rules_file.symlink_to("..data/rules.json")
+    agent.start()
+    check(applied(agent, 1) == "first", "the first set")
+    put(agent.folder / "..2", "second")
+    (agent.folder / "..tmp").symlink_to("..2")
+    (agent.folder / "..tmp").rename(agent.folder / "..data")
+    check(applied(agent, 2) == "second", "the set behind the exchanged link")
+    (agent.folder / "..2" / "rules.json").chmod(0)
+    (agent.folder / "..tmp").symlink_to("../none")
+    (agent.folder / "..tmp").rename(agent.folder / "..data")
+    line = agent.wait("rules.rejected")
+    check("cannot be read" in line["faults"][0]["message"], f"{line}")
+    check(agent.call("rules.get")["rules"]["rules"][0]["name"] == "second", "the running set")
+
+    other = t.agent(rules(rule("none", comm=t.comm)), start=False)
+    put(t.folder / "far", "first")
+    other.rules_file.unlink()
+    other.rules_file.symlink_to(t.folder / "far" / "rules.json")
+    other.start()
+    check(applied(other, 1) == "first", "the first set behind a link out of the folder")
+    put(t.folder / "new", "second")
+    (t.folder / "new" / "rules.json").rename(t.folder / "far" / "rules.json")
+    check(applied(other, 2) == "second", "the file that was replaced in its own folder")
+
+
 def test_faulty_rules_at_start(t):
     """At start with a faulty file the consumer names every fault and exits; no set is invented."""
     agent = t.agent(FAULTY, start=False)

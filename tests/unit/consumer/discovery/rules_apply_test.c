@@ -240,6 +240,18 @@ static void test_file(void **state)
 	assert_string_equal(fake_text(line, "source") + 5, path);
 }
 
+/* The line says that the file is at fault, and why. */
+static void expect_unread(const char *why)
+{
+	_cleanup_json_ json_object *line = fake_last(fake, "rules.rejected");
+	json_object *fault;
+
+	assert_non_null(line);
+	assert_int_equal(number(line, "fault_count"), 1);
+	fault = json_object_array_get_idx(json_object_object_get(line, "faults"), 0);
+	assert_non_null(strstr(fake_text(fault, "message"), why));
+}
+
 /* A file that cannot be read, or is no rule set, leaves the running one alone. */
 static void test_bad_file(void **state)
 {
@@ -253,10 +265,12 @@ static void test_bad_file(void **state)
 		skip();
 	before = fake->a.active.set;
 	assert_int_equal(rules_apply_file(&fake->a.discovery), -ENOENT);
+	expect_unread("No such file");
 	assert_non_null(large);
 	write_file(large, RULES_TEXT_BYTES + 1);
 	assert_int_equal(rules_apply_file(&fake->a.discovery), -EFBIG);
-	assert_int_equal(fake_count(fake, "rules.rejected"), 0);
+	expect_unread("longer than 1 MiB");
+	assert_int_equal(fake_count(fake, "rules.rejected"), 2);
 	write_file(faulty, strlen(faulty));
 	assert_int_equal(rules_apply_file(&fake->a.discovery), -EINVAL);
 	assert_ptr_equal(fake->a.active.set, before);
