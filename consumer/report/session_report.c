@@ -309,7 +309,7 @@ static void put_end(struct report *r)
 
 	event_line_begin(r->lines, &w, "session.end", &r->subject);
 	jsonw_u64(&w, "duration_ms", (s->stop_ns - s->start_ns) / NSEC_PER_MSEC);
-	jsonw_u64(&w, "pre_ms", s->pre_ms);
+	session_result_write_pre(s, &w);
 	session_verdict_write(s, &w);
 	session_digest_sort(&r->summary);
 	session_digest_headline(&r->summary, s, headline, sizeof(headline));

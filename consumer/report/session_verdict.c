@@ -79,6 +79,11 @@ static enum verdict judge_signals(const struct session_result *s, const struct l
 		*ret_reason = oncpu->partly;
 		return VERDICT_PARTIAL;
 	}
+	if (verdict == VERDICT_COMPLETE && s->pre_limit == PRE_EVICTED) {
+		*ret_reason = "the recorder's memory held less than the pre-roll that was asked "
+			      "for (--recorder-kib); pre_ms says how much";
+		return VERDICT_PARTIAL;
+	}
 	return verdict;
 }
 

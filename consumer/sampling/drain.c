@@ -117,9 +117,8 @@ static void take_record(void *context, const void *record, size_t bytes)
 		process_rule_at_tick(d->active, d->cgroups, sample, p, slot.cgroup_id);
 	if (d->calls->session(d->context, &scratch.sample, p))
 		return;
-	if (slot.cgroup_id && slot.epoch == sample->epoch &&
-	    recorder_add(d->recorder, &scratch.sample) < 0)
-		d->recorder->evicted++;
+	if (slot.cgroup_id && slot.epoch == sample->epoch)
+		recorder_add(d->recorder, &scratch.sample);
 }
 
 void drain_samples(struct drain *d)

@@ -43,12 +43,18 @@ void recorder_done(struct recorder *r)
 		drop_oldest(r);
 }
 
+static void note_eviction(struct recorder *r, size_t samples, uint64_t newest_ns)
+{
+	r->evicted += samples;
+	r->evicted_ns = MAX(r->evicted_ns, newest_ns);
+}
+
 static int add_chunk(struct recorder *r)
 {
 	struct recorder_chunk *chunk;
 
 	while (r->oldest && r->bytes + sizeof(*chunk) > r->max_bytes) {
-		r->evicted += r->oldest->samples;
+		note_eviction(r, r->oldest->samples, r->oldest->newest_ns);
 		drop_oldest(r);
 	}
 	chunk = malloc(sizeof(*chunk));
@@ -66,22 +72,19 @@ static int add_chunk(struct recorder *r)
 	return 0;
 }
 
-int recorder_add(struct recorder *r, const struct stack_sample *sample)
+void recorder_add(struct recorder *r, const struct stack_sample *sample)
 {
 	size_t bytes = ALIGN_UP(stack_sample_bytes(sample), 16);
-	int e;
 
-	if (!r->newest || r->newest->used + bytes > CHUNK_BYTES) {
-		e = add_chunk(r);
-		if (e < 0)
-			return e;
+	if ((!r->newest || r->newest->used + bytes > CHUNK_BYTES) && add_chunk(r) < 0) {
+		note_eviction(r, 1, sample->time_ns);
+		return;
 	}
 	memcpy(r->newest->data + r->newest->used, sample, stack_sample_bytes(sample));
 	r->newest->used += bytes;
 	r->newest->samples++;
 	/* Samples of several CPUs interleave in one drain: keep the latest time. */
 	r->newest->newest_ns = MAX(r->newest->newest_ns, sample->time_ns);
-	return 0;
 }
 
 void recorder_expire(struct recorder *r, uint64_t before_ns)

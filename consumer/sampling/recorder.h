@@ -19,13 +19,15 @@ struct recorder {
 	size_t bytes;	  /* of all chunks */
 	size_t max_bytes; /* bound of bytes */
 	uint64_t evicted; /* samples that were freed early because of the bound */
+	/* Time of the newest of these: of any watch, samples as old as that may be missing. */
+	uint64_t evicted_ns;
 };
 
 void recorder_init(struct recorder *r, size_t max_bytes);
 void recorder_done(struct recorder *r);
 
-/* Keeps a copy of `sample`. Returns 0 or -ENOMEM. */
-int recorder_add(struct recorder *r, const struct stack_sample *sample);
+/* Keeps a copy of `sample`; without memory it counts the sample as evicted. */
+void recorder_add(struct recorder *r, const struct stack_sample *sample);
 
 /* Frees the chunks whose newest sample is older than `before_ns`. */
 void recorder_expire(struct recorder *r, uint64_t before_ns);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/sampling/recorder.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -108,15 +109,25 @@ static struct session **find_free(struct sessions *all)
 }
 
 /*
- * Returns how many ms before the trigger the recorder covers: since since_ns it has had samples of
- * all CPUs.
+ * Sets how many ms before the trigger the recorder covers, and why they are fewer than asked for:
+ * it has had samples of all CPUs only since `ticking_ns`, and still has them only from after its
+ * last eviction on, of whichever watch that was.
  */
-static uint32_t available_pre_ms(const struct session_start *start, uint64_t since_ns,
-				 uint64_t now_ns)
+static void find_pre_ms(const struct sessions *all, const struct session_start *start,
+			uint64_t ticking_ns, uint64_t now_ns, struct session_result *r)
 {
-	uint64_t recorded_ms = (now_ns - MIN(now_ns, since_ns)) / NSEC_PER_MSEC;
+	uint32_t asked_ms = start->rule ? start->rule->pre_ms : SESSION_PRE_MS;
+	uint64_t since_ns = MAX(start->recorded_ns, ticking_ns);
+	enum session_pre_limit limit = since_ns == start->recorded_ns ? PRE_YOUNG : PRE_UNTICKED;
+	uint64_t recorded_ms;
 
-	return (uint32_t)MIN(start->rule ? start->rule->pre_ms : SESSION_PRE_MS, recorded_ms);
+	if (all->host.recorder->evicted_ns >= since_ns) {
+		since_ns = all->host.recorder->evicted_ns + 1;
+		limit = PRE_EVICTED;
+	}
+	recorded_ms = (now_ns - MIN(now_ns, since_ns)) / NSEC_PER_MSEC;
+	r->pre_ms = (uint32_t)MIN(asked_ms, recorded_ms);
+	r->pre_limit = r->pre_ms < asked_ms ? limit : PRE_WHOLE;
 }
 
 /*
@@ -128,13 +139,14 @@ static void begin_capture(struct sessions *all, struct session *s,
 {
 	const struct pinned_maps *pins = all->host.pins;
 	struct slot *slot = &pins->slots[start->slot];
-	uint64_t since_ns = MAX(start->recorded_ns, sampler_since_ns(all->sampler)), now_ns;
+	uint64_t ticking_ns = sampler_since_ns(all->sampler), now_ns;
 
 	sampler_capture_begin(all->sampler);
 	now_ns = clock_mono_ns();
 	s->result->id = now_ns ^ (start->cgroup_id << 48);
 	s->result->start_ns = s->target.start_ns = now_ns;
-	s->result->pre_ms = s->target.pre_ms = available_pre_ms(start, since_ns, now_ns);
+	find_pre_ms(all, start, ticking_ns, now_ns, s->result);
+	s->target.pre_ms = s->result->pre_ms;
 	s->end_ns = now_ns + s->during_ms * NSEC_PER_MSEC;
 	pins->control->heartbeat_ns = now_ns;
 	slot->session = s->result->id;

@@ -56,7 +56,7 @@ void session_events_start(const struct sessions *all, const struct session *s,
 	write_signals(s->result, &w);
 	jsonw_string(&w, "signals_reason", signals_reason(s->result));
 	sampler_status_write(all->sampler, &w);
-	jsonw_u64(&w, "pre_ms", s->target.pre_ms);
+	session_result_write_pre(s->result, &w);
 	jsonw_u64(&w, "during_ms", s->during_ms);
 	if (s->during_reason)
 		jsonw_string(&w, "during_reason", s->during_reason);

@@ -14,6 +14,19 @@ void session_result_free(struct session_result *r)
 	free(r);
 }
 
+void session_result_write_pre(const struct session_result *r, struct jsonw *w)
+{
+	static const char *const reasons[] = {
+		[PRE_YOUNG] = "the watch has recorded for no longer, or a session was before",
+		[PRE_UNTICKED] = "the CPUs have been sampled for no longer",
+		[PRE_EVICTED] = "the recorder's memory holds no more (--recorder-kib)",
+	};
+
+	jsonw_u64(w, "pre_ms", r->pre_ms);
+	if (r->pre_limit != PRE_WHOLE)
+		jsonw_string(w, "pre_ms_reason", reasons[r->pre_limit]);
+}
+
 struct event_subject session_result_subject(const struct session_result *r)
 {
 	return (struct event_subject){

@@ -14,6 +14,14 @@
 #include "consumer/signals/signals.h"
 #include "consumer/signals/trigger_reason.h"
 
+/* Why a session's pre-roll is shorter than asked for. */
+enum session_pre_limit {
+	PRE_WHOLE,    /* it is not */
+	PRE_YOUNG,    /* the watch was made, or its last session ended, since */
+	PRE_UNTICKED, /* the CPUs have been sampled since */
+	PRE_EVICTED,  /* the recorder had no memory for more */
+};
+
 struct session_result {
 	uint64_t id;
 	struct ruleset *set;	 /* a reference: the rule outlives a change of the set */
@@ -21,7 +29,8 @@ struct session_result {
 	struct trigger_reason reason;
 	char *cgroup; /* path */
 	uint64_t cgroup_id;
-	uint32_t pre_ms;		       /* as much as the recorder had */
+	uint32_t pre_ms; /* as much as the recorder had */
+	enum session_pre_limit pre_limit;
 	uint64_t start_ns, stop_ns;	       /* CLOCK_MONOTONIC */
 	struct signal *signals[SIGNAL_COUNT_]; /* NULL: not wanted */
 	struct psi pressure_end;
@@ -32,6 +41,9 @@ struct session_result {
 
 /* Frees it with all that it owns; NULL is allowed. */
 void session_result_free(struct session_result *r);
+
+/* Writes `pre_ms`, and `pre_ms_reason` where it is less than was asked for. */
+void session_result_write_pre(const struct session_result *r, struct jsonw *w);
 
 /* Returns the subject of its lines. */
 struct event_subject session_result_subject(const struct session_result *r);

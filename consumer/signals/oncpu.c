@@ -229,7 +229,7 @@ static void close_oncpu(struct signal *signal, const struct signal_host *host,
 	}
 	before->attempted -= MIN(before->attempted, s->filtered[PHASE_BEFORE]);
 	during->attempted -= MIN(during->attempted, s->filtered[PHASE_DURING]);
-	ledger_close(before, lost_before, host->recorder->evicted ? DROP_HELD : DROP_UNACCOUNTED);
+	ledger_close(before, lost_before, DROP_UNACCOUNTED);
 	ledger_close(during, lost_during, DROP_UNACCOUNTED);
 }
 

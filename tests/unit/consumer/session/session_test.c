@@ -273,18 +273,6 @@ static size_t place_of(json_object *lines, const char *type)
 	return 0;
 }
 
-static struct trigger cpu_trigger(void)
-{
-	struct trigger t = { .watch = watch, .rule = rule };
-
-	t.reason.kind = TRIGGER_PRESSURE;
-	t.reason.by = "scan";
-	t.reason.when.resource = RESOURCE_CPU;
-	t.reason.stall_ms = t.reason.when.stall_ms = 200;
-	t.reason.measured_ms = t.reason.when.window_ms = 2000;
-	return t;
-}
-
 /*
  * Who follows the lines learns of a watch before its trigger, of the trigger before its session,
  * and of the session's end last; all but the first name the session.

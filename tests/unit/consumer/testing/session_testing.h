@@ -148,6 +148,19 @@ static inline int64_t number(json_object *object, const char *key)
 	return json_object_get_int64(json_object_object_get(object, key));
 }
 
+static inline struct trigger cpu_trigger(void)
+{
+	struct trigger t = { .watch = watch, .rule = rule };
+
+	t.reason.kind = TRIGGER_PRESSURE;
+	t.reason.by = "scan";
+	t.reason.when.resource = RESOURCE_CPU;
+	t.reason.stall_ms = t.reason.when.stall_ms = 200;
+	t.reason.measured_ms = t.reason.when.window_ms = 2000;
+	return t;
+}
+
+/* A test of such an agent. */
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 #endif

@@ -94,7 +94,7 @@ static struct trigger_reason stall(enum resource resource, uint64_t from_ms, uin
 static void end(struct session *s)
 {
 	session_end(&fake->a.sessions, s);
-	drain_samples(&fake->a.drain);
+	fake_drain_samples(fake);
 	triggers_step(&fake->a.triggers, clock_mono_ns() + NSEC_PER_SEC);
 	assert_int_equal(fake->a.sessions.count, 0);
 }
