@@ -98,6 +98,7 @@ void agent_drain(struct agent *a)
 		drain_samples(&a->drain);
 	/* Samples that still wait in the ring are no loss yet. */
 	triggers_step(&a->triggers, a->pins.samples.cut ? now_ns - SETTLE_MORE_NS : now_ns);
+	watches_note_counters(&a->watches);
 	pressure_follow_drained(&a->pressure, now_ns);
 	losses_check(&a->losses);
 	health_check(&a->health, now_ns);

@@ -88,6 +88,7 @@ static struct session *new_session(const struct sessions *all, const struct sess
 		.rule_id = ruleset_id(s->result->set, rule),
 		.by_process = start->by_process,
 		.shared = start->shared,
+		.counters = start->counters,
 	};
 	s->during_ms = start->during_ms ? start->during_ms
 		       : rule		? rule->during_ms
@@ -157,6 +158,7 @@ static void begin_capture(struct sessions *all, struct session *s,
 		if (signal && signal->kind && signal->kind->begin)
 			signal->kind->begin(signal, &all->host, &s->target);
 	}
+	s->target.counters = NULL; /* the watch may end before the session */
 }
 
 int session_begin(struct sessions *all, const struct session_start *start,

@@ -75,6 +75,7 @@ struct session_start {
 	const char *during_reason; /* why it is less than was asked; a literal, or NULL */
 	uint64_t recorded_ns;	   /* the recorder has the slot's samples since */
 	struct owner *owner;	   /* a reference; the session takes it when it begins */
+	const struct counter_history *counters; /* of the slot; borrowed */
 };
 
 /* Stores its collaborators, all borrowed. */

@@ -34,7 +34,7 @@ void ledger_add(struct ledger *a, const struct ledger *b)
 		a->lost[i] += b->lost[i];
 }
 
-void ledger_close(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS], enum drop rest)
+void ledger_assign(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS])
 {
 	static const enum drop kernel[] = { DROP_STALE, DROP_RING_FULL, DROP_STACK_USER,
 					    DROP_STACK_KERNEL };
@@ -55,7 +55,12 @@ void ledger_close(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS
 		l->lost[kernel[i]] += n;
 		missing -= n;
 	}
-	l->lost[rest] += missing;
+}
+
+void ledger_close(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS])
+{
+	ledger_assign(l, kernel_lost);
+	l->lost[DROP_UNACCOUNTED] += l->attempted - l->emitted - ledger_lost(l);
 }
 
 const char *ledger_verdict_name(enum verdict verdict)

@@ -11,6 +11,7 @@
 #include "consumer/cgroup/cgroups.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/process/process_mappings.h"
+#include "consumer/sampling/counter_history.h"
 #include "consumer/sampling/recorder.h"
 #include "consumer/sampling/sampler.h"
 #include "consumer/signals/signals.h"
@@ -25,6 +26,11 @@ struct oncpu {
 	struct slot_counters *first, *last; /* per CPU, owned; one array */
 	/* per CPU: number of the first sample of the pre-roll, or ~0; owned */
 	uint64_t *before_first;
+	/*
+	 * The slot's counters, summed: at the last reading before the pre-roll, and at the first
+	 * reading in it.
+	 */
+	struct slot_counters outside, inside;
 	uint64_t filtered[PHASE_COUNT_]; /* samples of other processes of the slot */
 	uint64_t usage_start_us;	 /* the cgroup's CPU time; ~0 when not known */
 };
@@ -150,6 +156,40 @@ static void take_before(void *context, const struct stack_sample *h)
 			     process_find(c->host->processes, h->tgid, h->start_ns), PHASE_BEFORE);
 }
 
+static void add_counters(struct slot_counters *sum, const struct slot_counters *counters)
+{
+	sum->attempted += counters->attempted;
+	for (size_t i = 0; i < SLOT_LOST_REASONS; i++)
+		sum->lost[i] += counters->lost[i];
+}
+
+/* Returns the counters of all CPUs at the session's begin. */
+static struct slot_counters sum_first(const struct oncpu *s)
+{
+	struct slot_counters sum = {};
+
+	for (uint32_t cpu = 0; cpu < s->cpus; cpu++)
+		add_counters(&sum, &s->first[cpu]);
+	return sum;
+}
+
+/*
+ * Notes what the slot's counters were around the beginning of the pre-roll. A reading counts as in
+ * it from a little later on: the program takes a sample's time before it counts the attempt.
+ */
+static void note_window(struct oncpu *s, const struct signal_target *target)
+{
+	uint64_t from_ns = target->start_ns - target->pre_ms * NSEC_PER_MSEC;
+	const struct counter_point *before = NULL, *after = NULL;
+
+	if (target->counters) {
+		before = counter_history_until(target->counters, from_ns);
+		after = counter_history_from(target->counters, from_ns + NSEC_PER_MSEC);
+	}
+	s->inside = after ? after->sum : sum_first(s);
+	s->outside = before ? before->sum : s->inside;
+}
+
 static void begin_oncpu(struct signal *signal, const struct signal_host *host,
 			const struct signal_target *target)
 {
@@ -163,6 +203,7 @@ static void begin_oncpu(struct signal *signal, const struct signal_host *host,
 	signal->partly = missing ? why : NULL;
 	pinned_maps_counters(host->pins, target->slot, s->first);
 	s->usage_start_us = read_usage_us(host, target);
+	note_window(s, target);
 	recorder_each(host->recorder, target->slot, target->epoch,
 		      target->start_ns - target->pre_ms * NSEC_PER_MSEC, take_before, &pre_roll);
 }
@@ -205,13 +246,33 @@ static bool is_settled(const struct signal *signal)
 	return here >= attempted;
 }
 
+/*
+ * Closes the ledger of the pre-roll, in which what is here is counted. At least the attempts since
+ * the first reading in it belong to it, also when none of them arrived. Losses since that reading
+ * explain what is missing before those of the time around its beginning do.
+ */
+static void close_before(struct oncpu *s, struct ledger *before)
+{
+	const struct slot_counters first = sum_first(s);
+	uint64_t near[SLOT_LOST_REASONS], far[SLOT_LOST_REASONS];
+
+	before->attempted = MAX(before->attempted, first.attempted - s->inside.attempted);
+	before->attempted -= MIN(before->attempted, s->filtered[PHASE_BEFORE]);
+	for (size_t i = 0; i < SLOT_LOST_REASONS; i++) {
+		near[i] = first.lost[i] - s->inside.lost[i];
+		far[i] = s->inside.lost[i] - s->outside.lost[i];
+	}
+	ledger_assign(before, near);
+	ledger_close(before, far);
+}
+
 static void close_oncpu(struct signal *signal, const struct signal_host *host,
 			const struct signal_target *target)
 {
 	struct oncpu *s = oncpu_of(signal);
 	_cleanup_free_ struct slot_counters *counters = calloc(s->cpus, sizeof(*counters));
 	bool fresh = counters && pinned_maps_counters(host->pins, target->slot, counters) == 0;
-	uint64_t lost_during[SLOT_LOST_REASONS] = {}, lost_before[SLOT_LOST_REASONS] = {};
+	uint64_t lost_during[SLOT_LOST_REASONS] = {};
 	struct ledger *before = &s->taken.phase[PHASE_BEFORE];
 	struct ledger *during = &s->taken.phase[PHASE_DURING];
 
@@ -222,15 +283,12 @@ static void close_oncpu(struct signal *signal, const struct signal_host *host,
 		during->attempted += s->last[cpu].attempted - s->first[cpu].attempted;
 		if (s->before_first[cpu] != UINT64_MAX)
 			before->attempted += first - (uint32_t)s->before_first[cpu];
-		for (size_t i = 0; i < SLOT_LOST_REASONS; i++) {
+		for (size_t i = 0; i < SLOT_LOST_REASONS; i++)
 			lost_during[i] += end->lost[i] - s->first[cpu].lost[i];
-			lost_before[i] += s->first[cpu].lost[i];
-		}
 	}
-	before->attempted -= MIN(before->attempted, s->filtered[PHASE_BEFORE]);
 	during->attempted -= MIN(during->attempted, s->filtered[PHASE_DURING]);
-	ledger_close(before, lost_before, DROP_UNACCOUNTED);
-	ledger_close(during, lost_during, DROP_UNACCOUNTED);
+	close_before(s, before);
+	ledger_close(during, lost_during);
 }
 
 const struct signal_kind oncpu_kind = {

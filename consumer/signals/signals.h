@@ -18,6 +18,7 @@
 #include "shared/rules/rules.h"
 
 struct cgroups;
+struct counter_history;
 struct pinned_maps;
 struct process;
 struct recorder;
@@ -48,6 +49,8 @@ struct signal_target {
 	uint32_t pre_ms;    /* as much as the recorder has */
 	uint64_t start_ns;  /* CLOCK_MONOTONIC */
 	uint64_t stop_ns;   /* 0 while it runs */
+	/* What the slot's counters were; borrowed, NULL after begin. */
+	const struct counter_history *counters;
 };
 
 /* Stacks and their ledger, for signals that take stacks. */

@@ -146,6 +146,7 @@ static int begin_session(struct triggers *t, const struct trigger *trigger, cons
 		.during_reason = plan->during_reason,
 		.recorded_ns = w->recorded_ns,
 		.owner = shares_ref(w->owner),
+		.counters = &w->counters,
 	};
 	int r = session_begin(t->sessions, &start, ret_session);
 

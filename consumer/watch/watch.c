@@ -232,6 +232,28 @@ struct watch *watches_at(const struct watches *ws, uint32_t slot, uint32_t epoch
 	return w && w->epoch == epoch ? w : NULL;
 }
 
+/* Keeps what the counters of the slot are now. */
+static void note_counters(struct watch *w)
+{
+	uint64_t now_ns = clock_mono_ns();
+	struct slot_counters sum;
+
+	if (counter_history_wants(&w->counters, now_ns) &&
+	    pinned_maps_slot(w->all->pins, w->slot, &sum) == 0)
+		counter_history_add(&w->counters, now_ns, &sum);
+}
+
+void watches_note_counters(struct watches *ws)
+{
+	uint32_t left = ws->count;
+
+	for (uint32_t i = 0; left && i < ws->pins->abi.slots; i++)
+		if (ws->by_slot[i]) {
+			note_counters(ws->by_slot[i]);
+			left--;
+		}
+}
+
 int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct watch **ret_watch)
 {
 	struct watch *w = idmap_get(&ws->by_cgroup, cgroup_id);
@@ -268,6 +290,7 @@ int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct 
 	w->epoch = ++ws->epochs[w->slot];
 	if (pinned_maps_slot(ws->pins, w->slot, &w->counted) < 0)
 		w->counted = (struct slot_counters){};
+	counter_history_add(&w->counters, w->start_ns, &w->counted);
 	r = idmap_put(&ws->by_cgroup, cgroup_id, w);
 	if (r < 0) {
 		free_watch(w);

@@ -15,6 +15,7 @@
 #include "consumer/output/event_log.h"
 #include "consumer/process/process.h"
 #include "consumer/rules/shares.h"
+#include "consumer/sampling/counter_history.h"
 #include "consumer/sampling/sampler.h"
 #include "consumer/session/session.h"
 #include "consumer/watch/scope.h"
@@ -42,6 +43,7 @@ struct watch {
 	struct owner *owner; /* of the cgroup, a reference; NULL: not known */
 	uint32_t slot, epoch;
 	struct slot_counters counted; /* the slot's counters that `health` has already counted */
+	struct counter_history counters;
 	bool root; /* the cgroup2 root: only matching processes, the whole system's pressure */
 	bool by_process; /* the kernel side takes matched processes only */
 	bool requested;	 /* a request's session keeps it alive */
@@ -102,6 +104,9 @@ int watch_get(struct watches *ws, uint64_t cgroup_id, uint32_t pid_hint, struct 
 
 /* Returns the watch in that slot if it still has that epoch; else NULL. */
 struct watch *watches_at(const struct watches *ws, uint32_t slot, uint32_t epoch);
+
+/* Reads the counters of each watch whose last reading is COUNTER_APART_NS old. */
+void watches_note_counters(struct watches *ws);
 
 /* Ends the watch now: ends its session, frees its slot; watch.stop carries `reason`. */
 void watch_remove(struct watch *w, const char *reason);

@@ -35,6 +35,76 @@ static void test_evicted_pre_roll(void **state)
 	assert_non_null(strstr(fake_text(line, "verdict_reason"), "--recorder-kib"));
 }
 
+/*
+ * The slot's counters still hold ticks that went stale long before the pre-roll, and some around
+ * its beginning: what the ring had no room for in it is told as that.
+ */
+static void test_loss_before_trigger(void **state)
+{
+	int64_t cpus = fake ? fake->a.pins.abi.cpus_possible : 0;
+	const struct slot_counters then = { .attempted = 1197, .lost = { [DROP_STALE] = 1197 } };
+	_cleanup_json_ json_object *line = NULL;
+	json_object *lost;
+
+	if (!fake)
+		skip();
+	watch->counters = (struct counter_history){};
+	had_counted(20 * NSEC_PER_SEC, then);
+	had_counted(rule->pre_ms * NSEC_PER_MSEC + NSEC_PER_SEC, then);
+	had_counted(3 * NSEC_PER_SEC,
+		    (struct slot_counters){ .attempted = 1200, .lost = { [DROP_STALE] = 1200 } });
+	put(1200, 0, 100, watch->epoch);
+	fake_counters(
+		fake, watch->slot,
+		(struct slot_counters){ .attempted = 1207,
+					.emitted = 1,
+					.lost = { [DROP_STALE] = 1200, [DROP_RING_FULL] = 6 } });
+	end(start(TRIGGER_EXEC));
+	line = fake_last(fake, "session.end");
+	lost = json_object_object_get(ledger_of(line), "lost");
+	assert_int_equal(number(lost, "stale"), 0);
+	assert_int_equal(number(lost, "ring_full"), 6 * cpus);
+	assert_int_equal(number(ledger_of(line), "attempted"), 7 * cpus);
+}
+
+/* Nothing of the pre-roll arrived: a reading of the counters in it tells how much that was. */
+static void test_all_lost_before_trigger(void **state)
+{
+	int64_t cpus = fake ? fake->a.pins.abi.cpus_possible : 0;
+	_cleanup_json_ json_object *line = NULL;
+	json_object *l;
+
+	if (!fake)
+		skip();
+	watch->counters = (struct counter_history){};
+	had_counted(rule->pre_ms * NSEC_PER_MSEC + NSEC_PER_SEC, (struct slot_counters){});
+	had_counted(NSEC_PER_SEC, (struct slot_counters){ .attempted = 5, .emitted = 5 });
+	fake_counters(fake, watch->slot,
+		      (struct slot_counters){
+			      .attempted = 9, .emitted = 5, .lost = { [DROP_RING_FULL] = 4 } });
+	end(start(TRIGGER_EXEC));
+	line = fake_last(fake, "session.end");
+	l = ledger_of(line);
+	assert_int_equal(number(l, "attempted"), 4 * cpus);
+	assert_int_equal(number(l, "emitted"), 0);
+	assert_int_equal(number(json_object_object_get(l, "lost"), "ring_full"), 4 * cpus);
+	assert_string_equal(fake_text(line, "verdict"), "inconclusive");
+}
+
+/* The drain reads each watch's counters, not more often than every few seconds. */
+static void test_counters_noted(void **state)
+{
+	if (!fake)
+		skip();
+	assert_int_equal(watch->counters.count, 1);
+	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 3 });
+	watches_note_counters(&fake->a.watches);
+	watches_note_counters(&fake->a.watches);
+	assert_int_equal(watch->counters.count, 2);
+	assert_int_equal(watch->counters.points[watch->counters.newest].sum.attempted,
+			 3 * fake->a.pins.abi.cpus_possible);
+}
+
 /* An eviction from before the pre-roll takes nothing from it, and is no excuse for a lost sample.
  */
 static void test_evicted_before_pre_roll(void **state)
@@ -62,7 +132,8 @@ static void test_evicted_before_pre_roll(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_evicted_pre_roll),
+		EACH(test_loss_before_trigger),	    EACH(test_all_lost_before_trigger),
+		EACH(test_counters_noted),	    EACH(test_evicted_pre_roll),
 		EACH(test_evicted_before_pre_roll),
 	};
 

@@ -37,7 +37,8 @@ static inline void use_rules(const char *more, const char *scope)
 	assert_int_equal(watch_get(&fake->a.watches, 1ULL << 40, 0, &watch), 0);
 	assert_int_equal(binding_add_cgroup(watch, rule), 0);
 	/* As if it had been recorded for a while. */
-	watch->recorded_ns -= 10 * NSEC_PER_SEC;
+	watch->recorded_ns -= 60 * NSEC_PER_SEC;
+	watch->counters.points[watch->counters.newest].time_ns -= 60 * NSEC_PER_SEC;
 }
 
 static inline int setup(void **state)
@@ -158,6 +159,18 @@ static inline struct trigger cpu_trigger(void)
 	t.reason.stall_ms = t.reason.when.stall_ms = 200;
 	t.reason.measured_ms = t.reason.when.window_ms = 2000;
 	return t;
+}
+
+/* What the slot's counters were so long ago, on all CPUs together. */
+static inline void had_counted(uint64_t ago_ns, struct slot_counters each)
+{
+	uint32_t cpus = fake->a.pins.abi.cpus_possible;
+
+	each.attempted *= cpus;
+	each.emitted *= cpus;
+	for (size_t i = 0; i < SLOT_LOST_REASONS; i++)
+		each.lost[i] *= cpus;
+	counter_history_add(&watch->counters, clock_mono_ns() - ago_ns, &each);
 }
 
 /* A test of such an agent. */
