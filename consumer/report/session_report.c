@@ -310,7 +310,7 @@ static void put_end(struct report *r)
 	event_line_begin(r->lines, &w, "session.end", &r->subject);
 	jsonw_u64(&w, "duration_ms", (s->stop_ns - s->start_ns) / NSEC_PER_MSEC);
 	session_result_write_pre(s, &w);
-	session_verdict_write(s, &w);
+	session_verdict_write(s, &r->summary, &w);
 	session_digest_sort(&r->summary);
 	session_digest_headline(&r->summary, s, headline, sizeof(headline));
 	jsonw_string(&w, "headline", headline);

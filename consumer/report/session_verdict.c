@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/session_verdict.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 static void write_phase(struct jsonw *w, const char *key, const struct ledger *l)
 {
 	jsonw_object(w, key);
@@ -30,9 +33,7 @@ static void write_account(const struct signal *s, struct jsonw *w)
 		jsonw_u64(w, "expected", taken->expected);
 	} else {
 		jsonw_null(w, "expected");
-		jsonw_string(
-			w, "expected_reason",
-			"the CPU time of this choice of processes is not counted by the kernel");
+		jsonw_string(w, "expected_reason", taken->expected_why);
 	}
 	jsonw_u64(w, "stacks", taken->stacks.count);
 	jsonw_object_end(w);
@@ -52,12 +53,45 @@ static void write_ledger(const struct session_result *s, struct ledger *ret_all,
 	jsonw_object_end(w);
 }
 
+/* Returns the verdict and its sentence. */
+static enum verdict say_why(char reason[LEDGER_REASON_BYTES], enum verdict verdict,
+			    const char *sentence)
+{
+	snprintf(reason, LEDGER_REASON_BYTES, "%s", sentence);
+	return verdict;
+}
+
+/* Returns complete, or partial where a ledger without a loss still does not cover the session. */
+static enum verdict judge_coverage(const struct session_result *s, const struct summary *summary,
+				   char reason[LEDGER_REASON_BYTES])
+{
+	const struct signal *oncpu = s->signals[SIGNAL_ONCPU];
+	uint64_t broken = summary->samples[QUALITY_BROKEN], all = 0;
+
+	for (int i = 0; i < QUALITY_COUNT_; i++)
+		all += summary->samples[i];
+	if (oncpu->partly)
+		return say_why(reason, VERDICT_PARTIAL, oncpu->partly);
+	if (s->pre_limit == PRE_EVICTED)
+		return say_why(reason, VERDICT_PARTIAL,
+			       "the recorder's memory held less than the pre-roll that was asked "
+			       "for (--recorder-kib); pre_ms says how much");
+	if (broken * 2 > all) {
+		snprintf(reason, LEDGER_REASON_BYTES,
+			 "%" PRIu64 " of %" PRIu64 " samples have a broken stack, whose outer "
+			 "callers are missing: see stack_quality and advice",
+			 broken, all);
+		return VERDICT_PARTIAL;
+	}
+	return VERDICT_COMPLETE;
+}
+
 /*
  * Judges the signals. A signal that the rule names and that did not run makes the session
  * inconclusive, and so do stacks from no CPU at all. A signal that only "auto" chose does not.
  */
-static enum verdict judge_signals(const struct session_result *s, const struct ledger *all,
-				  const char **ret_reason)
+static enum verdict judge_signals(const struct session_result *s, const struct summary *summary,
+				  const struct ledger *all, char reason[LEDGER_REASON_BYTES])
 {
 	const struct signal *oncpu = s->signals[SIGNAL_ONCPU];
 	bool missing = false;
@@ -65,26 +99,14 @@ static enum verdict judge_signals(const struct session_result *s, const struct l
 
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
 		missing = missing || (s->signals[i] && s->signals[i]->why);
-	if (oncpu->why) {
-		*ret_reason = oncpu->why;
-		return VERDICT_INCONCLUSIVE;
-	}
-	if (missing && s->rule && !s->rule->signals_auto) {
-		*ret_reason = "the rule names signals that did not run; session.start says why";
-		return VERDICT_INCONCLUSIVE;
-	}
+	if (oncpu->why)
+		return say_why(reason, VERDICT_INCONCLUSIVE, oncpu->why);
+	if (missing && s->rule && !s->rule->signals_auto)
+		return say_why(reason, VERDICT_INCONCLUSIVE,
+			       "the rule names signals that did not run; session.start says why");
 	verdict = ledger_verdict(all, &oncpu->taken->phase[PHASE_DURING], oncpu->taken->expected,
-				 ret_reason);
-	if (verdict == VERDICT_COMPLETE && oncpu->partly) {
-		*ret_reason = oncpu->partly;
-		return VERDICT_PARTIAL;
-	}
-	if (verdict == VERDICT_COMPLETE && s->pre_limit == PRE_EVICTED) {
-		*ret_reason = "the recorder's memory held less than the pre-roll that was asked "
-			      "for (--recorder-kib); pre_ms says how much";
-		return VERDICT_PARTIAL;
-	}
-	return verdict;
+				 reason);
+	return verdict == VERDICT_COMPLETE ? judge_coverage(s, summary, reason) : verdict;
 }
 
 static void write_signals(const struct session_result *s, struct jsonw *w)
@@ -94,17 +116,18 @@ static void write_signals(const struct session_result *s, struct jsonw *w)
 			s->signals[i]->kind->write(s->signals[i], w);
 }
 
-void session_verdict_write(const struct session_result *s, struct jsonw *w)
+void session_verdict_write(const struct session_result *s, const struct summary *summary,
+			   struct jsonw *w)
 {
+	char reason[LEDGER_REASON_BYTES];
 	struct ledger all = {};
 	enum verdict verdict;
-	const char *why;
 
 	write_ledger(s, &all, w);
-	verdict = judge_signals(s, &all, &why);
+	verdict = judge_signals(s, summary, &all, reason);
 	jsonw_string(w, "verdict", ledger_verdict_name(verdict));
-	if (why)
-		jsonw_string(w, "verdict_reason", why);
+	if (reason[0])
+		jsonw_string(w, "verdict_reason", reason);
 	write_signals(s, w);
 	jsonw_milli(w, "lost_share",
 		    all.attempted ? (int64_t)(ledger_lost(&all) * 1000 / all.attempted) : 0);

@@ -6,10 +6,15 @@
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_VERDICT_H
 #define TROCAR_CONSUMER_REPORT_SESSION_VERDICT_H
 
+#include "consumer/report/session_digest.h"
 #include "consumer/session/session_result.h"
 #include "shared/json/jsonw.h"
 
-/* Writes `ledger`, `verdict`, its reason, the signals' own keys and `lost_share` of session.end. */
-void session_verdict_write(const struct session_result *s, struct jsonw *w);
+/*
+ * Writes `ledger`, `verdict`, its reason, the signals' own keys and `lost_share` of session.end.
+ * All stacks are in `summary`.
+ */
+void session_verdict_write(const struct session_result *s, const struct summary *summary,
+			   struct jsonw *w);
 
 #endif

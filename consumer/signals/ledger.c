@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/signals/ledger.h"
 
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "shared/tools/macro.h"
+
+/*
+ * From so many expected ticks on, the ticks that came are compared with them: from EXPECTED_SOME on
+ * for a large gap, from EXPECTED_MANY on for these shares.
+ */
+#define EXPECTED_SOME	  40
+#define EXPECTED_MANY	  200
+#define ATTEMPTED_MIN_PCT 85
+#define ATTEMPTED_MAX_PCT 115
 
 static const char *const drops[] = {
 #define DROP(id, json, text) [DROP_##id] = (json),
@@ -70,24 +81,50 @@ const char *ledger_verdict_name(enum verdict verdict)
 	return names[verdict];
 }
 
-enum verdict ledger_verdict(const struct ledger *all, const struct ledger *during,
-			    uint64_t expected, const char **ret_reason)
+/*
+ * Returns whether fewer ticks came than the CPU time calls for. Few ticks prove little: timers of
+ * virtual machines come late.
+ */
+static bool lacks_ticks(uint64_t attempted, uint64_t expected)
 {
+	if (expected >= EXPECTED_MANY)
+		return attempted * 100 < expected * ATTEMPTED_MIN_PCT;
+	return expected >= EXPECTED_SOME && attempted * 2 < expected;
+}
+
+static bool has_more_ticks(uint64_t attempted, uint64_t expected)
+{
+	return expected >= EXPECTED_MANY && attempted * 100 > expected * ATTEMPTED_MAX_PCT;
+}
+
+enum verdict ledger_verdict(const struct ledger *all, const struct ledger *during,
+			    uint64_t expected, char ret_reason[LEDGER_REASON_BYTES])
+{
+	bool known = expected != UINT64_MAX;
 	uint64_t lost = ledger_lost(all);
 
-	*ret_reason = NULL;
+	*ret_reason = 0;
 	if (lost * 2 > all->attempted) {
-		*ret_reason = "more than half of the samples were lost";
+		snprintf(ret_reason, LEDGER_REASON_BYTES,
+			 "more than half of the samples were lost");
 		return VERDICT_INCONCLUSIVE;
 	}
-	/* Fewer ticks than this prove nothing: timers of virtual machines come late. */
-	if (expected != UINT64_MAX && expected >= 40 && during->attempted * 2 < expected) {
-		*ret_reason = "less than half of the ticks that the CPU time calls for arrived";
+	if (known && lacks_ticks(during->attempted, expected)) {
+		snprintf(ret_reason, LEDGER_REASON_BYTES,
+			 "%" PRIu64 " ticks came during, and the CPU time calls for %" PRIu64
+			 ": the stacks do not show the rest of it",
+			 during->attempted, expected);
 		return VERDICT_PARTIAL;
 	}
 	if (lost) {
-		*ret_reason = "some samples were lost; the ledger names each reason";
+		snprintf(ret_reason, LEDGER_REASON_BYTES,
+			 "some samples were lost; the ledger names each reason");
 		return VERDICT_PARTIAL;
 	}
+	if (known && has_more_ticks(during->attempted, expected))
+		snprintf(ret_reason, LEDGER_REASON_BYTES,
+			 "%" PRIu64 " ticks came during, and the CPU time calls for %" PRIu64
+			 ": weight_ns is too high by that much",
+			 during->attempted, expected);
 	return VERDICT_COMPLETE;
 }

@@ -47,13 +47,16 @@ enum verdict {
 
 const char *ledger_verdict_name(enum verdict verdict);
 
+#define LEDGER_REASON_BYTES 256
+
 /*
  * Returns complete: nothing lost and no silent gap; partial: some lost, or a gap; inconclusive:
  * more than half lost. `expected` is the number of ticks that the cgroup's CPU time calls for, ~0
- * when not known; it is compared with the ticks of `during`. *ret_reason is a sentence, NULL when
- * complete.
+ * when not known; it is compared with the ticks of `during`: a gap is less than 85 % of 200 and
+ * more, or less than half of 40 and more. `ret_reason` becomes a sentence; empty when there is
+ * nothing to say. A complete ledger also has one where more than 115 % of the ticks came.
  */
 enum verdict ledger_verdict(const struct ledger *all, const struct ledger *during,
-			    uint64_t expected, const char **ret_reason);
+			    uint64_t expected, char ret_reason[LEDGER_REASON_BYTES]);
 
 #endif

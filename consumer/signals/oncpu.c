@@ -35,6 +35,11 @@ struct oncpu {
 	uint64_t usage_start_us;	 /* the cgroup's CPU time; ~0 when not known */
 };
 
+static const char of_a_choice[] =
+	"the CPU time of this choice of processes is not counted by the kernel";
+static const char unreadable[] =
+	"cpu.stat of the cgroup could not be read, at the begin or at the end";
+
 static struct oncpu *oncpu_of(struct signal *s)
 {
 	return (struct oncpu *)s;
@@ -67,6 +72,7 @@ static struct signal *create_oncpu(const struct signal_host *host,
 	s->signal.taken = &s->taken;
 	stack_table_init(&s->taken.stacks);
 	s->taken.expected = UINT64_MAX;
+	s->taken.expected_why = "the session has not ended";
 	s->first = calloc(2 * (size_t)s->cpus, sizeof(*s->first));
 	s->before_first = malloc(s->cpus * sizeof(*s->before_first));
 	if (!s->first || !s->before_first) {
@@ -78,13 +84,19 @@ static struct signal *create_oncpu(const struct signal_host *host,
 	return &s->signal;
 }
 
+/* Returns whether the session takes some of the cgroup's processes only. */
+static bool is_choice(const struct signal_target *target)
+{
+	return target->by_process || target->only_tgid || target->only_rule;
+}
+
 /* Reads the cgroup's CPU time so far; ~0 when it cannot be known. */
 static uint64_t read_usage_us(const struct signal_host *host, const struct signal_target *target)
 {
 	static const char key[] = "usage_usec ";
 	char text[1024];
 
-	if (target->by_process || target->only_tgid || target->only_rule ||
+	if (is_choice(target) ||
 	    cgroups_read(host->cgroups, target->cgroup, "cpu.stat", text, sizeof(text)) < 0 ||
 	    strncmp(text, key, sizeof(key) - 1) != 0)
 		return UINT64_MAX;
@@ -232,6 +244,8 @@ static void end_oncpu(struct signal *signal, const struct signal_host *host,
 	usage_us = read_usage_us(host, target);
 	if (usage_us != UINT64_MAX && s->usage_start_us != UINT64_MAX)
 		s->taken.expected = (usage_us - s->usage_start_us) * s->hz / 1000000;
+	else
+		s->taken.expected_why = is_choice(target) ? of_a_choice : unreadable;
 }
 
 static bool is_settled(const struct signal *signal)

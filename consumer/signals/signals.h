@@ -59,6 +59,7 @@ struct signal_stacks {
 	struct ledger phase[PHASE_COUNT_];
 	/* samples in `during` that the kernel's own figures call for; ~0: not known */
 	uint64_t expected;
+	const char *expected_why; /* why it is not known: a literal */
 };
 
 struct signal {

@@ -70,16 +70,63 @@ static void test_missing_named_signal(void **state)
 	json_object_put(end);
 }
 
+/* Most stacks lack their callers: the shares of the leaves hold, and the verdict is not complete.
+ */
+static void test_mostly_broken(void **state)
+{
+	struct session_result *s = report_testing_new_session("/api");
+	json_object *end;
+
+	report_testing_add(s, PHASE_DURING, 3, 2, 0, 10);
+	report_testing_add(s, PHASE_DURING, 9, 0, 2, 30);
+	end = report_testing_end_of(s);
+	assert_int_equal(number(json_object_object_get(end, "stack_quality"), "broken"), 40);
+	assert_string_equal(get(end, "verdict"), "partial");
+	assert_non_null(strstr(get(end, "verdict_reason"), "40 of 40 samples"));
+	json_object_put(end);
+}
+
+/* A third of what the CPU time calls for was never seen, and nothing was lost. */
+static void test_silent_gap(void **state)
+{
+	struct session_result *s = report_testing_new_session("/api");
+	json_object *end;
+
+	report_testing_add(s, PHASE_DURING, 3, 2, 0, 309);
+	report_testing_taken_by(s)->expected = 484;
+	end = report_testing_end_of(s);
+	assert_string_equal(get(end, "verdict"), "partial");
+	assert_non_null(strstr(get(end, "verdict_reason"), "309 ticks"));
+	assert_non_null(strstr(get(end, "verdict_reason"), "484"));
+	json_object_put(end);
+}
+
+/* More ticks than the CPU time calls for: nothing is missing, and the times are too long. */
+static void test_too_many_ticks(void **state)
+{
+	struct session_result *s = report_testing_new_session("/api");
+	json_object *end;
+
+	report_testing_add(s, PHASE_DURING, 3, 2, 0, 300);
+	report_testing_taken_by(s)->stacks.items[0]->flags |= SAMPLE_KTHREAD;
+	report_testing_taken_by(s)->expected = 240;
+	end = report_testing_end_of(s);
+	assert_string_equal(get(end, "verdict"), "complete");
+	assert_non_null(strstr(get(end, "verdict_reason"), "300 ticks"));
+	assert_non_null(strstr(get(end, "verdict_reason"), "240"));
+	json_object_put(end);
+}
+
 #define EACH(test) \
 	cmocka_unit_test_setup_teardown(test, report_testing_setup, report_testing_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_unsampled),
-		EACH(test_partly_sampled),
-		EACH(test_missing_signal),
-		EACH(test_missing_named_signal),
+		EACH(test_unsampled),	   EACH(test_partly_sampled),
+		EACH(test_missing_signal), EACH(test_missing_named_signal),
+		EACH(test_mostly_broken),  EACH(test_silent_gap),
+		EACH(test_too_many_ticks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

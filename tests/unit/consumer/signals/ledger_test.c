@@ -135,10 +135,14 @@ static void test_verdict(void **state)
 		{ 100, 50, 100, 100, VERDICT_PARTIAL },
 		{ 100, 51, 100, 100, VERDICT_INCONCLUSIVE },
 		{ 1, 1, 1, UINT64_MAX, VERDICT_INCONCLUSIVE },
-		/* A silent gap: fewer than half of the ticks that the CPU time calls for. */
+		/* A silent gap: fewer than 85 % of the ticks that the CPU time calls for. */
+		{ 309, 0, 309, 484, VERDICT_PARTIAL },
+		{ 169, 0, 169, 200, VERDICT_PARTIAL },
+		{ 170, 0, 170, 200, VERDICT_COMPLETE },
+		/* Of few ticks only less than half says something, of fewer nothing does. */
+		{ 100, 0, 100, 199, VERDICT_COMPLETE },
 		{ 49, 0, 49, 100, VERDICT_PARTIAL },
 		{ 50, 0, 50, 100, VERDICT_COMPLETE },
-		/* A few ticks say nothing. */
 		{ 1, 0, 1, 39, VERDICT_COMPLETE },
 		{ 19, 0, 19, 40, VERDICT_PARTIAL },
 		/* Time that ran before does not count for the gap in during. */
@@ -150,15 +154,32 @@ static void test_verdict(void **state)
 				      .emitted = rows[i].attempted - rows[i].lost,
 				      .lost[DROP_RING_FULL] = rows[i].lost };
 		struct ledger during = { .attempted = rows[i].during };
-		const char *why = "untouched";
+		char why[LEDGER_REASON_BYTES] = "untouched";
 
-		assert_int_equal(ledger_verdict(&all, &during, rows[i].expected, &why),
+		assert_int_equal(ledger_verdict(&all, &during, rows[i].expected, why),
 				 rows[i].verdict);
 		if (rows[i].verdict == VERDICT_COMPLETE)
-			assert_null(why);
+			assert_string_equal(why, "");
 		else
-			assert_true(why && why[0] && strcmp(why, "untouched"));
+			assert_true(why[0] && strcmp(why, "untouched") != 0);
 	}
+}
+
+/* The sentence has both numbers; too many ticks are said of a complete ledger too. */
+static void test_verdict_says_ticks(void **state)
+{
+	const struct ledger few = { .attempted = 309, .emitted = 309 };
+	const struct ledger many = { .attempted = 576, .emitted = 576 };
+	char why[LEDGER_REASON_BYTES];
+
+	assert_int_equal(ledger_verdict(&few, &few, 484, why), VERDICT_PARTIAL);
+	assert_non_null(strstr(why, "309 "));
+	assert_non_null(strstr(why, " 484"));
+	assert_int_equal(ledger_verdict(&many, &many, 500, why), VERDICT_COMPLETE);
+	assert_non_null(strstr(why, "576 "));
+	assert_non_null(strstr(why, " 500"));
+	assert_int_equal(ledger_verdict(&many, &many, 501, why), VERDICT_COMPLETE);
+	assert_string_equal(why, "");
 }
 
 int main(void)
@@ -172,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_close_random),
 		cmocka_unit_test(test_add),
 		cmocka_unit_test(test_verdict),
+		cmocka_unit_test(test_verdict_says_ticks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,12 +129,29 @@ static void test_evicted_before_pre_roll(void **state)
 	assert_int_equal(number(json_object_object_get(ledger_of(line), "lost"), "held"), 0);
 }
 
+/* Why it is not known how many samples to expect: nobody counts it, or its file cannot be read. */
+static void test_expected_reason(void **state)
+{
+	_cleanup_json_ json_object *gone = NULL, *choice = NULL;
+
+	if (!fake)
+		skip();
+	end(start(TRIGGER_EXEC));
+	gone = fake_last(fake, "session.end");
+	assert_non_null(strstr(fake_text(ledger_of(gone), "expected_reason"), "cpu.stat"));
+	watch_remove(watch, "rule_gone");
+	use_rules("", "process");
+	end(start(TRIGGER_EXEC));
+	choice = fake_last(fake, "session.end");
+	assert_non_null(strstr(fake_text(ledger_of(choice), "expected_reason"), "not counted"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_loss_before_trigger),	    EACH(test_all_lost_before_trigger),
 		EACH(test_counters_noted),	    EACH(test_evicted_pre_roll),
-		EACH(test_evicted_before_pre_roll),
+		EACH(test_evicted_before_pre_roll), EACH(test_expected_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

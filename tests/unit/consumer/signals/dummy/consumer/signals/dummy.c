@@ -29,6 +29,7 @@ static struct signal *create_dummy(const struct signal_host *host,
 	d->signal.why = "it has not been attached yet";
 	d->signal.taken = &d->taken;
 	d->taken.expected = UINT64_MAX;
+	d->taken.expected_why = "no figure of the kernel calls for any";
 	stack_table_init(&d->taken.stacks);
 	return &d->signal;
 }
