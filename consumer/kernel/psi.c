@@ -125,6 +125,7 @@ int psi_history_resize(struct psi_history *h, size_t space)
 		const struct psi_point *p = &h->points[(h->newest + h->space - (i - 1)) % h->space];
 
 		psi_history_add(&fresh, p->time_ns, &p->psi);
+		fresh.points[fresh.newest].paused = p->paused;
 	}
 	psi_history_done(h);
 	*h = fresh;
@@ -148,6 +149,12 @@ void psi_history_add(struct psi_history *h, uint64_t time_ns, const struct psi *
 	h->points[h->newest] = (struct psi_point){ .time_ns = time_ns, .psi = *psi };
 	if (h->count < h->space)
 		h->count++;
+}
+
+void psi_history_pause(struct psi_history *h)
+{
+	if (h->count)
+		h->points[h->newest].paused = true;
 }
 
 const struct psi_point *psi_history_newest(const struct psi_history *h)

@@ -37,7 +37,8 @@ struct psi_history {
 	struct psi_point {
 		uint64_t time_ns;
 		struct psi psi;
-	} * points; /* owned ring of `space` */
+		bool paused; /* no reading followed for a while: growth may be of its end */
+	} * points;	     /* owned ring of `space` */
 	size_t space, count, newest;
 };
 
@@ -52,6 +53,9 @@ int psi_history_resize(struct psi_history *h, size_t space);
 void psi_history_done(struct psi_history *h);
 void psi_history_clear(struct psi_history *h);
 void psi_history_add(struct psi_history *h, uint64_t time_ns, const struct psi *psi);
+
+/* Marks the newest point as `paused`. */
+void psi_history_pause(struct psi_history *h);
 
 /* Returns the newest point, or NULL. */
 const struct psi_point *psi_history_newest(const struct psi_history *h);

@@ -9,6 +9,23 @@ static const char *const by_names[] = {
 	[CROSSING_BY_READING] = "reading",
 };
 
+/*
+ * Returns the growth since `from` that crosses the threshold. A point of the scan that is older
+ * than the window calls for more, in proportion: the stall counts as even between two points. It
+ * may all be of the end where the scan paused, because no total moved; and where a trigger of the
+ * kernel follows the threshold, its notice says that the stall was within a window.
+ */
+static uint64_t threshold_us(const struct threshold *t, const struct psi_point *from,
+			     const struct psi_point *now)
+{
+	uint64_t stall_us = t->stall_ms * 1000ULL, window_ns = t->window_ms * NSEC_PER_MSEC;
+	uint64_t measured_ns = now->time_ns - from->time_ns;
+
+	if (t->way == THRESHOLD_TRIGGER || from->paused || measured_ns <= window_ns)
+		return stall_us;
+	return stall_us * measured_ns / window_ns;
+}
+
 const struct psi_point *crossing_compare(const struct threshold *t, const struct psi_history *h,
 					 const struct psi_point *now)
 {
@@ -16,11 +33,11 @@ const struct psi_point *crossing_compare(const struct threshold *t, const struct
 	const struct psi_point *from =
 		psi_history_since(h, now->time_ns > window_ns ? now->time_ns - window_ns : 0);
 
-	/* Points are far apart when a trigger follows the threshold: count no stall twice. */
-	if (from && t->way == THRESHOLD_TRIGGER && from->time_ns < t->crossed.time_ns)
+	/* Count no stall twice: that of the last crossing is no part of this one. */
+	if (from && from->time_ns < t->crossed.time_ns)
 		from = &t->crossed;
 	if (!from || (t->full && !now->psi.has_full) ||
-	    psi_growth_us(&from->psi, &now->psi, t->full) < t->stall_ms * 1000ULL)
+	    psi_growth_us(&from->psi, &now->psi, t->full) < threshold_us(t, from, now))
 		return NULL;
 	return from;
 }

@@ -40,6 +40,7 @@ static void age_history(struct psi_history *history, uint64_t now_ns)
 	psi.full.total_us += slack_us;
 	psi_history_clear(history);
 	psi_history_add(history, then_ns, &psi);
+	psi_history_pause(history);
 }
 
 static void age_histories(const struct followed_slots *slots)
@@ -170,6 +171,15 @@ void pressure_scan_refresh_new(struct pressure_scan *s, const struct followed *f
 	set_pace(s, note_need(s, f, s->every_ns));
 }
 
+/* Returns whether readings were left out since the newest. */
+static bool was_paused(const struct pressure_scan *s, const struct psi_history *history,
+		       uint64_t now_ns)
+{
+	const struct psi_point *newest = psi_history_newest(history);
+
+	return newest && now_ns - newest->time_ns > 2 * s->every_ns;
+}
+
 static void scan_followed(struct pressure_scan *s, struct followed *f, uint64_t now_ns)
 {
 	const struct psi_point *fresh[RESOURCE_COUNT_] = {};
@@ -180,6 +190,8 @@ static void scan_followed(struct pressure_scan *s, struct followed *f, uint64_t 
 
 		if (!file->by_scan || file->fd < 0 || psi_read(file->fd, &psi) < 0)
 			continue;
+		if (was_paused(s, &file->history, now_ns))
+			psi_history_pause(&file->history);
 		threshold_add_reading(file, now_ns, &psi);
 		fresh[i] = psi_history_newest(&file->history);
 	}
