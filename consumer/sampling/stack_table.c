@@ -2,6 +2,7 @@
 #include "consumer/sampling/stack_table.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +11,9 @@
 /* Samples that differ in one of these flags are different stacks. */
 #define STACK_FLAGS (SAMPLE_KTHREAD | SAMPLE_UNWOUND | STACK_SAMPLE_CUT)
 
-void stack_table_init(struct stack_table *s)
+void stack_table_init(struct stack_table *s, struct stack_budget *budget)
 {
-	*s = (struct stack_table){};
+	*s = (struct stack_table){ .budget = budget };
 	idmap_init(&s->by_hash, STACK_TABLE_MAX);
 	idmap_init(&s->threads, 4 * STACK_TABLE_MAX);
 }
@@ -24,7 +25,32 @@ void stack_table_done(struct stack_table *s)
 	free(s->items);
 	idmap_done(&s->by_hash);
 	idmap_done(&s->threads);
+	if (s->budget)
+		__atomic_sub_fetch(&s->budget->used_bytes, s->charged, __ATOMIC_RELAXED);
 	*s = (struct stack_table){};
+}
+
+/* Returns whether the table may take `more` bytes: no more than it leaves to the others. */
+static bool may_take(const struct stack_table *s, size_t more)
+{
+	uint64_t used;
+
+	if (!s->budget)
+		return true;
+	used = __atomic_load_n(&s->budget->used_bytes, __ATOMIC_RELAXED) + more;
+	return used <= s->budget->max_bytes && s->charged + more <= s->budget->max_bytes - used;
+}
+
+/* Takes from the budget what the table has grown by. */
+static void charge_growth(struct stack_table *s)
+{
+	size_t bytes = s->bytes + s->space * sizeof(struct stack *) + idmap_bytes(&s->by_hash) +
+		       idmap_bytes(&s->threads);
+
+	if (!s->budget || bytes == s->charged)
+		return;
+	__atomic_add_fetch(&s->budget->used_bytes, bytes - s->charged, __ATOMIC_RELAXED);
+	s->charged = bytes;
 }
 
 static uint64_t mix_word(uint64_t hash, uint64_t word)
@@ -90,6 +116,8 @@ static int add_new(struct stack_table *s, const struct stack_sample *sample, enu
 
 	if (s->bytes + sizeof(*stack) + frames > STACK_TABLE_BYTES_MAX)
 		return -ENOSPC;
+	if (!may_take(s, sizeof(*stack) + frames))
+		return -ENOSPC;
 	r = grow_items(s);
 	if (r < 0)
 		return r;
@@ -138,11 +166,16 @@ int stack_table_add(struct stack_table *s, const struct stack_sample *sample, en
 	stack->weight_ns += weight_ns;
 	if (!stack->exe)
 		stack->exe = exe;
-	/* When idmap `threads` is full a thread may be counted twice, never too few times. */
+	/*
+	 * When idmap `threads` or the budget is full a thread may be counted twice, never too few
+	 * times.
+	 */
 	thread = ((uint64_t)(stack->number + 1) << 32) | sample->tid;
 	if (!idmap_get(&s->threads, thread)) {
 		stack->threads++;
-		idmap_put(&s->threads, thread, stack);
+		if (may_take(s, 0))
+			idmap_put(&s->threads, thread, stack);
 	}
+	charge_growth(s);
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * stack_table.h: a session's samples, counted by phase, process, thread name and frames. The main
  * thread fills the table; after the session has ended the report thread owns it. Bounded by
- * STACK_TABLE_MAX.
+ * STACK_TABLE_MAX and, with all others, by one budget.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_STACK_TABLE_H
 #define TROCAR_CONSUMER_SAMPLING_STACK_TABLE_H
@@ -15,6 +15,19 @@
 
 #define STACK_TABLE_MAX	      131072 /* two CPUs at 999 Hz for a minute, no stack twice */
 #define STACK_TABLE_BYTES_MAX (64u << 20)
+
+/* Of all tables: half of the unit's MemoryMax. */
+#define STACK_BUDGET_BYTES (128ull << 20)
+
+/*
+ * The memory of all tables, of running sessions and of ended ones that wait to be written. A table
+ * may take as much as it leaves to the others: so one session does not keep the next from having
+ * any.
+ */
+struct stack_budget {
+	uint64_t max_bytes;
+	uint64_t used_bytes; /* atomic: the report thread gives back */
+};
 
 enum phase { PHASE_BEFORE, PHASE_DURING, PHASE_COUNT_ };
 
@@ -40,15 +53,22 @@ struct stack {
 struct stack_table {
 	struct stack **items; /* owned, in order of arrival */
 	size_t count, space;
-	struct idmap by_hash; /* hash -> first stack */
-	struct idmap threads; /* (stack, tid) already counted */
-	size_t bytes;
+	struct idmap by_hash;	     /* hash -> first stack */
+	struct idmap threads;	     /* (stack, tid) already counted */
+	size_t bytes;		     /* of the stacks */
+	struct stack_budget *budget; /* borrowed; NULL: only its own bounds hold */
+	size_t charged;		     /* taken from the budget */
 };
 
-void stack_table_init(struct stack_table *s);
+void stack_table_init(struct stack_table *s, struct stack_budget *budget);
+
+/* Frees it, and gives back what it took from the budget. Any thread. */
 void stack_table_done(struct stack_table *s);
 
-/* Counts one sample of weight_ns. Returns 0, -ENOSPC when the table is full, or -ENOMEM. */
+/*
+ * Counts one sample of weight_ns. Returns 0, -ENOSPC when the table or the budget is full, or
+ * -ENOMEM.
+ */
 int stack_table_add(struct stack_table *s, const struct stack_sample *sample, enum phase phase,
 		    uint64_t weight_ns, struct module *exe);
 

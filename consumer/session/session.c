@@ -21,7 +21,13 @@
 void sessions_init(struct sessions *all, const struct signal_host *host, struct sampler *sampler,
 		   const struct active_rules *active)
 {
-	*all = (struct sessions){ .host = *host, .sampler = sampler, .active = active };
+	*all = (struct sessions){
+		.host = *host,
+		.sampler = sampler,
+		.active = active,
+		.stacks = { .max_bytes = STACK_BUDGET_BYTES },
+	};
+	all->host.stacks = &all->stacks;
 }
 
 void session_free(struct session *s)

@@ -56,8 +56,9 @@ struct sessions {
 	size_t count;
 	uint64_t total;
 	struct session_summary ended[SESSIONS_ENDED];
-	size_t n_ended;		  /* in all; the array holds the last */
-	struct captured captured; /* cgroups of the running ones */
+	size_t n_ended;		    /* in all; the array holds the last */
+	struct captured captured;   /* cgroups of the running ones */
+	struct stack_budget stacks; /* of these, and of ended ones until they are written */
 };
 
 /* What the caller gives to begin a session. */

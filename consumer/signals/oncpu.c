@@ -70,7 +70,7 @@ static struct signal *create_oncpu(const struct signal_host *host,
 	s->cpus = host->pins->abi.cpus_possible;
 	s->hz = host->pins->abi.hz;
 	s->signal.taken = &s->taken;
-	stack_table_init(&s->taken.stacks);
+	stack_table_init(&s->taken.stacks, host->stacks);
 	s->taken.expected = UINT64_MAX;
 	s->taken.expected_why = "the session has not ended";
 	s->first = calloc(2 * (size_t)s->cpus, sizeof(*s->first));

@@ -33,6 +33,7 @@ struct signal_host {
 	const struct recorder *recorder;
 	struct cgroups *cgroups;
 	struct processes *processes;
+	struct stack_budget *stacks; /* of all sessions; NULL: none */
 };
 
 /* What a session captures; the session owns it. */

@@ -143,6 +143,11 @@ void *idmap_remove(struct idmap *m, uint64_t id)
 	return value;
 }
 
+size_t idmap_bytes(const struct idmap *m)
+{
+	return m->space * (sizeof(*m->ids) + sizeof(*m->values));
+}
+
 void *idmap_next(const struct idmap *m, size_t *i, uint64_t *ret_id)
 {
 	for (; *i < m->space; (*i)++) {

@@ -27,6 +27,9 @@ int idmap_put(struct idmap *m, uint64_t id, void *value);
 /* Removes the entry and returns its value, or NULL. */
 void *idmap_remove(struct idmap *m, uint64_t id);
 
+/* Returns what the table itself takes. */
+size_t idmap_bytes(const struct idmap *m);
+
 /*
  * Returns the next entry from place *i on (start with 0); NULL at the end. Do not put or remove
  * between calls.

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "consumer/sampling/stack_table.h"
+#include "shared/tools/macro.h"
 
 static struct module module_a, module_b, exe;
 
@@ -12,7 +13,7 @@ static struct stack_table *new_stacks(void)
 	struct stack_table *s = calloc(1, sizeof(*s));
 
 	assert_non_null(s);
-	stack_table_init(s);
+	stack_table_init(s, NULL);
 	return s;
 }
 
@@ -145,12 +146,57 @@ static void test_bound_bytes(void **state)
 	free(h);
 }
 
+/* Adds stacks that nobody has until one is refused; returns how many there are. */
+static size_t fill(struct stack_table *s)
+{
+	struct stack_sample *h = new_stack_sample(0, 50, &module_a);
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0; i++) {
+		h->frames[0].offset = i;
+		r = stack_table_add(s, h, PHASE_DURING, 1, NULL);
+	}
+	assert_int_equal(r, -ENOSPC);
+	free(h);
+	return s->count;
+}
+
+/*
+ * All tables together stay within the budget, with what finds and counts their stacks. Each leaves
+ * something to the next; what is freed can be taken again.
+ */
+static void test_budget_of_all(void **state)
+{
+	struct stack_budget budget = { .max_bytes = 4u << 20 };
+	struct stack_table tables[6];
+	size_t first = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		size_t count;
+
+		stack_table_init(&tables[i], &budget);
+		count = fill(&tables[i]);
+		assert_true(count > 0);
+		first = i ? first : count;
+		assert_true(budget.used_bytes >= tables[i].bytes);
+		assert_true(budget.used_bytes <= budget.max_bytes);
+	}
+	assert_true(tables[0].bytes <= budget.max_bytes / 2);
+	assert_true(tables[1].count < first);
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		stack_table_done(&tables[i]);
+	assert_int_equal(budget.used_bytes, 0);
+	stack_table_init(&tables[0], &budget);
+	assert_int_equal(fill(&tables[0]), first);
+	stack_table_done(&tables[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same),	    cmocka_unit_test(test_different),
 		cmocka_unit_test(test_threads),	    cmocka_unit_test(test_bound_count),
-		cmocka_unit_test(test_bound_bytes),
+		cmocka_unit_test(test_bound_bytes), cmocka_unit_test(test_budget_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
 /* What a session's ledger counts: phases, the pre-roll, losses by their time, what is expected. */
 #include "tests/unit/consumer/testing/session_testing.h"
 
+#include <unistd.h>
+
 /*
  * The recorder had no room for what was recorded more than two seconds ago: pre_ms is what it has,
  * the reason stands beside it, and nothing that it let go is told as a loss of the ring.
@@ -146,12 +148,38 @@ static void test_expected_reason(void **state)
 	assert_non_null(strstr(fake_text(ledger_of(choice), "expected_reason"), "not counted"));
 }
 
+/* The stacks of all sessions take from one budget, and give back when they are written. */
+static void test_stack_budget(void **state)
+{
+	if (!fake)
+		skip();
+	fake->a.sessions.stacks.max_bytes = 1;
+	start(TRIGGER_EXEC);
+	put(0, SAMPLE_CAPTURE, 100, watch->epoch);
+	drain_samples(&fake->a.drain);
+	assert_int_equal(fake->a.sessions.stacks.used_bytes, 0);
+	fake->a.sessions.stacks.max_bytes = STACK_BUDGET_BYTES;
+	put(1, SAMPLE_CAPTURE, 100, watch->epoch);
+	drain_samples(&fake->a.drain);
+	assert_true(fake->a.sessions.stacks.used_bytes > 0);
+	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 2, .emitted = 2 });
+	end(watch->session);
+	assert_int_equal(fake_count(fake, "stack"), 1);
+	for (int i = 0; i < 5000 && fake->a.sessions.stacks.used_bytes; i++)
+		usleep(1000);
+	assert_int_equal(fake->a.sessions.stacks.used_bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_loss_before_trigger),	    EACH(test_all_lost_before_trigger),
-		EACH(test_counters_noted),	    EACH(test_evicted_pre_roll),
-		EACH(test_evicted_before_pre_roll), EACH(test_expected_reason),
+		EACH(test_loss_before_trigger),
+		EACH(test_all_lost_before_trigger),
+		EACH(test_counters_noted),
+		EACH(test_evicted_pre_roll),
+		EACH(test_evicted_before_pre_roll),
+		EACH(test_expected_reason),
+		EACH(test_stack_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

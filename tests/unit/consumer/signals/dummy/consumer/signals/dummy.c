@@ -30,7 +30,7 @@ static struct signal *create_dummy(const struct signal_host *host,
 	d->signal.taken = &d->taken;
 	d->taken.expected = UINT64_MAX;
 	d->taken.expected_why = "no figure of the kernel calls for any";
-	stack_table_init(&d->taken.stacks);
+	stack_table_init(&d->taken.stacks, host->stacks);
 	return &d->signal;
 }
 
