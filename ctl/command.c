@@ -125,7 +125,7 @@ static const struct command {
 	  1,
 	  OPTIONS_HELP | OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE),
 	  flamegraph_call,
-	  "stacks of event lines as one SVG file, before and during side by side" },
+	  "stacks of event lines as one SVG file, calm before and during side by side" },
 	{ { "diff" },
 	  "[A] [B]",
 	  0,
@@ -133,7 +133,7 @@ static const struct command {
 	  OPTIONS_HELP | OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE) |
 		  OPTION_BIT(OPTION_ANNOTATE) | OPTION_BIT(OPTION_SVG),
 	  diff_call,
-	  "what became more and less from A to B by time; of one file from before to during" },
+	  "what became more and less from A to B by time; of one file from the calm before to during" },
 	{ { "check" },
 	  NULL,
 	  0,

@@ -142,7 +142,7 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 
 	event_line_begin(r->lines, w, "stack", &r->subject);
 	jsonw_string(w, "signal", rules_signal_name(r->signal->id));
-	jsonw_string(w, "phase", stack->phase == PHASE_DURING ? "during" : "before");
+	jsonw_string(w, "phase", stack_table_phase((enum phase)stack->phase));
 	jsonw_u64(w, "pid", stack->tgid);
 	jsonw_u64(w, "start_ns", stack->start_ns);
 	jsonw_string(w, "comm", stack->comm);
@@ -285,7 +285,7 @@ static int by_weight(const void *a, const void *b)
 	const struct stack *x = *(struct stack *const *)a, *y = *(struct stack *const *)b;
 
 	if (x->phase != y->phase)
-		return x->phase == PHASE_DURING ? -1 : 1;
+		return x->phase > y->phase ? -1 : 1;
 	if (x->weight_ns != y->weight_ns)
 		return x->weight_ns < y->weight_ns ? 1 : -1;
 	return x->number < y->number ? -1 : 1;

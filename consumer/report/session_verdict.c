@@ -17,8 +17,8 @@ static void write_account(const struct signal *s, struct jsonw *w)
 	const struct signal_stacks *taken = s->taken;
 	struct ledger all = {};
 
-	ledger_add(&all, &taken->phase[PHASE_BEFORE]);
-	ledger_add(&all, &taken->phase[PHASE_DURING]);
+	for (int i = 0; i < PHASE_COUNT_; i++)
+		ledger_add(&all, &taken->phase[i]);
 	jsonw_object(w, rules_signal_name(s->id));
 	jsonw_u64(w, "attempted", all.attempted);
 	jsonw_u64(w, "emitted", all.emitted);
@@ -27,8 +27,8 @@ static void write_account(const struct signal *s, struct jsonw *w)
 		if (all.lost[i])
 			jsonw_u64(w, ledger_drop_name((enum drop)i), all.lost[i]);
 	jsonw_object_end(w);
-	write_phase(w, "before", &taken->phase[PHASE_BEFORE]);
-	write_phase(w, "during", &taken->phase[PHASE_DURING]);
+	for (int i = 0; i < PHASE_COUNT_; i++)
+		write_phase(w, stack_table_phase((enum phase)i), &taken->phase[i]);
 	if (taken->expected != UINT64_MAX) {
 		jsonw_u64(w, "expected", taken->expected);
 	} else {
@@ -47,8 +47,8 @@ static void write_ledger(const struct session_result *s, struct ledger *ret_all,
 		if (!s->signals[i] || !s->signals[i]->taken)
 			continue;
 		write_account(s->signals[i], w);
-		ledger_add(ret_all, &s->signals[i]->taken->phase[PHASE_BEFORE]);
-		ledger_add(ret_all, &s->signals[i]->taken->phase[PHASE_DURING]);
+		for (int p = 0; p < PHASE_COUNT_; p++)
+			ledger_add(ret_all, &s->signals[i]->taken->phase[p]);
 	}
 	jsonw_object_end(w);
 }

@@ -11,6 +11,17 @@
 /* Samples that differ in one of these flags are different stacks. */
 #define STACK_FLAGS (SAMPLE_KTHREAD | SAMPLE_UNWOUND | STACK_SAMPLE_CUT)
 
+const char *stack_table_phase(enum phase phase)
+{
+	static const char *const names[] = {
+		[PHASE_BEFORE] = "before",
+		[PHASE_ONSET] = "onset",
+		[PHASE_DURING] = "during",
+	};
+
+	return names[phase];
+}
+
 void stack_table_init(struct stack_table *s, struct stack_budget *budget)
 {
 	*s = (struct stack_table){ .budget = budget };

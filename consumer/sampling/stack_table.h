@@ -29,7 +29,16 @@ struct stack_budget {
 	uint64_t used_bytes; /* atomic: the report thread gives back */
 };
 
-enum phase { PHASE_BEFORE, PHASE_DURING, PHASE_COUNT_ };
+/* Phases of a session, in the order of time. */
+enum phase {
+	PHASE_BEFORE, /* calm: older than what the trigger measured */
+	PHASE_ONSET,  /* from there to the trigger; none without pressure */
+	PHASE_DURING,
+	PHASE_COUNT_,
+};
+
+/* Returns "before", "onset" or "during". */
+const char *stack_table_phase(enum phase phase);
 
 struct stack {
 	struct stack *next; /* same hash */

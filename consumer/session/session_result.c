@@ -25,6 +25,7 @@ void session_result_write_pre(const struct session_result *r, struct jsonw *w)
 	jsonw_u64(w, "pre_ms", r->pre_ms);
 	if (r->pre_limit != PRE_WHOLE)
 		jsonw_string(w, "pre_ms_reason", reasons[r->pre_limit]);
+	jsonw_u64(w, "onset_ms", r->onset_ms);
 }
 
 struct event_subject session_result_subject(const struct session_result *r)
@@ -44,8 +45,7 @@ uint64_t session_result_samples(const struct session_result *r)
 	uint64_t samples = 0;
 
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
-		if (r->signals[i] && r->signals[i]->taken)
-			samples += r->signals[i]->taken->phase[PHASE_BEFORE].emitted +
-				   r->signals[i]->taken->phase[PHASE_DURING].emitted;
+		for (int p = 0; r->signals[i] && r->signals[i]->taken && p < PHASE_COUNT_; p++)
+			samples += r->signals[i]->taken->phase[p].emitted;
 	return samples;
 }

@@ -29,7 +29,8 @@ struct session_result {
 	struct trigger_reason reason;
 	char *cgroup; /* path */
 	uint64_t cgroup_id;
-	uint32_t pre_ms; /* as much as the recorder had */
+	uint32_t pre_ms;   /* as much as the recorder had */
+	uint32_t onset_ms; /* of these the last, over which the stall was measured */
 	enum session_pre_limit pre_limit;
 	uint64_t start_ns, stop_ns;	       /* CLOCK_MONOTONIC */
 	struct signal *signals[SIGNAL_COUNT_]; /* NULL: not wanted */
@@ -42,13 +43,13 @@ struct session_result {
 /* Frees it with all that it owns; NULL is allowed. */
 void session_result_free(struct session_result *r);
 
-/* Writes `pre_ms`, and `pre_ms_reason` where it is less than was asked for. */
+/* Writes `pre_ms`, `pre_ms_reason` where it is less than was asked for, and `onset_ms`. */
 void session_result_write_pre(const struct session_result *r, struct jsonw *w);
 
 /* Returns the subject of its lines. */
 struct event_subject session_result_subject(const struct session_result *r);
 
-/* Returns the number of samples counted so far, in both phases and all signals. */
+/* Returns the number of samples counted so far, in all phases and all signals. */
 uint64_t session_result_samples(const struct session_result *r);
 
 #endif

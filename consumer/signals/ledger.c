@@ -45,7 +45,7 @@ void ledger_add(struct ledger *a, const struct ledger *b)
 		a->lost[i] += b->lost[i];
 }
 
-void ledger_assign(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS])
+void ledger_assign(struct ledger *l, uint64_t kernel_lost[SLOT_LOST_REASONS])
 {
 	static const enum drop kernel[] = { DROP_STALE, DROP_RING_FULL, DROP_STACK_USER,
 					    DROP_STACK_KERNEL };
@@ -64,11 +64,12 @@ void ledger_assign(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASON
 		uint64_t n = MIN(missing, kernel_lost[kernel[i]]);
 
 		l->lost[kernel[i]] += n;
+		kernel_lost[kernel[i]] -= n;
 		missing -= n;
 	}
 }
 
-void ledger_close(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS])
+void ledger_close(struct ledger *l, uint64_t kernel_lost[SLOT_LOST_REASONS])
 {
 	ledger_assign(l, kernel_lost);
 	l->lost[DROP_UNACCOUNTED] += l->attempted - l->emitted - ledger_lost(l);

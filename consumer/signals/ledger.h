@@ -25,13 +25,13 @@ const char *ledger_drop_name(enum drop drop);
 
 /*
  * Assigns what is missing in `l`, in which attempted, emitted and what the consumer itself lost are
- * already counted, to the kernel's reasons, at most kernel_lost[reason] to each. Ignores what the
- * counters count beyond that.
+ * already counted, to the kernel's reasons, at most kernel_lost[reason] to each, and takes it off
+ * there. What stays there belongs to others.
  */
-void ledger_assign(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS]);
+void ledger_assign(struct ledger *l, uint64_t kernel_lost[SLOT_LOST_REASONS]);
 
 /* Closes `l`: assigns likewise, then counts what is still missing as UNACCOUNTED. */
-void ledger_close(struct ledger *l, const uint64_t kernel_lost[SLOT_LOST_REASONS]);
+void ledger_close(struct ledger *l, uint64_t kernel_lost[SLOT_LOST_REASONS]);
 
 /* Returns the sum of all losses. */
 uint64_t ledger_lost(const struct ledger *l);

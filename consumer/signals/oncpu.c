@@ -24,13 +24,14 @@ struct oncpu {
 	uint32_t cpus; /* possible ones */
 	uint32_t hz;
 	struct slot_counters *first, *last; /* per CPU, owned; one array */
-	/* per CPU: number of the first sample of the pre-roll, or ~0; owned */
-	uint64_t *before_first;
-	/*
-	 * The slot's counters, summed: at the last reading before the pre-roll, and at the first
-	 * reading in it.
+	/* By phase before the trigger and CPU: number of its first sample, or ~0; owned, one array.
 	 */
-	struct slot_counters outside, inside;
+	uint64_t *phase_first[PHASE_DURING];
+	/*
+	 * The slot's counters, summed: at the last reading before the pre-roll, at the first
+	 * reading in it, and at the first in the onset.
+	 */
+	struct slot_counters outside, inside, onset;
 	uint64_t filtered[PHASE_COUNT_]; /* samples of other processes of the slot */
 	uint64_t usage_start_us;	 /* the cgroup's CPU time; ~0 when not known */
 };
@@ -56,7 +57,7 @@ static void destroy_oncpu(struct signal *signal)
 
 	stack_table_done(&s->taken.stacks);
 	free(s->first);
-	free(s->before_first);
+	free(s->phase_first[PHASE_BEFORE]);
 	free(s);
 }
 
@@ -74,13 +75,14 @@ static struct signal *create_oncpu(const struct signal_host *host,
 	s->taken.expected = UINT64_MAX;
 	s->taken.expected_why = "the session has not ended";
 	s->first = calloc(2 * (size_t)s->cpus, sizeof(*s->first));
-	s->before_first = malloc(s->cpus * sizeof(*s->before_first));
-	if (!s->first || !s->before_first) {
+	s->phase_first[PHASE_BEFORE] = malloc(PHASE_DURING * s->cpus * sizeof(uint64_t));
+	if (!s->first || !s->phase_first[PHASE_BEFORE]) {
 		destroy_oncpu(&s->signal);
 		return NULL;
 	}
 	s->last = s->first + s->cpus;
-	memset(s->before_first, 0xff, s->cpus * sizeof(*s->before_first));
+	memset(s->phase_first[PHASE_BEFORE], 0xff, PHASE_DURING * s->cpus * sizeof(uint64_t));
+	s->phase_first[PHASE_ONSET] = s->phase_first[PHASE_BEFORE] + s->cpus;
 	return &s->signal;
 }
 
@@ -127,8 +129,9 @@ static void count_sample(struct oncpu *s, const struct signal_target *target,
 	uint64_t tick_ns = NSEC_PER_SEC / s->hz;
 	struct module *exe;
 
-	if (phase == PHASE_BEFORE)
-		s->before_first[h->cpu] = MIN(s->before_first[h->cpu], (uint64_t)h->seq);
+	if (phase < PHASE_DURING)
+		s->phase_first[phase][h->cpu] =
+			MIN(s->phase_first[phase][h->cpu], (uint64_t)h->seq);
 	if (belonging == BELONGS_NOT) {
 		s->filtered[phase]++;
 		return;
@@ -152,6 +155,13 @@ static bool came_before(const struct oncpu *s, const struct stack_sample *h)
 	return (int32_t)(h->seq - (uint32_t)s->first[h->cpu].attempted) < 0;
 }
 
+/* Returns the phase of a sample from before the trigger. */
+static enum phase find_phase(const struct signal_target *target, const struct stack_sample *h)
+{
+	return h->time_ns + target->onset_ms * NSEC_PER_MSEC >= target->start_ns ? PHASE_ONSET
+										 : PHASE_BEFORE;
+}
+
 /* Context of take_before, which counts the recorder's samples. */
 struct pre_roll {
 	struct oncpu *s;
@@ -165,7 +175,8 @@ static void take_before(void *context, const struct stack_sample *h)
 
 	if (came_before(c->s, h))
 		count_sample(c->s, c->target, h,
-			     process_find(c->host->processes, h->tgid, h->start_ns), PHASE_BEFORE);
+			     process_find(c->host->processes, h->tgid, h->start_ns),
+			     find_phase(c->target, h));
 }
 
 static void add_counters(struct slot_counters *sum, const struct slot_counters *counters)
@@ -185,20 +196,28 @@ static struct slot_counters sum_first(const struct oncpu *s)
 	return sum;
 }
 
-/*
- * Notes what the slot's counters were around the beginning of the pre-roll. A reading counts as in
- * it from a little later on: the program takes a sample's time before it counts the attempt.
- */
+/* Returns the counters at the first reading since `from_ns`, or at the session's begin. */
+static struct slot_counters sum_since(const struct oncpu *s, const struct signal_target *target,
+				      uint64_t from_ns)
+{
+	const struct counter_point *point = NULL;
+
+	/* A little later: the program takes a sample's time before it counts the attempt. */
+	if (target->counters)
+		point = counter_history_from(target->counters, from_ns + NSEC_PER_MSEC);
+	return point ? point->sum : sum_first(s);
+}
+
+/* Notes what the slot's counters were around the beginnings of the pre-roll and of the onset. */
 static void note_window(struct oncpu *s, const struct signal_target *target)
 {
 	uint64_t from_ns = target->start_ns - target->pre_ms * NSEC_PER_MSEC;
-	const struct counter_point *before = NULL, *after = NULL;
+	const struct counter_point *before = NULL;
 
-	if (target->counters) {
+	if (target->counters)
 		before = counter_history_until(target->counters, from_ns);
-		after = counter_history_from(target->counters, from_ns + NSEC_PER_MSEC);
-	}
-	s->inside = after ? after->sum : sum_first(s);
+	s->inside = sum_since(s, target, from_ns);
+	s->onset = sum_since(s, target, target->start_ns - target->onset_ms * NSEC_PER_MSEC);
 	s->outside = before ? before->sum : s->inside;
 }
 
@@ -230,7 +249,7 @@ static bool take_sample(struct signal *signal, const struct signal_target *targe
 	if (!came_before(s, h))
 		count_sample(s, target, h, p, PHASE_DURING);
 	else if (h->time_ns + target->pre_ms * NSEC_PER_MSEC >= target->start_ns)
-		count_sample(s, target, h, p, PHASE_BEFORE);
+		count_sample(s, target, h, p, find_phase(target, h));
 	return true;
 }
 
@@ -261,23 +280,74 @@ static bool is_settled(const struct signal *signal)
 }
 
 /*
- * Closes the ledger of the pre-roll, in which what is here is counted. At least the attempts since
- * the first reading in it belong to it, also when none of them arrived. Losses since that reading
- * explain what is missing before those of the time around its beginning do.
+ * Counts the attempts of the pre-roll by the numbers that arrived: those of a CPU belong to the
+ * onset from its first sample there on, those from its first sample of all to the time before.
  */
-static void close_before(struct oncpu *s, struct ledger *before)
+static void count_numbers(const struct oncpu *s, uint64_t *ret_before, uint64_t *ret_onset)
 {
-	const struct slot_counters first = sum_first(s);
-	uint64_t near[SLOT_LOST_REASONS], far[SLOT_LOST_REASONS];
+	uint64_t before = 0, onset = 0;
 
-	before->attempted = MAX(before->attempted, first.attempted - s->inside.attempted);
-	before->attempted -= MIN(before->attempted, s->filtered[PHASE_BEFORE]);
-	for (size_t i = 0; i < SLOT_LOST_REASONS; i++) {
-		near[i] = first.lost[i] - s->inside.lost[i];
-		far[i] = s->inside.lost[i] - s->outside.lost[i];
+	for (uint32_t cpu = 0; cpu < s->cpus; cpu++) {
+		uint64_t of_before = s->phase_first[PHASE_BEFORE][cpu];
+		uint64_t of_onset = s->phase_first[PHASE_ONSET][cpu];
+		uint32_t end = (uint32_t)s->first[cpu].attempted;
+
+		if (of_onset != UINT64_MAX) {
+			onset += end - (uint32_t)of_onset;
+			end = (uint32_t)of_onset;
+		}
+		if (of_before != UINT64_MAX)
+			before += end - (uint32_t)of_before;
 	}
-	ledger_assign(before, near);
-	ledger_close(before, far);
+	*ret_before = before;
+	*ret_onset = onset;
+}
+
+/*
+ * Sets what was attempted in the pre-roll. At least the attempts since the first reading of the
+ * counters in it belong to it, also when none of them arrived; likewise of the onset.
+ */
+static void attempt_pre_roll(struct oncpu *s, struct ledger *before, struct ledger *onset)
+{
+	uint64_t first = sum_first(s).attempted, all, known;
+
+	count_numbers(s, &before->attempted, &onset->attempted);
+	all = MAX(before->attempted + onset->attempted, first - s->inside.attempted);
+	known = before->emitted + ledger_lost(before) + s->filtered[PHASE_BEFORE];
+	onset->attempted = MAX(onset->attempted, first - s->onset.attempted);
+	known = MIN(all, known);
+	onset->attempted = MIN(onset->attempted, all - known);
+	before->attempted = all - onset->attempted;
+	before->attempted -= MIN(before->attempted, s->filtered[PHASE_BEFORE]);
+	onset->attempted -= MIN(onset->attempted, s->filtered[PHASE_ONSET]);
+}
+
+static void subtract_lost(uint64_t lost[SLOT_LOST_REASONS], const struct slot_counters *to,
+			  const struct slot_counters *from)
+{
+	for (size_t i = 0; i < SLOT_LOST_REASONS; i++)
+		lost[i] = to->lost[i] - from->lost[i];
+}
+
+/*
+ * Closes the ledgers of the pre-roll, in which what is here is counted. What is missing is given to
+ * the losses of its own time before those of the time around.
+ */
+static void close_pre_roll(struct oncpu *s, struct ledger *before, struct ledger *onset)
+{
+	uint64_t late[SLOT_LOST_REASONS], early[SLOT_LOST_REASONS], around[SLOT_LOST_REASONS];
+	const struct slot_counters first = sum_first(s);
+
+	attempt_pre_roll(s, before, onset);
+	subtract_lost(late, &first, &s->onset);
+	subtract_lost(early, &s->onset, &s->inside);
+	subtract_lost(around, &s->inside, &s->outside);
+	ledger_assign(onset, late);
+	ledger_assign(before, early);
+	ledger_assign(onset, early);
+	ledger_assign(before, around);
+	ledger_close(onset, around);
+	ledger_close(before, late);
 }
 
 static void close_oncpu(struct signal *signal, const struct signal_host *host,
@@ -287,21 +357,17 @@ static void close_oncpu(struct signal *signal, const struct signal_host *host,
 	_cleanup_free_ struct slot_counters *counters = calloc(s->cpus, sizeof(*counters));
 	bool fresh = counters && pinned_maps_counters(host->pins, target->slot, counters) == 0;
 	uint64_t lost_during[SLOT_LOST_REASONS] = {};
-	struct ledger *before = &s->taken.phase[PHASE_BEFORE];
 	struct ledger *during = &s->taken.phase[PHASE_DURING];
 
 	for (uint32_t cpu = 0; cpu < s->cpus; cpu++) {
 		const struct slot_counters *end = fresh ? &counters[cpu] : &s->last[cpu];
-		uint32_t first = (uint32_t)s->first[cpu].attempted;
 
 		during->attempted += s->last[cpu].attempted - s->first[cpu].attempted;
-		if (s->before_first[cpu] != UINT64_MAX)
-			before->attempted += first - (uint32_t)s->before_first[cpu];
 		for (size_t i = 0; i < SLOT_LOST_REASONS; i++)
 			lost_during[i] += end->lost[i] - s->first[cpu].lost[i];
 	}
 	during->attempted -= MIN(during->attempted, s->filtered[PHASE_DURING]);
-	close_before(s, before);
+	close_pre_roll(s, &s->taken.phase[PHASE_BEFORE], &s->taken.phase[PHASE_ONSET]);
 	ledger_close(during, lost_during);
 }
 

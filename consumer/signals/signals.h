@@ -48,6 +48,7 @@ struct signal_target {
 	bool by_process;    /* the slot takes matched processes only, or did for a time */
 	bool shared;	    /* the slot takes more than the session does, or did for a time */
 	uint32_t pre_ms;    /* as much as the recorder has */
+	uint32_t onset_ms;  /* of these the last: PHASE_ONSET */
 	uint64_t start_ns;  /* CLOCK_MONOTONIC */
 	uint64_t stop_ns;   /* 0 while it runs */
 	/* What the slot's counters were; borrowed, NULL after begin. */

@@ -23,7 +23,7 @@ static const struct option_row rows[] = {
 	ROW(TEXT, SESSION, session, "session", .value = "ID",
 	    .help = "this session, by its first digits"),
 	ROW(TEXT, SIGNAL, signal, "signal", .value = "NAME", .help = "this signal (oncpu)"),
-	ROW(CHOICE, PHASE, phase, "phase", .value = "PHASE", .choices = "before|during",
+	ROW(CHOICE, PHASE, phase, "phase", .value = "PHASE", .choices = "before|onset|during",
 	    .help = "this phase"),
 	ROW(TEXT, COMM, comm, "comm", .value = "NAME", .help = "threads of this name"),
 	ROW(TEXT, SINCE, since, "since", .value = "TIME",

@@ -30,7 +30,7 @@ struct event {
 	uint64_t pid, start_ns, threads, count, weight_ns, part, parts;
 	bool frames; /* there were some */
 	/* of session lines */
-	uint64_t duration_ms, pre_ms, hz;
+	uint64_t duration_ms, pre_ms, onset_ms, hz;
 	struct json_text headline, verdict;
 	/* of held triggers */
 	struct json_text reason, resource;

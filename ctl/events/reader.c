@@ -209,8 +209,8 @@ static const char *add_stack(struct reader *r, uint32_t session, const struct ev
 	struct store_key key;
 	struct store_value value;
 
-	if (!event_is(&event->phase, "during") && !event_is(&event->phase, "before"))
-		return "want the phase before or during";
+	if (store_phase(&event->phase) == STORE_PHASE_COUNT_)
+		return "want the phase before, onset or during";
 	if (r->passed || !select_stack(r->select, event, true)) {
 		r->unselected++;
 		return NULL;

@@ -15,6 +15,26 @@ static const char *const kinds[] = {
 	[STORE_JIT] = "jit",
 };
 
+static const char *const phases[] = {
+	[STORE_BEFORE] = "before",
+	[STORE_DURING] = "during",
+	[STORE_ONSET] = "onset",
+};
+
+enum store_phase store_phase(const struct json_text *word)
+{
+	unsigned int phase = 0;
+
+	while (phase < STORE_PHASE_COUNT_ && !event_is(word, phases[phase]))
+		phase++;
+	return (enum store_phase)phase;
+}
+
+const char *store_phase_word(enum store_phase phase)
+{
+	return phases[phase];
+}
+
 int store_init(struct store *s, uint64_t max_bytes)
 {
 	*s = (struct store){ .budget = { .max_bytes = max_bytes } };
@@ -124,6 +144,15 @@ int store_session(struct store *s, const struct event *event, uint32_t *ret_sess
 	return 0;
 }
 
+/* The onset is the end of the pre-roll. */
+static void set_pre_roll(struct store_session *to, const struct event *event)
+{
+	uint64_t onset_ms = MIN(event->onset_ms, event->pre_ms);
+
+	to->length_ms[STORE_BEFORE] = event->pre_ms - onset_ms;
+	to->length_ms[STORE_ONSET] = onset_ms;
+}
+
 int store_session_line(struct store *s, uint32_t session, const struct event *event,
 		       const char *line, size_t bytes)
 {
@@ -134,10 +163,10 @@ int store_session_line(struct store *s, uint32_t session, const struct event *ev
 	case EVENT_SESSION_START:
 		to->hz = event->hz;
 		if (!to->length_ms[STORE_BEFORE])
-			to->length_ms[STORE_BEFORE] = event->pre_ms;
+			set_pre_roll(to, event);
 		return pool_put(&s->texts, line, bytes, &to->start);
 	case EVENT_SESSION_END:
-		to->length_ms[STORE_BEFORE] = event->pre_ms;
+		set_pre_roll(to, event);
 		to->length_ms[STORE_DURING] = event->duration_ms;
 		r = store_text(s, &event->headline, &to->headline);
 		if (r == 0)
@@ -185,7 +214,7 @@ int store_key(struct store *s, uint32_t session, const struct event *event,
 {
 	struct store_key key = {
 		.session = session,
-		.phase = event_is(&event->phase, "during") ? STORE_DURING : STORE_BEFORE,
+		.phase = store_phase(&event->phase),
 		.file = s->file,
 		.pid = event->pid,
 	};

@@ -25,6 +25,7 @@ enum store_kind {
 enum store_phase {
 	STORE_BEFORE,
 	STORE_DURING,
+	STORE_ONSET, /* between them: the stall was measured in it */
 	STORE_PHASE_COUNT_,
 };
 
@@ -80,6 +81,10 @@ struct store {
 /* An empty store that takes at most `max_bytes`. 0 or -ENOMEM. Release with store_done. */
 int store_init(struct store *s, uint64_t max_bytes);
 void store_done(struct store *s);
+
+/* The phase of a word, STORE_PHASE_COUNT_ for another; and the word of a phase. */
+enum store_phase store_phase(const struct json_text *word);
+const char *store_phase_word(enum store_phase phase);
 
 /* The number of a text; STORE_NONE for none. 0, -ENOMEM, -ENOSPC: as of all below. */
 int store_text(struct store *s, const struct json_text *text, uint32_t *ret_text);

@@ -36,10 +36,8 @@ static void diff_done(struct diff *d)
 
 static int name_columns(struct diff *d, const struct input *input)
 {
-	static const char *const phases[] = { "before", "during" };
-
 	for (unsigned int c = 0; c < TREE_COLUMNS; c++) {
-		const char *name = input->n == 2 ? input->names[c] : phases[c];
+		const char *name = input->n == 2 ? input->names[c] : view_phase(&d->view, c);
 
 		d->names[c] = text_tame(name, strlen(name));
 		if (!d->names[c])
@@ -125,7 +123,7 @@ static int print_svg(const struct options *options, const struct diff *d)
 {
 	const char *wish = options->title;
 	_cleanup_free_ char *title = wish ? text_tame(wish, strlen(wish)) : view_title(&d->view);
-	_cleanup_free_ char *subtitle = flamegraph_subtitle(&d->view);
+	_cleanup_free_ char *subtitle = flamegraph_subtitle(&d->view, d->columns);
 	_cleanup_free_ char *a = flamegraph_head(&d->view, &d->tree, d->columns, 0, d->names[0]);
 	_cleanup_free_ char *b = flamegraph_head(&d->view, &d->tree, d->columns, 1, d->names[1]);
 	struct svg svg = {

@@ -73,7 +73,7 @@ static bool is_broken(const struct store *s, uint32_t quality)
 	return quality != STORE_NONE && !strcmp(pool_text(&s->texts, quality), "broken");
 }
 
-char *flamegraph_subtitle(const struct view *view)
+char *flamegraph_subtitle(const struct view *view, enum view_columns columns)
 {
 	const struct store *s = &view->input->store;
 	const struct store_session *first = NULL;
@@ -85,6 +85,8 @@ char *flamegraph_subtitle(const struct view *view)
 	for (uint32_t i = s->ids.count; i-- > 0;)
 		first = s->sessions[i].files ? &s->sessions[i] : first;
 	for (uint32_t i = 0; i < s->keys.count; i++) {
+		if (view_column(view, store_key_get(s, i), columns) < 0)
+			continue;
 		samples = store_sum(samples, s->values[i].count);
 		if (is_broken(s, store_key_get(s, i)->quality))
 			broken = store_sum(broken, s->values[i].count);
@@ -124,21 +126,22 @@ static void choose_panels(struct svg *svg, const struct view *view, char *const 
 
 static int draw_panels(const struct options *options, struct view *view, const struct tree *tree)
 {
-	_cleanup_free_ char *title = NULL, *subtitle = flamegraph_subtitle(view);
-	_cleanup_free_ char *before = flamegraph_head(view, tree, VIEW_PHASES, 0, "before");
-	_cleanup_free_ char *during = flamegraph_head(view, tree, VIEW_PHASES, 1, "during");
-	char *const heads[] = { before, during };
+	_cleanup_free_ char *title = NULL, *subtitle = flamegraph_subtitle(view, VIEW_PHASES);
+	const char *const phases[] = { view_phase(view, 0), view_phase(view, 1) };
+	_cleanup_free_ char *earlier = flamegraph_head(view, tree, VIEW_PHASES, 0, phases[0]);
+	_cleanup_free_ char *during = flamegraph_head(view, tree, VIEW_PHASES, 1, phases[1]);
+	char *const heads[] = { earlier, during };
 	struct svg svg = {
 		.tree = tree,
 		.labels = &view->labels,
 		.unit = view->unit,
 		.subtitle = subtitle,
-		.columns = { "before", "during" },
+		.columns = { phases[0], phases[1] },
 	};
 
 	title = options->title ? text_tame(options->title, strlen(options->title))
 			       : view_title(view);
-	if (!title || !subtitle || !before || !during)
+	if (!title || !subtitle || !earlier || !during)
 		return -ENOMEM;
 	svg.title = title;
 	choose_panels(&svg, view, heads);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* flamegraph.h: the command: one SVG, the time before the trigger beside the time during it. */
+/* flamegraph.h: the command: one SVG, the calm time before the stall beside the time during it. */
 #ifndef TROCAR_CTL_RENDER_FLAMEGRAPH_H
 #define TROCAR_CTL_RENDER_FLAMEGRAPH_H
 
@@ -12,7 +12,7 @@ int flamegraph_call(const struct options *options, const char *const *arguments)
 char *flamegraph_head(const struct view *view, const struct tree *tree, enum view_columns columns,
 		      unsigned int column, const char *name);
 
-/* Which sessions, by whom and when, as a new text; NULL: no memory. */
-char *flamegraph_subtitle(const struct view *view);
+/* The samples shown, which sessions, by whom and when, as a new text; NULL: no memory. */
+char *flamegraph_subtitle(const struct view *view, enum view_columns columns);
 
 #endif

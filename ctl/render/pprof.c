@@ -255,7 +255,7 @@ static int put_labels(struct profile *p, const struct store_key *key)
 	uint32_t phase;
 	int r;
 
-	r = number_string(p, key->phase == STORE_DURING ? "during" : "before", &phase);
+	r = number_string(p, store_phase_word(key->phase), &phase);
 	if (r == 0)
 		r = put_label(p, "phase", LABEL_TEXT, phase);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(labels); i++)

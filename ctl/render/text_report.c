@@ -19,13 +19,24 @@
 
 #define TOP_TASKS 20
 
+/* Columns of VIEW_PHASES. */
+enum { EARLIER, DURING };
+
 struct text_report {
 	struct input *input;
 	struct view view;
 	uint64_t top;
-	uint64_t samples[STORE_PHASE_COUNT_]; /* of the session */
+	uint64_t samples[TREE_COLUMNS]; /* of the session, by column of VIEW_PHASES */
 	FILE *out;
 };
+
+/* The column of a key of the session; negative: it is not shown. */
+static int find_column(const struct text_report *r, uint32_t number, uint32_t session)
+{
+	const struct store_key *key = store_key_get(&r->input->store, number);
+
+	return key->session == session ? view_column(&r->view, key, VIEW_PHASES) : -1;
+}
 
 static char *copy_text(const struct store *s, uint32_t text)
 {
@@ -79,25 +90,30 @@ static void add_function(const struct text_report *r, struct text_table *table,
 {
 	_cleanup_free_ char *path = copy_text(&r->input->store, module);
 
-	text_table_add(table, format_percent(f->self[STORE_DURING], root->total[STORE_DURING]));
-	text_table_add(table, format_percent(f->total[STORE_DURING], root->total[STORE_DURING]));
-	text_table_add(table, format_percent(f->self[STORE_BEFORE], root->total[STORE_BEFORE]));
-	text_table_add(table, format_percent(f->total[STORE_BEFORE], root->total[STORE_BEFORE]));
+	text_table_add(table, format_percent(f->self[DURING], root->total[DURING]));
+	text_table_add(table, format_percent(f->total[DURING], root->total[DURING]));
+	text_table_add(table, format_percent(f->self[EARLIER], root->total[EARLIER]));
+	text_table_add(table, format_percent(f->total[EARLIER], root->total[EARLIER]));
 	text_table_add(table, strdup(labels_get(&r->view.labels, f->label)));
 	text_table_add(table, path ? strdup(labels_base(path)) : NULL);
 }
 
 static int print_functions(struct text_report *r, const struct tree *tree)
 {
-	static const char *const heads[] = { "SELF",	     "TOTAL",	 "SELF BEFORE",
-					     "TOTAL BEFORE", "FUNCTION", "MODULE" };
+	bool onset = r->view.earlier == STORE_ONSET;
+	const char *const heads[] = { "SELF",
+				      "TOTAL",
+				      onset ? "SELF ONSET" : "SELF BEFORE",
+				      onset ? "TOTAL ONSET" : "TOTAL BEFORE",
+				      "FUNCTION",
+				      "MODULE" };
 	_cleanup_(text_table_done) struct text_table table;
 	_cleanup_(hot_done) struct hot hot = { 0 };
 	_cleanup_free_ uint32_t *modules = NULL;
 	int e;
 
 	text_table_init(&table, ARRAY_SIZE(heads));
-	e = hot_init(&hot, tree, &r->view.labels, STORE_DURING);
+	e = hot_init(&hot, tree, &r->view.labels, DURING);
 	if (e == 0)
 		e = find_modules(r, &modules);
 	if (e < 0)
@@ -107,8 +123,8 @@ static int print_functions(struct text_report *r, const struct tree *tree)
 	for (uint32_t i = 0; i < hot.count && i < r->top; i++)
 		add_function(r, &table, &tree->nodes[TREE_ROOT], &hot.functions[i],
 			     modules[hot.functions[i].label]);
-	fprintf(r->out, "\nfunctions (%" PRIu64 " samples during, %" PRIu64 " before)\n",
-		r->samples[STORE_DURING], r->samples[STORE_BEFORE]);
+	fprintf(r->out, "\nfunctions (%" PRIu64 " samples during, %" PRIu64 " %s)\n",
+		r->samples[DURING], r->samples[EARLIER], view_phase(&r->view, EARLIER));
 	e = text_table_print(&table, 2, r->out);
 	if (hot.count > r->top)
 		fprintf(r->out, "  and %" PRIu64 " more (--top N)\n", hot.count - r->top);
@@ -124,7 +140,7 @@ struct task {
 struct tasks {
 	struct pool pool;
 	struct task_sum {
-		uint64_t samples, ns[STORE_PHASE_COUNT_];
+		uint64_t samples, ns[TREE_COLUMNS];
 		uint32_t task;
 	} * sums;
 	uint32_t space;
@@ -137,7 +153,7 @@ static void tasks_done(struct tasks *t)
 }
 
 static int add_task(struct tasks *t, const struct store_key *key, const struct store_value *value,
-		    bool threads)
+		    int column, bool threads)
 {
 	struct task task = { .pid = key->pid, .name = threads ? key->comm : key->exe };
 	struct task_sum *sum;
@@ -153,7 +169,7 @@ static int add_task(struct tasks *t, const struct store_key *key, const struct s
 	sum = &t->sums[number];
 	sum->task = number;
 	sum->samples = store_sum(sum->samples, value->count);
-	sum->ns[key->phase] = store_sum(sum->ns[key->phase], value->weight_ns);
+	sum->ns[column] = store_sum(sum->ns[column], value->weight_ns);
 	return 0;
 }
 
@@ -161,9 +177,9 @@ static int compare_tasks(const void *a, const void *b)
 {
 	const struct task_sum *x = a, *y = b;
 
-	for (int p = STORE_PHASE_COUNT_ - 1; p >= 0; p--)
-		if (x->ns[p] != y->ns[p])
-			return x->ns[p] < y->ns[p] ? 1 : -1;
+	for (int c = TREE_COLUMNS - 1; c >= 0; c--)
+		if (x->ns[c] != y->ns[c])
+			return x->ns[c] < y->ns[c] ? 1 : -1;
 	return x->task < y->task ? -1 : 1;
 }
 
@@ -175,9 +191,9 @@ static void add_row(const struct text_report *r, const struct tasks *t, const st
 	_cleanup_free_ char *name = copy_text(&r->input->store, task->name);
 	char number[32];
 
-	text_table_add(table, format_duration(sum->ns[STORE_DURING]));
-	text_table_add(table, format_percent(sum->ns[STORE_DURING], root->total[STORE_DURING]));
-	text_table_add(table, format_duration(sum->ns[STORE_BEFORE]));
+	text_table_add(table, format_duration(sum->ns[DURING]));
+	text_table_add(table, format_percent(sum->ns[DURING], root->total[DURING]));
+	text_table_add(table, format_duration(sum->ns[EARLIER]));
 	snprintf(number, sizeof(number), "%" PRIu64, sum->samples);
 	text_table_add(table, strdup(number));
 	snprintf(number, sizeof(number), "%" PRIu64, task->pid);
@@ -188,8 +204,10 @@ static void add_row(const struct text_report *r, const struct tasks *t, const st
 static int print_tasks(struct text_report *r, const struct tree *tree, uint32_t session,
 		       bool threads)
 {
-	const char *const heads[] = { "DURING",	 "SHARE", "BEFORE",
-				      "SAMPLES", "PID",	  threads ? "THREADS" : "PROGRAM" };
+	const char *const heads[] = {
+		"DURING",  "SHARE", r->view.earlier == STORE_ONSET ? "ONSET" : "BEFORE",
+		"SAMPLES", "PID",   threads ? "THREADS" : "PROGRAM"
+	};
 	_cleanup_(text_table_done) struct text_table table;
 	_cleanup_(tasks_done) struct tasks tasks = { 0 };
 	const struct store *s = &r->input->store;
@@ -198,8 +216,9 @@ static int print_tasks(struct text_report *r, const struct tree *tree, uint32_t 
 	text_table_init(&table, ARRAY_SIZE(heads));
 	pool_init(&tasks.pool, &r->input->store.budget);
 	for (uint32_t i = 0; e == 0 && i < s->keys.count; i++)
-		if (store_key_get(s, i)->session == session)
-			e = add_task(&tasks, store_key_get(s, i), &s->values[i], threads);
+		if (find_column(r, i, session) >= 0)
+			e = add_task(&tasks, store_key_get(s, i), &s->values[i],
+				     find_column(r, i, session), threads);
 	if (e < 0)
 		return e;
 	qsort(tasks.sums, tasks.pool.count, sizeof(*tasks.sums), compare_tasks);
@@ -220,11 +239,10 @@ static void count_samples(struct text_report *r, uint32_t session)
 
 	memset(r->samples, 0, sizeof(r->samples));
 	for (uint32_t i = 0; i < s->keys.count; i++) {
-		const struct store_key *key = store_key_get(s, i);
+		int column = find_column(r, i, session);
 
-		if (key->session == session)
-			r->samples[key->phase] =
-				store_sum(r->samples[key->phase], s->values[i].count);
+		if (column >= 0)
+			r->samples[column] = store_sum(r->samples[column], s->values[i].count);
 	}
 }
 
@@ -233,7 +251,7 @@ static int print_stacks(struct text_report *r, uint32_t session)
 	_cleanup_(tree_done) struct tree tree = { 0 };
 	int e = tree_init(&tree, &r->input->store.budget);
 
-	r->view.session = session;
+	view_choose(&r->view, session);
 	count_samples(r, session);
 	if (e == 0)
 		e = view_fill(&r->view, VIEW_PHASES, &tree);
@@ -249,6 +267,21 @@ static int print_stacks(struct text_report *r, uint32_t session)
 	if (e == 0)
 		e = print_tasks(r, &tree, session, false);
 	return e < 0 ? e : print_tasks(r, &tree, session, true);
+}
+
+static void print_lengths(const struct text_report *r, const struct store_session *session)
+{
+	double before = (double)session->length_ms[STORE_BEFORE] / MSEC_PER_SEC;
+	double onset = (double)session->length_ms[STORE_ONSET] / MSEC_PER_SEC;
+
+	fprintf(r->out, "before: %.1f s, ", before);
+	if (onset > 0)
+		fprintf(r->out, "onset: %.1f s, ", onset);
+	fprintf(r->out, "during: %.1f s\n",
+		(double)session->length_ms[STORE_DURING] / MSEC_PER_SEC);
+	if (onset > 0 && before <= 0)
+		fputs("The pre-roll has no calm time: during is compared with the onset.\n",
+		      r->out);
 }
 
 static int print_head(const struct text_report *r, const struct store_session *session)
@@ -268,9 +301,7 @@ static int print_head(const struct text_report *r, const struct store_session *s
 			: headline);
 	fprintf(r->out, "session %s, rule %s, %.19s UTC, %s\n", id, rule, when, cgroup);
 	if (session->end != STORE_NONE)
-		fprintf(r->out, "before: %.1f s, during: %.1f s\n",
-			(double)session->length_ms[STORE_BEFORE] / MSEC_PER_SEC,
-			(double)session->length_ms[STORE_DURING] / MSEC_PER_SEC);
+		print_lengths(r, session);
 	return 0;
 }
 

@@ -15,7 +15,7 @@
 #define PROGRAMS_TOP 5
 
 struct sum {
-	uint64_t ns[STORE_PHASE_COUNT_];
+	uint64_t ns[TREE_COLUMNS];
 	uint32_t label, module;
 };
 
@@ -23,7 +23,7 @@ struct sums {
 	struct pool_budget *budget;
 	struct sum *sums; /* by label */
 	uint32_t space;
-	uint64_t total[STORE_PHASE_COUNT_];
+	uint64_t total[TREE_COLUMNS];
 	bool kernel; /* some function of the kernel stood on one of a program */
 };
 
@@ -46,9 +46,9 @@ static int add_stack(struct view *view, struct sums *sums, const struct store_ke
 	const struct store *store = &view->input->store;
 	uint32_t n, at, label;
 	const uint32_t *frames = store_frames(store, key->stack, &n);
-	int r;
+	int column = view_column(view, key, VIEW_PHASES), r;
 
-	if (!n)
+	if (!n || column < 0)
 		return 0;
 	at = find_innermost(store, frames, n);
 	sums->kernel |= at > 0;
@@ -60,8 +60,8 @@ static int add_stack(struct view *view, struct sums *sums, const struct store_ke
 		return r;
 	sums->sums[label].label = label;
 	sums->sums[label].module = store_frame_get(store, frames[at])->module;
-	sums->sums[label].ns[key->phase] = store_sum(sums->sums[label].ns[key->phase], ns);
-	sums->total[key->phase] = store_sum(sums->total[key->phase], ns);
+	sums->sums[label].ns[column] = store_sum(sums->sums[label].ns[column], ns);
+	sums->total[column] = store_sum(sums->total[column], ns);
 	return 0;
 }
 
@@ -69,7 +69,7 @@ static int compare_sums(const void *a, const void *b)
 {
 	const struct sum *x = a, *y = b;
 
-	for (int p = STORE_PHASE_COUNT_ - 1; p >= 0; p--)
+	for (int p = TREE_COLUMNS - 1; p >= 0; p--)
 		if (x->ns[p] != y->ns[p])
 			return x->ns[p] < y->ns[p] ? 1 : -1;
 	return (x->label > y->label) - (x->label < y->label);
@@ -90,7 +90,7 @@ static void add_row(struct text_table *table, struct view *view, const struct su
 	_cleanup_free_ char *path = NULL;
 	size_t bytes;
 
-	for (int p = STORE_PHASE_COUNT_ - 1; p >= 0; p--)
+	for (int p = TREE_COLUMNS - 1; p >= 0; p--)
 		add_share(table, sum->ns[p], sums->total[p]);
 	text_table_add(table, strdup(labels_get(&view->labels, sum->label)));
 	if (sum->module != STORE_NONE) {
@@ -103,7 +103,8 @@ static void add_row(struct text_table *table, struct view *view, const struct su
 
 static int print_sums(struct view *view, struct sums *sums, FILE *out)
 {
-	static const char *const heads[] = { "DURING", "BEFORE", "FUNCTION", "MODULE" };
+	const char *const heads[] = { "DURING", view->earlier == STORE_ONSET ? "ONSET" : "BEFORE",
+				      "FUNCTION", "MODULE" };
 	_cleanup_(text_table_done) struct text_table table;
 
 	text_table_init(&table, 4);
@@ -111,7 +112,7 @@ static int print_sums(struct view *view, struct sums *sums, FILE *out)
 		text_table_add(&table, strdup(heads[i]));
 	qsort(sums->sums, sums->space, sizeof(*sums->sums), compare_sums);
 	for (uint32_t i = 0; i < sums->space && i < PROGRAMS_TOP; i++)
-		if (sums->sums[i].ns[STORE_BEFORE] || sums->sums[i].ns[STORE_DURING])
+		if (sums->sums[i].ns[0] || sums->sums[i].ns[1])
 			add_row(&table, view, sums, &sums->sums[i]);
 	fputs("\nfunctions of programs, with what the kernel did for them\n", out);
 	return text_table_print(&table, 2, out);

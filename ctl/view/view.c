@@ -83,7 +83,8 @@ int view_init(struct view *v, const struct options *options, struct input *input
 {
 	int r;
 
-	*v = (struct view){ .input = input, .unit = unit, .session = STORE_NONE };
+	*v = (struct view){ .input = input, .unit = unit };
+	view_choose(v, STORE_NONE);
 	labels_init(&v->labels, &input->store, options->offsets);
 	if (options->unit)
 		v->unit = !strcmp(options->unit, "ns") ? VIEW_NS : VIEW_COUNT;
@@ -118,8 +119,7 @@ static int make_label(struct view *v, unsigned int by, const struct store_key *k
 	case BY_SIGNAL:
 		return labels_text(&v->labels, key->signal, ret_label);
 	case BY_PHASE:
-		return labels_plain(&v->labels, key->phase == STORE_DURING ? "during" : "before",
-				    ret_label);
+		return labels_plain(&v->labels, store_phase_word(key->phase), ret_label);
 	case BY_EXE:
 		return labels_text(&v->labels, key->exe, ret_label);
 	case BY_COMM:
@@ -147,16 +147,52 @@ static void groups_done(struct groups *g)
 	free(g->values);
 }
 
-static unsigned int choose_column(const struct store_key *key, enum view_columns columns)
+/* Whether a session that is shown has time or stacks of the phase. */
+static bool has_phase(const struct view *v, enum store_phase phase)
+{
+	const struct store *s = &v->input->store;
+
+	for (uint32_t i = 0; i < s->ids.count; i++)
+		if (s->sessions[i].files && s->sessions[i].length_ms[phase] &&
+		    (v->session == STORE_NONE || v->session == i))
+			return true;
+	for (uint32_t i = 0; i < s->keys.count; i++) {
+		const struct store_key *key = store_key_get(s, i);
+
+		if (key->phase == phase && (v->session == STORE_NONE || v->session == key->session))
+			return true;
+	}
+	return false;
+}
+
+void view_choose(struct view *v, uint32_t session)
+{
+	const char *asked = v->input->select.phase;
+	bool onset;
+
+	v->session = session;
+	if (asked)
+		onset = !strcmp(asked, store_phase_word(STORE_ONSET));
+	else
+		onset = !has_phase(v, STORE_BEFORE) && has_phase(v, STORE_ONSET);
+	v->earlier = onset ? STORE_ONSET : STORE_BEFORE;
+}
+
+int view_column(const struct view *v, const struct store_key *key, enum view_columns columns)
 {
 	switch (columns) {
 	case VIEW_PHASES:
-		return key->phase;
+		return key->phase == STORE_DURING ? 1 : key->phase == v->earlier ? 0 : -1;
 	case VIEW_FILES:
-		return key->file;
+		return (int)key->file;
 	default:
 		return 0;
 	}
+}
+
+const char *view_phase(const struct view *v, unsigned int column)
+{
+	return store_phase_word(column ? STORE_DURING : v->earlier);
 }
 
 static int add_group(struct view *v, struct groups *g, uint32_t key_number,
@@ -165,11 +201,12 @@ static int add_group(struct view *v, struct groups *g, uint32_t key_number,
 	const struct store *s = &v->input->store;
 	const struct store_key *key = store_key_get(s, key_number);
 	const struct store_value *value = &s->values[key_number];
-	struct group group = { .stack = key->stack, .column = choose_column(key, columns) };
+	int column = view_column(v, key, columns);
+	struct group group = { .stack = key->stack, .column = (unsigned int)column };
 	uint32_t number;
 	int r;
 
-	if (v->session != STORE_NONE && v->session != key->session)
+	if (column < 0 || (v->session != STORE_NONE && v->session != key->session))
 		return 0;
 	for (unsigned int i = 0; i < v->n_by; i++) {
 		r = make_label(v, v->by[i], key, &group.by[i]);
@@ -244,7 +281,7 @@ int view_fill(struct view *v, enum view_columns columns, struct tree *tree)
 double view_seconds(const struct view *v, enum view_columns columns, unsigned int column)
 {
 	const struct store *s = &v->input->store;
-	const char *phase = v->input->select.phase;
+	const char *asked = v->input->select.phase;
 	uint64_t ms = 0;
 
 	for (uint32_t i = 0; i < s->ids.count; i++) {
@@ -253,12 +290,16 @@ double view_seconds(const struct view *v, enum view_columns columns, unsigned in
 		if (!session->files || (columns == VIEW_FILES && !(session->files & 1u << column)))
 			continue;
 		for (unsigned int p = 0; p < STORE_PHASE_COUNT_; p++) {
-			if ((columns == VIEW_PHASES && p != column) ||
-			    (phase && (p == STORE_DURING) != !strcmp(phase, "during")))
+			const struct store_key of_phase = { .phase = p };
+
+			if ((columns == VIEW_PHASES &&
+			     view_column(v, &of_phase, columns) != (int)column) ||
+			    (asked && strcmp(asked, store_phase_word(p)) != 0))
 				continue;
-			/* A session asked for may have no time before; one that runs has no end. */
+			/* A session may have no time before or onset; one that runs has no end. */
 			if (!session->length_ms[p] &&
-			    (p == STORE_DURING || session->end == STORE_NONE))
+			    (p == STORE_DURING ||
+			     (p == STORE_BEFORE && session->end == STORE_NONE)))
 				return 0;
 			ms = store_sum(ms, session->length_ms[p]);
 		}

@@ -16,7 +16,7 @@ enum view_unit {
 /* What the columns of a tree are. */
 enum view_columns {
 	VIEW_ALL,    /* everything in column 0 */
-	VIEW_PHASES, /* before, during */
+	VIEW_PHASES, /* the calm before, and during; what lies between is not shown */
 	VIEW_FILES,  /* the first file, the second */
 };
 
@@ -25,8 +25,9 @@ struct view {
 	struct labels labels;
 	enum view_unit unit;
 	unsigned int by[VIEW_BY_MAX], n_by;
-	unsigned int signals; /* how many different ones were selected: 0, 1, 2 for more */
-	uint32_t session;     /* only this one; STORE_NONE: all */
+	unsigned int signals;	  /* how many different ones were selected: 0, 1, 2 for more */
+	uint32_t session;	  /* only this one, by view_choose; STORE_NONE: all */
+	enum store_phase earlier; /* column 0 of VIEW_PHASES */
 };
 
 /*
@@ -37,6 +38,18 @@ struct view {
 int view_init(struct view *v, const struct options *options, struct input *input,
 	      enum view_unit unit);
 void view_done(struct view *v);
+
+/*
+ * Shows one session, or all of them (STORE_NONE), from now on. Column 0 of VIEW_PHASES is the phase
+ * before; it is the onset where that is asked for, or where no session has time or stacks before.
+ */
+void view_choose(struct view *v, uint32_t session);
+
+/* The column of a key; negative: it is not shown. */
+int view_column(const struct view *v, const struct store_key *key, enum view_columns columns);
+
+/* The word for a column of VIEW_PHASES: "before" or "onset", "during". */
+const char *view_phase(const struct view *v, unsigned int column);
 
 /* Counts all stacks in the tree. 0, -ENOMEM, -ENOSPC. */
 int view_fill(struct view *v, enum view_columns columns, struct tree *tree);

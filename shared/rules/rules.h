@@ -65,6 +65,12 @@ enum rule_unwind {
 /* Returns "auto", "fp" or "table". */
 const char *rule_unwind_name(enum rule_unwind unwind);
 
+/*
+ * What the default pre_ms adds to the longest window: the stall is measured from the last reading
+ * that is a window old, which may be 5 s older; the rest is calm time.
+ */
+#define RULES_PRE_CALM_MS 8000
+
 struct rule {
 	char name[RULE_NAME_BYTES];
 	char comm[16]; /* comm or comm_prefix, "" when the rule has neither */
@@ -77,7 +83,7 @@ struct rule {
 	uint32_t signals; /* 1u << enum signal_bit; 0 when auto */
 	uint32_t n_when;
 	uint32_t n_labels;
-	uint32_t pre_ms;      /* 0 to 30000, default 5000 */
+	uint32_t pre_ms;      /* 0 to 30000, default RULES_PRE_CALM_MS and the longest window */
 	uint32_t during_ms;   /* 100 to 60000, default 3000 */
 	uint32_t cooldown_ms; /* 0 to 3600000, default 30000 */
 	uint32_t budget_s;    /* captured seconds per hour, 1 to 3600, default 600 */

@@ -416,10 +416,22 @@ static void check_exec(struct rules_parse_state *p, const struct json_node *valu
 			"comm_prefix in match");
 }
 
+/* What pre_ms is until a key sets it. */
+#define PRE_MS_NONE UINT32_MAX
+
+static uint32_t default_pre_ms(const struct rule *r)
+{
+	uint32_t window_ms = r->n_when ? 0 : WINDOW_DEFAULT_MS;
+
+	for (uint32_t i = 0; i < r->n_when; i++)
+		window_ms = MAX(window_ms, r->when[i].window_ms);
+	return RULES_PRE_CALM_MS + window_ms;
+}
+
 void rules_rule_take(struct rules_parse_state *p, const struct json_node *value,
 		     struct rule *ret_rule)
 {
-	*ret_rule = (struct rule){ .pre_ms = 5000,
+	*ret_rule = (struct rule){ .pre_ms = PRE_MS_NONE,
 				   .during_ms = 3000,
 				   .cooldown_ms = 30000,
 				   .budget_s = RULES_BUDGET_DEFAULT_S,
@@ -429,5 +441,7 @@ void rules_rule_take(struct rules_parse_state *p, const struct json_node *value,
 		return;
 	}
 	rules_keys_take(p, value, rule_keys, ARRAY_SIZE(rule_keys), ret_rule);
+	if (ret_rule->pre_ms == PRE_MS_NONE)
+		ret_rule->pre_ms = default_pre_ms(ret_rule);
 	check_exec(p, value, ret_rule);
 }

@@ -7,6 +7,7 @@ import pytest
 
 from harness import check, check_figure, rule, rules
 
+PHASES = ("before", "onset", "during")
 CPU = {"pressure": "cpu", "some_ms": 400, "window_ms": 1000}
 
 
@@ -29,7 +30,7 @@ def check_account(agent, end):
     """Ledger against the stack lines: the counts that were said are the counts that were written."""
     stacks = [s for s in agent.stacks(end["session"]) if "count" in s]
     for signal, entry in end["ledger"].items():
-        for phase in ("before", "during"):
+        for phase in ("before", "onset", "during"):
             written = sum(s["count"] for s in stacks if s["signal"] == signal and s["phase"] == phase)
             check(written == entry[phase]["emitted"],
                   f"{signal} {phase}: {written} in the stack lines, {entry[phase]['emitted']} emitted")
@@ -38,10 +39,9 @@ def check_account(agent, end):
 @pytest.mark.parallel(2)
 def test_cpu_pressure(t):
     """A CPU quota bites: pressure, session, stacks from before and during, the hot function on top."""
-    agent = t.agent(rules(rule("api", comm=t.comm, when=[CPU], pre_ms=2500, during_ms=2000,
-                               cooldown_ms=60000)))
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[CPU], during_ms=2000, cooldown_ms=60000)))
     group = t.cgroup(quota=50)
-    process = t.spawn("burn_cpu", 14, 4, 3, name=t.comm, cgroup=group)
+    process = t.spawn("burn_cpu", 16, 4, 5, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path, where=lambda e: e["resources"] == ["cpu"])
     pressure = agent.wait("pressure", seconds=12, resource="cpu", cgroup=group.path)
     check(pressure["kind"] == "some" and pressure["stall_ms"] >= pressure["threshold_ms"] == 400 and
@@ -71,7 +71,7 @@ def test_memory_pressure(t):
     """A working set beyond the memory limit, named by the function that reads it again."""
     agent = t.agent(rules(rule("cache", comm="cache",
                                when=[{"pressure": "memory", "some_ms": 30, "window_ms": 1000}],
-                               pre_ms=2000, during_ms=2000)))
+                               during_ms=2000)))
     group = t.cgroup(memory=64)
     working_set = t.folder / "working-set"
     with open(working_set, "wb") as stream:
@@ -79,8 +79,8 @@ def test_memory_pressure(t):
             stream.write(bytes(1 << 20))
         stream.flush()
         os.fsync(stream.fileno())  # only clean pages can leave the page cache
-    t.spawn("thrash_memory", 16, working_set, 3, name="cache", cgroup=group)
-    end = agent.wait("session.end", seconds=16, rule="cache")
+    t.spawn("thrash_memory", 18, working_set, 5, name="cache", cgroup=group)
+    end = agent.wait("session.end", seconds=18, rule="cache")
     stacks = agent.stacks(end["session"])
     check(heaviest(stacks, "during") == "reread_working_set", f"{heaviest(stacks, 'during')}")
     check(heaviest(stacks, "before") == "reread_working_set", f"{heaviest(stacks, 'before')}")
@@ -92,10 +92,10 @@ def test_io_pressure(t):
     """A journal that syncs each entry."""
     agent = t.agent(rules(rule("journal", comm="journal",
                                when=[{"pressure": "io", "some_ms": 40, "window_ms": 1000}],
-                               pre_ms=2000, during_ms=2000)))
+                               during_ms=2000)))
     group = t.cgroup()
-    t.spawn("sync_disk", 16, t.folder / "entries", 256, 3, name="journal", cgroup=group)
-    end = agent.wait("session.end", seconds=16, rule="journal")
+    t.spawn("sync_disk", 18, t.folder / "entries", 256, 5, name="journal", cgroup=group)
+    end = agent.wait("session.end", seconds=18, rule="journal")
     stacks = agent.stacks(end["session"])
     for phase in ("before", "during"):
         names = {first_user(s) for s in stacks if s["phase"] == phase}
@@ -283,7 +283,7 @@ def test_long_stacks_are_parts(t):
 
 @pytest.mark.parallel(3)
 def test_weight_order(t):
-    """In one session: during before before, and within a phase the most weight first."""
+    """In one session: during, then the onset, then before, and within a phase the most weight first."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
     group = t.cgroup()
     t.spawn("burn_cpu", 20, 2, name=t.comm, cgroup=group)
@@ -291,6 +291,6 @@ def test_weight_order(t):
     time.sleep(1.5)
     session = agent.call("session.start", {"cgroup": group.path, "during_ms": 1500})["session"]
     agent.wait("session.end", session=session)
-    order = [(s["phase"] == "before", -s["weight_ns"]) for s in agent.stacks(session) if "count" in s]
+    order = [(-PHASES.index(s["phase"]), -s["weight_ns"]) for s in agent.stacks(session) if "count" in s]
     check(order == sorted(order), f"not in order: {order[:12]}")
-    check({phase for phase, _ in order} == {True, False}, "one phase is missing")
+    check({phase for phase, _ in order} == {-2, 0}, "one phase is missing, or a request has an onset")

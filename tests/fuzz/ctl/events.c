@@ -93,7 +93,7 @@ static void draw(struct view *view, struct tree *tree)
 	FILE *out = open_memstream(&text, &bytes);
 
 	head = flamegraph_head(view, tree, VIEW_ALL, 0, "all");
-	subtitle = flamegraph_subtitle(view);
+	subtitle = flamegraph_subtitle(view, VIEW_ALL);
 	title = view_title(view);
 	svg.title = title;
 	svg.subtitle = subtitle;

@@ -63,10 +63,12 @@ static void test_assign_first(void **state)
 
 	ledger_assign(&l, near);
 	assert_int_equal(l.lost[DROP_RING_FULL], 12);
+	assert_int_equal(near[DROP_RING_FULL], 0);
 	ledger_close(&l, far);
 	assert_sums(&l);
 	assert_int_equal(l.lost[DROP_STALE], 5);
 	assert_int_equal(l.lost[DROP_RING_FULL], 15);
+	assert_int_equal(far[DROP_RING_FULL], 97);
 }
 
 static void test_close_more_arrived(void **state)
@@ -91,20 +93,21 @@ static void test_close_random(void **state)
 			.emitted = next_random(&seed) % 1000,
 		};
 		const struct ledger before = l;
-		uint64_t kernel[SLOT_LOST_REASONS];
+		uint64_t kernel[SLOT_LOST_REASONS], left[SLOT_LOST_REASONS];
 
 		if (round & 2)
 			l.lost[DROP_MAP_FULL] = next_random(&seed) % 300;
 		if (round & 4)
 			l.lost[DROP_HELD] = next_random(&seed) % 300;
 		for (size_t i = 0; i < ARRAY_SIZE(kernel); i++)
-			kernel[i] = next_random(&seed) % (round % 3 ? 200 : 5000);
-		ledger_close(&l, kernel);
+			left[i] = kernel[i] = next_random(&seed) % (round % 3 ? 200 : 5000);
+		ledger_close(&l, left);
 		assert_sums(&l);
 		assert_int_equal(l.emitted, before.emitted);
 		assert_true(l.attempted >= before.attempted);
 		for (size_t i = 0; i < ARRAY_SIZE(kernel_reasons); i++)
-			assert_true(l.lost[kernel_reasons[i]] <= kernel[kernel_reasons[i]]);
+			assert_int_equal(l.lost[kernel_reasons[i]] + left[kernel_reasons[i]],
+					 kernel[kernel_reasons[i]]);
 	}
 }
 

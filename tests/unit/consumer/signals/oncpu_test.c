@@ -38,6 +38,75 @@ static void test_evicted_pre_roll(void **state)
 }
 
 /*
+ * What was sampled while the stall was measured is the onset; only what is older is calm. Nothing
+ * of it is counted twice or not at all.
+ */
+static void test_onset(void **state)
+{
+	int64_t cpus = fake ? fake->a.pins.abi.cpus_possible : 0;
+	_cleanup_json_ json_object *start_line = NULL, *line = NULL;
+	struct trigger trigger = cpu_trigger();
+	struct trigger_held held;
+	struct session *s;
+	json_object *l;
+
+	if (!fake)
+		skip();
+	trigger.reason.measured_ms = 3000;
+	for (uint32_t seq = 0; seq < 8; seq++)
+		put_ago(seq, (8 - seq) * NSEC_PER_SEC + NSEC_PER_SEC / 2);
+	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 8, .emitted = 8 });
+	fake_drain_samples(fake);
+	assert_int_equal(trigger_fire(&fake->a.triggers, &trigger, &s, &held), 0);
+	put(8, SAMPLE_CAPTURE, 100, watch->epoch);
+	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 9, .emitted = 9 });
+	end(s);
+	start_line = fake_last(fake, "session.start");
+	assert_int_equal(number(start_line, "pre_ms"), 10000);
+	assert_int_equal(number(start_line, "onset_ms"), 3000);
+	line = fake_last(fake, "session.end");
+	assert_int_equal(number(line, "onset_ms"), 3000);
+	l = ledger_of(line);
+	assert_int_equal(number(json_object_object_get(l, "before"), "emitted"), 6 * cpus);
+	assert_int_equal(number(json_object_object_get(l, "onset"), "emitted"), 2 * cpus);
+	assert_int_equal(number(json_object_object_get(l, "during"), "emitted"), cpus);
+	assert_int_equal(number(l, "attempted"), 9 * cpus);
+	assert_int_equal(fake_count(fake, "stack"), 3);
+}
+
+/* Samples lost in the onset are lost there, also when the whole of it is. */
+static void test_onset_lost(void **state)
+{
+	int64_t cpus = fake ? fake->a.pins.abi.cpus_possible : 0;
+	_cleanup_json_ json_object *line = NULL;
+	struct trigger trigger = cpu_trigger();
+	struct trigger_held held;
+	struct session *s;
+	json_object *l;
+
+	if (!fake)
+		skip();
+	trigger.reason.measured_ms = 3000;
+	put_ago(0, 6 * NSEC_PER_SEC);
+	put_ago(1, 5 * NSEC_PER_SEC);
+	watch->counters = (struct counter_history){};
+	had_counted(12 * NSEC_PER_SEC, (struct slot_counters){});
+	had_counted(2 * NSEC_PER_SEC, (struct slot_counters){ .attempted = 2, .emitted = 2 });
+	fake_counters(fake, watch->slot,
+		      (struct slot_counters){
+			      .attempted = 5, .emitted = 2, .lost = { [DROP_RING_FULL] = 3 } });
+	fake_drain_samples(fake);
+	assert_int_equal(trigger_fire(&fake->a.triggers, &trigger, &s, &held), 0);
+	end(s);
+	line = fake_last(fake, "session.end");
+	l = ledger_of(line);
+	assert_int_equal(number(json_object_object_get(l, "before"), "attempted"), 2 * cpus);
+	assert_int_equal(number(json_object_object_get(l, "onset"), "attempted"), 3 * cpus);
+	assert_int_equal(number(json_object_object_get(l, "onset"), "emitted"), 0);
+	assert_int_equal(number(json_object_object_get(l, "lost"), "ring_full"), 3 * cpus);
+}
+
+/*
  * The slot's counters still hold ticks that went stale long before the pre-roll, and some around
  * its beginning: what the ring had no room for in it is told as that.
  */
@@ -156,11 +225,11 @@ static void test_stack_budget(void **state)
 	fake->a.sessions.stacks.max_bytes = 1;
 	start(TRIGGER_EXEC);
 	put(0, SAMPLE_CAPTURE, 100, watch->epoch);
-	drain_samples(&fake->a.drain);
+	fake_drain_samples(fake);
 	assert_int_equal(fake->a.sessions.stacks.used_bytes, 0);
 	fake->a.sessions.stacks.max_bytes = STACK_BUDGET_BYTES;
 	put(1, SAMPLE_CAPTURE, 100, watch->epoch);
-	drain_samples(&fake->a.drain);
+	fake_drain_samples(fake);
 	assert_true(fake->a.sessions.stacks.used_bytes > 0);
 	fake_counters(fake, watch->slot, (struct slot_counters){ .attempted = 2, .emitted = 2 });
 	end(watch->session);
@@ -173,6 +242,8 @@ static void test_stack_budget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		EACH(test_onset),
+		EACH(test_onset_lost),
 		EACH(test_loss_before_trigger),
 		EACH(test_all_lost_before_trigger),
 		EACH(test_counters_noted),

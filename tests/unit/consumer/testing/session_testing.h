@@ -56,7 +56,9 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* Puts that sample, with its slot and a stack, on each CPU. */
+/*
+ * Puts that sample, with its slot and a stack, on each CPU; time_ns 0: it is of now.
+ */
 static inline void put_sample(struct sample head)
 {
 	struct {
@@ -64,7 +66,7 @@ static inline void put_sample(struct sample head)
 		uint64_t kernel[2];
 	} s = { .head = head, .kernel = { 0xffffffff81000000ULL, 0xffffffff81000100ULL } };
 
-	s.head.time_ns = clock_mono_ns();
+	s.head.time_ns = head.time_ns ? head.time_ns : clock_mono_ns();
 	s.head.start_ns = 5;
 	s.head.slot = watch->slot;
 	s.head.flags |= SAMPLE_KTHREAD;
@@ -75,16 +77,29 @@ static inline void put_sample(struct sample head)
 	}
 }
 
-/* One sample of that number, on each CPU. */
-static inline void put(uint32_t seq, uint32_t flags, uint32_t tgid, uint32_t epoch)
+/* One sample of that number and time, on each CPU. */
+static inline void put_at(uint64_t time_ns, uint32_t seq, uint32_t flags, uint32_t tgid,
+			  uint32_t epoch)
 {
-	put_sample((struct sample){ .epoch = epoch,
+	put_sample((struct sample){ .time_ns = time_ns,
+				    .epoch = epoch,
 				    .seq = seq,
 				    .tgid = tgid,
 				    .tid = tgid,
 				    .flags = flags,
 				    .rule = NO_SLOT,
 				    .comm = "node" });
+}
+
+static inline void put(uint32_t seq, uint32_t flags, uint32_t tgid, uint32_t epoch)
+{
+	put_at(clock_mono_ns(), seq, flags, tgid, epoch);
+}
+
+/* One of the recorder, so long ago. */
+static inline void put_ago(uint32_t seq, uint64_t ago_ns)
+{
+	put_at(clock_mono_ns() - ago_ns, seq, 0, 100, watch->epoch);
 }
 
 static inline int fire(enum trigger_kind kind, struct session **ret_session,

@@ -49,6 +49,69 @@ static void test_phases_stand_side_by_side(void **state)
 }
 
 /* Whoever looks at the picture must know that callers are missing in it. */
+/* A session of a second of calm time, half a second of onset, two during. */
+#define PHASED                                                                             \
+	EVENTS_STACK("1", "before", "web", "3", "300000000", EVENTS_USER("calm"))          \
+	EVENTS_STACK("1", "onset", "web", "2", "200000000", EVENTS_USER("rush"))           \
+	EVENTS_STACK("1", "during", "web", "4", "100000000", EVENTS_USER("stall"))         \
+	EVENTS_HEAD("session.end", "1")                                                    \
+	",\"duration_ms\":2000,\"pre_ms\":1500,\"onset_ms\":500,\"verdict\":\"complete\"," \
+	"\"headline\":\"stalled\"}\n"
+
+/* During is compared with the calm time; the onset, in which the stall was measured, is neither. */
+static void test_during_is_compared_with_calm(void **state)
+{
+	events_write(PHASED);
+	assert_int_equal(events_command("flamegraph", events_file, NULL), COMMAND_FINE);
+	has(">before: 1.0 s, 300 ms on CPU (0.30 CPUs)<");
+	has(">during: 2.0 s, 100 ms on CPU (0.05 CPUs)<");
+	has(">7 samples, ");
+	assert_int_equal(count("rush"), 0);
+	events_command("flamegraph", events_file, "--phase", "onset", NULL);
+	assert_int_equal(count("<g class=\"panel\""), 1);
+	has(">onset: 0.5 s, 200 ms on CPU (0.40 CPUs)<");
+	events_command("diff", events_file, NULL);
+	assert_string_equal(events_out, "web;calm 300000 0\nweb;stall 0 50000\n");
+	assert_string_equal(events_err,
+			    "trocar: in microseconds per second: before (1.0 s), during (2.0 s)\n");
+	events_command("folded", events_file, "--phase", "onset", NULL);
+	assert_string_equal(events_out, "web;rush 2\n");
+	events_command("folded", events_file, "--by", "phase", NULL);
+	assert_string_equal(events_out, "before;calm 3\nduring;stall 4\nonset;rush 2\n");
+}
+
+/* Without calm time the onset stands in its place, under its own name. */
+static void test_onset_where_nothing_is_calm(void **state)
+{
+	events_write(
+		EVENTS_STACK("1", "onset", "web", "2", "200000000",
+			     EVENTS_USER("rush")) EVENTS_STACK("1", "during", "web", "4",
+							       "100000000", EVENTS_USER("stall"))
+			EVENTS_HEAD("session.end",
+				    "1") ",\"duration_ms\":2000,\"pre_ms\":500,\"onset_ms\":500,"
+					 "\"verdict\":\"complete\",\"headline\":\"stalled\"}\n");
+	events_command("diff", events_file, NULL);
+	assert_string_equal(events_out, "web;rush 400000 0\nweb;stall 0 50000\n");
+	assert_string_equal(events_err,
+			    "trocar: in microseconds per second: onset (0.5 s), during (2.0 s)\n");
+	events_command("report", events_file, NULL);
+	has("before: 0.0 s, onset: 0.5 s, during: 2.0 s\n"
+	    "The pre-roll has no calm time: during is compared with the onset.\n");
+	has("functions (4 samples during, 2 onset)");
+	has("SELF ONSET");
+}
+
+/* The report likewise. */
+static void test_report_compares_with_calm(void **state)
+{
+	events_write(PHASED);
+	events_command("report", events_file, NULL);
+	has("before: 1.0 s, onset: 0.5 s, during: 2.0 s\n");
+	has("functions (4 samples during, 3 before)");
+	has("  100 ms  100.0 %  300 ms  7        7    /bin/web\n");
+	assert_int_equal(count("rush"), 0);
+}
+
 static void test_broken_stacks(void **state)
 {
 	events_write(EVENTS_HEAD(
@@ -155,11 +218,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(phases_stand_side_by_side),   TEST(broken_stacks),
-		TEST(one_phase_fills_the_picture), TEST(foreign_text_is_escaped),
-		TEST(nothing_is_a_picture_too),	   TEST(narrow_frames_are_counted),
-		TEST(difference_is_by_time),	   TEST(difference_of_unknown_lengths_is_by_share),
-		TEST(difference_of_two_files),	   TEST(difference_as_a_picture),
+		TEST(phases_stand_side_by_side),
+		TEST(broken_stacks),
+		TEST(during_is_compared_with_calm),
+		TEST(onset_where_nothing_is_calm),
+		TEST(report_compares_with_calm),
+		TEST(one_phase_fills_the_picture),
+		TEST(foreign_text_is_escaped),
+		TEST(nothing_is_a_picture_too),
+		TEST(narrow_frames_are_counted),
+		TEST(difference_is_by_time),
+		TEST(difference_of_unknown_lengths_is_by_share),
+		TEST(difference_of_two_files),
+		TEST(difference_as_a_picture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,7 +179,7 @@ static void test_missing_keys_are_named(void **state)
 		{ EVENTS_HEAD("stack",
 			      "1") ",\"frames\":[],\"count\":1,\"weight_ns\":1,"
 				   "\"signal\":\"oncpu\",\"phase\":\"after\",\"comm\":\"a\"}",
-		  "want the phase before or during" },
+		  "want the phase before, onset or during" },
 	};
 	char line[1024];
 

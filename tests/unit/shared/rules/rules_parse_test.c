@@ -59,7 +59,7 @@ static void sets_defaults(void **state)
 	assert_good(&p);
 	r = &p.rules->rules[0];
 	assert_int_equal(p.rules->budget_s, 600);
-	assert_int_equal(r->pre_ms, 5000);
+	assert_int_equal(r->pre_ms, 10000);
 	assert_int_equal(r->during_ms, 3000);
 	assert_int_equal(r->cooldown_ms, 30000);
 	assert_int_equal(r->budget_s, 600);

@@ -212,7 +212,7 @@ static void writes_all_defaults(void **state)
 	static const char right[] =
 		"{\"version\":1,\"budget_s\":600,\"rules\":[{\"name\":\"a\",\"match\":{\"comm\":\"x\"},"
 		"\"when\":[{\"pressure\":\"io\",\"some_pct\":0.100,\"window_ms\":2000}],"
-		"\"capture\":{\"pre_ms\":5000,\"during_ms\":3000,\"cooldown_ms\":30000,"
+		"\"capture\":{\"pre_ms\":10000,\"during_ms\":3000,\"cooldown_ms\":30000,"
 		"\"scope\":\"cgroup\",\"signals\":[\"auto\"],\"unwind\":\"auto\",\"budget_s\":600},\"labels\":{}}]}";
 	_cleanup_parsed_ struct parsed p =
 		parse_rules("{\"name\":\"a\",\"match\":{\"comm\":\"x\"},"
@@ -275,7 +275,7 @@ static void tells_rules_apart(void **state)
 	_cleanup_parsed_ struct parsed a =
 		parse_rules("{\"name\":\"a\",\"match\":{\"comm\":\"x\"}}");
 	_cleanup_parsed_ struct parsed same = parse_rules(
-		"{\"name\":\"b\",\"match\":{\"comm\":\"x\"},\"capture\":{\"pre_ms\":5000}}");
+		"{\"name\":\"b\",\"match\":{\"comm\":\"x\"},\"capture\":{\"pre_ms\":10000}}");
 
 	assert_good(&a);
 	assert_good(&same);
