@@ -130,6 +130,8 @@ void session_digest_add(struct summary *s, const struct stack *stack,
 	size_t self = stack->user_frames ? stack->kernel_frames : 0;
 
 	add_quality(s, stack, frames, n);
+	s->count[stack->phase] += stack->count;
+	s->weight_ns[stack->phase] += stack->weight_ns;
 
 	for (size_t i = 0; i < n; i++)
 		if (!frames[i].fn)
@@ -301,11 +303,19 @@ static void write_quality(const struct summary *s, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
+/* Returns whether the shares of the phase during rest on few samples. */
+static bool is_few(const struct summary *s)
+{
+	return s->count[PHASE_DURING] && s->count[PHASE_DURING] < SUMMARY_FEW;
+}
+
 void session_digest_write(const struct summary *s, struct jsonw *w)
 {
 	size_t room;
 
 	write_quality(s, w);
+	if (is_few(s))
+		jsonw_u64(w, "few_samples", s->count[PHASE_DURING]);
 	room = w->max_bytes - MIN(w->bytes, w->max_bytes);
 	jsonw_array(w, "top");
 	/*
@@ -362,9 +372,13 @@ void session_digest_headline(const struct summary *s, const struct session_resul
 	else if (!s->functions.count)
 		snprintf(text + n, space - (size_t)n, "; nothing of it ran on a CPU meanwhile");
 	else
-		snprintf(text + n, space - (size_t)n,
-			 "; of its time on CPU %lld %% was in %.200s (%.200s)",
-			 (long long)share_milli(top->weight, s->functions.total) / 10,
-			 top->name ? top->name : "unnamed code",
-			 top->detail ? base_name(top->detail) : "unknown module");
+		n += snprintf(text + n, space - (size_t)n,
+			      "; of its time on CPU %lld %% was in %.200s (%.200s)",
+			      (long long)share_milli(top->weight, s->functions.total) / 10,
+			      top->name ? top->name : "unnamed code",
+			      top->detail ? base_name(top->detail) : "unknown module");
+	if (is_few(s) && (size_t)n < space)
+		snprintf(text + n, space - (size_t)n, ", by %llu sample%s only",
+			 (unsigned long long)s->count[PHASE_DURING],
+			 s->count[PHASE_DURING] == 1 ? "" : "s");
 }

@@ -18,6 +18,7 @@
 #define SUMMARY_TOP	5
 #define SUMMARY_MODULES 8
 #define SUMMARY_ADVICE	5    /* sentences */
+#define SUMMARY_FEW	30   /* fewer samples make shares rough */
 #define SUMMARY_KEYS	4096 /* distinct functions; the rest counts as "other" */
 
 #define SUMMARY_PROCESSES 65536 /* processes with a table that are told from those without */
@@ -43,6 +44,8 @@ struct summary {
 	uint64_t by_pointers; /* samples whose stacks were taken by frame pointers */
 	uint64_t frames;      /* of all stacks, each as often as it was sampled */
 	struct idmap walked;  /* processes of which some stack was walked by a table */
+	/* Of all stacks, by phase: samples, and the time that they stand for. */
+	uint64_t count[PHASE_COUNT_], weight_ns[PHASE_COUNT_];
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -67,8 +70,9 @@ void session_digest_add(struct summary *s, const struct stack *stack,
 void session_digest_sort(struct summary *s);
 
 /*
- * Writes `stack_quality`, `top`, `modules_unnamed`, `modules_broken` and `advice`: as many rows as
- * fit below the writer's limit. Write them last in a line; then they never make it too long.
+ * Writes `stack_quality`, `few_samples`, `top`, `modules_unnamed`, `modules_broken` and `advice`:
+ * as many rows as fit below the writer's limit. Write them last in a line; then they never make it
+ * too long.
  */
 void session_digest_write(const struct summary *s, struct jsonw *w);
 

@@ -4,6 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "shared/tools/macro.h"
+
+/* Stacks that stand for less of the stalled time do not explain the stall. */
+#define EXPLAINED_MIN_PCT 25
+
 static void write_phase(struct jsonw *w, const char *key, const struct ledger *l)
 {
 	jsonw_object(w, key);
@@ -61,12 +66,35 @@ static enum verdict say_why(char reason[LEDGER_REASON_BYTES], enum verdict verdi
 	return verdict;
 }
 
+/*
+ * Returns for how long the session's tasks are known to have stalled, from the begin of the onset
+ * to the end; 0 without pressure.
+ */
+static uint64_t find_stalled_ms(const struct session_result *s)
+{
+	const struct trigger_reason *r = &s->reason;
+	uint64_t stalled_ms = 0;
+
+	if (r->kind != TRIGGER_PRESSURE)
+		return 0;
+	if (s->has_pressure_end)
+		stalled_ms = psi_growth_us(&r->now, &s->pressure_end, r->when.full) / 1000;
+	return stalled_ms + r->stall_ms;
+}
+
+/* Returns the time that the stacks of onset and during stand for. */
+static uint64_t find_covered_ms(const struct summary *summary)
+{
+	return (summary->weight_ns[PHASE_ONSET] + summary->weight_ns[PHASE_DURING]) / NSEC_PER_MSEC;
+}
+
 /* Returns complete, or partial where a ledger without a loss still does not cover the session. */
 static enum verdict judge_coverage(const struct session_result *s, const struct summary *summary,
 				   char reason[LEDGER_REASON_BYTES])
 {
 	const struct signal *oncpu = s->signals[SIGNAL_ONCPU];
 	uint64_t broken = summary->samples[QUALITY_BROKEN], all = 0;
+	uint64_t stalled_ms = find_stalled_ms(s), covered_ms = find_covered_ms(summary);
 
 	for (int i = 0; i < QUALITY_COUNT_; i++)
 		all += summary->samples[i];
@@ -76,6 +104,13 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 		return say_why(reason, VERDICT_PARTIAL,
 			       "the recorder's memory held less than the pre-roll that was asked "
 			       "for (--recorder-kib); pre_ms says how much");
+	if (covered_ms * 100 < stalled_ms * EXPLAINED_MIN_PCT) {
+		snprintf(reason, LEDGER_REASON_BYTES,
+			 "the stacks stand for %" PRIu64 " ms on CPU of %" PRIu64
+			 " ms that were stalled: what waited is not in them",
+			 covered_ms, stalled_ms);
+		return VERDICT_PARTIAL;
+	}
 	if (broken * 2 > all) {
 		snprintf(reason, LEDGER_REASON_BYTES,
 			 "%" PRIu64 " of %" PRIu64 " samples have a broken stack, whose outer "
@@ -116,6 +151,17 @@ static void write_signals(const struct session_result *s, struct jsonw *w)
 			s->signals[i]->kind->write(s->signals[i], w);
 }
 
+static void write_explained(const struct session_result *s, const struct summary *summary,
+			    struct jsonw *w)
+{
+	uint64_t stalled_ms = find_stalled_ms(s), covered_ms = find_covered_ms(summary);
+
+	if (!stalled_ms)
+		return;
+	jsonw_u64(w, "stalled_ms", stalled_ms);
+	jsonw_milli(w, "explained", (int64_t)(MIN(covered_ms, stalled_ms) * 1000 / stalled_ms));
+}
+
 void session_verdict_write(const struct session_result *s, const struct summary *summary,
 			   struct jsonw *w)
 {
@@ -128,6 +174,7 @@ void session_verdict_write(const struct session_result *s, const struct summary 
 	jsonw_string(w, "verdict", ledger_verdict_name(verdict));
 	if (reason[0])
 		jsonw_string(w, "verdict_reason", reason);
+	write_explained(s, summary, w);
 	write_signals(s, w);
 	jsonw_milli(w, "lost_share",
 		    all.attempted ? (int64_t)(ledger_lost(&all) * 1000 / all.attempted) : 0);

@@ -11,8 +11,8 @@
 #include "shared/json/jsonw.h"
 
 /*
- * Writes `ledger`, `verdict`, its reason, the signals' own keys and `lost_share` of session.end.
- * All stacks are in `summary`.
+ * Writes `ledger`, `verdict`, its reason, `stalled_ms`, `explained`, the signals' own keys and
+ * `lost_share` of session.end. All stacks are in `summary`.
  */
 void session_verdict_write(const struct session_result *s, const struct summary *summary,
 			   struct jsonw *w);

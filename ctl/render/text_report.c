@@ -19,6 +19,9 @@
 
 #define TOP_TASKS 20
 
+/* Shares of fewer samples are rough, as in session.end. */
+#define FEW_SAMPLES 30
+
 /* Columns of VIEW_PHASES. */
 enum { EARLIER, DURING };
 
@@ -125,6 +128,9 @@ static int print_functions(struct text_report *r, const struct tree *tree)
 			     modules[hot.functions[i].label]);
 	fprintf(r->out, "\nfunctions (%" PRIu64 " samples during, %" PRIu64 " %s)\n",
 		r->samples[DURING], r->samples[EARLIER], view_phase(&r->view, EARLIER));
+	if (r->samples[DURING] < FEW_SAMPLES)
+		fprintf(r->out, "  fewer than %d samples during: the percentages are rough\n",
+			FEW_SAMPLES);
 	e = text_table_print(&table, 2, r->out);
 	if (hot.count > r->top)
 		fprintf(r->out, "  and %" PRIu64 " more (--top N)\n", hot.count - r->top);

@@ -249,6 +249,18 @@ static void put_quality(const struct json_node *end, FILE *out)
 	}
 }
 
+/* How much of the stall the stacks stand for. */
+static void put_explained(const struct json_node *end, FILE *out)
+{
+	const struct json_node *explained = json_node_get(end, "explained");
+
+	if (!explained)
+		return;
+	fprintf(out, "  the stacks stand for %.0f %% of ", 100 * json_node_double(explained));
+	put_value(end, "stalled_ms", out);
+	fputs(" that were stalled\n", out);
+}
+
 int text_report_lines_account(const struct store *store, const struct store_session *session,
 			      FILE *out)
 {
@@ -265,6 +277,7 @@ int text_report_lines_account(const struct store *store, const struct store_sess
 		put_value(end, "verdict_reason", out);
 	}
 	fputs("\n", out);
+	put_explained(end, out);
 	for (const struct json_node *m = json_node_first(ledger); m; m = json_node_next(m))
 		put_signal(m, out);
 	put_unnamed(json_node_get(end, "modules_unnamed"), out);

@@ -293,7 +293,8 @@ static void test_headline(void **state)
 	headline(&s, line, sizeof(line));
 	assert_string_equal(line,
 			    "/system.slice/api.service stalled on io for 120 ms of 2010 ms (all "
-			    "of it); of its time on CPU 90 % was in sort_rows (libengine.so)");
+			    "of it); of its time on CPU 90 % was in sort_rows (libengine.so), by 2 "
+			    "samples only");
 	s.reason = (struct trigger_reason){ .kind = TRIGGER_REQUEST };
 	headline(&s, line, sizeof(line));
 	assert_non_null(strstr(line, "captured on request; of its time"));
@@ -313,7 +314,27 @@ static void test_headline_unnamed(void **state)
 	add(NULL, NULL, 10, PHASE_DURING);
 	headline(&s, line, sizeof(line));
 	assert_string_equal(line, "/a captured on request; of its time on CPU 100 % was in unnamed "
-				  "code (unknown module)");
+				  "code (unknown module), by 1 sample only");
+}
+
+/* From 30 samples on the shares stand for themselves. */
+static void test_headline_of_many(void **state)
+{
+	static char cgroup[] = "/a";
+	struct session_result s = { .signals[SIGNAL_ONCPU] = &oncpu,
+				    .cgroup = cgroup,
+				    .reason.kind = TRIGGER_REQUEST };
+	char line[256];
+
+	for (int i = 0; i < 29; i++)
+		add("spin", "/bin/x", 1, PHASE_DURING);
+	for (int i = 0; i < 100; i++)
+		add("spin", "/bin/x", 1, PHASE_BEFORE);
+	headline(&s, line, sizeof(line));
+	assert_non_null(strstr(line, ", by 29 samples only"));
+	add("spin", "/bin/x", 1, PHASE_DURING);
+	headline(&s, line, sizeof(line));
+	assert_null(strstr(line, " only"));
 }
 
 /* Names of any length never leave the buffer. */
@@ -354,6 +375,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_self, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headline_unnamed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_headline_of_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headline_long, setup, teardown),
 	};
 

@@ -117,6 +117,91 @@ static void test_too_many_ticks(void **state)
 	json_object_put(end);
 }
 
+/* A session whose cgroup stalled on io for 4.5 s: 0.5 s when it began, the rest until its end. */
+static struct session_result *new_io_session(void)
+{
+	struct session_result *s = report_testing_new_session("/db");
+
+	s->reason = (struct trigger_reason){
+		.kind = TRIGGER_PRESSURE,
+		.when = { .resource = RESOURCE_IO, .stall_ms = 300, .window_ms = 1000 },
+		.by = "scan",
+		.stall_ms = 500,
+		.measured_ms = 1000,
+		.now = { .some.total_us = 1000000 },
+	};
+	s->pressure_end = (struct psi){ .some.total_us = 5000000 };
+	s->has_pressure_end = true;
+	s->pre_ms = 3000;
+	s->onset_ms = 1000;
+	return s;
+}
+
+/* Counts samples of whole stacks of 10 ms each. */
+static void add_whole(struct session_result *s, enum phase phase, unsigned int first,
+		      unsigned int count)
+{
+	struct stack_table *stacks = &report_testing_taken_by(s)->stacks;
+
+	report_testing_add(s, phase, first, 2, 0, count);
+	stacks->items[stacks->count - 1]->flags |= SAMPLE_KTHREAD;
+}
+
+/* 0.15 s on CPU do not explain 4.5 s of waiting, although nothing of them is lost. */
+static void test_io_waited(void **state)
+{
+	struct session_result *s = new_io_session();
+	json_object *end;
+
+	add_whole(s, PHASE_BEFORE, 1, 200);
+	add_whole(s, PHASE_ONSET, 3, 5);
+	add_whole(s, PHASE_DURING, 5, 10);
+	end = report_testing_end_of(s);
+	assert_int_equal(number(end, "stalled_ms"), 4500);
+	assert_string_equal(get(end, "explained"), "0.033");
+	assert_string_equal(get(end, "verdict"), "partial");
+	assert_non_null(strstr(get(end, "verdict_reason"), "150 ms on CPU of 4500 ms"));
+	assert_int_equal(number(end, "few_samples"), 10);
+	assert_non_null(strstr(get(end, "headline"), ", by 10 samples only"));
+	json_object_put(end);
+}
+
+/* Stacks of most of the stalled time explain it; more than all of it is all of it. */
+static void test_explained(void **state)
+{
+	struct session_result *s = new_io_session();
+	json_object *end;
+
+	add_whole(s, PHASE_ONSET, 3, 40);
+	add_whole(s, PHASE_DURING, 5, 300);
+	end = report_testing_end_of(s);
+	assert_string_equal(get(end, "explained"), "0.755");
+	assert_string_equal(get(end, "verdict"), "complete");
+	assert_false(json_object_object_get_ex(end, "verdict_reason", NULL));
+	assert_false(json_object_object_get_ex(end, "few_samples", NULL));
+	assert_null(strstr(get(end, "headline"), "samples only"));
+	json_object_put(end);
+	s = new_io_session();
+	add_whole(s, PHASE_DURING, 5, 700);
+	end = report_testing_end_of(s);
+	assert_string_equal(get(end, "explained"), "1.000");
+	json_object_put(end);
+}
+
+/* Nobody stalled who is known of: nothing is to be explained. */
+static void test_request_explains_nothing(void **state)
+{
+	struct session_result *s = report_testing_new_session("/api");
+	json_object *end;
+
+	add_whole(s, PHASE_DURING, 5, 3);
+	end = report_testing_end_of(s);
+	assert_string_equal(get(end, "verdict"), "complete");
+	assert_false(json_object_object_get_ex(end, "explained", NULL));
+	assert_false(json_object_object_get_ex(end, "stalled_ms", NULL));
+	json_object_put(end);
+}
+
 #define EACH(test) \
 	cmocka_unit_test_setup_teardown(test, report_testing_setup, report_testing_teardown)
 
@@ -126,7 +211,8 @@ int main(void)
 		EACH(test_unsampled),	   EACH(test_partly_sampled),
 		EACH(test_missing_signal), EACH(test_missing_named_signal),
 		EACH(test_mostly_broken),  EACH(test_silent_gap),
-		EACH(test_too_many_ticks),
+		EACH(test_too_many_ticks), EACH(test_io_waited),
+		EACH(test_explained),	   EACH(test_request_explains_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

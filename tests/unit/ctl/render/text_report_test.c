@@ -44,6 +44,8 @@ static void test_whole_session(void **state)
 	    "   75.0 %   75.0 %    0.0 %        0.0 %       spin      a\n"
 	    "   25.0 %  100.0 %    0.0 %      100.0 %       main      a\n"
 	    "    0.0 %    0.0 %  100.0 %      100.0 %       quiet     a\n");
+	has("\nfunctions (4 samples during, 1 before)\n"
+	    "  fewer than 30 samples during: the percentages are rough\n");
 	has("\nprocesses\n  DURING  SHARE    BEFORE  SAMPLES  PID  PROGRAM\n"
 	    "  3 ms     75.0 %  1 ms    4        7    /bin/web\n"
 	    "  1 ms     25.0 %  0 s     1        7    /bin/log\n");
@@ -76,6 +78,23 @@ static void test_held(void **state)
 	    "held back while it ran: exec, 4 triggers\n"
 	    "held back in its cooldown: io, 9 triggers, stalled for 12.0 s, at most 2.0 s at "
 	    "once\n");
+}
+
+/* How much of the stall the stacks explain; many samples need no warning. */
+static void test_explained(void **state)
+{
+	events_write(
+		EVENTS_STACK("1", "during", "web", "30", "3000000", EVENTS_USER("spin"))
+			EVENTS_HEAD(
+				"session.end",
+				"1") ",\"duration_ms\":2000,\"pre_ms\":1000,\"onset_ms\":0,"
+				     "\"verdict\":\"partial\",\"verdict_reason\":\"what waited\","
+				     "\"stalled_ms\":4500,\"explained\":0.033,"
+				     "\"headline\":\"stalled\"}\n");
+	events_command("report", events_file, NULL);
+	has("\naccount: partial, what waited\n"
+	    "  the stacks stand for 3 % of 4.5 s that were stalled\n");
+	assert_null(strstr(events_out, "rough"));
 }
 
 /* Of 4 ms in write, 3 were the kernel's: as functions they are two, for the program one. */
@@ -166,6 +185,7 @@ int main(void)
 		TEST(half_a_session),	  TEST(sessions_one_after_the_other),
 		TEST(quality_and_advice), TEST(odd_lines),
 		TEST(programs),		  TEST(held),
+		TEST(explained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
