@@ -129,7 +129,13 @@ static uint64_t hash_file(const struct modules *t, const struct file_identity *i
 		identity->changed_ns, identity->written_ns, identity->generation
 	};
 
-	return symbols_hash(symbols_hash(t->seed, words, sizeof(words)), path, path_bytes);
+	uint64_t key = t->seed;
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		key = (key ^ words[i]) * 0x9e3779b97f4a7c15ULL;
+		key ^= key >> 29;
+	}
+	return symbols_hash(key, path, path_bytes);
 }
 
 /* Finds or makes the module; call with the lock held. */
@@ -370,7 +376,7 @@ static size_t find_unused(const struct modules *t, uint64_t before_ns, struct mo
 		if (!m->holds && !m->forgotten && !special && m->released_ns < before_ns)
 			found[count++] = m;
 	}
-	qsort(found, count, sizeof(*found), compare_releases);
+	qsort(found, count, sizeof(struct module *), compare_releases);
 	return count;
 }
 
@@ -382,7 +388,7 @@ size_t modules_forget(struct modules *t, size_t keep, uint64_t before_ns,
 
 	pthread_mutex_lock(&t->lock);
 	if (t->count - t->forgotten > keep)
-		found = calloc(t->count, sizeof(*found));
+		found = calloc(t->count, sizeof(struct module *));
 	count = found ? find_unused(t, before_ns, found) : 0;
 	for (size_t i = 0; i < count && t->count - t->forgotten > keep; i++) {
 		if (is_used(context, found[i]))

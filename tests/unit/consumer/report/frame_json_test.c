@@ -114,7 +114,9 @@ static void test_long_build_id(void **state)
 	char wanted[2 * SYMBOLS_BUILD_ID_MAX + 32];
 	int n = snprintf(wanted, sizeof(wanted), "\"build_id\":\"");
 
-	assert_int_equal(symbols_module(symbols, &(struct file_identity){ .device = 1, .inode = 2 }, "/nonexistent/x", false, &m), 0);
+	assert_int_equal(symbols_module(symbols, &(struct file_identity){ .device = 1, .inode = 2 },
+					"/nonexistent/x", false, &m),
+			 0);
 	for (uint8_t i = 0; i < 32; i++) {
 		m->build_id[i] = i;
 		n += snprintf(wanted + n, sizeof(wanted) - (size_t)n, "%02x", i);

@@ -212,7 +212,7 @@ static void test_expected_reason(void **state)
 	assert_non_null(strstr(fake_text(ledger_of(gone), "expected_reason"), "cpu.stat"));
 	watch_remove(watch, "rule_gone");
 	use_rules("", "process");
-	end(start(TRIGGER_EXEC));
+	end(start(TRIGGER_REQUEST)); /* the rule is in its cooldown */
 	choice = fake_last(fake, "session.end");
 	assert_non_null(strstr(fake_text(ledger_of(choice), "expected_reason"), "not counted"));
 }
