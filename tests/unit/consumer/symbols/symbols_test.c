@@ -133,6 +133,45 @@ static void test_build_id(void **state)
 	}
 }
 
+/*
+ * When the kernel has reported the build-id, that alone says whether a file which was written since
+ * is the one.
+ */
+static void test_rewritten_of_known_build(void **state)
+{
+	char path[] = "/tmp/symbols_test.XXXXXX";
+	_cleanup_free_ char *first = NULL, *second = NULL;
+	_cleanup_close_ int fd = mkstemp(path);
+	struct symbols *s = fresh(1 << 20);
+	size_t first_bytes, second_bytes;
+	struct symbol_name name;
+	uint32_t size;
+	uint64_t offset = offset_of(paths[PIE], "main", &size);
+	uint8_t id[SYMBOLS_BUILD_ID_MAX];
+	struct module *m;
+
+	assert_int_equal(io_read_file(AT_FDCWD, paths[PIE], 1 << 20, &first, &first_bytes), 0);
+	assert_int_equal(io_read_file(AT_FDCWD, paths[UUID], 1 << 20, &second, &second_bytes), 0);
+	assert_int_equal(io_write_full(fd, second, second_bytes), 0);
+	assert_int_equal(symbols_user(s, module_of(s, paths[PIE]), offset, false, &name), 0);
+	assert_int_equal(symbols_build_id(s, module_of(s, paths[PIE]), id), BUILD_ID_BYTES);
+	symbols_free(s);
+
+	s = fresh(1 << 20);
+	m = module_of(s, path);
+	assert_true(symbols_learn_build_id(s, m, id));
+	assert_int_equal(pwrite(fd, second, second_bytes, 0), second_bytes);
+	expect_why(s, m, "other_file");
+	m->loaded = false;
+	assert_true(symbols_learn_build_id(s, m, id));
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(pwrite(fd, first, first_bytes, 0), first_bytes);
+	assert_int_equal(symbols_user(s, m, offset, false, &name), 0);
+	assert_string_equal(name.fn, "main");
+	unlink(path);
+	symbols_free(s);
+}
+
 /* The same inode with other contents is another file. */
 static void test_rewritten(void **state)
 {
@@ -361,6 +400,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_build_id),
 		cmocka_unit_test(test_rewritten),
+		cmocka_unit_test(test_rewritten_of_known_build),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_cache),
 		cmocka_unit_test(test_least_recently_used_goes),
