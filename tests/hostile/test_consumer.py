@@ -21,7 +21,7 @@ from field import CAPTIVE, ITERATORS, LIMITS, OUTSIDE, Field
 TIMES = 10 if os.environ.get("TROCAR_LONG") == "1" else 1
 pytestmark = pytest.mark.timeout(240 * TIMES)
 CONSUMER = bed.BUILD / "consumer" / "trocar-consumer"
-SAMPLE = struct.Struct("=QQ7I2H2i4I16s")  # struct sample of shared/abi/abi.h
+SAMPLE = struct.Struct("=QQ7I2H2i4I16s2I")  # struct sample of shared/abi/abi.h
 SAMPLE_BUILD_ID, SAMPLE_UNWOUND, SAMPLE_ADDRESSES, SAMPLE_LEAF_ID = 1, 1 << 5, 1 << 4, 1 << 6
 TROUBLE = re.compile(r"WARNING:|BUG:|Oops|general protection|rcu:.*stall|blocked for more than|soft lockup|"
                      r"hard LOCKUP|refcount_t:|KASAN|UBSAN")
@@ -96,7 +96,7 @@ def test_search_finds():
 
     def record(pid, frames, flags=0, behind=b""):
         head = SAMPLE.pack(1, 2, 0, 0, 0, 0, pid, pid, flags, 0, len(frames), 0, 0, 0, 0, 0, 0,
-                           b"planted")
+                           b"planted", 0, 0)
         return head + behind + struct.pack(f"={len(frames)}Q", *frames)
 
     def resolved(status, word):
