@@ -26,7 +26,8 @@ int session_digest_init(struct summary *s)
 	s->functions.rows = calloc(SUMMARY_KEYS, sizeof(*s->functions.rows));
 	s->modules.rows = calloc(SUMMARY_KEYS, sizeof(*s->modules.rows));
 	s->broken.rows = calloc(SUMMARY_KEYS, sizeof(*s->broken.rows));
-	if (s->functions.rows && s->modules.rows && s->broken.rows)
+	if (s->functions.rows && s->modules.rows && s->broken.rows &&
+	    function_growth_init(&s->growth) == 0)
 		return 0;
 	session_digest_done(s);
 	return -ENOMEM;
@@ -38,6 +39,7 @@ void session_digest_done(struct summary *s)
 	free(s->modules.rows);
 	free(s->broken.rows);
 	idmap_done(&s->walked);
+	function_growth_done(&s->growth);
 	*s = (struct summary){};
 }
 
@@ -130,6 +132,7 @@ void session_digest_add(struct summary *s, const struct stack *stack,
 	size_t self = stack->user_frames ? stack->kernel_frames : 0;
 
 	add_quality(s, stack, frames, n);
+	function_growth_add(&s->growth, stack, frames, n);
 	s->count[stack->phase] += stack->count;
 	s->weight_ns[stack->phase] += stack->weight_ns;
 
@@ -358,13 +361,53 @@ static int write_cause(const struct session_result *s, char *text, size_t space)
 	return snprintf(text, space, "%s captured on request", s->cgroup);
 }
 
+/*
+ * Returns the heaviest function with a name; where none has one, the heaviest row. Rows without a
+ * name are many functions together.
+ */
+static const struct tally_row *find_top(const struct summary *s)
+{
+	for (size_t i = 0; i < s->functions.count; i++)
+		if (s->functions.rows[i].name && s->functions.rows[i].name != other)
+			return &s->functions.rows[i];
+	return &s->functions.rows[0];
+}
+
+/* Writes where the CPU time went. Returns its length. */
+static int write_functions(const struct summary *s, char *text, size_t space)
+{
+	const struct tally_row *top = find_top(s);
+	const char *whose = function_growth_comm(&s->growth, top->name, top->detail);
+	struct function_grown grown;
+
+	if (function_growth_find(&s->growth, &grown))
+		return snprintf(text, space,
+				"; of its time on CPU %u %% was in %.200s (%s), %u %% when calm",
+				grown.stalled_pct, grown.fn, grown.comm, grown.calm_pct);
+	if (!whose)
+		whose = top->detail ? base_name(top->detail) : "unknown module";
+	return snprintf(text, space, "; of its time on CPU %lld %% was in %.200s (%.200s)",
+			(long long)share_milli(top->weight, s->functions.total) / 10,
+			top->name ? top->name : "unnamed code", whose);
+}
+
+/* Whether tasks waited for something that no stack of what ran shows. */
+static bool is_wait(const struct session_result *s)
+{
+	return s->reason.kind == TRIGGER_PRESSURE && s->reason.when.resource != RESOURCE_CPU;
+}
+
 void session_digest_headline(const struct summary *s, const struct session_result *session,
 			     char *text, size_t space)
 {
-	const struct tally_row *top = &s->functions.rows[0];
 	int n = write_cause(session, text, space);
 
 	if (n < 0 || (size_t)n >= space)
+		return;
+	if (is_wait(session))
+		n += snprintf(text + n, space - (size_t)n,
+			      "; what waited is not in these stacks, which are of CPU time");
+	if ((size_t)n >= space)
 		return;
 	if (!s->functions.count && session->signals[SIGNAL_ONCPU]->why)
 		snprintf(text + n, space - (size_t)n, "; no CPU was sampled: %s",
@@ -372,11 +415,7 @@ void session_digest_headline(const struct summary *s, const struct session_resul
 	else if (!s->functions.count)
 		snprintf(text + n, space - (size_t)n, "; nothing of it ran on a CPU meanwhile");
 	else
-		n += snprintf(text + n, space - (size_t)n,
-			      "; of its time on CPU %lld %% was in %.200s (%.200s)",
-			      (long long)share_milli(top->weight, s->functions.total) / 10,
-			      top->name ? top->name : "unnamed code",
-			      top->detail ? base_name(top->detail) : "unknown module");
+		n += write_functions(s, text + n, space - (size_t)n);
 	if (is_few(s) && (size_t)n < space)
 		snprintf(text + n, space - (size_t)n, ", by %llu sample%s only",
 			 (unsigned long long)s->count[PHASE_DURING],

@@ -9,6 +9,8 @@
 #include "shared/tools/cleanup.h"
 
 static struct summary summary;
+static struct stack *stacks[10000]; /* they stay as long as the summary */
+static size_t stack_count;
 
 static int setup(void **state)
 {
@@ -18,6 +20,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	session_digest_done(&summary);
+	while (stack_count)
+		free(stacks[--stack_count]);
 	return 0;
 }
 
@@ -37,8 +41,10 @@ static void add(const char *fn, const char *module, uint64_t weight, enum phase 
 	s->weight_ns = weight;
 	s->count = 1;
 	s->phase = (uint8_t)phase;
+	strcpy(s->comm, "web");
 	session_digest_add(&summary, s, frames, 3);
-	free(s);
+	assert_true(stack_count < ARRAY_SIZE(stacks));
+	stacks[stack_count++] = s;
 }
 
 static json_object *write_out(void)
@@ -286,15 +292,16 @@ static void test_headline(void **state)
 	headline(&s, line, sizeof(line));
 	assert_string_equal(line,
 			    "/system.slice/api.service stalled on memory for 120 ms of 2010 ms "
-			    "(some of it); nothing of it ran on a CPU meanwhile");
+			    "(some of it); what waited is not in these stacks, which are of CPU "
+			    "time; nothing of it ran on a CPU meanwhile");
 	add("sort_rows", "/usr/lib/libengine.so", 90, PHASE_DURING);
 	add(NULL, NULL, 10, PHASE_DURING);
 	s.reason.when = (struct rule_when){ .resource = RESOURCE_IO, .full = true };
 	headline(&s, line, sizeof(line));
 	assert_string_equal(line,
 			    "/system.slice/api.service stalled on io for 120 ms of 2010 ms (all "
-			    "of it); of its time on CPU 90 % was in sort_rows (libengine.so), by 2 "
-			    "samples only");
+			    "of it); what waited is not in these stacks, which are of CPU time; of "
+			    "its time on CPU 90 % was in sort_rows (web), by 2 samples only");
 	s.reason = (struct trigger_reason){ .kind = TRIGGER_REQUEST };
 	headline(&s, line, sizeof(line));
 	assert_non_null(strstr(line, "captured on request; of its time"));
@@ -337,6 +344,32 @@ static void test_headline_of_many(void **state)
 	assert_null(strstr(line, " only"));
 }
 
+/* What grew is told before what was much at all times; what has no name is never the answer. */
+static void test_headline_of_change(void **state)
+{
+	static char cgroup[] = "/a";
+	struct session_result s = { .signals[SIGNAL_ONCPU] = &oncpu,
+				    .cgroup = cgroup,
+				    .reason.kind = TRIGGER_REQUEST };
+	char line[256];
+
+	for (int i = 0; i < 10; i++) {
+		add("dictNext", "/bin/x", 5, PHASE_BEFORE);
+		add("readQuery", "/bin/x", 4, PHASE_BEFORE);
+		add("keysCommand", "/bin/x", 1, PHASE_BEFORE);
+		add("dictNext", "/bin/x", 55, PHASE_DURING);
+		add("keysCommand", "/bin/x", 38, PHASE_DURING);
+		add(NULL, "/lib/libc.so.6", 7, PHASE_DURING);
+	}
+	headline(&s, line, sizeof(line));
+	assert_non_null(strstr(line, "of its time on CPU 38 % was in keysCommand (web), 10 % when "
+				     "calm"));
+	for (int i = 0; i < 10; i++)
+		add(NULL, "/lib/libc.so.6", 900, PHASE_DURING);
+	headline(&s, line, sizeof(line));
+	assert_non_null(strstr(line, "of its time on CPU 5 % was in dictNext (web)"));
+}
+
 /* Names of any length never leave the buffer. */
 static void test_headline_long(void **state)
 {
@@ -376,6 +409,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_headline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headline_unnamed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headline_of_many, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_headline_of_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headline_long, setup, teardown),
 	};
 

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/function_growth.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A function that grew by so many tenths of what the first grew by may be the one. */
+#define NEARLY_TENTHS 9
+
+int function_growth_init(struct function_growth *g)
+{
+	*g = (struct function_growth){};
+	g->rows = calloc(FUNCTION_GROWTH_ROWS, sizeof(*g->rows));
+	return g->rows ? 0 : -ENOMEM;
+}
+
+void function_growth_done(struct function_growth *g)
+{
+	free(g->rows);
+	*g = (struct function_growth){};
+}
+
+/*
+ * Returns the row of the function, or the free row for it. Names are compared by address: the
+ * symbol tables hold each once, and a walk over their bytes would cost more than to write the line.
+ */
+static struct function_growth_row *find_row(const struct function_growth *g, const char *fn,
+					    const char *module)
+{
+	uint64_t hash = ((uintptr_t)fn ^ (uintptr_t)module << 7) * 0x9e3779b97f4a7c15ULL;
+	size_t i = (hash >> 32) % FUNCTION_GROWTH_ROWS;
+
+	while (g->rows[i].fn && (g->rows[i].fn != fn || g->rows[i].module != module))
+		i = (i + 1) % FUNCTION_GROWTH_ROWS;
+	return &g->rows[i];
+}
+
+/* Counts the stack for one of its functions, once however often the function is in it. */
+static void count_function(struct function_growth *g, const struct stack *stack,
+			   const struct named_frame *frame, size_t depth,
+			   enum function_growth_time time)
+{
+	struct function_growth_row *row = find_row(g, frame->fn, frame->module);
+
+	if (!row->fn) {
+		if (g->count >= FUNCTION_GROWTH_ROWS / 4 * 3)
+			return;
+		*row = (struct function_growth_row){ .fn = frame->fn, .module = frame->module };
+		g->count++;
+	}
+	if (row->stack == g->stacks)
+		return;
+	row->stack = g->stacks;
+	row->ns[time] += stack->weight_ns;
+	if (time != GROWTH_STALLED)
+		return;
+	row->depth_ns += depth * stack->weight_ns;
+	if (stack->weight_ns > row->comm_ns) {
+		row->comm = stack->comm;
+		row->comm_ns = stack->weight_ns;
+	}
+}
+
+void function_growth_add(struct function_growth *g, const struct stack *stack,
+			 const struct named_frame *frames, size_t n)
+{
+	enum function_growth_time time =
+		stack->phase == PHASE_DURING ? GROWTH_STALLED : GROWTH_CALM;
+
+	if (stack->phase == PHASE_ONSET)
+		return;
+	g->stacks++;
+	g->ns[time] += stack->weight_ns;
+	g->samples[time] += stack->count;
+	for (size_t i = stack->user_frames ? stack->kernel_frames : 0; i < n; i++)
+		if (frames[i].fn)
+			count_function(g, stack, &frames[i], n - 1 - i, time);
+}
+
+/* Returns the row's part of the CPU time, in thousandths. */
+static int64_t share_of(const struct function_growth *g, const struct function_growth_row *row,
+			enum function_growth_time time)
+{
+	return g->ns[time] ? (int64_t)(row->ns[time] * 1000 / g->ns[time]) : 0;
+}
+
+static int64_t growth_of(const struct function_growth *g, const struct function_growth_row *row)
+{
+	return share_of(g, row, GROWTH_STALLED) - share_of(g, row, GROWTH_CALM);
+}
+
+static int64_t find_most(const struct function_growth *g)
+{
+	int64_t most = 0;
+
+	for (size_t i = 0; i < FUNCTION_GROWTH_ROWS; i++)
+		if (g->rows[i].fn && growth_of(g, &g->rows[i]) > most)
+			most = growth_of(g, &g->rows[i]);
+	return most;
+}
+
+bool function_growth_find(const struct function_growth *g, struct function_grown *ret_grown)
+{
+	const struct function_growth_row *best = NULL;
+	uint64_t best_depth = 0;
+	int64_t most, best_growth = 0;
+
+	if (g->samples[GROWTH_CALM] < FUNCTION_GROWTH_SAMPLES)
+		return false;
+	most = find_most(g);
+	if (most < FUNCTION_GROWTH_LEAST)
+		return false;
+	for (size_t i = 0; i < FUNCTION_GROWTH_ROWS; i++) {
+		const struct function_growth_row *row = &g->rows[i];
+		int64_t growth = row->fn ? growth_of(g, row) : 0;
+		uint64_t depth;
+
+		if (!row->fn || growth * 10 < most * NEARLY_TENTHS)
+			continue;
+		depth = row->depth_ns / row->ns[GROWTH_STALLED];
+		if (!best || depth > best_depth || (depth == best_depth && growth > best_growth)) {
+			best = row;
+			best_depth = depth;
+			best_growth = growth;
+		}
+	}
+	*ret_grown = (struct function_grown){
+		.fn = best->fn,
+		.comm = best->comm,
+		.calm_pct = (unsigned int)(share_of(g, best, GROWTH_CALM) / 10),
+		.stalled_pct = (unsigned int)(share_of(g, best, GROWTH_STALLED) / 10),
+	};
+	return true;
+}
+
+const char *function_growth_comm(const struct function_growth *g, const char *fn,
+				 const char *module)
+{
+	return find_row(g, fn, module)->comm;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which function's part of the CPU time grew most. */
+#include "tests/unit/consumer/testing/unit_testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/report/function_growth.h"
+#include "shared/tools/macro.h"
+
+static struct function_growth growth;
+static struct stack calm = { .user_frames = 3, .phase = PHASE_BEFORE, .comm = "calm" };
+static struct stack stalled = { .user_frames = 3, .phase = PHASE_DURING, .comm = "worker" };
+
+static int setup(void **state)
+{
+	return function_growth_init(&growth);
+}
+
+static int teardown(void **state)
+{
+	function_growth_done(&growth);
+	return 0;
+}
+
+/* A stack of main, the middle and the leaf, sampled so often, 1 ns each. */
+static void add(struct stack *stack, const char *leaf, const char *middle, uint32_t samples)
+{
+	const struct named_frame frames[] = {
+		{ .fn = leaf, .module = "/bin/x" },
+		{ .fn = middle, .module = "/bin/x" },
+		{ .fn = "main", .module = "/bin/x" },
+	};
+
+	stack->count = samples;
+	stack->weight_ns = samples;
+	function_growth_add(&growth, stack, frames, 3);
+}
+
+static void expect(const char *fn, unsigned int calm_pct, unsigned int stalled_pct)
+{
+	struct function_grown grown;
+
+	assert_true(function_growth_find(&growth, &grown));
+	assert_string_equal(grown.fn, fn);
+	assert_string_equal(grown.comm, "worker");
+	assert_int_equal(grown.calm_pct, calm_pct);
+	assert_int_equal(grown.stalled_pct, stalled_pct);
+}
+
+/* The one that grew, not the one that is most at all times, nor the loop that calls both. */
+static void test_grown(void **state)
+{
+	add(&calm, "scan", "serve", 60);
+	add(&calm, "keys", "serve", 40);
+	add(&stalled, "scan", "serve", 55);
+	add(&stalled, "keys", "serve", 45);
+	expect("keys", 40, 45);
+	add(&stalled, "keys", "serve", 100);
+	expect("keys", 40, 72);
+}
+
+/* Where one calls the other, the called one; where it calls many, the caller. */
+static void test_called(void **state)
+{
+	add(&calm, "idle", "wait", 100);
+	add(&stalled, "match", "keys", 99);
+	add(&stalled, "free", "keys", 1);
+	expect("match", 0, 99);
+	add(&stalled, "free", "keys", 99);
+	expect("keys", 0, 100);
+}
+
+/* A function that calls itself counts once for a stack. */
+static void test_recursion(void **state)
+{
+	add(&calm, "walk", "walk", 50);
+	add(&calm, "other", "idle", 50);
+	add(&stalled, "walk", "walk", 80);
+	add(&stalled, "other", "idle", 20);
+	expect("walk", 50, 80);
+}
+
+/* Nothing to compare with, nothing that changed; the onset is neither calm nor stalled. */
+static void test_nothing(void **state)
+{
+	struct stack onset = { .user_frames = 3, .phase = PHASE_ONSET };
+	struct function_grown grown;
+
+	assert_false(function_growth_find(&growth, &grown));
+	add(&stalled, "keys", "serve", 100);
+	add(&calm, "idle", "wait", FUNCTION_GROWTH_SAMPLES - 1);
+	add(&onset, "idle", "wait", 1000);
+	assert_false(function_growth_find(&growth, &grown));
+	assert_string_equal(function_growth_comm(&growth, "keys", "/bin/x"), "worker");
+	assert_null(function_growth_comm(&growth, "idle", "/bin/x"));
+	add(&calm, "keys", "serve", 10000);
+	assert_false(function_growth_find(&growth, &grown));
+}
+
+/* More functions than there are places: those that are known go on counting. */
+static void test_full(void **state)
+{
+	static char names[FUNCTION_GROWTH_ROWS][8];
+
+	add(&calm, "idle", "wait", 100);
+	add(&stalled, "keys", "serve", 1);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(names[i], sizeof(names[i]), "f%zu", i);
+		add(&stalled, names[i], "serve", 1);
+	}
+	assert_int_equal(growth.count, FUNCTION_GROWTH_ROWS / 4 * 3);
+	add(&stalled, "keys", "serve", 1000000);
+	expect("keys", 0, 99);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_grown, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_called, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_recursion, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
