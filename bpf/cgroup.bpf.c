@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * cgroup.bpf.c: reports cgroups that are made, get their first process, lose their last one and are
- * removed. The kernel passes each tracepoint the path below the root of the hierarchy
- * (kernel/cgroup/cgroup.c, TRACE_CGROUP_PATH). Hierarchies of cgroup v1 are ignored.
+ * removed, and keeps the entries of cgroups below watched ones. The kernel passes each tracepoint
+ * the path below the root of the hierarchy (kernel/cgroup/cgroup.c, TRACE_CGROUP_PATH). Hierarchies
+ * of cgroup v1 are ignored.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -13,6 +14,7 @@
 #include "bpf/event_ring.h"
 #include "bpf/kernel.h"
 #include "bpf/scope.h"
+#include "bpf/watch_tree.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -41,16 +43,12 @@ struct {
 	__type(value, struct cgroup_scratch);
 } cgroup_scratch SEC(".maps");
 
+/* Returns true when the cgroup itself is watched. */
 static __always_inline bool is_watched(__u64 id)
 {
-	bool found = bpf_map_lookup_elem(&watches, &id);
+	const struct watch_entry *entry = bpf_map_lookup_elem(&watches, &id);
 
-	/*
-	 * Without this clang keeps the pointer and ORs it with another one, which the verifier
-	 * forbids.
-	 */
-	asm volatile("" : "+r"(found));
-	return found;
+	return entry && READ_WORD(entry->flags) & WATCH_OWN;
 }
 
 /*
@@ -127,8 +125,14 @@ int BPF_PROG(on_mkdir, struct cgroup *cgroup, const char *path)
 {
 	const struct control *c = control_get();
 	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_MKDIR);
+	const struct watch_entry *above;
 	struct rule_value *value;
 
+	if (!c || cgroup->root->hierarchy_id)
+		return 0;
+	above = READ_WORD(c->armed) ? watch_tree_above(cgroup) : 0;
+	if (above)
+		watch_tree_enter(cgroup->kn->id, above);
 	if (!s || !read_path(s, path))
 		return 0;
 	value = find_path_rule(s, c);
@@ -143,9 +147,13 @@ int BPF_PROG(on_rmdir, struct cgroup *cgroup, const char *path)
 	const struct control *c = control_get();
 	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_RMDIR);
 	__u64 id = cgroup->kn->id;
+	const struct watch_entry *entry;
 
 	if (s && is_watched(id) && read_path(s, path))
 		put_cgroup_event(s, EVENT_RMDIR, id, c, 0);
+	entry = bpf_map_lookup_elem(&watches, &id);
+	if (entry)
+		watch_tree_delete(id, entry);
 	return 0;
 }
 
@@ -168,5 +176,24 @@ int BPF_PROG(on_populated, struct cgroup *cgroup, const char *path, int populate
 	value = find_path_rule(s, c);
 	if ((value || watched) && event_limit_admits(id, 0))
 		put_cgroup_event(s, EVENT_POPULATED, id, c, value);
+	return 0;
+}
+
+/*
+ * Puts the entries of all cgroups right, parents before children. The consumer reads it when a
+ * watch has come or gone; it writes nothing.
+ */
+SEC("iter/cgroup")
+int watch_tree(struct bpf_iter__cgroup *ctx)
+{
+	struct cgroup *cgroup = ctx->cgroup;
+	__u64 number = ctx->meta->seq_num;
+	__u32 *entered = watch_tree_entered();
+
+	if (!cgroup)
+		return 0;
+	if (entered && !number)
+		*entered = 0;
+	watch_tree_visit(cgroup);
 	return 0;
 }

@@ -10,7 +10,7 @@
 
 #define ERROR_EVERY_NS 1000000000ull
 
-_Static_assert(ERROR_TARGETS_FULL < ERROR_KINDS, "error_limits has no element for a kind");
+_Static_assert(ERROR_WATCHES_FULL < ERROR_KINDS, "error_limits has no element for a kind");
 
 /*
  * Reports an error of the current task. `error` is -errno or 0; `slot` and `rule` are NO_SLOT where

@@ -45,7 +45,13 @@ struct cgroup_root {
 	int hierarchy_id; /* 0: cgroup2, whose cgrp_dfl_root is set up first */
 };
 
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
 struct cgroup {
+	struct cgroup_subsys_state self;
 	struct kernfs_node *kn;
 	struct cgroup_root *root;
 	int level;
@@ -184,11 +190,17 @@ struct pt_regs {
 struct bpf_iter_meta {
 	struct seq_file *seq;
 	__u64 session_id; /* of one reading from its begin to its end */
+	__u64 seq_num;	  /* of the object, from 0 */
 };
 
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
+};
+
+struct bpf_iter__cgroup {
+	struct bpf_iter_meta *meta;
+	struct cgroup *cgroup; /* NULL after the last one */
 };
 
 struct bpf_iter__bpf_map_elem {
@@ -222,12 +234,15 @@ struct bpf_iter_task_vma {
  * bpf_perf_event_data begins with the registers of the user ABI (uapi asm/ptrace.h), so these
  * offsets are fixed: cs of struct pt_regs on x86-64, pstate of struct user_pt_regs on arm64. On x86
  * the verifier demands a read of eight bytes, although a kernel with FRED declares cs as 16 bits.
+ * Behind the registers stands sample_period, the time in ns that a tick of CPU_CLOCK counts for.
  */
 #if defined(__TARGET_ARCH_x86)
 #define TICK_MODE_OFFSET   136
+#define TICK_PERIOD_OFFSET 168
 #define tick_is_user(word) (((word)&3) == 3)
 #elif defined(__TARGET_ARCH_arm64)
 #define TICK_MODE_OFFSET   264
+#define TICK_PERIOD_OFFSET 272
 #define tick_is_user(word) (((word)&0xf) == 0)
 #else
 #error "unknown target architecture"

@@ -98,9 +98,9 @@ struct {
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SLOTS_DEFAULT);
+	__uint(max_entries, SLOTS_DEFAULT *WATCH_CGROUPS);
 	__type(key, __u64);
-	__type(value, __u32);
+	__type(value, struct watch_entry);
 } watches __weak SEC(".maps");
 
 /* Preallocated: the sampler inserts in interrupt context. */
@@ -210,12 +210,14 @@ static __always_inline struct totals *totals_get(void)
 	return bpf_map_lookup_elem(&totals, &zero);
 }
 
-#define TOTALS_COUNT(field)                            \
+#define TOTALS_ADD(field, number)                      \
 	do {                                           \
 		struct totals *totals_ = totals_get(); \
                                                        \
 		if (totals_)                           \
-			totals_->field++;              \
+			totals_->field += (number);    \
 	} while (0)
+
+#define TOTALS_COUNT(field) TOTALS_ADD(field, 1)
 
 #endif

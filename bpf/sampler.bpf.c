@@ -2,12 +2,13 @@
 /*
  * sampler.bpf.c: samples the task that a CPU_CLOCK event interrupts. The program runs in interrupt
  * context on every CPU, for every task, so the cheapest test comes first: when nothing is watched
- * it is one load, for a task of another cgroup one hash lookup that misses; only then does it read
- * more.
+ * it is one load, for a task of another cgroup one hash lookup that misses and one more load; only
+ * then does it read more. While a session runs it also counts whose time a tick is (neighbours.h).
  */
 #include <linux/errno.h>
 
 #include "bpf/event_ring.h"
+#include "bpf/neighbours.h"
 #include "bpf/process_marks.h"
 #include "bpf/scope.h"
 #include "bpf/stack.h"
@@ -43,17 +44,42 @@ struct {
 	__type(value, __u32);
 } sample_wake SEC(".maps");
 
+/* A watch that takes the sample of a tick. */
+struct taker {
+	__u32 slot, epoch;
+	__u32 seq;
+	__u32 capture; /* SAMPLE_CAPTURE, or 0 */
+};
+
+/*
+ * Those of one tick, the nearest first. In memory and not on the stack, where the verifier would
+ * check all code behind each choice of them.
+ */
+struct takers {
+	struct taker items[WATCHES_NESTED];
+	__u32 count;
+	__u32 capture; /* SAMPLE_CAPTURE when one of them captures */
+};
+
+_Static_assert((WATCHES_NESTED & (WATCHES_NESTED - 1)) == 0, "WATCHES_NESTED is a mask");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct takers);
+} tick_takers SEC(".maps");
+
 /* What the program has found about a tick before it takes the sample. */
 struct tick {
 	void *ctx;
 	const struct control *control;
-	const struct slot *slot;
-	struct slot_counters *counters;
+	struct takers *takers;
 	struct task_struct *task;
 	struct process_key key;
+	__u64 cgroup_id;
 	__u64 now_ns;
-	__u32 index; /* of slot */
-	__u32 state; /* of slot, read once: the consumer may write it meanwhile */
+	__u32 index; /* slot of the nearest watch */
 	struct target_match match;
 	__u32 flags;	       /* enum sample_flag */
 	struct target *target; /* NULL: the process has no entry yet */
@@ -82,7 +108,7 @@ static __always_inline bool skips_recorder_tick(const struct control *c, __u32 i
  */
 static __always_inline bool enter_target(const struct tick *t)
 {
-	struct target fresh = { .flags = t->state == SLOT_CAPTURE ? TARGET_WOKEN : 0,
+	struct target fresh = { .flags = READ_WORD(t->takers->capture) ? TARGET_WOKEN : 0,
 				.rule = NO_SLOT,
 				.generation = READ_WORD(t->control->generation) };
 	int r; /* not long: before 6.4 the upper half of a map operation's result is garbage */
@@ -114,20 +140,18 @@ static __always_inline bool needs_mappings(const struct tick *t)
 	if (t->flags & SAMPLE_KTHREAD)
 		return false;
 	if (!target)
-		return enter_target(t) && t->state == SLOT_CAPTURE;
-	if (t->state != SLOT_CAPTURE || target->flags & (TARGET_MAPPED | TARGET_WOKEN))
+		return enter_target(t) && READ_WORD(t->takers->capture);
+	if (!READ_WORD(t->takers->capture) || target->flags & (TARGET_MAPPED | TARGET_WOKEN))
 		return false;
 	target->flags |= TARGET_WOKEN;
 	return true;
 }
 
-static __always_inline void fill_sample(const struct tick *t, struct sample *s, __u32 seq)
+/* Sets all that does not depend on the watch that takes it. */
+static __always_inline void fill_sample(const struct tick *t, struct sample *s)
 {
 	s->time_ns = t->now_ns;
 	s->start_ns = t->key.start_ns;
-	s->slot = t->index;
-	s->epoch = READ_WORD(t->slot->epoch);
-	s->seq = seq;
 	s->cpu = bpf_get_smp_processor_id();
 	s->tgid = t->key.tgid;
 	s->tid = (__u32)bpf_get_current_pid_tgid();
@@ -138,6 +162,7 @@ static __always_inline void fill_sample(const struct tick *t, struct sample *s, 
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
 	s->rule = t->match.rule;
 	s->generation = t->match.generation;
+	s->cgroup_id = t->cgroup_id;
 }
 
 /*
@@ -167,15 +192,17 @@ static __always_inline __u64 choose_wake_flag(const struct control *c, __u32 cal
 }
 
 /* Counts a tick for which no frame could be read. */
-static __always_inline void count_lost_stack(const struct tick *t, const struct sample *s)
+static __always_inline void count_lost_stack(const struct sample *s, struct slot_counters *c)
 {
-	if (t->flags & SAMPLE_IN_USER)
-		t->counters->lost[DROP_STACK_USER]++;
+	bool in_user = s->flags & SAMPLE_IN_USER;
+
+	if (in_user)
+		c->lost[DROP_STACK_USER]++;
 	else
-		t->counters->lost[DROP_STACK_KERNEL]++;
+		c->lost[DROP_STACK_KERNEL]++;
 	if (!s->user_error && !s->kernel_error)
-		error_ring_put(t->flags & SAMPLE_IN_USER ? ERROR_USER_STACK : ERROR_KERNEL_STACK, 0,
-			       t->index, t->match.rule, 0);
+		error_ring_put(in_user ? ERROR_USER_STACK : ERROR_KERNEL_STACK, 0, s->slot, s->rule,
+			       0);
 }
 
 /*
@@ -234,17 +261,64 @@ static __always_inline void count_stop_reason(const struct tick *t, const struct
 		report_unmapped(t);
 }
 
+/* Puts the sample with its `bytes` bytes of frames into the ring for one watch. */
+static __always_inline void put_sample(const struct control *control, const struct taker *taker,
+				       struct stack_buffer *b, __u64 bytes)
+{
+	struct slot_counters *c = bpf_map_lookup_elem(&counters, &taker->slot);
+	long r;
+
+	if (!c)
+		return;
+	b->sample.slot = taker->slot;
+	b->sample.epoch = taker->epoch;
+	b->sample.seq = taker->seq;
+	b->sample.flags = (b->sample.flags & ~SAMPLE_CAPTURE) | taker->capture;
+	if (!bytes) {
+		count_lost_stack(&b->sample, c);
+		return;
+	}
+	r = bpf_ringbuf_output(&samples, &b->sample, sizeof(b->sample) + bytes,
+			       choose_wake_flag(control, READ_WORD(b->calls)));
+	if (r) {
+		c->lost[DROP_RING_FULL]++;
+		error_ring_put(ERROR_SAMPLES_FULL, r, taker->slot, b->sample.rule,
+			       sizeof(b->sample) + bytes);
+		return;
+	}
+	c->emitted++;
+}
+
+/*
+ * Puts the sample in stack_scratch, with its `bytes` bytes of frames, into the ring for each of the
+ * takers. A global function: the verifier checks it once, and not behind each way through the walk.
+ */
+__noinline int sampler_put(__u64 bytes)
+{
+	__u32 zero = 0;
+	const struct control *control = control_get();
+	struct takers *takers = bpf_map_lookup_elem(&tick_takers, &zero);
+	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+
+	if (!control || !takers || !b)
+		return 0;
+	bytes = bound_bytes((long)bytes, sizeof(b->frames));
+	for (__u32 i = 0; i < WATCHES_NESTED && i < READ_WORD(takers->count); i++)
+		put_sample(control, &takers->items[i], b, bytes);
+	return 0;
+}
+
 static __always_inline void take_sample(const struct tick *t)
 {
 	struct stack_owner owner = { .task = t->task, .key = &t->key, .unwind = t->unwind };
-	__u32 zero = 0, seq = (__u32)t->counters->attempted++, want = 0;
-	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	struct stack_buffer *b;
+	__u32 zero = 0, want = 0;
 	__u64 bytes;
-	long r;
 
+	b = bpf_map_lookup_elem(&stack_scratch, &zero);
 	if (!b)
 		return;
-	fill_sample(t, &b->sample, seq);
+	fill_sample(t, &b->sample);
 	/*
 	 * Kept in memory: with a local variable the verifier would check all code behind it twice.
 	 */
@@ -263,19 +337,7 @@ static __always_inline void take_sample(const struct tick *t)
 	if (b->sample.user_error)
 		error_ring_put(ERROR_USER_STACK, b->sample.user_error, t->index, t->match.rule,
 			       USER_ID_BYTES);
-	if (!bytes) {
-		count_lost_stack(t, &b->sample);
-		return;
-	}
-	r = bpf_ringbuf_output(&samples, &b->sample, sizeof(b->sample) + bytes,
-			       choose_wake_flag(t->control, READ_WORD(b->calls)));
-	if (r) {
-		t->counters->lost[DROP_RING_FULL]++;
-		error_ring_put(ERROR_SAMPLES_FULL, r, t->index, t->match.rule,
-			       sizeof(b->sample) + bytes);
-		return;
-	}
-	t->counters->emitted++;
+	sampler_put(bytes);
 }
 
 /*
@@ -303,8 +365,6 @@ static __always_inline __u32 find_sample_flags(const struct tick *t, const struc
 
 	if (tick_is_user(*(volatile __u64 *)((char *)t->ctx + TICK_MODE_OFFSET)))
 		flags |= SAMPLE_IN_USER;
-	if (t->state == SLOT_CAPTURE)
-		flags |= SAMPLE_CAPTURE;
 	if (!has_user_memory(t->task))
 		flags |= SAMPLE_KTHREAD;
 	else if (!target || !(target->flags & TARGET_MAPPED) ||
@@ -314,18 +374,84 @@ static __always_inline __u32 find_sample_flags(const struct tick *t, const struc
 }
 
 /* Returns true when the slot's ticks are not of such a process. */
-static __always_inline bool excludes_task(const struct tick *t)
+static __always_inline bool excludes_task(const struct slot *slot, __u32 matched, __u32 kthread)
 {
-	__u32 flags = READ_WORD(t->slot->flags);
+	__u32 flags = READ_WORD(slot->flags);
 
-	return (flags & SLOT_BY_PROCESS && !t->match.matched) ||
-	       (flags & SLOT_NO_KTHREADS && t->task->flags & PF_KTHREAD);
+	return (flags & SLOT_BY_PROCESS && !matched) || (flags & SLOT_NO_KTHREADS && kthread);
 }
 
-/* Takes a tick of a watched cgroup whose slot is not idle. */
+/* Adds the watch of slot `index`, which wants this tick, to the takers; counts its attempt. */
+static __always_inline void add_taker(struct takers *takers, const struct slot *slot, __u32 index,
+				      __u32 state)
+{
+	struct slot_counters *c = bpf_map_lookup_elem(&counters, &index);
+	__u32 n = READ_WORD(takers->count);
+	struct taker *taker = &takers->items[n & (WATCHES_NESTED - 1)];
+
+	if (!c)
+		return;
+	taker->slot = index;
+	taker->epoch = READ_WORD(slot->epoch);
+	taker->seq = (__u32)c->attempted++;
+	taker->capture = state == SLOT_CAPTURE ? SAMPLE_CAPTURE : 0;
+	takers->capture |= taker->capture;
+	takers->count = n + 1;
+}
+
+/*
+ * Finds the watches that take this tick: that of slot `index`, and those around it. Returns how
+ * many. A global function, as sampler_put.
+ */
+__noinline int sampler_choose(__u32 index, __u32 matched, __u32 kthread)
+{
+	__u32 zero = 0;
+	const struct control *control = control_get();
+	struct takers *takers = bpf_map_lookup_elem(&tick_takers, &zero);
+	bool met = false;
+
+	if (!control || !takers)
+		return 0;
+	takers->count = takers->capture = 0;
+	for (__u32 i = 0; i < WATCHES_NESTED; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+		__u32 state;
+
+		if (!slot)
+			break;
+		/* Read once: the consumer may write it meanwhile. */
+		state = READ_WORD(slot->state);
+		if ((state == SLOT_RECORDER || state == SLOT_CAPTURE) &&
+		    !excludes_task(slot, matched, kthread)) {
+			met = true;
+			if (state == SLOT_CAPTURE || !skips_recorder_tick(control, index))
+				add_taker(takers, slot, index, state);
+		}
+		if (!watch_lookup_outer(slot, &index))
+			break;
+	}
+	if (met)
+		TOTALS_COUNT(ticks_watched);
+	return (int)READ_WORD(takers->count);
+}
+
+/* Counts the attempts as lost: the consumer is dead. */
+static __always_inline void lose_stale(const struct tick *t)
+{
+	TOTALS_COUNT(stale_ticks);
+	for (__u32 i = 0; i < WATCHES_NESTED && i < READ_WORD(t->takers->count); i++) {
+		struct slot_counters *c = bpf_map_lookup_elem(&counters, &t->takers->items[i].slot);
+
+		if (c)
+			c->lost[DROP_STALE]++;
+	}
+}
+
+/* Takes a tick of a watched cgroup. */
 static __always_inline void handle_watched_tick(struct tick *t)
 {
 	struct target *target;
+	__u32 zero = 0;
 
 	t->task = bpf_get_current_task_btf();
 	/* Skip the idle task: it is in the root cgroup, which is watched on hybrid hosts. */
@@ -334,19 +460,14 @@ static __always_inline void handle_watched_tick(struct tick *t)
 	task_keys_process(t->task, &t->key);
 	target = bpf_map_lookup_elem(&targets, &t->key);
 	target_match_find(t->task, target, t->control, &t->match);
-	if (excludes_task(t))
+	t->takers = bpf_map_lookup_elem(&tick_takers, &zero);
+	if (!t->takers)
 		return;
-	TOTALS_COUNT(ticks_watched);
-	if (t->state == SLOT_RECORDER && skips_recorder_tick(t->control, t->index))
-		return;
-	t->counters = bpf_map_lookup_elem(&counters, &t->index);
-	if (!t->counters)
+	if (!sampler_choose(t->index, t->match.matched, t->task->flags & PF_KTHREAD))
 		return;
 	t->now_ns = bpf_ktime_get_ns();
 	if (watch_lookup_is_stale(t->control, t->now_ns)) {
-		TOTALS_COUNT(stale_ticks);
-		t->counters->attempted++;
-		t->counters->lost[DROP_STALE]++;
+		lose_stale(t);
 		return;
 	}
 	t->unwind = target ? READ_WORD(target->unwind) : 0;
@@ -359,12 +480,17 @@ SEC("perf_event")
 int sampler(struct bpf_perf_event_data *ctx)
 {
 	struct tick t = { .ctx = ctx };
+	bool watched;
 
 	t.control = control_get();
 	if (!t.control || !READ_WORD(t.control->armed))
 		return 0;
-	t.slot = watch_lookup(bpf_get_current_cgroup_id(), &t.index, &t.state);
-	if (!t.slot)
+	t.cgroup_id = bpf_get_current_cgroup_id();
+	watched = watch_lookup(t.cgroup_id, &t.index);
+	if (READ_WORD(t.control->sessions))
+		neighbours_count(t.control, t.cgroup_id, watched ? t.index : NO_SLOT,
+				 *(volatile __u64 *)((char *)ctx + TICK_PERIOD_OFFSET));
+	if (!watched)
 		return 0;
 	handle_watched_tick(&t);
 	return 0;

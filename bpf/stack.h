@@ -135,6 +135,8 @@ static long walk_frame(__u32 i, struct stack_tables *tables)
 
 	if (i > 0 && b->walk.frame.exact)
 		pc |= SAMPLE_INTERRUPTED;
+	if (i > 0 && b->walk.by_pointer)
+		pc |= SAMPLE_FOLLOWED;
 	if (at > KERNEL_STACK_BYTES + USER_RAW_BYTES)
 		return 1;
 	if (!unwind_walk_advance(&b->walk, tables->ranges, tables->process, tables->cache)) {

@@ -33,6 +33,25 @@ static __always_inline bool excludes_task(const struct slot *slot, struct task_s
 	return !match.matched;
 }
 
+/* Counts one switch of `task` for one watch. */
+static __always_inline void count_for(const struct slot *slot, __u32 index,
+				      struct task_struct *task, const struct control *c,
+				      bool voluntary)
+{
+	__u32 state = READ_WORD(slot->state);
+	struct slot_switches *counts;
+
+	if ((state != SLOT_RECORDER && state != SLOT_CAPTURE) || excludes_task(slot, task, c))
+		return;
+	counts = bpf_map_lookup_elem(&switches, &index);
+	if (!counts)
+		return;
+	if (voluntary)
+		counts->voluntary++;
+	else
+		counts->involuntary++;
+}
+
 /*
  * Counts as the scheduler does (__schedule in kernel/sched/core.c, nvcsw and nivcsw): a task that
  * is preempted was runnable, whatever state it had set already. `state` is the copy that the kernel
@@ -43,26 +62,24 @@ int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task
 	     unsigned int state)
 {
 	const struct control *control = control_get();
-	struct slot_switches *counts;
-	const struct slot *slot;
-	__u32 index, awake;
+	__u32 index;
 
 	if (!control || !READ_WORD(control->armed))
 		return 0;
 	/* Skip the idle task: it is in the root cgroup, which is watched on hybrid hosts. */
 	if (!prev->pid)
 		return 0;
-	slot = watch_lookup(task_keys_cgroup(prev), &index, &awake);
-	if (!slot || !scope_allows_task(prev) || watch_lookup_is_stale(control, bpf_ktime_get_ns()))
+	if (!watch_lookup(task_keys_cgroup(prev), &index) || !scope_allows_task(prev) ||
+	    watch_lookup_is_stale(control, bpf_ktime_get_ns()))
 		return 0;
-	if (excludes_task(slot, prev, control))
-		return 0;
-	counts = bpf_map_lookup_elem(&switches, &index);
-	if (!counts)
-		return 0;
-	if (state && !preempt)
-		counts->voluntary++;
-	else
-		counts->involuntary++;
+	for (int i = 0; i < WATCHES_NESTED; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+
+		if (!slot)
+			break;
+		count_for(slot, index, prev, control, state && !preempt);
+		if (!watch_lookup_outer(slot, &index))
+			break;
+	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_lookup.h: finds the watch of a cgroup, and tells whether the consumer is alive. */
+/* watch_lookup.h: finds the watches of a cgroup, and tells whether the consumer is alive. */
 #ifndef TROCAR_BPF_WATCH_LOOKUP_H
 #define TROCAR_BPF_WATCH_LOOKUP_H
 
@@ -8,26 +8,27 @@
 #include "bpf/maps.h"
 
 /*
- * Returns the slot of the watch on `cgroup`; NULL when there is none or it is idle. Reads its state
- * once: the consumer may write it meanwhile. Sets the outputs in any case, because the verifier
- * demands it.
+ * Finds the slot of the nearest watch at or above `cgroup`. Returns false when there is none. Sets
+ * the output in any case, because the verifier demands it.
  */
-static __always_inline const struct slot *watch_lookup(__u64 cgroup, __u32 *ret_index,
-						       __u32 *ret_state)
+static __always_inline bool watch_lookup(__u64 cgroup, __u32 *ret_index)
 {
-	const __u32 *index = bpf_map_lookup_elem(&watches, &cgroup);
-	const struct slot *slot;
+	const struct watch_entry *entry = bpf_map_lookup_elem(&watches, &cgroup);
 
 	*ret_index = 0;
-	*ret_state = SLOT_IDLE;
-	if (!index)
-		return NULL;
-	*ret_index = READ_WORD(*index);
-	slot = bpf_map_lookup_elem(&slots, ret_index);
-	if (!slot)
-		return NULL;
-	*ret_state = READ_WORD(slot->state);
-	return *ret_state == SLOT_RECORDER || *ret_state == SLOT_CAPTURE ? slot : NULL;
+	if (!entry)
+		return false;
+	*ret_index = READ_WORD(entry->slot);
+	return true;
+}
+
+/* Sets *index to the slot of the next watch around that of `slot`. False when there is none. */
+static __always_inline bool watch_lookup_outer(const struct slot *slot, __u32 *index)
+{
+	__u32 outer = READ_WORD(slot->outer);
+
+	*index = outer - 1;
+	return outer;
 }
 
 /*

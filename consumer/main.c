@@ -98,6 +98,9 @@ static int open_all(struct agent *a)
 	r = say_step("cgroup2", cgroups_open(a->host.cgroup2, &a->cgroups));
 	if (r < 0)
 		return r;
+	r = say_step("v1 cgroups", facts_reader_open(&a->facts, &a->cgroups));
+	if (r < 0)
+		return r;
 	r = say_step(a->options.broker, broker_client_new(options_broker(&a->options),
 							  BROKER_CLIENT_WAIT_MS, &a->link));
 	if (r == 0)
@@ -202,6 +205,7 @@ static void release_all(struct agent *a)
 	recorder_done(&a->recorder);
 	symbols_free(a->symbols);
 	ruleset_unref(a->active.set);
+	facts_reader_done(&a->facts);
 	cgroups_done(&a->cgroups);
 	pinned_maps_done(&a->pins);
 	broker_client_free(a->link);

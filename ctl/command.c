@@ -96,7 +96,7 @@ static const struct command {
 	  1,
 	  OPTIONS_HELP | OPTIONS_SELECT | OPTION_BIT(OPTION_OFFSETS) | OPTION_BIT(OPTION_TOP),
 	  text_report_call,
-	  "each session as text: what stalled, pressure, functions, processes, account" },
+	  "each session as text: cause, facts, pressure, functions, processes, account" },
 	{ { "folded" },
 	  "[FILE]",
 	  0,

@@ -37,7 +37,7 @@ static const struct {
 	{ "slots", offsetof(struct options, watches), 1 },
 	{ "counters", offsetof(struct options, watches), 1 },
 	{ "switches", offsetof(struct options, watches), 1 },
-	{ "watches", offsetof(struct options, watches), 1 },
+	{ "watches", offsetof(struct options, watches), WATCH_CGROUPS },
 	{ "targets", offsetof(struct options, targets), 1 },
 	{ "rules_a", offsetof(struct options, rules), 1 },
 	{ "rules_b", offsetof(struct options, rules), 1 },
@@ -149,6 +149,7 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 	if (r < 0)
 		return r;
 	skeleton->rodata->scoped = o->scope.count > 0;
+	skeleton->rodata->watch_room = (uint32_t)o->watches * (WATCH_CGROUPS - 1);
 	r = trocar__load(skeleton);
 	if (r < 0)
 		return r;
@@ -169,7 +170,7 @@ struct attachment {
 	struct bpf_link **link;
 };
 
-#define LINKS (7 + 6)
+#define LINKS (7 + 7)
 
 /*
  * Gives pins that have two bodies the one that this kernel can load: `vmas` vmas_open instead of
@@ -215,17 +216,22 @@ static size_t list_attachments(const struct kernelset *set, struct attachment li
 
 /*
  * Attaches a program by its section. An iterator over the elements of a map also needs the map:
- * `control`, which has one element.
+ * `control`, which has one element. One over cgroups needs the order, and takes the whole
+ * hierarchy.
  */
 static struct bpf_link *attach_program(const struct kernelset *set,
 				       const struct bpf_program *program)
 {
 	union bpf_iter_link_info info = { .map.map_fd = (uint32_t)bpf_map__fd(
 						  set->skeleton->maps.control) };
+	union bpf_iter_link_info tree = { .cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE };
 	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
 		    .link_info_len = sizeof(info));
 
 	if (program == set->skeleton->progs.vmas_pid || program == set->skeleton->progs.ranges_pid)
+		return bpf_program__attach_iter(program, &options);
+	options.link_info = &tree;
+	if (program == set->skeleton->progs.watch_tree)
 		return bpf_program__attach_iter(program, &options);
 	return bpf_program__attach(program);
 }

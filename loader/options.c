@@ -32,9 +32,11 @@ static const struct option_row rows[] = {
 	OPTION_ROW(POWER, FOR_LOAD, errors_kib, "errors-ring-kib", .value = "N", .min = 4,
 		   .max = 65536, .preset = "64",
 		   .help = "ring of kernel-side errors; costs its size"),
-	OPTION_ROW(NUMBER, FOR_LOAD, watches, "watches", .value = "N", .min = 1, .max = 65536,
-		   .preset = "1024",
-		   .help = "cgroups watched at once; each costs 120 bytes and 96 per possible CPU"),
+	OPTION_ROW(
+		NUMBER, FOR_LOAD, watches, "watches", .value = "N", .min = 1, .max = 65536,
+		.preset = "1024",
+		.help = "cgroups watched at once, and as many below them; each costs 200 bytes and 96 "
+			"per possible CPU"),
 	OPTION_ROW(NUMBER, FOR_LOAD, targets, "targets", .value = "N", .min = 256, .max = 1048576,
 		   .preset = "16384", .help = "processes known at once; each costs 104 bytes"),
 	OPTION_ROW(NUMBER, FOR_LOAD, rules, "rules", .value = "N", .min = 16, .max = 1048576,

@@ -17,8 +17,10 @@
 #include "consumer/telemetry/agent_events.h"
 #include "consumer/telemetry/kernel_errors.h"
 #include "consumer/watch/binding.h"
+#include "consumer/watch/watch_tree.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
+#include "shared/tools/memory.h"
 
 /*
  * The BPF programs go idle when no consumer has drained for this long: three drains may be late or
@@ -35,7 +37,8 @@
 /* No rule asks for more than 30 s before a trigger. */
 #define RECORDER_KEEP_NS (31 * NSEC_PER_SEC)
 
-#define FORGET_EVERY_NS (10 * NSEC_PER_SEC)
+/* Modules are looked through for unused ones at most so often. */
+#define FORGET_EVERY_NS (2 * NSEC_PER_SEC)
 
 /*
  * Returns whether the maps are still this consumer's. Two consumers on one set of maps would each
@@ -74,7 +77,17 @@ static void forget_modules(struct agent *a, uint64_t now_ns)
 static bool has_rest(const struct agent *a)
 {
 	return a->pins.samples.cut || a->pins.events.cut || a->pins.errors.cut ||
-	       a->discovery.matches.first || process_unwind_has_rest(&a->unwind);
+	       a->discovery.matches.first || process_scan_runs(&a->discovery) ||
+	       process_unwind_has_rest(&a->unwind);
+}
+
+static void continue_scan(struct agent *a)
+{
+	int r = process_scan_step(&a->discovery);
+
+	if (r < 0)
+		log_warning("scan of the processes: %s, continuing with events alone",
+			    strerror(-r));
 }
 
 void agent_drain(struct agent *a)
@@ -93,12 +106,14 @@ void agent_drain(struct agent *a)
 	drain_samples(&a->drain);
 	process_events_drain(&a->discovery);
 	match_queue_step(&a->discovery);
+	continue_scan(a);
 	kernel_errors_drain(&a->kernel_errors);
 	if (sessions_end_due(&a->sessions, now_ns) && !a->pins.samples.cut)
 		drain_samples(&a->drain);
 	/* Samples that still wait in the ring are no loss yet. */
 	triggers_step(&a->triggers, a->pins.samples.cut ? now_ns - SETTLE_MORE_NS : now_ns);
 	watches_note_counters(&a->watches);
+	watch_facts_step(&a->watches, now_ns);
 	pressure_follow_drained(&a->pressure, now_ns);
 	losses_check(&a->losses);
 	health_check(&a->health, now_ns);
@@ -113,15 +128,14 @@ void agent_drain(struct agent *a)
 static void on_scan_due(void *context)
 {
 	struct agent *a = context;
-	int r;
 
 	if (a->ousted)
 		return;
 	sampler_look(&a->sampler);
-	r = process_scan_run(&a->discovery);
-	if (r < 0)
-		log_warning("scan of the processes: %s, continuing with events alone",
-			    strerror(-r));
+	process_scan_ask(&a->discovery);
+	continue_scan(a);
+	if (!a->watches.count)
+		memory_give_back();
 }
 
 static void on_drain_due(void *context)
@@ -173,7 +187,6 @@ static void on_rules_file(void *context, uint32_t events)
 static int take_over(struct agent *a, struct agent_gap *gap)
 {
 	struct control *c = a->pins.control;
-	uint64_t cgroup;
 	int r;
 
 	if (c->armed && c->heartbeat_ns)
@@ -187,10 +200,11 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 		__atomic_store_n(&slot->state, SLOT_IDLE, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&c->armed, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->sessions, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->events_on, 0, __ATOMIC_RELEASE);
-	while (bpf_map_get_next_key(a->pins.watches_fd, NULL, &cgroup) == 0)
-		if (bpf_map_delete_elem(a->pins.watches_fd, &cgroup) < 0)
-			return -errno;
+	r = watch_tree_clear(&a->pins);
+	if (r < 0)
+		return r;
 	for (struct process_key key; bpf_map_get_next_key(a->pins.targets_fd, NULL, &key) == 0;)
 		if (bpf_map_delete_elem(a->pins.targets_fd, &key) < 0)
 			return -errno;
@@ -263,6 +277,9 @@ static int add_sources(struct agent *a)
 	r = bindings_listen(&a->watches, a->loop);
 	if (r < 0)
 		return r;
+	r = watch_tree_listen(&a->watches, a->loop);
+	if (r < 0)
+		return r;
 	r = cooldowns_listen(&a->triggers.cooldowns, a->loop);
 	if (r < 0)
 		return r;
@@ -330,6 +347,7 @@ int agent_run(struct agent *a)
 		return r;
 	log_info("ready: %zu rules, %u watches", a->active.set->rules->count, a->watches.count);
 	on_notify(a, 0);
+	memory_give_back(); /* what only the start needs */
 	r = loop_run(a->loop);
 	return a->ousted ? -EBUSY : r;
 }
@@ -364,6 +382,7 @@ static void let_go(struct agent *a)
 
 void agent_stop(struct agent *a)
 {
+	process_scan_stop(&a->discovery);
 	if (!a->ousted)
 		let_go(a);
 	report_thread_stop(a->reporter, 5000);

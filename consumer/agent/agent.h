@@ -11,6 +11,7 @@
 #include "consumer/control/control.h"
 #include "consumer/discovery/cgroups_unseen.h"
 #include "consumer/discovery/discovery.h"
+#include "consumer/facts/facts_reader.h"
 #include "consumer/io/loop.h"
 #include "consumer/io/schedule.h"
 #include "consumer/io/service_notify.h"
@@ -44,6 +45,7 @@
 #include "consumer/watch/scope.h"
 #include "consumer/watch/trigger.h"
 #include "consumer/watch/watch.h"
+#include "consumer/watch/watch_facts.h"
 #include "policy/policy.h"
 #include "shared/tools/macro.h"
 
@@ -61,6 +63,7 @@ struct agent {
 	struct report_thread *reporter;
 	struct control_server *control;
 	struct cgroups cgroups;
+	struct facts_reader facts;
 	struct cgroups_unseen unseen;
 	struct active_rules active;
 	struct event_log log;

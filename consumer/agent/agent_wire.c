@@ -48,6 +48,9 @@ static void wire_sessions(struct agent *a)
 	};
 
 	sessions_init(&a->sessions, &host, &a->sampler, &a->active);
+	a->sessions.facts = &a->facts;
+	a->facts.of_root = watch_facts_of_root;
+	a->facts.context = &a->watches;
 	a->triggers = (struct triggers){
 		.log = &a->log,
 		.schedule = &a->schedule,
@@ -71,6 +74,7 @@ static void wire_watches(struct agent *a)
 		.shares = &a->shares,
 		.sessions = &a->sessions,
 		.processes = &a->processes,
+		.facts = &a->facts,
 		.calls = &watch_calls,
 		.context = a,
 	};
@@ -127,7 +131,19 @@ static bool give_session(void *context, const struct stack_sample *sample, const
 	return s && session_sample(s, sample, p);
 }
 
-static const struct drain_calls drain_calls = { .slot = slot_of, .session = give_session };
+/* Looks up the path of the cgroup while it is there, for the lines of a session. */
+static void meet_below(void *context, uint64_t cgroup_id, uint32_t tgid)
+{
+	struct agent *a = context;
+
+	cgroups_path(&a->cgroups, cgroup_id, tgid);
+}
+
+static const struct drain_calls drain_calls = {
+	.slot = slot_of,
+	.session = give_session,
+	.below = meet_below,
+};
 
 static void wire_processes(struct agent *a)
 {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -97,10 +98,16 @@ void cgroups_learn(struct cgroups *c, uint64_t id, const char *path)
 	old = idmap_remove(&c->known, id);
 	if (idmap_put(&c->known, id, fresh) == -ENOSPC) {
 		forget_all(c);
+		c->emptied++;
 		if (idmap_put(&c->known, id, fresh) < 0)
 			return;
 	}
 	TAKE_PTR(fresh);
+}
+
+bool cgroups_knows(const struct cgroups *c, uint64_t id)
+{
+	return idmap_get(&c->known, id) != NULL;
 }
 
 void cgroups_forget(struct cgroups *c, uint64_t id)
@@ -202,24 +209,37 @@ int cgroups_occupied(struct cgroups *c, const char *path)
 	return r > 0 ? 1 : r;
 }
 
-/* A walk in progress: whom it calls, and what it left out of users' directories. */
-struct walker {
+int cgroups_populated(struct cgroups *c, const char *path)
+{
+	char text[256];
+	int r;
+
+	r = cgroups_read(c, path, "cgroup.events", text, sizeof(text));
+	if (cgroupfs_vanished(r))
+		return 0;
+	if (r < 0)
+		return r;
+	return strstr(text, "populated 0\n") ? 0 : 1;
+}
+
+struct cgroups_walk {
 	struct cgroups *cgroups;
+	struct cgroupfs_walk *walk;
 	int (*found)(void *context, const char *path, uint64_t id);
 	void *context;
-	struct cgroupfs_left left;
+	struct cgroupfs_left left; /* what it left out of users' directories */
 };
 
 static int tell_cgroup(void *context, const char *path, uint64_t id)
 {
-	const struct walker *w = context;
+	const struct cgroups_walk *w = context;
 
 	return w->found(w->context, path, id);
 }
 
 static int enter_cgroup(void *context, const char *path, const struct stat *st, bool *ret_enters)
 {
-	struct walker *w = context;
+	struct cgroups_walk *w = context;
 
 	*ret_enters = !cgroup_lookup_is_foreign(st);
 	return *ret_enters
@@ -227,25 +247,75 @@ static int enter_cgroup(void *context, const char *path, const struct stat *st, 
 		       : cgroup_lookup_walk(w->cgroups, path, st, w->found, w->context, &w->left);
 }
 
+int cgroups_walk_new(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
+		     void *context, struct cgroups_walk **ret_walk)
+{
+	struct cgroups_walk *w = calloc(1, sizeof(*w));
+	struct cgroupfs_visitor visitor = { .found = tell_cgroup,
+					    .enters = enter_cgroup,
+					    .context = w };
+
+	if (!w)
+		return -ENOMEM;
+	*w = (struct cgroups_walk){ .cgroups = c, .found = found, .context = context };
+	c->walk_error = cgroupfs_walk_new(AT_FDCWD, c->mount, CGROUPS_MAX, visitor, &w->walk);
+	if (c->walk_error) {
+		free(w);
+		return c->walk_error;
+	}
+	*ret_walk = w;
+	return 0;
+}
+
+void cgroups_walk_free(struct cgroups_walk *w)
+{
+	if (!w)
+		return;
+	cgroupfs_walk_free(w->walk);
+	free(w);
+}
+
+/* Keeps what a walk that has come to its end could not see. */
+static void note_left(struct cgroups *c, const struct cgroups_walk *w)
+{
+	struct cgroupfs_left left = cgroupfs_walk_left(w->walk);
+
+	if (w->left.unread.count) {
+		cgroupfs_unread_add(&left.unread, w->left.unread.example, w->left.unread.error);
+		left.unread.count += w->left.unread.count - 1;
+	}
+	left.cut |= w->left.cut;
+	c->left = left;
+}
+
+int cgroups_walk_step(struct cgroups_walk *w, uint64_t until_ns)
+{
+	struct cgroups *c = w->cgroups;
+
+	while (!c->walk_error && cgroupfs_walk_more(w->walk)) {
+		c->walk_error = cgroupfs_walk_step(w->walk);
+		if (clock_mono_ns() >= until_ns)
+			break;
+	}
+	if (c->walk_error)
+		return c->walk_error;
+	if (cgroupfs_walk_more(w->walk))
+		return 1;
+	note_left(c, w);
+	return 0;
+}
+
 int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
 		 void *context)
 {
-	struct cgroupfs_left left = {};
-	struct walker w = { .cgroups = c, .found = found, .context = context };
-	struct cgroupfs_visitor visitor = { .found = tell_cgroup,
-					    .enters = enter_cgroup,
-					    .context = &w };
+	struct cgroups_walk *w;
+	int r = cgroups_walk_new(c, found, context, &w);
 
-	c->walk_error = cgroupfs_walk(AT_FDCWD, c->mount, CGROUPS_MAX, visitor, &left);
-	if (c->walk_error)
-		return c->walk_error;
-	if (w.left.unread.count) {
-		cgroupfs_unread_add(&left.unread, w.left.unread.example, w.left.unread.error);
-		left.unread.count += w.left.unread.count - 1;
-	}
-	left.cut |= w.left.cut;
-	c->left = left;
-	return 0;
+	if (r)
+		return r;
+	r = cgroups_walk_step(w, UINT64_MAX);
+	cgroups_walk_free(w);
+	return r;
 }
 
 int cgroups_of_pid(uint32_t pid, char *path, size_t space)

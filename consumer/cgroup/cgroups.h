@@ -23,6 +23,7 @@ struct cgroups {
 	int mount_fd;	   /* O_PATH directory */
 	uint64_t root_id;
 	struct idmap known;	     /* id -> struct cgroup *, owned */
+	uint64_t emptied;	     /* how often `known` was full and was emptied */
 	uint64_t walked_ns;	     /* when the hierarchy was last walked, to limit walks */
 	struct lookup_pool *lookups; /* owned; NULL: the main thread looks itself */
 	struct lookup_call *late;    /* walks of users' directories that came late */
@@ -51,6 +52,9 @@ const char *cgroups_container(struct cgroups *c, uint64_t id, struct container *
 
 /* Caches the path that an event reported. */
 void cgroups_learn(struct cgroups *c, uint64_t id, const char *path);
+
+/* Whether the path of the cgroup is in the cache. */
+bool cgroups_knows(const struct cgroups *c, uint64_t id);
 
 /* Drops the cgroup from the cache: it was removed. */
 void cgroups_forget(struct cgroups *c, uint64_t id);
@@ -93,12 +97,32 @@ bool cgroups_owner(struct cgroups *c, uint64_t id, uint32_t pid_hint,
 int cgroups_occupied(struct cgroups *c, const char *path);
 
 /*
+ * The same for this cgroup and all below it, as its cgroup.events says: the kernel reports that a
+ * cgroup is empty when all of these are.
+ */
+int cgroups_populated(struct cgroups *c, const char *path);
+
+/*
  * Walks the hierarchy as cgroupfs_walk does, with users' directories on the threads of
  * lookup_pool.h, and keeps what was left out for cgroups_unseen.h. 0, what `found` returned, or
  * -errno of the root.
  */
 int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
 		 void *context);
+
+/* The same in parts. */
+struct cgroups_walk;
+
+/* Begins a walk; 0, what `found` returned for the root, or -errno of the root. */
+int cgroups_walk_new(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
+		     void *context, struct cgroups_walk **ret_walk);
+void cgroups_walk_free(struct cgroups_walk *w);
+
+/*
+ * Goes on until `until_ns` (clock_mono_ns). 1: there is more; 0: the walk has come to its end;
+ * otherwise as cgroups_walk.
+ */
+int cgroups_walk_step(struct cgroups_walk *w, uint64_t until_ns);
 
 /* Call after the walk of a process scan: frees the late walks, whose results were all used. */
 void cgroup_lookup_walked(struct cgroups *c);

@@ -222,8 +222,11 @@ static void welcome_connection(struct control_server *server, int fd)
 	(*place)->server = server;
 	server->stats.clients++;
 	server->stats.accepted++;
-	if (loop_add(server->loop, fd, EPOLLIN, on_client, *place, &(*place)->source) < 0)
+	if (loop_add(server->loop, fd, EPOLLIN, on_client, *place, &(*place)->source) < 0) {
 		close_client(*place);
+		return;
+	}
+	on_client(*place, EPOLLIN); /* its request is there by now: answered a turn earlier */
 }
 
 static void on_listener(void *context, uint32_t events)

@@ -127,6 +127,7 @@ void cgroups_unseen_write(const struct cgroups_unseen *all, struct jsonw *w)
 
 	jsonw_object(w, "cgroups");
 	jsonw_u64(w, "known", c->known.count);
+	jsonw_u64(w, "emptied", c->emptied);
 	write_unread(w, "unreadable", &directories);
 	write_unread(w, "unknown", &occupancy);
 	jsonw_bool(w, "cut", c->left.cut);

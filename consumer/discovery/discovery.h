@@ -11,6 +11,7 @@
 
 #include "consumer/discovery/cgroups_unseen.h"
 #include "consumer/discovery/match_queue.h"
+#include "consumer/discovery/process_scan.h"
 #include "consumer/io/schedule.h"
 #include "consumer/kernel/counts.h"
 #include "consumer/kernel/pinned_maps.h"
@@ -43,9 +44,9 @@ struct discovery {
 	struct schedule *schedule;
 	struct shares *shares;
 	struct scope *scope;
-	const char *rules_path;	    /* of the rules file */
-	uint64_t scan_number;	    /* of the last scan */
-	struct match_queue matches; /* owned */
+	const char *rules_path;	  /* of the rules file */
+	struct process_scan scan; /* owned, as the next */
+	struct match_queue matches;
 };
 
 #endif

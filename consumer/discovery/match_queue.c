@@ -2,6 +2,7 @@
 #include "consumer/discovery/match_queue.h"
 
 #include "consumer/discovery/discovery.h"
+#include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
 
 static void write_match(struct discovery *d, struct process *p, const char *found)
@@ -68,15 +69,6 @@ static void remove_process(struct match_queue *q, struct process *p)
 	q->count--;
 }
 
-/* Writes the line and counts the time. */
-static void spend_on(struct discovery *d, struct process *p)
-{
-	uint64_t began_ns = clock_mono_ns();
-
-	write_queued(d, p);
-	d->matches.spent_ns += clock_mono_ns() - began_ns;
-}
-
 void match_queue_add(struct discovery *d, struct process *p, const char *found)
 {
 	struct match_queue *q = &d->matches;
@@ -84,8 +76,8 @@ void match_queue_add(struct discovery *d, struct process *p, const char *found)
 	p->match.found = found;
 	if (p->match.queued)
 		return;
-	if (!q->first && q->spent_ns < MATCH_QUEUE_TURN_NS) {
-		spend_on(d, p);
+	if (!q->first && !turn_is_over()) {
+		write_queued(d, p);
 		return;
 	}
 	append_process(q, p);
@@ -104,11 +96,13 @@ void match_queue_leave(struct discovery *d, struct process *p)
 void match_queue_step(struct discovery *d)
 {
 	struct match_queue *q = &d->matches;
+	uint64_t until_ns = turn_until_ns();
 	struct process *p;
 
-	q->spent_ns = 0;
-	while ((p = q->first) && q->spent_ns < MATCH_QUEUE_TURN_NS) {
+	while ((p = q->first)) {
 		remove_process(q, p);
-		spend_on(d, p);
+		write_queued(d, p);
+		if (clock_mono_ns() >= until_ns)
+			return;
 	}
 }

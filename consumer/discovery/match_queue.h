@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * match_queue.h: writes process.match, for which it reads the process's mappings. A turn of the
- * main loop spends at most MATCH_QUEUE_TURN_NS on that; matched processes beyond it wait in a queue
- * for the next turns. Main thread only.
+ * main loop spends no more than its time on that (turn.h); matched processes beyond it wait in a
+ * queue for the next turns. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_DISCOVERY_MATCH_QUEUE_H
 #define TROCAR_CONSUMER_DISCOVERY_MATCH_QUEUE_H
@@ -10,17 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/tools/macro.h"
-
 struct discovery;
 struct process;
-
-#define MATCH_QUEUE_TURN_NS (8 * NSEC_PER_MSEC)
 
 struct match_queue {
 	struct process *first, *last;
 	size_t count;
-	uint64_t spent_ns; /* on reading since the last step */
 };
 
 /*
@@ -35,7 +30,10 @@ void match_queue_add(struct discovery *d, struct process *p, const char *found);
  */
 void match_queue_leave(struct discovery *d, struct process *p);
 
-/* Writes the lines of those that wait, for MATCH_QUEUE_TURN_NS. Call in each turn that drains. */
+/*
+ * Writes the lines of those that wait, of one at least, until the turn is over. Call in each turn
+ * that drains.
+ */
 void match_queue_step(struct discovery *d);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "consumer/discovery/discovery.h"
 #include "consumer/discovery/process_match.h"
+#include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -127,5 +128,5 @@ static void take_event(void *context, const void *record, size_t bytes)
 void process_events_drain(struct discovery *d)
 {
 	if (ring_used(&d->pins->events))
-		ring_drain(&d->pins->events, RING_TURN_NS, take_event, d);
+		ring_drain(&d->pins->events, turn_until_ns(), take_event, d);
 }

@@ -12,7 +12,8 @@
 
 struct discovery;
 
-/* Drains the events ring, for RING_TURN_NS; pins->events.cut says that more is left. */
+/* Drains the events ring, until the turn is over (turn.h); pins->events.cut says that more is left.
+ */
 void process_events_drain(struct discovery *d);
 
 /*

@@ -208,6 +208,17 @@ void process_match_leave(struct discovery *d, struct process *p, const char *rea
 	process_left(d->processes, p);
 }
 
+/*
+ * Returns whether a rule without a name watches that cgroup: one with processes of its own, or one
+ * that the rule names by its whole path and that has processes below it.
+ */
+static bool may_watch(struct discovery *d, const struct rule *rule, const char *path)
+{
+	if (!strcmp(rule->cgroup_prefix, path))
+		return cgroups_populated(d->cgroups, path) != 0;
+	return cgroups_occupied(d->cgroups, path) != 0;
+}
+
 void process_match_cgroup(struct discovery *d, uint64_t cgroup_id)
 {
 	const char *path = cgroups_path(d->cgroups, cgroup_id, 0);
@@ -216,7 +227,7 @@ void process_match_cgroup(struct discovery *d, uint64_t cgroup_id)
 	struct watch *w;
 
 	rule = path ? rules_match_cgroup(d->active->set->rules, path) : NULL;
-	if (!rule || cgroup_id == d->cgroups->root_id || cgroups_occupied(d->cgroups, path) == 0 ||
+	if (!rule || cgroup_id == d->cgroups->root_id || !may_watch(d, rule, path) ||
 	    watch_get(d->watches, cgroup_id, 0, &w) < 0)
 		return;
 	b = binding_find(w, rule);

@@ -3,52 +3,78 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "consumer/discovery/discovery.h"
 #include "consumer/discovery/process_match.h"
-#include "shared/tools/cleanup.h"
+#include "consumer/io/turn.h"
+#include "consumer/watch/binding.h"
+#include "consumer/watch/watch_tree.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* The kernel's seq file returns whole records only, at most its buffer of 8 pages at a time. */
-#define READ_BYTES (32u << 10)
-
-int process_scan_each(const struct discovery *d, process_scan_call call, void *context)
+/*
+ * Reads whole records from the iterator `tasks`, opened at `fd`. Returns 1 with the next one in
+ * *ret_task, 0 after the last one, or -errno.
+ */
+static int next_task(struct task_list *l, struct task_record *ret_task)
 {
-	_cleanup_close_ int fd = open(d->pins->tasks_path, O_RDONLY | O_CLOEXEC);
-	static _Alignas(8) char buffer[READ_BYTES];
-	size_t have = 0;
+	ssize_t n;
 
-	if (fd < 0)
-		return -errno;
-	for (;;) {
-		ssize_t n = read(fd, buffer + have, sizeof(buffer) - have);
-		size_t at = 0;
-
+	while (l->have - l->at < sizeof(*ret_task)) {
+		memmove(l->buffer, l->buffer + l->at, l->have - l->at);
+		l->have -= l->at;
+		l->at = 0;
+		n = read(l->fd, l->buffer + l->have, sizeof(l->buffer) - l->have);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
-		have += (size_t)n;
-		for (; have - at >= sizeof(struct task_record); at += sizeof(struct task_record)) {
-			struct task_record t;
+		l->have += (size_t)n;
+	}
+	memcpy(ret_task, l->buffer + l->at, sizeof(*ret_task));
+	ret_task->comm[sizeof(ret_task->comm) - 1] = 0;
+	l->at += sizeof(*ret_task);
+	return 1;
+}
 
-			memcpy(&t, buffer + at, sizeof(t));
-			t.comm[sizeof(t.comm) - 1] = 0;
-			call(context, &t);
-		}
-		have -= at;
-		memmove(buffer, buffer + at, have);
+static int open_tasks(const struct discovery *d, struct task_list *l)
+{
+	l->have = l->at = 0;
+	l->fd = open(d->pins->tasks_path, O_RDONLY | O_CLOEXEC);
+	return l->fd < 0 ? -errno : 0;
+}
+
+int process_scan_each(const struct discovery *d, process_scan_call call, void *context)
+{
+	struct task_list list;
+	struct task_record task = {};
+	int r = open_tasks(d, &list);
+
+	if (r < 0)
+		return r;
+	while ((r = next_task(&list, &task)) > 0)
+		call(context, &task);
+	close(list.fd);
+	return r;
+}
+
+/* Marks the watches that hold a process of that cgroup. */
+static void mark_watches(struct discovery *d, uint64_t cgroup_id)
+{
+	struct watch *w = watch_tree_find(d->watches, cgroup_id);
+
+	for (int i = 0; w && i < WATCHES_NESTED; i++) {
+		w->scan = d->scan.number;
+		w = watch_tree_above(w);
 	}
 }
 
-static void take_task(void *context, const struct task_record *t)
+static void take_task(struct discovery *d, const struct task_record *t)
 {
-	struct discovery *d = context;
 	struct process *p;
-	struct watch *w;
 	struct sighting seen = {
 		.tgid = t->tgid,
 		.ppid = t->ppid,
@@ -63,10 +89,8 @@ static void take_task(void *context, const struct task_record *t)
 	process_match_see(d, &seen);
 	p = process_find(d->processes, t->tgid, t->start_ns);
 	if (p)
-		p->scan = d->scan_number;
-	w = idmap_get(&d->watches->by_cgroup, t->cgroup_id);
-	if (w)
-		w->scan = d->scan_number;
+		p->scan = d->scan.number;
+	mark_watches(d, t->cgroup_id);
 }
 
 /*
@@ -82,35 +106,38 @@ static void handle_unlisted(struct discovery *d, struct process *p)
 		process_match_gone(d, p);
 }
 
+/* Returns whether the scan shows that the process has ended or left. */
+static bool is_to_go(const struct discovery *d, const struct process *p)
+{
+	if (p->gone_ns || p->left_ns || p->seen_ns >= d->scan.began_ns)
+		return false;
+	return p->scan != d->scan.number ||
+	       (!p->rule && !p->requested && !watch_tree_find(d->watches, p->cgroup_id));
+}
+
 /*
  * Lets go of the processes that were known before the scan and have ended, or have left every
- * watched cgroup and matching name. They linger, so that samples still on their way find them.
+ * watched cgroup and matching name. They linger, so that samples still on their way find them. Each
+ * part goes through the whole table, which may have changed since the last: whom one part has let
+ * go the next passes over.
  */
-static void let_go(struct discovery *d, uint64_t began_ns)
+static bool let_go(struct discovery *d, uint64_t until_ns)
 {
 	struct process *p;
 	uint64_t id;
 
 	/* Neither call changes the table during the iteration: both only mark the process. */
 	idmap_for_each (&d->processes->by_id, i, id, p) {
-		if (p->gone_ns || p->seen_ns >= began_ns)
+		if (!is_to_go(d, p))
 			continue;
-		if (p->scan != d->scan_number)
+		if (p->scan != d->scan.number)
 			handle_unlisted(d, p);
-		else if (!p->rule && !p->requested &&
-			 !idmap_get(&d->watches->by_cgroup, p->cgroup_id))
+		else
 			process_match_leave(d, p, "moved");
+		if (clock_mono_ns() >= until_ns)
+			return false;
 	}
-}
-
-static int take_cgroup(void *context, const char *path, uint64_t id)
-{
-	struct discovery *d = context;
-
-	cgroups_learn(d->cgroups, id, path);
-	if (rules_match_cgroup(d->active->set->rules, path))
-		process_match_cgroup(d, id);
-	return 0;
+	return true;
 }
 
 /*
@@ -126,53 +153,250 @@ static const char *why_ended(struct discovery *d, const struct watch *w)
 	 * The kernel has just listed a process in it, so no file has to say it: if this scan ended
 	 * the watch, the next would start it again.
 	 */
-	if (w->root || w->scan == d->scan_number)
+	if (w->root || w->scan == d->scan.number)
 		return NULL;
 	r = cgroups_id(d->cgroups, w->path, &id);
 	if (cgroupfs_vanished(r) || (r == 0 && id != w->cgroup_id))
 		return "cgroup_removed";
 	if (r == 0)
-		r = cgroups_occupied(d->cgroups, w->path);
+		r = cgroups_populated(d->cgroups, w->path);
 	if (r < 0)
 		cgroupfs_unread_add(&d->cgroups->unknown, w->path, r);
 	return r == 0 ? "cgroup_empty" : NULL;
 }
 
-static void check_watches(struct discovery *d)
+/*
+ * Ends the watch if nothing is left to watch; after a change of the rules also if no rule has it.
+ * When the tasks could not be read, nothing is known but the rules.
+ */
+static void check_watch(struct discovery *d, struct watch *w)
 {
-	d->cgroups->unknown = (struct cgroupfs_unread){};
-	for (uint32_t i = 0; i < d->pins->abi.slots; i++) {
-		struct watch *w = d->watches->by_slot[i];
-		const char *reason = w ? why_ended(d, w) : NULL;
+	const char *reason = d->scan.failed ? NULL : why_ended(d, w);
+	uint32_t slot = w->slot;
 
-		if (reason)
-			watch_remove(w, reason);
-		else if (w)
-			pressure_follow_again(d->pressure, w);
+	if (reason) {
+		watch_remove(w, reason);
+		return;
 	}
+	if (!d->scan.failed)
+		pressure_follow_again(d->pressure, w);
+	if (!d->scan.new_rules)
+		return;
+	bindings_release(w, "rule_gone");
+	if (d->watches->by_slot[slot])
+		bindings_refresh(d->watches->by_slot[slot]);
 }
 
-int process_scan_run(struct discovery *d)
+static bool check_watches(struct discovery *d, uint64_t until_ns)
 {
-	uint64_t began_ns = clock_mono_ns();
-	int r;
+	struct process_scan *s = &d->scan;
 
-	d->scan_number++;
-	schedule_scanned(d->schedule, began_ns);
-	if (d->active->set->rules->n_by_cgroup)
-		cgroups_walk(d->cgroups, take_cgroup, d);
-	cgroup_lookup_walked(d->cgroups);
-	if (d->active->set->rules->count || d->watches->count || d->processes->by_id.count) {
-		d->pins->control->scan_trie = d->pins->control->active;
-		r = process_scan_each(d, take_task, d);
-		if (r < 0)
-			return r;
+	while (s->next < d->pins->abi.slots) {
+		struct watch *w = d->watches->by_slot[s->next++];
+
+		if (!w)
+			continue;
+		check_watch(d, w);
+		if (clock_mono_ns() >= until_ns)
+			return false;
 	}
-	let_go(d, began_ns);
-	check_watches(d);
-	cgroups_unseen_check(d->unseen, began_ns);
-	shares_sweep(d->shares, clock_mono_ns());
+	return true;
+}
+
+/* Keeps the cgroups that a rule by cgroup selects for take_cgroups. */
+static int note_cgroup(void *context, const char *path, uint64_t id)
+{
+	struct discovery *d = context;
+	struct process_scan *s = &d->scan;
+
+	cgroups_learn(d->cgroups, id, path);
+	if (!rules_match_cgroup(d->active->set->rules, path))
+		return 0;
+	if (s->cgroup_count == s->cgroup_room) {
+		size_t room = MAX(2 * s->cgroup_room, (size_t)64);
+		uint64_t *more = reallocarray(s->cgroups, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		s->cgroups = more;
+		s->cgroup_room = room;
+	}
+	s->cgroups[s->cgroup_count++] = id;
 	return 0;
+}
+
+static void forget_cgroups(struct process_scan *s)
+{
+	free(s->cgroups);
+	s->cgroups = NULL;
+	s->cgroup_count = s->cgroup_room = 0;
+}
+
+static void end_walk(struct discovery *d)
+{
+	cgroups_walk_free(d->scan.walk);
+	d->scan.walk = NULL;
+	cgroup_lookup_walked(d->cgroups);
+}
+
+static bool walk_cgroups(struct discovery *d, uint64_t until_ns)
+{
+	struct process_scan *s = &d->scan;
+
+	if (!s->walk && d->active->set->rules->n_by_cgroup)
+		(void)cgroups_walk_new(d->cgroups, note_cgroup, d, &s->walk); /* it keeps why not */
+	if (s->walk && cgroups_walk_step(s->walk, until_ns) > 0)
+		return false;
+	end_walk(d);
+	return true;
+}
+
+static bool take_cgroups(struct discovery *d, uint64_t until_ns)
+{
+	struct process_scan *s = &d->scan;
+
+	while (s->next < s->cgroup_count) {
+		uint64_t id = s->cgroups[s->next++];
+
+		/* One that was removed since the walk is unknown: to look it up is a whole walk. */
+		if (cgroups_knows(d->cgroups, id))
+			process_match_cgroup(d, id);
+		if (clock_mono_ns() >= until_ns)
+			return false;
+	}
+	forget_cgroups(s);
+	return true;
+}
+
+static void close_tasks(struct process_scan *s)
+{
+	if (s->tasks_open)
+		close(s->tasks.fd);
+	s->tasks_open = false;
+}
+
+static bool take_tasks(struct discovery *d, uint64_t until_ns)
+{
+	struct process_scan *s = &d->scan;
+	struct task_record task = {};
+	int r = 0;
+
+	if (!s->tasks_open) {
+		if (!d->active->set->rules->count && !d->watches->count &&
+		    !d->processes->by_id.count)
+			return true;
+		d->pins->control->scan_trie = d->pins->control->active;
+		r = open_tasks(d, &s->tasks);
+		s->tasks_open = r == 0;
+	}
+	while (r == 0 && (r = next_task(&s->tasks, &task)) > 0) {
+		take_task(d, &task);
+		if (clock_mono_ns() >= until_ns)
+			return false;
+		r = 0;
+	}
+	close_tasks(s);
+	s->failed = r;
+	return true;
+}
+
+/*
+ * Goes on with the present stage until `until_ns` (clock_mono_ns); true when the stage has ended.
+ */
+static bool continue_stage(struct discovery *d, uint64_t until_ns)
+{
+	switch (d->scan.stage) {
+	case SCAN_WALK:
+		return walk_cgroups(d, until_ns);
+	case SCAN_CGROUPS:
+		return take_cgroups(d, until_ns);
+	case SCAN_TASKS:
+		return take_tasks(d, until_ns);
+	case SCAN_LET_GO:
+		return d->scan.failed ? true : let_go(d, until_ns);
+	case SCAN_WATCHES:
+		return check_watches(d, until_ns);
+	case SCAN_NONE:
+		break;
+	}
+	return true;
+}
+
+static void begin_scan(struct discovery *d)
+{
+	struct process_scan *s = &d->scan;
+
+	s->number++;
+	s->stage = SCAN_WALK;
+	s->next = 0;
+	s->failed = 0;
+	s->again = false;
+	s->began_ns = clock_mono_ns();
+	d->cgroups->unknown = (struct cgroupfs_unread){};
+	watch_tree_settle(d->watches);
+	schedule_scanned(d->schedule, s->began_ns);
+}
+
+static void end_scan(struct discovery *d)
+{
+	struct process_scan *s = &d->scan;
+
+	s->stage = SCAN_NONE;
+	s->new_rules = false;
+	if (!s->failed) {
+		cgroups_unseen_check(d->unseen, s->began_ns);
+		shares_sweep(d->shares, clock_mono_ns());
+	}
+	if (s->again)
+		begin_scan(d);
+}
+
+void process_scan_ask(struct discovery *d)
+{
+	if (d->scan.stage != SCAN_NONE)
+		d->scan.again = true;
+	else
+		begin_scan(d);
+}
+
+void process_scan_stop(struct discovery *d)
+{
+	if (!process_scan_runs(d))
+		return;
+	end_walk(d);
+	close_tasks(&d->scan);
+	forget_cgroups(&d->scan);
+	d->scan.stage = SCAN_NONE;
+}
+
+void process_scan_rules(struct discovery *d)
+{
+	process_scan_stop(d);
+	begin_scan(d);
+	d->scan.new_rules = true;
+}
+
+bool process_scan_runs(const struct discovery *d)
+{
+	return d->scan.stage != SCAN_NONE;
+}
+
+int process_scan_step(struct discovery *d)
+{
+	uint64_t until_ns = turn_until_ns();
+	struct process_scan *s = &d->scan;
+	int r = 0;
+
+	while (r == 0 && process_scan_runs(d) && continue_stage(d, until_ns)) {
+		s->next = 0;
+		if (s->stage++ == SCAN_WATCHES) {
+			r = s->failed;
+			end_scan(d);
+		}
+	}
+	if (process_scan_runs(d))
+		schedule_drain_soon(d->schedule);
+	return r;
 }
 
 struct find {

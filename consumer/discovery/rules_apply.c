@@ -116,17 +116,6 @@ static void carry_processes(struct discovery *d, const struct rules *fresh)
 	}
 }
 
-/* Removes watches without rules; the scan that follows may start them anew. */
-static void release_watches(struct discovery *d)
-{
-	for (uint32_t i = 0; i < d->pins->abi.slots; i++)
-		if (d->watches->by_slot[i])
-			bindings_release(d->watches->by_slot[i], "rule_gone");
-	for (uint32_t i = 0; i < d->pins->abi.slots; i++)
-		if (d->watches->by_slot[i])
-			bindings_refresh(d->watches->by_slot[i]);
-}
-
 /*
  * Switches the kernel side to the filled tries. Between the two stores an event may carry the new
  * generation and a rule of the old tries: the consumer matches it anew.
@@ -194,8 +183,11 @@ int rules_apply_set(struct discovery *d, struct rules *rules, const char *source
 	carry_processes(d, set->rules);
 	applied.generation = set->generation;
 	say_applied(d, &applied, source, peer, warnings);
-	process_scan_run(d);
-	release_watches(d);
+	process_scan_rules(d);
+	r = process_scan_step(d);
+	if (r < 0)
+		log_warning("scan of the processes: %s, continuing with events alone",
+			    strerror(-r));
 	ruleset_unref(old);
 	schedule_idle_scan(d->schedule, idle_scan_ns(set->rules));
 	*ret_applied = applied;

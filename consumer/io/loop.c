@@ -7,6 +7,7 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
+#include "consumer/io/turn.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -31,6 +32,7 @@ struct loop {
 	bool dispatching;
 	uint64_t turn;	     /* number of the present one */
 	uint64_t longest_ns; /* of the turns since loop_longest_turn_ns */
+	uint64_t longest_ever_ns;
 	struct loop_source *sources;
 	/* Sources removed inside a call: later events of this round may still point to them. */
 	struct loop_source *dead;
@@ -206,6 +208,11 @@ uint64_t loop_longest_turn_ns(struct loop *loop)
 	return longest_ns;
 }
 
+uint64_t loop_longest_ever_ns(const struct loop *loop)
+{
+	return loop->longest_ever_ns;
+}
+
 int loop_run(struct loop *loop)
 {
 	struct epoll_event events[LOOP_BATCH];
@@ -218,9 +225,12 @@ int loop_run(struct loop *loop)
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		loop->turn++;
+		turn_start(began_ns);
 		dispatch_events(loop, events, n);
 		loop->longest_ns = MAX(loop->longest_ns, clock_mono_ns() - began_ns);
+		loop->longest_ever_ns = MAX(loop->longest_ever_ns, loop->longest_ns);
 	}
+	turn_start(0);
 	return 0;
 }
 

@@ -49,6 +49,9 @@ uint64_t loop_turn(const struct loop *loop);
  */
 uint64_t loop_longest_turn_ns(struct loop *loop);
 
+/* The same of all turns that have ended since the loop was made. */
+uint64_t loop_longest_ever_ns(const struct loop *loop);
+
 /* Runs the loop until loop_stop is called. 0 or -errno. */
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);

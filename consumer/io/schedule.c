@@ -15,6 +15,12 @@
 #define DRAIN_SESSION_NS  (50 * NSEC_PER_MSEC)
 #define DRAIN_SOON_NS	  (2 * NSEC_PER_MSEC)
 
+/*
+ * So long after the last watch has ended a scan runs although nothing is watched: by then processes
+ * that have ended no longer linger, and the agent gives their memory back.
+ */
+#define SCAN_AFTERMATH_NS (60 * NSEC_PER_SEC)
+
 /* One scan serves a burst of requests. */
 #define SCAN_SOON_NS (100 * NSEC_PER_MSEC)
 
@@ -152,10 +158,14 @@ static void set_scan_pace(struct schedule *s)
 
 	if (every_ns)
 		set_scan(s, now_ns, MAX(now_ns, s->scanned_ns + every_ns) + DRAIN_RECORDER_NS / 2);
+	if (!s->watches && s->aftermath_ns > now_ns)
+		set_scan(s, now_ns, s->aftermath_ns);
 }
 
 void schedule_watches(struct schedule *s, uint32_t watches)
 {
+	if (s->watches && !watches)
+		s->aftermath_ns = clock_mono_ns() + SCAN_AFTERMATH_NS;
 	s->watches = watches;
 	set_drain_pace(s);
 	set_scan_pace(s);

@@ -38,6 +38,7 @@ struct schedule {
 	uint64_t idle_scan_ns;	 /* between scans while nothing is watched; 0: no rules */
 	uint64_t scanned_ns;	 /* when the last scan began */
 	uint64_t scan_due_ns;	 /* when the next scan is due; 0: at no time */
+	uint64_t aftermath_ns;	 /* when a scan is due although nothing is watched any more */
 	bool settling;		 /* settle_timer waits for the rest of a burst */
 };
 

@@ -29,6 +29,8 @@ static const struct {
 	{ "watches", offsetof(struct pinned_maps, watches_fd) },
 	{ "targets", offsetof(struct pinned_maps, targets_fd) },
 	{ "scope", offsetof(struct pinned_maps, scope_fd) },
+	{ "neighbours", offsetof(struct pinned_maps, neighbours_fd) },
+	{ "neighbour_cpus", offsetof(struct pinned_maps, neighbour_cpus_fd) },
 	{ "rules_a", offsetof(struct pinned_maps, rules_fd[0]) },
 	{ "rules_b", offsetof(struct pinned_maps, rules_fd[1]) },
 	{ "cgroups_a", offsetof(struct pinned_maps, cgroups_fd[0]) },
@@ -59,6 +61,7 @@ static const struct {
 	{ "ranges", offsetof(struct pinned_maps, ranges_path) },
 	{ "ranges_pid", offsetof(struct pinned_maps, ranges_pid_path) },
 	{ "ksyms", offsetof(struct pinned_maps, ksyms_path) },
+	{ "watch_tree", offsetof(struct pinned_maps, watch_tree_path) },
 };
 
 /* Sizes that both sides must agree on. */
@@ -315,6 +318,7 @@ void pinned_maps_done(struct pinned_maps *pins)
 	pins->tasks_path = pins->ksyms_path = NULL;
 	pins->vmas_path = pins->vmas_pid_path = NULL;
 	pins->ranges_path = pins->ranges_pid_path = NULL;
+	pins->watch_tree_path = NULL;
 }
 
 int pinned_maps_counters(const struct pinned_maps *pins, uint32_t slot,

@@ -17,6 +17,8 @@
  */
 #define RELEASE_BYTES (128u << 10)
 
+#define LOOK_EACH 16 /* records, between two looks at the exact clock */
+
 int ring_open(int fd, size_t size, struct ring *ret_ring)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -80,12 +82,22 @@ static const void *whole_record(struct ring *ring, size_t at, size_t bytes)
 	return ring->bounce;
 }
 
-/* Where the records of one drain go, and when it must end (clock_coarse_ns). */
+/* Where the records of one drain go, and when it must end (clock_mono_ns). */
 struct draining {
 	ring_call call;
 	void *context;
 	uint64_t until_ns;
 };
+
+/*
+ * The coarse clock costs nothing and may be a tick behind; the exact one, 30 ns as much as to pass
+ * on a small record, is read after every LOOK_EACH records.
+ */
+static bool is_over(const struct ring *ring, const struct draining *d)
+{
+	return clock_coarse_ns() >= d->until_ns ||
+	       (ring->records % LOOK_EACH == 0 && clock_mono_ns() >= d->until_ns);
+}
 
 /*
  * Drains up to `producer`, or until the time is over, and returns the new position. Gives room back
@@ -132,7 +144,7 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
 			__atomic_store_n(ring->consumer_pos, pos, __ATOMIC_RELEASE);
 			released = pos;
 		}
-		if (pos < producer && clock_coarse_ns() >= d->until_ns) {
+		if (pos < producer && is_over(ring, d)) {
 			ring->cut = true;
 			break;
 		}
@@ -146,9 +158,9 @@ static unsigned long drain_to(struct ring *ring, unsigned long pos, unsigned lon
  * producer_pos and its store of consumer_pos no wake-up comes. So the consumer loads producer_pos
  * again after the store; both are sequentially consistent.
  */
-size_t ring_drain(struct ring *ring, uint64_t budget_ns, ring_call call, void *context)
+size_t ring_drain(struct ring *ring, uint64_t until_ns, ring_call call, void *context)
 {
-	const struct draining d = { call, context, clock_coarse_ns() + budget_ns };
+	const struct draining d = { call, context, until_ns };
 	unsigned long pos = *ring->consumer_pos, producer, before;
 	uint64_t records = ring->records;
 

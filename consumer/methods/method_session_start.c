@@ -260,9 +260,7 @@ int method_session_start(void *context, const struct control_peer *peer,
 		jsonw_string(&error->data, "reason", held.reason);
 		jsonw_u64(&error->data, "retry_ms", held.retry_ms);
 		jsonw_object_end(&error->data);
-		return control_error_fail(error, CONTROL_HELD,
-					  "held back: %s; try again in %llu ms", held.reason,
-					  (unsigned long long)held.retry_ms);
+		return control_error_fail(error, CONTROL_HELD, "held back: %s", held.reason);
 	}
 	return error->code ? -1 : control_error_fail(error, CONTROL_INTERNAL, "%s", strerror(-r));
 }

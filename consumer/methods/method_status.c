@@ -87,6 +87,7 @@ int method_status(void *context, const struct control_peer *peer, const struct j
 	jsonw_string(w, "version", TROCAR_VERSION);
 	jsonw_u64(w, "pid", (uint64_t)getpid());
 	jsonw_u64(w, "uptime_ms", (clock_mono_ns() - m->t->start_ns) / NSEC_PER_MSEC);
+	jsonw_u64(w, "longest_turn_ms", health_longest_turn_ms(m->t));
 	agent_events_write_self(m->t, w);
 	jsonw_u64(w, "generation", m->d->active->set->generation);
 	jsonw_u64(w, "rules", m->d->active->set->rules->count);

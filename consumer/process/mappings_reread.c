@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -35,7 +36,7 @@ void mappings_reread_unmapped(struct mappings_reread *r, struct process *p, uint
 {
 	uint64_t since_ns = MAX(p->exec_ns, p->seen_ns);
 
-	if (p->gone_ns)
+	if (!process_is_needed(p))
 		return;
 	p->unwind.left = true;
 	if (clock_mono_ns() - since_ns < LOADING_NS)
@@ -48,11 +49,11 @@ void mappings_reread_unmapped(struct mappings_reread *r, struct process *p, uint
 
 bool mappings_reread_settle(struct mappings_reread *r)
 {
-	uint64_t until_ns = clock_coarse_ns() + MAPPINGS_REREAD_NS;
+	uint64_t until_ns = turn_until_ns();
 	struct process *p;
 	size_t done = 0;
 
-	while (done < r->count && (done == 0 || clock_coarse_ns() < until_ns)) {
+	while (done < r->count && (done == 0 || clock_mono_ns() < until_ns)) {
 		p = process_find(r->processes, r->keys[done].tgid, r->keys[done].start_ns);
 		if (p)
 			process_mappings_read_image(r->mappings, p, clock_mono_ns());

@@ -15,7 +15,6 @@
 
 /* Processes noted at a time; a later sample shows that a further one needs a read. */
 #define MAPPINGS_REREAD_MAX 64
-#define MAPPINGS_REREAD_NS  (8 * NSEC_PER_MSEC) /* in one turn of the main loop */
 
 struct mappings_reread {
 	struct processes *processes;	   /* borrowed */
@@ -40,7 +39,7 @@ void mappings_reread_young(struct mappings_reread *r, const struct process *p);
 void mappings_reread_unmapped(struct mappings_reread *r, struct process *p, uint64_t time_ns);
 
 /*
- * Reads the mappings of the processes that were noted, for MAPPINGS_REREAD_NS (at least of one).
+ * Reads the mappings of the processes that were noted, of one at least, until the turn is over.
  * Returns whether some are left for the next call.
  */
 bool mappings_reread_settle(struct mappings_reread *r);

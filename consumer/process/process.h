@@ -115,6 +115,15 @@ void process_queue_read(struct processes *all, struct process *p);
 /* Takes the first process off the queue; NULL: the queue is empty. */
 struct process *process_take_read(struct processes *all);
 
+/*
+ * Whether the process lives and is matched, watched or sampled. Of any other no mappings are read
+ * and no table is made: processes_sweep may free it.
+ */
+static inline bool process_is_needed(const struct process *p)
+{
+	return !p->gone_ns && !p->left_ns;
+}
+
 static inline struct process_key process_key(const struct process *p)
 {
 	return (struct process_key){ .tgid = p->tgid, .start_ns = p->start_ns };

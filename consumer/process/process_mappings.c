@@ -82,7 +82,7 @@ bool process_mappings_read(struct process_mappings *m, struct process *p, uint64
 	if (p->maps.count && p->maps.read_ns >= not_before_ns && !p->maps.stale)
 		return true;
 	now = clock_mono_ns();
-	if (p->gone_ns || (p->tried_ns && now - p->tried_ns < MAP_EVERY_NS))
+	if (!process_is_needed(p) || (p->tried_ns && now - p->tried_ns < MAP_EVERY_NS))
 		return p->maps.count;
 	p->tried_ns = now;
 	r = read_mappings(m, p, &fresh);
@@ -137,7 +137,7 @@ void process_mappings_ask_build_ids(struct process_mappings *m, struct process *
 {
 	uint64_t now = clock_mono_ns();
 
-	if (p->gone_ns || (p->build_ids_ns && now - p->build_ids_ns < MAP_EVERY_NS))
+	if (!process_is_needed(p) || (p->build_ids_ns && now - p->build_ids_ns < MAP_EVERY_NS))
 		return;
 	p->build_ids_ns = now;
 	p->build_ids_pending = process_targets_set_mapped(m->targets, p, false) == 0;

@@ -16,7 +16,8 @@ int process_targets_match(const struct process_targets *t, const struct process 
 	struct target target = { .rule = NO_SLOT };
 	bool matched = p->rule || p->requested;
 
-	if (p->gone_ns || (bpf_map_lookup_elem(t->map_fd, &key, &target) < 0 && !matched))
+	if (!process_is_needed(p) ||
+	    (bpf_map_lookup_elem(t->map_fd, &key, &target) < 0 && !matched))
 		return 0;
 	target.flags &= ~(TARGET_MATCHED | TARGET_REPORTED);
 	/* A process without a table of its own may have inherited one, which it keeps. */

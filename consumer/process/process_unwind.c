@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "consumer/io/turn.h"
 #include "consumer/process/unwind_events.h"
 #include "consumer/process/unwind_plan.h"
 #include "shared/tools/clock.h"
@@ -247,7 +248,7 @@ static enum rule_unwind wanted_by(const struct process *p)
 /* Makes or renews the table of `p` from its mappings. */
 static void make_plan(struct process_unwind *u, struct process *p)
 {
-	if (!u->files || p->gone_ns)
+	if (!u->files || !process_is_needed(p))
 		return;
 	mappings_reread_young(u->needs.reread, p);
 	drop_plan(u, p);
@@ -289,7 +290,7 @@ static void advance_waiting(struct process_unwind *u, uint64_t until_ns)
 			advance_plan(u, p);
 			if (p->unwind.lacks_table)
 				room = 0;
-			if (clock_coarse_ns() >= until_ns)
+			if (clock_mono_ns() >= until_ns)
 				return;
 		}
 	u->unfinished = false;
@@ -297,11 +298,11 @@ static void advance_waiting(struct process_unwind *u, uint64_t until_ns)
 
 void process_unwind_step(struct process_unwind *u)
 {
-	uint64_t until_ns = clock_coarse_ns() + PROCESS_UNWIND_TURN_NS;
+	uint64_t until_ns = turn_until_ns();
 	struct process *p;
 
 	while ((p = process_take_read(u->needs.processes))) {
-		if (p->gone_ns)
+		if (!process_is_needed(p))
 			continue;
 		make_plan(u, p);
 		if (!u->files) {
@@ -309,7 +310,7 @@ void process_unwind_step(struct process_unwind *u)
 			p->unwind.image = p->maps.image;
 		}
 		show_mapped(u, p);
-		if (clock_coarse_ns() >= until_ns)
+		if (clock_mono_ns() >= until_ns)
 			return;
 	}
 	if (u->hungry && !u->unfinished)
@@ -416,7 +417,7 @@ void process_unwind_news(struct process_unwind *u)
 	if (unwind_tables_reclaim(&u->tables))
 		retry_starved(u);
 	u->round++;
-	advance_waiting(u, clock_coarse_ns() + PROCESS_UNWIND_TURN_NS);
+	advance_waiting(u, turn_until_ns());
 	if (u->unfinished)
 		schedule_drain_soon(u->needs.schedule);
 }

@@ -25,7 +25,6 @@
 #include "shared/json/jsonw.h"
 
 #define PROCESS_UNWIND_STARVED_MAX 64
-#define PROCESS_UNWIND_TURN_NS	   (4 * NSEC_PER_MSEC) /* of a turn of the main loop */
 
 /* The modules that it works with; all borrowed. */
 struct process_unwind_needs {
@@ -75,7 +74,7 @@ void process_unwind_done(struct process_unwind *u);
 /*
  * Makes or renews the tables of the processes whose mappings were read since the last call
  * (process_queue_read), and makes the kernel side take raw addresses of those that have one. Ends
- * after PROCESS_UNWIND_TURN_NS: the rest stays in the queue for the next call. Call after each
+ * when the turn is over: the rest stays in the queue for the next call. Call after each
  * drain, and after a process was mapped outside of a drain.
  */
 void process_unwind_step(struct process_unwind *u);
@@ -87,7 +86,7 @@ void process_unwind_step(struct process_unwind *u);
 size_t process_unwind_forget(struct process_unwind *u, uint64_t before_ns);
 
 /*
- * Continues what waited for files or for a grace to pass, for PROCESS_UNWIND_TURN_NS; the next
+ * Continues what waited for files or for a grace to pass, until the turn is over; the next
  * process_unwind_step goes on. The loop calls it.
  */
 void process_unwind_news(struct process_unwind *u);

@@ -118,14 +118,14 @@ void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t
 }
 
 /*
- * Returns whether `fn` is `name`, or `name` with a version ("@@GLIBC_2.34") or a compiler's suffix
- * (".abi0").
+ * Returns whether `fn` is `name`, or `name` with a version ("@@GLIBC_2.34"), a compiler's suffix
+ * (".abi0") or a type (":Nil").
  */
 static bool is_named(const char *fn, const char *name)
 {
 	size_t bytes = strlen(name);
 
-	return !strncmp(fn, name, bytes) && strchr("@.", fn[bytes]);
+	return !strncmp(fn, name, bytes) && strchr("@.:", fn[bytes]);
 }
 
 /* Returns whether `fn` is an entry point: no function calls it, so a chain rightly ends there. */
@@ -145,6 +145,8 @@ static bool is_entry(const char *fn)
 		"_dl_start_user",
 		"runtime.goexit",
 		"runtime.mstart",
+		"runtime.kickoff", /* gccgo's goroutines */
+		"*Fiber#run",	   /* Crystal's fibres */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
@@ -175,6 +177,31 @@ static bool is_outermost(const struct named_frame *f)
 }
 
 /*
+ * Returns whether the chain comes to frame `i`, main's caller, from another function than main. By
+ * the frame pointer this means that the other function keeps none, and that the chain leapt over
+ * its callers.
+ */
+static bool leaps_over_main(const struct named_frame *frames, size_t i)
+{
+	const struct named_frame *f = &frames[i], *callee = f - 1;
+	const char *name = f->fn ? f->fn : f->after;
+
+	if (!name ||
+	    (!is_named(name, "__libc_start_main") && !is_named(name, "__libc_start_call_main")))
+		return false;
+	return !callee->fn || strcmp(callee->fn, "main") != 0;
+}
+
+/* Returns whether a walk by rows leapt over main where it followed the frame pointer. */
+static bool walk_leaps(const struct stack *stack, const struct named_frame *frames, size_t n)
+{
+	for (size_t i = stack->kernel_frames + 1u; i < n; i++)
+		if (stack_sample_followed(&stack->frames[i]) && leaps_over_main(frames, i))
+			return true;
+	return false;
+}
+
+/*
  * Returns whether the stack ends in an entry point. A lone frame proves nothing: it is where the
  * thread was, for instance in the function that makes another thread.
  */
@@ -187,27 +214,33 @@ static bool is_known_end(const struct stack *stack, const struct named_frame *ro
  * Judges a stack that the kernel side walked by unwind rows. UNWIND_END_NO_CALLER alone proves
  * nothing: a complete stack also ends so, because nothing calls its outermost function.
  */
-static enum quality unwound_quality(const struct stack *stack, const struct named_frame *root,
-				    const char **ret_reason)
+static enum quality unwound_quality(const struct stack *stack, const struct named_frame *frames,
+				    size_t n, const char **ret_reason)
 {
+	const struct named_frame *root = n ? &frames[n - 1] : NULL;
 	enum unwind_end end = stack->stop_reason;
+	bool leaps = walk_leaps(stack, frames, n);
 
 	if (stack->kernel_frames >= STACK_FRAMES) {
 		*ret_reason = "deeper than 127 frames";
 		return QUALITY_TRUNCATED;
 	}
-	if (end == UNWIND_END_COMPLETE)
+	if (end == UNWIND_END_COMPLETE && !leaps)
 		return QUALITY_COMPLETE;
-	if ((end == UNWIND_END_NO_CALLER || end == UNWIND_END_NO_POINTERS) &&
+	if ((end == UNWIND_END_NO_CALLER || end == UNWIND_END_NO_POINTERS) && !leaps &&
 	    is_known_end(stack, root))
 		return QUALITY_COMPLETE;
+	if (end == UNWIND_END_COMPLETE)
+		end = UNWIND_END_NO_POINTERS;
 	*ret_reason = end == UNWIND_END_DEPTH ? "deeper than 127 frames" : unwind_end_help(end);
 	return end == UNWIND_END_DEPTH ? QUALITY_TRUNCATED : QUALITY_BROKEN;
 }
 
-enum quality frame_name_quality(const struct stack *stack, const struct named_frame *root,
-				const char **ret_reason)
+enum quality frame_name_quality(const struct stack *stack, const struct named_frame *frames,
+				size_t n, const char **ret_reason)
 {
+	const struct named_frame *root = n ? &frames[n - 1] : NULL;
+
 	*ret_reason = NULL;
 	if (stack->flags & SAMPLE_KTHREAD)
 		return QUALITY_COMPLETE;
@@ -217,7 +250,7 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 		return QUALITY_BROKEN;
 	}
 	if (stack->flags & SAMPLE_UNWOUND)
-		return unwound_quality(stack, root, ret_reason);
+		return unwound_quality(stack, frames, n, ret_reason);
 	if (stack->user_frames >= STACK_FRAMES || stack->kernel_frames >= STACK_FRAMES) {
 		*ret_reason = "deeper than 127 frames";
 		return QUALITY_TRUNCATED;
@@ -228,8 +261,8 @@ enum quality frame_name_quality(const struct stack *stack, const struct named_fr
 			"frame pointers";
 		return QUALITY_BROKEN;
 	}
-	if (is_known_end(stack, root) ||
-	    (root && stack->user_frames > 1 && root->module && is_outermost(root)))
+	if (n > 1 && stack->user_frames > 1 && !leaps_over_main(frames, n - 1) &&
+	    (is_known_end(stack, root) || (root->module && is_outermost(root))))
 		return QUALITY_COMPLETE;
 	*ret_reason = "the chain of frame pointers ended before an entry point: built without "
 		      "frame pointers";

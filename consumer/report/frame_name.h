@@ -51,11 +51,11 @@ void frame_name_frame(struct symbols *symbols, const struct stack *stack, size_t
 		      struct named_frame *ret_frame);
 
 /*
- * Returns the quality of a stack whose outermost frame is `root` (NULL without frames), and in
- * *ret_why the reason or NULL.
+ * Returns the quality of a stack with these `n` named frames, leaf first (none where there was no
+ * memory for them), and in *ret_reason the reason or NULL.
  */
-enum quality frame_name_quality(const struct stack *stack, const struct named_frame *root,
-				const char **ret_reason);
+enum quality frame_name_quality(const struct stack *stack, const struct named_frame *frames,
+				size_t n, const char **ret_reason);
 
 const char *frame_name_of_quality(enum quality quality);
 

@@ -4,8 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A function that grew by so many tenths of what the first grew by may be the one. */
-#define NEARLY_TENTHS 9
+#include "shared/tools/macro.h"
+
+/*
+ * A function that grew by so many tenths of what the first grew by may be the one: among fifty
+ * samples chance alone moves a function's part by nearly a tenth.
+ */
+#define NEARLY_TENTHS 8
 
 int function_growth_init(struct function_growth *g)
 {
@@ -77,42 +82,46 @@ void function_growth_add(struct function_growth *g, const struct stack *stack,
 			count_function(g, stack, &frames[i], n - 1 - i, time);
 }
 
-/* Returns the row's part of the CPU time, in thousandths. */
-static int64_t share_of(const struct function_growth *g, const struct function_growth_row *row,
-			enum function_growth_time time)
+/* What functions are compared by: their part of one of these in either time. */
+struct scale {
+	uint64_t ns[GROWTH_TIMES]; /* 0: nothing was sampled */
+};
+
+/* Returns the row's part of the scale, in thousandths. */
+static int64_t part_of(const struct function_growth_row *row, const struct scale *scale,
+		       enum function_growth_time time)
 {
-	return g->ns[time] ? (int64_t)(row->ns[time] * 1000 / g->ns[time]) : 0;
+	return scale->ns[time] ? (int64_t)(row->ns[time] * 1000 / scale->ns[time]) : 0;
 }
 
-static int64_t growth_of(const struct function_growth *g, const struct function_growth_row *row)
+static int64_t growth_of(const struct function_growth_row *row, const struct scale *scale)
 {
-	return share_of(g, row, GROWTH_STALLED) - share_of(g, row, GROWTH_CALM);
+	return part_of(row, scale, GROWTH_STALLED) - part_of(row, scale, GROWTH_CALM);
 }
 
-static int64_t find_most(const struct function_growth *g)
+static int64_t find_most(const struct function_growth *g, const struct scale *scale)
 {
 	int64_t most = 0;
 
 	for (size_t i = 0; i < FUNCTION_GROWTH_ROWS; i++)
-		if (g->rows[i].fn && growth_of(g, &g->rows[i]) > most)
-			most = growth_of(g, &g->rows[i]);
+		if (g->rows[i].fn && growth_of(&g->rows[i], scale) > most)
+			most = growth_of(&g->rows[i], scale);
 	return most;
 }
 
-bool function_growth_find(const struct function_growth *g, struct function_grown *ret_grown)
+/* Finds the row that grew; NULL: none did. */
+static const struct function_growth_row *find_grown(const struct function_growth *g,
+						    const struct scale *scale)
 {
 	const struct function_growth_row *best = NULL;
+	int64_t most = find_most(g, scale), best_growth = 0;
 	uint64_t best_depth = 0;
-	int64_t most, best_growth = 0;
 
-	if (g->samples[GROWTH_CALM] < FUNCTION_GROWTH_SAMPLES)
-		return false;
-	most = find_most(g);
 	if (most < FUNCTION_GROWTH_LEAST)
-		return false;
+		return NULL;
 	for (size_t i = 0; i < FUNCTION_GROWTH_ROWS; i++) {
 		const struct function_growth_row *row = &g->rows[i];
-		int64_t growth = row->fn ? growth_of(g, row) : 0;
+		int64_t growth = row->fn ? growth_of(row, scale) : 0;
 		uint64_t depth;
 
 		if (!row->fn || growth * 10 < most * NEARLY_TENTHS)
@@ -124,11 +133,31 @@ bool function_growth_find(const struct function_growth *g, struct function_grown
 			best_growth = growth;
 		}
 	}
+	return best;
+}
+
+bool function_growth_find(const struct function_growth *g, uint64_t calm_ms, uint64_t stalled_ms,
+			  struct function_grown *ret_grown)
+{
+	const struct scale shares = { { g->ns[GROWTH_CALM], g->ns[GROWTH_STALLED] } };
+	const struct scale cpu = { { calm_ms * NSEC_PER_MSEC, stalled_ms * NSEC_PER_MSEC } };
+	bool by_rate = g->samples[GROWTH_CALM] < FUNCTION_GROWTH_SAMPLES;
+	const struct scale *scale = by_rate ? &cpu : &shares;
+	const struct function_growth_row *best;
+
+	if (by_rate && (calm_ms < FUNCTION_GROWTH_CALM_MS ||
+			g->samples[GROWTH_STALLED] < FUNCTION_GROWTH_SAMPLES))
+		return false;
+	best = find_grown(g, scale);
+	if (!best)
+		return false;
 	*ret_grown = (struct function_grown){
 		.fn = best->fn,
 		.comm = best->comm,
-		.calm_pct = (unsigned int)(share_of(g, best, GROWTH_CALM) / 10),
-		.stalled_pct = (unsigned int)(share_of(g, best, GROWTH_STALLED) / 10),
+		.share_pct = (unsigned int)(part_of(best, &shares, GROWTH_STALLED) / 10),
+		.calm_pct = (unsigned int)(part_of(best, scale, GROWTH_CALM) / 10),
+		.stalled_pct = (unsigned int)(part_of(best, scale, GROWTH_STALLED) / 10),
+		.by_rate = by_rate,
 	};
 	return true;
 }

@@ -16,9 +16,15 @@
 
 #define FUNCTION_GROWTH_ROWS 4096 /* places for functions; three quarters of them are used */
 
-/* Fewer calm samples are compared with nothing, smaller differences are no change. */
+/*
+ * Of fewer calm samples shares say nothing: a service that was idle has few. Then functions are
+ * compared by CPU time per second, if the calm time was long enough for some ticks.
+ */
 #define FUNCTION_GROWTH_SAMPLES 30
-#define FUNCTION_GROWTH_LEAST	50 /* thousandths of the CPU time */
+#define FUNCTION_GROWTH_CALM_MS 1000
+
+/* Smaller differences are no change: thousandths of the CPU time, or of one CPU. */
+#define FUNCTION_GROWTH_LEAST 50
 
 enum function_growth_time { GROWTH_CALM, GROWTH_STALLED, GROWTH_TIMES };
 
@@ -55,14 +61,18 @@ void function_growth_add(struct function_growth *g, const struct stack *stack,
 /* What grew most. */
 struct function_grown {
 	const char *fn, *comm;
-	unsigned int calm_pct, stalled_pct; /* of the CPU time */
+	unsigned int share_pct;		    /* of the CPU time that was stalled */
+	unsigned int calm_pct, stalled_pct; /* of the CPU time; with by_rate of one CPU */
+	bool by_rate;
 };
 
 /*
- * Finds it. Of functions that grew nearly as much, because one calls the other, takes the one that
- * is called. False when there are too few calm samples to compare with, or nothing grew.
+ * Finds it; the calm time was calm_ms long, that of the stall stalled_ms. Of functions that grew
+ * nearly as much, because one calls the other, takes the one that is called. False when there is
+ * too little calm time to compare with, or nothing grew.
  */
-bool function_growth_find(const struct function_growth *g, struct function_grown *ret_grown);
+bool function_growth_find(const struct function_growth *g, uint64_t calm_ms, uint64_t stalled_ms,
+			  struct function_grown *ret_grown);
 
 /* Returns the thread's name that most of a function's time has, or NULL. */
 const char *function_growth_comm(const struct function_growth *g, const char *fn,

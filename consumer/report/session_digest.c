@@ -104,6 +104,9 @@ void session_digest_meet(struct summary *s, const struct stack *stack)
 /* Returns a word for why a broken stack ended, or NULL: by frame pointers, and without a table. */
 static const char *find_reason(const struct summary *s, const struct stack *stack)
 {
+	/* Broken, though the walk came to the outermost frame: it leapt over callers on its way. */
+	if (stack->flags & SAMPLE_UNWOUND && stack->stop_reason == UNWIND_END_COMPLETE)
+		return unwind_end_word(UNWIND_END_NO_POINTERS);
 	if (stack->flags & SAMPLE_UNWOUND)
 		return unwind_end_word(stack->stop_reason);
 	return idmap_get(&s->walked, hash_process(stack)) ? before_table : NULL;
@@ -114,7 +117,7 @@ static void add_quality(struct summary *s, const struct stack *stack,
 {
 	const struct named_frame *root = n ? &frames[n - 1] : NULL;
 	const char *why;
-	enum quality quality = frame_name_quality(stack, root, &why);
+	enum quality quality = frame_name_quality(stack, frames, n, &why);
 
 	s->samples[quality] += stack->count;
 	s->frames += n * stack->count;
@@ -343,7 +346,7 @@ static const char *base_name(const char *path)
 }
 
 /* Writes the beginning of the headline: what the trigger says. Returns its length. */
-static int write_cause(const struct session_result *s, char *text, size_t space)
+static int write_trigger(const struct session_result *s, char *text, size_t space)
 {
 	switch (s->reason.kind) {
 	case TRIGGER_PRESSURE:
@@ -373,17 +376,31 @@ static const struct tally_row *find_top(const struct summary *s)
 	return &s->functions.rows[0];
 }
 
+static int write_grown(const struct function_grown *grown, char *text, size_t space)
+{
+	int n = snprintf(text, space, "; of its time on CPU %u %% was in %.200s (%s)",
+			 grown->share_pct, grown->fn, grown->comm);
+
+	if (n < 0 || (size_t)n >= space)
+		return n;
+	if (grown->by_rate)
+		return n + snprintf(text + n, space - (size_t)n,
+				    ": %u %% of a CPU, %u %% when calm", grown->stalled_pct,
+				    grown->calm_pct);
+	return n + snprintf(text + n, space - (size_t)n, ", %u %% when calm", grown->calm_pct);
+}
+
 /* Writes where the CPU time went. Returns its length. */
-static int write_functions(const struct summary *s, char *text, size_t space)
+static int write_functions(const struct summary *s, const struct session_result *session,
+			   char *text, size_t space)
 {
 	const struct tally_row *top = find_top(s);
 	const char *whose = function_growth_comm(&s->growth, top->name, top->detail);
 	struct function_grown grown;
 
-	if (function_growth_find(&s->growth, &grown))
-		return snprintf(text, space,
-				"; of its time on CPU %u %% was in %.200s (%s), %u %% when calm",
-				grown.stalled_pct, grown.fn, grown.comm, grown.calm_pct);
+	if (function_growth_find(&s->growth, session->pre_ms - session->onset_ms,
+				 (session->stop_ns - session->start_ns) / NSEC_PER_MSEC, &grown))
+		return write_grown(&grown, text, space);
 	if (!whose)
 		whose = top->detail ? base_name(top->detail) : "unknown module";
 	return snprintf(text, space, "; of its time on CPU %lld %% was in %.200s (%.200s)",
@@ -398,11 +415,14 @@ static bool is_wait(const struct session_result *s)
 }
 
 void session_digest_headline(const struct summary *s, const struct session_result *session,
-			     char *text, size_t space)
+			     const char *cause, char *text, size_t space)
 {
-	int n = write_cause(session, text, space);
+	int n = cause ? snprintf(text, space, "%s; ", cause) : 0;
 
 	if (n < 0 || (size_t)n >= space)
+		return;
+	n += write_trigger(session, text + n, space - (size_t)n);
+	if ((size_t)n >= space)
 		return;
 	if (is_wait(session))
 		n += snprintf(text + n, space - (size_t)n,
@@ -414,8 +434,14 @@ void session_digest_headline(const struct summary *s, const struct session_resul
 			 session->signals[SIGNAL_ONCPU]->why);
 	else if (!s->functions.count)
 		snprintf(text + n, space - (size_t)n, "; nothing of it ran on a CPU meanwhile");
+	else if (session->reason.kind == TRIGGER_PRESSURE && is_few(s))
+		n += snprintf(text + n, space - (size_t)n,
+			      "; it was on a CPU for %llu ms of %llu ms",
+			      (unsigned long long)(s->weight_ns[PHASE_DURING] / NSEC_PER_MSEC),
+			      (unsigned long long)((session->stop_ns - session->start_ns) /
+						   NSEC_PER_MSEC));
 	else
-		n += write_functions(s, text + n, space - (size_t)n);
+		n += write_functions(s, session, text + n, space - (size_t)n);
 	if (is_few(s) && (size_t)n < space)
 		snprintf(text + n, space - (size_t)n, ", by %llu sample%s only",
 			 (unsigned long long)s->count[PHASE_DURING],

@@ -79,8 +79,11 @@ void session_digest_sort(struct summary *s);
  */
 void session_digest_write(const struct summary *s, struct jsonw *w);
 
-/* Writes the sentence, at most `space` bytes with its NUL. */
+/*
+ * Writes the sentence, at most `space` bytes with its NUL. `cause` stands first in it; NULL: none
+ * is known.
+ */
 void session_digest_headline(const struct summary *s, const struct session_result *session,
-			     char *text, size_t space);
+			     const char *cause, char *text, size_t space);
 
 #endif

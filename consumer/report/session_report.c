@@ -8,6 +8,8 @@
 
 #include "consumer/report/frame_json.h"
 #include "consumer/report/session_digest.h"
+#include "consumer/report/session_facts.h"
+#include "consumer/report/session_neighbours.h"
 #include "consumer/report/session_verdict.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -131,14 +133,25 @@ static size_t count_unnamed(const struct report *r, size_t n)
 	return unnamed;
 }
 
+/* Writes in which cgroup below the session's the samples of the stack were. */
+static void write_cgroup(const struct report *r, const struct stack *stack, struct jsonw *w)
+{
+	const char *path = stack_table_cgroup(&r->signal->taken->stacks, stack->cgroup_id);
+
+	frame_json_text(w, "in_cgroup", path);
+	if (!path)
+		jsonw_string(w, "in_cgroup_reason",
+			     "the cgroup was gone before its path was looked up");
+	jsonw_u64(w, "in_cgroup_id", stack->cgroup_id);
+}
+
 /* Writes the part of a line that comes before its frames. */
 static void write_head(const struct report *r, const struct stack *stack, struct jsonw *w, size_t n,
 		       bool first)
 {
 	const char *why;
 	size_t unnamed;
-	enum quality quality =
-		frame_name_quality(stack, n ? &r->rendering.named[n - 1] : NULL, &why);
+	enum quality quality = frame_name_quality(stack, r->rendering.named, n, &why);
 
 	event_line_begin(r->lines, w, "stack", &r->subject);
 	jsonw_string(w, "signal", rules_signal_name(r->signal->id));
@@ -151,6 +164,8 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 		jsonw_string(w, "exe_reason",
 			     stack->flags & SAMPLE_KTHREAD ? "a kernel thread, or in execve or exit"
 							   : "its mappings were not read in time");
+	if (stack->cgroup_id && stack->cgroup_id != r->session->cgroup_id)
+		write_cgroup(r, stack, w);
 	if (first) {
 		jsonw_u64(w, "threads", stack->threads);
 		jsonw_u64(w, "count", stack->count);
@@ -304,7 +319,8 @@ static size_t stacks_bytes(const struct session_result *s)
 static void put_end(struct report *r)
 {
 	const struct session_result *s = r->session;
-	char headline[1024];
+	char headline[1024], cause[CAUSES_TEXT_BYTES];
+	bool known = session_facts_cause(s, cause);
 	struct jsonw w;
 
 	event_line_begin(r->lines, &w, "session.end", &r->subject);
@@ -312,8 +328,11 @@ static void put_end(struct report *r)
 	session_result_write_pre(s, &w);
 	session_verdict_write(s, &r->summary, &w);
 	session_digest_sort(&r->summary);
-	session_digest_headline(&r->summary, s, headline, sizeof(headline));
+	session_digest_headline(&r->summary, s, known ? cause : NULL, headline, sizeof(headline));
+	if (known)
+		jsonw_string(&w, "cause", cause);
 	jsonw_string(&w, "headline", headline);
+	session_neighbours_write_cpu(&s->neighbours, &w);
 	if (s->has_pressure_end)
 		psi_write(&s->pressure_end, &w, "pressure_end");
 	held_triggers_write(s->held, &w, "held");
@@ -396,6 +415,8 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 		if (s->signals[i] && s->signals[i]->taken)
 			put_stacks(r, s->signals[i]);
 	wait_for_room(r);
+	session_facts_write(s, lines);
+	session_neighbours_put(&s->neighbours, lines, &r->subject);
 	put_end(r);
 	report_free(r);
 }

@@ -66,11 +66,7 @@ static enum verdict say_why(char reason[LEDGER_REASON_BYTES], enum verdict verdi
 	return verdict;
 }
 
-/*
- * Returns for how long the session's tasks are known to have stalled, from the begin of the onset
- * to the end; 0 without pressure.
- */
-static uint64_t find_stalled_ms(const struct session_result *s)
+uint64_t session_verdict_stalled_ms(const struct session_result *s)
 {
 	const struct trigger_reason *r = &s->reason;
 	uint64_t stalled_ms = 0;
@@ -94,12 +90,19 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 {
 	const struct signal *oncpu = s->signals[SIGNAL_ONCPU];
 	uint64_t broken = summary->samples[QUALITY_BROKEN], all = 0;
-	uint64_t stalled_ms = find_stalled_ms(s), covered_ms = find_covered_ms(summary);
+	uint64_t stalled_ms = session_verdict_stalled_ms(s), covered_ms = find_covered_ms(summary);
 
 	for (int i = 0; i < QUALITY_COUNT_; i++)
 		all += summary->samples[i];
 	if (oncpu->partly)
 		return say_why(reason, VERDICT_PARTIAL, oncpu->partly);
+	if (s->left_out) {
+		snprintf(reason, LEDGER_REASON_BYTES,
+			 "%" PRIu32 " cgroups below this one were not sampled: the line "
+			 "watches_full says why",
+			 s->left_out);
+		return VERDICT_PARTIAL;
+	}
 	if (s->pre_limit == PRE_EVICTED)
 		return say_why(reason, VERDICT_PARTIAL,
 			       "the recorder's memory held less than the pre-roll that was asked "
@@ -154,7 +157,7 @@ static void write_signals(const struct session_result *s, struct jsonw *w)
 static void write_explained(const struct session_result *s, const struct summary *summary,
 			    struct jsonw *w)
 {
-	uint64_t stalled_ms = find_stalled_ms(s), covered_ms = find_covered_ms(summary);
+	uint64_t stalled_ms = session_verdict_stalled_ms(s), covered_ms = find_covered_ms(summary);
 
 	if (!stalled_ms)
 		return;

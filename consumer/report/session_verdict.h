@@ -11,6 +11,12 @@
 #include "shared/json/jsonw.h"
 
 /*
+ * Returns for how long the session's tasks are known to have stalled, from the begin of the onset
+ * to the end; 0 without pressure.
+ */
+uint64_t session_verdict_stalled_ms(const struct session_result *s);
+
+/*
  * Writes `ledger`, `verdict`, its reason, `stalled_ms`, `explained`, the signals' own keys and
  * `lost_share` of session.end. All stacks are in `summary`.
  */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "consumer/io/turn.h"
 #include "consumer/process/process_rule.h"
 #include "consumer/sampling/sample_build_ids.h"
 #include "consumer/sampling/sample_decode.h"
@@ -15,8 +16,7 @@ static union {
 } scratch;
 
 /* Returns the process of a record, or NULL when the process table is full. */
-static struct process *find_process(struct drain *d, const struct sample *record,
-				    struct drain_slot slot)
+static struct process *find_process(struct drain *d, const struct sample *record)
 {
 	struct process *p;
 
@@ -26,7 +26,7 @@ static struct process *find_process(struct drain *d, const struct sample *record
 	}
 	process_back(d->processes, p);
 	if (!p->cgroup_id)
-		p->cgroup_id = slot.cgroup_id;
+		p->cgroup_id = record->cgroup_id;
 	if (!p->comm[0] && record->tid == record->tgid)
 		memcpy(p->comm, record->comm, sizeof(p->comm) - 1);
 	return p;
@@ -111,10 +111,12 @@ static void take_record(void *context, const void *record, size_t bytes)
 		return;
 	}
 	slot = d->calls->slot(d->context, sample->slot);
-	p = find_process(d, sample, slot);
+	p = find_process(d, sample);
+	if (slot.cgroup_id && sample->cgroup_id != slot.cgroup_id)
+		d->calls->below(d->context, sample->cgroup_id, sample->tgid);
 	decode_sample(d, p, sample);
 	scratch.sample.rule_id =
-		process_rule_at_tick(d->active, d->cgroups, sample, p, slot.cgroup_id);
+		process_rule_at_tick(d->active, d->cgroups, sample, p, sample->cgroup_id);
 	if (d->calls->session(d->context, &scratch.sample, p))
 		return;
 	if (slot.cgroup_id && slot.epoch == sample->epoch)
@@ -123,6 +125,6 @@ static void take_record(void *context, const void *record, size_t bytes)
 
 void drain_samples(struct drain *d)
 {
-	ring_drain(&d->pins->samples, RING_TURN_NS, take_record, d);
+	ring_drain(&d->pins->samples, turn_until_ns(), take_record, d);
 	process_unwind_step(d->unwind);
 }

@@ -29,6 +29,8 @@ struct drain_calls {
 	struct drain_slot (*slot)(void *context, uint32_t slot);
 	/* Gives the sample to the session of its slot and epoch. False when it belongs to none. */
 	bool (*session)(void *context, const struct stack_sample *sample, const struct process *p);
+	/* A sample is of a cgroup below the one that is watched, and of process `tgid`. */
+	void (*below)(void *context, uint64_t cgroup_id, uint32_t tgid);
 };
 
 /* Its owner fills it in; all pointers are borrowed. */
@@ -47,9 +49,9 @@ struct drain {
 };
 
 /*
- * Drains the samples ring, for RING_TURN_NS (pins->samples.cut says that more is left), then builds
- * the unwind tables of the processes whose mappings it had to read. Any handler of the main thread
- * may call it: it starts and ends no session and no watch.
+ * Drains the samples ring until the turn is over (turn.h; pins->samples.cut says that more is
+ * left), then builds the unwind tables of the processes whose mappings it had to read. Any handler
+ * of the main thread may call it: it starts and ends no session and no watch.
  */
 void drain_samples(struct drain *d);
 

@@ -93,7 +93,7 @@ static bool resolve_frames(const struct mappings *maps, const struct sample *rec
 			   struct frame *frames)
 {
 	const uint64_t *addresses = sample_record_addresses(record);
-	uint64_t marks = record->flags & SAMPLE_UNWOUND ? SAMPLE_INTERRUPTED : 0;
+	uint64_t marks = record->flags & SAMPLE_UNWOUND ? STACK_SAMPLE_MARKS : 0;
 	bool missing = false;
 
 	for (uint16_t i = record->flags & SAMPLE_LEAF_CHANGED ? 1 : 0; i < count; i++) {
@@ -155,7 +155,7 @@ static void decode_addresses(const struct sample_context *c, const struct sample
 		sample->stop_reason = end_of_walk(c->table, record);
 	}
 	for (uint16_t i = 0; i < sample->user_frames; i++)
-		frames[i] = (struct frame){ &stack_sample_unknown, addresses[i] };
+		frames[i] = (struct frame){ &stack_sample_unknown, SAMPLE_ADDRESS(addresses[i]) };
 	resolve_leaf(c, maps, record, frames);
 	missing = resolve_frames(maps, record, sample->user_frames, frames);
 	/* The process has mapped something since (dlopen, a new image). */
@@ -236,7 +236,7 @@ static void decode_unknown(const struct sample *record, struct stack_sample *sam
 	for (uint16_t i = 0; i < sample->user_frames; i++)
 		frames[i] = (struct frame){
 			.module = &stack_sample_unknown,
-			.offset = ids ? ids[i].offset_or_ip : addresses[i],
+			.offset = ids ? ids[i].offset_or_ip : SAMPLE_ADDRESS(addresses[i]),
 		};
 	cut_chain(sample);
 }
@@ -261,6 +261,7 @@ void sample_decode(const struct sample_context *c, const struct sample *record,
 		.user_frames = record->user_frames,
 		.user_error = record->user_error,
 		.image = record->image,
+		.cgroup_id = record->cgroup_id,
 		.stop_reason = record->flags & SAMPLE_UNWOUND ? record->stop_reason : 0,
 	};
 	memcpy(ret_sample->comm, record->comm, sizeof(ret_sample->comm) - 1);

@@ -34,6 +34,7 @@ struct stack_sample {
 	uint32_t stop_reason; /* enum unwind_end with SAMPLE_UNWOUND */
 	uint32_t image;	      /* as in struct sample */
 	uint32_t rule_id;     /* of the rule that its process matched (ruleset.h) */
+	uint64_t cgroup_id;   /* of its thread: that of the watch, or one below it */
 	char comm[COMM_BYTES];
 	struct frame frames[];
 };
@@ -47,10 +48,20 @@ static inline bool stack_sample_interrupted(const struct frame *f)
 	return f->module && f->module != &stack_sample_unknown && f->offset & SAMPLE_INTERRUPTED;
 }
 
-/* Returns the offset of a frame without that mark. */
+/* Whether the walk by a table came to a user frame by the frame pointer (SAMPLE_FOLLOWED). */
+static inline bool stack_sample_followed(const struct frame *f)
+{
+	return f->module && f->module != &stack_sample_unknown && f->offset & SAMPLE_FOLLOWED;
+}
+
+#define STACK_SAMPLE_MARKS (SAMPLE_INTERRUPTED | SAMPLE_FOLLOWED)
+
+/* Returns the offset of a frame without these marks. */
 static inline uint64_t stack_sample_offset(const struct frame *f)
 {
-	return stack_sample_interrupted(f) ? f->offset & ~(uint64_t)SAMPLE_INTERRUPTED : f->offset;
+	bool marked = stack_sample_interrupted(f) || stack_sample_followed(f);
+
+	return marked ? f->offset & ~(uint64_t)STACK_SAMPLE_MARKS : f->offset;
 }
 
 /* Beside enum sample_flag: the chain was cut at an address outside every mapping. */

@@ -27,13 +27,20 @@ void stack_table_init(struct stack_table *s, struct stack_budget *budget)
 	*s = (struct stack_table){ .budget = budget };
 	idmap_init(&s->by_hash, STACK_TABLE_MAX);
 	idmap_init(&s->threads, 4 * STACK_TABLE_MAX);
+	idmap_init(&s->cgroups, STACK_TABLE_CGROUPS);
 }
 
 void stack_table_done(struct stack_table *s)
 {
+	char *path;
+	uint64_t id;
+
 	for (size_t i = 0; i < s->count; i++)
 		free(s->items[i]);
 	free(s->items);
+	idmap_for_each (&s->cgroups, i, id, path)
+		free(path);
+	idmap_done(&s->cgroups);
 	idmap_done(&s->by_hash);
 	idmap_done(&s->threads);
 	if (s->budget)
@@ -76,7 +83,7 @@ static uint64_t hash_sample(const struct stack_sample *sample, enum phase phase)
 	uint64_t comm[2], hash;
 
 	memcpy(comm, sample->comm, sizeof(comm));
-	hash = mix_word(sample->start_ns,
+	hash = mix_word(mix_word(sample->start_ns, sample->cgroup_id),
 			(((uint64_t)sample->stop_reason << 32 | sample->tgid) << 8) | phase);
 	hash = mix_word(mix_word(hash, comm[0]), comm[1]);
 	hash = mix_word(hash, ((uint64_t)(sample->flags & STACK_FLAGS) << 32) |
@@ -94,8 +101,8 @@ static bool is_same(const struct stack *s, const struct stack_sample *sample, en
 
 	return s->phase == phase && s->flags == (sample->flags & STACK_FLAGS) &&
 	       s->stop_reason == sample->stop_reason && s->tgid == sample->tgid &&
-	       s->start_ns == sample->start_ns && s->kernel_frames == sample->kernel_frames &&
-	       s->user_frames == sample->user_frames &&
+	       s->start_ns == sample->start_ns && s->cgroup_id == sample->cgroup_id &&
+	       s->kernel_frames == sample->kernel_frames && s->user_frames == sample->user_frames &&
 	       !memcmp(s->comm, sample->comm, sizeof(s->comm)) &&
 	       !memcmp(s->frames, sample->frames, n * sizeof(*s->frames));
 }
@@ -145,6 +152,7 @@ static int add_new(struct stack_table *s, const struct stack_sample *sample, enu
 	stack->number = (uint32_t)s->count;
 	stack->start_ns = sample->start_ns;
 	stack->tgid = sample->tgid;
+	stack->cgroup_id = sample->cgroup_id;
 	stack->kernel_frames = sample->kernel_frames;
 	stack->user_frames = sample->user_frames;
 	stack->phase = (uint8_t)phase;
@@ -189,4 +197,18 @@ int stack_table_add(struct stack_table *s, const struct stack_sample *sample, en
 	}
 	charge_growth(s);
 	return 0;
+}
+
+void stack_table_name(struct stack_table *s, uint64_t cgroup_id, const char *path)
+{
+	char *copy = strdup(path);
+
+	free(idmap_remove(&s->cgroups, cgroup_id));
+	if (copy && idmap_put(&s->cgroups, cgroup_id, copy) < 0)
+		free(copy);
+}
+
+const char *stack_table_cgroup(const struct stack_table *s, uint64_t cgroup_id)
+{
+	return idmap_get(&s->cgroups, cgroup_id);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stack_table.h: a session's samples, counted by phase, process, thread name and frames. The main
- * thread fills the table; after the session has ended the report thread owns it. Bounded by
- * STACK_TABLE_MAX and, with all others, by one budget.
+ * stack_table.h: a session's samples, counted by phase, process, thread name, cgroup and frames.
+ * The main thread fills the table; after the session has ended the report thread owns it. Bounded
+ * by STACK_TABLE_MAX and, with all others, by one budget.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_STACK_TABLE_H
 #define TROCAR_CONSUMER_SAMPLING_STACK_TABLE_H
@@ -15,6 +15,7 @@
 
 #define STACK_TABLE_MAX	      131072 /* two CPUs at 999 Hz for a minute, no stack twice */
 #define STACK_TABLE_BYTES_MAX (64u << 20)
+#define STACK_TABLE_CGROUPS   4096 /* whose paths a table keeps */
 
 /* Of all tables: half of the unit's MemoryMax. */
 #define STACK_BUDGET_BYTES (128ull << 20)
@@ -56,6 +57,7 @@ struct stack {
 	int32_t user_error;
 	char comm[COMM_BYTES];
 	struct module *exe; /* NULL when not known */
+	uint64_t cgroup_id; /* of its threads; 0: not known */
 	struct frame frames[];
 };
 
@@ -64,6 +66,7 @@ struct stack_table {
 	size_t count, space;
 	struct idmap by_hash;	     /* hash -> first stack */
 	struct idmap threads;	     /* (stack, tid) already counted */
+	struct idmap cgroups;	     /* id -> path of a cgroup of these stacks, owned */
 	size_t bytes;		     /* of the stacks */
 	struct stack_budget *budget; /* borrowed; NULL: only its own bounds hold */
 	size_t charged;		     /* taken from the budget */
@@ -80,5 +83,11 @@ void stack_table_done(struct stack_table *s);
  */
 int stack_table_add(struct stack_table *s, const struct stack_sample *sample, enum phase phase,
 		    uint64_t weight_ns, struct module *exe);
+
+/* Keeps a copy of the path of a cgroup, for stack_table_cgroup. Without memory it does not. */
+void stack_table_name(struct stack_table *s, uint64_t cgroup_id, const char *path);
+
+/* Returns the path of a cgroup, or NULL when it is not known. */
+const char *stack_table_cgroup(const struct stack_table *s, uint64_t cgroup_id);
 
 #endif

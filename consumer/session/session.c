@@ -35,6 +35,7 @@ void session_free(struct session *s)
 	if (!s)
 		return;
 	session_result_free(s->result);
+	neighbour_counts_done(&s->counts);
 	free(s);
 }
 
@@ -87,6 +88,7 @@ static struct session *new_session(const struct sessions *all, const struct sess
 		.rule = rule,
 		.reason = &s->result->reason,
 		.cgroup = s->result->cgroup,
+		.cgroup_id = start->cgroup_id,
 		.slot = start->slot,
 		.epoch = start->epoch,
 		.only_tgid = start->only_tgid,
@@ -137,6 +139,17 @@ static void find_pre_ms(const struct sessions *all, const struct session_start *
 	r->pre_limit = r->pre_ms < asked_ms ? limit : PRE_WHOLE;
 }
 
+/* Compares with what the facts were before: in the pre-roll, and where the onset began. */
+static void begin_facts(const struct sessions *all, struct session_result *r,
+			const struct session_start *start)
+{
+	uint64_t onset_ns = r->onset_ms ? r->start_ns - r->onset_ms * NSEC_PER_MSEC : UINT64_MAX;
+
+	if (all->facts)
+		r->facts = facts_phases_new(all->facts, r->cgroup, start->facts, start->recorded_ns,
+					    onset_ns);
+}
+
 /*
  * First changes the rate, then sets the slot to capture, and only then lets the signals read the
  * counters: all later attempts count as `during`.
@@ -149,6 +162,7 @@ static void begin_capture(struct sessions *all, struct session *s,
 	uint64_t ticking_ns = sampler_since_ns(all->sampler), now_ns;
 
 	sampler_capture_begin(all->sampler);
+	neighbours_begin(pins, &s->counts);
 	now_ns = clock_mono_ns();
 	s->result->id = now_ns ^ (start->cgroup_id << 48);
 	s->result->start_ns = s->target.start_ns = now_ns;
@@ -161,6 +175,7 @@ static void begin_capture(struct sessions *all, struct session *s,
 	s->end_ns = now_ns + s->during_ms * NSEC_PER_MSEC;
 	pins->control->heartbeat_ns = now_ns;
 	slot->session = s->result->id;
+	s->result->left_out = slot->left_out;
 	__atomic_store_n(&slot->state, SLOT_CAPTURE, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
 		struct signal *signal = s->result->signals[i];
@@ -168,6 +183,7 @@ static void begin_capture(struct sessions *all, struct session *s,
 		if (signal && signal->kind && signal->kind->begin)
 			signal->kind->begin(signal, &all->host, &s->target);
 	}
+	begin_facts(all, s->result, start);
 	s->target.counters = NULL; /* the watch may end before the session */
 }
 
@@ -280,6 +296,24 @@ static void read_pressure_end(struct session_result *r)
 	r->reason.pressure_fd = NULL;
 }
 
+/* Takes who had the CPUs since begin_capture. Call while they still tick at the full rate. */
+static void end_neighbours(struct sessions *all, struct session *s)
+{
+	struct session_result *r = s->result;
+	const struct neighbours_of of = {
+		.cgroup_id = r->cgroup_id,
+		.cgroup = r->cgroup,
+		.slot = s->target.slot,
+	};
+	const char *why;
+	size_t ticking, missing;
+
+	neighbours_end(all->host.pins, all->host.cgroups, &of, &s->counts, &r->neighbours);
+	sampler_state(all->sampler, &ticking, &missing, &why);
+	r->neighbours.cpus = s->counts.why ? 0 : ticking;
+	r->neighbours.lasted_ns = r->stop_ns - r->start_ns;
+}
+
 void session_end(struct sessions *all, struct session *s)
 {
 	struct slot *slot = &all->host.pins->slots[s->target.slot];
@@ -287,6 +321,7 @@ void session_end(struct sessions *all, struct session *s)
 	if (s->ending)
 		return;
 	s->ending = true;
+	s->result->left_out = MAX(s->result->left_out, slot->left_out);
 	__atomic_store_n(&slot->state, SLOT_RECORDER, __ATOMIC_SEQ_CST);
 	s->result->stop_ns = s->target.stop_ns = clock_mono_ns();
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
@@ -295,10 +330,13 @@ void session_end(struct sessions *all, struct session *s)
 		if (signal && signal->kind && signal->kind->end)
 			signal->kind->end(signal, &all->host, &s->target);
 	}
+	end_neighbours(all, s);
 	sampler_capture_end(all->sampler);
 	s->settled_ns = s->target.stop_ns + SETTLE_NS;
 	slot->session = 0;
 	read_pressure_end(s->result);
+	if (s->result->facts)
+		facts_phases_end(s->result->facts, all->facts, s->result->cgroup);
 }
 
 bool sessions_end_due(struct sessions *all, uint64_t now_ns)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "consumer/cgroup/captured.h"
+#include "consumer/facts/facts_record.h"
 #include "consumer/sampling/sampler.h"
 #include "consumer/session/session_result.h"
 #include "consumer/signals/signals.h"
@@ -29,8 +30,9 @@ _Static_assert(SESSIONS_MAX <= CAPTURED_MAX, "each is captured");
 struct session {
 	struct session_result *result; /* owned until handed over */
 	struct signal_target target;
-	struct owner *owner; /* of the cgroup, a reference; NULL: not known */
-	uint32_t during_ms;  /* as asked, or as much as the budgets leave */
+	struct neighbour_counts counts; /* when it began */
+	struct owner *owner;		/* of the cgroup, a reference; NULL: not known */
+	uint32_t during_ms;		/* as asked, or as much as the budgets leave */
 	/* why that is less than was asked; a literal; NULL: it is not */
 	const char *during_reason;
 	uint64_t end_ns;     /* CLOCK_MONOTONIC */
@@ -51,6 +53,7 @@ struct session_summary {
 struct sessions {
 	struct signal_host host;
 	struct sampler *sampler;	   /* borrowed, as the next */
+	struct facts_reader *facts;	   /* NULL: no facts are read */
 	const struct active_rules *active; /* a session keeps a reference to its rule set */
 	struct session *running[SESSIONS_MAX];
 	size_t count;
@@ -77,6 +80,7 @@ struct session_start {
 	uint64_t recorded_ns;	   /* the recorder has the slot's samples since */
 	struct owner *owner;	   /* a reference; the session takes it when it begins */
 	const struct counter_history *counters; /* of the slot; borrowed */
+	const struct facts_record *facts;	/* of the cgroup; borrowed */
 };
 
 /* Stores its collaborators, all borrowed. */

@@ -9,6 +9,8 @@ void session_result_free(struct session_result *r)
 		return;
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
 		signals_free(r->signals[i]);
+	neighbours_done(&r->neighbours);
+	facts_phases_free(r->facts);
 	ruleset_unref(r->set);
 	free(r->cgroup);
 	free(r);

@@ -8,9 +8,11 @@
 
 #include <stdint.h>
 
+#include "consumer/facts/facts_phases.h"
 #include "consumer/output/event_line.h"
 #include "consumer/rules/ruleset.h"
 #include "consumer/session/held_triggers.h"
+#include "consumer/session/neighbours.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/trigger_reason.h"
 
@@ -32,12 +34,15 @@ struct session_result {
 	uint32_t pre_ms;   /* as much as the recorder had */
 	uint32_t onset_ms; /* of these the last, over which the stall was measured */
 	enum session_pre_limit pre_limit;
+	uint32_t left_out;		       /* cgroups below its own that were not sampled */
 	uint64_t start_ns, stop_ns;	       /* CLOCK_MONOTONIC */
 	struct signal *signals[SIGNAL_COUNT_]; /* NULL: not wanted */
 	struct psi pressure_end;
 	bool has_pressure_end;
 	struct held_triggers held[CAUSE_COUNT_]; /* in its cgroup, of any rule, while it ran */
-	struct session_result *next;		 /* in the report thread's queue */
+	struct facts_phases *facts;		 /* owned; NULL: no memory for them */
+	struct neighbours neighbours;
+	struct session_result *next; /* in the report thread's queue */
 };
 
 /* Frees it with all that it owns; NULL is allowed. */

@@ -33,12 +33,12 @@ static struct context_switches *switches_of(struct signal *s)
 }
 
 /*
- * Returns true for CPU pressure: whether tasks gave the CPU up or lost it tells what delays the
- * service.
+ * Returns true for pressure: whether tasks lost the CPU or gave it up to wait, and how often, tells
+ * what delays the service.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {
-	return reason->kind == TRIGGER_PRESSURE && reason->when.resource == RESOURCE_CPU;
+	return reason->kind == TRIGGER_PRESSURE;
 }
 
 static struct signal *create_switches(const struct signal_host *host,
@@ -124,7 +124,7 @@ static void write_switches(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind context_switches_kind = {
 	.id = SIGNAL_SWITCH,
-	.auto_why = "auto: at cpu pressure, what runs on the CPUs and who gives them up",
+	.auto_why = "auto: at pressure, what runs on the CPUs and who gives them up",
 	.is_auto = is_auto,
 	.create = create_switches,
 	.destroy = destroy_switches,

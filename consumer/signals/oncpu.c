@@ -350,6 +350,25 @@ static void close_pre_roll(struct oncpu *s, struct ledger *before, struct ledger
 	ledger_close(before, late);
 }
 
+/* Looks up the paths of the cgroups below the session's that its stacks are of. */
+static void name_cgroups(struct oncpu *s, const struct signal_host *host,
+			 const struct signal_target *target)
+{
+	struct stack_table *stacks = &s->taken.stacks;
+
+	for (size_t i = 0; i < stacks->count; i++) {
+		const struct stack *stack = stacks->items[i];
+		const char *path;
+
+		if (stack->cgroup_id == target->cgroup_id ||
+		    stack_table_cgroup(stacks, stack->cgroup_id))
+			continue;
+		path = cgroups_path(host->cgroups, stack->cgroup_id, stack->tgid);
+		if (path)
+			stack_table_name(stacks, stack->cgroup_id, path);
+	}
+}
+
 static void close_oncpu(struct signal *signal, const struct signal_host *host,
 			const struct signal_target *target)
 {
@@ -369,6 +388,7 @@ static void close_oncpu(struct signal *signal, const struct signal_host *host,
 	during->attempted -= MIN(during->attempted, s->filtered[PHASE_DURING]);
 	close_pre_roll(s, &s->taken.phase[PHASE_BEFORE], &s->taken.phase[PHASE_ONSET]);
 	ledger_close(during, lost_during);
+	name_cgroups(s, host, target);
 }
 
 const struct signal_kind oncpu_kind = {

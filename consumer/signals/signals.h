@@ -41,6 +41,7 @@ struct signal_target {
 	const struct rule *rule;	     /* NULL for a request by cgroup or pid */
 	const struct trigger_reason *reason; /* borrowed from the session's result */
 	const char *cgroup;		     /* path, borrowed from the session's result */
+	uint64_t cgroup_id;
 	uint32_t slot, epoch;
 	uint32_t only_tgid; /* 0: no filter by process */
 	bool only_rule;	    /* processes of this rule only */

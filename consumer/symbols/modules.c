@@ -390,7 +390,8 @@ size_t modules_forget(struct modules *t, size_t keep, uint64_t before_ns,
 	if (t->count - t->forgotten > keep)
 		found = calloc(t->count, sizeof(struct module *));
 	count = found ? find_unused(t, before_ns, found) : 0;
-	for (size_t i = 0; i < count && t->count - t->forgotten > keep; i++) {
+	for (size_t i = 0;
+	     i < count && forgotten < SYMBOLS_FORGET_MAX && t->count - t->forgotten > keep; i++) {
 		if (is_used(context, found[i]))
 			continue;
 		delist_module(t, found[i]);

@@ -34,8 +34,8 @@ int modules_build_id(struct modules *t, const uint8_t id[BUILD_ID_BYTES],
 		     struct module **ret_module);
 
 /*
- * Forgets modules as symbols_forget, until `keep` are left. They stay in `items` until
- * modules_take_forgotten.
+ * Forgets modules as symbols_forget, until `keep` are left or SYMBOLS_FORGET_MAX are forgotten.
+ * They stay in `items` until modules_take_forgotten.
  */
 size_t modules_forget(struct modules *t, size_t keep, uint64_t before_ns,
 		      bool (*is_used)(void *context, const struct module *m), void *context);

@@ -20,6 +20,7 @@
 
 #define SYMBOLS_MODULES_MAX  65536
 #define SYMBOLS_MODULES_KEEP 4096 /* beyond so many, modules without a use are forgotten */
+#define SYMBOLS_FORGET_MAX   4096 /* in one call, which holds the main loop up for some ms */
 #define SYMBOLS_PATH_BYTES   4096 /* NUL included */
 #define SYMBOLS_BUILD_ID_MAX 64
 #define SYMBOLS_RETRY_NS     60000000000ULL /* least time between two attempts to read a file */
@@ -132,10 +133,11 @@ static inline void symbols_release(struct module *m, uint64_t now_ns)
 
 /*
  * Forgets modules that nobody holds, the longest unused first, when there are more than
- * SYMBOLS_MODULES_KEEP: those released before `before_ns`, since when nothing else refers to them
- * either, and for which is_used returns false. symbols_module finds them no more; the caller drops
- * its own references to modules with `forgotten`, then makes the symbolizer's thread call
- * symbols_sweep. Returns how many. Main thread.
+ * SYMBOLS_MODULES_KEEP, and at most SYMBOLS_FORGET_MAX of them: those released before `before_ns`,
+ * since when nothing else refers to them either, and for which is_used returns false.
+ * symbols_module finds them no more; the caller drops its own references to modules with
+ * `forgotten`, then makes the symbolizer's thread call symbols_sweep. Returns how many. Main
+ * thread.
  */
 size_t symbols_forget(struct symbols *s, uint64_t before_ns,
 		      bool (*is_used)(void *context, const struct module *m), void *context);

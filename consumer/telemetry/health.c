@@ -27,6 +27,11 @@ uint64_t health_resident_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+uint64_t health_longest_turn_ms(const struct telemetry *t)
+{
+	return loop_longest_ever_ns(t->loop) / NSEC_PER_MSEC;
+}
+
 static const char *const ring_names[HEALTH_RINGS] = { "samples", "events", "errors" };
 
 static const struct ring *ring_at(const struct pinned_maps *pins, int i)

@@ -39,6 +39,9 @@ struct health {
  */
 uint64_t health_resident_bytes(void);
 
+/* Returns how long the longest turn of the main loop took since the start, in ms. */
+uint64_t health_longest_turn_ms(const struct telemetry *t);
+
 /* `seconds` between lines; 0: no lines. */
 void health_init(struct health *h, const struct telemetry *telemetry, uint32_t seconds);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "consumer/io/schedule.h"
+#include "consumer/io/turn.h"
 #include "consumer/kernel/counts.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/output/event_log.h"
@@ -25,6 +26,9 @@ static const struct {
 				 "the sample counts without it; its quality says so" },
 	[ERROR_TARGETS_FULL] = { "targets_full", "the table of processes had no room",
 				 "load with a larger --targets" },
+	[ERROR_WATCHES_FULL] = { "watches_full", "a cgroup below a watched one is not sampled",
+				 "load with a larger --watches, or watch fewer cgroups one within "
+				 "the other" },
 };
 
 static void fill_line(void *context, struct jsonw *w)
@@ -73,5 +77,5 @@ static void take_error(void *context, const void *record, size_t bytes)
 void kernel_errors_drain(struct kernel_errors *k)
 {
 	if (ring_used(&k->pins->errors))
-		ring_drain(&k->pins->errors, RING_TURN_NS, take_error, k);
+		ring_drain(&k->pins->errors, turn_until_ns(), take_error, k);
 }

@@ -8,6 +8,7 @@
 #include "consumer/watch/binding.h"
 #include "consumer/watch/capture_budget.h"
 #include "consumer/watch/trigger_events.h"
+#include "consumer/watch/watch_tree.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -147,6 +148,7 @@ static int begin_session(struct triggers *t, const struct trigger *trigger, cons
 		.recorded_ns = w->recorded_ns,
 		.owner = shares_ref(w->owner),
 		.counters = &w->counters,
+		.facts = &w->facts,
 	};
 	int r = session_begin(t->sessions, &start, ret_session);
 
@@ -172,6 +174,8 @@ int trigger_fire(struct triggers *t, const struct trigger *trigger, struct sessi
 		hold_trigger(t, trigger, ret_held, now_ns);
 		return -EAGAIN;
 	}
+	/* The session takes the cgroups below from its first tick on. */
+	watch_tree_settle(t->watches);
 	r = begin_session(t, trigger, &plan, &s);
 	if (r < 0)
 		return r;
@@ -217,6 +221,9 @@ static const struct rule *rule_of(const struct triggers *t, const struct session
 static void release_watch(struct watch *w, const struct session *s)
 {
 	w->recorded_ns = s->result->stop_ns;
+	if (s->result->facts)
+		facts_record_add(&w->facts, &s->result->facts->place,
+				 &s->result->facts->at[FACTS_END]);
 	w->session = NULL;
 	w->requested = false;
 	bindings_release(w, "no_process");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/watch/watch_tree.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -33,11 +34,14 @@ void watches_done(struct watches *ws)
 	for (uint32_t i = 0; ws->by_slot && i < ws->pins->abi.slots; i++)
 		if (ws->by_slot[i])
 			watch_remove(ws->by_slot[i], "agent_stop");
+	if (ws->by_slot)
+		watch_tree_settle(ws);
 	loop_remove(ws->linger_timer);
+	loop_remove(ws->tree_timer);
 	idmap_done(&ws->by_cgroup);
 	free(ws->by_slot);
 	free(ws->epochs);
-	ws->linger_timer = NULL;
+	ws->linger_timer = ws->tree_timer = NULL;
 	ws->by_slot = NULL;
 	ws->epochs = NULL;
 }
@@ -143,6 +147,9 @@ static int take_slot(struct watches *ws, const struct owner *owner, uint32_t *re
 {
 	struct watch *displaced;
 
+	/* The entries of cgroups below the watch that had the slot must not lead to the new one. */
+	if (ws->tree_freed)
+		watch_tree_settle(ws);
 	if (find_slot(ws, ret_slot) == 0)
 		return 0;
 	displaced = find_displaced(ws, owner);
@@ -151,6 +158,7 @@ static int take_slot(struct watches *ws, const struct owner *owner, uint32_t *re
 		return -ENOSPC;
 	}
 	watch_remove(displaced, "displaced");
+	watch_tree_settle(ws);
 	return find_slot(ws, ret_slot);
 }
 
@@ -159,6 +167,7 @@ static void free_watch(struct watch *w)
 	ruleset_unref(w->set);
 	shares_sub(w->owner, SHARE_WATCHES, 1);
 	shares_put(w->all->shares, w->owner);
+	facts_record_done(&w->facts);
 	free(w->bindings);
 	free(w->path);
 	free(w);
@@ -193,13 +202,17 @@ static struct watch *new_watch(struct watches *ws, uint64_t cgroup_id, char *pat
 static int arm_slot(struct watches *ws, struct watch *w)
 {
 	struct slot *slot = &ws->pins->slots[w->slot];
+	int r;
 
 	slot->session = 0;
 	slot->epoch = w->epoch;
 	slot->flags = watch_slot_flags(w);
+	slot->outer = watch_tree_outer(ws, w->cgroup_id);
+	slot->left_out = 0;
 	__atomic_store_n(&slot->state, SLOT_RECORDER, __ATOMIC_RELEASE);
-	if (bpf_map_update_elem(ws->pins->watches_fd, &w->cgroup_id, &w->slot, BPF_ANY) < 0)
-		return -errno;
+	r = watch_tree_enter(w);
+	if (r < 0)
+		return r;
 	ws->count++;
 	ws->pins->control->heartbeat_ns = clock_mono_ns();
 	__atomic_store_n(&ws->pins->control->armed, ws->count, __ATOMIC_RELEASE);
@@ -210,7 +223,7 @@ static void disarm_slot(struct watches *ws, struct watch *w)
 {
 	ws->count--;
 	__atomic_store_n(&ws->pins->control->armed, ws->count, __ATOMIC_RELEASE);
-	bpf_map_delete_elem(ws->pins->watches_fd, &w->cgroup_id);
+	watch_tree_leave(w);
 	__atomic_store_n(&ws->pins->slots[w->slot].state, SLOT_IDLE, __ATOMIC_RELEASE);
 	ws->pins->slots[w->slot].session = 0;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "consumer/facts/facts_record.h"
 #include "consumer/io/loop.h"
 #include "consumer/io/schedule.h"
 #include "consumer/kernel/pinned_maps.h"
@@ -44,6 +45,7 @@ struct watch {
 	uint32_t slot, epoch;
 	struct slot_counters counted; /* the slot's counters that `health` has already counted */
 	struct counter_history counters;
+	struct facts_record facts;
 	bool root; /* the cgroup2 root: only matching processes, the whole system's pressure */
 	bool by_process; /* the kernel side takes matched processes only */
 	bool requested;	 /* a request's session keeps it alive */
@@ -78,13 +80,20 @@ struct watches {
 	struct shares *shares;
 	struct sessions *sessions;
 	struct processes *processes;
+	struct facts_reader *facts; /* NULL: no facts are read */
 	const struct watch_calls *calls;
 	void *context;			  /* the first argument of the calls */
 	struct loop_source *linger_timer; /* owned */
+	struct loop_source *tree_timer;	  /* owned; of watch_tree.h, as the next three */
+	bool tree_due;			  /* a watch has come or gone since the last walk */
+	bool tree_freed;		  /* a slot is free that entries of `watches` still name */
+	uint64_t tree_failed_ns;	  /* when a walk last failed and a line said so */
 	struct idmap by_cgroup;
 	struct watch **by_slot; /* owned; pins->abi.slots, NULL where free */
 	uint32_t *epochs;	/* owned; of each slot */
 	uint32_t next;		/* where the search for a free slot begins */
+	uint32_t facts_next;	/* slot whose facts are read next */
+	uint64_t facts_ns;	/* when facts were last read */
 	uint32_t count;
 	bool lingering;	  /* the timer is set */
 	uint64_t refused; /* cgroups without a slot since the last line */

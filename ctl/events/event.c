@@ -41,6 +41,8 @@ static const struct {
 	{ "session.end", EVENT_SESSION_END },
 	{ "pressure", EVENT_PRESSURE },
 	{ "trigger.held", EVENT_HELD },
+	{ "facts", EVENT_FACTS },
+	{ "neighbour", EVENT_NEIGHBOUR },
 };
 
 bool event_is(const struct json_text *text, const char *word)

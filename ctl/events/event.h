@@ -19,6 +19,8 @@ enum event_type {
 	EVENT_SESSION_END,
 	EVENT_PRESSURE,
 	EVENT_HELD, /* trigger.held */
+	EVENT_FACTS,
+	EVENT_NEIGHBOUR,
 };
 
 struct event {

@@ -153,6 +153,23 @@ static void set_pre_roll(struct store_session *to, const struct event *event)
 	to->length_ms[STORE_ONSET] = onset_ms;
 }
 
+/* Keeps the line unless it is kept, as where a file is read twice, or there is no room. */
+static int keep_line(struct store *s, struct store_lines *to, const char *line, size_t bytes)
+{
+	uint32_t number;
+	int r;
+
+	if (to->count == STORE_LINES)
+		return 0;
+	r = pool_put(&s->texts, line, bytes, &number);
+	for (uint32_t i = 0; r == 0 && i < to->count; i++)
+		if (to->items[i] == number)
+			return 0;
+	if (r == 0)
+		to->items[to->count++] = number;
+	return r;
+}
+
 int store_session_line(struct store *s, uint32_t session, const struct event *event,
 		       const char *line, size_t bytes)
 {
@@ -176,6 +193,10 @@ int store_session_line(struct store *s, uint32_t session, const struct event *ev
 		return pool_put(&s->texts, line, bytes, &to->end);
 	case EVENT_PRESSURE:
 		return pool_put(&s->texts, line, bytes, &to->pressure);
+	case EVENT_FACTS:
+		return keep_line(s, &to->facts, line, bytes);
+	case EVENT_NEIGHBOUR:
+		return keep_line(s, &to->neighbours, line, bytes);
 	default:
 		return 0;
 	}

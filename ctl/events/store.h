@@ -13,6 +13,7 @@
 
 #define STORE_NONE	 UINT32_MAX
 #define STORE_FRAMES_MAX 4096 /* of one stack; the agent takes 254 */
+#define STORE_LINES	 9    /* of one type in a session; the agent writes no more */
 
 enum store_kind {
 	STORE_USER,
@@ -57,9 +58,16 @@ struct store_held {
 	uint64_t triggers, largest_ms, sum_ms;
 };
 
+/* Whole lines of one type, as texts. */
+struct store_lines {
+	uint32_t items[STORE_LINES];
+	uint32_t count;
+};
+
 struct store_session {
 	uint32_t id, rule, cgroup;     /* texts */
 	uint32_t start, end, pressure; /* whole lines, as texts */
+	struct store_lines facts, neighbours;
 	uint32_t headline, verdict;
 	uint32_t files;	  /* bit n: the n-th file has selected lines of it; 0: not selected */
 	uint64_t time_ns; /* of its first line */
@@ -94,7 +102,7 @@ int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_
 /* The session of an event that has one; its first line gives the time. */
 int store_session(struct store *s, const struct event *event, uint32_t *ret_session);
 
-/* Keeps the line of a session's start or end, or of its pressure, of `bytes` bytes. */
+/* Keeps the line of a session's start, end, pressure, facts or neighbour, of `bytes` bytes. */
 int store_session_line(struct store *s, uint32_t session, const struct event *event,
 		       const char *line, size_t bytes);
 

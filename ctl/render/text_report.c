@@ -8,8 +8,11 @@
 
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/text_report_facts.h"
 #include "ctl/render/text_report_lines.h"
+#include "ctl/render/text_report_neighbours.h"
 #include "ctl/render/text_report_programs.h"
+#include "ctl/render/text_report_stalls.h"
 #include "ctl/view/hot.h"
 #include "ctl/view/view.h"
 #include "shared/tools/cleanup.h"
@@ -39,17 +42,6 @@ static int find_column(const struct text_report *r, uint32_t number, uint32_t se
 	const struct store_key *key = store_key_get(&r->input->store, number);
 
 	return key->session == session ? view_column(&r->view, key, VIEW_PHASES) : -1;
-}
-
-static char *copy_text(const struct store *s, uint32_t text)
-{
-	const char *data;
-	size_t bytes;
-
-	if (text == STORE_NONE)
-		return strdup("-");
-	data = pool_get(&s->texts, text, &bytes);
-	return text_tame(data, bytes);
 }
 
 static char *format_percent(uint64_t part, uint64_t whole)
@@ -91,7 +83,7 @@ static void add_function(const struct text_report *r, struct text_table *table,
 			 const struct tree_node *root, const struct hot_function *f,
 			 uint32_t module)
 {
-	_cleanup_free_ char *path = copy_text(&r->input->store, module);
+	_cleanup_free_ char *path = text_report_lines_text(&r->input->store, module);
 
 	text_table_add(table, format_percent(f->self[DURING], root->total[DURING]));
 	text_table_add(table, format_percent(f->total[DURING], root->total[DURING]));
@@ -194,7 +186,7 @@ static void add_row(const struct text_report *r, const struct tasks *t, const st
 {
 	size_t bytes;
 	const struct task *task = pool_get(&t->pool, sum->task, &bytes);
-	_cleanup_free_ char *name = copy_text(&r->input->store, task->name);
+	_cleanup_free_ char *name = text_report_lines_text(&r->input->store, task->name);
 	char number[32];
 
 	text_table_add(table, format_duration(sum->ns[DURING]));
@@ -267,6 +259,13 @@ static int print_stacks(struct text_report *r, uint32_t session)
 		fputs("\nno stack of it is selected\n", r->out);
 		return 0;
 	}
+	/* Rows of nothing beside what ran when all was well would hide that nothing ran. */
+	if (!r->samples[DURING] && !r->input->select.phase) {
+		fprintf(r->out, "\nno sample during, %" PRIu64 " %s (--phase %s shows them)\n",
+			r->samples[EARLIER], view_phase(&r->view, EARLIER),
+			view_phase(&r->view, EARLIER));
+		return 0;
+	}
 	e = text_report_programs(&r->view, session, r->out);
 	if (e == 0)
 		e = print_functions(r, &tree);
@@ -293,10 +292,12 @@ static void print_lengths(const struct text_report *r, const struct store_sessio
 static int print_head(const struct text_report *r, const struct store_session *session)
 {
 	const struct store *s = &r->input->store;
-	_cleanup_free_ char *id = copy_text(s, session->id), *rule = copy_text(s, session->rule);
-	_cleanup_free_ char *cgroup = copy_text(s, session->cgroup);
-	_cleanup_free_ char *headline = copy_text(s, session->headline);
+	_cleanup_free_ char *id = text_report_lines_text(s, session->id),
+			    *rule = text_report_lines_text(s, session->rule);
+	_cleanup_free_ char *cgroup = text_report_lines_text(s, session->cgroup);
+	_cleanup_free_ char *headline = text_report_lines_text(s, session->headline);
 	char when[CLOCK_TEXT_BYTES];
+	int e;
 
 	if (!id || !rule || !cgroup || !headline)
 		return -ENOMEM;
@@ -305,6 +306,9 @@ static int print_head(const struct text_report *r, const struct store_session *s
 		session->end == STORE_NONE
 			? "This session has no end here: it still ran, or its lines were cut."
 			: headline);
+	e = text_report_lines_held(s, session, r->out);
+	if (e < 0)
+		return e;
 	fprintf(r->out, "session %s, rule %s, %.19s UTC, %s\n", id, rule, when, cgroup);
 	if (session->end != STORE_NONE)
 		print_lengths(r, session);
@@ -317,6 +321,10 @@ static int print_session(struct text_report *r, uint32_t number)
 	int e = print_head(r, session);
 
 	if (e == 0)
+		e = text_report_neighbours(&r->input->store, session, r->out);
+	if (e == 0)
+		e = text_report_facts(&r->input->store, session, r->out);
+	if (e == 0)
 		e = text_report_lines_pressure(&r->input->store, session, r->out);
 	if (e == 0)
 		e = print_stacks(r, number);
@@ -327,7 +335,7 @@ static int print_all(struct text_report *r)
 {
 	const struct store *s = &r->input->store;
 	unsigned int n = 0;
-	int e = 0;
+	int e = text_report_stalls(s, r->out);
 
 	for (uint32_t i = 0; e == 0 && i < s->ids.count; i++) {
 		if (!s->sessions[i].files)

@@ -8,14 +8,11 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
-#include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-/* Reads a kept line, which the reader of the file has taken. The root; NULL: no line, or no memory.
- */
-static const struct json_node *read_line(const struct store *s, uint32_t line,
-					 struct json_tree *ret_tree)
+const struct json_node *text_report_lines_read(const struct store *s, uint32_t line,
+					       struct json_tree *ret_tree)
 {
 	struct json_fault fault;
 	const char *data;
@@ -27,6 +24,17 @@ static const struct json_node *read_line(const struct store *s, uint32_t line,
 	if (json_tree_read(data, bytes, JSON_READER_NESTING, ret_tree, &fault) < 0)
 		return NULL;
 	return ret_tree->nodes;
+}
+
+char *text_report_lines_text(const struct store *s, uint32_t text)
+{
+	const char *data;
+	size_t bytes;
+
+	if (text == STORE_NONE)
+		return strdup("-");
+	data = pool_get(&s->texts, text, &bytes);
+	return text_tame(data, bytes);
 }
 
 static void put_value(const struct json_node *object, const char *key, FILE *out)
@@ -110,14 +118,26 @@ static void put_held(const struct store_session *session, const struct json_node
 				     session->held[i].sum_ms, session->held[i].largest_ms, out);
 }
 
+int text_report_lines_held(const struct store *store, const struct store_session *session,
+			   FILE *out)
+{
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
+
+	if (!end && session->end != STORE_NONE)
+		return -ENOMEM;
+	put_held(session, end, out);
+	return 0;
+}
+
 int text_report_lines_pressure(const struct store *store, const struct store_session *session,
 			       FILE *out)
 {
 	static const char *const heads[] = { "PRESSURE", "KIND",     "AVG10 %",
 					     "AVG60 %",	 "AVG300 %", "STALLED IN ALL" };
 	_cleanup_(json_tree_done) struct json_tree line_tree = { 0 }, end_tree = { 0 };
-	const struct json_node *line = read_line(store, session->pressure, &line_tree);
-	const struct json_node *end = read_line(store, session->end, &end_tree);
+	const struct json_node *line = text_report_lines_read(store, session->pressure, &line_tree);
+	const struct json_node *end = text_report_lines_read(store, session->end, &end_tree);
 	_cleanup_(text_table_done) struct text_table table;
 
 	text_table_init(&table, ARRAY_SIZE(heads));
@@ -136,7 +156,6 @@ int text_report_lines_pressure(const struct store *store, const struct store_ses
 		put_value(line, "window_ms", out);
 		fputs("\n", out);
 	}
-	put_held(session, end, out);
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		text_table_add(&table, strdup(heads[i]));
 	add_pressure(&table, "before", json_node_get(line, "before"));
@@ -249,14 +268,18 @@ static void put_quality(const struct json_node *end, FILE *out)
 	}
 }
 
-/* How much of the stall the stacks stand for. */
+/*
+ * How much CPU time the stacks have, of the stall's: as much proves nothing, for what waited is not
+ * in it; little proves that something else explains the stall.
+ */
 static void put_explained(const struct json_node *end, FILE *out)
 {
 	const struct json_node *explained = json_node_get(end, "explained");
 
 	if (!explained)
 		return;
-	fprintf(out, "  the stacks stand for %.0f %% of ", 100 * json_node_double(explained));
+	fprintf(out, "  CPU time in the stacks: %.0f %%%s of ", 100 * json_node_double(explained),
+		json_node_double(explained) < 1 ? "" : " or more");
 	put_value(end, "stalled_ms", out);
 	fputs(" that were stalled\n", out);
 }
@@ -265,7 +288,7 @@ int text_report_lines_account(const struct store *store, const struct store_sess
 			      FILE *out)
 {
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-	const struct json_node *end = read_line(store, session->end, &tree);
+	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
 	const struct json_node *ledger = json_node_get(end, "ledger");
 
 	if (!end)

@@ -6,6 +6,23 @@
 #include <stdio.h>
 
 #include "ctl/events/store.h"
+#include "shared/json/json_tree.h"
+
+/*
+ * Reads a kept line of a session, which the reader of the file has taken. Returns its root; NULL:
+ * no line (STORE_NONE), or no memory. Release the tree with json_tree_done.
+ */
+const struct json_node *text_report_lines_read(const struct store *store, uint32_t line,
+					       struct json_tree *ret_tree);
+
+/* Returns a new copy of a text for a terminal; "-" for STORE_NONE; NULL: no memory. */
+char *text_report_lines_text(const struct store *store, uint32_t text);
+
+/*
+ * Prints what stalled and began no session, because this one ran, or by its cooldown. 0 or -ENOMEM.
+ */
+int text_report_lines_held(const struct store *store, const struct store_session *session,
+			   FILE *out);
 
 /* Prints the pressure around the session. 0 or -ENOMEM. */
 int text_report_lines_pressure(const struct store *store, const struct store_session *session,

@@ -16,7 +16,7 @@
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 9u
+#define ABI_VERSION 10u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -28,7 +28,12 @@
 #define BUILD_ID_BYTES	    20	 /* BPF_BUILD_ID_SIZE */
 #define RECORDER_DIVISOR    5	 /* the recorder's rate is a fifth of the capture's */
 #define DIVISOR_MAX	    1024 /* the largest control.divisor, above the highest rate */
+#define WATCH_CGROUPS	    2 /* entries of `watches` for each slot: half for cgroups below watches */
+#define WATCHES_NESTED	    4 /* watches, one around the other, that share a sample */
 #define NO_SLOT		    0xffffffffu
+
+#define NEIGHBOURS_MAX	     2048 /* cgroups whose CPU time is counted at a time */
+#define NEIGHBOUR_NAME_BYTES 64	  /* last component of a cgroup's path, NUL included; longer: cut */
 
 /* Why an attempted sample was not emitted: the keys of the ledger. Rows are appended. */
 enum drop {
@@ -46,7 +51,7 @@ struct abi_header {
 #include "shared/abi/abi_sizes.def"
 #undef ABI_SIZE
 	__u32 hz;	      /* rate of the sampling events */
-	__u32 slots;	      /* entries of `slots`, `counters` and `watches` */
+	__u32 slots;	      /* entries of `slots` and `counters` */
 	__u32 rules;	      /* entries of each rules trie */
 	__u32 targets;	      /* entries of `targets` */
 	__u32 cpus_possible;  /* values per element of a per-CPU map */
@@ -78,10 +83,10 @@ struct control {
 	__u32 wake_bytes;   /* samples ring: wake the consumer above so many bytes; 0: never */
 	__u64 vma_from;	    /* `vmas` starts at this address (open-coded body only) */
 	__u32 events_on;    /* 0: discovery programs return at once (no rules) */
-	__u32 owner;   /* id of the consumer that drains: one that finds another id here exits */
-	__u32 divisor; /* the recorder takes one tick in so many; 0 or above DIVISOR_MAX:
-			  RECORDER_DIVISOR */
-	__u32 pad;
+	__u32 owner;	/* id of the consumer that drains: one that finds another id here exits */
+	__u32 divisor;	/* the recorder takes one tick in so many; 0 or above DIVISOR_MAX:
+			   RECORDER_DIVISOR */
+	__u32 sessions; /* how many run; 0: the sampler counts no CPU time in `neighbours` */
 };
 
 enum slot_state {
@@ -95,13 +100,32 @@ enum slot_flag {
 	SLOT_NO_KTHREADS = 1u << 1, /* leave out kernel threads: they are in the root cgroup */
 };
 
-/* One element of the mmapable map `slots`, one per watch. The consumer writes it. */
+/*
+ * One element of the mmapable map `slots`, one per watch. The consumer writes it, but for `outer`
+ * and `left_out`, which the kernel side writes.
+ */
 struct slot {
-	__u32 state; /* enum slot_state */
-	__u32 flags; /* enum slot_flag */
-	__u32 epoch; /* grows when the slot gets another watch; every sample carries it */
+	__u32 state;	/* enum slot_state */
+	__u32 flags;	/* enum slot_flag */
+	__u32 epoch;	/* grows when the slot gets another watch; every sample carries it */
+	__u32 outer;	/* slot of the next watch around this one, plus 1; 0: none */
+	__u64 session;	/* id of the running session, 0: none; it outlives the consumer */
+	__u32 left_out; /* cgroups below the watch whose ticks it does not get */
 	__u32 pad;
-	__u64 session; /* id of the running session, 0: none; it outlives the consumer */
+};
+
+enum watch_flag {
+	WATCH_OWN = 1u << 0,   /* the cgroup itself is watched, else one above it */
+	WATCH_ALONE = 1u << 1, /* its descendants are not (the root cgroup) */
+};
+
+/*
+ * Value of `watches`, whose key is a cgroup's id. The consumer writes the entries of watched
+ * cgroups, the kernel side those of their descendants (bpf/watch_tree.h).
+ */
+struct watch_entry {
+	__u32 slot;  /* of the nearest watch */
+	__u32 flags; /* enum watch_flag */
 };
 
 /* How many reasons of enum drop, from the first, the kernel side counts in a slot. */
@@ -197,6 +221,15 @@ enum sample_flag {
  */
 #define SAMPLE_INTERRUPTED (1ull << 63)
 
+/*
+ * Set there in an address that the frame pointer led to. Where the code before it keeps none, its
+ * callers up to this one are missing.
+ */
+#define SAMPLE_FOLLOWED (1ull << 62)
+
+/* The address without these marks. */
+#define SAMPLE_ADDRESS(word) ((word) & ~(SAMPLE_INTERRUPTED | SAMPLE_FOLLOWED))
+
 struct sample {
 	__u64 time_ns;
 	__u64 start_ns; /* of the process */
@@ -218,6 +251,7 @@ struct sample {
 	char comm[COMM_BYTES]; /* of the thread */
 	__u32 rule;	       /* with SAMPLE_MATCHED: as in struct target; NO_SLOT: no rule */
 	__u32 generation;      /* of that rule */
+	__u64 cgroup_id;       /* of the thread: that of the watch, or one below it */
 };
 
 /* Same layout as struct bpf_stack_build_id (uapi/linux/bpf.h). */
@@ -269,6 +303,7 @@ enum error_kind {
 	ERROR_USER_STACK = 3, /* bpf_get_stack of the user stack failed */
 	ERROR_KERNEL_STACK = 4,
 	ERROR_TARGETS_FULL = 5, /* no room in `targets`: the process keeps stacks by build-id */
+	ERROR_WATCHES_FULL = 6, /* no room in `watches`, or too many watches around a cgroup */
 };
 
 /* One entry of the errors ring; at most one per kind, CPU and second. */
@@ -300,6 +335,23 @@ struct totals {
 	__u64 events_shed;	 /* events of lesser kinds, while the ring had little room */
 	__u64 unwind_stop_reasons[UNWIND_STOP_REASONS]; /* user stacks walked by a table, by enum
 							   unwind_end */
+	/* Time of ticks while control.sessions is not 0: */
+	__u64 idle_ns;		    /* in which the CPU was idle */
+	__u64 neighbours_full_ns;   /* of cgroups that found no room in `neighbours` */
+	__u64 neighbours_hidden_ns; /* of cgroups outside of the loader's --scope */
+	__u64 watches_full;	    /* cgroups below a watch that could not be entered */
+};
+
+/*
+ * Value of `neighbours`, whose key is a cgroup's id: the CPU time of that very cgroup, without
+ * those below it, while control.sessions is not 0. Kernel threads are in the root cgroup.
+ */
+struct neighbour {
+	__u64 cpu_ns;	       /* sum of the periods of the ticks that met it */
+	__u32 tgid;	       /* of the last tick */
+	__u32 slot;	       /* to which the last tick belonged; NO_SLOT: none */
+	char comm[COMM_BYTES]; /* of the thread that the first tick met */
+	char name[NEIGHBOUR_NAME_BYTES];
 };
 
 /* What `tasks` writes: one record per matching thread-group leader. */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -182,16 +183,58 @@ int cgroupfs_find(const char *mounts, char *ret_mount, size_t space, enum cgroup
 	return best.bytes ? decode_path(best, ret_mount, space) : -ENOENT;
 }
 
+static int read_mounts(char **ret_mounts)
+{
+	size_t bytes;
+
+	return io_read_file(AT_FDCWD, "/proc/self/mountinfo", MOUNTS_BYTES, ret_mounts, &bytes);
+}
+
 int cgroupfs_find_here(char *ret_mount, size_t space, enum cgroup_mode *ret_mode)
 {
 	_cleanup_free_ char *mounts = NULL;
-	size_t bytes;
-	int r;
+	int r = read_mounts(&mounts);
 
-	r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", MOUNTS_BYTES, &mounts, &bytes);
 	if (r < 0)
 		return r;
 	return cgroupfs_find(mounts, ret_mount, space, ret_mode);
+}
+
+/* Whether the options of a v1 mount, behind their type and source, name the controller. */
+static bool has_option(struct span options, const char *name)
+{
+	while (options.bytes)
+		if (span_is(cut_field(&options, ','), name))
+			return true;
+	return false;
+}
+
+int cgroupfs_find_v1(const char *mounts, const char *controller, char *ret_mount, size_t space)
+{
+	struct span rest = { mounts, strlen(mounts) }, best = { 0 };
+	int best_levels = -1;
+
+	while (rest.bytes) {
+		struct mount m;
+
+		if (!split_mount(cut_field(&rest, '\n'), &m) || !span_is(m.type, "cgroup") ||
+		    !has_option(m.options, controller))
+			continue;
+		if (levels_above(m.root) > best_levels || !best.bytes)
+			best = m.point;
+		best_levels = MAX(best_levels, levels_above(m.root));
+	}
+	return best.bytes ? decode_path(best, ret_mount, space) : -ENOENT;
+}
+
+int cgroupfs_find_v1_here(const char *controller, char *ret_mount, size_t space)
+{
+	_cleanup_free_ char *mounts = NULL;
+	int r = read_mounts(&mounts);
+
+	if (r < 0)
+		return r;
+	return cgroupfs_find_v1(mounts, controller, ret_mount, space);
 }
 
 bool cgroupfs_vanished(int error)
@@ -207,8 +250,8 @@ void cgroupfs_unread_add(struct cgroupfs_unread *u, const char *path, int error)
 	snprintf(u->example, sizeof(u->example), "%s", path);
 }
 
-/* A walk in progress: one open directory per level, and the path down to the lowest. */
-struct walk {
+/* One open directory per level, and the path down to the lowest. */
+struct cgroupfs_walk {
 	DIR *dirs[DEPTH_MAX + 1];
 	size_t path_bytes[DEPTH_MAX + 1]; /* length of that level's path, without "/" at its end */
 	int depth;			  /* open levels */
@@ -218,21 +261,24 @@ struct walk {
 	struct cgroupfs_visitor visitor;
 };
 
-static void walk_done(struct walk *w)
+void cgroupfs_walk_free(struct cgroupfs_walk *w)
 {
+	if (!w)
+		return;
 	while (w->depth > 0)
 		closedir(w->dirs[--w->depth]);
+	free(w);
 }
 
 /* Returns the first `bytes` bytes of w->path and cuts the rest off. */
-static const char *path_of(struct walk *w, size_t bytes)
+static const char *path_of(struct cgroupfs_walk *w, size_t bytes)
 {
 	w->path[bytes] = '\0';
 	return bytes ? w->path : "/";
 }
 
 /* Makes the directory `fd` the lowest level. Takes over `fd` only on success. */
-static int enter_directory(struct walk *w, int fd, size_t path_bytes)
+static int enter_directory(struct cgroupfs_walk *w, int fd, size_t path_bytes)
 {
 	DIR *dir = fdopendir(fd);
 
@@ -248,7 +294,7 @@ static int enter_directory(struct walk *w, int fd, size_t path_bytes)
  * an id too, because its parent lists it; what is below it is left out. Returns what `found`
  * returned.
  */
-static int visit_directory(struct walk *w, int parent_fd, const char *name, uint64_t id,
+static int visit_directory(struct cgroupfs_walk *w, int parent_fd, const char *name, uint64_t id,
 			   size_t path_bytes)
 {
 	_cleanup_close_ int fd = -1;
@@ -284,7 +330,7 @@ static int visit_directory(struct walk *w, int parent_fd, const char *name, uint
 	return 0;
 }
 
-static int begin_walk(struct walk *w, int dir_fd, const char *top)
+static int begin_walk(struct cgroupfs_walk *w, int dir_fd, const char *top)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
@@ -307,7 +353,7 @@ static int begin_walk(struct walk *w, int dir_fd, const char *top)
 }
 
 /* Leaves the lowest level, which was read to its end or up to `error`. */
-static int leave_directory(struct walk *w, int error)
+static int leave_directory(struct cgroupfs_walk *w, int error)
 {
 	size_t path_bytes = w->path_bytes[w->depth - 1];
 
@@ -320,7 +366,7 @@ static int leave_directory(struct walk *w, int error)
 	return 0;
 }
 
-static int step_walk(struct walk *w)
+static int step_walk(struct cgroupfs_walk *w)
 {
 	DIR *dir = w->dirs[w->depth - 1];
 	size_t head = w->path_bytes[w->depth - 1], bytes;
@@ -343,16 +389,52 @@ static int step_walk(struct walk *w)
 	return visit_directory(w, dirfd(dir), entry->d_name, entry->d_ino, head + 1 + bytes);
 }
 
+int cgroupfs_walk_new(int dir_fd, const char *top, size_t max, struct cgroupfs_visitor visitor,
+		      struct cgroupfs_walk **ret_walk)
+{
+	struct cgroupfs_walk *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	w->max = max;
+	w->visitor = visitor;
+	r = begin_walk(w, dir_fd, top);
+	if (r != 0) {
+		cgroupfs_walk_free(w);
+		return r;
+	}
+	*ret_walk = w;
+	return 0;
+}
+
+bool cgroupfs_walk_more(const struct cgroupfs_walk *w)
+{
+	return w->depth > 0 && !(w->left.cut && w->reported >= w->max);
+}
+
+int cgroupfs_walk_step(struct cgroupfs_walk *w)
+{
+	return cgroupfs_walk_more(w) ? step_walk(w) : 0;
+}
+
+struct cgroupfs_left cgroupfs_walk_left(const struct cgroupfs_walk *w)
+{
+	return w->left;
+}
+
 int cgroupfs_walk(int dir_fd, const char *top, size_t max, struct cgroupfs_visitor visitor,
 		  struct cgroupfs_left *ret_left)
 {
-	_cleanup_(walk_done) struct walk w = { .max = max, .visitor = visitor };
-	int r;
+	struct cgroupfs_walk *w;
+	int r = cgroupfs_walk_new(dir_fd, top, max, visitor, &w);
 
-	r = begin_walk(&w, dir_fd, top);
-	while (r == 0 && w.depth > 0 && !(w.left.cut && w.reported >= w.max))
-		r = step_walk(&w);
+	if (r != 0)
+		return r;
+	while (r == 0 && cgroupfs_walk_more(w))
+		r = cgroupfs_walk_step(w);
 	if (r == 0)
-		*ret_left = w.left;
+		*ret_left = w->left;
+	cgroupfs_walk_free(w);
 	return r;
 }

@@ -30,6 +30,15 @@ int cgroupfs_find(const char *mounts, char *ret_mount, size_t space, enum cgroup
 /* Calls cgroupfs_find with /proc/self/mountinfo. */
 int cgroupfs_find_here(char *ret_mount, size_t space, enum cgroup_mode *ret_mode);
 
+/*
+ * Finds where `controller` ("cpu", "memory", ...) is mounted as a v1 hierarchy, as cgroupfs_find
+ * does. 0; -ENOENT: it is in none; -ENAMETOOLONG.
+ */
+int cgroupfs_find_v1(const char *mounts, const char *controller, char *ret_mount, size_t space);
+
+/* Calls cgroupfs_find_v1 with /proc/self/mountinfo. */
+int cgroupfs_find_v1_here(const char *controller, char *ret_mount, size_t space);
+
 #define CGROUPFS_EXAMPLE_BYTES 160
 
 /* Cgroups that could not be read: how many, and one of them. */
@@ -65,6 +74,26 @@ struct cgroupfs_visitor {
 	int (*enters)(void *context, const char *path, const struct stat *st, bool *ret_enters);
 	void *context;
 };
+
+/* A walk in progress. */
+struct cgroupfs_walk;
+
+/*
+ * Begins the walk of cgroupfs_walk with its top. cgroupfs_walk_free releases it, also before its
+ * end. 0 or -errno of open(2); what `found` returned for the top when that is not 0.
+ */
+int cgroupfs_walk_new(int dir_fd, const char *top, size_t max, struct cgroupfs_visitor visitor,
+		      struct cgroupfs_walk **ret_walk);
+void cgroupfs_walk_free(struct cgroupfs_walk *w);
+
+/* Whether the walk has not come to its end. */
+bool cgroupfs_walk_more(const struct cgroupfs_walk *w);
+
+/* Reads one more entry. 0; what a callback returned; -errno of readdir(3) for the top. */
+int cgroupfs_walk_step(struct cgroupfs_walk *w);
+
+/* Returns what the walk has left out until now. */
+struct cgroupfs_left cgroupfs_walk_left(const struct cgroupfs_walk *w);
 
 /*
  * Walks all cgroups below `top`, a path relative to `dir_fd` (openat(2)), at most 64 deep and at

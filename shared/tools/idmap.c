@@ -140,6 +140,9 @@ void *idmap_remove(struct idmap *m, uint64_t id)
 	m->ids[hole] = 0;
 	m->values[hole] = NULL;
 	m->count--;
+	/* Crowds come seldom: the table that one has left is not kept for the next. */
+	if (!m->count && m->space > FIRST_SPACE)
+		idmap_done(m);
 	return value;
 }
 

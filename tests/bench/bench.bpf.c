@@ -18,9 +18,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Of the size and type of `watches`. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
+	__uint(max_entries, 1024 * WATCH_CGROUPS);
 	__type(key, __u64);
-	__type(value, __u32);
+	__type(value, struct watch_entry);
 } others SEC(".maps");
 
 struct {

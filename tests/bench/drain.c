@@ -100,6 +100,7 @@ static void write_record(void)
 	*s = (struct sample){ .time_ns = clock_mono_ns(),
 			      .start_ns = 1,
 			      .slot = 1,
+			      .cgroup_id = 1,
 			      .epoch = 1,
 			      .tgid = 1,
 			      .tid = 1,
@@ -171,6 +172,7 @@ static void make_rooms(void)
 	process_unwind_init(&rooms.unwind, &needs);
 	rooms.drain = (struct drain){
 		.counts = &rooms.counts,
+		.active = &rooms.active,
 		.pins = &rooms.pins,
 		.processes = &rooms.processes,
 		.mappings = &rooms.mappings,

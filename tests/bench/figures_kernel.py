@@ -15,8 +15,8 @@ FACTS = "measured elsewhere, not run here"
 def ticks(short):
     """price of a tick that is not taken"""
     rounds = 6 if short else 40
-    found = tool("ticks", 997, 250, rounds, "no")
-    nothing, other = found["nothing"], found["other"]
+    found = tool("ticks", 997, 250, rounds, "nos")
+    nothing, other, session = found["nothing"], found["other"], found["session"]
     floor, miss = found["floor_ns"], found["miss_ns"]
     yield Row(f"tick, nothing watched, ns ({rounds} x 250 ms)", f"{nothing['run_ns']:.0f}",
               "no tick at all with the broker", f"empty program {floor:.0f}",
@@ -24,6 +24,8 @@ def ticks(short):
     yield Row(f"tick, something else watched, ns ({rounds} x 250 ms)", f"{other['run_ns']:.0f}",
               "<= 1.1 x one hash miss", f"one hash miss {miss:.0f}", other["to_miss"],
               other["to_miss"] <= 1.1, key="tick_other_to_miss")
+    yield Row(f"same, while a session runs: its time is counted, ns ({rounds} x 250 ms)", f"{session['run_ns']:.0f}",
+              "-", f"one hash miss {miss:.0f}", session["to_miss"])
 
 
 def samples(short):
@@ -88,10 +90,10 @@ def drain(short):
 
 def lines(short):
     """event lines a second"""
-    found = tool("lines", 5 if short else 25, 4000)
+    found = tool("lines", 9 if short else 25, 4000)
     report, writer = found["report"], found["writer"]
     yield Row(f"event lines, 30 frames, {found['line_bytes']} bytes, named and written, 1000/s "
-              f"({found['rounds']} runs)", f"{report / 1e3:.0f}", ">= 200",
+              f"(best of {found['rounds']} runs)", f"{report / 1e3:.0f}", ">= 200",
               f"json-c {found['json_c'] / 1e3:.0f}", ratio(report, found["json_c"]), report >= 200e3,
               more=True, key="lines_to_json_c")
     yield Row("same, the writer alone, 1000/s", f"{writer / 1e3:.0f}", ">= 200",

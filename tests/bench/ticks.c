@@ -6,6 +6,7 @@
  * the same rate, all the time.
  * MODES are letters, each one window per round, in turn, so that what disturbs one disturbs all:
  *   n  nothing is watched            o  something else is watched
+ *   s  something else is, and a session runs
  *   r  captured, by a table          b  captured, build-ids      c  recorder, by a table
  *   p  captured, by bpf_get_stack: the first milliseconds of a process, before its table is there
  * PEER_ID is another profiler's program on the same load: its price in the same windows.
@@ -44,14 +45,16 @@ struct mode {
 	uint32_t state;	 /* of the slot; SLOT_IDLE: the workers' cgroup is not watched */
 	uint32_t target; /* flags of the workers' target entries */
 	bool table;	 /* they have tables, as all that are known have */
+	bool session;	 /* one runs, as where the slot captures */
 };
 
 static const struct mode modes[] = {
 	{ 'n', "nothing", false, SLOT_IDLE, 0 },
 	{ 'o', "other", true, SLOT_IDLE, 0 },
-	{ 'r', "raw", true, SLOT_CAPTURE, TARGET_MATCHED | TARGET_MAPPED, true },
-	{ 'p', "pointers", true, SLOT_CAPTURE, TARGET_MATCHED | TARGET_MAPPED },
-	{ 'b', "build_id", true, SLOT_CAPTURE, TARGET_MATCHED },
+	{ 's', "session", true, SLOT_IDLE, 0, .session = true },
+	{ 'r', "raw", true, SLOT_CAPTURE, TARGET_MATCHED | TARGET_MAPPED, true, true },
+	{ 'p', "pointers", true, SLOT_CAPTURE, TARGET_MATCHED | TARGET_MAPPED, .session = true },
+	{ 'b', "build_id", true, SLOT_CAPTURE, TARGET_MATCHED, .session = true },
 	{ 'c', "recorder", true, SLOT_RECORDER, TARGET_MATCHED | TARGET_MAPPED, true },
 };
 
@@ -187,10 +190,10 @@ static void attach(struct bpf_program *program, int cpu, uint32_t hz)
 
 static void put_watch(uint64_t id)
 {
-	uint32_t slot = SLOT;
+	const struct watch_entry entry = { .slot = SLOT, .flags = WATCH_OWN };
 	int fd = bpf_map__fd(b.skel->maps.watches);
 
-	if (bpf_map_update_elem(fd, &id, &slot, BPF_ANY) < 0)
+	if (bpf_map_update_elem(fd, &id, &entry, BPF_ANY) < 0)
 		tool_die("watches");
 }
 
@@ -264,6 +267,7 @@ static void enter(const struct mode *m)
 	b.control->heartbeat_ns = clock_mono_ns();
 	b.control->stale_ns = 60000000000u;
 	b.control->armed = m->armed;
+	b.control->sessions = m->session;
 	if (m->state == SLOT_IDLE)
 		bpf_map_delete_elem(bpf_map__fd(b.skel->maps.watches), &b.group_id);
 	else

@@ -82,12 +82,16 @@ static void apply(struct harness *h, const struct harness_options *o)
 	assert_int_equal(bpf_program__set_autoload(skel->progs.ranges_pid, h->open_coded), 0);
 	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_tree, !h->open_coded), 0);
 	skel->rodata->scoped = o->scoped;
+	if (o->watch_room)
+		skel->rodata->watch_room = o->watch_room;
 	if (o->samples_bytes)
 		bpf_map__set_max_entries(skel->maps.samples, o->samples_bytes);
 	if (o->events_bytes)
 		bpf_map__set_max_entries(skel->maps.events, o->events_bytes);
 	if (o->targets)
 		bpf_map__set_max_entries(skel->maps.targets, o->targets);
+	if (o->neighbours)
+		bpf_map__set_max_entries(skel->maps.neighbours, o->neighbours);
 	if (o->pool_elements)
 		bpf_map__set_max_entries(skel->maps.unwind_pool, o->pool_elements);
 }
@@ -275,13 +279,35 @@ void harness_scope(struct harness *h, const char *prefix)
 
 void harness_watch(struct harness *h, uint64_t id, uint32_t slot, uint32_t state, uint32_t flags)
 {
+	const struct watch_entry entry = { .slot = slot, .flags = WATCH_OWN };
 	int fd = bpf_map__fd(h->skel->maps.watches);
 
 	h->slots[slot].state = state;
 	h->slots[slot].flags = flags;
 	h->slots[slot].epoch = slot + 100;
-	assert_int_equal(bpf_map_update_elem(fd, &id, &slot, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(fd, &id, &entry, BPF_ANY), 0);
 	h->control->armed++;
+}
+
+void harness_watch_tree(const struct harness *h)
+{
+	union bpf_iter_link_info info = { .cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE };
+	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
+		    .link_info_len = sizeof(info));
+	struct bpf_link *link = bpf_program__attach_iter(h->skel->progs.watch_tree, &options);
+	_cleanup_close_ int fd = -1;
+	char byte;
+
+	assert_non_null(link);
+	fd = bpf_iter_create(bpf_link__fd(link));
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, &byte, 1), 0);
+	bpf_link__destroy(link);
+}
+
+bool harness_watched(const struct harness *h, uint64_t id, struct watch_entry *ret_entry)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(h->skel->maps.watches), &id, ret_entry) == 0;
 }
 
 /* Sums the 64-bit words of a per-CPU element. */

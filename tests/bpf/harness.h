@@ -50,6 +50,8 @@ struct harness_options {
 	uint32_t events_bytes;
 	uint32_t targets;
 	uint32_t pool_elements; /* of unwind_pool */
+	uint32_t neighbours;
+	uint32_t watch_room; /* descendants of watched cgroups that get an entry */
 	bool vmas_tree; /* load the body of vmas for old kernels, which is all that those have */
 	bool scoped;	/* the scope is what harness_scope adds */
 };
@@ -86,8 +88,16 @@ void harness_cgroup_rule(struct harness *h, int which, const char *prefix, uint3
 /* Adds a cgroup prefix to the scope. */
 void harness_scope(struct harness *h, const char *prefix);
 
-/* Puts cgroup `id` into slot `slot` in `state`, and counts it as armed. */
+/*
+ * Puts cgroup `id` into slot `slot` in `state`, and counts it as armed. Its descendants are entered
+ * by harness_watch_tree.
+ */
 void harness_watch(struct harness *h, uint64_t id, uint32_t slot, uint32_t state, uint32_t flags);
+
+void harness_watch_tree(const struct harness *h);
+
+/* The entry of cgroup `id` in `watches`; false when there is none. */
+bool harness_watched(const struct harness *h, uint64_t id, struct watch_entry *ret_entry);
 
 struct slot_counters harness_counters(const struct harness *h, uint32_t slot);
 struct totals harness_totals(const struct harness *h);

@@ -74,6 +74,26 @@ static void samples_stay_within(void **state)
 	end(&p);
 }
 
+/* Whose CPU time is counted by name: what is outside is one number. */
+static void neighbours_stay_within(void **state)
+{
+	struct pair p = begin();
+	int fd = bpf_map__fd(p.h->skel->maps.neighbours);
+	struct neighbour found;
+
+	p.h->control->sessions = 1;
+	harness_tick(p.h, HZ);
+	sample_await(p.h, 50);
+	for (int i = 0; i < WAIT_MS / 10 && !harness_totals(p.h).neighbours_hidden_ns; i++)
+		harness_sleep_ms(10);
+	sample_stop(p.h);
+	assert_true(harness_totals(p.h).neighbours_hidden_ns > 0);
+	assert_int_equal(bpf_map_lookup_elem(fd, &p.id[0], &found), 0);
+	assert_int_equal(found.tgid, p.pid[0]);
+	assert_true(bpf_map_lookup_elem(fd, &p.id[1], &found) < 0);
+	end(&p);
+}
+
 /* Pids that an iterator names, of the two. */
 static unsigned int listed(const struct pair *p, struct bpf_program *program, size_t record_bytes,
 			   size_t tgid_at)
@@ -298,9 +318,9 @@ static void paths_are_whole(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(samples_stay_within), cmocka_unit_test(iterators_stay_within),
-		cmocka_unit_test(events_stay_within),  cmocka_unit_test(switches_stay_within),
-		cmocka_unit_test(paths_are_whole),
+		cmocka_unit_test(samples_stay_within),	  cmocka_unit_test(iterators_stay_within),
+		cmocka_unit_test(neighbours_stay_within), cmocka_unit_test(events_stay_within),
+		cmocka_unit_test(switches_stay_within),	  cmocka_unit_test(paths_are_whole),
 	};
 
 	harness_main(argc, argv);

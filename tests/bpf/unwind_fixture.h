@@ -232,7 +232,7 @@ static inline struct walked look(const struct fixture *f)
 				(s->flags & SAMPLE_LEAF_ID ? sizeof(struct frame_build_id) : 0));
 		assert_in_range(s->user_frames, 1, STACK_FRAMES);
 		for (size_t k = 0; k < s->user_frames; k++)
-			if (!is_executable(f, frames[k]))
+			if (!is_executable(f, SAMPLE_ADDRESS(frames[k])))
 				fail_msg("frame %zu of %u is %lx", k, s->user_frames, frames[k]);
 		w.samples++;
 		w.frames += s->user_frames;

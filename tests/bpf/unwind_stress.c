@@ -374,7 +374,8 @@ static int first_wrong(const struct sample *s, const struct chain *chain)
 
 	for (uint32_t i = 0; i < s->user_frames; i++) {
 		bool good = i == 0 ? chains_is_bottom(frames[0])
-				   : i < chain->count && frames[i] == (uintptr_t)chain->frames[i];
+				   : i < chain->count && SAMPLE_ADDRESS(frames[i]) ==
+								 (uintptr_t)chain->frames[i];
 
 		if (!good)
 			return (int)i;

@@ -212,11 +212,11 @@ class Bed:
     def arm(self, group, slot=0):
         """Watches `group` in `slot` at the capture rate, the heartbeat fresh for a minute."""
         self.watch(os.stat(group).st_ino, slot)
-        self.states[slot * 24:slot * 24 + 8] = struct.pack("=II", SLOT_CAPTURE, 0)
+        self.states[slot * 32:slot * 32 + 8] = struct.pack("=II", SLOT_CAPTURE, 0)
         self.words[:20] = struct.pack("=QQI", time.monotonic_ns(), 60_000_000_000, 1)
 
     def watch(self, cgroup_id, slot=0):
-        self.maps["watches"].update(struct.pack("=Q", cgroup_id), struct.pack("=I", slot))
+        self.maps["watches"].update(struct.pack("=Q", cgroup_id), struct.pack("=II", slot, 1))
 
     def target(self, pid, start_ns):
         self.maps["targets"].update(struct.pack("=IIQ", pid, 0, start_ns), bytes(16))

@@ -144,6 +144,9 @@ def test_pressure_unwatched(bed):
         answer.close()
         number = os.stat(group).st_ino
         group.rmdir()
+        with bed.refusals(unwatched=1):  # the kernel side has deleted its entry
+            check(c.ask("pressure_open", number, 0, 0).refusal == "unwatched", "a cgroup that has gone")
+        bed.watch(number)
         with bed.refusals(gone=1):
             check(c.ask("pressure_open", number, 0, 0).refusal == "gone", "a cgroup that has gone")
 

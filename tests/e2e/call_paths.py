@@ -118,9 +118,9 @@ SAMPLE = re.compile(r"^\s*(\d+)\s*$")
 FRAME = re.compile(r"^\s+([0-9a-f]+)\s+(.*) \((.*)\)$")
 
 
-def perf_stacks(data, seconds=200):
+def perf_stacks(data, *words, seconds=200):
     """(pid, frames leaf first) of each sample, unwound by perf; a frame is file, offset in it and symbol."""
-    text = command("perf", "script", "-i", data, "--no-inline", "--no-demangle", "-F", "pid,ip,sym,dso",
+    text = command("perf", "script", "-i", data, "--no-inline", "--no-demangle", "-F", "pid,ip,sym,dso", *words,
                    seconds=seconds).stdout
     pid, frames = None, []
     for line in text.splitlines() + [""]:
@@ -133,11 +133,11 @@ def perf_stacks(data, seconds=200):
             pid = None
 
 
-def perf_paths(data):
-    """Call paths by perf. It gives, of a caller, the byte before the return address; what a signal interrupted,
+def perf_paths(data, *words):
+    """Call paths by perf; `words` are perf script's. It gives, of a caller, the byte before the return address; what a signal interrupted,
     as it is."""
     found = collections.Counter()
-    for _, frames in perf_stacks(data):
+    for _, frames in perf_stacks(data, *words):
         path = []
         for i, (file, offset, _) in enumerate(frames[1:], 1):
             interrupted = i > 1 and is_restorer(frames[i - 1])
@@ -163,17 +163,20 @@ def spell(path):
     return " < ".join(f"{module}+{offset:#x}" for module, offset in path)
 
 
-def compare_paths(name, ours, theirs, hot):
-    """Faults, one for each path that one has `hot` times and the other never; how many hot ones there are; how many of
-    ours perf has the beginning of only, where it comes to an end earlier: it sees a piece of one stack."""
+def compare_paths(name, ours, theirs, hot, beside=None):
+    """Faults, one for each path that one has and the other never, where the other should have it `hot` times by how
+    many samples it took; how many hot ones there are; how many of ours perf has the beginning of only, where it comes
+    to an end earlier: it sees a piece of one stack. `beside`: those of theirs that were taken while ours were."""
     roots = {path[-1] for path in ours if path}
     whole = collections.Counter({p: n for p, n in theirs.items() if p and p[-1] in roots})
     cut = {path[:-1] for path in theirs if path and path[-1] not in roots}  # the last one is where it went astray
     check(2 * sum(whole.values()) > sum(theirs.values()),
           f"{name}: of {sum(theirs.values())} stacks of perf {sum(whole.values())} end where ours do: "
           f"{[spell(p) for c in (ours, theirs) for p, _ in c.most_common(2)]}")
-    missing = {p: n for p, n in ours.items() if n >= hot and p not in theirs}
+    often = hot * max(1, sum(ours.values()) / max(1, sum((beside or theirs).values())))
+    missing = {p: n for p, n in ours.items() if n >= often and p not in theirs}
     shorter = {p for p in missing if any(p[:i] in cut for i in range(1, len(p)))}
     faults = [f"{name}: {n} of ours, none of perf: {spell(p)}" for p, n in missing.items() if p not in shorter]
-    faults += [f"{name}: {n} of perf, none of ours: {spell(p)}" for p, n in whole.items() if n >= hot and p not in ours]
-    return faults, sum(1 for n in ours.values() if n >= hot), sum(1 for n in whole.values() if n >= hot), len(shorter)
+    faults += [f"{name}: {n} of perf, none of ours: {spell(p)}" for p, n in whole.items()
+               if n >= hot and (beside or theirs)[p] >= hot and p not in ours]
+    return faults, sum(1 for n in ours.values() if n >= often), sum(1 for n in whole.values() if n >= hot), len(shorter)

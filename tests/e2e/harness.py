@@ -129,7 +129,7 @@ class Cgroup:
         self.id = self.folder.stat().st_ino
         self.others = []
 
-    def limit(self, controller, file2, value2, file1, value1):
+    def limit(self, controller, file2, value2, file1, value1, controller1=None):
         if controller in (self.base / "cgroup.controllers").read_text().split():
             control = self.base / "cgroup.subtree_control"
             if controller not in control.read_text().split():
@@ -137,7 +137,7 @@ class Cgroup:
             (self.folder / file2).write_text(value2)
             return
         mount = next((m[1] for m in mounts()
-                      if m[2] == "cgroup" and controller in m[3].split(",")), None)
+                      if m[2] == "cgroup" and (controller1 or controller) in m[3].split(",")), None)
         if not mount:
             raise Skip(f"the controller {controller} is in no cgroup hierarchy")
         other = pathlib.Path(mount) / self.name.replace("/", "-")
@@ -151,6 +151,11 @@ class Cgroup:
 
     def memory(self, mib):
         self.limit("memory", "memory.max", f"{mib}M", "memory.limit_in_bytes", f"{mib}M")
+
+    def reads(self, device, bytes_per_second):
+        """Bounds what is read a second from a device, "7:0"."""
+        self.limit("io", "io.max", f"{device} rbps={bytes_per_second}",
+                   "blkio.throttle.read_bps_device", f"{device} {bytes_per_second}", controller1="blkio")
 
     def join(self):
         for folder in (self.folder, *self.others):
@@ -294,7 +299,7 @@ class Agent:
     def answers(self):
         try:
             return self.call("status") is not None
-        except (OSError, ValueError):
+        except (OSError, ValueError, RpcError):  # 64 clients that have gone may still be counted
             check(self.alive(), f"the consumer ended: {self.stderr()}")
             return False
 

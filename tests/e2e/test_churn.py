@@ -16,7 +16,7 @@ SOURCES = ROOT / "tests" / "workloads" / "unwind"
 LETTERS = "abcd"
 HZ = 997
 SESSION_MS = 4000
-SECONDS = 300 if os.environ.get("TROCAR_LONG") == "1" else 12
+SECONDS = 300 if os.environ.get("TROCAR_LONG") == "1" else 8
 
 
 def build(t):

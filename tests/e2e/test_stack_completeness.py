@@ -301,17 +301,19 @@ def agree(t, name, process, group, seconds=8, hot=15):
     agent = t.agent(rules(rule("shops", cgroup=group.path, when=[])), load=["--hz", HZ])
     agent.wait("watch.start", cgroup=group.path)
     agent.wait("process.unwind", seconds=30, pid=process.pid)
-    time.sleep(1.5)
     data = t.folder / "perf.data"
-    perf = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", str(PERF_HZ), "--call-graph", "dwarf,16384",
-                             "-p", str(process.pid), "-o", str(data), "--", "sleep", str(seconds)],
-                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    lines, _ = capture(agent, group, seconds)
+    perf = subprocess.Popen(["perf", "record", "-q", "-k", "mono", "-e", "cpu-clock", "-F", str(PERF_HZ),
+                             "--call-graph", "dwarf,16384", "-p", str(process.pid), "-o", str(data),
+                             "--", "sleep", str(seconds + 3)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    time.sleep(1.5)
+    lines, end = capture(agent, group, seconds)
     said = perf.communicate(timeout=60)[1]
     check(perf.returncode == 0, f"perf record: {said[-300:]}")
     ours = call_paths.our_paths(s for s in call_paths.stacks_of(lines) if s.pid == process.pid)
+    until_s = end["mono_ns"] / 1e9
+    beside = call_paths.perf_paths(data, "--time", f"{until_s - seconds - 0.2:.3f},{until_s:.3f}")
     theirs = call_paths.perf_paths(data)
-    faults, of_ours, of_theirs, shorter = call_paths.compare_paths(name, ours, theirs, hot)
+    faults, of_ours, of_theirs, shorter = call_paths.compare_paths(name, ours, theirs, hot, beside)
     print(f"# {name}: {sum(ours.values())} samples, {of_ours} hot paths; perf {sum(theirs.values())}, {of_theirs}; "
           f"{len(faults)} not in both, {shorter} that perf does not follow to their end", flush=True)
     check(of_ours >= 2 and of_theirs >= 1, f"{name}: too few paths")

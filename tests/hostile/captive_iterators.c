@@ -55,6 +55,10 @@ static void take_ranges_pid(struct captive *c, const uint8_t *bytes, size_t n)
 	take_ranges(c, bytes, n);
 }
 
+static void take_watch_tree(struct captive *c, const uint8_t *bytes, size_t n)
+{
+}
+
 static void take_ksyms(struct captive *c, const uint8_t *bytes, size_t n)
 {
 }

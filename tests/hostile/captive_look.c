@@ -119,7 +119,7 @@ void captive_look_at_sample(struct captive *c, const void *record, size_t n)
 		uint64_t address;
 
 		memcpy(&address, at, sizeof(address));
-		look_at_frame(c, p, &s, i, address);
+		look_at_frame(c, p, &s, i, SAMPLE_ADDRESS(address));
 		at += sizeof(address);
 	}
 	if (s.flags & SAMPLE_LEAF_ID)

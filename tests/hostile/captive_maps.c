@@ -28,9 +28,10 @@ static const char *const pins[] = {
 
 /* What the design gives the consumer to write; whatever pins.def says, no other may be. */
 static const char *const given[] = {
-	"control",	"slots",	"watches",	  "targets",	   "rules_a", "rules_b",
-	"cgroups_a",	"cgroups_b",	"samples",	  "events",	   "errors",  "unwind_pool",
-	"unwind_rules", "unwind_files", "unwind_process", "unwind_claims",
+	"control",	 "slots",	"watches",	  "targets",	  "rules_a",
+	"rules_b",	 "cgroups_a",	"cgroups_b",	  "samples",	  "events",
+	"errors",	 "unwind_pool", "unwind_rules",	  "unwind_files", "unwind_process",
+	"unwind_claims", "neighbours",	"neighbour_cpus",
 };
 
 static const char *const closed[] = {
@@ -253,10 +254,12 @@ void captive_arm(struct captive *c)
 					 .rule = NO_SLOT,
 					 .unwind = (uint32_t)captive_random(c, 8),
 					 .image = (uint32_t)captive_random(c, 4) };
+		struct watch_entry entry = { .slot = i, .flags = (uint32_t)captive_random(c, 4) };
 
 		slots[i].state = SLOT_CAPTURE;
 		slots[i].flags = 0;
-		put(c, "watches", &p->cgroup_id, &i);
+		slots[i].outer = (uint32_t)captive_random(c, 4);
+		put(c, "watches", &p->cgroup_id, &entry);
 		/* Rarely: it takes the process's table from it. */
 		if (!captive_random(c, 16))
 			put(c, "targets", &key, &target);

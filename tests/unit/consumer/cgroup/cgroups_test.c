@@ -30,6 +30,64 @@ static void test_walk(void **state)
 	assert_null(cgroups_path(&cgroups, 0x7fffffffffff, 0));
 }
 
+static int count_one(void *context, const char *path, uint64_t id)
+{
+	unsigned int *count = context;
+
+	(*count)++;
+	return 0;
+}
+
+/*
+ * A walk in parts, each of one entry, meets what a whole one meets; what is made beside where it is
+ * may be met, and what is removed before its turn is not.
+ */
+static void test_walk_in_parts(void **state)
+{
+	unsigned int count = 0, parts = 0, gone = 0;
+	struct cgroups_walk *walk;
+	char gone_path[128];
+	uint64_t a;
+
+	a = make("/a");
+	make("/a/b");
+	make("/c");
+	assert_int_equal(cgroups_walk_new(&cgroups, count_one, &count, &walk), 0);
+	assert_int_equal(count, 1);
+	while (cgroups_walk_step(walk, 0) > 0)
+		parts++;
+	assert_int_equal(cgroups.walk_error, 0);
+	cgroups_walk_free(walk);
+	assert_int_equal(count, 4);
+	assert_true(parts >= 3);
+	assert_int_equal(cgroups_walk_new(&cgroups, count_one, &gone, &walk), 0);
+	snprintf(gone_path, sizeof(gone_path), "%s/a/b", mount);
+	assert_int_equal(rmdir(gone_path), 0);
+	while (cgroups_walk_step(walk, 0) > 0)
+		continue;
+	cgroups_walk_free(walk);
+	assert_int_equal(gone, 3);
+	/* One that is given up leaves nothing behind. */
+	assert_int_equal(cgroups_walk_new(&cgroups, count_one, &gone, &walk), 0);
+	cgroups_walk_free(walk);
+	assert_false(cgroups_knows(&cgroups, a));
+	cgroups_learn(&cgroups, a, "/a");
+	assert_true(cgroups_knows(&cgroups, a));
+}
+
+/* A cache that is full is emptied, which is counted. */
+static void test_full_cache(void **state)
+{
+	cgroups.known.max = 3;
+	for (uint64_t id = 101; id <= 103; id++)
+		cgroups_learn(&cgroups, id, "/one");
+	assert_int_equal(cgroups.emptied, 0);
+	cgroups_learn(&cgroups, 104, "/more");
+	assert_int_equal(cgroups.emptied, 1);
+	assert_int_equal(cgroups.known.count, 1);
+	assert_true(cgroups_knows(&cgroups, 104));
+}
+
 /* Makes a cgroup right after a walk: whether it is unknown, and how long all of this took. */
 static bool unknown_at_once(const char *name, uint64_t *ret_id, uint64_t *ret_ns)
 {
@@ -207,6 +265,18 @@ static void test_occupied(void **state)
 	assert_int_equal(cgroups_occupied(&cgroups, "/gone"), 0);
 }
 
+/* With all below it; unknown where the file cannot be read. */
+static void test_populated(void **state)
+{
+	make("/a");
+	make("/b");
+	put_file("/a/cgroup.events", "populated 1\nfrozen 0\n");
+	put_file("/b/cgroup.events", "populated 0\nfrozen 0\n");
+	assert_int_equal(cgroups_populated(&cgroups, "/a"), 1);
+	assert_int_equal(cgroups_populated(&cgroups, "/b"), 0);
+	assert_int_equal(cgroups_populated(&cgroups, "/gone"), 0);
+}
+
 /* As an unprivileged reader gets it of the cgroup of the tree. */
 static int occupied_for_nobody(const char *path)
 {
@@ -355,6 +425,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_walk, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_walk_in_parts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full_cache, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_walk_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_learn_forget, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
@@ -366,6 +438,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_read_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_occupied, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_occupied_unknown, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_populated, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_walk_left, setup, teardown),
 		cmocka_unit_test(test_occupied_threaded),
 		cmocka_unit_test(test_real),

@@ -1,42 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Matched processes whose line waits for their mappings. */
-#include "tests/unit/consumer/testing/fake_agent_testing.h"
+#include "tests/unit/consumer/testing/group_testing.h"
 
 #include "consumer/discovery/match_queue.h"
-#include "consumer/discovery/process_scan.h"
+#include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
 
 #define RULES	    "{\"version\":1,\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":\"node\"}}]}"
 #define OTHER_RULES "{\"version\":1,\"rules\":[{\"name\":\"other\",\"match\":{\"comm\":\"x\"}}]}"
 
-static struct fake *fake;
-static struct fake_cgroup group;
-
 static int setup(void **state)
 {
-	fake = fake_new();
-	if (fake && !fake_cgroup_make(fake, "queue", &group)) {
-		fake_free(fake);
-		fake = NULL;
-	}
+	turn_start(0);
+	group_begin("queue");
 	if (fake)
 		fake_rules(fake, RULES);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	if (!fake)
-		return 0;
-	fake_cgroup_remove(&group);
-	fake_free(fake);
 	return 0;
 }
 
 /* As if this turn had spent its time on other processes. */
 static void spend_turn(void)
 {
-	fake->a.discovery.matches.spent_ns = MATCH_QUEUE_TURN_NS;
+	turn_start(clock_mono_ns() - TURN_NS);
 }
 
 /* A step that has time for one process. */
@@ -183,7 +168,7 @@ static void test_no_room(void **state)
 	assert_in_range(fake->a.schedule.scan_due_ns, 1, clock_mono_ns() + SCHEDULE_SCAN_NS);
 	fake_event(fake, EVENT_EXIT, 100, group.id, "node");
 	fake_tasks(fake, &task, 1);
-	assert_int_equal(process_scan_run(&fake->a.discovery), 0);
+	fake_scan(fake);
 	assert_non_null(process_find(&fake->a.processes, 500, fake_start_ns(500)));
 }
 

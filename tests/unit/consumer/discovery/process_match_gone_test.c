@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who ends, who only leaves, and what is said and kept of them. */
-#include "tests/unit/consumer/testing/fake_agent_testing.h"
+#include "tests/unit/consumer/testing/group_testing.h"
 
 #include <bpf/bpf.h>
 #include <stdio.h>
 
 #include "consumer/discovery/process_match.h"
-#include "consumer/discovery/process_scan.h"
 #include "shared/tools/clock.h"
 
 #define RULES                                               \
@@ -14,42 +13,10 @@
 	"{\"name\":\"api\",\"match\":{\"comm\":\"node\"}}," \
 	"{\"name\":\"workers\",\"match\":{\"comm_prefix\":\"worker-\"}}]}"
 
-static struct fake *fake;
-static struct fake_cgroup group;
-
 static int setup(void **state)
 {
-	fake = fake_new();
-	if (fake && !fake_cgroup_make(fake, "leaving", &group)) {
-		fake_free(fake);
-		fake = NULL;
-	}
+	group_begin("leaving");
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	if (!fake)
-		return 0;
-	fake_cgroup_remove(&group);
-	fake_free(fake);
-	fake = NULL;
-	return 0;
-}
-
-static uint32_t target_flags(uint32_t tgid)
-{
-	struct process_key key = { .tgid = tgid, .start_ns = fake_start_ns(tgid) };
-	struct target target;
-
-	if (bpf_map_lookup_elem(fake->a.pins.targets_fd, &key, &target) < 0)
-		return ~0u;
-	return target.flags;
-}
-
-static struct watch *watch_of(uint64_t cgroup_id)
-{
-	return idmap_get(&fake->a.watches.by_cgroup, cgroup_id);
 }
 
 static struct process *made(uint32_t tgid)
@@ -131,14 +98,14 @@ static void test_left_and_back(void **state)
 	assert_int_equal(fake_count(fake, "process.match"), 2);
 	/* No event tells of a move: the scan lists it elsewhere. */
 	list_one(100, other.id, "node");
-	assert_int_equal(process_scan_run(&fake->a.discovery), 0);
+	fake_scan(fake);
 	assert_left("moved", 2);
 	p = process_find(&fake->a.processes, 100, fake_start_ns(100));
 	assert_non_null(p);
 	assert_true(p->left_ns && !p->gone_ns);
 	assert_int_equal(target_flags(100), ~0u);
 	list_one(100, group.id, "node");
-	assert_int_equal(process_scan_run(&fake->a.discovery), 0);
+	fake_scan(fake);
 	assert_int_equal(fake_count(fake, "process.match"), 3);
 	assert_int_equal(p->left_ns, 0);
 	assert_int_equal(fake->a.processes.gone, 0);
@@ -178,7 +145,7 @@ static void test_not_seen(void **state)
 	fake_rules(fake, RULES);
 	fake->a.scope.count = 1;
 	fake_tasks(fake, NULL, 0);
-	assert_int_equal(process_scan_run(&fake->a.discovery), 0);
+	fake_scan(fake);
 	assert_left("not_seen", 1);
 	/* It is forgotten in time, as one that has ended. */
 	processes_sweep(&fake->a.processes,
@@ -204,7 +171,7 @@ static void test_dead_leave_no_target(void **state)
 	}
 	/* One whose exit was not reported: the scan does not list it. */
 	fake_event(fake, EVENT_FORK, 99, group.id, "node");
-	assert_int_equal(process_scan_run(&fake->a.discovery), 0);
+	fake_scan(fake);
 	assert_int_equal(target_flags(99), ~0u);
 }
 

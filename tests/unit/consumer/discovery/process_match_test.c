@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From events and scans to matched processes and watches, with real maps and real cgroups. */
-#include "tests/unit/consumer/testing/fake_agent_testing.h"
+#include "tests/unit/consumer/testing/group_testing.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -9,7 +9,6 @@
 
 #include "consumer/discovery/process_events.h"
 #include "consumer/discovery/process_match.h"
-#include "consumer/discovery/process_scan.h"
 #include "consumer/watch/binding.h"
 #include "shared/tools/cleanup.h"
 
@@ -18,49 +17,20 @@
 	"{\"name\":\"api\",\"match\":{\"comm\":\"node\"},\"labels\":{\"team\":\"pay\"}}," \
 	"{\"name\":\"workers\",\"match\":{\"comm_prefix\":\"worker-\"}}]}"
 
-static struct fake *fake;
-static struct fake_cgroup group;
-
 static int setup(void **state)
 {
-	fake = fake_new();
-	if (fake && !fake_cgroup_make(fake, "matching", &group)) {
-		fake_free(fake);
-		fake = NULL;
-	}
+	group_begin("matching");
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	if (!fake)
-		return 0;
-	fake_cgroup_remove(&group);
-	fake_free(fake);
-	return 0;
-}
-
-static uint32_t target_flags(uint32_t tgid)
-{
-	struct process_key key = { .tgid = tgid, .start_ns = fake_start_ns(tgid) };
-	struct target target;
-
-	if (bpf_map_lookup_elem(fake->a.pins.targets_fd, &key, &target) < 0)
-		return ~0u;
-	return target.flags;
-}
-
-static struct watch *watch_of(uint64_t cgroup_id)
-{
-	return idmap_get(&fake->a.watches.by_cgroup, cgroup_id);
-}
-
-/* The slot that the programs find for that cgroup, or NO_SLOT. */
+/* The slot of the watch that the programs find on that very cgroup, or NO_SLOT. */
 static uint32_t slot_in_kernel(uint64_t cgroup_id)
 {
-	uint32_t slot;
+	struct watch_entry entry;
 
-	return bpf_map_lookup_elem(fake->a.pins.watches_fd, &cgroup_id, &slot) < 0 ? NO_SLOT : slot;
+	if (bpf_map_lookup_elem(fake->a.pins.watches_fd, &cgroup_id, &entry) < 0)
+		return NO_SLOT;
+	return entry.flags & WATCH_OWN ? entry.slot : NO_SLOT;
 }
 
 /* As if what has come loose there had been so for BINDING_LINGER_NS. */
@@ -219,7 +189,7 @@ static void test_by_cgroup(void **state)
 	/* Emptied without an event, the next scan lets it go. */
 	fake_cgroup_empty(&group);
 	usleep(20000);
-	assert_int_equal(process_scan_run(&fake->a.discovery), 0);
+	fake_scan(fake);
 	assert_null(watch_of(group.id));
 }
 
@@ -245,11 +215,11 @@ static void test_scan(void **state)
 	line = fake_last(fake, "process.match");
 	assert_string_equal(fake_text(line, "found"), "scan");
 	/* A scan that finds the same says nothing new. */
-	assert_int_equal(process_scan_run(&fake->a.discovery), 0);
+	fake_scan(fake);
 	assert_int_equal(fake_count(fake, "process.match"), 1);
 	/* What is listed no more has gone, though its exit was lost. */
 	fake_tasks(fake, tasks + 1, 1);
-	assert_int_equal(process_scan_run(&fake->a.discovery), 0);
+	fake_scan(fake);
 	linger_passes(group.id);
 	assert_null(watch_of(group.id));
 	assert_int_equal(fake_count(fake, "process.exit"), 1);
@@ -441,11 +411,11 @@ static void test_said_later(void **state)
 	}
 	assert_int_equal(fake_count(fake, "process.match"), 1);
 	fake_tasks(fake, tasks, 2);
-	assert_int_equal(process_scan_run(&fake->a.discovery), 0);
+	fake_scan(fake);
 	assert_int_equal(fake_count(fake, "process.match"), 1);
 	assert_int_equal(fake->a.budget.lines.left_out, 1);
 	event_budget_end(&fake->a.budget);
-	assert_int_equal(process_scan_run(&fake->a.discovery), 0);
+	fake_scan(fake);
 	assert_int_equal(fake_count(fake, "process.match"), 2);
 }
 

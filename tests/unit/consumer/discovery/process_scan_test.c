@@ -1,36 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A scan that cannot read everything: which watches it ends, which it makes, and what it says. */
-#include "tests/unit/consumer/testing/fake_agent_testing.h"
+#include "tests/unit/consumer/testing/group_testing.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "consumer/discovery/match_queue.h"
 #include "consumer/discovery/process_scan.h"
-
-static struct fake *fake;
-static struct fake_cgroup group;
 
 static int setup(void **state)
 {
-	fake = fake_new();
-	if (fake && !fake_cgroup_make(fake, "scan", &group)) {
-		fake_free(fake);
-		fake = NULL;
-	}
+	group_begin("scan");
 	/* The scans read them as another user. */
 	if (fake && (chmod(fake->dir, 0755) < 0 || chmod(fake->vmas, 0644) < 0))
 		return -1;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	if (!fake)
-		return 0;
-	fake_cgroup_remove(&group);
-	fake_free(fake);
 	return 0;
 }
 
@@ -62,12 +47,9 @@ static void set_mode(const char *file, mode_t mode)
 /* The consumer's user has no right but what the modes give. */
 static void scan(void)
 {
-	int r;
-
 	assert_int_equal(seteuid(65534), 0);
-	r = process_scan_run(&fake->a.discovery);
+	fake_scan(fake);
 	assert_int_equal(seteuid(0), 0);
-	assert_int_equal(r, 0);
 }
 
 /* A watch of the rule by cgroup: nothing but the cgroup's own files keeps it. */
@@ -118,7 +100,7 @@ static void test_closed_list(void **state)
 {
 	if (!fake)
 		skip();
-	closed_stays("cgroup.procs", 0600, 0644);
+	closed_stays("cgroup.events", 0600, 0644);
 }
 
 /* A rule by cgroup takes one that is closed: it may be occupied. An empty one it does not take. */
@@ -175,6 +157,107 @@ static void test_listed_stays(void **state)
 	assert_null(watch_here());
 }
 
+#define LISTED 100000u /* records; to take so many lasts several parts */
+
+static struct process *known(uint32_t tgid)
+{
+	return process_find(&fake->a.processes, tgid, fake_start_ns(tgid));
+}
+
+/* Makes the iterator list the process 100 very often, and 101 at the end. */
+static void list_many(void)
+{
+	struct task_record *tasks = calloc(LISTED, sizeof(*tasks));
+
+	assert_non_null(tasks);
+	for (uint32_t i = 0; i < LISTED; i++) {
+		uint32_t tgid = i < LISTED - 1 ? 100 : 101;
+
+		tasks[i] = (struct task_record){ .tgid = tgid,
+						 .start_ns = fake_start_ns(tgid),
+						 .cgroup_id = group.id,
+						 .comm = "node" };
+	}
+	fake_tasks(fake, tasks, LISTED);
+	free(tasks);
+}
+
+#define NODE "{\"version\":1,\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":\"node\"}}]}"
+
+/*
+ * A scan ends with its time and goes on in the next turn: it misses nobody who is listed late, lets
+ * go of whom nobody lists, and keeps who began meanwhile, whom its list cannot have.
+ */
+static void test_in_parts(void **state)
+{
+	struct discovery *d = &fake->a.discovery;
+	unsigned int parts = 1;
+
+	if (!fake)
+		skip();
+	fake_rules(fake, NODE);
+	fake_event(fake, EVENT_FORK, 102, group.id, "node");
+	list_many();
+	process_scan_ask(d);
+	assert_int_equal(process_scan_step(d), 0);
+	assert_true(process_scan_runs(d));
+	assert_null(known(101));
+	fake_event(fake, EVENT_FORK, 103, group.id, "node");
+	for (; process_scan_runs(d); parts++)
+		assert_int_equal(process_scan_step(d), 0);
+	assert_true(parts > 2);
+	assert_non_null(known(100));
+	assert_non_null(known(101));
+	assert_true(known(102)->gone_ns);
+	assert_false(known(103)->gone_ns);
+	while (d->matches.first)
+		match_queue_step(d);
+	assert_int_equal(fake_count(fake, "process.match"), 4);
+}
+
+/* New rules in the midst of a scan: the scan by them begins anew, and watches of the old ones end.
+ */
+static void test_new_rules_meanwhile(void **state)
+{
+	struct discovery *d = &fake->a.discovery;
+	uint64_t number;
+
+	if (!fake)
+		skip();
+	fake_rules(fake, NODE);
+	fake_event(fake, EVENT_FORK, 100, group.id, "node");
+	assert_non_null(watch_here());
+	list_many();
+	process_scan_ask(d);
+	assert_int_equal(process_scan_step(d), 0);
+	assert_true(process_scan_runs(d));
+	number = d->scan.number;
+	fake_rules(fake, "{\"version\":1,\"rules\":[]}");
+	assert_int_equal(d->scan.number, number + 1);
+	assert_null(watch_here());
+	assert_int_equal(fake_count(fake, "process.left"), 1);
+	assert_null(known(101));
+}
+
+/* Who asks while a scan runs gets one of his own behind it. */
+static void test_asked_meanwhile(void **state)
+{
+	struct discovery *d = &fake->a.discovery;
+	uint64_t number;
+
+	if (!fake)
+		skip();
+	fake_rules(fake, NODE);
+	list_many();
+	number = d->scan.number;
+	process_scan_ask(d);
+	assert_int_equal(process_scan_step(d), 0);
+	process_scan_ask(d);
+	assert_int_equal(d->scan.number, number + 1);
+	fake_scan(fake);
+	assert_int_equal(d->scan.number, number + 2);
+}
+
 static bool put(const char *directory, const char *file, const char *text)
 {
 	char name[4300];
@@ -224,8 +307,10 @@ static void test_threaded_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_closed_directory), EACH(test_closed_list),	EACH(test_closed_is_taken),
-		EACH(test_listed_stays),     EACH(test_threaded_stays),
+		EACH(test_closed_directory), EACH(test_closed_list),
+		EACH(test_closed_is_taken),  EACH(test_listed_stays),
+		EACH(test_in_parts),	     EACH(test_new_rules_meanwhile),
+		EACH(test_asked_meanwhile),  EACH(test_threaded_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

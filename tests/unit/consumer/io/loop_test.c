@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "consumer/io/loop.h"
+#include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -103,7 +104,9 @@ static void test_remove_inside(void **state)
 /* A silenced source is not even told of a hang-up, which epoll(7) otherwise always reports. */
 static void dawdle(void *context, uint32_t events)
 {
+	assert_false(turn_is_over());
 	usleep(20000);
+	assert_true(turn_is_over());
 	count(context, events);
 }
 
@@ -121,7 +124,9 @@ static void test_longest_turn(void **state)
 	longest_ns = loop_longest_turn_ns(f->loop);
 	assert_int_equal(loop_turn(f->loop), 1);
 	assert_true(longest_ns >= 20 * NSEC_PER_MSEC);
+	assert_false(turn_is_over()); /* there is none */
 	assert_int_equal(loop_longest_turn_ns(f->loop), 0);
+	assert_int_equal(loop_longest_ever_ns(f->loop), longest_ns);
 }
 
 static void test_silence(void **state)

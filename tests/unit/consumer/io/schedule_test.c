@@ -109,7 +109,7 @@ static void test_idle_scan_follows(void **state)
 	for (int i = 0; i < 100 && !f->scans; i++)
 		run_loop(f, 20 * NSEC_PER_MSEC);
 	assert_int_equal(f->scans, 1);
-	assert_true(s->scan_due_ns > clock_mono_ns() + IDLE_NS / 2);
+	assert_true(s->scan_due_ns > clock_mono_ns() + SCHEDULE_SCAN_NS);
 	/* And it is armed: brought near, it runs. */
 	schedule_scan_soon(s);
 	for (int i = 0; i < 100 && f->scans < 2; i++)
@@ -160,10 +160,32 @@ static void test_settle_again(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* A minute after the last watch a scan is due, whatever scans run until then; no second one. */
+static void test_aftermath(void **state)
+{
+	struct fixture *f = *state;
+	struct schedule *s = &f->schedule;
+	uint64_t now_ns = clock_mono_ns();
+
+	schedule_idle_scan(s, IDLE_NS);
+	schedule_watches(s, 1);
+	schedule_watches(s, 0);
+	schedule_scanned(s, now_ns);
+	assert_in_range(s->scan_due_ns, now_ns + 59 * NSEC_PER_SEC, now_ns + 90 * NSEC_PER_SEC);
+	schedule_repair_soon(s);
+	assert_true(s->scan_due_ns < now_ns + 30 * NSEC_PER_SEC);
+	schedule_scanned(s, now_ns);
+	assert_true(s->scan_due_ns < now_ns + 90 * NSEC_PER_SEC);
+	s->aftermath_ns = now_ns - 1;
+	schedule_scanned(s, now_ns);
+	assert_true(s->scan_due_ns >= now_ns + IDLE_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_watches_come_and_go), EACH(test_idle_scan_follows), EACH(test_no_scan),
+		EACH(test_watches_come_and_go), EACH(test_aftermath),
+		EACH(test_idle_scan_follows),	EACH(test_no_scan),
 		EACH(test_last_drain),		EACH(test_settle_again),
 	};
 

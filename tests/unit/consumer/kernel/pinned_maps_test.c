@@ -50,6 +50,8 @@ static int make(const char *name)
 		  UNWIND_FILES_MAX },
 		{ "unwind_process", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct unwind_process), TABLES },
 		{ "unwind_claims", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct unwind_claims), 1 },
+		{ "neighbours", BPF_MAP_TYPE_HASH, 8, sizeof(struct neighbour), NEIGHBOURS_MAX },
+		{ "neighbour_cpus", BPF_MAP_TYPE_PERCPU_HASH, 8, 8, NEIGHBOURS_MAX },
 		{ "samples", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
 		{ "events", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
 		{ "errors", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* session.start as the socket hands it on: what is refused and why, and what a granted one starts.
  */
-#include "tests/unit/consumer/testing/fake_agent_testing.h"
+#include "tests/unit/consumer/testing/group_testing.h"
 
 #include <bpf/bpf.h>
 #include <stdio.h>
@@ -19,23 +19,10 @@ static const struct control_peer peer = { .pid = 4711, .uid = 1234, .admin = tru
 
 static int setup(void **state)
 {
-	fake = fake_new();
-	if (fake && !fake_cgroup_make(fake, "requests", &group)) {
-		fake_free(fake);
-		fake = NULL;
-	}
+	group_begin("requests");
 	if (fake)
 		fake_rules(fake, "{\"version\":1,\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":"
 				 "\"node\"},\"capture\":{\"during_ms\":1500}}]}");
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	if (!fake)
-		return 0;
-	fake_cgroup_remove(&group);
-	fake_free(fake);
 	return 0;
 }
 
@@ -124,7 +111,7 @@ static void test_nobody(void **state)
 }
 
 /* The session is over and handed on; its lines are written. */
-static struct watch *watch_of(const struct session *s)
+static struct watch *watch_of_session(const struct session *s)
 {
 	return watches_at(&fake->a.watches, s->target.slot, s->target.epoch);
 }
@@ -177,7 +164,7 @@ static void test_rule(void **state)
 	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
 	s = expect_session("{\"rule\":\"api\"}", 1500);
 	assert_string_equal(s->result->rule->name, "api");
-	w = watch_of(s);
+	w = watch_of_session(s);
 	/* A second one on the same watch is held back, and told when it may come. */
 	assert_int_equal(ask("{\"rule\":\"api\"}", &result, &error), CONTROL_HELD);
 	data = parsed(&error.data);
@@ -206,7 +193,7 @@ static void test_cgroup(void **state)
 	assert_null(s->result->rule);
 	assert_int_equal(s->target.only_tgid, 0);
 	assert_int_equal(fake->a.watches.count, 1);
-	assert_true(watch_of(s)->requested);
+	assert_true(watch_of_session(s)->requested);
 	end_session(s);
 	assert_int_equal(fake->a.watches.count, 0);
 }

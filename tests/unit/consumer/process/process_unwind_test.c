@@ -224,6 +224,29 @@ static void test_not_walked(void **state)
 	assert_false(refused(p, 0, clock_mono_ns()));
 }
 
+/* A process that has left while its mappings waited gets no table: it may be freed at any time. */
+static void test_left(void **state)
+{
+	struct process *p;
+
+	if (!t.fake)
+		skip();
+	p = unwind_testing_published(&t, 100, 0, 77);
+	process_queue_read(&t.fake->a.processes, p);
+	process_match_leave(&t.fake->a.discovery, p, "moved");
+	assert_true(p->left_ns);
+	assert_null(t.fake->a.unwind.tables.items[0].process);
+	unwind_testing_fill(&t, 78, 1, 1);
+	process_unwind_step(&t.fake->a.unwind);
+	process_unwind_unmapped(&t.fake->a.unwind, p, clock_mono_ns());
+	assert_false(p->unwind.waiting);
+	assert_int_equal(p->unwind.table, 0);
+	for (size_t i = 0; i < t.fake->a.unwind.tables.count; i++)
+		assert_null(t.fake->a.unwind.tables.items[i].process);
+	processes_sweep(&t.fake->a.processes, UINT64_MAX / 2);
+	assert_null(process_find(&t.fake->a.processes, 100, 5));
+}
+
 /* More processes than tables: who waits gets the one of who is gone. */
 static void test_full(void **state)
 {
@@ -323,10 +346,9 @@ static void test_said_after_the_match(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_publish),    EACH(test_renew),
-		EACH(test_rule),       EACH(test_child),
-		EACH(test_not_walked), EACH(test_full),
-		EACH(test_sleepers),   EACH(test_said_after_the_match),
+		EACH(test_publish), EACH(test_renew),	   EACH(test_rule),
+		EACH(test_child),   EACH(test_not_walked), EACH(test_left),
+		EACH(test_full),    EACH(test_sleepers),   EACH(test_said_after_the_match),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,17 +33,24 @@ struct quality_row {
 	enum quality quality;
 	enum unwind_end end;
 	const char *after;
+	const char *callee; /* of the outermost frame */
 };
 
 static const struct quality_row rows[] = {
 	{ 0, 3, 0, 0, "_start", "/usr/bin/x", QUALITY_COMPLETE },
-	{ 5, 3, 0, 0, "__libc_start_main@@GLIBC_2.34", NULL, QUALITY_COMPLETE },
+	{ 5, 3, 0, 0, "__libc_start_main@@GLIBC_2.34", NULL, QUALITY_COMPLETE, .callee = "main" },
 	{ 0, 3, 0, 0, "start_thread", NULL, QUALITY_COMPLETE },
 	{ 0, 3, 0, 0, "clone3", NULL, QUALITY_COMPLETE },
 	{ 0, 3, 0, 0, "runtime.goexit.abi0", NULL, QUALITY_COMPLETE },
 	/* The C library's start of a process and of a thread have no public names. */
 	{ 0, 3, 0, 0, NULL, "/usr/lib/x86_64-linux-gnu/libc.so.6", QUALITY_COMPLETE,
+	  .after = "__libc_start_main", .callee = "main" },
+	/* A function without a frame pointer called it: main, at least, is missing. */
+	{ 0, 3, 0, 0, NULL, "/usr/lib/x86_64-linux-gnu/libc.so.6", QUALITY_BROKEN,
+	  .after = "__libc_start_main", .callee = "leaf" },
+	{ 0, 3, 0, 0, NULL, "/usr/lib/x86_64-linux-gnu/libc.so.6", QUALITY_BROKEN,
 	  .after = "__libc_start_main" },
+	{ 0, 3, 0, 0, "__libc_start_call_main", NULL, QUALITY_BROKEN, .callee = "leaf" },
 	{ 0, 3, 0, 0, NULL, "/lib/libpthread-2.31.so", QUALITY_COMPLETE,
 	  .after = "pthread_create@@GLIBC_2.2.5" },
 	{ 0, 3, 0, 0, NULL, "/lib/ld-musl-x86_64.so.1", QUALITY_COMPLETE,
@@ -75,6 +82,10 @@ static const struct quality_row rows[] = {
 	{ 0, 3, SAMPLE_UNWOUND, 0, "runtime.goexit", NULL, QUALITY_COMPLETE,
 	  UNWIND_END_NO_POINTERS },
 	{ 0, 3, SAMPLE_UNWOUND, 0, "_start", NULL, QUALITY_COMPLETE, UNWIND_END_NO_CALLER },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "runtime.kickoff", NULL, QUALITY_COMPLETE,
+	  UNWIND_END_NO_CALLER },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "*Fiber#run:Nil", NULL, QUALITY_COMPLETE, UNWIND_END_NO_CALLER },
+	{ 0, 3, SAMPLE_UNWOUND, 0, "*Fiber#running", NULL, QUALITY_BROKEN, UNWIND_END_NO_CALLER },
 	{ 0, 1, SAMPLE_UNWOUND, 0, "clone", NULL, QUALITY_BROKEN, UNWIND_END_NO_CALLER },
 	{ 0, 1, 0, 0, "clone", NULL, QUALITY_BROKEN },
 	{ 0, 3, SAMPLE_UNWOUND, 0, "_start", NULL, QUALITY_BROKEN, UNWIND_END_NO_ROW },
@@ -87,15 +98,17 @@ static void test_quality(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct stack *s = new_stack(rows[i].kernel, rows[i].user, NULL);
-		struct named_frame root = { .fn = rows[i].fn,
-					    .module = rows[i].module,
-					    .after = rows[i].after };
+		struct named_frame frames[] = {
+			{ .fn = rows[i].callee },
+			{ .fn = rows[i].fn, .module = rows[i].module, .after = rows[i].after }
+		};
+		size_t lone = rows[i].kernel + rows[i].user == 1;
 		const char *why = "untouched";
 
 		s->flags = rows[i].flags;
 		s->stop_reason = rows[i].end;
 		s->user_error = rows[i].error;
-		if (frame_name_quality(s, &root, &why) != rows[i].quality)
+		if (frame_name_quality(s, frames + lone, 2 - lone, &why) != rows[i].quality)
 			fail_msg("row %zu", i);
 		if (rows[i].quality == QUALITY_COMPLETE)
 			assert_null(why);
@@ -108,13 +121,46 @@ static void test_quality(void **state)
 	assert_string_equal(frame_name_of_quality(QUALITY_BROKEN), "broken");
 }
 
+/* A walk by rows that the frame pointer led to main's caller is whole only where it came from main.
+ */
+static void test_quality_leap(void **state)
+{
+	static struct module libc;
+	static const struct {
+		const char *callee;
+		uint64_t mark;
+		enum quality quality;
+	} leaps[] = {
+		{ "leaf", SAMPLE_FOLLOWED, QUALITY_BROKEN },
+		{ NULL, SAMPLE_FOLLOWED, QUALITY_BROKEN },
+		{ "main", SAMPLE_FOLLOWED, QUALITY_COMPLETE },
+		{ "Py_BytesMain", 0, QUALITY_COMPLETE },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(leaps); i++) {
+		struct stack *s = new_stack(0, 3, &libc);
+		struct named_frame frames[] = { { .fn = leaps[i].callee },
+						{ .after = "__libc_start_main" },
+						{ .fn = "_start" } };
+		const char *why;
+
+		s->flags = SAMPLE_UNWOUND;
+		s->stop_reason = UNWIND_END_COMPLETE;
+		s->frames[1].offset |= leaps[i].mark;
+		assert_int_equal(frame_name_quality(s, frames, 3, &why), leaps[i].quality);
+		s->stop_reason = UNWIND_END_NO_CALLER;
+		assert_int_equal(frame_name_quality(s, frames, 3, &why), leaps[i].quality);
+		free(s);
+	}
+}
+
 /* Without memory for the frames there is no root, though the sample had frames. */
 static void test_quality_no_root(void **state)
 {
 	struct stack *s = new_stack(0, 3, NULL);
 	const char *why;
 
-	assert_int_equal(frame_name_quality(s, NULL, &why), QUALITY_BROKEN);
+	assert_int_equal(frame_name_quality(s, NULL, 0, &why), QUALITY_BROKEN);
 	assert_non_null(why);
 	free(s);
 }
@@ -275,9 +321,13 @@ static void test_unknown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quality), cmocka_unit_test(test_quality_no_root),
-		cmocka_unit_test(test_kernel),	cmocka_unit_test(test_user),
-		cmocka_unit_test(test_unknown), cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_quality),
+		cmocka_unit_test(test_quality_leap),
+		cmocka_unit_test(test_quality_no_root),
+		cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_user),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

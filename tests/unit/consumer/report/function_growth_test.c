@@ -10,11 +10,14 @@
 #include "shared/tools/macro.h"
 
 static struct function_growth growth;
+static uint64_t calm_ms, sample_ns;
 static struct stack calm = { .user_frames = 3, .phase = PHASE_BEFORE, .comm = "calm" };
 static struct stack stalled = { .user_frames = 3, .phase = PHASE_DURING, .comm = "worker" };
 
 static int setup(void **state)
 {
+	calm_ms = FUNCTION_GROWTH_CALM_MS - 1;
+	sample_ns = 1;
 	return function_growth_init(&growth);
 }
 
@@ -24,7 +27,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A stack of main, the middle and the leaf, sampled so often, 1 ns each. */
+/* A stack of main, the middle and the leaf, sampled so often. */
 static void add(struct stack *stack, const char *leaf, const char *middle, uint32_t samples)
 {
 	const struct named_frame frames[] = {
@@ -34,7 +37,7 @@ static void add(struct stack *stack, const char *leaf, const char *middle, uint3
 	};
 
 	stack->count = samples;
-	stack->weight_ns = samples;
+	stack->weight_ns = samples * sample_ns;
 	function_growth_add(&growth, stack, frames, 3);
 }
 
@@ -42,7 +45,7 @@ static void expect(const char *fn, unsigned int calm_pct, unsigned int stalled_p
 {
 	struct function_grown grown;
 
-	assert_true(function_growth_find(&growth, &grown));
+	assert_true(function_growth_find(&growth, calm_ms, 3000, &grown));
 	assert_string_equal(grown.fn, fn);
 	assert_string_equal(grown.comm, "worker");
 	assert_int_equal(grown.calm_pct, calm_pct);
@@ -88,15 +91,37 @@ static void test_nothing(void **state)
 	struct stack onset = { .user_frames = 3, .phase = PHASE_ONSET };
 	struct function_grown grown;
 
-	assert_false(function_growth_find(&growth, &grown));
+	assert_false(function_growth_find(&growth, calm_ms, 3000, &grown));
 	add(&stalled, "keys", "serve", 100);
 	add(&calm, "idle", "wait", FUNCTION_GROWTH_SAMPLES - 1);
 	add(&onset, "idle", "wait", 1000);
-	assert_false(function_growth_find(&growth, &grown));
+	assert_false(function_growth_find(&growth, calm_ms, 3000, &grown));
 	assert_string_equal(function_growth_comm(&growth, "keys", "/bin/x"), "worker");
 	assert_null(function_growth_comm(&growth, "idle", "/bin/x"));
 	add(&calm, "keys", "serve", 10000);
-	assert_false(function_growth_find(&growth, &grown));
+	assert_false(function_growth_find(&growth, calm_ms, 3000, &grown));
+}
+
+/* Few calm samples: what had no CPU when calm and has it now, whatever part of little it was. */
+static void test_rate(void **state)
+{
+	struct function_grown grown;
+
+	sample_ns = 10 * NSEC_PER_MSEC;
+	add(&calm, "get", "serve", 3);
+	add(&stalled, "get", "serve", 4);
+	add(&stalled, "next", "keys", 15);
+	add(&stalled, "reply", "keys", 11);
+	assert_false(function_growth_find(&growth, calm_ms, 1000, &grown)); /* how calm it was? */
+	assert_true(function_growth_find(&growth, 2000, 1000, &grown));
+	assert_string_equal(grown.fn, "keys");
+	assert_true(grown.by_rate);
+	assert_int_equal(grown.share_pct, 86);
+	assert_int_equal(grown.stalled_pct, 26);
+	assert_int_equal(grown.calm_pct, 0);
+	/* Of few samples during, nothing is said. */
+	growth.samples[GROWTH_STALLED] = FUNCTION_GROWTH_SAMPLES - 1;
+	assert_false(function_growth_find(&growth, 2000, 1000, &grown));
 }
 
 /* More functions than there are places: those that are known go on counting. */
@@ -122,6 +147,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_called, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_recursion, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rate, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 	};
 

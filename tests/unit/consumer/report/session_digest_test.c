@@ -272,7 +272,7 @@ static void headline(const struct session_result *s, char *line, size_t space)
 {
 	json_object_put(write_out());
 	memset(line, 'x', space);
-	session_digest_headline(&summary, s, line, space);
+	session_digest_headline(&summary, s, NULL, line, space);
 	assert_non_null(memchr(line, 0, space));
 }
 
@@ -296,12 +296,18 @@ static void test_headline(void **state)
 			    "time; nothing of it ran on a CPU meanwhile");
 	add("sort_rows", "/usr/lib/libengine.so", 90, PHASE_DURING);
 	add(NULL, NULL, 10, PHASE_DURING);
+	summary.weight_ns[PHASE_DURING] = 40 * NSEC_PER_MSEC;
+	s.stop_ns = 3 * NSEC_PER_SEC;
 	s.reason.when = (struct rule_when){ .resource = RESOURCE_IO, .full = true };
 	headline(&s, line, sizeof(line));
 	assert_string_equal(line,
 			    "/system.slice/api.service stalled on io for 120 ms of 2010 ms (all "
-			    "of it); what waited is not in these stacks, which are of CPU time; of "
-			    "its time on CPU 90 % was in sort_rows (web), by 2 samples only");
+			    "of it); what waited is not in these stacks, which are of CPU time; it "
+			    "was on a CPU for 40 ms of 3000 ms, by 2 samples only");
+	summary.count[PHASE_DURING] = SUMMARY_FEW;
+	headline(&s, line, sizeof(line));
+	assert_non_null(strstr(line, "of CPU time; of its time on CPU 90 % was in sort_rows "
+				     "(web)"));
 	s.reason = (struct trigger_reason){ .kind = TRIGGER_REQUEST };
 	headline(&s, line, sizeof(line));
 	assert_non_null(strstr(line, "captured on request; of its time"));
@@ -391,7 +397,7 @@ static void test_headline_long(void **state)
 		_cleanup_free_ char *exact = malloc(space);
 
 		assert_non_null(exact);
-		session_digest_headline(&summary, &s, exact, space);
+		session_digest_headline(&summary, &s, NULL, exact, space);
 		assert_non_null(memchr(exact, 0, space));
 	}
 }

@@ -209,6 +209,46 @@ static void test_request_explains_nothing(void **state)
 	json_object_put(end);
 }
 
+/* A cgroup below found no room among the watched ones: no count of the ledger has its ticks. */
+static void test_left_out(void **state)
+{
+	struct session_result *s = report_testing_new_session("/api");
+	json_object *end;
+
+	s->left_out = 2;
+	add_whole(s, PHASE_DURING, 5, 3);
+	end = report_testing_end_of(s);
+	assert_string_equal(get(end, "verdict"), "partial");
+	assert_non_null(strstr(get(end, "verdict_reason"), "2 cgroups below"));
+	json_object_put(end);
+}
+
+/* A stack of a cgroup below the session's says in which; one whose path was not found, why not. */
+static void test_in_cgroup(void **state)
+{
+	struct session_result *s = report_testing_new_session("/api");
+	struct stack_table *stacks = &report_testing_taken_by(s)->stacks;
+	json_object *all;
+
+	report_testing_begin(1u << 20, 8192, 12);
+	assert_int_equal(output_queue_start(report_testing_lines.output), 0);
+	for (unsigned int i = 0; i < 3; i++)
+		report_testing_add(s, PHASE_DURING, i, 3, 0, 30 - i);
+	stacks->items[0]->cgroup_id = s->cgroup_id;
+	stacks->items[1]->cgroup_id = s->cgroup_id + 1;
+	stacks->items[2]->cgroup_id = s->cgroup_id + 2;
+	stack_table_name(stacks, s->cgroup_id + 1, "/api/child");
+	report_testing_report(s);
+	all = report_testing_finish();
+	assert_false(json_object_object_get_ex(at(all, 0), "in_cgroup", NULL));
+	assert_string_equal(get(at(all, 1), "in_cgroup"), "/api/child");
+	assert_int_equal(number(at(all, 1), "in_cgroup_id"), s->cgroup_id + 1);
+	assert_null(json_object_object_get(at(all, 2), "in_cgroup"));
+	assert_non_null(strstr(get(at(all, 2), "in_cgroup_reason"), "gone"));
+	json_object_put(all);
+	session_result_free(s);
+}
+
 #define EACH(test) \
 	cmocka_unit_test_setup_teardown(test, report_testing_setup, report_testing_teardown)
 
@@ -220,7 +260,8 @@ int main(void)
 		EACH(test_mostly_broken),   EACH(test_silent_gap),
 		EACH(test_too_many_ticks),  EACH(test_io_waited),
 		EACH(test_explained),	    EACH(test_request_explains_nothing),
-		EACH(test_explained_whole),
+		EACH(test_explained_whole), EACH(test_left_out),
+		EACH(test_in_cgroup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,6 +171,7 @@ static void test_routes(void **state)
 
 		s = fake_sample(1, 0, 0, &bytes);
 		s->seq = seq;
+		s->cgroup_id = 7;
 		s->epoch = seq == 2 ? 2 : 3;
 		fake_put(&f->samples, s, bytes);
 		fake_drain_samples(f);

@@ -2,6 +2,7 @@
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include "consumer/sampling/recorder.h"
+#include "shared/tools/macro.h"
 
 /* Of one chunk; what the struct in front of its data needs comes on top. */
 #define CHUNK (64u << 10)
@@ -162,12 +163,55 @@ static void test_expire_interleaved(void **state)
 	recorder_done(&r);
 }
 
+#define CPUS	  512u
+#define A_SECOND  20u /* of the recorder, on each CPU */
+#define TICK_NS	  (NSEC_PER_SEC / A_SECOND)
+#define SECONDS	  40u
+#define KEEP_S	  31u
+#define SLOTS	  64u
+#define MAX_BYTES (16u << 20)
+
+/*
+ * The default memory on a machine of 512 CPUs, all of them sampled, with stacks of 20 frames: less
+ * than what rules may ask for fits. The bound holds, each sample is kept or counted as evicted, and
+ * what is kept are the newest, in order, without a gap.
+ */
+static void test_many_cpus(void **state)
+{
+	uint64_t added = 0, now_ns = 0;
+	size_t kept = 0;
+	struct recorder r;
+
+	recorder_init(&r, MAX_BYTES);
+	for (uint32_t tick = 0; tick < SECONDS * A_SECOND; tick++) {
+		now_ns += TICK_NS;
+		for (uint32_t cpu = 0; cpu < CPUS; cpu++, added++)
+			add(&r, now_ns + cpu, cpu % SLOTS, 1, 20);
+		assert_true(r.bytes <= MAX_BYTES);
+		if (now_ns > KEEP_S * NSEC_PER_SEC)
+			recorder_expire(&r, now_ns - KEEP_S * NSEC_PER_SEC);
+	}
+	for (uint32_t slot = 0; slot < SLOTS; slot++) {
+		struct seen s = each(&r, slot, 1, r.evicted_ns + CPUS);
+
+		assert_true(s.ordered);
+		assert_true(s.last_ns >= now_ns);
+		assert_int_equal(s.count, (now_ns - r.evicted_ns / TICK_NS * TICK_NS) / TICK_NS *
+						  (CPUS / SLOTS));
+		kept += each(&r, slot, 1, 0).count;
+	}
+	assert_true(r.evicted > 0);
+	assert_int_equal(kept + r.evicted, added);
+	recorder_done(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_filters),	   cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_bound_tiny), cmocka_unit_test(test_longest),
 		cmocka_unit_test(test_expire),	   cmocka_unit_test(test_expire_interleaved),
+		cmocka_unit_test(test_many_cpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

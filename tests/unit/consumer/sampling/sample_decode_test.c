@@ -218,6 +218,7 @@ static void test_interrupted(void **state)
 	assert_int_equal(stack_sample_offset(&out.s.frames[3]), 0x1030);
 	assert_int_equal(stack_sample_offset(&out.s.frames[4]), 0x1030);
 	assert_false(stack_sample_interrupted(&out.s.frames[0]));
+	assert_false(stack_sample_followed(&out.s.frames[3]));
 	s->flags = 0;
 	context.table = NULL;
 	process.maps.read_ns = s->time_ns + 1;

@@ -74,6 +74,7 @@ static void test_different(void **state)
 		  (h->kernel_frames = 2, h->user_frames = 3));
 	DIFFERENT(h->flags = SAMPLE_KTHREAD, h->flags = 0);
 	DIFFERENT(h->flags = STACK_SAMPLE_CUT, h->flags = 0);
+	DIFFERENT(h->cgroup_id = 9, h->cgroup_id = 0);
 #undef DIFFERENT
 	assert_int_equal(stack_table_add(s, h, PHASE_BEFORE, 1, NULL), 0);
 	assert_int_equal(s->count, ++wanted);

@@ -153,7 +153,7 @@ static void test_unreadable(void **state)
 	signals_free(s);
 }
 
-/* "auto" chooses it at cpu pressure, a rule that names others does not get it. */
+/* "auto" chooses it at pressure, a rule that names others does not get it. */
 static void test_wanted(void **state)
 {
 	struct trigger_reason reason = { .kind = TRIGGER_PRESSURE,
@@ -161,9 +161,9 @@ static void test_wanted(void **state)
 	struct rule rule = { .signals_auto = true };
 
 	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_SWITCH);
-	assert_non_null(strstr(signals_auto_why(signals_wanted(&rule, &reason)), "cpu pressure"));
+	assert_non_null(strstr(signals_auto_why(signals_wanted(&rule, &reason)), "pressure"));
 	reason.when.resource = RESOURCE_IO;
-	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU);
+	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_SWITCH);
 	reason.kind = TRIGGER_REQUEST;
 	assert_int_equal(signals_wanted(NULL, &reason), 1u << SIGNAL_ONCPU);
 	rule = (struct rule){ .signals = 1u << SIGNAL_LOCK };

@@ -47,6 +47,19 @@ static void test_flat(void **state)
 	symbols_free(s);
 }
 
+/* What piled up, because a session held it, goes in parts: no turn of the main loop takes long. */
+static void test_in_parts(void **state)
+{
+	struct symbols *s = fresh(1 << 20);
+
+	for (uint32_t i = 1; i <= SYMBOLS_MODULES_KEEP + SYMBOLS_FORGET_MAX + 9; i++)
+		deploy(s, i);
+	assert_int_equal(symbols_forget(s, DEPLOYS, is_never_used, NULL), SYMBOLS_FORGET_MAX);
+	assert_int_equal(symbols_forget(s, DEPLOYS, is_never_used, NULL), 9);
+	assert_int_equal(symbols_forget(s, DEPLOYS, is_never_used, NULL), 0);
+	symbols_free(s);
+}
+
 /* Loads the specimen's table, and has a module without a file name its functions by it. */
 static struct module *resolve_by_build_id(struct symbols *s, struct module *file, uint64_t offset)
 {
@@ -98,6 +111,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flat),
+		cmocka_unit_test(test_in_parts),
 		cmocka_unit_test(test_with_table),
 	};
 	int r;

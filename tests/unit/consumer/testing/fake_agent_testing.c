@@ -34,9 +34,12 @@ static bool make_maps(struct pinned_maps *p)
 	p->counters_fd =
 		make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct slot_counters), FAKE_SLOTS);
 	p->totals_fd = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct totals), 1);
-	p->watches_fd = make_map(BPF_MAP_TYPE_HASH, 8, 4, FAKE_SLOTS);
+	p->watches_fd = make_map(BPF_MAP_TYPE_HASH, 8, sizeof(struct watch_entry),
+				 FAKE_SLOTS * WATCH_CGROUPS);
 	p->targets_fd = make_map(BPF_MAP_TYPE_HASH, sizeof(struct process_key),
 				 sizeof(struct target), FAKE_PROCESSES);
+	p->neighbours_fd = make_map(BPF_MAP_TYPE_HASH, 8, sizeof(struct neighbour), NEIGHBOURS_MAX);
+	p->neighbour_cpus_fd = make_map(BPF_MAP_TYPE_PERCPU_HASH, 8, 8, NEIGHBOURS_MAX);
 	for (int i = 0; i < 2; i++) {
 		p->rules_fd[i] = make_map(BPF_MAP_TYPE_LPM_TRIE, sizeof(struct comm_key),
 					  sizeof(struct rule_value), 128);
@@ -44,13 +47,15 @@ static bool make_maps(struct pinned_maps *p)
 					    sizeof(struct rule_value), 128);
 	}
 	return p->counters_fd >= 0 && p->totals_fd >= 0 && p->watches_fd >= 0 &&
-	       p->targets_fd >= 0 && p->rules_fd[1] >= 0 && p->cgroups_fd[1] >= 0;
+	       p->targets_fd >= 0 && p->neighbours_fd >= 0 && p->neighbour_cpus_fd >= 0 &&
+	       p->rules_fd[1] >= 0 && p->cgroups_fd[1] >= 0;
 }
 
 static void close_maps(struct pinned_maps *p)
 {
-	const int fds[] = { p->counters_fd, p->totals_fd,   p->watches_fd,    p->targets_fd,
-			    p->rules_fd[0], p->rules_fd[1], p->cgroups_fd[0], p->cgroups_fd[1] };
+	const int fds[] = { p->counters_fd,   p->totals_fd,	    p->watches_fd,  p->targets_fd,
+			    p->neighbours_fd, p->neighbour_cpus_fd, p->rules_fd[0], p->rules_fd[1],
+			    p->cgroups_fd[0], p->cgroups_fd[1] };
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
@@ -86,7 +91,7 @@ static void fill_pins(struct fake *f)
 	p->events = ring_of(&f->events);
 	p->errors = ring_of(&f->errors);
 	p->tasks_path = f->tasks;
-	p->vmas_path = p->vmas_pid_path = f->vmas;
+	p->vmas_path = p->vmas_pid_path = p->watch_tree_path = f->vmas;
 }
 
 static void ignore(void *context, uint32_t events)
@@ -134,6 +139,7 @@ struct fake *fake_new(void)
 	assert_int_equal(symbols_new(4u << 20, NULL, &a->symbols), 0);
 	assert_int_equal(report_thread_new(&a->lines, a->symbols, &a->reporter), 0);
 	assert_int_equal(cgroups_open(a->host.cgroup2, &a->cgroups), 0);
+	assert_int_equal(facts_reader_open(&a->facts, &a->cgroups), 0);
 	processes_init(&a->processes, FAKE_PROCESSES, symbols_perf_map_files(a->symbols));
 	assert_int_equal(broker_client_new("", BROKER_CLIENT_WAIT_MS, &a->link), 0);
 	assert_int_equal(broker_client_new("", BROKER_CLIENT_FILE_WAIT_MS, &a->files), 0);
@@ -142,6 +148,7 @@ struct fake *fake_new(void)
 	assert_int_equal(event_budget_listen(&a->budget, a->loop), 0);
 	assert_int_equal(watches_init(&a->watches), 0);
 	assert_int_equal(loop_timer(a->loop, ignore, a, &a->watches.linger_timer), 0);
+	assert_int_equal(loop_timer(a->loop, ignore, a, &a->watches.tree_timer), 0);
 	assert_int_equal(pressure_follow_open(&a->pressure, a->loop, a->pins.abi.slots), 0);
 	recorder_init(&a->recorder, 1u << 20);
 	fake_rules(f, "{\"version\":1,\"rules\":[]}");
@@ -169,6 +176,7 @@ void fake_free(struct fake *f)
 		if (a->sessions.running[i])
 			session_end(&a->sessions, a->sessions.running[i]);
 	triggers_step(&a->triggers, clock_mono_ns() + NSEC_PER_SEC);
+	process_scan_stop(&a->discovery);
 	watches_done(&a->watches);
 	cooldowns_done(&a->triggers.cooldowns);
 	report_thread_stop(a->reporter, 5000);
@@ -179,6 +187,7 @@ void fake_free(struct fake *f)
 	signal_programs_done(&a->programs);
 	broker_client_free(a->link);
 	broker_client_free(a->files);
+	facts_reader_done(&a->facts);
 	cgroups_done(&a->cgroups);
 	ruleset_unref(a->active.set);
 	symbols_free(a->symbols);
@@ -201,6 +210,13 @@ void fake_free(struct fake *f)
 	assert_true(valid);
 }
 
+/* A scan of many turns, on a machine that may be busy. */
+static void continue_scan(struct fake *f)
+{
+	while (process_scan_runs(&f->a.discovery))
+		assert_int_equal(process_scan_step(&f->a.discovery), 0);
+}
+
 void fake_rules(struct fake *f, const char *json)
 {
 	_cleanup_(rules_faults_done) struct rules_faults faults, warnings;
@@ -214,6 +230,13 @@ void fake_rules(struct fake *f, const char *json)
 	assert_int_equal(rules_apply_set(&f->a.discovery, rules, "file:/unit/rules.json", NULL,
 					 &warnings, &applied),
 			 0);
+	continue_scan(f);
+}
+
+void fake_scan(struct fake *f)
+{
+	process_scan_ask(&f->a.discovery);
+	continue_scan(f);
 }
 
 void fake_put(struct fake_ring *ring, const void *record, size_t bytes)

@@ -51,6 +51,9 @@ void fake_free(struct fake *f);
 /* Applies a rule set; the test fails when it is refused. */
 void fake_rules(struct fake *f, const char *json);
 
+/* Scans the processes, in as many turns as it takes. */
+void fake_scan(struct fake *f);
+
 /* Puts a record into a ring, as the kernel does. */
 void fake_put(struct fake_ring *ring, const void *record, size_t bytes);
 /* Drain a ring to its end, in as many turns as it takes. */

@@ -42,7 +42,7 @@ static inline bool fake_take(void *context, const struct stack_sample *sample,
 static inline struct stack_sample *fake_decode(struct fake *f, const struct sample *s,
 					       struct process **ret_process)
 {
-	static const struct drain_calls calls = { fake_no_slot, fake_take };
+	static const struct drain_calls calls = { fake_no_slot, fake_take, NULL };
 	struct fake_taken taken = { 0 };
 	struct drain was = f->a.drain;
 

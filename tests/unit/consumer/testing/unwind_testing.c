@@ -83,6 +83,7 @@ struct process *unwind_testing_mapped(struct unwind_testing *t, uint32_t tgid,
 	p->maps.count = 1;
 	p->maps.read_ns = clock_mono_ns();
 	p->maps.items[0] = mapping;
+	symbols_hold(mapping.module);
 	return p;
 }
 

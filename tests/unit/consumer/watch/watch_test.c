@@ -125,20 +125,19 @@ static void test_gone(void **state)
 /* When the kernel's table refuses, nothing is left behind. */
 static void test_map_fails(void **state)
 {
-	uint64_t key[FAKE_SLOTS] = { 1, 2, 3, 4 };
-	uint32_t value = 0;
+	int fd = fake ? fake->a.pins.watches_fd : -1;
+	const struct watch_entry entry = { 0 };
 	struct watch *w;
 
 	if (!fake)
 		skip();
-	for (size_t i = 0; i < FAKE_SLOTS; i++)
-		assert_int_equal(bpf_map_update_elem(fake->a.pins.watches_fd, &key[i], &value, 0),
-				 0);
+	for (uint64_t key = 1; key <= FAKE_SLOTS * WATCH_CGROUPS; key++)
+		assert_int_equal(bpf_map_update_elem(fd, &key, &entry, 0), 0);
 	assert_true(get(1, &w) < 0);
 	assert_int_equal(fake->a.watches.count, 0);
 	assert_null(fake->a.watches.by_slot[0]);
-	for (size_t i = 0; i < FAKE_SLOTS; i++)
-		assert_int_equal(bpf_map_delete_elem(fake->a.pins.watches_fd, &key[i]), 0);
+	for (uint64_t key = 1; key <= FAKE_SLOTS * WATCH_CGROUPS; key++)
+		assert_int_equal(bpf_map_delete_elem(fd, &key), 0);
 	assert_int_equal(get(1, &w), 0);
 }
 
@@ -182,6 +181,16 @@ static void test_bindings(void **state)
 	assert_int_equal(fake_count(fake, "watch.start"), 1);
 }
 
+/* Two rules, by processes and by cgroup. */
+static const struct rules *apply_narrow_and_wide(void)
+{
+	fake_rules(fake, "{\"version\":1,\"rules\":["
+			 "{\"name\":\"narrow\",\"match\":{\"comm\":\"a\"},\"capture\":{\"scope\":"
+			 "\"process\"}},"
+			 "{\"name\":\"wide\",\"match\":{\"comm\":\"b\"}}]}");
+	return fake->a.active.set->rules;
+}
+
 /* scope: process holds only while every rule of the watch asks for it. */
 static void test_scope(void **state)
 {
@@ -190,11 +199,7 @@ static void test_scope(void **state)
 
 	if (!fake)
 		skip();
-	fake_rules(fake, "{\"version\":1,\"rules\":["
-			 "{\"name\":\"narrow\",\"match\":{\"comm\":\"a\"},\"capture\":{\"scope\":"
-			 "\"process\"}},"
-			 "{\"name\":\"wide\",\"match\":{\"comm\":\"b\"}}]}");
-	rules = fake->a.active.set->rules;
+	rules = apply_narrow_and_wide();
 	assert_int_equal(get(1, &w), 0);
 	assert_int_equal(binding_add_cgroup(w, &rules->rules[0]), 0);
 	assert_true(w->by_process);
@@ -220,11 +225,7 @@ static void test_shared(void **state)
 
 	if (!fake)
 		skip();
-	fake_rules(fake, "{\"version\":1,\"rules\":["
-			 "{\"name\":\"narrow\",\"match\":{\"comm\":\"a\"},\"capture\":{\"scope\":"
-			 "\"process\"}},"
-			 "{\"name\":\"wide\",\"match\":{\"comm\":\"b\"}}]}");
-	rules = fake->a.active.set->rules;
+	rules = apply_narrow_and_wide();
 	assert_int_equal(get(1, &w), 0);
 	assert_int_equal(binding_add_cgroup(w, &rules->rules[0]), 0);
 	assert_false(watch_shares_slot(w, &rules->rules[0], 0));

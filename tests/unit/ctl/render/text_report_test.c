@@ -74,10 +74,122 @@ static void test_held(void **state)
 			     HELD("cooldown",
 				  ",\"repeats\":8,\"largest_ms\":2000,\"sum_ms\":11800"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	has("held back while it ran: memory, 1 trigger, stalled for 90 ms, at most 90 ms at once\n"
+	has("\nheld back while it ran: memory, 1 trigger, stalled for 90 ms, at most 90 ms at once\n"
 	    "held back while it ran: exec, 4 triggers\n"
 	    "held back in its cooldown: io, 9 triggers, stalled for 12.0 s, at most 2.0 s at "
-	    "once\n");
+	    "once\n"
+	    "session 0000000000000001");
+}
+
+#define STALLED(S, ms, more)                                                                \
+	EVENTS_HEAD("session.end", S)                                                       \
+	",\"stalled_ms\":" ms more ",\"headline\":\"/c/" S " stalled on cpu for 1 ms of 2 " \
+	"ms (some of it); of its time on CPU 9 % was in f\"}\n"
+
+/* A long stall that was held back, or came later, stands before the short one that came first. */
+static void test_longest_first(void **state)
+{
+	events_write(EVENTS_START("1") STALLED("1", "180", "") EVENTS_START("2") STALLED(
+		"2", "600",
+		",\"cause\":\"CPU quota\\u001b\",\"held\":[{\"trigger\":\"pressure\",\"resource\":"
+		"\"io\",\"triggers\":7,\"largest_ms\":400,\"sum_ms\":2700},{\"trigger\":\"exec\","
+		"\"triggers\":4}]") HELD("cooldown", ""));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_ptr_equal(
+		strstr(events_out,
+		       "2 sessions; what stalled, the longest first:\n"
+		       "  2.7 s on io in /c/2 (held back, in no session)\n"
+		       "  600 ms on cpu in /c/2 (session 0000000000000002): CPU quota\\x1b\n"
+		       "  200 ms on io in /c/1 (held back, in no session)\n"
+		       "  180 ms on cpu in /c/1 (session 0000000000000001): of its time on CPU 9 % "
+		       "was in f\n"
+		       "\n----\n\n/c/1 stalled"),
+		events_out);
+}
+
+/* A session that still runs counts by what its trigger said; one alone needs no list. */
+static void test_stalls_of_running(void **state)
+{
+	events_write(EVENTS_START("1") STALLED("1", "180", "") HELD("cooldown", "")
+			     EVENTS_START("2"));
+	events_command("report", events_file, NULL);
+	has("  434 ms on cpu in /c/2 (session 0000000000000002)\n");
+	events_command("report", "--session", "0000000000000001", events_file, NULL);
+	assert_null(strstr(events_out, "longest first"));
+}
+
+#define NEIGHBOUR(more) EVENTS_HEAD("neighbour", "1") ",\"signal\":\"neighbours\"" more "}\n"
+#define END_CPU(others, own, idle)                                                              \
+	EVENTS_HEAD("session.end", "1")                                                         \
+	",\"duration_ms\":2000,\"pre_ms\":0,\"onset_ms\":0,\"verdict\":\"complete\","           \
+	"\"headline\":\"stalled\",\"cpu\":{\"cpus\":2,\"own_ms\":" own ",\"others_ms\":" others \
+	",\"idle_ms\":" idle "}}\n"
+
+/* Who had the CPUs stands below the headline, in CPUs. */
+static void test_neighbours(void **state)
+{
+	events_write(NEIGHBOUR(",\"neighbour\":\"/batch.slice\",\"neighbour_id\":9,"
+			       "\"cpu_ms\":3200,\"share\":0.8,\"comm\":\"stress\"")
+			     NEIGHBOUR(",\"neighbour\":null,\"neighbour_reason\":\"it ended\","
+				       "\"name\":\"run-r1.scope\",\"neighbour_id\":8,"
+				       "\"cpu_ms\":200,\"share\":0.05,\"comm\":\"cc1\"")
+				     NEIGHBOUR(",\"neighbour\":\"/a\",\"neighbour_id\":7,"
+					       "\"cpu_ms\":90,\"share\":0.02,\"comm\":\"a\"")
+					     NEIGHBOUR(",\"others\":2,\"cpu_ms\":10,\"share\":0")
+						     END_CPU("3500", "400", "100"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("\nother cgroups had the CPUs: /batch.slice 1.6 of 2.0 CPUs (stress), "
+	    "(gone) run-r1.scope 0.1 (cc1), 3 others 0.1; this one 0.2; idle 0.1\n");
+	events_write(END_CPU("20", "400", "2580,\"unseen_ms\":1000"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("; this one 0.2; idle 1.3; idle or unseen, without a tick 0.5\n");
+	events_write(END_CPU("20", "400", "3580"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("\nother cgroups had 0.0 of 2.0 CPUs; this one 0.2; idle 1.8\n");
+	events_write(EVENTS_END("1"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_null(strstr(events_out, "other cgroups"));
+}
+
+/* The facts stand above the stacks: counters that moved, and limits that are there. */
+static void test_facts(void **state)
+{
+	events_write(EVENTS_START("1") STACKS EVENTS_HEAD(
+		"facts",
+		"1") ",\"source\":\"cpu\",\"from\":\"v1\",\"from_cgroup\":\"/v1\",\"limits\":{"
+		     "\"quota_pct\":40.0,\"period_us\":100000},\"phases\":{\"before\":{\"ms\":5000,"
+		     "\"usage_ms\":900,\"nr_throttled\":0},\"during\":{\"ms\":2000,\"usage_ms\":800,"
+		     "\"nr_throttled\":20,\"nr_bursts\":0}}}\n" EVENTS_HEAD(
+			     "facts",
+			     "1") ",\"source\":\"io\",\"from\":\"v2\",\"limits\":{\"devices\":[]},\"phases\":{"
+				  "\"during\":{\"ms\":2000,\"devices\":[{\"device\":\"sda\",\"rbytes\":8388608,"
+				  "\"wios\":0}]}}}\n" EVENTS_END("1"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_string_equal(events_err, "");
+	has("\nfacts, by the kernel's own counters\n"
+	    "  FACT              BEFORE 5.0 s  ONSET  DURING 2.0 s\n"
+	    "  cpu usage         900 ms        -      800 ms\n"
+	    "  cpu nr throttled  0             -      20\n"
+	    "  io sda rbytes     -             -      8.0 MiB\n"
+	    "  limits of cpu in v1 cgroup /v1: quota pct 40.0\n");
+}
+
+/* Sessions of one cgroup by one resource are one stall, with what was held back between them. */
+static void test_stalls_add_up(void **state)
+{
+	events_write(EVENTS_START("1") STALLED("1", "400", "") HELD(
+		"cooldown",
+		"") "{\"v\":1,\"type\":\"session.start\",\"ts\":\"2026-11-21T15:59:09Z\","
+		    "\"session\":\"000000000000000a\",\"rule\":\"rule1\",\"cgroup\":\"/c/1\","
+		    "\"reason\":{\"pressure\":{\"resource\":\"cpu\",\"stall_ms\":100}}}\n"
+		    "{\"v\":1,\"type\":\"session.end\",\"ts\":\"2026-11-21T15:59:09Z\","
+		    "\"session\":\"000000000000000a\",\"rule\":\"rule1\",\"cgroup\":\"/c/1\","
+		    "\"stalled_ms\":300,\"held\":[{\"resource\":\"cpu\",\"sum_ms\":50}]}\n");
+	events_command("report", events_file, NULL);
+	has("2 sessions; what stalled, the longest first:\n"
+	    "  750 ms on cpu in /c/1 (2 sessions, the longest is 0000000000000001; 50 ms of it held "
+	    "back): of its time on CPU 9 % was in f\n"
+	    "  200 ms on io in /c/1 (held back, in no session)\n");
 }
 
 /* How much of the stall the stacks explain; many samples need no warning. */
@@ -93,7 +205,7 @@ static void test_explained(void **state)
 				     "\"headline\":\"stalled\"}\n");
 	events_command("report", events_file, NULL);
 	has("\naccount: partial, what waited\n"
-	    "  the stacks stand for 3 % of 4.5 s that were stalled\n");
+	    "  CPU time in the stacks: 3 % of 4.5 s that were stalled\n");
 	assert_null(strstr(events_out, "rough"));
 }
 
@@ -115,6 +227,18 @@ static void test_programs(void **state)
 	events_write(STACKS);
 	events_command("report", events_file, NULL);
 	assert_null(strstr(events_out, "functions of programs"));
+}
+
+/* Where nothing ran during the stall, there is no table of it. */
+static void test_nothing_during(void **state)
+{
+	events_write(EVENTS_STACK("1", "before", "web", "4", "1000000", EVENTS_USER("quiet"))
+			     EVENTS_END("1"));
+	events_command("report", events_file, NULL);
+	has("\nno sample during, 4 before (--phase before shows them)\n\naccount: partial");
+	assert_null(strstr(events_out, "quiet"));
+	events_command("report", "--phase", "before", events_file, NULL);
+	has("quiet");
 }
 
 static void test_top(void **state)
@@ -185,7 +309,10 @@ int main(void)
 		TEST(half_a_session),	  TEST(sessions_one_after_the_other),
 		TEST(quality_and_advice), TEST(odd_lines),
 		TEST(programs),		  TEST(held),
-		TEST(explained),
+		TEST(explained),	  TEST(longest_first),
+		TEST(stalls_of_running),  TEST(neighbours),
+		TEST(nothing_during),	  TEST(facts),
+		TEST(stalls_add_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

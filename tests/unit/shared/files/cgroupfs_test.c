@@ -57,6 +57,32 @@ static void prefers_what_begins_above(void **state)
 	finds("1 1 0:27 /..x /a rw - cgroup2 c rw\n" V2, 0, "/sys/fs/cgroup", CGROUP_UNIFIED);
 }
 
+static void finds_v1(const char *mounts, const char *controller, int right_r, const char *right)
+{
+	char mount[PATH_MAX] = "untouched";
+
+	assert_int_equal(cgroupfs_find_v1(mounts, controller, mount, sizeof(mount)), right_r);
+	assert_string_equal(mount, right);
+}
+
+/* A controller's hierarchy, alone or with others in it; not a mount of another type. */
+static void finds_a_controller(void **state)
+{
+	static const char both[] = V2 "3 1 0:30 / /c\\0401 rw - cgroup cgroup rw,cpu,cpuacct\n"
+				      "4 1 0:31 / /m rw - cgroup cgroup rw,memory\n";
+
+	finds_v1(both, "cpu", 0, "/c 1");
+	finds_v1(both, "cpuacct", 0, "/c 1");
+	finds_v1(both, "memory", 0, "/m");
+	finds_v1(both, "mem", -ENOENT, "untouched");
+	finds_v1(V2, "rw", -ENOENT, "untouched");
+	finds_v1("", "cpu", -ENOENT, "untouched");
+	/* In a namespace: what begins at its top or above it, not a part of it. */
+	finds_v1("1 1 0:30 /sub /a rw - cgroup c rw,cpu\n2 1 0:30 / /b rw - cgroup c rw,cpu\n"
+		 "3 1 0:30 /sub /d rw - cgroup c rw,cpu\n",
+		 "cpu", 0, "/b");
+}
+
 static void decodes_octal_escapes(void **state)
 {
 	finds("1 1 0:27 / /a\\040b\\011c\\012d\\134e rw - cgroup2 c rw\n", 0, "/a b\tc\nd\\e",
@@ -402,6 +428,7 @@ int main(void)
 		cmocka_unit_test(tells_the_modes_apart),
 		cmocka_unit_test(prefers_the_whole_hierarchy),
 		cmocka_unit_test(prefers_what_begins_above),
+		cmocka_unit_test(finds_a_controller),
 		cmocka_unit_test(decodes_octal_escapes),
 		cmocka_unit_test(passes_over_what_is_no_mount),
 		cmocka_unit_test(holds_the_space),

@@ -107,12 +107,34 @@ static void walks_each_once(void **state)
 	assert_int_equal(n, 1000);
 }
 
+/* A table that many have left takes nothing, and takes entries again. */
+static void a_crowd_leaves_nothing(void **state)
+{
+	_cleanup_(idmap_done) struct idmap m;
+	int value;
+
+	idmap_init(&m, 1000);
+	for (uint64_t id = 1; id <= 1000; id++)
+		assert_int_equal(idmap_put(&m, id, &value), 0);
+	for (uint64_t id = 1; id <= 1000; id++) {
+		assert_true(idmap_bytes(&m) > 0);
+		assert_ptr_equal(idmap_remove(&m, id), &value);
+	}
+	assert_int_equal(idmap_bytes(&m), 0);
+	assert_null(idmap_get(&m, 1));
+	assert_int_equal(idmap_put(&m, 7, &value), 0);
+	assert_ptr_equal(idmap_get(&m, 7), &value);
+	for (uint64_t id = 2000; id < 2999; id++)
+		assert_int_equal(idmap_put(&m, id, &value), 0);
+	assert_int_equal(idmap_put(&m, 1, &value), -ENOSPC);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(empty_table_answers),	cmocka_unit_test(puts_gets_replaces),
 		cmocka_unit_test(a_wall_of_none_holds), cmocka_unit_test(agrees_with_a_plain_array),
-		cmocka_unit_test(walks_each_once),
+		cmocka_unit_test(walks_each_once),	cmocka_unit_test(a_crowd_leaves_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

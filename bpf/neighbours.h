@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * neighbours.h: counts who has the CPUs while a session runs: the time of every tick goes to the
+ * cgroup of the task that it met, to idle_ns, or to a counter of what was not told apart. So the
+ * sum of all is the time of all CPUs, as far as they ticked.
+ */
+#ifndef TROCAR_BPF_NEIGHBOURS_H
+#define TROCAR_BPF_NEIGHBOURS_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/kernel.h"
+#include "bpf/maps.h"
+#include "bpf/scope.h"
+#include "bpf/watch_lookup.h"
+
+/* Preallocated: the sampler inserts in interrupt context. The consumer empties it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NEIGHBOURS_MAX);
+	__type(key, __u64);
+	__type(value, struct neighbour);
+} neighbours SEC(".maps");
+
+/* The same time by CPU: who had the very CPUs that a cgroup ran on. Has the same keys. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, NEIGHBOURS_MAX);
+	__type(key, __u64);
+	__type(value, __u64);
+} neighbour_cpus SEC(".maps");
+
+/* A cgroup that finds no room here has none in `neighbours` either. */
+static __always_inline void add_on_cpu(__u64 cgroup, __u64 period_ns)
+{
+	__u64 *here = bpf_map_lookup_elem(&neighbour_cpus, &cgroup);
+
+	if (here)
+		*here += period_ns;
+	else
+		bpf_map_update_elem(&neighbour_cpus, &cgroup, &period_ns, BPF_NOEXIST);
+}
+
+/*
+ * Inserts the current task's cgroup. Not inlined: its name needs stack that the sampler's walk has
+ * no room for.
+ */
+static __noinline bool insert_neighbour(__u64 cgroup, __u64 period_ns)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct neighbour fresh = { .cpu_ns = period_ns, .slot = NO_SLOT };
+
+	fresh.tgid = task->tgid;
+	bpf_get_current_comm(fresh.comm, sizeof(fresh.comm));
+	bpf_probe_read_kernel_str(fresh.name, sizeof(fresh.name),
+				  task->cgroups->dfl_cgrp->kn->name);
+	return !bpf_map_update_elem(&neighbours, &cgroup, &fresh, BPF_NOEXIST);
+}
+
+/* Adds a tick's time to the current task's cgroup; `slot` is that of its watch, or NO_SLOT. */
+static __always_inline void add_neighbour(__u64 cgroup, __u32 slot, __u64 period_ns)
+{
+	struct neighbour *known = bpf_map_lookup_elem(&neighbours, &cgroup);
+
+	add_on_cpu(cgroup, period_ns);
+	if (!known && insert_neighbour(cgroup, period_ns))
+		return;
+	/* Another CPU may have inserted it meanwhile. */
+	if (!known)
+		known = bpf_map_lookup_elem(&neighbours, &cgroup);
+	if (!known) {
+		TOTALS_ADD(neighbours_full_ns, period_ns);
+		return;
+	}
+	__sync_fetch_and_add(&known->cpu_ns, period_ns);
+	known->tgid = bpf_get_current_pid_tgid() >> 32;
+	known->slot = slot;
+}
+
+/*
+ * Counts the time `period_ns` of a tick for the current task, whose cgroup is `cgroup`. Call it
+ * while control.sessions is not 0. Not inlined: a tick without a session would have to fetch the
+ * code behind it from another cache line.
+ */
+static __noinline void neighbours_count(const struct control *c, __u64 cgroup, __u32 slot,
+					__u64 period_ns)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (watch_lookup_is_stale(c, bpf_ktime_get_ns()))
+		return;
+	if (!task->pid)
+		TOTALS_ADD(idle_ns, period_ns);
+	else if (!scope_allows_task(task))
+		TOTALS_ADD(neighbours_hidden_ns, period_ns);
+	else
+		add_neighbour(cgroup, slot, period_ns);
+}
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/facts/causes.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shared/tools/macro.h"
+
+#define NUMBER_BYTES 32
+#define PATH_BYTES   128
+#define MIB	     (1u << 20)
+
+static double seconds_of_us(uint64_t us)
+{
+	return (double)us / 1e6;
+}
+
+static double seconds_of_ms(uint64_t ms)
+{
+	return (double)ms / 1e3;
+}
+
+static double mib_of_bytes(uint64_t bytes)
+{
+	return (double)bytes / MIB;
+}
+
+/* Writes 4210 as "4,210". */
+static const char *group_digits(uint64_t number, char text[NUMBER_BYTES])
+{
+	char digits[NUMBER_BYTES];
+	size_t n = (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+	char *to = text;
+
+	for (size_t i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			*to++ = ',';
+		*to++ = digits[i];
+	}
+	*to = '\0';
+	return text;
+}
+
+/* Writes " of /a.slice" where the limit is that of a cgroup above the watched one. */
+static const char *name_above(const struct causes_case *c, enum facts_source source,
+			      char text[PATH_BYTES])
+{
+	const struct facts_place_source *s = &c->facts->place.source[source];
+
+	text[0] = '\0';
+	if (s->above)
+		snprintf(text, PATH_BYTES, " of %.120s", s->path);
+	return text;
+}
+
+/* The cgroup may use less CPU time than it wants to. */
+static bool find_cpu_quota(const struct causes_case *c, uint64_t least, char *text)
+{
+	uint64_t throttled_us, ms, quota_us, period_us;
+	char above[PATH_BYTES];
+	const struct facts *end = c->facts ? &c->facts->at[FACTS_END] : NULL;
+
+	if (!end || !facts_phases_stall(c->facts, FACT_CPU_THROTTLED_TIME, &throttled_us, &ms) ||
+	    throttled_us < ms * least || !facts_get(end, FACT_CPU_QUOTA, &quota_us) ||
+	    !facts_get(end, FACT_CPU_PERIOD, &period_us) || quota_us == FACTS_NO_LIMIT ||
+	    !period_us)
+		return false;
+	snprintf(text, CAUSES_TEXT_BYTES,
+		 "CPU quota of %.4g %%%s used up: %.2f s throttled in %.1f s",
+		 100.0 * (double)quota_us / (double)period_us, name_above(c, FACTS_CPU, above),
+		 seconds_of_us(throttled_us), seconds_of_ms(ms));
+	return true;
+}
+
+static double cpus_of(const struct causes_cpus *n, uint64_t cpu_ms)
+{
+	return (double)cpu_ms / (double)n->ms;
+}
+
+/* Writes which CPUs are meant: all of the host, or those that the cgroup ran on. */
+static void say_which_cpus(const struct causes_cpus *n, char *text, size_t space)
+{
+	if (!n->own_cpus || n->own_cpus >= n->cpus)
+		snprintf(text, space, "of %zu CPUs while this cgroup waited", n->cpus);
+	else if (n->own_cpus == 1)
+		snprintf(text, space, "of the one CPU that this cgroup ran on while it waited");
+	else
+		snprintf(text, space, "of the %zu CPUs that this cgroup ran on while it waited",
+			 n->own_cpus);
+}
+
+/* One other cgroup, or all others together, had the CPUs. */
+static bool find_neighbour(const struct causes_case *c, uint64_t least, char *text)
+{
+	const struct causes_cpus *n = c->cpus;
+	char which[80];
+
+	if (!n || !n->ms || !n->most || n->others_ms * 1000 < n->ms * least ||
+	    n->others_ms * 2 < n->own_ms)
+		return false;
+	say_which_cpus(n, which, sizeof(which));
+	if (n->most_ms * 2 >= n->others_ms)
+		snprintf(text, CAUSES_TEXT_BYTES, "%.200s had %.1f %s", n->most,
+			 cpus_of(n, n->most_ms), which);
+	else
+		snprintf(text, CAUSES_TEXT_BYTES, "other cgroups had %.1f %s, %.150s %.1f of them",
+			 cpus_of(n, n->others_ms), which, n->most, cpus_of(n, n->most_ms));
+	return true;
+}
+
+/* Nobody else had the CPUs: the cgroup wants more than there are. */
+static bool find_own_demand(const struct causes_case *c, uint64_t least, char *text)
+{
+	const struct causes_cpus *n = c->cpus;
+
+	if (!n || !n->ms || !n->cpus || n->own_ms * 1000 < n->ms * n->cpus * least)
+		return false;
+	snprintf(text, CAUSES_TEXT_BYTES,
+		 "this cgroup had %.1f of %zu CPUs itself, and wanted more", cpus_of(n, n->own_ms),
+		 n->cpus);
+	return true;
+}
+
+/* Returns the bytes that were read from all devices in onset and during. */
+static uint64_t sum_read_bytes(const struct facts_phases *f)
+{
+	const struct facts *end = &f->at[FACTS_END];
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < end->n_devices; i++)
+		for (int p = FACTS_ONSET; p <= FACTS_DURING; p++)
+			bytes += facts_phases_device(f, (enum facts_phase)p, &end->devices[i],
+						     FACTS_RBYTES);
+	return bytes;
+}
+
+/* Returns the pages that had left memory and were read again in onset and during. */
+static uint64_t sum_refaults(const struct facts_phases *f)
+{
+	uint64_t pages = 0, more = 0, ms;
+
+	facts_phases_stall(f, FACT_MEMORY_REFAULT_FILE, &pages, &ms);
+	facts_phases_stall(f, FACT_MEMORY_REFAULT_ANON, &more, &ms);
+	return pages + more;
+}
+
+/* Whether what waited for devices was pages that a larger limit had kept in memory. */
+static bool reads_back(const struct facts_phases *f)
+{
+	uint64_t bytes = sum_refaults(f) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return bytes && bytes * 2 >= sum_read_bytes(f);
+}
+
+/* Finds which limit was reached, and how often in onset and during. */
+static bool find_reached(const struct facts_phases *f, uint64_t *ret_limit, uint64_t *ret_times)
+{
+	static const struct {
+		enum fact events, limit;
+	} limits[] = {
+		{ FACT_MEMORY_EVENTS_MAX, FACT_MEMORY_MAX },
+		{ FACT_MEMORY_EVENTS_HIGH, FACT_MEMORY_HIGH },
+	};
+	uint64_t ms;
+
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		if (facts_phases_stall(f, limits[i].events, ret_times, &ms) && *ret_times &&
+		    facts_get(&f->at[FACTS_END], limits[i].limit, ret_limit) &&
+		    *ret_limit != FACTS_NO_LIMIT)
+			return true;
+	return false;
+}
+
+/* The cgroup may have less memory than it works on. */
+static bool find_memory_limit(const struct causes_case *c, uint64_t least, char *text)
+{
+	char pages[NUMBER_BYTES], reached[NUMBER_BYTES], stalled[64] = "", above[PATH_BYTES];
+	uint64_t limit, times;
+
+	if (!c->facts || !find_reached(c->facts, &limit, &times) || times < least ||
+	    (c->trigger == CAUSES_IO && !reads_back(c->facts)))
+		return false;
+	if (c->stalled_ms)
+		snprintf(stalled, sizeof(stalled), ", %.1f s stalled",
+			 seconds_of_ms(c->stalled_ms));
+	snprintf(text, CAUSES_TEXT_BYTES,
+		 "memory limit of %.4g MiB%s reached %s times: %s pages read back%s",
+		 mib_of_bytes(limit), name_above(c, FACTS_MEMORY, above),
+		 group_digits(times, reached), group_digits(sum_refaults(c->facts), pages),
+		 stalled);
+	return true;
+}
+
+/* What a cgroup did with a device during, of one kind of requests. */
+struct use {
+	const struct facts_device *device;
+	enum facts_device_count count;
+	uint64_t used, limit, ms;
+};
+
+/* Returns the thousandths of the limit that were used. */
+static uint64_t find_share(const struct use *u)
+{
+	uint64_t allowed = u->limit * u->ms / 1000;
+
+	return u->limit == FACTS_NO_LIMIT || !allowed ? 0 : u->used * 1000 / allowed;
+}
+
+static bool is_write(enum facts_device_count count)
+{
+	return count == FACTS_WBYTES || count == FACTS_WIOS;
+}
+
+/* "4.0 KiB", "4.1 MiB": a limit may be so small that it is 0.0 MiB. Returns `text`. */
+static const char *format_bytes(uint64_t bytes, char text[NUMBER_BYTES])
+{
+	bool small = bytes < (uint64_t)MIB;
+
+	snprintf(text, NUMBER_BYTES, "%.1f %s", (double)bytes / (small ? 1024.0 : (double)MIB),
+		 small ? "KiB" : "MiB");
+	return text;
+}
+
+static void say_limit(const struct use *u, const char *device, char *text)
+{
+	const char *kind = is_write(u->count) ? "writes" : "reads";
+	char requests[NUMBER_BYTES], limit[NUMBER_BYTES], used[NUMBER_BYTES];
+
+	if (u->count == FACTS_RBYTES || u->count == FACTS_WBYTES)
+		snprintf(text, CAUSES_TEXT_BYTES,
+			 "disk limit of %s/s (%s, %s) used up: %s %s in %.1f s",
+			 format_bytes(u->limit, limit), kind, device, format_bytes(u->used, used),
+			 is_write(u->count) ? "written" : "read", seconds_of_ms(u->ms));
+	else
+		snprintf(text, CAUSES_TEXT_BYTES,
+			 "disk limit of %llu requests/s (%s, %s) used up: %s requests in %.1f s",
+			 (unsigned long long)u->limit, kind, device,
+			 group_digits(u->used, requests), seconds_of_ms(u->ms));
+}
+
+static void name_device(const struct causes_case *c, const struct facts_device *d,
+			char name[FACTS_DEVICES_BYTES])
+{
+	static const struct facts_devices none;
+
+	facts_devices_name(c->devices ? c->devices : &none, d->major, d->minor, name);
+}
+
+/* The cgroup may read or write less than it wants to. */
+static bool find_disk_limit(const struct causes_case *c, uint64_t least, char *text)
+{
+	char name[FACTS_DEVICES_BYTES];
+	struct use best = {};
+
+	if (!c->facts)
+		return false;
+	for (uint32_t i = 0; i < c->facts->at[FACTS_END].n_devices; i++)
+		for (int k = 0; k < FACTS_DEVICE_COUNTS; k++) {
+			const struct facts_device *d = &c->facts->at[FACTS_END].devices[i];
+			struct use use = { .device = d,
+					   .count = (enum facts_device_count)k,
+					   .limit = d->limit[k],
+					   .ms = facts_phases_ms(c->facts, FACTS_DURING) };
+
+			use.used = facts_phases_device(c->facts, FACTS_DURING, d, use.count);
+			if (find_share(&use) >= least &&
+			    (!best.device || find_share(&use) > find_share(&best)))
+				best = use;
+		}
+	if (!best.device)
+		return false;
+	name_device(c, best.device, name);
+	say_limit(&best, name, text);
+	return true;
+}
+
+/* Returns what onset and during have together. */
+static uint64_t sum_device(const struct facts_phases *f, const struct facts_device *d,
+			   enum facts_device_count count)
+{
+	return facts_phases_device(f, FACTS_ONSET, d, count) +
+	       facts_phases_device(f, FACTS_DURING, d, count);
+}
+
+/* The cgroup waited for a device, and the device worked for it. */
+static bool find_disk(const struct causes_case *c, uint64_t least, char *text)
+{
+	char name[FACTS_DEVICES_BYTES], requests[NUMBER_BYTES], bytes[NUMBER_BYTES];
+	const struct facts_device *best = NULL;
+	uint64_t most = 0;
+	bool writes = false;
+
+	for (uint32_t i = 0; c->facts && i < c->facts->at[FACTS_END].n_devices; i++) {
+		const struct facts_device *d = &c->facts->at[FACTS_END].devices[i];
+
+		for (int k = FACTS_RIOS; k <= FACTS_WIOS; k++) {
+			uint64_t n = sum_device(c->facts, d, (enum facts_device_count)k);
+
+			if (n <= most || n < least)
+				continue;
+			best = d;
+			most = n;
+			writes = k == FACTS_WIOS;
+		}
+	}
+	if (!best)
+		return false;
+	name_device(c, best, name);
+	snprintf(text, CAUSES_TEXT_BYTES, "%s %s %s in %s requests while this cgroup waited %.1f s",
+		 name, writes ? "wrote" : "read",
+		 format_bytes(sum_device(c->facts, best, writes ? FACTS_WBYTES : FACTS_RBYTES),
+			      bytes),
+		 group_digits(most, requests), seconds_of_ms(c->stalled_ms));
+	return true;
+}
+
+static const struct {
+	bool (*find)(const struct causes_case *c, uint64_t least, char *text);
+	uint64_t least;
+	unsigned int rank[CAUSES_TRIGGER_COUNT_];
+} causes[] = {
+#define CAUSE(name, least, cpu, memory, io, other) \
+	{ find_##name, least, { cpu, memory, io, other } },
+#include "consumer/facts/causes.def"
+#undef CAUSE
+};
+
+bool causes_find(const struct causes_case *c, char text[CAUSES_TEXT_BYTES])
+{
+	char sentence[CAUSES_TEXT_BYTES];
+	unsigned int best = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
+		unsigned int rank = causes[i].rank[c->trigger];
+
+		if (!rank || (best && rank >= best) ||
+		    !causes[i].find(c, causes[i].least, sentence))
+			continue;
+		best = rank;
+		memcpy(text, sentence, sizeof(sentence));
+	}
+	return best > 0;
+}

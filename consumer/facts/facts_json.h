@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* facts_json.h: writes what the line "facts" of one source says. Any thread. */
+#ifndef TROCAR_CONSUMER_FACTS_FACTS_JSON_H
+#define TROCAR_CONSUMER_FACTS_FACTS_JSON_H
+
+#include "consumer/facts/facts_devices.h"
+#include "consumer/facts/facts_phases.h"
+#include "shared/json/jsonw.h"
+
+/*
+ * Writes `source`, `from`, `from_cgroup`, `limits`, `phases` and `missing`. `cgroup` is the watch's
+ * path.
+ */
+void facts_json_write(const struct facts_phases *f, enum facts_source source, const char *cgroup,
+		      const struct facts_devices *devices, struct jsonw *w);
+
+#endif

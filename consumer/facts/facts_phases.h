@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * facts_phases.h: the facts of a session: readings from calm time, from before the onset, at the
+ * trigger and at the end, and their differences by phase. The main thread makes it, the report
+ * thread reads it.
+ */
+#ifndef TROCAR_CONSUMER_FACTS_FACTS_PHASES_H
+#define TROCAR_CONSUMER_FACTS_FACTS_PHASES_H
+
+#include "consumer/facts/facts_record.h"
+
+/* A phase is the time between two moments. */
+enum facts_moment { FACTS_CALM, FACTS_BEGIN, FACTS_TRIGGER, FACTS_END, FACTS_MOMENT_COUNT_ };
+enum facts_phase { FACTS_BEFORE, FACTS_ONSET, FACTS_DURING, FACTS_PHASE_COUNT_ };
+
+/* A reading from before the onset may be so much older than it. */
+#define FACTS_ONSET_SLACK_NS (10 * NSEC_PER_SEC)
+
+struct facts_phases {
+	struct facts_place place;
+	struct facts at[FACTS_MOMENT_COUNT_];
+	bool has[FACTS_MOMENT_COUNT_];
+	const char *why[FACTS_PHASE_COUNT_]; /* why there is no such phase; a literal */
+};
+
+/* "before", "onset", "during". */
+const char *facts_phases_name(enum facts_phase phase);
+
+/*
+ * Makes the facts of a session in the cgroup at `path` that begins now: reads what they are, and
+ * takes the readings before from `record`, which may be NULL: not older than `since_ns`, up to
+ * `onset_ns`, when what was measured began (UINT64_MAX: nothing was). NULL without memory.
+ */
+struct facts_phases *facts_phases_new(struct facts_reader *reader, const char *path,
+				      const struct facts_record *record, uint64_t since_ns,
+				      uint64_t onset_ns);
+void facts_phases_free(struct facts_phases *f); /* NULL is allowed */
+
+/* Reads what they are at the end, with the limits. */
+void facts_phases_end(struct facts_phases *f, struct facts_reader *reader, const char *path);
+
+/* Returns how long a phase is; 0: nothing was read for it. */
+uint64_t facts_phases_ms(const struct facts_phases *f, enum facts_phase phase);
+
+/*
+ * Whether the fact was read for the phase; sets *ret_value: how much a counter grew, in the unit of
+ * facts.value, or what a gauge was at its end.
+ */
+bool facts_phases_get(const struct facts_phases *f, enum facts_phase phase, enum fact fact,
+		      uint64_t *ret_value);
+
+/* Adds up the growth of a counter in onset and during; *ret_ms is the time of these. */
+bool facts_phases_stall(const struct facts_phases *f, enum fact fact, uint64_t *ret_value,
+			uint64_t *ret_ms);
+
+/* Returns how much a counter of the device has grown in the phase; 0 also when it was not read. */
+uint64_t facts_phases_device(const struct facts_phases *f, enum facts_phase phase,
+			     const struct facts_device *device, enum facts_device_count count);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * facts_reader.h: reads the facts of a cgroup from the kernel's files, in cgroup2 and in the v1
+ * hierarchies of a hybrid host. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_FACTS_FACTS_READER_H
+#define TROCAR_CONSUMER_FACTS_FACTS_READER_H
+
+#include "consumer/cgroup/cgroups.h"
+#include "consumer/facts/facts.h"
+#include "consumer/facts/facts_place.h"
+
+struct facts_reader {
+	struct cgroups *cgroups;  /* cgroup2, borrowed */
+	facts_place_call of_root; /* facts_place.h; NULL: no process of the root is known */
+	void *context;		  /* its argument */
+	enum facts_where where[FACTS_SOURCE_COUNT_];
+	struct cgroups v1[FACTS_SOURCE_COUNT_]; /* mount_fd -1: not mounted */
+};
+
+/*
+ * Finds which controllers are in v1 hierarchies, and opens these. `cgroups` is borrowed and open.
+ * Without v1 hierarchies everything is read from cgroup2. 0 or -errno.
+ */
+int facts_reader_open(struct facts_reader *r, struct cgroups *cgroups);
+void facts_reader_done(struct facts_reader *r); /* also of an all-zero reader */
+
+/*
+ * Finds where the facts of the cgroup at `path` are: for CPU, memory and pids the cgroup above it
+ * that is the first with a limit, where it has none itself. 0 or -ENOMEM.
+ */
+int facts_reader_place(struct facts_reader *r, const char *path, struct facts_place *ret_place);
+
+/*
+ * Reads the facts of the cgroup at `path`, whose place is `place`, as deep as asked. What cannot be
+ * read is absent, with -errno in facts.error: -ESRCH when no v1 cgroup is known, -EXDEV when it is
+ * the root of its hierarchy, whose counters are the whole host's.
+ */
+void facts_reader_read(struct facts_reader *r, const char *path, const struct facts_place *place,
+		       enum facts_depth depth, struct facts *ret_facts);
+
+#endif

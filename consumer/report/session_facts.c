@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/session_facts.h"
+
+#include "consumer/facts/facts_json.h"
+#include "consumer/report/session_verdict.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+void session_facts_write(const struct session_result *s, const struct lines *lines)
+{
+	const struct event_subject subject = session_result_subject(s);
+	_cleanup_(facts_devices_done) struct facts_devices devices = {};
+
+	if (!s->facts)
+		return;
+	facts_devices_read(&devices);
+	for (int i = 0; i < FACTS_SOURCE_COUNT_; i++) {
+		struct jsonw w;
+
+		event_line_begin(lines, &w, "facts", &subject);
+		facts_json_write(s->facts, (enum facts_source)i, s->cgroup, &devices, &w);
+		event_line_end(lines, &w);
+	}
+}
+
+static enum causes_trigger find_trigger(const struct trigger_reason *reason)
+{
+	static const enum causes_trigger of[RESOURCE_COUNT_] = {
+		[RESOURCE_CPU] = CAUSES_CPU,
+		[RESOURCE_MEMORY] = CAUSES_MEMORY,
+		[RESOURCE_IO] = CAUSES_IO,
+	};
+
+	return reason->kind == TRIGGER_PRESSURE ? of[reason->when.resource] : CAUSES_OTHER;
+}
+
+/* Sets who had the CPUs. False when that was not counted. */
+static bool find_cpus(const struct neighbours *n, struct causes_cpus *ret_cpus)
+{
+	const struct neighbour_time *most = NULL;
+
+	if (!n->cpus || !n->lasted_ns)
+		return false;
+	*ret_cpus = (struct causes_cpus){
+		.others_ms = n->beside_ns / NSEC_PER_MSEC,
+		.own_ms = n->own_ns / NSEC_PER_MSEC,
+		.ms = n->lasted_ns / NSEC_PER_MSEC,
+		.own_cpus = n->own_cpus,
+		.cpus = n->cpus,
+	};
+	for (size_t i = 0; i < n->count; i++)
+		if (!most || n->items[i].beside_ns > most->beside_ns)
+			most = &n->items[i];
+	if (most) {
+		ret_cpus->most = most->path ? most->path : most->name;
+		ret_cpus->most_ms = most->beside_ns / NSEC_PER_MSEC;
+	}
+	return true;
+}
+
+bool session_facts_cause(const struct session_result *s, char text[CAUSES_TEXT_BYTES])
+{
+	_cleanup_(facts_devices_done) struct facts_devices devices = {};
+	struct causes_cpus cpus;
+	const struct causes_case c = {
+		.facts = s->facts,
+		.devices = &devices,
+		.cpus = find_cpus(&s->neighbours, &cpus) ? &cpus : NULL,
+		.trigger = find_trigger(&s->reason),
+		.stalled_ms = session_verdict_stalled_ms(s),
+	};
+
+	facts_devices_read(&devices);
+	return causes_find(&c, text);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_facts.h: writes the lines "facts" of a session, and finds the sentence about its cause.
+ * Report thread only.
+ */
+#ifndef TROCAR_CONSUMER_REPORT_SESSION_FACTS_H
+#define TROCAR_CONSUMER_REPORT_SESSION_FACTS_H
+
+#include <stdbool.h>
+
+#include "consumer/facts/causes.h"
+#include "consumer/output/event_line.h"
+#include "consumer/session/session_result.h"
+
+/* Writes a line for each source; nothing for a session without facts. */
+void session_facts_write(const struct session_result *s, const struct lines *lines);
+
+/* Writes the sentence about the cause. False when no fact speaks. */
+bool session_facts_cause(const struct session_result *s, char text[CAUSES_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/session_neighbours.h"
+
+#include "consumer/report/frame_json.h"
+#include "shared/tools/macro.h"
+
+static const char gone[] =
+	"the cgroup ended before the session did, or its directory cannot be looked up";
+
+/* Writes the CPU time and its share of the time of all CPUs. */
+static void write_time(const struct neighbours *n, uint64_t cpu_ns, struct jsonw *w)
+{
+	uint64_t all_ns = MAX(n->cpus * n->lasted_ns, (uint64_t)1);
+
+	jsonw_u64(w, "cpu_ms", cpu_ns / NSEC_PER_MSEC);
+	jsonw_milli(w, "share", (int64_t)(MIN(cpu_ns, all_ns) * 1000 / all_ns));
+}
+
+static void write_named(const struct neighbours *n, const struct neighbour_time *t, struct jsonw *w)
+{
+	frame_json_text(w, "neighbour", t->path);
+	if (!t->path) {
+		jsonw_string(w, "neighbour_reason", gone);
+		jsonw_string(w, "name", t->name);
+	}
+	jsonw_u64(w, "neighbour_id", t->cgroup_id);
+	write_time(n, t->cpu_ns, w);
+	jsonw_u64(w, "beside_ms", t->beside_ns / NSEC_PER_MSEC);
+	jsonw_string(w, "comm", t->comm);
+}
+
+/* Writes the line of `t`, or that of the rest when it is NULL. */
+static void put_one(const struct neighbours *n, const struct neighbour_time *t,
+		    const struct lines *lines, const struct event_subject *subject)
+{
+	struct jsonw w;
+
+	event_line_begin(lines, &w, "neighbour", subject);
+	jsonw_string(&w, "signal", "neighbours");
+	if (t) {
+		write_named(n, t, &w);
+	} else {
+		jsonw_u64(&w, "others", n->rest);
+		write_time(n, n->rest_ns, &w);
+	}
+	event_line_end(lines, &w);
+}
+
+void session_neighbours_put(const struct neighbours *n, const struct lines *lines,
+			    const struct event_subject *subject)
+{
+	if (!n->cpus)
+		return;
+	for (size_t i = 0; i < n->count; i++)
+		put_one(n, &n->items[i], lines, subject);
+	if (n->rest)
+		put_one(n, NULL, lines, subject);
+}
+
+/* Returns the CPUs' time in which no tick came: none is counted for an idle CPU of some machines.
+ */
+static uint64_t find_unseen_ns(const struct neighbours *n)
+{
+	uint64_t all_ns = n->cpus * n->lasted_ns, seen_ns = n->own_ns + n->others_ns + n->idle_ns;
+
+	return all_ns - MIN(all_ns, seen_ns);
+}
+
+void session_neighbours_write_cpu(const struct neighbours *n, struct jsonw *w)
+{
+	if (!n->cpus)
+		return;
+	jsonw_object(w, "cpu");
+	jsonw_u64(w, "cpus", n->cpus);
+	jsonw_u64(w, "own_ms", n->own_ns / NSEC_PER_MSEC);
+	jsonw_u64(w, "own_cpus", n->own_cpus);
+	jsonw_u64(w, "beside_ms", n->beside_ns / NSEC_PER_MSEC);
+	jsonw_u64(w, "others_ms", n->others_ns / NSEC_PER_MSEC);
+	jsonw_u64(w, "idle_ms", n->idle_ns / NSEC_PER_MSEC);
+	jsonw_u64(w, "unseen_ms", find_unseen_ns(n) / NSEC_PER_MSEC);
+	if (n->unlisted_ns)
+		jsonw_u64(w, "unlisted_ms", n->unlisted_ns / NSEC_PER_MSEC);
+	if (n->hidden_ns)
+		jsonw_u64(w, "out_of_scope_ms", n->hidden_ns / NSEC_PER_MSEC);
+	jsonw_object_end(w);
+}

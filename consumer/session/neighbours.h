@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * neighbours.h: who had the CPUs while a session ran. The sampler counts the time of every tick by
+ * cgroup, on all CPUs, while control.sessions is not 0 (bpf/neighbours.h). Sessions that overlap
+ * share the counts, so each takes the difference between its begin and its end; the map is emptied
+ * only when no session runs. neighbour_cpus.h tells them apart by CPU. Main thread only; struct
+ * neighbours belongs to the session's result.
+ */
+#ifndef TROCAR_CONSUMER_SESSION_NEIGHBOURS_H
+#define TROCAR_CONSUMER_SESSION_NEIGHBOURS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/cgroup/cgroups.h"
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/session/neighbour_cpus.h"
+
+#define NEIGHBOURS_NAMED 8 /* those with the most CPU time; the rest is one sum */
+
+/* CPU time that a cgroup had when the session began. */
+struct neighbour_before {
+	uint64_t cgroup_id, cpu_ns;
+};
+
+/* What had been counted when a session began. */
+struct neighbour_counts {
+	const char *why; /* why the counts are not known: a literal; NULL: they are */
+	struct neighbour_before *items; /* owned, ascending by id */
+	size_t count;
+	struct neighbour_cpus by_cpu;
+	struct totals totals;
+};
+
+/* A cgroup that is not the session's, without those below it. */
+struct neighbour_time {
+	uint64_t cgroup_id, cpu_ns;
+	uint64_t beside_ns; /* of that, on the CPUs that the session's cgroup ran on */
+	char *path; /* owned; NULL: the cgroup is gone, or its directory cannot be looked up */
+	char name[NEIGHBOUR_NAME_BYTES]; /* last component of the path, perhaps cut */
+	char comm[COMM_BYTES];		 /* of the thread that was seen first */
+};
+
+/* CPU time while a session ran. All zero: not counted. */
+struct neighbours {
+	size_t cpus;	    /* that ticked at the end; 0: none, or the counts are not known */
+	uint64_t lasted_ns; /* how long it was counted */
+	uint64_t own_ns;    /* of the session's cgroup and all below it */
+	size_t own_cpus;    /* that it ran on; 0: it did not run, or that is not known */
+	uint64_t beside_ns; /* of all others on these; where there are none, on all CPUs */
+	uint64_t idle_ns;
+	uint64_t others_ns;   /* of all others, with the two below */
+	uint64_t unlisted_ns; /* of cgroups that found no room in the map */
+	uint64_t hidden_ns;   /* of cgroups outside of the loader's --scope */
+	struct neighbour_time items[NEIGHBOURS_NAMED]; /* descending by cpu_ns */
+	size_t count;
+	uint64_t rest_ns; /* of cgroups that are not in items */
+	size_t rest;	  /* how many these are */
+};
+
+/* Whose session it is. */
+struct neighbours_of {
+	uint64_t cgroup_id;
+	const char *cgroup; /* path */
+	uint32_t slot;
+};
+
+/*
+ * Has the sampler count for one session more, and notes what has been counted so far in
+ * *ret_counts. Empties the map when no session runs.
+ */
+void neighbours_begin(const struct pinned_maps *pins, struct neighbour_counts *ret_counts);
+
+/*
+ * Has the sampler count for one session less, and sets *ret_found to what was counted since
+ * neighbours_begin, but for cpus and lasted_ns. Looks up the paths of the cgroups that had the most
+ * time; may walk the hierarchy once (cgroups_path).
+ */
+void neighbours_end(const struct pinned_maps *pins, struct cgroups *cgroups,
+		    const struct neighbours_of *of, struct neighbour_counts *counts,
+		    struct neighbours *ret_found);
+
+/* Frees what `counts` owns. */
+void neighbour_counts_done(struct neighbour_counts *counts);
+
+/* Frees the paths. */
+void neighbours_done(struct neighbours *n);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/render/text_report_facts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/cli/member_text.h"
+#include "ctl/cli/text.h"
+#include "ctl/render/text_report_lines.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+static const char *const phases[] = { "before", "onset", "during" };
+
+/* One counter of the source, or of one of its devices. */
+struct counter {
+	const struct json_node *phases; /* of the line */
+	const char *source;
+	const struct json_node *device; /* NULL: of the source itself */
+	const char *key;
+};
+
+/* Returns the object of a phase that has the counter: the phase itself, or its device. */
+static const struct json_node *find_holder(const struct counter *c, const char *phase)
+{
+	const struct json_node *in = json_node_get(c->phases, phase), *device;
+
+	if (!c->device)
+		return in;
+	device = json_node_first(json_node_get(in, "devices"));
+	while (device &&
+	       !json_node_equals(json_node_get(device, "device"), json_node_string(c->device)))
+		device = json_node_next(device);
+	return device;
+}
+
+static bool has_moved(const struct counter *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(phases); i++)
+		if (json_node_u64(json_node_get(find_holder(c, phases[i]), c->key)))
+			return true;
+	return false;
+}
+
+/* Adds the row of a counter that moved in some phase. */
+static void add_counter(struct text_table *table, const struct counter *c)
+{
+	_cleanup_free_ char *label = member_text_label(c->key), *name = NULL;
+	_cleanup_free_ char *device = c->device ? member_text_value("", c->device) : NULL;
+
+	if (!has_moved(c))
+		return;
+	if (asprintf(&name, "%s %s%s%s", c->source, device ? device : "", device ? " " : "",
+		     label ? label : c->key) < 0)
+		name = NULL;
+	text_table_add(table, name ? strdup(name) : NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(phases); i++)
+		text_table_add(table,
+			       member_text_value(c->key,
+						 json_node_get(find_holder(c, phases[i]), c->key)));
+}
+
+/* Adds the counters of an object of the last phase. */
+static void add_object(struct text_table *table, const struct json_node *all, const char *source,
+		       const struct json_node *object)
+{
+	const struct json_node *device = json_node_get(object, "device");
+
+	for (const struct json_node *m = json_node_first(object); m; m = json_node_next(m)) {
+		_cleanup_free_ char *key = m->key ? strndup(m->key, m->key_bytes) : NULL;
+
+		if (key && json_node_is(m, JSON_INTEGER) && strcmp(key, "ms") != 0)
+			add_counter(table, &(struct counter){ all, source, device, key });
+	}
+}
+
+static void add_line(struct text_table *table, const struct json_node *line)
+{
+	_cleanup_free_ char *source = member_text_value("source", json_node_get(line, "source"));
+	const struct json_node *all = json_node_get(line, "phases");
+	const struct json_node *during = json_node_get(all, "during");
+
+	if (!source)
+		return;
+	add_object(table, all, source, during);
+	for (const struct json_node *d = json_node_first(json_node_get(during, "devices")); d;
+	     d = json_node_next(d))
+		add_object(table, all, source, d);
+}
+
+/* How long a phase is, by the first line that has it: "DURING 2.0 s". */
+static char *format_head(const struct json_node *const lines[STORE_LINES], const char *phase)
+{
+	const struct json_node *ms = NULL;
+	_cleanup_free_ char *text = NULL;
+	char *head;
+
+	for (size_t i = 0; !ms && i < STORE_LINES; i++)
+		ms = json_node_get(json_node_get(json_node_get(lines[i], "phases"), phase), "ms");
+	text = ms ? member_text_value("_ms", ms) : NULL;
+	if (asprintf(&head, "%s%s%s", phase, text ? " " : "", text ? text : "") < 0)
+		return NULL;
+	for (char *c = head; *c && *c != ' '; c++)
+		*c = (char)(*c - 'a' + 'A');
+	return head;
+}
+
+/* The limits that are none are left out. */
+static void put_limits(const struct json_node *line, FILE *out)
+{
+	_cleanup_free_ char *source = member_text_value("source", json_node_get(line, "source"));
+	_cleanup_free_ char *from = member_text_value("", json_node_get(line, "from_cgroup"));
+	const struct json_node *limits = json_node_get(line, "limits");
+	unsigned int n = 0;
+
+	for (const struct json_node *m = json_node_first(limits); m; m = json_node_next(m)) {
+		_cleanup_free_ char *key = m->key ? strndup(m->key, m->key_bytes) : NULL;
+		_cleanup_free_ char *label = key ? member_text_label(key) : NULL;
+		_cleanup_free_ char *text = key ? member_text_value(key, m) : NULL;
+
+		if (!text || !label || json_node_is(m, JSON_NULL) ||
+		    (json_node_is(m, JSON_ARRAY) && !json_node_first(m)) ||
+		    !strcmp(key, "period_us"))
+			continue;
+		if (n++)
+			fputs(", ", out);
+		else
+			fprintf(out, "  limits of %s%s%s: ", source ? source : "-",
+				from ? " in v1 cgroup " : "", from ? from : "");
+		fprintf(out, "%s %s", label, text);
+	}
+	if (n)
+		fputs("\n", out);
+}
+
+static int print_lines(const struct json_node *const lines[STORE_LINES], FILE *out)
+{
+	_cleanup_(text_table_done) struct text_table table;
+	int r = 0;
+
+	text_table_init(&table, 1 + ARRAY_SIZE(phases));
+	text_table_add(&table, strdup("FACT"));
+	for (size_t i = 0; i < ARRAY_SIZE(phases); i++)
+		text_table_add(&table, format_head(lines, phases[i]));
+	for (size_t i = 0; i < STORE_LINES; i++)
+		if (lines[i])
+			add_line(&table, lines[i]);
+	fputs("\nfacts, by the kernel's own counters\n", out);
+	if (table.count > 1 + ARRAY_SIZE(phases))
+		r = text_table_print(&table, 2, out);
+	for (size_t i = 0; i < STORE_LINES; i++)
+		if (lines[i])
+			put_limits(lines[i], out);
+	return r;
+}
+
+int text_report_facts(const struct store *store, const struct store_session *session, FILE *out)
+{
+	struct json_tree trees[STORE_LINES] = { 0 };
+	const struct json_node *lines[STORE_LINES] = { 0 };
+	bool any = false;
+	int r = 0;
+
+	for (size_t i = 0; i < session->facts.count; i++) {
+		lines[i] = text_report_lines_read(store, session->facts.items[i], &trees[i]);
+		any = any || lines[i];
+	}
+	if (any)
+		r = print_lines(lines, out);
+	for (size_t i = 0; i < STORE_LINES; i++)
+		json_tree_done(&trees[i]);
+	return r;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/render/text_report_stalls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/cli/member_text.h"
+#include "ctl/cli/text.h"
+#include "ctl/render/text_report_lines.h"
+#include "shared/json/json_tree.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+#define STALLS_SHOWN 10
+
+/* Where a headline ends to say what stalled, and begins to say what ran. */
+#define HEADLINE_REST "of it); "
+
+static const char *const resources[] = { "cpu", "memory", "io" };
+
+/* What stalled on one resource in one cgroup. */
+struct stall {
+	uint32_t cgroup; /* a text */
+	enum store_cause resource;
+	uint64_t in_sessions_ms, held_ms;
+	uint32_t sessions, longest; /* how many; the number of the longest */
+	uint64_t longest_ms;
+};
+
+struct stalls {
+	struct stall *rows;
+	size_t count, space;
+};
+
+static void stalls_done(struct stalls *s)
+{
+	free(s->rows);
+}
+
+/* Finds the row or adds it. NULL without memory. */
+static struct stall *get_row(struct stalls *s, uint32_t cgroup, enum store_cause resource)
+{
+	struct stall *grown;
+	size_t space;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->rows[i].cgroup == cgroup && s->rows[i].resource == resource)
+			return &s->rows[i];
+	if (s->count == s->space) {
+		space = s->space ? 2 * s->space : 16;
+		grown = reallocarray(s->rows, space, sizeof(*grown));
+		if (!grown)
+			return NULL;
+		s->rows = grown;
+		s->space = space;
+	}
+	s->rows[s->count] = (struct stall){ .cgroup = cgroup, .resource = resource };
+	return &s->rows[s->count++];
+}
+
+/* Returns the resource of an object's key `resource`; STORE_NO_PRESSURE: none of those. */
+static enum store_cause find_resource(const struct json_node *object)
+{
+	const struct json_node *resource = json_node_get(object, "resource");
+
+	for (size_t i = 0; i < ARRAY_SIZE(resources); i++)
+		if (json_node_equals(resource, resources[i]))
+			return (enum store_cause)i;
+	return STORE_NO_PRESSURE;
+}
+
+static int add_held(struct stalls *all, const struct store_session *session,
+		    enum store_cause resource, uint64_t sum_ms)
+{
+	struct stall *row;
+
+	if (!sum_ms || resource == STORE_NO_PRESSURE)
+		return 0;
+	row = get_row(all, session->cgroup, resource);
+	if (!row)
+		return -ENOMEM;
+	row->held_ms = store_sum(row->held_ms, sum_ms);
+	return 0;
+}
+
+/* Adds the stall that began the session: as long as its end says, or as its trigger said. */
+static int add_own(struct stalls *all, const struct store *store, uint32_t number,
+		   const struct json_node *end)
+{
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	const struct store_session *session = &store->sessions[number];
+	const struct json_node *start = text_report_lines_read(store, session->start, &tree);
+	const struct json_node *reason = json_node_get(json_node_get(start, "reason"), "pressure");
+	const struct json_node *stalled = json_node_get(end, "stalled_ms");
+	uint64_t ms = json_node_u64(stalled ? stalled : json_node_get(reason, "stall_ms"));
+	struct stall *row;
+
+	if (find_resource(reason) == STORE_NO_PRESSURE)
+		return 0;
+	row = get_row(all, session->cgroup, find_resource(reason));
+	if (!row)
+		return -ENOMEM;
+	row->in_sessions_ms = store_sum(row->in_sessions_ms, ms);
+	if (!row->sessions++ || ms > row->longest_ms) {
+		row->longest = number;
+		row->longest_ms = ms;
+	}
+	return 0;
+}
+
+static int add_session(struct stalls *all, const struct store *store, uint32_t number)
+{
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	const struct store_session *session = &store->sessions[number];
+	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
+	const struct json_node *held = json_node_first(json_node_get(end, "held"));
+	int r = add_own(all, store, number, end);
+
+	for (; r == 0 && held; held = json_node_next(held))
+		r = add_held(all, session, find_resource(held),
+			     json_node_u64(json_node_get(held, "sum_ms")));
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(resources); i++)
+		r = add_held(all, session, (enum store_cause)i, session->held[i].sum_ms);
+	return r;
+}
+
+static uint64_t length_of(const struct stall *s)
+{
+	return store_sum(s->in_sessions_ms, s->held_ms);
+}
+
+static int compare_stalls(const void *a, const void *b)
+{
+	const struct stall *x = a, *y = b;
+
+	if (length_of(x) != length_of(y))
+		return length_of(x) < length_of(y) ? 1 : -1;
+	if (x->cgroup != y->cgroup)
+		return x->cgroup < y->cgroup ? -1 : 1;
+	return (int)x->resource - (int)y->resource;
+}
+
+static char *format_ms(uint64_t ms, char text[TEXT_UNIT_BYTES])
+{
+	return text_duration_us(MIN(ms, UINT64_MAX / 1000) * 1000, text);
+}
+
+/* Prints why, as far as the longest session knows: its cause, or what its headline adds. */
+static void put_why(const struct store *store, const struct stall *row, FILE *out)
+{
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	const struct json_node *end =
+		text_report_lines_read(store, store->sessions[row->longest].end, &tree);
+	const struct json_node *cause = json_node_get(end, "cause");
+	_cleanup_free_ char *text =
+		member_text_value("", cause ? cause : json_node_get(end, "headline"));
+	const char *rest = text && !cause ? strstr(text, HEADLINE_REST) : NULL;
+
+	if (rest)
+		fprintf(out, ": %s", rest + strlen(HEADLINE_REST));
+	else if (cause && text)
+		fprintf(out, ": %s", text);
+}
+
+static void put_stall(const struct store *store, const struct stall *row, FILE *out)
+{
+	char all[TEXT_UNIT_BYTES], held[TEXT_UNIT_BYTES];
+	const struct store_session *session = &store->sessions[row->longest];
+	_cleanup_free_ char *cgroup = text_report_lines_text(store, row->cgroup);
+	_cleanup_free_ char *id = row->sessions ? text_report_lines_text(store, session->id) : NULL;
+
+	fprintf(out, "  %s on %s in %s (", format_ms(length_of(row), all), resources[row->resource],
+		cgroup ? cgroup : "-");
+	if (row->sessions > 1)
+		fprintf(out, "%u sessions, the longest is ", row->sessions);
+	else if (row->sessions)
+		fputs("session ", out);
+	fprintf(out, "%s", id ? id : "held back, in no session");
+	if (row->sessions && row->held_ms)
+		fprintf(out, "; %s of it held back", format_ms(row->held_ms, held));
+	fputs(")", out);
+	if (row->sessions)
+		put_why(store, row, out);
+	fputs("\n", out);
+}
+
+int text_report_stalls(const struct store *store, FILE *out)
+{
+	_cleanup_(stalls_done) struct stalls all = { 0 };
+	uint32_t sessions = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < store->ids.count; i++) {
+		if (!store->sessions[i].files)
+			continue;
+		sessions++;
+		r = add_session(&all, store, i);
+	}
+	if (r < 0 || sessions < 2 || !all.count)
+		return r;
+	qsort(all.rows, all.count, sizeof(*all.rows), compare_stalls);
+	fprintf(out, "%u sessions; what stalled, the longest first:\n", sessions);
+	for (size_t i = 0; i < MIN(all.count, (size_t)STALLS_SHOWN); i++)
+		put_stall(store, &all.rows[i], out);
+	if (all.count > STALLS_SHOWN)
+		fprintf(out, "  and %zu more\n", all.count - STALLS_SHOWN);
+	fputs("\n----\n\n", out);
+	return 0;
+}

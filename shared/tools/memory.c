@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shared/tools/memory.h"
+
+#include <link.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shared/tools/macro.h"
+
+/*
+ * Gives back the pages of one object's segments. Only of those without PF_W: the loader of programs
+ * has written into the others, and MADV_DONTNEED would undo that. An object without a file, as the
+ * vDSO, refuses.
+ */
+static int give_object_back(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+	const uintptr_t page = *(const uintptr_t *)context;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t start = (info->dlpi_addr + segment->p_vaddr) / page * page;
+		uintptr_t end =
+			ALIGN_UP(info->dlpi_addr + segment->p_vaddr + segment->p_memsz, page);
+
+		if (segment->p_type == PT_LOAD && !(segment->p_flags & PF_W))
+			(void)madvise((void *)start, end - start, MADV_DONTNEED);
+	}
+	return 0;
+}
+
+void memory_give_back(void)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	malloc_trim(0);
+	dl_iterate_phdr(give_object_back, &page);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* memory.h: gives memory back to the system that a process holds and does not use for now. */
+#ifndef TROCAR_SHARED_TOOLS_MEMORY_H
+#define TROCAR_SHARED_TOOLS_MEMORY_H
+
+/*
+ * Gives back what malloc(3) keeps free, and the pages of programs and libraries that nobody can
+ * write (MADV_DONTNEED of madvise(2)): the kernel maps one again from its cache when it is next
+ * used. Of most of that code only the start of a process makes use.
+ */
+void memory_give_back(void);
+
+#endif

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Figures of the agent among thousands: the longest turn of its main loop, the slowest answer, memory and CPU time.
+tests/scale judges the same scenarios; no peer has an agent's loop to compare with."""
+import sys
+import time
+
+from table import Row
+from world import ROOT, World, harness
+
+sys.path.append(str(ROOT / "tests" / "scale"))
+import scale as scenario  # noqa: E402
+
+
+def rows(what, watcher):
+    """The figures of one scenario that has ended."""
+    f = watcher.end().figures
+    yield Row(f"longest turn of the main loop, {what}, ms", str(f["turn_ms"]), f"<= {scenario.TURN_MS}", "-", None,
+              f["turn_ms"] <= scenario.TURN_MS)
+    yield Row("answers of status, median and worst, ms", f"{f['median_ms']:.1f}, {f['worst_ms']:.1f}",
+              f"<= {scenario.ANSWER_MS}", "-", None, f["worst_ms"] <= scenario.ANSWER_MS)
+    yield Row("resident, MiB", f"{f['mib']:.1f}", "-", "-")
+    yield Row("CPU s", f"{f['cpu_s']:.2f} in {f['seconds']:.1f} s", "-", "-")
+
+
+def agent_for(w):
+    return w.agent(harness.rules(harness.rule("api", comm=w.comm)), start=False,
+                   arguments=["--lines-per-minute", 1 << 20])
+
+
+def start_among(short):
+    """The start among processes that match"""
+    count = 2000 if short else 10000
+    with World("start") as w:
+        scenario.crowd(w, "processes", count, 60, cgroup=w.cgroup("home"), name=w.comm)
+        agent = agent_for(w)
+        took_s = scenario.started(agent)
+        watcher = scenario.Watcher(agent, "start")
+        harness.until(lambda: scenario.matched(agent) == count + 1, 30, "not all are told of")
+        yield Row(f"first answer of a start among {count} processes that match, s", f"{took_s:.2f}",
+                  f"<= {scenario.READY_S}", "-", None, took_s <= scenario.READY_S)
+        yield from rows("of that start", watcher)
+
+
+def births(short):
+    """Matched births beside sleeping threads"""
+    threads, seconds = (4000, 2) if short else (14000, 20)
+    with World("births") as w:
+        scenario.crowd(w, "threads", threads, 60)
+        agent = agent_for(w)
+        agent.start()
+        watcher = scenario.Watcher(agent, "births")
+        scenario.births(w, 1000 * seconds, 1000, w.cgroup("home"))
+        time.sleep(0.2)
+        yield from rows(f"1,000 matched births a second beside {threads} threads", watcher)

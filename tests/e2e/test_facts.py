@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the kernel's own files say of a stall: throttling, limits, devices; and the cause that follows."""
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+from harness import COMMAND, Skip, check, check_figure, command, rule, rules
+
+CPU = {"pressure": "cpu", "some_ms": 300, "window_ms": 1000}
+
+
+
+def read_cpu(group):
+    """(time, nr_periods, nr_throttled, throttled seconds) of the cgroup with the quota, by cpu.stat itself."""
+    folder = group.others[0] if group.others else group.folder
+    stat = dict(line.split() for line in (folder / "cpu.stat").read_text().splitlines())
+    seconds = int(stat["throttled_time"]) / 1e9 if group.others else int(stat["throttled_usec"]) / 1e6
+    return time.monotonic(), int(stat["nr_periods"]), int(stat["nr_throttled"]), seconds
+
+
+@pytest.mark.parallel(2)
+def test_cpu_quota_speaks_first(t):
+    """A program burns CPU above its quota: the headline begins with the quota, in the numbers of cpu.stat."""
+    agent = t.agent(rules(rule("api", comm=t.comm, when=[CPU], during_ms=2000, pre_ms=10000)))
+    group = t.cgroup(quota=40)
+    t.spawn("burn_cpu", 20, 2, 9, name=t.comm, cgroup=group)
+    start = agent.wait("session.start", seconds=20, rule="api")
+    begin = read_cpu(group)
+    end = agent.wait("session.end", session=start["session"])
+    took, periods, throttled, seconds = (b - a for a, b in zip(begin, read_cpu(group)))
+    cpu = agent.find("facts", session=end["session"], source="cpu")[0]
+    check_figure("before" in cpu["phases"] and cpu["phases"]["during"]["nr_throttled"] >= 15,
+                 f"stalled for something else, or too early: {cpu}", t.load)
+    before, onset, during = (cpu["phases"][phase] for phase in ("before", "onset", "during"))
+    check(cpu["limits"] == {"quota_pct": 40.0, "period_us": 100000}, f"{cpu}")
+    check(("from_cgroup" in cpu) == (cpu["from"] == "v1") and
+          cpu.get("from_cgroup", group.path) == group.path, f"{cpu}")
+    check(before["throttled_ms"] == 0, f"{cpu}")
+    for said, counted in ((during["throttled_ms"] / 1000, seconds), (during["nr_throttled"], throttled),
+                          (during["nr_periods"], periods)):
+        check(abs(said / during["ms"] * 1000 * took - counted) <= 0.15 * counted + 1,
+              f"{said} against {counted} in {took} s: {cpu}")
+    said = re.fullmatch(r"CPU quota of 40 % used up: (\d+\.\d\d) s throttled in (\d+\.\d) s", end["cause"])
+    check(said and abs(float(said[1]) - (onset["throttled_ms"] + during["throttled_ms"]) / 1000) < 0.02 and
+          abs(float(said[2]) - (onset["ms"] + during["ms"]) / 1000) < 0.11, f"{end['cause']}: {cpu}")
+    check(end["headline"].startswith(end["cause"] + "; " + group.path), f"{end}")
+    check(report_of(t, agent).startswith(end["cause"] + "; "), "the report begins with something else")
+    for verb in ("flamegraph", "folded", "pprof", "diff", "symbolize"):
+        made = subprocess.run([COMMAND, verb, t.folder / "lines"], capture_output=True, check=False)
+        check(made.returncode == 0 and made.stdout, f"{verb}: {made.returncode}, {made.stderr}")
+
+
+def report_of(t, agent):
+    lines = t.folder / "lines"
+    lines.write_bytes(b"".join(agent.raw))
+    return command(COMMAND, "report", lines).stdout
+
+
+def make_file(path, mib):
+    with open(path, "wb") as stream:
+        for _ in range(mib):
+            stream.write(bytes(1 << 20))
+        stream.flush()
+        os.fsync(stream.fileno())  # only clean pages can leave the page cache
+    return path
+
+
+@pytest.mark.parallel(2)
+def test_memory_limit_speaks_first(t):
+    """A program reads a file again that is larger than its memory limit."""
+    agent = t.agent(rules(rule("cache", comm="cache", during_ms=2000,
+                               when=[{"pressure": "memory", "some_ms": 30, "window_ms": 1000}])))
+    group = t.cgroup(memory=64)
+    t.spawn("thrash_memory", 18, make_file(t.folder / "working-set", 240), 9, name="cache", cgroup=group)
+    end = agent.wait("session.end", seconds=20, rule="cache")
+    memory = agent.find("facts", session=end["session"], source="memory")[0]
+    check_figure("before" in memory["phases"], f"stalled too early: {memory}", t.load)
+    said = re.fullmatch(r"memory limit of 64 MiB reached ([\d,]+) times: ([\d,]+) pages read back, \d+\.\d s stalled",
+                        end["cause"])
+    phases = [memory["phases"][name] for name in ("onset", "during")]
+    check(said and int(said[1].replace(",", "")) == sum(p["max"] for p in phases) and
+          int(said[2].replace(",", "")) == sum(p["workingset_refault_file"] + p["workingset_refault_anon"]
+                                               for p in phases), f"{end['cause']}: {memory}")
+    check(memory["limits"]["max_bytes"] == 64 << 20, f"{memory}")
+    check(memory["phases"]["before"]["max"] < phases[1]["max"], f"{memory}")
+    check(report_of(t, agent).startswith(end["cause"] + "; "), "the report begins with something else")
+
+
+def mount_ext4(t, mib):
+    """A new ext4 on a loop device: (where it is mounted, the device's name, its numbers)."""
+    image, folder = t.folder / "image", t.folder / "ext4"
+    with open(image, "wb") as stream:
+        stream.truncate(mib << 20)
+    folder.mkdir()
+    made = subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", image], capture_output=True, check=False)
+    if made.returncode or subprocess.run(["mount", "-o", "loop", image, folder], capture_output=True,
+                                         check=False).returncode:
+        raise Skip("no loop device can be mounted here")
+    t.mounted.append(folder)
+    number = folder.stat().st_dev
+    device = f"{os.major(number)}:{os.minor(number)}"
+    return folder, os.path.basename(os.readlink(f"/sys/dev/block/{device}")), device
+
+
+@pytest.mark.parallel(2)
+def test_disk_limit_speaks_first(t):
+    """A program may read 2 MiB a second, and wants more."""
+    folder, name, device = mount_ext4(t, 96)
+    data = make_file(folder / "data", 64)
+    agent = t.agent(rules(rule("store", comm="store", during_ms=3000,
+                               when=[{"pressure": "io", "some_ms": 300, "window_ms": 1000}])))
+    group = t.cgroup()
+    group.reads(device, 2 << 20)
+    t.spawn("thrash_memory", 12, data, name="store", cgroup=group)
+    end = agent.wait("session.end", seconds=18, rule="store")
+    line = agent.find("facts", session=end["session"], source="io")[0]
+    check(line["limits"]["devices"] == [{"device": name, "rbps": 2 << 20}], f"{line}")
+    read = [d["rbytes"] for d in line["phases"]["during"]["devices"] if d["device"] == name][0]
+    check_figure(read >= 5 << 20, f"it read more slowly than it may: {line}", t.load)
+    said = re.fullmatch(rf"disk limit of 2\.0 MiB/s \(reads, {name}\) used up: (\d+\.\d) MiB read in 3\.\d s",
+                        end["cause"])
+    check(said and abs(float(said[1]) - read / (1 << 20)) <= 0.06, f"{end['cause']}: {line}")
+    check(end["headline"].startswith(end["cause"] + "; ") and
+          report_of(t, agent).startswith(end["cause"] + "; "), f"{end}")

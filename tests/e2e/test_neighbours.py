@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who had the CPUs while a session ran: the neighbour lines, and `cpu` of session.end."""
+import os
+
+import pytest
+
+from harness import COMMAND, check, check_figure, command, rule, rules
+
+
+def usage_ms(group):
+    """CPU time of a cgroup by the kernel's own account."""
+    return int((group.folder / "cpu.stat").read_text().split()[1]) / 1000
+
+
+def pin(process, cpu):
+    """The process and all threads that it has begun; later ones inherit it."""
+    for thread in os.listdir(f"/proc/{process.pid}/task"):
+        os.sched_setaffinity(int(thread), {cpu})
+
+
+@pytest.mark.parallel(2)
+def test_neighbour_is_named(t):
+    """Another cgroup has the CPU that the watched service needs: named, with the CPU time that its cpu.stat says."""
+    cpu = max(os.sched_getaffinity(0))
+    agent = t.agent(rules(rule("api", comm=t.comm, during_ms=3000,
+                               when=[{"pressure": "cpu", "some_ms": 200, "window_ms": 2000}])))
+    own, batch = t.cgroup("own"), t.cgroup("batch")
+    pin(t.spawn("burn_cpu", 30, 4, 0, name=f"stress{os.getpid()}", cgroup=batch), cpu)
+    pin(t.spawn("burn_cpu", 30, 1, 0, name=t.comm, cgroup=own), cpu)
+    start = agent.wait("session.start", seconds=15, cgroup=own.path)
+    before = usage_ms(batch), usage_ms(own)
+    end = agent.wait("session.end", session=start["session"])
+    used = usage_ms(batch) - before[0], usage_ms(own) - before[1]
+    lines = agent.find("neighbour", session=start["session"])
+    named = [line for line in lines if line.get("neighbour") == batch.path]
+    check(len(named) == 1 and named[0]["neighbour_id"] == batch.id, f"{lines}")
+    check(named[0]["comm"] == f"stress{os.getpid()}"[:15], f"{named}")
+    check(not [line for line in lines if line.get("neighbour") == own.path], f"{lines}")
+    check(end["cpu"]["cpus"] == os.cpu_count() and sum(line["cpu_ms"] for line in lines) <= end["cpu"]["others_ms"],
+          f"{end['cpu']} {lines}")
+    kept = t.folder / "lines"
+    kept.write_bytes(b"".join(agent.raw))
+    told = command(COMMAND, "report", kept).stdout
+    for line in lines[:3]:  # those are named that had a twentieth of a CPU
+        if line.get("neighbour") and line["cpu_ms"] * 20 >= end["duration_ms"]:
+            check(f"{line['neighbour']} {line['cpu_ms'] / end['duration_ms']:.1f}" in told, f"{line}: {told[:1000]}")
+    check("other cgroups had " in told and "; this one " in told, told[:1000])
+    for said, counted in ((named[0]["cpu_ms"], used[0]), (end["cpu"]["own_ms"], used[1])):
+        check_figure(abs(said - counted) <= 0.15 * counted, f"{said} ms said, {counted} ms in cpu.stat", t.load)
+    whole = end["cpu"]["cpus"] * end["duration_ms"]
+    parts = end["cpu"]["own_ms"] + end["cpu"]["others_ms"] + end["cpu"]["idle_ms"]
+    check_figure(abs(parts - whole) <= 0.1 * whole, f"{parts} of {whole} ms: {end['cpu']}", t.load)

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "consumer/facts/causes.h"
+#include "tests/unit/consumer/facts/facts_testing.h"
+
+static char text[CAUSES_TEXT_BYTES];
+
+static void says(const struct causes_case *c, const char *sentence)
+{
+	memset(text, 0, sizeof(text));
+	if (!sentence) {
+		if (causes_find(c, text))
+			fail_msg("%s", text);
+		return;
+	}
+	assert_true(causes_find(c, text));
+	assert_string_equal(text, sentence);
+}
+
+/* The onset takes 1.5 s, during 2 s. */
+static void read_all(struct facts_phases *p, enum facts_file file, const char *begin,
+		     const char *trigger, const char *end)
+{
+	facts_testing_read(p, FACTS_BEGIN, 5000, file, begin);
+	facts_testing_read(p, FACTS_TRIGGER, 6500, file, trigger);
+	facts_testing_read(p, FACTS_END, 8500, file, end);
+}
+
+static void add_quota(struct facts_phases *p, const char *throttled)
+{
+	read_all(p, FACTS_FILE_V2_CPU_STAT, "throttled_usec 100\n", "throttled_usec 370100\n",
+		 throttled);
+	facts_testing_read(p, FACTS_END, 8500, FACTS_FILE_V2_CPU_MAX, "40000 100000\n");
+}
+
+static void add_memory(struct facts_phases *p)
+{
+	read_all(p, FACTS_FILE_V2_MEMORY_EVENTS, "max 0\n", "max 12\n", "max 312\n");
+	read_all(p, FACTS_FILE_V2_MEMORY_STAT, "workingset_refault_file 0\n",
+		 "workingset_refault_file 210\n", "workingset_refault_file 4210\n");
+	facts_testing_read(p, FACTS_END, 8500, FACTS_FILE_V2_MEMORY_MAX, "67108864\n");
+}
+
+static void add_disk(struct facts_phases *p, const char *trigger, const char *end)
+{
+	read_all(p, FACTS_FILE_V2_IO_STAT, "7:0 rbytes=0\n", trigger, end);
+}
+
+static void test_cpu_quota(void **state)
+{
+	struct facts_phases p = {};
+	struct causes_case c = { .facts = &p, .trigger = CAUSES_CPU };
+	char above[] = "/a.slice";
+
+	add_quota(&p, "throttled_usec 2370100\n");
+	says(&c, "CPU quota of 40 % used up: 2.37 s throttled in 3.5 s");
+	p.place.source[FACTS_CPU].above = true;
+	p.place.source[FACTS_CPU].path = above;
+	says(&c, "CPU quota of 40 % of /a.slice used up: 2.37 s throttled in 3.5 s");
+	p.place.source[FACTS_CPU].above = false;
+	c.trigger = CAUSES_OTHER;
+	says(&c, "CPU quota of 40 % used up: 2.37 s throttled in 3.5 s");
+	c.trigger = CAUSES_IO;
+	says(&c, NULL);
+	facts_testing_set(&p.at[FACTS_END], FACT_CPU_QUOTA, 12500);
+	c.trigger = CAUSES_CPU;
+	says(&c, "CPU quota of 12.5 % used up: 2.37 s throttled in 3.5 s");
+	facts_testing_set(&p.at[FACTS_END], FACT_CPU_QUOTA, FACTS_NO_LIMIT);
+	says(&c, NULL);
+}
+
+/* A quota that was used up for a moment is no cause. */
+static void test_cpu_quota_for_a_moment(void **state)
+{
+	struct facts_phases p = {};
+	const struct causes_case c = { .facts = &p, .trigger = CAUSES_CPU };
+
+	read_all(&p, FACTS_FILE_V2_CPU_STAT, "throttled_usec 0\n", "throttled_usec 0\n",
+		 "throttled_usec 174000\n");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_CPU_MAX, "40000 100000\n");
+	says(&c, NULL);
+	facts_testing_set(&p.at[FACTS_END], FACT_CPU_THROTTLED_TIME, 176000);
+	says(&c, "CPU quota of 40 % used up: 0.18 s throttled in 3.5 s");
+}
+
+/* Without a reading before the onset, the time during alone counts. */
+static void test_during_alone(void **state)
+{
+	struct facts_phases p = {};
+	const struct causes_case c = { .facts = &p, .trigger = CAUSES_CPU };
+
+	add_quota(&p, "throttled_usec 2370100\n");
+	p.has[FACTS_BEGIN] = false;
+	says(&c, "CPU quota of 40 % used up: 2.00 s throttled in 2.0 s");
+}
+
+static void test_neighbour(void **state)
+{
+	struct facts_phases p = {};
+	struct causes_cpus n = { "/batch.slice", 3800, 3900, 80, 2000, 2, 2 };
+	struct causes_case c = { .facts = &p, .cpus = &n, .trigger = CAUSES_CPU };
+
+	says(&c, "/batch.slice had 1.9 of 2 CPUs while this cgroup waited");
+	add_quota(&p, "throttled_usec 2370100\n");
+	says(&c, "CPU quota of 40 % used up: 2.37 s throttled in 3.5 s");
+	p = (struct facts_phases){};
+	c.trigger = CAUSES_IO;
+	says(&c, NULL);
+	c.facts = NULL;
+	c.trigger = CAUSES_CPU;
+	says(&c, "/batch.slice had 1.9 of 2 CPUs while this cgroup waited");
+	/* Two that want one CPU of a large host; a few of them; none at all. */
+	n = (struct causes_cpus){ "/batch.slice", 1000, 1000, 1000, 2000, 1, 64 };
+	says(&c, "/batch.slice had 0.5 of the one CPU that this cgroup ran on while it waited");
+	n.own_cpus = 4;
+	says(&c, "/batch.slice had 0.5 of the 4 CPUs that this cgroup ran on while it waited");
+	n.own_cpus = 0;
+	says(&c, "/batch.slice had 0.5 of 64 CPUs while this cgroup waited");
+	/* Many small ones. */
+	n = (struct causes_cpus){ "/a", 900, 3000, 900, 2000, 2, 2 };
+	says(&c, "other cgroups had 1.5 of 2 CPUs while this cgroup waited, /a 0.5 of them");
+	/* Too little to make anybody wait, or less than half of the cgroup's own. */
+	n = (struct causes_cpus){ "/a", 499, 499, 10, 2000, 2, 2 };
+	says(&c, NULL);
+	n = (struct causes_cpus){ "/a", 700, 700, 1401, 2000, 2, 2 };
+	says(&c, NULL);
+	c.cpus = NULL;
+	says(&c, NULL);
+}
+
+static void test_own_demand(void **state)
+{
+	struct causes_cpus n = { "/a", 10, 10, 3800, 2000, 2, 2 };
+	struct causes_case c = { .cpus = &n, .trigger = CAUSES_CPU };
+
+	says(&c, "this cgroup had 1.9 of 2 CPUs itself, and wanted more");
+	n.own_ms = 3199;
+	says(&c, NULL);
+	n.own_ms = 3800;
+	c.trigger = CAUSES_MEMORY;
+	says(&c, NULL);
+}
+
+static void test_memory_limit(void **state)
+{
+	struct facts_phases p = {};
+	struct causes_case c = { .facts = &p, .trigger = CAUSES_MEMORY, .stalled_ms = 1240 };
+
+	add_memory(&p);
+	says(&c, "memory limit of 64 MiB reached 312 times: 4,210 pages read back, 1.2 s stalled");
+	c.trigger = CAUSES_OTHER;
+	c.stalled_ms = 0;
+	says(&c, "memory limit of 64 MiB reached 312 times: 4,210 pages read back");
+	c.trigger = CAUSES_CPU;
+	says(&c, NULL);
+	/* It is memory.high that holds the cgroup back. */
+	c.trigger = CAUSES_MEMORY;
+	facts_testing_set(&p.at[FACTS_END], FACT_MEMORY_MAX, FACTS_NO_LIMIT);
+	says(&c, NULL);
+	read_all(&p, FACTS_FILE_V2_MEMORY_EVENTS, "high 0\nmax 0\n", "high 10\nmax 0\n",
+		 "high 20\nmax 0\n");
+	facts_testing_set(&p.at[FACTS_END], FACT_MEMORY_HIGH, 1 << 20);
+	says(&c, "memory limit of 1 MiB reached 20 times: 4,210 pages read back");
+	facts_testing_set(&p.at[FACTS_END], FACT_MEMORY_EVENTS_HIGH, 19);
+	says(&c, NULL);
+}
+
+/* Pages that are read back make a cgroup wait for the disk: the memory limit is the cause. */
+static void test_memory_limit_of_io(void **state)
+{
+	struct facts_phases p = {};
+	const struct causes_case c = { .facts = &p, .trigger = CAUSES_IO, .stalled_ms = 1200 };
+
+	add_memory(&p);
+	add_disk(&p, "7:0 rbytes=860160 rios=210\n", "7:0 rbytes=17244160 rios=4210\n");
+	says(&c, "memory limit of 64 MiB reached 312 times: 4,210 pages read back, 1.2 s stalled");
+	add_disk(&p, "7:0 rbytes=860160 rios=210\n", "7:0 rbytes=172441600 rios=4210\n");
+	says(&c, "7:0 read 164.5 MiB in 4,210 requests while this cgroup waited 1.2 s");
+}
+
+static void test_disk_limit(void **state)
+{
+	const char devices[] = "7 0 1024 loop0\n";
+	struct facts_devices names = {};
+	struct facts_phases p = {};
+	const struct causes_case c = {
+		.facts = &p, .devices = &names, .trigger = CAUSES_IO, .stalled_ms = 3300
+	};
+
+	assert_int_equal(facts_devices_parse(&names, devices, strlen(devices)), 0);
+	add_disk(&p, "7:0 rbytes=1048576 rios=10\n", "7:0 rbytes=3145728 rios=30\n");
+	says(&c, "loop0 read 3.0 MiB in 30 requests while this cgroup waited 3.3 s");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
+			   "7:0 rbps=1048576 wbps=max riops=max wiops=max\n");
+	says(&c, "disk limit of 1.0 MiB/s (reads, loop0) used up: 2.0 MiB read in 2.0 s");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
+			   "7:0 rbps=4096 wbps=max riops=max wiops=max\n");
+	says(&c, "disk limit of 4.0 KiB/s (reads, loop0) used up: 2.0 MiB read in 2.0 s");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
+			   "7:0 rbps=2097152 wbps=max riops=max wiops=max\n");
+	says(&c, "loop0 read 3.0 MiB in 30 requests while this cgroup waited 3.3 s");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
+			   "7:0 rbps=max wbps=max riops=10 wiops=max\n");
+	says(&c, "disk limit of 10 requests/s (reads, loop0) used up: 20 requests in 2.0 s");
+	facts_devices_done(&names);
+}
+
+static void test_disk(void **state)
+{
+	struct facts_phases p = {};
+	struct causes_case c = { .facts = &p, .trigger = CAUSES_IO, .stalled_ms = 3300 };
+
+	add_disk(&p, "7:0 wbytes=1048576 wios=10 rios=9\n",
+		 "7:0 wbytes=4299161 wios=212 rios=99 rbytes=9\n");
+	says(&c, "7:0 wrote 4.1 MiB in 212 requests while this cgroup waited 3.3 s");
+	c.trigger = CAUSES_OTHER;
+	says(&c, NULL);
+	c.trigger = CAUSES_IO;
+	add_disk(&p, "7:0 wios=0 rios=0\n", "7:0 wios=19 rios=3\n");
+	says(&c, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cpu_quota),
+		cmocka_unit_test(test_cpu_quota_for_a_moment),
+		cmocka_unit_test(test_during_alone),
+		cmocka_unit_test(test_neighbour),
+		cmocka_unit_test(test_own_demand),
+		cmocka_unit_test(test_memory_limit),
+		cmocka_unit_test(test_memory_limit_of_io),
+		cmocka_unit_test(test_disk_limit),
+		cmocka_unit_test(test_disk),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory that is given back is no longer resident, and what was in it is still right. */
+#include "tests/unit/shared/unit_testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shared/tools/memory.h"
+
+#define BLOCKS 4096u
+#define BYTES  2048u
+
+static size_t resident_pages(void)
+{
+	unsigned long whole, resident;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu %lu", &whole, &resident), 2);
+	fclose(f);
+	return resident;
+}
+
+/* Only a program with AddressSanitizer has it. */
+extern void __asan_init(void) __attribute__((weak));
+
+/* 8 MiB in blocks, of which the last one stays: free(3) alone cannot give back what is below. */
+static void test_freed_blocks(void **state)
+{
+	static char *blocks[BLOCKS];
+	size_t before;
+
+	for (size_t i = 0; i < BLOCKS; i++) {
+		blocks[i] = malloc(BYTES);
+		assert_non_null(blocks[i]);
+		memset(blocks[i], (int)i, BYTES);
+	}
+	for (size_t i = 0; i < BLOCKS - 1; i++)
+		free(blocks[i]);
+	before = resident_pages();
+	memory_give_back();
+	/* A sanitizer's own malloc keeps them. */
+	if (!__asan_init)
+		assert_true(resident_pages() + (6u << 20) / (size_t)sysconf(_SC_PAGESIZE) < before);
+	for (size_t i = 0; i < BYTES; i++)
+		assert_int_equal((unsigned char)blocks[BLOCKS - 1][i], (BLOCKS - 1) & 0xff);
+	free(blocks[BLOCKS - 1]);
+}
+
+static int constant = 7;
+static const char *const words[] = { "one", "two" };
+
+/* Code, constants and what the loader of programs has relocated are as before. */
+static void test_segments(void **state)
+{
+	char text[32];
+
+	constant = 8;
+	memory_give_back();
+	snprintf(text, sizeof(text), "%s %s %d", words[0], words[1], constant);
+	assert_string_equal(text, "one two 8");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_freed_blocks),
+		cmocka_unit_test(test_segments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
