@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What each scenario of tests/scale measures: the agent's turns, answers, memory and CPU time, and what it says of the
+truth that the test has counted by itself."""
+import os
+import pathlib
+import time
+
+from harness import check, check_figure, until
+from machine import Load
+from probe import Probe, show
+
+LONG = os.environ.get("TROCAR_LONG") == "1"
+TURN_MS, ANSWER_MS, READY_S = 50, 20, 5
+# Between two halves that do the same: what an arena of malloc may still take, and what each process costs that has
+# ended within PROCESS_LINGER_MS, its line included.
+RSS_GROWTH_KIB, RSS_LINGERING_KIB = 1024, 1.5
+LINGER_S, LINGERING_MAX = 40, 8192
+
+
+def rss_kib(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    return 0
+
+
+def cpu_s(pid):
+    return sum(int(stat.read_text().split()[0])
+               for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+
+
+class Watcher:
+    """Asks an agent for its status all the time; `end` prints and judges what it took."""
+
+    def __init__(self, agent, name):
+        self.agent, self.name, self.load = agent, name, Load()
+        self.cpu, self.began = cpu_s(agent.pid), time.monotonic()
+        self.probe = Probe(agent)
+
+    def end(self):
+        rows = self.probe.end()
+        check(rows, "no answer")
+        show(rows, "status_ms", "net_ms")
+        took_ms = sorted(row["net_ms"] for row in rows)
+        self.status = self.agent.call("status")
+        self.figures = {
+            "turn_ms": self.status["longest_turn_ms"], "median_ms": took_ms[len(took_ms) // 2],
+            "worst_ms": took_ms[-1], "mib": rss_kib(self.agent.pid) / 1024,
+            "cpu_s": cpu_s(self.agent.pid) - self.cpu, "seconds": time.monotonic() - self.began}
+        f = self.figures
+        print(f"# {self.name}: longest turn {f['turn_ms']} ms; {len(took_ms)} answers, median {f['median_ms']:.1f} ms, "
+              f"worst {f['worst_ms']:.1f} ms; {f['mib']:.1f} MiB; {f['cpu_s']:.2f} s of CPU in {f['seconds']:.1f} s",
+              flush=True)
+        return self
+
+    def judge(self):
+        f = self.figures
+        check_figure(f["turn_ms"] <= TURN_MS, f"{self.name}: a turn of {f['turn_ms']} ms", self.load)
+        check_figure(f["worst_ms"] <= ANSWER_MS, f"{self.name}: an answer took {f['worst_ms']:.1f} ms", self.load)
+
+
+def crowd(t, kind, count, seconds, cgroup=None, name=None):
+    """`count` threads or processes that sleep."""
+    process = t.spawn("crowd", seconds, kind, count, name=name, cgroup=cgroup)
+    check(process.stdout.readline() == "there\n", f"no crowd of {count} {kind}")
+    return process
+
+
+def births(t, count, a_second, cgroup=None, seconds=120, during=None):
+    """Bears children, and calls `during` meanwhile; returns how many processes there were, with the one that bears."""
+    process = t.spawn("crowd", seconds, "births", count, a_second, name=t.comm, cgroup=cgroup)
+    if during:
+        during()
+    out, _ = process.communicate()
+    return int(out) + 1
+
+
+def check_flat(half, whole, ended):
+    """The second of two halves that do the same, and in which so many processes end, takes no more memory than they
+    hold until they are forgotten."""
+    bound = RSS_GROWTH_KIB + RSS_LINGERING_KIB * min(ended, LINGERING_MAX)
+    print(f"# resident after the first half {half} KiB, after the second {whole} KiB", flush=True)
+    check(whole <= half + bound, f"{half} KiB after the first half, {whole} KiB after the second, bound {bound:.0f}")
+
+
+def matched(agent):
+    """Distinct processes that process.match told of."""
+    return len({(e["pid"], e["start_ns"]) for e in agent.find("process.match")})
+
+
+def said_lost(agent):
+    """Starts that the agent says it has not told of, by kind."""
+    totals = agent.call("status")["totals"]
+    return {key: totals[key] for key in ("events_lost", "events_limited", "events_over_quota", "events_shed",
+                                         "lines_left_out", "matches_full") if totals.get(key)}
+
+
+def check_all_told(agent, made):
+    """Each process that the test has made was told of, or the agent says that it was not."""
+    def told():
+        return matched(agent) + sum(said_lost(agent).values()) >= made
+    until(told, 10, lambda: f"{made} made, {matched(agent)} told of, {said_lost(agent)} said")
+    print(f"# {made} made, {matched(agent)} told of, {said_lost(agent)} said", flush=True)
+
+
+def started(agent):
+    """Starts the consumer; returns the seconds until its first answer."""
+    began = time.monotonic()
+    agent.start(wait=False)
+    until(agent.answers, 4 * READY_S, lambda: "no answer: " + agent.stderr())
+    return time.monotonic() - began
