@@ -54,6 +54,24 @@ static const char *name_above(const struct causes_case *c, enum facts_source sou
 	return text;
 }
 
+/*
+ * Finds for how long the cgroup was throttled, in onset and during together, or in during alone
+ * where that is the denser part: the onset begins at a reading up to 5 s before the stall.
+ */
+static bool find_throttled(const struct facts_phases *f, uint64_t *ret_us, uint64_t *ret_ms)
+{
+	uint64_t during_us, during_ms = facts_phases_ms(f, FACTS_DURING);
+
+	if (!facts_phases_stall(f, FACT_CPU_THROTTLED_TIME, ret_us, ret_ms))
+		return false;
+	if (facts_phases_get(f, FACTS_DURING, FACT_CPU_THROTTLED_TIME, &during_us) &&
+	    during_us * *ret_ms > *ret_us * during_ms) {
+		*ret_us = during_us;
+		*ret_ms = during_ms;
+	}
+	return true;
+}
+
 /* The cgroup may use less CPU time than it wants to. */
 static bool find_cpu_quota(const struct causes_case *c, uint64_t least, char *text)
 {
@@ -61,8 +79,8 @@ static bool find_cpu_quota(const struct causes_case *c, uint64_t least, char *te
 	char above[PATH_BYTES];
 	const struct facts *end = c->facts ? &c->facts->at[FACTS_END] : NULL;
 
-	if (!end || !facts_phases_stall(c->facts, FACT_CPU_THROTTLED_TIME, &throttled_us, &ms) ||
-	    throttled_us < ms * least || !facts_get(end, FACT_CPU_QUOTA, &quota_us) ||
+	if (!end || !find_throttled(c->facts, &throttled_us, &ms) || throttled_us < ms * least ||
+	    !facts_get(end, FACT_CPU_QUOTA, &quota_us) ||
 	    !facts_get(end, FACT_CPU_PERIOD, &period_us) || quota_us == FACTS_NO_LIMIT ||
 	    !period_us)
 		return false;

@@ -59,19 +59,19 @@ static void test_cpu_quota(void **state)
 	struct causes_case c = { .facts = &p, .trigger = CAUSES_CPU };
 	char above[] = "/a.slice";
 
-	add_quota(&p, "throttled_usec 2370100\n");
-	says(&c, "CPU quota of 40 % used up: 2.37 s throttled in 3.5 s");
+	add_quota(&p, "throttled_usec 800100\n");
+	says(&c, "CPU quota of 40 % used up: 0.80 s throttled in 3.5 s");
 	p.place.source[FACTS_CPU].above = true;
 	p.place.source[FACTS_CPU].path = above;
-	says(&c, "CPU quota of 40 % of /a.slice used up: 2.37 s throttled in 3.5 s");
+	says(&c, "CPU quota of 40 % of /a.slice used up: 0.80 s throttled in 3.5 s");
 	p.place.source[FACTS_CPU].above = false;
 	c.trigger = CAUSES_OTHER;
-	says(&c, "CPU quota of 40 % used up: 2.37 s throttled in 3.5 s");
+	says(&c, "CPU quota of 40 % used up: 0.80 s throttled in 3.5 s");
 	c.trigger = CAUSES_IO;
 	says(&c, NULL);
 	facts_testing_set(&p.at[FACTS_END], FACT_CPU_QUOTA, 12500);
 	c.trigger = CAUSES_CPU;
-	says(&c, "CPU quota of 12.5 % used up: 2.37 s throttled in 3.5 s");
+	says(&c, "CPU quota of 12.5 % used up: 0.80 s throttled in 3.5 s");
 	facts_testing_set(&p.at[FACTS_END], FACT_CPU_QUOTA, FACTS_NO_LIMIT);
 	says(&c, NULL);
 }
@@ -82,12 +82,28 @@ static void test_cpu_quota_for_a_moment(void **state)
 	struct facts_phases p = {};
 	const struct causes_case c = { .facts = &p, .trigger = CAUSES_CPU };
 
-	read_all(&p, FACTS_FILE_V2_CPU_STAT, "throttled_usec 0\n", "throttled_usec 0\n",
+	read_all(&p, FACTS_FILE_V2_CPU_STAT, "throttled_usec 0\n", "throttled_usec 76000\n",
 		 "throttled_usec 174000\n");
 	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_CPU_MAX, "40000 100000\n");
 	says(&c, NULL);
 	facts_testing_set(&p.at[FACTS_END], FACT_CPU_THROTTLED_TIME, 176000);
 	says(&c, "CPU quota of 40 % used up: 0.18 s throttled in 3.5 s");
+}
+
+/* A long onset, of which most was calm, does not thin out what the capture counted. */
+static void test_cpu_quota_after_a_long_onset(void **state)
+{
+	struct facts_phases p = {};
+	const struct causes_case c = { .facts = &p, .trigger = CAUSES_CPU };
+
+	facts_testing_read(&p, FACTS_BEGIN, 900, FACTS_FILE_V2_CPU_STAT, "throttled_usec 0\n");
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_V2_CPU_STAT,
+			   "throttled_usec 60000\n");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_CPU_STAT, "throttled_usec 1260000\n");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_CPU_MAX, "40000 100000\n");
+	says(&c, "CPU quota of 40 % used up: 1.20 s throttled in 2.0 s");
+	facts_testing_set(&p.at[FACTS_END], FACT_CPU_THROTTLED_TIME, 165000);
+	says(&c, "CPU quota of 40 % used up: 0.10 s throttled in 2.0 s");
 }
 
 /* Without a reading before the onset, the time during alone counts. */
@@ -109,7 +125,7 @@ static void test_neighbour(void **state)
 
 	says(&c, "/batch.slice had 1.9 of 2 CPUs while this cgroup waited");
 	add_quota(&p, "throttled_usec 2370100\n");
-	says(&c, "CPU quota of 40 % used up: 2.37 s throttled in 3.5 s");
+	says(&c, "CPU quota of 40 % used up: 2.00 s throttled in 2.0 s");
 	p = (struct facts_phases){};
 	c.trigger = CAUSES_IO;
 	says(&c, NULL);
@@ -232,6 +248,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cpu_quota),
 		cmocka_unit_test(test_cpu_quota_for_a_moment),
+		cmocka_unit_test(test_cpu_quota_after_a_long_onset),
 		cmocka_unit_test(test_during_alone),
 		cmocka_unit_test(test_neighbour),
 		cmocka_unit_test(test_own_demand),
