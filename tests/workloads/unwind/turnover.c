@@ -14,19 +14,35 @@
 
 #include "turnover.h"
 
-#define LIVE	  4
-#define PIDS	  6
-#define FIRST_PID 32000 /* below the default of kernel.pid_max */
-#define DEPTH_MAX 4
+#define LIVE	    4
+#define PIDS	    6
+#define PLACES	    32 /* for as many turnovers at the same time */
+#define TRIES	    2000
+#define TRY_WAIT_NS 1000000
+#define DEPTH_MAX   4
 
+static pid_t first_pid;
 static pid_t live[PIDS];   /* by slot: 0 is free */
 static uint32_t had[PIDS]; /* how many had this pid */
 static uint32_t born, again;
 
+/* The last pids of all: others come by seldom, and two turnovers have different ones. */
+static pid_t find_first_pid(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
+	int pid_max = 0;
+
+	if (file && fscanf(file, "%d", &pid_max) != 1)
+		pid_max = 0;
+	if (file)
+		fclose(file);
+	return pid_max > PIDS * (PLACES + 1) ? pid_max - PIDS * (1 + getpid() % PLACES) : 0;
+}
+
 /* A child with the pid of `slot`; 0 in the child; -1: somebody has it, or no right to choose. */
 static pid_t fork_as(size_t slot)
 {
-	pid_t wanted = FIRST_PID + (pid_t)slot;
+	pid_t wanted = first_pid + (pid_t)slot;
 	struct clone_args args = { .exit_signal = SIGCHLD,
 				   .set_tid = (uintptr_t)&wanted,
 				   .set_tid_size = 1 };
@@ -67,6 +83,19 @@ static int start(const char *folder, uint64_t until_ns)
 	return -1;
 }
 
+/* Waits while others have the pids that are left. */
+static int start_at_last(const char *folder, uint64_t until_ns)
+{
+	const struct timespec moment = { .tv_nsec = TRY_WAIT_NS };
+
+	for (int i = 0; i < TRIES; i++) {
+		if (start(folder, until_ns) == 0)
+			return 0;
+		nanosleep(&moment, NULL);
+	}
+	return -1;
+}
+
 static void bury(pid_t pid)
 {
 	for (size_t i = 0; i < PIDS; i++)
@@ -82,10 +111,13 @@ int main(int argc, char **argv)
 
 	if (argc != 3)
 		return 2;
+	first_pid = find_first_pid();
+	if (!first_pid)
+		return 8;
 	srand(7);
 	while (workload_now_ns() < until_ns || running) {
 		while (running < LIVE && workload_now_ns() < until_ns) {
-			if (start(argv[2], until_ns) < 0)
+			if (start_at_last(argv[2], until_ns) < 0)
 				return 6;
 			running++;
 		}
