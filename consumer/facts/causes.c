@@ -84,10 +84,12 @@ static bool find_cpu_quota(const struct causes_case *c, uint64_t least, char *te
 	    !facts_get(end, FACT_CPU_PERIOD, &period_us) || quota_us == FACTS_NO_LIMIT ||
 	    !period_us)
 		return false;
+	/* The kernel adds up the times of all CPUs. */
 	snprintf(text, CAUSES_TEXT_BYTES,
-		 "CPU quota of %.4g %%%s used up: %.2f s throttled in %.1f s",
+		 "CPU quota of %.4g %%%s used up: %.2f s throttled in %.1f s%s",
 		 100.0 * (double)quota_us / (double)period_us, name_above(c, FACTS_CPU, above),
-		 seconds_of_us(throttled_us), seconds_of_ms(ms));
+		 seconds_of_us(throttled_us), seconds_of_ms(ms),
+		 throttled_us > ms * 1000 ? ", summed over CPUs" : "");
 	return true;
 }
 

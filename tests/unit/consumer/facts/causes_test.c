@@ -69,8 +69,11 @@ static void test_cpu_quota(void **state)
 	says(&c, "CPU quota of 40 % used up: 0.80 s throttled in 3.5 s");
 	c.trigger = CAUSES_IO;
 	says(&c, NULL);
-	facts_testing_set(&p.at[FACTS_END], FACT_CPU_QUOTA, 12500);
 	c.trigger = CAUSES_CPU;
+	facts_testing_set(&p.at[FACTS_END], FACT_CPU_THROTTLED_TIME, 5640100);
+	says(&c, "CPU quota of 40 % used up: 5.27 s throttled in 2.0 s, summed over CPUs");
+	facts_testing_set(&p.at[FACTS_END], FACT_CPU_THROTTLED_TIME, 800100);
+	facts_testing_set(&p.at[FACTS_END], FACT_CPU_QUOTA, 12500);
 	says(&c, "CPU quota of 12.5 % used up: 0.80 s throttled in 3.5 s");
 	facts_testing_set(&p.at[FACTS_END], FACT_CPU_QUOTA, FACTS_NO_LIMIT);
 	says(&c, NULL);

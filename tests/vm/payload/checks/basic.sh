@@ -30,6 +30,7 @@ start() {
 
 # Four threads of burn_cpu in a cgroup with half a CPU, after a calm while.
 stall() {
+	! in_machine || echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
 	mkdir -p $group
 	[ ! -e $group/cpu.max ] || echo "${quota%\%}000 100000" >$group/cpu.max
 	(
@@ -53,6 +54,12 @@ session() {
 	check "a user frame has its module and offset" \
 		has "$events" stack '/{[^{}]*"module":"\/usr\/local\/bin\/burn_cpu",[^{}]*"offset":[1-9][^{}]*"kind":"user"/'
 	say "$(pick "$events" session.end 1 'print text("verdict") ": " text("headline")' | head -n 1)"
+	if in_machine; then
+		check "the quota is the first that is said" \
+			has "$events" session.end "text(\"headline\") ~ /^CPU quota of ${quota%\%} % used up: /"
+		check "the facts are those of cgroup2" \
+			has "$events" facts 'text("source") == "cpu" && text("from") == "v2"'
+	fi
 	check "nothing was lost without a name" \
 		has "$events" session.end 'text("verdict") ~ /^(complete|partial)$/'
 }
