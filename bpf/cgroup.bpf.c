@@ -124,6 +124,7 @@ SEC("tp_btf/cgroup_mkdir")
 int BPF_PROG(on_mkdir, struct cgroup *cgroup, const char *path)
 {
 	const struct control *c = control_get();
+	__u64 id = cgroup->kn->id;
 	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_MKDIR);
 	const struct watch_entry *above;
 	struct rule_value *value;
@@ -132,12 +133,12 @@ int BPF_PROG(on_mkdir, struct cgroup *cgroup, const char *path)
 		return 0;
 	above = READ_WORD(c->armed) ? watch_tree_above(cgroup) : 0;
 	if (above)
-		watch_tree_enter(cgroup->kn->id, above);
+		watch_tree_enter(id, above);
 	if (!s || !read_path(s, path))
 		return 0;
 	value = find_path_rule(s, c);
 	if (value)
-		put_cgroup_event(s, EVENT_MKDIR, cgroup->kn->id, c, value);
+		put_cgroup_event(s, EVENT_MKDIR, id, c, value);
 	return 0;
 }
 
@@ -145,8 +146,8 @@ SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(on_rmdir, struct cgroup *cgroup, const char *path)
 {
 	const struct control *c = control_get();
-	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_RMDIR);
 	__u64 id = cgroup->kn->id;
+	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_RMDIR);
 	const struct watch_entry *entry;
 
 	if (s && is_watched(id) && read_path(s, path))
@@ -161,8 +162,8 @@ SEC("tp_btf/cgroup_notify_populated")
 int BPF_PROG(on_populated, struct cgroup *cgroup, const char *path, int populated)
 {
 	const struct control *c = control_get();
-	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_POPULATED);
 	__u64 id = cgroup->kn->id;
+	struct cgroup_scratch *s = find_scratch(cgroup, c, SCRATCH_POPULATED);
 	struct rule_value *value;
 	bool watched = is_watched(id);
 

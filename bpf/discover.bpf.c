@@ -85,7 +85,9 @@ static __always_inline bool may_report(__u32 kind)
 }
 
 /*
- * Puts a process event into the ring. `comm` is NUL-terminated within COMM_BYTES. `exec`: the
+ * Puts a process event into the ring. It reads what `task` points to with the helper: the verifier
+ * searches the kernel's types by name for each plain load of a pointer, which costs it more than
+ * all else of these programs. `comm` is NUL-terminated within COMM_BYTES. `exec`: the
  * process has just got a new image. Returns true when the consumer will see it.
  */
 static __always_inline bool put_process_event(__u32 kind, struct task_struct *task,
@@ -96,13 +98,13 @@ static __always_inline bool put_process_event(__u32 kind, struct task_struct *ta
 
 	event.time_ns = bpf_ktime_get_ns();
 	event.start_ns = key->start_ns;
-	event.cgroup_id = task_keys_cgroup(task);
+	event.cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 	event.kind = kind;
 	event.tgid = key->tgid;
-	event.ppid = task->real_parent->tgid;
+	event.ppid = BPF_CORE_READ(task, real_parent, tgid);
 	event.rule = rule;
 	event.generation = generation;
-	event.uid = task->real_cred->uid.val;
+	event.uid = BPF_CORE_READ(task, real_cred, uid.val);
 	event.flags = exec ? EVENT_NEW_IMAGE : 0;
 	bpf_probe_read_kernel_str(event.comm, COMM_BYTES, comm);
 	return event_ring_put(&event, sizeof(event));
@@ -191,7 +193,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		return 0;
 	if (!scope_allows_task(task))
 		return 0;
-	task_keys_process(task, &key);
+	task_keys_leader(task, &key); /* execve has ended the other threads */
 	if (value) {
 		reported = may_report(EVENT_EXEC);
 		match_target(&key, value, true, 0, reported);
@@ -245,7 +247,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	if (!scope_allows_task(child))
 		return 0;
-	task_keys_process(child, &key);
+	task_keys_leader(child, &key);
 	if (parent_known) {
 		task_keys_process(parent, &parent_key);
 		unwind = process_table_inherit(parent, &parent_key, &key);
@@ -323,7 +325,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *to)
 		return 0;
 	if (!scope_allows_task(task))
 		return 0;
-	task_keys_process(task, &key);
+	task_keys_leader(task, &key);
 	if (value) {
 		match_rename(task, &key, &name, value);
 		return 0;

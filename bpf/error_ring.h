@@ -16,20 +16,20 @@ _Static_assert(ERROR_WATCHES_FULL < ERROR_KINDS, "error_limits has no element fo
  * Reports an error of the current task. `error` is -errno or 0; `slot` and `rule` are NO_SLOT where
  * there is none; `space` is the number of bytes that were asked for. A tick that interrupts a
  * discovery program between the two stores may lose one increment of `suppressed`: that is a hint,
- * and the counters are the account.
+ * and the counters are the account. A global function, for the verifier and for the stack that its
+ * record needs; it returns 0.
  */
-static __always_inline void error_ring_put(__u32 kind, __s32 error, __u32 slot, __u32 rule,
-					   __u32 space)
+__weak __noinline int error_ring_put(__u32 kind, __s32 error, __u32 slot, __u32 rule, __u32 space)
 {
 	struct error_limit *limit = bpf_map_lookup_elem(&error_limits, &kind);
 	__u64 now = bpf_ktime_get_ns();
 	struct error_record record = {};
 
 	if (!limit)
-		return;
+		return 0;
 	if (limit->sent_ns && now - limit->sent_ns < ERROR_EVERY_NS) {
 		limit->suppressed++;
-		return;
+		return 0;
 	}
 	record.time_ns = now;
 	record.kind = kind;
@@ -45,9 +45,10 @@ static __always_inline void error_ring_put(__u32 kind, __s32 error, __u32 slot, 
 	if (bpf_ringbuf_output(&errors, &record, sizeof(record), BPF_RB_NO_WAKEUP)) {
 		limit->suppressed++;
 		TOTALS_COUNT(errors_lost);
-		return;
+		return 0;
 	}
 	limit->suppressed = 0;
+	return 0;
 }
 
 #endif

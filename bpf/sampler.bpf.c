@@ -218,7 +218,7 @@ static __always_inline void count_lost_stack(const struct sample *s, struct slot
  * consumer at once when it is the first of this table: the program has just started or has just
  * loaded something. The consumer limits how many tables a process gets.
  */
-static __always_inline void report_unmapped(const struct tick *t)
+static __noinline void report_unmapped(const struct tick *t)
 {
 	__u32 number = t->unwind - 1;
 	struct unwind_ranges *r = bpf_map_lookup_elem(&unwind_ranges, &number);
@@ -310,7 +310,7 @@ __noinline int sampler_put(__u64 bytes)
 
 static __always_inline void take_sample(const struct tick *t)
 {
-	struct stack_owner owner = { .task = t->task, .key = &t->key, .unwind = t->unwind };
+	struct stack_owner owner = { .key = &t->key, .unwind = t->unwind };
 	struct stack_buffer *b;
 	__u32 zero = 0, want = 0;
 	__u64 bytes;

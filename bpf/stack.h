@@ -160,15 +160,23 @@ static __always_inline __u64 read_table_generation(__u32 number)
 }
 
 /*
- * Walks the user stack by table `number` and puts it at b->frames + at. Returns its bytes; 0 when
- * that table is not one of this process.
+ * Walks the user stack of the current task, whose process has `key`, by table `number`, and puts it
+ * at `frames` + at of stack_scratch. Returns its bytes; 0 when that table is not one of this
+ * process. A global function: the verifier checks it once, and not behind each way to it.
  */
-static __always_inline __u64 stack_walk(struct task_struct *task, const struct process_key *key,
-					struct stack_buffer *b, __u64 at, __u32 number)
+__weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 number)
 {
-	__u64 generation = process_table_generation(task, key, number);
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 zero = 0;
+	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
 	struct stack_tables tables;
+	struct process_key own; /* 6.1 takes a key for a map from this stack only */
+	__u64 generation;
 
+	if (!key || !b)
+		return 0;
+	own = *key;
+	generation = process_table_generation(task, &own, number);
 	if (!generation || !find_tables(b, number, &tables))
 		return 0;
 	read_registers(task, &b->walk.frame);
@@ -227,20 +235,37 @@ static __always_inline __u32 fetch_user_frames(void *ctx, struct stack_buffer *b
 }
 
 /*
+ * Returns how many of the `count` frames, whose build-ids are at `frames` + at of stack_scratch and
+ * whose addresses are at STACK_ADDRESSES, may leave the kernel side. A global function, as
+ * stack_walk.
+ */
+__weak __noinline int stack_check_callers(__u32 at, __u32 count)
+{
+	__u32 zero = 0;
+	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+
+	if (!b)
+		return 0;
+	at = bound_bytes(at, KERNEL_STACK_BYTES);
+	return (int)caller_check_count(bpf_get_current_task_btf(),
+				       (const struct frame_build_id *)(b->frames + at),
+				       (const __u64 *)(b->frames + STACK_ADDRESSES), count);
+}
+
+/*
  * Takes the user stack by frame pointers and puts it at b->frames + at: as addresses, or as
  * build-ids followed by their addresses, from which the consumer learns the build-id of each
  * mapping. Returns its bytes.
  */
-static __always_inline __u64 take_pointer_stack(void *ctx, struct task_struct *task,
-						struct stack_buffer *b, __u64 at, __u32 want)
+static __always_inline __u64 take_pointer_stack(void *ctx, struct stack_buffer *b, __u64 at,
+						__u32 want)
 {
 	__u64 start = bound_bytes(at, KERNEL_STACK_BYTES), ids = 0, bytes;
 	__u32 count = fetch_user_frames(ctx, b, start);
 
 	if (!count)
 		return 0;
-	count = caller_check_count(task, (const struct frame_build_id *)(b->frames + start),
-				   (const __u64 *)(b->frames + STACK_ADDRESSES), count);
+	count = stack_check_callers(start, count);
 	b->sample.user_frames = count;
 	if (want & STACK_BUILD_ID) {
 		ids = bound_bytes(count * sizeof(struct frame_build_id), USER_ID_BYTES);
@@ -277,9 +302,8 @@ static __always_inline bool is_leaf_unknown(const struct stack_buffer *b)
 					      b->sample.stop_reason == UNWIND_END_CHANGED);
 }
 
-/* The task whose stacks are taken, and its table. */
+/* The process of the current task, and its table. */
 struct stack_owner {
-	struct task_struct *task;
 	const struct process_key *key;
 	__u32 unwind; /* target.unwind: the number of its table plus 1; 0: none */
 };
@@ -305,11 +329,12 @@ static __always_inline __u64 stack_take(void *ctx, const struct stack_owner *o,
 	b->sample.user_error = 0;
 	b->sample.stop_reason = UNWIND_END_NONE;
 	if (o->unwind && want & STACK_USER)
-		user_bytes = stack_walk(o->task, o->key, b, kernel_bytes, o->unwind - 1);
+		user_bytes = bound_bytes(stack_walk(o->key, kernel_bytes, o->unwind - 1),
+					 USER_RAW_BYTES);
 	if (user_bytes && (want & STACK_BUILD_ID || is_leaf_unknown(b)))
 		user_bytes += add_leaf_build_id(ctx, b, kernel_bytes + user_bytes);
 	if (!user_bytes && want & STACK_USER)
-		user_bytes = take_pointer_stack(ctx, o->task, b, kernel_bytes, want);
+		user_bytes = take_pointer_stack(ctx, b, kernel_bytes, want);
 	return bound_bytes(kernel_bytes + user_bytes, sizeof(b->frames));
 }
 

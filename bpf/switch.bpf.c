@@ -16,32 +16,42 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Returns true when the slot's counts are not of such a process. */
-static __always_inline bool excludes_task(const struct slot *slot, struct task_struct *task,
-					  const struct control *c)
+/*
+ * Returns 1 when the process of the current task, which is the one that the switch leaves, matches
+ * a rule. A global function: the verifier checks it once, and not for each watch.
+ */
+__noinline int switch_is_matched(void)
 {
-	__u32 flags = READ_WORD(slot->flags);
+	struct task_struct *task = bpf_get_current_task_btf();
+	const struct control *c = control_get();
 	struct target_match match;
 	struct process_key key;
 
-	if (flags & SLOT_NO_KTHREADS && task->flags & PF_KTHREAD)
-		return true;
-	if (!(flags & SLOT_BY_PROCESS))
-		return false;
+	if (!c)
+		return 0;
 	task_keys_process(task, &key);
 	target_match_find(task, bpf_map_lookup_elem(&targets, &key), c, &match);
-	return !match.matched;
+	return match.matched != 0;
+}
+
+/* Returns true when the slot's counts are not of such a process. */
+static __always_inline bool excludes_task(const struct slot *slot, const struct task_struct *task)
+{
+	__u32 flags = READ_WORD(slot->flags);
+
+	if (flags & SLOT_NO_KTHREADS && task->flags & PF_KTHREAD)
+		return true;
+	return flags & SLOT_BY_PROCESS && !switch_is_matched();
 }
 
 /* Counts one switch of `task` for one watch. */
 static __always_inline void count_for(const struct slot *slot, __u32 index,
-				      struct task_struct *task, const struct control *c,
-				      bool voluntary)
+				      const struct task_struct *task, bool voluntary)
 {
 	__u32 state = READ_WORD(slot->state);
 	struct slot_switches *counts;
 
-	if ((state != SLOT_RECORDER && state != SLOT_CAPTURE) || excludes_task(slot, task, c))
+	if ((state != SLOT_RECORDER && state != SLOT_CAPTURE) || excludes_task(slot, task))
 		return;
 	counts = bpf_map_lookup_elem(&switches, &index);
 	if (!counts)
@@ -77,7 +87,7 @@ int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task
 
 		if (!slot)
 			break;
-		count_for(slot, index, prev, control, state && !preempt);
+		count_for(slot, index, prev, state && !preempt);
 		if (!watch_lookup_outer(slot, &index))
 			break;
 	}

@@ -14,6 +14,15 @@ static __always_inline void task_keys_process(struct task_struct *task, struct p
 	ret_key->start_ns = task->group_leader->start_boottime;
 }
 
+/* The same of a thread-group leader, by one load less. */
+static __always_inline void task_keys_leader(struct task_struct *leader,
+					     struct process_key *ret_key)
+{
+	ret_key->tgid = leader->tgid;
+	ret_key->pad = 0;
+	ret_key->start_ns = leader->start_boottime;
+}
+
 /* Returns the id of the cgroup2 group of `task` (cgroup_id() in include/linux/cgroup.h). */
 static __always_inline __u64 task_keys_cgroup(struct task_struct *task)
 {

@@ -58,7 +58,7 @@ int walk_rows(void *ctx)
 		return 0;
 	task = bpf_get_current_task_btf();
 	task_keys_process(task, &key);
-	if (!stack_walk(task, &key, b, 0, table))
+	if (!stack_walk(&key, 0, table))
 		return 0;
 	c->hits++;
 	c->frames += b->sample.user_frames;
