@@ -71,16 +71,26 @@ static bool kernel_has_open_coded(void)
 	return found;
 }
 
+static bool with_mappings;
+
+void harness_load_mappings(void)
+{
+	with_mappings = true;
+}
+
 static void apply(struct harness *h, const struct harness_options *o)
 {
 	struct trocar *skel = h->skel;
+	bool open_coded, tree;
 
 	h->open_coded = !o->vmas_tree && kernel_has_open_coded();
 	h->vmas = h->open_coded ? skel->progs.vmas_open : skel->progs.vmas_tree;
-	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_open, h->open_coded), 0);
-	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_pid, h->open_coded), 0);
+	open_coded = with_mappings && h->open_coded;
+	tree = with_mappings && !h->open_coded;
+	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_open, open_coded), 0);
+	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_pid, open_coded), 0);
 	assert_int_equal(bpf_program__set_autoload(skel->progs.ranges_pid, h->open_coded), 0);
-	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_tree, !h->open_coded), 0);
+	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_tree, tree), 0);
 	skel->rodata->scoped = o->scoped;
 	if (o->watch_room)
 		skel->rodata->watch_room = o->watch_room;

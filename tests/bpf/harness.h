@@ -40,7 +40,7 @@ struct harness {
 	char group[4096]; /* a cgroup2 directory of this test's own */
 	const char *path; /* of it, below the mount: points into group */
 	bool hybrid;
-	struct bpf_program *vmas; /* the body that is loaded */
+	struct bpf_program *vmas; /* the body that is loaded after harness_load_mappings */
 	bool open_coded;	  /* it is vmas_open */
 };
 
@@ -62,6 +62,12 @@ struct harness_options {
  */
 struct harness *harness_new(const struct harness_options *options);
 void harness_free(struct harness *h);
+
+/*
+ * From here on harness_new also loads the iterators over mappings, which take the verifier longer
+ * than all else.
+ */
+void harness_load_mappings(void);
 
 /* Attaches the seven discovery programs and turns them on. */
 void harness_discover(struct harness *h);

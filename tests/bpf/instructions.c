@@ -83,5 +83,6 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(each_program_stays_small) };
 
 	harness_main(argc, argv);
+	harness_load_mappings();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
