@@ -12,7 +12,7 @@ import pytest
 from bed import LOADER, check, until
 from client import ABI_VERSION, BODIES, HEADER, MAGIC, REQUESTS, message
 
-FLOOD = 100_000
+FLOOD = 100_000 if os.environ.get("TROCAR_LONG") == "1" else 30_000  # a word kept of each would show
 BURST, RATE_S = 4000, 2000  # loader/broker/broker_dispatch.h
 TURN, HOLD_S = 64, 0.01  # loader/broker/broker_serve.c
 SEND_S, IDLE_S = 1, 10  # loader/broker/broker_serve.h
@@ -187,7 +187,7 @@ def flood(c, count):
 
 
 def test_flood(bed):
-    """100,000 requests flat out: all answered, what is above the rate refused and counted, no memory."""
+    """Requests flat out, tens of thousands: all answered, what is above the rate refused and counted, no memory."""
     with bed.client() as c:
         flood(c, 100)
         before, memory, began = bed.counts()[2], resident_kib(bed.pid()), time.monotonic()

@@ -258,6 +258,7 @@ def node(t, group):
     return start(t, group, "node", SOURCES / "calls.js", LIFE)
 
 
+@pytest.mark.parallel(2)
 def test_runtimes(t):
     """Runtimes with compilers of their own, whose code keeps frame pointers."""
     programs = Programs(t)
@@ -274,6 +275,7 @@ def test_runtimes(t):
     programs.run(settle=4)
 
 
+@pytest.mark.parallel(2)
 def test_said_why(t):
     """Where not every stack can be complete, the reason is said: code that keeps no frame pointer and has no
     tables, stacks that nothing leads out of, assembly with the frame address in a register of its own."""
@@ -333,6 +335,7 @@ def test_paths_of_c(t):
                                                           "-D_GNU_SOURCE"))
 
 
+@pytest.mark.parallel(2)
 def test_paths_of_signals(t):
     """The call paths within signal handlers are perf's."""
     same_paths(t, "C, signals", lambda t, group: compiled(t, group, "signals", "signals.c", "gcc", "-O2",
@@ -352,6 +355,7 @@ def test_paths_of_python(t):
     same_paths(t, "Python", lambda t, group: start(t, group, "python3", SOURCES / "calls.py", LIFE))
 
 
+@pytest.mark.parallel(2)
 def test_paths_of_redis(t):
     """The call paths of a server under load are perf's."""
     same_paths(t, "Redis", redis)
