@@ -58,9 +58,11 @@ def watched(agent):
 
 
 def naming_threads_seconds(pid):
-    """CPU time of all threads but the draining one: in a session only those that name and write run."""
-    return sum(int((task / "schedstat").read_text().split()[0])
-               for task in pathlib.Path(f"/proc/{pid}/task").iterdir() if task.name != str(pid)) / 1e9
+    """CPU time of the threads that write and name: the first two that the consumer starts (consumer/main.c). The one
+    that makes unwind tables may have work in a session too, where mappings were read late."""
+    tasks = pathlib.Path(f"/proc/{pid}/task")
+    return sum(int((tasks / str(number) / "schedstat").read_text().split()[0])
+               for number in sorted(map(int, os.listdir(tasks)))[1:3]) / 1e9
 
 
 # ---- the programs that are sampled: each one process, in the cgroup, for that many seconds
@@ -111,8 +113,8 @@ PROGRAMS = {  # name in the table: (how to start it, comm)
 class Timed:
     """What it took from the end of the capture to the last line: wall and CPU seconds, and of how much."""
 
-    def __init__(self, wall, cpu, text):
-        self.wall, self.cpu, self.text = wall, cpu, text
+    def __init__(self, wall, cpu, text, killed=False):
+        self.wall, self.cpu, self.text, self.killed = wall, cpu, text, killed
 
 
 def perf_start(w, pid):
@@ -145,7 +147,7 @@ def trace_end(w, trace, seconds):
     cpu, began = peer_cpu_seconds(trace.process.pid), time.monotonic()
     usage = trace.end(seconds=seconds)
     text = "killed" if trace.late else f"{trace.text().count(']: ')} stacks"
-    return Timed(time.monotonic() - began, cpu_seconds(usage) - cpu, text)
+    return Timed(time.monotonic() - began, cpu_seconds(usage) - cpu, text, trace.late)
 
 
 def both(w, pid, start):
@@ -189,7 +191,9 @@ def naming_rows(name, key, heat, found, reach, share):
     ours = found.pop("")
     perf = found.get(PERF)
     for what, unit in (("wall", "ms"), ("cpu", "CPU ms")):
-        theirs = [getattr(t, what) for t in found.values() if isinstance(t, Timed)]
+        # A peer that was killed would have taken more CPU time than it had got by then.
+        theirs = [getattr(t, what) for t in found.values()
+                  if isinstance(t, Timed) and (what == "wall" or not t.killed)]
         mine = getattr(ours, what)
         yield Row(f"end of session to lines on disk, {name}, {heat}, {unit} ({ours.text})",
                   f"{mine * 1e3:.1f}", reach, said(found, what),
