@@ -70,7 +70,7 @@ static long take_check_file(struct task_struct *task, struct vm_area_struct *vma
 static __always_inline __u64 find_check(struct ranges_writer *w, __u64 start, __u32 below)
 {
 	__u64 page = UNWIND_RANGE_PAGE(w->range), at = (page << UNWIND_RANGE_SHIFT) - below;
-	const struct task_struct *task = w->task;
+	struct task_struct *task = w->task;
 	__u32 word = 0;
 	__u64 check = 0;
 	long r;
@@ -79,14 +79,14 @@ static __always_inline __u64 find_check(struct ranges_writer *w, __u64 start, __
 		return 0;
 	w->check_file = 0;
 	w->range = UNWIND_RANGE(page, 0);
-	r = bpf_find_vma(w->task, at, take_check_file, w, 0);
+	r = bpf_find_vma(task, at, take_check_file, w, 0);
 	if (r == -EBUSY)
 		return 0;
 	if (!r && w->check_file)
 		check = !page_walk_read_word((__u64)BPF_CORE_READ(task, mm, pgd), at, &word)
 				? UNWIND_CHECK(below, word)
 				: UNWIND_CHECK_LATER(below, w->check_file);
-	bpf_find_vma(w->task, start, take_range, w, 0);
+	bpf_find_vma(task, start, take_range, w, 0);
 	return check;
 }
 
