@@ -19,6 +19,7 @@
 #include "consumer/output/subscriptions.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
+#include "shared/tools/memory.h"
 
 enum exit_status {
 	EXIT_FINE = 0,
@@ -267,6 +268,7 @@ int main(int argc, char *argv[])
 	int r, status;
 
 	log_open("trocar-consumer");
+	memory_share_arena();
 	if (options_parse(argc, argv, &a->options) < 0)
 		return EXIT_USAGE;
 	if (a->options.help) {

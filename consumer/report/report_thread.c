@@ -10,6 +10,7 @@
 #include "consumer/report/session_report.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
+#include "shared/tools/memory.h"
 
 /*
  * The report thread frees the kernel's symbols (some MiB) when no session came for this long.
@@ -27,9 +28,11 @@ struct report_thread {
 	size_t queued;	     /* in the list or being written */
 	uint64_t writing_ns; /* start_ns of the one that is being written; UINT64_MAX: none */
 	bool stopping;
-	bool errand; /* perf maps wait to be opened or closed, or modules to be freed */
-	bool hurry;  /* do not wait for room in the output queue */
-	bool warm;   /* the kernel's symbols may be in memory */
+	bool errand;	/* perf maps wait to be opened or closed, or modules to be freed */
+	bool hurry;	/* do not wait for room in the output queue */
+	bool warm;	/* the kernel's symbols may be in memory */
+	size_t running; /* sessions that have not ended */
+	bool full;	/* memory of sessions that were written was not given back */
 };
 
 static struct session_result *pop_session(struct report_thread *r)
@@ -79,6 +82,15 @@ static bool wait_for_work(struct report_thread *r, uint64_t until_ns)
 	return true;
 }
 
+/* Gives back what the stacks and names of sessions have left: no other session needs it now. */
+static void give_back(struct report_thread *r)
+{
+	r->full = false;
+	pthread_mutex_unlock(&r->lock);
+	memory_trim();
+	pthread_mutex_lock(&r->lock);
+}
+
 /*
  * Waits for the next session, serves perf maps meanwhile, and trims once when none comes. NULL when
  * the thread has to end.
@@ -92,6 +104,10 @@ static struct session_result *next_session(struct report_thread *r)
 
 		while (r->errand)
 			run_errands(r);
+		if (r->full && !r->first && !r->running) {
+			give_back(r);
+			continue;
+		}
 		if (r->first || r->stopping)
 			break;
 		due_ns = perf_map_files_due_ns(symbols_perf_map_files(r->symbols));
@@ -123,7 +139,7 @@ static void *run_reports(void *context)
 		pthread_mutex_lock(&r->lock);
 		r->queued--;
 		r->writing_ns = UINT64_MAX;
-		r->warm = true;
+		r->warm = r->full = true;
 		pthread_cond_broadcast(&r->changed);
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -168,6 +184,15 @@ void report_thread_put(struct report_thread *r, struct session_result *s)
 	r->last = s;
 	r->queued++;
 	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void report_thread_running(struct report_thread *r, size_t count)
+{
+	pthread_mutex_lock(&r->lock);
+	r->running = count;
+	if (!count && r->full)
+		pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 }
 

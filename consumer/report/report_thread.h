@@ -28,6 +28,12 @@ int report_thread_new(const struct lines *lines, struct symbols *symbols,
 void report_thread_put(struct report_thread *r, struct session_result *s);
 
 /*
+ * Says how many sessions run: while none does, and none is to be written, the thread gives back the
+ * memory of those that were.
+ */
+void report_thread_running(struct report_thread *r, size_t count);
+
+/*
  * Makes the thread open and close perf maps and free forgotten modules, between two sessions. Main
  * thread.
  */

@@ -160,6 +160,13 @@ static int begin_session(struct triggers *t, const struct trigger *trigger, cons
 	return 0;
 }
 
+/* Tells those who act by it how many sessions run. */
+static void tell_count(const struct triggers *t)
+{
+	schedule_sessions(t->schedule, (uint32_t)t->sessions->count);
+	report_thread_running(t->reporter, t->sessions->count);
+}
+
 int trigger_fire(struct triggers *t, const struct trigger *trigger, struct session **ret_session,
 		 struct trigger_held *ret_held)
 {
@@ -181,7 +188,7 @@ int trigger_fire(struct triggers *t, const struct trigger *trigger, struct sessi
 		return r;
 	w->session = s;
 	w->sessions++;
-	schedule_sessions(t->schedule, (uint32_t)t->sessions->count);
+	tell_count(t);
 	cooldown_flush(&t->cooldowns, &key, now_ns);
 	if (trigger->reason.kind == TRIGGER_PRESSURE)
 		trigger_events_pressure(t->log, trigger, s->result->id, plan.broken);
@@ -270,7 +277,7 @@ void triggers_step(struct triggers *t, uint64_t now_ns)
 			triggers_release_process(t, s->target.only_tgid);
 		report_thread_put(t->reporter, TAKE_PTR(s->result));
 		session_free(s);
-		schedule_sessions(t->schedule, (uint32_t)t->sessions->count);
+		tell_count(t);
 	}
 	cooldowns_expire(&t->cooldowns, now_ns);
 	if (sessions_settling(t->sessions))

@@ -37,3 +37,13 @@ void memory_give_back(void)
 	malloc_trim(0);
 	dl_iterate_phdr(give_object_back, &page);
 }
+
+void memory_share_arena(void)
+{
+	(void)mallopt(M_ARENA_MAX, 1); /* fails only for values that it does not know */
+}
+
+void memory_trim(void)
+{
+	malloc_trim(0);
+}

@@ -10,4 +10,13 @@
  */
 void memory_give_back(void);
 
+/*
+ * Has malloc(3) keep one arena for all threads (M_ARENA_MAX of mallopt(3)): what one thread frees
+ * another can use, and memory_trim gives it back as a whole. Call before threads begin.
+ */
+void memory_share_arena(void);
+
+/* Gives back what malloc(3) keeps free, alone. Threads that allocate wait for it: some ms. */
+void memory_trim(void);
+
 #endif

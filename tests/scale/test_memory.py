@@ -8,6 +8,7 @@ from harness import check, rule, rules, until
 from scale import LONG, crowd, matched, rss_kib
 
 IDLE_KIB = 8192
+SESSION_KIB, SESSIONS = 640, 5  # what sessions that are all alike may take after the first of them
 AFTERMATH_S = 60  # a scan so long after the last watch gives memory back
 
 
@@ -37,3 +38,20 @@ def test_idle_again(t):
     until(lambda: rss_kib(agent.pid) <= IDLE_KIB, AFTERMATH_S + 10,
           lambda: f"{rss_kib(agent.pid)} KiB are resident, {busy} before")
     print(f"# {busy} KiB after 10,000 processes, {rss_kib(agent.pid)} KiB a minute later", flush=True)
+
+
+def test_sessions(t):
+    """Five sessions of stacks of which nearly each is another one: what the first one took serves the others too."""
+    home = t.cgroup("home")
+    agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)))
+    for _ in range(2):
+        t.spawn("paths", 60, name=t.comm, cgroup=home)
+    agent.wait("watch.start", cgroup=home.path)
+    sizes = []
+    for _ in range(SESSIONS):
+        session = agent.call("session.start", {"cgroup": home.path, "during_ms": 3000})["session"]
+        agent.wait("session.end", seconds=30, session=session)
+        time.sleep(0.3)  # the memory is given back after the line
+        sizes.append(rss_kib(agent.pid))
+    print(f"# resident after each session, KiB: {sizes}", flush=True)
+    check(sizes[-1] <= sizes[0] + SESSION_KIB, f"{sizes} KiB")

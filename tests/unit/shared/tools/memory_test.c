@@ -2,6 +2,7 @@
 /* Memory that is given back is no longer resident, and what was in it is still right. */
 #include "tests/unit/shared/unit_testing.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,40 @@ static void test_freed_blocks(void **state)
 	free(blocks[BLOCKS - 1]);
 }
 
+static char *shared_blocks[BLOCKS];
+
+static void *fill_blocks(void *context)
+{
+	for (size_t i = 0; i < BLOCKS; i++) {
+		shared_blocks[i] = malloc(BYTES);
+		if (shared_blocks[i])
+			memset(shared_blocks[i], 1, BYTES);
+	}
+	return NULL;
+}
+
+/* What a thread took lies in the one arena, the program's break; freed, it is given back. */
+static void test_shared_arena(void **state)
+{
+	const char *begin = sbrk(0);
+	pthread_t thread;
+	size_t before;
+
+	memory_share_arena();
+	assert_int_equal(pthread_create(&thread, NULL, fill_blocks, NULL), 0);
+	pthread_join(thread, NULL);
+	if (__asan_init)
+		skip();
+	assert_true(shared_blocks[BLOCKS - 1] >= begin &&
+		    shared_blocks[BLOCKS - 1] < (const char *)sbrk(0));
+	for (size_t i = 0; i < BLOCKS - 1; i++)
+		free(shared_blocks[i]);
+	before = resident_pages();
+	memory_trim();
+	assert_true(resident_pages() + (6u << 20) / (size_t)sysconf(_SC_PAGESIZE) < before);
+	free(shared_blocks[BLOCKS - 1]);
+}
+
 static int constant = 7;
 static const char *const words[] = { "one", "two" };
 
@@ -67,6 +102,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_freed_blocks),
+		cmocka_unit_test(test_shared_arena),
 		cmocka_unit_test(test_segments),
 	};
 
