@@ -12,14 +12,15 @@
 #include <unistd.h>
 
 #include "consumer/control/control_client.h"
-#include "consumer/control/control_request.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 #define BACKLOG	    16
-#define ROUND_LINES 16	 /* requests of one client before others have their turn */
-#define ACCEPT_MS   1000 /* pause when accept(2) has no descriptor left for a client */
+#define ROUND_LINES 16 /* requests of one client before others have their turn */
+#define JOB_PAUSE_NS \
+	(2 * NSEC_PER_MSEC) /* between two parts of a request: others have their turn */
+#define ACCEPT_MS 1000	    /* pause when accept(2) has no descriptor left for a client */
 
 _Static_assert(CONTROL_CLIENTS_MAX == 64, "refuse() says so");
 _Static_assert(CONTROL_REQUEST_BYTES == 1u << 20, "take_in() says so");
@@ -36,7 +37,8 @@ struct control_server {
 	struct loop_source *listener;
 	struct loop_source *timer; /* set only while someone waits */
 	bool timer_armed;
-	bool paused; /* accept(2) had no descriptor left */
+	struct loop_source *job_timer; /* set only while a request is in progress */
+	bool paused;		       /* accept(2) had no descriptor left */
 	struct control_client *clients[CONTROL_CLIENTS_MAX];
 	struct control_stats stats;
 };
@@ -49,6 +51,7 @@ static void close_client(struct control_client *client)
 		if (server->clients[i] == client)
 			server->clients[i] = NULL;
 	server->stats.clients--;
+	server->stats.jobs -= client->pending.job != NULL;
 	control_client_done(client);
 	free(client);
 }
@@ -79,14 +82,12 @@ static size_t held_bytes(const struct control_server *server)
 	return bytes;
 }
 
-static void answer_line(struct control_client *client, const char *line, size_t bytes)
+/* Counts the answer of a client; `r` and `code` as control_request_answer gives them. */
+static void note_answer(struct control_client *client, int r, int code)
 {
 	struct control_server *server = client->server;
-	int code = 0;
 
-	server->stats.requests++;
-	if (control_request_answer(server->methods, server->context, &client->peer, line, bytes,
-				   &client->out, &code) < 0) {
+	if (r < 0) {
 		tell_client(client, CONTROL_INTERNAL, "no memory left for an answer");
 		return;
 	}
@@ -98,9 +99,29 @@ static void answer_line(struct control_client *client, const char *line, size_t 
 		client->closing = true; /* the answer names the fault */
 }
 
+static void answer_line(struct control_client *client, const char *line, size_t bytes)
+{
+	struct control_server *server = client->server;
+	int code = 0, r;
+
+	server->stats.requests++;
+	r = control_request_answer(server->methods, server->context, &client->peer, line, bytes,
+				   server->stats.jobs, &client->out, &code, &client->pending);
+	server->stats.jobs += client->pending.job != NULL;
+	note_answer(client, r, code);
+}
+
+static void continue_job(struct control_client *client)
+{
+	int code = 0, r = control_request_continue(&client->pending, &client->out, &code);
+
+	client->server->stats.jobs -= client->pending.job == NULL;
+	note_answer(client, r, code);
+}
+
 /*
- * Answers whole requests until one answer cannot be sent at once. Returns 0; -EAGAIN: later;
- * -errno.
+ * Answers whole requests until one is in progress, or until one answer cannot be sent at once.
+ * Returns 0; -EAGAIN: later; -errno.
  */
 static int answer_lines(struct control_client *client)
 {
@@ -114,6 +135,8 @@ static int answer_lines(struct control_client *client)
 			return r;
 		if (client->closing)
 			return -ESHUTDOWN;
+		if (client->pending.job)
+			return -EAGAIN;
 		if (!control_client_line(client, &line, &bytes))
 			return 0;
 		client->since_ns = 0;
@@ -124,12 +147,27 @@ static int answer_lines(struct control_client *client)
 }
 
 /*
+ * Waits for the end of the request in progress, or of the connection, and reads nothing meanwhile.
+ */
+static void await_job(struct control_client *client)
+{
+	client->since_ns = 0;
+	if (loop_timer_set(client->server->job_timer, JOB_PAUSE_NS, 0) < 0 ||
+	    loop_change(client->source, EPOLLHUP) < 0)
+		close_client(client);
+}
+
+/*
  * Sets which event to wait for. EPOLLOUT means "there is more to do for this client": while the
  * socket has room it fires at once, after the other clients' turn. While an answer is unsent
  * nothing is read.
  */
 static void await_client(struct control_client *client, bool more)
 {
+	if (client->pending.job) {
+		await_job(client);
+		return;
+	}
 	if (!more && !client->in_bytes)
 		client->since_ns = 0;
 	else if (!client->since_ns)
@@ -162,13 +200,11 @@ static void finish_client(struct control_client *client)
 	close_client(client);
 }
 
-static void on_client(void *context, uint32_t events)
+/* Answers what can be answered now, and sets what to wait for. */
+static void serve_client(struct control_client *client)
 {
-	struct control_client *client = context;
 	int r;
 
-	if (events & EPOLLIN)
-		take_in(client);
 	r = answer_lines(client);
 	if (r < 0 && r != -EAGAIN) {
 		close_client(client);
@@ -187,6 +223,34 @@ static void on_client(void *context, uint32_t events)
 		return;
 	}
 	await_client(client, r == -EAGAIN);
+}
+
+static void on_client(void *context, uint32_t events)
+{
+	struct control_client *client = context;
+
+	if (client->pending.job) { /* only the end of the connection is waited for */
+		close_client(client);
+		return;
+	}
+	if (events & EPOLLIN)
+		take_in(client);
+	serve_client(client);
+}
+
+/* Goes on with the requests in progress. */
+static void on_jobs(void *context, uint32_t events)
+{
+	struct control_server *server = context;
+
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		struct control_client *client = server->clients[i];
+
+		if (!client || !client->pending.job)
+			continue;
+		continue_job(client);
+		serve_client(client);
+	}
 }
 
 static void refuse_connection(struct control_server *server, int fd)
@@ -385,6 +449,9 @@ int control_new(struct loop *loop, const char *path, gid_t group, gid_t admin_gr
 	r = loop_timer(loop, on_timer, server, &server->timer);
 	if (r < 0)
 		return r;
+	r = loop_timer(loop, on_jobs, server, &server->job_timer);
+	if (r < 0)
+		return r;
 	r = loop_add(loop, server->fd, EPOLLIN, on_listener, server, &server->listener);
 	if (r < 0)
 		return r;
@@ -402,6 +469,7 @@ void control_free(struct control_server *server)
 		if (server->clients[i])
 			close_client(server->clients[i]);
 	loop_remove(server->timer);
+	loop_remove(server->job_timer);
 	loop_remove(server->listener);
 	if (server->path && lstat(server->path, &st) == 0 && st.st_dev == server->dev &&
 	    st.st_ino == server->inode)

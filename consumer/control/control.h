@@ -21,6 +21,7 @@
 #define CONTROL_CLIENTS_MAX   64
 #define CONTROL_REQUEST_BYTES (1u << 20)
 #define CONTROL_ANSWER_BYTES  (8u << 20)
+#define CONTROL_JOBS_MAX      4		  /* requests in progress */
 #define CONTROL_HELD_BYTES    (16u << 20) /* of all clients: unfinished requests, unread answers */
 #ifndef CONTROL_IDLE_MS			  /* a test may set a shorter time */
 #define CONTROL_IDLE_MS 60000		  /* limit for an incomplete request or an unread answer */
@@ -43,15 +44,35 @@ typedef int (*control_call)(void *context, const struct control_peer *peer,
 			    const struct json_node *params, struct jsonw *result,
 			    struct control_error *error);
 
+/*
+ * A request that may take longer than a turn of the main loop (turn.h). It is the first member of a
+ * struct with what the request needs; the request itself is gone by then.
+ */
+struct control_job {
+	/*
+	 * Goes on until turn_until_ns. 1: there is more, and nothing was written to `result`; 0 and
+	 * -1: as control_call.
+	 */
+	int (*step)(struct control_job *job, struct jsonw *result, struct control_error *error);
+	/* Frees the job, also before its end: the client has closed the connection. */
+	void (*free)(struct control_job *job);
+};
+
+/* Begins a request in parts; the rest as control_call. On success *ret_job is the caller's. */
+typedef int (*control_begin)(void *context, const struct control_peer *peer,
+			     const struct json_node *params, struct control_job **ret_job,
+			     struct control_error *error);
+
 struct control_method {
 	const char *name;
 	bool changes; /* it changes something: for admins only */
 	control_call call;
+	control_begin begin; /* instead of `call` */
 };
 
 struct control_stats {
 	uint64_t accepted, refused, requests, errors, forbidden, closed_slow;
-	unsigned int clients;
+	unsigned int clients, jobs; /* now: connections, requests in progress */
 };
 
 struct control_server;
@@ -75,8 +96,8 @@ void control_free(struct control_server *server);
 void control_stats(const struct control_server *server, struct control_stats *ret_stats);
 
 /*
- * Answers one request line of `bytes` bytes for `peer`: appends the answer with its '\n' to
- * `answer` (nothing for a notification). Needs no socket. Returns 0 or -ENOMEM.
+ * Answers one request line of `bytes` bytes for `peer`, however long that takes: appends the answer
+ * with its '\n' to `answer` (nothing for a notification). Needs no socket. Returns 0 or -ENOMEM.
  */
 int control_request(const struct control_method *methods, void *context,
 		    const struct control_peer *peer, const char *line, size_t bytes,

@@ -54,6 +54,7 @@ void control_client_done(struct control_client *client)
 	loop_remove(client->source);
 	if (client->fd >= 0)
 		close(client->fd);
+	control_request_abandon(&client->pending);
 	free(client->in);
 	jsonw_done(&client->out);
 }

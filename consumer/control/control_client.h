@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "consumer/control/control.h"
+#include "consumer/control/control_request.h"
 
 struct control_client {
 	struct control_server *server;
@@ -21,8 +22,9 @@ struct control_client {
 	bool closing; /* an error was sent: closed once that is out */
 	char *in;     /* owned: in_bytes bytes of unanswered requests, from in_start on */
 	size_t in_start, in_bytes, in_space;
-	size_t in_scanned; /* of in_bytes: known to contain no newline */
-	struct jsonw out;  /* answers, and how much of them is sent */
+	size_t in_scanned;		/* of in_bytes: known to contain no newline */
+	struct control_pending pending; /* the request in progress, if there is one */
+	struct jsonw out;		/* answers, and how much of them is sent */
 	size_t out_sent;
 	/* When an incomplete request or an unread answer began to wait; 0: neither. */
 	uint64_t since_ns;

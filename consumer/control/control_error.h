@@ -17,6 +17,7 @@ enum control_code {
 	CONTROL_REJECTED = -32002, /* faulty rules: `data` has the faults */
 	CONTROL_HELD = -32003, /* a session could not start: `data` says why and when to retry */
 	CONTROL_NOT_FOUND = -32004,
+	CONTROL_BUSY = -32005, /* too many requests are in progress that take more than a turn */
 };
 
 /* What a failing method fills in; `data` is a writer of JSON text, empty when there is none. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shared/json/json_tree.h"
@@ -162,27 +163,29 @@ static int end_answer(struct jsonw *answer)
 	return jsonw_end(answer);
 }
 
-/* Has the method write its result right into the answer; rewinds the answer when it fails. */
-static int call_method(const struct control_method *method, void *context,
-		       const struct control_peer *peer, const struct request *request,
-		       struct jsonw *answer, struct control_error *error)
+/* Writes the part of an answer before its result; *ret_before is the length until there. */
+static void begin_result(struct jsonw *answer, const struct json_node *id, size_t *ret_before)
 {
-	struct jsonw_mark mark = jsonw_mark(answer);
-	size_t before;
-	int r;
-
-	begin_answer(answer, request->id);
+	begin_answer(answer, id);
 	jsonw_raw(answer, "result", "", 0);
 	answer->comma = false;
-	before = answer->bytes;
-	r = method->call(context, peer, request->params, answer, error);
+	*ret_before = answer->bytes;
+}
+
+/*
+ * Ends the answer of a method that returned `r` and wrote its result right into the answer, from
+ * `before` on; rewinds the answer to `mark` when it failed or is not wanted.
+ */
+static int end_result(struct jsonw *answer, struct jsonw_mark mark, size_t before, int r,
+		      const char *method, bool is_notification, struct control_error *error)
+{
 	if (r < 0 && !error->code)
-		r = set_error(error, CONTROL_INTERNAL, "%s failed", method->name);
+		r = set_error(error, CONTROL_INTERNAL, "%s failed", method);
 	if (r >= 0 && answer->bytes == before && !jsonw_end(answer))
 		r = set_error(error, CONTROL_INTERNAL, "the method gave no result");
 	if (r >= 0) {
 		r = end_answer(answer);
-		if (r == 0 && !request->is_notification)
+		if (r == 0 && !is_notification)
 			return 0;
 	}
 	jsonw_rewind(answer, mark);
@@ -192,9 +195,96 @@ static int call_method(const struct control_method *method, void *context,
 	return r == 0 || r == -ENOMEM ? r : -1;
 }
 
+static int call_method(const struct control_method *method, void *context,
+		       const struct control_peer *peer, const struct request *request,
+		       struct jsonw *answer, struct control_error *error)
+{
+	struct jsonw_mark mark = jsonw_mark(answer);
+	size_t before;
+	int r;
+
+	begin_result(answer, request->id, &before);
+	r = method->call(context, peer, request->params, answer, error);
+	return end_result(answer, mark, before, r, method->name, request->is_notification, error);
+}
+
+void control_request_abandon(struct control_pending *pending)
+{
+	if (pending->job)
+		pending->job->free(pending->job);
+	free((char *)pending->id.text);
+	*pending = (struct control_pending){};
+}
+
+/* Returns the id of the answer; NULL: JSON's null. */
+static const struct json_node *pending_id(const struct control_pending *pending)
+{
+	return pending->id.text ? &pending->id : NULL;
+}
+
+/* Goes on with the job. 1: there is more; else as call_method. */
+static int step_job(struct control_pending *pending, struct jsonw *answer,
+		    struct control_error *error)
+{
+	struct jsonw_mark mark = jsonw_mark(answer);
+	size_t before;
+	int r;
+
+	begin_result(answer, pending_id(pending), &before);
+	r = pending->job->step(pending->job, answer, error);
+	if (r <= 0)
+		return end_result(answer, mark, before, r, pending->method,
+				  pending->is_notification, error);
+	jsonw_rewind(answer, mark);
+	return 1;
+}
+
+static char *copy_text(const char *text, size_t bytes)
+{
+	char *copy = malloc(bytes + 1);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, text, bytes);
+	copy[bytes] = '\0';
+	return copy;
+}
+
+/* Copies the id: the request's line is gone when the job has ended. */
+static int keep_id(struct control_pending *pending, const struct request *request)
+{
+	if (!request->id)
+		return 0;
+	pending->id.text = copy_text(request->id->text, request->id->bytes);
+	if (!pending->id.text)
+		return -ENOMEM;
+	pending->id.kind = request->id->kind;
+	pending->id.bytes = request->id->bytes;
+	return 0;
+}
+
+/* Begins a job and goes on with it at once: most end so. As step_job. */
+static int begin_job(const struct control_method *method, void *context,
+		     const struct control_peer *peer, const struct request *request,
+		     struct control_pending *pending, struct jsonw *answer,
+		     struct control_error *error)
+{
+	int r = method->begin(context, peer, request->params, &pending->job, error);
+
+	if (r < 0)
+		return error->code ? -1
+				   : set_error(error, CONTROL_INTERNAL, "%s failed", method->name);
+	pending->method = method->name;
+	pending->is_notification = request->is_notification;
+	r = keep_id(pending, request);
+	return r < 0 ? r : step_job(pending, answer, error);
+}
+
+/* 1: a job goes on; 0, -1, -ENOMEM. */
 static int dispatch_request(const struct control_method *methods, void *context,
 			    const struct control_peer *peer, const struct request *request,
-			    struct jsonw *answer, struct control_error *error)
+			    struct control_pending *pending, struct jsonw *answer,
+			    struct control_error *error)
 {
 	for (const struct control_method *method = methods; method->name; method++) {
 		if (!request->method || strcmp(method->name, request->method) != 0)
@@ -203,6 +293,8 @@ static int dispatch_request(const struct control_method *methods, void *context,
 			return set_error(error, CONTROL_FORBIDDEN,
 					 "%s is for root and the admin group; you are uid %u",
 					 method->name, (unsigned int)peer->uid);
+		if (method->begin)
+			return begin_job(method, context, peer, request, pending, answer, error);
 		return call_method(method, context, peer, request, answer, error);
 	}
 	return set_error(error, CONTROL_NO_METHOD, "there is no method \"%.64s\"", request->method);
@@ -242,11 +334,28 @@ static int write_error(struct jsonw *answer, const struct json_node *id,
 	return r;
 }
 
+/*
+ * Writes the error of a request that has failed (`r` -1) unless it is not wanted. 0 with *ret_code;
+ * -ENOMEM.
+ */
+static int answer_failure(int r, const struct json_node *id, bool wanted, struct jsonw *answer,
+			  struct control_error *error, int *ret_code)
+{
+	if (r == -1 && wanted && write_error(answer, id, error) < 0)
+		r = -ENOMEM;
+	if (r < -1)
+		return r;
+	*ret_code = r < 0 ? (int)error->code : 0;
+	return 0;
+}
+
 int control_request_answer(const struct control_method *methods, void *context,
 			   const struct control_peer *peer, const char *line, size_t bytes,
-			   struct jsonw *answer, int *ret_code)
+			   unsigned int jobs, struct jsonw *answer, int *ret_code,
+			   struct control_pending *ret_pending)
 {
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	_cleanup_(control_request_abandon) struct control_pending pending = { 0 };
 	struct control_error error = { 0 };
 	struct request request = { 0 };
 	int r;
@@ -256,15 +365,40 @@ int control_request_answer(const struct control_method *methods, void *context,
 	if (r >= 0)
 		r = read_request(tree.nodes, &request, &error);
 	if (r >= 0)
-		r = dispatch_request(methods, context, peer, &request, answer, &error);
+		r = dispatch_request(methods, context, peer, &request, &pending, answer, &error);
+	if (r == 1 && jobs >= CONTROL_JOBS_MAX)
+		r = set_error(
+			&error, CONTROL_BUSY,
+			"%u requests that read all processes are in progress: ask again later",
+			jobs);
 	/* Only a well-formed request can be a notification; a faulty one gets an answer. */
-	if (r == -1 && !(request.is_notification && request.method))
-		r = write_error(answer, request.id, &error) < 0 ? -ENOMEM : -1;
+	if (r != 1)
+		r = answer_failure(r, request.id, !(request.is_notification && request.method),
+				   answer, &error, ret_code);
 	jsonw_done(&error.data);
-	if (r < -1)
+	if (r != 1)
 		return r;
-	*ret_code = r < 0 ? (int)error.code : 0;
+	*ret_code = 0;
+	*ret_pending = pending;
+	pending = (struct control_pending){ 0 };
 	return 0;
+}
+
+int control_request_continue(struct control_pending *pending, struct jsonw *answer, int *ret_code)
+{
+	struct control_error error = { 0 };
+	int r;
+
+	jsonw_init(&error.data, CONTROL_ANSWER_BYTES);
+	r = step_job(pending, answer, &error);
+	*ret_code = 0;
+	if (r != 1) {
+		r = answer_failure(r, pending_id(pending), !pending->is_notification, answer,
+				   &error, ret_code);
+		control_request_abandon(pending);
+	}
+	jsonw_done(&error.data);
+	return r < 0 ? r : 0;
 }
 
 int control_request_refuse(struct jsonw *answer, enum control_code code, const char *message)
@@ -279,7 +413,11 @@ int control_request(const struct control_method *methods, void *context,
 		    const struct control_peer *peer, const char *line, size_t bytes,
 		    struct jsonw *answer)
 {
-	int code;
+	_cleanup_(control_request_abandon) struct control_pending pending = { 0 };
+	int code, r;
 
-	return control_request_answer(methods, context, peer, line, bytes, answer, &code);
+	r = control_request_answer(methods, context, peer, line, bytes, 0, answer, &code, &pending);
+	while (r == 0 && pending.job)
+		r = control_request_continue(&pending, answer, &code);
+	return r;
 }

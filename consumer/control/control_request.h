@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * control_request.h: one request line: parsing, permission, dispatch. Uses no socket, keeps no
- * state.
+ * control_request.h: one request line: parsing, permission, dispatch. Uses no socket.
  */
 #ifndef TROCAR_CONSUMER_CONTROL_CONTROL_REQUEST_H
 #define TROCAR_CONSUMER_CONTROL_CONTROL_REQUEST_H
@@ -12,13 +11,34 @@
 
 #define CONTROL_NESTING 32
 
+/* A request in progress: its job, and what its answer needs. Zeroed: there is none. */
+struct control_pending {
+	struct control_job *job; /* owned; NULL: the request is answered */
+	const char *method;
+	struct json_node id; /* its kind and text, which is owned; NULL text: JSON's null */
+	bool is_notification;
+};
+
 /*
- * As control_request. *ret_code is 0 when the method succeeded, else the failure's enum
- * control_code, also for a notification, which gets no answer.
+ * As control_request, but does not wait: when the request takes longer than this turn, nothing is
+ * written, and *ret_pending has a job, with which control_request_continue goes on. While `jobs` of
+ * them are in progress, CONTROL_JOBS_MAX or more, it is refused instead. *ret_code is 0 when the
+ * method succeeded, else the failure's enum control_code, also for a notification, which gets no
+ * answer.
  */
 int control_request_answer(const struct control_method *methods, void *context,
 			   const struct control_peer *peer, const char *line, size_t bytes,
-			   struct jsonw *answer, int *ret_code);
+			   unsigned int jobs, struct jsonw *answer, int *ret_code,
+			   struct control_pending *ret_pending);
+
+/*
+ * Goes on with a request in progress. As control_request_answer; its job is gone when it is
+ * answered.
+ */
+int control_request_continue(struct control_pending *pending, struct jsonw *answer, int *ret_code);
+
+/* Gives up a request in progress, if there is one. */
+void control_request_abandon(struct control_pending *pending);
 
 /*
  * Writes an error line without an id, for a client that is closed after it. Returns 0 or -ENOMEM.

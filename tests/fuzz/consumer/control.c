@@ -38,7 +38,35 @@ static int do_change(void *context, const struct control_peer *peer, const struc
 	return do_echo(context, peer, params, result, error);
 }
 
+static int step_parts(struct control_job *job, struct jsonw *result, struct control_error *error)
+{
+	static unsigned int parts;
+
+	if (++parts % 3)
+		return 1;
+	jsonw_u64(result, NULL, parts);
+	return 0;
+}
+
+static void free_parts(struct control_job *job)
+{
+	free(job);
+}
+
+static int do_parts(void *context, const struct control_peer *peer, const struct json_node *params,
+		    struct control_job **ret_job, struct control_error *error)
+{
+	struct control_job *job = malloc(sizeof(*job));
+
+	if (!job)
+		abort();
+	*job = (struct control_job){ .step = step_parts, .free = free_parts };
+	*ret_job = job;
+	return 0;
+}
+
 static const struct control_method methods[] = {
+	{ "parts", false, .begin = do_parts },
 	{ "echo", false, do_echo },
 	{ "change", true, do_change },
 	{ 0 },

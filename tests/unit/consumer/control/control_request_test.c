@@ -58,9 +58,54 @@ static int do_huge(void *context, const struct control_peer *peer, const struct 
 	return 0;
 }
 
+/* A request of three parts, which then fails when it was asked to. */
+struct parts {
+	struct control_job job;
+	unsigned int done;
+	bool fails;
+};
+
+static int step_parts(struct control_job *job, struct jsonw *result, struct control_error *error)
+{
+	struct parts *p = (struct parts *)job;
+
+	if (++p->done < 3)
+		return 1;
+	if (p->fails)
+		return control_error_fail(error, CONTROL_NOT_FOUND, "after %u parts", p->done);
+	jsonw_u64(result, NULL, p->done);
+	return 0;
+}
+
+static void free_parts(struct control_job *job)
+{
+	calls++;
+	free(job);
+}
+
+static int do_parts(void *context, const struct control_peer *peer, const struct json_node *params,
+		    struct control_job **ret_job, struct control_error *error)
+{
+	struct parts *p;
+
+	if (json_node_get(params, "not"))
+		return control_error_fail(error, CONTROL_BAD_PARAMS, "not at all");
+	p = calloc(1, sizeof(*p));
+	assert_non_null(p);
+	*p = (struct parts){ .job = { .step = step_parts, .free = free_parts },
+			     .fails = json_node_get(params, "fail") };
+	*ret_job = &p->job;
+	return 0;
+}
+
 static const struct control_method methods[] = {
-	{ "echo", false, do_echo },	 { "change", true, do_echo }, { "fail", false, do_fail },
-	{ "silent", false, do_nothing }, { "huge", false, do_huge },  { 0 },
+	{ "parts", false, .begin = do_parts },
+	{ "echo", false, do_echo },
+	{ "change", true, do_echo },
+	{ "fail", false, do_fail },
+	{ "silent", false, do_nothing },
+	{ "huge", false, do_huge },
+	{ 0 },
 };
 
 struct row {
@@ -121,6 +166,13 @@ static const struct row rows[] = {
 	{ "{\"a\":\"\xed\xa0\x80\"}", NO("null", "-32700", "byte 6 is no UTF-8 text") },
 	{ "{\"a\":\"\xf4\x90\x80\x80\"}", NO("null", "-32700", "byte 6 is no UTF-8 text") },
 	{ "\xe2\x82", NO("null", "-32700", "byte 0 is no UTF-8 text") },
+	{ CALL "\"parts\",\"id\":1.50}", OK("1.50", "3") },
+	{ CALL "\"parts\",\"id\":\"x\\\"y\"}", OK("\"x\\\"y\"", "3") },
+	{ CALL "\"parts\",\"id\":null}", OK("null", "3") },
+	{ CALL "\"parts\"}", "" },
+	{ CALL "\"parts\",\"id\":1,\"params\":{\"fail\":1}}", NO("1", "-32004", "after 3 parts") },
+	{ CALL "\"parts\",\"params\":{\"fail\":1}}", "" },
+	{ CALL "\"parts\",\"id\":1,\"params\":{\"not\":1}}", NO("1", "-32602", "not at all") },
 };
 
 static char *ask(const char *line, size_t bytes, bool admin, void *context)
