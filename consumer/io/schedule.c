@@ -191,6 +191,15 @@ void schedule_drain_soon(struct schedule *s)
 		set_drain(s, now_ns, now_ns + DRAIN_SOON_NS);
 }
 
+void schedule_drain_by(struct schedule *s, uint64_t due_ns)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	due_ns = MAX(due_ns, now_ns + DRAIN_SOON_NS);
+	if (s->drain_timer && (!s->drain_due_ns || due_ns < s->drain_due_ns))
+		set_drain(s, now_ns, due_ns);
+}
+
 /* The look for losses that on_settle makes a second later follows the last of these calls. */
 void schedule_settle_soon(struct schedule *s)
 {

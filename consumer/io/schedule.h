@@ -68,6 +68,9 @@ void schedule_idle_scan(struct schedule *s, uint64_t every_ns);
 /* Drains once more within DRAIN_SOON_NS. */
 void schedule_drain_soon(struct schedule *s);
 
+/* Drains at `due_ns` (CLOCK_MONOTONIC) or before; not earlier than schedule_drain_soon. */
+void schedule_drain_by(struct schedule *s, uint64_t due_ns);
+
 /* Calls `settle` once more within DRAIN_SOON_NS: the last call ran out of time. */
 void schedule_settle_soon(struct schedule *s);
 

@@ -158,6 +158,26 @@ static void test_settle_again(void **state)
 	assert_int_equal(f->settles, 3);
 }
 
+/* A drain by some time: once, not before it is due, and not later for one that is due later. */
+static void test_drain_by(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now_ns = clock_mono_ns();
+
+	schedule_drain_by(&f->schedule, now_ns + 40 * NSEC_PER_MSEC);
+	schedule_drain_by(&f->schedule, now_ns + 10 * NSEC_PER_SEC);
+	while (!f->drains)
+		run_loop(f, 5 * NSEC_PER_MSEC);
+	assert_in_range(clock_mono_ns() - now_ns, 40 * NSEC_PER_MSEC, 5 * NSEC_PER_SEC);
+	assert_int_equal(f->drains, 1);
+	assert_int_equal(f->schedule.drain_due_ns, 0);
+	/* A time that is past: soon, and not at once. */
+	schedule_drain_by(&f->schedule, 1);
+	assert_true(f->schedule.drain_due_ns > clock_mono_ns());
+	while (f->drains < 2)
+		run_loop(f, 5 * NSEC_PER_MSEC);
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 /* A minute after the last watch a scan is due, whatever scans run until then; no second one. */
@@ -184,9 +204,13 @@ static void test_aftermath(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_watches_come_and_go), EACH(test_aftermath),
-		EACH(test_idle_scan_follows),	EACH(test_no_scan),
-		EACH(test_last_drain),		EACH(test_settle_again),
+		EACH(test_watches_come_and_go),
+		EACH(test_aftermath),
+		EACH(test_idle_scan_follows),
+		EACH(test_no_scan),
+		EACH(test_last_drain),
+		EACH(test_settle_again),
+		EACH(test_drain_by),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
