@@ -97,6 +97,17 @@ static __always_inline bool is_process(struct task_struct *task)
 	return task->pid == task->tgid && is_of_process(task);
 }
 
+/* Ends the reader's read(2) after each TASKS_PAUSE tasks (shared/abi/abi.h). */
+static __always_inline void pause_tasks(const struct bpf_iter_meta *meta)
+{
+	struct task_record record = {};
+
+	if (meta->seq_num % TASKS_PAUSE != TASKS_PAUSE - 1)
+		return;
+	for (int i = 0; i < TASKS_AT_ONCE; i++)
+		bpf_seq_write(meta->seq, &record, sizeof(record));
+}
+
 /*
  * Lists the processes whose name matches in the trie of control.scan_trie, those in watched
  * cgroups, and those with a mark: the consumer knows no others, so whom it knows and does not find
@@ -113,7 +124,10 @@ int tasks(struct bpf_iter__task *ctx)
 	struct rule_value *value;
 	bool marked;
 
-	if (!task || !c || !is_process(task))
+	if (!task || !c)
+		return 0;
+	pause_tasks(ctx->meta);
+	if (!is_process(task))
 		return 0;
 	task_keys_name(task, &name);
 	value = task_keys_find_rule(&name, READ_WORD(c->scan_trie));

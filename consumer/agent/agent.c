@@ -78,7 +78,7 @@ static bool has_rest(const struct agent *a)
 {
 	return a->pins.samples.cut || a->pins.events.cut || a->pins.errors.cut ||
 	       a->discovery.matches.first || process_scan_runs(&a->discovery) ||
-	       process_unwind_has_rest(&a->unwind);
+	       path_wait_has_rest(&a->discovery) || process_unwind_has_rest(&a->unwind);
 }
 
 static void continue_scan(struct agent *a)
@@ -105,6 +105,7 @@ void agent_drain(struct agent *a)
 	/* Samples first: an exit event below may end a process that they need. */
 	drain_samples(&a->drain);
 	process_events_drain(&a->discovery);
+	path_wait_step(&a->discovery);
 	match_queue_step(&a->discovery);
 	continue_scan(a);
 	kernel_errors_drain(&a->kernel_errors);
@@ -385,6 +386,7 @@ void agent_stop(struct agent *a)
 	process_scan_stop(&a->discovery);
 	if (!a->ousted)
 		let_go(a);
+	path_wait_done(&a->discovery);
 	report_thread_stop(a->reporter, 5000);
 	a->reporter = NULL;
 	if (a->started)

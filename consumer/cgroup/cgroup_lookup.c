@@ -12,7 +12,11 @@
 #include "consumer/cgroup/cgroups.h"
 #include "consumer/cgroup/lookup_pool.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
+
+/* A walk waits so long for a thread before it lets the loop do other things. */
+#define LISTING_SLICE_NS NSEC_PER_MSEC
 
 #define LISTED_BYTES (8u << 20) /* bytes listed by one walk: 65,536 paths of 120 bytes */
 
@@ -29,6 +33,7 @@ struct look {
 	char *listed;
 	size_t bytes, space;
 	struct cgroupfs_left left;
+	unsigned int readers; /* listings that use this late walk */
 	char path[PATH_MAX];
 };
 
@@ -62,11 +67,7 @@ bool cgroup_lookup_is_foreign(const struct stat *st)
 	return st->st_uid != 0 || st->st_mode & (S_IWGRP | S_IWOTH);
 }
 
-/*
- * Returns the number by which calls are limited: one for all directories of a user, and one for
- * each directory that a group or anybody may write to.
- */
-static uint64_t owner_of(const struct stat *st)
+uint64_t cgroup_lookup_owner(const struct stat *st)
 {
 	return st->st_uid ? st->st_uid : (uint64_t)st->st_ino << 32;
 }
@@ -88,7 +89,7 @@ int cgroup_lookup_stat(struct cgroups *c, const char *path, struct stat *ret_sta
 		if (fstatat(c->mount_fd, above, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
 			return -errno;
 		if (path[bytes] && cgroup_lookup_is_foreign(ret_stat)) {
-			*ret_owner = owner_of(ret_stat);
+			*ret_owner = cgroup_lookup_owner(ret_stat);
 			return 0;
 		}
 	} while (path[bytes]);
@@ -182,7 +183,7 @@ static void run_walk(struct lookup_call *w)
 }
 
 /* Returns the late walk of that directory, which stays in its list; NULL when there is none. */
-static const struct look *find_late(struct cgroups *c, const char *path)
+static struct look *find_late(struct cgroups *c, const char *path)
 {
 	struct lookup_call *w;
 
@@ -200,64 +201,133 @@ static const struct look *find_late(struct cgroups *c, const char *path)
 	return NULL;
 }
 
-/* Passes the cgroups that a walk of `path` found to `found`, and adds what it left out to *left. */
-static int tell_look(const struct look *l, const char *path,
-		     int (*found)(void *context, const char *path, uint64_t id), void *context,
-		     struct cgroupfs_left *left)
+struct cgroup_listing {
+	struct cgroups *cgroups;
+	struct look *look;
+	bool late, running; /* look is in the list of late ones; a thread has it */
+	uint64_t began_ns;
+	size_t at; /* of look->listed */
+	char path[];
+};
+
+int cgroup_lookup_list(struct cgroups *c, const char *path, uint64_t owner,
+		       struct cgroup_listing **ret_listing)
 {
-	char whole[PATH_MAX];
+	const char *name = path + strspn(path, "/");
+	struct cgroup_listing *l = calloc(1, sizeof(*l) + strlen(path) + 1);
+	int r = -ENOMEM;
 
-	left->cut |= l->left.cut;
-	if (l->r < 0 && l->r != -ENOSPC && !cgroupfs_vanished(l->r))
-		cgroupfs_unread_add(&left->unread, path, l->r);
-	if (l->left.unread.count) {
-		cgroupfs_unread_add(&left->unread, path, l->left.unread.error);
-		left->unread.count += l->left.unread.count - 1;
+	if (!l)
+		return r;
+	memcpy(l->path, path, strlen(path) + 1);
+	l->cgroups = c;
+	l->look = find_late(c, name);
+	if (l->look) {
+		l->late = true;
+		l->look->readers++;
+		*ret_listing = l;
+		return 0;
 	}
-	for (size_t at = 0; at < l->bytes;) {
-		const char *below = l->listed + at + sizeof(uint64_t);
-		uint64_t id;
-		int r;
-
-		memcpy(&id, l->listed + at, sizeof(id));
-		at += sizeof(id) + strlen(below) + 1;
-		if ((size_t)snprintf(whole, sizeof(whole), "%s%s", path, below) >= sizeof(whole))
-			continue;
-		r = found(context, whole, id);
-		if (r != 0)
-			return r;
+	l->began_ns = clock_mono_ns();
+	l->look = look_new(c, owner, name, run_walk);
+	if (l->look)
+		r = lookup_pool_start(c->lookups, &l->look->work);
+	if (r < 0) {
+		free(l);
+		return r;
 	}
+	l->running = true;
+	*ret_listing = l;
 	return 0;
 }
 
-int cgroup_lookup_walk(struct cgroups *c, const char *path, const struct stat *st,
+void cgroup_lookup_unlist(struct cgroup_listing *l)
+{
+	if (!l)
+		return;
+	if (l->late)
+		l->look->readers--;
+	else if (l->running)
+		lookup_pool_abandon(l->cgroups->lookups, &l->look->work);
+	else if (l->look)
+		look_free(&l->look->work);
+	free(l);
+}
+
+/* 0 when the listing is there; 1: not yet; -EBUSY: it will be late. */
+static int await_listing(struct cgroup_listing *l, uint64_t until_ns)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	if (!l->running)
+		return 0;
+	if (lookup_pool_wait(l->cgroups->lookups, &l->look->work,
+			     MIN(until_ns, now_ns + LISTING_SLICE_NS)) == 0) {
+		l->running = false;
+		return 0;
+	}
+	if (now_ns - l->began_ns < CGROUP_LOOKUP_LIST_NS)
+		return 1;
+	lookup_pool_abandon(l->cgroups->lookups, &l->look->work);
+	l->running = false;
+	l->look = NULL;
+	return -EBUSY;
+}
+
+/* Adds what the listing left out to *left. */
+static void note_left(const struct cgroup_listing *l, struct cgroupfs_left *left)
+{
+	const struct look *k = l->look;
+
+	left->cut |= k->left.cut;
+	if (k->r < 0 && k->r != -ENOSPC && !cgroupfs_vanished(k->r))
+		cgroupfs_unread_add(&left->unread, l->path, k->r);
+	if (k->left.unread.count) {
+		cgroupfs_unread_add(&left->unread, l->path, k->left.unread.error);
+		left->unread.count += k->left.unread.count - 1;
+	}
+}
+
+int cgroup_lookup_tell(struct cgroup_listing *l, uint64_t until_ns,
 		       int (*found)(void *context, const char *path, uint64_t id), void *context,
 		       struct cgroupfs_left *left)
 {
-	const char *name = path + strspn(path, "/");
-	const struct look *late = find_late(c, name);
-	struct look *l;
-	int r;
+	char whole[PATH_MAX];
+	int r = await_listing(l, until_ns);
 
-	if (late)
-		return tell_look(late, path, found, context, left);
-	l = look_new(c, owner_of(st), name, run_walk);
-	r = l ? lookup_pool_run(c->lookups, &l->work) : -ENOMEM;
 	if (r < 0) {
-		cgroupfs_unread_add(&left->unread, path, r);
+		cgroupfs_unread_add(&left->unread, l->path, r);
 		return 0;
 	}
-	r = tell_look(l, path, found, context, left);
-	look_free(&l->work);
+	while (r == 0 && l->at < l->look->bytes) {
+		const char *below = l->look->listed + l->at + sizeof(uint64_t);
+		uint64_t id;
+
+		memcpy(&id, l->look->listed + l->at, sizeof(id));
+		l->at += sizeof(id) + strlen(below) + 1;
+		if ((size_t)snprintf(whole, sizeof(whole), "%s%s", l->path, below) >= sizeof(whole))
+			continue;
+		r = found(context, whole, id);
+		if (r == 0 && clock_mono_ns() >= until_ns)
+			return 1;
+	}
+	if (r == 0)
+		note_left(l, left);
 	return r;
 }
 
 void cgroup_lookup_walked(struct cgroups *c)
 {
-	while (c->late) {
-		struct lookup_call *w = c->late;
+	struct lookup_call **at = &c->late;
 
-		c->late = w->next;
+	while (*at) {
+		struct lookup_call *w = *at;
+
+		if (((struct look *)w)->readers) {
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
 		w->free(w);
 	}
 }

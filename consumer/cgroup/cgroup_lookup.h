@@ -21,6 +21,12 @@ struct cgroups;
 bool cgroup_lookup_is_foreign(const struct stat *st);
 
 /*
+ * Returns the number by which calls are limited: one for all directories of a user, and one for
+ * each directory that a group or anybody may write to.
+ */
+uint64_t cgroup_lookup_owner(const struct stat *st);
+
+/*
  * Looks up `path`, relative to the mount ("." for the mount itself), up to the first foreign
  * directory, which its owner could make the caller wait in. 0 with *ret_stat of `path` and
  * *ret_owner 0; or with *ret_stat of the first foreign directory on the way and *ret_owner of it.
@@ -33,12 +39,26 @@ int cgroup_lookup_stat(struct cgroups *c, const char *path, struct stat *ret_sta
 int cgroup_lookup_id(struct cgroups *c, uint64_t owner, const char *path, uint64_t *ret_id);
 int cgroup_lookup_open(struct cgroups *c, uint64_t owner, const char *path);
 
+/* The cgroups below a foreign directory, which a thread lists. */
+struct cgroup_listing;
+
 /*
- * Calls `found` for each cgroup below `path`, a foreign directory, and adds what was left out to
- * *left. Uses the result of a late walk of the same directory unless cgroup_lookup_walked was
- * called since. 0, or what `found` returned.
+ * Has a thread list what is below `path`, a directory of `owner` (cgroup_lookup_owner), or takes
+ * the result of a late listing of it unless cgroup_lookup_walked was called since.
+ * cgroup_lookup_unlist releases it, also before its end. 0; -EBUSY; -ENOMEM.
  */
-int cgroup_lookup_walk(struct cgroups *c, const char *path, const struct stat *st,
+int cgroup_lookup_list(struct cgroups *c, const char *path, uint64_t owner,
+		       struct cgroup_listing **ret_listing);
+void cgroup_lookup_unlist(struct cgroup_listing *l);
+
+/*
+ * Goes on until `until_ns` (clock_mono_ns): waits a moment for the thread, then calls `found` for
+ * each cgroup that it has listed. 1: there is more, or the thread is not back; 0: that was all, and
+ * what was left out is added to *left, the directory itself when the thread was not back within
+ * CGROUP_LOOKUP_LIST_NS; else what `found` returned.
+ */
+#define CGROUP_LOOKUP_LIST_NS 100000000ull
+int cgroup_lookup_tell(struct cgroup_listing *l, uint64_t until_ns,
 		       int (*found)(void *context, const char *path, uint64_t id), void *context,
 		       struct cgroupfs_left *left);
 

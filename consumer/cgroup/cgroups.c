@@ -15,9 +15,6 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-/* Bounds how often an unknown id causes a walk: in a large hierarchy a walk takes milliseconds. */
-#define WALK_EVERY_NS (200 * NSEC_PER_MSEC)
-
 /* What the cache holds of one cgroup. */
 struct cgroup {
 	struct container container; /* parsed from the path once, not for each line */
@@ -28,6 +25,12 @@ struct cgroup {
 
 /* Levels at which a directory's owner is looked up: an administrator delegates a tree far above. */
 #define OWNER_LEVELS 16
+
+static int learn_walked(void *context, const char *path, uint64_t id)
+{
+	cgroups_learn(context, id, path);
+	return 0;
+}
 
 int cgroups_open(const char *mount, struct cgroups *ret_cgroups)
 {
@@ -42,6 +45,7 @@ int cgroups_open(const char *mount, struct cgroups *ret_cgroups)
 		.root_id = st.st_ino,
 	};
 	idmap_init(&ret_cgroups->known, CGROUPS_MAX);
+	cgroups_look_init(&ret_cgroups->look, learn_walked);
 	return 0;
 }
 
@@ -63,6 +67,7 @@ static void forget_all(struct cgroups *c)
 
 void cgroups_done(struct cgroups *c)
 {
+	cgroups_look_done(&c->look);
 	cgroup_lookup_done(c);
 	forget_all(c);
 	idmap_done(&c->known);
@@ -90,6 +95,7 @@ void cgroups_learn(struct cgroups *c, uint64_t id, const char *path)
 	const struct cgroup *known = idmap_get(&c->known, id);
 	_cleanup_free_ struct cgroup *fresh = NULL, *old = NULL;
 
+	cgroups_look_found(c, id);
 	if (known && !strcmp(known->path, path))
 		return;
 	fresh = new_cgroup(path);
@@ -113,6 +119,7 @@ bool cgroups_knows(const struct cgroups *c, uint64_t id)
 void cgroups_forget(struct cgroups *c, uint64_t id)
 {
 	free(idmap_remove(&c->known, id));
+	cgroups_look_gone(c, id);
 }
 
 /*
@@ -222,102 +229,6 @@ int cgroups_populated(struct cgroups *c, const char *path)
 	return strstr(text, "populated 0\n") ? 0 : 1;
 }
 
-struct cgroups_walk {
-	struct cgroups *cgroups;
-	struct cgroupfs_walk *walk;
-	int (*found)(void *context, const char *path, uint64_t id);
-	void *context;
-	struct cgroupfs_left left; /* what it left out of users' directories */
-};
-
-static int tell_cgroup(void *context, const char *path, uint64_t id)
-{
-	const struct cgroups_walk *w = context;
-
-	return w->found(w->context, path, id);
-}
-
-static int enter_cgroup(void *context, const char *path, const struct stat *st, bool *ret_enters)
-{
-	struct cgroups_walk *w = context;
-
-	*ret_enters = !cgroup_lookup_is_foreign(st);
-	return *ret_enters
-		       ? 0
-		       : cgroup_lookup_walk(w->cgroups, path, st, w->found, w->context, &w->left);
-}
-
-int cgroups_walk_new(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
-		     void *context, struct cgroups_walk **ret_walk)
-{
-	struct cgroups_walk *w = calloc(1, sizeof(*w));
-	struct cgroupfs_visitor visitor = { .found = tell_cgroup,
-					    .enters = enter_cgroup,
-					    .context = w };
-
-	if (!w)
-		return -ENOMEM;
-	*w = (struct cgroups_walk){ .cgroups = c, .found = found, .context = context };
-	c->walk_error = cgroupfs_walk_new(AT_FDCWD, c->mount, CGROUPS_MAX, visitor, &w->walk);
-	if (c->walk_error) {
-		free(w);
-		return c->walk_error;
-	}
-	*ret_walk = w;
-	return 0;
-}
-
-void cgroups_walk_free(struct cgroups_walk *w)
-{
-	if (!w)
-		return;
-	cgroupfs_walk_free(w->walk);
-	free(w);
-}
-
-/* Keeps what a walk that has come to its end could not see. */
-static void note_left(struct cgroups *c, const struct cgroups_walk *w)
-{
-	struct cgroupfs_left left = cgroupfs_walk_left(w->walk);
-
-	if (w->left.unread.count) {
-		cgroupfs_unread_add(&left.unread, w->left.unread.example, w->left.unread.error);
-		left.unread.count += w->left.unread.count - 1;
-	}
-	left.cut |= w->left.cut;
-	c->left = left;
-}
-
-int cgroups_walk_step(struct cgroups_walk *w, uint64_t until_ns)
-{
-	struct cgroups *c = w->cgroups;
-
-	while (!c->walk_error && cgroupfs_walk_more(w->walk)) {
-		c->walk_error = cgroupfs_walk_step(w->walk);
-		if (clock_mono_ns() >= until_ns)
-			break;
-	}
-	if (c->walk_error)
-		return c->walk_error;
-	if (cgroupfs_walk_more(w->walk))
-		return 1;
-	note_left(c, w);
-	return 0;
-}
-
-int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
-		 void *context)
-{
-	struct cgroups_walk *w;
-	int r = cgroups_walk_new(c, found, context, &w);
-
-	if (r)
-		return r;
-	r = cgroups_walk_step(w, UINT64_MAX);
-	cgroups_walk_free(w);
-	return r;
-}
-
 int cgroups_of_pid(uint32_t pid, char *path, size_t space)
 {
 	char name[32], text[8192], *line, *end;
@@ -346,12 +257,6 @@ int cgroups_of_pid(uint32_t pid, char *path, size_t space)
 	return 0;
 }
 
-static int learn_walked(void *context, const char *path, uint64_t id)
-{
-	cgroups_learn(context, id, path);
-	return 0;
-}
-
 /*
  * Whether `path` may be the cgroup's. In a directory that its owner has closed, or in which he
  * makes the consumer wait, the ids cannot be compared. Then the consumer accepts the path that the
@@ -368,7 +273,6 @@ static bool may_be(struct cgroups *c, const char *path, uint64_t id)
 static struct cgroup *find_cgroup(struct cgroups *c, uint64_t id, uint32_t pid_hint)
 {
 	struct cgroup *known = idmap_get(&c->known, id);
-	uint64_t now = clock_mono_ns();
 	char path[4096] = "";
 
 	if (known)
@@ -381,11 +285,8 @@ static struct cgroup *find_cgroup(struct cgroups *c, uint64_t id, uint32_t pid_h
 		cgroups_learn(c, id, path);
 		return idmap_get(&c->known, id);
 	}
-	if (now - c->walked_ns < WALK_EVERY_NS)
-		return NULL;
-	c->walked_ns = now;
-	cgroups_walk(c, learn_walked, c);
-	return idmap_get(&c->known, id);
+	cgroups_look_for(c, id);
+	return NULL;
 }
 
 const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint)

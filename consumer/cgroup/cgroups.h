@@ -2,7 +2,7 @@
 /*
  * cgroups.h: finds the path of a cgroup by its id (its inode number in cgroup2), without privilege:
  * in a cache, then in /proc/PID/cgroup of a process known to be in it, then by a walk of the
- * hierarchy. Main thread only.
+ * hierarchy, which goes on over turns of the main loop (cgroups_look.h). Main thread only.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_CGROUPS_H
 #define TROCAR_CONSUMER_CGROUP_CGROUPS_H
@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/cgroup/cgroups_look.h"
 #include "consumer/cgroup/container.h"
 #include "consumer/cgroup/lookup_pool.h"
 #include "shared/files/cgroupfs.h"
@@ -24,7 +25,7 @@ struct cgroups {
 	uint64_t root_id;
 	struct idmap known;	     /* id -> struct cgroup *, owned */
 	uint64_t emptied;	     /* how often `known` was full and was emptied */
-	uint64_t walked_ns;	     /* when the hierarchy was last walked, to limit walks */
+	struct cgroups_look look;    /* for ids that are not known */
 	struct lookup_pool *lookups; /* owned; NULL: the main thread looks itself */
 	struct lookup_call *late;    /* walks of users' directories that came late */
 	/* What the consumer cannot see; cgroups_unseen.h reports it. */
@@ -43,7 +44,8 @@ void cgroups_done(struct cgroups *c);
 
 /*
  * Returns the path of cgroup `id` below the mount ("/" for the root), borrowed until cgroups_forget
- * of that id; NULL when there is no such cgroup. pid_hint is a process in it, or 0.
+ * of that id; NULL when there is no such cgroup, or when the look for it has still to find it
+ * (cgroups_look_awaits). pid_hint is a process in it, or 0.
  */
 const char *cgroups_path(struct cgroups *c, uint64_t id, uint32_t pid_hint);
 
@@ -101,28 +103,6 @@ int cgroups_occupied(struct cgroups *c, const char *path);
  * cgroup is empty when all of these are.
  */
 int cgroups_populated(struct cgroups *c, const char *path);
-
-/*
- * Walks the hierarchy as cgroupfs_walk does, with users' directories on the threads of
- * lookup_pool.h, and keeps what was left out for cgroups_unseen.h. 0, what `found` returned, or
- * -errno of the root.
- */
-int cgroups_walk(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
-		 void *context);
-
-/* The same in parts. */
-struct cgroups_walk;
-
-/* Begins a walk; 0, what `found` returned for the root, or -errno of the root. */
-int cgroups_walk_new(struct cgroups *c, int (*found)(void *context, const char *path, uint64_t id),
-		     void *context, struct cgroups_walk **ret_walk);
-void cgroups_walk_free(struct cgroups_walk *w);
-
-/*
- * Goes on until `until_ns` (clock_mono_ns). 1: there is more; 0: the walk has come to its end;
- * otherwise as cgroups_walk.
- */
-int cgroups_walk_step(struct cgroups_walk *w, uint64_t until_ns);
 
 /* Call after the walk of a process scan: frees the late walks, whose results were all used. */
 void cgroup_lookup_walked(struct cgroups *c);

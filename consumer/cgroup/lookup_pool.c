@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "consumer/io/turn.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -147,32 +148,18 @@ static struct worker *find_worker(struct lookup_pool *p, uint64_t owner)
 	return idle;
 }
 
-/* Returns when to stop waiting. The credit grows as time passes, up to LOOKUP_POOL_WAIT_NS. */
-static uint64_t wait_until(struct lookup_pool *p, uint64_t now_ns)
+/* Returns the thread that has the call; NULL: it has run without one. */
+static struct worker *worker_of(struct lookup_pool *p, const struct lookup_call *w)
 {
-	p->credit_ns = MIN(p->credit_ns + (now_ns - p->asked_ns), (uint64_t)LOOKUP_POOL_WAIT_NS);
-	return now_ns + MAX(p->credit_ns, (uint64_t)LOOKUP_POOL_LEAST_NS);
+	for (size_t i = 0; i < p->started; i++)
+		if (p->workers[i].work == w)
+			return &p->workers[i];
+	return NULL;
 }
 
-/* Waits for the call; false when it is not back in time. */
-static bool wait_for(struct lookup_pool *p, struct worker *worker)
-{
-	uint64_t now_ns = clock_mono_ns(), until_ns = wait_until(p, now_ns);
-	struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
-				  .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
-
-	while (!worker->finished)
-		if (pthread_cond_timedwait(&p->done, &p->lock, &until) == ETIMEDOUT)
-			break;
-	p->asked_ns = clock_mono_ns();
-	p->credit_ns -= MIN(p->asked_ns - now_ns, p->credit_ns);
-	return worker->finished;
-}
-
-int lookup_pool_run(struct lookup_pool *p, struct lookup_call *w)
+int lookup_pool_start(struct lookup_pool *p, struct lookup_call *w)
 {
 	struct worker *worker;
-	int r = 0;
 
 	if (!p) {
 		w->run(w);
@@ -180,22 +167,81 @@ int lookup_pool_run(struct lookup_pool *p, struct lookup_call *w)
 	}
 	pthread_mutex_lock(&p->lock);
 	worker = find_worker(p, w->owner);
-	if (!worker) {
-		pthread_mutex_unlock(&p->lock);
-		w->free(w);
-		return -EBUSY;
-	}
-	worker->work = w;
-	worker->finished = worker->late = false;
-	pthread_cond_broadcast(&p->work);
-	if (wait_for(p, worker)) {
-		worker->work = NULL;
-	} else {
-		worker->late = true;
-		r = -EBUSY;
+	if (worker) {
+		worker->work = w;
+		worker->finished = worker->late = false;
+		pthread_cond_broadcast(&p->work);
 	}
 	pthread_mutex_unlock(&p->lock);
+	if (worker)
+		return 0;
+	w->free(w);
+	return -EBUSY;
+}
+
+int lookup_pool_wait(struct lookup_pool *p, struct lookup_call *w, uint64_t until_ns)
+{
+	struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
+				  .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
+	struct worker *worker;
+	int r = 0;
+
+	if (!p)
+		return 0;
+	pthread_mutex_lock(&p->lock);
+	worker = worker_of(p, w);
+	while (!worker->finished)
+		if (pthread_cond_timedwait(&p->done, &p->lock, &until) == ETIMEDOUT)
+			break;
+	if (worker->finished)
+		worker->work = NULL;
+	else
+		r = -EAGAIN;
+	pthread_mutex_unlock(&p->lock);
 	return r;
+}
+
+void lookup_pool_abandon(struct lookup_pool *p, struct lookup_call *w)
+{
+	struct worker *worker;
+
+	if (!p) {
+		w->free(w);
+		return;
+	}
+	pthread_mutex_lock(&p->lock);
+	worker = worker_of(p, w);
+	if (worker->finished)
+		keep_late(p, worker);
+	else
+		worker->late = true;
+	pthread_mutex_unlock(&p->lock);
+}
+
+/*
+ * Returns when to stop waiting: the credit grows as time passes, up to LOOKUP_POOL_WAIT_NS, and
+ * none of it reaches beyond the turn.
+ */
+static uint64_t wait_until(struct lookup_pool *p, uint64_t now_ns)
+{
+	p->credit_ns = MIN(p->credit_ns + (now_ns - p->asked_ns), (uint64_t)LOOKUP_POOL_WAIT_NS);
+	return MIN(now_ns + MAX(p->credit_ns, (uint64_t)TURN_LEAST_NS), turn_until_ns());
+}
+
+int lookup_pool_run(struct lookup_pool *p, struct lookup_call *w)
+{
+	uint64_t now_ns = clock_mono_ns();
+	int r = lookup_pool_start(p, w);
+
+	if (r < 0 || !p)
+		return r;
+	r = lookup_pool_wait(p, w, wait_until(p, now_ns));
+	p->asked_ns = clock_mono_ns();
+	p->credit_ns -= MIN(p->asked_ns - now_ns, p->credit_ns);
+	if (r == 0)
+		return 0;
+	lookup_pool_abandon(p, w);
+	return -EBUSY;
 }
 
 struct lookup_call *lookup_pool_late(struct lookup_pool *p)

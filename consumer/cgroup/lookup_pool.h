@@ -2,17 +2,17 @@
 /*
  * lookup_pool.h: threads that look into directories for the main loop. A user can make any thread
  * wait that lists a directory of his, because the kernel locks the directory for it. The main loop
- * waits for such a call for a limited time and then goes on without it. A call of one owner
- * occupies at most one thread, so no owner delays the calls of others. Idle threads do not wake.
+ * waits for such a call for a limited time, never longer than its turn (turn.h), and then goes on
+ * without it. A call of one owner occupies at most one thread, so no owner delays the calls of
+ * others. Idle threads do not wake.
  */
 #ifndef TROCAR_CONSUMER_CGROUP_LOOKUP_POOL_H
 #define TROCAR_CONSUMER_CGROUP_LOOKUP_POOL_H
 
 #include <stdint.h>
 
-#define LOOKUP_POOL_THREADS  4
-#define LOOKUP_POOL_WAIT_NS  30000000ull /* limit in a row, for all calls together */
-#define LOOKUP_POOL_LEAST_NS 2000000ull	 /* for each call, even when that limit is used up */
+#define LOOKUP_POOL_THREADS 4
+#define LOOKUP_POOL_WAIT_NS 30000000ull /* limit in a row, for all calls together */
 
 struct lookup_pool;
 
@@ -29,10 +29,23 @@ int lookup_pool_new(struct lookup_pool **ret_pool);
 
 /*
  * Takes over `w` and runs it. 0: it has run, and the caller owns it again. -EBUSY: a call of that
- * owner is in progress or all threads are busy, and `w` is freed; or `w` is not back yet, and the
- * pool keeps it until lookup_pool_late returns it. Without threads (NULL) it runs at once.
+ * owner is in progress or all threads are busy, and `w` is freed; or `w` is not back within
+ * LOOKUP_POOL_WAIT_NS and the turn of the loop, and the pool keeps it until lookup_pool_late
+ * returns it. Without threads (NULL) it runs at once.
  */
 int lookup_pool_run(struct lookup_pool *p, struct lookup_call *w);
+
+/*
+ * The same in parts. lookup_pool_start takes `w` over and has a thread run it; without threads it
+ * has run. 0; -EBUSY as above, and `w` is freed.
+ */
+int lookup_pool_start(struct lookup_pool *p, struct lookup_call *w);
+
+/* Waits until `until_ns` (clock_mono_ns). 0: it has run, and the caller owns it; -EAGAIN. */
+int lookup_pool_wait(struct lookup_pool *p, struct lookup_call *w, uint64_t until_ns);
+
+/* Ends the wait for `w`, which the pool then keeps until lookup_pool_late returns it. */
+void lookup_pool_abandon(struct lookup_pool *p, struct lookup_call *w);
 
 /* Returns a call that came back late, which the caller then owns; NULL when there is none. */
 struct lookup_call *lookup_pool_late(struct lookup_pool *p);

@@ -11,6 +11,7 @@
 
 #include "consumer/discovery/cgroups_unseen.h"
 #include "consumer/discovery/match_queue.h"
+#include "consumer/discovery/path_wait.h"
 #include "consumer/discovery/process_scan.h"
 #include "consumer/io/schedule.h"
 #include "consumer/kernel/counts.h"
@@ -25,6 +26,8 @@
 #include "consumer/watch/scope.h"
 #include "consumer/watch/trigger.h"
 #include "consumer/watch/watch.h"
+
+struct rule_preview;
 
 struct discovery {
 	struct pinned_maps *pins;
@@ -47,6 +50,9 @@ struct discovery {
 	const char *rules_path;	  /* of the rules file */
 	struct process_scan scan; /* owned, as the next */
 	struct match_queue matches;
+	struct path_wait waiting;
+	uint64_t fills;		      /* how often the idle tries were filled */
+	struct rule_preview *preview; /* that has the idle tries, borrowed; NULL: none */
 };
 
 #endif

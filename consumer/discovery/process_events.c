@@ -51,19 +51,19 @@ static void on_match(struct discovery *d, const struct event *e)
 	};
 
 	memcpy(seen.comm, e->comm, sizeof(seen.comm) - 1);
-	process_match_see(d, &seen);
-	/* The event's rule was of another generation, and no rule of this one matches. */
-	if (e->kind != EVENT_UNNAME && e->generation != d->active->set->generation &&
-	    !rules_match(d->active->set->rules, seen.comm,
-			 cgroups_path(d->cgroups, e->cgroup_id, e->tgid)))
-		d->counts->stale_events++;
+	if (e->kind != EVENT_UNNAME)
+		seen.generation = e->generation;
+	if (!path_wait_process(d, &seen))
+		process_match_see(d, &seen);
 }
 
 static void on_gone(struct discovery *d, const struct event *e)
 {
 	struct process *p = process_find(d->processes, e->tgid, e->start_ns);
+	char comm[COMM_BYTES] = "";
 
-	if (!p)
+	memcpy(comm, e->comm, sizeof(comm) - 1);
+	if (path_wait_end(d, e->tgid, e->start_ns, comm) || !p)
 		return;
 	if (e->comm[0])
 		memcpy(p->comm, e->comm, sizeof(p->comm) - 1);
@@ -76,7 +76,8 @@ static void on_populated(struct discovery *d, const struct event *e)
 
 	if (path)
 		cgroups_learn(d->cgroups, e->cgroup_id, path);
-	process_match_cgroup(d, e->cgroup_id);
+	if (!path_wait_cgroup(d, e->cgroup_id))
+		process_match_cgroup(d, e->cgroup_id);
 }
 
 static void on_empty(struct discovery *d, const struct event *e)

@@ -54,6 +54,9 @@ static const struct rule *find_rule(struct discovery *d, const struct sighting *
 	const char *path = cgroups_path(d->cgroups, seen->cgroup_id, seen->tgid);
 	const struct rule *rule = rules_match(d->active->set->rules, seen->comm, path);
 
+	/* The event's rule was of another generation, and no rule of this one matches. */
+	if (!rule && seen->generation && seen->generation != d->active->set->generation)
+		d->counts->stale_events++;
 	return rule || !path ? rule : rules_match_cgroup(d->active->set->rules, path);
 }
 

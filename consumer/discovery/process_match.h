@@ -22,13 +22,15 @@ struct sighting {
 	uint32_t uid; /* UID_UNKNOWN if only a scan has reported it */
 	uint64_t start_ns, cgroup_id, time_ns;
 	char comm[COMM_BYTES];
-	const char *found; /* "exec", "fork", "rename", "scan" */
-	bool image;	   /* it runs a new image (exec) */
+	const char *found;   /* "exec", "fork", "rename", "scan" */
+	uint32_t generation; /* of the rule that the kernel side matched; 0: of none */
+	bool image;	     /* it runs a new image (exec) */
 };
 
 /*
  * Matches it against the rule set in force, follows its move to another cgroup, and writes
- * process.match if the match is new, process.left if it matches no longer.
+ * process.match if the match is new, process.left if it matches no longer. Counts it as stale when
+ * it is of another generation and no rule by name matches. Ask path_wait_process before.
  */
 void process_match_see(struct discovery *d, const struct sighting *seen);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/cgroup/cgroups_walk.h"
 #include "consumer/discovery/discovery.h"
 #include "consumer/discovery/process_match.h"
 #include "consumer/io/turn.h"
@@ -14,52 +15,6 @@
 #include "consumer/watch/watch_tree.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
-
-/*
- * Reads whole records from the iterator `tasks`, opened at `fd`. Returns 1 with the next one in
- * *ret_task, 0 after the last one, or -errno.
- */
-static int next_task(struct task_list *l, struct task_record *ret_task)
-{
-	ssize_t n;
-
-	while (l->have - l->at < sizeof(*ret_task)) {
-		memmove(l->buffer, l->buffer + l->at, l->have - l->at);
-		l->have -= l->at;
-		l->at = 0;
-		n = read(l->fd, l->buffer + l->have, sizeof(l->buffer) - l->have);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : 0;
-		l->have += (size_t)n;
-	}
-	memcpy(ret_task, l->buffer + l->at, sizeof(*ret_task));
-	ret_task->comm[sizeof(ret_task->comm) - 1] = 0;
-	l->at += sizeof(*ret_task);
-	return 1;
-}
-
-static int open_tasks(const struct discovery *d, struct task_list *l)
-{
-	l->have = l->at = 0;
-	l->fd = open(d->pins->tasks_path, O_RDONLY | O_CLOEXEC);
-	return l->fd < 0 ? -errno : 0;
-}
-
-int process_scan_each(const struct discovery *d, process_scan_call call, void *context)
-{
-	struct task_list list;
-	struct task_record task = {};
-	int r = open_tasks(d, &list);
-
-	if (r < 0)
-		return r;
-	while ((r = next_task(&list, &task)) > 0)
-		call(context, &task);
-	close(list.fd);
-	return r;
-}
 
 /* Marks the watches that hold a process of that cgroup. */
 static void mark_watches(struct discovery *d, uint64_t cgroup_id)
@@ -86,7 +41,8 @@ static void take_task(struct discovery *d, const struct task_record *t)
 	};
 
 	memcpy(seen.comm, t->comm, sizeof(seen.comm));
-	process_match_see(d, &seen);
+	if (!path_wait_process(d, &seen))
+		process_match_see(d, &seen);
 	p = process_find(d->processes, t->tgid, t->start_ns);
 	if (p)
 		p->scan = d->scan.number;
@@ -268,34 +224,27 @@ static bool take_cgroups(struct discovery *d, uint64_t until_ns)
 	return true;
 }
 
-static void close_tasks(struct process_scan *s)
-{
-	if (s->tasks_open)
-		close(s->tasks.fd);
-	s->tasks_open = false;
-}
-
 static bool take_tasks(struct discovery *d, uint64_t until_ns)
 {
 	struct process_scan *s = &d->scan;
 	struct task_record task = {};
 	int r = 0;
 
-	if (!s->tasks_open) {
+	if (!s->tasks.open) {
 		if (!d->active->set->rules->count && !d->watches->count &&
 		    !d->processes->by_id.count)
 			return true;
-		d->pins->control->scan_trie = d->pins->control->active;
-		r = open_tasks(d, &s->tasks);
-		s->tasks_open = r == 0;
+		r = task_list_open(d->pins, d->pins->control->active, &s->tasks);
 	}
-	while (r == 0 && (r = next_task(&s->tasks, &task)) > 0) {
+	while (r == 0 && (r = task_list_next(&s->tasks, until_ns, &task)) > 0) {
 		take_task(d, &task);
 		if (clock_mono_ns() >= until_ns)
 			return false;
 		r = 0;
 	}
-	close_tasks(s);
+	if (r == -EAGAIN)
+		return false;
+	task_list_close(&s->tasks);
 	s->failed = r;
 	return true;
 }
@@ -333,6 +282,7 @@ static void begin_scan(struct discovery *d)
 	s->again = false;
 	s->began_ns = clock_mono_ns();
 	d->cgroups->unknown = (struct cgroupfs_unread){};
+	cgroups_look_again(d->cgroups);
 	watch_tree_settle(d->watches);
 	schedule_scanned(d->schedule, s->began_ns);
 }
@@ -364,7 +314,7 @@ void process_scan_stop(struct discovery *d)
 	if (!process_scan_runs(d))
 		return;
 	end_walk(d);
-	close_tasks(&d->scan);
+	task_list_close(&d->scan.tasks);
 	forget_cgroups(&d->scan);
 	d->scan.stage = SCAN_NONE;
 }
@@ -397,33 +347,4 @@ int process_scan_step(struct discovery *d)
 	if (process_scan_runs(d))
 		schedule_drain_soon(d->schedule);
 	return r;
-}
-
-struct find {
-	uint32_t tgid;
-	bool found;
-	struct task_record task;
-};
-
-static void find_task(void *context, const struct task_record *t)
-{
-	struct find *f = context;
-
-	if (t->tgid != f->tgid)
-		return;
-	f->task = *t;
-	f->found = true;
-}
-
-int process_scan_find(struct discovery *d, uint32_t tgid, struct task_record *ret_task)
-{
-	struct find f = { .tgid = tgid };
-	int r = process_scan_each(d, find_task, &f);
-
-	if (r < 0)
-		return r;
-	if (!f.found)
-		return -ESRCH;
-	*ret_task = f.task;
-	return 0;
 }

@@ -13,18 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/discovery/task_list.h"
 #include "shared/abi/abi.h"
-#include "shared/tools/macro.h"
 
 struct cgroups_walk;
 struct discovery;
-
-/* What the iterator has given and nobody has taken yet. */
-struct task_list {
-	int fd;
-	size_t at, have;
-	_Alignas(8) uint8_t buffer[8u << 10];
-};
 
 enum scan_stage {
 	SCAN_NONE,
@@ -42,7 +35,6 @@ struct process_scan {
 	int failed;	/* -errno of the tasks */
 	bool again;	/* another scan was asked for meanwhile */
 	bool new_rules; /* watches without rules end with this scan */
-	bool tasks_open;
 	struct task_list tasks;
 	struct cgroups_walk *walk;
 	uint64_t *cgroups; /* that rules by cgroup select */
@@ -69,13 +61,5 @@ bool process_scan_runs(const struct discovery *d);
  * turn that drains. 0, or -errno when the scan has ended without reading all processes.
  */
 int process_scan_step(struct discovery *d);
-
-typedef void (*process_scan_call)(void *context, const struct task_record *task);
-
-/* Calls `call` for each process that the iterator lists. 0 or -errno. */
-int process_scan_each(const struct discovery *d, process_scan_call call, void *context);
-
-/* Finds one process by pid among those that the iterator lists. 0, -ESRCH or -errno. */
-int process_scan_find(struct discovery *d, uint32_t tgid, struct task_record *ret_task);
 
 #endif

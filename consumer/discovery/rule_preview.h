@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rule_preview.h: lists what a rule set would match now, without applying it. Main thread only. */
+/*
+ * rule_preview.h: lists what a rule set would match now, without applying it, in parts. It fills
+ * the idle tries with the set. One preview has these at a time, and the others wait; when rules are
+ * applied meanwhile, which takes the idle tries too, it begins anew. Main thread only.
+ */
 #ifndef TROCAR_CONSUMER_DISCOVERY_RULE_PREVIEW_H
 #define TROCAR_CONSUMER_DISCOVERY_RULE_PREVIEW_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
 
 struct discovery;
+struct rule_preview;
 
 /* What a preview left out. */
 struct rule_preview_left {
@@ -17,10 +23,21 @@ struct rule_preview_left {
 };
 
 /*
- * Writes which running processes each rule of `rules` would match: an array of {rule, pid, comm,
- * cgroup}, at most `max`. The inactive tries must hold the set. Returns 0 or -errno.
+ * Begins a preview of `rules`, which it takes over, with at most `max` matches. rule_preview_free
+ * releases it, also before its end. 0 or -ENOMEM.
  */
-int rule_preview_write(struct discovery *d, const struct rules *rules, size_t max, struct jsonw *w,
-		       struct rule_preview_left *ret_left);
+int rule_preview_new(struct discovery *d, struct rules *rules, size_t max,
+		     struct rule_preview **ret_preview);
+void rule_preview_free(struct rule_preview *v);
+
+/* Goes on until `until_ns` (clock_mono_ns). 1: there is more; 0: that was all; -errno. */
+int rule_preview_step(struct rule_preview *v, uint64_t until_ns);
+
+/*
+ * Writes which running processes each rule would match: the member `matches`, an array of {rule,
+ * pid, comm, cgroup}. *ret_left is what it does not have.
+ */
+void rule_preview_write(const struct rule_preview *v, struct jsonw *w,
+			struct rule_preview_left *ret_left);
 
 #endif

@@ -165,6 +165,7 @@ int rules_apply_set(struct discovery *d, struct rules *rules, const char *source
 		rules_free(rules);
 		return r;
 	}
+	d->fills++;
 	r = ruleset_fill(d->pins, !d->pins->control->active, set);
 	if (r < 0) {
 		say_no_room(d, rules, r);

@@ -2,10 +2,12 @@
 #include "consumer/methods/method_rules.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "consumer/discovery/rule_preview.h"
 #include "consumer/discovery/rules_apply.h"
+#include "consumer/io/turn.h"
 #include "consumer/methods/methods.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
@@ -52,52 +54,87 @@ static int parse_text(const struct json_node *params, struct rules **ret_rules,
 				  faults->count);
 }
 
-/* Fills the inactive tries with the set, lists the processes that match, and empties the tries. */
-static int preview_rules(struct methods *m, struct rules *rules, struct jsonw *w,
-			 struct rule_preview_left *ret_left)
+/* rules.check in progress. */
+struct check {
+	struct control_job job; /* must be the first member */
+	struct rule_preview *preview;
+	size_t count;
+	struct jsonw warnings; /* an array */
+};
+
+static void free_check(struct control_job *job)
 {
-	struct ruleset *set;
+	struct check *c = (struct check *)job;
+
+	rule_preview_free(c->preview);
+	jsonw_done(&c->warnings);
+	free(c);
+}
+
+static int step_check(struct control_job *job, struct jsonw *w, struct control_error *error)
+{
+	struct check *c = (struct check *)job;
+	struct rule_preview_left left;
+	int r = rule_preview_step(c->preview, turn_until_ns());
+
+	if (r > 0)
+		return 1;
+	if (r < 0)
+		return control_error_fail(error, CONTROL_INTERNAL,
+					  "listing the matching processes: %s", strerror(-r));
+	jsonw_object(w, NULL);
+	jsonw_bool(w, "ok", true);
+	jsonw_u64(w, "count", c->count);
+	jsonw_raw(w, "warnings", c->warnings.data, c->warnings.bytes);
+	rule_preview_write(c->preview, w, &left);
+	jsonw_u64(w, "matches_omitted", left.omitted);
+	jsonw_u64(w, "cgroups_unreadable", left.unreadable);
+	jsonw_object_end(w);
+	return 0;
+}
+
+/* Makes the job. Takes `rules` over. 0 or -errno. */
+static int new_check(struct methods *m, struct rules *rules, const struct rules_faults *warnings,
+		     struct control_job **ret_job)
+{
+	struct check *c = calloc(1, sizeof(*c));
 	int r;
 
-	r = ruleset_new(rules, m->d->active->generation, "check", &set);
-	if (r < 0) {
+	if (!c) {
 		rules_free(rules);
+		return -ENOMEM;
+	}
+	c->job = (struct control_job){ .step = step_check, .free = free_check };
+	c->count = rules->count;
+	jsonw_init(&c->warnings, CONTROL_ANSWER_BYTES);
+	rules_faults_write(warnings, &c->warnings, NULL);
+	r = jsonw_end(&c->warnings);
+	if (r == 0)
+		r = rule_preview_new(m->d, rules, PREVIEW_MAX, &c->preview);
+	else
+		rules_free(rules);
+	if (r < 0) {
+		free_check(&c->job);
 		return r;
 	}
-	r = ruleset_fill(m->t->pins, !m->t->pins->control->active, set);
-	if (r == 0)
-		r = rule_preview_write(m->d, rules, PREVIEW_MAX, w, ret_left);
-	ruleset_clear(m->t->pins, !m->t->pins->control->active);
-	ruleset_unref(set);
-	return r;
+	*ret_job = &c->job;
+	return 0;
 }
 
 int method_rules_check(void *context, const struct control_peer *peer,
-		       const struct json_node *params, struct jsonw *w, struct control_error *error)
+		       const struct json_node *params, struct control_job **ret_job,
+		       struct control_error *error)
 {
 	_cleanup_(rules_faults_done) struct rules_faults faults, warnings;
-	struct methods *m = context;
 	struct rules *rules = NULL;
-	struct rule_preview_left left = {};
 	int r;
 
 	rules_faults_init(&faults);
 	rules_faults_init(&warnings);
 	if (parse_text(params, &rules, &warnings, &faults, error) < 0 || !rules)
 		return -1;
-	jsonw_object(w, NULL);
-	jsonw_bool(w, "ok", true);
-	jsonw_u64(w, "count", rules->count);
-	rules_faults_write(&warnings, w, "warnings");
-	jsonw_array(w, "matches");
-	r = preview_rules(m, rules, w, &left);
-	jsonw_array_end(w);
-	jsonw_u64(w, "matches_omitted", left.omitted);
-	jsonw_u64(w, "cgroups_unreadable", left.unreadable);
-	jsonw_object_end(w);
-	return r < 0 ? control_error_fail(error, CONTROL_INTERNAL,
-					  "listing the matching processes: %s", strerror(-r))
-		     : 0;
+	r = new_check(context, rules, &warnings, ret_job);
+	return r < 0 ? control_error_fail(error, CONTROL_INTERNAL, "%s", strerror(-r)) : 0;
 }
 
 int method_rules_set(void *context, const struct control_peer *peer, const struct json_node *params,

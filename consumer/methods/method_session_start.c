@@ -3,18 +3,40 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "consumer/discovery/process_scan.h"
+#include "consumer/discovery/task_list.h"
+#include "consumer/io/turn.h"
 #include "consumer/methods/methods.h"
 #include "consumer/watch/binding.h"
-#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
+
+/* A lookup of a cgroup that its owner delays is repeated for so long. */
+#define LOOKUP_NS (200 * NSEC_PER_MSEC)
+
+/* How often the processes are read when the watch of the request ended meanwhile. */
+#define READINGS_MAX 3
 
 /* The parsed and checked parameters. */
 struct request {
 	const char *rule, *cgroup;
 	uint32_t pid, during_ms;
+};
+
+/* session.start in progress. */
+struct start {
+	struct control_job job; /* must be the first member */
+	struct methods *methods;
+	struct request q;    /* its texts are the next two */
+	char *rule, *cgroup; /* owned */
+	struct control_peer peer;
+	uint64_t began_ns;
+	/* Of a process in the root cgroup, while all processes are read for it: */
+	struct task_list tasks;
+	uint32_t slot, epoch; /* of the watch of the root cgroup that the request keeps */
+	unsigned int readings;
 };
 
 static int take_number(const struct json_node *value, uint64_t max, uint32_t *ret)
@@ -116,33 +138,39 @@ static int start_rule(struct methods *m, const struct request *q, const struct c
 	return r;
 }
 
-/*
- * Marks the process for sampling: in the root cgroup only marked processes are sampled. The scan
- * lists it, because its cgroup is watched by now, and gives its exact start time.
- */
-static int mark_process(struct methods *m, uint32_t pid)
+/* Marks the process for sampling: in the root cgroup only marked processes are sampled. */
+static int mark_process(struct methods *m, const struct task_record *task)
 {
-	struct task_record task = {};
 	struct process *p = NULL;
-	int r = process_scan_find(m->d, pid, &task);
+	int r = process_get(m->d->processes, task->tgid, task->start_ns, &p);
 
-	if (r == 0)
-		r = process_get(m->d->processes, pid, task.start_ns, &p);
 	if (r < 0 || !p)
 		return r;
-	memcpy(p->comm, task.comm, sizeof(p->comm));
-	p->cgroup_id = task.cgroup_id;
+	memcpy(p->comm, task->comm, sizeof(p->comm));
+	p->cgroup_id = task->cgroup_id;
 	p->requested = true;
 	return process_targets_match(m->d->targets, p);
 }
 
-/* Creates a watch that only this request keeps; it ends with the session. */
-static int start_requested(struct methods *m, const struct request *q, uint64_t cgroup_id,
-			   const struct control_peer *peer, struct started *all,
-			   struct trigger_held *held, struct control_error *error)
+/* Gives up a watch that only this request keeps. */
+static void release_requested(struct watch *w)
 {
-	struct watch *w;
-	int r = watch_get(m->d->watches, cgroup_id, q->pid, &w);
+	if (!w->session)
+		w->requested = false;
+	bindings_release(w, "no_process");
+}
+
+static int fail_no_process(const struct start *j, struct control_error *error)
+{
+	return control_error_fail(error, CONTROL_NOT_FOUND, "no process %u", j->q.pid);
+}
+
+/* Creates a watch that only this request keeps; it ends with the session. 0 with *ret_watch. */
+static int keep_watch(struct start *j, uint64_t cgroup_id, struct watch **ret_watch,
+		      struct control_error *error)
+{
+	struct watch *w = NULL;
+	int r = watch_get(j->methods->d->watches, cgroup_id, j->q.pid, &w);
 
 	if (r == -EXDEV)
 		return control_error_fail(error, CONTROL_NOT_FOUND,
@@ -153,31 +181,99 @@ static int start_requested(struct methods *m, const struct request *q, uint64_t 
 	if (!w->session)
 		w->requested = true;
 	bindings_refresh(w);
-	if (w->root && mark_process(m, q->pid) < 0) {
-		w->requested = w->session && w->requested;
-		bindings_release(w, "no_process");
-		return control_error_fail(error, CONTROL_NOT_FOUND, "no process %u", q->pid);
-	}
-	r = start_on(m, w, NULL, peer, q->during_ms, q->pid, all, held);
-	if (r < 0 && !w->session)
-		w->requested = false;
+	*ret_watch = w;
+	return 0;
+}
+
+static int start_kept(struct start *j, struct watch *w, struct started *all,
+		      struct trigger_held *held)
+{
+	int r = start_on(j->methods, w, NULL, &j->peer, j->q.during_ms, j->q.pid, all, held);
+
 	if (r < 0) {
-		triggers_release_process(m->d->triggers, q->pid);
-		bindings_release(w, "no_process");
+		triggers_release_process(j->methods->d->triggers, j->q.pid);
+		release_requested(w);
 	}
 	return r;
 }
 
-static int start_pid(struct methods *m, const struct request *q, const struct control_peer *peer,
-		     struct started *all, struct trigger_held *held, struct control_error *error)
+/* The watch of the root cgroup that the request keeps; NULL: it has ended meanwhile. */
+static struct watch *root_watch(const struct start *j)
 {
-	char path[4096];
-	uint64_t id;
+	return watches_at(j->methods->d->watches, j->slot, j->epoch);
+}
 
-	if (cgroups_of_pid(q->pid, path, sizeof(path)) < 0 ||
-	    cgroups_id(m->d->cgroups, path, &id) < 0)
-		return control_error_fail(error, CONTROL_NOT_FOUND, "no process %u", q->pid);
-	return start_requested(m, q, id, peer, all, held, error);
+/*
+ * Begins to read all processes: the iterator lists the one in question, because its cgroup is
+ * watched by now, and gives its exact start time. 1.
+ */
+static int begin_reading(struct start *j, uint64_t cgroup_id, struct control_error *error)
+{
+	const struct pinned_maps *pins = j->methods->d->pins;
+	struct watch *w = NULL;
+	int r = keep_watch(j, cgroup_id, &w, error);
+
+	if (r < 0 || !w)
+		return r;
+	j->slot = w->slot;
+	j->epoch = w->epoch;
+	j->readings++;
+	r = task_list_open(pins, pins->control->active, &j->tasks);
+	if (r == 0)
+		return 1;
+	release_requested(w);
+	return fail_no_process(j, error);
+}
+
+/* Goes on with that. 1: there is more; 0: a session has started; -1; -errno with *held. */
+static int read_tasks(struct start *j, struct started *all, struct trigger_held *held,
+		      struct control_error *error)
+{
+	uint64_t root_id = j->methods->d->cgroups->root_id, until_ns = turn_until_ns();
+	struct task_record task = {};
+	struct watch *w;
+	int r;
+
+	do
+		r = task_list_next(&j->tasks, until_ns, &task);
+	while (r > 0 && task.tgid != j->q.pid);
+	if (r == -EAGAIN)
+		return 1;
+	task_list_close(&j->tasks);
+	w = root_watch(j);
+	if (!w && j->readings < READINGS_MAX)
+		return begin_reading(j, root_id, error);
+	if (r > 0 && w && mark_process(j->methods, &task) == 0)
+		return start_kept(j, w, all, held);
+	if (w)
+		release_requested(w);
+	return fail_no_process(j, error);
+}
+
+/* Repeats a lookup that was not back in time. 1, or `r` when it has taken too long. */
+static int again_soon(const struct start *j, int r)
+{
+	return r == -EBUSY && clock_mono_ns() - j->began_ns < LOOKUP_NS ? 1 : r;
+}
+
+static int start_pid(struct start *j, struct started *all, struct trigger_held *held,
+		     struct control_error *error)
+{
+	struct cgroups *c = j->methods->d->cgroups;
+	struct watch *w = NULL;
+	char path[4096];
+	uint64_t id = 0;
+	int r;
+
+	if (cgroups_of_pid(j->q.pid, path, sizeof(path)) < 0)
+		return fail_no_process(j, error);
+	r = again_soon(j, cgroups_id(c, path, &id));
+	if (r != 0)
+		return r > 0 ? r : fail_no_process(j, error);
+	if (id == c->root_id)
+		return begin_reading(j, id, error);
+	r = keep_watch(j, id, &w, error);
+	return r < 0 || !w ? r : start_kept(j, w, all, held);
 }
 
 /* Writes the path as the kernel does: "/a//b/" becomes "/a/b". */
@@ -193,25 +289,30 @@ static void join_slashes(char *path)
 	*to = '\0';
 }
 
-static int start_cgroup(struct methods *m, const struct request *q, const struct control_peer *peer,
-			struct started *all, struct trigger_held *held, struct control_error *error)
+static int start_cgroup(struct start *j, struct started *all, struct trigger_held *held,
+			struct control_error *error)
 {
-	_cleanup_free_ char *path = strdup(q->cgroup);
-	uint64_t id;
+	struct cgroups *c = j->methods->d->cgroups;
+	struct watch *w = NULL;
+	uint64_t id = 0;
+	int r = -EINVAL;
 
-	if (!path)
-		return control_error_fail(error, CONTROL_INTERNAL, "no memory");
-	if (q->cgroup[0] != '/' || cgroups_id(m->d->cgroups, q->cgroup, &id) < 0)
+	if (j->cgroup[0] == '/')
+		r = again_soon(j, cgroups_id(c, j->cgroup, &id));
+	if (r > 0)
+		return r;
+	if (r < 0)
 		return control_error_fail(error, CONTROL_NOT_FOUND,
-					  "no cgroup %.128s below the cgroup2 mount", q->cgroup);
+					  "no cgroup %.128s below the cgroup2 mount", j->cgroup);
 	/* No walk has met the cgroup yet if it was made a moment ago: this is its path. */
-	join_slashes(path);
-	cgroups_learn(m->d->cgroups, id, path);
-	if (id == m->d->cgroups->root_id)
+	join_slashes(j->cgroup);
+	cgroups_learn(c, id, j->cgroup);
+	if (id == c->root_id)
 		return control_error_fail(
 			error, CONTROL_BAD_PARAMS,
 			"the root cgroup cannot be captured as a whole: name a pid");
-	return start_requested(m, q, id, peer, all, held, error);
+	r = keep_watch(j, id, &w, error);
+	return r < 0 || !w ? r : start_kept(j, w, all, held);
 }
 
 static void write_started(const struct started *all, struct jsonw *w)
@@ -233,28 +334,30 @@ static void write_started(const struct started *all, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-int method_session_start(void *context, const struct control_peer *peer,
-			 const struct json_node *params, struct jsonw *result,
-			 struct control_error *error)
+/* As control_job's step, without an answer; -errno: `held` or nothing says why. */
+static int start_some(struct start *j, struct started *all, struct trigger_held *held,
+		      struct control_error *error)
 {
-	struct methods *m = context;
-	struct started all = {};
-	struct trigger_held held = {};
-	struct request q = {};
-	int r;
+	if (j->tasks.open)
+		return read_tasks(j, all, held, error);
+	if (j->rule)
+		return start_rule(j->methods, &j->q, &j->peer, all, held, error);
+	return j->cgroup ? start_cgroup(j, all, held, error) : start_pid(j, all, held, error);
+}
 
-	if (take_params(params, &q, error) < 0)
-		return -1;
-	if (q.rule)
-		r = start_rule(m, &q, peer, &all, &held, error);
-	else if (q.cgroup)
-		r = start_cgroup(m, &q, peer, &all, &held, error);
-	else
-		r = start_pid(m, &q, peer, &all, &held, error);
+static int step_start(struct control_job *job, struct jsonw *result, struct control_error *error)
+{
+	struct start *j = (struct start *)job;
+	struct trigger_held held = {};
+	struct started all = {};
+	int r = start_some(j, &all, &held, error);
+
 	if (all.n) {
 		write_started(&all, result);
 		return 0;
 	}
+	if (r > 0)
+		return 1;
 	if (held.reason) {
 		jsonw_object(&error->data, NULL);
 		jsonw_string(&error->data, "reason", held.reason);
@@ -263,4 +366,43 @@ int method_session_start(void *context, const struct control_peer *peer,
 		return control_error_fail(error, CONTROL_HELD, "held back: %s", held.reason);
 	}
 	return error->code ? -1 : control_error_fail(error, CONTROL_INTERNAL, "%s", strerror(-r));
+}
+
+static void free_start(struct control_job *job)
+{
+	struct start *j = (struct start *)job;
+
+	if (j->tasks.open && root_watch(j))
+		release_requested(root_watch(j));
+	task_list_close(&j->tasks);
+	free(j->rule);
+	free(j->cgroup);
+	free(j);
+}
+
+int method_session_start(void *context, const struct control_peer *peer,
+			 const struct json_node *params, struct control_job **ret_job,
+			 struct control_error *error)
+{
+	struct request q = {};
+	struct start *j;
+
+	if (take_params(params, &q, error) < 0)
+		return -1;
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return control_error_fail(error, CONTROL_INTERNAL, "no memory");
+	j->job = (struct control_job){ .step = step_start, .free = free_start };
+	j->methods = context;
+	j->peer = *peer;
+	j->began_ns = clock_mono_ns();
+	j->rule = q.rule ? strdup(q.rule) : NULL;
+	j->cgroup = q.cgroup ? strdup(q.cgroup) : NULL;
+	if ((q.rule && !j->rule) || (q.cgroup && !j->cgroup)) {
+		free_start(&j->job);
+		return control_error_fail(error, CONTROL_INTERNAL, "no memory");
+	}
+	j->q = (struct request){ j->rule, j->cgroup, q.pid, q.during_ms };
+	*ret_job = &j->job;
+	return 0;
 }

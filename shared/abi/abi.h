@@ -16,7 +16,7 @@
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 10u
+#define ABI_VERSION 11u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -354,7 +354,15 @@ struct neighbour {
 	char name[NEIGHBOUR_NAME_BYTES];
 };
 
-/* What `tasks` writes: one record per matching thread-group leader. */
+/*
+ * A read(2) of an iterator ends when it has its bytes, not before: where nobody matches, one read
+ * would walk over all tasks. So after each TASKS_PAUSE tasks `tasks` writes TASKS_AT_ONCE empty
+ * records (tgid 0), which the reader passes over; a read of as many records ends there.
+ */
+#define TASKS_PAUSE   1024
+#define TASKS_AT_ONCE 16
+
+/* What `tasks` writes: one record per matching thread-group leader; tgid 0: an empty one. */
 struct task_record {
 	__u64 start_ns;
 	__u64 cgroup_id;

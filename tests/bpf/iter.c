@@ -2,6 +2,7 @@
 /* iter.c: the processes and the symbols that the iterators list, against what /proc says. */
 
 #include <bpf/bpf.h>
+#include <pthread.h>
 
 #include "harness.h"
 #include "shared/tools/cleanup.h"
@@ -16,6 +17,17 @@ static const struct task_record *task_find(const char *bytes, size_t n, pid_t pi
 		if (records[i].tgid == (uint32_t)pid)
 			return &records[i];
 	return NULL;
+}
+
+/* Counts the records that are not empty. */
+static size_t task_count(const char *bytes, size_t n)
+{
+	const struct task_record *records = (const void *)bytes;
+	size_t count = 0;
+
+	for (size_t i = 0; i < n / sizeof(*records); i++)
+		count += records[i].tgid != 0;
+	return count;
 }
 
 static void tasks_match_in_the_kernel(void **state)
@@ -66,7 +78,7 @@ static void tasks_list_watched_cgroups(void **state)
 	n = harness_read(h->skel->progs.tasks, &bytes);
 	record = task_find(bytes, n, pid);
 	assert_non_null(record);
-	assert_int_equal(n, sizeof(*record));
+	assert_int_equal(task_count(bytes, n), 1);
 	assert_int_equal(record->rule, NO_SLOT);
 	assert_int_equal(record->cgroup_id, id);
 	harness_kill(pid);
@@ -94,6 +106,41 @@ static void tasks_list_the_marked(void **state)
 	harness_kill(pid);
 	n = harness_read(h->skel->progs.tasks, &gone);
 	assert_null(task_find(gone, n, pid));
+	harness_free(h);
+}
+
+#define THREADS (2 * TASKS_PAUSE + 100)
+
+static void *wait_for_end(void *context)
+{
+	pthread_barrier_wait(context);
+	return NULL;
+}
+
+/* Where nobody matches, empty records end a read after so many tasks. */
+static void reads_of_tasks_end(void **state)
+{
+	struct harness *h = harness_new(NULL);
+	_cleanup_free_ char *bytes = NULL;
+	pthread_t threads[THREADS];
+	pthread_barrier_t end;
+	pthread_attr_t small;
+	size_t n;
+
+	assert_int_equal(pthread_barrier_init(&end, NULL, THREADS + 1), 0);
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64u << 10);
+	for (size_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], &small, wait_for_end, &end), 0);
+	n = harness_read(h->skel->progs.tasks, &bytes);
+	pthread_barrier_wait(&end);
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&end);
+	pthread_attr_destroy(&small);
+	assert_int_equal(task_count(bytes, n), 0);
+	assert_int_equal(n % (TASKS_AT_ONCE * sizeof(struct task_record)), 0);
+	assert_true(n >= 2 * TASKS_AT_ONCE * sizeof(struct task_record));
 	harness_free(h);
 }
 
@@ -129,6 +176,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(tasks_match_in_the_kernel),
 		cmocka_unit_test(tasks_list_watched_cgroups),
 		cmocka_unit_test(tasks_list_the_marked),
+		cmocka_unit_test(reads_of_tasks_end),
 		cmocka_unit_test(ksyms_have_addresses),
 	};
 

@@ -18,6 +18,8 @@ static void take_tasks(struct captive *c, const uint8_t *bytes, size_t n)
 
 	for (size_t at = 0; at + sizeof(record) <= n; at += sizeof(record)) {
 		memcpy(&record, bytes + at, sizeof(record));
+		if (!record.tgid)
+			continue;
 		captive_look_at_process(c, "tasks", record.tgid);
 		for (size_t i = 0; i < c->prey_count; i++)
 			if (c->prey[i].pid == record.tgid)

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "consumer/cgroup/cgroups_walk.h"
 #include "consumer/cgroup/lookup_pool.h"
+#include "shared/tools/clock.h"
 #include "tests/unit/consumer/testing/cgroups_testing.h"
 
 #define USER   1234
@@ -23,6 +25,21 @@ static int meet(void *context, const char *path, uint64_t id)
 	m->count++;
 	m->deep = m->deep || !strcmp(path, "/a/u/x/y");
 	return 0;
+}
+
+/* A whole walk; *ret_parts in so many parts, each of one cgroup. */
+static int walk_all(struct met *m, unsigned int *ret_parts)
+{
+	struct cgroups_walk *walk;
+	int r = cgroups_walk_new(&cgroups, meet, m, &walk);
+
+	*ret_parts = 0;
+	if (r != 0)
+		return r;
+	while ((r = cgroups_walk_step(walk, clock_mono_ns())) > 0)
+		(*ret_parts)++;
+	cgroups_walk_free(walk);
+	return r;
 }
 
 static void hold(struct lookup_call *w)
@@ -67,6 +84,7 @@ static void test_held_up(void **state)
 {
 	uint64_t id = 0, deep;
 	struct met m = {};
+	unsigned int parts;
 	int gate[2];
 
 	if (geteuid() != 0)
@@ -85,7 +103,7 @@ static void test_held_up(void **state)
 
 	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
 	hold_up(gate, USER);
-	assert_int_equal(cgroups_walk(&cgroups, meet, &m), 0);
+	assert_int_equal(walk_all(&m, &parts), 0);
 	assert_int_equal(m.count, 4); /* "/", "/a", "/a/u", "/b" */
 	assert_int_equal(cgroups.left.unread.count, 1);
 	assert_int_equal(cgroups.left.unread.error, -EBUSY);
@@ -99,7 +117,7 @@ static void test_held_up(void **state)
 	for (int i = 0; i < 100 && m.count != 6; i++) {
 		usleep(10000);
 		m = (struct met){};
-		assert_int_equal(cgroups_walk(&cgroups, meet, &m), 0);
+		assert_int_equal(walk_all(&m, &parts), 0);
 	}
 	assert_int_equal(m.count, 6);
 	assert_true(m.deep);
@@ -108,10 +126,14 @@ static void test_held_up(void **state)
 	close(gate[1]);
 }
 
-/* A walk that comes late counts for those that follow, until cgroup_lookup_walked. */
+/*
+ * A listing that comes late counts for the walks that follow, until cgroup_lookup_walked; what it
+ * has is told in parts.
+ */
 static void test_late_walk(void **state)
 {
 	struct met m = {};
+	unsigned int parts = 0;
 	char name[32];
 
 	if (geteuid() != 0)
@@ -125,11 +147,12 @@ static void test_late_walk(void **state)
 	assert_int_equal(cgroups_start(&cgroups), 0);
 	for (int i = 0; i < 100 * WAIT_S && m.count < MANY + 2; i++) {
 		m = (struct met){};
-		assert_int_equal(cgroups_walk(&cgroups, meet, &m), 0);
+		assert_int_equal(walk_all(&m, &parts), 0);
 		assert_true(m.count == 2 || m.count == MANY + 2);
 		usleep(10000);
 	}
 	assert_int_equal(m.count, MANY + 2);
+	assert_true(parts >= MANY);
 	cgroup_lookup_walked(&cgroups);
 	assert_null(cgroups.late);
 }

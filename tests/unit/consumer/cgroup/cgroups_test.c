@@ -14,8 +14,6 @@
 #include "consumer/cgroup/cgroups.h"
 #include "consumer/output/host.h"
 #include "shared/tools/cleanup.h"
-#include "shared/tools/clock.h"
-#include "shared/tools/macro.h"
 #include "tests/unit/consumer/testing/cgroups_testing.h"
 
 static void test_walk(void **state)
@@ -23,56 +21,11 @@ static void test_walk(void **state)
 	uint64_t a = make("/a"), b = make("/a/b"), c = make("/c");
 
 	assert_string_equal(cgroups_path(&cgroups, cgroups.root_id, 0), "/");
-	assert_string_equal(cgroups_path(&cgroups, b, 0), "/a/b");
+	assert_string_equal(look_up(b), "/a/b");
 	/* The walk that found it has learnt the others. */
 	assert_string_equal(cgroups_path(&cgroups, a, 0), "/a");
 	assert_string_equal(cgroups_path(&cgroups, c, 0), "/c");
-	assert_null(cgroups_path(&cgroups, 0x7fffffffffff, 0));
-}
-
-static int count_one(void *context, const char *path, uint64_t id)
-{
-	unsigned int *count = context;
-
-	(*count)++;
-	return 0;
-}
-
-/*
- * A walk in parts, each of one entry, meets what a whole one meets; what is made beside where it is
- * may be met, and what is removed before its turn is not.
- */
-static void test_walk_in_parts(void **state)
-{
-	unsigned int count = 0, parts = 0, gone = 0;
-	struct cgroups_walk *walk;
-	char gone_path[128];
-	uint64_t a;
-
-	a = make("/a");
-	make("/a/b");
-	make("/c");
-	assert_int_equal(cgroups_walk_new(&cgroups, count_one, &count, &walk), 0);
-	assert_int_equal(count, 1);
-	while (cgroups_walk_step(walk, 0) > 0)
-		parts++;
-	assert_int_equal(cgroups.walk_error, 0);
-	cgroups_walk_free(walk);
-	assert_int_equal(count, 4);
-	assert_true(parts >= 3);
-	assert_int_equal(cgroups_walk_new(&cgroups, count_one, &gone, &walk), 0);
-	snprintf(gone_path, sizeof(gone_path), "%s/a/b", mount);
-	assert_int_equal(rmdir(gone_path), 0);
-	while (cgroups_walk_step(walk, 0) > 0)
-		continue;
-	cgroups_walk_free(walk);
-	assert_int_equal(gone, 3);
-	/* One that is given up leaves nothing behind. */
-	assert_int_equal(cgroups_walk_new(&cgroups, count_one, &gone, &walk), 0);
-	cgroups_walk_free(walk);
-	assert_false(cgroups_knows(&cgroups, a));
-	cgroups_learn(&cgroups, a, "/a");
-	assert_true(cgroups_knows(&cgroups, a));
+	assert_null(look_up(0x7fffffffffff));
 }
 
 /* A cache that is full is emptied, which is counted. */
@@ -86,38 +39,6 @@ static void test_full_cache(void **state)
 	assert_int_equal(cgroups.emptied, 1);
 	assert_int_equal(cgroups.known.count, 1);
 	assert_true(cgroups_knows(&cgroups, 104));
-}
-
-/* Makes a cgroup right after a walk: whether it is unknown, and how long all of this took. */
-static bool unknown_at_once(const char *name, uint64_t *ret_id, uint64_t *ret_ns)
-{
-	uint64_t began_ns = clock_mono_ns();
-	bool unknown;
-
-	assert_null(cgroups_path(&cgroups, 0x7fffffffffff, 0));
-	*ret_id = make(name);
-	unknown = !cgroups_path(&cgroups, *ret_id, 0);
-	*ret_ns = clock_mono_ns() - began_ns;
-	return unknown;
-}
-
-/*
- * Ids that are not there must not make a storm of walks; the next is some time later. Once more
- * where this thread was held up for so long.
- */
-static void test_walk_bounded(void **state)
-{
-	uint64_t late, ns = 0;
-	bool unknown = false;
-	char name[16];
-
-	for (int i = 0; i < 20 && !unknown && (!i || ns >= 200 * NSEC_PER_MSEC); i++) {
-		snprintf(name, sizeof(name), "/late%d", i);
-		unknown = unknown_at_once(name, &late, &ns);
-		usleep(210000);
-	}
-	assert_true(unknown);
-	assert_string_equal(cgroups_path(&cgroups, late, 0), name);
 }
 
 static void test_learn_forget(void **state)
@@ -314,29 +235,6 @@ static void test_occupied_unknown(void **state)
 	assert_int_equal(occupied_for_nobody("/gone"), 0);
 }
 
-/* A walk's error and what it left out are kept; a walk that fails leaves what was known. */
-static void test_walk_left(void **state)
-{
-	if (geteuid() != 0)
-		skip();
-	set_mode("", 0755);
-	make("/closed");
-	set_mode("/closed", 0700);
-	assert_int_equal(seteuid(65534), 0);
-	assert_null(cgroups_path(&cgroups, 0x7fffffffffff, 0));
-	assert_int_equal(seteuid(0), 0);
-	assert_int_equal(cgroups.left.unread.count, 1);
-	assert_string_equal(cgroups.left.unread.example, "/closed");
-	assert_int_equal(cgroups.walk_error, 0);
-	set_mode("", 0700);
-	cgroups.walked_ns = 0;
-	assert_int_equal(seteuid(65534), 0);
-	assert_null(cgroups_path(&cgroups, 0x7fffffffffff, 0));
-	assert_int_equal(seteuid(0), 0);
-	assert_int_equal(cgroups.left.unread.count, 1);
-	assert_int_equal(cgroups.walk_error, -EACCES);
-}
-
 static bool put_real(const char *directory, const char *file, const char *text)
 {
 	char name[4200];
@@ -425,9 +323,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_walk, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_walk_in_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_cache, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_walk_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_learn_forget, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container, setup, teardown),
@@ -439,7 +335,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_occupied, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_occupied_unknown, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_populated, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_walk_left, setup, teardown),
 		cmocka_unit_test(test_occupied_threaded),
 		cmocka_unit_test(test_real),
 		cmocka_unit_test(test_open),

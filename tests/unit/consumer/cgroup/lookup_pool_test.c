@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "consumer/cgroup/lookup_pool.h"
+#include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -85,6 +86,69 @@ static void test_runs(void **state)
 	lookup_pool_stop(a);
 }
 
+/* In parts: it is not there before it has run, and who gives it up finds it late. */
+static void test_in_parts(void **state)
+{
+	struct call *c, *held;
+	struct lookup_pool *a;
+	int gate[2], r;
+
+	c = new_call(1, -1);
+	assert_int_equal(lookup_pool_start(NULL, &c->work), 0);
+	assert_int_equal(lookup_pool_wait(NULL, &c->work, 0), 0);
+	assert_true(c->ran);
+	free(c);
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	assert_int_equal(lookup_pool_new(&a), 0);
+	held = new_call(1, gate[0]);
+	assert_int_equal(lookup_pool_start(a, &held->work), 0);
+	assert_int_equal(lookup_pool_wait(a, &held->work, clock_mono_ns()), -EAGAIN);
+	c = new_call(2, -1);
+	assert_int_equal(lookup_pool_start(a, &c->work), 0);
+	r = lookup_pool_wait(a, &c->work, clock_mono_ns() + SOON_NS);
+	assert_int_equal(r, 0);
+	free(c);
+	assert_int_equal(write(gate[1], "x", 1), 1);
+	assert_int_equal(lookup_pool_wait(a, &held->work, clock_mono_ns() + SOON_NS), 0);
+	assert_true(held->ran);
+	free(held);
+	held = new_call(1, gate[0]);
+	assert_int_equal(lookup_pool_start(a, &held->work), 0);
+	lookup_pool_abandon(a, &held->work);
+	assert_null(lookup_pool_late(a));
+	assert_int_equal(write(gate[1], "x", 1), 1);
+	assert_ptr_equal(wait_late(a), held);
+	free(held);
+	lookup_pool_stop(a);
+	close(gate[0]);
+	close(gate[1]);
+}
+
+/* Nobody waits for a thread beyond the turn of the loop. */
+static void test_within_turn(void **state)
+{
+	uint64_t least_ns = UINT64_MAX, began_ns;
+	struct lookup_pool *a;
+	int gate[2];
+
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	assert_int_equal(lookup_pool_new(&a), 0);
+	for (uint64_t owner = 1; owner <= LOOKUP_POOL_THREADS; owner++) {
+		usleep(LOOKUP_POOL_WAIT_NS / 1000);
+		began_ns = clock_mono_ns();
+		turn_start(began_ns - (owner % 2 ? 0 : TURN_NS));
+		assert_int_equal(lookup_pool_run(a, &new_call(owner, gate[0])->work), -EBUSY);
+		turn_start(0);
+		if (owner % 2)
+			least_ns = MIN(least_ns, clock_mono_ns() - began_ns);
+		else /* the turn is over */
+			assert_in_range(clock_mono_ns() - began_ns, TURN_LEAST_NS, SOON_NS);
+	}
+	assert_in_range(least_ns, TURN_NS, LOOKUP_POOL_WAIT_NS - 1);
+	lookup_pool_stop(a);
+	assert_int_equal(write(gate[1], "xxxx", LOOKUP_POOL_THREADS), LOOKUP_POOL_THREADS);
+}
+
 /*
  * Who waits costs the loop a moment, and his next call none; that of somebody else is served. What
  * comes late is kept.
@@ -102,7 +166,7 @@ static void test_late(void **state)
 	held = new_call(1, gate[0]);
 	began_ns = clock_mono_ns();
 	assert_int_equal(lookup_pool_run(a, &held->work), -EBUSY);
-	assert_in_range(clock_mono_ns() - began_ns, LOOKUP_POOL_WAIT_NS, SOON_NS);
+	assert_in_range(clock_mono_ns() - began_ns, TURN_NS, SOON_NS);
 	assert_int_equal(lookup_pool_run(a, &new_call(1, -1)->work), -EBUSY);
 	assert_int_equal(freed, 1);
 	for (int i = 0; i < 50 && r < 0; i++) {
@@ -192,9 +256,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_in_parts),
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_all_wait),
 		cmocka_unit_test(test_late_is_bounded),
+		cmocka_unit_test(test_within_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

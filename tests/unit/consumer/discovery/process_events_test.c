@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/unit/consumer/testing/fake_agent_testing.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include "consumer/discovery/process_events.h"
-#include "consumer/discovery/process_scan.h"
 #include "shared/tools/cleanup.h"
 
 /* An event in memory of its exact size. */
@@ -56,61 +52,11 @@ static void test_valid_path(void **state)
 	assert_false(process_events_valid(e, bytes));
 }
 
-static void test_find(void **state)
-{
-	struct task_record tasks[3] = { { .tgid = 5 },
-					{ .tgid = 7, .comm = "node" },
-					{ .tgid = 9 } };
-	struct fake *f = fake_new();
-	struct task_record found = {};
-
-	if (!f)
-		skip();
-	fake_tasks(f, tasks, 3);
-	assert_int_equal(process_scan_find(&f->a.discovery, 7, &found), 0);
-	assert_string_equal(found.comm, "node");
-	assert_int_equal(process_scan_find(&f->a.discovery, 8, &found), -ESRCH);
-	assert_int_equal(found.tgid, 7);
-	unlink(f->tasks);
-	assert_int_equal(process_scan_find(&f->a.discovery, 7, &found), -ENOENT);
-	fake_free(f);
-}
-
-/* More than one buffer of records, and a last one that is cut. */
-static void test_find_many(void **state)
-{
-	enum { COUNT = 5000 };
-	_cleanup_free_ struct task_record *tasks = calloc(COUNT, sizeof(*tasks));
-	struct task_record found;
-	struct fake *f;
-
-	assert_non_null(tasks);
-	f = fake_new();
-	if (!f)
-		skip();
-	for (uint32_t i = 0; i < COUNT; i++) {
-		tasks[i].tgid = i + 1;
-		memset(tasks[i].comm, 'x', COMM_BYTES);
-	}
-	fake_tasks(f, tasks, COUNT);
-	for (uint32_t tgid = 1; tgid <= COUNT; tgid += 499) {
-		assert_int_equal(process_scan_find(&f->a.discovery, tgid, &found), 0);
-		assert_int_equal(found.tgid, tgid);
-		assert_int_equal(strlen(found.comm), COMM_BYTES - 1);
-	}
-	assert_int_equal(truncate(f->tasks, (off_t)(COUNT * sizeof(*tasks) - 1)), 0);
-	assert_int_equal(process_scan_find(&f->a.discovery, COUNT - 1, &found), 0);
-	assert_int_equal(process_scan_find(&f->a.discovery, COUNT, &found), -ESRCH);
-	fake_free(f);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid_kinds),
 		cmocka_unit_test(test_valid_path),
-		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_find_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

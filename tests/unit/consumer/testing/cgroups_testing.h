@@ -57,6 +57,19 @@ static inline int teardown(void **state)
 	return nftw(mount, unlink_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/* The path of the cgroup once the look for it has ended; NULL when it has not found it. */
+static inline const char *look_up(uint64_t id)
+{
+	const char *path = cgroups_path(&cgroups, id, 0);
+
+	while (!path && cgroups_look_awaits(&cgroups, id)) {
+		cgroups.look.due_ns = 0;
+		cgroups_look_step(&cgroups, UINT64_MAX);
+		path = cgroups_path(&cgroups, id, 0);
+	}
+	return path;
+}
+
 static inline void give(const char *path, uid_t uid)
 {
 	char name[256];

@@ -211,10 +211,20 @@ void fake_free(struct fake *f)
 }
 
 /* A scan of many turns, on a machine that may be busy. */
+/* Ends the looks for cgroups, and hands on who waits for them. */
+static void look_to_end(struct fake *f)
+{
+	while (f->a.cgroups.look.sought || f->a.cgroups.look.walk || f->a.discovery.waiting.first) {
+		f->a.cgroups.look.due_ns = 0;
+		path_wait_step(&f->a.discovery);
+	}
+}
+
 static void continue_scan(struct fake *f)
 {
 	while (process_scan_runs(&f->a.discovery))
 		assert_int_equal(process_scan_step(&f->a.discovery), 0);
+	look_to_end(f);
 }
 
 void fake_rules(struct fake *f, const char *json)
@@ -268,6 +278,7 @@ void fake_drain_events(struct fake *f)
 	do
 		process_events_drain(&f->a.discovery);
 	while (f->a.pins.events.cut);
+	look_to_end(f);
 }
 
 void fake_event(struct fake *f, enum event_kind kind, uint32_t tgid, uint64_t cgroup_id,

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/discovery/task_list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/kernel/pinned_maps.h"
+#include "shared/tools/clock.h"
+
+int task_list_open(const struct pinned_maps *pins, uint32_t trie, struct task_list *ret_list)
+{
+	int fd = open(pins->tasks_path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	*ret_list = (struct task_list){
+		.control = pins->control, .trie = trie, .open = true, .fd = fd
+	};
+	return 0;
+}
+
+void task_list_close(struct task_list *l)
+{
+	if (l->open)
+		close(l->fd);
+	l->open = false;
+}
+
+/* Reads once more. 1, 0 at the end, or -errno. The word is set each time: another list may be read
+ * in between. */
+static int read_more(struct task_list *l)
+{
+	ssize_t n;
+
+	memmove(l->buffer, l->buffer + l->at, l->have - l->at);
+	l->have -= l->at;
+	l->at = 0;
+	l->control->scan_trie = l->trie;
+	do
+		n = read(l->fd, l->buffer + l->have, sizeof(l->buffer) - l->have);
+	while (n < 0 && (errno == EINTR || errno == EAGAIN));
+	l->control->scan_trie = l->control->active;
+	if (n <= 0)
+		return n < 0 ? -errno : 0;
+	l->have += (size_t)n;
+	return 1;
+}
+
+/* Takes the next record, also an empty one. 1, 0 after the last one, or -errno. */
+static int next_record(struct task_list *l, struct task_record *ret_task)
+{
+	while (l->have - l->at < sizeof(*ret_task)) {
+		int r = read_more(l);
+
+		if (r <= 0)
+			return r;
+	}
+	memcpy(ret_task, l->buffer + l->at, sizeof(*ret_task));
+	l->at += sizeof(*ret_task);
+	return 1;
+}
+
+int task_list_next(struct task_list *l, uint64_t until_ns, struct task_record *ret_task)
+{
+	struct task_record task;
+	int r;
+
+	while ((r = next_record(l, &task)) > 0) {
+		if (task.tgid) {
+			task.comm[sizeof(task.comm) - 1] = 0;
+			*ret_task = task;
+			return 1;
+		}
+		if (l->at == l->have && clock_mono_ns() >= until_ns)
+			return -EAGAIN;
+	}
+	return r;
+}
