@@ -14,6 +14,7 @@ TURN_MS, ANSWER_MS, READY_S = 50, 20, 5
 # Between two halves that do the same: what an arena of malloc may still take, and what each process costs that has
 # ended within PROCESS_LINGER_MS, its line included.
 RSS_GROWTH_KIB, RSS_LINGERING_KIB = 1024, 1.5
+THREADS_MANY = 14000 if LONG else 6000
 LINGER_S, LINGERING_MAX = 40, 8192
 
 
