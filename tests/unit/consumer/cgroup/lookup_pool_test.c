@@ -131,6 +131,7 @@ static void test_within_turn(void **state)
 	struct lookup_pool *a;
 	int gate[2];
 
+	freed = 0;
 	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
 	assert_int_equal(lookup_pool_new(&a), 0);
 	for (uint64_t owner = 1; owner <= LOOKUP_POOL_THREADS; owner++) {
@@ -147,6 +148,8 @@ static void test_within_turn(void **state)
 	assert_in_range(least_ns, TURN_NS, LOOKUP_POOL_WAIT_NS - 1);
 	lookup_pool_stop(a);
 	assert_int_equal(write(gate[1], "xxxx", LOOKUP_POOL_THREADS), LOOKUP_POOL_THREADS);
+	while (__atomic_load_n(&freed, __ATOMIC_RELAXED) < LOOKUP_POOL_THREADS)
+		usleep(1000);
 }
 
 /*

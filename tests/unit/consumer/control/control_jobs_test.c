@@ -104,6 +104,7 @@ static void test_job_closed(void **state)
 /* One more than may be in progress is told so; who asks for something else is served. */
 static void test_jobs_have_a_wall(void **state)
 {
+	const struct timeval patience = { .tv_sec = 3 };
 	int fds[CONTROL_JOBS_MAX], more = dial();
 
 	jobs_begun = jobs_freed = 0;
@@ -113,6 +114,7 @@ static void test_jobs_have_a_wall(void **state)
 		say(fds[i], JOB("1"));
 		await_count(&jobs_begun, i + 1);
 	}
+	setsockopt(more, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	say(more, JOB("9") STATUS);
 	assert_hears(more, "-32005");
 	assert_string_equal(hear(more), IS_READY);
