@@ -5,13 +5,16 @@
 
 #include <bpf/bpf.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "consumer/control/control_request.h"
+#include "consumer/io/turn.h"
 #include "consumer/methods/method_session_start.h"
 #include "consumer/watch/binding.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 
 static struct fake *fake;
 static struct fake_cgroup group;
@@ -238,6 +241,89 @@ static void test_pid(void **state)
 	assert_int_equal(fake->a.watches.count, 0);
 }
 
+/* Lists this process behind so many empty records that a reading takes several turns. */
+static void list_late(struct task_record *tasks, size_t count)
+{
+	memset(tasks, 0, count * sizeof(*tasks));
+	tasks[count - 1] = (struct task_record){
+		.tgid = (uint32_t)getpid(),
+		.start_ns = fake_start_ns((uint32_t)getpid()),
+		.cgroup_id = fake->a.cgroups.root_id,
+		.comm = "unit",
+	};
+	fake_tasks(fake, tasks, count);
+}
+
+static struct control_job *begin_for_pid(struct control_error *error)
+{
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	struct control_job *job = NULL;
+	struct json_fault fault;
+	char params[64];
+
+	snprintf(params, sizeof(params), "{\"pid\":%d,\"during_ms\":100}", getpid());
+	assert_int_equal(json_tree_read(params, strlen(params), CONTROL_NESTING, &tree, &fault), 0);
+	assert_int_equal(method_session_start(&fake->a.methods, &peer, tree.nodes, &job, error), 0);
+	return job;
+}
+
+/* Goes on with the job in turns that are over at once; returns what the last one returned. */
+static int step_job(struct control_job *job, unsigned int most, struct control_error *error)
+{
+	struct jsonw result;
+	int r = 1;
+
+	jsonw_init(&result, 4096);
+	for (unsigned int i = 0; r == 1 && i < most; i++) {
+		turn_start(1);
+		r = job->step(job, &result, error);
+		turn_start(0);
+		if (r == 1)
+			usleep(2 * TURN_LEAST_NS / 1000);
+	}
+	jsonw_done(&result);
+	return r;
+}
+
+/*
+ * A process in the root cgroup is found among all, in turns. Whoever closes the connection before
+ * leaves nothing behind.
+ */
+static void test_root_pid(void **state)
+{
+	static struct task_record tasks[100 * TASKS_AT_ONCE];
+	struct control_error error = { 0 };
+	struct control_job *job;
+	char path[4096];
+
+	if (!fake || cgroups_of_pid((uint32_t)getpid(), path, sizeof(path)) < 0 ||
+	    strcmp(path, "/") != 0)
+		skip();
+	jsonw_init(&error.data, 4096);
+	list_late(tasks, ARRAY_SIZE(tasks));
+	job = begin_for_pid(&error);
+	assert_int_equal(step_job(job, 1, &error), 1);
+	assert_int_equal(fake->a.watches.count, 1);
+	job->free(job);
+	assert_int_equal(fake->a.watches.count, 0);
+	job = begin_for_pid(&error);
+	assert_int_equal(step_job(job, 1000, &error), 0);
+	job->free(job);
+	assert_int_equal(fake->a.sessions.count, 1);
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (fake->a.sessions.running[i])
+			end_session(fake->a.sessions.running[i]);
+	assert_int_equal(fake->a.watches.count, 0);
+	/* Nobody lists it: it has ended. */
+	fake_tasks(fake, tasks, 1);
+	job = begin_for_pid(&error);
+	assert_int_equal(step_job(job, 1000, &error), -1);
+	assert_int_equal(error.code, CONTROL_NOT_FOUND);
+	job->free(job);
+	assert_int_equal(fake->a.watches.count, 0);
+	jsonw_done(&error.data);
+}
+
 /* A request widens the slot for the time of its session, and asks for a process no longer. */
 static void test_request_leaves_no_trace(void **state)
 {
@@ -305,6 +391,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_cgroup, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_young_cgroup, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pid, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_root_pid, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request_leaves_no_trace, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_slot, setup, teardown),
 	};
