@@ -17,6 +17,7 @@ from scale import LONG, THREADS_MANY, births, crowd
 CGROUPS, SHELVES, SHORT = 20000, 100, 20
 PROCESSES = 4000 if LONG else 1500
 TURN_MS = 20  # 8, and what one step of each kind of work takes beyond it
+BROKER_MS = 100  # the loop waits so long in a row for answers: its first request starts the broker
 WALL_MS = 250  # also where others have the CPUs
 WATCHDOG_S = 0.4
 
@@ -51,15 +52,15 @@ class Turns:
     def __init__(self, agent):
         self.agent, self.load, self.parts = agent, Load(), []
 
-    def note(self, what):
-        self.parts.append((self.agent.call("status")["longest_turn_ms"], what))
+    def note(self, what, most_ms=TURN_MS):
+        self.parts.append((self.agent.call("status")["longest_turn_ms"], what, most_ms))
         print(f"# {what}: longest turn until then {self.parts[-1][0]} ms", flush=True)
 
     def judge(self):
-        for took_ms, what in self.parts:
+        for took_ms, what, _ in self.parts:
             check(took_ms <= WALL_MS, f"{what}: a turn of {took_ms} ms")
-        for took_ms, what in self.parts:
-            check_figure(took_ms <= TURN_MS, f"{what}: a turn of {took_ms} ms", self.load)
+        for took_ms, what, most_ms in self.parts:
+            check_figure(took_ms <= most_ms, f"{what}: a turn of {took_ms} ms", self.load)
 
 
 def start_short(t, base, folders):
@@ -110,7 +111,7 @@ def test_requests_that_read_all(t):
     turns.note(f"rules.check of {PROCESSES} processes")
     session = agent.call("session.start", {"pid": alone.pid, "during_ms": 300})["session"]
     agent.wait("session.end", seconds=30, session=session)
-    turns.note(f"session.start by pid beside {THREADS_MANY} threads")
+    turns.note(f"session.start by pid beside {THREADS_MANY} threads", TURN_MS + BROKER_MS)
     turns.judge()
 
 
