@@ -36,6 +36,9 @@ _Static_assert(SHOW_BYTES + 2 * (sizeof(struct mapping_record) + MAPPING_PATH_BY
 struct mapping_scratch {
 	struct mapping_record record;
 	char path[MAPPING_PATH_BYTES + RECORD_ALIGN]; /* the record's path[]: directly behind it */
+	/* Of the process (read_process): */
+	__u64 mm, exe; /* kernel addresses of its memory and of the executable's inode */
+	__u64 vdso;    /* address of the vDSO; ~0: there is none, or the kernel does not say */
 };
 
 /*
@@ -172,7 +175,7 @@ static __always_inline bool is_watched_process(struct task_struct *task)
  * of that process. Without it only processes whose leader lives are listed. The cheapest test comes
  * first: this runs for every task of the machine.
  */
-static __always_inline bool may_list_mappings(struct task_struct *task, const struct control *c,
+static __noinline bool may_list_mappings(struct task_struct *task, const struct control *c,
 					      const struct bpf_iter_meta *meta)
 {
 	__u32 wanted = READ_WORD(c->vma_tgid);
@@ -188,21 +191,62 @@ static __always_inline bool may_list_mappings(struct task_struct *task, const st
 }
 
 /*
+ * The same for a process that `asked` names, so that one reading lists all who wait, each from its
+ * own address on and with its own choice of a thread.
+ */
+static __always_inline bool may_list_asked(struct task_struct *task,
+					   const struct bpf_iter_meta *meta, __u64 *ret_from)
+{
+	__u32 tgid = task->tgid;
+	struct asked_process *wanted = bpf_map_lookup_elem(&asked, &tgid);
+
+	if (!wanted || !is_of_process(task) || !is_watched_process(task) ||
+	    !memory_thread_is_asked(task, meta, wanted))
+		return false;
+	*ret_from = READ_WORD(wanted->from);
+	process_marks_set(task->tgid);
+	return true;
+}
+
+/* Whether `vmas_tree` may list the mappings of `task`: one process, or all who are asked for. */
+static __always_inline bool may_list_in_walk(struct task_struct *task, const struct control *c,
+					     const struct bpf_iter_meta *meta, __u64 *ret_from)
+{
+	if (!READ_WORD(c->vma_tgid))
+		return may_list_asked(task, meta, ret_from);
+	*ret_from = READ_WORD(c->vma_from);
+	return may_list_mappings(task, c, meta);
+}
+
+/*
+ * Reads what write_mapping needs of the process, once before its mappings: newer verifiers search
+ * BTF at each load of a kernel pointer, and a load in a loop is verified in each pass. An execve(2)
+ * that follows shows in task->mm.
+ */
+static __always_inline void read_process(struct mapping_scratch *s, struct task_struct *task)
+{
+	struct mm_struct *mm = task->mm;
+
+	s->mm = (__u64)mm;
+	s->exe = (__u64)mm->exe_file->f_inode;
+	s->vdso = ~0ull;
+	if (bpf_core_field_exists(mm->context.vdso))
+		s->vdso = (__u64)mm->context.vdso;
+	s->record.start_ns = task->group_leader->start_boottime;
+	s->record.tgid = task->tgid;
+}
+
+/*
  * Returns the flags (enum mapping_flag) of an executable mapping of `file`, NULL for none, without
  * those of its path. The caller loads vma->vm_file once and passes it: newer verifiers demand a
  * test of each load.
  */
-static __always_inline __u32 find_mapping_flags(struct task_struct *task,
+static __always_inline __u32 find_mapping_flags(const struct mapping_scratch *s,
 						struct vm_area_struct *vma, struct file *file)
 {
-	struct mm_struct *mm = task->mm;
-
 	if (file && !mapped_file_is_memory(vma, file))
-		return file->f_inode == mm->exe_file->f_inode ? MAPPING_IS_EXE : 0;
-	if (!file && bpf_core_field_exists(mm->context.vdso) &&
-	    (unsigned long)mm->context.vdso == vma->vm_start)
-		return MAPPING_VDSO;
-	return MAPPING_ANON;
+		return (__u64)file->f_inode == s->exe ? MAPPING_IS_EXE : 0;
+	return !file && vma->vm_start == s->vdso ? MAPPING_VDSO : MAPPING_ANON;
 }
 
 /*
@@ -252,18 +296,18 @@ static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_
 					   struct task_struct *task, struct vm_area_struct *vma)
 {
 	struct file *file = vma->vm_file;
+	const struct mm_struct *mm;
 	__u64 bytes;
 
 	if (!(vma->vm_flags & VM_EXEC))
 		return 0;
 	s->record.image = task->self_exec_id;
-	if (vma->vm_mm != task->mm)
+	mm = task->mm;
+	if (vma->vm_mm != mm || (__u64)mm != s->mm)
 		return 0;
-	s->record.start_ns = task->group_leader->start_boottime;
 	s->record.start = vma->vm_start;
 	s->record.end = vma->vm_end;
-	s->record.tgid = task->tgid;
-	s->record.flags = find_mapping_flags(task, vma, file);
+	s->record.flags = find_mapping_flags(s, vma, file);
 	s->record.path_bytes = 0;
 	if (s->record.flags & MAPPING_ANON)
 		file = 0;
@@ -309,6 +353,7 @@ static __always_inline int list_mappings(const struct bpf_iter_meta *meta, struc
 	s = reader_scratch();
 	if (!s)
 		return 0;
+	read_process(&s->mapping, task);
 	r = bpf_iter_task_vma_new(&it, task, READ_WORD(c->vma_from));
 	while ((vma = bpf_iter_task_vma_next(&it))) {
 		if (written > SHOW_BYTES) {
@@ -392,36 +437,43 @@ static long visit_tree_entry(__u32 i, void *context)
 	return s->broken || last >= VMA_ADDRESSES;
 }
 
+/* Lists the mappings of `task` from address `from` on. Returns 1 when they must be read again. */
+static __always_inline int list_tree(struct seq_file *seq, struct task_struct *task, __u64 from)
+{
+	union reader_scratch *s = reader_scratch();
+	struct tree_walk w;
+	int before;
+
+	if (!s)
+		return 0;
+	w = (struct tree_walk){ .seq = seq, .task = task, .scratch = &s->tree };
+	read_process(&s->tree.mapping, task);
+	s->tree.at = from;
+	s->tree.met = s->tree.written = s->tree.more = s->tree.broken = 0;
+	before = task->mm->map_count;
+	bpf_loop(VMA_TREE_STEPS, visit_tree_entry, &w, 0);
+	if (s->tree.more)
+		write_continuation(seq, task, s->tree.at);
+	else if (!from && (s->tree.met != before || task->mm->map_count != before))
+		return 1;
+	return s->tree.broken ? 1 : 0;
+}
+
 /*
  * The same for older kernels. When the mappings change meanwhile the process must be read again: a
- * show that returns 1 writes nothing.
+ * show that returns 1 writes nothing. Without control.vma_tgid one reading lists all processes that
+ * `asked` names, each from its own address on.
  */
 SEC("iter/task")
 int vmas_tree(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	const struct control *c = control_get();
-	union reader_scratch *s;
-	struct tree_walk w;
 	__u64 from;
-	int before;
 
-	if (!task || !c || !may_list_mappings(task, c, ctx->meta) || !task->mm)
+	if (!task || !c || !may_list_in_walk(task, c, ctx->meta, &from) || !task->mm)
 		return 0;
-	s = reader_scratch();
-	if (!s)
-		return 0;
-	w = (struct tree_walk){ .seq = ctx->meta->seq, .task = task, .scratch = &s->tree };
-	from = READ_WORD(c->vma_from);
-	s->tree.at = from;
-	s->tree.met = s->tree.written = s->tree.more = s->tree.broken = 0;
-	before = task->mm->map_count;
-	bpf_loop(VMA_TREE_STEPS, visit_tree_entry, &w, 0);
-	if (s->tree.more)
-		write_continuation(ctx->meta->seq, task, s->tree.at);
-	else if (!from && (s->tree.met != before || task->mm->map_count != before))
-		return 1;
-	return s->tree.broken ? 1 : 0;
+	return list_tree(ctx->meta->seq, task, from);
 }
 
 static __always_inline const struct unwind_claims *claims_get(void)

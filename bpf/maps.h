@@ -178,6 +178,18 @@ struct {
 } unwind_claims __weak SEC(".maps");
 
 /*
+ * The processes whose mappings one walk of `vmas` lists, by process id, where the kernel has to be
+ * walked. Not preallocated: elsewhere it stays empty.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, ASKED_MAX);
+	__type(key, __u32);
+	__type(value, struct asked_process);
+} asked __weak SEC(".maps");
+
+/*
  * Private: when a kind of error was last reported on this CPU, and how many were suppressed since.
  */
 struct error_limit {

@@ -13,6 +13,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel.h"
+#include "shared/abi/abi.h"
 
 /* Private: the choice, by the thread that reads the iterator. */
 struct memory_thread {
@@ -29,9 +30,23 @@ struct {
 } memory_threads SEC(".maps");
 
 /*
+ * Returns true for the first thread that the reading of `session_id` shows to this choice. An
+ * iterator may show a task again, so the choice is kept until the reading ends.
+ */
+static __always_inline bool memory_thread_is_first(const struct task_struct *task,
+						   __u64 session_id, __u64 *chosen_by,
+						   __u32 *chosen_tid)
+{
+	if (*chosen_by != session_id) {
+		*chosen_by = session_id;
+		*chosen_tid = task->pid;
+	}
+	return *chosen_tid == (__u32)task->pid;
+}
+
+/*
  * Returns true for the leader, or, when that has ended, for the first thread with memory that this
- * reading meets. An iterator may show a task again, so the choice is kept until the reading ends.
- * The reading is of one process.
+ * reading meets. The reading is of one process.
  */
 static __always_inline bool memory_thread_is_chosen(struct task_struct *task,
 						    const struct bpf_iter_meta *meta)
@@ -46,13 +61,21 @@ static __always_inline bool memory_thread_is_chosen(struct task_struct *task,
 		return false;
 	chosen = bpf_task_storage_get(&memory_threads, bpf_get_current_task_btf(), 0,
 				      BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!chosen)
-		return false;
-	if (chosen->session_id != session_id) {
-		chosen->session_id = session_id;
-		chosen->tid = task->pid;
-	}
-	return chosen->tid == (__u32)task->pid;
+	return chosen &&
+	       memory_thread_is_first(task, session_id, &chosen->session_id, &chosen->tid);
+}
+
+/* The same in a reading of many processes: each has its choice in its element of `asked`. */
+static __always_inline bool memory_thread_is_asked(struct task_struct *task,
+						   const struct bpf_iter_meta *meta,
+						   struct asked_process *wanted)
+{
+	const struct mm_struct *mm = task->mm, *leaders = task->group_leader->mm;
+
+	if (task->pid == task->tgid)
+		return mm;
+	return mm && !leaders &&
+	       memory_thread_is_first(task, meta->session_id, &wanted->session_id, &wanted->tid);
 }
 
 #endif

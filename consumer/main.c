@@ -199,6 +199,7 @@ static void release_all(struct agent *a)
 	sampler_done(&a->sampler);
 	signal_programs_done(&a->programs);
 	process_unwind_done(&a->unwind);
+	mappings_queue_done(&a->queue);
 	processes_done(&a->processes);
 	event_budget_done(&a->budget);
 	schedule_done(&a->schedule);

@@ -135,7 +135,7 @@ static void destroy_skeleton(struct trocar **skeleton)
 int kernelset_load(const struct options *o, struct kernelset *ret_set)
 {
 	struct trocar *skeleton __attribute__((cleanup(destroy_skeleton))) = NULL;
-	bool vma_open_coded = has_vma_iterator();
+	bool vma_open_coded = !o->walk_tasks && has_vma_iterator();
 	int r;
 
 	libbpf_set_print(print_message);

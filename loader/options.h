@@ -26,7 +26,7 @@ struct options {
 	const char *group, *user;
 	const char *always;	  /* "oncpu" or "none" */
 	struct option_list scope; /* cgroup prefixes; none: everything */
-	bool replace, json, keep_mount;
+	bool replace, json, keep_mount, walk_tasks;
 };
 
 /*

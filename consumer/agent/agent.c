@@ -77,8 +77,9 @@ static void forget_modules(struct agent *a, uint64_t now_ns)
 static bool has_rest(const struct agent *a)
 {
 	return a->pins.samples.cut || a->pins.events.cut || a->pins.errors.cut ||
-	       a->discovery.matches.first || process_scan_runs(&a->discovery) ||
-	       path_wait_has_rest(&a->discovery) || process_unwind_has_rest(&a->unwind);
+	       a->discovery.matches.first || mappings_queue_has_rest(&a->queue) ||
+	       process_scan_runs(&a->discovery) || path_wait_has_rest(&a->discovery) ||
+	       process_unwind_has_rest(&a->unwind);
 }
 
 static void continue_scan(struct agent *a)
@@ -150,6 +151,8 @@ static void on_settled(void *context)
 
 	if (process_unwind_settle(&a->unwind))
 		schedule_settle_soon(&a->schedule);
+	if (mappings_queue_has_rest(&a->queue))
+		schedule_drain_soon(&a->schedule);
 }
 
 static const struct schedule_calls schedule_calls = {
@@ -206,6 +209,7 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 	r = watch_tree_clear(&a->pins);
 	if (r < 0)
 		return r;
+	mappings_walk_clear(&a->pins);
 	for (struct process_key key; bpf_map_get_next_key(a->pins.targets_fd, NULL, &key) == 0;)
 		if (bpf_map_delete_elem(a->pins.targets_fd, &key) < 0)
 			return -errno;

@@ -72,6 +72,7 @@ struct agent {
 	struct processes processes;
 	struct process_targets targets;
 	struct process_mappings mappings;
+	struct mappings_queue queue;
 	struct mappings_reread reread;
 	struct process_unwind unwind;
 	struct watches watches;

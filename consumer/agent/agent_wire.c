@@ -163,7 +163,8 @@ static void wire_processes(struct agent *a)
 
 	process_targets_init(&a->targets, a->pins.targets_fd, &a->active);
 	process_mappings_init(&a->mappings, &a->pins, &a->processes, &a->targets, a->symbols);
-	mappings_reread_init(&a->reread, &a->processes, &a->mappings);
+	mappings_queue_init(&a->queue, &a->processes, &a->mappings);
+	mappings_reread_init(&a->reread, &a->processes, &a->mappings, &a->queue);
 	process_unwind_init(&a->unwind, &needs);
 	a->drain = (struct drain){
 		.pins = &a->pins,
@@ -193,6 +194,7 @@ static void wire_discovery(struct agent *a)
 		.processes = &a->processes,
 		.targets = &a->targets,
 		.mappings = &a->mappings,
+		.queue = &a->queue,
 		.unwind = &a->unwind,
 		.watches = &a->watches,
 		.triggers = &a->triggers,

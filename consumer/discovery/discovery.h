@@ -19,6 +19,7 @@
 #include "consumer/output/event_budget.h"
 #include "consumer/output/event_log.h"
 #include "consumer/pressure/pressure_follow.h"
+#include "consumer/process/mappings_queue.h"
 #include "consumer/process/process_mappings.h"
 #include "consumer/process/process_targets.h"
 #include "consumer/process/process_unwind.h"
@@ -40,6 +41,7 @@ struct discovery {
 	struct processes *processes;
 	struct process_targets *targets;
 	struct process_mappings *mappings;
+	struct mappings_queue *queue;
 	struct process_unwind *unwind;
 	struct watches *watches;
 	struct triggers *triggers;

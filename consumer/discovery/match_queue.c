@@ -5,10 +5,21 @@
 #include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
 
+/*
+ * Returns whether the mappings of `p` are known. Reads them, unless a walk has to: then they were
+ * asked for when `p` was queued.
+ */
+static bool read_mappings(struct discovery *d, struct process *p)
+{
+	if (mappings_queue_is_used(d->queue))
+		return p->maps.count;
+	return process_mappings_read(d->mappings, p, 0);
+}
+
 static void write_match(struct discovery *d, struct process *p, const char *found)
 {
 	struct event_subject subject = event_log_subject(d->log, p->rule, p->cgroup_id);
-	bool mapped = process_mappings_read(d->mappings, p, 0);
+	bool mapped = read_mappings(d, p);
 	struct runtime runtime = {};
 	struct jsonw w;
 
@@ -69,14 +80,25 @@ static void remove_process(struct match_queue *q, struct process *p)
 	q->count--;
 }
 
+/* Whether a walk has to read the mappings of `p`; asks for them then. */
+static bool waits_for_walk(struct discovery *d, struct process *p)
+{
+	if (!mappings_queue_is_used(d->queue) || (p->maps.count && !p->maps.stale))
+		return false;
+	mappings_queue_ask(d->queue, p, 0);
+	return true;
+}
+
 void match_queue_add(struct discovery *d, struct process *p, const char *found)
 {
 	struct match_queue *q = &d->matches;
+	bool walked = mappings_queue_is_used(d->queue), waits = waits_for_walk(d, p);
 
 	p->match.found = found;
 	if (p->match.queued)
 		return;
-	if (!q->first && !turn_is_over()) {
+	/* Who waits for no walk has its mappings: no more is to be read. */
+	if (walked ? !waits : !q->first && !turn_is_over()) {
 		write_queued(d, p);
 		return;
 	}
@@ -93,12 +115,33 @@ void match_queue_leave(struct discovery *d, struct process *p)
 	write_queued(d, p);
 }
 
+/* Writes the lines of those whose mappings a walk has read, or given up. */
+static void step_walk(struct discovery *d)
+{
+	struct match_queue *q = &d->matches;
+	uint64_t until_ns = turn_until_ns();
+	struct process *p;
+
+	while ((p = mappings_queue_next(d->queue, until_ns))) {
+		if (p->match.queued) {
+			remove_process(q, p);
+			write_queued(d, p);
+		}
+		if (clock_mono_ns() >= until_ns)
+			return;
+	}
+}
+
 void match_queue_step(struct discovery *d)
 {
 	struct match_queue *q = &d->matches;
 	uint64_t until_ns = turn_until_ns();
 	struct process *p;
 
+	if (mappings_queue_is_used(d->queue)) {
+		step_walk(d);
+		return;
+	}
 	while ((p = q->first)) {
 		remove_process(q, p);
 		write_queued(d, p);

@@ -111,7 +111,10 @@ static void take_back(struct discovery *d, struct process *p)
 		return;
 	process_back(d->processes, p);
 	p->tried_ns = 0;
-	process_mappings_read(d->mappings, p, clock_mono_ns());
+	if (mappings_queue_is_used(d->queue))
+		mappings_queue_ask(d->queue, p, clock_mono_ns());
+	else
+		process_mappings_read(d->mappings, p, clock_mono_ns());
 }
 
 /*
@@ -187,6 +190,7 @@ void process_match_gone(struct discovery *d, struct process *p)
 		return;
 	process_gone(d->processes, p);
 	process_targets_forget(d->targets, p);
+	mappings_queue_leave(d->queue, p);
 	match_queue_leave(d, p);
 	if (p->announced)
 		say_exit(d, p);
@@ -202,6 +206,7 @@ void process_match_leave(struct discovery *d, struct process *p, const char *rea
 
 	if (p->gone_ns || p->left_ns)
 		return;
+	mappings_queue_leave(d->queue, p);
 	match_queue_leave(d, p);
 	binding_leave(p);
 	p->rule = NULL;

@@ -31,6 +31,7 @@ static const struct {
 	{ "scope", offsetof(struct pinned_maps, scope_fd) },
 	{ "neighbours", offsetof(struct pinned_maps, neighbours_fd) },
 	{ "neighbour_cpus", offsetof(struct pinned_maps, neighbour_cpus_fd) },
+	{ "asked", offsetof(struct pinned_maps, asked_fd) },
 	{ "rules_a", offsetof(struct pinned_maps, rules_fd[0]) },
 	{ "rules_b", offsetof(struct pinned_maps, rules_fd[1]) },
 	{ "cgroups_a", offsetof(struct pinned_maps, cgroups_fd[0]) },

@@ -31,7 +31,7 @@ struct pinned_maps {
 	struct control *control; /* mmapped, read-write */
 	struct slot *slots;	 /* mmapped, read-write, abi.slots elements of slot_stride */
 	int abi_fd, control_fd, slots_fd, counters_fd, broker_fd, totals_fd, watches_fd, targets_fd,
-		scope_fd, neighbours_fd, neighbour_cpus_fd;
+		scope_fd, neighbours_fd, neighbour_cpus_fd, asked_fd;
 	int unwind_pool_fd, unwind_process_fd; /* too large to stay mapped: see unwind_window.h */
 	int unwind_rules_fd, unwind_files_fd, unwind_claims_fd;
 	struct unwind_rule *unwind_rules;    /* mmapped, read-write; UNWIND_RULES_MAX */

@@ -101,6 +101,7 @@ int method_status(void *context, const struct control_peer *peer, const struct j
 	sampler_status_write(m->t->sampler, w);
 	broker_status_write(m->t->link, m->files, m->t->pins, w);
 	process_unwind_write_status(m->d->unwind, w);
+	mappings_queue_write_status(m->d->queue, w);
 	jsonw_array(w, "rings");
 	write_ring(w, "samples", &m->t->pins->samples);
 	write_ring(w, "events", &m->t->pins->events);

@@ -15,9 +15,11 @@
 #define LOADING_NS NSEC_PER_SEC
 
 void mappings_reread_init(struct mappings_reread *r, struct processes *processes,
-			  struct process_mappings *mappings)
+			  struct process_mappings *mappings, struct mappings_queue *queue)
 {
-	*r = (struct mappings_reread){ .processes = processes, .mappings = mappings };
+	*r = (struct mappings_reread){ .processes = processes,
+				       .mappings = mappings,
+				       .queue = queue };
 }
 
 static void note_process(struct mappings_reread *r, const struct process *p)
@@ -39,6 +41,10 @@ void mappings_reread_unmapped(struct mappings_reread *r, struct process *p, uint
 	if (!process_is_needed(p))
 		return;
 	p->unwind.left = true;
+	if (mappings_queue_is_used(r->queue)) {
+		mappings_queue_ask(r->queue, p, time_ns);
+		return;
+	}
 	if (clock_mono_ns() - since_ns < LOADING_NS)
 		process_mappings_read_image(r->mappings, p, time_ns);
 	else
@@ -55,7 +61,9 @@ bool mappings_reread_settle(struct mappings_reread *r)
 
 	while (done < r->count && (done == 0 || clock_mono_ns() < until_ns)) {
 		p = process_find(r->processes, r->keys[done].tgid, r->keys[done].start_ns);
-		if (p)
+		if (p && mappings_queue_is_used(r->queue))
+			mappings_queue_ask(r->queue, p, clock_mono_ns());
+		else if (p)
 			process_mappings_read_image(r->mappings, p, clock_mono_ns());
 		done++;
 	}

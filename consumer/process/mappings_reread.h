@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/process/mappings_queue.h"
 #include "consumer/process/process.h"
 #include "consumer/process/process_mappings.h"
 
@@ -19,12 +20,13 @@
 struct mappings_reread {
 	struct processes *processes;	   /* borrowed */
 	struct process_mappings *mappings; /* borrowed */
+	struct mappings_queue *queue;	   /* borrowed */
 	struct process_key keys[MAPPINGS_REREAD_MAX];
 	size_t count;
 };
 
 void mappings_reread_init(struct mappings_reread *r, struct processes *processes,
-			  struct process_mappings *mappings);
+			  struct process_mappings *mappings, struct mappings_queue *queue);
 
 /*
  * Call after reading p's mappings. If execve(2) was less than YOUNG_NS (30 ms) before, schedules a
@@ -34,12 +36,14 @@ void mappings_reread_young(struct mappings_reread *r, const struct process *p);
 
 /*
  * Call when a stack of `p` at time_ns has left the mappings that its table has. Reads the mappings
- * again: at once, or in mappings_reread_settle if the last read was too short ago.
+ * again: at once, or in mappings_reread_settle if the last read was too short ago; where the kernel
+ * has to be walked, asks for them in the queue.
  */
 void mappings_reread_unmapped(struct mappings_reread *r, struct process *p, uint64_t time_ns);
 
 /*
- * Reads the mappings of the processes that were noted, of one at least, until the turn is over.
+ * Reads the mappings of the processes that were noted, of one at least, until the turn is over, or
+ * asks for them in the queue.
  * Returns whether some are left for the next call.
  */
 bool mappings_reread_settle(struct mappings_reread *r);

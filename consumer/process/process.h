@@ -30,6 +30,20 @@ struct match_wait {
 	bool queued;
 };
 
+enum mappings_wait_state {
+	MAPPINGS_UNASKED,
+	MAPPINGS_QUEUED, /* the next walk asks for them */
+	MAPPINGS_ASKED,	 /* the present one does */
+};
+
+/* Its place among those whose mappings a walk over all tasks reads. */
+struct mappings_wait {
+	struct process *previous, *next;
+	uint64_t since_ns;  /* they must not be older */
+	unsigned int walks; /* that have not listed it */
+	enum mappings_wait_state state;
+};
+
 struct process {
 	uint64_t id; /* key in the table */
 	uint64_t start_ns;
@@ -59,6 +73,7 @@ struct process {
 	struct process *next_read;  /* next in the queue of process_queue_read */
 	bool queued;		    /* it is in that queue */
 	struct match_wait match;    /* written by match_queue.c */
+	struct mappings_wait wait;  /* written by mappings_queue.c */
 	struct unwind_state unwind; /* written by process_unwind.c */
 };
 

@@ -58,7 +58,8 @@ static void keep_before(struct process *p, const struct mappings *fresh)
 
 /*
  * Reads by pid first. Where that lists nothing of a living process, its main thread may have ended:
- * the walk over all tasks finds another thread.
+ * the walk over all tasks finds another thread. Where the kernel finds no process by its pid, the
+ * first reading was that walk.
  */
 static int read_mappings(const struct process_mappings *m, const struct process *p,
 			 struct mappings *ret_mappings)
@@ -66,15 +67,38 @@ static int read_mappings(const struct process_mappings *m, const struct process 
 	int r = mappings_read(m->pins->vmas_pid_path, m->pins->control, p->tgid, p->start_ns,
 			      m->symbols, ret_mappings);
 
-	if (r != -EACCES)
+	if (r != -EACCES || !m->pins->abi.vma_open_coded)
 		return r;
 	return mappings_read(m->pins->vmas_path, m->pins->control, p->tgid, p->start_ns, m->symbols,
 			     ret_mappings);
 }
 
-bool process_mappings_read(struct process_mappings *m, struct process *p, uint64_t not_before_ns)
+/* Makes `fresh` the mappings of `p`. */
+static void renew_mappings(struct process_mappings *m, struct process *p, struct mappings *fresh)
 {
 	static const struct mappings none;
+
+	mappings_carry(p->maps.image == fresh->image ? &p->maps : &none, fresh);
+	keep_before(p, fresh);
+	p->maps = *fresh;
+	*fresh = (struct mappings){};
+	if (p->maps.compiled)
+		note_compiled(m, p);
+	process_queue_read(m->processes, p);
+}
+
+void process_mappings_take(struct process_mappings *m, struct process *p, struct mappings *fresh)
+{
+	if (p->maps.count && p->maps.read_ns > fresh->read_ns) {
+		mappings_done(fresh);
+		return;
+	}
+	p->tried_ns = clock_mono_ns();
+	renew_mappings(m, p, fresh);
+}
+
+bool process_mappings_read(struct process_mappings *m, struct process *p, uint64_t not_before_ns)
+{
 	struct mappings fresh = {};
 	uint64_t now;
 	int r;
@@ -88,13 +112,7 @@ bool process_mappings_read(struct process_mappings *m, struct process *p, uint64
 	r = read_mappings(m, p, &fresh);
 	if (r < 0 && r != -EOVERFLOW)
 		return p->maps.count;
-
-	mappings_carry(p->maps.image == fresh.image ? &p->maps : &none, &fresh);
-	keep_before(p, &fresh);
-	p->maps = fresh;
-	if (p->maps.compiled)
-		note_compiled(m, p);
-	process_queue_read(m->processes, p);
+	renew_mappings(m, p, &fresh);
 	return true;
 }
 

@@ -42,6 +42,12 @@ bool process_mappings_read(struct process_mappings *m, struct process *p, uint64
 bool process_mappings_read_image(struct process_mappings *m, struct process *p, uint64_t time_ns);
 
 /*
+ * Makes *fresh, which was read elsewhere, the mappings of `p`, unless younger ones were read
+ * meanwhile. Empties *fresh.
+ */
+void process_mappings_take(struct process_mappings *m, struct process *p, struct mappings *fresh);
+
+/*
  * Makes the next sample of each process that has the retired module mapped cause a reading of its
  * mappings.
  */

@@ -32,6 +32,7 @@
 #define WATCHES_NESTED	    4 /* watches, one around the other, that share a sample */
 #define NO_SLOT		    0xffffffffu
 
+#define ASKED_MAX	     1024 /* processes whose mappings are asked for at a time */
 #define NEIGHBOURS_MAX	     2048 /* cgroups whose CPU time is counted at a time */
 #define NEIGHBOUR_NAME_BYTES 64	  /* last component of a cgroup's path, NUL included; longer: cut */
 
@@ -63,7 +64,6 @@ struct abi_header {
 	__u32 page_walk; /* 1: the kernel side reads other processes' page tables (bpf/page_walk.h)
 			  */
 	__u32 scoped;	 /* 1: only cgroups below the prefixes in `scope` are looked at */
-	__u32 pad;
 	__u64 loaded_ns; /* when the loader finished */
 };
 
@@ -79,7 +79,8 @@ struct control {
 	__u32 active;	    /* which pair of tries is active: 0 = a, 1 = b */
 	__u32 generation;   /* of the active pair; every event carries it */
 	__u32 scan_trie;    /* the trie that the `tasks` iterator matches against */
-	__u32 vma_tgid;	    /* `vmas` emits only this process; 0: every allowed one */
+	__u32 vma_tgid;	    /* `vmas` emits only this process; 0: those in `asked`, or with the
+			       open-coded body every allowed one */
 	__u32 wake_bytes;   /* samples ring: wake the consumer above so many bytes; 0: never */
 	__u64 vma_from;	    /* `vmas` starts at this address (open-coded body only) */
 	__u32 events_on;    /* 0: discovery programs return at once (no rules) */
@@ -377,7 +378,7 @@ enum mapping_flag {
 	MAPPING_IS_EXE = 1u << 0, /* same inode as the process's executable */
 	MAPPING_VDSO = 1u << 1,
 	MAPPING_ANON = 1u << 2, /* executable memory: JIT (mapped_file_is_memory) */
-	MAPPING_MORE = 1u << 3, /* no mapping: ask again with vma_from = end */
+	MAPPING_MORE = 1u << 3, /* no mapping: ask again from `end` on */
 	MAPPING_PATH_CUT = 1u << 4,
 };
 
@@ -402,6 +403,17 @@ struct mapping_record {
 	__u32 path_bytes; /* NUL included, padded to 8 by the writer; 0 without a file */
 	__u32 image;	  /* as in struct sample */
 	char path[];
+};
+
+/*
+ * Value of `asked`, whose key is a process id: the consumer asks for the mappings of that process
+ * from `from` on. The kernel side keeps its choice of a thread in the rest (bpf/memory_thread.h).
+ */
+struct asked_process {
+	__u64 from;
+	__u64 session_id;
+	__u32 tid;
+	__u32 pad;
 };
 
 /* What `ksyms` writes: one record per text symbol, in the order of /proc/kallsyms. */

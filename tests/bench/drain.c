@@ -42,6 +42,7 @@ static struct {
 	struct processes processes;
 	struct process_targets targets;
 	struct process_mappings mappings;
+	struct mappings_queue queue;
 	struct mappings_reread reread;
 	struct process_unwind unwind;
 	struct recorder recorder;
@@ -161,6 +162,7 @@ static void make_rooms(void)
 
 	rooms.pins.abi.slots = 2;
 	rooms.pins.abi.cpus_possible = 1;
+	rooms.pins.abi.vma_open_coded = 1;
 	recorder_init(&rooms.recorder, 16u << 20);
 	if (symbols_new(1u << 20, NULL, &rooms.symbols) < 0)
 		tool_die("symbols");
@@ -168,7 +170,8 @@ static void make_rooms(void)
 	process_targets_init(&rooms.targets, -1, &rooms.active);
 	process_mappings_init(&rooms.mappings, &rooms.pins, &rooms.processes, &rooms.targets,
 			      rooms.symbols);
-	mappings_reread_init(&rooms.reread, &rooms.processes, &rooms.mappings);
+	mappings_queue_init(&rooms.queue, &rooms.processes, &rooms.mappings);
+	mappings_reread_init(&rooms.reread, &rooms.processes, &rooms.mappings, &rooms.queue);
 	process_unwind_init(&rooms.unwind, &needs);
 	rooms.drain = (struct drain){
 		.counts = &rooms.counts,

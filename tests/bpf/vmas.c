@@ -231,6 +231,91 @@ static void vmas_without_a_leader(void **state)
 	}
 }
 
+#define ASKED 12
+
+static void ask(struct harness *h, pid_t pid, uint64_t from)
+{
+	const struct asked_process asked = { .from = from };
+	uint32_t tgid = (uint32_t)pid;
+
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(h->skel->maps.asked), &tgid, &asked,
+					     BPF_ANY),
+			 0);
+}
+
+/* The records of one process among those of a walk. */
+static struct list *pick(const struct list *all, pid_t pid)
+{
+	struct list *list = calloc(1, sizeof(*list));
+
+	assert_non_null(list);
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i].record.tgid == (uint32_t)pid)
+			list->items[list->count++] = all->items[i];
+	return list;
+}
+
+static struct list *walk(struct harness *h)
+{
+	struct list *list = calloc(1, sizeof(*list));
+	_cleanup_free_ char *bytes = NULL;
+	size_t n;
+
+	assert_non_null(list);
+	h->control->vma_tgid = 0;
+	n = harness_read(h->vmas, &bytes);
+	take(list, bytes, n);
+	return list;
+}
+
+/*
+ * One walk of the body for old kernels lists all who are asked for, each wholly, and nobody else;
+ * also one whose main thread has ended, once. To be asked for does not make a process known.
+ */
+static void one_walk_lists_all_who_are_asked(void **state)
+{
+	struct harness_options options = { .vmas_tree = true };
+	struct harness *h = harness_new(&options);
+	pid_t pids[ASKED], unasked = harness_spawn("t-unasked", "sleep", NULL);
+	pid_t stranger = harness_spawn("t-stranger", "sleep", NULL), tid = 0;
+	struct list *all = walk(h);
+
+	assert_int_equal(all->count, 0);
+	free(all);
+	harness_target_set(h, unasked, 0);
+	ask(h, stranger, 0);
+	for (size_t i = 0; i < ASKED; i++) {
+		pids[i] = i ? harness_spawn("t-asked", "sleep", NULL)
+			    : harness_start(end_first_thread, NULL, h->group);
+		harness_target_set(h, pids[i], 0);
+		ask(h, pids[i], 0);
+	}
+	for (int i = 0; i < 1000 && !tid; i++) {
+		harness_sleep_ms(10);
+		tid = thread_left(pids[0]);
+	}
+	assert_true(tid > 0);
+	for (int again = 0; again < 2; again++) {
+		size_t of_asked = 0;
+
+		all = walk(h);
+		for (size_t i = 0; i < ASKED; i++) {
+			struct list *one = pick(all, pids[i]);
+
+			assert_true(compare(one, i ? pids[i] : tid) > 2);
+			of_asked += one->count;
+			free(one);
+		}
+		assert_int_equal(of_asked, all->count);
+		free(all);
+	}
+	for (size_t i = 0; i < ASKED; i++)
+		harness_kill(pids[i]);
+	harness_kill(unasked);
+	harness_kill(stranger);
+	harness_free(h);
+}
+
 static bool has_programs_by_pid(void)
 {
 	struct harness *h = harness_new(NULL);
@@ -421,6 +506,41 @@ static void many_mappings_come_in_parts(void **state)
 	}
 }
 
+/* In a walk for many each goes on from its own address. */
+static void parts_of_one_walk(void **state)
+{
+	struct harness_options options = { .vmas_tree = true };
+	struct harness *h = harness_new(&options);
+	pid_t other = harness_spawn("t-other", "sleep", NULL);
+	struct list *whole, *part, *one;
+	uint64_t from;
+
+	map_many(MANY);
+	harness_target_set(h, getpid(), 0);
+	harness_target_set(h, other, 0);
+	whole = mappings(h, getpid());
+	from = whole->items[whole->count - 3].record.start;
+	ask(h, getpid(), from);
+	ask(h, other, 0);
+	part = walk(h);
+	one = pick(part, getpid());
+	assert_int_equal(one->count, 3);
+	assert_int_equal(one->items[0].record.start, from);
+	free(one);
+	one = pick(part, other);
+	assert_true(compare(one, other) > 2);
+	free(one);
+	free(part);
+	/* From the beginning it does not fit. */
+	ask(h, getpid(), 0);
+	part = walk(h);
+	assert_int_equal(part->more, 1);
+	free(part);
+	free(whole);
+	harness_kill(other);
+	harness_free(h);
+}
+
 /* A process whose mappings change all the time is "try again" or all it has, never less. */
 static void contended(bool tree)
 {
@@ -468,11 +588,13 @@ int main(int argc, char **argv)
 		cmocka_unit_test(vmas_open_agrees_with_proc),
 		cmocka_unit_test(vmas_tree_agrees_with_proc),
 		cmocka_unit_test(vmas_without_a_leader),
+		cmocka_unit_test(one_walk_lists_all_who_are_asked),
 		cmocka_unit_test(vmas_pid_agrees_with_proc),
 		cmocka_unit_test(programs_by_pid_visit_no_other_task),
 		cmocka_unit_test(vmas_of_watched_cgroups_only),
 		cmocka_unit_test(vmas_tell_memory_from_files),
 		cmocka_unit_test(many_mappings_come_in_parts),
+		cmocka_unit_test(parts_of_one_walk),
 		cmocka_unit_test(contended_is_never_less),
 	};
 

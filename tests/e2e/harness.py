@@ -27,6 +27,8 @@ COMMAND = BUILD / "ctl" / "trocar"
 WORKLOADS = BUILD / "tests" / "workloads"
 USER, GROUP = "nobody", "nogroup"
 WITH_BROKER = True
+# Words for every load: `TROCAR_LOAD=--walk-tasks` plays all tests as kernels before 6.7 find processes.
+LOAD = os.environ.get("TROCAR_LOAD", "").split()
 SCHEMAS = validate.Schemas()
 
 
@@ -213,7 +215,7 @@ class Agent:
         self.loaded = True
         test.agents.append(self)
         command(LOADER, "load", "--bpf-dir", self.bpf, "--group", GROUP,
-                "--always", "none" if broker else "oncpu", *load)
+                "--always", "none" if broker else "oncpu", *LOAD, *load)
         self.ids = self._bpf_ids()
 
     # ---- the kernel side

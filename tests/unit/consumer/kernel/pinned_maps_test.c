@@ -52,6 +52,7 @@ static int make(const char *name)
 		{ "unwind_claims", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct unwind_claims), 1 },
 		{ "neighbours", BPF_MAP_TYPE_HASH, 8, sizeof(struct neighbour), NEIGHBOURS_MAX },
 		{ "neighbour_cpus", BPF_MAP_TYPE_PERCPU_HASH, 8, 8, NEIGHBOURS_MAX },
+		{ "asked", BPF_MAP_TYPE_HASH, 4, sizeof(struct asked_process), ASKED_MAX },
 		{ "samples", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
 		{ "events", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },
 		{ "errors", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES },

@@ -40,6 +40,7 @@ static bool make_maps(struct pinned_maps *p)
 				 sizeof(struct target), FAKE_PROCESSES);
 	p->neighbours_fd = make_map(BPF_MAP_TYPE_HASH, 8, sizeof(struct neighbour), NEIGHBOURS_MAX);
 	p->neighbour_cpus_fd = make_map(BPF_MAP_TYPE_PERCPU_HASH, 8, 8, NEIGHBOURS_MAX);
+	p->asked_fd = make_map(BPF_MAP_TYPE_HASH, 4, sizeof(struct asked_process), FAKE_ASKED);
 	for (int i = 0; i < 2; i++) {
 		p->rules_fd[i] = make_map(BPF_MAP_TYPE_LPM_TRIE, sizeof(struct comm_key),
 					  sizeof(struct rule_value), 128);
@@ -48,14 +49,15 @@ static bool make_maps(struct pinned_maps *p)
 	}
 	return p->counters_fd >= 0 && p->totals_fd >= 0 && p->watches_fd >= 0 &&
 	       p->targets_fd >= 0 && p->neighbours_fd >= 0 && p->neighbour_cpus_fd >= 0 &&
-	       p->rules_fd[1] >= 0 && p->cgroups_fd[1] >= 0;
+	       p->asked_fd >= 0 &&	       p->rules_fd[1] >= 0 && p->cgroups_fd[1] >= 0;
 }
 
 static void close_maps(struct pinned_maps *p)
 {
 	const int fds[] = { p->counters_fd,   p->totals_fd,	    p->watches_fd,  p->targets_fd,
 			    p->neighbours_fd, p->neighbour_cpus_fd, p->rules_fd[0], p->rules_fd[1],
-			    p->cgroups_fd[0], p->cgroups_fd[1] };
+			    p->cgroups_fd[0], p->cgroups_fd[1],
+			    p->asked_fd };
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
@@ -84,6 +86,7 @@ static void fill_pins(struct fake *f)
 		.targets = FAKE_PROCESSES,
 		.cpus_possible = (uint32_t)libbpf_num_possible_cpus(),
 		.cpus_sampled = 1, /* nothing is to be asked of a broker */
+		.vma_open_coded = 1,
 	};
 	p->control = &f->control;
 	p->slots = f->slots;
@@ -180,6 +183,7 @@ void fake_free(struct fake *f)
 	watches_done(&a->watches);
 	cooldowns_done(&a->triggers.cooldowns);
 	report_thread_stop(a->reporter, 5000);
+	mappings_queue_done(&a->queue);
 	processes_done(&a->processes);
 	recorder_done(&a->recorder);
 	pressure_follow_done(&a->pressure);

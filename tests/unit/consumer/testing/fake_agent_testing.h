@@ -22,6 +22,7 @@ static inline void cleanup_json(json_object **object)
 #define _cleanup_json_ __attribute__((cleanup(cleanup_json)))
 
 #define FAKE_SLOTS	4
+#define FAKE_ASKED	6 /* elements of `asked` */
 #define FAKE_PROCESSES	32
 #define FAKE_RING_BYTES (256u << 10)
 #define FAKE_HZ		100

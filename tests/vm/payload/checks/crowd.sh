@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# A crowd of processes that a rule matches when the agent starts: it is ready at once, no turn is long, and each
+# process is told of. Kernels before 6.7 find them by walks over all tasks. By hand, without units.
+
+events=$results/crowd.jsonl
+group=/sys/fs/cgroup/ci-crowd
+rules=/run/crowd/rules.json
+bpf_dir=/run/crowd/bpf
+socket=/run/crowd/control/control.sock
+# A sleeping process costs so much memory of the kernel, measured; the agent and its lines need the rest.
+each_kib=200
+rest_kib=400000
+
+# How many processes fit: at most 10,000.
+fitting() {
+	awk -v each=$each_kib -v rest=$rest_kib '/^MemAvailable:/ {
+		n = int(($2 - rest) / each / 100) * 100
+		print n > 10000 ? 10000 : n }' /proc/meminfo
+}
+
+# The crowd, in a cgroup that limits no tasks. Its one line says that all are there.
+gather() {
+	mkdir -p $group
+	(
+		echo "$BASHPID" >$group/cgroup.procs
+		exec /usr/local/bin/crowd 3000 processes "$many"
+	) >/run/crowd/there 2>&1 &
+	work=$!
+	until_true 30 grep -q there /run/crowd/there
+}
+
+prepare() {
+	make_users
+	install -d -m 0755 /run/crowd
+	install -d -m 0750 -o trocar -g trocar /run/crowd/control
+	cat >$rules <<-'JSON'
+		{ "version": 1, "rules": [ { "name": "crowd", "match": { "comm": "crowd" } } ] }
+	JSON
+	: >"$events" && chown trocar "$events"
+}
+
+# Ready is what the service manager is told: the rules are in force and the control socket answers.
+start() {
+	setpriv --reuid trocar --regid trocar --init-groups --bounding-set -all --inh-caps -all \
+		"$consumer" --rules $rules --output "$events" --socket $socket --health-seconds 1 \
+		--lines-per-minute 1000000 --no-rules-watch --bpf-dir "$bpf_dir" \
+		</dev/null >"$results/crowd.consumer" 2>&1 &
+	pid=$!
+	until_true 5 grep -q "ready:" "$results/crowd.consumer"
+}
+
+told_of_all() { [ "$(grep -c '"type":"process.match"' "$events")" -gt "$many" ]; }
+
+# Milliseconds of CPU time of a process.
+cpu_ms() {
+	awk -v hz="$(getconf CLK_TCK)" '{ print int(($14 + $15) * 1000 / hz) }' "/proc/$1/stat"
+}
+
+longest_turn() { pick "$events" health 1 'if (number("longest_turn_ms") > most) most = number("longest_turn_ms") } END { print most + 0'; }
+
+prepare
+many=$(fitting)
+figure "crowd, processes" "$many"
+matches "there is memory for thousands" "$many" '^[0-9]{4,}$'
+check "the crowd is there" gather
+check "trocar-loader load" "$loader" load --always oncpu --bpf-dir "$bpf_dir"
+began=$(date +%s%N)
+check "ready within 5 s (of a real machine)" start
+figure "crowd, ready after ms" $((($(date +%s%N) - began) / 1000000))
+check "each is told of" until_true 30 told_of_all
+figure "crowd, all told of after ms" $((($(date +%s%N) - began) / 1000000))
+figure "crowd, CPU ms" "$(cpu_ms $pid)"
+sleep 2 # the line health of the last turns
+kill -TERM $pid
+wait $pid
+same "it ends on SIGTERM" $? 0
+same "so many were matched" "$(grep -c '"type":"process.match"' "$events")" $((many + 1))
+turn=$(longest_turn)
+figure "crowd, longest turn ms" "$turn"
+check "no turn is longer than 50 ms (of a real machine)" test "$turn" -gt 0 -a "$turn" -le $((50 * slow))
+check "trocar-loader unload" "$loader" unload --bpf-dir "$bpf_dir"
+kill $work
+wait $work 2>/dev/null
+# Thousands of lines are alike: some are enough to be validated outside.
+awk '/"type":"process.match"/ && ++n > 100 { next } { print }' "$events" >"$events.few" && mv "$events.few" "$events"
