@@ -5,6 +5,7 @@
 #include "consumer/discovery/match_queue.h"
 #include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
+#include "tests/unit/consumer/symbols/records_testing.h"
 
 #define RULES	    "{\"version\":1,\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":\"node\"}}]}"
 #define OTHER_RULES "{\"version\":1,\"rules\":[{\"name\":\"other\",\"match\":{\"comm\":\"x\"}}]}"
@@ -172,6 +173,57 @@ static void test_no_room(void **state)
 	assert_non_null(process_find(&fake->a.processes, 500, fake_start_ns(500)));
 }
 
+/* One mapping of each of these processes, as the walk lists them. */
+static void list_mappings(uint32_t first, uint32_t count)
+{
+	FILE *file = fopen(fake->vmas, "we");
+
+	assert_non_null(file);
+	for (uint32_t tgid = first; tgid < first + count; tgid++)
+		records_file_mapping(file,
+				     (struct mapping_record){ .start_ns = fake_start_ns(tgid),
+							      .tgid = tgid,
+							      .start = 0x10000,
+							      .end = 0x20000,
+							      .inode = 7,
+							      .flags = MAPPING_IS_EXE },
+				     "/srv/node");
+	fclose(file);
+}
+
+/*
+ * Where the kernel has to be walked: all that matched wait for the one walk, whatever time the turn
+ * has, and their lines have what it read; also of one that is told of again.
+ */
+static void test_walk(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+
+	if (!fake)
+		skip();
+	fake->a.pins.abi.vma_open_coded = 0;
+	list_mappings(100, 4);
+	for (uint32_t tgid = 100; tgid < 104; tgid++)
+		fake_event(fake, EVENT_FORK, tgid, group.id, "node");
+	assert_int_equal(fake->a.discovery.matches.count, 4);
+	assert_int_equal(fake_count(fake, "process.match"), 0);
+	fake_event(fake, EVENT_EXIT, 102, group.id, "node");
+	assert_int_equal(fake_count(fake, "process.match"), 1);
+	for (int i = 0; i < 100 && fake->a.discovery.matches.count; i++)
+		match_queue_step(&fake->a.discovery);
+	assert_int_equal(fake_count(fake, "process.match"), 4);
+	assert_int_equal(fake->a.queue.walk.walks, 1);
+	line = fake_last(fake, "process.match");
+	assert_string_equal(fake_text(line, "exe"), "/srv/node");
+	assert_false(mappings_queue_has_rest(&fake->a.queue));
+	/* What is known is said at once, though the turn is over. */
+	spend_turn();
+	fake_rules(fake, OTHER_RULES);
+	fake_rules(fake, RULES);
+	fake_event(fake, EVENT_RENAME, 101, group.id, "node");
+	assert_int_equal(fake->a.discovery.matches.count, 0);
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -179,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EACH(test_storm),     EACH(test_gone), EACH(test_once),
 		EACH(test_rule_gone), EACH(test_scan), EACH(test_no_room),
+		EACH(test_walk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
