@@ -200,7 +200,7 @@ static __always_inline bool may_list_asked(struct task_struct *task,
 	__u32 tgid = task->tgid;
 	struct asked_process *wanted = bpf_map_lookup_elem(&asked, &tgid);
 
-	if (!wanted || !is_of_process(task) || !is_watched_process(task) ||
+	if (!wanted || READ_WORD(wanted->failed) >= ASKED_TRIES || !is_of_process(task) || !is_watched_process(task) ||
 	    !memory_thread_is_asked(task, meta, wanted))
 		return false;
 	*ret_from = READ_WORD(wanted->from);
@@ -208,8 +208,24 @@ static __always_inline bool may_list_asked(struct task_struct *task,
 	return true;
 }
 
+/*
+ * Counts a try that came to nothing. The kernel shows a process again for which the program returned
+ * 1, before any other: one whose lock is never free must not hold up those behind it.
+ */
+static __noinline void count_failure(const struct task_struct *task, const struct control *c)
+{
+	__u32 tgid = task->tgid;
+	struct asked_process *wanted;
+
+	if (READ_WORD(c->vma_tgid))
+		return;
+	wanted = bpf_map_lookup_elem(&asked, &tgid);
+	if (wanted)
+		wanted->failed++;
+}
+
 /* Whether `vmas_tree` may list the mappings of `task`: one process, or all who are asked for. */
-static __always_inline bool may_list_in_walk(struct task_struct *task, const struct control *c,
+static __noinline bool may_list_in_walk(struct task_struct *task, const struct control *c,
 					     const struct bpf_iter_meta *meta, __u64 *ret_from)
 {
 	if (!READ_WORD(c->vma_tgid))
@@ -470,10 +486,14 @@ int vmas_tree(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	const struct control *c = control_get();
 	__u64 from;
+	int r;
 
 	if (!task || !c || !may_list_in_walk(task, c, ctx->meta, &from) || !task->mm)
 		return 0;
-	return list_tree(ctx->meta->seq, task, from);
+	r = list_tree(ctx->meta->seq, task, from);
+	if (r)
+		count_failure(task, c);
+	return r;
 }
 
 static __always_inline const struct unwind_claims *claims_get(void)

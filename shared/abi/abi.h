@@ -33,6 +33,7 @@
 #define NO_SLOT		    0xffffffffu
 
 #define ASKED_MAX	     1024 /* processes whose mappings are asked for at a time */
+#define ASKED_TRIES	     3	  /* for one of them in a walk, while its mappings change */
 #define NEIGHBOURS_MAX	     2048 /* cgroups whose CPU time is counted at a time */
 #define NEIGHBOUR_NAME_BYTES 64	  /* last component of a cgroup's path, NUL included; longer: cut */
 
@@ -407,13 +408,13 @@ struct mapping_record {
 
 /*
  * Value of `asked`, whose key is a process id: the consumer asks for the mappings of that process
- * from `from` on. The kernel side keeps its choice of a thread in the rest (bpf/memory_thread.h).
+ * from `from` on. The kernel side writes the rest: its choice of a thread (bpf/memory_thread.h).
  */
 struct asked_process {
 	__u64 from;
 	__u64 session_id;
 	__u32 tid;
-	__u32 pad;
+	__u32 failed; /* tries that came to nothing; after ASKED_TRIES it is passed over */
 };
 
 /* What `ksyms` writes: one record per text symbol, in the order of /proc/kallsyms. */

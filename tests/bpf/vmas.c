@@ -576,6 +576,54 @@ static void contended(bool tree)
 	harness_free(h);
 }
 
+/*
+ * A process whose lock is hardly ever free holds up nobody who is asked for with it: after some
+ * tries it is passed over.
+ */
+static void contended_holds_up_nobody(void **state)
+{
+	struct harness_options options = { .vmas_tree = true };
+	struct harness *h = harness_new(&options);
+	struct bpf_link *link = bpf_program__attach_iter(h->vmas, NULL);
+	pid_t busy = harness_spawn("t-churn", "churn", NULL);
+	pid_t calm = harness_spawn("t-calm", "sleep", NULL);
+	size_t passed_over = 0;
+
+	assert_non_null(link);
+	harness_target_set(h, busy, 0);
+	harness_target_set(h, calm, 0);
+	h->control->vma_tgid = 0;
+	for (int i = 0; i < 200; i++) {
+		_cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(link));
+		struct list *list = calloc(1, sizeof(*list)), *of_calm;
+		static char bytes[65536];
+		size_t again = 0;
+		ssize_t n;
+
+		assert_non_null(list);
+		ask(h, busy, 0);
+		ask(h, calm, 0);
+		while ((n = read(fd, bytes, sizeof(bytes)))) {
+			assert_true(n > 0 || errno == EAGAIN);
+			again += n < 0;
+			assert_in_range(again, 0, ASKED_TRIES);
+			if (n > 0)
+				take(list, bytes, (size_t)n);
+		}
+		of_calm = pick(list, calm);
+		assert_true(compare(of_calm, calm) > 2);
+		passed_over += of_calm->count == list->count;
+		free(of_calm);
+		free(list);
+	}
+	print_message("passed over in %zu of 200 walks\n", passed_over);
+	assert_true(passed_over > 0);
+	bpf_link__destroy(link);
+	harness_kill(busy);
+	harness_kill(calm);
+	harness_free(h);
+}
+
 static void contended_is_never_less(void **state)
 {
 	contended(false);
@@ -596,6 +644,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(many_mappings_come_in_parts),
 		cmocka_unit_test(parts_of_one_walk),
 		cmocka_unit_test(contended_is_never_less),
+		cmocka_unit_test(contended_holds_up_nobody),
 	};
 
 	harness_main(argc, argv);

@@ -16,7 +16,7 @@ rest_kib=400000
 fitting() {
 	awk -v each=$each_kib -v rest=$rest_kib '/^MemAvailable:/ {
 		n = int(($2 - rest) / each / 100) * 100
-		print n > 10000 ? 10000 : n }' /proc/meminfo
+		print (n > 10000 ? 10000 : n) }' /proc/meminfo
 }
 
 # The crowd, in a cgroup that limits no tasks. Its one line says that all are there.
