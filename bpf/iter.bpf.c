@@ -176,7 +176,7 @@ static __always_inline bool is_watched_process(struct task_struct *task)
  * first: this runs for every task of the machine.
  */
 static __noinline bool may_list_mappings(struct task_struct *task, const struct control *c,
-					      const struct bpf_iter_meta *meta)
+					 const struct bpf_iter_meta *meta)
 {
 	__u32 wanted = READ_WORD(c->vma_tgid);
 
@@ -200,8 +200,8 @@ static __always_inline bool may_list_asked(struct task_struct *task,
 	__u32 tgid = task->tgid;
 	struct asked_process *wanted = bpf_map_lookup_elem(&asked, &tgid);
 
-	if (!wanted || READ_WORD(wanted->failed) >= ASKED_TRIES || !is_of_process(task) || !is_watched_process(task) ||
-	    !memory_thread_is_asked(task, meta, wanted))
+	if (!wanted || READ_WORD(wanted->failed) >= ASKED_TRIES || !is_of_process(task) ||
+	    !is_watched_process(task) || !memory_thread_is_asked(task, meta, wanted))
 		return false;
 	*ret_from = READ_WORD(wanted->from);
 	process_marks_set(task->tgid);
@@ -209,8 +209,8 @@ static __always_inline bool may_list_asked(struct task_struct *task,
 }
 
 /*
- * Counts a try that came to nothing. The kernel shows a process again for which the program returned
- * 1, before any other: one whose lock is never free must not hold up those behind it.
+ * Counts a try that came to nothing. The kernel shows a process again for which the program
+ * returned 1, before any other: one whose lock is never free must not hold up those behind it.
  */
 static __noinline void count_failure(const struct task_struct *task, const struct control *c)
 {
@@ -226,7 +226,7 @@ static __noinline void count_failure(const struct task_struct *task, const struc
 
 /* Whether `vmas_tree` may list the mappings of `task`: one process, or all who are asked for. */
 static __noinline bool may_list_in_walk(struct task_struct *task, const struct control *c,
-					     const struct bpf_iter_meta *meta, __u64 *ret_from)
+					const struct bpf_iter_meta *meta, __u64 *ret_from)
 {
 	if (!READ_WORD(c->vma_tgid))
 		return may_list_asked(task, meta, ret_from);

@@ -33,9 +33,8 @@ struct {
  * Returns true for the first thread that the reading of `session_id` shows to this choice. An
  * iterator may show a task again, so the choice is kept until the reading ends.
  */
-static __always_inline bool memory_thread_is_first(const struct task_struct *task,
-						   __u64 session_id, __u64 *chosen_by,
-						   __u32 *chosen_tid)
+static __always_inline bool memory_thread_is_first(const struct task_struct *task, __u64 session_id,
+						   __u64 *chosen_by, __u32 *chosen_tid)
 {
 	if (*chosen_by != session_id) {
 		*chosen_by = session_id;

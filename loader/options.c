@@ -66,9 +66,10 @@ static const struct option_row rows[] = {
 		   .want = "a group's name or number", .help = "who may open the pins"),
 	OPTION_ROW(TEXT, FOR_BROKER, user, "user", .value = "USER", .min = 1, .preset = "trocar",
 		   .want = "a user's name or number", .help = "who may ask: the consumer's user"),
-	OPTION_ROW(SET, FOR_LOAD, walk_tasks, "walk-tasks",
-		   .help = "find processes by walks over all tasks, as kernels before 6.7 must: for "
-			   "tests"),
+	OPTION_ROW(
+		SET, FOR_LOAD, walk_tasks, "walk-tasks",
+		.help = "find processes by walks over all tasks, as kernels before 6.7 must: for "
+			"tests"),
 	OPTION_ROW(SET, FOR_LOAD, replace, "replace",
 		   .help = "take the place of a set that is already loaded"),
 	OPTION_ROW(SET, FOR_UNLOAD, keep_mount, "keep-mount",

@@ -13,8 +13,8 @@ void mapping_reading_done(struct mapping_reading *in)
 	mappings_done(&in->mappings);
 }
 
-static int find_module(struct mapping_reading *in, const struct mapping_record *record, const char *path,
-		       struct module **ret_module)
+static int find_module(struct mapping_reading *in, const struct mapping_record *record,
+		       const char *path, struct module **ret_module)
 {
 	static const struct file_identity none;
 	const struct file_identity identity = { .device = record->device,
@@ -50,7 +50,8 @@ static int push_mapping(struct mapping_reading *in, struct mapping mapping)
 	return 0;
 }
 
-static int take_mapping(struct mapping_reading *in, const struct mapping_record *record, const char *path)
+static int take_mapping(struct mapping_reading *in, const struct mapping_record *record,
+			const char *path)
 {
 	struct mapping mapping = { .start = record->start,
 				   .end = record->end,

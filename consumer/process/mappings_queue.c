@@ -148,8 +148,7 @@ static bool take_mappings(struct mappings_queue *q, struct process *p, struct ma
  */
 static struct process *take_answer(struct mappings_queue *q, struct mappings_answer *answer)
 {
-	struct process *p =
-		process_find(q->processes, answer->key.tgid, answer->key.start_ns);
+	struct process *p = process_find(q->processes, answer->key.tgid, answer->key.start_ns);
 
 	if (!p || p->wait.state == MAPPINGS_UNASKED) {
 		mappings_done(&answer->maps);

@@ -19,7 +19,7 @@
 #define MAPPINGS_QUEUE_WALKS 3 /* walks for a process that lives and is not listed */
 
 struct mappings_queue {
-	struct processes *processes;	   /* borrowed, as the next */
+	struct processes *processes; /* borrowed, as the next */
 	struct process_mappings *mappings;
 	struct mappings_walk walk;
 	struct process *first, *last; /* those that the next walk asks for */

@@ -238,9 +238,8 @@ static void ask(struct harness *h, pid_t pid, uint64_t from)
 	const struct asked_process asked = { .from = from };
 	uint32_t tgid = (uint32_t)pid;
 
-	assert_int_equal(bpf_map_update_elem(bpf_map__fd(h->skel->maps.asked), &tgid, &asked,
-					     BPF_ANY),
-			 0);
+	assert_int_equal(
+		bpf_map_update_elem(bpf_map__fd(h->skel->maps.asked), &tgid, &asked, BPF_ANY), 0);
 }
 
 /* The records of one process among those of a walk. */

@@ -229,9 +229,8 @@ static void test_walk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_storm),     EACH(test_gone), EACH(test_once),
-		EACH(test_rule_gone), EACH(test_scan), EACH(test_no_room),
-		EACH(test_walk),
+		EACH(test_storm), EACH(test_gone),    EACH(test_once), EACH(test_rule_gone),
+		EACH(test_scan),  EACH(test_no_room), EACH(test_walk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,8 +333,8 @@ static void test_turns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_not_used), EACH(test_one_walk), EACH(test_full),	  EACH(test_filled),
-		EACH(test_unlisted), EACH(test_older),	  EACH(test_younger),	  EACH(test_gone),
+		EACH(test_not_used), EACH(test_one_walk), EACH(test_full),	 EACH(test_filled),
+		EACH(test_unlisted), EACH(test_older),	  EACH(test_younger),	 EACH(test_gone),
 		EACH(test_parts),    EACH(test_turns),	  EACH(test_no_further),
 	};
 

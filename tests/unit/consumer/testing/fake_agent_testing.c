@@ -49,15 +49,14 @@ static bool make_maps(struct pinned_maps *p)
 	}
 	return p->counters_fd >= 0 && p->totals_fd >= 0 && p->watches_fd >= 0 &&
 	       p->targets_fd >= 0 && p->neighbours_fd >= 0 && p->neighbour_cpus_fd >= 0 &&
-	       p->asked_fd >= 0 &&	       p->rules_fd[1] >= 0 && p->cgroups_fd[1] >= 0;
+	       p->asked_fd >= 0 && p->rules_fd[1] >= 0 && p->cgroups_fd[1] >= 0;
 }
 
 static void close_maps(struct pinned_maps *p)
 {
 	const int fds[] = { p->counters_fd,   p->totals_fd,	    p->watches_fd,  p->targets_fd,
 			    p->neighbours_fd, p->neighbour_cpus_fd, p->rules_fd[0], p->rules_fd[1],
-			    p->cgroups_fd[0], p->cgroups_fd[1],
-			    p->asked_fd };
+			    p->cgroups_fd[0], p->cgroups_fd[1],	    p->asked_fd };
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
