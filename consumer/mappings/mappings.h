@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mappings.h: reads the executable mappings of a process from the pinned `vmas` iterator, and finds
- * the module and file offset of a raw address. Main thread only.
+ * mappings.h: the executable mappings of a process as they were read (mappings_read.h,
+ * mappings_walk.h); finds the module and file offset of a raw address. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_MAPPINGS_MAPPINGS_H
 #define TROCAR_CONSUMER_MAPPINGS_MAPPINGS_H
@@ -32,18 +32,6 @@ struct mappings {
 	uint64_t read_ns;   /* when the reading began, CLOCK_MONOTONIC */
 	uint32_t image;	    /* whose mappings these are, as in struct sample */
 };
-
-/*
- * Reads the mappings of `tgid` (whose start time must be start_ns) through the iterator pinned at
- * `vmas_path`; sets control->vma_tgid and vma_from and resets them. Release *ret_mappings with
- * mappings_done. 0; -ESRCH when the process has ended or another has its pid; -EACCES when the
- * kernel side does not list it; -ESTALE when it got another image during the reading; -EOVERFLOW
- * beyond MAPPINGS_MAX, MAPPINGS_ROUNDS_MAX or SYMBOLS_MODULES_MAX (*ret_mappings is then what
- * fitted, also for the caller to release); -EBADMSG for invalid records; -ENOMEM; -errno of open(2)
- * and read(2).
- */
-int mappings_read(const char *vmas_path, struct control *control, uint32_t tgid, uint64_t start_ns,
-		  struct symbols *symbols, struct mappings *ret_mappings);
 
 void mappings_done(struct mappings *m);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "consumer/jit/perf_map_files.h"
+#include "consumer/mappings/mappings_read.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 

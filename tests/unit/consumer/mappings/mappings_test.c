@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "consumer/mappings/mappings.h"
+#include "consumer/mappings/mappings_read.h"
 #include "shared/tools/cleanup.h"
 #include "tests/unit/consumer/symbols/records_testing.h"
 
