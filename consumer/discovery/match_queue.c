@@ -16,6 +16,15 @@ static bool read_mappings(struct discovery *d, struct process *p)
 	return process_mappings_read(d->mappings, p, 0);
 }
 
+static const char *why_no_exe(const struct process *p, bool mapped)
+{
+	if (mapped)
+		return "no mapping of the executable was seen";
+	if (p->wait.walks >= MAPPINGS_QUEUE_WALKS)
+		return "its mappings could not be read: they changed meanwhile";
+	return "the process had gone before its mappings were read";
+}
+
 static void write_match(struct discovery *d, struct process *p, const char *found)
 {
 	struct event_subject subject = event_log_subject(d->log, p->rule, p->cgroup_id);
@@ -30,9 +39,7 @@ static void write_match(struct discovery *d, struct process *p, const char *foun
 	jsonw_string(&w, "comm", p->comm);
 	jsonw_string(&w, "exe", p->maps.exe ? p->maps.exe->path : NULL);
 	if (!p->maps.exe)
-		jsonw_string(&w, "exe_reason",
-			     mapped ? "no mapping of the executable was seen"
-				    : "the process had gone before its mappings were read");
+		jsonw_string(&w, "exe_reason", why_no_exe(p, mapped));
 	jsonw_string(&w, "found", found);
 	if (subject.cgroup)
 		container_write(&subject.container, subject.cgroup, &w);

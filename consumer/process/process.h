@@ -40,7 +40,7 @@ enum mappings_wait_state {
 struct mappings_wait {
 	struct process *previous, *next;
 	uint64_t since_ns;  /* they must not be older */
-	unsigned int walks; /* that have not listed it */
+	unsigned int walks; /* that have not listed it since it was asked for */
 	enum mappings_wait_state state;
 };
 

@@ -2,6 +2,8 @@
 /* Matched processes whose line waits for their mappings. */
 #include "tests/unit/consumer/testing/group_testing.h"
 
+#include <unistd.h>
+
 #include "consumer/discovery/match_queue.h"
 #include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
@@ -224,13 +226,32 @@ static void test_walk(void **state)
 	assert_int_equal(fake->a.discovery.matches.count, 0);
 }
 
+/* Who is there and is listed by no walk is told of, with the reason why no program is known. */
+static void test_walk_in_vain(void **state)
+{
+	_cleanup_json_ json_object *line = NULL;
+	uint32_t here = (uint32_t)getpid();
+
+	if (!fake)
+		skip();
+	fake->a.pins.abi.vma_open_coded = 0;
+	fake_event(fake, EVENT_FORK, here, group.id, "node");
+	for (int i = 0; i < 100 && fake->a.discovery.matches.count; i++)
+		match_queue_step(&fake->a.discovery);
+	assert_int_equal(fake->a.queue.walk.walks, MAPPINGS_QUEUE_WALKS);
+	line = fake_last(fake, "process.match");
+	assert_null(fake_text(line, "exe"));
+	assert_string_equal(fake_text(line, "exe_reason"),
+			    "its mappings could not be read: they changed meanwhile");
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_storm), EACH(test_gone),    EACH(test_once), EACH(test_rule_gone),
-		EACH(test_scan),  EACH(test_no_room), EACH(test_walk),
+		EACH(test_scan),  EACH(test_no_room), EACH(test_walk), EACH(test_walk_in_vain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
