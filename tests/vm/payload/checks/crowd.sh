@@ -12,10 +12,9 @@ socket=/run/crowd/control/control.sock
 each_kib=200
 rest_kib=400000
 
-# At most so many: where all is emulated a fork takes some 40 ms, and 10,000 would take longer than the machine may live.
-most=3000
+most=10000
 
-# How many processes fit.
+# How many processes fit, up to the goal.
 fitting() {
 	awk -v each=$each_kib -v rest=$rest_kib -v most=$most '/^MemAvailable:/ {
 		n = int(($2 - rest) / each / 100) * 100
@@ -27,10 +26,12 @@ gather() {
 	mkdir -p $group
 	(
 		echo "$BASHPID" >$group/cgroup.procs
-		exec /usr/local/bin/crowd 3000 processes "$many"
+		exec /usr/local/bin/crowd 600 processes "$many"
 	) >/run/crowd/there 2>&1 &
 	work=$!
-	until_true 30 grep -q there /run/crowd/there
+	until_true 8 grep -q there /run/crowd/there && return
+	cat /run/crowd/there
+	return 1
 }
 
 prepare() {
@@ -71,8 +72,10 @@ check "the crowd is there" gather
 figure "crowd, there after s" $((SECONDS - began))
 check "trocar-loader load" "$loader" load --always oncpu --bpf-dir "$bpf_dir"
 began=$(date +%s%N)
-check "ready within 5 s (of a real machine)" start
-figure "crowd, ready after ms" $((($(date +%s%N) - began) / 1000000))
+check "the consumer starts" start
+ready=$((($(date +%s%N) - began) / 1000000))
+figure "crowd, ready after ms" $ready
+check "ready within 5 s, emulated or not" test $ready -le 5000
 check "each is told of" until_true 30 told_of_all
 figure "crowd, all told of after ms" $((($(date +%s%N) - began) / 1000000))
 figure "crowd, CPU ms" "$(cpu_ms $pid)"
@@ -83,7 +86,10 @@ same "it ends on SIGTERM" $? 0
 same "so many were matched" "$(grep -c '"type":"process.match"' "$events")" $((many + 1))
 turn=$(longest_turn)
 figure "crowd, longest turn ms" "$turn"
-check "no turn is longer than 50 ms (of a real machine)" test "$turn" -gt 0 -a "$turn" -le $((50 * slow))
+# Measured 53 to 67 ms where all is emulated, some 20 times slower; other machines may run beside this one.
+limit=50
+! in_machine || limit=500
+check "no turn is longer than $limit ms" test "$turn" -gt 0 -a "$turn" -le $limit
 check "trocar-loader unload" "$loader" unload --bpf-dir "$bpf_dir"
 kill $work
 wait $work 2>/dev/null
