@@ -73,7 +73,7 @@ static __always_inline void file_version_fill(struct mapping_record *record, str
 	record->file_bytes = inode->i_size;
 	record->changed_ns = read_change_time(inode);
 	record->written_ns = read_write_time(inode);
-	record->device = inode->i_sb->s_dev;
+	record->device = BPF_CORE_READ(inode, i_sb, s_dev);
 	record->generation = inode->i_generation;
 }
 

@@ -9,6 +9,7 @@
 #include <linux/bpf.h>
 #include <linux/types.h>
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel.h"
@@ -28,7 +29,7 @@ static __always_inline bool mapped_file_is_memory(const struct vm_area_struct *v
 	unsigned long magic;
 
 	/* Without operations a mapping is anonymous (vma_is_anonymous), such as /dev/zero's. */
-	if (!file || !vma->vm_ops)
+	if (!file || !BPF_CORE_READ(vma, vm_ops))
 		return true;
 	inode = file->f_inode;
 	if (inode->i_nlink)

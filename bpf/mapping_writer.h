@@ -58,7 +58,7 @@ static __always_inline __u32 find_mapping_flags(const struct mapping_scratch *s,
 						struct vm_area_struct *vma, struct file *file)
 {
 	if (file && !mapped_file_is_memory(vma, file))
-		return (__u64)file->f_inode == s->exe ? MAPPING_IS_EXE : 0;
+		return (__u64)BPF_CORE_READ(file, f_inode) == s->exe ? MAPPING_IS_EXE : 0;
 	return !file && vma->vm_start == s->vdso ? MAPPING_VDSO : MAPPING_ANON;
 }
 
@@ -108,16 +108,16 @@ static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct 
 static __always_inline __u32 write_mapping(struct seq_file *seq, struct mapping_scratch *s,
 					   struct task_struct *task, struct vm_area_struct *vma)
 {
-	struct file *file = vma->vm_file;
-	const struct mm_struct *mm;
-	__u64 bytes;
+	struct file *file;
+	__u64 bytes, mm;
 
 	if (!(vma->vm_flags & VM_EXEC))
 		return 0;
 	s->record.image = task->self_exec_id;
-	mm = task->mm;
-	if (vma->vm_mm != mm || (__u64)mm != s->mm)
+	mm = (__u64)BPF_CORE_READ(task, mm);
+	if ((__u64)BPF_CORE_READ(vma, vm_mm) != mm || mm != s->mm)
 		return 0;
+	file = vma->vm_file;
 	s->record.start = vma->vm_start;
 	s->record.end = vma->vm_end;
 	s->record.flags = find_mapping_flags(s, vma, file);

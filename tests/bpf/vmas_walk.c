@@ -184,5 +184,6 @@ int main(int argc, char **argv)
 	};
 
 	harness_main(argc, argv);
+	harness_load_mappings();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
