@@ -18,9 +18,8 @@ struct cgroups;
 struct cgroups_walk;
 
 #define CGROUPS_LOOK_MAX 4096 /* ids looked for, and ids that were not found */
-#define CGROUPS_LOOK_EVERY_NS                                               \
-	200000000ull /* between two walks; ten times one, when that is more \
-		      */
+/* Between two walks; ten times as long as one took, where that is more. */
+#define CGROUPS_LOOK_EVERY_NS 200000000ull
 
 struct cgroups_look {
 	/* Learns the path of each cgroup that a walk meets; the context is a struct cgroups. */

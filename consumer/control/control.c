@@ -18,9 +18,9 @@
 
 #define BACKLOG	    16
 #define ROUND_LINES 16 /* requests of one client before others have their turn */
-#define JOB_PAUSE_NS \
-	(2 * NSEC_PER_MSEC) /* between two parts of a request: others have their turn */
-#define ACCEPT_MS 1000	    /* pause when accept(2) has no descriptor left for a client */
+/* Between two parts of a request: others have their turn. */
+#define JOB_PAUSE_NS (2 * NSEC_PER_MSEC)
+#define ACCEPT_MS    1000 /* pause when accept(2) has no descriptor left for a client */
 
 _Static_assert(CONTROL_CLIENTS_MAX == 64, "refuse() says so");
 _Static_assert(CONTROL_REQUEST_BYTES == 1u << 20, "take_in() says so");

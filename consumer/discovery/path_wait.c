@@ -39,6 +39,8 @@ static void append_waiting(struct discovery *d, enum waits_for kind, const struc
 	*q->last = w;
 	q->last = &w->next;
 	q->count++;
+	/* Where nothing is watched, no other drain may come. */
+	schedule_drain_by(d->schedule, clock_mono_ns());
 }
 
 static bool is_waiting(const struct path_wait *q, uint32_t tgid, uint64_t start_ns)

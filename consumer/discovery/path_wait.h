@@ -37,8 +37,10 @@ bool path_wait_end(struct discovery *d, uint32_t tgid, uint64_t start_ns, const 
 /* Whether the cgroup has to wait, as path_wait_process: it is handed to process_match_cgroup. */
 bool path_wait_cgroup(struct discovery *d, uint64_t cgroup_id);
 
-/* Goes on with the look and with those whose paths it has found, or has not. Call in each turn that
- * drains. */
+/*
+ * Goes on with the look and with those whose paths it has found, or has not. Call in each turn that
+ * drains.
+ */
 void path_wait_step(struct discovery *d);
 
 /* Whether somebody could go on in the next turn. */

@@ -7,6 +7,7 @@
 
 #include "consumer/discovery/process_events.h"
 #include "consumer/discovery/process_scan.h"
+#include "shared/tools/clock.h"
 
 #define NOBODY 0x7fffffffffff
 #define API    "{\"version\":1,\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":\"node\"}}]}"
@@ -101,6 +102,8 @@ static void test_not_found(void **state)
 		skip();
 	meet(EVENT_FORK, 100, NOBODY);
 	assert_null(known(100));
+	/* Nothing is watched, and no event may follow: the look does not wait for one. */
+	assert_in_range(fake->a.schedule.drain_due_ns, 1, clock_mono_ns() + NSEC_PER_SEC);
 	step_to_end();
 	assert_non_null(known(100));
 	line = fake_last(fake, "process.match");
