@@ -17,9 +17,10 @@ SHOP = r"""
 #include <time.h>
 volatile uint64_t sold;
 static uint64_t now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec; }
+/* Most of the time is spent in it, on any CPU. */
 static inline __attribute__((always_inline)) uint64_t price(uint64_t i)
 {
-	return i * (i ^ sold); /* price */
+	return ((((i ^ sold) * 11 ^ i) * 13 ^ i) * 19 ^ i) * 23 ^ i; /* price */
 }
 __attribute__((noinline)) void sell_in_the_cellar(void)
 {
