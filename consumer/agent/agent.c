@@ -136,8 +136,10 @@ static void on_scan_due(void *context)
 	sampler_look(&a->sampler);
 	process_scan_ask(&a->discovery);
 	continue_scan(a);
-	if (!a->watches.count)
+	if (!a->watches.count) {
 		memory_give_back();
+		output_queue_give_back(a->output);
+	}
 }
 
 static void on_drain_due(void *context)

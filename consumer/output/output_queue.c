@@ -20,15 +20,15 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
+#include "shared/tools/memory.h"
 
 #define WRITE_BYTES    (256u << 10) /* per write(2): bounds the time until the thread sees a stop */
 #define BACKOFF_MIN_MS 100u
 #define BACKOFF_MAX_MS 2000u
 #define AGAIN_MS       10
-#define STOP_GRACE_MS                                                               \
-	500 /* over the time-out of output_queue_stop, for a thread inside write(2) \
-	     */
-#define FOREVER UINT64_MAX
+/* Over the time-out of output_queue_stop, for a thread inside write(2). */
+#define STOP_GRACE_MS 500
+#define FOREVER	      UINT64_MAX
 
 struct output {
 	pthread_t thread;
@@ -432,10 +432,15 @@ void output_queue_stats(struct output *o, struct output_queue_stats *ret_stats)
 	pthread_mutex_unlock(&o->mutex);
 }
 
-/*
- * Waits for the thread to end; false when it hangs in the kernel (in a dead network file system,
- * say).
- */
+void output_queue_give_back(struct output *o)
+{
+	pthread_mutex_lock(&o->mutex);
+	if (!o->stats.queued_bytes)
+		memory_drop(o->ring, o->stats.queue_bytes);
+	pthread_mutex_unlock(&o->mutex);
+}
+
+/* Waits for the thread to end; false when it hangs in the kernel (a dead network file system). */
 static bool join_writer(struct output *o, uint32_t timeout_ms)
 {
 	uint64_t until_ns = clock_real_ns() + (timeout_ms + STOP_GRACE_MS) * NSEC_PER_MSEC;

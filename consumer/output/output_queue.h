@@ -59,6 +59,9 @@ void output_queue_reopen(struct output *o);
 /* Copies the counters. Any thread. */
 void output_queue_stats(struct output *o, struct output_queue_stats *ret_stats);
 
+/* Gives the memory of past lines back to the kernel when the queue is empty. Any thread. */
+void output_queue_give_back(struct output *o);
+
 /*
  * Waits up to timeout_ms until the queue is empty, ends the thread, and counts the lines that are
  * left as dropped.

@@ -47,3 +47,13 @@ void memory_trim(void)
 {
 	malloc_trim(0);
 }
+
+void memory_drop(void *start, size_t bytes)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = ALIGN_UP((uintptr_t)start, page);
+	uintptr_t to = ((uintptr_t)start + bytes) / page * page;
+
+	if (from < to)
+		(void)madvise((void *)from, to - from, MADV_DONTNEED);
+}

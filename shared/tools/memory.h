@@ -3,6 +3,8 @@
 #ifndef TROCAR_SHARED_TOOLS_MEMORY_H
 #define TROCAR_SHARED_TOOLS_MEMORY_H
 
+#include <stddef.h>
+
 /*
  * Gives back what malloc(3) keeps free, and the pages of programs and libraries that nobody can
  * write (MADV_DONTNEED of madvise(2)): the kernel maps one again from its cache when it is next
@@ -18,5 +20,11 @@ void memory_share_arena(void);
 
 /* Gives back what malloc(3) keeps free, alone. Threads that allocate wait for it: some ms. */
 void memory_trim(void);
+
+/*
+ * Gives back the whole pages of `bytes` bytes of malloc(3) memory at `start`, whose content nobody
+ * needs: they read as zeros from then on.
+ */
+void memory_drop(void *start, size_t bytes);
 
 #endif

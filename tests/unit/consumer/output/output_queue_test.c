@@ -225,13 +225,60 @@ static void test_throughput(void **state)
 	assert_true(ns < 10 * NSEC_PER_SEC);
 }
 
+/* Only a program with AddressSanitizer has it. */
+extern void __asan_init(void) __attribute__((weak));
+
+static size_t resident_pages(void)
+{
+	unsigned long whole, resident;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu %lu", &whole, &resident), 2);
+	fclose(f);
+	return resident;
+}
+
+/* Lines that wait stay; when all are written, their memory is given back, and others follow. */
+static void test_give_back(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct output *o;
+	char line[512];
+	const unsigned int lines = 4000;
+	size_t before, bytes, at = 0;
+
+	memset(line, 'x', sizeof(line));
+	line[sizeof(line) - 1] = '\n';
+	assert_int_equal(output_queue_new(path, 4 << 20, &o), 0);
+	for (unsigned int i = 0; i < lines; i++)
+		assert_true(output_queue_put(o, line, sizeof(line), 1));
+	output_queue_give_back(o);
+	assert_int_equal(output_queue_start(o), 0);
+	wait_lines(o, lines);
+	before = resident_pages();
+	output_queue_give_back(o);
+	/* A sanitizer's own memory grows meanwhile. */
+	if (!__asan_init)
+		assert_true(resident_pages() + (1u << 20) / (size_t)sysconf(_SC_PAGESIZE) < before);
+	assert_true(output_queue_put(o, line, sizeof(line), 1));
+	wait_lines(o, lines + 1);
+	output_queue_stop(o, 100);
+	output_queue_free(o);
+	assert_int_equal(io_read_file(AT_FDCWD, path, 4u << 20, &text, &bytes), 0);
+	assert_int_equal(bytes, (lines + 1) * sizeof(line));
+	for (unsigned int i = 0; i <= lines; i++, at += sizeof(line))
+		assert_memory_equal(text + at, line, sizeof(line));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(file_order),     TEST(refusals),	   TEST(idle_sleeps), TEST(stopped_reader),
-		TEST(stop_times_out), TEST(two_producers), TEST(stdout_pipe), TEST(throughput),
+		TEST(file_order),     TEST(refusals),	    TEST(idle_sleeps),
+		TEST(stopped_reader), TEST(stop_times_out), TEST(two_producers),
+		TEST(stdout_pipe),    TEST(throughput),	    TEST(give_back),
 	};
 
 	return cmocka_run_group_tests_name("output", tests, NULL, NULL);
