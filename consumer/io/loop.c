@@ -7,6 +7,7 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
+#include "consumer/io/cpu_wait.h"
 #include "consumer/io/turn.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -30,9 +31,9 @@ struct loop {
 	int epoll_fd;
 	bool stop;
 	bool dispatching;
-	uint64_t turn;	     /* number of the present one */
-	uint64_t longest_ns; /* of the turns since loop_longest_turn_ns */
-	uint64_t longest_ever_ns;
+	uint64_t turn;				   /* number of the present one */
+	int cpu_wait_fd;			   /* negative: this kernel has no such figures */
+	struct loop_longest longest, longest_ever; /* `longest`: since loop_longest_turn */
 	struct loop_source *sources;
 	/* Sources removed inside a call: later events of this round may still point to them. */
 	struct loop_source *dead;
@@ -73,6 +74,7 @@ int loop_new(struct loop **ret_loop)
 	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (loop->epoll_fd < 0)
 		return -errno;
+	loop->cpu_wait_fd = cpu_wait_open();
 	*ret_loop = TAKE_PTR(loop);
 	return 0;
 }
@@ -84,6 +86,7 @@ void loop_free(struct loop *loop)
 	while (loop->sources)
 		loop_remove(loop->sources);
 	free_list(&loop->dead);
+	cleanup_close(&loop->cpu_wait_fd);
 	close(loop->epoll_fd);
 	free(loop);
 }
@@ -200,17 +203,41 @@ uint64_t loop_turn(const struct loop *loop)
 	return loop->turn;
 }
 
-uint64_t loop_longest_turn_ns(struct loop *loop)
+static struct loop_longest longer(const struct loop_longest *a, const struct loop_longest *b)
 {
-	uint64_t longest_ns = loop->longest_ns;
-
-	loop->longest_ns = 0;
-	return longest_ns;
+	return (struct loop_longest){ .turn_ns = MAX(a->turn_ns, b->turn_ns),
+				      .own_ns = MAX(a->own_ns, b->own_ns),
+				      .own_known = b->own_known };
 }
 
-uint64_t loop_longest_ever_ns(const struct loop *loop)
+struct loop_longest loop_longest_turn(struct loop *loop)
 {
-	return loop->longest_ever_ns;
+	struct loop_longest longest = loop->longest;
+
+	loop->longest = (struct loop_longest){ .own_known = longest.own_known };
+	return longest;
+}
+
+struct loop_longest loop_longest_ever(const struct loop *loop)
+{
+	return loop->longest_ever;
+}
+
+/* Serves the sources and notes how long that took. */
+static void take_turn(struct loop *loop, const struct epoll_event *events, int n)
+{
+	uint64_t began_ns = clock_mono_ns(), waited_ns = cpu_wait_ns(loop->cpu_wait_fd);
+	struct loop_longest now;
+
+	loop->turn++;
+	turn_start(began_ns);
+	dispatch_events(loop, events, n);
+	waited_ns = cpu_wait_ns(loop->cpu_wait_fd) - waited_ns;
+	now.turn_ns = clock_mono_ns() - began_ns;
+	now.own_ns = now.turn_ns - MIN(waited_ns, now.turn_ns);
+	now.own_known = loop->cpu_wait_fd >= 0;
+	loop->longest = longer(&loop->longest, &now);
+	loop->longest_ever = longer(&loop->longest_ever, &now);
 }
 
 int loop_run(struct loop *loop)
@@ -220,15 +247,10 @@ int loop_run(struct loop *loop)
 	loop->stop = false;
 	while (!loop->stop) {
 		int n = epoll_wait(loop->epoll_fd, events, LOOP_BATCH, -1);
-		uint64_t began_ns = clock_mono_ns();
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		loop->turn++;
-		turn_start(began_ns);
-		dispatch_events(loop, events, n);
-		loop->longest_ns = MAX(loop->longest_ns, clock_mono_ns() - began_ns);
-		loop->longest_ever_ns = MAX(loop->longest_ever_ns, loop->longest_ns);
+		take_turn(loop, events, n);
 	}
 	turn_start(0);
 	return 0;

@@ -42,15 +42,22 @@ int loop_timer_set(struct loop_source *timer, uint64_t first_ns, uint64_t every_
 /* Returns the number of the present turn; 0 before the first. */
 uint64_t loop_turn(const struct loop *loop);
 
+/* The longest among turns; the two need not be of one turn. */
+struct loop_longest {
+	uint64_t turn_ns; /* from the return of epoll_wait(2) until every source it named was served
+			   */
+	uint64_t own_ns;  /* without what the main thread waited for a CPU (cpu_wait.h) */
+	bool own_known;	  /* false: the kernel does not say what it waited */
+};
+
 /*
- * Returns how long the longest turn of the loop took since the last call, in ns: from the return of
- * epoll_wait(2) until every source that it named was served. The turn that calls counts for the
+ * Returns the longest turns of the loop since the last call. The turn that calls counts for the
  * next call.
  */
-uint64_t loop_longest_turn_ns(struct loop *loop);
+struct loop_longest loop_longest_turn(struct loop *loop);
 
 /* The same of all turns that have ended since the loop was made. */
-uint64_t loop_longest_ever_ns(const struct loop *loop);
+struct loop_longest loop_longest_ever(const struct loop *loop);
 
 /* Runs the loop until loop_stop is called. 0 or -errno. */
 int loop_run(struct loop *loop);

@@ -82,12 +82,13 @@ int method_status(void *context, const struct control_peer *peer, const struct j
 		  struct jsonw *w, struct control_error *error)
 {
 	struct methods *m = context;
+	struct loop_longest longest = loop_longest_ever(m->t->loop);
 
 	jsonw_object(w, NULL);
 	jsonw_string(w, "version", TROCAR_VERSION);
 	jsonw_u64(w, "pid", (uint64_t)getpid());
 	jsonw_u64(w, "uptime_ms", (clock_mono_ns() - m->t->start_ns) / NSEC_PER_MSEC);
-	jsonw_u64(w, "longest_turn_ms", health_longest_turn_ms(m->t));
+	health_write_longest(&longest, w);
 	agent_events_write_self(m->t, w);
 	jsonw_u64(w, "generation", m->d->active->set->generation);
 	jsonw_u64(w, "rules", m->d->active->set->rules->count);

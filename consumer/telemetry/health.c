@@ -27,9 +27,11 @@ uint64_t health_resident_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-uint64_t health_longest_turn_ms(const struct telemetry *t)
+void health_write_longest(const struct loop_longest *longest, struct jsonw *w)
 {
-	return loop_longest_ever_ns(t->loop) / NSEC_PER_MSEC;
+	jsonw_u64(w, "longest_turn_ms", longest->turn_ns / NSEC_PER_MSEC);
+	if (longest->own_known)
+		jsonw_u64(w, "longest_turn_own_ms", longest->own_ns / NSEC_PER_MSEC);
 }
 
 static const char *const ring_names[HEALTH_RINGS] = { "samples", "events", "errors" };
@@ -95,7 +97,7 @@ static void begin_line(struct health *h, uint64_t now_ns)
 	struct output_queue_stats output;
 
 	output_queue_stats(t->output, &output);
-	(void)loop_longest_turn_ns(t->loop);
+	(void)loop_longest_turn(t->loop);
 	*h = (struct health){
 		.telemetry = t,
 		.every_ns = h->every_ns,
@@ -149,6 +151,7 @@ static void say_line(const struct health *h, uint64_t now_ns)
 	const struct telemetry *t = h->telemetry;
 	uint64_t interval_ns = MAX(now_ns - h->said_ns, (uint64_t)1),
 		 cpu_ns = clock_cpu_ns() - h->cpu_ns;
+	struct loop_longest longest = loop_longest_turn(t->loop);
 	struct health_losses losses;
 	struct output_queue_stats output;
 	struct jsonw w;
@@ -159,7 +162,7 @@ static void say_line(const struct health *h, uint64_t now_ns)
 	jsonw_u64(&w, "interval_ms", interval_ns / NSEC_PER_MSEC);
 	jsonw_u64(&w, "cpu_us", cpu_ns / 1000);
 	jsonw_milli(&w, "cpu_pct", (int64_t)(cpu_ns * 100000 / interval_ns));
-	jsonw_u64(&w, "longest_turn_ms", loop_longest_turn_ns(t->loop) / NSEC_PER_MSEC);
+	health_write_longest(&longest, &w);
 	jsonw_u64(&w, "resident_bytes", health_resident_bytes());
 	jsonw_u64(&w, "watches", t->watches->count);
 	jsonw_u64(&w, "processes", t->processes->by_id.count - t->processes->gone);

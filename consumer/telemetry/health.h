@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/io/loop.h"
 #include "shared/abi/abi.h"
+#include "shared/json/jsonw.h"
 
 struct telemetry;
 struct watch;
@@ -39,8 +41,8 @@ struct health {
  */
 uint64_t health_resident_bytes(void);
 
-/* Returns how long the longest turn of the main loop took since the start, in ms. */
-uint64_t health_longest_turn_ms(const struct telemetry *t);
+/* Writes the keys of the longest turns of the main loop. */
+void health_write_longest(const struct loop_longest *longest, struct jsonw *w);
 
 /* `seconds` between lines; 0: no lines. */
 void health_init(struct health *h, const struct telemetry *telemetry, uint32_t seconds);

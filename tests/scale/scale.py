@@ -10,7 +10,8 @@ from machine import Load
 from probe import Probe, show
 
 LONG = os.environ.get("TROCAR_LONG") == "1"
-TURN_MS, ANSWER_MS, READY_S = 50, 20, 5
+# A turn's own time; WALL_MS: with the time in which others had the CPUs, as where 2,000 processes end at once.
+TURN_MS, WALL_MS, ANSWER_MS, READY_S = 50, 250, 20, 5
 # Between two halves that do the same: what an arena of malloc may still take, and what each process costs that has
 # ended within PROCESS_LINGER_MS, its line included.
 RSS_GROWTH_KIB, RSS_LINGERING_KIB = 1024, 1.5
@@ -45,11 +46,12 @@ class Watcher:
         took_ms = sorted(row["net_ms"] for row in rows)
         self.status = self.agent.call("status")
         self.figures = {
-            "turn_ms": self.status["longest_turn_ms"], "median_ms": took_ms[len(took_ms) // 2],
+            "wall_ms": self.status["longest_turn_ms"],
+            "turn_ms": self.status.get("longest_turn_own_ms", self.status["longest_turn_ms"]), "median_ms": took_ms[len(took_ms) // 2],
             "worst_ms": took_ms[-1], "mib": rss_kib(self.agent.pid) / 1024,
             "cpu_s": cpu_s(self.agent.pid) - self.cpu, "seconds": time.monotonic() - self.began}
         f = self.figures
-        print(f"# {self.name}: longest turn {f['turn_ms']} ms; {len(took_ms)} answers, median {f['median_ms']:.1f} ms, "
+        print(f"# {self.name}: longest turn {f['turn_ms']} ms, {f['wall_ms']} with waiting for CPUs; {len(took_ms)} answers, median {f['median_ms']:.1f} ms, "
               f"worst {f['worst_ms']:.1f} ms; {f['mib']:.1f} MiB; {f['cpu_s']:.2f} s of CPU in {f['seconds']:.1f} s",
               flush=True)
         return self
@@ -57,6 +59,7 @@ class Watcher:
     def judge(self):
         f = self.figures
         check_figure(f["turn_ms"] <= TURN_MS, f"{self.name}: a turn of {f['turn_ms']} ms", self.load)
+        check_figure(f["wall_ms"] <= WALL_MS, f"{self.name}: a turn of {f['wall_ms']} ms in all", self.load)
         check_figure(f["worst_ms"] <= ANSWER_MS, f"{self.name}: an answer took {f['worst_ms']:.1f} ms", self.load)
 
 

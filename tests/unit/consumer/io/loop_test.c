@@ -114,19 +114,21 @@ static void dawdle(void *context, uint32_t events)
 static void test_longest_turn(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t longest_ns;
+	struct loop_longest longest;
 
-	assert_int_equal(loop_longest_turn_ns(f->loop), 0);
+	assert_int_equal(loop_longest_turn(f->loop).turn_ns, 0);
 	assert_int_equal(loop_turn(f->loop), 0);
 	assert_int_equal(loop_timer(f->loop, dawdle, f, &f->timer), 0);
 	assert_int_equal(loop_timer_set(f->timer, 1, 0), 0);
 	assert_int_equal(loop_run(f->loop), 0);
-	longest_ns = loop_longest_turn_ns(f->loop);
+	longest = loop_longest_turn(f->loop);
 	assert_int_equal(loop_turn(f->loop), 1);
-	assert_true(longest_ns >= 20 * NSEC_PER_MSEC);
+	assert_true(longest.turn_ns >= 20 * NSEC_PER_MSEC);
+	assert_true(longest.own_ns <= longest.turn_ns);
 	assert_false(turn_is_over()); /* there is none */
-	assert_int_equal(loop_longest_turn_ns(f->loop), 0);
-	assert_int_equal(loop_longest_ever_ns(f->loop), longest_ns);
+	assert_int_equal(loop_longest_turn(f->loop).turn_ns, 0);
+	assert_int_equal(loop_longest_ever(f->loop).turn_ns, longest.turn_ns);
+	assert_int_equal(loop_longest_ever(f->loop).own_ns, longest.own_ns);
 }
 
 static void test_silence(void **state)

@@ -79,6 +79,7 @@ static void test_longest_turn(void **state)
 	health_check(&f->a.health, now + 2 * MINUTE);
 	line = fake_last(f, "health");
 	assert_true(number(line, "longest_turn_ms") >= 30);
+	assert_true(number(line, "longest_turn_own_ms") <= number(line, "longest_turn_ms"));
 	json_object_put(line);
 	f->a.watches.count = 0;
 	fake_free(f);
