@@ -47,40 +47,22 @@ static __always_inline __u64 mapped_file_inode(const struct vm_area_struct *vma,
 
 /*
  * Returns a number for the file of a mapping that the process cannot write to; 0 when there is
- * none. Two files have the same number by chance in one of two thousand million cases.
+ * none. Two files have the same number by chance in one of two thousand million cases. `vma` may be
+ * any pointer: what cannot be read is 0.
  */
 static __always_inline __u32 mapped_file_number(const struct vm_area_struct *vma)
 {
-	const struct file *file = vma->vm_file;
+	const struct file *file = BPF_CORE_READ(vma, vm_file);
 	const struct inode *inode;
 	__u64 number;
 
-	if (!file || vma->vm_flags & VM_WRITE)
+	if (!file || BPF_CORE_READ(vma, vm_flags) & VM_WRITE)
 		return 0;
-	inode = file->f_inode;
-	number = inode->i_ino + ((__u64)(inode->i_sb->s_dev ^ inode->i_generation) << 32);
+	inode = BPF_CORE_READ(file, f_inode);
+	number = BPF_CORE_READ(inode, i_ino) +
+		 ((__u64)(BPF_CORE_READ(inode, i_sb, s_dev) ^ BPF_CORE_READ(inode, i_generation))
+		  << 32);
 	return (__u32)(number * 0x9e3779b97f4a7c15ull >> 32) | 1;
-}
-
-static long take_file_number(struct task_struct *task, struct vm_area_struct *vma, void *context)
-{
-	*(__u32 *)context = mapped_file_number(vma);
-	return 0;
-}
-
-/*
- * Finds the number of the file at `address` of the current task. Returns 0; -1 when nothing is
- * mapped there or when the lock is taken. The function tries the lock and does not wait. The kernel
- * releases it only after the tick: until then the answer stays true, and a second call fails.
- */
-static __always_inline long mapped_file_find(__u64 address, __u32 *ret_number)
-{
-	__u32 number = 0;
-
-	if (bpf_find_vma(bpf_get_current_task_btf(), address, take_file_number, &number, 0))
-		return -1;
-	*ret_number = number;
-	return 0;
 }
 
 #endif

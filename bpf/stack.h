@@ -185,6 +185,7 @@ __weak __noinline int stack_walk(const struct process_key *key, __u32 at, __u32 
 	b->walk.last = 0;
 	b->walk.steps = 0;
 	b->walk.checked = 0;
+	b->walk.locked = 0;
 	b->walk.by_pointer = 0;
 	b->walk.stop_reason = UNWIND_END_NONE;
 	b->walk.table_generation = generation;

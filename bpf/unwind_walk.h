@@ -17,7 +17,7 @@
 #include "bpf/unwind.h"
 #include "bpf/unwind_cache.h"
 #ifndef UNWIND_HOST
-#include "bpf/mapped_file.h"
+#include "bpf/mapped_file_find.h"
 #endif
 
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
@@ -30,9 +30,11 @@ struct unwind_walk {
 	__u32 last;	  /* the last range found: most frames lie in it */
 	__u32 by_pointer; /* the last step used the frame pointer, as the code or the table says */
 	enum unwind_end stop_reason;
-	__u32 place;		/* of the previous frame, in the cache */
-	__u32 checked;		/* number of the last range that was checked, plus 1 */
-	__u32 steps;		/* 0: the frame is where the task left user mode */
+	__u32 place;   /* of the previous frame, in the cache */
+	__u32 checked; /* number of the last range that was checked, plus 1 */
+	__u32 steps;   /* 0: the frame is where the task left user mode */
+	__u32 locked;  /* of mapped_file_find */
+	__u32 pad;
 	__u64 table_generation; /* of the ranges that the walk uses */
 };
 
@@ -102,16 +104,17 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
 
 /*
  * Returns 1 when the file of `check`, whose word was not resident when the table was filled, is
- * still mapped at `at`. Then stores the word in the check if it is resident now: nobody can map
+ * still mapped at `at`. Then stores the word in the check if it is resident now and nobody can map
  * another file meanwhile, because the lock is held.
  */
-UNWIND_INLINE __u32 unwind_walk_learn_check(__u64 *check_in, __u64 check, __u64 at)
+UNWIND_INLINE __u32 unwind_walk_learn_check(struct unwind_walk *w, __u64 *check_in, __u64 check,
+					    __u64 at)
 {
-	__u32 number, word;
+	__u32 word;
 
-	if (mapped_file_find(at, &number) != 0 || number != UNWIND_CHECK_WORD(check))
+	if (mapped_file_find(&w->locked, at) != UNWIND_CHECK_WORD(check))
 		return 0;
-	if (unwind_read(&word, sizeof(word), at) == 0)
+	if (w->locked && unwind_read(&word, sizeof(word), at) == 0)
 		__sync_val_compare_and_swap(check_in, check,
 					    UNWIND_CHECK(UNWIND_CHECK_BELOW(check), word));
 	return 1;
@@ -135,7 +138,7 @@ UNWIND_INLINE __u32 unwind_walk_check_range(struct unwind_walk *w, struct unwind
 		return 1;
 	at = (at << UNWIND_RANGE_SHIFT) - UNWIND_CHECK_BELOW(check);
 	if (UNWIND_CHECK_IS_LATER(check)) {
-		if (!unwind_walk_learn_check(check_in, check, at))
+		if (!unwind_walk_learn_check(w, check_in, check, at))
 			return 0;
 	} else if (unwind_read(&word, sizeof(word), at) == 0 && word != UNWIND_CHECK_WORD(check)) {
 		return 0;

@@ -53,14 +53,20 @@ static __always_inline struct vma_node_shape vma_node_shape(__u32 type)
 	return (struct vma_node_shape){ .pivots = VMA_NODE_PIVOTS_MAX, .slots = 16, .end = 248 };
 }
 
-/* Returns the word of the slot that holds `address`; *ret_last is the last address of that slot. */
-static __always_inline __u32 find_node_slot(const struct vma_node *n, __u32 type, __u64 address,
-					    __u64 max, __u64 *ret_last)
+/*
+ * Returns the word of the slot that holds `address`; *ret_last is the last address of that slot. A
+ * global function: the verifier checks it once, and not at each level of each descent.
+ */
+__weak __noinline __u32 vma_node_find_slot(const struct vma_node *n, __u32 type, __u64 address,
+					   __u64 max, __u64 *ret_last)
 {
 	struct vma_node_shape shape = vma_node_shape(type);
-	__u32 end = ((const __u8 *)n->words)[shape.end], slot = 0;
+	__u32 end, slot = 0;
 	__u64 last;
 
+	if (!n || !ret_last)
+		return 0;
+	end = ((const __u8 *)n->words)[shape.end];
 	/* When all pivots are in use that byte is a part of the last slot. */
 	if (type != VMA_NODE_GAPS && n->words[VMA_NODE_PIVOTS_MAX])
 		end = n->words[VMA_NODE_PIVOTS_MAX] == max ? VMA_NODE_PIVOTS_MAX - 1
@@ -89,12 +95,13 @@ struct vma_descent {
 static long descend_level(__u32 i, struct vma_descent *w)
 {
 	__u32 type = VMA_NODE_TYPE(w->entry), slot;
-	__u64 from = w->entry & ~VMA_NODE_MASK;
+	__u64 from = w->entry & ~VMA_NODE_MASK, last = 0;
 
 	if (type < VMA_NODE_LEAF || type > VMA_NODE_GAPS ||
 	    bpf_probe_read_kernel(w->node, sizeof(*w->node), (const void *)from))
 		return 1;
-	slot = find_node_slot(w->node, type, w->address, w->last, &w->last);
+	slot = vma_node_find_slot(w->node, type, w->address, w->last, &last);
+	w->last = last;
 	w->entry = w->node->words[slot & (VMA_NODE_WORDS - 1)];
 	w->leaf = type == VMA_NODE_LEAF;
 	return w->leaf;

@@ -109,7 +109,13 @@ static void test_learnt_later(void **state)
 		assert_int_equal(t.end, UNWIND_END_CHANGED);
 		assert_int_equal(ranges.checks[0], UNWIND_CHECK_LATER(4096 - WORD_AT, file));
 	}
+	/* Without the lock the file is believed, and no word: it may be the next file's. */
 	mapped_file_number = file;
+	mapped_file_busy = 1;
+	taking(&from, &ranges, &process, NULL, &t);
+	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
+	assert_int_equal(ranges.checks[0], UNWIND_CHECK_LATER(4096 - WORD_AT, file));
+	mapped_file_busy = 0;
 	taking(&from, &ranges, &process, NULL, &t);
 	assert_int_equal(t.end, UNWIND_END_NO_CALLER);
 	assert_int_equal(t.count, 2);
