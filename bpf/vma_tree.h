@@ -83,30 +83,6 @@ __weak __noinline __u32 vma_node_find_slot(const struct vma_node *n, __u32 type,
 	return shape.slots + slot;
 }
 
-/* A descent of the tree. */
-struct vma_descent {
-	struct vma_node *node;
-	__u64 address;
-	__u64 entry, last; /* the entry that holds the address, and its last address */
-	__u32 leaf;	   /* `entry` is a mapping, or 0 for a gap */
-	__u32 pad;
-};
-
-static long descend_level(__u32 i, struct vma_descent *w)
-{
-	__u32 type = VMA_NODE_TYPE(w->entry), slot;
-	__u64 from = w->entry & ~VMA_NODE_MASK, last = 0;
-
-	if (type < VMA_NODE_LEAF || type > VMA_NODE_GAPS ||
-	    bpf_probe_read_kernel(w->node, sizeof(*w->node), (const void *)from))
-		return 1;
-	slot = vma_node_find_slot(w->node, type, w->address, w->last, &last);
-	w->last = last;
-	w->entry = w->node->words[slot & (VMA_NODE_WORDS - 1)];
-	w->leaf = type == VMA_NODE_LEAF;
-	return w->leaf;
-}
-
 /*
  * Finds what the tree of `mm` has at `address`: *ret_vma is a mapping, or 0 for a gap, and
  * *ret_last its last address. Returns false when the tree cannot be read. `node` is scratch memory.
@@ -114,13 +90,24 @@ static long descend_level(__u32 i, struct vma_descent *w)
 static __always_inline bool vma_tree_find(const struct mm_struct *mm, struct vma_node *node,
 					  __u64 address, __u64 *ret_vma, __u64 *ret_last)
 {
-	struct vma_descent w = { .node = node, .address = address, .last = ~0ull };
+	__u64 entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root), last = ~0ull;
 
-	w.entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
-	bpf_loop(VMA_TREE_LEVELS, descend_level, &w, 0);
-	*ret_vma = w.entry;
-	*ret_last = w.last;
-	return w.leaf && w.last >= address;
+	for (int i = 0; i < VMA_TREE_LEVELS; i++) {
+		__u32 type = VMA_NODE_TYPE(entry), slot;
+
+		if (type < VMA_NODE_LEAF || type > VMA_NODE_GAPS ||
+		    bpf_probe_read_kernel(node, sizeof(*node),
+					  (const void *)(entry & ~VMA_NODE_MASK)))
+			return false;
+		slot = vma_node_find_slot(node, type, address, last, &last);
+		entry = node->words[slot & (VMA_NODE_WORDS - 1)];
+		if (type == VMA_NODE_LEAF) {
+			*ret_vma = entry;
+			*ret_last = last;
+			return last >= address;
+		}
+	}
+	return false;
 }
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * verifier: loads each program of the BPF object on the running kernel and prints, one row per
  * program, the instructions that the verifier walked, the time it took, and what came out. Root.
- * Exits 1 when one is refused, with the end of the verifier's log.
+ * Exits 1 when one is refused, with the end of the verifier's log of that one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,10 @@
 #define LOG_STATS 4
 #define LOG_BYTES 4096
 #define PROGRAMS  32
+/* The whole log of a program, for one that is refused, and how much of its end is printed. */
+#define LOG_WHOLE	1
+#define LOG_WHOLE_BYTES (64u << 20)
+#define LOG_END_BYTES	6000
 
 static char logs[PROGRAMS][LOG_BYTES];
 
@@ -59,7 +63,8 @@ static int print_row(struct bpf_program *program, const char *text)
 	return 0;
 }
 
-static int ask_for_logs(struct trocar *skeleton)
+/* `whole`: one log for all, which is of the last that was loaded; NULL: the figures of each. */
+static int ask_for_logs(struct trocar *skeleton, char *whole)
 {
 	struct bpf_program *program;
 	size_t n = 0;
@@ -69,12 +74,14 @@ static int ask_for_logs(struct trocar *skeleton)
 	{
 		if (n == PROGRAMS)
 			return -E2BIG;
-		r = bpf_program__set_log_level(program, LOG_STATS);
+		r = bpf_program__set_log_level(program, whole ? LOG_WHOLE : LOG_STATS);
 		if (r < 0)
 			return r;
-		r = bpf_program__set_log_buf(program, logs[n++], LOG_BYTES);
+		r = bpf_program__set_log_buf(program, whole ? whole : logs[n],
+					     whole ? LOG_WHOLE_BYTES : LOG_BYTES);
 		if (r < 0)
 			return r;
+		n++;
 	}
 	return 0;
 }
@@ -83,11 +90,11 @@ static int ask_for_logs(struct trocar *skeleton)
  * Of the two bodies of `vmas`, the one that is wanted; the other one is not loaded. What finds a
  * process by its pid goes with the open-coded one.
  */
-static int load(struct trocar *skeleton, bool open_coded)
+static int load(struct trocar *skeleton, bool open_coded, char *whole)
 {
 	int r;
 
-	r = ask_for_logs(skeleton);
+	r = ask_for_logs(skeleton, whole);
 	if (r < 0)
 		return r;
 	r = bpf_program__set_autoload(skeleton->progs.vmas_open, open_coded);
@@ -125,8 +132,25 @@ static int print_all(struct trocar *skeleton)
 	return 0;
 }
 
+/* Loads all once more, and prints how the log of the program ends that is refused. */
+static void explain(bool open_coded)
+{
+	struct trocar *skeleton = trocar__open();
+	char *whole = calloc(1, LOG_WHOLE_BYTES);
+	size_t bytes;
+
+	if (skeleton && whole && load(skeleton, open_coded, whole) < 0) {
+		bytes = strlen(whole);
+		fprintf(stderr, "%s\n",
+			whole + (bytes > LOG_END_BYTES ? bytes - LOG_END_BYTES : 0));
+	}
+	trocar__destroy(skeleton);
+	free(whole);
+}
+
 int main(void)
 {
+	bool open_coded = has_vma_iterator();
 	struct trocar *skeleton;
 	int r;
 
@@ -136,9 +160,11 @@ int main(void)
 		perror("verifier: the object does not open");
 		return 1;
 	}
-	r = load(skeleton, has_vma_iterator());
+	r = load(skeleton, open_coded, NULL);
 	if (r == 0)
 		r = print_all(skeleton);
+	else
+		explain(open_coded);
 	if (r < 0)
 		fprintf(stderr, "verifier: %s\n", strerror(-r));
 	trocar__destroy(skeleton);
