@@ -7,6 +7,7 @@
 
 #include "ctl/cli/options.h"
 #include "ctl/client/calls.h"
+#include "ctl/client/capture.h"
 #include "ctl/client/loader_check.h"
 #include "ctl/client/profile.h"
 #include "ctl/render/diff.h"
@@ -19,7 +20,7 @@
 
 #define CAPTURE_OPTIONS                                                                 \
 	(OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_PID) | \
-	 OPTION_BIT(OPTION_DURING_MS))
+	 OPTION_BIT(OPTION_DURING_MS) | OPTION_BIT(OPTION_REASON) | OPTION_BIT(OPTION_WAIT))
 
 #define VIEW_OPTIONS (OPTION_BIT(OPTION_UNIT) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_OFFSETS))
 
@@ -80,7 +81,7 @@ static const struct command {
 	  0,
 	  0,
 	  OPTIONS_COMMON | CAPTURE_OPTIONS,
-	  calls_capture,
+	  capture_call,
 	  "start a session now, by --rule, --cgroup or --pid (root and the group trocar-admin)" },
 	{ { "profile" },
 	  "[PID] SECONDS",
@@ -184,7 +185,8 @@ static void print_all(FILE *out)
 	options_help(OPTIONS_COMMON, out);
 	fprintf(out,
 		"\nExit status: 0 done, 1 failed or refused by the agent, 2 usage, 3 agent not "
-		"reachable.\n");
+		"reachable,\n4 session held back; of capture --wait also 5 partial, 6 "
+		"inconclusive.\n");
 }
 
 /* The command that the words name; *ret_used of them are its name. */

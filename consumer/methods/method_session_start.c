@@ -21,7 +21,7 @@
 
 /* The parsed and checked parameters. */
 struct request {
-	const char *rule, *cgroup;
+	const char *rule, *cgroup, *reason;
 	uint32_t pid, during_ms;
 };
 
@@ -29,8 +29,8 @@ struct request {
 struct start {
 	struct control_job job; /* must be the first member */
 	struct methods *methods;
-	struct request q;    /* its texts are the next two */
-	char *rule, *cgroup; /* owned */
+	struct request q;	      /* its texts are the next three */
+	char *rule, *cgroup, *reason; /* owned */
 	struct control_peer peer;
 	uint64_t began_ns;
 	/* Of a process in the root cgroup, while all processes are read for it: */
@@ -49,6 +49,16 @@ static int take_number(const struct json_node *value, uint64_t max, uint32_t *re
 	return 0;
 }
 
+static int take_reason(const struct json_node *value, struct request *q,
+		       struct control_error *error)
+{
+	if (!json_node_is(value, JSON_STRING) || !reason_text_is_right(value->text, value->bytes))
+		return control_error_fail(error, CONTROL_BAD_PARAMS,
+					  "params.reason: want " REASON_TEXT_RIGHT);
+	q->reason = value->text;
+	return 0;
+}
+
 static int take_params(const struct json_node *params, struct request *ret,
 		       struct control_error *error)
 {
@@ -61,6 +71,11 @@ static int take_params(const struct json_node *params, struct request *ret,
 	for (const struct json_node *m = json_node_first(params); m; m = json_node_next(m)) {
 		bool text = json_node_is(m, JSON_STRING);
 
+		if (json_node_has_key(m, "reason")) {
+			if (take_reason(m, &q, error) < 0)
+				return -1;
+			continue;
+		}
 		if (json_node_has_key(m, "rule") && text)
 			q.rule = m->text, given++;
 		else if (json_node_has_key(m, "cgroup") && text)
@@ -73,7 +88,7 @@ static int take_params(const struct json_node *params, struct request *ret,
 				error, CONTROL_BAD_PARAMS,
 				"params.%.64s: not such a key, or not such a value; want "
 				"rule or cgroup (strings), pid (number), during_ms (100 to "
-				"60000)",
+				"60000), reason (string)",
 				m->key);
 	}
 	if (given != 1)
@@ -83,58 +98,64 @@ static int take_params(const struct json_node *params, struct request *ret,
 	return 0;
 }
 
-/* The sessions that one request started. */
+/* What one request started; watches that were held back are counted. */
 struct started {
 	const struct session *sessions[SESSIONS_MAX];
-	size_t n;
+	size_t n, n_held;
+	struct trigger_held held; /* the last; its reason is NULL: none */
 };
 
-static int start_on(struct methods *m, struct watch *w, const struct rule *rule,
-		    const struct control_peer *peer, uint32_t during_ms, uint32_t pid,
-		    struct started *all, struct trigger_held *held)
+static int start_on(const struct start *j, struct watch *w, const struct rule *rule,
+		    struct started *all)
 {
 	struct trigger trigger = {
 		.watch = w,
 		.rule = rule,
-		.reason = { .kind = TRIGGER_REQUEST, .uid = peer->uid, .pid = (uint32_t)peer->pid },
-		.during_ms = during_ms,
-		.only_tgid = pid,
+		.reason = { .kind = TRIGGER_REQUEST,
+			    .uid = j->peer.uid,
+			    .pid = (uint32_t)j->peer.pid },
+		.during_ms = j->q.during_ms,
+		.only_tgid = j->q.pid,
 	};
 	struct session *s;
 	int r;
 
 	if (all->n >= SESSIONS_MAX) {
-		*held = (struct trigger_held){ "too_many_sessions", 1000 };
+		all->held = (struct trigger_held){ "too_many_sessions", 1000 };
+		all->n_held++;
 		return -EAGAIN;
 	}
-	r = trigger_fire(m->d->triggers, &trigger, &s, held);
+	snprintf(trigger.reason.text, sizeof(trigger.reason.text), "%s",
+		 j->q.reason ? j->q.reason : "");
+	r = trigger_fire(j->methods->d->triggers, &trigger, &s, &all->held);
+	all->n_held += r == -EAGAIN;
 	if (r < 0)
 		return r;
 	all->sessions[all->n++] = s;
 	return 0;
 }
 
-static int start_rule(struct methods *m, const struct request *q, const struct control_peer *peer,
-		      struct started *all, struct trigger_held *held, struct control_error *error)
+static int start_rule(const struct start *j, struct started *all, struct control_error *error)
 {
-	const struct rule *rule = rules_find(m->d->active->set->rules, q->rule);
+	struct methods *m = j->methods;
+	const struct rule *rule = rules_find(m->d->active->set->rules, j->rule);
 	int r = -ENOENT;
 
 	if (!rule)
 		return control_error_fail(error, CONTROL_NOT_FOUND, "no rule of the name %.64s",
-					  q->rule);
+					  j->rule);
 	for (uint32_t i = 0; i < m->t->pins->abi.slots; i++) {
 		struct watch *w = m->t->watches->by_slot[i];
 		int one;
 
 		if (!w || !binding_find(w, rule))
 			continue;
-		one = start_on(m, w, rule, peer, q->during_ms, 0, all, held);
+		one = start_on(j, w, rule, all);
 		r = r == 0 ? 0 : one;
 	}
 	if (r == -ENOENT)
 		return control_error_fail(error, CONTROL_NOT_FOUND,
-					  "the rule %.64s matches no running process", q->rule);
+					  "the rule %.64s matches no running process", j->rule);
 	return r;
 }
 
@@ -185,10 +206,9 @@ static int keep_watch(struct start *j, uint64_t cgroup_id, struct watch **ret_wa
 	return 0;
 }
 
-static int start_kept(struct start *j, struct watch *w, struct started *all,
-		      struct trigger_held *held)
+static int start_kept(struct start *j, struct watch *w, struct started *all)
 {
-	int r = start_on(j->methods, w, NULL, &j->peer, j->q.during_ms, j->q.pid, all, held);
+	int r = start_on(j, w, NULL, all);
 
 	if (r < 0) {
 		triggers_release_process(j->methods->d->triggers, j->q.pid);
@@ -225,9 +245,8 @@ static int begin_reading(struct start *j, uint64_t cgroup_id, struct control_err
 	return fail_no_process(j, error);
 }
 
-/* Goes on with that. 1: there is more; 0: a session has started; -1; -errno with *held. */
-static int read_tasks(struct start *j, struct started *all, struct trigger_held *held,
-		      struct control_error *error)
+/* Goes on with that. 1: there is more; 0: a session has started; -1; -errno with all->held. */
+static int read_tasks(struct start *j, struct started *all, struct control_error *error)
 {
 	uint64_t root_id = j->methods->d->cgroups->root_id, until_ns = turn_until_ns();
 	struct task_record task = {};
@@ -244,7 +263,7 @@ static int read_tasks(struct start *j, struct started *all, struct trigger_held 
 	if (!w && j->readings < READINGS_MAX)
 		return begin_reading(j, root_id, error);
 	if (r > 0 && w && mark_process(j->methods, &task) == 0)
-		return start_kept(j, w, all, held);
+		return start_kept(j, w, all);
 	if (w)
 		release_requested(w);
 	return fail_no_process(j, error);
@@ -256,8 +275,7 @@ static int again_soon(const struct start *j, int r)
 	return r == -EBUSY && clock_mono_ns() - j->began_ns < LOOKUP_NS ? 1 : r;
 }
 
-static int start_pid(struct start *j, struct started *all, struct trigger_held *held,
-		     struct control_error *error)
+static int start_pid(struct start *j, struct started *all, struct control_error *error)
 {
 	struct cgroups *c = j->methods->d->cgroups;
 	struct watch *w = NULL;
@@ -273,7 +291,7 @@ static int start_pid(struct start *j, struct started *all, struct trigger_held *
 	if (id == c->root_id)
 		return begin_reading(j, id, error);
 	r = keep_watch(j, id, &w, error);
-	return r < 0 || !w ? r : start_kept(j, w, all, held);
+	return r < 0 || !w ? r : start_kept(j, w, all);
 }
 
 /* Writes the path as the kernel does: "/a//b/" becomes "/a/b". */
@@ -289,8 +307,7 @@ static void join_slashes(char *path)
 	*to = '\0';
 }
 
-static int start_cgroup(struct start *j, struct started *all, struct trigger_held *held,
-			struct control_error *error)
+static int start_cgroup(struct start *j, struct started *all, struct control_error *error)
 {
 	struct cgroups *c = j->methods->d->cgroups;
 	struct watch *w = NULL;
@@ -312,7 +329,7 @@ static int start_cgroup(struct start *j, struct started *all, struct trigger_hel
 			error, CONTROL_BAD_PARAMS,
 			"the root cgroup cannot be captured as a whole: name a pid");
 	r = keep_watch(j, id, &w, error);
-	return r < 0 || !w ? r : start_kept(j, w, all, held);
+	return r < 0 || !w ? r : start_kept(j, w, all);
 }
 
 static void write_started(const struct started *all, struct jsonw *w)
@@ -331,26 +348,42 @@ static void write_started(const struct started *all, struct jsonw *w)
 		jsonw_string(w, NULL, text);
 	}
 	jsonw_array_end(w);
+	if (all->n_held)
+		jsonw_u64(w, "held", all->n_held);
 	jsonw_object_end(w);
 }
 
-/* As control_job's step, without an answer; -errno: `held` or nothing says why. */
-static int start_some(struct start *j, struct started *all, struct trigger_held *held,
-		      struct control_error *error)
+/* Writes why no session began. Returns -1. */
+static int fail_held(const struct trigger_held *held, struct control_error *error)
+{
+	char text[SESSION_TEXT_BYTES];
+
+	jsonw_object(&error->data, NULL);
+	jsonw_string(&error->data, "reason", held->reason);
+	jsonw_u64(&error->data, "retry_ms", held->retry_ms);
+	if (held->session) {
+		event_line_session_text(held->session, text);
+		jsonw_string(&error->data, "session", text);
+	}
+	jsonw_object_end(&error->data);
+	return control_error_fail(error, CONTROL_HELD, "held back: %s", held->reason);
+}
+
+/* As control_job's step, without an answer; -errno: all->held or nothing says why. */
+static int start_some(struct start *j, struct started *all, struct control_error *error)
 {
 	if (j->tasks.open)
-		return read_tasks(j, all, held, error);
+		return read_tasks(j, all, error);
 	if (j->rule)
-		return start_rule(j->methods, &j->q, &j->peer, all, held, error);
-	return j->cgroup ? start_cgroup(j, all, held, error) : start_pid(j, all, held, error);
+		return start_rule(j, all, error);
+	return j->cgroup ? start_cgroup(j, all, error) : start_pid(j, all, error);
 }
 
 static int step_start(struct control_job *job, struct jsonw *result, struct control_error *error)
 {
 	struct start *j = (struct start *)job;
-	struct trigger_held held = {};
 	struct started all = {};
-	int r = start_some(j, &all, &held, error);
+	int r = start_some(j, &all, error);
 
 	if (all.n) {
 		write_started(&all, result);
@@ -358,13 +391,8 @@ static int step_start(struct control_job *job, struct jsonw *result, struct cont
 	}
 	if (r > 0)
 		return 1;
-	if (held.reason) {
-		jsonw_object(&error->data, NULL);
-		jsonw_string(&error->data, "reason", held.reason);
-		jsonw_u64(&error->data, "retry_ms", held.retry_ms);
-		jsonw_object_end(&error->data);
-		return control_error_fail(error, CONTROL_HELD, "held back: %s", held.reason);
-	}
+	if (all.held.reason)
+		return fail_held(&all.held, error);
 	return error->code ? -1 : control_error_fail(error, CONTROL_INTERNAL, "%s", strerror(-r));
 }
 
@@ -377,6 +405,7 @@ static void free_start(struct control_job *job)
 	task_list_close(&j->tasks);
 	free(j->rule);
 	free(j->cgroup);
+	free(j->reason);
 	free(j);
 }
 
@@ -398,11 +427,12 @@ int method_session_start(void *context, const struct control_peer *peer,
 	j->began_ns = clock_mono_ns();
 	j->rule = q.rule ? strdup(q.rule) : NULL;
 	j->cgroup = q.cgroup ? strdup(q.cgroup) : NULL;
-	if ((q.rule && !j->rule) || (q.cgroup && !j->cgroup)) {
+	j->reason = q.reason ? strdup(q.reason) : NULL;
+	if ((q.rule && !j->rule) || (q.cgroup && !j->cgroup) || (q.reason && !j->reason)) {
 		free_start(&j->job);
 		return control_error_fail(error, CONTROL_INTERNAL, "no memory");
 	}
-	j->q = (struct request){ j->rule, j->cgroup, q.pid, q.during_ms };
+	j->q = (struct request){ j->rule, j->cgroup, j->reason, q.pid, q.during_ms };
 	*ret_job = &j->job;
 	return 0;
 }

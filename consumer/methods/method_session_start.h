@@ -6,8 +6,8 @@
 #include "consumer/control/control.h"
 
 /*
- * The method session.start {rule | cgroup | pid, during_ms}; a control_begin, with a struct methods
- * as context.
+ * The method session.start {rule | cgroup | pid, during_ms, reason}; a control_begin, with a struct
+ * methods as context.
  */
 int method_session_start(void *context, const struct control_peer *peer,
 			 const struct json_node *params, struct control_job **ret_job,

@@ -361,7 +361,8 @@ static int write_trigger(const struct session_result *s, char *text, size_t spac
 	case TRIGGER_REQUEST:
 		break;
 	}
-	return snprintf(text, space, "%s captured on request", s->cgroup);
+	return snprintf(text, space, "%s captured on request%s%s", s->cgroup,
+			s->reason.text[0] ? ": " : "", s->reason.text);
 }
 
 /*

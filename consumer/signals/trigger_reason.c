@@ -36,6 +36,11 @@ const char *trigger_reason_cause_resource(enum trigger_cause cause)
 	return cause < CAUSE_REQUEST ? rules_resource_name((enum resource)cause) : NULL;
 }
 
+bool trigger_reason_cools(const struct trigger_reason *reason)
+{
+	return reason->kind != TRIGGER_REQUEST || reason->text[0];
+}
+
 void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w)
 {
 	jsonw_object(w, "reason");
@@ -48,6 +53,8 @@ void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w)
 	case TRIGGER_REQUEST:
 		jsonw_u64(w, "uid", reason->uid);
 		jsonw_u64(w, "pid", reason->pid);
+		if (reason->text[0])
+			jsonw_string(w, "text", reason->text);
 		break;
 	case TRIGGER_EXEC:
 		jsonw_u64(w, "pid", reason->pid);

@@ -3,12 +3,14 @@
 #ifndef TROCAR_CONSUMER_SIGNALS_TRIGGER_REASON_H
 #define TROCAR_CONSUMER_SIGNALS_TRIGGER_REASON_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "consumer/kernel/psi.h"
 #include "shared/abi/abi.h"
 #include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
+#include "shared/tools/reason_text.h"
 
 enum trigger_kind {
 	TRIGGER_PRESSURE,
@@ -40,6 +42,7 @@ struct trigger_reason {
 	/* request: who asked; exec: which process */
 	uint32_t uid, pid;
 	char comm[COMM_BYTES];
+	char text[REASON_TEXT_BYTES]; /* request: why; "" where nobody said */
 };
 
 /* Returns "pressure", "request" or "exec". */
@@ -52,6 +55,12 @@ const char *trigger_reason_cause_name(enum trigger_cause cause);
 
 /* Returns "cpu", "memory" or "io"; NULL for a cause that is no pressure. */
 const char *trigger_reason_cause_resource(enum trigger_cause cause);
+
+/*
+ * Returns whether the rule's cooldown holds such a trigger back, and a session of it begins one: so
+ * do all but a request without a text, by which a person asks.
+ */
+bool trigger_reason_cools(const struct trigger_reason *reason);
 
 /* Writes "reason": {...} of session.start. */
 void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w);

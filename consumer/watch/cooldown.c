@@ -262,7 +262,7 @@ void cooldown_begin(struct cooldowns *all, const struct cooldown_key *key,
 	const struct psi *end = r->has_pressure_end ? &r->pressure_end : &r->reason.now;
 	struct cooldown *e;
 
-	if (key->cause == CAUSE_REQUEST)
+	if (!trigger_reason_cools(&r->reason))
 		return;
 	e = get_entry(all, key, r->stop_ns);
 	if (!e)

@@ -103,7 +103,7 @@ void cooldown_flush(struct cooldowns *all, const struct cooldown_key *key, uint6
 
 /*
  * Begins the cooldown of an ended session; `key` has its rule of the set in force. A session on
- * request has none.
+ * request without a text has none (trigger_reason_cools).
  */
 void cooldown_begin(struct cooldowns *all, const struct cooldown_key *key,
 		    const struct session_result *r);

@@ -87,7 +87,7 @@ static bool plan_length(struct triggers *t, const struct trigger *trigger, uint6
 
 /*
  * Returns whether this trigger may begin a session now, and plans it; otherwise *held says why not.
- * The cooldown does not hold a request.
+ * The cooldown does not hold every trigger (trigger_reason_cools).
  */
 static bool may_begin(struct triggers *t, const struct trigger *trigger, uint64_t now_ns,
 		      struct plan *plan, struct trigger_held *held)
@@ -107,7 +107,7 @@ static bool may_begin(struct triggers *t, const struct trigger *trigger, uint64_
 		 report_thread_queued(t->reporter) >= TRIGGER_QUEUED_MAX ||
 		 has_many_sessions(t, w->owner))
 		*held = (struct trigger_held){ "too_many_sessions", 1000, 0 };
-	else if (trigger->reason.kind != TRIGGER_REQUEST && trigger->rule &&
+	else if (trigger_reason_cools(&trigger->reason) && trigger->rule &&
 		 cooldown_holds(&t->cooldowns, &key, &trigger->reason, now_ns, held, &plan->broken))
 		return false;
 	else

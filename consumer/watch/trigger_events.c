@@ -19,6 +19,8 @@ void trigger_events_held(const struct event_log *log, const struct cooldown *e, 
 	jsonw_string(&w, "reason", e->why.reason);
 	jsonw_u64(&w, "retry_ms", e->why.retry_ms);
 	trigger_reason_write_threshold(&e->last, &w);
+	if (e->last.text[0])
+		jsonw_string(&w, "text", e->last.text);
 	if (sums) {
 		jsonw_u64(&w, "repeats", e->held.count);
 		held_triggers_write_stall(&e->held, e->cause, &w);

@@ -8,6 +8,10 @@ enum command_exit {
 	COMMAND_FAILED = 1,	 /* the agent said no, or a file could not be read */
 	COMMAND_USAGE = 2,	 /* the command line */
 	COMMAND_UNREACHABLE = 3, /* no agent at the socket, or no answer from it */
+	COMMAND_HELD = 4,	 /* the agent began no session: cooldown, budget, one runs */
+	/* capture --wait: the worst verdict of its sessions, the worse the larger */
+	COMMAND_PARTIAL = 5,
+	COMMAND_INCONCLUSIVE = 6,
 };
 
 #endif

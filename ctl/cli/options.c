@@ -2,6 +2,7 @@
 #include "ctl/cli/options.h"
 
 #include "shared/tools/macro.h"
+#include "shared/tools/reason_text.h"
 
 /* A row of the option OPTION_id. */
 #define ROW(type, id, field, name, ...) \
@@ -20,6 +21,9 @@ static const struct option_row rows[] = {
 	    .help = "this process; for a capture its cgroup"),
 	ROW(NUMBER, DURING_MS, during_ms, "during-ms", .value = "N", .min = 100, .max = 60000,
 	    .help = "capture for so long"),
+	ROW(TEXT, REASON, reason, "reason", .value = "TEXT",
+	    .help = "why, for the lines (" REASON_TEXT_RIGHT "); with --rule its cooldown holds"),
+	ROW(SET, WAIT, wait, "wait", .help = "until the session has ended, and print its headline"),
 	ROW(TEXT, SESSION, session, "session", .value = "ID",
 	    .help = "this session, by its first digits"),
 	ROW(TEXT, SIGNAL, signal, "signal", .value = "NAME", .help = "this signal (oncpu)"),

@@ -23,6 +23,8 @@ enum option {
 	OPTION_CGROUP,
 	OPTION_PID,
 	OPTION_DURING_MS,
+	OPTION_REASON,
+	OPTION_WAIT,
 	OPTION_SESSION,
 	OPTION_SIGNAL,
 	OPTION_PHASE,
@@ -58,9 +60,9 @@ enum option {
 
 /* Texts are borrowed; NULL: not given. */
 struct options {
-	bool json, help, version, offsets, annotate, svg, source;
+	bool json, help, version, offsets, annotate, svg, source, wait;
 	const char *socket, *rule, *cgroup, *session, *signal, *phase, *comm, *since, *until;
-	const char *unit, *by, *title;
+	const char *unit, *by, *title, *reason;
 	uint64_t pid, during_ms; /* 0: not given */
 	uint64_t memory_mib, top, max_line_bytes;
 	struct option_list dirs; /* each --debug-dir */

@@ -18,6 +18,7 @@
 
 #define FILE_BYTES (1u << 20)
 #define REJECTED   (-32002) /* docs/control.md */
+#define HELD	   (-32003)
 
 const char *calls_socket(const struct options *options)
 {
@@ -58,8 +59,8 @@ int calls_explain(const struct options *options, int error)
 	}
 }
 
-static void print_json(const struct options *options, const struct client_answer *answer,
-		       const struct json_node *node)
+void calls_print_json(const struct options *options, const struct client_answer *answer,
+		      const struct json_node *node)
 {
 	text_json(options->out, answer->line + node->offset, node->extent);
 	fputc('\n', options->out);
@@ -70,17 +71,18 @@ static int explain_refusal(const struct options *options, const struct client_an
 			   const char *file)
 {
 	const struct json_node *error = answer->error, *data = json_node_get(error, "data");
+	int64_t code = json_node_i64(json_node_get(error, "code"));
 	_cleanup_free_ char *message = NULL, *wait = NULL;
 
 	if (options->json)
-		print_json(options, answer, error);
-	if (file && json_node_i64(json_node_get(error, "code")) == REJECTED)
+		calls_print_json(options, answer, error);
+	if (file && code == REJECTED)
 		(void)show_faults(json_node_get(data, "faults"), file, options->err);
 	message = member_text_value("", json_node_get(error, "message"));
 	wait = member_text_value("retry_ms", json_node_get(data, "retry_ms"));
 	fprintf(options->err, "trocar: %s%s%s\n", message ? message : "refused",
 		wait ? "; try again in " : "", wait ? wait : "");
-	return COMMAND_FAILED;
+	return code == HELD ? COMMAND_HELD : COMMAND_FAILED;
 }
 
 int calls_refused(const struct options *options, const struct client_answer *answer)
@@ -105,7 +107,7 @@ static int ask_agent(const struct options *options, const char *method, const st
 	if (answer.error)
 		return explain_refusal(options, &answer, file);
 	if (options->json)
-		print_json(options, &answer, answer.result);
+		calls_print_json(options, &answer, answer.result);
 	else if (show && show(answer.result, options->out) < 0)
 		return calls_explain(options, -ENOMEM);
 	if (ret_answer) {
@@ -232,50 +234,6 @@ int calls_rules_set(const struct options *options, const char *const *arguments)
 	print_count(options, answer.result, "generation", "; ");
 	print_count(options, answer.result, "unchanged_watches", " watches go on unchanged\n");
 	return COMMAND_FINE;
-}
-
-/* What to capture, as params; words given are checked here, whether they exist by the agent. */
-static int capture_params(const struct options *options, struct jsonw *params)
-{
-	int n = !!options->rule + !!options->cgroup + !!options->pid;
-
-	if (n != 1) {
-		fprintf(options->err, "trocar: capture needs one of --rule, --cgroup and --pid\n");
-		return -EINVAL;
-	}
-	jsonw_object(params, NULL);
-	if (options->rule)
-		jsonw_string(params, "rule", options->rule);
-	if (options->cgroup)
-		jsonw_string(params, "cgroup", options->cgroup);
-	if (options->pid)
-		jsonw_u64(params, "pid", options->pid);
-	if (options->during_ms)
-		jsonw_u64(params, "during_ms", options->during_ms);
-	jsonw_object_end(params);
-	return 0;
-}
-
-static int show_started(const struct json_node *result, FILE *out)
-{
-	_cleanup_free_ char *session = NULL, *cgroup = NULL, *ends = NULL;
-
-	session = member_text_value("", json_node_get(result, "session"));
-	cgroup = member_text_value("", json_node_get(result, "cgroup"));
-	ends = member_text_value("ends_in_ms", json_node_get(result, "ends_in_ms"));
-	fprintf(out, "session %s started: cgroup %s, ends in %s\n", session ? session : "-",
-		cgroup ? cgroup : "-", ends ? ends : "-");
-	return 0;
-}
-
-int calls_capture(const struct options *options, const char *const *arguments)
-{
-	_cleanup_(jsonw_done) struct jsonw params;
-
-	jsonw_init(&params, CLIENT_REQUEST_BYTES);
-	if (capture_params(options, &params) < 0)
-		return COMMAND_USAGE;
-	return ask_agent(options, "session.start", &params, NULL, show_started, NULL);
 }
 
 int calls_version(const struct options *options, const char *const *arguments)

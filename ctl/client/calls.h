@@ -15,7 +15,6 @@ int calls_rules_check(const struct options *options, const char *const *argument
 int calls_rules_set(const struct options *options, const char *const *arguments);
 int calls_watches(const struct options *options, const char *const *arguments);
 int calls_sessions(const struct options *options, const char *const *arguments);
-int calls_capture(const struct options *options, const char *const *arguments);
 int calls_version(const struct options *options, const char *const *arguments);
 
 /* The socket that the command line or the environment names. */
@@ -24,7 +23,14 @@ const char *calls_socket(const struct options *options);
 /* Says why there is no answer: one line, with what to check. Returns enum command_exit. */
 int calls_explain(const struct options *options, int error);
 
-/* Says why the agent refused: its answer has an error. Returns COMMAND_FAILED. */
+/* Prints a node of the answer as one line of JSON. */
+void calls_print_json(const struct options *options, const struct client_answer *answer,
+		      const struct json_node *node);
+
+/*
+ * Says why the agent refused: its answer has an error. Returns COMMAND_HELD when it held a session
+ * back, else COMMAND_FAILED.
+ */
 int calls_refused(const struct options *options, const struct client_answer *answer);
 
 #endif

@@ -8,13 +8,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/text.h"
 #include "ctl/client/calls.h"
-#include "ctl/client/client.h"
+#include "ctl/client/subscription.h"
 #include "ctl/events/reader.h"
 #include "ctl/render/folded.h"
 #include "shared/tools/cleanup.h"
@@ -24,15 +23,12 @@
 
 #define SECONDS_MAX 60 /* docs/control.md */
 #define MEMORY_MIB  1024
-#define ASK_MS	    100
-#define LATE_NS	    (30 * NSEC_PER_SEC) /* for names and lines, after the capture has ended */
 
 struct profile {
 	const struct options *options;
-	int fd;
+	struct subscription agent;
 	uint64_t pid, seconds; /* pid 0: a cgroup */
-	uint64_t subscription, omitted;
-	char *session; /* its id */
+	char *session;	       /* its id */
 	uint64_t start_ns, lines;
 	bool terminal, ended;
 	struct input input;
@@ -41,7 +37,7 @@ struct profile {
 
 static void profile_done(struct profile *p)
 {
-	cleanup_close(&p->fd);
+	subscription_done(&p->agent);
 	free(p->session);
 	reader_done(&p->reader);
 	input_done(&p->input);
@@ -67,40 +63,6 @@ static int take_arguments(struct profile *p, const char *const *arguments)
 	return 0;
 }
 
-/* The member of that key and kind; NULL: none. */
-static const struct json_node *get_kind(const struct json_node *object, const char *key,
-					enum json_kind kind)
-{
-	const struct json_node *value = json_node_get(object, key);
-
-	return json_node_is(value, kind) ? value : NULL;
-}
-
-/* Asks on the open connection; on COMMAND_FINE the answer has a result. */
-static int ask_agent(struct profile *p, const char *method, const struct jsonw *params,
-		     struct client_answer *ret_answer)
-{
-	int r = client_ask(p->fd, method, params, ret_answer);
-
-	if (r < 0)
-		return calls_explain(p->options, r);
-	return ret_answer->error ? calls_refused(p->options, ret_answer) : COMMAND_FINE;
-}
-
-static int subscribe_lines(struct profile *p)
-{
-	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
-	int status = ask_agent(p, "subscribe", NULL, &answer);
-	const struct json_node *id = get_kind(answer.result, "subscription", JSON_INTEGER);
-
-	if (status != COMMAND_FINE)
-		return status;
-	if (!id)
-		return calls_explain(p->options, -EPROTO);
-	p->subscription = json_node_u64(id);
-	return COMMAND_FINE;
-}
-
 static int start_session(struct profile *p)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
@@ -116,10 +78,10 @@ static int start_session(struct profile *p)
 		jsonw_string(&params, "cgroup", p->options->cgroup);
 	jsonw_u64(&params, "during_ms", p->seconds * MSEC_PER_SEC);
 	jsonw_object_end(&params);
-	status = ask_agent(p, "session.start", &params, &answer);
+	status = subscription_ask(&p->agent, "session.start", &params, &answer);
 	if (status != COMMAND_FINE)
 		return status;
-	session = get_kind(answer.result, "session", JSON_STRING);
+	session = subscription_member(answer.result, "session", JSON_STRING);
 	if (!session)
 		return calls_explain(p->options, -EPROTO);
 	p->session = strdup(session->text);
@@ -127,50 +89,29 @@ static int start_session(struct profile *p)
 	return p->session ? COMMAND_FINE : calls_explain(p->options, -ENOMEM);
 }
 
-/* Takes the lines of an answer in; those of other sessions are not selected. */
-static int take_lines(struct profile *p, const struct client_answer *answer,
-		      const struct json_node *lines)
+/* Takes a line in; those of other sessions are not selected. */
+static int take_line(void *context, const struct client_answer *answer,
+		     const struct json_node *node)
 {
-	for (const struct json_node *m = json_node_first(lines); m; m = json_node_next(m)) {
-		struct lines_line line = {
-			.text = answer->line + m->offset,
-			.bytes = m->extent,
-			.whole = true,
-		};
-		int r = reader_line(&p->reader, &line, ++p->lines);
+	struct profile *p = context;
+	struct lines_line line = {
+		.text = answer->line + node->offset,
+		.bytes = node->extent,
+		.whole = true,
+	};
 
-		if (r < 0)
-			return r;
-	}
-	for (uint32_t i = 0; i < p->input.store.ids.count; i++)
-		p->ended |= p->input.store.sessions[i].files &&
-			    p->input.store.sessions[i].end != STORE_NONE;
-	return 0;
+	return reader_line(&p->reader, &line, ++p->lines);
 }
 
 /* One question for lines; *ret_more: there are more at once. */
 static int follow_lines(struct profile *p, bool *ret_more)
 {
-	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
-	_cleanup_(jsonw_done) struct jsonw params;
-	const struct json_node *lines;
-	int status, r;
+	int r, status = subscription_lines(&p->agent, take_line, p, ret_more, &r);
 
-	jsonw_init(&params, CLIENT_REQUEST_BYTES);
-	jsonw_object(&params, NULL);
-	jsonw_u64(&params, "subscription", p->subscription);
-	jsonw_object_end(&params);
-	status = ask_agent(p, "lines", &params, &answer);
-	if (status != COMMAND_FINE)
-		return status;
-	lines = get_kind(answer.result, "lines", JSON_ARRAY);
-	if (!lines)
-		return calls_explain(p->options, -EPROTO);
-	p->omitted = store_sum(p->omitted,
-			       json_node_u64(get_kind(answer.result, "omitted", JSON_INTEGER)));
-	*ret_more = json_node_is_true(json_node_get(answer.result, "more"));
-	r = take_lines(p, &answer, lines);
-	return r < 0 ? input_fail(p->options, &p->input, r) : COMMAND_FINE;
+	for (uint32_t i = 0; i < p->input.store.ids.count; i++)
+		p->ended |= p->input.store.sessions[i].files &&
+			    p->input.store.sessions[i].end != STORE_NONE;
+	return r < 0 ? input_fail(p->options, &p->input, r) : status;
 }
 
 /* On a terminal one line that is written over; elsewhere nothing. */
@@ -191,7 +132,7 @@ static void say_progress(const struct profile *p)
 
 static int wait_for_end(struct profile *p)
 {
-	uint64_t deadline_ns = p->start_ns + p->seconds * NSEC_PER_SEC + LATE_NS;
+	uint64_t deadline_ns = p->start_ns + p->seconds * NSEC_PER_SEC + SUBSCRIPTION_LATE_NS;
 	int status = COMMAND_FINE;
 
 	while (!p->ended && status == COMMAND_FINE) {
@@ -206,9 +147,7 @@ static int wait_for_end(struct profile *p)
 				p->terminal ? "\r\033[K" : "");
 			return COMMAND_FAILED;
 		}
-		clock_nanosleep(CLOCK_MONOTONIC, 0,
-				&(struct timespec){ .tv_nsec = ASK_MS * (long)NSEC_PER_MSEC },
-				NULL);
+		subscription_pause();
 	}
 	if (p->terminal)
 		fputs("\r\033[K", p->options->err);
@@ -231,9 +170,9 @@ static void say_account(struct profile *p, const struct view *view)
 		    strcmp(pool_text(&s->texts, s->sessions[i].verdict), "complete") != 0)
 			fprintf(p->options->err, "its samples are not complete: see session.end "
 						 "in the agent's lines\n");
-	if (p->omitted)
+	if (p->agent.omitted)
 		fprintf(p->options->err, "%" PRIu64 " lines came too fast and are missing here\n",
-			p->omitted);
+			p->agent.omitted);
 }
 
 static int print_stacks(struct profile *p)
@@ -247,7 +186,7 @@ static int print_stacks(struct profile *p)
 	if (r < 0)
 		return input_fail(p->options, &p->input, r);
 	say_account(p, &view);
-	return p->omitted ? COMMAND_FAILED : input_status(&p->input);
+	return p->agent.omitted ? COMMAND_FAILED : input_status(&p->input);
 }
 
 /* What does not need the agent, so that a wrong word costs no capture. */
@@ -264,15 +203,14 @@ static int prepare_profile(struct profile *p)
 			p->options->err) < 0)
 		return calls_explain(p->options, -ENOMEM);
 	p->terminal = isatty(fileno(p->options->err));
-	p->fd = client_open(calls_socket(p->options));
-	return p->fd < 0 ? calls_explain(p->options, p->fd) : COMMAND_FINE;
+	return subscription_connect(&p->agent, p->options);
 }
 
 int profile_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(profile_done) struct profile p = {
 		.options = options,
-		.fd = -1,
+		.agent = { .fd = -1 },
 		.input = { .fds = { -1, -1 } },
 	};
 	int status;
@@ -281,7 +219,7 @@ int profile_call(const struct options *options, const char *const *arguments)
 		return COMMAND_USAGE;
 	status = prepare_profile(&p);
 	if (status == COMMAND_FINE)
-		status = subscribe_lines(&p);
+		status = subscription_begin(&p.agent);
 	if (status == COMMAND_FINE)
 		status = start_session(&p);
 	if (status != COMMAND_FINE)

@@ -409,8 +409,27 @@ static void test_capture(void **state)
 	assert_int_equal(run_with("capture --pid 12",
 				  NO("{\"code\":-32003,\"message\":\"cooldown\",\"data\":{"
 				     "\"reason\":\"cooldown\",\"retry_ms\":5000}}")),
-			 COMMAND_FAILED);
+			 COMMAND_HELD);
 	assert_string_equal(err, "trocar: cooldown; try again in 5.0 s\n");
+}
+
+static void test_capture_reason(void **state)
+{
+	assert_int_equal(run_with("capture --rule api --reason p99>500",
+				  OK("{\"session\":\"0123456789abcdef\",\"cgroup\":\"/a\","
+				     "\"ends_in_ms\":2000,\"held\":2}")),
+			 COMMAND_FINE);
+	assert_has(exchange.request, "\"params\":{\"rule\":\"api\",\"reason\":\"p99>500\"}}\n");
+	assert_has(out, "ends in 2.0 s\n2 other cgroups of the rule: held back\n");
+	assert_int_equal(run("capture --rule api --reason a\nb"), COMMAND_USAGE);
+	assert_string_equal(err, "trocar: capture: --reason: want 1 to 200 bytes of UTF-8 without "
+				 "control characters\n");
+	assert_int_equal(run("capture --rule api --reason a\xff"), COMMAND_USAGE);
+	assert_int_equal(run("capture --rule api --reason="), COMMAND_USAGE);
+	/* Not found is no hold. */
+	assert_int_equal(run_with("capture --rule x --reason y",
+				  NO("{\"code\":-32004,\"message\":\"no rule\"}")),
+			 COMMAND_FAILED);
 }
 
 /* The verb is the loader's; what becomes of it otherwise is loader_check_test's. */
@@ -433,10 +452,10 @@ static void test_check(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(usage),	   TEST(unreachable), TEST(no_agent),  TEST(answer_too_long),
-		TEST(odd_results), TEST(status),      TEST(lists),     TEST(rules),
-		TEST(unseen),	   TEST(faults),      TEST(bad_files), TEST(capture),
-		TEST(check),
+		TEST(usage),	   TEST(unreachable),	 TEST(no_agent),  TEST(answer_too_long),
+		TEST(odd_results), TEST(status),	 TEST(lists),	  TEST(rules),
+		TEST(unseen),	   TEST(faults),	 TEST(bad_files), TEST(capture),
+		TEST(check),	   TEST(capture_reason),
 	};
 
 	return cmocka_run_group_tests_name("command", tests, NULL, NULL);

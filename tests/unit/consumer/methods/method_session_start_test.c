@@ -95,6 +95,15 @@ static void test_params(void **state)
 		"{\"rule\":\"api\",\"during_ms\":\"1000\"}",
 		"{\"rule\":\"api\",\"signals\":[]}",
 	};
+	static const char *const reasons[] = {
+		"{\"rule\":\"api\",\"reason\":1}",
+		"{\"rule\":\"api\",\"reason\":null}",
+		"{\"rule\":\"api\",\"reason\":\"\"}",
+		"{\"rule\":\"api\",\"reason\":\"a\\nb\"}",
+		"{\"rule\":\"api\",\"reason\":\"a\\u0000b\"}",
+		"{\"rule\":\"api\",\"reason\":\"\\u009b31m\"}",
+		"{\"rule\":\"api\",\"reason\":\"\\u202e\"}",
+	};
 
 	if (!fake)
 		skip();
@@ -103,6 +112,8 @@ static void test_params(void **state)
 		expect_refusal(one[i], CONTROL_BAD_PARAMS, "exactly one of");
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		expect_refusal(bad[i], CONTROL_BAD_PARAMS, "not such a");
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		expect_refusal(reasons[i], CONTROL_BAD_PARAMS, "params.reason: want 1 to 200");
 }
 
 static void test_nobody(void **state)
@@ -186,6 +197,76 @@ static void test_rule(void **state)
 	assert_ptr_equal(idmap_get(&fake->a.watches.by_cgroup, group.id), w);
 	/* The cooldown holds back triggers, not people. */
 	end_session(expect_session("{\"rule\":\"api\",\"during_ms\":200}", 200));
+}
+
+/* Expects that the request is held back for this reason, and why. */
+static void expect_held(const char *params, const char *reason, const char *session)
+{
+	_cleanup_json_ json_object *data = NULL;
+	struct control_error error;
+	json_object *result;
+
+	assert_int_equal(ask(params, &result, &error), CONTROL_HELD);
+	data = parsed(&error.data);
+	jsonw_done(&error.data);
+	assert_string_equal(fake_text(data, "reason"), reason);
+	assert_string_equal(fake_text(data, "session"), session);
+	assert_true(json_object_get_int64(json_object_object_get(data, "retry_ms")) > 0);
+}
+
+/* A request with a text keeps the rule's cooldown; one without is a person's. */
+static void test_reason(void **state)
+{
+	static const char text[] = "{\"rule\":\"api\",\"reason\":\"p99 > 500 ms\"}";
+	_cleanup_json_ json_object *line = NULL, *held = NULL;
+	char first[SESSION_TEXT_BYTES];
+	json_object *reason;
+	struct session *s;
+
+	if (!fake)
+		skip();
+	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
+	end_session(expect_session("{\"rule\":\"api\"}", 1500));
+	/* That began no cooldown. */
+	s = expect_session(text, 1500);
+	event_line_session_text(s->result->id, first);
+	line = fake_last(fake, "session.start");
+	reason = json_object_object_get(json_object_object_get(line, "reason"), "request");
+	assert_string_equal(fake_text(reason, "text"), "p99 > 500 ms");
+	expect_held(text, "session_running", first);
+	end_session(s);
+	expect_held(text, "cooldown", first);
+	held = fake_last(fake, "trigger.held");
+	assert_string_equal(fake_text(held, "trigger"), "request");
+	assert_string_equal(fake_text(held, "text"), "p99 > 500 ms");
+	end_session(expect_session("{\"rule\":\"api\"}", 1500));
+	expect_held(text, "cooldown", first);
+}
+
+/* Of two watches one is captured already: the other begins, and the answer counts the first. */
+static void test_some_held(void **state)
+{
+	_cleanup_json_ json_object *result = NULL;
+	struct control_error error;
+	struct fake_cgroup other;
+	char params[160];
+	struct session *s;
+
+	if (!fake || !fake_cgroup_make(fake, "other", &other))
+		skip();
+	fake_event(fake, EVENT_EXEC, 100, group.id, "node");
+	fake_event(fake, EVENT_EXEC, 101, other.id, "node");
+	snprintf(params, sizeof(params), "{\"cgroup\":\"%s\"}", group.path);
+	s = expect_session(params, 3000);
+	assert_int_equal(ask("{\"rule\":\"api\",\"reason\":\"x\"}", &result, &error), 0);
+	jsonw_done(&error.data);
+	assert_string_equal(fake_text(result, "cgroup"), other.path);
+	assert_int_equal(json_object_get_int64(json_object_object_get(result, "held")), 1);
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (fake->a.sessions.running[i] && fake->a.sessions.running[i] != s)
+			session_end(&fake->a.sessions, fake->a.sessions.running[i]);
+	end_session(s);
+	fake_cgroup_remove(&other);
 }
 
 /* A watch that was made for the request goes with it. */
@@ -388,6 +469,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_params, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rule, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reason, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_some_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cgroup, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_young_cgroup, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pid, setup, teardown),
