@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "consumer/pressure/quiet_follow.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
@@ -75,7 +76,8 @@ static bool follow_files(struct pressure *p, const struct watch *w)
 
 	for (size_t i = 0; i < w->n_bindings; i++)
 		for (uint32_t k = 0; k < w->bindings[i].rule->n_when; k++)
-			wanted[w->bindings[i].rule->when[k].resource] = true;
+			if (!w->bindings[i].rule->when[k].quiet)
+				wanted[w->bindings[i].rule->when[k].resource] = true;
 	for (int i = 0; i < RESOURCE_COUNT_; i++) {
 		struct followed_file *f = &pressure_follow_of(p, w)->file[i];
 
@@ -119,6 +121,8 @@ static bool follow_thresholds(struct pressure *p, const struct watch *w)
 			const struct rule_when *when = &w->bindings[b].rule->when[k];
 			struct threshold *t = threshold_find(f, when);
 
+			if (when->quiet)
+				continue;
 			if (!t) {
 				t = threshold_add(f, when, psi_opener_in_turn);
 				added = true;
@@ -152,6 +156,7 @@ void pressure_follow_changed(struct pressure *p, struct watch *w)
 	bool fresh = !f->thresholds, changed;
 
 	f->watch = w;
+	quiet_follow_changed(w, &f->quiet);
 	changed = follow_files(p, w);
 	changed = follow_thresholds(p, w) || changed;
 	if (!changed)
@@ -187,6 +192,8 @@ void pressure_follow_stopped(struct pressure *p, const struct watch *w)
 		close_file(&f->file[i]);
 		f->file[i] = (struct followed_file){ .fd = -1 };
 	}
+	quiet_follow_free(f->quiet);
+	f->quiet = NULL;
 	f->watch = NULL;
 	pressure_scan_refresh(&p->scan);
 }
@@ -347,8 +354,18 @@ static void read_resource(struct pressure *p, struct followed *f, enum resource 
 			crossing_act(&p->crossings, t, &last, &now, CROSSING_BY_READING);
 }
 
+/* By slot, as in pressure_follow_drained. */
+static void read_quiet(struct pressure *p)
+{
+	for (uint32_t i = 0; i < p->slots.count; i++)
+		if (p->slots.at[i].quiet)
+			quiet_follow_read(p->slots.at[i].quiet, p->slots.at[i].watch,
+					  p->crossings.triggers);
+}
+
 void pressure_follow_drained(struct pressure *p, uint64_t now_ns)
 {
+	read_quiet(p);
 	if (now_ns - p->read_ns < APART_NS)
 		return;
 	p->read_ns = now_ns;

@@ -60,7 +60,8 @@ void pressure_follow_stopped(struct pressure *p, const struct watch *w);
 /*
  * Call after each drain of the rings. Reads the files that triggers follow, at most once in
  * APART_NS: so the history has a point shortly before the next crossing, and a crossing for which
- * the kernel gave no notice is acted on. Opens waiting thresholds.
+ * the kernel gave no notice is acted on. Opens waiting thresholds. Follows the CPU time of watches
+ * whose rules ask for it (quiet_follow.h), by the facts that were read at this drain.
  */
 void pressure_follow_drained(struct pressure *p, uint64_t now_ns);
 

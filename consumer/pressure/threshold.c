@@ -18,7 +18,7 @@
 
 bool threshold_is(const struct threshold *t, const struct rule_when *when)
 {
-	return t->resource == when->resource && t->full == when->full &&
+	return !when->quiet && t->resource == when->resource && t->full == when->full &&
 	       t->stall_ms == when->stall_ms && t->window_ms == when->window_ms;
 }
 

@@ -16,6 +16,7 @@
 struct followed;
 struct loop_source;
 struct pressure;
+struct quiet;
 struct watch;
 
 enum threshold_way {
@@ -44,6 +45,7 @@ struct followed {
 	struct pressure *pressure;    /* its owner */
 	struct watch *watch;	      /* NULL: the slot has no followed watch */
 	struct threshold *thresholds; /* of all its rules, each once; owned */
+	struct quiet *quiet;	      /* owned; NULL: no rule asks for its CPU time */
 	struct followed_file {
 		int fd;	    /* -1: not followed, or not readable */
 		bool said;  /* the line that it is not readable was written */

@@ -345,6 +345,21 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* Writes how little CPU time the cgroup had. Returns its length. */
+static int write_quiet(const struct session_result *s, char *text, size_t space)
+{
+	const struct trigger_reason *r = &s->reason;
+	uint64_t tenths = (r->measured_ms + 50) / 100;
+	char part[8] = "";
+
+	if (tenths % 10)
+		snprintf(part, sizeof(part), ".%u", (unsigned int)(tenths % 10));
+	return snprintf(text, space,
+			"%s used %llu %% of the CPU time that it uses in a usual %llu%s s",
+			s->cgroup, (unsigned long long)(r->cpu_us * 100 / MAX(r->usual_us, 1ULL)),
+			(unsigned long long)tenths / 10, part);
+}
+
 /* Writes the beginning of the headline: what the trigger says. Returns its length. */
 static int write_trigger(const struct session_result *s, char *text, size_t space)
 {
@@ -355,6 +370,8 @@ static int write_trigger(const struct session_result *s, char *text, size_t spac
 				(unsigned long long)s->reason.stall_ms,
 				(unsigned long long)s->reason.measured_ms,
 				s->reason.when.full ? "all of it" : "some of it");
+	case TRIGGER_QUIET:
+		return write_quiet(s, text, space);
 	case TRIGGER_EXEC:
 		return snprintf(text, space, "%s started in %s (pid %u)", s->reason.comm, s->cgroup,
 				s->reason.pid);
@@ -412,7 +429,8 @@ static int write_functions(const struct summary *s, const struct session_result 
 /* Whether tasks waited for something that no stack of what ran shows. */
 static bool is_wait(const struct session_result *s)
 {
-	return s->reason.kind == TRIGGER_PRESSURE && s->reason.when.resource != RESOURCE_CPU;
+	return trigger_reason_is_stall(&s->reason) &&
+	       (s->reason.kind == TRIGGER_QUIET || s->reason.when.resource != RESOURCE_CPU);
 }
 
 void session_digest_headline(const struct summary *s, const struct session_result *session,
@@ -435,7 +453,7 @@ void session_digest_headline(const struct summary *s, const struct session_resul
 			 session->signals[SIGNAL_ONCPU]->why);
 	else if (!s->functions.count)
 		snprintf(text + n, space - (size_t)n, "; nothing of it ran on a CPU meanwhile");
-	else if (session->reason.kind == TRIGGER_PRESSURE && is_few(s))
+	else if (trigger_reason_is_stall(&session->reason) && is_few(s))
 		n += snprintf(text + n, space - (size_t)n,
 			      "; it was on a CPU for %llu ms of %llu ms",
 			      (unsigned long long)(s->weight_ns[PHASE_DURING] / NSEC_PER_MSEC),

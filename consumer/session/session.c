@@ -167,7 +167,7 @@ static void begin_capture(struct sessions *all, struct session *s,
 	s->result->id = now_ns ^ (start->cgroup_id << 48);
 	s->result->start_ns = s->target.start_ns = now_ns;
 	find_pre_ms(all, start, ticking_ns, now_ns, s->result);
-	if (start->reason->kind == TRIGGER_PRESSURE)
+	if (trigger_reason_is_stall(start->reason))
 		s->result->onset_ms =
 			(uint32_t)MIN(start->reason->measured_ms, (uint64_t)s->result->pre_ms);
 	s->target.pre_ms = s->result->pre_ms;

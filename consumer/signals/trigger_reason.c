@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/signals/trigger_reason.h"
 
+#include "shared/tools/macro.h"
+
 const char *trigger_reason_name(enum trigger_kind kind)
 {
 	static const char *const names[] = {
 		[TRIGGER_PRESSURE] = "pressure",
 		[TRIGGER_REQUEST] = "request",
 		[TRIGGER_EXEC] = "exec",
+		[TRIGGER_QUIET] = "quiet",
 	};
 
 	return names[kind];
@@ -19,6 +22,8 @@ enum trigger_cause trigger_reason_cause(const struct trigger_reason *reason)
 		return (enum trigger_cause)reason->when.resource;
 	case TRIGGER_EXEC:
 		return CAUSE_EXEC;
+	case TRIGGER_QUIET:
+		return CAUSE_QUIET;
 	default:
 		return CAUSE_REQUEST;
 	}
@@ -26,14 +31,26 @@ enum trigger_cause trigger_reason_cause(const struct trigger_reason *reason)
 
 const char *trigger_reason_cause_name(enum trigger_cause cause)
 {
-	return trigger_reason_name(cause == CAUSE_EXEC	    ? TRIGGER_EXEC
-				   : cause == CAUSE_REQUEST ? TRIGGER_REQUEST
-							    : TRIGGER_PRESSURE);
+	switch (cause) {
+	case CAUSE_EXEC:
+		return trigger_reason_name(TRIGGER_EXEC);
+	case CAUSE_QUIET:
+		return trigger_reason_name(TRIGGER_QUIET);
+	case CAUSE_REQUEST:
+		return trigger_reason_name(TRIGGER_REQUEST);
+	default:
+		return trigger_reason_name(TRIGGER_PRESSURE);
+	}
 }
 
 const char *trigger_reason_cause_resource(enum trigger_cause cause)
 {
 	return cause < CAUSE_REQUEST ? rules_resource_name((enum resource)cause) : NULL;
+}
+
+bool trigger_reason_is_stall(const struct trigger_reason *reason)
+{
+	return reason->kind == TRIGGER_PRESSURE || reason->kind == TRIGGER_QUIET;
 }
 
 bool trigger_reason_cools(const struct trigger_reason *reason)
@@ -48,6 +65,13 @@ void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w)
 	switch (reason->kind) {
 	case TRIGGER_PRESSURE:
 		trigger_reason_write_threshold(reason, w);
+		jsonw_u64(w, "window_ms", reason->when.window_ms);
+		break;
+	case TRIGGER_QUIET:
+		trigger_reason_write_threshold(reason, w);
+		jsonw_u64(w, "cpu_ms", reason->cpu_us / 1000);
+		jsonw_u64(w, "mean_cpu_ms", reason->usual_us / 1000);
+		jsonw_u64(w, "measured_ms", reason->measured_ms);
 		jsonw_u64(w, "window_ms", reason->when.window_ms);
 		break;
 	case TRIGGER_REQUEST:
@@ -67,6 +91,9 @@ void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w)
 
 void trigger_reason_write_threshold(const struct trigger_reason *reason, struct jsonw *w)
 {
+	if (reason->kind == TRIGGER_QUIET)
+		jsonw_milli(w, "share_pct",
+			    (int64_t)(reason->cpu_us * 100000 / MAX(reason->usual_us, 1ULL)));
 	if (reason->kind != TRIGGER_PRESSURE)
 		return;
 	jsonw_string(w, "resource", rules_resource_name(reason->when.resource));

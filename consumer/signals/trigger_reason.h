@@ -16,6 +16,7 @@ enum trigger_kind {
 	TRIGGER_PRESSURE,
 	TRIGGER_REQUEST,
 	TRIGGER_EXEC,
+	TRIGGER_QUIET,
 };
 
 /*
@@ -28,6 +29,7 @@ enum trigger_cause {
 	CAUSE_IO = RESOURCE_IO,
 	CAUSE_REQUEST = RESOURCE_COUNT_,
 	CAUSE_EXEC,
+	CAUSE_QUIET,
 	CAUSE_COUNT_,
 };
 
@@ -39,22 +41,27 @@ struct trigger_reason {
 	const int *pressure_fd; /* points to that pressure file's descriptor, -1 without one */
 	uint64_t stall_ms, measured_ms;
 	struct psi before, now;
+	/* quiet: CPU time in measured_ms, with the threshold in `when` */
+	uint64_t cpu_us, usual_us;
 	/* request: who asked; exec: which process */
 	uint32_t uid, pid;
 	char comm[COMM_BYTES];
 	char text[REASON_TEXT_BYTES]; /* request: why; "" where nobody said */
 };
 
-/* Returns "pressure", "request" or "exec". */
+/* Returns "pressure", "request", "exec" or "quiet". */
 const char *trigger_reason_name(enum trigger_kind kind);
 
 enum trigger_cause trigger_reason_cause(const struct trigger_reason *reason);
 
-/* Returns "pressure", "request" or "exec". */
+/* Returns "pressure", "request", "exec" or "quiet". */
 const char *trigger_reason_cause_name(enum trigger_cause cause);
 
 /* Returns "cpu", "memory" or "io"; NULL for a cause that is no pressure. */
 const char *trigger_reason_cause_resource(enum trigger_cause cause);
+
+/* Whether it is a stall that the kernel's numbers show, which has an onset: pressure or quiet. */
+bool trigger_reason_is_stall(const struct trigger_reason *reason);
 
 /*
  * Returns whether the rule's cooldown holds such a trigger back, and a session of it begins one: so
@@ -65,7 +72,7 @@ bool trigger_reason_cools(const struct trigger_reason *reason);
 /* Writes "reason": {...} of session.start. */
 void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w);
 
-/* Writes the threshold's keys of trigger.held and pressure; writes nothing for other kinds. */
+/* Writes the threshold's keys of trigger.held, pressure and quiet; nothing for other kinds. */
 void trigger_reason_write_threshold(const struct trigger_reason *reason, struct jsonw *w);
 
 #endif

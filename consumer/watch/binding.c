@@ -153,6 +153,14 @@ static void set_linger(struct watches *ws)
 	loop_timer_set(ws->linger_timer, BINDING_LINGER_NS, 0);
 }
 
+static bool has_processes(const struct watch *w)
+{
+	for (size_t i = 0; i < w->n_bindings; i++)
+		if (w->bindings[i].processes)
+			return true;
+	return false;
+}
+
 void binding_leave(struct process *p)
 {
 	struct watch *w = p->watch;
@@ -164,6 +172,8 @@ void binding_leave(struct process *p)
 	b = binding_find(w, p->rule);
 	if (b && b->processes)
 		b->processes--;
+	if (!has_processes(w))
+		w->emptied_ns = clock_mono_ns();
 	if (b && !binding_is_kept(b)) {
 		b->loose_ns = clock_mono_ns();
 		set_linger(w->all);

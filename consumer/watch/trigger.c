@@ -198,6 +198,12 @@ int trigger_fire(struct triggers *t, const struct trigger *trigger, struct sessi
 	return 0;
 }
 
+void trigger_hold(struct triggers *t, const struct trigger *trigger,
+		  const struct trigger_held *held)
+{
+	hold_trigger(t, trigger, held, clock_mono_ns());
+}
+
 /* Begins the cooldown of an ended session, and corrects its budgets. `rule`: NULL when it is gone.
  */
 static void settle_session(struct triggers *t, const struct session *s, const struct rule *rule)

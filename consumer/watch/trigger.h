@@ -55,6 +55,13 @@ int trigger_fire(struct triggers *t, const struct trigger *trigger, struct sessi
 		 struct trigger_held *ret_held);
 
 /*
+ * Holds a trigger back for a reason of the caller's, as trigger_fire does for its own: counts it
+ * and writes the lines.
+ */
+void trigger_hold(struct triggers *t, const struct trigger *trigger,
+		  const struct trigger_held *held);
+
+/*
  * Takes back that a request asked for process `tgid` (struct process.requested), unless a session
  * of it runs: the kernel side no longer samples it for that reason.
  */

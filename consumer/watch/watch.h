@@ -50,6 +50,7 @@ struct watch {
 	bool by_process; /* the kernel side takes matched processes only */
 	bool requested;	 /* a request's session keeps it alive */
 	uint64_t start_ns;
+	uint64_t emptied_ns; /* when the last matching process in it last went; 0: never */
 	/* The recorder has its samples since then: its start, or the end of a session. */
 	uint64_t recorded_ns;
 	uint64_t sessions;	  /* started so far */

@@ -100,7 +100,7 @@ static void put_held_one(const char *when, const char *what, uint64_t triggers, 
 /* What the stacks do not show, because no session began for it: while it ran, and after it. */
 static void put_held(const struct store_session *session, const struct json_node *end, FILE *out)
 {
-	static const char *const causes[] = { "cpu", "memory", "io", "exec" };
+	static const char *const causes[] = { "cpu", "memory", "io", "without pressure" };
 	const struct json_node *held = json_node_first(json_node_get(end, "held"));
 
 	for (; held; held = json_node_next(held)) {

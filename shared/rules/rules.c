@@ -130,7 +130,8 @@ static bool same_when(const struct rule *a, const struct rule *b)
 	for (uint32_t i = 0; i < a->n_when; i++) {
 		const struct rule_when *x = &a->when[i], *y = &b->when[i];
 
-		if (x->resource != y->resource || x->full != y->full ||
+		if (x->quiet != y->quiet || x->milli_pct != y->milli_pct ||
+		    x->resource != y->resource || x->full != y->full ||
 		    x->stall_ms != y->stall_ms || x->window_ms != y->window_ms)
 			return false;
 	}
@@ -168,6 +169,17 @@ static void write_match(const struct rule *r, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
+static void write_pressure(const struct rule_when *t, struct jsonw *w)
+{
+	jsonw_string(w, "pressure", rules_resource_name(t->resource));
+	/* Rounded down here; the parser rounds up, so reading it gives the same ms. */
+	if (t->percent)
+		jsonw_milli(w, t->full ? "full_pct" : "some_pct",
+			    (int64_t)t->stall_ms * 100000 / t->window_ms);
+	else
+		jsonw_u64(w, t->full ? "full_ms" : "some_ms", t->stall_ms);
+}
+
 static void write_when(const struct rule *r, struct jsonw *w)
 {
 	jsonw_array(w, "when");
@@ -175,13 +187,10 @@ static void write_when(const struct rule *r, struct jsonw *w)
 		const struct rule_when *t = &r->when[i];
 
 		jsonw_object(w, NULL);
-		jsonw_string(w, "pressure", rules_resource_name(t->resource));
-		/* Rounded down here; the parser rounds up, so reading it gives the same ms. */
-		if (t->percent)
-			jsonw_milli(w, t->full ? "full_pct" : "some_pct",
-				    (int64_t)t->stall_ms * 100000 / t->window_ms);
+		if (t->quiet)
+			jsonw_milli(w, "quiet_pct", t->milli_pct);
 		else
-			jsonw_u64(w, t->full ? "full_ms" : "some_ms", t->stall_ms);
+			write_pressure(t, w);
 		jsonw_u64(w, "window_ms", t->window_ms);
 		jsonw_object_end(w);
 	}

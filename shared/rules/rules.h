@@ -40,8 +40,18 @@ enum signal_bit {
 /* Returns "oncpu", "offcpu", ... */
 const char *rules_signal_name(enum signal_bit signal);
 
-/* One threshold of `when`. */
+/*
+ * Of a threshold quiet_pct. The agent reads CPU time every 5 s; a share above one half is not told
+ * from the ups and downs of a steady service.
+ */
+#define RULE_QUIET_WINDOW_MIN_MS 5000
+#define RULE_QUIET_WINDOW_MAX_MS 10000
+#define RULE_QUIET_MILLI_PCT_MAX 50000
+
+/* One threshold of `when`: of pressure, or of the cgroup's CPU time. */
 struct rule_when {
+	bool quiet;	    /* quiet_pct: of the others only milli_pct and window_ms count */
+	uint32_t milli_pct; /* of the usual CPU time: thousandths of a percent */
 	enum resource resource;
 	bool full;	    /* PSI "full", else "some" */
 	bool percent;	    /* written as *_pct in the file */

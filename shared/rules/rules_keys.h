@@ -47,6 +47,12 @@ uint32_t rules_keys_take(struct rules_parse_state *p, const struct json_node *ob
 /* Returns whether it is a string of min to max bytes without NUL. */
 bool rules_keys_is_string(const struct json_node *value, size_t min, size_t max);
 
+/* Window of a threshold of pressure without the key. */
+#define RULES_WINDOW_DEFAULT_MS 2000
+
+/* Reads the array `when` into the rule `target`. */
+void rules_when_set(struct rules_parse_state *p, const struct json_node *value, void *target);
+
 /* Reads one rule, an object, into *ret_rule; sets all defaults first. */
 void rules_rule_take(struct rules_parse_state *p, const struct json_node *value,
 		     struct rule *ret_rule);

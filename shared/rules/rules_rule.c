@@ -8,19 +8,6 @@
 #include "shared/rules/rules_keys.h"
 #include "shared/tools/macro.h"
 
-#define WINDOW_MIN_MS	  500
-#define WINDOW_MAX_MS	  10000
-#define WINDOW_DEFAULT_MS 2000
-#define MILLI_PERCENT	  100000 /* 100 %, in thousandths of a percent */
-
-/* A threshold as read, before its keys are compared with each other. */
-struct when_draft {
-	struct rule_when when;
-	uint32_t window_ms; /* 0: not given, or faulty */
-	uint32_t ms[2];	    /* some, full */
-	uint32_t milli_percent[2];
-};
-
 /* match */
 
 enum { MATCH_COMM, MATCH_COMM_PREFIX, MATCH_CGROUP_PREFIX };
@@ -90,106 +77,6 @@ static void set_match(struct rules_parse_state *p, const struct json_node *value
 	r->comm[0] = '\0';
 	free(r->cgroup_prefix);
 	r->cgroup_prefix = NULL;
-}
-
-/* when */
-
-enum { WHEN_PRESSURE, WHEN_SOME_MS, WHEN_FULL_MS, WHEN_SOME_PCT, WHEN_FULL_PCT, WHEN_WINDOW };
-
-#define PRESSURE_RIGHT "\"cpu\", \"memory\" or \"io\""
-#define PERCENT_RIGHT  "a number from 0.1 to 100"
-
-static void set_pressure(struct rules_parse_state *p, const struct json_node *value, void *target)
-{
-	const char *name = value->text;
-	struct when_draft *d = target;
-
-	for (unsigned int i = 0; i < RESOURCE_COUNT_; i++) {
-		if (strcmp(name, rules_resource_name((enum resource)i)) != 0)
-			continue;
-		d->when.resource = (enum resource)i;
-		return;
-	}
-	rules_collect_wrong(&p->collect, value, PRESSURE_RIGHT);
-}
-
-#define DRAFT(member) offsetof(struct when_draft, member)
-
-static const struct rules_key when_keys[] = {
-	[WHEN_PRESSURE] = { "pressure", KEY_STRING, .required = true, .max = 64,
-			    .right = PRESSURE_RIGHT, .set = set_pressure },
-	[WHEN_SOME_MS] = { "some_ms", KEY_UINT, .min = 1, .max = WINDOW_MAX_MS,
-			   .offset = DRAFT(ms[0]) },
-	[WHEN_FULL_MS] = { "full_ms", KEY_UINT, .min = 1, .max = WINDOW_MAX_MS,
-			   .offset = DRAFT(ms[1]) },
-	[WHEN_SOME_PCT] = { "some_pct", KEY_PERCENT, .offset = DRAFT(milli_percent[0]),
-			    .right = PERCENT_RIGHT },
-	[WHEN_FULL_PCT] = { "full_pct", KEY_PERCENT, .offset = DRAFT(milli_percent[1]),
-			    .right = PERCENT_RIGHT },
-	[WHEN_WINDOW] = { "window_ms", KEY_UINT, .min = WINDOW_MIN_MS, .max = WINDOW_MAX_MS,
-			  .offset = DRAFT(window_ms) },
-};
-
-/* Completes one threshold whose keys are valid: fills d->when. */
-static void settle_threshold(struct rules_parse_state *p, const struct json_node *value,
-			     struct when_draft *d)
-{
-	struct rule_when *w = &d->when;
-
-	w->window_ms = d->window_ms;
-	w->full = d->ms[1] || d->milli_percent[1];
-	w->percent = d->milli_percent[0] || d->milli_percent[1];
-	if (w->percent) {
-		uint64_t part = (uint64_t)d->milli_percent[w->full] * w->window_ms;
-
-		w->stall_ms = (uint32_t)((part + MILLI_PERCENT - 1) / MILLI_PERCENT);
-		return;
-	}
-	w->stall_ms = d->ms[w->full];
-	if (w->stall_ms > w->window_ms)
-		rules_collect_add(
-			&p->collect, json_node_member(value, w->full ? "full_ms" : "some_ms"),
-			"is %u; must be at most window_ms, here %u", w->stall_ms, w->window_ms);
-}
-
-static void take_threshold(struct rules_parse_state *p, const struct json_node *value,
-			   struct rule *r)
-{
-	const uint32_t kinds =
-		1u << WHEN_SOME_MS | 1u << WHEN_FULL_MS | 1u << WHEN_SOME_PCT | 1u << WHEN_FULL_PCT;
-	struct when_draft d = { 0 };
-	size_t before = p->collect.count;
-	uint32_t seen;
-
-	if (!json_node_is(value, JSON_OBJECT)) {
-		rules_collect_wrong(&p->collect, value, "an object with pressure and a threshold");
-		return;
-	}
-	seen = rules_keys_take(p, value, when_keys, ARRAY_SIZE(when_keys), &d);
-	if (__builtin_popcount(seen & kinds) != 1)
-		rules_collect_add(&p->collect, value,
-				  "has %d thresholds; must have exactly one of some_ms, full_ms, "
-				  "some_pct, full_pct",
-				  __builtin_popcount(seen & kinds));
-	if (!(seen & 1u << WHEN_WINDOW))
-		d.window_ms = WINDOW_DEFAULT_MS;
-	if (p->collect.count != before)
-		return;
-	settle_threshold(p, value, &d);
-	r->when[r->n_when++] = d.when;
-}
-
-static void set_when(struct rules_parse_state *p, const struct json_node *value, void *target)
-{
-	uint32_t n = json_node_elements(value);
-
-	if (n > RULE_WHEN_MAX) {
-		rules_collect_add(&p->collect, value, "has %u thresholds; must have at most %d", n,
-				  RULE_WHEN_MAX);
-		return;
-	}
-	for (const struct json_node *m = json_node_first(value); m; m = json_node_next(m))
-		take_threshold(p, m, target);
 }
 
 /* capture */
@@ -399,7 +286,7 @@ static const struct rules_key rule_keys[] = {
 	  .right = NAME_RIGHT, .set = set_name },
 	{ "match", KEY_OBJECT, .required = true,
 	  .right = "an object with comm or comm_prefix, cgroup_prefix, or both", .set = set_match },
-	{ "when", KEY_ARRAY, .right = "an array of thresholds", .set = set_when },
+	{ "when", KEY_ARRAY, .right = "an array of thresholds", .set = rules_when_set },
 	{ "on", KEY_STRING, .max = 64, .right = "\"exec\"", .set = set_on },
 	{ "capture", KEY_OBJECT, .right = "an object", .set = set_capture },
 	{ "labels", KEY_OBJECT, .right = "an object of strings", .set = set_labels },
@@ -421,7 +308,7 @@ static void check_exec(struct rules_parse_state *p, const struct json_node *valu
 
 static uint32_t default_pre_ms(const struct rule *r)
 {
-	uint32_t window_ms = r->n_when ? 0 : WINDOW_DEFAULT_MS;
+	uint32_t window_ms = r->n_when ? 0 : RULES_WINDOW_DEFAULT_MS;
 
 	for (uint32_t i = 0; i < r->n_when; i++)
 		window_ms = MAX(window_ms, r->when[i].window_ms);

@@ -311,6 +311,19 @@ static void test_headline(void **state)
 	s.reason = (struct trigger_reason){ .kind = TRIGGER_REQUEST };
 	headline(&s, line, sizeof(line));
 	assert_non_null(strstr(line, "captured on request; of its time"));
+	s.reason = (struct trigger_reason){ .kind = TRIGGER_REQUEST, .text = "p99 > 1 s" };
+	headline(&s, line, sizeof(line));
+	assert_non_null(strstr(line, "captured on request: p99 > 1 s; of its time"));
+	s.reason = (struct trigger_reason){
+		.kind = TRIGGER_QUIET, .cpu_us = 30999, .usual_us = 1500000, .measured_ms = 5040
+	};
+	headline(&s, line, sizeof(line));
+	assert_non_null(strstr(line, ".service used 2 % of the CPU time that it uses in a usual 5 "
+				     "s; what waited is not in these stacks, which are of CPU "
+				     "time; of its time"));
+	s.reason.measured_ms = 9350;
+	headline(&s, line, sizeof(line));
+	assert_non_null(strstr(line, " in a usual 9.4 s; "));
 	s.reason = (struct trigger_reason){ .kind = TRIGGER_EXEC, .pid = 42, .comm = "node" };
 	headline(&s, line, sizeof(line));
 	assert_non_null(strstr(line, "node started in /system.slice/api.service (pid 42); "));

@@ -61,13 +61,16 @@ static void expect(const struct held_triggers held[CAUSE_COUNT_], const char *ri
 static void test_write(void **state)
 {
 	const struct trigger_reason exec = { .kind = TRIGGER_EXEC };
+	const struct trigger_reason quiet = { .kind = TRIGGER_QUIET };
 	struct held_triggers held[CAUSE_COUNT_] = {};
 
 	expect(held, "{}");
 	held_triggers_add(&held[CAUSE_EXEC], &exec);
+	held_triggers_add(&held[CAUSE_QUIET], &quiet);
 	add(&held[CAUSE_IO], 0, 12);
 	expect(held, "{\"held\":[{\"trigger\":\"pressure\",\"resource\":\"io\",\"triggers\":1,"
-		     "\"largest_ms\":12,\"sum_ms\":12},{\"trigger\":\"exec\",\"triggers\":1}]}");
+		     "\"largest_ms\":12,\"sum_ms\":12},{\"trigger\":\"exec\",\"triggers\":1},"
+		     "{\"trigger\":\"quiet\",\"triggers\":1}]}");
 }
 
 int main(void)

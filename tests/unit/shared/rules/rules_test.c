@@ -227,6 +227,36 @@ static void writes_all_defaults(void **state)
 	assert_memory_equal(w.data, right, w.bytes);
 }
 
+/* A threshold of CPU time: its default window, what is written of it, and that it is read again. */
+static void quiet_comes_back(void **state)
+{
+	static const char written[] = "\"when\":[{\"quiet_pct\":10.000,\"window_ms\":5000},"
+				      "{\"quiet_pct\":0.125,\"window_ms\":10000}],";
+	_cleanup_parsed_ struct parsed b = { 0 }, other = { 0 };
+	_cleanup_parsed_ struct parsed a = parse_rules(
+		"{\"name\":\"a\",\"match\":{\"comm\":\"x\"},\"when\":[{\"quiet_pct\":10},"
+		"{\"window_ms\":10000,\"quiet_pct\":0.125}]}");
+	_cleanup_(jsonw_done) struct jsonw w;
+	const struct rule *r;
+
+	assert_good(&a);
+	r = &a.rules->rules[0];
+	assert_true(r->when[0].quiet && r->when[1].quiet);
+	assert_int_equal(r->when[0].milli_pct, 10000);
+	assert_int_equal(r->pre_ms, 18000);
+	jsonw_init(&w, 4096);
+	rules_write(a.rules, &w, NULL);
+	assert_non_null(memmem(w.data, w.bytes, written, sizeof(written) - 1));
+	b = parse_n(w.data, w.bytes);
+	assert_good(&b);
+	assert_true(rule_equal(r, &b.rules->rules[0]));
+	other = parse_rules(
+		"{\"name\":\"a\",\"match\":{\"comm\":\"x\"},\"when\":[{\"quiet_pct\":10},"
+		"{\"window_ms\":10000,\"quiet_pct\":0.126}]}");
+	assert_good(&other);
+	assert_false(rule_equal(r, &other.rules->rules[0]));
+}
+
 /* Every share of some windows: written and read again it is the same stall. */
 static void shares_come_back(void **state)
 {
@@ -309,6 +339,7 @@ int main(void)
 		cmocka_unit_test(finds_by_name),
 		cmocka_unit_test(empty_sets_answer),
 		cmocka_unit_test(writes_all_defaults),
+		cmocka_unit_test(quiet_comes_back),
 		cmocka_unit_test(shares_come_back),
 		cmocka_unit_test(tells_rules_apart),
 		cmocka_unit_test(names_are_the_tables),

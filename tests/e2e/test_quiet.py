@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A rule with quiet_pct: a service that stops using its CPU time is captured, where pressure sees nothing; one that is
+idle, slower or started anew is not. What is usual is learnt over a minute, so each of these takes two."""
+import time
+
+import pytest
+
+from harness import check, rule, rules
+
+pytestmark = pytest.mark.parallel(4)
+LEARN_S = 60
+CALM_S = 90         # learnt, and what is within a window and a drain of the stall
+LATER_S = 30
+WINDOW_MS, DRAIN_MS = 5000, 5000
+WHEN = {"quiet_pct": 10, "window_ms": WINDOW_MS}
+
+
+def watched(t, *words, workload="basket_lock"):
+    """An agent with such a rule, and the workload that it watches, with when it began."""
+    agent = t.agent(rules(rule("shop", comm=t.comm, when=[WHEN])))
+    group = t.cgroup()
+    began = time.monotonic()
+    process = t.spawn(workload, *words, name=t.comm, cgroup=group)
+    line = agent.wait("watch.start", cgroup=group.path)
+    check(line["quiet"]["by"] == "reading" and line["resources"] == [] and line["follow"] == "none", line)
+    return agent, group, began, process
+
+
+def state(agent):
+    return agent.call("watches")[0]["quiet"]
+
+
+def test_quiet_on_a_lock(t):
+    """The session comes within a window and a drain of the stall; its lines say why, and have the calm time before."""
+    agent, group, began, _ = watched(t, CALM_S + LATER_S, 30, CALM_S, 0)
+    agent.never("session.start", seconds=CALM_S - 5 - (time.monotonic() - began))
+    check(state(agent)["state"] == "follows", state(agent))
+    late_s = (WINDOW_MS + DRAIN_MS) / 1000 + 2
+    start = agent.wait("session.start", seconds=5 + late_s, cgroup=group.path)
+    said = start["reason"]["quiet"]
+    check(said["share_pct"] < 10 and said["window_ms"] == WINDOW_MS, said)
+    check(WINDOW_MS * 0.9 <= said["measured_ms"] <= WINDOW_MS + DRAIN_MS, said)
+    usual_pct = said["mean_cpu_ms"] * 100 / said["measured_ms"]
+    check(10 <= usual_pct <= 40 and said["cpu_ms"] < said["mean_cpu_ms"] / 10, f"usual {usual_pct}: {said}")
+    check(start["onset_ms"] == said["measured_ms"] and start["pre_ms"] > said["measured_ms"] + 2000, start)
+    end = agent.wait("session.end", session=start["session"])
+    check(f"{group.path} used {int(said['share_pct'])} % of the CPU time that it uses in a usual " in end["headline"],
+          end["headline"])
+    before = [s for s in agent.stacks(start["session"]) if s["phase"] == "before"]
+    check(any(f["fn"] == "compute_checkout" for s in before for f in s["frames"]), "no calm time in the recorder")
+    # One session of one stall.
+    check(state(agent)["state"] == "quiet", state(agent))
+    agent.never("session.start", seconds=11, since=agent.events.index(end))
+    check(not agent.find("pressure") and not agent.find("trigger.held"), "pressure, or held")
+
+
+def test_quiet_idle(t):
+    """A service that never does much is never quiet, also while it does nothing at all."""
+    agent, _, began, _ = watched(t, CALM_S + LATER_S, "threads", 8, workload="crowd")
+    agent.never("session.start", seconds=CALM_S + LATER_S - 5 - (time.monotonic() - began))
+    check(state(agent)["state"] == "idle", state(agent))
+
+
+def test_quiet_half(t):
+    """Half of its usual time is no tenth."""
+    agent, _, began, _ = watched(t, CALM_S + LATER_S, 30, CALM_S, 15)
+    agent.never("session.start", seconds=CALM_S + LATER_S - 5 - (time.monotonic() - began))
+    check(state(agent)["state"] == "follows", state(agent))
+
+
+def test_quiet_restart(t):
+    """Between the end of its processes and new ones that are slow to begin nothing is quiet; it learns anew."""
+    agent, group, began, process = watched(t, 300, 30)
+    agent.never("session.start", seconds=CALM_S - 10 - (time.monotonic() - began))
+    check(state(agent)["state"] == "follows", state(agent))
+    t.end(process)
+    # A minute of lock, then work: as a service that waits for another one when it starts.
+    t.spawn("basket_lock", 120, 30, 0, 0, 20, name=t.comm, cgroup=group)
+    agent.never("session.start", seconds=30)
+    check(state(agent)["state"] == "learns", state(agent))
