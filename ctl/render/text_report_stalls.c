@@ -20,7 +20,7 @@
 
 static const char *const resources[] = { "cpu", "memory", "io" };
 
-/* What stalled on one resource in one cgroup. */
+/* What stalled on one resource in one cgroup, or was quiet without pressure. */
 struct stall {
 	uint32_t cgroup; /* a text */
 	enum store_cause resource;
@@ -85,21 +85,40 @@ static int add_held(struct stalls *all, const struct store_session *session,
 	return 0;
 }
 
-/* Adds the stall that began the session: as long as its end says, or as its trigger said. */
+/*
+ * Finds what the session says of the stall that began it: its resource, and how long it was by its
+ * end, or by its trigger. False: it began otherwise.
+ */
+static bool find_own(const struct json_node *start, const struct json_node *end,
+		     enum store_cause *ret_resource, uint64_t *ret_ms)
+{
+	const struct json_node *reason = json_node_get(start, "reason");
+	const struct json_node *pressure = json_node_get(reason, "pressure");
+	const struct json_node *quiet = json_node_get(reason, "quiet");
+	const struct json_node *stalled = json_node_get(end, "stalled_ms");
+
+	*ret_resource = find_resource(pressure);
+	if (*ret_resource != STORE_NO_PRESSURE)
+		*ret_ms = json_node_u64(stalled ? stalled : json_node_get(pressure, "stall_ms"));
+	else if (quiet)
+		*ret_ms = json_node_u64(json_node_get(quiet, "measured_ms"));
+	return quiet || *ret_resource != STORE_NO_PRESSURE;
+}
+
+/* Adds the stall that began the session. */
 static int add_own(struct stalls *all, const struct store *store, uint32_t number,
 		   const struct json_node *end)
 {
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
 	const struct store_session *session = &store->sessions[number];
 	const struct json_node *start = text_report_lines_read(store, session->start, &tree);
-	const struct json_node *reason = json_node_get(json_node_get(start, "reason"), "pressure");
-	const struct json_node *stalled = json_node_get(end, "stalled_ms");
-	uint64_t ms = json_node_u64(stalled ? stalled : json_node_get(reason, "stall_ms"));
+	enum store_cause resource;
+	uint64_t ms = 0;
 	struct stall *row;
 
-	if (find_resource(reason) == STORE_NO_PRESSURE)
+	if (!find_own(start, end, &resource, &ms))
 		return 0;
-	row = get_row(all, session->cgroup, find_resource(reason));
+	row = get_row(all, session->cgroup, resource);
 	if (!row)
 		return -ENOMEM;
 	row->in_sessions_ms = store_sum(row->in_sessions_ms, ms);
@@ -171,7 +190,9 @@ static void put_stall(const struct store *store, const struct stall *row, FILE *
 	_cleanup_free_ char *cgroup = text_report_lines_text(store, row->cgroup);
 	_cleanup_free_ char *id = row->sessions ? text_report_lines_text(store, session->id) : NULL;
 
-	fprintf(out, "  %s on %s in %s (", format_ms(length_of(row), all), resources[row->resource],
+	fprintf(out, "  %s %s%s in %s (", format_ms(length_of(row), all),
+		row->resource == STORE_NO_PRESSURE ? "" : "on ",
+		row->resource == STORE_NO_PRESSURE ? "quiet" : resources[row->resource],
 		cgroup ? cgroup : "-");
 	if (row->sessions > 1)
 		fprintf(out, "%u sessions, the longest is ", row->sessions);

@@ -174,6 +174,20 @@ static void test_facts(void **state)
 	    "  limits of cpu in v1 cgroup /v1: quota pct 40.0\n");
 }
 
+/* A session of CPU time that fell has no pressure: the window that was measured counts. */
+static void test_quiet(void **state)
+{
+	events_write(EVENTS_START("1") STALLED("1", "400", "") EVENTS_HEAD(
+		"session.start",
+		"2") ",\"reason\":{\"quiet\":{\"share_pct\":2.000,\"cpu_ms\":30,\"mean_cpu_ms\":1500,"
+		     "\"measured_ms\":5000,\"window_ms\":5000}}}\n" EVENTS_HEAD(
+			     "session.end", "2") ",\"headline\":\"/c/2 used 2 %\"}\n");
+	events_command("report", events_file, NULL);
+	has("2 sessions; what stalled, the longest first:\n"
+	    "  5.0 s quiet in /c/2 (session 0000000000000002)\n"
+	    "  400 ms on cpu in /c/1 (session 0000000000000001)");
+}
+
 /* Sessions of one cgroup by one resource are one stall, with what was held back between them. */
 static void test_stalls_add_up(void **state)
 {
@@ -312,7 +326,7 @@ int main(void)
 		TEST(explained),	  TEST(longest_first),
 		TEST(stalls_of_running),  TEST(neighbours),
 		TEST(nothing_during),	  TEST(facts),
-		TEST(stalls_add_up),
+		TEST(stalls_add_up),	  TEST(quiet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
