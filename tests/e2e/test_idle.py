@@ -17,6 +17,12 @@ def runs(pid):
             for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")}
 
 
+def reads(pid):
+    """How many read(2) and the like the process has made."""
+    lines = pathlib.Path(f"/proc/{pid}/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("syscr:"))
+
+
 def events_held(pid):
     """The perf events that the process holds."""
     count = 0
@@ -67,3 +73,25 @@ def test_armed_while_watched(t):
     agent.wait("watch.stop", cgroup=groups[1].path)
     until(lambda: not events_held(agent.pid), 15, lambda: f"{events_held(agent.pid)} events are left")
     check(not links_to(agent), "a link is left")
+
+
+@pytest.mark.parallel(4)
+def test_quiet_wakes_nobody(t):
+    """A rule with quiet_pct costs no wake-up and no reading more than one without, watching the same cgroup."""
+    agents = [t.agent(rules(rule("api", comm=t.comm, when=when)), broker=True)
+              for when in ([], [{"quiet_pct": 10}])]
+    group = t.cgroup()
+    t.spawn("basket_lock", 60, 20, name=t.comm, cgroup=group)
+    for agent in agents:
+        agent.wait("watch.start", cgroup=group.path)
+    time.sleep(8)
+    before = [(runs(agent.pid), reads(agent.pid)) for agent in agents]
+    time.sleep(30)
+    cost = []
+    for agent, (ran, read) in zip(agents, before):
+        now = runs(agent.pid)
+        cost.append((sum(now.values()) - sum(ran.values()), reads(agent.pid) - read))
+    # Six drains of each; whether a reading begins or ends just outside of the time is chance.
+    check(cost[1][0] <= cost[0][0] * 1.4 + 10, f"(runs of threads, reads) without and with it: {cost}")
+    check(cost[1][1] <= cost[0][1] * 1.4 + 10, f"(runs of threads, reads) without and with it: {cost}")
+    print(cost)

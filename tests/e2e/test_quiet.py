@@ -7,7 +7,7 @@ import pytest
 
 from harness import check, rule, rules
 
-pytestmark = pytest.mark.parallel(4)
+pytestmark = pytest.mark.parallel(6)  # each works for a third of a CPU
 LEARN_S = 60
 CALM_S = 90         # learnt, and what is within a window and a drain of the stall
 LATER_S = 30
