@@ -174,16 +174,46 @@ struct task_struct {
 	char comm[16];
 };
 
+/* Bits of task_struct.psi_flags (include/linux/psi_types.h). */
+#define TSK_IOWAIT   (1u << 0)
+#define TSK_MEMSTALL (1u << 1)
+
+/* Bits of task_struct.__state (include/linux/sched.h). */
+#define TASK_STOPPED 0x4u
+#define TASK_TRACED  0x8u
+
+/* thread_info.status: the system call is one of 32 bits (x86). */
+#define TS_COMPAT 0x2u
+
+struct thread_info {
+	unsigned int status;
+};
+
+/*
+ * What a look reads of a thread beside: only by BPF_CORE_READ, since newer verifiers refuse plain
+ * loads of some of them.
+ */
+struct task_struct___look {
+	struct thread_info thread_info;
+	unsigned int __state;
+	int on_cpu;
+	int exit_state;
+	unsigned int psi_flags; /* only with CONFIG_PSI */
+	unsigned long nvcsw, nivcsw;
+};
+
 /*
  * The registers of user mode (bpf_task_pt_regs): arch/x86/include/asm/ptrace.h,
  * arch/arm64/include/asm/ptrace.h.
  */
 struct pt_regs {
 #if defined(__TARGET_ARCH_x86)
-	unsigned long bp, di, ip, sp;
+	unsigned long bp, di, orig_ax, ip, sp;
 #else
 	__u64 regs[31];
 	__u64 sp, pc;
+	__u64 orig_x0;
+	int syscallno;
 #endif
 };
 

@@ -23,7 +23,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct vma_node);
-} mapped_file_node SEC(".maps");
+} mapped_file_node __weak SEC(".maps");
 
 static long take_file_number(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
@@ -46,15 +46,21 @@ __weak __noinline __u32 mapped_file_find_in_tree(__u64 address)
 }
 
 /*
- * Returns the number of the file at `address` of the current task; 0 when no file is mapped there.
- * *locked is 0 at the start of a tick, and becomes 1 when the lock is held until its end: then the
- * answer stays true until then.
+ * Returns the number of the file at `address` of `task`; 0 when no file is mapped there. NULL: of
+ * the current task, at a tick. There *locked is 0 at the start, and becomes 1 when the lock is held
+ * until the end: until then the answer stays true. Of another task the answer is also 0 when
+ * somebody else has the lock.
  */
-static __always_inline __u32 mapped_file_find(__u32 *locked, __u64 address)
+static __always_inline __u32 mapped_file_find(struct task_struct *task, __u32 *locked,
+					      __u64 address)
 {
 	__u32 number = 0;
 	long r = -EBUSY;
 
+	if (task) {
+		bpf_find_vma(task, address, take_file_number, &number, 0);
+		return number;
+	}
 	if (!*locked)
 		r = bpf_find_vma(bpf_get_current_task_btf(), address, take_file_number, &number, 0);
 	if (r == -EBUSY)

@@ -139,7 +139,7 @@ static long walk_frame(__u32 i, struct stack_tables *tables)
 		pc |= SAMPLE_FOLLOWED;
 	if (at > KERNEL_STACK_BYTES + USER_RAW_BYTES)
 		return 1;
-	if (!unwind_walk_advance(&b->walk, tables->ranges, tables->process, tables->cache)) {
+	if (!unwind_walk_advance(NULL, &b->walk, tables->ranges, tables->process, tables->cache)) {
 		if (i > 0)
 			return 1;
 		if (b->walk.stop_reason == UNWIND_END_CHANGED)

@@ -22,7 +22,7 @@ struct {
 	__uint(max_entries, UNWIND_POOL_DEFAULT);
 	__type(key, __u32);
 	__type(value, __u64);
-} unwind_pool SEC(".maps");
+} unwind_pool __weak SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -30,7 +30,7 @@ struct {
 	__uint(max_entries, UNWIND_RULES_MAX);
 	__type(key, __u32);
 	__type(value, struct unwind_rule);
-} unwind_rules SEC(".maps");
+} unwind_rules __weak SEC(".maps");
 
 /* Where the table of each file lies in the pool. The consumer writes it. */
 struct {
@@ -39,7 +39,7 @@ struct {
 	__uint(max_entries, UNWIND_FILES_MAX);
 	__type(key, __u32);
 	__type(value, struct unwind_file);
-} unwind_files SEC(".maps");
+} unwind_files __weak SEC(".maps");
 
 static __always_inline const __u64 *unwind_element(__u32 index)
 {
@@ -56,6 +56,7 @@ static __always_inline const struct unwind_rule *unwind_rule_at(__u32 index)
 	return bpf_map_lookup_elem(&unwind_rules, &index);
 }
 
+#ifndef UNWIND_OTHER_TASK /* then the includer defines it (bpf/look_memory.h) */
 /*
  * Reads memory of the current task. Returns 0, or -EFAULT when it is not resident: the read does
  * not wait.
@@ -64,5 +65,6 @@ static __always_inline long unwind_read(void *to, __u32 bytes, __u64 address)
 {
 	return bpf_probe_read_user(to, bytes, (const void *)address);
 }
+#endif
 
 #endif

@@ -20,6 +20,8 @@
 #include "bpf/mapped_file_find.h"
 #endif
 
+struct task_struct;
+
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
 
 /*
@@ -105,14 +107,14 @@ UNWIND_INLINE enum unwind_end unwind_walk_step(struct unwind_walk *w,
 /*
  * Returns 1 when the file of `check`, whose word was not resident when the table was filled, is
  * still mapped at `at`. Then stores the word in the check if it is resident now and nobody can map
- * another file meanwhile, because the lock is held.
+ * another file meanwhile, because the lock is held: never where the task is another one.
  */
-UNWIND_INLINE __u32 unwind_walk_learn_check(struct unwind_walk *w, __u64 *check_in, __u64 check,
-					    __u64 at)
+UNWIND_INLINE __u32 unwind_walk_learn_check(struct unwind_walk *w, struct task_struct *task,
+					    __u64 *check_in, __u64 check, __u64 at)
 {
 	__u32 word;
 
-	if (mapped_file_find(&w->locked, at) != UNWIND_CHECK_WORD(check))
+	if (mapped_file_find(task, &w->locked, at) != UNWIND_CHECK_WORD(check))
 		return 0;
 	if (w->locked && unwind_read(&word, sizeof(word), at) == 0)
 		__sync_val_compare_and_swap(check_in, check,
@@ -125,8 +127,8 @@ UNWIND_INLINE __u32 unwind_walk_learn_check(struct unwind_walk *w, __u64 *check_
  * file may have taken its place. A word that was resident then and is not now passes: of a file
  * that was mapped a moment ago the dynamic loader has read the first page.
  */
-UNWIND_INLINE __u32 unwind_walk_check_range(struct unwind_walk *w, struct unwind_ranges *r,
-					    __u32 number)
+UNWIND_INLINE __u32 unwind_walk_check_range(struct task_struct *task, struct unwind_walk *w,
+					    struct unwind_ranges *r, __u32 number)
 {
 	__u64 *check_in = &r->checks[number & (UNWIND_RANGES - 1)];
 	__u64 check = *(const volatile __u64 *)check_in;
@@ -138,7 +140,7 @@ UNWIND_INLINE __u32 unwind_walk_check_range(struct unwind_walk *w, struct unwind
 		return 1;
 	at = (at << UNWIND_RANGE_SHIFT) - UNWIND_CHECK_BELOW(check);
 	if (UNWIND_CHECK_IS_LATER(check)) {
-		if (!unwind_walk_learn_check(w, check_in, check, at))
+		if (!unwind_walk_learn_check(w, task, check_in, check, at))
 			return 0;
 	} else if (unwind_read(&word, sizeof(word), at) == 0 && word != UNWIND_CHECK_WORD(check)) {
 		return 0;
@@ -149,7 +151,7 @@ UNWIND_INLINE __u32 unwind_walk_check_range(struct unwind_walk *w, struct unwind
 
 /*
  * Finds the range and the rule of w->frame. Returns 0 when it lies in no range. A leaf is not
- * cached: it is seldom where the last one was.
+ * cached: it is seldom where the last one was. Without a cache (NULL) each frame is searched for.
  */
 UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct unwind_ranges *r,
 					  const struct unwind_process *p,
@@ -157,14 +159,14 @@ UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct un
 {
 	__u64 pc = w->frame.pc;
 
-	if (!w->frame.exact &&
+	if (cache && !w->frame.exact &&
 	    unwind_cache_find(cache, w->table_generation, pc, &w->place, &w->last, ret_rule))
 		return 1;
 	w->last = unwind_find_range(r, w->last, pc);
 	if (w->last >= UNWIND_RANGES)
 		return 0;
 	*ret_rule = unwind_walk_rule(w, p, w->last);
-	if (!w->frame.exact)
+	if (cache && !w->frame.exact)
 		unwind_cache_add(
 			cache,
 			(struct unwind_cached){ UNWIND_CACHED_RANGE(w->table_generation, w->last),
@@ -176,10 +178,11 @@ UNWIND_INLINE __u32 unwind_walk_find_rule(struct unwind_walk *w, const struct un
 /*
  * Returns 1 when w->frame is a frame of the stack, and has then stepped w->frame to its caller or
  * set w->stop_reason. Returns 0, with w->stop_reason set, when the frame lies in no range or in one
- * whose file has changed.
+ * whose file has changed. `task`: whose stack it is; NULL: the current task's, in a tick.
  */
-UNWIND_INLINE __u32 unwind_walk_advance(struct unwind_walk *w, struct unwind_ranges *r,
-					const struct unwind_process *p, struct unwind_cache *cache)
+UNWIND_INLINE __u32 unwind_walk_advance(struct task_struct *task, struct unwind_walk *w,
+					struct unwind_ranges *r, const struct unwind_process *p,
+					struct unwind_cache *cache)
 {
 	struct unwind_rule rule;
 
@@ -187,7 +190,7 @@ UNWIND_INLINE __u32 unwind_walk_advance(struct unwind_walk *w, struct unwind_ran
 		w->stop_reason = w->steps ? UNWIND_END_NO_CALLER : UNWIND_END_NO_MAPPING;
 		return 0;
 	}
-	if (!unwind_walk_check_range(w, r, w->last)) {
+	if (!unwind_walk_check_range(task, w, r, w->last)) {
 		w->stop_reason = UNWIND_END_CHANGED;
 		return 0;
 	}

@@ -170,7 +170,7 @@ struct attachment {
 	struct bpf_link **link;
 };
 
-#define LINKS (7 + 7)
+#define LINKS (7 + 8)
 
 /*
  * Gives pins that have two bodies the one that this kernel can load: `vmas` vmas_open instead of

@@ -16,7 +16,7 @@
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 11u
+#define ABI_VERSION 12u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -85,10 +85,12 @@ struct control {
 	__u32 wake_bytes;   /* samples ring: wake the consumer above so many bytes; 0: never */
 	__u64 vma_from;	    /* `vmas` starts at this address (open-coded body only) */
 	__u32 events_on;    /* 0: discovery programs return at once (no rules) */
-	__u32 owner;	/* id of the consumer that drains: one that finds another id here exits */
-	__u32 divisor;	/* the recorder takes one tick in so many; 0 or above DIVISOR_MAX:
-			   RECORDER_DIVISOR */
-	__u32 sessions; /* how many run; 0: the sampler counts no CPU time in `neighbours` */
+	__u32 owner;	  /* id of the consumer that drains: one that finds another id here exits */
+	__u32 divisor;	  /* the recorder takes one tick in so many; 0 or above DIVISOR_MAX:
+			     RECORDER_DIVISOR */
+	__u32 sessions;	  /* how many run; 0: the sampler counts no CPU time in `neighbours` */
+	__u32 look_epoch; /* `looks` tells a stack again that it told in another epoch */
+	__u32 pad;
 };
 
 enum slot_state {
@@ -373,6 +375,45 @@ struct task_record {
 	__u32 rule; /* of the trie entry; NO_SLOT: listed for its cgroup, or because it was known */
 	__u32 generation;
 	char comm[COMM_BYTES];
+};
+
+enum look_flag {
+	LOOK_AS_BEFORE = 1u << 0, /* it has not run since it was told of: only a struct look_head */
+	LOOK_RUNNABLE = 1u << 1,  /* it waits for a CPU, else for something else */
+	LOOK_IO = 1u << 2,	  /* it waits for a device, as pressure counts it (TSK_IOWAIT) */
+	LOOK_MEMORY = 1u << 3,	  /* it is in a memory stall, as pressure counts it */
+	LOOK_PAUSE = 1u << 4,	  /* no thread: the rest of the record is empty */
+	LOOK_STOPPED = 1u << 5,	  /* by a signal or a tracer */
+	LOOK_FLAGS_END_ = 1u << 6,
+};
+
+/*
+ * A record of `looks` begins with it: one thread of a watched cgroup that does not run. The length
+ * is a multiple of 8. As with `tasks`, after each LOOKS_PAUSE tasks comes an empty record that ends
+ * a read of LOOKS_READ_BYTES.
+ */
+struct look_head {
+	__u32 bytes; /* of the whole record */
+	__u32 flags; /* enum look_flag */
+	__u32 tid;
+	__u32 slot; /* of the nearest watch */
+	__u64 time_ns;
+};
+
+#define LOOKS_PAUSE	 1024
+#define LOOKS_READ_BYTES 2048
+
+#define LOOK_NO_SYSCALL (-1)
+
+/* With its frames, as in the samples ring: sample.cpu and sample.seq are 0. */
+struct look_record {
+	struct look_head head;
+	__u64 switches; /* that the thread has made: it has not run while it is the same */
+	__u64 argument; /* the first of the system call, where shared/abi/wait_on.def has a row */
+	__s32 syscall; /* its number on this machine; LOOK_NO_SYSCALL: in none, or in one of 32 bits
+			*/
+	__u32 pad;
+	struct sample sample;
 };
 
 enum mapping_flag {

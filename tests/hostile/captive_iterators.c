@@ -61,6 +61,23 @@ static void take_watch_tree(struct captive *c, const uint8_t *bytes, size_t n)
 {
 }
 
+/* Frames of whom it tells are looked through with all other words. */
+static void take_looks(struct captive *c, const uint8_t *bytes, size_t n)
+{
+	struct look_record record;
+
+	for (size_t at = 0; at + sizeof(record.head) <= n; at += record.head.bytes) {
+		memcpy(&record.head, bytes + at, sizeof(record.head));
+		if (record.head.bytes < sizeof(record.head))
+			return;
+		if (record.head.bytes > n - at || record.head.flags & LOOK_PAUSE ||
+		    record.head.bytes < sizeof(record))
+			continue;
+		memcpy(&record, bytes + at, sizeof(record));
+		captive_look_at_process(c, "looks", record.sample.tgid);
+	}
+}
+
 static void take_ksyms(struct captive *c, const uint8_t *bytes, size_t n)
 {
 }

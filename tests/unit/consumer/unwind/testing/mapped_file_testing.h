@@ -7,11 +7,13 @@
 
 #include <linux/types.h>
 
+struct task_struct;
+
 static __u32 mapped_file_number; /* of the file, wherever one looks; 0: it cannot be said */
 
 static __u32 mapped_file_busy; /* somebody else has the lock */
 
-static inline __u32 mapped_file_find(__u32 *locked, __u64 address)
+static inline __u32 mapped_file_find(struct task_struct *task, __u32 *locked, __u64 address)
 {
 	*locked = !mapped_file_busy;
 	return mapped_file_number;

@@ -71,7 +71,7 @@ static inline void taking(const struct unwind_frame *from, struct unwind_ranges 
 		if (before)
 			before(&w, t);
 		pc = w.frame.pc;
-		if (!unwind_walk_advance(&w, r, p, &taking_cache) && t->count > 0)
+		if (!unwind_walk_advance(NULL, &w, r, p, &taking_cache) && t->count > 0)
 			break;
 		t->frames[t->count++] = pc;
 	} while (w.stop_reason == UNWIND_END_NONE && t->count < STACK_FRAMES);

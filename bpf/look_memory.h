@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * look_memory.h: what one reader of `looks` works on, and the read of another process's user memory
+ * for it. The memory is read through its page tables (page_walk.h), so a look cannot fault and
+ * waits for nobody: what is not resident is not read. A word that was read only chooses further
+ * words and is compared with the executable ranges of its process; it leaves the kernel side only
+ * as an address within them.
+ */
+#ifndef TROCAR_BPF_LOOK_MEMORY_H
+#define TROCAR_BPF_LOOK_MEMORY_H
+
+#define UNWIND_OTHER_TASK
+
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/kernel.h"
+#include "bpf/maps.h"
+#include "bpf/page_walk.h"
+#include "bpf/unwind_memory.h"
+
+/* Reads memory of the task that is looked at, at most LOOK_FETCH_BYTES. Returns 0 or -1. */
+static __always_inline long unwind_read(void *to, __u32 bytes, __u64 address);
+
+#include "bpf/unwind_walk.h"
+
+#define LOOK_FETCH_BYTES (UNWIND_STACK_WORDS * UNWIND_WORD)
+#define LOOK_STACK_BYTES (STACK_FRAMES * sizeof(__u64))
+#define PAGE_USER	 (1ull << 2)
+#define PAGE_BYTES	 (1u << PAGE_BITS)
+
+/* The thread that is looked at. */
+struct look {
+	__u64 switches;	  /* that it had made when the look began */
+	__u64 generation; /* of the table of its process; 0: none */
+	__u64 cgroup_id;
+	__u32 index;  /* slot of the nearest watch */
+	__u32 unwind; /* target.unwind */
+	__u32 flags;  /* enum look_flag */
+	__u32 pad;
+	struct process_key key;
+};
+
+/*
+ * State of one reading. What branches decide is kept here and not on the stack, where the verifier
+ * would check all code behind each choice. The record and its frames are written as one.
+ */
+struct looker {
+	struct look look;
+	struct unwind_walk walk;
+	__u64 pgd; /* page tables of the task that is looked at */
+	__u64 fetched[UNWIND_STACK_WORDS];
+	__u32 at; /* offset of the next user frame in `frames` */
+	__u32 pad;
+	struct look_record record;
+	__u8 frames[2 * LOOK_STACK_BYTES]; /* kernel, then user */
+};
+
+/*
+ * By reading thread, as `readers` of iter.bpf.c: iterators run preemptible, so a per-CPU element
+ * would mix the stacks of two processes.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct looker);
+} lookers SEC(".maps");
+
+/* Returns the reader's state; NULL before looker_make. */
+static __always_inline struct looker *looker_get(void)
+{
+	return bpf_task_storage_get(&lookers, bpf_get_current_task_btf(), 0, 0);
+}
+
+/* The same, made if need be; NULL without memory. */
+static __always_inline struct looker *looker_make(void)
+{
+	return bpf_task_storage_get(&lookers, bpf_get_current_task_btf(), 0,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/*
+ * Reads `bytes` bytes of user memory at `address`, within one page, into looker.fetched. Returns 0;
+ * -1 when they are not resident, not the user's, or changed their place meanwhile. A global
+ * function: the verifier checks the walk through the page tables once.
+ */
+__noinline int look_fetch(__u64 address, __u32 bytes)
+{
+	__u32 zero = 0;
+	const struct page_layout *l = bpf_map_lookup_elem(&page_layout, &zero);
+	struct looker *looker = looker_get();
+	__u64 from, entry = 0, again = 0, at = 0;
+
+	if (!l || !l->base || !looker || !bytes || bytes > LOOK_FETCH_BYTES ||
+	    (address & (PAGE_BYTES - 1)) + bytes > PAGE_BYTES)
+		return -1;
+	/* The same tables map the kernel in the upper half. */
+	if (address >> (l->top + PAGE_TABLE_BITS - 1 & 63))
+		return -1;
+	from = page_walk_find(l, looker->pgd, address, &entry, &at);
+	if (!from || !(entry & PAGE_USER) ||
+	    bpf_probe_read_kernel(looker->fetched, bytes, (const void *)from) ||
+	    bpf_probe_read_kernel(&again, sizeof(again), (const void *)at) ||
+	    (entry ^ again) & (PAGE_FRAME | PAGE_PRESENT))
+		return -1;
+	return 0;
+}
+
+static __always_inline long unwind_read(void *to, __u32 bytes, __u64 address)
+{
+	struct looker *looker;
+
+	if (look_fetch(address, bytes))
+		return -1;
+	looker = looker_get();
+	return looker ? bpf_probe_read_kernel(to, bytes, looker->fetched) : -1;
+}
+
+#endif

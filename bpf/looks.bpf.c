@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * looks.bpf.c: what an unprivileged reader may ask the kernel of threads that wait: for each thread
+ * of a cgroup that a session captures and that does not run, why and where it waits, with its
+ * stacks. A thread that has not run since it was told of is said to be as before, and not walked.
+ */
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/look_stack.h"
+#include "bpf/scope.h"
+#include "bpf/target_match.h"
+#include "bpf/task_keys.h"
+#include "bpf/watch_lookup.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* What was told of a thread last. */
+struct looked {
+	__u64 switches;
+	__u64 generation; /* of the table by which it was walked; 0: by none */
+	__u32 epoch;	  /* control.look_epoch, plus 1 */
+	__u32 flags;	  /* LOOK_RUNNABLE */
+};
+
+/* Private; it ends with the thread. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct looked);
+} looked SEC(".maps");
+
+/* An empty record, which ends a read. */
+static const struct {
+	struct look_head head;
+	__u8 rest[LOOKS_READ_BYTES - sizeof(struct look_head)];
+} look_pause = { .head = { .bytes = LOOKS_READ_BYTES, .flags = LOOK_PAUSE } };
+
+/*
+ * Returns 1 when the watch of slot `index`, or one around it, captures and takes such a thread. A
+ * global function, so that its loop is verified once.
+ */
+__noinline int look_wants(__u32 index, __u32 matched, __u32 kthread)
+{
+	for (__u32 i = 0; i < WATCHES_NESTED; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+		__u32 flags;
+
+		if (!slot)
+			return 0;
+		flags = READ_WORD(slot->flags);
+		if (READ_WORD(slot->state) == SLOT_CAPTURE &&
+		    !(flags & SLOT_BY_PROCESS && !matched) &&
+		    !(flags & SLOT_NO_KTHREADS && kthread))
+			return 1;
+		if (!watch_lookup_outer(slot, &index))
+			return 0;
+	}
+	return 0;
+}
+
+static __always_inline __u64 read_switches(const struct task_struct *task)
+{
+	const struct task_struct___look *fields = (const void *)task;
+
+	return BPF_CORE_READ(fields, nvcsw) + BPF_CORE_READ(fields, nivcsw);
+}
+
+static __always_inline bool is_running(const struct task_struct *task)
+{
+	const struct task_struct___look *fields = (const void *)task;
+
+	return BPF_CORE_READ(fields, on_cpu);
+}
+
+/* Returns false for a thread that has ended; else sets its flags. */
+static __always_inline bool read_wait(struct look *l, const struct task_struct *task)
+{
+	const struct task_struct___look *fields = (const void *)task;
+	__u32 state, psi = 0;
+
+	if (BPF_CORE_READ(fields, exit_state))
+		return false;
+	state = BPF_CORE_READ(fields, __state);
+	if (bpf_core_field_exists(fields->psi_flags))
+		psi = BPF_CORE_READ(fields, psi_flags);
+	l->flags = state ? 0 : LOOK_RUNNABLE;
+	if (state & (TASK_STOPPED | TASK_TRACED))
+		l->flags |= LOOK_STOPPED;
+	if (psi & TSK_IOWAIT)
+		l->flags |= LOOK_IO;
+	if (psi & TSK_MEMSTALL)
+		l->flags |= LOOK_MEMORY;
+	l->switches = read_switches(task);
+	return true;
+}
+
+/* Returns whether the thread has user memory, as has_user_memory of sampler.bpf.c. */
+static __always_inline bool has_user_stack(const struct task_struct *task)
+{
+	return !(BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) &&
+	       BPF_CORE_READ(task, mm) && BPF_CORE_READ(task, mm, start_code);
+}
+
+/*
+ * Finds the process of the thread, and sets flags, rule and generation of the sample by it. Returns
+ * false when no watch wants the thread.
+ */
+static __always_inline bool find_process(struct look *l, struct sample *s, struct task_struct *task,
+					 const struct control *c)
+{
+	struct process_key key = { .tgid = BPF_CORE_READ(task, tgid),
+				   .start_ns = BPF_CORE_READ(task, group_leader, start_boottime) };
+	const struct target *target = bpf_map_lookup_elem(&targets, &key);
+	struct target_match match;
+
+	target_match_find(task, target, c, &match);
+	l->key = key;
+	l->unwind = 0;
+	if (target)
+		l->unwind = READ_WORD(target->unwind);
+	s->rule = match.rule;
+	s->generation = match.generation;
+	s->flags = match.matched | SAMPLE_CAPTURE;
+	if (!has_user_stack(task))
+		s->flags |= SAMPLE_KTHREAD;
+	return look_wants(l->index, match.matched, BPF_CORE_READ(task, flags) & PF_KTHREAD);
+}
+
+/* Returns whether the thread is as it was told of last. */
+static __always_inline bool is_as_before(const struct look *l, struct task_struct *task,
+					 __u32 epoch)
+{
+	const struct looked *last = bpf_task_storage_get(&looked, task, 0, 0);
+
+	return last && last->epoch == epoch && last->switches == l->switches &&
+	       last->generation == l->generation && last->flags == (l->flags & LOOK_RUNNABLE);
+}
+
+/* Keeps what was told. Without memory the thread is walked again. */
+static __always_inline void note_told(const struct look *l, struct task_struct *task, __u32 epoch)
+{
+	struct looked *last =
+		bpf_task_storage_get(&looked, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!last)
+		return;
+	last->switches = l->switches;
+	last->generation = l->generation;
+	last->flags = l->flags & LOOK_RUNNABLE;
+	last->epoch = epoch;
+}
+
+/* Sets what the record says of the system call that the thread is in. */
+static __always_inline void fill_call(struct look_record *r, struct task_struct *task)
+{
+	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
+#if defined(__TARGET_ARCH_x86)
+	const struct task_struct___look *fields = (const void *)task;
+#endif
+
+	r->argument = 0;
+	r->syscall = LOOK_NO_SYSCALL;
+	if (r->sample.flags & SAMPLE_KTHREAD)
+		return;
+#if defined(__TARGET_ARCH_x86)
+	if (!(BPF_CORE_READ(fields, thread_info.status) & TS_COMPAT))
+		r->syscall = BPF_CORE_READ(regs, orig_ax);
+#else
+	r->syscall = BPF_CORE_READ(regs, syscallno);
+#endif
+}
+
+/* Sets the members of the record's sample that find_process and take_stacks do not. */
+static __always_inline void fill_sample(const struct look *l, struct look_record *r,
+					const struct task_struct *task)
+{
+	const struct slot *slot = bpf_map_lookup_elem(&slots, &r->head.slot);
+	struct sample *s = &r->sample;
+
+	s->time_ns = r->head.time_ns;
+	s->start_ns = l->key.start_ns;
+	s->slot = r->head.slot;
+	s->epoch = 0;
+	if (slot)
+		s->epoch = READ_WORD(slot->epoch);
+	s->seq = s->cpu = 0;
+	s->tgid = l->key.tgid;
+	s->tid = r->head.tid;
+	s->user_frames = 0;
+	s->user_error = 0;
+	s->stop_reason = UNWIND_END_NONE;
+	s->table_generation = 0;
+	s->image = BPF_CORE_READ(task, self_exec_id);
+	s->pad = 0;
+	BPF_CORE_READ_INTO(&s->comm, task, comm);
+	s->cgroup_id = l->cgroup_id;
+}
+
+/* Takes the stacks into the reader's record and sets its length. */
+static __always_inline void take_stacks(struct looker *looker, struct task_struct *task)
+{
+	struct sample *s = &looker->record.sample;
+	long r = bpf_get_task_stack(task, looker->frames, LOOK_STACK_BYTES, 0);
+
+	s->kernel_error = 0;
+	s->kernel_frames = 0;
+	if (r < 0)
+		s->kernel_error = r;
+	else
+		s->kernel_frames = r / sizeof(__u64);
+	if (!(s->flags & SAMPLE_KTHREAD))
+		look_at_user(looker, task);
+	looker->record.head.bytes =
+		sizeof(looker->record) + (s->kernel_frames + s->user_frames) * sizeof(__u64);
+}
+
+/* Writes the reader's record, whose length is in memory and so must be bounded. */
+static __always_inline void write_record(struct seq_file *seq, struct looker *looker)
+{
+	__u64 bytes = READ_WORD(looker->record.head.bytes);
+
+	asm volatile("" : "+r"(bytes));
+	if (bytes > sizeof(looker->record) + sizeof(looker->frames))
+		bytes = sizeof(looker->record) + sizeof(looker->frames);
+	bpf_seq_write(seq, &looker->record, bytes);
+}
+
+/*
+ * Tells of the thread with its stacks, unless it has run meanwhile: they would be of two moments.
+ */
+static __always_inline void tell(struct seq_file *seq, struct looker *looker,
+				 struct task_struct *task, __u32 epoch)
+{
+	struct look *l = &looker->look;
+	struct look_head *head = &looker->record.head;
+
+	l->generation = 0;
+	if (l->unwind) {
+		struct process_key key = l->key;
+
+		l->generation = process_table_of_image(BPF_CORE_READ(task, self_exec_id), &key,
+						       l->unwind - 1);
+	}
+	head->time_ns = bpf_ktime_get_ns();
+	head->tid = BPF_CORE_READ(task, pid);
+	head->slot = l->index;
+	if (is_as_before(l, task, epoch)) {
+		head->flags = l->flags | LOOK_AS_BEFORE;
+		head->bytes = sizeof(*head);
+		bpf_seq_write(seq, head, sizeof(*head));
+		return;
+	}
+	head->flags = l->flags;
+	looker->record.switches = l->switches;
+	looker->record.pad = 0;
+	fill_call(&looker->record, task);
+	fill_sample(l, &looker->record, task);
+	take_stacks(looker, task);
+	if (read_switches(task) != l->switches || is_running(task))
+		return;
+	write_record(seq, looker);
+	note_told(l, task, epoch);
+}
+
+/*
+ * Tells of all threads that wait. The cheapest tests come first: it runs for every task of the
+ * machine.
+ */
+SEC("iter/task")
+int looks(struct bpf_iter__task *ctx)
+{
+	const struct control *c = control_get();
+	struct task_struct *task = ctx->task;
+	struct looker *looker;
+	__u64 cgroup_id;
+	__u32 index;
+
+	if (!task || !c)
+		return 0;
+	if (ctx->meta->seq_num % LOOKS_PAUSE == LOOKS_PAUSE - 1)
+		bpf_seq_write(ctx->meta->seq, (void *)&look_pause, sizeof(look_pause));
+	if (!READ_WORD(c->armed))
+		return 0;
+	cgroup_id = task_keys_cgroup(task);
+	if (!watch_lookup(cgroup_id, &index) || is_running(task) || !scope_allows_task(task))
+		return 0;
+	looker = looker_make();
+	if (!looker)
+		return 0;
+	looker->look.index = index;
+	looker->look.cgroup_id = cgroup_id;
+	if (read_wait(&looker->look, task) &&
+	    find_process(&looker->look, &looker->record.sample, task, c))
+		tell(ctx->meta->seq, looker, task, READ_WORD(c->look_epoch) + 1);
+	return 0;
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * looks.c: what `looks` tells of threads that do not run: who, in which system call, with which
+ * stack; and what it never does: tell of others, tell of memory, fault, wait.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "held_file.h"
+#include "unwind_fixture.h"
+
+#define BOUND_NS    100000000u
+#define WAIT_MAX_NS 3000000000u
+
+/* A record, copied out; a short one has no sample. */
+struct seen_look {
+	struct look_record record;
+	uint64_t frames[2 * STACK_FRAMES];
+	bool told;
+};
+
+/* Reads once, and keeps what is told of thread `tid`. Returns how many threads are told of. */
+static size_t read_looks(struct harness *h, pid_t tid, struct seen_look *ret_look)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t n = harness_read(h->skel->progs.looks, &bytes), count = 0;
+	struct look_head head;
+
+	memset(ret_look, 0, sizeof(*ret_look));
+	for (size_t at = 0; at < n; at += head.bytes) {
+		assert_true(n - at >= sizeof(head));
+		memcpy(&head, bytes + at, sizeof(head));
+		assert_true(head.bytes >= sizeof(head) && head.bytes <= n - at);
+		assert_int_equal(head.bytes % 8, 0);
+		assert_true(head.flags < LOOK_FLAGS_END_);
+		if (head.flags & LOOK_PAUSE)
+			continue;
+		count++;
+		if (head.tid != (uint32_t)tid)
+			continue;
+		assert_false(ret_look->told);
+		assert_true(head.bytes <= offsetof(struct seen_look, told));
+		memcpy(ret_look, bytes + at, head.bytes);
+		ret_look->told = true;
+		if (head.flags & LOOK_AS_BEFORE)
+			assert_int_equal(head.bytes, sizeof(head));
+		else
+			assert_int_equal(head.bytes,
+					 sizeof(ret_look->record) +
+						 8 * (ret_look->record.sample.kernel_frames +
+						      ret_look->record.sample.user_frames));
+	}
+	return count;
+}
+
+/* The same again and again until the thread sleeps. */
+static void read_asleep(struct harness *h, pid_t tid, struct seen_look *ret_look)
+{
+	for (int i = 0; i < 500; i++) {
+		h->control->look_epoch++;
+		read_looks(h, tid, ret_look);
+		if (ret_look->told && !(ret_look->record.head.flags & LOOK_RUNNABLE))
+			return;
+		harness_sleep_ms(10);
+	}
+	fail_msg("thread %d is not told of as asleep", tid);
+}
+
+static const uint64_t *user_frames(const struct seen_look *l)
+{
+	return l->frames + l->record.sample.kernel_frames;
+}
+
+static void assert_all_executable(const struct fixture *f, const struct seen_look *l)
+{
+	for (size_t i = 0; i < l->record.sample.user_frames; i++)
+		if (!is_executable(f, SAMPLE_ADDRESS(user_frames(l)[i])))
+			fail_msg("frame %zu is %lx", i, user_frames(l)[i]);
+}
+
+static void a_sleeping_thread_is_told_of(void **state)
+{
+	struct fixture f = begin("sleep");
+	struct seen_look l;
+
+	read_asleep(f.h, f.pid, &l);
+	assert_int_equal(l.record.sample.tgid, f.pid);
+	assert_int_equal(l.record.sample.tid, f.pid);
+	assert_int_equal(l.record.sample.slot, SLOT);
+	assert_int_equal(l.record.sample.start_ns, harness_start_ns(f.h, f.pid));
+	assert_string_equal(l.record.sample.comm, "t-burn");
+	assert_true(l.record.syscall == SYS_clock_nanosleep || l.record.syscall == SYS_pause);
+	assert_true(l.record.sample.kernel_frames > 2);
+	assert_true(l.record.sample.user_frames > 0);
+	assert_all_executable(&f, &l);
+	end(&f);
+}
+
+/* It is not walked again until it has run, or the reader says that it knows nothing. */
+static void who_has_not_run_is_as_before(void **state)
+{
+	struct fixture f = begin("sleep");
+	struct seen_look first, l;
+
+	read_asleep(f.h, f.pid, &first);
+	for (int i = 0; i < 3; i++) {
+		read_looks(f.h, f.pid, &l);
+		assert_true(l.told);
+		assert_int_equal(l.record.head.flags, first.record.head.flags | LOOK_AS_BEFORE);
+	}
+	f.h->control->look_epoch++;
+	read_looks(f.h, f.pid, &l);
+	assert_false(l.record.head.flags & LOOK_AS_BEFORE);
+	assert_int_equal(l.record.switches, first.record.switches);
+	assert_int_equal(l.record.sample.user_frames, first.record.sample.user_frames);
+	/* A tracer's stop and the way on are switches. */
+	kill(f.pid, SIGSTOP);
+	harness_sleep_ms(50);
+	kill(f.pid, SIGCONT);
+	for (int i = 0; i < 200; i++) {
+		read_looks(f.h, f.pid, &l);
+		if (l.told && !(l.record.head.flags & LOOK_AS_BEFORE))
+			break;
+		harness_sleep_ms(10);
+	}
+	assert_false(l.record.head.flags & LOOK_AS_BEFORE);
+	assert_true(l.record.switches > first.record.switches);
+	end(&f);
+}
+
+static void nobody_else_is_told_of(void **state)
+{
+	struct fixture f = begin("sleep");
+	pid_t out = harness_spawn("t-out", "sleep", NULL);
+	struct seen_look l;
+
+	read_asleep(f.h, f.pid, &l);
+	assert_int_equal(read_looks(f.h, out, &l), 1);
+	assert_false(l.told);
+	f.h->slots[SLOT].state = SLOT_RECORDER;
+	assert_int_equal(read_looks(f.h, f.pid, &l), 0);
+	f.h->slots[SLOT].state = SLOT_CAPTURE;
+	f.h->slots[SLOT].flags = SLOT_BY_PROCESS;
+	assert_int_equal(read_looks(f.h, f.pid, &l), 0);
+	f.h->slots[SLOT].flags = 0;
+	assert_int_equal(read_looks(f.h, f.pid, &l), 1);
+	f.h->control->armed = 0;
+	assert_int_equal(read_looks(f.h, f.pid, &l), 0);
+	end(&f);
+}
+
+/* Whoever runs is on a CPU or waits for one, never for something else. */
+static void who_runs_does_not_sleep(void **state)
+{
+	struct fixture f = begin("burn");
+	struct seen_look l;
+
+	for (int i = 0; i < 100; i++) {
+		f.h->control->look_epoch++;
+		read_looks(f.h, f.pid, &l);
+		if (l.told)
+			assert_true(l.record.head.flags & LOOK_RUNNABLE);
+	}
+	end(&f);
+}
+
+/* By a table the stack is walked as in a tick; without frame pointers it would end at once. */
+static void a_table_leads_the_walk(void **state)
+{
+	struct fixture f = begin("sleep");
+	struct ranges_record record = { 0 };
+	struct seen_look l;
+
+	read_asleep(f.h, f.pid, &l);
+	assert_false(l.record.sample.flags & SAMPLE_UNWOUND);
+	claim(&f, false);
+	assert_true(fill(&f, &record));
+	lie(&f,
+	    (struct unwind_rule){ .cfa = UNWIND_CFA_SP,
+				  .cfa_offset = 8,
+				  .saved = UNWIND_SAVED(UNWIND_RA_CFA, UNWIND_FP_SAME) },
+	    UNWIND_KIND_ROWS_ALONE);
+	publish(&f, record.table_generation);
+	/* Another table is another stack, also of who has not run. */
+	read_looks(f.h, f.pid, &l);
+	assert_false(l.record.head.flags & LOOK_AS_BEFORE);
+	assert_true(l.record.sample.flags & SAMPLE_UNWOUND);
+	assert_int_equal(l.record.sample.table_generation, (uint32_t)record.table_generation);
+	assert_in_range(l.record.sample.user_frames, 1, STACK_FRAMES);
+	assert_all_executable(&f, &l);
+	end(&f);
+}
+
+#define WORDS 64
+
+/* Memory of a child that stands in pause(2). */
+struct stand {
+	uint64_t words[WORDS]; /* its stack */
+	uint64_t lie;	       /* each return address there */
+	uint8_t data[16];      /* a call instruction, in memory that is not executable */
+};
+
+/* Its stack is a chain of frame pointers, each with the lie behind it. */
+static void stand_on_lies(void *context)
+{
+	struct stand *s = context;
+
+	for (size_t i = 0; i + 1 < WORDS; i += 2) {
+		s->words[i] = (uintptr_t)&s->words[i + 2];
+		s->words[i + 1] = s->lie;
+	}
+#if defined(__x86_64__)
+	__asm__ volatile(
+		"mov %0, %%rsp\n\tmov %0, %%rbp\n1:\tmov $34, %%eax\n\tsyscall\n\tjmp 1b" ::"r"(
+			s->words));
+#endif
+	_exit(1);
+}
+
+/* Returns how many user frames are told of a stack of such lies. */
+static uint32_t count_frames(uint64_t (*choose)(struct stand *s))
+{
+	struct fixture f = begin("sleep");
+	struct stand *s =
+		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct seen_look l;
+
+	assert_ptr_not_equal(s, MAP_FAILED);
+	s->lie = choose(s);
+	harness_kill(f.pid);
+	f.pid = harness_start(stand_on_lies, s, f.dir);
+	read_asleep(f.h, f.pid, &l);
+	assert_int_equal(l.record.syscall, SYS_pause);
+	end(&f);
+	munmap(s, sizeof(*s));
+	return l.record.sample.user_frames;
+}
+
+static uint64_t data_behind_a_call(struct stand *s)
+{
+	s->data[3] = 0xe8;
+	return (uintptr_t)&s->data[8];
+}
+
+static uint64_t code_behind_no_call(struct stand *s)
+{
+	return (uintptr_t)stand_on_lies + 1;
+}
+
+/* The word is the truth here: what a chain of pointers may lead to is told, to the end. */
+static uint64_t code_behind_a_call(struct stand *s)
+{
+	const uint8_t *code = (const uint8_t *)count_frames;
+
+	for (size_t i = 0; i < 256; i++)
+		if (code[i] == 0xe8)
+			return (uintptr_t)code + i + 5;
+	fail_msg("no call");
+	return 0;
+}
+
+static void memory_is_not_told(void **state)
+{
+	assert_int_equal(count_frames(data_behind_a_call), 1);
+}
+
+static void only_callers_are_told(void **state)
+{
+	assert_int_equal(count_frames(code_behind_no_call), 1);
+	assert_true(count_frames(code_behind_a_call) > WORDS / 4);
+}
+
+struct told {
+	char path[128];
+	volatile int ready;
+};
+
+/* Stands in pause(2) with a stack that nobody ever gets a page of. */
+static void stand_on_held(void *context)
+{
+	struct told *told = context;
+	int fd = open(told->path, O_RDONLY | O_CLOEXEC);
+	char *at = mmap(NULL, HELD_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+
+	if (fd < 0 || at == MAP_FAILED)
+		_exit(41);
+	told->ready = 1;
+#if defined(__x86_64__)
+	__asm__ volatile(
+		"mov %0, %%rsp\n\tmov %0, %%rbp\n1:\tmov $34, %%eax\n\tsyscall\n\tjmp 1b" ::"r"(
+			at + HELD_FILE_BYTES / 2));
+#endif
+	_exit(1);
+}
+
+/* Looks in a process of its own, which may be ended when it does not come back. */
+static uint64_t look_apart(struct fixture *f, pid_t held, pid_t other, struct held_file *file)
+{
+	uint64_t begun_ns = harness_now_ns();
+	int status = -1;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct seen_look l, o;
+
+		f->h->control->look_epoch++;
+		read_looks(f->h, held, &l);
+		f->h->control->look_epoch++;
+		read_looks(f->h, other, &o);
+		_exit(!l.told || l.record.sample.user_frames != 1 || !o.told ||
+		      o.record.sample.user_frames < 1);
+	}
+	while (waitpid(pid, &status, WNOHANG) == 0 && harness_now_ns() - begun_ns < WAIT_MAX_NS)
+		harness_sleep_ms(1);
+	begun_ns = harness_now_ns() - begun_ns;
+	if (status == -1) {
+		kill(pid, SIGKILL); /* which does not end that wait: the unmount does */
+		held_file_end(file);
+		waitpid(pid, NULL, 0);
+	}
+	assert_int_equal(status, 0);
+	return begun_ns;
+}
+
+static void nobody_is_waited_for(void **state)
+{
+	struct told *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct held_file file = { .server = -1 };
+	struct fixture f;
+	struct seen_look l;
+	uint64_t ns;
+	pid_t held;
+
+	assert_ptr_not_equal(told, MAP_FAILED);
+	if (!held_file_begin(&file)) {
+		print_message("no FUSE file system can be mounted here\n");
+		skip();
+	}
+	snprintf(told->path, sizeof(told->path), "%s/%s", file.dir, HELD_FILE_NAME);
+	f = begin("sleep");
+	held = harness_start(stand_on_held, told, f.dir);
+	for (int i = 0; i < 200 && !told->ready; i++)
+		harness_sleep_ms(10);
+	assert_true(told->ready);
+	harness_sleep_ms(100);
+	read_asleep(f.h, f.pid, &l);
+	ns = look_apart(&f, held, f.pid, &file);
+	print_message("%.1f ms\n", (double)ns / 1e6);
+	assert_in_range(ns, 0, BOUND_NS);
+	harness_kill(held);
+	end(&f);
+	held_file_end(&file);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sleeping_thread_is_told_of),
+		cmocka_unit_test(who_has_not_run_is_as_before),
+		cmocka_unit_test(nobody_else_is_told_of),
+		cmocka_unit_test(who_runs_does_not_sleep),
+		cmocka_unit_test(a_table_leads_the_walk),
+		cmocka_unit_test(memory_is_not_told),
+		cmocka_unit_test(only_callers_are_told),
+		cmocka_unit_test(nobody_is_waited_for),
+	};
+
+	harness_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
