@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * looks.bpf.c: what an unprivileged reader may ask the kernel of threads that wait: for each thread
- * of a cgroup that a session captures and that does not run, why and where it waits, with its
+ * of a cgroup that a session looks at and that does not run, why and where it waits, with its
  * stacks. A thread that has not run since it was told of is said to be as before, and not walked.
  */
 #include <linux/bpf.h>
@@ -40,8 +40,8 @@ static const struct {
 } look_pause = { .head = { .bytes = LOOKS_READ_BYTES, .flags = LOOK_PAUSE } };
 
 /*
- * Returns 1 when the watch of slot `index`, or one around it, captures and takes such a thread. A
- * global function, so that its loop is verified once.
+ * Returns 1 when the watch of slot `index`, or one around it, is looked at and takes such a
+ * thread. A global function, so that its loop is verified once.
  */
 __noinline int look_wants(__u32 index, __u32 matched, __u32 kthread)
 {
@@ -52,8 +52,7 @@ __noinline int look_wants(__u32 index, __u32 matched, __u32 kthread)
 		if (!slot)
 			return 0;
 		flags = READ_WORD(slot->flags);
-		if (READ_WORD(slot->state) == SLOT_CAPTURE &&
-		    !(flags & SLOT_BY_PROCESS && !matched) &&
+		if (READ_WORD(slot->looked) && !(flags & SLOT_BY_PROCESS && !matched) &&
 		    !(flags & SLOT_NO_KTHREADS && kthread))
 			return 1;
 		if (!watch_lookup_outer(slot, &index))

@@ -79,7 +79,7 @@ static bool has_rest(const struct agent *a)
 	return a->pins.samples.cut || a->pins.events.cut || a->pins.errors.cut ||
 	       a->discovery.matches.first || mappings_queue_has_rest(&a->queue) ||
 	       process_scan_runs(&a->discovery) || path_wait_has_rest(&a->discovery) ||
-	       process_unwind_has_rest(&a->unwind);
+	       process_unwind_has_rest(&a->unwind) || looks_has_rest(&a->looks);
 }
 
 static void continue_scan(struct agent *a)
@@ -112,6 +112,7 @@ void agent_drain(struct agent *a)
 	kernel_errors_drain(&a->kernel_errors);
 	if (sessions_end_due(&a->sessions, now_ns) && !a->pins.samples.cut)
 		drain_samples(&a->drain);
+	looks_step(&a->looks);
 	/* Samples that still wait in the ring are no loss yet. */
 	triggers_step(&a->triggers, a->pins.samples.cut ? now_ns - SETTLE_MORE_NS : now_ns);
 	watches_note_counters(&a->watches);
@@ -203,6 +204,7 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 		if (slot->session && gap->n_cut < SESSIONS_MAX)
 			gap->cut[gap->n_cut++] = slot->session;
 		slot->session = 0;
+		slot->looked = 0;
 		__atomic_store_n(&slot->state, SLOT_IDLE, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&c->armed, 0, __ATOMIC_RELEASE);
@@ -392,6 +394,7 @@ void agent_stop(struct agent *a)
 	process_scan_stop(&a->discovery);
 	if (!a->ousted)
 		let_go(a);
+	looks_done(&a->looks);
 	path_wait_done(&a->discovery);
 	report_thread_stop(a->reporter, 5000);
 	a->reporter = NULL;

@@ -33,6 +33,7 @@
 #include "consumer/rules/ruleset.h"
 #include "consumer/rules/shares.h"
 #include "consumer/sampling/drain.h"
+#include "consumer/sampling/looks.h"
 #include "consumer/sampling/recorder.h"
 #include "consumer/sampling/sampler.h"
 #include "consumer/session/session.h"
@@ -84,6 +85,7 @@ struct agent {
 	struct shares shares;
 	struct recorder recorder;
 	struct drain drain;
+	struct looks looks;
 	struct broker_client *link;  /* the main thread's */
 	struct broker_client *files; /* a second one, for threads that read processes' files */
 	struct sampler sampler;

@@ -45,6 +45,7 @@ static void wire_sessions(struct agent *a)
 		.recorder = &a->recorder,
 		.cgroups = &a->cgroups,
 		.processes = &a->processes,
+		.looks = &a->looks,
 	};
 
 	sessions_init(&a->sessions, &host, &a->sampler, &a->active);
@@ -145,6 +146,34 @@ static const struct drain_calls drain_calls = {
 	.below = meet_below,
 };
 
+/* Gives a thread that waits to the sessions of its slot, and of those around it. */
+static void give_look(void *context, uint32_t slot, const struct look_pass *pass,
+		      const struct look_seen *seen)
+{
+	struct agent *a = context;
+
+	for (int i = 0; i < WATCHES_NESTED && slot < a->pins.abi.slots; i++) {
+		const struct slot *at = &a->pins.slots[slot];
+		struct session *s = sessions_of_slot(&a->sessions, slot, at->epoch);
+
+		if (s)
+			session_look(s, pass, seen);
+		slot = at->outer - 1;
+	}
+}
+
+static void end_looks(void *context, const struct look_pass *pass)
+{
+	struct agent *a = context;
+
+	sessions_passed(&a->sessions, pass);
+}
+
+static const struct looks_calls looks_calls = {
+	.seen = give_look,
+	.passed = end_looks,
+};
+
 static void wire_processes(struct agent *a)
 {
 	const struct process_unwind_needs needs = {
@@ -179,6 +208,7 @@ static void wire_processes(struct agent *a)
 		.context = a,
 		.counts = &a->counts,
 	};
+	looks_init(&a->looks, &a->pins, &a->drain, &looks_calls, a);
 }
 
 static void wire_discovery(struct agent *a)

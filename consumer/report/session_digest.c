@@ -27,7 +27,7 @@ int session_digest_init(struct summary *s)
 	s->modules.rows = calloc(SUMMARY_KEYS, sizeof(*s->modules.rows));
 	s->broken.rows = calloc(SUMMARY_KEYS, sizeof(*s->broken.rows));
 	if (s->functions.rows && s->modules.rows && s->broken.rows &&
-	    function_growth_init(&s->growth) == 0)
+	    session_waits_init(&s->waits) == 0 && function_growth_init(&s->growth) == 0)
 		return 0;
 	session_digest_done(s);
 	return -ENOMEM;
@@ -39,6 +39,7 @@ void session_digest_done(struct summary *s)
 	free(s->modules.rows);
 	free(s->broken.rows);
 	idmap_done(&s->walked);
+	session_waits_done(&s->waits);
 	function_growth_done(&s->growth);
 	*s = (struct summary){};
 }
@@ -134,6 +135,10 @@ void session_digest_add(struct summary *s, const struct stack *stack,
 {
 	size_t self = stack->user_frames ? stack->kernel_frames : 0;
 
+	if (stack->wait != WAIT_RUNS) {
+		session_waits_add(&s->waits, stack, frames, n);
+		return;
+	}
 	add_quality(s, stack, frames, n);
 	function_growth_add(&s->growth, stack, frames, n);
 	s->count[stack->phase] += stack->count;
@@ -433,6 +438,17 @@ static bool is_wait(const struct session_result *s)
 	       (s->reason.kind == TRIGGER_QUIET || s->reason.when.resource != RESOURCE_CPU);
 }
 
+/* Writes what waited. Returns its length. */
+static int write_wait(const struct summary *s, const struct session_result *session, char *text,
+		      size_t space)
+{
+	int n = session_waits_clause(&s->waits, session->reason.when.resource, text, space);
+
+	return n ? n
+		 : snprintf(text, space,
+			    "; what waited is not in these stacks, which are of CPU time");
+}
+
 void session_digest_headline(const struct summary *s, const struct session_result *session,
 			     const char *cause, char *text, size_t space)
 {
@@ -444,8 +460,7 @@ void session_digest_headline(const struct summary *s, const struct session_resul
 	if ((size_t)n >= space)
 		return;
 	if (is_wait(session))
-		n += snprintf(text + n, space - (size_t)n,
-			      "; what waited is not in these stacks, which are of CPU time");
+		n += write_wait(s, session, text + n, space - (size_t)n);
 	if ((size_t)n >= space)
 		return;
 	if (!s->functions.count && session->signals[SIGNAL_ONCPU]->why)

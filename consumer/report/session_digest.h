@@ -11,6 +11,7 @@
 
 #include "consumer/report/frame_name.h"
 #include "consumer/report/function_growth.h"
+#include "consumer/report/session_waits.h"
 #include "consumer/session/session_result.h"
 #include "consumer/unwind/store/unwind_end.h"
 #include "shared/json/jsonw.h"
@@ -46,7 +47,8 @@ struct summary {
 	uint64_t frames;      /* of all stacks, each as often as it was sampled */
 	struct idmap walked;  /* processes of which some stack was walked by a table */
 	struct function_growth growth;
-	/* Of all stacks, by phase: samples, and the time that they stand for. */
+	struct session_waits waits;
+	/* Of all stacks of what ran, by phase: samples, and the time that they stand for. */
 	uint64_t count[PHASE_COUNT_], weight_ns[PHASE_COUNT_];
 };
 
@@ -61,8 +63,8 @@ void session_digest_done(struct summary *s);
 void session_digest_meet(struct summary *s, const struct stack *stack);
 
 /*
- * Adds a stack; `frames` are its `n` named frames. `top` is of the phase during alone; the headline
- * compares that with the phase before.
+ * Adds a stack, of what ran or of what waited; `frames` are its `n` named frames. `top` is of the
+ * phase during alone; the headline compares that with the phase before.
  */
 void session_digest_add(struct summary *s, const struct stack *stack,
 			const struct named_frame *frames, size_t n);

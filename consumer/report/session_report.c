@@ -11,6 +11,7 @@
 #include "consumer/report/session_facts.h"
 #include "consumer/report/session_neighbours.h"
 #include "consumer/report/session_verdict.h"
+#include "consumer/sampling/wait_kind.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -145,6 +146,16 @@ static void write_cgroup(const struct report *r, const struct stack *stack, stru
 	jsonw_u64(w, "in_cgroup_id", stack->cgroup_id);
 }
 
+/* Writes what the threads of the stack wait for; nothing where they run. */
+static void write_wait(const struct stack *stack, struct jsonw *w)
+{
+	if (stack->wait == WAIT_RUNS)
+		return;
+	jsonw_string(w, "state", stack->wait == WAIT_FOR_CPU ? "runnable" : "blocked");
+	if (stack->wait >= WAIT_BLOCKED)
+		jsonw_string(w, "wait", wait_kind_name(stack->wait));
+}
+
 /* Writes the part of a line that comes before its frames. */
 static void write_head(const struct report *r, const struct stack *stack, struct jsonw *w, size_t n,
 		       bool first)
@@ -171,6 +182,7 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 		jsonw_u64(w, "count", stack->count);
 		jsonw_u64(w, "weight_ns", stack->weight_ns);
 	}
+	write_wait(stack, w);
 	jsonw_string(w, "quality", frame_name_of_quality(quality));
 	unnamed = count_unnamed(r, n);
 	if (unnamed)
@@ -180,13 +192,13 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 	jsonw_array(w, "frames");
 }
 
-static void write_tail(struct jsonw *w, const struct stack *stack, unsigned int part,
-		       unsigned int parts)
+/* `id`: the same in no other stack of the session. */
+static void write_tail(struct jsonw *w, uint64_t id, unsigned int part, unsigned int parts)
 {
 	jsonw_reset(w);
 	jsonw_array_end(w);
 	if (parts > 1) {
-		jsonw_u64(w, "stack_id", stack->number);
+		jsonw_u64(w, "stack_id", id);
 		jsonw_u64(w, "part", part);
 		jsonw_u64(w, "parts", parts);
 	}
@@ -254,7 +266,8 @@ static bool put_parts(struct report *r, const struct stack *stack, struct jsonw 
 			jsonw_done(head);
 			write_head(r, stack, head, n, false);
 		}
-		write_tail(&r->tail, stack, part, parts);
+		write_tail(&r->tail, (uint64_t)r->signal->id * STACK_TABLE_MAX + stack->number,
+			   part, parts);
 		if (!put_line(r, head, take ? r->rendering.frames.data + start : "",
 			      take ? r->rendering.ends[from + take - 1] - start : 0))
 			return false;
@@ -332,6 +345,7 @@ static void put_end(struct report *r)
 	if (known)
 		jsonw_string(&w, "cause", cause);
 	jsonw_string(&w, "headline", headline);
+	session_waits_write(&r->summary.waits, &w);
 	session_neighbours_write_cpu(&s->neighbours, &w);
 	if (s->has_pressure_end)
 		psi_write(&s->pressure_end, &w, "pressure_end");
@@ -383,9 +397,12 @@ static void put_stacks(struct report *r, const struct signal *signal)
 	if (stacks->count)
 		qsort(stacks->items, stacks->count, sizeof(struct stack *), by_weight);
 	for (size_t i = 0; i < stacks->count; i++)
-		session_digest_meet(&r->summary, stacks->items[i]);
+		if (stacks->items[i]->wait == WAIT_RUNS)
+			session_digest_meet(&r->summary, stacks->items[i]);
+	/* Of a stack whose every look was walked better later, nothing is left (offcpu.c). */
 	for (size_t i = 0; i < stacks->count; i++)
-		put_stack(r, stacks->items[i]);
+		if (stacks->items[i]->count)
+			put_stack(r, stacks->items[i]);
 	flush_batch(r);
 }
 

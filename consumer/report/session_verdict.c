@@ -78,10 +78,17 @@ uint64_t session_verdict_stalled_ms(const struct session_result *s)
 	return stalled_ms + r->stall_ms;
 }
 
-/* Returns the time that the stacks of onset and during stand for. */
-static uint64_t find_covered_ms(const struct summary *summary)
+/*
+ * Returns the time that the stacks of onset and during stand for: of what ran, and of what waited
+ * for the resource that stalled.
+ */
+static uint64_t find_covered_ms(const struct session_result *s, const struct summary *summary)
 {
-	return (summary->weight_ns[PHASE_ONSET] + summary->weight_ns[PHASE_DURING]) / NSEC_PER_MSEC;
+	uint64_t ns = summary->weight_ns[PHASE_ONSET] + summary->weight_ns[PHASE_DURING];
+
+	if (s->reason.kind == TRIGGER_PRESSURE)
+		ns += session_waits_of(&summary->waits, s->reason.when.resource);
+	return ns / NSEC_PER_MSEC;
 }
 
 /* Returns complete, or partial where a ledger without a loss still does not cover the session. */
@@ -90,7 +97,8 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 {
 	const struct signal *oncpu = s->signals[SIGNAL_ONCPU];
 	uint64_t broken = summary->samples[QUALITY_BROKEN], all = 0;
-	uint64_t stalled_ms = session_verdict_stalled_ms(s), covered_ms = find_covered_ms(summary);
+	uint64_t stalled_ms = session_verdict_stalled_ms(s),
+		 covered_ms = find_covered_ms(s, summary);
 
 	for (int i = 0; i < QUALITY_COUNT_; i++)
 		all += summary->samples[i];
@@ -109,8 +117,8 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 			       "for (--recorder-kib); pre_ms says how much");
 	if (covered_ms * 100 < stalled_ms * EXPLAINED_MIN_PCT) {
 		snprintf(reason, LEDGER_REASON_BYTES,
-			 "the stacks stand for %" PRIu64 " ms on CPU of %" PRIu64
-			 " ms that were stalled: what waited is not in them",
+			 "the stacks stand for %" PRIu64 " ms of %" PRIu64
+			 " ms that were stalled: most of what waited is not in them",
 			 covered_ms, stalled_ms);
 		return VERDICT_PARTIAL;
 	}
@@ -157,7 +165,8 @@ static void write_signals(const struct session_result *s, struct jsonw *w)
 static void write_explained(const struct session_result *s, const struct summary *summary,
 			    struct jsonw *w)
 {
-	uint64_t stalled_ms = session_verdict_stalled_ms(s), covered_ms = find_covered_ms(summary);
+	uint64_t stalled_ms = session_verdict_stalled_ms(s),
+		 covered_ms = find_covered_ms(s, summary);
 
 	if (!stalled_ms)
 		return;

@@ -97,26 +97,39 @@ static void decode_sample(struct drain *d, struct process *p, const struct sampl
 		process_mappings_ask_build_ids(d->mappings, p);
 }
 
-static void take_record(void *context, const void *record, size_t bytes)
+struct stack_sample *drain_decode(struct drain *d, const struct sample *record, size_t bytes,
+				  const struct process **ret_process)
 {
-	struct drain *d = context;
 	const struct abi_header *abi = &d->pins->abi;
-	const struct sample *sample = record;
 	struct drain_slot slot;
 	struct process *p;
 
-	d->counts->samples++;
 	if (!sample_record_valid(record, bytes, abi->slots, abi->cpus_possible)) {
 		d->counts->bad_records++;
-		return;
+		return NULL;
 	}
-	slot = d->calls->slot(d->context, sample->slot);
-	p = find_process(d, sample);
-	if (slot.cgroup_id && sample->cgroup_id != slot.cgroup_id)
-		d->calls->below(d->context, sample->cgroup_id, sample->tgid);
-	decode_sample(d, p, sample);
+	slot = d->calls->slot(d->context, record->slot);
+	p = find_process(d, record);
+	if (slot.cgroup_id && record->cgroup_id != slot.cgroup_id)
+		d->calls->below(d->context, record->cgroup_id, record->tgid);
+	decode_sample(d, p, record);
 	scratch.sample.rule_id =
-		process_rule_at_tick(d->active, d->cgroups, sample, p, sample->cgroup_id);
+		process_rule_at_tick(d->active, d->cgroups, record, p, record->cgroup_id);
+	*ret_process = p;
+	return &scratch.sample;
+}
+
+static void take_record(void *context, const void *record, size_t bytes)
+{
+	struct drain *d = context;
+	const struct sample *sample = record;
+	const struct process *p;
+	struct drain_slot slot;
+
+	d->counts->samples++;
+	if (!drain_decode(d, sample, bytes, &p))
+		return;
+	slot = d->calls->slot(d->context, sample->slot);
 	if (d->calls->session(d->context, &scratch.sample, p))
 		return;
 	if (slot.cgroup_id && slot.epoch == sample->epoch)

@@ -86,6 +86,7 @@ static uint64_t hash_sample(const struct stack_sample *sample, enum phase phase)
 	hash = mix_word(mix_word(sample->start_ns, sample->cgroup_id),
 			(((uint64_t)sample->stop_reason << 32 | sample->tgid) << 8) | phase);
 	hash = mix_word(mix_word(hash, comm[0]), comm[1]);
+	hash = mix_word(hash, sample->wait);
 	hash = mix_word(hash, ((uint64_t)(sample->flags & STACK_FLAGS) << 32) |
 				      ((uint64_t)sample->kernel_frames << 16) |
 				      sample->user_frames);
@@ -99,10 +100,11 @@ static bool is_same(const struct stack *s, const struct stack_sample *sample, en
 {
 	size_t n = (size_t)sample->kernel_frames + sample->user_frames;
 
-	return s->phase == phase && s->flags == (sample->flags & STACK_FLAGS) &&
-	       s->stop_reason == sample->stop_reason && s->tgid == sample->tgid &&
-	       s->start_ns == sample->start_ns && s->cgroup_id == sample->cgroup_id &&
-	       s->kernel_frames == sample->kernel_frames && s->user_frames == sample->user_frames &&
+	return s->phase == phase && s->wait == sample->wait &&
+	       s->flags == (sample->flags & STACK_FLAGS) && s->stop_reason == sample->stop_reason &&
+	       s->tgid == sample->tgid && s->start_ns == sample->start_ns &&
+	       s->cgroup_id == sample->cgroup_id && s->kernel_frames == sample->kernel_frames &&
+	       s->user_frames == sample->user_frames &&
 	       !memcmp(s->comm, sample->comm, sizeof(s->comm)) &&
 	       !memcmp(s->frames, sample->frames, n * sizeof(*s->frames));
 }
@@ -156,6 +158,7 @@ static int add_new(struct stack_table *s, const struct stack_sample *sample, enu
 	stack->kernel_frames = sample->kernel_frames;
 	stack->user_frames = sample->user_frames;
 	stack->phase = (uint8_t)phase;
+	stack->wait = sample->wait;
 	stack->flags = sample->flags & STACK_FLAGS;
 	stack->user_error = sample->user_error;
 	stack->stop_reason = (uint8_t)sample->stop_reason;
@@ -167,8 +170,8 @@ static int add_new(struct stack_table *s, const struct stack_sample *sample, enu
 	return 0;
 }
 
-int stack_table_add(struct stack_table *s, const struct stack_sample *sample, enum phase phase,
-		    uint64_t weight_ns, struct module *exe)
+int stack_table_put(struct stack_table *s, const struct stack_sample *sample, enum phase phase,
+		    uint64_t weight_ns, struct module *exe, struct stack **ret_stack)
 {
 	uint64_t hash = hash_sample(sample, phase), thread;
 	struct stack *stack = idmap_get(&s->by_hash, hash);
@@ -196,7 +199,16 @@ int stack_table_add(struct stack_table *s, const struct stack_sample *sample, en
 			idmap_put(&s->threads, thread, stack);
 	}
 	charge_growth(s);
+	*ret_stack = stack;
 	return 0;
+}
+
+int stack_table_add(struct stack_table *s, const struct stack_sample *sample, enum phase phase,
+		    uint64_t weight_ns, struct module *exe)
+{
+	struct stack *stack;
+
+	return stack_table_put(s, sample, phase, weight_ns, exe, &stack);
 }
 
 void stack_table_name(struct stack_table *s, uint64_t cgroup_id, const char *path)

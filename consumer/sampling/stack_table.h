@@ -54,6 +54,7 @@ struct stack {
 	uint32_t flags;	     /* SAMPLE_KTHREAD, SAMPLE_UNWOUND, STACK_SAMPLE_CUT */
 	uint8_t phase;	     /* enum phase */
 	uint8_t stop_reason; /* enum unwind_end with SAMPLE_UNWOUND */
+	uint8_t wait;	     /* what its threads wait for (wait_kind.h) */
 	int32_t user_error;
 	char comm[COMM_BYTES];
 	struct module *exe; /* NULL when not known */
@@ -83,6 +84,10 @@ void stack_table_done(struct stack_table *s);
  */
 int stack_table_add(struct stack_table *s, const struct stack_sample *sample, enum phase phase,
 		    uint64_t weight_ns, struct module *exe);
+
+/* The same; *ret_stack is the stack that it was counted for, which stays where it is. */
+int stack_table_put(struct stack_table *s, const struct stack_sample *sample, enum phase phase,
+		    uint64_t weight_ns, struct module *exe, struct stack **ret_stack);
 
 /* Keeps a copy of the path of a cgroup, for stack_table_cgroup. Without memory it does not. */
 void stack_table_name(struct stack_table *s, uint64_t cgroup_id, const char *path);

@@ -277,6 +277,33 @@ bool session_sample(struct session *s, const struct stack_sample *h, const struc
 	return taken;
 }
 
+void session_look(struct session *s, const struct look_pass *pass, const struct look_seen *seen)
+{
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		struct signal *signal = s->result->signals[i];
+
+		if (signal && signal->kind && signal->kind->look)
+			signal->kind->look(signal, &s->target, pass, seen);
+	}
+}
+
+static void pass_session(struct session *s, const struct look_pass *pass)
+{
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		struct signal *signal = s->result->signals[i];
+
+		if (signal && signal->kind && signal->kind->passed)
+			signal->kind->passed(signal, &s->target, pass);
+	}
+}
+
+void sessions_passed(struct sessions *all, const struct look_pass *pass)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (all->running[i])
+			pass_session(all->running[i], pass);
+}
+
 void session_narrow(struct session *s)
 {
 	s->target.by_process = true;
@@ -314,6 +341,17 @@ static void end_neighbours(struct sessions *all, struct session *s)
 	r->neighbours.lasted_ns = r->stop_ns - r->start_ns;
 }
 
+/* Returns how long it waits for its samples and looks. */
+static uint64_t find_settle_ns(const struct session *s)
+{
+	uint64_t ns = SETTLE_NS;
+
+	for (int i = 0; i < SIGNAL_COUNT_; i++)
+		if (s->result->signals[i] && !s->result->signals[i]->why)
+			ns = MAX(ns, s->result->signals[i]->settle_ms * NSEC_PER_MSEC);
+	return ns;
+}
+
 void session_end(struct sessions *all, struct session *s)
 {
 	struct slot *slot = &all->host.pins->slots[s->target.slot];
@@ -332,7 +370,7 @@ void session_end(struct sessions *all, struct session *s)
 	}
 	end_neighbours(all, s);
 	sampler_capture_end(all->sampler);
-	s->settled_ns = s->target.stop_ns + SETTLE_NS;
+	s->settled_ns = s->target.stop_ns + find_settle_ns(s);
 	slot->session = 0;
 	read_pressure_end(s->result);
 	if (s->result->facts)

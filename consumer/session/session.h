@@ -119,6 +119,12 @@ void sessions_rebind(struct sessions *all, const struct rules *fresh);
 /* Gives it a decoded sample of its slot. False when the sample does not belong to the session. */
 bool session_sample(struct session *s, const struct stack_sample *h, const struct process *p);
 
+/* Gives it a thread of its slot that a look found waiting. */
+void session_look(struct session *s, const struct look_pass *pass, const struct look_seen *seen);
+
+/* Tells all sessions that a pass of looks has ended. */
+void sessions_passed(struct sessions *all, const struct look_pass *pass);
+
 /*
  * Records that the slot takes matched processes only from now on: the cgroup's CPU time no longer
  * says how many samples to expect.

@@ -63,6 +63,12 @@ void session_events_start(const struct sessions *all, const struct session *s,
 	jsonw_u64(&w, "hz", abi->hz);
 	jsonw_u64(&w, "recorder_hz", abi->hz / RECORDER_DIVISOR);
 	jsonw_u64(&w, "slot", s->target.slot);
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		const struct signal *signal = s->result->signals[i];
+
+		if (signal && signal->kind && signal->kind->write_start)
+			signal->kind->write_start(signal, &w);
+	}
 	event_line_end(lines, &w);
 }
 

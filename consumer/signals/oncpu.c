@@ -14,7 +14,7 @@
 #include "consumer/sampling/counter_history.h"
 #include "consumer/sampling/recorder.h"
 #include "consumer/sampling/sampler.h"
-#include "consumer/signals/signals.h"
+#include "consumer/signals/signal_target.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -105,26 +105,10 @@ static uint64_t read_usage_us(const struct signal_host *host, const struct signa
 	return strtoull(text + sizeof(key) - 1, NULL, 10);
 }
 
-/* Whether a sample of the slot belongs to the session. */
-enum belonging {
-	BELONGS,
-	BELONGS_NOT,
-	BELONGS_PERHAPS, /* nobody can tell any more which rule its process matched */
-};
-
-static enum belonging judge_sample(const struct signal_target *target, const struct stack_sample *h)
-{
-	if (target->only_tgid && h->tgid != target->only_tgid)
-		return BELONGS_NOT;
-	if (!target->only_rule || h->rule_id == target->rule_id)
-		return BELONGS;
-	return h->rule_id == RULE_ID_UNKNOWN ? BELONGS_PERHAPS : BELONGS_NOT;
-}
-
 static void count_sample(struct oncpu *s, const struct signal_target *target,
 			 const struct stack_sample *h, const struct process *p, enum phase phase)
 {
-	enum belonging belonging = judge_sample(target, h);
+	enum belonging belonging = signal_target_judge(target, h);
 	struct ledger *ledger = &s->taken.phase[phase];
 	uint64_t tick_ns = NSEC_PER_SEC / s->hz;
 	struct module *exe;
@@ -350,25 +334,6 @@ static void close_pre_roll(struct oncpu *s, struct ledger *before, struct ledger
 	ledger_close(before, late);
 }
 
-/* Looks up the paths of the cgroups below the session's that its stacks are of. */
-static void name_cgroups(struct oncpu *s, const struct signal_host *host,
-			 const struct signal_target *target)
-{
-	struct stack_table *stacks = &s->taken.stacks;
-
-	for (size_t i = 0; i < stacks->count; i++) {
-		const struct stack *stack = stacks->items[i];
-		const char *path;
-
-		if (stack->cgroup_id == target->cgroup_id ||
-		    stack_table_cgroup(stacks, stack->cgroup_id))
-			continue;
-		path = cgroups_path(host->cgroups, stack->cgroup_id, stack->tgid);
-		if (path)
-			stack_table_name(stacks, stack->cgroup_id, path);
-	}
-}
-
 static void close_oncpu(struct signal *signal, const struct signal_host *host,
 			const struct signal_target *target)
 {
@@ -388,7 +353,7 @@ static void close_oncpu(struct signal *signal, const struct signal_host *host,
 	during->attempted -= MIN(during->attempted, s->filtered[PHASE_DURING]);
 	close_pre_roll(s, &s->taken.phase[PHASE_BEFORE], &s->taken.phase[PHASE_ONSET]);
 	ledger_close(during, lost_during);
-	name_cgroups(s, host, target);
+	signal_target_name_cgroups(&s->taken.stacks, host, target);
 }
 
 const struct signal_kind oncpu_kind = {

@@ -19,6 +19,9 @@
 
 struct cgroups;
 struct counter_history;
+struct look_pass;
+struct look_seen;
+struct looks;
 struct pinned_maps;
 struct process;
 struct recorder;
@@ -34,6 +37,7 @@ struct signal_host {
 	struct cgroups *cgroups;
 	struct processes *processes;
 	struct stack_budget *stacks; /* of all sessions; NULL: none */
+	struct looks *looks;
 };
 
 /* What a session captures; the session owns it. */
@@ -71,6 +75,7 @@ struct signal {
 	const char *why;	     /* why it does not run: a literal; NULL: it runs */
 	const char *partly;	     /* why it runs on some CPUs only: a literal; NULL: on all */
 	struct signal_stacks *taken; /* owned; NULL: it takes no stacks */
+	uint32_t settle_ms;	     /* how long after its end the session waits for it at least */
 };
 
 /*
@@ -109,6 +114,14 @@ struct signal_kind {
 	bool (*sample)(struct signal *s, const struct signal_target *target,
 		       const struct stack_sample *h, const struct process *p);
 
+	/* Takes a thread of its slot that a look found waiting (consumer/sampling/looks.h). */
+	void (*look)(struct signal *s, const struct signal_target *target,
+		     const struct look_pass *pass, const struct look_seen *seen);
+
+	/* A pass over all threads has ended. */
+	void (*passed)(struct signal *s, const struct signal_target *target,
+		       const struct look_pass *pass);
+
 	/* Notes the counters and detaches. Called when the slot says recorder again. */
 	void (*end)(struct signal *s, const struct signal_host *host,
 		    const struct signal_target *target);
@@ -122,6 +135,9 @@ struct signal_kind {
 	 */
 	void (*close)(struct signal *s, const struct signal_host *host,
 		      const struct signal_target *target);
+
+	/* Writes its keys of session.start. */
+	void (*write_start)(const struct signal *s, struct jsonw *w);
 
 	/* Writes its keys of session.end beside ledger and stacks. Report thread. */
 	void (*write)(const struct signal *s, struct jsonw *w);

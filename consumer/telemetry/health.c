@@ -117,7 +117,7 @@ static void write_lost(struct jsonw *w, const char *name, uint64_t count)
 static void write_losses(const struct health *h, const struct health_losses *now, struct jsonw *w)
 {
 	jsonw_object(w, "lost");
-	for (int i = 0; i < DROP_COUNT_; i++)
+	for (int i = 0; i < SLOT_LOST_REASONS; i++)
 		if (i != DROP_HELD)
 			write_lost(w, ledger_drop_name((enum drop)i), h->ticks.lost[i]);
 	write_lost(w, ledger_drop_name(DROP_HELD), now->held - h->losses.held);
@@ -187,7 +187,7 @@ static bool some_lost(const struct health *h)
 	struct health_losses losses;
 	struct output_queue_stats output;
 
-	for (int i = 0; i < DROP_COUNT_; i++)
+	for (int i = 0; i < SLOT_LOST_REASONS; i++)
 		if (h->ticks.lost[i])
 			return true;
 	output_queue_stats(t->output, &output);

@@ -115,7 +115,7 @@ struct slot {
 	__u32 outer;	/* slot of the next watch around this one, plus 1; 0: none */
 	__u64 session;	/* id of the running session, 0: none; it outlives the consumer */
 	__u32 left_out; /* cgroups below the watch whose ticks it does not get */
-	__u32 pad;
+	__u32 looked;	/* 1: `looks` tells of its threads */
 };
 
 enum watch_flag {

@@ -41,6 +41,11 @@ uint64_t clock_cpu_ns(void)
 	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+uint64_t clock_thread_ns(void)
+{
+	return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* Writes `number` in exactly `digits` digits and returns the position after them. */
 static char *put_digits(char *at, unsigned int number, int digits)
 {

@@ -27,6 +27,9 @@ uint64_t clock_real_ns(void);
 /* Returns the CPU time of all threads of this process in ns. */
 uint64_t clock_cpu_ns(void);
 
+/* Returns the CPU time of the calling thread in ns. */
+uint64_t clock_thread_ns(void);
+
 /* Writes the time as RFC 3339 in UTC with nine decimals and a NUL to `text`. */
 void clock_text(uint64_t real_ns, char text[CLOCK_TEXT_BYTES]);
 

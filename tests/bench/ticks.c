@@ -241,7 +241,7 @@ static struct slot_counters counters(void)
 	for (int i = 0; i < b.cpus; i++) {
 		sum.attempted += each[i].attempted;
 		sum.emitted += each[i].emitted;
-		for (int k = 0; k < DROP_COUNT_; k++)
+		for (int k = 0; k < SLOT_LOST_REASONS; k++)
 			sum.lost[k] += each[i].lost[k];
 	}
 	return sum;
@@ -281,7 +281,7 @@ static void note(const struct mode *m, struct figures *f, struct tool_cost run, 
 	struct slot_counters after = counters();
 	double emitted = (double)(after.emitted - before->emitted);
 
-	for (int k = 0; k < DROP_COUNT_; k++)
+	for (int k = 0; k < SLOT_LOST_REASONS; k++)
 		f->lost += after.lost[k] - before->lost[k];
 	f->runs += run.runs;
 	f->emitted += (uint64_t)emitted;

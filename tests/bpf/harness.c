@@ -353,7 +353,7 @@ uint64_t harness_lost(const struct slot_counters *c)
 {
 	uint64_t lost = 0;
 
-	for (int i = 0; i < DROP_COUNT_; i++)
+	for (int i = 0; i < SLOT_LOST_REASONS; i++)
 		lost += c->lost[i];
 	return lost;
 }

@@ -22,6 +22,15 @@ struct seen_look {
 	bool told;
 };
 
+/* A process in a cgroup that is looked at. */
+static struct fixture begin_looks(const char *mode)
+{
+	struct fixture f = begin(mode);
+
+	f.h->slots[SLOT].looked = 1;
+	return f;
+}
+
 /* Reads once, and keeps what is told of thread `tid`. Returns how many threads are told of. */
 static size_t read_looks(struct harness *h, pid_t tid, struct seen_look *ret_look)
 {
@@ -83,7 +92,7 @@ static void assert_all_executable(const struct fixture *f, const struct seen_loo
 
 static void a_sleeping_thread_is_told_of(void **state)
 {
-	struct fixture f = begin("sleep");
+	struct fixture f = begin_looks("sleep");
 	struct seen_look l;
 
 	read_asleep(f.h, f.pid, &l);
@@ -102,7 +111,7 @@ static void a_sleeping_thread_is_told_of(void **state)
 /* It is not walked again until it has run, or the reader says that it knows nothing. */
 static void who_has_not_run_is_as_before(void **state)
 {
-	struct fixture f = begin("sleep");
+	struct fixture f = begin_looks("sleep");
 	struct seen_look first, l;
 
 	read_asleep(f.h, f.pid, &first);
@@ -133,16 +142,16 @@ static void who_has_not_run_is_as_before(void **state)
 
 static void nobody_else_is_told_of(void **state)
 {
-	struct fixture f = begin("sleep");
+	struct fixture f = begin_looks("sleep");
 	pid_t out = harness_spawn("t-out", "sleep", NULL);
 	struct seen_look l;
 
 	read_asleep(f.h, f.pid, &l);
 	assert_int_equal(read_looks(f.h, out, &l), 1);
 	assert_false(l.told);
-	f.h->slots[SLOT].state = SLOT_RECORDER;
+	f.h->slots[SLOT].looked = 0;
 	assert_int_equal(read_looks(f.h, f.pid, &l), 0);
-	f.h->slots[SLOT].state = SLOT_CAPTURE;
+	f.h->slots[SLOT].looked = 1;
 	f.h->slots[SLOT].flags = SLOT_BY_PROCESS;
 	assert_int_equal(read_looks(f.h, f.pid, &l), 0);
 	f.h->slots[SLOT].flags = 0;
@@ -155,7 +164,7 @@ static void nobody_else_is_told_of(void **state)
 /* Whoever runs is on a CPU or waits for one, never for something else. */
 static void who_runs_does_not_sleep(void **state)
 {
-	struct fixture f = begin("burn");
+	struct fixture f = begin_looks("burn");
 	struct seen_look l;
 
 	for (int i = 0; i < 100; i++) {
@@ -170,7 +179,7 @@ static void who_runs_does_not_sleep(void **state)
 /* By a table the stack is walked as in a tick; without frame pointers it would end at once. */
 static void a_table_leads_the_walk(void **state)
 {
-	struct fixture f = begin("sleep");
+	struct fixture f = begin_looks("sleep");
 	struct ranges_record record = { 0 };
 	struct seen_look l;
 
@@ -223,7 +232,7 @@ static void stand_on_lies(void *context)
 /* Returns how many user frames are told of a stack of such lies. */
 static uint32_t count_frames(uint64_t (*choose)(struct stand *s))
 {
-	struct fixture f = begin("sleep");
+	struct fixture f = begin_looks("sleep");
 	struct stand *s =
 		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct seen_look l;
@@ -342,7 +351,7 @@ static void nobody_is_waited_for(void **state)
 		skip();
 	}
 	snprintf(told->path, sizeof(told->path), "%s/%s", file.dir, HELD_FILE_NAME);
-	f = begin("sleep");
+	f = begin_looks("sleep");
 	held = harness_start(stand_on_held, told, f.dir);
 	for (int i = 0; i < 200 && !told->ready; i++)
 		harness_sleep_ms(10);

@@ -163,9 +163,10 @@ static void test_wanted(void **state)
 	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_SWITCH);
 	assert_non_null(strstr(signals_auto_why(signals_wanted(&rule, &reason)), "pressure"));
 	reason.when.resource = RESOURCE_IO;
-	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_SWITCH);
+	assert_int_equal(signals_wanted(&rule, &reason),
+			 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_SWITCH);
 	reason.kind = TRIGGER_REQUEST;
-	assert_int_equal(signals_wanted(NULL, &reason), 1u << SIGNAL_ONCPU);
+	assert_int_equal(signals_wanted(NULL, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU);
 	rule = (struct rule){ .signals = 1u << SIGNAL_LOCK };
 	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_LOCK);
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/sampling/looks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/io/turn.h"
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/sampling/drain.h"
+#include "consumer/sampling/sample_record.h"
+#include "consumer/sampling/wait_kind.h"
+#include "shared/tools/clock.h"
+
+_Static_assert(sizeof(struct look_record) + 2 * STACK_FRAMES * sizeof(uint64_t) <=
+		       3 * LOOKS_READ_BYTES,
+	       "a record does not fit behind a read");
+
+void looks_init(struct looks *l, struct pinned_maps *pins, struct drain *drain,
+		const struct looks_calls *calls, void *context)
+{
+	*l = (struct looks){
+		.pins = pins, .drain = drain, .calls = calls, .context = context, .fd = -1
+	};
+}
+
+void looks_done(struct looks *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+	l->fd = -1;
+}
+
+bool looks_is_there(const struct looks *l)
+{
+	int fd = open(l->pins->looks_path, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+uint64_t looks_ask(struct looks *l)
+{
+	l->asked = true;
+	return l->pass.number + 1;
+}
+
+uint64_t looks_hold(struct looks *l)
+{
+	l->holders++;
+	/* Only passes that begin from now on: one that runs told of some threads already. */
+	l->pins->control->look_epoch++;
+	return looks_ask(l);
+}
+
+void looks_drop(struct looks *l)
+{
+	l->holders--;
+}
+
+/*
+ * Ends the pass. The next one is due so much later that passes take no more of a CPU than the
+ * budget. One that was asked for does not count: the first of a session also reads mappings.
+ */
+static void end_pass(struct looks *l, bool cut)
+{
+	uint64_t apart_ns = LOOKS_EVERY_NS;
+
+	close(l->fd);
+	l->fd = -1;
+	l->pass.cut = cut;
+	if (l->counts)
+		apart_ns = MAX(apart_ns, l->pass.cpu_ns * 100 / LOOKS_BUDGET_PCT);
+	l->due_ns = l->pass.began_ns + apart_ns;
+	l->calls->passed(l->context, &l->pass);
+}
+
+static bool begin_pass(struct looks *l, uint64_t now_ns)
+{
+	if (!l->asked && (!l->holders || now_ns < l->due_ns))
+		return false;
+	l->pass = (struct look_pass){ .number = l->pass.number + 1, .began_ns = now_ns };
+	l->counts = !l->asked;
+	l->asked = false;
+	l->at = l->have = 0;
+	l->fd = open(l->pins->looks_path, O_RDONLY | O_CLOEXEC);
+	if (l->fd < 0)
+		end_pass(l, true);
+	return l->fd >= 0;
+}
+
+/* Takes one whole record. False when it is not well formed: the rest of the pass makes no sense. */
+static bool take_record(struct looks *l, const struct look_head *head)
+{
+	const struct look_record *record = (const struct look_record *)head;
+	struct look_seen seen = { .head = head };
+
+	if (head->flags & LOOK_PAUSE)
+		return true;
+	if (head->slot >= l->pins->abi.slots || !head->tid)
+		return false;
+	if (!(head->flags & LOOK_AS_BEFORE)) {
+		if (head->bytes < sizeof(*record))
+			return false;
+		seen.sample = drain_decode(l->drain, &record->sample,
+					   head->bytes - offsetof(struct look_record, sample),
+					   &seen.process);
+		if (!seen.sample)
+			return false;
+		seen.sample->wait = wait_kind_state(record);
+		seen.record = record;
+	}
+	l->calls->seen(l->context, head->slot, &l->pass, &seen);
+	return true;
+}
+
+/* Reads once more. 1, 0 at the end, or -errno. */
+static int read_more(struct looks *l)
+{
+	ssize_t n;
+
+	memmove(l->buffer, l->buffer + l->at, l->have - l->at);
+	l->have -= l->at;
+	l->at = 0;
+	do
+		n = read(l->fd, l->buffer + l->have, LOOKS_READ_BYTES);
+	while (n < 0 && (errno == EINTR || errno == EAGAIN));
+	if (n <= 0)
+		return n < 0 ? -errno : 0;
+	l->have += (size_t)n;
+	return 1;
+}
+
+/* Takes the next record, reading if need be. 1, 0 at the end, or -errno. */
+static int take_next(struct looks *l)
+{
+	const struct look_head *head;
+	int r;
+
+	for (;;) {
+		size_t left = l->have - l->at;
+
+		head = (const struct look_head *)(l->buffer + l->at);
+		if (left >= sizeof(*head) && (head->bytes < sizeof(*head) || head->bytes % 8 ||
+					      head->bytes > 3 * LOOKS_READ_BYTES))
+			return -EBADMSG;
+		if (left >= sizeof(*head) && left >= head->bytes)
+			break;
+		r = read_more(l);
+		if (r <= 0)
+			return r;
+	}
+	l->at += head->bytes;
+	return take_record(l, head) ? 1 : -EBADMSG;
+}
+
+void looks_step(struct looks *l)
+{
+	uint64_t until_ns = turn_until_ns(), begun_ns = clock_thread_ns();
+	int r = 1;
+
+	if (l->fd < 0 && !begin_pass(l, clock_mono_ns()))
+		return;
+	do
+		r = take_next(l);
+	while (r > 0 && clock_mono_ns() < until_ns);
+	l->pass.cpu_ns += clock_thread_ns() - begun_ns;
+	if (r <= 0)
+		end_pass(l, r < 0);
+}
+
+bool looks_has_rest(const struct looks *l)
+{
+	return l->fd >= 0 || l->asked || (l->holders && clock_mono_ns() >= l->due_ns);
+}

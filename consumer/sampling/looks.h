@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * looks.h: reads the iterator `looks`, which tells of the threads that wait in the cgroups of
+ * sessions, in passes. A pass is read in parts that share the turn of the main loop, so it delays
+ * no drain. Passes come LOOKS_EVERY_NS apart, or further where they would take more than
+ * LOOKS_BUDGET_PCT of one CPU; one that somebody asks for comes at once. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_SAMPLING_LOOKS_H
+#define TROCAR_CONSUMER_SAMPLING_LOOKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/sampling/stack_sample.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/macro.h"
+
+struct drain;
+struct pinned_maps;
+struct process;
+
+#define LOOKS_EVERY_NS	 (50 * NSEC_PER_MSEC)
+#define LOOKS_BUDGET_PCT 1
+
+/* One thread that waits. */
+struct look_seen {
+	const struct look_head *head;
+	/* NULL, as the next two: it is as it was told of before, and has not run since. */
+	const struct look_record *record;
+	struct stack_sample *sample;
+	const struct process *process; /* NULL: the table of processes was full */
+};
+
+/* One pass; its number grows by 1 from one to the next. */
+struct look_pass {
+	uint64_t number;
+	uint64_t began_ns; /* CLOCK_MONOTONIC */
+	uint64_t cpu_ns;   /* it took so far */
+	bool cut;	   /* it could not be read to its end */
+};
+
+struct looks_calls {
+	/* A pass told of a thread whose nearest watch has slot `slot`. */
+	void (*seen)(void *context, uint32_t slot, const struct look_pass *pass,
+		     const struct look_seen *seen);
+	void (*passed)(void *context, const struct look_pass *pass);
+};
+
+/* Its owner calls looks_init, and looks_done at the end. */
+struct looks {
+	struct pinned_maps *pins; /* borrowed, as the next three */
+	struct drain *drain;
+	const struct looks_calls *calls;
+	void *context;	       /* the first argument of the calls */
+	unsigned int holders;  /* sessions that want looks */
+	struct look_pass pass; /* the last, or the one that runs */
+	int fd;		       /* of the pass that runs; -1: none does */
+	bool asked;	       /* the next pass comes at once */
+	bool counts;	       /* the pass was due, not asked for: the budget pays */
+	uint64_t due_ns;       /* of the next pass */
+	size_t at, have;       /* what of `buffer` is not taken yet */
+	_Alignas(8) uint8_t buffer[4 * LOOKS_READ_BYTES];
+};
+
+void looks_init(struct looks *l, struct pinned_maps *pins, struct drain *drain,
+		const struct looks_calls *calls, void *context);
+void looks_done(struct looks *l);
+
+/* Returns whether the iterator can be opened. */
+bool looks_is_there(const struct looks *l);
+
+/*
+ * Has passes made until looks_drop. The next one, which begins in the next looks_step, tells of all
+ * threads with their stacks. Returns its number.
+ */
+uint64_t looks_hold(struct looks *l);
+void looks_drop(struct looks *l);
+
+/* Has a pass begin in the next looks_step, behind the one that runs. Returns its number. */
+uint64_t looks_ask(struct looks *l);
+
+/* Reads on until the turn is over (turn.h), or nothing is due. */
+void looks_step(struct looks *l);
+
+/* Returns whether a pass was left in the middle, or is due now. */
+bool looks_has_rest(const struct looks *l);
+
+#endif

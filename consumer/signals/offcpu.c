@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The signal `offcpu`: stacks of the threads that do not run, by looks (consumer/sampling/looks.h).
+ * A thread that two passes find in the same wait has waited all the time between them. Where a pass
+ * finds it in another wait, or running, half of the time since goes to each. So what a thread's
+ * stacks weigh is the time that it waited, and one that slept through the whole session weighs
+ * exactly as long as the session.
+ */
+#include <stdlib.h>
+
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/process/process_mappings.h"
+#include "consumer/sampling/looks.h"
+#include "consumer/sampling/wait_kind.h"
+#include "consumer/signals/signal_target.h"
+#include "shared/tools/macro.h"
+
+#define THREADS_MAX 65536 /* whose waits a session follows at a time */
+
+/* A session with such a signal waits so long for its last look. */
+#define SETTLE_MS 500
+
+/* A thread and the wait in which the last pass found it. */
+struct waiting {
+	struct stack *stack; /* NULL: another process's, or there was no room */
+	uint64_t switches;   /* the thread's, in this wait */
+	uint64_t seen_ns;    /* when a look last found it */
+	uint64_t pass;	     /* number of that pass */
+	uint64_t weight_ns;  /* of this wait, in `stack` */
+	uint64_t looks;	     /* the same */
+	uint8_t state;	     /* as in struct stack */
+	uint8_t why;	     /* there is no stack: enum drop */
+	bool filtered;	     /* of another process: not in the ledger */
+	bool over;	     /* it has not been found since: the wait is over */
+};
+
+struct offcpu {
+	struct signal signal;
+	struct signal_stacks taken;
+	struct idmap threads; /* tid -> struct waiting, owned */
+	size_t over;	      /* of them */
+	bool held;
+	uint64_t first_pass; /* number of the first that is this session's */
+	uint64_t last_pass;  /* 0: the session has not ended */
+	uint64_t passed;     /* number of the last that was made */
+	uint64_t before_ns;  /* when the pass before began, or the session */
+	uint64_t passes, cut, as_before, cpu_ns, longest_ns, lasted_ns;
+};
+
+static const char no_pin[] = "the iterator `looks` cannot be read: load again";
+static const char no_expectation[] = "looks come as often as their budget allows";
+
+static struct offcpu *offcpu_of(struct signal *s)
+{
+	return (struct offcpu *)s;
+}
+
+/* True where a wait is what the pressure measures, and for requests: somebody asks why it stalls.
+ */
+static bool is_auto(const struct trigger_reason *reason)
+{
+	if (reason->kind == TRIGGER_PRESSURE)
+		return reason->when.resource != RESOURCE_CPU;
+	return reason->kind == TRIGGER_REQUEST;
+}
+
+static void free_threads(struct offcpu *s)
+{
+	struct waiting *w;
+	uint64_t tid;
+
+	idmap_for_each (&s->threads, i, tid, w)
+		free(w);
+	idmap_done(&s->threads);
+}
+
+static void destroy_offcpu(struct signal *signal)
+{
+	struct offcpu *s = offcpu_of(signal);
+
+	free_threads(s);
+	stack_table_done(&s->taken.stacks);
+	free(s);
+}
+
+static struct signal *create_offcpu(const struct signal_host *host,
+				    const struct signal_target *target)
+{
+	struct offcpu *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->signal.taken = &s->taken;
+	s->signal.settle_ms = SETTLE_MS;
+	stack_table_init(&s->taken.stacks, host->stacks);
+	idmap_init(&s->threads, THREADS_MAX);
+	s->taken.expected = UINT64_MAX;
+	s->taken.expected_why = no_expectation;
+	return &s->signal;
+}
+
+static struct ledger *ledger_of(struct offcpu *s)
+{
+	return &s->taken.phase[PHASE_DURING];
+}
+
+/* Returns the part of `ns` (CLOCK_MONOTONIC) that lies in the session. */
+static uint64_t clip_ns(const struct signal_target *target, uint64_t ns)
+{
+	ns = MAX(ns, target->start_ns);
+	return target->stop_ns ? MIN(ns, target->stop_ns) : ns;
+}
+
+static void give(struct waiting *w, uint64_t ns)
+{
+	w->weight_ns += ns;
+	if (w->stack)
+		w->stack->weight_ns += ns;
+}
+
+/* Returns the entry of a thread, made if need be; NULL without room. */
+static struct waiting *thread_of(struct offcpu *s, uint32_t tid)
+{
+	struct waiting *w = idmap_get(&s->threads, tid);
+
+	if (w)
+		return w;
+	w = calloc(1, sizeof(*w));
+	if (w && idmap_put(&s->threads, tid, w) < 0) {
+		free(w);
+		return NULL;
+	}
+	if (w) {
+		w->over = true;
+		s->over++;
+	}
+	return w;
+}
+
+/* Counts a look of a thread with its stack, whose wait weighs `ns` so far; see struct waiting. */
+static void put_stack(struct offcpu *s, struct waiting *w, const struct look_seen *seen,
+		      uint64_t ns)
+{
+	const struct stack_sample *h = seen->sample;
+	const struct process *p = seen->process;
+	struct module *exe = p ? process_mappings_at(p, h->time_ns, h->image)->exe : NULL;
+	bool empty = !h->kernel_frames && !h->user_frames;
+
+	w->stack = NULL;
+	w->weight_ns = ns;
+	w->why = empty ? DROP_STACK_USER : DROP_MAP_FULL;
+	if (empty || stack_table_put(&s->taken.stacks, h, PHASE_DURING, ns, exe, &w->stack) < 0)
+		ledger_of(s)->lost[w->why]++;
+	else
+		ledger_of(s)->emitted++;
+}
+
+/*
+ * Replaces the stack of a wait that goes on by one that was walked better: what the other one had
+ * of this wait becomes its own.
+ */
+static void replace_stack(struct offcpu *s, struct waiting *w, const struct look_seen *seen,
+			  uint64_t ns)
+{
+	uint64_t looks = w->stack ? w->looks : 0;
+
+	if (w->stack) {
+		w->stack->weight_ns -= w->weight_ns;
+		w->stack->count -= w->looks;
+		ns += w->weight_ns;
+	}
+	put_stack(s, w, seen, ns);
+	w->looks = looks + 1;
+	if (w->stack) {
+		w->stack->count += looks;
+	} else {
+		ledger_of(s)->emitted -= looks;
+		ledger_of(s)->lost[w->why] += looks;
+	}
+}
+
+/* Whether the thread is of the session; counts the attempt if it is. */
+static bool take_attempt(struct offcpu *s, const struct signal_target *target, struct waiting *w,
+			 const struct stack_sample *h)
+{
+	enum belonging belonging = signal_target_judge(target, h);
+
+	w->filtered = belonging == BELONGS_NOT;
+	if (w->filtered)
+		return false;
+	ledger_of(s)->attempted++;
+	if (belonging == BELONGS_PERHAPS)
+		ledger_of(s)->lost[DROP_STALE]++;
+	return belonging == BELONGS;
+}
+
+/* Takes a thread that is told of with its stack. */
+static void take_whole(struct offcpu *s, const struct signal_target *target, struct waiting *w,
+		       const struct look_seen *seen, uint64_t now_ns)
+{
+	uint64_t ns = now_ns - MIN(now_ns, w->over ? s->before_ns : w->seen_ns);
+	bool first = s->passes == 0, goes_on = !w->over && w->switches == seen->record->switches;
+	bool replaces = goes_on && w->state == seen->sample->wait;
+
+	if (!w->over && !replaces)
+		give(w, ns / 2);
+	if (w->over)
+		s->over--;
+	w->over = false;
+	w->switches = seen->record->switches;
+	w->state = seen->sample->wait;
+	if (!take_attempt(s, target, w, seen->sample)) {
+		w->stack = NULL;
+		return;
+	}
+	if (replaces) {
+		replace_stack(s, w, seen, ns);
+		return;
+	}
+	put_stack(s, w, seen, first ? ns : ns - ns / 2);
+	w->looks = 1;
+}
+
+/* Takes a thread that is as it was told of. */
+static void take_as_before(struct offcpu *s, struct waiting *w, uint64_t now_ns)
+{
+	if (w->filtered)
+		return;
+	ledger_of(s)->attempted++;
+	s->as_before++;
+	if (w->over || !w->stack) {
+		ledger_of(s)->lost[w->over ? DROP_MAP_FULL : w->why]++;
+		return;
+	}
+	ledger_of(s)->emitted++;
+	w->stack->count++;
+	w->looks++;
+	give(w, now_ns - MIN(now_ns, w->seen_ns));
+}
+
+static bool is_mine(const struct offcpu *s, const struct look_pass *pass)
+{
+	return s->held && pass->number >= s->first_pass &&
+	       (!s->last_pass || pass->number <= s->last_pass);
+}
+
+static void take_look(struct signal *signal, const struct signal_target *target,
+		      const struct look_pass *pass, const struct look_seen *seen)
+{
+	struct offcpu *s = offcpu_of(signal);
+	uint64_t now_ns = clip_ns(target, seen->head->time_ns);
+	struct waiting *w;
+
+	if (!is_mine(s, pass))
+		return;
+	w = thread_of(s, seen->head->tid);
+	if (!w) {
+		ledger_of(s)->attempted++;
+		ledger_of(s)->lost[DROP_MAP_FULL]++;
+		return;
+	}
+	if (seen->record)
+		take_whole(s, target, w, seen, now_ns);
+	else
+		take_as_before(s, w, now_ns);
+	w->seen_ns = now_ns;
+	w->pass = pass->number;
+}
+
+/* Frees the entries of threads whose waits are over, when they are most. */
+static void sweep_threads(struct offcpu *s)
+{
+	struct idmap kept;
+	struct waiting *w;
+	uint64_t tid;
+
+	if (s->over * 2 <= s->threads.count)
+		return;
+	idmap_init(&kept, THREADS_MAX);
+	idmap_for_each (&s->threads, i, tid, w)
+		if (w->over || idmap_put(&kept, tid, w) < 0)
+			free(w);
+	idmap_done(&s->threads);
+	s->threads = kept;
+	s->over = 0;
+}
+
+/*
+ * Ends the waits of threads of which a whole pass did not tell: they run, or have ended. Of a pass
+ * that was cut, they may wait still: then it is a look that was lost.
+ */
+static void end_waits(struct offcpu *s, const struct signal_target *target,
+		      const struct look_pass *pass)
+{
+	uint64_t now_ns = clip_ns(target, pass->began_ns), tid;
+	struct waiting *w;
+
+	idmap_for_each (&s->threads, i, tid, w) {
+		if (w->over || w->pass == pass->number)
+			continue;
+		if (!pass->cut) {
+			give(w, (now_ns - MIN(now_ns, w->seen_ns)) / 2);
+			w->over = true;
+			s->over++;
+		} else if (!w->filtered) {
+			ledger_of(s)->attempted++;
+			ledger_of(s)->lost[DROP_LOOK_CUT]++;
+		}
+	}
+	sweep_threads(s);
+}
+
+static void take_pass(struct signal *signal, const struct signal_target *target,
+		      const struct look_pass *pass)
+{
+	struct offcpu *s = offcpu_of(signal);
+	uint64_t now_ns = clip_ns(target, pass->began_ns);
+
+	if (!is_mine(s, pass))
+		return;
+	end_waits(s, target, pass);
+	s->passes++;
+	s->passed = pass->number;
+	s->cut += pass->cut;
+	s->cpu_ns += pass->cpu_ns;
+	s->longest_ns = MAX(s->longest_ns, now_ns - MIN(now_ns, s->before_ns));
+	s->before_ns = now_ns;
+}
+
+static void begin_offcpu(struct signal *signal, const struct signal_host *host,
+			 const struct signal_target *target)
+{
+	struct offcpu *s = offcpu_of(signal);
+
+	if (!looks_is_there(host->looks)) {
+		signal->why = no_pin;
+		return;
+	}
+	host->pins->slots[target->slot].looked = 1;
+	s->held = true;
+	s->before_ns = target->start_ns;
+	s->first_pass = looks_hold(host->looks);
+}
+
+static void end_offcpu(struct signal *signal, const struct signal_host *host,
+		       const struct signal_target *target)
+{
+	struct offcpu *s = offcpu_of(signal);
+
+	if (!s->held)
+		return;
+	s->lasted_ns = target->stop_ns - target->start_ns;
+	s->last_pass = looks_ask(host->looks);
+	looks_drop(host->looks);
+}
+
+static bool is_settled(const struct signal *signal)
+{
+	const struct offcpu *s = (const struct offcpu *)signal;
+
+	return !s->held || s->passed >= s->last_pass;
+}
+
+static void close_offcpu(struct signal *signal, const struct signal_host *host,
+			 const struct signal_target *target)
+{
+	struct offcpu *s = offcpu_of(signal);
+	struct slot *slot = &host->pins->slots[target->slot];
+
+	if (!s->held)
+		return;
+	if (slot->epoch == target->epoch)
+		slot->looked = 0;
+	/* The last look did not come to its end in time. */
+	if (!is_settled(signal))
+		end_waits(s, target, &(struct look_pass){ .number = s->last_pass, .cut = true });
+	signal_target_name_cgroups(&s->taken.stacks, host, target);
+	free_threads(s);
+}
+
+static void write_start(const struct signal *signal, struct jsonw *w)
+{
+	if (signal->why)
+		return;
+	jsonw_object(w, "looks");
+	jsonw_u64(w, "every_ms", LOOKS_EVERY_NS / NSEC_PER_MSEC);
+	jsonw_u64(w, "budget_pct", LOOKS_BUDGET_PCT);
+	jsonw_object_end(w);
+}
+
+static void write_offcpu(const struct signal *signal, struct jsonw *w)
+{
+	const struct offcpu *s = (const struct offcpu *)signal;
+	uint64_t due = s->lasted_ns / LOOKS_EVERY_NS + 1;
+
+	if (signal->why)
+		return;
+	jsonw_object(w, "looks");
+	jsonw_u64(w, "passes", s->passes);
+	jsonw_u64(w, "skipped", due - MIN(due, s->passes));
+	jsonw_u64(w, "cut", s->cut);
+	jsonw_u64(w, "as_before", s->as_before);
+	jsonw_u64(w, "longest_gap_ms", s->longest_ns / NSEC_PER_MSEC);
+	jsonw_milli(w, "cpu_ms", (int64_t)(s->cpu_ns / 1000));
+	jsonw_object_end(w);
+}
+
+const struct signal_kind offcpu_kind = {
+	.id = SIGNAL_OFFCPU,
+	.auto_why = "auto: where threads wait explains what no stack of what ran shows",
+	.is_auto = is_auto,
+	.create = create_offcpu,
+	.destroy = destroy_offcpu,
+	.begin = begin_offcpu,
+	.look = take_look,
+	.passed = take_pass,
+	.end = end_offcpu,
+	.is_settled = is_settled,
+	.close = close_offcpu,
+	.write_start = write_start,
+	.write = write_offcpu,
+};

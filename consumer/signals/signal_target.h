@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* signal_target.h: what signals ask of the session that they are part of. Main thread only. */
+#ifndef TROCAR_CONSUMER_SIGNALS_SIGNAL_TARGET_H
+#define TROCAR_CONSUMER_SIGNALS_SIGNAL_TARGET_H
+
+#include "consumer/signals/signals.h"
+
+/* Whether a sample of the slot belongs to the session. */
+enum belonging {
+	BELONGS,
+	BELONGS_NOT,
+	BELONGS_PERHAPS, /* nobody can tell any more which rule its process matched */
+};
+
+enum belonging signal_target_judge(const struct signal_target *target,
+				   const struct stack_sample *h);
+
+/* Looks up the paths of the cgroups below the session's that the stacks are of. */
+void signal_target_name_cgroups(struct stack_table *stacks, const struct signal_host *host,
+				const struct signal_target *target);
+
+#endif

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The signal offcpu: who waited, in which function, for what kind of thing, and for how long."""
+import time
+
+import pytest
+
+from harness import check, rule, rules
+
+DURING_MS = 1500
+
+# What waits.c's functions wait for, from before the session until after it.
+ALL_ALONG = {"nap_on_purpose": "sleep", "take_ledger_lock": "lock", "hold_ledger_lock": "sleep",
+             "read_empty_pipe": "pipe", "receive_no_answer": "socket", "poll_for_work": "idle",
+             "wait_for_child": "child"}
+
+
+def capture(t, agent, group, signals=True):
+    """A session by request, once the service's processes have their tables. Its end and its stacks by looks."""
+    answer = agent.call("session.start", {"cgroup": group.path, "during_ms": DURING_MS})
+    end = agent.wait("session.end", session=answer["session"], seconds=15)
+    stacks = [s for s in agent.stacks(answer["session"]) if s["signal"] == "offcpu" and "count" in s]
+    return end, stacks
+
+
+def of_function(stacks, name):
+    return [s for s in stacks if any(f["fn"] == name for f in s["frames"])]
+
+
+def weight_ms(stacks):
+    return sum(s["weight_ns"] for s in stacks) / 1e6
+
+
+@pytest.mark.parallel(2)
+def test_kinds(t):
+    """Each kind of wait is named with its function; one that lasts all along weighs as long as the session."""
+    agent = t.agent(rules(rule("waits", comm=t.comm)))
+    group = t.cgroup()
+    process = t.spawn("waits", 30, t.folder / "journal", name=t.comm, cgroup=group)
+    check(process.stdout.readline() == "ready\n", "the workload did not begin")
+    agent.wait("watch.start", cgroup=group.path)
+    time.sleep(1)
+    end, stacks = capture(t, agent, group)
+    stacks = [s for s in stacks if s["pid"] == process.pid]
+    check("offcpu" in end["ledger"], f"{end['ledger']}")
+    start = agent.wait("session.start", session=end["session"])
+    check(start["looks"] == {"every_ms": 50, "budget_pct": 1}, f"{start}")
+    for name, kind in ALL_ALONG.items():
+        mine = of_function(stacks, name)
+        check({s.get("wait") for s in mine} == {kind} and {s["state"] for s in mine} == {"blocked"},
+              f"{name}: {[(s['state'], s.get('wait'), s['weight_ns']) for s in mine]}, not {kind}")
+        check(abs(weight_ms(mine) - end["duration_ms"]) <= max(2, 0.05 * end["duration_ms"]),
+              f"{name}: {weight_ms(mine)} ms of {end['duration_ms']}")
+        check(any(w["fn"] == name and w["wait"] == kind for w in end["waits"]) or len(end["waits"]) == 8,
+              f"{name} is not in {end['waits']}")
+    syncing = of_function(stacks, "sync_journal")
+    # On a disk that writes at once it waits for nothing but a CPU.
+    check({s.get("wait") for s in syncing} <= {"io", None}, f"{[(s['state'], s.get('wait')) for s in syncing]}")
+    check(weight_ms(syncing) <= end["duration_ms"] * 1.05, f"{weight_ms(syncing)} ms of one thread")
+    looks = end["looks"]
+    check(looks["passes"] >= 5 and looks["as_before"] > looks["passes"] * 5 and looks["cut"] == 0, f"{looks}")
+    check(end["ledger"]["offcpu"]["lost"] == {}, f"{end['ledger']}")
+
+
+@pytest.mark.parallel(2)
+def test_ledger(t):
+    """What the ledger says was emitted is what the lines count."""
+    agent = t.agent(rules(rule("waits", comm=t.comm)))
+    group = t.cgroup()
+    process = t.spawn("waits", 30, t.folder / "journal", name=t.comm, cgroup=group)
+    process.stdout.readline()
+    agent.wait("watch.start", cgroup=group.path)
+    for _ in range(3):
+        end, stacks = capture(t, agent, group)
+        entry = end["ledger"]["offcpu"]
+        written = sum(s["count"] for s in stacks)
+        check(entry["attempted"] == entry["emitted"] + sum(entry["lost"].values()), f"{entry}")
+        check(written == entry["emitted"], f"{written} in the lines, {entry}")
+        time.sleep(0.2)
