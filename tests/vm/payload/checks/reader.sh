@@ -31,18 +31,25 @@ sessions() {
 	same "no line was refused" "$(query 'SELECT count(*) FROM trocar_rejected')" 0
 }
 
+alert() {
+	check "the alert has become a session" until_true 3 some \
+		"SELECT count(*) FROM trocar_lines WHERE type = 'session.start' AND line#>>'{reason,request,text}' = 'a try'"
+	say "$(journalctl --no-pager -o cat -u 'trocar-alert@*')"
+	matches "the receiver says so" "$(journalctl --no-pager -o cat -u 'trocar-alert@*')" 'session [0-9a-f]{16} started'
+}
+
 rotation() {
 	local before
 	before=$(query 'SELECT count(*) FROM trocar_lines')
 	check "the file is rotated" logrotate --force /etc/logrotate.d/trocar
 	check "there is an old one" sh -c 'ls /var/log/trocar/events-*.jsonl'
 	check "and a new one" until_true 3 test -e /var/log/trocar/events.jsonl
-	check "a session on request" trocar capture --rule nginx --during-ms 500
+	check "a session on request" until_true 5 trocar capture --rule nginx --during-ms 500
 	check "its lines come into SQL" until_true 5 some "SELECT count(*) - $before FROM trocar_lines"
 }
 
 # As every installer of Debian leaves it; sudo asks for it.
 echo "127.0.1.1 $(hostname)" >>/etc/hosts
-steps walk sessions rotation
+steps walk sessions alert rotation
 cat /var/log/trocar/events*.jsonl >"$results/reader.jsonl"
 systemctl stop trocar-consumer trocar-loader nginx
