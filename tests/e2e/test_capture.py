@@ -146,7 +146,7 @@ def post(agent, body, length=None):
                                     env=environment(agent), text=True)
         theirs.close()
         length = f"Content-Length: {len(body) if length is None else length}\r\n" if length != "" else ""
-        ours.sendall(f"POST / HTTP/1.1\r\nHost: x\r\n{length}\r\n".encode() + body)
+        ours.sendall(f"POST / HTTP/1.1\r\nHost: x\r\n{length}\r\n".encode("latin-1") + body)
         answer = http.client.HTTPResponse(ours)
         answer.begin()
         said = receiver.communicate(timeout=30)[0]
@@ -168,9 +168,10 @@ def payload(*alerts):
 def test_receiver(t):
     """What the receiver takes, what it refuses, and that alerts come again when there is no agent."""
     agent, _ = service(t)
-    for body in (b"", b"{", b"[]", b'{"alerts":1}', b'{"alerts":[1]}', b'{"alerts":[{}]}', b"\xff"):
+    for body in (b"", b"{", b"[]", b'{"alerts":1}', b'{"alerts":[1]}', b'{"alerts":[{}]}', b"\xff",
+                 b"[" * 200000):
         check(post(agent, body)[0] == 400, body)
-    for length in ("", "-1", "x", str((1 << 20) + 1)):
+    for length in ("", "-1", "x", "²", str((1 << 20) + 1), "9" * 5000):
         check(post(agent, b"{}", length)[0] == 413, length)
     for one in (alert(), alert(status="resolved", trocar_rule="shop"), alert(trocar_rule="--socket"),
                 alert(trocar_rule="Shop")):
