@@ -86,6 +86,7 @@ struct timespec64 {
 
 /* The times have been members of their own since 6.11. */
 struct inode {
+	unsigned short i_mode;
 	unsigned long i_ino;
 	unsigned int i_nlink;
 	struct super_block *i_sb;
@@ -109,13 +110,55 @@ struct inode___plain {
 	struct timespec64 i_ctime;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
 struct path {
-	void *dentry;
+	struct dentry *dentry;
 };
 
 struct file {
 	struct inode *f_inode;
 	struct path f_path;
+	void *private_data;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct in6_addr {
+	__u8 bytes[16];
+};
+
+/* The members lie in anonymous unions and structs there. */
+struct sock_common {
+	unsigned int skc_daddr, skc_rcv_saddr;
+	unsigned short skc_dport; /* big endian */
+	__u16 skc_num;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_protocol;
+};
+
+struct socket {
+	short type;
+	struct sock *sk;
 };
 
 /* The anonymous struct of arch/{x86,arm64}/include/asm/mmu.h. */
@@ -200,6 +243,7 @@ struct task_struct___look {
 	int exit_state;
 	unsigned int psi_flags; /* only with CONFIG_PSI */
 	unsigned long nvcsw, nivcsw;
+	struct files_struct *files;
 };
 
 /*

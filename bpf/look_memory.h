@@ -47,7 +47,8 @@ struct look {
 struct looker {
 	struct look look;
 	struct unwind_walk walk;
-	__u64 pgd; /* page tables of the task that is looked at */
+	__u64 pgd;  /* page tables of the task that is looked at */
+	__u64 task; /* its address, for functions that take no pointer */
 	__u64 fetched[UNWIND_STACK_WORDS];
 	__u32 at; /* offset of the next user frame in `frames` */
 	__u32 pad;
@@ -89,17 +90,20 @@ __noinline int look_fetch(__u64 address, __u32 bytes)
 	__u32 zero = 0;
 	const struct page_layout *l = bpf_map_lookup_elem(&page_layout, &zero);
 	struct looker *looker = looker_get();
-	__u64 from, entry = 0, again = 0, at = 0;
+	__u64 from, entry = 0, again = 0, at = 0, n = bytes;
 
-	if (!l || !l->base || !looker || !bytes || bytes > LOOK_FETCH_BYTES ||
-	    (address & (PAGE_BYTES - 1)) + bytes > PAGE_BYTES)
+	/* Keeps the bound in a form that the verifier sees. */
+	asm volatile("" : "+r"(n));
+	if (n > LOOK_FETCH_BYTES)
+		return -1;
+	if (!l || !l->base || !looker || (address & (PAGE_BYTES - 1)) + bytes > PAGE_BYTES)
 		return -1;
 	/* The same tables map the kernel in the upper half. */
 	if (address >> (l->top + PAGE_TABLE_BITS - 1 & 63))
 		return -1;
 	from = page_walk_find(l, looker->pgd, address, &entry, &at);
 	if (!from || !(entry & PAGE_USER) ||
-	    bpf_probe_read_kernel(looker->fetched, bytes, (const void *)from) ||
+	    bpf_probe_read_kernel(looker->fetched, n, (const void *)from) ||
 	    bpf_probe_read_kernel(&again, sizeof(again), (const void *)at) ||
 	    (entry ^ again) & (PAGE_FRAME | PAGE_PRESENT))
 		return -1;
@@ -109,11 +113,15 @@ __noinline int look_fetch(__u64 address, __u32 bytes)
 static __always_inline long unwind_read(void *to, __u32 bytes, __u64 address)
 {
 	struct looker *looker;
+	__u64 n = bytes;
 
 	if (look_fetch(address, bytes))
 		return -1;
 	looker = looker_get();
-	return looker ? bpf_probe_read_kernel(to, bytes, looker->fetched) : -1;
+	asm volatile("" : "+r"(n));
+	if (!looker || n > LOOK_FETCH_BYTES)
+		return -1;
+	return bpf_probe_read_kernel(to, n, looker->fetched);
 }
 
 #endif

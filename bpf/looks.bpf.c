@@ -9,6 +9,7 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/look_on.h"
 #include "bpf/look_stack.h"
 #include "bpf/scope.h"
 #include "bpf/target_match.h"
@@ -153,7 +154,7 @@ static __always_inline void note_told(const struct look *l, struct task_struct *
 	last->epoch = epoch;
 }
 
-/* Sets what the record says of the system call that the thread is in. */
+/* Sets what the record says of the system call that the thread is in, and of what it waits on. */
 static __always_inline void fill_call(struct look_record *r, struct task_struct *task)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
@@ -161,15 +162,18 @@ static __always_inline void fill_call(struct look_record *r, struct task_struct 
 	const struct task_struct___look *fields = (const void *)task;
 #endif
 
-	r->argument = 0;
 	r->syscall = LOOK_NO_SYSCALL;
+	__builtin_memset(&r->on, 0, sizeof(r->on));
 	if (r->sample.flags & SAMPLE_KTHREAD)
 		return;
 #if defined(__TARGET_ARCH_x86)
-	if (!(BPF_CORE_READ(fields, thread_info.status) & TS_COMPAT))
-		r->syscall = BPF_CORE_READ(regs, orig_ax);
+	if (BPF_CORE_READ(fields, thread_info.status) & TS_COMPAT)
+		return;
+	r->syscall = BPF_CORE_READ(regs, orig_ax);
+	look_at_argument(r, BPF_CORE_READ(regs, di));
 #else
 	r->syscall = BPF_CORE_READ(regs, syscallno);
+	look_at_argument(r, BPF_CORE_READ(regs, orig_x0));
 #endif
 }
 
@@ -290,6 +294,7 @@ int looks(struct bpf_iter__task *ctx)
 	looker = looker_make();
 	if (!looker)
 		return 0;
+	looker->task = (__u64)task;
 	looker->look.index = index;
 	looker->look.cgroup_id = cgroup_id;
 	if (read_wait(&looker->look, task) &&

@@ -135,10 +135,6 @@ void session_digest_add(struct summary *s, const struct stack *stack,
 {
 	size_t self = stack->user_frames ? stack->kernel_frames : 0;
 
-	if (stack->wait != WAIT_RUNS) {
-		session_waits_add(&s->waits, stack, frames, n);
-		return;
-	}
 	add_quality(s, stack, frames, n);
 	function_growth_add(&s->growth, stack, frames, n);
 	s->count[stack->phase] += stack->count;

@@ -63,7 +63,7 @@ void session_digest_done(struct summary *s);
 void session_digest_meet(struct summary *s, const struct stack *stack);
 
 /*
- * Adds a stack, of what ran or of what waited; `frames` are its `n` named frames. `top` is of the
+ * Adds a stack of what ran; `frames` are its `n` named frames. `top` is of the
  * phase during alone; the headline compares that with the phase before.
  */
 void session_digest_add(struct summary *s, const struct stack *stack,

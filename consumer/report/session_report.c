@@ -146,14 +146,30 @@ static void write_cgroup(const struct report *r, const struct stack *stack, stru
 	jsonw_u64(w, "in_cgroup_id", stack->cgroup_id);
 }
 
-/* Writes what the threads of the stack wait for; nothing where they run. */
-static void write_wait(const struct stack *stack, struct jsonw *w)
+static const struct look_on *on_of(const struct report *r, const struct stack *stack)
 {
+	return wait_objects_get(&r->signal->taken->objects, stack->on);
+}
+
+static bool is_idle(const struct report *r, const struct stack *stack)
+{
+	return wait_on_is_idle(stack->wait, on_of(r, stack));
+}
+
+/* Writes what the threads of the stack wait for; nothing where they run. */
+static void write_wait(const struct report *r, const struct stack *stack, struct jsonw *w)
+{
+	const struct look_on *on = on_of(r, stack);
+
 	if (stack->wait == WAIT_RUNS)
 		return;
 	jsonw_string(w, "state", stack->wait == WAIT_FOR_CPU ? "runnable" : "blocked");
-	if (stack->wait >= WAIT_BLOCKED)
-		jsonw_string(w, "wait", wait_kind_name(stack->wait));
+	if (stack->wait < WAIT_BLOCKED)
+		return;
+	jsonw_string(w, "wait", wait_kind_name(stack->wait));
+	jsonw_bool(w, "idle", is_idle(r, stack));
+	if (on)
+		wait_on_write(on, w);
 }
 
 /* Writes the part of a line that comes before its frames. */
@@ -182,7 +198,7 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 		jsonw_u64(w, "count", stack->count);
 		jsonw_u64(w, "weight_ns", stack->weight_ns);
 	}
-	write_wait(stack, w);
+	write_wait(r, stack, w);
 	jsonw_string(w, "quality", frame_name_of_quality(quality));
 	unnamed = count_unnamed(r, n);
 	if (unnamed)
@@ -285,7 +301,11 @@ static void put_stack(struct report *r, const struct stack *stack)
 	uint64_t lines;
 	bool whole;
 
-	session_digest_add(&r->summary, stack, r->rendering.named, n);
+	if (stack->wait == WAIT_RUNS)
+		session_digest_add(&r->summary, stack, r->rendering.named, n);
+	else
+		session_waits_add(&r->summary.waits, stack, is_idle(r, stack), r->rendering.named,
+				  n);
 	write_head(r, stack, &head, n, true);
 	r->head_bytes = head.bytes;
 	parts = count_parts(r, n);

@@ -26,10 +26,10 @@ void session_waits_done(struct session_waits *s)
 
 /* Returns the row of the pair, made if need be; NULL without room. */
 static struct session_wait *row_of(struct session_waits *s, const struct named_frame *frame,
-				   uint8_t state)
+				   uint8_t state, bool idle)
 {
 	const char *fn = frame && frame->fn ? frame->fn : "";
-	uint64_t key = idmap_text_key(fn) * 0x9e3779b97f4a7c15ULL + state;
+	uint64_t key = idmap_text_key(fn) * 0x9e3779b97f4a7c15ULL + state * 2u + idle;
 	struct session_wait *row;
 
 	key = key ? key : 1;
@@ -40,7 +40,7 @@ static struct session_wait *row_of(struct session_waits *s, const struct named_f
 	if (idmap_put(&s->by_hash, key, row) < 0)
 		return NULL;
 	s->count++;
-	*row = (struct session_wait){ .state = state };
+	*row = (struct session_wait){ .state = state, .idle = idle };
 	if (frame) {
 		row->fn = frame->fn;
 		row->module = frame->module;
@@ -63,10 +63,10 @@ static const struct named_frame *find_telling(const struct stack *stack,
 	return n ? &frames[0] : NULL;
 }
 
-void session_waits_add(struct session_waits *s, const struct stack *stack,
+void session_waits_add(struct session_waits *s, const struct stack *stack, bool idle,
 		       const struct named_frame *frames, size_t n)
 {
-	struct session_wait *row = row_of(s, find_telling(stack, frames, n), stack->wait);
+	struct session_wait *row = row_of(s, find_telling(stack, frames, n), stack->wait, idle);
 
 	s->state_ns[stack->wait] += stack->weight_ns;
 	if (!row)
@@ -111,17 +111,12 @@ int session_waits_clause(const struct session_waits *s, enum resource resource, 
 			top->fn ? top->fn : "unnamed code");
 }
 
-static bool is_idle(const struct session_wait *row)
-{
-	return row->state == WAIT_BLOCKED + WAIT_IDLE || row->state == WAIT_BLOCKED + WAIT_SLEEP;
-}
-
 static int by_weight(const void *a, const void *b)
 {
 	const struct session_wait *x = a, *y = b;
 
-	if (is_idle(x) != is_idle(y))
-		return is_idle(x) ? 1 : -1;
+	if (x->idle != y->idle)
+		return x->idle ? 1 : -1;
 	if (x->weight_ns != y->weight_ns)
 		return x->weight_ns < y->weight_ns ? 1 : -1;
 	return x->state - y->state;
@@ -143,6 +138,7 @@ static void write_row(const struct session_wait *row, struct jsonw *w)
 	jsonw_string(w, "state", row->state == WAIT_FOR_CPU ? "runnable" : "blocked");
 	if (row->state >= WAIT_BLOCKED)
 		jsonw_string(w, "wait", wait_kind_name(row->state));
+	jsonw_bool(w, "idle", row->idle);
 	jsonw_u64(w, "weight_ms", row->weight_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "threads", row->threads);
 	jsonw_object_end(w);

@@ -26,7 +26,8 @@ struct session_waits {
 		uint64_t threads; /* of all its stacks: one that waited in two of them counts twice
 				   */
 		uint8_t state;	  /* wait_kind.h */
-	} * rows;		  /* owned */
+		bool idle;
+	} * rows; /* owned */
 	size_t count;
 	struct idmap by_hash;
 	uint64_t state_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
@@ -36,8 +37,11 @@ struct session_waits {
 int session_waits_init(struct session_waits *s);
 void session_waits_done(struct session_waits *s);
 
-/* Adds a stack of waiting threads; `frames` are its `n` named frames. */
-void session_waits_add(struct session_waits *s, const struct stack *stack,
+/*
+ * Adds a stack of waiting threads, which are `idle` or not (wait_on.h); `frames` are its `n` named
+ * frames.
+ */
+void session_waits_add(struct session_waits *s, const struct stack *stack, bool idle,
 		       const struct named_frame *frames, size_t n);
 
 /* Returns the time that threads waited for what the pressure of `resource` measures. */

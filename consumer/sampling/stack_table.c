@@ -86,7 +86,7 @@ static uint64_t hash_sample(const struct stack_sample *sample, enum phase phase)
 	hash = mix_word(mix_word(sample->start_ns, sample->cgroup_id),
 			(((uint64_t)sample->stop_reason << 32 | sample->tgid) << 8) | phase);
 	hash = mix_word(mix_word(hash, comm[0]), comm[1]);
-	hash = mix_word(hash, sample->wait);
+	hash = mix_word(hash, (uint64_t)sample->on << 8 | sample->wait);
 	hash = mix_word(hash, ((uint64_t)(sample->flags & STACK_FLAGS) << 32) |
 				      ((uint64_t)sample->kernel_frames << 16) |
 				      sample->user_frames);
@@ -100,7 +100,7 @@ static bool is_same(const struct stack *s, const struct stack_sample *sample, en
 {
 	size_t n = (size_t)sample->kernel_frames + sample->user_frames;
 
-	return s->phase == phase && s->wait == sample->wait &&
+	return s->phase == phase && s->wait == sample->wait && s->on == sample->on &&
 	       s->flags == (sample->flags & STACK_FLAGS) && s->stop_reason == sample->stop_reason &&
 	       s->tgid == sample->tgid && s->start_ns == sample->start_ns &&
 	       s->cgroup_id == sample->cgroup_id && s->kernel_frames == sample->kernel_frames &&
@@ -159,6 +159,7 @@ static int add_new(struct stack_table *s, const struct stack_sample *sample, enu
 	stack->user_frames = sample->user_frames;
 	stack->phase = (uint8_t)phase;
 	stack->wait = sample->wait;
+	stack->on = sample->on;
 	stack->flags = sample->flags & STACK_FLAGS;
 	stack->user_error = sample->user_error;
 	stack->stop_reason = (uint8_t)sample->stop_reason;

@@ -13,8 +13,25 @@ static const uint8_t of_call[] = {
 #undef WAIT_SYSCALL
 };
 
+/* A read or write waits for what its descriptor is. */
+static enum wait_kind kind_of_descriptor(const struct look_on *on)
+{
+	switch (on->kind) {
+	case LOOK_ON_SOCKET:
+		return WAIT_SOCKET;
+	case LOOK_ON_FILE:
+		return WAIT_IO;
+	case LOOK_ON_OTHER:
+		return WAIT_IDLE; /* eventfd, timerfd, a terminal, ... */
+	default:
+		return WAIT_PIPE;
+	}
+}
+
 static enum wait_kind find_kind(const struct look_record *record)
 {
+	enum wait_kind kind;
+
 	if (record->head.flags & LOOK_STOPPED)
 		return WAIT_OTHER;
 	if (record->head.flags & LOOK_MEMORY)
@@ -25,9 +42,10 @@ static enum wait_kind find_kind(const struct look_record *record)
 		return WAIT_OTHER;
 	if (record->syscall < 0)
 		return WAIT_FAULT;
-	if ((size_t)record->syscall < ARRAY_SIZE(of_call) && of_call[record->syscall])
-		return (enum wait_kind)(of_call[record->syscall] - 1);
-	return WAIT_OTHER;
+	if ((size_t)record->syscall >= ARRAY_SIZE(of_call) || !of_call[record->syscall])
+		return WAIT_OTHER;
+	kind = (enum wait_kind)(of_call[record->syscall] - 1);
+	return kind == WAIT_PIPE ? kind_of_descriptor(&record->on) : kind;
 }
 
 uint8_t wait_kind_state(const struct look_record *record)
@@ -40,7 +58,7 @@ uint8_t wait_kind_state(const struct look_record *record)
 const char *wait_kind_name(uint8_t state)
 {
 	static const char *const names[] = {
-#define WAIT_KIND(id, json, help) [WAIT_##id] = (json),
+#define WAIT_KIND(id, json, idle, help) [WAIT_##id] = (json),
 #include "shared/abi/waits.def"
 #undef WAIT_KIND
 	};

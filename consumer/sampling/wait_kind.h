@@ -8,7 +8,7 @@
 #include "shared/abi/abi.h"
 
 enum wait_kind {
-#define WAIT_KIND(id, json, help) WAIT_##id,
+#define WAIT_KIND(id, json, idle, help) WAIT_##id,
 #include "shared/abi/waits.def"
 #undef WAIT_KIND
 	WAIT_KIND_COUNT_

@@ -80,6 +80,7 @@ static void destroy_offcpu(struct signal *signal)
 
 	free_threads(s);
 	stack_table_done(&s->taken.stacks);
+	wait_objects_done(&s->taken.objects);
 	free(s);
 }
 
@@ -93,6 +94,7 @@ static struct signal *create_offcpu(const struct signal_host *host,
 	s->signal.taken = &s->taken;
 	s->signal.settle_ms = SETTLE_MS;
 	stack_table_init(&s->taken.stacks, host->stacks);
+	wait_objects_init(&s->taken.objects);
 	idmap_init(&s->threads, THREADS_MAX);
 	s->taken.expected = UINT64_MAX;
 	s->taken.expected_why = no_expectation;
@@ -141,13 +143,14 @@ static struct waiting *thread_of(struct offcpu *s, uint32_t tid)
 static void put_stack(struct offcpu *s, struct waiting *w, const struct look_seen *seen,
 		      uint64_t ns)
 {
-	const struct stack_sample *h = seen->sample;
+	struct stack_sample *h = seen->sample;
 	const struct process *p = seen->process;
 	struct module *exe = p ? process_mappings_at(p, h->time_ns, h->image)->exe : NULL;
 	bool empty = !h->kernel_frames && !h->user_frames;
 
 	w->stack = NULL;
 	w->weight_ns = ns;
+	h->on = wait_objects_add(&s->taken.objects, &seen->record->on);
 	w->why = empty ? DROP_STACK_USER : DROP_MAP_FULL;
 	if (empty || stack_table_put(&s->taken.stacks, h, PHASE_DURING, ns, exe, &w->stack) < 0)
 		ledger_of(s)->lost[w->why]++;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "consumer/sampling/stack_table.h"
+#include "consumer/sampling/wait_on.h"
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/trigger_reason.h"
 #include "shared/json/jsonw.h"
@@ -66,7 +67,8 @@ struct signal_stacks {
 	struct ledger phase[PHASE_COUNT_];
 	/* samples in `during` that the kernel's own figures call for; ~0: not known */
 	uint64_t expected;
-	const char *expected_why; /* why it is not known: a literal */
+	const char *expected_why;    /* why it is not known: a literal */
+	struct wait_objects objects; /* what the threads of the stacks wait on */
 };
 
 struct signal {

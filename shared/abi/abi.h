@@ -405,14 +405,42 @@ struct look_head {
 
 #define LOOK_NO_SYSCALL (-1)
 
+enum look_on_kind {
+	LOOK_ON_NOTHING, /* that is known */
+	LOOK_ON_FILE,	 /* a regular file, directory or block device */
+	LOOK_ON_PIPE,
+	LOOK_ON_SOCKET,
+	LOOK_ON_OTHER, /* another descriptor: eventfd, epoll, terminal, ... */
+	LOOK_ON_FUTEX,
+	LOOK_ON_CHILD,
+	LOOK_ON_COUNT_
+};
+
+#define LOOK_NAME_BYTES 32
+
+/* What a thread waits on. What the kind does not have is 0. */
+struct look_on {
+	__u64 address; /* of the futex, in the process's memory */
+	__u64 inode;   /* of the descriptor's file */
+	__u32 device;  /* kernel's dev_t */
+	__u32 kind;    /* enum look_on_kind */
+	__s32 number;  /* of the descriptor, or wait4's first argument */
+	__u16 family, type, protocol;
+	__u16 local_port, peer_port;
+	__u8 state; /* of TCP (include/net/tcp_states.h), and its like of other sockets */
+	__u8 pad;
+	__u8 local[16], peer[16];    /* 4 bytes of AF_INET, 16 of AF_INET6 */
+	char name[LOOK_NAME_BYTES]; /* last part of the path, cut, or what it is: "[eventpoll]" */
+};
+
 /* With its frames, as in the samples ring: sample.cpu and sample.seq are 0. */
 struct look_record {
 	struct look_head head;
 	__u64 switches; /* that the thread has made: it has not run while it is the same */
-	__u64 argument; /* the first of the system call, where shared/abi/wait_on.def has a row */
 	__s32 syscall; /* its number on this machine; LOOK_NO_SYSCALL: in none, or in one of 32 bits
 			*/
 	__u32 pad;
+	struct look_on on; /* by the rows of shared/abi/wait_on.def */
 	struct sample sample;
 };
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The signal offcpu: who waited, in which function, for what kind of thing, and for how long."""
+import random
+import socket
 import time
 
 import pytest
 
+import programs
 from harness import check, rule, rules
 
 DURING_MS = 1500
@@ -12,6 +15,10 @@ DURING_MS = 1500
 ALL_ALONG = {"nap_on_purpose": "sleep", "take_ledger_lock": "lock", "hold_ledger_lock": "sleep",
              "read_empty_pipe": "pipe", "receive_no_answer": "socket", "poll_for_work": "idle",
              "wait_for_child": "child"}
+
+# What they wait on.
+ON = {"take_ledger_lock": "futex", "read_empty_pipe": "pipe", "receive_no_answer": "socket", "wait_for_child": "child"}
+IDLE = ("nap_on_purpose", "hold_ledger_lock", "poll_for_work")
 
 
 def capture(t, agent, group, signals=True):
@@ -32,7 +39,7 @@ def weight_ms(stacks):
 
 @pytest.mark.parallel(2)
 def test_kinds(t):
-    """Each kind of wait is named with its function; one that lasts all along weighs as long as the session."""
+    """Each kind of wait is named with its function and what it waits on; one that lasts all along weighs as long as the session."""
     agent = t.agent(rules(rule("waits", comm=t.comm)))
     group = t.cgroup()
     process = t.spawn("waits", 30, t.folder / "journal", name=t.comm, cgroup=group)
@@ -52,6 +59,11 @@ def test_kinds(t):
               f"{name}: {weight_ms(mine)} ms of {end['duration_ms']}")
         check(any(w["fn"] == name and w["wait"] == kind for w in end["waits"]) or len(end["waits"]) == 8,
               f"{name} is not in {end['waits']}")
+        check({s["idle"] for s in mine} == {name in IDLE}, f"{name}: idle: {[s['idle'] for s in mine]}")
+        check({s["on"]["what"] if "on" in s else None for s in mine} == {ON.get(name)},
+              f"{name}: on {[s.get('on') for s in mine]}")
+    check(of_function(stacks, "receive_no_answer")[0]["on"] == {"what": "socket", "family": "unix"}, "the socket")
+    check(all(s["on"]["name"] == "journal" for s in of_function(stacks, "sync_journal") if "on" in s), "the file")
     syncing = of_function(stacks, "sync_journal")
     # On a disk that writes at once it waits for nothing but a CPU.
     check({s.get("wait") for s in syncing} <= {"io", None}, f"{[(s['state'], s.get('wait')) for s in syncing]}")
@@ -76,3 +88,31 @@ def test_ledger(t):
         check(entry["attempted"] == entry["emitted"] + sum(entry["lost"].values()), f"{entry}")
         check(written == entry["emitted"], f"{written} in the lines, {entry}")
         time.sleep(0.2)
+
+
+@pytest.mark.parallel(2)
+def test_sockets(t):
+    """A client waits for its server's answer and says where; the server that waits for a request is idle."""
+    agent = t.agent(rules(rule("waits", comm="python3"), rule("other", comm=t.comm)))
+    group = t.cgroup()
+    server = socket.create_server(("127.0.0.1", 0))
+    while server.getsockname()[1] >= 32768:  # the port of a service, not one that a client gets
+        server.close()
+        server = socket.create_server(("127.0.0.1", random.randrange(20000, 32000)))
+    port = server.getsockname()[1]
+    client = programs.start(t, group, "/usr/bin/python3", "-c",
+                            f"import socket; socket.create_connection(('127.0.0.1', {port})).recv(1)")
+    accepted, _ = server.accept()
+    waiting = programs.start(t, group, "/usr/bin/python3", "-c",
+                             "import socket, sys; socket.socket(fileno=int(sys.argv[1])).recv(1)", accepted.fileno(),
+                             pass_fds=[accepted.fileno()])
+    agent.wait("watch.start", cgroup=group.path)
+    time.sleep(1)
+    _, stacks = capture(t, agent, group)
+    told = {s["pid"]: s for s in stacks if s.get("on", {}).get("protocol") == "tcp"}
+    asks, serves = told[client.pid], told[waiting.pid]
+    check(asks["on"]["peer"] == f"127.0.0.1:{port}" and not asks["idle"], f"{asks}")
+    check(serves["on"]["local"] == f"127.0.0.1:{port}" and serves["idle"], f"{serves}")
+    check(asks["on"]["state"] == serves["on"]["state"] == "established", f"{asks} {serves}")
+    accepted.close()
+    server.close()

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * look_on.h: finds what a thread waits on, by the first argument of its system call: a descriptor
+ * is followed in the kernel's own memory to its file, pipe or socket. The thread is in that call:
+ * its table of files is its own, and what the kernel frees meanwhile (a file that another thread
+ * closes) stays what it is until the iterator lets go of RCU. Of a socket the addresses are read
+ * only where its family has them. A thread that ran meanwhile is not told of (looks.bpf.c).
+ */
+#ifndef TROCAR_BPF_LOOK_ON_H
+#define TROCAR_BPF_LOOK_ON_H
+
+#include <asm/unistd.h>
+
+#include "bpf/look_memory.h"
+
+#define LOOK_CALLS 512 /* numbers of system calls that are looked up */
+
+#define S_IFMT	 0170000
+#define S_IFSOCK 0140000
+#define S_IFREG	 0100000
+#define S_IFBLK	 0060000
+#define S_IFDIR	 0040000
+#define S_IFIFO	 0010000
+
+#define FAMILY_INET  2
+#define FAMILY_INET6 10
+
+/* What the first argument is (wait_on.def). */
+enum look_argument {
+	LOOK_ARGUMENT_NONE,
+	LOOK_ARGUMENT_DESCRIPTOR,
+	LOOK_ARGUMENT_FUTEX,
+	LOOK_ARGUMENT_CHILD,
+};
+
+static const __u8 look_arguments[LOOK_CALLS] = {
+#define WAIT_ON(name, what) [__NR_##name] = LOOK_ARGUMENT_##what,
+#include "shared/abi/wait_on.def"
+#undef WAIT_ON
+};
+
+/* Sets the addresses and the state of a socket of the internet. */
+static __always_inline void look_at_addresses(struct look_on *on, const struct sock *sk)
+{
+	on->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	on->peer_port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (on->family == FAMILY_INET) {
+		BPF_CORE_READ_INTO((__u32 *)on->local, sk, __sk_common.skc_rcv_saddr);
+		BPF_CORE_READ_INTO((__u32 *)on->peer, sk, __sk_common.skc_daddr);
+		return;
+	}
+	BPF_CORE_READ_INTO((struct in6_addr *)on->local, sk, __sk_common.skc_v6_rcv_saddr);
+	BPF_CORE_READ_INTO((struct in6_addr *)on->peer, sk, __sk_common.skc_v6_daddr);
+}
+
+static __always_inline void look_at_socket(struct look_on *on, const struct file *file)
+{
+	const struct socket *socket = (const struct socket *)BPF_CORE_READ(file, private_data);
+	const struct sock *sk = BPF_CORE_READ(socket, sk);
+
+	on->kind = LOOK_ON_SOCKET;
+	on->type = BPF_CORE_READ(socket, type);
+	on->family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	on->protocol = BPF_CORE_READ(sk, sk_protocol);
+	on->state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	if (on->family == FAMILY_INET || on->family == FAMILY_INET6)
+		look_at_addresses(on, sk);
+}
+
+/*
+ * Follows descriptor `fd` of the task that is looked at, and sets looker.record.on. A global
+ * function: the verifier checks it once.
+ */
+__noinline int look_at_descriptor(__u32 fd)
+{
+	struct looker *l = looker_get();
+	const struct task_struct___look *task;
+	const struct fdtable *table;
+	const struct inode *inode;
+	struct file **files, *file = 0;
+	struct look_on *on;
+	__u32 mode;
+
+	if (!l)
+		return 0;
+	on = &l->record.on;
+	task = (const void *)l->task;
+	table = BPF_CORE_READ(task, files, fdt);
+	if (fd >= BPF_CORE_READ(table, max_fds))
+		return 0;
+	files = BPF_CORE_READ(table, fd);
+	if (bpf_probe_read_kernel(&file, sizeof(file), &files[fd]) || !file)
+		return 0;
+	inode = BPF_CORE_READ(file, f_inode);
+	mode = BPF_CORE_READ(inode, i_mode) & S_IFMT;
+	on->number = fd;
+	on->inode = BPF_CORE_READ(inode, i_ino);
+	on->device = BPF_CORE_READ(inode, i_sb, s_dev);
+	on->kind = LOOK_ON_OTHER;
+	if (mode == S_IFSOCK)
+		look_at_socket(on, file);
+	else if (mode == S_IFIFO)
+		on->kind = LOOK_ON_PIPE;
+	else if (mode == S_IFREG || mode == S_IFBLK || mode == S_IFDIR)
+		on->kind = LOOK_ON_FILE;
+	/* The last part of its path; of eventfd, epoll and their like what they are. */
+	if (mode != S_IFSOCK && mode != S_IFIFO) {
+		const struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
+
+		bpf_probe_read_kernel_str(on->name, sizeof(on->name),
+					  BPF_CORE_READ(dentry, d_name.name));
+	}
+	return 0;
+}
+
+/* Sets what the thread waits on, by the first argument of its system call. */
+static __always_inline void look_at_argument(struct look_record *r, __u64 argument)
+{
+	__u32 call = r->syscall;
+	__u8 what;
+
+	if (call >= LOOK_CALLS)
+		return;
+	what = look_arguments[call & (LOOK_CALLS - 1)];
+	if (what == LOOK_ARGUMENT_FUTEX) {
+		r->on.kind = LOOK_ON_FUTEX;
+		r->on.address = argument;
+	} else if (what == LOOK_ARGUMENT_CHILD) {
+		r->on.kind = LOOK_ON_CHILD;
+		r->on.number = argument;
+	} else if (what == LOOK_ARGUMENT_DESCRIPTOR) {
+		look_at_descriptor(argument);
+	}
+}
+
+#endif

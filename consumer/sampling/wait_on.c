@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/sampling/wait_on.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "consumer/sampling/wait_kind.h"
+#include "shared/tools/macro.h"
+
+#define ADDRESS_BYTES (INET6_ADDRSTRLEN + 9) /* "[", "]:", port, NUL */
+
+#define DEVICE_MINOR_BITS 20 /* of the kernel's dev_t */
+
+void wait_objects_init(struct wait_objects *o)
+{
+	*o = (struct wait_objects){ 0 };
+	idmap_init(&o->by_hash, WAIT_OBJECTS_MAX);
+}
+
+void wait_objects_done(struct wait_objects *o)
+{
+	free(o->items);
+	idmap_done(&o->by_hash);
+	*o = (struct wait_objects){ 0 };
+}
+
+static bool is_internet(const struct look_on *on)
+{
+	return on->kind == LOOK_ON_SOCKET && (on->family == AF_INET || on->family == AF_INET6);
+}
+
+/* Whether it is a server's end of a connection, also after normalize, which leaves the port out. */
+static bool is_served(const struct look_on *on)
+{
+	if (!is_internet(on) || !on->local_port || on->local_port >= WAIT_CLIENT_PORTS)
+		return false;
+	return on->peer_port ? on->peer_port >= WAIT_CLIENT_PORTS : on->state == TCP_ESTABLISHED;
+}
+
+/* Returns `on` without what differs between equals. */
+static struct look_on normalize(const struct look_on *on)
+{
+	struct look_on n = *on;
+
+	n.name[sizeof(n.name) - 1] = 0;
+	n.pad = 0;
+	if (n.kind != LOOK_ON_CHILD)
+		n.number = 0;
+	if (n.kind != LOOK_ON_SOCKET)
+		return n;
+	n.inode = 0;
+	n.device = 0;
+	if (is_served(on))
+		n.peer_port = 0;
+	else if (n.peer_port)
+		n.local_port = 0;
+	return n;
+}
+
+static uint64_t hash_of(const struct look_on *on)
+{
+	const unsigned char *bytes = (const unsigned char *)on;
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (size_t i = 0; i < sizeof(*on); i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3ULL;
+	return hash | 1;
+}
+
+uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
+{
+	struct look_on one = normalize(on);
+	uint64_t hash;
+	uintptr_t number;
+
+	if (on->kind == LOOK_ON_NOTHING || on->kind >= LOOK_ON_COUNT_)
+		return 0;
+	hash = hash_of(&one);
+	number = (uintptr_t)idmap_get(&o->by_hash, hash);
+	if (number)
+		return (uint32_t)number;
+	if (o->count == o->space) {
+		size_t space = o->space ? 2 * o->space : 64;
+		struct look_on *items = o->count < WAIT_OBJECTS_MAX
+						? reallocarray(o->items, space, sizeof(*items))
+						: NULL;
+
+		if (!items) {
+			o->left_out++;
+			return 0;
+		}
+		o->items = items;
+		o->space = space;
+	}
+	number = o->count + 1;
+	if (idmap_put(&o->by_hash, hash, (void *)number) < 0) {
+		o->left_out++;
+		return 0;
+	}
+	o->items[o->count++] = one;
+	return (uint32_t)number;
+}
+
+const struct look_on *wait_objects_get(const struct wait_objects *o, uint32_t number)
+{
+	return number && number <= o->count ? &o->items[number - 1] : NULL;
+}
+
+bool wait_on_is_idle(uint8_t state, const struct look_on *on)
+{
+	static const bool idle[] = {
+#define WAIT_KIND(id, json, is_idle, help) [WAIT_##id] = (is_idle),
+#include "shared/abi/waits.def"
+#undef WAIT_KIND
+	};
+
+	if (state < WAIT_BLOCKED)
+		return false;
+	return idle[state - WAIT_BLOCKED] ||
+	       (state == WAIT_BLOCKED + WAIT_SOCKET && on && is_served(on));
+}
+
+static void write_address(struct jsonw *w, const char *key, const struct look_on *on,
+			  const uint8_t *address, uint16_t port)
+{
+	char text[INET6_ADDRSTRLEN], all[ADDRESS_BYTES];
+
+	if (!inet_ntop(on->family, address, text, sizeof(text)))
+		return;
+	if (!port)
+		snprintf(all, sizeof(all), "%s", text);
+	else
+		snprintf(all, sizeof(all), on->family == AF_INET ? "%s:%u" : "[%s]:%u", text, port);
+	jsonw_string(w, key, all);
+}
+
+/* Writes the name, or the number where it has none. */
+static void write_number(struct jsonw *w, const char *key, const char *name, unsigned int number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	jsonw_string(w, key, name ? name : text);
+}
+
+static void write_socket(const struct look_on *on, struct jsonw *w)
+{
+	static const char *const states[] = {
+		[1] = "established", [2] = "syn_sent",	[3] = "syn_recv", [4] = "fin_wait1",
+		[5] = "fin_wait2",   [6] = "time_wait", [7] = "close",	  [8] = "close_wait",
+		[9] = "last_ack",    [10] = "listen",	[11] = "closing",
+	};
+	bool known = on->state < ARRAY_SIZE(states) && states[on->state];
+
+	write_number(w, "family",
+		     on->family == AF_UNIX	? "unix"
+		     : on->family == AF_INET	? "inet"
+		     : on->family == AF_INET6	? "inet6"
+		     : on->family == AF_NETLINK ? "netlink"
+						: NULL,
+		     on->family);
+	if (!is_internet(on))
+		return;
+	write_number(w, "protocol",
+		     on->protocol == IPPROTO_TCP   ? "tcp"
+		     : on->protocol == IPPROTO_UDP ? "udp"
+						   : NULL,
+		     on->protocol);
+	write_address(w, "local", on, on->local, on->local_port);
+	write_address(w, "peer", on, on->peer, on->peer_port);
+	if (on->protocol == IPPROTO_TCP && known)
+		jsonw_string(w, "state", states[on->state]);
+}
+
+static void write_file(const struct look_on *on, struct jsonw *w)
+{
+	char device[32];
+
+	jsonw_string(w, "name", on->name);
+	snprintf(device, sizeof(device), "%u:%u", on->device >> DEVICE_MINOR_BITS,
+		 on->device & ((1u << DEVICE_MINOR_BITS) - 1));
+	jsonw_string(w, "device", device);
+	jsonw_u64(w, "inode", on->inode);
+}
+
+static void write_members(const struct look_on *on, struct jsonw *w)
+{
+	char address[32];
+
+	switch (on->kind) {
+	case LOOK_ON_FILE:
+		write_file(on, w);
+		break;
+	case LOOK_ON_SOCKET:
+		write_socket(on, w);
+		break;
+	case LOOK_ON_PIPE:
+		jsonw_u64(w, "inode", on->inode);
+		break;
+	case LOOK_ON_FUTEX:
+		snprintf(address, sizeof(address), "0x%" PRIx64, (uint64_t)on->address);
+		jsonw_string(w, "address", address);
+		break;
+	case LOOK_ON_CHILD:
+		if (on->number > 0)
+			jsonw_u64(w, "pid", (uint64_t)on->number);
+		break;
+	default:
+		if (on->name[0])
+			jsonw_string(w, "name", on->name);
+	}
+}
+
+void wait_on_write(const struct look_on *on, struct jsonw *w)
+{
+	static const char *const kinds[] = {
+		[LOOK_ON_FILE] = "file",   [LOOK_ON_PIPE] = "pipe",   [LOOK_ON_SOCKET] = "socket",
+		[LOOK_ON_OTHER] = "other", [LOOK_ON_FUTEX] = "futex", [LOOK_ON_CHILD] = "child",
+	};
+
+	jsonw_object(w, "on");
+	jsonw_string(w, "what", kinds[on->kind]);
+	write_members(on, w);
+	jsonw_object_end(w);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wait_on.h: what threads wait on, each once: files, pipes, sockets, futexes, children. Stacks
+ * refer to them by number. The main thread fills the table, afterwards the report thread owns it.
+ */
+#ifndef TROCAR_CONSUMER_SAMPLING_WAIT_ON_H
+#define TROCAR_CONSUMER_SAMPLING_WAIT_ON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared/abi/abi.h"
+#include "shared/json/jsonw.h"
+#include "shared/tools/idmap.h"
+
+#define WAIT_OBJECTS_MAX 4096
+
+/*
+ * A socket whose own port is below and whose peer's is not belongs to a server: the first port that
+ * Linux gives to clients by default (net.ipv4.ip_local_port_range).
+ */
+#define WAIT_CLIENT_PORTS 32768
+
+/* All zeros: empty. Release with wait_objects_done. */
+struct wait_objects {
+	struct look_on *items; /* owned */
+	size_t count, space;
+	struct idmap by_hash; /* hash -> number */
+	uint64_t left_out;    /* looks at what found no room */
+};
+
+void wait_objects_init(struct wait_objects *o);
+void wait_objects_done(struct wait_objects *o);
+
+/*
+ * Returns the number of what `on` describes, from 1; 0: it is not known, or has no room. Numbers of
+ * descriptors do not count, nor do ports that a client got by chance: so a thousand connections of
+ * one server to another are one.
+ */
+uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on);
+
+/* Returns what has the number; NULL for 0. */
+const struct look_on *wait_objects_get(const struct wait_objects *o, uint32_t number);
+
+/*
+ * Returns whether a thread in `state` (wait_kind.h) that waits on `on` (NULL: not known) is idle:
+ * by the kind of its wait, and where a server waits for a client's next request.
+ */
+bool wait_on_is_idle(uint8_t state, const struct look_on *on);
+
+/* Writes `on`: {...}. */
+void wait_on_write(const struct look_on *on, struct jsonw *w);
+
+#endif

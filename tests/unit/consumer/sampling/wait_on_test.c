@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What threads wait on: what counts as the same, what is idle, and how it is written. */
+#include "tests/unit/consumer/testing/unit_testing.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "consumer/sampling/wait_kind.h"
+#include "consumer/sampling/wait_on.h"
+
+static struct wait_objects objects;
+
+static int setup(void **state)
+{
+	wait_objects_init(&objects);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	wait_objects_done(&objects);
+	return 0;
+}
+
+static struct look_on tcp(uint16_t local_port, uint16_t peer_port)
+{
+	return (struct look_on){
+		.kind = LOOK_ON_SOCKET,
+		.family = AF_INET,
+		.protocol = IPPROTO_TCP,
+		.state = TCP_ESTABLISHED,
+		.local = { 10, 0, 0, 1 },
+		.peer = { 10, 0, 0, 5 },
+		.local_port = local_port,
+		.peer_port = peer_port,
+	};
+}
+
+static const char *written(const struct look_on *on)
+{
+	static char text[512];
+	struct jsonw w;
+
+	jsonw_init(&w, sizeof(text));
+	wait_on_write(on, &w);
+	assert_int_equal(w.error, 0);
+	memcpy(text, w.data, w.bytes);
+	text[w.bytes] = 0;
+	jsonw_done(&w);
+	return text;
+}
+
+/* Two connections of clients to one service are one, to two services two. */
+static void test_same(void **state)
+{
+	struct look_on a = tcp(40001, 5432), b = tcp(40002, 5432), c = tcp(40002, 6379);
+	uint32_t number;
+
+	a.number = 4;
+	b.number = 5;
+	number = wait_objects_add(&objects, &a);
+	assert_int_equal(number, 1);
+	assert_int_equal(wait_objects_add(&objects, &b), number);
+	assert_int_equal(wait_objects_add(&objects, &c), 2);
+	assert_string_equal(written(wait_objects_get(&objects, number)),
+			    "\"on\":{\"what\":\"socket\",\"family\":\"inet\",\"protocol\":\"tcp\","
+			    "\"local\":\"10.0.0.1\",\"peer\":\"10.0.0.5:5432\","
+			    "\"state\":\"established\"}");
+	assert_null(wait_objects_get(&objects, 0));
+	assert_null(wait_objects_get(&objects, 3));
+}
+
+static void test_idle(void **state)
+{
+	const uint8_t socket = WAIT_BLOCKED + WAIT_SOCKET;
+	struct look_on asks = tcp(40001, 5432), serves = tcp(5432, 40001);
+
+	assert_true(wait_on_is_idle(socket, &serves));
+	assert_false(wait_on_is_idle(socket, &asks));
+	serves = *wait_objects_get(&objects, wait_objects_add(&objects, &serves));
+	asks = *wait_objects_get(&objects, wait_objects_add(&objects, &asks));
+	assert_true(wait_on_is_idle(socket, &serves));
+	assert_false(wait_on_is_idle(socket, &asks));
+	assert_false(wait_on_is_idle(socket, NULL));
+	assert_true(wait_on_is_idle(WAIT_BLOCKED + WAIT_SLEEP, NULL));
+	assert_true(wait_on_is_idle(WAIT_BLOCKED + WAIT_IDLE, NULL));
+	assert_false(wait_on_is_idle(WAIT_BLOCKED + WAIT_LOCK, NULL));
+	assert_false(wait_on_is_idle(WAIT_FOR_CPU, NULL));
+}
+
+static void test_written(void **state)
+{
+	struct look_on on = {
+		.kind = LOOK_ON_FILE, .device = 8u << 20 | 1, .inode = 77, .name = "journal"
+	};
+
+	assert_string_equal(written(&on), "\"on\":{\"what\":\"file\",\"name\":\"journal\","
+					  "\"device\":\"8:1\",\"inode\":77}");
+	on = (struct look_on){ .kind = LOOK_ON_FUTEX, .address = 0x7f00 };
+	assert_string_equal(written(&on), "\"on\":{\"what\":\"futex\",\"address\":\"0x7f00\"}");
+	on = (struct look_on){ .kind = LOOK_ON_CHILD, .number = -1 };
+	assert_string_equal(written(&on), "\"on\":{\"what\":\"child\"}");
+	on = (struct look_on){ .kind = LOOK_ON_SOCKET,
+			       .family = AF_INET6,
+			       .protocol = IPPROTO_UDP,
+			       .local = { [15] = 1 },
+			       .local_port = 53 };
+	assert_string_equal(written(&on), "\"on\":{\"what\":\"socket\",\"family\":\"inet6\","
+					  "\"protocol\":\"udp\",\"local\":\"[::1]:53\","
+					  "\"peer\":\"::\"}");
+}
+
+/* The table is bounded, and counts what it does not take; nonsense is nothing. */
+static void test_full(void **state)
+{
+	struct look_on on = { .kind = LOOK_ON_PIPE };
+
+	for (uint64_t i = 0; i < WAIT_OBJECTS_MAX + 3; i++) {
+		on.inode = i;
+		assert_int_equal(wait_objects_add(&objects, &on), i < WAIT_OBJECTS_MAX ? i + 1 : 0);
+	}
+	assert_int_equal(objects.left_out, 3);
+	on.kind = LOOK_ON_COUNT_;
+	assert_int_equal(wait_objects_add(&objects, &on), 0);
+	on.kind = LOOK_ON_NOTHING;
+	assert_int_equal(wait_objects_add(&objects, &on), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_same, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_written, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
