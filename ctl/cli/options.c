@@ -26,7 +26,7 @@ static const struct option_row rows[] = {
 	ROW(SET, WAIT, wait, "wait", .help = "until the session has ended, and print its headline"),
 	ROW(TEXT, SESSION, session, "session", .value = "ID",
 	    .help = "this session, by its first digits"),
-	ROW(TEXT, SIGNAL, signal, "signal", .value = "NAME", .help = "this signal (oncpu)"),
+	ROW(TEXT, SIGNAL, signal, "signal", .value = "NAME", .help = "this signal (oncpu, offcpu)"),
 	ROW(CHOICE, PHASE, phase, "phase", .value = "PHASE", .choices = "before|onset|during",
 	    .help = "this phase"),
 	ROW(TEXT, COMM, comm, "comm", .value = "NAME", .help = "threads of this name"),

@@ -226,6 +226,7 @@ int profile_call(const struct options *options, const char *const *arguments)
 		return status;
 	p.input.select = (struct select){
 		.session = p.session,
+		.signal = "oncpu",
 		.phase = "during",
 		.has_pid = p.pid > 0,
 		.pid = p.pid,

@@ -13,6 +13,7 @@
 #include "ctl/render/text_report_neighbours.h"
 #include "ctl/render/text_report_programs.h"
 #include "ctl/render/text_report_stalls.h"
+#include "ctl/render/text_report_waits.h"
 #include "ctl/view/hot.h"
 #include "ctl/view/view.h"
 #include "shared/tools/cleanup.h"
@@ -324,6 +325,8 @@ static int print_session(struct text_report *r, uint32_t number)
 		e = text_report_neighbours(&r->input->store, session, r->out);
 	if (e == 0)
 		e = text_report_facts(&r->input->store, session, r->out);
+	if (e == 0)
+		e = text_report_waits(&r->input->store, session, r->out);
 	if (e == 0)
 		e = text_report_lines_pressure(&r->input->store, session, r->out);
 	if (e == 0)

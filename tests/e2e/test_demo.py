@@ -110,7 +110,7 @@ def test_demo(t):
         check(cause["resource"] == resource, f"{rule}: caused by {cause}")
         check(any(e["type"] == "watch.start" and e["cgroup"] == end["cgroup"] for e in events),
               f"{rule}: no watch.start")
-        stacks = [e for e in mine if e["type"] == "stack" and e["session"] == end["session"]]
+        stacks = [e for e in mine if e["type"] == "stack" and e["session"] == end["session"] and e["signal"] == "oncpu"]
         for phase in ("before", "during"):
             check(heaviest(stacks, phase) == hot, f"{rule} {phase}: {heaviest(stacks, phase)}")
     check(not left_behind(process.pid), f"left behind: {left_behind(process.pid)}")

@@ -34,7 +34,8 @@ def test_profile_a_process(t):
     end = agent.wait("session.end")
     check(said.startswith(f"session {end['session']}, "), said)
     # The same lines went to the output.
-    lines = [e for e in agent.stacks(end["session"]) if e["pid"] == busy.pid and e["phase"] == "during"]
+    lines = [e for e in agent.stacks(end["session"]) if e["pid"] == busy.pid and e["phase"] == "during" and
+             e["signal"] == "oncpu"]
     check(sum(e["count"] for e in lines) == samples, "the output has other samples")
     t.end(other)
 

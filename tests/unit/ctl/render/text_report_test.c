@@ -219,8 +219,32 @@ static void test_explained(void **state)
 				     "\"headline\":\"stalled\"}\n");
 	events_command("report", events_file, NULL);
 	has("\naccount: partial, what waited\n"
-	    "  CPU time in the stacks: 3 % of 4.5 s that were stalled\n");
+	    "  time in the stacks: 3 % of 4.5 s that were stalled\n");
 	assert_null(strstr(events_out, "rough"));
+}
+
+/* What threads waited for stands before the stacks, what is idle last, as session.end has it. */
+static void test_waits(void **state)
+{
+	events_write(
+		EVENTS_STACK("1", "during", "web", "30", "3000000", EVENTS_USER("spin"))
+			EVENTS_HEAD(
+				"session.end",
+				"1") ",\"duration_ms\":2000,\"pre_ms\":1000,\"onset_ms\":0,"
+				     "\"verdict\":\"complete\",\"looks\":{\"passes\":41},"
+				     "\"waits\":[{\"fn\":\"take_lock\",\"module\":\"/web\","
+				     "\"state\":\"blocked\",\"wait\":\"lock\",\"idle\":false,"
+				     "\"weight_ms\":1900,\"threads\":1},"
+				     "{\"fn\":null,\"module\":null,\"state\":\"runnable\","
+				     "\"idle\":false,\"weight_ms\":7,\"threads\":2},"
+				     "{\"fn\":\"serve\",\"module\":\"/web\",\"state\":\"blocked\","
+				     "\"wait\":\"idle\",\"idle\":true,\"weight_ms\":8000,"
+				     "\"threads\":4}],\"headline\":\"waited\"}\n");
+	events_command("report", events_file, NULL);
+	has("threads waited, by 41 looks:\n"
+	    "  1.9 s  lock       take_lock  1 thread\n"
+	    "  7 ms   for a CPU  -          2 threads\n"
+	    "  8.0 s  idle       serve      4 threads, idle\n");
 }
 
 /* Of 4 ms in write, 3 were the kernel's: as functions they are two, for the program one. */
@@ -319,14 +343,23 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(whole_session),	  TEST(top),
-		TEST(half_a_session),	  TEST(sessions_one_after_the_other),
-		TEST(quality_and_advice), TEST(odd_lines),
-		TEST(programs),		  TEST(held),
-		TEST(explained),	  TEST(longest_first),
-		TEST(stalls_of_running),  TEST(neighbours),
-		TEST(nothing_during),	  TEST(facts),
-		TEST(stalls_add_up),	  TEST(quiet),
+		TEST(whole_session),
+		TEST(top),
+		TEST(half_a_session),
+		TEST(sessions_one_after_the_other),
+		TEST(quality_and_advice),
+		TEST(odd_lines),
+		TEST(programs),
+		TEST(held),
+		TEST(explained),
+		TEST(longest_first),
+		TEST(stalls_of_running),
+		TEST(neighbours),
+		TEST(nothing_during),
+		TEST(facts),
+		TEST(stalls_add_up),
+		TEST(quiet),
+		TEST(waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
