@@ -22,6 +22,30 @@
 #define PF_IO_WORKER   0x00000010u
 #define PF_USER_WORKER 0x00004000u
 
+/* Of __state, as sched_switch gives it: stopped by a signal or a tracer; the last switch. */
+#define TASK_STOPPED 0x00000004u
+#define TASK_TRACED  0x00000008u
+#define TASK_DEAD    0x00000080u
+
+/* Of psi_flags (include/linux/psi_types.h): in an io wait, and in a memory stall. */
+#define TSK_IOWAIT   (1u << 0)
+#define TSK_MEMSTALL (1u << 1)
+
+/* Of inode.i_mode. */
+#define S_IFMT	 00170000
+#define S_IFSOCK 0140000
+#define S_IFREG	 0100000
+#define S_IFBLK	 0060000
+#define S_IFDIR	 0040000
+#define S_IFIFO	 0010000
+
+/* Of thread_info.flags: the process is of 32 bits, and has other numbers of system calls. */
+#if defined(__TARGET_ARCH_x86)
+#define TIF_COMPAT (1ul << 29) /* TIF_ADDR32 */
+#else
+#define TIF_COMPAT (1ul << 22) /* TIF_32BIT */
+#endif
+
 #define VM_WRITE  0x00000002ul
 #define VM_EXEC	  0x00000004ul
 #define VM_SHARED 0x00000008ul
@@ -196,7 +220,30 @@ struct vm_area_struct {
 	const void *vm_ops;
 };
 
+/* The anonymous head of every task: arch/{x86,arm64}/include/asm/thread_info.h. */
+struct thread_info {
+	unsigned long flags;
+	unsigned int status; /* x86 */
+	__u32 cpu;
+};
+
+/* With CONFIG_SCHED_INFO. Times of the scheduler's clock, in ns. */
+struct sched_info {
+	unsigned long pcount;		 /* how often the task has come to a CPU */
+	unsigned long long run_delay;	 /* how long it has waited for one in all */
+	unsigned long long last_arrival; /* when it last came to one */
+	unsigned long long last_queued;	 /* since when it waits for one; 0: it does not */
+};
+
 struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	int on_cpu;
+	int exit_state;
+	unsigned int psi_flags;
+	struct sched_info sched_info;
+	struct files_struct *files;
+	__u64 start_time; /* CLOCK_MONOTONIC */
 	unsigned int flags;
 	int pid;
 	int tgid;
@@ -217,20 +264,8 @@ struct task_struct {
 	char comm[16];
 };
 
-/* Bits of task_struct.psi_flags (include/linux/psi_types.h). */
-#define TSK_IOWAIT   (1u << 0)
-#define TSK_MEMSTALL (1u << 1)
-
-/* Bits of task_struct.__state (include/linux/sched.h). */
-#define TASK_STOPPED 0x4u
-#define TASK_TRACED  0x8u
-
 /* thread_info.status: the system call is one of 32 bits (x86). */
 #define TS_COMPAT 0x2u
-
-struct thread_info {
-	unsigned int status;
-};
 
 /*
  * What a look reads of a thread beside: only by BPF_CORE_READ, since newer verifiers refuse plain

@@ -15,13 +15,6 @@
 
 #define LOOK_CALLS 512 /* numbers of system calls that are looked up */
 
-#define S_IFMT	 0170000
-#define S_IFSOCK 0140000
-#define S_IFREG	 0100000
-#define S_IFBLK	 0060000
-#define S_IFDIR	 0040000
-#define S_IFIFO	 0010000
-
 #define FAMILY_INET  2
 #define FAMILY_INET6 10
 

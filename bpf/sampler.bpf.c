@@ -25,7 +25,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define PHASES 1024u
 
 _Static_assert((PHASES & (PHASES - 1)) == 0, "PHASES is a mask");
-_Static_assert(DROP_STALE < SLOT_LOST_REASONS, "a drop reason has no counter");
+_Static_assert(DROP_STALE < SLOT_LOST_REASONS && DROP_STACK_USER < SLOT_LOST_REASONS,
+	       "a drop reason has no counter");
 _Static_assert(UNWIND_END_COUNT_ <= UNWIND_STOP_REASONS, "an end of a walk has no counter");
 
 struct {

@@ -37,6 +37,8 @@ static const struct {
 	{ "slots", offsetof(struct options, watches), 1 },
 	{ "counters", offsetof(struct options, watches), 1 },
 	{ "switches", offsetof(struct options, watches), 1 },
+	{ "account_losses", offsetof(struct options, watches), 1 },
+	{ "accounts", offsetof(struct options, threads), 1 },
 	{ "watches", offsetof(struct options, watches), WATCH_CGROUPS },
 	{ "targets", offsetof(struct options, targets), 1 },
 	{ "rules_a", offsetof(struct options, rules), 1 },
@@ -75,12 +77,12 @@ static int resize_maps(struct trocar *skeleton, const struct options *o)
 	return 0;
 }
 
-/* Returns whether the kernel has the open-coded iterator over mappings (6.7 and newer). */
-static bool has_vma_iterator(void)
+/* Returns whether the kernel has what a row of the preflight asks for. */
+static bool has_need(enum preflight_id id)
 {
 	struct preflight_row row;
 
-	preflight_ask(PREFLIGHT_vma_open_coded, &row);
+	preflight_ask(id, &row);
 	return row.state == PREFLIGHT_PRESENT;
 }
 
@@ -135,7 +137,7 @@ static void destroy_skeleton(struct trocar **skeleton)
 int kernelset_load(const struct options *o, struct kernelset *ret_set)
 {
 	struct trocar *skeleton __attribute__((cleanup(destroy_skeleton))) = NULL;
-	bool vma_open_coded = !o->walk_tasks && has_vma_iterator();
+	bool vma_open_coded = !o->walk_tasks && has_need(PREFLIGHT_vma_open_coded);
 	int r;
 
 	libbpf_set_print(print_message);
@@ -157,7 +159,8 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 	if (r < 0)
 		return r;
 	*ret_set = (struct kernelset){ .vma_open_coded = vma_open_coded,
-				       .page_walk = learn_pages(skeleton) };
+				       .page_walk = learn_pages(skeleton),
+				       .sched_info = has_need(PREFLIGHT_sched_info) };
 	ret_set->skeleton = skeleton;
 	skeleton = NULL;
 	return 0;
@@ -170,7 +173,7 @@ struct attachment {
 	struct bpf_link **link;
 };
 
-#define LINKS (7 + 8)
+#define LINKS (8 + 8)
 
 /*
  * Gives pins that have two bodies the one that this kernel can load: `vmas` vmas_open instead of
@@ -248,6 +251,8 @@ static int write_abi(const struct kernelset *set, const struct options *o)
 		.slots = (uint32_t)o->watches,
 		.rules = (uint32_t)o->rules,
 		.targets = (uint32_t)o->targets,
+		.accounts = (uint32_t)o->threads,
+		.sched_info = set->sched_info,
 		.cpus_sampled = (uint32_t)set->samplers.count,
 		.vma_open_coded = set->vma_open_coded,
 		.page_walk = set->page_walk,

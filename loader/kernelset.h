@@ -16,7 +16,8 @@ struct kernelset {
 	struct trocar *skeleton; /* owned */
 	struct samplers samplers;
 	bool vma_open_coded;
-	bool page_walk; /* bpf/page_layout.bpf.c can walk page tables */
+	bool page_walk;	 /* bpf/page_layout.bpf.c can walk page tables */
+	bool sched_info; /* the kernel keeps what bpf/account.h reads */
 };
 
 /*

@@ -43,6 +43,10 @@ static const struct option_row rows[] = {
 		   .preset = "10240",
 		   .help = "rules; each in use costs 80 bytes by name and 320 by cgroup, twice "
 			   "during a change"),
+	OPTION_ROW(NUMBER, FOR_LOAD, threads, "threads", .value = "N", .min = 16, .max = 1048576,
+		   .preset = "16384",
+		   .help = "threads with a time account at once; each costs 256 bytes during a "
+			   "session"),
 	OPTION_ROW(NUMBER, FOR_LOAD, unwind_kib, "unwind-pool-kib", .value = "N", .min = 1024,
 		   .max = 1048576, .preset = "32768",
 		   .help = "rows that stacks are unwound by, of all files; costs its size"),

@@ -17,6 +17,17 @@ static void write_phase(struct jsonw *w, const char *key, const struct ledger *l
 	jsonw_object_end(w);
 }
 
+static void write_lost(const struct ledger *l, struct jsonw *w)
+{
+	jsonw_u64(w, "attempted", l->attempted);
+	jsonw_u64(w, "emitted", l->emitted);
+	jsonw_object(w, "lost");
+	for (int i = 0; i < DROP_COUNT_; i++)
+		if (l->lost[i])
+			jsonw_u64(w, ledger_drop_name((enum drop)i), l->lost[i]);
+	jsonw_object_end(w);
+}
+
 static void write_account(const struct signal *s, struct jsonw *w)
 {
 	const struct signal_stacks *taken = s->taken;
@@ -25,13 +36,7 @@ static void write_account(const struct signal *s, struct jsonw *w)
 	for (int i = 0; i < PHASE_COUNT_; i++)
 		ledger_add(&all, &taken->phase[i]);
 	jsonw_object(w, rules_signal_name(s->id));
-	jsonw_u64(w, "attempted", all.attempted);
-	jsonw_u64(w, "emitted", all.emitted);
-	jsonw_object(w, "lost");
-	for (int i = 0; i < DROP_COUNT_; i++)
-		if (all.lost[i])
-			jsonw_u64(w, ledger_drop_name((enum drop)i), all.lost[i]);
-	jsonw_object_end(w);
+	write_lost(&all, w);
 	for (int i = 0; i < PHASE_COUNT_; i++)
 		write_phase(w, stack_table_phase((enum phase)i), &taken->phase[i]);
 	if (taken->expected != UINT64_MAX) {
@@ -44,11 +49,23 @@ static void write_account(const struct signal *s, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes the ledgers of all signals that take stacks; *ret_all is their sum. */
+/* Writes how many threads the session should have an account of, and how many have one. */
+static void write_threads(const struct signal *s, struct jsonw *w)
+{
+	jsonw_object(w, rules_signal_name(s->id));
+	write_lost(s->threads, w);
+	jsonw_object_end(w);
+}
+
+/*
+ * Writes the ledgers of all signals; *ret_all is the sum of those that take stacks.
+ */
 static void write_ledger(const struct session_result *s, struct ledger *ret_all, struct jsonw *w)
 {
 	jsonw_object(w, "ledger");
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		if (s->signals[i] && s->signals[i]->threads)
+			write_threads(s->signals[i], w);
 		if (!s->signals[i] || !s->signals[i]->taken)
 			continue;
 		write_account(s->signals[i], w);
@@ -95,7 +112,7 @@ static uint64_t find_covered_ms(const struct session_result *s, const struct sum
 static enum verdict judge_coverage(const struct session_result *s, const struct summary *summary,
 				   char reason[LEDGER_REASON_BYTES])
 {
-	const struct signal *oncpu = s->signals[SIGNAL_ONCPU];
+	const struct signal *oncpu = s->signals[SIGNAL_ONCPU], *pools = s->signals[SIGNAL_POOLS];
 	uint64_t broken = summary->samples[QUALITY_BROKEN], all = 0;
 	uint64_t stalled_ms = session_verdict_stalled_ms(s),
 		 covered_ms = find_covered_ms(s, summary);
@@ -109,6 +126,13 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 			 "%" PRIu32 " cgroups below this one were not sampled: the line "
 			 "watches_full says why",
 			 s->left_out);
+		return VERDICT_PARTIAL;
+	}
+	if (pools && pools->threads && ledger_lost(pools->threads)) {
+		snprintf(reason, LEDGER_REASON_BYTES,
+			 "%" PRIu64 " of %" PRIu64 " threads have no time account: the table of "
+			 "threads was full (trocar-loader load --threads)",
+			 ledger_lost(pools->threads), pools->threads->attempted);
 		return VERDICT_PARTIAL;
 	}
 	if (s->pre_limit == PRE_EVICTED)

@@ -2,16 +2,30 @@
 #include "consumer/sampling/wait_kind.h"
 
 #include <stddef.h>
-#include <sys/syscall.h>
 
 #include "shared/tools/macro.h"
 
+#define WAIT_FILE WAIT_KIND_COUNT_ /* the descriptor decides */
+
+#if defined(__x86_64__)
+#define WAIT_CALL(name, x86, arm64, kind) [x86] = WAIT_##kind + 1,
+#define WAIT_CALL_X86(name, x86, kind)	  [x86] = WAIT_##kind + 1,
+#else
+#define WAIT_CALL(name, x86, arm64, kind) [arm64] = WAIT_##kind + 1,
+#define WAIT_CALL_X86(name, x86, kind)
+#endif
+
 /* Kinds by system call, plus 1; 0: no row. */
 static const uint8_t of_call[] = {
-#define WAIT_SYSCALL(name, kind) [__NR_##name] = WAIT_##kind + 1,
-#include "shared/abi/wait_kinds.def"
-#undef WAIT_SYSCALL
+#include "shared/abi/wait_calls.def"
 };
+
+/* Time accounts and looks have the same kinds in the same order. */
+#define WAIT_KIND(id, json, idle, help)                                  \
+	_Static_assert((int)ACCOUNT_##id == (int)WAIT_##id + ACCOUNT_IO, \
+		       "a kind of wait is not a part of a time account");
+#include "shared/abi/waits.def"
+#undef WAIT_KIND
 
 /* A read or write waits for what its descriptor is. */
 static enum wait_kind kind_of_descriptor(const struct look_on *on)
@@ -23,14 +37,16 @@ static enum wait_kind kind_of_descriptor(const struct look_on *on)
 		return WAIT_IO;
 	case LOOK_ON_OTHER:
 		return WAIT_IDLE; /* eventfd, timerfd, a terminal, ... */
-	default:
+	case LOOK_ON_PIPE:
 		return WAIT_PIPE;
+	default:
+		return WAIT_OTHER;
 	}
 }
 
 static enum wait_kind find_kind(const struct look_record *record)
 {
-	enum wait_kind kind;
+	int kind;
 
 	if (record->head.flags & LOOK_STOPPED)
 		return WAIT_OTHER;
@@ -44,8 +60,8 @@ static enum wait_kind find_kind(const struct look_record *record)
 		return WAIT_FAULT;
 	if ((size_t)record->syscall >= ARRAY_SIZE(of_call) || !of_call[record->syscall])
 		return WAIT_OTHER;
-	kind = (enum wait_kind)(of_call[record->syscall] - 1);
-	return kind == WAIT_PIPE ? kind_of_descriptor(&record->on) : kind;
+	kind = of_call[record->syscall] - 1;
+	return kind == WAIT_FILE ? kind_of_descriptor(&record->on) : (enum wait_kind)kind;
 }
 
 uint8_t wait_kind_state(const struct look_record *record)

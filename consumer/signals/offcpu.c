@@ -61,7 +61,7 @@ static bool is_auto(const struct trigger_reason *reason)
 {
 	if (reason->kind == TRIGGER_PRESSURE)
 		return reason->when.resource != RESOURCE_CPU;
-	return reason->kind == TRIGGER_REQUEST;
+	return reason->kind == TRIGGER_REQUEST || reason->kind == TRIGGER_QUIET;
 }
 
 static void free_threads(struct offcpu *s)

@@ -28,6 +28,7 @@ struct process;
 struct recorder;
 struct sampler;
 struct signal_programs;
+struct thread_pools;
 
 /* What signals attach to and read from; filled once, all borrowed. Main thread only. */
 struct signal_host {
@@ -78,6 +79,9 @@ struct signal {
 	const char *partly;	     /* why it runs on some CPUs only: a literal; NULL: on all */
 	struct signal_stacks *taken; /* owned; NULL: it takes no stacks */
 	uint32_t settle_ms;	     /* how long after its end the session waits for it at least */
+	/* Both owned by the kind; NULL: it has no accounts of threads, or not yet. */
+	const struct thread_pools *pools;
+	const struct ledger *threads;
 };
 
 /*

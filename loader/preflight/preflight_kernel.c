@@ -310,6 +310,17 @@ static void probe_vma_open_coded(struct preflight_probes *p, struct preflight_ro
 	probe_function(p, row, "bpf_iter_task_vma_new");
 }
 
+/* Without CONFIG_SCHED_INFO the struct is there, and empty (include/linux/sched.h). */
+static void probe_sched_info(struct preflight_probes *p, struct preflight_row *row)
+{
+	if (!has_btf(p, row))
+		return;
+	if (preflight_btf_has_members(&p->btf, "sched_info"))
+		preflight_row_present(row);
+	else
+		preflight_row_failed(row, ENOTSUP);
+}
+
 const preflight_call preflight_kernel_calls[PREFLIGHT_COUNT_] = {
 	[PREFLIGHT_btf] = probe_btf,
 	[PREFLIGHT_bpf_map] = probe_bpf_map,
@@ -323,4 +334,5 @@ const preflight_call preflight_kernel_calls[PREFLIGHT_COUNT_] = {
 	[PREFLIGHT_find_vma] = probe_find_vma,
 	[PREFLIGHT_iter_ksym] = probe_iter_ksym,
 	[PREFLIGHT_vma_open_coded] = probe_vma_open_coded,
+	[PREFLIGHT_sched_info] = probe_sched_info,
 };

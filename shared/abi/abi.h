@@ -32,10 +32,11 @@
 #define WATCHES_NESTED	    4 /* watches, one around the other, that share a sample */
 #define NO_SLOT		    0xffffffffu
 
-#define ASKED_MAX	     1024 /* processes whose mappings are asked for at a time */
-#define ASKED_TRIES	     3	  /* for one of them in a walk, while its mappings change */
-#define NEIGHBOURS_MAX	     2048 /* cgroups whose CPU time is counted at a time */
-#define NEIGHBOUR_NAME_BYTES 64	  /* last component of a cgroup's path, NUL included; longer: cut */
+#define ASKED_MAX	     1024  /* processes whose mappings are asked for at a time */
+#define ASKED_TRIES	     3	   /* for one of them in a walk, while its mappings change */
+#define NEIGHBOURS_MAX	     2048  /* cgroups whose CPU time is counted at a time */
+#define ACCOUNTS_DEFAULT     16384 /* threads with a time account at a time */
+#define NEIGHBOUR_NAME_BYTES 64 /* last component of a cgroup's path, NUL included; longer: cut */
 
 /* Why an attempted sample was not emitted: the keys of the ledger. Rows are appended. */
 enum drop {
@@ -62,10 +63,12 @@ struct abi_header {
 	__u32 unwind_rows;    /* elements of `unwind_pool`, 8 bytes each; 0: no tables */
 	__u32 unwind_tables;  /* entries of `unwind_process` and `unwind_ranges` */
 	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
-	__u32 page_walk; /* 1: the kernel side reads other processes' page tables (bpf/page_walk.h)
-			  */
-	__u32 scoped;	 /* 1: only cgroups below the prefixes in `scope` are looked at */
-	__u64 loaded_ns; /* when the loader finished */
+	__u32 page_walk;  /* 1: the kernel side reads other processes' page tables (bpf/page_walk.h)
+			   */
+	__u32 scoped;	  /* 1: only cgroups below the prefixes in `scope` are looked at */
+	__u64 loaded_ns;  /* when the loader finished */
+	__u32 accounts;	  /* entries of `accounts` */
+	__u32 sched_info; /* 1: the kernel keeps the times that `accounts` is made from */
 };
 
 /*
@@ -356,6 +359,61 @@ struct neighbour {
 	__u32 slot;	       /* to which the last tick belonged; NO_SLOT: none */
 	char comm[COMM_BYTES]; /* of the thread that the first tick met */
 	char name[NEIGHBOUR_NAME_BYTES];
+};
+
+/* What a thread's time went to: account_parts.def. Rows are appended. */
+enum account_part {
+#define PART(id, json, help) ACCOUNT_##id,
+#include "shared/abi/account_parts.def"
+#undef PART
+	ACCOUNT_PARTS_
+};
+
+/* Key of `accounts`. */
+struct account_key {
+	__u32 tid;
+	__u32 ended; /* 0: the thread's own; else a number of its own, when a tid is used again */
+};
+
+enum account_flag {
+	ACCOUNT_ENDED = 1u << 0, /* the thread has ended, or another account of it goes on */
+	ACCOUNT_MOVED = 1u << 1, /* it went to another watch */
+	ACCOUNT_LOST = 1u << 2,	 /* of a record: the table had no room for the thread */
+};
+
+/*
+ * Value of `accounts`: the time account of one thread while it was in one watch. Whatever happens,
+ * the sum of part_ns is since_ns - first_ns: a reader that finds another sum has read it while it
+ * was written.
+ */
+struct time_account {
+	__u64 first_ns;	 /* where it begins */
+	__u64 since_ns;	 /* until when it is written: when the thread last left a CPU */
+	__u64 waited_ns; /* sched_info.run_delay of the thread then */
+	__u32 tgid;
+	__u32 slot;  /* of the nearest watch */
+	__u32 kind;  /* enum account_part: what the thread has waited for since */
+	__u32 flags; /* enum account_flag */
+	__u64 part_ns[ACCOUNT_PARTS_];
+	__u64 longest_ns; /* the longest wait that is neither RUNNING nor QUEUE */
+	__u32 longest_kind;
+	__u32 pad;
+	__u64 born_ns;	       /* of the thread, CLOCK_MONOTONIC (task_struct.start_time) */
+	__u64 start_ns;	       /* of its process */
+	char comm[COMM_BYTES]; /* of the thread, when it ended or was first met */
+};
+
+/* One element, per CPU, of `account_losses`. */
+struct slot_accounts {
+	__u64 ended; /* threads that ended, and for which there had been no room */
+};
+
+/* What `account_threads` writes: one record per thread of a watch that a session runs on. */
+struct account_record {
+	__u32 tid;
+	__u32 pad;
+	__u64 open_ns; /* of its time the part that is not over: the last in account */
+	struct time_account account; /* until now */
 };
 
 /*

@@ -100,6 +100,8 @@ static void apply(struct harness *h, const struct harness_options *o)
 		bpf_map__set_max_entries(skel->maps.events, o->events_bytes);
 	if (o->targets)
 		bpf_map__set_max_entries(skel->maps.targets, o->targets);
+	if (o->accounts)
+		bpf_map__set_max_entries(skel->maps.accounts, o->accounts);
 	if (o->neighbours)
 		bpf_map__set_max_entries(skel->maps.neighbours, o->neighbours);
 	if (o->pool_elements)

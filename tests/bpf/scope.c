@@ -274,6 +274,39 @@ static void switches_stay_within(void **state)
 	end(&p);
 }
 
+static void accounts_stay_within(void **state)
+{
+	struct pair p = begin();
+	struct account_key key = {};
+	struct bpf_link *link;
+	struct time_account a;
+	cpu_set_t first;
+	int fd = bpf_map__fd(p.h->skel->maps.accounts);
+
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(sched_setaffinity(p.pid[i], sizeof(first), &first), 0);
+		p.h->slots[i ? OUTSIDE : SLOT].session = 1;
+	}
+	p.h->control->heartbeat_ns = harness_now_ns();
+	p.h->control->stale_ns = 60000000000u;
+	link = bpf_program__attach(p.h->skel->progs.account_switch);
+	assert_non_null(link);
+	key.tid = (uint32_t)p.pid[0];
+	for (int tries = 0; tries < 300 && bpf_map_lookup_elem(fd, &key, &a) < 0; tries++)
+		harness_sleep_ms(10);
+	harness_sleep_ms(100);
+	bpf_link__destroy(link);
+	assert_int_equal(bpf_map_lookup_elem(fd, &key, &a), 0);
+	key.tid = (uint32_t)p.pid[1];
+	assert_true(bpf_map_lookup_elem(fd, &key, &a) < 0);
+	assert_int_equal(listed(&p, p.h->skel->progs.account_threads, sizeof(struct account_record),
+				offsetof(struct account_record, account.tgid)),
+			 1);
+	end(&p);
+}
+
 /* A prefix is compared with the whole path, however deep or long it is. */
 static void paths_are_whole(void **state)
 {
@@ -320,7 +353,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_stay_within),	  cmocka_unit_test(iterators_stay_within),
 		cmocka_unit_test(neighbours_stay_within), cmocka_unit_test(events_stay_within),
-		cmocka_unit_test(switches_stay_within),	  cmocka_unit_test(paths_are_whole),
+		cmocka_unit_test(switches_stay_within),	  cmocka_unit_test(accounts_stay_within),
+		cmocka_unit_test(paths_are_whole),
 	};
 
 	harness_main(argc, argv);

@@ -116,7 +116,7 @@ def ledger_faults(event):
         if entry["lost"].get("unaccounted", 0):
             yield f"session.end /ledger/{signal}: {entry['lost']['unaccounted']} unaccounted"
         for key in ("attempted", "emitted"):
-            if sum(entry[phase][key] for phase in ("before", "onset", "during")) != entry[key]:
+            if "before" in entry and sum(entry[phase][key] for phase in ("before", "onset", "during")) != entry[key]:
                 yield f"session.end /ledger/{signal}: before + onset + during {key} is not {entry[key]}"
         if event["verdict"] == "complete" and lost:
             yield f"session.end /verdict: complete, but {lost} of {signal} lost"

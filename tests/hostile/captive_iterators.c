@@ -57,6 +57,16 @@ static void take_ranges_pid(struct captive *c, const uint8_t *bytes, size_t n)
 	take_ranges(c, bytes, n);
 }
 
+static void take_account_threads(struct captive *c, const uint8_t *bytes, size_t n)
+{
+	struct account_record record;
+
+	for (size_t at = 0; at + sizeof(record) <= n; at += sizeof(record)) {
+		memcpy(&record, bytes + at, sizeof(record));
+		captive_look_at_process(c, "account_threads", record.account.tgid);
+	}
+}
+
 static void take_watch_tree(struct captive *c, const uint8_t *bytes, size_t n)
 {
 }

@@ -31,7 +31,7 @@ static const char *const given[] = {
 	"control",	 "slots",	"watches",	  "targets",	  "rules_a",
 	"rules_b",	 "cgroups_a",	"cgroups_b",	  "samples",	  "events",
 	"errors",	 "unwind_pool", "unwind_rules",	  "unwind_files", "unwind_process",
-	"unwind_claims", "neighbours",	"neighbour_cpus", "asked",
+	"unwind_claims", "neighbours",	"neighbour_cpus", "asked",	  "accounts",
 };
 
 static const char *const closed[] = {

@@ -15,6 +15,8 @@
 
 #define SLOT 2
 
+#define AT_PRESSURE (1u << SIGNAL_ONCPU | 1u << SIGNAL_SWITCH | 1u << SIGNAL_POOLS)
+
 static struct pinned_maps pins;
 static struct signal_programs programs;
 static struct signal_host host = { .pins = &pins, .programs = &programs };
@@ -160,11 +162,13 @@ static void test_wanted(void **state)
 					 .when = { .resource = RESOURCE_CPU } };
 	struct rule rule = { .signals_auto = true };
 
-	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_SWITCH);
+	assert_int_equal(signals_wanted(&rule, &reason), AT_PRESSURE);
 	assert_non_null(strstr(signals_auto_why(signals_wanted(&rule, &reason)), "pressure"));
 	reason.when.resource = RESOURCE_IO;
+	assert_int_equal(signals_wanted(&rule, &reason), AT_PRESSURE | 1u << SIGNAL_OFFCPU);
+	reason.kind = TRIGGER_QUIET;
 	assert_int_equal(signals_wanted(&rule, &reason),
-			 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_SWITCH);
+			 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_POOLS);
 	reason.kind = TRIGGER_REQUEST;
 	assert_int_equal(signals_wanted(NULL, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU);
 	rule = (struct rule){ .signals = 1u << SIGNAL_LOCK };

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * account.bpf.c: time accounts of the threads of watched cgroups: how long each of them ran, waited
+ * for a CPU, and waited for each kind of thing. One program is attached for the length of a session
+ * and runs at every context switch of the machine: its first test is one hash lookup. One iterator
+ * reads the accounts, and enters the threads that sleep since before the session.
+ */
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/account.h"
+#include "bpf/account_kind.h"
+#include "bpf/scope.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* How far CLOCK_MONOTONIC is ahead of the scheduler's clock, as the last switches found it. */
+static __s64 clock_offset_ns;
+
+#define OFFSET_DRIFT_NS 50000
+
+/* Tries to read an account that is not being written. */
+#define READ_TRIES 8
+
+/*
+ * Notes how the clocks differ: both have the moment at which the thread came to its CPU. It stores
+ * seldom, because all CPUs read the word.
+ */
+static __always_inline void note_offset(const struct task_struct *task, __u64 since_ns)
+{
+	__s64 offset_ns = (__s64)(since_ns - task->sched_info.last_arrival);
+
+	if ((__u64)(offset_ns - clock_offset_ns + OFFSET_DRIFT_NS) > 2 * OFFSET_DRIFT_NS)
+		clock_offset_ns = offset_ns;
+}
+
+/* Whether a session runs on the watch of the slot, or on one around it. */
+static __always_inline bool is_captured(__u32 index, bool reads)
+{
+	for (int i = 0; i < WATCHES_NESTED; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+
+		if (!slot)
+			return false;
+		if (reads ? READ_WORD(slot->session) != 0 : READ_WORD(slot->state) == SLOT_CAPTURE)
+			return true;
+		if (!watch_lookup_outer(slot, &index))
+			return false;
+	}
+	return false;
+}
+
+/* Counts a thread that ends without ever having had an account. */
+static __noinline void count_lost(__u32 index)
+{
+	for (int i = 0; i < WATCHES_NESTED; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+		struct slot_accounts *losses = bpf_map_lookup_elem(&account_losses, &index);
+
+		if (!slot || !losses)
+			return;
+		losses->ended++;
+		if (!watch_lookup_outer(slot, &index))
+			return;
+	}
+}
+
+/* Returns the account of `task` in this watch, made when need be, or NULL. */
+static __always_inline struct time_account *
+find_account(struct task_struct *task, const struct account_key *key, __u32 index, __u64 since_ns)
+{
+	struct time_account *a = bpf_map_lookup_elem(&accounts, key);
+
+	if (a && a->slot == index && !(a->flags & ACCOUNT_ENDED))
+		return a;
+	if (a)
+		account_retire(key, a, a->flags & ACCOUNT_ENDED ? 0 : ACCOUNT_MOVED);
+	if (account_leaves_out(task, index))
+		return 0;
+	return account_enter(task, key, index, since_ns);
+}
+
+/*
+ * Writes into the account what was until now, and what the thread waits for from now on. It came to
+ * this CPU at `since_ns`; 0: before the program was attached.
+ */
+static __always_inline void close_interval(struct time_account *a, struct task_struct *task,
+					   __u64 since_ns, __u64 now_ns, unsigned int state)
+{
+	__u64 delay_ns = task->sched_info.run_delay;
+	struct account_split split;
+
+	account_split_time(a, now_ns, since_ns ? now_ns - since_ns : 0, delay_ns - a->waited_ns,
+			   &split);
+	account_add(a, &split);
+	a->waited_ns = delay_ns;
+	a->kind = state ? account_kind_of(task, state) : ACCOUNT_QUEUE;
+}
+
+/* The thread leaves the CPU, and with TASK_DEAD for ever. */
+static __noinline int leave_cpu(struct task_struct *task, __u32 index, __u64 since_ns,
+				unsigned int state)
+{
+	struct account_key key = { .tid = task->pid };
+	const struct control *c = control_get();
+	__u64 now_ns = bpf_ktime_get_ns(), enter_ns = now_ns;
+	struct time_account *a;
+
+	if (!c || watch_lookup_is_stale(c, now_ns))
+		return 0;
+	if (since_ns)
+		note_offset(task, since_ns);
+	if (task->sched_info.pcount <= 1)
+		enter_ns = 0;
+	else if (since_ns)
+		enter_ns = since_ns;
+	a = find_account(task, &key, index, enter_ns);
+	if (a)
+		close_interval(a, task, since_ns, now_ns, state & TASK_DEAD ? 0 : state);
+	if (!(state & TASK_DEAD))
+		return 0;
+	if (!a) {
+		if (!account_leaves_out(task, index))
+			count_lost(index);
+		return 0;
+	}
+	a->flags |= ACCOUNT_ENDED;
+	__builtin_memcpy(a->comm, task->comm, COMM_BYTES);
+	return 0;
+}
+
+/* Notes who comes to the CPU. The idle task has no watch: on hybrid hosts the root cgroup has. */
+static __always_inline void come_to_cpu(struct account_cpu *cpu, struct task_struct *task)
+{
+	__u32 index;
+
+	cpu->task = (__u64)task;
+	cpu->slot = 0;
+	cpu->since_ns = 0;
+	cpu->reading = account_readings;
+	if (!task->pid || !watch_lookup(task_keys_cgroup(task), &index))
+		return;
+	cpu->slot = index + 1;
+	cpu->since_ns = bpf_ktime_get_ns();
+}
+
+/*
+ * `state` is that of the task when the scheduler looked; a task that is preempted was runnable,
+ * whatever state it had set already (bpf/switch.bpf.c). Which watch the task has was asked when it
+ * came, so a switch costs one lookup, and none where the CPU goes idle.
+ */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(account_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int state)
+{
+	__u32 zero = 0, index;
+	struct account_cpu *cpu = bpf_map_lookup_elem(&account_cpus, &zero);
+	__u64 since_ns = 0;
+	bool watched;
+
+	if (!cpu || !bpf_core_field_exists(prev->sched_info.run_delay))
+		return 0;
+	if (cpu->task == (__u64)prev && cpu->reading == account_readings) {
+		watched = cpu->slot;
+		index = cpu->slot - 1;
+		since_ns = cpu->since_ns;
+	} else {
+		watched = prev->pid && watch_lookup(task_keys_cgroup(prev), &index);
+		if (cpu->task == (__u64)prev)
+			since_ns = cpu->since_ns;
+	}
+	if (watched && is_captured(index, false) && scope_allows_task(prev))
+		leave_cpu(prev, index, since_ns, preempt ? 0 : state);
+	come_to_cpu(cpu, next);
+	return 0;
+}
+
+/* Copies an account that another CPU may write: its times tell when the copy is one of them. */
+static __always_inline bool copy_account(const struct time_account *from, struct time_account *to)
+{
+	for (int i = 0; i < READ_TRIES; i++) {
+		__u64 sum = 0;
+
+		__builtin_memcpy(to, from, sizeof(*to));
+		for (int part = 0; part < ACCOUNT_PARTS_; part++)
+			sum += to->part_ns[part];
+		if (sum == to->since_ns - to->first_ns)
+			return true;
+		asm volatile("" ::: "memory");
+	}
+	return false;
+}
+
+/* Returns since when `task` is on the CPU that it runs on; 0: it is not known. */
+static __always_inline __u64 find_arrival(struct task_struct *task)
+{
+	const struct account_cpu *cpu;
+	__u32 zero = 0;
+
+	cpu = bpf_map_lookup_percpu_elem(&account_cpus, &zero,
+					 BPF_CORE_READ(task, thread_info.cpu));
+	return cpu && READ_WORD(cpu->task) == (__u64)task ? READ_WORD(cpu->since_ns) : 0;
+}
+
+/* Adds to the copy what is not over: the time since the thread last left a CPU. */
+static __always_inline void add_open(struct account_record *record, struct task_struct *task,
+				     __u64 now_ns)
+{
+	__u64 running_ns = 0, queue_ns = BPF_CORE_READ(task, sched_info.run_delay);
+	__u64 queued_ns = BPF_CORE_READ(task, sched_info.last_queued), since_ns;
+	struct time_account *a = &record->account;
+	struct account_split split;
+
+	queue_ns -= a->waited_ns;
+	if (BPF_CORE_READ(task, on_cpu)) {
+		since_ns = find_arrival(task);
+		running_ns = since_ns ? now_ns - since_ns : 0;
+	} else if (queued_ns && clock_offset_ns && !BPF_CORE_READ(task, __state)) {
+		queue_ns += now_ns - (__u64)clock_offset_ns - queued_ns;
+	}
+	account_split_time(a, now_ns, running_ns, queue_ns, &split);
+	record->open_ns = split.running_ns + split.queue_ns + split.rest_ns;
+	account_add(a, &split);
+}
+
+/*
+ * Returns the account of a thread, made when the switches have not met it: it sleeps or runs since
+ * before, or was born and has not left its CPU yet. Its state is read once it is entered: what it
+ * does from then on the switches see.
+ */
+static __always_inline struct time_account *
+meet_thread(struct task_struct *task, const struct account_key *key, __u32 index, __u64 now_ns)
+{
+	bool fresh = BPF_CORE_READ(task, sched_info.pcount) <= 1 &&
+		     (BPF_CORE_READ(task, on_cpu) || !BPF_CORE_READ(task, __state));
+	struct time_account *a = find_account(task, key, index, fresh ? 0 : now_ns);
+	unsigned int state;
+
+	if (!a || a->since_ns != (fresh ? a->born_ns : now_ns))
+		return a;
+	state = BPF_CORE_READ(task, __state);
+	if (BPF_CORE_READ(task, on_cpu))
+		a->kind = find_arrival(task) ? ACCOUNT_QUEUE : ACCOUNT_RUNNING;
+	else if (state)
+		a->kind = account_kind_of(task, state);
+	return a;
+}
+
+/*
+ * Lists the accounts of all threads that sessions run on, until now, and enters those that have
+ * none. Read at the begin of a session and at its end. Who has ended is in the map alone.
+ */
+SEC("iter/task")
+int account_threads(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	const struct control *c = control_get();
+	struct account_record record = {};
+	struct account_key key = {};
+	struct time_account *a;
+	__u32 index;
+	__u64 now_ns;
+
+	if (!ctx->meta->seq_num)
+		account_readings++;
+	if (!task || !c || !READ_WORD(c->armed) ||
+	    !bpf_core_field_exists(task->sched_info.run_delay))
+		return 0;
+	if (!watch_lookup(task_keys_cgroup(task), &index) || !is_captured(index, true) ||
+	    !scope_allows_task(task) || BPF_CORE_READ(task, exit_state))
+		return 0;
+	key.tid = record.tid = task->pid;
+	now_ns = bpf_ktime_get_ns();
+	a = meet_thread(task, &key, index, now_ns);
+	if (!a && account_leaves_out(task, index))
+		return 0;
+	if (a && copy_account(a, &record.account)) {
+		add_open(&record, task, now_ns);
+	} else {
+		record.account.flags = ACCOUNT_LOST;
+		record.account.slot = index;
+		record.account.tgid = task->tgid;
+		record.account.start_ns = task->group_leader->start_boottime;
+	}
+	__builtin_memcpy(record.account.comm, task->comm, COMM_BYTES);
+	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
+	return 0;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * account_kind.h: tells what a thread waits for, by what the kernel itself counts as stall and by
+ * the system call that it is in. It takes no hook: both are in the task that goes to sleep.
+ */
+#ifndef TROCAR_BPF_ACCOUNT_KIND_H
+#define TROCAR_BPF_ACCOUNT_KIND_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/kernel.h"
+#include "shared/abi/abi.h"
+
+#define WAITS_MAX    512	    /* above every number in wait_calls.def */
+#define ACCOUNT_NONE 0		    /* of a number without a row: no wait is ACCOUNT_RUNNING */
+#define ACCOUNT_FILE ACCOUNT_PARTS_ /* the descriptor decides */
+
+#if defined(__TARGET_ARCH_x86)
+#define WAIT_CALL(name, x86, arm64, part) [x86] = ACCOUNT_##part,
+#define WAIT_CALL_X86(name, x86, part)	  [x86] = ACCOUNT_##part,
+#else
+#define WAIT_CALL(name, x86, arm64, part) [arm64] = ACCOUNT_##part,
+#define WAIT_CALL_X86(name, x86, part)
+#endif
+
+/* What a system call of this number waits for. */
+static const volatile __u8 waits[WAITS_MAX] = {
+#include "shared/abi/wait_calls.def"
+};
+
+/* Number of the system call that `task` is in, and its first argument; negative: it is in none. */
+static __always_inline int account_kind_call(struct task_struct *task, __u64 *ret_first)
+{
+	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
+
+#if defined(__TARGET_ARCH_x86)
+	*ret_first = regs->di;
+	return (int)regs->orig_ax;
+#else
+	*ret_first = regs->orig_x0;
+	return regs->syscallno;
+#endif
+}
+
+/* What a thread waits for that reads or writes descriptor `fd`, by the type of its file. */
+static __noinline __u32 account_kind_file(const struct task_struct *task, __u64 fd)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file *file = 0, **files;
+	unsigned short mode;
+
+	if (!table || fd >= BPF_CORE_READ(table, max_fds))
+		return ACCOUNT_OTHER;
+	files = BPF_CORE_READ(table, fd);
+	if (bpf_probe_read_kernel(&file, sizeof(file), files + fd) || !file)
+		return ACCOUNT_OTHER;
+	mode = BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
+	if (mode == S_IFIFO)
+		return ACCOUNT_PIPE;
+	if (mode == S_IFSOCK)
+		return ACCOUNT_SOCKET;
+	/* Else an eventfd, a timerfd, a terminal: one who reads these waits for work. */
+	return mode == S_IFREG || mode == S_IFBLK || mode == S_IFDIR ? ACCOUNT_IO : ACCOUNT_IDLE;
+}
+
+/*
+ * Returns what `task` waits for, which goes to sleep in `state` or sleeps. A memory stall comes
+ * before an io wait: who reads back from swap is in both.
+ */
+static __always_inline __u32 account_kind_of(struct task_struct *task, unsigned int state)
+{
+	unsigned int stalls = BPF_CORE_READ(task, psi_flags);
+	__u64 first;
+	__u32 kind;
+	int call;
+
+	if (stalls & TSK_MEMSTALL)
+		return ACCOUNT_MEMORY;
+	if (stalls & TSK_IOWAIT)
+		return ACCOUNT_IO;
+	if (state & (TASK_STOPPED | TASK_TRACED) ||
+	    task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) ||
+	    BPF_CORE_READ(task, thread_info.flags) & TIF_COMPAT)
+		return ACCOUNT_OTHER;
+	call = account_kind_call(task, &first);
+	if (call < 0)
+		return ACCOUNT_FAULT;
+	if (call >= WAITS_MAX)
+		return ACCOUNT_OTHER;
+	kind = waits[call];
+	if (kind == ACCOUNT_FILE)
+		return account_kind_file(task, first);
+	return kind == ACCOUNT_NONE ? ACCOUNT_OTHER : kind;
+}
+
+#endif

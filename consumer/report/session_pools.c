@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/session_pools.h"
+
+#include "consumer/report/frame_json.h"
+#include "consumer/signals/thread_pools.h"
+#include "shared/tools/macro.h"
+
+static void write_blocked(const struct thread_pool *p, struct jsonw *w)
+{
+	jsonw_object(w, "blocked_ns");
+	for (int i = ACCOUNT_QUEUE + 1; i < ACCOUNT_PARTS_; i++)
+		if (p->part_ns[i])
+			jsonw_u64(w, thread_pools_part((enum account_part)i), p->part_ns[i]);
+	jsonw_object_end(w);
+}
+
+static void write_longest(const struct thread_pool *p, struct jsonw *w)
+{
+	if (!p->longest_ns)
+		return;
+	jsonw_object(w, "longest");
+	jsonw_u64(w, "wait_ns", p->longest_ns);
+	jsonw_string(w, "kind", thread_pools_part((enum account_part)p->longest_kind));
+	jsonw_u64(w, "tid", p->longest_tid);
+	frame_json_text(w, "comm", p->longest_comm);
+	jsonw_object_end(w);
+}
+
+static void write_fates(const struct thread_pool *p, struct jsonw *w)
+{
+	const struct {
+		const char *key;
+		uint64_t threads;
+	} fates[] = { { "born", p->born },
+		      { "ended", p->ended },
+		      { "arrived", p->arrived },
+		      { "left", p->left } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(fates); i++)
+		if (fates[i].threads)
+			jsonw_u64(w, fates[i].key, fates[i].threads);
+}
+
+static void put_pool(const struct thread_pool *p, const struct lines *lines,
+		     const struct event_subject *subject)
+{
+	struct jsonw w;
+
+	event_line_begin(lines, &w, "pool", subject);
+	jsonw_string(&w, "signal", rules_signal_name(SIGNAL_POOLS));
+	if (p->tgid) {
+		jsonw_u64(&w, "pid", p->tgid);
+		jsonw_u64(&w, "start_ns", p->start_ns);
+		frame_json_text(&w, "pool", p->name);
+	} else {
+		jsonw_u64(&w, "others", p->pools);
+	}
+	jsonw_u64(&w, "threads", p->threads);
+	write_fates(p, &w);
+	jsonw_u64(&w, "wall_ns", p->wall_ns);
+	jsonw_u64(&w, "running_ns", p->part_ns[ACCOUNT_RUNNING]);
+	jsonw_u64(&w, "queue_ns", p->part_ns[ACCOUNT_QUEUE]);
+	write_blocked(p, &w);
+	jsonw_u64(&w, "unaccounted_ns", p->unaccounted_ns);
+	jsonw_u64(&w, "open_ns", p->open_ns);
+	write_longest(p, &w);
+	event_line_end(lines, &w);
+}
+
+void session_pools_put(const struct session_result *s, const struct lines *lines,
+		       const struct event_subject *subject)
+{
+	const struct signal *signal = s->signals[SIGNAL_POOLS];
+
+	if (!signal || !signal->pools)
+		return;
+	for (size_t i = 0; i < signal->pools->count; i++)
+		put_pool(&signal->pools->items[i], lines, subject);
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/signals/thread_accounts.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/kernel/iterator.h"
+#include "consumer/kernel/pinned_maps.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+#define AT_ONCE 512 /* elements of the map that one call reads or deletes */
+
+/* Returns whether the watch of slot `of` is that of `slot`, or within it. */
+static bool has_slot(const struct pinned_maps *pins, uint32_t of, uint32_t slot)
+{
+	for (int i = 0; i < WATCHES_NESTED; i++) {
+		if (of == slot)
+			return true;
+		if (of >= pins->abi.slots || !pins->slots[of].outer)
+			return false;
+		of = pins->slots[of].outer - 1;
+	}
+	return false;
+}
+
+/* Records of one reading of `account_threads`, those of the session. */
+struct reading {
+	const struct pinned_maps *pins;
+	uint32_t slot, only_tgid;
+	struct account_record *items; /* owned */
+	size_t count, space;
+	uint64_t lost;
+};
+
+static void reading_done(struct reading *r)
+{
+	free(r->items);
+}
+
+static int keep_record(struct reading *r, const struct account_record *record)
+{
+	struct account_record *larger;
+	size_t space = r->space ? 2 * r->space : 64;
+
+	if (r->count == r->space) {
+		larger = reallocarray(r->items, space, sizeof(*larger));
+		if (!larger)
+			return -ENOMEM;
+		r->items = larger;
+		r->space = space;
+	}
+	r->items[r->count++] = *record;
+	return 0;
+}
+
+static bool is_wanted(const struct reading *r, const struct time_account *a)
+{
+	return (!r->only_tgid || a->tgid == r->only_tgid) && has_slot(r->pins, a->slot, r->slot);
+}
+
+static ssize_t take_records(void *context, const uint8_t *data, size_t bytes)
+{
+	struct reading *r = context;
+	struct account_record record;
+	size_t at;
+	int e;
+
+	for (at = 0; bytes - at >= sizeof(record); at += sizeof(record)) {
+		memcpy(&record, data + at, sizeof(record));
+		if (!is_wanted(r, &record.account))
+			continue;
+		if (record.account.flags & ACCOUNT_LOST) {
+			r->lost++;
+			continue;
+		}
+		e = keep_record(r, &record);
+		if (e < 0)
+			return e;
+	}
+	return (ssize_t)at;
+}
+
+static int compare_tids(const void *a, const void *b)
+{
+	const struct account_record *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* Reads the accounts of all living threads of the session, sorted by tid. */
+static int read_living(struct reading *r)
+{
+	int e = iterator_read(r->pins->account_threads_path, take_records, r);
+
+	if (e == 0 && r->count)
+		qsort(r->items, r->count, sizeof(*r->items), compare_tids);
+	return e;
+}
+
+static int compare_before(const void *a, const void *b)
+{
+	const struct thread_before *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return x->first_ns < y->first_ns ? -1 : x->first_ns > y->first_ns;
+}
+
+static int read_losses(const struct pinned_maps *pins, uint32_t slot,
+		       struct slot_accounts *ret_losses)
+{
+	return pinned_maps_signal(pins, PINNED_MAP_account_losses, slot,
+				  sizeof(*ret_losses) / sizeof(uint64_t), (uint64_t *)ret_losses);
+}
+
+int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
+			  struct thread_baseline *ret_before)
+{
+	_cleanup_(reading_done) struct reading r = { .pins = pins, .slot = slot };
+	struct thread_baseline before = { .begin_ns = clock_mono_ns() };
+	int e = read_losses(pins, slot, &before.losses);
+
+	if (e == 0)
+		e = read_living(&r);
+	if (e < 0)
+		return e;
+	before.items = calloc(MAX(r.count, (size_t)1), sizeof(*before.items));
+	if (!before.items)
+		return -ENOMEM;
+	for (size_t i = 0; i < r.count; i++) {
+		struct thread_before *b = &before.items[before.count++];
+		const struct time_account *a = &r.items[i].account;
+
+		b->tid = r.items[i].tid;
+		b->first_ns = a->first_ns;
+		b->longest_ns = a->longest_ns;
+		memcpy(b->part_ns, a->part_ns, sizeof(b->part_ns));
+	}
+	if (before.count)
+		qsort(before.items, before.count, sizeof(*before.items), compare_before);
+	*ret_before = before;
+	return 0;
+}
+
+/* What the accounts become. */
+struct difference {
+	const struct thread_baseline *before;
+	struct thread_accounts all;
+	size_t space;
+};
+
+static struct thread_account *add_thread(struct difference *d)
+{
+	size_t space = d->space ? 2 * d->space : 64;
+	struct thread_account *larger;
+
+	if (d->all.count == d->space) {
+		larger = reallocarray(d->all.items, space, sizeof(*larger));
+		if (!larger)
+			return NULL;
+		d->all.items = larger;
+		d->space = space;
+	}
+	d->all.items[d->all.count] = (struct thread_account){};
+	return &d->all.items[d->all.count++];
+}
+
+/* Subtracts what was before the session; returns when the thread came into it. */
+static uint64_t subtract_before(const struct difference *d, const struct time_account *a,
+				struct thread_account *t)
+{
+	const struct thread_before key = { .tid = t->tid, .first_ns = a->first_ns };
+	const struct thread_before *b = NULL;
+
+	if (d->before->count)
+		b = bsearch(&key, d->before->items, d->before->count, sizeof(key), compare_before);
+	for (int i = 0; i < ACCOUNT_PARTS_; i++)
+		t->part_ns[i] = a->part_ns[i] - (b ? MIN(b->part_ns[i], a->part_ns[i]) : 0);
+	/* A wait that was open at the begin has grown since: only what is in the session counts. */
+	t->longest_kind = MIN(a->longest_kind, (uint32_t)ACCOUNT_OTHER);
+	t->longest_ns = MIN(a->longest_ns, t->part_ns[t->longest_kind]);
+	if (b && b->longest_ns == a->longest_ns)
+		t->longest_ns = 0;
+	if (b)
+		return d->before->begin_ns;
+	if (a->born_ns >= d->before->begin_ns) {
+		t->fate |= THREAD_BORN;
+		return a->born_ns;
+	}
+	t->fate |= THREAD_ARRIVED;
+	return a->first_ns;
+}
+
+/* Adds a thread until `until_ns`. 0 or -ENOMEM. */
+static int add_account(struct difference *d, uint32_t tid, const struct time_account *a,
+		       uint32_t fate, uint64_t open_ns, uint64_t until_ns)
+{
+	struct thread_account *t;
+	uint64_t sum_ns = 0, from_ns;
+
+	if (until_ns <= d->before->begin_ns) /* of another session, which began before */
+		return 0;
+	t = add_thread(d);
+	if (!t)
+		return -ENOMEM;
+	*t = (struct thread_account){ .tid = tid, .tgid = a->tgid, .start_ns = a->start_ns };
+	t->fate = fate;
+	memcpy(t->comm, a->comm, sizeof(t->comm) - 1);
+	from_ns = subtract_before(d, a, t);
+	for (int i = 0; i < ACCOUNT_PARTS_; i++)
+		sum_ns += t->part_ns[i];
+	t->wall_ns = MAX(until_ns - MIN(from_ns, until_ns), sum_ns);
+	t->unaccounted_ns = t->wall_ns - sum_ns;
+	t->open_ns = MIN(open_ns, sum_ns);
+	return 0;
+}
+
+/* One part of the map `accounts`. */
+struct elements {
+	struct account_key keys[AT_ONCE];
+	struct time_account values[AT_ONCE];
+	uint32_t count, token;
+	bool more;
+};
+
+/* Reads the next part; the first when `e` is fresh. 0 or -errno. */
+static int read_elements(int fd, struct elements *e, bool first)
+{
+	uint32_t from = e->token;
+
+	e->count = AT_ONCE;
+	e->more = bpf_map_lookup_batch(fd, first ? NULL : &from, &e->token, e->keys, e->values,
+				       &e->count, NULL) == 0;
+	return e->more || errno == ENOENT ? 0 : -errno;
+}
+
+/* Whether a living thread's record has this account. */
+static bool is_living(const struct reading *r, const struct account_key *key,
+		      const struct time_account *a)
+{
+	const struct account_record wanted = { .tid = key->tid }, *found = NULL;
+
+	if (r->count && !key->ended)
+		found = bsearch(&wanted, r->items, r->count, sizeof(wanted), compare_tids);
+	return found && found->account.first_ns == a->first_ns;
+}
+
+static int add_gone(struct difference *d, const struct reading *r, const struct elements *e)
+{
+	for (uint32_t i = 0; i < e->count; i++) {
+		const struct time_account *a = &e->values[i];
+		bool ended = a->flags & ACCOUNT_ENDED && !(a->flags & ACCOUNT_MOVED);
+		int error;
+
+		if (!is_wanted(r, a) || is_living(r, &e->keys[i], a))
+			continue;
+		error = add_account(d, e->keys[i].tid, a, ended ? THREAD_ENDED : THREAD_LEFT, 0,
+				    a->since_ns);
+		if (error < 0)
+			return error;
+	}
+	return 0;
+}
+
+/* Adds the threads that have ended or are elsewhere: only the map has them. */
+static int add_all_gone(struct difference *d, const struct reading *r)
+{
+	_cleanup_free_ struct elements *e = malloc(sizeof(*e));
+	int fd = r->pins->signal_fd[PINNED_MAP_accounts], error = 0;
+
+	if (!e)
+		return -ENOMEM;
+	e->more = true;
+	for (bool first = true; error == 0 && e->more; first = false) {
+		error = read_elements(fd, e, first);
+		if (error == 0)
+			error = add_gone(d, r, e);
+	}
+	return error;
+}
+
+static int take_difference(struct difference *d, struct reading *r, uint64_t end_ns)
+{
+	int e = read_living(r);
+
+	for (size_t i = 0; e == 0 && i < r->count; i++) {
+		const struct account_record *record = &r->items[i];
+
+		e = add_account(d, record->tid, &record->account, 0, record->open_ns,
+				MAX(record->account.since_ns, end_ns));
+	}
+	return e < 0 ? e : add_all_gone(d, r);
+}
+
+int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
+			const struct thread_baseline *before, struct thread_accounts *ret_accounts)
+{
+	_cleanup_(reading_done) struct reading r = { .pins = pins,
+						     .slot = slot,
+						     .only_tgid = only_tgid };
+	struct difference d = { .before = before };
+	struct slot_accounts losses;
+	int e = read_losses(pins, slot, &losses);
+
+	if (e == 0)
+		e = take_difference(&d, &r, clock_mono_ns());
+	if (e < 0) {
+		thread_accounts_done(&d.all);
+		return e;
+	}
+	d.all.lost = r.lost + losses.ended - before->losses.ended;
+	*ret_accounts = d.all;
+	return 0;
+}
+
+/* Returns whether a session runs on the watch of the slot, or on one around it. */
+static bool is_captured(const struct pinned_maps *pins, uint32_t slot)
+{
+	for (int i = 0; i < WATCHES_NESTED && slot < pins->abi.slots; i++) {
+		if (pins->slots[slot].state == SLOT_CAPTURE)
+			return true;
+		if (!pins->slots[slot].outer)
+			return false;
+		slot = pins->slots[slot].outer - 1;
+	}
+	return false;
+}
+
+/* Lists the accounts of a part that nobody takes, at the front of its keys. */
+static void choose_idle(const struct pinned_maps *pins, struct elements *e)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < e->count; i++)
+		if (!is_captured(pins, e->values[i].slot))
+			e->keys[n++] = e->keys[i];
+	e->count = n;
+}
+
+void thread_accounts_sweep(const struct pinned_maps *pins)
+{
+	_cleanup_free_ struct elements *e = malloc(sizeof(*e));
+	int fd = pins->signal_fd[PINNED_MAP_accounts];
+
+	if (!e)
+		return;
+	e->more = true;
+	for (bool first = true; e->more; first = false) {
+		if (read_elements(fd, e, first) < 0)
+			return;
+		choose_idle(pins, e);
+		if (e->count)
+			bpf_map_delete_batch(fd, e->keys, &e->count, NULL);
+	}
+}
+
+void thread_accounts_forget(struct thread_baseline *before)
+{
+	free(TAKE_PTR(before->items));
+	before->count = 0;
+}
+
+void thread_accounts_done(struct thread_accounts *accounts)
+{
+	free(TAKE_PTR(accounts->items));
+	accounts->count = 0;
+}

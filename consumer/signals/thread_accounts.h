@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * thread_accounts.h: reads the time accounts of a session's threads from the kernel side, at its
+ * begin and at its end, and takes the difference. What one thread's time went to is exact; a
+ * reading costs about a microsecond for each thread of the session, and half of one for each other
+ * thread of the machine.
+ */
+#ifndef TROCAR_CONSUMER_SIGNALS_THREAD_ACCOUNTS_H
+#define TROCAR_CONSUMER_SIGNALS_THREAD_ACCOUNTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared/abi/abi.h"
+
+struct pinned_maps;
+
+enum thread_fate {
+	THREAD_BORN = 1u << 0,	  /* after the begin */
+	THREAD_ARRIVED = 1u << 1, /* from another cgroup: its account begins when it first ran */
+	THREAD_ENDED = 1u << 2,
+	THREAD_LEFT = 1u << 3, /* to another cgroup, or its tid changed by execve: its account ends
+				  when it last ran */
+};
+
+/* One thread in the session: wall_ns = the sum of part_ns + unaccounted_ns. */
+struct thread_account {
+	uint32_t tid, tgid;
+	uint32_t fate;	   /* enum thread_fate */
+	uint64_t start_ns; /* of its process, as in struct process_key */
+	uint64_t wall_ns, unaccounted_ns;
+	uint64_t part_ns[ACCOUNT_PARTS_];
+	uint64_t open_ns;    /* of these the part that was not over at the end */
+	uint64_t longest_ns; /* of its waits that ended or were open; 0: none */
+	uint32_t longest_kind;
+	char comm[COMM_BYTES];
+};
+
+/* What the accounts were at the begin. All 0 before. */
+struct thread_baseline {
+	struct thread_before {
+		uint64_t first_ns; /* with tid: whose account it is */
+		uint32_t tid;
+		uint64_t longest_ns;
+		uint64_t part_ns[ACCOUNT_PARTS_];
+	} * items; /* owned; sorted by tid and first_ns */
+	size_t count;
+	uint64_t begin_ns;
+	struct slot_accounts losses;
+};
+
+struct thread_accounts {
+	struct thread_account *items; /* owned */
+	size_t count;
+	uint64_t lost; /* threads that found no room in the table */
+};
+
+/*
+ * Enters all threads of the session on `slot`, and notes their accounts. The slot says capture, and
+ * the program is attached. 0 or -errno; on failure nothing is kept.
+ */
+int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
+			  struct thread_baseline *ret_before);
+
+/*
+ * Takes what each thread of the session has had since then; `only_tgid` 0: of all processes. Call
+ * while the slot still names the session. 0 or -errno.
+ */
+int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
+			const struct thread_baseline *before, struct thread_accounts *ret_accounts);
+
+/*
+ * Removes the accounts that no running session takes: the table has room for the next one. Call
+ * when a session has ended and, if it was the last, the program is detached.
+ */
+void thread_accounts_sweep(const struct pinned_maps *pins);
+
+void thread_accounts_forget(struct thread_baseline *before);
+void thread_accounts_done(struct thread_accounts *accounts);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* account.c: time accounts of threads, against what the kernel itself and the threads know. */
+#include <sched.h>
+#include <sys/wait.h>
+
+#include "account_fixture.h"
+
+#define OTHER 3 /* slot */
+
+/* Time on a CPU and in the queue, as /proc/PID/schedstat has them. */
+static void read_schedstat(pid_t pid, uint64_t times[2])
+{
+	char path[64];
+	unsigned long long running, queue;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%llu %llu", &running, &queue), 2);
+	fclose(file);
+	times[0] = running;
+	times[1] = queue;
+}
+
+/* Two that want one CPU: what one runs the other waits, and the scheduler says the same. */
+static void running_and_queue(void **state)
+{
+	struct fixture f = begin(NULL, 0);
+	struct account_record before, after;
+	uint64_t first[2], last[2];
+	cpu_set_t one;
+	pid_t pid[2];
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	for (int i = 0; i < 2; i++) {
+		pid[i] = harness_spawn("t-burn", "burn", f.dir);
+		assert_int_equal(sched_setaffinity(pid[i], sizeof(one), &one), 0);
+	}
+	harness_sleep_ms(100);
+	read_schedstat(pid[0], first);
+	read_accounts(&f, pid[0], &before);
+	harness_sleep_ms(1000);
+	read_accounts(&f, pid[0], &after);
+	read_schedstat(pid[0], last);
+	assert_int_equal(sum_parts(&after.account),
+			 after.account.since_ns - after.account.first_ns);
+	assert_near_ms(after.account.since_ns - before.account.since_ns, 1000 * MSEC);
+	assert_near_ms(after.account.part_ns[ACCOUNT_RUNNING] -
+			       before.account.part_ns[ACCOUNT_RUNNING],
+		       last[0] - first[0]);
+	assert_near_ms(after.account.part_ns[ACCOUNT_QUEUE] - before.account.part_ns[ACCOUNT_QUEUE],
+		       last[1] - first[1]);
+	assert_true(last[1] - first[1] > 100 * MSEC);
+	for (int i = 0; i < 2; i++)
+		harness_kill(pid[i]);
+	end(&f);
+}
+
+/* ---- threads that come and go */
+
+/* Elements of the map with all of `flags`; their sums of parts are *ret_ns. */
+static size_t count_elements(const struct fixture *f, uint32_t flags, uint64_t *ret_ns)
+{
+	int fd = bpf_map__fd(f->h->skel->maps.accounts);
+	struct account_key key, *previous = NULL;
+	struct time_account a;
+	size_t n = 0;
+
+	*ret_ns = 0;
+	while (bpf_map_get_next_key(fd, previous, &key) == 0) {
+		previous = &key;
+		if (bpf_map_lookup_elem(fd, &key, &a) || (a.flags & flags) != flags)
+			continue;
+		assert_int_equal(sum_parts(&a), a.since_ns - a.first_ns);
+		*ret_ns += sum_parts(&a);
+		n++;
+	}
+	return n;
+}
+
+static bool put(const char *path, long number)
+{
+	FILE *file = fopen(path, "we");
+
+	return file && fprintf(file, "%ld", number) > 0 && fclose(file) == 0;
+}
+
+static int pipe_fds[2];
+
+#define BORN 20
+
+static void nap_and_end(void)
+{
+	usleep(30000);
+	_exit(0);
+}
+
+/* In the watched group: has children, one after the other, each with the tid of `context`, if any.
+ */
+static void have_children(void *context)
+{
+	const int *tid = context;
+	int again = 0;
+	pid_t pid;
+
+	usleep(20000); /* from here on the kernel side knows where it is */
+	for (int i = 0; i < BORN; i++) {
+		if (tid && !put("/proc/sys/kernel/ns_last_pid", *tid - 1))
+			_exit(0);
+		pid = fork();
+		if (!pid)
+			nap_and_end();
+		again += tid && pid == *tid;
+		waitpid(pid, NULL, 0);
+	}
+	(void)!write(pipe_fds[1], &again, sizeof(again));
+	block_sleep(NULL);
+}
+
+/* Waits until they have been; returns how many had the tid, or -1 where a tid cannot be chosen. */
+static int await_children(void)
+{
+	int again = -1;
+
+	close(pipe_fds[1]);
+	(void)!read(pipe_fds[0], &again, sizeof(again));
+	close(pipe_fds[0]);
+	return again;
+}
+
+/* Born and ended between two readings: each has an account, from its birth to its end. */
+static void born_and_ended(void **state)
+{
+	struct fixture f = begin(NULL, 0);
+	struct account_record record;
+	uint64_t ns;
+	pid_t pid;
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	pid = harness_start(have_children, NULL, f.dir);
+	assert_int_equal(await_children(), 0);
+	assert_int_equal(count_elements(&f, ACCOUNT_ENDED, &ns), BORN);
+	assert_true(ns >= BORN * 30 * MSEC);
+	assert_int_equal(read_accounts(&f, pid, &record), 1);
+	assert_true(record.account.part_ns[ACCOUNT_CHILD] >= BORN * 30 * MSEC);
+	harness_kill(pid);
+	end(&f);
+}
+
+/* A tid that is used again: each thread that had it has an account. */
+static void tid_is_used_again(void **state)
+{
+	struct fixture f = begin(NULL, 0);
+	int tid = getpid() + 1000, again;
+	uint64_t ns;
+	pid_t pid;
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	pid = harness_start(have_children, &tid, f.dir);
+	again = await_children();
+	if (again >= 0) {
+		assert_true(again > 1);
+		assert_int_equal(count_elements(&f, ACCOUNT_ENDED, &ns), BORN);
+		assert_true(ns >= BORN * 30 * MSEC);
+	}
+	harness_kill(pid);
+	end(&f);
+	if (again < 0)
+		skip();
+}
+
+/* To another watch: what was until then stays in the old one. */
+static void moves_between_watches(void **state)
+{
+	struct fixture f = begin(NULL, 0);
+	struct account_record before, after;
+	char dir[4096], procs[4200];
+	uint64_t id = harness_group(f.h, "other", dir), ns;
+	pid_t pid;
+
+	harness_watch(f.h, id, OTHER, SLOT_CAPTURE, 0);
+	f.h->slots[OTHER].session = 2;
+	pid = harness_spawn("t-burn", "burn", f.dir);
+	harness_sleep_ms(200);
+	read_accounts(&f, pid, &before);
+	assert_int_equal(before.account.slot, SLOT);
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", dir);
+	assert_true(put(procs, pid));
+	harness_sleep_ms(200);
+	read_accounts(&f, pid, &after);
+	assert_int_equal(after.account.slot, OTHER);
+	assert_true(after.account.first_ns >= before.account.since_ns - SLACK_MS * MSEC);
+	assert_int_equal(count_elements(&f, ACCOUNT_ENDED | ACCOUNT_MOVED, &ns), 1);
+	assert_true(ns >= 150 * MSEC);
+	harness_kill(pid);
+	end(&f);
+}
+
+/* ---- walls */
+
+#define ROOM  4
+#define CROWD 10
+
+static void table_is_full(void **state)
+{
+	const struct harness_options options = { .accounts = ROOM };
+	struct fixture f = begin(&options, 0);
+	struct slot_accounts each[HARNESS_CPUS];
+	struct account_record none;
+	uint64_t ns, lost = 0;
+	uint32_t slot = SLOT;
+	pid_t pid[CROWD];
+
+	for (int i = 0; i < CROWD; i++)
+		pid[i] = harness_start(block_sleep, NULL, f.dir);
+	harness_sleep_ms(200);
+	assert_int_equal(read_accounts(&f, 0, &none), CROWD);
+	assert_int_equal(count_elements(&f, 0, &ns), ROOM);
+	for (int i = 0; i < CROWD; i++)
+		harness_kill(pid[i]);
+	harness_sleep_ms(50);
+	assert_int_equal(
+		bpf_map_lookup_elem(bpf_map__fd(f.h->skel->maps.account_losses), &slot, each), 0);
+	for (int i = 0; i < libbpf_num_possible_cpus(); i++)
+		lost += each[i].ended;
+	assert_int_equal(lost, CROWD - ROOM);
+	end(&f);
+}
+
+/* Whether a process that burns in the watched group gets an account. */
+static bool gets_account(struct fixture *f)
+{
+	pid_t pid = harness_spawn("t-burn", "burn", f->dir);
+	struct account_key key = { .tid = (uint32_t)pid };
+	struct time_account a;
+	cpu_set_t one;
+	bool found;
+
+	/* Two on one CPU, so that there are switches. */
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_setaffinity(pid, sizeof(one), &one);
+	harness_sleep_ms(200);
+	found = bpf_map_lookup_elem(bpf_map__fd(f->h->skel->maps.accounts), &key, &a) == 0;
+	harness_kill(pid);
+	return found;
+}
+
+static void each_gate_closes(void **state)
+{
+	struct fixture f = begin(NULL, 0);
+	int watches = bpf_map__fd(f.h->skel->maps.watches);
+	struct control *c = f.h->control;
+	uint32_t beyond = 0xfffffff0;
+	pid_t beside = harness_spawn("t-burn", "burn", NULL);
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	assert_int_equal(sched_setaffinity(beside, sizeof(one), &one), 0);
+	assert_true(gets_account(&f));
+	f.h->slots[SLOT].state = SLOT_RECORDER;
+	assert_false(gets_account(&f));
+	f.h->slots[SLOT].state = SLOT_CAPTURE;
+	c->heartbeat_ns -= 2 * c->stale_ns;
+	assert_false(gets_account(&f));
+	c->heartbeat_ns = harness_now_ns();
+	f.h->slots[SLOT].flags = SLOT_BY_PROCESS;
+	assert_false(gets_account(&f));
+	f.h->slots[SLOT].flags = 0;
+	assert_true(gets_account(&f));
+	assert_int_equal(bpf_map_update_elem(watches, &f.id, &beyond, BPF_ANY), 0);
+	assert_false(gets_account(&f));
+	assert_int_equal(bpf_map_delete_elem(watches, &f.id), 0);
+	assert_false(gets_account(&f));
+	end(&f);
+}
+
+/* The watch around takes what the one within has. */
+static void watch_around(void **state)
+{
+	struct fixture f = begin(NULL, 0);
+	struct account_record record;
+	char dir[4096];
+	uint64_t id = harness_group(f.h, "account/in", dir);
+	pid_t pid;
+
+	harness_watch(f.h, id, OTHER, SLOT_RECORDER, 0);
+	harness_watch_tree(f.h);
+	pid = harness_start(block_sleep, NULL, dir);
+	harness_sleep_ms(100);
+	read_accounts(&f, pid, &record);
+	harness_sleep_ms(50);
+	read_accounts(&f, pid, &record);
+	assert_int_equal(record.account.slot, OTHER);
+	assert_true(record.account.part_ns[ACCOUNT_SLEEP] > 0);
+	harness_kill(pid);
+	end(&f);
+}
+
+/* The consumer may write accounts: false ones harm nobody. */
+static void false_words(void **state)
+{
+	struct fixture f = begin(NULL, 0);
+	struct account_record record;
+	struct account_key key;
+	struct time_account a;
+	pid_t pid = harness_spawn("t-burn", "burn", f.dir);
+	int fd = bpf_map__fd(f.h->skel->maps.accounts);
+
+	key = (struct account_key){ .tid = (uint32_t)pid };
+	for (int i = 0; i < 50; i++) {
+		memset(&a, i % 2 ? 0xff : 0x80 + i, sizeof(a));
+		if (i % 3)
+			a.slot = SLOT;
+		a.flags = i % 4 ? 0 : a.flags;
+		assert_int_equal(bpf_map_update_elem(fd, &key, &a, BPF_ANY), 0);
+		harness_sleep_ms(5);
+		read_accounts(&f, pid, &record);
+		assert_int_equal(record.tid, pid);
+	}
+	harness_kill(pid);
+	end(&f);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(running_and_queue), cmocka_unit_test(born_and_ended),
+		cmocka_unit_test(tid_is_used_again), cmocka_unit_test(moves_between_watches),
+		cmocka_unit_test(table_is_full),     cmocka_unit_test(each_gate_closes),
+		cmocka_unit_test(watch_around),	     cmocka_unit_test(false_words),
+	};
+
+	harness_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* account_kinds.c: what the kernel side says that a thread waits for, against what it does wait
+ * for. */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "account_fixture.h"
+
+static int pipe_fds[2], socket_fds[2];
+
+static void block_lock(void *context)
+{
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&lock);
+}
+
+static void block_pipe(void *context)
+{
+	char byte;
+
+	(void)!read(pipe_fds[0], &byte, 1);
+}
+
+static void block_receive(void *context)
+{
+	char byte;
+
+	recv(socket_fds[0], &byte, 1, 0);
+}
+
+static void block_read(void *context)
+{
+	char byte;
+
+	(void)!read(socket_fds[0], &byte, 1);
+}
+
+static void block_poll(void *context)
+{
+	struct pollfd fd = { .fd = pipe_fds[0], .events = POLLIN };
+
+	poll(&fd, 1, -1);
+}
+
+static void block_child(void *context)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		block_sleep(NULL);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+static void block_stopped(void *context)
+{
+	raise(SIGSTOP);
+}
+
+static const struct kind {
+	void (*block)(void *context);
+	uint32_t part;
+} kinds[] = {
+	{ block_sleep, ACCOUNT_SLEEP }, { block_lock, ACCOUNT_LOCK },
+	{ block_pipe, ACCOUNT_PIPE },	{ block_receive, ACCOUNT_SOCKET },
+	{ block_read, ACCOUNT_SOCKET }, { block_poll, ACCOUNT_IDLE },
+	{ block_child, ACCOUNT_CHILD }, { block_stopped, ACCOUNT_OTHER },
+};
+
+/* Checks that of a time all but the slack was a wait of this kind. */
+static void assert_waited(const struct account_record *before, const struct account_record *after,
+			  uint32_t part)
+{
+	const struct time_account *a = &after->account;
+
+	assert_int_equal(a->first_ns, before->account.first_ns);
+	assert_int_equal(sum_parts(a), a->since_ns - a->first_ns);
+	assert_near_ms(a->part_ns[part] - before->account.part_ns[part],
+		       a->since_ns - before->account.since_ns);
+}
+
+/* Who sleeps since before: the reading enters it, and the kind is that of its wait. */
+static void kinds_since_before(void **state)
+{
+	struct account_record before[ARRAY_SIZE(kinds)], after;
+	pid_t pid[ARRAY_SIZE(kinds)];
+	struct fixture f = begin(NULL, 0);
+
+	bpf_link__destroy(f.link);
+	f.link = NULL;
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, socket_fds), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		pid[i] = harness_start(kinds[i].block, NULL, f.dir);
+	harness_sleep_ms(300);
+	f.link = bpf_program__attach(f.h->skel->progs.account_switch);
+	assert_non_null(f.link);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		assert_true(read_accounts(&f, pid[i], &before[i]) >= ARRAY_SIZE(kinds));
+	harness_sleep_ms(500);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		read_accounts(&f, pid[i], &after);
+		assert_waited(&before[i], &after, kinds[i].part);
+		assert_true(after.open_ns >= 500 * MSEC);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		harness_kill(pid[i]);
+	end(&f);
+}
+
+/* Who goes to sleep while the program is attached: it finds the kind itself. */
+static void kinds_of_switches(void **state)
+{
+	struct account_record before[ARRAY_SIZE(kinds)], after;
+	pid_t pid[ARRAY_SIZE(kinds)];
+	struct fixture f = begin(NULL, 0);
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, socket_fds), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		pid[i] = harness_start(kinds[i].block, NULL, f.dir);
+	harness_sleep_ms(300);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		read_accounts(&f, pid[i], &before[i]);
+	harness_sleep_ms(500);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		read_accounts(&f, pid[i], &after);
+		assert_waited(&before[i], &after, kinds[i].part);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		harness_kill(pid[i]);
+	end(&f);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kinds_since_before),
+		cmocka_unit_test(kinds_of_switches),
+	};
+
+	harness_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Accounts with a real map, and a file in the place of the iterator. */
+#include "tests/unit/consumer/testing/unit_testing.h"
+
+#include <bpf/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/thread_accounts.h"
+#include "shared/tools/clock.h"
+
+#define SLOT  2
+#define INNER 3 /* within the watch of SLOT */
+#define SLOTS 8
+
+static struct pinned_maps pins;
+static struct slot slots[SLOTS];
+static char path[] = "/tmp/trocar-unit-accounts-XXXXXX";
+static struct account_record records[16];
+static size_t n_records;
+
+static int setup(void **state)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
+	int fd;
+
+	strcpy(path + strlen(path) - 6, "XXXXXX");
+	fd = mkstemp(path);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	memset(slots, 0, sizeof(slots));
+	slots[INNER].outer = SLOT + 1;
+	slots[SLOT].state = SLOT_CAPTURE;
+	pins = (struct pinned_maps){ .slots = slots, .account_threads_path = path };
+	pins.abi.slots = SLOTS;
+	pins.abi.cpus_possible = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+	pins.signal_fd[PINNED_MAP_accounts] =
+		bpf_map_create(BPF_MAP_TYPE_HASH, "unit", sizeof(struct account_key),
+			       sizeof(struct time_account), 1024, &options);
+	pins.signal_fd[PINNED_MAP_account_losses] = bpf_map_create(
+		BPF_MAP_TYPE_PERCPU_ARRAY, "unit", 4, sizeof(struct slot_accounts), SLOTS, NULL);
+	n_records = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	unlink(path);
+	close(pins.signal_fd[PINNED_MAP_accounts]);
+	close(pins.signal_fd[PINNED_MAP_account_losses]);
+	return 0;
+}
+
+static bool has_bpf(void)
+{
+	return pins.signal_fd[PINNED_MAP_accounts] >= 0;
+}
+
+/* An account that has slept from `first_ns` to `since_ns`. */
+static struct time_account slept(uint32_t slot, uint64_t first_ns, uint64_t since_ns)
+{
+	struct time_account a = { .first_ns = first_ns, .since_ns = since_ns, .slot = slot };
+
+	a.tgid = 100;
+	a.part_ns[ACCOUNT_SLEEP] = since_ns - first_ns;
+	snprintf(a.comm, sizeof(a.comm), "one");
+	return a;
+}
+
+static void put_element(uint32_t tid, uint32_t ended, const struct time_account *a)
+{
+	struct account_key key = { tid, ended };
+
+	assert_int_equal(bpf_map_update_elem(pins.signal_fd[PINNED_MAP_accounts], &key, a, BPF_ANY),
+			 0);
+}
+
+/* A living thread: it is in the map, and the iterator lists it. */
+static void put_living(uint32_t tid, const struct time_account *a)
+{
+	records[n_records++] = (struct account_record){ .tid = tid, .account = *a };
+	put_element(tid, 0, a);
+}
+
+static void write_records(void)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(records, sizeof(*records), n_records, file), n_records);
+	fclose(file);
+	n_records = 0;
+}
+
+static const struct thread_account *find(const struct thread_accounts *all, uint32_t tid)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i].tid == tid)
+			return &all->items[i];
+	return NULL;
+}
+
+static void assert_closes(const struct thread_account *t)
+{
+	uint64_t sum_ns = t->unaccounted_ns;
+
+	for (int i = 0; i < ACCOUNT_PARTS_; i++)
+		sum_ns += t->part_ns[i];
+	assert_int_equal(sum_ns, t->wall_ns);
+}
+
+/* What was before the session is subtracted, each fate is told, and each account closes. */
+static void test_difference(void **state)
+{
+	uint64_t now_ns = clock_mono_ns(), then_ns = now_ns + 10 * NSEC_PER_SEC;
+	struct thread_baseline before = {};
+	struct thread_accounts all = {};
+	struct time_account a;
+
+	if (!has_bpf()) {
+		skip();
+		return;
+	}
+	a = slept(SLOT, now_ns - NSEC_PER_SEC, now_ns);
+	put_living(1, &a);
+	a = slept(INNER, now_ns, now_ns);
+	put_living(2, &a);
+	a = slept(SLOT, now_ns - NSEC_PER_SEC, now_ns - 1);
+	a.flags = ACCOUNT_ENDED;
+	put_element(9, 0x80000001, &a); /* ended before the session */
+	write_records();
+	assert_int_equal(thread_accounts_begin(&pins, SLOT, &before), 0);
+	assert_int_equal(before.count, 2);
+
+	a = slept(SLOT, now_ns - NSEC_PER_SEC, then_ns);
+	put_living(1, &a);
+	a = slept(INNER, now_ns, now_ns + NSEC_PER_SEC);
+	a.flags = ACCOUNT_ENDED;
+	put_element(2, 0, &a);
+	a = slept(SLOT, then_ns - 5, then_ns);
+	a.born_ns = a.first_ns;
+	put_living(3, &a);
+	a = slept(SLOT, then_ns - 7, then_ns);
+	a.born_ns = 1;
+	put_living(4, &a);
+	a = slept(SLOT, now_ns + 100, then_ns - 9);
+	put_element(5, 0, &a); /* the iterator does not list it */
+	a = slept(1, now_ns, then_ns);
+	put_living(6, &a); /* of another watch */
+	write_records();
+	assert_int_equal(thread_accounts_end(&pins, SLOT, 0, &before, &all), 0);
+	assert_int_equal(all.count, 5);
+	assert_int_equal(all.lost, 0);
+	for (size_t i = 0; i < all.count; i++)
+		assert_closes(&all.items[i]);
+	assert_int_equal(find(&all, 1)->fate, 0);
+	assert_int_equal(find(&all, 1)->part_ns[ACCOUNT_SLEEP], then_ns - now_ns);
+	assert_int_equal(find(&all, 2)->fate, THREAD_ENDED);
+	assert_int_equal(find(&all, 2)->part_ns[ACCOUNT_SLEEP], NSEC_PER_SEC);
+	assert_int_equal(find(&all, 3)->fate, THREAD_BORN);
+	assert_int_equal(find(&all, 4)->fate, THREAD_ARRIVED);
+	assert_int_equal(find(&all, 5)->fate, THREAD_ARRIVED | THREAD_LEFT);
+	thread_accounts_forget(&before);
+	thread_accounts_done(&all);
+}
+
+/* A session of one process has its threads alone; those without room are counted. */
+static void test_one_process(void **state)
+{
+	struct thread_baseline before = {};
+	struct thread_accounts all = {};
+	struct slot_accounts *each = calloc(pins.abi.cpus_possible, sizeof(*each));
+	uint64_t now_ns = clock_mono_ns();
+	struct time_account a = slept(SLOT, now_ns, now_ns);
+	uint32_t slot = SLOT;
+
+	assert_non_null(each);
+	if (!has_bpf()) {
+		free(each);
+		skip();
+		return;
+	}
+	write_records();
+	assert_int_equal(thread_accounts_begin(&pins, SLOT, &before), 0);
+	a.since_ns += NSEC_PER_SEC;
+	a.part_ns[ACCOUNT_SLEEP] = NSEC_PER_SEC;
+	put_living(1, &a);
+	a.tgid = 200;
+	put_living(2, &a);
+	records[n_records++] = (struct account_record){
+		.tid = 3, .account = { .slot = SLOT, .tgid = 100, .flags = ACCOUNT_LOST }
+	};
+	write_records();
+	each[0].ended = 4;
+	assert_int_equal(bpf_map_update_elem(pins.signal_fd[PINNED_MAP_account_losses], &slot, each,
+					     BPF_ANY),
+			 0);
+	free(each);
+	assert_int_equal(thread_accounts_end(&pins, SLOT, 100, &before, &all), 0);
+	assert_int_equal(all.count, 1);
+	assert_int_equal(all.items[0].tid, 1);
+	assert_int_equal(all.lost, 5);
+	thread_accounts_forget(&before);
+	thread_accounts_done(&all);
+}
+
+static size_t count_elements(void)
+{
+	struct account_key key, *previous = NULL;
+	size_t n = 0;
+
+	while (bpf_map_get_next_key(pins.signal_fd[PINNED_MAP_accounts], previous, &key) == 0) {
+		previous = &key;
+		n++;
+	}
+	return n;
+}
+
+/* What another session still takes stays. */
+static void test_sweep(void **state)
+{
+	struct time_account a = slept(INNER, 1, 2);
+
+	if (!has_bpf()) {
+		skip();
+		return;
+	}
+	for (uint32_t i = 1; i <= 300; i++)
+		put_element(i, 0, &a);
+	a.slot = 5;
+	for (uint32_t i = 301; i <= 900; i++)
+		put_element(i, i % 2, &a);
+	a.slot = 0xfffffff0;
+	put_element(901, 0, &a);
+	thread_accounts_sweep(&pins);
+	assert_int_equal(count_elements(), 300);
+	slots[SLOT].state = SLOT_RECORDER;
+	thread_accounts_sweep(&pins);
+	assert_int_equal(count_elements(), 0);
+}
+
+static void test_unreadable(void **state)
+{
+	struct thread_baseline before = {};
+
+	if (!has_bpf()) {
+		skip();
+		return;
+	}
+	pins.account_threads_path = (char *)"/nowhere/account_threads";
+	assert_true(thread_accounts_begin(&pins, SLOT, &before) < 0);
+	assert_null(before.items);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_difference, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_one_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sweep, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unreadable, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
