@@ -164,8 +164,8 @@ static void write_pools(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind pools_kind = {
 	.id = SIGNAL_POOLS,
-	.auto_why = "auto: at pressure, what runs on the CPUs, who gives them up, and what the "
-		    "threads wait for",
+	.auto_why = "auto: at pressure, and where CPU time fell, what runs on the CPUs, who gives "
+		    "them up, and what the threads wait for",
 	.is_auto = is_auto,
 	.create = create_pools,
 	.destroy = destroy_pools,

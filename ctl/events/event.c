@@ -43,6 +43,7 @@ static const struct {
 	{ "trigger.held", EVENT_HELD },
 	{ "facts", EVENT_FACTS },
 	{ "neighbour", EVENT_NEIGHBOUR },
+	{ "pool", EVENT_POOL },
 };
 
 bool event_is(const struct json_text *text, const char *word)

@@ -21,6 +21,7 @@ enum event_type {
 	EVENT_HELD, /* trigger.held */
 	EVENT_FACTS,
 	EVENT_NEIGHBOUR,
+	EVENT_POOL,
 };
 
 struct event {

@@ -197,6 +197,8 @@ int store_session_line(struct store *s, uint32_t session, const struct event *ev
 		return keep_line(s, &to->facts, line, bytes);
 	case EVENT_NEIGHBOUR:
 		return keep_line(s, &to->neighbours, line, bytes);
+	case EVENT_POOL:
+		return keep_line(s, &to->pools, line, bytes);
 	default:
 		return 0;
 	}

@@ -13,7 +13,7 @@
 
 #define STORE_NONE	 UINT32_MAX
 #define STORE_FRAMES_MAX 4096 /* of one stack; the agent takes 254 */
-#define STORE_LINES	 9    /* of one type in a session; the agent writes no more */
+#define STORE_LINES	 33   /* of one type in a session; the agent writes no more */
 
 enum store_kind {
 	STORE_USER,
@@ -67,7 +67,7 @@ struct store_lines {
 struct store_session {
 	uint32_t id, rule, cgroup;     /* texts */
 	uint32_t start, end, pressure; /* whole lines, as texts */
-	struct store_lines facts, neighbours;
+	struct store_lines facts, neighbours, pools;
 	uint32_t headline, verdict;
 	uint32_t files;	  /* bit n: the n-th file has selected lines of it; 0: not selected */
 	uint64_t time_ns; /* of its first line */
@@ -102,7 +102,8 @@ int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_
 /* The session of an event that has one; its first line gives the time. */
 int store_session(struct store *s, const struct event *event, uint32_t *ret_session);
 
-/* Keeps the line of a session's start, end, pressure, facts or neighbour, of `bytes` bytes. */
+/* Keeps the line of a session's start, end, pressure, facts, neighbour or pool, of `bytes` bytes.
+ */
 int store_session_line(struct store *s, uint32_t session, const struct event *event,
 		       const char *line, size_t bytes);
 

@@ -151,6 +151,32 @@ static void test_neighbours(void **state)
 	assert_null(strstr(events_out, "other cgroups"));
 }
 
+#define POOL(more) EVENTS_HEAD("pool", "1") ",\"signal\":\"pools\"" more "}\n"
+
+/* A bar for each pool: a column is a thirtieth of its time. */
+static void test_pools(void **state)
+{
+	events_write(
+		POOL(",\"pid\":77,\"start_ns\":5,\"pool\":\"w\\u001brk-\",\"threads\":8,"
+		     "\"wall_ns\":6000000000,\"running_ns\":1000000000,\"queue_ns\":200000000,"
+		     "\"blocked_ns\":{\"lock\":3000000000,\"idle\":1600000000,\"new\":1},"
+		     "\"unaccounted_ns\":200000000,\"open_ns\":0")
+			POOL(",\"others\":4,\"threads\":4,\"wall_ns\":0,\"running_ns\":0,"
+			     "\"queue_ns\":0,\"blocked_ns\":{},\"unaccounted_ns\":0,\"open_ns\":0")
+				EVENTS_END("1"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("\nwhat the time of the threads went to (# running, = queue, i io, m memory, l lock, "
+	    "s sleep, . idle, p pipe, n socket, c child, f fault, o other)\n"
+	    "  TIME                            MOST OF IT                          SUM    THREADS  "
+	    "PID  POOL\n"
+	    "  #####=lllllllllllllll........?  lock 50 %, idle 27 %, running 17 %  6.0 s  8        "
+	    "77   w\\x1brk-\n");
+	has(" 4        -    4 more pools\n");
+	events_write(EVENTS_END("1"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_null(strstr(events_out, "time of the threads"));
+}
+
 /* The facts stand above the stacks: counters that moved, and limits that are there. */
 static void test_facts(void **state)
 {
@@ -360,6 +386,7 @@ int main(void)
 		TEST(stalls_add_up),
 		TEST(quiet),
 		TEST(waits),
+		TEST(pools),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

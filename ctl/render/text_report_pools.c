@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/render/text_report_pools.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/cli/member_text.h"
+#include "ctl/cli/text.h"
+#include "ctl/render/text_report_lines.h"
+#include "shared/json/json_tree.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+#define BAR_COLUMNS 30
+#define POOLS_TOP   10
+#define PARTS_NAMED 3 /* beside a bar */
+#define NAMED_PCT   1 /* less of a pool's time is not named */
+
+enum {
+#define PART(id, json, help) ACCOUNT_##id,
+#include "shared/abi/account_parts.def"
+#undef PART
+	ACCOUNT_PARTS_
+};
+
+/* One more than the parts of an account: what is unaccounted. */
+#define PARTS (ACCOUNT_PARTS_ + 1)
+
+static const char *const names[PARTS] = {
+#define PART(id, json, help) (json),
+#include "shared/abi/account_parts.def"
+#undef PART
+	"unaccounted",
+};
+
+/* The mark of each part in a bar. */
+static const char marks[PARTS] = {
+	[ACCOUNT_RUNNING] = '#', [ACCOUNT_QUEUE] = '=', [ACCOUNT_IO] = 'i',
+	[ACCOUNT_MEMORY] = 'm',	 [ACCOUNT_LOCK] = 'l',	[ACCOUNT_SLEEP] = 's',
+	[ACCOUNT_IDLE] = '.',	 [ACCOUNT_PIPE] = 'p',	[ACCOUNT_SOCKET] = 'n',
+	[ACCOUNT_CHILD] = 'c',	 [ACCOUNT_FAULT] = 'f', [ACCOUNT_OTHER] = 'o',
+	[ACCOUNT_PARTS_] = '?',
+};
+
+/* The times of one line. */
+struct pool_times {
+	uint64_t wall_ns, ns[PARTS];
+};
+
+static uint64_t read_ns(const struct json_node *line, const char *key)
+{
+	return json_node_u64(json_node_get(line, key));
+}
+
+static void read_times(const struct json_node *line, struct pool_times *ret_times)
+{
+	const struct json_node *blocked = json_node_get(line, "blocked_ns");
+
+	ret_times->wall_ns = read_ns(line, "wall_ns");
+	ret_times->ns[ACCOUNT_RUNNING] = read_ns(line, "running_ns");
+	ret_times->ns[ACCOUNT_QUEUE] = read_ns(line, "queue_ns");
+	for (int i = ACCOUNT_QUEUE + 1; i < ACCOUNT_PARTS_; i++)
+		ret_times->ns[i] = read_ns(blocked, names[i]);
+	ret_times->ns[ACCOUNT_PARTS_] = read_ns(line, "unaccounted_ns");
+}
+
+/* Each part has its columns from where its time begins to where it ends. */
+static char *draw_bar(const struct pool_times *t)
+{
+	char *bar = malloc(BAR_COLUMNS + 1);
+	double sum = 0;
+	size_t at = 0;
+
+	if (!bar)
+		return NULL;
+	for (int i = 0; i < PARTS; i++) {
+		size_t until;
+
+		sum += (double)t->ns[i];
+		until = t->wall_ns ? (size_t)(sum / (double)t->wall_ns * BAR_COLUMNS + 0.5) : 0;
+		for (; at < MIN(until, (size_t)BAR_COLUMNS); at++)
+			bar[at] = marks[i];
+	}
+	memset(bar + at, ' ', BAR_COLUMNS - at);
+	bar[BAR_COLUMNS] = 0;
+	return bar;
+}
+
+/* The part with the most time of those that are not in `named` yet; -1: none of NAMED_PCT. */
+static int find_largest(const struct pool_times *t, uint32_t named)
+{
+	int largest = -1;
+
+	for (int i = 0; i < PARTS; i++)
+		if (!(named & 1u << i) && (largest < 0 || t->ns[i] > t->ns[largest]))
+			largest = i;
+	return largest >= 0 && t->ns[largest] &&
+			       (double)t->ns[largest] * 100 >= (double)t->wall_ns * NAMED_PCT
+		       ? largest
+		       : -1;
+}
+
+/* "lock 83 %, running 10 %" */
+static char *name_parts(const struct pool_times *t)
+{
+	char text[128] = "";
+	uint32_t named = 0;
+	size_t n = 0;
+
+	for (int i = 0; i < PARTS_NAMED; i++) {
+		int part = find_largest(t, named);
+
+		if (part < 0)
+			break;
+		named |= 1u << part;
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %.0f %%", i ? ", " : "",
+				      names[part], 100 * (double)t->ns[part] / (double)t->wall_ns);
+	}
+	return strdup(text);
+}
+
+static char *print_number(uint64_t number)
+{
+	char *text = NULL;
+
+	return asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text;
+}
+
+static void add_pool(struct text_table *table, const struct json_node *line)
+{
+	const struct json_node *pool = json_node_get(line, "pool");
+	struct pool_times times = { 0 };
+	char *name = NULL, text[TEXT_UNIT_BYTES];
+
+	read_times(line, &times);
+	text_table_add(table, draw_bar(&times));
+	text_table_add(table, name_parts(&times));
+	text_table_add(table, strdup(text_duration_us(times.wall_ns / NSEC_PER_USEC, text)));
+	text_table_add(table, print_number(read_ns(line, "threads")));
+	if (pool) {
+		text_table_add(table, print_number(read_ns(line, "pid")));
+		text_table_add(table, member_text_value("pool", pool));
+		return;
+	}
+	text_table_add(table, strdup("-"));
+	text_table_add(table, asprintf(&name, "%" PRIu64 " more pools", read_ns(line, "others")) < 0
+				      ? NULL
+				      : name);
+}
+
+static int add_pools(const struct store *store, const struct store_session *session,
+		     struct text_table *table)
+{
+	for (uint32_t i = 0; i < MIN(session->pools.count, (uint32_t)POOLS_TOP); i++) {
+		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+		const struct json_node *line =
+			text_report_lines_read(store, session->pools.items[i], &tree);
+
+		if (!line)
+			return -ENOMEM;
+		add_pool(table, line);
+	}
+	return 0;
+}
+
+/* "# running, = queue, i io, ..." */
+static void print_marks(FILE *out)
+{
+	fputs("\nwhat the time of the threads went to (", out);
+	for (int i = 0; i < ACCOUNT_PARTS_; i++)
+		fprintf(out, "%s%c %s", i ? ", " : "", marks[i], names[i]);
+	fputs(")\n", out);
+}
+
+int text_report_pools(const struct store *store, const struct store_session *session, FILE *out)
+{
+	static const char *const heads[] = {
+		"TIME", "MOST OF IT", "SUM", "THREADS", "PID", "POOL"
+	};
+	_cleanup_(text_table_done) struct text_table table;
+	int r;
+
+	text_table_init(&table, ARRAY_SIZE(heads));
+	if (!session->pools.count)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+		text_table_add(&table, strdup(heads[i]));
+	r = add_pools(store, session, &table);
+	if (r < 0)
+		return r;
+	print_marks(out);
+	r = text_table_print(&table, 2, out);
+	if (session->pools.count > POOLS_TOP)
+		fprintf(out, "  and %" PRIu32 " more lines \"pool\"\n",
+			session->pools.count - POOLS_TOP);
+	return r;
+}
