@@ -42,7 +42,7 @@ static struct pools *pools_of(struct signal *s)
 /* Returns true for pressure: a stall is waiting, and this says for what. */
 static bool is_auto(const struct trigger_reason *reason)
 {
-	return reason->kind == TRIGGER_PRESSURE || reason->kind == TRIGGER_QUIET;
+	return trigger_reason_is_stall(reason);
 }
 
 static struct signal *create_pools(const struct signal_host *host,

@@ -167,8 +167,7 @@ static void test_wanted(void **state)
 	reason.when.resource = RESOURCE_IO;
 	assert_int_equal(signals_wanted(&rule, &reason), AT_PRESSURE | 1u << SIGNAL_OFFCPU);
 	reason.kind = TRIGGER_QUIET;
-	assert_int_equal(signals_wanted(&rule, &reason),
-			 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_POOLS);
+	assert_int_equal(signals_wanted(&rule, &reason), AT_PRESSURE | 1u << SIGNAL_OFFCPU);
 	reason.kind = TRIGGER_REQUEST;
 	assert_int_equal(signals_wanted(NULL, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU);
 	rule = (struct rule){ .signals = 1u << SIGNAL_LOCK };
