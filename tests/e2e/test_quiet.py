@@ -30,6 +30,15 @@ def state(agent):
     return agent.call("watches")[0]["quiet"]
 
 
+def stalled_us(group):
+    """What pressure has seen of the cgroup so far, by resource."""
+    totals = {}
+    for resource in ("cpu", "memory", "io"):
+        some = (group.folder / f"{resource}.pressure").read_text().splitlines()[0]
+        totals[resource] = int(some.rpartition("total=")[2])
+    return totals
+
+
 def test_quiet_on_a_lock(t):
     """The session comes within a window and a drain of the stall; its lines say why, and have the calm time before."""
     agent, group, began, _ = watched(t, CALM_S + LATER_S, 30, CALM_S, 0)
@@ -48,9 +57,12 @@ def test_quiet_on_a_lock(t):
           end["headline"])
     before = [s for s in agent.stacks(start["session"]) if s["phase"] == "before"]
     check(any(f["fn"] == "compute_checkout" for s in before for f in s["frames"]), "no calm time in the recorder")
-    # One session of one stall.
+    # One session of one stall, and no pressure that would show it.
     check(state(agent)["state"] == "quiet", state(agent))
+    before = stalled_us(group)
     agent.never("session.start", seconds=11, since=agent.events.index(end))
+    grown = {resource: total - before[resource] for resource, total in stalled_us(group).items()}
+    check(sum(grown.values()) < 10000, f"pressure saw the stall, in us of 11 s: {grown}")
     check(not agent.find("pressure") and not agent.find("trigger.held"), "pressure, or held")
 
 
