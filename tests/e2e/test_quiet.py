@@ -6,9 +6,9 @@ import time
 import pytest
 
 from harness import check, rule, rules
+from servers import Postgres, Service
 
 pytestmark = pytest.mark.parallel(6)  # each works for a third of a CPU
-LEARN_S = 60
 CALM_S = 90         # learnt, and what is within a window and a drain of the stall
 LATER_S = 30
 WINDOW_MS, DRAIN_MS = 5000, 5000
@@ -90,3 +90,23 @@ def test_quiet_restart(t):
     t.spawn("basket_lock", 120, 30, 0, 0, 20, name=t.comm, cgroup=group)
     agent.never("session.start", seconds=30)
     check(state(agent)["state"] == "learns", state(agent))
+
+
+def test_quiet_postgres(t):
+    """PostgreSQL whose table somebody locks: its clients wait, pressure sees nothing, and a session comes."""
+    service = Service(t, "db")
+    folder = t.folder / "database"
+    folder.mkdir()
+    postgres = Postgres(service, folder)
+    postgres.table("orders", 16)
+    agent = t.agent(rules(rule("db", cgroup=service.path, when=[WHEN])))
+    agent.wait("watch.start", cgroup=service.path)
+    postgres.repeat("SELECT sum(length(pad)) FROM orders", 0.1)
+    agent.never("session.start", seconds=CALM_S)
+    check(state(agent)["state"] == "follows", state(agent))
+    postgres.session("BEGIN; LOCK TABLE orders; SELECT pg_sleep(40); COMMIT;")
+    start = agent.wait("session.start", seconds=(WINDOW_MS + DRAIN_MS) / 1000 + 2, cgroup=service.path)
+    check(start["reason"]["quiet"]["share_pct"] < 10, start["reason"])
+    end = agent.wait("session.end", session=start["session"])
+    check(" of the CPU time that it uses in a usual " in end["headline"], end["headline"])
+    check(any(s["comm"] == "postgres" and s["phase"] == "before" for s in agent.stacks(start["session"])), "no calm time")
