@@ -60,6 +60,9 @@ void looks_drop(struct looks *l)
 	l->holders--;
 }
 
+/* Passes begin in the drains of a session, which come that often, and a little earlier or later. */
+#define SLACK_NS (5 * NSEC_PER_MSEC)
+
 /*
  * Ends the pass. The next one is due so much later that passes take no more of a CPU than the
  * budget. One that was asked for does not count: the first of a session also reads mappings.
@@ -73,7 +76,7 @@ static void end_pass(struct looks *l, bool cut)
 	l->pass.cut = cut;
 	if (l->counts)
 		apart_ns = MAX(apart_ns, l->pass.cpu_ns * 100 / LOOKS_BUDGET_PCT);
-	l->due_ns = l->pass.began_ns + apart_ns;
+	l->due_ns = l->pass.began_ns + apart_ns - SLACK_NS;
 	l->calls->passed(l->context, &l->pass);
 }
 

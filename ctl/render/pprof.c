@@ -376,13 +376,21 @@ static int put_session(struct profile *p)
 	return 0;
 }
 
-static int put_types(struct profile *p)
+/* Returns what the nanoseconds are: of several signals they are not of one kind. */
+static const char *type_of_time(const struct profile *p)
 {
 	const struct store *s = &p->view->input->store;
-	const struct store_key *key = s->keys.count ? store_key_get(s, 0) : NULL;
-	bool oncpu =
-		key && p->view->signals == 1 && !strcmp(pool_text(&s->texts, key->signal), "oncpu");
-	const char *type = oncpu ? "cpu" : "time";
+	const char *signal;
+
+	if (!s->keys.count || p->view->signals != 1)
+		return "time";
+	signal = pool_text(&s->texts, store_key_get(s, 0)->signal);
+	return !strcmp(signal, "oncpu") ? "cpu" : !strcmp(signal, "offcpu") ? "wait" : "time";
+}
+
+static int put_types(struct profile *p)
+{
+	const char *type = type_of_time(p);
 	int r = put_type(p, PROFILE_SAMPLE_TYPE, "samples", "count");
 
 	if (r == 0)

@@ -52,3 +52,20 @@ def births(short):
         scenario.births(w, 1000 * seconds, 1000, w.cgroup("home"))
         time.sleep(0.2)
         yield from rows(f"1,000 matched births a second beside {threads} threads", watcher)
+
+
+def looks(short):
+    """Looks at threads that wait"""
+    for threads in (100, 1000) if short else (100, 1000, 10000):
+        with World("looks") as w:
+            home = w.cgroup("home")
+            scenario.crowd(w, "threads", threads, 60, cgroup=home, name=w.comm)
+            agent = agent_for(w)
+            agent.start()
+            agent.wait("watch.start", cgroup=home.path)
+            for kind in ("first session", "later session"):
+                session = agent.call("session.start", {"cgroup": home.path, "during_ms": 4000})["session"]
+                end = agent.wait("session.end", seconds=60, session=session)
+                said = end["looks"]
+                yield Row(f"CPU of looks at {threads} threads, {kind}, ms of 4,000 (passes, longest gap ms)",
+                          f"{said['cpu_ms']:.1f} ({said['passes']}, {said['longest_gap_ms']})", "1 % of a CPU", "-")

@@ -2,6 +2,7 @@
 /* The wire format by known bytes, and whole profiles by a decoder that shares nothing with it. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -228,6 +229,41 @@ static void test_addresses_lie_in_their_mappings(void **state)
 	is_string(number_of(mappings[1], 6), "ccdd");
 }
 
+static bool has_string(const char *text)
+{
+	for (unsigned int i = 0; i < n_strings; i++)
+		if ((size_t)(strings[i].end - strings[i].at) == strlen(text) &&
+		    !memcmp(strings[i].at, text, strlen(text)))
+			return true;
+	return false;
+}
+
+#define WAITED                                                                  \
+	EVENTS_HEAD("stack", "1")                                               \
+	",\"signal\":\"offcpu\",\"phase\":\"during\",\"pid\":7,\"start_ns\":1," \
+	"\"comm\":\"web\",\"exe\":\"/bin/web\",\"threads\":1,\"count\":2,"      \
+	"\"weight_ns\":900,\"state\":\"blocked\",\"wait\":\"lock\","            \
+	"\"idle\":false,\"quality\":\"complete\",\"frames\":[]}\n"
+
+/* Time on a CPU, time of waiting, and both, which are no one kind. */
+static void test_type_of_time(void **state)
+{
+	static const struct {
+		const char *signal, *type;
+	} cases[] = { { "oncpu", "cpu" }, { "offcpu", "wait" }, { NULL, "time" } };
+
+	events_write(EVENTS_STACK("1", "during", "web", "4", "100", EVENTS_USER("main")) WAITED);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (cases[i].signal)
+			events_command("pprof", "--signal", cases[i].signal, events_file, NULL);
+		else
+			events_command("pprof", events_file, NULL);
+		decode();
+		for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++)
+			assert_int_equal(has_string(cases[k].type), i == k);
+	}
+}
+
 static void test_empty(void **state)
 {
 	events_write("");
@@ -243,7 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(wire_format),  TEST(profile),
 		TEST(source_lines), TEST(addresses_lie_in_their_mappings),
-		TEST(empty),
+		TEST(empty),	    TEST(type_of_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

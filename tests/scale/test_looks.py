@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Looks at the threads of a large service, and at a small one beside it: they keep their budget, and no turn is long."""
+from harness import check, check_figure, rule, rules
+from scale import LONG, Watcher, crowd
+
+THREADS = 14000 if LONG else 6000
+DURING_MS = 4000
+
+
+def look(t, agent, group, name):
+    watcher = Watcher(agent, name)
+    session = agent.call("session.start", {"cgroup": group.path, "during_ms": DURING_MS})["session"]
+    end = agent.wait("session.end", seconds=60, session=session)
+    watcher.end()
+    looks, ledger = end["looks"], end["ledger"]["offcpu"]
+    print(f"# {name}: {looks}, {ledger['attempted']} looks at threads, lost {ledger['lost']}", flush=True)
+    check(ledger["attempted"] == ledger["emitted"] + sum(ledger["lost"].values()), f"not closed: {ledger}")
+    watcher.judge()
+    return end, looks, ledger
+
+
+def test_looks_at_a_crowd(t):
+    """14,000 sleeping threads in the session's cgroup: each is told of, with its stack once, and as before from then on."""
+    agent = t.agent(rules(rule("api", comm=t.comm)))
+    group = t.cgroup("home")
+    crowd(t, "threads", THREADS, 200, cgroup=group)
+    t.spawn("burn_cpu", 100, name=t.comm, cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    end, looks, ledger = look(t, agent, group, f"{THREADS} threads of the session")
+    check(looks["passes"] >= 2, f"{looks}")
+    check(ledger["attempted"] >= 2 * THREADS, f"{ledger}")
+    check(looks["as_before"] >= ledger["attempted"] - 1.3 * THREADS, f"walked again: {looks} {ledger}")
+    # The first pass and the last are free; the others take one percent.
+    check_figure(looks["cpu_ms"] <= DURING_MS / 100 + 2 * looks["cpu_ms"] / looks["passes"] + 500, f"{looks}", t.load)
+
+
+def test_looks_beside_a_crowd(t):
+    """One small service on a host of 14,000 other threads: they are passed over."""
+    agent = t.agent(rules(rule("api", comm=t.comm)))
+    crowd(t, "threads", THREADS, 200)
+    group = t.cgroup("home")
+    t.spawn("burn_cpu", 100, name=t.comm, cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    _, looks, _ = look(t, agent, group, f"{THREADS} threads beside the session")
+    check(looks["passes"] >= 2 and looks["cut"] == 0, f"{looks}")
+    check_figure(looks["cpu_ms"] <= 2 * DURING_MS / 100 + 20, f"{looks}", t.load)
