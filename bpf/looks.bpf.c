@@ -235,8 +235,8 @@ static __always_inline void write_record(struct seq_file *seq, struct looker *lo
 /*
  * Tells of the thread with its stacks, unless it has run meanwhile: they would be of two moments.
  */
-static __always_inline void tell(struct seq_file *seq, struct looker *looker,
-				 struct task_struct *task, __u32 epoch)
+static __always_inline void tell_thread(struct seq_file *seq, struct looker *looker,
+					struct task_struct *task, __u32 epoch)
 {
 	struct look *l = &looker->look;
 	struct look_head *head = &looker->record.head;
@@ -299,6 +299,6 @@ int looks(struct bpf_iter__task *ctx)
 	looker->look.cgroup_id = cgroup_id;
 	if (read_wait(&looker->look, task) &&
 	    find_process(&looker->look, &looker->record.sample, task, c))
-		tell(ctx->meta->seq, looker, task, READ_WORD(c->look_epoch) + 1);
+		tell_thread(ctx->meta->seq, looker, task, READ_WORD(c->look_epoch) + 1);
 	return 0;
 }

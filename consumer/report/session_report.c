@@ -154,7 +154,7 @@ static const struct look_on *on_of(const struct report *r, const struct stack *s
 
 static bool is_idle(const struct report *r, const struct stack *stack)
 {
-	return wait_on_is_idle(stack->wait, on_of(r, stack));
+	return wait_objects_is_idle(stack->wait, on_of(r, stack));
 }
 
 /* Writes what the threads of the stack wait for; nothing where they run. */
@@ -170,7 +170,7 @@ static void write_wait(const struct report *r, const struct stack *stack, struct
 	jsonw_string(w, "wait", wait_kind_name(stack->wait));
 	jsonw_bool(w, "idle", is_idle(r, stack));
 	if (on)
-		wait_on_write(on, w);
+		wait_objects_write(on, w);
 }
 
 /* Writes the part of a line that comes before its frames. */

@@ -38,8 +38,8 @@ int session_waits_init(struct session_waits *s);
 void session_waits_done(struct session_waits *s);
 
 /*
- * Adds a stack of waiting threads, which are `idle` or not (wait_on.h); `frames` are its `n` named
- * frames.
+ * Adds a stack of waiting threads, which are `idle` or not (wait_objects.h); `frames` are its `n`
+ * named frames.
  */
 void session_waits_add(struct session_waits *s, const struct stack *stack, bool idle,
 		       const struct named_frame *frames, size_t n);

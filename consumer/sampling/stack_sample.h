@@ -35,7 +35,7 @@ struct stack_sample {
 	uint32_t image;	      /* as in struct sample */
 	uint32_t rule_id;     /* of the rule that its process matched (ruleset.h) */
 	uint64_t cgroup_id;   /* of its thread: that of the watch, or one below it */
-	uint32_t on;	      /* number of what it waits on (wait_on.h); 0: not known */
+	uint32_t on;	      /* number of what it waits on (wait_objects.h); 0: not known */
 	uint8_t wait;	      /* what its thread waits for (wait_kind.h); WAIT_RUNS: it runs */
 	char comm[COMM_BYTES];
 	struct frame frames[];

@@ -54,7 +54,7 @@ struct stack {
 	uint32_t flags;	     /* SAMPLE_KTHREAD, SAMPLE_UNWOUND, STACK_SAMPLE_CUT */
 	uint8_t phase;	     /* enum phase */
 	uint8_t stop_reason; /* enum unwind_end with SAMPLE_UNWOUND */
-	uint32_t on;	     /* number of what they wait on (wait_on.h); 0: not known */
+	uint32_t on;	     /* number of what they wait on (wait_objects.h); 0: not known */
 	uint8_t wait;	     /* what its threads wait for (wait_kind.h) */
 	int32_t user_error;
 	char comm[COMM_BYTES];

@@ -113,7 +113,7 @@ static uint64_t clip_ns(const struct signal_target *target, uint64_t ns)
 	return target->stop_ns ? MIN(ns, target->stop_ns) : ns;
 }
 
-static void give(struct waiting *w, uint64_t ns)
+static void give_time(struct waiting *w, uint64_t ns)
 {
 	w->weight_ns += ns;
 	if (w->stack)
@@ -206,7 +206,7 @@ static void take_whole(struct offcpu *s, const struct signal_target *target, str
 	bool replaces = goes_on && w->state == seen->sample->wait;
 
 	if (!w->over && !replaces)
-		give(w, ns / 2);
+		give_time(w, ns / 2);
 	if (w->over)
 		s->over--;
 	w->over = false;
@@ -238,7 +238,7 @@ static void take_as_before(struct offcpu *s, struct waiting *w, uint64_t now_ns)
 	ledger_of(s)->emitted++;
 	w->stack->count++;
 	w->looks++;
-	give(w, now_ns - MIN(now_ns, w->seen_ns));
+	give_time(w, now_ns - MIN(now_ns, w->seen_ns));
 }
 
 static bool is_mine(const struct offcpu *s, const struct look_pass *pass)
@@ -302,7 +302,7 @@ static void end_waits(struct offcpu *s, const struct signal_target *target,
 		if (w->over || w->pass == pass->number)
 			continue;
 		if (!pass->cut) {
-			give(w, (now_ns - MIN(now_ns, w->seen_ns)) / 2);
+			give_time(w, (now_ns - MIN(now_ns, w->seen_ns)) / 2);
 			w->over = true;
 			s->over++;
 		} else if (!w->filtered) {

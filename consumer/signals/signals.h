@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "consumer/sampling/stack_table.h"
-#include "consumer/sampling/wait_on.h"
+#include "consumer/sampling/wait_objects.h"
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/trigger_reason.h"
 #include "shared/json/jsonw.h"

@@ -487,7 +487,7 @@ struct look_on {
 	__u16 local_port, peer_port;
 	__u8 state; /* of TCP (include/net/tcp_states.h), and its like of other sockets */
 	__u8 pad;
-	__u8 local[16], peer[16];    /* 4 bytes of AF_INET, 16 of AF_INET6 */
+	__u8 local[16], peer[16];   /* 4 bytes of AF_INET, 16 of AF_INET6 */
 	char name[LOOK_NAME_BYTES]; /* last part of the path, cut, or what it is: "[eventpoll]" */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/sampling/wait_on.h"
+#include "consumer/sampling/wait_objects.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -35,7 +35,8 @@ static bool is_internet(const struct look_on *on)
 	return on->kind == LOOK_ON_SOCKET && (on->family == AF_INET || on->family == AF_INET6);
 }
 
-/* Whether it is a server's end of a connection, also after normalize, which leaves the port out. */
+/* Whether it is a server's end of a connection, also after normalize_object, which leaves the port
+ * out. */
 static bool is_served(const struct look_on *on)
 {
 	if (!is_internet(on) || !on->local_port || on->local_port >= WAIT_CLIENT_PORTS)
@@ -44,7 +45,7 @@ static bool is_served(const struct look_on *on)
 }
 
 /* Returns `on` without what differs between equals. */
-static struct look_on normalize(const struct look_on *on)
+static struct look_on normalize_object(const struct look_on *on)
 {
 	struct look_on n = *on;
 
@@ -75,7 +76,7 @@ static uint64_t hash_of(const struct look_on *on)
 
 uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 {
-	struct look_on one = normalize(on);
+	struct look_on one = normalize_object(on);
 	uint64_t hash;
 	uintptr_t number;
 
@@ -112,7 +113,7 @@ const struct look_on *wait_objects_get(const struct wait_objects *o, uint32_t nu
 	return number && number <= o->count ? &o->items[number - 1] : NULL;
 }
 
-bool wait_on_is_idle(uint8_t state, const struct look_on *on)
+bool wait_objects_is_idle(uint8_t state, const struct look_on *on)
 {
 	static const bool idle[] = {
 #define WAIT_KIND(id, json, is_idle, help) [WAIT_##id] = (is_idle),
@@ -217,7 +218,7 @@ static void write_members(const struct look_on *on, struct jsonw *w)
 	}
 }
 
-void wait_on_write(const struct look_on *on, struct jsonw *w)
+void wait_objects_write(const struct look_on *on, struct jsonw *w)
 {
 	static const char *const kinds[] = {
 		[LOOK_ON_FILE] = "file",   [LOOK_ON_PIPE] = "pipe",   [LOOK_ON_SOCKET] = "socket",

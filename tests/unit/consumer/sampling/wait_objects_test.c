@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "consumer/sampling/wait_kind.h"
-#include "consumer/sampling/wait_on.h"
+#include "consumer/sampling/wait_objects.h"
 
 static struct wait_objects objects;
 
@@ -43,7 +43,7 @@ static const char *written(const struct look_on *on)
 	struct jsonw w;
 
 	jsonw_init(&w, sizeof(text));
-	wait_on_write(on, &w);
+	wait_objects_write(on, &w);
 	assert_int_equal(w.error, 0);
 	memcpy(text, w.data, w.bytes);
 	text[w.bytes] = 0;
@@ -76,17 +76,17 @@ static void test_idle(void **state)
 	const uint8_t socket = WAIT_BLOCKED + WAIT_SOCKET;
 	struct look_on asks = tcp(40001, 5432), serves = tcp(5432, 40001);
 
-	assert_true(wait_on_is_idle(socket, &serves));
-	assert_false(wait_on_is_idle(socket, &asks));
+	assert_true(wait_objects_is_idle(socket, &serves));
+	assert_false(wait_objects_is_idle(socket, &asks));
 	serves = *wait_objects_get(&objects, wait_objects_add(&objects, &serves));
 	asks = *wait_objects_get(&objects, wait_objects_add(&objects, &asks));
-	assert_true(wait_on_is_idle(socket, &serves));
-	assert_false(wait_on_is_idle(socket, &asks));
-	assert_false(wait_on_is_idle(socket, NULL));
-	assert_true(wait_on_is_idle(WAIT_BLOCKED + WAIT_SLEEP, NULL));
-	assert_true(wait_on_is_idle(WAIT_BLOCKED + WAIT_IDLE, NULL));
-	assert_false(wait_on_is_idle(WAIT_BLOCKED + WAIT_LOCK, NULL));
-	assert_false(wait_on_is_idle(WAIT_FOR_CPU, NULL));
+	assert_true(wait_objects_is_idle(socket, &serves));
+	assert_false(wait_objects_is_idle(socket, &asks));
+	assert_false(wait_objects_is_idle(socket, NULL));
+	assert_true(wait_objects_is_idle(WAIT_BLOCKED + WAIT_SLEEP, NULL));
+	assert_true(wait_objects_is_idle(WAIT_BLOCKED + WAIT_IDLE, NULL));
+	assert_false(wait_objects_is_idle(WAIT_BLOCKED + WAIT_LOCK, NULL));
+	assert_false(wait_objects_is_idle(WAIT_FOR_CPU, NULL));
 }
 
 static void test_written(void **state)

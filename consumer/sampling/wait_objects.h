@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait_on.h: what threads wait on, each once: files, pipes, sockets, futexes, children. Stacks
+ * wait_objects.h: what threads wait on, each once: files, pipes, sockets, futexes, children. Stacks
  * refer to them by number. The main thread fills the table, afterwards the report thread owns it.
  */
-#ifndef TROCAR_CONSUMER_SAMPLING_WAIT_ON_H
-#define TROCAR_CONSUMER_SAMPLING_WAIT_ON_H
+#ifndef TROCAR_CONSUMER_SAMPLING_WAIT_OBJECTS_H
+#define TROCAR_CONSUMER_SAMPLING_WAIT_OBJECTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,9 +47,9 @@ const struct look_on *wait_objects_get(const struct wait_objects *o, uint32_t nu
  * Returns whether a thread in `state` (wait_kind.h) that waits on `on` (NULL: not known) is idle:
  * by the kind of its wait, and where a server waits for a client's next request.
  */
-bool wait_on_is_idle(uint8_t state, const struct look_on *on);
+bool wait_objects_is_idle(uint8_t state, const struct look_on *on);
 
 /* Writes `on`: {...}. */
-void wait_on_write(const struct look_on *on, struct jsonw *w);
+void wait_objects_write(const struct look_on *on, struct jsonw *w);
 
 #endif
