@@ -101,12 +101,12 @@ static __always_inline void close_interval(struct time_account *a, struct task_s
 }
 
 /* The thread leaves the CPU, and with TASK_DEAD for ever. */
-static __noinline int leave_cpu(struct task_struct *task, __u32 index, __u64 since_ns,
+static __noinline int leave_cpu(struct task_struct *task, __u32 index, __u64 since_ns, __u64 now_ns,
 				unsigned int state)
 {
 	struct account_key key = { .tid = task->pid };
 	const struct control *c = control_get();
-	__u64 now_ns = bpf_ktime_get_ns(), enter_ns = now_ns;
+	__u64 enter_ns = now_ns;
 	struct time_account *a;
 
 	if (!c || watch_lookup_is_stale(c, now_ns))
@@ -132,8 +132,12 @@ static __noinline int leave_cpu(struct task_struct *task, __u32 index, __u64 sin
 	return 0;
 }
 
-/* Notes who comes to the CPU. The idle task has no watch: on hybrid hosts the root cgroup has. */
-static __always_inline void come_to_cpu(struct account_cpu *cpu, struct task_struct *task)
+/*
+ * Notes who comes to the CPU; `now_ns` 0: nobody has asked for the time yet. The idle task has no
+ * watch: on hybrid hosts the root cgroup has.
+ */
+static __always_inline void come_to_cpu(struct account_cpu *cpu, struct task_struct *task,
+					__u64 now_ns)
 {
 	__u32 index;
 
@@ -144,7 +148,7 @@ static __always_inline void come_to_cpu(struct account_cpu *cpu, struct task_str
 	if (!task->pid || !watch_lookup(task_keys_cgroup(task), &index))
 		return;
 	cpu->slot = index + 1;
-	cpu->since_ns = bpf_ktime_get_ns();
+	cpu->since_ns = now_ns ? now_ns : bpf_ktime_get_ns();
 }
 
 /*
@@ -158,7 +162,7 @@ int BPF_PROG(account_switch, bool preempt, struct task_struct *prev, struct task
 {
 	__u32 zero = 0, index;
 	struct account_cpu *cpu = bpf_map_lookup_elem(&account_cpus, &zero);
-	__u64 since_ns = 0;
+	__u64 since_ns = 0, now_ns = 0;
 	bool watched;
 
 	if (!cpu || !bpf_core_field_exists(prev->sched_info.run_delay))
@@ -172,9 +176,11 @@ int BPF_PROG(account_switch, bool preempt, struct task_struct *prev, struct task
 		if (cpu->task == (__u64)prev)
 			since_ns = cpu->since_ns;
 	}
-	if (watched && is_captured(index, false) && scope_allows_task(prev))
-		leave_cpu(prev, index, since_ns, preempt ? 0 : state);
-	come_to_cpu(cpu, next);
+	if (watched && is_captured(index, false) && scope_allows_task(prev)) {
+		now_ns = bpf_ktime_get_ns();
+		leave_cpu(prev, index, since_ns, now_ns, preempt ? 0 : state);
+	}
+	come_to_cpu(cpu, next, now_ns);
 	return 0;
 }
 

@@ -102,7 +102,7 @@ static __always_inline void account_add(struct time_account *a, const struct acc
 		kind = ACCOUNT_OTHER;
 	a->part_ns[kind] += split->rest_ns;
 	a->since_ns += split->running_ns + split->queue_ns + split->rest_ns;
-	if (kind != ACCOUNT_QUEUE && split->rest_ns > a->longest_ns) {
+	if (kind > ACCOUNT_QUEUE && split->rest_ns > a->longest_ns) {
 		a->longest_ns = split->rest_ns;
 		a->longest_kind = kind;
 	}

@@ -49,14 +49,16 @@ static __always_inline int account_kind_call(struct task_struct *task, __u64 *re
 /* What a thread waits for that reads or writes descriptor `fd`, by the type of its file. */
 static __noinline __u32 account_kind_file(const struct task_struct *task, __u64 fd)
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file *file = 0, **files;
+	const struct files_struct *files = task->files;
+	const struct fdtable *table;
+	struct file *file = 0;
 	unsigned short mode;
 
-	if (!table || fd >= BPF_CORE_READ(table, max_fds))
+	if (!files)
 		return ACCOUNT_OTHER;
-	files = BPF_CORE_READ(table, fd);
-	if (bpf_probe_read_kernel(&file, sizeof(file), files + fd) || !file)
+	table = files->fdt;
+	if (fd >= table->max_fds || bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) ||
+	    !file)
 		return ACCOUNT_OTHER;
 	mode = BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
 	if (mode == S_IFIFO)
@@ -73,7 +75,7 @@ static __noinline __u32 account_kind_file(const struct task_struct *task, __u64 
  */
 static __always_inline __u32 account_kind_of(struct task_struct *task, unsigned int state)
 {
-	unsigned int stalls = BPF_CORE_READ(task, psi_flags);
+	unsigned int stalls = task->psi_flags;
 	__u64 first;
 	__u32 kind;
 	int call;
@@ -84,7 +86,7 @@ static __always_inline __u32 account_kind_of(struct task_struct *task, unsigned 
 		return ACCOUNT_IO;
 	if (state & (TASK_STOPPED | TASK_TRACED) ||
 	    task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) ||
-	    BPF_CORE_READ(task, thread_info.flags) & TIF_COMPAT)
+	    task->thread_info.flags & TIF_COMPAT)
 		return ACCOUNT_OTHER;
 	call = account_kind_call(task, &first);
 	if (call < 0)

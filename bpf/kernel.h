@@ -238,7 +238,7 @@ struct sched_info {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
-	int on_cpu;
+	unsigned char on_cpu; /* an int until 7.0, 0 or 1: read as its low byte */
 	int exit_state;
 	unsigned int psi_flags;
 	struct sched_info sched_info;

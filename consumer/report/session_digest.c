@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consumer/report/module_advice.h"
+#include "consumer/report/session_pools.h"
 #include "shared/tools/macro.h"
 
 #define TEXT_MAX 256 /* of a name in session.end */
@@ -453,6 +454,8 @@ void session_digest_headline(const struct summary *s, const struct session_resul
 	if (n < 0 || (size_t)n >= space)
 		return;
 	n += write_trigger(session, text + n, space - (size_t)n);
+	if ((size_t)n < space)
+		n += session_pools_headline(session, text + n, space - (size_t)n);
 	if ((size_t)n >= space)
 		return;
 	if (is_wait(session))

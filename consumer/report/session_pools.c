@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/session_pools.h"
 
+#include <stdio.h>
+
 #include "consumer/report/frame_json.h"
 #include "consumer/signals/thread_pools.h"
 #include "shared/tools/macro.h"
@@ -76,4 +78,31 @@ void session_pools_put(const struct session_result *s, const struct lines *lines
 		return;
 	for (size_t i = 0; i < signal->pools->count; i++)
 		put_pool(&signal->pools->items[i], lines, subject);
+}
+
+/* How a person says the waits that a stall may consist of; NULL: it does not. */
+static const char *const waits[ACCOUNT_PARTS_] = {
+	[ACCOUNT_QUEUE] = "for a CPU",
+	[ACCOUNT_IO] = "for disks and files",
+	[ACCOUNT_MEMORY] = "for memory",
+	[ACCOUNT_LOCK] = "for locks",
+	[ACCOUNT_PIPE] = "in pipes",
+	[ACCOUNT_SOCKET] = "on sockets",
+	[ACCOUNT_CHILD] = "for child processes",
+	[ACCOUNT_FAULT] = "in page faults",
+};
+
+int session_pools_headline(const struct session_result *s, char *text, size_t space)
+{
+	const struct signal *signal = s->signals[SIGNAL_POOLS];
+	const struct thread_pool *all = signal && signal->pools ? &signal->pools->all : NULL;
+
+	for (int i = 0; all && i < ACCOUNT_PARTS_; i++)
+		if (waits[i] && all->wall_ns && all->part_ns[i] >= all->wall_ns / 2)
+			return snprintf(text, space,
+					"; %.0f %% of the time of its %llu thread%s was waiting %s",
+					(double)all->part_ns[i] * 100 / (double)all->wall_ns,
+					(unsigned long long)all->threads,
+					all->threads == 1 ? "" : "s", waits[i]);
+	return 0;
 }

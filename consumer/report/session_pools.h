@@ -3,11 +3,20 @@
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_POOLS_H
 #define TROCAR_CONSUMER_REPORT_SESSION_POOLS_H
 
+#include <stddef.h>
+
 #include "consumer/output/event_line.h"
 #include "consumer/session/session_result.h"
 
 /* Writes one line for each pool; nothing where the session has no accounts. */
 void session_pools_put(const struct session_result *s, const struct lines *lines,
 		       const struct event_subject *subject);
+
+/*
+ * Writes "; 83 % of the time of its 96 threads was waiting for locks" where one kind of wait, other
+ * than sleep and idle, or the queue is half of all threads' time and more. Returns the length as
+ * snprintf(3) does; 0: there is no such kind, or no account.
+ */
+int session_pools_headline(const struct session_result *s, char *text, size_t space);
 
 #endif

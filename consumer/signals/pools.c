@@ -76,8 +76,11 @@ static void attach_pools(struct signal *signal, const struct signal_host *host,
 	bool late = s->tried;
 
 	s->tried = true;
-	if (s->held || target->stop_ns || !host->pins->abi.sched_info ||
-	    signal_programs_hold(host->programs, SIGNAL_POOLS, &signal->why) < 0)
+	if (s->held || target->stop_ns || !host->pins->abi.sched_info)
+		return;
+	if (!host->programs->of[SIGNAL_POOLS].holders)
+		thread_accounts_sweep(host->pins, true);
+	if (signal_programs_hold(host->programs, SIGNAL_POOLS, &signal->why) < 0)
 		return;
 	if (thread_accounts_begin(host->pins, target->slot, &s->before) < 0) {
 		signal_programs_drop(host->programs, SIGNAL_POOLS);
@@ -127,7 +130,7 @@ static void end_pools(struct signal *signal, const struct signal_host *host,
 	signal_programs_drop(host->programs, SIGNAL_POOLS);
 	s->held = false;
 	thread_accounts_forget(&s->before);
-	thread_accounts_sweep(host->pins);
+	thread_accounts_sweep(host->pins, false);
 }
 
 /* Writes the sums over all threads; the lines of the pools have the rest. */

@@ -341,7 +341,7 @@ static void choose_idle(const struct pinned_maps *pins, struct elements *e)
 	e->count = n;
 }
 
-void thread_accounts_sweep(const struct pinned_maps *pins)
+void thread_accounts_sweep(const struct pinned_maps *pins, bool all)
 {
 	_cleanup_free_ struct elements *e = malloc(sizeof(*e));
 	int fd = pins->signal_fd[PINNED_MAP_accounts];
@@ -352,7 +352,8 @@ void thread_accounts_sweep(const struct pinned_maps *pins)
 	for (bool first = true; e->more; first = false) {
 		if (read_elements(fd, e, first) < 0)
 			return;
-		choose_idle(pins, e);
+		if (!all)
+			choose_idle(pins, e);
 		if (e->count)
 			bpf_map_delete_batch(fd, e->keys, &e->count, NULL);
 	}

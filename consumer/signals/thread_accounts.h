@@ -71,10 +71,11 @@ int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t 
 			const struct thread_baseline *before, struct thread_accounts *ret_accounts);
 
 /*
- * Removes the accounts that no running session takes: the table has room for the next one. Call
- * when a session has ended and, if it was the last, the program is detached.
+ * Removes the accounts that no running session takes: the table has room for the next one. With
+ * `all` it removes every one: while the program is attached for nobody they are what a consumer
+ * left that was killed.
  */
-void thread_accounts_sweep(const struct pinned_maps *pins);
+void thread_accounts_sweep(const struct pinned_maps *pins, bool all);
 
 void thread_accounts_forget(struct thread_baseline *before);
 void thread_accounts_done(struct thread_accounts *accounts);

@@ -42,6 +42,12 @@ int tick_floor(void *ctx)
 	return 0;
 }
 
+SEC("tp_btf/sched_switch")
+int switch_floor(void *ctx)
+{
+	return 0;
+}
+
 SEC("perf_event")
 int tick_miss(void *ctx)
 {

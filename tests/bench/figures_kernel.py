@@ -60,6 +60,30 @@ def samples(short):
     yield Row("bytes per sample", f"{found['sample_bytes']:.0f}", "-", f"perf 296 {FACTS}")
 
 
+OFF_CPU = """tracepoint:sched:sched_switch {
+  if (args->prev_state) { @since[args->prev_pid] = nsecs; }
+  $since = @since[args->next_pid];
+  if ($since) { @off[args->next_pid] = sum(nsecs - $since); delete(@since[args->next_pid]); }
+}"""
+
+
+def switches(short):
+    """price of a context switch while threads have time accounts, against bpftrace that sums off-CPU time"""
+    rounds = 6 if short else 40
+    with World("switches") as w:
+        try:
+            _, number = w.bpftrace(OFF_CPU, "tracepoint")
+            found, missing = tool("switches", 250, rounds, number), None
+        except PeerMissing as why:
+            found, missing = tool("switches", 250, rounds), f"peer missing: {why}"
+    for name, text in (("unwatched", "of threads that nobody watches"), ("watched", "of a session's threads")):
+        each = found[name]
+        peer = missing or f"bpftrace's off-CPU sums {each['peer_ns']:.0f}"
+        yield Row(f"switch {text}, `pools` attached, ns above an empty program ({rounds} x 250 ms)",
+                  f"{each['run_ns'] - each['floor_ns']:.0f}", "none attached without a session", peer,
+                  None if missing else ratio(each["run_ns"], each["peer_ns"]))
+
+
 def execs(short):
     """price of the exec hook by number of rules"""
     found = tool("execs", 250 if short else 1500, 3 if short else 7)

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 import harness  # noqa: E402  (TROCAR_BUILD is read at its import)
 
 TOOLS = harness.BUILD / "tests" / "bench"
-OUR_PROGRAMS = {"sampler", "tick_floor", "tick_miss"}
+OUR_PROGRAMS = {"sampler", "tick_floor", "tick_miss", "switch_floor"}
 BPF_ENABLE_STATS = 32
 BPF_SYSCALL = {"x86_64": 321, "aarch64": 280}
 
@@ -161,14 +161,14 @@ class World(harness.Test):
         self.processes.append(process)
         return process
 
-    def bpftrace(self, source):
+    def bpftrace(self, source, kind="perf_event"):
         """(peer, id of its program), attached."""
         before = set(programs())
         peer = Peer(self, ["bpftrace", "-e", source], self.path("bpftrace"))
         limit = time.monotonic() + 15
         while time.monotonic() < limit:
             for number, program in programs().items():
-                if (number not in before and program["type"] == "perf_event" and
+                if (number not in before and program["type"] == kind and
                         program.get("name") not in OUR_PROGRAMS):
                     time.sleep(0.3)  # until it is attached on every CPU
                     return peer, number

@@ -77,6 +77,28 @@ static void test_lines(void **state)
 	session_result_free(s);
 }
 
+/* The headline says a wait only where it is half of the time and more, and no idle one. */
+static void test_headline(void **state)
+{
+	struct thread_pools pools = { .all = workers };
+	const struct ledger threads = { .attempted = 96, .emitted = 96 };
+	struct session_result *s = new_session(&pools, &threads);
+	char text[256];
+
+	assert_true(session_pools_headline(s, text, sizeof(text)) > 0);
+	assert_string_equal(text, "; 94 % of the time of its 96 threads was waiting for locks");
+	assert_int_equal(session_pools_headline(s, text, 4), 58);
+	pools.all.part_ns[ACCOUNT_IDLE] = pools.all.part_ns[ACCOUNT_LOCK];
+	pools.all.part_ns[ACCOUNT_LOCK] = pools.all.wall_ns / 2 - 1;
+	assert_int_equal(session_pools_headline(s, text, sizeof(text)), 0);
+	pools.all = (struct thread_pool){};
+	assert_int_equal(session_pools_headline(s, text, sizeof(text)), 0);
+	s->signals[SIGNAL_POOLS]->pools = NULL;
+	assert_int_equal(session_pools_headline(s, text, sizeof(text)), 0);
+	json_object_put(report_testing_finish());
+	session_result_free(s);
+}
+
 /* Threads without an account are in the ledger, and the verdict says so. */
 static void test_lost(void **state)
 {
@@ -103,6 +125,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lines, report_testing_setup,
+						report_testing_teardown),
+		cmocka_unit_test_setup_teardown(test_headline, report_testing_setup,
 						report_testing_teardown),
 		cmocka_unit_test_setup_teardown(test_lost, report_testing_setup,
 						report_testing_teardown),

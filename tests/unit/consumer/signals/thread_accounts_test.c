@@ -236,10 +236,16 @@ static void test_sweep(void **state)
 		put_element(i, i % 2, &a);
 	a.slot = 0xfffffff0;
 	put_element(901, 0, &a);
-	thread_accounts_sweep(&pins);
+	thread_accounts_sweep(&pins, false);
 	assert_int_equal(count_elements(), 300);
 	slots[SLOT].state = SLOT_RECORDER;
-	thread_accounts_sweep(&pins);
+	thread_accounts_sweep(&pins, false);
+	assert_int_equal(count_elements(), 0);
+	slots[SLOT].state = SLOT_CAPTURE;
+	put_element(1, 0, &a);
+	a.slot = SLOT;
+	put_element(2, 0, &a);
+	thread_accounts_sweep(&pins, true);
 	assert_int_equal(count_elements(), 0);
 }
 

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * switches WINDOW_MS ROUNDS [PEER_ID]: what one context switch costs by the kernel's own BPF
+ * statistics, while the program of the time accounts is attached: of threads that nobody watches,
+ * and of threads that a session runs on. Two processes in a cgroup of their own throw a byte
+ * through pipes on one CPU. An empty program is attached beside it. The two windows take turns, so
+ * that what disturbs one disturbs both. PEER_ID is another tool's program at the same switches.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bpf/trocar.skel.h"
+#include "shared/abi/abi.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+#include "tests/bench/bench.skel.h"
+#include "tests/bench/tool.h"
+
+#define SLOT 7u
+
+struct figures {
+	struct tool_values run_ns, floor_ns, peer_ns;
+	uint64_t runs;
+};
+
+static struct {
+	struct trocar *skel;
+	struct bench *floor;
+	struct control *control;
+	struct slot *slots;
+	pid_t players[2];
+	char group[4096];
+	uint64_t group_id;
+	int peer_fd;
+	struct figures unwatched, watched;
+} b;
+
+static void play(int in, int out)
+{
+	char byte = 1;
+
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	tool_group_join(b.group);
+	tool_pin(0);
+	while (write(out, &byte, 1) == 1 && read(in, &byte, 1) == 1)
+		;
+	_exit(0);
+}
+
+static void end_players(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(b.players); i++)
+		if (b.players[i] > 0) {
+			kill(b.players[i], SIGKILL);
+			waitpid(b.players[i], NULL, 0);
+		}
+	if (b.group[0])
+		tool_group_remove(b.group);
+}
+
+static void on_signal(int number)
+{
+	end_players();
+	_exit(128 + number);
+}
+
+static void start_players(void)
+{
+	int there[2], back[2];
+
+	b.group_id = tool_group_make(b.group);
+	if (pipe(there) < 0 || pipe(back) < 0)
+		tool_die("pipe");
+	for (size_t i = 0; i < ARRAY_SIZE(b.players); i++) {
+		b.players[i] = fork();
+		if (b.players[i] < 0)
+			tool_die("fork");
+		if (b.players[i] == 0)
+			play(i ? there[0] : back[0], i ? back[1] : there[1]);
+	}
+}
+
+static void *words(const struct bpf_map *map, size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (p == MAP_FAILED)
+		tool_die("mmap of %s", bpf_map__name(map));
+	return p;
+}
+
+/* Loads the one program, and the empty one, and attaches both. */
+static void load(void)
+{
+	struct bpf_program *program;
+
+	b.floor = bench__open_and_load();
+	b.skel = trocar__open();
+	if (!b.floor || !b.skel)
+		tool_die("the BPF objects");
+	bpf_object__for_each_program(program, b.skel->obj)
+		bpf_program__set_autoload(program, program == b.skel->progs.account_switch);
+	if (trocar__load(b.skel) < 0)
+		tool_die("load");
+	b.control = words(b.skel->maps.control, sizeof(*b.control));
+	b.slots = words(b.skel->maps.slots,
+			bpf_map__max_entries(b.skel->maps.slots) * sizeof(*b.slots));
+	if (!bpf_program__attach(b.skel->progs.account_switch) ||
+	    !bpf_program__attach(b.floor->progs.switch_floor))
+		tool_die("attach");
+}
+
+/* Something is watched: the players' cgroup, or one that is not there. */
+static void watch(uint64_t id, uint64_t instead)
+{
+	const struct watch_entry entry = { .slot = SLOT, .flags = WATCH_OWN };
+	int fd = bpf_map__fd(b.skel->maps.watches);
+
+	bpf_map_delete_elem(fd, &instead);
+	if (bpf_map_update_elem(fd, &id, &entry, BPF_ANY) < 0)
+		tool_die("watches");
+	b.slots[SLOT].state = SLOT_CAPTURE;
+	b.slots[SLOT].session = 1;
+	b.control->armed = 1;
+	b.control->heartbeat_ns = clock_mono_ns();
+	b.control->stale_ns = 60000000000u;
+}
+
+static void measure(struct figures *f, uint32_t ms)
+{
+	int ours = bpf_program__fd(b.skel->progs.account_switch);
+	int empty = bpf_program__fd(b.floor->progs.switch_floor);
+	struct tool_cost run, floor_run, peer_run = {};
+
+	tool_sleep_ms(20);
+	run = tool_cost(ours);
+	floor_run = tool_cost(empty);
+	if (b.peer_fd >= 0)
+		peer_run = tool_cost(b.peer_fd);
+	tool_sleep_ms(ms);
+	run = tool_cost_since(ours, run);
+	tool_values_add(&f->run_ns, tool_cost_each(run));
+	tool_values_add(&f->floor_ns, tool_cost_each(tool_cost_since(empty, floor_run)));
+	if (b.peer_fd >= 0)
+		tool_values_add(&f->peer_ns, tool_cost_each(tool_cost_since(b.peer_fd, peer_run)));
+	f->runs += run.runs;
+}
+
+static void print(const char *name, struct figures *f, const char *behind)
+{
+	printf("\"%s\":{\"run_ns\":%.1f,\"floor_ns\":%.1f,\"peer_ns\":%.1f,\"runs\":%llu}%s", name,
+	       tool_values_median(&f->run_ns), tool_values_median(&f->floor_ns),
+	       tool_values_median(&f->peer_ns), (unsigned long long)f->runs, behind);
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t ms = (uint32_t)tool_number(argc, argv, 1, 10, 60000);
+	uint32_t rounds = (uint32_t)tool_number(argc, argv, 2, 1, 1000);
+
+	b.peer_fd =
+		argc > 3
+			? bpf_prog_get_fd_by_id((uint32_t)tool_number(argc, argv, 3, 1, UINT32_MAX))
+			: -1;
+	if (argc > 3 && b.peer_fd < 0)
+		tool_die("program %s", argv[3]);
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	load();
+	start_players();
+	atexit(end_players);
+	if (bpf_enable_stats(BPF_STATS_RUN_TIME) < 0)
+		tool_die("statistics");
+	for (uint32_t i = 0; i < rounds; i++) {
+		watch(UINT64_MAX, b.group_id);
+		measure(&b.unwatched, ms);
+		watch(b.group_id, UINT64_MAX);
+		measure(&b.watched, ms);
+	}
+	printf("{");
+	print("unwatched", &b.unwatched, ",");
+	print("watched", &b.watched, "}\n");
+	return 0;
+}
