@@ -203,7 +203,7 @@ uint64_t loop_turn(const struct loop *loop)
 	return loop->turn;
 }
 
-static struct loop_longest longer(const struct loop_longest *a, const struct loop_longest *b)
+static struct loop_longest take_longer(const struct loop_longest *a, const struct loop_longest *b)
 {
 	return (struct loop_longest){ .turn_ns = MAX(a->turn_ns, b->turn_ns),
 				      .own_ns = MAX(a->own_ns, b->own_ns),
@@ -236,8 +236,8 @@ static void take_turn(struct loop *loop, const struct epoll_event *events, int n
 	now.turn_ns = clock_mono_ns() - began_ns;
 	now.own_ns = now.turn_ns - MIN(waited_ns, now.turn_ns);
 	now.own_known = loop->cpu_wait_fd >= 0;
-	loop->longest = longer(&loop->longest, &now);
-	loop->longest_ever = longer(&loop->longest_ever, &now);
+	loop->longest = take_longer(&loop->longest, &now);
+	loop->longest_ever = take_longer(&loop->longest_ever, &now);
 }
 
 int loop_run(struct loop *loop)

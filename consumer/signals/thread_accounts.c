@@ -230,7 +230,7 @@ struct elements {
 /* Reads the next part; the first when `e` is fresh. 0 or -errno. */
 static int read_elements(int fd, struct elements *e, bool first)
 {
-	uint32_t from = e->token;
+	uint32_t from = first ? 0 : e->token;
 
 	e->count = AT_ONCE;
 	e->more = bpf_map_lookup_batch(fd, first ? NULL : &from, &e->token, e->keys, e->values,

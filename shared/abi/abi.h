@@ -361,61 +361,6 @@ struct neighbour {
 	char name[NEIGHBOUR_NAME_BYTES];
 };
 
-/* What a thread's time went to: account_parts.def. Rows are appended. */
-enum account_part {
-#define PART(id, json, help) ACCOUNT_##id,
-#include "shared/abi/account_parts.def"
-#undef PART
-	ACCOUNT_PARTS_
-};
-
-/* Key of `accounts`. */
-struct account_key {
-	__u32 tid;
-	__u32 ended; /* 0: the thread's own; else a number of its own, when a tid is used again */
-};
-
-enum account_flag {
-	ACCOUNT_ENDED = 1u << 0, /* the thread has ended, or another account of it goes on */
-	ACCOUNT_MOVED = 1u << 1, /* it went to another watch */
-	ACCOUNT_LOST = 1u << 2,	 /* of a record: the table had no room for the thread */
-};
-
-/*
- * Value of `accounts`: the time account of one thread while it was in one watch. Whatever happens,
- * the sum of part_ns is since_ns - first_ns: a reader that finds another sum has read it while it
- * was written.
- */
-struct time_account {
-	__u64 first_ns;	 /* where it begins */
-	__u64 since_ns;	 /* until when it is written: when the thread last left a CPU */
-	__u64 waited_ns; /* sched_info.run_delay of the thread then */
-	__u32 tgid;
-	__u32 slot;  /* of the nearest watch */
-	__u32 kind;  /* enum account_part: what the thread has waited for since */
-	__u32 flags; /* enum account_flag */
-	__u64 part_ns[ACCOUNT_PARTS_];
-	__u64 longest_ns; /* the longest wait that is neither RUNNING nor QUEUE */
-	__u32 longest_kind;
-	__u32 pad;
-	__u64 born_ns;	       /* of the thread, CLOCK_MONOTONIC (task_struct.start_time) */
-	__u64 start_ns;	       /* of its process */
-	char comm[COMM_BYTES]; /* of the thread, when it ended or was first met */
-};
-
-/* One element, per CPU, of `account_losses`. */
-struct slot_accounts {
-	__u64 ended; /* threads that ended, and for which there had been no room */
-};
-
-/* What `account_threads` writes: one record per thread of a watch that a session runs on. */
-struct account_record {
-	__u32 tid;
-	__u32 pad;
-	__u64 open_ns; /* of its time the part that is not over: the last in account */
-	struct time_account account; /* until now */
-};
-
 /*
  * A read(2) of an iterator ends when it has its bytes, not before: where nobody matches, one read
  * would walk over all tasks. So after each TASKS_PAUSE tasks `tasks` writes TASKS_AT_ONCE empty
@@ -433,73 +378,6 @@ struct task_record {
 	__u32 rule; /* of the trie entry; NO_SLOT: listed for its cgroup, or because it was known */
 	__u32 generation;
 	char comm[COMM_BYTES];
-};
-
-enum look_flag {
-	LOOK_AS_BEFORE = 1u << 0, /* it has not run since it was told of: only a struct look_head */
-	LOOK_RUNNABLE = 1u << 1,  /* it waits for a CPU, else for something else */
-	LOOK_IO = 1u << 2,	  /* it waits for a device, as pressure counts it (TSK_IOWAIT) */
-	LOOK_MEMORY = 1u << 3,	  /* it is in a memory stall, as pressure counts it */
-	LOOK_PAUSE = 1u << 4,	  /* no thread: the rest of the record is empty */
-	LOOK_STOPPED = 1u << 5,	  /* by a signal or a tracer */
-	LOOK_FLAGS_END_ = 1u << 6,
-};
-
-/*
- * A record of `looks` begins with it: one thread of a watched cgroup that does not run. The length
- * is a multiple of 8. As with `tasks`, after each LOOKS_PAUSE tasks comes an empty record that ends
- * a read of LOOKS_READ_BYTES.
- */
-struct look_head {
-	__u32 bytes; /* of the whole record */
-	__u32 flags; /* enum look_flag */
-	__u32 tid;
-	__u32 slot; /* of the nearest watch */
-	__u64 time_ns;
-};
-
-#define LOOKS_PAUSE	 1024
-#define LOOKS_READ_BYTES 2048
-
-#define LOOK_NO_SYSCALL (-1)
-
-enum look_on_kind {
-	LOOK_ON_NOTHING, /* that is known */
-	LOOK_ON_FILE,	 /* a regular file, directory or block device */
-	LOOK_ON_PIPE,
-	LOOK_ON_SOCKET,
-	LOOK_ON_OTHER, /* another descriptor: eventfd, epoll, terminal, ... */
-	LOOK_ON_FUTEX,
-	LOOK_ON_CHILD,
-	LOOK_ON_COUNT_
-};
-
-#define LOOK_NAME_BYTES 32
-
-/* What a thread waits on. What the kind does not have is 0. */
-struct look_on {
-	__u64 address; /* of the futex, in the process's memory */
-	__u64 inode;   /* of the descriptor's file */
-	__u32 device;  /* kernel's dev_t */
-	__u32 kind;    /* enum look_on_kind */
-	__s32 number;  /* of the descriptor, or wait4's first argument */
-	__u16 family, type, protocol;
-	__u16 local_port, peer_port;
-	__u8 state; /* of TCP (include/net/tcp_states.h), and its like of other sockets */
-	__u8 pad;
-	__u8 local[16], peer[16];   /* 4 bytes of AF_INET, 16 of AF_INET6 */
-	char name[LOOK_NAME_BYTES]; /* last part of the path, cut, or what it is: "[eventpoll]" */
-};
-
-/* With its frames, as in the samples ring: sample.cpu and sample.seq are 0. */
-struct look_record {
-	struct look_head head;
-	__u64 switches; /* that the thread has made: it has not run while it is the same */
-	__s32 syscall; /* its number on this machine; LOOK_NO_SYSCALL: in none, or in one of 32 bits
-			*/
-	__u32 pad;
-	struct look_on on; /* by the rows of shared/abi/wait_on.def */
-	struct sample sample;
 };
 
 enum mapping_flag {
@@ -552,5 +430,8 @@ struct ksym_record {
 	__u32 record_bytes; /* of the whole record, padded to 8 */
 	char names[];	    /* name, NUL, module, NUL */
 };
+
+#include "shared/abi/account_abi.h"
+#include "shared/abi/look_abi.h"
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * timed_waits SECONDS FILE: threads that each wait for one kind of thing, by the kind's name: "w-sleep",
- * "w-lock", ... It writes a line into FILE for every wait: kind, tid, begin and end in ns of
- * CLOCK_MONOTONIC; the end is 0 when the wait begins, and what is not over has no second line.
- * "mayfly" threads are born and end all the time.
+ * timed_waits SECONDS FILE: threads that each wait for one kind of thing, by the kind's name:
+ * "w-sleep", "w-lock", ... It writes a line into FILE for every wait: kind, tid, begin and end in
+ * ns of CLOCK_MONOTONIC; the end is 0 when the wait begins, and what is not over has no second
+ * line. "mayfly" threads are born and end all the time.
  */
 #include "workload.h"
 

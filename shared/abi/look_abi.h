@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* look_abi.h: the part of the ABI (abi.h) that is about looks at threads that wait. */
+#ifndef TROCAR_SHARED_ABI_LOOK_ABI_H
+#define TROCAR_SHARED_ABI_LOOK_ABI_H
+
+#include "shared/abi/abi.h"
+
+enum look_flag {
+	LOOK_AS_BEFORE = 1u << 0, /* it has not run since it was told of: only a struct look_head */
+	LOOK_RUNNABLE = 1u << 1,  /* it waits for a CPU, else for something else */
+	LOOK_IO = 1u << 2,	  /* it waits for a device, as pressure counts it (TSK_IOWAIT) */
+	LOOK_MEMORY = 1u << 3,	  /* it is in a memory stall, as pressure counts it */
+	LOOK_PAUSE = 1u << 4,	  /* no thread: the rest of the record is empty */
+	LOOK_STOPPED = 1u << 5,	  /* by a signal or a tracer */
+	LOOK_FLAGS_END_ = 1u << 6,
+};
+
+/*
+ * A record of `looks` begins with it: one thread of a watched cgroup that does not run. The length
+ * is a multiple of 8. As with `tasks`, after each LOOKS_PAUSE tasks comes an empty record that ends
+ * a read of LOOKS_READ_BYTES.
+ */
+struct look_head {
+	__u32 bytes; /* of the whole record */
+	__u32 flags; /* enum look_flag */
+	__u32 tid;
+	__u32 slot; /* of the nearest watch */
+	__u64 time_ns;
+};
+
+#define LOOKS_PAUSE	 1024
+#define LOOKS_READ_BYTES 2048
+
+#define LOOK_NO_SYSCALL (-1)
+
+enum look_on_kind {
+	LOOK_ON_NOTHING, /* that is known */
+	LOOK_ON_FILE,	 /* a regular file, directory or block device */
+	LOOK_ON_PIPE,
+	LOOK_ON_SOCKET,
+	LOOK_ON_OTHER, /* another descriptor: eventfd, epoll, terminal, ... */
+	LOOK_ON_FUTEX,
+	LOOK_ON_CHILD,
+	LOOK_ON_COUNT_
+};
+
+#define LOOK_NAME_BYTES 32
+
+/* What a thread waits on. What the kind does not have is 0. */
+struct look_on {
+	__u64 address; /* of the futex, in the process's memory */
+	__u64 inode;   /* of the descriptor's file */
+	__u32 device;  /* kernel's dev_t */
+	__u32 kind;    /* enum look_on_kind */
+	__s32 number;  /* of the descriptor, or wait4's first argument */
+	__u16 family, type, protocol;
+	__u16 local_port, peer_port;
+	__u8 state; /* of TCP (include/net/tcp_states.h), and its like of other sockets */
+	__u8 pad;
+	__u8 local[16], peer[16];   /* 4 bytes of AF_INET, 16 of AF_INET6 */
+	char name[LOOK_NAME_BYTES]; /* last part of the path, cut, or what it is: "[eventpoll]" */
+};
+
+/* With its frames, as in the samples ring: sample.cpu and sample.seq are 0. */
+struct look_record {
+	struct look_head head;
+	__u64 switches; /* that the thread has made: it has not run while it is the same */
+	__s32 syscall; /* its number on this machine; LOOK_NO_SYSCALL: in none, or in one of 32 bits
+			*/
+	__u32 pad;
+	struct look_on on; /* by the rows of shared/abi/wait_on.def */
+	struct sample sample;
+};
+
+#endif
