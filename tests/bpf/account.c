@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* account.c: time accounts of threads, against what the kernel itself and the threads know. */
+#include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
 
@@ -23,30 +24,46 @@ static void read_schedstat(pid_t pid, uint64_t times[2])
 	times[1] = queue;
 }
 
-/* Two that want one CPU: what one runs the other waits, and the scheduler says the same. */
-static void running_and_queue(void **state)
+static void pin(pid_t pid, int cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(pid, sizeof(one), &one), 0);
+}
+
+/*
+ * Two that want one CPU, and go from CPU to CPU `turns` times: what one runs the other waits, and
+ * the scheduler says the same.
+ */
+static void compare_with_schedstat(int turns)
 {
 	struct fixture f = begin(NULL, 0);
 	struct account_record before, after;
-	uint64_t first[2], last[2];
-	cpu_set_t one;
+	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t first[2], last[2], begin_ns;
 	pid_t pid[2];
 
-	CPU_ZERO(&one);
-	CPU_SET(0, &one);
 	for (int i = 0; i < 2; i++) {
 		pid[i] = harness_spawn("t-burn", "burn", f.dir);
-		assert_int_equal(sched_setaffinity(pid[i], sizeof(one), &one), 0);
+		pin(pid[i], 0);
 	}
 	harness_sleep_ms(100);
 	read_schedstat(pid[0], first);
 	read_accounts(&f, pid[0], &before);
-	harness_sleep_ms(1000);
+	begin_ns = harness_now_ns();
+	for (int i = 1; i <= turns; i++) {
+		harness_sleep_ms(1000 / (unsigned int)turns);
+		for (int k = 0; k < 2 && turns > 1; k++)
+			pin(pid[k], i % cpus);
+	}
 	read_accounts(&f, pid[0], &after);
 	read_schedstat(pid[0], last);
 	assert_int_equal(sum_parts(&after.account),
 			 after.account.since_ns - after.account.first_ns);
-	assert_near_ms(after.account.since_ns - before.account.since_ns, 1000 * MSEC);
+	assert_near_ms(after.account.since_ns - before.account.since_ns,
+		       harness_now_ns() - begin_ns);
 	assert_near_ms(after.account.part_ns[ACCOUNT_RUNNING] -
 			       before.account.part_ns[ACCOUNT_RUNNING],
 		       last[0] - first[0]);
@@ -56,6 +73,16 @@ static void running_and_queue(void **state)
 	for (int i = 0; i < 2; i++)
 		harness_kill(pid[i]);
 	end(&f);
+}
+
+static void running_and_queue(void **state)
+{
+	compare_with_schedstat(1);
+}
+
+static void migrations(void **state)
+{
+	compare_with_schedstat(50);
 }
 
 /* ---- threads that come and go */
@@ -169,6 +196,43 @@ static void tid_is_used_again(void **state)
 	end(&f);
 	if (again < 0)
 		skip();
+}
+
+static void *call_exec(void *context)
+{
+	usleep(50000);
+	execl("/bin/sleep", "sleep", "100", NULL);
+	return NULL;
+}
+
+static void exec_in_thread(void *context)
+{
+	pthread_t thread;
+
+	usleep(20000);
+	pthread_create(&thread, NULL, call_exec, NULL);
+	block_sleep(NULL);
+}
+
+/* execve of another thread than the first: it takes over the first one's tid, whose account ends.
+ */
+static void exec_of_another_thread(void **state)
+{
+	struct fixture f = begin(NULL, 0);
+	struct account_record record;
+	pid_t pid = harness_start(exec_in_thread, NULL, f.dir);
+	uint64_t ns;
+
+	harness_sleep_ms(400);
+	assert_int_equal(read_accounts(&f, pid, &record), 1);
+	assert_string_equal(record.account.comm, "sleep");
+	assert_int_equal(sum_parts(&record.account),
+			 record.account.since_ns - record.account.first_ns);
+	assert_true(record.account.part_ns[ACCOUNT_SLEEP] >= 200 * MSEC);
+	assert_int_equal(count_elements(&f, ACCOUNT_ENDED, &ns), 1);
+	assert_true(ns >= 40 * MSEC);
+	harness_kill(pid);
+	end(&f);
 }
 
 /* To another watch: what was until then stays in the old one. */
@@ -328,10 +392,11 @@ static void false_words(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(running_and_queue), cmocka_unit_test(born_and_ended),
-		cmocka_unit_test(tid_is_used_again), cmocka_unit_test(moves_between_watches),
-		cmocka_unit_test(table_is_full),     cmocka_unit_test(each_gate_closes),
-		cmocka_unit_test(watch_around),	     cmocka_unit_test(false_words),
+		cmocka_unit_test(running_and_queue),	  cmocka_unit_test(migrations),
+		cmocka_unit_test(exec_of_another_thread), cmocka_unit_test(born_and_ended),
+		cmocka_unit_test(tid_is_used_again),	  cmocka_unit_test(moves_between_watches),
+		cmocka_unit_test(table_is_full),	  cmocka_unit_test(each_gate_closes),
+		cmocka_unit_test(watch_around),		  cmocka_unit_test(false_words),
 	};
 
 	harness_main(argc, argv);
