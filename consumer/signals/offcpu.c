@@ -44,7 +44,7 @@ struct offcpu {
 	uint64_t last_pass;  /* 0: the session has not ended */
 	uint64_t passed;     /* number of the last that was made */
 	uint64_t before_ns;  /* when the pass before began, or the session */
-	uint64_t passes, cut, as_before, cpu_ns, longest_ns, lasted_ns;
+	uint64_t passes, cut, as_before, cpu_ns, longest_ns, lasted_ns, first_ns;
 };
 
 static const char no_pin[] = "the iterator `looks` cannot be read: load again";
@@ -322,6 +322,8 @@ static void take_pass(struct signal *signal, const struct signal_target *target,
 	if (!is_mine(s, pass))
 		return;
 	end_waits(s, target, pass);
+	if (s->passes == 0)
+		s->first_ns = now_ns - target->start_ns;
 	s->passes++;
 	s->passed = pass->number;
 	s->cut += pass->cut;
@@ -403,6 +405,7 @@ static void write_offcpu(const struct signal *signal, struct jsonw *w)
 	jsonw_u64(w, "skipped", due - MIN(due, s->passes));
 	jsonw_u64(w, "cut", s->cut);
 	jsonw_u64(w, "as_before", s->as_before);
+	jsonw_u64(w, "first_ms", s->first_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "longest_gap_ms", s->longest_ns / NSEC_PER_MSEC);
 	jsonw_milli(w, "cpu_ms", (int64_t)(s->cpu_ns / 1000));
 	jsonw_object_end(w);

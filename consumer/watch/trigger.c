@@ -189,6 +189,7 @@ int trigger_fire(struct triggers *t, const struct trigger *trigger, struct sessi
 	w->session = s;
 	w->sessions++;
 	tell_count(t);
+	schedule_drain_soon(t->schedule); /* the first look is of the moment of the trigger */
 	cooldown_flush(&t->cooldowns, &key, now_ns);
 	if (trigger->reason.kind == TRIGGER_PRESSURE)
 		trigger_events_pressure(t->log, trigger, s->result->id, plan.broken);

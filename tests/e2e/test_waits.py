@@ -7,7 +7,7 @@ import time
 import pytest
 
 import programs
-from harness import check, rule, rules
+from harness import check, check_figure, rule, rules
 
 DURING_MS = 1500
 
@@ -71,6 +71,7 @@ def test_kinds(t):
     looks = end["looks"]
     check(looks["passes"] >= 5 and looks["as_before"] > looks["passes"] * 5 and looks["cut"] == 0, f"{looks}")
     check(end["ledger"]["offcpu"]["lost"] == {}, f"{end['ledger']}")
+    check_figure(looks["first_ms"] <= 25, f"the first look came {looks['first_ms']} ms after the trigger", t.load)
 
 
 @pytest.mark.parallel(2)
