@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The signal offcpu: who waited, in which function, for what kind of thing, and for how long."""
+import json
 import random
 import socket
 import time
@@ -7,7 +8,7 @@ import time
 import pytest
 
 import programs
-from harness import check, check_figure, rule, rules
+from harness import COMMAND, check, check_figure, command, rule, rules
 
 DURING_MS = 1500
 
@@ -117,3 +118,25 @@ def test_sockets(t):
     check(asks["on"]["state"] == serves["on"]["state"] == "established", f"{asks} {serves}")
     accepted.close()
     server.close()
+
+
+@pytest.mark.parallel(2)
+def test_pictures(t):
+    """The report shows where threads waited before the stacks; folded stacks of offcpu weigh the time of waiting."""
+    agent = t.agent(rules(rule("waits", comm=t.comm)))
+    group = t.cgroup()
+    process = t.spawn("waits", 30, t.folder / "journal", name=t.comm, cgroup=group)
+    process.stdout.readline()
+    agent.wait("watch.start", cgroup=group.path)
+    time.sleep(1)
+    end, _ = capture(t, agent, group)
+    lines = t.folder / "lines"
+    lines.write_text("".join(json.dumps(e) + "\n" for e in agent.events))
+    report = command(COMMAND, "report", lines).stdout
+    told = report.index("threads waited, by")
+    check(told < report.index("take_ledger_lock") < report.index("offcpu"), report)
+    folded = command(COMMAND, "folded", "--signal", "offcpu", "--unit", "ns", lines).stdout
+    row = next(line for line in folded.splitlines() if "take_ledger_lock" in line)
+    weight = int(row.rsplit(" ", 1)[1]) / 1e6
+    check(abs(weight - end["duration_ms"]) <= 0.05 * end["duration_ms"], f"{row}: not {end['duration_ms']} ms")
+    check("take_ledger_lock" in command(COMMAND, "flamegraph", "--signal", "offcpu", lines).stdout, "not in the picture")
