@@ -439,7 +439,10 @@ static bool is_wait(const struct session_result *s)
 static int write_wait(const struct summary *s, const struct session_result *session, char *text,
 		      size_t space)
 {
-	int n = session_waits_clause(&s->waits, session->reason.when.resource, text, space);
+	bool any = session->reason.kind == TRIGGER_QUIET;
+	int n = session_waits_clause(&s->waits,
+				     any ? RESOURCE_COUNT_ : session->reason.when.resource,
+				     session_pools_part_ns(session), text, space);
 
 	return n ? n
 		 : snprintf(text, space,

@@ -92,6 +92,13 @@ static const char *const waits[ACCOUNT_PARTS_] = {
 	[ACCOUNT_FAULT] = "in page faults",
 };
 
+const uint64_t *session_pools_part_ns(const struct session_result *s)
+{
+	const struct signal *signal = s->signals[SIGNAL_POOLS];
+
+	return signal && signal->pools ? signal->pools->all.part_ns : NULL;
+}
+
 int session_pools_headline(const struct session_result *s, char *text, size_t space)
 {
 	const struct signal *signal = s->signals[SIGNAL_POOLS];

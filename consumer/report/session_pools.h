@@ -13,6 +13,12 @@ void session_pools_put(const struct session_result *s, const struct lines *lines
 		       const struct event_subject *subject);
 
 /*
+ * Returns the times of all threads of the session by enum account_part; NULL where it has no
+ * accounts. Borrowed from the session.
+ */
+const uint64_t *session_pools_part_ns(const struct session_result *s);
+
+/*
  * Writes "; 83 % of the time of its 96 threads was waiting for locks" where one kind of wait, other
  * than sleep and idle, or the queue is half of all threads' time and more. Returns the length as
  * snprintf(3) does; 0: there is no such kind, or no account.

@@ -93,22 +93,66 @@ uint64_t session_waits_of(const struct session_waits *s, enum resource resource)
 	return s->state_ns[state_of(resource)];
 }
 
-int session_waits_clause(const struct session_waits *s, enum resource resource, char *text,
-			 size_t space)
+/* How a person says what a thread waits for in this state. */
+static const char *say_state(uint8_t state)
+{
+	static const char *const words[] = {
+		[WAIT_FOR_CPU] = "a CPU",
+		[WAIT_BLOCKED + WAIT_IO] = "io",
+		[WAIT_BLOCKED + WAIT_MEMORY] = "memory",
+		[WAIT_BLOCKED + WAIT_LOCK] = "a lock",
+		[WAIT_BLOCKED + WAIT_SLEEP] = "a time",
+		[WAIT_BLOCKED + WAIT_IDLE] = "work",
+		[WAIT_BLOCKED + WAIT_PIPE] = "a pipe",
+		[WAIT_BLOCKED + WAIT_SOCKET] = "a socket",
+		[WAIT_BLOCKED + WAIT_CHILD] = "a child process",
+		[WAIT_BLOCKED + WAIT_FAULT] = "a page",
+		[WAIT_BLOCKED + WAIT_OTHER] = "something else",
+	};
+
+	_Static_assert(ARRAY_SIZE(words) == WAIT_BLOCKED + WAIT_KIND_COUNT_,
+		       "a kind of wait has no words");
+	return words[state];
+}
+
+/* Returns the heaviest row for `resource` (see session_waits_clause), NULL when there is none. */
+static const struct session_wait *find_top(const struct session_waits *s, enum resource resource)
 {
 	const struct session_wait *top = NULL;
-	uint8_t state = state_of(resource);
 
-	for (size_t i = 0; i < s->count; i++)
-		if (s->rows[i].state == state && (!top || s->rows[i].weight_ns > top->weight_ns))
-			top = &s->rows[i];
-	if (!top || s->state_ns[state] < NSEC_PER_MSEC)
+	for (size_t i = 0; i < s->count; i++) {
+		const struct session_wait *row = &s->rows[i];
+		bool wanted = resource == RESOURCE_COUNT_ ? row->state >= WAIT_BLOCKED && !row->idle
+							  : row->state == state_of(resource);
+
+		if (wanted && (!top || row->weight_ns > top->weight_ns))
+			top = row;
+	}
+	return top;
+}
+
+/* The states are the parts of a time account. */
+_Static_assert((int)ACCOUNT_QUEUE == WAIT_FOR_CPU && (int)ACCOUNT_IO == WAIT_BLOCKED,
+	       "a state is not a part of a time account");
+
+int session_waits_clause(const struct session_waits *s, enum resource resource,
+			 const uint64_t *part_ns, char *text, size_t space)
+{
+	const struct session_wait *top = find_top(s, resource);
+	const char *fn;
+
+	if (!top || s->state_ns[top->state] < NSEC_PER_MSEC)
 		return 0;
+	fn = top->fn ? top->fn : "unnamed code";
+	if (part_ns && part_ns[top->state] >= NSEC_PER_MSEC)
+		return snprintf(text, space,
+				"; its threads waited %llu ms for %s, most of it in %.200s",
+				(unsigned long long)(part_ns[top->state] / NSEC_PER_MSEC),
+				say_state(top->state), fn);
 	return snprintf(text, space, "; its threads waited %llu ms for %s, %llu ms of it in %.200s",
-			(unsigned long long)(s->state_ns[state] / NSEC_PER_MSEC),
-			rules_resource_name(resource),
-			(unsigned long long)(top->weight_ns / NSEC_PER_MSEC),
-			top->fn ? top->fn : "unnamed code");
+			(unsigned long long)(s->state_ns[top->state] / NSEC_PER_MSEC),
+			say_state(top->state), (unsigned long long)(top->weight_ns / NSEC_PER_MSEC),
+			fn);
 }
 
 static int by_weight(const void *a, const void *b)

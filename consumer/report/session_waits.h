@@ -49,10 +49,12 @@ uint64_t session_waits_of(const struct session_waits *s, enum resource resource)
 
 /*
  * Writes for how long threads waited for what the pressure of `resource` measures, and where most
- * of it, as a clause of the headline. Returns its length; 0: they did not.
+ * of it, as a clause of the headline. RESOURCE_COUNT_: for what they waited longest, unless that is
+ * work. `part_ns`, by enum account_part, are the exact times of the session's threads; NULL: there
+ * are none, and the looks' own times are said. Returns the length; 0: they did not wait.
  */
-int session_waits_clause(const struct session_waits *s, enum resource resource, char *text,
-			 size_t space);
+int session_waits_clause(const struct session_waits *s, enum resource resource,
+			 const uint64_t *part_ns, char *text, size_t space);
 
 /* Writes `waits`, the heaviest rows; those that wait for work come last. */
 void session_waits_write(struct session_waits *s, struct jsonw *w);
