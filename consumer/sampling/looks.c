@@ -34,7 +34,7 @@ void looks_done(struct looks *l)
 
 bool looks_is_there(const struct looks *l)
 {
-	int fd = open(l->pins->looks_path, O_RDONLY | O_CLOEXEC);
+	int fd = l->pins->looks_path ? open(l->pins->looks_path, O_RDONLY | O_CLOEXEC) : -1;
 
 	if (fd >= 0)
 		close(fd);

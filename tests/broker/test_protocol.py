@@ -139,7 +139,7 @@ def test_request_and_arguments(bed):
         for request, *body in (
                 ("sampler_open", 8192, 97, 1), ("sampler_open", (1 << 32) - 1, 97, 1), ("sampler_open", 0, 0, 1),
                 ("sampler_open", 0, 1000, 1), ("sampler_open", 0, 97, 0), ("sampler_open", 0, 97, 1025),
-                ("signal_attach", 11, 0), ("signal_attach", 10, 1),
+                ("signal_attach", 12, 0), ("signal_attach", 10, 1),
                 ("signal_attach", 0, 0), ("pressure_open", 1, 3, 0), ("pressure_open", 1, 0, 1),
                 ("mapping_open", 0, 0, 4096, 0, 0), ("mapping_open", 0, 0, 4096, 1 << 31, 0),
                 ("mapping_open", 0, 4096, 4096, 1, 0), ("mapping_open", 0, 8192, 4096, 1, 0),

@@ -375,8 +375,8 @@ class Agent:
         found = self.find(kind, since, **want)
         check(not found, f"there should be no {kind} {want}: {found[:1]}")
 
-    def stacks(self, session):
-        return self.find("stack", session=session)
+    def stacks(self, session, signal="oncpu"):
+        return self.find("stack", session=session, signal=signal)
 
     # ---- control
 

@@ -238,7 +238,7 @@ def test_broker_gone_and_back(t):
     check(end["verdict"] == "inconclusive" and "socket" in end["verdict_reason"] and
           "no CPU was sampled" in end["headline"], f"{end}")
     said = agent.find("session.start", session=end["session"])[0]
-    check(said["signals"] == [] and said["signals_missing"][0]["signal"] == "oncpu", f"{said}")
+    check(said["signals"] == ["offcpu"] and said["signals_missing"][0]["signal"] == "oncpu", f"{said}")
     status = agent.call("status")
     check(not status["broker"]["there"] and status["broker"]["unreachable"] > 0, f"{status['broker']}")
     aside.rename(agent.broker.path)

@@ -26,7 +26,7 @@ def capture(t, agent, group, signals=True):
     """A session by request, once the service's processes have their tables. Its end and its stacks by looks."""
     answer = agent.call("session.start", {"cgroup": group.path, "during_ms": DURING_MS})
     end = agent.wait("session.end", session=answer["session"], seconds=15)
-    stacks = [s for s in agent.stacks(answer["session"]) if s["signal"] == "offcpu" and "count" in s]
+    stacks = [s for s in agent.stacks(answer["session"], "offcpu") if "count" in s]
     return end, stacks
 
 
