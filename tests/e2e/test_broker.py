@@ -149,7 +149,7 @@ def test_session(t):
         check_figure(15 < ticked < 23, f"{ticked} ticks a second and CPU, not 19.4", t.load)
         end = capture(agent, group, 3000)
         said = agent.find("session.start", session=end["session"])[0]
-        check(said["sampling"]["hz"] == 97 and said["signals"] == ["oncpu"], f"{said}")
+        check(said["sampling"]["hz"] == 97 and said["signals"] == ["oncpu", "offcpu"], f"{said}")
         ledger = exact(end)
         check(end["verdict"] == "complete", f"{end}")
         check_figure(0.6 < ledger["during"]["attempted"] / ledger["expected"] < 1.4, f"{ledger}", t.load)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A rule with quiet_pct: a service that stops using its CPU time is captured, where pressure sees nothing; one that is
-idle, slower or started anew is not. What is usual is learnt over a minute, so each of these takes two."""
+idle, slower or started anew is not. What is usual is learnt over a minute, so each of these takes two: those in which nothing must happen run only with --long, and
+tests/unit/consumer/pressure has the usual check's."""
+import os
 import time
 
 import pytest
@@ -9,6 +11,7 @@ from harness import check, rule, rules
 from servers import Postgres, Service
 
 pytestmark = pytest.mark.parallel(6)  # each works for a third of a CPU
+LONG = pytest.mark.skipif(os.environ.get("TROCAR_LONG") != "1", reason="two minutes of nothing: only with --long")
 CALM_S = 90         # learnt, and what is within a window and a drain of the stall
 LATER_S = 30
 WINDOW_MS, DRAIN_MS = 5000, 5000
@@ -68,6 +71,7 @@ def test_quiet_on_a_lock(t):
     check(not agent.find("pressure") and not agent.find("trigger.held"), "pressure, or held")
 
 
+@LONG
 def test_quiet_idle(t):
     """A service that never does much is never quiet, also while it does nothing at all."""
     agent, _, began, _ = watched(t, CALM_S + LATER_S, "threads", 8, workload="crowd")
@@ -75,6 +79,7 @@ def test_quiet_idle(t):
     check(state(agent)["state"] == "idle", state(agent))
 
 
+@LONG
 def test_quiet_half(t):
     """Half of its usual time is no tenth."""
     agent, _, began, _ = watched(t, CALM_S + LATER_S, 30, CALM_S, 15)
@@ -82,6 +87,7 @@ def test_quiet_half(t):
     check(state(agent)["state"] == "follows", state(agent))
 
 
+@LONG
 def test_quiet_restart(t):
     """Between the end of its processes and new ones that are slow to begin nothing is quiet; it learns anew."""
     agent, group, began, process = watched(t, 300, 30)
