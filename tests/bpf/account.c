@@ -254,11 +254,15 @@ static void moves_between_watches(void **state)
 	struct account_record before, after;
 	char dir[4096], procs[4200];
 	uint64_t id = harness_group(f.h, "other", dir), ns;
-	pid_t pid;
+	pid_t pid, rival;
 
 	harness_watch(f.h, id, OTHER, SLOT_CAPTURE, 0);
 	f.h->slots[OTHER].session = 2;
+	/* An account is written when the thread leaves its CPU: another one wants it too. */
 	pid = harness_spawn("t-burn", "burn", f.dir);
+	rival = harness_spawn("t-rival", "burn", f.dir);
+	pin(pid, 0);
+	pin(rival, 0);
 	harness_sleep_ms(200);
 	read_accounts(&f, pid, &before);
 	assert_int_equal(before.account.slot, SLOT);
@@ -271,6 +275,7 @@ static void moves_between_watches(void **state)
 	assert_int_equal(count_elements(&f, ACCOUNT_ENDED | ACCOUNT_MOVED, &ns), 1);
 	assert_true(ns >= 150 * MSEC);
 	harness_kill(pid);
+	harness_kill(rival);
 	end(&f);
 }
 
