@@ -2,8 +2,8 @@
 #include "consumer/report/session_pools.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#include "consumer/report/frame_json.h"
 #include "consumer/signals/thread_pools.h"
 #include "shared/tools/macro.h"
 
@@ -24,7 +24,7 @@ static void write_longest(const struct thread_pool *p, struct jsonw *w)
 	jsonw_u64(w, "wait_ns", p->longest_ns);
 	jsonw_string(w, "kind", thread_pools_part((enum account_part)p->longest_kind));
 	jsonw_u64(w, "tid", p->longest_tid);
-	frame_json_text(w, "comm", p->longest_comm);
+	jsonw_string_n(w, "comm", p->longest_comm, strnlen(p->longest_comm, COMM_BYTES));
 	jsonw_object_end(w);
 }
 
@@ -53,7 +53,7 @@ static void put_pool(const struct thread_pool *p, const struct lines *lines,
 	if (p->tgid) {
 		jsonw_u64(&w, "pid", p->tgid);
 		jsonw_u64(&w, "start_ns", p->start_ns);
-		frame_json_text(&w, "pool", p->name);
+		jsonw_string_n(&w, "pool", p->name, strnlen(p->name, COMM_BYTES));
 	} else {
 		jsonw_u64(&w, "others", p->pools);
 	}

@@ -53,13 +53,14 @@ static void pin(pid_t pid, int cpu)
  * Two that want one CPU, and go from CPU to CPU `turns` times: what one runs the other waits, and
  * the scheduler says the same.
  */
-static void compare_with_schedstat(int turns)
+static bool agrees_with_schedstat(int turns)
 {
 	struct fixture f = begin(NULL, 0);
 	struct account_record before, after;
 	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t first[2], last[2], begin_ns, end_ns;
 	pid_t pid[2];
+	bool near;
 
 	for (int i = 0; i < 2; i++) {
 		pid[i] = harness_spawn("t-burn", "burn", f.dir);
@@ -75,16 +76,28 @@ static void compare_with_schedstat(int turns)
 	read_both(&f, pid[0], last, &after, &end_ns);
 	assert_int_equal(sum_parts(&after.account),
 			 after.account.since_ns - after.account.first_ns);
-	assert_near_ms(after.account.since_ns - before.account.since_ns, end_ns - begin_ns);
-	assert_near_ms(after.account.part_ns[ACCOUNT_RUNNING] -
-			       before.account.part_ns[ACCOUNT_RUNNING],
-		       last[0] - first[0]);
-	assert_near_ms(after.account.part_ns[ACCOUNT_QUEUE] - before.account.part_ns[ACCOUNT_QUEUE],
-		       last[1] - first[1]);
-	assert_true(last[1] - first[1] > 100 * MSEC);
+	near = is_near_ms(after.account.since_ns - before.account.since_ns, end_ns - begin_ns) &&
+	       is_near_ms(after.account.part_ns[ACCOUNT_RUNNING] -
+				  before.account.part_ns[ACCOUNT_RUNNING],
+			  last[0] - first[0]) &&
+	       is_near_ms(after.account.part_ns[ACCOUNT_QUEUE] -
+				  before.account.part_ns[ACCOUNT_QUEUE],
+			  last[1] - first[1]);
+	near = near && last[1] - first[1] > 100 * MSEC;
 	for (int i = 0; i < 2; i++)
 		harness_kill(pid[i]);
 	end(&f);
+	return near;
+}
+
+/* On a busy machine who compares may wait for a CPU between the two. */
+static void compare_with_schedstat(int turns)
+{
+	bool near = false;
+
+	for (int i = 0; i < 3 && !near; i++)
+		near = agrees_with_schedstat(turns);
+	assert_true(near);
 }
 
 static void running_and_queue(void **state)

@@ -73,13 +73,18 @@ static inline uint64_t sum_parts(const struct time_account *a)
 	return sum;
 }
 
-static inline void assert_near_ms(uint64_t ns, uint64_t wanted_ns)
+static inline bool is_near_ms(uint64_t ns, uint64_t wanted_ns)
 {
 	uint64_t difference = ns > wanted_ns ? ns - wanted_ns : wanted_ns - ns;
 
 	if (difference > SLACK_MS * MSEC + wanted_ns / 20)
 		print_error("%.1f ms, and not %.1f\n", (double)ns / MSEC, (double)wanted_ns / MSEC);
-	assert_true(difference <= SLACK_MS * MSEC + wanted_ns / 20);
+	return difference <= SLACK_MS * MSEC + wanted_ns / 20;
+}
+
+static inline void assert_near_ms(uint64_t ns, uint64_t wanted_ns)
+{
+	assert_true(is_near_ms(ns, wanted_ns));
 }
 
 static inline void block_sleep(void *context)

@@ -376,7 +376,8 @@ class Agent:
         check(not found, f"there should be no {kind} {want}: {found[:1]}")
 
     def stacks(self, session, signal="oncpu"):
-        return self.find("stack", session=session, signal=signal)
+        """Lines of one signal; None: of all."""
+        return self.find("stack", session=session, **({"signal": signal} if signal else {}))
 
     # ---- control
 

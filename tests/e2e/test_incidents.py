@@ -53,7 +53,7 @@ class Told:
     def __init__(self, t, agent, session):
         self.pressure = agent.wait("pressure", session=session)
         self.end = agent.wait("session.end", seconds=15, session=session)
-        self.stacks = agent.stacks(session)
+        self.stacks = agent.stacks(session, None)
         self.from_ns = self.pressure["mono_ns"] - self.pressure["measured_ms"] * 10**6
         self.to_ns = self.pressure["mono_ns"] + self.end["duration_ms"] * 10**6
         self.seconds = (self.to_ns - self.from_ns) / 1e9

@@ -28,7 +28,7 @@ def heaviest(stacks, phase):
 
 def check_account(agent, end):
     """Ledger against the stack lines: the counts that were said are the counts that were written."""
-    stacks = [s for s in agent.stacks(end["session"]) if "count" in s]
+    stacks = [s for s in agent.stacks(end["session"], None) if "count" in s]
     for signal, entry in end["ledger"].items():
         if "before" not in entry:  # threads that have an account, and no stacks
             written = sum(s["threads"] for s in agent.find("pool", session=end["session"]))
