@@ -84,8 +84,13 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 		return 0;
 	hash = hash_of(&one);
 	number = (uintptr_t)idmap_get(&o->by_hash, hash);
-	if (number)
+	if (number && memcmp(&o->items[number - 1], &one, sizeof(one)) == 0)
 		return (uint32_t)number;
+	/* Whose name gives the hash of another's is left out, and not taken for it. */
+	if (number) {
+		o->left_out++;
+		return 0;
+	}
 	if (o->count == o->space) {
 		size_t space = o->space ? 2 * o->space : 64;
 		struct look_on *items = o->count < WAIT_OBJECTS_MAX

@@ -27,14 +27,14 @@ struct wait_objects {
 	struct look_on *items; /* owned */
 	size_t count, space;
 	struct idmap by_hash; /* hash -> number */
-	uint64_t left_out;    /* looks at what found no room */
+	uint64_t left_out;    /* looks at what found no room, or has the hash of another one */
 };
 
 void wait_objects_init(struct wait_objects *o);
 void wait_objects_done(struct wait_objects *o);
 
 /*
- * Returns the number of what `on` describes, from 1; 0: it is not known, or has no room. Numbers of
+ * Returns the number of what `on` describes, from 1; 0: it is not known, or is left out. Numbers of
  * descriptors do not count, nor do ports that a client got by chance: so a thousand connections of
  * one server to another are one.
  */

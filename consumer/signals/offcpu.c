@@ -408,6 +408,8 @@ static void write_offcpu(const struct signal *signal, struct jsonw *w)
 	jsonw_u64(w, "first_ms", s->first_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "longest_gap_ms", s->longest_ns / NSEC_PER_MSEC);
 	jsonw_milli(w, "cpu_ms", (int64_t)(s->cpu_ns / 1000));
+	if (s->taken.objects.left_out)
+		jsonw_u64(w, "on_left_out", s->taken.objects.left_out);
 	jsonw_object_end(w);
 }
 

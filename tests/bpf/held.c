@@ -12,10 +12,9 @@
 #include "held_file.h"
 #include "unwind_fixture.h"
 
-#define PAGE	    4096u
-#define TEXT_AT	    (HELD_FILE_BYTES / 2) /* in the file */
-#define BOUND_NS    100000000u
-#define WAIT_MAX_NS 3000000000u
+#define PAGE	 4096u
+#define TEXT_AT	 (HELD_FILE_BYTES / 2) /* in the file */
+#define BOUND_NS 100000000u
 
 /* What the process has mapped: it tells us. */
 struct told {
@@ -62,21 +61,11 @@ static uint64_t ask_apart(const struct fixture *f, const struct told *told, stru
 {
 	uint64_t begun_ns = harness_now_ns();
 	pid_t pid = fork();
-	int status = -1;
 
 	assert_true(pid >= 0);
 	if (pid == 0)
 		_exit(ask(f, told));
-	while (waitpid(pid, &status, WNOHANG) == 0 && harness_now_ns() - begun_ns < WAIT_MAX_NS)
-		harness_sleep_ms(1);
-	begun_ns = harness_now_ns() - begun_ns;
-	if (status == -1) {
-		kill(pid, SIGKILL); /* which does not end that wait: the unmount does */
-		held_file_end(file);
-		waitpid(pid, NULL, 0);
-	}
-	assert_int_equal(status, 0);
-	return begun_ns;
+	return held_file_wait(file, pid, begun_ns);
 }
 
 /* Neither for the page, nor for long: a walk that finds it there will take its word over. */

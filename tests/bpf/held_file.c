@@ -13,7 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FILE_NODE 2u
+#include "harness.h"
+
+#define FILE_NODE   2u
+#define WAIT_MAX_NS 3000000000u
 
 static struct fuse_attr attributes(uint64_t node)
 {
@@ -115,4 +118,20 @@ void held_file_end(struct held_file *h)
 	waitpid(h->server, NULL, 0);
 	close(h->connection);
 	rmdir(h->dir);
+}
+
+uint64_t held_file_wait(struct held_file *h, pid_t pid, uint64_t begun_ns)
+{
+	int status = -1;
+
+	while (waitpid(pid, &status, WNOHANG) == 0 && harness_now_ns() - begun_ns < WAIT_MAX_NS)
+		harness_sleep_ms(1);
+	begun_ns = harness_now_ns() - begun_ns;
+	if (status == -1) {
+		kill(pid, SIGKILL); /* which does not end that wait: the unmount does */
+		held_file_end(h);
+		waitpid(pid, NULL, 0);
+	}
+	assert_int_equal(status, 0);
+	return begun_ns;
 }

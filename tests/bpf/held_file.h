@@ -8,6 +8,7 @@
 #define TROCAR_TESTS_BPF_HELD_FILE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define HELD_FILE_BYTES (1u << 21)
@@ -23,5 +24,12 @@ struct held_file {
  */
 bool held_file_begin(struct held_file *h);
 void held_file_end(struct held_file *h);
+
+/*
+ * Waits for a child that asks something of the file, until it has ended with status 0, which is
+ * asserted; one that does not come back is ended after 3 s, with the file. Returns since when it
+ * asked: ns since begun_ns.
+ */
+uint64_t held_file_wait(struct held_file *h, pid_t pid, uint64_t begun_ns);
 
 #endif

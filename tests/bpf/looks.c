@@ -12,8 +12,7 @@
 #include "held_file.h"
 #include "unwind_fixture.h"
 
-#define BOUND_NS    100000000u
-#define WAIT_MAX_NS 3000000000u
+#define BOUND_NS 100000000u
 
 /* A record, copied out; a short one has no sample. */
 struct seen_look {
@@ -309,7 +308,6 @@ static void stand_on_held(void *context)
 static uint64_t look_apart(struct fixture *f, pid_t held, pid_t other, struct held_file *file)
 {
 	uint64_t begun_ns = harness_now_ns();
-	int status = -1;
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
@@ -323,16 +321,7 @@ static uint64_t look_apart(struct fixture *f, pid_t held, pid_t other, struct he
 		_exit(!l.told || l.record.sample.user_frames != 1 || !o.told ||
 		      o.record.sample.user_frames < 1);
 	}
-	while (waitpid(pid, &status, WNOHANG) == 0 && harness_now_ns() - begun_ns < WAIT_MAX_NS)
-		harness_sleep_ms(1);
-	begun_ns = harness_now_ns() - begun_ns;
-	if (status == -1) {
-		kill(pid, SIGKILL); /* which does not end that wait: the unmount does */
-		held_file_end(file);
-		waitpid(pid, NULL, 0);
-	}
-	assert_int_equal(status, 0);
-	return begun_ns;
+	return held_file_wait(file, pid, begun_ns);
 }
 
 static void nobody_is_waited_for(void **state)

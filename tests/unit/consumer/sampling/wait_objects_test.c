@@ -121,6 +121,11 @@ static void test_full(void **state)
 		assert_int_equal(wait_objects_add(&objects, &on), i < WAIT_OBJECTS_MAX ? i + 1 : 0);
 	}
 	assert_int_equal(objects.left_out, 3);
+	/* One that has its number by the hash of another: it is not that one. */
+	objects.items[0].name[0] ^= 1;
+	on.inode = 0;
+	assert_int_equal(wait_objects_add(&objects, &on), 0);
+	assert_int_equal(objects.left_out, 4);
 	on.kind = LOOK_ON_COUNT_;
 	assert_int_equal(wait_objects_add(&objects, &on), 0);
 	on.kind = LOOK_ON_NOTHING;

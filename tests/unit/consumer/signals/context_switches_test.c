@@ -2,9 +2,10 @@
 /* The signal `switch` with a real map of counters; what the broker attaches is a descriptor. */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
+#include "tests/unit/consumer/testing/signal_testing.h"
+
 #include <bpf/bpf.h>
 #include <fcntl.h>
-#include <json-c/json.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -55,24 +56,6 @@ static void count(uint64_t voluntary, uint64_t involuntary)
 	assert_int_equal(
 		bpf_map_update_elem(pins.signal_fd[PINNED_MAP_switches], &slot, each, BPF_ANY), 0);
 	free(each);
-}
-
-static json_object *written(const struct signal *s)
-{
-	struct jsonw w;
-	json_object *root;
-
-	jsonw_init(&w, 4096);
-	jsonw_object(&w, NULL);
-	s->kind->write(s, &w);
-	jsonw_object_end(&w);
-	jsonw_string_n(&w, NULL, "", 0);
-	assert_int_equal(jsonw_end(&w), 0);
-	w.data[w.bytes - 3] = 0;
-	root = json_tokener_parse(w.data);
-	assert_non_null(root);
-	jsonw_done(&w);
-	return root;
 }
 
 static int64_t number(json_object *root, const char *key)

@@ -2,9 +2,10 @@
 /* The signal `pools` with a real map; what the broker attaches is a descriptor. */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
+#include "tests/unit/consumer/testing/signal_testing.h"
+
 #include <bpf/bpf.h>
 #include <fcntl.h>
-#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,24 +57,6 @@ static int teardown(void **state)
 	close(pins.signal_fd[PINNED_MAP_account_losses]);
 	unlink(path);
 	return 0;
-}
-
-static json_object *written(const struct signal *s)
-{
-	struct jsonw w;
-	json_object *root;
-
-	jsonw_init(&w, 4096);
-	jsonw_object(&w, NULL);
-	s->kind->write(s, &w);
-	jsonw_object_end(&w);
-	jsonw_string_n(&w, NULL, "", 0);
-	assert_int_equal(jsonw_end(&w), 0);
-	w.data[w.bytes - 3] = 0;
-	root = json_tokener_parse(w.data);
-	assert_non_null(root);
-	jsonw_done(&w);
-	return root;
 }
 
 /* A thread that was born, waited 2 s and ended while the signal ran; the table is empty behind it.
