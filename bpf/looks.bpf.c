@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * looks.bpf.c: what an unprivileged reader may ask the kernel of threads that wait: for each thread
- * of a cgroup that a session looks at and that does not run, why and where it waits, with its
- * stacks. A thread that has not run since it was told of is said to be as before, and not walked.
+ * that does not run and lies in a cgroup that a session looks at, or the recorder, why and where it
+ * waits, with its stacks. A thread that has not run since it was told of is said to be as before,
+ * and not walked.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -41,10 +42,10 @@ static const struct {
 } look_pause = { .head = { .bytes = LOOKS_READ_BYTES, .flags = LOOK_PAUSE } };
 
 /*
- * Returns 1 when the watch of slot `index`, or one around it, is looked at and takes such a
- * thread. A global function, so that its loop is verified once.
+ * Returns 1 when the watch of slot `index`, or one around it, is looked at (with `all`: is there)
+ * and takes such a thread. A global function, so that its loop is verified once.
  */
-__noinline int look_wants(__u32 index, __u32 matched, __u32 kthread)
+__noinline int look_wants(__u32 index, __u32 matched, __u32 kthread, __u32 all)
 {
 	for (__u32 i = 0; i < WATCHES_NESTED; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
@@ -53,7 +54,8 @@ __noinline int look_wants(__u32 index, __u32 matched, __u32 kthread)
 		if (!slot)
 			return 0;
 		flags = READ_WORD(slot->flags);
-		if (READ_WORD(slot->looked) && !(flags & SLOT_BY_PROCESS && !matched) &&
+		if ((READ_WORD(slot->looked) || (all && READ_WORD(slot->state) != SLOT_IDLE)) &&
+		    !(flags & SLOT_BY_PROCESS && !matched) &&
 		    !(flags & SLOT_NO_KTHREADS && kthread))
 			return 1;
 		if (!watch_lookup_outer(slot, &index))
@@ -127,7 +129,8 @@ static __always_inline bool find_process(struct look *l, struct sample *s, struc
 	s->flags = match.matched | SAMPLE_CAPTURE;
 	if (!has_user_stack(task))
 		s->flags |= SAMPLE_KTHREAD;
-	return look_wants(l->index, match.matched, BPF_CORE_READ(task, flags) & PF_KTHREAD);
+	return look_wants(l->index, match.matched, BPF_CORE_READ(task, flags) & PF_KTHREAD,
+			  READ_WORD(c->look_all));
 }
 
 /* Returns whether the thread is as it was told of last. */

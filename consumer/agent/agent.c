@@ -91,6 +91,18 @@ static void continue_scan(struct agent *a)
 			    strerror(-r));
 }
 
+static void expire_recorders(struct agent *a, uint64_t now_ns)
+{
+	uint64_t before_ns = now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0;
+
+	recorder_expire(&a->recorder, before_ns);
+	wait_recorder_expire(&a->waits, before_ns);
+	/* With nothing watched there are no more drains. A session refers to what it still holds.
+	 */
+	if (!a->watches.count && !a->sessions.count && wait_recorder_bytes(&a->waits))
+		wait_recorder_done(&a->waits);
+}
+
 void agent_drain(struct agent *a)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -112,6 +124,8 @@ void agent_drain(struct agent *a)
 	kernel_errors_drain(&a->kernel_errors);
 	if (sessions_end_due(&a->sessions, now_ns) && !a->pins.samples.cut)
 		drain_samples(&a->drain);
+	if (a->watches.count)
+		looks_record(&a->looks);
 	looks_step(&a->looks);
 	/* Samples that still wait in the ring are no loss yet. */
 	triggers_step(&a->triggers, a->pins.samples.cut ? now_ns - SETTLE_MORE_NS : now_ns);
@@ -121,7 +135,7 @@ void agent_drain(struct agent *a)
 	losses_check(&a->losses);
 	health_check(&a->health, now_ns);
 	sampler_retry(&a->sampler);
-	recorder_expire(&a->recorder, now_ns > RECORDER_KEEP_NS ? now_ns - RECORDER_KEEP_NS : 0);
+	expire_recorders(a, now_ns);
 	processes_sweep(&a->processes, now_ns);
 	forget_modules(a, now_ns);
 	if (has_rest(a))
@@ -395,6 +409,7 @@ void agent_stop(struct agent *a)
 	if (!a->ousted)
 		let_go(a);
 	looks_done(&a->looks);
+	wait_recorder_done(&a->waits);
 	path_wait_done(&a->discovery);
 	report_thread_stop(a->reporter, 5000);
 	a->reporter = NULL;

@@ -36,6 +36,7 @@
 #include "consumer/sampling/looks.h"
 #include "consumer/sampling/recorder.h"
 #include "consumer/sampling/sampler.h"
+#include "consumer/sampling/wait_recorder.h"
 #include "consumer/session/session.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/telemetry/health.h"
@@ -86,6 +87,7 @@ struct agent {
 	struct recorder recorder;
 	struct drain drain;
 	struct looks looks;
+	struct wait_recorder waits;
 	struct broker_client *link;  /* the main thread's */
 	struct broker_client *files; /* a second one, for threads that read processes' files */
 	struct sampler sampler;

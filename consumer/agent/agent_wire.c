@@ -46,6 +46,7 @@ static void wire_sessions(struct agent *a)
 		.cgroups = &a->cgroups,
 		.processes = &a->processes,
 		.looks = &a->looks,
+		.waits = &a->waits,
 	};
 
 	sessions_init(&a->sessions, &host, &a->sampler, &a->active);
@@ -97,6 +98,8 @@ static void wire_telemetry(struct agent *a)
 		.processes = &a->processes,
 		.symbols = a->symbols,
 		.recorder = &a->recorder,
+		.looks = &a->looks,
+		.waits = &a->waits,
 		.sampler = &a->sampler,
 		.sessions = &a->sessions,
 		.reporter = a->reporter,
@@ -146,12 +149,14 @@ static const struct drain_calls drain_calls = {
 	.below = meet_below,
 };
 
-/* Gives a thread that waits to the sessions of its slot, and of those around it. */
+/* Gives a thread that waits to the recorder, and to the sessions of its slot and those around it.
+ */
 static void give_look(void *context, uint32_t slot, const struct look_pass *pass,
 		      const struct look_seen *seen)
 {
 	struct agent *a = context;
 
+	wait_recorder_seen(&a->waits, pass, seen);
 	for (int i = 0; i < WATCHES_NESTED && slot < a->pins.abi.slots; i++) {
 		const struct slot *at = &a->pins.slots[slot];
 		struct session *s = sessions_of_slot(&a->sessions, slot, at->epoch);
@@ -167,6 +172,8 @@ static void end_looks(void *context, const struct look_pass *pass)
 	struct agent *a = context;
 
 	sessions_passed(&a->sessions, pass);
+	if (wait_recorder_passed(&a->waits, pass))
+		looks_forget(&a->looks);
 }
 
 static const struct looks_calls looks_calls = {
@@ -209,6 +216,7 @@ static void wire_processes(struct agent *a)
 		.counts = &a->counts,
 	};
 	looks_init(&a->looks, &a->pins, &a->drain, &looks_calls, a);
+	wait_recorder_init(&a->waits, WAIT_RECORDER_BYTES);
 }
 
 static void wire_discovery(struct agent *a)

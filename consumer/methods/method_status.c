@@ -10,6 +10,7 @@
 #include "consumer/telemetry/agent_events.h"
 #include "consumer/telemetry/broker_status.h"
 #include "consumer/telemetry/health.h"
+#include "consumer/telemetry/looks_status.h"
 #include "consumer/telemetry/owners_status.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -100,6 +101,7 @@ int method_status(void *context, const struct control_peer *peer, const struct j
 	scope_write(m->t->scope, w);
 	pressure_status_write(m->t->pressure, w);
 	sampler_status_write(m->t->sampler, w);
+	looks_status_write(m->t, w);
 	broker_status_write(m->t->link, m->files, m->t->pins, w);
 	process_unwind_write_status(m->d->unwind, w);
 	mappings_queue_write_status(m->d->queue, w);

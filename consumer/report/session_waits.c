@@ -66,8 +66,13 @@ static const struct named_frame *find_telling(const struct stack *stack,
 void session_waits_add(struct session_waits *s, const struct stack *stack, bool idle,
 		       const struct named_frame *frames, size_t n)
 {
-	struct session_wait *row = row_of(s, find_telling(stack, frames, n), stack->wait, idle);
+	struct session_wait *row;
 
+	if (stack->phase == PHASE_ONSET)
+		s->onset_ns[stack->wait] += stack->weight_ns;
+	if (stack->phase != PHASE_DURING)
+		return;
+	row = row_of(s, find_telling(stack, frames, n), stack->wait, idle);
 	s->state_ns[stack->wait] += stack->weight_ns;
 	if (!row)
 		return;
@@ -90,7 +95,7 @@ static uint8_t state_of(enum resource resource)
 
 uint64_t session_waits_of(const struct session_waits *s, enum resource resource)
 {
-	return s->state_ns[state_of(resource)];
+	return s->onset_ns[state_of(resource)] + s->state_ns[state_of(resource)];
 }
 
 /* How a person says what a thread waits for in this state. */

@@ -30,7 +30,8 @@ struct session_waits {
 	} * rows; /* owned */
 	size_t count;
 	struct idmap by_hash;
-	uint64_t state_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
+	uint64_t state_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_]; /* during, as the rows */
+	uint64_t onset_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -44,7 +45,10 @@ void session_waits_done(struct session_waits *s);
 void session_waits_add(struct session_waits *s, const struct stack *stack, bool idle,
 		       const struct named_frame *frames, size_t n);
 
-/* Returns the time that threads waited for what the pressure of `resource` measures. */
+/*
+ * Returns the time that threads waited for what the pressure of `resource` measures, in onset and
+ * during.
+ */
 uint64_t session_waits_of(const struct session_waits *s, enum resource resource);
 
 /*

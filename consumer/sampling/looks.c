@@ -60,8 +60,31 @@ void looks_drop(struct looks *l)
 	l->holders--;
 }
 
+void looks_forget(struct looks *l)
+{
+	l->pins->control->look_epoch++;
+}
+
+void looks_record(struct looks *l)
+{
+	l->record = l->pins->looks_path && clock_mono_ns() >= l->record_due_ns;
+}
+
 /* Passes begin in the drains of a session, which come that often, and a little earlier or later. */
 #define SLACK_NS (5 * NSEC_PER_MSEC)
+
+/* Notes what a pass of the recorder took, and when the next one is due. */
+static void end_record(struct looks *l)
+{
+	uint64_t apart_ns = l->pass.cpu_ns * 1000 / LOOKS_RECORD_BUDGET_MILLI;
+
+	apart_ns = MIN(MAX(apart_ns, LOOKS_RECORD_EVERY_NS), LOOKS_RECORD_LATEST_NS);
+	l->record_due_ns = l->pass.began_ns + apart_ns;
+	l->recorded.passes++;
+	l->recorded.skipped += apart_ns / LOOKS_RECORD_EVERY_NS - 1;
+	l->recorded.cut += l->pass.cut;
+	l->recorded.cpu_ns += l->pass.cpu_ns;
+}
 
 /*
  * Ends the pass. The next one is due so much later that passes take no more of a CPU than the
@@ -71,22 +94,32 @@ static void end_pass(struct looks *l, bool cut)
 {
 	uint64_t apart_ns = LOOKS_EVERY_NS;
 
-	close(l->fd);
+	if (l->fd >= 0)
+		close(l->fd);
 	l->fd = -1;
 	l->pass.cut = cut;
 	if (l->counts)
 		apart_ns = MAX(apart_ns, l->pass.cpu_ns * 100 / LOOKS_BUDGET_PCT);
 	l->due_ns = l->pass.began_ns + apart_ns - SLACK_NS;
+	if (l->pass.all)
+		end_record(l);
 	l->calls->passed(l->context, &l->pass);
 }
 
+/* What a session asks for comes first, and tells of its own threads alone: it must not wait. */
 static bool begin_pass(struct looks *l, uint64_t now_ns)
 {
-	if (!l->asked && (!l->holders || now_ns < l->due_ns))
+	bool due = l->asked || (l->holders && now_ns >= l->due_ns);
+	bool all = l->record && !l->asked;
+
+	if (!due && !all)
 		return false;
-	l->pass = (struct look_pass){ .number = l->pass.number + 1, .began_ns = now_ns };
-	l->counts = !l->asked;
+	l->pass =
+		(struct look_pass){ .number = l->pass.number + 1, .began_ns = now_ns, .all = all };
+	l->counts = !l->asked && !all;
 	l->asked = false;
+	l->record = l->record && !all;
+	l->pins->control->look_all = all;
 	l->at = l->have = 0;
 	l->fd = open(l->pins->looks_path, O_RDONLY | O_CLOEXEC);
 	if (l->fd < 0)

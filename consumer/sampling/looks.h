@@ -3,7 +3,8 @@
  * looks.h: reads the iterator `looks`, which tells of the threads that wait in the cgroups of
  * sessions, in passes. A pass is read in parts that share the turn of the main loop, so it delays
  * no drain. Passes come LOOKS_EVERY_NS apart, or further where they would take more than
- * LOOKS_BUDGET_PCT of one CPU; one that somebody asks for comes at once. Main thread only.
+ * LOOKS_BUDGET_PCT of one CPU; one that somebody asks for comes at once. The recorder's passes,
+ * over the threads of all watches, come with the drains that are made anyway. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_LOOKS_H
 #define TROCAR_CONSUMER_SAMPLING_LOOKS_H
@@ -23,6 +24,14 @@ struct process;
 #define LOOKS_EVERY_NS	 (50 * NSEC_PER_MSEC)
 #define LOOKS_BUDGET_PCT 1
 
+/*
+ * The recorder's passes: so far apart at least, or further where they would take more than so many
+ * thousandths of one CPU, but never further than LOOKS_RECORD_LATEST_NS.
+ */
+#define LOOKS_RECORD_EVERY_NS	  (4 * NSEC_PER_SEC)
+#define LOOKS_RECORD_LATEST_NS	  (60 * NSEC_PER_SEC)
+#define LOOKS_RECORD_BUDGET_MILLI 1
+
 /* One thread that waits. */
 struct look_seen {
 	const struct look_head *head;
@@ -38,6 +47,14 @@ struct look_pass {
 	uint64_t began_ns; /* CLOCK_MONOTONIC */
 	uint64_t cpu_ns;   /* it took so far */
 	bool cut;	   /* it could not be read to its end */
+	bool all;	   /* it is the recorder's: over the threads of all watches */
+};
+
+/* The recorder's passes since the start. */
+struct looks_recorded {
+	uint64_t passes, cut;
+	uint64_t skipped; /* passes that the budget left out: a full LOOKS_RECORD_EVERY_NS each */
+	uint64_t cpu_ns;
 };
 
 struct looks_calls {
@@ -52,14 +69,17 @@ struct looks {
 	struct pinned_maps *pins; /* borrowed, as the next three */
 	struct drain *drain;
 	const struct looks_calls *calls;
-	void *context;	       /* the first argument of the calls */
-	unsigned int holders;  /* sessions that want looks */
-	struct look_pass pass; /* the last, or the one that runs */
-	int fd;		       /* of the pass that runs; -1: none does */
-	bool asked;	       /* the next pass comes at once */
-	bool counts;	       /* the pass was due, not asked for: the budget pays */
-	uint64_t due_ns;       /* of the next pass */
-	size_t at, have;       /* what of `buffer` is not taken yet */
+	void *context;		/* the first argument of the calls */
+	unsigned int holders;	/* sessions that want looks */
+	struct look_pass pass;	/* the last, or the one that runs */
+	int fd;			/* of the pass that runs; -1: none does */
+	bool asked;		/* the next pass comes at once */
+	bool counts;		/* the pass was due, not asked for: the budget pays */
+	bool record;		/* the next pass may be the recorder's */
+	uint64_t due_ns;	/* of the next pass */
+	uint64_t record_due_ns; /* of the recorder's next */
+	struct looks_recorded recorded;
+	size_t at, have; /* what of `buffer` is not taken yet */
 	_Alignas(8) uint8_t buffer[4 * LOOKS_READ_BYTES];
 };
 
@@ -79,6 +99,15 @@ void looks_drop(struct looks *l);
 
 /* Has a pass begin in the next looks_step, behind the one that runs. Returns its number. */
 uint64_t looks_ask(struct looks *l);
+
+/* Has all threads told of with their stacks again, by passes that begin from now on. */
+void looks_forget(struct looks *l);
+
+/*
+ * Has the next looks_step begin a pass of the recorder if one is due. Call at each drain while
+ * something is watched.
+ */
+void looks_record(struct looks *l);
 
 /* Reads on until the turn is over (turn.h), or nothing is due. */
 void looks_step(struct looks *l);

@@ -35,8 +35,8 @@ static bool is_internet(const struct look_on *on)
 	return on->kind == LOOK_ON_SOCKET && (on->family == AF_INET || on->family == AF_INET6);
 }
 
-/* Whether it is a server's end of a connection, also after normalize_object, which leaves the port
- * out. */
+/* Whether it is a server's end of a connection, also after wait_objects_plain, which leaves the
+ * port out. */
 static bool is_served(const struct look_on *on)
 {
 	if (!is_internet(on) || !on->local_port || on->local_port >= WAIT_CLIENT_PORTS)
@@ -44,11 +44,12 @@ static bool is_served(const struct look_on *on)
 	return on->peer_port ? on->peer_port >= WAIT_CLIENT_PORTS : on->state == TCP_ESTABLISHED;
 }
 
-/* Returns `on` without what differs between equals. */
-static struct look_on normalize_object(const struct look_on *on)
+struct look_on wait_objects_plain(const struct look_on *on)
 {
 	struct look_on n = *on;
 
+	if (n.kind == LOOK_ON_NOTHING || n.kind >= LOOK_ON_COUNT_)
+		return (struct look_on){ 0 };
 	n.name[sizeof(n.name) - 1] = 0;
 	n.pad = 0;
 	if (n.kind != LOOK_ON_CHILD)
@@ -76,11 +77,11 @@ static uint64_t hash_of(const struct look_on *on)
 
 uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 {
-	struct look_on one = normalize_object(on);
+	struct look_on one = wait_objects_plain(on);
 	uint64_t hash;
 	uintptr_t number;
 
-	if (on->kind == LOOK_ON_NOTHING || on->kind >= LOOK_ON_COUNT_)
+	if (one.kind == LOOK_ON_NOTHING)
 		return 0;
 	hash = hash_of(&one);
 	number = (uintptr_t)idmap_get(&o->by_hash, hash);

@@ -34,10 +34,13 @@ void wait_objects_init(struct wait_objects *o);
 void wait_objects_done(struct wait_objects *o);
 
 /*
- * Returns the number of what `on` describes, from 1; 0: it is not known, or is left out. Numbers of
- * descriptors do not count, nor do ports that a client got by chance: so a thousand connections of
- * one server to another are one.
+ * Returns `on` without what differs between equals: numbers of descriptors do not count, nor do
+ * ports that a client got by chance, so a thousand connections of one server to another are one.
+ * All zeros: it is not known what the thread waits on.
  */
+struct look_on wait_objects_plain(const struct look_on *on);
+
+/* Returns the number of what `on` describes (plain), from 1; 0: it is not known, or is left out. */
 uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on);
 
 /* Returns what has the number; NULL for 0. */

@@ -12,6 +12,7 @@
 #include "consumer/process/process_mappings.h"
 #include "consumer/sampling/looks.h"
 #include "consumer/sampling/wait_kind.h"
+#include "consumer/signals/offcpu_before.h"
 #include "consumer/signals/signal_target.h"
 #include "shared/tools/macro.h"
 
@@ -37,6 +38,7 @@ struct waiting {
 struct offcpu {
 	struct signal signal;
 	struct signal_stacks taken;
+	struct offcpu_before before;
 	struct idmap threads; /* tid -> struct waiting, owned */
 	size_t over;	      /* of them */
 	bool held;
@@ -78,6 +80,7 @@ static void destroy_offcpu(struct signal *signal)
 {
 	struct offcpu *s = offcpu_of(signal);
 
+	offcpu_before_done(&s->before);
 	free_threads(s);
 	stack_table_done(&s->taken.stacks);
 	wait_objects_done(&s->taken.objects);
@@ -256,6 +259,8 @@ static void take_look(struct signal *signal, const struct signal_target *target,
 
 	if (!is_mine(s, pass))
 		return;
+	if (s->passes == 0)
+		offcpu_before_found(&s->before, seen);
 	w = thread_of(s, seen->head->tid);
 	if (!w) {
 		ledger_of(s)->attempted++;
@@ -322,8 +327,10 @@ static void take_pass(struct signal *signal, const struct signal_target *target,
 	if (!is_mine(s, pass))
 		return;
 	end_waits(s, target, pass);
-	if (s->passes == 0)
+	if (s->passes == 0) {
 		s->first_ns = now_ns - target->start_ns;
+		offcpu_before_passed(&s->before, pass->cut);
+	}
 	s->passes++;
 	s->passed = pass->number;
 	s->cut += pass->cut;
@@ -345,6 +352,7 @@ static void begin_offcpu(struct signal *signal, const struct signal_host *host,
 	s->held = true;
 	s->before_ns = target->start_ns;
 	s->first_pass = looks_hold(host->looks);
+	offcpu_before_begin(&s->before, host, target, &s->taken);
 }
 
 static void end_offcpu(struct signal *signal, const struct signal_host *host,
@@ -379,6 +387,8 @@ static void close_offcpu(struct signal *signal, const struct signal_host *host,
 	/* The last look did not come to its end in time. */
 	if (!is_settled(signal))
 		end_waits(s, target, &(struct look_pass){ .number = s->last_pass, .cut = true });
+	/* There was no pass at all. */
+	offcpu_before_passed(&s->before, true);
 	signal_target_name_cgroups(&s->taken.stacks, host, target);
 	free_threads(s);
 }
@@ -408,6 +418,7 @@ static void write_offcpu(const struct signal *signal, struct jsonw *w)
 	jsonw_u64(w, "first_ms", s->first_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "longest_gap_ms", s->longest_ns / NSEC_PER_MSEC);
 	jsonw_milli(w, "cpu_ms", (int64_t)(s->cpu_ns / 1000));
+	offcpu_before_write(&s->before, w);
 	if (s->taken.objects.left_out)
 		jsonw_u64(w, "on_left_out", s->taken.objects.left_out);
 	jsonw_object_end(w);

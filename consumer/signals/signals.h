@@ -29,6 +29,7 @@ struct recorder;
 struct sampler;
 struct signal_programs;
 struct thread_pools;
+struct wait_recorder;
 
 /* What signals attach to and read from; filled once, all borrowed. Main thread only. */
 struct signal_host {
@@ -40,6 +41,7 @@ struct signal_host {
 	struct processes *processes;
 	struct stack_budget *stacks; /* of all sessions; NULL: none */
 	struct looks *looks;
+	struct wait_recorder *waits; /* NULL: nobody kept who waited before */
 };
 
 /* What a session captures; the session owns it. */

@@ -8,6 +8,7 @@
 
 #include "consumer/io/loop.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/sampling/wait_recorder.h"
 #include "consumer/telemetry/telemetry.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -75,7 +76,7 @@ static struct health_losses count_losses(const struct telemetry *t,
 
 	pinned_maps_totals(t->pins, &kernel);
 	return (struct health_losses){
-		.held = t->recorder->evicted,
+		.held = t->recorder->evicted + t->waits->evicted,
 		.lines = output->dropped_lines,
 		.left_out = t->budget->lines.left_out,
 		.events = kernel.events_lost,

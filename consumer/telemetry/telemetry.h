@@ -37,6 +37,8 @@ struct telemetry {
 	const struct processes *processes;
 	struct symbols *symbols;
 	const struct recorder *recorder;
+	const struct looks *looks;
+	const struct wait_recorder *waits;
 	const struct sampler *sampler;
 	const struct sessions *sessions;
 	struct report_thread *reporter;

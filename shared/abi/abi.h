@@ -93,7 +93,7 @@ struct control {
 			     RECORDER_DIVISOR */
 	__u32 sessions;	  /* how many run; 0: the sampler counts no CPU time in `neighbours` */
 	__u32 look_epoch; /* `looks` tells a stack again that it told in another epoch */
-	__u32 pad;
+	__u32 look_all;	  /* 1: `looks` tells of the threads of all watches, else by slot.looked */
 };
 
 enum slot_state {

@@ -155,6 +155,18 @@ static void nobody_else_is_told_of(void **state)
 	assert_int_equal(read_looks(f.h, f.pid, &l), 0);
 	f.h->slots[SLOT].flags = 0;
 	assert_int_equal(read_looks(f.h, f.pid, &l), 1);
+	/* The recorder's pass is over all watches that are there, by the same flags. */
+	f.h->slots[SLOT].looked = 0;
+	f.h->control->look_all = 1;
+	assert_int_equal(read_looks(f.h, out, &l), 1);
+	assert_false(l.told);
+	f.h->slots[SLOT].flags = SLOT_BY_PROCESS;
+	assert_int_equal(read_looks(f.h, f.pid, &l), 0);
+	f.h->slots[SLOT].flags = 0;
+	f.h->slots[SLOT].state = SLOT_IDLE;
+	assert_int_equal(read_looks(f.h, f.pid, &l), 0);
+	f.h->slots[SLOT].state = SLOT_RECORDER;
+	assert_int_equal(read_looks(f.h, f.pid, &l), 1);
 	f.h->control->armed = 0;
 	assert_int_equal(read_looks(f.h, f.pid, &l), 0);
 	end(&f);

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The signal offcpu: who waited, in which function, for what kind of thing, and for how long."""
 import json
+import os
 import random
 import socket
 import time
 
 import pytest
 
+import harness
 import programs
 from harness import COMMAND, check, check_figure, command, rule, rules
 
@@ -48,7 +50,7 @@ def test_kinds(t):
     agent.wait("watch.start", cgroup=group.path)
     time.sleep(1)
     end, stacks = capture(t, agent, group)
-    stacks = [s for s in stacks if s["pid"] == process.pid]
+    stacks = [s for s in stacks if s["pid"] == process.pid and s["phase"] == "during"]
     check("offcpu" in end["ledger"], f"{end['ledger']}")
     start = agent.wait("session.start", session=end["session"])
     check(start["looks"] == {"every_ms": 50, "budget_pct": 1}, f"{start}")
@@ -135,8 +137,74 @@ def test_pictures(t):
     report = command(COMMAND, "report", lines).stdout
     told = report.index("threads waited, by")
     check(told < report.index("take_ledger_lock") < report.index("offcpu"), report)
-    folded = command(COMMAND, "folded", "--signal", "offcpu", "--unit", "ns", lines).stdout
+    folded = command(COMMAND, "folded", "--signal", "offcpu", "--phase", "during", "--unit", "ns", lines).stdout
     row = next(line for line in folded.splitlines() if "take_ledger_lock" in line)
     weight = int(row.rsplit(" ", 1)[1]) / 1e6
     check(abs(weight - end["duration_ms"]) <= 0.05 * end["duration_ms"], f"{row}: not {end['duration_ms']} ms")
     check("take_ledger_lock" in command(COMMAND, "flamegraph", "--signal", "offcpu", lines).stdout, "not in the picture")
+
+
+def recorded(agent):
+    return agent.call("status")["looks"]
+
+
+def passes(agent, count):
+    """Waits until the recorder has looked so many times more."""
+    until = recorded(agent)["passes"] + count
+    harness.until(lambda: recorded(agent)["passes"] >= until, 10 + 6 * count, f"{count} looks of the recorder")
+
+
+def of_phase(stacks, name, phase):
+    return [s for s in of_function(stacks, name) if s["phase"] == phase]
+
+
+@pytest.mark.parallel(2)
+def test_before(t):
+    """Who waited before the trigger is there, by looks of the recorder; who waited all along weighs as long as the pre-roll."""
+    agent = t.agent(rules(rule("waits", comm=t.comm)))
+    group = t.cgroup()
+    process = t.spawn("waits", 60, t.folder / "journal", name=t.comm, cgroup=group)
+    process.stdout.readline()
+    agent.wait("watch.start", cgroup=group.path)
+    passes(agent, 3)
+    end, stacks = capture(t, agent, group)
+    looks, entry = end["looks"]["before"], end["ledger"]["offcpu"]
+    check(looks["passes"] >= 1 and looks["cut"] == 0 and looks["last_ms"] <= 6000, f"{looks}")
+    check({s["phase"] for s in stacks} == {"before", "during"}, "a request has no onset")
+    own = [s for s in stacks if s["pid"] == process.pid]
+    for name, kind in ALL_ALONG.items():
+        mine = of_phase(own, name, "before")
+        check({s.get("wait") for s in mine} == {kind}, f"{name}: {mine}")
+        check(abs(weight_ms(mine) - end["pre_ms"]) <= 0.05 * end["pre_ms"], f"{name}: {weight_ms(mine)} ms of {end['pre_ms']}")
+        check(sum(s["count"] for s in mine) in (looks["passes"], 1), f"{name}: {mine}, {looks}")
+        check(abs(weight_ms(of_phase(own, name, "during")) - end["duration_ms"]) <= 0.05 * end["duration_ms"], name)
+    check(entry["attempted"] == entry["emitted"] + sum(entry["lost"].values()), f"{entry}")
+    check(sum(s["count"] for s in stacks) == entry["emitted"], f"{entry}")
+    cost = recorded(agent)
+    check(cost["threads"] >= 9 and 0 < cost["bytes"] < 4 << 20 and cost["cpu_ms"] > 0 and cost["evicted"] == 0, f"{cost}")
+
+
+@pytest.mark.parallel(2)
+def test_onset(t):
+    """The time over which pressure was measured is a phase of its own, also of waits."""
+    agent = t.agent(rules(rule("waits", comm=t.comm, when=[{"pressure": "cpu", "some_ms": 300, "window_ms": 2000}],
+                               signals=["offcpu"], cooldown_ms=1000)))
+    group = t.cgroup()
+    process = t.spawn("waits", 60, t.folder / "journal", name=t.comm, cgroup=group)
+    process.stdout.readline()
+    agent.wait("watch.start", cgroup=group.path)
+    passes(agent, 2)
+    known = len(agent.events)
+    for _ in range(2 * os.cpu_count()):
+        t.spawn("burn_cpu", 20, name=t.comm, cgroup=group)
+    # Other load may have made one before, while the threads were new.
+    start = agent.wait("session.start", seconds=15, since=known, cgroup=group.path)
+    end = agent.wait("session.end", seconds=20, session=start["session"])
+    stacks = [s for s in agent.stacks(start["session"], "offcpu") if "count" in s]
+    own = [s for s in stacks if s["pid"] == process.pid]
+    check(start["onset_ms"] > 0, f"{start}")
+    for name in ALL_ALONG:
+        told = weight_ms(of_phase(own, name, "onset")), weight_ms(of_phase(own, name, "before"))
+        wanted = start["onset_ms"], start["pre_ms"] - start["onset_ms"]
+        check(all(abs(a - b) <= max(20, 0.05 * b) for a, b in zip(told, wanted)), f"{name}: {told}, not {wanted} ms")
+    check(sum(s["count"] for s in stacks) == end["ledger"]["offcpu"]["emitted"], f"{end['ledger']}")

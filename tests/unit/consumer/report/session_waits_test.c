@@ -6,12 +6,20 @@
 
 #define MS NSEC_PER_MSEC
 
-static void add(struct session_waits *s, const char *fn, uint8_t state, bool idle, uint64_t ms)
+static void add_in(struct session_waits *s, enum phase phase, const char *fn, uint8_t state,
+		   bool idle, uint64_t ms)
 {
 	const struct named_frame frame = { .fn = fn };
-	const struct stack stack = { .wait = state, .weight_ns = ms * MS, .threads = 1 };
+	const struct stack stack = {
+		.wait = state, .weight_ns = ms * MS, .threads = 1, .phase = (uint8_t)phase
+	};
 
 	session_waits_add(s, &stack, idle, &frame, 1);
+}
+
+static void add(struct session_waits *s, const char *fn, uint8_t state, bool idle, uint64_t ms)
+{
+	add_in(s, PHASE_DURING, fn, state, idle, ms);
 }
 
 /* What the resource measures is said of the function that waits longest for it. */
@@ -67,12 +75,30 @@ static void test_of_none(void **state)
 	session_waits_done(&s);
 }
 
+/* What waited before the trigger is no wait of the stall; what waited in the onset explains it. */
+static void test_phases(void **state)
+{
+	struct session_waits s;
+	char text[256] = "";
+
+	assert_int_equal(session_waits_init(&s), 0);
+	add_in(&s, PHASE_BEFORE, "sync_log", WAIT_BLOCKED + WAIT_IO, false, 5000);
+	add_in(&s, PHASE_ONSET, "sync_log", WAIT_BLOCKED + WAIT_IO, false, 300);
+	assert_int_equal(session_waits_clause(&s, RESOURCE_IO, NULL, text, sizeof(text)), 0);
+	add(&s, "read_index", WAIT_BLOCKED + WAIT_IO, false, 20);
+	assert_int_equal(session_waits_of(&s, RESOURCE_IO), 320 * MS);
+	session_waits_clause(&s, RESOURCE_IO, NULL, text, sizeof(text));
+	assert_string_equal(text, "; its threads waited 20 ms for io, 20 ms of it in read_index");
+	session_waits_done(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_of_a_resource),
 		cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_of_none),
+		cmocka_unit_test(test_phases),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

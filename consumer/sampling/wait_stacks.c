@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/sampling/wait_stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer/sampling/wait_objects.h"
+#include "shared/tools/clock.h"
+
+void wait_stacks_init(struct wait_stacks *s, size_t max)
+{
+	*s = (struct wait_stacks){ 0 };
+	idmap_init(&s->by_hash, max);
+}
+
+void wait_stacks_done(struct wait_stacks *s)
+{
+	idmap_done(&s->by_hash);
+}
+
+static uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+	const unsigned char *at = bytes;
+	uint64_t word;
+
+	for (; n >= sizeof(word); n -= sizeof(word), at += sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 29;
+	}
+	for (; n; n--)
+		hash = (hash ^ *at++) * 0x100000001b3ULL;
+	return hash;
+}
+
+/* Fills `plain`, whose bytes are all 0, with what the stacks of two threads have in common. */
+static void make_plain(const struct stack_sample *h, struct stack_sample *plain)
+{
+	plain->start_ns = h->start_ns;
+	plain->tgid = h->tgid;
+	plain->slot = h->slot;
+	plain->epoch = h->epoch;
+	plain->flags = h->flags;
+	plain->kernel_frames = h->kernel_frames;
+	plain->user_frames = h->user_frames;
+	plain->user_error = h->user_error;
+	plain->stop_reason = h->stop_reason;
+	plain->image = h->image;
+	plain->rule_id = h->rule_id;
+	plain->cgroup_id = h->cgroup_id;
+	plain->wait = h->wait;
+	memcpy(plain->comm, h->comm, sizeof(plain->comm));
+}
+
+static size_t frames_of(const struct stack_sample *h)
+{
+	return (size_t)h->kernel_frames + h->user_frames;
+}
+
+static void hold_modules(const struct wait_stack *stack, int holds)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	for (size_t i = 0; i < frames_of(&stack->sample); i++) {
+		struct module *m = stack->sample.frames[i].module;
+
+		if (!m || m == &stack_sample_unknown)
+			continue;
+		if (holds > 0)
+			symbols_hold(m);
+		else
+			symbols_release(m, now_ns);
+	}
+}
+
+static size_t bytes_of(const struct stack_sample *sample)
+{
+	return offsetof(struct wait_stack, sample) + stack_sample_bytes(sample);
+}
+
+static struct wait_stack *find_stack(const struct wait_stacks *s, uint64_t hash,
+				     const struct stack_sample *plain,
+				     const struct stack_sample *sample, const struct look_on *on)
+{
+	struct wait_stack *at = idmap_get(&s->by_hash, hash);
+
+	while (at &&
+	       (memcmp(&at->sample, plain, sizeof(*plain)) || memcmp(&at->on, on, sizeof(*on)) ||
+		memcmp(at->sample.frames, sample->frames,
+		       frames_of(sample) * sizeof(struct frame))))
+		at = at->next;
+	return at;
+}
+
+struct wait_stack *wait_stacks_get(struct wait_stacks *s, const struct stack_sample *sample,
+				   const struct look_on *on)
+{
+	size_t frames = frames_of(sample) * sizeof(struct frame);
+	struct look_on plain_on = wait_objects_plain(on);
+	struct stack_sample plain;
+	struct wait_stack *stack;
+	uint64_t hash;
+
+	memset(&plain, 0, sizeof(plain));
+	make_plain(sample, &plain);
+	hash = mix_bytes(mix_bytes(0, &plain, sizeof(plain)), &plain_on, sizeof(plain_on));
+	hash = mix_bytes(hash, sample->frames, frames) | 1;
+	stack = find_stack(s, hash, &plain, sample, &plain_on);
+	if (stack)
+		return wait_stack_ref(stack);
+	stack = malloc(bytes_of(sample));
+	if (!stack)
+		return NULL;
+	stack->next = idmap_get(&s->by_hash, hash);
+	if (idmap_put(&s->by_hash, hash, stack) < 0) {
+		free(stack);
+		return NULL;
+	}
+	stack->hash = hash;
+	stack->refs = 1;
+	stack->on = plain_on;
+	memcpy(&stack->sample, &plain, sizeof(plain));
+	memcpy(stack->sample.frames, sample->frames, frames);
+	s->bytes += bytes_of(sample);
+	hold_modules(stack, 1);
+	return stack;
+}
+
+struct wait_stack *wait_stack_ref(struct wait_stack *stack)
+{
+	stack->refs++;
+	return stack;
+}
+
+void wait_stacks_drop(struct wait_stacks *s, struct wait_stack *stack)
+{
+	struct wait_stack *first = idmap_get(&s->by_hash, stack->hash), *at = first;
+
+	if (--stack->refs)
+		return;
+	if (first == stack && !stack->next)
+		idmap_remove(&s->by_hash, stack->hash);
+	else if (first == stack)
+		/* Replaces the entry, which takes no memory. */
+		(void)idmap_put(&s->by_hash, stack->hash, stack->next);
+	while (at && at != stack && at->next != stack)
+		at = at->next;
+	if (at && at != stack)
+		at->next = stack->next;
+	hold_modules(stack, -1);
+	s->bytes -= bytes_of(&stack->sample);
+	free(stack);
+}

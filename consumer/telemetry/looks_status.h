@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* looks_status.h: the object `looks` of the method `status`. */
+#ifndef TROCAR_CONSUMER_TELEMETRY_LOOKS_STATUS_H
+#define TROCAR_CONSUMER_TELEMETRY_LOOKS_STATUS_H
+
+#include "consumer/telemetry/telemetry.h"
+#include "shared/json/jsonw.h"
+
+/* Writes `looks`: {...}: what the recorder's looks cost, and what it keeps of them. */
+void looks_status_write(const struct telemetry *t, struct jsonw *w);
+
+#endif
