@@ -435,34 +435,44 @@ static bool is_wait(const struct session_result *s)
 	       (s->reason.kind == TRIGGER_QUIET || s->reason.when.resource != RESOURCE_CPU);
 }
 
+/* Whether the CPUs had it for less than a tenth of the session. */
+static bool ran_little(const struct summary *s, const struct session_result *session)
+{
+	return s->weight_ns[PHASE_DURING] * 10 < session->stop_ns - session->start_ns;
+}
+
 /* Writes what waited. Returns its length. */
 static int write_wait(const struct summary *s, const struct session_result *session, char *text,
 		      size_t space)
 {
-	bool any = session->reason.kind == TRIGGER_QUIET;
+	bool any = session->reason.kind != TRIGGER_PRESSURE;
 	int n = session_waits_clause(&s->waits,
 				     any ? RESOURCE_COUNT_ : session->reason.when.resource,
 				     session_pools_part_ns(session), text, space);
 
-	return n ? n
-		 : snprintf(text, space,
-			    "; what waited is not in these stacks, which are of CPU time");
+	if (!n && any && ran_little(s, session))
+		n = session_waits_idle_clause(&s->waits, text, space);
+	if (n || !is_wait(session))
+		return n;
+	return snprintf(text, space, "; what waited is not in these stacks, which are of CPU time");
 }
 
 void session_digest_headline(const struct summary *s, const struct session_result *session,
 			     const char *cause, char *text, size_t space)
 {
-	int n = cause ? snprintf(text, space, "%s; ", cause) : 0;
+	int n = cause ? snprintf(text, space, "%s; ", cause) : 0, waited = 0;
 
 	if (n < 0 || (size_t)n >= space)
 		return;
 	n += write_trigger(session, text + n, space - (size_t)n);
 	if ((size_t)n < space)
-		n += session_pools_headline(session, text + n, space - (size_t)n);
+		n += session_pools_headline(session, s->waits.condition_ns, text + n,
+					    space - (size_t)n);
 	if ((size_t)n >= space)
 		return;
-	if (is_wait(session))
-		n += write_wait(s, session, text + n, space - (size_t)n);
+	if (is_wait(session) || session->reason.kind == TRIGGER_REQUEST)
+		waited = write_wait(s, session, text + n, space - (size_t)n);
+	n += waited;
 	if ((size_t)n >= space)
 		return;
 	if (!s->functions.count && session->signals[SIGNAL_ONCPU]->why)
@@ -470,7 +480,7 @@ void session_digest_headline(const struct summary *s, const struct session_resul
 			 session->signals[SIGNAL_ONCPU]->why);
 	else if (!s->functions.count)
 		snprintf(text + n, space - (size_t)n, "; nothing of it ran on a CPU meanwhile");
-	else if (trigger_reason_is_stall(&session->reason) && is_few(s))
+	else if ((waited || trigger_reason_is_stall(&session->reason)) && is_few(s))
 		n += snprintf(text + n, space - (size_t)n,
 			      "; it was on a CPU for %llu ms of %llu ms",
 			      (unsigned long long)(s->weight_ns[PHASE_DURING] / NSEC_PER_MSEC),

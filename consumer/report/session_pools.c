@@ -99,17 +99,23 @@ const uint64_t *session_pools_part_ns(const struct session_result *s)
 	return signal && signal->pools ? signal->pools->all.part_ns : NULL;
 }
 
-int session_pools_headline(const struct session_result *s, char *text, size_t space)
+int session_pools_headline(const struct session_result *s, uint64_t condition_ns, char *text,
+			   size_t space)
 {
 	const struct signal *signal = s->signals[SIGNAL_POOLS];
 	const struct thread_pool *all = signal && signal->pools ? &signal->pools->all : NULL;
 
-	for (int i = 0; all && i < ACCOUNT_PARTS_; i++)
-		if (waits[i] && all->wall_ns && all->part_ns[i] >= all->wall_ns / 2)
+	for (int i = 0; all && i < ACCOUNT_PARTS_; i++) {
+		uint64_t ns = all->part_ns[i];
+
+		if (i == ACCOUNT_LOCK)
+			ns -= MIN(ns, condition_ns);
+		if (waits[i] && all->wall_ns && ns >= all->wall_ns / 2)
 			return snprintf(text, space,
 					"; %.0f %% of the time of its %llu thread%s was waiting %s",
-					(double)all->part_ns[i] * 100 / (double)all->wall_ns,
+					(double)ns * 100 / (double)all->wall_ns,
 					(unsigned long long)all->threads,
 					all->threads == 1 ? "" : "s", waits[i]);
+	}
 	return 0;
 }

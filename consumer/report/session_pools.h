@@ -20,9 +20,11 @@ const uint64_t *session_pools_part_ns(const struct session_result *s);
 
 /*
  * Writes "; 83 % of the time of its 96 threads was waiting for locks" where one kind of wait, other
- * than sleep and idle, or the queue is half of all threads' time and more. Returns the length as
+ * than sleep and idle, or the queue is half of all threads' time and more. `condition_ns` of the
+ * time for locks was on condition variables, by looks: that does not count. Returns the length as
  * snprintf(3) does; 0: there is no such kind, or no account.
  */
-int session_pools_headline(const struct session_result *s, char *text, size_t space);
+int session_pools_headline(const struct session_result *s, uint64_t condition_ns, char *text,
+			   size_t space);
 
 #endif

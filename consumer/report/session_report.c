@@ -46,8 +46,9 @@ struct report {
 	struct event_subject subject;
 	struct summary summary;
 	struct rendering rendering;
-	struct jsonw tail; /* of one line: what follows its frames */
-	size_t head_bytes; /* of a stack's first line, which has the longest head */
+	struct known_wait wait; /* of the stack that is being written, where its threads wait */
+	struct jsonw tail;	/* of one line: what follows its frames */
+	size_t head_bytes;	/* of a stack's first line, which has the longest head */
 	struct batch batch;
 	uint64_t written, moved_ns; /* bytes that the output had written, and when that last grew */
 };
@@ -152,25 +153,20 @@ static const struct look_on *on_of(const struct report *r, const struct stack *s
 	return wait_objects_get(&r->signal->taken->objects, stack->on);
 }
 
-static bool is_idle(const struct report *r, const struct stack *stack)
-{
-	return wait_objects_is_idle(stack->wait, on_of(r, stack));
-}
-
 /* Writes what the threads of the stack wait for; nothing where they run. */
 static void write_wait(const struct report *r, const struct stack *stack, struct jsonw *w)
 {
-	const struct look_on *on = on_of(r, stack);
-
 	if (stack->wait == WAIT_RUNS)
 		return;
 	jsonw_string(w, "state", stack->wait == WAIT_FOR_CPU ? "runnable" : "blocked");
 	if (stack->wait < WAIT_BLOCKED)
 		return;
-	jsonw_string(w, "wait", wait_kind_name(stack->wait));
-	jsonw_bool(w, "idle", is_idle(r, stack));
-	if (on)
-		wait_objects_write(on, w);
+	jsonw_string(w, "wait", wait_kind_name(r->wait.state));
+	jsonw_bool(w, "idle", r->wait.idle);
+	if (r->wait.condition)
+		jsonw_bool(w, "condition", true);
+	if (r->wait.on)
+		wait_objects_write(r->wait.on, w);
 }
 
 /* Writes the part of a line that comes before its frames. */
@@ -302,11 +298,12 @@ static void put_stack(struct report *r, const struct stack *stack)
 	uint64_t lines;
 	bool whole;
 
-	if (stack->wait == WAIT_RUNS)
+	if (stack->wait == WAIT_RUNS) {
 		session_digest_add(&r->summary, stack, r->rendering.named, n);
-	else
-		session_waits_add(&r->summary.waits, stack, is_idle(r, stack), r->rendering.named,
-				  n);
+	} else {
+		known_wait_judge(stack, on_of(r, stack), r->rendering.named, n, &r->wait);
+		session_waits_add(&r->summary.waits, stack, &r->wait);
+	}
 	write_head(r, stack, &head, n, true);
 	r->head_bytes = head.bytes;
 	parts = count_parts(r, n);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/sampling/wait_objects.h"
 #include "shared/tools/macro.h"
 
 #define NAME_MAX_BYTES 256 /* of a name in session.end */
@@ -24,12 +25,12 @@ void session_waits_done(struct session_waits *s)
 	s->rows = NULL;
 }
 
-/* Returns the row of the pair, made if need be; NULL without room. */
-static struct session_wait *row_of(struct session_waits *s, const struct named_frame *frame,
-				   uint8_t state, bool idle)
+/* Returns the row of the function and state, made if need be; NULL without room. */
+static struct session_wait *row_of(struct session_waits *s, const struct known_wait *wait)
 {
-	const char *fn = frame && frame->fn ? frame->fn : "";
-	uint64_t key = idmap_text_key(fn) * 0x9e3779b97f4a7c15ULL + state * 2u + idle;
+	const char *fn = wait->frame && wait->frame->fn ? wait->frame->fn : "";
+	uint64_t key = idmap_text_key(fn) * 0x9e3779b97f4a7c15ULL +
+		       (wait->state * 2u + wait->idle) * 2u + wait->condition;
 	struct session_wait *row;
 
 	key = key ? key : 1;
@@ -40,44 +41,40 @@ static struct session_wait *row_of(struct session_waits *s, const struct named_f
 	if (idmap_put(&s->by_hash, key, row) < 0)
 		return NULL;
 	s->count++;
-	*row = (struct session_wait){ .state = state, .idle = idle };
-	if (frame) {
-		row->fn = frame->fn;
-		row->module = frame->module;
+	*row = (struct session_wait){ .state = wait->state,
+				      .idle = wait->idle,
+				      .condition = wait->condition };
+	if (wait->frame) {
+		row->fn = wait->frame->fn;
+		row->module = wait->frame->module;
 	}
 	return row;
 }
 
-/*
- * Returns the frame that tells where the program waits: the innermost of its own file, not of the C
- * library around the system call; else the innermost user frame; else that of the kernel.
- */
-static const struct named_frame *find_telling(const struct stack *stack,
-					      const struct named_frame *frames, size_t n)
-{
-	for (size_t i = stack->kernel_frames; i < n; i++)
-		if (stack->exe && stack->frames[i].module == stack->exe)
-			return &frames[i];
-	if (stack->kernel_frames < n)
-		return &frames[stack->kernel_frames];
-	return n ? &frames[0] : NULL;
-}
-
-void session_waits_add(struct session_waits *s, const struct stack *stack, bool idle,
-		       const struct named_frame *frames, size_t n)
+void session_waits_add(struct session_waits *s, const struct stack *stack,
+		       const struct known_wait *wait)
 {
 	struct session_wait *row;
 
 	if (stack->phase == PHASE_ONSET)
-		s->onset_ns[stack->wait] += stack->weight_ns;
+		s->onset_ns[wait->state] += stack->weight_ns;
 	if (stack->phase != PHASE_DURING)
 		return;
-	row = row_of(s, find_telling(stack, frames, n), stack->wait, idle);
-	s->state_ns[stack->wait] += stack->weight_ns;
+	row = row_of(s, wait);
+	s->state_ns[wait->state] += stack->weight_ns;
+	if (wait->state != stack->wait)
+		s->moved_ns[wait->state] += stack->weight_ns;
+	if (wait->condition)
+		s->condition_ns += stack->weight_ns;
 	if (!row)
 		return;
 	row->weight_ns += stack->weight_ns;
 	row->threads += stack->threads;
+	if (stack->weight_ns < row->heaviest_ns)
+		return;
+	row->heaviest_ns = stack->weight_ns;
+	memcpy(row->callers, wait->callers, sizeof(row->callers));
+	row->on = wait->on;
 }
 
 /* Returns the state of a thread that waits for what the pressure of `resource` measures. */
@@ -120,52 +117,158 @@ static const char *say_state(uint8_t state)
 	return words[state];
 }
 
-/* Returns the heaviest row for `resource` (see session_waits_clause), NULL when there is none. */
-static const struct session_wait *find_top(const struct session_waits *s, enum resource resource)
+/* Returns the heaviest row that is wanted; NULL when there is none. */
+static const struct session_wait *
+find_heaviest(const struct session_waits *s,
+	      bool (*wanted)(const struct session_wait *row, uint8_t state), uint8_t state)
 {
 	const struct session_wait *top = NULL;
 
-	for (size_t i = 0; i < s->count; i++) {
-		const struct session_wait *row = &s->rows[i];
-		bool wanted = resource == RESOURCE_COUNT_ ? row->state >= WAIT_BLOCKED && !row->idle
-							  : row->state == state_of(resource);
-
-		if (wanted && (!top || row->weight_ns > top->weight_ns))
-			top = row;
-	}
+	for (size_t i = 0; i < s->count; i++)
+		if (wanted(&s->rows[i], state) && (!top || s->rows[i].weight_ns > top->weight_ns))
+			top = &s->rows[i];
 	return top;
+}
+
+static bool has_state(const struct session_wait *row, uint8_t state)
+{
+	return row->state == state;
+}
+
+static bool is_plain(const struct session_wait *row, uint8_t state)
+{
+	(void)state;
+	return row->state >= WAIT_BLOCKED && !row->idle && !row->condition;
+}
+
+static bool is_condition(const struct session_wait *row, uint8_t state)
+{
+	(void)state;
+	return row->condition;
+}
+
+static bool is_idle(const struct session_wait *row, uint8_t state)
+{
+	return row->state == state && row->idle;
+}
+
+/* In epoll: not a process that waits for its children's signals. */
+static bool is_idle_on_something(const struct session_wait *row, uint8_t state)
+{
+	return is_idle(row, state) && row->on;
+}
+
+/* Returns the heaviest row for `resource` (see session_waits_clause), NULL when there is none. */
+static const struct session_wait *find_top(const struct session_waits *s, enum resource resource)
+{
+	const struct session_wait *plain, *condition;
+
+	if (resource != RESOURCE_COUNT_)
+		return find_heaviest(s, has_state, state_of(resource));
+	plain = find_heaviest(s, is_plain, 0);
+	condition = find_heaviest(s, is_condition, 0);
+	if (!plain || !condition)
+		return plain ? plain : condition;
+	return plain->weight_ns * 10 >= condition->weight_ns / MAX(condition->threads, 1ULL)
+		       ? plain
+		       : condition;
 }
 
 /* The states are the parts of a time account. */
 _Static_assert((int)ACCOUNT_QUEUE == WAIT_FOR_CPU && (int)ACCOUNT_IO == WAIT_BLOCKED,
 	       "a state is not a part of a time account");
 
+/* Writes the row's function, its callers, and what it waits on. Returns the length. */
+static int say_place(const struct session_wait *row, char *text, size_t space)
+{
+	size_t n = (size_t)snprintf(text, space, "%.200s", row->fn ? row->fn : "unnamed code");
+
+	for (int i = 0; i < KNOWN_WAIT_CALLERS && row->callers[i] && n < space; i++)
+		n += (size_t)snprintf(text + n, space - n, "%s%.100s", i ? ", " : " (called by ",
+				      row->callers[i]);
+	if (row->callers[0] && n < space)
+		n += (size_t)snprintf(text + n, space - n, ")");
+	if (row->on && n < space)
+		n += (size_t)wait_objects_say(row->on, text + n, space - n);
+	return (int)n;
+}
+
+/* Returns the time of the looks for what the row waits for: of locks without condition variables.
+ */
+static uint64_t looked_ns(const struct session_waits *s, const struct session_wait *row)
+{
+	if (row->condition)
+		return s->condition_ns;
+	if (row->state == WAIT_BLOCKED + WAIT_LOCK)
+		return s->state_ns[row->state] - s->condition_ns;
+	return s->state_ns[row->state];
+}
+
+/* Whether the accounts, which know a wait by its system call alone, know this one. */
+static bool is_exact(const struct session_waits *s, const struct session_wait *row,
+		     const uint64_t *part_ns)
+{
+	return part_ns && part_ns[row->state] >= NSEC_PER_MSEC && !s->moved_ns[row->state] &&
+	       looked_ns(s, row) == s->state_ns[row->state];
+}
+
 int session_waits_clause(const struct session_waits *s, enum resource resource,
 			 const uint64_t *part_ns, char *text, size_t space)
 {
 	const struct session_wait *top = find_top(s, resource);
-	const char *fn;
+	uint64_t ns;
+	bool exact;
+	int n;
 
 	if (!top || s->state_ns[top->state] < NSEC_PER_MSEC)
 		return 0;
-	fn = top->fn ? top->fn : "unnamed code";
-	if (part_ns && part_ns[top->state] >= NSEC_PER_MSEC)
-		return snprintf(text, space,
-				"; its threads waited %llu ms for %s, most of it in %.200s",
-				(unsigned long long)(part_ns[top->state] / NSEC_PER_MSEC),
-				say_state(top->state), fn);
-	return snprintf(text, space, "; its threads waited %llu ms for %s, %llu ms of it in %.200s",
-			(unsigned long long)(s->state_ns[top->state] / NSEC_PER_MSEC),
-			say_state(top->state), (unsigned long long)(top->weight_ns / NSEC_PER_MSEC),
-			fn);
+	exact = is_exact(s, top, part_ns);
+	ns = exact ? part_ns[top->state] : looked_ns(s, top);
+	n = snprintf(text, space, "; its threads waited %llu ms for %s, ",
+		     (unsigned long long)(ns / NSEC_PER_MSEC),
+		     top->condition ? "work or another thread" : say_state(top->state));
+	if ((size_t)n >= space)
+		return n;
+	if (exact && top->weight_ns * 2 > looked_ns(s, top))
+		n += snprintf(text + n, space - (size_t)n, "most of it in ");
+	else if (exact)
+		n += snprintf(text + n, space - (size_t)n, "%llu %% of it in ",
+			      (unsigned long long)(top->weight_ns * 100 / looked_ns(s, top)));
+	else
+		n += snprintf(text + n, space - (size_t)n, "%llu ms of it in ",
+			      (unsigned long long)(top->weight_ns / NSEC_PER_MSEC));
+	return (size_t)n >= space ? n : n + say_place(top, text + n, space - (size_t)n);
+}
+
+int session_waits_idle_clause(const struct session_waits *s, char *text, size_t space)
+{
+	const uint8_t state = WAIT_BLOCKED + WAIT_IDLE;
+	const struct session_wait *top = find_heaviest(s, is_idle_on_something, state);
+
+	if (!top)
+		top = find_heaviest(s, is_idle, state);
+	if (!top || s->state_ns[state] < NSEC_PER_MSEC)
+		return 0;
+	return snprintf(text, space,
+			"; its threads waited %llu ms for work or answers, %llu ms of it in "
+			"%.200s: from whom is not known",
+			(unsigned long long)(s->state_ns[state] / NSEC_PER_MSEC),
+			(unsigned long long)(top->weight_ns / NSEC_PER_MSEC),
+			top->fn ? top->fn : "unnamed code");
+}
+
+/* Waits for something, then waits on condition variables, then for work. */
+static int rank_of(const struct session_wait *row)
+{
+	return row->idle ? 2 : row->condition;
 }
 
 static int by_weight(const void *a, const void *b)
 {
 	const struct session_wait *x = a, *y = b;
 
-	if (x->idle != y->idle)
-		return x->idle ? 1 : -1;
+	if (rank_of(x) != rank_of(y))
+		return rank_of(x) - rank_of(y);
 	if (x->weight_ns != y->weight_ns)
 		return x->weight_ns < y->weight_ns ? 1 : -1;
 	return x->state - y->state;
@@ -179,6 +282,16 @@ static void put_text(struct jsonw *w, const char *key, const char *text)
 		jsonw_null(w, key);
 }
 
+static void write_callers(const struct session_wait *row, struct jsonw *w)
+{
+	if (!row->callers[0])
+		return;
+	jsonw_array(w, "callers");
+	for (int i = 0; i < KNOWN_WAIT_CALLERS && row->callers[i]; i++)
+		jsonw_string_n(w, NULL, row->callers[i], strnlen(row->callers[i], NAME_MAX_BYTES));
+	jsonw_array_end(w);
+}
+
 static void write_row(const struct session_wait *row, struct jsonw *w)
 {
 	jsonw_object(w, NULL);
@@ -188,6 +301,11 @@ static void write_row(const struct session_wait *row, struct jsonw *w)
 	if (row->state >= WAIT_BLOCKED)
 		jsonw_string(w, "wait", wait_kind_name(row->state));
 	jsonw_bool(w, "idle", row->idle);
+	if (row->condition)
+		jsonw_bool(w, "condition", true);
+	if (row->on)
+		wait_objects_write(row->on, w);
+	write_callers(row, w);
 	jsonw_u64(w, "weight_ms", row->weight_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "threads", row->threads);
 	jsonw_object_end(w);

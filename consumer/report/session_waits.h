@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/report/frame_name.h"
+#include "consumer/report/known_wait.h"
 #include "consumer/sampling/stack_table.h"
 #include "consumer/sampling/wait_kind.h"
 #include "shared/json/jsonw.h"
@@ -25,25 +25,29 @@ struct session_waits {
 		uint64_t weight_ns;
 		uint64_t threads; /* of all its stacks: one that waited in two of them counts twice
 				   */
-		uint8_t state;	  /* wait_kind.h */
-		bool idle;
+		/* the heaviest stack's */
+		uint64_t heaviest_ns;
+		const char *callers[KNOWN_WAIT_CALLERS]; /* borrowed */
+		const struct look_on *on;		 /* borrowed; NULL: not known */
+		uint8_t state;				 /* known_wait.h, as the rest */
+		bool idle, condition;
 	} * rows; /* owned */
 	size_t count;
 	struct idmap by_hash;
 	uint64_t state_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_]; /* during, as the rows */
 	uint64_t onset_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
+	/* of state_ns: what the system call alone would not say */
+	uint64_t moved_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
+	uint64_t condition_ns; /* of locks: on condition variables */
 };
 
 /* Returns 0 or -ENOMEM. */
 int session_waits_init(struct session_waits *s);
 void session_waits_done(struct session_waits *s);
 
-/*
- * Adds a stack of waiting threads, which are `idle` or not (wait_objects.h); `frames` are its `n`
- * named frames.
- */
-void session_waits_add(struct session_waits *s, const struct stack *stack, bool idle,
-		       const struct named_frame *frames, size_t n);
+/* Adds a stack of waiting threads, of which `wait` says what they wait for. */
+void session_waits_add(struct session_waits *s, const struct stack *stack,
+		       const struct known_wait *wait);
 
 /*
  * Returns the time that threads waited for what the pressure of `resource` measures, in onset and
@@ -54,13 +58,24 @@ uint64_t session_waits_of(const struct session_waits *s, enum resource resource)
 /*
  * Writes for how long threads waited for what the pressure of `resource` measures, and where most
  * of it, as a clause of the headline. RESOURCE_COUNT_: for what they waited longest, unless that is
- * work. `part_ns`, by enum account_part, are the exact times of the session's threads; NULL: there
- * are none, and the looks' own times are said. Returns the length; 0: they did not wait.
+ * work; on a condition variable only where no other wait was a tenth as long as a thread's there.
+ * `part_ns`, by enum account_part, are the exact times of the session's threads; NULL: there are
+ * none, and the looks' own times are said. Returns the length; 0: they did not wait.
  */
 int session_waits_clause(const struct session_waits *s, enum resource resource,
 			 const uint64_t *part_ns, char *text, size_t space);
 
-/* Writes `waits`, the heaviest rows; those that wait for work come last. */
+/*
+ * Writes that threads waited for work or for answers, and where most of it, as a clause of the
+ * headline: it is all that is known of a service that ran little and waited for nothing else.
+ * Returns the length; 0: they did not.
+ */
+int session_waits_idle_clause(const struct session_waits *s, char *text, size_t space);
+
+/*
+ * Writes `waits`, the heaviest rows; behind them those on condition variables, and last those that
+ * wait for work.
+ */
 void session_waits_write(struct session_waits *s, struct jsonw *w);
 
 #endif

@@ -133,18 +133,50 @@ bool wait_objects_is_idle(uint8_t state, const struct look_on *on)
 	       (state == WAIT_BLOCKED + WAIT_SOCKET && on && is_served(on));
 }
 
+/* Makes "10.0.0.5:5432" or "[::1]:80"; false: it is no address. */
+static bool make_address(const struct look_on *on, const uint8_t *address, uint16_t port,
+			 char all[ADDRESS_BYTES])
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (!inet_ntop(on->family, address, text, sizeof(text)))
+		return false;
+	if (!port)
+		snprintf(all, ADDRESS_BYTES, "%s", text);
+	else
+		snprintf(all, ADDRESS_BYTES, on->family == AF_INET ? "%s:%u" : "[%s]:%u", text,
+			 port);
+	return true;
+}
+
 static void write_address(struct jsonw *w, const char *key, const struct look_on *on,
 			  const uint8_t *address, uint16_t port)
 {
-	char text[INET6_ADDRSTRLEN], all[ADDRESS_BYTES];
+	char all[ADDRESS_BYTES];
 
-	if (!inet_ntop(on->family, address, text, sizeof(text)))
-		return;
-	if (!port)
-		snprintf(all, sizeof(all), "%s", text);
-	else
-		snprintf(all, sizeof(all), on->family == AF_INET ? "%s:%u" : "[%s]:%u", text, port);
-	jsonw_string(w, key, all);
+	if (make_address(on, address, port, all))
+		jsonw_string(w, key, all);
+}
+
+int wait_objects_say(const struct look_on *on, char *text, size_t space)
+{
+	char peer[ADDRESS_BYTES];
+
+	switch (on->kind) {
+	case LOOK_ON_FILE:
+		return snprintf(text, space, " on the file %s", on->name);
+	case LOOK_ON_PIPE:
+		return snprintf(text, space, " on a pipe");
+	case LOOK_ON_SOCKET:
+		if (!is_internet(on) || !on->peer_port ||
+		    !make_address(on, on->peer, on->peer_port, peer))
+			return snprintf(text, space, " on a %ssocket",
+					on->family == AF_UNIX ? "unix " : "");
+		return snprintf(text, space, " on %s to %s",
+				on->protocol == IPPROTO_UDP ? "udp" : "tcp", peer);
+	default:
+		return 0;
+	}
 }
 
 /* Writes the name, or the number where it has none. */

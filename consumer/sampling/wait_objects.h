@@ -52,6 +52,12 @@ const struct look_on *wait_objects_get(const struct wait_objects *o, uint32_t nu
  */
 bool wait_objects_is_idle(uint8_t state, const struct look_on *on);
 
+/*
+ * Writes on what a thread waits as the end of a sentence: " on the file NAME", " on tcp to PEER",
+ * " on a pipe"; nothing where its number would tell a reader nothing. Returns the length.
+ */
+int wait_objects_say(const struct look_on *on, char *text, size_t space);
+
 /* Writes `on`: {...}. */
 void wait_objects_write(const struct look_on *on, struct jsonw *w);
 

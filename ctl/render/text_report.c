@@ -323,13 +323,13 @@ static int print_session(struct text_report *r, uint32_t number)
 	int e = print_head(r, session);
 
 	if (e == 0)
+		e = text_report_waits(&r->input->store, session, r->out);
+	if (e == 0)
 		e = text_report_neighbours(&r->input->store, session, r->out);
 	if (e == 0)
 		e = text_report_pools(&r->input->store, session, r->out);
 	if (e == 0)
 		e = text_report_facts(&r->input->store, session, r->out);
-	if (e == 0)
-		e = text_report_waits(&r->input->store, session, r->out);
 	if (e == 0)
 		e = text_report_lines_pressure(&r->input->store, session, r->out);
 	if (e == 0)

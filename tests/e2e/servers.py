@@ -4,6 +4,7 @@ cgroup2, or in v1 hierarchies beside it. A Witness reads the counters while a te
 the agent should have said."""
 import contextlib
 import glob
+import http.server
 import os
 import pathlib
 import shutil
@@ -64,6 +65,11 @@ class Service:
         """`device` is "MAJOR:MINOR"; None: no limit any more."""
         self._write("io", "io.max", f"{device} rbps={bytes_per_s or 'max'}",
                     "blkio.throttle.read_bps_device", f"{device} {bytes_per_s or 0}")
+
+    def write_limit(self, device, bytes_per_s):
+        """As read_limit, of what is written."""
+        self._write("io", "io.max", f"{device} wbps={bytes_per_s or 'max'}",
+                    "blkio.throttle.write_bps_device", f"{device} {bytes_per_s or 0}")
 
     def start(self, *words, log="log", **options):
         """A process in the cgroups, ended with the test."""
@@ -166,13 +172,13 @@ PINNED = ("taskset", "-c", str(max(os.sched_getaffinity(0))))  # all that has it
 class Redis:
     """redis-server on a socket in the test's folder, with as many keys."""
 
-    def __init__(self, service, keys, pinned=False):
+    def __init__(self, service, keys, pinned=False, options=()):
         if not shutil.which("redis-server") or not shutil.which("redis-cli"):
             raise Skip("redis is not installed")
         self.service, self.socket = service, service.t.folder / "redis.sock"
         self.process = service.start(*(PINNED if pinned else ()), "redis-server", "--port", "0",
                                      "--unixsocket", self.socket, "--save", "", "--appendonly", "no",
-                                     "--enable-debug-command", "yes", "--dir", service.t.folder)
+                                     "--enable-debug-command", "yes", "--dir", service.t.folder, *options)
         until(self.answers, 15, lambda: "redis does not answer")
         self.ask("DEBUG", "POPULATE", str(keys))
 
@@ -203,10 +209,10 @@ class Redis:
             answers += part
         return answers
 
-    def traffic(self, times, rest_s):
-        """A client that GETs, `times` at once."""
+    def traffic(self, times, rest_s, *words):
+        """A client that sends the words (else a GET), `times` at once."""
         connection = self.connect()
-        return Repeat(lambda: self.send(connection, times, "GET", "key:1"), rest_s)
+        return Repeat(lambda: self.send(connection, times, *(words or ("GET", "key:1"))), rest_s)
 
     def command_line(self, *words):
         """redis-cli outside of the server's cgroups, ended with the test."""
@@ -236,13 +242,14 @@ class Disk:
         pathlib.Path(f"/sys/block/{self.name}/queue/read_ahead_kb").write_text("128")
 
     @contextlib.contextmanager
-    def limited(self, service, bytes_per_s):
+    def limited(self, service, bytes_per_s, write=False):
         """So slow for the service. What waits is let go at the end: nobody could be killed while it waits."""
-        service.read_limit(self.device, bytes_per_s)
+        limit = service.write_limit if write else service.read_limit
+        limit(self.device, bytes_per_s)
         try:
             yield
         finally:
-            service.read_limit(self.device, None)
+            limit(self.device, None)
 
 
 class Postgres:
@@ -250,7 +257,7 @@ class Postgres:
 
     AS = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups")
 
-    def __init__(self, service, folder, pinned=False):
+    def __init__(self, service, folder, pinned=False, options=()):
         found = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"), key=lambda p: int(p.split("/")[4]))
         if not found:
             raise Skip("postgresql is not installed")
@@ -259,7 +266,7 @@ class Postgres:
         shutil.chown(self.folder, "postgres", "postgres")
         command(*self.AS, self.bin / "initdb", "-D", self.folder, "-A", "trust", "--locale=C", "--no-sync")
         self.process = service.start(*(PINNED if pinned else ()), *self.AS, self.bin / "postgres", "-D", self.folder,
-                                     "-k", self.folder, *(w for o in self.OPTIONS for w in ("-c", o)))
+                                     "-k", self.folder, *(w for o in (*self.OPTIONS, *options) for w in ("-c", o)))
         until(self.ready, 15, lambda: (service.t.folder / "log").read_text()[-2000:])
 
     OPTIONS = ("listen_addresses=", "fsync=off", "shared_buffers=1MB", "max_connections=10", "autovacuum=off",
@@ -292,6 +299,56 @@ class Postgres:
 
     def repeat(self, query, rest_s):
         return self.session(f"{query} \\watch {rest_s}\n")
+
+
+class Slow(http.server.BaseHTTPRequestHandler):
+    """Answers after server.delay_s."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        time.sleep(self.server.delay_s)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+class Nginx:
+    """nginx with one worker, which passes what it is asked to a server of ours that answers after `delay_s`."""
+
+    def __init__(self, service, delay_s):
+        if not os.access(self.PROGRAM, os.X_OK):
+            raise Skip("nginx is not installed")
+        folder = service.t.folder
+        self.socket = folder / "nginx.sock"
+        self.upstream = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+        self.upstream.delay_s, self.upstream.daemon_threads = delay_s, True
+        threading.Thread(target=self.upstream.serve_forever, daemon=True).start()
+        self.peer = f"127.0.0.1:{self.upstream.server_port}"
+        config = folder / "nginx.conf"
+        paths = " ".join(f"{name}_temp_path {folder}/temp;" for name in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
+        config.write_text(f"daemon off; worker_processes 1; error_log {folder}/nginx.log; pid {folder}/nginx.pid;\n"
+                          f"events {{ }}\nhttp {{ access_log off; {paths}\n server {{ listen unix:{self.socket};\n"
+                          f"  location / {{ proxy_pass http://{self.peer}; }} }} }}\n")
+        self.process = service.start(self.PROGRAM, "-c", config, "-p", folder)
+        until(self.socket.exists, 15, lambda: (folder / "log").read_text()[-2000:])
+
+    PROGRAM = "/usr/sbin/nginx"
+
+    def get(self):
+        """One request, over a connection of its own."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(30)
+            connection.connect(str(self.socket))
+            connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            while connection.recv(1 << 16):
+                pass
+
+    def traffic(self, rest_s):
+        return Repeat(self.get, rest_s)
 
 
 def forget(path):

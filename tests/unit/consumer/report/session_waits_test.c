@@ -13,8 +13,9 @@ static void add_in(struct session_waits *s, enum phase phase, const char *fn, ui
 	const struct stack stack = {
 		.wait = state, .weight_ns = ms * MS, .threads = 1, .phase = (uint8_t)phase
 	};
+	const struct known_wait wait = { .state = state, .idle = idle, .frame = &frame };
 
-	session_waits_add(s, &stack, idle, &frame, 1);
+	session_waits_add(s, &stack, &wait);
 }
 
 static void add(struct session_waits *s, const char *fn, uint8_t state, bool idle, uint64_t ms)
@@ -92,13 +93,92 @@ static void test_phases(void **state)
 	session_waits_done(&s);
 }
 
+/* On a condition variable it may be work: it comes behind a wait that is a tenth of a thread's. */
+static void test_conditions(void **state)
+{
+	const struct named_frame frame = { .fn = "next_job" };
+	const struct stack stack = { .wait = WAIT_BLOCKED + WAIT_LOCK,
+				     .weight_ns = 8000 * MS,
+				     .threads = 4,
+				     .phase = PHASE_DURING };
+	const struct known_wait wait = { .state = stack.wait, .condition = true, .frame = &frame };
+	uint64_t part_ns[ACCOUNT_PARTS_] = { [ACCOUNT_LOCK] = 9000 * MS };
+	struct session_waits s;
+	char text[256] = "";
+
+	assert_int_equal(session_waits_init(&s), 0);
+	session_waits_add(&s, &stack, &wait);
+	session_waits_clause(&s, RESOURCE_COUNT_, part_ns, text, sizeof(text));
+	assert_string_equal(text, "; its threads waited 9000 ms for work or another thread, most "
+				  "of it in next_job");
+	add(&s, "take_lock", WAIT_BLOCKED + WAIT_LOCK, false, 199);
+	session_waits_clause(&s, RESOURCE_COUNT_, part_ns, text, sizeof(text));
+	assert_non_null(strstr(text, "next_job"));
+	add(&s, "take_lock", WAIT_BLOCKED + WAIT_LOCK, false, 1);
+	session_waits_clause(&s, RESOURCE_COUNT_, part_ns, text, sizeof(text));
+	assert_string_equal(text, "; its threads waited 200 ms for a lock, 200 ms of it in "
+				  "take_lock");
+	session_waits_done(&s);
+}
+
+/* What a function says of a wait is not in the accounts: then the looks' time is said. */
+static void test_moved(void **state)
+{
+	const struct named_frame frame = { .fn = "ProcSleep" };
+	const struct look_on on = { .kind = LOOK_ON_FILE, .name = "journal" };
+	const struct stack stack = { .wait = WAIT_BLOCKED + WAIT_IDLE,
+				     .weight_ns = 700 * MS,
+				     .threads = 1,
+				     .phase = PHASE_DURING };
+	const struct known_wait wait = { .state = WAIT_BLOCKED + WAIT_LOCK,
+					 .frame = &frame,
+					 .on = &on,
+					 .callers = { "LockAcquire", "heap_update" } };
+	uint64_t part_ns[ACCOUNT_PARTS_] = { [ACCOUNT_LOCK] = 5 * MS };
+	struct session_waits s;
+	char text[256] = "";
+
+	assert_int_equal(session_waits_init(&s), 0);
+	session_waits_add(&s, &stack, &wait);
+	session_waits_clause(&s, RESOURCE_COUNT_, part_ns, text, sizeof(text));
+	assert_string_equal(text, "; its threads waited 700 ms for a lock, 700 ms of it in "
+				  "ProcSleep (called by LockAcquire, heap_update) on the file "
+				  "journal");
+	assert_true(session_waits_clause(&s, RESOURCE_COUNT_, NULL, text, 40) >= 40);
+	session_waits_done(&s);
+}
+
+/* Of a service that only waits for work, that is what is said. */
+static void test_idle(void **state)
+{
+	const struct named_frame frame = { .fn = "serve" };
+	const struct look_on on = { .kind = LOOK_ON_OTHER, .name = "[eventpoll]" };
+	const struct stack stack = { .wait = WAIT_BLOCKED + WAIT_IDLE,
+				     .weight_ns = 2000 * MS,
+				     .phase = PHASE_DURING };
+	const struct known_wait wait = {
+		.state = stack.wait, .idle = true, .frame = &frame, .on = &on
+	};
+	struct session_waits s;
+	char text[256] = "";
+
+	assert_int_equal(session_waits_init(&s), 0);
+	assert_int_equal(session_waits_idle_clause(&s, text, sizeof(text)), 0);
+	add(&s, "await_signals", WAIT_BLOCKED + WAIT_IDLE, true, 3000);
+	session_waits_add(&s, &stack, &wait);
+	session_waits_idle_clause(&s, text, sizeof(text));
+	assert_string_equal(text, "; its threads waited 5000 ms for work or answers, 2000 ms of it "
+				  "in serve: from whom is not known");
+	session_waits_done(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_of_a_resource),
-		cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_of_none),
-		cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_of_a_resource), cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_of_none),	      cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_conditions),    cmocka_unit_test(test_moved),
+		cmocka_unit_test(test_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

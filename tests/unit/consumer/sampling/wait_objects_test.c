@@ -111,6 +111,31 @@ static void test_written(void **state)
 					  "\"peer\":\"::\"}");
 }
 
+/* As a sentence says it; what only has a number is not said. */
+static void test_said(void **state)
+{
+	struct look_on on = { .kind = LOOK_ON_FILE, .name = "journal" };
+	char text[128] = "";
+
+	wait_objects_say(&on, text, sizeof(text));
+	assert_string_equal(text, " on the file journal");
+	on = (struct look_on){ .kind = LOOK_ON_SOCKET,
+			       .family = AF_INET,
+			       .protocol = IPPROTO_TCP,
+			       .peer = { 10, 0, 0, 5 },
+			       .peer_port = 5432 };
+	wait_objects_say(&on, text, sizeof(text));
+	assert_string_equal(text, " on tcp to 10.0.0.5:5432");
+	on.family = AF_UNIX;
+	wait_objects_say(&on, text, sizeof(text));
+	assert_string_equal(text, " on a unix socket");
+	on.kind = LOOK_ON_PIPE;
+	wait_objects_say(&on, text, sizeof(text));
+	assert_string_equal(text, " on a pipe");
+	on = (struct look_on){ .kind = LOOK_ON_FUTEX, .address = 0x7f00 };
+	assert_int_equal(wait_objects_say(&on, text, sizeof(text)), 0);
+}
+
 /* The table is bounded, and counts what it does not take; nonsense is nothing. */
 static void test_full(void **state)
 {
@@ -138,6 +163,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_same, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_written, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_said, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 	};
 

@@ -260,7 +260,13 @@ static void test_waits(void **state)
 				     "\"verdict\":\"complete\",\"looks\":{\"passes\":41},"
 				     "\"waits\":[{\"fn\":\"take_lock\",\"module\":\"/web\","
 				     "\"state\":\"blocked\",\"wait\":\"lock\",\"idle\":false,"
+				     "\"on\":{\"what\":\"file\",\"name\":\"journal\"},"
+				     "\"callers\":[\"flush\",\"serve\"],"
 				     "\"weight_ms\":1900,\"threads\":1},"
+				     "{\"fn\":\"next_job\",\"module\":\"/web\","
+				     "\"state\":\"blocked\",\"wait\":\"lock\",\"idle\":false,"
+				     "\"condition\":true,\"weight_ms\":900,\"threads\":3,"
+				     "\"on\":{\"what\":\"socket\",\"peer\":\"10.0.0.5:5432\"}},"
 				     "{\"fn\":null,\"module\":null,\"state\":\"runnable\","
 				     "\"idle\":false,\"weight_ms\":7,\"threads\":2},"
 				     "{\"fn\":\"serve\",\"module\":\"/web\",\"state\":\"blocked\","
@@ -268,9 +274,11 @@ static void test_waits(void **state)
 				     "\"threads\":4}],\"headline\":\"waited\"}\n");
 	events_command("report", events_file, NULL);
 	has("threads waited, by 41 looks:\n"
-	    "  1.9 s  lock       take_lock  1 thread\n"
-	    "  7 ms   for a CPU  -          2 threads\n"
-	    "  8.0 s  idle       serve      4 threads, idle\n");
+	    "  1.9 s   lock       take_lock < flush < serve  1 thread, on the file journal\n"
+	    "  900 ms  condition  next_job                   3 threads, on the socket to "
+	    "10.0.0.5:5432\n"
+	    "  7 ms    for a CPU  -                          2 threads\n"
+	    "  8.0 s   idle       serve                      4 threads, idle\n");
 }
 
 /* Of 4 ms in write, 3 were the kernel's: as functions they are two, for the program one. */

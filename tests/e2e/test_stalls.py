@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Stalls in which nothing runs, on real servers: the first ten lines of `trocar report` name who waited, for what, in
+which function and on which file, or say plainly what is not known. docs/stalls.md shows such runs: what is looked for
+in a report must stand in the one that it quotes, and its commands are the ones that run here."""
+import re
+import time
+
+import pytest
+
+import harness
+from harness import ROOT, check, rule, rules
+from servers import Disk, Nginx, Postgres, Redis, Service
+
+FIRST_LINES = 10
+DURING_MS = 2000
+PAGE = (ROOT / "docs" / "stalls.md").read_text()
+
+IO = {"pressure": "io", "some_ms": 200, "window_ms": 1000}
+
+
+def quoted(title):
+    """The report that the page shows below this title."""
+    return re.search(rf"^## {re.escape(title)}$.*?^```text\n(.*?)^```$", PAGE, re.S | re.M)[1]
+
+
+class Told:
+    """The end of a session, and the report of all that the agent wrote until then. `title`: where the page has it."""
+
+    def __init__(self, t, agent, session, title):
+        self.quoted = quoted(title)
+        self.end = agent.wait("session.end", seconds=15, session=session)
+        agent.stop()
+        (t.folder / "lines").write_bytes(b"".join(agent.raw))
+        self.report = harness.command(harness.COMMAND, "report", t.folder / "lines").stdout
+        print(self.report)
+        self.first = "\n".join(self.report.splitlines()[:FIRST_LINES])
+
+    def check_said(self, *patterns):
+        for pattern in patterns:
+            check(re.search(pattern, self.first), f"not said: {pattern}\n{self.report}")
+            check(re.search(pattern, self.quoted), f"not in the page: {pattern}\n{self.quoted}")
+
+    def check_never(self, pattern):
+        check(not re.search(pattern, self.first), f"said: {pattern}\n{self.report}")
+
+    def waits(self, fn):
+        """The rows of a function in session.end's waits."""
+        return [w for w in self.end["waits"] if w["fn"] == fn]
+
+
+def ask(agent, service, reason):
+    """A session of the rule as a probe asks for it."""
+    check(f'trocar capture --rule shop --reason "{reason}" --wait\n' in PAGE, f"not in the page: {reason}")
+    agent.wait("watch.start", cgroup=service.path)
+    time.sleep(1)
+    done = agent.trocar("capture", "--rule", "shop", "--reason", reason, "--wait", expect=None)
+    return done.stdout.split()[1]
+
+
+@pytest.mark.parallel(2)
+def test_lock_convoy(t):
+    """Three sessions of PostgreSQL update one row: the backends wait for a lock, though the kernel sees epoll."""
+    service = Service(t, "shop")
+    folder = t.folder / "database"
+    folder.mkdir()
+    postgres = Postgres(service, folder)
+    postgres.sql("CREATE TABLE stock AS SELECT 1 AS item, 100000 AS pieces")
+    agent = t.agent(rules(rule("shop", cgroup=service.path, during_ms=DURING_MS)))
+    for _ in range(3):
+        postgres.session("BEGIN; UPDATE stock SET pieces = pieces - 1 WHERE item = 1; SELECT pg_sleep(0.3); COMMIT;\n" * 99)
+    told = Told(t, agent, ask(agent, service, "checkout takes 1 s"),
+                "PostgreSQL: three sessions update one row")
+    told.check_said(r"its threads waited \d+ ms for a lock, \d+ ms of it in ProcSleep \(called by LockAcquireExtended, ",
+                    r"s +lock +ProcSleep < LockAcquireExtended < ")
+    check("pg_sleep" in told.report, f"who holds the lock is in no stack: {told.report}")
+    locked = sum(w["weight_ms"] for w in told.waits("ProcSleep"))
+    # Of three sessions one holds the row, and two wait for it.
+    check(0.8 * 2 * DURING_MS < locked < 1.1 * 2 * DURING_MS, f"{locked} ms: {told.end['waits']}")
+    check(all(w["wait"] == "lock" and not w["idle"] for w in told.waits("ProcSleep")), told.end["waits"])
+    check(all(w["idle"] for w in told.end["waits"] if w["fn"] in ("CheckpointerMain", "WalWriterMain")), told.end["waits"])
+
+
+@pytest.mark.parallel(3)
+def test_checkpoint(t):
+    """A checkpoint of PostgreSQL on a slow disk: who writes, and who waits for the disk meanwhile, each with its file."""
+    service = Service(t, "shop")
+    service.place("io")
+    disk = Disk(t, 300)
+    postgres = Postgres(service, disk.folder, options=("fsync=on", "shared_buffers=64MB", "synchronous_commit=on"))
+    table = postgres.table("stock", 32)
+    agent = t.agent(rules(rule("shop", cgroup=service.path, during_ms=DURING_MS, when=[IO])))
+    agent.wait("watch.start", cgroup=service.path)
+    postgres.sql("UPDATE stock SET pad = repeat('y', 980)")
+    with disk.limited(service, 2 << 20, write=True):
+        postgres.repeat("INSERT INTO stock VALUES (1, 'z')", 0.05)
+        postgres.session("CHECKPOINT;")
+        start = agent.wait("session.start", seconds=15, cgroup=service.path)
+        agent.wait("session.end", seconds=15)
+    told = Told(t, agent, start["session"], "PostgreSQL: a checkpoint on a slow disk")
+    told.check_said(r"its threads waited \d+ ms for io, (most|\d+ %) of it in \w+ \(called by .*\) on the file \w+;",
+                    r"CreateCheckPoint.* on the file \d+\b", r"XLogFlush.* on the file [0-9A-F]{24}\b")
+    written = [w["on"]["name"] for w in told.end["waits"] if "CreateCheckPoint" in w.get("callers", [])]
+    check(table.name in written, f"{written}, not {table.name}")
+
+
+@pytest.mark.parallel(3)
+def test_append_only_file(t):
+    """Redis with appendfsync always: its one thread waits in fdatasync, and the headline says of which file. The threads
+    that wait for work are not told as waiting for a lock."""
+    service = Service(t, "shop")
+    service.place("io")
+    disk = Disk(t, 200)
+    redis = Redis(service, keys=1000, options=("--appendonly", "yes", "--appendfsync", "always", "--dir", disk.folder))
+    agent = t.agent(rules(rule("shop", cgroup=service.path, during_ms=DURING_MS, when=[IO])))
+    agent.wait("watch.start", cgroup=service.path)
+    with disk.limited(service, 1 << 20, write=True):
+        writers = [redis.traffic(1, 0.001, "SET", "key:1", "x" * 100) for _ in range(4)]
+        start = agent.wait("session.start", seconds=15, cgroup=service.path)
+        agent.wait("session.end", seconds=15)
+    for writer in writers:
+        writer.stop()
+    told = Told(t, agent, start["session"], "Redis: appendfsync always")
+    told.check_said(r"its threads waited \d+ ms for io, most of it in flushAppendOnlyFile \(called by .*\) on the file "
+                    r"appendonly\.aof\S*;", r"s +io +flushAppendOnlyFile < .*, on the file appendonly\.aof",
+                    r"s +condition +bioProcessBackgroundJobs +3 threads")
+    told.check_never("for locks")
+
+
+def test_slow_upstream(t):
+    """nginx behind a server that takes a second: it waits in epoll alone, and the report says that it does not know for
+    whom."""
+    service = Service(t, "shop")
+    nginx = Nginx(service, delay_s=1)
+    nginx.get()
+    agent = t.agent(rules(rule("shop", cgroup=service.path, during_ms=DURING_MS)))
+    traffic = [nginx.traffic(0.01) for _ in range(4)]
+    told = Told(t, agent, ask(agent, service, "no answer in 500 ms"), "nginx: a slow upstream")
+    for one in traffic:
+        one.stop()
+    told.check_said(r"its threads waited \d+ ms for work or answers, \d+ ms of it in ngx_process_events_and_timers: "
+                    r"from whom is not known; (nothing of it ran on a CPU|it was on a CPU for)",
+                    r"s +idle +ngx_process_events_and_timers < .* 1 thread, idle")

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/unit/consumer/testing/unit_testing.h"
+
+#include "consumer/report/known_wait.h"
+#include "consumer/sampling/wait_kind.h"
+#include "shared/tools/macro.h"
+
+#define FRAMES_MAX 8
+
+static struct module *const program = (struct module *)8, *const library = (struct module *)16;
+
+/* Judges a stack of these functions, leaf first; "@": of a library. */
+static struct known_wait judge(uint8_t state, const char *const *names, size_t n)
+{
+	static struct named_frame frames[FRAMES_MAX];
+	union {
+		struct stack stack;
+		char space[sizeof(struct stack) + FRAMES_MAX * sizeof(struct frame)];
+	} u = { 0 };
+	struct known_wait wait;
+
+	u.stack.wait = state;
+	u.stack.exe = program;
+	u.stack.kernel_frames = 1;
+	frames[0] = (struct named_frame){ .fn = "schedule" };
+	for (size_t i = 1; i <= n; i++) {
+		const char *name = names[i - 1];
+		bool of_library = name && name[0] == '@';
+
+		frames[i] = (struct named_frame){ .fn = name + of_library };
+		u.stack.frames[i].module = of_library ? library : program;
+	}
+	known_wait_judge(&u.stack, NULL, frames, n + 1, &wait);
+	return wait;
+}
+
+/* A backend of PostgreSQL waits for a lock in epoll; functions without a name are passed over. */
+static void test_lock(void **state)
+{
+	const char *const names[] = { "@epoll_wait", "WaitEventSetWait", "WaitLatch", "ProcSleep",
+				      NULL,	     "heap_update",	 "main" };
+	struct known_wait w;
+
+	w = judge(WAIT_BLOCKED + WAIT_IDLE, names, ARRAY_SIZE(names));
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_LOCK);
+	assert_false(w.idle);
+	assert_string_equal(w.frame->fn, "ProcSleep");
+	assert_string_equal(w.callers[0], "heap_update");
+	assert_null(w.callers[1]);
+	/* On its way there it waits for a page: that is what it waits for. */
+	w = judge(WAIT_BLOCKED + WAIT_IO, names, ARRAY_SIZE(names));
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_IO);
+}
+
+/* Without such a function the system call has the word. */
+static void test_unknown(void **state)
+{
+	const char *const names[] = { "@epoll_wait", "WaitEventSetWait", "WaitLatch",
+				      "CheckpointerMain" };
+	const char *const of_library[] = { "@recv", "@read_answer" };
+	struct known_wait w;
+
+	w = judge(WAIT_BLOCKED + WAIT_IDLE, names, ARRAY_SIZE(names));
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_IDLE);
+	assert_true(w.idle);
+	assert_string_equal(w.frame->fn, "CheckpointerMain");
+	assert_null(w.callers[0]);
+	/* All of them wait for another: the innermost one is better than none. */
+	w = judge(WAIT_BLOCKED + WAIT_IDLE, names, 3);
+	assert_string_equal(w.frame->fn, "WaitEventSetWait");
+	w = judge(WAIT_BLOCKED + WAIT_SOCKET, of_library, ARRAY_SIZE(of_library));
+	assert_string_equal(w.frame->fn, "recv");
+	w = judge(WAIT_BLOCKED + WAIT_OTHER, NULL, 0);
+	assert_string_equal(w.frame->fn, "schedule");
+}
+
+/* A pool's thread and the one that waits for another process of its server. */
+static void test_others(void **state)
+{
+	const char *const pool[] = { "@pthread_cond_wait", "next_job", "main" };
+	const char *const asks[] = { "@epoll_wait", "WaitLatch", "ConditionVariableTimedSleep",
+				     "RequestCheckpoint" };
+	const char *const sleeps[] = { "@epoll_wait", "WaitLatch", "pg_sleep" };
+	struct known_wait w;
+
+	w = judge(WAIT_BLOCKED + WAIT_LOCK, pool, ARRAY_SIZE(pool));
+	assert_true(w.condition);
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_LOCK);
+	assert_string_equal(w.frame->fn, "next_job");
+	w = judge(WAIT_BLOCKED + WAIT_IDLE, asks, ARRAY_SIZE(asks));
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_OTHER);
+	assert_false(w.idle);
+	assert_string_equal(w.frame->fn, "RequestCheckpoint");
+	w = judge(WAIT_BLOCKED + WAIT_IDLE, sleeps, ARRAY_SIZE(sleeps));
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_SLEEP);
+	assert_true(w.idle);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lock),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
