@@ -135,8 +135,8 @@ def test_pictures(t):
     lines = t.folder / "lines"
     lines.write_text("".join(json.dumps(e) + "\n" for e in agent.events))
     report = command(COMMAND, "report", lines).stdout
-    told = report.index("threads waited, by")
-    check(told < report.index("take_ledger_lock") < report.index("offcpu"), report)
+    rows = report[report.index("threads waited, by"):]
+    check(0 < rows.find("take_ledger_lock") < rows.find("offcpu"), report)
     folded = command(COMMAND, "folded", "--signal", "offcpu", "--phase", "during", "--unit", "ns", lines).stdout
     row = next(line for line in folded.splitlines() if "take_ledger_lock" in line)
     weight = int(row.rsplit(" ", 1)[1]) / 1e6
