@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/sampling/wait_stacks.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,16 +79,27 @@ static size_t bytes_of(const struct stack_sample *sample)
 	return offsetof(struct wait_stack, sample) + stack_sample_bytes(sample);
 }
 
+/* Both are plain. */
+static bool is_same(const struct stack_sample *a, const struct stack_sample *b)
+{
+	return a->start_ns == b->start_ns && a->tgid == b->tgid && a->slot == b->slot &&
+	       a->epoch == b->epoch && a->flags == b->flags &&
+	       a->kernel_frames == b->kernel_frames && a->user_frames == b->user_frames &&
+	       a->user_error == b->user_error && a->stop_reason == b->stop_reason &&
+	       a->image == b->image && a->rule_id == b->rule_id && a->cgroup_id == b->cgroup_id &&
+	       a->wait == b->wait && memcmp(a->comm, b->comm, sizeof(a->comm)) == 0;
+}
+
+/* `sample` has the frames of `plain`. */
 static struct wait_stack *find_stack(const struct wait_stacks *s, uint64_t hash,
 				     const struct stack_sample *plain,
 				     const struct stack_sample *sample, const struct look_on *on)
 {
+	size_t frames = frames_of(sample) * sizeof(struct frame);
 	struct wait_stack *at = idmap_get(&s->by_hash, hash);
 
-	while (at &&
-	       (memcmp(&at->sample, plain, sizeof(*plain)) || memcmp(&at->on, on, sizeof(*on)) ||
-		memcmp(at->sample.frames, sample->frames,
-		       frames_of(sample) * sizeof(struct frame))))
+	while (at && (!is_same(&at->sample, plain) || memcmp(&at->on, on, sizeof(*on)) != 0 ||
+		      memcmp(at->sample.frames, sample->frames, frames) != 0))
 		at = at->next;
 	return at;
 }
