@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/session_pools.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,6 +79,22 @@ void session_pools_put(const struct session_result *s, const struct lines *lines
 		return;
 	for (size_t i = 0; i < signal->pools->count; i++)
 		put_pool(&signal->pools->items[i], lines, subject);
+}
+
+void session_pools_scale(struct session_result *s)
+{
+	struct signal *offcpu = s->signals[SIGNAL_OFFCPU], *pools = s->signals[SIGNAL_POOLS];
+	int r;
+
+	if (!offcpu || !offcpu->taken || !pools || !pools->pools)
+		return;
+	r = wait_scale_apply(&offcpu->taken->stacks, pools->pools, s->stop_ns - s->start_ns,
+			     &offcpu->taken->scale);
+	if (r == 0)
+		offcpu->taken->unscaled = NULL;
+	else
+		offcpu->taken->unscaled = r == -ENOMEM ? "there was no memory for it"
+						       : "the accounts of threads began too late";
 }
 
 /* How a person says the waits that a stall may consist of; NULL: it does not. */

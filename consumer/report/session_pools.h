@@ -27,4 +27,10 @@ const uint64_t *session_pools_part_ns(const struct session_result *s);
 int session_pools_headline(const struct session_result *s, uint64_t condition_ns, char *text,
 			   size_t space);
 
+/*
+ * Scales the stacks of the signal `offcpu` to the exact times of the threads (wait_scale.h), and
+ * records how, or why not, with the stacks. Call before they are written.
+ */
+void session_pools_scale(struct session_result *s);
+
 #endif

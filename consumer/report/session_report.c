@@ -446,6 +446,7 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 				 s->cgroup, count_stacks(s));
 		return;
 	}
+	session_pools_scale(s);
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
 		if (s->signals[i] && s->signals[i]->taken)
 			put_stacks(r, s->signals[i]);

@@ -47,10 +47,13 @@ struct offcpu {
 	uint64_t passed;     /* number of the last that was made */
 	uint64_t before_ns;  /* when the pass before began, or the session */
 	uint64_t passes, cut, as_before, cpu_ns, longest_ns, lasted_ns, first_ns;
+	uint64_t free_ns; /* of cpu_ns what is outside of the budget: the first and the last pass */
 };
 
 static const char no_pin[] = "the iterator `looks` cannot be read: load again";
 static const char no_expectation[] = "looks come as often as their budget allows";
+
+static const char unscaled[] = "the signal pools has no exact times of the threads";
 
 static struct offcpu *offcpu_of(struct signal *s)
 {
@@ -99,6 +102,7 @@ static struct signal *create_offcpu(const struct signal_host *host,
 	stack_table_init(&s->taken.stacks, host->stacks);
 	wait_objects_init(&s->taken.objects);
 	idmap_init(&s->threads, THREADS_MAX);
+	s->taken.unscaled = unscaled;
 	s->taken.expected = UINT64_MAX;
 	s->taken.expected_why = no_expectation;
 	return &s->signal;
@@ -335,6 +339,8 @@ static void take_pass(struct signal *signal, const struct signal_target *target,
 	s->passed = pass->number;
 	s->cut += pass->cut;
 	s->cpu_ns += pass->cpu_ns;
+	if (s->passes == 1 || pass->number == s->last_pass)
+		s->free_ns += pass->cpu_ns;
 	s->longest_ns = MAX(s->longest_ns, now_ns - MIN(now_ns, s->before_ns));
 	s->before_ns = now_ns;
 }
@@ -418,7 +424,12 @@ static void write_offcpu(const struct signal *signal, struct jsonw *w)
 	jsonw_u64(w, "first_ms", s->first_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "longest_gap_ms", s->longest_ns / NSEC_PER_MSEC);
 	jsonw_milli(w, "cpu_ms", (int64_t)(s->cpu_ns / 1000));
+	jsonw_milli(w, "free_cpu_ms", (int64_t)(s->free_ns / 1000));
 	offcpu_before_write(&s->before, w);
+	if (s->taken.unscaled)
+		jsonw_string(w, "unscaled", s->taken.unscaled);
+	else
+		wait_scale_write(&s->taken.scale, w);
 	if (s->taken.objects.left_out)
 		jsonw_u64(w, "on_left_out", s->taken.objects.left_out);
 	jsonw_object_end(w);

@@ -105,6 +105,7 @@ static int count_threads(struct pools *s, const struct signal_host *host,
 		return r;
 	r = thread_pools_make(&accounts, &s->grouped);
 	if (r == 0) {
+		s->grouped.late_ns = s->before.begin_ns - MIN(s->before.begin_ns, target->start_ns);
 		s->threads.emitted = accounts.count;
 		s->threads.lost[DROP_THREADS_FULL] = accounts.lost;
 		s->threads.attempted = accounts.count + accounts.lost;

@@ -15,6 +15,7 @@
 #include "consumer/sampling/wait_objects.h"
 #include "consumer/signals/ledger.h"
 #include "consumer/signals/trigger_reason.h"
+#include "consumer/signals/wait_scale.h"
 #include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
 
@@ -72,6 +73,9 @@ struct signal_stacks {
 	uint64_t expected;
 	const char *expected_why;    /* why it is not known: a literal */
 	struct wait_objects objects; /* what the threads of the stacks wait on */
+	/* What the weights were scaled by; set before the report writes. */
+	struct wait_scale scale;
+	const char *unscaled; /* why they were not: a literal; NULL: they were */
 };
 
 struct signal {

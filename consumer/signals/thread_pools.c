@@ -158,3 +158,21 @@ void thread_pools_done(struct thread_pools *pools)
 	free(pools->items);
 	*pools = (struct thread_pools){};
 }
+
+bool thread_pools_find(const struct thread_pools *pools, uint32_t tgid, uint64_t start_ns,
+		       const char *comm, size_t *ret_index)
+{
+	char name[COMM_BYTES];
+
+	drop_digits(comm, name);
+	for (size_t i = 0; i < pools->count; i++) {
+		const struct thread_pool *p = &pools->items[i];
+
+		if (p->tgid && (p->tgid != tgid || p->start_ns != start_ns ||
+				memcmp(p->name, name, COMM_BYTES)))
+			continue;
+		*ret_index = i;
+		return true;
+	}
+	return false;
+}

@@ -6,6 +6,7 @@
 #ifndef TROCAR_CONSUMER_SIGNALS_THREAD_POOLS_H
 #define TROCAR_CONSUMER_SIGNALS_THREAD_POOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,11 +32,19 @@ struct thread_pools {
 	struct thread_pool *items; /* owned; those with the most time first, the unnamed one last */
 	size_t count;
 	struct thread_pool all; /* their sum */
+	uint64_t late_ns;	/* how long after the session the accounts began */
 };
 
 /* Groups the threads, whose order it changes. 0 or -ENOMEM. */
 int thread_pools_make(struct thread_accounts *accounts, struct thread_pools *ret_pools);
 void thread_pools_done(struct thread_pools *pools);
+
+/*
+ * Finds the pool of a thread of that process and name; the unnamed one when it has no pool of its
+ * own. Sets its index in items; false when there is none.
+ */
+bool thread_pools_find(const struct thread_pools *pools, uint32_t tgid, uint64_t start_ns,
+		       const char *comm, size_t *ret_index);
 
 /* Returns the sum of the waits: every part but running and queue. */
 uint64_t thread_pools_waited_ns(const struct thread_pool *pool);

@@ -208,3 +208,32 @@ def test_onset(t):
         wanted = start["onset_ms"], start["pre_ms"] - start["onset_ms"]
         check(all(abs(a - b) <= max(20, 0.05 * b) for a, b in zip(told, wanted)), f"{name}: {told}, not {wanted} ms")
     check(sum(s["count"] for s in stacks) == end["ledger"]["offcpu"]["emitted"], f"{end['ledger']}")
+
+
+@pytest.mark.parallel(2)
+def test_scaled(t):
+    """Where the exact times of the threads are known, the stacks of a pool and kind weigh them, however short the waits."""
+    agent = t.agent(rules(rule("waits", comm=t.comm, signals=["oncpu", "offcpu", "pools"])), broker=True)
+    group = t.cgroup()
+    process = t.spawn("timed_waits", 30, t.folder / "measured", name=t.comm, cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    time.sleep(1)
+    answer = agent.call("session.start", {"rule": "waits", "during_ms": 4000})
+    end = agent.wait("session.end", session=answer["session"], seconds=15)
+    stacks = [s for s in agent.stacks(answer["session"], "offcpu") if s.get("phase") == "during" and "count" in s]
+    scale = end["looks"]["scale"]
+    check(scale["groups"] >= 4 and scale["least"] <= scale["most"] <= 2, f"{scale}")
+    check(end["looks"]["free_cpu_ms"] <= end["looks"]["cpu_ms"], f"{end['looks']}")
+    lines = {line["pool"]: line for line in agent.find("pool", session=answer["session"]) if line.get("pid") == process.pid}
+    exact, weighed = 0, 0
+    for name, line in lines.items():
+        mine = [s for s in stacks if s["comm"].rstrip("0123456789") == name]
+        for kind, blocked_ns in line["blocked_ns"].items():
+            told = [s for s in mine if s.get("wait") == kind]
+            # The accounts begin when the broker has attached the program: their share of the time since counts.
+            wanted = blocked_ns * end["duration_ms"] / (line["wall_ns"] / line["threads"] / 1e6) / 1e6
+            if sum(s["count"] for s in told) < 10 or not 0.5 <= wanted / weight_ms(told) <= 2:
+                continue
+            exact, weighed = exact + wanted, weighed + weight_ms(told)
+            check(abs(weight_ms(told) - wanted) <= max(15, 0.01 * wanted), f"{name} {kind}: {weight_ms(told)}, not {wanted}")
+    check(exact > 4 * 0.8 * end["duration_ms"], f"{exact} of {weighed} ms: {lines}")
