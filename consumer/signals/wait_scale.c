@@ -104,9 +104,11 @@ int wait_scale_apply(struct stack_table *stacks, const struct thread_pools *pool
 	for (size_t i = 0; i < stacks->count; i++) {
 		struct group *g = group_of(groups, pools, stacks->items[i]);
 
-		if (g && g->scaled)
-			stacks->items[i]->weight_ns =
-				scale_ns(stacks->items[i]->weight_ns, g->looked_ns, g->exact_ns);
+		if (!g || !g->scaled)
+			continue;
+		/* No line has a stack that weighs nothing. */
+		stacks->items[i]->weight_ns =
+			MAX(scale_ns(stacks->items[i]->weight_ns, g->looked_ns, g->exact_ns), 1ull);
 	}
 	*ret_scale = scale;
 	return 0;

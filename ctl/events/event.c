@@ -103,6 +103,10 @@ static bool read_value(struct reading *r)
 		r->event.frames = true;
 		return r->frames(r->context, json, &r->event);
 	}
+	if (r->event.type == EVENT_STACK && event_is(&r->key, "idle")) {
+		r->event.idle = json_reader_peek(json) == 't';
+		return json_reader_skip(json);
+	}
 	if (r->event.type == EVENT_STACK && event_is(&r->key, "stack_id"))
 		return read_id(json, &r->event.stack_id);
 	key = find_key(&r->key, r->event.type);

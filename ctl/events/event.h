@@ -29,9 +29,10 @@ struct event {
 	uint64_t v;
 	struct json_text type_text, ts, session, rule, cgroup;
 	/* of stack lines */
-	struct json_text signal, phase, comm, exe, quality, stack_id;
+	struct json_text signal, phase, comm, exe, quality, stack_id, state, wait;
 	uint64_t pid, start_ns, threads, count, weight_ns, part, parts;
 	bool frames; /* there were some */
+	bool idle;   /* a thread that waits has nothing to do */
 	/* of session lines */
 	uint64_t duration_ms, pre_ms, onset_ms, hz;
 	struct json_text headline, verdict;

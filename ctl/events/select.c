@@ -29,6 +29,7 @@ int select_options(const struct options *options, struct select *ret_select)
 		.rule = options->rule,
 		.cgroup = options->cgroup,
 		.signal = options->signal,
+		.wall = options->signal && !strcmp(options->signal, SELECT_WALL),
 		.phase = options->phase,
 		.comm = options->comm,
 		.has_pid = options->pid,
@@ -70,6 +71,13 @@ static bool fits_text(const struct json_text *text, const char *word, enum how h
 	return how != WHOLE || bytes == wanted;
 }
 
+static bool fits_signal(const struct json_text *signal, const struct select *s, bool all)
+{
+	if (!s->wall)
+		return fits_text(signal, s->signal, WHOLE, all);
+	return fits_text(signal, "oncpu", WHOLE, all) || fits_text(signal, "offcpu", WHOLE, all);
+}
+
 bool select_stack(const struct select *s, const struct event *event, bool all)
 {
 	/* The writer puts pid before comm: the one tells that the other has been read. */
@@ -78,7 +86,7 @@ bool select_stack(const struct select *s, const struct event *event, bool all)
 	return fits_text(&event->session, s->session, BEGINNING, all) &&
 	       fits_text(&event->rule, s->rule, WHOLE, all) &&
 	       fits_text(&event->cgroup, s->cgroup, BELOW, all) &&
-	       fits_text(&event->signal, s->signal, WHOLE, all) &&
+	       fits_signal(&event->signal, s, all) &&
 	       fits_text(&event->phase, s->phase, WHOLE, all) &&
 	       fits_text(&event->comm, s->comm, WHOLE, all);
 }

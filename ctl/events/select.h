@@ -6,10 +6,14 @@
 #include "ctl/cli/options.h"
 #include "ctl/events/event.h"
 
+/* The option --signal has it, and no line. */
+#define SELECT_WALL "wall"
+
 struct select {
 	const char *session;	   /* its first digits; borrowed, as all; NULL: any */
 	const char *rule, *cgroup; /* cgroup: it and what is below */
 	const char *signal, *phase, *comm;
+	bool wall; /* in place of `signal`: oncpu and offcpu, whose times add up */
 	bool has_pid;
 	uint64_t pid;
 	uint64_t since_ns, until_ns; /* of the session's first line */

@@ -21,6 +21,34 @@ static const char *const phases[] = {
 	[STORE_ONSET] = "onset",
 };
 
+static const char *const states[] = {
+	[STORE_RUNS] = "on CPU",
+	[STORE_RUNNABLE] = "waits for a CPU",
+#define WAIT_KIND(id, json, idle, help) [STORE_WAITS_##id] = (json),
+#include "shared/abi/waits.def"
+#undef WAIT_KIND
+};
+
+const char *store_state_word(enum store_state state)
+{
+	return states[state];
+}
+
+/* A kind of wait that this version does not know is another one. */
+static enum store_state find_state(const struct event *event)
+{
+	if (!event->state.data)
+		return STORE_RUNS;
+	if (event_is(&event->state, "runnable"))
+		return STORE_RUNNABLE;
+	if (event->idle)
+		return STORE_WAITS_IDLE;
+	for (unsigned int i = STORE_RUNNABLE + 1; i < STORE_STATE_COUNT_; i++)
+		if (event_is(&event->wait, states[i]))
+			return (enum store_state)i;
+	return STORE_WAITS_OTHER;
+}
+
 enum store_phase store_phase(const struct json_text *word)
 {
 	unsigned int phase = 0;
@@ -237,7 +265,8 @@ int store_key(struct store *s, uint32_t session, const struct event *event,
 {
 	struct store_key key = {
 		.session = session,
-		.phase = store_phase(&event->phase),
+		.phase = (uint16_t)store_phase(&event->phase),
+		.state = (uint16_t)find_state(event),
 		.file = s->file,
 		.pid = event->pid,
 	};

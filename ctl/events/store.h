@@ -30,6 +30,16 @@ enum store_phase {
 	STORE_PHASE_COUNT_,
 };
 
+/* What the threads of a stack did: one that ran, or what one that did not run waited for. */
+enum store_state {
+	STORE_RUNS,
+	STORE_RUNNABLE,
+#define WAIT_KIND(id, json, idle, help) STORE_WAITS_##id,
+#include "shared/abi/waits.def"
+#undef WAIT_KIND
+	STORE_STATE_COUNT_,
+};
+
 /* Without padding, as all keys of pools; texts are numbers of `texts`. */
 struct store_frame {
 	uint32_t fn, raw, module, build_id, file;
@@ -41,7 +51,9 @@ struct store_frame {
 
 /* What one line counts for; equal ones are one. */
 struct store_key {
-	uint32_t stack, session, signal, phase; /* phase: enum store_phase */
+	uint32_t stack, session, signal;
+	uint16_t phase; /* enum store_phase */
+	uint16_t state; /* enum store_state; an idle thread waits for work, whatever the wait */
 	uint32_t comm, exe, quality, file;
 	uint64_t pid;
 };
@@ -93,6 +105,9 @@ void store_done(struct store *s);
 /* The phase of a word, STORE_PHASE_COUNT_ for another; and the word of a phase. */
 enum store_phase store_phase(const struct json_text *word);
 const char *store_phase_word(enum store_phase phase);
+
+/* The word of a state, for a person: "on CPU", "waits for a CPU", "lock", ... */
+const char *store_state_word(enum store_state state);
 
 /* The number of a text; STORE_NONE for none. 0, -ENOMEM, -ENOSPC: as of all below. */
 int store_text(struct store *s, const struct json_text *text, uint32_t *ret_text);

@@ -175,6 +175,7 @@ int diff_call(const struct options *options, const char *const *arguments)
 	r = view_init(&diff.view, options, &input, VIEW_NS);
 	if (r < 0)
 		return r == -EINVAL ? COMMAND_USAGE : input_fail(options, &input, r);
+	diff.view.leaf_states = diff.view.wall;
 	r = compare_inputs(options, &input, &diff);
 	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
 }

@@ -19,6 +19,12 @@ static bool is_oncpu(const struct view *v)
 	       !strcmp(pool_text(&s->texts, store_key_get(s, 0)->signal), "oncpu");
 }
 
+/* Returns whether all stacks are of threads that waited. */
+static bool is_waits_alone(const struct view *v)
+{
+	return v->waits && v->signals == 1;
+}
+
 static void put_amount(const struct view *v, uint64_t value, double seconds, FILE *out)
 {
 	char text[TEXT_UNIT_BYTES];
@@ -94,7 +100,10 @@ char *flamegraph_subtitle(const struct view *view, enum view_columns columns)
 	out = open_memstream(&text, &bytes);
 	if (!out)
 		return NULL;
-	fprintf(out, "%" PRIu64 " samples", samples);
+	fprintf(out, "%" PRIu64 " %s", samples,
+		view->wall	       ? "samples and looks"
+		: is_waits_alone(view) ? "looks"
+				       : "samples");
 	if (broken)
 		fprintf(out, " (%" PRIu64 " without all of their callers)", broken);
 	if (first) {
@@ -136,6 +145,7 @@ static int draw_panels(const struct options *options, struct view *view, const s
 		.labels = &view->labels,
 		.unit = view->unit,
 		.subtitle = subtitle,
+		.states = view->waits || view->wall,
 		.columns = { phases[0], phases[1] },
 	};
 
@@ -161,6 +171,7 @@ int flamegraph_call(const struct options *options, const char *const *arguments)
 	r = view_init(&view, options, &input, VIEW_NS);
 	if (r < 0)
 		return r == -EINVAL ? COMMAND_USAGE : input_fail(options, &input, r);
+	view.leaf_states = view.wall || is_waits_alone(&view);
 	r = tree_init(&tree, &input.store.budget);
 	if (r == 0)
 		r = view_fill(&view, VIEW_PHASES, &tree);

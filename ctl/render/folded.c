@@ -78,6 +78,7 @@ int folded_call(const struct options *options, const char *const *arguments)
 	r = view_init(&view, options, &input, VIEW_COUNT);
 	if (r == -EINVAL)
 		return COMMAND_USAGE;
+	view.leaf_states = view.wall;
 	if (r == 0)
 		r = folded_view(options, &view);
 	return r < 0 ? input_fail(options, &input, r) : input_status(&input);

@@ -252,12 +252,16 @@ static int put_labels(struct profile *p, const struct store_key *key)
 		{ "cgroup", session->cgroup }, { "signal", key->signal },
 		{ "comm", key->comm },	       { "exe", key->exe },
 	};
-	uint32_t phase;
+	uint32_t phase, state;
 	int r;
 
 	r = number_string(p, store_phase_word(key->phase), &phase);
 	if (r == 0)
 		r = put_label(p, "phase", LABEL_TEXT, phase);
+	if (r == 0 && p->view->waits)
+		r = number_string(p, store_state_word(key->state), &state);
+	if (r == 0 && p->view->waits)
+		r = put_label(p, "state", LABEL_TEXT, state);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(labels); i++)
 		r = put_text_label(p, labels[i].key, labels[i].text);
 	return r < 0 ? r : put_label(p, "pid", LABEL_NUMBER, key->pid);
@@ -268,8 +272,9 @@ static int put_sample(struct profile *p, uint32_t number)
 	const struct store *s = &p->view->input->store;
 	const struct store_key *key = store_key_get(s, number);
 	const struct store_value *value = &s->values[number];
-	const uint64_t values[] = { MIN(value->count, (uint64_t)INT64_MAX),
-				    MIN(value->weight_ns, (uint64_t)INT64_MAX) };
+	uint64_t ns = MIN(value->weight_ns, (uint64_t)INT64_MAX);
+	uint64_t values[] = { MIN(value->count, (uint64_t)INT64_MAX), ns, 0 };
+	size_t n_values = p->view->wall ? 3 : 2;
 	uint64_t locations[STORE_FRAMES_MAX];
 	const uint32_t *frames;
 	uint32_t n;
@@ -279,7 +284,11 @@ static int put_sample(struct profile *p, uint32_t number)
 	for (uint32_t i = 0; i < n; i++)
 		locations[i] = p->of_frame[frames[i]];
 	proto_packed(&p->message, SAMPLE_LOCATION, locations, n);
-	proto_packed(&p->message, SAMPLE_VALUE, values, ARRAY_SIZE(values));
+	if (p->view->wall && key->state != STORE_RUNS) {
+		values[1] = 0;
+		values[2] = ns;
+	}
+	proto_packed(&p->message, SAMPLE_VALUE, values, n_values);
 	r = put_labels(p, key);
 	put_message(p, PROFILE_SAMPLE);
 	return r;
@@ -388,13 +397,16 @@ static const char *type_of_time(const struct profile *p)
 	return !strcmp(signal, "oncpu") ? "cpu" : !strcmp(signal, "offcpu") ? "wait" : "time";
 }
 
+/* Time on a CPU and time of waiting are two types: whoever reads it adds them up or not. */
 static int put_types(struct profile *p)
 {
-	const char *type = type_of_time(p);
+	const char *type = p->view->wall ? "cpu" : type_of_time(p);
 	int r = put_type(p, PROFILE_SAMPLE_TYPE, "samples", "count");
 
 	if (r == 0)
 		r = put_type(p, PROFILE_SAMPLE_TYPE, type, "nanoseconds");
+	if (r == 0 && p->view->wall)
+		r = put_type(p, PROFILE_SAMPLE_TYPE, "wait", "nanoseconds");
 	return r < 0 ? r : put_type(p, PROFILE_PERIOD_TYPE, type, "nanoseconds");
 }
 

@@ -133,27 +133,51 @@ static void put_tip(const struct svg *svg, const struct tree_node *node, FILE *o
 	fputs("</title>", out);
 }
 
-/* Classes of flamegraph.css: by kind and name, or by how much became more or less. */
-static void put_class(const struct svg *svg, const struct tree_node *node, FILE *out)
-{
-	static const char kinds[] = { 'u', 'k', 'r', 'j', 'l' };
-	const char *name = labels_get(svg->labels, node->step.label);
-	unsigned int shade = 0;
-	double change, size;
+/* Classes of flamegraph.css by what the threads did, by enum store_state. */
+static const char *const states[] = {
+	[STORE_RUNS] = "qc",	     [STORE_RUNNABLE] = "qq",	 [STORE_WAITS_IO] = "qi",
+	[STORE_WAITS_MEMORY] = "qm", [STORE_WAITS_LOCK] = "ql",	 [STORE_WAITS_SLEEP] = "qt",
+	[STORE_WAITS_IDLE] = "qn",   [STORE_WAITS_PIPE] = "qp",	 [STORE_WAITS_SOCKET] = "qs",
+	[STORE_WAITS_CHILD] = "qd",  [STORE_WAITS_FAULT] = "qf", [STORE_WAITS_OTHER] = "qo",
+};
+_Static_assert(ARRAY_SIZE(states) == STORE_STATE_COUNT_, "a colour per state");
 
-	if (!svg->difference || node->step.kind == TREE_BY) {
-		for (; *name; name++)
-			shade = shade * 31 + (unsigned char)*name;
-		fprintf(out, "%c%u", kinds[node->step.kind],
-			node->step.kind == TREE_BY ? 0 : shade % 4);
-		return;
-	}
-	change = svg_change(svg, node);
-	size = change < 0 ? -change : change;
+#define MIXED "qx"
+
+/* Returns the class of what all threads of the node did. */
+static const char *find_state_class(const struct tree_node *node)
+{
+	return node->state == TREE_MIXED || !node->state ? MIXED : states[node->state - 1];
+}
+
+static void put_change_class(const struct svg *svg, const struct tree_node *node, FILE *out)
+{
+	double change = svg_change(svg, node), size = change < 0 ? -change : change;
+
 	if (size < 0.1)
 		fputs("e0", out);
 	else
 		fprintf(out, "%c%d", change > 0 ? 'm' : 'w', size > 0.6 ? 0 : size > 0.3 ? 1 : 2);
+}
+
+/* Classes of flamegraph.css: by kind and name, what the threads did, or what became more or less.
+ */
+static void put_class(const struct svg *svg, const struct tree_node *node, FILE *out)
+{
+	static const char kinds[] = { 'u', 'k', 'r', 'j' };
+	const char *name = labels_get(svg->labels, node->step.label);
+	unsigned int shade = 0;
+
+	for (; *name; name++)
+		shade = shade * 31 + (unsigned char)*name;
+	if (node->step.kind == TREE_BY)
+		fputs("l0", out);
+	else if (svg->difference)
+		put_change_class(svg, node, out);
+	else if (svg->states)
+		fprintf(out, "%s d%u", find_state_class(node), shade % 4);
+	else
+		fprintf(out, "%c%u", kinds[node->step.kind], shade % 4);
 }
 
 static void put_frame(struct drawing *d, const struct tree_node *node, uint64_t start,
@@ -198,6 +222,37 @@ static void walk_panel(struct drawing *d, const struct svg_panel *panel, bool dr
 	}
 }
 
+/* One place of the legend; returns where the next one begins. */
+static unsigned int put_key(const char *class, const char *word, unsigned int x, unsigned int y,
+			    FILE *out)
+{
+	fprintf(out,
+		"<rect class=\"%s\" x=\"%u\" y=\"%u\" width=\"12\" height=\"12\" rx=\"2\"/>"
+		"<text class=\"quiet\" x=\"%u\" y=\"%u\">%s</text>\n",
+		class, x, y - 10, x + 17, y, word);
+	return x + 40 + 7 * (unsigned int)strlen(word);
+}
+
+/* The states that are in the picture. */
+static unsigned int put_states(const struct svg *svg, unsigned int y, FILE *out)
+{
+	bool there[STORE_STATE_COUNT_] = { false };
+	unsigned int x = MARGIN;
+
+	for (uint32_t i = 0; i < svg->tree->count; i++) {
+		uint32_t state = svg->tree->nodes[i].state;
+
+		if (state && state != TREE_MIXED)
+			there[state - 1] = true;
+	}
+	for (unsigned int i = 0; i < STORE_STATE_COUNT_; i++)
+		if (there[i])
+			x = put_key(states[i], store_state_word(i), x, y, out);
+	return svg->tree->nodes[TREE_ROOT].state == TREE_MIXED
+		       ? put_key(MIXED, "several of them", x, y, out)
+		       : x;
+}
+
 static void put_legend(const struct svg *svg, unsigned int y, FILE *out)
 {
 	static const char *const kinds[][2] = {
@@ -212,13 +267,11 @@ static void put_legend(const struct svg *svg, unsigned int y, FILE *out)
 	size_t n = svg->difference ? ARRAY_SIZE(changes) : ARRAY_SIZE(kinds);
 	unsigned int x = MARGIN;
 
-	for (size_t i = 0; i < n; i++) {
-		fprintf(out,
-			"<rect class=\"%s\" x=\"%u\" y=\"%u\" width=\"12\" height=\"12\" rx=\"2\"/>"
-			"<text class=\"quiet\" x=\"%u\" y=\"%u\">%s</text>\n",
-			rows[i][0], x, y - 10, x + 17, y, rows[i][1]);
-		x += 40 + 7 * (unsigned int)strlen(rows[i][1]);
-	}
+	if (svg->states && !svg->difference)
+		x = put_states(svg, y, out);
+	else
+		for (size_t i = 0; i < n; i++)
+			x = put_key(rows[i][0], rows[i][1], x, y, out);
 	fprintf(out,
 		"<g id=\"find\" class=\"off\"><foreignObject x=\"%u\" y=\"%u\" width=\"260\" "
 		"height=\"26\"><input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" "

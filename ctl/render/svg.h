@@ -25,6 +25,7 @@ struct svg {
 	const char *columns[TREE_COLUMNS]; /* what they are called; [1] NULL: there is one */
 	double scale[TREE_COLUMNS];	   /* makes the columns comparable; 0: not known */
 	bool difference;		   /* coloured by what became more and less, not by kind */
+	bool states;			   /* coloured by what the threads did, not by kind */
 };
 
 void svg_write(const struct svg *svg, FILE *out);

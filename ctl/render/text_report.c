@@ -363,7 +363,7 @@ int text_report_call(const struct options *options, const char *const *arguments
 	if (r)
 		return r;
 	r = view_init(&report.view, options, &input, VIEW_NS);
-	report.view.n_by = report.view.signals > 1 ? 1 : 0;
+	report.view.n_by = report.view.signals > 1 && !report.view.wall ? 1 : 0;
 	if (r == 0)
 		r = print_all(&report);
 	view_done(&report.view);

@@ -17,7 +17,7 @@ static void enter_node(struct walk *w, const struct tree_node *node)
 	struct hot_function *f = &w->of_label[node->step.label];
 	bool first = !w->above[node->step.label]++;
 
-	if (node->step.kind == TREE_BY)
+	if (node->step.kind >= TREE_BY)
 		return;
 	f->label = node->step.label;
 	f->kind = node->step.kind;

@@ -73,23 +73,35 @@ static int find_or_make_child(struct tree *t, uint32_t parent, struct tree_step 
 	return 0;
 }
 
-int tree_add(struct tree *t, const struct tree_step *path, uint32_t n, unsigned int column,
-	     uint64_t value)
+/* Notes that the node has threads in the state. */
+static void mix_state(struct tree_node *node, uint32_t state)
 {
+	if (!node->state)
+		node->state = state + 1;
+	else if (node->state != state + 1)
+		node->state = TREE_MIXED;
+}
+
+int tree_add(struct tree *t, const struct tree_step *path, uint32_t n,
+	     const struct tree_value *value)
+{
+	uint64_t *self;
 	uint32_t node = TREE_ROOT;
 
 	for (uint32_t i = 0;; i++) {
-		uint64_t *total = &t->nodes[node].total[column];
+		uint64_t *total = &t->nodes[node].total[value->column];
 		int r;
 
-		*total = store_sum(*total, value);
+		*total = store_sum(*total, value->value);
+		mix_state(&t->nodes[node], value->state);
 		if (i == n)
 			break;
 		r = find_or_make_child(t, node, path[i], &node);
 		if (r < 0)
 			return r;
 	}
-	t->nodes[node].self[column] = store_sum(t->nodes[node].self[column], value);
+	self = &t->nodes[node].self[value->column];
+	*self = store_sum(*self, value->value);
 	return 0;
 }
 

@@ -18,11 +18,15 @@ struct tree_step {
 	uint32_t kind;	/* enum store_kind, or TREE_BY */
 };
 
-#define TREE_BY STORE_KIND_COUNT_ /* no frame: what --by puts below a stack */
+#define TREE_BY	   STORE_KIND_COUNT_ /* no frame: what --by puts below a stack */
+#define TREE_STATE (TREE_BY + 1)     /* no frame: what its threads did, above a stack */
+
+#define TREE_MIXED UINT32_MAX /* threads of several states */
 
 struct tree_node {
 	struct tree_step step;
 	uint32_t parent, child, sibling; /* nodes; 0: none */
+	uint32_t state;			 /* enum store_state plus 1, or TREE_MIXED; 0: none yet */
 	uint64_t self[TREE_COLUMNS], total[TREE_COLUMNS];
 };
 
@@ -36,9 +40,16 @@ struct tree {
 int tree_init(struct tree *t, struct pool_budget *budget);
 void tree_done(struct tree *t);
 
-/* Counts `value` for the path of `n` steps, root first. 0, -ENOMEM, -ENOSPC. */
-int tree_add(struct tree *t, const struct tree_step *path, uint32_t n, unsigned int column,
-	     uint64_t value);
+/* What is counted: of threads in a state (enum store_state), in a column. */
+struct tree_value {
+	uint64_t value;
+	unsigned int column;
+	uint32_t state;
+};
+
+/* Counts the value for the path of `n` steps, root first. 0, -ENOMEM, -ENOSPC. */
+int tree_add(struct tree *t, const struct tree_step *path, uint32_t n,
+	     const struct tree_value *value);
 
 /* Puts the children of every node in the order of their texts. 0 or -ENOMEM. */
 int tree_sort(struct tree *t, const struct labels *labels);

@@ -78,6 +78,27 @@ static void put_signal_first(struct view *v)
 	v->n_by++;
 }
 
+static bool has_waits(const struct store *s)
+{
+	for (uint32_t i = 0; i < s->keys.count; i++)
+		if (store_key_get(s, i)->state != STORE_RUNS)
+			return true;
+	return false;
+}
+
+/* A look and a tick stand for different times: only these add up. */
+static int choose_time(struct view *v, const struct options *options)
+{
+	if (options->unit && v->unit != VIEW_NS) {
+		fprintf(options->err,
+			"trocar: --signal wall: want --unit ns: samples of what ran and looks at "
+			"what waited do not add up\n");
+		return -EINVAL;
+	}
+	v->unit = VIEW_NS;
+	return 0;
+}
+
 int view_init(struct view *v, const struct options *options, struct input *input,
 	      enum view_unit unit)
 {
@@ -92,6 +113,10 @@ int view_init(struct view *v, const struct options *options, struct input *input
 	if (r < 0)
 		return r;
 	v->signals = count_signals(&input->store);
+	v->waits = has_waits(&input->store);
+	v->wall = input->select.wall;
+	if (v->wall)
+		return choose_time(v, options);
 	if (v->signals > 1)
 		put_signal_first(v);
 	return 0;
@@ -132,7 +157,7 @@ static int make_label(struct view *v, unsigned int by, const struct store_key *k
 
 /* What makes one path in one column: keys that differ in nothing else are counted together. */
 struct group {
-	uint32_t stack, column, by[VIEW_BY_MAX];
+	uint32_t stack, column, state, by[VIEW_BY_MAX];
 };
 
 struct groups {
@@ -202,7 +227,9 @@ static int add_group(struct view *v, struct groups *g, uint32_t key_number,
 	const struct store_key *key = store_key_get(s, key_number);
 	const struct store_value *value = &s->values[key_number];
 	int column = view_column(v, key, columns);
-	struct group group = { .stack = key->stack, .column = (unsigned int)column };
+	struct group group = { .stack = key->stack,
+			       .column = (unsigned int)column,
+			       .state = key->state };
 	uint32_t number;
 	int r;
 
@@ -225,7 +252,17 @@ static int add_group(struct view *v, struct groups *g, uint32_t key_number,
 	return 0;
 }
 
-/* What stands below, then the frames from the root on. */
+/* Puts "[lock]" above the frames. */
+static int put_state(struct view *v, const struct group *group, struct tree_step *step)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "[%s]", store_state_word(group->state));
+	step->kind = TREE_STATE;
+	return labels_plain(&v->labels, text, &step->label);
+}
+
+/* What stands below, then the frames from the root on, then what stands above. */
 static int make_path(struct view *v, const struct group *group, struct tree_step *path,
 		     uint32_t *ret_n)
 {
@@ -245,6 +282,8 @@ static int make_path(struct view *v, const struct group *group, struct tree_step
 		path[at].kind = store_frame_get(s, frames[n])->kind;
 		r = labels_frame(&v->labels, frames[n], &path[at++].label);
 	}
+	if (r == 0 && v->leaf_states)
+		r = put_state(v, group, &path[at++]);
 	*ret_n = at;
 	return r;
 }
@@ -260,7 +299,9 @@ static int fill_tree(struct view *v, const struct groups *g, struct tree *tree)
 		int r = make_path(v, group, path, &n);
 
 		if (r == 0)
-			r = tree_add(tree, path, n, group->column, g->values[i]);
+			r = tree_add(
+				tree, path, n,
+				&(struct tree_value){ g->values[i], group->column, group->state });
 		if (r < 0)
 			return r;
 	}

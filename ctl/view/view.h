@@ -25,6 +25,9 @@ struct view {
 	struct labels labels;
 	enum view_unit unit;
 	unsigned int by[VIEW_BY_MAX], n_by;
+	bool wall;		  /* what ran and what waited, which adds up to time */
+	bool leaf_states;	  /* above each stack stands what its threads did */
+	bool waits;		  /* some threads waited */
 	unsigned int signals;	  /* how many different ones were selected: 0, 1, 2 for more */
 	uint32_t session;	  /* only this one, by view_choose; STORE_NONE: all */
 	enum store_phase earlier; /* column 0 of VIEW_PHASES */
@@ -32,8 +35,9 @@ struct view {
 
 /*
  * From the options --by, --unit (without it: `unit`) and --offsets; says on their `err` what is
- * wrong. With more than one signal each stack stands on its signal: their values do not add up. 0,
- * -EINVAL, -ENOMEM, -ENOSPC. Release with view_done in every case.
+ * wrong. With more than one signal each stack stands on its signal: their values do not add up, but
+ * for --signal wall, which is time alone. 0, -EINVAL, -ENOMEM, -ENOSPC. Release with view_done in
+ * every case.
  */
 int view_init(struct view *v, const struct options *options, struct input *input,
 	      enum view_unit unit);

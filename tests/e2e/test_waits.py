@@ -141,7 +141,14 @@ def test_pictures(t):
     row = next(line for line in folded.splitlines() if "take_ledger_lock" in line)
     weight = int(row.rsplit(" ", 1)[1]) / 1e6
     check(abs(weight - end["duration_ms"]) <= 0.05 * end["duration_ms"], f"{row}: not {end['duration_ms']} ms")
-    check("take_ledger_lock" in command(COMMAND, "flamegraph", "--signal", "offcpu", lines).stdout, "not in the picture")
+    picture = command(COMMAND, "flamegraph", "--signal", "offcpu", lines).stdout
+    check("take_ledger_lock" in picture and ">lock</text>" in picture, "not in the picture")
+    # What ran and what waited is the time of all threads: those of this process, as many as it has.
+    wall = command(COMMAND, "folded", "--signal", "wall", "--phase", "during", "--by", "pid", lines).stdout
+    rows = [line.rsplit(" ", 1) for line in wall.splitlines() if line.startswith(f"pid {process.pid};")]
+    told, wanted = sum(int(n) for _, n in rows) / 1e6, 9 * end["duration_ms"]
+    check(abs(told - wanted) <= 0.1 * wanted, f"{told} ms of {wanted}: {wall}")
+    check({stack.rpartition(";")[2] for stack, _ in rows} >= {"[lock]", "[idle]", "[pipe]", "[socket]", "[child]"}, wall)
 
 
 def recorded(agent):

@@ -23,6 +23,14 @@
 	",\"signal\":\"oncpu\",\"phase\":\"" phase "\",\"pid\":7,\"start_ns\":1,"        \
 	"\"comm\":\"" comm "\",\"exe\":\"/bin/" comm "\",\"threads\":1,\"count\":" count \
 	",\"weight_ns\":" ns ",\"quality\":\"complete\",\"frames\":[" frames "]}\n"
+/* A thread that waits; `state` has the keys state, wait and idle. */
+#define EVENTS_WAIT(S, phase, comm, count, ns, state, frames)                            \
+	EVENTS_HEAD("stack", S)                                                          \
+	",\"signal\":\"offcpu\",\"phase\":\"" phase "\",\"pid\":7,\"start_ns\":1,"       \
+	"\"comm\":\"" comm "\",\"exe\":\"/bin/" comm "\",\"threads\":1,\"count\":" count \
+	",\"weight_ns\":" ns "," state ",\"quality\":\"complete\",\"frames\":[" frames "]}\n"
+#define EVENTS_BLOCKED(wait, idle) "\"state\":\"blocked\",\"wait\":\"" wait "\",\"idle\":" idle
+#define EVENTS_RUNNABLE		   "\"state\":\"runnable\",\"idle\":false"
 #define EVENTS_USER(fn)                                                                     \
 	"{\"fn\":\"" fn "\",\"module\":\"/bin/a\",\"build_id\":\"aabb\",\"offset\":4096,\"" \
 	"kind\":\"user\"}"

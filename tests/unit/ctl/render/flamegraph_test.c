@@ -48,6 +48,40 @@ static void test_phases_stand_side_by_side(void **state)
 	assert_int_equal(count("<title>main\n"), 2);
 }
 
+/* Colours say what the threads did, where all of them did the same; the legend names those that are
+ * there. */
+static void test_states(void **state)
+{
+	events_write(EVENTS_STACK("1", "during", "web", "4", "100000000", EVENTS_USER("main"))
+			     EVENTS_WAIT("1", "during", "web", "3", "200000000",
+					 EVENTS_BLOCKED("lock", "false"),
+					 EVENTS_USER("take") "," EVENTS_USER("main"))
+				     EVENTS_WAIT("1", "during", "web", "3", "300000000",
+						 EVENTS_BLOCKED("sleep", "true"),
+						 EVENTS_USER("nap") "," EVENTS_USER("main")));
+	assert_int_equal(events_command("flamegraph", "--signal", "wall", events_file, NULL), 0);
+	assert_string_equal(events_err, "");
+	has("<title>main\nbefore: 0 s, 0.0 %\nduring: 600 ms, 100.0 %</title><rect class=\"qx ");
+	has("<title>take\nbefore: 0 s, 0.0 %\nduring: 200 ms, 33.3 %</title><rect class=\"ql ");
+	has("<title>[on CPU]\nbefore: 0 s, 0.0 %\nduring: 100 ms, 16.7 %, itself 100 ms</title><rect "
+	    "class=\"qc ");
+	has(">lock</text>");
+	has(">several of them</text>");
+	has("10 samples and looks");
+	assert_int_equal(count(">socket</text>"), 0);
+	assert_int_equal(count(">kernel</text>"), 0);
+	assert_int_equal(events_command("flamegraph", "--signal", "offcpu", events_file, NULL), 0);
+	has(">lock</text>");
+	has(">6 looks, ");
+	has("<title>[lock]\nbefore: 0 s, 0.0 %\nduring: 200 ms, 40.0 %, itself 200 ms</title><rect "
+	    "class=\"ql ");
+	assert_int_equal(count(">on CPU</text>"), 0);
+	/* What ran alone is coloured by kind of code, as before. */
+	assert_int_equal(events_command("flamegraph", "--signal", "oncpu", events_file, NULL), 0);
+	has(">kernel</text>");
+	assert_int_equal(count("class=\"qc"), 0);
+}
+
 /* Whoever looks at the picture must know that callers are missing in it. */
 /* A session of a second of calm time, half a second of onset, two during. */
 #define PHASED                                                                             \
@@ -219,6 +253,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(phases_stand_side_by_side),
+		TEST(states),
 		TEST(broken_stacks),
 		TEST(during_is_compared_with_calm),
 		TEST(onset_where_nothing_is_calm),

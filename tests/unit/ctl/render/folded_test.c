@@ -77,6 +77,36 @@ static void test_selects(void **state)
 	}
 }
 
+#define WALL                                                                            \
+	EVENTS_STACK("1", "during", "web", "4", "100",                                  \
+		     EVENTS_USER("take") "," EVENTS_USER("main"))                       \
+	EVENTS_WAIT("1", "during", "web", "3", "200", EVENTS_BLOCKED("lock", "false"),  \
+		    EVENTS_USER("take") "," EVENTS_USER("main"))                        \
+	EVENTS_WAIT("1", "during", "web", "3", "50", EVENTS_RUNNABLE,                   \
+		    EVENTS_USER("take") "," EVENTS_USER("main"))                        \
+	EVENTS_WAIT("1", "during", "web", "3", "900", EVENTS_BLOCKED("socket", "true"), \
+		    EVENTS_USER("serve"))                                               \
+	EVENTS_WAIT("1", "during", "web", "3", "7", EVENTS_BLOCKED("comet", "false"),   \
+		    EVENTS_USER("serve"))
+
+/* What ran and what waited add up to time, and above each stack stands which it was. */
+static void test_wall(void **state)
+{
+	events_write(WALL);
+	assert_int_equal(events_command("folded", "--signal", "wall", events_file, NULL), 0);
+	folds("web;main;take;[lock] 200\nweb;main;take;[on CPU] 100\n"
+	      "web;main;take;[waits for a CPU] 50\nweb;serve;[idle] 900\nweb;serve;[other] 7\n");
+	assert_int_equal(events_command("folded", "--signal", "wall", "--unit", "samples",
+					events_file, NULL),
+			 COMMAND_USAGE);
+	assert_non_null(strstr(events_err, "want --unit ns"));
+	/* By one signal, and by both as they are, nothing changes. */
+	assert_int_equal(events_command("folded", "--signal", "offcpu", events_file, NULL), 0);
+	folds("web;main;take 6\nweb;serve 6\n");
+	assert_int_equal(events_command("folded", events_file, NULL), 0);
+	folds("offcpu;web;main;take 6\noffcpu;web;serve 6\noncpu;web;main;take 4\n");
+}
+
 static void test_words_that_mean_nothing_are_refused(void **state)
 {
 	static const char *const cases[][2] = {
@@ -319,6 +349,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(sums_by_stack),
 		TEST(selects),
+		TEST(wall),
 		TEST(words_that_mean_nothing_are_refused),
 		TEST(stands_on_what_is_asked_for),
 		TEST(signals_stay_apart),

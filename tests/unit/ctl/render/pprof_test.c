@@ -264,6 +264,31 @@ static void test_type_of_time(void **state)
 	}
 }
 
+/* Of wall time both are there, and a sample has one of them. */
+static void test_wall(void **state)
+{
+	static const uint64_t wanted[][3] = { { 4, 100, 0 }, { 9, 0, 900 } };
+	uint64_t n;
+
+	events_write(EVENTS_STACK("1", "during", "web", "4", "100", EVENTS_USER("main"))
+			     EVENTS_WAIT("1", "during", "web", "9", "900",
+					 EVENTS_BLOCKED("lock", "false"), EVENTS_USER("main")));
+	assert_int_equal(events_command("pprof", "--signal", "wall", events_file, NULL), 0);
+	decode();
+	assert_true(has_string("cpu") && has_string("wait") && !has_string("time"));
+	assert_true(has_string("state") && has_string("lock") && has_string("on CPU"));
+	assert_int_equal(n_samples, 2);
+	for (size_t i = 0; i < 2; i++) {
+		struct message sample = samples[i], packed = { 0 };
+
+		assert_int_equal(field(&sample, &n, &packed), 1);
+		assert_int_equal(field(&sample, &n, &packed), 2);
+		for (size_t k = 0; k < 3; k++)
+			assert_int_equal(varint(&packed), wanted[i][k]);
+		assert_ptr_equal(packed.at, packed.end);
+	}
+}
+
 static void test_empty(void **state)
 {
 	events_write("");
@@ -280,6 +305,7 @@ int main(void)
 		TEST(wire_format),  TEST(profile),
 		TEST(source_lines), TEST(addresses_lie_in_their_mappings),
 		TEST(empty),	    TEST(type_of_time),
+		TEST(wall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
