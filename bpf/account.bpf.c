@@ -12,7 +12,9 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/account.h"
+#include "bpf/account_calls.h"
 #include "bpf/account_kind.h"
+#include "bpf/account_queue.h"
 #include "bpf/scope.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -53,61 +55,79 @@ static __always_inline bool is_captured(__u32 index, bool reads)
 	return false;
 }
 
-/* Counts a thread that ends without ever having had an account. */
-static __noinline void count_lost(__u32 index)
+/*
+ * Counts that a thread without an account left its CPU; with `ended` that it ends, and never had
+ * one.
+ */
+static __noinline int count_lost(__u32 index, bool ended)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
 		struct slot_accounts *losses = bpf_map_lookup_elem(&account_losses, &index);
 
 		if (!slot || !losses)
-			return;
-		losses->ended++;
+			return 0;
+		losses->unqueued++;
+		if (ended)
+			losses->ended++;
 		if (!watch_lookup_outer(slot, &index))
-			return;
+			return 0;
 	}
+	return 0;
 }
 
 /* Returns the account of `task` in this watch, made when need be, or NULL. */
-static __always_inline struct time_account *
-find_account(struct task_struct *task, const struct account_key *key, __u32 index, __u64 since_ns)
+static __always_inline struct thread_times *find_account(struct task_struct *task,
+							 const struct account_key *key, __u32 index,
+							 __u64 since_ns, bool reads)
 {
-	struct time_account *a = bpf_map_lookup_elem(&accounts, key);
+	struct thread_times *t = bpf_map_lookup_elem(&accounts, key);
 
-	if (a && a->slot == index && !(a->flags & ACCOUNT_ENDED))
-		return a;
-	if (a)
-		account_retire(key, a, a->flags & ACCOUNT_ENDED ? 0 : ACCOUNT_MOVED);
+	if (t && t->account.slot == index && !(t->account.flags & ACCOUNT_ENDED))
+		return t;
+	if (t)
+		account_retire(key, t, t->account.flags & ACCOUNT_ENDED ? 0 : ACCOUNT_MOVED);
 	if (account_leaves_out(task, index))
 		return 0;
-	return account_enter(task, key, index, since_ns);
+	return account_enter(task, key, index, since_ns, reads);
 }
 
 /*
  * Writes into the account what was until now, and what the thread waits for from now on. It came to
- * this CPU at `since_ns`; 0: before the program was attached.
+ * this CPU at cpu->since_ns; 0: before the program was attached.
  */
-static __always_inline void close_interval(struct time_account *a, struct task_struct *task,
-					   __u64 since_ns, __u64 now_ns, unsigned int state)
+static __always_inline void close_interval(struct thread_times *t, struct task_struct *task,
+					   const struct account_cpu *cpu, __u64 now_ns,
+					   unsigned int state)
 {
-	__u64 delay_ns = task->sched_info.run_delay;
+	__u64 since_ns = cpu->since_ns, delay_ns = task->sched_info.run_delay;
+	const struct control *c = control_get();
+	struct time_account *a = &t->account;
 	struct account_split split;
 
 	account_split_time(a, now_ns, since_ns ? now_ns - since_ns : 0, delay_ns - a->waited_ns,
 			   &split);
+	/* Who was met on a CPU waited for it before its account. */
+	if (since_ns && a->first_ns < since_ns)
+		account_queue_add(cpu, task, a->slot, split.queue_ns, &t->queue);
+	else
+		t->queue.behind_ns[QUEUE_UNSEEN] += split.queue_ns;
 	account_add(a, &split);
+	if (c && READ_WORD(c->calls) && a->kind > ACCOUNT_QUEUE && split.rest_ns)
+		account_calls_add(a, task, split.rest_ns);
 	a->waited_ns = delay_ns;
-	a->kind = state ? account_kind_of(task, state) : ACCOUNT_QUEUE;
+	a->kind = state ? account_kind_of(task, state, &a->call) : ACCOUNT_QUEUE;
 }
 
 /* The thread leaves the CPU, and with TASK_DEAD for ever. */
-static __noinline int leave_cpu(struct task_struct *task, __u32 index, __u64 since_ns, __u64 now_ns,
-				unsigned int state)
+static __noinline int leave_cpu(struct task_struct *task, __u32 index,
+				const struct account_cpu *cpu, __u64 now_ns, unsigned int state)
 {
 	struct account_key key = { .tid = task->pid };
 	const struct control *c = control_get();
-	__u64 enter_ns = now_ns;
-	struct time_account *a;
+	__u64 enter_ns = now_ns, since_ns = cpu->since_ns;
+	bool dead = state & TASK_DEAD;
+	struct thread_times *t;
 
 	if (!c || watch_lookup_is_stale(c, now_ns))
 		return 0;
@@ -117,18 +137,17 @@ static __noinline int leave_cpu(struct task_struct *task, __u32 index, __u64 sin
 		enter_ns = 0;
 	else if (since_ns)
 		enter_ns = since_ns;
-	a = find_account(task, &key, index, enter_ns);
-	if (a)
-		close_interval(a, task, since_ns, now_ns, state & TASK_DEAD ? 0 : state);
-	if (!(state & TASK_DEAD))
-		return 0;
-	if (!a) {
+	t = find_account(task, &key, index, enter_ns, false);
+	if (!t) {
 		if (!account_leaves_out(task, index))
-			count_lost(index);
+			count_lost(index, dead);
 		return 0;
 	}
-	a->flags |= ACCOUNT_ENDED;
-	__builtin_memcpy(a->comm, task->comm, COMM_BYTES);
+	close_interval(t, task, cpu, now_ns, dead ? 0 : state);
+	if (!dead)
+		return 0;
+	t->account.flags |= ACCOUNT_ENDED;
+	__builtin_memcpy(t->account.comm, task->comm, COMM_BYTES);
 	return 0;
 }
 
@@ -139,16 +158,19 @@ static __noinline int leave_cpu(struct task_struct *task, __u32 index, __u64 sin
 static __always_inline void come_to_cpu(struct account_cpu *cpu, struct task_struct *task,
 					__u64 now_ns)
 {
+	__u64 cgroup_id = task->pid ? task_keys_cgroup(task) : 0;
 	__u32 index;
 
+	account_queue_note(cpu, cgroup_id, &now_ns);
 	cpu->task = (__u64)task;
 	cpu->slot = 0;
 	cpu->since_ns = 0;
 	cpu->reading = account_readings;
-	if (!task->pid || !watch_lookup(task_keys_cgroup(task), &index))
+	if (!task->pid || !watch_lookup(cgroup_id, &index))
 		return;
 	cpu->slot = index + 1;
 	cpu->since_ns = now_ns ? now_ns : bpf_ktime_get_ns();
+	cpu->queued_from = task->sched_info.last_queued;
 }
 
 /*
@@ -162,23 +184,26 @@ int BPF_PROG(account_switch, bool preempt, struct task_struct *prev, struct task
 {
 	__u32 zero = 0, index;
 	struct account_cpu *cpu = bpf_map_lookup_elem(&account_cpus, &zero);
-	__u64 since_ns = 0, now_ns = 0;
+	__u64 now_ns = 0;
 	bool watched;
 
 	if (!cpu || !bpf_core_field_exists(prev->sched_info.run_delay))
 		return 0;
-	if (cpu->task == (__u64)prev && cpu->reading == account_readings) {
+	if (cpu->task != (__u64)prev) {
+		/* There were switches that the program has not seen. */
+		cpu->since_ns = 0;
+		cpu->stretches = 0;
+		cpu->reading = account_readings - 1;
+	}
+	if (cpu->reading == account_readings) {
 		watched = cpu->slot;
 		index = cpu->slot - 1;
-		since_ns = cpu->since_ns;
 	} else {
 		watched = prev->pid && watch_lookup(task_keys_cgroup(prev), &index);
-		if (cpu->task == (__u64)prev)
-			since_ns = cpu->since_ns;
 	}
 	if (watched && is_captured(index, false) && scope_allows_task(prev)) {
 		now_ns = bpf_ktime_get_ns();
-		leave_cpu(prev, index, since_ns, now_ns, preempt ? 0 : state);
+		leave_cpu(prev, index, cpu, now_ns, preempt ? 0 : state);
 	}
 	come_to_cpu(cpu, next, now_ns);
 	return 0;
@@ -212,7 +237,7 @@ static __always_inline __u64 find_arrival(struct task_struct *task)
 }
 
 /* Adds to the copy what is not over: the time since the thread last left a CPU. */
-static __always_inline void add_open(struct account_record *record, struct task_struct *task,
+static __always_inline void add_open(struct account_head *record, struct task_struct *task,
 				     __u64 now_ns)
 {
 	__u64 running_ns = 0, queue_ns = BPF_CORE_READ(task, sched_info.run_delay);
@@ -229,6 +254,7 @@ static __always_inline void add_open(struct account_record *record, struct task_
 	}
 	account_split_time(a, now_ns, running_ns, queue_ns, &split);
 	record->open_ns = split.running_ns + split.queue_ns + split.rest_ns;
+	record->open_wait_ns = a->kind > ACCOUNT_QUEUE ? split.rest_ns : 0;
 	account_add(a, &split);
 }
 
@@ -237,36 +263,44 @@ static __always_inline void add_open(struct account_record *record, struct task_
  * before, or was born and has not left its CPU yet. Its state is read once it is entered: what it
  * does from then on the switches see.
  */
-static __always_inline struct time_account *
+static __always_inline struct thread_times *
 meet_thread(struct task_struct *task, const struct account_key *key, __u32 index, __u64 now_ns)
 {
 	bool fresh = BPF_CORE_READ(task, sched_info.pcount) <= 1 &&
 		     (BPF_CORE_READ(task, on_cpu) || !BPF_CORE_READ(task, __state));
-	struct time_account *a = find_account(task, key, index, fresh ? 0 : now_ns);
+	struct thread_times *t = find_account(task, key, index, fresh ? 0 : now_ns, true);
+	struct time_account *a;
 	unsigned int state;
 
-	if (!a || a->since_ns != (fresh ? a->born_ns : now_ns))
-		return a;
+	if (!t)
+		return 0;
+	a = &t->account;
+	if (a->since_ns != (fresh ? a->born_ns : now_ns))
+		return t;
 	state = BPF_CORE_READ(task, __state);
 	if (BPF_CORE_READ(task, on_cpu))
 		a->kind = find_arrival(task) ? ACCOUNT_QUEUE : ACCOUNT_RUNNING;
 	else if (state)
-		a->kind = account_kind_of(task, state);
-	return a;
+		a->kind = account_kind_of(task, state, &a->call);
+	return t;
 }
+
+/* Queues of a thread that has none. */
+static const struct thread_queue no_queue;
 
 /*
  * Lists the accounts of all threads that sessions run on, until now, and enters those that have
- * none. Read at the begin of a session and at its end. Who has ended is in the map alone.
+ * none. Read at the begin of a session and at its end. Who has ended is in the map alone. A record
+ * is written in two parts: whole it has no room on the stack.
  */
 SEC("iter/task")
 int account_threads(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	const struct control *c = control_get();
-	struct account_record record = {};
+	struct account_head record = {};
 	struct account_key key = {};
-	struct time_account *a;
+	struct thread_times *t;
 	__u32 index;
 	__u64 now_ns;
 
@@ -280,10 +314,10 @@ int account_threads(struct bpf_iter__task *ctx)
 		return 0;
 	key.tid = record.tid = task->pid;
 	now_ns = bpf_ktime_get_ns();
-	a = meet_thread(task, &key, index, now_ns);
-	if (!a && account_leaves_out(task, index))
+	t = meet_thread(task, &key, index, now_ns);
+	if (!t && account_leaves_out(task, index))
 		return 0;
-	if (a && copy_account(a, &record.account)) {
+	if (t && copy_account(&t->account, &record.account)) {
 		add_open(&record, task, now_ns);
 	} else {
 		record.account.flags = ACCOUNT_LOST;
@@ -293,5 +327,9 @@ int account_threads(struct bpf_iter__task *ctx)
 	}
 	__builtin_memcpy(record.account.comm, task->comm, COMM_BYTES);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
+	if (t)
+		bpf_seq_write(ctx->meta->seq, &t->queue, sizeof(t->queue));
+	else
+		bpf_seq_write(ctx->meta->seq, (void *)&no_queue, sizeof(no_queue));
 	return 0;
 }

@@ -29,7 +29,7 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, ACCOUNTS_DEFAULT);
 	__type(key, struct account_key);
-	__type(value, struct time_account);
+	__type(value, struct thread_times);
 } accounts SEC(".maps");
 
 struct {
@@ -39,12 +39,25 @@ struct {
 	__type(value, struct slot_accounts);
 } account_losses SEC(".maps");
 
-/* Private: the thread that came to a CPU last. */
+/* Private: from `from_ns` on the CPU had threads of one cgroup, until the next stretch. */
+struct account_stretch {
+	__u64 cgroup_id; /* 0: it was idle */
+	__u64 from_ns;
+};
+
+#define STRETCHES 128
+
+/* Private: the thread that came to a CPU last, and which cgroups had that CPU before. */
 struct account_cpu {
-	__u64 task;	/* address of its struct task_struct */
-	__u64 since_ns; /* when it came; 0: it is of no watch, and nobody asked */
-	__u32 slot;	/* of its watch, plus 1; 0: it has none */
-	__u32 reading;	/* account_readings then */
+	__u64 task;	   /* address of its struct task_struct */
+	__u64 since_ns;	   /* when it came; 0: it is of no watch, and nobody asked */
+	__u64 queued_from; /* sched_info.last_queued of it then: since when it waited for this CPU
+			    */
+	__u32 slot;	   /* of its watch, plus 1; 0: it has none */
+	__u32 reading;	   /* account_readings then */
+	__u32 last;	   /* number of the last stretch */
+	__u32 stretches;   /* how many are known, at most STRETCHES */
+	struct account_stretch stretch[STRETCHES];
 };
 
 struct {
@@ -53,6 +66,17 @@ struct {
 	__type(key, __u32);
 	__type(value, struct account_cpu);
 } account_cpus SEC(".maps");
+
+/*
+ * Private: what account_enter puts into the table, since it is too large for the stack. The first
+ * element is of the switches, the other one of the iterator, which a switch may interrupt.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct thread_times);
+} account_fresh SEC(".maps");
 
 /* The last number that an ended account got (account_key.ended). */
 static __u32 account_ended;
@@ -130,14 +154,14 @@ static __noinline bool account_leaves_out(struct task_struct *task, __u32 index)
 }
 
 /* Keeps an account that goes on no more under a number of its own: its place is needed. */
-static __noinline void account_retire(const struct account_key *key, struct time_account *a,
+static __noinline void account_retire(const struct account_key *key, struct thread_times *t,
 				      __u32 flags)
 {
 	struct account_key old = { .tid = key->tid };
 
-	a->flags |= ACCOUNT_ENDED | flags;
+	t->account.flags |= ACCOUNT_ENDED | flags;
 	old.ended = __sync_fetch_and_add(&account_ended, 1) | 1u << 31;
-	bpf_map_update_elem(&accounts, &old, a, BPF_NOEXIST);
+	bpf_map_update_elem(&accounts, &old, t, BPF_NOEXIST);
 	bpf_map_delete_elem(&accounts, key);
 }
 
@@ -145,18 +169,25 @@ static __noinline void account_retire(const struct account_key *key, struct time
  * Enters the thread with an account from `since_ns` on; 0: from its birth, because it has not left
  * a CPU yet. Returns NULL where there is no room.
  */
-static __noinline struct time_account *
-account_enter(struct task_struct *task, const struct account_key *key, __u32 index, __u64 since_ns)
+static __noinline struct thread_times *account_enter(struct task_struct *task,
+						     const struct account_key *key, __u32 index,
+						     __u64 since_ns, __u32 reads)
 {
-	struct time_account a = { .slot = index, .kind = ACCOUNT_QUEUE };
+	struct thread_times *t = bpf_map_lookup_elem(&account_fresh, &reads);
+	struct time_account *a;
 
-	a.born_ns = task->start_time;
-	a.first_ns = a.since_ns = since_ns ? since_ns : a.born_ns;
-	a.waited_ns = since_ns ? task->sched_info.run_delay : 0;
-	a.tgid = task->tgid;
-	a.start_ns = task->group_leader->start_boottime;
-	__builtin_memcpy(a.comm, task->comm, COMM_BYTES);
-	if (bpf_map_update_elem(&accounts, key, &a, BPF_NOEXIST))
+	if (!t)
+		return 0;
+	a = &t->account;
+	a->slot = index;
+	a->kind = ACCOUNT_QUEUE;
+	a->born_ns = task->start_time;
+	a->first_ns = a->since_ns = since_ns ? since_ns : a->born_ns;
+	a->waited_ns = since_ns ? task->sched_info.run_delay : 0;
+	a->tgid = task->tgid;
+	a->start_ns = task->group_leader->start_boottime;
+	__builtin_memcpy(a->comm, task->comm, COMM_BYTES);
+	if (bpf_map_update_elem(&accounts, key, t, BPF_NOEXIST))
 		return 0;
 	return bpf_map_lookup_elem(&accounts, key);
 }

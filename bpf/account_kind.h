@@ -69,31 +69,39 @@ static __noinline __u32 account_kind_file(const struct task_struct *task, __u64 
 	return mode == S_IFREG || mode == S_IFBLK || mode == S_IFDIR ? ACCOUNT_IO : ACCOUNT_IDLE;
 }
 
+/* Whether `task` is in the kernel for good: it makes no system call. */
+static __always_inline bool account_kind_is_kernel(const struct task_struct *task)
+{
+	return task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER);
+}
+
 /*
- * Returns what `task` waits for, which goes to sleep in `state` or sleeps. A memory stall comes
- * before an io wait: who reads back from swap is in both.
+ * Returns what `task` waits for, which goes to sleep in `state` or sleeps, and sets *ret_call as
+ * time_account.call. A memory stall comes before an io wait: who reads back from swap is in both.
  */
-static __always_inline __u32 account_kind_of(struct task_struct *task, unsigned int state)
+static __always_inline __u32 account_kind_of(struct task_struct *task, unsigned int state,
+					     __u32 *ret_call)
 {
 	unsigned int stalls = task->psi_flags;
-	__u64 first;
+	bool stopped = state & (TASK_STOPPED | TASK_TRACED);
+	__u64 first = 0;
+	int call = account_kind_call(task, &first);
 	__u32 kind;
-	int call;
 
+	*ret_call = call < 0 || stopped ? ACCOUNT_CALL_NONE : (__u32)call;
+	if (account_kind_is_kernel(task))
+		*ret_call = ACCOUNT_CALL_KERNEL;
+	else if (task->thread_info.flags & TIF_COMPAT)
+		*ret_call = ACCOUNT_CALL_COMPAT;
 	if (stalls & TSK_MEMSTALL)
 		return ACCOUNT_MEMORY;
 	if (stalls & TSK_IOWAIT)
 		return ACCOUNT_IO;
-	if (state & (TASK_STOPPED | TASK_TRACED) ||
-	    task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) ||
-	    task->thread_info.flags & TIF_COMPAT)
-		return ACCOUNT_OTHER;
-	call = account_kind_call(task, &first);
-	if (call < 0)
+	if (*ret_call == ACCOUNT_CALL_NONE && !stopped)
 		return ACCOUNT_FAULT;
-	if (call >= WAITS_MAX)
+	if (*ret_call >= WAITS_MAX)
 		return ACCOUNT_OTHER;
-	kind = waits[call];
+	kind = waits[*ret_call];
 	if (kind == ACCOUNT_FILE)
 		return account_kind_file(task, first);
 	return kind == ACCOUNT_NONE ? ACCOUNT_OTHER : kind;

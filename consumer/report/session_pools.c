@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/report/session_queue.h"
 #include "consumer/signals/thread_pools.h"
 #include "shared/tools/macro.h"
 
@@ -121,18 +122,22 @@ int session_pools_headline(const struct session_result *s, uint64_t condition_ns
 {
 	const struct signal *signal = s->signals[SIGNAL_POOLS];
 	const struct thread_pool *all = signal && signal->pools ? &signal->pools->all : NULL;
+	uint64_t ns = 0;
+	int part, n;
 
-	for (int i = 0; all && i < ACCOUNT_PARTS_; i++) {
-		uint64_t ns = all->part_ns[i];
-
-		if (i == ACCOUNT_LOCK)
+	for (part = 0; all && part < ACCOUNT_PARTS_; part++) {
+		ns = all->part_ns[part];
+		if (part == ACCOUNT_LOCK)
 			ns -= MIN(ns, condition_ns);
-		if (waits[i] && all->wall_ns && ns >= all->wall_ns / 2)
-			return snprintf(text, space,
-					"; %.0f %% of the time of its %llu thread%s was waiting %s",
-					(double)ns * 100 / (double)all->wall_ns,
-					(unsigned long long)all->threads,
-					all->threads == 1 ? "" : "s", waits[i]);
+		if (waits[part] && all->wall_ns && ns >= all->wall_ns / 2)
+			break;
 	}
-	return 0;
+	if (!all || part == ACCOUNT_PARTS_)
+		return 0;
+	n = snprintf(text, space, "; %.0f %% of the time of its %llu thread%s was waiting %s",
+		     (double)ns * 100 / (double)all->wall_ns, (unsigned long long)all->threads,
+		     all->threads == 1 ? "" : "s", waits[part]);
+	if (part == ACCOUNT_QUEUE && n > 0 && (size_t)n < space)
+		n += session_queue_headline(s, text + n, space - (size_t)n);
+	return n;
 }

@@ -11,6 +11,7 @@
 #include "consumer/report/session_facts.h"
 #include "consumer/report/session_neighbours.h"
 #include "consumer/report/session_pools.h"
+#include "consumer/report/session_queue.h"
 #include "consumer/report/session_verdict.h"
 #include "consumer/sampling/wait_kind.h"
 #include "shared/tools/clock.h"
@@ -454,6 +455,7 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 	session_facts_write(s, lines);
 	session_neighbours_put(&s->neighbours, lines, &r->subject);
 	session_pools_put(s, lines, &r->subject);
+	session_queue_put(s, lines, &r->subject);
 	put_end(r);
 	report_free(r);
 }

@@ -108,11 +108,34 @@ static uint64_t find_covered_ms(const struct session_result *s, const struct sum
 	return ns / NSEC_PER_MSEC;
 }
 
+/* Whether some of what threads did is in no account; then says so. */
+static bool has_lost_accounts(const struct session_result *s, char reason[LEDGER_REASON_BYTES])
+{
+	const struct {
+		enum signal_bit signal;
+		const char *what;
+	} counted[] = { { SIGNAL_POOLS, "threads" }, { SIGNAL_RUNQ, "waits for a CPU" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
+		const struct signal *signal = s->signals[counted[i].signal];
+		const struct ledger *l = signal ? signal->threads : NULL;
+
+		if (!l || !ledger_lost(l))
+			continue;
+		snprintf(reason, LEDGER_REASON_BYTES,
+			 "%" PRIu64 " of %" PRIu64 " %s have no time account: the table of threads "
+			 "was full (trocar-loader load --threads)",
+			 ledger_lost(l), l->attempted, counted[i].what);
+		return true;
+	}
+	return false;
+}
+
 /* Returns complete, or partial where a ledger without a loss still does not cover the session. */
 static enum verdict judge_coverage(const struct session_result *s, const struct summary *summary,
 				   char reason[LEDGER_REASON_BYTES])
 {
-	const struct signal *oncpu = s->signals[SIGNAL_ONCPU], *pools = s->signals[SIGNAL_POOLS];
+	const struct signal *oncpu = s->signals[SIGNAL_ONCPU];
 	uint64_t broken = summary->samples[QUALITY_BROKEN], all = 0;
 	uint64_t stalled_ms = session_verdict_stalled_ms(s),
 		 covered_ms = find_covered_ms(s, summary);
@@ -128,13 +151,8 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 			 s->left_out);
 		return VERDICT_PARTIAL;
 	}
-	if (pools && pools->threads && ledger_lost(pools->threads)) {
-		snprintf(reason, LEDGER_REASON_BYTES,
-			 "%" PRIu64 " of %" PRIu64 " threads have no time account: the table of "
-			 "threads was full (trocar-loader load --threads)",
-			 ledger_lost(pools->threads), pools->threads->attempted);
+	if (has_lost_accounts(s, reason))
 		return VERDICT_PARTIAL;
-	}
 	if (s->pre_limit == PRE_EVICTED)
 		return say_why(reason, VERDICT_PARTIAL,
 			       "the recorder's memory held less than the pre-roll that was asked "

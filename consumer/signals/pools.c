@@ -6,33 +6,19 @@
  */
 #include <stdlib.h>
 
-#include "consumer/kernel/pinned_maps.h"
-#include "consumer/signals/signal_programs.h"
+#include "consumer/signals/accounts_hold.h"
 #include "consumer/signals/signals.h"
-#include "consumer/signals/thread_accounts.h"
 #include "consumer/signals/thread_pools.h"
-#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 struct pools {
 	struct signal signal;
-	bool held;		       /* the program is attached for this session */
-	bool tried;		       /* attach was called */
-	bool shared;		       /* the accounts are of others too */
-	uint64_t late_ms;	       /* the program was attached so long after the begin */
-	struct thread_baseline before; /* owned */
-	struct thread_pools grouped;   /* owned */
+	struct accounts_hold hold;
+	struct thread_pools grouped; /* owned */
 	struct ledger threads;
 };
 
-static const char not_yet[] = "it has not been attached yet";
-static const char unreadable[] = "the accounts of threads cannot be read";
-static const char no_times[] =
-	"this kernel keeps no times of threads: it was built without CONFIG_SCHEDSTATS and "
-	"CONFIG_TASK_DELAY_ACCT";
-static const char others[] =
-	"the kernel side keeps accounts by cgroup, and more of the cgroup was sampled than this "
-	"session's processes";
+static const char no_memory[] = "there was no memory for the accounts of threads";
 
 static struct pools *pools_of(struct signal *s)
 {
@@ -52,7 +38,7 @@ static struct signal *create_pools(const struct signal_host *host,
 
 	if (!s)
 		return NULL;
-	s->signal.why = host->pins->abi.sched_info ? not_yet : no_times;
+	s->signal.why = accounts_hold_reason(host);
 	return &s->signal;
 }
 
@@ -60,78 +46,36 @@ static void destroy_pools(struct signal *signal)
 {
 	struct pools *s = pools_of(signal);
 
-	thread_accounts_forget(&s->before);
 	thread_pools_done(&s->grouped);
 	free(s);
 }
 
-/*
- * Enters all threads after the program is attached: who is born meanwhile is met by the program,
- * who sleeps by the reading.
- */
 static void attach_pools(struct signal *signal, const struct signal_host *host,
 			 const struct signal_target *target)
 {
-	struct pools *s = pools_of(signal);
-	bool late = s->tried;
-
-	s->tried = true;
-	if (s->held || target->stop_ns || !host->pins->abi.sched_info)
-		return;
-	if (!host->programs->of[SIGNAL_POOLS].holders)
-		thread_accounts_sweep(host->pins, true);
-	if (signal_programs_hold(host->programs, SIGNAL_POOLS, &signal->why) < 0)
-		return;
-	if (thread_accounts_begin(host->pins, target->slot, &s->before) < 0) {
-		signal_programs_drop(host->programs, SIGNAL_POOLS);
-		signal->why = unreadable;
-		return;
-	}
-	s->held = true;
-	signal->why = NULL;
-	if (late)
-		s->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
+	accounts_hold_attach(&pools_of(signal)->hold, signal, host, target);
 }
 
 /* Groups the threads, and closes the ledger: a thread is an attempt. */
-static int count_threads(struct pools *s, const struct signal_host *host,
-			 const struct signal_target *target)
-{
-	struct thread_accounts accounts;
-	int r = thread_accounts_end(host->pins, target->slot, target->only_tgid, &s->before,
-				    &accounts);
-
-	if (r < 0)
-		return r;
-	r = thread_pools_make(&accounts, &s->grouped);
-	if (r == 0) {
-		s->grouped.late_ns = s->before.begin_ns - MIN(s->before.begin_ns, target->start_ns);
-		s->threads.emitted = accounts.count;
-		s->threads.lost[DROP_THREADS_FULL] = accounts.lost;
-		s->threads.attempted = accounts.count + accounts.lost;
-	}
-	thread_accounts_done(&accounts);
-	return r;
-}
-
 static void end_pools(struct signal *signal, const struct signal_host *host,
 		      const struct signal_target *target)
 {
 	struct pools *s = pools_of(signal);
+	struct thread_accounts *accounts = accounts_hold_end(&s->hold, signal, host, target);
 
-	if (!s->held)
-		return;
-	s->shared = target->shared && !target->only_tgid;
-	if (!s->shared && count_threads(s, host, target) == 0) {
+	if (accounts && thread_pools_make(accounts, &s->grouped) == 0) {
+		uint64_t begin_ns = accounts_hold_before(&s->hold)->begin_ns;
+
+		s->grouped.late_ns = begin_ns - MIN(begin_ns, target->start_ns);
+		s->threads.emitted = accounts->count;
+		s->threads.lost[DROP_THREADS_FULL] = accounts->lost;
+		s->threads.attempted = accounts->count + accounts->lost;
 		signal->pools = &s->grouped;
 		signal->threads = &s->threads;
-	} else if (!s->shared) {
-		signal->why = unreadable;
+	} else if (accounts) {
+		signal->why = no_memory;
 	}
-	signal_programs_drop(host->programs, SIGNAL_POOLS);
-	s->held = false;
-	thread_accounts_forget(&s->before);
-	thread_accounts_sweep(host->pins, false);
+	accounts_hold_leave(&s->hold, host);
 }
 
 /* Writes the sums over all threads; the lines of the pools have the rest. */
@@ -155,14 +99,13 @@ static void write_pools(const struct signal *signal, struct jsonw *w)
 	const struct pools *s = (const struct pools *)signal;
 
 	if (!signal->pools) {
-		jsonw_null(w, "pools");
-		jsonw_string(w, "pools_reason", s->shared ? others : signal->why);
+		accounts_hold_write_missing(&s->hold, signal, "pools", "pools_reason", w);
 		return;
 	}
 	jsonw_object(w, "pools");
 	write_sums(&signal->pools->all, w);
-	if (s->late_ms)
-		jsonw_u64(w, "late_ms", s->late_ms);
+	if (s->hold.late_ms)
+		jsonw_u64(w, "late_ms", s->hold.late_ms);
 	jsonw_object_end(w);
 }
 

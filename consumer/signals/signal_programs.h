@@ -12,6 +12,7 @@
 #include "shared/broker/broker.h"
 #include "shared/rules/rules.h"
 
+struct accounts_held;
 struct broker_client;
 
 struct signal_programs {
@@ -21,6 +22,7 @@ struct signal_programs {
 		size_t n_fds;
 		unsigned int holders; /* sessions that want it */
 	} of[SIGNAL_COUNT_];
+	struct accounts_held *accounts; /* of the sessions that have any (accounts_hold.h) */
 };
 
 void signal_programs_init(struct signal_programs *all, struct broker_client *link);

@@ -26,6 +26,7 @@ struct look_seen;
 struct looks;
 struct pinned_maps;
 struct process;
+struct queue_waits;
 struct recorder;
 struct sampler;
 struct signal_programs;
@@ -87,7 +88,8 @@ struct signal {
 	uint32_t settle_ms;	     /* how long after its end the session waits for it at least */
 	/* Both owned by the kind; NULL: it has no accounts of threads, or not yet. */
 	const struct thread_pools *pools;
-	const struct ledger *threads;
+	const struct ledger *threads;	 /* what it counts, where that is no stacks */
+	const struct queue_waits *queue; /* owned by the kind; NULL: it has none, or not yet */
 };
 
 /*

@@ -14,8 +14,7 @@
 
 #define AT_ONCE 512 /* elements of the map that one call reads or deletes */
 
-/* Returns whether the watch of slot `of` is that of `slot`, or within it. */
-static bool has_slot(const struct pinned_maps *pins, uint32_t of, uint32_t slot)
+bool thread_accounts_has_slot(const struct pinned_maps *pins, uint32_t of, uint32_t slot)
 {
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		if (of == slot)
@@ -59,7 +58,8 @@ static int keep_record(struct reading *r, const struct account_record *record)
 
 static bool is_wanted(const struct reading *r, const struct time_account *a)
 {
-	return (!r->only_tgid || a->tgid == r->only_tgid) && has_slot(r->pins, a->slot, r->slot);
+	return (!r->only_tgid || a->tgid == r->only_tgid) &&
+	       thread_accounts_has_slot(r->pins, a->slot, r->slot);
 }
 
 static ssize_t take_records(void *context, const uint8_t *data, size_t bytes)
@@ -71,9 +71,9 @@ static ssize_t take_records(void *context, const uint8_t *data, size_t bytes)
 
 	for (at = 0; bytes - at >= sizeof(record); at += sizeof(record)) {
 		memcpy(&record, data + at, sizeof(record));
-		if (!is_wanted(r, &record.account))
+		if (!is_wanted(r, &record.head.account))
 			continue;
-		if (record.account.flags & ACCOUNT_LOST) {
+		if (record.head.account.flags & ACCOUNT_LOST) {
 			r->lost++;
 			continue;
 		}
@@ -88,7 +88,7 @@ static int compare_tids(const void *a, const void *b)
 {
 	const struct account_record *x = a, *y = b;
 
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return x->head.tid < y->head.tid ? -1 : x->head.tid > y->head.tid;
 }
 
 /* Reads the accounts of all living threads of the session, sorted by tid. */
@@ -117,6 +117,28 @@ static int read_losses(const struct pinned_maps *pins, uint32_t slot,
 				  sizeof(*ret_losses) / sizeof(uint64_t), (uint64_t *)ret_losses);
 }
 
+/* Lists the waits that are not over. 0 or -ENOMEM. */
+static int keep_open(const struct reading *r, struct open_waits *ret_open)
+{
+	struct open_waits open = { .items = calloc(MAX(r->count, (size_t)1), sizeof(*open.items)) };
+
+	if (!open.items)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->count; i++) {
+		const struct account_head *head = &r->items[i].head;
+		struct open_wait *wait = &open.items[open.count];
+
+		if (!head->open_wait_ns)
+			continue;
+		*wait = (struct open_wait){ head->open_wait_ns, head->tid, head->account.tgid,
+					    head->account.call, "" };
+		memcpy(wait->comm, head->account.comm, sizeof(wait->comm) - 1);
+		open.count++;
+	}
+	*ret_open = open;
+	return 0;
+}
+
 int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
 			  struct thread_baseline *ret_before)
 {
@@ -133,15 +155,21 @@ int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
 		return -ENOMEM;
 	for (size_t i = 0; i < r.count; i++) {
 		struct thread_before *b = &before.items[before.count++];
-		const struct time_account *a = &r.items[i].account;
+		const struct time_account *a = &r.items[i].head.account;
 
-		b->tid = r.items[i].tid;
+		b->tid = r.items[i].head.tid;
 		b->first_ns = a->first_ns;
 		b->longest_ns = a->longest_ns;
 		memcpy(b->part_ns, a->part_ns, sizeof(b->part_ns));
+		b->queue = r.items[i].queue;
 	}
 	if (before.count)
 		qsort(before.items, before.count, sizeof(*before.items), compare_before);
+	e = keep_open(&r, &before.open);
+	if (e < 0) {
+		thread_accounts_forget(&before);
+		return e;
+	}
 	*ret_before = before;
 	return 0;
 }
@@ -169,6 +197,17 @@ static struct thread_account *add_thread(struct difference *d)
 	return &d->all.items[d->all.count++];
 }
 
+/* Subtracts the waits for a CPU of before; of a longest one that was before none is known. */
+static void subtract_queue(const struct thread_queue *b, struct thread_queue *q)
+{
+	for (int i = 0; i < QUEUE_BUCKETS; i++)
+		q->waits[i] -= b->waits[i];
+	for (int i = 0; i < QUEUE_BEHIND_; i++)
+		q->behind_ns[i] -= MIN(b->behind_ns[i], q->behind_ns[i]);
+	if (q->longest_end_ns == b->longest_end_ns)
+		q->longest_ns = 0;
+}
+
 /* Subtracts what was before the session; returns when the thread came into it. */
 static uint64_t subtract_before(const struct difference *d, const struct time_account *a,
 				struct thread_account *t)
@@ -185,8 +224,10 @@ static uint64_t subtract_before(const struct difference *d, const struct time_ac
 	t->longest_ns = MIN(a->longest_ns, t->part_ns[t->longest_kind]);
 	if (b && b->longest_ns == a->longest_ns)
 		t->longest_ns = 0;
-	if (b)
+	if (b) {
+		subtract_queue(&b->queue, &t->queue);
 		return d->before->begin_ns;
+	}
 	if (a->born_ns >= d->before->begin_ns) {
 		t->fate |= THREAD_BORN;
 		return a->born_ns;
@@ -197,7 +238,8 @@ static uint64_t subtract_before(const struct difference *d, const struct time_ac
 
 /* Adds a thread until `until_ns`. 0 or -ENOMEM. */
 static int add_account(struct difference *d, uint32_t tid, const struct time_account *a,
-		       uint32_t fate, uint64_t open_ns, uint64_t until_ns)
+		       const struct thread_queue *queue, uint32_t fate, uint64_t open_ns,
+		       uint64_t until_ns)
 {
 	struct thread_account *t;
 	uint64_t sum_ns = 0, from_ns;
@@ -209,6 +251,7 @@ static int add_account(struct difference *d, uint32_t tid, const struct time_acc
 		return -ENOMEM;
 	*t = (struct thread_account){ .tid = tid, .tgid = a->tgid, .start_ns = a->start_ns };
 	t->fate = fate;
+	t->queue = *queue;
 	memcpy(t->comm, a->comm, sizeof(t->comm) - 1);
 	from_ns = subtract_before(d, a, t);
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
@@ -222,7 +265,7 @@ static int add_account(struct difference *d, uint32_t tid, const struct time_acc
 /* One part of the map `accounts`. */
 struct elements {
 	struct account_key keys[AT_ONCE];
-	struct time_account values[AT_ONCE];
+	struct thread_times values[AT_ONCE];
 	uint32_t count, token;
 	bool more;
 };
@@ -242,24 +285,24 @@ static int read_elements(int fd, struct elements *e, bool first)
 static bool is_living(const struct reading *r, const struct account_key *key,
 		      const struct time_account *a)
 {
-	const struct account_record wanted = { .tid = key->tid }, *found = NULL;
+	const struct account_record wanted = { .head.tid = key->tid }, *found = NULL;
 
 	if (r->count && !key->ended)
 		found = bsearch(&wanted, r->items, r->count, sizeof(wanted), compare_tids);
-	return found && found->account.first_ns == a->first_ns;
+	return found && found->head.account.first_ns == a->first_ns;
 }
 
 static int add_gone(struct difference *d, const struct reading *r, const struct elements *e)
 {
 	for (uint32_t i = 0; i < e->count; i++) {
-		const struct time_account *a = &e->values[i];
+		const struct time_account *a = &e->values[i].account;
 		bool ended = a->flags & ACCOUNT_ENDED && !(a->flags & ACCOUNT_MOVED);
 		int error;
 
 		if (!is_wanted(r, a) || is_living(r, &e->keys[i], a))
 			continue;
-		error = add_account(d, e->keys[i].tid, a, ended ? THREAD_ENDED : THREAD_LEFT, 0,
-				    a->since_ns);
+		error = add_account(d, e->keys[i].tid, a, &e->values[i].queue,
+				    ended ? THREAD_ENDED : THREAD_LEFT, 0, a->since_ns);
 		if (error < 0)
 			return error;
 	}
@@ -290,8 +333,8 @@ static int take_difference(struct difference *d, struct reading *r, uint64_t end
 	for (size_t i = 0; e == 0 && i < r->count; i++) {
 		const struct account_record *record = &r->items[i];
 
-		e = add_account(d, record->tid, &record->account, 0, record->open_ns,
-				MAX(record->account.since_ns, end_ns));
+		e = add_account(d, record->head.tid, &record->head.account, &record->queue, 0,
+				record->head.open_ns, MAX(record->head.account.since_ns, end_ns));
 	}
 	return e < 0 ? e : add_all_gone(d, r);
 }
@@ -308,11 +351,19 @@ int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t 
 
 	if (e == 0)
 		e = take_difference(&d, &r, clock_mono_ns());
+	if (e == 0)
+		e = keep_open(&r, &d.all.open);
 	if (e < 0) {
 		thread_accounts_done(&d.all);
 		return e;
 	}
-	d.all.lost = r.lost + losses.ended - before->losses.ended;
+	d.all.losses = (struct slot_accounts){
+		.ended = losses.ended - before->losses.ended,
+		.unqueued = losses.unqueued - before->losses.unqueued,
+		.calls_full = losses.calls_full - before->losses.calls_full,
+		.calls_full_ns = losses.calls_full_ns - before->losses.calls_full_ns,
+	};
+	d.all.lost = r.lost + d.all.losses.ended;
 	*ret_accounts = d.all;
 	return 0;
 }
@@ -336,7 +387,7 @@ static void choose_idle(const struct pinned_maps *pins, struct elements *e)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < e->count; i++)
-		if (!is_captured(pins, e->values[i].slot))
+		if (!is_captured(pins, e->values[i].account.slot))
 			e->keys[n++] = e->keys[i];
 	e->count = n;
 }
@@ -362,11 +413,13 @@ void thread_accounts_sweep(const struct pinned_maps *pins, bool all)
 void thread_accounts_forget(struct thread_baseline *before)
 {
 	free(TAKE_PTR(before->items));
-	before->count = 0;
+	free(TAKE_PTR(before->open.items));
+	before->count = before->open.count = 0;
 }
 
 void thread_accounts_done(struct thread_accounts *accounts)
 {
 	free(TAKE_PTR(accounts->items));
-	accounts->count = 0;
+	free(TAKE_PTR(accounts->open.items));
+	accounts->count = accounts->open.count = 0;
 }

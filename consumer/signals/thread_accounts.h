@@ -35,6 +35,20 @@ struct thread_account {
 	uint64_t longest_ns; /* of its waits that ended or were open; 0: none */
 	uint32_t longest_kind;
 	char comm[COMM_BYTES];
+	struct thread_queue queue; /* its waits for a CPU that are over; longest_ns 0: not known */
+};
+
+/* A wait that is not over, and the system call that the thread is in (struct time_account). */
+struct open_wait {
+	uint64_t wait_ns;
+	uint32_t tid, tgid;
+	uint32_t call;
+	char comm[COMM_BYTES];
+};
+
+struct open_waits {
+	struct open_wait *items; /* owned */
+	size_t count;
 };
 
 /* What the accounts were at the begin. All 0 before. */
@@ -44,16 +58,20 @@ struct thread_baseline {
 		uint32_t tid;
 		uint64_t longest_ns;
 		uint64_t part_ns[ACCOUNT_PARTS_];
+		struct thread_queue queue;
 	} * items; /* owned; sorted by tid and first_ns */
 	size_t count;
 	uint64_t begin_ns;
 	struct slot_accounts losses;
+	struct open_waits open;
 };
 
 struct thread_accounts {
 	struct thread_account *items; /* owned */
 	size_t count;
-	uint64_t lost; /* threads that found no room in the table */
+	uint64_t lost;		     /* threads that found no room in the table */
+	struct slot_accounts losses; /* of the slot since the begin */
+	struct open_waits open;
 };
 
 /*
@@ -69,6 +87,9 @@ int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
  */
 int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
 			const struct thread_baseline *before, struct thread_accounts *ret_accounts);
+
+/* Returns whether the watch of slot `of` is that of `slot`, or within it. */
+bool thread_accounts_has_slot(const struct pinned_maps *pins, uint32_t of, uint32_t slot);
 
 /*
  * Removes the accounts that no running session takes: the table has room for the next one. With

@@ -67,6 +67,7 @@ static void add_pool(struct thread_pool *to, const struct thread_pool *more)
 	to->open_ns += more->open_ns;
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
 		to->part_ns[i] += more->part_ns[i];
+	queue_histogram_merge(&to->queue, &more->queue);
 	if (more->longest_ns <= to->longest_ns)
 		return;
 	to->longest_ns = more->longest_ns;
@@ -93,6 +94,7 @@ static void make_pool(const struct thread_account *t, struct thread_pool *ret_po
 		.longest_kind = t->longest_kind,
 		.longest_tid = t->tid,
 	};
+	queue_histogram_add(&ret_pool->queue, &t->queue);
 	drop_digits(t->comm, ret_pool->name);
 	memcpy(ret_pool->part_ns, t->part_ns, sizeof(t->part_ns));
 	memcpy(ret_pool->longest_comm, t->comm, COMM_BYTES);

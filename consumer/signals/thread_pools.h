@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/signals/queue_histogram.h"
 #include "consumer/signals/thread_accounts.h"
 
 #define THREAD_POOLS_NAMED 32 /* the rest is one pool without a name */
@@ -26,6 +27,7 @@ struct thread_pool {
 	uint64_t longest_ns;
 	uint32_t longest_kind, longest_tid;
 	char longest_comm[COMM_BYTES];
+	struct queue_histogram queue;
 };
 
 struct thread_pools {

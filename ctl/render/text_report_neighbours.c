@@ -46,9 +46,12 @@ static void put_named(struct said *said, const struct json_node *line, uint64_t 
 
 static void add_line(struct said *said, const struct json_node *line, FILE *out)
 {
-	uint64_t ms = json_node_u64(json_node_get(line, "cpu_ms"));
+	const struct json_node *cpu = json_node_get(line, "cpu_ms");
 	const struct json_node *others = json_node_get(line, "others");
+	uint64_t ms = json_node_u64(cpu);
 
+	if (!cpu) /* a line of the signal runq */
+		return;
 	if (!others && said->named < NAMED_MAX && ms * MSEC_PER_SEC >= LEAST_MS * said->duration_ms)
 		put_named(said, line, ms, out);
 	else

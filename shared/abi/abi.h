@@ -16,7 +16,7 @@
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 12u
+#define ABI_VERSION 13u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -36,6 +36,8 @@
 #define ASKED_TRIES	     3	   /* for one of them in a walk, while its mappings change */
 #define NEIGHBOURS_MAX	     2048  /* cgroups whose CPU time is counted at a time */
 #define ACCOUNTS_DEFAULT     16384 /* threads with a time account at a time */
+#define QUEUE_NEIGHBOURS_MAX 4096  /* cgroups that had a CPU for which others waited */
+#define ACCOUNT_CALLS_MAX    4096  /* pairs of a watch and a system call that threads wait in */
 #define NEIGHBOUR_NAME_BYTES 64 /* last component of a cgroup's path, NUL included; longer: cut */
 
 /* Why an attempted sample was not emitted: the keys of the ledger. Rows are appended. */
@@ -94,6 +96,7 @@ struct control {
 	__u32 sessions;	  /* how many run; 0: the sampler counts no CPU time in `neighbours` */
 	__u32 look_epoch; /* `looks` tells a stack again that it told in another epoch */
 	__u32 look_all;	  /* 1: `looks` tells of the threads of all watches, else by slot.looked */
+	__u32 calls;	  /* sessions that count waits by system call in `account_calls` */
 };
 
 enum slot_state {

@@ -41,23 +41,93 @@ struct time_account {
 	__u64 part_ns[ACCOUNT_PARTS_];
 	__u64 longest_ns; /* the longest wait that is neither RUNNING nor QUEUE */
 	__u32 longest_kind;
-	__u32 pad;
-	__u64 born_ns;	       /* of the thread, CLOCK_MONOTONIC (task_struct.start_time) */
-	__u64 start_ns;	       /* of its process */
+	__u32 call;	/* number of the system call that it waits in, or enum account_call */
+	__u64 born_ns;	/* of the thread, CLOCK_MONOTONIC (task_struct.start_time) */
+	__u64 start_ns; /* of its process */
 	char comm[COMM_BYTES]; /* of the thread, when it ended or was first met */
+};
+
+/* time_account.call of a thread that waits in no system call with a number of this machine. */
+enum account_call {
+	ACCOUNT_CALL_NONE = 0xffffffffu,   /* a page fault, a signal that stops it */
+	ACCOUNT_CALL_KERNEL = 0xfffffffeu, /* a kernel thread, or a worker of io_uring or vhost */
+	ACCOUNT_CALL_COMPAT = 0xfffffffdu, /* a process of 32 bits */
+};
+
+/* Who had the CPU while a thread waited for it: queue_behind.def. Rows are appended. */
+enum queue_behind {
+#define BEHIND(id, json, help) QUEUE_##id,
+#include "shared/abi/queue_behind.def"
+#undef BEHIND
+	QUEUE_BEHIND_
+};
+
+/*
+ * Waits for a CPU by length, in steps of half an octave: element 0 has those of QUEUE_FIRST_NS and
+ * less, element i up to QUEUE_FIRST_NS << i / 2, times 3 / 2 where i is odd; the last one has all
+ * that are longer.
+ */
+#define QUEUE_FIRST_SHIFT 10
+#define QUEUE_FIRST_NS	  (1ull << QUEUE_FIRST_SHIFT)
+#define QUEUE_BUCKETS	  44
+
+/* How a thread waited for a CPU. One count is one wait, from runnable to running. */
+struct thread_queue {
+	__u64 longest_ns;
+	__u64 longest_end_ns; /* when that wait was over */
+	__u64 behind_ns[QUEUE_BEHIND_];
+	__u32 waits[QUEUE_BUCKETS];
+};
+
+/* Value of `accounts`. */
+struct thread_times {
+	struct time_account account;
+	struct thread_queue queue;
+};
+
+/* Key of `queue_neighbours`: threads of the watch waited for a CPU that the cgroup had. */
+struct queue_neighbour {
+	__u64 cgroup_id;
+	__u32 slot;
+	__u32 pad; /* 0 */
+};
+
+/* Key of `account_calls`: a system call in which threads of the watch waited. */
+struct account_call_key {
+	__u32 slot; /* of the nearest watch */
+	__u32 call; /* its number, or enum account_call */
+};
+
+/* One element, per CPU, of `account_calls`. */
+struct call_waits {
+	__u64 waits, wait_ns; /* that are over */
+	__u64 longest_ns;
+	__u64 longest_end_ns;
+	__u32 longest_tid;
+	__u32 longest_tgid;
+	char longest_comm[COMM_BYTES];
 };
 
 /* One element, per CPU, of `account_losses`. */
 struct slot_accounts {
-	__u64 ended; /* threads that ended, and for which there had been no room */
+	__u64 ended;	  /* threads that ended, and for which there had been no room */
+	__u64 unqueued;	  /* times that a thread without an account left a CPU */
+	__u64 calls_full; /* waits in system calls that found no room in `account_calls` */
+	__u64 calls_full_ns;
+};
+
+struct account_head {
+	__u32 tid;
+	__u32 pad;
+	__u64 open_ns;	    /* of its time the part that is not over: the last in account */
+	__u64 open_wait_ns; /* of that the wait in account.call */
+	struct time_account account; /* until now */
 };
 
 /* What `account_threads` writes: one record per thread of a watch that a session runs on. */
 struct account_record {
-	__u32 tid;
-	__u32 pad;
-	__u64 open_ns; /* of its time the part that is not over: the last in account */
-	struct time_account account; /* until now */
+	struct account_head head;
+	struct thread_queue queue; /* of the waits that are over */
 };
 
 #endif

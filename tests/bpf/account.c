@@ -74,14 +74,15 @@ static bool agrees_with_schedstat(int turns)
 			pin(pid[k], i % cpus);
 	}
 	read_both(&f, pid[0], last, &after, &end_ns);
-	assert_int_equal(sum_parts(&after.account),
-			 after.account.since_ns - after.account.first_ns);
-	near = is_near_ms(after.account.since_ns - before.account.since_ns, end_ns - begin_ns) &&
-	       is_near_ms(after.account.part_ns[ACCOUNT_RUNNING] -
-				  before.account.part_ns[ACCOUNT_RUNNING],
+	assert_int_equal(sum_parts(&after.head.account),
+			 after.head.account.since_ns - after.head.account.first_ns);
+	near = is_near_ms(after.head.account.since_ns - before.head.account.since_ns,
+			  end_ns - begin_ns) &&
+	       is_near_ms(after.head.account.part_ns[ACCOUNT_RUNNING] -
+				  before.head.account.part_ns[ACCOUNT_RUNNING],
 			  last[0] - first[0]) &&
-	       is_near_ms(after.account.part_ns[ACCOUNT_QUEUE] -
-				  before.account.part_ns[ACCOUNT_QUEUE],
+	       is_near_ms(after.head.account.part_ns[ACCOUNT_QUEUE] -
+				  before.head.account.part_ns[ACCOUNT_QUEUE],
 			  last[1] - first[1]);
 	near = near && last[1] - first[1] > 100 * MSEC;
 	for (int i = 0; i < 2; i++)
@@ -117,16 +118,17 @@ static size_t count_elements(const struct fixture *f, uint32_t flags, uint64_t *
 {
 	int fd = bpf_map__fd(f->h->skel->maps.accounts);
 	struct account_key key, *previous = NULL;
-	struct time_account a;
+	struct thread_times times;
+	const struct time_account *a = &times.account;
 	size_t n = 0;
 
 	*ret_ns = 0;
 	while (bpf_map_get_next_key(fd, previous, &key) == 0) {
 		previous = &key;
-		if (bpf_map_lookup_elem(fd, &key, &a) || (a.flags & flags) != flags)
+		if (bpf_map_lookup_elem(fd, &key, &times) || (a->flags & flags) != flags)
 			continue;
-		assert_int_equal(sum_parts(&a), a.since_ns - a.first_ns);
-		*ret_ns += sum_parts(&a);
+		assert_int_equal(sum_parts(a), a->since_ns - a->first_ns);
+		*ret_ns += sum_parts(a);
 		n++;
 	}
 	return n;
@@ -196,7 +198,7 @@ static void born_and_ended(void **state)
 	assert_int_equal(count_elements(&f, ACCOUNT_ENDED, &ns), BORN);
 	assert_true(ns >= BORN * 30 * MSEC);
 	assert_int_equal(read_accounts(&f, pid, &record), 1);
-	assert_true(record.account.part_ns[ACCOUNT_CHILD] >= BORN * 30 * MSEC);
+	assert_true(record.head.account.part_ns[ACCOUNT_CHILD] >= BORN * 30 * MSEC);
 	harness_kill(pid);
 	end(&f);
 }
@@ -250,10 +252,10 @@ static void exec_of_another_thread(void **state)
 
 	harness_sleep_ms(400);
 	assert_int_equal(read_accounts(&f, pid, &record), 1);
-	assert_string_equal(record.account.comm, "sleep");
-	assert_int_equal(sum_parts(&record.account),
-			 record.account.since_ns - record.account.first_ns);
-	assert_true(record.account.part_ns[ACCOUNT_SLEEP] >= 200 * MSEC);
+	assert_string_equal(record.head.account.comm, "sleep");
+	assert_int_equal(sum_parts(&record.head.account),
+			 record.head.account.since_ns - record.head.account.first_ns);
+	assert_true(record.head.account.part_ns[ACCOUNT_SLEEP] >= 200 * MSEC);
 	assert_int_equal(count_elements(&f, ACCOUNT_ENDED, &ns), 1);
 	assert_true(ns >= 40 * MSEC);
 	harness_kill(pid);
@@ -278,13 +280,13 @@ static void moves_between_watches(void **state)
 	pin(rival, 0);
 	harness_sleep_ms(200);
 	read_accounts(&f, pid, &before);
-	assert_int_equal(before.account.slot, SLOT);
+	assert_int_equal(before.head.account.slot, SLOT);
 	snprintf(procs, sizeof(procs), "%s/cgroup.procs", dir);
 	assert_true(put(procs, pid));
 	harness_sleep_ms(200);
 	read_accounts(&f, pid, &after);
-	assert_int_equal(after.account.slot, OTHER);
-	assert_true(after.account.first_ns >= before.account.since_ns - SLACK_MS * MSEC);
+	assert_int_equal(after.head.account.slot, OTHER);
+	assert_true(after.head.account.first_ns >= before.head.account.since_ns - SLACK_MS * MSEC);
 	assert_int_equal(count_elements(&f, ACCOUNT_ENDED | ACCOUNT_MOVED, &ns), 1);
 	assert_true(ns >= 150 * MSEC);
 	harness_kill(pid);
@@ -328,7 +330,7 @@ static bool gets_account(struct fixture *f)
 {
 	pid_t pid = harness_spawn("t-burn", "burn", f->dir);
 	struct account_key key = { .tid = (uint32_t)pid };
-	struct time_account a;
+	struct thread_times times;
 	cpu_set_t one;
 	bool found;
 
@@ -337,7 +339,7 @@ static bool gets_account(struct fixture *f)
 	CPU_SET(0, &one);
 	sched_setaffinity(pid, sizeof(one), &one);
 	harness_sleep_ms(200);
-	found = bpf_map_lookup_elem(bpf_map__fd(f->h->skel->maps.accounts), &key, &a) == 0;
+	found = bpf_map_lookup_elem(bpf_map__fd(f->h->skel->maps.accounts), &key, &times) == 0;
 	harness_kill(pid);
 	return found;
 }
@@ -388,8 +390,8 @@ static void watch_around(void **state)
 	read_accounts(&f, pid, &record);
 	harness_sleep_ms(50);
 	read_accounts(&f, pid, &record);
-	assert_int_equal(record.account.slot, OTHER);
-	assert_true(record.account.part_ns[ACCOUNT_SLEEP] > 0);
+	assert_int_equal(record.head.account.slot, OTHER);
+	assert_true(record.head.account.part_ns[ACCOUNT_SLEEP] > 0);
 	harness_kill(pid);
 	end(&f);
 }
@@ -400,7 +402,7 @@ static void false_words(void **state)
 	struct fixture f = begin(NULL, 0);
 	struct account_record record;
 	struct account_key key;
-	struct time_account a;
+	struct thread_times a;
 	pid_t pid = harness_spawn("t-burn", "burn", f.dir);
 	int fd = bpf_map__fd(f.h->skel->maps.accounts);
 
@@ -408,12 +410,12 @@ static void false_words(void **state)
 	for (int i = 0; i < 50; i++) {
 		memset(&a, i % 2 ? 0xff : 0x80 + i, sizeof(a));
 		if (i % 3)
-			a.slot = SLOT;
-		a.flags = i % 4 ? 0 : a.flags;
+			a.account.slot = SLOT;
+		a.account.flags = i % 4 ? 0 : a.account.flags;
 		assert_int_equal(bpf_map_update_elem(fd, &key, &a, BPF_ANY), 0);
 		harness_sleep_ms(5);
 		read_accounts(&f, pid, &record);
-		assert_int_equal(record.tid, pid);
+		assert_int_equal(record.head.tid, pid);
 	}
 	harness_kill(pid);
 	end(&f);

@@ -56,7 +56,7 @@ static inline size_t read_accounts(const struct fixture *f, pid_t tid,
 		struct account_record record;
 
 		memcpy(&record, bytes + at, sizeof(record));
-		if (record.tid == (uint32_t)tid)
+		if (record.head.tid == (uint32_t)tid)
 			*ret_record = record;
 		found++;
 	}

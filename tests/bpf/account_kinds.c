@@ -78,12 +78,12 @@ static const struct kind {
 static void assert_waited(const struct account_record *before, const struct account_record *after,
 			  uint32_t part)
 {
-	const struct time_account *a = &after->account;
+	const struct time_account *a = &after->head.account;
 
-	assert_int_equal(a->first_ns, before->account.first_ns);
+	assert_int_equal(a->first_ns, before->head.account.first_ns);
 	assert_int_equal(sum_parts(a), a->since_ns - a->first_ns);
-	assert_near_ms(a->part_ns[part] - before->account.part_ns[part],
-		       a->since_ns - before->account.since_ns);
+	assert_near_ms(a->part_ns[part] - before->head.account.part_ns[part],
+		       a->since_ns - before->head.account.since_ns);
 }
 
 /* Who sleeps since before: the reading enters it, and the kind is that of its wait. */
@@ -108,7 +108,7 @@ static void kinds_since_before(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		read_accounts(&f, pid[i], &after);
 		assert_waited(&before[i], &after, kinds[i].part);
-		assert_true(after.open_ns >= 500 * MSEC);
+		assert_true(after.head.open_ns >= 500 * MSEC);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		harness_kill(pid[i]);

@@ -102,6 +102,10 @@ static void apply(struct harness *h, const struct harness_options *o)
 		bpf_map__set_max_entries(skel->maps.targets, o->targets);
 	if (o->accounts)
 		bpf_map__set_max_entries(skel->maps.accounts, o->accounts);
+	if (o->queue_neighbours)
+		bpf_map__set_max_entries(skel->maps.queue_neighbours, o->queue_neighbours);
+	if (o->account_calls)
+		bpf_map__set_max_entries(skel->maps.account_calls, o->account_calls);
 	if (o->neighbours)
 		bpf_map__set_max_entries(skel->maps.neighbours, o->neighbours);
 	if (o->pool_elements)

@@ -279,7 +279,7 @@ static void accounts_stay_within(void **state)
 	struct pair p = begin();
 	struct account_key key = {};
 	struct bpf_link *link;
-	struct time_account a;
+	struct thread_times a;
 	cpu_set_t first;
 	int fd = bpf_map__fd(p.h->skel->maps.accounts);
 
@@ -302,7 +302,7 @@ static void accounts_stay_within(void **state)
 	key.tid = (uint32_t)p.pid[1];
 	assert_true(bpf_map_lookup_elem(fd, &key, &a) < 0);
 	assert_int_equal(listed(&p, p.h->skel->progs.account_threads, sizeof(struct account_record),
-				offsetof(struct account_record, account.tgid)),
+				offsetof(struct account_record, head.account.tgid)),
 			 1);
 	end(&p);
 }

@@ -28,10 +28,11 @@ static const char *const pins[] = {
 
 /* What the design gives the consumer to write; whatever pins.def says, no other may be. */
 static const char *const given[] = {
-	"control",	 "slots",	"watches",	  "targets",	  "rules_a",
-	"rules_b",	 "cgroups_a",	"cgroups_b",	  "samples",	  "events",
-	"errors",	 "unwind_pool", "unwind_rules",	  "unwind_files", "unwind_process",
-	"unwind_claims", "neighbours",	"neighbour_cpus", "asked",	  "accounts",
+	"control",	    "slots",	     "watches",	       "targets",      "rules_a",
+	"rules_b",	    "cgroups_a",     "cgroups_b",      "samples",      "events",
+	"errors",	    "unwind_pool",   "unwind_rules",   "unwind_files", "unwind_process",
+	"unwind_claims",    "neighbours",    "neighbour_cpus", "asked",	       "accounts",
+	"queue_neighbours", "account_calls",
 };
 
 static const char *const closed[] = {

@@ -40,7 +40,7 @@ static int setup(void **state)
 	pins.abi.cpus_possible = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
 	pins.signal_fd[PINNED_MAP_accounts] =
 		bpf_map_create(BPF_MAP_TYPE_HASH, "unit", sizeof(struct account_key),
-			       sizeof(struct time_account), 64, NULL);
+			       sizeof(struct thread_times), 64, NULL);
 	pins.signal_fd[PINNED_MAP_account_losses] = bpf_map_create(
 		BPF_MAP_TYPE_PERCPU_ARRAY, "unit", 4, sizeof(struct slot_accounts), SLOT + 1, NULL);
 	programs = (struct signal_programs){};
@@ -64,7 +64,9 @@ static int teardown(void **state)
 static void test_counts(void **state)
 {
 	struct account_key key = { .tid = 5 };
-	struct time_account a = { .slot = SLOT, .flags = ACCOUNT_ENDED, .tgid = 5 };
+	struct thread_times times = { .account = {
+					      .slot = SLOT, .flags = ACCOUNT_ENDED, .tgid = 5 } };
+	struct time_account *a = &times.account;
 	struct signal *s = signals_new(SIGNAL_POOLS, &host, &target);
 	json_object *root, *pools;
 
@@ -77,14 +79,14 @@ static void test_counts(void **state)
 	s->kind->attach(s, &host, &target);
 	assert_null(s->why);
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 1);
-	a.first_ns = a.born_ns = clock_mono_ns();
-	a.since_ns = a.first_ns + 2 * NSEC_PER_SEC;
-	a.part_ns[ACCOUNT_LOCK] = 2 * NSEC_PER_SEC;
+	a->first_ns = a->born_ns = clock_mono_ns();
+	a->since_ns = a->first_ns + 2 * NSEC_PER_SEC;
+	a->part_ns[ACCOUNT_LOCK] = 2 * NSEC_PER_SEC;
 	assert_int_equal(
-		bpf_map_update_elem(pins.signal_fd[PINNED_MAP_accounts], &key, &a, BPF_ANY), 0);
+		bpf_map_update_elem(pins.signal_fd[PINNED_MAP_accounts], &key, &times, BPF_ANY), 0);
 	s->kind->end(s, &host, &target);
 	assert_int_equal(programs.of[SIGNAL_POOLS].holders, 0);
-	assert_true(bpf_map_lookup_elem(pins.signal_fd[PINNED_MAP_accounts], &key, &a) < 0);
+	assert_true(bpf_map_lookup_elem(pins.signal_fd[PINNED_MAP_accounts], &key, &times) < 0);
 	assert_int_equal(s->pools->count, 1);
 	assert_int_equal(s->threads->attempted, 1);
 	assert_int_equal(s->threads->emitted, 1);

@@ -26,7 +26,7 @@ static int setup(void **state)
 	cgroups_learn(&fake->a.cgroups, 1ULL << 40, "/unit/signals");
 	fake_rules(fake,
 		   "{\"version\":1,\"rules\":[{\"name\":\"api\",\"match\":{\"comm\":\"node\"},"
-		   "\"capture\":{\"signals\":[\"oncpu\",\"runq\"]}}]}");
+		   "\"capture\":{\"signals\":[\"oncpu\",\"runtime\"]}}]}");
 	rule = &fake->a.active.set->rules->rules[0];
 	assert_int_equal(watch_get(&fake->a.watches, 1ULL << 40, 0, &watch), 0);
 	assert_int_equal(binding_add_cgroup(watch, rule), 0);
@@ -119,21 +119,21 @@ static void test_session(void **state)
 		skip();
 	assert_int_equal(trigger_fire(&fake->a.triggers, &trigger, &s, &held), 0);
 	started = fake_last(fake, "session.start");
-	assert_true(names_signal(json_object_object_get(started, "signals"), "runq"));
+	assert_true(names_signal(json_object_object_get(started, "signals"), "runtime"));
 	assert_null(json_object_object_get(started, "signals_missing"));
 	put_samples();
 	fake_drain_samples(fake);
 	session_end(&fake->a.sessions, s);
 	triggers_step(&fake->a.triggers, clock_mono_ns() + NSEC_PER_SEC);
 	ended = fake_last(fake, "session.end");
-	ledger = json_object_object_get(json_object_object_get(ended, "ledger"), "runq");
+	ledger = json_object_object_get(json_object_object_get(ended, "ledger"), "runtime");
 	assert_int_equal(json_object_get_int64(json_object_object_get(ledger, "attempted")), taken);
 	assert_int_equal(json_object_get_int64(json_object_object_get(ledger, "emitted")),
 			 taken / 4 * 3);
 	assert_string_equal(fake_text(ended, "verdict"), "partial");
 	lines = fake_lines(fake);
 	assert_int_equal(sum_weights(lines, "oncpu"), taken);
-	assert_int_equal(sum_weights(lines, "runq"), taken / 4 * 3);
+	assert_int_equal(sum_weights(lines, "runtime"), taken / 4 * 3);
 }
 
 /* Where a signal has no program, the session says so and runs with the others. */

@@ -21,6 +21,7 @@ static struct slot slots[SLOTS];
 static char path[] = "/tmp/trocar-unit-accounts-XXXXXX";
 static struct account_record records[16];
 static size_t n_records;
+static struct thread_queue queue; /* of what is put from now on */
 
 static int setup(void **state)
 {
@@ -40,10 +41,11 @@ static int setup(void **state)
 	pins.abi.cpus_possible = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
 	pins.signal_fd[PINNED_MAP_accounts] =
 		bpf_map_create(BPF_MAP_TYPE_HASH, "unit", sizeof(struct account_key),
-			       sizeof(struct time_account), 1024, &options);
+			       sizeof(struct thread_times), 1024, &options);
 	pins.signal_fd[PINNED_MAP_account_losses] = bpf_map_create(
 		BPF_MAP_TYPE_PERCPU_ARRAY, "unit", 4, sizeof(struct slot_accounts), SLOTS, NULL);
 	n_records = 0;
+	queue = (struct thread_queue){};
 	return 0;
 }
 
@@ -73,16 +75,18 @@ static struct time_account slept(uint32_t slot, uint64_t first_ns, uint64_t sinc
 
 static void put_element(uint32_t tid, uint32_t ended, const struct time_account *a)
 {
+	const struct thread_times times = { .account = *a, .queue = queue };
 	struct account_key key = { tid, ended };
 
-	assert_int_equal(bpf_map_update_elem(pins.signal_fd[PINNED_MAP_accounts], &key, a, BPF_ANY),
-			 0);
+	assert_int_equal(
+		bpf_map_update_elem(pins.signal_fd[PINNED_MAP_accounts], &key, &times, BPF_ANY), 0);
 }
 
 /* A living thread: it is in the map, and the iterator lists it. */
 static void put_living(uint32_t tid, const struct time_account *a)
 {
-	records[n_records++] = (struct account_record){ .tid = tid, .account = *a };
+	records[n_records++] =
+		(struct account_record){ .head = { .tid = tid, .account = *a }, .queue = queue };
 	put_element(tid, 0, a);
 }
 
@@ -192,10 +196,12 @@ static void test_one_process(void **state)
 	a.tgid = 200;
 	put_living(2, &a);
 	records[n_records++] = (struct account_record){
-		.tid = 3, .account = { .slot = SLOT, .tgid = 100, .flags = ACCOUNT_LOST }
+		.head = { .tid = 3,
+			  .account = { .slot = SLOT, .tgid = 100, .flags = ACCOUNT_LOST } }
 	};
 	write_records();
 	each[0].ended = 4;
+	each[0].unqueued = 40;
 	assert_int_equal(bpf_map_update_elem(pins.signal_fd[PINNED_MAP_account_losses], &slot, each,
 					     BPF_ANY),
 			 0);
@@ -204,6 +210,54 @@ static void test_one_process(void **state)
 	assert_int_equal(all.count, 1);
 	assert_int_equal(all.items[0].tid, 1);
 	assert_int_equal(all.lost, 5);
+	assert_int_equal(all.losses.unqueued, 40);
+	thread_accounts_forget(&before);
+	thread_accounts_done(&all);
+}
+
+/* The waits for a CPU of before are subtracted, and what is open is listed with its call. */
+static void test_queue(void **state)
+{
+	uint64_t now_ns = clock_mono_ns();
+	struct time_account a = slept(SLOT, now_ns, now_ns + NSEC_PER_SEC);
+	struct thread_baseline before = {};
+	struct thread_accounts all = {};
+
+	if (!has_bpf()) {
+		skip();
+		return;
+	}
+	queue.waits[3] = 7;
+	queue.behind_ns[QUEUE_OTHERS] = 70;
+	queue.longest_ns = 40;
+	queue.longest_end_ns = 5;
+	put_living(1, &a);
+	put_living(2, &a);
+	write_records();
+	assert_int_equal(thread_accounts_begin(&pins, SLOT, &before), 0);
+	assert_int_equal(before.open.count, 0);
+	queue.waits[3] = 9;
+	queue.waits[4] = 1;
+	queue.behind_ns[QUEUE_OTHERS] = 100;
+	put_living(1, &a);
+	records[0].head.open_wait_ns = 12;
+	records[0].head.account.call = 202;
+	queue.longest_ns = 60;
+	queue.longest_end_ns = 9;
+	put_living(2, &a);
+	a.born_ns = a.first_ns = now_ns + 9;
+	put_living(3, &a);
+	write_records();
+	assert_int_equal(thread_accounts_end(&pins, SLOT, 0, &before, &all), 0);
+	assert_int_equal(find(&all, 1)->queue.waits[3], 2);
+	assert_int_equal(find(&all, 1)->queue.waits[4], 1);
+	assert_int_equal(find(&all, 1)->queue.behind_ns[QUEUE_OTHERS], 30);
+	assert_int_equal(find(&all, 1)->queue.longest_ns, 0); /* it was before */
+	assert_int_equal(find(&all, 2)->queue.longest_ns, 60);
+	assert_int_equal(find(&all, 3)->queue.waits[3], 9);
+	assert_int_equal(all.open.count, 1);
+	assert_int_equal(all.open.items[0].wait_ns, 12);
+	assert_int_equal(all.open.items[0].call, 202);
 	thread_accounts_forget(&before);
 	thread_accounts_done(&all);
 }
@@ -267,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_difference, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_queue, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sweep, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unreadable, setup, teardown),
 	};

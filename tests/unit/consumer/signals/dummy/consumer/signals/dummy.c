@@ -82,7 +82,7 @@ static bool is_settled(const struct signal *s)
 }
 
 const struct signal_kind dummy_kind = {
-	.id = SIGNAL_RUNQ,
+	.id = SIGNAL_RUNTIME,
 	.is_auto = is_auto,
 	.create = create_dummy,
 	.destroy = destroy_dummy,

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * account_calls.h: how long threads waited in which system call. No hook on system calls: the
+ * number stands in the registers that a thread has saved when it goes to sleep.
+ */
+#ifndef TROCAR_BPF_ACCOUNT_CALLS_H
+#define TROCAR_BPF_ACCOUNT_CALLS_H
+
+#include "bpf/account.h"
+
+/* Not preallocated, as `accounts`. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, ACCOUNT_CALLS_MAX);
+	__type(key, struct account_call_key);
+	__type(value, struct call_waits);
+} account_calls SEC(".maps");
+
+static __always_inline void note_longest(struct call_waits *waits, const struct task_struct *task,
+					 __u64 wait_ns, __u64 end_ns)
+{
+	waits->longest_ns = wait_ns;
+	waits->longest_end_ns = end_ns;
+	waits->longest_tid = task->pid;
+	waits->longest_tgid = task->tgid;
+	__builtin_memcpy(waits->longest_comm, task->comm, COMM_BYTES);
+}
+
+/* Counts a wait of the thread in the system call of its account, which is over. */
+static __noinline int account_calls_add(const struct time_account *a,
+					const struct task_struct *task, __u64 wait_ns)
+{
+	struct account_call_key key = { .slot = a->slot, .call = a->call };
+	struct call_waits *waits = bpf_map_lookup_elem(&account_calls, &key);
+	struct slot_accounts *losses;
+
+	if (waits) {
+		waits->waits++;
+		waits->wait_ns += wait_ns;
+		if (wait_ns > waits->longest_ns)
+			note_longest(waits, task, wait_ns, a->since_ns);
+		return 0;
+	}
+	struct call_waits fresh = { .waits = 1, .wait_ns = wait_ns };
+
+	note_longest(&fresh, task, wait_ns, a->since_ns);
+	if (!bpf_map_update_elem(&account_calls, &key, &fresh, BPF_NOEXIST))
+		return 0;
+	losses = bpf_map_lookup_elem(&account_losses, &key.slot);
+	if (!losses)
+		return 0;
+	losses->calls_full++;
+	losses->calls_full_ns += wait_ns;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * account_queue.h: how threads waited for a CPU, and who had it meanwhile. There is no hook where a
+ * wait begins. But when a thread comes to a CPU the scheduler knows since when it waited for that
+ * one, and each CPU remembers which cgroups it had last: so the wait is split up when it is over.
+ */
+#ifndef TROCAR_BPF_ACCOUNT_QUEUE_H
+#define TROCAR_BPF_ACCOUNT_QUEUE_H
+
+#include "bpf/account.h"
+
+/* Not preallocated, as `accounts`. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, QUEUE_NEIGHBOURS_MAX);
+	__type(key, struct queue_neighbour);
+	__type(value, __u64);
+} queue_neighbours SEC(".maps");
+
+/*
+ * Notes that the CPU goes to a thread of the cgroup; 0: it goes idle. As long as it stays with one
+ * cgroup nothing is written, and nobody asks for the time. *now_ns 0: nobody has asked before.
+ */
+static __always_inline void account_queue_note(struct account_cpu *cpu, __u64 cgroup_id,
+					       __u64 *now_ns)
+{
+	struct account_stretch *s = &cpu->stretch[cpu->last % STRETCHES];
+
+	if (cpu->stretches && s->cgroup_id == cgroup_id)
+		return;
+	if (!*now_ns)
+		*now_ns = bpf_ktime_get_ns();
+	cpu->last++;
+	s = &cpu->stretch[cpu->last % STRETCHES];
+	s->cgroup_id = cgroup_id;
+	s->from_ns = *now_ns;
+	if (cpu->stretches < STRETCHES)
+		cpu->stretches++;
+}
+
+/* A wait for a CPU, as it is split up from its end to its begin. */
+struct account_wait {
+	const struct account_cpu *cpu;
+	struct thread_queue *queue;
+	__u64 from_ns, until_ns;
+	__u64 cgroup_id; /* of the thread */
+	__u32 slot, pad;
+};
+
+/* Charges the time to another cgroup. Returns who it was behind. */
+static __always_inline __u32 charge_other(const struct account_wait *wait, __u64 cgroup_id,
+					  __u64 ns)
+{
+	struct queue_neighbour key = { .cgroup_id = cgroup_id, .slot = wait->slot };
+	__u64 *sum_ns = bpf_map_lookup_elem(&queue_neighbours, &key);
+
+	if (sum_ns) {
+		__sync_fetch_and_add(sum_ns, ns);
+		return QUEUE_OTHERS;
+	}
+	if (!bpf_map_update_elem(&queue_neighbours, &key, &ns, BPF_NOEXIST))
+		return QUEUE_OTHERS;
+	/* Another CPU may have inserted it meanwhile. */
+	sum_ns = bpf_map_lookup_elem(&queue_neighbours, &key);
+	if (!sum_ns)
+		return QUEUE_UNLISTED;
+	__sync_fetch_and_add(sum_ns, ns);
+	return QUEUE_OTHERS;
+}
+
+static __always_inline __u32 charge_cgroup(const struct account_wait *wait, __u64 cgroup_id,
+					   __u64 ns)
+{
+	if (cgroup_id == wait->cgroup_id)
+		return QUEUE_SIBLINGS;
+	return cgroup_id ? charge_other(wait, cgroup_id, ns) : QUEUE_IDLE;
+}
+
+/* Charges what is left of the wait to the stretch so far back. Returns 1 when nothing is left. */
+static long split_wait(__u64 back, struct account_wait *wait)
+{
+	const struct account_cpu *cpu = wait->cpu;
+	const struct account_stretch *s = &cpu->stretch[(cpu->last - (__u32)back) % STRETCHES];
+	__u64 begin_ns = s->from_ns > wait->from_ns ? s->from_ns : wait->from_ns;
+	__u64 ns = wait->until_ns - begin_ns;
+	__u32 behind;
+
+	if (back >= cpu->stretches)
+		return 1;
+	if ((__s64)ns <= 0)
+		return 0;
+	behind = charge_cgroup(wait, s->cgroup_id, ns);
+	if (behind < QUEUE_BEHIND_)
+		wait->queue->behind_ns[behind] += ns;
+	wait->until_ns = begin_ns;
+	return begin_ns == wait->from_ns;
+}
+
+/* Returns the element of thread_queue.waits that a wait of this length counts in. */
+static __always_inline __u32 account_queue_bucket(__u64 ns)
+{
+	__u64 halves = ns ? (ns - 1) >> (QUEUE_FIRST_SHIFT - 1) : 0;
+	__u32 n, log = 0;
+
+	if (halves < 2)
+		return 0;
+	if (halves >> (QUEUE_BUCKETS / 2 + 1))
+		return QUEUE_BUCKETS - 1;
+	n = halves;
+	for (__u32 shift = 16; shift; shift >>= 1) {
+		__u32 step = n >> shift ? shift : 0;
+
+		n >>= step;
+		log += step;
+	}
+	n = 2 * log + (halves >> (log - 1) & 1) - 1;
+	return n < QUEUE_BUCKETS ? n : QUEUE_BUCKETS - 1;
+}
+
+/*
+ * Counts a wait for a CPU of `queue_ns` that is over since the thread came to this CPU. Of it the
+ * scheduler knows the part for this CPU; before that the thread waited on another one, from which
+ * it was moved.
+ */
+static __noinline int account_queue_add(const struct account_cpu *cpu,
+					const struct task_struct *task, __u32 slot, __u64 queue_ns,
+					struct thread_queue *queue)
+{
+	struct account_wait wait = { .cpu = cpu, .queue = queue, .slot = slot };
+	__u32 bucket = account_queue_bucket(queue_ns);
+	__u64 here_ns = task->sched_info.last_arrival - cpu->queued_from;
+
+	if (bucket < QUEUE_BUCKETS)
+		queue->waits[bucket]++;
+	if (queue_ns > queue->longest_ns) {
+		queue->longest_ns = queue_ns;
+		queue->longest_end_ns = cpu->since_ns;
+	}
+	here_ns = cpu->queued_from ? clamp_ns(here_ns, queue_ns) : 0;
+	queue->behind_ns[QUEUE_MOVED] += queue_ns - here_ns;
+	wait.until_ns = cpu->since_ns;
+	wait.from_ns = wait.until_ns - here_ns;
+	wait.cgroup_id = task_keys_cgroup((struct task_struct *)task);
+	/* Most waits are behind one cgroup: behind the one whose stretch still goes on, or ended.
+	 */
+	if (!here_ns || split_wait(0, &wait) || split_wait(1, &wait))
+		goto out;
+	bpf_loop(STRETCHES, split_wait, &wait, 0);
+out:
+	queue->behind_ns[QUEUE_UNSEEN] += wait.until_ns - wait.from_ns;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/signals/accounts_hold.h"
+
+#include <stdlib.h>
+
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/signal_programs.h"
+#include "shared/tools/clock.h"
+
+static const char not_yet[] = "it has not been attached yet";
+static const char unreadable[] = "the accounts of threads cannot be read";
+static const char no_times[] =
+	"this kernel keeps no times of threads: it was built without CONFIG_SCHEDSTATS and "
+	"CONFIG_TASK_DELAY_ACCT";
+static const char others[] =
+	"the kernel side keeps accounts by cgroup, and more of the cgroup was sampled than this "
+	"session's processes";
+
+/* What the signals of one session share. In the list of signal_programs while it is attached. */
+struct accounts_held {
+	struct accounts_held *next;
+	const struct signal_target *target; /* whose session; borrowed */
+	unsigned int holders;
+	bool ended;
+	int error; /* of the reading at the end */
+	struct thread_baseline before;
+	struct thread_accounts accounts;
+};
+
+const char *accounts_hold_reason(const struct signal_host *host)
+{
+	return host->pins->abi.sched_info ? not_yet : no_times;
+}
+
+static struct accounts_held *find_held(const struct signal_programs *programs,
+				       const struct signal_target *target)
+{
+	struct accounts_held *held = programs->accounts;
+
+	while (held && held->target != target)
+		held = held->next;
+	return held;
+}
+
+/* Attaches the program for one session more and reads. Returns NULL with *ret_why. */
+static struct accounts_held *attach_program(const struct signal_host *host,
+					    const struct signal_target *target,
+					    const char **ret_why)
+{
+	struct accounts_held *held = calloc(1, sizeof(*held));
+
+	*ret_why = unreadable;
+	if (!held)
+		return NULL;
+	if (!host->programs->of[SIGNAL_POOLS].holders)
+		thread_accounts_sweep(host->pins, true);
+	if (signal_programs_hold(host->programs, SIGNAL_POOLS, ret_why) < 0) {
+		free(held);
+		return NULL;
+	}
+	if (thread_accounts_begin(host->pins, target->slot, &held->before) < 0) {
+		signal_programs_drop(host->programs, SIGNAL_POOLS);
+		*ret_why = unreadable;
+		free(held);
+		return NULL;
+	}
+	held->target = target;
+	held->next = host->programs->accounts;
+	host->programs->accounts = held;
+	return held;
+}
+
+bool accounts_hold_attach(struct accounts_hold *hold, struct signal *signal,
+			  const struct signal_host *host, const struct signal_target *target)
+{
+	bool late = hold->tried;
+	struct accounts_held *held;
+
+	hold->tried = true;
+	if (hold->held || target->stop_ns || !host->pins->abi.sched_info)
+		return false;
+	held = find_held(host->programs, target);
+	if (!held)
+		held = attach_program(host, target, &signal->why);
+	if (!held)
+		return false;
+	held->holders++;
+	hold->held = held;
+	signal->why = NULL;
+	if (late)
+		hold->late_ms = (clock_mono_ns() - target->start_ns) / NSEC_PER_MSEC;
+	return true;
+}
+
+struct thread_accounts *accounts_hold_end(struct accounts_hold *hold, struct signal *signal,
+					  const struct signal_host *host,
+					  const struct signal_target *target)
+{
+	struct accounts_held *held = hold->held;
+
+	if (!held)
+		return NULL;
+	hold->shared = target->shared && !target->only_tgid;
+	if (hold->shared)
+		return NULL;
+	if (!held->ended)
+		held->error = thread_accounts_end(host->pins, target->slot, target->only_tgid,
+						  &held->before, &held->accounts);
+	held->ended = true;
+	if (held->error < 0)
+		signal->why = unreadable;
+	return held->error < 0 ? NULL : &held->accounts;
+}
+
+const struct thread_baseline *accounts_hold_before(const struct accounts_hold *hold)
+{
+	return &hold->held->before;
+}
+
+void accounts_hold_leave(struct accounts_hold *hold, const struct signal_host *host)
+{
+	struct accounts_held **at = &host->programs->accounts, *held = hold->held;
+
+	hold->held = NULL;
+	if (!held || --held->holders)
+		return;
+	while (*at != held)
+		at = &(*at)->next;
+	*at = held->next;
+	signal_programs_drop(host->programs, SIGNAL_POOLS);
+	thread_accounts_forget(&held->before);
+	thread_accounts_done(&held->accounts);
+	free(held);
+	thread_accounts_sweep(host->pins, false);
+}
+
+void accounts_hold_write_missing(const struct accounts_hold *hold, const struct signal *signal,
+				 const char *key, const char *key_reason, struct jsonw *w)
+{
+	jsonw_null(w, key);
+	jsonw_string(w, key_reason, hold->shared ? others : signal->why);
+}

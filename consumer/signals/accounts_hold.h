@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * accounts_hold.h: the time accounts of a session, which several of its signals take their evidence
+ * from. The first that attaches has the program attached and reads the accounts, the others join;
+ * likewise at the end. Main thread only.
+ */
+#ifndef TROCAR_CONSUMER_SIGNALS_ACCOUNTS_HOLD_H
+#define TROCAR_CONSUMER_SIGNALS_ACCOUNTS_HOLD_H
+
+#include <stdbool.h>
+
+#include "consumer/signals/signals.h"
+#include "consumer/signals/thread_accounts.h"
+
+struct accounts_held;
+
+/* One signal's part in it; begins as all 0. */
+struct accounts_hold {
+	struct accounts_held *held; /* NULL: the program is not attached for this signal */
+	bool tried;		    /* accounts_hold_attach was called */
+	bool shared;		    /* the accounts are of others too */
+	uint64_t late_ms;	    /* the program was attached so long after the begin */
+};
+
+/* Returns why the signal does not run before it is attached: a literal. */
+const char *accounts_hold_reason(const struct signal_host *host);
+
+/*
+ * Attaches the program, or joins the session's other signals, and enters all threads after it is
+ * attached: who is born meanwhile is met by the program, who sleeps by the reading. Sets
+ * signal->why, NULL where it runs. Returns whether it was attached now.
+ */
+bool accounts_hold_attach(struct accounts_hold *hold, struct signal *signal,
+			  const struct signal_host *host, const struct signal_target *target);
+
+/*
+ * Returns what the threads had since the begin, borrowed until accounts_hold_leave; NULL where
+ * nothing was attached, where the accounts are of others too, or where they cannot be read: then
+ * signal->why says so.
+ */
+struct thread_accounts *accounts_hold_end(struct accounts_hold *hold, struct signal *signal,
+					  const struct signal_host *host,
+					  const struct signal_target *target);
+
+/* Returns what the accounts were at the begin, borrowed as above. Attached only. */
+const struct thread_baseline *accounts_hold_before(const struct accounts_hold *hold);
+
+/* Detaches the program behind the last signal that has it. Does nothing where it is not attached.
+ */
+void accounts_hold_leave(struct accounts_hold *hold, const struct signal_host *host);
+
+/* Writes `key` as null, and key_reason: why there is nothing. */
+void accounts_hold_write_missing(const struct accounts_hold *hold, const struct signal *signal,
+				 const char *key, const char *key_reason, struct jsonw *w);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * queue_blame.h: which other cgroups had the CPUs that the threads of a session waited for, by the
+ * map `queue_neighbours`. Main thread only; struct queue_blame belongs to the session's result.
+ */
+#ifndef TROCAR_CONSUMER_SIGNALS_QUEUE_BLAME_H
+#define TROCAR_CONSUMER_SIGNALS_QUEUE_BLAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/signals/signals.h"
+
+#define QUEUE_BLAMED 5 /* cgroups by name; the rest is one sum */
+
+/* A reading of the map. All zero: empty. */
+struct queue_counts {
+	struct queue_count {
+		uint64_t cgroup_id, ns;
+		uint32_t slot;
+	} * items; /* owned; sorted by slot and cgroup_id */
+	size_t count;
+};
+
+/* A cgroup that had the CPU, and for how much waiting: two that wait for it count twice. */
+struct queue_blamed {
+	uint64_t cgroup_id, ns;
+	char *path; /* owned; NULL: it is gone, or its directory cannot be looked up */
+};
+
+struct queue_blame {
+	const char *why;			 /* why it is not known: a literal; NULL: it is */
+	uint64_t own_ns;			 /* cgroups below the session's */
+	struct queue_blamed items[QUEUE_BLAMED]; /* the most first */
+	size_t count;
+	uint64_t rest_ns; /* of other cgroups that are not in items */
+	size_t rest;	  /* how many these are */
+};
+
+/* Notes what has been counted so far. With `empty` it first removes all. 0 or -errno. */
+int queue_blame_begin(const struct signal_host *host, bool empty, struct queue_counts *ret_counts);
+
+/*
+ * Finds what was counted since. Looks up the paths of those with the most time; may walk the
+ * hierarchy once (cgroups_path).
+ */
+void queue_blame_end(const struct signal_host *host, const struct signal_target *target,
+		     const struct queue_counts *before, struct queue_blame *ret_blame);
+
+void queue_blame_forget(struct queue_counts *counts);
+void queue_blame_done(struct queue_blame *blame);
+
+#endif

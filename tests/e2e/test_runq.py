@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The signal `runq`: how long threads waited for a CPU, and behind whom, against what the scheduler itself knows."""
+import os
+import time
+
+import pytest
+
+from harness import check, check_figure, rule, rules
+
+SIGNALS = ["oncpu", "runq"]
+
+
+def pin(process, cpu):
+    """The process and all threads that it has begun; later ones inherit it."""
+    for thread in os.listdir(f"/proc/{process.pid}/task"):
+        os.sched_setaffinity(int(thread), {cpu})
+
+
+def schedstat(pid):
+    """ns on a CPU, and ns in the queue for one, of the first thread."""
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as stream:
+        return [int(word) for word in stream.read().split()[:2]]
+
+
+def closes(line):
+    """Count and sum are those of the buckets and of who was before."""
+    buckets = line["buckets"]
+    check(line["count"] == sum(count for _, count in buckets), f"{line}")
+    check(line["sum"] == sum(line["behind_ns"].values()), f"{line}")
+    check(all(a[0] < b[0] for a, b in zip(buckets, buckets[1:]) if b[0]), f"the steps do not ascend: {line}")
+    check(line["sum"] <= sum((le or 1 << 36) * count for le, count in buckets), f"{line}")
+
+
+def session(agent, name, during_ms):
+    """session.start, session.end, {pool or None: histogram} and {neighbour: line} of a session on request."""
+    asked = agent.call("session.start", {"rule": name, "during_ms": during_ms})["session"]
+    start = agent.wait("session.start", session=asked)
+    end = agent.wait("session.end", session=asked, seconds=during_ms / 1000 + 15)
+    histograms = {line["key"].get("pool"): line for line in agent.find("histogram", session=asked)}
+    for line in histograms.values():
+        closes(line)
+    neighbours = [line for line in agent.find("neighbour", session=asked) if line["signal"] == "runq"]
+    return start, end, histograms, {line.get("neighbour"): line for line in neighbours}
+
+
+@pytest.mark.parallel(2)
+def test_neighbour_is_blamed(t):
+    """A neighbour and a sibling pinned to the CPU: who ran is who is blamed, and the sum is the scheduler's own."""
+    cpu = max(os.sched_getaffinity(0))
+    agent = t.agent(rules(rule("api", cgroup=f"/{t.name}-own", signals=SIGNALS)), broker=True)
+    own, batch = t.cgroup("own"), t.cgroup("batch")
+    rival = t.spawn("burn_cpu", 30, 1, 0, name=f"batch{os.getpid()}", cgroup=batch)
+    burner = t.spawn("burn_cpu", 30, 1, 0, name=t.comm, cgroup=own)
+    for process in (rival, burner):
+        pin(process, cpu)
+    agent.wait("watch.start", cgroup=own.path)
+    time.sleep(0.3)
+    before, rival_before = schedstat(burner.pid), schedstat(rival.pid)
+    start, end, histograms, neighbours = session(agent, "api", 3000)
+    after, rival_after = schedstat(burner.pid), schedstat(rival.pid)
+    check(start["signals"] == SIGNALS and end["verdict"] == "complete", f"{start} {end}")
+    line = histograms[None]
+    check(line["count"] == end["ledger"]["runq"]["emitted"] > 20 and not end["ledger"]["runq"]["lost"], f"{end}")
+    # The readings are around the session, which lasts 3 s of what passed between them.
+    passed = sum(after[i] - before[i] for i in (0, 1)) / 1e9
+    queue, ran = (after[1] - before[1]) / passed * 3, (rival_after[0] - rival_before[0]) / passed * 3
+    check_figure(abs(line["sum"] - queue) < 0.05 * queue, f"{line['sum'] / 1e6} ms, {queue / 1e6} in schedstat", t.load)
+    told = neighbours[batch.path]
+    check_figure(abs(told["share"] - ran / queue) < 0.05, f"{told}, it ran {ran / queue} of {queue / 1e6} ms", t.load)
+    check(end["runq"]["own_ms"] < 0.05 * end["runq"]["wait_ms"], f"{end['runq']}")
+    longest = line["longest"][0]
+    check(longest["tid"] == burner.pid and longest["wait_ns"] <= (line["p99"] or 1 << 36) * 100, f"{line}")
+
+
+@pytest.mark.parallel(2)
+def test_siblings(t):
+    """Threads of one process on one CPU: they wait for each other, and no neighbour is named for it."""
+    cpu = max(os.sched_getaffinity(0))
+    agent = t.agent(rules(rule("api", cgroup=f"/{t.name}-own", signals=SIGNALS)), broker=True)
+    own = t.cgroup("own")
+    burner = t.spawn("burn_cpu", 30, 4, 0, name=t.comm, cgroup=own)
+    time.sleep(0.3)
+    pin(burner, cpu)
+    agent.wait("watch.start", cgroup=own.path)
+    _, end, histograms, _ = session(agent, "api", 2000)
+    behind = histograms[None]["behind_ns"]
+    check_figure(behind["siblings"] > 0.6 * histograms[None]["sum"], f"{histograms}", t.load)
+    pools = [line for name, line in histograms.items() if name is not None]
+    check(len(pools) == 1 and pools[0]["count"] == histograms[None]["count"], f"{histograms}")
+    check(len(histograms[None]["longest"]) >= 4, f"{histograms[None]}")
+    check(end["runq"]["waits"] == histograms[None]["count"], f"{end['runq']}")
+
+
+def test_table_is_full(t):
+    """Waits of threads that have no account are in the ledger, and the verdict is partial."""
+    agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=True, load=["--threads", 16])
+    group = t.cgroup()
+    for i in range(3):
+        t.spawn("waits", 20, t.folder / f"measured{i}", cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    time.sleep(0.5)
+    _, end, histograms, _ = session(agent, "waits", 1000)
+    ledger = end["ledger"]["runq"]
+    check(ledger["lost"]["threads_full"] > 0 and ledger["emitted"] == histograms[None]["count"], f"{ledger}")
+    check(end["verdict"] == "partial" and "--threads" in end["verdict_reason"], f"{end}")
+
+
+def test_missing_without_the_broker(t):
+    """Nobody attaches it: session.start says why, and session.end has no histogram."""
+    agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=False)
+    group = t.cgroup()
+    t.spawn("waits", 20, t.folder / "measured", cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    start, end, histograms, neighbours = session(agent, "waits", 500)
+    missing = [one["reason"] for one in start["signals_missing"] if one["signal"] == "runq"]
+    check(missing and "--broker none" in missing[0], f"{start}")
+    check(end["runq"] is None and end["runq_reason"] == missing[0] and not histograms and not neighbours, f"{end}")
+    check(end["verdict"] == "inconclusive", f"{end}")
