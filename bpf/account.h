@@ -118,8 +118,10 @@ static __always_inline void account_split_time(const struct time_account *a, __u
 /* Adds the parts to the account. The time of a preempted thread has no third one. */
 static __always_inline void account_add(struct time_account *a, const struct account_split *split)
 {
-	__u32 kind = a->kind;
+	__u64 kind = a->kind;
 
+	/* Of 64 bits: the verifier of 6.1 forgets the bound of a copy of 32. */
+	asm volatile("" : "+r"(kind));
 	a->part_ns[ACCOUNT_RUNNING] += split->running_ns;
 	a->part_ns[ACCOUNT_QUEUE] += split->queue_ns;
 	if (kind >= ACCOUNT_PARTS_)

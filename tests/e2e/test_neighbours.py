@@ -31,7 +31,7 @@ def test_neighbour_is_named(t):
     before = usage_ms(batch), usage_ms(own)
     end = agent.wait("session.end", session=start["session"])
     used = usage_ms(batch) - before[0], usage_ms(own) - before[1]
-    lines = agent.find("neighbour", session=start["session"])
+    lines = agent.find("neighbour", session=start["session"], signal="neighbours")
     named = [line for line in lines if line.get("neighbour") == batch.path]
     check(len(named) == 1 and named[0]["neighbour_id"] == batch.id, f"{lines}")
     check(named[0]["comm"] == f"stress{os.getpid()}"[:15], f"{named}")
