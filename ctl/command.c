@@ -18,9 +18,10 @@
 #include "ctl/symbolize/symbolize.h"
 #include "shared/tools/macro.h"
 
-#define CAPTURE_OPTIONS                                                                 \
-	(OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_PID) | \
-	 OPTION_BIT(OPTION_DURING_MS) | OPTION_BIT(OPTION_REASON) | OPTION_BIT(OPTION_WAIT))
+#define CAPTURE_OPTIONS                                                                          \
+	(OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_PID) |          \
+	 OPTION_BIT(OPTION_DURING_MS) | OPTION_BIT(OPTION_REASON) | OPTION_BIT(OPTION_SIGNALS) | \
+	 OPTION_BIT(OPTION_WAIT))
 
 #define VIEW_OPTIONS (OPTION_BIT(OPTION_UNIT) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_OFFSETS))
 

@@ -23,6 +23,7 @@
 struct request {
 	const char *rule, *cgroup, *reason;
 	uint32_t pid, during_ms;
+	uint32_t signals; /* as in struct trigger_reason */
 };
 
 /* session.start in progress. */
@@ -59,6 +60,27 @@ static int take_reason(const struct json_node *value, struct request *q,
 	return 0;
 }
 
+static int take_signals(const struct json_node *value, struct request *q,
+			struct control_error *error)
+{
+	uint32_t n = json_node_is(value, JSON_ARRAY) ? json_node_elements(value) : 0, all = 0;
+	bool right = n > 0;
+
+	for (const struct json_node *m = n ? json_node_first(value) : NULL; m;
+	     m = json_node_next(m)) {
+		uint32_t bit =
+			json_node_is(m, JSON_STRING) ? rules_signal_bit(m->text, m->bytes) : 0;
+
+		right = right && bit && !(all & bit) && (bit != RULES_SIGNALS_AUTO || n == 1);
+		all |= bit;
+	}
+	if (!right)
+		return control_error_fail(error, CONTROL_BAD_PARAMS, "params.signals: want %s",
+					  rules_signals_right);
+	q->signals = all;
+	return 0;
+}
+
 static int take_params(const struct json_node *params, struct request *ret,
 		       struct control_error *error)
 {
@@ -76,6 +98,11 @@ static int take_params(const struct json_node *params, struct request *ret,
 				return -1;
 			continue;
 		}
+		if (json_node_has_key(m, "signals")) {
+			if (take_signals(m, &q, error) < 0)
+				return -1;
+			continue;
+		}
 		if (json_node_has_key(m, "rule") && text)
 			q.rule = m->text, given++;
 		else if (json_node_has_key(m, "cgroup") && text)
@@ -88,7 +115,7 @@ static int take_params(const struct json_node *params, struct request *ret,
 				error, CONTROL_BAD_PARAMS,
 				"params.%.64s: not such a key, or not such a value; want "
 				"rule or cgroup (strings), pid (number), during_ms (100 to "
-				"60000), reason (string)",
+				"60000), reason (string), signals (array of strings)",
 				m->key);
 	}
 	if (given != 1)
@@ -113,7 +140,8 @@ static int start_on(const struct start *j, struct watch *w, const struct rule *r
 		.rule = rule,
 		.reason = { .kind = TRIGGER_REQUEST,
 			    .uid = j->peer.uid,
-			    .pid = (uint32_t)j->peer.pid },
+			    .pid = (uint32_t)j->peer.pid,
+			    .signals = j->q.signals },
 		.during_ms = j->q.during_ms,
 		.only_tgid = j->q.pid,
 	};
@@ -432,7 +460,7 @@ int method_session_start(void *context, const struct control_peer *peer,
 		free_start(&j->job);
 		return control_error_fail(error, CONTROL_INTERNAL, "no memory");
 	}
-	j->q = (struct request){ j->rule, j->cgroup, j->reason, q.pid, q.during_ms };
+	j->q = (struct request){ j->rule, j->cgroup, j->reason, q.pid, q.during_ms, q.signals };
 	*ret_job = &j->job;
 	return 0;
 }

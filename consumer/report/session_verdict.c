@@ -189,9 +189,10 @@ static enum verdict judge_signals(const struct session_result *s, const struct s
 		missing = missing || (s->signals[i] && s->signals[i]->why);
 	if (oncpu->why)
 		return say_why(reason, VERDICT_INCONCLUSIVE, oncpu->why);
-	if (missing && s->rule && !s->rule->signals_auto)
-		return say_why(reason, VERDICT_INCONCLUSIVE,
-			       "the rule names signals that did not run; session.start says why");
+	if (missing && signals_asked(s->rule, &s->reason))
+		return say_why(
+			reason, VERDICT_INCONCLUSIVE,
+			"the rule or the request names signals that did not run; session.start says why");
 	verdict = ledger_verdict(all, &oncpu->taken->phase[PHASE_DURING], oncpu->taken->expected,
 				 reason);
 	return verdict == VERDICT_COMPLETE ? judge_coverage(s, summary, reason) : verdict;

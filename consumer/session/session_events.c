@@ -37,11 +37,16 @@ static void write_signals(const struct session_result *r, struct jsonw *w)
 
 static const char *signals_reason(const struct session_result *r)
 {
-	if (!r->rule || r->rule->signals_auto)
+	bool request = r->reason.kind == TRIGGER_REQUEST && r->reason.signals;
+
+	if (!signals_asked(r->rule, &r->reason))
 		return signals_auto_why(signals_wanted(r->rule, &r->reason));
 	if (some_missing(r))
-		return "asked for by the rule; what is missing makes the verdict inconclusive";
-	return "asked for by the rule";
+		return request ? "asked for by the request; what is missing makes the verdict "
+				 "inconclusive"
+			       : "asked for by the rule; what is missing makes the verdict "
+				 "inconclusive";
+	return request ? "asked for by the request" : "asked for by the rule";
 }
 
 void session_events_start(const struct sessions *all, const struct session *s,

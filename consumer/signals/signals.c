@@ -13,12 +13,19 @@ static const struct signal_kind *const kinds[SIGNAL_COUNT_] = {
 #undef KIND
 };
 
+uint32_t signals_asked(const struct rule *rule, const struct trigger_reason *reason)
+{
+	if (reason->kind == TRIGGER_REQUEST && reason->signals)
+		return reason->signals & (RULES_SIGNALS_AUTO - 1);
+	return rule && !rule->signals_auto ? rule->signals : 0;
+}
+
 uint32_t signals_wanted(const struct rule *rule, const struct trigger_reason *reason)
 {
-	uint32_t wanted = 1u << SIGNAL_ONCPU;
+	uint32_t wanted = 1u << SIGNAL_ONCPU, asked = signals_asked(rule, reason);
 
-	if (rule && !rule->signals_auto)
-		return wanted | rule->signals;
+	if (asked)
+		return wanted | asked;
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
 		if (kinds[i] && kinds[i]->is_auto(reason))
 			wanted |= 1u << i;

@@ -157,6 +157,12 @@ struct signal_kind {
 	void (*write)(const struct signal *s, struct jsonw *w);
 };
 
+/*
+ * Returns the bits of the signals that the request names, or else `rule` (may be NULL); 0: none,
+ * "auto" chooses.
+ */
+uint32_t signals_asked(const struct rule *rule, const struct trigger_reason *reason);
+
 /* Returns the bits of the signals that a session for `rule` (may be NULL) and `reason` wants. */
 uint32_t signals_wanted(const struct rule *rule, const struct trigger_reason *reason);
 

@@ -47,6 +47,9 @@ struct trigger_reason {
 	uint32_t uid, pid;
 	char comm[COMM_BYTES];
 	char text[REASON_TEXT_BYTES]; /* request: why; "" where nobody said */
+	/* request: the signals that it asks for (1u << enum signal_bit), or RULES_SIGNALS_AUTO; 0:
+	 * those of the rule. */
+	uint32_t signals;
 };
 
 /* Returns "pressure", "request", "exec" or "quiet". */

@@ -42,6 +42,7 @@ enum option {
 	OPTION_DEBUG_DIR,
 	OPTION_SOURCE,
 	OPTION_MAX_LINE_BYTES,
+	OPTION_SIGNALS,
 };
 
 #define OPTION_BIT(option) (1u << (option))
@@ -62,7 +63,7 @@ enum option {
 struct options {
 	bool json, help, version, offsets, annotate, svg, source, wait;
 	const char *socket, *rule, *cgroup, *session, *signal, *phase, *comm, *since, *until;
-	const char *unit, *by, *title, *reason;
+	const char *unit, *by, *title, *reason, *signals;
 	uint64_t pid, during_ms; /* 0: not given */
 	uint64_t memory_mib, top, max_line_bytes;
 	struct option_list dirs; /* each --debug-dir */

@@ -33,6 +33,21 @@ static void capture_done(struct capture *c)
 	subscription_done(&c->lines);
 }
 
+/* The names between commas; the agent says which it does not know. */
+static void write_signals(const char *names, struct jsonw *params)
+{
+	jsonw_array(params, "signals");
+	for (;; names++) {
+		size_t bytes = strcspn(names, ",");
+
+		jsonw_string_n(params, NULL, names, bytes);
+		names += bytes;
+		if (!*names)
+			break;
+	}
+	jsonw_array_end(params);
+}
+
 /* What to capture, as params; words given are checked here, whether they exist by the agent. */
 static int write_params(const struct options *options, struct jsonw *params)
 {
@@ -57,6 +72,8 @@ static int write_params(const struct options *options, struct jsonw *params)
 		jsonw_u64(params, "during_ms", options->during_ms);
 	if (options->reason)
 		jsonw_string(params, "reason", options->reason);
+	if (options->signals)
+		write_signals(options->signals, params);
 	jsonw_object_end(params);
 	return 0;
 }

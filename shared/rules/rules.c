@@ -33,6 +33,27 @@ const char *rules_signal_name(enum signal_bit signal)
 	return names[signal];
 }
 
+static bool is_word(const char *word, const char *name, size_t bytes)
+{
+	return strlen(word) == bytes && !memcmp(word, name, bytes);
+}
+
+uint32_t rules_signal_bit(const char *name, size_t bytes)
+{
+	if (is_word("auto", name, bytes))
+		return RULES_SIGNALS_AUTO;
+	for (unsigned int i = 0; i < SIGNAL_COUNT_; i++)
+		if (is_word(rules_signal_name((enum signal_bit)i), name, bytes))
+			return 1u << i;
+	return 0;
+}
+
+const char rules_signals_right[] = "[\"auto\"], or a non-empty array without repeats of:"
+#define SIGNAL(id, json, help) " " json
+#include "shared/abi/signals.def"
+#undef SIGNAL
+	;
+
 void rules_free(struct rules *rules)
 {
 	if (!rules)

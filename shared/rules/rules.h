@@ -40,6 +40,17 @@ enum signal_bit {
 /* Returns "oncpu", "offcpu", ... */
 const char *rules_signal_name(enum signal_bit signal);
 
+#define RULES_SIGNALS_AUTO (1u << SIGNAL_COUNT_)
+
+/*
+ * Returns 1 << the bit of the signal of that name of `bytes` bytes; RULES_SIGNALS_AUTO for "auto";
+ * 0: there is none.
+ */
+uint32_t rules_signal_bit(const char *name, size_t bytes);
+
+/* What an array of signals must be, as a sentence. */
+extern const char rules_signals_right[];
+
 /*
  * Of a threshold quiet_pct. The agent reads CPU time every 5 s; a share above one half is not told
  * from the ups and downs of a steady service.

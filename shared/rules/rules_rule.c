@@ -112,39 +112,23 @@ static void set_unwind(struct rules_parse_state *p, const struct json_node *valu
 	rules_collect_wrong(&p->collect, value, UNWIND_RIGHT);
 }
 
-static const char signals_right[] = "[\"auto\"], or a non-empty array without repeats of:"
-#define SIGNAL(id, json, help) " " json
-#include "shared/abi/signals.def"
-#undef SIGNAL
-	;
-
-/* Returns the bit of a signal's name; 1u << SIGNAL_COUNT_ is "auto"; 0 is no signal. */
-static uint32_t find_signal(const struct json_node *value)
-{
-	if (json_node_equals(value, "auto"))
-		return 1u << SIGNAL_COUNT_;
-	for (unsigned int i = 0; i < SIGNAL_COUNT_; i++)
-		if (json_node_equals(value, rules_signal_name((enum signal_bit)i)))
-			return 1u << i;
-	return 0;
-}
-
 static void set_signals(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
-	const uint32_t alone = 1u << SIGNAL_COUNT_;
+	const uint32_t alone = RULES_SIGNALS_AUTO;
 	uint32_t n = json_node_elements(value), all = 0;
 	struct rule *r = target;
 
 	if (n == 0 || n > SIGNAL_COUNT_) {
 		rules_collect_add(&p->collect, value, "has %u elements; must be %s", n,
-				  signals_right);
+				  rules_signals_right);
 		return;
 	}
 	for (const struct json_node *m = json_node_first(value); m; m = json_node_next(m)) {
-		uint32_t bit = find_signal(m);
+		uint32_t bit =
+			json_node_is(m, JSON_STRING) ? rules_signal_bit(m->text, m->bytes) : 0;
 
 		if (bit == 0 || (all & bit) || ((all | bit) & alone && n > 1))
-			rules_collect_wrong(&p->collect, m, signals_right);
+			rules_collect_wrong(&p->collect, m, rules_signals_right);
 		all |= bit;
 	}
 	r->signals_auto = all & alone;
@@ -158,7 +142,7 @@ static const struct rules_key capture_keys[] = {
 	{ "during_ms", KEY_UINT, .min = 100, .max = 60000, .offset = RULE(during_ms) },
 	{ "cooldown_ms", KEY_UINT, .min = 0, .max = 3600000, .offset = RULE(cooldown_ms) },
 	{ "scope", KEY_STRING, .max = 64, .right = SCOPE_RIGHT, .set = set_scope },
-	{ "signals", KEY_ARRAY, .right = signals_right, .set = set_signals },
+	{ "signals", KEY_ARRAY, .right = rules_signals_right, .set = set_signals },
 	{ "unwind", KEY_STRING, .max = 64, .right = UNWIND_RIGHT, .set = set_unwind },
 	{ "budget_s", KEY_UINT, .min = 1, .max = 3600, .offset = RULE(budget_s) },
 };

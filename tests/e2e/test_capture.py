@@ -41,6 +41,20 @@ def reason_of(agent, session):
     return agent.wait("session.start", session=session)["reason"]["request"]
 
 
+def test_capture_of_signals(t):
+    """A request names its signals, in place of the rule's; one that does not run is said, and judged."""
+    agent, group = service(t)
+    done = agent.trocar("capture", "--rule", "shop", "--signals", "switch", "--during-ms", "300", "--wait", expect=None)
+    start = agent.wait("session.start", session=done.stdout.split()[1])
+    check(set(start["signals"]) | {m["signal"] for m in start.get("signals_missing", [])} == {"oncpu", "switch"}, start)
+    check(start["signals_reason"].startswith("asked for by the request"), start)
+    done = agent.trocar("capture", "--cgroup", group.path, "--signals", "block", "--during-ms", "300", "--wait", expect=6)
+    end = agent.wait("session.end", session=done.stdout.split()[1])
+    check(end["verdict_reason"] == "the rule or the request names signals that did not run; session.start says why", end)
+    refused = agent.trocar("capture", "--rule", "shop", "--signals", "oncpu,disk", expect=1)
+    check("params.signals: want" in refused.stderr and "offcpu" in refused.stderr, refused.stderr)
+
+
 def test_capture_with_a_reason(t):
     """The reason stands in the lines and in the headline; --wait prints it; what is held back has a status of its own."""
     agent, group = service(t)

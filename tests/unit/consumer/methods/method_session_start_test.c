@@ -93,7 +93,17 @@ static void test_params(void **state)
 		"{\"rule\":\"api\",\"during_ms\":99}",
 		"{\"rule\":\"api\",\"during_ms\":60001}",
 		"{\"rule\":\"api\",\"during_ms\":\"1000\"}",
+		"{\"rule\":\"api\",\"scope\":\"process\"}",
+	};
+	static const char *const signals[] = {
 		"{\"rule\":\"api\",\"signals\":[]}",
+		"{\"rule\":\"api\",\"signals\":\"oncpu\"}",
+		"{\"rule\":\"api\",\"signals\":[1]}",
+		"{\"rule\":\"api\",\"signals\":[\"cpu\"]}",
+		"{\"rule\":\"api\",\"signals\":[\"oncpu\\u0000\"]}",
+		"{\"rule\":\"api\",\"signals\":[\"oncpu\",\"oncpu\"]}",
+		"{\"rule\":\"api\",\"signals\":[\"auto\",\"oncpu\"]}",
+		"{\"rule\":\"api\",\"signals\":[\"oncpu\",\"auto\"]}",
 	};
 	static const char *const reasons[] = {
 		"{\"rule\":\"api\",\"reason\":1}",
@@ -112,6 +122,8 @@ static void test_params(void **state)
 		expect_refusal(one[i], CONTROL_BAD_PARAMS, "exactly one of");
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		expect_refusal(bad[i], CONTROL_BAD_PARAMS, "not such a");
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		expect_refusal(signals[i], CONTROL_BAD_PARAMS, "params.signals: want [\"auto\"]");
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
 		expect_refusal(reasons[i], CONTROL_BAD_PARAMS, "params.reason: want 1 to 200");
 }

@@ -147,6 +147,20 @@ static void exits_by_the_worst_verdict(void **state)
 	}
 }
 
+/* The names go to the agent one by one, also those that are none: it says what is wrong. */
+static void sends_signals(void **state)
+{
+	static const char *const script[] = {
+		SUBSCRIBED,
+		STARTED("[\"aa\"]"),
+		LINES(END("aa", "complete"), "0", "false"),
+		NULL,
+	};
+
+	assert_int_equal(run("--signals=offcpu,pools,,x", script), COMMAND_FINE);
+	assert_non_null(strstr(asked, "\"signals\":[\"offcpu\",\"pools\",\"\",\"x\"]"));
+}
+
 static void prints_json(void **state)
 {
 	static const char *const script[] = {
@@ -187,9 +201,8 @@ static void says_what_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(follows_until_the_end),
-		TEST(exits_by_the_worst_verdict),
-		TEST(prints_json),
+		TEST(follows_until_the_end), TEST(exits_by_the_worst_verdict),
+		TEST(sends_signals),	     TEST(prints_json),
 		TEST(says_what_fails),
 	};
 
