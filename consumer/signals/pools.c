@@ -16,6 +16,8 @@ struct pools {
 	struct accounts_hold hold;
 	struct thread_pools grouped; /* owned */
 	struct ledger threads;
+	uint64_t from_ns, to_ns; /* the accounts are of the time between */
+	uint64_t read_ns;	 /* the longer of both readings */
 };
 
 static const char no_memory[] = "there was no memory for the accounts of threads";
@@ -64,9 +66,12 @@ static void end_pools(struct signal *signal, const struct signal_host *host,
 	struct thread_accounts *accounts = accounts_hold_end(&s->hold, signal, host, target);
 
 	if (accounts && thread_pools_make(accounts, &s->grouped) == 0) {
-		uint64_t begin_ns = accounts_hold_before(&s->hold)->begin_ns;
+		const struct thread_baseline *before = accounts_hold_before(&s->hold);
 
-		s->grouped.late_ns = begin_ns - MIN(begin_ns, target->start_ns);
+		s->from_ns = before->begin_ns;
+		s->to_ns = accounts->end_ns;
+		s->read_ns = MAX(before->read_ns, accounts->read_ns);
+		s->grouped.late_ns = s->from_ns - MIN(s->from_ns, target->start_ns);
 		s->threads.emitted = accounts->count;
 		s->threads.lost[DROP_THREADS_FULL] = accounts->lost;
 		s->threads.attempted = accounts->count + accounts->lost;
@@ -104,6 +109,9 @@ static void write_pools(const struct signal *signal, struct jsonw *w)
 	}
 	jsonw_object(w, "pools");
 	write_sums(&signal->pools->all, w);
+	jsonw_u64(w, "from_mono_ns", s->from_ns);
+	jsonw_u64(w, "to_mono_ns", s->to_ns);
+	jsonw_u64(w, "read_us", s->read_ns / NSEC_PER_USEC);
 	if (s->hold.late_ms)
 		jsonw_u64(w, "late_ms", s->hold.late_ms);
 	jsonw_object_end(w);

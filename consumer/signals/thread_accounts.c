@@ -150,6 +150,7 @@ int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
 		e = read_living(&r);
 	if (e < 0)
 		return e;
+	before.read_ns = clock_mono_ns() - before.begin_ns;
 	before.items = calloc(MAX(r.count, (size_t)1), sizeof(*before.items));
 	if (!before.items)
 		return -ENOMEM;
@@ -159,6 +160,7 @@ int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
 
 		b->tid = r.items[i].head.tid;
 		b->first_ns = a->first_ns;
+		b->since_ns = a->since_ns;
 		b->longest_ns = a->longest_ns;
 		memcpy(b->part_ns, a->part_ns, sizeof(b->part_ns));
 		b->queue = r.items[i].queue;
@@ -226,7 +228,7 @@ static uint64_t subtract_before(const struct difference *d, const struct time_ac
 		t->longest_ns = 0;
 	if (b) {
 		subtract_queue(&b->queue, &t->queue);
-		return d->before->begin_ns;
+		return b->since_ns;
 	}
 	if (a->born_ns >= d->before->begin_ns) {
 		t->fate |= THREAD_BORN;
@@ -349,14 +351,16 @@ int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t 
 	struct slot_accounts losses;
 	int e = read_losses(pins, slot, &losses);
 
+	d.all.end_ns = clock_mono_ns();
 	if (e == 0)
-		e = take_difference(&d, &r, clock_mono_ns());
+		e = take_difference(&d, &r, d.all.end_ns);
 	if (e == 0)
 		e = keep_open(&r, &d.all.open);
 	if (e < 0) {
 		thread_accounts_done(&d.all);
 		return e;
 	}
+	d.all.read_ns = clock_mono_ns() - d.all.end_ns;
 	d.all.losses = (struct slot_accounts){
 		.ended = losses.ended - before->losses.ended,
 		.unqueued = losses.unqueued - before->losses.unqueued,

@@ -56,12 +56,14 @@ struct thread_baseline {
 	struct thread_before {
 		uint64_t first_ns; /* with tid: whose account it is */
 		uint32_t tid;
+		uint64_t since_ns; /* when it was read: the session has the thread from then on */
 		uint64_t longest_ns;
 		uint64_t part_ns[ACCOUNT_PARTS_];
 		struct thread_queue queue;
 	} * items; /* owned; sorted by tid and first_ns */
 	size_t count;
 	uint64_t begin_ns;
+	uint64_t read_ns; /* how long the reading took */
 	struct slot_accounts losses;
 	struct open_waits open;
 };
@@ -72,6 +74,7 @@ struct thread_accounts {
 	uint64_t lost;		     /* threads that found no room in the table */
 	struct slot_accounts losses; /* of the slot since the begin */
 	struct open_waits open;
+	uint64_t end_ns, read_ns; /* when the last reading began, and how long it took */
 };
 
 /*

@@ -1,40 +1,42 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The signal `pools`: what the time of a session's threads went to, against what the threads themselves measured."""
+"""The signal `pools`: what the time of a session's threads went to, against what the threads themselves measured. That
+each account closes is checked of every line that any test makes (validate.py)."""
 import os
 import signal
+import struct
 import time
 
 import pytest
 
 from harness import bpf_objects, check, check_figure, rule, rules, until
+from servers import Disk, Service, Witness
 
 KINDS = {"w-sleep": "sleep", "w-lock": "lock", "w-pipe": "pipe", "w-socket": "socket", "w-read": "socket",
-         "w-idle": "idle", "w-child": "child", "w-open": "lock"}
+         "w-idle": "idle", "w-child": "child", "w-open": "lock", "w-convoy": "lock", "w-starved": "lock",
+         "w-fsync": "io", "w-fault": "io"}
+THREADS = {"w-convoy": 4, "w-starved": 3}
+RESTS = ("w-fsync", "w-fault")  # they sleep between their waits
+RUNS = 10
+TRACK = struct.Struct("16sQ")
+WAITS_MAX = 4096
 
 
 def measured(file):
-    """{kind: [[begin, end or None], ...]} in ns, from the lines of the workload `waits`."""
-    waits = {}
-    for line in file.read_text().splitlines():
-        kind, _, begin, end = line.split()
-        of = waits.setdefault(f"w-{kind}", [])
-        if end == "0":
-            of.append([int(begin), None])
-        else:
-            of[-1][1] = int(end)
-    return waits
+    """{name: [waits of one thread as (begin, end or 0), ...]} in ns, from what timed_waits maps."""
+    data, tracks = file.read_bytes(), {}
+    step = TRACK.size + 16 * WAITS_MAX
+    for at in range(0, len(data) - step + 1, step):
+        name, count = TRACK.unpack_from(data, at)
+        name = name.rstrip(b"\0").decode()
+        if name:
+            waits = struct.iter_unpack("QQ", data[at + TRACK.size:at + TRACK.size + 16 * count])
+            tracks.setdefault(name, []).append(list(waits))
+    return tracks
 
 
 def overlap(waits, first, last):
-    """How much of the waits lies between two moments."""
+    """How much of the waits of one thread lies between two moments."""
     return sum(max(0, min(end or last, last) - max(begin, first)) for begin, end in waits)
-
-
-def closes(line):
-    """wall = running + queue + blocked + unaccounted, and of the last one hundredth at most."""
-    parts = line["running_ns"] + line["queue_ns"] + sum(line["blocked_ns"].values()) + line["unaccounted_ns"]
-    check(line["wall_ns"] == parts, f"the account does not close: {line}")
-    check(line["unaccounted_ns"] <= max(0.01 * line["wall_ns"], 3e6 * line["threads"]), f"unaccounted: {line}")
 
 
 def session(agent, name, during_ms):
@@ -42,38 +44,49 @@ def session(agent, name, during_ms):
     asked = agent.call("session.start", {"rule": name, "during_ms": during_ms})["session"]
     start = agent.wait("session.start", session=asked)
     end = agent.wait("session.end", session=asked, seconds=during_ms / 1000 + 15)
-    lines = agent.find("pool", session=asked)
-    for line in lines:
-        closes(line)
-    return start, end, lines
+    return start, end, agent.find("pool", session=asked)
 
 
+def check_waits(t, line, kind, own):
+    """What the threads measured themselves, within 5 % or 2 ms."""
+    blocked = line["blocked_ns"]
+    told = blocked.get(kind, 0)
+    if line["pool"] in RESTS:  # a lock of the file system is no io
+        told = sum(ns for other, ns in blocked.items() if other != "sleep")
+        check(blocked.get("io", 0) > 0.5 * told, f"{line}")
+    elif line["pool"] not in THREADS:
+        check(sum(blocked.values()) - told < 0.05 * line["wall_ns"], f"{line}")
+    check_figure(abs(told - own) <= max(2e6, 0.05 * own), f"{told / 1e6} ms told, {own / 1e6} ms measured: {line}", t.load)
+    return abs(told - own) / 1e6
+
+
+@pytest.mark.parallel(2)
 def test_waits_are_told(t):
-    """Threads that wait for one kind of thing each: the kind, and the time that they measured themselves."""
+    """Threads that wait for one kind of thing each: the kind, and the time that they measured themselves, ten times."""
     agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=["oncpu", "pools"])), broker=True)
-    group = t.cgroup()
-    file = t.folder / "measured"
-    waiter = t.spawn("timed_waits", 20, file, cgroup=group)
-    agent.wait("watch.start", cgroup=group.path)
-    time.sleep(0.5)
-    start, end, lines = session(agent, "waits", 3000)
-    check(start["signals"] == ["oncpu", "pools"], f"{start}")
-    pools = {line["pool"]: line for line in lines if line.get("pid") == waiter.pid}
-    check(set(KINDS) <= set(pools), f"{sorted(pools)}")
-    waits = measured(file)
-    for name, kind in KINDS.items():
-        line = pools[name]
-        first = start["mono_ns"] + end["pools"].get("late_ms", 0) * 1000000
-        told, own = line["blocked_ns"].get(kind, 0), overlap(waits[name], first, first + line["wall_ns"])
-        others = sum(ns for other, ns in line["blocked_ns"].items() if other != kind)
-        check(told > 0.5 * (line["wall_ns"] - line["queue_ns"]) and others < 0.05 * line["wall_ns"], f"{name}: {line}")
-        # What the thread measures has its own wait for a CPU in it.
-        check_figure(told - 20e6 <= own * 1.05 and own <= (told + line["queue_ns"]) * 1.05 + 20e6,
-                     f"{name}: {told / 1e6} ms told, {own / 1e6} ms measured: {line}", t.load)
-    check(pools["w-open"]["open_ns"] >= 0.99 * pools["w-open"]["wall_ns"], f"{pools['w-open']}")
-    flies = pools["mayfly"]
-    check(flies["born"] >= 15 and flies["ended"] >= 15 and flies["threads"] >= flies["born"], f"{flies}")
-    check(end["verdict"] == "complete" and end["ledger"]["pools"]["lost"] == {}, f"{end}")
+    service = Service(t, "a")
+    service.place("io")
+    disk = Disk(t, 64)
+    file, worst = t.tmpfs("8m") / "measured", {}
+    waiter = service.start(t.binary("timed_waits"), 60, file, disk.folder / "scratch")
+    agent.wait("watch.start", cgroup=service.path)
+    until(lambda: file.exists() and len(measured(file)) == len(KINDS), 10, "the threads do not wait")
+    with disk.limited(service, 256 << 10), disk.limited(service, 256 << 10, write=True):
+        for _ in range(RUNS):
+            start, end, lines = session(agent, "waits", 600)
+            check(start["signals"] == ["oncpu", "pools"], f"{start}")
+            pools = {line["pool"]: line for line in lines if line.get("pid") == waiter.pid}
+            check(set(KINDS) <= set(pools), f"{sorted(pools)}")
+            own, span = measured(file), (end["pools"]["from_mono_ns"], end["pools"]["to_mono_ns"])
+            for name, kind in KINDS.items():
+                check(pools[name]["threads"] == THREADS.get(name, 1) == len(own[name]), f"{name}: {pools[name]}")
+                differs = check_waits(t, pools[name], kind, sum(overlap(waits, *span) for waits in own[name]))
+                worst[name] = max(worst.get(name, 0), differs)
+            check(pools["w-open"]["open_ns"] >= 0.99 * pools["w-open"]["wall_ns"], f"{pools['w-open']}")
+            flies = pools["mayfly"]
+            check(flies["born"] >= 3 and flies["ended"] >= 3 and flies["threads"] >= flies["born"], f"{flies}")
+            check(end["verdict"] == "complete" and end["ledger"]["pools"]["lost"] == {}, f"{end}")
+    print("largest differences in ms:", {name: round(ms, 2) for name, ms in worst.items()})
 
 
 def pin(process, cpu):
@@ -99,18 +112,14 @@ def test_neighbour_takes_the_cpu(t):
     pin(burner, cpu)
     agent.wait("watch.start", cgroup=own.path)
     time.sleep(0.3)
-    asked = agent.call("session.start", {"rule": "api", "during_ms": 3000})["session"]
-    agent.wait("session.start", session=asked)
-    began, before = time.monotonic(), schedstat(burner.pid)
-    time.sleep(2.5)
-    passed, after = time.monotonic() - began, schedstat(burner.pid)
-    end = agent.wait("session.end", session=asked)
-    lines = agent.find("pool", session=asked)
+    witness = Witness(running_ns=lambda: schedstat(burner.pid)[0], queue_ns=lambda: schedstat(burner.pid)[1])
+    _, end, lines = session(agent, "api", 3000)
+    witness.stop()
     check(len(lines) == 1 and lines[0]["pid"] == burner.pid, f"{lines}")
-    closes(lines[0])
-    for key, a, b in (("running_ns", before[0], after[0]), ("queue_ns", before[1], after[1])):
-        told, kernel = lines[0][key] / lines[0]["wall_ns"], (b - a) / passed / 1e9
-        check_figure(abs(told - kernel) < 0.05, f"{key}: {told:.3f} told, {kernel:.3f} in schedstat: {lines}", t.load)
+    for key in ("running_ns", "queue_ns"):
+        told = lines[0][key]
+        kernel = witness.grown(key, end["pools"]["from_mono_ns"], end["pools"]["to_mono_ns"])
+        check_figure(abs(told - kernel) <= 0.05 * kernel, f"{key}: {told} told, {kernel} in schedstat: {lines}", t.load)
     check(end["pools"]["queue_ms"] > 300, f"{end['pools']}")
 
 
@@ -154,8 +163,6 @@ def test_detached_at_once(t):
     for asked in (first, second):
         end = agent.wait("session.end", session=asked)
         check(end["ledger"]["pools"]["emitted"] >= 10 and not end["ledger"]["pools"]["lost"], f"{end}")
-        for line in agent.find("pool", session=asked):
-            closes(line)
     until(lambda: attached() == 0, 5, "attached after the sessions")
     agent.call("session.start", {"rule": "waits", "during_ms": 10000})
     until(lambda: attached() == 1, 5, "not attached in a session")

@@ -17,6 +17,7 @@ import jsonschema
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "schema"
 LINE_BYTES = 8192
+UNACCOUNTED_NS = 100000  # of a thread that lived for milliseconds
 
 
 def _inline(node, defs):
@@ -85,6 +86,8 @@ class Schemas:
             found.append(f"{kind} {where}: {error.message[:300]}")
         if not found and kind == "session.end":
             found = list(ledger_faults(event))
+        elif not found and kind == "pool":
+            found = list(account_faults(event))
         return found
 
     def line_faults(self, line, line_bytes=LINE_BYTES):
@@ -120,6 +123,15 @@ def ledger_faults(event):
                 yield f"session.end /ledger/{signal}: before + onset + during {key} is not {entry[key]}"
         if event["verdict"] == "complete" and lost:
             yield f"session.end /verdict: complete, but {lost} of {signal} lost"
+
+
+def account_faults(event):
+    """wall = running + queue + blocked + unaccounted, and of the last one hundredth at most."""
+    parts = event["running_ns"] + event["queue_ns"] + sum(event["blocked_ns"].values()) + event["unaccounted_ns"]
+    if event["wall_ns"] != parts:
+        yield f"pool /wall_ns: {event['wall_ns']} is not {parts}, the sum of its parts"
+    if event["unaccounted_ns"] > max(event["wall_ns"] // 100, UNACCOUNTED_NS * event["threads"]):
+        yield f"pool /unaccounted_ns: {event['unaccounted_ns']} of {event['wall_ns']}"
 
 
 def check_schemas():
@@ -161,6 +173,13 @@ def spoilt(event):
         bad = copy.deepcopy(event)
         next(iter(bad["ledger"].values()))["attempted"] += 1
         yield "a ledger that does not add up", bad
+    if event["type"] == "pool":
+        bad = copy.deepcopy(event)
+        bad["wall_ns"] += 1
+        yield "an account that does not close", copy.deepcopy(bad)
+        bad["wall_ns"] = event["wall_ns"] + 10**9
+        bad["unaccounted_ns"] = event["unaccounted_ns"] + 10**9
+        yield "a second unaccounted", copy.deepcopy(bad)
 
 
 def main(arguments):

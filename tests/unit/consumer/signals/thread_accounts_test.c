@@ -163,6 +163,10 @@ static void test_difference(void **state)
 		assert_closes(&all.items[i]);
 	assert_int_equal(find(&all, 1)->fate, 0);
 	assert_int_equal(find(&all, 1)->part_ns[ACCOUNT_SLEEP], then_ns - now_ns);
+	/* A thread is in the session from when the first reading came to it. */
+	assert_int_equal(find(&all, 1)->unaccounted_ns, 0);
+	assert_true(all.end_ns >= before.begin_ns + before.read_ns && before.read_ns &&
+		    all.read_ns);
 	assert_int_equal(find(&all, 2)->fate, THREAD_ENDED);
 	assert_int_equal(find(&all, 2)->part_ns[ACCOUNT_SLEEP], NSEC_PER_SEC);
 	assert_int_equal(find(&all, 3)->fate, THREAD_BORN);
