@@ -296,6 +296,48 @@ struct pt_regs {
 #endif
 };
 
+/* What the waits for locks read beside (bpf/lock.bpf.c). */
+struct pt_regs___lock {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long di, si, orig_ax;
+#else
+	__u64 regs[31];
+	__u64 orig_x0;
+	int syscallno;
+#endif
+};
+
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+	sigset_t signal;
+};
+
+struct signal_struct___lock {
+	struct sigpending shared_pending;
+};
+
+struct thread_info___lock {
+	unsigned long flags;
+	struct {
+		__u32 count;
+	} preempt; /* arm64 */
+};
+
+struct task_struct___lock {
+	struct thread_info___lock thread_info;
+	unsigned int __state;
+	void *stack;
+	unsigned int flags;
+	int on_cpu;
+	int exit_state;
+	sigset_t blocked;
+	struct sigpending pending;
+	struct signal_struct___lock *signal;
+};
+
 struct bpf_iter_meta {
 	struct seq_file *seq;
 	__u64 session_id; /* of one reading from its begin to its end */

@@ -39,6 +39,8 @@ static const struct {
 	{ "switches", offsetof(struct options, watches), 1 },
 	{ "account_losses", offsetof(struct options, watches), 1 },
 	{ "accounts", offsetof(struct options, threads), 1 },
+	{ "lock_losses", offsetof(struct options, watches), 1 },
+	{ "locks", offsetof(struct options, locks), 1 },
 	{ "watches", offsetof(struct options, watches), WATCH_CGROUPS },
 	{ "targets", offsetof(struct options, targets), 1 },
 	{ "rules_a", offsetof(struct options, rules), 1 },
@@ -173,7 +175,7 @@ struct attachment {
 	struct bpf_link **link;
 };
 
-#define LINKS (8 + 8)
+#define LINKS (8 + 9)
 
 /*
  * Gives pins that have two bodies the one that this kernel can load: `vmas` vmas_open instead of

@@ -35,7 +35,7 @@ static const struct option_row rows[] = {
 	OPTION_ROW(
 		NUMBER, FOR_LOAD, watches, "watches", .value = "N", .min = 1, .max = 65536,
 		.preset = "1024",
-		.help = "cgroups watched at once, and as many below them; each costs 200 bytes and 104 "
+		.help = "cgroups watched at once, and as many below them; each costs 200 bytes and 120 "
 			"per possible CPU"),
 	OPTION_ROW(NUMBER, FOR_LOAD, targets, "targets", .value = "N", .min = 256, .max = 1048576,
 		   .preset = "16384", .help = "processes known at once; each costs 104 bytes"),
@@ -46,6 +46,10 @@ static const struct option_row rows[] = {
 	OPTION_ROW(NUMBER, FOR_LOAD, threads, "threads", .value = "N", .min = 16, .max = 1048576,
 		   .preset = "16384",
 		   .help = "threads with a time account at once; each costs 256 bytes during a "
+			   "session"),
+	OPTION_ROW(NUMBER, FOR_LOAD, locks, "locks", .value = "N", .min = 4, .max = 1048576,
+		   .preset = "4096",
+		   .help = "locks that threads waited for at once; each costs 768 bytes during a "
 			   "session"),
 	OPTION_ROW(NUMBER, FOR_LOAD, unwind_kib, "unwind-pool-kib", .value = "N", .min = 1024,
 		   .max = 1048576, .preset = "32768",

@@ -65,6 +65,7 @@ static const struct {
 	{ "watch_tree", offsetof(struct pinned_maps, watch_tree_path) },
 	{ "looks", offsetof(struct pinned_maps, looks_path) },
 	{ "account_threads", offsetof(struct pinned_maps, account_threads_path) },
+	{ "lock_waits", offsetof(struct pinned_maps, lock_waits_path) },
 };
 
 /* Sizes that both sides must agree on. */
@@ -322,6 +323,7 @@ void pinned_maps_done(struct pinned_maps *pins)
 	pins->vmas_path = pins->vmas_pid_path = NULL;
 	pins->ranges_path = pins->ranges_pid_path = NULL;
 	pins->watch_tree_path = pins->looks_path = pins->account_threads_path = NULL;
+	pins->lock_waits_path = NULL;
 }
 
 int pinned_maps_counters(const struct pinned_maps *pins, uint32_t slot,

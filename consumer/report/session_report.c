@@ -9,6 +9,7 @@
 #include "consumer/report/frame_json.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/report/session_facts.h"
+#include "consumer/report/session_locks.h"
 #include "consumer/report/session_neighbours.h"
 #include "consumer/report/session_pools.h"
 #include "consumer/report/session_queue.h"
@@ -456,6 +457,7 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 	session_neighbours_put(&s->neighbours, lines, &r->subject);
 	session_pools_put(s, lines, &r->subject);
 	session_queue_put(s, lines, &r->subject);
+	session_locks_put(s, lines, &r->subject);
 	put_end(r);
 	report_free(r);
 }

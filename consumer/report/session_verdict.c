@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "consumer/signals/lock_waits.h"
 #include "shared/tools/macro.h"
 
 /* Stacks that stand for less of the stalled time do not explain the stall. */
@@ -49,11 +50,11 @@ static void write_account(const struct signal *s, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes how many threads the session should have an account of, and how many have one. */
-static void write_threads(const struct signal *s, struct jsonw *w)
+/* Writes how many threads, or waits, the session should have told of, and of how many it did. */
+static void write_plain(const struct signal *s, const struct ledger *ledger, struct jsonw *w)
 {
 	jsonw_object(w, rules_signal_name(s->id));
-	write_lost(s->threads, w);
+	write_lost(ledger, w);
 	jsonw_object_end(w);
 }
 
@@ -65,7 +66,9 @@ static void write_ledger(const struct session_result *s, struct ledger *ret_all,
 	jsonw_object(w, "ledger");
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
 		if (s->signals[i] && s->signals[i]->threads)
-			write_threads(s->signals[i], w);
+			write_plain(s->signals[i], s->signals[i]->threads, w);
+		if (s->signals[i] && s->signals[i]->locks)
+			write_plain(s->signals[i], &s->signals[i]->locks->ledger, w);
 		if (!s->signals[i] || !s->signals[i]->taken)
 			continue;
 		write_account(s->signals[i], w);
@@ -108,13 +111,14 @@ static uint64_t find_covered_ms(const struct session_result *s, const struct sum
 	return ns / NSEC_PER_MSEC;
 }
 
-/* Whether some of what threads did is in no account; then says so. */
-static bool has_lost_accounts(const struct session_result *s, char reason[LEDGER_REASON_BYTES])
+/* Whether a table of the kernel side was full, so that evidence is missing; then says so. */
+static bool was_table_full(const struct session_result *s, char reason[LEDGER_REASON_BYTES])
 {
 	const struct {
 		enum signal_bit signal;
 		const char *what;
 	} counted[] = { { SIGNAL_POOLS, "threads" }, { SIGNAL_RUNQ, "waits for a CPU" } };
+	const struct signal *lock = s->signals[SIGNAL_LOCK];
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
 		const struct signal *signal = s->signals[counted[i].signal];
@@ -126,6 +130,13 @@ static bool has_lost_accounts(const struct session_result *s, char reason[LEDGER
 			 "%" PRIu64 " of %" PRIu64 " %s have no time account: the table of threads "
 			 "was full (trocar-loader load --threads)",
 			 ledger_lost(l), l->attempted, counted[i].what);
+		return true;
+	}
+	if (lock && lock->locks && ledger_lost(&lock->locks->ledger)) {
+		snprintf(reason, LEDGER_REASON_BYTES,
+			 "%" PRIu64 " of %" PRIu64 " waits for locks are not told of: the table of "
+			 "locks was full (trocar-loader load --locks)",
+			 ledger_lost(&lock->locks->ledger), lock->locks->ledger.attempted);
 		return true;
 	}
 	return false;
@@ -151,7 +162,7 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 			 s->left_out);
 		return VERDICT_PARTIAL;
 	}
-	if (has_lost_accounts(s, reason))
+	if (was_table_full(s, reason))
 		return VERDICT_PARTIAL;
 	if (s->pre_limit == PRE_EVICTED)
 		return say_why(reason, VERDICT_PARTIAL,

@@ -8,7 +8,7 @@
 
 #include "consumer/cgroup/cgroups.h"
 #include "consumer/kernel/pinned_maps.h"
-#include "consumer/signals/thread_accounts.h"
+#include "consumer/signals/slot_nest.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -112,7 +112,7 @@ static void keep_gains(const struct signal_host *host, const struct signal_targe
 		struct queue_count gain = now->items[i];
 
 		gain.ns = find_gain(before, &gain);
-		if (gain.ns && thread_accounts_has_slot(host->pins, gain.slot, target->slot))
+		if (gain.ns && slot_nest_has(host->pins, gain.slot, target->slot))
 			now->items[n++] = gain;
 	}
 	now->count = n;
@@ -142,7 +142,7 @@ static bool is_own(const struct signal_host *host, const struct signal_target *t
 
 	return id == target->cgroup_id ||
 	       (bpf_map_lookup_elem(host->pins->watches_fd, &id, &entry) == 0 &&
-		thread_accounts_has_slot(host->pins, entry.slot, target->slot));
+		slot_nest_has(host->pins, entry.slot, target->slot));
 }
 
 static void add_gain(const struct signal_host *host, const struct signal_target *target,

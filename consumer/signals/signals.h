@@ -23,6 +23,7 @@ struct cgroups;
 struct counter_history;
 struct look_pass;
 struct look_seen;
+struct lock_waits;
 struct looks;
 struct pinned_maps;
 struct process;
@@ -90,6 +91,7 @@ struct signal {
 	const struct thread_pools *pools;
 	const struct ledger *threads;	 /* what it counts, where that is no stacks */
 	const struct queue_waits *queue; /* owned by the kind; NULL: it has none, or not yet */
+	const struct lock_waits *locks; /* the same of waits for locks, with their ledger */
 };
 
 /*

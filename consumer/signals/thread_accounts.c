@@ -8,23 +8,12 @@
 
 #include "consumer/kernel/iterator.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/slot_nest.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 #define AT_ONCE 512 /* elements of the map that one call reads or deletes */
-
-bool thread_accounts_has_slot(const struct pinned_maps *pins, uint32_t of, uint32_t slot)
-{
-	for (int i = 0; i < WATCHES_NESTED; i++) {
-		if (of == slot)
-			return true;
-		if (of >= pins->abi.slots || !pins->slots[of].outer)
-			return false;
-		of = pins->slots[of].outer - 1;
-	}
-	return false;
-}
 
 /* Records of one reading of `account_threads`, those of the session. */
 struct reading {
@@ -59,7 +48,7 @@ static int keep_record(struct reading *r, const struct account_record *record)
 static bool is_wanted(const struct reading *r, const struct time_account *a)
 {
 	return (!r->only_tgid || a->tgid == r->only_tgid) &&
-	       thread_accounts_has_slot(r->pins, a->slot, r->slot);
+	       slot_nest_has(r->pins, a->slot, r->slot);
 }
 
 static ssize_t take_records(void *context, const uint8_t *data, size_t bytes)
@@ -372,26 +361,13 @@ int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t 
 	return 0;
 }
 
-/* Returns whether a session runs on the watch of the slot, or on one around it. */
-static bool is_captured(const struct pinned_maps *pins, uint32_t slot)
-{
-	for (int i = 0; i < WATCHES_NESTED && slot < pins->abi.slots; i++) {
-		if (pins->slots[slot].state == SLOT_CAPTURE)
-			return true;
-		if (!pins->slots[slot].outer)
-			return false;
-		slot = pins->slots[slot].outer - 1;
-	}
-	return false;
-}
-
 /* Lists the accounts of a part that nobody takes, at the front of its keys. */
 static void choose_idle(const struct pinned_maps *pins, struct elements *e)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < e->count; i++)
-		if (!is_captured(pins, e->values[i].account.slot))
+		if (!slot_nest_is_captured(pins, e->values[i].account.slot))
 			e->keys[n++] = e->keys[i];
 	e->count = n;
 }

@@ -91,9 +91,6 @@ int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
 int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
 			const struct thread_baseline *before, struct thread_accounts *ret_accounts);
 
-/* Returns whether the watch of slot `of` is that of `slot`, or within it. */
-bool thread_accounts_has_slot(const struct pinned_maps *pins, uint32_t of, uint32_t slot);
-
 /*
  * Removes the accounts that no running session takes: the table has room for the next one. With
  * `all` it removes every one: while the program is attached for nobody they are what a consumer

@@ -435,6 +435,7 @@ struct ksym_record {
 };
 
 #include "shared/abi/account_abi.h"
+#include "shared/abi/lock_abi.h"
 #include "shared/abi/look_abi.h"
 
 #endif

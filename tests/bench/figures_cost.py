@@ -13,7 +13,7 @@ from world import (Peer, PeerMissing, Statistics, World, harness, process_cpu_se
 HZ = 97
 BPFTRACE = f"profile:hz:{HZ} {{ @[ustack, kstack] = count(); }}"
 WAKE_SECONDS = 5
-ON_DEMAND = {"sampler", "count_switches", "account_switch"}  # what nothing may run while nothing is watched
+ON_DEMAND = {"sampler", "count_switches", "account_switch", "lock_waking"}  # what nothing may run while nothing is watched
 
 
 def program_ids(agent):

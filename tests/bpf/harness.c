@@ -106,6 +106,8 @@ static void apply(struct harness *h, const struct harness_options *o)
 		bpf_map__set_max_entries(skel->maps.queue_neighbours, o->queue_neighbours);
 	if (o->account_calls)
 		bpf_map__set_max_entries(skel->maps.account_calls, o->account_calls);
+	if (o->locks)
+		bpf_map__set_max_entries(skel->maps.locks, o->locks);
 	if (o->neighbours)
 		bpf_map__set_max_entries(skel->maps.neighbours, o->neighbours);
 	if (o->pool_elements)

@@ -8,7 +8,7 @@ import pytest
 
 from harness import bpf_objects, check, rule, rules, until
 
-ON_DEMAND = ("sampler", "count_switches", "account_switch")
+ON_DEMAND = ("sampler", "count_switches", "account_switch", "lock_waking")
 
 
 def runs(pid):

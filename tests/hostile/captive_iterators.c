@@ -67,6 +67,16 @@ static void take_account_threads(struct captive *c, const uint8_t *bytes, size_t
 	}
 }
 
+static void take_lock_waits(struct captive *c, const uint8_t *bytes, size_t n)
+{
+	struct lock_record record;
+
+	for (size_t at = 0; at + sizeof(record) <= n; at += sizeof(record)) {
+		memcpy(&record, bytes + at, sizeof(record));
+		captive_look_at_process(c, "lock_waits", record.lock.tgid);
+	}
+}
+
 static void take_watch_tree(struct captive *c, const uint8_t *bytes, size_t n)
 {
 }

@@ -41,6 +41,7 @@ static void defaults(void **state)
 	assert_int_equal(o.targets, 16384);
 	assert_int_equal(o.rules, 10240);
 	assert_int_equal(o.threads, ACCOUNTS_DEFAULT);
+	assert_int_equal(o.locks, LOCKS_DEFAULT);
 	assert_string_equal(o.bpf_dir, "/run/trocar/bpf");
 	assert_string_equal(o.group, "trocar");
 	assert_false(o.replace);

@@ -53,7 +53,7 @@ static void test_missing_signal(void **state)
 /* The same where the rule names it: the question is open. */
 static void test_missing_named_signal(void **state)
 {
-	struct rule rule = { .name = "api", .signals = 1u << SIGNAL_LOCK };
+	struct rule rule = { .name = "api", .signals = 1u << SIGNAL_BLOCK };
 	struct ruleset set = { .refs = 2, .generation = 1 };
 	const struct signal_host on = {};
 	const struct signal_target target = {};
@@ -62,8 +62,8 @@ static void test_missing_named_signal(void **state)
 
 	s->set = &set;
 	s->rule = &rule;
-	s->signals[SIGNAL_LOCK] = signals_new(SIGNAL_LOCK, &on, &target);
-	assert_non_null(s->signals[SIGNAL_LOCK]);
+	s->signals[SIGNAL_BLOCK] = signals_new(SIGNAL_BLOCK, &on, &target);
+	assert_non_null(s->signals[SIGNAL_BLOCK]);
 	end = report_testing_end_of(s);
 	assert_string_equal(get(end, "verdict"), "inconclusive");
 	assert_non_null(strstr(get(end, "verdict_reason"), "signals that did not run"));

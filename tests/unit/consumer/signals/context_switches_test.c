@@ -17,7 +17,8 @@
 #define SLOT 2
 
 #define AT_PRESSURE \
-	(1u << SIGNAL_ONCPU | 1u << SIGNAL_SWITCH | 1u << SIGNAL_POOLS | 1u << SIGNAL_RUNQ)
+	(1u << SIGNAL_ONCPU | 1u << SIGNAL_SWITCH | 1u << SIGNAL_POOLS | 1u << SIGNAL_RUNQ | \
+	 1u << SIGNAL_LOCK)
 
 static struct pinned_maps pins;
 static struct signal_programs programs;

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * lock.bpf.c: waits for locks of the threads of watched cgroups, by lock, and who ended the long
+ * ones. The program is attached for the length of a session, beside that of the time accounts
+ * (account.bpf.c), which say since when a thread waits and that it is for a lock. It runs at every
+ * wake-up of the machine, by whoever wakes: a thread without an account costs one lookup that
+ * misses.
+ */
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/interrupt.h"
+#include "bpf/lock_key.h"
+#include "bpf/maps.h"
+#include "bpf/scope.h"
+#include "bpf/watch_lookup.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Of account.bpf.c, which alone writes it. A value begins with its time account. */
+extern struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, ACCOUNTS_DEFAULT);
+	__type(key, struct account_key);
+	__type(value, struct thread_times);
+} accounts SEC(".maps");
+
+/* As `accounts`: outside of sessions it is empty and has no memory. The consumer empties it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, LOCKS_DEFAULT);
+	__type(key, struct lock_key);
+	__type(value, struct lock_sums);
+} locks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, LOCK_WAKERS);
+	__type(key, struct lock_waker_key);
+	__type(value, struct lock_waker);
+} lock_wakers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SLOTS_DEFAULT);
+	__type(key, __u32);
+	__type(value, struct slot_locks);
+} lock_losses SEC(".maps");
+
+static const struct lock_sums no_waits;
+static const struct lock_waker no_waker;
+
+#define LONGEST_TRIES 4
+
+/* What is known of a wait that ends. */
+struct lock_wait {
+	struct lock_key key;
+	__u64 ns, now_ns;
+	__u32 tid;
+	__u32 slot;
+};
+
+/* Whether a session runs on the watch of the slot, or on one around it. */
+static __noinline int lock_is_captured(__u32 index)
+{
+	for (int i = 0; i < WATCHES_NESTED; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+
+		if (!slot)
+			return 0;
+		if (READ_WORD(slot->state) == SLOT_CAPTURE)
+			return 1;
+		if (!watch_lookup_outer(slot, &index))
+			return 0;
+	}
+	return 0;
+}
+
+/* Counts what found no room, in the watch and those around it. */
+static __noinline int lock_count_lost(__u32 index, __u32 waker)
+{
+	for (int i = 0; i < WATCHES_NESTED; i++) {
+		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);
+		struct slot_locks *losses = bpf_map_lookup_elem(&lock_losses, &index);
+
+		if (!slot || !losses)
+			return 0;
+		if (waker)
+			losses->wakers++;
+		else
+			losses->waits++;
+		if (!watch_lookup_outer(slot, &index))
+			return 0;
+	}
+	return 0;
+}
+
+/*
+ * Returns whether the thread has left its CPU and still waits. Before it has left, its account is
+ * of the time before; such a wait ends as it begins. Who was woken already is woken no more: the
+ * kernel asks for the state under a lock before it tells of a wake-up.
+ */
+static __always_inline bool is_asleep(struct task_struct *task)
+{
+	const struct task_struct___lock *fields = (const void *)task;
+
+	return !BPF_CORE_READ(fields, on_cpu);
+}
+
+/* Whether a signal that the thread does not block is on its way to it, or to its process. */
+static __always_inline bool has_signal(struct task_struct *task)
+{
+	const struct task_struct___lock *fields = (const void *)task;
+	unsigned long all = BPF_CORE_READ(fields, pending.signal.sig[0]) |
+			    BPF_CORE_READ(fields, signal, shared_pending.signal.sig[0]);
+
+	return all & ~BPF_CORE_READ(fields, blocked.sig[0]);
+}
+
+/* Returns the step of a wait (lock_abi.h). */
+static __always_inline __u32 step_of(__u64 ns)
+{
+	__u64 rest = ns >> LOCK_STEP_SHIFT;
+	__u32 power = 0, step;
+
+	if (!rest)
+		return 0;
+	/* The position of the highest bit, without a loop. */
+	for (int bits = 32; bits; bits /= 2)
+		if (rest >> bits) {
+			rest >>= bits;
+			power += bits;
+		}
+	step = 2 * power + (ns >> (power + LOCK_STEP_SHIFT - 1) & 1);
+	return step < LOCK_STEPS ? step : LOCK_STEPS - 1;
+}
+
+/* Notes a wait that is the longest so far. Two CPUs may have one at once: each tries again. */
+static __always_inline void note_longest(struct lock_sums *sums, struct task_struct *task,
+					 const struct lock_wait *wait)
+{
+	for (int i = 0; i < LONGEST_TRIES; i++) {
+		__u64 before = READ_WORD(sums->longest_ns);
+
+		if (wait->ns <= before)
+			return;
+		if (__sync_val_compare_and_swap(&sums->longest_ns, before, wait->ns) != before)
+			continue;
+		sums->longest_tid = wait->tid;
+		BPF_CORE_READ_INTO(&sums->longest_comm, task, comm);
+		return;
+	}
+}
+
+/* Notes that the thread is one of those that waited. */
+static __always_inline void note_thread(struct lock_sums *sums, __u32 tid)
+{
+	__u64 *word = &sums->threads[tid / 64 % LOCK_THREAD_WORDS], bit = 1ull << tid % 64;
+
+	if (!(READ_WORD(*word) & bit))
+		__sync_fetch_and_or(word, bit);
+}
+
+/* Returns the element of the lock, made when need be; NULL without room. */
+static __noinline struct lock_sums *find_sums(struct task_struct *task, const struct lock_key *key)
+{
+	struct lock_sums *sums = bpf_map_lookup_elem(&locks, key);
+
+	if (sums)
+		return sums;
+	bpf_map_update_elem(&locks, key, &no_waits, BPF_NOEXIST);
+	sums = bpf_map_lookup_elem(&locks, key);
+	if (!sums)
+		return 0;
+	sums->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	BPF_CORE_READ_INTO(&sums->comm, task, group_leader, comm);
+	return sums;
+}
+
+/* Returns whether the wait was added to those of its lock. */
+static __always_inline bool add_wait(struct task_struct *task, const struct lock_wait *wait)
+{
+	struct lock_sums *sums = find_sums(task, &wait->key);
+	__u32 step = step_of(wait->ns);
+
+	if (!sums)
+		return false;
+	__sync_fetch_and_add(&sums->waits, 1);
+	__sync_fetch_and_add(&sums->total_ns, wait->ns);
+	if (step < LOCK_STEPS)
+		__sync_fetch_and_add(&sums->steps[step], 1);
+	note_thread(sums, wait->tid);
+	note_longest(sums, task, wait);
+	return true;
+}
+
+static __always_inline __u32 waker_kind(void *ctx, struct task_struct *task)
+{
+	if (has_signal(task))
+		return LOCK_WAKER_SIGNAL;
+	return interrupt_is(ctx) ? LOCK_WAKER_INTERRUPT : LOCK_WAKER_THREAD;
+}
+
+/* Adds to what a thread, or an interrupt, had to do with the long waits for a lock. */
+static __noinline int charge_thread(const struct lock_waker_key *key, __u32 slot, __u64 waits,
+				    __u64 held_ns, const struct lock_reign *reign)
+{
+	struct lock_waker *waker = bpf_map_lookup_elem(&lock_wakers, key);
+
+	if (!waker) {
+		bpf_map_update_elem(&lock_wakers, key, &no_waker, BPF_NOEXIST);
+		waker = bpf_map_lookup_elem(&lock_wakers, key);
+	}
+	if (!waker)
+		return lock_count_lost(slot, true);
+	if (reign && !waker->tgid) {
+		waker->tgid = reign->tgid;
+		__builtin_memcpy(waker->comm, reign->comm, sizeof(waker->comm));
+	}
+	__sync_fetch_and_add(&waker->waits, waits);
+	__sync_fetch_and_add(&waker->held_ns, held_ns);
+	return 0;
+}
+
+/*
+ * Charges the time of a wait that ends now to those that had the lock meanwhile, the last one
+ * first. Of what was before the oldest that is known, it has the blame.
+ */
+static __always_inline void charge_reigns(const struct lock_wait *wait,
+					  const struct lock_sums *sums, struct lock_waker_key *key)
+{
+	__u64 number = READ_WORD(sums->next_reign), end_ns = wait->now_ns;
+	__u64 begin_ns = end_ns - wait->ns;
+
+	for (int i = 1; i <= LOCK_REIGNS && end_ns > begin_ns; i++) {
+		const struct lock_reign *reign = &sums->reigns[(number - i) % LOCK_REIGNS];
+		__u64 since_ns = READ_WORD(reign->since_ns);
+
+		if (number < i)
+			break;
+		key->tid = READ_WORD(reign->tid);
+		if (since_ns < begin_ns || i == LOCK_REIGNS || number == i)
+			since_ns = begin_ns;
+		if (since_ns < end_ns) {
+			charge_thread(key, wait->slot, i == 1, end_ns - since_ns, reign);
+			end_ns = since_ns;
+		}
+	}
+}
+
+/*
+ * Notes that the thread that runs here wakes somebody who waited for the lock. Two CPUs may do so
+ * at once: then one of them is forgotten, and has no blame for the time between the two. Of a
+ * thread outside of the loader's --scope nothing is told but that it was one.
+ */
+static __always_inline void note_reign(struct lock_sums *sums, __u64 now_ns)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	bool told = scope_allows_task(current);
+	__u32 tid = told ? current->pid : 0;
+	__u64 number = READ_WORD(sums->next_reign), since_ns = READ_WORD(sums->woken_ns);
+	struct lock_reign *reign = &sums->reigns[(number - 1) % LOCK_REIGNS];
+
+	sums->woken_ns = now_ns;
+	if (number && READ_WORD(reign->tid) == tid)
+		return;
+	reign = &sums->reigns[number % LOCK_REIGNS];
+	reign->since_ns = since_ns;
+	reign->tid = tid;
+	reign->tgid = told ? current->tgid : 0;
+	if (told)
+		bpf_get_current_comm(reign->comm, sizeof(reign->comm));
+	else
+		reign->comm[0] = 0;
+	sums->next_reign = number + 1;
+}
+
+/* Notes who ended a wait: the thread that runs here, unless an interrupt or a signal did. */
+static __noinline int note_waker(void *ctx, struct task_struct *task, struct lock_wait *wait)
+{
+	struct lock_waker_key key = { .lock = wait->key, .kind = waker_kind(ctx, task) };
+	struct lock_sums *sums = bpf_map_lookup_elem(&locks, &key.lock);
+	bool is_thread = key.kind == LOCK_WAKER_THREAD;
+
+	if (!sums)
+		return 0;
+	if (is_thread)
+		note_reign(sums, wait->now_ns);
+	if (wait->ns < LOCK_LONG_NS)
+		return 0;
+	if (!is_thread)
+		return charge_thread(&key, wait->slot, 1, wait->ns, 0);
+	charge_reigns(wait, sums, &key);
+	return 0;
+}
+
+/* Takes the end of a wait of `task`, whose account is `a`. */
+static __noinline int end_wait(void *ctx, struct task_struct *task, const struct time_account *a)
+{
+	const struct control *c = control_get();
+	struct lock_wait wait = { .tid = task->pid, .slot = READ_WORD(a->slot) };
+	__u64 now_ns = bpf_ktime_get_ns(), since_ns = READ_WORD(a->since_ns);
+
+	if (a->flags & ACCOUNT_ENDED || !is_asleep(task) || !c ||
+	    watch_lookup_is_stale(c, now_ns) || !lock_is_captured(wait.slot) ||
+	    !scope_allows_task(task))
+		return 0;
+	wait.ns = now_ns > since_ns ? now_ns - since_ns : 0;
+	lock_key_find(&wait.key, task, wait.slot);
+	wait.now_ns = now_ns;
+	if (!add_wait(task, &wait))
+		return lock_count_lost(wait.slot, false);
+	return note_waker(ctx, task, &wait);
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(lock_waking, struct task_struct *task)
+{
+	struct account_key key = { .tid = task->pid };
+	const struct time_account *a = bpf_map_lookup_elem(&accounts, &key);
+
+	if (!a || READ_WORD(a->kind) != ACCOUNT_LOCK)
+		return 0;
+	return end_wait(ctx, task, a);
+}
+
+/*
+ * Lists the threads that wait for a lock now: at the begin of a session those whose waits began
+ * before, at its end those whose waits are not over.
+ */
+SEC("iter/task")
+int lock_waits(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	const struct task_struct___lock *fields = (const void *)task;
+	struct lock_record record = {};
+	struct account_key key = {};
+	const struct time_account *a;
+
+	if (!task)
+		return 0;
+	key.tid = task->pid;
+	a = bpf_map_lookup_elem(&accounts, &key);
+	if (!a || READ_WORD(a->kind) != ACCOUNT_LOCK || a->flags & ACCOUNT_ENDED)
+		return 0;
+	record.since_ns = READ_WORD(a->since_ns);
+	if (!is_asleep(task) || !BPF_CORE_READ(fields, __state) ||
+	    BPF_CORE_READ(fields, exit_state) || !scope_allows_task(task))
+		return 0;
+	lock_key_find(&record.lock, task, READ_WORD(a->slot));
+	record.now_ns = bpf_ktime_get_ns();
+	record.start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	record.tid = key.tid;
+	BPF_CORE_READ_INTO(&record.comm, task, group_leader, comm);
+	BPF_CORE_READ_INTO(&record.thread_comm, task, comm);
+	/* It has run meanwhile: the arguments may be of another call. */
+	if (READ_WORD(a->since_ns) != record.since_ns || !is_asleep(task))
+		return 0;
+	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
+	return 0;
+}

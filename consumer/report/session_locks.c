@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/session_locks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "consumer/signals/lock_waits.h"
+
+static void write_comm(struct jsonw *w, const char *key, const char *comm)
+{
+	jsonw_string_n(w, key, comm, strnlen(comm, COMM_BYTES));
+}
+
+static void write_which(const struct lock_waited *l, struct jsonw *w)
+{
+	char address[32];
+
+	if (!l->lock.tgid) {
+		jsonw_u64(w, "others", l->locks);
+		return;
+	}
+	jsonw_u64(w, "pid", l->lock.tgid);
+	jsonw_u64(w, "start_ns", l->start_ns);
+	write_comm(w, "comm", l->comm);
+	jsonw_string(w, "kind", lock_waits_kind(l->lock.kind));
+	if (!l->lock.address)
+		return;
+	snprintf(address, sizeof(address), "0x%" PRIx64, (uint64_t)l->lock.address);
+	jsonw_string(w, "address", address);
+}
+
+static void write_longest(const struct lock_waited *l, struct jsonw *w)
+{
+	jsonw_object(w, "longest");
+	jsonw_u64(w, "wait_ns", l->longest_ns);
+	if (l->longest_tid) {
+		jsonw_u64(w, "tid", l->longest_tid);
+		write_comm(w, "comm", l->longest_comm);
+	}
+	jsonw_object_end(w);
+}
+
+static void write_woken(const struct lock_woken *k, struct jsonw *w)
+{
+	jsonw_object(w, NULL);
+	jsonw_string(w, "by", lock_waits_waker(k->kind));
+	if (k->tid) {
+		jsonw_u64(w, "pid", k->tgid);
+		jsonw_u64(w, "tid", k->tid);
+		write_comm(w, "comm", k->comm);
+	}
+	jsonw_u64(w, "waits", k->waits);
+	jsonw_u64(w, "held_ns", k->held_ns);
+	jsonw_object_end(w);
+}
+
+static void write_wakers(const struct lock_waited *l, struct jsonw *w)
+{
+	jsonw_array(w, "wakers");
+	for (uint32_t i = 0; i < l->n_wakers; i++)
+		write_woken(&l->woken[i], w);
+	jsonw_array_end(w);
+	if (l->wakers > l->n_wakers)
+		jsonw_u64(w, "wakers_more", l->wakers - l->n_wakers);
+}
+
+static void put_lock(const struct lock_waited *l, const struct lines *lines,
+		     const struct event_subject *subject)
+{
+	struct jsonw w;
+
+	event_line_begin(lines, &w, "lock", subject);
+	jsonw_string(&w, "signal", rules_signal_name(SIGNAL_LOCK));
+	write_which(l, &w);
+	jsonw_u64(&w, "waits", l->waits);
+	jsonw_u64(&w, "wait_ns", l->total_ns);
+	jsonw_u64(&w, "open", l->open);
+	jsonw_u64(&w, "open_ns", l->open_ns);
+	write_longest(l, &w);
+	if (l->lock.tgid) {
+		jsonw_u64(&w, "p50_ns", l->p50_ns);
+		jsonw_u64(&w, "p99_ns", l->p99_ns);
+		jsonw_u64(&w, "threads", l->threads);
+		if (l->pattern)
+			jsonw_string(&w, "pattern", lock_waits_pattern(l->pattern));
+		write_wakers(l, &w);
+	}
+	event_line_end(lines, &w);
+}
+
+void session_locks_put(const struct session_result *s, const struct lines *lines,
+		       const struct event_subject *subject)
+{
+	const struct signal *signal = s->signals[SIGNAL_LOCK];
+
+	if (!signal || !signal->locks)
+		return;
+	for (size_t i = 0; i < signal->locks->count; i++)
+		put_lock(&signal->locks->items[i], lines, subject);
+}

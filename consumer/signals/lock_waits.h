@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * lock_waits.h: reads the waits for locks from the kernel side, at the begin of a session and at
+ * its end, and takes the difference: for each lock how often and how long threads waited, and who
+ * ended their waits.
+ */
+#ifndef TROCAR_CONSUMER_SIGNALS_LOCK_WAITS_H
+#define TROCAR_CONSUMER_SIGNALS_LOCK_WAITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/signals/ledger.h"
+#include "consumer/signals/lock_maps.h"
+#include "shared/abi/abi.h"
+
+#define LOCK_WAITS_NAMED  64 /* locks; the rest is one without a name */
+#define LOCK_WAITS_WAKERS 4  /* that are told of each lock */
+
+/* What the waits for a lock look like. */
+enum lock_pattern {
+	LOCK_PATTERN_NONE,
+	LOCK_PATTERN_LONG_HOLD, /* long waits, of several threads, behind one thread */
+	LOCK_PATTERN_CONVOY,	/* many short waits of several threads */
+};
+
+/* Who had to do with the long waits for a lock. */
+struct lock_woken {
+	uint32_t kind;		 /* enum lock_waker_kind */
+	uint32_t tid, tgid;	 /* of a thread; 0: outside of the loader's --scope */
+	uint64_t waits, held_ns; /* as in struct lock_waker */
+	char comm[COMM_BYTES];
+};
+
+/* The waits for one lock. Those that were not over at the end are counted until then. */
+struct lock_waited {
+	struct lock_key lock;  /* tgid 0: of the locks that are not named */
+	uint64_t locks;	       /* how many these are */
+	uint64_t start_ns;     /* of the process */
+	char comm[COMM_BYTES]; /* of its first thread */
+	uint64_t waits, total_ns;
+	uint64_t open, open_ns; /* of these, not over at the end */
+	uint64_t longest_ns;
+	uint32_t longest_tid;
+	char longest_comm[COMM_BYTES];
+	uint64_t p50_ns, p99_ns;
+	uint32_t threads; /* that waited; two whose ids differ by 512 count as one */
+	enum lock_pattern pattern;
+	uint32_t n_wakers;	      /* in `wakers`, those with the most time first */
+	uint64_t wakers, waker_waits; /* all that are known, and the long waits that they ended */
+	struct lock_woken woken[LOCK_WAITS_WAKERS];
+	/* Private. */
+	uint64_t bits[LOCK_THREAD_WORDS];
+	uint64_t steps[LOCK_STEPS];
+};
+
+/* The waits of a session. */
+struct lock_waits {
+	struct lock_waited *items; /* owned; those with the most time first, the unnamed last */
+	size_t count;
+	struct lock_waited all; /* their sum */
+	struct ledger ledger;	/* a wait is an attempt */
+	uint64_t wakers_lost;	/* long waits of which there was no room to tell who ended them */
+};
+
+/*
+ * Notes the waits so far. The slot says capture, the program is attached, and the threads have
+ * their accounts (thread_accounts_begin). 0 or -errno; on failure nothing is kept.
+ */
+int lock_waits_begin(const struct pinned_maps *pins, uint32_t slot,
+		     struct lock_baseline *ret_before);
+
+/*
+ * Takes the waits since then; `only_tgid` 0: of all processes. Call while the slot still names the
+ * session and the threads have their accounts. 0 or -errno.
+ */
+int lock_waits_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
+		   const struct lock_baseline *before, struct lock_waits *ret_waits);
+
+/* Returns the word of a kind, "futex"; of who ends a wait, "thread"; and of a pattern, or NULL. */
+const char *lock_waits_kind(uint32_t kind);
+const char *lock_waits_waker(uint32_t kind);
+const char *lock_waits_pattern(enum lock_pattern pattern);
+
+/* Returns the duration that `per_mille` of the waits did not exceed, by its step. Pure. */
+uint64_t lock_waits_quantile(const uint64_t steps[LOCK_STEPS], uint64_t waits, uint64_t longest_ns,
+			     unsigned int per_mille);
+
+void lock_waits_done(struct lock_waits *waits);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* slot_nest.h: what watches that lie one around the other share. Main thread only. */
+#ifndef TROCAR_CONSUMER_SIGNALS_SLOT_NEST_H
+#define TROCAR_CONSUMER_SIGNALS_SLOT_NEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pinned_maps;
+
+/* Returns whether the watch of slot `of` is that of `slot`, or within it. */
+bool slot_nest_has(const struct pinned_maps *pins, uint32_t of, uint32_t slot);
+
+/* Returns whether a session runs on the watch of the slot, or on one around it. */
+bool slot_nest_is_captured(const struct pinned_maps *pins, uint32_t slot);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* lock_abi.h: the part of the ABI (abi.h) that is about waits for locks. */
+#ifndef TROCAR_SHARED_ABI_LOCK_ABI_H
+#define TROCAR_SHARED_ABI_LOCK_ABI_H
+
+#include "shared/abi/abi.h"
+
+#define LOCKS_DEFAULT	  4096	     /* locks that threads waited for, at a time */
+#define LOCK_WAKERS	  4096	     /* pairs of a lock and of who ended long waits for it */
+#define LOCK_LONG_NS	  1000000ull /* of a wait of so much it is told who ended it */
+#define LOCK_THREAD_WORDS 8	     /* of 64 bits */
+#define LOCK_REIGNS	  8	     /* of those that released a lock last */
+
+/* What a thread waits for: lock_kinds.def. */
+enum lock_kind {
+#define LOCK(id, json, help) LOCK_##id,
+#include "shared/abi/lock_kinds.def"
+#undef LOCK
+	LOCK_KINDS_
+};
+
+/* Key of `locks`. */
+struct lock_key {
+	__u64 address; /* of the futex, in the process's memory; 0: the kind has none */
+	__u32 tgid;
+	__u32 slot; /* of the nearest watch */
+	__u32 kind; /* enum lock_kind */
+	__u32 pad;
+};
+
+/*
+ * Waits by duration, in half steps of powers of two: step 2n holds those from 2^(n+10) ns on, step
+ * 2n + 1 those from one and a half of that on. The first step holds all shorter ones too, the last
+ * one all longer ones.
+ */
+#define LOCK_STEPS	56
+#define LOCK_STEP_SHIFT 10
+
+/* For a time one thread, and no other, woke those that waited: it had the lock. */
+struct lock_reign {
+	__u64 since_ns;	 /* when another one woke somebody last; 0: none did */
+	__u32 tid, tgid; /* 0: outside of the loader's --scope */
+	char comm[COMM_BYTES];
+};
+
+/* Value of `locks`: the waits for one lock that have ended. */
+struct lock_sums {
+	__u64 waits, total_ns;
+	__u64 longest_ns;
+	__u64 start_ns; /* of the process */
+	/* Bit tid % 512 of each thread that waited: threads of a process have tids close together.
+	 */
+	__u64 threads[LOCK_THREAD_WORDS];
+	__u32 steps[LOCK_STEPS];
+	__u32 longest_tid;
+	__u32 pad;
+	__u64 woken_ns;	  /* when a thread woke somebody last */
+	__u64 next_reign; /* number of the next of `reigns`, modulo LOCK_REIGNS */
+	struct lock_reign reigns[LOCK_REIGNS];
+	char longest_comm[COMM_BYTES]; /* of the thread that waited the longest */
+	char comm[COMM_BYTES];	       /* of the first thread of the process */
+};
+
+/* Who ended a wait. */
+enum lock_waker_kind {
+	LOCK_WAKER_THREAD,    /* the thread that ran there */
+	LOCK_WAKER_INTERRUPT, /* a timer or a device: the time was up, or the net has an answer */
+	LOCK_WAKER_SIGNAL,    /* a signal for the thread that waited */
+	LOCK_WAKER_KINDS_
+};
+
+/* Key of `lock_wakers`. */
+struct lock_waker_key {
+	struct lock_key lock;
+	__u32 kind; /* enum lock_waker_kind */
+	__u32 tid;  /* of LOCK_WAKER_THREAD, else 0 */
+};
+
+/*
+ * Value of `lock_wakers`: what one thread had to do with the long waits for one lock. A lock goes
+ * from thread to thread: who waits for one that others want too is woken by the last of them, and
+ * has waited for all.
+ */
+struct lock_waker {
+	__u64 waits;   /* that it ended */
+	__u64 held_ns; /* of all waits the time in which it was the next to wake somebody */
+	__u32 tgid;
+	__u32 pad;
+	char comm[COMM_BYTES];
+};
+
+/* One element, per CPU, of `lock_losses`: what found no room, of a watch and those around it. */
+struct slot_locks {
+	__u64 waits;  /* whose lock is not in `locks` */
+	__u64 wakers; /* long waits whose waker is not in `lock_wakers` */
+};
+
+/* What `lock_waits` writes: one record per thread that waits for a lock now. */
+struct lock_record {
+	struct lock_key lock;
+	__u64 since_ns; /* since when it waits, or has been known */
+	__u64 now_ns;
+	__u64 start_ns; /* of the process */
+	__u32 tid;
+	__u32 pad;
+	char comm[COMM_BYTES]; /* of the first thread of the process */
+	char thread_comm[COMM_BYTES];
+};
+
+#endif

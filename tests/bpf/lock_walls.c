@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* lock_walls.c: what of waits for locks is not told, and what harm false words do. */
+#include "lock_fixture.h"
+
+/* Outside of a session, and when the consumer gives no sign of life, nothing is kept. */
+static void nothing_without_a_session(void **state)
+{
+	struct fixture f = begin_locks(NULL);
+	struct found found[LOCKS];
+	pid_t pid;
+
+	for (int i = 0; i < 2; i++) {
+		shared->word = shared->ended = 0;
+		f.h->slots[SLOT].state = i ? SLOT_CAPTURE : SLOT_RECORDER;
+		f.h->control->heartbeat_ns = i ? harness_now_ns() - 70000 * MSEC : harness_now_ns();
+		pid = harness_start(hold_word, NULL, f.dir);
+		await_end();
+		assert_int_equal(find_locks(&f, pid, found), 0);
+		harness_kill(pid);
+	}
+	end_locks(&f);
+}
+
+static void wait_everywhere(void *unused)
+{
+	const struct timespec time = { .tv_nsec = 2 * MSEC };
+	uint32_t *words = calloc(ROUNDS * WAITERS, sizeof(*words));
+
+	come_in();
+	for (int i = 0; i < ROUNDS * WAITERS; i++)
+		futex(&words[i], FUTEX_WAIT, 0, &time);
+	say_end();
+}
+
+/* What finds no room is counted. */
+static void full_table_is_counted(void **state)
+{
+	struct fixture f = begin_locks(&(struct harness_options){ .locks = 4 });
+	pid_t pid = harness_start(wait_everywhere, NULL, f.dir);
+	struct slot_locks each[HARNESS_CPUS], all = {};
+	struct found found[LOCKS];
+	uint32_t slot = SLOT;
+	uint64_t waits = 0;
+	size_t n;
+
+	await_end();
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(f.h->skel->maps.lock_losses), &slot, each),
+			 0);
+	for (int i = 0; i < libbpf_num_possible_cpus(); i++)
+		all.waits += each[i].waits;
+	n = find_locks(&f, pid, found);
+	for (size_t i = 0; i < n; i++)
+		waits += found[i].sums.waits;
+	assert_true(all.waits > 0);
+	assert_int_equal(waits + all.waits, ROUNDS * WAITERS);
+	harness_kill(pid);
+	end_locks(&f);
+}
+
+static int words[2];
+
+static void read_word(void *unused)
+{
+	char byte;
+
+	come_in();
+	if (read(words[0], &byte, 1) == 1)
+		say_end();
+}
+
+/* Writes an account, as a consumer may, that says the thread waits for a lock. */
+static void say_lock(const struct fixture *f, pid_t tid)
+{
+	const struct account_key key = { .tid = (uint32_t)tid };
+	const struct thread_times t = { .account = { .slot = SLOT,
+						     .kind = ACCOUNT_LOCK,
+						     .since_ns = harness_now_ns() - 5 * MSEC } };
+
+	assert_int_equal(
+		bpf_map_update_elem(bpf_map__fd(f->h->skel->maps.accounts), &key, &t, BPF_ANY), 0);
+}
+
+/* A false account makes a false wait, but of a call that is none for a lock no argument is told. */
+static void other_calls_keep_their_arguments(void **state)
+{
+	struct fixture f = begin_locks(NULL);
+	struct lock_record record;
+	struct found found[LOCKS];
+	pid_t pid;
+
+	assert_int_equal(pipe(words), 0);
+	pid = harness_start(read_word, NULL, f.dir);
+	harness_sleep_ms(START_MS);
+	say_lock(&f, pid);
+	assert_int_equal(read_open(&f, pid, &record), 1);
+	assert_int_equal(record.lock.kind, LOCK_OTHER);
+	assert_int_equal(record.lock.address, 0);
+	assert_int_equal(write(words[1], "x", 1), 1);
+	await_end();
+	assert_int_equal(find_locks(&f, pid, found), 1);
+	assert_int_equal(found[0].key.kind, LOCK_OTHER);
+	assert_int_equal(found[0].key.address, 0);
+	harness_kill(pid);
+	end_locks(&f);
+}
+
+/* Whoever is outside of the scope is in no account that counts, and is not named as a waker. */
+static void nobody_else_is_told_of(void **state)
+{
+	struct fixture f = begin_locks(&(struct harness_options){ .scoped = true });
+	struct found lock, found[LOCKS];
+	struct lock_record record;
+	struct lock_waker waker;
+	char dir[4096], scope[4200];
+	pid_t within, beside;
+
+	snprintf(scope, sizeof(scope), "%s/account", f.h->path);
+	harness_scope(f.h, scope);
+	harness_group(f.h, "beside", dir);
+	beside = harness_start(block_for_ever, NULL, dir);
+	within = harness_start(block_for_ever, NULL, f.dir);
+	harness_sleep_ms(START_MS);
+	say_lock(&f, beside);
+	assert_int_equal(read_open(&f, beside, &record), 1);
+	assert_int_equal(record.tid, 0);
+	assert_int_equal(futex(&shared->word, FUTEX_WAKE, 2, NULL), 2);
+	harness_sleep_ms(START_MS);
+	assert_int_equal(find_locks(&f, beside, found), 0);
+	find_lock(&f, within, &shared->word, &lock);
+	assert_int_equal(lock.sums.waits, 1);
+	assert_int_equal(count_woken(&f, &lock.key, LOCK_WAKER_THREAD, 0, &waker), 1);
+	assert_int_equal(waker.tgid, 0);
+	assert_string_equal(waker.comm, "");
+	harness_kill(within);
+	harness_kill(beside);
+	end_locks(&f);
+}
+
+/* The consumer may write the elements: false ones make false sums and harm nobody. */
+static void false_words(void **state)
+{
+	struct fixture f = begin_locks(NULL);
+	pid_t pid = harness_start(hold_word, NULL, f.dir);
+	struct lock_key key = { .slot = SLOT, .tgid = (uint32_t)pid, .kind = LOCK_FUTEX };
+	struct found lock;
+
+	key.address = (uint64_t)(uintptr_t)&shared->word;
+	memset(&lock.sums, 0xff, sizeof(lock.sums));
+	assert_int_equal(
+		bpf_map_update_elem(bpf_map__fd(f.h->skel->maps.locks), &key, &lock.sums, BPF_ANY),
+		0);
+	await_end();
+	find_lock(&f, pid, &shared->word, &lock);
+	assert_int_equal(lock.sums.waits, ROUNDS * WAITERS - 1);
+	assert_int_equal(lock.sums.longest_ns, UINT64_MAX);
+	harness_kill(pid);
+	end_locks(&f);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_without_a_session),
+		cmocka_unit_test(full_table_is_counted),
+		cmocka_unit_test(other_calls_keep_their_arguments),
+		cmocka_unit_test(nobody_else_is_told_of),
+		cmocka_unit_test(false_words),
+	};
+
+	harness_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

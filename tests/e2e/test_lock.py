@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The signal `lock`: for which locks threads waited and who ended the waits, against what the threads measured."""
+import signal
+import time
+
+import pytest
+
+from harness import bpf_objects, check, check_figure, rule, rules, until
+
+SIGNALS = ["oncpu", "lock"]
+
+
+def measured(file):
+    """{name: (address, [[begin, end or None], ...])} in ns, from the lines of the workload `lock_holds`."""
+    waits, last = {}, {}
+    for line in file.read_text().splitlines():
+        if line.count(" ") != 4:
+            continue  # cut: it is being written
+        name, address, tid, begin, end = line.split()
+        of = waits.setdefault(name, (address, []))[1]
+        if end == "0":
+            of.append([int(begin), None])
+            last[tid] = of[-1]
+        else:
+            last[tid][1] = int(end)
+    return waits
+
+
+def overlap(waits, first, last):
+    """How much of the waits lies between two moments."""
+    return sum(max(0, min(end or last, last) - max(begin, first)) for begin, end in waits)
+
+
+def session(agent, name, during_ms):
+    """session.start, session.end and the lines `lock` of a session on request."""
+    asked = agent.call("session.start", {"rule": name, "during_ms": during_ms})["session"]
+    start = agent.wait("session.start", session=asked)
+    end = agent.wait("session.end", session=asked, seconds=during_ms / 1000 + 15)
+    lines = agent.find("lock", session=asked)
+    told = end["ledger"].get("lock", {}).get("emitted", 0)
+    check(sum(line["waits"] for line in lines) == told, f"{lines} {end['ledger']}")
+    return start, end, lines
+
+
+def watched(t, load=(), more=0, **options):
+    agent = t.agent(rules(rule("locks", cgroup=f"/{t.name}-a", signals=SIGNALS)), load=list(load), **options)
+    group = t.cgroup()
+    file = t.folder / "measured"
+    worker = t.spawn("lock_holds", 20, file, cgroup=group)
+    for i in range(more):
+        t.spawn("lock_holds", 20, t.folder / f"measured{i}", cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    time.sleep(0.5)
+    return agent, worker, file
+
+
+def test_locks_are_told(t):
+    """Three locks: how long threads waited for each, who held two of them, and that nobody held the third."""
+    agent, worker, file = watched(t, broker=True)
+    start, end, lines = session(agent, "locks", 3000)
+    check(start["signals"] == SIGNALS, f"{start}")
+    waits = measured(file)
+    told = {line["address"]: line for line in lines if line.get("pid") == worker.pid and "address" in line}
+    first = start["mono_ns"]
+    for name, slack in (("reader", 0.05), ("timed", 0.05), ("queue", 0.2)):
+        address, own = waits[name]
+        line = told[address]
+        own_ns = overlap(own, first, first + end["duration_ms"] * 1000000)
+        # What a thread measures has its way into the wait and its own wait for a CPU in it.
+        check_figure(abs(line["wait_ns"] - own_ns) < slack * own_ns + 30e6,
+                     f"{name}: {line['wait_ns'] / 1e6} ms told, {own_ns / 1e6} ms measured: {line}", t.load)
+        check(line["p50_ns"] <= line["p99_ns"] <= line["longest"]["wait_ns"], f"{line}")
+    reader, timed, queue = (told[waits[name][0]] for name in ("reader", "timed", "queue"))
+    check(reader["threads"] == 3 and queue["threads"] == 4 and timed["threads"] == 1, f"{lines}")
+    check(reader["wakers"][0]["by"] == "thread" and reader["wakers"][0]["comm"] == "writer-1", f"{reader}")
+    check(reader.get("pattern") == "long_hold" and queue.get("pattern") == "convoy", f"{reader} {queue}")
+    check([waker["by"] for waker in timed["wakers"]] == ["interrupt"], f"{timed}")
+    check(end["verdict"] == "complete" and end["ledger"]["lock"]["lost"] == {}, f"{end}")
+    check(end["locks"]["locks"] >= 3 and end["locks"]["waited_ms"] > 3000, f"{end['locks']}")
+
+
+def test_table_is_full(t):
+    """More locks than the table takes: the ledger counts the waits, and the verdict is partial."""
+    agent, _, _ = watched(t, load=["--locks", 4], broker=True, more=3)
+    for _ in range(2):  # and the table is empty again for the next one
+        _, end, _ = session(agent, "locks", 1000)
+        ledger = end["ledger"]["lock"]
+        check(ledger["lost"]["locks_full"] > 0 and ledger["emitted"] > 0, f"{ledger}")
+        check(end["verdict"] == "partial" and "--locks" in end["verdict_reason"], f"{end}")
+
+
+def attached():
+    names = ("lock_waking", "account_switch")
+    programs = {p["id"] for p in bpf_objects("prog") if p.get("name") in names}
+    return sum(link.get("prog_id") in programs for link in bpf_objects("link"))
+
+
+@pytest.mark.serial
+def test_detached_at_once(t):
+    """Both programs are attached in a session alone, and go when the consumer is killed."""
+    agent, _, _ = watched(t, broker=True)
+    check(attached() == 0, "attached before a session")
+    session_id = agent.call("session.start", {"rule": "locks", "during_ms": 600})["session"]
+    until(lambda: attached() == 2, 5, "not attached in a session")
+    agent.wait("session.end", session=session_id)
+    until(lambda: attached() == 0, 5, "attached after the session")
+    agent.call("session.start", {"rule": "locks", "during_ms": 10000})
+    until(lambda: attached() == 2, 5, "not attached again")
+    agent.stop(signal.SIGKILL, expect=-signal.SIGKILL)
+    until(lambda: attached() == 0, 2, "attached without the consumer")
+    agent.start()
+    agent.wait("watch.start", since=agent.mark)
+    _, end, _ = session(agent, "locks", 500)  # what the dead one has left does not count
+    check(end["locks"]["longest_ms"] <= 520, f"{end}")
+
+
+def test_missing_without_the_broker(t):
+    """Nobody attaches it: session.start and the end say why."""
+    agent, _, _ = watched(t, broker=False)
+    asked = agent.call("session.start", {"rule": "locks", "during_ms": 500})["session"]
+    start = agent.wait("session.start", session=asked)
+    end = agent.wait("session.end", session=asked)
+    check([missing["signal"] for missing in start["signals_missing"] if missing["signal"] == "lock"] == ["lock"],
+          f"{start}")
+    check(end["locks"] is None and end["locks_reason"] and end["verdict"] == "inconclusive", f"{end}")
