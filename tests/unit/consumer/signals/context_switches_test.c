@@ -16,7 +16,7 @@
 
 #define SLOT 2
 
-#define AT_PRESSURE \
+#define AT_PRESSURE                                                                          \
 	(1u << SIGNAL_ONCPU | 1u << SIGNAL_SWITCH | 1u << SIGNAL_POOLS | 1u << SIGNAL_RUNQ | \
 	 1u << SIGNAL_LOCK)
 
