@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "consumer/report/frame_json.h"
+#include "consumer/report/session_calls.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/report/session_facts.h"
 #include "consumer/report/session_locks.h"
@@ -458,6 +459,7 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 	session_pools_put(s, lines, &r->subject);
 	session_queue_put(s, lines, &r->subject);
 	session_locks_put(s, lines, &r->subject);
+	session_calls_put(s, lines, &r->subject);
 	put_end(r);
 	report_free(r);
 }

@@ -117,7 +117,9 @@ static bool was_table_full(const struct session_result *s, char reason[LEDGER_RE
 	const struct {
 		enum signal_bit signal;
 		const char *what;
-	} counted[] = { { SIGNAL_POOLS, "threads" }, { SIGNAL_RUNQ, "waits for a CPU" } };
+	} counted[] = { { SIGNAL_POOLS, "threads" },
+			{ SIGNAL_RUNQ, "waits for a CPU" },
+			{ SIGNAL_SYSCALL, "waits in system calls" } };
 	const struct signal *lock = s->signals[SIGNAL_LOCK];
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
@@ -126,10 +128,17 @@ static bool was_table_full(const struct session_result *s, char reason[LEDGER_RE
 
 		if (!l || !ledger_lost(l))
 			continue;
-		snprintf(reason, LEDGER_REASON_BYTES,
-			 "%" PRIu64 " of %" PRIu64 " %s have no time account: the table of threads "
-			 "was full (trocar-loader load --threads)",
-			 ledger_lost(l), l->attempted, counted[i].what);
+		if (l->lost[DROP_THREADS_FULL])
+			snprintf(reason, LEDGER_REASON_BYTES,
+				 "%" PRIu64 " of %" PRIu64
+				 " %s have no time account: the table of threads was full "
+				 "(trocar-loader load --threads)",
+				 l->lost[DROP_THREADS_FULL], l->attempted, counted[i].what);
+		else
+			snprintf(reason, LEDGER_REASON_BYTES,
+				 "%" PRIu64 " of %" PRIu64
+				 " %s found no room in the table of system calls",
+				 ledger_lost(l), l->attempted, counted[i].what);
 		return true;
 	}
 	if (lock && lock->locks && ledger_lost(&lock->locks->ledger)) {

@@ -23,6 +23,7 @@ struct signal_programs {
 		unsigned int holders; /* sessions that want it */
 	} of[SIGNAL_COUNT_];
 	struct accounts_held *accounts; /* of the sessions that have any (accounts_hold.h) */
+	unsigned int calls; /* sessions that have waits counted by system call (control.calls) */
 };
 
 void signal_programs_init(struct signal_programs *all, struct broker_client *link);

@@ -19,6 +19,7 @@
 #include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
 
+struct call_times;
 struct cgroups;
 struct counter_history;
 struct look_pass;
@@ -92,6 +93,7 @@ struct signal {
 	const struct ledger *threads;	 /* what it counts, where that is no stacks */
 	const struct queue_waits *queue; /* owned by the kind; NULL: it has none, or not yet */
 	const struct lock_waits *locks;	 /* the same of waits for locks, with their ledger */
+	const struct call_times *calls;	 /* likewise */
 };
 
 /*

@@ -18,7 +18,7 @@
 
 #define AT_PRESSURE                                                                          \
 	(1u << SIGNAL_ONCPU | 1u << SIGNAL_SWITCH | 1u << SIGNAL_POOLS | 1u << SIGNAL_RUNQ | \
-	 1u << SIGNAL_LOCK)
+	 1u << SIGNAL_LOCK | 1u << SIGNAL_SYSCALL)
 
 static struct pinned_maps pins;
 static struct signal_programs programs;

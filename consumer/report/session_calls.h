@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* session_calls.h: writes the system calls that the session's threads waited in. Report thread
+ * only. */
+#ifndef TROCAR_CONSUMER_REPORT_SESSION_CALLS_H
+#define TROCAR_CONSUMER_REPORT_SESSION_CALLS_H
+
+#include "consumer/output/event_line.h"
+#include "consumer/session/session_result.h"
+
+/*
+ * Writes a line `syscall` for each of the 20 with the most time, and one for all the others;
+ * nothing where the session has no `syscall`.
+ */
+void session_calls_put(const struct session_result *s, const struct lines *lines,
+		       const struct event_subject *subject);
+
+#endif

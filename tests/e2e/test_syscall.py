@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The signal `syscall`: how long threads waited in which system call, against what they measured themselves."""
+import time
+
+from harness import check, check_figure, rule, rules
+from test_pools import measured, overlap
+
+SIGNALS = ["oncpu", "pools", "syscall"]
+CALLS = {"sleep": {"clock_nanosleep", "nanosleep"}, "idle": {"epoll_wait", "epoll_pwait", "poll", "ppoll", "select"},
+         "child": {"wait4", "waitid"}}
+
+
+def session(agent, name, during_ms):
+    """session.start, session.end and {call: line} of a session on request."""
+    asked = agent.call("session.start", {"rule": name, "during_ms": during_ms})["session"]
+    start = agent.wait("session.start", session=asked)
+    end = agent.wait("session.end", session=asked, seconds=during_ms / 1000 + 15)
+    return start, end, {line.get("call"): line for line in agent.find("syscall", session=asked)}
+
+
+def test_waits_are_told(t):
+    """Threads that wait for one kind of thing each: its system call has the time that they measured themselves."""
+    agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=True)
+    group = t.cgroup()
+    file = t.folder / "measured"
+    t.spawn("timed_waits", 20, file, cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    time.sleep(0.5)
+    start, end, calls = session(agent, "waits", 3000)
+    waits = measured(file)
+    first = start["mono_ns"] + end["syscall"].get("late_ms", 0) * 1000000
+    for kind in ("child", "idle"):
+        told = sum(calls[name]["wait_ns"] for name in CALLS[kind] if name in calls)
+        own = overlap(waits[f"w-{kind}"], first, first + 3000000000)
+        check_figure(abs(told - own) < 0.05 * own + 30e6, f"{kind}: {told / 1e6} told, {own / 1e6}: {calls}", t.load)
+    # Both count the same waits, but for what is open at the begin of each.
+    blocked = end["pools"]["waited_ms"]
+    check_figure(abs(end["syscall"]["wait_ms"] - blocked) < 0.02 * blocked + 30, f"{end['syscall']} {end['pools']}",
+                 t.load)
+    longest = calls["futex"]["longest"]
+    check(calls["futex"]["open"] >= 1 and longest["open"] and longest["wait_ns"] > 2e9, f"{calls['futex']}")
+    ledger = end["ledger"]["syscall"]
+    check(ledger["emitted"] == sum(line["waits"] + line["open"] for line in calls.values()), f"{ledger} {calls}")
+    check(end["verdict"] == "complete" and ledger["attempted"] == ledger["emitted"], f"{end}")
+
+
+def test_again_and_beside(t):
+    """A second session does not have what the first one had."""
+    agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=True)
+    group = t.cgroup()
+    t.spawn("timed_waits", 20, t.folder / "measured", cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    time.sleep(0.5)
+    for _ in range(2):
+        _, end, _ = session(agent, "waits", 1000)
+        blocked = end["pools"]["waited_ms"]
+        check_figure(abs(end["syscall"]["wait_ms"] - blocked) < 0.05 * blocked + 30, f"{end['syscall']} {end['pools']}",
+                     t.load)
+
+
+def test_missing_without_the_broker(t):
+    """Nobody attaches it: session.start says why, and session.end has no times."""
+    agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=False)
+    group = t.cgroup()
+    t.spawn("waits", 20, t.folder / "measured", cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    start, end, calls = session(agent, "waits", 500)
+    missing = [one["reason"] for one in start["signals_missing"] if one["signal"] == "syscall"]
+    check(missing and "--broker none" in missing[0], f"{start}")
+    check(end["syscall"] is None and end["syscall_reason"] == missing[0] and not calls, f"{end}")

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The lines about system calls, against their schema. */
+#include "consumer/report/session_calls.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/call_times.h"
+#include "tests/unit/consumer/testing/report_testing.h"
+
+static const struct pinned_maps pins;
+static const struct signal_host host = { .pins = &pins };
+static const struct signal_target target;
+
+static struct session_result *new_session(const struct call_times *times,
+					  const struct ledger *ledger)
+{
+	struct session_result *s = report_testing_new_session("/system.slice/api.service");
+	struct signal *signal = signals_new(SIGNAL_SYSCALL, &host, &target);
+
+	assert_non_null(signal);
+	signal->why = NULL;
+	signal->calls = times;
+	signal->threads = ledger;
+	s->signals[SIGNAL_SYSCALL] = signal;
+	report_testing_begin(1u << 20, 8192, 12);
+	assert_int_equal(output_queue_start(report_testing_lines.output), 0);
+	return s;
+}
+
+/* Each number has its name or a reason, and what has no line of its own is in the last. */
+static void test_lines(void **state)
+{
+	struct call_time items[24] = {};
+	const struct call_times times = { items, 24 };
+	const struct ledger ledger = { .attempted = 10, .emitted = 10 };
+	const uint32_t odd[] = { ACCOUNT_CALL_NONE, ACCOUNT_CALL_KERNEL, ACCOUNT_CALL_COMPAT,
+				 4000 };
+	struct session_result *s;
+	json_object *all;
+
+	for (uint32_t i = 0; i < 24; i++)
+		items[i] = (struct call_time){ .call = i, .waits = 1, .wait_ns = 10 };
+	items[1].call = odd[0];
+	items[2].call = odd[1];
+	items[3].call = odd[2];
+	items[4].call = odd[3];
+	items[0].call = SYS_futex;
+	items[0].longest_ns = 9;
+	items[0].longest_tid = items[0].longest_tgid = 5;
+	strcpy(items[0].longest_comm, "w\x01");
+	s = new_session(&times, &ledger);
+	report_testing_report(s);
+	all = report_testing_finish();
+	assert_int_equal(json_object_array_length(all), 20 + 1 + 1);
+	assert_string_equal(get(at(all, 0), "call"), "futex");
+	assert_int_equal(number(at(all, 0), "number"), SYS_futex);
+	assert_int_equal(number(json_object_object_get(at(all, 0), "longest"), "tid"), 5);
+	for (size_t i = 1; i <= 4; i++) {
+		assert_null(json_object_object_get(at(all, i), "call"));
+		assert_non_null(get(at(all, i), "call_reason"));
+	}
+	assert_int_equal(number(at(all, 4), "number"), 4000);
+	assert_false(json_object_object_get_ex(at(all, 1), "number", NULL));
+	assert_int_equal(number(at(all, 20), "others"), 4);
+	assert_int_equal(number(at(all, 20), "wait_ns"), 40);
+	json_object_put(all);
+	session_result_free(s);
+}
+
+/* What found no room is in the ledger, and the verdict says so. */
+static void test_lost(void **state)
+{
+	const struct call_times times = {};
+	const struct ledger ledger = { .attempted = 100,
+				       .emitted = 64,
+				       .lost = { [DROP_CALLS_FULL] = 36 } };
+	struct session_result *s = new_session(&times, &ledger);
+	json_object *all;
+
+	report_testing_report(s);
+	all = report_testing_finish();
+	assert_int_equal(json_object_array_length(all), 1);
+	assert_string_equal(get(at(all, 0), "verdict"), "partial");
+	assert_non_null(strstr(get(at(all, 0), "verdict_reason"), "table of system calls"));
+	json_object_put(all);
+	session_result_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_lines, report_testing_setup,
+						report_testing_teardown),
+		cmocka_unit_test_setup_teardown(test_lost, report_testing_setup,
+						report_testing_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
