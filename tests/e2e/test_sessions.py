@@ -30,8 +30,9 @@ def check_account(agent, end):
     """Ledger against the stack lines: the counts that were said are the counts that were written."""
     stacks = [s for s in agent.stacks(end["session"], None) if "count" in s]
     for signal, entry in end["ledger"].items():
-        if "before" not in entry:  # threads that have an account, and no stacks
-            written = sum(s["threads"] for s in agent.find("pool", session=end["session"]))
+        if "before" not in entry:  # threads that have an account, or waits for locks, and no stacks
+            line, key = ("lock", "waits") if signal == "lock" else ("pool", "threads")
+            written = sum(s[key] for s in agent.find(line, session=end["session"]))
             check(written == entry["emitted"], f"{signal}: {written} in the lines, {entry['emitted']} emitted")
             continue
         for phase in ("before", "onset", "during"):
