@@ -75,7 +75,7 @@ class Service:
         """A process in the cgroups, ended with the test."""
         with open(self.t.folder / log, "ab") as out:
             process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                       cwd=self.t.folder, preexec_fn=self.group.join, **options)
+                                       preexec_fn=self.group.join, **{"cwd": self.t.folder, **options})
         self.t.processes.append(process)
         return process
 
