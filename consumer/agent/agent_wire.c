@@ -81,6 +81,7 @@ static void wire_watches(struct agent *a)
 		.context = a,
 	};
 	pressure_follow_init(&a->pressure, &a->log, &a->triggers);
+	a->pressure.waits = a->pins.looks_path ? &a->waits : NULL;
 	a->watch_events = (struct watch_events){ &a->budget, &a->pressure };
 }
 

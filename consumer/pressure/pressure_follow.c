@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "consumer/pressure/quiet_follow.h"
+#include "consumer/pressure/stuck_follow.h"
+#include "consumer/sampling/wait_recorder.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
@@ -75,9 +77,12 @@ static bool follow_files(struct pressure *p, const struct watch *w)
 	bool wanted[RESOURCE_COUNT_] = {}, changed = false;
 
 	for (size_t i = 0; i < w->n_bindings; i++)
-		for (uint32_t k = 0; k < w->bindings[i].rule->n_when; k++)
-			if (!w->bindings[i].rule->when[k].quiet)
-				wanted[w->bindings[i].rule->when[k].resource] = true;
+		for (uint32_t k = 0; k < w->bindings[i].rule->n_when; k++) {
+			const struct rule_when *when = &w->bindings[i].rule->when[k];
+
+			if (!when->quiet && !when->stuck)
+				wanted[when->resource] = true;
+		}
 	for (int i = 0; i < RESOURCE_COUNT_; i++) {
 		struct followed_file *f = &pressure_follow_of(p, w)->file[i];
 
@@ -121,7 +126,7 @@ static bool follow_thresholds(struct pressure *p, const struct watch *w)
 			const struct rule_when *when = &w->bindings[b].rule->when[k];
 			struct threshold *t = threshold_find(f, when);
 
-			if (when->quiet)
+			if (when->quiet || when->stuck)
 				continue;
 			if (!t) {
 				t = threshold_add(f, when, psi_opener_in_turn);
@@ -157,6 +162,7 @@ void pressure_follow_changed(struct pressure *p, struct watch *w)
 
 	f->watch = w;
 	quiet_follow_changed(w, &f->quiet);
+	stuck_follow_changed(w, &f->stuck);
 	changed = follow_files(p, w);
 	changed = follow_thresholds(p, w) || changed;
 	if (!changed)
@@ -194,6 +200,8 @@ void pressure_follow_stopped(struct pressure *p, const struct watch *w)
 	}
 	quiet_follow_free(f->quiet);
 	f->quiet = NULL;
+	stuck_follow_free(f->stuck);
+	f->stuck = NULL;
 	f->watch = NULL;
 	pressure_scan_refresh(&p->scan);
 }
@@ -363,9 +371,24 @@ static void read_quiet(struct pressure *p)
 					  p->crossings.triggers);
 }
 
+/* After each whole pass of the recorder, by slot. */
+static void check_stuck(struct pressure *p)
+{
+	const struct recorded_pass *last = p->waits ? wait_recorder_last(p->waits) : NULL;
+
+	if (!last || last->number == p->stuck_pass || last->cut)
+		return;
+	p->stuck_pass = last->number;
+	for (uint32_t i = 0; i < p->slots.count; i++)
+		if (p->slots.at[i].stuck)
+			stuck_follow_check(p->slots.at[i].stuck, p->waits, p->slots.at[i].watch,
+					   p->crossings.triggers);
+}
+
 void pressure_follow_drained(struct pressure *p, uint64_t now_ns)
 {
 	read_quiet(p);
+	check_stuck(p);
 	if (now_ns - p->read_ns < APART_NS)
 		return;
 	p->read_ns = now_ns;

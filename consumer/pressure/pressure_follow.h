@@ -25,8 +25,11 @@ struct pressure {
 	struct loop_source *look; /* timer, after notices that came too early */
 	uint64_t look_every_ns;	  /* its interval; 0: not set */
 	uint64_t read_ns;	  /* when pressure_follow_drained last read */
-	uint64_t notices;	  /* POLLPRI of triggers */
-	uint64_t false_events;	  /* of these: the total had not grown by the threshold */
+	/* Borrowed; set after pressure_follow_init. NULL: there are no looks. */
+	const struct wait_recorder *waits;
+	uint64_t stuck_pass;   /* number of the last pass that was checked for stuck threads */
+	uint64_t notices;      /* POLLPRI of triggers */
+	uint64_t false_events; /* of these: the total had not grown by the threshold */
 	uint64_t repeats; /* of these: a reading had found the crossing less than a window before */
 	uint64_t gone;	  /* POLLERR: the file went away under the trigger */
 };
@@ -61,7 +64,8 @@ void pressure_follow_stopped(struct pressure *p, const struct watch *w);
  * Call after each drain of the rings. Reads the files that triggers follow, at most once in
  * APART_NS: so the history has a point shortly before the next crossing, and a crossing for which
  * the kernel gave no notice is acted on. Opens waiting thresholds. Follows the CPU time of watches
- * whose rules ask for it (quiet_follow.h), by the facts that were read at this drain.
+ * whose rules ask for it (quiet_follow.h), by the facts that were read at this drain, and their
+ * threads (stuck_follow.h), by the recorder's looks.
  */
 void pressure_follow_drained(struct pressure *p, uint64_t now_ns);
 

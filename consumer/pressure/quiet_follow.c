@@ -91,31 +91,10 @@ void quiet_follow_free(struct quiet *q)
 	free(q);
 }
 
-/* Returns until when habit holds the threshold's triggers back, 0 or a time before `now_ns`: no. */
-static uint64_t habit_until_ns(const struct quiet_threshold *t)
-{
-	uint64_t oldest_ns = t->begun_ns[0];
-
-	for (int i = 1; i < QUIET_HABIT; i++)
-		oldest_ns = MIN(oldest_ns, t->begun_ns[i]);
-	return oldest_ns ? oldest_ns + QUIET_HABIT_NS : 0;
-}
-
-static void note_begun(struct quiet_threshold *t, uint64_t now_ns)
-{
-	uint64_t *oldest = &t->begun_ns[0];
-
-	for (int i = 1; i < QUIET_HABIT; i++)
-		if (t->begun_ns[i] < *oldest)
-			oldest = &t->begun_ns[i];
-	*oldest = now_ns;
-	t->fired = true;
-}
-
 static void fire_rule(struct quiet_threshold *t, const struct trigger *trigger,
 		      struct triggers *triggers)
 {
-	uint64_t now_ns = clock_mono_ns(), until_ns = habit_until_ns(t);
+	uint64_t now_ns = clock_mono_ns(), until_ns = habit_until_ns(t->begun_ns);
 	struct trigger_held held = { .reason = "habit" };
 	struct session *session;
 
@@ -125,8 +104,10 @@ static void fire_rule(struct quiet_threshold *t, const struct trigger *trigger,
 		trigger_hold(triggers, trigger, &held);
 		return;
 	}
-	if (trigger_fire(triggers, trigger, &session, &held) == 0)
-		note_begun(t, now_ns);
+	if (trigger_fire(triggers, trigger, &session, &held) < 0)
+		return;
+	habit_note(t->begun_ns, now_ns);
+	t->fired = true;
 }
 
 static void fire_threshold(struct quiet_threshold *t, const struct quiet_window *window,

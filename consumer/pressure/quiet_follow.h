@@ -10,23 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "consumer/pressure/habit.h"
 #include "consumer/pressure/quiet_series.h"
 #include "consumer/watch/trigger.h"
 #include "shared/json/jsonw.h"
 
-/*
- * A threshold begins so many sessions in QUIET_HABIT_NS on one cgroup. Further triggers are held
- * back: a service that falls quiet so often does so by habit.
- */
-#define QUIET_HABIT    3
-#define QUIET_HABIT_NS (3600 * NSEC_PER_SEC)
-
 /* A share and a window; all rules of the watch with the same values have it together. */
 struct quiet_threshold {
 	uint32_t milli_pct, window_ms;
-	bool wanted;			/* valid only while thresholds are updated */
-	bool fired;			/* a session has begun since the cgroup fell quiet */
-	uint64_t begun_ns[QUIET_HABIT]; /* when its last sessions began; 0: fewer */
+	bool wanted;			   /* valid only while thresholds are updated */
+	bool fired;			   /* a session has begun since the cgroup fell quiet */
+	uint64_t begun_ns[HABIT_SESSIONS]; /* habit.h */
 };
 
 /* What is followed of one watch. */

@@ -18,8 +18,9 @@
 
 bool threshold_is(const struct threshold *t, const struct rule_when *when)
 {
-	return !when->quiet && t->resource == when->resource && t->full == when->full &&
-	       t->stall_ms == when->stall_ms && t->window_ms == when->window_ms;
+	return !when->quiet && !when->stuck && t->resource == when->resource &&
+	       t->full == when->full && t->stall_ms == when->stall_ms &&
+	       t->window_ms == when->window_ms;
 }
 
 struct threshold *threshold_find(const struct followed *f, const struct rule_when *when)

@@ -17,6 +17,7 @@ struct followed;
 struct loop_source;
 struct pressure;
 struct quiet;
+struct stuck;
 struct watch;
 
 enum threshold_way {
@@ -46,6 +47,7 @@ struct followed {
 	struct watch *watch;	      /* NULL: the slot has no followed watch */
 	struct threshold *thresholds; /* of all its rules, each once; owned */
 	struct quiet *quiet;	      /* owned; NULL: no rule asks for its CPU time */
+	struct stuck *stuck;	      /* owned; NULL: no rule asks for its threads */
 	struct followed_file {
 		int fd;	    /* -1: not followed, or not readable */
 		bool said;  /* the line that it is not readable was written */

@@ -374,6 +374,12 @@ static int write_trigger(const struct session_result *s, char *text, size_t spac
 				s->reason.when.full ? "all of it" : "some of it");
 	case TRIGGER_QUIET:
 		return write_quiet(s, text, space);
+	case TRIGGER_STUCK:
+		return snprintf(text, space,
+				"%s has %llu of its %llu threads in one wait (%s) for %llu s",
+				s->cgroup, (unsigned long long)s->reason.stuck_threads,
+				(unsigned long long)s->reason.all_threads, s->reason.wait,
+				(unsigned long long)(s->reason.measured_ms / 1000));
 	case TRIGGER_EXEC:
 		return snprintf(text, space, "%s started in %s (pid %u)", s->reason.comm, s->cgroup,
 				s->reason.pid);
@@ -432,7 +438,7 @@ static int write_functions(const struct summary *s, const struct session_result 
 static bool is_wait(const struct session_result *s)
 {
 	return trigger_reason_is_stall(&s->reason) &&
-	       (s->reason.kind == TRIGGER_QUIET || s->reason.when.resource != RESOURCE_CPU);
+	       (s->reason.kind != TRIGGER_PRESSURE || s->reason.when.resource != RESOURCE_CPU);
 }
 
 /* Whether the CPUs had it for less than a tenth of the session. */

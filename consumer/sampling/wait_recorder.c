@@ -158,23 +158,26 @@ static struct recorded_wait *take_whole(struct wait_recorder *r, const struct lo
 					const struct look_seen *seen)
 {
 	struct recorded_wait *w = idmap_get(&r->threads, seen->head->tid);
-	uint64_t now_ns = seen->head->time_ns, since_ns = now_ns;
+	uint64_t now_ns = seen->head->time_ns, since_ns = now_ns, before_ns = 0;
 
 	if (w && goes_on(w, seen)) {
 		replace_stack(r, w, seen);
 		return w;
 	}
 	if (w) {
-		since_ns = MIN(now_ns, w->seen_ns);
+		before_ns = since_ns = MIN(now_ns, w->seen_ns);
 		end_wait(r, w, now_ns - (now_ns - since_ns) / 2, pass->all);
 	} else if (pass->all && r->passes[r->last].began_ns) {
-		since_ns = MIN(now_ns, r->passes[r->last].began_ns);
+		before_ns = since_ns = MIN(now_ns, r->passes[r->last].began_ns);
 	}
 	w = add_wait(r, seen);
-	if (w)
-		w->from_ns = now_ns - (now_ns - since_ns) / 2;
-	else
+	if (!w) {
 		count_loss(r, seen->sample->slot, seen->sample->epoch, now_ns);
+		return NULL;
+	}
+	w->from_ns = now_ns - (now_ns - since_ns) / 2;
+	w->first_ns = now_ns;
+	w->before_ns = before_ns;
 	return w;
 }
 
@@ -222,7 +225,7 @@ bool wait_recorder_passed(struct wait_recorder *r, const struct look_pass *pass)
 	if (!pass->cut)
 		end_waits(r, pass);
 	r->last = (r->last + 1) % WAIT_RECORDER_PASSES;
-	r->passes[r->last] = (struct recorded_pass){ pass->began_ns, pass->cut };
+	r->passes[r->last] = (struct recorded_pass){ pass->number, pass->began_ns, pass->cut };
 	r->unknown = false;
 	return unknown && wait_recorder_bytes(r) < r->max_bytes / 2;
 }
@@ -245,6 +248,11 @@ void wait_recorder_each(const struct wait_recorder *r, uint64_t from_ns,
 			call(context, w, false);
 	idmap_for_each (&r->threads, i, tid, w)
 		call(context, w, true);
+}
+
+const struct recorded_pass *wait_recorder_last(const struct wait_recorder *r)
+{
+	return r->passes[r->last].began_ns ? &r->passes[r->last] : NULL;
 }
 
 uint64_t wait_recorder_lost(const struct wait_recorder *r, uint32_t slot, uint32_t epoch,

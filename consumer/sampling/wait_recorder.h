@@ -25,7 +25,8 @@ struct recorded_wait {
 	struct wait_stack *stack;   /* a reference */
 	uint64_t from_ns;	    /* CLOCK_MONOTONIC, as the next two */
 	uint64_t to_ns;		    /* of one that is over */
-	uint64_t seen_ns;	    /* when a look last found it */
+	uint64_t first_ns, seen_ns; /* when a look first and last found it */
+	uint64_t before_ns;	    /* the last look that did not; 0: none */
 	uint64_t switches;	    /* the thread's, in this wait */
 	uint64_t pass;		    /* number of that look's pass */
 	uint32_t tid;
@@ -42,6 +43,7 @@ struct wait_losses {
 
 /* A pass of the recorder. */
 struct recorded_pass {
+	uint64_t number;   /* struct look_pass */
 	uint64_t began_ns; /* 0: none */
 	bool cut;
 };
@@ -92,6 +94,9 @@ void wait_recorder_expire(struct wait_recorder *r, uint64_t before_ns);
 void wait_recorder_each(const struct wait_recorder *r, uint64_t from_ns,
 			void (*call)(void *context, const struct recorded_wait *wait, bool open),
 			void *context);
+
+/* Returns the recorder's last pass; NULL: there was none. */
+const struct recorded_pass *wait_recorder_last(const struct wait_recorder *r);
 
 /* Returns how many waits of the slot that ended since from_ns were not kept. */
 uint64_t wait_recorder_lost(const struct wait_recorder *r, uint32_t slot, uint32_t epoch,

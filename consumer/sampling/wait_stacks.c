@@ -129,6 +129,7 @@ struct wait_stack *wait_stacks_get(struct wait_stacks *s, const struct stack_sam
 		return NULL;
 	}
 	stack->hash = hash;
+	stack->place = mix_bytes(sample->wait, sample->frames, frames) | 1;
 	stack->refs = 1;
 	stack->on = plain_on;
 	memcpy(&stack->sample, &plain, sizeof(plain));

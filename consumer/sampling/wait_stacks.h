@@ -17,6 +17,7 @@
 struct wait_stack {
 	struct wait_stack *next; /* same hash */
 	uint64_t hash;
+	uint64_t place; /* hash of the frames and what is waited for, whoever waits */
 	uint64_t refs;
 	struct look_on on;	    /* plain (wait_objects.h) */
 	struct stack_sample sample; /* with its frames */

@@ -66,7 +66,7 @@ static bool is_auto(const struct trigger_reason *reason)
 {
 	if (reason->kind == TRIGGER_PRESSURE)
 		return reason->when.resource != RESOURCE_CPU;
-	return reason->kind == TRIGGER_REQUEST || reason->kind == TRIGGER_QUIET;
+	return reason->kind == TRIGGER_REQUEST || trigger_reason_is_stall(reason);
 }
 
 static void free_threads(struct offcpu *s)

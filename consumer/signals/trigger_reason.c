@@ -6,10 +6,9 @@
 const char *trigger_reason_name(enum trigger_kind kind)
 {
 	static const char *const names[] = {
-		[TRIGGER_PRESSURE] = "pressure",
-		[TRIGGER_REQUEST] = "request",
-		[TRIGGER_EXEC] = "exec",
-		[TRIGGER_QUIET] = "quiet",
+		[TRIGGER_PRESSURE] = "pressure", [TRIGGER_REQUEST] = "request",
+		[TRIGGER_EXEC] = "exec",	 [TRIGGER_QUIET] = "quiet",
+		[TRIGGER_STUCK] = "stuck",
 	};
 
 	return names[kind];
@@ -24,6 +23,8 @@ enum trigger_cause trigger_reason_cause(const struct trigger_reason *reason)
 		return CAUSE_EXEC;
 	case TRIGGER_QUIET:
 		return CAUSE_QUIET;
+	case TRIGGER_STUCK:
+		return CAUSE_STUCK;
 	default:
 		return CAUSE_REQUEST;
 	}
@@ -36,6 +37,8 @@ const char *trigger_reason_cause_name(enum trigger_cause cause)
 		return trigger_reason_name(TRIGGER_EXEC);
 	case CAUSE_QUIET:
 		return trigger_reason_name(TRIGGER_QUIET);
+	case CAUSE_STUCK:
+		return trigger_reason_name(TRIGGER_STUCK);
 	case CAUSE_REQUEST:
 		return trigger_reason_name(TRIGGER_REQUEST);
 	default:
@@ -50,7 +53,8 @@ const char *trigger_reason_cause_resource(enum trigger_cause cause)
 
 bool trigger_reason_is_stall(const struct trigger_reason *reason)
 {
-	return reason->kind == TRIGGER_PRESSURE || reason->kind == TRIGGER_QUIET;
+	return reason->kind == TRIGGER_PRESSURE || reason->kind == TRIGGER_QUIET ||
+	       reason->kind == TRIGGER_STUCK;
 }
 
 bool trigger_reason_cools(const struct trigger_reason *reason)
@@ -74,6 +78,13 @@ void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w)
 		jsonw_u64(w, "measured_ms", reason->measured_ms);
 		jsonw_u64(w, "window_ms", reason->when.window_ms);
 		break;
+	case TRIGGER_STUCK:
+		trigger_reason_write_threshold(reason, w);
+		jsonw_u64(w, "threads", reason->stuck_threads);
+		jsonw_u64(w, "of_threads", reason->all_threads);
+		jsonw_string(w, "wait", reason->wait);
+		jsonw_u64(w, "measured_ms", reason->measured_ms);
+		break;
 	case TRIGGER_REQUEST:
 		jsonw_u64(w, "uid", reason->uid);
 		jsonw_u64(w, "pid", reason->pid);
@@ -94,6 +105,10 @@ void trigger_reason_write_threshold(const struct trigger_reason *reason, struct 
 	if (reason->kind == TRIGGER_QUIET)
 		jsonw_milli(w, "share_pct",
 			    (int64_t)(reason->cpu_us * 100000 / MAX(reason->usual_us, 1ULL)));
+	if (reason->kind == TRIGGER_STUCK)
+		jsonw_milli(
+			w, "share_pct",
+			(int64_t)(reason->stuck_threads * 100000 / MAX(reason->all_threads, 1ULL)));
 	if (reason->kind != TRIGGER_PRESSURE)
 		return;
 	jsonw_string(w, "resource", rules_resource_name(reason->when.resource));

@@ -17,6 +17,7 @@ enum trigger_kind {
 	TRIGGER_REQUEST,
 	TRIGGER_EXEC,
 	TRIGGER_QUIET,
+	TRIGGER_STUCK,
 };
 
 /*
@@ -30,6 +31,7 @@ enum trigger_cause {
 	CAUSE_REQUEST = RESOURCE_COUNT_,
 	CAUSE_EXEC,
 	CAUSE_QUIET,
+	CAUSE_STUCK,
 	CAUSE_COUNT_,
 };
 
@@ -43,6 +45,9 @@ struct trigger_reason {
 	struct psi before, now;
 	/* quiet: CPU time in measured_ms, with the threshold in `when` */
 	uint64_t cpu_us, usual_us;
+	/* stuck: so many of the cgroup's threads are in one wait, all of them for measured_ms */
+	uint64_t stuck_threads, all_threads;
+	const char *wait; /* what they wait for: "lock", ... */
 	/* request: who asked; exec: which process */
 	uint32_t uid, pid;
 	char comm[COMM_BYTES];
@@ -52,18 +57,21 @@ struct trigger_reason {
 	uint32_t signals;
 };
 
-/* Returns "pressure", "request", "exec" or "quiet". */
+/* Returns "pressure", "request", "exec", "quiet" or "stuck". */
 const char *trigger_reason_name(enum trigger_kind kind);
 
 enum trigger_cause trigger_reason_cause(const struct trigger_reason *reason);
 
-/* Returns "pressure", "request", "exec" or "quiet". */
+/* Returns "pressure", "request", "exec", "quiet" or "stuck". */
 const char *trigger_reason_cause_name(enum trigger_cause cause);
 
 /* Returns "cpu", "memory" or "io"; NULL for a cause that is no pressure. */
 const char *trigger_reason_cause_resource(enum trigger_cause cause);
 
-/* Whether it is a stall that the kernel's numbers show, which has an onset: pressure or quiet. */
+/*
+ * Whether it is a stall that the kernel's numbers or the looks show, which has an onset: pressure,
+ * quiet or stuck.
+ */
 bool trigger_reason_is_stall(const struct trigger_reason *reason);
 
 /*
@@ -75,7 +83,7 @@ bool trigger_reason_cools(const struct trigger_reason *reason);
 /* Writes "reason": {...} of session.start. */
 void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w);
 
-/* Writes the threshold's keys of trigger.held, pressure and quiet; nothing for other kinds. */
+/* Writes the threshold's keys of trigger.held for a stall; nothing for other kinds. */
 void trigger_reason_write_threshold(const struct trigger_reason *reason, struct jsonw *w);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "consumer/pressure/pressure_status.h"
 #include "consumer/pressure/quiet_follow.h"
+#include "consumer/pressure/stuck_follow.h"
 #include "consumer/sampling/sampler_status.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -37,6 +38,7 @@ void watch_events_start(const struct watch_events *e, const struct watch *w)
 	jsonw_string(&json, "scope", w->by_process ? "process" : "cgroup");
 	pressure_status_write_start(e->pressure, w, &json);
 	quiet_follow_write(pressure_follow_of(e->pressure, w)->quiet, w, false, &json);
+	stuck_follow_write(e->pressure->waits, w, &json);
 	if (subject.cgroup)
 		container_write(&subject.container, subject.cgroup, &json);
 	sampler_status_write(w->all->sampler, &json);
@@ -89,5 +91,6 @@ void watch_events_write(const struct watch_events *e, const struct watch *w, str
 	jsonw_u64(json, "sessions", w->sessions);
 	pressure_status_write_watch(e->pressure, w, json);
 	quiet_follow_write(pressure_follow_of(e->pressure, w)->quiet, w, true, json);
+	stuck_follow_write(e->pressure->waits, w, json);
 	jsonw_object_end(json);
 }

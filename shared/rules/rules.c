@@ -151,7 +151,7 @@ static bool same_when(const struct rule *a, const struct rule *b)
 	for (uint32_t i = 0; i < a->n_when; i++) {
 		const struct rule_when *x = &a->when[i], *y = &b->when[i];
 
-		if (x->quiet != y->quiet || x->milli_pct != y->milli_pct ||
+		if (x->quiet != y->quiet || x->stuck != y->stuck || x->milli_pct != y->milli_pct ||
 		    x->resource != y->resource || x->full != y->full ||
 		    x->stall_ms != y->stall_ms || x->window_ms != y->window_ms)
 			return false;
@@ -208,11 +208,14 @@ static void write_when(const struct rule *r, struct jsonw *w)
 		const struct rule_when *t = &r->when[i];
 
 		jsonw_object(w, NULL);
-		if (t->quiet)
+		if (t->stuck)
+			jsonw_milli(w, "stuck_threads_pct", t->milli_pct);
+		else if (t->quiet)
 			jsonw_milli(w, "quiet_pct", t->milli_pct);
 		else
 			write_pressure(t, w);
-		jsonw_u64(w, "window_ms", t->window_ms);
+		if (!t->stuck)
+			jsonw_u64(w, "window_ms", t->window_ms);
 		jsonw_object_end(w);
 	}
 	jsonw_array_end(w);

@@ -59,10 +59,14 @@ extern const char rules_signals_right[];
 #define RULE_QUIET_WINDOW_MAX_MS 10000
 #define RULE_QUIET_MILLI_PCT_MAX 50000
 
-/* One threshold of `when`: of pressure, or of the cgroup's CPU time. */
+/* A threshold stuck_threads_pct sees a stall so late at most, where looks are 5 s apart. */
+#define RULE_STUCK_MS 10000
+
+/* One threshold of `when`: of pressure, of the cgroup's CPU time, or of its threads. */
 struct rule_when {
 	bool quiet;	    /* quiet_pct: of the others only milli_pct and window_ms count */
-	uint32_t milli_pct; /* of the usual CPU time: thousandths of a percent */
+	bool stuck;	    /* stuck_threads_pct: of the others only milli_pct counts */
+	uint32_t milli_pct; /* of the usual CPU time, or of all threads: thousandths of a percent */
 	enum resource resource;
 	bool full;	    /* PSI "full", else "some" */
 	bool percent;	    /* written as *_pct in the file */

@@ -295,7 +295,7 @@ static uint32_t default_pre_ms(const struct rule *r)
 	uint32_t window_ms = r->n_when ? 0 : RULES_WINDOW_DEFAULT_MS;
 
 	for (uint32_t i = 0; i < r->n_when; i++)
-		window_ms = MAX(window_ms, r->when[i].window_ms);
+		window_ms = MAX(window_ms, r->when[i].stuck ? RULE_STUCK_MS : r->when[i].window_ms);
 	return RULES_PRE_CALM_MS + window_ms;
 }
 

@@ -16,7 +16,7 @@ struct when_draft {
 	uint32_t window_ms; /* 0: not given, or faulty */
 	uint32_t ms[2];	    /* some, full */
 	uint32_t milli_percent[2];
-	uint32_t quiet_milli_percent;
+	uint32_t quiet_milli_percent, stuck_milli_percent;
 };
 
 enum {
@@ -27,6 +27,7 @@ enum {
 	WHEN_FULL_PCT,
 	WHEN_WINDOW,
 	WHEN_QUIET,
+	WHEN_STUCK,
 };
 
 #define PRESSURE_RIGHT "\"cpu\", \"memory\" or \"io\""
@@ -64,6 +65,8 @@ static const struct rules_key when_keys[] = {
 			  .offset = DRAFT(window_ms) },
 	[WHEN_QUIET] = { "quiet_pct", KEY_PERCENT, .offset = DRAFT(quiet_milli_percent),
 			 .right = QUIET_RIGHT },
+	[WHEN_STUCK] = { "stuck_threads_pct", KEY_PERCENT, .offset = DRAFT(stuck_milli_percent),
+			 .right = PERCENT_RIGHT },
 };
 
 /* Completes one threshold whose keys are valid: fills d->when. */
@@ -113,6 +116,13 @@ static void check_kinds(struct rules_parse_state *p, const struct json_node *val
 	const uint32_t kinds =
 		1u << WHEN_SOME_MS | 1u << WHEN_FULL_MS | 1u << WHEN_SOME_PCT | 1u << WHEN_FULL_PCT;
 
+	if (seen & 1u << WHEN_STUCK) {
+		if (seen & ~(1u << WHEN_STUCK))
+			rules_collect_add(&p->collect, value,
+					  "has stuck_threads_pct and other keys; must have it "
+					  "alone");
+		return;
+	}
 	if (seen & 1u << WHEN_QUIET) {
 		if (seen & (kinds | 1u << WHEN_PRESSURE))
 			rules_collect_add(
@@ -124,7 +134,7 @@ static void check_kinds(struct rules_parse_state *p, const struct json_node *val
 	if (!(seen & 1u << WHEN_PRESSURE))
 		rules_collect_add(&p->collect, value,
 				  "lacks \"pressure\"; must have it, " PRESSURE_RIGHT
-				  ", or quiet_pct");
+				  ", quiet_pct or stuck_threads_pct");
 	if (__builtin_popcount(seen & kinds) != 1)
 		rules_collect_add(&p->collect, value,
 				  "has %d thresholds; must have exactly one of some_ms, full_ms, "
@@ -149,7 +159,9 @@ static void take_threshold(struct rules_parse_state *p, const struct json_node *
 		d.window_ms = RULES_WINDOW_DEFAULT_MS;
 	if (p->collect.count != before)
 		return;
-	if (seen & 1u << WHEN_QUIET)
+	if (seen & 1u << WHEN_STUCK)
+		d.when = (struct rule_when){ .stuck = true, .milli_pct = d.stuck_milli_percent };
+	else if (seen & 1u << WHEN_QUIET)
 		settle_quiet(p, value, seen, &d);
 	else
 		settle_threshold(p, value, &d);

@@ -146,23 +146,23 @@ static void test_habit(void **state)
 		skip();
 	w = use_rules("{\"quiet_pct\":10}", 0);
 	run(w, 120, 30);
-	for (int i = 1; i <= QUIET_HABIT; i++) {
+	for (int i = 1; i <= HABIT_SESSIONS; i++) {
 		run(w, 10, 0);
 		assert_int_equal(fake_count(fake, "session.start"), i);
 		end_session(w);
 		run(w, 30, 30);
 	}
 	run(w, 10, 0);
-	assert_int_equal(fake_count(fake, "session.start"), QUIET_HABIT);
+	assert_int_equal(fake_count(fake, "session.start"), HABIT_SESSIONS);
 	line = fake_last(fake, "trigger.held");
 	assert_string_equal(fake_text(line, "reason"), "habit");
 	assert_in_range(number(line, "retry_ms"), 3500000, 3600001);
 	/* An hour after the first of them. */
-	for (int i = 0; i < QUIET_HABIT; i++)
+	for (int i = 0; i < HABIT_SESSIONS; i++)
 		quiet_of(w)->thresholds[0].begun_ns[i] -=
-			MIN(QUIET_HABIT_NS, quiet_of(w)->thresholds[0].begun_ns[i] - 1);
+			MIN(HABIT_NS, quiet_of(w)->thresholds[0].begun_ns[i] - 1);
 	run(w, 5, 0);
-	assert_int_equal(fake_count(fake, "session.start"), QUIET_HABIT + 1);
+	assert_int_equal(fake_count(fake, "session.start"), HABIT_SESSIONS + 1);
 	end_session(w);
 }
 

@@ -257,6 +257,33 @@ static void quiet_comes_back(void **state)
 	assert_false(rule_equal(r, &other.rules->rules[0]));
 }
 
+/* A threshold of threads has no window. */
+static void stuck_comes_back(void **state)
+{
+	static const char written[] = "\"when\":[{\"stuck_threads_pct\":50.000}],";
+	_cleanup_parsed_ struct parsed b = { 0 }, other = { 0 };
+	_cleanup_parsed_ struct parsed a = parse_rules(
+		"{\"name\":\"a\",\"match\":{\"comm\":\"x\"},\"when\":[{\"stuck_threads_pct\":50}]}");
+	_cleanup_(jsonw_done) struct jsonw w;
+	const struct rule *r;
+
+	assert_good(&a);
+	r = &a.rules->rules[0];
+	assert_true(r->when[0].stuck && !r->when[0].quiet);
+	assert_int_equal(r->when[0].milli_pct, 50000);
+	assert_int_equal(r->pre_ms, 18000);
+	jsonw_init(&w, 4096);
+	rules_write(a.rules, &w, NULL);
+	assert_non_null(memmem(w.data, w.bytes, written, sizeof(written) - 1));
+	b = parse_n(w.data, w.bytes);
+	assert_good(&b);
+	assert_true(rule_equal(r, &b.rules->rules[0]));
+	other = parse_rules(
+		"{\"name\":\"a\",\"match\":{\"comm\":\"x\"},\"when\":[{\"stuck_threads_pct\":51}]}");
+	assert_good(&other);
+	assert_false(rule_equal(r, &other.rules->rules[0]));
+}
+
 /* Every share of some windows: written and read again it is the same stall. */
 static void shares_come_back(void **state)
 {
@@ -340,6 +367,7 @@ int main(void)
 		cmocka_unit_test(empty_sets_answer),
 		cmocka_unit_test(writes_all_defaults),
 		cmocka_unit_test(quiet_comes_back),
+		cmocka_unit_test(stuck_comes_back),
 		cmocka_unit_test(shares_come_back),
 		cmocka_unit_test(tells_rules_apart),
 		cmocka_unit_test(names_are_the_tables),
