@@ -20,7 +20,10 @@
 
 static const char *const resources[] = { "cpu", "memory", "io" };
 
-/* What stalled on one resource in one cgroup, or was quiet without pressure. */
+/* In place of a resource: threads were stuck; STORE_NO_PRESSURE: it was quiet. */
+#define STUCK STORE_CAUSE_COUNT_
+
+/* What stalled on one resource in one cgroup, or was quiet or stuck without pressure. */
 struct stall {
 	uint32_t cgroup; /* a text */
 	enum store_cause resource;
@@ -95,6 +98,7 @@ static bool find_own(const struct json_node *start, const struct json_node *end,
 	const struct json_node *reason = json_node_get(start, "reason");
 	const struct json_node *pressure = json_node_get(reason, "pressure");
 	const struct json_node *quiet = json_node_get(reason, "quiet");
+	const struct json_node *stuck = json_node_get(reason, "stuck");
 	const struct json_node *stalled = json_node_get(end, "stalled_ms");
 
 	*ret_resource = find_resource(pressure);
@@ -102,6 +106,10 @@ static bool find_own(const struct json_node *start, const struct json_node *end,
 		*ret_ms = json_node_u64(stalled ? stalled : json_node_get(pressure, "stall_ms"));
 	else if (quiet)
 		*ret_ms = json_node_u64(json_node_get(quiet, "measured_ms"));
+	else if (stuck)
+		*ret_ms = json_node_u64(json_node_get(stuck, "measured_ms"));
+	if (stuck)
+		*ret_resource = STUCK;
 	return quiet || *ret_resource != STORE_NO_PRESSURE;
 }
 
@@ -190,10 +198,11 @@ static void put_stall(const struct store *store, const struct stall *row, FILE *
 	_cleanup_free_ char *cgroup = text_report_lines_text(store, row->cgroup);
 	_cleanup_free_ char *id = row->sessions ? text_report_lines_text(store, session->id) : NULL;
 
-	fprintf(out, "  %s %s%s in %s (", format_ms(length_of(row), all),
-		row->resource == STORE_NO_PRESSURE ? "" : "on ",
-		row->resource == STORE_NO_PRESSURE ? "quiet" : resources[row->resource],
-		cgroup ? cgroup : "-");
+	const char *what = row->resource == STUCK ? "stuck" : "quiet";
+	bool pressure = row->resource < STORE_NO_PRESSURE;
+
+	fprintf(out, "  %s %s%s in %s (", format_ms(length_of(row), all), pressure ? "on " : "",
+		pressure ? resources[row->resource] : what, cgroup ? cgroup : "-");
 	if (row->sessions > 1)
 		fprintf(out, "%u sessions, the longest is ", row->sessions);
 	else if (row->sessions)

@@ -214,6 +214,20 @@ static void test_quiet(void **state)
 	    "  400 ms on cpu in /c/1 (session 0000000000000001)");
 }
 
+/* Nor has one of threads that were stuck: for so long they all were. */
+static void test_stuck(void **state)
+{
+	events_write(EVENTS_START("1") STALLED("1", "400", "") EVENTS_HEAD(
+		"session.start",
+		"2") ",\"reason\":{\"stuck\":{\"share_pct\":60.000,\"threads\":6,\"of_threads\":10,"
+		     "\"wait\":\"lock\",\"measured_ms\":7000}}}\n" EVENTS_HEAD(
+			     "session.end", "2") ",\"headline\":\"/c/2 has 6\"}\n");
+	events_command("report", events_file, NULL);
+	has("2 sessions; what stalled, the longest first:\n"
+	    "  7.0 s stuck in /c/2 (session 0000000000000002)\n"
+	    "  400 ms on cpu in /c/1 (session 0000000000000001)");
+}
+
 /* Sessions of one cgroup by one resource are one stall, with what was held back between them. */
 static void test_stalls_add_up(void **state)
 {
@@ -393,6 +407,7 @@ int main(void)
 		TEST(facts),
 		TEST(stalls_add_up),
 		TEST(quiet),
+		TEST(stuck),
 		TEST(waits),
 		TEST(pools),
 	};
