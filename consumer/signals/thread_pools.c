@@ -171,7 +171,7 @@ bool thread_pools_find(const struct thread_pools *pools, uint32_t tgid, uint64_t
 		const struct thread_pool *p = &pools->items[i];
 
 		if (p->tgid && (p->tgid != tgid || p->start_ns != start_ns ||
-				memcmp(p->name, name, COMM_BYTES)))
+				memcmp(p->name, name, COMM_BYTES) != 0))
 			continue;
 		*ret_index = i;
 		return true;
