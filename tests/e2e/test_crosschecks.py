@@ -157,3 +157,25 @@ def test_as_pressure(t, resource):
     print(f"{resource}: {told / 1e3} ms told, {kernel / 1e3} ms by pressure")
     check(kernel > 300000, f"no stall: {kernel} us")
     check_figure(abs(told - kernel) <= 0.05 * kernel, f"{resource}: {told} us told, {kernel} us by pressure: {lines}", t.load)
+
+
+@pytest.mark.parallel(2)
+def test_throttled(t):
+    """The time for which a quota keeps a thread from its CPU is in its queue, and not in any wait."""
+    service = Service(t, "own")
+    service.place("cpu")
+    service.start(t.binary("burn_cpu"), 30, 1, 0)
+    service.quota(40)
+    agent = t.agent(rules(rule("own", cgroup=service.path, signals=["oncpu", "pools"])), broker=True)
+    agent.wait("watch.start", cgroup=service.path)
+    time.sleep(0.5)
+    witness = Witness(throttled=service.throttled_us, stalled=lambda: service.stalled_us("cpu"))
+    _, end, lines = session(agent, "own", 3000)
+    witness.stop()
+    span = end["pools"]["from_mono_ns"], end["pools"]["to_mono_ns"]
+    throttled, stalled = (witness.grown(name, *span) / 1e3 for name in ("throttled", "stalled"))
+    queue, blocked = (sum(line) / 1e6 for line in zip(*((x["queue_ns"], sum(x["blocked_ns"].values())) for x in lines)))
+    print(f"{queue} ms in the queue, {throttled} throttled, {stalled} by pressure, {blocked} blocked")
+    check(throttled > 1000 and blocked < 20, f"{throttled} ms throttled, {blocked} blocked: {lines}")
+    check(queue >= 0.95 * throttled, f"{queue} ms in the queue, {throttled} throttled: {lines}")
+    check_figure(abs(queue - stalled) <= 0.05 * stalled, f"{queue} ms in the queue, {stalled} by pressure", t.load)
