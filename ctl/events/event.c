@@ -44,6 +44,8 @@ static const struct {
 	{ "facts", EVENT_FACTS },
 	{ "neighbour", EVENT_NEIGHBOUR },
 	{ "pool", EVENT_POOL },
+	{ "histogram", EVENT_HISTOGRAM },
+	{ "syscall", EVENT_SYSCALL },
 };
 
 bool event_is(const struct json_text *text, const char *word)

@@ -22,6 +22,8 @@ enum event_type {
 	EVENT_FACTS,
 	EVENT_NEIGHBOUR,
 	EVENT_POOL,
+	EVENT_HISTOGRAM,
+	EVENT_SYSCALL,
 };
 
 struct event {

@@ -227,6 +227,10 @@ int store_session_line(struct store *s, uint32_t session, const struct event *ev
 		return keep_line(s, &to->neighbours, line, bytes);
 	case EVENT_POOL:
 		return keep_line(s, &to->pools, line, bytes);
+	case EVENT_HISTOGRAM:
+		return keep_line(s, &to->histograms, line, bytes);
+	case EVENT_SYSCALL:
+		return keep_line(s, &to->calls, line, bytes);
 	default:
 		return 0;
 	}

@@ -79,7 +79,7 @@ struct store_lines {
 struct store_session {
 	uint32_t id, rule, cgroup;     /* texts */
 	uint32_t start, end, pressure; /* whole lines, as texts */
-	struct store_lines facts, neighbours, pools;
+	struct store_lines facts, neighbours, pools, histograms, calls;
 	uint32_t headline, verdict;
 	uint32_t files;	  /* bit n: the n-th file has selected lines of it; 0: not selected */
 	uint64_t time_ns; /* of its first line */
@@ -117,7 +117,8 @@ int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_
 /* The session of an event that has one; its first line gives the time. */
 int store_session(struct store *s, const struct event *event, uint32_t *ret_session);
 
-/* Keeps the line of a session's start, end, pressure, facts, neighbour or pool, of `bytes` bytes.
+/* Keeps the line of a session's start, end, pressure, facts, neighbour, pool,
+ * histogram or syscall, of `bytes` bytes.
  */
 int store_session_line(struct store *s, uint32_t session, const struct event *event,
 		       const char *line, size_t bytes);

@@ -8,11 +8,13 @@
 
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/text_report_calls.h"
 #include "ctl/render/text_report_facts.h"
 #include "ctl/render/text_report_lines.h"
 #include "ctl/render/text_report_neighbours.h"
 #include "ctl/render/text_report_pools.h"
 #include "ctl/render/text_report_programs.h"
+#include "ctl/render/text_report_queue.h"
 #include "ctl/render/text_report_stalls.h"
 #include "ctl/render/text_report_waits.h"
 #include "ctl/view/hot.h"
@@ -330,6 +332,10 @@ static int print_session(struct text_report *r, uint32_t number)
 		e = text_report_pools(&r->input->store, session, r->out);
 	if (e == 0)
 		e = text_report_facts(&r->input->store, session, r->out);
+	if (e == 0)
+		e = text_report_queue(&r->input->store, session, r->out);
+	if (e == 0)
+		e = text_report_calls(&r->input->store, session, r->out);
 	if (e == 0)
 		e = text_report_lines_pressure(&r->input->store, session, r->out);
 	if (e == 0)

@@ -177,6 +177,56 @@ static void test_pools(void **state)
 	assert_null(strstr(events_out, "time of the threads"));
 }
 
+#define HISTOGRAM(more) EVENTS_HEAD("histogram", "1") ",\"signal\":\"runq\"" more "}\n"
+#define BEHIND(more)	EVENTS_HEAD("neighbour", "1") ",\"signal\":\"runq\"" more "}\n"
+
+/* A bar for each octave of all threads' waits, and who had the CPU by name. */
+static void test_queue(void **state)
+{
+	events_write(
+		HISTOGRAM(
+			",\"key\":{\"of\":\"all\"},\"unit\":\"ns\",\"buckets\":[[1048576,10],[1572864,4],"
+			"[2097152,16],[null,1]],\"count\":31,\"sum\":812000000,\"p50\":2097152,"
+			"\"p90\":2097152,\"p99\":null,\"longest\":[{\"wait_ns\":7000000000,"
+			"\"tid\":81,\"comm\":\"w\\u001b\"}]")
+			HISTOGRAM(",\"key\":{\"of\":\"pool\"},\"buckets\":[[1024,9999]]")
+				BEHIND(",\"neighbour\":\"/batch\",\"queue_ms\":640") BEHIND(
+					",\"neighbour\":null,\"queue_ms\":50")
+					BEHIND(",\"others\":3,\"queue_ms\":1") EVENTS_HEAD(
+						"session.end",
+						"1") ",\"duration_ms\":2000,\"runq\":{\"wait_ms\":812,"
+						     "\"own_ms\":120,\"idle_ms\":0,\"moved_ms\":2,\"unseen_ms\":9},"
+						     "\"headline\":\"h\"}\n");
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("\nwaits for a CPU: 31, 812 ms in all; half of them at most 2 ms, 99 of 100 longer\n"
+	    "  UP TO   WAITS  \n"
+	    "  1 ms    10     ####################\n"
+	    "  2 ms    20     ########################################\n"
+	    "  longer  1      ##\n"
+	    "  behind: /batch 640 ms, (a cgroup that is gone) 50 ms, threads of its own 120 ms, "
+	    "not known 9 ms\n"
+	    "  longest: 7.0 s w\\x1b (81)\n");
+	events_write(EVENTS_END("1"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_null(strstr(events_out, "waits for a CPU"));
+}
+
+#define CALL(more) EVENTS_HEAD("syscall", "1") ",\"signal\":\"syscall\"" more "}\n"
+
+static void test_calls(void **state)
+{
+	events_write(CALL(
+		",\"call\":\"futex\",\"number\":202,\"waits\":12,\"open\":1,\"wait_ns\":4000000000,"
+		"\"longest\":{\"wait_ns\":3000000,\"open\":true,\"pid\":7,\"tid\":81,\"comm\":\"w\"}")
+			     CALL(",\"call\":null,\"call_reason\":\"outside\",\"waits\":1,\"open\":0,"
+				  "\"wait_ns\":4000") EVENTS_END("1"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("\nsystem calls that threads waited in\n"
+	    "  SYSTEM CALL  WAITED  WAITS  OPEN  LONGEST  THREAD  TID\n"
+	    "  futex        4.0 s   12     1     3 ms     w       81\n"
+	    "  outside      4 us    1      0     -        -       -\n");
+}
+
 /* The facts stand above the stacks: counters that moved, and limits that are there. */
 static void test_facts(void **state)
 {
@@ -410,6 +460,8 @@ int main(void)
 		TEST(stuck),
 		TEST(waits),
 		TEST(pools),
+		TEST(queue),
+		TEST(calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

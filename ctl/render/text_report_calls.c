@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/render/text_report_calls.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "ctl/cli/member_text.h"
+#include "ctl/cli/text.h"
+#include "ctl/render/text_report_lines.h"
+#include "shared/json/json_tree.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+#define CALLS_TOP 8
+
+static void add_number(struct text_table *table, const struct json_node *line, const char *key)
+{
+	const struct json_node *number = json_node_get(line, key);
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64, json_node_u64(number));
+	text_table_add(table, number ? strdup(text) : NULL);
+}
+
+static void add_time(struct text_table *table, const struct json_node *ns)
+{
+	char text[TEXT_UNIT_BYTES];
+
+	text_table_add(table, ns ? strdup(text_duration_us(json_node_u64(ns) / NSEC_PER_USEC, text))
+				 : NULL);
+}
+
+static void add_call(struct text_table *table, const struct json_node *line)
+{
+	const struct json_node *call = json_node_get(line, "call");
+	const struct json_node *longest = json_node_get(line, "longest");
+	char *name = call ? member_text_value("call", call) : NULL;
+
+	if (!name)
+		name = member_text_value("call_reason", json_node_get(line, "call_reason"));
+	text_table_add(table, name);
+	add_time(table, json_node_get(line, "wait_ns"));
+	add_number(table, line, "waits");
+	add_number(table, line, "open");
+	add_time(table, json_node_get(longest, "wait_ns"));
+	text_table_add(table,
+		       longest ? member_text_value("comm", json_node_get(longest, "comm")) : NULL);
+	add_number(table, longest, "tid");
+}
+
+int text_report_calls(const struct store *store, const struct store_session *session, FILE *out)
+{
+	static const char *const heads[] = { "SYSTEM CALL", "WAITED", "WAITS", "OPEN",
+					     "LONGEST",	    "THREAD", "TID" };
+	uint32_t n = MIN(session->calls.count, (uint32_t)CALLS_TOP);
+	_cleanup_(text_table_done) struct text_table table;
+	int r;
+
+	text_table_init(&table, ARRAY_SIZE(heads));
+	if (!n)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+		text_table_add(&table, strdup(heads[i]));
+	for (uint32_t i = 0; i < n; i++) {
+		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+		const struct json_node *line =
+			text_report_lines_read(store, session->calls.items[i], &tree);
+
+		if (!line)
+			return -ENOMEM;
+		if (!json_node_get(line, "others"))
+			add_call(&table, line);
+	}
+	fputs("\nsystem calls that threads waited in\n", out);
+	r = text_table_print(&table, 2, out);
+	if (session->calls.count > n)
+		fprintf(out, "  and %" PRIu32 " more lines \"syscall\"\n",
+			session->calls.count - n);
+	return r;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/render/text_report_queue.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/cli/member_text.h"
+#include "ctl/cli/text.h"
+#include "ctl/render/text_report_lines.h"
+#include "shared/json/json_tree.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+#define BAR_COLUMNS 40
+#define STEPS	    64 /* octaves of nanoseconds */
+#define LONGEST_MAX 3
+#define LEAST_PCT   1 /* of all waits: less is not named */
+
+/* Waits by octave: element i has those of at most 1 << i ns; the last one what is longer. */
+struct octaves {
+	uint64_t waits[STEPS];
+	unsigned int first, last; /* that have some */
+	uint64_t most;
+};
+
+static uint64_t read_number(const struct json_node *line, const char *key)
+{
+	return json_node_u64(json_node_get(line, key));
+}
+
+static unsigned int find_octave(uint64_t le_ns)
+{
+	unsigned int octave = 0;
+
+	while (octave < STEPS - 1 && 1ull << octave < le_ns)
+		octave++;
+	return octave;
+}
+
+static void sum_octaves(const struct json_node *line, struct octaves *ret_octaves)
+{
+	const struct json_node *bucket = json_node_first(json_node_get(line, "buckets"));
+	struct octaves o = { .first = STEPS };
+
+	for (; bucket; bucket = json_node_next(bucket)) {
+		const struct json_node *le = json_node_first(bucket);
+		uint64_t le_ns = json_node_u64(le);
+		unsigned int octave = le_ns ? find_octave(le_ns) : STEPS - 1;
+
+		o.waits[octave] += le ? json_node_u64(json_node_next(le)) : 0;
+		o.first = MIN(o.first, octave);
+		o.last = MAX(o.last, octave);
+		o.most = MAX(o.most, o.waits[octave]);
+	}
+	*ret_octaves = o;
+}
+
+/* A bar that is as long as its part of the longest one; at least a mark. */
+static char *draw_bar(uint64_t waits, uint64_t most)
+{
+	size_t columns = (size_t)((double)waits / (double)most * BAR_COLUMNS + 0.5);
+	char *bar = malloc(BAR_COLUMNS + 1);
+
+	if (!bar)
+		return NULL;
+	columns = MIN(waits ? MAX(columns, (size_t)1) : 0, (size_t)BAR_COLUMNS);
+	memset(bar, '#', columns);
+	bar[columns] = 0;
+	return bar;
+}
+
+static char *print_number(uint64_t number)
+{
+	char *text = NULL;
+
+	return asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text;
+}
+
+static char *print_ns(uint64_t ns)
+{
+	char text[TEXT_UNIT_BYTES];
+
+	return strdup(text_duration_us(ns / NSEC_PER_USEC, text));
+}
+
+static int print_octaves(const struct octaves *o, FILE *out)
+{
+	_cleanup_(text_table_done) struct text_table table;
+
+	text_table_init(&table, 3);
+	text_table_add(&table, strdup("UP TO"));
+	text_table_add(&table, strdup("WAITS"));
+	text_table_add(&table, strdup(""));
+	for (unsigned int i = o->first; i <= o->last; i++) {
+		/* Only the last one is far from the one before it. */
+		if (!o->waits[i] && o->last == STEPS - 1)
+			continue;
+		text_table_add(&table, i == STEPS - 1 ? strdup("longer") : print_ns(1ull << i));
+		text_table_add(&table, print_number(o->waits[i]));
+		text_table_add(&table, draw_bar(o->waits[i], o->most));
+	}
+	return text_table_print(&table, 2, out);
+}
+
+/* "; behind /batch.slice 640 ms": only the first says "behind". */
+static void put_behind(const char *who, uint64_t ms, uint64_t all_ms, unsigned int *said, FILE *out)
+{
+	if (!ms || ms * 100 < all_ms * LEAST_PCT)
+		return;
+	fprintf(out, "%s%s %" PRIu64 " ms", (*said)++ ? ", " : "  behind: ", who, ms);
+}
+
+static int put_neighbours(const struct store *store, const struct store_session *session,
+			  uint64_t all_ms, unsigned int *said, FILE *out)
+{
+	for (uint32_t i = 0; i < session->neighbours.count; i++) {
+		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+		const struct json_node *line =
+			text_report_lines_read(store, session->neighbours.items[i], &tree);
+		_cleanup_free_ char *path = NULL;
+
+		if (!line)
+			return -ENOMEM;
+		if (!json_node_get(line, "queue_ms"))
+			continue;
+		path = member_text_value("neighbour", json_node_get(line, "neighbour"));
+		put_behind(json_node_get(line, "others") ? "other cgroups"
+			   : path			 ? path
+							 : "(a cgroup that is gone)",
+			   read_number(line, "queue_ms"), all_ms, said, out);
+	}
+	return 0;
+}
+
+/* Says who had the CPU meanwhile. */
+static int print_behind(const struct store *store, const struct store_session *session, FILE *out)
+{
+	static const struct {
+		const char *key, *who;
+	} rest[] = {
+		{ "own_ms", "threads of its own" },
+		{ "idle_ms", "nobody (the CPU woke up, or cpu.max held it back)" },
+		{ "moved_ms", "others on a CPU that it was moved from" },
+		{ "unseen_ms", "not known" },
+		{ "unlisted_ms", "cgroups without room in the table" },
+	};
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
+	const struct json_node *runq = json_node_get(end, "runq");
+	uint64_t all_ms = read_number(runq, "wait_ms");
+	unsigned int said = 0;
+	int r;
+
+	if (!end && session->end != STORE_NONE)
+		return -ENOMEM;
+	r = put_neighbours(store, session, all_ms, &said, out);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rest); i++)
+		put_behind(rest[i].who, read_number(runq, rest[i].key), all_ms, &said, out);
+	if (said)
+		fputs("\n", out);
+	return r;
+}
+
+static void print_longest(const struct json_node *line, FILE *out)
+{
+	const struct json_node *one = json_node_first(json_node_get(line, "longest"));
+	char text[TEXT_UNIT_BYTES];
+
+	for (int i = 0; one && i < LONGEST_MAX; i++, one = json_node_next(one)) {
+		_cleanup_free_ char *comm = member_text_value("comm", json_node_get(one, "comm"));
+
+		fprintf(out, "%s%s %s (%" PRIu64 ")", i ? ", " : "  longest: ",
+			text_duration_us(read_number(one, "wait_ns") / NSEC_PER_USEC, text),
+			comm ? comm : "-", read_number(one, "tid"));
+		if (i == LONGEST_MAX - 1 || !json_node_next(one))
+			fputs("\n", out);
+	}
+}
+
+/* "half of them at most 6.3 ms, 99 of 100 at most 12 ms" */
+static void print_head(const struct json_node *line, FILE *out)
+{
+	char sum[TEXT_UNIT_BYTES], half[TEXT_UNIT_BYTES], most[TEXT_UNIT_BYTES];
+	uint64_t p99 = read_number(line, "p99");
+
+	fprintf(out,
+		"\nwaits for a CPU: %" PRIu64
+		", %s in all; half of them at most %s, 99 of 100 %s%s\n",
+		read_number(line, "count"),
+		text_duration_us(read_number(line, "sum") / NSEC_PER_USEC, sum),
+		text_duration_us(read_number(line, "p50") / NSEC_PER_USEC, half),
+		p99 ? "at most " : "longer",
+		p99 ? text_duration_us(p99 / NSEC_PER_USEC, most) : "");
+}
+
+int text_report_queue(const struct store *store, const struct store_session *session, FILE *out)
+{
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	struct octaves octaves;
+	const struct json_node *line;
+	int r;
+
+	if (!session->histograms.count)
+		return 0;
+	/* The first one is that of all threads. */
+	line = text_report_lines_read(store, session->histograms.items[0], &tree);
+	if (!line)
+		return -ENOMEM;
+	sum_octaves(line, &octaves);
+	if (!octaves.most)
+		return 0;
+	print_head(line, out);
+	r = print_octaves(&octaves, out);
+	if (r == 0)
+		r = print_behind(store, session, out);
+	print_longest(line, out);
+	return r;
+}
