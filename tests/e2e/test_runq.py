@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The signal `runq`: how long threads waited for a CPU, and behind whom, against what the scheduler itself knows."""
 import os
+import shutil
+import signal
+import subprocess
 import time
 
 import pytest
 
-from harness import check, check_figure, rule, rules
+from harness import check, check_figure, rule, rules, until
 
 SIGNALS = ["oncpu", "runq"]
 
@@ -116,3 +119,56 @@ def test_missing_without_the_broker(t):
     check(missing and "--broker none" in missing[0], f"{start}")
     check(end["runq"] is None and end["runq_reason"] == missing[0] and not histograms and not neighbours, f"{end}")
     check(end["verdict"] == "inconclusive", f"{end}")
+
+
+RUNQLAT = """tracepoint:sched:sched_wakeup { @since[args->pid] = nsecs; }
+tracepoint:sched:sched_switch {
+  if (args->prev_state == 0 || args->prev_state & 256) { @since[args->prev_pid] = nsecs; }
+  $since = @since[args->next_pid];
+  if ($since && args->next_comm == "NAME") { printf("%llu %llu\\n", nsecs, nsecs - $since); }
+  delete(@since[args->next_pid]);
+}
+BEGIN { printf("attached\\n"); }
+"""
+
+
+def step_of(waits, pct, steps):
+    """The step that holds the wait which pct of 100 are not longer than."""
+    wait = sorted(waits)[max(0, -(-len(waits) * pct // 100) - 1)]
+    return next(i for i, le in enumerate(steps) if wait <= le)
+
+
+@pytest.mark.parallel(2)
+@pytest.mark.skipif(not shutil.which("bpftrace"), reason="bpftrace is not installed")
+def test_agrees_with_runqlat(t):
+    """The same waits by wake-ups and switches, as bpftrace sees them: as many, as long, and as spread."""
+    cpu = max(os.sched_getaffinity(0))
+    agent = t.agent(rules(rule("api", cgroup=f"/{t.name}-own", signals=SIGNALS)), broker=True)
+    own = t.cgroup("own")
+    name = f"rq{os.getpid()}"
+    burner = t.spawn("burn_cpu", 60, 3, 0, name=name, cgroup=own)
+    time.sleep(0.3)
+    pin(burner, cpu)
+    agent.wait("watch.start", cgroup=own.path)
+    file = t.folder / "runqlat"
+    with open(file, "wb") as out:
+        peer = subprocess.Popen(["bpftrace", "-e", RUNQLAT.replace("NAME", name)], stdout=out, stderr=out)
+    try:
+        until(lambda: "attached" in file.read_text(), 30, "bpftrace does not attach")
+        time.sleep(1)
+        start, end, histograms, _ = session(agent, "api", 3000)
+        time.sleep(0.5)
+    finally:
+        peer.send_signal(signal.SIGINT)
+        peer.wait(20)
+    first = start["mono_ns"] + end["runq"].get("late_ms", 0) * 1000000
+    seen = [[int(word) for word in line.split()] for line in file.read_text().splitlines() if line[:1].isdigit()]
+    waits = [wait for when, wait in seen if first <= when < first + end["duration_ms"] * 1000000]
+    line = histograms[None]
+    # A wait counts when the thread leaves the CPU again: one for each thread at both ends.
+    check_figure(abs(line["count"] - len(waits)) <= 6 + 0.02 * len(waits), f"{line['count']} and {len(waits)}", t.load)
+    check_figure(abs(line["sum"] - sum(waits)) <= 0.05 * sum(waits), f"{line['sum']} and {sum(waits)}", t.load)
+    steps = [1024 * (3 if i % 2 else 2) * 2 ** (i // 2) // 2 for i in range(43)]
+    for pct, key in ((50, "p50"), (99, "p99")):
+        ours, theirs = steps.index(line[key]), step_of(waits, pct, steps)
+        check_figure(abs(ours - theirs) <= 1, f"{key}: {line[key]} and {steps[theirs]}: {line}", t.load)
