@@ -76,10 +76,12 @@ def switches(short):
             found, missing = tool("switches", 250, rounds, number), None
         except PeerMissing as why:
             found, missing = tool("switches", 250, rounds), f"peer missing: {why}"
-    for name, text in (("unwatched", "of threads that nobody watches"), ("watched", "of a session's threads")):
+    for name, text in (("unwatched", "of threads that nobody watches"), ("apart", "the same, each to another cgroup"),
+                       ("watched", "of a session's threads"), ("calls", "the same, with `syscall`"),
+                       ("rival", "of a session's thread and one of another cgroup")):
         each = found[name]
         peer = missing or f"bpftrace's off-CPU sums {each['peer_ns']:.0f}"
-        yield Row(f"switch {text}, `pools` attached, ns above an empty program ({rounds} x 250 ms)",
+        yield Row(f"switch {text}, `pools` and `runq` attached, ns above an empty program ({rounds} x 250 ms)",
                   f"{each['run_ns'] - each['floor_ns']:.0f}", "none attached without a session", peer,
                   None if missing else ratio(each["run_ns"], each["peer_ns"]))
 

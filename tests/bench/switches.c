@@ -3,8 +3,10 @@
  * switches WINDOW_MS ROUNDS [PEER_ID]: what one context switch costs by the kernel's own BPF
  * statistics, while the program of the time accounts is attached: of threads that nobody watches,
  * and of threads that a session runs on. Two processes in a cgroup of their own throw a byte
- * through pipes on one CPU. An empty program is attached beside it. The two windows take turns, so
- * that what disturbs one disturbs both. PEER_ID is another tool's program at the same switches.
+ * through pipes on one CPU; for "apart" and "rival" one is in another cgroup, so that each switch
+ * is to another one; for "calls" waits are counted by system call. An empty program is attached
+ * beside it. The two windows take turns, so that what disturbs one disturbs both. PEER_ID is
+ * another tool's program at the same switches.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -40,7 +42,7 @@ static struct {
 	char group[4096];
 	uint64_t group_id;
 	int peer_fd;
-	struct figures unwatched, watched;
+	struct figures unwatched, apart, watched, calls, rival;
 } b;
 
 static void play(int in, int out)
@@ -120,6 +122,23 @@ static void load(void)
 		tool_die("attach");
 }
 
+/* Moves the second player beside the first, or out of its cgroup: then each switch is to another.
+ */
+static void part_players(bool apart)
+{
+	char path[4200], *slash;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s", b.group);
+	slash = strrchr(path, '/');
+	if (apart && slash)
+		*slash = 0;
+	strcat(path, "/cgroup.procs");
+	file = fopen(path, "we");
+	if (!file || fprintf(file, "%d", b.players[1]) < 0 || fclose(file) != 0)
+		tool_die("%s", path);
+}
+
 /* Something is watched: the players' cgroup, or one that is not there. */
 static void watch(uint64_t id, uint64_t instead)
 {
@@ -184,11 +203,21 @@ int main(int argc, char **argv)
 	for (uint32_t i = 0; i < rounds; i++) {
 		watch(UINT64_MAX, b.group_id);
 		measure(&b.unwatched, ms);
+		part_players(true);
+		measure(&b.apart, ms);
 		watch(b.group_id, UINT64_MAX);
+		measure(&b.rival, ms);
+		part_players(false);
 		measure(&b.watched, ms);
+		b.control->calls = 1;
+		measure(&b.calls, ms);
+		b.control->calls = 0;
 	}
 	printf("{");
 	print("unwatched", &b.unwatched, ",");
-	print("watched", &b.watched, "}\n");
+	print("apart", &b.apart, ",");
+	print("watched", &b.watched, ",");
+	print("calls", &b.calls, ",");
+	print("rival", &b.rival, "}\n");
 	return 0;
 }

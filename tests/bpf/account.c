@@ -322,6 +322,10 @@ static void table_is_full(void **state)
 	for (int i = 0; i < libbpf_num_possible_cpus(); i++)
 		lost += each[i].ended;
 	assert_int_equal(lost, CROWD - ROOM);
+	lost = 0;
+	for (int i = 0; i < libbpf_num_possible_cpus(); i++)
+		lost += each[i].unqueued;
+	assert_true(lost >= CROWD - ROOM);
 	end(&f);
 }
 
