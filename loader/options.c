@@ -45,7 +45,7 @@ static const struct option_row rows[] = {
 			   "during a change"),
 	OPTION_ROW(NUMBER, FOR_LOAD, threads, "threads", .value = "N", .min = 16, .max = 1048576,
 		   .preset = "16384",
-		   .help = "threads with a time account at once; each costs 256 bytes during a "
+		   .help = "threads with a time account at once; each costs 512 bytes during a "
 			   "session"),
 	OPTION_ROW(NUMBER, FOR_LOAD, locks, "locks", .value = "N", .min = 4, .max = 1048576,
 		   .preset = "4096",
