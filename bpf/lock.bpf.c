@@ -15,6 +15,7 @@
 
 #include "bpf/interrupt.h"
 #include "bpf/lock_key.h"
+#include "bpf/lock_stack.h"
 #include "bpf/maps.h"
 #include "bpf/scope.h"
 #include "bpf/watch_lookup.h"
@@ -47,13 +48,6 @@ struct {
 	__type(value, struct lock_waker);
 } lock_wakers SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOTS_DEFAULT);
-	__type(key, __u32);
-	__type(value, struct slot_locks);
-} lock_losses SEC(".maps");
-
 static const struct lock_sums no_waits;
 static const struct lock_waker no_waker;
 
@@ -65,6 +59,7 @@ struct lock_wait {
 	__u64 ns, now_ns;
 	__u32 tid;
 	__u32 slot;
+	__u64 stack_ns; /* of the stack that is to be taken; 0: none is */
 };
 
 /* Whether a session runs on the watch of the slot, or on one around it. */
@@ -220,6 +215,8 @@ static __noinline int charge_thread(const struct lock_waker_key *key, __u32 slot
 	}
 	if (!waker)
 		return lock_count_lost(slot, true);
+	if (reign)
+		__sync_fetch_and_add(&waker->pending_ns, held_ns);
 	if (reign && !waker->tgid) {
 		waker->tgid = reign->tgid;
 		__builtin_memcpy(waker->comm, reign->comm, sizeof(waker->comm));
@@ -282,6 +279,27 @@ static __always_inline void note_reign(struct lock_sums *sums, __u64 now_ns)
 	sums->next_reign = number + 1;
 }
 
+/*
+ * Sets for how much time the stack of the thread that runs here is to stand. It is taken at most
+ * once in LOCK_STACK_EVERY_NS for each lock, and of threads that have an account: of others there
+ * is no table to walk by.
+ */
+static __always_inline void choose_stack(struct lock_wait *wait, struct lock_waker_key *key)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct account_key own = { .tid = current->pid };
+	struct lock_waker *waker;
+
+	key->tid = own.tid;
+	waker = bpf_map_lookup_elem(&lock_wakers, key);
+	if (!waker || wait->now_ns - READ_WORD(waker->stacked_ns) < LOCK_STACK_EVERY_NS ||
+	    !bpf_map_lookup_elem(&accounts, &own) || !scope_allows_task(current))
+		return;
+	waker->stacked_ns = wait->now_ns;
+	wait->stack_ns = READ_WORD(waker->pending_ns);
+	__sync_fetch_and_add(&waker->pending_ns, -wait->stack_ns);
+}
+
 /* Notes who ended a wait: the thread that runs here, unless an interrupt or a signal did. */
 static __noinline int note_waker(void *ctx, struct task_struct *task, struct lock_wait *wait)
 {
@@ -298,26 +316,27 @@ static __noinline int note_waker(void *ctx, struct task_struct *task, struct loc
 	if (!is_thread)
 		return charge_thread(&key, wait->slot, 1, wait->ns, 0);
 	charge_reigns(wait, sums, &key);
+	choose_stack(wait, &key);
 	return 0;
 }
 
 /* Takes the end of a wait of `task`, whose account is `a`. */
-static __noinline int end_wait(void *ctx, struct task_struct *task, const struct time_account *a)
+static __noinline int end_wait(void *ctx, struct task_struct *task, const struct time_account *a,
+			       struct lock_wait *wait)
 {
 	const struct control *c = control_get();
-	struct lock_wait wait = { .tid = task->pid, .slot = READ_WORD(a->slot) };
 	__u64 now_ns = bpf_ktime_get_ns(), since_ns = READ_WORD(a->since_ns);
 
 	if (a->flags & ACCOUNT_ENDED || !is_asleep(task) || !c ||
-	    watch_lookup_is_stale(c, now_ns) || !lock_is_captured(wait.slot) ||
+	    watch_lookup_is_stale(c, now_ns) || !lock_is_captured(wait->slot) ||
 	    !scope_allows_task(task))
 		return 0;
-	wait.ns = now_ns > since_ns ? now_ns - since_ns : 0;
-	lock_key_find(&wait.key, task, wait.slot);
-	wait.now_ns = now_ns;
-	if (!add_wait(task, &wait))
-		return lock_count_lost(wait.slot, false);
-	return note_waker(ctx, task, &wait);
+	wait->ns = now_ns > since_ns ? now_ns - since_ns : 0;
+	lock_key_find(&wait->key, task, wait->slot);
+	wait->now_ns = now_ns;
+	if (!add_wait(task, wait))
+		return lock_count_lost(wait->slot, false);
+	return note_waker(ctx, task, wait);
 }
 
 SEC("tp_btf/sched_waking")
@@ -325,10 +344,16 @@ int BPF_PROG(lock_waking, struct task_struct *task)
 {
 	struct account_key key = { .tid = task->pid };
 	const struct time_account *a = bpf_map_lookup_elem(&accounts, &key);
+	struct lock_wait wait = {};
 
 	if (!a || READ_WORD(a->kind) != ACCOUNT_LOCK)
 		return 0;
-	return end_wait(ctx, task, a);
+	wait.tid = task->pid;
+	wait.slot = READ_WORD(a->slot);
+	end_wait(ctx, task, a, &wait);
+	if (wait.stack_ns)
+		lock_stack_take(ctx, &wait.key, wait.stack_ns, wait.now_ns);
+	return 0;
 }
 
 /*

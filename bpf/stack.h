@@ -41,7 +41,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct stack_buffer);
-} stack_scratch SEC(".maps");
+} stack_scratch __weak SEC(".maps");
 
 /* Private: a frame may be resolved only by what the kernel side itself has found. */
 struct {
@@ -49,7 +49,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct unwind_cache);
-} stack_cache SEC(".maps");
+} stack_cache __weak SEC(".maps");
 
 enum stack_want {
 	STACK_KERNEL = 1u << 0,

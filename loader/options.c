@@ -35,7 +35,7 @@ static const struct option_row rows[] = {
 	OPTION_ROW(
 		NUMBER, FOR_LOAD, watches, "watches", .value = "N", .min = 1, .max = 65536,
 		.preset = "1024",
-		.help = "cgroups watched at once, and as many below them; each costs 200 bytes and 120 "
+		.help = "cgroups watched at once, and as many below them; each costs 200 bytes and 144 "
 			"per possible CPU"),
 	OPTION_ROW(NUMBER, FOR_LOAD, targets, "targets", .value = "N", .min = 256, .max = 1048576,
 		   .preset = "16384", .help = "processes known at once; each costs 104 bytes"),

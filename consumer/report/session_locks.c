@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/report/frame_json.h"
 #include "consumer/signals/lock_waits.h"
+#include "shared/tools/macro.h"
 
 static void write_comm(struct jsonw *w, const char *key, const char *comm)
 {
@@ -41,7 +43,8 @@ static void write_longest(const struct lock_waited *l, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-static void write_woken(const struct lock_woken *k, struct jsonw *w)
+static void write_woken(const struct lock_woken *k, const struct lock_release *releases,
+			struct jsonw *w)
 {
 	jsonw_object(w, NULL);
 	jsonw_string(w, "by", lock_waits_waker(k->kind));
@@ -52,21 +55,26 @@ static void write_woken(const struct lock_woken *k, struct jsonw *w)
 	}
 	jsonw_u64(w, "waits", k->waits);
 	jsonw_u64(w, "held_ns", k->held_ns);
+	if (releases && k->stack && releases[k->stack - 1].fn) {
+		frame_json_text(w, "fn", releases[k->stack - 1].fn);
+		frame_json_text(w, "module", releases[k->stack - 1].module);
+	}
 	jsonw_object_end(w);
 }
 
-static void write_wakers(const struct lock_waited *l, struct jsonw *w)
+static void write_wakers(const struct lock_waited *l, const struct lock_release *releases,
+			 struct jsonw *w)
 {
 	jsonw_array(w, "wakers");
 	for (uint32_t i = 0; i < l->n_wakers; i++)
-		write_woken(&l->woken[i], w);
+		write_woken(&l->woken[i], releases, w);
 	jsonw_array_end(w);
 	if (l->wakers > l->n_wakers)
 		jsonw_u64(w, "wakers_more", l->wakers - l->n_wakers);
 }
 
 static void put_lock(const struct lock_waited *l, const struct lines *lines,
-		     const struct event_subject *subject)
+		     const struct event_subject *subject, const struct lock_release *releases)
 {
 	struct jsonw w;
 
@@ -84,18 +92,44 @@ static void put_lock(const struct lock_waited *l, const struct lines *lines,
 		jsonw_u64(&w, "threads", l->threads);
 		if (l->pattern)
 			jsonw_string(&w, "pattern", lock_waits_pattern(l->pattern));
-		write_wakers(l, &w);
+		write_wakers(l, releases, &w);
 	}
 	event_line_end(lines, &w);
 }
 
+/* Whether a module is a part of the C library, or of that of C++: a lock's own functions. */
+static bool is_library(const char *module)
+{
+	static const char *const names[] = { "libc.",  "libc-", "libpthread", "libstdc++",
+					     "libc++", "ld-",	"ld.",	      "[vdso]" };
+	const char *slash = module ? strrchr(module, '/') : NULL;
+	const char *name = slash ? slash + 1 : module;
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+void session_locks_release(const struct stack *stack, const struct named_frame *frames, size_t n,
+			   struct lock_release *ret_release)
+{
+	*ret_release = (struct lock_release){};
+	for (size_t i = stack->kernel_frames; i < n; i++) {
+		if (!frames[i].fn || is_library(frames[i].module))
+			continue;
+		*ret_release = (struct lock_release){ frames[i].fn, frames[i].module };
+		return;
+	}
+}
+
 void session_locks_put(const struct session_result *s, const struct lines *lines,
-		       const struct event_subject *subject)
+		       const struct event_subject *subject, const struct lock_release *releases)
 {
 	const struct signal *signal = s->signals[SIGNAL_LOCK];
 
 	if (!signal || !signal->locks)
 		return;
 	for (size_t i = 0; i < signal->locks->count; i++)
-		put_lock(&signal->locks->items[i], lines, subject);
+		put_lock(&signal->locks->items[i], lines, subject, releases);
 }

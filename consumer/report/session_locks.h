@@ -4,10 +4,26 @@
 #define TROCAR_CONSUMER_REPORT_SESSION_LOCKS_H
 
 #include "consumer/output/event_line.h"
+#include "consumer/report/frame_name.h"
 #include "consumer/session/session_result.h"
 
-/* Writes a line `lock` for each lock with a name, and one for the rest. Nothing without them. */
+/* Where a thread released a lock: the names live as long as the report. */
+struct lock_release {
+	const char *fn, *module;
+};
+
+/*
+ * Sets where the thread of a stack released a lock: the innermost function of the program itself
+ * that has a name, behind those of the C library.
+ */
+void session_locks_release(const struct stack *stack, const struct named_frame *frames, size_t n,
+			   struct lock_release *ret_release);
+
+/*
+ * Writes a line `lock` for each lock with a name, and one for the rest. Nothing without them.
+ * `releases`: by the number of the stack, of all stacks of the signal; NULL: not known.
+ */
 void session_locks_put(const struct session_result *s, const struct lines *lines,
-		       const struct event_subject *subject);
+		       const struct event_subject *subject, const struct lock_release *releases);
 
 #endif

@@ -50,8 +50,9 @@ struct report {
 	struct summary summary;
 	struct rendering rendering;
 	struct known_wait wait; /* of the stack that is being written, where its threads wait */
-	struct jsonw tail;	/* of one line: what follows its frames */
-	size_t head_bytes;	/* of a stack's first line, which has the longest head */
+	struct jsonw tail;	       /* of one line: what follows its frames */
+	struct lock_release *releases; /* owned; by stack of SIGNAL_LOCK; NULL: none */
+	size_t head_bytes;	       /* of a stack's first line, which has the longest head */
 	struct batch batch;
 	uint64_t written, moved_ns; /* bytes that the output had written, and when that last grew */
 };
@@ -292,6 +293,23 @@ static bool put_parts(struct report *r, const struct stack *stack, struct jsonw 
 	return true;
 }
 
+/* Adds a stack to what the end says: of those that wake others it is where, and no time. */
+static void sum_stack(struct report *r, const struct stack *stack, size_t n)
+{
+	const struct named_frame *named = r->rendering.named;
+
+	if (r->signal->id == SIGNAL_LOCK && r->releases)
+		session_locks_release(stack, named, n, &r->releases[stack->number]);
+	if (r->signal->id == SIGNAL_LOCK)
+		return;
+	if (stack->wait == WAIT_RUNS) {
+		session_digest_add(&r->summary, stack, named, n);
+	} else {
+		known_wait_judge(stack, on_of(r, stack), named, n, &r->wait);
+		session_waits_add(&r->summary.waits, stack, &r->wait);
+	}
+}
+
 /* Puts all lines of a stack into the batch, or none. */
 static void put_stack(struct report *r, const struct stack *stack)
 {
@@ -301,12 +319,7 @@ static void put_stack(struct report *r, const struct stack *stack)
 	uint64_t lines;
 	bool whole;
 
-	if (stack->wait == WAIT_RUNS) {
-		session_digest_add(&r->summary, stack, r->rendering.named, n);
-	} else {
-		known_wait_judge(stack, on_of(r, stack), r->rendering.named, n, &r->wait);
-		session_waits_add(&r->summary.waits, stack, &r->wait);
-	}
+	sum_stack(r, stack, n);
 	write_head(r, stack, &head, n, true);
 	r->head_bytes = head.bytes;
 	parts = count_parts(r, n);
@@ -384,6 +397,7 @@ static void report_free(struct report *r)
 	frame_json_done(&r->rendering);
 	jsonw_done(&r->tail);
 	session_digest_done(&r->summary);
+	free(r->releases);
 	free(r->batch.data);
 	free(r);
 }
@@ -417,6 +431,8 @@ static void put_stacks(struct report *r, const struct signal *signal)
 	r->signal = signal;
 	if (stacks->count)
 		qsort(stacks->items, stacks->count, sizeof(struct stack *), by_weight);
+	if (signal->id == SIGNAL_LOCK)
+		r->releases = calloc(stacks->count + 1, sizeof(*r->releases));
 	for (size_t i = 0; i < stacks->count; i++)
 		if (stacks->items[i]->wait == WAIT_RUNS)
 			session_digest_meet(&r->summary, stacks->items[i]);
@@ -458,7 +474,7 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 	session_neighbours_put(&s->neighbours, lines, &r->subject);
 	session_pools_put(s, lines, &r->subject);
 	session_queue_put(s, lines, &r->subject);
-	session_locks_put(s, lines, &r->subject);
+	session_locks_put(s, lines, &r->subject, r->releases);
 	session_calls_put(s, lines, &r->subject);
 	put_end(r);
 	report_free(r);

@@ -58,6 +58,19 @@ static void write_plain(const struct signal *s, const struct ledger *ledger, str
 	jsonw_object_end(w);
 }
 
+/* The same of waits for locks, and beside it that of the stacks of those that woke. */
+static void write_locks(const struct signal *s, struct jsonw *w)
+{
+	jsonw_object(w, rules_signal_name(s->id));
+	write_lost(&s->locks->ledger, w);
+	if (s->taken) {
+		jsonw_object(w, "wakers");
+		write_lost(&s->taken->phase[PHASE_DURING], w);
+		jsonw_object_end(w);
+	}
+	jsonw_object_end(w);
+}
+
 /*
  * Writes the ledgers of all signals; *ret_all is the sum of those that take stacks.
  */
@@ -68,8 +81,8 @@ static void write_ledger(const struct session_result *s, struct ledger *ret_all,
 		if (s->signals[i] && s->signals[i]->threads)
 			write_plain(s->signals[i], s->signals[i]->threads, w);
 		if (s->signals[i] && s->signals[i]->locks)
-			write_plain(s->signals[i], &s->signals[i]->locks->ledger, w);
-		if (!s->signals[i] || !s->signals[i]->taken)
+			write_locks(s->signals[i], w);
+		if (!s->signals[i] || !s->signals[i]->taken || s->signals[i]->locks)
 			continue;
 		write_account(s->signals[i], w);
 		for (int p = 0; p < PHASE_COUNT_; p++)
@@ -146,6 +159,14 @@ static bool was_table_full(const struct session_result *s, char reason[LEDGER_RE
 			 "%" PRIu64 " of %" PRIu64 " waits for locks are not told of: the table of "
 			 "locks was full (trocar-loader load --locks)",
 			 ledger_lost(&lock->locks->ledger), lock->locks->ledger.attempted);
+		return true;
+	}
+	if (lock && lock->locks && lock->taken && ledger_lost(&lock->taken->phase[PHASE_DURING])) {
+		snprintf(reason, LEDGER_REASON_BYTES,
+			 "%" PRIu64 " of %" PRIu64 " stacks of those that ended waits for locks "
+			 "are lost",
+			 ledger_lost(&lock->taken->phase[PHASE_DURING]),
+			 lock->taken->phase[PHASE_DURING].attempted);
 		return true;
 	}
 	return false;

@@ -132,7 +132,7 @@ static void take_record(void *context, const void *record, size_t bytes)
 	slot = d->calls->slot(d->context, sample->slot);
 	if (d->calls->session(d->context, &scratch.sample, p))
 		return;
-	if (slot.cgroup_id && slot.epoch == sample->epoch)
+	if (slot.cgroup_id && slot.epoch == sample->epoch && !(sample->flags & SAMPLE_WAKER))
 		recorder_add(d->recorder, &scratch.sample);
 }
 

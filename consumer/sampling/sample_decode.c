@@ -264,6 +264,10 @@ void sample_decode(const struct sample_context *c, const struct sample *record,
 		.cgroup_id = record->cgroup_id,
 		.stop_reason = record->flags & SAMPLE_UNWOUND ? record->stop_reason : 0,
 	};
+	if (sample_record_waker(record)) {
+		ret_sample->weight_ns = sample_record_waker(record)->weight_ns;
+		ret_sample->lock = sample_record_waker(record)->lock;
+	}
 	memcpy(ret_sample->comm, record->comm, sizeof(ret_sample->comm) - 1);
 	for (uint16_t i = 0; i < record->kernel_frames; i++)
 		ret_sample->frames[i] = (struct frame){ .offset = kernel[i] };

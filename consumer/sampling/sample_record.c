@@ -14,7 +14,8 @@ bool sample_record_valid(const void *record, size_t bytes, uint32_t slots, uint3
 	if (s->flags & SAMPLE_BUILD_ID && s->flags & SAMPLE_ADDRESSES)
 		user_bytes += sizeof(uint64_t);
 	if (bytes < sizeof(*s) + s->kernel_frames * sizeof(uint64_t) + s->user_frames * user_bytes +
-			    (s->flags & SAMPLE_LEAF_ID ? sizeof(struct frame_build_id) : 0))
+			    (s->flags & SAMPLE_LEAF_ID ? sizeof(struct frame_build_id) : 0) +
+			    (s->flags & SAMPLE_WAKER ? sizeof(struct sample_waker) : 0))
 		return false;
 	if (s->flags & SAMPLE_UNWOUND && s->stop_reason >= UNWIND_END_COUNT_)
 		return false;

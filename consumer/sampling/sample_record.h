@@ -3,7 +3,8 @@
  * sample_record.h: a record of the samples ring as bytes: checks it and finds its parts. Behind
  * struct sample lie the kernel frames, then the user frames. User frames are addresses; with
  * SAMPLE_BUILD_ID they are what the kernel resolved, and with SAMPLE_ADDRESSES their addresses
- * follow. With SAMPLE_LEAF_ID the build-id of the leaf's file comes last. Pure.
+ * follow. With SAMPLE_LEAF_ID the build-id of the leaf's file comes then,
+ * with SAMPLE_WAKER a struct sample_waker last. Pure.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_SAMPLE_RECORD_H
 #define TROCAR_CONSUMER_SAMPLING_SAMPLE_RECORD_H
@@ -54,6 +55,22 @@ static inline const struct frame_build_id *sample_record_leaf_id(const struct sa
 		return NULL;
 	return (const struct frame_build_id *)(sample_record_addresses(record) +
 					       record->user_frames);
+}
+
+/* Returns what a waker's stack stands for; NULL in a tick's. */
+static inline const struct sample_waker *sample_record_waker(const struct sample *record)
+{
+	const struct frame_build_id *ids = sample_record_ids(record);
+	const struct frame_build_id *leaf = sample_record_leaf_id(record);
+	const uint64_t *addresses = sample_record_addresses(record);
+
+	if (!(record->flags & SAMPLE_WAKER))
+		return NULL;
+	if (leaf)
+		return (const struct sample_waker *)(leaf + 1);
+	/* What the kernel resolved without addresses ends with its last frame. */
+	return addresses ? (const struct sample_waker *)(addresses + record->user_frames)
+			 : (const struct sample_waker *)(ids + record->user_frames);
 }
 
 #endif

@@ -8,9 +8,12 @@
 #include <stdlib.h>
 
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/process/process_mappings.h"
 #include "consumer/signals/accounts_hold.h"
+#include "consumer/signals/lock_stacks.h"
 #include "consumer/signals/lock_waits.h"
 #include "consumer/signals/signal_programs.h"
+#include "consumer/signals/signal_target.h"
 #include "consumer/signals/signals.h"
 #include "shared/tools/macro.h"
 
@@ -20,9 +23,14 @@ struct lock {
 	bool held;		     /* both programs are attached for this session */
 	struct lock_baseline before; /* owned */
 	struct lock_waits waits;     /* owned */
+	struct signal_stacks taken;  /* of those that woke */
+	struct lock_stacks stacks;   /* which of them is of which lock */
+	uint64_t filtered;	     /* stacks of other processes */
 };
 
 static const char unreadable[] = "the waits for locks cannot be read";
+
+static const char no_expectation[] = "a stack is taken where a long wait ends";
 
 static struct lock *lock_of(struct signal *s)
 {
@@ -43,6 +51,11 @@ static struct signal *create_lock(const struct signal_host *host,
 	if (!s)
 		return NULL;
 	s->signal.why = accounts_hold_reason(host);
+	stack_table_init(&s->taken.stacks, host->stacks);
+	wait_objects_init(&s->taken.objects);
+	lock_stacks_init(&s->stacks);
+	s->taken.expected = UINT64_MAX;
+	s->taken.expected_why = no_expectation;
 	return &s->signal;
 }
 
@@ -52,6 +65,9 @@ static void destroy_lock(struct signal *signal)
 
 	lock_maps_forget(&s->before);
 	lock_waits_done(&s->waits);
+	lock_stacks_done(&s->stacks);
+	stack_table_done(&s->taken.stacks);
+	wait_objects_done(&s->taken.objects);
 	free(s);
 }
 
@@ -85,7 +101,34 @@ static void attach_lock(struct signal *signal, const struct signal_host *host,
 	if (lock_waits_begin(host->pins, target->slot, &s->before) < 0) {
 		drop_programs(s, host, true);
 		signal->why = unreadable;
+		return;
 	}
+	signal->taken = &s->taken;
+}
+
+/* Takes the stack of a thread that woke one of the session's. */
+static bool take_sample(struct signal *signal, const struct signal_target *target,
+			const struct stack_sample *h, const struct process *p)
+{
+	struct lock *s = lock_of(signal);
+	struct ledger *ledger = &s->taken.phase[PHASE_DURING];
+	struct module *exe;
+	struct stack *stack;
+
+	if (!(h->flags & SAMPLE_WAKER) || !signal->taken)
+		return false;
+	if (signal_target_judge(target, h) != BELONGS) {
+		s->filtered++;
+		return true;
+	}
+	exe = p ? process_mappings_at(p, h->time_ns, h->image)->exe : NULL;
+	if (stack_table_put(&s->taken.stacks, h, PHASE_DURING, h->weight_ns, exe, &stack) < 0) {
+		ledger->lost[DROP_MAP_FULL]++;
+		return true;
+	}
+	ledger->emitted++;
+	lock_stacks_add(&s->stacks, h, stack->number);
+	return true;
 }
 
 static void end_lock(struct signal *signal, const struct signal_host *host,
@@ -104,6 +147,33 @@ static void end_lock(struct signal *signal, const struct signal_host *host,
 	drop_programs(s, host, true);
 	lock_maps_forget(&s->before);
 	lock_maps_sweep(host->pins, false);
+}
+
+static bool is_settled(const struct signal *signal)
+{
+	const struct lock *s = (const struct lock *)signal;
+	const struct ledger *here = &s->taken.phase[PHASE_DURING], *there = &s->waits.stacks;
+
+	return here->emitted + ledger_lost(here) + s->filtered + ledger_lost(there) >=
+	       there->attempted;
+}
+
+/* Closes the ledger of the stacks, and finds the heaviest stack of each waker that is told. */
+static void close_lock(struct signal *signal, const struct signal_host *host,
+		       const struct signal_target *target)
+{
+	struct lock *s = lock_of(signal);
+	struct ledger *during = &s->taken.phase[PHASE_DURING];
+	uint64_t lost[SLOT_LOST_REASONS] = {};
+
+	during->attempted = s->waits.stacks.attempted - MIN(s->waits.stacks.attempted, s->filtered);
+	during->attempted = MAX(during->attempted, during->emitted + ledger_lost(during));
+	for (int i = 0; i < SLOT_LOST_REASONS; i++)
+		lost[i] = s->waits.stacks.lost[i];
+	ledger_close(during, lost);
+	for (size_t i = 0; i < s->waits.count; i++)
+		lock_stacks_find(&s->stacks, &s->waits.items[i]);
+	signal_target_name_cgroups(&s->taken.stacks, host, target);
 }
 
 /* Writes the sums over all locks; the lines of the locks have the rest. */
@@ -140,6 +210,9 @@ const struct signal_kind lock_kind = {
 	.create = create_lock,
 	.destroy = destroy_lock,
 	.attach = attach_lock,
+	.sample = take_sample,
 	.end = end_lock,
+	.is_settled = is_settled,
+	.close = close_lock,
 	.write = write_lock,
 };

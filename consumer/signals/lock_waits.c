@@ -348,6 +348,9 @@ static void finish_all(struct difference *d)
 		all->count = LOCK_WAITS_NAMED + 1;
 	}
 	all->wakers_lost = d->after->losses.wakers - d->before->losses.wakers;
+	all->stacks.attempted = d->after->losses.stacks - d->before->losses.stacks;
+	all->stacks.lost[DROP_RING_FULL] = d->after->losses.ring_full - d->before->losses.ring_full;
+	all->stacks.lost[DROP_STACK_USER] = d->after->losses.no_frame - d->before->losses.no_frame;
 	all->ledger.emitted = all->all.waits;
 	all->ledger.lost[DROP_LOCKS_FULL] = d->after->losses.waits - d->before->losses.waits;
 	all->ledger.attempted = all->ledger.emitted + all->ledger.lost[DROP_LOCKS_FULL];

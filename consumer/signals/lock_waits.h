@@ -29,6 +29,7 @@ struct lock_woken {
 	uint32_t kind;		 /* enum lock_waker_kind */
 	uint32_t tid, tgid;	 /* of a thread; 0: outside of the loader's --scope */
 	uint64_t waits, held_ns; /* as in struct lock_waker */
+	uint32_t stack;		 /* number of its heaviest stack there, plus 1; 0: it has none */
 	char comm[COMM_BYTES];
 };
 
@@ -60,6 +61,7 @@ struct lock_waits {
 	size_t count;
 	struct lock_waited all; /* their sum */
 	struct ledger ledger;	/* a wait is an attempt */
+	struct ledger stacks;	/* of those that woke */
 	uint64_t wakers_lost;	/* long waits of which there was no room to tell who ended them */
 };
 

@@ -228,6 +228,8 @@ static bool take_sample(struct signal *signal, const struct signal_target *targe
 {
 	struct oncpu *s = oncpu_of(signal);
 
+	if (h->flags & SAMPLE_WAKER)
+		return false;
 	if (target->stop_ns && (int32_t)(h->seq - (uint32_t)s->last[h->cpu].attempted) >= 0)
 		return false;
 	if (!came_before(s, h))

@@ -221,7 +221,8 @@ enum sample_flag {
 	SAMPLE_LEAF_CHANGED = 1u << 7, /* with it: the leaf's file is no longer that of the table */
 	SAMPLE_BY_POINTER = 1u << 8,   /* with it: the last step was by the frame pointer */
 	SAMPLE_MATCHED = 1u << 9, /* the process matched at the tick: see rule and generation */
-	SAMPLE_FLAGS_END_ = 1u << 10,
+	SAMPLE_WAKER = 1u << 10,  /* no tick: it ended a wait for a lock (struct sample_waker) */
+	SAMPLE_FLAGS_END_ = 1u << 11,
 };
 
 /*

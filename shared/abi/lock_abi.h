@@ -82,17 +82,33 @@ struct lock_waker_key {
  * has waited for all.
  */
 struct lock_waker {
-	__u64 waits;   /* that it ended */
-	__u64 held_ns; /* of all waits the time in which it was the next to wake somebody */
+	__u64 waits;	  /* that it ended */
+	__u64 held_ns;	  /* of all waits the time in which it was the next to wake somebody */
+	__u64 pending_ns; /* of held_ns, since its stack was taken last */
+	__u64 stacked_ns; /* when that was */
 	__u32 tgid;
 	__u32 pad;
 	char comm[COMM_BYTES];
+};
+
+/* The stack of one thread at one lock is taken at most once in this time. */
+#define LOCK_STACK_EVERY_NS 10000000ull
+
+/*
+ * Follows the frames of a sample with SAMPLE_WAKER: the stack of a thread as it woke somebody who
+ * had waited for a lock for LOCK_LONG_NS and more. sample.slot is that of the waiter's watch.
+ */
+struct sample_waker {
+	__u64 weight_ns; /* for how much of held_ns it stands */
+	struct lock_key lock;
 };
 
 /* One element, per CPU, of `lock_losses`: what found no room, of a watch and those around it. */
 struct slot_locks {
 	__u64 waits;  /* whose lock is not in `locks` */
 	__u64 wakers; /* long waits whose waker is not in `lock_wakers` */
+	/* Stacks of wakers: taken, and of these without room in the ring, and without a frame. */
+	__u64 stacks, ring_full, no_frame;
 };
 
 /* What `lock_waits` writes: one record per thread that waits for a lock now. */

@@ -73,6 +73,7 @@ def test_locks_are_told(t):
     reader, timed, queue = (told[waits[name][0]] for name in ("reader", "timed", "queue"))
     check(reader["threads"] == 3 and queue["threads"] == 4 and timed["threads"] == 1, f"{lines}")
     check(reader["wakers"][0]["by"] == "thread" and reader["wakers"][0]["comm"] == "writer-1", f"{reader}")
+    check(reader["wakers"][0].get("fn") == "flush_index", f"{reader}")
     check(reader.get("pattern") == "long_hold" and queue.get("pattern") == "convoy", f"{reader} {queue}")
     check([waker["by"] for waker in timed["wakers"]] == ["interrupt"], f"{timed}")
     check(end["verdict"] == "complete" and end["ledger"]["lock"]["lost"] == {}, f"{end}")

@@ -46,6 +46,8 @@ static uint64_t read_all(const struct sample *s)
 		sum += sum_words(addresses, s->user_frames);
 	if (leaf)
 		sum += sum_build_ids(leaf, 1);
+	if (sample_record_waker(s))
+		sum += sample_record_waker(s)->weight_ns + sample_record_waker(s)->lock.kind;
 	return sum + s->time_ns + s->start_ns + s->seq + s->tid + s->tgid + (uint8_t)s->comm[0];
 }
 

@@ -13,16 +13,22 @@ static void test_valid(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
 		for (size_t k = 0; k < ARRAY_SIZE(counts); k++)
-			for (uint32_t i_flags = 0; i_flags < 3; i_flags++) {
-				static const uint32_t some[] = {
-					0, SAMPLE_BUILD_ID, SAMPLE_BUILD_ID | SAMPLE_ADDRESSES
-				};
+			for (uint32_t i_flags = 0; i_flags < 5; i_flags++) {
+				static const uint32_t some[] = { 0, SAMPLE_BUILD_ID,
+								 SAMPLE_BUILD_ID | SAMPLE_ADDRESSES,
+								 SAMPLE_WAKER,
+								 SAMPLE_WAKER | SAMPLE_BUILD_ID };
 				uint32_t flags = some[i_flags];
 				_cleanup_free_ struct sample *s = NULL;
 				size_t bytes;
 
 				s = fake_sample(counts[i], counts[k], flags, &bytes);
 				assert_true(sample_record_valid(s, bytes, SLOTS, CPUS));
+				if (flags & SAMPLE_WAKER)
+					assert_ptr_equal(sample_record_waker(s) + 1,
+							 (uint8_t *)s + bytes);
+				else
+					assert_null(sample_record_waker(s));
 				/* The ring rounds up to 8: more is fine, less is not. */
 				assert_false(sample_record_valid(s, bytes - 1, SLOTS, CPUS));
 				assert_false(sample_record_valid(s, 0, SLOTS, CPUS));

@@ -20,7 +20,8 @@ static inline struct sample *fake_sample(uint16_t kernel, uint16_t user, uint32_
 	size_t each =
 		(flags & SAMPLE_BUILD_ID ? sizeof(struct frame_build_id) : 0) +
 		(flags & SAMPLE_BUILD_ID && !(flags & SAMPLE_ADDRESSES) ? 0 : sizeof(uint64_t));
-	size_t bytes = sizeof(struct sample) + kernel * sizeof(uint64_t) + user * each;
+	size_t bytes = sizeof(struct sample) + kernel * sizeof(uint64_t) + user * each +
+		       (flags & SAMPLE_WAKER ? sizeof(struct sample_waker) : 0);
 	struct sample *s = calloc(1, bytes);
 
 	assert_non_null(s);
