@@ -26,13 +26,24 @@ def heaviest(stacks, phase):
     return max(weights, key=weights.get) if weights else None
 
 
+def count_written(agent, end, signal):
+    """What the lines of a signal without stacks count: threads, waits for a CPU, for locks, in system calls."""
+    if signal == "pools":
+        return sum(line["threads"] for line in agent.find("pool", session=end["session"]))
+    if signal == "runq":
+        return sum(line["count"] for line in agent.find("histogram", session=end["session"])
+                   if line["key"]["of"] == "all")
+    if signal == "lock":
+        return sum(line["waits"] for line in agent.find("lock", session=end["session"]))
+    return sum(line["waits"] + line["open"] for line in agent.find("syscall", session=end["session"]))
+
+
 def check_account(agent, end):
-    """Ledger against the stack lines: the counts that were said are the counts that were written."""
+    """Ledger against the lines: the counts that were said are the counts that were written."""
     stacks = [s for s in agent.stacks(end["session"], None) if "count" in s]
     for signal, entry in end["ledger"].items():
-        if "before" not in entry:  # threads that have an account, or waits for locks, and no stacks
-            line, key = ("lock", "waits") if signal == "lock" else ("pool", "threads")
-            written = sum(s[key] for s in agent.find(line, session=end["session"]))
+        if "before" not in entry:
+            written = count_written(agent, end, signal)
             check(written == entry["emitted"], f"{signal}: {written} in the lines, {entry['emitted']} emitted")
             continue
         for phase in ("before", "onset", "during"):
