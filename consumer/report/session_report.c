@@ -466,6 +466,7 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 		return;
 	}
 	session_pools_scale(s);
+	session_waits_set_phases(&r->summary.waits, s);
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
 		if (s->signals[i] && s->signals[i]->taken)
 			put_stacks(r, s->signals[i]);

@@ -25,16 +25,30 @@ void session_waits_done(struct session_waits *s)
 	s->rows = NULL;
 }
 
-/* Returns the row of the function and state, made if need be; NULL without room. */
-static struct session_wait *row_of(struct session_waits *s, const struct known_wait *wait)
+void session_waits_set_phases(struct session_waits *s, const struct session_result *r)
+{
+	const struct signal *offcpu = r->signals[SIGNAL_OFFCPU];
+
+	s->during_ms = (r->stop_ns - r->start_ns) / NSEC_PER_MSEC;
+	if (offcpu && offcpu->taken && offcpu->taken->phase[PHASE_BEFORE].attempted)
+		s->calm_ms = r->pre_ms - MIN(r->pre_ms, r->onset_ms);
+}
+
+static uint64_t key_of(const struct known_wait *wait)
 {
 	const char *fn = wait->frame && wait->frame->fn ? wait->frame->fn : "";
 	uint64_t key = idmap_text_key(fn) * 0x9e3779b97f4a7c15ULL +
 		       (wait->state * 2u + wait->idle) * 2u + wait->condition;
-	struct session_wait *row;
 
-	key = key ? key : 1;
-	row = idmap_get(&s->by_hash, key);
+	return key ? key : 1;
+}
+
+/* Returns the row of the function and state, made if need be; NULL without room. */
+static struct session_wait *row_of(struct session_waits *s, const struct known_wait *wait)
+{
+	uint64_t key = key_of(wait);
+	struct session_wait *row = idmap_get(&s->by_hash, key);
+
 	if (row || s->count >= SESSION_WAITS_ROWS)
 		return row;
 	row = &s->rows[s->count];
@@ -51,6 +65,17 @@ static struct session_wait *row_of(struct session_waits *s, const struct known_w
 	return row;
 }
 
+/* Adds what was waited before the stall where it is waited in it, as in a time as long. */
+static void add_calm(struct session_waits *s, const struct stack *stack,
+		     const struct known_wait *wait)
+{
+	struct session_wait *row = idmap_get(&s->by_hash, key_of(wait));
+
+	if (row && s->calm_ms)
+		row->calm_ns += (uint64_t)((double)stack->weight_ns * (double)s->during_ms /
+					   (double)s->calm_ms);
+}
+
 void session_waits_add(struct session_waits *s, const struct stack *stack,
 		       const struct known_wait *wait)
 {
@@ -58,6 +83,8 @@ void session_waits_add(struct session_waits *s, const struct stack *stack,
 
 	if (stack->phase == PHASE_ONSET)
 		s->onset_ns[wait->state] += stack->weight_ns;
+	if (stack->phase == PHASE_BEFORE)
+		add_calm(s, stack, wait);
 	if (stack->phase != PHASE_DURING)
 		return;
 	row = row_of(s, wait);
@@ -117,15 +144,30 @@ static const char *say_state(uint8_t state)
 	return words[state];
 }
 
-/* Returns the heaviest row that is wanted; NULL when there is none. */
+static uint64_t growth_ns(const struct session_wait *row)
+{
+	return row->weight_ns - MIN(row->weight_ns, row->calm_ns);
+}
+
+static bool is_more(const struct session_wait *row, const struct session_wait *than)
+{
+	uint64_t x = growth_ns(row), y = growth_ns(than);
+
+	return x > y || (x == y && row->weight_ns > than->weight_ns);
+}
+
+/*
+ * Returns the row that has grown most of those that are wanted; where none has, the heaviest. NULL
+ * when there is none.
+ */
 static const struct session_wait *
-find_heaviest(const struct session_waits *s,
-	      bool (*wanted)(const struct session_wait *row, uint8_t state), uint8_t state)
+find_top_row(const struct session_waits *s,
+	     bool (*wanted)(const struct session_wait *row, uint8_t state), uint8_t state)
 {
 	const struct session_wait *top = NULL;
 
 	for (size_t i = 0; i < s->count; i++)
-		if (wanted(&s->rows[i], state) && (!top || s->rows[i].weight_ns > top->weight_ns))
+		if (wanted(&s->rows[i], state) && (!top || is_more(&s->rows[i], top)))
 			top = &s->rows[i];
 	return top;
 }
@@ -164,9 +206,9 @@ static const struct session_wait *find_top(const struct session_waits *s, enum r
 	const struct session_wait *plain, *condition;
 
 	if (resource != RESOURCE_COUNT_)
-		return find_heaviest(s, has_state, state_of(resource));
-	plain = find_heaviest(s, is_plain, 0);
-	condition = find_heaviest(s, is_condition, 0);
+		return find_top_row(s, has_state, state_of(resource));
+	plain = find_top_row(s, is_plain, 0);
+	condition = find_top_row(s, is_condition, 0);
 	if (!plain || !condition)
 		return plain ? plain : condition;
 	return plain->weight_ns * 10 >= condition->weight_ns / MAX(condition->threads, 1ULL)
@@ -243,10 +285,10 @@ int session_waits_clause(const struct session_waits *s, enum resource resource,
 int session_waits_idle_clause(const struct session_waits *s, char *text, size_t space)
 {
 	const uint8_t state = WAIT_BLOCKED + WAIT_IDLE;
-	const struct session_wait *top = find_heaviest(s, is_idle_on_something, state);
+	const struct session_wait *top = find_top_row(s, is_idle_on_something, state);
 
 	if (!top)
-		top = find_heaviest(s, is_idle, state);
+		top = find_top_row(s, is_idle, state);
 	if (!top || s->state_ns[state] < NSEC_PER_MSEC)
 		return 0;
 	return snprintf(text, space,
@@ -292,7 +334,7 @@ static void write_callers(const struct session_wait *row, struct jsonw *w)
 	jsonw_array_end(w);
 }
 
-static void write_row(const struct session_wait *row, struct jsonw *w)
+static void write_row(const struct session_wait *row, bool calm, struct jsonw *w)
 {
 	jsonw_object(w, NULL);
 	put_text(w, "fn", row->fn);
@@ -307,6 +349,8 @@ static void write_row(const struct session_wait *row, struct jsonw *w)
 		wait_objects_write(row->on, w);
 	write_callers(row, w);
 	jsonw_u64(w, "weight_ms", row->weight_ns / NSEC_PER_MSEC);
+	if (calm)
+		jsonw_u64(w, "calm_ms", row->calm_ns / NSEC_PER_MSEC);
 	jsonw_u64(w, "threads", row->threads);
 	jsonw_object_end(w);
 }
@@ -319,6 +363,6 @@ void session_waits_write(struct session_waits *s, struct jsonw *w)
 	qsort(s->rows, s->count, sizeof(*s->rows), by_weight);
 	jsonw_array(w, "waits");
 	for (size_t i = 0; i < MIN(s->count, (size_t)SESSION_WAITS_TOP); i++)
-		write_row(&s->rows[i], w);
+		write_row(&s->rows[i], s->calm_ms > 0, w);
 	jsonw_array_end(w);
 }

@@ -12,6 +12,7 @@
 #include "consumer/report/known_wait.h"
 #include "consumer/sampling/stack_table.h"
 #include "consumer/sampling/wait_kind.h"
+#include "consumer/session/session_result.h"
 #include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
 #include "shared/tools/idmap.h"
@@ -23,6 +24,7 @@ struct session_waits {
 	struct session_wait {
 		const char *fn, *module; /* borrowed; fn NULL: no name */
 		uint64_t weight_ns;
+		uint64_t calm_ns; /* in the phase before, in a time as long as during */
 		uint64_t threads; /* of all its stacks: one that waited in two of them counts twice
 				   */
 		/* the heaviest stack's */
@@ -34,6 +36,7 @@ struct session_waits {
 	} * rows; /* owned */
 	size_t count;
 	struct idmap by_hash;
+	uint64_t during_ms, calm_ms; /* lengths of the phases; calm_ms 0: there was no calm time */
 	uint64_t state_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_]; /* during, as the rows */
 	uint64_t onset_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
 	/* of state_ns: what the system call alone would not say */
@@ -45,7 +48,16 @@ struct session_waits {
 int session_waits_init(struct session_waits *s);
 void session_waits_done(struct session_waits *s);
 
-/* Adds a stack of waiting threads, of which `wait` says what they wait for. */
+/*
+ * Sets the lengths of the phases. There is no calm time where the recorder did not look in it.
+ * Before the stacks.
+ */
+void session_waits_set_phases(struct session_waits *s, const struct session_result *r);
+
+/*
+ * Adds a stack of waiting threads, of which `wait` says what they wait for. Those of during first:
+ * of the others only places that are waited in count.
+ */
 void session_waits_add(struct session_waits *s, const struct stack *stack,
 		       const struct known_wait *wait);
 
@@ -57,10 +69,11 @@ uint64_t session_waits_of(const struct session_waits *s, enum resource resource)
 
 /*
  * Writes for how long threads waited for what the pressure of `resource` measures, and where most
- * of it, as a clause of the headline. RESOURCE_COUNT_: for what they waited longest, unless that is
- * work; on a condition variable only where no other wait was a tenth as long as a thread's there.
- * `part_ns`, by enum account_part, are the exact times of the session's threads; NULL: there are
- * none, and the looks' own times are said. Returns the length; 0: they did not wait.
+ * of it, as a clause of the headline: where it is most more than when calm, if it is more anywhere.
+ * RESOURCE_COUNT_: likewise for what they waited, unless that is work; on a condition variable only
+ * where no other wait was a tenth as long as a thread's there. `part_ns`, by enum account_part, are
+ * the exact times of the session's threads; NULL: there are none, and the looks' own times are
+ * said. Returns the length; 0: they did not wait.
  */
 int session_waits_clause(const struct session_waits *s, enum resource resource,
 			 const uint64_t *part_ns, char *text, size_t space);

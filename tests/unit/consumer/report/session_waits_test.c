@@ -172,13 +172,39 @@ static void test_idle(void **state)
 	session_waits_done(&s);
 }
 
+/* The place is named that is waited in longer than when calm, though another one weighs more. */
+static void test_growth(void **state)
+{
+	struct session_waits s;
+	char text[256] = "";
+
+	assert_int_equal(session_waits_init(&s), 0);
+	s.during_ms = 1000;
+	s.calm_ms = 4000;
+	add(&s, "read_commands", WAIT_BLOCKED + WAIT_PIPE, false, 1000);
+	add(&s, "take_lock", WAIT_BLOCKED + WAIT_LOCK, false, 900);
+	add_in(&s, PHASE_BEFORE, "read_commands", WAIT_BLOCKED + WAIT_PIPE, false, 4000);
+	add_in(&s, PHASE_BEFORE, "take_lock", WAIT_BLOCKED + WAIT_LOCK, false, 400);
+	add_in(&s, PHASE_BEFORE, "gone", WAIT_BLOCKED + WAIT_LOCK, false, 9000);
+	assert_int_equal(s.count, 2);
+	assert_int_equal(s.rows[1].calm_ns, 100 * MS);
+	session_waits_clause(&s, RESOURCE_COUNT_, NULL, text, sizeof(text));
+	assert_string_equal(text,
+			    "; its threads waited 900 ms for a lock, 900 ms of it in take_lock");
+	/* Where nothing grew it is the heaviest. */
+	add_in(&s, PHASE_BEFORE, "take_lock", WAIT_BLOCKED + WAIT_LOCK, false, 4000);
+	session_waits_clause(&s, RESOURCE_COUNT_, NULL, text, sizeof(text));
+	assert_non_null(strstr(text, "in read_commands"));
+	session_waits_done(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_of_a_resource), cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_of_none),	      cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_conditions),    cmocka_unit_test(test_moved),
-		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_growth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
