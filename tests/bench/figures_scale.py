@@ -80,5 +80,28 @@ def looks(short):
                 session = agent.call("session.start", {"cgroup": home.path, "during_ms": 4000})["session"]
                 end = agent.wait("session.end", seconds=60, session=session)
                 said = end["looks"]
-                yield Row(f"CPU of looks at {threads} threads, {kind}, ms of 4,000 (passes, longest gap ms)",
-                          f"{said['cpu_ms']:.1f} ({said['passes']}, {said['longest_gap_ms']})", "1 % of a CPU", "-")
+                yield Row(f"CPU of looks at {threads} threads, {kind}, ms of 4,000 (passes, longest gap ms, "
+                          "resident MiB)", f"{said['cpu_ms']:.1f} ({said['passes']}, {said['longest_gap_ms']}, "
+                          f"{scenario.rss_kib(agent.pid) / 1024:.1f})", "1 % of a CPU", "-")
+
+
+def accounts(short):
+    """Readings of time accounts at a session's begin and end, in one turn of the main loop each"""
+    for threads in (2000,) if short else (14000, 28000):
+        for where in ("of the session", "beside the session"):
+            with World("accounts") as w:
+                home = w.cgroup("home")
+                scenario.crowd(w, "threads", threads, 120, cgroup=home if where == "of the session" else None)
+                w.spawn("burn_cpu", 100, name=w.comm, cgroup=home)
+                agent = w.agent(harness.rules(harness.rule("api", comm=w.comm, signals=["oncpu", "pools"])), start=False,
+                                load=["--threads", 65536])
+                agent.start()
+                agent.wait("watch.start", seconds=30, cgroup=home.path)
+                session = agent.call("session.start", {"rule": "api", "during_ms": 1000})["session"]
+                end = agent.wait("session.end", seconds=60, session=session)
+                status = agent.call("status")
+                turn_ms = status.get("longest_turn_own_ms", status["longest_turn_ms"])
+                read_ms, known = end["pools"]["read_us"] / 1000, end["pools"]["threads"]
+                yield Row(f"reading of accounts, {threads} threads {where}, ms (accounts; longest turn on a CPU, ms)",
+                          f"{read_ms:.1f} ({known}; {turn_ms})", f"<= {scenario.TURN_MS}", "-", None,
+                          turn_ms <= scenario.TURN_MS)
