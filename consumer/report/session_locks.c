@@ -7,6 +7,7 @@
 
 #include "consumer/report/frame_json.h"
 #include "consumer/signals/lock_waits.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
 static void write_comm(struct jsonw *w, const char *key, const char *comm)
@@ -132,4 +133,30 @@ void session_locks_put(const struct session_result *s, const struct lines *lines
 		return;
 	for (size_t i = 0; i < signal->locks->count; i++)
 		put_lock(&signal->locks->items[i], lines, subject, releases);
+}
+
+/* Returns the lock with the most waits of those that one thread had for long; NULL: none. */
+static const struct lock_waited *find_held(const struct signal *signal)
+{
+	for (size_t i = 0; signal && signal->locks && i < signal->locks->count; i++)
+		if (signal->locks->items[i].pattern == LOCK_PATTERN_LONG_HOLD)
+			return &signal->locks->items[i];
+	return NULL;
+}
+
+int session_locks_headline(const struct session_result *s, const struct lock_release *releases,
+			   char *text, size_t space)
+{
+	const struct lock_waited *top = find_held(s->signals[SIGNAL_LOCK]);
+	const char *fn = NULL;
+
+	if (!top || !top->woken[0].tid || top->total_ns * 2 < s->stop_ns - s->start_ns)
+		return 0;
+	if (releases && top->woken[0].stack)
+		fn = releases[top->woken[0].stack - 1].fn;
+	return snprintf(
+		text, space,
+		"; %u threads waited %.1f s in all for one lock that %.*s released%s%.200s%s",
+		top->threads, (double)top->total_ns / (double)NSEC_PER_SEC, COMM_BYTES,
+		top->woken[0].comm, fn ? " in " : "", fn ? fn : "", fn ? "()" : "");
 }

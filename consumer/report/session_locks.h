@@ -26,4 +26,12 @@ void session_locks_release(const struct stack *stack, const struct named_frame *
 void session_locks_put(const struct session_result *s, const struct lines *lines,
 		       const struct event_subject *subject, const struct lock_release *releases);
 
+/*
+ * Appends to the headline the lock with the most waits that one thread had for most of their time
+ * (LOCK_PATTERN_LONG_HOLD), who released it, and where; only where the waits are half as long as
+ * the session and more, in sum. Returns the length; 0: nothing.
+ */
+int session_locks_headline(const struct session_result *s, const struct lock_release *releases,
+			   char *text, size_t space);
+
 #endif

@@ -369,6 +369,7 @@ static void put_end(struct report *r)
 	char headline[1024], cause[CAUSES_TEXT_BYTES];
 	bool known = session_facts_cause(s, cause);
 	struct jsonw w;
+	size_t bytes;
 
 	event_line_begin(r->lines, &w, "session.end", &r->subject);
 	jsonw_u64(&w, "duration_ms", (s->stop_ns - s->start_ns) / NSEC_PER_MSEC);
@@ -376,6 +377,8 @@ static void put_end(struct report *r)
 	session_verdict_write(s, &r->summary, &w);
 	session_digest_sort(&r->summary);
 	session_digest_headline(&r->summary, s, known ? cause : NULL, headline, sizeof(headline));
+	bytes = strlen(headline);
+	session_locks_headline(s, r->releases, headline + bytes, sizeof(headline) - bytes);
 	if (known)
 		jsonw_string(&w, "cause", cause);
 	jsonw_string(&w, "headline", headline);

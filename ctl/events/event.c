@@ -46,6 +46,7 @@ static const struct {
 	{ "pool", EVENT_POOL },
 	{ "histogram", EVENT_HISTOGRAM },
 	{ "syscall", EVENT_SYSCALL },
+	{ "lock", EVENT_LOCK },
 };
 
 bool event_is(const struct json_text *text, const char *word)

@@ -24,6 +24,7 @@ enum event_type {
 	EVENT_POOL,
 	EVENT_HISTOGRAM,
 	EVENT_SYSCALL,
+	EVENT_LOCK,
 };
 
 struct event {

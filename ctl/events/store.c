@@ -231,6 +231,8 @@ int store_session_line(struct store *s, uint32_t session, const struct event *ev
 		return keep_line(s, &to->histograms, line, bytes);
 	case EVENT_SYSCALL:
 		return keep_line(s, &to->calls, line, bytes);
+	case EVENT_LOCK:
+		return keep_line(s, &to->locks, line, bytes);
 	default:
 		return 0;
 	}

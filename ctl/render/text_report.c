@@ -11,6 +11,7 @@
 #include "ctl/render/text_report_calls.h"
 #include "ctl/render/text_report_facts.h"
 #include "ctl/render/text_report_lines.h"
+#include "ctl/render/text_report_locks.h"
 #include "ctl/render/text_report_neighbours.h"
 #include "ctl/render/text_report_pools.h"
 #include "ctl/render/text_report_programs.h"
@@ -330,6 +331,8 @@ static int print_session(struct text_report *r, uint32_t number)
 		e = text_report_neighbours(&r->input->store, session, r->out);
 	if (e == 0)
 		e = text_report_pools(&r->input->store, session, r->out);
+	if (e == 0)
+		e = text_report_locks(&r->input->store, session, r->out);
 	if (e == 0)
 		e = text_report_facts(&r->input->store, session, r->out);
 	if (e == 0)

@@ -111,6 +111,52 @@ static void test_losses(void **state)
 	session_result_free(s);
 }
 
+/* The headline names the lock and its holder only where both carry the session. */
+static void test_headline(void **state)
+{
+	const struct lock_release releases[] = { { "flush_index", "/usr/bin/api" } };
+	struct lock_waits waits = { .items = items, .count = 1 };
+	struct session_result *s = new_session(&waits);
+	struct lock_waited was = items[0];
+	char text[256];
+
+	s->start_ns = 0;
+	s->stop_ns = 8 * NSEC_PER_SEC;
+	items[0].woken[0].stack = 1;
+	assert_true(session_locks_headline(s, releases, text, sizeof(text)) > 0);
+	assert_string_equal(text, "; 3 threads waited 4.0 s in all for one lock that writer-3 "
+				  "released in flush_index()");
+	assert_true(session_locks_headline(s, NULL, text, sizeof(text)) > 0);
+	assert_null(strstr(text, "flush"));
+	s->stop_ns++;
+	assert_int_equal(session_locks_headline(s, releases, text, sizeof(text)), 0);
+	s->stop_ns = 1;
+	items[0].pattern = LOCK_PATTERN_CONVOY;
+	assert_int_equal(session_locks_headline(s, releases, text, sizeof(text)), 0);
+	items[0] = was;
+	waits.count = 0;
+	assert_int_equal(session_locks_headline(s, releases, text, sizeof(text)), 0);
+	json_object_put(report_testing_finish());
+	session_result_free(s);
+}
+
+/* Of a stack the innermost function outside of the C library is told. */
+static void test_release(void **state)
+{
+	const struct named_frame frames[] = { { .fn = "futex_wake", .module = "kernel" },
+					      { .fn = "unlock", .module = "/lib/libc.so.6" },
+					      { .module = "/usr/bin/api" },
+					      { .fn = "flush_index", .module = "/usr/bin/api" },
+					      { .fn = "main", .module = "/usr/bin/api" } };
+	const struct stack stack = { .kernel_frames = 1, .user_frames = 4 };
+	struct lock_release release;
+
+	session_locks_release(&stack, frames, ARRAY_SIZE(frames), &release);
+	assert_string_equal(release.fn, "flush_index");
+	session_locks_release(&stack, frames, 3, &release);
+	assert_null(release.fn);
+}
+
 /* It did not run: no line, and the end says why. */
 static void test_missing(void **state)
 {
@@ -135,6 +181,8 @@ int main(void)
 		EACH(test_lines),
 		EACH(test_losses),
 		EACH(test_missing),
+		EACH(test_headline),
+		cmocka_unit_test(test_release),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/render/text_report_locks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/cli/member_text.h"
+#include "ctl/cli/text.h"
+#include "ctl/render/text_report_lines.h"
+#include "shared/json/json_tree.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+#define LOCKS_TOP 10
+
+static uint64_t read_number(const struct json_node *line, const char *key)
+{
+	return json_node_u64(json_node_get(line, key));
+}
+
+static void add_time(struct text_table *table, uint64_t ns)
+{
+	char text[TEXT_UNIT_BYTES];
+
+	text_table_add(table, strdup(text_duration_us(ns / NSEC_PER_USEC, text)));
+}
+
+static void add_number(struct text_table *table, uint64_t number)
+{
+	char *text = NULL;
+
+	text_table_add(table, asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text);
+}
+
+/* "futex 0x7f00c0de1000", "7 more locks" */
+static char *name_lock(const struct json_node *line)
+{
+	_cleanup_free_ char *kind = member_text_value("kind", json_node_get(line, "kind"));
+	_cleanup_free_ char *address = member_text_value("address", json_node_get(line, "address"));
+	char *text = NULL;
+	int n;
+
+	if (json_node_get(line, "others"))
+		n = asprintf(&text, "%" PRIu64 " more locks", read_number(line, "others"));
+	else
+		n = asprintf(&text, "%s%s%s", kind ? kind : "-", address ? " " : "",
+			     address ? address : "");
+	return n < 0 ? NULL : text;
+}
+
+/* "writer-3 in flush_index 97 %": the first of the wakers. */
+static char *name_holder(const struct json_node *line)
+{
+	const struct json_node *waker = json_node_first(json_node_get(line, "wakers"));
+	_cleanup_free_ char *by = member_text_value("by", json_node_get(waker, "by"));
+	_cleanup_free_ char *comm = member_text_value("comm", json_node_get(waker, "comm"));
+	_cleanup_free_ char *fn = member_text_value("fn", json_node_get(waker, "fn"));
+	uint64_t all = read_number(line, "wait_ns"), held = read_number(waker, "held_ns");
+	char *text = NULL;
+
+	if (!waker || !by)
+		return strdup("-");
+	return asprintf(&text, "%s%s%s %.0f %%", comm ? comm : by, fn ? " in " : "", fn ? fn : "",
+			all ? (double)held * 100 / (double)all : 0.0) < 0
+		       ? NULL
+		       : text;
+}
+
+static void add_lock(struct text_table *table, const struct json_node *line)
+{
+	add_time(table, read_number(line, "wait_ns"));
+	add_number(table, read_number(line, "waits"));
+	add_time(table, read_number(json_node_get(line, "longest"), "wait_ns"));
+	add_time(table, read_number(line, "p99_ns"));
+	add_number(table, read_number(line, "threads"));
+	add_number(table, read_number(line, "pid"));
+	text_table_add(table, name_lock(line));
+	text_table_add(table, name_holder(line));
+}
+
+static int add_locks(const struct store *store, const struct store_session *session,
+		     struct text_table *table)
+{
+	for (uint32_t i = 0; i < MIN(session->locks.count, (uint32_t)LOCKS_TOP); i++) {
+		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+		const struct json_node *line =
+			text_report_lines_read(store, session->locks.items[i], &tree);
+
+		if (!line)
+			return -ENOMEM;
+		add_lock(table, line);
+	}
+	return 0;
+}
+
+int text_report_locks(const struct store *store, const struct store_session *session, FILE *out)
+{
+	static const char *const heads[] = { "WAITED",	"WAITS", "LONGEST", "P99",
+					     "THREADS", "PID",	 "LOCK",    "BEHIND" };
+	_cleanup_(text_table_done) struct text_table table;
+	int r;
+
+	text_table_init(&table, ARRAY_SIZE(heads));
+	if (!session->locks.count)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+		text_table_add(&table, strdup(heads[i]));
+	r = add_locks(store, session, &table);
+	if (r < 0)
+		return r;
+	fputs("\nlocks that threads waited for (a pool that waits for work is in it too)\n", out);
+	r = text_table_print(&table, 2, out);
+	if (session->locks.count > LOCKS_TOP)
+		fprintf(out, "  and %" PRIu32 " more lines \"lock\"\n",
+			session->locks.count - LOCKS_TOP);
+	return r;
+}
