@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_digest.h: summarizes a session for session.end: where the time went, which frames have no
- * name, and one sentence for a person. Report thread only.
+ * session_digest.h: summarizes a session for session.end: where the time went, and which frames
+ * have no name. Report thread only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_DIGEST_H
 #define TROCAR_CONSUMER_REPORT_SESSION_DIGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,7 +71,7 @@ void session_digest_add(struct summary *s, const struct stack *stack,
 			const struct named_frame *frames, size_t n);
 
 /*
- * Sorts the rows, the heaviest first. Call before session_digest_write and session_digest_headline.
+ * Sorts the rows, the heaviest first. Call before session_digest_write and the headline.
  */
 void session_digest_sort(struct summary *s);
 
@@ -82,10 +83,12 @@ void session_digest_sort(struct summary *s);
 void session_digest_write(const struct summary *s, struct jsonw *w);
 
 /*
- * Writes the sentence, at most `space` bytes with its NUL. `cause` stands first in it; NULL: none
- * is known.
+ * Returns the heaviest function with a name; where none has one, the heaviest row; NULL: nothing
+ * ran. After session_digest_sort.
  */
-void session_digest_headline(const struct summary *s, const struct session_result *session,
-			     const char *cause, char *text, size_t space);
+const struct tally_row *session_digest_top(const struct summary *s);
+
+/* Returns whether the shares of the phase during rest on few samples (SUMMARY_FEW). */
+bool session_digest_is_few(const struct summary *s);
 
 #endif

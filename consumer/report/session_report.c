@@ -10,6 +10,7 @@
 #include "consumer/report/session_calls.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/report/session_facts.h"
+#include "consumer/report/session_headline.h"
 #include "consumer/report/session_locks.h"
 #include "consumer/report/session_neighbours.h"
 #include "consumer/report/session_pools.h"
@@ -50,7 +51,7 @@ struct report {
 	struct summary summary;
 	struct rendering rendering;
 	struct known_wait wait; /* of the stack that is being written, where its threads wait */
-	struct jsonw tail;	       /* of one line: what follows its frames */
+	struct jsonw tail;	/* of one line: what follows its frames */
 	struct lock_release *releases; /* owned; by stack of SIGNAL_LOCK; NULL: none */
 	size_t head_bytes;	       /* of a stack's first line, which has the longest head */
 	struct batch batch;
@@ -376,7 +377,7 @@ static void put_end(struct report *r)
 	session_result_write_pre(s, &w);
 	session_verdict_write(s, &r->summary, &w);
 	session_digest_sort(&r->summary);
-	session_digest_headline(&r->summary, s, known ? cause : NULL, headline, sizeof(headline));
+	session_headline_write(&r->summary, s, known ? cause : NULL, headline, sizeof(headline));
 	bytes = strlen(headline);
 	session_locks_headline(s, r->releases, headline + bytes, sizeof(headline) - bytes);
 	if (known)

@@ -6,6 +6,7 @@
 
 #include "consumer/report/module_advice.h"
 #include "consumer/report/session_digest.h"
+#include "consumer/report/session_headline.h"
 #include "shared/tools/cleanup.h"
 
 static struct summary summary;
@@ -272,7 +273,7 @@ static void headline(const struct session_result *s, char *line, size_t space)
 {
 	json_object_put(write_out());
 	memset(line, 'x', space);
-	session_digest_headline(&summary, s, NULL, line, space);
+	session_headline_write(&summary, s, NULL, line, space);
 	assert_non_null(memchr(line, 0, space));
 }
 
@@ -410,7 +411,7 @@ static void test_headline_long(void **state)
 		_cleanup_free_ char *exact = malloc(space);
 
 		assert_non_null(exact);
-		session_digest_headline(&summary, &s, NULL, exact, space);
+		session_headline_write(&summary, &s, NULL, exact, space);
 		assert_non_null(memchr(exact, 0, space));
 	}
 }

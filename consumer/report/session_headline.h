@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_headline.h: the one sentence of session.end for a person: the cause where it is known,
+ * what the trigger says, what threads waited for, and where the CPU time went. Report thread only.
+ */
+#ifndef TROCAR_CONSUMER_REPORT_SESSION_HEADLINE_H
+#define TROCAR_CONSUMER_REPORT_SESSION_HEADLINE_H
+
+#include <stddef.h>
+
+#include "consumer/report/session_digest.h"
+#include "consumer/session/session_result.h"
+
+/*
+ * Writes the sentence, at most `space` bytes with its NUL. `cause` stands first in it; NULL: none
+ * is known. `s` is sorted.
+ */
+void session_headline_write(const struct summary *s, const struct session_result *session,
+			    const char *cause, char *text, size_t space);
+
+#endif
