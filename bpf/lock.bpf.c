@@ -320,6 +320,17 @@ static __noinline int note_waker(void *ctx, struct task_struct *task, struct loc
 	return 0;
 }
 
+/*
+ * Returns whether the thread is still of the watch that its account is of. In another cgroup it has
+ * an account no more, and the one that is left is of the time before.
+ */
+static __always_inline bool is_current(struct task_struct *task, __u32 slot)
+{
+	__u32 index;
+
+	return watch_lookup(task_keys_cgroup(task), &index) && index == slot;
+}
+
 /* Takes the end of a wait of `task`, whose account is `a`. */
 static __noinline int end_wait(void *ctx, struct task_struct *task, const struct time_account *a,
 			       struct lock_wait *wait)
@@ -328,8 +339,8 @@ static __noinline int end_wait(void *ctx, struct task_struct *task, const struct
 	__u64 now_ns = bpf_ktime_get_ns(), since_ns = READ_WORD(a->since_ns);
 
 	if (a->flags & ACCOUNT_ENDED || !is_asleep(task) || !c ||
-	    watch_lookup_is_stale(c, now_ns) || !lock_is_captured(wait->slot) ||
-	    !scope_allows_task(task))
+	    watch_lookup_is_stale(c, now_ns) || !is_current(task, wait->slot) ||
+	    !lock_is_captured(wait->slot) || !scope_allows_task(task))
 		return 0;
 	wait->ns = now_ns > since_ns ? now_ns - since_ns : 0;
 	lock_key_find(&wait->key, task, wait->slot);
@@ -376,8 +387,9 @@ int lock_waits(struct bpf_iter__task *ctx)
 	if (!a || READ_WORD(a->kind) != ACCOUNT_LOCK || a->flags & ACCOUNT_ENDED)
 		return 0;
 	record.since_ns = READ_WORD(a->since_ns);
-	if (!is_asleep(task) || !BPF_CORE_READ(fields, __state) ||
-	    BPF_CORE_READ(fields, exit_state) || !scope_allows_task(task))
+	if (!is_current(task, READ_WORD(a->slot)) || !is_asleep(task) ||
+	    !BPF_CORE_READ(fields, __state) || BPF_CORE_READ(fields, exit_state) ||
+	    !scope_allows_task(task))
 		return 0;
 	lock_key_find(&record.lock, task, READ_WORD(a->slot));
 	record.now_ns = bpf_ktime_get_ns();

@@ -48,6 +48,12 @@ int switch_floor(void *ctx)
 	return 0;
 }
 
+SEC("tp_btf/sched_waking")
+int waking_floor(void *ctx)
+{
+	return 0;
+}
+
 SEC("perf_event")
 int tick_miss(void *ctx)
 {

@@ -86,6 +86,26 @@ def switches(short):
                   None if missing else ratio(each["run_ns"], each["peer_ns"]))
 
 
+WAKES = "tracepoint:sched:sched_waking { @woken[args->pid] = count(); }"
+
+
+def wakes(short):
+    """price of a wake-up while waits for locks are told, against bpftrace that only counts wake-ups"""
+    rounds = 6 if short else 40
+    with World("wakes") as w:
+        try:
+            _, number = w.bpftrace(WAKES, "tracepoint")
+            found, missing = tool("switches", "wakes", 250, rounds, number), None
+        except PeerMissing as why:
+            found, missing = tool("switches", "wakes", 250, rounds), f"peer missing: {why}"
+    for name, text in (("unwatched", "of threads that nobody watches"), ("watched", "that ends a wait for a lock")):
+        each = found[name]
+        peer = missing or f"bpftrace's counts {each['peer_ns']:.0f}"
+        yield Row(f"wake-up {text}, `lock` attached, ns above an empty program ({rounds} x 250 ms)",
+                  f"{each['run_ns'] - each['floor_ns']:.0f}", "none attached without a session", peer,
+                  None if missing else ratio(each["run_ns"], each["peer_ns"]))
+
+
 def execs(short):
     """price of the exec hook by number of rules"""
     found = tool("execs", 250 if short else 1500, 3 if short else 7)

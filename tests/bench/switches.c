@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * switches WINDOW_MS ROUNDS [PEER_ID]: what one context switch costs by the kernel's own BPF
- * statistics, while the program of the time accounts is attached: of threads that nobody watches,
- * and of threads that a session runs on. Two processes in a cgroup of their own throw a byte
- * through pipes on one CPU; for "apart" and "rival" one is in another cgroup, so that each switch
- * is to another one; for "calls" waits are counted by system call. An empty program is attached
- * beside it. The two windows take turns, so that what disturbs one disturbs both. PEER_ID is
- * another tool's program at the same switches.
+ * switches [wakes] WINDOW_MS ROUNDS [PEER_ID]: what one context switch costs by the kernel's own
+ * BPF statistics, while the program of the time accounts is attached: of threads that nobody
+ * watches, and of threads that a session runs on. Two processes in a cgroup of their own throw a
+ * byte through pipes on one CPU; for "apart" and "rival" one is in another cgroup, so that each
+ * switch is to another one; for "calls" waits are counted by system call. An empty program is
+ * attached beside it. The two windows take turns, so that what disturbs one disturbs both. PEER_ID
+ * is another tool's program at the same switches. With `wakes` it is what one wake-up costs while
+ * the program of the waits for locks is attached too, and the two wait for each other by futex:
+ * each wake-up ends such a wait.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,10 +46,22 @@ static struct {
 	char group[4096];
 	uint64_t group_id;
 	int peer_fd;
+	bool wakes;
+	uint32_t *turn; /* shared: whose it is */
 	struct figures unwatched, apart, watched, calls, rival;
 } b;
 
-static void play(int in, int out)
+static void play_futex(uint32_t me)
+{
+	for (;;) {
+		while (__atomic_load_n(b.turn, __ATOMIC_SEQ_CST) != me)
+			syscall(SYS_futex, b.turn, FUTEX_WAIT, !me, NULL, NULL, 0);
+		__atomic_store_n(b.turn, !me, __ATOMIC_SEQ_CST);
+		syscall(SYS_futex, b.turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+	}
+}
+
+static void play(int in, int out, uint32_t me)
 {
 	char byte = 1;
 
@@ -54,6 +70,8 @@ static void play(int in, int out)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	tool_group_join(b.group);
 	tool_pin(0);
+	if (b.wakes)
+		play_futex(me);
 	while (write(out, &byte, 1) == 1 && read(in, &byte, 1) == 1)
 		;
 	_exit(0);
@@ -88,7 +106,7 @@ static void start_players(void)
 		if (b.players[i] < 0)
 			tool_die("fork");
 		if (b.players[i] == 0)
-			play(i ? there[0] : back[0], i ? back[1] : there[1]);
+			play(i ? there[0] : back[0], i ? back[1] : there[1], (uint32_t)i);
 	}
 }
 
@@ -110,8 +128,9 @@ static void load(void)
 	b.skel = trocar__open();
 	if (!b.floor || !b.skel)
 		tool_die("the BPF objects");
-	bpf_object__for_each_program(program, b.skel->obj)
-		bpf_program__set_autoload(program, program == b.skel->progs.account_switch);
+	bpf_object__for_each_program(program, b.skel->obj) bpf_program__set_autoload(
+		program, program == b.skel->progs.account_switch ||
+				 (b.wakes && program == b.skel->progs.lock_waking));
 	if (trocar__load(b.skel) < 0)
 		tool_die("load");
 	b.control = words(b.skel->maps.control, sizeof(*b.control));
@@ -120,6 +139,19 @@ static void load(void)
 	if (!bpf_program__attach(b.skel->progs.account_switch) ||
 	    !bpf_program__attach(b.floor->progs.switch_floor))
 		tool_die("attach");
+	if (b.wakes && (!bpf_program__attach(b.skel->progs.lock_waking) ||
+			!bpf_program__attach(b.floor->progs.waking_floor)))
+		tool_die("attach");
+}
+
+/* As the consumer does at the end of a session. */
+static void forget_accounts(void)
+{
+	int fd = bpf_map__fd(b.skel->maps.accounts);
+	struct account_key key;
+
+	while (bpf_map_get_next_key(fd, NULL, &key) == 0)
+		bpf_map_delete_elem(fd, &key);
 }
 
 /* Moves the second player beside the first, or out of its cgroup: then each switch is to another.
@@ -148,6 +180,7 @@ static void watch(uint64_t id, uint64_t instead)
 	bpf_map_delete_elem(fd, &instead);
 	if (bpf_map_update_elem(fd, &id, &entry, BPF_ANY) < 0)
 		tool_die("watches");
+	forget_accounts();
 	b.slots[SLOT].state = SLOT_CAPTURE;
 	b.slots[SLOT].session = 1;
 	b.control->armed = 1;
@@ -157,8 +190,10 @@ static void watch(uint64_t id, uint64_t instead)
 
 static void measure(struct figures *f, uint32_t ms)
 {
-	int ours = bpf_program__fd(b.skel->progs.account_switch);
-	int empty = bpf_program__fd(b.floor->progs.switch_floor);
+	int ours =
+		bpf_program__fd(b.wakes ? b.skel->progs.lock_waking : b.skel->progs.account_switch);
+	int empty = bpf_program__fd(b.wakes ? b.floor->progs.waking_floor
+					    : b.floor->progs.switch_floor);
 	struct tool_cost run, floor_run, peer_run = {};
 
 	tool_sleep_ms(20);
@@ -182,11 +217,45 @@ static void print(const char *name, struct figures *f, const char *behind)
 	       tool_values_median(&f->peer_ns), (unsigned long long)f->runs, behind);
 }
 
+/* What only switches can tell: players of two cgroups, and waits by system call. */
+static void measure_more(uint32_t ms)
+{
+	part_players(true);
+	measure(&b.rival, ms);
+	watch(UINT64_MAX, b.group_id);
+	measure(&b.apart, ms);
+	part_players(false);
+	watch(b.group_id, UINT64_MAX);
+	b.control->calls = 1;
+	measure(&b.calls, ms);
+	b.control->calls = 0;
+}
+
+static void print_all(void)
+{
+	printf("{");
+	print("unwatched", &b.unwatched, ",");
+	if (!b.wakes) {
+		print("apart", &b.apart, ",");
+		print("calls", &b.calls, ",");
+		print("rival", &b.rival, ",");
+	}
+	print("watched", &b.watched, "}\n");
+}
+
 int main(int argc, char **argv)
 {
-	uint32_t ms = (uint32_t)tool_number(argc, argv, 1, 10, 60000);
-	uint32_t rounds = (uint32_t)tool_number(argc, argv, 2, 1, 1000);
+	uint32_t ms, rounds;
 
+	b.wakes = argc > 1 && !strcmp(argv[1], "wakes");
+	argc -= b.wakes;
+	argv += b.wakes;
+	ms = (uint32_t)tool_number(argc, argv, 1, 10, 60000);
+	rounds = (uint32_t)tool_number(argc, argv, 2, 1, 1000);
+	b.turn = mmap(NULL, sizeof(*b.turn), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (b.turn == MAP_FAILED)
+		tool_die("mmap");
 	b.peer_fd =
 		argc > 3
 			? bpf_prog_get_fd_by_id((uint32_t)tool_number(argc, argv, 3, 1, UINT32_MAX))
@@ -203,21 +272,11 @@ int main(int argc, char **argv)
 	for (uint32_t i = 0; i < rounds; i++) {
 		watch(UINT64_MAX, b.group_id);
 		measure(&b.unwatched, ms);
-		part_players(true);
-		measure(&b.apart, ms);
 		watch(b.group_id, UINT64_MAX);
-		measure(&b.rival, ms);
-		part_players(false);
 		measure(&b.watched, ms);
-		b.control->calls = 1;
-		measure(&b.calls, ms);
-		b.control->calls = 0;
+		if (!b.wakes)
+			measure_more(ms);
 	}
-	printf("{");
-	print("unwatched", &b.unwatched, ",");
-	print("apart", &b.apart, ",");
-	print("watched", &b.watched, ",");
-	print("calls", &b.calls, ",");
-	print("rival", &b.rival, "}\n");
+	print_all();
 	return 0;
 }

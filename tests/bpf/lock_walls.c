@@ -136,6 +136,28 @@ static void nobody_else_is_told_of(void **state)
 	end_locks(&f);
 }
 
+/* A thread that is watched no more leaves an account of the time before: no wait counts by it. */
+static void old_accounts_do_not_count(void **state)
+{
+	struct fixture f = begin_locks(NULL);
+	int watches = bpf_map__fd(f.h->skel->maps.watches);
+	pid_t pid = harness_start(hold_word, NULL, f.dir);
+	struct found found[LOCKS] = {};
+	uint64_t waits;
+
+	harness_sleep_ms(3 * HOLD_MS / 2);
+	assert_int_equal(bpf_map_delete_elem(watches, &f.id), 0);
+	find_locks(&f, pid, found);
+	waits = found[0].sums.waits;
+	await_end();
+	find_locks(&f, pid, found);
+	/* Those that were on their way. */
+	assert_in_range(found[0].sums.waits, waits, waits + WAITERS);
+	assert_true(found[0].sums.waits < ROUNDS * WAITERS);
+	harness_kill(pid);
+	end_locks(&f);
+}
+
 /* The consumer may write the elements: false ones make false sums and harm nobody. */
 static void false_words(void **state)
 {
@@ -165,6 +187,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(full_table_is_counted),
 		cmocka_unit_test(other_calls_keep_their_arguments),
 		cmocka_unit_test(nobody_else_is_told_of),
+		cmocka_unit_test(old_accounts_do_not_count),
 		cmocka_unit_test(false_words),
 	};
 
