@@ -46,6 +46,24 @@ static __always_inline int account_kind_call(struct task_struct *task, __u64 *re
 #endif
 }
 
+/*
+ * The kernel has bpf_rdonly_cast (6.2 and newer), as the loader found: what a number points to is
+ * then read by plain loads. A helper that reads takes longer than all else here.
+ */
+const volatile bool has_cast __weak = false;
+extern void *bpf_rdonly_cast(const void *object, __u32 type) __weak __ksym;
+
+/* Returns what kind of file it is, as in stat(2); `file` is a number for the verifier. */
+static __always_inline unsigned short file_mode(const struct file *file)
+{
+	const struct file *cast;
+
+	if (!has_cast)
+		return BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
+	cast = bpf_rdonly_cast(file, bpf_core_type_id_kernel(struct file));
+	return cast->f_inode->i_mode & S_IFMT;
+}
+
 /* What a thread waits for that reads or writes descriptor `fd`, by the type of its file. */
 static __noinline __u32 account_kind_file(const struct task_struct *task, __u64 fd)
 {
@@ -60,7 +78,7 @@ static __noinline __u32 account_kind_file(const struct task_struct *task, __u64 
 	if (fd >= table->max_fds || bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) ||
 	    !file)
 		return ACCOUNT_OTHER;
-	mode = BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
+	mode = file_mode(file);
 	if (mode == S_IFIFO)
 		return ACCOUNT_PIPE;
 	if (mode == S_IFSOCK)

@@ -35,12 +35,12 @@ static __always_inline bool interrupt_is(void *ctx)
 
 	/* The verifier takes a pointer that was read from memory for a number. */
 	bpf_probe_read_kernel(&at, sizeof(at), (void *)&spilled);
-	if (at - (__u64)BPF_CORE_READ(task, stack) >= THREAD_STACK_BYTES)
+	if (at - (__u64)task->stack >= THREAD_STACK_BYTES)
 		return true;
-	if (BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_EXITING))
+	if (task->flags & (PF_KTHREAD | PF_EXITING))
 		return false;
 	regs = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	return (long)BPF_CORE_READ(regs, orig_ax) == -1;
+	return (long)regs->orig_ax == -1;
 }
 #else
 /* Bits of the preempt count (include/linux/preempt.h): serving a softirq, in a hard interrupt, NMI.

@@ -113,10 +113,10 @@ static __always_inline bool is_asleep(struct task_struct *task)
 static __always_inline bool has_signal(struct task_struct *task)
 {
 	const struct task_struct___lock *fields = (const void *)task;
-	unsigned long all = BPF_CORE_READ(fields, pending.signal.sig[0]) |
-			    BPF_CORE_READ(fields, signal, shared_pending.signal.sig[0]);
+	unsigned long all =
+		fields->pending.signal.sig[0] | fields->signal->shared_pending.signal.sig[0];
 
-	return all & ~BPF_CORE_READ(fields, blocked.sig[0]);
+	return all & ~fields->blocked.sig[0];
 }
 
 /* Returns the step of a wait (lock_abi.h). */

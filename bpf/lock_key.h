@@ -64,15 +64,13 @@ static __always_inline void lock_key_find(struct lock_key *key, struct task_stru
 {
 	const struct pt_regs___lock *regs = (const void *)bpf_task_pt_regs(task);
 
-	key->tgid = BPF_CORE_READ(task, tgid);
+	key->tgid = task->tgid;
 	key->slot = slot;
 	key->pad = 0;
 #if defined(__TARGET_ARCH_x86)
-	lock_key_of_call(key, (int)BPF_CORE_READ(regs, orig_ax), BPF_CORE_READ(regs, di),
-			 BPF_CORE_READ(regs, si));
+	lock_key_of_call(key, (int)regs->orig_ax, regs->di, regs->si);
 #else
-	lock_key_of_call(key, BPF_CORE_READ(regs, syscallno), BPF_CORE_READ(regs, orig_x0),
-			 BPF_CORE_READ(regs, regs[1]));
+	lock_key_of_call(key, regs->syscallno, regs->orig_x0, regs->regs[1]);
 #endif
 }
 

@@ -90,7 +90,7 @@ static bool has_need(enum preflight_id id)
 
 /*
  * A kernel with the open-coded iterator has bpf_task_from_pid too (6.2 and newer), so it takes the
- * programs that find a process by its pid.
+ * programs that find a process by its pid. It also has bpf_rdonly_cast (6.2).
  */
 static int choose_programs(struct trocar *skeleton, bool vma_open_coded)
 {
@@ -153,6 +153,7 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 	if (r < 0)
 		return r;
 	skeleton->rodata->scoped = o->scope.count > 0;
+	skeleton->rodata->has_cast = vma_open_coded;
 	skeleton->rodata->watch_room = (uint32_t)o->watches * (WATCH_CGROUPS - 1);
 	r = trocar__load(skeleton);
 	if (r < 0)

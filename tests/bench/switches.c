@@ -131,6 +131,7 @@ static void load(void)
 	bpf_object__for_each_program(program, b.skel->obj) bpf_program__set_autoload(
 		program, program == b.skel->progs.account_switch ||
 				 (b.wakes && program == b.skel->progs.lock_waking));
+	b.skel->rodata->has_cast = tool_has_function("bpf_iter_task_vma_new");
 	if (trocar__load(b.skel) < 0)
 		tool_die("load");
 	b.control = words(b.skel->maps.control, sizeof(*b.control));

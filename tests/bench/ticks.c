@@ -12,7 +12,6 @@
  * PEER_ID is another profiler's program on the same load: its price in the same windows.
  */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -150,11 +149,8 @@ static void *words(const struct bpf_map *map, size_t bytes)
 
 static void load(void)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool open_coded =
-		btf && btf__find_by_name_kind(btf, "bpf_iter_task_vma_new", BTF_KIND_FUNC) > 0;
+	bool open_coded = tool_has_function("bpf_iter_task_vma_new");
 
-	btf__free(btf);
 	b.peer = bench__open_and_load();
 	b.skel = trocar__open();
 	if (!b.peer || !b.skel)

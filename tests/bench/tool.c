@@ -2,6 +2,7 @@
 #include "tests/bench/tool.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -57,6 +58,15 @@ struct tool_cost tool_cost(int program_fd)
 	if (bpf_obj_get_info_by_fd(program_fd, &info, &bytes) < 0)
 		tool_die("bpf_obj_get_info_by_fd");
 	return (struct tool_cost){ .ns = info.run_time_ns, .runs = info.run_cnt };
+}
+
+bool tool_has_function(const char *name)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool found = btf && btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0;
+
+	btf__free(btf);
+	return found;
 }
 
 struct tool_cost tool_cost_since(int program_fd, struct tool_cost before)

@@ -7,6 +7,7 @@
 #ifndef TROCAR_TESTS_BENCH_TOOL_H
 #define TROCAR_TESTS_BENCH_TOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,6 +27,9 @@ struct tool_cost {
 	uint64_t ns;
 	uint64_t runs;
 };
+
+/* Returns whether the running kernel's BTF has a function of that name. */
+bool tool_has_function(const char *name);
 
 struct tool_cost tool_cost(int program_fd);
 struct tool_cost tool_cost_since(int program_fd, struct tool_cost before);

@@ -92,6 +92,7 @@ static void apply(struct harness *h, const struct harness_options *o)
 	assert_int_equal(bpf_program__set_autoload(skel->progs.ranges_pid, h->open_coded), 0);
 	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_tree, tree), 0);
 	skel->rodata->scoped = o->scoped;
+	skel->rodata->has_cast = h->open_coded;
 	if (o->watch_room)
 		skel->rodata->watch_room = o->watch_room;
 	if (o->samples_bytes)

@@ -109,6 +109,7 @@ static int load(struct trocar *skeleton, bool open_coded, char *whole)
 	r = bpf_program__set_autoload(skeleton->progs.ranges_pid, open_coded);
 	if (r < 0)
 		return r;
+	skeleton->rodata->has_cast = open_coded;
 	return trocar__load(skeleton);
 }
 
