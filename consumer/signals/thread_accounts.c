@@ -219,7 +219,12 @@ static uint64_t subtract_before(const struct difference *d, const struct time_ac
 		subtract_queue(&b->queue, &t->queue);
 		return b->since_ns;
 	}
-	if (a->born_ns >= d->before->begin_ns) {
+	/*
+	 * One that was born in the session, and whose account began later, was in another cgroup
+	 * until then; unless the table was full, and it had no account for want of room.
+	 */
+	if (a->born_ns >= d->before->begin_ns &&
+	    (a->first_ns <= a->born_ns || d->all.losses.unqueued)) {
 		t->fate |= THREAD_BORN;
 		return a->born_ns;
 	}
@@ -330,6 +335,17 @@ static int take_difference(struct difference *d, struct reading *r, uint64_t end
 	return e < 0 ? e : add_all_gone(d, r);
 }
 
+static struct slot_accounts subtract_losses(const struct slot_accounts *now,
+					    const struct slot_accounts *before)
+{
+	return (struct slot_accounts){
+		.ended = now->ended - before->ended,
+		.unqueued = now->unqueued - before->unqueued,
+		.calls_full = now->calls_full - before->calls_full,
+		.calls_full_ns = now->calls_full_ns - before->calls_full_ns,
+	};
+}
+
 int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
 			const struct thread_baseline *before, struct thread_accounts *ret_accounts)
 {
@@ -342,6 +358,8 @@ int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t 
 
 	d.all.end_ns = clock_mono_ns();
 	if (e == 0)
+		d.all.losses = subtract_losses(&losses, &before->losses);
+	if (e == 0)
 		e = take_difference(&d, &r, d.all.end_ns);
 	if (e == 0)
 		e = keep_open(&r, &d.all.open);
@@ -350,12 +368,6 @@ int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t 
 		return e;
 	}
 	d.all.read_ns = clock_mono_ns() - d.all.end_ns;
-	d.all.losses = (struct slot_accounts){
-		.ended = losses.ended - before->losses.ended,
-		.unqueued = losses.unqueued - before->losses.unqueued,
-		.calls_full = losses.calls_full - before->losses.calls_full,
-		.calls_full_ns = losses.calls_full_ns - before->losses.calls_full_ns,
-	};
 	d.all.lost = r.lost + d.all.losses.ended;
 	*ret_accounts = d.all;
 	return 0;

@@ -155,9 +155,12 @@ static void test_difference(void **state)
 	put_element(5, 0, &a); /* the iterator does not list it */
 	a = slept(1, now_ns, then_ns);
 	put_living(6, &a); /* of another watch */
+	a = slept(SLOT, then_ns - 3, then_ns);
+	a.born_ns = then_ns - 6; /* in another cgroup */
+	put_living(7, &a);
 	write_records();
 	assert_int_equal(thread_accounts_end(&pins, SLOT, 0, &before, &all), 0);
-	assert_int_equal(all.count, 5);
+	assert_int_equal(all.count, 6);
 	assert_int_equal(all.lost, 0);
 	for (size_t i = 0; i < all.count; i++)
 		assert_closes(&all.items[i]);
@@ -172,6 +175,8 @@ static void test_difference(void **state)
 	assert_int_equal(find(&all, 3)->fate, THREAD_BORN);
 	assert_int_equal(find(&all, 4)->fate, THREAD_ARRIVED);
 	assert_int_equal(find(&all, 5)->fate, THREAD_ARRIVED | THREAD_LEFT);
+	assert_int_equal(find(&all, 7)->fate, THREAD_ARRIVED);
+	assert_int_equal(find(&all, 7)->unaccounted_ns, 0);
 	thread_accounts_forget(&before);
 	thread_accounts_done(&all);
 }
