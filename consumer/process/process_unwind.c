@@ -361,15 +361,21 @@ static void note_sampled(struct process_unwind *u, struct process *p, uint64_t t
 	u->hungry = u->hungry || !s->asked_ns || time_ns > s->asked_ns + ASK_EVERY_NS;
 }
 
+const struct walk_table *process_unwind_table(struct process_unwind *u, const struct sample *record)
+{
+	return record->flags & SAMPLE_UNWOUND
+		       ? unwind_tables_find(&u->tables, record->table_generation)
+		       : NULL;
+}
+
 bool process_unwind_sampled(struct process_unwind *u, struct process *p,
 			    const struct sample *record, const struct walk_table **ret_table)
 {
 	struct unwind_state *s = &p->unwind;
-	const struct walk_table *table = NULL;
+	const struct walk_table *table = process_unwind_table(u, record);
 	bool refused = false;
 
 	if (record->flags & SAMPLE_UNWOUND) {
-		table = unwind_tables_find(&u->tables, record->table_generation);
 		if (table && table->process)
 			table->process->unwind.used_ns = record->time_ns;
 		if (s->table)

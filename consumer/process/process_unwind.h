@@ -120,6 +120,10 @@ void process_unwind_matched(struct process_unwind *u, struct process *p);
 bool process_unwind_sampled(struct process_unwind *u, struct process *p,
 			    const struct sample *record, const struct walk_table **ret_table);
 
+/* Returns the table of process_unwind_sampled for the record, and does nothing else. */
+const struct walk_table *process_unwind_table(struct process_unwind *u,
+					      const struct sample *record);
+
 /* Call when process.match of `p` was written: process.unwind follows it when the way is known. */
 void process_unwind_announced(struct process_unwind *u, struct process *p);
 

@@ -97,8 +97,24 @@ static void decode_sample(struct drain *d, struct process *p, const struct sampl
 		process_mappings_ask_build_ids(d->mappings, p);
 }
 
+/*
+ * Decodes a record by what is known of its process: reads no mappings and makes no table for it,
+ * which would cost far more than the look that found it asleep.
+ */
+static void decode_known(struct drain *d, struct process *p, const struct sample *record)
+{
+	struct sample_context context = { .symbols = d->symbols, .process = p };
+	struct sample_asks asks;
+
+	if (p && !(record->flags & SAMPLE_KTHREAD)) {
+		context.table = process_unwind_table(d->unwind, record);
+		context.maps = process_mappings_at(p, record->time_ns, record->image);
+	}
+	sample_decode(&context, record, &scratch.sample, &asks);
+}
+
 struct stack_sample *drain_decode(struct drain *d, const struct sample *record, size_t bytes,
-				  const struct process **ret_process)
+				  bool reads, const struct process **ret_process)
 {
 	const struct abi_header *abi = &d->pins->abi;
 	struct drain_slot slot;
@@ -112,7 +128,10 @@ struct stack_sample *drain_decode(struct drain *d, const struct sample *record, 
 	p = find_process(d, record);
 	if (slot.cgroup_id && record->cgroup_id != slot.cgroup_id)
 		d->calls->below(d->context, record->cgroup_id, record->tgid);
-	decode_sample(d, p, record);
+	if (reads)
+		decode_sample(d, p, record);
+	else
+		decode_known(d, p, record);
 	scratch.sample.rule_id =
 		process_rule_at_tick(d->active, d->cgroups, record, p, record->cgroup_id);
 	*ret_process = p;
@@ -127,7 +146,7 @@ static void take_record(void *context, const void *record, size_t bytes)
 	struct drain_slot slot;
 
 	d->counts->samples++;
-	if (!drain_decode(d, sample, bytes, &p))
+	if (!drain_decode(d, sample, bytes, true, &p))
 		return;
 	slot = d->calls->slot(d->context, sample->slot);
 	if (d->calls->session(d->context, &scratch.sample, p))

@@ -56,11 +56,13 @@ struct drain {
 void drain_samples(struct drain *d);
 
 /*
- * Decodes a record of `bytes` bytes that came another way than by the ring (looks.h), and reads the
- * mappings of its process if need be. Returns the sample, which is valid until the next one is
- * decoded, and its process in *ret_process (NULL: the table is full). NULL: it is not well formed.
+ * Decodes a record of `bytes` bytes that came another way than by the ring (looks.h). With `reads`
+ * it reads the mappings of its process if need be, and has a table made; without, it takes what is
+ * known. Returns the sample, which is valid until the next
+ * one is decoded, and its process in *ret_process (NULL: the table is full). NULL: it is not well
+ * formed.
  */
 struct stack_sample *drain_decode(struct drain *d, const struct sample *record, size_t bytes,
-				  const struct process **ret_process);
+				  bool reads, const struct process **ret_process);
 
 #endif

@@ -121,6 +121,7 @@ static bool begin_pass(struct looks *l, uint64_t now_ns)
 	l->record = l->record && !all;
 	l->pins->control->look_all = all;
 	l->at = l->have = 0;
+	l->walked = 0;
 	l->fd = open(l->pins->looks_path, O_RDONLY | O_CLOEXEC);
 	if (l->fd < 0)
 		end_pass(l, true);
@@ -138,11 +139,13 @@ static bool take_record(struct looks *l, const struct look_head *head)
 	if (head->slot >= l->pins->abi.slots || !head->tid)
 		return false;
 	if (!(head->flags & LOOK_AS_BEFORE)) {
+		bool reads = !l->pass.all || l->walked++ < LOOKS_RECORD_READS;
+
 		if (head->bytes < sizeof(*record))
 			return false;
 		seen.sample = drain_decode(l->drain, &record->sample,
 					   head->bytes - offsetof(struct look_record, sample),
-					   &seen.process);
+					   reads, &seen.process);
 		if (!seen.sample)
 			return false;
 		seen.sample->wait = wait_kind_state(record);

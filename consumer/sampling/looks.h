@@ -31,6 +31,8 @@ struct process;
 #define LOOKS_RECORD_EVERY_NS	  (4 * NSEC_PER_SEC)
 #define LOOKS_RECORD_LATEST_NS	  (60 * NSEC_PER_SEC)
 #define LOOKS_RECORD_BUDGET_MILLI 1
+/* Of so many stacks a pass may have mappings read and tables made; the others are as known. */
+#define LOOKS_RECORD_READS 64
 
 /* One thread that waits. */
 struct look_seen {
@@ -79,6 +81,7 @@ struct looks {
 	uint64_t due_ns;	/* of the next pass */
 	uint64_t record_due_ns; /* of the recorder's next */
 	struct looks_recorded recorded;
+	uint32_t walked; /* threads whose stacks the recorder's pass has told */
 	size_t at, have; /* what of `buffer` is not taken yet */
 	_Alignas(8) uint8_t buffer[4 * LOOKS_READ_BYTES];
 };

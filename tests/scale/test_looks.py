@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Looks at the threads of a large service, and at a small one beside it: they keep their budget, and no turn is long."""
-from harness import check, check_figure, rule, rules
-from scale import LONG, Watcher, crowd
+import time
+
+from harness import check, check_figure, rule, rules, until
+from scale import LONG, TURN_MS, Watcher, cpu_s, crowd, matched
 
 THREADS = 14000 if LONG else 6000
+SLEEPERS = 10000 if LONG else 2000
 DURING_MS = 4000
 
 
@@ -44,3 +47,20 @@ def test_looks_beside_a_crowd(t):
     _, looks, _ = look(t, agent, group, f"{THREADS} threads beside the session")
     check(looks["passes"] >= 2 and looks["cut"] == 0, f"{looks}")
     check_figure(looks["cpu_ms"] <= 2 * DURING_MS / 100 + 20, f"{looks}", t.load)
+
+
+def test_recorder_beside_sleepers(t):
+    """10,000 processes that are watched and sleep (2,000 in the usual check): the recorder's looks find them, and do not
+    have the mappings of all of them read, nor tables made of them, again and again."""
+    home = t.cgroup("home")
+    crowd(t, "processes", SLEEPERS, 200, cgroup=home, name=t.comm)
+    agent = t.agent(rules(rule("api", comm=t.comm)), arguments=["--lines-per-minute", 1 << 20])
+    until(lambda: matched(agent) == SLEEPERS + 1, 60, lambda: f"{matched(agent)} of {SLEEPERS + 1} told of")
+    until(lambda: agent.call("status")["looks"]["passes"] >= 1, 15, "the recorder does not look")
+    cpu = cpu_s(agent.pid)
+    time.sleep(8)
+    seconds, status = cpu_s(agent.pid) - cpu, agent.call("status")
+    print(f"# the recorder's looks at {SLEEPERS} sleepers: {status['looks']}, {seconds:.2f} s of CPU in 8 s, longest "
+          f"turn {status['longest_turn_own_ms']} ms", flush=True)
+    check_figure(seconds <= 0.2 + SLEEPERS * 50e-6, f"{seconds} s of CPU: {status['looks']}", t.load)
+    check_figure(status["longest_turn_own_ms"] <= TURN_MS, f"a turn of {status['longest_turn_own_ms']} ms", t.load)
