@@ -160,8 +160,7 @@ static void test_difference(void **state)
 	put_living(7, &a);
 	write_records();
 	assert_int_equal(thread_accounts_end(&pins, SLOT, 0, &before, &all), 0);
-	assert_int_equal(all.count, 6);
-	assert_int_equal(all.lost, 0);
+	assert_true(all.count == 6 && all.lost == 0);
 	for (size_t i = 0; i < all.count; i++)
 		assert_closes(&all.items[i]);
 	assert_int_equal(find(&all, 1)->fate, 0);
