@@ -97,6 +97,7 @@ struct control {
 	__u32 look_epoch; /* `looks` tells a stack again that it told in another epoch */
 	__u32 look_all;	  /* 1: `looks` tells of the threads of all watches, else by slot.looked */
 	__u32 calls;	  /* sessions that count waits by system call in `account_calls` */
+	__u32 pad;
 };
 
 enum slot_state {

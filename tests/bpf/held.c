@@ -61,11 +61,15 @@ static uint64_t ask_apart(const struct fixture *f, const struct told *told, stru
 {
 	uint64_t begun_ns = harness_now_ns();
 	pid_t pid = fork();
+	uint64_t took_ns;
+	int status;
 
 	assert_true(pid >= 0);
 	if (pid == 0)
 		_exit(ask(f, told));
-	return held_file_wait(file, pid, begun_ns);
+	took_ns = held_file_wait(file, pid, begun_ns, &status);
+	assert_int_equal(status, 0);
+	return took_ns;
 }
 
 /* Neither for the page, nor for long: a walk that finds it there will take its word over. */

@@ -26,10 +26,10 @@ bool held_file_begin(struct held_file *h);
 void held_file_end(struct held_file *h);
 
 /*
- * Waits for a child that asks something of the file, until it has ended with status 0, which is
- * asserted; one that does not come back is ended after 3 s, with the file. Returns since when it
- * asked: ns since begun_ns.
+ * Waits for a child that asks something of the file; one that does not come back is ended after
+ * 3 s, with the file. Returns for how long it asked: ns since begun_ns (clock_mono_ns).
+ * *ret_status: how it ended, as waitpid(2) says; -1: it did not come back.
  */
-uint64_t held_file_wait(struct held_file *h, pid_t pid, uint64_t begun_ns);
+uint64_t held_file_wait(struct held_file *h, pid_t pid, uint64_t begun_ns, int *ret_status);
 
 #endif

@@ -319,8 +319,9 @@ static void stand_on_held(void *context)
 /* Looks in a process of its own, which may be ended when it does not come back. */
 static uint64_t look_apart(struct fixture *f, pid_t held, pid_t other, struct held_file *file)
 {
-	uint64_t begun_ns = harness_now_ns();
+	uint64_t begun_ns = harness_now_ns(), took_ns;
 	pid_t pid = fork();
+	int status;
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -333,7 +334,9 @@ static uint64_t look_apart(struct fixture *f, pid_t held, pid_t other, struct he
 		_exit(!l.told || l.record.sample.user_frames != 1 || !o.told ||
 		      o.record.sample.user_frames < 1);
 	}
-	return held_file_wait(file, pid, begun_ns);
+	took_ns = held_file_wait(file, pid, begun_ns, &status);
+	assert_int_equal(status, 0);
+	return took_ns;
 }
 
 static void nobody_is_waited_for(void **state)
