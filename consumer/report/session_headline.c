@@ -116,6 +116,9 @@ static int write_wait(const struct summary *s, const struct session_result *sess
 		n = session_waits_idle_clause(&s->waits, text, space);
 	if (n || !is_wait(session))
 		return n;
+	if (!any && session->signals[SIGNAL_OFFCPU] && session->signals[SIGNAL_OFFCPU]->taken)
+		return snprintf(text, space, "; by looks, its threads waited less than 1 ms for %s",
+				rules_resource_name(session->reason.when.resource));
 	return snprintf(text, space, "; what waited is not in these stacks, which are of CPU time");
 }
 

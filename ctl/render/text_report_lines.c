@@ -142,7 +142,7 @@ int text_report_lines_pressure(const struct store *store, const struct store_ses
 
 	text_table_init(&table, ARRAY_SIZE(heads));
 	if (line) {
-		fputs("trigger: ", out);
+		fputs("\ntrigger: ", out);
 		put_value(line, "resource", out);
 		fputs(" ", out);
 		put_value(line, "kind", out);

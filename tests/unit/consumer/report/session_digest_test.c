@@ -277,6 +277,23 @@ static void headline(const struct session_result *s, char *line, size_t space)
 	assert_non_null(memchr(line, 0, space));
 }
 
+/* Where looks were made the headline does not say that nobody looked. */
+static void test_headline_of_looks(void **state)
+{
+	static char cgroup[] = "/c";
+	struct signal_stacks taken = {};
+	struct signal offcpu = { .taken = &taken };
+	struct session_result s = {
+		.signals = { [SIGNAL_ONCPU] = &oncpu, [SIGNAL_OFFCPU] = &offcpu },
+		.cgroup = cgroup,
+		.reason = { .kind = TRIGGER_PRESSURE, .when = { .resource = RESOURCE_MEMORY } },
+	};
+	char line[1024];
+
+	headline(&s, line, sizeof(line));
+	assert_non_null(strstr(line, "; by looks, its threads waited less than 1 ms for memory;"));
+}
+
 static void test_headline(void **state)
 {
 	static char cgroup[] = "/system.slice/api.service";
@@ -426,6 +443,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_self, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_headline_of_looks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headline_unnamed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headline_of_many, setup, teardown),

@@ -35,7 +35,7 @@ static void test_whole_session(void **state)
 	has("/c/1 stalled on cpu for 434 ms\n"
 	    "session 0000000000000001, rule rule1, 2026-11-21T15:59:01 UTC, /c/1\n"
 	    "before: 1.0 s, during: 2.0 s\n"
-	    "trigger: cpu some, stalled for 434 ms of 1.0 s; the rule allows 400 ms of 1.0 s\n");
+	    "\ntrigger: cpu some, stalled for 434 ms of 1.0 s; the rule allows 400 ms of 1.0 s\n");
 	has("  before          some  1.5      0.2      0.1       1 ms\n"
 	    "  at the trigger  some  7.2      1.0      0.3       435 ms\n"
 	    "  at the end      some  12.3     2.3      0.5       2.6 s\n");
