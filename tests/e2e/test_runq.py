@@ -95,11 +95,11 @@ def test_siblings(t):
 
 
 def test_table_is_full(t):
-    """Waits of threads that have no account are in the ledger, and the verdict is partial."""
+    """Waits of threads that have no account are in the ledger, and the verdict is partial. More threads
+    want a CPU than the table has places, so that some wait without a place whichever have one."""
     agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=True, load=["--threads", 16])
     group = t.cgroup()
-    for i in range(3):
-        t.spawn("waits", 20, t.folder / f"measured{i}", cgroup=group)
+    t.spawn("burn_cpu", 20, 40, 0, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path)
     time.sleep(0.5)
     _, end, histograms, _ = session(agent, "waits", 1000)
