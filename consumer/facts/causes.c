@@ -165,8 +165,7 @@ static uint64_t sum_refaults(const struct facts_phases *f)
 	return pages + more;
 }
 
-/* Whether what waited for devices was pages that a larger limit had kept in memory. */
-static bool reads_back(const struct facts_phases *f)
+bool causes_reads_back(const struct facts_phases *f)
 {
 	uint64_t bytes = sum_refaults(f) * (uint64_t)sysconf(_SC_PAGESIZE);
 
@@ -199,7 +198,7 @@ static bool find_memory_limit(const struct causes_case *c, uint64_t least, char 
 	uint64_t limit, times;
 
 	if (!c->facts || !find_reached(c->facts, &limit, &times) || times < least ||
-	    (c->trigger == CAUSES_IO && !reads_back(c->facts)))
+	    (c->trigger == CAUSES_IO && !causes_reads_back(c->facts)))
 		return false;
 	if (c->stalled_ms)
 		snprintf(stalled, sizeof(stalled), ", %.1f s stalled",
@@ -361,4 +360,9 @@ bool causes_find(const struct causes_case *c, char text[CAUSES_TEXT_BYTES])
 		memcpy(text, sentence, sizeof(sentence));
 	}
 	return best > 0;
+}
+
+bool causes_say(const struct causes_case *c, enum cause_id id, char text[CAUSES_TEXT_BYTES])
+{
+	return causes[id].find(c, causes[id].least, text);
 }

@@ -39,7 +39,22 @@ struct causes_case {
 		stalled_ms; /* by the trigger's pressure, from the onset to the end; 0: not known */
 };
 
-/* Writes the sentence. False when no fact speaks. */
+enum cause_id {
+#define CAUSE(name, least, cpu, memory, io, other) CAUSE_ID_##name,
+#include "consumer/facts/causes.def"
+#undef CAUSE
+};
+
+/* Writes the sentence of the cause that speaks first. False when no fact speaks. */
 bool causes_find(const struct causes_case *c, char text[CAUSES_TEXT_BYTES]);
+
+/*
+ * Whether what waited for devices was pages that a larger memory limit had kept in memory: at least
+ * half of what was read was read back.
+ */
+bool causes_reads_back(const struct facts_phases *facts);
+
+/* Writes the sentence of this cause, whatever its rank. False when the facts do not tell it. */
+bool causes_say(const struct causes_case *c, enum cause_id id, char text[CAUSES_TEXT_BYTES]);
 
 #endif

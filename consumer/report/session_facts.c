@@ -58,18 +58,37 @@ static bool find_cpus(const struct neighbours *n, struct causes_cpus *ret_cpus)
 	return true;
 }
 
+/* Fills in what is known of the session; `devices` and `cpus` have room for it. */
+static void make_case(const struct session_result *s, struct facts_devices *devices,
+		      struct causes_cpus *cpus, struct causes_case *ret_case)
+{
+	facts_devices_read(devices);
+	*ret_case = (struct causes_case){
+		.facts = s->facts,
+		.devices = devices,
+		.cpus = find_cpus(&s->neighbours, cpus) ? cpus : NULL,
+		.trigger = find_trigger(&s->reason),
+		.stalled_ms = session_verdict_stalled_ms(s),
+	};
+}
+
 bool session_facts_cause(const struct session_result *s, char text[CAUSES_TEXT_BYTES])
 {
 	_cleanup_(facts_devices_done) struct facts_devices devices = {};
 	struct causes_cpus cpus;
-	const struct causes_case c = {
-		.facts = s->facts,
-		.devices = &devices,
-		.cpus = find_cpus(&s->neighbours, &cpus) ? &cpus : NULL,
-		.trigger = find_trigger(&s->reason),
-		.stalled_ms = session_verdict_stalled_ms(s),
-	};
+	struct causes_case c;
 
-	facts_devices_read(&devices);
+	make_case(s, &devices, &cpus, &c);
 	return causes_find(&c, text);
+}
+
+bool session_facts_say(const struct session_result *s, enum cause_id id,
+		       char text[CAUSES_TEXT_BYTES])
+{
+	_cleanup_(facts_devices_done) struct facts_devices devices = {};
+	struct causes_cpus cpus;
+	struct causes_case c;
+
+	make_case(s, &devices, &cpus, &c);
+	return causes_say(&c, id, text);
 }

@@ -10,6 +10,7 @@
 #include "consumer/report/session_calls.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/report/session_facts.h"
+#include "consumer/report/session_findings.h"
 #include "consumer/report/session_headline.h"
 #include "consumer/report/session_locks.h"
 #include "consumer/report/session_neighbours.h"
@@ -368,14 +369,14 @@ static void put_end(struct report *r)
 {
 	const struct session_result *s = r->session;
 	char headline[1024], cause[CAUSES_TEXT_BYTES];
-	bool known = session_facts_cause(s, cause);
+	bool known = session_facts_cause(s, cause), complete;
 	struct jsonw w;
 	size_t bytes;
 
 	event_line_begin(r->lines, &w, "session.end", &r->subject);
 	jsonw_u64(&w, "duration_ms", (s->stop_ns - s->start_ns) / NSEC_PER_MSEC);
 	session_result_write_pre(s, &w);
-	session_verdict_write(s, &r->summary, &w);
+	complete = session_verdict_write(s, &r->summary, &w);
 	session_digest_sort(&r->summary);
 	session_headline_write(&r->summary, s, known ? cause : NULL, headline, sizeof(headline));
 	bytes = strlen(headline);
@@ -383,6 +384,7 @@ static void put_end(struct report *r)
 	if (known)
 		jsonw_string(&w, "cause", cause);
 	jsonw_string(&w, "headline", headline);
+	session_findings_write(s, &r->summary, r->releases, complete, &w);
 	session_waits_write(&r->summary.waits, &w);
 	session_neighbours_write_cpu(&s->neighbours, &w);
 	if (s->has_pressure_end)

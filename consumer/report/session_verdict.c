@@ -258,7 +258,7 @@ static void write_explained(const struct session_result *s, const struct summary
 	jsonw_milli(w, "explained", (int64_t)(MIN(covered_ms, stalled_ms) * 1000 / stalled_ms));
 }
 
-void session_verdict_write(const struct session_result *s, const struct summary *summary,
+bool session_verdict_write(const struct session_result *s, const struct summary *summary,
 			   struct jsonw *w)
 {
 	char reason[LEDGER_REASON_BYTES];
@@ -274,4 +274,5 @@ void session_verdict_write(const struct session_result *s, const struct summary 
 	write_signals(s, w);
 	jsonw_milli(w, "lost_share",
 		    all.attempted ? (int64_t)(ledger_lost(&all) * 1000 / all.attempted) : 0);
+	return verdict == VERDICT_COMPLETE;
 }

@@ -18,9 +18,9 @@ uint64_t session_verdict_stalled_ms(const struct session_result *s);
 
 /*
  * Writes `ledger`, `verdict`, its reason, `stalled_ms`, `explained`, the signals' own keys and
- * `lost_share` of session.end. All stacks are in `summary`.
+ * `lost_share` of session.end. All stacks are in `summary`. Returns whether it is complete.
  */
-void session_verdict_write(const struct session_result *s, const struct summary *summary,
+bool session_verdict_write(const struct session_result *s, const struct summary *summary,
 			   struct jsonw *w);
 
 #endif

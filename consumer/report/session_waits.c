@@ -299,6 +299,24 @@ int session_waits_idle_clause(const struct session_waits *s, char *text, size_t 
 			top->fn ? top->fn : "unnamed code");
 }
 
+static bool is_wait_of(const struct session_wait *row, uint8_t state)
+{
+	return row->state == state && !row->idle && !row->condition;
+}
+
+int session_waits_place(const struct session_waits *s, uint8_t state, char *text, size_t space)
+{
+	const struct session_wait *top = find_top_row(s, is_wait_of, state);
+	int n;
+
+	if (!top || !top->weight_ns)
+		return 0;
+	n = snprintf(text, space, ", %llu %% of it in ",
+		     (unsigned long long)(top->weight_ns * 100 /
+					  MAX(s->state_ns[state], top->weight_ns)));
+	return (size_t)n >= space ? n : n + say_place(top, text + n, space - (size_t)n);
+}
+
 /* Waits for something, then waits on condition variables, then for work. */
 static int rank_of(const struct session_wait *row)
 {

@@ -10,6 +10,7 @@
 #include "ctl/cli/text.h"
 #include "ctl/render/text_report_calls.h"
 #include "ctl/render/text_report_facts.h"
+#include "ctl/render/text_report_findings.h"
 #include "ctl/render/text_report_lines.h"
 #include "ctl/render/text_report_locks.h"
 #include "ctl/render/text_report_neighbours.h"
@@ -325,6 +326,8 @@ static int print_session(struct text_report *r, uint32_t number)
 	const struct store_session *session = &r->input->store.sessions[number];
 	int e = print_head(r, session);
 
+	if (e == 0)
+		e = text_report_findings(&r->input->store, session, r->out);
 	if (e == 0)
 		e = text_report_waits(&r->input->store, session, r->out);
 	if (e == 0)

@@ -423,7 +423,8 @@ class Agent:
         return command(COMMAND, "--socket", self.socket, *words, expect=expect)
 
     def faults(self):
-        return [fault for line in self.raw for fault in SCHEMAS.line_faults(line)]
+        found = [fault for line in self.raw for fault in SCHEMAS.line_faults(line)]
+        return found or list(validate.evidence_faults([json.loads(line) for line in self.raw]))
 
 
 def read_line(connection):

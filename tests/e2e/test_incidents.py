@@ -14,6 +14,7 @@ from servers import PINNED, Disk, Postgres, Redis, Service, Witness, forget
 FIRST_LINES = 3
 CALM_S = 4
 CLOSE = 0.2
+LEAST_SHARE = 0.3
 DRAIN_S = 6
 
 CAUSES = {
@@ -81,6 +82,12 @@ class Told:
               self.end["headline"].startswith(self.end["cause"]), f"{self.end}")
         return found
 
+    def check_finding(self, cause):
+        """What explains most of the waiting, in the line and in the report."""
+        first = self.end["findings"][0]
+        check(first["cause"] == cause and first["share"] >= LEAST_SHARE, f"{self.end['findings']}")
+        check(re.search(rf"^why its threads waited .*:\n +{100 * first['share']:.0f} %  ", self.report, re.M), self.report)
+
     def check_account(self, witness, resource):
         """The sums are those of the kernel, and "complete" is said only of what is explained."""
         stalled_s = witness.grown(resource, self.from_ns, self.to_ns) / 1e6
@@ -118,6 +125,7 @@ def test_quota_under_keys(t):
     throttled_us, stalled_us = (witness.grown(name, told.from_ns, told.to_ns) for name in ("throttled", "stalled"))
     check_figure(throttled_us > 0.3 * stalled_us, f"the quota was not used up: {told.first}", t.load)
     said = told.cause("quota")
+    told.check_finding("cpu_quota")
     check(float(said["quota"]) == 40, f"{told.first}")
     throttled_us = witness.grown("throttled", told.check_span(said["of"]), told.to_ns)
     check_close(amount(said["throttled"]), throttled_us / 1e6, told.first)
@@ -138,6 +146,7 @@ def test_neighbour_on_the_same_cpu(t):
     traffic.stop()
     witness.stop()
     said = told.cause("neighbour")
+    told.check_finding("cpu_neighbour")
     check(said["who"] == batch.path, f"another neighbour: {told.first}")
     begun_ns = told.pressure["mono_ns"]
     had = witness.grown("batch", begun_ns, told.to_ns) / ((told.to_ns - begun_ns) / 1e3)
@@ -169,6 +178,7 @@ def test_throttled_disk(t):
         told = Told(t, agent, agent.wait("session.start", cgroup=service.path)["session"])
     witness.stop()
     said = told.cause("disk")
+    told.check_finding("disk_limit")
     check(amount(said["limit"]) == 1 << 20 and said["disk"] == disk.name, f"{told.first}")
     read = witness.grown("read", told.check_span(said["of"]), told.to_ns)
     check_close(amount(said["read"]), read, told.first, least=128 << 10)
@@ -198,6 +208,7 @@ def test_memory_limit_under_scans(t):
     told = Told(t, agent, agent.wait("session.start", cgroup=service.path)["session"])
     witness.stop()
     said = told.cause("memory")
+    told.check_finding("memory_limit")
     grown = {name: witness.grown(name, told.from_ns, told.to_ns) for name in witness.counters}
     check(amount(said["limit"]) == 32 << 20, f"{told.first}")
     check_close(count(said["times"]), grown["times"], told.first)

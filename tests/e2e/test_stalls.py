@@ -41,6 +41,15 @@ class Told:
             check(re.search(pattern, self.first), f"not said: {pattern}\n{self.report}")
             check(re.search(pattern, self.quoted), f"not in the page: {pattern}\n{self.quoted}")
 
+    def check_listed(self, *patterns):
+        """In the table of what threads waited for, which is behind the first lines where there are several findings."""
+        for pattern in patterns:
+            check(re.search(pattern, self.report), f"not listed: {pattern}\n{self.report}")
+
+    def check_finding(self, *causes):
+        """What explains most of the waiting is one of these."""
+        check(self.end["findings"] and self.end["findings"][0]["cause"] in causes, f"{self.end.get('findings')}")
+
     def check_never(self, pattern):
         check(not re.search(pattern, self.first), f"said: {pattern}\n{self.report}")
 
@@ -73,6 +82,7 @@ def test_lock_convoy(t):
                 "PostgreSQL: three sessions update one row")
     told.check_said(r"its threads waited \d+ ms for a lock, \d+ ms of it in ProcSleep \(called by LockAcquireExtended, ",
                     r"s +lock +ProcSleep < LockAcquireExtended < ")
+    told.check_finding("lock_wait")
     check(any(f["fn"] == "pg_sleep" for s in told.stacks for f in s["frames"]), "who holds the lock is in no stack")
     locked = sum(w["weight_ms"] for w in told.waits("ProcSleep"))
     # Of three sessions one holds the row, and two wait for it.
@@ -99,8 +109,9 @@ def test_checkpoint(t):
         start = agent.wait("session.start", seconds=15, cgroup=service.path)
         agent.wait("session.end", seconds=15)
     told = Told(t, agent, start["session"], "PostgreSQL: a checkpoint on a slow disk")
-    told.check_said(r"its threads waited \d+ ms for io, (most|\d+ %) of it in \w+ \(called by .*\) on the file \w+;",
-                    r"CreateCheckPoint.* on the file \d+\b", r"XLogFlush.* on the file [0-9A-F]{24}\b")
+    told.check_said(r"its threads waited \d+ ms for io, (most|\d+ %) of it in \w+ \(called by .*\) on the file \w+;")
+    told.check_listed(r"CreateCheckPoint.* on the file \d+\b", r"XLogFlush.* on the file [0-9A-F]{24}\b")
+    told.check_finding("sync", "disk_limit", "disk")
     written = [w["on"]["name"] for w in told.end["waits"] if "CreateCheckPoint" in w.get("callers", [])]
     check(table.name in written, f"{written}, not {table.name}")
 
@@ -123,9 +134,10 @@ def test_append_only_file(t):
         writer.stop()
     told = Told(t, agent, start["session"], "Redis: appendfsync always")
     told.check_said(r"its threads waited \d+ ms for io, most of it in flushAppendOnlyFile \(called by .*\) on the file "
-                    r"appendonly\.aof\S*;", r"s +io +flushAppendOnlyFile < .*, on the file appendonly\.aof",
-                    r"s +condition +bioProcessBackgroundJobs +3 threads")
+                    r"appendonly\.aof\S*;", r"s +io +flushAppendOnlyFile < .*, on the file appendonly\.aof")
+    told.check_listed(r"s +condition +bioProcessBackgroundJobs +3 threads")
     told.check_never("for locks")
+    told.check_finding("disk_limit", "sync")
 
 
 def test_slow_upstream(t):

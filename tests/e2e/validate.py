@@ -134,6 +134,23 @@ def account_faults(event):
         yield f"pool /unaccounted_ns: {event['unaccounted_ns']} of {event['wall_ns']}"
 
 
+def evidence_faults(events):
+    """Each finding of a complete session rests on lines of it, and what no finding explains is said."""
+    for end in events:
+        if end.get("type") != "session.end" or "findings" not in end or end["verdict"] != "complete":
+            continue
+        lines = [event for event in events if event.get("session") == end["session"]]
+        for finding in end["findings"]:
+            for selector in finding["evidence"]:
+                if not any(selector.items() <= {k: v for k, v in line.items() if not isinstance(v, (dict, list))}.items()
+                           for line in lines):
+                    yield f"session.end /findings: no line of its session is {selector}, on which {finding['cause']} rests"
+        explained = sum(one["explains_ms"] for one in end["findings"] if one["of"] == "waiting")
+        left = end["unexplained"] * end["waited_ms"]
+        if explained + left < 0.98 * end["waited_ms"] - 5 * len(end["findings"]):
+            yield f"session.end /unexplained: {end['findings']}, {end['unexplained']} of {end['waited_ms']} ms"
+
+
 def check_schemas():
     """The schemas are schemas, cover exactly the types of docs/events.md, and refuse what is wrong."""
     schemas = Schemas()

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+static const struct {
+	const char *word;
+	uint64_t least;
+} rows[] = {
+#define FINDING(id, word, least, name, helps) { word, least },
+#include "shared/findings/findings.def"
+#undef FINDING
+};
+
+/* Returns the time that the finding explains a part of. */
+static uint64_t whole_ns(const struct findings *all, const struct finding *f)
+{
+	return f->cause == FINDING_FUNCTION ? all->ran_ns : all->waited_ns;
+}
+
+static uint64_t take_share(uint64_t part_ns, uint64_t of_ns)
+{
+	return of_ns ? MIN(part_ns, of_ns) * 1000 / of_ns : 0;
+}
+
+void findings_add(struct findings *all, const struct finding *f)
+{
+	if (!f->ns || take_share(f->ns, whole_ns(all, f)) < rows[f->cause].least)
+		return;
+	for (size_t i = 0; i < all->count; i++) {
+		if (all->items[i].cause != f->cause)
+			continue;
+		if (all->items[i].ns < f->ns)
+			all->items[i] = *f;
+		return;
+	}
+	all->items[all->count++] = *f;
+}
+
+/* What explains waiting first, then by time. */
+static int by_time(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	if ((x->cause == FINDING_FUNCTION) != (y->cause == FINDING_FUNCTION))
+		return x->cause == FINDING_FUNCTION ? 1 : -1;
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return (int)x->cause - (int)y->cause;
+}
+
+static void write_evidence(const struct finding_evidence *e, struct jsonw *w)
+{
+	jsonw_array(w, "evidence");
+	jsonw_object(w, NULL);
+	jsonw_string(w, "type", e->type);
+	if (e->signal)
+		jsonw_string(w, "signal", e->signal);
+	if (e->pid)
+		jsonw_u64(w, "pid", e->pid);
+	if (e->key)
+		jsonw_string_n(w, e->key, e->value, strnlen(e->value, sizeof(e->value)));
+	jsonw_object_end(w);
+	jsonw_array_end(w);
+}
+
+static void write_finding(const struct findings *all, const struct finding *f, struct jsonw *w)
+{
+	jsonw_object(w, NULL);
+	jsonw_string(w, "cause", rows[f->cause].word);
+	jsonw_string(w, "of", f->cause == FINDING_FUNCTION ? "running" : "waiting");
+	jsonw_u64(w, "explains_ms", f->ns / NSEC_PER_MSEC);
+	jsonw_milli(w, "share", (int64_t)take_share(f->ns, whole_ns(all, f)));
+	jsonw_bool(w, "certain", all->certain);
+	jsonw_string_n(w, "says", f->says, strnlen(f->says, sizeof(f->says)));
+	write_evidence(&f->evidence, w);
+	jsonw_object_end(w);
+}
+
+/* Returns the waiting that no finding that is written explains. */
+static uint64_t unexplained_ns(const struct findings *all)
+{
+	uint64_t left_ns = all->waited_ns;
+
+	for (size_t i = 0; i < MIN(all->count, (size_t)FINDINGS_MAX); i++)
+		if (all->items[i].cause != FINDING_FUNCTION)
+			left_ns -= MIN(left_ns, all->items[i].ns);
+	return left_ns;
+}
+
+void findings_write(struct findings *all, struct jsonw *w)
+{
+	qsort(all->items, all->count, sizeof(*all->items), by_time);
+	jsonw_array(w, "findings");
+	for (size_t i = 0; i < MIN(all->count, (size_t)FINDINGS_MAX); i++)
+		write_finding(all, &all->items[i], w);
+	jsonw_array_end(w);
+	jsonw_u64(w, "waited_ms", all->waited_ns / NSEC_PER_MSEC);
+	jsonw_milli(w, "unexplained", (int64_t)take_share(unexplained_ns(all), all->waited_ns));
+}

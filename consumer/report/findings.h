@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * findings.h: a list of what explains why a session's threads waited, or what they ran: each with
+ * the time that it explains and the lines that it rests on. Pure.
+ */
+#ifndef TROCAR_CONSUMER_REPORT_FINDINGS_H
+#define TROCAR_CONSUMER_REPORT_FINDINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared/json/jsonw.h"
+
+#define FINDINGS_MAX	    5 /* that are written: those that explain most */
+#define FINDINGS_SAYS_BYTES 640
+#define FINDINGS_NAME_BYTES 256
+
+enum finding_cause {
+#define FINDING(id, word, least, name, helps) FINDING_##id,
+#include "shared/findings/findings.def"
+#undef FINDING
+	FINDING_CAUSES_,
+};
+
+/* Selects the lines that a finding rests on: those of its session with all these members. */
+struct finding_evidence {
+	const char *type, *signal; /* literals; signal NULL: such lines have none */
+	const char *key;	   /* a literal; NULL: no further member */
+	char value[FINDINGS_NAME_BYTES];
+	uint32_t pid; /* 0: not among the members */
+};
+
+struct finding {
+	enum finding_cause cause;
+	uint64_t ns;			/* that it explains */
+	char says[FINDINGS_SAYS_BYTES]; /* a sentence for a person */
+	struct finding_evidence evidence;
+};
+
+struct findings {
+	struct finding items[FINDING_CAUSES_]; /* one of each cause at most */
+	size_t count;
+	uint64_t waited_ns; /* what threads waited in all; findings explain parts of it */
+	uint64_t ran_ns;    /* what they ran; of that FINDING_FUNCTION explains a part */
+	bool certain;	    /* false: the session is partial, which weakens all of them */
+};
+
+/*
+ * Adds `f` where it explains at least the part that its row of findings.def asks for. A second one
+ * of the same cause is dropped when it explains less.
+ */
+void findings_add(struct findings *all, const struct finding *f);
+
+/* Writes `findings`, those that explain most first, and `unexplained`. Sorts them. */
+void findings_write(struct findings *all, struct jsonw *w);
+
+#endif

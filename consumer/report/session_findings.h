@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_findings.h: finds what explains why a session's threads waited, from the exact times of
+ * its threads and from what its other signals and the kernel's files say. Report thread only.
+ */
+#ifndef TROCAR_CONSUMER_REPORT_SESSION_FINDINGS_H
+#define TROCAR_CONSUMER_REPORT_SESSION_FINDINGS_H
+
+#include <stdbool.h>
+
+#include "consumer/report/session_digest.h"
+#include "consumer/report/session_locks.h"
+#include "consumer/session/session_result.h"
+#include "shared/json/jsonw.h"
+
+/*
+ * Writes `findings`, `waited_ms` and `unexplained`, or `findings_reason` where nobody knows how
+ * long its threads waited. `summary` has all stacks. `releases`: as in session_locks_put.
+ * `complete`: the session's verdict.
+ */
+void session_findings_write(const struct session_result *s, const struct summary *summary,
+			    const struct lock_release *releases, bool complete, struct jsonw *w);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* text_report_findings.h: the part of the text report that says why threads waited. */
+#ifndef TROCAR_CTL_RENDER_TEXT_REPORT_FINDINGS_H
+#define TROCAR_CTL_RENDER_TEXT_REPORT_FINDINGS_H
+
+#include <stdio.h>
+
+#include "ctl/events/store.h"
+
+/*
+ * Prints the findings of the session's end: what each explains, and how much. Nothing where the
+ * session has none to say. 0 or -ENOMEM.
+ */
+int text_report_findings(const struct store *store, const struct store_session *session, FILE *out);
+
+#endif

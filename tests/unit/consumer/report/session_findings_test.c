@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What session.end finds, from known accounts, locks and stacks; against its schema. */
+#include "consumer/report/session_findings.h"
+
+#include <string.h>
+
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/lock_waits.h"
+#include "consumer/signals/queue_waits.h"
+#include "consumer/signals/thread_pools.h"
+#include "shared/tools/macro.h"
+#include "tests/unit/consumer/testing/report_testing.h"
+
+#define CGROUP "/system.slice/api.service"
+
+static const struct pinned_maps pins;
+static const struct signal_host host = { .pins = &pins };
+static const struct signal_target target;
+
+static struct signal *new_signal(struct session_result *s, enum signal_bit id)
+{
+	struct signal *signal = signals_new(id, &host, &target);
+
+	assert_non_null(signal);
+	signal->why = NULL;
+	s->signals[id] = signal;
+	return signal;
+}
+
+/* A session of two seconds. */
+static struct session_result *new_session(void)
+{
+	struct session_result *s = report_testing_new_session(CGROUP);
+
+	s->start_ns = 0;
+	s->stop_ns = 2 * NSEC_PER_SEC;
+	report_testing_begin(1u << 20, 8192, 12);
+	assert_int_equal(output_queue_start(report_testing_lines.output), 0);
+	return s;
+}
+
+/* Reports it, and gives what stands under the key of its last line. */
+static json_object *end_of(struct session_result *s, json_object **ret_all)
+{
+	report_testing_report(s);
+	*ret_all = report_testing_finish();
+	return at(*ret_all, json_object_array_length(*ret_all) - 1);
+}
+
+static json_object *first_of(json_object *end)
+{
+	return json_object_array_get_idx(json_object_object_get(end, "findings"), 0);
+}
+
+/* Nobody measured who waited: that is said, and no finding is made up. */
+static void test_unknown(void **state)
+{
+	struct session_result *s = new_session();
+	json_object *all, *end = end_of(s, &all);
+
+	assert_false(json_object_object_get_ex(end, "findings", NULL));
+	assert_non_null(strstr(get(end, "findings_reason"), "no signal"));
+	json_object_put(all);
+	session_result_free(s);
+}
+
+/* One thread had a lock while it waited for a disk: what it waited for is passed on. */
+static void test_chain(void **state)
+{
+	struct lock_waited item = { .lock = { .address = 0xc0de, .tgid = 77 },
+				    .locks = 1,
+				    .start_ns = 5,
+				    .waits = 4,
+				    .total_ns = 3 * NSEC_PER_SEC,
+				    .longest_ns = NSEC_PER_SEC,
+				    .threads = 3,
+				    .pattern = LOCK_PATTERN_LONG_HOLD,
+				    .n_wakers = 1,
+				    .wakers = 1,
+				    .woken = { { .tid = 80, .tgid = 77, .comm = "writer-3" } } };
+	struct lock_waits locks = { .items = &item, .count = 1 };
+	struct thread_pool pool = { .tgid = 77,
+				    .start_ns = 5,
+				    .name = "writer-",
+				    .threads = 1,
+				    .wall_ns = 2 * NSEC_PER_SEC };
+	struct thread_pools pools = { .items = &pool, .count = 1 };
+	struct session_result *s = new_session();
+	json_object *all, *finding, *selector;
+
+	pool.part_ns[ACCOUNT_IO] = 3 * NSEC_PER_SEC / 2;
+	pool.part_ns[ACCOUNT_RUNNING] = NSEC_PER_SEC / 2;
+	pools.all = pool;
+	new_signal(s, SIGNAL_LOCK)->locks = &locks;
+	new_signal(s, SIGNAL_POOLS)->pools = &pools;
+	finding = first_of(end_of(s, &all));
+	assert_string_equal(get(finding, "cause"), "lock_held");
+	assert_int_equal(number(finding, "explains_ms"), 3000);
+	assert_string_equal(
+		get(finding, "says"),
+		"3 threads waited 3.0 s in all for one lock, each for long; writer-3 "
+		"had it; meanwhile that thread waited 1.5 s (75 %) for disks and files");
+	selector = json_object_array_get_idx(json_object_object_get(finding, "evidence"), 0);
+	assert_string_equal(get(selector, "address"), "0xc0de");
+	json_object_put(all);
+	s->signals[SIGNAL_POOLS]->pools = NULL;
+	s->signals[SIGNAL_LOCK]->locks = NULL;
+	session_result_free(s);
+}
+
+/* Waits for a CPU are divided: behind others, behind its own threads, and what nobody knows. */
+static void test_queue(void **state)
+{
+	static char path[] = "/batch.slice";
+	struct queue_waits q = {
+		.blame = { .items = { { .cgroup_id = 9, .ns = NSEC_PER_SEC, .path = path } },
+			   .count = 1 }
+	};
+	struct session_result *s = new_session();
+	struct thread_pool *sum = &q.pools.all;
+	json_object *all, *end;
+
+	sum->wall_ns = 4 * NSEC_PER_SEC;
+	sum->part_ns[ACCOUNT_QUEUE] = 2 * NSEC_PER_SEC;
+	sum->queue.waits[3] = 7;
+	sum->queue.behind_ns[QUEUE_OTHERS] = NSEC_PER_SEC;
+	sum->queue.behind_ns[QUEUE_SIBLINGS] = NSEC_PER_SEC / 2;
+	sum->queue.behind_ns[QUEUE_UNSEEN] = NSEC_PER_SEC / 2;
+	new_signal(s, SIGNAL_RUNQ)->queue = &q;
+	end = end_of(s, &all);
+	assert_string_equal(get(first_of(end), "cause"), "cpu_neighbour");
+	assert_int_equal(number(first_of(end), "explains_ms"), 1000);
+	assert_non_null(strstr(get(first_of(end), "says"), "/batch.slice for 1.0 s of it"));
+	assert_int_equal(number(end, "waited_ms"), 2000);
+	assert_true(json_object_get_double(json_object_object_get(end, "unexplained")) == 0.25);
+	json_object_put(all);
+	s->signals[SIGNAL_RUNQ]->queue = NULL;
+	session_result_free(s);
+}
+
+/* Threads that waited for less than a tenth of the session did not stall. */
+static void test_nothing_unusual(void **state)
+{
+	struct thread_pools pools = {};
+	struct session_result *s = new_session();
+	json_object *all, *end;
+
+	pools.all.wall_ns = 20 * NSEC_PER_SEC;
+	pools.all.part_ns[ACCOUNT_IO] = NSEC_PER_SEC / 6;
+	new_signal(s, SIGNAL_POOLS)->pools = &pools;
+	end = end_of(s, &all);
+	assert_null(first_of(end));
+	assert_int_equal(number(end, "waited_ms"), 166);
+	json_object_put(all);
+	s->signals[SIGNAL_POOLS]->pools = NULL;
+	session_result_free(s);
+}
+
+#define EACH(test) \
+	cmocka_unit_test_setup_teardown(test, report_testing_setup, report_testing_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(test_unknown),
+		EACH(test_chain),
+		EACH(test_queue),
+		EACH(test_nothing_unusual),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
