@@ -242,6 +242,7 @@ struct task_struct {
 	int exit_state;
 	unsigned int psi_flags;
 	struct sched_info sched_info;
+	unsigned long nvcsw; /* times that it went to sleep */
 	struct files_struct *files;
 	__u64 start_time; /* CLOCK_MONOTONIC */
 	unsigned int flags;
@@ -299,7 +300,7 @@ struct pt_regs {
 /* What the waits for locks read beside (bpf/lock.bpf.c). */
 struct pt_regs___lock {
 #if defined(__TARGET_ARCH_x86)
-	unsigned long di, si, orig_ax;
+	unsigned long di, si, dx, orig_ax;
 #else
 	__u64 regs[31];
 	__u64 orig_x0;

@@ -14,6 +14,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/interrupt.h"
+#include "bpf/lock_herd.h"
 #include "bpf/lock_key.h"
 #include "bpf/lock_stack.h"
 #include "bpf/maps.h"
@@ -179,21 +180,22 @@ static __noinline struct lock_sums *find_sums(struct task_struct *task, const st
 	return sums;
 }
 
-/* Returns whether the wait was added to those of its lock. */
-static __always_inline bool add_wait(struct task_struct *task, const struct lock_wait *wait)
+/* Adds the wait to those of its lock, and returns them; NULL: there is no room. */
+static __always_inline struct lock_sums *add_wait(struct task_struct *task,
+						  const struct lock_wait *wait)
 {
 	struct lock_sums *sums = find_sums(task, &wait->key);
 	__u32 step = step_of(wait->ns);
 
 	if (!sums)
-		return false;
+		return 0;
 	__sync_fetch_and_add(&sums->waits, 1);
 	__sync_fetch_and_add(&sums->total_ns, wait->ns);
 	if (step < LOCK_STEPS)
 		__sync_fetch_and_add(&sums->steps[step], 1);
 	note_thread(sums, wait->tid);
 	note_longest(sums, task, wait);
-	return true;
+	return sums;
 }
 
 static __always_inline __u32 waker_kind(void *ctx, struct task_struct *task)
@@ -255,19 +257,22 @@ static __always_inline void charge_reigns(const struct lock_wait *wait,
 /*
  * Notes that the thread that runs here wakes somebody who waited for the lock. Two CPUs may do so
  * at once: then one of them is forgotten, and has no blame for the time between the two. Of a
- * thread outside of the loader's --scope nothing is told but that it was one.
+ * thread outside of the loader's --scope nothing is told but that it was one. Returns whether it
+ * has just woken another one for the lock, in the same call.
  */
-static __always_inline void note_reign(struct lock_sums *sums, __u64 now_ns)
+static __always_inline bool note_reign(struct lock_sums *sums, __u64 now_ns)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	bool told = scope_allows_task(current);
 	__u32 tid = told ? current->pid : 0;
 	__u64 number = READ_WORD(sums->next_reign), since_ns = READ_WORD(sums->woken_ns);
 	struct lock_reign *reign = &sums->reigns[(number - 1) % LOCK_REIGNS];
+	bool slept = READ_WORD(sums->waker_slept) != current->nvcsw;
 
 	sums->woken_ns = now_ns;
+	sums->waker_slept = current->nvcsw;
 	if (number && READ_WORD(reign->tid) == tid)
-		return;
+		return !slept && now_ns - since_ns <= LOCK_HERD_NS && !lock_herd_wakes_one(current);
 	reign = &sums->reigns[number % LOCK_REIGNS];
 	reign->since_ns = since_ns;
 	reign->tid = tid;
@@ -277,6 +282,7 @@ static __always_inline void note_reign(struct lock_sums *sums, __u64 now_ns)
 	else
 		reign->comm[0] = 0;
 	sums->next_reign = number + 1;
+	return false;
 }
 
 /*
@@ -301,16 +307,14 @@ static __always_inline void choose_stack(struct lock_wait *wait, struct lock_wak
 }
 
 /* Notes who ended a wait: the thread that runs here, unless an interrupt or a signal did. */
-static __noinline int note_waker(void *ctx, struct task_struct *task, struct lock_wait *wait)
+static __noinline int note_waker(void *ctx, struct task_struct *task, struct thread_times *t,
+				 struct lock_sums *sums, struct lock_wait *wait)
 {
 	struct lock_waker_key key = { .lock = wait->key, .kind = waker_kind(ctx, task) };
-	struct lock_sums *sums = bpf_map_lookup_elem(&locks, &key.lock);
-	bool is_thread = key.kind == LOCK_WAKER_THREAD;
+	bool is_thread = key.kind == LOCK_WAKER_THREAD, together;
 
-	if (!sums)
-		return 0;
-	if (is_thread)
-		note_reign(sums, wait->now_ns);
+	together = is_thread && note_reign(sums, wait->now_ns);
+	lock_herd_note(t, task, sums, &wait->key, wait->now_ns, together);
 	if (wait->ns < LOCK_LONG_NS)
 		return 0;
 	if (!is_thread)
@@ -331,12 +335,14 @@ static __always_inline bool is_current(struct task_struct *task, __u32 slot)
 	return watch_lookup(task_keys_cgroup(task), &index) && index == slot;
 }
 
-/* Takes the end of a wait of `task`, whose account is `a`. */
-static __noinline int end_wait(void *ctx, struct task_struct *task, const struct time_account *a,
+/* Takes the end of a wait of `task`, whose account is in `t`. */
+static __noinline int end_wait(void *ctx, struct task_struct *task, struct thread_times *t,
 			       struct lock_wait *wait)
 {
+	const struct time_account *a = &t->account;
 	const struct control *c = control_get();
 	__u64 now_ns = bpf_ktime_get_ns(), since_ns = READ_WORD(a->since_ns);
+	struct lock_sums *sums;
 
 	if (a->flags & ACCOUNT_ENDED || !is_asleep(task) || !c ||
 	    watch_lookup_is_stale(c, now_ns) || !is_current(task, wait->slot) ||
@@ -345,23 +351,24 @@ static __noinline int end_wait(void *ctx, struct task_struct *task, const struct
 	wait->ns = now_ns > since_ns ? now_ns - since_ns : 0;
 	lock_key_find(&wait->key, task, wait->slot);
 	wait->now_ns = now_ns;
-	if (!add_wait(task, wait))
+	sums = add_wait(task, wait);
+	if (!sums)
 		return lock_count_lost(wait->slot, false);
-	return note_waker(ctx, task, wait);
+	return note_waker(ctx, task, t, sums, wait);
 }
 
 SEC("tp_btf/sched_waking")
 int BPF_PROG(lock_waking, struct task_struct *task)
 {
 	struct account_key key = { .tid = task->pid };
-	const struct time_account *a = bpf_map_lookup_elem(&accounts, &key);
+	struct thread_times *t = bpf_map_lookup_elem(&accounts, &key);
 	struct lock_wait wait = {};
 
-	if (!a || READ_WORD(a->kind) != ACCOUNT_LOCK)
+	if (!t || READ_WORD(t->account.kind) != ACCOUNT_LOCK)
 		return 0;
 	wait.tid = task->pid;
-	wait.slot = READ_WORD(a->slot);
-	end_wait(ctx, task, a, &wait);
+	wait.slot = READ_WORD(t->account.slot);
+	end_wait(ctx, task, t, &wait);
 	if (wait.stack_ns)
 		lock_stack_take(ctx, &wait.key, wait.stack_ns, wait.now_ns);
 	return 0;

@@ -91,6 +91,8 @@ static void put_lock(const struct lock_waited *l, const struct lines *lines,
 		jsonw_u64(&w, "p50_ns", l->p50_ns);
 		jsonw_u64(&w, "p99_ns", l->p99_ns);
 		jsonw_u64(&w, "threads", l->threads);
+		if (l->again)
+			jsonw_u64(&w, "again", l->again);
 		if (l->pattern)
 			jsonw_string(&w, "pattern", lock_waits_pattern(l->pattern));
 		write_wakers(l, releases, &w);
@@ -135,13 +137,28 @@ void session_locks_put(const struct session_result *s, const struct lines *lines
 		put_lock(&signal->locks->items[i], lines, subject, releases);
 }
 
-/* Returns the lock with the most waits of those that one thread had for long; NULL: none. */
+/* Returns the lock with the most waits of those that one can do something about; NULL: none. */
 static const struct lock_waited *find_held(const struct signal *signal)
 {
-	for (size_t i = 0; signal && signal->locks && i < signal->locks->count; i++)
-		if (signal->locks->items[i].pattern == LOCK_PATTERN_LONG_HOLD)
-			return &signal->locks->items[i];
+	for (size_t i = 0; signal && signal->locks && i < signal->locks->count; i++) {
+		const struct lock_waited *l = &signal->locks->items[i];
+
+		if (l->pattern == LOCK_PATTERN_HERD ||
+		    (l->pattern == LOCK_PATTERN_LONG_HOLD && l->woken[0].tid))
+			return l;
+	}
 	return NULL;
+}
+
+/* "that writer-1 released in flush_index()", or how often a herd was woken in vain. */
+static int describe_pattern(const struct lock_waited *l, const char *fn, char *text, size_t space)
+{
+	if (l->pattern == LOCK_PATTERN_HERD)
+		return snprintf(text, space,
+				", woken for it together and without getting it %" PRIu64 " times",
+				l->again);
+	return snprintf(text, space, " that %.*s released%s%.200s%s", COMM_BYTES, l->woken[0].comm,
+			fn ? " in " : "", fn ? fn : "", fn ? "()" : "");
 }
 
 int session_locks_headline(const struct session_result *s, const struct lock_release *releases,
@@ -149,14 +166,13 @@ int session_locks_headline(const struct session_result *s, const struct lock_rel
 {
 	const struct lock_waited *top = find_held(s->signals[SIGNAL_LOCK]);
 	const char *fn = NULL;
+	char pattern[300];
 
-	if (!top || !top->woken[0].tid || top->total_ns * 2 < s->stop_ns - s->start_ns)
+	if (!top || top->total_ns * 2 < s->stop_ns - s->start_ns)
 		return 0;
 	if (releases && top->woken[0].stack)
 		fn = releases[top->woken[0].stack - 1].fn;
-	return snprintf(
-		text, space,
-		"; %u threads waited %.1f s in all for one lock that %.*s released%s%.200s%s",
-		top->threads, (double)top->total_ns / (double)NSEC_PER_SEC, COMM_BYTES,
-		top->woken[0].comm, fn ? " in " : "", fn ? fn : "", fn ? "()" : "");
+	describe_pattern(top, fn, pattern, sizeof(pattern));
+	return snprintf(text, space, "; %u threads waited %.1f s in all for one lock%s",
+			top->threads, (double)top->total_ns / (double)NSEC_PER_SEC, pattern);
 }

@@ -27,9 +27,9 @@ void session_locks_put(const struct session_result *s, const struct lines *lines
 		       const struct event_subject *subject, const struct lock_release *releases);
 
 /*
- * Appends to the headline the lock with the most waits that one thread had for most of their time
- * (LOCK_PATTERN_LONG_HOLD), who released it, and where; only where the waits are half as long as
- * the session and more, in sum. Returns the length; 0: nothing.
+ * Appends to the headline the lock with the most waits of those with LOCK_PATTERN_LONG_HOLD, who
+ * released it and where, or LOCK_PATTERN_HERD, and how often threads were woken in vain; only where
+ * the waits are half as long as the session and more, in sum. Returns the length; 0: nothing.
  */
 int session_locks_headline(const struct session_result *s, const struct lock_release *releases,
 			   char *text, size_t space);

@@ -11,8 +11,13 @@
 /*
  * The rule of the patterns. A convoy: many waits, of several threads, short on average. A long
  * hold: several threads lost most of the time in waits as long as the longest one, and one thread
- * had the lock most of the time.
+ * had the lock most of the time. A herd: of the waits of many threads a quarter and more follow
+ * upon a wake-up that was in vain. The kernel side does not know of the first that is woken that
+ * others will be, so of four threads that are woken for each turn it tells two.
  */
+#define HERD_THREADS   4
+#define HERD_AGAIN     16
+#define HERD_SHARE     4
 #define CONVOY_WAITS   32
 #define CONVOY_MEAN_NS 10000000ull
 #define HOLD_SHARE     2 /* of the time that the waits would have if all were the longest: half */
@@ -44,6 +49,7 @@ const char *lock_waits_pattern(enum lock_pattern pattern)
 	static const char *const names[] = {
 		[LOCK_PATTERN_LONG_HOLD] = "long_hold",
 		[LOCK_PATTERN_CONVOY] = "convoy",
+		[LOCK_PATTERN_HERD] = "herd",
 	};
 
 	return names[pattern];
@@ -125,6 +131,7 @@ static void add_ended(struct lock_waited *w, const struct lock_element *e,
 
 	w->waits = e->sums.waits - MIN(before->waits, e->sums.waits);
 	w->total_ns = e->sums.total_ns - MIN(before->total_ns, e->sums.total_ns);
+	w->again = MIN(e->sums.again - before->again, w->waits);
 	for (unsigned int i = 0; i < LOCK_STEPS; i++) {
 		w->steps[i] = e->sums.steps[i] - MIN(before->steps[i], e->sums.steps[i]);
 		last = w->steps[i] ? i : last;
@@ -292,6 +299,9 @@ static enum lock_pattern find_pattern(const struct lock_waited *w)
 
 	if (w->threads < 2)
 		return LOCK_PATTERN_NONE;
+	if (w->threads >= HERD_THREADS && w->again >= HERD_AGAIN &&
+	    w->again * HERD_SHARE >= w->waits)
+		return LOCK_PATTERN_HERD;
 	if (w->waits >= CONVOY_WAITS && mean_ns < CONVOY_MEAN_NS)
 		return LOCK_PATTERN_CONVOY;
 	if (w->n_wakers && w->woken[0].kind == LOCK_WAKER_THREAD &&

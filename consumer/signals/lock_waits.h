@@ -22,6 +22,7 @@ enum lock_pattern {
 	LOCK_PATTERN_NONE,
 	LOCK_PATTERN_LONG_HOLD, /* long waits, of several threads, behind one thread */
 	LOCK_PATTERN_CONVOY,	/* many short waits of several threads */
+	LOCK_PATTERN_HERD,	/* many threads are woken for it together, and most in vain */
 };
 
 /* Who had to do with the long waits for a lock. */
@@ -46,6 +47,7 @@ struct lock_waited {
 	char longest_comm[COMM_BYTES];
 	uint64_t p50_ns, p99_ns;
 	uint32_t threads; /* that waited; two whose ids differ by 512 count as one */
+	uint64_t again;	  /* waits of threads that had been woken together, and did not get it */
 	enum lock_pattern pattern;
 	uint32_t n_wakers;	      /* in `wakers`, those with the most time first */
 	uint64_t wakers, waker_waits; /* all that are known, and the long waits that they ended */

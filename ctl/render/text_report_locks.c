@@ -81,6 +81,36 @@ static void add_lock(struct text_table *table, const struct json_node *line)
 	text_table_add(table, name_holder(line));
 }
 
+/* Says what a herd is, below the table. */
+static void print_herd(const struct json_node *line, FILE *out)
+{
+	_cleanup_free_ char *name = name_lock(line);
+	_cleanup_free_ char *pattern = member_text_value("pattern", json_node_get(line, "pattern"));
+
+	if (!name || !pattern || strcmp(pattern, "herd") != 0)
+		return;
+	fprintf(out,
+		"  A thundering herd: each release of %s wakes several of %" PRIu64
+		" threads, and %" PRIu64 " of %" PRIu64
+		" waits were of threads that had just been woken and did not get it.\n",
+		name, read_number(line, "threads"), read_number(line, "again"),
+		read_number(line, "waits"));
+}
+
+static int print_herds(const struct store *store, const struct store_session *session, FILE *out)
+{
+	for (uint32_t i = 0; i < MIN(session->locks.count, (uint32_t)LOCKS_TOP); i++) {
+		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+		const struct json_node *line =
+			text_report_lines_read(store, session->locks.items[i], &tree);
+
+		if (!line)
+			return -ENOMEM;
+		print_herd(line, out);
+	}
+	return 0;
+}
+
 static int add_locks(const struct store *store, const struct store_session *session,
 		     struct text_table *table)
 {
@@ -116,5 +146,5 @@ int text_report_locks(const struct store *store, const struct store_session *ses
 	if (session->locks.count > LOCKS_TOP)
 		fprintf(out, "  and %" PRIu32 " more lines \"lock\"\n",
 			session->locks.count - LOCKS_TOP);
-	return r;
+	return r < 0 ? r : print_herds(store, session, out);
 }

@@ -79,10 +79,23 @@ struct thread_queue {
 	__u32 waits[QUEUE_BUCKETS];
 };
 
+/*
+ * Of a thread that was woken together with others that waited for the same lock: what tells whether
+ * its next wait is for that lock again, without it having had the lock. Times are in units of 1024
+ * ns, modulo 2^32. Written at wake-ups (lock.bpf.c).
+ */
+struct thread_herd {
+	__u32 lock;	/* hash of the lock; 0: it was not woken so */
+	__u32 switches; /* how many waits it had had then */
+	__u32 running;	/* time_account.part_ns[ACCOUNT_RUNNING] then */
+	__u32 woken;	/* when that was */
+};
+
 /* Value of `accounts`. */
 struct thread_times {
 	struct time_account account;
 	struct thread_queue queue;
+	struct thread_herd herd;
 };
 
 /* Key of `queue_neighbours`: threads of the watch waited for a CPU that the cgroup had. */

@@ -36,6 +36,15 @@ struct lock_key {
 #define LOCK_STEPS	56
 #define LOCK_STEP_SHIFT 10
 
+/*
+ * Threads are woken together where one thread wakes several of a lock in one system call, each
+ * within so much of the one before. One of them waits again without having had the lock where its
+ * next wait is for that lock, after so much on a CPU at most, and it has woken nobody there
+ * meanwhile.
+ */
+#define LOCK_HERD_NS	100000ull
+#define LOCK_HERD_SHIFT 10 /* of the times in struct thread_herd */
+
 /* For a time one thread, and no other, woke those that waited: it had the lock. */
 struct lock_reign {
 	__u64 since_ns;	 /* when another one woke somebody last; 0: none did */
@@ -53,9 +62,10 @@ struct lock_sums {
 	__u64 threads[LOCK_THREAD_WORDS];
 	__u32 steps[LOCK_STEPS];
 	__u32 longest_tid;
-	__u32 pad;
-	__u64 woken_ns;	  /* when a thread woke somebody last */
-	__u64 next_reign; /* number of the next of `reigns`, modulo LOCK_REIGNS */
+	__u32 again;	   /* waits of threads that had been woken together, and did not get it */
+	__u64 woken_ns;	   /* when a thread woke somebody last */
+	__u64 waker_slept; /* how often that thread had gone to sleep before */
+	__u64 next_reign;  /* number of the next of `reigns`, modulo LOCK_REIGNS */
 	struct lock_reign reigns[LOCK_REIGNS];
 	char longest_comm[COMM_BYTES]; /* of the thread that waited the longest */
 	char comm[COMM_BYTES];	       /* of the first thread of the process */

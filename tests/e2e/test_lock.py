@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import bpf_objects, check, check_figure, rule, rules, until
+from harness import COMMAND, bpf_objects, check, check_figure, command, rule, rules, until
 
 SIGNALS = ["oncpu", "lock"]
 
@@ -91,6 +91,29 @@ def test_table_is_full(t):
         ledger = end["ledger"]["lock"]
         check(ledger["lost"]["locks_full"] > 0 and ledger["emitted"] > 0, f"{ledger}")
         check(end["verdict"] == "partial" and "--locks" in end["verdict_reason"], f"{end}")
+
+
+def test_patterns(t):
+    """A herd, and three locks that are none: a convoy, work that comes by itself, and work for all at once."""
+    agent = t.agent(rules(rule("locks", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=True)
+    file = t.folder / "addresses"
+    worker = t.spawn("lock_patterns", 20, file, cgroup=t.cgroup())
+    agent.wait("watch.start")
+    until(lambda: file.exists() and file.read_text().count("\n") == 4, 5, "no addresses")
+    names = {name: int(address, 16) for name, address in (line.split() for line in file.read_text().splitlines())}
+    _, end, lines = session(agent, "locks", 3000)
+    told = {int(line["address"], 16): line for line in lines if line.get("pid") == worker.pid and "address" in line}
+    herd, step, turn = (told[names[name]] for name in ("herd", "step", "turn"))
+    jobs = [line for address, line in told.items() if names["job"] <= address < names["job"] + 48]
+    check(herd["pattern"] == "herd" and herd["threads"] == 8 and 2 * herd["again"] > herd["waits"], f"{herd}")
+    check(turn["pattern"] == "convoy" and "again" not in turn, f"{turn}")
+    check(jobs and all("again" not in line for line in jobs), f"{jobs}")
+    check(step["threads"] == 4 and step.get("pattern") != "herd" and step.get("again", 0) * 16 < step["waits"], f"{step}")
+    check("without getting it" in end["headline"], f"{end['headline']}")
+    kept = t.folder / "lines"
+    kept.write_bytes(b"".join(agent.raw))
+    shown = command(COMMAND, "report", kept).stdout
+    check("A thundering herd" in shown, shown)
 
 
 def attached(agent):

@@ -43,6 +43,7 @@ static struct lock_waited items[] = {
 	  .p50_ns = 5,
 	  .p99_ns = 9,
 	  .threads = 3,
+	  .again = 3,
 	  .pattern = LOCK_PATTERN_LONG_HOLD,
 	  .n_wakers = 2,
 	  .wakers = 3,
@@ -73,6 +74,7 @@ static void test_lines(void **state)
 	assert_string_equal(get(line, "kind"), "pi_futex");
 	assert_string_equal(get(line, "address"), "0x7f00c0de1000");
 	assert_string_equal(get(line, "pattern"), "long_hold");
+	assert_int_equal(number(line, "again"), 3);
 	assert_int_equal(number(line, "waits"), 40);
 	assert_int_equal(number(line, "wakers_more"), 1);
 	assert_int_equal(number(json_object_object_get(line, "longest"), "tid"), 81);
@@ -131,6 +133,11 @@ static void test_headline(void **state)
 	s->stop_ns++;
 	assert_int_equal(session_locks_headline(s, releases, text, sizeof(text)), 0);
 	s->stop_ns = 1;
+	items[0].pattern = LOCK_PATTERN_HERD;
+	items[0].again = 25;
+	assert_true(session_locks_headline(s, NULL, text, sizeof(text)) > 0);
+	assert_string_equal(text, "; 3 threads waited 4.0 s in all for one lock, woken for it "
+				  "together and without getting it 25 times");
 	items[0].pattern = LOCK_PATTERN_CONVOY;
 	assert_int_equal(session_locks_headline(s, releases, text, sizeof(text)), 0);
 	items[0] = was;

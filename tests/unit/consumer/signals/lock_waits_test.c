@@ -285,6 +285,36 @@ static void test_patterns(void **state)
 	lock_waits_done(&w);
 }
 
+/* Of the waits of four threads a quarter follow upon a wake-up in vain, since the begin. */
+static void test_herd(void **state)
+{
+	struct lock_baseline before = {};
+	struct lock_sums sums;
+	struct lock_waits w;
+	int fd = pins.signal_fd[PINNED_MAP_locks];
+
+	if (!has_maps())
+		skip();
+	put_waits(&a_lock, 1, 70);
+	assert_int_equal(bpf_map_lookup_elem(fd, &a_lock, &sums), 0);
+	sums.again = UINT32_MAX; /* it begins anew at 0 */
+	assert_int_equal(bpf_map_update_elem(fd, &a_lock, &sums, BPF_ANY), 0);
+	assert_int_equal(lock_waits_begin(&pins, SLOT, &before), 0);
+	for (uint32_t i = 0; i < 4; i++)
+		put_waits(&a_lock, 16, 70 + i);
+	for (uint32_t again = 14; again <= 15; again++) {
+		assert_int_equal(bpf_map_lookup_elem(fd, &a_lock, &sums), 0);
+		sums.again = again;
+		assert_int_equal(bpf_map_update_elem(fd, &a_lock, &sums, BPF_ANY), 0);
+		assert_int_equal(lock_waits_end(&pins, SLOT, 0, &before, &w), 0);
+		assert_int_equal(find(&w, &a_lock)->again, again + 1);
+		assert_int_equal(find(&w, &a_lock)->pattern,
+				 again == 15 ? LOCK_PATTERN_HERD : LOCK_PATTERN_CONVOY);
+		lock_waits_done(&w);
+	}
+	lock_maps_forget(&before);
+}
+
 static void test_sweep(void **state)
 {
 	struct lock_sums sums;
@@ -331,8 +361,9 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_difference), EACH(test_open),	 EACH(test_filters),   EACH(test_many),
-		EACH(test_patterns),   EACH(test_sweep), EACH(test_quantiles), EACH(test_words),
+		EACH(test_difference), EACH(test_open),	     EACH(test_filters),
+		EACH(test_many),       EACH(test_patterns),  EACH(test_herd),
+		EACH(test_sweep),      EACH(test_quantiles), EACH(test_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,29 +227,6 @@ static void test_calls(void **state)
 	    "  outside      4 us    1      0     -        -       -\n");
 }
 
-#define LOCK(more) EVENTS_HEAD("lock", "1") ",\"signal\":\"lock\"" more "}\n"
-
-/* A row for each lock, with the one who had it for most of the time. */
-static void test_locks(void **state)
-{
-	events_write(LOCK(",\"pid\":77,\"start_ns\":5,\"comm\":\"api\",\"kind\":\"futex\","
-			  "\"address\":\"0xc0de\",\"waits\":40,\"wait_ns\":4000000000,\"open\":0,"
-			  "\"open_ns\":0,\"longest\":{\"wait_ns\":120000000},\"p50_ns\":5,"
-			  "\"p99_ns\":110000000,\"threads\":3,\"wakers\":[{\"by\":\"thread\","
-			  "\"pid\":77,\"tid\":80,\"comm\":\"w\\u001b-3\",\"waits\":9,"
-			  "\"held_ns\":3000000000,\"fn\":\"flush\",\"module\":\"/m\"}]")
-			     LOCK(",\"others\":4,\"waits\":4,\"wait_ns\":2000000,\"open\":0,"
-				  "\"open_ns\":0,\"longest\":{\"wait_ns\":1000000}")
-				     EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	has("\nlocks that threads waited for (a pool that waits for work is in it too)\n");
-	has("futex 0xc0de  w\\x1b-3 in flush 75 %\n");
-	has("4 more locks");
-	events_write(EVENTS_END("1"));
-	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	assert_null(strstr(events_out, "locks that threads"));
-}
-
 /* The facts stand above the stacks: counters that moved, and limits that are there. */
 static void test_facts(void **state)
 {
@@ -485,7 +462,6 @@ int main(void)
 		TEST(pools),
 		TEST(queue),
 		TEST(calls),
-		TEST(locks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
