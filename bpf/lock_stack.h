@@ -33,7 +33,7 @@ static __always_inline void lock_stack_fill(struct sample *s, struct task_struct
 	s->flags = SAMPLE_WAKER | SAMPLE_CAPTURE;
 	s->table_generation = 0;
 	s->image = task->self_exec_id;
-	s->pad = 0;
+	s->call = 0;
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
 	s->rule = NO_SLOT;
 	s->generation = 0;

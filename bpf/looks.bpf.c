@@ -201,7 +201,7 @@ static __always_inline void fill_sample(const struct look *l, struct look_record
 	s->stop_reason = UNWIND_END_NONE;
 	s->table_generation = 0;
 	s->image = BPF_CORE_READ(task, self_exec_id);
-	s->pad = 0;
+	s->call = 0;
 	BPF_CORE_READ_INTO(&s->comm, task, comm);
 	s->cgroup_id = l->cgroup_id;
 }

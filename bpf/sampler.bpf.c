@@ -14,6 +14,7 @@
 #include "bpf/stack.h"
 #include "bpf/target_match.h"
 #include "bpf/task_keys.h"
+#include "bpf/tick_call.h"
 #include "bpf/watch_lookup.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -158,7 +159,7 @@ static __always_inline void fill_sample(const struct tick *t, struct sample *s)
 	s->flags = t->flags | t->match.matched;
 	s->table_generation = 0;
 	s->image = t->task->self_exec_id;
-	s->pad = 0;
+	s->call = tick_call_number(t->task, t->flags & SAMPLE_IN_USER);
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
 	s->rule = t->match.rule;
 	s->generation = t->match.generation;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/session_calls.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "consumer/signals/call_names.h"
@@ -40,10 +42,68 @@ static void write_longest(const struct call_time *t, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
-/* Writes the line of `t`; with `others` it is the sum of so many calls. */
-static void put_call(const struct call_time *t, uint64_t others, const struct lines *lines,
-		     const struct event_subject *subject)
+/* What one line says. */
+struct row {
+	struct call_time waited;
+	uint64_t samples, weight_ns; /* of what ran in it */
+};
+
+struct rows {
+	struct row *items; /* owned */
+	size_t count;
+};
+
+/* The most time first: waited in the call, and run in it. */
+static int compare_rows(const void *a, const void *b)
 {
+	const struct row *x = a, *y = b;
+	uint64_t x_ns = x->waited.wait_ns + x->weight_ns, y_ns = y->waited.wait_ns + y->weight_ns;
+
+	if (x_ns != y_ns)
+		return x_ns < y_ns ? 1 : -1;
+	return x->waited.call < y->waited.call ? -1 : x->waited.call > y->waited.call;
+}
+
+static bool has_waits(const struct call_times *times, uint32_t call)
+{
+	for (size_t i = 0; i < times->count; i++)
+		if (times->items[i].call == call)
+			return true;
+	return false;
+}
+
+/* Makes a row of each system call that threads waited or ran in. 0 or -ENOMEM. */
+static int join_rows(const struct call_times *times, const struct session_cpu *cpu,
+		     struct rows *ret_rows)
+{
+	struct rows rows = { .items = calloc(times->count + cpu->count + 1, sizeof(*rows.items)) };
+
+	if (!rows.items)
+		return -ENOMEM;
+	for (size_t i = 0; i < times->count; i++) {
+		struct row *row = &rows.items[rows.count++];
+
+		row->waited = times->items[i];
+		row->samples = session_cpu_of(cpu, row->waited.call, &row->weight_ns);
+	}
+	for (size_t i = 0; i < cpu->count; i++) {
+		if (has_waits(times, cpu->of[i].call))
+			continue;
+		rows.items[rows.count++] = (struct row){ .waited.call = cpu->of[i].call,
+							 .samples = cpu->of[i].samples,
+							 .weight_ns = cpu->of[i].weight_ns };
+	}
+	if (rows.count)
+		qsort(rows.items, rows.count, sizeof(*rows.items), compare_rows);
+	*ret_rows = rows;
+	return 0;
+}
+
+/* Writes the line of a row; with `others` it is the sum of so many calls. */
+static void put_row(const struct row *row, const struct session_cpu *cpu, uint64_t others,
+		    const struct lines *lines, const struct event_subject *subject)
+{
+	const struct call_time *t = &row->waited;
 	struct jsonw w;
 
 	event_line_begin(lines, &w, "syscall", subject);
@@ -55,29 +115,58 @@ static void put_call(const struct call_time *t, uint64_t others, const struct li
 	jsonw_u64(&w, "waits", t->waits);
 	jsonw_u64(&w, "open", t->open);
 	jsonw_u64(&w, "wait_ns", t->wait_ns);
+	if (cpu->all) {
+		jsonw_u64(&w, "cpu_samples", row->samples);
+		jsonw_milli(&w, "cpu_share", (int64_t)(row->samples * 1000 / cpu->all));
+	}
 	if (!others)
 		write_longest(t, &w);
 	event_line_end(lines, &w);
 }
 
-void session_calls_put(const struct session_result *s, const struct lines *lines,
-		       const struct event_subject *subject)
+static void put_rows(const struct rows *rows, const struct session_cpu *cpu,
+		     const struct lines *lines, const struct event_subject *subject)
 {
-	const struct signal *signal = s->signals[SIGNAL_SYSCALL];
-	const struct call_times *times = signal ? signal->calls : NULL;
-	struct call_time rest = {};
+	struct row rest = { .samples = cpu->of_others };
 
-	for (size_t i = 0; times && i < times->count; i++) {
-		const struct call_time *t = &times->items[i];
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct row *row = &rows->items[i];
 
 		if (i < CALLS_PUT) {
-			put_call(t, 0, lines, subject);
+			put_row(row, cpu, 0, lines, subject);
 			continue;
 		}
-		rest.waits += t->waits;
-		rest.open += t->open;
-		rest.wait_ns += t->wait_ns;
+		rest.waited.waits += row->waited.waits;
+		rest.waited.open += row->waited.open;
+		rest.waited.wait_ns += row->waited.wait_ns;
+		rest.samples += row->samples;
 	}
-	if (times && times->count > CALLS_PUT)
-		put_call(&rest, times->count - CALLS_PUT, lines, subject);
+	if (rows->count > CALLS_PUT)
+		put_row(&rest, cpu, rows->count - CALLS_PUT, lines, subject);
+}
+
+void session_calls_put(const struct session_result *s, const struct session_cpu *cpu,
+		       const struct lines *lines, const struct event_subject *subject)
+{
+	const struct signal *signal = s->signals[SIGNAL_SYSCALL];
+	struct rows rows;
+
+	if (!signal || !signal->calls)
+		return;
+	if (join_rows(signal->calls, cpu, &rows) < 0) {
+		event_line_error(lines, NULL, "queue_full", "give the agent more memory", NULL,
+				 NULL, "no memory to write the system calls of the session in %s",
+				 s->cgroup);
+		return;
+	}
+	put_rows(&rows, cpu, lines, subject);
+	free(rows.items);
+}
+
+void session_calls_write(const struct stack *stack, struct jsonw *w)
+{
+	const char *name = call_names_get(stack->call);
+
+	if (!(stack->flags & SAMPLE_IN_USER) && name)
+		jsonw_string(w, "call", name);
 }

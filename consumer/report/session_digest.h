@@ -12,6 +12,7 @@
 
 #include "consumer/report/frame_name.h"
 #include "consumer/report/function_growth.h"
+#include "consumer/report/session_cpu.h"
 #include "consumer/report/session_waits.h"
 #include "consumer/session/session_result.h"
 #include "consumer/unwind/store/unwind_end.h"
@@ -49,6 +50,7 @@ struct summary {
 	struct idmap walked;  /* processes of which some stack was walked by a table */
 	struct function_growth growth;
 	struct session_waits waits;
+	struct session_cpu cpu;
 	/* Of all stacks of what ran, by phase: samples, and the time that they stand for. */
 	uint64_t count[PHASE_COUNT_], weight_ns[PHASE_COUNT_];
 };

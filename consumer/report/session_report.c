@@ -202,6 +202,8 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 		jsonw_u64(w, "weight_ns", stack->weight_ns);
 	}
 	write_wait(r, stack, w);
+	if (r->signal->id == SIGNAL_ONCPU)
+		session_calls_write(stack, w);
 	jsonw_string(w, "quality", frame_name_of_quality(quality));
 	unnamed = count_unnamed(r, n);
 	if (unnamed)
@@ -386,6 +388,7 @@ static void put_end(struct report *r)
 	jsonw_string(&w, "headline", headline);
 	session_findings_write(s, &r->summary, r->releases, complete, &w);
 	session_waits_write(&r->summary.waits, &w);
+	session_cpu_write(&r->summary.cpu, &w);
 	session_neighbours_write_cpu(&s->neighbours, &w);
 	if (s->has_pressure_end)
 		psi_write(&s->pressure_end, &w, "pressure_end");
@@ -482,7 +485,7 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 	session_pools_put(s, lines, &r->subject);
 	session_queue_put(s, lines, &r->subject);
 	session_locks_put(s, lines, &r->subject, r->releases);
-	session_calls_put(s, lines, &r->subject);
+	session_calls_put(s, &r->summary.cpu, lines, &r->subject);
 	put_end(r);
 	report_free(r);
 }

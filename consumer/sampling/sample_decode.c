@@ -261,6 +261,7 @@ void sample_decode(const struct sample_context *c, const struct sample *record,
 		.user_frames = record->user_frames,
 		.user_error = record->user_error,
 		.image = record->image,
+		.call = record->call,
 		.cgroup_id = record->cgroup_id,
 		.stop_reason = record->flags & SAMPLE_UNWOUND ? record->stop_reason : 0,
 	};

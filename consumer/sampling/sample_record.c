@@ -17,6 +17,9 @@ bool sample_record_valid(const void *record, size_t bytes, uint32_t slots, uint3
 			    (s->flags & SAMPLE_LEAF_ID ? sizeof(struct frame_build_id) : 0) +
 			    (s->flags & SAMPLE_WAKER ? sizeof(struct sample_waker) : 0))
 		return false;
+	/* No number of a system call is negative. */
+	if (s->call > INT32_MAX && s->call < ACCOUNT_CALL_COMPAT)
+		return false;
 	if (s->flags & SAMPLE_UNWOUND && s->stop_reason >= UNWIND_END_COUNT_)
 		return false;
 	return s->slot < slots && s->cpu < cpus;

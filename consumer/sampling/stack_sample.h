@@ -33,6 +33,7 @@ struct stack_sample {
 	int32_t user_error;
 	uint32_t stop_reason; /* enum unwind_end with SAMPLE_UNWOUND */
 	uint32_t image;	      /* as in struct sample */
+	uint32_t call;	      /* the same */
 	uint32_t rule_id;     /* of the rule that its process matched (ruleset.h) */
 	uint64_t cgroup_id;   /* of its thread: that of the watch, or one below it */
 	uint32_t on;	      /* number of what it waits on (wait_objects.h); 0: not known */

@@ -9,7 +9,7 @@
 #include "shared/tools/macro.h"
 
 /* Samples that differ in one of these flags are different stacks. */
-#define STACK_FLAGS (SAMPLE_KTHREAD | SAMPLE_UNWOUND | STACK_SAMPLE_CUT)
+#define STACK_FLAGS (SAMPLE_IN_USER | SAMPLE_KTHREAD | SAMPLE_UNWOUND | STACK_SAMPLE_CUT)
 
 const char *stack_table_phase(enum phase phase)
 {
@@ -87,9 +87,8 @@ static uint64_t hash_sample(const struct stack_sample *sample, enum phase phase)
 			(((uint64_t)sample->stop_reason << 32 | sample->tgid) << 8) | phase);
 	hash = mix_word(mix_word(hash, comm[0]), comm[1]);
 	hash = mix_word(hash, (uint64_t)sample->on << 8 | sample->wait);
-	hash = mix_word(hash, ((uint64_t)(sample->flags & STACK_FLAGS) << 32) |
-				      ((uint64_t)sample->kernel_frames << 16) |
-				      sample->user_frames);
+	hash = mix_word(hash, (uint64_t)sample->call << 32 | (sample->flags & STACK_FLAGS));
+	hash = mix_word(hash, ((uint64_t)sample->kernel_frames << 16) | sample->user_frames);
 	for (size_t i = 0; i < n; i++)
 		hash = mix_word(mix_word(hash, (uintptr_t)sample->frames[i].module),
 				sample->frames[i].offset);
@@ -102,9 +101,9 @@ static bool is_same(const struct stack *s, const struct stack_sample *sample, en
 
 	return s->phase == phase && s->wait == sample->wait && s->on == sample->on &&
 	       s->flags == (sample->flags & STACK_FLAGS) && s->stop_reason == sample->stop_reason &&
-	       s->tgid == sample->tgid && s->start_ns == sample->start_ns &&
-	       s->cgroup_id == sample->cgroup_id && s->kernel_frames == sample->kernel_frames &&
-	       s->user_frames == sample->user_frames &&
+	       s->call == sample->call && s->tgid == sample->tgid &&
+	       s->start_ns == sample->start_ns && s->cgroup_id == sample->cgroup_id &&
+	       s->kernel_frames == sample->kernel_frames && s->user_frames == sample->user_frames &&
 	       !memcmp(s->comm, sample->comm, sizeof(s->comm)) &&
 	       !memcmp(s->frames, sample->frames, n * sizeof(*s->frames));
 }
@@ -160,6 +159,7 @@ static int add_new(struct stack_table *s, const struct stack_sample *sample, enu
 	stack->phase = (uint8_t)phase;
 	stack->wait = sample->wait;
 	stack->on = sample->on;
+	stack->call = sample->call;
 	stack->flags = sample->flags & STACK_FLAGS;
 	stack->user_error = sample->user_error;
 	stack->stop_reason = (uint8_t)sample->stop_reason;

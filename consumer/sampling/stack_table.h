@@ -51,7 +51,9 @@ struct stack {
 	uint32_t threads; /* distinct thread ids */
 	uint32_t number;  /* index in the table */
 	uint16_t kernel_frames, user_frames;
-	uint32_t flags;	     /* SAMPLE_KTHREAD, SAMPLE_UNWOUND, STACK_SAMPLE_CUT */
+	/* SAMPLE_IN_USER, SAMPLE_KTHREAD, SAMPLE_UNWOUND, STACK_SAMPLE_CUT */
+	uint32_t flags;
+	uint32_t call;	     /* of what runs: as in struct sample */
 	uint8_t phase;	     /* enum phase */
 	uint8_t stop_reason; /* enum unwind_end with SAMPLE_UNWOUND */
 	uint32_t on;	     /* number of what they wait on (wait_objects.h); 0: not known */

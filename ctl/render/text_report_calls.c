@@ -12,7 +12,8 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define CALLS_TOP 8
+#define CALLS_TOP   8
+#define FEW_SAMPLES 30 /* fewer make the shares rough */
 
 static void add_number(struct text_table *table, const struct json_node *line, const char *key)
 {
@@ -31,6 +32,14 @@ static void add_time(struct text_table *table, const struct json_node *ns)
 				 : NULL);
 }
 
+static void add_share(struct text_table *table, const struct json_node *share)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.1f %%", 100 * json_node_double(share));
+	text_table_add(table, share ? strdup(text) : NULL);
+}
+
 static void add_call(struct text_table *table, const struct json_node *line)
 {
 	const struct json_node *call = json_node_get(line, "call");
@@ -40,6 +49,7 @@ static void add_call(struct text_table *table, const struct json_node *line)
 	if (!name)
 		name = member_text_value("call_reason", json_node_get(line, "call_reason"));
 	text_table_add(table, name);
+	add_share(table, json_node_get(line, "cpu_share"));
 	add_time(table, json_node_get(line, "wait_ns"));
 	add_number(table, line, "waits");
 	add_number(table, line, "open");
@@ -49,10 +59,43 @@ static void add_call(struct text_table *table, const struct json_node *line)
 	add_number(table, longest, "tid");
 }
 
+/* Says where else the samples are of which the table has the shares. */
+static int put_ran(const struct store *store, const struct store_session *session, FILE *out)
+{
+	static const struct {
+		const char *key, *text;
+	} places[] = { { "user", "in user mode" },
+		       { "calls", "in system calls" },
+		       { "compat_calls", "in those of 32 bits" },
+		       { "faults", "in page faults" },
+		       { "interrupts", "in interrupts" },
+		       { "kernel_threads", "of kernel threads" } };
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
+	const struct json_node *ran = json_node_get(end, "cpu_samples");
+	uint64_t all = json_node_u64(json_node_get(ran, "all"));
+
+	if (!end)
+		return session->end == STORE_NONE ? 0 : -ENOMEM;
+	if (!all)
+		return 0;
+	fprintf(out, "  ON CPU is of %" PRIu64 " samples%s", all,
+		all < FEW_SAMPLES ? ", which is few" : "");
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		uint64_t n = json_node_u64(json_node_get(ran, places[i].key));
+
+		if (n)
+			fprintf(out, ", %.1f %% %s", 100.0 * (double)n / (double)all,
+				places[i].text);
+	}
+	fputs("\n", out);
+	return 0;
+}
+
 int text_report_calls(const struct store *store, const struct store_session *session, FILE *out)
 {
-	static const char *const heads[] = { "SYSTEM CALL", "WAITED", "WAITS", "OPEN",
-					     "LONGEST",	    "THREAD", "TID" };
+	static const char *const heads[] = { "SYSTEM CALL", "ON CPU",  "WAITED", "WAITS",
+					     "OPEN",	    "LONGEST", "THREAD", "TID" };
 	uint32_t n = MIN(session->calls.count, (uint32_t)CALLS_TOP);
 	_cleanup_(text_table_done) struct text_table table;
 	int r;
@@ -72,8 +115,10 @@ int text_report_calls(const struct store *store, const struct store_session *ses
 		if (!json_node_get(line, "others"))
 			add_call(&table, line);
 	}
-	fputs("\nsystem calls that threads waited in\n", out);
+	fputs("\nsystem calls that threads waited in, or ran in\n", out);
 	r = text_table_print(&table, 2, out);
+	if (r == 0)
+		r = put_ran(store, session, out);
 	if (session->calls.count > n)
 		fprintf(out, "  and %" PRIu32 " more lines \"syscall\"\n",
 			session->calls.count - n);

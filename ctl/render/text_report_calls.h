@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text_report_calls.h: the part of the text report about system calls that threads waited in. */
+/*
+ * text_report_calls.h: the part of the text report about system calls that threads waited in, or
+ * ran in.
+ */
 #ifndef TROCAR_CTL_RENDER_TEXT_REPORT_CALLS_H
 #define TROCAR_CTL_RENDER_TEXT_REPORT_CALLS_H
 
@@ -8,8 +11,8 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints a table of the system calls with the most waiting. Nothing where the session has none. 0
- * or -ENOMEM.
+ * Prints a table of the system calls with the most time, and where else the session's threads ran.
+ * Nothing where the session has no lines `syscall`. 0 or -ENOMEM.
  */
 int text_report_calls(const struct store *store, const struct store_session *session, FILE *out);
 

@@ -259,7 +259,7 @@ struct sample {
 	__u32 stop_reason;	/* enum unwind_end with SAMPLE_UNWOUND, else 0 */
 	__u32 table_generation; /* with SAMPLE_UNWOUND: low half of the table's generation */
 	__u32 image;		/* number of the process's image: grows with each execve(2) */
-	__u32 pad;
+	__u32 call; /* of a tick: the system call that it hit, or enum account_call; else 0 */
 	char comm[COMM_BYTES]; /* of the thread */
 	__u32 rule;	       /* with SAMPLE_MATCHED: as in struct target; NO_SLOT: no rule */
 	__u32 generation;      /* of that rule */

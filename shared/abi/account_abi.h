@@ -47,9 +47,13 @@ struct time_account {
 	char comm[COMM_BYTES]; /* of the thread, when it ended or was first met */
 };
 
-/* time_account.call of a thread that waits in no system call with a number of this machine. */
+/*
+ * Of a thread that waits in no system call with a number of this machine (time_account.call), or
+ * runs in none (sample.call).
+ */
 enum account_call {
-	ACCOUNT_CALL_NONE = 0xffffffffu,   /* a page fault, a signal that stops it */
+	/* user mode; a page fault, an interrupt, a signal that stops it */
+	ACCOUNT_CALL_NONE = 0xffffffffu,
 	ACCOUNT_CALL_KERNEL = 0xfffffffeu, /* a kernel thread, or a worker of io_uring or vhost */
 	ACCOUNT_CALL_COMPAT = 0xfffffffdu, /* a process of 32 bits */
 };

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The signal `syscall`: how long threads waited in which system call, against what they measured themselves."""
+"""The signal `syscall`: how long threads waited in which system call, against what they measured themselves, and how
+much they ran in it, against what they were made to run."""
 import time
 
-from harness import check, check_figure, rule, rules
+from harness import Skip, check, check_figure, rule, rules
 from test_pools import measured, overlap
 
 SIGNALS = ["oncpu", "pools", "syscall"]
@@ -68,3 +69,40 @@ def test_missing_without_the_broker(t):
     missing = [one["reason"] for one in start["signals_missing"] if one["signal"] == "syscall"]
     check(missing and "--broker none" in missing[0], f"{start}")
     check(end["syscall"] is None and end["syscall_reason"] == missing[0] and not calls, f"{end}")
+
+
+def test_shares_of_what_ran(t):
+    """A thread spends known shares of its CPU time in known places: the samples have them within 5 points."""
+    agent = t.agent(rules(rule("calls", cgroup=f"/{t.name}-a", signals=["oncpu", "syscall"])), broker=True,
+                    load=["--hz", "499"])
+    group = t.cgroup()
+    t.spawn("cpu_calls", 20, cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    _, end, calls = session(agent, "calls", 5000)
+    ran = end["cpu_samples"]
+    check(ran["all"] == sum(ran[key] for key in ran if key != "all"), f"shares that do not close: {ran}")
+    check(ran["all"] == end["ledger"]["oncpu"]["during"]["emitted"], f"{ran} {end['ledger']['oncpu']}")
+    told = sum(line["cpu_samples"] for line in calls.values())
+    check(told == ran["calls"] + ran["faults"] + ran["kernel_threads"] + ran["compat_calls"], f"{ran} {calls}")
+    if ran["all"] < 300:
+        raise Skip(f"{ran['all']} samples: the thread had little CPU time")
+    faults = ran["faults"] / ran["all"] + calls["madvise"]["cpu_share"]
+    for what, share, due in (("user", ran["user"] / ran["all"], 0.4), ("faults", faults, 0.1),
+                             ("getrandom", calls["getrandom"]["cpu_share"], 0.3),
+                             ("pread64", calls["pread64"]["cpu_share"], 0.2)):
+        check(abs(share - due) < 0.05, f"{what}: {share}, {due} were spent: {ran} {calls}")
+    check(ran["faults"] > 0 and calls[None]["cpu_samples"] == ran["faults"], f"{ran} {calls}")
+    stacks = agent.find("stack", session=end["session"], signal="oncpu", phase="during")
+    named = sum(one["count"] for one in stacks if one.get("call") == "getrandom")
+    check(named == calls["getrandom"]["cpu_samples"], f"{named} samples have getrandom in their stack's line: {calls}")
+
+
+def test_shares_without_the_signal(t):
+    """A session without `syscall` says what ran where too, and has no lines of system calls."""
+    agent = t.agent(rules(rule("calls", cgroup=f"/{t.name}-a", signals=["oncpu"])), broker=False)
+    group = t.cgroup()
+    t.spawn("cpu_calls", 20, cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    _, end, calls = session(agent, "calls", 1000)
+    ran = end["cpu_samples"]
+    check(not calls and ran["user"] and ran["calls"] and ran["all"] == sum(ran.values()) - ran["all"], f"{end}")

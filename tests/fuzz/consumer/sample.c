@@ -70,7 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (!sample_record_valid(record, bytes, slots, cpus))
 		return 0;
 	if (record->slot >= slots || record->cpu >= cpus ||
-	    record->kernel_frames + record->user_frames > STACK_SAMPLE_FRAMES_MAX)
+	    record->kernel_frames + record->user_frames > STACK_SAMPLE_FRAMES_MAX ||
+	    (record->call > INT32_MAX && record->call < ACCOUNT_CALL_COMPAT))
 		abort();
 	sum = read_all(record);
 	/* Nothing is left out as unused. */

@@ -2,6 +2,7 @@
 /* The lines about system calls, against their schema. */
 #include "consumer/report/session_calls.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -41,7 +42,8 @@ static void test_lines(void **state)
 	json_object *all;
 
 	for (uint32_t i = 0; i < 24; i++)
-		items[i] = (struct call_time){ .call = i, .waits = 1, .wait_ns = 10 };
+		items[i] =
+			(struct call_time){ .call = i, .waits = 1, .wait_ns = i < 5 ? 50 - i : 10 };
 	items[1].call = odd[0];
 	items[2].call = odd[1];
 	items[3].call = odd[2];
@@ -69,6 +71,67 @@ static void test_lines(void **state)
 	session_result_free(s);
 }
 
+static void add_ran(struct session_result *s, uint32_t call, uint32_t flags, unsigned int count)
+{
+	struct stack_sample *h = new_stack_sample(0, 1, &stack_sample_unknown);
+	struct signal_stacks *taken = report_testing_taken_by(s);
+
+	h->call = call;
+	h->flags = flags;
+	for (unsigned int i = 0; i < count; i++)
+		assert_int_equal(stack_table_add(&taken->stacks, h, PHASE_DURING, 1000, NULL), 0);
+	taken->phase[PHASE_DURING].emitted += count;
+	taken->phase[PHASE_DURING].attempted += count;
+	free(h);
+}
+
+/* Returns the line of that type whose `call` is that; NULL: the one whose is null. */
+static json_object *find_line(json_object *all, const char *type, const char *call)
+{
+	for (size_t i = 0; i < json_object_array_length(all); i++) {
+		const char *has = get(at(all, i), "call");
+
+		if (!strcmp(get(at(all, i), "type"), type) &&
+		    (call ? has && !strcmp(has, call) : !has))
+			return at(all, i);
+	}
+	return NULL;
+}
+
+/* What ran is beside what waited, a call that never waited has a line, and the sums close. */
+static void test_ran(void **state)
+{
+	struct call_time item = { .call = SYS_futex, .waits = 1, .wait_ns = 5000 };
+	const struct call_times times = { &item, 1 };
+	const struct ledger ledger = { .attempted = 1, .emitted = 1 };
+	struct session_result *s = new_session(&times, &ledger);
+	json_object *all, *end;
+	double share;
+
+	add_ran(s, SYS_futex, 0, 10);
+	add_ran(s, SYS_getrandom, 0, 50);
+	add_ran(s, ACCOUNT_CALL_NONE, SAMPLE_IN_USER, 30);
+	add_ran(s, ACCOUNT_CALL_NONE, 0, 10);
+	report_testing_report(s);
+	all = report_testing_finish();
+	end = json_object_object_get(at(all, json_object_array_length(all) - 1), "cpu_samples");
+	assert_int_equal(number(end, "all"), 100);
+	assert_int_equal(number(end, "user"), 30);
+	assert_int_equal(number(end, "calls"), 60);
+	assert_int_equal(number(end, "faults"), 10);
+	assert_int_equal(number(find_line(all, "syscall", "getrandom"), "cpu_samples"), 50);
+	assert_int_equal(number(find_line(all, "syscall", "getrandom"), "waits"), 0);
+	assert_int_equal(number(find_line(all, "syscall", "futex"), "cpu_samples"), 10);
+	assert_int_equal(number(find_line(all, "syscall", "futex"), "waits"), 1);
+	assert_int_equal(number(find_line(all, "syscall", NULL), "cpu_samples"), 10);
+	share = json_object_get_double(
+		json_object_object_get(find_line(all, "syscall", "getrandom"), "cpu_share"));
+	assert_true(share > 0.499 && share < 0.501);
+	assert_int_equal(number(find_line(all, "stack", "getrandom"), "count"), 50);
+	json_object_put(all);
+	session_result_free(s);
+}
+
 /* What found no room is in the ledger, and the verdict says so. */
 static void test_lost(void **state)
 {
@@ -92,6 +155,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lines, report_testing_setup,
+						report_testing_teardown),
+		cmocka_unit_test_setup_teardown(test_ran, report_testing_setup,
 						report_testing_teardown),
 		cmocka_unit_test_setup_teardown(test_lost, report_testing_setup,
 						report_testing_teardown),

@@ -57,6 +57,8 @@ static void test_lies(void **state)
 	REFUSED(slot, NO_SLOT);
 	REFUSED(cpu, CPUS);
 	REFUSED(cpu, UINT32_MAX);
+	REFUSED(call, (uint32_t)INT32_MAX + 1);
+	REFUSED(call, ACCOUNT_CALL_COMPAT - 1);
 #undef REFUSED
 	/* However long the record is. */
 	s->user_frames = STACK_FRAMES + 1;

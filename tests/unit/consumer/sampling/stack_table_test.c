@@ -75,11 +75,13 @@ static void test_different(void **state)
 	DIFFERENT(h->flags = SAMPLE_KTHREAD, h->flags = 0);
 	DIFFERENT(h->flags = STACK_SAMPLE_CUT, h->flags = 0);
 	DIFFERENT(h->cgroup_id = 9, h->cgroup_id = 0);
+	DIFFERENT(h->flags = SAMPLE_IN_USER, h->flags = 0);
+	DIFFERENT(h->call = 1, h->call = 0);
 #undef DIFFERENT
 	assert_int_equal(stack_table_add(s, h, PHASE_BEFORE, 1, NULL), 0);
 	assert_int_equal(s->count, ++wanted);
-	/* What does not: rate and mode. */
-	h->flags = SAMPLE_CAPTURE | SAMPLE_IN_USER | SAMPLE_BUILD_ID;
+	/* What does not: the rate, and how its frames came. */
+	h->flags = SAMPLE_CAPTURE | SAMPLE_BUILD_ID;
 	assert_int_equal(stack_table_add(s, h, PHASE_DURING, 1, NULL), 0);
 	assert_int_equal(s->count, wanted);
 	assert_int_equal(s->items[0]->count, 2);

@@ -5,6 +5,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "tests/unit/ctl/events_testing.h"
 
@@ -211,20 +213,24 @@ static void test_queue(void **state)
 	assert_null(strstr(events_out, "waits for a CPU"));
 }
 
+#define RAN	   ",\"cpu_samples\":{\"all\":20,\"user\":15,\"calls\":5}}\n"
 #define CALL(more) EVENTS_HEAD("syscall", "1") ",\"signal\":\"syscall\"" more "}\n"
 
+/* The table has what ran in a call beside its waits; the line behind it what ran elsewhere. */
 static void test_calls(void **state)
 {
 	events_write(CALL(
 		",\"call\":\"futex\",\"number\":202,\"waits\":12,\"open\":1,\"wait_ns\":4000000000,"
+		"\"cpu_samples\":5,\"cpu_share\":0.25,"
 		"\"longest\":{\"wait_ns\":3000000,\"open\":true,\"pid\":7,\"tid\":81,\"comm\":\"w\"}")
 			     CALL(",\"call\":null,\"call_reason\":\"outside\",\"waits\":1,\"open\":0,"
-				  "\"wait_ns\":4000") EVENTS_END("1"));
+				  "\"wait_ns\":4000") EVENTS_HEAD("session.end", "1") RAN);
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	has("\nsystem calls that threads waited in\n"
-	    "  SYSTEM CALL  WAITED  WAITS  OPEN  LONGEST  THREAD  TID\n"
-	    "  futex        4.0 s   12     1     3 ms     w       81\n"
-	    "  outside      4 us    1      0     -        -       -\n");
+	has("\nsystem calls that threads waited in, or ran in\n"
+	    "  SYSTEM CALL  ON CPU  WAITED  WAITS  OPEN  LONGEST  THREAD  TID\n"
+	    "  futex        25.0 %  4.0 s   12     1     3 ms     w       81\n"
+	    "  outside      -       4 us    1      0     -        -       -\n"
+	    "  ON CPU is of 20 samples, which is few, 75.0 % in user mode, 25.0 % in system ");
 }
 
 /* The facts stand above the stacks: counters that moved, and limits that are there. */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_cpu.h: sums where the threads of a session ran while it captured: in user mode, in which
+ * system call, in page faults. Report thread only.
+ */
+#ifndef TROCAR_CONSUMER_REPORT_SESSION_CPU_H
+#define TROCAR_CONSUMER_REPORT_SESSION_CPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/report/frame_name.h"
+#include "consumer/sampling/stack_table.h"
+#include "shared/json/jsonw.h"
+
+#define SESSION_CPU_CALLS 1024 /* system calls with a count of their own */
+
+/* Samples of the phase during: `all` is the sum of the others. */
+struct session_cpu {
+	uint64_t all;
+	uint64_t user;
+	uint64_t calls; /* in system calls of this machine */
+	uint64_t compat;
+	uint64_t fault; /* page faults and other exceptions of user mode */
+	uint64_t interrupt;
+	uint64_t kernel;    /* kernel threads and workers */
+	uint64_t of_others; /* of `calls`: those whose call found no room in `of` */
+	struct session_cpu_call {
+		uint32_t call;
+		uint64_t samples, weight_ns;
+	} of[SESSION_CPU_CALLS]; /* by system call, in no order */
+	size_t count;
+};
+
+/* Adds a stack of what ran; `frames` are its `n` named frames. */
+void session_cpu_add(struct session_cpu *s, const struct stack *stack,
+		     const struct named_frame *frames, size_t n);
+
+/*
+ * Returns the samples of a system call, or of what enum account_call names, and in *ret_weight_ns
+ * the time that they stand for.
+ */
+uint64_t session_cpu_of(const struct session_cpu *s, uint32_t call, uint64_t *ret_weight_ns);
+
+/* Writes `cpu_samples`; nothing without samples. */
+void session_cpu_write(const struct session_cpu *s, struct jsonw *w);
+
+#endif
