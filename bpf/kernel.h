@@ -3,8 +3,9 @@
  * kernel.h: every kernel structure and field that the programs read, and no others, declared by
  * hand. libbpf relocates each access by the BTF of the running kernel (CO-RE): only names and types
  * matter, not order and offsets. Sources:
- * include/linux/{sched,sched/signal,mm_types,fs,cgroup-defs,kernfs,path,bpf}.h and
- * kernel/kallsyms.c of Linux 6.1 to 7.2.
+ * include/linux/{sched,sched/signal,mm_types,fs,cgroup-defs,kernfs,path,bpf,net,tcp,rbtree}.h,
+ * include/net/{sock,inet_connection_sock,inet_hashtables}.h, fs/eventpoll.c and kernel/kallsyms.c
+ * of Linux 6.1 to 7.2.
  */
 #ifndef TROCAR_BPF_KERNEL_H
 #define TROCAR_BPF_KERNEL_H
@@ -182,7 +183,54 @@ struct sock {
 
 struct socket {
 	short type;
+	struct file *file;
 	struct sock *sk;
+};
+
+struct inet_bind_bucket {
+	signed char fastreuse; /* below 0: connect(2) chose the port */
+};
+
+struct inet_connection_sock {
+	struct inet_bind_bucket *icsk_bind_hash;
+	struct {
+		__u32 lrcvtime; /* jiffy in which data last came */
+	} icsk_ack;
+};
+
+struct tcp_sock {
+	__u32 lsndtime;	  /* jiffy in which data was last sent */
+	__u32 rcv_tstamp; /* and that of the last acknowledgement */
+	__u32 snd_wl1;	  /* where the segment that came last begins */
+	__u32 rcv_nxt;
+	__u32 packets_out;
+	__u32 data_segs_in, data_segs_out;
+};
+
+struct rb_node {
+	struct rb_node *rb_right, *rb_left;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+struct rb_root_cached {
+	struct rb_root rb_root;
+};
+
+struct eventpoll {
+	struct rb_root_cached rbr;
+};
+
+struct epoll_filefd {
+	struct file *file;
+};
+
+struct epitem {
+	struct rb_node rbn; /* in an anonymous union there */
+	struct epoll_filefd ffd;
+	struct eventpoll *ep;
 };
 
 /* The anonymous struct of arch/{x86,arm64}/include/asm/mmu.h. */

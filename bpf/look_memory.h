@@ -40,6 +40,31 @@ struct look {
 	struct process_key key;
 };
 
+/* Who owes answers to connections of an epoll (look_epoll.h). */
+struct look_peer {
+	__u64 address[2];
+	__u32 connections, longest_ticks;
+	__u16 port, family;
+	__u32 pad;
+};
+
+#define LOOK_PEERS	 4
+#define LOOK_EPOLL_DEPTH 64 /* subtrees kept for later: twice the height of the largest tree */
+
+/* The walk over an epoll's set. */
+struct look_epoll {
+	__u64 file;    /* the epoll's */
+	__u64 ep;      /* that the items name */
+	__u64 reading; /* for which `room` holds */
+	__u32 room;    /* items that the reading may still walk */
+	__u32 now;     /* jiffies */
+	__u32 depth;   /* entries of `pending` */
+	__u32 pad;
+	struct look_peer peer; /* of the connection that is judged */
+	struct look_peer peers[LOOK_PEERS];
+	__u64 pending[LOOK_EPOLL_DEPTH];
+};
+
 /*
  * State of one reading. What branches decide is kept here and not on the stack, where the verifier
  * would check all code behind each choice. The record and its frames are written as one.
@@ -47,6 +72,7 @@ struct look {
 struct looker {
 	struct look look;
 	struct unwind_walk walk;
+	struct look_epoll epoll;
 	__u64 pgd;  /* page tables of the task that is looked at */
 	__u64 task; /* its address, for functions that take no pointer */
 	__u64 fetched[UNWIND_STACK_WORDS];

@@ -11,12 +11,9 @@
 
 #include <asm/unistd.h>
 
-#include "bpf/look_memory.h"
+#include "bpf/look_epoll.h"
 
 #define LOOK_CALLS 512 /* numbers of system calls that are looked up */
-
-#define FAMILY_INET  2
-#define FAMILY_INET6 10
 
 /* What the first argument is (wait_on.def). */
 enum look_argument {
@@ -103,6 +100,10 @@ __noinline int look_at_descriptor(__u32 fd)
 		bpf_probe_read_kernel_str(on->name, sizeof(on->name),
 					  BPF_CORE_READ(dentry, d_name.name));
 	}
+	/* They are regular files since 6.16, but for who asks. */
+	if (BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
+		on->kind = look_is_epoll(on) ? LOOK_ON_EPOLL : LOOK_ON_OTHER;
+	l->epoll.file = (__u64)file;
 	return 0;
 }
 
@@ -123,6 +124,8 @@ static __always_inline void look_at_argument(struct look_record *r, __u64 argume
 		r->on.number = argument;
 	} else if (what == LOOK_ARGUMENT_DESCRIPTOR) {
 		look_at_descriptor(argument);
+		if (r->on.kind == LOOK_ON_EPOLL)
+			look_at_epoll();
 	}
 }
 

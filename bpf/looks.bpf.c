@@ -298,6 +298,10 @@ int looks(struct bpf_iter__task *ctx)
 	if (!looker)
 		return 0;
 	looker->task = (__u64)task;
+	if (looker->epoll.reading != ctx->meta->session_id) {
+		looker->epoll.reading = ctx->meta->session_id;
+		looker->epoll.room = LOOK_PASS_ITEMS;
+	}
 	looker->look.index = index;
 	looker->look.cgroup_id = cgroup_id;
 	if (read_wait(&looker->look, task) &&

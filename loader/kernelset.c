@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bpf/trocar.skel.h"
@@ -136,6 +137,17 @@ static void destroy_skeleton(struct trocar **skeleton)
 	trocar__destroy(*skeleton);
 }
 
+/* Returns the length of a jiffy, which is what the coarse clocks count by. */
+static uint32_t read_tick_ns(void)
+{
+	struct timespec tick;
+
+	/* Of the vDSO: no system call. */
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) < 0 || tick.tv_sec)
+		return LOOK_TICK_NS;
+	return (uint32_t)tick.tv_nsec;
+}
+
 int kernelset_load(const struct options *o, struct kernelset *ret_set)
 {
 	struct trocar *skeleton __attribute__((cleanup(destroy_skeleton))) = NULL;
@@ -154,6 +166,7 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 		return r;
 	skeleton->rodata->scoped = o->scope.count > 0;
 	skeleton->rodata->has_cast = vma_open_coded;
+	skeleton->rodata->tick_ns = read_tick_ns();
 	skeleton->rodata->watch_room = (uint32_t)o->watches * (WATCH_CGROUPS - 1);
 	r = trocar__load(skeleton);
 	if (r < 0)

@@ -112,7 +112,8 @@ static bool is_below(const struct finding *f, const struct stack_sample *h)
 }
 
 /*
- * Whether the thread stands in a wait, and not in an idle one, since looks apart found it there;
+ * Whether the thread stands in a wait, and not in an idle one, nor in epoll, where a long poll is
+ * none of a stall, since looks apart found it there;
  * and an earlier look of this watch, not long ago, did not: so it ran before.
  */
 static bool is_stuck(const struct finding *f, const struct recorded_wait *w)
@@ -120,7 +121,8 @@ static bool is_stuck(const struct finding *f, const struct recorded_wait *w)
 	const struct stack_sample *h = &w->stack->sample;
 
 	return h->wait >= WAIT_BLOCKED && !wait_objects_is_idle(h->wait, &w->stack->on) &&
-	       !(h->flags & SAMPLE_KTHREAD) && w->switches >= STUCK_SWITCHES_MIN &&
+	       !wait_objects_is_asked(&w->stack->on) && !(h->flags & SAMPLE_KTHREAD) &&
+	       w->switches >= STUCK_SWITCHES_MIN &&
 	       w->seen_ns - MIN(w->seen_ns, w->first_ns) >= STUCK_STOOD_NS &&
 	       w->before_ns >= f->alive_ns && w->before_ns + STUCK_RAN_NS >= f->now_ns;
 }

@@ -83,7 +83,7 @@ static void find_frames(const struct stack *stack, const struct named_frame *fra
 void known_wait_judge(const struct stack *stack, const struct look_on *on,
 		      const struct named_frame *frames, size_t n, struct known_wait *ret_wait)
 {
-	*ret_wait = (struct known_wait){ .state = stack->wait, .on = on };
+	*ret_wait = (struct known_wait){ .state = wait_objects_state(stack->wait, on), .on = on };
 	ret_wait->idle = wait_objects_is_idle(stack->wait, on);
 	find_frames(stack, frames, n, ret_wait);
 	/* A thread that waits for a CPU, a disk or memory on its way there waits for just that. */

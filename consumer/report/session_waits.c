@@ -254,6 +254,19 @@ static bool is_exact(const struct session_waits *s, const struct session_wait *r
 	       looked_ns(s, row) == s->state_ns[row->state];
 }
 
+/* Writes for whose answers epolls waited, where most did. Returns the length. */
+static int say_asked(const struct session_wait *row, char *text, size_t space)
+{
+	int n = snprintf(text, space, "; its threads waited %llu ms for answers of ",
+			 (unsigned long long)(row->weight_ns / NSEC_PER_MSEC));
+
+	if ((size_t)n < space)
+		n += wait_objects_say_peer(row->on, text + n, space - (size_t)n);
+	if ((size_t)n < space)
+		n += snprintf(text + n, space - (size_t)n, " in ");
+	return (size_t)n >= space ? n : n + say_place(row, text + n, space - (size_t)n);
+}
+
 int session_waits_clause(const struct session_waits *s, enum resource resource,
 			 const uint64_t *part_ns, char *text, size_t space)
 {
@@ -264,6 +277,8 @@ int session_waits_clause(const struct session_waits *s, enum resource resource,
 
 	if (!top || s->state_ns[top->state] < NSEC_PER_MSEC)
 		return 0;
+	if (top->on && wait_objects_is_asked(top->on))
+		return say_asked(top, text, space);
 	exact = is_exact(s, top, part_ns);
 	ns = exact ? part_ns[top->state] : looked_ns(s, top);
 	n = snprintf(text, space, "; its threads waited %llu ms for %s, ",

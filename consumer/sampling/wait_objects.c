@@ -44,9 +44,34 @@ static bool is_served(const struct look_on *on)
 	return on->peer_port ? on->peer_port >= WAIT_CLIENT_PORTS : on->state == TCP_ESTABLISHED;
 }
 
+bool wait_objects_is_asked(const struct look_on *on)
+{
+	return on->kind == LOOK_ON_EPOLL && on->peer_port &&
+	       (on->family == AF_INET || on->family == AF_INET6);
+}
+
+/* Of an epoll: the peer, or nothing. */
+static struct look_on plain_epoll(const struct look_on *on)
+{
+	struct look_on n = { .kind = LOOK_ON_EPOLL };
+
+	if (!wait_objects_is_asked(on))
+		return n;
+	n.family = on->family;
+	n.protocol = on->protocol;
+	n.peer_port = on->peer_port;
+	memcpy(n.peer, on->peer, sizeof(n.peer));
+	return n;
+}
+
 struct look_on wait_objects_plain(const struct look_on *on)
 {
 	struct look_on n = *on;
+
+	if (n.kind == LOOK_ON_EPOLL)
+		return plain_epoll(on);
+	n.longest_ns = 0;
+	n.items = n.sockets = n.asked = n.others = n.cut = n.unused = 0;
 
 	if (n.kind == LOOK_ON_NOTHING || n.kind >= LOOK_ON_COUNT_)
 		return (struct look_on){ 0 };
@@ -75,9 +100,30 @@ static uint64_t hash_of(const struct look_on *on)
 	return hash | 1;
 }
 
+/* Keeps the largest counts of an epoll. Who asks for nothing has no peer, and no counts of it. */
+static void add_counts(struct look_on *item, const struct look_on *on)
+{
+	item->items = MAX(item->items, on->items);
+	item->sockets = MAX(item->sockets, on->sockets);
+	item->cut = item->cut || on->cut;
+	if (!wait_objects_is_asked(item))
+		return;
+	item->asked = MAX(item->asked, on->asked);
+	item->others = MAX(item->others, on->others);
+	item->longest_ns = MAX(item->longest_ns, on->longest_ns);
+}
+
+void wait_objects_lasts(struct wait_objects *o, uint32_t number, uint64_t longest_ns)
+{
+	struct look_on *item = number && number <= o->count ? &o->items[number - 1] : NULL;
+
+	if (item && wait_objects_is_asked(item))
+		item->longest_ns = MAX(item->longest_ns, longest_ns);
+}
+
 uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 {
-	struct look_on one = wait_objects_plain(on);
+	struct look_on one = wait_objects_plain(on), was;
 	uint64_t hash;
 	uintptr_t number;
 
@@ -85,8 +131,13 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 		return 0;
 	hash = hash_of(&one);
 	number = (uintptr_t)idmap_get(&o->by_hash, hash);
-	if (number && memcmp(&o->items[number - 1], &one, sizeof(one)) == 0)
+	if (number)
+		was = wait_objects_plain(&o->items[number - 1]);
+	if (number && memcmp(&was, &one, sizeof(one)) == 0) {
+		if (one.kind == LOOK_ON_EPOLL)
+			add_counts(&o->items[number - 1], on);
 		return (uint32_t)number;
+	}
 	/* Whose name gives the hash of another's is left out, and not taken for it. */
 	if (number) {
 		o->left_out++;
@@ -110,6 +161,8 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 		o->left_out++;
 		return 0;
 	}
+	if (one.kind == LOOK_ON_EPOLL)
+		add_counts(&one, on);
 	o->items[o->count++] = one;
 	return (uint32_t)number;
 }
@@ -117,6 +170,13 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 const struct look_on *wait_objects_get(const struct wait_objects *o, uint32_t number)
 {
 	return number && number <= o->count ? &o->items[number - 1] : NULL;
+}
+
+uint8_t wait_objects_state(uint8_t state, const struct look_on *on)
+{
+	if (state == WAIT_BLOCKED + WAIT_IDLE && on && wait_objects_is_asked(on))
+		return WAIT_BLOCKED + WAIT_SOCKET;
+	return state;
 }
 
 bool wait_objects_is_idle(uint8_t state, const struct look_on *on)
@@ -127,6 +187,7 @@ bool wait_objects_is_idle(uint8_t state, const struct look_on *on)
 #undef WAIT_KIND
 	};
 
+	state = wait_objects_state(state, on);
 	if (state < WAIT_BLOCKED)
 		return false;
 	return idle[state - WAIT_BLOCKED] ||
@@ -156,6 +217,19 @@ static void write_address(struct jsonw *w, const char *key, const struct look_on
 
 	if (make_address(on, address, port, all))
 		jsonw_string(w, key, all);
+}
+
+int wait_objects_say_peer(const struct look_on *on, char *text, size_t space)
+{
+	char peer[ADDRESS_BYTES], others[32] = "";
+
+	if (!wait_objects_is_asked(on) || !make_address(on, on->peer, on->peer_port, peer))
+		return 0;
+	if (on->others)
+		snprintf(others, sizeof(others), "; %u wait for others", on->others);
+	return snprintf(text, space, "%s (%u connection%s, the longest for %llu ms%s)", peer,
+			on->asked, on->asked == 1 ? "" : "s",
+			(unsigned long long)(on->longest_ns / NSEC_PER_MSEC), others);
 }
 
 int wait_objects_say(const struct look_on *on, char *text, size_t space)
@@ -228,6 +302,23 @@ static void write_file(const struct look_on *on, struct jsonw *w)
 	jsonw_u64(w, "inode", on->inode);
 }
 
+/* Counts and times are of the look that found most. */
+static void write_epoll(const struct look_on *on, struct jsonw *w)
+{
+	if (wait_objects_is_asked(on)) {
+		write_address(w, "peer", on, on->peer, on->peer_port);
+		if (on->asked)
+			jsonw_u64(w, "asked", on->asked);
+		if (on->others)
+			jsonw_u64(w, "others", on->others);
+		jsonw_u64(w, "longest_ms", on->longest_ns / NSEC_PER_MSEC);
+	}
+	jsonw_u64(w, "opened", on->sockets);
+	jsonw_u64(w, "items", on->items);
+	if (on->cut)
+		jsonw_bool(w, "cut", true);
+}
+
 static void write_members(const struct look_on *on, struct jsonw *w)
 {
 	char address[32];
@@ -246,6 +337,9 @@ static void write_members(const struct look_on *on, struct jsonw *w)
 		snprintf(address, sizeof(address), "0x%" PRIx64, (uint64_t)on->address);
 		jsonw_string(w, "address", address);
 		break;
+	case LOOK_ON_EPOLL:
+		write_epoll(on, w);
+		break;
 	case LOOK_ON_CHILD:
 		if (on->number > 0)
 			jsonw_u64(w, "pid", (uint64_t)on->number);
@@ -261,6 +355,7 @@ void wait_objects_write(const struct look_on *on, struct jsonw *w)
 	static const char *const kinds[] = {
 		[LOOK_ON_FILE] = "file",   [LOOK_ON_PIPE] = "pipe",   [LOOK_ON_SOCKET] = "socket",
 		[LOOK_ON_OTHER] = "other", [LOOK_ON_FUTEX] = "futex", [LOOK_ON_CHILD] = "child",
+		[LOOK_ON_EPOLL] = "epoll",
 	};
 
 	jsonw_object(w, "on");

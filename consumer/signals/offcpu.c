@@ -29,6 +29,7 @@ struct waiting {
 	uint64_t pass;	     /* number of that pass */
 	uint64_t weight_ns;  /* of this wait, in `stack` */
 	uint64_t looks;	     /* the same */
+	uint64_t asked_ns;   /* since when its epoll waits for an answer; 0: it does not */
 	uint8_t state;	     /* as in struct stack */
 	uint8_t why;	     /* there is no stack: enum drop */
 	bool filtered;	     /* of another process: not in the ledger */
@@ -158,6 +159,9 @@ static void put_stack(struct offcpu *s, struct waiting *w, const struct look_see
 	w->stack = NULL;
 	w->weight_ns = ns;
 	h->on = wait_objects_add(&s->taken.objects, &seen->record->on);
+	w->asked_ns = 0;
+	if (wait_objects_is_asked(&seen->record->on))
+		w->asked_ns = h->time_ns - MIN(h->time_ns, seen->record->on.longest_ns);
 	w->why = empty ? DROP_STACK_USER : DROP_MAP_FULL;
 	if (empty || stack_table_put(&s->taken.stacks, h, PHASE_DURING, ns, exe, &w->stack) < 0)
 		ledger_of(s)->lost[w->why]++;
@@ -246,6 +250,9 @@ static void take_as_before(struct offcpu *s, struct waiting *w, uint64_t now_ns)
 	w->stack->count++;
 	w->looks++;
 	give_time(w, now_ns - MIN(now_ns, w->seen_ns));
+	if (w->asked_ns)
+		wait_objects_lasts(&s->taken.objects, w->stack->on,
+				   now_ns - MIN(now_ns, w->asked_ns));
 }
 
 static bool is_mine(const struct offcpu *s, const struct look_pass *pass)

@@ -47,7 +47,9 @@ static char *make_who(const struct json_node *wait)
 	_cleanup_free_ char *name = NULL;
 	char *who = NULL;
 
-	if (peer)
+	if (peer && json_node_equals(json_node_get(on, "what"), "epoll"))
+		what = ", for answers of ";
+	else if (peer)
 		what = ", on the socket to ";
 	else if (json_node_equals(json_node_get(on, "what"), "file"))
 		what = ", on the file ";

@@ -81,6 +81,7 @@ void harness_load_mappings(void)
 static void apply(struct harness *h, const struct harness_options *o)
 {
 	struct trocar *skel = h->skel;
+	struct timespec tick;
 	bool open_coded, tree;
 
 	h->open_coded = !o->vmas_tree && kernel_has_open_coded();
@@ -93,6 +94,8 @@ static void apply(struct harness *h, const struct harness_options *o)
 	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_tree, tree), 0);
 	skel->rodata->scoped = o->scoped;
 	skel->rodata->has_cast = h->open_coded;
+	assert_int_equal(clock_getres(CLOCK_MONOTONIC_COARSE, &tick), 0);
+	skel->rodata->tick_ns = (uint32_t)tick.tv_nsec;
 	if (o->watch_room)
 		skel->rodata->watch_room = o->watch_room;
 	if (o->samples_bytes)

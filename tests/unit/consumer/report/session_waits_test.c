@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
+#include <sys/socket.h>
+
 #include "consumer/report/session_waits.h"
 #include "shared/tools/macro.h"
 
@@ -172,6 +174,38 @@ static void test_idle(void **state)
 	session_waits_done(&s);
 }
 
+/* Whose answers an epoll waits for is said, and that is a wait. */
+static void test_asked(void **state)
+{
+	const struct named_frame frame = { .fn = "serve" };
+	const struct look_on on = { .kind = LOOK_ON_EPOLL,
+				    .family = AF_INET,
+				    .peer = { 10, 0, 0, 7 },
+				    .peer_port = 8080,
+				    .asked = 12,
+				    .longest_ns = 1900 * MS };
+	const struct stack stack = { .wait = WAIT_BLOCKED + WAIT_IDLE,
+				     .weight_ns = 2000 * MS,
+				     .phase = PHASE_DURING };
+	const uint64_t part_ns[ACCOUNT_PARTS_] = { [ACCOUNT_IDLE] = 2000 * MS };
+	struct session_waits s;
+	struct known_wait wait;
+	char text[256] = "";
+
+	known_wait_judge(&stack, &on, &frame, 1, &wait);
+	assert_int_equal(wait.state, WAIT_BLOCKED + WAIT_SOCKET);
+	assert_false(wait.idle);
+	assert_int_equal(session_waits_init(&s), 0);
+	session_waits_add(&s, &stack, &wait);
+	session_waits_clause(&s, RESOURCE_COUNT_, part_ns, text, sizeof(text));
+	assert_string_equal(text, "; its threads waited 2000 ms for answers of 10.0.0.7:8080 (12 "
+				  "connections, the longest for 1900 ms) in serve");
+	for (size_t space = 0; space < 60; space += 5)
+		assert_true(session_waits_clause(&s, RESOURCE_COUNT_, part_ns, text, space) >=
+			    (int)space);
+	session_waits_done(&s);
+}
+
 /* The place is named that is waited in longer than when calm, though another one weighs more. */
 static void test_growth(void **state)
 {
@@ -204,7 +238,8 @@ int main(void)
 		cmocka_unit_test(test_of_a_resource), cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_of_none),	      cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_conditions),    cmocka_unit_test(test_moved),
-		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_growth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
+#include "shared/tools/macro.h"
 
 static struct wait_objects objects;
 
@@ -136,6 +137,72 @@ static void test_said(void **state)
 	assert_int_equal(wait_objects_say(&on, text, sizeof(text)), 0);
 }
 
+static struct look_on epoll(uint16_t peer_port, uint32_t asked)
+{
+	return (struct look_on){
+		.kind = LOOK_ON_EPOLL,
+		.number = (int32_t)asked,
+		.inode = asked,
+		.name = "[eventpoll]",
+		.family = AF_INET,
+		.protocol = IPPROTO_TCP,
+		.peer = { 10, 0, 0, 7 },
+		.peer_port = peer_port,
+		.longest_ns = asked * 100 * NSEC_PER_MSEC,
+		.items = 40,
+		.sockets = 37,
+		.asked = asked,
+	};
+}
+
+/* Who waits for the same peer waits on the same, of which the largest counts are told. */
+static void test_epoll(void **state)
+{
+	struct look_on few = epoll(8080, 3), many = epoll(8080, 12), other = epoll(8081, 1);
+	uint32_t number = wait_objects_add(&objects, &few);
+	char text[128] = "";
+
+	many.others = 2;
+	assert_int_equal(wait_objects_add(&objects, &many), number);
+	assert_int_equal(wait_objects_add(&objects, &few), number);
+	assert_int_not_equal(wait_objects_add(&objects, &other), number);
+	wait_objects_say_peer(wait_objects_get(&objects, number), text, sizeof(text));
+	assert_string_equal(text, "10.0.0.7:8080 (12 connections, the longest for 1200 ms; 2 wait "
+				  "for others)");
+	wait_objects_lasts(&objects, number, 1900 * NSEC_PER_MSEC);
+	wait_objects_lasts(&objects, number, 100 * NSEC_PER_MSEC);
+	wait_objects_lasts(&objects, 0, 1);
+	wait_objects_lasts(&objects, 77, 1);
+	assert_string_equal(written(wait_objects_get(&objects, number)),
+			    "\"on\":{\"what\":\"epoll\",\"peer\":\"10.0.0.7:8080\","
+			    "\"asked\":12,\"others\":2,\"longest_ms\":1900,\"opened\":37,"
+			    "\"items\":40}");
+	wait_objects_say_peer(&other, text, sizeof(text));
+	assert_string_equal(text, "10.0.0.7:8081 (1 connection, the longest for 100 ms)");
+}
+
+/* An epoll is idle unless it waits for a peer; a record that names one of no internet does not. */
+static void test_epoll_idle(void **state)
+{
+	const uint8_t idle = WAIT_BLOCKED + WAIT_IDLE, io = WAIT_BLOCKED + WAIT_IO;
+	struct look_on asks = epoll(8080, 3), none = epoll(0, 3), broken = epoll(8080, 3);
+	char text[128];
+
+	broken.family = AF_UNIX;
+	none.cut = 1;
+	assert_false(wait_objects_is_idle(idle, &asks));
+	assert_int_equal(wait_objects_state(idle, &asks), WAIT_BLOCKED + WAIT_SOCKET);
+	assert_int_equal(wait_objects_state(io, &asks), io);
+	assert_int_equal(wait_objects_state(idle, NULL), idle);
+	assert_true(wait_objects_is_idle(idle, &none));
+	assert_true(wait_objects_is_idle(idle, &broken));
+	assert_int_equal(wait_objects_say_peer(&broken, text, sizeof(text)), 0);
+	assert_int_equal(wait_objects_add(&objects, &none), wait_objects_add(&objects, &broken));
+	assert_string_equal(written(wait_objects_get(&objects, 1)),
+			    "\"on\":{\"what\":\"epoll\",\"opened\":37,\"items\":40,"
+			    "\"cut\":true}");
+}
+
 /* The table is bounded, and counts what it does not take; nonsense is nothing. */
 static void test_full(void **state)
 {
@@ -164,6 +231,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_said, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_epoll, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_epoll_idle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 	};
 

@@ -52,19 +52,27 @@ static void at(uint64_t ms)
 	pass = (struct look_pass){ .number = pass.number + 1, .began_ns = START + ms * MS };
 }
 
-static void see_as(struct signal *s, uint32_t tid, uint64_t switches, uint16_t frames, uint8_t wait)
+static void see_on(struct signal *s, uint32_t tid, uint64_t switches, uint16_t frames, uint8_t wait,
+		   const struct look_on *on)
 {
 	struct look_record record = {
 		.head = { .tid = tid, .slot = SLOT, .time_ns = pass.began_ns },
 		.switches = switches,
+		.on = *on,
 	};
 	struct stack_sample *h = new_stack_sample(frames, 0, NULL);
 	struct look_seen seen = { .head = &record.head, .record = &record, .sample = h };
 
 	h->tid = tid;
 	h->wait = wait;
+	h->time_ns = pass.began_ns;
 	s->kind->look(s, &target, &pass, &seen);
 	free(h);
+}
+
+static void see_as(struct signal *s, uint32_t tid, uint64_t switches, uint16_t frames, uint8_t wait)
+{
+	see_on(s, tid, switches, frames, wait, &(struct look_on){ 0 });
 }
 
 static void see(struct signal *s, uint64_t switches, uint16_t frames)
@@ -298,6 +306,34 @@ static void test_earlier_pass(void **state)
 	signals_free(s);
 }
 
+/* The longest time that an epoll waits for an answer goes on while its thread is as before. */
+static void test_epoll_lasts(void **state)
+{
+	const struct look_on on = { .kind = LOOK_ON_EPOLL,
+				    .family = 2,
+				    .peer_port = 8080,
+				    .asked = 2,
+				    .longest_ns = 300 * MS };
+	struct signal *s = begin();
+	const struct look_on *told;
+
+	at(10);
+	see_on(s, TID, 5, 2, WAIT_BLOCKED + WAIT_IDLE, &on);
+	passed(s);
+	at(510);
+	see_again(s);
+	passed(s);
+	end(s, 1000);
+	see_again(s);
+	passed(s);
+	told = wait_objects_get(&s->taken->objects, s->taken->stacks.items[0]->on);
+	assert_int_equal(told->asked, 2);
+	/* To the end of the session, and no further. */
+	assert_int_equal(told->longest_ns, (300 + 990) * MS);
+	close_signal(s);
+	signals_free(s);
+}
+
 static void test_no_pin(void **state)
 {
 	static char nowhere[] = "/nonexistent/looks";
@@ -343,6 +379,7 @@ int main(void)
 		cmocka_unit_test_setup(test_no_frame, setup),
 		cmocka_unit_test_setup(test_of_others, setup),
 		cmocka_unit_test_setup(test_earlier_pass, setup),
+		cmocka_unit_test_setup(test_epoll_lasts, setup),
 		cmocka_unit_test_setup(test_no_pin, setup),
 		cmocka_unit_test(test_kinds),
 	};

@@ -341,14 +341,20 @@ static void test_waits(void **state)
 				     "\"idle\":false,\"weight_ms\":7,\"threads\":2},"
 				     "{\"fn\":\"serve\",\"module\":\"/web\",\"state\":\"blocked\","
 				     "\"wait\":\"idle\",\"idle\":true,\"weight_ms\":8000,"
-				     "\"threads\":4}],\"headline\":\"waited\"}\n");
+				     "\"threads\":4},"
+				     "{\"fn\":\"proxy\",\"module\":\"/web\",\"state\":\"blocked\","
+				     "\"wait\":\"socket\",\"idle\":false,\"weight_ms\":500,"
+				     "\"threads\":1,\"on\":{\"what\":\"epoll\",\"peer\":"
+				     "\"10.0.0.7:8080\",\"asked\":2}}],\"headline\":\"waited\"}\n");
 	events_command("report", events_file, NULL);
 	has("threads waited, by 41 looks:\n"
 	    "  1.9 s   lock       take_lock < flush < serve  1 thread, on the file journal\n"
 	    "  900 ms  condition  next_job                   3 threads, on the socket to "
 	    "10.0.0.5:5432\n"
 	    "  7 ms    for a CPU  -                          2 threads\n"
-	    "  8.0 s   idle       serve                      4 threads, idle\n");
+	    "  8.0 s   idle       serve                      4 threads, idle\n"
+	    "  500 ms  socket     proxy                      1 thread, for answers of "
+	    "10.0.0.7:8080\n");
 }
 
 /* Of 4 ms in write, 3 were the kernel's: as functions they are two, for the program one. */
