@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/lock_waits.h"
+#include "consumer/signals/queue_waits.h"
 #include "shared/tools/macro.h"
 
-/* Stacks that stand for less of the stalled time do not explain the stall. */
+/* Evidence that stands for less of the stalled time does not explain the stall. */
 #define EXPLAINED_MIN_PCT 25
 
 static void write_phase(struct jsonw *w, const char *key, const struct ledger *l)
@@ -112,15 +114,36 @@ uint64_t session_verdict_stalled_ms(const struct session_result *s)
 }
 
 /*
- * Returns the time that the stacks of onset and during stand for: of what ran, and of what waited
- * for the resource that stalled.
+ * Returns the time that threads waited for what stalled, in onset and during. Waits for a CPU of
+ * during are those of the time accounts, which are exact, where there are any. Accounts that began
+ * late have the end of during alone: then the looks' time counts where it is longer.
+ */
+static uint64_t find_waited_ns(const struct session_result *s, const struct summary *summary)
+{
+	const struct signal *runq = s->signals[SIGNAL_RUNQ];
+	const struct queue_waits *queue = runq ? runq->queue : NULL;
+	enum resource resource = s->reason.when.resource;
+	uint64_t looked_ns, exact_ns;
+
+	if (resource != RESOURCE_CPU || !queue)
+		return session_waits_of(&summary->waits, resource);
+	looked_ns = summary->waits.state_ns[WAIT_FOR_CPU];
+	exact_ns = queue->pools.all.part_ns[ACCOUNT_QUEUE];
+	if (queue->pools.late_ns)
+		exact_ns = MAX(exact_ns, looked_ns);
+	return session_waits_of(&summary->waits, resource) - looked_ns + exact_ns;
+}
+
+/*
+ * Returns the time of onset and during that the evidence stands for: of what ran, by the stacks,
+ * and of what waited for the resource that stalled.
  */
 static uint64_t find_covered_ms(const struct session_result *s, const struct summary *summary)
 {
 	uint64_t ns = summary->weight_ns[PHASE_ONSET] + summary->weight_ns[PHASE_DURING];
 
 	if (s->reason.kind == TRIGGER_PRESSURE)
-		ns += session_waits_of(&summary->waits, s->reason.when.resource);
+		ns += find_waited_ns(s, summary);
 	return ns / NSEC_PER_MSEC;
 }
 
@@ -200,8 +223,8 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 			       "for (--recorder-kib); pre_ms says how much");
 	if (covered_ms * 100 < stalled_ms * EXPLAINED_MIN_PCT) {
 		snprintf(reason, LEDGER_REASON_BYTES,
-			 "the stacks stand for %" PRIu64 " ms of %" PRIu64
-			 " ms that were stalled: most of what waited is not in them",
+			 "the evidence stands for %" PRIu64 " ms of %" PRIu64
+			 " ms that were stalled: most of what waited is not in it",
 			 covered_ms, stalled_ms);
 		return VERDICT_PARTIAL;
 	}

@@ -85,6 +85,7 @@ static void end_runq(struct signal *signal, const struct signal_host *host,
 	struct thread_accounts *accounts = accounts_hold_end(&s->hold, signal, host, target);
 
 	if (accounts && thread_pools_make(accounts, &s->waits.pools) == 0) {
+		s->waits.pools.late_ns = s->hold.late_ms * NSEC_PER_MSEC;
 		queue_waits_find_longest(accounts, &s->waits);
 		queue_blame_end(host, target, &s->before, &s->waits.blame);
 		close_ledger(s, accounts);

@@ -269,8 +269,8 @@ static void put_quality(const struct json_node *end, FILE *out)
 }
 
 /*
- * How much time the stacks have, of the stall's: what ran, and what waited for what stalled. Little
- * proves that something else explains the stall.
+ * How much time of the stall the evidence stands for: what ran, and what waited for what stalled.
+ * Little proves that something else explains the stall.
  */
 static void put_explained(const struct json_node *end, FILE *out)
 {
@@ -278,7 +278,7 @@ static void put_explained(const struct json_node *end, FILE *out)
 
 	if (!explained)
 		return;
-	fprintf(out, "  time in the stacks: %.0f %%%s of ", 100 * json_node_double(explained),
+	fprintf(out, "  explained: %.0f %%%s of ", 100 * json_node_double(explained),
 		json_node_double(explained) < 1 ? "" : " or more");
 	put_value(end, "stalled_ms", out);
 	fputs(" that were stalled\n", out);

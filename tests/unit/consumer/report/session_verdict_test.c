@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The last line's word on what was captured, by what ran and what did not. */
+#include "consumer/kernel/pinned_maps.h"
+#include "consumer/sampling/wait_kind.h"
+#include "consumer/signals/queue_waits.h"
 #include "tests/unit/consumer/testing/report_testing.h"
 
 /* No sampler at all: the verdict, its reason and the headline say so, and never that nothing ran.
@@ -147,6 +150,16 @@ static void add_whole(struct session_result *s, enum phase phase, unsigned int f
 	stacks->items[stacks->count - 1]->flags |= SAMPLE_KTHREAD;
 }
 
+/* Counts looks at threads that waited for a CPU, 10 ms each. */
+static void add_queued(struct session_result *s, enum phase phase, unsigned int first,
+		       unsigned int count)
+{
+	struct stack_table *stacks = &report_testing_taken_by(s)->stacks;
+
+	add_whole(s, phase, first, count);
+	stacks->items[stacks->count - 1]->wait = WAIT_FOR_CPU;
+}
+
 /* 0.15 s on CPU do not explain 4.5 s of waiting, although nothing of them is lost. */
 static void test_io_waited(void **state)
 {
@@ -193,6 +206,53 @@ static void test_explained_whole(void **state)
 	end = report_testing_end_of(s);
 	assert_string_equal(get(end, "explained"), "1.000");
 	json_object_put(end);
+}
+
+/* Returns what is explained of 4.5 s of a session that ran for 0.45 s and waited so for a CPU. */
+static double explain_queue(enum resource resource, uint64_t exact_ms, uint64_t late_ns,
+			    unsigned int onset_looks, unsigned int during_looks)
+{
+	static const struct pinned_maps pins;
+	static const struct signal_host host = { .pins = &pins };
+	static const struct signal_target target;
+	struct session_result *s = new_io_session();
+	struct signal *runq = signals_new(SIGNAL_RUNQ, &host, &target);
+	struct queue_waits queue = { .pools.late_ns = late_ns };
+	json_object *end;
+	double explained;
+
+	assert_non_null(runq);
+	s->reason.when.resource = resource;
+	queue.pools.all.part_ns[ACCOUNT_QUEUE] = exact_ms * NSEC_PER_MSEC;
+	runq->why = exact_ms ? NULL : "nobody answers";
+	runq->queue = exact_ms ? &queue : NULL;
+	s->signals[SIGNAL_RUNQ] = runq;
+	add_whole(s, PHASE_DURING, 5, 45);
+	if (onset_looks)
+		add_queued(s, PHASE_ONSET, 7, onset_looks);
+	if (during_looks)
+		add_queued(s, PHASE_DURING, 9, during_looks);
+	end = report_testing_end_of(s);
+	explained = json_object_get_double(json_object_object_get(end, "explained"));
+	json_object_put(end);
+	return explained;
+}
+
+static void expect_queue(double explained, double expected)
+{
+	if (explained < expected - 0.0015 || explained > expected + 0.0015)
+		fail_msg("%f is explained, not %f", explained, expected);
+}
+
+/* The exact waits for a CPU stand in place of the looks' of during, and of nothing else. */
+static void test_explained_by_queue(void **state)
+{
+	expect_queue(explain_queue(RESOURCE_CPU, 0, 0, 0, 90), 0.300);
+	expect_queue(explain_queue(RESOURCE_CPU, 2250, 0, 0, 90), 0.600);
+	expect_queue(explain_queue(RESOURCE_CPU, 2250, 0, 45, 90), 0.700);
+	expect_queue(explain_queue(RESOURCE_CPU, 450, 0, 0, 90), 0.200);
+	expect_queue(explain_queue(RESOURCE_CPU, 450, 1, 0, 90), 0.300);
+	expect_queue(explain_queue(RESOURCE_IO, 2250, 0, 0, 90), 0.100);
 }
 
 /* Nobody stalled who is known of: nothing is to be explained. */
@@ -261,7 +321,7 @@ int main(void)
 		EACH(test_too_many_ticks),  EACH(test_io_waited),
 		EACH(test_explained),	    EACH(test_request_explains_nothing),
 		EACH(test_explained_whole), EACH(test_left_out),
-		EACH(test_in_cgroup),
+		EACH(test_in_cgroup),	    EACH(test_explained_by_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -315,7 +315,7 @@ static void test_explained(void **state)
 				     "\"headline\":\"stalled\"}\n");
 	events_command("report", events_file, NULL);
 	has("\naccount: partial, what waited\n"
-	    "  time in the stacks: 3 % of 4.5 s that were stalled\n");
+	    "  explained: 3 % of 4.5 s that were stalled\n");
 	assert_null(strstr(events_out, "rough"));
 }
 
