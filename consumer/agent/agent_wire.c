@@ -207,6 +207,7 @@ static void wire_processes(struct agent *a)
 		.pins = &a->pins,
 		.processes = &a->processes,
 		.mappings = &a->mappings,
+		.queue = &a->queue,
 		.unwind = &a->unwind,
 		.symbols = a->symbols,
 		.recorder = &a->recorder,

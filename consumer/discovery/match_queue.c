@@ -2,8 +2,12 @@
 #include "consumer/discovery/match_queue.h"
 
 #include "consumer/discovery/discovery.h"
+#include "consumer/discovery/process_scan.h"
 #include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
+
+/* A walk waits so long for a scan that still finds processes for it. */
+#define HOLD_NS (200 * NSEC_PER_MSEC)
 
 /*
  * Returns whether the mappings of `p` are known. Reads them, unless a walk has to: then they were
@@ -122,6 +126,26 @@ void match_queue_leave(struct discovery *d, struct process *p)
 	write_queued(d, p);
 }
 
+/*
+ * Whether the next walk should wait: a scan may find more processes for it. One walk for each few
+ * that a turn of the scan finds would make the time of a start grow with the square of their
+ * number.
+ */
+static bool waits_for_scan(struct discovery *d)
+{
+	struct match_queue *q = &d->matches;
+	uint64_t now_ns = clock_mono_ns();
+
+	if (!process_scan_runs(d) || mappings_walk_runs(&d->queue->walk) ||
+	    d->queue->count >= ASKED_MAX) {
+		q->held_ns = 0;
+		return false;
+	}
+	if (!q->held_ns)
+		q->held_ns = now_ns;
+	return now_ns - q->held_ns < HOLD_NS;
+}
+
 /* Writes the lines of those whose mappings a walk has read, or given up. */
 static void step_walk(struct discovery *d)
 {
@@ -129,6 +153,8 @@ static void step_walk(struct discovery *d)
 	uint64_t until_ns = turn_until_ns();
 	struct process *p;
 
+	if (waits_for_scan(d))
+		return;
 	while ((p = mappings_queue_next(d->queue, until_ns))) {
 		if (p->match.queued) {
 			remove_process(q, p);

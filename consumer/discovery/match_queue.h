@@ -16,6 +16,7 @@ struct process;
 struct match_queue {
 	struct process *first, *last;
 	size_t count;
+	uint64_t held_ns; /* since when a walk waits for the scan; 0: none does */
 };
 
 /*

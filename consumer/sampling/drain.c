@@ -99,23 +99,27 @@ static void decode_sample(struct drain *d, struct process *p, const struct sampl
 
 /*
  * Decodes a record by what is known of its process: reads no mappings and makes no table for it,
- * which would cost far more than the look that found it asleep.
+ * which would cost far more than the look that found it asleep. With `asks` it has them read later,
+ * together with those of others.
  */
-static void decode_known(struct drain *d, struct process *p, const struct sample *record)
+static void decode_known(struct drain *d, struct process *p, const struct sample *record, bool asks)
 {
 	struct sample_context context = { .symbols = d->symbols, .process = p };
-	struct sample_asks asks;
+	struct sample_asks wants;
 
 	if (p && !(record->flags & SAMPLE_KTHREAD)) {
 		context.table = process_unwind_table(d->unwind, record);
 		context.maps = process_mappings_at(p, record->time_ns, record->image);
+		if (asks && !context.maps->count)
+			mappings_queue_ask(d->queue, p, record->time_ns);
 	}
-	sample_decode(&context, record, &scratch.sample, &asks);
+	sample_decode(&context, record, &scratch.sample, &wants);
 }
 
 struct stack_sample *drain_decode(struct drain *d, const struct sample *record, size_t bytes,
-				  bool reads, const struct process **ret_process)
+				  enum drain_effort effort, const struct process **ret_process)
 {
+	bool walked = effort == DRAIN_ASK && mappings_queue_is_used(d->queue);
 	const struct abi_header *abi = &d->pins->abi;
 	struct drain_slot slot;
 	struct process *p;
@@ -128,10 +132,10 @@ struct stack_sample *drain_decode(struct drain *d, const struct sample *record, 
 	p = find_process(d, record);
 	if (slot.cgroup_id && record->cgroup_id != slot.cgroup_id)
 		d->calls->below(d->context, record->cgroup_id, record->tgid);
-	if (reads)
-		decode_sample(d, p, record);
+	if (effort == DRAIN_KNOWN || walked)
+		decode_known(d, p, record, walked);
 	else
-		decode_known(d, p, record);
+		decode_sample(d, p, record);
 	scratch.sample.rule_id =
 		process_rule_at_tick(d->active, d->cgroups, record, p, record->cgroup_id);
 	*ret_process = p;
@@ -146,7 +150,7 @@ static void take_record(void *context, const void *record, size_t bytes)
 	struct drain_slot slot;
 
 	d->counts->samples++;
-	if (!drain_decode(d, sample, bytes, true, &p))
+	if (!drain_decode(d, sample, bytes, DRAIN_READ, &p))
 		return;
 	slot = d->calls->slot(d->context, sample->slot);
 	if (d->calls->session(d->context, &scratch.sample, p))

@@ -13,6 +13,7 @@
 
 #include "consumer/kernel/counts.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/process/mappings_queue.h"
 #include "consumer/process/process.h"
 #include "consumer/process/process_mappings.h"
 #include "consumer/process/process_unwind.h"
@@ -38,6 +39,7 @@ struct drain {
 	struct pinned_maps *pins;
 	struct processes *processes;
 	struct process_mappings *mappings;
+	struct mappings_queue *queue;
 	struct process_unwind *unwind;
 	struct symbols *symbols;
 	struct recorder *recorder;
@@ -55,14 +57,23 @@ struct drain {
  */
 void drain_samples(struct drain *d);
 
+/* What a record that is decoded may cost. */
+enum drain_effort {
+	DRAIN_KNOWN, /* takes what is known of its process */
+	/*
+	 * As DRAIN_READ, but where the kernel has to be walked for one process's mappings
+	 * (mappings_queue.h) it asks for them, and takes what is known now.
+	 */
+	DRAIN_ASK,
+	DRAIN_READ, /* reads the mappings of its process if need be, and has a table made */
+};
+
 /*
- * Decodes a record of `bytes` bytes that came another way than by the ring (looks.h). With `reads`
- * it reads the mappings of its process if need be, and has a table made; without, it takes what is
- * known. Returns the sample, which is valid until the next
- * one is decoded, and its process in *ret_process (NULL: the table is full). NULL: it is not well
- * formed.
+ * Decodes a record of `bytes` bytes that came another way than by the ring (looks.h). Returns the
+ * sample, which is valid until the next one is decoded, and its process in *ret_process (NULL: the
+ * table is full). NULL: it is not well formed.
  */
 struct stack_sample *drain_decode(struct drain *d, const struct sample *record, size_t bytes,
-				  bool reads, const struct process **ret_process);
+				  enum drain_effort effort, const struct process **ret_process);
 
 #endif

@@ -128,6 +128,14 @@ static bool begin_pass(struct looks *l, uint64_t now_ns)
 	return l->fd >= 0;
 }
 
+/* What the stack that is told of now may cost. */
+static enum drain_effort effort(struct looks *l)
+{
+	if (!l->pass.all)
+		return DRAIN_READ;
+	return l->walked++ < LOOKS_RECORD_READS ? DRAIN_ASK : DRAIN_KNOWN;
+}
+
 /* Takes one whole record. False when it is not well formed: the rest of the pass makes no sense. */
 static bool take_record(struct looks *l, const struct look_head *head)
 {
@@ -139,13 +147,11 @@ static bool take_record(struct looks *l, const struct look_head *head)
 	if (head->slot >= l->pins->abi.slots || !head->tid)
 		return false;
 	if (!(head->flags & LOOK_AS_BEFORE)) {
-		bool reads = !l->pass.all || l->walked++ < LOOKS_RECORD_READS;
-
 		if (head->bytes < sizeof(*record))
 			return false;
 		seen.sample = drain_decode(l->drain, &record->sample,
 					   head->bytes - offsetof(struct look_record, sample),
-					   reads, &seen.process);
+					   effort(l), &seen.process);
 		if (!seen.sample)
 			return false;
 		seen.sample->wait = wait_kind_state(record);

@@ -31,7 +31,10 @@ struct process;
 #define LOOKS_RECORD_EVERY_NS	  (4 * NSEC_PER_SEC)
 #define LOOKS_RECORD_LATEST_NS	  (60 * NSEC_PER_SEC)
 #define LOOKS_RECORD_BUDGET_MILLI 1
-/* Of so many stacks a pass may have mappings read and tables made; the others are as known. */
+/*
+ * Of so many stacks a pass may have mappings read and tables made; the others are as known. Where
+ * each reading is a walk over all tasks, one walk reads those of all.
+ */
 #define LOOKS_RECORD_READS 64
 
 /* One thread that waits. */

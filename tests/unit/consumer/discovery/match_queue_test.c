@@ -226,6 +226,39 @@ static void test_walk(void **state)
 	assert_int_equal(fake->a.discovery.matches.count, 0);
 }
 
+/* While a scan finds more of them they wait for one walk, but not for long. */
+static void test_walk_after_scan(void **state)
+{
+	struct discovery *d = fake ? &fake->a.discovery : NULL;
+
+	if (!fake)
+		skip();
+	fake->a.pins.abi.vma_open_coded = 0;
+	list_mappings(100, 2);
+	d->scan.stage = SCAN_TASKS;
+	for (uint32_t tgid = 100; tgid < 102; tgid++) {
+		fake_event(fake, EVENT_FORK, tgid, group.id, "node");
+		match_queue_step(d);
+	}
+	assert_int_equal(d->queue->walk.walks, 0);
+	assert_int_equal(fake_count(fake, "process.match"), 0);
+	d->scan.stage = SCAN_NONE;
+	match_queue_step(d);
+	assert_int_equal(fake_count(fake, "process.match"), 2);
+	assert_int_equal(d->queue->walk.walks, 1);
+	assert_int_equal(d->matches.held_ns, 0);
+
+	list_mappings(102, 1);
+	d->scan.stage = SCAN_TASKS;
+	fake_event(fake, EVENT_FORK, 102, group.id, "node");
+	match_queue_step(d);
+	assert_int_equal(fake_count(fake, "process.match"), 2);
+	d->matches.held_ns -= NSEC_PER_SEC;
+	match_queue_step(d);
+	assert_int_equal(fake_count(fake, "process.match"), 3);
+	d->scan.stage = SCAN_NONE;
+}
+
 /* Who is there and is listed by no walk is told of, with the reason why no program is known. */
 static void test_walk_in_vain(void **state)
 {
@@ -250,8 +283,11 @@ static void test_walk_in_vain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_storm), EACH(test_gone),    EACH(test_once), EACH(test_rule_gone),
-		EACH(test_scan),  EACH(test_no_room), EACH(test_walk), EACH(test_walk_in_vain),
+		EACH(test_storm),	 EACH(test_gone),
+		EACH(test_once),	 EACH(test_rule_gone),
+		EACH(test_scan),	 EACH(test_no_room),
+		EACH(test_walk),	 EACH(test_walk_after_scan),
+		EACH(test_walk_in_vain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

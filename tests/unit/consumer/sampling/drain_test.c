@@ -2,6 +2,7 @@
 #include "tests/unit/consumer/testing/fake_sample_testing.h"
 
 #include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 static void test_decode_raw(void **state)
 {
@@ -146,6 +147,46 @@ static void test_bad(void **state)
 	fake_free(f);
 }
 
+/*
+ * What the recorder's look found asleep: its mappings are read at once, or asked for where that
+ * would be a walk over all tasks; where it may cost nothing, neither.
+ */
+static void test_effort(void **state)
+{
+	static const struct {
+		enum drain_effort effort;
+		bool walked, asks, reads;
+	} rows[] = {
+		{ DRAIN_KNOWN, false, false, false }, { DRAIN_KNOWN, true, false, false },
+		{ DRAIN_ASK, false, false, true },    { DRAIN_ASK, true, true, false },
+		{ DRAIN_READ, false, false, true },   { DRAIN_READ, true, false, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_free_ struct sample *s = NULL;
+		const struct process *p;
+		struct fake *f = fake_new();
+		size_t bytes;
+
+		if (!f)
+			skip();
+		fake_mappings(f);
+		f->a.pins.abi.vma_open_coded = !rows[i].walked;
+		s = fake_sample(0, 2, 0, &bytes);
+		assert_non_null(drain_decode(&f->a.drain, s, bytes, rows[i].effort, &p));
+		assert_int_equal(p->maps.count > 0, rows[i].reads);
+		assert_int_equal(mappings_queue_has_rest(&f->a.queue), rows[i].asks);
+		while (mappings_queue_has_rest(&f->a.queue))
+			mappings_queue_next(&f->a.queue, UINT64_MAX);
+		/* Who is known is asked for no more. */
+		if (rows[i].asks)
+			assert_non_null(drain_decode(&f->a.drain, s, bytes, DRAIN_ASK, &p));
+		assert_int_equal(p->maps.count > 0, rows[i].reads || rows[i].asks);
+		assert_false(mappings_queue_has_rest(&f->a.queue));
+		fake_free(f);
+	}
+}
+
 static struct drain_slot slot_seven(void *context, uint32_t slot)
 {
 	return (struct drain_slot){ .cgroup_id = 7, .epoch = 3 };
@@ -191,6 +232,7 @@ int main(void)
 		cmocka_unit_test(test_decode_kthread),
 		cmocka_unit_test(test_decode_table_full),
 		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_effort),
 		cmocka_unit_test(test_routes),
 	};
 
