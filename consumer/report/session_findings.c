@@ -268,9 +268,18 @@ static void say_chain(const struct search *s, const struct lock_waited *l, char 
 	}
 }
 
+/* What a pattern is called: its finding, how the waits were, and what the waker did. */
+static const struct {
+	enum finding_cause cause;
+	const char *waits, *did;
+} patterns[] = {
+	[LOCK_PATTERN_LONG_HOLD] = { FINDING_LOCK_HELD, "each for long", "had" },
+	[LOCK_PATTERN_CONVOY] = { FINDING_LOCK_CONVOY, "many times for a short time", "released" },
+	[LOCK_PATTERN_HERD] = { FINDING_LOCK_HERD, "woken together and most in vain", "released" },
+};
+
 static void find_lock(struct search *s, const struct lock_waited *l)
 {
-	bool held = l->pattern == LOCK_PATTERN_LONG_HOLD;
 	struct finding_evidence e = { .type = "lock", .signal = "lock", .pid = l->lock.tgid };
 	const struct lock_woken *by = l->n_wakers && l->woken[0].tid ? &l->woken[0] : NULL;
 	const char *fn = by && by->stack && s->releases ? s->releases[by->stack - 1].fn : NULL;
@@ -282,14 +291,13 @@ static void find_lock(struct search *s, const struct lock_waited *l)
 		snprintf(e.value, sizeof(e.value), "0x%" PRIx64, (uint64_t)l->lock.address);
 	}
 	n = snprintf(says, sizeof(says), "%u threads waited %.1f s in all for one lock, %s",
-		     l->threads, in_seconds(l->total_ns),
-		     held ? "each for long" : "many times for a short time");
+		     l->threads, in_seconds(l->total_ns), patterns[l->pattern].waits);
 	if (by)
 		n += snprintf(says + n, sizeof(says) - (size_t)n, "; %.*s %s it%s%.200s%s",
-			      COMM_BYTES, by->comm, held ? "had" : "released", fn ? " in " : "",
+			      COMM_BYTES, by->comm, patterns[l->pattern].did, fn ? " in " : "",
 			      fn ? fn : "", fn ? "()" : "");
 	say_chain(s, l, says + n, sizeof(says) - (size_t)n);
-	add_finding(s, held ? FINDING_LOCK_HELD : FINDING_LOCK_CONVOY, l->total_ns, says, &e);
+	add_finding(s, patterns[l->pattern].cause, l->total_ns, says, &e);
 }
 
 static void find_locks(struct search *s)
