@@ -288,6 +288,18 @@ meet_thread(struct task_struct *task, const struct account_key *key, __u32 index
 /* Queues of a thread that has none. */
 static const struct thread_queue no_queue;
 
+/* Of no thread. */
+static const struct account_record no_record;
+
+/* Ends the reader's read(2) after each ACCOUNTS_PAUSE tasks (shared/abi/account_abi.h). */
+static __always_inline void pause_accounts(const struct bpf_iter_meta *meta)
+{
+	if (meta->seq_num % ACCOUNTS_PAUSE != ACCOUNTS_PAUSE - 1)
+		return;
+	for (int i = 0; i < ACCOUNTS_AT_ONCE; i++)
+		bpf_seq_write(meta->seq, (void *)&no_record, sizeof(no_record));
+}
+
 /*
  * Lists the accounts of all threads that sessions run on, until now, and enters those that have
  * none. Read at the begin of a session and at its end. Who has ended is in the map alone. A record
@@ -306,8 +318,10 @@ int account_threads(struct bpf_iter__task *ctx)
 
 	if (!ctx->meta->seq_num)
 		account_readings++;
-	if (!task || !c || !READ_WORD(c->armed) ||
-	    !bpf_core_field_exists(task->sched_info.run_delay))
+	if (!task || !c)
+		return 0;
+	pause_accounts(ctx->meta);
+	if (!READ_WORD(c->armed) || !bpf_core_field_exists(task->sched_info.run_delay))
 		return 0;
 	if (!watch_lookup(task_keys_cgroup(task), &index) || !is_captured(index, true) ||
 	    !scope_allows_task(task) || BPF_CORE_READ(task, exit_state))

@@ -79,7 +79,8 @@ static bool has_rest(const struct agent *a)
 	return a->pins.samples.cut || a->pins.events.cut || a->pins.errors.cut ||
 	       a->discovery.matches.first || mappings_queue_has_rest(&a->queue) ||
 	       process_scan_runs(&a->discovery) || path_wait_has_rest(&a->discovery) ||
-	       process_unwind_has_rest(&a->unwind) || looks_has_rest(&a->looks);
+	       process_unwind_has_rest(&a->unwind) || looks_has_rest(&a->looks) ||
+	       sessions_preparing(&a->sessions);
 }
 
 static void continue_scan(struct agent *a)

@@ -377,6 +377,21 @@ void session_end(struct sessions *all, struct session *s)
 		facts_phases_end(s->result->facts, all->facts, s->result->cgroup);
 }
 
+/* Returns whether all signals have read what takes longer than a turn. */
+static bool prepare_end(struct sessions *all, struct session *s)
+{
+	bool ready = true;
+
+	for (int i = 0; i < SIGNAL_COUNT_; i++) {
+		struct signal *signal = s->result->signals[i];
+
+		if (signal && signal->kind && signal->kind->prepare)
+			ready = signal->kind->prepare(signal, &all->host, &s->target) && ready;
+	}
+	s->preparing = !ready;
+	return ready;
+}
+
 bool sessions_end_due(struct sessions *all, uint64_t now_ns)
 {
 	bool ended = false;
@@ -384,7 +399,7 @@ bool sessions_end_due(struct sessions *all, uint64_t now_ns)
 	for (size_t i = 0; i < SESSIONS_MAX; i++) {
 		struct session *s = all->running[i];
 
-		if (!s || s->ending || now_ns < s->end_ns)
+		if (!s || s->ending || now_ns < s->end_ns || !prepare_end(all, s))
 			continue;
 		session_end(all, s);
 		ended = true;
@@ -444,6 +459,14 @@ struct session *sessions_take_settled(struct sessions *all, uint64_t now_ns)
 		return s;
 	}
 	return NULL;
+}
+
+bool sessions_preparing(const struct sessions *all)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (all->running[i] && all->running[i]->preparing && !all->running[i]->ending)
+			return true;
+	return false;
 }
 
 uint64_t sessions_oldest_ns(const struct sessions *all)

@@ -36,6 +36,7 @@ struct session {
 	/* why that is less than was asked; a literal; NULL: it is not */
 	const char *during_reason;
 	uint64_t end_ns;     /* CLOCK_MONOTONIC */
+	bool preparing;	     /* its time is over, and its signals still read what they need */
 	bool ending;	     /* has ended; waits until the ring is drained */
 	uint64_t settled_ns; /* a drain after this time has all its samples */
 };
@@ -141,7 +142,8 @@ void session_share(struct session *s);
 void session_end(struct sessions *all, struct session *s);
 
 /*
- * Ends the sessions whose time is over. True when it ended one: the caller then drains the rings.
+ * Ends the sessions whose time is over, once their signals have read what takes several turns. True
+ * when it ended one: the caller then drains the rings.
  */
 bool sessions_end_due(struct sessions *all, uint64_t now_ns);
 
@@ -153,6 +155,9 @@ struct session *sessions_take_settled(struct sessions *all, uint64_t now_ns);
 
 /* Returns the start_ns of the oldest running session; UINT64_MAX: none runs. */
 uint64_t sessions_oldest_ns(const struct sessions *all);
+
+/* Returns whether a session is to end whose signals have more to read: the next turn goes on. */
+bool sessions_preparing(const struct sessions *all);
 
 /* Returns whether a session has ended and waits for its samples. */
 bool sessions_settling(const struct sessions *all);

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "consumer/io/turn.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/signal_programs.h"
+#include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 
 static const char not_yet[] = "it has not been attached yet";
@@ -22,7 +24,8 @@ struct accounts_held {
 	const struct signal_target *target; /* whose session; borrowed */
 	unsigned int holders;
 	bool ended;
-	int error; /* of the reading at the end */
+	int error;			/* of the reading at the end */
+	struct thread_reading *reading; /* owned; NULL: it has not begun, or is over */
 	struct thread_baseline before;
 	struct thread_accounts accounts;
 };
@@ -92,6 +95,38 @@ bool accounts_hold_attach(struct accounts_hold *hold, struct signal *signal,
 	return true;
 }
 
+bool accounts_hold_prepare(struct accounts_hold *hold, const struct signal_host *host,
+			   const struct signal_target *target)
+{
+	struct accounts_held *held = hold->held;
+
+	if (!held || held->ended || held->error < 0 || (target->shared && !target->only_tgid))
+		return true;
+	if (!held->reading)
+		held->error = thread_accounts_open(host->pins, target->slot, target->only_tgid,
+						   &held->before, &held->reading);
+	if (held->error == 0)
+		held->error = thread_accounts_step(held->reading, turn_until_ns());
+	if (held->error <= 0)
+		return true;
+	held->error = 0;
+	return false;
+}
+
+/* Reads what is left. */
+static int read_rest(struct accounts_held *held, const struct signal_host *host,
+		     const struct signal_target *target)
+{
+	int e = held->error;
+
+	if (e == 0 && !held->reading)
+		e = thread_accounts_open(host->pins, target->slot, target->only_tgid, &held->before,
+					 &held->reading);
+	if (e < 0)
+		return e;
+	return thread_accounts_take(TAKE_PTR(held->reading), &held->accounts);
+}
+
 struct thread_accounts *accounts_hold_end(struct accounts_hold *hold, struct signal *signal,
 					  const struct signal_host *host,
 					  const struct signal_target *target)
@@ -104,8 +139,7 @@ struct thread_accounts *accounts_hold_end(struct accounts_hold *hold, struct sig
 	if (hold->shared)
 		return NULL;
 	if (!held->ended)
-		held->error = thread_accounts_end(host->pins, target->slot, target->only_tgid,
-						  &held->before, &held->accounts);
+		held->error = read_rest(held, host, target);
 	held->ended = true;
 	if (held->error < 0)
 		signal->why = unreadable;
@@ -128,6 +162,7 @@ void accounts_hold_leave(struct accounts_hold *hold, const struct signal_host *h
 		at = &(*at)->next;
 	*at = held->next;
 	signal_programs_drop(host->programs, SIGNAL_POOLS);
+	thread_accounts_close(held->reading);
 	thread_accounts_forget(&held->before);
 	thread_accounts_done(&held->accounts);
 	free(held);

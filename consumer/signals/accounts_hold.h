@@ -34,6 +34,13 @@ bool accounts_hold_attach(struct accounts_hold *hold, struct signal *signal,
 			  const struct signal_host *host, const struct signal_target *target);
 
 /*
+ * Reads what the threads had since the begin, for as long as a turn has time. Returns false while
+ * there is more; accounts_hold_end then reads the rest in one turn.
+ */
+bool accounts_hold_prepare(struct accounts_hold *hold, const struct signal_host *host,
+			   const struct signal_target *target);
+
+/*
  * Returns what the threads had since the begin, borrowed until accounts_hold_leave; NULL where
  * nothing was attached, where the accounts are of others too, or where they cannot be read: then
  * signal->why says so.

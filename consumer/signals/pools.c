@@ -59,6 +59,12 @@ static void attach_pools(struct signal *signal, const struct signal_host *host,
 }
 
 /* Groups the threads, and closes the ledger: a thread is an attempt. */
+static bool prepare_pools(struct signal *signal, const struct signal_host *host,
+			  const struct signal_target *target)
+{
+	return accounts_hold_prepare(&pools_of(signal)->hold, host, target);
+}
+
 static void end_pools(struct signal *signal, const struct signal_host *host,
 		      const struct signal_target *target)
 {
@@ -125,6 +131,7 @@ const struct signal_kind pools_kind = {
 	.create = create_pools,
 	.destroy = destroy_pools,
 	.attach = attach_pools,
+	.prepare = prepare_pools,
 	.end = end_pools,
 	.write = write_pools,
 };

@@ -78,6 +78,12 @@ static void close_ledger(struct runq *s, const struct thread_accounts *accounts)
 	s->signal.threads = &s->ledger;
 }
 
+static bool prepare_runq(struct signal *signal, const struct signal_host *host,
+			 const struct signal_target *target)
+{
+	return accounts_hold_prepare(&runq_of(signal)->hold, host, target);
+}
+
 static void end_runq(struct signal *signal, const struct signal_host *host,
 		     const struct signal_target *target)
 {
@@ -150,6 +156,7 @@ const struct signal_kind runq_kind = {
 	.create = create_runq,
 	.destroy = destroy_runq,
 	.attach = attach_runq,
+	.prepare = prepare_runq,
 	.end = end_runq,
 	.write = write_runq,
 };

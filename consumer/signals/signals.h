@@ -140,6 +140,14 @@ struct signal_kind {
 	void (*passed)(struct signal *s, const struct signal_target *target,
 		       const struct look_pass *pass);
 
+	/*
+	 * Reads what takes longer than a turn of the main loop, as much as a turn has time for.
+	 * Called when the session is to end, until it returns true. A session that must end at once
+	 * ends without.
+	 */
+	bool (*prepare)(struct signal *s, const struct signal_host *host,
+			const struct signal_target *target);
+
 	/* Notes the counters and detaches. Called when the slot says recorder again. */
 	void (*end)(struct signal *s, const struct signal_host *host,
 		    const struct signal_target *target);

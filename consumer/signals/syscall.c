@@ -105,6 +105,12 @@ static void close_ledger(struct system_calls *s, const struct thread_accounts *a
 	s->signal.threads = l;
 }
 
+static bool prepare_calls(struct signal *signal, const struct signal_host *host,
+			  const struct signal_target *target)
+{
+	return accounts_hold_prepare(&calls_of(signal)->hold, host, target);
+}
+
 static void end_calls(struct signal *signal, const struct signal_host *host,
 		      const struct signal_target *target)
 {
@@ -164,6 +170,7 @@ const struct signal_kind syscall_kind = {
 	.create = create_calls,
 	.destroy = destroy_calls,
 	.attach = attach_calls,
+	.prepare = prepare_calls,
 	.end = end_calls,
 	.write = write_calls,
 };

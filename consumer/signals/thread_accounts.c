@@ -6,89 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/kernel/iterator.h"
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/account_reader.h"
 #include "consumer/signals/slot_nest.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define AT_ONCE 512 /* elements of the map that one call reads or deletes */
-
-/* Records of one reading of `account_threads`, those of the session. */
-struct reading {
-	const struct pinned_maps *pins;
-	uint32_t slot, only_tgid;
-	struct account_record *items; /* owned */
-	size_t count, space;
-	uint64_t lost;
-};
-
-static void reading_done(struct reading *r)
-{
-	free(r->items);
-}
-
-static int keep_record(struct reading *r, const struct account_record *record)
-{
-	struct account_record *larger;
-	size_t space = r->space ? 2 * r->space : 64;
-
-	if (r->count == r->space) {
-		larger = reallocarray(r->items, space, sizeof(*larger));
-		if (!larger)
-			return -ENOMEM;
-		r->items = larger;
-		r->space = space;
-	}
-	r->items[r->count++] = *record;
-	return 0;
-}
-
-static bool is_wanted(const struct reading *r, const struct time_account *a)
-{
-	return (!r->only_tgid || a->tgid == r->only_tgid) &&
-	       slot_nest_has(r->pins, a->slot, r->slot);
-}
-
-static ssize_t take_records(void *context, const uint8_t *data, size_t bytes)
-{
-	struct reading *r = context;
-	struct account_record record;
-	size_t at;
-	int e;
-
-	for (at = 0; bytes - at >= sizeof(record); at += sizeof(record)) {
-		memcpy(&record, data + at, sizeof(record));
-		if (!is_wanted(r, &record.head.account))
-			continue;
-		if (record.head.account.flags & ACCOUNT_LOST) {
-			r->lost++;
-			continue;
-		}
-		e = keep_record(r, &record);
-		if (e < 0)
-			return e;
-	}
-	return (ssize_t)at;
-}
-
-static int compare_tids(const void *a, const void *b)
-{
-	const struct account_record *x = a, *y = b;
-
-	return x->head.tid < y->head.tid ? -1 : x->head.tid > y->head.tid;
-}
-
-/* Reads the accounts of all living threads of the session, sorted by tid. */
-static int read_living(struct reading *r)
-{
-	int e = iterator_read(r->pins->account_threads_path, take_records, r);
-
-	if (e == 0 && r->count)
-		qsort(r->items, r->count, sizeof(*r->items), compare_tids);
-	return e;
-}
+#define AT_ONCE	    256 /* elements of the map that one call reads or deletes */
+#define ADD_AT_ONCE 64	/* threads between two looks at the clock */
 
 static int compare_before(const void *a, const void *b)
 {
@@ -107,7 +33,7 @@ static int read_losses(const struct pinned_maps *pins, uint32_t slot,
 }
 
 /* Lists the waits that are not over. 0 or -ENOMEM. */
-static int keep_open(const struct reading *r, struct open_waits *ret_open)
+static int keep_open(const struct account_reader *r, struct open_waits *ret_open)
 {
 	struct open_waits open = { .items = calloc(MAX(r->count, (size_t)1), sizeof(*open.items)) };
 
@@ -131,12 +57,14 @@ static int keep_open(const struct reading *r, struct open_waits *ret_open)
 int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
 			  struct thread_baseline *ret_before)
 {
-	_cleanup_(reading_done) struct reading r = { .pins = pins, .slot = slot };
+	_cleanup_(account_reader_done) struct account_reader r = { .fd = -1 };
 	struct thread_baseline before = { .begin_ns = clock_mono_ns() };
 	int e = read_losses(pins, slot, &before.losses);
 
 	if (e == 0)
-		e = read_living(&r);
+		e = account_reader_open(&r, pins, slot, 0);
+	if (e == 0)
+		e = account_reader_step(&r, UINT64_MAX);
 	if (e < 0)
 		return e;
 	before.read_ns = clock_mono_ns() - before.begin_ns;
@@ -266,6 +194,29 @@ struct elements {
 	bool more;
 };
 
+/* Stages of a reading. */
+enum stage {
+	STAGE_READ,   /* the records of living threads */
+	STAGE_LIVING, /* their differences */
+	STAGE_GONE,   /* those of the others, which only the map has */
+	STAGE_WHOLE,
+};
+
+struct thread_reading {
+	const struct pinned_maps *pins;
+	struct account_reader living;
+	struct difference d;
+	enum stage stage;
+	size_t next; /* of the living, the next to be added */
+	struct elements elements;
+	bool elements_begun;
+};
+
+static void free_reading(struct thread_reading **t)
+{
+	thread_accounts_close(*t);
+}
+
 /* Reads the next part; the first when `e` is fresh. 0 or -errno. */
 static int read_elements(int fd, struct elements *e, bool first)
 {
@@ -277,27 +228,27 @@ static int read_elements(int fd, struct elements *e, bool first)
 	return e->more || errno == ENOENT ? 0 : -errno;
 }
 
-/* Whether a living thread's record has this account. */
-static bool is_living(const struct reading *r, const struct account_key *key,
-		      const struct time_account *a)
+/*
+ * A thread that is met once only: the reading of the living has it, or the map alone. One that
+ * began after that reading belongs to what comes after the session.
+ */
+static bool is_gone(const struct thread_reading *t, const struct account_key *key,
+		    const struct time_account *a)
 {
-	const struct account_record wanted = { .head.tid = key->tid }, *found = NULL;
-
-	if (r->count && !key->ended)
-		found = bsearch(&wanted, r->items, r->count, sizeof(wanted), compare_tids);
-	return found && found->head.account.first_ns == a->first_ns;
+	return account_reader_wants(&t->living, a) && a->first_ns < t->d.all.end_ns &&
+	       !account_reader_find(&t->living, key->tid, a->first_ns);
 }
 
-static int add_gone(struct difference *d, const struct reading *r, const struct elements *e)
+static int add_gone(struct thread_reading *t, const struct elements *e)
 {
 	for (uint32_t i = 0; i < e->count; i++) {
 		const struct time_account *a = &e->values[i].account;
 		bool ended = a->flags & ACCOUNT_ENDED && !(a->flags & ACCOUNT_MOVED);
 		int error;
 
-		if (!is_wanted(r, a) || is_living(r, &e->keys[i], a))
+		if (!is_gone(t, &e->keys[i], a))
 			continue;
-		error = add_account(d, e->keys[i].tid, a, &e->values[i].queue,
+		error = add_account(&t->d, e->keys[i].tid, a, &e->values[i].queue,
 				    ended ? THREAD_ENDED : THREAD_LEFT, 0, a->since_ns);
 		if (error < 0)
 			return error;
@@ -305,34 +256,33 @@ static int add_gone(struct difference *d, const struct reading *r, const struct 
 	return 0;
 }
 
-/* Adds the threads that have ended or are elsewhere: only the map has them. */
-static int add_all_gone(struct difference *d, const struct reading *r)
+/* Adds threads that have ended or are elsewhere: only the map has them. 1, 0 at the end, -errno. */
+static int step_gone(struct thread_reading *t)
 {
-	_cleanup_free_ struct elements *e = malloc(sizeof(*e));
-	int fd = r->pins->signal_fd[PINNED_MAP_accounts], error = 0;
+	int error = read_elements(t->pins->signal_fd[PINNED_MAP_accounts], &t->elements,
+				  !t->elements_begun);
 
-	if (!e)
-		return -ENOMEM;
-	e->more = true;
-	for (bool first = true; error == 0 && e->more; first = false) {
-		error = read_elements(fd, e, first);
-		if (error == 0)
-			error = add_gone(d, r, e);
-	}
-	return error;
+	t->elements_begun = true;
+	if (error == 0)
+		error = add_gone(t, &t->elements);
+	return error < 0 ? error : t->elements.more;
 }
 
-static int take_difference(struct difference *d, struct reading *r, uint64_t end_ns)
+/* Adds some of the living threads. 1, 0 at the end, or -errno. */
+static int step_living(struct thread_reading *t)
 {
-	int e = read_living(r);
+	size_t end = MIN(t->next + ADD_AT_ONCE, t->living.count);
 
-	for (size_t i = 0; e == 0 && i < r->count; i++) {
-		const struct account_record *record = &r->items[i];
+	for (; t->next < end; t->next++) {
+		const struct account_record *record = &t->living.items[t->next];
+		int e = add_account(&t->d, record->head.tid, &record->head.account, &record->queue,
+				    0, record->head.open_ns,
+				    MAX(record->head.account.since_ns, t->d.all.end_ns));
 
-		e = add_account(d, record->head.tid, &record->head.account, &record->queue, 0,
-				record->head.open_ns, MAX(record->head.account.since_ns, end_ns));
+		if (e < 0)
+			return e;
 	}
-	return e < 0 ? e : add_all_gone(d, r);
+	return t->next < t->living.count;
 }
 
 static struct slot_accounts subtract_losses(const struct slot_accounts *now,
@@ -346,31 +296,95 @@ static struct slot_accounts subtract_losses(const struct slot_accounts *now,
 	};
 }
 
+int thread_accounts_open(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
+			 const struct thread_baseline *before, struct thread_reading **ret_reading)
+{
+	_cleanup_(free_reading) struct thread_reading *t = calloc(1, sizeof(*t));
+	struct slot_accounts losses;
+	int e;
+
+	if (!t)
+		return -ENOMEM;
+	t->living.fd = -1;
+	t->pins = pins;
+	t->d.before = before;
+	t->d.all.end_ns = clock_mono_ns();
+	e = read_losses(pins, slot, &losses);
+	if (e == 0)
+		e = account_reader_open(&t->living, pins, slot, only_tgid);
+	if (e < 0)
+		return e;
+	t->d.all.losses = subtract_losses(&losses, &before->losses);
+	*ret_reading = TAKE_PTR(t);
+	return 0;
+}
+
+/* Takes the next step. 1: there is more; 0; or -errno. */
+static int take_step(struct thread_reading *t, uint64_t until_ns)
+{
+	int more = 0;
+
+	switch (t->stage) {
+	case STAGE_READ:
+		more = account_reader_step(&t->living, until_ns);
+		break;
+	case STAGE_LIVING:
+		more = step_living(t);
+		break;
+	case STAGE_GONE:
+		more = step_gone(t);
+		break;
+	case STAGE_WHOLE:
+		return 0;
+	}
+	if (more)
+		return more;
+	t->stage++;
+	return 1;
+}
+
+int thread_accounts_step(struct thread_reading *t, uint64_t until_ns)
+{
+	int more;
+
+	do
+		more = take_step(t, until_ns);
+	while (more > 0 && clock_mono_ns() < until_ns);
+	return more;
+}
+
+int thread_accounts_take(struct thread_reading *t, struct thread_accounts *ret_accounts)
+{
+	_cleanup_(free_reading) struct thread_reading *owned = t;
+	int e = thread_accounts_step(t, UINT64_MAX);
+
+	if (e == 0)
+		e = keep_open(&t->living, &t->d.all.open);
+	if (e < 0)
+		return e;
+	t->d.all.read_ns = clock_mono_ns() - t->d.all.end_ns;
+	t->d.all.lost = t->living.lost + t->d.all.losses.ended;
+	*ret_accounts = t->d.all;
+	t->d.all = (struct thread_accounts){};
+	return 0;
+}
+
 int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
 			const struct thread_baseline *before, struct thread_accounts *ret_accounts)
 {
-	_cleanup_(reading_done) struct reading r = { .pins = pins,
-						     .slot = slot,
-						     .only_tgid = only_tgid };
-	struct difference d = { .before = before };
-	struct slot_accounts losses;
-	int e = read_losses(pins, slot, &losses);
+	struct thread_reading *t;
+	int e = thread_accounts_open(pins, slot, only_tgid, before, &t);
 
-	d.all.end_ns = clock_mono_ns();
-	if (e == 0)
-		d.all.losses = subtract_losses(&losses, &before->losses);
-	if (e == 0)
-		e = take_difference(&d, &r, d.all.end_ns);
-	if (e == 0)
-		e = keep_open(&r, &d.all.open);
-	if (e < 0) {
-		thread_accounts_done(&d.all);
-		return e;
-	}
-	d.all.read_ns = clock_mono_ns() - d.all.end_ns;
-	d.all.lost = r.lost + d.all.losses.ended;
-	*ret_accounts = d.all;
-	return 0;
+	return e < 0 ? e : thread_accounts_take(t, ret_accounts);
+}
+
+void thread_accounts_close(struct thread_reading *t)
+{
+	if (!t)
+		return;
+	account_reader_done(&t->living);
+	thread_accounts_done(&t->d.all);
+	free(t);
 }
 
 /* Lists the accounts of a part that nobody takes, at the front of its keys. */

@@ -84,9 +84,29 @@ struct thread_accounts {
 int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
 			  struct thread_baseline *ret_before);
 
+/* A reading at the end that is not whole yet. */
+struct thread_reading;
+
 /*
- * Takes what each thread of the session has had since then; `only_tgid` 0: of all processes. Call
- * while the slot still names the session. 0 or -errno.
+ * Begins to read what each thread of the session has had since then; `only_tgid` 0: of all
+ * processes. Call while the slot still names the session. `before` is borrowed until it is closed
+ * or taken. 0 or -errno.
+ */
+int thread_accounts_open(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
+			 const struct thread_baseline *before, struct thread_reading **ret_reading);
+
+/* Reads until `until_ns` (clock_mono_ns). 1: there is more; 0: it is whole; or -errno. */
+int thread_accounts_step(struct thread_reading *t, uint64_t until_ns);
+
+/* Reads the rest and hands out what was read. Frees `t`. 0 or -errno. */
+int thread_accounts_take(struct thread_reading *t, struct thread_accounts *ret_accounts);
+
+/* Frees a reading that was not taken; it may be NULL. */
+void thread_accounts_close(struct thread_reading *t);
+
+/*
+ * All of that at once. Takes what each thread of the session has had since then; `only_tgid` 0: of
+ * all processes. Call while the slot still names the session. 0 or -errno.
  */
 int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
 			const struct thread_baseline *before, struct thread_accounts *ret_accounts);

@@ -141,10 +141,18 @@ struct account_head {
 	struct time_account account; /* until now */
 };
 
-/* What `account_threads` writes: one record per thread of a watch that a session runs on. */
+/*
+ * What `account_threads` writes: one record per thread of a watch that a session runs on. As with
+ * `tasks`, after each ACCOUNTS_PAUSE tasks come ACCOUNTS_AT_ONCE empty records, which end a read of
+ * ACCOUNTS_READ_BYTES.
+ */
 struct account_record {
 	struct account_head head;
 	struct thread_queue queue; /* of the waits that are over */
 };
+
+#define ACCOUNTS_PAUSE	    1024
+#define ACCOUNTS_AT_ONCE    8
+#define ACCOUNTS_READ_BYTES (ACCOUNTS_AT_ONCE * sizeof(struct account_record))
 
 #endif

@@ -58,7 +58,7 @@ static inline size_t read_accounts(const struct fixture *f, pid_t tid,
 		memcpy(&record, bytes + at, sizeof(record));
 		if (record.head.tid == (uint32_t)tid)
 			*ret_record = record;
-		found++;
+		found += record.head.tid > 0;
 	}
 	free(bytes);
 	return found;

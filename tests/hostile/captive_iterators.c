@@ -63,7 +63,8 @@ static void take_account_threads(struct captive *c, const uint8_t *bytes, size_t
 
 	for (size_t at = 0; at + sizeof(record) <= n; at += sizeof(record)) {
 		memcpy(&record, bytes + at, sizeof(record));
-		captive_look_at_process(c, "account_threads", record.head.account.tgid);
+		if (record.head.tid)
+			captive_look_at_process(c, "account_threads", record.head.account.tgid);
 	}
 }
 

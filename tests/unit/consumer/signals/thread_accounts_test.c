@@ -324,10 +324,72 @@ static void test_unreadable(void **state)
 	assert_null(before.items);
 }
 
+#define MANY 500
+
+/* Empty records, after which the iterator ends a read, and the records of MANY threads. */
+static void write_many(uint64_t first_ns)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	for (uint32_t i = 0; i < MANY + ACCOUNTS_AT_ONCE; i++) {
+		struct account_record record = {};
+
+		if (i >= ACCOUNTS_AT_ONCE) {
+			record.head.tid = i;
+			record.head.account = slept(SLOT, first_ns, first_ns + 1000);
+		}
+		assert_int_equal(fwrite(&record, sizeof(record), 1, file), 1);
+	}
+	fclose(file);
+}
+
+/*
+ * A reading in slices is one of several steps, each of a few records, and has what one of a single
+ * turn has: also where threads end meanwhile, or begin.
+ */
+static void test_slices(void **state)
+{
+	struct thread_baseline before = {};
+	struct thread_accounts all = {};
+	struct thread_reading *t;
+	struct time_account account;
+	unsigned int steps = 0;
+	int more;
+
+	if (!has_bpf())
+		skip();
+	assert_int_equal(thread_accounts_begin(&pins, SLOT, &before), 0);
+	write_many(before.begin_ns + 1000);
+	assert_int_equal(thread_accounts_open(&pins, SLOT, 0, &before, &t), 0);
+	for (; (more = thread_accounts_step(t, 0)) > 0; steps++) {
+		if (steps != MANY / ACCOUNTS_AT_ONCE + 5)
+			continue;
+		/* Living when it was read, ended since; its tid is used again. */
+		account = slept(SLOT, before.begin_ns + 1000, before.begin_ns + 9000);
+		account.flags = ACCOUNT_ENDED;
+		put_element(ACCOUNTS_AT_ONCE + 3, 77, &account);
+		account = slept(SLOT, clock_mono_ns(), clock_mono_ns() + 5);
+		put_element(ACCOUNTS_AT_ONCE + 3, 0, &account);
+	}
+	assert_int_equal(more, 0);
+	assert_in_range(steps, MANY / ACCOUNTS_AT_ONCE, MANY);
+	assert_int_equal(thread_accounts_take(t, &all), 0);
+	assert_int_equal(all.count, MANY);
+	assert_int_equal(find(&all, ACCOUNTS_AT_ONCE + 3)->part_ns[ACCOUNT_SLEEP], 1000);
+	thread_accounts_done(&all);
+	/* One that is not taken leaves nothing. */
+	assert_int_equal(thread_accounts_open(&pins, SLOT, 0, &before, &t), 0);
+	assert_int_equal(thread_accounts_step(t, 0), 1);
+	thread_accounts_close(t);
+	thread_accounts_forget(&before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_difference, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_slices, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_queue, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sweep, setup, teardown),
