@@ -5,12 +5,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 
 import pytest
 
 from harness import Skip, check, check_figure, rule, rules, until
-from servers import PINNED, Disk, Service, Witness
+from servers import PINNED, Disk, Service, Witness, forget
 from test_pools import KINDS, THREADS, measured, session
 
 POINTS = 5
@@ -23,6 +24,20 @@ tracepoint:sched:sched_switch {
 interval:s:%d { exit(); }
 END { clear(@since); }
 """
+
+
+# Reads a file again and again, each part by two descriptors: so the kernel takes its pages for ones that are in use.
+# Between them it rests: who waited for memory all the time would be told of rightly by any account.
+REREAD = """
+import os, sys, time
+a, b = (os.open(sys.argv[1], os.O_RDONLY) for _ in range(2))
+while True:
+    for at in range(0, os.fstat(a).st_size, 1 << 16):
+        os.pread(a, 1 << 16, at)
+        os.pread(b, 1 << 16, at)
+        time.sleep(0.002)
+"""
+REREAD_MIB, REREAD_LIMIT_MIB = 36, 32
 
 
 def waiting(t, seconds=40):
@@ -157,6 +172,36 @@ def test_as_pressure(t, resource):
     print(f"{resource}: {told / 1e3} ms told, {kernel / 1e3} ms by pressure")
     check(kernel > 300000, f"no stall: {kernel} us")
     check_figure(abs(told - kernel) <= 0.05 * kernel, f"{resource}: {told} us told, {kernel} us by pressure: {lines}", t.load)
+
+
+@pytest.mark.parallel(2)
+def test_memory_as_pressure(t):
+    """Of a program of one thread that is bound to a CPU and reads again what its memory limit has taken away, from a slow
+    disk, `memory` is the kernel's own pressure total, within 5 %."""
+    service = Service(t, "own")
+    for controller in ("io", "memory"):
+        service.place(controller)
+    disk = Disk(t, 64)
+    cache = disk.folder / "cache"
+    cache.write_bytes(bytes(REREAD_MIB << 20))
+    forget(cache)
+    agent = t.agent(rules(rule("own", cgroup=service.path, signals=["oncpu", "pools"])), broker=True)
+    service.memory(REREAD_LIMIT_MIB)
+    service.start(*PINNED, sys.executable, "-c", REREAD, cache)
+    agent.wait("watch.start", cgroup=service.path)
+    # At the disk's own speed until pages are known as in use: pressure counts only those that are read again.
+    until(lambda: service.refaults() > 2 * (REREAD_MIB << 20) // 4096, 20, "nothing is read again")
+    with disk.limited(service, 8 << 20):
+        time.sleep(0.5)
+        witness = Witness(stalled=lambda: service.stalled_us("memory"), cpu=service.cpu_us)
+        _, end, lines = session(agent, "own", 3000)
+        witness.stop()
+    told = sum(line["blocked_ns"].get("memory", 0) for line in lines) / 1e3
+    span = end["pools"]["from_mono_ns"], end["pools"]["to_mono_ns"]
+    kernel, cpu = (witness.grown(name, *span) for name in ("stalled", "cpu"))
+    print(f"memory: {told / 1e3} ms told, {kernel / 1e3} ms by pressure, {cpu / 1e3} ms of CPU time: {lines}")
+    check(1000000 < kernel < 2900000, f"no stall, or nothing else: {kernel} us: {lines}")
+    check_figure(abs(told - kernel) <= 0.05 * kernel, f"{told} us told, {kernel} us by pressure: {lines}", t.load)
 
 
 @pytest.mark.parallel(2)
