@@ -219,7 +219,21 @@ struct rb_root_cached {
 	struct rb_root rb_root;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
+struct wait_queue_head {
+	struct list_head head;
+};
+
+struct wait_queue_entry {
+	void *private; /* the task */
+	struct list_head entry;
+};
+
 struct eventpoll {
+	struct wait_queue_head wq; /* threads in epoll_wait */
 	struct rb_root_cached rbr;
 };
 
@@ -336,7 +350,7 @@ struct task_struct___look {
  */
 struct pt_regs {
 #if defined(__TARGET_ARCH_x86)
-	unsigned long bp, di, orig_ax, ip, sp;
+	unsigned long r10, bp, si, di, orig_ax, ip, sp;
 #else
 	__u64 regs[31];
 	__u64 sp, pc;

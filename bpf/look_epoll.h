@@ -1,34 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look_epoll.h: finds for whom an epoll waits: of the TCP connections in its set that were opened
- * from here, those on which something was sent since something came. Its tree of items is walked
- * without its lock, so each pointer is checked against one that leads back: an item names its
- * epoll, a socket its file. RCU, which the iterator holds, keeps items, files and sockets what they
- * are; a connection that was closed meanwhile has left its socket by the time it is checked. The
- * walk is bounded for each epoll and for each reading.
+ * look_epoll.h: goes through the set of an epoll that a thread waits in. The tree of its items is
+ * walked without its lock, so each item must name its epoll: RCU, which the iterator holds, keeps
+ * items that are removed what they are. The walk is bounded for each epoll and for each reading.
  */
 #ifndef TROCAR_BPF_LOOK_EPOLL_H
 #define TROCAR_BPF_LOOK_EPOLL_H
 
-#include "bpf/look_memory.h"
-
-/* Set by the loader: one jiffy, the unit of the times in a TCP socket. */
-const volatile __u32 tick_ns __weak = LOOK_TICK_NS;
+#include "bpf/look_set.h"
 
 #define ANON_INODE_FS_MAGIC 0x09041934ul
 #define EPOLL_NAME	    "[eventpoll]"
 
-#define FAMILY_INET	  2
-#define FAMILY_INET6	  10
-#define TYPE_STREAM	  1
-#define PROTOCOL_TCP	  6
-#define STATE_ESTABLISHED 1
-#define STATE_SYN_SENT	  2
-
-#define CLIENT_PORTS 32768 /* from here on Linux gives ports to clients */
-
-/* An acknowledgement that comes later is none of what was sent, but the answer to a probe. */
-#define ACKNOWLEDGED_NS 1000000000ull
+#define WAITERS 64 /* of an epoll, that are gone through */
 
 /* Returns whether an anonymous inode is an epoll: its name is the kernel's own. */
 static __always_inline bool look_is_epoll(const struct look_on *on)
@@ -39,113 +23,6 @@ static __always_inline bool look_is_epoll(const struct look_on *on)
 		if (on->name[i] != name[i])
 			return false;
 	return true;
-}
-
-/*
- * Returns whether the connection was opened from here, and not accepted: connect(2) takes a port
- * for itself alone (fastreuse, net/ipv4/inet_hashtables.c), and an accepted one has its listener's.
- * A port that bind(2) gave to a client is told by its number.
- */
-static __always_inline bool look_is_opened(const struct sock *sk)
-{
-	const struct inet_connection_sock *icsk = (const void *)sk;
-	signed char reuse = BPF_CORE_READ(icsk, icsk_bind_hash, fastreuse);
-
-	if (reuse < 0)
-		return true;
-	return BPF_CORE_READ(sk, __sk_common.skc_num) >= CLIENT_PORTS &&
-	       __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport)) < CLIENT_PORTS;
-}
-
-/*
- * Returns whether something was sent since something came, and sets *ret_ticks to how long ago.
- * Both may have been in one tick. Then what came last tells: an acknowledgement alone, which begins
- * where all data ends, is one of what was sent.
- */
-static __always_inline bool look_is_asked(const struct sock *sk, __u32 now, __u32 *ret_ticks)
-{
-	const struct inet_connection_sock *icsk = (const void *)sk;
-	const struct tcp_sock *tcp = (const void *)sk;
-	__u32 sent = BPF_CORE_READ(tcp, lsndtime);
-	__s32 later = sent - BPF_CORE_READ(icsk, icsk_ack.lrcvtime);
-
-	*ret_ticks = now - sent;
-	if (later < 0 || !BPF_CORE_READ(tcp, data_segs_out))
-		return false;
-	if (later > 0 || !BPF_CORE_READ(tcp, data_segs_in) || BPF_CORE_READ(tcp, packets_out))
-		return true;
-	return BPF_CORE_READ(tcp, snd_wl1) == BPF_CORE_READ(tcp, rcv_nxt) &&
-	       (__u64)(BPF_CORE_READ(tcp, rcv_tstamp) - sent) * tick_ns < ACKNOWLEDGED_NS;
-}
-
-/* Reads the peer's address and port. */
-static __always_inline void look_read_peer(struct look_peer *peer, const struct sock *sk)
-{
-	__builtin_memset(peer, 0, sizeof(*peer));
-	peer->family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	peer->port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
-	if (peer->family == FAMILY_INET)
-		BPF_CORE_READ_INTO((__u32 *)peer->address, sk, __sk_common.skc_daddr);
-	else
-		BPF_CORE_READ_INTO((struct in6_addr *)peer->address, sk, __sk_common.skc_v6_daddr);
-}
-
-static __always_inline bool look_is_same_peer(const struct look_peer *a, const struct look_peer *b)
-{
-	return a->address[0] == b->address[0] && a->address[1] == b->address[1] &&
-	       a->port == b->port && a->family == b->family;
-}
-
-/* Counts a connection that waits for an answer of looker.epoll.peer. */
-static __always_inline void look_count_peer(struct looker *l, __u32 ticks)
-{
-	const struct look_peer *peer = &l->epoll.peer;
-
-	for (__u32 i = 0; i < LOOK_PEERS; i++) {
-		struct look_peer *at = &l->epoll.peers[i];
-
-		if (at->connections && !look_is_same_peer(at, peer))
-			continue;
-		if (!at->connections)
-			*at = *peer;
-		at->connections++;
-		if (ticks > at->longest_ticks)
-			at->longest_ticks = ticks;
-		return;
-	}
-	l->record.on.others++;
-}
-
-/* Judges the socket of a file in the set. */
-static __always_inline void look_at_member(struct looker *l, const struct file *file)
-{
-	const struct socket *socket;
-	const struct sock *sk;
-	__u32 ticks = 0;
-	__u16 family;
-	__u8 state;
-	bool asked;
-
-	if ((BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
-		return;
-	socket = BPF_CORE_READ(file, private_data);
-	sk = BPF_CORE_READ(socket, sk);
-	if (!sk || BPF_CORE_READ(socket, file) != file ||
-	    BPF_CORE_READ(socket, type) != TYPE_STREAM ||
-	    BPF_CORE_READ(sk, sk_protocol) != PROTOCOL_TCP)
-		return;
-	family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	state = BPF_CORE_READ(sk, __sk_common.skc_state);
-	if ((family != FAMILY_INET && family != FAMILY_INET6) ||
-	    (state != STATE_ESTABLISHED && state != STATE_SYN_SENT) || !look_is_opened(sk))
-		return;
-	asked = state == STATE_SYN_SENT || look_is_asked(sk, l->epoll.now, &ticks);
-	look_read_peer(&l->epoll.peer, sk);
-	if (BPF_CORE_READ(socket, sk) != sk)
-		return;
-	l->record.on.sockets++;
-	if (asked && (__u64)ticks * tick_ns <= LOOK_ASKED_NS)
-		look_count_peer(l, ticks);
 }
 
 /* Keeps a subtree for later. What finds no room is not walked. */
@@ -189,29 +66,42 @@ static long look_at_item(__u32 i, void *context)
 	return 0;
 }
 
-/* Makes the peer that most connections wait for the one that is told of; the others are counted. */
-static __always_inline void look_choose_peer(struct looker *l)
+/* Finds the thread among those that wait in the epoll. */
+static long look_at_waiter(__u32 i, void *context)
 {
-	struct look_on *on = &l->record.on;
+	struct looker *l = *(struct looker **)context;
+	const struct eventpoll *ep = (const void *)l->epoll.ep;
+	const struct list_head *at = (const void *)l->epoll.waiter;
+	const struct wait_queue_entry *entry;
 
-	for (__u32 i = 0; i < LOOK_PEERS; i++) {
-		const struct look_peer *at = &l->epoll.peers[i];
-
-		if (at->connections <= on->asked) {
-			on->others += at->connections;
-			continue;
-		}
-		on->others += on->asked;
-		on->asked = at->connections;
-		on->longest_ns = (__u64)at->longest_ticks * tick_ns;
-		on->family = at->family;
-		on->protocol = PROTOCOL_TCP;
-		on->peer_port = at->port;
-		__builtin_memcpy(on->peer, at->address, sizeof(on->peer));
-	}
+	if (!at || at == &ep->wq.head)
+		return 1;
+	entry = (const void *)at - bpf_core_field_offset(struct wait_queue_entry, entry);
+	l->epoll.waiter = (__u64)BPF_CORE_READ(at, next);
+	if ((__u64)BPF_CORE_READ(entry, private) != l->task)
+		return 0;
+	l->epoll.waits = 1;
+	return 1;
 }
 
-/* Walks the set of the epoll that looker.epoll.file is. A global function: it is verified once. */
+/*
+ * Returns whether the thread waits in looker.epoll.ep: another thread may have closed the
+ * descriptor and got it back for another epoll, while this one waits in the first.
+ */
+static __always_inline bool look_waits_in(struct looker *l)
+{
+	const struct eventpoll *ep = (const void *)l->epoll.ep;
+
+	l->epoll.waits = 0;
+	l->epoll.waiter = (__u64)BPF_CORE_READ(ep, wq.head.next);
+	bpf_loop(WAITERS, look_at_waiter, &l, 0);
+	return l->epoll.waits;
+}
+
+/*
+ * Goes through the set of the epoll that looker.epoll.file is. One that many threads wait in is
+ * walked once in a reading. A global function: the verifier checks it once.
+ */
 __noinline int look_at_epoll(void)
 {
 	struct looker *l = looker_get();
@@ -224,9 +114,16 @@ __noinline int look_at_epoll(void)
 	file = (const void *)l->epoll.file;
 	ep = BPF_CORE_READ(file, private_data);
 	l->epoll.ep = (__u64)ep;
-	l->epoll.now = bpf_jiffies64();
+	if (!look_waits_in(l)) {
+		l->record.on.cut = 1;
+		return 0;
+	}
+	if (l->epoll.walked == l->epoll.ep) {
+		l->record.on = l->epoll.told;
+		return 0;
+	}
+	look_begin_set(l, LOOK_ON_EPOLL);
 	l->epoll.depth = 0;
-	__builtin_memset(l->epoll.peers, 0, sizeof(l->epoll.peers));
 	look_push(l, BPF_CORE_READ(ep, rbr.rb_root.rb_node));
 	room = l->epoll.room;
 	if (room > LOOK_EPOLL_ITEMS)
@@ -236,6 +133,8 @@ __noinline int look_at_epoll(void)
 	if (l->epoll.depth)
 		l->record.on.cut = 1;
 	look_choose_peer(l);
+	l->epoll.walked = l->epoll.ep;
+	l->epoll.told = l->record.on;
 	return 0;
 }
 

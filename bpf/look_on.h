@@ -12,6 +12,9 @@
 #include <asm/unistd.h>
 
 #include "bpf/look_epoll.h"
+#include "bpf/look_poll.h"
+
+#define IORING_ENTER_REGISTERED_RING (1u << 4) /* the first argument is no descriptor */
 
 #define LOOK_CALLS 512 /* numbers of system calls that are looked up */
 
@@ -21,6 +24,8 @@ enum look_argument {
 	LOOK_ARGUMENT_DESCRIPTOR,
 	LOOK_ARGUMENT_FUTEX,
 	LOOK_ARGUMENT_CHILD,
+	LOOK_ARGUMENT_POLL,
+	LOOK_ARGUMENT_RING,
 };
 
 static const __u8 look_arguments[LOOK_CALLS] = {
@@ -64,22 +69,16 @@ static __always_inline void look_at_socket(struct look_on *on, const struct file
 __noinline int look_at_descriptor(__u32 fd)
 {
 	struct looker *l = looker_get();
-	const struct task_struct___look *task;
-	const struct fdtable *table;
 	const struct inode *inode;
-	struct file **files, *file = 0;
+	const struct file *file;
 	struct look_on *on;
 	__u32 mode;
 
 	if (!l)
 		return 0;
 	on = &l->record.on;
-	task = (const void *)l->task;
-	table = BPF_CORE_READ(task, files, fdt);
-	if (fd >= BPF_CORE_READ(table, max_fds))
-		return 0;
-	files = BPF_CORE_READ(table, fd);
-	if (bpf_probe_read_kernel(&file, sizeof(file), &files[fd]) || !file)
+	file = look_find_file(l, fd);
+	if (!file)
 		return 0;
 	inode = BPF_CORE_READ(file, f_inode);
 	mode = BPF_CORE_READ(inode, i_mode) & S_IFMT;
@@ -107,8 +106,9 @@ __noinline int look_at_descriptor(__u32 fd)
 	return 0;
 }
 
-/* Sets what the thread waits on, by the first argument of its system call. */
-static __always_inline void look_at_argument(struct look_record *r, __u64 argument)
+/* Sets what the thread waits on, by the arguments of its system call: the first, second, fourth. */
+static __always_inline void look_at_argument(struct look_record *r, __u64 argument, __u64 second,
+					     __u64 fourth)
 {
 	__u32 call = r->syscall;
 	__u8 what;
@@ -126,6 +126,10 @@ static __always_inline void look_at_argument(struct look_record *r, __u64 argume
 		look_at_descriptor(argument);
 		if (r->on.kind == LOOK_ON_EPOLL)
 			look_at_epoll();
+	} else if (what == LOOK_ARGUMENT_RING && !(fourth & IORING_ENTER_REGISTERED_RING)) {
+		look_at_descriptor(argument);
+	} else if (what == LOOK_ARGUMENT_POLL) {
+		look_at_poll(argument, second);
 	}
 }
 

@@ -173,10 +173,12 @@ static __always_inline void fill_call(struct look_record *r, struct task_struct 
 	if (BPF_CORE_READ(fields, thread_info.status) & TS_COMPAT)
 		return;
 	r->syscall = BPF_CORE_READ(regs, orig_ax);
-	look_at_argument(r, BPF_CORE_READ(regs, di));
+	look_at_argument(r, BPF_CORE_READ(regs, di), BPF_CORE_READ(regs, si),
+			 BPF_CORE_READ(regs, r10));
 #else
 	r->syscall = BPF_CORE_READ(regs, syscallno);
-	look_at_argument(r, BPF_CORE_READ(regs, orig_x0));
+	look_at_argument(r, BPF_CORE_READ(regs, orig_x0), BPF_CORE_READ(regs, regs[1]),
+			 BPF_CORE_READ(regs, regs[3]));
 #endif
 }
 
@@ -301,6 +303,7 @@ int looks(struct bpf_iter__task *ctx)
 	if (looker->epoll.reading != ctx->meta->session_id) {
 		looker->epoll.reading = ctx->meta->session_id;
 		looker->epoll.room = LOOK_PASS_ITEMS;
+		looker->epoll.walked = 0;
 	}
 	looker->look.index = index;
 	looker->look.cgroup_id = cgroup_id;

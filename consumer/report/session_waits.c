@@ -301,17 +301,21 @@ int session_waits_idle_clause(const struct session_waits *s, char *text, size_t 
 {
 	const uint8_t state = WAIT_BLOCKED + WAIT_IDLE;
 	const struct session_wait *top = find_top_row(s, is_idle_on_something, state);
+	bool known;
 
 	if (!top)
 		top = find_top_row(s, is_idle, state);
 	if (!top || s->state_ns[state] < NSEC_PER_MSEC)
 		return 0;
+	known = top->on && wait_objects_is_idle_set(top->on);
 	return snprintf(text, space,
-			"; its threads waited %llu ms for work or answers, %llu ms of it in "
-			"%.200s: from whom is not known",
+			"; its threads waited %llu ms for %s, %llu ms of it in %.200s: %s",
 			(unsigned long long)(s->state_ns[state] / NSEC_PER_MSEC),
+			known ? "work" : "work or answers",
 			(unsigned long long)(top->weight_ns / NSEC_PER_MSEC),
-			top->fn ? top->fn : "unnamed code");
+			top->fn ? top->fn : "unnamed code",
+			known ? "no TCP connection that was opened there waits for an answer"
+			      : "from whom is not known");
 }
 
 static bool is_wait_of(const struct session_wait *row, uint8_t state)

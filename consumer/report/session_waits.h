@@ -80,7 +80,8 @@ int session_waits_clause(const struct session_waits *s, enum resource resource,
 
 /*
  * Writes that threads waited for work or for answers, and where most of it, as a clause of the
- * headline: it is all that is known of a service that ran little and waited for nothing else.
+ * headline: it is all that is known of a service that ran little and waited for nothing else. Where
+ * they waited in an epoll or poll that was judged, that no answer is owed there.
  * Returns the length; 0: they did not.
  */
 int session_waits_idle_clause(const struct session_waits *s, char *text, size_t space);

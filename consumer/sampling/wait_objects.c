@@ -44,16 +44,25 @@ static bool is_served(const struct look_on *on)
 	return on->peer_port ? on->peer_port >= WAIT_CLIENT_PORTS : on->state == TCP_ESTABLISHED;
 }
 
-bool wait_objects_is_asked(const struct look_on *on)
+static bool is_set(const struct look_on *on)
 {
-	return on->kind == LOOK_ON_EPOLL && on->peer_port &&
-	       (on->family == AF_INET || on->family == AF_INET6);
+	return on->kind == LOOK_ON_EPOLL || on->kind == LOOK_ON_POLL;
 }
 
-/* Of an epoll: the peer, or nothing. */
-static struct look_on plain_epoll(const struct look_on *on)
+bool wait_objects_is_asked(const struct look_on *on)
 {
-	struct look_on n = { .kind = LOOK_ON_EPOLL };
+	return is_set(on) && on->peer_port && (on->family == AF_INET || on->family == AF_INET6);
+}
+
+bool wait_objects_is_idle_set(const struct look_on *on)
+{
+	return is_set(on) && !wait_objects_is_asked(on) && !on->cut;
+}
+
+/* Of an epoll or poll: the peer, or nothing. */
+static struct look_on plain_set(const struct look_on *on)
+{
+	struct look_on n = { .kind = on->kind };
 
 	if (!wait_objects_is_asked(on))
 		return n;
@@ -68,8 +77,8 @@ struct look_on wait_objects_plain(const struct look_on *on)
 {
 	struct look_on n = *on;
 
-	if (n.kind == LOOK_ON_EPOLL)
-		return plain_epoll(on);
+	if (is_set(on))
+		return plain_set(on);
 	n.longest_ns = 0;
 	n.items = n.sockets = n.asked = n.others = n.cut = n.unused = 0;
 
@@ -100,7 +109,7 @@ static uint64_t hash_of(const struct look_on *on)
 	return hash | 1;
 }
 
-/* Keeps the largest counts of an epoll. Who asks for nothing has no peer, and no counts of it. */
+/* Keeps the largest counts of a set. Who asks for nothing has no peer, and no counts of it. */
 static void add_counts(struct look_on *item, const struct look_on *on)
 {
 	item->items = MAX(item->items, on->items);
@@ -134,7 +143,7 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 	if (number)
 		was = wait_objects_plain(&o->items[number - 1]);
 	if (number && memcmp(&was, &one, sizeof(one)) == 0) {
-		if (one.kind == LOOK_ON_EPOLL)
+		if (is_set(&one))
 			add_counts(&o->items[number - 1], on);
 		return (uint32_t)number;
 	}
@@ -161,7 +170,7 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 		o->left_out++;
 		return 0;
 	}
-	if (one.kind == LOOK_ON_EPOLL)
+	if (is_set(&one))
 		add_counts(&one, on);
 	o->items[o->count++] = one;
 	return (uint32_t)number;
@@ -303,7 +312,7 @@ static void write_file(const struct look_on *on, struct jsonw *w)
 }
 
 /* Counts and times are of the look that found most. */
-static void write_epoll(const struct look_on *on, struct jsonw *w)
+static void write_set(const struct look_on *on, struct jsonw *w)
 {
 	if (wait_objects_is_asked(on)) {
 		write_address(w, "peer", on, on->peer, on->peer_port);
@@ -338,7 +347,8 @@ static void write_members(const struct look_on *on, struct jsonw *w)
 		jsonw_string(w, "address", address);
 		break;
 	case LOOK_ON_EPOLL:
-		write_epoll(on, w);
+	case LOOK_ON_POLL:
+		write_set(on, w);
 		break;
 	case LOOK_ON_CHILD:
 		if (on->number > 0)
@@ -355,7 +365,7 @@ void wait_objects_write(const struct look_on *on, struct jsonw *w)
 	static const char *const kinds[] = {
 		[LOOK_ON_FILE] = "file",   [LOOK_ON_PIPE] = "pipe",   [LOOK_ON_SOCKET] = "socket",
 		[LOOK_ON_OTHER] = "other", [LOOK_ON_FUTEX] = "futex", [LOOK_ON_CHILD] = "child",
-		[LOOK_ON_EPOLL] = "epoll",
+		[LOOK_ON_EPOLL] = "epoll", [LOOK_ON_POLL] = "poll",
 	};
 
 	jsonw_object(w, "on");

@@ -36,29 +36,32 @@ void wait_objects_done(struct wait_objects *o);
 /*
  * Returns `on` without what differs between equals: numbers of descriptors do not count, nor do
  * ports that a client got by chance, so a thousand connections of one server to another are one. Of
- * an epoll the peer that it waits for stays, and no count. All zeros: it is not known what the
- * thread waits on.
+ * an epoll or poll the peer that it waits for stays, and no count. All zeros: it is not known what
+ * the thread waits on.
  */
 struct look_on wait_objects_plain(const struct look_on *on);
 
 /*
  * Returns the number of what `on` describes (plain), from 1; 0: it is not known, or is left out. Of
- * an epoll the largest counts are kept.
+ * an epoll or poll the largest counts are kept.
  */
 uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on);
 
-/* An epoll has waited for its peer's answer so long. `number` may be 0. */
+/* An epoll or poll has waited for its peer's answer so long. `number` may be 0. */
 void wait_objects_lasts(struct wait_objects *o, uint32_t number, uint64_t longest_ns);
 
 /* Returns what has the number; NULL for 0. */
 const struct look_on *wait_objects_get(const struct wait_objects *o, uint32_t number);
 
-/* Returns whether it is an epoll that waits for a peer's answer. */
+/* Returns whether it is an epoll or poll that waits for a peer's answer. */
 bool wait_objects_is_asked(const struct look_on *on);
+
+/* Returns whether it is an epoll or poll all of which was judged, and that waits for no answer. */
+bool wait_objects_is_idle_set(const struct look_on *on);
 
 /*
  * Returns the state (wait_kind.h) of a thread that waits on `on` (NULL: not known), by its system
- * call in `state`: in an epoll that waits for an answer it waits for a socket.
+ * call in `state`: in an epoll or poll that waits for an answer it waits for a socket.
  */
 uint8_t wait_objects_state(uint8_t state, const struct look_on *on);
 
@@ -69,8 +72,8 @@ uint8_t wait_objects_state(uint8_t state, const struct look_on *on);
 bool wait_objects_is_idle(uint8_t state, const struct look_on *on);
 
 /*
- * Writes for whom an epoll waits: "10.0.0.7:8080 (12 connections, the longest for 1900 ms; 3 wait
- * for others)". Returns the length; 0: it waits for nobody.
+ * Writes for whom an epoll or poll waits: "10.0.0.7:8080 (12 connections, the longest for 1900 ms;
+ * 3 wait for others)". Returns the length; 0: it waits for nobody.
  */
 int wait_objects_say_peer(const struct look_on *on, char *text, size_t space);
 

@@ -47,7 +47,7 @@ static char *make_who(const struct json_node *wait)
 	_cleanup_free_ char *name = NULL;
 	char *who = NULL;
 
-	if (peer && json_node_equals(json_node_get(on, "what"), "epoll"))
+	if (peer && !json_node_equals(json_node_get(on, "what"), "socket"))
 		what = ", for answers of ";
 	else if (peer)
 		what = ", on the socket to ";

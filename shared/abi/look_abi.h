@@ -42,6 +42,7 @@ enum look_on_kind {
 	LOOK_ON_FUTEX,
 	LOOK_ON_CHILD,
 	LOOK_ON_EPOLL,
+	LOOK_ON_POLL,
 	LOOK_ON_COUNT_
 };
 
@@ -50,6 +51,7 @@ enum look_on_kind {
 /* Bounds of what is walked of epolls (bpf/look_epoll.h): items of one, and of all in a reading. */
 #define LOOK_EPOLL_ITEMS 1024
 #define LOOK_PASS_ITEMS	 8192
+#define LOOK_POLL_ITEMS	 16 /* descriptors of poll */
 
 /* A jiffy, by which TCP keeps time, where it cannot be told: with CONFIG_HZ=250. */
 #define LOOK_TICK_NS 4000000
@@ -71,15 +73,15 @@ struct look_on {
 	__u8 local[16], peer[16];   /* 4 bytes of AF_INET, 16 of AF_INET6 */
 	char name[LOOK_NAME_BYTES]; /* last part of the path, cut, or what it is: "[eventpoll]" */
 	/*
-	 * Of an epoll, as seen when it was looked at. family, protocol, peer and peer_port are of
-	 * whom most connections wait for; 0: they wait for nobody.
+	 * Of an epoll or poll, as seen when it was looked at. family, protocol, peer and peer_port
+	 * are of whom most connections wait for; 0: they wait for nobody.
 	 */
 	__u64 longest_ns; /* since something was sent to the peer that it has not answered */
 	__u32 items;	  /* of its set that were walked */
 	__u32 sockets;	  /* of them: TCP connections that were opened from here */
 	__u32 asked;	  /* of these: that wait for an answer of the peer */
 	__u32 others;	  /* of these: that wait for other peers */
-	__u32 cut;	  /* 1: there were more items than were walked */
+	__u32 cut;	  /* 1: there may be more items than were walked */
 	__u32 unused;
 };
 

@@ -317,9 +317,10 @@ class Slow(http.server.BaseHTTPRequestHandler):
 
 
 class Nginx:
-    """nginx with one worker, which passes what it is asked to a server of ours that answers after `delay_s`."""
+    """nginx with one worker, which passes what it is asked to a server of ours that answers after `delay_s`. `keep`: it
+    keeps its connections to that server."""
 
-    def __init__(self, service, delay_s):
+    def __init__(self, service, delay_s, keep=False):
         if not os.access(self.PROGRAM, os.X_OK):
             raise Skip("nginx is not installed")
         folder = service.t.folder
@@ -330,9 +331,11 @@ class Nginx:
         self.peer = f"127.0.0.1:{self.upstream.server_port}"
         config = folder / "nginx.conf"
         paths = " ".join(f"{name}_temp_path {folder}/temp;" for name in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
+        kept = "proxy_http_version 1.1; proxy_set_header Connection '';" if keep else ""
         config.write_text(f"daemon off; worker_processes 1; error_log {folder}/nginx.log; pid {folder}/nginx.pid;\n"
-                          f"events {{ }}\nhttp {{ access_log off; {paths}\n server {{ listen unix:{self.socket};\n"
-                          f"  location / {{ proxy_pass http://{self.peer}; }} }} }}\n")
+                          f"events {{ }}\nhttp {{ access_log off; {paths}\n"
+                          f" upstream slow {{ server {self.peer}; {'keepalive 8;' if keep else ''} }}\n server {{ listen unix:{self.socket};\n"
+                          f"  location / {{ {kept} proxy_pass http://slow; }} }} }}\n")
         self.process = service.start(self.PROGRAM, "-c", config, "-p", folder)
         until(self.socket.exists, 15, lambda: (folder / "log").read_text()[-2000:])
 
@@ -346,6 +349,15 @@ class Nginx:
             connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
             while connection.recv(1 << 16):
                 pass
+
+    def connect(self):
+        """A client whose one request is answered, and who stays."""
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(30)
+        connection.connect(str(self.socket))
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n")
+        check(connection.recv(1 << 16).startswith(b"HTTP/1.1 200"), "nginx does not answer")
+        return connection
 
     def traffic(self, rest_s):
         return Repeat(self.get, rest_s)

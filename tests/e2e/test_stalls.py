@@ -3,6 +3,7 @@
 which function and on which file, or say plainly what is not known. docs/stalls.md shows such runs: what is looked for
 in a report must stand in the one that it quotes, and its commands are the ones that run here."""
 import re
+import socket
 import time
 
 import pytest
@@ -58,13 +59,17 @@ class Told:
         return [w for w in self.end["waits"] if w["fn"] == fn]
 
 
-def ask(agent, service, reason):
+def ask_unquoted(agent, service, reason):
     """A session of the rule as a probe asks for it."""
-    check(f'trocar capture --rule shop --reason "{reason}" --wait\n' in PAGE, f"not in the page: {reason}")
     agent.wait("watch.start", cgroup=service.path)
     time.sleep(1)
     done = agent.trocar("capture", "--rule", "shop", "--reason", reason, "--wait", expect=None)
     return done.stdout.split()[1]
+
+
+def ask(agent, service, reason):
+    check(f'trocar capture --rule shop --reason "{reason}" --wait\n' in PAGE, f"not in the page: {reason}")
+    return ask_unquoted(agent, service, reason)
 
 
 @pytest.mark.parallel(2)
@@ -163,3 +168,40 @@ def test_slow_upstream(t):
     check(0.9 * DURING_MS < row["weight_ms"] < 1.1 * DURING_MS, row)
     asking = [s for s in told.stacks if s.get("on", {}).get("peer") == nginx.peer]
     check(asking and all(s["wait"] == "socket" and not s["idle"] for s in asking), told.stacks)
+
+
+def check_idle(agent, session, fn, opened):
+    """All that is in epoll is idle there, of so many connections that it opened itself. Returns the headline."""
+    end = agent.wait("session.end", seconds=15, session=session)
+    rows = [w for w in end["waits"] if w.get("on", {}).get("what") == "epoll"]
+    check(rows and all(w["wait"] == "idle" and w["idle"] and "peer" not in w["on"] for w in rows), end["waits"])
+    check([w["on"]["opened"] for w in rows if w["fn"] == fn] == [opened], rows)
+    check("for answers" not in end["headline"], end["headline"])
+    return end["headline"]
+
+
+def test_idle_proxy(t):
+    """nginx whose clients and whose connections to the upstream are kept, and nobody asks: it is idle."""
+    service = Service(t, "shop")
+    nginx = Nginx(service, delay_s=0, keep=True)
+    clients = [nginx.connect() for _ in range(4)]
+    agent = t.agent(rules(rule("shop", cgroup=service.path, during_ms=1000)))
+    headline = check_idle(agent, ask_unquoted(agent, service, "is it idle?"), "ngx_process_events_and_timers", 1)
+    check("no TCP connection that was opened there waits for an answer" in headline, headline)
+    for client in clients:
+        client.close()
+
+
+def test_idle_server(t):
+    """Redis whose clients over TCP have all been answered: it sent last, and waits for nobody."""
+    service = Service(t, "shop")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    redis = Redis(service, keys=10, options=("--port", str(port), "--bind", "127.0.0.1"))
+    clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(8)]
+    for client in clients:
+        redis.send(client, 1, "GET", "key:1")
+    agent = t.agent(rules(rule("shop", cgroup=service.path, during_ms=1000)))
+    check_idle(agent, ask_unquoted(agent, service, "is it idle?"), "aeMain", 0)
+    for client in clients:
+        client.close()

@@ -158,9 +158,7 @@ static void test_idle(void **state)
 	const struct stack stack = { .wait = WAIT_BLOCKED + WAIT_IDLE,
 				     .weight_ns = 2000 * MS,
 				     .phase = PHASE_DURING };
-	const struct known_wait wait = {
-		.state = stack.wait, .idle = true, .frame = &frame, .on = &on
-	};
+	struct known_wait wait = { .state = stack.wait, .idle = true, .frame = &frame, .on = &on };
 	struct session_waits s;
 	char text[256] = "";
 
@@ -172,6 +170,21 @@ static void test_idle(void **state)
 	assert_string_equal(text, "; its threads waited 5000 ms for work or answers, 2000 ms of it "
 				  "in serve: from whom is not known");
 	session_waits_done(&s);
+	/* The set was judged; and cut. */
+	for (uint32_t cut = 0; cut < 2; cut++) {
+		const struct look_on set = { .kind = LOOK_ON_EPOLL, .items = 3, .cut = cut };
+
+		wait.on = &set;
+		assert_int_equal(session_waits_init(&s), 0);
+		session_waits_add(&s, &stack, &wait);
+		session_waits_idle_clause(&s, text, sizeof(text));
+		assert_string_equal(text, cut ? "; its threads waited 2000 ms for work or answers, "
+						"2000 ms of it in serve: from whom is not known"
+					      : "; its threads waited 2000 ms for work, 2000 ms of "
+						"it in serve: no TCP connection that was opened "
+						"there waits for an answer");
+		session_waits_done(&s);
+	}
 }
 
 /* Whose answers an epoll waits for is said, and that is a wait. */
