@@ -47,15 +47,19 @@ static void add_finding(struct search *s, enum finding_cause cause, uint64_t ns,
  * Returns how much more than when calm threads waited in places of this state: of what is a wait or
  * the lack of work, only the change tells which. Without a calm time it is all of it.
  */
-static uint64_t grown_ns(const struct session_waits *waits, uint8_t state)
+static uint64_t grown_ns(const struct search *s, uint8_t state)
 {
+	const struct session_waits *waits = &s->summary->waits;
+	/* Who asks does so when it is late: the time before is not calm. */
+	bool late = !trigger_reason_is_stall(&s->session->reason) &&
+		    (state == ACCOUNT_LOCK || state == ACCOUNT_SOCKET);
 	uint64_t ns = 0;
 
 	for (size_t i = 0; i < waits->count; i++) {
 		const struct session_wait *row = &waits->rows[i];
 
 		if (row->state == state && !row->idle && !row->condition)
-			ns += row->weight_ns - MIN(row->weight_ns, row->calm_ns);
+			ns += row->weight_ns - (late ? 0 : MIN(row->weight_ns, row->calm_ns));
 	}
 	return ns;
 }
@@ -110,7 +114,7 @@ static void sum_waiting(struct search *s)
 	for (size_t i = 0; i < ARRAY_SIZE(sure); i++)
 		s->part_ns[sure[i]] = time_of(s, sure[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(unsure); i++)
-		s->part_ns[unsure[i]] = grown_ns(&s->summary->waits, (uint8_t)unsure[i]);
+		s->part_ns[unsure[i]] = grown_ns(s, (uint8_t)unsure[i]);
 	s->part_ns[ACCOUNT_LOCK] = MAX(s->part_ns[ACCOUNT_LOCK], contended);
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
 		s->found.waited_ns += s->part_ns[i];
