@@ -13,9 +13,11 @@
 
 #include "bpf/account.h"
 #include "bpf/account_calls.h"
+#include "bpf/account_clock.h"
 #include "bpf/account_kind.h"
 #include "bpf/account_queue.h"
 #include "bpf/scope.h"
+#include "bpf/watch_answers.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -120,8 +122,9 @@ static __always_inline void close_interval(struct thread_times *t, struct task_s
 }
 
 /* The thread leaves the CPU, and with TASK_DEAD for ever. */
-static __noinline int leave_cpu(struct task_struct *task, __u32 index,
-				const struct account_cpu *cpu, __u64 now_ns, unsigned int state)
+static __always_inline int leave_cpu(struct task_struct *task, __u32 index,
+				     const struct account_cpu *cpu, __u64 now_ns,
+				     unsigned int state)
 {
 	struct account_key key = { .tid = task->pid };
 	const struct control *c = control_get();
@@ -155,57 +158,72 @@ static __noinline int leave_cpu(struct task_struct *task, __u32 index,
  * Notes who comes to the CPU; `now_ns` 0: nobody has asked for the time yet. The idle task has no
  * watch: on hybrid hosts the root cgroup has.
  */
-static __always_inline void come_to_cpu(struct account_cpu *cpu, struct task_struct *task,
+static __always_inline void come_to_cpu(struct account_cpu *cpu, struct watch_answers *answers,
+					struct task_struct *prev, struct task_struct *task,
 					__u64 now_ns)
 {
 	__u64 cgroup_id = task->pid ? task_keys_cgroup(task) : 0;
 	__u32 index;
 
-	account_queue_note(cpu, cgroup_id, &now_ns);
+	if (account_queue_is_new(cpu, cgroup_id)) {
+		if (!now_ns)
+			now_ns = account_clock_now(cpu, prev);
+		account_queue_note(cpu, cgroup_id, now_ns);
+	}
 	cpu->task = (__u64)task;
+	cpu->cgroup_id = cgroup_id;
 	cpu->slot = 0;
 	cpu->since_ns = 0;
-	cpu->reading = account_readings;
-	if (!task->pid || !watch_lookup(cgroup_id, &index))
+	if (!cgroup_id || !watch_answers_find(answers, cgroup_id, &index))
 		return;
 	cpu->slot = index + 1;
-	cpu->since_ns = now_ns ? now_ns : bpf_ktime_get_ns();
+	cpu->since_ns = now_ns ? now_ns : account_clock_now(cpu, prev);
 	cpu->queued_from = task->sched_info.last_queued;
+}
+
+/*
+ * Begins anew, for there were switches that the program has not seen, or a session begins or ends:
+ * which watch the thread that leaves has is asked again.
+ */
+static __noinline int meet_cpu(struct account_cpu *cpu, struct watch_answers *answers,
+			       struct task_struct *prev)
+{
+	__u32 index;
+
+	if (cpu->task != (__u64)prev) {
+		cpu->since_ns = 0;
+		cpu->stretches = 0;
+	}
+	watch_answers_forget(answers);
+	cpu->cgroup_id = prev->pid ? task_keys_cgroup(prev) : 0;
+	cpu->slot = cpu->cgroup_id && watch_lookup(cpu->cgroup_id, &index) ? index + 1 : 0;
+	cpu->reading = account_readings;
+	return 0;
 }
 
 /*
  * `state` is that of the task when the scheduler looked; a task that is preempted was runnable,
  * whatever state it had set already (bpf/switch.bpf.c). Which watch the task has was asked when it
- * came, so a switch costs one lookup, and none where the CPU goes idle.
+ * came; the CPU keeps the last answers (watch_answers.h).
  */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(account_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int state)
 {
-	__u32 zero = 0, index;
+	struct watch_answers *answers = watch_answers_get();
+	__u32 zero = 0;
 	struct account_cpu *cpu = bpf_map_lookup_elem(&account_cpus, &zero);
 	__u64 now_ns = 0;
-	bool watched;
 
-	if (!cpu || !bpf_core_field_exists(prev->sched_info.run_delay))
+	if (!cpu || !answers || !bpf_core_field_exists(prev->sched_info.run_delay))
 		return 0;
-	if (cpu->task != (__u64)prev) {
-		/* There were switches that the program has not seen. */
-		cpu->since_ns = 0;
-		cpu->stretches = 0;
-		cpu->reading = account_readings - 1;
+	if (cpu->task != (__u64)prev || cpu->reading != account_readings)
+		meet_cpu(cpu, answers, prev);
+	if (cpu->slot && is_captured(cpu->slot - 1, false) && scope_allows_task(prev)) {
+		now_ns = account_clock_now(cpu, prev);
+		leave_cpu(prev, cpu->slot - 1, cpu, now_ns, preempt ? 0 : state);
 	}
-	if (cpu->reading == account_readings) {
-		watched = cpu->slot;
-		index = cpu->slot - 1;
-	} else {
-		watched = prev->pid && watch_lookup(task_keys_cgroup(prev), &index);
-	}
-	if (watched && is_captured(index, false) && scope_allows_task(prev)) {
-		now_ns = bpf_ktime_get_ns();
-		leave_cpu(prev, index, cpu, now_ns, preempt ? 0 : state);
-	}
-	come_to_cpu(cpu, next, now_ns);
+	come_to_cpu(cpu, answers, prev, next, now_ns);
 	return 0;
 }
 

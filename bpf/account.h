@@ -53,6 +53,10 @@ struct account_cpu {
 	__u64 since_ns;	   /* when it came; 0: it is of no watch, and nobody asked */
 	__u64 queued_from; /* sched_info.last_queued of it then: since when it waited for this CPU
 			    */
+	__u64 cgroup_id;   /* of it; 0: it is the idle task */
+	__u64 jiffy;	   /* until when ahead_ns holds (account_clock.h) */
+	__u64 followed_ns; /* when ahead_ns was found; 0: never */
+	__s64 ahead_ns;	   /* how far CLOCK_MONOTONIC is ahead of the scheduler's clock */
 	__u32 slot;	   /* of its watch, plus 1; 0: it has none */
 	__u32 reading;	   /* account_readings then */
 	__u32 last;	   /* number of the last stretch */

@@ -64,19 +64,38 @@ static __always_inline unsigned short file_mode(const struct file *file)
 	return cast->f_inode->i_mode & S_IFMT;
 }
 
+/*
+ * Returns the pointer to a file that stands at `place`, or NULL. It is read as a struct whose first
+ * member is a pointer.
+ */
+static __always_inline const struct file *file_at(struct file **place)
+{
+	const struct list_head *cast;
+	struct file *file = 0;
+
+	if (!has_cast) {
+		bpf_probe_read_kernel(&file, sizeof(file), place);
+		return file;
+	}
+	cast = bpf_rdonly_cast(place, bpf_core_type_id_kernel(struct list_head));
+	return (const struct file *)cast->next;
+}
+
 /* What a thread waits for that reads or writes descriptor `fd`, by the type of its file. */
-static __noinline __u32 account_kind_file(const struct task_struct *task, __u64 fd)
+static __always_inline __u32 account_kind_file(const struct task_struct *task, __u64 fd)
 {
 	const struct files_struct *files = task->files;
 	const struct fdtable *table;
-	struct file *file = 0;
+	const struct file *file;
 	unsigned short mode;
 
 	if (!files)
 		return ACCOUNT_OTHER;
 	table = files->fdt;
-	if (fd >= table->max_fds || bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) ||
-	    !file)
+	if (fd >= table->max_fds)
+		return ACCOUNT_OTHER;
+	file = file_at(table->fd + fd);
+	if (!file)
 		return ACCOUNT_OTHER;
 	mode = file_mode(file);
 	if (mode == S_IFIFO)

@@ -19,22 +19,24 @@ struct {
 } queue_neighbours SEC(".maps");
 
 /*
- * Notes that the CPU goes to a thread of the cgroup; 0: it goes idle. As long as it stays with one
- * cgroup nothing is written, and nobody asks for the time. *now_ns 0: nobody has asked before.
+ * Whether the CPU goes from one cgroup to another; 0: it goes idle. As long as it stays with one
+ * nothing is written, and nobody asks for the time.
  */
-static __always_inline void account_queue_note(struct account_cpu *cpu, __u64 cgroup_id,
-					       __u64 *now_ns)
+static __always_inline bool account_queue_is_new(const struct account_cpu *cpu, __u64 cgroup_id)
 {
-	struct account_stretch *s = &cpu->stretch[cpu->last % STRETCHES];
+	return !cpu->stretches || cpu->cgroup_id != cgroup_id;
+}
 
-	if (cpu->stretches && s->cgroup_id == cgroup_id)
-		return;
-	if (!*now_ns)
-		*now_ns = bpf_ktime_get_ns();
+/* Notes that the CPU goes to a thread of another cgroup. */
+static __always_inline void account_queue_note(struct account_cpu *cpu, __u64 cgroup_id,
+					       __u64 now_ns)
+{
+	struct account_stretch *s;
+
 	cpu->last++;
 	s = &cpu->stretch[cpu->last % STRETCHES];
 	s->cgroup_id = cgroup_id;
-	s->from_ns = *now_ns;
+	s->from_ns = now_ns;
 	if (cpu->stretches < STRETCHES)
 		cpu->stretches++;
 }
@@ -118,16 +120,35 @@ static __always_inline __u32 account_queue_bucket(__u64 ns)
 	return n < QUEUE_BUCKETS ? n : QUEUE_BUCKETS - 1;
 }
 
+/* Splits up a wait of `here_ns` for this CPU. */
+static __noinline int account_queue_split(const struct account_cpu *cpu, __u32 slot, __u64 here_ns,
+					  struct thread_queue *queue)
+{
+	struct account_wait wait = { .cpu = cpu, .queue = queue, .slot = slot };
+
+	wait.until_ns = cpu->since_ns;
+	wait.from_ns = wait.until_ns - here_ns;
+	wait.cgroup_id = cpu->cgroup_id;
+	/* Most waits are behind one cgroup: behind the one whose stretch still goes on, or ended.
+	 */
+	if (split_wait(0, &wait) || split_wait(1, &wait))
+		goto out;
+	bpf_loop(STRETCHES, split_wait, &wait, 0);
+out:
+	queue->behind_ns[QUEUE_UNSEEN] += wait.until_ns - wait.from_ns;
+	return 0;
+}
+
 /*
  * Counts a wait for a CPU of `queue_ns` that is over since the thread came to this CPU. Of it the
  * scheduler knows the part for this CPU; before that the thread waited on another one, from which
  * it was moved.
  */
-static __noinline int account_queue_add(const struct account_cpu *cpu,
-					const struct task_struct *task, __u32 slot, __u64 queue_ns,
-					struct thread_queue *queue)
+static __always_inline void account_queue_add(const struct account_cpu *cpu,
+					      const struct task_struct *task, __u32 slot,
+					      __u64 queue_ns, struct thread_queue *queue)
 {
-	struct account_wait wait = { .cpu = cpu, .queue = queue, .slot = slot };
+	const struct account_stretch *now = &cpu->stretch[cpu->last % STRETCHES];
 	__u32 bucket = account_queue_bucket(queue_ns);
 	__u64 here_ns = task->sched_info.last_arrival - cpu->queued_from;
 
@@ -138,18 +159,16 @@ static __noinline int account_queue_add(const struct account_cpu *cpu,
 		queue->longest_end_ns = cpu->since_ns;
 	}
 	here_ns = cpu->queued_from ? clamp_ns(here_ns, queue_ns) : 0;
-	queue->behind_ns[QUEUE_MOVED] += queue_ns - here_ns;
-	wait.until_ns = cpu->since_ns;
-	wait.from_ns = wait.until_ns - here_ns;
-	wait.cgroup_id = task_keys_cgroup((struct task_struct *)task);
-	/* Most waits are behind one cgroup: behind the one whose stretch still goes on, or ended.
-	 */
-	if (!here_ns || split_wait(0, &wait) || split_wait(1, &wait))
-		goto out;
-	bpf_loop(STRETCHES, split_wait, &wait, 0);
-out:
-	queue->behind_ns[QUEUE_UNSEEN] += wait.until_ns - wait.from_ns;
-	return 0;
+	if (queue_ns != here_ns)
+		queue->behind_ns[QUEUE_MOVED] += queue_ns - here_ns;
+	if (!here_ns)
+		return;
+	/* The CPU was with this very cgroup when the wait began, and has been since. */
+	if (cpu->stretches && cpu->since_ns - now->from_ns >= here_ns &&
+	    cpu->since_ns >= now->from_ns)
+		queue->behind_ns[QUEUE_SIBLINGS] += here_ns;
+	else
+		account_queue_split(cpu, slot, here_ns, queue);
 }
 
 #endif

@@ -61,6 +61,10 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+struct list_head {
+	struct list_head *next;
+};
+
 struct kernfs_node {
 	__u64 id;
 	const char *name;
@@ -289,6 +293,20 @@ struct thread_info {
 	__u32 cpu;
 };
 
+/* Of the CPU on which the task runs, or ran. */
+struct rq {
+	__u64 clock; /* as of the last time that the scheduler read it: at each switch */
+};
+
+/* With CONFIG_FAIR_GROUP_SCHED. */
+struct cfs_rq {
+	struct rq *rq;
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
 /* With CONFIG_SCHED_INFO. Times of the scheduler's clock, in ns. */
 struct sched_info {
 	unsigned long pcount;		 /* how often the task has come to a CPU */
@@ -303,6 +321,7 @@ struct task_struct {
 	unsigned char on_cpu; /* an int until 7.0, 0 or 1: read as its low byte */
 	int exit_state;
 	unsigned int psi_flags;
+	struct sched_entity se;
 	struct sched_info sched_info;
 	unsigned long nvcsw; /* times that it went to sleep */
 	struct files_struct *files;

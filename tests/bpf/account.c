@@ -2,6 +2,7 @@
 /* account.c: time accounts of threads, against what the kernel itself and the threads know. */
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "account_fixture.h"
@@ -9,6 +10,8 @@
 #define OTHER	   3 /* slot */
 #define BOTH_TRIES 50
 #define BOTH_NS	   (5 * MSEC)
+
+#define CLOCK_SLACK_NS 20000 /* of two clocks that are compared once in a jiffy */
 
 /* Time on a CPU and in the queue, as /proc/PID/schedstat has them. */
 static void read_schedstat(pid_t pid, uint64_t times[2])
@@ -425,6 +428,55 @@ static void false_words(void **state)
 	end(&f);
 }
 
+/* When the thread began its last nap; shared with it. */
+static volatile uint64_t *nap_ns;
+
+static void note_and_nap(void *context)
+{
+	for (;;) {
+		*nap_ns = harness_now_ns();
+		usleep(3000);
+	}
+}
+
+/* Whether the account of a thread that naps says that it left its CPU when it said so itself. */
+static bool left_when_it_says(const struct fixture *f, pid_t pid)
+{
+	const struct account_key key = { .tid = (uint32_t)pid };
+	uint64_t said_ns = *nap_ns, now_ns;
+	struct thread_times times;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(f->h->skel->maps.accounts), &key, &times))
+		return false;
+	now_ns = harness_now_ns();
+	return said_ns == *nap_ns && times.account.since_ns >= said_ns - CLOCK_SLACK_NS &&
+	       times.account.since_ns <= now_ns && times.account.since_ns - said_ns < MSEC;
+}
+
+/*
+ * The switches read the scheduler's clock, and the account is in CLOCK_MONOTONIC. On a busy machine
+ * the thread may be preempted between its note and its nap, and who reads may be late.
+ */
+static void clock_is_monotonic(void **state)
+{
+	struct fixture f = begin(NULL, 0);
+	int right = 0;
+	pid_t pid;
+
+	nap_ns = mmap(NULL, sizeof(*nap_ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	assert_true(nap_ns != MAP_FAILED);
+	pid = harness_start(note_and_nap, NULL, f.dir);
+	for (int i = 0; i < 400 && right < 40; i++) {
+		usleep(2300);
+		right += left_when_it_says(&f, pid);
+	}
+	assert_true(right >= 40);
+	harness_kill(pid);
+	munmap((void *)nap_ns, sizeof(*nap_ns));
+	end(&f);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +485,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(tid_is_used_again),	  cmocka_unit_test(moves_between_watches),
 		cmocka_unit_test(table_is_full),	  cmocka_unit_test(each_gate_closes),
 		cmocka_unit_test(watch_around),		  cmocka_unit_test(false_words),
+		cmocka_unit_test(clock_is_monotonic),
 	};
 
 	harness_main(argc, argv);

@@ -196,30 +196,41 @@ static void nap(void *context)
 		usleep(1000);
 }
 
-/*
- * Who sleeps and finds its CPU free waits some microseconds for it, and nobody is blamed: it counts
- * as often as it wakes up.
- */
-static void wakes_up(void **state)
+/* Whether its waits were counted as often as it woke up, and none of them is a sibling's. */
+static bool is_woken_right(void)
 {
 	struct fixture f = begin(NULL, 0);
 	struct account_record before, after;
 	pid_t pid = harness_start(nap, NULL, f.dir);
 	struct waited w;
+	bool right;
 
 	harness_sleep_ms(50);
 	read_accounts(&f, pid, &before);
 	harness_sleep_ms(500);
 	read_accounts(&f, pid, &after);
 	w = compare(&before, &after);
-	if (w.count < 50 || w.count > 500)
+	right = w.count >= 50 && w.count <= 500 && !w.behind_ns[QUEUE_SIBLINGS] &&
+		w.low_ns <= w.sum_ns && w.sum_ns <= w.high_ns;
+	if (!right)
 		print_waited(&w);
-	assert_in_range(w.count, 50, 500);
-	assert_int_equal(w.behind_ns[QUEUE_SIBLINGS], 0);
-	assert_true(w.low_ns <= w.sum_ns && w.sum_ns <= w.high_ns);
 	assert_true(after.queue.longest_end_ns >= after.head.account.first_ns);
 	harness_kill(pid);
 	end(&f);
+	return right;
+}
+
+/*
+ * Who sleeps and finds its CPU free waits some microseconds for it, and nobody is blamed. A wait
+ * that ends while the account is copied may be in one of the two sums only.
+ */
+static void wakes_up(void **state)
+{
+	bool right = false;
+
+	for (int i = 0; i < TRIES && !right; i++)
+		right = is_woken_right();
+	assert_true(right);
 }
 
 /* More cgroups than the table has room for: their time is unlisted, and nothing is missing. */
