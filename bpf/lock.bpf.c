@@ -3,8 +3,8 @@
  * lock.bpf.c: waits for locks of the threads of watched cgroups, by lock, and who ended the long
  * ones. The program is attached for the length of a session, beside that of the time accounts
  * (account.bpf.c), which say since when a thread waits and that it is for a lock. It runs at every
- * wake-up of the machine, by whoever wakes: a thread without an account costs one lookup that
- * misses.
+ * wake-up of the machine, by whoever wakes: whether the thread has a watch the CPU keeps for a
+ * jiffy.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -19,6 +19,7 @@
 #include "bpf/lock_stack.h"
 #include "bpf/maps.h"
 #include "bpf/scope.h"
+#include "bpf/watch_answers.h"
 #include "bpf/watch_lookup.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -335,7 +336,7 @@ static __always_inline bool is_current(struct task_struct *task, __u32 slot)
 	return watch_lookup(task_keys_cgroup(task), &index) && index == slot;
 }
 
-/* Takes the end of a wait of `task`, whose account is in `t`. */
+/* Takes the end of a wait of `task`, which is of the watch of its account in `t`. */
 static __noinline int end_wait(void *ctx, struct task_struct *task, struct thread_times *t,
 			       struct lock_wait *wait)
 {
@@ -345,8 +346,8 @@ static __noinline int end_wait(void *ctx, struct task_struct *task, struct threa
 	struct lock_sums *sums;
 
 	if (a->flags & ACCOUNT_ENDED || !is_asleep(task) || !c ||
-	    watch_lookup_is_stale(c, now_ns) || !is_current(task, wait->slot) ||
-	    !lock_is_captured(wait->slot) || !scope_allows_task(task))
+	    watch_lookup_is_stale(c, now_ns) || !lock_is_captured(wait->slot) ||
+	    !scope_allows_task(task))
 		return 0;
 	wait->ns = now_ns > since_ns ? now_ns - since_ns : 0;
 	lock_key_find(&wait->key, task, wait->slot);
@@ -360,14 +361,20 @@ static __noinline int end_wait(void *ctx, struct task_struct *task, struct threa
 SEC("tp_btf/sched_waking")
 int BPF_PROG(lock_waking, struct task_struct *task)
 {
+	struct watch_answers *answers = watch_answers_get();
 	struct account_key key = { .tid = task->pid };
-	struct thread_times *t = bpf_map_lookup_elem(&accounts, &key);
+	struct thread_times *t;
 	struct lock_wait wait = {};
 
-	if (!t || READ_WORD(t->account.kind) != ACCOUNT_LOCK)
+	/* Who wakes itself does not sleep; then alone are interrupts on. */
+	if (!answers || task == bpf_get_current_task_btf() ||
+	    !watch_answers_find(answers, task_keys_cgroup(task), &wait.slot))
+		return 0;
+	t = bpf_map_lookup_elem(&accounts, &key);
+	if (!t || READ_WORD(t->account.kind) != ACCOUNT_LOCK ||
+	    READ_WORD(t->account.slot) != wait.slot)
 		return 0;
 	wait.tid = task->pid;
-	wait.slot = READ_WORD(t->account.slot);
 	end_wait(ctx, task, t, &wait);
 	if (wait.stack_ns)
 		lock_stack_take(ctx, &wait.key, wait.stack_ns, wait.now_ns);

@@ -2,7 +2,7 @@
 /*
  * switch.bpf.c: counts the context switches of watched cgroups, voluntary and involuntary. The
  * program is attached for the length of a session and runs at every context switch of the machine,
- * so its first test is one load and its second one hash lookup.
+ * so its first test is one load, and which watch the thread has the CPU keeps for a jiffy.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -12,6 +12,7 @@
 #include "bpf/scope.h"
 #include "bpf/target_match.h"
 #include "bpf/task_keys.h"
+#include "bpf/watch_answers.h"
 #include "bpf/watch_lookup.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -71,16 +72,17 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int state)
 {
+	struct watch_answers *answers = watch_answers_get();
 	const struct control *control = control_get();
 	__u32 index;
 
-	if (!control || !READ_WORD(control->armed))
+	if (!control || !answers || !READ_WORD(control->armed))
 		return 0;
 	/* Skip the idle task: it is in the root cgroup, which is watched on hybrid hosts. */
 	if (!prev->pid)
 		return 0;
-	if (!watch_lookup(task_keys_cgroup(prev), &index) || !scope_allows_task(prev) ||
-	    watch_lookup_is_stale(control, bpf_ktime_get_ns()))
+	if (!watch_answers_find(answers, task_keys_cgroup(prev), &index) ||
+	    !scope_allows_task(prev) || watch_answers_is_stale(answers, control))
 		return 0;
 	for (int i = 0; i < WATCHES_NESTED; i++) {
 		const struct slot *slot = bpf_map_lookup_elem(&slots, &index);

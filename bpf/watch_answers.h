@@ -23,6 +23,9 @@ struct watch_answer {
 
 struct watch_answers {
 	struct watch_answer of[WATCH_ANSWERS];
+	__u64 beat_jiffy; /* until when `stale` holds */
+	__u32 stale;
+	__u32 pad;
 };
 
 /* Private. Only programs that run with interrupts off use it. */
@@ -62,6 +65,19 @@ static __always_inline bool watch_answers_find(struct watch_answers *answers, __
 	}
 	*ret_index = known->slot - 1;
 	return known->slot;
+}
+
+/* As watch_lookup_is_stale, at most a jiffy old. */
+static __always_inline bool watch_answers_is_stale(struct watch_answers *answers,
+						   const struct control *c)
+{
+	__u64 jiffy = bpf_jiffies64();
+
+	if (answers->beat_jiffy != jiffy) {
+		answers->stale = watch_lookup_is_stale(c, bpf_ktime_get_ns());
+		answers->beat_jiffy = jiffy;
+	}
+	return answers->stale;
 }
 
 #endif

@@ -13,6 +13,8 @@
 #define SLOT  7
 #define TIMES 200
 
+#define ANSWER_MS 30 /* more than a jiffy, in which the kernel side keeps its answers */
+
 struct fixture {
 	struct harness *h;
 	struct bpf_link *link;
@@ -126,8 +128,10 @@ static int sleeps(void *context)
 /* How many switches of a process that sleeps twenty times were counted. */
 static uint64_t of_sleeper(struct fixture *f)
 {
-	struct slot_switches before = counted(f->h), after;
+	struct slot_switches before, after;
 
+	harness_sleep_ms(ANSWER_MS);
+	before = counted(f->h);
 	harness_fork(sleeps, f);
 	after = counted(f->h);
 	return after.voluntary + after.involuntary - before.voluntary - before.involuntary;
