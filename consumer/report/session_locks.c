@@ -33,6 +33,19 @@ static void write_which(const struct lock_waited *l, struct jsonw *w)
 	jsonw_string(w, "address", address);
 }
 
+/* Writes which variable of which module the lock is, or why that is not known. */
+static void write_name(const struct lock_name *name, struct jsonw *w)
+{
+	if (name->module)
+		frame_json_text(w, "module", name->module);
+	if (name->symbol) {
+		frame_json_text(w, "symbol", name->symbol);
+		jsonw_u64(w, "symbol_offset", name->offset);
+	} else if (name->why) {
+		jsonw_string(w, "symbol_reason", name->why);
+	}
+}
+
 static void write_longest(const struct lock_waited *l, struct jsonw *w)
 {
 	jsonw_object(w, "longest");
@@ -75,13 +88,16 @@ static void write_wakers(const struct lock_waited *l, const struct lock_release 
 }
 
 static void put_lock(const struct lock_waited *l, const struct lines *lines,
-		     const struct event_subject *subject, const struct lock_release *releases)
+		     const struct event_subject *subject, const struct lock_release *releases,
+		     const struct lock_name *name)
 {
 	struct jsonw w;
 
 	event_line_begin(lines, &w, "lock", subject);
 	jsonw_string(&w, "signal", rules_signal_name(SIGNAL_LOCK));
 	write_which(l, &w);
+	if (name)
+		write_name(name, &w);
 	jsonw_u64(&w, "waits", l->waits);
 	jsonw_u64(&w, "wait_ns", l->total_ns);
 	jsonw_u64(&w, "open", l->open);
@@ -127,14 +143,16 @@ void session_locks_release(const struct stack *stack, const struct named_frame *
 }
 
 void session_locks_put(const struct session_result *s, const struct lines *lines,
-		       const struct event_subject *subject, const struct lock_release *releases)
+		       const struct event_subject *subject, const struct lock_release *releases,
+		       const struct lock_name *names)
 {
 	const struct signal *signal = s->signals[SIGNAL_LOCK];
 
 	if (!signal || !signal->locks)
 		return;
 	for (size_t i = 0; i < signal->locks->count; i++)
-		put_lock(&signal->locks->items[i], lines, subject, releases);
+		put_lock(&signal->locks->items[i], lines, subject, releases,
+			 names ? &names[i] : NULL);
 }
 
 /* Returns the lock with the most waits of those that one can do something about; NULL: none. */
@@ -161,18 +179,33 @@ static int describe_pattern(const struct lock_waited *l, const char *fn, char *t
 			fn ? " in " : "", fn ? fn : "", fn ? "()" : "");
 }
 
+/* "one lock", or "lock ledger_lock in libshop.so". */
+static void name_lock(const struct lock_name *name, char *text, size_t space)
+{
+	const char *slash = name && name->module ? strrchr(name->module, '/') : NULL;
+
+	if (name && name->symbol && slash)
+		snprintf(text, space, "lock %.100s in %.100s", name->symbol, slash + 1);
+	else if (slash)
+		snprintf(text, space, "one lock in %.100s", slash + 1);
+	else
+		snprintf(text, space, "one lock");
+}
+
 int session_locks_headline(const struct session_result *s, const struct lock_release *releases,
-			   char *text, size_t space)
+			   const struct lock_name *names, char *text, size_t space)
 {
 	const struct lock_waited *top = find_held(s->signals[SIGNAL_LOCK]);
+	char pattern[300], lock[256];
 	const char *fn = NULL;
-	char pattern[300];
 
 	if (!top || top->total_ns * 2 < s->stop_ns - s->start_ns)
 		return 0;
 	if (releases && top->woken[0].stack)
 		fn = releases[top->woken[0].stack - 1].fn;
+	name_lock(names ? &names[top - s->signals[SIGNAL_LOCK]->locks->items] : NULL, lock,
+		  sizeof(lock));
 	describe_pattern(top, fn, pattern, sizeof(pattern));
-	return snprintf(text, space, "; %u threads waited %.1f s in all for one lock%s",
-			top->threads, (double)top->total_ns / (double)NSEC_PER_SEC, pattern);
+	return snprintf(text, space, "; %u threads waited %.1f s in all for %s%s", top->threads,
+			(double)top->total_ns / (double)NSEC_PER_SEC, lock, pattern);
 }

@@ -5,6 +5,7 @@
 
 #include "consumer/output/event_line.h"
 #include "consumer/report/frame_name.h"
+#include "consumer/report/lock_names.h"
 #include "consumer/session/session_result.h"
 
 /* Where a thread released a lock: the names live as long as the report. */
@@ -21,10 +22,12 @@ void session_locks_release(const struct stack *stack, const struct named_frame *
 
 /*
  * Writes a line `lock` for each lock with a name, and one for the rest. Nothing without them.
- * `releases`: by the number of the stack, of all stacks of the signal; NULL: not known.
+ * `releases`: by the number of the stack, of all stacks of the signal; `names`: of each lock
+ * (lock_names_read); NULL: not known.
  */
 void session_locks_put(const struct session_result *s, const struct lines *lines,
-		       const struct event_subject *subject, const struct lock_release *releases);
+		       const struct event_subject *subject, const struct lock_release *releases,
+		       const struct lock_name *names);
 
 /*
  * Appends to the headline the lock with the most waits of those with LOCK_PATTERN_LONG_HOLD, who
@@ -32,6 +35,6 @@ void session_locks_put(const struct session_result *s, const struct lines *lines
  * the waits are half as long as the session and more, in sum. Returns the length; 0: nothing.
  */
 int session_locks_headline(const struct session_result *s, const struct lock_release *releases,
-			   char *text, size_t space);
+			   const struct lock_name *names, char *text, size_t space);
 
 #endif

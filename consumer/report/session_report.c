@@ -54,6 +54,7 @@ struct report {
 	struct known_wait wait; /* of the stack that is being written, where its threads wait */
 	struct jsonw tail;	/* of one line: what follows its frames */
 	struct lock_release *releases; /* owned; by stack of SIGNAL_LOCK; NULL: none */
+	struct lock_name *locks;       /* owned; of the locks; NULL: none */
 	size_t head_bytes;	       /* of a stack's first line, which has the longest head */
 	struct batch batch;
 	uint64_t written, moved_ns; /* bytes that the output had written, and when that last grew */
@@ -382,7 +383,8 @@ static void put_end(struct report *r)
 	session_digest_sort(&r->summary);
 	session_headline_write(&r->summary, s, known ? cause : NULL, headline, sizeof(headline));
 	bytes = strlen(headline);
-	session_locks_headline(s, r->releases, headline + bytes, sizeof(headline) - bytes);
+	session_locks_headline(s, r->releases, r->locks, headline + bytes,
+			       sizeof(headline) - bytes);
 	if (known)
 		jsonw_string(&w, "cause", cause);
 	jsonw_string(&w, "headline", headline);
@@ -407,6 +409,7 @@ static void report_free(struct report *r)
 	jsonw_done(&r->tail);
 	session_digest_done(&r->summary);
 	free(r->releases);
+	free(r->locks);
 	free(r->batch.data);
 	free(r);
 }
@@ -484,7 +487,8 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 	session_neighbours_put(&s->neighbours, lines, &r->subject);
 	session_pools_put(s, lines, &r->subject);
 	session_queue_put(s, lines, &r->subject);
-	session_locks_put(s, lines, &r->subject, r->releases);
+	r->locks = lock_names_read(s, symbols);
+	session_locks_put(s, lines, &r->subject, r->releases, r->locks);
 	session_calls_put(s, &r->summary.cpu, lines, &r->subject);
 	put_end(r);
 	report_free(r);

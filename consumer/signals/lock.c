@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/process/process.h"
 #include "consumer/process/process_mappings.h"
 #include "consumer/signals/accounts_hold.h"
 #include "consumer/signals/lock_stacks.h"
@@ -158,6 +159,24 @@ static bool is_settled(const struct signal *signal)
 	       there->attempted;
 }
 
+/* Finds the module whose code is the next one below the address of the lock. */
+static void find_place(const struct signal_host *host, struct lock_waited *lock)
+{
+	const struct process *p =
+		lock->lock.address && host->processes
+			? process_find(host->processes, lock->lock.tgid, lock->start_ns)
+			: NULL;
+
+	for (size_t i = p ? p->maps.count : 0; i-- > 0;) {
+		const struct mapping *m = &p->maps.items[i];
+
+		if (m->start > lock->lock.address || !m->module || m->module->path[0] != '/')
+			continue;
+		lock->place = (struct lock_place){ m->module, m->start, m->file_offset };
+		return;
+	}
+}
+
 /* Closes the ledger of the stacks, and finds the heaviest stack of each waker that is told. */
 static void close_lock(struct signal *signal, const struct signal_host *host,
 		       const struct signal_target *target)
@@ -173,6 +192,8 @@ static void close_lock(struct signal *signal, const struct signal_host *host,
 	ledger_close(during, lost);
 	for (size_t i = 0; i < s->waits.count; i++)
 		lock_stacks_find(&s->stacks, &s->waits.items[i]);
+	for (size_t i = 0; i < s->waits.count; i++)
+		find_place(host, &s->waits.items[i]);
 	signal_target_name_cgroups(&s->taken.stacks, host, target);
 }
 

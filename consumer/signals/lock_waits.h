@@ -14,6 +14,8 @@
 #include "consumer/signals/lock_maps.h"
 #include "shared/abi/abi.h"
 
+struct module;
+
 #define LOCK_WAITS_NAMED  64 /* locks; the rest is one without a name */
 #define LOCK_WAITS_WAKERS 4  /* that are told of each lock */
 
@@ -34,12 +36,24 @@ struct lock_woken {
 	char comm[COMM_BYTES];
 };
 
+/*
+ * A module that the process of a lock has mapped as code, the next one below the address of the
+ * lock: if the lock is a variable of a module, it is of this one, since a file's data lie behind
+ * its code.
+ */
+struct lock_place {
+	const struct module *module; /* NULL: none. It lives as the modules of a stack do */
+	uint64_t code_address;	     /* where the code is mapped */
+	uint64_t code_offset;	     /* in the file */
+};
+
 /* The waits for one lock. Those that were not over at the end are counted until then. */
 struct lock_waited {
 	struct lock_key lock;  /* tgid 0: of the locks that are not named */
 	uint64_t locks;	       /* how many these are */
 	uint64_t start_ns;     /* of the process */
 	char comm[COMM_BYTES]; /* of its first thread */
+	struct lock_place place;
 	uint64_t waits, total_ns;
 	uint64_t open, open_ns; /* of these, not over at the end */
 	uint64_t longest_ns;

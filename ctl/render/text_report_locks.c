@@ -9,6 +9,7 @@
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
 #include "ctl/render/text_report_lines.h"
+#include "ctl/view/labels.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -35,16 +36,35 @@ static void add_number(struct text_table *table, uint64_t number)
 	text_table_add(table, asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text);
 }
 
-/* "futex 0x7f00c0de1000", "7 more locks" */
+/* "+0x28" where the lock is a member of its variable, else "". */
+static const char *format_offset(const struct json_node *line, char text[32])
+{
+	uint64_t offset = read_number(line, "symbol_offset");
+
+	text[0] = '\0';
+	if (offset)
+		snprintf(text, 32, "+0x%" PRIx64, offset);
+	return text;
+}
+
+/* "futex ledger_lock in libshop.so", "futex 0x7f00c0de1000 in libshop.so", "7 more locks" */
 static char *name_lock(const struct json_node *line)
 {
 	_cleanup_free_ char *kind = member_text_value("kind", json_node_get(line, "kind"));
 	_cleanup_free_ char *address = member_text_value("address", json_node_get(line, "address"));
-	char *text = NULL;
+	_cleanup_free_ char *module = member_text_value("module", json_node_get(line, "module"));
+	_cleanup_free_ char *symbol = member_text_value("symbol", json_node_get(line, "symbol"));
+	char *text = NULL, offset[32];
 	int n;
 
 	if (json_node_get(line, "others"))
 		n = asprintf(&text, "%" PRIu64 " more locks", read_number(line, "others"));
+	else if (module)
+		n = asprintf(&text, "%s %s%s in %s", kind ? kind : "-",
+			     symbol    ? symbol
+			     : address ? address
+				       : "-",
+			     format_offset(line, offset), labels_base(module));
 	else
 		n = asprintf(&text, "%s%s%s", kind ? kind : "-", address ? " " : "",
 			     address ? address : "");

@@ -110,10 +110,27 @@ def test_patterns(t):
     check(jobs and all("again" not in line for line in jobs), f"{jobs}")
     check(step["threads"] == 4 and step.get("pattern") != "herd" and step.get("again", 0) * 16 < step["waits"], f"{step}")
     check("without getting it" in end["headline"], f"{end['headline']}")
+    for line, name in ((herd, "herd_lock"), (step, "step_word"), (turn, "turn_lock"), (jobs[0], "job_ready")):
+        check(line["symbol"] == name and line["module"].endswith("/lock_patterns"), f"{line}")
+        check(line["symbol_offset"] == int(line["address"], 16) - names[name.split("_")[0]], f"{line}")
+    check("for lock herd_lock in lock_patterns, woken" in end["headline"], f"{end['headline']}")
     kept = t.folder / "lines"
     kept.write_bytes(b"".join(agent.raw))
     shown = command(COMMAND, "report", kept).stdout
-    check("A thundering herd" in shown, shown)
+    check("A thundering herd" in shown and "herd_lock in lock_patterns" in shown, shown)
+
+
+def test_stripped(t):
+    """Of a program without symbols it is said that the locks are in its data, and why they have no name."""
+    agent = t.agent(rules(rule("locks", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=True)
+    subprocess.run(["strip", t.binary("lock_patterns", "bare")], check=True)
+    worker = t.spawn("lock_patterns", 10, t.folder / "addresses", name="bare", cgroup=t.cgroup())
+    agent.wait("watch.start")
+    _, end, lines = session(agent, "locks", 1000)
+    lines = [line for line in lines if line.get("pid") == worker.pid and "address" in line]
+    check(len(lines) >= 4 and all(line["symbol_reason"] == "stripped" and line["module"].endswith("/bare") and
+                                  "symbol" not in line for line in lines), f"{lines}")
+    check("for one lock in bare" in end["headline"], f"{end['headline']}")
 
 
 def attached(agent):

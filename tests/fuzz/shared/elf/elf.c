@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shared/elf/elf_object.h"
 #include "shared/elf/elf_symbols.h"
+#include "shared/tools/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -30,6 +32,38 @@ static void check_names(const struct elf_symbols *s)
 	}
 }
 
+/* Addresses at the ends of each segment, and of nothing: what is named lies in its variable. */
+static void check_objects(const struct elf_image *image)
+{
+	_cleanup_(elf_reader_done) struct elf_reader e = { 0 };
+	struct elf_object objects[2 * ELF_SEGMENTS_MAX + 1] = { { .address = 1 } };
+	struct elf_object_file file;
+	uint64_t offset = 0, code = 0;
+	size_t n = 1;
+
+	if (elf_reader_open(image, &e) < 0)
+		return;
+	for (size_t i = 0; i < e.segment_count; i++)
+		if (e.segments[i].p_flags & PF_X)
+			offset = e.segments[i].p_offset;
+	elf_reader_address(&e, offset, &code);
+	for (size_t i = 0; i < e.segment_count; i++) {
+		objects[n++].address = e.segments[i].p_vaddr;
+		objects[n++].address = e.segments[i].p_vaddr + e.segments[i].p_memsz - 1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		objects[i].code_offset = offset;
+		objects[i].code_address = code;
+	}
+	if (elf_object_find(image, objects, n, &file) < 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		assert(strlen(objects[i].name) < ELF_OBJECT_NAME_BYTES);
+		assert(!objects[i].name[0] ||
+		       (objects[i].within && objects[i].offset < objects[i].bytes));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct elf_image image = { .fd = -1, .memory = data, .bytes = bytes };
@@ -39,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct build_id id = { 0 };
 	struct elf_symbols *s;
 
+	check_objects(&image);
 	if (build_id_read_mapped(&image, &id) == 0)
 		assert(id.n <= sizeof(id.bytes));
 	if (elf_symbols_read(&image, &agent, &s) == 0) {

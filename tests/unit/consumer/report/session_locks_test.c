@@ -117,6 +117,7 @@ static void test_losses(void **state)
 static void test_headline(void **state)
 {
 	const struct lock_release releases[] = { { "flush_index", "/usr/bin/api" } };
+	struct lock_name name = { .module = "/lib/libshop.so", .symbol = "ledger_lock" };
 	struct lock_waits waits = { .items = items, .count = 1 };
 	struct session_result *s = new_session(&waits);
 	struct lock_waited was = items[0];
@@ -125,25 +126,57 @@ static void test_headline(void **state)
 	s->start_ns = 0;
 	s->stop_ns = 8 * NSEC_PER_SEC;
 	items[0].woken[0].stack = 1;
-	assert_true(session_locks_headline(s, releases, text, sizeof(text)) > 0);
+	assert_true(session_locks_headline(s, releases, NULL, text, sizeof(text)) > 0);
 	assert_string_equal(text, "; 3 threads waited 4.0 s in all for one lock that writer-3 "
 				  "released in flush_index()");
-	assert_true(session_locks_headline(s, NULL, text, sizeof(text)) > 0);
+	assert_true(session_locks_headline(s, NULL, NULL, text, sizeof(text)) > 0);
 	assert_null(strstr(text, "flush"));
+	assert_true(session_locks_headline(s, NULL, &name, text, sizeof(text)) > 0);
+	assert_non_null(strstr(text, "in all for lock ledger_lock in libshop.so that writer-3"));
+	name.symbol = NULL;
+	assert_true(session_locks_headline(s, NULL, &name, text, sizeof(text)) > 0);
+	assert_non_null(strstr(text, "in all for one lock in libshop.so that"));
 	s->stop_ns++;
-	assert_int_equal(session_locks_headline(s, releases, text, sizeof(text)), 0);
+	assert_int_equal(session_locks_headline(s, releases, NULL, text, sizeof(text)), 0);
 	s->stop_ns = 1;
 	items[0].pattern = LOCK_PATTERN_HERD;
 	items[0].again = 25;
-	assert_true(session_locks_headline(s, NULL, text, sizeof(text)) > 0);
+	assert_true(session_locks_headline(s, NULL, NULL, text, sizeof(text)) > 0);
 	assert_string_equal(text, "; 3 threads waited 4.0 s in all for one lock, woken for it "
 				  "together and without getting it 25 times");
 	items[0].pattern = LOCK_PATTERN_CONVOY;
-	assert_int_equal(session_locks_headline(s, releases, text, sizeof(text)), 0);
+	assert_int_equal(session_locks_headline(s, releases, NULL, text, sizeof(text)), 0);
 	items[0] = was;
 	waits.count = 0;
-	assert_int_equal(session_locks_headline(s, releases, text, sizeof(text)), 0);
+	assert_int_equal(session_locks_headline(s, releases, NULL, text, sizeof(text)), 0);
 	json_object_put(report_testing_finish());
+	session_result_free(s);
+}
+
+/* A lock with a name, one whose file has none, and one whose file could not be read. */
+static void test_names(void **state)
+{
+	const struct lock_name names[] = {
+		{ .module = "/lib/lib\x01shop.so", .symbol = "led\x02ger", .offset = 40 },
+		{ .module = "/bin/shop", .why = "stripped" },
+		{ .why = "no_permission" },
+	};
+	struct lock_waited three[] = { items[0], items[0], items[0] };
+	struct lock_waits waits = { .items = three, .count = 3 };
+	struct session_result *s = new_session(&waits);
+	const struct event_subject subject = session_result_subject(s);
+	json_object *all;
+
+	session_locks_put(s, &report_testing_lines, &subject, NULL, names);
+	all = report_testing_finish();
+	assert_string_equal(get(at(all, 0), "module"), "/lib/lib\x01shop.so");
+	assert_string_equal(get(at(all, 0), "symbol"), "led\x02ger");
+	assert_int_equal(number(at(all, 0), "symbol_offset"), 40);
+	assert_string_equal(get(at(all, 1), "symbol_reason"), "stripped");
+	assert_false(json_object_object_get_ex(at(all, 1), "symbol", NULL));
+	assert_string_equal(get(at(all, 2), "symbol_reason"), "no_permission");
+	assert_false(json_object_object_get_ex(at(all, 2), "module", NULL));
+	json_object_put(all);
 	session_result_free(s);
 }
 
@@ -185,11 +218,8 @@ static void test_missing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_lines),
-		EACH(test_losses),
-		EACH(test_missing),
-		EACH(test_headline),
-		cmocka_unit_test(test_release),
+		EACH(test_lines),   EACH(test_names),	 EACH(test_losses),
+		EACH(test_missing), EACH(test_headline), cmocka_unit_test(test_release),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,14 @@ static void test_locks(void **state)
 	has("\nlocks that threads waited for (a pool that waits for work is in it too)\n");
 	has("futex 0xc0de  w\\x1b-3 in flush 75 %\n");
 	has("4 more locks");
+	events_write(
+		LOCK(",\"kind\":\"futex\",\"address\":\"0xc0de\",\"module\":\"/lib/libs\\u0007hop.so\","
+		     "\"symbol\":\"led\\u0007ger\",\"symbol_offset\":40,\"waits\":40")
+			LOCK(",\"kind\":\"futex\",\"address\":\"0xc0de\",\"module\":\"/bin/shop\","
+			     "\"symbol_reason\":\"stripped\",\"waits\":4") EVENTS_END("1"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("futex led\\x07ger+0x28 in libs\\x07hop.so");
+	has("futex 0xc0de in shop");
 	events_write(EVENTS_END("1"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
 	assert_null(strstr(events_out, "locks that threads"));
