@@ -223,10 +223,6 @@ struct rb_root_cached {
 	struct rb_root rb_root;
 };
 
-struct list_head {
-	struct list_head *next;
-};
-
 struct wait_queue_head {
 	struct list_head head;
 };

@@ -25,6 +25,7 @@ struct search {
 	const struct session_result *session;
 	const struct summary *summary;
 	const struct lock_release *releases;
+	const struct lock_name *names;
 	uint64_t part_ns[ACCOUNT_PARTS_]; /* that count as waiting; 0: they do not */
 	struct findings found;
 };
@@ -282,20 +283,21 @@ static const struct {
 	[LOCK_PATTERN_HERD] = { FINDING_LOCK_HERD, "woken together and most in vain", "released" },
 };
 
-static void find_lock(struct search *s, const struct lock_waited *l)
+static void find_lock(struct search *s, const struct lock_waited *l, const struct lock_name *name)
 {
 	struct finding_evidence e = { .type = "lock", .signal = "lock", .pid = l->lock.tgid };
 	const struct lock_woken *by = l->n_wakers && l->woken[0].tid ? &l->woken[0] : NULL;
 	const char *fn = by && by->stack && s->releases ? s->releases[by->stack - 1].fn : NULL;
-	char says[FINDINGS_SAYS_BYTES];
+	char says[FINDINGS_SAYS_BYTES], lock[256];
 	int n;
 
 	if (l->lock.address) {
 		e.key = "address";
 		snprintf(e.value, sizeof(e.value), "0x%" PRIx64, (uint64_t)l->lock.address);
 	}
-	n = snprintf(says, sizeof(says), "%u threads waited %.1f s in all for one lock, %s",
-		     l->threads, in_seconds(l->total_ns), patterns[l->pattern].waits);
+	session_locks_say(name, lock, sizeof(lock));
+	n = snprintf(says, sizeof(says), "%u threads waited %.1f s in all for %s, %s", l->threads,
+		     in_seconds(l->total_ns), lock, patterns[l->pattern].waits);
 	if (by)
 		n += snprintf(says + n, sizeof(says) - (size_t)n, "; %.*s %s it%s%.200s%s",
 			      COMM_BYTES, by->comm, patterns[l->pattern].did, fn ? " in " : "",
@@ -313,7 +315,7 @@ static void find_locks(struct search *s)
 
 	for (size_t i = 0; locks && i < locks->count; i++)
 		if (locks->items[i].pattern && locks->items[i].lock.tgid)
-			find_lock(s, &locks->items[i]);
+			find_lock(s, &locks->items[i], s->names ? &s->names[i] : NULL);
 	left_ns -= MIN(left_ns, contended_ns(locks));
 	say_place(s, ACCOUNT_LOCK, "for locks", says);
 	add_finding(s, FINDING_LOCK_WAIT, left_ns, says, &e);
@@ -439,11 +441,14 @@ static void find_function(struct search *s)
 }
 
 void session_findings_write(const struct session_result *session, const struct summary *summary,
-			    const struct lock_release *releases, bool complete, struct jsonw *w)
+			    const struct lock_release *releases, const struct lock_name *names,
+			    bool complete, struct jsonw *w)
 {
 	const struct signal *const *signals = (const struct signal *const *)session->signals;
 	bool knows = signals[SIGNAL_OFFCPU] && !signals[SIGNAL_OFFCPU]->why;
-	struct search s = { .session = session, .summary = summary, .releases = releases };
+	struct search s = {
+		.session = session, .summary = summary, .releases = releases, .names = names
+	};
 
 	if (!knows && !accounts_of(session) && !locks_of(session)) {
 		jsonw_string(w, "findings_reason",

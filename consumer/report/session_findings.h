@@ -15,10 +15,11 @@
 
 /*
  * Writes `findings`, `waited_ms` and `unexplained`, or `findings_reason` where nobody knows how
- * long its threads waited. `summary` has all stacks. `releases`: as in session_locks_put.
+ * long its threads waited. `summary` has all stacks. `releases`, `names`: as in session_locks_put.
  * `complete`: the session's verdict.
  */
 void session_findings_write(const struct session_result *s, const struct summary *summary,
-			    const struct lock_release *releases, bool complete, struct jsonw *w);
+			    const struct lock_release *releases, const struct lock_name *names,
+			    bool complete, struct jsonw *w);
 
 #endif

@@ -179,8 +179,7 @@ static int describe_pattern(const struct lock_waited *l, const char *fn, char *t
 			fn ? " in " : "", fn ? fn : "", fn ? "()" : "");
 }
 
-/* "one lock", or "lock ledger_lock in libshop.so". */
-static void name_lock(const struct lock_name *name, char *text, size_t space)
+void session_locks_say(const struct lock_name *name, char *text, size_t space)
 {
 	const char *slash = name && name->module ? strrchr(name->module, '/') : NULL;
 
@@ -203,8 +202,8 @@ int session_locks_headline(const struct session_result *s, const struct lock_rel
 		return 0;
 	if (releases && top->woken[0].stack)
 		fn = releases[top->woken[0].stack - 1].fn;
-	name_lock(names ? &names[top - s->signals[SIGNAL_LOCK]->locks->items] : NULL, lock,
-		  sizeof(lock));
+	session_locks_say(names ? &names[top - s->signals[SIGNAL_LOCK]->locks->items] : NULL, lock,
+			  sizeof(lock));
 	describe_pattern(top, fn, pattern, sizeof(pattern));
 	return snprintf(text, space, "; %u threads waited %.1f s in all for %s%s", top->threads,
 			(double)top->total_ns / (double)NSEC_PER_SEC, lock, pattern);

@@ -388,7 +388,7 @@ static void put_end(struct report *r)
 	if (known)
 		jsonw_string(&w, "cause", cause);
 	jsonw_string(&w, "headline", headline);
-	session_findings_write(s, &r->summary, r->releases, complete, &w);
+	session_findings_write(s, &r->summary, r->releases, r->locks, complete, &w);
 	session_waits_write(&r->summary.waits, &w);
 	session_cpu_write(&r->summary.cpu, &w);
 	session_neighbours_write_cpu(&s->neighbours, &w);
