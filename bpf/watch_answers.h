@@ -50,19 +50,26 @@ static __always_inline void watch_answers_forget(struct watch_answers *answers)
 		answers->of[i].jiffy = 0;
 }
 
+/* Out of line: its key needs no room on the stack of who asks. */
+static __noinline int watch_answers_ask(struct watch_answer *known, __u64 cgroup_id, __u64 jiffy)
+{
+	__u32 index;
+
+	known->slot = watch_lookup(cgroup_id, &index) ? index + 1 : 0;
+	known->cgroup_id = cgroup_id;
+	known->jiffy = jiffy;
+	return 0;
+}
+
 /* As watch_lookup, at most a jiffy old. */
 static __always_inline bool watch_answers_find(struct watch_answers *answers, __u64 cgroup_id,
 					       __u32 *ret_index)
 {
 	struct watch_answer *known = &answers->of[cgroup_id % WATCH_ANSWERS];
 	__u64 jiffy = bpf_jiffies64();
-	__u32 index;
 
-	if (known->cgroup_id != cgroup_id || known->jiffy != jiffy) {
-		known->slot = watch_lookup(cgroup_id, &index) ? index + 1 : 0;
-		known->cgroup_id = cgroup_id;
-		known->jiffy = jiffy;
-	}
+	if (known->cgroup_id != cgroup_id || known->jiffy != jiffy)
+		watch_answers_ask(known, cgroup_id, jiffy);
 	*ret_index = known->slot - 1;
 	return known->slot;
 }
