@@ -14,6 +14,7 @@
 #include "consumer/discovery/process_events.h"
 #include "consumer/discovery/process_scan.h"
 #include "consumer/discovery/rules_apply.h"
+#include "consumer/signals/accounts_hold.h"
 #include "consumer/telemetry/agent_events.h"
 #include "consumer/telemetry/kernel_errors.h"
 #include "consumer/watch/binding.h"
@@ -80,7 +81,7 @@ static bool has_rest(const struct agent *a)
 	       a->discovery.matches.first || mappings_queue_has_rest(&a->queue) ||
 	       process_scan_runs(&a->discovery) || path_wait_has_rest(&a->discovery) ||
 	       process_unwind_has_rest(&a->unwind) || looks_has_rest(&a->looks) ||
-	       sessions_preparing(&a->sessions);
+	       sessions_preparing(&a->sessions) || accounts_hold_has_rest(&a->sessions.host);
 }
 
 static void continue_scan(struct agent *a)
@@ -125,6 +126,7 @@ void agent_drain(struct agent *a)
 	kernel_errors_drain(&a->kernel_errors);
 	if (sessions_end_due(&a->sessions, now_ns) && !a->pins.samples.cut)
 		drain_samples(&a->drain);
+	accounts_hold_step(&a->sessions.host);
 	if (a->watches.count)
 		looks_record(&a->looks);
 	looks_step(&a->looks);

@@ -8,6 +8,7 @@
 
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/sampling/recorder.h"
+#include "consumer/signals/accounts_hold.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -198,6 +199,7 @@ int session_begin(struct sessions *all, const struct session_start *start,
 	if (!s)
 		return -ENOMEM;
 	s->owner = start->owner;
+	accounts_hold_settle(&all->host);
 	begin_capture(all, s, start);
 	*place = s;
 	all->count++;

@@ -25,6 +25,7 @@ struct accounts_held {
 	unsigned int holders;
 	bool ended;
 	int error;			/* of the reading at the end */
+	struct thread_entry *entry;	/* owned; NULL: all threads are entered */
 	struct thread_reading *reading; /* owned; NULL: it has not begun, or is over */
 	struct thread_baseline before;
 	struct thread_accounts accounts;
@@ -45,6 +46,47 @@ static struct accounts_held *find_held(const struct signal_programs *programs,
 	return held;
 }
 
+/* Enters threads until `until_ns`. 1: there are more; 0; or -errno. */
+static int enter_threads(struct accounts_held *held, uint64_t until_ns)
+{
+	int more = held->error;
+
+	if (!held->entry || more < 0)
+		return more;
+	more = thread_accounts_enter_step(held->entry, until_ns);
+	if (more == 0)
+		more = thread_accounts_entered(TAKE_PTR(held->entry), &held->before);
+	if (more < 0) {
+		held->error = more;
+		thread_accounts_leave(TAKE_PTR(held->entry));
+	}
+	return more;
+}
+
+bool accounts_hold_step(const struct signal_host *host)
+{
+	bool more = false;
+
+	for (struct accounts_held *held = host->programs->accounts; held; held = held->next)
+		more = enter_threads(held, turn_until_ns()) > 0 || more;
+	account_table_sweep_step(&host->programs->sweep, host->pins, turn_until_ns());
+	return more || host->programs->sweep.elements;
+}
+
+void accounts_hold_settle(const struct signal_host *host)
+{
+	account_table_sweep_step(&host->programs->sweep, host->pins, UINT64_MAX);
+}
+
+bool accounts_hold_has_rest(const struct signal_host *host)
+{
+	const struct accounts_held *held = host->programs->accounts;
+
+	while (held && !held->entry)
+		held = held->next;
+	return held || host->programs->sweep.elements;
+}
+
 /* Attaches the program for one session more and reads. Returns NULL with *ret_why. */
 static struct accounts_held *attach_program(const struct signal_host *host,
 					    const struct signal_target *target,
@@ -56,12 +98,13 @@ static struct accounts_held *attach_program(const struct signal_host *host,
 	if (!held)
 		return NULL;
 	if (!host->programs->of[SIGNAL_POOLS].holders)
-		thread_accounts_sweep(host->pins, true);
+		account_table_empty(host->pins);
 	if (signal_programs_hold(host->programs, SIGNAL_POOLS, ret_why) < 0) {
 		free(held);
 		return NULL;
 	}
-	if (thread_accounts_begin(host->pins, target->slot, &held->before) < 0) {
+	if (thread_accounts_enter(host->pins, target->slot, &held->entry) < 0 ||
+	    enter_threads(held, turn_until_ns()) < 0) {
 		signal_programs_drop(host->programs, SIGNAL_POOLS);
 		*ret_why = unreadable;
 		free(held);
@@ -102,7 +145,9 @@ bool accounts_hold_prepare(struct accounts_hold *hold, const struct signal_host 
 
 	if (!held || held->ended || held->error < 0 || (target->shared && !target->only_tgid))
 		return true;
-	if (!held->reading)
+	if (enter_threads(held, turn_until_ns()) > 0)
+		return false;
+	if (held->error == 0 && !held->reading)
 		held->error = thread_accounts_open(host->pins, target->slot, target->only_tgid,
 						   &held->before, &held->reading);
 	if (held->error == 0)
@@ -117,7 +162,7 @@ bool accounts_hold_prepare(struct accounts_hold *hold, const struct signal_host 
 static int read_rest(struct accounts_held *held, const struct signal_host *host,
 		     const struct signal_target *target)
 {
-	int e = held->error;
+	int e = enter_threads(held, UINT64_MAX);
 
 	if (e == 0 && !held->reading)
 		e = thread_accounts_open(host->pins, target->slot, target->only_tgid, &held->before,
@@ -162,11 +207,13 @@ void accounts_hold_leave(struct accounts_hold *hold, const struct signal_host *h
 		at = &(*at)->next;
 	*at = held->next;
 	signal_programs_drop(host->programs, SIGNAL_POOLS);
+	thread_accounts_leave(held->entry);
 	thread_accounts_close(held->reading);
 	thread_accounts_forget(&held->before);
 	thread_accounts_done(&held->accounts);
 	free(held);
-	thread_accounts_sweep(host->pins, false);
+	account_table_sweep_begin(&host->programs->sweep);
+	account_table_sweep_step(&host->programs->sweep, host->pins, turn_until_ns());
 }
 
 void accounts_hold_write_missing(const struct accounts_hold *hold, const struct signal *signal,

@@ -26,6 +26,21 @@ struct accounts_hold {
 const char *accounts_hold_reason(const struct signal_host *host);
 
 /*
+ * Removes what sessions that have ended left in the table. Call before a slot says capture: an
+ * account of before would go on there.
+ */
+void accounts_hold_settle(const struct signal_host *host);
+
+/*
+ * Enters threads of sessions that have begun, and removes accounts of those that have ended, for as
+ * long as a turn has time. Returns whether there is more.
+ */
+bool accounts_hold_step(const struct signal_host *host);
+
+/* Returns whether accounts_hold_step has more to do. */
+bool accounts_hold_has_rest(const struct signal_host *host);
+
+/*
  * Attaches the program, or joins the session's other signals, and enters all threads after it is
  * attached: who is born meanwhile is met by the program, who sleeps by the reading. Sets
  * signal->why, NULL where it runs. Returns whether it was attached now.

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 
+#include "consumer/signals/account_table.h"
 #include "shared/broker/broker.h"
 #include "shared/rules/rules.h"
 
@@ -23,12 +24,13 @@ struct signal_programs {
 		unsigned int holders; /* sessions that want it */
 	} of[SIGNAL_COUNT_];
 	struct accounts_held *accounts; /* of the sessions that have any (accounts_hold.h) */
+	struct account_sweep sweep;	/* of what the others left */
 	unsigned int calls; /* sessions that have waits counted by system call (control.calls) */
 };
 
 void signal_programs_init(struct signal_programs *all, struct broker_client *link);
 
-/* Closes all descriptors. */
+/* Closes all descriptors and frees what is owned. */
 void signal_programs_done(struct signal_programs *all);
 
 /*

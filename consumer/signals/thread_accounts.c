@@ -8,13 +8,13 @@
 
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/account_reader.h"
+#include "consumer/signals/account_table.h"
 #include "consumer/signals/slot_nest.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define AT_ONCE	    256 /* elements of the map that one call reads or deletes */
-#define ADD_AT_ONCE 64	/* threads between two looks at the clock */
+#define ADD_AT_ONCE 64 /* threads between two looks at the clock */
 
 static int compare_before(const void *a, const void *b)
 {
@@ -54,43 +54,95 @@ static int keep_open(const struct account_reader *r, struct open_waits *ret_open
 	return 0;
 }
 
-int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
-			  struct thread_baseline *ret_before)
-{
-	_cleanup_(account_reader_done) struct account_reader r = { .fd = -1 };
-	struct thread_baseline before = { .begin_ns = clock_mono_ns() };
-	int e = read_losses(pins, slot, &before.losses);
+struct thread_entry {
+	struct account_reader living;
+	struct thread_baseline before;
+};
 
+static void free_entry(struct thread_entry **t)
+{
+	thread_accounts_leave(*t);
+}
+
+int thread_accounts_enter(const struct pinned_maps *pins, uint32_t slot,
+			  struct thread_entry **ret_entry)
+{
+	_cleanup_(free_entry) struct thread_entry *t = calloc(1, sizeof(*t));
+	int e;
+
+	if (!t)
+		return -ENOMEM;
+	t->living.fd = -1;
+	t->before.begin_ns = clock_mono_ns();
+	e = read_losses(pins, slot, &t->before.losses);
 	if (e == 0)
-		e = account_reader_open(&r, pins, slot, 0);
-	if (e == 0)
-		e = account_reader_step(&r, UINT64_MAX);
+		e = account_reader_open(&t->living, pins, slot, 0);
 	if (e < 0)
 		return e;
-	before.read_ns = clock_mono_ns() - before.begin_ns;
-	before.items = calloc(MAX(r.count, (size_t)1), sizeof(*before.items));
-	if (!before.items)
-		return -ENOMEM;
-	for (size_t i = 0; i < r.count; i++) {
-		struct thread_before *b = &before.items[before.count++];
-		const struct time_account *a = &r.items[i].head.account;
+	*ret_entry = TAKE_PTR(t);
+	return 0;
+}
 
-		b->tid = r.items[i].head.tid;
+int thread_accounts_enter_step(struct thread_entry *t, uint64_t until_ns)
+{
+	return account_reader_step(&t->living, until_ns);
+}
+
+/* Notes the accounts that were read: those of one tid lie side by side. */
+static int note_before(const struct account_reader *r, struct thread_baseline *before)
+{
+	before->items = calloc(MAX(r->count, (size_t)1), sizeof(*before->items));
+	if (!before->items)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->count; i++) {
+		struct thread_before *b = &before->items[before->count++];
+		const struct time_account *a = &r->items[i].head.account;
+
+		b->tid = r->items[i].head.tid;
 		b->first_ns = a->first_ns;
 		b->since_ns = a->since_ns;
 		b->longest_ns = a->longest_ns;
 		memcpy(b->part_ns, a->part_ns, sizeof(b->part_ns));
-		b->queue = r.items[i].queue;
+		b->queue = r->items[i].queue;
 	}
-	if (before.count)
-		qsort(before.items, before.count, sizeof(*before.items), compare_before);
-	e = keep_open(&r, &before.open);
-	if (e < 0) {
-		thread_accounts_forget(&before);
-		return e;
-	}
-	*ret_before = before;
+	if (before->count)
+		qsort(before->items, before->count, sizeof(*before->items), compare_before);
 	return 0;
+}
+
+int thread_accounts_entered(struct thread_entry *t, struct thread_baseline *ret_before)
+{
+	_cleanup_(free_entry) struct thread_entry *owned = t;
+	int e = thread_accounts_enter_step(t, UINT64_MAX);
+
+	if (e == 0)
+		e = note_before(&t->living, &t->before);
+	if (e == 0)
+		e = keep_open(&t->living, &t->before.open);
+	if (e < 0)
+		return e;
+	t->before.read_ns = clock_mono_ns() - t->before.begin_ns;
+	*ret_before = t->before;
+	t->before = (struct thread_baseline){};
+	return 0;
+}
+
+void thread_accounts_leave(struct thread_entry *t)
+{
+	if (!t)
+		return;
+	account_reader_done(&t->living);
+	thread_accounts_forget(&t->before);
+	free(t);
+}
+
+int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
+			  struct thread_baseline *ret_before)
+{
+	struct thread_entry *t;
+	int e = thread_accounts_enter(pins, slot, &t);
+
+	return e < 0 ? e : thread_accounts_entered(t, ret_before);
 }
 
 /* What the accounts become. */
@@ -186,14 +238,6 @@ static int add_account(struct difference *d, uint32_t tid, const struct time_acc
 	return 0;
 }
 
-/* One part of the map `accounts`. */
-struct elements {
-	struct account_key keys[AT_ONCE];
-	struct thread_times values[AT_ONCE];
-	uint32_t count, token;
-	bool more;
-};
-
 /* Stages of a reading. */
 enum stage {
 	STAGE_READ,   /* the records of living threads */
@@ -208,24 +252,12 @@ struct thread_reading {
 	struct difference d;
 	enum stage stage;
 	size_t next; /* of the living, the next to be added */
-	struct elements elements;
-	bool elements_begun;
+	struct account_elements elements;
 };
 
 static void free_reading(struct thread_reading **t)
 {
 	thread_accounts_close(*t);
-}
-
-/* Reads the next part; the first when `e` is fresh. 0 or -errno. */
-static int read_elements(int fd, struct elements *e, bool first)
-{
-	uint32_t from = first ? 0 : e->token;
-
-	e->count = AT_ONCE;
-	e->more = bpf_map_lookup_batch(fd, first ? NULL : &from, &e->token, e->keys, e->values,
-				       &e->count, NULL) == 0;
-	return e->more || errno == ENOENT ? 0 : -errno;
 }
 
 /*
@@ -239,7 +271,7 @@ static bool is_gone(const struct thread_reading *t, const struct account_key *ke
 	       !account_reader_find(&t->living, key->tid, a->first_ns);
 }
 
-static int add_gone(struct thread_reading *t, const struct elements *e)
+static int add_gone(struct thread_reading *t, const struct account_elements *e)
 {
 	for (uint32_t i = 0; i < e->count; i++) {
 		const struct time_account *a = &e->values[i].account;
@@ -259,10 +291,8 @@ static int add_gone(struct thread_reading *t, const struct elements *e)
 /* Adds threads that have ended or are elsewhere: only the map has them. 1, 0 at the end, -errno. */
 static int step_gone(struct thread_reading *t)
 {
-	int error = read_elements(t->pins->signal_fd[PINNED_MAP_accounts], &t->elements,
-				  !t->elements_begun);
+	int error = account_table_read(t->pins, &t->elements);
 
-	t->elements_begun = true;
 	if (error == 0)
 		error = add_gone(t, &t->elements);
 	return error < 0 ? error : t->elements.more;
@@ -385,35 +415,6 @@ void thread_accounts_close(struct thread_reading *t)
 	account_reader_done(&t->living);
 	thread_accounts_done(&t->d.all);
 	free(t);
-}
-
-/* Lists the accounts of a part that nobody takes, at the front of its keys. */
-static void choose_idle(const struct pinned_maps *pins, struct elements *e)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < e->count; i++)
-		if (!slot_nest_is_captured(pins, e->values[i].account.slot))
-			e->keys[n++] = e->keys[i];
-	e->count = n;
-}
-
-void thread_accounts_sweep(const struct pinned_maps *pins, bool all)
-{
-	_cleanup_free_ struct elements *e = malloc(sizeof(*e));
-	int fd = pins->signal_fd[PINNED_MAP_accounts];
-
-	if (!e)
-		return;
-	e->more = true;
-	for (bool first = true; e->more; first = false) {
-		if (read_elements(fd, e, first) < 0)
-			return;
-		if (!all)
-			choose_idle(pins, e);
-		if (e->count)
-			bpf_map_delete_batch(fd, e->keys, &e->count, NULL);
-	}
 }
 
 void thread_accounts_forget(struct thread_baseline *before)

@@ -77,9 +77,27 @@ struct thread_accounts {
 	uint64_t end_ns, read_ns; /* when the last reading began, and how long it took */
 };
 
+/* A reading at the begin that is not whole yet. */
+struct thread_entry;
+
 /*
- * Enters all threads of the session on `slot`, and notes their accounts. The slot says capture, and
- * the program is attached. 0 or -errno; on failure nothing is kept.
+ * Begins to enter all threads of the session on `slot`. The slot says capture, and the program is
+ * attached. 0 or -errno.
+ */
+int thread_accounts_enter(const struct pinned_maps *pins, uint32_t slot,
+			  struct thread_entry **ret_entry);
+
+/* Goes on until `until_ns` (clock_mono_ns). 1: there is more; 0: it is whole; or -errno. */
+int thread_accounts_enter_step(struct thread_entry *t, uint64_t until_ns);
+
+/* Enters the rest and notes the accounts of all. Frees `t`. 0 or -errno. */
+int thread_accounts_entered(struct thread_entry *t, struct thread_baseline *ret_before);
+
+/* Frees what was not handed out; it may be NULL. */
+void thread_accounts_leave(struct thread_entry *t);
+
+/*
+ * All of that at once. 0 or -errno; on failure nothing is kept.
  */
 int thread_accounts_begin(const struct pinned_maps *pins, uint32_t slot,
 			  struct thread_baseline *ret_before);
@@ -110,13 +128,6 @@ void thread_accounts_close(struct thread_reading *t);
  */
 int thread_accounts_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
 			const struct thread_baseline *before, struct thread_accounts *ret_accounts);
-
-/*
- * Removes the accounts that no running session takes: the table has room for the next one. With
- * `all` it removes every one: while the program is attached for nobody they are what a consumer
- * left that was killed.
- */
-void thread_accounts_sweep(const struct pinned_maps *pins, bool all);
 
 void thread_accounts_forget(struct thread_baseline *before);
 void thread_accounts_done(struct thread_accounts *accounts);

@@ -86,7 +86,7 @@ def looks(short):
 
 
 def accounts(short):
-    """Readings of time accounts at a session's begin and end, in one turn of the main loop each"""
+    """Readings of time accounts at a session's begin and end, in slices over turns of the main loop"""
     for threads in (2000,) if short else (14000, 28000):
         for where in ("of the session", "beside the session"):
             with World("accounts") as w:

@@ -17,6 +17,7 @@ from scale import LONG, THREADS_MANY, births, crowd
 CGROUPS, SHELVES, SHORT = 20000, 100, 20
 PROCESSES = 4000 if LONG else 1500
 TURN_MS = 20  # 8, and what one step of each kind of work takes beyond it
+ACCOUNTS, ACCOUNTS_MS = 14000, 30  # in one turn they took 40 ms, on an idle machine
 BROKER_MS = 100  # the loop waits so long in a row for answers: its first request starts the broker
 WALL_MS = 250  # also where others have the CPUs
 WATCHDOG_S = 0.4
@@ -70,6 +71,25 @@ def start_short(t, base, folders):
     script = "; ".join(f"echo 0 > {folder}/cgroup.procs; {program}" for folder in folders)
     home = next(line.split(":")[2] for line in open("/proc/self/cgroup", encoding="ascii") if line.startswith("0::"))
     subprocess.run(["/bin/sh", "-c", f"{script}; echo 0 > {base}{home.strip()}/cgroup.procs"], check=True)
+
+
+def test_accounts(t):
+    """A session with the time accounts of many threads: what is read at its begin and at its end, and removed behind
+    it, is done in slices. Each thread has its account, and they close."""
+    home = t.cgroup("home")
+    crowd(t, "threads", ACCOUNTS, 120, cgroup=home)
+    agent = t.agent(rules(rule("api", cgroup=home.path, signals=["oncpu", "pools", "runq", "syscall"])), broker=True)
+    agent.wait("watch.start", seconds=30, cgroup=home.path)
+    turns = Turns(agent)
+    for _ in range(2):
+        session = agent.call("session.start", {"rule": "api", "during_ms": 1000})["session"]
+        end = agent.wait("session.end", seconds=60, session=session)
+        pools = end["pools"]
+        check(pools["threads"] >= ACCOUNTS and not end["ledger"]["pools"]["lost"], f"{pools} {end['ledger']['pools']}")
+        check(pools["unaccounted_ms"] < 0.01 * pools["wall_ms"], f"accounts that do not close: {pools}")
+        check(end["syscall"]["open"] >= ACCOUNTS, f"threads that sleep have no open wait: {end['syscall']}")
+    turns.note(f"time accounts of {ACCOUNTS} threads", ACCOUNTS_MS)
+    turns.judge()
 
 
 def test_unknown_cgroups(t):

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/signals/account_table.h"
 #include "consumer/signals/thread_accounts.h"
 #include "shared/tools/clock.h"
 
@@ -282,6 +283,19 @@ static size_t count_elements(void)
 	return n;
 }
 
+/* In slices of one part of the table each. */
+static void sweep(void)
+{
+	struct account_sweep s = {};
+	size_t elements = count_elements();
+	unsigned int steps = 0;
+
+	account_table_sweep_begin(&s);
+	for (; s.elements; steps++)
+		account_table_sweep_step(&s, &pins, 0);
+	assert_true(steps >= elements / ACCOUNT_TABLE_AT_ONCE);
+}
+
 /* What another session still takes stays. */
 static void test_sweep(void **state)
 {
@@ -298,16 +312,16 @@ static void test_sweep(void **state)
 		put_element(i, i % 2, &a);
 	a.slot = 0xfffffff0;
 	put_element(901, 0, &a);
-	thread_accounts_sweep(&pins, false);
+	sweep();
 	assert_int_equal(count_elements(), 300);
 	slots[SLOT].state = SLOT_RECORDER;
-	thread_accounts_sweep(&pins, false);
+	sweep();
 	assert_int_equal(count_elements(), 0);
 	slots[SLOT].state = SLOT_CAPTURE;
 	put_element(1, 0, &a);
 	a.slot = SLOT;
 	put_element(2, 0, &a);
-	thread_accounts_sweep(&pins, true);
+	account_table_empty(&pins);
 	assert_int_equal(count_elements(), 0);
 }
 
