@@ -20,7 +20,8 @@ ALL_ALONG = {"nap_on_purpose": "sleep", "take_ledger_lock": "lock", "hold_ledger
              "wait_for_child": "child"}
 
 # What they wait on.
-ON = {"take_ledger_lock": "futex", "read_empty_pipe": "pipe", "receive_no_answer": "socket", "wait_for_child": "child"}
+ON = {"take_ledger_lock": "futex", "read_empty_pipe": "pipe", "receive_no_answer": "socket", "wait_for_child": "child",
+      "poll_for_work": "poll"}
 IDLE = ("nap_on_purpose", "hold_ledger_lock", "poll_for_work")
 
 
