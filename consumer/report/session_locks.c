@@ -15,10 +15,28 @@ static void write_comm(struct jsonw *w, const char *key, const char *comm)
 	jsonw_string_n(w, key, comm, strnlen(comm, COMM_BYTES));
 }
 
-static void write_which(const struct lock_waited *l, struct jsonw *w)
+static void write_address(uint64_t lock, struct jsonw *w)
 {
 	char address[32];
 
+	if (!lock)
+		return;
+	snprintf(address, sizeof(address), "0x%" PRIx64, lock);
+	jsonw_string(w, "address", address);
+}
+
+void session_locks_write_stack(const struct stack *stack, struct jsonw *w)
+{
+	if (!stack->lock_tgid)
+		return;
+	jsonw_object(w, "lock");
+	jsonw_u64(w, "pid", stack->lock_tgid);
+	write_address(stack->lock_address, w);
+	jsonw_object_end(w);
+}
+
+static void write_which(const struct lock_waited *l, struct jsonw *w)
+{
 	if (!l->lock.tgid) {
 		jsonw_u64(w, "others", l->locks);
 		return;
@@ -27,10 +45,7 @@ static void write_which(const struct lock_waited *l, struct jsonw *w)
 	jsonw_u64(w, "start_ns", l->start_ns);
 	write_comm(w, "comm", l->comm);
 	jsonw_string(w, "kind", lock_waits_kind(l->lock.kind));
-	if (!l->lock.address)
-		return;
-	snprintf(address, sizeof(address), "0x%" PRIx64, (uint64_t)l->lock.address);
-	jsonw_string(w, "address", address);
+	write_address(l->lock.address, w);
 }
 
 /* Writes which variable of which module the lock is, or why that is not known. */

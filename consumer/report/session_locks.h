@@ -20,6 +20,9 @@ struct lock_release {
 void session_locks_release(const struct stack *stack, const struct named_frame *frames, size_t n,
 			   struct lock_release *ret_release);
 
+/* Writes for which lock a stack of SIGNAL_LOCK stands; nothing of others. */
+void session_locks_write_stack(const struct stack *stack, struct jsonw *w);
+
 /*
  * Writes a line `lock` for each lock with a name, and one for the rest. Nothing without them.
  * `releases`: by the number of the stack, of all stacks of the signal; `names`: of each lock

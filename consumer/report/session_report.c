@@ -205,6 +205,7 @@ static void write_head(const struct report *r, const struct stack *stack, struct
 	write_wait(r, stack, w);
 	if (r->signal->id == SIGNAL_ONCPU)
 		session_calls_write(stack, w);
+	session_locks_write_stack(stack, w);
 	jsonw_string(w, "quality", frame_name_of_quality(quality));
 	unnamed = count_unnamed(r, n);
 	if (unnamed)

@@ -77,6 +77,17 @@ static uint64_t mix_word(uint64_t hash, uint64_t word)
 	return hash ^ (hash >> 29);
 }
 
+/* The lock of a sample with SAMPLE_WAKER; of others the member may hold anything. */
+static uint64_t lock_address_of(const struct stack_sample *sample)
+{
+	return sample->flags & SAMPLE_WAKER ? sample->lock.address : 0;
+}
+
+static uint32_t lock_tgid_of(const struct stack_sample *sample)
+{
+	return sample->flags & SAMPLE_WAKER ? sample->lock.tgid : 0;
+}
+
 static uint64_t hash_sample(const struct stack_sample *sample, enum phase phase)
 {
 	size_t n = (size_t)sample->kernel_frames + sample->user_frames;
@@ -87,6 +98,7 @@ static uint64_t hash_sample(const struct stack_sample *sample, enum phase phase)
 			(((uint64_t)sample->stop_reason << 32 | sample->tgid) << 8) | phase);
 	hash = mix_word(mix_word(hash, comm[0]), comm[1]);
 	hash = mix_word(hash, (uint64_t)sample->on << 8 | sample->wait);
+	hash = mix_word(mix_word(hash, lock_address_of(sample)), lock_tgid_of(sample));
 	hash = mix_word(hash, (uint64_t)sample->call << 32 | (sample->flags & STACK_FLAGS));
 	hash = mix_word(hash, ((uint64_t)sample->kernel_frames << 16) | sample->user_frames);
 	for (size_t i = 0; i < n; i++)
@@ -104,6 +116,7 @@ static bool is_same(const struct stack *s, const struct stack_sample *sample, en
 	       s->call == sample->call && s->tgid == sample->tgid &&
 	       s->start_ns == sample->start_ns && s->cgroup_id == sample->cgroup_id &&
 	       s->kernel_frames == sample->kernel_frames && s->user_frames == sample->user_frames &&
+	       s->lock_address == lock_address_of(sample) && s->lock_tgid == lock_tgid_of(sample) &&
 	       !memcmp(s->comm, sample->comm, sizeof(s->comm)) &&
 	       !memcmp(s->frames, sample->frames, n * sizeof(*s->frames));
 }
@@ -160,6 +173,8 @@ static int add_new(struct stack_table *s, const struct stack_sample *sample, enu
 	stack->wait = sample->wait;
 	stack->on = sample->on;
 	stack->call = sample->call;
+	stack->lock_address = lock_address_of(sample);
+	stack->lock_tgid = lock_tgid_of(sample);
 	stack->flags = sample->flags & STACK_FLAGS;
 	stack->user_error = sample->user_error;
 	stack->stop_reason = (uint8_t)sample->stop_reason;

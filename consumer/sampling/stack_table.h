@@ -62,6 +62,9 @@ struct stack {
 	char comm[COMM_BYTES];
 	struct module *exe; /* NULL when not known */
 	uint64_t cgroup_id; /* of its threads; 0: not known */
+	/* Of a thread that woke one that waited for a lock; else 0. */
+	uint64_t lock_address;
+	uint32_t lock_tgid;
 	struct frame frames[];
 };
 

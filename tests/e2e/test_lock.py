@@ -80,6 +80,10 @@ def test_locks_are_told(t):
     check([waker["by"] for waker in timed["wakers"]] == ["interrupt"], f"{timed}")
     check(end["verdict"] == "complete" and end["ledger"]["lock"]["lost"] == {}, f"{end}")
     check("released in flush_index()" in end["headline"] and "writer-1" in end["headline"], f"{end['headline']}")
+    stacks = [stack for stack in agent.find("stack", session=end["session"], signal="lock")
+              if any(frame.get("fn") == "flush_index" for frame in stack["frames"])]
+    check(stacks and all(stack["lock"] == {"pid": worker.pid, "address": waits["reader"][0]} for stack in stacks),
+          f"{[stack.get('lock') for stack in stacks]}")
     check(end["locks"]["locks"] >= 3 and end["locks"]["waited_ms"] > 3000, f"{end['locks']}")
 
 

@@ -77,6 +77,9 @@ static void test_different(void **state)
 	DIFFERENT(h->cgroup_id = 9, h->cgroup_id = 0);
 	DIFFERENT(h->flags = SAMPLE_IN_USER, h->flags = 0);
 	DIFFERENT(h->call = 1, h->call = 0);
+	/* Of one that woke others, the lock; of others the member says nothing. */
+	DIFFERENT((h->flags = SAMPLE_WAKER, h->lock.tgid = 7), h->flags = 0);
+	DIFFERENT((h->flags = SAMPLE_WAKER, h->lock.address = 0x1000), h->flags = 0);
 #undef DIFFERENT
 	assert_int_equal(stack_table_add(s, h, PHASE_BEFORE, 1, NULL), 0);
 	assert_int_equal(s->count, ++wanted);
