@@ -2,7 +2,6 @@
 #include "consumer/discovery/match_queue.h"
 
 #include "consumer/discovery/discovery.h"
-#include "consumer/discovery/process_scan.h"
 #include "consumer/io/turn.h"
 #include "shared/tools/clock.h"
 
@@ -136,7 +135,7 @@ static bool waits_for_scan(struct discovery *d)
 	struct match_queue *q = &d->matches;
 	uint64_t now_ns = clock_mono_ns();
 
-	if (!process_scan_runs(d) || mappings_walk_runs(&d->queue->walk) ||
+	if (d->scan.stage == SCAN_NONE || mappings_walk_runs(&d->queue->walk) ||
 	    d->queue->count >= ASKED_MAX) {
 		q->held_ns = 0;
 		return false;

@@ -129,7 +129,7 @@ static bool begin_pass(struct looks *l, uint64_t now_ns)
 }
 
 /* What the stack that is told of now may cost. */
-static enum drain_effort effort(struct looks *l)
+static enum drain_effort choose_effort(struct looks *l)
 {
 	if (!l->pass.all)
 		return DRAIN_READ;
@@ -151,7 +151,7 @@ static bool take_record(struct looks *l, const struct look_head *head)
 			return false;
 		seen.sample = drain_decode(l->drain, &record->sample,
 					   head->bytes - offsetof(struct look_record, sample),
-					   effort(l), &seen.process);
+					   choose_effort(l), &seen.process);
 		if (!seen.sample)
 			return false;
 		seen.sample->wait = wait_kind_state(record);
