@@ -11,6 +11,7 @@ import machine
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ALONE = 1
+WAITING = 6  # at a time: these use no CPU to speak of, and take longest
 
 
 def pytest_addoption(parser):
@@ -73,6 +74,17 @@ def at_once(item):
     return mark.args[0] if mark else ALONE
 
 
+def spread(items):
+    """Those that wait for minutes each to another worker: xdist gives a worker so many tests in a row at first."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    row = max(2, len(items) // workers // 4)
+    waiting = [item for item in items if at_once(item) >= WAITING]
+    others = [item for item in items if at_once(item) < WAITING]
+    for number, item in enumerate(waiting):
+        others.insert(number * row, item)
+    items[:] = others
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """`-k` finds a test as flood.renames too. Tests that run beside others come first, those of a kind together."""
@@ -81,6 +93,7 @@ def pytest_collection_modifyitems(items):
         if at_once(item) == ALONE:
             item.add_marker("serial")
     items.sort(key=at_once, reverse=True)
+    spread(items)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -75,7 +75,7 @@ def test_armed_while_watched(t):
     check(not links_to(agent), "a link is left")
 
 
-@pytest.mark.parallel(4)
+@pytest.mark.parallel(6)
 def test_quiet_wakes_nobody(t):
     """A rule with quiet_pct costs no wake-up and no reading more than one without, watching the same cgroup."""
     agents = [t.agent(rules(rule("api", comm=t.comm, when=when)), broker=True)

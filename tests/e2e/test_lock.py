@@ -164,6 +164,7 @@ def test_detached_at_once(t):
     check(end["locks"]["longest_ms"] <= 520, f"{end}")
 
 
+@pytest.mark.parallel(4)
 def test_missing_without_the_broker(t):
     """Nobody attaches it: session.start and the end say why."""
     agent, _, _ = watched(t, broker=False)

@@ -174,6 +174,7 @@ def test_detached_at_once(t):
     check(end["ledger"]["pools"]["emitted"] >= 10 and end["pools"]["arrived"] == 0, f"{end}")
 
 
+@pytest.mark.parallel(4)
 def test_missing_without_the_broker(t):
     """Nobody attaches it: session.start says why, and session.end has no account."""
     agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=["oncpu", "pools"])), broker=False)

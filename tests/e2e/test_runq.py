@@ -108,6 +108,7 @@ def test_table_is_full(t):
     check(end["verdict"] == "partial" and "--threads" in end["verdict_reason"], f"{end}")
 
 
+@pytest.mark.parallel(4)
 def test_missing_without_the_broker(t):
     """Nobody attaches it: session.start says why, and session.end has no histogram."""
     agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=False)
