@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/pressure/habit_fire.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
 #include "shared/tools/macro.h"
@@ -91,25 +92,6 @@ void quiet_follow_free(struct quiet *q)
 	free(q);
 }
 
-static void fire_rule(struct quiet_threshold *t, const struct trigger *trigger,
-		      struct triggers *triggers)
-{
-	uint64_t now_ns = clock_mono_ns(), until_ns = habit_until_ns(t->begun_ns);
-	struct trigger_held held = { .reason = "habit" };
-	struct session *session;
-
-	/* A session of this fall, by another rule, does not count as one before. */
-	if (!t->fired && until_ns > now_ns) {
-		held.retry_ms = (until_ns - now_ns) / NSEC_PER_MSEC + 1;
-		trigger_hold(triggers, trigger, &held);
-		return;
-	}
-	if (trigger_fire(triggers, trigger, &session, &held) < 0)
-		return;
-	habit_note(t->begun_ns, now_ns);
-	t->fired = true;
-}
-
 static void fire_threshold(struct quiet_threshold *t, const struct quiet_window *window,
 			   struct watch *w, struct triggers *triggers)
 {
@@ -126,7 +108,7 @@ static void fire_threshold(struct quiet_threshold *t, const struct quiet_window 
 			trigger.rule = w->bindings[b].rule;
 			trigger.reason.when = trigger.rule->when[k];
 			if (is_of(t, &trigger.reason.when))
-				fire_rule(t, &trigger, triggers);
+				habit_fire(t->begun_ns, &t->fired, &trigger, triggers);
 		}
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "consumer/kernel/pinned_maps.h"
+#include "consumer/pressure/habit_fire.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
 #include "consumer/sampling/wait_recorder.h"
@@ -196,25 +197,6 @@ int stuck_follow_find(const struct wait_recorder *waits, const struct watch *w,
 
 /* ---- triggers */
 
-static void fire_rule(struct stuck_threshold *t, const struct trigger *trigger,
-		      struct triggers *triggers)
-{
-	uint64_t now_ns = clock_mono_ns(), until_ns = habit_until_ns(t->begun_ns);
-	struct trigger_held held = { .reason = "habit" };
-	struct session *session;
-
-	/* A session of this stall, by another rule, does not count as one before. */
-	if (!t->fired && until_ns > now_ns) {
-		held.retry_ms = (until_ns - now_ns) / NSEC_PER_MSEC + 1;
-		trigger_hold(triggers, trigger, &held);
-		return;
-	}
-	if (trigger_fire(triggers, trigger, &session, &held) < 0)
-		return;
-	habit_note(t->begun_ns, now_ns);
-	t->fired = true;
-}
-
 static void fire_threshold(struct stuck_threshold *t, const struct stuck_found *found,
 			   struct watch *w, struct triggers *triggers)
 {
@@ -235,7 +217,7 @@ static void fire_threshold(struct stuck_threshold *t, const struct stuck_found *
 			trigger.reason.when = trigger.rule->when[k];
 			if (trigger.reason.when.stuck &&
 			    trigger.reason.when.milli_pct == t->milli_pct)
-				fire_rule(t, &trigger, triggers);
+				habit_fire(t->begun_ns, &t->fired, &trigger, triggers);
 		}
 }
 
