@@ -110,9 +110,9 @@ static int note_before(const struct account_reader *r, struct thread_baseline *b
 	return 0;
 }
 
-int thread_accounts_entered(struct thread_entry *t, struct thread_baseline *ret_before)
+int thread_accounts_entered(struct thread_entry *entry, struct thread_baseline *ret_before)
 {
-	_cleanup_(free_entry) struct thread_entry *owned = t;
+	_cleanup_(free_entry) struct thread_entry *t = entry;
 	int e = thread_accounts_enter_step(t, UINT64_MAX);
 
 	if (e == 0)
@@ -383,9 +383,9 @@ int thread_accounts_step(struct thread_reading *t, uint64_t until_ns)
 	return more;
 }
 
-int thread_accounts_take(struct thread_reading *t, struct thread_accounts *ret_accounts)
+int thread_accounts_take(struct thread_reading *reading, struct thread_accounts *ret_accounts)
 {
-	_cleanup_(free_reading) struct thread_reading *owned = t;
+	_cleanup_(free_reading) struct thread_reading *t = reading;
 	int e = thread_accounts_step(t, UINT64_MAX);
 
 	if (e == 0)

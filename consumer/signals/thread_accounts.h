@@ -90,8 +90,8 @@ int thread_accounts_enter(const struct pinned_maps *pins, uint32_t slot,
 /* Goes on until `until_ns` (clock_mono_ns). 1: there is more; 0: it is whole; or -errno. */
 int thread_accounts_enter_step(struct thread_entry *t, uint64_t until_ns);
 
-/* Enters the rest and notes the accounts of all. Frees `t`. 0 or -errno. */
-int thread_accounts_entered(struct thread_entry *t, struct thread_baseline *ret_before);
+/* Enters the rest and notes the accounts of all. Frees `entry`. 0 or -errno. */
+int thread_accounts_entered(struct thread_entry *entry, struct thread_baseline *ret_before);
 
 /* Frees what was not handed out; it may be NULL. */
 void thread_accounts_leave(struct thread_entry *t);
@@ -116,8 +116,8 @@ int thread_accounts_open(const struct pinned_maps *pins, uint32_t slot, uint32_t
 /* Reads until `until_ns` (clock_mono_ns). 1: there is more; 0: it is whole; or -errno. */
 int thread_accounts_step(struct thread_reading *t, uint64_t until_ns);
 
-/* Reads the rest and hands out what was read. Frees `t`. 0 or -errno. */
-int thread_accounts_take(struct thread_reading *t, struct thread_accounts *ret_accounts);
+/* Reads the rest and hands out what was read. Frees `reading`. 0 or -errno. */
+int thread_accounts_take(struct thread_reading *reading, struct thread_accounts *ret_accounts);
 
 /* Frees a reading that was not taken; it may be NULL. */
 void thread_accounts_close(struct thread_reading *t);
