@@ -18,12 +18,33 @@ struct search {
 	const Elf64_Shdr *names; /* of the table's names */
 };
 
+/*
+ * Finds the address that code is linked at whose mapping begins at that offset of the file. The
+ * kernel maps whole pages, so a mapping begins before its segment does, where in the file the end
+ * of another segment may lie.
+ */
+static bool find_code(const struct elf_reader *e, uint64_t offset, uint64_t *ret_address)
+{
+	for (size_t i = 0; i < e->segment_count; i++) {
+		const Elf64_Phdr *p = &e->segments[i];
+		uint64_t before = p->p_align ? p->p_vaddr & (p->p_align - 1) : 0;
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || before > p->p_offset ||
+		    offset < p->p_offset - before || offset > UINT64_MAX - p->p_vaddr ||
+		    (offset > p->p_offset && offset - p->p_offset >= p->p_filesz))
+			continue;
+		*ret_address = p->p_vaddr + offset - p->p_offset;
+		return true;
+	}
+	return false;
+}
+
 /* Finds the address in the file's own terms. False: it lies in no writable segment of the file. */
 static bool place_object(const struct elf_reader *e, struct elf_object *o)
 {
 	uint64_t code;
 
-	if (!elf_reader_address(e, o->code_offset, &code))
+	if (!find_code(e, o->code_offset, &code))
 		return false;
 	o->target = code + (o->address - o->code_address);
 	for (size_t i = 0; i < e->segment_count; i++) {
