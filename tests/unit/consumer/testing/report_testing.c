@@ -40,6 +40,7 @@ void report_testing_begin(size_t queue_bytes, size_t max_bytes, int name_bytes)
 {
 	write_ksyms(name_bytes);
 	report_testing_lines.max_bytes = max_bytes;
+	symbols_free(report_testing_symbols);
 	assert_int_equal(symbols_new(4u << 20, ksyms, &report_testing_symbols), 0);
 	assert_int_equal(
 		output_queue_new(report_testing_path, queue_bytes, &report_testing_lines.output),
