@@ -146,6 +146,11 @@ static __always_inline int leave_cpu(struct task_struct *task, __u32 index,
 			count_lost(index, dead);
 		return 0;
 	}
+	/* As the scheduler counts (bpf/switch.bpf.c). */
+	if (state)
+		t->account.switches.voluntary++;
+	else
+		t->account.switches.involuntary++;
 	close_interval(t, task, cpu, now_ns, dead ? 0 : state);
 	if (!dead)
 		return 0;

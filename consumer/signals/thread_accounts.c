@@ -102,6 +102,7 @@ static int note_before(const struct account_reader *r, struct thread_baseline *b
 		b->first_ns = a->first_ns;
 		b->since_ns = a->since_ns;
 		b->longest_ns = a->longest_ns;
+		b->switches = a->switches;
 		memcpy(b->part_ns, a->part_ns, sizeof(b->part_ns));
 		b->queue = r->items[i].queue;
 	}
@@ -196,6 +197,8 @@ static uint64_t subtract_before(const struct difference *d, const struct time_ac
 	if (b && b->longest_ns == a->longest_ns)
 		t->longest_ns = 0;
 	if (b) {
+		t->switches.voluntary -= b->switches.voluntary;
+		t->switches.involuntary -= b->switches.involuntary;
 		subtract_queue(&b->queue, &t->queue);
 		return b->since_ns;
 	}
@@ -227,6 +230,7 @@ static int add_account(struct difference *d, uint32_t tid, const struct time_acc
 		return -ENOMEM;
 	*t = (struct thread_account){ .tid = tid, .tgid = a->tgid, .start_ns = a->start_ns };
 	t->fate = fate;
+	t->switches = a->switches;
 	t->queue = *queue;
 	memcpy(t->comm, a->comm, sizeof(t->comm) - 1);
 	from_ns = subtract_before(d, a, t);

@@ -30,6 +30,7 @@ struct thread_account {
 	uint32_t fate;	   /* enum thread_fate */
 	uint64_t start_ns; /* of its process, as in struct process_key */
 	uint64_t wall_ns, unaccounted_ns;
+	struct slot_switches switches; /* how often it left a CPU */
 	uint64_t part_ns[ACCOUNT_PARTS_];
 	uint64_t open_ns;    /* of these the part that was not over at the end */
 	uint64_t longest_ns; /* of its waits that ended or were open; 0: none */
@@ -58,6 +59,7 @@ struct thread_baseline {
 		uint32_t tid;
 		uint64_t since_ns; /* when it was read: the session has the thread from then on */
 		uint64_t longest_ns;
+		struct slot_switches switches;
 		uint64_t part_ns[ACCOUNT_PARTS_];
 		struct thread_queue queue;
 	} * items; /* owned; sorted by tid and first_ns */

@@ -35,9 +35,10 @@ struct time_account {
 	__u64 since_ns;	 /* until when it is written: when the thread last left a CPU */
 	__u64 waited_ns; /* sched_info.run_delay of the thread then */
 	__u32 tgid;
-	__u32 slot;  /* of the nearest watch */
-	__u32 kind;  /* enum account_part: what the thread has waited for since */
-	__u32 flags; /* enum account_flag */
+	__u32 slot;		       /* of the nearest watch */
+	__u32 kind;		       /* enum account_part: what the thread has waited for since */
+	__u32 flags;		       /* enum account_flag */
+	struct slot_switches switches; /* how often it left a CPU */
 	__u64 part_ns[ACCOUNT_PARTS_];
 	__u64 longest_ns; /* the longest wait that is neither RUNNING nor QUEUE */
 	__u32 longest_kind;

@@ -330,10 +330,12 @@ def test_broker_of_another_version(t):
     other.listener.close()
 
 
-def test_switches(t):
-    """Counted in a session as the kernel's own account of the process has them."""
-    agent = t.agent(rules(rule("naps", cgroup=f"/{t.name}-a",
-                               signals=["oncpu", "switch"])), broker=True)
+@pytest.mark.parametrize("beside, programs", [([], 1), (["pools"], 0)], ids=["alone", "pools"])
+def test_switches(t, beside, programs):
+    """Counted in a session as the kernel's own account of the process has them. Where the session has accounts of its
+    threads these count it, and no program beside theirs is attached."""
+    signals = ["oncpu", "switch", *beside]
+    agent = t.agent(rules(rule("naps", cgroup=f"/{t.name}-a", signals=signals)), broker=True)
     group = t.cgroup()
     napper = subprocess.Popen(["/usr/bin/python3", "-c",
                                "import time\nwhile True: time.sleep(0.004)"],
@@ -344,14 +346,15 @@ def test_switches(t):
     check(not attached(agent), "attached before a session")
     session = agent.call("session.start", {"rule": "naps", "during_ms": 3000})["session"]
     said = agent.wait("session.start", session=session)
-    check(said["signals"] == ["oncpu", "switch"] and "signals_missing" not in said, f"{said}")
+    check(said["signals"] == signals and "signals_missing" not in said, f"{said}")
     began, naps = time.monotonic(), wake_ups(napper.pid)
     time.sleep(2.5)
     rate = (wake_ups(napper.pid) - naps) / (time.monotonic() - began)
-    check(len(attached(agent)) == 1, "not attached in a session")
+    check(len(attached(agent)) == programs, f"{attached(agent)} in a session")
     end = agent.wait("session.end", session=session)
     counted = end["switches"]["voluntary"] / end["duration_ms"] * 1000
     check(rate > 50 and 0.75 < counted / rate < 1.25, f"{counted} counted, {rate} in /proc, a second")
+    check("uncounted" not in end["switches"], f"{end['switches']}")
     check(not attached(agent), "attached after the session")
 
 

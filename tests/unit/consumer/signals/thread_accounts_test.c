@@ -240,6 +240,7 @@ static void test_queue(void **state)
 	queue.behind_ns[QUEUE_OTHERS] = 70;
 	queue.longest_ns = 40;
 	queue.longest_end_ns = 5;
+	a.switches = (struct slot_switches){ .voluntary = 5, .involuntary = 2 };
 	put_living(1, &a);
 	put_living(2, &a);
 	write_records();
@@ -248,6 +249,7 @@ static void test_queue(void **state)
 	queue.waits[3] = 9;
 	queue.waits[4] = 1;
 	queue.behind_ns[QUEUE_OTHERS] = 100;
+	a.switches = (struct slot_switches){ .voluntary = 8, .involuntary = 2 };
 	put_living(1, &a);
 	records[0].head.open_wait_ns = 12;
 	records[0].head.account.call = 202;
@@ -264,6 +266,9 @@ static void test_queue(void **state)
 	assert_int_equal(find(&all, 1)->queue.longest_ns, 0); /* it was before */
 	assert_int_equal(find(&all, 2)->queue.longest_ns, 60);
 	assert_int_equal(find(&all, 3)->queue.waits[3], 9);
+	assert_int_equal(find(&all, 1)->switches.voluntary, 3);
+	assert_int_equal(find(&all, 1)->switches.involuntary, 0);
+	assert_int_equal(find(&all, 3)->switches.voluntary, 8);
 	assert_int_equal(all.open.count, 1);
 	assert_int_equal(all.open.items[0].wait_ns, 12);
 	assert_int_equal(all.open.items[0].call, 202);
