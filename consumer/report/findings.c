@@ -81,24 +81,35 @@ static void write_finding(const struct findings *all, const struct finding *f, s
 	jsonw_object_end(w);
 }
 
-/* Returns the waiting that no finding that is written explains. */
-static uint64_t unexplained_ns(const struct findings *all)
+/* Writes as many as half of the line has room for. Returns how many. */
+static size_t write_list(const struct findings *all, struct jsonw *w)
 {
-	uint64_t left_ns = all->waited_ns;
+	size_t n;
 
-	for (size_t i = 0; i < MIN(all->count, (size_t)FINDINGS_MAX); i++)
-		if (all->items[i].cause != FINDING_FUNCTION)
-			left_ns -= MIN(left_ns, all->items[i].ns);
-	return left_ns;
+	jsonw_array(w, "findings");
+	for (n = 0; n < MIN(all->count, (size_t)FINDINGS_MAX); n++) {
+		struct jsonw_mark mark = jsonw_mark(w);
+
+		write_finding(all, &all->items[n], w);
+		if (jsonw_end(w) < 0 || w->bytes > w->max_bytes / 2) {
+			jsonw_rewind(w, mark);
+			break;
+		}
+	}
+	jsonw_array_end(w);
+	return n;
 }
 
 void findings_write(struct findings *all, struct jsonw *w)
 {
+	uint64_t left_ns = all->waited_ns;
+	size_t written;
+
 	qsort(all->items, all->count, sizeof(*all->items), by_time);
-	jsonw_array(w, "findings");
-	for (size_t i = 0; i < MIN(all->count, (size_t)FINDINGS_MAX); i++)
-		write_finding(all, &all->items[i], w);
-	jsonw_array_end(w);
+	written = write_list(all, w);
+	for (size_t i = 0; i < written; i++)
+		if (all->items[i].cause != FINDING_FUNCTION)
+			left_ns -= MIN(left_ns, all->items[i].ns);
 	jsonw_u64(w, "waited_ms", all->waited_ns / NSEC_PER_MSEC);
-	jsonw_milli(w, "unexplained", (int64_t)take_share(unexplained_ns(all), all->waited_ns));
+	jsonw_milli(w, "unexplained", (int64_t)take_share(left_ns, all->waited_ns));
 }

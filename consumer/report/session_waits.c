@@ -399,7 +399,14 @@ void session_waits_write(struct session_waits *s, struct jsonw *w)
 	/* The rows move, so by_hash is of no use from here on. */
 	qsort(s->rows, s->count, sizeof(*s->rows), by_weight);
 	jsonw_array(w, "waits");
-	for (size_t i = 0; i < MIN(s->count, (size_t)SESSION_WAITS_TOP); i++)
+	for (size_t i = 0; i < MIN(s->count, (size_t)SESSION_WAITS_TOP); i++) {
+		struct jsonw_mark mark = jsonw_mark(w);
+
 		write_row(&s->rows[i], s->calm_ms > 0, w);
+		if (jsonw_end(w) == 0 && w->bytes <= w->max_bytes / 4 * 3)
+			continue;
+		jsonw_rewind(w, mark);
+		break;
+	}
 	jsonw_array_end(w);
 }

@@ -106,6 +106,28 @@ static void test_bounds(void **state)
 	json_object_put(object);
 }
 
+/* In a short line there are fewer, and what is left out counts as unexplained. */
+static void test_room(void **state)
+{
+	struct findings all = { .waited_ns = 4 * NSEC_PER_SEC };
+	char text[2000];
+	struct jsonw w;
+
+	add(&all, FINDING_DISK, 2000, "disk");
+	add(&all, FINDING_LOCK_HELD, 1000, "lock");
+	add(&all, FINDING_PEER, 1000, "peer");
+	jsonw_init(&w, 700);
+	jsonw_object(&w, NULL);
+	findings_write(&all, &w);
+	jsonw_object_end(&w);
+	assert_int_equal(jsonw_end(&w), 0);
+	snprintf(text, sizeof(text), "%.*s", (int)w.bytes, w.data);
+	assert_non_null(strstr(text, "\"disk\""));
+	assert_null(strstr(text, "\"peer\""));
+	assert_null(strstr(text, "\"unexplained\":0.0"));
+	jsonw_done(&w);
+}
+
 /* The selector has what it was given, and bytes from outside stay JSON. */
 static void test_evidence(void **state)
 {
@@ -127,6 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_evidence),
 	};
 

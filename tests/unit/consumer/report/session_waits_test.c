@@ -245,6 +245,30 @@ static void test_growth(void **state)
 	session_waits_done(&s);
 }
 
+/* Names as long as C++ has them never make the line of the session's end too long: rows go. */
+static void test_long_names(void **state)
+{
+	static char names[SESSION_WAITS_TOP][256];
+	struct session_waits s;
+	struct jsonw w;
+
+	assert_int_equal(session_waits_init(&s), 0);
+	for (size_t i = 0; i < SESSION_WAITS_TOP; i++) {
+		memset(names[i], 'a' + (int)i, sizeof(names[i]) - 1);
+		add(&s, names[i], WAIT_BLOCKED + WAIT_IO, false, 100 - i);
+	}
+	jsonw_init(&w, 1600);
+	jsonw_object(&w, NULL);
+	session_waits_write(&s, &w);
+	assert_true(w.bytes <= 1600 / 4 * 3 + 1);
+	jsonw_object_end(&w);
+	assert_int_equal(jsonw_end(&w), 0);
+	assert_non_null(memmem(w.data, w.bytes, "bbbb", 4));
+	assert_null(memmem(w.data, w.bytes, "hhhh", 4));
+	jsonw_done(&w);
+	session_waits_done(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,7 +276,7 @@ int main(void)
 		cmocka_unit_test(test_of_none),	      cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_conditions),    cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_asked),
-		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_growth),	      cmocka_unit_test(test_long_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
