@@ -61,10 +61,8 @@ static struct session_result *new_result(const struct sessions *all,
 
 static int make_signals(const struct sessions *all, struct session *s)
 {
-	uint32_t wanted = signals_wanted(s->result->rule, &s->result->reason);
-
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
-		if (!(wanted & 1u << i))
+		if (!(s->target.wanted & 1u << i))
 			continue;
 		s->result->signals[i] = signals_new((enum signal_bit)i, &all->host, &s->target);
 		if (!s->result->signals[i])
@@ -92,6 +90,7 @@ static struct session *new_session(const struct sessions *all, const struct sess
 		.cgroup_id = start->cgroup_id,
 		.slot = start->slot,
 		.epoch = start->epoch,
+		.wanted = signals_wanted(s->result->rule, &s->result->reason),
 		.only_tgid = start->only_tgid,
 		.only_rule = rule && (start->root || rule->scope_process),
 		.rule_id = ruleset_id(s->result->set, rule),

@@ -78,7 +78,7 @@ static int read_switches(const struct signal_host *host, const struct signal_tar
 static bool join_accounts(struct context_switches *s, const struct signal_host *host,
 			  const struct signal_target *target)
 {
-	if (!(signals_wanted(target->rule, target->reason) & WITH_ACCOUNTS))
+	if (!(target->wanted & WITH_ACCOUNTS))
 		return false;
 	s->by_accounts = accounts_hold_attach(&s->hold, &s->signal, host, target);
 	return s->by_accounts;

@@ -55,6 +55,7 @@ struct signal_target {
 	const char *cgroup;		     /* path, borrowed from the session's result */
 	uint64_t cgroup_id;
 	uint32_t slot, epoch;
+	uint32_t wanted;    /* bits of all signals of the session */
 	uint32_t only_tgid; /* 0: no filter by process */
 	bool only_rule;	    /* processes of this rule only */
 	uint32_t rule_id;   /* of the rule (ruleset.h) */
