@@ -9,17 +9,20 @@
 
 static const struct {
 	const char *word;
+	enum findings_time of;
 	uint64_t least;
 } rows[] = {
-#define FINDING(id, word, least, name, helps) { word, least },
+#define FINDING(id, word, of, least, helps) { word, FINDINGS_##of, least },
 #include "shared/findings/findings.def"
 #undef FINDING
 };
 
+static const char *const times[FINDINGS_TIMES] = { "waiting", "running" };
+
 /* Returns the time that the finding explains a part of. */
 static uint64_t whole_ns(const struct findings *all, const struct finding *f)
 {
-	return f->cause == FINDING_FUNCTION ? all->ran_ns : all->waited_ns;
+	return all->time_ns[rows[f->cause].of];
 }
 
 static uint64_t take_share(uint64_t part_ns, uint64_t of_ns)
@@ -46,8 +49,8 @@ static int by_time(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 
-	if ((x->cause == FINDING_FUNCTION) != (y->cause == FINDING_FUNCTION))
-		return x->cause == FINDING_FUNCTION ? 1 : -1;
+	if (rows[x->cause].of != rows[y->cause].of)
+		return rows[x->cause].of == FINDINGS_RUNNING ? 1 : -1;
 	if (x->ns != y->ns)
 		return x->ns < y->ns ? 1 : -1;
 	return (int)x->cause - (int)y->cause;
@@ -72,7 +75,7 @@ static void write_finding(const struct findings *all, const struct finding *f, s
 {
 	jsonw_object(w, NULL);
 	jsonw_string(w, "cause", rows[f->cause].word);
-	jsonw_string(w, "of", f->cause == FINDING_FUNCTION ? "running" : "waiting");
+	jsonw_string(w, "of", times[rows[f->cause].of]);
 	jsonw_u64(w, "explains_ms", f->ns / NSEC_PER_MSEC);
 	jsonw_milli(w, "share", (int64_t)take_share(f->ns, whole_ns(all, f)));
 	jsonw_bool(w, "certain", all->certain);
@@ -102,14 +105,14 @@ static size_t write_list(const struct findings *all, struct jsonw *w)
 
 void findings_write(struct findings *all, struct jsonw *w)
 {
-	uint64_t left_ns = all->waited_ns;
+	uint64_t left_ns = all->time_ns[FINDINGS_WAITING];
 	size_t written;
 
 	qsort(all->items, all->count, sizeof(*all->items), by_time);
 	written = write_list(all, w);
 	for (size_t i = 0; i < written; i++)
-		if (all->items[i].cause != FINDING_FUNCTION)
+		if (rows[all->items[i].cause].of == FINDINGS_WAITING)
 			left_ns -= MIN(left_ns, all->items[i].ns);
-	jsonw_u64(w, "waited_ms", all->waited_ns / NSEC_PER_MSEC);
-	jsonw_milli(w, "unexplained", (int64_t)take_share(left_ns, all->waited_ns));
+	jsonw_u64(w, "waited_ms", all->time_ns[FINDINGS_WAITING] / NSEC_PER_MSEC);
+	jsonw_milli(w, "unexplained", (int64_t)take_share(left_ns, all->time_ns[FINDINGS_WAITING]));
 }

@@ -17,11 +17,14 @@
 #define FINDINGS_NAME_BYTES 256
 
 enum finding_cause {
-#define FINDING(id, word, least, name, helps) FINDING_##id,
+#define FINDING(id, word, of, least, helps) FINDING_##id,
 #include "shared/findings/findings.def"
 #undef FINDING
 	FINDING_CAUSES_,
 };
+
+/* Which time of the threads a finding explains. */
+enum findings_time { FINDINGS_WAITING, FINDINGS_RUNNING, FINDINGS_TIMES };
 
 /* Selects the lines that a finding rests on: those of its session with all these members. */
 struct finding_evidence {
@@ -41,9 +44,8 @@ struct finding {
 struct findings {
 	struct finding items[FINDING_CAUSES_]; /* one of each cause at most */
 	size_t count;
-	uint64_t waited_ns; /* what threads waited in all; findings explain parts of it */
-	uint64_t ran_ns;    /* what they ran; of that FINDING_FUNCTION explains a part */
-	bool certain;	    /* false: the session is partial, which weakens all of them */
+	uint64_t time_ns[FINDINGS_TIMES]; /* of all threads: what findings explain parts of */
+	bool certain; /* false: the session is partial, which weakens all of them */
 };
 
 /*

@@ -118,8 +118,8 @@ static void sum_waiting(struct search *s)
 		s->part_ns[unsure[i]] = grown_ns(s, (uint8_t)unsure[i]);
 	s->part_ns[ACCOUNT_LOCK] = MAX(s->part_ns[ACCOUNT_LOCK], contended);
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
-		s->found.waited_ns += s->part_ns[i];
-	s->found.ran_ns = time_of(s, ACCOUNT_RUNNING);
+		s->found.time_ns[FINDINGS_WAITING] += s->part_ns[i];
+	s->found.time_ns[FINDINGS_RUNNING] = time_of(s, ACCOUNT_RUNNING);
 }
 
 /* Writes where most of a kind of wait was. Returns the evidence's signal of it. */
@@ -432,7 +432,7 @@ static void find_function(struct search *s)
 				  ms, &grown) ||
 	    grown.stalled_pct <= grown.calm_pct)
 		return;
-	of_ns = grown.by_rate ? ms * NSEC_PER_MSEC : s->found.ran_ns;
+	of_ns = grown.by_rate ? ms * NSEC_PER_MSEC : s->found.time_ns[FINDINGS_RUNNING];
 	snprintf(says, sizeof(says), "%.250s (%.60s) had %u %% of %s, %u %% when calm", grown.fn,
 		 grown.comm, grown.stalled_pct, grown.by_rate ? "a CPU" : "its CPU time",
 		 grown.calm_pct);
@@ -457,7 +457,8 @@ void session_findings_write(const struct session_result *session, const struct s
 	}
 	s.found.certain = complete;
 	sum_waiting(&s);
-	if (s.found.waited_ns * WAITED_PART >= session->stop_ns - session->start_ns) {
+	if (s.found.time_ns[FINDINGS_WAITING] * WAITED_PART >=
+	    session->stop_ns - session->start_ns) {
 		find_queue(&s);
 		find_locks(&s);
 		find_memory(&s);

@@ -330,9 +330,18 @@ int session_waits_place(const struct session_waits *s, uint8_t state, char *text
 
 	if (!top || !top->weight_ns)
 		return 0;
-	n = snprintf(text, space, ", %llu %% of it in ",
+	n = snprintf(text, space, ", %llu %% of it ",
 		     (unsigned long long)(top->weight_ns * 100 /
 					  MAX(s->state_ns[state], top->weight_ns)));
+	if (top->on && wait_objects_is_asked(top->on) && (size_t)n < space) {
+		n += snprintf(text + n, space - (size_t)n, "for answers of ");
+		if ((size_t)n < space)
+			n += wait_objects_say_peer(top->on, text + n, space - (size_t)n);
+		if ((size_t)n < space)
+			n += snprintf(text + n, space - (size_t)n, " ");
+	}
+	if ((size_t)n < space)
+		n += snprintf(text + n, space - (size_t)n, "in ");
 	return (size_t)n >= space ? n : n + say_place(top, text + n, space - (size_t)n);
 }
 

@@ -87,8 +87,9 @@ int session_waits_clause(const struct session_waits *s, enum resource resource,
 int session_waits_idle_clause(const struct session_waits *s, char *text, size_t space);
 
 /*
- * Writes ", most of it in write_journal (called by commit) on /var/lib/x" of the row of that state
- * that has grown most. Returns the length; 0: there is none.
+ * Writes ", 80 % of it in write_journal (called by commit) on the file wal.1", or "for answers of
+ * 10.0.0.7:8080 (12 connections, ...) in ...", of the row of that state that has grown most.
+ * Returns the length; 0: there is none.
  */
 int session_waits_place(const struct session_waits *s, uint8_t state, char *text, size_t space);
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
@@ -17,29 +16,31 @@
 #define UNEXPLAINED_PCT 10
 
 static const struct {
-	const char *word, *name;
+	const char *word, *helps;
 } causes[] = {
-#define FINDING(id, word, least, name, helps) { word, name },
+#define FINDING(id, word, of, least, helps) { word, helps },
 #include "shared/findings/findings.def"
 #undef FINDING
 };
 
-/* Prints one; a cause that this version does not know has its word alone. */
 static int print_finding(const struct json_node *finding, FILE *out)
 {
-	_cleanup_free_ char *word = member_text_value("cause", json_node_get(finding, "cause"));
 	_cleanup_free_ char *says = member_text_value("says", json_node_get(finding, "says"));
-	double share = json_node_double(json_node_get(finding, "share"));
 	bool certain = json_node_is_true(json_node_get(finding, "certain"));
-	const char *name = word;
 
-	if (!word || !says)
+	if (!says)
 		return -ENOMEM;
-	for (size_t i = 0; i < ARRAY_SIZE(causes); i++)
-		if (!strcmp(word, causes[i].word))
-			name = causes[i].name;
-	fprintf(out, "  %3.0f %%  %s%s: %s\n", 100 * share, certain ? "" : "perhaps ", name, says);
+	fprintf(out, "  %3.0f %%  %s%s\n", 100 * json_node_double(json_node_get(finding, "share")),
+		certain ? "" : "perhaps: ", says);
 	return 0;
+}
+
+/* Prints what usually helps against the first; nothing for a cause that this version lacks. */
+static void print_help(const struct json_node *finding, FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++)
+		if (json_node_equals(json_node_get(finding, "cause"), causes[i].word))
+			fprintf(out, "  what helps: %s\n", causes[i].helps);
 }
 
 /* Prints those of one kind of time, below `head` where there are any. */
@@ -49,9 +50,7 @@ static int print_findings(const struct json_node *end, const char *of, const cha
 	int e = 0;
 
 	for (; e == 0 && finding; finding = json_node_next(finding)) {
-		_cleanup_free_ char *whose = member_text_value("of", json_node_get(finding, "of"));
-
-		if (!whose || strcmp(whose, of) != 0)
+		if (!json_node_equals(json_node_get(finding, "of"), of))
 			continue;
 		fputs(head, out);
 		head = "";
@@ -78,5 +77,8 @@ int text_report_findings(const struct store *store, const struct store_session *
 	e = print_findings(end, "waiting", head, out);
 	if (left >= UNEXPLAINED_PCT)
 		fprintf(out, "  %3.0f %%  not explained\n", left);
-	return e < 0 ? e : print_findings(end, "running", "what ran more:\n", out);
+	if (e == 0)
+		e = print_findings(end, "running", "what ran more:\n", out);
+	print_help(json_node_first(json_node_get(end, "findings")), out);
+	return e;
 }

@@ -8,7 +8,8 @@
 #include "ctl/events/store.h"
 
 /*
- * Prints the findings of the session's end: what each explains, and how much. Nothing where the
+ * Prints the findings of the session's end: what each explains, and how much; and what usually
+ * helps against the first. Nothing where the
  * session has none to say. 0 or -ENOMEM.
  */
 int text_report_findings(const struct store *store, const struct store_session *session, FILE *out);

@@ -89,8 +89,10 @@ static char *name_holder(const struct json_node *line)
 		       : text;
 }
 
-static void add_lock(struct text_table *table, const struct json_node *line)
+static void add_lock(void *context, const struct json_node *line)
 {
+	struct text_table *table = context;
+
 	add_time(table, read_number(line, "wait_ns"));
 	add_number(table, read_number(line, "waits"));
 	add_time(table, read_number(json_node_get(line, "longest"), "wait_ns"));
@@ -102,10 +104,11 @@ static void add_lock(struct text_table *table, const struct json_node *line)
 }
 
 /* Says what a herd is, below the table. */
-static void print_herd(const struct json_node *line, FILE *out)
+static void print_herd(void *context, const struct json_node *line)
 {
 	_cleanup_free_ char *name = name_lock(line);
 	_cleanup_free_ char *pattern = member_text_value("pattern", json_node_get(line, "pattern"));
+	FILE *out = context;
 
 	if (!name || !pattern || strcmp(pattern, "herd") != 0)
 		return;
@@ -117,7 +120,9 @@ static void print_herd(const struct json_node *line, FILE *out)
 		read_number(line, "waits"));
 }
 
-static int print_herds(const struct store *store, const struct store_session *session, FILE *out)
+/* Calls `call` with each of the first lines. 0 or -ENOMEM. */
+static int read_locks(const struct store *store, const struct store_session *session,
+		      void (*call)(void *context, const struct json_node *line), void *context)
 {
 	for (uint32_t i = 0; i < MIN(session->locks.count, (uint32_t)LOCKS_TOP); i++) {
 		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
@@ -126,22 +131,7 @@ static int print_herds(const struct store *store, const struct store_session *se
 
 		if (!line)
 			return -ENOMEM;
-		print_herd(line, out);
-	}
-	return 0;
-}
-
-static int add_locks(const struct store *store, const struct store_session *session,
-		     struct text_table *table)
-{
-	for (uint32_t i = 0; i < MIN(session->locks.count, (uint32_t)LOCKS_TOP); i++) {
-		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-		const struct json_node *line =
-			text_report_lines_read(store, session->locks.items[i], &tree);
-
-		if (!line)
-			return -ENOMEM;
-		add_lock(table, line);
+		call(context, line);
 	}
 	return 0;
 }
@@ -158,7 +148,7 @@ int text_report_locks(const struct store *store, const struct store_session *ses
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		text_table_add(&table, strdup(heads[i]));
-	r = add_locks(store, session, &table);
+	r = read_locks(store, session, add_lock, &table);
 	if (r < 0)
 		return r;
 	fputs("\nlocks that threads waited for (a pool that waits for work is in it too)\n", out);
@@ -166,5 +156,5 @@ int text_report_locks(const struct store *store, const struct store_session *ses
 	if (session->locks.count > LOCKS_TOP)
 		fprintf(out, "  and %" PRIu32 " more lines \"lock\"\n",
 			session->locks.count - LOCKS_TOP);
-	return r < 0 ? r : print_herds(store, session, out);
+	return r < 0 ? r : read_locks(store, session, print_herd, out);
 }

@@ -97,7 +97,7 @@ def test_siblings(t):
 def test_table_is_full(t):
     """Waits of threads that have no account are in the ledger, and the verdict is partial. More threads
     want a CPU than the table has places, so that some wait without a place whichever have one."""
-    agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=True, load=["--threads", 16])
+    agent = t.agent(rules(rule("waits", cgroup=f"/{t.name}-a", signals=[*SIGNALS, "switch"])), broker=True, load=["--threads", 16])
     group = t.cgroup()
     t.spawn("burn_cpu", 20, 40, 0, name=t.comm, cgroup=group)
     agent.wait("watch.start", cgroup=group.path)
@@ -106,6 +106,9 @@ def test_table_is_full(t):
     ledger = end["ledger"]["runq"]
     check(ledger["lost"]["threads_full"] > 0 and ledger["emitted"] == histograms[None]["count"], f"{ledger}")
     check(end["verdict"] == "partial" and "--threads" in end["verdict_reason"], f"{end}")
+    # The same waits are switches that no account counts.
+    check(end["switches"]["uncounted"] == ledger["lost"]["threads_full"], f"{end['switches']} {ledger}")
+    check(not any(finding["certain"] for finding in end["findings"]), f"{end['findings']}")
 
 
 @pytest.mark.parallel(4)

@@ -139,8 +139,8 @@ def test_append_only_file(t):
         writer.stop()
     told = Told(t, agent, start["session"], "Redis: appendfsync always")
     told.check_said(r"its threads waited \d+ ms for io, most of it in flushAppendOnlyFile \(called by .*\) on the file "
-                    r"appendonly\.aof\S*;", r"s +io +flushAppendOnlyFile < .*, on the file appendonly\.aof")
-    told.check_listed(r"s +condition +bioProcessBackgroundJobs +3 threads")
+                    r"appendonly\.aof\S*;")
+    told.check_listed(r"s +io +flushAppendOnlyFile < .*, on the file appendonly\.aof", r"s +condition +bioProcessBackgroundJobs +3 threads")
     told.check_never("for locks")
     told.check_finding("disk_limit", "sync")
 

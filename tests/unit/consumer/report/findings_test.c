@@ -50,9 +50,7 @@ static const char *get(json_object *object, const char *key)
 /* The most time first, what ran last; of one cause the larger; little is not told. */
 static void test_order(void **state)
 {
-	struct findings all = { .waited_ns = 4 * NSEC_PER_SEC,
-				.ran_ns = NSEC_PER_SEC,
-				.certain = true };
+	struct findings all = { .time_ns = { 4 * NSEC_PER_SEC, NSEC_PER_SEC }, .certain = true };
 	json_object *object;
 
 	add(&all, FINDING_FUNCTION, 900, "f");
@@ -80,7 +78,7 @@ static void test_order(void **state)
 /* What more than five explain counts as unexplained, and the shares never exceed the whole. */
 static void test_bounds(void **state)
 {
-	struct findings all = { .waited_ns = 10 * NSEC_PER_SEC };
+	struct findings all = { .time_ns = { 10 * NSEC_PER_SEC } };
 	json_object *object;
 
 	for (int i = 0; i < 10; i++)
@@ -92,7 +90,7 @@ static void test_bounds(void **state)
 	assert_false(json_object_get_boolean(json_object_object_get(at(object, 0), "certain")));
 	json_object_put(object);
 
-	all = (struct findings){ .waited_ns = NSEC_PER_SEC };
+	all = (struct findings){ .time_ns = { NSEC_PER_SEC } };
 	add(&all, FINDING_DISK, 5000, "more than there is");
 	object = written(&all);
 	assert_true(json_object_get_double(json_object_object_get(at(object, 0), "share")) == 1);
@@ -109,7 +107,7 @@ static void test_bounds(void **state)
 /* In a short line there are fewer, and what is left out counts as unexplained. */
 static void test_room(void **state)
 {
-	struct findings all = { .waited_ns = 4 * NSEC_PER_SEC };
+	struct findings all = { .time_ns = { 4 * NSEC_PER_SEC } };
 	char text[2000];
 	struct jsonw w;
 
@@ -131,7 +129,7 @@ static void test_room(void **state)
 /* The selector has what it was given, and bytes from outside stay JSON. */
 static void test_evidence(void **state)
 {
-	struct findings all = { .waited_ns = NSEC_PER_SEC };
+	struct findings all = { .time_ns = { NSEC_PER_SEC } };
 	json_object *object, *selector;
 
 	add(&all, FINDING_LOCK_HELD, 1000, "\"quoted\" \x1b");
