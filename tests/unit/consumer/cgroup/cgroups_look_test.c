@@ -125,8 +125,8 @@ static uint64_t walk_in_parts(uint64_t wanted)
 }
 
 /*
- * Thousands of cgroups: no part takes much longer than it may. Interrupts count as time of the thread
- * that they hit, so that the best of some walks is what the look itself takes.
+ * Thousands of cgroups: no part takes much longer than it may. Interrupts count as time of the
+ * thread that they hit, so that the best of some walks is what the look itself takes.
  */
 static void test_many(void **state)
 {
