@@ -9,8 +9,7 @@
 
 /*
  * Prints the findings of the session's end: what each explains, and how much; and what usually
- * helps against the first. Nothing where the
- * session has none to say. 0 or -ENOMEM.
+ * helps against the first. Nothing where the session has none to say. 0 or -ENOMEM.
  */
 int text_report_findings(const struct store *store, const struct store_session *session, FILE *out);
 

@@ -48,8 +48,11 @@ class Told:
             check(re.search(pattern, self.report), f"not listed: {pattern}\n{self.report}")
 
     def check_finding(self, *causes):
-        """What explains most of the waiting is one of these."""
+        """What explains most of the waiting is one of these; the first lines say it, what helps, and how sure it is."""
         check(self.end["findings"] and self.end["findings"][0]["cause"] in causes, f"{self.end.get('findings')}")
+        sure = "" if self.end["findings"][0]["certain"] else "perhaps: "
+        check(f" %  {sure}{self.end['findings'][0]['says']}\n" in self.first, f"not said: the finding\n{self.report}")
+        check("\n  what helps: " in self.first, f"not said: what helps\n{self.report}")
 
     def check_never(self, pattern):
         check(not re.search(pattern, self.first), f"said: {pattern}\n{self.report}")
