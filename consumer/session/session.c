@@ -139,6 +139,17 @@ static void find_pre_ms(const struct sessions *all, const struct session_start *
 	r->pre_limit = r->pre_ms < asked_ms ? limit : PRE_WHOLE;
 }
 
+/*
+ * Returns how much of the pre-roll the stall was in: what the trigger measured. Who asks for a
+ * session has seen late answers for some seconds: what is older than half of it counts as calm.
+ */
+static uint32_t onset_of(const struct trigger_reason *reason, uint32_t pre_ms)
+{
+	if (reason->kind == TRIGGER_REQUEST)
+		return pre_ms / 2;
+	return trigger_reason_is_stall(reason) ? (uint32_t)MIN(reason->measured_ms, pre_ms) : 0;
+}
+
 /* Compares with what the facts were before: in the pre-roll, and where the onset began. */
 static void begin_facts(const struct sessions *all, struct session_result *r,
 			const struct session_start *start)
@@ -167,9 +178,7 @@ static void begin_capture(struct sessions *all, struct session *s,
 	s->result->id = now_ns ^ (start->cgroup_id << 48);
 	s->result->start_ns = s->target.start_ns = now_ns;
 	find_pre_ms(all, start, ticking_ns, now_ns, s->result);
-	if (trigger_reason_is_stall(start->reason))
-		s->result->onset_ms =
-			(uint32_t)MIN(start->reason->measured_ms, (uint64_t)s->result->pre_ms);
+	s->result->onset_ms = onset_of(start->reason, s->result->pre_ms);
 	s->target.pre_ms = s->result->pre_ms;
 	s->target.onset_ms = s->result->onset_ms;
 	s->end_ns = now_ns + s->during_ms * NSEC_PER_MSEC;

@@ -32,7 +32,7 @@ struct session_result {
 	char *cgroup; /* path */
 	uint64_t cgroup_id;
 	uint32_t pre_ms;   /* as much as the recorder had */
-	uint32_t onset_ms; /* of these the last, over which the stall was measured */
+	uint32_t onset_ms; /* of these the last, in which the stall was already */
 	enum session_pre_limit pre_limit;
 	uint32_t left_out;		       /* cgroups below its own that were not sampled */
 	uint64_t start_ns, stop_ns;	       /* CLOCK_MONOTONIC */
