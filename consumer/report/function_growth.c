@@ -12,6 +12,9 @@
  */
 #define NEARLY_TENTHS 8
 
+#define CALM_HZ 19 /* the recorder's usual rate */
+#define SIGMAS	3
+
 int function_growth_init(struct function_growth *g)
 {
 	*g = (struct function_growth){};
@@ -136,6 +139,32 @@ static const struct function_growth_row *find_grown(const struct function_growth
 	return best;
 }
 
+/* Returns the weight of one sample: of none, what the recorder's usual rate makes of it. */
+static double sample_ns(const struct function_growth *g, enum function_growth_time time)
+{
+	return g->samples[time] ? (double)g->ns[time] / (double)g->samples[time]
+				: (double)NSEC_PER_SEC / CALM_HZ;
+}
+
+/*
+ * Returns whether the row's parts differ by no more than chance makes three times in a thousand:
+ * the samples of a function are a Poisson count, and one is added because none may be luck too.
+ */
+static bool is_chance(const struct function_growth *g, const struct function_growth_row *row,
+		      const struct scale *scale)
+{
+	double grown = 0, variance = 0;
+
+	for (int time = GROWTH_CALM; time < GROWTH_TIMES; time++) {
+		double each = sample_ns(g, time) / (double)MAX(scale->ns[time], (uint64_t)1);
+		double count = (double)row->ns[time] / sample_ns(g, time);
+
+		grown += each * count * (time == GROWTH_STALLED ? 1 : -1);
+		variance += each * each * (count + 1);
+	}
+	return grown * grown < SIGMAS * SIGMAS * variance;
+}
+
 bool function_growth_find(const struct function_growth *g, uint64_t calm_ms, uint64_t stalled_ms,
 			  struct function_grown *ret_grown)
 {
@@ -158,6 +187,7 @@ bool function_growth_find(const struct function_growth *g, uint64_t calm_ms, uin
 		.calm_pct = (unsigned int)(part_of(best, scale, GROWTH_CALM) / 10),
 		.stalled_pct = (unsigned int)(part_of(best, scale, GROWTH_STALLED) / 10),
 		.by_rate = by_rate,
+		.by_chance = is_chance(g, best, scale),
 	};
 	return true;
 }

@@ -64,6 +64,7 @@ struct function_grown {
 	unsigned int share_pct;		    /* of the CPU time that was stalled */
 	unsigned int calm_pct, stalled_pct; /* of the CPU time; with by_rate of one CPU */
 	bool by_rate;
+	bool by_chance; /* so few samples differ by as much where nothing has changed */
 };
 
 /*

@@ -124,6 +124,44 @@ static void test_rate(void **state)
 	assert_false(function_growth_find(&growth, 2000, 1000, &grown));
 }
 
+/* Two draws from one service differ by as much; with more samples it is no chance. */
+static void test_chance(void **state)
+{
+	struct function_grown grown;
+
+	add(&calm, "get", "serve", 30);
+	add(&calm, "set", "serve", 10);
+	add(&stalled, "get", "serve", 30);
+	add(&stalled, "set", "serve", 20);
+	assert_true(function_growth_find(&growth, calm_ms, 3000, &grown));
+	assert_string_equal(grown.fn, "set");
+	assert_true(grown.by_chance);
+	for (int i = 0; i < 50; i++) {
+		add(&calm, "get", "serve", 30);
+		add(&calm, "set", "serve", 10);
+		add(&stalled, "get", "serve", 30);
+		add(&stalled, "set", "serve", 20);
+	}
+	assert_true(function_growth_find(&growth, calm_ms, 3000, &grown));
+	assert_false(grown.by_chance);
+	assert_int_equal(grown.stalled_pct, 40);
+}
+
+/* A calm time without a sample may have been luck: one long enough makes it sure. */
+static void test_chance_of_none(void **state)
+{
+	struct function_grown grown;
+
+	sample_ns = 10 * NSEC_PER_MSEC;
+	add(&stalled, "next", "keys", 30);
+	assert_true(function_growth_find(&growth, 1000, 3000, &grown));
+	assert_int_equal(grown.stalled_pct, 10);
+	assert_true(grown.by_chance);
+	assert_true(function_growth_find(&growth, 3000, 1000, &grown));
+	assert_int_equal(grown.stalled_pct, 30);
+	assert_false(grown.by_chance);
+}
+
 /* More functions than there are places: those that are known go on counting. */
 static void test_full(void **state)
 {
@@ -148,6 +186,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_recursion, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rate, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_chance, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_chance_of_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 	};
 
