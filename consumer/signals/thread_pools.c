@@ -170,7 +170,7 @@ bool thread_pools_find(const struct thread_pools *pools, uint32_t tgid, uint64_t
 	for (size_t i = 0; i < pools->count; i++) {
 		const struct thread_pool *p = &pools->items[i];
 
-		if (p->tgid && (p->tgid != tgid || p->start_ns != start_ns ||
+		if (p->tgid && (p->tgid != tgid || (start_ns && p->start_ns != start_ns) ||
 				memcmp(p->name, name, COMM_BYTES) != 0))
 			continue;
 		*ret_index = i;

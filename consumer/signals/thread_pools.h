@@ -43,7 +43,8 @@ void thread_pools_done(struct thread_pools *pools);
 
 /*
  * Finds the pool of a thread of that process and name; the unnamed one when it has no pool of its
- * own. Sets its index in items; false when there is none.
+ * own. start_ns: of the process; 0: any of that number. Sets its index in items; false when there
+ * is none.
  */
 bool thread_pools_find(const struct thread_pools *pools, uint32_t tgid, uint64_t start_ns,
 		       const char *comm, size_t *ret_index);

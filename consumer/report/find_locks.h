@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * find_locks.h: which locks threads waited for, who had them, and what those waited for
+ * themselves. Report thread only.
+ */
+#ifndef TROCAR_CONSUMER_REPORT_FIND_LOCKS_H
+#define TROCAR_CONSUMER_REPORT_FIND_LOCKS_H
+
+#include <stdint.h>
+
+#include "consumer/report/findings_search.h"
+
+/* Returns what threads waited for locks with a pattern, in nanoseconds; 0 also without the signal.
+ */
+uint64_t find_locks_contended_ns(const struct session_result *s);
+
+/*
+ * Adds the findings of part_ns of ACCOUNT_LOCK. Waits for locks without a pattern whose holders
+ * waited for disks themselves it moves to ACCOUNT_IO, and says so in passed_ns: whoever explains
+ * that part explains them too.
+ */
+void find_locks(struct findings_search *s);
+
+#endif

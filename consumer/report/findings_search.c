@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/findings_search.h"
+
+#include <stdio.h>
+
+#include "consumer/sampling/wait_kind.h"
+#include "consumer/signals/queue_waits.h"
+#include "shared/tools/clock.h"
+
+double findings_search_seconds(uint64_t ns)
+{
+	return (double)ns / (double)NSEC_PER_SEC;
+}
+
+void findings_search_add(struct findings_search *s, enum finding_cause cause, uint64_t ns,
+			 const char *says, const struct finding_evidence *evidence)
+{
+	struct finding f = { .cause = cause, .ns = ns, .evidence = *evidence };
+
+	snprintf(f.says, sizeof(f.says), "%s", says);
+	findings_add(&s->found, &f);
+}
+
+const struct thread_pools *findings_search_accounts(const struct session_result *s)
+{
+	const struct signal *pools = s->signals[SIGNAL_POOLS], *runq = s->signals[SIGNAL_RUNQ];
+
+	if (pools && pools->pools)
+		return pools->pools;
+	return runq && runq->queue ? &runq->queue->pools : NULL;
+}
+
+void findings_search_say_place(const struct findings_search *s, enum account_part part,
+			       const char *what, char *says)
+{
+	int n = snprintf(says, FINDINGS_SAYS_BYTES, "its threads waited %.1f s %s",
+			 findings_search_seconds(s->part_ns[part]), what);
+
+	if (n > 0 && n < FINDINGS_SAYS_BYTES)
+		session_waits_place(&s->summary->waits, (uint8_t)part, says + n,
+				    FINDINGS_SAYS_BYTES - (size_t)n);
+}
+
+struct finding_evidence findings_search_evidence(const struct findings_search *s,
+						 enum account_part part)
+{
+	struct finding_evidence e = { .type = "pool" };
+	const char *kind = part >= ACCOUNT_IO ? wait_kind_name((uint8_t)part) : NULL;
+
+	if (!kind || !s->summary->waits.state_ns[part])
+		return e;
+	e = (struct finding_evidence){ .type = "stack", .signal = "offcpu", .key = "wait" };
+	snprintf(e.value, sizeof(e.value), "%s", kind);
+	return e;
+}

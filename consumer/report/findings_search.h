@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * findings_search.h: what those that look for findings in a session have in common: the session,
+ * the times that it has to explain, and what was found so far. Report thread only.
+ */
+#ifndef TROCAR_CONSUMER_REPORT_FINDINGS_SEARCH_H
+#define TROCAR_CONSUMER_REPORT_FINDINGS_SEARCH_H
+
+#include <stdint.h>
+
+#include "consumer/report/findings.h"
+#include "consumer/report/session_digest.h"
+#include "consumer/report/session_locks.h"
+#include "consumer/session/session_result.h"
+#include "consumer/signals/thread_pools.h"
+
+/* Pointers are borrowed; `releases` and `names` may be NULL. */
+struct findings_search {
+	const struct session_result *session;
+	const struct summary *summary;
+	const struct lock_release *releases;
+	const struct lock_name *names;
+	uint64_t part_ns[ACCOUNT_PARTS_]; /* that count as waiting; 0: they do not */
+	uint64_t passed_ns; /* of part_ns of ACCOUNT_IO: waits for locks, behind those that waited
+			       so */
+	struct findings found;
+};
+
+double findings_search_seconds(uint64_t ns);
+
+/* Adds a finding that explains `ns` (findings_add); copies `says` and `evidence`. */
+void findings_search_add(struct findings_search *s, enum finding_cause cause, uint64_t ns,
+			 const char *says, const struct finding_evidence *evidence);
+
+/*
+ * Returns what threads were and did by their accounts, from any signal that has them; NULL: none.
+ * The session owns them.
+ */
+const struct thread_pools *findings_search_accounts(const struct session_result *s);
+
+/*
+ * Writes for how long threads waited so, "for locks", and in which function most of it was, into
+ * the FINDINGS_SAYS_BYTES of `says`.
+ */
+void findings_search_say_place(const struct findings_search *s, enum account_part part,
+			       const char *what, char *says);
+
+/* Returns the stacks of threads that waited so, where looks found some; else the pools. */
+struct finding_evidence findings_search_evidence(const struct findings_search *s,
+						 enum account_part part);
+
+#endif
