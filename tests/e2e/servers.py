@@ -214,12 +214,18 @@ class Redis:
         connection = self.connect()
         return Repeat(lambda: self.send(connection, times, *(words or ("GET", "key:1"))), rest_s)
 
-    def command_line(self, *words):
+    def command_line(self, *words, program=("redis-cli",)):
         """redis-cli outside of the server's cgroups, ended with the test."""
-        process = subprocess.Popen(["redis-cli", "-s", self.socket, *words], stdin=subprocess.DEVNULL,
+        process = subprocess.Popen([*program, "-s", self.socket, *words], stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.service.t.processes.append(process)
         return process
+
+
+    def flood(self):
+        """As many requests as the server answers, from another CPU than that of PINNED."""
+        return self.command_line("-n", "1000000000", "-c", "8", "-P", "8", "-t", "get",
+                                 program=("taskset", "-c", str(min(os.sched_getaffinity(0))), "redis-benchmark"))
 
 
 class Disk:
@@ -318,9 +324,10 @@ class Slow(http.server.BaseHTTPRequestHandler):
 
 class Nginx:
     """nginx with one worker, which passes what it is asked to a server of ours that answers after `delay_s`. `keep`: it
-    keeps its connections to that server."""
+    keeps its connections to that server. `others`: paths that it passes to other addresses; `files`: a folder whose
+    files it sends below /files/, text compressed."""
 
-    def __init__(self, service, delay_s, keep=False):
+    def __init__(self, service, delay_s, keep=False, pinned=False, others=None, files=None):
         if not os.access(self.PROGRAM, os.X_OK):
             raise Skip("nginx is not installed")
         folder = service.t.folder
@@ -332,21 +339,30 @@ class Nginx:
         config = folder / "nginx.conf"
         paths = " ".join(f"{name}_temp_path {folder}/temp;" for name in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
         kept = "proxy_http_version 1.1; proxy_set_header Connection '';" if keep else ""
-        config.write_text(f"daemon off; worker_processes 1; error_log {folder}/nginx.log; pid {folder}/nginx.pid;\n"
-                          f"events {{ }}\nhttp {{ access_log off; {paths}\n"
+        more = "".join(f"  location {path} {{ proxy_pass http://{to}; }}\n" for path, to in (others or {}).items())
+        if files:
+            more += f"  location /files/ {{ alias {files}/; gzip on; gzip_comp_level 9; }}\n"
+        # the worker of a server that root starts is another user, and need not reach the test's folder
+        config.write_text(f"user root; daemon off; worker_processes 1; error_log {folder}/nginx.log; pid {folder}/nginx.pid;\n"
+                          f"events {{ }}\nhttp {{ access_log off; types {{ text/plain txt; }} gzip_types text/plain; gzip_http_version 1.0; {paths}\n"
                           f" upstream slow {{ server {self.peer}; {'keepalive 8;' if keep else ''} }}\n server {{ listen unix:{self.socket};\n"
-                          f"  location / {{ {kept} proxy_pass http://slow; }} }} }}\n")
-        self.process = service.start(self.PROGRAM, "-c", config, "-p", folder)
+                          f"  location / {{ {kept} proxy_pass http://slow; }}\n{more} }} }}\n")
+        self.process = service.start(*(PINNED if pinned else ()), self.PROGRAM, "-c", config, "-p", folder)
         until(self.socket.exists, 15, lambda: (folder / "log").read_text()[-2000:])
 
     PROGRAM = "/usr/sbin/nginx"
 
-    def get(self):
-        """One request, over a connection of its own."""
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(30)
-            connection.connect(str(self.socket))
-            connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+    def ask(self, path):
+        """The connection of its own over which something was asked."""
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(30)
+        connection.connect(str(self.socket))
+        connection.sendall(f"GET {path} HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n".encode())
+        return connection
+
+    def get(self, path="/"):
+        """One request, and its answer."""
+        with self.ask(path) as connection:
             while connection.recv(1 << 16):
                 pass
 
@@ -359,8 +375,8 @@ class Nginx:
         check(connection.recv(1 << 16).startswith(b"HTTP/1.1 200"), "nginx does not answer")
         return connection
 
-    def traffic(self, rest_s):
-        return Repeat(self.get, rest_s)
+    def traffic(self, rest_s, path="/"):
+        return Repeat(lambda: self.get(path), rest_s)
 
 
 def forget(path):
