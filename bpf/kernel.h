@@ -264,6 +264,7 @@ struct mm_struct {
 	struct file *exe_file;
 	unsigned long start_code, end_code;
 	unsigned long start_stack; /* where the main thread's stack begins, below its arguments */
+	unsigned long start_brk, brk; /* the heap */
 };
 
 #if defined(__TARGET_ARCH_x86)
@@ -280,6 +281,15 @@ struct vm_area_struct {
 	struct file *vm_file;
 	struct mm_struct *vm_mm;
 	const void *vm_ops;
+};
+
+struct anon_vma_name {
+	char name[1]; /* PR_SET_VMA_ANON_NAME: at most 80 bytes with the NUL */
+};
+
+/* With CONFIG_ANON_VMA_NAME. Until 6.2 it shares its place with what a mapping of a file has. */
+struct vm_area_struct___named {
+	struct anon_vma_name *anon_name;
 };
 
 /* The anonymous head of every task: arch/{x86,arm64}/include/asm/thread_info.h. */
@@ -377,9 +387,10 @@ struct pt_regs {
 /* What the waits for locks read beside (bpf/lock.bpf.c). */
 struct pt_regs___lock {
 #if defined(__TARGET_ARCH_x86)
-	unsigned long di, si, dx, orig_ax;
+	unsigned long di, si, dx, orig_ax, sp;
 #else
 	__u64 regs[31];
+	__u64 sp;
 	__u64 orig_x0;
 	int syscallno;
 #endif

@@ -16,6 +16,7 @@
 #include "bpf/interrupt.h"
 #include "bpf/lock_herd.h"
 #include "bpf/lock_key.h"
+#include "bpf/lock_memory.h"
 #include "bpf/lock_stack.h"
 #include "bpf/maps.h"
 #include "bpf/scope.h"
@@ -178,6 +179,7 @@ static __noinline struct lock_sums *find_sums(struct task_struct *task, const st
 		return 0;
 	sums->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	BPF_CORE_READ_INTO(&sums->comm, task, group_leader, comm);
+	lock_memory_find(&sums->memory, task, key->address, lock_key_stack(task));
 	return sums;
 }
 
@@ -411,6 +413,7 @@ int lock_waits(struct bpf_iter__task *ctx)
 	record.tid = key.tid;
 	BPF_CORE_READ_INTO(&record.comm, task, group_leader, comm);
 	BPF_CORE_READ_INTO(&record.thread_comm, task, comm);
+	lock_memory_find(&record.memory, task, record.lock.address, lock_key_stack(task));
 	/* It has run meanwhile: the arguments may be of another call. */
 	if (READ_WORD(a->since_ns) != record.since_ns || !is_asleep(task))
 		return 0;

@@ -55,6 +55,14 @@ static __always_inline void lock_key_of_call(struct lock_key *key, int call, __u
 	}
 }
 
+/* Returns the stack pointer with which the thread returns from its system call. */
+static __always_inline __u64 lock_key_stack(struct task_struct *task)
+{
+	const struct pt_regs___lock *regs = (const void *)bpf_task_pt_regs(task);
+
+	return regs->sp;
+}
+
 /*
  * Sets all of the key of what `task` waits for, which sleeps in a system call and is of the watch
  * in `slot`. The address is the number that the program gave to the kernel; nobody reads there.

@@ -13,6 +13,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel.h"
+#include "bpf/maps.h"
 
 /*
  * Returns true for a mapping of memory. `file` is vma->vm_file, loaded once by the caller: newer
@@ -36,6 +37,22 @@ static __always_inline bool mapped_file_is_memory(const struct vm_area_struct *v
 		return false;
 	magic = inode->i_sb->s_magic;
 	return magic == HUGETLBFS_MAGIC || (magic == TMPFS_MAGIC && vma->vm_flags & VM_SHARED);
+}
+
+/*
+ * Returns the shift of vm_pgoff, which counts pages. No BTF has their size: it is fixed on x86-64,
+ * and elsewhere the loader says it (arm64 has 4, 16 or 64 KiB).
+ */
+static __always_inline __u32 page_shift(void)
+{
+#if defined(__TARGET_ARCH_x86)
+	return 12;
+#else
+	__u32 zero = 0;
+	const struct abi_header *header = bpf_map_lookup_elem(&abi, &zero);
+
+	return header && header->page_shift ? header->page_shift & 63 : 12;
+#endif
 }
 
 /* Returns the inode of the file of a mapping, 0 for memory. */

@@ -62,22 +62,6 @@ static __always_inline __u32 find_mapping_flags(const struct mapping_scratch *s,
 	return !file && vma->vm_start == s->vdso ? MAPPING_VDSO : MAPPING_ANON;
 }
 
-/*
- * Returns the shift of vm_pgoff, which counts pages. No BTF has their size: it is fixed on x86-64,
- * and elsewhere the loader says it (arm64 has 4, 16 or 64 KiB).
- */
-static __always_inline __u32 page_shift(void)
-{
-#if defined(__TARGET_ARCH_x86)
-	return 12;
-#else
-	__u32 zero = 0;
-	const struct abi_header *header = bpf_map_lookup_elem(&abi, &zero);
-
-	return header && header->page_shift ? header->page_shift & 63 : 12;
-#endif
-}
-
 /* Sets the path. A path that is too long is left out and marked (-ENAMETOOLONG of d_path). */
 static __always_inline void fill_mapping_path(struct mapping_scratch *s, struct file *file)
 {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "consumer/report/lock_names.h"
 #include "consumer/signals/lock_waits.h"
 #include "shared/tools/macro.h"
 
@@ -102,7 +103,7 @@ static void find_lock(struct findings_search *s, const struct lock_waited *l,
 		e.key = "address";
 		snprintf(e.value, sizeof(e.value), "0x%" PRIx64, (uint64_t)l->lock.address);
 	}
-	session_locks_say(name, lock, sizeof(lock));
+	lock_names_say(name, lock, sizeof(lock));
 	n = snprintf(says, sizeof(says), "%u threads waited %.1f s in all for %s, %s", l->threads,
 		     findings_search_seconds(l->total_ns), lock, patterns[l->pattern].waits);
 	if (by)

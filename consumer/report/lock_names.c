@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/lock_names.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,18 @@ static bool is_named(const struct lock_waits *waits, size_t i)
 	return false;
 }
 
+/* Says of locks that are no variables what they lie in. */
+static void name_others(const struct lock_waits *waits, struct lock_name *names)
+{
+	for (size_t i = 0; i < waits->count; i++) {
+		const struct lock_memory *m = &waits->items[i].memory;
+
+		if (!names[i].module && m->kind > LOCK_MEMORY_UNKNOWN &&
+		    m->kind < LOCK_MEMORY_KINDS_)
+			names[i].memory = m;
+	}
+}
+
 struct lock_name *lock_names_read(const struct session_result *s, struct symbols *symbols)
 {
 	const struct signal *signal = s->signals[SIGNAL_LOCK];
@@ -111,5 +124,35 @@ struct lock_name *lock_names_read(const struct session_result *s, struct symbols
 		collect_locks(waits, i, asked);
 		name_asked(symbols, waits->items[i].place.module, asked, names);
 	}
+	if (names)
+		name_others(waits, names);
 	return names;
+}
+
+/* Of a stack the thread is said in the line alone: its number tells a person nothing. */
+static void say_memory(const struct lock_memory *m, char *text, size_t space)
+{
+	static const char *const says[] = {
+#define LOCK_MEMORY(id, json, say) say,
+#include "shared/abi/lock_memory.def"
+#undef LOCK_MEMORY
+	};
+	bool anonymous = m->kind == LOCK_MEMORY_ANONYMOUS;
+
+	snprintf(text, space, "one lock %s%s%s", says[m->kind],
+		 m->name[0] ? anonymous ? " named " : " " : "", m->name);
+}
+
+void lock_names_say(const struct lock_name *name, char *text, size_t space)
+{
+	const char *slash = name && name->module ? strrchr(name->module, '/') : NULL;
+
+	if (name && name->symbol && slash)
+		snprintf(text, space, "lock %.100s in %.100s", name->symbol, slash + 1);
+	else if (slash)
+		snprintf(text, space, "one lock in %.100s", slash + 1);
+	else if (name && name->memory)
+		say_memory(name->memory, text, space);
+	else
+		snprintf(text, space, "one lock");
 }

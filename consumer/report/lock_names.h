@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * lock_names.h: names the locks of a session that are variables of a module: by the symbols of the
- * file, which are read once for all locks in it. Report thread only.
+ * file, which are read once for all locks in it. Of others it says what they lie in. Report thread
+ * only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_LOCK_NAMES_H
 #define TROCAR_CONSUMER_REPORT_LOCK_NAMES_H
@@ -13,12 +14,14 @@
 
 struct symbols;
 
-/* Where a lock is. All NULL: not in a module, or not known. */
+/* Where a lock is. All NULL: it is not known. */
 struct lock_name {
 	const char *module; /* its path, borrowed */
 	const char *symbol; /* points to `text`; NULL: `why` says why not, a word of reasons.def */
 	const char *why;    /* without `module`: the file could not be read */
 	uint64_t offset;    /* of the lock in the variable */
+	/* What it lies in, of a kind that is known, where it is in no module; borrowed. */
+	const struct lock_memory *memory;
 	char text[ELF_OBJECT_NAME_BYTES];
 };
 
@@ -27,5 +30,11 @@ struct lock_name {
  * NULL: there are none, or no memory. Opens files as symbols_open does.
  */
 struct lock_name *lock_names_read(const struct session_result *s, struct symbols *symbols);
+
+/*
+ * Writes "lock ledger_lock in libshop.so", "one lock on the heap", "one lock in shared memory
+ * memfd:queue" or "one lock"; NULL: it has no name.
+ */
+void lock_names_say(const struct lock_name *name, char *text, size_t space);
 
 #endif

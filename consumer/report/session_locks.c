@@ -48,7 +48,23 @@ static void write_which(const struct lock_waited *l, struct jsonw *w)
 	write_address(l->lock.address, w);
 }
 
-/* Writes which variable of which module the lock is, or why that is not known. */
+/* Writes what a lock lies in that is no variable of a module. */
+static void write_memory(const struct lock_memory *m, struct jsonw *w)
+{
+	jsonw_object(w, "memory");
+	jsonw_string(w, "kind", lock_waits_memory(m->kind));
+	if (m->tid)
+		jsonw_u64(w, "tid", m->tid);
+	if (m->name[0])
+		jsonw_string(w, "name", m->name);
+	if (m->inode)
+		jsonw_u64(w, "inode", m->inode);
+	if (m->inode || m->kind == LOCK_MEMORY_HEAP)
+		jsonw_u64(w, "offset", m->offset);
+	jsonw_object_end(w);
+}
+
+/* Writes which variable of which module the lock is, or why that is not known, or where it is. */
 static void write_name(const struct lock_name *name, struct jsonw *w)
 {
 	if (name->module)
@@ -59,6 +75,8 @@ static void write_name(const struct lock_name *name, struct jsonw *w)
 	} else if (name->why) {
 		jsonw_string(w, "symbol_reason", name->why);
 	}
+	if (name->memory)
+		write_memory(name->memory, w);
 }
 
 static void write_longest(const struct lock_waited *l, struct jsonw *w)
@@ -194,18 +212,6 @@ static int describe_pattern(const struct lock_waited *l, const char *fn, char *t
 			fn ? " in " : "", fn ? fn : "", fn ? "()" : "");
 }
 
-void session_locks_say(const struct lock_name *name, char *text, size_t space)
-{
-	const char *slash = name && name->module ? strrchr(name->module, '/') : NULL;
-
-	if (name && name->symbol && slash)
-		snprintf(text, space, "lock %.100s in %.100s", name->symbol, slash + 1);
-	else if (slash)
-		snprintf(text, space, "one lock in %.100s", slash + 1);
-	else
-		snprintf(text, space, "one lock");
-}
-
 int session_locks_headline(const struct session_result *s, const struct lock_release *releases,
 			   const struct lock_name *names, char *text, size_t space)
 {
@@ -217,8 +223,8 @@ int session_locks_headline(const struct session_result *s, const struct lock_rel
 		return 0;
 	if (releases && top->woken[0].stack)
 		fn = releases[top->woken[0].stack - 1].fn;
-	session_locks_say(names ? &names[top - s->signals[SIGNAL_LOCK]->locks->items] : NULL, lock,
-			  sizeof(lock));
+	lock_names_say(names ? &names[top - s->signals[SIGNAL_LOCK]->locks->items] : NULL, lock,
+		       sizeof(lock));
 	describe_pattern(top, fn, pattern, sizeof(pattern));
 	return snprintf(text, space, "; %u threads waited %.1f s in all for %s%s", top->threads,
 			(double)top->total_ns / (double)NSEC_PER_SEC, lock, pattern);

@@ -32,9 +32,6 @@ void session_locks_put(const struct session_result *s, const struct lines *lines
 		       const struct event_subject *subject, const struct lock_release *releases,
 		       const struct lock_name *names);
 
-/* Writes "one lock", or "lock ledger_lock in libshop.so"; NULL: it has no name. */
-void session_locks_say(const struct lock_name *name, char *text, size_t space);
-
 /*
  * Appends to the headline the lock with the most waits of those with LOCK_PATTERN_LONG_HOLD, who
  * released it and where, or LOCK_PATTERN_HERD, and how often threads were woken in vain; only where

@@ -159,11 +159,18 @@ static bool is_settled(const struct signal *signal)
 	       there->attempted;
 }
 
+/* Whether a lock may be a variable of a module, whose data are mapped as FILE and ANONYMOUS. */
+static bool may_be_variable(const struct lock_memory *memory)
+{
+	return memory->kind != LOCK_MEMORY_HEAP && memory->kind != LOCK_MEMORY_STACK &&
+	       memory->kind != LOCK_MEMORY_SHARED;
+}
+
 /* Finds the module whose code is the next one below the address of the lock. */
 static void find_place(const struct signal_host *host, struct lock_waited *lock)
 {
 	const struct process *p =
-		lock->lock.address && host->processes
+		lock->lock.address && host->processes && may_be_variable(&lock->memory)
 			? process_find(host->processes, lock->lock.tgid, lock->start_ns)
 			: NULL;
 

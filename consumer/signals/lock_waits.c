@@ -33,6 +33,17 @@ const char *lock_waits_kind(uint32_t kind)
 	return names[MIN(kind, (uint32_t)LOCK_OTHER)];
 }
 
+const char *lock_waits_memory(uint32_t kind)
+{
+	static const char *const names[] = {
+#define LOCK_MEMORY(id, json, say) json,
+#include "shared/abi/lock_memory.def"
+#undef LOCK_MEMORY
+	};
+
+	return names[kind < LOCK_MEMORY_KINDS_ ? kind : LOCK_MEMORY_UNKNOWN];
+}
+
 const char *lock_waits_waker(uint32_t kind)
 {
 	static const char *const names[LOCK_WAKER_KINDS_] = {
@@ -162,7 +173,7 @@ static bool is_wanted(const struct difference *d, const struct lock_key *key)
 }
 
 static void add_lock(struct difference *d, const struct lock_key *key, uint64_t start_ns,
-		     const char *comm)
+		     const char *comm, const struct lock_memory *memory)
 {
 	struct lock_waited *w = &d->all.items[d->all.count];
 
@@ -170,6 +181,8 @@ static void add_lock(struct difference *d, const struct lock_key *key, uint64_t 
 		return;
 	*w = (struct lock_waited){ .lock = *key, .locks = 1, .start_ns = start_ns };
 	memcpy(w->comm, comm, sizeof(w->comm) - 1);
+	w->memory = *memory;
+	w->memory.name[sizeof(w->memory.name) - 1] = '\0';
 	d->all.count++;
 }
 
@@ -187,10 +200,13 @@ static int make_places(struct difference *d)
 		const struct lock_element *e = &after->locks[i];
 
 		if (e->sums.waits > find_before(d->before, &e->key)->waits)
-			add_lock(d, &e->key, e->sums.start_ns, e->sums.comm);
+			add_lock(d, &e->key, e->sums.start_ns, e->sums.comm, &e->sums.memory);
 	}
-	for (size_t i = 0; i < after->n_open; i++)
-		add_lock(d, &after->open[i].lock, after->open[i].start_ns, after->open[i].comm);
+	for (size_t i = 0; i < after->n_open; i++) {
+		const struct lock_record *open = &after->open[i];
+
+		add_lock(d, &open->lock, open->start_ns, open->comm, &open->memory);
+	}
 	if (all->count)
 		qsort(all->items, all->count, sizeof(*all->items), compare_locks);
 	for (size_t i = 0; i < all->count; i++)

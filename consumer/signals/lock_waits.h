@@ -54,6 +54,7 @@ struct lock_waited {
 	uint64_t start_ns;     /* of the process */
 	char comm[COMM_BYTES]; /* of its first thread */
 	struct lock_place place;
+	struct lock_memory memory; /* as the kernel side saw it; its name ends within */
 	uint64_t waits, total_ns;
 	uint64_t open, open_ns; /* of these, not over at the end */
 	uint64_t longest_ns;
@@ -95,8 +96,12 @@ int lock_waits_begin(const struct pinned_maps *pins, uint32_t slot,
 int lock_waits_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_tgid,
 		   const struct lock_baseline *before, struct lock_waits *ret_waits);
 
-/* Returns the word of a kind, "futex"; of who ends a wait, "thread"; and of a pattern, or NULL. */
+/*
+ * Returns the word of a kind, "futex"; of what a lock lies in, "heap"; of who ends a wait,
+ * "thread"; and of a pattern, or NULL.
+ */
 const char *lock_waits_kind(uint32_t kind);
+const char *lock_waits_memory(uint32_t kind);
 const char *lock_waits_waker(uint32_t kind);
 const char *lock_waits_pattern(enum lock_pattern pattern);
 

@@ -36,10 +36,10 @@ static void add_number(struct text_table *table, uint64_t number)
 	text_table_add(table, asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text);
 }
 
-/* "+0x28" where the lock is a member of its variable, else "". */
-static const char *format_offset(const struct json_node *line, char text[32])
+/* "+0x28" where the lock is not at the begin of its variable or file, else "". */
+static const char *format_offset(const struct json_node *line, const char *key, char text[32])
 {
-	uint64_t offset = read_number(line, "symbol_offset");
+	uint64_t offset = read_number(line, key);
 
 	text[0] = '\0';
 	if (offset)
@@ -47,13 +47,45 @@ static const char *format_offset(const struct json_node *line, char text[32])
 	return text;
 }
 
-/* "futex ledger_lock in libshop.so", "futex 0x7f00c0de1000 in libshop.so", "7 more locks" */
+/* " on the heap", " in shared memory memfd:queue+0x40", " on the stack of thread 81", or "" */
+static char *name_memory(const struct json_node *line)
+{
+	static const struct {
+		const char *kind, *say;
+	} rows[] = {
+#define LOCK_MEMORY(id, json, say) { json, say },
+#include "shared/abi/lock_memory.def"
+#undef LOCK_MEMORY
+	};
+	const struct json_node *memory = json_node_get(line, "memory");
+	_cleanup_free_ char *kind = member_text_value("kind", json_node_get(memory, "kind"));
+	_cleanup_free_ char *name = member_text_value("name", json_node_get(memory, "name"));
+	char *text = NULL, offset[32];
+
+	for (size_t i = 0; kind && i < ARRAY_SIZE(rows); i++) {
+		if (strcmp(kind, rows[i].kind) != 0)
+			continue;
+		if (json_node_get(memory, "tid"))
+			return asprintf(&text, " %s of thread %" PRIu64, rows[i].say,
+					read_number(memory, "tid")) < 0
+				       ? NULL
+				       : text;
+		return asprintf(&text, " %s%s%s%s", rows[i].say, name ? " " : "", name ? name : "",
+				name ? format_offset(memory, "offset", offset) : "") < 0
+			       ? NULL
+			       : text;
+	}
+	return strdup("");
+}
+
+/* "futex ledger_lock in libshop.so", "futex 0x7f00c0de1000 on the heap", "7 more locks" */
 static char *name_lock(const struct json_node *line)
 {
 	_cleanup_free_ char *kind = member_text_value("kind", json_node_get(line, "kind"));
 	_cleanup_free_ char *address = member_text_value("address", json_node_get(line, "address"));
 	_cleanup_free_ char *module = member_text_value("module", json_node_get(line, "module"));
 	_cleanup_free_ char *symbol = member_text_value("symbol", json_node_get(line, "symbol"));
+	_cleanup_free_ char *memory = name_memory(line);
 	char *text = NULL, offset[32];
 	int n;
 
@@ -64,10 +96,10 @@ static char *name_lock(const struct json_node *line)
 			     symbol    ? symbol
 			     : address ? address
 				       : "-",
-			     format_offset(line, offset), labels_base(module));
+			     format_offset(line, "symbol_offset", offset), labels_base(module));
 	else
-		n = asprintf(&text, "%s%s%s", kind ? kind : "-", address ? " " : "",
-			     address ? address : "");
+		n = asprintf(&text, "%s%s%s%s", kind ? kind : "-", address ? " " : "",
+			     address ? address : "", memory ? memory : "");
 	return n < 0 ? NULL : text;
 }
 

@@ -19,6 +19,33 @@ enum lock_kind {
 	LOCK_KINDS_
 };
 
+/* What a lock lies in: lock_memory.def. */
+enum lock_memory_kind {
+#define LOCK_MEMORY(id, json, say) LOCK_MEMORY_##id,
+#include "shared/abi/lock_memory.def"
+#undef LOCK_MEMORY
+	LOCK_MEMORY_KINDS_
+};
+
+#define LOCK_NAME_BYTES 32
+
+/*
+ * What a lock lay in as it was first met. ANONYMOUS is memory without a file, and also the .bss of
+ * a module; FILE a mapped file, and also the data of a module; SHARED memory that processes share
+ * and that the kernel keeps as a file. What the kind does not have is 0.
+ */
+struct lock_memory {
+	__u64 offset; /* in the file or shared memory; in the heap from where that begins */
+	__u64 inode;
+	__u32 kind; /* enum lock_memory_kind */
+	__u32 tid;  /* whose stack it is */
+	/*
+	 * The last part of the path of FILE, cut; of SHARED likewise, or "memfd:NAME", "SYSV" with
+	 * the key in hex, "dev/zero"; of ANONYMOUS what the process calls it (PR_SET_VMA).
+	 */
+	char name[LOCK_NAME_BYTES];
+};
+
 /* Key of `locks`. */
 struct lock_key {
 	__u64 address; /* of the futex, in the process's memory; 0: the kind has none */
@@ -69,6 +96,7 @@ struct lock_sums {
 	struct lock_reign reigns[LOCK_REIGNS];
 	char longest_comm[COMM_BYTES]; /* of the thread that waited the longest */
 	char comm[COMM_BYTES];	       /* of the first thread of the process */
+	struct lock_memory memory;
 };
 
 /* Who ended a wait. */
@@ -131,6 +159,7 @@ struct lock_record {
 	__u32 pad;
 	char comm[COMM_BYTES]; /* of the first thread of the process */
 	char thread_comm[COMM_BYTES];
+	struct lock_memory memory;
 };
 
 #endif

@@ -124,6 +124,34 @@ def test_patterns(t):
     check("A thundering herd" in shown and "herd_lock in lock_patterns" in shown, shown)
 
 
+def test_homes(t):
+    """Locks that are no variables: on the heap, on a stack, and in memory that two processes share."""
+    agent = t.agent(rules(rule("locks", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=True)
+    file = t.folder / "addresses"
+    worker = t.spawn("lock_homes", 20, file, cgroup=t.cgroup())
+    agent.wait("watch.start")
+    until(lambda: file.exists() and file.read_text().count("\n") == 4, 5, "no addresses")
+    homes = {name: (int(pid), int(tid), address)
+             for name, pid, tid, address in (line.split() for line in file.read_text().splitlines())}
+    _, end, lines = session(agent, "locks", 1500)
+    told = {(line["pid"], line.get("address")): line for line in lines if "pid" in line}
+    heap, stack, shared, child = (told[homes[name][0], homes[name][2]]
+                                  for name in ("heap", "stack", "shared", "child"))
+    check(all("module" not in line and "symbol_reason" not in line for line in (heap, stack, shared, child)), f"{lines}")
+    check(heap["memory"]["kind"] == "heap" and 0 < heap["memory"]["offset"] < 1 << 20, f"{heap}")
+    check(stack["memory"] == {"kind": "stack", "tid": homes["stack"][1]}, f"{stack} {homes}")
+    check(shared["memory"] == child["memory"] and shared["address"] != child["address"], f"{shared} {child}")
+    check(shared["memory"]["kind"] == "shared" and shared["memory"]["name"] == "memfd:shop_queue", f"{shared}")
+    check(shared["memory"]["offset"] == 64 and shared["memory"]["inode"] > 0, f"{shared}")
+    check(worker.pid == heap["pid"] != child["pid"], f"{heap} {child}")
+    kept = t.folder / "lines"
+    kept.write_bytes(b"".join(agent.raw))
+    shown = command(COMMAND, "report", kept).stdout
+    for line, says in ((heap, "on the heap"), (stack, f"on the stack of thread {homes['stack'][1]}"),
+                       (shared, "in shared memory memfd:shop_queue+0x40")):
+        check(f"futex {line['address']} {says}" in shown, shown)
+
+
 def test_stripped(t):
     """Of a program without symbols it is said that the locks are in its data, and why they have no name."""
     agent = t.agent(rules(rule("locks", cgroup=f"/{t.name}-a", signals=SIGNALS)), broker=True)

@@ -160,12 +160,22 @@ static void test_names(void **state)
 		{ .module = "/lib/lib\x01shop.so", .symbol = "led\x02ger", .offset = 40 },
 		{ .module = "/bin/shop", .why = "stripped" },
 		{ .why = "no_permission" },
+		{ .memory = &(struct lock_memory){ .kind = LOCK_MEMORY_HEAP, .offset = 64 } },
+		{ .memory = &(struct lock_memory){ .kind = LOCK_MEMORY_STACK, .tid = 81 } },
+		{ .memory = &(struct lock_memory){ .kind = LOCK_MEMORY_SHARED,
+						   .inode = 5,
+						   .offset = 128,
+						   .name = "memfd:\x01queue" } },
+		{ .memory = &(struct lock_memory){ .kind = LOCK_MEMORY_ANONYMOUS },
+		  .why = "no_permission" },
+		{ .memory = &(struct lock_memory){ .kind = LOCK_MEMORY_FILE, .inode = 5 } },
 	};
-	struct lock_waited three[] = { items[0], items[0], items[0] };
-	struct lock_waits waits = { .items = three, .count = 3 };
+	struct lock_waited eight[] = { items[0], items[0], items[0], items[0],
+				       items[0], items[0], items[0], items[0] };
+	struct lock_waits waits = { .items = eight, .count = ARRAY_SIZE(eight) };
 	struct session_result *s = new_session(&waits);
 	const struct event_subject subject = session_result_subject(s);
-	json_object *all;
+	json_object *all, *memory;
 
 	session_locks_put(s, &report_testing_lines, &subject, NULL, names);
 	all = report_testing_finish();
@@ -176,6 +186,20 @@ static void test_names(void **state)
 	assert_false(json_object_object_get_ex(at(all, 1), "symbol", NULL));
 	assert_string_equal(get(at(all, 2), "symbol_reason"), "no_permission");
 	assert_false(json_object_object_get_ex(at(all, 2), "module", NULL));
+	assert_false(json_object_object_get_ex(at(all, 2), "memory", NULL));
+	memory = json_object_object_get(at(all, 3), "memory");
+	assert_string_equal(get(memory, "kind"), "heap");
+	assert_int_equal(number(memory, "offset"), 64);
+	memory = json_object_object_get(at(all, 4), "memory");
+	assert_string_equal(get(memory, "kind"), "stack");
+	assert_int_equal(number(memory, "tid"), 81);
+	memory = json_object_object_get(at(all, 5), "memory");
+	assert_string_equal(get(memory, "name"), "memfd:\x01queue");
+	assert_int_equal(number(memory, "offset"), 128);
+	memory = json_object_object_get(at(all, 6), "memory");
+	assert_string_equal(get(memory, "kind"), "anonymous");
+	memory = json_object_object_get(at(all, 7), "memory");
+	assert_int_equal(number(memory, "offset"), 0);
 	json_object_put(all);
 	session_result_free(s);
 }
