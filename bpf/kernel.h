@@ -35,6 +35,7 @@
 /* Of inode.i_mode. */
 #define S_IFMT	 00170000
 #define S_IFSOCK 0140000
+#define S_IFCHR	 0020000
 #define S_IFREG	 0100000
 #define S_IFBLK	 0060000
 #define S_IFDIR	 0040000
@@ -375,7 +376,7 @@ struct task_struct___look {
  */
 struct pt_regs {
 #if defined(__TARGET_ARCH_x86)
-	unsigned long r10, bp, si, di, orig_ax, ip, sp;
+	unsigned long r10, bp, dx, si, di, orig_ax, ip, sp;
 #else
 	__u64 regs[31];
 	__u64 sp, pc;

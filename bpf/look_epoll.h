@@ -9,8 +9,7 @@
 
 #include "bpf/look_set.h"
 
-#define ANON_INODE_FS_MAGIC 0x09041934ul
-#define EPOLL_NAME	    "[eventpoll]"
+#define EPOLL_NAME "[eventpoll]"
 
 #define WAITERS 64 /* of an epoll, that are gone through */
 
@@ -62,7 +61,7 @@ static long look_at_item(__u32 i, void *context)
 		return 0;
 	}
 	l->record.on.items++;
-	look_at_member(l, BPF_CORE_READ(item, ffd.file));
+	look_at_member((__u64)BPF_CORE_READ(item, ffd.file));
 	return 0;
 }
 

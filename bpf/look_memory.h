@@ -51,7 +51,7 @@ struct look_peer {
 #define LOOK_PEERS	 4
 #define LOOK_EPOLL_DEPTH 64 /* subtrees kept for later: twice the height of the largest tree */
 
-/* The walk over the set of an epoll, or of poll. */
+/* The walk over the set of an epoll, poll or select; of select `pending` has the bits. */
 struct look_epoll {
 	__u64 file;	       /* the epoll's */
 	__u64 ep;	       /* that the items name */
@@ -65,6 +65,7 @@ struct look_epoll {
 	struct look_on told;   /* of `walked` */
 	struct look_peer peer; /* of the connection that is judged */
 	struct look_peer peers[LOOK_PEERS];
+	struct look_peer udp; /* of the last socket of UDP in the set; port 0: none is connected */
 	__u64 pending[LOOK_EPOLL_DEPTH];
 };
 

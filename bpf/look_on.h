@@ -25,6 +25,7 @@ enum look_argument {
 	LOOK_ARGUMENT_FUTEX,
 	LOOK_ARGUMENT_CHILD,
 	LOOK_ARGUMENT_POLL,
+	LOOK_ARGUMENT_SELECT,
 	LOOK_ARGUMENT_RING,
 };
 
@@ -60,6 +61,10 @@ static __always_inline void look_at_socket(struct look_on *on, const struct file
 	on->state = BPF_CORE_READ(sk, __sk_common.skc_state);
 	if (on->family == FAMILY_INET || on->family == FAMILY_INET6)
 		look_at_addresses(on, sk);
+	if (on->family != FAMILY_UNIX || !bpf_core_type_exists(struct unix_sock))
+		return;
+	on->unread = look_unix_is_unread(sk);
+	look_at_unix((__u64)socket);
 }
 
 /*
@@ -106,9 +111,9 @@ __noinline int look_at_descriptor(__u32 fd)
 	return 0;
 }
 
-/* Sets what the thread waits on, by the arguments of its system call: the first, second, fourth. */
+/* Sets what the thread waits on, by the first four arguments of its system call. */
 static __always_inline void look_at_argument(struct look_record *r, __u64 argument, __u64 second,
-					     __u64 fourth)
+					     __u64 third, __u64 fourth)
 {
 	__u32 call = r->syscall;
 	__u8 what;
@@ -130,6 +135,8 @@ static __always_inline void look_at_argument(struct look_record *r, __u64 argume
 		look_at_descriptor(argument);
 	} else if (what == LOOK_ARGUMENT_POLL) {
 		look_at_poll(argument, second);
+	} else if (what == LOOK_ARGUMENT_SELECT) {
+		look_at_select(argument, second, third);
 	}
 }
 

@@ -301,6 +301,7 @@ int session_waits_idle_clause(const struct session_waits *s, char *text, size_t 
 {
 	const uint8_t state = WAIT_BLOCKED + WAIT_IDLE;
 	const struct session_wait *top = find_top_row(s, is_idle_on_something, state);
+	char unix_says[256] = "from whom is not known";
 	bool known;
 
 	if (!top)
@@ -308,14 +309,17 @@ int session_waits_idle_clause(const struct session_waits *s, char *text, size_t 
 	if (!top || s->state_ns[state] < NSEC_PER_MSEC)
 		return 0;
 	known = top->on && wait_objects_is_idle_set(top->on);
-	return snprintf(text, space,
-			"; its threads waited %llu ms for %s, %llu ms of it in %.200s: %s",
-			(unsigned long long)(s->state_ns[state] / NSEC_PER_MSEC),
-			known ? "work" : "work or answers",
-			(unsigned long long)(top->weight_ns / NSEC_PER_MSEC),
-			top->fn ? top->fn : "unnamed code",
-			known ? "no TCP connection that was opened there waits for an answer"
-			      : "from whom is not known");
+	if (top->on && top->on->unix_opened)
+		snprintf(unix_says, sizeof(unix_says),
+			 "from whom is not known; %u unix connections were opened there, one to %s",
+			 top->on->unix_opened, top->on->path);
+	return snprintf(
+		text, space, "; its threads waited %llu ms for %s, %llu ms of it in %.200s: %s",
+		(unsigned long long)(s->state_ns[state] / NSEC_PER_MSEC),
+		known ? "work" : "work or answers",
+		(unsigned long long)(top->weight_ns / NSEC_PER_MSEC),
+		top->fn ? top->fn : "unnamed code",
+		known ? "no TCP connection that was opened there waits for an answer" : unix_says);
 }
 
 static bool is_wait_of(const struct session_wait *row, uint8_t state)

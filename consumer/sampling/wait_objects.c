@@ -35,38 +35,67 @@ static bool is_internet(const struct look_on *on)
 	return on->kind == LOOK_ON_SOCKET && (on->family == AF_INET || on->family == AF_INET6);
 }
 
-/* Whether it is a server's end of a connection, also after wait_objects_plain, which leaves the
- * port out. */
+static bool is_unix(const struct look_on *on)
+{
+	return on->kind == LOOK_ON_SOCKET && on->family == AF_UNIX;
+}
+
+/*
+ * Whether it is a server's end of a connection, also after wait_objects_plain, which leaves the
+ * port out. A socket of UDP that is not connected receives from anybody.
+ */
 static bool is_served(const struct look_on *on)
 {
+	if (is_unix(on))
+		return on->end == LOOK_END_SERVED;
 	if (!is_internet(on) || !on->local_port || on->local_port >= WAIT_CLIENT_PORTS)
 		return false;
-	return on->peer_port ? on->peer_port >= WAIT_CLIENT_PORTS : on->state == TCP_ESTABLISHED;
+	return on->peer_port ? on->peer_port >= WAIT_CLIENT_PORTS
+			     : on->state == TCP_ESTABLISHED || on->protocol == IPPROTO_UDP;
 }
 
 static bool is_set(const struct look_on *on)
 {
-	return on->kind == LOOK_ON_EPOLL || on->kind == LOOK_ON_POLL;
+	return on->kind == LOOK_ON_EPOLL || on->kind == LOOK_ON_POLL || on->kind == LOOK_ON_SELECT;
 }
 
 bool wait_objects_is_asked(const struct look_on *on)
 {
-	return is_set(on) && on->peer_port && (on->family == AF_INET || on->family == AF_INET6);
+	if (!is_set(on))
+		return false;
+	if (on->family == AF_UNIX)
+		return on->asked;
+	return on->peer_port && (on->family == AF_INET || on->family == AF_INET6);
 }
 
 bool wait_objects_is_idle_set(const struct look_on *on)
 {
-	return is_set(on) && !wait_objects_is_asked(on) && !on->cut;
+	return is_set(on) && !wait_objects_is_asked(on) && !on->cut && !on->unix_opened;
 }
 
-/* Of an epoll or poll: the peer, or nothing. */
+/* Copies what is known of a unix socket. Of a server's end its clients are all alike. */
+static void copy_unix(struct look_on *to, const struct look_on *on)
+{
+	to->end = on->end;
+	memcpy(to->path, on->path, sizeof(to->path) - 1);
+	if (on->end == LOOK_END_SERVED)
+		return;
+	to->peer_pid = on->peer_pid;
+	memcpy(to->peer_comm, on->peer_comm, sizeof(to->peer_comm) - 1);
+}
+
+/* Of a set: of what kinds its members are, the peer, and the unix socket that it was told of. */
 static struct look_on plain_set(const struct look_on *on)
 {
 	struct look_on n = { .kind = on->kind };
 
+	for (int i = 0; i < LOOK_MEMBERS_; i++)
+		n.kinds[i] = on->kinds[i] != 0;
+	copy_unix(&n, on);
 	if (!wait_objects_is_asked(on))
 		return n;
 	n.family = on->family;
+	n.asked = n.family == AF_UNIX; /* without a port it is all that says so */
 	n.protocol = on->protocol;
 	n.peer_port = on->peer_port;
 	memcpy(n.peer, on->peer, sizeof(n.peer));
@@ -79,13 +108,17 @@ struct look_on wait_objects_plain(const struct look_on *on)
 
 	if (is_set(on))
 		return plain_set(on);
-	n.longest_ns = 0;
-	n.items = n.sockets = n.asked = n.others = n.cut = n.unused = 0;
-
 	if (n.kind == LOOK_ON_NOTHING || n.kind >= LOOK_ON_COUNT_)
 		return (struct look_on){ 0 };
+	n.longest_ns = 0;
+	n.items = n.sockets = n.asked = n.others = n.cut = n.unread = n.unix_opened = 0;
+	n.peer_pid = n.end = 0;
+	memset(n.kinds, 0, sizeof(n.kinds));
+	memset(n.peer_comm, 0, sizeof(n.peer_comm));
+	memset(n.path, 0, sizeof(n.path));
+	if (is_unix(on))
+		copy_unix(&n, on);
 	n.name[sizeof(n.name) - 1] = 0;
-	n.pad = 0;
 	if (n.kind != LOOK_ON_CHILD)
 		n.number = 0;
 	if (n.kind != LOOK_ON_SOCKET)
@@ -109,12 +142,23 @@ static uint64_t hash_of(const struct look_on *on)
 	return hash | 1;
 }
 
+static bool is_counted(const struct look_on *on)
+{
+	return is_set(on) || is_unix(on);
+}
+
 /* Keeps the largest counts of a set. Who asks for nothing has no peer, and no counts of it. */
 static void add_counts(struct look_on *item, const struct look_on *on)
 {
+	item->unread = MAX(item->unread, on->unread);
+	if (!is_set(item))
+		return;
 	item->items = MAX(item->items, on->items);
 	item->sockets = MAX(item->sockets, on->sockets);
 	item->cut = item->cut || on->cut;
+	item->unix_opened = MAX(item->unix_opened, on->unix_opened);
+	for (int i = 0; i < LOOK_MEMBERS_; i++)
+		item->kinds[i] = MAX(item->kinds[i], on->kinds[i]);
 	if (!wait_objects_is_asked(item))
 		return;
 	item->asked = MAX(item->asked, on->asked);
@@ -122,11 +166,17 @@ static void add_counts(struct look_on *item, const struct look_on *on)
 	item->longest_ns = MAX(item->longest_ns, on->longest_ns);
 }
 
+/* Whether it is known since when an answer is owed. Unix sockets and UDP keep no times. */
+static bool knows_since(const struct look_on *on)
+{
+	return on->family != AF_UNIX && on->protocol != IPPROTO_UDP;
+}
+
 void wait_objects_lasts(struct wait_objects *o, uint32_t number, uint64_t longest_ns)
 {
 	struct look_on *item = number && number <= o->count ? &o->items[number - 1] : NULL;
 
-	if (item && wait_objects_is_asked(item))
+	if (item && wait_objects_is_asked(item) && knows_since(item))
 		item->longest_ns = MAX(item->longest_ns, longest_ns);
 }
 
@@ -143,7 +193,7 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 	if (number)
 		was = wait_objects_plain(&o->items[number - 1]);
 	if (number && memcmp(&was, &one, sizeof(one)) == 0) {
-		if (is_set(&one))
+		if (is_counted(&one))
 			add_counts(&o->items[number - 1], on);
 		return (uint32_t)number;
 	}
@@ -170,7 +220,7 @@ uint32_t wait_objects_add(struct wait_objects *o, const struct look_on *on)
 		o->left_out++;
 		return 0;
 	}
-	if (is_set(&one))
+	if (is_counted(&one))
 		add_counts(&one, on);
 	o->items[o->count++] = one;
 	return (uint32_t)number;
@@ -228,12 +278,26 @@ static void write_address(struct jsonw *w, const char *key, const struct look_on
 		jsonw_string(w, key, all);
 }
 
+/* Writes "the unix socket /run/x.sock (cart)", where nothing is known "a unix socket". */
+static int say_unix(const struct look_on *on, char *text, size_t space)
+{
+	return snprintf(text, space, "%s unix socket%s%s%s%.*s%s", on->path[0] ? "the" : "a",
+			on->path[0] ? " " : "", on->path, on->peer_comm[0] ? " (" : "", COMM_BYTES,
+			on->peer_comm, on->peer_comm[0] ? ")" : "");
+}
+
 int wait_objects_say_peer(const struct look_on *on, char *text, size_t space)
 {
 	char peer[ADDRESS_BYTES], others[32] = "";
 
-	if (!wait_objects_is_asked(on) || !make_address(on, on->peer, on->peer_port, peer))
+	if (!wait_objects_is_asked(on))
 		return 0;
+	if (on->family == AF_UNIX)
+		return say_unix(on, text, space);
+	if (!make_address(on, on->peer, on->peer_port, peer))
+		return 0;
+	if (!knows_since(on))
+		return snprintf(text, space, "udp %s", peer);
 	if (on->others)
 		snprintf(others, sizeof(others), "; %u wait for others", on->others);
 	return snprintf(text, space, "%s (%u connection%s, the longest for %llu ms%s)", peer,
@@ -251,10 +315,13 @@ int wait_objects_say(const struct look_on *on, char *text, size_t space)
 	case LOOK_ON_PIPE:
 		return snprintf(text, space, " on a pipe");
 	case LOOK_ON_SOCKET:
+		if (is_unix(on) && space > sizeof(" on "))
+			return snprintf(text, space, " on ") + say_unix(on, text + 4, space - 4);
+		if (is_internet(on) && !on->peer_port && on->protocol == IPPROTO_UDP)
+			return snprintf(text, space, " on udp port %u", on->local_port);
 		if (!is_internet(on) || !on->peer_port ||
 		    !make_address(on, on->peer, on->peer_port, peer))
-			return snprintf(text, space, " on a %ssocket",
-					on->family == AF_UNIX ? "unix " : "");
+			return snprintf(text, space, " on a socket");
 		return snprintf(text, space, " on %s to %s",
 				on->protocol == IPPROTO_UDP ? "udp" : "tcp", peer);
 	default:
@@ -269,6 +336,25 @@ static void write_number(struct jsonw *w, const char *key, const char *name, uns
 
 	snprintf(text, sizeof(text), "%u", number);
 	jsonw_string(w, key, name ? name : text);
+}
+
+/* Writes what is known of a unix socket: of itself, or of the one that its set was told of. */
+static void write_unix(const struct look_on *on, struct jsonw *w)
+{
+	static const char *const ends[] = {
+		[LOOK_END_OPENED] = "opened", [LOOK_END_SERVED] = "served"
+	};
+
+	if (!is_set(on) && on->end < ARRAY_SIZE(ends) && ends[on->end])
+		jsonw_string(w, "end", ends[on->end]);
+	if (on->path[0])
+		jsonw_string(w, "path", on->path);
+	if (on->peer_pid)
+		jsonw_u64(w, "peer_pid", on->peer_pid);
+	if (on->peer_comm[0])
+		jsonw_string_n(w, "peer_comm", on->peer_comm, strnlen(on->peer_comm, COMM_BYTES));
+	if (on->unread)
+		jsonw_u64(w, "unread", on->unread);
 }
 
 static void write_socket(const struct look_on *on, struct jsonw *w)
@@ -287,6 +373,8 @@ static void write_socket(const struct look_on *on, struct jsonw *w)
 		     : on->family == AF_NETLINK ? "netlink"
 						: NULL,
 		     on->family);
+	if (is_unix(on))
+		write_unix(on, w);
 	if (!is_internet(on))
 		return;
 	write_number(w, "protocol",
@@ -311,19 +399,48 @@ static void write_file(const struct look_on *on, struct jsonw *w)
 	jsonw_u64(w, "inode", on->inode);
 }
 
+/* Writes how many descriptors of a set are what. */
+static void write_kinds(const struct look_on *on, struct jsonw *w)
+{
+	static const char *const names[] = {
+#define LOOK_MEMBER(id, json, help) json,
+#include "shared/abi/look_members.def"
+#undef LOOK_MEMBER
+	};
+
+	jsonw_object(w, "kinds");
+	for (int i = 0; i < LOOK_MEMBERS_; i++)
+		if (on->kinds[i])
+			jsonw_u64(w, names[i], on->kinds[i]);
+	jsonw_object_end(w);
+}
+
+/* Writes for whom a set waits. */
+static void write_asked(const struct look_on *on, struct jsonw *w)
+{
+	if (on->family != AF_UNIX)
+		write_address(w, "peer", on, on->peer, on->peer_port);
+	if (on->protocol == IPPROTO_UDP)
+		jsonw_string(w, "protocol", "udp");
+	if (on->asked)
+		jsonw_u64(w, "asked", on->asked);
+	if (on->others)
+		jsonw_u64(w, "others", on->others);
+	if (knows_since(on))
+		jsonw_u64(w, "longest_ms", on->longest_ns / NSEC_PER_MSEC);
+}
+
 /* Counts and times are of the look that found most. */
 static void write_set(const struct look_on *on, struct jsonw *w)
 {
-	if (wait_objects_is_asked(on)) {
-		write_address(w, "peer", on, on->peer, on->peer_port);
-		if (on->asked)
-			jsonw_u64(w, "asked", on->asked);
-		if (on->others)
-			jsonw_u64(w, "others", on->others);
-		jsonw_u64(w, "longest_ms", on->longest_ns / NSEC_PER_MSEC);
-	}
+	if (wait_objects_is_asked(on))
+		write_asked(on, w);
 	jsonw_u64(w, "opened", on->sockets);
+	if (on->unix_opened)
+		jsonw_u64(w, "unix_opened", on->unix_opened);
+	write_unix(on, w);
 	jsonw_u64(w, "items", on->items);
+	write_kinds(on, w);
 	if (on->cut)
 		jsonw_bool(w, "cut", true);
 }
@@ -348,6 +465,7 @@ static void write_members(const struct look_on *on, struct jsonw *w)
 		break;
 	case LOOK_ON_EPOLL:
 	case LOOK_ON_POLL:
+	case LOOK_ON_SELECT:
 		write_set(on, w);
 		break;
 	case LOOK_ON_CHILD:
@@ -365,7 +483,7 @@ void wait_objects_write(const struct look_on *on, struct jsonw *w)
 	static const char *const kinds[] = {
 		[LOOK_ON_FILE] = "file",   [LOOK_ON_PIPE] = "pipe",   [LOOK_ON_SOCKET] = "socket",
 		[LOOK_ON_OTHER] = "other", [LOOK_ON_FUTEX] = "futex", [LOOK_ON_CHILD] = "child",
-		[LOOK_ON_EPOLL] = "epoll", [LOOK_ON_POLL] = "poll",
+		[LOOK_ON_EPOLL] = "epoll", [LOOK_ON_POLL] = "poll",   [LOOK_ON_SELECT] = "select",
 	};
 
 	jsonw_object(w, "on");

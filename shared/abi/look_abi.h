@@ -43,15 +43,33 @@ enum look_on_kind {
 	LOOK_ON_CHILD,
 	LOOK_ON_EPOLL,
 	LOOK_ON_POLL,
+	LOOK_ON_SELECT,
 	LOOK_ON_COUNT_
 };
 
+/* What is in the set of an epoll, poll or select: look_members.def. */
+enum look_member {
+#define LOOK_MEMBER(id, json, help) LOOK_MEMBER_##id,
+#include "shared/abi/look_members.def"
+#undef LOOK_MEMBER
+	LOOK_MEMBERS_
+};
+
+/* Which end of a connection a unix socket is. */
+enum look_end {
+	LOOK_END_UNKNOWN, /* neither end has an address: a pair */
+	LOOK_END_OPENED,  /* its peer has one: it was connected from here */
+	LOOK_END_SERVED,  /* it has one itself: it was accepted, or bound */
+};
+
 #define LOOK_NAME_BYTES 32
+#define LOOK_PATH_BYTES 112 /* of a unix socket, with the NUL */
 
 /* Bounds of what is walked of epolls (bpf/look_epoll.h): items of one, and of all in a reading. */
 #define LOOK_EPOLL_ITEMS 1024
 #define LOOK_PASS_ITEMS	 8192
-#define LOOK_POLL_ITEMS	 16 /* descriptors of poll */
+#define LOOK_POLL_ITEMS	 16 /* descriptors of poll and select */
+#define LOOK_SELECT_BITS 1024
 
 /* A jiffy, by which TCP keeps time, where it cannot be told: with CONFIG_HZ=250. */
 #define LOOK_TICK_NS 4000000
@@ -69,12 +87,14 @@ struct look_on {
 	__u16 family, type, protocol;
 	__u16 local_port, peer_port;
 	__u8 state; /* of TCP (include/net/tcp_states.h), and its like of other sockets */
-	__u8 pad;
+	__u8 end;   /* enum look_end, of a unix socket */
 	__u8 local[16], peer[16];   /* 4 bytes of AF_INET, 16 of AF_INET6 */
 	char name[LOOK_NAME_BYTES]; /* last part of the path, cut, or what it is: "[eventpoll]" */
 	/*
-	 * Of an epoll or poll, as seen when it was looked at. family, protocol, peer and peer_port
-	 * are of whom most connections wait for; 0: they wait for nobody.
+	 * Of an epoll, poll or select, as seen when it was looked at. family, protocol, peer and
+	 * peer_port are of whom most connections wait for; 0: they wait for nobody. Of poll and
+	 * select with one descriptor alone, a unix socket with LOOK_END_OPENED or a socket of UDP
+	 * that is connected, they are that one's: who waits for it so waits for its peer.
 	 */
 	__u64 longest_ns; /* since something was sent to the peer that it has not answered */
 	__u32 items;	  /* of its set that were walked */
@@ -82,7 +102,20 @@ struct look_on {
 	__u32 asked;	  /* of these: that wait for an answer of the peer */
 	__u32 others;	  /* of these: that wait for other peers */
 	__u32 cut;	  /* 1: there may be more items than were walked */
-	__u32 unused;
+	/*
+	 * Unix sockets on which something was sent that the other end has not read; of a unix
+	 * socket that is no set 1 or 0.
+	 */
+	__u32 unread;
+	__u32 unix_opened;	    /* unix sockets with LOOK_END_OPENED in the set */
+	__u32 peer_pid;		    /* of a unix socket: who opened the other end; 0: not known */
+	__u16 kinds[LOOK_MEMBERS_]; /* how many of the items are what */
+	char peer_comm[COMM_BYTES]; /* of peer_pid; empty: it has ended */
+	/*
+	 * Of a unix socket its address, or that of its peer if it has none; an abstract one begins
+	 * with '@' and ends at its first NUL. Of a set that of the first one with LOOK_END_OPENED.
+	 */
+	char path[LOOK_PATH_BYTES];
 };
 
 /* With its frames, as in the samples ring: sample.cpu and sample.seq are 0. */

@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -98,6 +99,21 @@ static inline void wait_in_poll(struct scene *s)
 		poll(polled, s->count, -1);
 }
 
+static inline void wait_in_select(struct scene *s)
+{
+	fd_set reads;
+	int most = 0;
+
+	for (;;) {
+		FD_ZERO(&reads);
+		for (size_t i = 0; i < s->count; i++) {
+			FD_SET(s->fds[i], &reads);
+			most = MAX(most, s->fds[i]);
+		}
+		select(most + 1, &reads, NULL, NULL, NULL);
+	}
+}
+
 /* In io_uring_enter, for what never comes. */
 static inline void wait_in_ring(void)
 {
@@ -119,6 +135,8 @@ static inline void wait_in_set(void *context)
 
 	if (s->what == LOOK_ON_POLL)
 		wait_in_poll(s);
+	if (s->what == LOOK_ON_SELECT)
+		wait_in_select(s);
 	if (s->what == LOOK_ON_OTHER)
 		wait_in_ring();
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);

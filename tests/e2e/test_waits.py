@@ -17,12 +17,12 @@ DURING_MS = 1500
 # What waits.c's functions wait for, from before the session until after it.
 ALL_ALONG = {"nap_on_purpose": "sleep", "take_ledger_lock": "lock", "hold_ledger_lock": "sleep",
              "read_empty_pipe": "pipe", "receive_no_answer": "socket", "poll_for_work": "idle",
-             "wait_for_child": "child"}
+             "ask_catalog": "socket", "select_for_work": "idle", "wait_for_child": "child"}
 
 # What they wait on.
 ON = {"take_ledger_lock": "futex", "read_empty_pipe": "pipe", "receive_no_answer": "socket", "wait_for_child": "child",
-      "poll_for_work": "poll"}
-IDLE = ("nap_on_purpose", "hold_ledger_lock", "poll_for_work")
+      "poll_for_work": "poll", "ask_catalog": "poll", "select_for_work": "select"}
+IDLE = ("nap_on_purpose", "hold_ledger_lock", "poll_for_work", "select_for_work")
 
 
 def capture(t, agent, group, signals=True):
@@ -66,7 +66,13 @@ def test_kinds(t):
         check({s["idle"] for s in mine} == {name in IDLE}, f"{name}: idle: {[s['idle'] for s in mine]}")
         check({s["on"]["what"] if "on" in s else None for s in mine} == {ON.get(name)},
               f"{name}: on {[s.get('on') for s in mine]}")
-    check(of_function(stacks, "receive_no_answer")[0]["on"] == {"what": "socket", "family": "unix"}, "the socket")
+    opener = {"peer_pid": process.pid, "peer_comm": t.comm}
+    check(of_function(stacks, "receive_no_answer")[0]["on"] == {"what": "socket", "family": "unix", **opener}, "the pair")
+    check(of_function(stacks, "ask_catalog")[0]["on"] == {
+        "what": "poll", "asked": 1, "opened": 0, "unix_opened": 1, "path": f"@trocar-catalog-{process.pid}", **opener,
+        "unread": 1, "items": 1, "kinds": {"unix": 1}}, f"{of_function(stacks, 'ask_catalog')[0]['on']}")
+    check(of_function(stacks, "select_for_work")[0]["on"] == {
+        "what": "select", "opened": 0, "items": 2, "kinds": {"pipe": 1, "eventfd": 1}}, "the set of select")
     check(all(s["on"]["name"] == "journal" for s in of_function(stacks, "sync_journal") if "on" in s), "the file")
     syncing = of_function(stacks, "sync_journal")
     # On a disk that writes at once it waits for nothing but a CPU.

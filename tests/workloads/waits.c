@@ -2,14 +2,19 @@
 /*
  * waits SECONDS FILE: one thread for each kind of wait, each in a function that says which, from
  * the start to the end: nap_on_purpose sleeps; take_ledger_lock waits for the lock that
- * hold_ledger_lock holds; read_empty_pipe, receive_no_answer, poll_for_work and wait_for_child wait
- * for what never comes; sync_journal writes FILE and syncs it again and again. Stack of each:
- * begin_thread > FUNCTION. Writes "ready" when all are there.
+ * hold_ledger_lock holds; read_empty_pipe, receive_no_answer, ask_catalog (a unix socket, in poll),
+ * poll_for_work, select_for_work and wait_for_child wait for what never comes; sync_journal writes
+ * FILE and syncs it again and again. Stack of each: begin_thread > FUNCTION. Writes "ready" when
+ * all are there.
  */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <sys/eventfd.h>
+#include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "workload.h"
@@ -69,6 +74,38 @@ NAMED static void poll_for_work(void)
 	KEEP_FRAME();
 }
 
+/* Connects to itself by an abstract name, and waits for an answer. */
+NAMED static void ask_catalog(void)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int bytes = 1 + snprintf(at.sun_path + 1, 64, "trocar-catalog-%d", getpid());
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0), fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct pollfd answer = { .fd = fd, .events = POLLIN };
+	socklen_t n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)bytes);
+
+	if (bind(listener, (struct sockaddr *)&at, n) || listen(listener, 1) ||
+	    connect(fd, (struct sockaddr *)&at, n) || send(fd, "?", 1, 0) != 1)
+		_exit(3);
+	poll(&answer, 1, (int)seconds * 1000);
+	KEEP_FRAME();
+}
+
+NAMED static void select_for_work(void)
+{
+	struct timeval time = { .tv_sec = seconds };
+	int ends[2], work;
+	fd_set reads;
+
+	work = eventfd(0, EFD_CLOEXEC);
+	if (work < 0 || pipe(ends) < 0)
+		_exit(3);
+	FD_ZERO(&reads);
+	FD_SET(work, &reads);
+	FD_SET(ends[0], &reads);
+	select(ends[0] + 1, &reads, NULL, NULL, &time);
+	KEEP_FRAME();
+}
+
 NAMED static void wait_for_child(void)
 {
 	pid_t pid = fork();
@@ -104,7 +141,8 @@ int main(int argc, char **argv)
 {
 	static void (*const all[])(void) = { nap_on_purpose,  hold_ledger_lock,	 take_ledger_lock,
 					     read_empty_pipe, receive_no_answer, poll_for_work,
-					     wait_for_child,  sync_journal };
+					     ask_catalog,     select_for_work,	 wait_for_child,
+					     sync_journal };
 	const unsigned int count = sizeof(all) / sizeof(*all);
 	pthread_t thread;
 

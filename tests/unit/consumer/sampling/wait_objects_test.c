@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "consumer/sampling/wait_kind.h"
@@ -176,7 +177,7 @@ static void test_epoll(void **state)
 	assert_string_equal(written(wait_objects_get(&objects, number)),
 			    "\"on\":{\"what\":\"epoll\",\"peer\":\"10.0.0.7:8080\","
 			    "\"asked\":12,\"others\":2,\"longest_ms\":1900,\"opened\":37,"
-			    "\"items\":40}");
+			    "\"items\":40,\"kinds\":{}}");
 	wait_objects_say_peer(&other, text, sizeof(text));
 	assert_string_equal(text, "10.0.0.7:8081 (1 connection, the longest for 100 ms)");
 }
@@ -188,7 +189,7 @@ static void test_epoll_idle(void **state)
 	struct look_on asks = epoll(8080, 3), none = epoll(0, 3), broken = epoll(8080, 3);
 	char text[128];
 
-	broken.family = AF_UNIX;
+	broken.family = AF_NETLINK;
 	none.cut = 1;
 	assert_false(wait_objects_is_idle(idle, &asks));
 	assert_int_equal(wait_objects_state(idle, &asks), WAIT_BLOCKED + WAIT_SOCKET);
@@ -200,7 +201,105 @@ static void test_epoll_idle(void **state)
 	assert_int_equal(wait_objects_add(&objects, &none), wait_objects_add(&objects, &broken));
 	assert_string_equal(written(wait_objects_get(&objects, 1)),
 			    "\"on\":{\"what\":\"epoll\",\"opened\":37,\"items\":40,"
-			    "\"cut\":true}");
+			    "\"kinds\":{},\"cut\":true}");
+}
+
+static struct look_on local(enum look_end end, const char *path)
+{
+	struct look_on on = { .kind = LOOK_ON_SOCKET,
+			      .family = AF_UNIX,
+			      .end = (uint8_t)end,
+			      .peer_pid = 81,
+			      .peer_comm = "postgres" };
+
+	snprintf(on.path, sizeof(on.path), "%s", path);
+	return on;
+}
+
+/* A unix socket is told by its path and by who opened the other end; clients of one are alike. */
+static void test_unix(void **state)
+{
+	const uint8_t socket = WAIT_BLOCKED + WAIT_SOCKET;
+	struct look_on asks = local(LOOK_END_OPENED, "/run/pg.sock"), more = asks,
+		       serves = local(LOOK_END_SERVED, "/run/pg.sock"), other = serves,
+		       pair = local(LOOK_END_UNKNOWN, ""), whole = asks;
+	uint32_t number;
+	char text[256] = "";
+
+	assert_true(wait_objects_is_idle(socket, &serves));
+	assert_false(wait_objects_is_idle(socket, &asks));
+	assert_false(wait_objects_is_idle(socket, &pair));
+	more.unread = 1;
+	number = wait_objects_add(&objects, &asks);
+	assert_int_equal(wait_objects_add(&objects, &more), number);
+	assert_string_equal(written(wait_objects_get(&objects, number)),
+			    "\"on\":{\"what\":\"socket\",\"family\":\"unix\",\"end\":\"opened\","
+			    "\"path\":\"/run/pg.sock\",\"peer_pid\":81,"
+			    "\"peer_comm\":\"postgres\",\"unread\":1}");
+	other.peer_pid = 82;
+	number = wait_objects_add(&objects, &serves);
+	assert_int_equal(wait_objects_add(&objects, &other), number);
+	serves = *wait_objects_get(&objects, number);
+	assert_true(wait_objects_is_idle(socket, &serves));
+	wait_objects_say(&asks, text, sizeof(text));
+	assert_string_equal(text, " on the unix socket /run/pg.sock (postgres)");
+	wait_objects_say(&pair, text, sizeof(text));
+	assert_string_equal(text, " on a unix socket (postgres)");
+	/* Nothing of the kernel side's bytes is taken to end by itself. */
+	memset(whole.path, 'x', sizeof(whole.path));
+	memset(whole.peer_comm, 'y', sizeof(whole.peer_comm));
+	whole = *wait_objects_get(&objects, wait_objects_add(&objects, &whole));
+	assert_int_equal(strlen(whole.path), LOOK_PATH_BYTES - 1);
+	assert_int_equal(strlen(whole.peer_comm), COMM_BYTES - 1);
+}
+
+/* Of one descriptor alone, and of several: whom the thread waits for, and what is in the set. */
+static void test_select(void **state)
+{
+	const uint8_t idle = WAIT_BLOCKED + WAIT_IDLE;
+	struct look_on one = local(LOOK_END_OPENED, "/run/pg.sock"), many = one, alone;
+	struct look_on udp = { .kind = LOOK_ON_POLL,
+			       .family = AF_INET,
+			       .protocol = IPPROTO_UDP,
+			       .peer = { 10, 0, 0, 2 },
+			       .peer_port = 53,
+			       .items = 1,
+			       .asked = 1,
+			       .kinds = { [LOOK_MEMBER_UDP] = 1 } };
+	uint32_t number;
+	char text[256] = "";
+
+	one.kind = many.kind = LOOK_ON_SELECT;
+	one.items = one.asked = one.unix_opened = one.kinds[LOOK_MEMBER_UNIX] = 1;
+	many.family = 0;
+	many.items = 3;
+	many.unix_opened = 2;
+	many.kinds[LOOK_MEMBER_UNIX] = 2;
+	many.kinds[LOOK_MEMBER_TIMER] = 1;
+	assert_int_equal(wait_objects_state(idle, &one), WAIT_BLOCKED + WAIT_SOCKET);
+	assert_int_equal(wait_objects_state(idle, &udp), WAIT_BLOCKED + WAIT_SOCKET);
+	assert_int_equal(wait_objects_state(idle, &many), idle);
+	assert_false(wait_objects_is_idle_set(&many));
+	wait_objects_say_peer(&one, text, sizeof(text));
+	assert_string_equal(text, "the unix socket /run/pg.sock (postgres)");
+	wait_objects_say_peer(&udp, text, sizeof(text));
+	assert_string_equal(text, "udp 10.0.0.2:53");
+	number = wait_objects_add(&objects, &many);
+	assert_int_not_equal(wait_objects_add(&objects, &one), number);
+	alone = many;
+	alone.kinds[LOOK_MEMBER_TIMER] = 0;
+	assert_int_not_equal(wait_objects_add(&objects, &alone), number);
+	assert_string_equal(written(wait_objects_get(&objects, number)),
+			    "\"on\":{\"what\":\"select\",\"opened\":0,\"unix_opened\":2,"
+			    "\"path\":\"/run/pg.sock\",\"peer_pid\":81,"
+			    "\"peer_comm\":\"postgres\",\"items\":3,"
+			    "\"kinds\":{\"unix\":2,\"timerfd\":1}}");
+	number = wait_objects_add(&objects, &udp);
+	wait_objects_lasts(&objects, number, 5 * NSEC_PER_SEC);
+	assert_string_equal(written(wait_objects_get(&objects, number)),
+			    "\"on\":{\"what\":\"poll\",\"peer\":\"10.0.0.2:53\","
+			    "\"protocol\":\"udp\",\"asked\":1,\"opened\":0,\"items\":1,"
+			    "\"kinds\":{\"udp\":1}}");
 }
 
 /* The table is bounded, and counts what it does not take; nonsense is nothing. */
@@ -233,6 +332,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_said, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_epoll, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_epoll_idle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unix, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_select, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 	};
 
