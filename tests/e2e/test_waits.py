@@ -153,7 +153,7 @@ def test_pictures(t):
     # What ran and what waited is the time of all threads: those of this process, as many as it has.
     wall = command(COMMAND, "folded", "--signal", "wall", "--phase", "during", "--by", "pid", lines).stdout
     rows = [line.rsplit(" ", 1) for line in wall.splitlines() if line.startswith(f"pid {process.pid};")]
-    told, wanted = sum(int(n) for _, n in rows) / 1e6, 9 * end["duration_ms"]
+    told, wanted = sum(int(n) for _, n in rows) / 1e6, 11 * end["duration_ms"]
     check(abs(told - wanted) <= 0.1 * wanted, f"{told} ms of {wanted}: {wall}")
     check({stack.rpartition(";")[2] for stack, _ in rows} >= {"[lock]", "[idle]", "[pipe]", "[socket]", "[child]"}, wall)
 

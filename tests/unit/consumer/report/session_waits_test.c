@@ -187,6 +187,31 @@ static void test_idle(void **state)
 	}
 }
 
+/* Unix sockets that were opened there may be what it waits for: which are there is said. */
+static void test_idle_unix(void **state)
+{
+	const struct named_frame frame = { .fn = "serve" };
+	const struct stack stack = { .wait = WAIT_BLOCKED + WAIT_IDLE,
+				     .weight_ns = 2000 * MS,
+				     .phase = PHASE_DURING };
+	const struct look_on set = {
+		.kind = LOOK_ON_EPOLL, .items = 3, .unix_opened = 2, .path = "/run/pg.sock"
+	};
+	const struct known_wait wait = {
+		.state = stack.wait, .idle = true, .frame = &frame, .on = &set
+	};
+	struct session_waits s;
+	char text[256] = "";
+
+	assert_int_equal(session_waits_init(&s), 0);
+	session_waits_add(&s, &stack, &wait);
+	session_waits_idle_clause(&s, text, sizeof(text));
+	assert_string_equal(text, "; its threads waited 2000 ms for work or answers, 2000 ms of it "
+				  "in serve: from whom is not known; 2 unix connections were "
+				  "opened there, one to /run/pg.sock");
+	session_waits_done(&s);
+}
+
 /* Whose answers an epoll waits for is said, and that is a wait. */
 static void test_asked(void **state)
 {
@@ -275,8 +300,9 @@ int main(void)
 		cmocka_unit_test(test_of_a_resource), cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_of_none),	      cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_conditions),    cmocka_unit_test(test_moved),
-		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_asked),
-		cmocka_unit_test(test_growth),	      cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_idle_unix),
+		cmocka_unit_test(test_asked),	      cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_long_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
