@@ -272,6 +272,66 @@ static void changes_tell_nothing_wrong(void **state)
 	end_locks(&f);
 }
 
+static uint32_t *priced; /* what the words of wait_often are */
+
+/* Waits 1,000 times: the first half at ever new words, the second at one. */
+static void wait_often(void *unused)
+{
+	const struct timespec brief = { .tv_nsec = 100000 };
+
+	come_in();
+	for (int i = 0; i < 500; i++)
+		futex(&priced[i], FUTEX_WAIT, 0, &brief);
+	homes->tids[0] = 1;
+	while (!homes->tids[1])
+		harness_sleep_ms(1);
+	for (int i = 0; i < 500; i++)
+		futex(&priced[0], FUTEX_WAIT, 0, &brief);
+	say_end();
+}
+
+/* Returns the time that the program of the wake-ups has run, and how often. */
+static struct bpf_prog_info read_runs(const struct fixture *f)
+{
+	struct bpf_prog_info info = {};
+	uint32_t bytes = sizeof(info);
+
+	assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(f->h->skel->progs.lock_waking),
+						&info, &bytes),
+			 0);
+	return info;
+}
+
+/* The lookup is made once for a lock. The bound is a wall against another order of magnitude. */
+static void a_new_lock_costs_little(void **state)
+{
+	struct fixture f = begin_homes();
+	int stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	struct bpf_prog_info a, b, c;
+	uint64_t fresh_ns, known_ns;
+	pid_t pid;
+
+	assert_true(stats >= 0);
+	priced = map_at(-1, MAP_PRIVATE | MAP_ANONYMOUS);
+	a = read_runs(&f);
+	pid = harness_start(wait_often, NULL, f.dir);
+	while (!homes->tids[0])
+		harness_sleep_ms(1);
+	b = read_runs(&f);
+	homes->tids[1] = 1;
+	await_end();
+	c = read_runs(&f);
+	fresh_ns = b.run_time_ns - a.run_time_ns;
+	known_ns = c.run_time_ns - b.run_time_ns;
+	print_message("500 waits at new locks cost %llu ns each, at a known one %llu ns\n",
+		      (unsigned long long)fresh_ns / 500, (unsigned long long)known_ns / 500);
+	assert_true(fresh_ns < known_ns + 500 * 100000ull);
+	harness_kill(pid);
+	close(stats);
+	munmap(homes, sizeof(*homes));
+	end_locks(&f);
+}
+
 /* A wait that is not over has it in its record. */
 static void open_waits_have_it(void **state)
 {
@@ -298,6 +358,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(homes_are_told),
 		cmocka_unit_test(changes_tell_nothing_wrong),
+		cmocka_unit_test(a_new_lock_costs_little),
 		cmocka_unit_test(open_waits_have_it),
 	};
 
