@@ -10,6 +10,7 @@
 #include "ctl/cli/text.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 #define COLUMNS 4
 
@@ -36,29 +37,71 @@ static char *make_place(const struct json_node *wait)
 	return place;
 }
 
-/* "2 threads, on the file journal": how many, whether they are idle, what they wait on. */
+/* ", on 2 unix, 1 timerfd": what is in the set of a poll or select; "" where nothing is known. */
+static char *make_kinds(const struct json_node *on)
+{
+	static const char *const names[] = {
+#define LOOK_MEMBER(id, json, help) json,
+#include "shared/abi/look_members.def"
+#undef LOOK_MEMBER
+	};
+	const struct json_node *kinds = json_node_get(on, "kinds");
+	char *text = strdup("");
+
+	for (size_t i = 0; text && i < ARRAY_SIZE(names); i++) {
+		uint64_t n = json_node_u64(json_node_get(kinds, names[i]));
+		char *longer = NULL;
+
+		if (!n)
+			continue;
+		if (asprintf(&longer, "%s, %s%" PRIu64 " %s", text, *text ? "" : "on ", n,
+			     names[i]) < 0)
+			longer = NULL;
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+/* `before` and the value of the key. */
+static char *join_value(const char *before, const struct json_node *on, const char *key)
+{
+	_cleanup_free_ char *value = member_text_value(key, json_node_get(on, key));
+	char *text = NULL;
+
+	return !value || asprintf(&text, "%s%s", before, value) < 0 ? NULL : text;
+}
+
+/* ", on the file journal", ", for answers of the unix socket /run/pg.sock": what they wait on. */
+static char *make_object(const struct json_node *on)
+{
+	const struct json_node *what = json_node_get(on, "what");
+	bool is_socket = json_node_equals(what, "socket"), asked = json_node_get(on, "asked");
+
+	if (json_node_get(on, "peer"))
+		return join_value(is_socket ? ", on the socket to " : ", for answers of ", on,
+				  "peer");
+	if (json_node_equals(what, "file"))
+		return join_value(", on the file ", on, "name");
+	if (json_node_get(on, "path") && (is_socket || asked))
+		return join_value(is_socket ? ", on the unix socket "
+					    : ", for answers of the unix socket ",
+				  on, "path");
+	if (json_node_equals(what, "poll") || json_node_equals(what, "select"))
+		return make_kinds(on);
+	return strdup("");
+}
+
+/* "2 threads, idle, on the file journal": how many, whether they are idle, what they wait on. */
 static char *make_who(const struct json_node *wait)
 {
 	uint64_t threads = json_node_u64(json_node_get(wait, "threads"));
-	const struct json_node *on = json_node_get(wait, "on"), *peer = json_node_get(on, "peer"),
-			       *file = json_node_get(on, "name");
 	const char *idle = json_node_is_true(json_node_get(wait, "idle")) ? ", idle" : "";
-	const char *what = "";
-	_cleanup_free_ char *name = NULL;
+	_cleanup_free_ char *what = make_object(json_node_get(wait, "on"));
 	char *who = NULL;
 
-	if (peer && !json_node_equals(json_node_get(on, "what"), "socket"))
-		what = ", for answers of ";
-	else if (peer)
-		what = ", on the socket to ";
-	else if (json_node_equals(json_node_get(on, "what"), "file"))
-		what = ", on the file ";
-	if (*what)
-		name = member_text_value("name", peer ? peer : file);
-	if (*what && !name)
-		return NULL;
-	return asprintf(&who, "%" PRIu64 " thread%s%s%s%s", threads, threads == 1 ? "" : "s", idle,
-			what, name ? name : "") < 0
+	return !what || asprintf(&who, "%" PRIu64 " thread%s%s%s", threads, threads == 1 ? "" : "s",
+				 idle, what) < 0
 		       ? NULL
 		       : who;
 }

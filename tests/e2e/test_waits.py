@@ -144,6 +144,10 @@ def test_pictures(t):
     report = command(COMMAND, "report", lines).stdout
     rows = report[report.index("threads waited, by"):]
     check(0 < rows.find("take_ledger_lock") < rows.find("offcpu"), report)
+    for function, words in (("ask_catalog", f"for answers of the unix socket @trocar-catalog-{process.pid}"),
+                            ("select_for_work", "idle, on 1 pipe, 1 eventfd")):
+        shown = [w for w in end["waits"] if w["fn"] == function]
+        check(not shown or f"1 thread, {words}\n" in rows, report)
     folded = command(COMMAND, "folded", "--signal", "offcpu", "--phase", "during", "--unit", "ns", lines).stdout
     row = next(line for line in folded.splitlines() if "take_ledger_lock" in line)
     weight = int(row.rsplit(" ", 1)[1]) / 1e6

@@ -323,36 +323,48 @@ static void test_explained(void **state)
 static void test_waits(void **state)
 {
 	events_write(
-		EVENTS_STACK("1", "during", "web", "30", "3000000", EVENTS_USER("spin"))
-			EVENTS_HEAD(
-				"session.end",
-				"1") ",\"duration_ms\":2000,\"pre_ms\":1000,\"onset_ms\":0,"
-				     "\"verdict\":\"complete\",\"looks\":{\"passes\":41},"
-				     "\"waits\":[{\"fn\":\"take_lock\",\"module\":\"/web\","
-				     "\"state\":\"blocked\",\"wait\":\"lock\",\"idle\":false,"
-				     "\"on\":{\"what\":\"file\",\"name\":\"journal\"},"
-				     "\"callers\":[\"flush\",\"serve\"],"
-				     "\"weight_ms\":1900,\"threads\":1},"
-				     "{\"fn\":\"next_job\",\"module\":\"/web\","
-				     "\"state\":\"blocked\",\"wait\":\"lock\",\"idle\":false,"
-				     "\"condition\":true,\"weight_ms\":900,\"threads\":3,"
-				     "\"on\":{\"what\":\"socket\",\"peer\":\"10.0.0.5:5432\"}},"
-				     "{\"fn\":null,\"module\":null,\"state\":\"runnable\","
-				     "\"idle\":false,\"weight_ms\":7,\"threads\":2},"
-				     "{\"fn\":\"serve\",\"module\":\"/web\",\"state\":\"blocked\","
-				     "\"wait\":\"idle\",\"idle\":true,\"weight_ms\":8000,"
-				     "\"threads\":4},"
-				     "{\"fn\":\"proxy\",\"module\":\"/web\",\"state\":\"blocked\","
-				     "\"wait\":\"socket\",\"idle\":false,\"weight_ms\":500,"
-				     "\"threads\":1,\"on\":{\"what\":\"epoll\",\"peer\":"
-				     "\"10.0.0.7:8080\",\"asked\":2}}],\"headline\":\"waited\"}\n");
+		EVENTS_STACK("1", "during", "web", "30", "3000000", EVENTS_USER("spin")) EVENTS_HEAD(
+			"session.end",
+			"1") ",\"duration_ms\":2000,\"pre_ms\":1000,\"onset_ms\":0,"
+			     "\"verdict\":\"complete\",\"looks\":{\"passes\":41},"
+			     "\"waits\":[{\"fn\":\"take_lock\",\"module\":\"/web\","
+			     "\"state\":\"blocked\",\"wait\":\"lock\",\"idle\":false,"
+			     "\"on\":{\"what\":\"file\",\"name\":\"journal\"},"
+			     "\"callers\":[\"flush\",\"serve\"],"
+			     "\"weight_ms\":1900,\"threads\":1},"
+			     "{\"fn\":\"next_job\",\"module\":\"/web\","
+			     "\"state\":\"blocked\",\"wait\":\"lock\",\"idle\":false,"
+			     "\"condition\":true,\"weight_ms\":900,\"threads\":3,"
+			     "\"on\":{\"what\":\"socket\",\"peer\":\"10.0.0.5:5432\"}},"
+			     "{\"fn\":null,\"module\":null,\"state\":\"runnable\","
+			     "\"idle\":false,\"weight_ms\":7,\"threads\":2},"
+			     "{\"fn\":\"serve\",\"module\":\"/web\",\"state\":\"blocked\","
+			     "\"wait\":\"idle\",\"idle\":true,\"weight_ms\":8000,"
+			     "\"threads\":4,\"on\":{\"what\":\"poll\",\"opened\":0,"
+			     "\"path\":\"/run/bus\",\"unix_opened\":1,\"items\":3,"
+			     "\"kinds\":{\"unix\":2,\"timerfd\":1}}},"
+			     "{\"fn\":\"query\",\"module\":\"/web\",\"state\":\"blocked\","
+			     "\"wait\":\"socket\",\"idle\":false,\"weight_ms\":700,"
+			     "\"threads\":1,\"on\":{\"what\":\"poll\",\"asked\":1,"
+			     "\"path\":\"/run/pg.sock\",\"kinds\":{\"unix\":1}}},"
+			     "{\"fn\":\"log\",\"module\":\"/web\",\"state\":\"blocked\","
+			     "\"wait\":\"socket\",\"idle\":false,\"weight_ms\":600,"
+			     "\"threads\":1,\"on\":{\"what\":\"socket\",\"family\":\"unix\","
+			     "\"path\":\"/dev/log\"}},"
+			     "{\"fn\":\"proxy\",\"module\":\"/web\",\"state\":\"blocked\","
+			     "\"wait\":\"socket\",\"idle\":false,\"weight_ms\":500,"
+			     "\"threads\":1,\"on\":{\"what\":\"epoll\",\"peer\":"
+			     "\"10.0.0.7:8080\",\"asked\":2}}],\"headline\":\"waited\"}\n");
 	events_command("report", events_file, NULL);
 	has("threads waited, by 41 looks:\n"
 	    "  1.9 s   lock       take_lock < flush < serve  1 thread, on the file journal\n"
 	    "  900 ms  condition  next_job                   3 threads, on the socket to "
 	    "10.0.0.5:5432\n"
 	    "  7 ms    for a CPU  -                          2 threads\n"
-	    "  8.0 s   idle       serve                      4 threads, idle\n"
+	    "  8.0 s   idle       serve                      4 threads, idle, on 2 unix, 1 timerfd\n"
+	    "  700 ms  socket     query                      1 thread, for answers of the unix "
+	    "socket /run/pg.sock\n"
+	    "  600 ms  socket     log                        1 thread, on the unix socket /dev/log\n"
 	    "  500 ms  socket     proxy                      1 thread, for answers of "
 	    "10.0.0.7:8080\n");
 }
