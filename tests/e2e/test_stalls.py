@@ -208,3 +208,21 @@ def test_idle_server(t):
     check_idle(agent, ask_unquoted(agent, service, "is it idle?"), "aeMain", 0)
     for client in clients:
         client.close()
+
+
+def test_database_client(t):
+    """A client of PostgreSQL over its unix socket polls that connection alone: it waits for the database's answer."""
+    service = Service(t, "shop")
+    database = Postgres(Service(t, "database"), t.folder)
+    client = service.start(database.bin / "psql", "-h", database.folder, "-U", "postgres", "-X", "-c", "SELECT pg_sleep(30)")
+    agent = t.agent(rules(rule("shop", cgroup=service.path, during_ms=1000)))
+    session = ask_unquoted(agent, service, "no answer")
+    end = agent.wait("session.end", seconds=15, session=session)
+    path = f"{database.folder}/.s.PGSQL.5432"
+    rows = [w for w in end["waits"] if w.get("on", {}).get("what") == "poll"]
+    check(len(rows) == 1 and rows[0]["wait"] == "socket" and not rows[0]["idle"], end["waits"])
+    on = rows[0]["on"]
+    check(on["path"] == path and on["asked"] == 1 and on["kinds"] == {"unix": 1} and "unread" not in on, rows)
+    check(on["peer_pid"] == database.process.pid and on["peer_comm"] == "postgres", f"{rows} {database.process.pid}")
+    check(f"for answers of the unix socket {path} (postgres) in " in end["headline"], end["headline"])
+    client.kill()
