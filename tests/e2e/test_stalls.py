@@ -216,13 +216,13 @@ def test_database_client(t):
     database = Postgres(Service(t, "database"), t.folder)
     client = service.start(database.bin / "psql", "-h", database.folder, "-U", "postgres", "-X", "-c", "SELECT pg_sleep(30)")
     agent = t.agent(rules(rule("shop", cgroup=service.path, during_ms=1000)))
-    session = ask_unquoted(agent, service, "no answer")
-    end = agent.wait("session.end", seconds=15, session=session)
-    path = f"{database.folder}/.s.PGSQL.5432"
-    rows = [w for w in end["waits"] if w.get("on", {}).get("what") == "poll"]
-    check(len(rows) == 1 and rows[0]["wait"] == "socket" and not rows[0]["idle"], end["waits"])
-    on = rows[0]["on"]
-    check(on["path"] == path and on["asked"] == 1 and on["kinds"] == {"unix": 1} and "unread" not in on, rows)
-    check(on["peer_pid"] == database.process.pid and on["peer_comm"] == "postgres", f"{rows} {database.process.pid}")
-    check(f"for answers of the unix socket {path} (postgres) in " in end["headline"], end["headline"])
+    told = Told(t, agent, ask(agent, service, "no answer in 500 ms"), "psql: a database that does not answer")
     client.kill()
+    told.check_said(r"its threads waited \d+ ms for answers of the unix socket \S+/\.s\.PGSQL\.5432 \(postgres\) in ",
+                    r"s +socket +\S+ +1 thread, for answers of the unix socket \S+/\.s\.PGSQL\.5432")
+    told.check_never("from whom is not known")
+    (row,) = [w for w in told.end["waits"] if w.get("on", {}).get("what") == "poll"]
+    on = row["on"]
+    check(row["wait"] == "socket" and not row["idle"], row)
+    check(on["path"] == f"{database.folder}/.s.PGSQL.5432" and on["asked"] == 1 and on["kinds"] == {"unix": 1}, row)
+    check(on["peer_pid"] == database.process.pid and on["peer_comm"] == "postgres" and "unread" not in on, row)
