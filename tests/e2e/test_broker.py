@@ -153,10 +153,11 @@ def test_session(t):
         ledger = exact(end)
         check(end["verdict"] == "complete", f"{end}")
         check_figure(0.6 < ledger["during"]["attempted"] / ledger["expected"] < 1.4, f"{ledger}", t.load)
-        # before: one sample in five ticks of the full rate, each for five of them
+        # before and onset: one sample in five ticks of the full rate, each for five of them
         weights = sum(s["weight_ns"] for s in agent.stacks(end["session"])
-                      if s["phase"] == "before" and "count" in s)
-        check(weights == ledger["before"]["emitted"] * 5 * (10**9 // 97), f"{weights} {ledger}")
+                      if s["phase"] != "during" and "count" in s and s["signal"] == "oncpu")
+        emitted = sum(ledger[phase]["emitted"] for phase in ("before", "onset"))
+        check(weights == emitted * 5 * (10**9 // 97), f"{weights} {ledger}")
         weighed = weights / 1e6 / end["pre_ms"]
         check_figure(0.6 < weighed / share < 1.6, f"{weighed} of a CPU by weight, {share} by cpu.stat", t.load)
         before = runs(agent)

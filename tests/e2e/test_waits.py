@@ -188,13 +188,15 @@ def test_before(t):
     end, stacks = capture(t, agent, group)
     looks, entry = end["looks"]["before"], end["ledger"]["offcpu"]
     check(looks["passes"] >= 1 and looks["cut"] == 0 and looks["last_ms"] <= 6000, f"{looks}")
-    check({s["phase"] for s in stacks} == {"before", "during"}, "a request has no onset")
+    check({s["phase"] for s in stacks} == {"before", "onset", "during"}, "one phase is missing")
+    check(abs(end["onset_ms"] - end["pre_ms"] / 2) <= 1, f"the onset of a request is half of the pre-roll: {end}")
     own = [s for s in stacks if s["pid"] == process.pid]
     for name, kind in ALL_ALONG.items():
-        mine = of_phase(own, name, "before")
+        mine = of_phase(own, name, "before") + of_phase(own, name, "onset")
         check({s.get("wait") for s in mine} == {kind}, f"{name}: {mine}")
         check(abs(weight_ms(mine) - end["pre_ms"]) <= 0.05 * end["pre_ms"], f"{name}: {weight_ms(mine)} ms of {end['pre_ms']}")
-        check(sum(s["count"] for s in mine) in (looks["passes"], 1), f"{name}: {mine}, {looks}")
+        check(abs(weight_ms(of_phase(own, name, "onset")) - end["onset_ms"]) <= 0.05 * end["pre_ms"], f"{name}: {mine}")
+        check(1 <= sum(s["count"] for s in mine) <= looks["passes"] + 1, f"{name}: {mine}, {looks}")
         check(abs(weight_ms(of_phase(own, name, "during")) - end["duration_ms"]) <= 0.05 * end["duration_ms"], name)
     check(entry["attempted"] == entry["emitted"] + sum(entry["lost"].values()), f"{entry}")
     check(sum(s["count"] for s in stacks) == entry["emitted"], f"{entry}")
