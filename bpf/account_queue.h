@@ -8,6 +8,7 @@
 #define TROCAR_BPF_ACCOUNT_QUEUE_H
 
 #include "bpf/account.h"
+#include "bpf/time_bucket.h"
 
 /* Not preallocated, as `accounts`. */
 struct {
@@ -99,27 +100,6 @@ static long split_wait(__u64 back, struct account_wait *wait)
 	return begin_ns == wait->from_ns;
 }
 
-/* Returns the element of thread_queue.waits that a wait of this length counts in. */
-static __always_inline __u32 account_queue_bucket(__u64 ns)
-{
-	__u64 halves = ns ? (ns - 1) >> (QUEUE_FIRST_SHIFT - 1) : 0;
-	__u32 n, log = 0;
-
-	if (halves < 2)
-		return 0;
-	if (halves >> (QUEUE_BUCKETS / 2 + 1))
-		return QUEUE_BUCKETS - 1;
-	n = halves;
-	for (__u32 shift = 16; shift; shift >>= 1) {
-		__u32 step = n >> shift ? shift : 0;
-
-		n >>= step;
-		log += step;
-	}
-	n = 2 * log + (halves >> (log - 1) & 1) - 1;
-	return n < QUEUE_BUCKETS ? n : QUEUE_BUCKETS - 1;
-}
-
 /* Splits up a wait of `here_ns` for this CPU. */
 static __noinline int account_queue_split(const struct account_cpu *cpu, __u32 slot, __u64 here_ns,
 					  struct thread_queue *queue)
@@ -149,7 +129,7 @@ static __always_inline void account_queue_add(const struct account_cpu *cpu,
 					      __u64 queue_ns, struct thread_queue *queue)
 {
 	const struct account_stretch *now = &cpu->stretch[cpu->last % STRETCHES];
-	__u32 bucket = account_queue_bucket(queue_ns);
+	__u32 bucket = time_bucket(queue_ns);
 	__u64 here_ns = task->sched_info.last_arrival - cpu->queued_from;
 
 	if (bucket < QUEUE_BUCKETS)

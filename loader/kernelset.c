@@ -41,6 +41,7 @@ static const struct {
 	{ "account_losses", offsetof(struct options, watches), 1 },
 	{ "accounts", offsetof(struct options, threads), 1 },
 	{ "lock_losses", offsetof(struct options, watches), 1 },
+	{ "block_losses", offsetof(struct options, watches), 1 },
 	{ "locks", offsetof(struct options, locks), 1 },
 	{ "watches", offsetof(struct options, watches), WATCH_CGROUPS },
 	{ "targets", offsetof(struct options, targets), 1 },

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "consumer/report/session_facts.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/queue_waits.h"
 #include "shared/tools/clock.h"
@@ -52,4 +53,18 @@ struct finding_evidence findings_search_evidence(const struct findings_search *s
 	e = (struct finding_evidence){ .type = "stack", .signal = "offcpu", .key = "wait" };
 	snprintf(e.value, sizeof(e.value), "%s", kind);
 	return e;
+}
+
+bool findings_search_limit(struct findings_search *s, enum finding_cause cause, enum cause_id id,
+			   const char *source, const char *more, uint64_t ns)
+{
+	struct finding_evidence e = { .type = "facts", .key = "source" };
+	char fact[CAUSES_TEXT_BYTES], says[FINDINGS_SAYS_BYTES];
+
+	if (!session_facts_say(s->session, id, fact))
+		return false;
+	snprintf(says, sizeof(says), "%.*s%s", CAUSES_TEXT_BYTES, fact, more);
+	snprintf(e.value, sizeof(e.value), "%s", source);
+	findings_search_add(s, cause, ns, says, &e);
+	return true;
 }

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "consumer/facts/causes.h"
 #include "consumer/report/findings.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/report/session_locks.h"
@@ -44,6 +45,13 @@ const struct thread_pools *findings_search_accounts(const struct session_result 
  */
 void findings_search_say_place(const struct findings_search *s, enum account_part part,
 			       const char *what, char *says);
+
+/*
+ * Adds that a limit of the cgroup explains `ns`, where the facts say so; `more` follows what they
+ * say. Returns whether they do.
+ */
+bool findings_search_limit(struct findings_search *s, enum finding_cause cause, enum cause_id id,
+			   const char *source, const char *more, uint64_t ns);
 
 /* Returns the stacks of threads that waited so, where looks found some; else the pools. */
 struct finding_evidence findings_search_evidence(const struct findings_search *s,

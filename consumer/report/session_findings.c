@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/report/find_disks.h"
 #include "consumer/report/find_locks.h"
 #include "consumer/report/session_facts.h"
 #include "consumer/sampling/wait_kind.h"
-#include "consumer/signals/call_names.h"
-#include "consumer/signals/call_times.h"
 #include "consumer/signals/queue_waits.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -158,100 +157,7 @@ static void find_queue(struct findings_search *s)
 	find_demand(s, q, left_ns);
 }
 
-/* ---- waits for disks, memory and peers */
-
-static bool is_sync(uint32_t call)
-{
-	static const char *const names[] = { "fsync",  "fdatasync", "sync_file_range",
-					     "syncfs", "sync",	    "msync" };
-	const char *name = call_names_get(call);
-
-	for (size_t i = 0; name && i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
-}
-
-/* Says how much of the time for disks were waits for locks, behind threads that waited so. */
-static void say_passed(const struct findings_search *s, char *says)
-{
-	size_t n = strlen(says);
-
-	if (s->passed_ns)
-		snprintf(says + n, FINDINGS_SAYS_BYTES - n,
-			 "; %.1f s of it for locks whose holders waited so",
-			 findings_search_seconds(s->passed_ns));
-}
-
-/*
- * Returns how much of `own_ns`, what threads waited for disks themselves, is of calls that sync.
- * What waited for locks behind such threads goes with the larger part of it.
- */
-static uint64_t find_sync(struct findings_search *s, uint64_t own_ns)
-{
-	const struct signal *signal = s->session->signals[SIGNAL_SYSCALL];
-	const struct call_times *calls = signal ? signal->calls : NULL;
-	struct finding_evidence e = { .type = "syscall", .signal = "syscall", .key = "call" };
-	char says[FINDINGS_SAYS_BYTES];
-	const struct call_time *most = NULL;
-	uint64_t ns = 0, waits = 0;
-	bool passes;
-	int n;
-
-	for (size_t i = 0; calls && i < calls->count; i++) {
-		if (!is_sync(calls->items[i].call))
-			continue;
-		most = most ? most : &calls->items[i];
-		ns += calls->items[i].wait_ns;
-		waits += calls->items[i].waits + calls->items[i].open;
-	}
-	if (!most)
-		return 0;
-	ns = MIN(ns, own_ns);
-	passes = ns * 2 >= own_ns;
-	ns += passes ? s->passed_ns : 0;
-	snprintf(e.value, sizeof(e.value), "%s", call_names_get(most->call));
-	n = snprintf(says, sizeof(says),
-		     "its threads waited %.1f s, %llu times, until writes were on disk, most in %s",
-		     findings_search_seconds(ns), (unsigned long long)waits, e.value);
-	session_waits_place(&s->summary->waits, ACCOUNT_IO, says + n, sizeof(says) - (size_t)n);
-	if (passes)
-		say_passed(s, says);
-	findings_search_add(s, FINDING_SYNC, ns, says, &e);
-	return ns;
-}
-
-/* Returns whether a limit explains the rest of what waited for disks. */
-static bool find_limit(struct findings_search *s, enum finding_cause cause, enum cause_id id,
-		       const char *source, uint64_t ns)
-{
-	struct finding_evidence e = { .type = "facts", .key = "source" };
-	char says[FINDINGS_SAYS_BYTES];
-
-	if (!session_facts_say(s->session, id, says))
-		return false;
-	if (cause == FINDING_DISK_LIMIT)
-		say_passed(s, says);
-	snprintf(e.value, sizeof(e.value), "%s", source);
-	findings_search_add(s, cause, ns, says, &e);
-	return true;
-}
-
-static void find_disk(struct findings_search *s)
-{
-	uint64_t ns = s->part_ns[ACCOUNT_IO], synced_ns;
-	const struct finding_evidence e = findings_search_evidence(s, ACCOUNT_IO);
-	char says[FINDINGS_SAYS_BYTES];
-
-	if (find_limit(s, FINDING_DISK_LIMIT, CAUSE_ID_disk_limit, "io", ns))
-		return;
-	synced_ns = find_sync(s, ns - MIN(ns, s->passed_ns));
-	ns -= MIN(ns, synced_ns);
-	findings_search_say_place(s, ACCOUNT_IO, "for disks and files", says);
-	if (ns >= s->passed_ns)
-		say_passed(s, says);
-	findings_search_add(s, FINDING_DISK, ns, says, &e);
-}
+/* ---- waits for memory and peers */
 
 /* What was thrown out at the limit and is read back makes threads wait for disks too. */
 static void find_memory(struct findings_search *s)
@@ -261,8 +167,8 @@ static void find_memory(struct findings_search *s)
 	bool io = s->session->facts && causes_reads_back(s->session->facts);
 	uint64_t io_ns = io ? s->part_ns[ACCOUNT_IO] : 0;
 
-	if (find_limit(s, FINDING_MEMORY_LIMIT, CAUSE_ID_memory_limit, "memory",
-		       s->part_ns[ACCOUNT_MEMORY] + io_ns)) {
+	if (findings_search_limit(s, FINDING_MEMORY_LIMIT, CAUSE_ID_memory_limit, "memory", "",
+				  s->part_ns[ACCOUNT_MEMORY] + io_ns)) {
 		s->part_ns[ACCOUNT_IO] -= io_ns;
 		return;
 	}
@@ -327,7 +233,7 @@ void session_findings_write(const struct session_result *session, const struct s
 		find_queue(&s);
 		find_locks(&s);
 		find_memory(&s);
-		find_disk(&s);
+		find_disks(&s);
 		find_peer(&s);
 	}
 	find_function(&s);

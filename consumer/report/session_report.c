@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "consumer/report/frame_json.h"
+#include "consumer/report/session_block.h"
 #include "consumer/report/session_calls.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/report/session_facts.h"
@@ -491,6 +492,7 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 	r->locks = lock_names_read(s, symbols);
 	session_locks_put(s, lines, &r->subject, r->releases, r->locks);
 	session_calls_put(s, &r->summary.cpu, lines, &r->subject);
+	session_block_put(s, lines, &r->subject);
 	put_end(r);
 	report_free(r);
 }

@@ -152,10 +152,11 @@ static bool was_table_full(const struct session_result *s, char reason[LEDGER_RE
 {
 	const struct {
 		enum signal_bit signal;
-		const char *what;
-	} counted[] = { { SIGNAL_POOLS, "threads" },
-			{ SIGNAL_RUNQ, "waits for a CPU" },
-			{ SIGNAL_SYSCALL, "waits in system calls" } };
+		const char *what, *table;
+	} counted[] = { { SIGNAL_POOLS, "threads", NULL },
+			{ SIGNAL_RUNQ, "waits for a CPU", NULL },
+			{ SIGNAL_SYSCALL, "waits in system calls", "table of system calls" },
+			{ SIGNAL_BLOCK, "requests to disks", "tables of requests" } };
 	const struct signal *lock = s->signals[SIGNAL_LOCK];
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
@@ -172,9 +173,8 @@ static bool was_table_full(const struct session_result *s, char reason[LEDGER_RE
 				 l->lost[DROP_THREADS_FULL], l->attempted, counted[i].what);
 		else
 			snprintf(reason, LEDGER_REASON_BYTES,
-				 "%" PRIu64 " of %" PRIu64
-				 " %s found no room in the table of system calls",
-				 ledger_lost(l), l->attempted, counted[i].what);
+				 "%" PRIu64 " of %" PRIu64 " %s found no room in the %s",
+				 ledger_lost(l), l->attempted, counted[i].what, counted[i].table);
 		return true;
 	}
 	if (lock && lock->locks && ledger_lost(&lock->locks->ledger)) {

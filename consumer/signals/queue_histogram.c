@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/signals/queue_histogram.h"
 
+#include "consumer/signals/time_histogram.h"
 #include "shared/tools/macro.h"
 
 static const char *const names[] = {
@@ -31,22 +32,9 @@ void queue_histogram_merge(struct queue_histogram *h, const struct queue_histogr
 		h->behind_ns[i] += more->behind_ns[i];
 }
 
-uint64_t queue_histogram_le_ns(unsigned int element)
-{
-	uint64_t le_ns = QUEUE_FIRST_NS << element / 2;
-
-	if (element >= QUEUE_BUCKETS - 1)
-		return UINT64_MAX;
-	return element % 2 ? le_ns / 2 * 3 : le_ns;
-}
-
 uint64_t queue_histogram_count(const struct queue_histogram *h)
 {
-	uint64_t count = 0;
-
-	for (int i = 0; i < QUEUE_BUCKETS; i++)
-		count += h->waits[i];
-	return count;
+	return time_histogram_count(h->waits);
 }
 
 uint64_t queue_histogram_sum_ns(const struct queue_histogram *h)
@@ -58,49 +46,9 @@ uint64_t queue_histogram_sum_ns(const struct queue_histogram *h)
 	return sum_ns;
 }
 
-uint64_t queue_histogram_percentile_ns(const struct queue_histogram *h, unsigned int pct)
-{
-	uint64_t count = queue_histogram_count(h), below = 0;
-
-	for (unsigned int i = 0; i < QUEUE_BUCKETS; i++) {
-		below += h->waits[i];
-		if (below && below * 100 >= count * pct)
-			return queue_histogram_le_ns(i);
-	}
-	return 0;
-}
-
-static void write_bound(const char *key, uint64_t ns, struct jsonw *w)
-{
-	if (ns == UINT64_MAX)
-		jsonw_null(w, key);
-	else
-		jsonw_u64(w, key, ns);
-}
-
-static void write_buckets(const struct queue_histogram *h, struct jsonw *w)
-{
-	jsonw_array(w, "buckets");
-	for (unsigned int i = 0; i < QUEUE_BUCKETS; i++) {
-		if (!h->waits[i])
-			continue;
-		jsonw_array(w, NULL);
-		write_bound(NULL, queue_histogram_le_ns(i), w);
-		jsonw_u64(w, NULL, h->waits[i]);
-		jsonw_array_end(w);
-	}
-	jsonw_array_end(w);
-}
-
 void queue_histogram_write(const struct queue_histogram *h, struct jsonw *w)
 {
-	jsonw_string(w, "unit", "ns");
-	write_buckets(h, w);
-	jsonw_u64(w, "count", queue_histogram_count(h));
-	jsonw_u64(w, "sum", queue_histogram_sum_ns(h));
-	write_bound("p50", queue_histogram_percentile_ns(h, 50), w);
-	write_bound("p90", queue_histogram_percentile_ns(h, 90), w);
-	write_bound("p99", queue_histogram_percentile_ns(h, 99), w);
+	time_histogram_write(h->waits, queue_histogram_sum_ns(h), w);
 	jsonw_object(w, "behind_ns");
 	for (int i = 0; i < QUEUE_BEHIND_; i++)
 		if (h->behind_ns[i])

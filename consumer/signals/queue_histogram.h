@@ -23,20 +23,11 @@ void queue_histogram_add(struct queue_histogram *h, const struct thread_queue *q
 /* Adds `more` to `h`. */
 void queue_histogram_merge(struct queue_histogram *h, const struct queue_histogram *more);
 
-/* Returns the longest wait that an element counts, in ns; UINT64_MAX for the last one. */
-uint64_t queue_histogram_le_ns(unsigned int element);
-
 /* Returns how many waits there are. */
 uint64_t queue_histogram_count(const struct queue_histogram *h);
 
 /* Returns how long all of them were together, in ns. */
 uint64_t queue_histogram_sum_ns(const struct queue_histogram *h);
-
-/*
- * Returns the bound of the element in which the wait is that `pct` of 100 waits are not longer
- * than: at most a half more than the wait itself. UINT64_MAX: in the last element. 0 without waits.
- */
-uint64_t queue_histogram_percentile_ns(const struct queue_histogram *h, unsigned int pct);
 
 /* Returns the word of queue_behind.def. */
 const char *queue_histogram_behind_name(enum queue_behind behind);

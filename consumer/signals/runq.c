@@ -10,6 +10,7 @@
 #include "consumer/signals/queue_waits.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signals.h"
+#include "consumer/signals/time_histogram.h"
 #include "shared/tools/macro.h"
 
 struct runq {
@@ -106,12 +107,7 @@ static void end_runq(struct signal *signal, const struct signal_host *host,
 static void write_bound(const char *key, const struct queue_histogram *h, unsigned int pct,
 			struct jsonw *w)
 {
-	uint64_t ns = queue_histogram_percentile_ns(h, pct);
-
-	if (ns == UINT64_MAX)
-		jsonw_null(w, key);
-	else
-		jsonw_u64(w, key, ns);
+	time_histogram_write_bound(key, time_histogram_percentile_ns(h->waits, pct), w);
 }
 
 static void write_sums(const struct queue_waits *q, struct jsonw *w)

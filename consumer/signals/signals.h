@@ -19,6 +19,7 @@
 #include "shared/json/jsonw.h"
 #include "shared/rules/rules.h"
 
+struct block_requests;
 struct call_times;
 struct cgroups;
 struct counter_history;
@@ -91,10 +92,11 @@ struct signal {
 	uint32_t settle_ms;	     /* how long after its end the session waits for it at least */
 	/* Both owned by the kind; NULL: it has no accounts of threads, or not yet. */
 	const struct thread_pools *pools;
-	const struct ledger *threads;	 /* what it counts, where that is no stacks */
-	const struct queue_waits *queue; /* owned by the kind; NULL: it has none, or not yet */
-	const struct lock_waits *locks;	 /* the same of waits for locks, with their ledger */
-	const struct call_times *calls;	 /* likewise */
+	const struct ledger *threads;	    /* what it counts, where that is no stacks */
+	const struct queue_waits *queue;    /* owned by the kind; NULL: it has none, or not yet */
+	const struct lock_waits *locks;	    /* the same of waits for locks, with their ledger */
+	const struct call_times *calls;	    /* likewise */
+	const struct block_requests *block; /* likewise */
 };
 
 /*

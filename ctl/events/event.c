@@ -47,6 +47,7 @@ static const struct {
 	{ "histogram", EVENT_HISTOGRAM },
 	{ "syscall", EVENT_SYSCALL },
 	{ "lock", EVENT_LOCK },
+	{ "disk", EVENT_DISK },
 };
 
 bool event_is(const struct json_text *text, const char *word)

@@ -25,6 +25,7 @@ enum event_type {
 	EVENT_HISTOGRAM,
 	EVENT_SYSCALL,
 	EVENT_LOCK,
+	EVENT_DISK,
 };
 
 struct event {

@@ -233,6 +233,8 @@ int store_session_line(struct store *s, uint32_t session, const struct event *ev
 		return keep_line(s, &to->calls, line, bytes);
 	case EVENT_LOCK:
 		return keep_line(s, &to->locks, line, bytes);
+	case EVENT_DISK:
+		return keep_line(s, &to->disks, line, bytes);
 	default:
 		return 0;
 	}

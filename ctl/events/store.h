@@ -79,7 +79,7 @@ struct store_lines {
 struct store_session {
 	uint32_t id, rule, cgroup;     /* texts */
 	uint32_t start, end, pressure; /* whole lines, as texts */
-	struct store_lines facts, neighbours, pools, histograms, calls, locks;
+	struct store_lines facts, neighbours, pools, histograms, calls, locks, disks;
 	uint32_t headline, verdict;
 	uint32_t files;	  /* bit n: the n-th file has selected lines of it; 0: not selected */
 	uint64_t time_ns; /* of its first line */

@@ -9,6 +9,7 @@
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/text.h"
 #include "ctl/render/text_report_calls.h"
+#include "ctl/render/text_report_disks.h"
 #include "ctl/render/text_report_facts.h"
 #include "ctl/render/text_report_findings.h"
 #include "ctl/render/text_report_lines.h"
@@ -336,6 +337,8 @@ static int print_session(struct text_report *r, uint32_t number)
 		e = text_report_pools(&r->input->store, session, r->out);
 	if (e == 0)
 		e = text_report_locks(&r->input->store, session, r->out);
+	if (e == 0)
+		e = text_report_disks(&r->input->store, session, r->out);
 	if (e == 0)
 		e = text_report_facts(&r->input->store, session, r->out);
 	if (e == 0)

@@ -209,7 +209,8 @@ int text_report_queue(const struct store *store, const struct store_session *ses
 	if (!line)
 		return -ENOMEM;
 	sum_octaves(line, &octaves);
-	if (!octaves.most)
+	/* Those of disks are in their own part. */
+	if (!octaves.most || json_node_get(json_node_get(line, "key"), "device"))
 		return 0;
 	print_head(line, out);
 	r = print_octaves(&octaves, out);

@@ -22,7 +22,7 @@ static const struct {
 	uint32_t signal;
 	const char *program;
 } probes[] = {
-#define PROBE(signal, program, tracepoint, help) { SIGNAL_##signal, #program },
+#define PROBE(program, signal, tracepoint, help) { SIGNAL_##signal, #program },
 #include "shared/abi/probes.def"
 #undef PROBE
 };

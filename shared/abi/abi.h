@@ -16,7 +16,7 @@
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 14u
+#define ABI_VERSION 15u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -39,6 +39,15 @@
 #define QUEUE_NEIGHBOURS_MAX 4096  /* cgroups that had a CPU for which others waited */
 #define ACCOUNT_CALLS_MAX    4096  /* pairs of a watch and a system call that threads wait in */
 #define NEIGHBOUR_NAME_BYTES 64 /* last component of a cgroup's path, NUL included; longer: cut */
+
+/*
+ * Waits and requests by length, in steps of half an octave: element 0 has those of QUEUE_FIRST_NS
+ * and less, element i up to QUEUE_FIRST_NS << i / 2, times 3 / 2 where i is odd; the last one has
+ * all that are longer.
+ */
+#define QUEUE_FIRST_SHIFT 10
+#define QUEUE_FIRST_NS	  (1ull << QUEUE_FIRST_SHIFT)
+#define QUEUE_BUCKETS	  44
 
 /* Why an attempted sample was not emitted: the keys of the ledger. Rows are appended. */
 enum drop {
@@ -437,6 +446,7 @@ struct ksym_record {
 };
 
 #include "shared/abi/account_abi.h"
+#include "shared/abi/block_abi.h"
 #include "shared/abi/lock_abi.h"
 #include "shared/abi/look_abi.h"
 

@@ -67,15 +67,6 @@ enum queue_behind {
 	QUEUE_BEHIND_
 };
 
-/*
- * Waits for a CPU by length, in steps of half an octave: element 0 has those of QUEUE_FIRST_NS and
- * less, element i up to QUEUE_FIRST_NS << i / 2, times 3 / 2 where i is odd; the last one has all
- * that are longer.
- */
-#define QUEUE_FIRST_SHIFT 10
-#define QUEUE_FIRST_NS	  (1ull << QUEUE_FIRST_SHIFT)
-#define QUEUE_BUCKETS	  44
-
 /* How a thread waited for a CPU. One count is one wait, from runnable to running. */
 struct thread_queue {
 	__u64 longest_ns;

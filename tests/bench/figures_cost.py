@@ -13,7 +13,9 @@ from world import (Peer, PeerMissing, Statistics, World, harness, process_cpu_se
 HZ = 97
 BPFTRACE = f"profile:hz:{HZ} {{ @[ustack, kstack] = count(); }}"
 WAKE_SECONDS = 5
-ON_DEMAND = {"sampler", "count_switches", "account_switch", "lock_waking"}  # what nothing may run while nothing is watched
+# What nothing may run while nothing is watched.
+ON_DEMAND = {"sampler", "count_switches", "account_switch", "lock_waking", "block_getrq", "block_issue",
+             "block_complete", "block_merge", "block_backmerge", "block_frontmerge"}
 
 
 def program_ids(agent):

@@ -112,6 +112,10 @@ static void apply(struct harness *h, const struct harness_options *o)
 		bpf_map__set_max_entries(skel->maps.account_calls, o->account_calls);
 	if (o->locks)
 		bpf_map__set_max_entries(skel->maps.locks, o->locks);
+	if (o->block_open)
+		bpf_map__set_max_entries(skel->maps.block_open, o->block_open);
+	if (o->block_sums)
+		bpf_map__set_max_entries(skel->maps.block_sums, o->block_sums);
 	if (o->neighbours)
 		bpf_map__set_max_entries(skel->maps.neighbours, o->neighbours);
 	if (o->pool_elements)

@@ -53,6 +53,7 @@ struct harness_options {
 	uint32_t neighbours;
 	uint32_t accounts, queue_neighbours, account_calls;
 	uint32_t locks;
+	uint32_t block_open, block_sums;
 	uint32_t watch_room; /* descendants of watched cgroups that get an entry */
 	bool vmas_tree; /* load the body of vmas for old kernels, which is all that those have */
 	bool scoped;	/* the scope is what harness_scope adds */

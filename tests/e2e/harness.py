@@ -159,6 +159,11 @@ class Cgroup:
         self.limit("io", "io.max", f"{device} rbps={bytes_per_second}",
                    "blkio.throttle.read_bps_device", f"{device} {bytes_per_second}", controller1="blkio")
 
+    def writes(self, device, bytes_per_second):
+        """The same of what is written."""
+        self.limit("io", "io.max", f"{device} wbps={bytes_per_second}",
+                   "blkio.throttle.write_bps_device", f"{device} {bytes_per_second}", controller1="blkio")
+
     def join(self):
         for folder in (self.folder, *self.others):
             with open(folder / "cgroup.procs", "w", encoding="ascii") as stream:
@@ -445,7 +450,7 @@ class Test:
         self.comm = f"node{os.getpid()}"  # what the test's processes are called: tests beside it find none of them
         self.folder = pathlib.Path("/var/tmp") / self.name
         self.folder.mkdir(mode=0o755)
-        self.agents, self.cgroups, self.processes, self.mounted = [], [], [], []
+        self.agents, self.cgroups, self.processes, self.mounted, self.disks = [], [], [], [], []
         self.load = machine.Load()  # of others, since the test began
 
     def agent(self, rule_set, start=True, **options):
@@ -483,6 +488,13 @@ class Test:
         self.processes.append(process)
         return process
 
+    def run(self, *words, cgroup=None):
+        """A program of the machine."""
+        process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, cwd=self.folder, preexec_fn=cgroup.join if cgroup else None)
+        self.processes.append(process)
+        return process
+
     def end(self, process):
         if process.poll() is None:
             process.kill()
@@ -507,6 +519,8 @@ class Test:
             yield cgroup.remove
         for where in self.mounted:
             yield lambda w=where: command("umount", w)
+        for disk in self.disks:
+            yield lambda d=disk: command("losetup", "--detach", d)
         yield lambda: shutil.rmtree(self.folder)
 
     def close(self):

@@ -8,7 +8,8 @@ import pytest
 
 from harness import bpf_objects, check, rule, rules, until
 
-ON_DEMAND = ("sampler", "count_switches", "account_switch", "lock_waking")
+ON_DEMAND = ("sampler", "count_switches", "account_switch", "lock_waking", "block_getrq", "block_issue",
+             "block_complete", "block_merge", "block_backmerge", "block_frontmerge")
 
 
 def runs(pid):

@@ -33,6 +33,8 @@ def count_written(agent, end, signal):
     if signal == "runq":
         return sum(line["count"] for line in agent.find("histogram", session=end["session"])
                    if line["key"]["of"] == "all")
+    if signal == "block":
+        return sum(line["requests"] + line.get("open", 0) for line in agent.find("disk", session=end["session"]))
     if signal == "lock":
         return sum(line["waits"] for line in agent.find("lock", session=end["session"]))
     return sum(line["waits"] + line["open"] for line in agent.find("syscall", session=end["session"]))

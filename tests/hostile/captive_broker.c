@@ -46,7 +46,7 @@ static void fill_sampler_open(struct captive *c, const struct prey *p, void *bod
 
 /* Signals that have programs. */
 static const uint32_t probed[] = {
-#define PROBE(signal, program, tracepoint, help) SIGNAL_##signal,
+#define PROBE(program, signal, tracepoint, help) SIGNAL_##signal,
 #include "shared/abi/probes.def"
 #undef PROBE
 };

@@ -151,9 +151,13 @@ static void test_wanted(void **state)
 	assert_int_equal(signals_wanted(&rule, &reason), AT_PRESSURE);
 	assert_non_null(strstr(signals_auto_why(signals_wanted(&rule, &reason)), "pressure"));
 	reason.when.resource = RESOURCE_IO;
+	assert_int_equal(signals_wanted(&rule, &reason),
+			 AT_PRESSURE | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_BLOCK);
+	reason.when.resource = RESOURCE_MEMORY;
 	assert_int_equal(signals_wanted(&rule, &reason), AT_PRESSURE | 1u << SIGNAL_OFFCPU);
 	reason.kind = TRIGGER_QUIET;
-	assert_int_equal(signals_wanted(&rule, &reason), AT_PRESSURE | 1u << SIGNAL_OFFCPU);
+	assert_int_equal(signals_wanted(&rule, &reason),
+			 AT_PRESSURE | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_BLOCK);
 	reason.kind = TRIGGER_REQUEST;
 	assert_int_equal(signals_wanted(NULL, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU);
 	rule = (struct rule){ .signals = 1u << SIGNAL_LOCK };

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* time_bucket.h: the steps in which times are counted: half octaves (QUEUE_BUCKETS). */
+#ifndef TROCAR_BPF_TIME_BUCKET_H
+#define TROCAR_BPF_TIME_BUCKET_H
+
+#include <linux/types.h>
+
+#include "shared/abi/abi.h"
+
+/* Returns the element that a time of this length counts in. Has no loop that the verifier walks. */
+static __always_inline __u32 time_bucket(__u64 ns)
+{
+	__u64 halves = ns ? (ns - 1) >> (QUEUE_FIRST_SHIFT - 1) : 0;
+	__u32 n, log = 0;
+
+	if (halves < 2)
+		return 0;
+	if (halves >> (QUEUE_BUCKETS / 2 + 1))
+		return QUEUE_BUCKETS - 1;
+	n = halves;
+	for (__u32 shift = 16; shift; shift >>= 1) {
+		__u32 step = n >> shift ? shift : 0;
+
+		n >>= step;
+		log += step;
+	}
+	n = 2 * log + (halves >> (log - 1) & 1) - 1;
+	return n < QUEUE_BUCKETS ? n : QUEUE_BUCKETS - 1;
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_block.h: writes what the session's cgroup asked of disks, how long that took, and who
+ * else had them. Report thread only.
+ */
+#ifndef TROCAR_CONSUMER_REPORT_SESSION_BLOCK_H
+#define TROCAR_CONSUMER_REPORT_SESSION_BLOCK_H
+
+#include "consumer/output/event_line.h"
+#include "consumer/session/session_result.h"
+#include "consumer/signals/block_requests.h"
+
+/*
+ * Writes a line `disk` for each disk and operation, its lines `histogram`, and a line `neighbour`
+ * for each other cgroup that used one of these disks; nothing where the session has no `block`.
+ */
+void session_block_put(const struct session_result *s, const struct lines *lines,
+		       const struct event_subject *subject);
+
+/* Returns the requests of the session, borrowed; NULL where it has no `block`. */
+const struct block_requests *session_block_requests(const struct session_result *s);
+
+#endif

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/signals/block_requests.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+static const char *const ops[] = {
+#define BLOCK_OP(id, json, help) [BLOCK_##id] = (json),
+#include "shared/abi/block_ops.def"
+#undef BLOCK_OP
+};
+_Static_assert(ARRAY_SIZE(ops) == BLOCK_OPS_, "a row for each");
+
+const char *block_requests_op_name(enum block_op op)
+{
+	return ops[op];
+}
+
+uint64_t block_requests_size_bytes(unsigned int size)
+{
+	return size < BLOCK_SIZES - 1 ? 1ull << (BLOCK_SIZE_SHIFT + 2 * size) : 0;
+}
+
+/* ---- what was counted in the session: the difference of two readings */
+
+struct gain {
+	struct block_key key;
+	struct block_times times;
+};
+
+struct gains {
+	struct gain *items; /* owned */
+	size_t count;
+};
+
+static void forget_gains(struct gains *gains)
+{
+	free(gains->items);
+}
+
+/* What a counter grew by; one that was emptied meanwhile began anew. */
+static uint64_t find_growth(uint64_t before, uint64_t now)
+{
+	return now >= before ? now - before : now;
+}
+
+static void subtract_sums(const struct block_sums *before, const struct block_sums *now,
+			  struct block_times *ret_times)
+{
+	*ret_times = (struct block_times){
+		.requests = find_growth(before->requests, now->requests),
+		.bytes = find_growth(before->bytes, now->bytes),
+		.queue_ns = find_growth(before->queue_ns, now->queue_ns),
+		.service_ns = find_growth(before->service_ns, now->service_ns),
+		.longest_ns = now->longest_ns > before->longest_ns ? now->longest_ns : 0,
+		.errors = find_growth(before->errors, now->errors),
+		.merges = find_growth(before->merges, now->merges),
+		.unseen = find_growth(before->unissued, now->unissued),
+	};
+	for (int i = 0; i < QUEUE_BUCKETS; i++) {
+		ret_times->queue[i] = find_growth(before->queue[i], now->queue[i]);
+		ret_times->service[i] = find_growth(before->service[i], now->service[i]);
+	}
+}
+
+/* An element of a reading, to be sorted. */
+struct known {
+	const struct block_key *key;
+	const struct block_sums *sums;
+};
+
+static int compare_known(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+
+	return memcmp(x->key, y->key, sizeof(*x->key));
+}
+
+/* Returns the elements of the reading, sorted by key, to be freed; NULL without memory. */
+static struct known *sort_known(const struct block_reading *read)
+{
+	struct known *list = calloc(MAX(read->n_sums, 1u), sizeof(*list));
+
+	for (uint32_t i = 0; list && i < read->n_sums; i++)
+		list[i] = (struct known){ &read->keys[i], &read->sums[i] };
+	if (list && read->n_sums)
+		qsort(list, read->n_sums, sizeof(*list), compare_known);
+	return list;
+}
+
+static const struct block_sums *find_sums(const struct known *list, size_t count,
+					  const struct block_key *key)
+{
+	static const struct block_sums none;
+	const struct known wanted = { .key = key }, *found = NULL;
+
+	if (count)
+		found = bsearch(&wanted, list, count, sizeof(*list), compare_known);
+	return found ? found->sums : &none;
+}
+
+/* The tables of the kernel side hold whatever a taken-over consumer wrote: words are checked. */
+static bool is_sane(const struct block_key *key)
+{
+	return key->op < BLOCK_OPS_ && key->size < BLOCK_SIZES;
+}
+
+static int find_gains(const struct block_reading *before, const struct block_reading *now,
+		      struct gains *ret_gains)
+{
+	_cleanup_free_ struct known *known = sort_known(before);
+
+	*ret_gains = (struct gains){ .items = calloc(MAX(now->n_sums, 1u), sizeof(struct gain)) };
+	if (!known || !ret_gains->items)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < now->n_sums; i++) {
+		struct gain *gain = &ret_gains->items[ret_gains->count];
+
+		if (!is_sane(&now->keys[i]))
+			continue;
+		gain->key = now->keys[i];
+		subtract_sums(find_sums(known, before->n_sums, &gain->key), &now->sums[i],
+			      &gain->times);
+		ret_gains->count += gain->times.requests || gain->times.merges;
+	}
+	return 0;
+}
+
+/* ---- the disks of the session */
+
+static void add_times(struct block_times *to, const struct block_times *more)
+{
+	to->requests += more->requests;
+	to->bytes += more->bytes;
+	to->queue_ns += more->queue_ns;
+	to->service_ns += more->service_ns;
+	to->longest_ns = MAX(to->longest_ns, more->longest_ns);
+	to->errors += more->errors;
+	to->merges += more->merges;
+	to->unseen += more->unseen;
+	for (int i = 0; i < QUEUE_BUCKETS; i++) {
+		to->queue[i] += more->queue[i];
+		to->service[i] += more->service[i];
+	}
+}
+
+static struct block_disk *find_disk(const struct block_requests *all, uint32_t device, uint8_t op)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i].device == device && all->items[i].op == op)
+			return &all->items[i];
+	return NULL;
+}
+
+/* Returns the element of the disk and operation, which `items` has room for. */
+static struct block_disk *get_disk(struct block_requests *all, uint32_t device, uint8_t op)
+{
+	struct block_disk *disk = find_disk(all, device, op);
+
+	if (disk)
+		return disk;
+	disk = &all->items[all->count++];
+	disk->device = device;
+	disk->op = (enum block_op)op;
+	return disk;
+}
+
+static void add_own(struct block_requests *all, const struct gain *gain)
+{
+	struct block_disk *disk = get_disk(all, gain->key.device, gain->key.op);
+
+	add_times(&disk->all, &gain->times);
+	add_times(&disk->sizes[gain->key.size], &gain->times);
+	if (gain->key.flags & BLOCK_WRITEBACK) {
+		disk->written_back += gain->times.requests;
+		disk->written_back_bytes += gain->times.bytes;
+	}
+	all->ledger.emitted += gain->times.requests;
+}
+
+static void add_open(struct block_requests *all, const struct block_request *r, uint64_t now_ns)
+{
+	struct block_disk *disk = get_disk(all, r->device, r->op);
+
+	disk->open++;
+	disk->open_issued += r->issued_ns > 0;
+	disk->open_ns = MAX(disk->open_ns, now_ns - MIN(now_ns, r->since_ns));
+	all->ledger.emitted++;
+}
+
+static void add_everybody(const struct block_requests *all, const struct gain *gain)
+{
+	struct block_disk *disk = find_disk(all, gain->key.device, gain->key.op);
+
+	if (!disk)
+		return;
+	disk->everybody_requests += gain->times.requests;
+	disk->everybody_bytes += gain->times.bytes;
+	disk->everybody_service_ns += gain->times.service_ns;
+}
+
+static uint64_t time_of(const struct block_disk *d)
+{
+	return d->all.queue_ns + d->all.service_ns + d->open_ns;
+}
+
+static int compare_disks(const void *a, const void *b)
+{
+	const struct block_disk *x = a, *y = b;
+
+	if (time_of(x) != time_of(y))
+		return time_of(x) < time_of(y) ? 1 : -1;
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	return x->op < y->op ? -1 : x->op > y->op;
+}
+
+/* Sums up the disks that are not told one by one. */
+static void cut_disks(struct block_requests *all)
+{
+	for (size_t i = BLOCK_DISKS; i < all->count; i++)
+		add_times(&all->rest_times, &all->items[i].all);
+	all->rest = all->count - MIN(all->count, (size_t)BLOCK_DISKS);
+	all->count -= all->rest;
+}
+
+static int make_disks(const struct gains *gains, const struct block_reading *now,
+		      const struct block_names *names, struct block_requests *all)
+{
+	all->items = calloc(gains->count + now->n_open + 1, sizeof(*all->items));
+	if (!all->items)
+		return -ENOMEM;
+	for (size_t i = 0; i < gains->count; i++)
+		if (names->is_own(names->context, gains->items[i].key.slot))
+			add_own(all, &gains->items[i]);
+	for (uint32_t i = 0; i < now->n_open; i++)
+		if (now->open[i].op < BLOCK_OPS_ &&
+		    names->is_own(names->context, now->open[i].slot))
+			add_open(all, &now->open[i], now->at_ns);
+	for (size_t i = 0; i < gains->count; i++)
+		add_everybody(all, &gains->items[i]);
+	if (all->count)
+		qsort(all->items, all->count, sizeof(*all->items), compare_disks);
+	return 0;
+}
+
+/* ---- who else had them */
+
+static int compare_neighbours(const void *a, const void *b)
+{
+	const struct block_neighbour *x = a, *y = b;
+
+	if (x->service_ns != y->service_ns)
+		return x->service_ns < y->service_ns ? 1 : -1;
+	if (x->cgroup_id != y->cgroup_id)
+		return x->cgroup_id < y->cgroup_id ? -1 : 1;
+	return x->device < y->device ? -1 : x->device > y->device;
+}
+
+static int compare_gains(const void *a, const void *b)
+{
+	const struct block_key *x = &((const struct gain *)a)->key;
+	const struct block_key *y = &((const struct gain *)b)->key;
+
+	if (x->cgroup_id != y->cgroup_id)
+		return x->cgroup_id < y->cgroup_id ? -1 : 1;
+	return x->device < y->device ? -1 : x->device > y->device;
+}
+
+/* Adds to the last neighbour of the list where it is the same: the gains are sorted. */
+static void add_neighbour(struct block_neighbour *list, size_t *count, const struct gain *gain)
+{
+	struct block_neighbour *last;
+
+	if (!*count || list[*count - 1].device != gain->key.device ||
+	    list[*count - 1].cgroup_id != gain->key.cgroup_id)
+		list[(*count)++] = (struct block_neighbour){ .device = gain->key.device,
+							     .cgroup_id = gain->key.cgroup_id };
+	last = &list[*count - 1];
+	last->requests += gain->times.requests;
+	last->bytes += gain->times.bytes;
+	last->service_ns += gain->times.service_ns;
+}
+
+static bool uses_device(const struct block_requests *all, uint32_t device)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i].device == device)
+			return true;
+	return false;
+}
+
+/* Returns for how long the disk worked, for everybody. */
+static uint64_t sum_service_ns(const struct gains *gains, uint32_t device)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < gains->count; i++)
+		if (gains->items[i].key.device == device)
+			ns += gains->items[i].times.service_ns;
+	return ns;
+}
+
+/* Keeps the first of the sorted list, and the sum of the rest. */
+static void keep_neighbours(const struct gains *gains, const struct block_names *names,
+			    const struct block_neighbour *list, size_t count,
+			    struct block_requests *all)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct block_neighbour *n = &all->neighbours[i];
+
+		if (i >= BLOCK_NEIGHBOURS) {
+			all->more_neighbours++;
+			all->more.requests += list[i].requests;
+			all->more.bytes += list[i].bytes;
+			all->more.service_ns += list[i].service_ns;
+			continue;
+		}
+		*n = list[i];
+		n->disk_service_ns = sum_service_ns(gains, n->device);
+		n->path = names->path(names->context, n->cgroup_id);
+		all->n_neighbours++;
+	}
+}
+
+/* Sorts the gains. */
+static int make_neighbours(struct gains *gains, const struct block_names *names,
+			   struct block_requests *all)
+{
+	_cleanup_free_ struct block_neighbour *list =
+		calloc(MAX(gains->count, (size_t)1), sizeof(*list));
+	size_t count = 0;
+
+	if (!list)
+		return -ENOMEM;
+	if (gains->count)
+		qsort(gains->items, gains->count, sizeof(*gains->items), compare_gains);
+	for (size_t i = 0; i < gains->count; i++) {
+		const struct gain *gain = &gains->items[i];
+
+		if (gain->key.cgroup_id && uses_device(all, gain->key.device) &&
+		    !names->is_own(names->context, gain->key.slot))
+			add_neighbour(list, &count, gain);
+	}
+	if (count)
+		qsort(list, count, sizeof(*list), compare_neighbours);
+	keep_neighbours(gains, names, list, count, all);
+	return 0;
+}
+
+int block_requests_make(const struct block_reading *before, const struct block_reading *now,
+			const struct block_names *names, struct block_requests *ret_requests)
+{
+	_cleanup_(forget_gains) struct gains gains = {};
+	struct block_requests all = {};
+	struct ledger *l = &all.ledger;
+	int r = find_gains(before, now, &gains);
+
+	if (r == 0)
+		r = make_disks(&gains, now, names, &all);
+	if (r == 0)
+		r = make_neighbours(&gains, names, &all);
+	if (r < 0) {
+		block_requests_done(&all);
+		return r;
+	}
+	cut_disks(&all);
+	l->lost[DROP_REQUESTS_FULL] = find_growth(before->losses.untracked, now->losses.untracked) +
+				      find_growth(before->losses.unlisted, now->losses.unlisted);
+	l->attempted = l->emitted + l->lost[DROP_REQUESTS_FULL];
+	*ret_requests = all;
+	return 0;
+}
+
+void block_requests_done(struct block_requests *all)
+{
+	free(TAKE_PTR(all->items));
+	for (size_t i = 0; i < all->n_neighbours; i++)
+		free(TAKE_PTR(all->neighbours[i].path));
+	all->count = all->n_neighbours = 0;
+}
+
+struct block_times block_requests_sum(const struct block_requests *all)
+{
+	struct block_times sum = all->rest_times;
+
+	for (size_t i = 0; i < all->count; i++)
+		add_times(&sum, &all->items[i].all);
+	return sum;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* block.c: known requests to a disk of the test's own, and what is told of them. */
+#include "block_fixture.h"
+
+#define TIMES 20
+
+/* As many as were asked for, each with both times, and nothing is left over. */
+static void requests_are_told(void **state)
+{
+	static const struct {
+		enum block_op op;
+		uint32_t bytes;
+	} cases[] = { { BLOCK_WRITE, 4 * KIB }, { BLOCK_READ, 64 * KIB }, { BLOCK_FLUSH, 0 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fixture f = begin(NULL);
+		uint64_t began_ns = harness_now_ns(), lasted_ns;
+		struct block_sums sums;
+
+		work_in(f.dir, (struct work){ cases[i].op, TIMES, cases[i].bytes, true });
+		lasted_ns = harness_now_ns() - began_ns;
+		find_sums(&f, f.id, cases[i].op, &sums);
+		assert_int_equal(sums.requests, TIMES);
+		assert_int_equal(sums.bytes, (uint64_t)TIMES * cases[i].bytes);
+		assert_int_equal(sums.errors, 0);
+		assert_int_equal(sums.unissued, 0);
+		assert_int_equal(count_steps(sums.queue), TIMES);
+		assert_int_equal(count_steps(sums.service), TIMES);
+		assert_in_range(sums.queue_ns + sums.service_ns, 1, lasted_ns);
+		assert_in_range(sums.longest_ns, 1, sums.queue_ns + sums.service_ns);
+		assert_int_equal(count_open(&f, f.id), 0);
+		assert_int_equal(read_losses(&f).untracked + read_losses(&f).unlisted, 0);
+		end(&f);
+	}
+}
+
+/* Each size has its element. */
+static void sizes_are_apart(void **state)
+{
+	static const struct {
+		uint32_t bytes, size;
+	} cases[] = { { 4 * KIB, 0 }, { 8 * KIB, 1 }, { 16 * KIB, 1 }, { 64 * KIB, 2 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fixture f = begin(NULL);
+		struct block_key key = { .cgroup_id = f.id,
+					 .slot = SLOT,
+					 .device = f.device,
+					 .op = BLOCK_WRITE,
+					 .size = (uint8_t)cases[i].size };
+		struct block_sums sums;
+
+		work_in(f.dir, (struct work){ BLOCK_WRITE, 3, cases[i].bytes, true });
+		assert_int_equal(
+			bpf_map_lookup_elem(bpf_map__fd(f.h->skel->maps.block_sums), &key, &sums),
+			0);
+		assert_int_equal(sums.requests, 3);
+		end(&f);
+	}
+}
+
+/* Who else has the disk is told by its cgroup. */
+static void others_are_told(void **state)
+{
+	struct fixture f = begin(NULL);
+	struct block_sums own, other;
+
+	work_in(f.dir, (struct work){ BLOCK_WRITE, TIMES, 4 * KIB, true });
+	work_in(f.other_dir, (struct work){ BLOCK_WRITE, 2 * TIMES, 8 * KIB, true });
+	find_sums(&f, f.id, BLOCK_WRITE, &own);
+	find_sums(&f, f.other_id, BLOCK_WRITE, &other);
+	assert_int_equal(own.requests, TIMES);
+	assert_int_equal(other.requests, 2 * TIMES);
+	assert_int_equal(other.bytes, 2ull * TIMES * 8 * KIB);
+	end(&f);
+}
+
+/* Nobody outside of the loader's --scope is named; that the disk worked is still told. */
+static void scope_hides_others(void **state)
+{
+	const struct harness_options scoped = { .scoped = true };
+	struct fixture f = begin(&scoped);
+	struct block_sums own, other, unnamed;
+
+	harness_scope(f.h, strstr(f.dir, f.h->path));
+	work_in(f.dir, (struct work){ BLOCK_WRITE, TIMES, 4 * KIB, true });
+	find_sums(&f, f.id, BLOCK_WRITE, &own);
+	assert_int_equal(own.requests, TIMES);
+	end(&f);
+	f = begin(&scoped);
+	harness_scope(f.h, "/no.slice");
+	work_in(f.other_dir, (struct work){ BLOCK_WRITE, TIMES, 4 * KIB, true });
+	find_sums(&f, f.other_id, BLOCK_WRITE, &other);
+	find_sums(&f, 0, BLOCK_WRITE, &unnamed);
+	assert_int_equal(other.requests, 0);
+	assert_int_equal(unnamed.requests, TIMES);
+	end(&f);
+}
+
+/* A consumer that is gone is told nothing. */
+static void dead_consumer_is_told_nothing(void **state)
+{
+	struct fixture f = begin(NULL);
+	struct block_sums sums;
+
+	f.h->control->stale_ns = 1;
+	work_in(f.dir, (struct work){ BLOCK_WRITE, TIMES, 4 * KIB, true });
+	find_sums(&f, f.id, BLOCK_WRITE, &sums);
+	assert_int_equal(sums.requests, 0);
+	assert_int_equal(count_open(&f, f.id), 0);
+	end(&f);
+}
+
+/* Whoever writes to the table of open requests makes false sums, and nothing else. */
+static void false_words(void **state)
+{
+	struct fixture f = begin(NULL);
+	int fd = bpf_map__fd(f.h->skel->maps.block_open);
+	struct block_request r;
+	uint64_t key, *last = NULL;
+	struct block_sums sums;
+	bool ok = false;
+	pid_t pid;
+
+	/* While dozens of requests begin and end, each that is open gets words that are none. */
+	assert_int_equal(pipe(done_pipe), 0);
+	pid = harness_start(do_work, &(struct work){ BLOCK_WRITE, 2000, 4 * KIB, true }, f.dir);
+	for (int i = 0; i < 2000; i++) {
+		for (last = NULL; bpf_map_get_next_key(fd, last, &key) == 0; last = &key) {
+			memset(&r, 0xff, sizeof(r));
+			bpf_map_update_elem(fd, &key, &r, BPF_EXIST);
+		}
+	}
+	assert_int_equal(read(done_pipe[0], &ok, sizeof(ok)), sizeof(ok));
+	assert_true(ok);
+	harness_kill(pid);
+	close(done_pipe[0]);
+	close(done_pipe[1]);
+	find_sums(&f, f.id, BLOCK_WRITE, &sums);
+	assert_in_range(sums.requests, 0, 2000);
+	end(&f);
+}
+
+/* Requests without room in one of the tables are counted, each once. */
+static void losses_are_counted(void **state)
+{
+	const struct harness_options full[] = { { .block_open = 1 }, { .block_sums = 1 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(full); i++) {
+		struct fixture f = begin(&full[i]);
+		int fd = bpf_map__fd(i ? f.h->skel->maps.block_sums : f.h->skel->maps.block_open);
+		struct block_key key = { .device = 1 };
+		struct block_sums sums = {};
+		uint64_t bio = 1;
+		struct slot_block losses;
+
+		assert_int_equal(
+			i ? bpf_map_update_elem(fd, &key, &sums, BPF_ANY)
+			  : bpf_map_update_elem(fd, &bio, &(struct block_request){}, BPF_ANY),
+			0);
+		work_in(f.dir, (struct work){ BLOCK_WRITE, TIMES, 4 * KIB, true });
+		losses = read_losses(&f);
+		assert_int_equal(losses.untracked, i ? 0 : TIMES);
+		assert_int_equal(losses.unlisted, i ? TIMES : 0);
+		end(&f);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(requests_are_told),
+		cmocka_unit_test(sizes_are_apart),
+		cmocka_unit_test(others_are_told),
+		cmocka_unit_test(scope_hides_others),
+		cmocka_unit_test(dead_consumer_is_told_nothing),
+		cmocka_unit_test(false_words),
+		cmocka_unit_test(losses_are_counted),
+	};
+
+	harness_main(argc, argv);
+	if (!make_disk()) {
+		fprintf(stderr, "skipped: no loop device: %s\n", strerror(errno));
+		return HARNESS_SKIP;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The signal `block`: what a cgroup asked of a disk, how long that took and who else had it, against the kernel's own
+counts of the disk and requests of known number, size and time."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import Skip, bpf_objects, check, command, rule, rules, until
+
+PROGRAMS = ("block_getrq", "block_issue", "block_complete", "block_merge", "block_backmerge", "block_frontmerge")
+KIB = 1024
+
+
+class Loop:
+    """A disk without a file system, of a file in the test's folder. Requests to it are those that dd makes."""
+
+    def __init__(self, t, mib=64):
+        image = t.folder / "disk.img"
+        image.write_bytes(bytes(mib << 20))
+        command("sync", image)
+        done = command("losetup", "--find", "--show", "--direct-io=on", image, expect=None)
+        if done.returncode:
+            raise Skip(f"no loop device: {done.stderr}")
+        self.path = done.stdout.strip()
+        self.name = os.path.basename(self.path)
+        t.disks.append(self.path)
+        number = os.stat(self.path).st_rdev
+        self.number = f"{os.major(number)}:{os.minor(number)}"
+        below = os.stat(image).st_dev
+        self.below = f"{os.major(below)}:{os.minor(below)}"
+
+    def counts(self):
+        """{operation: (requests, bytes)} since the disk is there, by the kernel (Documentation/block/stat.rst)."""
+        words = [int(w) for w in pathlib.Path(f"/sys/block/{self.name}/stat").read_text().split()]
+        return {"read": (words[0], words[2] * 512), "write": (words[4], words[6] * 512), "flush": (words[15], 0),
+                "write_ms": words[7]}
+
+    def write(self, t, group, times, kib, flag="direct"):
+        """So many writes of so many KiB, one after the other."""
+        return t.run("dd", "if=/dev/zero", f"of={self.path}", f"bs={kib}k", f"count={times}", f"oflag={flag}",
+                     "conv=notrunc", cgroup=group)
+
+
+def watched(t, **options):
+    agent = t.agent(rules(rule("disk", cgroup=f"/{t.name}-a", signals=["oncpu", "block"])), **options)
+    group = t.cgroup()
+    t.run("sleep", "60", cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    return agent, group
+
+
+def session(agent, during_ms, work=lambda: None):
+    """session.end and the lines `disk` of a session on request, in which `work` is done."""
+    asked = agent.call("session.start", {"rule": "disk", "during_ms": during_ms})["session"]
+    agent.wait("session.start", session=asked)
+    time.sleep(0.2)
+    work()
+    end = agent.wait("session.end", session=asked, seconds=during_ms / 1000 + 15)
+    return end, agent.find("disk", session=asked)
+
+
+def only(lines, **keys):
+    found = [line for line in lines if all(line.get(key) == value for key, value in keys.items())]
+    check(len(found) == 1, f"{keys}: {found} of {lines}")
+    return found[0]
+
+
+@pytest.mark.parallel(4)
+def test_requests_are_told(t):
+    """As many writes, bytes and flushes as dd made and as the kernel counted, each in the histograms."""
+    agent, group = watched(t)
+    disk = Loop(t)
+    before = disk.counts()
+    end, lines = session(agent, 3000, lambda: disk.write(t, group, 100, 16, "direct,dsync").wait())
+    after = disk.counts()
+    check(end["verdict"] != "inconclusive" and end["ledger"]["block"]["lost"] == {}, f"{end}")
+    for op, requests, size in (("write", 100, 100 * 16 * KIB), ("flush", 100, 0)):
+        line = only(lines, device=disk.name, op=op)
+        check(line["number"] == disk.number and line["errors"] == 0 and line["open"] == 0, f"{line}")
+        check((line["requests"], line["bytes"]) == (requests, size), f"{line}")
+        for part in ("queue", "service"):
+            found = [h for h in agent.find("histogram", session=end["session"]) if h["key"] ==
+                     {"of": "disk", "device": disk.name, "op": op, "part": part}]
+            check(len(found) == 1 and found[0]["count"] == requests and found[0]["sum"] == line[part + "_ns"],
+                  f"{found} {line}")
+            check(sum(n for _, n in found[0]["buckets"]) == requests, f"{found}")
+    counted = after["write"][0] - before["write"][0]  # to the kernel a flush that somebody asks for is a write of nothing
+    check(counted == 200 and after["write"][1] - before["write"][1] == 1600 * KIB, f"{counted} by the kernel: {lines}")
+    total = sum(line["requests"] + line["open"] for line in lines)
+    check(total == end["ledger"]["block"]["emitted"], f"{lines} {end['ledger']}")
+
+
+@pytest.mark.parallel(4)
+def test_service_is_known(t):
+    """A write takes 100 ms at the disk in the mean, because what lies below it is throttled: so it is told, and so the
+    kernel counts it."""
+    agent, group = watched(t)
+    disk = Loop(t)
+    group.writes(disk.below, 160 * KIB)
+    before = disk.counts()["write_ms"]
+    end, lines = session(agent, 4000, lambda: disk.write(t, group, 20, 16).wait())
+    counted_ms = disk.counts()["write_ms"] - before
+    line = only(lines, device=disk.name, op="write")
+    told = line["service_ns"] / line["requests"] / 1e6
+    if told < 20:
+        raise Skip(f"the throttle of {disk.below} does not reach what a loop device writes: {told:.1f} ms")
+    check(80 <= told <= 125 and line["queue_ns"] < line["service_ns"] / 20, f"{told} ms a write: {line}")
+    told_ms = (line["service_ns"] + line["queue_ns"]) / 1e6
+    check(abs(told_ms - counted_ms) <= 0.02 * counted_ms + line["requests"], f"{counted_ms} ms by the kernel: {line}")
+    check(told <= line["longest_ns"] / 1e6 <= end["block"]["longest_ms"] + 1, f"{line} {end['block']}")
+
+
+@pytest.mark.parallel(4)
+def test_neighbour_is_told(t):
+    """Another cgroup writes sixteen times as much to the same disk: it is named, with its share."""
+    agent, group = watched(t)
+    other = t.cgroup("b")
+    disk = Loop(t)
+
+    def work():
+        for one in (disk.write(t, group, 50, 4), disk.write(t, other, 200, 64)):
+            one.wait()
+    end, lines = session(agent, 3000, work)
+    line = only(lines, device=disk.name, op="write")
+    check(line["requests"] == 50 and line["everybody"]["requests"] == 250, f"{line}")
+    check(line["everybody"]["bytes"] == (50 * 4 + 200 * 64) * KIB, f"{line}")
+    found = [n for n in agent.find("neighbour", session=end["session"], signal="block") if n.get("neighbour") == other.path]
+    check(len(found) == 1 and found[0]["device"] == disk.name, f"{found}")
+    check((found[0]["requests"], found[0]["bytes"]) == (200, 200 * 64 * KIB) and found[0]["share"] > 0.4, f"{found}")
+
+
+def attached(agent):
+    """How many links the agent's own programs of the signal have: others may test on this machine too."""
+    shown = [subprocess.run(["bpftool", "-j", "prog", "show", "pinned", agent.bpf / name], check=True,
+                            capture_output=True).stdout for name in PROGRAMS]
+    programs = {json.loads(one)["id"] for one in shown}
+    return sum(link.get("prog_id") in programs for link in bpf_objects("link"))
+
+
+@pytest.mark.serial
+def test_detached_at_once(t):
+    """The programs are attached in a session alone, and go when the consumer is killed."""
+    agent, group = watched(t)
+    disk = Loop(t)
+    check(attached(agent) == 0, "attached before a session")
+    session_id = agent.call("session.start", {"rule": "disk", "during_ms": 600})["session"]
+    until(lambda: attached(agent) == len(PROGRAMS), 5, "not attached in a session")
+    agent.wait("session.end", session=session_id)
+    until(lambda: attached(agent) == 0, 5, "attached after the session")
+    agent.call("session.start", {"rule": "disk", "during_ms": 10000})
+    until(lambda: attached(agent) == len(PROGRAMS), 5, "not attached again")
+    disk.write(t, group, 10, 4).wait()
+    agent.stop(signal.SIGKILL, expect=-signal.SIGKILL)
+    until(lambda: attached(agent) == 0, 2, "attached without the consumer")
+    agent.start()
+    agent.wait("watch.start", since=agent.mark)
+    _, lines = session(agent, 600)  # what the dead one has left does not count
+    check(not [line for line in lines if line.get("device") == disk.name], f"{lines}")
+
+
+@pytest.mark.parallel(4)
+def test_missing(t):
+    """Nobody attaches it, or the session is of one process: the start and the end say why."""
+    agent, group = watched(t, broker=False)
+    asked = agent.call("session.start", {"rule": "disk", "during_ms": 500})["session"]
+    start = agent.wait("session.start", session=asked)
+    end = agent.wait("session.end", session=asked)
+    check([m["signal"] for m in start["signals_missing"]] == ["block"], f"{start}")
+    check(end["block"] is None and end["block_reason"] and end["verdict"] == "inconclusive", f"{end}")
+
+
+@pytest.mark.parallel(4)
+def test_one_process(t):
+    agent, group = watched(t)
+    asked = agent.call("session.start", {"pid": group.pids()[0], "during_ms": 500,
+                                         "signals": ["oncpu", "block"]})["session"]
+    end = agent.wait("session.end", session=asked)
+    check(end["block"] is None and "some of its processes" in end["block_reason"], f"{end}")
