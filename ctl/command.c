@@ -11,6 +11,7 @@
 #include "ctl/client/loader_check.h"
 #include "ctl/client/profile.h"
 #include "ctl/render/diff.h"
+#include "ctl/render/explain.h"
 #include "ctl/render/flamegraph.h"
 #include "ctl/render/folded.h"
 #include "ctl/render/pprof.h"
@@ -99,6 +100,13 @@ static const struct command {
 	  OPTIONS_HELP | OPTIONS_SELECT | OPTION_BIT(OPTION_OFFSETS) | OPTION_BIT(OPTION_TOP),
 	  text_report_call,
 	  "each session as text: cause, facts, pressure, functions, processes, account" },
+	{ { "explain" },
+	  "[FILE]",
+	  0,
+	  1,
+	  OPTIONS_HELP | OPTIONS_SELECT,
+	  explain_call,
+	  "why each session's service stalled, in sentences: causes, what helps, and the proof" },
 	{ { "folded" },
 	  "[FILE]",
 	  0,

@@ -35,12 +35,21 @@ static int print_finding(const struct json_node *finding, FILE *out)
 	return 0;
 }
 
-/* Prints what usually helps against the first; nothing for a cause that this version lacks. */
-static void print_help(const struct json_node *finding, FILE *out)
+const char *text_report_findings_help(const struct json_node *finding)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(causes); i++)
 		if (json_node_equals(json_node_get(finding, "cause"), causes[i].word))
-			fprintf(out, "  what helps: %s\n", causes[i].helps);
+			return causes[i].helps;
+	return NULL;
+}
+
+/* Prints what usually helps against the first. */
+static void print_help(const struct json_node *finding, FILE *out)
+{
+	const char *helps = text_report_findings_help(finding);
+
+	if (helps)
+		fprintf(out, "  what helps: %s\n", helps);
 }
 
 /* Prints those of one kind of time, below `head` where there are any. */

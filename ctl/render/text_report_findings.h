@@ -6,11 +6,15 @@
 #include <stdio.h>
 
 #include "ctl/events/store.h"
+#include "shared/json/json_node.h"
 
 /*
  * Prints the findings of the session's end: what each explains, and how much; and what usually
  * helps against the first. Nothing where the session has none to say. 0 or -ENOMEM.
  */
 int text_report_findings(const struct store *store, const struct store_session *session, FILE *out);
+
+/* Returns what usually helps against a finding, a literal; NULL for a cause that is not known. */
+const char *text_report_findings_help(const struct json_node *finding);
 
 #endif
