@@ -6,7 +6,7 @@
  *
  * A request is made on behalf of a bio, by the thread that asks or by a kernel thread that writes
  * back what a cgroup wrote earlier. There alone it is known who asks; later on it is found by the
- * address of that bio, and from its issue on by its own.
+ * address of its first bio, or by its own where it has none, or has lost some of them.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -211,12 +211,13 @@ int BPF_PROG(block_getrq, struct bio *bio)
 	r.op = op_of(bio->bi_opf, r.bytes);
 	r.device = device_of(bio->bi_bdev->bd_disk);
 	find_asker(bio, &r);
+	if (!bpf_map_update_elem(&block_open, &key, &r, BPF_NOEXIST))
+		return 0;
 	/* The kernel uses the bio again: what is left of the one before is lost. */
 	old = bpf_map_lookup_elem(&block_open, &key);
+	count_lost(old ? old->slot : r.slot, false);
 	if (old)
-		count_lost(old->slot, false);
-	if (bpf_map_update_elem(&block_open, &key, &r, BPF_ANY))
-		count_lost(r.slot, false);
+		bpf_map_update_elem(&block_open, &key, &r, BPF_ANY);
 	return 0;
 }
 
@@ -241,17 +242,38 @@ static __always_inline struct block_request *find_made(const struct request *rq,
 	return 0;
 }
 
+/* Keeps an open request under another key. Out of line: it is rare. */
+static __noinline int keep_as(__u64 key, const struct block_request *r)
+{
+	if (bpf_map_update_elem(&block_open, &key, r, BPF_ANY))
+		count_lost(r->slot, false);
+	return 0;
+}
+
+/* The key of a request from its issue on: no bio is put in front of it any more. */
+static __always_inline __u64 issued_key(const struct request *rq)
+{
+	return rq->bio ? (__u64)rq->bio : (__u64)rq;
+}
+
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(block_issue, struct request *rq)
 {
-	__u64 key = (__u64)rq, made_key, now_ns = bpf_ktime_get_ns();
+	__u64 key = issued_key(rq), made_key, now_ns = bpf_ktime_get_ns();
 	struct block_request r = { .since_ns = now_ns, .slot = NO_SLOT };
-	const struct block_request *made;
+	struct block_request *made;
 
-	/* The disk had no room for it, and gets it once more. */
-	if (is_off(now_ns) || bpf_map_lookup_elem(&block_open, &key))
+	if (is_off(now_ns))
 		return 0;
 	made = find_made(rq, &made_key);
+	/* The disk had no room for it, and gets it once more. */
+	if (made && made->issued_ns)
+		return 0;
+	if (made && made_key == key) {
+		made->bytes = rq->__data_len;
+		made->issued_ns = now_ns;
+		return 0;
+	}
 	if (made) {
 		r = *made;
 		bpf_map_delete_elem(&block_open, &made_key);
@@ -261,27 +283,51 @@ int BPF_PROG(block_issue, struct request *rq)
 	}
 	r.bytes = rq->__data_len;
 	r.issued_ns = now_ns;
-	if (bpf_map_update_elem(&block_open, &key, &r, BPF_ANY))
-		count_lost(r.slot, false);
-	return 0;
+	return keep_as(key, &r);
+}
+
+/* Finds an open request, and sets the key that it has. */
+static __always_inline struct block_request *find_open(const struct request *rq, __u64 *ret_key)
+{
+	struct block_request *known = find_made(rq, ret_key);
+
+	if (known)
+		return known;
+	*ret_key = (__u64)rq;
+	return bpf_map_lookup_elem(&block_open, ret_key);
+}
+
+/* Of a request that is completed in parts the bios go one by one: it gets the key of its own. */
+static __noinline int keep_rest(struct request *rq)
+{
+	struct block_request r;
+	const struct block_request *known;
+	__u64 key;
+
+	known = find_open(rq, &key);
+	if (!known || key == (__u64)rq)
+		return 0;
+	r = *known;
+	bpf_map_delete_elem(&block_open, &key);
+	return keep_as((__u64)rq, &r);
 }
 
 /*
- * A request may be completed in parts. The kernel tells of a write that flushes twice, at its own
- * end and, with no bytes, behind the flush: the second is not told of here.
+ * The kernel tells of a write that flushes twice, at its own end and, with no bytes, behind the
+ * flush: the second is not told of here.
  */
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(block_complete, struct request *rq, unsigned char error, unsigned int bytes)
 {
-	__u64 key = (__u64)rq, now_ns = bpf_ktime_get_ns();
+	__u64 key, now_ns = bpf_ktime_get_ns();
 	struct block_request r = { .slot = NO_SLOT };
 	const struct block_request *known;
 
-	if (bytes < rq->__data_len || is_off(now_ns))
+	if (is_off(now_ns))
 		return 0;
-	known = bpf_map_lookup_elem(&block_open, &key);
-	if (!known)
-		known = find_made(rq, &key);
+	if (bytes < rq->__data_len)
+		return keep_rest(rq);
+	known = find_open(rq, &key);
 	if (known) {
 		r = *known;
 		bpf_map_delete_elem(&block_open, &key);

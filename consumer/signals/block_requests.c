@@ -311,7 +311,7 @@ static void keep_neighbours(const struct gains *gains, const struct block_names 
 			    struct block_requests *all)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct block_neighbour *n = &all->neighbours[i];
+		struct block_neighbour *n;
 
 		if (i >= BLOCK_NEIGHBOURS) {
 			all->more_neighbours++;
@@ -320,6 +320,7 @@ static void keep_neighbours(const struct gains *gains, const struct block_names 
 			all->more.service_ns += list[i].service_ns;
 			continue;
 		}
+		n = &all->neighbours[i];
 		*n = list[i];
 		n->disk_service_ns = sum_service_ns(gains, n->device);
 		n->path = names->path(names->context, n->cgroup_id);

@@ -24,7 +24,7 @@ enum block_flag {
 	BLOCK_WRITEBACK = 1u << 0, /* a kernel thread asked, for the cgroup that wrote the pages */
 };
 
-/* Value of `block_open`, by the address of the bio as it gets a request, then of the request. */
+/* Value of `block_open`, by the address of the request's first bio, else of the request. */
 struct block_request {
 	__u64 cgroup_id; /* of who asked; 0: not known, or outside of the loader's --scope */
 	__u64 since_ns;	 /* when the request was made */

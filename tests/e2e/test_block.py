@@ -4,13 +4,14 @@ counts of the disk and requests of known number, size and time."""
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
 
 import pytest
 
-from harness import Skip, bpf_objects, check, command, rule, rules, until
+from harness import COMMAND, Skip, bpf_objects, check, command, rule, rules, until
 
 PROGRAMS = ("block_getrq", "block_issue", "block_complete", "block_merge", "block_backmerge", "block_frontmerge")
 KIB = 1024
@@ -46,8 +47,8 @@ class Loop:
                      "conv=notrunc", cgroup=group)
 
 
-def watched(t, **options):
-    agent = t.agent(rules(rule("disk", cgroup=f"/{t.name}-a", signals=["oncpu", "block"])), **options)
+def watched(t, signals=("oncpu", "block"), **options):
+    agent = t.agent(rules(rule("disk", cgroup=f"/{t.name}-a", signals=list(signals))), **options)
     group = t.cgroup()
     t.run("sleep", "60", cgroup=group)
     agent.wait("watch.start", cgroup=group.path)
@@ -132,6 +133,44 @@ def test_neighbour_is_told(t):
     found = [n for n in agent.find("neighbour", session=end["session"], signal="block") if n.get("neighbour") == other.path]
     check(len(found) == 1 and found[0]["device"] == disk.name, f"{found}")
     check((found[0]["requests"], found[0]["bytes"]) == (200, 200 * 64 * KIB) and found[0]["share"] > 0.4, f"{found}")
+
+
+@pytest.mark.serial
+def test_neighbour_is_found(t):
+    """Four writers of another cgroup keep the disk busy while one of the watched cgroup waits for it: the first finding
+    names that cgroup and the disk. Without them it does not."""
+    agent, group = watched(t, signals=["oncpu", "pools", "offcpu", "syscall", "block"])
+    other = t.cgroup("b")
+
+    def write(name, where, bytes_, block):
+        file = t.folder / name
+        with open(file, "wb") as stream:
+            for _ in range(bytes_ >> 20):
+                stream.write(bytes(1 << 20))
+            os.fsync(stream.fileno())
+        return t.run("sh", "-c", f"while dd if=/dev/zero of={file} bs={block} oflag=direct conv=notrunc "
+                     f"count={bytes_ // block}; do :; done", cgroup=where)
+    write("own", group, 16 << 20, 4 * KIB)
+    time.sleep(0.5)
+    alone, _ = session(agent, 2000)
+    causes = [finding["cause"] for finding in alone["findings"]]
+    check("disk_neighbour" not in causes, f"{alone}")
+    for i in range(4):
+        write(f"other{i}", other, 64 << 20, 1 << 20)
+    time.sleep(0.5)
+    end, lines = session(agent, 3000)
+    if not lines:
+        raise Skip(f"what holds {t.folder} makes no requests")
+    first = end["findings"][0]
+    check(first["cause"] == "disk_neighbour" and other.path in first["says"] and lines[0]["device"] in first["says"] and
+          first["share"] > 0.5, f"{end['findings']} {lines}")
+    kept = t.folder / "kept"
+    kept.write_bytes(b"".join(agent.raw))
+    explained = command(COMMAND, "explain", "--session", end["session"], kept).stdout
+    proof = re.search(r"it rests on: (jq -c '.*' )", explained)
+    check(other.path in explained and "what helps: raise IOWeight=" in explained and proof, explained)
+    told = command("sh", "-c", proof[1] + str(kept)).stdout  # the command that a person copies
+    check([json.loads(line)["neighbour"] for line in told.splitlines()] == [other.path], told)
 
 
 def attached(agent):

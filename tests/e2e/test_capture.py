@@ -48,7 +48,7 @@ def test_capture_of_signals(t):
     start = agent.wait("session.start", session=done.stdout.split()[1])
     check(set(start["signals"]) | {m["signal"] for m in start.get("signals_missing", [])} == {"oncpu", "switch"}, start)
     check(start["signals_reason"].startswith("asked for by the request"), start)
-    done = agent.trocar("capture", "--cgroup", group.path, "--signals", "block", "--during-ms", "300", "--wait", expect=6)
+    done = agent.trocar("capture", "--cgroup", group.path, "--signals", "reclaim", "--during-ms", "300", "--wait", expect=6)
     end = agent.wait("session.end", session=done.stdout.split()[1])
     check(end["verdict_reason"] == "the rule or the request names signals that did not run; session.start says why", end)
     refused = agent.trocar("capture", "--rule", "shop", "--signals", "oncpu,disk", expect=1)

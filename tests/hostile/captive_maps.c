@@ -32,7 +32,8 @@ static const char *const given[] = {
 	"rules_b",	    "cgroups_a",     "cgroups_b",      "samples",      "events",
 	"errors",	    "unwind_pool",   "unwind_rules",   "unwind_files", "unwind_process",
 	"unwind_claims",    "neighbours",    "neighbour_cpus", "asked",	       "accounts",
-	"queue_neighbours", "account_calls", "locks",	       "lock_wakers",
+	"queue_neighbours", "account_calls", "locks",	       "lock_wakers",  "block_open",
+	"block_sums",
 };
 
 static const char *const closed[] = {
