@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -171,6 +172,56 @@ def test_neighbour_is_found(t):
     check(other.path in explained and "what helps: raise IOWeight=" in explained and proof, explained)
     told = command("sh", "-c", proof[1] + str(kept)).stdout  # the command that a person copies
     check([json.loads(line)["neighbour"] for line in told.splitlines()] == [other.path], told)
+
+
+# bpftrace's hist has the times from each power of two on, ours those up to it: 1 ns apart.
+BIOLATENCY = """
+tracepoint:block:block_rq_issue /args->dev == %d/ { @issued[args->sector] = nsecs; }
+tracepoint:block:block_rq_complete /args->dev == %d && @issued[args->sector]/ {
+    @ns = hist(nsecs - @issued[args->sector]); delete(@issued[args->sector]);
+}
+interval:s:5 { exit(); }
+END { clear(@issued); }
+"""
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def octaves(pairs):
+    """{power of two: how many times were that long and less than twice as long}, of bounds in ns and counts."""
+    sums = {}
+    for bound, count in pairs:
+        sums[(bound - 1).bit_length() - 1] = sums.get((bound - 1).bit_length() - 1, 0) + count
+    return sums
+
+
+@pytest.mark.parallel(3)
+def test_as_biolatency(t):
+    """The histogram of the time at the disk is that of a tracer of the same requests."""
+    bpftrace = shutil.which("bpftrace")
+    if not bpftrace or not os.listdir("/sys/kernel/tracing"):
+        raise Skip("bpftrace is not installed, or tracefs is not mounted")
+    agent, group = watched(t)
+    disk = Loop(t)
+    number = os.stat(disk.path).st_rdev
+    device = os.major(number) << 20 | os.minor(number)
+    with open(t.folder / "traced", "w+", encoding="utf-8") as out:
+        tracer = subprocess.Popen([bpftrace, "-B", "none", "-e", BIOLATENCY % (device, device)], stdout=out,
+                                  stderr=subprocess.STDOUT, env={**os.environ, "BPFTRACE_NO_RLIMIT": "1"})
+        t.processes.append(tracer)
+        until(lambda: "Attach" in (t.folder / "traced").read_text(), 15, "bpftrace does not attach")
+        end, lines = session(agent, 3000, lambda: disk.write(t, group, 2000, 4).wait())
+        tracer.wait(20)
+    text = (t.folder / "traced").read_text()
+    traced = octaves((int(low) * UNITS[unit] + 1, int(count)) for low, unit, count in
+                     re.findall(r"^\[(\d+)([KMG]?), \S+\)\s+(\d+)", text, re.M) if int(count))
+    line = only(lines, device=disk.name, op="write")
+    told = [h for h in agent.find("histogram", session=end["session"]) if h["key"] ==
+            {"of": "disk", "device": disk.name, "op": "write", "part": "service"}][0]
+    told = octaves((bound, count) for bound, count in told["buckets"] if bound)
+    check(line["requests"] == 2000 == sum(traced.values()), f"{line} {text}")
+    # Each of the two is called some hundred nanoseconds before the other: requests at a bound may be beside it.
+    moved = sum(abs(told.get(power, 0) - traced.get(power, 0)) for power in {*told, *traced}) / 2
+    check(moved <= 0.05 * 2000, f"{moved} of 2000 elsewhere: {told} {traced}")
 
 
 def attached(agent):
