@@ -7,6 +7,7 @@
 #define TROCAR_BPF_ACCOUNT_CALLS_H
 
 #include "bpf/account.h"
+#include "bpf/time_bucket.h"
 
 /* Not preallocated, as `accounts`. */
 struct {
@@ -27,26 +28,43 @@ static __always_inline void note_longest(struct call_waits *waits, const struct 
 	__builtin_memcpy(waits->longest_comm, task->comm, COMM_BYTES);
 }
 
+static const struct call_waits no_call_waits;
+
+/* Returns the element of the key, made when need be; NULL without room. */
+static __always_inline struct call_waits *find_call(const struct account_call_key *key)
+{
+	struct call_waits *waits = bpf_map_lookup_elem(&account_calls, key);
+
+	if (waits)
+		return waits;
+	bpf_map_update_elem(&account_calls, key, &no_call_waits, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&account_calls, key);
+}
+
+/* As time_bucket. A global function: the verifier checks it once, and not for each way to it. */
+__noinline int account_calls_bucket(__u64 wait_ns)
+{
+	return time_bucket(wait_ns);
+}
+
 /* Counts a wait of the thread in the system call of its account, which is over. */
 static __noinline int account_calls_add(const struct time_account *a,
 					const struct task_struct *task, __u64 wait_ns)
 {
 	struct account_call_key key = { .slot = a->slot, .call = a->call };
-	struct call_waits *waits = bpf_map_lookup_elem(&account_calls, &key);
+	struct call_waits *waits = find_call(&key);
+	__u32 bucket = account_calls_bucket(wait_ns);
 	struct slot_accounts *losses;
 
 	if (waits) {
 		waits->waits++;
 		waits->wait_ns += wait_ns;
+		if (bucket < QUEUE_BUCKETS)
+			waits->buckets[bucket]++;
 		if (wait_ns > waits->longest_ns)
 			note_longest(waits, task, wait_ns, a->since_ns);
 		return 0;
 	}
-	struct call_waits fresh = { .waits = 1, .wait_ns = wait_ns };
-
-	note_longest(&fresh, task, wait_ns, a->since_ns);
-	if (!bpf_map_update_elem(&account_calls, &key, &fresh, BPF_NOEXIST))
-		return 0;
 	losses = bpf_map_lookup_elem(&account_losses, &key.slot);
 	if (!losses)
 		return 0;

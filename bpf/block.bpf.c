@@ -182,6 +182,7 @@ static __noinline int add_request(const struct block_request *r, __u64 now_ns, _
 		return count_lost(r->slot, true);
 	__sync_fetch_and_add(&sums->requests, 1);
 	__sync_fetch_and_add(&sums->bytes, r->bytes);
+	error |= r->failed;
 	if (error)
 		__sync_fetch_and_add(&sums->errors, 1);
 	if (!r->since_ns) {
@@ -190,6 +191,8 @@ static __noinline int add_request(const struct block_request *r, __u64 now_ns, _
 	}
 	__sync_fetch_and_add(&sums->queue_ns, issued_ns - r->since_ns);
 	__sync_fetch_and_add(&sums->service_ns, now_ns - issued_ns);
+	if (error)
+		__sync_fetch_and_add(&sums->error_ns, now_ns - r->since_ns);
 	add_step(sums->queue, issued_ns - r->since_ns);
 	add_step(sums->service, now_ns - issued_ns);
 	/* Two CPUs may have one at once: then it is that of the later one, nearly as long. */
@@ -298,14 +301,17 @@ static __always_inline struct block_request *find_open(const struct request *rq,
 }
 
 /* Of a request that is completed in parts the bios go one by one: it gets the key of its own. */
-static __noinline int keep_rest(struct request *rq)
+static __noinline int keep_rest(struct request *rq, __u32 error)
 {
-	struct block_request r;
-	const struct block_request *known;
+	struct block_request r, *known;
 	__u64 key;
 
 	known = find_open(rq, &key);
-	if (!known || key == (__u64)rq)
+	if (!known)
+		return 0;
+	if (error)
+		known->failed = 1;
+	if (key == (__u64)rq)
 		return 0;
 	r = *known;
 	bpf_map_delete_elem(&block_open, &key);
@@ -326,7 +332,7 @@ int BPF_PROG(block_complete, struct request *rq, unsigned char error, unsigned i
 	if (is_off(now_ns))
 		return 0;
 	if (bytes < rq->__data_len)
-		return keep_rest(rq);
+		return keep_rest(rq, error);
 	known = find_open(rq, &key);
 	if (known) {
 		r = *known;

@@ -71,10 +71,11 @@ static __always_inline bool event_limit_admits(__u64 id, __u32 tgid)
 #define QUOTA_CGROUP_PART  8  /* all users within one cgroup: a user may own many user ids */
 #define QUOTA_CGROUP_LEVEL 2  /* user.slice/user-1000.slice: no user chooses at this level */
 #define QUOTA_ALL_USERS	   0xffffffffu
+#define QUOTA_KILLS	   0xfffffffeu /* of all users within one cgroup */
 
 struct quota_key {
 	__u64 cgroup;
-	__u32 uid; /* or QUOTA_ALL_USERS */
+	__u32 uid; /* or QUOTA_ALL_USERS, or QUOTA_KILLS */
 	__u32 pad;
 };
 
@@ -138,6 +139,28 @@ __weak __attribute__((noinline)) int event_limit_admits_bytes(__u64 bytes)
 	}
 	TOTALS_COUNT(events_over_quota);
 	return 0;
+}
+
+/*
+ * The same of a process that is killed because memory ran out, in the cgroup of the current task,
+ * which asked for memory. It has a quota of its own: a storm of starts must not hide what it led
+ * to.
+ */
+static __always_inline bool event_limit_admits_kill(__u64 bytes)
+{
+	struct quota_key key = {
+		.cgroup = bpf_get_current_ancestor_cgroup_id(QUOTA_CGROUP_LEVEL),
+		.uid = QUOTA_KILLS,
+	};
+
+	if (!key.cgroup)
+		key.cgroup = bpf_get_current_cgroup_id();
+	bytes += BPF_RINGBUF_HDR_SZ;
+	if (charge_quota(&key, bytes,
+			 bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / QUOTA_CGROUP_PART))
+		return true;
+	TOTALS_COUNT(events_over_quota);
+	return false;
 }
 
 #endif

@@ -39,15 +39,15 @@ static __always_inline __u64 event_ring_wake_flag(__u64 now)
 }
 
 /*
- * Keeps room for what nothing else reports in time. Starts may fill the whole ring, exits half of
- * it, and names, cgroups and addresses, which a scan or the next tick finds again, a quarter.
- * Counts an event without room as shed.
+ * Keeps room for what nothing else reports in time. Starts and kills may fill the whole ring, exits
+ * half of it, and names, cgroups and addresses, which a scan or the next tick finds again, a
+ * quarter. Counts an event without room as shed.
  */
 static __always_inline bool event_ring_admits(__u32 kind)
 {
 	__u64 size, used;
 
-	if (kind == EVENT_EXEC || kind == EVENT_FORK)
+	if (kind == EVENT_EXEC || kind == EVENT_FORK || kind == EVENT_OOM)
 		return true;
 	size = bpf_ringbuf_query(&events, BPF_RB_RING_SIZE);
 	used = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);

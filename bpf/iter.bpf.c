@@ -259,18 +259,25 @@ int vmas_open(struct bpf_iter__task *ctx)
 }
 
 /*
- * The same for the one process that control.vma_tgid names, without a walk over all tasks. The
- * iterator runs over `control`, which has one element, so that the program runs once for each
- * reading. An unprivileged reader can cause that by a read(2) alone.
+ * Whether the program is to do its work: once for each reading. An iterator over links meets a few
+ * dozen of them, ours among them, and takes none of their locks; an unprivileged reader can cause
+ * that by a read(2) alone. One over the elements of a map would meet one only, but there are
+ * kernels that refuse it.
  */
-SEC("iter/bpf_map_elem")
-int vmas_pid(struct bpf_iter__bpf_map_elem *ctx)
+static __always_inline bool is_first(const struct bpf_iter__bpf_link *ctx)
+{
+	return ctx->link && !ctx->meta->seq_num;
+}
+
+/* The same for the one process that control.vma_tgid names, without a walk over all tasks. */
+SEC("iter/bpf_link")
+int vmas_pid(struct bpf_iter__bpf_link *ctx)
 {
 	const struct control *c = control_get();
 	struct task_struct *task;
 	int r;
 
-	if (!ctx->key || !c)
+	if (!is_first(ctx) || !c)
 		return 0;
 	task = bpf_task_from_pid(READ_WORD(c->vma_tgid));
 	if (!task)
@@ -411,14 +418,14 @@ int ranges(struct bpf_iter__task *ctx)
 }
 
 /* The same without a walk over all tasks, as vmas_pid. */
-SEC("iter/bpf_map_elem")
-int ranges_pid(struct bpf_iter__bpf_map_elem *ctx)
+SEC("iter/bpf_link")
+int ranges_pid(struct bpf_iter__bpf_link *ctx)
 {
 	const struct unwind_claims *claims = claims_get();
 	struct task_struct *task;
 	int r;
 
-	if (!ctx->key || !claims)
+	if (!is_first(ctx) || !claims)
 		return 0;
 	task = bpf_task_from_pid(READ_WORD(claims->tgid));
 	if (!task)

@@ -337,6 +337,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	unsigned int in_execve : 1;
+	unsigned int in_iowait : 1; /* from before an io wait until the task runs again */
 	__u64 start_boottime;
 	__u64 self_exec_id; /* grows with each execve, the same in all threads (fs/exec.c) */
 	struct task_struct *real_parent;
@@ -444,11 +445,9 @@ struct bpf_iter__cgroup {
 	struct cgroup *cgroup; /* NULL after the last one */
 };
 
-struct bpf_iter__bpf_map_elem {
+struct bpf_iter__bpf_link {
 	struct bpf_iter_meta *meta;
-	struct bpf_map *map;
-	void *key; /* NULL after the last element */
-	void *value;
+	struct bpf_link *link; /* NULL after the last one */
 };
 
 struct kallsym_iter {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * lock.bpf.c: waits for locks of the threads of watched cgroups, by lock, and who ended the long
- * ones. The program is attached for the length of a session, beside that of the time accounts
- * (account.bpf.c), which say since when a thread waits and that it is for a lock. It runs at every
- * wake-up of the machine, by whoever wakes: whether the thread has a watch the CPU keeps for a
- * jiffy.
+ * ones; and each long wait of any kind. The program is attached for the length of a session, beside
+ * that of the time accounts (account.bpf.c), which say since when a thread waits and for what. It
+ * runs at every wake-up of the machine, by whoever wakes: whether the thread has a watch the CPU
+ * keeps for a jiffy.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -18,8 +18,10 @@
 #include "bpf/lock_key.h"
 #include "bpf/lock_memory.h"
 #include "bpf/lock_stack.h"
+#include "bpf/long_wait.h"
 #include "bpf/maps.h"
 #include "bpf/scope.h"
+#include "bpf/time_bucket.h"
 #include "bpf/watch_answers.h"
 #include "bpf/watch_lookup.h"
 
@@ -112,34 +114,6 @@ static __always_inline bool is_asleep(struct task_struct *task)
 	return !BPF_CORE_READ(fields, on_cpu);
 }
 
-/* Whether a signal that the thread does not block is on its way to it, or to its process. */
-static __always_inline bool has_signal(struct task_struct *task)
-{
-	const struct task_struct___lock *fields = (const void *)task;
-	unsigned long all =
-		fields->pending.signal.sig[0] | fields->signal->shared_pending.signal.sig[0];
-
-	return all & ~fields->blocked.sig[0];
-}
-
-/* Returns the step of a wait (lock_abi.h). */
-static __always_inline __u32 step_of(__u64 ns)
-{
-	__u64 rest = ns >> LOCK_STEP_SHIFT;
-	__u32 power = 0, step;
-
-	if (!rest)
-		return 0;
-	/* The position of the highest bit, without a loop. */
-	for (int bits = 32; bits; bits /= 2)
-		if (rest >> bits) {
-			rest >>= bits;
-			power += bits;
-		}
-	step = 2 * power + (ns >> (power + LOCK_STEP_SHIFT - 1) & 1);
-	return step < LOCK_STEPS ? step : LOCK_STEPS - 1;
-}
-
 /* Notes a wait that is the longest so far. Two CPUs may have one at once: each tries again. */
 static __always_inline void note_longest(struct lock_sums *sums, struct task_struct *task,
 					 const struct lock_wait *wait)
@@ -188,14 +162,14 @@ static __always_inline struct lock_sums *add_wait(struct task_struct *task,
 						  const struct lock_wait *wait)
 {
 	struct lock_sums *sums = find_sums(task, &wait->key);
-	__u32 step = step_of(wait->ns);
+	__u32 bucket = time_bucket_of(wait->ns, LOCK_BUCKETS);
 
 	if (!sums)
 		return 0;
 	__sync_fetch_and_add(&sums->waits, 1);
 	__sync_fetch_and_add(&sums->total_ns, wait->ns);
-	if (step < LOCK_STEPS)
-		__sync_fetch_and_add(&sums->steps[step], 1);
+	if (bucket < LOCK_BUCKETS)
+		__sync_fetch_and_add(&sums->buckets[bucket], 1);
 	note_thread(sums, wait->tid);
 	note_longest(sums, task, wait);
 	return sums;
@@ -203,7 +177,7 @@ static __always_inline struct lock_sums *add_wait(struct task_struct *task,
 
 static __always_inline __u32 waker_kind(void *ctx, struct task_struct *task)
 {
-	if (has_signal(task))
+	if (long_wait_has_signal(task))
 		return LOCK_WAKER_SIGNAL;
 	return interrupt_is(ctx) ? LOCK_WAKER_INTERRUPT : LOCK_WAKER_THREAD;
 }
@@ -338,22 +312,56 @@ static __always_inline bool is_current(struct task_struct *task, __u32 slot)
 	return watch_lookup(task_keys_cgroup(task), &index) && index == slot;
 }
 
+/* Whether a session takes the wait that `task`, of that account in that slot, ends now. */
+static __always_inline bool takes_wait(struct task_struct *task, const struct time_account *a,
+				       __u32 slot, __u64 now_ns)
+{
+	const struct control *c = control_get();
+
+	return !(a->flags & ACCOUNT_ENDED) && is_asleep(task) && c &&
+	       !watch_lookup_is_stale(c, now_ns) && lock_is_captured(slot) &&
+	       scope_allows_task(task);
+}
+
+/* Notes a long wait that is no wait for a lock. The consumer may have written the account. */
+static __noinline int end_other(void *ctx, struct task_struct *task, const struct time_account *a,
+				__u32 slot, __u64 now_ns)
+{
+	struct long_wait wait = { .begin_ns = READ_WORD(a->since_ns),
+				  .end_ns = now_ns,
+				  .slot = slot };
+	__u32 part = READ_WORD(a->kind);
+
+	wait.part = part < ACCOUNT_PARTS_ ? part : ACCOUNT_OTHER;
+	return takes_wait(task, a, slot, now_ns) ? long_wait_note(ctx, task, &wait) : 0;
+}
+
+static __noinline int note_long(void *ctx, struct task_struct *task, const struct lock_wait *wait)
+{
+	struct long_wait note = { .begin_ns = wait->now_ns - wait->ns,
+				  .end_ns = wait->now_ns,
+				  .address = wait->key.address,
+				  .slot = wait->slot,
+				  .part = ACCOUNT_LOCK };
+
+	return long_wait_note(ctx, task, &note);
+}
+
 /* Takes the end of a wait of `task`, which is of the watch of its account in `t`. */
 static __noinline int end_wait(void *ctx, struct task_struct *task, struct thread_times *t,
 			       struct lock_wait *wait)
 {
 	const struct time_account *a = &t->account;
-	const struct control *c = control_get();
 	__u64 now_ns = bpf_ktime_get_ns(), since_ns = READ_WORD(a->since_ns);
 	struct lock_sums *sums;
 
-	if (a->flags & ACCOUNT_ENDED || !is_asleep(task) || !c ||
-	    watch_lookup_is_stale(c, now_ns) || !lock_is_captured(wait->slot) ||
-	    !scope_allows_task(task))
+	if (!takes_wait(task, a, wait->slot, now_ns))
 		return 0;
 	wait->ns = now_ns > since_ns ? now_ns - since_ns : 0;
 	lock_key_find(&wait->key, task, wait->slot);
 	wait->now_ns = now_ns;
+	if (wait->ns >= LONG_WAIT_NS)
+		note_long(ctx, task, wait);
 	sums = add_wait(task, wait);
 	if (!sums)
 		return lock_count_lost(wait->slot, false);
@@ -367,15 +375,20 @@ int BPF_PROG(lock_waking, struct task_struct *task)
 	struct account_key key = { .tid = task->pid };
 	struct thread_times *t;
 	struct lock_wait wait = {};
+	__u64 now_ns;
 
 	/* Who wakes itself does not sleep; then alone are interrupts on. */
 	if (!answers || task == bpf_get_current_task_btf() ||
 	    !watch_answers_find(answers, task_keys_cgroup(task), &wait.slot))
 		return 0;
 	t = bpf_map_lookup_elem(&accounts, &key);
-	if (!t || READ_WORD(t->account.kind) != ACCOUNT_LOCK ||
+	if (!t || READ_WORD(t->account.kind) <= ACCOUNT_QUEUE ||
 	    READ_WORD(t->account.slot) != wait.slot)
 		return 0;
+	if (READ_WORD(t->account.kind) != ACCOUNT_LOCK) {
+		now_ns = long_wait_now(answers, READ_WORD(t->account.since_ns));
+		return now_ns ? end_other(ctx, task, &t->account, wait.slot, now_ns) : 0;
+	}
 	wait.tid = task->pid;
 	end_wait(ctx, task, t, &wait);
 	if (wait.stack_ns)

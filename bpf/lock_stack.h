@@ -31,6 +31,8 @@ static __always_inline void lock_stack_fill(struct sample *s, struct task_struct
 	s->tgid = key->tgid;
 	s->tid = task->pid;
 	s->flags = SAMPLE_WAKER | SAMPLE_CAPTURE;
+	s->kernel_frames = 0;
+	s->kernel_error = 0;
 	s->table_generation = 0;
 	s->image = task->self_exec_id;
 	s->call = 0;

@@ -69,6 +69,26 @@ struct look_epoll {
 	__u64 pending[LOOK_EPOLL_DEPTH];
 };
 
+#define LOOK_PATH_ROOM 512 /* for the begin of a name; a power of 2 */
+
+/* The walk from a file to the root of its thread (look_path.h). */
+struct look_path {
+	__u64 dentry, mount; /* where the walk is */
+	__u64 root_dentry, root_mount;
+	__u64 parts[LOOK_PATH_PARTS]; /* the last name of the path first */
+	__u32 count;		      /* of `parts` */
+	__u32 inner;		      /* of them within the file system of the file */
+	__u32 crossed;		      /* 1: the walk has left that */
+	__u32 left;		      /* bytes of the names that are still to be written */
+	__u32 sum, odd;		      /* of the counters of the names */
+	__u32 at;		      /* in `text` */
+	__u32 cut, head, point;	      /* as in struct look_on */
+	__u32 end;		      /* enum look_path_end */
+	__u32 pad;
+	__u8 bytes[LOOK_PATH_PARTS]; /* of each name */
+	char text[LOOK_PATH_ROOM + 1 + 255];
+};
+
 /*
  * State of one reading. What branches decide is kept here and not on the stack, where the verifier
  * would check all code behind each choice. The record and its frames are written as one.
@@ -77,8 +97,10 @@ struct looker {
 	struct look look;
 	struct unwind_walk walk;
 	struct look_epoll epoll;
-	__u64 pgd;  /* page tables of the task that is looked at */
-	__u64 task; /* its address, for functions that take no pointer */
+	struct look_path path;
+	__u64 pgd;		/* page tables of the task that is looked at */
+	__u64 task;		/* its address, for functions that take no pointer */
+	__u64 stack, stack_end; /* its kernel stack, from its stack pointer on (look_timer.h) */
 	__u64 fetched[UNWIND_STACK_WORDS];
 	__u32 at; /* offset of the next user frame in `frames` */
 	__u32 pad;

@@ -10,11 +10,20 @@
 #define TROCAR_BPF_LOOK_ON_H
 
 #include <asm/unistd.h>
+#include <linux/futex.h>
+#include <linux/wait.h>
 
 #include "bpf/look_epoll.h"
+#include "bpf/look_path.h"
 #include "bpf/look_poll.h"
+#include "bpf/look_timer.h"
 
 #define IORING_ENTER_REGISTERED_RING (1u << 4) /* the first argument is no descriptor */
+
+/* Headers of older kernels do not have it; the number is the same on every machine. */
+#ifndef __NR_futex_wait
+#define __NR_futex_wait 455
+#endif
 
 #define LOOK_CALLS 512 /* numbers of system calls that are looked up */
 
@@ -27,6 +36,11 @@ enum look_argument {
 	LOOK_ARGUMENT_POLL,
 	LOOK_ARGUMENT_SELECT,
 	LOOK_ARGUMENT_RING,
+	LOOK_ARGUMENT_FUTEXES,	  /* a list of struct futex_waitv */
+	LOOK_ARGUMENT_CHILD_KIND, /* which of all children the second argument tells */
+	LOOK_ARGUMENT_SLEEP,	  /* a time, by CLOCK_MONOTONIC */
+	LOOK_ARGUMENT_CLOCK,	  /* that by which the thread sleeps */
+	LOOK_ARGUMENT_SEMAPHORES,
 };
 
 static const __u8 look_arguments[LOOK_CALLS] = {
@@ -108,12 +122,60 @@ __noinline int look_at_descriptor(__u32 fd)
 	if (BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
 		on->kind = look_is_epoll(on) ? LOOK_ON_EPOLL : LOOK_ON_OTHER;
 	l->epoll.file = (__u64)file;
+	if (on->kind == LOOK_ON_FILE)
+		look_at_path((__u64)file);
+	if (on->kind == LOOK_ON_OTHER && look_is_timerfd(on)) {
+		on->kind = LOOK_ON_TIMER;
+		look_at_timerfd(l);
+	}
 	return 0;
 }
 
-/* Sets what the thread waits on, by the first four arguments of its system call. */
+/* Tells of the first of the futexes in the list at `list` (struct futex_waitv). */
+static __always_inline void look_at_futexes(struct look_on *on, __u64 list)
+{
+	struct looker *l = looker_get();
+	const struct task_struct *task;
+
+	if (!l)
+		return;
+	on->kind = LOOK_ON_FUTEX;
+	task = (const void *)l->task;
+	l->pgd = (__u64)BPF_CORE_READ(task, mm, pgd);
+	if (look_fetch(list, sizeof(struct futex_waitv)) == 0)
+		on->address = l->fetched[offsetof(struct futex_waitv, uaddr) / sizeof(__u64)];
+}
+
+/* The same as look_at_argument, of calls that are rarer. `end`: of the kernel stack. */
+static __always_inline void look_at_rare(struct look_on *on, __u8 what, __u64 argument,
+					 __u64 second, __u64 end)
+{
+	struct looker *looker;
+
+	if (what == LOOK_ARGUMENT_FUTEXES) {
+		look_at_futexes(on, argument);
+	} else if (what == LOOK_ARGUMENT_CHILD_KIND) {
+		on->kind = LOOK_ON_CHILD;
+		on->number = argument == P_PID ? second : -1;
+	} else if (what == LOOK_ARGUMENT_SEMAPHORES) {
+		on->kind = LOOK_ON_SEMAPHORES;
+		on->number = argument;
+	} else if (what == LOOK_ARGUMENT_SLEEP || what == LOOK_ARGUMENT_CLOCK) {
+		on->kind = LOOK_ON_TIMER;
+		on->number = what == LOOK_ARGUMENT_CLOCK ? argument : CLOCK_MONOTONIC;
+		looker = looker_get();
+		if (looker)
+			looker->stack_end = end;
+		look_at_sleep();
+	}
+}
+
+/*
+ * Sets what the thread waits on, by the first four arguments of its system call, which lie at the
+ * end of its kernel stack, `end`.
+ */
 static __always_inline void look_at_argument(struct look_record *r, __u64 argument, __u64 second,
-					     __u64 third, __u64 fourth)
+					     __u64 third, __u64 fourth, __u64 end)
 {
 	__u32 call = r->syscall;
 	__u8 what;
@@ -137,6 +199,8 @@ static __always_inline void look_at_argument(struct look_record *r, __u64 argume
 		look_at_poll(argument, second);
 	} else if (what == LOOK_ARGUMENT_SELECT) {
 		look_at_select(argument, second, third);
+	} else {
+		look_at_rare(&r->on, what, argument, second, end);
 	}
 }
 

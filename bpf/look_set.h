@@ -10,6 +10,7 @@
 #define TROCAR_BPF_LOOK_SET_H
 
 #include "bpf/look_unix.h"
+#include "bpf/socket_opened.h"
 
 /* Set by the loader: one jiffy, the unit of the times in a TCP socket. */
 const volatile __u32 tick_ns __weak = LOOK_TICK_NS;
@@ -25,26 +26,8 @@ const volatile __u32 tick_ns __weak = LOOK_TICK_NS;
 
 #define ANON_INODE_FS_MAGIC 0x09041934ul
 
-#define CLIENT_PORTS 32768 /* from here on Linux gives ports to clients */
-
 /* An acknowledgement that comes later is none of what was sent, but the answer to a probe. */
 #define ACKNOWLEDGED_NS 1000000000ull
-
-/*
- * Returns whether the connection was opened from here, and not accepted: connect(2) takes a port
- * for itself alone (fastreuse, net/ipv4/inet_hashtables.c), and an accepted one has its listener's.
- * A port that bind(2) gave to a client is told by its number.
- */
-static __always_inline bool look_is_opened(const struct sock *sk)
-{
-	const struct inet_connection_sock *icsk = (const void *)sk;
-	signed char reuse = BPF_CORE_READ(icsk, icsk_bind_hash, fastreuse);
-
-	if (reuse < 0)
-		return true;
-	return BPF_CORE_READ(sk, __sk_common.skc_num) >= CLIENT_PORTS &&
-	       __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport)) < CLIENT_PORTS;
-}
 
 /*
  * Returns whether something was sent since something came, and sets *ret_ticks to how long ago.
@@ -113,7 +96,7 @@ static __always_inline void look_at_connection(struct looker *l, const struct so
 	__u32 ticks = 0;
 	bool asked;
 
-	if ((state != STATE_ESTABLISHED && state != STATE_SYN_SENT) || !look_is_opened(sk))
+	if ((state != STATE_ESTABLISHED && state != STATE_SYN_SENT) || !socket_is_opened(sk))
 		return;
 	asked = state == STATE_SYN_SENT || look_is_asked(sk, l->epoll.now, &ticks);
 	look_read_peer(&l->epoll.peer, sk);

@@ -174,11 +174,11 @@ static __always_inline void fill_call(struct look_record *r, struct task_struct 
 		return;
 	r->syscall = BPF_CORE_READ(regs, orig_ax);
 	look_at_argument(r, BPF_CORE_READ(regs, di), BPF_CORE_READ(regs, si),
-			 BPF_CORE_READ(regs, dx), BPF_CORE_READ(regs, r10));
+			 BPF_CORE_READ(regs, dx), BPF_CORE_READ(regs, r10), (__u64)regs);
 #else
 	r->syscall = BPF_CORE_READ(regs, syscallno);
 	look_at_argument(r, BPF_CORE_READ(regs, orig_x0), BPF_CORE_READ(regs, regs[1]),
-			 BPF_CORE_READ(regs, regs[2]), BPF_CORE_READ(regs, regs[3]));
+			 BPF_CORE_READ(regs, regs[2]), BPF_CORE_READ(regs, regs[3]), (__u64)regs);
 #endif
 }
 

@@ -8,6 +8,7 @@
 #include <linux/errno.h>
 
 #include "bpf/event_ring.h"
+#include "bpf/kernel_stack.h"
 #include "bpf/neighbours.h"
 #include "bpf/process_marks.h"
 #include "bpf/scope.h"
@@ -156,7 +157,7 @@ static __always_inline void fill_sample(const struct tick *t, struct sample *s)
 	s->cpu = bpf_get_smp_processor_id();
 	s->tgid = t->key.tgid;
 	s->tid = (__u32)bpf_get_current_pid_tgid();
-	s->flags = t->flags | t->match.matched;
+	s->flags = t->flags | t->match.matched | tick_call_stall(t->task);
 	s->table_generation = 0;
 	s->image = t->task->self_exec_id;
 	s->call = tick_call_number(t->task, t->flags & SAMPLE_IN_USER);
@@ -324,8 +325,7 @@ static __always_inline void take_sample(const struct tick *t)
 	 * Kept in memory: with a local variable the verifier would check all code behind it twice.
 	 */
 	b->calls = needs_mappings(t);
-	if (!(t->flags & SAMPLE_IN_USER))
-		want |= STACK_KERNEL;
+	kernel_stack_take(t->ctx, b, !(t->flags & SAMPLE_IN_USER));
 	if (!(t->flags & SAMPLE_KTHREAD))
 		want |= STACK_USER;
 	if (t->flags & SAMPLE_BUILD_ID)

@@ -52,7 +52,6 @@ struct {
 } stack_cache __weak SEC(".maps");
 
 enum stack_want {
-	STACK_KERNEL = 1u << 0,
 	STACK_USER = 1u << 1,
 	STACK_BUILD_ID = 1u << 2, /* user frames as struct frame_build_id, else addresses */
 };
@@ -310,22 +309,18 @@ struct stack_owner {
 };
 
 /*
- * Fetches the stacks that `want` names (enum stack_want) into b->frames. Sets kernel_frames,
- * user_frames, kernel_error, user_error and stop_reason of b->sample, and those of its flags that
- * say what the frames are. Returns the bytes of frames, at most sizeof(b->frames). A stack that is
- * not wanted or is empty has 0 frames and no error (bpf_get_stack, kernel/bpf/stackmap.c).
+ * Fetches the user stack, if `want` (enum stack_want) names it, into b->frames, behind the
+ * sample.kernel_frames that stand there. Sets user_frames, user_error and stop_reason of b->sample,
+ * and those of its flags that say what the frames are. Returns the bytes of all frames, at most
+ * sizeof(b->frames). A stack that is not wanted or is empty has 0 frames and no error
+ * (bpf_get_stack, kernel/bpf/stackmap.c).
  */
 static __always_inline __u64 stack_take(void *ctx, const struct stack_owner *o,
 					struct stack_buffer *b, __u32 want)
 {
-	__u64 kernel_bytes = 0, user_bytes = 0;
-	long r = 0;
+	__u64 kernel_bytes = READ_WORD(b->sample.kernel_frames) * sizeof(__u64), user_bytes = 0;
 
-	if (want & STACK_KERNEL)
-		r = bpf_get_stack(ctx, b->frames, KERNEL_STACK_BYTES, 0);
-	b->sample.kernel_error = r < 0 ? r : 0;
-	kernel_bytes = bound_bytes(r, KERNEL_STACK_BYTES);
-	b->sample.kernel_frames = kernel_bytes / sizeof(__u64);
+	kernel_bytes = bound_bytes((long)kernel_bytes, KERNEL_STACK_BYTES);
 	b->sample.user_frames = 0;
 	b->sample.user_error = 0;
 	b->sample.stop_reason = UNWIND_END_NONE;

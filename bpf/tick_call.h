@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tick_call.h: which system call a tick has hit. Its number stands in the registers that the thread
- * saved as it entered the kernel, where an interrupt or a fault of user mode leaves -1.
+ * tick_call.h: which system call a tick has hit, and whether it hit a memory stall. The call's
+ * number stands in the registers that the thread saved as it entered the kernel, where an interrupt
+ * or a fault of user mode leaves -1.
  */
 #ifndef TROCAR_BPF_TICK_CALL_H
 #define TROCAR_BPF_TICK_CALL_H
@@ -10,6 +11,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel.h"
@@ -47,6 +49,17 @@ static __always_inline __u32 tick_call_number(struct task_struct *task, bool in_
 	if (call < 0)
 		return ACCOUNT_CALL_NONE;
 	return tick_call_is_compat(task) ? ACCOUNT_CALL_COMPAT : (__u32)call;
+}
+
+/*
+ * Returns SAMPLE_MEMORY_STALL when `task` runs in what pressure counts as a memory stall: it
+ * reclaims, compacts, or reads back what was thrown out.
+ */
+static __always_inline __u32 tick_call_stall(const struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->psi_flags))
+		return 0;
+	return task->psi_flags & TSK_MEMSTALL ? SAMPLE_MEMORY_STALL : 0;
 }
 
 #endif

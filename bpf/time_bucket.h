@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* time_bucket.h: the steps in which times are counted: half octaves (QUEUE_BUCKETS). */
+/*
+ * time_bucket.h: the steps in which times are counted: half octaves (QUEUE_BUCKETS), with the same
+ * bounds whatever their number.
+ */
 #ifndef TROCAR_BPF_TIME_BUCKET_H
 #define TROCAR_BPF_TIME_BUCKET_H
 
@@ -7,16 +10,19 @@
 
 #include "shared/abi/abi.h"
 
-/* Returns the element that a time of this length counts in. Has no loop that the verifier walks. */
-static __always_inline __u32 time_bucket(__u64 ns)
+/*
+ * Returns the element of `buckets`, a constant, that a time of this length counts in. Has no loop
+ * that the verifier walks.
+ */
+static __always_inline __u32 time_bucket_of(__u64 ns, __u32 buckets)
 {
 	__u64 halves = ns ? (ns - 1) >> (QUEUE_FIRST_SHIFT - 1) : 0;
 	__u32 n, log = 0;
 
 	if (halves < 2)
 		return 0;
-	if (halves >> (QUEUE_BUCKETS / 2 + 1))
-		return QUEUE_BUCKETS - 1;
+	if (halves >> (buckets / 2 + 1))
+		return buckets - 1;
 	n = halves;
 	for (__u32 shift = 16; shift; shift >>= 1) {
 		__u32 step = n >> shift ? shift : 0;
@@ -25,7 +31,12 @@ static __always_inline __u32 time_bucket(__u64 ns)
 		log += step;
 	}
 	n = 2 * log + (halves >> (log - 1) & 1) - 1;
-	return n < QUEUE_BUCKETS ? n : QUEUE_BUCKETS - 1;
+	return n < buckets ? n : buckets - 1;
+}
+
+static __always_inline __u32 time_bucket(__u64 ns)
+{
+	return time_bucket_of(ns, QUEUE_BUCKETS);
 }
 
 #endif

@@ -25,7 +25,9 @@ struct watch_answers {
 	struct watch_answer of[WATCH_ANSWERS];
 	__u64 beat_jiffy; /* until when `stale` holds */
 	__u32 stale;
-	__u32 pad;
+	/* When the clock was read last for a wake-up, and since when in vain (long_wait.h). */
+	__u32 asked;
+	__u64 clock_jiffy, clock_ns, window_ns;
 };
 
 /* Private. Only programs that run with interrupts off use it. */

@@ -96,6 +96,7 @@ static int open_all(struct agent *a)
 	if (r < 0)
 		return r;
 	output_queue_tap(a->output, subscriptions_put, a->subscriptions);
+	control_on_close(a->control, subscriptions_close, a->subscriptions);
 	r = say_step("cgroup2", cgroups_open(a->host.cgroup2, &a->cgroups));
 	if (r < 0)
 		return r;

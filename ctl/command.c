@@ -5,19 +5,28 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "ctl/cli/completion.h"
 #include "ctl/cli/options.h"
+#include "ctl/cli/terminal.h"
+#include "ctl/cli/wrap.h"
 #include "ctl/client/calls.h"
 #include "ctl/client/capture.h"
 #include "ctl/client/loader_check.h"
 #include "ctl/client/profile.h"
+#include "ctl/client/rules_check.h"
+#include "ctl/events/input.h"
 #include "ctl/render/diff.h"
 #include "ctl/render/explain.h"
 #include "ctl/render/flamegraph.h"
 #include "ctl/render/folded.h"
+#include "ctl/render/html.h"
 #include "ctl/render/pprof.h"
 #include "ctl/render/text_report.h"
 #include "ctl/symbolize/symbolize.h"
 #include "shared/tools/macro.h"
+#include "shared/tools/similar.h"
+
+#define NAME_BYTES 32 /* of a command's words */
 
 #define CAPTURE_OPTIONS                                                                          \
 	(OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_PID) |          \
@@ -27,12 +36,13 @@
 #define VIEW_OPTIONS (OPTION_BIT(OPTION_UNIT) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_OFFSETS))
 
 static int do_help(const struct options *options, const char *const *arguments);
+static int do_completion(const struct options *options, const char *const *arguments);
 
 static const struct command {
 	const char *words[2];  /* the second may be NULL */
 	const char *argument;  /* as the help shows it; NULL: none */
 	unsigned int min, max; /* how many arguments */
-	uint32_t options;      /* OPTION_BIT */
+	uint64_t options;      /* OPTION_BIT */
 	int (*call)(const struct options *options, const char *const *arguments);
 	const char *help;
 } commands[] = {
@@ -40,9 +50,9 @@ static const struct command {
 	  NULL,
 	  0,
 	  0,
-	  OPTIONS_COMMON,
+	  OPTIONS_COMMON | OPTION_BIT(OPTION_ALL),
 	  calls_status,
-	  "what the agent does, holds and has lost" },
+	  "whether the agent is well, what it watches, its last sessions, what it has lost" },
 	{ { "rules", "get" },
 	  NULL,
 	  0,
@@ -54,9 +64,9 @@ static const struct command {
 	  "RULES",
 	  1,
 	  1,
-	  OPTIONS_COMMON,
-	  calls_rules_check,
-	  "name every fault of a rules file, and what it would match now; applies nothing" },
+	  OPTIONS_COMMON | OPTION_BIT(OPTION_OFFLINE) | OPTION_BIT(OPTION_STRICT),
+	  rules_check_call,
+	  "name every fault of a rules file, what is doubtful, and where an agent runs what it would match now; applies nothing" },
 	{ { "rules", "set" },
 	  "RULES",
 	  1,
@@ -94,23 +104,23 @@ static const struct command {
 	  profile_call,
 	  "capture a process (or --cgroup) now and print its stacks folded, as trocar folded does" },
 	{ { "report" },
-	  "[FILE]",
+	  "[FILE...]",
 	  0,
-	  1,
+	  INPUT_FILES_MAX,
 	  OPTIONS_HELP | OPTIONS_SELECT | OPTION_BIT(OPTION_OFFSETS) | OPTION_BIT(OPTION_TOP),
 	  text_report_call,
-	  "each session as text: cause, facts, pressure, functions, processes, account" },
+	  "the newest session (or --all) as text: quality, symptom, findings, account, evidence" },
 	{ { "explain" },
-	  "[FILE]",
+	  "[FILE...]",
 	  0,
-	  1,
+	  INPUT_FILES_MAX,
 	  OPTIONS_HELP | OPTIONS_SELECT,
 	  explain_call,
-	  "why each session's service stalled, in sentences: causes, what helps, and the proof" },
+	  "why the service stalled, in sentences: causes, what helps, and the proof" },
 	{ { "folded" },
-	  "[FILE]",
+	  "[FILE...]",
 	  0,
-	  1,
+	  INPUT_FILES_MAX,
 	  OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE),
 	  folded_call,
 	  "stacks of event lines as one line each, root first, for flamegraph.pl and speedscope" },
@@ -123,19 +133,26 @@ static const struct command {
 	  symbolize_call,
 	  "name frames of event lines that have none, from files of the same build" },
 	{ { "pprof" },
-	  "[FILE]",
+	  "[FILE...]",
 	  0,
-	  1,
+	  INPUT_FILES_MAX,
 	  OPTIONS_HELP | OPTIONS_SELECT,
 	  pprof_call,
 	  "stacks of event lines as a gzipped profile.proto, for go tool pprof and profile stores" },
 	{ { "flamegraph" },
-	  "[FILE]",
+	  "[FILE...]",
 	  0,
-	  1,
+	  INPUT_FILES_MAX,
 	  OPTIONS_HELP | OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE),
 	  flamegraph_call,
 	  "stacks of event lines as one SVG file, calm before and during side by side" },
+	{ { "html" },
+	  "[FILE...]",
+	  0,
+	  INPUT_FILES_MAX,
+	  OPTIONS_HELP | OPTIONS_SELECT | OPTION_BIT(OPTION_TITLE) | OPTION_BIT(OPTION_TOP),
+	  html_call,
+	  "the newest session (or --all) as one page for a browser: the report and its flame graphs" },
 	{ { "diff" },
 	  "[A] [B]",
 	  0,
@@ -159,12 +176,66 @@ static const struct command {
 	  OPTIONS_COMMON,
 	  do_help,
 	  "print this, or the help of a command" },
+	{ { "completion" },
+	  "SHELL",
+	  1,
+	  1,
+	  OPTIONS_HELP,
+	  do_completion,
+	  "print what bash, zsh or fish needs to complete these commands" },
 };
+
+/* What these print is read by programs, or copied: their lines stay as long as they are. */
+static const char *const raw[] = { "rules get", "folded",     "symbolize", "pprof",
+				   "diff",	"flamegraph", "profile",   "html" };
+
+static const struct {
+	const char *command, *line, *help;
+} examples[] = {
+#define EXAMPLE(command, line, help) { command, line, help },
+#include "ctl/command_examples.def"
+#undef EXAMPLE
+};
+
+/* "rules get" of { "rules", "get" }. */
+static const char *write_name(const struct command *command, char name[NAME_BYTES])
+{
+	snprintf(name, NAME_BYTES, "%s%s%s", command->words[0], command->words[1] ? " " : "",
+		 command->words[1] ? command->words[1] : "");
+	return name;
+}
+
+static bool is_raw(const struct command *command)
+{
+	char name[NAME_BYTES];
+
+	write_name(command, name);
+	for (size_t i = 0; i < ARRAY_SIZE(raw); i++)
+		if (!strcmp(raw[i], name))
+			return true;
+	return false;
+}
+
+static void print_examples(const struct command *command, FILE *out)
+{
+	char name[NAME_BYTES];
+	bool first = true;
+
+	write_name(command, name);
+	for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {
+		if (strcmp(examples[i].command, name) != 0)
+			continue;
+		fprintf(out, "%s%s  %s\n      %s\n", first ? "\nExamples:\n" : "", wrap_not(),
+			examples[i].line, examples[i].help);
+		first = false;
+	}
+}
 
 static void print_usage(const struct command *command, FILE *out)
 {
-	fprintf(out, "%s%s%s", command->words[0], command->words[1] ? " " : "",
-		command->words[1] ? command->words[1] : "");
+	char name[NAME_BYTES];
+
+	fputs(write_name(command, name), out);
 	if (command->argument)
 		fprintf(out, " %s", command->argument);
 }
@@ -180,6 +251,7 @@ static void print_command(const struct command *command, FILE *out)
 		fprintf(out, "A file has event lines; - or none is standard input.\n");
 	fprintf(out, "\nOptions:\n");
 	options_help(command->options, out);
+	print_examples(command, out);
 }
 
 static void print_all(FILE *out)
@@ -214,6 +286,33 @@ static const struct command *find_command(const char *const *words, unsigned int
 	return NULL;
 }
 
+/* Says that there is no such command, and which one was meant, where one is near. */
+static int refuse_command(const char *const *words, unsigned int n, FILE *err)
+{
+	char typed[NAME_BYTES + OPTION_TABLE_WORDS_MAX], name[NAME_BYTES], near[NAME_BYTES] = "";
+	const char *meant = NULL;
+	size_t distance = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		const char *before = meant;
+		bool two = commands[i].words[1] && n > 1;
+
+		snprintf(typed, sizeof(typed), "%.31s%s%.31s", words[0], two ? " " : "",
+			 two ? words[1] : "");
+		write_name(&commands[i], name);
+		similar_offer(typed, name, &meant, &distance);
+		if (meant != before)
+			meant = memcpy(near, name, sizeof(near));
+	}
+	if (meant)
+		fprintf(err, "trocar: %.40s: there is no such command; did you mean trocar %s?\n",
+			words[0], meant);
+	else
+		fprintf(err, "trocar: %.40s: there is no such command: see trocar help\n",
+			words[0]);
+	return COMMAND_USAGE;
+}
+
 /* Commands that begin with this word, for "help rules"; returns how many. */
 static unsigned int print_group(const char *word, FILE *out)
 {
@@ -245,7 +344,23 @@ static int do_help(const struct options *options, const char *const *arguments)
 	}
 	if (n == 1 && print_group(arguments[0], options->out))
 		return COMMAND_FINE;
-	fprintf(options->err, "trocar: there is no such command: see trocar help\n");
+	return refuse_command(arguments, n, options->err);
+}
+
+static int do_completion(const struct options *options, const char *const *arguments)
+{
+	struct completion_command known[ARRAY_SIZE(commands)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		known[i] = (struct completion_command){
+			.words = { commands[i].words[0], commands[i].words[1] },
+			.arguments = commands[i].argument,
+			.help = commands[i].help,
+			.options = commands[i].options,
+		};
+	if (completion_print(arguments[0], known, ARRAY_SIZE(known), options->out) == 0)
+		return COMMAND_FINE;
+	fprintf(options->err, "trocar: completion %s: want bash, zsh or fish\n", arguments[0]);
 	return COMMAND_USAGE;
 }
 
@@ -262,30 +377,32 @@ static int check_words(const struct command *command, const struct options *opti
 	return -EINVAL;
 }
 
-/* The first look at the command line took every option: now only the command's own. */
-static int run_command(int argc, char *argv[], const struct options *all)
+/*
+ * The first look at the command line took every option: now only the command's own. `plain` is the
+ * output where lines stay as long as they are.
+ */
+static int run_command(int argc, char *argv[], const struct options *all, FILE *plain)
 {
 	const struct command *command;
 	struct options options;
 	unsigned int used = 0;
 
 	command = find_command(all->words.items, all->words.count, &used);
-	if (!command) {
-		fprintf(all->err, "trocar: there is no such command: see trocar help\n");
-		return COMMAND_USAGE;
-	}
+	if (!command)
+		return refuse_command(all->words.items, all->words.count, all->err);
 	if (all->help) {
 		print_command(command, all->out);
 		return COMMAND_FINE;
 	}
-	if (options_parse(command->words[0], command->options, argc - 1, argv + 1, all->out,
-			  all->err, &options) < 0 ||
+	if (options_parse(command->words[0], command->options, argc - 1, argv + 1,
+			  is_raw(command) || all->json ? plain : all->out, all->err,
+			  &options) < 0 ||
 	    check_words(command, &options, used) < 0)
 		return COMMAND_USAGE;
 	return command->call(&options, (const char *const *)options.words.items + used);
 }
 
-int command_main(int argc, char *argv[], FILE *out, FILE *err)
+static int run_line(int argc, char *argv[], FILE *out, FILE *plain, FILE *err)
 {
 	struct options all;
 
@@ -297,5 +414,21 @@ int command_main(int argc, char *argv[], FILE *out, FILE *err)
 		print_all(all.help ? out : err);
 		return all.help ? COMMAND_FINE : COMMAND_USAGE;
 	}
-	return run_command(argc, argv, &all);
+	return run_command(argc, argv, &all, plain);
+}
+
+int command_main(int argc, char *argv[], FILE *out, FILE *err)
+{
+	struct terminal terminal;
+	FILE *wrapping = NULL;
+	int status;
+
+	terminal_find(out, &terminal);
+	terminal_use(&terminal);
+	if (terminal.columns)
+		wrapping = wrap_open(out, terminal.columns);
+	status = run_line(argc, argv, wrapping ? wrapping : out, out, err);
+	if (wrapping)
+		wrap_close(wrapping);
+	return status;
 }

@@ -2,6 +2,7 @@
 #include "loader/kernelset.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -12,7 +13,9 @@
 
 #include "bpf/trocar.skel.h"
 #include "loader/bpffs/pin_set.h"
+#include "loader/kernel_rows.h"
 #include "loader/preflight/preflight.h"
+#include "loader/preflight/preflight_btf.h"
 #include "shared/abi/abi.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/cpus.h"
@@ -42,7 +45,10 @@ static const struct {
 	{ "accounts", offsetof(struct options, threads), 1 },
 	{ "lock_losses", offsetof(struct options, watches), 1 },
 	{ "block_losses", offsetof(struct options, watches), 1 },
+	{ "socket_losses", offsetof(struct options, watches), 1 },
+	{ "reclaim_losses", offsetof(struct options, watches), 1 },
 	{ "locks", offsetof(struct options, locks), 1 },
+	{ "long_waits", offsetof(struct options, long_waits), 1 },
 	{ "watches", offsetof(struct options, watches), WATCH_CGROUPS },
 	{ "targets", offsetof(struct options, targets), 1 },
 	{ "rules_a", offsetof(struct options, rules), 1 },
@@ -94,7 +100,7 @@ static bool has_need(enum preflight_id id)
  * A kernel with the open-coded iterator has bpf_task_from_pid too (6.2 and newer), so it takes the
  * programs that find a process by its pid. It also has bpf_rdonly_cast (6.2).
  */
-static int choose_programs(struct trocar *skeleton, bool vma_open_coded)
+static int choose_programs(struct trocar *skeleton, bool vma_open_coded, bool oom_victims)
 {
 	struct bpf_program *const newer[] = { skeleton->progs.vmas_open, skeleton->progs.vmas_pid,
 					      skeleton->progs.ranges_pid };
@@ -105,7 +111,23 @@ static int choose_programs(struct trocar *skeleton, bool vma_open_coded)
 		if (r < 0)
 			return r;
 	}
-	return bpf_program__set_autoload(skeleton->progs.vmas_tree, !vma_open_coded);
+	r = bpf_program__set_autoload(skeleton->progs.vmas_tree, !vma_open_coded);
+	if (r < 0)
+		return r;
+	return bpf_program__set_autoload(skeleton->progs.on_oom, oom_victims);
+}
+
+/* A kernel without modules has no tracepoints of theirs. */
+static int choose_module_programs(struct trocar *skeleton)
+{
+	struct preflight_btf btf = { 0 };
+	bool has_modules = preflight_btf_find(&btf, BTF_KIND_TYPEDEF, "btf_trace_module_load") > 0;
+	int r = bpf_program__set_autoload(skeleton->progs.on_module_load, has_modules);
+
+	preflight_btf_done(&btf);
+	if (r < 0)
+		return r;
+	return bpf_program__set_autoload(skeleton->progs.on_module_free, has_modules);
 }
 
 /*
@@ -149,10 +171,26 @@ static uint32_t read_tick_ns(void)
 	return (uint32_t)tick.tv_nsec;
 }
 
+/*
+ * Returns which argument of balance_dirty_pages is the pause, by how many it has: the last but one
+ * (include/trace/events/writeback.h). 0: it is another tracepoint than those that are known.
+ */
+static uint32_t find_dirty_pause(void)
+{
+	struct preflight_btf btf = { 0 };
+	/* The first one is the tracepoint's own. */
+	unsigned int n = preflight_btf_arguments(&btf, "btf_trace_balance_dirty_pages");
+
+	preflight_btf_done(&btf);
+	return n == 1 + 8 || n == 1 + 12 ? n - 3 : 0;
+}
+
 int kernelset_load(const struct options *o, struct kernelset *ret_set)
 {
 	struct trocar *skeleton __attribute__((cleanup(destroy_skeleton))) = NULL;
 	bool vma_open_coded = !o->walk_tasks && has_need(PREFLIGHT_vma_open_coded);
+	bool oom_victims = has_need(PREFLIGHT_oom_victims);
+	uint32_t dirty_pause_at = find_dirty_pause();
 	int r;
 
 	libbpf_set_print(print_message);
@@ -162,12 +200,16 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 	r = resize_maps(skeleton, o);
 	if (r < 0)
 		return r;
-	r = choose_programs(skeleton, vma_open_coded);
+	r = choose_programs(skeleton, vma_open_coded, oom_victims);
+	if (r < 0)
+		return r;
+	r = choose_module_programs(skeleton);
 	if (r < 0)
 		return r;
 	skeleton->rodata->scoped = o->scope.count > 0;
 	skeleton->rodata->has_cast = vma_open_coded;
 	skeleton->rodata->tick_ns = read_tick_ns();
+	skeleton->rodata->dirty_pause_at = dirty_pause_at;
 	skeleton->rodata->watch_room = (uint32_t)o->watches * (WATCH_CGROUPS - 1);
 	r = trocar__load(skeleton);
 	if (r < 0)
@@ -177,7 +219,11 @@ int kernelset_load(const struct options *o, struct kernelset *ret_set)
 		return r;
 	*ret_set = (struct kernelset){ .vma_open_coded = vma_open_coded,
 				       .page_walk = learn_pages(skeleton),
-				       .sched_info = has_need(PREFLIGHT_sched_info) };
+				       .kernel_rows = kernel_rows_learn(skeleton),
+				       .sched_info = has_need(PREFLIGHT_sched_info),
+				       .socket_cgroup = has_need(PREFLIGHT_socket_cgroup),
+				       .oom_victims = oom_victims,
+				       .dirty_pauses = dirty_pause_at > 0 };
 	ret_set->skeleton = skeleton;
 	skeleton = NULL;
 	return 0;
@@ -190,7 +236,7 @@ struct attachment {
 	struct bpf_link **link;
 };
 
-#define LINKS (8 + 9)
+#define LINKS (11 + 10)
 
 /*
  * Gives pins that have two bodies the one that this kernel can load: `vmas` vmas_open instead of
@@ -210,11 +256,14 @@ static void choose_body(const struct kernelset *set, struct attachment *a)
 	}
 }
 
-/* Lists the programs that attach by their section: tracepoints and iterators. */
+/*
+ * Lists the programs that attach by their section, tracepoints and iterators, as far as this kernel
+ * has what they attach to.
+ */
 static size_t list_attachments(const struct kernelset *set, struct attachment list[LINKS])
 {
 	struct trocar *s = set->skeleton;
-	size_t n = 0;
+	size_t n = 0, loaded = 0;
 
 #define PIN_MAP(name, mode, help)
 #define PIN_LINK(name_, help) \
@@ -229,28 +278,25 @@ static size_t list_attachments(const struct kernelset *set, struct attachment li
 #undef PIN_LINK
 #undef PIN_PROG
 #undef PIN_MAP
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		choose_body(set, &list[i]);
-	return n;
+		if (bpf_program__autoload(list[i].program))
+			list[loaded++] = list[i];
+	}
+	return loaded;
 }
 
 /*
- * Attaches a program by its section. An iterator over the elements of a map also needs the map:
- * `control`, which has one element. One over cgroups needs the order, and takes the whole
- * hierarchy.
+ * Attaches a program by its section. An iterator over cgroups also needs the order, and takes the
+ * whole hierarchy.
  */
 static struct bpf_link *attach_program(const struct kernelset *set,
 				       const struct bpf_program *program)
 {
-	union bpf_iter_link_info info = { .map.map_fd = (uint32_t)bpf_map__fd(
-						  set->skeleton->maps.control) };
 	union bpf_iter_link_info tree = { .cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE };
-	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
-		    .link_info_len = sizeof(info));
+	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &tree,
+		    .link_info_len = sizeof(tree));
 
-	if (program == set->skeleton->progs.vmas_pid || program == set->skeleton->progs.ranges_pid)
-		return bpf_program__attach_iter(program, &options);
-	options.link_info = &tree;
 	if (program == set->skeleton->progs.watch_tree)
 		return bpf_program__attach_iter(program, &options);
 	return bpf_program__attach(program);
@@ -270,9 +316,13 @@ static int write_abi(const struct kernelset *set, const struct options *o)
 		.targets = (uint32_t)o->targets,
 		.accounts = (uint32_t)o->threads,
 		.sched_info = set->sched_info,
+		.socket_cgroup = set->socket_cgroup,
+		.oom_victims = set->oom_victims,
+		.dirty_pauses = set->dirty_pauses,
 		.cpus_sampled = (uint32_t)set->samplers.count,
 		.vma_open_coded = set->vma_open_coded,
 		.page_walk = set->page_walk,
+		.kernel_rows = set->kernel_rows,
 		.scoped = o->scope.count > 0,
 		.unwind_rows = (uint32_t)o->unwind_kib * UNWIND_KIB_ELEMENTS,
 		.unwind_tables = (uint32_t)o->unwind_tables,

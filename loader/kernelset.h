@@ -16,8 +16,12 @@ struct kernelset {
 	struct trocar *skeleton; /* owned */
 	struct samplers samplers;
 	bool vma_open_coded;
-	bool page_walk;	 /* bpf/page_layout.bpf.c can walk page tables */
-	bool sched_info; /* the kernel keeps what bpf/account.h reads */
+	bool page_walk;	    /* bpf/page_layout.bpf.c can walk page tables */
+	bool kernel_rows;   /* bpf/kernel_stack.h can walk the kernel's stacks */
+	bool sched_info;    /* the kernel keeps what bpf/account.h reads */
+	bool socket_cgroup; /* sockets know their cgroup */
+	bool oom_victims;   /* the kernel tells bpf/oom.bpf.c whom it kills */
+	bool dirty_pauses;  /* it tells bpf/reclaim.bpf.c in a way that is known who has to wait */
 };
 
 /*

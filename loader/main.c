@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf/identity.h"
 #include "loader/broker_main.h"
 #include "loader/exit_status.h"
 #include "loader/load.h"
@@ -31,7 +32,8 @@ static int run_check(const struct options *o)
 
 static int print_version(const struct options *o)
 {
-	printf("trocar-loader %s, ABI %u\n", TROCAR_VERSION, ABI_VERSION);
+	printf("trocar-loader %s, ABI %u, kernel side " BPF_IDENTITY "\n", TROCAR_VERSION,
+	       ABI_VERSION);
 	return EXIT_FINE;
 }
 

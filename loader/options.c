@@ -51,6 +51,10 @@ static const struct option_row rows[] = {
 		   .preset = "4096",
 		   .help = "locks that threads waited for at once; each costs 768 bytes during a "
 			   "session"),
+	OPTION_ROW(NUMBER, FOR_LOAD, long_waits, "long-waits", .value = "N", .min = 4,
+		   .max = 1048576, .preset = "65536",
+		   .help = "waits of 1 ms and more that wait chains are made of; each costs 128 "
+			   "bytes during a session"),
 	OPTION_ROW(NUMBER, FOR_LOAD, unwind_kib, "unwind-pool-kib", .value = "N", .min = 1024,
 		   .max = 1048576, .preset = "32768",
 		   .help = "rows that stacks are unwound by, of all files; costs its size"),

@@ -20,7 +20,7 @@ enum verb_bit {
 struct options {
 	uint64_t hz;
 	uint64_t samples_kib, events_kib, errors_kib;
-	uint64_t watches, targets, rules, threads, locks;
+	uint64_t watches, targets, rules, threads, locks, long_waits;
 	uint64_t unwind_kib, unwind_tables;
 	const char *bpf_dir; /* absolute, no "//", no trailing '/', no "." or ".." */
 	const char *group, *user;

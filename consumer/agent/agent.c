@@ -14,6 +14,7 @@
 #include "consumer/discovery/process_events.h"
 #include "consumer/discovery/process_scan.h"
 #include "consumer/discovery/rules_apply.h"
+#include "consumer/io/turn.h"
 #include "consumer/signals/accounts_hold.h"
 #include "consumer/telemetry/agent_events.h"
 #include "consumer/telemetry/kernel_errors.h"
@@ -81,7 +82,8 @@ static bool has_rest(const struct agent *a)
 	       a->discovery.matches.first || mappings_queue_has_rest(&a->queue) ||
 	       process_scan_runs(&a->discovery) || path_wait_has_rest(&a->discovery) ||
 	       process_unwind_has_rest(&a->unwind) || looks_has_rest(&a->looks) ||
-	       sessions_preparing(&a->sessions) || accounts_hold_has_rest(&a->sessions.host);
+	       sessions_preparing(&a->sessions) || accounts_hold_has_rest(&a->sessions.host) ||
+	       socket_passes_has_rest(&a->sockets);
 }
 
 static void continue_scan(struct agent *a)
@@ -130,6 +132,7 @@ void agent_drain(struct agent *a)
 	if (a->watches.count)
 		looks_record(&a->looks);
 	looks_step(&a->looks);
+	socket_passes_step(&a->sockets, turn_until_ns());
 	/* Samples that still wait in the ring are no loss yet. */
 	triggers_step(&a->triggers, a->pins.samples.cut ? now_ns - SETTLE_MORE_NS : now_ns);
 	watches_note_counters(&a->watches);
@@ -226,6 +229,7 @@ static int take_over(struct agent *a, struct agent_gap *gap)
 	}
 	__atomic_store_n(&c->armed, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->sessions, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->sockets, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->events_on, 0, __ATOMIC_RELEASE);
 	r = watch_tree_clear(&a->pins);
 	if (r < 0)
@@ -412,6 +416,7 @@ void agent_stop(struct agent *a)
 	if (!a->ousted)
 		let_go(a);
 	looks_done(&a->looks);
+	socket_passes_done(&a->sockets);
 	wait_recorder_done(&a->waits);
 	path_wait_done(&a->discovery);
 	report_thread_stop(a->reporter, 5000);

@@ -39,6 +39,7 @@
 #include "consumer/sampling/wait_recorder.h"
 #include "consumer/session/session.h"
 #include "consumer/signals/signal_programs.h"
+#include "consumer/signals/socket_passes.h"
 #include "consumer/telemetry/health.h"
 #include "consumer/telemetry/kernel_errors.h"
 #include "consumer/telemetry/losses.h"
@@ -87,6 +88,7 @@ struct agent {
 	struct recorder recorder;
 	struct drain drain;
 	struct looks looks;
+	struct socket_passes sockets;
 	struct wait_recorder waits;
 	struct broker_client *link;  /* the main thread's */
 	struct broker_client *files; /* a second one, for threads that read processes' files */

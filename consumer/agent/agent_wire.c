@@ -47,6 +47,7 @@ static void wire_sessions(struct agent *a)
 		.processes = &a->processes,
 		.looks = &a->looks,
 		.waits = &a->waits,
+		.sockets = &a->sockets,
 	};
 
 	sessions_init(&a->sessions, &host, &a->sampler, &a->active);
@@ -217,7 +218,8 @@ static void wire_processes(struct agent *a)
 		.context = a,
 		.counts = &a->counts,
 	};
-	looks_init(&a->looks, &a->pins, &a->drain, &looks_calls, a);
+	looks_init(&a->looks, &a->pins, &a->drain, a->options.looks_permille, &looks_calls, a);
+	socket_passes_init(&a->sockets, &a->pins);
 	wait_recorder_init(&a->waits, WAIT_RECORDER_BYTES);
 }
 

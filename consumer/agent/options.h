@@ -23,6 +23,7 @@ struct options {
 	uint64_t symbols_kib;
 	uint64_t health_seconds;   /* between two health lines; 0: none */
 	uint64_t lines_per_minute; /* about processes and watches, per rule */
+	uint64_t looks_permille;   /* of a CPU, for looks at threads that wait */
 	bool rules_watch;	   /* reload the file when it changes */
 	bool journal;		   /* "<N>" prefixes for the journal */
 	bool help, version;

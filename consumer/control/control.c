@@ -39,6 +39,9 @@ struct control_server {
 	bool timer_armed;
 	struct loop_source *job_timer; /* set only while a request is in progress */
 	bool paused;		       /* accept(2) had no descriptor left */
+	uint64_t last_connection;
+	void (*closed)(void *context, uint64_t connection); /* may be NULL */
+	void *closed_context;
 	struct control_client *clients[CONTROL_CLIENTS_MAX];
 	struct control_stats stats;
 };
@@ -52,6 +55,8 @@ static void close_client(struct control_client *client)
 			server->clients[i] = NULL;
 	server->stats.clients--;
 	server->stats.jobs -= client->pending.job != NULL;
+	if (server->closed)
+		server->closed(server->closed_context, client->peer.connection);
 	control_client_done(client);
 	free(client);
 }
@@ -284,6 +289,7 @@ static void welcome_connection(struct control_server *server, int fd)
 	}
 	control_client_init(*place, fd, server->admin_group);
 	(*place)->server = server;
+	(*place)->peer.connection = ++server->last_connection;
 	server->stats.clients++;
 	server->stats.accepted++;
 	if (loop_add(server->loop, fd, EPOLLIN, on_client, *place, &(*place)->source) < 0) {
@@ -478,6 +484,13 @@ void control_free(struct control_server *server)
 		close(server->fd);
 	free(server->path);
 	free(server);
+}
+
+void control_on_close(struct control_server *server,
+		      void (*closed)(void *context, uint64_t connection), void *context)
+{
+	server->closed = closed;
+	server->closed_context = context;
 }
 
 void control_stats(const struct control_server *server, struct control_stats *ret_stats)

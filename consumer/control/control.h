@@ -33,6 +33,7 @@ struct control_peer {
 	uid_t uid;
 	gid_t gid;
 	bool admin; /* root or in the admin group: may call methods that change something */
+	uint64_t connection; /* its number, from 1; no other connection gets it */
 };
 
 /*
@@ -86,6 +87,13 @@ struct control_server;
 int control_new(struct loop *loop, const char *path, gid_t group, gid_t admin_group,
 		const struct control_method *methods, void *context,
 		struct control_server **ret_server);
+
+/*
+ * Has `closed` called with the number of each connection that ends, so that what a method keeps for
+ * a connection ends with it.
+ */
+void control_on_close(struct control_server *server,
+		      void (*closed)(void *context, uint64_t connection), void *context);
 
 /*
  * Closes all clients and the socket; removes its path if it is still this server's and may be

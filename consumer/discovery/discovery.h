@@ -30,6 +30,13 @@
 
 struct rule_preview;
 
+/* That the rules file was refused as it is now: what is in force is not what it says. */
+struct rules_refused {
+	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: it was not */
+	size_t faults;
+	char first[256]; /* as in a compiler's message: "FILE:LINE: /pointer: message" */
+};
+
 struct discovery {
 	struct pinned_maps *pins;
 	const struct event_log *log;
@@ -55,6 +62,7 @@ struct discovery {
 	struct path_wait waiting;
 	uint64_t fills;		      /* how often the idle tries were filled */
 	struct rule_preview *preview; /* that has the idle tries, borrowed; NULL: none */
+	struct rules_refused refused;
 };
 
 #endif

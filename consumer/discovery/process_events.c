@@ -7,6 +7,7 @@
 #include "consumer/discovery/discovery.h"
 #include "consumer/discovery/process_match.h"
 #include "consumer/io/turn.h"
+#include "consumer/watch/oom_watch.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
@@ -14,10 +15,12 @@ bool process_events_valid(const void *record, size_t bytes)
 {
 	const struct event *e = record;
 
-	if (bytes < sizeof(*e) || e->kind < EVENT_EXEC || e->kind > EVENT_UNMAPPED)
+	if (bytes < sizeof(*e) || e->kind < EVENT_EXEC || e->kind >= EVENT_KINDS_END_)
 		return false;
 	if (e->path_bytes > CGROUP_PATH_BYTES || bytes < sizeof(*e) + e->path_bytes)
 		return false;
+	if (e->kind == EVENT_OOM)
+		return !e->path_bytes && bytes >= sizeof(*e) + sizeof(struct oom_victim);
 	return !e->path_bytes || !e->path[e->path_bytes - 1];
 }
 
@@ -99,6 +102,11 @@ static void on_unmapped(struct discovery *d, const struct event *e)
 		process_unwind_unmapped(d->unwind, p, e->time_ns);
 }
 
+static void on_oom(struct discovery *d, const struct event *e)
+{
+	oom_watch_take(d->triggers, d->budget, e);
+}
+
 static void on_mkdir(struct discovery *d, const struct event *e)
 {
 	const char *path = event_path(e);
@@ -112,7 +120,7 @@ static void (*const handlers[])(struct discovery *d, const struct event *e) = {
 	[EVENT_EXEC] = on_match,	  [EVENT_FORK] = on_match,  [EVENT_RENAME] = on_match,
 	[EVENT_EXIT] = on_gone,		  [EVENT_MKDIR] = on_mkdir, [EVENT_RMDIR] = on_empty,
 	[EVENT_POPULATED] = on_populated, [EVENT_EMPTY] = on_empty, [EVENT_UNNAME] = on_match,
-	[EVENT_UNMAPPED] = on_unmapped,
+	[EVENT_UNMAPPED] = on_unmapped,	  [EVENT_OOM] = on_oom,
 };
 
 static void take_event(void *context, const void *record, size_t bytes)

@@ -30,21 +30,15 @@ static void write_peer(const struct control_peer *peer, struct jsonw *w)
 
 /* Writes as many faults as the line has room for; counts the rest. */
 static void write_faults(const struct discovery *d, const struct rules_faults *faults,
-			 const char *key, bool lines, struct jsonw *w)
+			 const char *key, const char *omitted, struct jsonw *w)
 {
 	size_t room = d->log->lines->max_bytes - 128, kept = MIN(faults->kept, faults->count), i;
 
 	jsonw_array(w, key);
 	for (i = 0; i < kept; i++) {
-		const struct rules_fault *f = &faults->items[i];
 		struct jsonw_mark mark = jsonw_mark(w);
 
-		jsonw_object(w, NULL);
-		jsonw_string(w, "pointer", f->pointer);
-		jsonw_string(w, "message", f->message);
-		if (lines && f->line)
-			jsonw_u64(w, "line", f->line);
-		jsonw_object_end(w);
+		rules_fault_write(&faults->items[i], w);
 		if (jsonw_end(w) < 0 || w->bytes > room) {
 			jsonw_rewind(w, mark);
 			break;
@@ -52,7 +46,7 @@ static void write_faults(const struct discovery *d, const struct rules_faults *f
 	}
 	jsonw_array_end(w);
 	if (i < faults->count)
-		jsonw_u64(w, lines ? "faults_omitted" : "warnings_omitted", faults->count - i);
+		jsonw_u64(w, omitted, faults->count - i);
 }
 
 void rules_apply_say_rejected(struct discovery *d, const char *source,
@@ -64,7 +58,7 @@ void rules_apply_say_rejected(struct discovery *d, const char *source,
 	jsonw_string(&w, "source", source);
 	write_peer(peer, &w);
 	jsonw_u64(&w, "fault_count", faults->count);
-	write_faults(d, faults, "faults", true, &w);
+	write_faults(d, faults, "faults", "faults_omitted", &w);
 	event_line_end(d->log->lines, &w);
 }
 
@@ -79,7 +73,7 @@ static void say_applied(struct discovery *d, const struct applied *applied, cons
 	jsonw_string(&w, "source", source);
 	write_peer(peer, &w);
 	jsonw_u64(&w, "unchanged_watches", applied->unchanged_watches);
-	write_faults(d, warnings, "warnings", false, &w);
+	write_faults(d, warnings, "warnings", "warnings_omitted", &w);
 	event_line_end(d->log->lines, &w);
 }
 
@@ -195,6 +189,42 @@ int rules_apply_set(struct discovery *d, struct rules *rules, const char *source
 	return 0;
 }
 
+static void note_refused(struct discovery *d, const struct rules_faults *faults)
+{
+	const struct rules_fault *first = faults->kept ? &faults->items[0] : NULL;
+	char line[32] = "";
+
+	d->refused = (struct rules_refused){ .since_ns = clock_mono_ns(),
+					     .faults = MAX(faults->count, (size_t)1) };
+	if (first && first->line)
+		snprintf(line, sizeof(line), ":%u:%u", first->line, first->column);
+	snprintf(d->refused.first, sizeof(d->refused.first), "%s%s: %s%s%s", d->rules_path, line,
+		 first ? first->pointer : "", first && *first->pointer ? ": " : "",
+		 first ? first->message : "it does not fit the kernel's tables");
+}
+
+void rules_apply_write_refused(const struct discovery *d, struct jsonw *w)
+{
+	if (!d->refused.since_ns)
+		return;
+	jsonw_object(w, "rules_refused");
+	jsonw_u64(w, "age_ms", (clock_mono_ns() - d->refused.since_ns) / NSEC_PER_MSEC);
+	jsonw_u64(w, "faults", d->refused.faults);
+	jsonw_string(w, "first", d->refused.first);
+	jsonw_object_end(w);
+}
+
+/* Says in lines and in the log that the file is refused. */
+static void refuse_file(struct discovery *d, const char *source, const struct rules_faults *faults)
+{
+	for (size_t i = 0; i < MIN(faults->kept, faults->count); i++)
+		log_error("%s:%u:%u: %s: %s", d->rules_path, faults->items[i].line,
+			  faults->items[i].column, faults->items[i].pointer,
+			  faults->items[i].message);
+	note_refused(d, faults);
+	rules_apply_say_rejected(d, source, NULL, faults);
+}
+
 /* The file itself is the fault: it cannot be read, or is too long. */
 static void say_unread(struct discovery *d, const char *source, int error)
 {
@@ -205,6 +235,7 @@ static void say_unread(struct discovery *d, const char *source, int error)
 	snprintf(message, sizeof(message), "cannot be read: %s",
 		 error == -EFBIG ? "longer than 1 MiB" : strerror(-error));
 	log_error("%s: %s", d->rules_path, message);
+	note_refused(d, &faults);
 	rules_apply_say_rejected(d, source, NULL, &faults);
 }
 
@@ -228,11 +259,13 @@ int rules_apply_file(struct discovery *d)
 	}
 	r = rules_parse(text, bytes, &rules, &faults, &warnings);
 	if (r < 0) {
-		for (size_t i = 0; i < MIN(faults.kept, faults.count); i++)
-			log_error("%s:%u: %s: %s", d->rules_path, faults.items[i].line,
-				  faults.items[i].pointer, faults.items[i].message);
-		rules_apply_say_rejected(d, source, NULL, &faults);
+		refuse_file(d, source, &faults);
 		return r;
 	}
-	return rules_apply_set(d, rules, source, NULL, &warnings, &applied);
+	r = rules_apply_set(d, rules, source, NULL, &warnings, &applied);
+	if (r < 0)
+		note_refused(d, &faults);
+	else
+		d->refused = (struct rules_refused){ 0 };
+	return r;
 }

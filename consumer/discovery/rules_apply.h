@@ -34,6 +34,9 @@ int rules_apply_set(struct discovery *d, struct rules *rules, const char *source
  */
 int rules_apply_file(struct discovery *d);
 
+/* Writes `rules_refused` of the status, where the rules file is refused as it is now. */
+void rules_apply_write_refused(const struct discovery *d, struct jsonw *w);
+
 /* Writes rules.rejected. */
 void rules_apply_say_rejected(struct discovery *d, const char *source,
 			      const struct control_peer *peer, const struct rules_faults *faults);

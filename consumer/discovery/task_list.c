@@ -3,11 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "consumer/kernel/pinned_maps.h"
+#include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
+#include "shared/tools/io.h"
+
+#define STAT_BYTES	   4096
+#define FLAG_KERNEL_THREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
 
 int task_list_open(const struct pinned_maps *pins, uint32_t trie, struct task_list *ret_list)
 {
@@ -77,4 +84,23 @@ int task_list_next(struct task_list *l, uint64_t until_ns, struct task_record *r
 			return -EAGAIN;
 	}
 	return r;
+}
+
+enum task_list_unlisted task_list_unlisted(uint32_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[32];
+	const char *at;
+	size_t bytes;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	if (io_read_file(AT_FDCWD, path, STAT_BYTES, &text, &bytes) < 0)
+		return TASK_LIST_GONE;
+	/* proc(5): the name in brackets is its owner's choice; the flags are six words behind it.
+	 */
+	at = strrchr(text, ')');
+	for (int i = 0; at && i < 7; i++)
+		at = strchr(at + 1, ' ');
+	return at && strtoul(at, NULL, 10) & FLAG_KERNEL_THREAD ? TASK_LIST_KERNEL
+								: TASK_LIST_HIDDEN;
 }

@@ -39,4 +39,14 @@ void task_list_close(struct task_list *l);
  */
 int task_list_next(struct task_list *l, uint64_t until_ns, struct task_record *ret_task);
 
+/* What a process is that a whole list does not have. */
+enum task_list_unlisted {
+	TASK_LIST_GONE,	  /* it is not in /proc */
+	TASK_LIST_KERNEL, /* a thread of the kernel: the iterator passes over these */
+	TASK_LIST_HIDDEN, /* it is in /proc: a kernel was seen that hides process 1 from iterators
+			   */
+};
+
+enum task_list_unlisted task_list_unlisted(uint32_t pid);
+
 #endif

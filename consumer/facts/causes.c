@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/facts/disk_text.h"
 #include "shared/tools/macro.h"
 
 #define NUMBER_BYTES 32
@@ -248,28 +249,20 @@ static void say_limit(const struct use *u, const char *device, char *text)
 
 	if (u->count == FACTS_RBYTES || u->count == FACTS_WBYTES)
 		snprintf(text, CAUSES_TEXT_BYTES,
-			 "disk limit of %s/s (%s, %s) used up: %s %s in %.1f s",
+			 "disk limit of %s/s (%s) of %s used up: %s %s in %.1f s",
 			 format_bytes(u->limit, limit), kind, device, format_bytes(u->used, used),
 			 is_write(u->count) ? "written" : "read", seconds_of_ms(u->ms));
 	else
 		snprintf(text, CAUSES_TEXT_BYTES,
-			 "disk limit of %llu requests/s (%s, %s) used up: %s requests in %.1f s",
+			 "disk limit of %llu requests/s (%s) of %s used up: %s requests in %.1f s",
 			 (unsigned long long)u->limit, kind, device,
 			 group_digits(u->used, requests), seconds_of_ms(u->ms));
-}
-
-static void name_device(const struct causes_case *c, const struct facts_device *d,
-			char name[FACTS_DEVICES_BYTES])
-{
-	static const struct facts_devices none;
-
-	facts_devices_name(c->devices ? c->devices : &none, d->major, d->minor, name);
 }
 
 /* The cgroup may read or write less than it wants to. */
 static bool find_disk_limit(const struct causes_case *c, uint64_t least, char *text)
 {
-	char name[FACTS_DEVICES_BYTES];
+	char name[DISK_TEXT_BYTES];
 	struct use best = {};
 
 	if (!c->facts)
@@ -289,7 +282,7 @@ static bool find_disk_limit(const struct causes_case *c, uint64_t least, char *t
 		}
 	if (!best.device)
 		return false;
-	name_device(c, best.device, name);
+	disk_text_say(c->disks, best.device->major, best.device->minor, name);
 	say_limit(&best, name, text);
 	return true;
 }
@@ -305,7 +298,7 @@ static uint64_t sum_device(const struct facts_phases *f, const struct facts_devi
 /* The cgroup waited for a device, and the device worked for it. */
 static bool find_disk(const struct causes_case *c, uint64_t least, char *text)
 {
-	char name[FACTS_DEVICES_BYTES], requests[NUMBER_BYTES], bytes[NUMBER_BYTES];
+	char name[DISK_TEXT_BYTES], requests[NUMBER_BYTES], bytes[NUMBER_BYTES];
 	const struct facts_device *best = NULL;
 	uint64_t most = 0;
 	bool writes = false;
@@ -325,7 +318,7 @@ static bool find_disk(const struct causes_case *c, uint64_t least, char *text)
 	}
 	if (!best)
 		return false;
-	name_device(c, best, name);
+	disk_text_say(c->disks, best->major, best->minor, name);
 	snprintf(text, CAUSES_TEXT_BYTES, "%s %s %s in %s requests while this cgroup waited %.1f s",
 		 name, writes ? "wrote" : "read",
 		 format_bytes(sum_device(c->facts, best, writes ? FACTS_WBYTES : FACTS_RBYTES),

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "consumer/facts/facts_devices.h"
+#include "consumer/facts/facts_disks.h"
 #include "consumer/facts/facts_phases.h"
 
-#define CAUSES_TEXT_BYTES 320
+#define CAUSES_TEXT_BYTES 448
 
 /* What began the session: pressure of a resource, or something else. */
 enum causes_trigger { CAUSES_CPU, CAUSES_MEMORY, CAUSES_IO, CAUSES_OTHER, CAUSES_TRIGGER_COUNT_ };
@@ -32,7 +32,7 @@ struct causes_cpus {
 /* All borrowed; NULL: not known. */
 struct causes_case {
 	const struct facts_phases *facts;
-	const struct facts_devices *devices;
+	const struct facts_disks *disks;
 	const struct causes_cpus *cpus;
 	enum causes_trigger trigger;
 	uint64_t

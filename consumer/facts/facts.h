@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * facts.h: what the kernel's own files say of a cgroup at one moment: throttling, memory events,
- * refaults, what went to and from devices, pids, and the limits (facts.def has all of it). Parses
+ * refaults, swap, what went to and from devices, pids, and the limits; and of the whole machine
+ * (facts.def has all of it). Parses
  * their texts; reads no file itself. Keeps plain numbers; any thread.
  */
 #ifndef TROCAR_CONSUMER_FACTS_FACTS_H
@@ -59,7 +60,7 @@ enum fact {
 	FACT_COUNT_,
 };
 
-enum facts_where { FACTS_OWN, FACTS_V2, FACTS_V1 };
+enum facts_where { FACTS_OWN, FACTS_V2, FACTS_V1, FACTS_HOST_WIDE };
 enum facts_shape { FACTS_KEYED, FACTS_WORDS, FACTS_NESTED, FACTS_ROWS, FACTS_LIMIT };
 enum facts_depth { FACTS_CHEAP, FACTS_WHOLE, FACTS_LIMITS };
 enum facts_kind { FACTS_COUNTER, FACTS_GAUGE, FACTS_BOUND };
@@ -111,7 +112,7 @@ _Static_assert(FACT_COUNT_ <= 64 && FACTS_FILE_COUNT_ <= 64, "each has a bit");
 const struct facts_file_row *facts_file(enum facts_file file);
 const struct fact_row *facts_row(enum fact fact);
 const char *facts_source_name(enum facts_source source);
-/* The name of the source's controller in a v1 hierarchy. */
+/* The name of the source's controller in a v1 hierarchy; "" where it is no cgroup's. */
 const char *facts_source_controller(enum facts_source source);
 /* "rbytes", "wbytes", "rios", "wios". */
 const char *facts_device_count_name(enum facts_device_count count);

@@ -2,32 +2,17 @@
 #include "consumer/facts/facts_devices.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "consumer/facts/facts_text.h"
-#include "shared/tools/cleanup.h"
-#include "shared/tools/io.h"
 #include "shared/tools/macro.h"
-
-#define FILE_BYTES (64u << 10)
 
 void facts_devices_done(struct facts_devices *d)
 {
 	free(d->rows);
 	*d = (struct facts_devices){};
-}
-
-void facts_devices_read(struct facts_devices *d)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t bytes;
-
-	*d = (struct facts_devices){};
-	if (io_read_file(AT_FDCWD, "/proc/partitions", FILE_BYTES, &text, &bytes) == 0)
-		facts_devices_parse(d, text, bytes);
 }
 
 /* A row is "   8        0  268435456 sda"; the kernel writes ' ' of a name as '!'. */

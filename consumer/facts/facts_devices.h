@@ -18,17 +18,11 @@ struct facts_devices {
 };
 
 /*
- * Reads the names of the devices that the host has now. Without any (no memory, no such file) each
- * device is named by its numbers. Release with facts_devices_done.
- */
-void facts_devices_read(struct facts_devices *d);
-void facts_devices_done(struct facts_devices *d);
-
-/*
  * Adds the rows of `text`, the content of /proc/partitions (block/genhd.c). 0 or -ENOMEM. Fuzzed
- * (tests/fuzz/consumer/facts.c).
+ * (tests/fuzz/consumer/facts.c). Release with facts_devices_done.
  */
 int facts_devices_parse(struct facts_devices *d, const char *text, size_t bytes);
+void facts_devices_done(struct facts_devices *d);
 
 /* Writes the device's name, or "8:0" where it has none. */
 void facts_devices_name(const struct facts_devices *d, uint32_t major, uint32_t minor,

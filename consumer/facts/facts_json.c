@@ -5,12 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/facts/disk_text.h"
+
 static void write_from(const struct facts_phases *f, enum facts_source source, const char *cgroup,
 		       struct jsonw *w)
 {
 	const struct facts_place_source *s = &f->place.source[source];
 	char text[64];
 
+	if (source == FACTS_HOST) {
+		jsonw_string(w, "from", "host");
+		return;
+	}
 	jsonw_string(w, "from", s->where == FACTS_V1 ? "v1" : "v2");
 	if (s->path && (s->where == FACTS_V1 || strcmp(s->path, cgroup) != 0))
 		jsonw_string(w, "from_cgroup", s->path);
@@ -42,7 +48,7 @@ static void write_quota(const struct facts *end, struct jsonw *w)
 		jsonw_milli(w, "quota_pct", (int64_t)(quota_us * 100000 / period_us));
 }
 
-static void write_device_limits(const struct facts *end, const struct facts_devices *devices,
+static void write_device_limits(const struct facts *end, const struct facts_disks *disks,
 				struct jsonw *w)
 {
 	static const char *const names[] = { "rbps", "wbps", "riops", "wiops" };
@@ -56,7 +62,7 @@ static void write_device_limits(const struct facts *end, const struct facts_devi
 			any = any || d->limit[k] != FACTS_NO_LIMIT;
 		if (!any)
 			continue;
-		facts_devices_name(devices, d->major, d->minor, name);
+		disk_text_name(disks, d->major, d->minor, name);
 		jsonw_object(w, NULL);
 		jsonw_string(w, "device", name);
 		for (int k = 0; k < FACTS_DEVICE_COUNTS; k++)
@@ -67,7 +73,7 @@ static void write_device_limits(const struct facts *end, const struct facts_devi
 }
 
 static void write_limits(const struct facts_phases *f, enum facts_source source,
-			 const struct facts_devices *devices, struct jsonw *w)
+			 const struct facts_disks *disks, struct jsonw *w)
 {
 	const struct facts *end = &f->at[FACTS_END];
 	uint64_t value;
@@ -84,14 +90,14 @@ static void write_limits(const struct facts_phases *f, enum facts_source source,
 	}
 	if (source == FACTS_IO) {
 		jsonw_array(w, "devices");
-		write_device_limits(end, devices, w);
+		write_device_limits(end, disks, w);
 		jsonw_array_end(w);
 	}
 	jsonw_object_end(w);
 }
 
 static void write_devices(const struct facts_phases *f, enum facts_phase phase,
-			  const struct facts_devices *devices, struct jsonw *w)
+			  const struct facts_disks *disks, struct jsonw *w)
 {
 	const struct facts *end = &f->at[phase + 1];
 
@@ -107,7 +113,7 @@ static void write_devices(const struct facts_phases *f, enum facts_phase phase,
 		}
 		if (!sum)
 			continue;
-		facts_devices_name(devices, d->major, d->minor, name);
+		disk_text_name(disks, d->major, d->minor, name);
 		jsonw_object(w, NULL);
 		jsonw_string(w, "device", name);
 		for (int k = 0; k < FACTS_DEVICE_COUNTS; k++)
@@ -132,8 +138,7 @@ static bool has_phase(const struct facts_phases *f, enum facts_phase phase,
 }
 
 static void write_phase(const struct facts_phases *f, enum facts_phase phase,
-			enum facts_source source, const struct facts_devices *devices,
-			struct jsonw *w)
+			enum facts_source source, const struct facts_disks *disks, struct jsonw *w)
 {
 	uint64_t value;
 
@@ -147,7 +152,7 @@ static void write_phase(const struct facts_phases *f, enum facts_phase phase,
 			jsonw_u64(w, row->name, value / row->divisor);
 	}
 	if (source == FACTS_IO)
-		write_devices(f, phase, devices, w);
+		write_devices(f, phase, disks, w);
 	jsonw_object_end(w);
 }
 
@@ -220,16 +225,32 @@ static void write_missing(const struct facts_phases *f, enum facts_source source
 		jsonw_array_end(w);
 }
 
+/* Writes what the devices are made of, and where they are mounted. */
+static void write_disks(const struct facts_phases *f, const struct facts_disks *disks,
+			struct jsonw *w)
+{
+	const struct facts *end = &f->at[FACTS_END];
+
+	if (!end->n_devices || !disks)
+		return;
+	jsonw_array(w, "disks");
+	for (uint32_t i = 0; i < end->n_devices; i++)
+		disk_text_write_one(disks, end->devices[i].major, end->devices[i].minor, w);
+	jsonw_array_end(w);
+}
+
 void facts_json_write(const struct facts_phases *f, enum facts_source source, const char *cgroup,
-		      const struct facts_devices *devices, struct jsonw *w)
+		      const struct facts_disks *disks, struct jsonw *w)
 {
 	jsonw_string(w, "source", facts_source_name(source));
 	write_from(f, source, cgroup, w);
-	write_limits(f, source, devices, w);
+	write_limits(f, source, disks, w);
 	jsonw_object(w, "phases");
 	for (int p = 0; p < FACTS_PHASE_COUNT_; p++)
 		if (has_phase(f, (enum facts_phase)p, source))
-			write_phase(f, (enum facts_phase)p, source, devices, w);
+			write_phase(f, (enum facts_phase)p, source, disks, w);
 	jsonw_object_end(w);
+	if (source == FACTS_IO)
+		write_disks(f, disks, w);
 	write_missing(f, source, w);
 }

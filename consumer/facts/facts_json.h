@@ -3,15 +3,15 @@
 #ifndef TROCAR_CONSUMER_FACTS_FACTS_JSON_H
 #define TROCAR_CONSUMER_FACTS_FACTS_JSON_H
 
-#include "consumer/facts/facts_devices.h"
+#include "consumer/facts/facts_disks.h"
 #include "consumer/facts/facts_phases.h"
 #include "shared/json/jsonw.h"
 
 /*
- * Writes `source`, `from`, `from_cgroup`, `limits`, `phases` and `missing`. `cgroup` is the watch's
- * path.
+ * Writes `source`, `from`, `from_cgroup`, `limits`, `phases`, of io `disks`, and `missing`.
+ * `cgroup` is the watch's path, `disks` may be NULL.
  */
 void facts_json_write(const struct facts_phases *f, enum facts_source source, const char *cgroup,
-		      const struct facts_devices *devices, struct jsonw *w);
+		      const struct facts_disks *disks, struct jsonw *w);
 
 #endif

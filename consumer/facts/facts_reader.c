@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +21,10 @@ static int open_v1(struct facts_reader *r, enum facts_source source)
 	char mount[PATH_MAX];
 	int fd, e;
 
+	if (source == FACTS_HOST) {
+		r->where[source] = FACTS_HOST_WIDE;
+		return 0;
+	}
 	e = cgroupfs_find_v1_here(facts_source_controller(source), mount, sizeof(mount));
 	if (e < 0)
 		return e == -ENOENT ? 0 : e;
@@ -74,6 +79,22 @@ static void read_file(struct cgroups *hierarchy, const char *path, enum facts_fi
 		facts_parse(f, also, text, (size_t)n);
 }
 
+/* Reads a file of /proc, which tells of the whole machine. */
+static void read_host(enum facts_file file, struct facts *f)
+{
+	char path[64], text[TEXT_BYTES];
+	_cleanup_close_ int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%s", facts_file(file)->name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	if (n < 0)
+		f->error[file] = (int16_t)-errno;
+	else
+		facts_parse(f, file, text, (size_t)n);
+}
+
 static void read_own(struct facts_reader *r, const char *path, const struct facts_place_source *s,
 		     enum facts_file file, struct facts *f)
 {
@@ -91,6 +112,8 @@ static void read_row(struct facts_reader *r, const char *path, const struct fact
 
 	if (row->where == FACTS_OWN) {
 		read_own(r, path, s, file, f);
+	} else if (row->where == FACTS_HOST_WIDE) {
+		read_host(file, f);
 	} else if (row->where != s->where || f->files & 1ULL << file || f->error[file]) {
 		return;
 	} else if (!s->path) {
@@ -105,6 +128,13 @@ static void read_row(struct facts_reader *r, const char *path, const struct fact
 	}
 }
 
+/* Whether it is a limit that makes processes wait: one of swap alone does not. */
+static bool is_limit(enum fact fact)
+{
+	return facts_row(fact)->kind == FACTS_BOUND && fact != FACT_CPU_PERIOD &&
+	       fact != FACT_MEMORY_SWAP_MAX && fact != FACT_MEMORY_MEMSW_MAX;
+}
+
 /* Whether a cgroup has a limit of the source. */
 static bool is_limited(struct facts_reader *r, const struct facts_place *place,
 		       enum facts_source source)
@@ -117,8 +147,8 @@ static bool is_limited(struct facts_reader *r, const struct facts_place *place,
 		    facts_file((enum facts_file)i)->depth == FACTS_LIMITS)
 			read_row(r, place->source[source].path, place, (enum facts_file)i, &f);
 	for (int i = 0; i < FACT_COUNT_; i++)
-		if (i != FACT_CPU_PERIOD && facts_row((enum fact)i)->kind == FACTS_BOUND &&
-		    facts_get(&f, (enum fact)i, &value) && value != FACTS_NO_LIMIT)
+		if (is_limit((enum fact)i) && facts_get(&f, (enum fact)i, &value) &&
+		    value != FACTS_NO_LIMIT)
 			return true;
 	return false;
 }

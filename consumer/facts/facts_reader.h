@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * facts_reader.h: reads the facts of a cgroup from the kernel's files, in cgroup2 and in the v1
- * hierarchies of a hybrid host. Main thread only.
+ * hierarchies of a hybrid host, and those of the machine in /proc. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_FACTS_FACTS_READER_H
 #define TROCAR_CONSUMER_FACTS_FACTS_READER_H

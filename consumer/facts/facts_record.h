@@ -11,7 +11,7 @@
 
 /* Two readings are at least so far apart; the points reach back over the longest onset, 10 s. */
 #define FACTS_APART_NS (4 * NSEC_PER_SEC)
-#define FACTS_POINTS   4 /* 3 KiB of a watch */
+#define FACTS_POINTS   4 /* 4 KiB of a watch */
 
 /* The v1 cgroups of a watch's processes are looked for again after this time. */
 #define FACTS_PLACE_NS (300 * NSEC_PER_SEC)

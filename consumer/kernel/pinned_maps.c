@@ -50,6 +50,7 @@ static const struct {
 	{ "samples", offsetof(struct pinned_maps, samples) },
 	{ "events", offsetof(struct pinned_maps, events) },
 	{ "errors", offsetof(struct pinned_maps, errors) },
+	{ "socket_looks", offsetof(struct pinned_maps, socket_looks) },
 };
 
 static const struct {
@@ -66,6 +67,7 @@ static const struct {
 	{ "looks", offsetof(struct pinned_maps, looks_path) },
 	{ "account_threads", offsetof(struct pinned_maps, account_threads_path) },
 	{ "lock_waits", offsetof(struct pinned_maps, lock_waits_path) },
+	{ "sockets", offsetof(struct pinned_maps, sockets_path) },
 };
 
 /* Sizes that both sides must agree on. */
@@ -323,7 +325,7 @@ void pinned_maps_done(struct pinned_maps *pins)
 	pins->vmas_path = pins->vmas_pid_path = NULL;
 	pins->ranges_path = pins->ranges_pid_path = NULL;
 	pins->watch_tree_path = pins->looks_path = pins->account_threads_path = NULL;
-	pins->lock_waits_path = NULL;
+	pins->lock_waits_path = pins->sockets_path = NULL;
 }
 
 int pinned_maps_counters(const struct pinned_maps *pins, uint32_t slot,

@@ -39,11 +39,12 @@ struct pinned_maps {
 	struct unwind_claims *unwind_claims; /* mmapped, read-write; one element */
 	int rules_fd[2], cgroups_fd[2];
 	int signal_fd[PINNED_MAP_COUNT_]; /* counters of signals; 0: the map has a member above */
-	struct ring samples, events, errors;
+	struct ring samples, events, errors, socket_looks;
 	/* Pinned iterators, owned. The `_pid` ones look at one process, the others at every task.
 	 */
 	char *tasks_path, *vmas_path, *vmas_pid_path, *ranges_path, *ranges_pid_path, *ksyms_path;
 	char *watch_tree_path, *looks_path, *account_threads_path, *lock_waits_path;
+	char *sockets_path;
 };
 
 /*

@@ -214,6 +214,27 @@ static int fail_no_process(const struct start *j, struct control_error *error)
 	return control_error_fail(error, CONTROL_NOT_FOUND, "no process %u", j->q.pid);
 }
 
+/* Of a process that is in /proc and that the kernel has not listed: it has ended, or why not. */
+static int fail_unlisted(const struct start *j, struct control_error *error)
+{
+	switch (task_list_unlisted(j->q.pid)) {
+	case TASK_LIST_KERNEL:
+		return control_error_fail(error, CONTROL_NOT_FOUND,
+					  "process %u is a thread of the kernel: there is no "
+					  "program to capture",
+					  j->q.pid);
+	case TASK_LIST_HIDDEN:
+		return control_error_fail(
+			error, CONTROL_NOT_FOUND,
+			"process %u is there, but this kernel does not show it to "
+			"BPF programs",
+			j->q.pid);
+	case TASK_LIST_GONE:
+		break;
+	}
+	return fail_no_process(j, error);
+}
+
 /* Creates a watch that only this request keeps; it ends with the session. 0 with *ret_watch. */
 static int keep_watch(struct start *j, uint64_t cgroup_id, struct watch **ret_watch,
 		      struct control_error *error)
@@ -294,7 +315,7 @@ static int read_tasks(struct start *j, struct started *all, struct control_error
 		return start_kept(j, w, all);
 	if (w)
 		release_requested(w);
-	return fail_no_process(j, error);
+	return fail_unlisted(j, error);
 }
 
 /* Repeats a lookup that was not back in time. 1, or `r` when it has taken too long. */

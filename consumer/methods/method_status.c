@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/discovery/rules_apply.h"
 #include "consumer/methods/methods.h"
 #include "consumer/pressure/pressure_status.h"
 #include "consumer/sampling/sampler_status.h"
@@ -97,6 +98,7 @@ int method_status(void *context, const struct control_peer *peer, const struct j
 	jsonw_u64(w, "processes", m->t->processes->by_id.count - m->t->processes->gone);
 	jsonw_u64(w, "sessions_running", m->t->sessions->count);
 	jsonw_u64(w, "sessions_total", m->t->sessions->total);
+	rules_apply_write_refused(m->d, w);
 	cgroups_unseen_write(m->d->unseen, w);
 	scope_write(m->t->scope, w);
 	pressure_status_write(m->t->pressure, w);

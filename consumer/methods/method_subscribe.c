@@ -12,9 +12,10 @@ int method_subscribe(void *context, const struct control_peer *peer, const struc
 	struct methods *m = context;
 	uint64_t id;
 
-	if (subscriptions_open(m->subscriptions, clock_mono_ns(), &id) < 0)
+	if (subscriptions_open(m->subscriptions, peer->connection, clock_mono_ns(), &id) < 0)
 		return control_error_fail(error, CONTROL_HELD,
-					  "%u clients follow the lines already: try again in 10 s",
+					  "%u clients follow the lines already: try again when one "
+					  "has ended",
 					  SUBSCRIPTIONS_MAX);
 	jsonw_object(w, NULL);
 	jsonw_u64(w, "subscription", id);
@@ -35,10 +36,12 @@ int method_subscribe_lines(void *context, const struct control_peer *peer,
 			error, CONTROL_BAD_PARAMS,
 			"params.subscription: want the number that subscribe gave");
 	jsonw_object(w, NULL);
-	if (subscriptions_take(m->subscriptions, json_node_u64(id), clock_mono_ns(), w) < 0)
+	if (subscriptions_take(m->subscriptions, peer->connection, json_node_u64(id),
+			       clock_mono_ns(), w) < 0)
 		return control_error_fail(
 			error, CONTROL_NOT_FOUND,
-			"there is no such subscription: it ends 10 s after its last question");
+			"this connection has no such subscription: it ends with the connection, or "
+			"10 s after its last question");
 	jsonw_object_end(w);
 	return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "consumer/methods/method_rules.h"
 #include "consumer/methods/method_session_start.h"
+#include "consumer/methods/method_session_stop.h"
 #include "consumer/methods/method_status.h"
 #include "consumer/methods/method_subscribe.h"
 #include "consumer/session/session_events.h"
@@ -39,6 +40,7 @@ const struct control_method methods_table[] = {
 	{ "watches", false, list_watches },
 	{ "sessions", false, list_sessions },
 	{ "session.start", true, .begin = method_session_start },
+	{ "session.stop", true, method_session_stop },
 	{ "subscribe", true, method_subscribe },
 	{ "lines", true, method_subscribe_lines },
 	{},

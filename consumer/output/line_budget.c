@@ -10,9 +10,13 @@
 #define MINUTE_NS (60 * NSEC_PER_SEC)
 
 static const char *const kind_names[] = {
-	[LINE_MATCH] = "process.match",	    [LINE_EXIT] = "process.exit",
-	[LINE_LEFT] = "process.left",	    [LINE_UNWIND] = "process.unwind",
-	[LINE_WATCH_START] = "watch.start", [LINE_WATCH_STOP] = "watch.stop",
+	[LINE_MATCH] = "process.match",
+	[LINE_EXIT] = "process.exit",
+	[LINE_LEFT] = "process.left",
+	[LINE_UNWIND] = "process.unwind",
+	[LINE_WATCH_START] = "watch.start",
+	[LINE_WATCH_STOP] = "watch.stop",
+	[LINE_OOM] = "oom",
 };
 _Static_assert(ARRAY_SIZE(kind_names) == LINE_KIND_COUNT_, "a name per kind");
 

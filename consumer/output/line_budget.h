@@ -21,6 +21,7 @@ enum line_kind {
 	LINE_UNWIND,
 	LINE_WATCH_START,
 	LINE_WATCH_STOP,
+	LINE_OOM,
 	LINE_KIND_COUNT_,
 };
 

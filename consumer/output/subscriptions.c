@@ -13,6 +13,7 @@
 
 struct subscription {
 	uint64_t id; /* 0: free */
+	uint64_t connection;
 	uint64_t asked_ns;
 	char *data; /* owned; grows: [taken, bytes) is held */
 	size_t taken, bytes, space;
@@ -111,7 +112,8 @@ void subscriptions_put(void *subscriptions, const char *data, size_t bytes, uint
 	pthread_mutex_unlock(&s->mutex);
 }
 
-int subscriptions_open(struct subscriptions *s, uint64_t now_ns, uint64_t *ret_id)
+int subscriptions_open(struct subscriptions *s, uint64_t connection, uint64_t now_ns,
+		       uint64_t *ret_id)
 {
 	struct subscription *place = NULL;
 
@@ -122,12 +124,24 @@ int subscriptions_open(struct subscriptions *s, uint64_t now_ns, uint64_t *ret_i
 			place = &s->items[i];
 	if (place) {
 		place->id = ++s->last_id;
+		place->connection = connection;
 		place->asked_ns = now_ns;
 		__atomic_add_fetch(&s->count, 1, __ATOMIC_RELAXED);
 		*ret_id = place->id;
 	}
 	pthread_mutex_unlock(&s->mutex);
 	return place ? 0 : -EBUSY;
+}
+
+void subscriptions_close(void *subscriptions, uint64_t connection)
+{
+	struct subscriptions *s = subscriptions;
+
+	pthread_mutex_lock(&s->mutex);
+	for (size_t i = 0; i < SUBSCRIPTIONS_MAX; i++)
+		if (s->items[i].id && s->items[i].connection == connection)
+			give_up(s, &s->items[i]);
+	pthread_mutex_unlock(&s->mutex);
 }
 
 /* Writes the held lines, which are whole: each ends with its '\n'. */
@@ -149,13 +163,14 @@ static void take_lines(struct subscription *one, struct jsonw *w)
 	one->omitted = 0;
 }
 
-int subscriptions_take(struct subscriptions *s, uint64_t id, uint64_t now_ns, struct jsonw *w)
+int subscriptions_take(struct subscriptions *s, uint64_t connection, uint64_t id, uint64_t now_ns,
+		       struct jsonw *w)
 {
 	int r = -ENOENT;
 
 	pthread_mutex_lock(&s->mutex);
 	for (size_t i = 0; id && i < SUBSCRIPTIONS_MAX; i++) {
-		if (s->items[i].id != id)
+		if (s->items[i].id != id || s->items[i].connection != connection)
 			continue;
 		s->items[i].asked_ns = now_ns;
 		take_lines(&s->items[i], w);

@@ -2,7 +2,8 @@
 /*
  * subscriptions.h: holds event lines for clients of the control socket that subscribed, beside the
  * output. Each subscription holds a bounded number of bytes, which its client fetches by asking
- * again and again; lines without room are counted. A subscription whose client stops asking ends.
+ * again and again; lines without room are counted. A subscription ends with the connection that
+ * began it, or when its client stops asking.
  */
 #ifndef TROCAR_CONSUMER_OUTPUT_SUBSCRIPTIONS_H
 #define TROCAR_CONSUMER_OUTPUT_SUBSCRIPTIONS_H
@@ -29,15 +30,22 @@ void subscriptions_free(struct subscriptions *subscriptions);
  */
 void subscriptions_put(void *subscriptions, const char *data, size_t bytes, uint64_t lines);
 
-/* Begins a subscription at `now_ns`; *ret_id is never 0. 0; -EBUSY: there is no free place. */
-int subscriptions_open(struct subscriptions *subscriptions, uint64_t now_ns, uint64_t *ret_id);
+/*
+ * Begins a subscription of a connection at `now_ns`; *ret_id is never 0. 0; -EBUSY: there is no
+ * free place.
+ */
+int subscriptions_open(struct subscriptions *subscriptions, uint64_t connection, uint64_t now_ns,
+		       uint64_t *ret_id);
+
+/* Ends the subscriptions of a connection. */
+void subscriptions_close(void *subscriptions, uint64_t connection);
 
 /*
  * Writes the keys lines (an array of the lines), omitted (how many had no room since the last call)
- * and more (ask again at once) to `w`, and releases those lines. 0; -ENOENT: there is no such
- * subscription.
+ * and more (ask again at once) to `w`, and releases those lines. 0; -ENOENT: the connection has no
+ * such subscription.
  */
-int subscriptions_take(struct subscriptions *subscriptions, uint64_t id, uint64_t now_ns,
-		       struct jsonw *w);
+int subscriptions_take(struct subscriptions *subscriptions, uint64_t connection, uint64_t id,
+		       uint64_t now_ns, struct jsonw *w);
 
 #endif

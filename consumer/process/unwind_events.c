@@ -110,6 +110,16 @@ static void write_ends(const struct totals *totals, struct jsonw *w)
 	jsonw_object_end(w);
 }
 
+/* How the kernel's own stacks were taken. */
+static void write_kernel(const struct totals *totals, struct jsonw *w)
+{
+	jsonw_object(w, "kernel");
+	jsonw_u64(w, "asked", totals->kernel_stacks_asked);
+	jsonw_u64(w, "compared", totals->kernel_stacks_compared);
+	jsonw_u64(w, "wrong", totals->kernel_stacks_wrong);
+	jsonw_object_end(w);
+}
+
 void unwind_events_write_status(const struct unwind_tables *tables, const struct totals *totals,
 				struct jsonw *w)
 {
@@ -134,6 +144,7 @@ void unwind_events_write_status(const struct unwind_tables *tables, const struct
 	jsonw_string(w, "grace", s.membarrier ? "membarrier" : "wait");
 	jsonw_u64(w, "graces", s.graces);
 	write_ends(totals, w);
+	write_kernel(totals, w);
 	write_modules(tables->files, w);
 	jsonw_object_end(w);
 }

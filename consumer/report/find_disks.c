@@ -4,18 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "consumer/facts/facts_devices.h"
+#include "consumer/facts/disk_text.h"
 #include "consumer/report/session_block.h"
 #include "consumer/report/session_facts.h"
 #include "consumer/report/session_waits.h"
+#include "consumer/report/thresholds.h"
 #include "consumer/signals/call_names.h"
 #include "consumer/signals/call_times.h"
 #include "consumer/signals/time_histogram.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
-
-/* Another cgroup that had a disk for less than this part of the disk's time kept nobody waiting. */
-#define NEIGHBOUR_PCT 50
 
 static bool is_sync(uint32_t call)
 {
@@ -29,26 +27,11 @@ static bool is_sync(uint32_t call)
 	return false;
 }
 
-/* Says how much of the time for disks were waits for locks, behind threads that waited so. */
-static void say_passed(const struct findings_search *s, char *says)
-{
-	size_t n = strlen(says);
-
-	if (s->passed_ns)
-		snprintf(says + n, FINDINGS_SAYS_BYTES - n,
-			 "; %.1f s of it for locks whose holders waited so",
-			 findings_search_seconds(s->passed_ns));
-}
-
 /* ---- what the requests to the disk say */
 
-static void name_device(uint32_t device, char name[FACTS_DEVICES_BYTES])
+static void say_device(const struct findings_search *s, uint32_t device, char name[DISK_TEXT_BYTES])
 {
-	struct facts_devices devices = {};
-
-	facts_devices_read(&devices);
-	facts_devices_name(&devices, device >> 20, device & 0xfffff, name);
-	facts_devices_done(&devices);
+	disk_text_say(s->session->disks, device >> 20, device & 0xfffff, name);
 }
 
 /* Returns the disk and operation with the most time, of flushes and writes alone or of all. */
@@ -75,13 +58,13 @@ static void say_disk(const struct findings_search *s, char *says, bool of_sync)
 	const struct block_disk *d = find_slowest(session_block_requests(s->session), of_sync);
 	uint64_t p50 = d ? time_histogram_percentile_ns(d->all.service, 50) : UINT64_MAX;
 	uint64_t p99 = d ? time_histogram_percentile_ns(d->all.service, 99) : UINT64_MAX;
-	char name[FACTS_DEVICES_BYTES];
+	char name[DISK_TEXT_BYTES];
 	size_t n = strlen(says);
 	int more;
 
 	if (p50 == UINT64_MAX)
 		return;
-	name_device(d->device, name);
+	say_device(s, d->device, name);
 	more = snprintf(says + n, FINDINGS_SAYS_BYTES - n,
 			"; %s did %llu %s requests, half of them in at most %.3g ms", name,
 			(unsigned long long)d->all.requests, block_requests_op_name(d->op),
@@ -104,24 +87,36 @@ static uint64_t own_bytes(const struct block_requests *all, uint32_t device)
 }
 
 /*
+ * Returns the other cgroup with the most time at disks. That of the root is not told apart from
+ * others: kernel threads write back there whatever the kernel names no cgroup for.
+ */
+static const struct block_neighbour *find_other(const struct block_requests *all)
+{
+	for (size_t i = 0; all && i < all->n_neighbours; i++)
+		if (!all->neighbours[i].path || strcmp(all->neighbours[i].path, "/") != 0)
+			return &all->neighbours[i];
+	return NULL;
+}
+
+/*
  * Returns how much of `ns` another cgroup explains: that had the disk with the most waits for most
  * of its time, and moved more there than the session did.
  */
 static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 {
 	const struct block_requests *all = session_block_requests(s->session);
-	const struct block_neighbour *n = all && all->n_neighbours ? &all->neighbours[0] : NULL;
+	const struct block_neighbour *n = find_other(all);
 	struct finding_evidence e = { .type = "neighbour", .signal = "block" };
-	char says[FINDINGS_SAYS_BYTES], name[FACTS_DEVICES_BYTES];
+	char says[FINDINGS_SAYS_BYTES], name[DISK_TEXT_BYTES];
 	double share;
 
 	if (!n || !n->path || !all->count || n->device != all->items[0].device ||
-	    n->service_ns * 100 < n->disk_service_ns * NEIGHBOUR_PCT ||
+	    n->service_ns * 100 < n->disk_service_ns * THRESHOLD_NEIGHBOUR_PCT ||
 	    n->bytes < own_bytes(all, n->device))
 		return 0;
 	share = (double)n->service_ns / (double)MAX(n->disk_service_ns, (uint64_t)1);
 	ns = (uint64_t)((double)ns * share);
-	name_device(n->device, name);
+	say_device(s, n->device, name);
 	snprintf(says, sizeof(says),
 		 "its threads waited %.1f s for %s, of whose time %.250s had %.0f %%: %.1f MiB in "
 		 "%llu requests",
@@ -135,7 +130,122 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 	return ns;
 }
 
+/* ---- what failed */
+
+/* Returns the disk and operation with the most requests that ended with an error; NULL: none. */
+static const struct block_disk *find_failing(const struct block_requests *all)
+{
+	const struct block_disk *most = NULL;
+
+	for (size_t i = 0; all && i < all->count; i++)
+		if (all->items[i].all.errors &&
+		    (!most || all->items[i].all.errors > most->all.errors))
+			most = &all->items[i];
+	return most;
+}
+
+/* Returns how much of the waits for disks those for failing requests are, by the disks' times. */
+static uint64_t part_of_errors(const struct findings_search *s, const struct block_times *sum)
+{
+	uint64_t all_ns = sum->queue_ns + sum->service_ns;
+	double share = all_ns ? (double)MIN(sum->error_ns, all_ns) / (double)all_ns : 0;
+
+	return (uint64_t)((double)s->part_ns[ACCOUNT_IO] * share);
+}
+
+void find_disks_errors(struct findings_search *s)
+{
+	const struct block_requests *all = session_block_requests(s->session);
+	const struct block_disk *d = find_failing(all);
+	struct finding_evidence e = { .type = "disk", .signal = "block", .key = "device" };
+	char says[FINDINGS_SAYS_BYTES], name[DISK_TEXT_BYTES], device[FACTS_DEVICES_BYTES];
+	struct block_times sum;
+	uint64_t ns;
+
+	if (!d)
+		return;
+	sum = block_requests_sum(all);
+	ns = part_of_errors(s, &sum);
+	s->part_ns[ACCOUNT_IO] -= ns;
+	say_device(s, d->device, name);
+	disk_text_name(s->session->disks, d->device >> 20, d->device & 0xfffff, device);
+	snprintf(e.value, sizeof(e.value), "%s", device);
+	snprintf(
+		says, sizeof(says),
+		"%llu of %llu %s requests to %s ended with an error, after %.3g ms each in the mean",
+		(unsigned long long)d->all.errors, (unsigned long long)d->all.requests,
+		block_requests_op_name(d->op), name, to_ms(d->all.error_ns / d->all.errors));
+	/* It is told also where nobody waited for it: a disk that fails is no matter of time. */
+	findings_search_add(s, FINDING_DISK_ERROR, MAX(ns, (uint64_t)1), says, &e);
+}
+
 /* ---- what the session says of itself */
+
+/* What threads waited in calls that sync. */
+struct syncs {
+	uint64_t ns, waits;
+	uint32_t most; /* the call with the most of it */
+};
+
+static bool sum_syncs(const struct findings_search *s, struct syncs *ret_syncs)
+{
+	const struct signal *signal = s->session->signals[SIGNAL_SYSCALL];
+	const struct call_times *calls = signal ? signal->calls : NULL;
+	struct syncs sum = {};
+
+	for (size_t i = 0; calls && i < calls->count; i++) {
+		const struct call_time *t = &calls->items[i];
+
+		if (!is_sync(t->call))
+			continue;
+		sum.most = sum.waits ? sum.most : t->call;
+		sum.ns += t->wait_ns;
+		sum.waits += t->waits + t->open;
+	}
+	*ret_syncs = sum;
+	return sum.waits > 0;
+}
+
+/*
+ * Returns how much was written to the disks that the session wrote to, in bytes: by everybody, for
+ * what kernel threads write back does not say everywhere whose it is.
+ */
+static uint64_t written_bytes(const struct block_requests *all)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; all && i < all->count; i++)
+		bytes += all->items[i].op == BLOCK_WRITE ? all->items[i].everybody_bytes : 0;
+	return bytes;
+}
+
+/*
+ * Whether there are so many syncs, each of them short and for little, that their number is what is
+ * wrong. One sync of much data waits many times, each time shortly: what was written tells it.
+ */
+static bool is_storm(const struct findings_search *s, const struct syncs *sum)
+{
+	uint64_t ms = (s->session->stop_ns - s->session->start_ns) / NSEC_PER_MSEC;
+
+	return sum->waits * MSEC_PER_SEC >= ms * THRESHOLD_SYNC_STORM_RATE &&
+	       sum->ns / sum->waits <= THRESHOLD_SYNC_STORM_MS * NSEC_PER_MSEC &&
+	       written_bytes(session_block_requests(s->session)) / sum->waits <=
+		       THRESHOLD_SYNC_STORM_KIB * 1024ull;
+}
+
+/* "its threads waited 1.9 s in 4210 waits, 0.45 ms each in the mean, until writes were on disk" */
+static int say_syncs(const struct findings_search *s, const struct syncs *sum, uint64_t ns,
+		     char *says)
+{
+	uint64_t ms = MAX((s->session->stop_ns - s->session->start_ns) / NSEC_PER_MSEC, 1ull);
+
+	return snprintf(says, FINDINGS_SAYS_BYTES,
+			"its threads waited %.1f s until writes were on disk, %llu times, %.3g a "
+			"second, %.3g ms each in the mean, most in %s",
+			findings_search_seconds(ns), (unsigned long long)sum->waits,
+			(double)sum->waits * MSEC_PER_SEC / (double)ms, to_ms(sum->ns / sum->waits),
+			call_names_get(sum->most));
+}
 
 /*
  * Returns how much of `own_ns`, what threads waited for disks themselves, is of calls that sync.
@@ -143,36 +253,25 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
  */
 static uint64_t find_sync(struct findings_search *s, uint64_t own_ns)
 {
-	const struct signal *signal = s->session->signals[SIGNAL_SYSCALL];
-	const struct call_times *calls = signal ? signal->calls : NULL;
 	struct finding_evidence e = { .type = "syscall", .signal = "syscall", .key = "call" };
 	char says[FINDINGS_SAYS_BYTES];
-	const struct call_time *most = NULL;
-	uint64_t ns = 0, waits = 0;
+	struct syncs sum;
+	uint64_t ns;
 	bool passes;
 	int n;
 
-	for (size_t i = 0; calls && i < calls->count; i++) {
-		if (!is_sync(calls->items[i].call))
-			continue;
-		most = most ? most : &calls->items[i];
-		ns += calls->items[i].wait_ns;
-		waits += calls->items[i].waits + calls->items[i].open;
-	}
-	if (!most)
+	if (!sum_syncs(s, &sum))
 		return 0;
-	ns = MIN(ns, own_ns);
+	ns = MIN(sum.ns, own_ns);
 	passes = ns * 2 >= own_ns;
-	ns += passes ? s->passed_ns : 0;
-	snprintf(e.value, sizeof(e.value), "%s", call_names_get(most->call));
-	n = snprintf(says, sizeof(says),
-		     "its threads waited %.1f s, %llu times, until writes were on disk, most in %s",
-		     findings_search_seconds(ns), (unsigned long long)waits, e.value);
+	ns += passes ? s->passed_ns[ACCOUNT_IO] : 0;
+	snprintf(e.value, sizeof(e.value), "%s", call_names_get(sum.most));
+	n = say_syncs(s, &sum, ns, says);
 	session_waits_place(&s->summary->waits, ACCOUNT_IO, says + n, sizeof(says) - (size_t)n);
 	say_disk(s, says, true);
 	if (passes)
-		say_passed(s, says);
-	findings_search_add(s, FINDING_SYNC, ns, says, &e);
+		findings_search_say_passed(s, ACCOUNT_IO, says);
+	findings_search_add(s, is_storm(s, &sum) ? FINDING_SYNC_STORM : FINDING_SYNC, ns, says, &e);
 	return ns;
 }
 
@@ -182,16 +281,16 @@ void find_disks(struct findings_search *s)
 	const struct finding_evidence e = findings_search_evidence(s, ACCOUNT_IO);
 	char says[FINDINGS_SAYS_BYTES] = "";
 
-	say_passed(s, says);
+	findings_search_say_passed(s, ACCOUNT_IO, says);
 	if (findings_search_limit(s, FINDING_DISK_LIMIT, CAUSE_ID_disk_limit, "io", says, ns))
 		return;
 	explained_ns = find_neighbour(s, ns);
 	ns -= MIN(ns, explained_ns);
-	explained_ns = find_sync(s, ns - MIN(ns, s->passed_ns));
+	explained_ns = find_sync(s, ns - MIN(ns, s->passed_ns[ACCOUNT_IO]));
 	ns -= MIN(ns, explained_ns);
 	findings_search_say_place(s, ACCOUNT_IO, "for disks and files", says);
 	say_disk(s, says, false);
-	if (ns >= s->passed_ns)
-		say_passed(s, says);
+	if (ns >= s->passed_ns[ACCOUNT_IO])
+		findings_search_say_passed(s, ACCOUNT_IO, says);
 	findings_search_add(s, FINDING_DISK, ns, says, &e);
 }

@@ -11,4 +11,7 @@
  */
 void find_disks(struct findings_search *s);
 
+/* Adds that a disk fails, whether or not threads wait for it. Call it before find_disks. */
+void find_disks_errors(struct findings_search *s);
+
 #endif

@@ -15,10 +15,12 @@
 uint64_t find_locks_contended_ns(const struct session_result *s);
 
 /*
- * Adds the findings of part_ns of ACCOUNT_LOCK. Waits for locks without a pattern whose holders
- * waited for disks themselves it moves to ACCOUNT_IO, and says so in passed_ns: whoever explains
- * that part explains them too.
+ * Passes on waits for locks without a pattern (findings_search_pass). Those of a pattern are a
+ * finding of their own, which says what the holders waited for.
  */
+void find_locks_pass(struct findings_search *s);
+
+/* Adds the findings of part_ns of ACCOUNT_LOCK. */
 void find_locks(struct findings_search *s);
 
 #endif

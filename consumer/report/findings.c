@@ -17,7 +17,7 @@ static const struct {
 #undef FINDING
 };
 
-static const char *const times[FINDINGS_TIMES] = { "waiting", "running" };
+static const char *const times[FINDINGS_TIMES] = { "waiting", "running", "session" };
 
 /* Returns the time that the finding explains a part of. */
 static uint64_t whole_ns(const struct findings *all, const struct finding *f)
@@ -44,20 +44,22 @@ void findings_add(struct findings *all, const struct finding *f)
 	all->items[all->count++] = *f;
 }
 
-/* What explains waiting first, then by time. */
+/* What explains waiting first, then what ran, then what lasted; each by time. */
 static int by_time(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 
 	if (rows[x->cause].of != rows[y->cause].of)
-		return rows[x->cause].of == FINDINGS_RUNNING ? 1 : -1;
+		return rows[x->cause].of < rows[y->cause].of ? -1 : 1;
 	if (x->ns != y->ns)
 		return x->ns < y->ns ? 1 : -1;
 	return (int)x->cause - (int)y->cause;
 }
 
-static void write_evidence(const struct finding_evidence *e, struct jsonw *w)
+static void write_evidence(const struct finding *f, struct jsonw *w)
 {
+	const struct finding_evidence *e = &f->evidence;
+
 	jsonw_array(w, "evidence");
 	jsonw_object(w, NULL);
 	jsonw_string(w, "type", e->type);
@@ -68,6 +70,12 @@ static void write_evidence(const struct finding_evidence *e, struct jsonw *w)
 	if (e->key)
 		jsonw_string_n(w, e->key, e->value, strnlen(e->value, sizeof(e->value)));
 	jsonw_object_end(w);
+	if (f->chain) {
+		jsonw_object(w, NULL);
+		jsonw_string(w, "type", "chain");
+		jsonw_u64(w, "chain", f->chain);
+		jsonw_object_end(w);
+	}
 	jsonw_array_end(w);
 }
 
@@ -80,7 +88,9 @@ static void write_finding(const struct findings *all, const struct finding *f, s
 	jsonw_milli(w, "share", (int64_t)take_share(f->ns, whole_ns(all, f)));
 	jsonw_bool(w, "certain", all->certain);
 	jsonw_string_n(w, "says", f->says, strnlen(f->says, sizeof(f->says)));
-	write_evidence(&f->evidence, w);
+	if (f->chain)
+		jsonw_u64(w, "chain", f->chain);
+	write_evidence(f, w);
 	jsonw_object_end(w);
 }
 

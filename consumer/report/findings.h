@@ -13,7 +13,7 @@
 #include "shared/json/jsonw.h"
 
 #define FINDINGS_MAX	    5 /* that are written: those that explain most */
-#define FINDINGS_SAYS_BYTES 640
+#define FINDINGS_SAYS_BYTES 960
 #define FINDINGS_NAME_BYTES 256
 
 enum finding_cause {
@@ -23,8 +23,8 @@ enum finding_cause {
 	FINDING_CAUSES_,
 };
 
-/* Which time of the threads a finding explains. */
-enum findings_time { FINDINGS_WAITING, FINDINGS_RUNNING, FINDINGS_TIMES };
+/* Which time of the threads a finding explains, or for how much of the session it lasted. */
+enum findings_time { FINDINGS_WAITING, FINDINGS_RUNNING, FINDINGS_SESSION, FINDINGS_TIMES };
 
 /* Selects the lines that a finding rests on: those of its session with all these members. */
 struct finding_evidence {
@@ -39,6 +39,7 @@ struct finding {
 	uint64_t ns;			/* that it explains */
 	char says[FINDINGS_SAYS_BYTES]; /* a sentence for a person */
 	struct finding_evidence evidence;
+	uint32_t chain; /* number of the line `chain` that says more; 0: none */
 };
 
 struct findings {

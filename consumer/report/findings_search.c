@@ -2,24 +2,48 @@
 #include "consumer/report/findings_search.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "consumer/report/chain_links.h"
+#include "consumer/report/session_chains.h"
 #include "consumer/report/session_facts.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/queue_waits.h"
 #include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
 
 double findings_search_seconds(uint64_t ns)
 {
 	return (double)ns / (double)NSEC_PER_SEC;
 }
 
-void findings_search_add(struct findings_search *s, enum finding_cause cause, uint64_t ns,
-			 const char *says, const struct finding_evidence *evidence)
+static void add_finding(struct findings_search *s, enum finding_cause cause, uint64_t ns,
+			const char *says, const struct finding_evidence *evidence, uint32_t chain)
 {
-	struct finding f = { .cause = cause, .ns = ns, .evidence = *evidence };
+	struct finding f = { .cause = cause, .ns = ns, .evidence = *evidence, .chain = chain };
 
 	snprintf(f.says, sizeof(f.says), "%s", says);
 	findings_add(&s->found, &f);
+}
+
+void findings_search_add(struct findings_search *s, enum finding_cause cause, uint64_t ns,
+			 const char *says, const struct finding_evidence *evidence)
+{
+	add_finding(s, cause, ns, says, evidence, 0);
+}
+
+void findings_search_add_chain(struct findings_search *s, enum finding_cause cause, uint64_t ns,
+			       char *says, const struct finding_evidence *evidence,
+			       const struct chain *c, uint32_t from, const char *leads)
+{
+	size_t n = strlen(says), more = strlen(leads);
+
+	if (c && c->count > from && n + more < FINDINGS_SAYS_BYTES) {
+		memcpy(says + n, leads, more + 1);
+		session_chains_say(c, from, s->names, s->session->disks, says + n + more,
+				   FINDINGS_SAYS_BYTES - n - more);
+	}
+	add_finding(s, cause, ns, says, evidence, c && c->count > from ? c->number : 0);
 }
 
 const struct thread_pools *findings_search_accounts(const struct session_result *s)
@@ -29,6 +53,33 @@ const struct thread_pools *findings_search_accounts(const struct session_result 
 	if (pools && pools->pools)
 		return pools->pools;
 	return runq && runq->queue ? &runq->queue->pools : NULL;
+}
+
+void findings_search_pass(struct findings_search *s, enum account_part from, uint64_t of_ns,
+			  const struct chains_wanted *wanted)
+{
+	static const enum account_part to[] = { ACCOUNT_IO, ACCOUNT_MEMORY, ACCOUNT_QUEUE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(to); i++) {
+		double share = chain_links_behind(&s->summary->chains, (uint8_t)from, wanted,
+						  (uint8_t)to[i]);
+		uint64_t ns = MIN((uint64_t)((double)of_ns * share), s->part_ns[from]);
+
+		s->part_ns[from] -= ns;
+		s->part_ns[to[i]] += ns;
+		s->passed_ns[to[i]] += ns;
+	}
+}
+
+void findings_search_say_passed(const struct findings_search *s, enum account_part part,
+				char says[FINDINGS_SAYS_BYTES])
+{
+	size_t n = strlen(says);
+
+	if (s->passed_ns[part] >= NSEC_PER_MSEC * 100)
+		snprintf(says + n, FINDINGS_SAYS_BYTES - n,
+			 "; %.1f s of it for locks and other threads that waited so",
+			 findings_search_seconds(s->passed_ns[part]));
 }
 
 void findings_search_say_place(const struct findings_search *s, enum account_part part,

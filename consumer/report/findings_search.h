@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "consumer/facts/causes.h"
+#include "consumer/report/chain_links.h"
 #include "consumer/report/findings.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/report/session_locks.h"
@@ -22,8 +23,8 @@ struct findings_search {
 	const struct lock_release *releases;
 	const struct lock_name *names;
 	uint64_t part_ns[ACCOUNT_PARTS_]; /* that count as waiting; 0: they do not */
-	uint64_t passed_ns; /* of part_ns of ACCOUNT_IO: waits for locks, behind those that waited
-			       so */
+	/* Of part_ns: waits for locks and other threads, behind those that waited so. */
+	uint64_t passed_ns[ACCOUNT_PARTS_];
 	struct findings found;
 };
 
@@ -34,10 +35,30 @@ void findings_search_add(struct findings_search *s, enum finding_cause cause, ui
 			 const char *says, const struct finding_evidence *evidence);
 
 /*
+ * The same, of waits of which a chain (NULL: none) says for whom: `says`, of FINDINGS_SAYS_BYTES,
+ * gets its links from number `from` on, behind `leads`.
+ */
+void findings_search_add_chain(struct findings_search *s, enum finding_cause cause, uint64_t ns,
+			       char *says, const struct finding_evidence *evidence,
+			       const struct chain *c, uint32_t from, const char *leads);
+
+/*
  * Returns what threads were and did by their accounts, from any signal that has them; NULL: none.
  * The session owns them.
  */
 const struct thread_pools *findings_search_accounts(const struct session_result *s);
+
+/*
+ * Gives waits of part `from` to IO, MEMORY and QUEUE, as far as those that were waited for waited
+ * so themselves: whoever explains these parts explains them too. `of_ns`: of the part, so much
+ * waited for what is `wanted` (chain_links_behind).
+ */
+void findings_search_pass(struct findings_search *s, enum account_part from, uint64_t of_ns,
+			  const struct chains_wanted *wanted);
+
+/* Appends how much of the part was passed on to it: "; 1.2 s of it for ...". */
+void findings_search_say_passed(const struct findings_search *s, enum account_part part,
+				char says[FINDINGS_SAYS_BYTES]);
 
 /*
  * Writes for how long threads waited so, "for locks", and in which function most of it was, into

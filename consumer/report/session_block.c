@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "consumer/facts/facts_devices.h"
+#include "consumer/facts/disk_text.h"
 #include "consumer/report/frame_json.h"
 #include "consumer/signals/time_histogram.h"
 #include "shared/tools/macro.h"
@@ -17,7 +17,7 @@ static const char gone[] =
 struct block_lines {
 	const struct lines *lines;
 	const struct event_subject *subject;
-	struct facts_devices devices; /* owned */
+	const struct facts_disks *disks;
 };
 
 static void begin_line(const struct block_lines *b, const char *type, struct jsonw *w)
@@ -30,7 +30,7 @@ static void write_device(const struct block_lines *b, uint32_t device, struct js
 {
 	char name[FACTS_DEVICES_BYTES];
 
-	facts_devices_name(&b->devices, device >> 20, device & 0xfffff, name);
+	disk_text_name(b->disks, device >> 20, device & 0xfffff, name);
 	jsonw_string(w, "device", name);
 }
 
@@ -51,14 +51,15 @@ static void write_sums(const struct block_times *t, struct jsonw *w)
 	if (t->longest_ns)
 		jsonw_u64(w, "longest_ns", t->longest_ns);
 	jsonw_u64(w, "errors", t->errors);
+	if (t->errors)
+		jsonw_u64(w, "error_ns", t->error_ns);
 	jsonw_u64(w, "merges", t->merges);
 }
 
 static void write_part(const char *key, const uint64_t counts[QUEUE_BUCKETS], struct jsonw *w)
 {
 	jsonw_object(w, key);
-	time_histogram_write_bound("p50", time_histogram_percentile_ns(counts, 50), w);
-	time_histogram_write_bound("p99", time_histogram_percentile_ns(counts, 99), w);
+	time_histogram_write_percentiles(counts, QUEUE_BUCKETS, w);
 	jsonw_object_end(w);
 }
 
@@ -100,6 +101,7 @@ static void put_disk(const struct block_lines *b, const struct block_disk *d)
 	}
 	write_open(d, &w);
 	write_everybody(d, &w);
+	disk_text_write(b->disks, d->device >> 20, d->device & 0xfffff, &w);
 	event_line_end(b->lines, &w);
 }
 
@@ -199,11 +201,10 @@ void session_block_put(const struct session_result *s, const struct lines *lines
 		       const struct event_subject *subject)
 {
 	const struct block_requests *all = session_block_requests(s);
-	struct block_lines b = { .lines = lines, .subject = subject };
+	struct block_lines b = { .lines = lines, .subject = subject, .disks = s->disks };
 
 	if (!all)
 		return;
-	facts_devices_read(&b.devices);
 	for (size_t i = 0; i < all->count; i++) {
 		put_disk(&b, &all->items[i]);
 		put_histograms(&b, &all->items[i]);
@@ -214,5 +215,4 @@ void session_block_put(const struct session_result *s, const struct lines *lines
 		put_neighbour(&b, &all->neighbours[i]);
 	if (all->more_neighbours)
 		put_more(&b, all);
-	facts_devices_done(&b.devices);
 }

@@ -7,9 +7,11 @@
 
 #include "consumer/signals/call_names.h"
 #include "consumer/signals/call_times.h"
+#include "consumer/signals/time_histogram.h"
 #include "shared/tools/macro.h"
 
-#define CALLS_PUT 20
+#define CALLS_PUT	20
+#define CALL_HISTOGRAMS 8 /* of the calls with the most time */
 
 /* Writes `call`, and its number or what there is instead of one. */
 static void write_call(uint32_t call, struct jsonw *w)
@@ -40,6 +42,30 @@ static void write_longest(const struct call_time *t, struct jsonw *w)
 	jsonw_u64(w, "tid", t->longest_tid);
 	jsonw_string_n(w, "comm", t->longest_comm, strnlen(t->longest_comm, COMM_BYTES));
 	jsonw_object_end(w);
+}
+
+/* Widens the counts to those of time_histogram.h. */
+static void widen_counts(const struct call_time *t, uint64_t counts[QUEUE_BUCKETS])
+{
+	for (int i = 0; i < QUEUE_BUCKETS; i++)
+		counts[i] = t->buckets[i];
+}
+
+/* Writes the bounds of the waits that were over. */
+static void write_bounds(const struct call_time *t, struct jsonw *w)
+{
+	static const struct {
+		const char *key;
+		unsigned int pct;
+	} bounds[] = { { "p50_ns", 50 }, { "p90_ns", 90 }, { "p99_ns", 99 } };
+	uint64_t counts[QUEUE_BUCKETS];
+
+	if (!t->waits)
+		return;
+	widen_counts(t, counts);
+	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
+		time_histogram_write_bound(bounds[i].key,
+					   time_histogram_percentile_ns(counts, bounds[i].pct), w);
 }
 
 /* What one line says. */
@@ -119,8 +145,29 @@ static void put_row(const struct row *row, const struct session_cpu *cpu, uint64
 		jsonw_u64(&w, "cpu_samples", row->samples);
 		jsonw_milli(&w, "cpu_share", (int64_t)(row->samples * 1000 / cpu->all));
 	}
-	if (!others)
+	if (!others) {
+		write_bounds(t, &w);
 		write_longest(t, &w);
+	}
+	event_line_end(lines, &w);
+}
+
+static void put_histogram(const struct call_time *t, const struct lines *lines,
+			  const struct event_subject *subject)
+{
+	uint64_t counts[QUEUE_BUCKETS];
+	struct jsonw w;
+
+	if (!t->waits)
+		return;
+	widen_counts(t, counts);
+	event_line_begin(lines, &w, "histogram", subject);
+	jsonw_string(&w, "signal", rules_signal_name(SIGNAL_SYSCALL));
+	jsonw_object(&w, "key");
+	jsonw_string(&w, "of", "call");
+	write_call(t->call, &w);
+	jsonw_object_end(&w);
+	time_histogram_write(counts, t->over_ns, &w);
 	event_line_end(lines, &w);
 }
 
@@ -143,6 +190,8 @@ static void put_rows(const struct rows *rows, const struct session_cpu *cpu,
 	}
 	if (rows->count > CALLS_PUT)
 		put_row(&rest, cpu, rows->count - CALLS_PUT, lines, subject);
+	for (size_t i = 0; i < MIN(rows->count, (size_t)CALL_HISTOGRAMS); i++)
+		put_histogram(&rows->items[i].waited, lines, subject);
 }
 
 void session_calls_put(const struct session_result *s, const struct session_cpu *cpu,
@@ -169,4 +218,6 @@ void session_calls_write(const struct stack *stack, struct jsonw *w)
 
 	if (!(stack->flags & SAMPLE_IN_USER) && name)
 		jsonw_string(w, "call", name);
+	if (stack->flags & SAMPLE_MEMORY_STALL)
+		jsonw_bool(w, "memory_stall", true);
 }

@@ -17,7 +17,10 @@
 void session_calls_put(const struct session_result *s, const struct session_cpu *cpu,
 		       const struct lines *lines, const struct event_subject *subject);
 
-/* Writes `call` of a stack of the signal `oncpu`, where that was in a system call with a name. */
+/*
+ * Writes `call` of a stack of the signal `oncpu`, where that was in a system call with a name, and
+ * `memory_stall`, where it was in one.
+ */
 void session_calls_write(const struct stack *stack, struct jsonw *w);
 
 #endif

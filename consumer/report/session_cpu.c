@@ -56,6 +56,11 @@ static void add_call(struct session_cpu *s, const struct stack *stack, uint32_t 
 void session_cpu_add(struct session_cpu *s, const struct stack *stack,
 		     const struct named_frame *frames, size_t n)
 {
+	struct session_cpu_phase *phase = &s->phase[stack->phase];
+
+	phase->samples += stack->count;
+	if (stack->flags & SAMPLE_MEMORY_STALL)
+		phase->stalled += stack->count;
 	if (stack->phase != PHASE_DURING)
 		return;
 	s->all += stack->count;
@@ -89,7 +94,7 @@ uint64_t session_cpu_of(const struct session_cpu *s, uint32_t call, uint64_t *re
 	return 0;
 }
 
-void session_cpu_write(const struct session_cpu *s, struct jsonw *w)
+static void write_places(const struct session_cpu *s, struct jsonw *w)
 {
 	if (!s->all)
 		return;
@@ -102,4 +107,31 @@ void session_cpu_write(const struct session_cpu *s, struct jsonw *w)
 	jsonw_u64(w, "interrupts", s->interrupt);
 	jsonw_u64(w, "kernel_threads", s->kernel);
 	jsonw_object_end(w);
+}
+
+/* Writes how much of what ran was memory stall, in each phase that has samples. */
+static void write_stall(const struct session_cpu *s, struct jsonw *w)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < PHASE_COUNT_; i++)
+		all += s->phase[i].samples;
+	if (!all)
+		return;
+	jsonw_object(w, "cpu_memory_stall");
+	for (int i = 0; i < PHASE_COUNT_; i++) {
+		if (!s->phase[i].samples)
+			continue;
+		jsonw_object(w, stack_table_phase((enum phase)i));
+		jsonw_u64(w, "samples", s->phase[i].samples);
+		jsonw_u64(w, "stalled", s->phase[i].stalled);
+		jsonw_object_end(w);
+	}
+	jsonw_object_end(w);
+}
+
+void session_cpu_write(const struct session_cpu *s, struct jsonw *w)
+{
+	write_places(s, w);
+	write_stall(s, w);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * session_cpu.h: sums where the threads of a session ran while it captured: in user mode, in which
- * system call, in page faults. Report thread only.
+ * system call, in page faults; and, of each phase, how much of it was memory stall. Report thread
+ * only.
  */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_CPU_H
 #define TROCAR_CONSUMER_REPORT_SESSION_CPU_H
@@ -30,6 +31,10 @@ struct session_cpu {
 		uint64_t samples, weight_ns;
 	} of[SESSION_CPU_CALLS]; /* by system call, in no order */
 	size_t count;
+	/* Of each phase: all samples, and those in a memory stall. */
+	struct session_cpu_phase {
+		uint64_t samples, stalled;
+	} phase[PHASE_COUNT_];
 };
 
 /* Adds a stack of what ran; `frames` are its `n` named frames. */
@@ -42,7 +47,7 @@ void session_cpu_add(struct session_cpu *s, const struct stack *stack,
  */
 uint64_t session_cpu_of(const struct session_cpu *s, uint32_t call, uint64_t *ret_weight_ns);
 
-/* Writes `cpu_samples`; nothing without samples. */
+/* Writes `cpu_samples` and `cpu_memory_stall`; nothing without samples. */
 void session_cpu_write(const struct session_cpu *s, struct jsonw *w);
 
 #endif

@@ -39,6 +39,7 @@ void session_digest_done(struct summary *s)
 	free(s->modules.rows);
 	free(s->broken.rows);
 	idmap_done(&s->walked);
+	chains_done(&s->chains);
 	session_waits_done(&s->waits);
 	function_growth_done(&s->growth);
 	*s = (struct summary){};

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/report/chains.h"
 #include "consumer/report/frame_name.h"
 #include "consumer/report/function_growth.h"
 #include "consumer/report/session_cpu.h"
@@ -50,6 +51,7 @@ struct summary {
 	struct idmap walked;  /* processes of which some stack was walked by a table */
 	struct function_growth growth;
 	struct session_waits waits;
+	struct chains chains; /* all 0 until session_chains_put */
 	struct session_cpu cpu;
 	/* Of all stacks of what ran, by phase: samples, and the time that they stand for. */
 	uint64_t count[PHASE_COUNT_], weight_ns[PHASE_COUNT_];

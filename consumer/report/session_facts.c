@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/session_facts.h"
 
+#include <stdlib.h>
+
 #include "consumer/facts/facts_json.h"
 #include "consumer/report/session_verdict.h"
-#include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
+
+void session_facts_read_disks(struct session_result *s)
+{
+	s->disks = malloc(sizeof(*s->disks));
+	if (s->disks)
+		facts_disks_read(s->disks, "");
+}
 
 void session_facts_write(const struct session_result *s, const struct lines *lines)
 {
 	const struct event_subject subject = session_result_subject(s);
-	_cleanup_(facts_devices_done) struct facts_devices devices = {};
 
 	if (!s->facts)
 		return;
-	facts_devices_read(&devices);
 	for (int i = 0; i < FACTS_SOURCE_COUNT_; i++) {
 		struct jsonw w;
 
 		event_line_begin(lines, &w, "facts", &subject);
-		facts_json_write(s->facts, (enum facts_source)i, s->cgroup, &devices, &w);
+		facts_json_write(s->facts, (enum facts_source)i, s->cgroup, s->disks, &w);
 		event_line_end(lines, &w);
 	}
 }
@@ -58,14 +64,13 @@ static bool find_cpus(const struct neighbours *n, struct causes_cpus *ret_cpus)
 	return true;
 }
 
-/* Fills in what is known of the session; `devices` and `cpus` have room for it. */
-static void make_case(const struct session_result *s, struct facts_devices *devices,
-		      struct causes_cpus *cpus, struct causes_case *ret_case)
+/* Fills in what is known of the session; `cpus` has room for it. */
+static void make_case(const struct session_result *s, struct causes_cpus *cpus,
+		      struct causes_case *ret_case)
 {
-	facts_devices_read(devices);
 	*ret_case = (struct causes_case){
 		.facts = s->facts,
-		.devices = devices,
+		.disks = s->disks,
 		.cpus = find_cpus(&s->neighbours, cpus) ? cpus : NULL,
 		.trigger = find_trigger(&s->reason),
 		.stalled_ms = session_verdict_stalled_ms(s),
@@ -74,21 +79,19 @@ static void make_case(const struct session_result *s, struct facts_devices *devi
 
 bool session_facts_cause(const struct session_result *s, char text[CAUSES_TEXT_BYTES])
 {
-	_cleanup_(facts_devices_done) struct facts_devices devices = {};
 	struct causes_cpus cpus;
 	struct causes_case c;
 
-	make_case(s, &devices, &cpus, &c);
+	make_case(s, &cpus, &c);
 	return causes_find(&c, text);
 }
 
 bool session_facts_say(const struct session_result *s, enum cause_id id,
 		       char text[CAUSES_TEXT_BYTES])
 {
-	_cleanup_(facts_devices_done) struct facts_devices devices = {};
 	struct causes_cpus cpus;
 	struct causes_case c;
 
-	make_case(s, &devices, &cpus, &c);
+	make_case(s, &cpus, &c);
 	return causes_say(&c, id, text);
 }

@@ -12,6 +12,9 @@
 #include "consumer/output/event_line.h"
 #include "consumer/session/session_result.h"
 
+/* Sets `disks`. Names of disks are numbers in all lines that are written before. */
+void session_facts_read_disks(struct session_result *s);
+
 /* Writes a line for each source; nothing for a session without facts. */
 void session_facts_write(const struct session_result *s, const struct lines *lines);
 

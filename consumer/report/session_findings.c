@@ -5,25 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "consumer/report/chain_links.h"
 #include "consumer/report/find_disks.h"
 #include "consumer/report/find_locks.h"
+#include "consumer/report/find_sockets.h"
 #include "consumer/report/session_facts.h"
+#include "consumer/report/session_sockets.h"
+#include "consumer/report/thresholds.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/queue_waits.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
-
-/* Threads that waited for less than this part of the session did not stall. */
-#define WAITED_PART 10
-
-/*
- * A service that is well waits for answers and for other threads too, each time shortly: less than
- * this part of the session, in sum, is no stall.
- */
-#define UNSURE_PART 4
-
-/* A function that has grown by less than this part of one CPU makes nobody wait. */
-#define GREW_PART 5
 
 /*
  * Returns how much more than when calm threads waited in places of this state: of what is a wait or
@@ -72,15 +64,37 @@ static void sum_waiting(struct findings_search *s)
 	for (size_t i = 0; i < ARRAY_SIZE(unsure); i++) {
 		uint64_t ns = grown_ns(s, (uint8_t)unsure[i]);
 
-		s->part_ns[unsure[i]] = ns < length_ns / UNSURE_PART ? 0 : ns;
+		s->part_ns[unsure[i]] = ns * 100 < length_ns * THRESHOLD_UNSURE_PCT ? 0 : ns;
 	}
 	s->part_ns[ACCOUNT_LOCK] = MAX(s->part_ns[ACCOUNT_LOCK], contended);
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
 		s->found.time_ns[FINDINGS_WAITING] += s->part_ns[i];
 	s->found.time_ns[FINDINGS_RUNNING] = time_of(s, ACCOUNT_RUNNING);
+	s->found.time_ns[FINDINGS_SESSION] = length_ns;
 }
 
 /* ---- waits for a CPU; each returns what it explains of `left_ns` */
+
+/*
+ * Adds a finding of `ns` of the waits for a CPU themselves, with its part of the waits for threads
+ * that waited so.
+ */
+static void add_queue(struct findings_search *s, enum finding_cause cause, uint64_t ns,
+		      const char *says, const struct finding_evidence *evidence)
+{
+	uint64_t passed_ns = s->passed_ns[ACCOUNT_QUEUE];
+	uint64_t own_ns = s->part_ns[ACCOUNT_QUEUE] - passed_ns, more_ns = 0;
+	char text[FINDINGS_SAYS_BYTES];
+	int n = snprintf(text, sizeof(text), "%s", says);
+
+	if (own_ns)
+		more_ns = (uint64_t)((double)passed_ns * (double)ns / (double)own_ns);
+	if (more_ns >= 100 * NSEC_PER_MSEC && n > 0 && (size_t)n < sizeof(text))
+		snprintf(text + n, sizeof(text) - (size_t)n,
+			 "; others waited %.1f s for locks and threads that waited so",
+			 findings_search_seconds(more_ns));
+	findings_search_add(s, cause, ns + more_ns, text, evidence);
+}
 
 static uint64_t find_quota(struct findings_search *s, uint64_t left_ns)
 {
@@ -93,7 +107,7 @@ static uint64_t find_quota(struct findings_search *s, uint64_t left_ns)
 	    !session_facts_say(s->session, CAUSE_ID_cpu_quota, says))
 		return 0;
 	left_ns = MIN(left_ns, us * NSEC_PER_USEC);
-	findings_search_add(s, FINDING_CPU_QUOTA, left_ns, says, &e);
+	add_queue(s, FINDING_CPU_QUOTA, left_ns, says, &e);
 	return left_ns;
 }
 
@@ -115,7 +129,7 @@ static uint64_t find_neighbour(struct findings_search *s, const struct queue_wai
 		snprintf(e.value, sizeof(e.value), "%s", most->path);
 	}
 	if (q->blame.count)
-		findings_search_add(s, FINDING_CPU_NEIGHBOUR, ns, says, &e);
+		add_queue(s, FINDING_CPU_NEIGHBOUR, ns, says, &e);
 	return ns;
 }
 
@@ -129,7 +143,7 @@ static void find_demand(struct findings_search *s, const struct queue_waits *q, 
 	snprintf(says, sizeof(says),
 		 "its threads waited %.1f s for CPUs that its own other threads had",
 		 findings_search_seconds(left_ns));
-	findings_search_add(s, FINDING_CPU_DEMAND, left_ns, says, &e);
+	add_queue(s, FINDING_CPU_DEMAND, left_ns, says, &e);
 }
 
 /* Without the signal runq: by who ticked on the CPUs. */
@@ -139,14 +153,14 @@ static void find_by_ticks(struct findings_search *s, uint64_t left_ns)
 	char says[CAUSES_TEXT_BYTES];
 
 	if (session_facts_say(s->session, CAUSE_ID_neighbour, says))
-		findings_search_add(s, FINDING_CPU_NEIGHBOUR, left_ns, says, &e);
+		add_queue(s, FINDING_CPU_NEIGHBOUR, left_ns, says, &e);
 }
 
 static void find_queue(struct findings_search *s)
 {
 	const struct signal *signal = s->session->signals[SIGNAL_RUNQ];
 	const struct queue_waits *q = signal ? signal->queue : NULL;
-	uint64_t left_ns = s->part_ns[ACCOUNT_QUEUE];
+	uint64_t left_ns = s->part_ns[ACCOUNT_QUEUE] - s->passed_ns[ACCOUNT_QUEUE];
 
 	left_ns -= find_quota(s, left_ns);
 	if (!q) {
@@ -157,7 +171,7 @@ static void find_queue(struct findings_search *s)
 	find_demand(s, q, left_ns);
 }
 
-/* ---- waits for memory and peers */
+/* ---- waits for memory */
 
 /* What was thrown out at the limit and is read back makes threads wait for disks too. */
 static void find_memory(struct findings_search *s)
@@ -176,13 +190,26 @@ static void find_memory(struct findings_search *s)
 	findings_search_add(s, FINDING_MEMORY, s->part_ns[ACCOUNT_MEMORY], says, &e);
 }
 
-static void find_peer(struct findings_search *s)
+/* Waits for what other threads write into pipes, and for processes to end. */
+static void find_behind(struct findings_search *s)
 {
-	const struct finding_evidence e = findings_search_evidence(s, ACCOUNT_SOCKET);
-	char says[FINDINGS_SAYS_BYTES];
+	static const struct {
+		enum account_part part;
+		uint8_t state;
+		const char *what;
+	} kinds[] = { { ACCOUNT_PIPE, WAIT_BLOCKED + WAIT_PIPE, "in pipes" },
+		      { ACCOUNT_CHILD, WAIT_BLOCKED + WAIT_CHILD, "for other processes to end" } };
 
-	findings_search_say_place(s, ACCOUNT_SOCKET, "for the other ends of sockets", says);
-	findings_search_add(s, FINDING_PEER, s->part_ns[ACCOUNT_SOCKET], says, &e);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const struct finding_evidence e = findings_search_evidence(s, kinds[i].part);
+		char says[FINDINGS_SAYS_BYTES];
+
+		findings_search_say_place(s, kinds[i].part, kinds[i].what, says);
+		findings_search_add_chain(
+			s, i ? FINDING_PROCESS : FINDING_PIPE, s->part_ns[kinds[i].part], says, &e,
+			chain_links_find(&s->summary->chains, kinds[i].state, NULL), 1,
+			"; meanwhile ");
+	}
 }
 
 /* ---- what ran */
@@ -202,12 +229,22 @@ static void find_function(struct findings_search *s)
 		return;
 	of_ns = grown.by_rate ? ms * NSEC_PER_MSEC : s->found.time_ns[FINDINGS_RUNNING];
 	of_ns = of_ns / 100 * (grown.stalled_pct - grown.calm_pct);
-	if (of_ns < ms * NSEC_PER_MSEC / GREW_PART)
+	if (of_ns * 100 < ms * NSEC_PER_MSEC * THRESHOLD_GREW_PCT)
 		return;
 	snprintf(says, sizeof(says), "%.250s (%.60s) had %u %% of %s, %u %% when calm", grown.fn,
 		 grown.comm, grown.stalled_pct, grown.by_rate ? "a CPU" : "its CPU time",
 		 grown.calm_pct);
 	findings_search_add(s, FINDING_FUNCTION, of_ns, says, &e);
+}
+
+/* Gives waits for other threads to what those waited for, link by link. */
+static void pass_waits(struct findings_search *s)
+{
+	static const enum account_part parts[] = { ACCOUNT_PIPE, ACCOUNT_SOCKET, ACCOUNT_CHILD };
+
+	find_locks_pass(s);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		findings_search_pass(s, parts[i], s->part_ns[parts[i]], NULL);
 }
 
 void session_findings_write(const struct session_result *session, const struct summary *summary,
@@ -221,21 +258,26 @@ void session_findings_write(const struct session_result *session, const struct s
 	};
 
 	if (!knows && !findings_search_accounts(session) &&
-	    !(signals[SIGNAL_LOCK] && signals[SIGNAL_LOCK]->locks)) {
+	    !(signals[SIGNAL_LOCK] && signals[SIGNAL_LOCK]->locks) &&
+	    !session_sockets_peers(session)) {
 		jsonw_string(w, "findings_reason",
 			     "no signal of the session says how long its threads waited");
 		return;
 	}
 	s.found.certain = complete;
 	sum_waiting(&s);
-	if (s.found.time_ns[FINDINGS_WAITING] * WAITED_PART >=
-	    session->stop_ns - session->start_ns) {
+	find_disks_errors(&s);
+	if (s.found.time_ns[FINDINGS_WAITING] * 100 >=
+	    (session->stop_ns - session->start_ns) * THRESHOLD_WAITED_PCT) {
+		pass_waits(&s);
 		find_queue(&s);
 		find_locks(&s);
 		find_memory(&s);
 		find_disks(&s);
-		find_peer(&s);
+		find_sockets_peer(&s);
+		find_behind(&s);
 	}
 	find_function(&s);
+	find_sockets_clients(&s);
 	findings_write(&s.found, w);
 }

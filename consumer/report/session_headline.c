@@ -51,6 +51,9 @@ static int write_trigger(const struct session_result *s, char *text, size_t spac
 	case TRIGGER_EXEC:
 		return snprintf(text, space, "%s started in %s (pid %u)", s->reason.comm, s->cgroup,
 				s->reason.pid);
+	case TRIGGER_OOM_KILL:
+		return snprintf(text, space, "%s (pid %u) of %s was killed: memory ran out",
+				s->reason.comm, s->reason.pid, s->cgroup);
 	case TRIGGER_REQUEST:
 		break;
 	}

@@ -7,8 +7,11 @@
 
 #include "consumer/report/frame_json.h"
 #include "consumer/signals/lock_waits.h"
+#include "consumer/signals/time_histogram.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
+
+#define LOCK_HISTOGRAMS 8 /* of the locks with the most time; one more has them all */
 
 static void write_comm(struct jsonw *w, const char *key, const char *comm)
 {
@@ -138,6 +141,7 @@ static void put_lock(const struct lock_waited *l, const struct lines *lines,
 	write_longest(l, &w);
 	if (l->lock.tgid) {
 		jsonw_u64(&w, "p50_ns", l->p50_ns);
+		jsonw_u64(&w, "p90_ns", l->p90_ns);
 		jsonw_u64(&w, "p99_ns", l->p99_ns);
 		jsonw_u64(&w, "threads", l->threads);
 		if (l->again)
@@ -147,6 +151,51 @@ static void put_lock(const struct lock_waited *l, const struct lines *lines,
 		write_wakers(l, releases, &w);
 	}
 	event_line_end(lines, &w);
+}
+
+/* What tells a lock from others, also in another session of the process: its place or its name. */
+static void write_key(const struct lock_waited *l, const struct lock_name *name, struct jsonw *w)
+{
+	jsonw_object(w, "key");
+	jsonw_string(w, "of", l ? "lock" : "all");
+	if (l) {
+		jsonw_u64(w, "pid", l->lock.tgid);
+		jsonw_u64(w, "start_ns", l->start_ns);
+		jsonw_string(w, "kind", lock_waits_kind(l->lock.kind));
+		write_address(l->lock.address, w);
+	}
+	if (name && name->symbol) {
+		frame_json_text(w, "module", name->module);
+		frame_json_text(w, "symbol", name->symbol);
+	}
+	jsonw_object_end(w);
+}
+
+/* Writes how long the waits for a lock were, or for all locks where it is NULL. */
+static void put_histogram(const struct lock_waits *locks, const struct lock_waited *l,
+			  const struct lines *lines, const struct event_subject *subject,
+			  const struct lock_name *name)
+{
+	const struct lock_waited *waited = l ? l : &locks->all;
+	struct jsonw w;
+
+	event_line_begin(lines, &w, "histogram", subject);
+	jsonw_string(&w, "signal", rules_signal_name(SIGNAL_LOCK));
+	write_key(l, name, &w);
+	time_histogram_write_of(waited->buckets, LOCK_BUCKETS, waited->total_ns, &w);
+	event_line_end(lines, &w);
+}
+
+static void put_histograms(const struct lock_waits *locks, const struct lines *lines,
+			   const struct event_subject *subject, const struct lock_name *names)
+{
+	if (!locks->all.waits)
+		return;
+	put_histogram(locks, NULL, lines, subject, NULL);
+	for (size_t i = 0; i < MIN(locks->count, (size_t)LOCK_HISTOGRAMS); i++)
+		if (locks->items[i].lock.tgid)
+			put_histogram(locks, &locks->items[i], lines, subject,
+				      names ? &names[i] : NULL);
 }
 
 /* Whether a module is a part of the C library, or of that of C++: a lock's own functions. */
@@ -186,6 +235,7 @@ void session_locks_put(const struct session_result *s, const struct lines *lines
 	for (size_t i = 0; i < signal->locks->count; i++)
 		put_lock(&signal->locks->items[i], lines, subject, releases,
 			 names ? &names[i] : NULL);
+	put_histograms(signal->locks, lines, subject, names);
 }
 
 /* Returns the lock with the most waits of those that one can do something about; NULL: none. */

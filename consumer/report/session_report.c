@@ -7,16 +7,16 @@
 #include <time.h>
 
 #include "consumer/report/frame_json.h"
-#include "consumer/report/session_block.h"
 #include "consumer/report/session_calls.h"
+#include "consumer/report/session_chains.h"
 #include "consumer/report/session_digest.h"
 #include "consumer/report/session_facts.h"
 #include "consumer/report/session_findings.h"
 #include "consumer/report/session_headline.h"
+#include "consumer/report/session_lines.h"
 #include "consumer/report/session_locks.h"
 #include "consumer/report/session_neighbours.h"
 #include "consumer/report/session_pools.h"
-#include "consumer/report/session_queue.h"
 #include "consumer/report/session_verdict.h"
 #include "consumer/sampling/wait_kind.h"
 #include "shared/tools/clock.h"
@@ -28,10 +28,7 @@
 /* Bytes for "]", the keys of a split stack, "}" and the newline. */
 #define TAIL_BYTES 96
 
-/*
- * Lines are queued together: waking the output thread for each took a quarter of this thread's
- * time.
- */
+/* Lines are queued together: to wake the output thread for each took a quarter of the time. */
 #define BATCH_BYTES (64u << 10)
 /* A batch is at most this part of the queue; a quarter of the queue is kept for the main thread. */
 #define BATCH_SHARE 8
@@ -63,8 +60,7 @@ struct report {
 
 /*
  * Waits until three quarters of the queue suffice; a quarter is kept for the main thread. False
- * when the output has written nothing for STALL_NS; later calls then return at once until it writes
- * again.
+ * when the output has written nothing for STALL_NS; later calls return at once until it does.
  */
 static bool wait_for_room(struct report *r)
 {
@@ -154,11 +150,6 @@ static void write_cgroup(const struct report *r, const struct stack *stack, stru
 		jsonw_string(w, "in_cgroup_reason",
 			     "the cgroup was gone before its path was looked up");
 	jsonw_u64(w, "in_cgroup_id", stack->cgroup_id);
-}
-
-static const struct look_on *on_of(const struct report *r, const struct stack *stack)
-{
-	return wait_objects_get(&r->signal->taken->objects, stack->on);
 }
 
 /* Writes what the threads of the stack wait for; nothing where they run. */
@@ -312,7 +303,8 @@ static void sum_stack(struct report *r, const struct stack *stack, size_t n)
 	if (stack->wait == WAIT_RUNS) {
 		session_digest_add(&r->summary, stack, named, n);
 	} else {
-		known_wait_judge(stack, on_of(r, stack), named, n, &r->wait);
+		known_wait_judge(stack, wait_objects_get(&r->signal->taken->objects, stack->on),
+				 named, n, &r->wait);
 		session_waits_add(&r->summary.waits, stack, &r->wait);
 	}
 }
@@ -380,6 +372,7 @@ static void put_end(struct report *r)
 
 	event_line_begin(r->lines, &w, "session.end", &r->subject);
 	jsonw_u64(&w, "duration_ms", (s->stop_ns - s->start_ns) / NSEC_PER_MSEC);
+	session_result_write_stopped(s, &w);
 	session_result_write_pre(s, &w);
 	complete = session_verdict_write(s, &r->summary, &w);
 	session_digest_sort(&r->summary);
@@ -397,6 +390,8 @@ static void put_end(struct report *r)
 	if (s->has_pressure_end)
 		psi_write(&s->pressure_end, &w, "pressure_end");
 	held_triggers_write(s->held, &w, "held");
+	if (s->oom_kills.count)
+		jsonw_u64(&w, "oom_kills", s->oom_kills.count);
 	jsonw_u64(&w, "memory_bytes", stacks_bytes(s));
 	/* These take the room that is left, so they come last. */
 	session_digest_write(&r->summary, &w);
@@ -479,20 +474,18 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 				 s->cgroup, count_stacks(s));
 		return;
 	}
+	session_facts_read_disks(s);
 	session_pools_scale(s);
 	session_waits_set_phases(&r->summary.waits, s);
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
 		if (s->signals[i] && s->signals[i]->taken)
 			put_stacks(r, s->signals[i]);
 	wait_for_room(r);
-	session_facts_write(s, lines);
-	session_neighbours_put(&s->neighbours, lines, &r->subject);
-	session_pools_put(s, lines, &r->subject);
-	session_queue_put(s, lines, &r->subject);
+	session_lines_put(s, lines, &r->subject);
 	r->locks = lock_names_read(s, symbols);
 	session_locks_put(s, lines, &r->subject, r->releases, r->locks);
+	session_chains_put(s, &r->summary, r->locks, lines, &r->subject);
 	session_calls_put(s, &r->summary.cpu, lines, &r->subject);
-	session_block_put(s, lines, &r->subject);
 	put_end(r);
 	report_free(r);
 }

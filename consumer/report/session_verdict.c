@@ -6,11 +6,15 @@
 
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/lock_waits.h"
+#include "consumer/signals/long_waits.h"
 #include "consumer/signals/queue_waits.h"
 #include "shared/tools/macro.h"
 
 /* Evidence that stands for less of the stalled time does not explain the stall. */
 #define EXPLAINED_MIN_PCT 25
+
+/* Looks that are further apart than this part of the session show little of shorter waits. */
+#define LOOKS_MIN 10
 
 static void write_phase(struct jsonw *w, const char *key, const struct ledger *l)
 {
@@ -48,6 +52,11 @@ static void write_account(const struct signal *s, struct jsonw *w)
 		jsonw_null(w, "expected");
 		jsonw_string(w, "expected_reason", taken->expected_why);
 	}
+	if (s->looks && s->looks->left_out) {
+		jsonw_object(w, "left_out");
+		jsonw_u64(w, "budget", s->looks->left_out);
+		jsonw_object_end(w);
+	}
 	jsonw_u64(w, "stacks", taken->stacks.count);
 	jsonw_object_end(w);
 }
@@ -60,7 +69,10 @@ static void write_plain(const struct signal *s, const struct ledger *ledger, str
 	jsonw_object_end(w);
 }
 
-/* The same of waits for locks, and beside it that of the stacks of those that woke. */
+/*
+ * The same of waits for locks, and beside it that of the stacks of those that woke, and that of
+ * long waits of any kind.
+ */
 static void write_locks(const struct signal *s, struct jsonw *w)
 {
 	jsonw_object(w, rules_signal_name(s->id));
@@ -68,6 +80,11 @@ static void write_locks(const struct signal *s, struct jsonw *w)
 	if (s->taken) {
 		jsonw_object(w, "wakers");
 		write_lost(&s->taken->phase[PHASE_DURING], w);
+		jsonw_object_end(w);
+	}
+	if (s->long_waits) {
+		jsonw_object(w, "long_waits");
+		write_lost(&s->long_waits->ledger, w);
 		jsonw_object_end(w);
 	}
 	jsonw_object_end(w);
@@ -156,7 +173,9 @@ static bool was_table_full(const struct session_result *s, char reason[LEDGER_RE
 	} counted[] = { { SIGNAL_POOLS, "threads", NULL },
 			{ SIGNAL_RUNQ, "waits for a CPU", NULL },
 			{ SIGNAL_SYSCALL, "waits in system calls", "table of system calls" },
-			{ SIGNAL_BLOCK, "requests to disks", "tables of requests" } };
+			{ SIGNAL_BLOCK, "requests to disks", "tables of requests" },
+			{ SIGNAL_SOCKET, "looks at sockets", "bounds of a look" },
+			{ SIGNAL_RECLAIM, "stretches of reclaim", "tables of reclaim" } };
 	const struct signal *lock = s->signals[SIGNAL_LOCK];
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
@@ -184,6 +203,16 @@ static bool was_table_full(const struct session_result *s, char reason[LEDGER_RE
 			 ledger_lost(&lock->locks->ledger), lock->locks->ledger.attempted);
 		return true;
 	}
+	if (lock && lock->long_waits && ledger_lost(&lock->long_waits->ledger)) {
+		snprintf(
+			reason, LEDGER_REASON_BYTES,
+			"%" PRIu64 " of %" PRIu64 " long waits are in no wait chain: %s",
+			ledger_lost(&lock->long_waits->ledger), lock->long_waits->ledger.attempted,
+			lock->long_waits->ledger.lost[DROP_LONG_WAITS_FULL]
+				? "the table of long waits was full (trocar-loader load --long-waits)"
+				: "sessions hold as much memory as they may");
+		return true;
+	}
 	if (lock && lock->locks && lock->taken && ledger_lost(&lock->taken->phase[PHASE_DURING])) {
 		snprintf(reason, LEDGER_REASON_BYTES,
 			 "%" PRIu64 " of %" PRIu64 " stacks of those that ended waits for locks "
@@ -193,6 +222,27 @@ static bool was_table_full(const struct session_result *s, char reason[LEDGER_RE
 		return true;
 	}
 	return false;
+}
+
+/*
+ * Whether the budget of the looks kept them so far apart that the session has hardly more than
+ * LOOKS_MIN; then says so.
+ */
+static bool were_looks_few(const struct session_result *s, char reason[LEDGER_REASON_BYTES])
+{
+	const struct signal *offcpu = s->signals[SIGNAL_OFFCPU];
+	const struct look_coverage *l = offcpu ? offcpu->looks : NULL;
+
+	if (!l || !l->skipped || l->longest_ns * LOOKS_MIN <= l->session_ns)
+		return false;
+	snprintf(reason, LEDGER_REASON_BYTES,
+		 "looks at its threads were up to %llu ms apart in %llu ms, so shorter waits are "
+		 "found by chance: their budget (--looks-permille %" PRIu64 ") left out %" PRIu64
+		 " of %" PRIu64 " passes",
+		 (unsigned long long)(l->longest_ns / NSEC_PER_MSEC),
+		 (unsigned long long)(l->session_ns / NSEC_PER_MSEC), l->permille, l->skipped,
+		 l->skipped + l->passes);
+	return true;
 }
 
 /* Returns complete, or partial where a ledger without a loss still does not cover the session. */
@@ -215,7 +265,7 @@ static enum verdict judge_coverage(const struct session_result *s, const struct 
 			 s->left_out);
 		return VERDICT_PARTIAL;
 	}
-	if (was_table_full(s, reason))
+	if (was_table_full(s, reason) || were_looks_few(s, reason))
 		return VERDICT_PARTIAL;
 	if (s->pre_limit == PRE_EVICTED)
 		return say_why(reason, VERDICT_PARTIAL,

@@ -15,12 +15,14 @@ int session_waits_init(struct session_waits *s)
 {
 	*s = (struct session_waits){ .rows = calloc(SESSION_WAITS_ROWS, sizeof(*s->rows)) };
 	idmap_init(&s->by_hash, SESSION_WAITS_ROWS);
+	wait_places_init(&s->places);
 	return s->rows ? 0 : -ENOMEM;
 }
 
 void session_waits_done(struct session_waits *s)
 {
 	idmap_done(&s->by_hash);
+	wait_places_done(&s->places);
 	free(s->rows);
 	s->rows = NULL;
 }
@@ -87,6 +89,7 @@ void session_waits_add(struct session_waits *s, const struct stack *stack,
 		add_calm(s, stack, wait);
 	if (stack->phase != PHASE_DURING)
 		return;
+	wait_places_add(&s->places, stack, wait);
 	row = row_of(s, wait);
 	s->state_ns[wait->state] += stack->weight_ns;
 	if (wait->state != stack->wait)
@@ -310,9 +313,10 @@ int session_waits_idle_clause(const struct session_waits *s, char *text, size_t 
 		return 0;
 	known = top->on && wait_objects_is_idle_set(top->on);
 	if (top->on && top->on->unix_opened)
-		snprintf(unix_says, sizeof(unix_says),
-			 "from whom is not known; %u unix connections were opened there, one to %s",
-			 top->on->unix_opened, top->on->path);
+		snprintf(
+			unix_says, sizeof(unix_says),
+			"from whom is not known; %u unix connections were opened there, one to %.108s",
+			top->on->unix_opened, top->on->path);
 	return snprintf(
 		text, space, "; its threads waited %llu ms for %s, %llu ms of it in %.200s: %s",
 		(unsigned long long)(s->state_ns[state] / NSEC_PER_MSEC),

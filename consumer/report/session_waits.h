@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "consumer/report/known_wait.h"
+#include "consumer/report/wait_places.h"
 #include "consumer/sampling/stack_table.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/session/session_result.h"
@@ -42,6 +43,7 @@ struct session_waits {
 	/* of state_ns: what the system call alone would not say */
 	uint64_t moved_ns[WAIT_BLOCKED + WAIT_KIND_COUNT_];
 	uint64_t condition_ns; /* of locks: on condition variables */
+	struct wait_places places;
 };
 
 /* Returns 0 or -ENOMEM. */

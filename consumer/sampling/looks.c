@@ -17,12 +17,15 @@ _Static_assert(sizeof(struct look_record) + 2 * STACK_FRAMES * sizeof(uint64_t) 
 		       3 * LOOKS_READ_BYTES,
 	       "a record does not fit behind a read");
 
-void looks_init(struct looks *l, struct pinned_maps *pins, struct drain *drain,
+void looks_init(struct looks *l, struct pinned_maps *pins, struct drain *drain, uint64_t permille,
 		const struct looks_calls *calls, void *context)
 {
-	*l = (struct looks){
-		.pins = pins, .drain = drain, .calls = calls, .context = context, .fd = -1
-	};
+	*l = (struct looks){ .pins = pins,
+			     .drain = drain,
+			     .permille = permille,
+			     .calls = calls,
+			     .context = context,
+			     .fd = -1 };
 }
 
 void looks_done(struct looks *l)
@@ -99,11 +102,20 @@ static void end_pass(struct looks *l, bool cut)
 	l->fd = -1;
 	l->pass.cut = cut;
 	if (l->counts)
-		apart_ns = MAX(apart_ns, l->pass.cpu_ns * 100 / LOOKS_BUDGET_PCT);
+		apart_ns = MAX(apart_ns, l->pass.cpu_ns * 1000 / l->permille);
 	l->due_ns = l->pass.began_ns + apart_ns - SLACK_NS;
 	if (l->pass.all)
 		end_record(l);
 	l->calls->passed(l->context, &l->pass);
+}
+
+/* Returns how many passes would have begun by now if the last one had taken nothing. */
+static uint64_t count_skipped(const struct looks *l, uint64_t now_ns)
+{
+	uint64_t until_ns = MIN(now_ns, l->due_ns);
+	uint64_t apart_ns = until_ns - MIN(until_ns, l->pass.began_ns) + SLACK_NS;
+
+	return apart_ns / LOOKS_EVERY_NS - (apart_ns >= LOOKS_EVERY_NS);
 }
 
 /* What a session asks for comes first, and tells of its own threads alone: it must not wait. */
@@ -114,8 +126,10 @@ static bool begin_pass(struct looks *l, uint64_t now_ns)
 
 	if (!due && !all)
 		return false;
-	l->pass =
-		(struct look_pass){ .number = l->pass.number + 1, .began_ns = now_ns, .all = all };
+	l->pass = (struct look_pass){ .number = l->pass.number + 1,
+				      .began_ns = now_ns,
+				      .skipped = count_skipped(l, now_ns),
+				      .all = all };
 	l->counts = !l->asked && !all;
 	l->asked = false;
 	l->record = l->record && !all;
@@ -206,14 +220,16 @@ void looks_step(struct looks *l)
 	uint64_t until_ns = turn_until_ns(), begun_ns = clock_thread_ns();
 	int r = 1;
 
-	if (l->fd < 0 && !begin_pass(l, clock_mono_ns()))
+	if (l->steps || (l->fd < 0 && !begin_pass(l, clock_mono_ns())))
 		return;
+	l->steps = true;
 	do
 		r = take_next(l);
 	while (r > 0 && clock_mono_ns() < until_ns);
 	l->pass.cpu_ns += clock_thread_ns() - begun_ns;
 	if (r <= 0)
 		end_pass(l, r < 0);
+	l->steps = false;
 }
 
 bool looks_has_rest(const struct looks *l)

@@ -2,8 +2,8 @@
 /*
  * looks.h: reads the iterator `looks`, which tells of the threads that wait in the cgroups of
  * sessions, in passes. A pass is read in parts that share the turn of the main loop, so it delays
- * no drain. Passes come LOOKS_EVERY_NS apart, or further where they would take more than
- * LOOKS_BUDGET_PCT of one CPU; one that somebody asks for comes at once. The recorder's passes,
+ * no drain. Passes come LOOKS_EVERY_NS apart, or further where they would take more of one CPU than
+ * their budget; one that somebody asks for comes at once. The recorder's passes,
  * over the threads of all watches, come with the drains that are made anyway. Main thread only.
  */
 #ifndef TROCAR_CONSUMER_SAMPLING_LOOKS_H
@@ -21,8 +21,7 @@ struct drain;
 struct pinned_maps;
 struct process;
 
-#define LOOKS_EVERY_NS	 (50 * NSEC_PER_MSEC)
-#define LOOKS_BUDGET_PCT 1
+#define LOOKS_EVERY_NS (50 * NSEC_PER_MSEC)
 
 /*
  * The recorder's passes: so far apart at least, or further where they would take more than so many
@@ -51,6 +50,7 @@ struct look_pass {
 	uint64_t number;
 	uint64_t began_ns; /* CLOCK_MONOTONIC */
 	uint64_t cpu_ns;   /* it took so far */
+	uint64_t skipped;  /* passes that the budget left out between the one before and this */
 	bool cut;	   /* it could not be read to its end */
 	bool all;	   /* it is the recorder's: over the threads of all watches */
 };
@@ -75,12 +75,14 @@ struct looks {
 	struct drain *drain;
 	const struct looks_calls *calls;
 	void *context;		/* the first argument of the calls */
+	uint64_t permille;	/* of one CPU: the budget */
 	unsigned int holders;	/* sessions that want looks */
 	struct look_pass pass;	/* the last, or the one that runs */
 	int fd;			/* of the pass that runs; -1: none does */
 	bool asked;		/* the next pass comes at once */
 	bool counts;		/* the pass was due, not asked for: the budget pays */
 	bool record;		/* the next pass may be the recorder's */
+	bool steps;		/* looks_step runs: what it calls does not call it */
 	uint64_t due_ns;	/* of the next pass */
 	uint64_t record_due_ns; /* of the recorder's next */
 	struct looks_recorded recorded;
@@ -89,7 +91,8 @@ struct looks {
 	_Alignas(8) uint8_t buffer[4 * LOOKS_READ_BYTES];
 };
 
-void looks_init(struct looks *l, struct pinned_maps *pins, struct drain *drain,
+/* The passes of sessions may take so many thousandths of one CPU: 1 to 1000. */
+void looks_init(struct looks *l, struct pinned_maps *pins, struct drain *drain, uint64_t permille,
 		const struct looks_calls *calls, void *context);
 void looks_done(struct looks *l);
 
@@ -115,7 +118,10 @@ void looks_forget(struct looks *l);
  */
 void looks_record(struct looks *l);
 
-/* Reads on until the turn is over (turn.h), or nothing is due. */
+/*
+ * Reads on until the turn is over (turn.h), or nothing is due. Nothing where one of the calls that
+ * it makes comes back here.
+ */
 void looks_step(struct looks *l);
 
 /* Returns whether a pass was left in the middle, or is due now. */

@@ -2,14 +2,14 @@
 #include "consumer/sampling/stack_table.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "shared/tools/macro.h"
 
 /* Samples that differ in one of these flags are different stacks. */
-#define STACK_FLAGS (SAMPLE_IN_USER | SAMPLE_KTHREAD | SAMPLE_UNWOUND | STACK_SAMPLE_CUT)
+#define STACK_FLAGS \
+	(SAMPLE_IN_USER | SAMPLE_KTHREAD | SAMPLE_UNWOUND | SAMPLE_MEMORY_STALL | STACK_SAMPLE_CUT)
 
 const char *stack_table_phase(enum phase phase)
 {
@@ -48,15 +48,35 @@ void stack_table_done(struct stack_table *s)
 	*s = (struct stack_table){};
 }
 
-/* Returns whether the table may take `more` bytes: no more than it leaves to the others. */
-static bool may_take(const struct stack_table *s, size_t more)
+/* Returns whether who has `charged` bytes may take `more`: no more than it leaves to the others. */
+static bool has_room(struct stack_budget *b, size_t charged, size_t more)
 {
 	uint64_t used;
 
-	if (!s->budget)
+	if (!b)
 		return true;
-	used = __atomic_load_n(&s->budget->used_bytes, __ATOMIC_RELAXED) + more;
-	return used <= s->budget->max_bytes && s->charged + more <= s->budget->max_bytes - used;
+	used = __atomic_load_n(&b->used_bytes, __ATOMIC_RELAXED) + more;
+	return used <= b->max_bytes && charged + more <= b->max_bytes - used;
+}
+
+static bool may_take(const struct stack_table *s, size_t more)
+{
+	return has_room(s->budget, s->charged, more);
+}
+
+bool stack_table_take_budget(struct stack_budget *b, size_t bytes)
+{
+	if (!has_room(b, 0, bytes))
+		return false;
+	if (b)
+		__atomic_add_fetch(&b->used_bytes, bytes, __ATOMIC_RELAXED);
+	return true;
+}
+
+void stack_table_give_budget(struct stack_budget *b, size_t bytes)
+{
+	if (b)
+		__atomic_sub_fetch(&b->used_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 /* Takes from the budget what the table has grown by. */

@@ -7,6 +7,7 @@
 #ifndef TROCAR_CONSUMER_SAMPLING_STACK_TABLE_H
 #define TROCAR_CONSUMER_SAMPLING_STACK_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,13 @@ struct stack_budget {
 	uint64_t used_bytes; /* atomic: the report thread gives back */
 };
 
+/*
+ * Takes `bytes` from the budget (NULL: there is none), for evidence beside stacks, where it leaves
+ * as much to the others; stack_table_give_budget gives them back. Any thread.
+ */
+bool stack_table_take_budget(struct stack_budget *b, size_t bytes);
+void stack_table_give_budget(struct stack_budget *b, size_t bytes);
+
 /* Phases of a session, in the order of time. */
 enum phase {
 	PHASE_BEFORE, /* calm: older than what the trigger measured */
@@ -51,7 +59,7 @@ struct stack {
 	uint32_t threads; /* distinct thread ids */
 	uint32_t number;  /* index in the table */
 	uint16_t kernel_frames, user_frames;
-	/* SAMPLE_IN_USER, SAMPLE_KTHREAD, SAMPLE_UNWOUND, STACK_SAMPLE_CUT */
+	/* SAMPLE_IN_USER, SAMPLE_KTHREAD, SAMPLE_UNWOUND, SAMPLE_MEMORY_STALL, STACK_SAMPLE_CUT */
 	uint32_t flags;
 	uint32_t call;	     /* of what runs: as in struct sample */
 	uint8_t phase;	     /* enum phase */

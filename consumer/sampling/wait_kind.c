@@ -36,6 +36,7 @@ static enum wait_kind kind_of_descriptor(const struct look_on *on)
 	case LOOK_ON_FILE:
 		return WAIT_IO;
 	case LOOK_ON_OTHER:
+	case LOOK_ON_TIMER:
 		return WAIT_IDLE; /* eventfd, timerfd, a terminal, ... */
 	case LOOK_ON_PIPE:
 		return WAIT_PIPE;

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "consumer/sampling/wait_files.h"
 #include "consumer/sampling/wait_kind.h"
+#include "consumer/sampling/wait_numbers.h"
 #include "shared/tools/macro.h"
 
 #define ADDRESS_BYTES (INET6_ADDRSTRLEN + 9) /* "[", "]:", port, NUL */
-
-#define DEVICE_MINOR_BITS 20 /* of the kernel's dev_t */
 
 void wait_objects_init(struct wait_objects *o)
 {
@@ -108,6 +108,8 @@ struct look_on wait_objects_plain(const struct look_on *on)
 
 	if (is_set(on))
 		return plain_set(on);
+	if (on->kind == LOOK_ON_TIMER)
+		return wait_numbers_timer(on);
 	if (n.kind == LOOK_ON_NOTHING || n.kind >= LOOK_ON_COUNT_)
 		return (struct look_on){ 0 };
 	n.longest_ns = 0;
@@ -115,11 +117,11 @@ struct look_on wait_objects_plain(const struct look_on *on)
 	n.peer_pid = n.end = 0;
 	memset(n.kinds, 0, sizeof(n.kinds));
 	memset(n.peer_comm, 0, sizeof(n.peer_comm));
-	memset(n.path, 0, sizeof(n.path));
+	wait_files_plain(on, &n);
 	if (is_unix(on))
 		copy_unix(&n, on);
 	n.name[sizeof(n.name) - 1] = 0;
-	if (n.kind != LOOK_ON_CHILD)
+	if (n.kind != LOOK_ON_CHILD && n.kind != LOOK_ON_SEMAPHORES)
 		n.number = 0;
 	if (n.kind != LOOK_ON_SOCKET)
 		return n;
@@ -135,21 +137,28 @@ struct look_on wait_objects_plain(const struct look_on *on)
 static uint64_t hash_of(const struct look_on *on)
 {
 	const unsigned char *bytes = (const unsigned char *)on;
-	uint64_t hash = 0xcbf29ce484222325ULL;
+	uint64_t hash = 0xcbf29ce484222325ULL, word;
 
-	for (size_t i = 0; i < sizeof(*on); i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3ULL;
+	_Static_assert(sizeof(*on) % sizeof(word) == 0, "whole words");
+
+	for (size_t i = 0; i < sizeof(*on); i += sizeof(word)) {
+		memcpy(&word, bytes + i, sizeof(word));
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 32;
+	}
 	return hash | 1;
 }
 
 static bool is_counted(const struct look_on *on)
 {
-	return is_set(on) || is_unix(on);
+	return is_set(on) || is_unix(on) || on->kind == LOOK_ON_TIMER;
 }
 
 /* Keeps the largest counts of a set. Who asks for nothing has no peer, and no counts of it. */
 static void add_counts(struct look_on *item, const struct look_on *on)
 {
+	if (item->kind == LOOK_ON_TIMER)
+		wait_numbers_add(item, on);
 	item->unread = MAX(item->unread, on->unread);
 	if (!is_set(item))
 		return;
@@ -311,7 +320,7 @@ int wait_objects_say(const struct look_on *on, char *text, size_t space)
 
 	switch (on->kind) {
 	case LOOK_ON_FILE:
-		return snprintf(text, space, " on the file %s", on->name);
+		return wait_files_say(on, text, space);
 	case LOOK_ON_PIPE:
 		return snprintf(text, space, " on a pipe");
 	case LOOK_ON_SOCKET:
@@ -360,9 +369,9 @@ static void write_unix(const struct look_on *on, struct jsonw *w)
 static void write_socket(const struct look_on *on, struct jsonw *w)
 {
 	static const char *const states[] = {
-		[1] = "established", [2] = "syn_sent",	[3] = "syn_recv", [4] = "fin_wait1",
-		[5] = "fin_wait2",   [6] = "time_wait", [7] = "close",	  [8] = "close_wait",
-		[9] = "last_ack",    [10] = "listen",	[11] = "closing",
+#define TCP_STATE(number, json) [number] = (json),
+#include "shared/abi/tcp_states.def"
+#undef TCP_STATE
 	};
 	bool known = on->state < ARRAY_SIZE(states) && states[on->state];
 
@@ -386,17 +395,6 @@ static void write_socket(const struct look_on *on, struct jsonw *w)
 	write_address(w, "peer", on, on->peer, on->peer_port);
 	if (on->protocol == IPPROTO_TCP && known)
 		jsonw_string(w, "state", states[on->state]);
-}
-
-static void write_file(const struct look_on *on, struct jsonw *w)
-{
-	char device[32];
-
-	jsonw_string(w, "name", on->name);
-	snprintf(device, sizeof(device), "%u:%u", on->device >> DEVICE_MINOR_BITS,
-		 on->device & ((1u << DEVICE_MINOR_BITS) - 1));
-	jsonw_string(w, "device", device);
-	jsonw_u64(w, "inode", on->inode);
 }
 
 /* Writes how many descriptors of a set are what. */
@@ -447,43 +445,37 @@ static void write_set(const struct look_on *on, struct jsonw *w)
 
 static void write_members(const struct look_on *on, struct jsonw *w)
 {
-	char address[32];
-
 	switch (on->kind) {
 	case LOOK_ON_FILE:
-		write_file(on, w);
+		wait_files_write(on, w);
 		break;
 	case LOOK_ON_SOCKET:
 		write_socket(on, w);
-		break;
-	case LOOK_ON_PIPE:
-		jsonw_u64(w, "inode", on->inode);
-		break;
-	case LOOK_ON_FUTEX:
-		snprintf(address, sizeof(address), "0x%" PRIx64, (uint64_t)on->address);
-		jsonw_string(w, "address", address);
 		break;
 	case LOOK_ON_EPOLL:
 	case LOOK_ON_POLL:
 	case LOOK_ON_SELECT:
 		write_set(on, w);
 		break;
-	case LOOK_ON_CHILD:
-		if (on->number > 0)
-			jsonw_u64(w, "pid", (uint64_t)on->number);
-		break;
 	default:
-		if (on->name[0])
-			jsonw_string(w, "name", on->name);
+		wait_numbers_write(on, w);
 	}
 }
 
 void wait_objects_write(const struct look_on *on, struct jsonw *w)
 {
 	static const char *const kinds[] = {
-		[LOOK_ON_FILE] = "file",   [LOOK_ON_PIPE] = "pipe",   [LOOK_ON_SOCKET] = "socket",
-		[LOOK_ON_OTHER] = "other", [LOOK_ON_FUTEX] = "futex", [LOOK_ON_CHILD] = "child",
-		[LOOK_ON_EPOLL] = "epoll", [LOOK_ON_POLL] = "poll",   [LOOK_ON_SELECT] = "select",
+		[LOOK_ON_FILE] = "file",
+		[LOOK_ON_PIPE] = "pipe",
+		[LOOK_ON_SOCKET] = "socket",
+		[LOOK_ON_OTHER] = "other",
+		[LOOK_ON_FUTEX] = "futex",
+		[LOOK_ON_CHILD] = "child",
+		[LOOK_ON_EPOLL] = "epoll",
+		[LOOK_ON_POLL] = "poll",
+		[LOOK_ON_SELECT] = "select",
+		[LOOK_ON_TIMER] = "timer",
+		[LOOK_ON_SEMAPHORES] = "semaphores",
 	};
 
 	jsonw_object(w, "on");

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "consumer/kernel/pinned_maps.h"
-#include "consumer/sampling/recorder.h"
+#include "consumer/sampling/looks.h"
+#include "consumer/session/session_pre_roll.h"
 #include "consumer/signals/accounts_hold.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
@@ -117,39 +118,6 @@ static struct session **find_free(struct sessions *all)
 	return NULL;
 }
 
-/*
- * Sets how many ms before the trigger the recorder covers, and why they are fewer than asked for:
- * it has had samples of all CPUs only since `ticking_ns`, and still has them only from after its
- * last eviction on, of whichever watch that was.
- */
-static void find_pre_ms(const struct sessions *all, const struct session_start *start,
-			uint64_t ticking_ns, uint64_t now_ns, struct session_result *r)
-{
-	uint32_t asked_ms = start->rule ? start->rule->pre_ms : SESSION_PRE_MS;
-	uint64_t since_ns = MAX(start->recorded_ns, ticking_ns);
-	enum session_pre_limit limit = since_ns == start->recorded_ns ? PRE_YOUNG : PRE_UNTICKED;
-	uint64_t recorded_ms;
-
-	if (all->host.recorder->evicted_ns >= since_ns) {
-		since_ns = all->host.recorder->evicted_ns + 1;
-		limit = PRE_EVICTED;
-	}
-	recorded_ms = (now_ns - MIN(now_ns, since_ns)) / NSEC_PER_MSEC;
-	r->pre_ms = (uint32_t)MIN(asked_ms, recorded_ms);
-	r->pre_limit = r->pre_ms < asked_ms ? limit : PRE_WHOLE;
-}
-
-/*
- * Returns how much of the pre-roll the stall was in: what the trigger measured. Who asks for a
- * session has seen late answers for some seconds: what is older than half of it counts as calm.
- */
-static uint32_t onset_of(const struct trigger_reason *reason, uint32_t pre_ms)
-{
-	if (reason->kind == TRIGGER_REQUEST)
-		return pre_ms / 2;
-	return trigger_reason_is_stall(reason) ? (uint32_t)MIN(reason->measured_ms, pre_ms) : 0;
-}
-
 /* Compares with what the facts were before: in the pre-roll, and where the onset began. */
 static void begin_facts(const struct sessions *all, struct session_result *r,
 			const struct session_start *start)
@@ -177,10 +145,11 @@ static void begin_capture(struct sessions *all, struct session *s,
 	now_ns = clock_mono_ns();
 	s->result->id = now_ns ^ (start->cgroup_id << 48);
 	s->result->start_ns = s->target.start_ns = now_ns;
-	find_pre_ms(all, start, ticking_ns, now_ns, s->result);
-	s->result->onset_ms = onset_of(start->reason, s->result->pre_ms);
+	session_pre_roll_find(all, start, ticking_ns, now_ns, s->result);
 	s->target.pre_ms = s->result->pre_ms;
 	s->target.onset_ms = s->result->onset_ms;
+	s->result->timeline = timeline_new(now_ns, s->result->pre_ms, s->during_ms);
+	s->target.timeline = s->result->timeline;
 	s->end_ns = now_ns + s->during_ms * NSEC_PER_MSEC;
 	pins->control->heartbeat_ns = now_ns;
 	slot->session = s->result->id;
@@ -217,12 +186,19 @@ int session_begin(struct sessions *all, const struct session_start *start,
 	return 0;
 }
 
+void session_look_first(struct sessions *all)
+{
+	if (all->host.looks)
+		looks_step(all->host.looks);
+}
+
 void session_attach(struct sessions *all, struct session *s)
 {
 	for (int i = 0; i < SIGNAL_COUNT_; i++) {
 		struct signal *signal = s->result->signals[i];
 
-		if (signal && signal->kind && signal->kind->attach && signal->why)
+		if (signal && signal->kind && signal->kind->attach &&
+		    (signal->why || signal->unattached))
 			signal->kind->attach(signal, &all->host, &s->target);
 	}
 }

@@ -96,6 +96,12 @@ void sessions_init(struct sessions *all, const struct signal_host *host, struct 
 int session_begin(struct sessions *all, const struct session_start *start,
 		  struct session **ret_session);
 
+/*
+ * Looks at the threads of sessions that have just begun. Call before session_attach: the first look
+ * is of the moment of the trigger, and a broker may take a tenth of a second.
+ */
+void session_look_first(struct sessions *all);
+
 /* Attaches the programs of its signals, which may take as long as a broker takes to start. */
 void session_attach(struct sessions *all, struct session *s);
 

@@ -11,6 +11,10 @@ void session_result_free(struct session_result *r)
 		signals_free(r->signals[i]);
 	neighbours_done(&r->neighbours);
 	facts_phases_free(r->facts);
+	timeline_free(r->timeline);
+	if (r->disks)
+		facts_disks_done(r->disks);
+	free(r->disks);
 	ruleset_unref(r->set);
 	free(r->cgroup);
 	free(r);
@@ -28,6 +32,16 @@ void session_result_write_pre(const struct session_result *r, struct jsonw *w)
 	if (r->pre_limit != PRE_WHOLE)
 		jsonw_string(w, "pre_ms_reason", reasons[r->pre_limit]);
 	jsonw_u64(w, "onset_ms", r->onset_ms);
+}
+
+void session_result_write_stopped(const struct session_result *r, struct jsonw *w)
+{
+	if (!r->stopped.stopped)
+		return;
+	jsonw_object(w, "stopped");
+	jsonw_u64(w, "uid", r->stopped.uid);
+	jsonw_u64(w, "pid", r->stopped.pid);
+	jsonw_object_end(w);
 }
 
 struct event_subject session_result_subject(const struct session_result *r)

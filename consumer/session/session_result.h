@@ -8,12 +8,15 @@
 
 #include <stdint.h>
 
+#include "consumer/facts/facts_disks.h"
 #include "consumer/facts/facts_phases.h"
 #include "consumer/output/event_line.h"
 #include "consumer/rules/ruleset.h"
 #include "consumer/session/held_triggers.h"
 #include "consumer/session/neighbours.h"
+#include "consumer/session/oom_kills.h"
 #include "consumer/signals/signals.h"
+#include "consumer/signals/timeline.h"
 #include "consumer/signals/trigger_reason.h"
 
 /* Why a session's pre-roll is shorter than asked for. */
@@ -22,6 +25,12 @@ enum session_pre_limit {
 	PRE_YOUNG,    /* the watch was made, or its last session ended, since */
 	PRE_UNTICKED, /* the CPUs have been sampled since */
 	PRE_EVICTED,  /* the recorder had no memory for more */
+};
+
+/* Who ended a session before its time. */
+struct session_stopped {
+	bool stopped;
+	uint32_t uid, pid;
 };
 
 struct session_result {
@@ -34,14 +43,18 @@ struct session_result {
 	uint32_t pre_ms;   /* as much as the recorder had */
 	uint32_t onset_ms; /* of these the last, in which the stall was already */
 	enum session_pre_limit pre_limit;
-	uint32_t left_out;		       /* cgroups below its own that were not sampled */
-	uint64_t start_ns, stop_ns;	       /* CLOCK_MONOTONIC */
+	uint32_t left_out;	    /* cgroups below its own that were not sampled */
+	uint64_t start_ns, stop_ns; /* CLOCK_MONOTONIC */
+	struct session_stopped stopped;
 	struct signal *signals[SIGNAL_COUNT_]; /* NULL: not wanted */
 	struct psi pressure_end;
 	bool has_pressure_end;
 	struct held_triggers held[CAUSE_COUNT_]; /* in its cgroup, of any rule, while it ran */
 	struct facts_phases *facts;		 /* owned; NULL: no memory for them */
+	struct facts_disks *disks; /* owned; of the host, as the report began; NULL: not known */
 	struct neighbours neighbours;
+	struct oom_kills oom_kills;
+	struct timeline *timeline;   /* owned; NULL: no memory for one */
 	struct session_result *next; /* in the report thread's queue */
 };
 
@@ -50,6 +63,9 @@ void session_result_free(struct session_result *r);
 
 /* Writes `pre_ms`, `pre_ms_reason` where it is less than was asked for, and `onset_ms`. */
 void session_result_write_pre(const struct session_result *r, struct jsonw *w);
+
+/* Writes `stopped` where somebody has ended it. */
+void session_result_write_stopped(const struct session_result *r, struct jsonw *w);
 
 /* Returns the subject of its lines. */
 struct event_subject session_result_subject(const struct session_result *r);

@@ -70,7 +70,8 @@ bool accounts_hold_step(const struct signal_host *host)
 	for (struct accounts_held *held = host->programs->accounts; held; held = held->next)
 		more = enter_threads(held, turn_until_ns()) > 0 || more;
 	account_table_sweep_step(&host->programs->sweep, host->pins, turn_until_ns());
-	return more || host->programs->sweep.elements;
+	long_wait_table_sweep_step(&host->programs->waits, host->pins, turn_until_ns());
+	return more || host->programs->sweep.elements || host->programs->waits.elements;
 }
 
 void accounts_hold_settle(const struct signal_host *host)
@@ -84,7 +85,7 @@ bool accounts_hold_has_rest(const struct signal_host *host)
 
 	while (held && !held->entry)
 		held = held->next;
-	return held || host->programs->sweep.elements;
+	return held || host->programs->sweep.elements || host->programs->waits.elements;
 }
 
 /* Attaches the program for one session more and reads. Returns NULL with *ret_why. */

@@ -32,8 +32,8 @@ const char *accounts_hold_reason(const struct signal_host *host);
 void accounts_hold_settle(const struct signal_host *host);
 
 /*
- * Enters threads of sessions that have begun, and removes accounts of those that have ended, for as
- * long as a turn has time. Returns whether there is more.
+ * Enters threads of sessions that have begun, and removes accounts and long waits of those that
+ * have ended, for as long as a turn has time. Returns whether there is more.
  */
 bool accounts_hold_step(const struct signal_host *host);
 

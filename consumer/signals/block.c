@@ -36,13 +36,13 @@ static struct block *block_of(struct signal *s)
 }
 
 /*
- * Returns true for io, and for a stall that no pressure shows. Pressure of cpu or memory says of
- * itself that no disk is what is waited for.
+ * Returns true for io, for a stall that no pressure shows, and for who asks. Pressure of cpu or
+ * memory says of itself that no disk is what is waited for.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {
 	return reason->kind == TRIGGER_PRESSURE ? reason->when.resource == RESOURCE_IO
-						: trigger_reason_is_stall(reason);
+						: trigger_reason_asks_why(reason);
 }
 
 static struct signal *create_block(const struct signal_host *host,

@@ -58,6 +58,7 @@ static void subtract_sums(const struct block_sums *before, const struct block_su
 		.service_ns = find_growth(before->service_ns, now->service_ns),
 		.longest_ns = now->longest_ns > before->longest_ns ? now->longest_ns : 0,
 		.errors = find_growth(before->errors, now->errors),
+		.error_ns = find_growth(before->error_ns, now->error_ns),
 		.merges = find_growth(before->merges, now->merges),
 		.unseen = find_growth(before->unissued, now->unissued),
 	};
@@ -140,6 +141,7 @@ static void add_times(struct block_times *to, const struct block_times *more)
 	to->service_ns += more->service_ns;
 	to->longest_ns = MAX(to->longest_ns, more->longest_ns);
 	to->errors += more->errors;
+	to->error_ns += more->error_ns;
 	to->merges += more->merges;
 	to->unseen += more->unseen;
 	for (int i = 0; i < QUEUE_BUCKETS; i++) {

@@ -20,7 +20,8 @@
 /* Requests that are over. */
 struct block_times {
 	uint64_t requests, bytes, queue_ns, service_ns, longest_ns, errors, merges;
-	uint64_t unseen; /* of `requests`: made before anybody looked; they have no times */
+	uint64_t error_ns; /* of queue_ns and service_ns: of those with errors */
+	uint64_t unseen;   /* of `requests`: made before anybody looked; they have no times */
 	uint64_t queue[QUEUE_BUCKETS], service[QUEUE_BUCKETS]; /* time_histogram.h */
 };
 

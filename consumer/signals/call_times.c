@@ -62,6 +62,8 @@ static void sum_cpus(const struct account_call_key *key, const struct call_waits
 
 		t->waits += w->waits;
 		t->wait_ns += w->wait_ns;
+		for (int i = 0; i < QUEUE_BUCKETS; i++)
+			t->buckets[i] += w->buckets[i];
 		take_longest(t, w->longest_ns, w->longest_end_ns, w->longest_tid, w->longest_tgid,
 			     w->longest_comm);
 	}
@@ -121,7 +123,10 @@ static void subtract_before(const struct call_times *before, uint64_t begin_ns, 
 	if (b) {
 		t->waits -= MIN(b->waits, t->waits);
 		t->wait_ns -= MIN(b->wait_ns, t->wait_ns);
+		for (int i = 0; i < QUEUE_BUCKETS; i++)
+			t->buckets[i] -= MIN(b->buckets[i], t->buckets[i]);
 	}
+	t->over_ns = t->wait_ns;
 	if (t->longest_end_ns <= begin_ns)
 		t->longest_ns = 0;
 }
@@ -144,6 +149,9 @@ static void merge_calls(struct call_times *times)
 		to->waits += one->waits;
 		to->open += one->open;
 		to->wait_ns += one->wait_ns;
+		to->over_ns += one->over_ns;
+		for (int k = 0; k < QUEUE_BUCKETS; k++)
+			to->buckets[k] += one->buckets[k];
 		take_longest(to, one->longest_ns, one->longest_end_ns, one->longest_tid,
 			     one->longest_tgid, one->longest_comm);
 	}

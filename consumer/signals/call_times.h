@@ -18,11 +18,13 @@ struct call_time {
 	uint32_t slot;		 /* in a reading of the map */
 	uint32_t call;		 /* its number, or enum account_call */
 	uint64_t waits, open;	 /* that were over, and were not */
-	uint64_t wait_ns;	 /* of both */
+	uint64_t wait_ns;	 /* of both, within the session */
+	uint64_t over_ns;	 /* of those that were over, from their begin on */
 	uint64_t longest_ns;	 /* 0: not known */
 	uint64_t longest_end_ns; /* 0: it is open */
 	uint32_t longest_tid, longest_tgid;
 	char longest_comm[COMM_BYTES];
+	uint32_t buckets[QUEUE_BUCKETS]; /* of `waits` (time_histogram.h) */
 };
 
 struct call_times {

@@ -38,12 +38,12 @@ static struct context_switches *switches_of(struct signal *s)
 }
 
 /*
- * Returns true for pressure, and for CPU time that fell: whether tasks lost the CPU or gave it up
- * to wait, and how often, tells what delays the service.
+ * Returns true where somebody asks why: whether tasks lost the CPU or gave it up to wait, and how
+ * often, tells what delays the service.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {
-	return trigger_reason_is_stall(reason);
+	return trigger_reason_asks_why(reason);
 }
 
 static struct signal *create_switches(const struct signal_host *host,

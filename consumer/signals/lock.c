@@ -1,35 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The signal `lock`: for which locks the session's threads waited, how often and how long, and who
- * ended the long waits. The broker attaches two programs for the session: that of the time accounts
- * (bpf/account.bpf.c), which knows since when a thread waits, and one at each wake-up
- * (bpf/lock.bpf.c).
+ * ended the long waits; and each long wait of any kind. The broker attaches two programs for the
+ * session: that of the time accounts (bpf/account.bpf.c), which knows since when a thread waits,
+ * and one at each wake-up (bpf/lock.bpf.c).
  */
 #include <stdlib.h>
 
+#include "consumer/io/turn.h"
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/process/process.h"
 #include "consumer/process/process_mappings.h"
 #include "consumer/signals/accounts_hold.h"
 #include "consumer/signals/lock_stacks.h"
 #include "consumer/signals/lock_waits.h"
+#include "consumer/signals/long_waits.h"
 #include "consumer/signals/signal_programs.h"
 #include "consumer/signals/signal_target.h"
 #include "consumer/signals/signals.h"
+#include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
 struct lock {
 	struct signal signal;
 	struct accounts_hold hold;
-	bool held;		     /* both programs are attached for this session */
-	struct lock_baseline before; /* owned */
-	struct lock_waits waits;     /* owned */
-	struct signal_stacks taken;  /* of those that woke */
-	struct lock_stacks stacks;   /* which of them is of which lock */
-	uint64_t filtered;	     /* stacks of other processes */
+	bool held;			    /* both programs are attached for this session */
+	struct lock_baseline before;	    /* owned */
+	struct lock_waits waits;	    /* owned */
+	struct signal_stacks taken;	    /* of those that woke */
+	struct lock_stacks stacks;	    /* which of them is of which lock */
+	uint64_t filtered;		    /* stacks of other processes */
+	struct long_waits_reading *reading; /* owned; NULL: it has not begun, or is over */
+	struct long_waits long_waits;	    /* owned */
 };
 
 static const char unreadable[] = "the waits for locks cannot be read";
+
+static const char unlisted[] = "the long waits, or the accounts of their threads, cannot be read";
 
 static const char no_expectation[] = "a stack is taken where a long wait ends";
 
@@ -38,10 +45,10 @@ static struct lock *lock_of(struct signal *s)
 	return (struct lock *)s;
 }
 
-/* Returns true where time was lost: a lock is nothing that the kernel counts as pressure. */
+/* Returns true where somebody asks why: a lock is nothing that the kernel counts as pressure. */
 static bool is_auto(const struct trigger_reason *reason)
 {
-	return trigger_reason_is_stall(reason);
+	return trigger_reason_asks_why(reason);
 }
 
 static struct signal *create_lock(const struct signal_host *host,
@@ -67,6 +74,8 @@ static void destroy_lock(struct signal *signal)
 	lock_maps_forget(&s->before);
 	lock_waits_done(&s->waits);
 	lock_stacks_done(&s->stacks);
+	long_waits_close(s->reading);
+	long_waits_done(&s->long_waits);
 	stack_table_done(&s->taken.stacks);
 	wait_objects_done(&s->taken.objects);
 	free(s);
@@ -92,8 +101,10 @@ static void attach_lock(struct signal *signal, const struct signal_host *host,
 
 	if (!accounts_hold_attach(&s->hold, signal, host, target))
 		return;
-	if (!host->programs->of[SIGNAL_LOCK].holders)
+	if (!host->programs->of[SIGNAL_LOCK].holders) {
 		lock_maps_sweep(host->pins, true);
+		long_wait_table_empty(host->pins);
+	}
 	if (signal_programs_hold(host->programs, SIGNAL_LOCK, &signal->why) < 0) {
 		drop_programs(s, host, false);
 		return;
@@ -132,6 +143,44 @@ static bool take_sample(struct signal *signal, const struct signal_target *targe
 	return true;
 }
 
+/* The accounts first: a wait that had ended as they were read is in the table then. */
+static bool prepare_lock(struct signal *signal, const struct signal_host *host,
+			 const struct signal_target *target)
+{
+	struct lock *s = lock_of(signal);
+
+	if (!s->held || (target->shared && !target->only_tgid))
+		return true;
+	if (!accounts_hold_prepare(&s->hold, host, target))
+		return false;
+	if (!s->reading)
+		s->reading = long_waits_open();
+	return !s->reading ||
+	       long_waits_step(s->reading, host->pins, target->slot, turn_until_ns()) <= 0;
+}
+
+/* Takes the long waits, which need the accounts of their threads and the open waits for locks. */
+static void end_long_waits(struct lock *s, const struct signal_host *host,
+			   const struct signal_target *target)
+{
+	const struct thread_accounts *accounts =
+		accounts_hold_end(&s->hold, &s->signal, host, target);
+	struct long_waits_source source = { .pins = host->pins,
+					    .slot = target->slot,
+					    .start_ns = target->start_ns,
+					    .accounts = accounts,
+					    .locks = s->waits.open,
+					    .n_locks = s->waits.n_open,
+					    .lost = s->waits.lost,
+					    .budget = host->stacks };
+
+	if (!s->reading)
+		s->reading = long_waits_open();
+	if (accounts && s->reading &&
+	    long_waits_take(TAKE_PTR(s->reading), &source, &s->long_waits) == 0)
+		s->signal.long_waits = &s->long_waits;
+}
+
 static void end_lock(struct signal *signal, const struct signal_host *host,
 		     const struct signal_target *target)
 {
@@ -145,9 +194,12 @@ static void end_lock(struct signal *signal, const struct signal_host *host,
 		signal->locks = &s->waits;
 	else if (!s->hold.shared)
 		signal->why = unreadable;
+	if (signal->locks)
+		end_long_waits(s, host, target);
 	drop_programs(s, host, true);
 	lock_maps_forget(&s->before);
 	lock_maps_sweep(host->pins, false);
+	long_wait_table_sweep_begin(&host->programs->waits);
 }
 
 static bool is_settled(const struct signal *signal)
@@ -217,6 +269,27 @@ static void write_sums(const struct lock_waits *waits, struct jsonw *w)
 		jsonw_u64(w, "wakers_left_out", waits->wakers_lost);
 }
 
+/* Writes how many waits of any kind were long: the lines of the chains say for whom. */
+static void write_long_waits(const struct long_waits *waits, struct jsonw *w)
+{
+	uint64_t ns = 0;
+
+	if (!waits) {
+		jsonw_null(w, "long_waits");
+		jsonw_string(w, "long_waits_reason", unlisted);
+		return;
+	}
+	for (size_t i = 0; i < waits->count; i++)
+		ns += waits->items[i].end_ns - waits->items[i].begin_ns;
+	jsonw_object(w, "long_waits");
+	jsonw_u64(w, "waits", waits->count);
+	jsonw_u64(w, "waited_ms", ns / NSEC_PER_MSEC);
+	jsonw_u64(w, "threads", waits->n_threads);
+	if (waits->lost_ns)
+		jsonw_u64(w, "lost_ms", waits->lost_ns / NSEC_PER_MSEC);
+	jsonw_object_end(w);
+}
+
 static void write_lock(const struct signal *signal, struct jsonw *w)
 {
 	const struct lock *s = (const struct lock *)signal;
@@ -229,6 +302,7 @@ static void write_lock(const struct signal *signal, struct jsonw *w)
 	write_sums(signal->locks, w);
 	if (s->hold.late_ms)
 		jsonw_u64(w, "late_ms", s->hold.late_ms);
+	write_long_waits(signal->long_waits, w);
 	jsonw_object_end(w);
 }
 
@@ -239,6 +313,7 @@ const struct signal_kind lock_kind = {
 	.destroy = destroy_lock,
 	.attach = attach_lock,
 	.sample = take_sample,
+	.prepare = prepare_lock,
 	.end = end_lock,
 	.is_settled = is_settled,
 	.close = close_lock,

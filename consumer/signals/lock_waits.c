@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/signals/time_histogram.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -66,40 +67,10 @@ const char *lock_waits_pattern(enum lock_pattern pattern)
 	return names[pattern];
 }
 
-/* Returns where a step begins; 0 for the first, which holds all shorter waits. */
-static uint64_t step_begin_ns(unsigned int step)
+/* Returns the bound of the waits, which none of them exceeds. */
+static uint64_t find_percentile(const struct lock_waited *w, unsigned int pct)
 {
-	uint64_t ns = 1ull << (step / 2 + LOCK_STEP_SHIFT);
-
-	return step ? ns + (step % 2 ? ns / 2 : 0) : 0;
-}
-
-static unsigned int find_step(uint64_t ns)
-{
-	unsigned int step = LOCK_STEPS - 1;
-
-	while (step && ns < step_begin_ns(step))
-		step--;
-	return step;
-}
-
-uint64_t lock_waits_quantile(const uint64_t steps[LOCK_STEPS], uint64_t waits, uint64_t longest_ns,
-			     unsigned int per_mille)
-{
-	uint64_t rank = (waits * per_mille + 999) / 1000, before = 0;
-
-	for (unsigned int i = 0; rank && i < LOCK_STEPS; i++) {
-		uint64_t from = step_begin_ns(i), to = longest_ns;
-
-		if (before + steps[i] < rank) {
-			before += steps[i];
-			continue;
-		}
-		if (i + 1 < LOCK_STEPS)
-			to = MIN(step_begin_ns(i + 1), longest_ns);
-		return from + (MAX(to, from) - from) * (rank - before) / steps[i];
-	}
-	return rank ? longest_ns : 0;
+	return MIN(time_histogram_percentile_of(w->buckets, LOCK_BUCKETS, pct), w->longest_ns);
 }
 
 /* A difference under construction. */
@@ -143,18 +114,17 @@ static void add_ended(struct lock_waited *w, const struct lock_element *e,
 	w->waits = e->sums.waits - MIN(before->waits, e->sums.waits);
 	w->total_ns = e->sums.total_ns - MIN(before->total_ns, e->sums.total_ns);
 	w->again = MIN(e->sums.again - before->again, w->waits);
-	for (unsigned int i = 0; i < LOCK_STEPS; i++) {
-		w->steps[i] = e->sums.steps[i] - MIN(before->steps[i], e->sums.steps[i]);
-		last = w->steps[i] ? i : last;
+	for (unsigned int i = 0; i < LOCK_BUCKETS; i++) {
+		w->buckets[i] = e->sums.buckets[i] - MIN(before->buckets[i], e->sums.buckets[i]);
+		last = w->buckets[i] ? i : last;
 	}
 	memcpy(w->bits, e->sums.threads, sizeof(w->bits));
 	w->longest_ns = MIN(e->sums.longest_ns, w->total_ns);
 	w->longest_tid = e->sums.longest_tid;
 	memcpy(w->longest_comm, e->sums.longest_comm, sizeof(w->longest_comm) - 1);
-	/* The longest was before the session: that of the session is known by its step only. */
+	/* The longest was before the session: that of the session is known by its element only. */
 	if (e->sums.longest_ns == before->longest_ns) {
-		w->longest_ns = last + 1 < LOCK_STEPS ? MIN(step_begin_ns(last + 1), w->longest_ns)
-						      : w->longest_ns;
+		w->longest_ns = MIN(time_histogram_le_of(last, LOCK_BUCKETS), w->longest_ns);
 		w->longest_tid = 0;
 	}
 }
@@ -261,7 +231,7 @@ static void add_open(struct difference *d, const struct lock_record *open)
 	w->open++;
 	w->total_ns += ns;
 	w->open_ns += ns;
-	w->steps[find_step(ns)]++;
+	w->buckets[time_histogram_element_of(ns, LOCK_BUCKETS)]++;
 	w->bits[open->tid / 64 % LOCK_THREAD_WORDS] |= 1ull << open->tid % 64;
 	if (ns <= w->longest_ns)
 		return;
@@ -330,8 +300,9 @@ static void finish_lock(struct lock_waited *w)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(w->bits); i++)
 		w->threads += (uint32_t)__builtin_popcountll(w->bits[i]);
-	w->p50_ns = lock_waits_quantile(w->steps, w->waits, w->longest_ns, 500);
-	w->p99_ns = lock_waits_quantile(w->steps, w->waits, w->longest_ns, 990);
+	w->p50_ns = find_percentile(w, 50);
+	w->p90_ns = find_percentile(w, 90);
+	w->p99_ns = find_percentile(w, 99);
 	w->pattern = find_pattern(w);
 }
 
@@ -353,6 +324,22 @@ static void add_sums(struct lock_waited *to, const struct lock_waited *w)
 	to->open_ns += w->open_ns;
 	to->longest_ns = MAX(to->longest_ns, w->longest_ns);
 	to->waker_waits += w->waker_waits;
+	for (unsigned int i = 0; i < LOCK_BUCKETS; i++)
+		to->buckets[i] += w->buckets[i];
+}
+
+static struct slot_locks subtract_losses(const struct slot_locks *now,
+					 const struct slot_locks *before)
+{
+	return (struct slot_locks){
+		.waits = now->waits - before->waits,
+		.wakers = now->wakers - before->wakers,
+		.stacks = now->stacks - before->stacks,
+		.ring_full = now->ring_full - before->ring_full,
+		.no_frame = now->no_frame - before->no_frame,
+		.long_waits = now->long_waits - before->long_waits,
+		.long_wait_ns = now->long_wait_ns - before->long_wait_ns,
+	};
 }
 
 /* Sorts the locks, and makes one without a name of those that have the least time. */
@@ -373,12 +360,13 @@ static void finish_all(struct difference *d)
 		all->items[LOCK_WAITS_NAMED] = rest;
 		all->count = LOCK_WAITS_NAMED + 1;
 	}
-	all->wakers_lost = d->after->losses.wakers - d->before->losses.wakers;
-	all->stacks.attempted = d->after->losses.stacks - d->before->losses.stacks;
-	all->stacks.lost[DROP_RING_FULL] = d->after->losses.ring_full - d->before->losses.ring_full;
-	all->stacks.lost[DROP_STACK_USER] = d->after->losses.no_frame - d->before->losses.no_frame;
+	all->lost = subtract_losses(&d->after->losses, &d->before->losses);
+	all->wakers_lost = all->lost.wakers;
+	all->stacks.attempted = all->lost.stacks;
+	all->stacks.lost[DROP_RING_FULL] = all->lost.ring_full;
+	all->stacks.lost[DROP_STACK_USER] = all->lost.no_frame;
 	all->ledger.emitted = all->all.waits;
-	all->ledger.lost[DROP_LOCKS_FULL] = d->after->losses.waits - d->before->losses.waits;
+	all->ledger.lost[DROP_LOCKS_FULL] = all->lost.waits;
 	all->ledger.attempted = all->ledger.emitted + all->ledger.lost[DROP_LOCKS_FULL];
 }
 
@@ -432,6 +420,8 @@ int lock_waits_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_
 		return r;
 	add_all(&d);
 	finish_all(&d);
+	d.all.open = TAKE_PTR(after.open);
+	d.all.n_open = after.n_open;
 	*ret_waits = d.all;
 	return 0;
 }
@@ -439,5 +429,6 @@ int lock_waits_end(const struct pinned_maps *pins, uint32_t slot, uint32_t only_
 void lock_waits_done(struct lock_waits *waits)
 {
 	free(TAKE_PTR(waits->items));
-	waits->count = 0;
+	free(TAKE_PTR(waits->open));
+	waits->count = waits->n_open = 0;
 }

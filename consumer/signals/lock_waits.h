@@ -60,26 +60,29 @@ struct lock_waited {
 	uint64_t longest_ns;
 	uint32_t longest_tid;
 	char longest_comm[COMM_BYTES];
-	uint64_t p50_ns, p99_ns;
-	uint32_t threads; /* that waited; two whose ids differ by 512 count as one */
-	uint64_t again;	  /* waits of threads that had been woken together, and did not get it */
+	uint64_t p50_ns, p90_ns, p99_ns; /* bounds (time_histogram.h), at most longest_ns */
+	uint64_t buckets[LOCK_BUCKETS];	 /* of `waits` */
+	uint32_t threads;		 /* that waited; two whose ids differ by 512 count as one */
+	uint64_t again; /* waits of threads that had been woken together, and did not get it */
 	enum lock_pattern pattern;
 	uint32_t n_wakers;	      /* in `wakers`, those with the most time first */
 	uint64_t wakers, waker_waits; /* all that are known, and the long waits that they ended */
 	struct lock_woken woken[LOCK_WAITS_WAKERS];
 	/* Private. */
 	uint64_t bits[LOCK_THREAD_WORDS];
-	uint64_t steps[LOCK_STEPS];
 };
 
 /* The waits of a session. */
 struct lock_waits {
 	struct lock_waited *items; /* owned; those with the most time first, the unnamed last */
 	size_t count;
-	struct lock_waited all; /* their sum */
-	struct ledger ledger;	/* a wait is an attempt */
-	struct ledger stacks;	/* of those that woke */
-	uint64_t wakers_lost;	/* long waits of which there was no room to tell who ended them */
+	struct lock_waited all;	  /* their sum */
+	struct ledger ledger;	  /* a wait is an attempt */
+	struct ledger stacks;	  /* of those that woke */
+	uint64_t wakers_lost;	  /* long waits of which there was no room to tell who ended them */
+	struct lock_record *open; /* owned; the waits that were not over at the end, by thread */
+	size_t n_open;
+	struct slot_locks lost; /* what the kernel side had no room for */
 };
 
 /*
@@ -104,10 +107,6 @@ const char *lock_waits_kind(uint32_t kind);
 const char *lock_waits_memory(uint32_t kind);
 const char *lock_waits_waker(uint32_t kind);
 const char *lock_waits_pattern(enum lock_pattern pattern);
-
-/* Returns the duration that `per_mille` of the waits did not exceed, by its step. Pure. */
-uint64_t lock_waits_quantile(const uint64_t steps[LOCK_STEPS], uint64_t waits, uint64_t longest_ns,
-			     unsigned int per_mille);
 
 void lock_waits_done(struct lock_waits *waits);
 

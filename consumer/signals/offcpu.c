@@ -14,6 +14,7 @@
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/offcpu_before.h"
 #include "consumer/signals/signal_target.h"
+#include "consumer/signals/timeline.h"
 #include "shared/tools/macro.h"
 
 #define THREADS_MAX 65536 /* whose waits a session follows at a time */
@@ -23,17 +24,19 @@
 
 /* A thread and the wait in which the last pass found it. */
 struct waiting {
-	struct stack *stack; /* NULL: another process's, or there was no room */
-	uint64_t switches;   /* the thread's, in this wait */
-	uint64_t seen_ns;    /* when a look last found it */
-	uint64_t pass;	     /* number of that pass */
-	uint64_t weight_ns;  /* of this wait, in `stack` */
-	uint64_t looks;	     /* the same */
-	uint64_t asked_ns;   /* since when its epoll waits for an answer; 0: it does not */
-	uint8_t state;	     /* as in struct stack */
-	uint8_t why;	     /* there is no stack: enum drop */
-	bool filtered;	     /* of another process: not in the ledger */
-	bool over;	     /* it has not been found since: the wait is over */
+	struct stack *stack;	    /* NULL: another process's, or there was no room */
+	uint64_t switches;	    /* the thread's, in this wait */
+	uint64_t seen_ns;	    /* when a look last found it */
+	uint64_t pass;		    /* number of that pass */
+	uint64_t weight_ns;	    /* of this wait, in `stack` */
+	uint64_t looks;		    /* the same */
+	uint64_t asked_ns;	    /* since when its epoll waits for an answer; 0: it does not */
+	struct timeline_pool *pool; /* NULL: none */
+	uint8_t part;		    /* enum account_part, of `pool` */
+	uint8_t state;		    /* as in struct stack */
+	uint8_t why;		    /* there is no stack: enum drop */
+	bool filtered;		    /* of another process: not in the ledger */
+	bool over;		    /* it has not been found since: the wait is over */
 };
 
 struct offcpu {
@@ -47,12 +50,14 @@ struct offcpu {
 	uint64_t last_pass;  /* 0: the session has not ended */
 	uint64_t passed;     /* number of the last that was made */
 	uint64_t before_ns;  /* when the pass before began, or the session */
-	uint64_t passes, cut, as_before, cpu_ns, longest_ns, lasted_ns, first_ns;
+	uint64_t cut, as_before, cpu_ns, first_ns;
 	uint64_t free_ns; /* of cpu_ns what is outside of the budget: the first and the last pass */
+	uint64_t attempted; /* in the ledger, at the end of the last pass */
+	struct look_coverage looks;
 };
 
 static const char no_pin[] = "the iterator `looks` cannot be read: load again";
-static const char no_expectation[] = "looks come as often as their budget allows";
+static const char no_expectation[] = "no pass over the threads was made";
 
 static const char unscaled[] = "the signal pools has no exact times of the threads";
 
@@ -61,13 +66,13 @@ static struct offcpu *offcpu_of(struct signal *s)
 	return (struct offcpu *)s;
 }
 
-/* True where a wait is what the pressure measures, and for requests: somebody asks why it stalls.
+/*
+ * Returns true where somebody asks why. At pressure of cpu too: looks find those that wait for a
+ * CPU, with the stack that they will go on with.
  */
 static bool is_auto(const struct trigger_reason *reason)
 {
-	if (reason->kind == TRIGGER_PRESSURE)
-		return reason->when.resource != RESOURCE_CPU;
-	return reason->kind == TRIGGER_REQUEST || trigger_reason_is_stall(reason);
+	return reason->kind == TRIGGER_OOM_KILL || trigger_reason_asks_why(reason);
 }
 
 static void free_threads(struct offcpu *s)
@@ -121,8 +126,10 @@ static uint64_t clip_ns(const struct signal_target *target, uint64_t ns)
 	return target->stop_ns ? MIN(ns, target->stop_ns) : ns;
 }
 
-static void give_time(struct waiting *w, uint64_t ns)
+/* Gives the wait the time from when it was last seen on. */
+static void give_time(const struct signal_target *target, struct waiting *w, uint64_t ns)
 {
+	timeline_add(target->timeline, w->pool, w->part, w->seen_ns, w->seen_ns + ns);
 	w->weight_ns += ns;
 	if (w->stack)
 		w->stack->weight_ns += ns;
@@ -213,20 +220,26 @@ static void take_whole(struct offcpu *s, const struct signal_target *target, str
 		       const struct look_seen *seen, uint64_t now_ns)
 {
 	uint64_t ns = now_ns - MIN(now_ns, w->over ? s->before_ns : w->seen_ns);
-	bool first = s->passes == 0, goes_on = !w->over && w->switches == seen->record->switches;
+	bool first = s->looks.passes == 0,
+	     goes_on = !w->over && w->switches == seen->record->switches;
 	bool replaces = goes_on && w->state == seen->sample->wait;
 
 	if (!w->over && !replaces)
-		give_time(w, ns / 2);
+		give_time(target, w, ns / 2);
 	if (w->over)
 		s->over--;
 	w->over = false;
 	w->switches = seen->record->switches;
 	w->state = seen->sample->wait;
+	w->pool = NULL;
 	if (!take_attempt(s, target, w, seen->sample)) {
 		w->stack = NULL;
 		return;
 	}
+	w->part = timeline_part(seen->sample->wait, &seen->record->on);
+	w->pool = timeline_pool(target->timeline, seen->sample);
+	timeline_add(target->timeline, w->pool, w->part,
+		     now_ns - (replaces || first ? ns : ns - ns / 2), now_ns);
 	if (replaces) {
 		replace_stack(s, w, seen, ns);
 		return;
@@ -236,20 +249,25 @@ static void take_whole(struct offcpu *s, const struct signal_target *target, str
 }
 
 /* Takes a thread that is as it was told of. */
-static void take_as_before(struct offcpu *s, struct waiting *w, uint64_t now_ns)
+static void take_as_before(struct offcpu *s, const struct signal_target *target, struct waiting *w,
+			   uint64_t now_ns)
 {
 	if (w->filtered)
 		return;
 	ledger_of(s)->attempted++;
 	s->as_before++;
-	if (w->over || !w->stack) {
-		ledger_of(s)->lost[w->over ? DROP_MAP_FULL : w->why]++;
+	if (w->over) {
+		ledger_of(s)->lost[DROP_MAP_FULL]++;
+		return;
+	}
+	give_time(target, w, now_ns - MIN(now_ns, w->seen_ns));
+	if (!w->stack) {
+		ledger_of(s)->lost[w->why]++;
 		return;
 	}
 	ledger_of(s)->emitted++;
 	w->stack->count++;
 	w->looks++;
-	give_time(w, now_ns - MIN(now_ns, w->seen_ns));
 	if (w->asked_ns)
 		wait_objects_lasts(&s->taken.objects, w->stack->on,
 				   now_ns - MIN(now_ns, w->asked_ns));
@@ -270,7 +288,7 @@ static void take_look(struct signal *signal, const struct signal_target *target,
 
 	if (!is_mine(s, pass))
 		return;
-	if (s->passes == 0)
+	if (s->looks.passes == 0)
 		offcpu_before_found(&s->before, seen);
 	w = thread_of(s, seen->head->tid);
 	if (!w) {
@@ -281,7 +299,7 @@ static void take_look(struct signal *signal, const struct signal_target *target,
 	if (seen->record)
 		take_whole(s, target, w, seen, now_ns);
 	else
-		take_as_before(s, w, now_ns);
+		take_as_before(s, target, w, now_ns);
 	w->seen_ns = now_ns;
 	w->pass = pass->number;
 }
@@ -318,7 +336,7 @@ static void end_waits(struct offcpu *s, const struct signal_target *target,
 		if (w->over || w->pass == pass->number)
 			continue;
 		if (!pass->cut) {
-			give_time(w, (now_ns - MIN(now_ns, w->seen_ns)) / 2);
+			give_time(target, w, (now_ns - MIN(now_ns, w->seen_ns)) / 2);
 			w->over = true;
 			s->over++;
 		} else if (!w->filtered) {
@@ -327,6 +345,18 @@ static void end_waits(struct offcpu *s, const struct signal_target *target,
 		}
 	}
 	sweep_threads(s);
+}
+
+/* Notes what the budget left out before a pass: as many looks in each pass as this one made. */
+static void note_skipped(struct offcpu *s, const struct look_pass *pass)
+{
+	uint64_t found = ledger_of(s)->attempted - s->attempted;
+
+	if (s->looks.passes) {
+		s->looks.skipped += pass->skipped;
+		s->looks.left_out += pass->skipped * found;
+	}
+	s->attempted += found;
 }
 
 static void take_pass(struct signal *signal, const struct signal_target *target,
@@ -338,17 +368,19 @@ static void take_pass(struct signal *signal, const struct signal_target *target,
 	if (!is_mine(s, pass))
 		return;
 	end_waits(s, target, pass);
-	if (s->passes == 0) {
+	timeline_look(target->timeline, now_ns);
+	if (s->looks.passes == 0) {
 		s->first_ns = now_ns - target->start_ns;
 		offcpu_before_passed(&s->before, pass->cut);
 	}
-	s->passes++;
+	note_skipped(s, pass);
+	s->looks.passes++;
 	s->passed = pass->number;
 	s->cut += pass->cut;
 	s->cpu_ns += pass->cpu_ns;
-	if (s->passes == 1 || pass->number == s->last_pass)
+	if (s->looks.passes == 1 || pass->number == s->last_pass)
 		s->free_ns += pass->cpu_ns;
-	s->longest_ns = MAX(s->longest_ns, now_ns - MIN(now_ns, s->before_ns));
+	s->looks.longest_ns = MAX(s->looks.longest_ns, now_ns - MIN(now_ns, s->before_ns));
 	s->before_ns = now_ns;
 }
 
@@ -363,6 +395,8 @@ static void begin_offcpu(struct signal *signal, const struct signal_host *host,
 	}
 	host->pins->slots[target->slot].looked = 1;
 	s->held = true;
+	s->looks.permille = host->looks->permille;
+	signal->looks = &s->looks;
 	s->before_ns = target->start_ns;
 	s->first_pass = looks_hold(host->looks);
 	offcpu_before_begin(&s->before, host, target, &s->taken);
@@ -375,7 +409,7 @@ static void end_offcpu(struct signal *signal, const struct signal_host *host,
 
 	if (!s->held)
 		return;
-	s->lasted_ns = target->stop_ns - target->start_ns;
+	s->looks.session_ns = target->stop_ns - target->start_ns;
 	s->last_pass = looks_ask(host->looks);
 	looks_drop(host->looks);
 }
@@ -402,6 +436,8 @@ static void close_offcpu(struct signal *signal, const struct signal_host *host,
 		end_waits(s, target, &(struct look_pass){ .number = s->last_pass, .cut = true });
 	/* There was no pass at all. */
 	offcpu_before_passed(&s->before, true);
+	if (s->looks.passes)
+		s->taken.expected = ledger_of(s)->attempted + s->looks.left_out;
 	signal_target_name_cgroups(&s->taken.stacks, host, target);
 	free_threads(s);
 }
@@ -412,24 +448,26 @@ static void write_start(const struct signal *signal, struct jsonw *w)
 		return;
 	jsonw_object(w, "looks");
 	jsonw_u64(w, "every_ms", LOOKS_EVERY_NS / NSEC_PER_MSEC);
-	jsonw_u64(w, "budget_pct", LOOKS_BUDGET_PCT);
+	jsonw_milli(w, "budget_pct",
+		    (int64_t)((const struct offcpu *)signal)->looks.permille * 100);
 	jsonw_object_end(w);
 }
 
 static void write_offcpu(const struct signal *signal, struct jsonw *w)
 {
 	const struct offcpu *s = (const struct offcpu *)signal;
-	uint64_t due = s->lasted_ns / LOOKS_EVERY_NS + 1;
+	uint64_t due = s->looks.session_ns / LOOKS_EVERY_NS + 1;
 
 	if (signal->why)
 		return;
 	jsonw_object(w, "looks");
-	jsonw_u64(w, "passes", s->passes);
-	jsonw_u64(w, "skipped", due - MIN(due, s->passes));
+	jsonw_u64(w, "passes", s->looks.passes);
+	jsonw_u64(w, "skipped", s->looks.skipped);
+	jsonw_u64(w, "late", due - MIN(due, s->looks.passes + s->looks.skipped));
 	jsonw_u64(w, "cut", s->cut);
 	jsonw_u64(w, "as_before", s->as_before);
 	jsonw_u64(w, "first_ms", s->first_ns / NSEC_PER_MSEC);
-	jsonw_u64(w, "longest_gap_ms", s->longest_ns / NSEC_PER_MSEC);
+	jsonw_u64(w, "longest_gap_ms", s->looks.longest_ns / NSEC_PER_MSEC);
 	jsonw_milli(w, "cpu_ms", (int64_t)(s->cpu_ns / 1000));
 	jsonw_milli(w, "free_cpu_ms", (int64_t)(s->free_ns / 1000));
 	offcpu_before_write(&s->before, w);

@@ -7,10 +7,12 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/process/process_mappings.h"
 #include "consumer/signals/signal_target.h"
+#include "consumer/signals/timeline.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
-#define OPEN_MAX 65536
+#define OPEN_MAX  65536
+#define AROUND_NS (LOOKS_EVERY_NS / 2) /* as between two looks of a session */
 
 static uint64_t phase_from(const struct offcpu_before *b, enum phase phase)
 {
@@ -69,8 +71,23 @@ static void put_sample(struct offcpu_before *b, const struct stack_sample *h, ui
 	put_phase(b, h, PHASE_ONSET, from_ns, to_ns);
 }
 
-/* Adds a wait of the recorder that ended at `to_ns`. */
-static void put_wait(struct offcpu_before *b, const struct recorded_wait *wait, uint64_t to_ns)
+/*
+ * Adds to the timeline what looks saw: from the first that found the wait to the last, and a little
+ * around them. The weights of stacks are means, for which half of the time to the next look is
+ * right; in a timeline it would be seconds that nobody saw.
+ */
+static void show_wait(const struct offcpu_before *b, const struct stack_sample *h,
+		      const struct look_on *on, uint64_t first_ns, uint64_t last_ns)
+{
+	if (signal_target_judge(b->target, h) == BELONGS)
+		timeline_add(b->target->timeline, timeline_pool(b->target->timeline, h),
+			     timeline_part(h->wait, on), first_ns - MIN(first_ns, AROUND_NS),
+			     MIN(last_ns + AROUND_NS, b->to_ns));
+}
+
+/* Adds a wait of the recorder that ended at `to_ns` and was last seen at `seen_ns`. */
+static void put_wait(struct offcpu_before *b, const struct recorded_wait *wait, uint64_t to_ns,
+		     uint64_t seen_ns)
 {
 	const struct stack_sample *plain = &wait->stack->sample;
 	_cleanup_free_ struct stack_sample *h = malloc(stack_sample_bytes(plain));
@@ -83,6 +100,7 @@ static void put_wait(struct offcpu_before *b, const struct recorded_wait *wait, 
 	memcpy(h, plain, stack_sample_bytes(plain));
 	h->tid = wait->tid;
 	h->on = wait_objects_add(&b->taken->objects, &wait->stack->on);
+	show_wait(b, h, &wait->stack->on, wait->first_ns, seen_ns);
 	put_sample(b, h, wait->from_ns, to_ns);
 }
 
@@ -117,13 +135,13 @@ static void take_wait(void *context, const struct recorded_wait *wait, bool open
 	if (!is_below(t, &wait->stack->sample))
 		return;
 	if (!open) {
-		put_wait(b, wait, MIN(wait->to_ns, b->to_ns));
+		put_wait(b, wait, MIN(wait->to_ns, b->to_ns), wait->seen_ns);
 		return;
 	}
 	copy = malloc(sizeof(*copy));
 	if (!copy || idmap_put(&b->open, wait->tid, copy) < 0) {
 		free(copy);
-		put_wait(b, wait, MIN(wait->seen_ns, b->to_ns));
+		put_wait(b, wait, MIN(wait->seen_ns, b->to_ns), wait->seen_ns);
 		return;
 	}
 	*copy = *wait;
@@ -162,6 +180,8 @@ void offcpu_before_begin(struct offcpu_before *b, const struct signal_host *host
 		return;
 	b->last_ns = b->recorder->passes[b->recorder->last].began_ns;
 	b->passes = wait_recorder_count(b->recorder, b->from_ns, b->to_ns, &b->cut);
+	for (int i = 0; i < WAIT_RECORDER_PASSES; i++)
+		timeline_look(target->timeline, b->recorder->passes[i].began_ns);
 	wait_recorder_each(b->recorder, b->from_ns, take_wait, &taking);
 	take_losses(b);
 }
@@ -189,10 +209,10 @@ void offcpu_before_found(struct offcpu_before *b, const struct look_seen *seen)
 	since_ns = wait ? wait->seen_ns : b->last_ns;
 	if (wait && wait->switches == seen->record->switches &&
 	    wait->stack->sample.wait == seen->sample->wait) {
-		put_wait(b, wait, b->to_ns);
+		put_wait(b, wait, b->to_ns, b->to_ns);
 	} else {
 		if (wait)
-			put_wait(b, wait, half_since(b, since_ns));
+			put_wait(b, wait, half_since(b, since_ns), wait->seen_ns);
 		if (since_ns) {
 			seen->sample->on = wait_objects_add(&b->taken->objects, &seen->record->on);
 			put_sample(b, seen->sample, half_since(b, since_ns), b->to_ns);
@@ -210,7 +230,8 @@ void offcpu_before_passed(struct offcpu_before *b, bool cut)
 	if (!b->recorder)
 		return;
 	idmap_for_each (&b->open, i, tid, wait)
-		put_wait(b, wait, cut ? wait->seen_ns : half_since(b, wait->seen_ns));
+		put_wait(b, wait, cut ? wait->seen_ns : half_since(b, wait->seen_ns),
+			 wait->seen_ns);
 	offcpu_before_done(b);
 }
 

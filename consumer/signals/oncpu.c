@@ -15,6 +15,7 @@
 #include "consumer/sampling/recorder.h"
 #include "consumer/sampling/sampler.h"
 #include "consumer/signals/signal_target.h"
+#include "consumer/signals/timeline.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -126,6 +127,8 @@ static void count_sample(struct oncpu *s, const struct signal_target *target,
 	}
 	if (!(h->flags & SAMPLE_CAPTURE))
 		tick_ns *= RECORDER_DIVISOR;
+	timeline_add(target->timeline, timeline_pool(target->timeline, h), ACCOUNT_RUNNING,
+		     h->time_ns - MIN(h->time_ns, tick_ns), h->time_ns);
 	exe = p ? process_mappings_at(p, h->time_ns, h->image)->exe : NULL;
 	if (stack_table_add(&s->taken.stacks, h, phase, tick_ns, exe) < 0)
 		ledger->lost[DROP_MAP_FULL]++;

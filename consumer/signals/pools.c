@@ -27,10 +27,10 @@ static struct pools *pools_of(struct signal *s)
 	return (struct pools *)s;
 }
 
-/* Returns true for pressure: a stall is waiting, and this says for what. */
+/* Returns true where somebody asks why: a stall is waiting, and this says for what. */
 static bool is_auto(const struct trigger_reason *reason)
 {
-	return trigger_reason_is_stall(reason);
+	return trigger_reason_asks_why(reason);
 }
 
 static struct signal *create_pools(const struct signal_host *host,
@@ -125,8 +125,8 @@ static void write_pools(const struct signal *signal, struct jsonw *w)
 
 const struct signal_kind pools_kind = {
 	.id = SIGNAL_POOLS,
-	.auto_why = "auto: at pressure, and where CPU time fell, what runs on the CPUs, who gives "
-		    "them up, and what the threads wait for",
+	.auto_why = "auto: at a stall, and for who asks, what runs on the CPUs, who gives them up, "
+		    "and what the threads wait for",
 	.is_auto = is_auto,
 	.create = create_pools,
 	.destroy = destroy_pools,

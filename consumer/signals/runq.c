@@ -29,10 +29,10 @@ static struct runq *runq_of(struct signal *s)
 	return (struct runq *)s;
 }
 
-/* Returns true for pressure: it costs nothing beside the accounts, which every stall has. */
+/* Returns true where somebody asks why: it costs nothing beside the accounts. */
 static bool is_auto(const struct trigger_reason *reason)
 {
-	return trigger_reason_is_stall(reason);
+	return trigger_reason_asks_why(reason);
 }
 
 static struct signal *create_runq(const struct signal_host *host,

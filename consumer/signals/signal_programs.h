@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "consumer/signals/account_table.h"
+#include "consumer/signals/long_wait_table.h"
 #include "shared/broker/broker.h"
 #include "shared/rules/rules.h"
 
@@ -25,6 +26,7 @@ struct signal_programs {
 	} of[SIGNAL_COUNT_];
 	struct accounts_held *accounts; /* of the sessions that have any (accounts_hold.h) */
 	struct account_sweep sweep;	/* of what the others left */
+	struct long_wait_sweep waits;	/* likewise */
 	unsigned int calls; /* sessions that have waits counted by system call (control.calls) */
 };
 

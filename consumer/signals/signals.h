@@ -26,14 +26,19 @@ struct counter_history;
 struct look_pass;
 struct look_seen;
 struct lock_waits;
+struct long_waits;
 struct looks;
 struct pinned_maps;
 struct process;
 struct queue_waits;
+struct reclaim_times;
 struct recorder;
 struct sampler;
 struct signal_programs;
+struct socket_passes;
+struct socket_peers;
 struct thread_pools;
+struct timeline;
 struct wait_recorder;
 
 /* What signals attach to and read from; filled once, all borrowed. Main thread only. */
@@ -47,6 +52,7 @@ struct signal_host {
 	struct stack_budget *stacks; /* of all sessions; NULL: none */
 	struct looks *looks;
 	struct wait_recorder *waits; /* NULL: nobody kept who waited before */
+	struct socket_passes *sockets;
 };
 
 /* What a session captures; the session owns it. */
@@ -68,6 +74,17 @@ struct signal_target {
 	uint64_t stop_ns;   /* 0 while it runs */
 	/* What the slot's counters were; borrowed, NULL after begin. */
 	const struct counter_history *counters;
+	struct timeline *timeline; /* of the session's result; NULL: no memory for one */
+};
+
+/* How thick looks at threads came, of a signal that takes stacks by them. */
+struct look_coverage {
+	uint64_t passes;     /* that were made */
+	uint64_t skipped;    /* that the budget left out */
+	uint64_t left_out;   /* looks at threads that these would have made */
+	uint64_t longest_ns; /* between two passes */
+	uint64_t session_ns; /* how long the session lasted */
+	uint64_t permille;   /* of a CPU: the budget */
 };
 
 /* Stacks and their ledger, for signals that take stacks. */
@@ -88,15 +105,20 @@ struct signal {
 	enum signal_bit id;
 	const char *why;	     /* why it does not run: a literal; NULL: it runs */
 	const char *partly;	     /* why it runs on some CPUs only: a literal; NULL: on all */
+	bool unattached;	     /* it runs, and yet `attach` is to be called again */
 	struct signal_stacks *taken; /* owned; NULL: it takes no stacks */
 	uint32_t settle_ms;	     /* how long after its end the session waits for it at least */
 	/* Both owned by the kind; NULL: it has no accounts of threads, or not yet. */
 	const struct thread_pools *pools;
-	const struct ledger *threads;	    /* what it counts, where that is no stacks */
-	const struct queue_waits *queue;    /* owned by the kind; NULL: it has none, or not yet */
-	const struct lock_waits *locks;	    /* the same of waits for locks, with their ledger */
-	const struct call_times *calls;	    /* likewise */
-	const struct block_requests *block; /* likewise */
+	const struct ledger *threads;	     /* what it counts, where that is no stacks */
+	const struct queue_waits *queue;     /* owned by the kind; NULL: it has none, or not yet */
+	const struct lock_waits *locks;	     /* the same of waits for locks, with their ledger */
+	const struct call_times *calls;	     /* likewise */
+	const struct block_requests *block;  /* likewise */
+	const struct socket_peers *sockets;  /* likewise */
+	const struct reclaim_times *reclaim; /* likewise */
+	const struct look_coverage *looks;   /* likewise, where it looks */
+	const struct long_waits *long_waits; /* likewise */
 };
 
 /*
@@ -126,7 +148,7 @@ struct signal_kind {
 	/*
 	 * Attaches programs, which may take as long as a broker takes to start: so it is called
 	 * after the lines that say why the session began. Called again, while the signal does not
-	 * run, when a broker that was late is there.
+	 * run or is `unattached`, when a broker that was late is there.
 	 */
 	void (*attach)(struct signal *s, const struct signal_host *host,
 		       const struct signal_target *target);

@@ -30,10 +30,10 @@ static struct system_calls *calls_of(struct signal *s)
 	return (struct system_calls *)s;
 }
 
-/* Returns true for pressure: a stall is waiting, and this says where it is asked for. */
+/* Returns true where somebody asks why: a stall is waiting, and this says what asked for it. */
 static bool is_auto(const struct trigger_reason *reason)
 {
-	return trigger_reason_is_stall(reason);
+	return trigger_reason_asks_why(reason);
 }
 
 static struct signal *create_calls(const struct signal_host *host,

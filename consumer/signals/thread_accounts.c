@@ -45,8 +45,14 @@ static int keep_open(const struct account_reader *r, struct open_waits *ret_open
 
 		if (!head->open_wait_ns)
 			continue;
-		*wait = (struct open_wait){ head->open_wait_ns, head->tid, head->account.tgid,
-					    head->account.call, "" };
+		*wait = (struct open_wait){
+			.wait_ns = head->open_wait_ns,
+			.tid = head->tid,
+			.tgid = head->account.tgid,
+			.call = head->account.call,
+			.begin_ns = head->account.since_ns - head->open_wait_ns,
+			.part = MIN(head->account.kind, (uint32_t)ACCOUNT_OTHER),
+		};
 		memcpy(wait->comm, head->account.comm, sizeof(wait->comm) - 1);
 		open.count++;
 	}

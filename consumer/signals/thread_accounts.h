@@ -45,6 +45,8 @@ struct open_wait {
 	uint32_t tid, tgid;
 	uint32_t call;
 	char comm[COMM_BYTES];
+	uint64_t begin_ns;
+	enum account_part part;
 };
 
 struct open_waits {

@@ -28,7 +28,7 @@ uint64_t thread_pools_waited_ns(const struct thread_pool *pool)
 	return sum_ns;
 }
 
-static void drop_digits(const char *comm, char name[COMM_BYTES])
+void thread_pools_name(const char *comm, char name[COMM_BYTES])
 {
 	size_t n = 0;
 
@@ -48,8 +48,8 @@ static int compare_threads(const void *a, const void *b)
 		return x->tgid < y->tgid ? -1 : 1;
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
-	drop_digits(x->comm, name_x);
-	drop_digits(y->comm, name_y);
+	thread_pools_name(x->comm, name_x);
+	thread_pools_name(y->comm, name_y);
 	return memcmp(name_x, name_y, COMM_BYTES);
 }
 
@@ -95,7 +95,7 @@ static void make_pool(const struct thread_account *t, struct thread_pool *ret_po
 		.longest_tid = t->tid,
 	};
 	queue_histogram_add(&ret_pool->queue, &t->queue);
-	drop_digits(t->comm, ret_pool->name);
+	thread_pools_name(t->comm, ret_pool->name);
 	memcpy(ret_pool->part_ns, t->part_ns, sizeof(t->part_ns));
 	memcpy(ret_pool->longest_comm, t->comm, COMM_BYTES);
 }
@@ -166,7 +166,7 @@ bool thread_pools_find(const struct thread_pools *pools, uint32_t tgid, uint64_t
 {
 	char name[COMM_BYTES];
 
-	drop_digits(comm, name);
+	thread_pools_name(comm, name);
 	for (size_t i = 0; i < pools->count; i++) {
 		const struct thread_pool *p = &pools->items[i];
 

@@ -8,7 +8,7 @@ const char *trigger_reason_name(enum trigger_kind kind)
 	static const char *const names[] = {
 		[TRIGGER_PRESSURE] = "pressure", [TRIGGER_REQUEST] = "request",
 		[TRIGGER_EXEC] = "exec",	 [TRIGGER_QUIET] = "quiet",
-		[TRIGGER_STUCK] = "stuck",
+		[TRIGGER_STUCK] = "stuck",	 [TRIGGER_OOM_KILL] = "oom_kill",
 	};
 
 	return names[kind];
@@ -25,6 +25,8 @@ enum trigger_cause trigger_reason_cause(const struct trigger_reason *reason)
 		return CAUSE_QUIET;
 	case TRIGGER_STUCK:
 		return CAUSE_STUCK;
+	case TRIGGER_OOM_KILL:
+		return CAUSE_OOM_KILL;
 	default:
 		return CAUSE_REQUEST;
 	}
@@ -39,6 +41,8 @@ const char *trigger_reason_cause_name(enum trigger_cause cause)
 		return trigger_reason_name(TRIGGER_QUIET);
 	case CAUSE_STUCK:
 		return trigger_reason_name(TRIGGER_STUCK);
+	case CAUSE_OOM_KILL:
+		return trigger_reason_name(TRIGGER_OOM_KILL);
 	case CAUSE_REQUEST:
 		return trigger_reason_name(TRIGGER_REQUEST);
 	default:
@@ -55,6 +59,11 @@ bool trigger_reason_is_stall(const struct trigger_reason *reason)
 {
 	return reason->kind == TRIGGER_PRESSURE || reason->kind == TRIGGER_QUIET ||
 	       reason->kind == TRIGGER_STUCK;
+}
+
+bool trigger_reason_asks_why(const struct trigger_reason *reason)
+{
+	return trigger_reason_is_stall(reason) || reason->kind == TRIGGER_REQUEST;
 }
 
 bool trigger_reason_cools(const struct trigger_reason *reason)
@@ -92,6 +101,7 @@ void trigger_reason_write(const struct trigger_reason *reason, struct jsonw *w)
 			jsonw_string(w, "text", reason->text);
 		break;
 	case TRIGGER_EXEC:
+	case TRIGGER_OOM_KILL:
 		jsonw_u64(w, "pid", reason->pid);
 		jsonw_string(w, "comm", reason->comm);
 		break;

@@ -18,6 +18,7 @@ enum trigger_kind {
 	TRIGGER_EXEC,
 	TRIGGER_QUIET,
 	TRIGGER_STUCK,
+	TRIGGER_OOM_KILL,
 };
 
 /*
@@ -32,6 +33,7 @@ enum trigger_cause {
 	CAUSE_EXEC,
 	CAUSE_QUIET,
 	CAUSE_STUCK,
+	CAUSE_OOM_KILL,
 	CAUSE_COUNT_,
 };
 
@@ -48,7 +50,7 @@ struct trigger_reason {
 	/* stuck: so many of the cgroup's threads are in one wait, all of them for measured_ms */
 	uint64_t stuck_threads, all_threads;
 	const char *wait; /* what they wait for: "lock", ... */
-	/* request: who asked; exec: which process */
+	/* request: who asked; exec and oom_kill: which process */
 	uint32_t uid, pid;
 	char comm[COMM_BYTES];
 	char text[REASON_TEXT_BYTES]; /* request: why; "" where nobody said */
@@ -57,12 +59,12 @@ struct trigger_reason {
 	uint32_t signals;
 };
 
-/* Returns "pressure", "request", "exec", "quiet" or "stuck". */
+/* Returns "pressure", "request", "exec", "quiet", "stuck" or "oom_kill". */
 const char *trigger_reason_name(enum trigger_kind kind);
 
 enum trigger_cause trigger_reason_cause(const struct trigger_reason *reason);
 
-/* Returns "pressure", "request", "exec", "quiet" or "stuck". */
+/* Returns "pressure", "request", "exec", "quiet", "stuck" or "oom_kill". */
 const char *trigger_reason_cause_name(enum trigger_cause cause);
 
 /* Returns "cpu", "memory" or "io"; NULL for a cause that is no pressure. */
@@ -73,6 +75,12 @@ const char *trigger_reason_cause_resource(enum trigger_cause cause);
  * quiet or stuck.
  */
 bool trigger_reason_is_stall(const struct trigger_reason *reason);
+
+/*
+ * Whether a session of it is to say why something stalls: of a stall that is measured, and of a
+ * request, by which somebody asks just that. Not of a process that begins.
+ */
+bool trigger_reason_asks_why(const struct trigger_reason *reason);
 
 /*
  * Returns whether the rule's cooldown holds such a trigger back, and a session of it begins one: so

@@ -83,6 +83,17 @@ static size_t find_features(const struct telemetry *t, struct feature *f)
 				  "a library in the place of another is not noticed by stacks, but "
 				  "when the mappings are next read" };
 	f[n++] =
+		(struct feature){ "kernel_rows", t->pins->abi.kernel_rows != 0,
+				  "the kernel has no unwind tables that are known here, or hides "
+				  "where they are",
+				  "the kernel takes its own stacks, at some four times the price" };
+	f[n++] = (struct feature){
+		"oom_victims", t->pins->abi.oom_victims != 0,
+		"the kernel does not tell whom it kills (Linux 6.1.129, 6.6.79, 6.8 "
+		"do)",
+		"there is no line oom, and rules on oom_kill never fire"
+	};
+	f[n++] =
 		(struct feature){ "broker", broker_client_there(t->link, &why), why,
 				  t->pins->abi.cpus_sampled
 					  ? "every CPU ticks always, pressure is followed by scan, "

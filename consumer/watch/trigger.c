@@ -193,6 +193,9 @@ int trigger_fire(struct triggers *t, const struct trigger *trigger, struct sessi
 	cooldown_flush(&t->cooldowns, &key, now_ns);
 	if (trigger->reason.kind == TRIGGER_PRESSURE)
 		trigger_events_pressure(t->log, trigger, s->result->id, plan.broken);
+	if (trigger->begun)
+		trigger->begun(trigger->context, s);
+	session_look_first(t->sessions);
 	session_attach(t->sessions, s);
 	session_events_start(t->sessions, s, t->log->lines);
 	*ret_session = s;

@@ -42,6 +42,9 @@ struct trigger {
 	struct trigger_reason reason;
 	uint32_t during_ms; /* 0: the rule's */
 	uint32_t only_tgid; /* 0: no filter by process */
+	/* Writes what comes before the line session.start, when a session begins; may be NULL. */
+	void (*begun)(void *context, struct session *s);
+	void *context; /* its first argument */
 };
 
 /*

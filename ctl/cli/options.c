@@ -27,14 +27,15 @@ static const struct option_row rows[] = {
 	    .help = "these signals, with commas between, or auto; else those of the rule"),
 	ROW(SET, WAIT, wait, "wait", .help = "until the session has ended, and print its headline"),
 	ROW(TEXT, SESSION, session, "session", .value = "ID",
-	    .help = "this session, by its first digits"),
+	    .help = "this session, by its first digits if it alone has them"),
 	ROW(TEXT, SIGNAL, signal, "signal", .value = "NAME",
 	    .help = "this signal (oncpu, offcpu), or wall: both, by time"),
 	ROW(CHOICE, PHASE, phase, "phase", .value = "PHASE", .choices = "before|onset|during",
 	    .help = "this phase"),
 	ROW(TEXT, COMM, comm, "comm", .value = "NAME", .help = "threads of this name"),
 	ROW(TEXT, SINCE, since, "since", .value = "TIME",
-	    .help = "sessions from then on (UTC, 2026-11-21T15:59:03Z or its beginning)"),
+	    .help = "sessions from then on: -1h, today, 15:59, \"2026-11-21 15:59\" (local), or with "
+		    "a Z UTC"),
 	ROW(TEXT, UNTIL, until, "until", .value = "TIME", .help = "sessions up to then"),
 	ROW(NUMBER, MEMORY_MIB, memory_mib, "memory-mib", .value = "N", .min = 1, .max = 1 << 20,
 	    .preset = "1024", .help = "hold at most so much of a file's stacks and names"),
@@ -61,11 +62,17 @@ static const struct option_row rows[] = {
 	    .help = "write no longer lines: stacks may need more of them"),
 	ROW(NUMBER, TOP, top, "top", .value = "N", .min = 1, .max = 100000, .preset = "20",
 	    .help = "show so many functions"),
+	ROW(SET, ALL, all, "all",
+	    .help = "all sessions that are selected, not the newest alone; of status: all that "
+		    "the agent says of itself"),
+	ROW(TEXT, HOST, host, "host", .value = "NAME", .help = "sessions of this host"),
+	ROW(SET, OFFLINE, offline, "offline", .help = "ask no agent, also where one runs"),
+	ROW(SET, STRICT, strict, "strict", .help = "warnings are failures: exit status 1"),
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), "trocar help" };
 
-int options_parse(const char *command, uint32_t bits, int argc, char *const argv[], FILE *out,
+int options_parse(const char *command, uint64_t bits, int argc, char *const argv[], FILE *out,
 		  FILE *err, struct options *ret_options)
 {
 	struct options options = { .out = out, .err = err };
@@ -82,7 +89,12 @@ int options_parse(const char *command, uint32_t bits, int argc, char *const argv
 	return 0;
 }
 
-void options_help(uint32_t bits, FILE *out)
+const struct option_table *options_table(void)
+{
+	return &table;
+}
+
+void options_help(uint64_t bits, FILE *out)
 {
 	option_table_help(&table, bits, "  ", out);
 }

@@ -43,27 +43,31 @@ enum option {
 	OPTION_SOURCE,
 	OPTION_MAX_LINE_BYTES,
 	OPTION_SIGNALS,
+	OPTION_ALL,
+	OPTION_HOST,
+	OPTION_OFFLINE,
+	OPTION_STRICT,
 };
 
-#define OPTION_BIT(option) (1u << (option))
+#define OPTION_BIT(option) (1ULL << (option))
 
 /* What every command takes, and what those take that ask the agent. */
 #define OPTIONS_HELP   (OPTION_BIT(OPTION_HELP) | OPTION_BIT(OPTION_VERSION))
 #define OPTIONS_COMMON (OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP)
-#define OPTIONS_ALL    UINT32_MAX
+#define OPTIONS_ALL    UINT64_MAX
 
 /* What selects lines of an event file. */
 #define OPTIONS_SELECT                                                                      \
 	(OPTION_BIT(OPTION_SESSION) | OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | \
 	 OPTION_BIT(OPTION_SIGNAL) | OPTION_BIT(OPTION_PHASE) | OPTION_BIT(OPTION_PID) |    \
 	 OPTION_BIT(OPTION_COMM) | OPTION_BIT(OPTION_SINCE) | OPTION_BIT(OPTION_UNTIL) |    \
-	 OPTION_BIT(OPTION_MEMORY_MIB))
+	 OPTION_BIT(OPTION_MEMORY_MIB) | OPTION_BIT(OPTION_ALL) | OPTION_BIT(OPTION_HOST))
 
 /* Texts are borrowed; NULL: not given. */
 struct options {
-	bool json, help, version, offsets, annotate, svg, source, wait;
+	bool json, help, version, offsets, annotate, svg, source, wait, all, offline, strict;
 	const char *socket, *rule, *cgroup, *session, *signal, *phase, *comm, *since, *until;
-	const char *unit, *by, *title, *reason, *signals;
+	const char *unit, *by, *title, *reason, *signals, *host;
 	uint64_t pid, during_ms; /* 0: not given */
 	uint64_t memory_mib, top, max_line_bytes;
 	struct option_list dirs; /* each --debug-dir */
@@ -76,10 +80,13 @@ struct options {
  * and words in any order; "--" ends the options. 0; -EINVAL after saying on `err` in one line what
  * is wrong, behind the word `command` where it is not NULL.
  */
-int options_parse(const char *command, uint32_t bits, int argc, char *const argv[], FILE *out,
+int options_parse(const char *command, uint64_t bits, int argc, char *const argv[], FILE *out,
 		  FILE *err, struct options *ret_options);
 
+/* All options, for whoever lists them. */
+const struct option_table *options_table(void);
+
 /* Prints the options of the set `bits`, one per line. */
-void options_help(uint32_t bits, FILE *out);
+void options_help(uint64_t bits, FILE *out);
 
 #endif

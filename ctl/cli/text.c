@@ -5,9 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/cli/terminal.h"
+#include "ctl/cli/text_width.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/utf8.h"
+
+/* What a column of names keeps, and what it keeps at least where nothing else gives way. */
+#define NAME_COLUMNS	   24
+#define NAME_COLUMNS_LEAST 8
 
 char *text_bytes(uint64_t bytes, char text[TEXT_UNIT_BYTES])
 {
@@ -182,44 +188,135 @@ void text_table_add(struct text_table *table, char *cell)
 	table->cells[table->count++] = cell;
 }
 
-/* Characters, not bytes. East Asian wide ones count as one: the table then leans, no more. */
-static unsigned int count_characters(const char *text)
-{
-	unsigned int n = 0;
-
-	for (; *text; text++)
-		n += (*text & 0xc0) != 0x80;
-	return n;
-}
-
 static const char *get_cell(const struct text_table *table, size_t i)
 {
 	return table->cells[i] ? table->cells[i] : "-";
 }
 
-int text_table_print(const struct text_table *table, unsigned int indent, FILE *out)
+/* The columns of a table as they are printed. */
+struct layout {
+	unsigned int widths[TEXT_COLUMNS_MAX];
+	unsigned int heads[TEXT_COLUMNS_MAX];
+	bool gone[TEXT_COLUMNS_MAX];
+};
+
+static void measure_cells(const struct text_table *table, struct layout *l)
 {
-	unsigned int widths[TEXT_COLUMNS_MAX] = { 0 };
+	*l = (struct layout){ 0 };
+	for (size_t i = 0; i < table->count; i++) {
+		unsigned int column = (unsigned int)(i % table->columns);
+		unsigned int width = text_width(get_cell(table, i));
+
+		l->widths[column] = MAX(l->widths[column], width);
+		if (i < table->columns && !table->headless)
+			l->heads[column] = width;
+	}
+}
+
+static unsigned int measure_line(const struct text_table *table, const struct layout *l,
+				 unsigned int indent)
+{
+	unsigned int width = indent;
+
+	for (unsigned int c = 0; c < table->columns; c++)
+		if (!l->gone[c])
+			width += l->widths[c] + (width > indent ? 2 : 0);
+	return width;
+}
+
+/* Returns the widest column that may still become narrower; the number of columns: there is none.
+ */
+static unsigned int find_widest(const struct text_table *table, const struct layout *l,
+				unsigned int floor)
+{
+	unsigned int widest = table->columns;
+
+	for (unsigned int c = 0; c < table->columns; c++)
+		if (!l->gone[c] && !(table->rigid & 1u << c) &&
+		    l->widths[c] > MAX(floor, l->heads[c]) &&
+		    (widest == table->columns || l->widths[c] > l->widths[widest]))
+			widest = c;
+	return widest;
+}
+
+/* Makes the widest columns narrower, down to `floor`, until the lines fit. Returns whether they do.
+ */
+static bool narrow_columns(const struct text_table *table, struct layout *l, unsigned int indent,
+			   unsigned int floor)
+{
+	unsigned int columns = terminal_columns(UINT32_MAX), c;
+
+	while (measure_line(table, l, indent) > columns) {
+		c = find_widest(table, l, floor);
+		if (c == table->columns)
+			return false;
+		l->widths[c]--;
+	}
+	return true;
+}
+
+/*
+ * Names become shorter first, then what the table can do without goes, the last one first; then
+ * names become as short as they can.
+ */
+static void fit_columns(const struct text_table *table, struct layout *l, unsigned int indent)
+{
+	bool fits = narrow_columns(table, l, indent, NAME_COLUMNS);
+
+	for (unsigned int c = table->columns; !fits && c-- > 0;) {
+		if (!(table->spare & 1u << c))
+			continue;
+		measure_cells(table, l);
+		for (unsigned int k = c; k < table->columns; k++)
+			l->gone[k] = table->spare & 1u << k;
+		fits = narrow_columns(table, l, indent, NAME_COLUMNS);
+	}
+	if (!fits)
+		narrow_columns(table, l, indent, NAME_COLUMNS_LEAST);
+}
+
+/*
+ * Prints a cell behind the `blanks` that are due before it; returns those that are due behind it.
+ * So no line ends with blanks.
+ */
+static unsigned int put_cell(struct text_table *table, const struct layout *l, size_t i,
+			     unsigned int blanks, FILE *out)
+{
+	unsigned int column = (unsigned int)(i % table->columns), width;
+
+	width = MAX(l->widths[column], 3u);
+	if (table->cells[i])
+		table->cells[i] = table->ends & 1u << column
+					  ? text_width_cut(table->cells[i], width)
+					  : text_width_shorten(table->cells[i], width);
+	width = text_width(get_cell(table, i));
+	if (width)
+		fprintf(out, "%*s%s", (int)blanks, "", get_cell(table, i));
+	return (width ? 0 : blanks) + l->widths[column] - MIN(width, l->widths[column]) + 2;
+}
+
+/* The head is the first row, unless there is none. */
+static bool is_head(const struct text_table *table, size_t row)
+{
+	return row == 0 && !table->headless;
+}
+
+int text_table_print(struct text_table *table, unsigned int indent, FILE *out)
+{
+	struct layout l;
 
 	if (table->failed)
 		return -ENOMEM;
-	for (size_t i = 0; i < table->count; i++) {
-		unsigned int *column = &widths[i % table->columns];
+	measure_cells(table, &l);
+	fit_columns(table, &l, indent);
+	for (size_t row = 0; row * table->columns < table->count; row++) {
+		unsigned int blanks = indent;
 
-		*column = MAX(*column, count_characters(get_cell(table, i)));
-	}
-	for (size_t i = 0; i < table->count; i++) {
-		unsigned int column = (unsigned int)(i % table->columns);
-		const char *cell = get_cell(table, i);
-		bool last = column == table->columns - 1;
-
-		if (!column)
-			fprintf(out, "%*s", (int)indent, "");
-		fputs(cell, out);
-		if (last)
-			fputc('\n', out);
-		else
-			fprintf(out, "%*s", (int)(widths[column] - count_characters(cell) + 2), "");
+		fputs(is_head(table, row) ? terminal_on(STYLE_HEAD) : "", out);
+		for (unsigned int c = 0; c < table->columns; c++)
+			if (!l.gone[c])
+				blanks = put_cell(table, &l, row * table->columns + c, blanks, out);
+		fprintf(out, "%s\n", is_head(table, row) ? terminal_off() : "");
 	}
 	return 0;
 }

@@ -32,11 +32,15 @@ void text_json(FILE *out, const char *json, size_t bytes);
 /* The same, a line for each member and element, indented by two blanks a level. */
 void text_json_pretty(FILE *out, const char *json, size_t bytes);
 
-/* Rows of cells; the first row is the head. */
+/* Rows of cells; the first row is the head, unless the table is headless. */
 struct text_table {
 	unsigned int columns;
 	char **cells; /* owned, as are its strings; NULL prints as "-" */
 	size_t count, space;
+	uint32_t spare; /* bits of the columns that may be left out where lines are short */
+	uint32_t rigid; /* bits of the columns whose cells stay whole */
+	uint32_t ends;	/* bits of the columns whose cells lose their end, not their middle */
+	bool headless;
 	bool failed; /* no memory: text_table_print says so */
 };
 
@@ -46,7 +50,11 @@ void text_table_done(struct text_table *table);
 /* Appends the next cell, row by row. Takes `cell` over. */
 void text_table_add(struct text_table *table, char *cell);
 
-/* Each line starts with `indent` spaces; the last column is not padded. 0 or -ENOMEM. */
-int text_table_print(const struct text_table *table, unsigned int indent, FILE *out);
+/*
+ * Each line starts with `indent` spaces; the last column is not padded. Where the lines would be
+ * longer than the terminal's (terminal.h), the widest cells lose their middle, and columns of
+ * `spare` are left out, the last one first. 0 or -ENOMEM.
+ */
+int text_table_print(struct text_table *table, unsigned int indent, FILE *out);
 
 #endif

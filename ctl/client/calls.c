@@ -11,6 +11,7 @@
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
 #include "ctl/client/show.h"
+#include "ctl/client/show_status.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/io.h"
 #include "shared/tools/parse.h"
@@ -29,9 +30,29 @@ const char *calls_socket(const struct options *options)
 	return path && *path ? path : OPTIONS_SOCKET;
 }
 
+bool calls_is_absent(int error)
+{
+	return error == -ENOENT || error == -ECONNREFUSED || error == -EACCES || error == -EPERM;
+}
+
+char *calls_absence(const struct options *options, int error)
+{
+	const char *path = calls_socket(options), *advice = "is the service running?";
+	char *text = NULL;
+
+	if (error == -EACCES || error == -EPERM)
+		advice = "only root and the group trocar-admin may ask it";
+	else if (error == -ECONNREFUSED)
+		advice = "it has ended: journalctl -u trocar-consumer says why";
+	if (asprintf(&text, "no agent at %s (%s): %s", path, strerror(-error), advice) < 0)
+		return NULL;
+	return text;
+}
+
 int calls_explain(const struct options *options, int error)
 {
 	const char *path = calls_socket(options);
+	_cleanup_free_ char *absence = NULL;
 
 	switch (error) {
 	case -EMSGSIZE:
@@ -51,10 +72,8 @@ int calls_explain(const struct options *options, int error)
 			path, CLIENT_TIMEOUT_MS / 1000);
 		return COMMAND_UNREACHABLE;
 	default:
-		fprintf(options->err,
-			"trocar: no agent at %s (%s): is the service running, and "
-			"are you in the group trocar?\n",
-			path, strerror(-error));
+		absence = calls_absence(options, error);
+		fprintf(options->err, "trocar: %s\n", absence ? absence : strerror(-error));
 		return COMMAND_UNREACHABLE;
 	}
 }
@@ -77,7 +96,7 @@ static int explain_refusal(const struct options *options, const struct client_an
 	if (options->json)
 		calls_print_json(options, answer, error);
 	if (file && code == REJECTED)
-		(void)show_faults(json_node_get(data, "faults"), file, options->err);
+		(void)show_faults(json_node_get(data, "faults"), file, "", options->err);
 	message = member_text_value("", json_node_get(error, "message"));
 	wait = member_text_value("retry_ms", json_node_get(data, "retry_ms"));
 	fprintf(options->err, "trocar: %s%s%s\n", message ? message : "refused",
@@ -117,9 +136,34 @@ static int ask_agent(const struct options *options, const char *method, const st
 	return COMMAND_FINE;
 }
 
+/* Asks for what the status is shown beside: what is not answered is left out. */
+static void ask_more(int fd, const char *method, struct client_answer *ret_answer)
+{
+	if (fd >= 0 && client_ask(fd, method, NULL, ret_answer) < 0)
+		*ret_answer = (struct client_answer){ 0 };
+}
+
 int calls_status(const struct options *options, const char *const *arguments)
 {
-	return ask_agent(options, "status", NULL, NULL, show_status, NULL);
+	_cleanup_(client_answer_done) struct client_answer status = { 0 }, watches = { 0 },
+							   sessions = { 0 };
+	_cleanup_close_ int fd = -1;
+	struct status_answers answers;
+	int r;
+
+	if (options->json)
+		return ask_agent(options, "status", NULL, NULL, NULL, NULL);
+	fd = client_open(calls_socket(options));
+	r = fd < 0 ? fd : client_ask(fd, "status", NULL, &status);
+	if (r < 0)
+		return calls_explain(options, r);
+	if (status.error)
+		return calls_refused(options, &status);
+	ask_more(fd, "watches", &watches);
+	ask_more(fd, "sessions", &sessions);
+	answers = (struct status_answers){ status.result, watches.result, sessions.result };
+	r = show_status(&answers, options->all, options->out);
+	return r < 0 ? calls_explain(options, r) : COMMAND_FINE;
 }
 
 int calls_watches(const struct options *options, const char *const *arguments)
@@ -153,11 +197,17 @@ int calls_rules_get(const struct options *options, const char *const *arguments)
 	return COMMAND_FINE;
 }
 
-static int read_text(const char *file, char **ret_text, size_t *ret_bytes)
+int calls_read_rules(const struct options *options, const char *file, char **ret_text,
+		     size_t *ret_bytes)
 {
-	if (!strcmp(file, "-"))
-		return io_read_fd(STDIN_FILENO, FILE_BYTES, ret_text, ret_bytes);
-	return io_read_file(AT_FDCWD, file, FILE_BYTES, ret_text, ret_bytes);
+	int r = strcmp(file, "-") ? io_read_file(AT_FDCWD, file, FILE_BYTES, ret_text, ret_bytes)
+				  : io_read_fd(STDIN_FILENO, FILE_BYTES, ret_text, ret_bytes);
+
+	if (r == 0)
+		return COMMAND_FINE;
+	fprintf(options->err, "trocar: %s: %s\n", file,
+		r == -EFBIG ? "longer than 1 MiB" : strerror(-r));
+	return COMMAND_FAILED;
 }
 
 /* Reads the file and sends it; on COMMAND_FINE *ret_answer is the caller's. */
@@ -167,15 +217,10 @@ static int ask_with_file(const struct options *options, const char *method, cons
 	_cleanup_(jsonw_done) struct jsonw params;
 	_cleanup_free_ char *text = NULL;
 	size_t bytes, offset;
-	int r;
 
 	jsonw_init(&params, CLIENT_REQUEST_BYTES);
-	r = read_text(file, &text, &bytes);
-	if (r < 0) {
-		fprintf(options->err, "trocar: %s: %s\n", file,
-			r == -EFBIG ? "longer than 1 MiB" : strerror(-r));
+	if (calls_read_rules(options, file, &text, &bytes) != COMMAND_FINE)
 		return COMMAND_FAILED;
-	}
 	/* The writer would replace such bytes, and other rules than the file's would be in force.
 	 */
 	if (!utf8_is_text(text, bytes, &offset)) {
@@ -188,51 +233,31 @@ static int ask_with_file(const struct options *options, const char *method, cons
 	return ask_agent(options, method, &params, file, NULL, ret_answer);
 }
 
-/* A number of the result as text, "-" when there is none. */
+/* "3 rules"; "1 rule"; "-" for a number that is not there. */
 static void print_count(const struct options *options, const struct json_node *result,
-			const char *key, const char *words)
+			const char *key, const char *one, const char *many)
 {
-	_cleanup_free_ char *text = member_text_value("", json_node_get(result, key));
+	const struct json_node *number = json_node_get(result, key);
+	_cleanup_free_ char *text = member_text_value("", number);
 
-	fprintf(options->out, "%s%s", text ? text : "-", words);
-}
-
-/* The same, only where there are any. */
-static void print_more(const struct options *options, const struct json_node *result,
-		       const char *key, const char *words)
-{
-	if (json_node_i64(json_node_get(result, key)) > 0)
-		print_count(options, result, key, words);
-}
-
-int calls_rules_check(const struct options *options, const char *const *arguments)
-{
-	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
-	int status = ask_with_file(options, "rules.check", arguments[0], &answer);
-
-	if (status != COMMAND_FINE || options->json)
-		return status;
-	(void)show_faults(json_node_get(answer.result, "warnings"), arguments[0], options->err);
-	print_count(options, answer.result, "count", " rules, no fault; nothing applied\n\n");
-	if (show_matches(json_node_get(answer.result, "matches"), options->out) < 0)
-		return calls_explain(options, -ENOMEM);
-	print_more(options, answer.result, "matches_omitted", " more not shown\n");
-	print_more(options, answer.result, "cgroups_unreadable",
-		   " cgroups of these rules do not let their processes be read\n");
-	return COMMAND_FINE;
+	fprintf(options->out, "%s %s", text ? text : "-", json_node_i64(number) == 1 ? one : many);
 }
 
 int calls_rules_set(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	_cleanup_free_ char *generation = NULL;
 	int status = ask_with_file(options, "rules.set", arguments[0], &answer);
 
 	if (status != COMMAND_FINE || options->json)
 		return status;
-	(void)show_faults(json_node_get(answer.result, "warnings"), arguments[0], options->err);
-	print_count(options, answer.result, "count", " rules in force, generation ");
-	print_count(options, answer.result, "generation", "; ");
-	print_count(options, answer.result, "unchanged_watches", " watches go on unchanged\n");
+	(void)show_faults(json_node_get(answer.result, "warnings"), arguments[0],
+			  "warning: ", options->err);
+	generation = member_text_value("", json_node_get(answer.result, "generation"));
+	print_count(options, answer.result, "count", "rule", "rules");
+	fprintf(options->out, " in force, generation %s; ", generation ? generation : "-");
+	print_count(options, answer.result, "unchanged_watches", "watch goes on unchanged\n",
+		    "watches go on unchanged\n");
 	return COMMAND_FINE;
 }
 

@@ -11,7 +11,6 @@
 
 int calls_status(const struct options *options, const char *const *arguments);
 int calls_rules_get(const struct options *options, const char *const *arguments);
-int calls_rules_check(const struct options *options, const char *const *arguments);
 int calls_rules_set(const struct options *options, const char *const *arguments);
 int calls_watches(const struct options *options, const char *const *arguments);
 int calls_sessions(const struct options *options, const char *const *arguments);
@@ -19,6 +18,19 @@ int calls_version(const struct options *options, const char *const *arguments);
 
 /* The socket that the command line or the environment names. */
 const char *calls_socket(const struct options *options);
+
+/*
+ * Reads a rules file, "-" for standard input. On COMMAND_FINE the text is the caller's; else it has
+ * said what is wrong.
+ */
+int calls_read_rules(const struct options *options, const char *file, char **ret_text,
+		     size_t *ret_bytes);
+
+/* Whether client_open's error means: nobody is there, or nobody whom the caller may ask. */
+bool calls_is_absent(int error);
+
+/* A new text without newline: where no agent is, why, and what to check. NULL: no memory. */
+char *calls_absence(const struct options *options, int error);
 
 /* Says why there is no answer: one line, with what to check. Returns enum command_exit. */
 int calls_explain(const struct options *options, int error);

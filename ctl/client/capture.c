@@ -95,7 +95,8 @@ static int show_started(const struct options *options, const struct client_answe
 	fprintf(options->out, "session %s started: cgroup %s, ends in %s\n",
 		session ? session : "-", cgroup ? cgroup : "-", ends ? ends : "-");
 	if (held)
-		fprintf(options->out, "%s other cgroups of the rule: held back\n", held);
+		fprintf(options->out, "%s other cgroup%s of the rule: held back\n", held,
+			json_node_i64(others) == 1 ? "" : "s");
 	fflush(options->out);
 	return COMMAND_FINE;
 }

@@ -32,14 +32,12 @@ struct profile {
 	uint64_t start_ns, lines;
 	bool terminal, ended;
 	struct input input;
-	struct reader reader;
 };
 
 static void profile_done(struct profile *p)
 {
 	subscription_done(&p->agent);
 	free(p->session);
-	reader_done(&p->reader);
 	input_done(&p->input);
 }
 
@@ -100,7 +98,7 @@ static int take_line(void *context, const struct client_answer *answer,
 		.whole = true,
 	};
 
-	return reader_line(&p->reader, &line, ++p->lines);
+	return reader_line(&p->input.reader, &line, ++p->lines);
 }
 
 /* One question for lines; *ret_more: there are more at once. */
@@ -199,8 +197,7 @@ static int prepare_profile(struct profile *p)
 		return calls_explain(p->options, -ENOMEM);
 	if (view_init(&view, p->options, &p->input, VIEW_COUNT) < 0)
 		return COMMAND_USAGE;
-	if (reader_init(&p->reader, &p->input.store, &p->input.select, "the agent's lines",
-			p->options->err) < 0)
+	if (reader_init(&p->input.reader, &p->input.store, &p->input.select, p->options->err) < 0)
 		return calls_explain(p->options, -ENOMEM);
 	p->terminal = isatty(fileno(p->options->err));
 	return subscription_connect(&p->agent, p->options);
@@ -211,7 +208,6 @@ int profile_call(const struct options *options, const char *const *arguments)
 	_cleanup_(profile_done) struct profile p = {
 		.options = options,
 		.agent = { .fd = -1 },
-		.input = { .fds = { -1, -1 } },
 	};
 	int status;
 

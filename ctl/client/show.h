@@ -11,12 +11,17 @@
 
 #include "shared/json/json_node.h"
 
-int show_status(const struct json_node *status, FILE *out);
+/* All parts of the answer to `status`, a head for each. */
+int show_all(const struct json_node *status, FILE *out);
+
 int show_watches(const struct json_node *watches, FILE *out);
 int show_sessions(const struct json_node *sessions, FILE *out);
 int show_matches(const struct json_node *matches, FILE *out);
 
-/* An array of {pointer, message, line}: one per line "FILE:LINE: /pointer: message". */
-int show_faults(const struct json_node *faults, const char *file, FILE *out);
+/*
+ * An array of {pointer, message, line, column}: one per line "FILE:LINE:COLUMN: /pointer: message",
+ * with `kind` behind the place.
+ */
+int show_faults(const struct json_node *faults, const char *file, const char *kind, FILE *out);
 
 #endif

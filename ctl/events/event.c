@@ -12,6 +12,7 @@ enum {
 	START = 1u << EVENT_SESSION_START,
 	END = 1u << EVENT_SESSION_END,
 	HELD = 1u << EVENT_HELD,
+	ERROR = 1u << EVENT_ERROR,
 	ALL = UINT32_MAX,
 };
 
@@ -48,6 +49,13 @@ static const struct {
 	{ "syscall", EVENT_SYSCALL },
 	{ "lock", EVENT_LOCK },
 	{ "disk", EVENT_DISK },
+	{ "error", EVENT_ERROR },
+	{ "rules.rejected", EVENT_REJECTED },
+	{ "socket", EVENT_SOCKET },
+	{ "timeline", EVENT_TIMELINE },
+	{ "oom", EVENT_KILL },
+	{ "reclaim", EVENT_RECLAIM },
+	{ "chain", EVENT_CHAIN },
 };
 
 bool event_is(const struct json_text *text, const char *word)
@@ -111,6 +119,10 @@ static bool read_value(struct reading *r)
 		r->event.idle = json_reader_peek(json) == 't';
 		return json_reader_skip(json);
 	}
+	if (r->event.type == EVENT_STACK && event_is(&r->key, "condition")) {
+		r->event.condition = json_reader_peek(json) == 't';
+		return json_reader_skip(json);
+	}
 	if (r->event.type == EVENT_STACK && event_is(&r->key, "stack_id"))
 		return read_id(json, &r->event.stack_id);
 	key = find_key(&r->key, r->event.type);
@@ -148,7 +160,8 @@ static const char *find_missing(const struct event *e)
 		return "want version 1: the key v";
 	if (!e->ts.data)
 		return "want the key ts";
-	if (e->type == EVENT_PRESSURE || e->type == EVENT_HELD)
+	if (e->type == EVENT_PRESSURE || e->type == EVENT_HELD || e->type == EVENT_ERROR ||
+	    e->type == EVENT_REJECTED)
 		return NULL;
 	if (!e->session.data)
 		return "want the key session";

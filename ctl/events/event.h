@@ -26,23 +26,33 @@ enum event_type {
 	EVENT_SYSCALL,
 	EVENT_LOCK,
 	EVENT_DISK,
+	EVENT_ERROR,
+	EVENT_REJECTED, /* rules.rejected */
+	EVENT_SOCKET,
+	EVENT_TIMELINE,
+	EVENT_KILL, /* oom */
+	EVENT_RECLAIM,
+	EVENT_CHAIN,
 };
 
 struct event {
 	enum event_type type;
 	uint64_t v;
-	struct json_text type_text, ts, session, rule, cgroup;
+	struct json_text type_text, ts, session, rule, cgroup, host, boot_id;
+	uint64_t mono_ns; /* 0: the line does not say */
 	/* of stack lines */
 	struct json_text signal, phase, comm, exe, quality, stack_id, state, wait;
 	uint64_t pid, start_ns, threads, count, weight_ns, part, parts;
-	bool frames; /* there were some */
-	bool idle;   /* a thread that waits has nothing to do */
+	bool frames;	/* there were some */
+	bool idle;	/* a thread that waits has nothing to do */
+	bool condition; /* it waits on a condition variable */
 	/* of session lines */
 	uint64_t duration_ms, pre_ms, onset_ms, hz;
 	struct json_text headline, verdict;
 	/* of held triggers */
-	struct json_text reason, resource;
+	struct json_text reason, resource, trigger;
 	uint64_t stall_ms, repeats, largest_ms, sum_ms;
+	struct json_text code; /* of errors */
 };
 
 /* Why a line is none. */

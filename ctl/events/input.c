@@ -4,61 +4,166 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/confine.h"
-#include "ctl/events/reader.h"
+#include "ctl/events/choose.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
-#include "shared/tools/parse.h"
 
-static int open_files(const struct options *options, const char *const *files, struct input *input)
+#define FIRST_LINES 1000 /* among them the first event of a file is looked for */
+
+/* How the files of an input belong together. */
+enum together {
+	ONE_AFTER_THE_OTHER,
+	APART,
+};
+
+static int open_file(const struct options *options, struct input *input, const char *name)
 {
-	static const char *const standard[] = { "-", NULL };
+	bool from_standard = !strcmp(name, "-");
+	struct input_file *file = &input->files[input->n];
+	struct stat st;
 
-	if (!files[0])
-		files = standard;
-	for (; input->n < INPUT_FILES_MAX && files[input->n]; input->n++) {
-		const char *name = files[input->n];
-		bool from_standard = !strcmp(name, "-");
-		int fd = from_standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-				       : open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-		if (fd < 0) {
-			fprintf(options->err, "trocar: %s: %s\n", name, strerror(errno));
-			return COMMAND_FAILED;
-		}
-		input->fds[input->n] = fd;
-		input->names[input->n] = from_standard ? "standard input" : name;
+	*file = (struct input_file){ .name = from_standard ? "standard input" : name };
+	file->fd = from_standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+				 : open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (file->fd < 0 || fstat(file->fd, &st) < 0) {
+		fprintf(options->err, "trocar: %s: %s\n", name, strerror(errno));
+		return COMMAND_FAILED;
 	}
+	input->n++;
+	if (S_ISDIR(st.st_mode)) {
+		fprintf(options->err, "trocar: %s: is a folder: name files\n", name);
+		return COMMAND_FAILED;
+	}
+	file->bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 	return 0;
 }
 
-static int read_file(const struct options *options, struct input *input, unsigned int file)
+static int open_files(const struct options *options, const char *const *files, struct input *input)
 {
-	_cleanup_(reader_done) struct reader reader;
-	int r;
+	int r = files[0] ? 0 : open_file(options, input, "-");
 
-	input->store.file = file;
-	r = reader_init(&reader, &input->store, &input->select, input->names[file], options->err);
-	if (r < 0)
-		return input_fail(options, input, r);
-	r = reader_read(&reader, input->fds[file]);
-	input->faults += reader.faults;
-	if (r == 0 && !reader.stacks)
-		fprintf(options->err, "trocar: %s: no stack line is selected, of %" PRIu64 "\n",
-			input->names[file], reader.unselected);
+	for (; r == 0 && files[0] && files[input->n];) {
+		if (input->n == INPUT_FILES_MAX) {
+			fprintf(options->err, "trocar: want at most %d files at a time\n",
+				INPUT_FILES_MAX);
+			return COMMAND_USAGE;
+		}
+		r = open_file(options, input, files[input->n]);
+	}
+	return r;
+}
+
+static bool pass_frames(void *context, struct json_reader *json, const struct event *event)
+{
+	return json_reader_skip(json);
+}
+
+/* When the line's event was; 0: it is none. */
+static uint64_t time_of(struct unwrap *unwrap, const struct lines_line *line)
+{
+	struct event_fault fault;
+	struct unwrapped found;
+	struct event event;
+	uint64_t ns = 0;
+
+	if (!line->too_long &&
+	    unwrap_line(unwrap, line->text, line->bytes, &found) == UNWRAP_EVENT &&
+	    event_read(found.text, found.bytes, pass_frames, NULL, &event, &fault) && event.ts.data)
+		(void)event_time(event.ts.data, event.ts.bytes, &ns);
+	return ns;
+}
+
+/* Finds when the first event of a file was, and goes back to its begin. */
+static void find_first(struct reader *reader, struct input_file *file)
+{
+	struct lines_line line;
+	struct lines lines;
+
+	file->first_ns = UINT64_MAX;
+	if (!file->bytes || lseek(file->fd, 0, SEEK_CUR) != 0)
+		return;
+	if (lines_init(&lines, file->fd) == 0) {
+		for (int i = 0; i < FIRST_LINES && lines_next(&lines, &line) > 0; i++) {
+			uint64_t ns = time_of(&reader->unwrap, &line);
+
+			if (!ns)
+				continue;
+			file->first_ns = ns;
+			break;
+		}
+	}
+	lines_done(&lines);
+	(void)lseek(file->fd, 0, SEEK_SET);
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct input_file *x = a, *y = b;
+
+	return (x->first_ns > y->first_ns) - (x->first_ns < y->first_ns);
+}
+
+/*
+ * A stack's parts may stand on both sides of a rotation, and a shell names the newest file first:
+ * the oldest one is read first. Insertion keeps the order of those that do not say.
+ */
+static void order_files(struct input *input)
+{
+	for (unsigned int i = 0; i < input->n; i++)
+		find_first(&input->reader, &input->files[i]);
+	for (unsigned int i = 1; i < input->n; i++) {
+		struct input_file file = input->files[i];
+		unsigned int at = i;
+
+		for (; at && compare_files(&input->files[at - 1], &file) > 0; at--)
+			input->files[at] = input->files[at - 1];
+		input->files[at] = file;
+	}
+}
+
+static int read_files(const struct options *options, struct input *input, enum together together)
+{
+	struct progress progress;
+	uint64_t all = 0;
+	int r = 0;
+
+	for (unsigned int i = 0; i < input->n; i++)
+		all = input->files[i].bytes ? store_sum(all, input->files[i].bytes) : UINT64_MAX;
+	progress_init(&progress, options->err, all == UINT64_MAX ? 0 : all);
+	for (unsigned int i = 0; r == 0 && i < input->n; i++) {
+		input->store.file = together == APART ? i : 0;
+		r = reader_read(&input->reader, input->files[i].fd, input->files[i].name,
+				&progress);
+	}
+	progress_done(&progress);
+	if (r == 0)
+		reader_end(&input->reader);
 	return r < 0 ? COMMAND_FAILED : 0;
 }
 
-int input_read(const struct options *options, const char *const *files, struct input *ret_input)
+static int choose_input(const struct options *options, struct input *input, enum together together)
 {
-	struct input *input = ret_input;
+	int r = choose_sessions(options, &input->select, &input->store,
+				together == APART ? input->n : 1, &input->left);
+
+	if (r == -EINVAL)
+		return COMMAND_FAILED;
+	return r < 0 ? input_fail(options, input, r) : 0;
+}
+
+static int read_input(const struct options *options, const char *const *files,
+		      enum together together, struct input *input)
+{
 	int r;
 
-	*input = (struct input){ .fds = { -1, -1 } };
+	*input = (struct input){ 0 };
 	if (select_options(options, &input->select) < 0)
 		return COMMAND_USAGE;
 	r = open_files(options, files, input);
@@ -66,27 +171,81 @@ int input_read(const struct options *options, const char *const *files, struct i
 		return r;
 	pool_seed();
 	if (store_init(&input->store, options->memory_mib << 20) < 0 ||
+	    reader_init(&input->reader, &input->store, &input->select, options->err) < 0 ||
 	    confine_now(CONFINE_READER) < 0)
 		return input_fail(options, input, -ENOMEM);
-	for (unsigned int i = 0; i < input->n; i++) {
-		r = read_file(options, input, i);
-		if (r)
-			return r;
-	}
-	return 0;
+	if (together == ONE_AFTER_THE_OTHER && input->n > 1)
+		order_files(input);
+	r = read_files(options, input, together);
+	return r ? r : choose_input(options, input, together);
+}
+
+static void say_left(const struct options *options, const struct input *input)
+{
+	if (input->left)
+		fprintf(options->err, "trocar: the newest session alone; %" PRIu32 " more: --all\n",
+			input->left);
+}
+
+int input_read(const struct options *options, const char *const *files, struct input *ret_input)
+{
+	int r = read_input(options, files, ONE_AFTER_THE_OTHER, ret_input);
+
+	if (r == 0)
+		say_left(options, ret_input);
+	return r;
+}
+
+int input_read_sessions(const struct options *options, const char *const *files,
+			struct input *ret_input)
+{
+	return read_input(options, files, ONE_AFTER_THE_OTHER, ret_input);
+}
+
+int input_read_apart(const struct options *options, const char *const *files,
+		     struct input *ret_input)
+{
+	int r = read_input(options, files, files[0] && files[1] ? APART : ONE_AFTER_THE_OTHER,
+			   ret_input);
+
+	if (r == 0)
+		say_left(options, ret_input);
+	return r;
 }
 
 void input_done(struct input *input)
 {
-	for (unsigned int i = 0; i < INPUT_FILES_MAX; i++)
-		cleanup_close(&input->fds[i]);
+	for (unsigned int i = 0; i < input->n; i++)
+		cleanup_close(&input->files[i].fd);
+	reader_done(&input->reader);
 	if (input->store.plain)
 		store_done(&input->store);
 }
 
+int input_need_stacks(const struct options *options, const struct input *input)
+{
+	if (input->store.keys.count)
+		return 0;
+	if (!input->reader.unselected) {
+		fputs("trocar: the session has no stacks in what was read\n", options->err);
+		return COMMAND_FAILED;
+	}
+	fprintf(options->err, "trocar: no stack is selected, of %" PRIu64 " lines; these have:\n",
+		input->reader.unselected);
+	offers_print_stacks(&input->reader.offers, &input->store, options->err);
+	return COMMAND_FAILED;
+}
+
+void input_say_left(const struct options *options, const struct input *input)
+{
+	if (input->left)
+		fprintf(options->out, "\n%" PRIu32 " more session%s: --all\n", input->left,
+			input->left == 1 ? "" : "s");
+}
+
 int input_status(const struct input *input)
 {
-	return input->faults ? COMMAND_FAILED : COMMAND_FINE;
+	return input->reader.faults ? COMMAND_FAILED : COMMAND_FINE;
 }
 
 int input_fail(const struct options *options, const struct input *input, int error)

@@ -4,27 +4,54 @@
 #define TROCAR_CTL_EVENTS_INPUT_H
 
 #include "ctl/cli/options.h"
+#include "ctl/events/reader.h"
 #include "ctl/events/select.h"
 #include "ctl/events/store.h"
 
-#define INPUT_FILES_MAX 2
+#define INPUT_FILES_MAX 256
+
+struct input_file {
+	const char *name; /* borrowed */
+	int fd;
+	uint64_t bytes;	   /* 0: not known */
+	uint64_t first_ns; /* when its first event was; UINT64_MAX: not known */
+};
 
 struct input {
-	const char *names[INPUT_FILES_MAX]; /* borrowed */
-	int fds[INPUT_FILES_MAX];
+	struct input_file files[INPUT_FILES_MAX]; /* in the order in which they are read */
 	unsigned int n;
 	struct select select;
 	struct store store;
-	uint64_t faults; /* faulty lines that were passed over */
+	struct reader reader;
+	uint32_t left; /* sessions that are selected and not shown, without --all */
 };
 
 /*
  * Opens the files (NULL ends them; none, or "-", is standard input), gives up what reading does not
- * need, and reads. What is wrong is said on the options' `err`. 0, or the enum command_exit to end
+ * need, and reads them, the oldest first; then chooses what is shown (choose.h). What is wrong, and
+ * how many sessions are left, is said on the options' `err`. 0, or the enum command_exit to end
  * with. Release with input_done in every case.
  */
 int input_read(const struct options *options, const char *const *files, struct input *ret_input);
+
+/* The same for a command that says itself how many sessions are left. */
+int input_read_sessions(const struct options *options, const char *const *files,
+			struct input *ret_input);
+
+/* The same for two files that are compared: each has its own bit, and its own session. */
+int input_read_apart(const struct options *options, const char *const *files,
+		     struct input *ret_input);
+
 void input_done(struct input *input);
+
+/*
+ * For a command that shows stacks: COMMAND_FAILED after saying on the options' `err` that none is
+ * selected, and what there is; else 0.
+ */
+int input_need_stacks(const struct options *options, const struct input *input);
+
+/* Says on the options' `out` how many sessions are left, as the last line of a text. */
+void input_say_left(const struct options *options, const struct input *input);
 
 /* What a command ends with that has done its work: COMMAND_FAILED when lines were faulty. */
 int input_status(const struct input *input);

@@ -4,18 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BUFFER_BYTES (2u * LINES_MAX_BYTES)
 
 int lines_init(struct lines *l, int fd)
 {
-	*l = (struct lines){ .fd = fd, .data = malloc(BUFFER_BYTES) };
-	return l->data ? 0 : -ENOMEM;
+	*l = (struct lines){ .data = malloc(BUFFER_BYTES) };
+	return l->data ? unpack_init(&l->unpack, fd) : -ENOMEM;
 }
 
 void lines_done(struct lines *l)
 {
+	unpack_done(&l->unpack);
 	free(l->data);
 	l->data = NULL;
 }
@@ -32,11 +32,9 @@ static int fill_buffer(struct lines *l)
 		l->bytes -= l->at;
 		l->at = 0;
 	}
-	do
-		n = read(l->fd, l->data + l->bytes, BUFFER_BYTES - l->bytes);
-	while (n < 0 && errno == EINTR);
+	n = unpack_read(&l->unpack, l->data + l->bytes, BUFFER_BYTES - l->bytes);
 	if (n < 0)
-		return -errno;
+		return (int)n;
 	l->bytes += (size_t)n;
 	l->end = !n;
 	return n > 0;

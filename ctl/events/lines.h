@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* lines.h: the lines of a file or a pipe, one at a time, in bounded memory. */
+/* lines.h: the lines of a file, compressed or not, or a pipe, one at a time, in bounded memory. */
 #ifndef TROCAR_CTL_EVENTS_LINES_H
 #define TROCAR_CTL_EVENTS_LINES_H
 
@@ -7,10 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ctl/events/unpack.h"
+
 #define LINES_MAX_BYTES (1u << 20) /* of one line; the agent writes 8096 unless told otherwise */
 
 struct lines {
-	int fd; /* borrowed */
+	struct unpack unpack;
 	char *data;
 	size_t at, bytes; /* what is not given out yet: [at, bytes) */
 	uint64_t number;  /* of the line given out last, from 1 */
@@ -25,11 +27,11 @@ struct lines_line {
 	bool too_long; /* it has more than LINES_MAX_BYTES and was passed over: no text */
 };
 
-/* 0 or -ENOMEM. Release with lines_done. */
+/* `fd` is borrowed. 0 or -ENOMEM. Release with lines_done. */
 int lines_init(struct lines *l, int fd);
 void lines_done(struct lines *l);
 
-/* The next line: 1; 0 at the end; else what read(2) says. Waits where read(2) waits. */
+/* The next line: 1; 0 at the end; else what unpack_read says. Waits where read(2) waits. */
 int lines_next(struct lines *l, struct lines_line *ret_line);
 
 #endif

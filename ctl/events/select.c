@@ -5,20 +5,19 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ctl/events/when.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
-#include "shared/tools/parse.h"
 
 #define TEXT_BYTES 4096 /* no name that is asked for is longer */
 
 /* `text` is the value of the option `name`, NULL without it: then *ret_ns stays. */
 static int parse_time(const struct options *options, const char *name, const char *text,
-		      uint64_t *ret_ns)
+		      uint64_t now_ns, uint64_t *ret_ns)
 {
-	if (!text || event_time(text, strlen(text), ret_ns) == 0)
+	if (!text || when_parse(text, now_ns, ret_ns) == 0)
 		return 0;
-	fprintf(options->err,
-		"trocar: --%s %.80s: want UTC as 2026-11-21T15:59:03Z, or the beginning of it\n",
-		name, text);
+	fprintf(options->err, "trocar: --%s %.80s: want " WHEN_RIGHT "\n", name, text);
 	return -EINVAL;
 }
 
@@ -27,6 +26,7 @@ int select_options(const struct options *options, struct select *ret_select)
 	struct select s = {
 		.session = options->session,
 		.rule = options->rule,
+		.host = options->host,
 		.cgroup = options->cgroup,
 		.signal = options->signal,
 		.wall = options->signal && !strcmp(options->signal, SELECT_WALL),
@@ -36,9 +36,10 @@ int select_options(const struct options *options, struct select *ret_select)
 		.pid = options->pid,
 		.until_ns = UINT64_MAX,
 	};
+	uint64_t now_ns = clock_real_ns();
 
-	if (parse_time(options, "since", options->since, &s.since_ns) < 0 ||
-	    parse_time(options, "until", options->until, &s.until_ns) < 0)
+	if (parse_time(options, "since", options->since, now_ns, &s.since_ns) < 0 ||
+	    parse_time(options, "until", options->until, now_ns, &s.until_ns) < 0)
 		return -EINVAL;
 	*ret_select = s;
 	return 0;
@@ -85,6 +86,7 @@ bool select_stack(const struct select *s, const struct event *event, bool all)
 		return false;
 	return fits_text(&event->session, s->session, BEGINNING, all) &&
 	       fits_text(&event->rule, s->rule, WHOLE, all) &&
+	       fits_text(&event->host, s->host, WHOLE, all) &&
 	       fits_text(&event->cgroup, s->cgroup, BELOW, all) &&
 	       fits_signal(&event->signal, s, all) &&
 	       fits_text(&event->phase, s->phase, WHOLE, all) &&
@@ -96,5 +98,14 @@ bool select_session(const struct select *s, const struct event *event, uint64_t 
 	return time_ns >= s->since_ns && time_ns <= s->until_ns &&
 	       fits_text(&event->session, s->session, BEGINNING, true) &&
 	       fits_text(&event->rule, s->rule, WHOLE, true) &&
+	       fits_text(&event->host, s->host, WHOLE, true) &&
+	       fits_text(&event->cgroup, s->cgroup, BELOW, true);
+}
+
+bool select_other(const struct select *s, const struct event *event, uint64_t time_ns)
+{
+	return !s->session && time_ns >= s->since_ns && time_ns <= s->until_ns &&
+	       fits_text(&event->rule, s->rule, WHOLE, true) &&
+	       fits_text(&event->host, s->host, WHOLE, true) &&
 	       fits_text(&event->cgroup, s->cgroup, BELOW, true);
 }

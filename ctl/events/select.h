@@ -12,11 +12,12 @@
 struct select {
 	const char *session;	   /* its first digits; borrowed, as all; NULL: any */
 	const char *rule, *cgroup; /* cgroup: it and what is below */
+	const char *host;
 	const char *signal, *phase, *comm;
 	bool wall; /* in place of `signal`: oncpu and offcpu, whose times add up */
 	bool has_pid;
 	uint64_t pid;
-	uint64_t since_ns, until_ns; /* of the session's first line */
+	uint64_t since_ns, until_ns; /* of the session's earliest line */
 };
 
 /* From the command line; says on its `err` what is wrong. 0 or -EINVAL. */
@@ -30,5 +31,8 @@ bool select_stack(const struct select *s, const struct event *event, bool all);
 
 /* Whether the session of this line is wanted, when it began at `time_ns`. */
 bool select_session(const struct select *s, const struct event *event, uint64_t time_ns);
+
+/* Whether a line of that time that is of no session is wanted. */
+bool select_other(const struct select *s, const struct event *event, uint64_t time_ns);
 
 #endif

@@ -2,10 +2,12 @@
 #include "ctl/events/store.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctl/events/lines.h"
+#include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
 static const char *const kinds[] = {
@@ -27,6 +29,7 @@ static const char *const states[] = {
 #define WAIT_KIND(id, json, idle, help) [STORE_WAITS_##id] = (json),
 #include "shared/abi/waits.def"
 #undef WAIT_KIND
+	[STORE_WAITS_CONDITION] = "condition",
 };
 
 const char *store_state_word(enum store_state state)
@@ -43,6 +46,8 @@ static enum store_state find_state(const struct event *event)
 		return STORE_RUNNABLE;
 	if (event->idle)
 		return STORE_WAITS_IDLE;
+	if (event->condition)
+		return STORE_WAITS_CONDITION;
 	for (unsigned int i = STORE_RUNNABLE + 1; i < STORE_STATE_COUNT_; i++)
 		if (event_is(&event->wait, states[i]))
 			return (enum store_state)i;
@@ -63,6 +68,11 @@ const char *store_phase_word(enum store_phase phase)
 	return phases[phase];
 }
 
+_Static_assert(sizeof(((struct store_session *)0)->lines) ==
+		       offsetof(struct store_session, chains) -
+			       offsetof(struct store_session, facts) + sizeof(struct store_lines),
+	       "STORE_TYPES does not count all types of lines that are kept");
+
 int store_init(struct store *s, uint64_t max_bytes)
 {
 	*s = (struct store){ .budget = { .max_bytes = max_bytes } };
@@ -82,7 +92,11 @@ void store_done(struct store *s)
 	pool_done(&s->stacks);
 	pool_done(&s->keys);
 	pool_done(&s->ids);
+	for (uint32_t i = 0; i < s->sessions_space; i++)
+		for (size_t k = 0; k < STORE_TYPES; k++)
+			free(s->sessions[i].lines[k].items);
 	free(s->values);
+	free(s->next);
 	free(s->sessions);
 	free(s->plain);
 	*s = (struct store){ 0 };
@@ -137,7 +151,8 @@ int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_
 	return r < 0 ? r : pool_put(&s->frames, &f, sizeof(f), ret_frame);
 }
 
-int store_session(struct store *s, const struct event *event, uint32_t *ret_session)
+int store_session(struct store *s, const struct event *event, uint64_t time_ns,
+		  uint32_t *ret_session)
 {
 	struct store_session *session;
 	struct store_session fresh = {
@@ -147,8 +162,9 @@ int store_session(struct store *s, const struct event *event, uint32_t *ret_sess
 		.headline = STORE_NONE,
 		.verdict = STORE_NONE,
 	};
-	const struct json_text *const from[] = { &event->session, &event->rule, &event->cgroup };
-	uint32_t *const to[] = { &fresh.id, &fresh.rule, &fresh.cgroup };
+	const struct json_text *const from[] = { &event->session, &event->rule, &event->cgroup,
+						 &event->host };
+	uint32_t *const to[] = { &fresh.id, &fresh.rule, &fresh.cgroup, &fresh.host };
 	uint32_t number;
 	int r;
 
@@ -163,11 +179,10 @@ int store_session(struct store *s, const struct event *event, uint32_t *ret_sess
 	if (r < 0)
 		return r;
 	session = &s->sessions[number];
-	if (!session->time_ns) {
-		(void)event_time(event->ts.data, event->ts.bytes, &fresh.time_ns);
-		fresh.time_ns = MAX(fresh.time_ns, (uint64_t)1);
+	time_ns = MAX(time_ns, (uint64_t)1);
+	if (!session->time_ns)
 		*session = fresh;
-	}
+	session->time_ns = session->time_ns ? MIN(session->time_ns, time_ns) : time_ns;
 	*ret_session = number;
 	return 0;
 }
@@ -187,12 +202,17 @@ static int keep_line(struct store *s, struct store_lines *to, const char *line, 
 	uint32_t number;
 	int r;
 
-	if (to->count == STORE_LINES)
+	if (to->count == STORE_LINES) {
+		to->left_out++;
 		return 0;
+	}
 	r = pool_put(&s->texts, line, bytes, &number);
 	for (uint32_t i = 0; r == 0 && i < to->count; i++)
 		if (to->items[i] == number)
 			return 0;
+	if (r == 0)
+		r = pool_grow(&s->budget, (void **)&to->items, &to->space, to->count + 1,
+			      sizeof(*to->items));
 	if (r == 0)
 		to->items[to->count++] = number;
 	return r;
@@ -235,6 +255,16 @@ int store_session_line(struct store *s, uint32_t session, const struct event *ev
 		return keep_line(s, &to->locks, line, bytes);
 	case EVENT_DISK:
 		return keep_line(s, &to->disks, line, bytes);
+	case EVENT_SOCKET:
+		return keep_line(s, &to->sockets, line, bytes);
+	case EVENT_TIMELINE:
+		return keep_line(s, &to->timelines, line, bytes);
+	case EVENT_KILL:
+		return keep_line(s, &to->kills, line, bytes);
+	case EVENT_RECLAIM:
+		return keep_line(s, &to->reclaim, line, bytes);
+	case EVENT_CHAIN:
+		return keep_line(s, &to->chains, line, bytes);
 	default:
 		return 0;
 	}
@@ -250,7 +280,7 @@ static enum store_cause find_cause(const struct json_text *resource)
 	return STORE_NO_PRESSURE;
 }
 
-void store_held(struct store *s, const struct event *event)
+bool store_held(struct store *s, const struct event *event)
 {
 	/* A line with sums stands for the triggers since the line before, else it stands for one.
 	 */
@@ -261,11 +291,12 @@ void store_held(struct store *s, const struct event *event)
 	if (!event_is(&event->reason, "cooldown") ||
 	    pool_find(&s->texts, event->session.data, event->session.bytes, &id) < 0 ||
 	    pool_find(&s->ids, &id, sizeof(id), &number) < 0)
-		return;
+		return false;
 	held = &s->sessions[number].held[find_cause(&event->resource)];
 	held->triggers = store_sum(held->triggers, sums ? event->repeats : 1);
 	held->largest_ms = MAX(held->largest_ms, sums ? event->largest_ms : event->stall_ms);
 	held->sum_ms = store_sum(held->sum_ms, sums ? event->sum_ms : event->stall_ms);
+	return true;
 }
 
 int store_key(struct store *s, uint32_t session, const struct event *event,
@@ -290,21 +321,36 @@ int store_key(struct store *s, uint32_t session, const struct event *event,
 	return 0;
 }
 
-int store_count(struct store *s, struct store_key *key, const uint32_t *frames, uint32_t n,
-		const struct store_value *value)
+/* Puts a new key behind those of its session. */
+static int link_key(struct store *s, uint32_t session, uint32_t number)
 {
-	struct store_value *sum;
-	uint32_t number;
-	int r;
+	struct store_list *keys = &s->sessions[session].keys;
+	int r = pool_grow(&s->budget, (void **)&s->next, &s->next_space, number + 1,
+			  sizeof(*s->next));
 
-	r = pool_put(&s->stacks, frames, n * sizeof(*frames), &key->stack);
 	if (r < 0)
 		return r;
-	r = pool_put(&s->keys, key, sizeof(*key), &number);
-	if (r < 0)
-		return r;
-	r = pool_grow(&s->budget, (void **)&s->values, &s->values_space, number + 1,
-		      sizeof(*s->values));
+	if (keys->last)
+		s->next[keys->last - 1] = number + 1;
+	else
+		keys->first = number + 1;
+	keys->last = number + 1;
+	s->next[number] = 0;
+	return 0;
+}
+
+/* Adds to what a whole key counts. */
+static int count_key(struct store *s, const struct store_key *key, const struct store_value *value)
+{
+	uint32_t number, before = s->keys.count;
+	struct store_value *sum;
+	int r = pool_put(&s->keys, key, sizeof(*key), &number);
+
+	if (r == 0 && s->keys.count > before)
+		r = link_key(s, key->session, number);
+	if (r == 0)
+		r = pool_grow(&s->budget, (void **)&s->values, &s->values_space, number + 1,
+			      sizeof(*s->values));
 	if (r < 0)
 		return r;
 	sum = &s->values[number];
@@ -312,6 +358,38 @@ int store_count(struct store *s, struct store_key *key, const uint32_t *frames, 
 	sum->weight_ns = store_sum(sum->weight_ns, value->weight_ns);
 	sum->threads = store_sum(sum->threads, value->threads);
 	return 0;
+}
+
+int store_count(struct store *s, struct store_key *key, const uint32_t *frames, uint32_t n,
+		const struct store_value *value)
+{
+	int r = pool_put(&s->stacks, frames, n * sizeof(*frames), &key->stack);
+
+	return r < 0 ? r : count_key(s, key, value);
+}
+
+/* Keys, their values and their order are made anew of those that stay. */
+int store_drop(struct store *s)
+{
+	struct pool keys = s->keys;
+	_cleanup_free_ struct store_value *values = s->values;
+	int r = 0;
+
+	pool_init(&s->keys, &s->budget);
+	s->values = NULL;
+	s->budget.used_bytes -= s->values_space * sizeof(*s->values);
+	s->values_space = 0;
+	for (uint32_t i = 0; i < s->ids.count; i++)
+		s->sessions[i].keys = (struct store_list){ 0 };
+	for (uint32_t i = 0; r == 0 && i < keys.count; i++) {
+		size_t bytes;
+		const struct store_key *key = pool_get(&keys, i, &bytes);
+
+		if (s->sessions[key->session].files & 1u << key->file)
+			r = count_key(s, key, &values[i]);
+	}
+	pool_done(&keys);
+	return r;
 }
 
 const uint32_t *store_frames(const struct store *s, uint32_t stack, uint32_t *ret_n)
@@ -335,4 +413,18 @@ const struct store_key *store_key_get(const struct store *s, uint32_t key)
 	size_t bytes;
 
 	return pool_get(&s->keys, key, &bytes);
+}
+
+uint32_t store_first(const struct store *s, uint32_t session)
+{
+	if (session == STORE_NONE)
+		return s->keys.count ? 0 : STORE_NONE;
+	return s->sessions[session].keys.first - 1; /* of 0: STORE_NONE */
+}
+
+uint32_t store_next(const struct store *s, uint32_t session, uint32_t key)
+{
+	if (session == STORE_NONE)
+		return key + 1 < s->keys.count ? key + 1 : STORE_NONE;
+	return s->next[key] - 1;
 }

@@ -13,7 +13,7 @@
 
 #define STORE_NONE	 UINT32_MAX
 #define STORE_FRAMES_MAX 4096 /* of one stack; the agent takes 254 */
-#define STORE_LINES	 33   /* of one type in a session; the agent writes no more */
+#define STORE_LINES	 4096 /* of one type in a session, that are kept; others are counted */
 
 enum store_kind {
 	STORE_USER,
@@ -37,6 +37,7 @@ enum store_state {
 #define WAIT_KIND(id, json, idle, help) STORE_WAITS_##id,
 #include "shared/abi/waits.def"
 #undef WAIT_KIND
+	STORE_WAITS_CONDITION, /* of a lock's waits: on a condition variable, for work more often */
 	STORE_STATE_COUNT_,
 };
 
@@ -62,6 +63,11 @@ struct store_value {
 	uint64_t count, weight_ns, threads;
 };
 
+/* The keys of one session, as a list in the order in which they came. */
+struct store_list {
+	uint32_t first, last; /* numbers of keys + 1; 0: none */
+};
+
 /* Resources, in the order of their names below; what is no pressure stands last. */
 enum store_cause { STORE_CPU, STORE_MEMORY, STORE_IO, STORE_NO_PRESSURE, STORE_CAUSE_COUNT_ };
 
@@ -72,28 +78,40 @@ struct store_held {
 
 /* Whole lines of one type, as texts. */
 struct store_lines {
-	uint32_t items[STORE_LINES];
-	uint32_t count;
+	uint32_t *items; /* owned */
+	uint32_t count, space;
+	uint32_t left_out; /* beyond STORE_LINES */
 };
 
+#define STORE_TYPES 12 /* of lines that are kept whole */
+
 struct store_session {
-	uint32_t id, rule, cgroup;     /* texts */
-	uint32_t start, end, pressure; /* whole lines, as texts */
-	struct store_lines facts, neighbours, pools, histograms, calls, locks, disks;
+	uint32_t id, rule, cgroup, host; /* texts */
+	uint32_t start, end, pressure;	 /* whole lines, as texts */
+	union {
+		struct {
+			struct store_lines facts, neighbours, pools, histograms, calls, locks,
+				disks, sockets, timelines, kills, reclaim, chains;
+		};
+		struct store_lines lines[STORE_TYPES]; /* the same */
+	};
 	uint32_t headline, verdict;
-	uint32_t files;	  /* bit n: the n-th file has selected lines of it; 0: not selected */
-	uint64_t time_ns; /* of its first line */
-	uint64_t hz;	  /* 0: not known */
+	uint32_t files;	   /* bit n: the n-th file has selected lines of it; 0: not shown */
+	uint32_t selected; /* the same, before one of several was chosen (choose.h) */
+	uint64_t time_ns;  /* of the earliest of its lines */
+	uint64_t hz;	   /* 0: not known */
 	uint64_t length_ms[STORE_PHASE_COUNT_];	    /* 0: not known */
 	struct store_held held[STORE_CAUSE_COUNT_]; /* by its cooldown */
+	struct store_list keys;
 };
 
 struct store {
 	struct pool_budget budget;
 	struct pool texts, frames, stacks, keys, ids;
 	struct store_value *values;	/* one per key */
+	uint32_t *next;			/* one per key: the session's next one + 1; 0: none */
 	struct store_session *sessions; /* one per id */
-	uint32_t values_space, sessions_space;
+	uint32_t values_space, next_space, sessions_space;
 	uint32_t file; /* which one is being read, from 0: for comparing two */
 	char *plain;   /* where escapes are taken out */
 };
@@ -114,20 +132,23 @@ int store_text(struct store *s, const struct json_text *text, uint32_t *ret_text
 
 int store_frame(struct store *s, const struct event_frame *frame, uint32_t *ret_frame);
 
-/* The session of an event that has one; its first line gives the time. */
-int store_session(struct store *s, const struct event *event, uint32_t *ret_session);
+/* The session of an event that has one, at that time. */
+int store_session(struct store *s, const struct event *event, uint64_t time_ns,
+		  uint32_t *ret_session);
 
-/* Keeps the line of a session's start, end, pressure, facts, neighbour, pool,
- * histogram or syscall, of `bytes` bytes.
+/*
+ * Keeps the line of a session's start, end, or of a type that has a struct store_lines there, of
+ * `bytes` bytes.
+ * Of one type STORE_LINES are kept, and the others counted.
  */
 int store_session_line(struct store *s, uint32_t session, const struct event *event,
 		       const char *line, size_t bytes);
 
 /*
- * Adds the triggers of a line trigger.held to the session whose cooldown held them back, when that
- * session is known.
+ * Adds the triggers of a line trigger.held to the session whose cooldown held them back. False: it
+ * was no cooldown, or that session is not known.
  */
-void store_held(struct store *s, const struct event *event);
+bool store_held(struct store *s, const struct event *event);
 
 /* All of the key but the stack, and what the line counts for. */
 int store_key(struct store *s, uint32_t session, const struct event *event,
@@ -137,11 +158,21 @@ int store_key(struct store *s, uint32_t session, const struct event *event,
 int store_count(struct store *s, struct store_key *key, const uint32_t *frames, uint32_t n,
 		const struct store_value *value);
 
+/* Forgets the stacks of sessions that are not selected. 0, -ENOMEM, -ENOSPC. */
+int store_drop(struct store *s);
+
 /* The frames of a stack, leaf first; until the next store_count. */
 const uint32_t *store_frames(const struct store *s, uint32_t stack, uint32_t *ret_n);
 
 const struct store_frame *store_frame_get(const struct store *s, uint32_t frame);
 const struct store_key *store_key_get(const struct store *s, uint32_t key);
+
+/*
+ * The first key of a session and the one behind a key, or with `session` STORE_NONE all keys in
+ * their order; STORE_NONE at the end.
+ */
+uint32_t store_first(const struct store *s, uint32_t session);
+uint32_t store_next(const struct store *s, uint32_t session, uint32_t key);
 
 /* Adds, and stops at the largest number instead of beginning anew. */
 static inline uint64_t store_sum(uint64_t a, uint64_t b)

@@ -37,7 +37,7 @@ static void diff_done(struct diff *d)
 static int name_columns(struct diff *d, const struct input *input)
 {
 	for (unsigned int c = 0; c < TREE_COLUMNS; c++) {
-		const char *name = input->n == 2 ? input->names[c] : view_phase(&d->view, c);
+		const char *name = input->n == 2 ? input->files[c].name : view_phase(&d->view, c);
 
 		d->names[c] = text_tame(name, strlen(name));
 		if (!d->names[c])
@@ -148,6 +148,7 @@ static int compare_inputs(const struct options *options, struct input *input, st
 	int r = tree_init(&d->tree, &input->store.budget);
 
 	d->columns = input->n == 2 ? VIEW_FILES : VIEW_PHASES;
+	d->view.labels.joined = !options->svg; /* as folded stacks are */
 	if (r == 0)
 		r = name_columns(d, input);
 	if (r == 0)
@@ -166,10 +167,12 @@ static int compare_inputs(const struct options *options, struct input *input, st
 
 int diff_call(const struct options *options, const char *const *arguments)
 {
-	_cleanup_(input_done) struct input input;
+	_cleanup_(input_done) struct input input = { 0 };
 	_cleanup_(diff_done) struct diff diff = { 0 };
-	int r = input_read(options, arguments, &input);
+	int r = input_read_apart(options, arguments, &input);
 
+	if (r == 0)
+		r = input_need_stacks(options, &input);
 	if (r)
 		return r;
 	r = view_init(&diff.view, options, &input, VIEW_NS);

@@ -10,6 +10,8 @@
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/symptom.h"
+#include "ctl/render/text_report_chains.h"
 #include "ctl/render/text_report_findings.h"
 #include "ctl/render/text_report_lines.h"
 #include "ctl/view/view.h"
@@ -38,82 +40,18 @@ static void put_value(const struct json_node *object, const char *key, FILE *out
 
 /* ---- what was noticed */
 
-static void put_pressure(const struct json_node *reason, FILE *out)
-{
-	fputs("the kernel says that its tasks stalled on ", out);
-	put_value(reason, "resource", out);
-	fputs(" (", out);
-	put_value(reason, "kind", out);
-	fputs(") for ", out);
-	put_value(reason, "stall_ms", out);
-	fputs(" in a window of ", out);
-	put_value(reason, "window_ms", out);
-	fputs("\n", out);
-}
-
-static void put_quiet(const struct json_node *reason, FILE *out)
-{
-	fprintf(out, "its CPU time fell to %.0f %% of what is usual for it, over ",
-		json_node_double(json_node_get(reason, "share_pct")));
-	put_value(reason, "measured_ms", out);
-	fputs("\n", out);
-}
-
-static void put_stuck(const struct json_node *reason, FILE *out)
-{
-	put_value(reason, "threads", out);
-	fputs(" of its ", out);
-	put_value(reason, "of_threads", out);
-	fputs(" threads stood in one kind of wait (", out);
-	put_value(reason, "wait", out);
-	fputs(") for ", out);
-	put_value(reason, "measured_ms", out);
-	fputs("\n", out);
-}
-
-static void put_request(const struct json_node *reason, FILE *out)
-{
-	fputs("nothing; uid ", out);
-	put_value(reason, "uid", out);
-	fputs(" asked for it", out);
-	if (json_node_get(reason, "text")) {
-		fputs(": ", out);
-		put_value(reason, "text", out);
-	}
-	fputs("\n", out);
-}
-
-static void put_exec(const struct json_node *reason, FILE *out)
-{
-	fputs("nothing; ", out);
-	put_value(reason, "comm", out);
-	fputs(" started, as process ", out);
-	put_value(reason, "pid", out);
-	fputs("\n", out);
-}
-
 static int print_symptom(const struct explained *e)
 {
-	static const struct {
-		const char *key;
-		void (*put)(const struct json_node *reason, FILE *out);
-	} kinds[] = { { "pressure", put_pressure },
-		      { "quiet", put_quiet },
-		      { "stuck", put_stuck },
-		      { "request", put_request },
-		      { "exec", put_exec } };
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
 	const struct json_node *start = text_report_lines_read(e->store, e->session->start, &tree);
-	const struct json_node *reason = json_node_get(start, "reason");
 
 	if (!start && e->session->start != STORE_NONE)
 		return -ENOMEM;
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (!json_node_get(reason, kinds[i].key))
-			continue;
-		fputs("\nwhat was noticed: ", e->out);
-		kinds[i].put(json_node_get(reason, kinds[i].key), e->out);
-	}
+	if (!start)
+		return 0;
+	fputs("\nwhat was noticed: ", e->out);
+	symptom_put(start, e->out);
+	fputs("\n", e->out);
 	return 0;
 }
 
@@ -181,6 +119,17 @@ static void print_evidence(const struct explained *e, const struct json_node *ev
 	}
 }
 
+/* Prints for whom the threads waited, and for whom those, where a line says so. */
+static int print_chain(const struct explained *e, const struct json_node *finding)
+{
+	uint64_t number = json_node_u64(json_node_get(finding, "chain"));
+
+	if (!number)
+		return 0;
+	return text_report_chains_one(e->store, e->session, number,
+				      "   for whom they waited, link by link:\n", 5, e->out);
+}
+
 static int print_cause(struct explained *e, const struct json_node *finding, uint64_t all_ms)
 {
 	_cleanup_free_ char *says = member_text_value("says", json_node_get(finding, "says"));
@@ -188,6 +137,7 @@ static int print_cause(struct explained *e, const struct json_node *finding, uin
 	bool certain = json_node_is_true(json_node_get(finding, "certain"));
 	uint64_t ms = json_node_u64(json_node_get(finding, "explains_ms"));
 	char time[TEXT_UNIT_BYTES];
+	int r;
 
 	if (!says)
 		return -ENOMEM;
@@ -197,8 +147,9 @@ static int print_cause(struct explained *e, const struct json_node *finding, uin
 		all_ms ? ")" : "", certain ? "" : "perhaps ", says);
 	if (helps)
 		fprintf(e->out, "   what helps: %s\n", helps);
+	r = print_chain(e, finding);
 	print_evidence(e, json_node_first(json_node_get(finding, "evidence")));
-	return 0;
+	return r;
 }
 
 static int print_causes(struct explained *e, const char *of, const char *head, uint64_t all_ms)
@@ -256,7 +207,10 @@ static int print_why(struct explained *e)
 	r = print_causes(e, "waiting", head, waited_ms);
 	if (e->number)
 		print_rest(e, waited_ms);
-	return r < 0 ? r : print_causes(e, "running", "\nwhat ran more than when calm:\n", 0);
+	if (r == 0)
+		r = print_causes(e, "running", "\nwhat ran more than when calm:\n", 0);
+	return r < 0 ? r
+		     : print_causes(e, "session", "\nwhat lasted for so much of the session:\n", 0);
 }
 
 static int print_head(const struct explained *e)
@@ -318,9 +272,9 @@ static int print_all(const struct store *store, const char *file, FILE *out)
 
 int explain_call(const struct options *options, const char *const *arguments)
 {
-	_cleanup_(input_done) struct input input = { .fds = { -1, -1 } };
+	_cleanup_(input_done) struct input input = { 0 };
 	_cleanup_free_ char *file = NULL;
-	int r = input_read(options, arguments, &input);
+	int r = input_read_sessions(options, arguments, &input);
 
 	if (r)
 		return r;
@@ -328,5 +282,7 @@ int explain_call(const struct options *options, const char *const *arguments)
 		       ? text_tame(arguments[0], strlen(arguments[0]))
 		       : strdup("FILE");
 	r = file ? print_all(&input.store, file, options->out) : -ENOMEM;
+	if (r == 0)
+		input_say_left(options, &input);
 	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
 }

@@ -11,18 +11,25 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
+/* The one signal that is shown; STORE_NONE: there are more. */
+static uint32_t find_shown_signal(const struct view *v)
+{
+	if (v->signal != STORE_NONE || v->signals != 1)
+		return v->signal;
+	return store_key_get(&v->input->store, 0)->signal;
+}
+
 static bool is_oncpu(const struct view *v)
 {
-	const struct store *s = &v->input->store;
+	uint32_t signal = find_shown_signal(v);
 
-	return v->signals == 1 &&
-	       !strcmp(pool_text(&s->texts, store_key_get(s, 0)->signal), "oncpu");
+	return signal != STORE_NONE && !strcmp(pool_text(&v->input->store.texts, signal), "oncpu");
 }
 
 /* Returns whether all stacks are of threads that waited. */
 static bool is_waits_alone(const struct view *v)
 {
-	return v->waits && v->signals == 1;
+	return v->waits && find_shown_signal(v) != STORE_NONE && !is_oncpu(v);
 }
 
 static void put_amount(const struct view *v, uint64_t value, double seconds, FILE *out)
@@ -79,18 +86,46 @@ static bool is_broken(const struct store *s, uint32_t quality)
 	return quality != STORE_NONE && !strcmp(pool_text(&s->texts, quality), "broken");
 }
 
+/* Of one session its time, id, rule and verdict; of more when they were. */
+static void put_sessions(const struct view *v, FILE *out)
+{
+	const struct store *s = &v->input->store;
+	const struct store_session *first = NULL, *last = NULL;
+	char when[CLOCK_TEXT_BYTES];
+
+	for (uint32_t i = 0; i < s->ids.count; i++) {
+		const struct store_session *one = &s->sessions[i];
+
+		if (!one->files || (v->session != STORE_NONE && v->session != i))
+			continue;
+		first = first && first->time_ns <= one->time_ns ? first : one;
+		last = last && last->time_ns > one->time_ns ? last : one;
+	}
+	if (!first)
+		return;
+	clock_text(first->time_ns, when);
+	fprintf(out, ", %.19s", when);
+	if (last != first) {
+		clock_text(last->time_ns, when);
+		fprintf(out, " to %.19s UTC", when);
+		return;
+	}
+	fputs(" UTC", out);
+	put_tame(s, ", session ", first->id, out);
+	put_tame(s, ", rule ", first->rule, out);
+	put_tame(s, ", verdict ", first->verdict, out);
+}
+
 char *flamegraph_subtitle(const struct view *view, enum view_columns columns)
 {
 	const struct store *s = &view->input->store;
-	const struct store_session *first = NULL;
-	char when[CLOCK_TEXT_BYTES], *text = NULL;
 	uint64_t samples = 0, broken = 0;
+	char *text = NULL;
 	size_t bytes;
 	FILE *out;
 
-	for (uint32_t i = s->ids.count; i-- > 0;)
-		first = s->sessions[i].files ? &s->sessions[i] : first;
-	for (uint32_t i = 0; i < s->keys.count; i++) {
+	for (uint32_t i = store_first(s, view->session); i != STORE_NONE;
+	     i = store_next(s, view->session, i)) {
 		if (view_column(view, store_key_get(s, i), columns) < 0)
 			continue;
 		samples = store_sum(samples, s->values[i].count);
@@ -106,13 +141,7 @@ char *flamegraph_subtitle(const struct view *view, enum view_columns columns)
 				       : "samples");
 	if (broken)
 		fprintf(out, " (%" PRIu64 " without all of their callers)", broken);
-	if (first) {
-		clock_text(first->time_ns, when);
-		fprintf(out, ", %.19s UTC", when);
-		put_tame(s, ", session ", first->id, out);
-		put_tame(s, ", rule ", first->rule, out);
-		put_tame(s, ", verdict ", first->verdict, out);
-	}
+	put_sessions(view, out);
 	return fclose(out) == EOF ? NULL : text;
 }
 
@@ -133,7 +162,7 @@ static void choose_panels(struct svg *svg, const struct view *view, char *const 
 	}
 }
 
-static int draw_panels(const struct options *options, struct view *view, const struct tree *tree)
+static int draw_panels(const char *asked, struct view *view, const struct tree *tree, FILE *out)
 {
 	_cleanup_free_ char *title = NULL, *subtitle = flamegraph_subtitle(view, VIEW_PHASES);
 	const char *const phases[] = { view_phase(view, 0), view_phase(view, 1) };
@@ -145,39 +174,47 @@ static int draw_panels(const struct options *options, struct view *view, const s
 		.labels = &view->labels,
 		.unit = view->unit,
 		.subtitle = subtitle,
-		.states = view->waits || view->wall,
+		.states = is_waits_alone(view) || view->wall ||
+			  (view->waits && find_shown_signal(view) == STORE_NONE),
 		.columns = { phases[0], phases[1] },
 	};
 
-	title = options->title ? text_tame(options->title, strlen(options->title))
-			       : view_title(view);
+	title = asked ? text_tame(asked, strlen(asked)) : view_title(view);
 	if (!title || !subtitle || !earlier || !during)
 		return -ENOMEM;
 	svg.title = title;
 	choose_panels(&svg, view, heads);
-	svg_write(&svg, options->out);
+	svg_write(&svg, out);
 	return 0;
+}
+
+int flamegraph_draw(struct view *view, const char *title, FILE *out)
+{
+	_cleanup_(tree_done) struct tree tree = { 0 };
+	int r;
+
+	view->leaf_states = view->wall || is_waits_alone(view);
+	r = tree_init(&tree, &view->input->store.budget);
+	if (r == 0)
+		r = view_fill(view, VIEW_PHASES, &tree);
+	if (r == 0)
+		r = tree_sort(&tree, &view->labels);
+	return r < 0 ? r : draw_panels(title, view, &tree, out);
 }
 
 int flamegraph_call(const struct options *options, const char *const *arguments)
 {
-	_cleanup_(input_done) struct input input;
+	_cleanup_(input_done) struct input input = { 0 };
 	_cleanup_(view_done) struct view view = { 0 };
-	_cleanup_(tree_done) struct tree tree = { 0 };
 	int r = input_read(options, arguments, &input);
 
+	if (r == 0)
+		r = input_need_stacks(options, &input);
 	if (r)
 		return r;
 	r = view_init(&view, options, &input, VIEW_NS);
 	if (r < 0)
 		return r == -EINVAL ? COMMAND_USAGE : input_fail(options, &input, r);
-	view.leaf_states = view.wall || is_waits_alone(&view);
-	r = tree_init(&tree, &input.store.budget);
-	if (r == 0)
-		r = view_fill(&view, VIEW_PHASES, &tree);
-	if (r == 0)
-		r = tree_sort(&tree, &view.labels);
-	if (r == 0)
-		r = draw_panels(options, &view, &tree);
+	r = flamegraph_draw(&view, options->title, options->out);
 	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
 }

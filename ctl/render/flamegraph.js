@@ -6,7 +6,7 @@
 	const svg = document.documentElement;
 	const one = (at, name) => at.querySelector(name);
 	const all = (at, name) => Array.from(at.querySelectorAll(name));
-	const MARGIN = 10, GAP = 16, CHARACTER = 7.23, HEIGHT = +svg.getAttribute("height");
+	const MARGIN = 10, GAP = 16, CHARACTER = 7.23, HEAD_CHARACTER = 7.9, HEIGHT = +svg.getAttribute("height");
 
 	// The frames of a panel come root first: a frame's caller is the last one before it with less depth.
 	const read_frames = (panel) => {
@@ -28,8 +28,8 @@
 	});
 	let width = 0;
 
-	const shorten = (name, room) => {
-		const fits = Math.floor((room - 6) / CHARACTER);
+	const shorten = (name, room, character = CHARACTER) => {
+		const fits = Math.floor((room - 6) / character);
 		return fits < 3 ? "" : name.length <= fits ? name : name.slice(0, fits - 1) + "\u2026";
 	};
 	const place = (f, zoom) => {
@@ -50,7 +50,7 @@
 	const draw = (panel) => panel.frames.forEach((f) => place(f, panel.zoom));
 
 	const resize = () => {
-		const whole = Math.max(480, window.innerWidth || 1200);
+		const whole = Math.max(400, window.innerWidth || 1200);
 		width = (whole - 2 * MARGIN - GAP * (panels.length - 1)) / panels.length;
 		svg.setAttribute("width", whole);
 		svg.setAttribute("viewBox", `0 0 ${whole} ${HEIGHT}`);
@@ -59,6 +59,7 @@
 			p.g.setAttribute("transform", `translate(${MARGIN + i * (width + GAP)} ${y})`);
 			draw(p);
 		});
+		say();
 	};
 
 	// A frame is zoomed in every panel that has the same path, so that they stay side by side.
@@ -88,7 +89,7 @@
 	let searching = false;
 	const say = () => panels.forEach((p) => {
 		const found = searching ? ` \u2014 matched ${matched(p).toFixed(1)} %` : "";
-		p.head.textContent = p.said + found + (p.note || "");
+		p.head.textContent = shorten(p.said + found + (p.note || ""), width, HEAD_CHARACTER);
 	});
 	const search = (text) => {
 		let wanted;

@@ -58,6 +58,7 @@ int folded_view(const struct options *options, struct view *view)
 	_cleanup_(tree_done) struct tree tree = { 0 };
 	int r = tree_init(&tree, &view->input->store.budget);
 
+	view->labels.joined = true; /* the format has no place for a file */
 	if (r == 0)
 		r = view_fill(view, VIEW_ALL, &tree);
 	if (r == 0)
@@ -67,18 +68,32 @@ int folded_view(const struct options *options, struct view *view)
 	return r;
 }
 
+/* Samples that stand for different times do not add up, but their times do. */
+static void choose_unit(const struct options *options, struct view *view)
+{
+	if (options->unit || view->unit == VIEW_NS || !view_rates_differ(view))
+		return;
+	view->unit = VIEW_NS;
+	fputs("trocar: in nanoseconds, because not every sample stands for the same time "
+	      "(--phase, --signal and --session select some; --unit samples counts them)\n",
+	      options->err);
+}
+
 int folded_call(const struct options *options, const char *const *arguments)
 {
-	_cleanup_(input_done) struct input input;
+	_cleanup_(input_done) struct input input = { 0 };
 	_cleanup_(view_done) struct view view = { 0 };
 	int r = input_read(options, arguments, &input);
 
+	if (r == 0)
+		r = input_need_stacks(options, &input);
 	if (r)
 		return r;
 	r = view_init(&view, options, &input, VIEW_COUNT);
 	if (r == -EINVAL)
 		return COMMAND_USAGE;
 	view.leaf_states = view.wall;
+	choose_unit(options, &view);
 	if (r == 0)
 		r = folded_view(options, &view);
 	return r < 0 ? input_fail(options, &input, r) : input_status(&input);

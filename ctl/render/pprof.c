@@ -55,8 +55,9 @@ struct mapping {
 	uint32_t file, build_id;
 };
 
+/* Functions of one name in two files are two. */
 struct function {
-	uint32_t name, raw, file;
+	uint32_t name, raw, file, mapping;
 };
 
 struct location {
@@ -129,9 +130,10 @@ static int add_mapping(struct profile *p, const struct store_frame *f, uint32_t 
 	return 0;
 }
 
-static int add_function(struct profile *p, const struct store_frame *f, uint32_t *ret_function)
+static int add_function(struct profile *p, const struct store_frame *f, uint32_t mapping,
+			uint32_t *ret_function)
 {
-	struct function function = { 0 };
+	struct function function = { .mapping = mapping };
 	uint32_t number;
 	int r;
 
@@ -165,7 +167,7 @@ static int add_location(struct profile *p, uint32_t frame)
 		location.offset = f->offset;
 	r = add_mapping(p, f, &location.mapping);
 	if (r == 0)
-		r = add_function(p, f, &location.function);
+		r = add_function(p, f, location.mapping, &location.function);
 	if (r == 0)
 		r = pool_put(&p->locations, &location, sizeof(location), &number);
 	if (r == 0)
@@ -468,7 +470,7 @@ int pprof_write(struct view *view, FILE *out)
 
 int pprof_call(const struct options *options, const char *const *arguments)
 {
-	_cleanup_(input_done) struct input input;
+	_cleanup_(input_done) struct input input = { 0 };
 	_cleanup_(view_done) struct view view = { 0 };
 	int r;
 
@@ -477,6 +479,8 @@ int pprof_call(const struct options *options, const char *const *arguments)
 		return COMMAND_USAGE;
 	}
 	r = input_read(options, arguments, &input);
+	if (r == 0)
+		r = input_need_stacks(options, &input);
 	if (r)
 		return r;
 	r = view_init(&view, options, &input, VIEW_NS);

@@ -135,10 +135,19 @@ static void put_tip(const struct svg *svg, const struct tree_node *node, FILE *o
 
 /* Classes of flamegraph.css by what the threads did, by enum store_state. */
 static const char *const states[] = {
-	[STORE_RUNS] = "qc",	     [STORE_RUNNABLE] = "qq",	 [STORE_WAITS_IO] = "qi",
-	[STORE_WAITS_MEMORY] = "qm", [STORE_WAITS_LOCK] = "ql",	 [STORE_WAITS_SLEEP] = "qt",
-	[STORE_WAITS_IDLE] = "qn",   [STORE_WAITS_PIPE] = "qp",	 [STORE_WAITS_SOCKET] = "qs",
-	[STORE_WAITS_CHILD] = "qd",  [STORE_WAITS_FAULT] = "qf", [STORE_WAITS_OTHER] = "qo",
+	[STORE_RUNS] = "qc",
+	[STORE_RUNNABLE] = "qq",
+	[STORE_WAITS_IO] = "qi",
+	[STORE_WAITS_MEMORY] = "qm",
+	[STORE_WAITS_LOCK] = "ql",
+	[STORE_WAITS_SLEEP] = "qt",
+	[STORE_WAITS_IDLE] = "qn",
+	[STORE_WAITS_PIPE] = "qp",
+	[STORE_WAITS_SOCKET] = "qs",
+	[STORE_WAITS_CHILD] = "qd",
+	[STORE_WAITS_FAULT] = "qf",
+	[STORE_WAITS_OTHER] = "qo",
+	[STORE_WAITS_CONDITION] = "qn",
 };
 _Static_assert(ARRAY_SIZE(states) == STORE_STATE_COUNT_, "a colour per state");
 
@@ -293,6 +302,11 @@ static void put_panel(struct drawing *d, unsigned int i, unsigned int y)
 	fputs("</text>\n", d->out);
 	walk_panel(d, panel, true);
 	fputs("</g>\n", d->out);
+}
+
+const char *svg_script_hash(void)
+{
+	return FLAMEGRAPH_JS_SHA256;
 }
 
 void svg_write(const struct svg *svg, FILE *out)

@@ -30,6 +30,10 @@ struct svg {
 
 void svg_write(const struct svg *svg, FILE *out);
 
+/* The SHA-256 of the script that stands in each file, in base64: a page that shows one allows it.
+ */
+const char *svg_script_hash(void);
+
 /* The difference of a node's columns, from -1 (only in the first) to 1 (only in the second). */
 double svg_change(const struct svg *svg, const struct tree_node *node);
 

@@ -4,8 +4,18 @@
 #define TROCAR_CTL_RENDER_TEXT_REPORT_H
 
 #include "ctl/cli/options.h"
+#include "ctl/view/view.h"
 
 /* Returns enum command_exit. */
 int text_report_call(const struct options *options, const char *const *arguments);
+
+/*
+ * Prints all sessions of the view's input that are selected, with at most `top` functions each; the
+ * view shows other things afterwards. 0, -ENOMEM, -ENOSPC.
+ */
+int text_report_write(struct view *view, uint64_t top, FILE *out);
+
+/* The same of one session, a number of the store, alone. */
+int text_report_write_one(struct view *view, uint32_t session, uint64_t top, FILE *out);
 
 #endif

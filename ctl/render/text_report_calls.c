@@ -7,6 +7,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
@@ -32,6 +33,17 @@ static void add_time(struct text_table *table, const struct json_node *ns)
 				 : NULL);
 }
 
+/* A bound of a histogram; the last element has none. */
+static void add_bound(struct text_table *table, const struct json_node *line, const char *key)
+{
+	const struct json_node *ns = json_node_member(line, key);
+
+	if (ns && !json_node_u64(ns))
+		text_table_add(table, strdup("longer"));
+	else
+		add_time(table, ns);
+}
+
 static void add_share(struct text_table *table, const struct json_node *share)
 {
 	char text[32];
@@ -53,6 +65,8 @@ static void add_call(struct text_table *table, const struct json_node *line)
 	add_time(table, json_node_get(line, "wait_ns"));
 	add_number(table, line, "waits");
 	add_number(table, line, "open");
+	add_bound(table, line, "p50_ns");
+	add_bound(table, line, "p99_ns");
 	add_time(table, json_node_get(longest, "wait_ns"));
 	text_table_add(table,
 		       longest ? member_text_value("comm", json_node_get(longest, "comm")) : NULL);
@@ -94,13 +108,14 @@ static int put_ran(const struct store *store, const struct store_session *sessio
 
 int text_report_calls(const struct store *store, const struct store_session *session, FILE *out)
 {
-	static const char *const heads[] = { "SYSTEM CALL", "ON CPU",  "WAITED", "WAITS",
-					     "OPEN",	    "LONGEST", "THREAD", "TID" };
+	static const char *const heads[] = { "SYSTEM CALL", "ON CPU", "WAITED",	 "WAITS",  "OPEN",
+					     "P50",	    "P99",    "LONGEST", "THREAD", "TID" };
 	uint32_t n = MIN(session->calls.count, (uint32_t)CALLS_TOP);
 	_cleanup_(text_table_done) struct text_table table;
 	int r;
 
 	text_table_init(&table, ARRAY_SIZE(heads));
+	table.spare = 1u << 5 | 1u << 6; /* P50, P99 */
 	if (!n)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
@@ -115,12 +130,11 @@ int text_report_calls(const struct store *store, const struct store_session *ses
 		if (!json_node_get(line, "others"))
 			add_call(&table, line);
 	}
-	fputs("\nsystem calls that threads waited in, or ran in\n", out);
+	section_head(out, "system calls", "that threads waited in, or ran in");
 	r = text_table_print(&table, 2, out);
 	if (r == 0)
 		r = put_ran(store, session, out);
 	if (session->calls.count > n)
-		fprintf(out, "  and %" PRIu32 " more lines \"syscall\"\n",
-			session->calls.count - n);
+		fprintf(out, "  and %" PRIu32 " more\n", session->calls.count - n);
 	return r;
 }

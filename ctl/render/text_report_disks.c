@@ -8,6 +8,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
@@ -52,7 +53,7 @@ static char *name_others(const struct json_node *line)
 	return asprintf(&text, "%" PRIu64 " more", read_number(line, "others")) < 0 ? NULL : text;
 }
 
-static void add_disk(struct text_table *table, const struct json_node *line)
+static void add_disk(struct text_table *table, const struct json_node *line, bool errors)
 {
 	const struct json_node *service = json_node_get(line, "service");
 	bool others = json_node_get(line, "others");
@@ -70,10 +71,113 @@ static void add_disk(struct text_table *table, const struct json_node *line)
 	add_bound(table, service, "p99");
 	add_time(table, read_number(line, "longest_ns"));
 	add_number(table, read_number(line, "open"));
+	if (errors)
+		add_number(table, read_number(line, "errors"));
+}
+
+/* Writes the words of an array, as " on vda3, nvme0n1p1"; nothing where there is none. */
+static void print_words(const struct json_node *list, const char *before, const char *key,
+			uint64_t more, FILE *out)
+{
+	bool first = true;
+
+	for (const struct json_node *one = json_node_first(list); one; one = json_node_next(one)) {
+		_cleanup_free_ char *word = member_text_value(key, one);
+
+		fprintf(out, "%s%s", first ? before : ", ", word ? word : "-");
+		first = false;
+	}
+	if (more)
+		fprintf(out, " and %" PRIu64 " more", more);
+}
+
+/* "dm-0 (vg0-data) on vda3 at /srv"; nothing for what says no more than its name. */
+static void print_one(const struct json_node *one, bool *any, FILE *out)
+{
+	static const char *const keys[] = { "name", "level", "file" };
+	const struct json_node *over = json_node_get(one, "over");
+	const struct json_node *points = json_node_get(one, "mounts");
+	_cleanup_free_ char *device = member_text_value("device", json_node_get(one, "device"));
+	bool swap = json_node_get(one, "swap");
+
+	if (!over && !points && !swap)
+		return;
+	fprintf(out, "%s%s", *any ? "; " : "  ", device ? device : "-");
+	*any = true;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		const struct json_node *name = json_node_get(one, keys[i]);
+		_cleanup_free_ char *text = name ? member_text_value(keys[i], name) : NULL;
+
+		if (text)
+			fprintf(out, " (%s)", text);
+	}
+	print_words(over, " on ", "device", read_number(one, "over_more"), out);
+	print_words(points, " at ", "mount", read_number(one, "mounts_more"), out);
+	if (swap)
+		fputs(" for swap", out);
+}
+
+/* Returns the name of the disk of a line, to be freed; NULL: it has none, or there is no memory. */
+static char *read_device(const struct store *store, uint32_t number)
+{
+	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+	const struct json_node *line = text_report_lines_read(store, number, &tree);
+
+	return member_text_value("device", json_node_get(line, "device"));
+}
+
+/* Whether a line before this one is of the same disk, as of its reads where this is of writes. */
+static bool is_told(const struct store *store, const struct store_session *session, uint32_t line)
+{
+	_cleanup_free_ char *device = read_device(store, session->disks.items[line]);
+	bool told = false;
+
+	for (uint32_t i = 0; device && !told && i < line; i++) {
+		_cleanup_free_ char *before = read_device(store, session->disks.items[i]);
+
+		told = before && !strcmp(before, device);
+	}
+	return told;
+}
+
+/* Prints once for each disk what stands on it, what it stands on, and where that is mounted. */
+static int print_stacks(const struct store *store, const struct store_session *session, FILE *out)
+{
+	for (uint32_t i = 0; i < session->disks.count; i++) {
+		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+		const struct json_node *line =
+			text_report_lines_read(store, session->disks.items[i], &tree);
+		const struct json_node *one = json_node_first(json_node_get(line, "stack"));
+		bool any = false;
+
+		if (!line)
+			return -ENOMEM;
+		if (!one || is_told(store, session, i))
+			continue;
+		for (; one; one = json_node_next(one))
+			print_one(one, &any, out);
+		if (any)
+			fputs("\n", out);
+	}
+	return 0;
+}
+
+/* Whether requests to any disk have ended with an error: only then is there a column for them. */
+static bool has_errors(const struct store *store, const struct store_session *session)
+{
+	bool errors = false;
+
+	for (uint32_t i = 0; !errors && i < session->disks.count; i++) {
+		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+
+		errors = read_number(text_report_lines_read(store, session->disks.items[i], &tree),
+				     "errors");
+	}
+	return errors;
 }
 
 static int add_disks(const struct store *store, const struct store_session *session,
-		     struct text_table *table)
+		     struct text_table *table, bool errors)
 {
 	for (uint32_t i = 0; i < session->disks.count; i++) {
 		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
@@ -82,7 +186,7 @@ static int add_disks(const struct store *store, const struct store_session *sess
 
 		if (!line)
 			return -ENOMEM;
-		add_disk(table, line);
+		add_disk(table, line, errors);
 	}
 	return 0;
 }
@@ -123,20 +227,26 @@ static int print_neighbours(const struct store *store, const struct store_sessio
 
 int text_report_disks(const struct store *store, const struct store_session *session, FILE *out)
 {
-	static const char *const heads[] = { "DISK",	"OP",  "REQUESTS", "BYTES",   "IN QUEUE",
-					     "AT DISK", "P50", "P99",	   "LONGEST", "OPEN" };
+	static const char *const heads[] = { "DISK",	 "OP",	    "REQUESTS", "BYTES",
+					     "IN QUEUE", "AT DISK", "P50",	"P99",
+					     "LONGEST",	 "OPEN",    "ERRORS" };
+	bool errors = has_errors(store, session);
+	size_t columns = ARRAY_SIZE(heads) - !errors;
 	_cleanup_(text_table_done) struct text_table table;
 	int r;
 
-	text_table_init(&table, ARRAY_SIZE(heads));
+	text_table_init(&table, columns);
+	table.spare = 1u << 6 | 1u << 9; /* P50, OPEN */
 	if (!session->disks.count)
 		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+	for (size_t i = 0; i < columns; i++)
 		text_table_add(&table, strdup(heads[i]));
-	r = add_disks(store, session, &table);
+	r = add_disks(store, session, &table, errors);
 	if (r < 0)
 		return r;
-	fputs("\nrequests to disks; P50 and P99 are of the time at the disk\n", out);
+	section_head(out, "disks", "requests; P50 and P99 are of the time at the disk");
 	r = text_table_print(&table, 2, out);
+	if (r == 0)
+		r = print_stacks(store, session, out);
 	return r < 0 ? r : print_neighbours(store, session, out);
 }

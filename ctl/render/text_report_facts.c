@@ -2,14 +2,18 @@
 #include "ctl/render/text_report_facts.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
+
+#define FACTS_LINES 16 /* that the table has room for; the agent writes one for each source */
 
 static const char *const phases[] = { "before", "onset", "during" };
 
@@ -90,13 +94,13 @@ static void add_line(struct text_table *table, const struct json_node *line)
 }
 
 /* How long a phase is, by the first line that has it: "DURING 2.0 s". */
-static char *format_head(const struct json_node *const lines[STORE_LINES], const char *phase)
+static char *format_head(const struct json_node *const lines[FACTS_LINES], const char *phase)
 {
 	const struct json_node *ms = NULL;
 	_cleanup_free_ char *text = NULL;
 	char *head;
 
-	for (size_t i = 0; !ms && i < STORE_LINES; i++)
+	for (size_t i = 0; !ms && i < FACTS_LINES; i++)
 		ms = json_node_get(json_node_get(json_node_get(lines[i], "phases"), phase), "ms");
 	text = ms ? member_text_value("_ms", ms) : NULL;
 	if (asprintf(&head, "%s%s%s", phase, text ? " " : "", text ? text : "") < 0)
@@ -134,7 +138,7 @@ static void put_limits(const struct json_node *line, FILE *out)
 		fputs("\n", out);
 }
 
-static int print_lines(const struct json_node *const lines[STORE_LINES], FILE *out)
+static int print_lines(const struct json_node *const lines[FACTS_LINES], FILE *out)
 {
 	_cleanup_(text_table_done) struct text_table table;
 	int r = 0;
@@ -143,13 +147,13 @@ static int print_lines(const struct json_node *const lines[STORE_LINES], FILE *o
 	text_table_add(&table, strdup("FACT"));
 	for (size_t i = 0; i < ARRAY_SIZE(phases); i++)
 		text_table_add(&table, format_head(lines, phases[i]));
-	for (size_t i = 0; i < STORE_LINES; i++)
+	for (size_t i = 0; i < FACTS_LINES; i++)
 		if (lines[i])
 			add_line(&table, lines[i]);
-	fputs("\nfacts, by the kernel's own counters\n", out);
+	section_head(out, "facts", "the kernel's own counters that moved");
 	if (table.count > 1 + ARRAY_SIZE(phases))
 		r = text_table_print(&table, 2, out);
-	for (size_t i = 0; i < STORE_LINES; i++)
+	for (size_t i = 0; i < FACTS_LINES; i++)
 		if (lines[i])
 			put_limits(lines[i], out);
 	return r;
@@ -157,18 +161,21 @@ static int print_lines(const struct json_node *const lines[STORE_LINES], FILE *o
 
 int text_report_facts(const struct store *store, const struct store_session *session, FILE *out)
 {
-	struct json_tree trees[STORE_LINES] = { 0 };
-	const struct json_node *lines[STORE_LINES] = { 0 };
+	struct json_tree trees[FACTS_LINES] = { 0 };
+	const struct json_node *lines[FACTS_LINES] = { 0 };
 	bool any = false;
 	int r = 0;
 
-	for (size_t i = 0; i < session->facts.count; i++) {
+	for (size_t i = 0; i < MIN(session->facts.count, (uint32_t)FACTS_LINES); i++) {
 		lines[i] = text_report_lines_read(store, session->facts.items[i], &trees[i]);
 		any = any || lines[i];
 	}
 	if (any)
 		r = print_lines(lines, out);
-	for (size_t i = 0; i < STORE_LINES; i++)
+	for (size_t i = 0; i < FACTS_LINES; i++)
 		json_tree_done(&trees[i]);
+	if (session->facts.count > FACTS_LINES)
+		fprintf(out, "  and %" PRIu32 " more lines \"facts\"\n",
+			session->facts.count - FACTS_LINES);
 	return r;
 }

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 
 #include "ctl/cli/member_text.h"
+#include "ctl/cli/terminal.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
@@ -30,7 +32,8 @@ static int print_finding(const struct json_node *finding, FILE *out)
 
 	if (!says)
 		return -ENOMEM;
-	fprintf(out, "  %3.0f %%  %s%s\n", 100 * json_node_double(json_node_get(finding, "share")),
+	fprintf(out, "  %s%3.0f %%%s  %s%s\n", terminal_on(STYLE_HEAD),
+		100 * json_node_double(json_node_get(finding, "share")), terminal_off(),
 		certain ? "" : "perhaps: ", says);
 	return 0;
 }
@@ -74,20 +77,23 @@ int text_report_findings(const struct store *store, const struct store_session *
 	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
 	uint64_t waited_ms = json_node_u64(json_node_get(end, "waited_ms"));
 	double left = 100 * json_node_double(json_node_get(end, "unexplained"));
-	char time[TEXT_UNIT_BYTES], head[64];
+	char time[TEXT_UNIT_BYTES];
 	int e;
 
 	if (!end && session->end != STORE_NONE)
 		return -ENOMEM;
 	if (!json_node_first(json_node_get(end, "findings")))
 		return 0;
-	snprintf(head, sizeof(head), "why its threads waited %s:\n",
-		 text_duration_us(waited_ms * (NSEC_PER_MSEC / NSEC_PER_USEC), time));
-	e = print_findings(end, "waiting", head, out);
+	section_head(out, "findings", "why its threads waited %s",
+		     text_duration_us(waited_ms * (NSEC_PER_MSEC / NSEC_PER_USEC), time));
+	e = print_findings(end, "waiting", "", out);
 	if (left >= UNEXPLAINED_PCT)
 		fprintf(out, "  %3.0f %%  not explained\n", left);
 	if (e == 0)
-		e = print_findings(end, "running", "what ran more:\n", out);
+		e = print_findings(end, "running", "  and what ran more than when calm\n", out);
+	if (e == 0)
+		e = print_findings(end, "session", "  and what lasted for so much of the session\n",
+				   out);
 	print_help(json_node_first(json_node_get(end, "findings")), out);
 	return e;
 }

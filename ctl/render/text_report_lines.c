@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a session's own lines say: the pressure around it, and the account of its samples. */
+/* What a session's own lines say: the pressure around it, and the ledger of its samples. */
 #include "ctl/render/text_report_lines.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/section.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
@@ -83,79 +84,17 @@ static void add_pressure(struct text_table *table, const char *when,
 	}
 }
 
-static void put_held_one(const char *when, const char *what, uint64_t triggers, uint64_t sum_ms,
-			 uint64_t largest_ms, FILE *out)
-{
-	char sum[TEXT_UNIT_BYTES], largest[TEXT_UNIT_BYTES];
-
-	fprintf(out, "held back %s: %s, %" PRIu64 " trigger%s", when, what, triggers,
-		triggers == 1 ? "" : "s");
-	if (sum_ms || largest_ms)
-		fprintf(out, ", stalled for %s, at most %s at once",
-			text_duration_us(MIN(sum_ms, UINT64_MAX / 1000) * 1000, sum),
-			text_duration_us(MIN(largest_ms, UINT64_MAX / 1000) * 1000, largest));
-	fputs("\n", out);
-}
-
-/* What the stacks do not show, because no session began for it: while it ran, and after it. */
-static void put_held(const struct store_session *session, const struct json_node *end, FILE *out)
-{
-	static const char *const causes[] = { "cpu", "memory", "io", "without pressure" };
-	const struct json_node *held = json_node_first(json_node_get(end, "held"));
-
-	for (; held; held = json_node_next(held)) {
-		const char *key = json_node_get(held, "resource") ? "resource" : "trigger";
-		_cleanup_free_ char *what = member_text_value(key, json_node_get(held, key));
-
-		put_held_one("while it ran", what ? what : "-",
-			     json_node_u64(json_node_get(held, "triggers")),
-			     json_node_u64(json_node_get(held, "sum_ms")),
-			     json_node_u64(json_node_get(held, "largest_ms")), out);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(causes); i++)
-		if (session->held[i].triggers)
-			put_held_one("in its cooldown", causes[i], session->held[i].triggers,
-				     session->held[i].sum_ms, session->held[i].largest_ms, out);
-}
-
-int text_report_lines_held(const struct store *store, const struct store_session *session,
-			   FILE *out)
-{
-	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
-	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
-
-	if (!end && session->end != STORE_NONE)
-		return -ENOMEM;
-	put_held(session, end, out);
-	return 0;
-}
-
 int text_report_lines_pressure(const struct store *store, const struct store_session *session,
 			       FILE *out)
 {
-	static const char *const heads[] = { "PRESSURE", "KIND",     "AVG10 %",
-					     "AVG60 %",	 "AVG300 %", "STALLED IN ALL" };
+	static const char *const heads[] = { "WHEN",	"KIND",	    "AVG10 %",
+					     "AVG60 %", "AVG300 %", "STALLED IN ALL" };
 	_cleanup_(json_tree_done) struct json_tree line_tree = { 0 }, end_tree = { 0 };
 	const struct json_node *line = text_report_lines_read(store, session->pressure, &line_tree);
 	const struct json_node *end = text_report_lines_read(store, session->end, &end_tree);
 	_cleanup_(text_table_done) struct text_table table;
 
 	text_table_init(&table, ARRAY_SIZE(heads));
-	if (line) {
-		fputs("\ntrigger: ", out);
-		put_value(line, "resource", out);
-		fputs(" ", out);
-		put_value(line, "kind", out);
-		fputs(", stalled for ", out);
-		put_value(line, "stall_ms", out);
-		fputs(" of ", out);
-		put_value(line, "measured_ms", out);
-		fputs("; the rule allows ", out);
-		put_value(line, "threshold_ms", out);
-		fputs(" of ", out);
-		put_value(line, "window_ms", out);
-		fputs("\n", out);
-	}
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		text_table_add(&table, strdup(heads[i]));
 	add_pressure(&table, "before", json_node_get(line, "before"));
@@ -163,7 +102,7 @@ int text_report_lines_pressure(const struct store *store, const struct store_ses
 	add_pressure(&table, "at the end", json_node_get(end, "pressure_end"));
 	if (table.count == ARRAY_SIZE(heads))
 		return 0;
-	fputs("\n", out);
+	section_head(out, "pressure", "as the kernel averages it");
 	return text_table_print(&table, 2, out);
 }
 
@@ -195,8 +134,10 @@ static void put_signal(const struct json_node *ledger, FILE *out)
 	put_value(ledger, "emitted", out);
 	fputs(" emitted, lost: ", out);
 	put_counts(json_node_get(ledger, "lost"), "nothing", out);
-	fputs("; expected during: ", out);
-	put_value(ledger, "expected", out);
+	if (json_node_is(json_node_get(ledger, "expected"), JSON_INTEGER)) {
+		fputs("; expected during: ", out);
+		put_value(ledger, "expected", out);
+	}
 	fputs("\n", out);
 }
 
@@ -225,7 +166,8 @@ static void put_broken(const struct json_node *modules, FILE *out)
 		put_value(module, "module", out);
 		fputs(": ", out);
 		put_value(module, "samples", out);
-		fputs(" samples", out);
+		fputs(json_node_i64(json_node_get(module, "samples")) == 1 ? " sample" : " samples",
+		      out);
 		if (json_node_get(module, "reason")) {
 			fputs(" (", out);
 			put_value(module, "reason", out);
@@ -247,12 +189,11 @@ static void put_means(const struct json_node *quality, FILE *out)
 	fputs("\n", out);
 }
 
-/* How far the stacks go, and what would help where they do not. */
+/* How far the stacks go. */
 static void put_quality(const struct json_node *end, FILE *out)
 {
 	static const char *const keys[] = { "complete", "truncated", "broken" };
 	const struct json_node *quality = json_node_get(end, "stack_quality");
-	const struct json_node *advice = json_node_first(json_node_get(end, "advice"));
 
 	for (size_t i = 0; quality && i < ARRAY_SIZE(keys); i++) {
 		fputs(i ? ", " : "  samples by how far their stacks go: ", out);
@@ -261,46 +202,33 @@ static void put_quality(const struct json_node *end, FILE *out)
 	}
 	put_means(quality, out);
 	put_broken(json_node_get(end, "modules_broken"), out);
-	for (; advice; advice = json_node_next(advice)) {
-		_cleanup_free_ char *text = member_text_value("", advice);
-
-		fprintf(out, "  advice: %s\n", text ? text : "-");
-	}
 }
 
-/*
- * How much time of the stall the evidence stands for: what ran, and what waited for what stalled.
- * Little proves that something else explains the stall.
- */
-static void put_explained(const struct json_node *end, FILE *out)
+/* Says how many lines of a type the file has beyond those that are kept. */
+static void put_left_out(const struct store_session *session, FILE *out)
 {
-	const struct json_node *explained = json_node_get(end, "explained");
+	uint64_t left_out = 0;
 
-	if (!explained)
-		return;
-	fprintf(out, "  explained: %.0f %%%s of ", 100 * json_node_double(explained),
-		json_node_double(explained) < 1 ? "" : " or more");
-	put_value(end, "stalled_ms", out);
-	fputs(" that were stalled\n", out);
+	for (size_t i = 0; i < STORE_TYPES; i++)
+		left_out += session->lines[i].left_out;
+	if (left_out)
+		fprintf(out,
+			"\n%" PRIu64
+			" lines of this session are left out: more than %d of one type\n",
+			left_out, STORE_LINES);
 }
 
-int text_report_lines_account(const struct store *store, const struct store_session *session,
-			      FILE *out)
+int text_report_lines_ledger(const struct store *store, const struct store_session *session,
+			     FILE *out)
 {
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
 	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
 	const struct json_node *ledger = json_node_get(end, "ledger");
 
+	put_left_out(session, out);
 	if (!end)
 		return session->end == STORE_NONE ? 0 : -ENOMEM;
-	fputs("\naccount: ", out);
-	put_value(end, "verdict", out);
-	if (json_node_get(end, "verdict_reason")) {
-		fputs(", ", out);
-		put_value(end, "verdict_reason", out);
-	}
-	fputs("\n", out);
-	put_explained(end, out);
+	section_head(out, "ledger", "what was attempted, emitted and lost");
 	for (const struct json_node *m = json_node_first(ledger); m; m = json_node_next(m))
 		put_signal(m, out);
 	put_unnamed(json_node_get(end, "modules_unnamed"), out);

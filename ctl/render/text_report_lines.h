@@ -18,18 +18,12 @@ const struct json_node *text_report_lines_read(const struct store *store, uint32
 /* Returns a new copy of a text for a terminal; "-" for STORE_NONE; NULL: no memory. */
 char *text_report_lines_text(const struct store *store, uint32_t text);
 
-/*
- * Prints what stalled and began no session, because this one ran, or by its cooldown. 0 or -ENOMEM.
- */
-int text_report_lines_held(const struct store *store, const struct store_session *session,
-			   FILE *out);
-
 /* Prints the pressure around the session. 0 or -ENOMEM. */
 int text_report_lines_pressure(const struct store *store, const struct store_session *session,
 			       FILE *out);
 
-/* Prints what was sampled and lost. 0 or -ENOMEM. */
-int text_report_lines_account(const struct store *store, const struct store_session *session,
-			      FILE *out);
+/* Prints what was attempted, emitted and lost, by signal. 0 or -ENOMEM. */
+int text_report_lines_ledger(const struct store *store, const struct store_session *session,
+			     FILE *out);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
 #include "ctl/view/labels.h"
 #include "shared/json/json_tree.h"
@@ -176,6 +177,7 @@ int text_report_locks(const struct store *store, const struct store_session *ses
 	int r;
 
 	text_table_init(&table, ARRAY_SIZE(heads));
+	table.spare = 1u << 3 | 1u << 4; /* P99, THREADS */
 	if (!session->locks.count)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
@@ -183,10 +185,10 @@ int text_report_locks(const struct store *store, const struct store_session *ses
 	r = read_locks(store, session, add_lock, &table);
 	if (r < 0)
 		return r;
-	fputs("\nlocks that threads waited for (a pool that waits for work is in it too)\n", out);
+	section_head(out, "locks",
+		     "that threads waited for (a pool that waits for work is in it too)");
 	r = text_table_print(&table, 2, out);
 	if (session->locks.count > LOCKS_TOP)
-		fprintf(out, "  and %" PRIu32 " more lines \"lock\"\n",
-			session->locks.count - LOCKS_TOP);
+		fprintf(out, "  and %" PRIu32 " more\n", session->locks.count - LOCKS_TOP);
 	return r < 0 ? r : read_locks(store, session, print_herd, out);
 }

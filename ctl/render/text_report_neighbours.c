@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "ctl/cli/member_text.h"
+#include "ctl/cli/terminal.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
@@ -26,6 +27,12 @@ static double in_cpus(const struct said *said, uint64_t ms)
 	return (double)ms / (double)MAX(said->duration_ms, 1u);
 }
 
+static void put_head(FILE *out)
+{
+	fprintf(out, "\n%sneighbours%s: other cgroups had ", terminal_on(STYLE_HEAD),
+		terminal_off());
+}
+
 /* "/batch.slice 1.6 of 2 CPUs (stress)"; only the first says of how many. */
 static void put_named(struct said *said, const struct json_node *line, uint64_t ms, FILE *out)
 {
@@ -34,7 +41,10 @@ static void put_named(struct said *said, const struct json_node *line, uint64_t 
 	_cleanup_free_ char *path = member_text_value(key, json_node_get(line, key));
 	_cleanup_free_ char *comm = member_text_value("comm", json_node_get(line, "comm"));
 
-	fputs(said->named ? ", " : "other cgroups had the CPUs: ", out);
+	if (said->named)
+		fputs(", ", out);
+	else
+		put_head(out);
 	fprintf(out, "%s%s %.1f", gone ? "(gone) " : "", path ? path : "-", in_cpus(said, ms));
 	if (!said->named)
 		fprintf(out, " of %.1f CPUs", (double)said->cpus);
@@ -50,7 +60,7 @@ static void add_line(struct said *said, const struct json_node *line, FILE *out)
 	const struct json_node *others = json_node_get(line, "others");
 	uint64_t ms = json_node_u64(cpu);
 
-	if (!cpu) /* a line of the signal runq */
+	if (!cpu) /* a line of another signal */
 		return;
 	if (!others && said->named < NAMED_MAX && ms * MSEC_PER_SEC >= LEAST_MS * said->duration_ms)
 		put_named(said, line, ms, out);
@@ -80,12 +90,13 @@ static void put_rest(const struct said *said, const struct json_node *cpu, FILE 
 	uint64_t left_ms = others_ms - MIN(others_ms, said->named_ms);
 	uint64_t unseen_ms = json_node_u64(json_node_get(cpu, "unseen_ms"));
 
-	if (!said->named)
-		fprintf(out, "other cgroups had %.1f of %.1f CPUs", in_cpus(said, others_ms),
-			(double)said->cpus);
-	else if (left_ms && said->unnamed)
+	if (!said->named) {
+		put_head(out);
+		fprintf(out, "%.1f of %.1f CPUs", in_cpus(said, others_ms), (double)said->cpus);
+	} else if (left_ms && said->unnamed) {
 		fprintf(out, ", %" PRIu64 " other%s %.1f", said->unnamed,
 			said->unnamed == 1 ? "" : "s", in_cpus(said, left_ms));
+	}
 	fprintf(out, "; this one %.1f; idle %.1f",
 		in_cpus(said, json_node_u64(json_node_get(cpu, "own_ms"))),
 		in_cpus(said, json_node_u64(json_node_get(cpu, "idle_ms"))));

@@ -7,17 +7,21 @@
 #include <string.h>
 
 #include "ctl/cli/member_text.h"
+#include "ctl/cli/terminal.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define BAR_COLUMNS 30
-#define POOLS_TOP   10
-#define PARTS_NAMED 3 /* beside a bar */
-#define NAMED_PCT   1 /* less of a pool's time is not named */
+#define BAR_COLUMNS	30
+#define BAR_COLUMNS_FEW 18
+#define WIDE_COLUMNS	100 /* a terminal with fewer has the shorter bars */
+#define POOLS_TOP	10
+#define PARTS_NAMED	3 /* beside a bar */
+#define NAMED_PCT	1 /* less of a pool's time is not named */
 
 enum {
 #define PART(id, json, help) ACCOUNT_##id,
@@ -45,6 +49,13 @@ static const char marks[PARTS] = {
 	[ACCOUNT_PARTS_] = '?',
 };
 
+static const enum terminal_style styles[PARTS] = {
+#define PART(id, json, help) STYLE_##id,
+#include "shared/abi/account_parts.def"
+#undef PART
+	STYLE_QUIET,
+};
+
 /* The times of one line. */
 struct pool_times {
 	uint64_t wall_ns, ns[PARTS];
@@ -67,26 +78,37 @@ static void read_times(const struct json_node *line, struct pool_times *ret_time
 	ret_times->ns[ACCOUNT_PARTS_] = read_ns(line, "unaccounted_ns");
 }
 
+/* Whether lines have little room. */
+static bool is_narrow(void)
+{
+	return terminal_columns(UINT32_MAX) < WIDE_COLUMNS;
+}
+
 /* Each part has its columns from where its time begins to where it ends. */
 static char *draw_bar(const struct pool_times *t)
 {
-	char *bar = malloc(BAR_COLUMNS + 1);
+	unsigned int columns = is_narrow() ? BAR_COLUMNS_FEW : BAR_COLUMNS, at = 0;
+	char *bar = NULL;
 	double sum = 0;
-	size_t at = 0;
+	size_t bytes;
+	FILE *out = open_memstream(&bar, &bytes);
 
-	if (!bar)
+	if (!out)
 		return NULL;
 	for (int i = 0; i < PARTS; i++) {
-		size_t until;
+		unsigned int until;
 
 		sum += (double)t->ns[i];
-		until = t->wall_ns ? (size_t)(sum / (double)t->wall_ns * BAR_COLUMNS + 0.5) : 0;
-		for (; at < MIN(until, (size_t)BAR_COLUMNS); at++)
-			bar[at] = marks[i];
+		until = t->wall_ns ? (unsigned int)(sum / (double)t->wall_ns * columns + 0.5) : 0;
+		until = MIN(until, columns);
+		if (at >= until)
+			continue;
+		fputs(terminal_on(styles[i]), out);
+		for (; at < until; at++)
+			fputc(marks[i], out);
+		fputs(terminal_off(), out);
 	}
-	memset(bar + at, ' ', BAR_COLUMNS - at);
-	bar[BAR_COLUMNS] = 0;
-	return bar;
+	return fclose(out) == EOF ? NULL : bar;
 }
 
 /* The part with the most time of those that are not in `named` yet; -1: none of NAMED_PCT. */
@@ -110,7 +132,7 @@ static char *name_parts(const struct pool_times *t)
 	uint32_t named = 0;
 	size_t n = 0;
 
-	for (int i = 0; i < PARTS_NAMED; i++) {
+	for (int i = 0; i < PARTS_NAMED - is_narrow(); i++) {
 		int part = find_largest(t, named);
 
 		if (part < 0)
@@ -136,7 +158,8 @@ static void add_pool(struct text_table *table, const struct json_node *line)
 	char *name = NULL, text[TEXT_UNIT_BYTES];
 
 	read_times(line, &times);
-	text_table_add(table, draw_bar(&times));
+	if (terminal_get()->is_one)
+		text_table_add(table, draw_bar(&times));
 	text_table_add(table, name_parts(&times));
 	text_table_add(table, strdup(text_duration_us(times.wall_ns / NSEC_PER_USEC, text)));
 	text_table_add(table, print_number(read_ns(line, "threads")));
@@ -167,12 +190,13 @@ static int add_pools(const struct store *store, const struct store_session *sess
 }
 
 /* "# running, = queue, i io, ..." */
-static void print_marks(FILE *out)
+static void put_marks(FILE *out)
 {
-	fputs("\nwhat the time of the threads went to (", out);
+	fputs("  ", out);
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
-		fprintf(out, "%s%c %s", i ? ", " : "", marks[i], names[i]);
-	fputs(")\n", out);
+		fprintf(out, "%s%s%c%s %s", i ? ", " : "", terminal_on(styles[i]), marks[i],
+			terminal_off(), names[i]);
+	fputs("\n", out);
 }
 
 int text_report_pools(const struct store *store, const struct store_session *session, FILE *out)
@@ -180,21 +204,25 @@ int text_report_pools(const struct store *store, const struct store_session *ses
 	static const char *const heads[] = {
 		"TIME", "MOST OF IT", "SUM", "THREADS", "PID", "POOL"
 	};
+	bool bars = terminal_get()->is_one;
 	_cleanup_(text_table_done) struct text_table table;
 	int r;
 
-	text_table_init(&table, ARRAY_SIZE(heads));
+	text_table_init(&table, ARRAY_SIZE(heads) - !bars);
+	table.rigid = bars; /* the bar is the first */
+	table.spare = 1u << 4 >> !bars;
 	if (!session->pools.count)
 		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+	for (size_t i = !bars; i < ARRAY_SIZE(heads); i++)
 		text_table_add(&table, strdup(heads[i]));
 	r = add_pools(store, session, &table);
 	if (r < 0)
 		return r;
-	print_marks(out);
+	section_head(out, "account", "what the time of the threads went to");
 	r = text_table_print(&table, 2, out);
 	if (session->pools.count > POOLS_TOP)
-		fprintf(out, "  and %" PRIu32 " more lines \"pool\"\n",
-			session->pools.count - POOLS_TOP);
+		fprintf(out, "  and %" PRIu32 " more\n", session->pools.count - POOLS_TOP);
+	if (bars)
+		put_marks(out);
 	return r;
 }

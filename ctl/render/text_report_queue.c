@@ -8,6 +8,7 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/json/json_tree.h"
 #include "shared/tools/cleanup.h"
@@ -57,20 +58,6 @@ static void sum_octaves(const struct json_node *line, struct octaves *ret_octave
 	*ret_octaves = o;
 }
 
-/* A bar that is as long as its part of the longest one; at least a mark. */
-static char *draw_bar(uint64_t waits, uint64_t most)
-{
-	size_t columns = (size_t)((double)waits / (double)most * BAR_COLUMNS + 0.5);
-	char *bar = malloc(BAR_COLUMNS + 1);
-
-	if (!bar)
-		return NULL;
-	columns = MIN(waits ? MAX(columns, (size_t)1) : 0, (size_t)BAR_COLUMNS);
-	memset(bar, '#', columns);
-	bar[columns] = 0;
-	return bar;
-}
-
 static char *print_number(uint64_t number)
 {
 	char *text = NULL;
@@ -90,6 +77,7 @@ static int print_octaves(const struct octaves *o, FILE *out)
 	_cleanup_(text_table_done) struct text_table table;
 
 	text_table_init(&table, 3);
+	table.rigid = ~0u;
 	text_table_add(&table, strdup("UP TO"));
 	text_table_add(&table, strdup("WAITS"));
 	text_table_add(&table, strdup(""));
@@ -99,7 +87,8 @@ static int print_octaves(const struct octaves *o, FILE *out)
 			continue;
 		text_table_add(&table, i == STEPS - 1 ? strdup("longer") : print_ns(1ull << i));
 		text_table_add(&table, print_number(o->waits[i]));
-		text_table_add(&table, draw_bar(o->waits[i], o->most));
+		text_table_add(&table,
+			       section_bar((double)o->waits[i] / (double)o->most, BAR_COLUMNS));
 	}
 	return text_table_print(&table, 2, out);
 }
@@ -185,14 +174,41 @@ static void print_head(const struct json_node *line, FILE *out)
 	char sum[TEXT_UNIT_BYTES], half[TEXT_UNIT_BYTES], most[TEXT_UNIT_BYTES];
 	uint64_t p99 = read_number(line, "p99");
 
-	fprintf(out,
-		"\nwaits for a CPU: %" PRIu64
-		", %s in all; half of them at most %s, 99 of 100 %s%s\n",
-		read_number(line, "count"),
-		text_duration_us(read_number(line, "sum") / NSEC_PER_USEC, sum),
-		text_duration_us(read_number(line, "p50") / NSEC_PER_USEC, half),
-		p99 ? "at most " : "longer",
-		p99 ? text_duration_us(p99 / NSEC_PER_USEC, most) : "");
+	section_head(out, "waits for a CPU",
+		     "%" PRIu64 ", %s in all; half of them at most %s, 99 of 100 %s%s",
+		     read_number(line, "count"),
+		     text_duration_us(read_number(line, "sum") / NSEC_PER_USEC, sum),
+		     text_duration_us(read_number(line, "p50") / NSEC_PER_USEC, half),
+		     p99 ? "at most " : "longer",
+		     p99 ? text_duration_us(p99 / NSEC_PER_USEC, most) : "");
+}
+
+/* Whether a line is that of all waits for a CPU: others of this type are of disks, locks, calls. */
+static bool is_of_all(const struct json_node *line)
+{
+	return json_node_equals(json_node_get(line, "signal"), "runq") &&
+	       json_node_equals(json_node_get(json_node_get(line, "key"), "of"), "all");
+}
+
+/* Reads the line of all waits for a CPU into the tree; *ret_line is NULL where there is none. */
+static int find_all(const struct store *store, const struct store_session *session,
+		    struct json_tree *tree, const struct json_node **ret_line)
+{
+	*ret_line = NULL;
+	for (uint32_t i = 0; i < session->histograms.count; i++) {
+		const struct json_node *line =
+			text_report_lines_read(store, session->histograms.items[i], tree);
+
+		if (!line)
+			return -ENOMEM;
+		if (is_of_all(line)) {
+			*ret_line = line;
+			return 0;
+		}
+		json_tree_done(tree);
+		*tree = (struct json_tree){ 0 };
+	}
+	return 0;
 }
 
 int text_report_queue(const struct store *store, const struct store_session *session, FILE *out)
@@ -202,15 +218,11 @@ int text_report_queue(const struct store *store, const struct store_session *ses
 	const struct json_node *line;
 	int r;
 
-	if (!session->histograms.count)
-		return 0;
-	/* The first one is that of all threads. */
-	line = text_report_lines_read(store, session->histograms.items[0], &tree);
-	if (!line)
-		return -ENOMEM;
+	r = find_all(store, session, &tree, &line);
+	if (r < 0 || !line)
+		return r;
 	sum_octaves(line, &octaves);
-	/* Those of disks are in their own part. */
-	if (!octaves.most || json_node_get(json_node_get(line, "key"), "device"))
+	if (!octaves.most)
 		return 0;
 	print_head(line, out);
 	r = print_octaves(&octaves, out);

@@ -223,7 +223,7 @@ int text_report_stalls(const struct store *store, FILE *out)
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < store->ids.count; i++) {
-		if (!store->sessions[i].files)
+		if (!store->sessions[i].selected)
 			continue;
 		sessions++;
 		r = add_session(&all, store, i);

@@ -8,11 +8,10 @@
 
 #include "ctl/cli/member_text.h"
 #include "ctl/cli/text.h"
+#include "ctl/render/section.h"
 #include "ctl/render/text_report_lines.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
-
-#define COLUMNS 4
 
 static void add_value(struct text_table *table, const struct json_node *wait, const char *key)
 {
@@ -37,7 +36,7 @@ static char *make_place(const struct json_node *wait)
 	return place;
 }
 
-/* ", on 2 unix, 1 timerfd": what is in the set of a poll or select; "" where nothing is known. */
+/* "2 unix, 1 timerfd": what is in the set of a poll or select; "" where nothing is known. */
 static char *make_kinds(const struct json_node *on)
 {
 	static const char *const names[] = {
@@ -54,8 +53,8 @@ static char *make_kinds(const struct json_node *on)
 
 		if (!n)
 			continue;
-		if (asprintf(&longer, "%s, %s%" PRIu64 " %s", text, *text ? "" : "on ", n,
-			     names[i]) < 0)
+		if (asprintf(&longer, "%s%s%" PRIu64 " %s", text, *text ? ", " : "", n, names[i]) <
+		    0)
 			longer = NULL;
 		free(text);
 		text = longer;
@@ -72,69 +71,69 @@ static char *join_value(const char *before, const struct json_node *on, const ch
 	return !value || asprintf(&text, "%s%s", before, value) < 0 ? NULL : text;
 }
 
-/* ", on the file journal", ", for answers of the unix socket /run/pg.sock": what they wait on. */
-static char *make_object(const struct json_node *on)
+char *text_report_waits_object(const struct json_node *on)
 {
 	const struct json_node *what = json_node_get(on, "what");
 	bool is_socket = json_node_equals(what, "socket"), asked = json_node_get(on, "asked");
 
 	if (json_node_get(on, "peer"))
-		return join_value(is_socket ? ", on the socket to " : ", for answers of ", on,
-				  "peer");
+		return join_value(is_socket ? "socket to " : "answers of ", on, "peer");
 	if (json_node_equals(what, "file"))
-		return join_value(", on the file ", on, "name");
+		return join_value("file ", on, json_node_get(on, "path") ? "path" : "name");
 	if (json_node_get(on, "path") && (is_socket || asked))
-		return join_value(is_socket ? ", on the unix socket "
-					    : ", for answers of the unix socket ",
-				  on, "path");
+		return join_value(is_socket ? "unix socket " : "answers of the unix socket ", on,
+				  "path");
 	if (json_node_equals(what, "poll") || json_node_equals(what, "select"))
 		return make_kinds(on);
 	return strdup("");
 }
 
-/* "2 threads, idle, on the file journal": how many, whether they are idle, what they wait on. */
-static char *make_who(const struct json_node *wait)
+static char *count_threads(const struct json_node *wait)
 {
-	uint64_t threads = json_node_u64(json_node_get(wait, "threads"));
-	const char *idle = json_node_is_true(json_node_get(wait, "idle")) ? ", idle" : "";
-	_cleanup_free_ char *what = make_object(json_node_get(wait, "on"));
-	char *who = NULL;
+	char *text = NULL;
 
-	return !what || asprintf(&who, "%" PRIu64 " thread%s%s%s", threads, threads == 1 ? "" : "s",
-				 idle, what) < 0
+	return asprintf(&text, "%" PRIu64, json_node_u64(json_node_get(wait, "threads"))) < 0
 		       ? NULL
-		       : who;
+		       : text;
 }
 
 /* Adds the cells of one row. */
 static void add_wait(struct text_table *table, const struct json_node *wait)
 {
 	add_value(table, wait, "weight_ms");
-	if (json_node_is_true(json_node_get(wait, "condition")))
+	text_table_add(table, count_threads(wait));
+	if (json_node_is_true(json_node_get(wait, "idle")))
+		text_table_add(table, strdup("idle"));
+	else if (json_node_is_true(json_node_get(wait, "condition")))
 		text_table_add(table, strdup("condition"));
 	else if (json_node_get(wait, "wait"))
 		add_value(table, wait, "wait");
 	else
 		text_table_add(table, strdup("for a CPU"));
 	text_table_add(table, make_place(wait));
-	text_table_add(table, make_who(wait));
+	text_table_add(table, text_report_waits_object(json_node_get(wait, "on")));
 }
 
 int text_report_waits(const struct store *store, const struct store_session *session, FILE *out)
 {
+	static const char *const heads[] = { "WAITED", "THREADS", "FOR", "WHERE", "ON" };
 	_cleanup_(json_tree_done) struct json_tree tree = { 0 };
 	_cleanup_(text_table_done) struct text_table table;
 	const struct json_node *end = text_report_lines_read(store, session->end, &tree);
 	const struct json_node *wait = json_node_first(json_node_get(end, "waits"));
 
-	text_table_init(&table, COLUMNS);
+	text_table_init(&table, ARRAY_SIZE(heads));
+	table.rigid = 1u << 2; /* FOR */
+	table.ends = 1u << 3;  /* WHERE */
 	if (!end && session->end != STORE_NONE)
 		return -ENOMEM;
 	if (!wait)
 		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+		text_table_add(&table, strdup(heads[i]));
 	for (; wait; wait = json_node_next(wait))
 		add_wait(&table, wait);
-	fprintf(out, "threads waited, by %" PRIu64 " looks:\n",
-		json_node_u64(json_node_get(json_node_get(end, "looks"), "passes")));
+	section_head(out, "waits", "of threads, by %" PRIu64 " looks at them",
+		     json_node_u64(json_node_get(json_node_get(end, "looks"), "passes")));
 	return text_table_print(&table, 2, out);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "ctl/events/store.h"
+#include "shared/json/json_node.h"
 
 /*
  * Prints where threads waited most, a line for each: for how long, for what, in which function, how
@@ -13,5 +14,11 @@
  * -ENOMEM.
  */
 int text_report_waits(const struct store *store, const struct store_session *session, FILE *out);
+
+/*
+ * Returns a new text of what threads wait on, a member `on`: "file journal", "answers of the unix
+ * socket /run/pg.sock", "" where there is nothing to say; NULL: no memory.
+ */
+char *text_report_waits_object(const struct json_node *on);
 
 #endif

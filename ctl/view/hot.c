@@ -8,29 +8,40 @@
 #include "shared/tools/cleanup.h"
 
 struct walk {
-	struct hot_function *of_label; /* by label */
-	uint32_t *above;	       /* by label: how often it stands in the path now */
+	const struct hot *hot;
+	const uint32_t *of_node; /* a node's function */
+	uint32_t *above;	 /* by function: how often it stands in the path now */
 };
 
-static void enter_node(struct walk *w, const struct tree_node *node)
+uint64_t hot_own(const struct tree *tree, uint32_t number, unsigned int column)
 {
-	struct hot_function *f = &w->of_label[node->step.label];
-	bool first = !w->above[node->step.label]++;
+	const struct tree_node *node = &tree->nodes[number];
+	uint64_t own = node->self[column];
 
-	if (node->step.kind >= TREE_BY)
-		return;
-	f->label = node->step.label;
-	f->kind = node->step.kind;
+	for (uint32_t c = node->child; c && node->step.kind != STORE_KERNEL;
+	     c = tree->nodes[c].sibling)
+		if (tree->nodes[c].step.kind == STORE_KERNEL)
+			own = store_sum(own, tree->nodes[c].total[column]);
+	return own;
+}
+
+static void enter_node(struct walk *w, const struct tree *tree, uint32_t number)
+{
+	const struct tree_node *node = &tree->nodes[number];
+	struct hot_function *f = &w->hot->functions[w->of_node[number]];
+	bool first = !w->above[w->of_node[number]]++;
+
 	for (unsigned int c = 0; c < TREE_COLUMNS; c++) {
 		f->self[c] = store_sum(f->self[c], node->self[c]);
+		f->own[c] = store_sum(f->own[c], hot_own(tree, number, c));
 		if (first)
 			f->total[c] = store_sum(f->total[c], node->total[c]);
 	}
 }
 
-static void leave_node(struct walk *w, const struct tree_node *node)
+static void leave_node(struct walk *w, uint32_t number)
 {
-	w->above[node->step.label]--;
+	w->above[w->of_node[number]]--;
 }
 
 /* Down to the first child, else up to where a sibling is; what is passed is left. */
@@ -39,17 +50,17 @@ static void walk_all(struct walk *w, const struct tree *tree)
 	uint32_t node = tree->nodes[TREE_ROOT].child;
 
 	while (node) {
-		enter_node(w, &tree->nodes[node]);
+		enter_node(w, tree, node);
 		if (tree->nodes[node].child) {
 			node = tree->nodes[node].child;
 			continue;
 		}
-		leave_node(w, &tree->nodes[node]);
+		leave_node(w, node);
 		while (!tree->nodes[node].sibling) {
 			node = tree->nodes[node].parent;
 			if (node == TREE_ROOT)
 				return;
-			leave_node(w, &tree->nodes[node]);
+			leave_node(w, node);
 		}
 		node = tree->nodes[node].sibling;
 	}
@@ -64,10 +75,10 @@ static int compare_functions(const void *a, const void *b, void *context)
 {
 	const struct hot_function *x = a, *y = b;
 	unsigned int by = *(const unsigned int *)context;
-	int r = compare_weights(x->self[by], y->self[by]);
+	int r = compare_weights(x->own[by], y->own[by]);
 
 	if (!r)
-		r = compare_weights(x->self[!by], y->self[!by]);
+		r = compare_weights(x->own[!by], y->own[!by]);
 	if (!r)
 		r = compare_weights(x->total[by], y->total[by]);
 	if (!r)
@@ -75,24 +86,61 @@ static int compare_functions(const void *a, const void *b, void *context)
 	return r ? r : (x->label > y->label) - (x->label < y->label);
 }
 
-int hot_init(struct hot *hot, const struct tree *tree, const struct labels *labels, unsigned int by)
+/* What a function is: of one label, in the kernel or outside; and what is no frame, as the last. */
+struct identity {
+	uint32_t label, kind;
+};
+
+/* Gives each node a function. Their number is that of the tree's, not of all that were ever seen.
+ */
+static int find_functions(struct hot *hot, const struct tree *tree, struct pool *identities,
+			  uint32_t *of_node)
 {
-	_cleanup_free_ uint32_t *above = NULL;
-	struct walk w;
+	for (uint32_t i = 1; i < tree->count; i++) {
+		const struct tree_step *step = &tree->nodes[i].step;
+		struct identity identity = { step->label, step->kind };
+		int r;
+
+		if (step->kind >= TREE_BY)
+			identity.label = 0;
+		r = pool_put(identities, &identity, sizeof(identity), &of_node[i]);
+		if (r < 0)
+			return r;
+		hot->functions[of_node[i]] =
+			(struct hot_function){ .label = step->label, .kind = step->kind };
+	}
+	return 0;
+}
+
+/* Leaves out what is no function of a program or of the kernel. */
+static uint32_t keep_functions(struct hot_function *functions, uint32_t count)
+{
 	uint32_t n = 0;
 
-	*hot = (struct hot){ 0 };
-	above = calloc(labels->texts.count + 1, sizeof(*above));
-	hot->functions = calloc(labels->texts.count + 1, sizeof(*hot->functions));
-	if (!above || !hot->functions)
+	for (uint32_t i = 0; i < count; i++)
+		if (functions[i].kind < TREE_BY)
+			functions[n++] = functions[i];
+	return n;
+}
+
+int hot_init(struct hot *hot, const struct tree *tree, unsigned int by)
+{
+	_cleanup_free_ uint32_t *above = calloc(tree->count, sizeof(*above));
+	_cleanup_free_ uint32_t *of_node = calloc(tree->count, sizeof(*of_node));
+	_cleanup_(pool_done) struct pool identities;
+	struct walk walk = { hot, of_node, above };
+	int r;
+
+	*hot = (struct hot){ .functions = calloc(tree->count, sizeof(*hot->functions)) };
+	pool_init(&identities, tree->paths.budget);
+	if (!above || !of_node || !hot->functions)
 		return -ENOMEM;
-	w = (struct walk){ hot->functions, above };
-	walk_all(&w, tree);
-	for (uint32_t i = 0; i < labels->texts.count; i++)
-		if (hot->functions[i].total[0] || hot->functions[i].total[1])
-			hot->functions[n++] = hot->functions[i];
-	hot->count = n;
-	qsort_r(hot->functions, n, sizeof(*hot->functions), compare_functions, &by);
+	r = find_functions(hot, tree, &identities, of_node);
+	if (r < 0)
+		return r;
+	walk_all(&walk, tree);
+	hot->count = keep_functions(hot->functions, identities.count);
+	qsort_r(hot->functions, hot->count, sizeof(*hot->functions), compare_functions, &by);
 	return 0;
 }
 

@@ -8,6 +8,8 @@
 struct hot_function {
 	uint32_t label, kind;
 	uint64_t self[TREE_COLUMNS], total[TREE_COLUMNS];
+	/* In itself, and of a program's function also what the kernel did for it. */
+	uint64_t own[TREE_COLUMNS];
 };
 
 struct hot {
@@ -17,11 +19,15 @@ struct hot {
 
 /*
  * All functions of the tree; what --by puts below a stack is none. A stack in which a function
- * stands more than once counts once for its total. In the order of self in column `by`, then in the
- * other. 0 or -ENOMEM. Release with hot_done.
+ * stands more than once counts once for its total. In the order of own in column `by`, then in the
+ * other: what a program has the kernel do is its time as well, and by self alone fifty functions of
+ * the kernel would stand before the one that sits in one system call. 0, -ENOMEM, -ENOSPC. Release
+ * with hot_done.
  */
-int hot_init(struct hot *hot, const struct tree *tree, const struct labels *labels,
-	     unsigned int by);
+int hot_init(struct hot *hot, const struct tree *tree, unsigned int by);
 void hot_done(struct hot *hot);
+
+/* Returns what is a node's own in the column, as of its function above. */
+uint64_t hot_own(const struct tree *tree, uint32_t node, unsigned int column);
 
 #endif

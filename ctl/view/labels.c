@@ -48,7 +48,20 @@ int labels_text(struct labels *l, uint32_t text, uint32_t *ret_label)
 	return tame ? labels_plain(l, tame, ret_label) : -ENOMEM;
 }
 
-static int label_unnamed_frame(struct labels *l, const struct store_frame *f, uint32_t *ret_label)
+static int tame_text(const struct labels *l, uint32_t text, char **ret_tame)
+{
+	size_t bytes;
+	const char *data;
+
+	if (text == STORE_NONE)
+		return 0;
+	data = pool_get(&l->store->texts, text, &bytes);
+	*ret_tame = text_tame(data, bytes);
+	return *ret_tame ? 0 : -ENOMEM;
+}
+
+/* The name of a frame without one. */
+static char *name_unnamed(const struct labels *l, const struct store_frame *f, const char *module)
 {
 	static const char *const places[] = {
 		[STORE_USER] = "unknown",
@@ -56,47 +69,72 @@ static int label_unnamed_frame(struct labels *l, const struct store_frame *f, ui
 		[STORE_RUNTIME] = "runtime",
 		[STORE_JIT] = "jit",
 	};
-	_cleanup_free_ char *module = NULL, *name = NULL;
-	const char *data;
-	size_t bytes;
-	int r;
+	const char *place = module && f->kind != STORE_JIT ? module : places[f->kind];
+	char *name = NULL;
+	int r = l->offsets && f->has_offset
+			? asprintf(&name, "[%s+0x%" PRIx64 "]", place, f->offset)
+			: asprintf(&name, "[%s]", place);
 
-	if (f->module != STORE_NONE && f->kind != STORE_JIT) {
-		data = pool_get(&l->store->texts, f->module, &bytes);
-		module = text_tame(data, bytes);
-		if (!module)
-			return -ENOMEM;
-	}
-	r = l->offsets && f->has_offset
-		    ? asprintf(&name, "[%s+0x%" PRIx64 "]",
-			       module ? labels_base(module) : places[f->kind], f->offset)
-		    : asprintf(&name, "[%s]", module ? labels_base(module) : places[f->kind]);
-	if (r < 0) {
-		name = NULL;
+	return r < 0 ? NULL : name;
+}
+
+/* The name and, where it tells labels apart, the module behind its NUL. */
+static int put_label(struct labels *l, const char *name, const char *module, uint32_t *ret_label)
+{
+	size_t name_bytes = strlen(name), module_bytes = module ? strlen(module) : 0;
+	_cleanup_free_ char *both = NULL;
+
+	if (l->joined || !module_bytes)
+		return labels_plain(l, name, ret_label);
+	both = malloc(name_bytes + 1 + module_bytes + 1);
+	if (!both)
 		return -ENOMEM;
-	}
-	return labels_plain(l, name, ret_label);
+	memcpy(both, name, name_bytes + 1);
+	memcpy(both + name_bytes + 1, module, module_bytes + 1);
+	return pool_put(&l->texts, both, name_bytes + 1 + module_bytes, ret_label);
+}
+
+static int label_frame(struct labels *l, const struct store_frame *f, uint32_t *ret_label)
+{
+	_cleanup_free_ char *path = NULL, *name = NULL;
+	const char *module;
+	int r = tame_text(l, f->module, &path);
+
+	if (r == 0)
+		r = tame_text(l, f->fn, &name);
+	if (r < 0)
+		return r;
+	module = path ? labels_base(path) : NULL;
+	if (!name)
+		name = name_unnamed(l, f, module);
+	return name ? put_label(l, name, module, ret_label) : -ENOMEM;
 }
 
 int labels_frame(struct labels *l, uint32_t frame, uint32_t *ret_label)
 {
-	const struct store_frame *f = store_frame_get(l->store, frame);
-	int r;
+	int r = pool_grow(l->texts.budget, (void **)&l->of_frame, &l->space, frame + 1,
+			  sizeof(*l->of_frame));
 
-	r = pool_grow(l->texts.budget, (void **)&l->of_frame, &l->space, frame + 1,
-		      sizeof(*l->of_frame));
 	if (r < 0)
 		return r;
 	if (l->of_frame[frame]) {
 		*ret_label = l->of_frame[frame] - 1;
 		return 0;
 	}
-	r = f->fn != STORE_NONE ? labels_text(l, f->fn, ret_label)
-				: label_unnamed_frame(l, f, ret_label);
+	r = label_frame(l, store_frame_get(l->store, frame), ret_label);
 	if (r < 0)
 		return r;
 	l->of_frame[frame] = *ret_label + 1;
 	return 0;
+}
+
+const char *labels_module(const struct labels *l, uint32_t label)
+{
+	size_t bytes, name_bytes;
+	const char *text = pool_get(&l->texts, label, &bytes);
+
+	name_bytes = strlen(text);
+	return name_bytes < bytes ? text + name_bytes + 1 : NULL;
 }
 
 const char *labels_get(const struct labels *l, uint32_t label)

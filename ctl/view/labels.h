@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* labels.h: what frames and everything else are called in pictures: one tame text for each. */
+/*
+ * labels.h: what frames and everything else are called in pictures: one tame text for each.
+ * Functions of one name in two files are two labels of the same text, unless they are joined.
+ */
 #ifndef TROCAR_CTL_VIEW_LABELS_H
 #define TROCAR_CTL_VIEW_LABELS_H
 
@@ -7,10 +10,11 @@
 
 struct labels {
 	const struct store *store; /* borrowed */
-	struct pool texts;	   /* shown as they are: tame, UTF-8 */
+	struct pool texts;	   /* shown as they are: tame, UTF-8; behind the NUL a module */
 	uint32_t *of_frame;	   /* label + 1; 0: not made yet */
 	uint32_t space;
 	bool offsets; /* frames without a name are told apart by their place in the file */
+	bool joined;  /* functions of one name are one label, whatever file they are in */
 };
 
 void labels_init(struct labels *l, struct store *store, bool offsets);
@@ -30,6 +34,10 @@ int labels_plain(struct labels *l, const char *text, uint32_t *ret_label);
 
 /* A label's characters; until the next label is made. */
 const char *labels_get(const struct labels *l, uint32_t label);
+
+/* The last part of the path of its file, for a label of a frame with a file; else NULL. As above.
+ */
+const char *labels_module(const struct labels *l, uint32_t label);
 
 /* The last part of a path. */
 const char *labels_base(const char *path);

@@ -10,6 +10,9 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
+/* Ticks of one rate differ by so much: a CPU may be late. */
+#define RATE_TOLERANCE 1.2
+
 static const char *const bys[] = { "session", "rule", "cgroup", "signal",
 				   "phase",   "exe",  "comm",	"pid" };
 enum { BY_SESSION, BY_RULE, BY_CGROUP, BY_SIGNAL, BY_PHASE, BY_EXE, BY_COMM, BY_PID };
@@ -68,14 +71,43 @@ static unsigned int count_signals(const struct store *s)
 	return s->keys.count ? 1 : 0;
 }
 
-static void put_signal_first(struct view *v)
+static void put_first(struct view *v, unsigned int by)
 {
 	for (unsigned int i = 0; i < v->n_by; i++)
-		if (v->by[i] == BY_SIGNAL)
+		if (v->by[i] == by)
 			return;
 	memmove(v->by + 1, v->by, v->n_by * sizeof(*v->by));
-	v->by[0] = BY_SIGNAL;
+	v->by[0] = by;
 	v->n_by++;
+}
+
+/* How many different rules the sessions of a file that are shown have: 0, 1, 2 for more. */
+static unsigned int count_rules(const struct store *s, unsigned int file)
+{
+	uint32_t first = STORE_NONE;
+	unsigned int n = 0;
+
+	for (uint32_t i = 0; i < s->ids.count && n < 2; i++) {
+		if (!(s->sessions[i].files & 1u << file) || (n && s->sessions[i].rule == first))
+			continue;
+		first = s->sessions[i].rule;
+		n++;
+	}
+	return n;
+}
+
+bool view_rates_differ(const struct view *v)
+{
+	const struct store *s = &v->input->store;
+	double least = 0, most = 0;
+
+	for (uint32_t i = 0; i < s->keys.count; i++) {
+		double each = (double)s->values[i].weight_ns / (double)MAX(s->values[i].count, 1u);
+
+		least = i ? MIN(least, each) : each;
+		most = MAX(most, each);
+	}
+	return most > RATE_TOLERANCE * least;
 }
 
 static bool has_waits(const struct store *s)
@@ -106,6 +138,7 @@ int view_init(struct view *v, const struct options *options, struct input *input
 
 	*v = (struct view){ .input = input, .unit = unit };
 	view_choose(v, STORE_NONE);
+	view_only(v, STORE_NONE, false);
 	labels_init(&v->labels, &input->store, options->offsets);
 	if (options->unit)
 		v->unit = !strcmp(options->unit, "ns") ? VIEW_NS : VIEW_COUNT;
@@ -113,12 +146,15 @@ int view_init(struct view *v, const struct options *options, struct input *input
 	if (r < 0)
 		return r;
 	v->signals = count_signals(&input->store);
+	v->rules = MAX(count_rules(&input->store, 0), count_rules(&input->store, 1));
 	v->waits = has_waits(&input->store);
 	v->wall = input->select.wall;
+	if (v->rules > 1)
+		put_first(v, BY_RULE);
 	if (v->wall)
 		return choose_time(v, options);
 	if (v->signals > 1)
-		put_signal_first(v);
+		put_first(v, BY_SIGNAL);
 	return 0;
 }
 
@@ -177,16 +213,16 @@ static bool has_phase(const struct view *v, enum store_phase phase)
 {
 	const struct store *s = &v->input->store;
 
-	for (uint32_t i = 0; i < s->ids.count; i++)
-		if (s->sessions[i].files && s->sessions[i].length_ms[phase] &&
-		    (v->session == STORE_NONE || v->session == i))
-			return true;
-	for (uint32_t i = 0; i < s->keys.count; i++) {
-		const struct store_key *key = store_key_get(s, i);
+	uint32_t from = v->session == STORE_NONE ? 0 : v->session;
+	uint32_t to = v->session == STORE_NONE ? s->ids.count : v->session + 1;
 
-		if (key->phase == phase && (v->session == STORE_NONE || v->session == key->session))
+	for (uint32_t i = from; i < to; i++)
+		if (s->sessions[i].files && s->sessions[i].length_ms[phase])
 			return true;
-	}
+	for (uint32_t i = store_first(s, v->session); i != STORE_NONE;
+	     i = store_next(s, v->session, i))
+		if (store_key_get(s, i)->phase == phase)
+			return true;
 	return false;
 }
 
@@ -203,7 +239,28 @@ void view_choose(struct view *v, uint32_t session)
 	v->earlier = onset ? STORE_ONSET : STORE_BEFORE;
 }
 
-int view_column(const struct view *v, const struct store_key *key, enum view_columns columns)
+uint32_t view_find_signal(const struct view *v, const char *name)
+{
+	const struct store *s = &v->input->store;
+	uint32_t number;
+
+	if (pool_find(&s->texts, name, strlen(name), &number) < 0)
+		return STORE_NONE;
+	for (uint32_t i = store_first(s, v->session); i != STORE_NONE;
+	     i = store_next(s, v->session, i))
+		if (store_key_get(s, i)->signal == number)
+			return number;
+	return STORE_NONE;
+}
+
+void view_only(struct view *v, uint32_t signal, bool busy)
+{
+	v->signal = signal;
+	v->busy = busy;
+}
+
+/* The column of what belongs to a phase and a file; negative: it is not shown. */
+static int find_column(const struct view *v, const struct store_key *key, enum view_columns columns)
 {
 	switch (columns) {
 	case VIEW_PHASES:
@@ -213,6 +270,14 @@ int view_column(const struct view *v, const struct store_key *key, enum view_col
 	default:
 		return 0;
 	}
+}
+
+int view_column(const struct view *v, const struct store_key *key, enum view_columns columns)
+{
+	if ((v->signal != STORE_NONE && v->signal != key->signal) ||
+	    (v->busy && (key->state == STORE_WAITS_IDLE || key->state == STORE_WAITS_CONDITION)))
+		return -1;
+	return find_column(v, key, columns);
 }
 
 const char *view_phase(const struct view *v, unsigned int column)
@@ -233,7 +298,7 @@ static int add_group(struct view *v, struct groups *g, uint32_t key_number,
 	uint32_t number;
 	int r;
 
-	if (column < 0 || (v->session != STORE_NONE && v->session != key->session))
+	if (column < 0)
 		return 0;
 	for (unsigned int i = 0; i < v->n_by; i++) {
 		r = make_label(v, v->by[i], key, &group.by[i]);
@@ -311,10 +376,12 @@ static int fill_tree(struct view *v, const struct groups *g, struct tree *tree)
 int view_fill(struct view *v, enum view_columns columns, struct tree *tree)
 {
 	_cleanup_(groups_done) struct groups groups = { 0 };
+	const struct store *s = &v->input->store;
 	int r = 0;
 
 	pool_init(&groups.pool, &v->input->store.budget);
-	for (uint32_t i = 0; r == 0 && i < v->input->store.keys.count; i++)
+	for (uint32_t i = store_first(s, v->session); r == 0 && i != STORE_NONE;
+	     i = store_next(s, v->session, i))
 		r = add_group(v, &groups, i, columns);
 	return r < 0 ? r : fill_tree(v, &groups, tree);
 }
@@ -323,9 +390,11 @@ double view_seconds(const struct view *v, enum view_columns columns, unsigned in
 {
 	const struct store *s = &v->input->store;
 	const char *asked = v->input->select.phase;
+	uint32_t from = v->session == STORE_NONE ? 0 : v->session;
+	uint32_t to = v->session == STORE_NONE ? s->ids.count : v->session + 1;
 	uint64_t ms = 0;
 
-	for (uint32_t i = 0; i < s->ids.count; i++) {
+	for (uint32_t i = from; i < to; i++) {
 		const struct store_session *session = &s->sessions[i];
 
 		if (!session->files || (columns == VIEW_FILES && !(session->files & 1u << column)))
@@ -334,7 +403,7 @@ double view_seconds(const struct view *v, enum view_columns columns, unsigned in
 			const struct store_key of_phase = { .phase = p };
 
 			if ((columns == VIEW_PHASES &&
-			     view_column(v, &of_phase, columns) != (int)column) ||
+			     find_column(v, &of_phase, columns) != (int)column) ||
 			    (asked && strcmp(asked, store_phase_word(p)) != 0))
 				continue;
 			/* A session may have no time before or onset; one that runs has no end. */
@@ -374,12 +443,22 @@ static char *make_title(const struct view *v, const struct store_session *sessio
 	return title;
 }
 
+/* "7 sessions of the rule api": together they have no headline. */
+static char *make_title_of_all(const struct view *v, const struct store_session *first, uint64_t n)
+{
+	_cleanup_free_ char *rule = v->rules > 1 ? NULL : copy_text(v, first->rule);
+	char *title = NULL;
+	int r = v->rules > 1 ? asprintf(&title, "%" PRIu64 " sessions of several rules", n)
+			     : asprintf(&title, "%" PRIu64 " sessions of the rule %s", n,
+					rule ? rule : "-");
+
+	return r < 0 ? NULL : title;
+}
+
 char *view_title(const struct view *v)
 {
 	const struct store *s = &v->input->store;
 	const struct store_session *first = NULL;
-	_cleanup_free_ char *one = NULL;
-	char *title = NULL;
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < s->ids.count; i++) {
@@ -390,8 +469,5 @@ char *view_title(const struct view *v)
 	}
 	if (!first)
 		return strdup("no session is selected");
-	one = make_title(v, first);
-	if (!one || n == 1)
-		return TAKE_PTR(one);
-	return asprintf(&title, "%" PRIu64 " sessions, the first: %s", n, one) < 0 ? NULL : title;
+	return n == 1 ? make_title(v, first) : make_title_of_all(v, first, n);
 }

@@ -29,25 +29,43 @@ struct view {
 	bool leaf_states;	  /* above each stack stands what its threads did */
 	bool waits;		  /* some threads waited */
 	unsigned int signals;	  /* how many different ones were selected: 0, 1, 2 for more */
+	unsigned int rules;	  /* the same, of one file where two are compared */
 	uint32_t session;	  /* only this one, by view_choose; STORE_NONE: all */
+	uint32_t signal;	  /* only this one, by view_only; STORE_NONE: all */
+	bool busy;		  /* threads that wait for work, or on a condition, are left out */
 	enum store_phase earlier; /* column 0 of VIEW_PHASES */
 };
 
 /*
  * From the options --by, --unit (without it: `unit`) and --offsets; says on their `err` what is
- * wrong. With more than one signal each stack stands on its signal: their values do not add up, but
- * for --signal wall, which is time alone. 0, -EINVAL, -ENOMEM, -ENOSPC. Release with view_done in
- * every case.
+ * wrong. With more than one rule each stack stands on its rule, with more than one signal on its
+ * signal: their values do not add up, but for --signal wall, which is time alone. 0, -EINVAL,
+ * -ENOMEM, -ENOSPC. Release with view_done in every case.
  */
 int view_init(struct view *v, const struct options *options, struct input *input,
 	      enum view_unit unit);
 void view_done(struct view *v);
 
 /*
+ * Whether samples stand for different times, as those of the recorder and of a session do, or
+ * looks: then their number says nothing.
+ */
+bool view_rates_differ(const struct view *v);
+
+/*
  * Shows one session, or all of them (STORE_NONE), from now on. Column 0 of VIEW_PHASES is the phase
  * before; it is the onset where that is asked for, or where no session has time or stacks before.
  */
 void view_choose(struct view *v, uint32_t session);
+
+/*
+ * Shows the stacks of one signal alone (STORE_NONE: of all) from now on; with `busy` without those
+ * of threads that wait for work or on a condition.
+ */
+void view_only(struct view *v, uint32_t signal, bool busy);
+
+/* The number of a signal's name, where the chosen session has stacks of it; else STORE_NONE. */
+uint32_t view_find_signal(const struct view *v, const char *name);
 
 /* The column of a key; negative: it is not shown. */
 int view_column(const struct view *v, const struct store_key *key, enum view_columns columns);

@@ -42,3 +42,34 @@ bool preflight_btf_has_members(struct preflight_btf *b, const char *name)
 
 	return id > 0 && btf_vlen(btf__type_by_id(b->btf, (uint32_t)id)) > 0;
 }
+
+/* Returns the function that a typedef of a pointer to one names, or NULL. */
+static const struct btf_type *find_call(struct preflight_btf *b, const char *name)
+{
+	int id = preflight_btf_find(b, BTF_KIND_TYPEDEF, name);
+	const struct btf_type *type = id > 0 ? btf__type_by_id(b->btf, (uint32_t)id) : NULL;
+
+	if (type)
+		type = btf__type_by_id(b->btf, type->type);
+	if (!type || !btf_is_ptr(type))
+		return NULL;
+	type = btf__type_by_id(b->btf, type->type);
+	return type && btf_is_func_proto(type) ? type : NULL;
+}
+
+bool preflight_btf_takes_pointer(struct preflight_btf *b, const char *name, unsigned int argument)
+{
+	const struct btf_type *call = find_call(b, name), *type;
+
+	if (!call || argument >= btf_vlen(call))
+		return false;
+	type = btf__type_by_id(b->btf, btf_params(call)[argument].type);
+	return type && btf_is_ptr(type);
+}
+
+unsigned int preflight_btf_arguments(struct preflight_btf *b, const char *name)
+{
+	const struct btf_type *call = find_call(b, name);
+
+	return call ? btf_vlen(call) : 0;
+}

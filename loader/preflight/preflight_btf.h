@@ -38,4 +38,13 @@ int preflight_btf_find(struct preflight_btf *b, uint32_t kind, const char *name)
 /* Returns whether it has a struct of that name with at least one member. */
 bool preflight_btf_has_members(struct preflight_btf *b, const char *name);
 
+/*
+ * Returns whether a pointer to a function is named so (btf_trace_NAME: what a tracepoint calls) and
+ * its argument of that number, from 0, is a pointer.
+ */
+bool preflight_btf_takes_pointer(struct preflight_btf *b, const char *name, unsigned int argument);
+
+/* Returns how many arguments such a function has; 0: there is none of that name. */
+unsigned int preflight_btf_arguments(struct preflight_btf *b, const char *name);
+
 #endif

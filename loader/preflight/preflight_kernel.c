@@ -321,6 +321,38 @@ static void probe_sched_info(struct preflight_probes *p, struct preflight_row *r
 		preflight_row_failed(row, ENOTSUP);
 }
 
+static void probe_kernel_rows(struct preflight_probes *p, struct preflight_row *row)
+{
+	if (!has_btf(p, row))
+		return;
+	if (preflight_btf_has_members(&p->btf, "orc_entry"))
+		preflight_row_present(row);
+	else
+		preflight_row_failed(row, ENOTSUP);
+}
+
+/* Likewise without CONFIG_SOCK_CGROUP_DATA (include/linux/cgroup-defs.h). */
+static void probe_socket_cgroup(struct preflight_probes *p, struct preflight_row *row)
+{
+	if (!has_btf(p, row))
+		return;
+	if (preflight_btf_has_members(&p->btf, "sock_cgroup_data"))
+		preflight_row_present(row);
+	else
+		preflight_row_failed(row, ENOTSUP);
+}
+
+/* Before 72ba14deb40a the tracepoint gave the number of the process alone. */
+static void probe_oom_victims(struct preflight_probes *p, struct preflight_row *row)
+{
+	if (!has_btf(p, row))
+		return;
+	if (preflight_btf_takes_pointer(&p->btf, "btf_trace_mark_victim", 1))
+		preflight_row_present(row);
+	else
+		preflight_row_failed(row, ENOTSUP);
+}
+
 const preflight_call preflight_kernel_calls[PREFLIGHT_COUNT_] = {
 	[PREFLIGHT_btf] = probe_btf,
 	[PREFLIGHT_bpf_map] = probe_bpf_map,
@@ -335,4 +367,7 @@ const preflight_call preflight_kernel_calls[PREFLIGHT_COUNT_] = {
 	[PREFLIGHT_iter_ksym] = probe_iter_ksym,
 	[PREFLIGHT_vma_open_coded] = probe_vma_open_coded,
 	[PREFLIGHT_sched_info] = probe_sched_info,
+	[PREFLIGHT_kernel_rows] = probe_kernel_rows,
+	[PREFLIGHT_socket_cgroup] = probe_socket_cgroup,
+	[PREFLIGHT_oom_victims] = probe_oom_victims,
 };

@@ -16,7 +16,7 @@
 #include "shared/abi/unwind_abi.h"
 
 #define ABI_MAGIC   0x7261636f72743a31ULL
-#define ABI_VERSION 15u
+#define ABI_VERSION 19u
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN: 15 bytes and the NUL */
 #define CGROUP_PATH_BYTES \
@@ -74,12 +74,17 @@ struct abi_header {
 	__u32 unwind_rows;    /* elements of `unwind_pool`, 8 bytes each; 0: no tables */
 	__u32 unwind_tables;  /* entries of `unwind_process` and `unwind_ranges` */
 	__u32 page_shift;     /* log2 of the page size, for `vmas` on arm64; 0 counts as 12 */
-	__u32 page_walk;  /* 1: the kernel side reads other processes' page tables (bpf/page_walk.h)
-			   */
-	__u32 scoped;	  /* 1: only cgroups below the prefixes in `scope` are looked at */
-	__u64 loaded_ns;  /* when the loader finished */
-	__u32 accounts;	  /* entries of `accounts` */
-	__u32 sched_info; /* 1: the kernel keeps the times that `accounts` is made from */
+	__u32 page_walk; /* 1: the kernel side reads other processes' page tables (bpf/page_walk.h)
+			  */
+	__u32 scoped;	 /* 1: only cgroups below the prefixes in `scope` are looked at */
+	__u32 oom_victims;  /* 1: the kernel tells whom it kills (EVENT_OOM) */
+	__u32 dirty_pauses; /* 1: it tells who has to wait before it writes on (RECLAIM_THROTTLE) */
+	__u32 pad;
+	__u64 loaded_ns;     /* when the loader finished */
+	__u32 accounts;	     /* entries of `accounts` */
+	__u32 sched_info;    /* 1: the kernel keeps the times that `accounts` is made from */
+	__u32 kernel_rows;   /* 1: the kernel side walks the kernel's stacks (bpf/kernel_stack.h) */
+	__u32 socket_cgroup; /* 1: a socket knows its cgroup */
 };
 
 /*
@@ -106,7 +111,7 @@ struct control {
 	__u32 look_epoch; /* `looks` tells a stack again that it told in another epoch */
 	__u32 look_all;	  /* 1: `looks` tells of the threads of all watches, else by slot.looked */
 	__u32 calls;	  /* sessions that count waits by system call in `account_calls` */
-	__u32 pad;
+	__u32 sockets;	  /* sessions that look at sockets; 0: `sockets` forgets them */
 };
 
 enum slot_state {
@@ -232,7 +237,9 @@ enum sample_flag {
 	SAMPLE_BY_POINTER = 1u << 8,   /* with it: the last step was by the frame pointer */
 	SAMPLE_MATCHED = 1u << 9, /* the process matched at the tick: see rule and generation */
 	SAMPLE_WAKER = 1u << 10,  /* no tick: it ended a wait for a lock (struct sample_waker) */
-	SAMPLE_FLAGS_END_ = 1u << 11,
+	SAMPLE_MEMORY_STALL = 1u << 11, /* of a tick: its thread was in a memory stall, as pressure
+					   counts it (TSK_MEMSTALL) */
+	SAMPLE_FLAGS_END_ = 1u << 12,
 };
 
 /*
@@ -293,6 +300,8 @@ enum event_kind {
 	EVENT_EMPTY = 8,     /* a watched cgroup lost its last process */
 	EVENT_UNNAME = 9,    /* a matched process took a name that no rule matches */
 	EVENT_UNMAPPED = 10, /* a stack left the mappings of the process's table */
+	EVENT_OOM = 11,	     /* a process of a watch is killed because memory ran out */
+	EVENT_KINDS_END_,
 };
 
 enum event_flag {
@@ -315,6 +324,31 @@ struct event {
 	__u32 uid;   /* of the process, real; 0 for cgroup events */
 	__u32 flags; /* enum event_flag */
 	char path[]; /* path_bytes */
+};
+
+/* Whose limit was reached when a process was killed. */
+enum oom_limit {
+	OOM_LIMIT_UNKNOWN,
+	OOM_LIMIT_CGROUP, /* that of its memory cgroup, or of one above */
+	OOM_LIMIT_NONE,	  /* none: the machine, or a set of its NUMA nodes, had no more */
+};
+
+/*
+ * Follows a struct event of EVENT_OOM, whose process is the victim. The kernel's own counters of
+ * pages lag behind: a CPU keeps back up to 32 pages, or twice as many as there are CPUs.
+ */
+struct oom_victim {
+	__u64 limit_cgroup_id; /* of the limit; 0: it is not of cgroup2 */
+	__u64 limit_pages;
+	__u64 anon_pages, file_pages, shmem_pages, swap_pages;
+	__u32 slot;	   /* of the nearest watch */
+	__u32 limit;	   /* enum oom_limit */
+	__u32 limit_level; /* how far above the victim's memory cgroup the limit is */
+	__s32 score_adj;
+	__u32 asker_tgid; /* who wanted more memory */
+	__u32 has_memory; /* 1: the counts of pages are known */
+	char asker_comm[COMM_BYTES];
+	char limit_name[NEIGHBOUR_NAME_BYTES]; /* last component of the limit's cgroup's path */
 };
 
 enum error_kind {
@@ -361,6 +395,10 @@ struct totals {
 	__u64 neighbours_full_ns;   /* of cgroups that found no room in `neighbours` */
 	__u64 neighbours_hidden_ns; /* of cgroups outside of the loader's --scope */
 	__u64 watches_full;	    /* cgroups below a watch that could not be entered */
+	/* Kernel stacks of samples (bpf/kernel_stack.h): */
+	__u64 kernel_stacks_asked;    /* that the kernel's helper was asked for */
+	__u64 kernel_stacks_compared; /* that were walked, and compared with the helper's */
+	__u64 kernel_stacks_wrong;    /* of these that differed */
 };
 
 /*
@@ -448,6 +486,9 @@ struct ksym_record {
 #include "shared/abi/account_abi.h"
 #include "shared/abi/block_abi.h"
 #include "shared/abi/lock_abi.h"
+#include "shared/abi/long_wait_abi.h"
 #include "shared/abi/look_abi.h"
+#include "shared/abi/reclaim_abi.h"
+#include "shared/abi/socket_abi.h"
 
 #endif

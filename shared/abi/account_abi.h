@@ -115,6 +115,7 @@ struct call_waits {
 	__u32 longest_tid;
 	__u32 longest_tgid;
 	char longest_comm[COMM_BYTES];
+	__u32 buckets[QUEUE_BUCKETS]; /* of `waits` */
 };
 
 /* One element, per CPU, of `account_losses`. */

@@ -32,9 +32,9 @@ struct block_request {
 	__u32 slot;	 /* of the nearest watch; NO_SLOT: none */
 	__u32 device;	 /* as in struct block_key */
 	__u32 bytes;
-	__u8 op;    /* enum block_op */
-	__u8 flags; /* enum block_flag */
-	__u16 pad;
+	__u8 op;      /* enum block_op */
+	__u8 flags;   /* enum block_flag */
+	__u16 failed; /* 1: a part of it has ended with an error */
 };
 
 /* Key of `block_sums`. */
@@ -56,6 +56,7 @@ struct block_sums {
 	__u64 service_ns; /* from issued to complete */
 	__u64 longest_ns; /* of both together */
 	__u64 errors;
+	__u64 error_ns; /* of queue_ns and service_ns: of those with errors */
 	__u64 merges;	/* bios and requests that became a part of another request */
 	__u64 unissued; /* of `requests`: those that were met at their end alone */
 	__u32 queue[QUEUE_BUCKETS], service[QUEUE_BUCKETS];

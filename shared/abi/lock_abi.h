@@ -55,13 +55,7 @@ struct lock_key {
 	__u32 pad;
 };
 
-/*
- * Waits by duration, in half steps of powers of two: step 2n holds those from 2^(n+10) ns on, step
- * 2n + 1 those from one and a half of that on. The first step holds all shorter ones too, the last
- * one all longer ones.
- */
-#define LOCK_STEPS	56
-#define LOCK_STEP_SHIFT 10
+#define LOCK_BUCKETS 56 /* of the bounds of QUEUE_BUCKETS: up to 137 s, then what is longer */
 
 /*
  * Threads are woken together where one thread wakes several of a lock in one system call, each
@@ -87,7 +81,7 @@ struct lock_sums {
 	/* Bit tid % 512 of each thread that waited: threads of a process have tids close together.
 	 */
 	__u64 threads[LOCK_THREAD_WORDS];
-	__u32 steps[LOCK_STEPS];
+	__u32 buckets[LOCK_BUCKETS];
 	__u32 longest_tid;
 	__u32 again;	   /* waits of threads that had been woken together, and did not get it */
 	__u64 woken_ns;	   /* when a thread woke somebody last */
@@ -147,6 +141,8 @@ struct slot_locks {
 	__u64 wakers; /* long waits whose waker is not in `lock_wakers` */
 	/* Stacks of wakers: taken, and of these without room in the ring, and without a frame. */
 	__u64 stacks, ring_full, no_frame;
+	__u64 long_waits,
+		long_wait_ns; /* long waits that are not in `long_waits`, and their time */
 };
 
 /* What `lock_waits` writes: one record per thread that waits for a lock now. */

@@ -44,6 +44,8 @@ enum look_on_kind {
 	LOOK_ON_EPOLL,
 	LOOK_ON_POLL,
 	LOOK_ON_SELECT,
+	LOOK_ON_TIMER,
+	LOOK_ON_SEMAPHORES, /* a set of System V */
 	LOOK_ON_COUNT_
 };
 
@@ -62,8 +64,22 @@ enum look_end {
 	LOOK_END_SERVED,  /* it has one itself: it was accepted, or bound */
 };
 
-#define LOOK_NAME_BYTES 32
-#define LOOK_PATH_BYTES 112 /* of a unix socket, with the NUL */
+/* Where a path ends upwards. */
+enum look_path_end {
+	LOOK_PATH_NONE,	    /* nobody looked */
+	LOOK_PATH_WHOLE,    /* at the root of the thread, or of the namespace of the file's mount */
+	LOOK_PATH_DETACHED, /* at a file system that is mounted nowhere, or has no names */
+	LOOK_PATH_DEEP,	    /* it has more names, or mounts, than were walked */
+	LOOK_PATH_RENAMED,  /* a part of it was renamed meanwhile: there is no path */
+	LOOK_PATH_ENDS_
+};
+
+#define LOOK_NAME_BYTES	   32
+#define LOOK_FS_BYTES	   16
+#define LOOK_PATH_BYTES	   320	   /* with the NUL; the longest name has 255 */
+#define LOOK_PATH_HEAD	   63	   /* before what is left out in the middle, at most */
+#define LOOK_PATH_PARTS	   64	   /* names */
+#define LOOK_PATH_NO_POINT 0xffffu /* the mount point has lost a part in the middle */
 
 /* Bounds of what is walked of epolls (bpf/look_epoll.h): items of one, and of all in a reading. */
 #define LOOK_EPOLL_ITEMS 1024
@@ -83,11 +99,12 @@ struct look_on {
 	__u64 inode;   /* of the descriptor's file */
 	__u32 device;  /* kernel's dev_t */
 	__u32 kind;    /* enum look_on_kind */
-	__s32 number;  /* of the descriptor, or wait4's first argument */
+	__s32 number;  /* of the descriptor, wait4's first argument, a clock, or a set's id */
 	__u16 family, type, protocol;
 	__u16 local_port, peer_port;
-	__u8 state; /* of TCP (include/net/tcp_states.h), and its like of other sockets */
-	__u8 end;   /* enum look_end, of a unix socket */
+	/* Of TCP (include/net/tcp_states.h), its like of other sockets; of a timer 1: it runs */
+	__u8 state;
+	__u8 end;		    /* enum look_end, of a unix socket */
 	__u8 local[16], peer[16];   /* 4 bytes of AF_INET, 16 of AF_INET6 */
 	char name[LOOK_NAME_BYTES]; /* last part of the path, cut, or what it is: "[eventpoll]" */
 	/*
@@ -96,7 +113,8 @@ struct look_on {
 	 * select with one descriptor alone, a unix socket with LOOK_END_OPENED or a socket of UDP
 	 * that is connected, they are that one's: who waits for it so waits for its peer.
 	 */
-	__u64 longest_ns; /* since something was sent to the peer that it has not answered */
+	__u64 longest_ns; /* since something was sent to the peer that it has not answered; of a
+			   * timer: until it ends */
 	__u32 items;	  /* of its set that were walked */
 	__u32 sockets;	  /* of them: TCP connections that were opened from here */
 	__u32 asked;	  /* of these: that wait for an answer of the peer */
@@ -112,10 +130,20 @@ struct look_on {
 	__u16 kinds[LOOK_MEMBERS_]; /* how many of the items are what */
 	char peer_comm[COMM_BYTES]; /* of peer_pid; empty: it has ended */
 	/*
+	 * Of a file its path, as the thread that waits names it. Where it is too long, path_cut
+	 * bytes are left out behind the first path_head: whole names, each with its slash.
+	 *
 	 * Of a unix socket its address, or that of its peer if it has none; an abstract one begins
 	 * with '@' and ends at its first NUL. Of a set that of the first one with LOOK_END_OPENED.
 	 */
 	char path[LOOK_PATH_BYTES];
+	__u32 path_cut;
+	__u16 path_head;
+	__u16 point_bytes; /* of the path, its mount point; 0: it is mounted at "/" */
+	__u8 path_end;	   /* enum look_path_end */
+	__u8 deleted;	   /* 1: the file has lost the name that the path ends in */
+	__u8 pad[6];
+	char fs[LOOK_FS_BYTES]; /* type of the file system of a file */
 };
 
 /* With its frames, as in the samples ring: sample.cpu and sample.seq are 0. */

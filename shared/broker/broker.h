@@ -14,7 +14,7 @@
 
 #define BROKER_MAGIC	       0x6b72626fu /* "obrk" */
 #define BROKER_SOCKET	       "/run/trocar/broker.sock"
-#define BROKER_DESCRIPTORS_MAX 16
+#define BROKER_DESCRIPTORS_MAX 32
 #define BROKER_REQUEST_MAX     64 /* bytes of the longest request */
 
 enum broker_refusal {

@@ -7,6 +7,7 @@
 #ifndef TROCAR_SHARED_FILES_MOUNTS_H
 #define TROCAR_SHARED_FILES_MOUNTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,32 @@
  * *ret_bytes bytes within `text`; NULL: no such mount is listed.
  */
 const char *mounts_type(const char *text, uint64_t mount_id, size_t *ret_bytes);
+
+/* A part of the text, as the kernel writes it: escaped, and not terminated. */
+struct mounts_text {
+	const char *at;
+	size_t bytes;
+};
+
+/* One mount. */
+struct mounts_row {
+	uint32_t major, minor;	  /* of its file system; major 0: it is on no device of its own */
+	struct mounts_text root;  /* which part of the file system it shows; "/": all of it */
+	struct mounts_text point; /* where, in the namespace of the process */
+	struct mounts_text type, source;
+};
+
+/*
+ * Reads the next mount of `*at`, the text of /proc/PID/mountinfo, and moves behind it. Passes over
+ * lines that are none. False at the end. Fuzzed (tests/fuzz/shared/mounts.c).
+ */
+bool mounts_next(const char **at, struct mounts_row *ret_row);
+
+/*
+ * Writes the text without its escapes (\040), NUL-terminated, as much of it as `space` has room
+ * for (1 at least). Returns how many bytes it has in all, as snprintf(3).
+ */
+size_t mounts_unescape(struct mounts_text text, char *to, size_t space);
 
 /* Reads the mount id from `text`, the text of /proc/PID/fdinfo/N. 0; -EBADMSG: there is none. */
 int mounts_id(const char *text, uint64_t *ret_mount_id);

@@ -174,10 +174,11 @@ bool rule_equal(const struct rule *a, const struct rule *b)
 {
 	return strcmp(a->comm, b->comm) == 0 && a->comm_exact == b->comm_exact &&
 	       same_text(a->cgroup_prefix, b->cgroup_prefix) && a->on_exec == b->on_exec &&
-	       a->scope_process == b->scope_process && a->signals_auto == b->signals_auto &&
-	       a->unwind == b->unwind && a->signals == b->signals && a->pre_ms == b->pre_ms &&
-	       a->during_ms == b->during_ms && a->cooldown_ms == b->cooldown_ms &&
-	       a->budget_s == b->budget_s && same_when(a, b) && same_labels(a, b);
+	       a->on_oom_kill == b->on_oom_kill && a->scope_process == b->scope_process &&
+	       a->signals_auto == b->signals_auto && a->unwind == b->unwind &&
+	       a->signals == b->signals && a->pre_ms == b->pre_ms && a->during_ms == b->during_ms &&
+	       a->cooldown_ms == b->cooldown_ms && a->budget_s == b->budget_s && same_when(a, b) &&
+	       same_labels(a, b);
 }
 
 static void write_match(const struct rule *r, struct jsonw *w)
@@ -260,6 +261,8 @@ static void write_rule(const struct rule *r, struct jsonw *w)
 	write_when(r, w);
 	if (r->on_exec)
 		jsonw_string(w, "on", "exec");
+	if (r->on_oom_kill)
+		jsonw_string(w, "on", "oom_kill");
 	write_capture(r, w);
 	jsonw_object(w, "labels");
 	for (uint32_t i = 0; i < r->n_labels; i++)

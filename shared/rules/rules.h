@@ -42,6 +42,9 @@ const char *rules_signal_name(enum signal_bit signal);
 
 #define RULES_SIGNALS_AUTO (1u << SIGNAL_COUNT_)
 
+/* Bits of the signals for which this version has no program: consumer/signals proves it. */
+#define RULES_SIGNALS_WITHOUT_PROGRAM (1u << SIGNAL_FAULT | 1u << SIGNAL_RUNTIME)
+
 /*
  * Returns 1 << the bit of the signal of that name of `bytes` bytes; RULES_SIGNALS_AUTO for "auto";
  * 0: there is none.
@@ -102,6 +105,7 @@ struct rule {
 	bool comm_exact;
 	char *cgroup_prefix; /* owned; NULL when absent */
 	bool on_exec;
+	bool on_oom_kill; /* a process of its cgroup, or with scope_process of its own, is killed */
 	bool scope_process;
 	bool signals_auto;
 	enum rule_unwind unwind;
@@ -113,7 +117,8 @@ struct rule {
 	uint32_t cooldown_ms; /* 0 to 3600000, default 30000 */
 	uint32_t budget_s;    /* captured seconds per hour, 1 to 3600, default 600 */
 	struct rule_when when[RULE_WHEN_MAX];
-	struct rule_label *labels; /* owned, n_labels */
+	struct rule_label *labels;	   /* owned, n_labels */
+	uint32_t match_line, match_column; /* where its match stands in the text, from 1 */
 };
 
 struct rules {
@@ -138,7 +143,8 @@ struct rules_fault {
 	 */
 	char *pointer;
 	char *message; /* what was wrong and what would be right, one line */
-	uint32_t line; /* line in the text, 0 when not known */
+	/* Its place in the text, both from 1; 0 when not known. Columns count characters. */
+	uint32_t line, column;
 };
 
 struct rules_faults {
@@ -152,9 +158,10 @@ void rules_faults_done(struct rules_faults *faults);
 
 /*
  * Parses and validates `bytes` bytes of JSON. Returns 0: *ret_rules is new, the caller frees it,
- * and `warnings` names prefixes that shadow each other. -EINVAL: `faults` holds every fault of the
- * text, in the order of the text; nothing else changes. -ENOMEM. Initialise both lists before;
- * their old content is released when they are filled.
+ * and `warnings` names what can never match, what begins no session by itself, and prefixes that
+ * shadow each other. -EINVAL: `faults` holds every fault of the text. Both are in the order of the
+ * text; nothing else changes. -ENOMEM. Initialise both lists before; their old content is released
+ * when they are filled.
  */
 int rules_parse(const char *text, size_t bytes, struct rules **ret_rules,
 		struct rules_faults *faults, struct rules_faults *warnings);
@@ -164,7 +171,8 @@ void rules_free(struct rules *rules);
 /* Writes the set as JSON in the form of the file, with all defaults. */
 void rules_write(const struct rules *rules, struct jsonw *w, const char *key);
 
-/* Writes one list of faults as an array of {"pointer","message","line"}. */
+/* Writes one fault, or its list as an array: {"pointer","message","line","column"}. */
+void rules_fault_write(const struct rules_fault *fault, struct jsonw *w);
 void rules_faults_write(const struct rules_faults *faults, struct jsonw *w, const char *key);
 
 /*

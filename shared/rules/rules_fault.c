@@ -36,19 +36,23 @@ void rules_faults_done(struct rules_faults *faults)
 	*faults = (struct rules_faults){ 0 };
 }
 
+void rules_fault_write(const struct rules_fault *fault, struct jsonw *w)
+{
+	jsonw_object(w, NULL);
+	jsonw_string(w, "pointer", fault->pointer);
+	jsonw_string(w, "message", fault->message);
+	if (fault->line) {
+		jsonw_u64(w, "line", fault->line);
+		jsonw_u64(w, "column", fault->column);
+	}
+	jsonw_object_end(w);
+}
+
 void rules_faults_write(const struct rules_faults *faults, struct jsonw *w, const char *key)
 {
 	jsonw_array(w, key);
-	for (size_t i = 0; i < faults->kept; i++) {
-		const struct rules_fault *f = &faults->items[i];
-
-		jsonw_object(w, NULL);
-		jsonw_string(w, "pointer", f->pointer);
-		jsonw_string(w, "message", f->message);
-		if (f->line)
-			jsonw_u64(w, "line", f->line);
-		jsonw_object_end(w);
-	}
+	for (size_t i = 0; i < faults->kept; i++)
+		rules_fault_write(&faults->items[i], w);
 	jsonw_array_end(w);
 }
 
@@ -186,20 +190,23 @@ static int compare_offsets(const void *a, const void *b)
 	return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
-static uint32_t count_newlines(const char *text, size_t from, size_t to)
+void rules_cursor_move(struct rules_cursor *c, const char *text, size_t to)
 {
-	uint32_t n = 0;
-
-	for (size_t i = from; i < to; i++)
-		n += text[i] == '\n';
-	return n;
+	for (; c->offset < to; c->offset++) {
+		if (text[c->offset] == '\n') {
+			c->line++;
+			c->column = 1;
+		} else if ((text[c->offset] & 0xc0) != 0x80) { /* no further byte of a character */
+			c->column++;
+		}
+	}
 }
 
 void rules_collect_give(struct rules_collect *c, struct rules_faults *faults)
 {
-	size_t keep = MIN(c->kept, (size_t)RULES_FAULTS_MAX), at = 0;
+	size_t keep = MIN(c->kept, (size_t)RULES_FAULTS_MAX);
+	struct rules_cursor at = RULES_CURSOR_BEGIN;
 	struct rules_fault *items;
-	uint32_t line = 1;
 
 	items = calloc(MAX(keep, (size_t)1), sizeof(*items));
 	if (!items) {
@@ -210,13 +217,12 @@ void rules_collect_give(struct rules_collect *c, struct rules_faults *faults)
 		qsort(c->items, c->kept, sizeof(*c->items), compare_offsets);
 	for (size_t i = 0; i < keep; i++) {
 		struct rules_pending *p = &c->items[i];
-		size_t offset = MIN(p->offset, c->bytes);
 
-		line += count_newlines(c->text, at, offset);
-		at = offset;
+		rules_cursor_move(&at, c->text, MIN(p->offset, c->bytes));
 		items[i].pointer = TAKE_PTR(p->pointer);
 		items[i].message = TAKE_PTR(p->message);
-		items[i].line = line;
+		items[i].line = at.line;
+		items[i].column = at.column;
 	}
 	rules_faults_done(faults);
 	*faults = (struct rules_faults){ items, c->count, keep };

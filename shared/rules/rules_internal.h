@@ -44,8 +44,18 @@ void rules_collect_done(struct rules_collect *c);
 
 /* The place of a rule in the text; NULL for what it lacks. */
 struct rules_place {
-	const struct json_node *name, *match;
+	const struct json_node *rule, *name, *match;
 };
+
+/* A place in a text that moves forward only: each byte is looked at once. */
+struct rules_cursor {
+	size_t offset;
+	uint32_t line, column; /* from 1; columns count characters */
+};
+
+#define RULES_CURSOR_BEGIN ((struct rules_cursor){ 0, 1, 1 })
+
+void rules_cursor_move(struct rules_cursor *c, const char *text, size_t to);
 
 /*
  * Fills by_name, by_comm and by_cgroup of a set whose rules are read. Leaves out rules without a
@@ -64,6 +74,10 @@ void rules_index_faults(const struct rules *rules, const struct rules_place *pla
  */
 int rules_index_warnings(const struct rules *rules, const struct rules_place *places,
 			 struct rules_collect *c);
+
+/* Adds warnings of what each rule alone can never do, or surely was not meant to do. */
+void rules_warnings_add(const struct rules *rules, const struct rules_place *places,
+			struct rules_collect *c);
 
 /*
  * Returns the index, among the `n` rules at `sorted` (same comm, sorted by cgroup_prefix), of the

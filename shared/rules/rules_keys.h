@@ -15,7 +15,9 @@ struct rules_parse_state {
 	struct json_tree tree;
 	struct rules_collect collect;
 	struct rules *rules;
-	struct rules_place *places; /* by rule */
+	struct rules_place *places;			/* by rule */
+	const struct json_node *rules_at, *defaults_at; /* their values in the text, or NULL */
+	struct rule defaults; /* what rules have that do not say otherwise; labels owned */
 };
 
 enum rules_key_kind {
@@ -53,7 +55,10 @@ bool rules_keys_is_string(const struct json_node *value, size_t min, size_t max)
 /* Reads the array `when` into the rule `target`. */
 void rules_when_set(struct rules_parse_state *p, const struct json_node *value, void *target);
 
-/* Reads one rule, an object, into *ret_rule; sets all defaults first. */
+/* Reads the object `defaults`, NULL for none, into p->defaults, which is all defaults first. */
+void rules_rule_defaults(struct rules_parse_state *p, const struct json_node *value);
+
+/* Reads one rule, an object, into *ret_rule; sets p->defaults first. */
 void rules_rule_take(struct rules_parse_state *p, const struct json_node *value,
 		     struct rule *ret_rule);
 

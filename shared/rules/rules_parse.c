@@ -8,10 +8,22 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
+/* Rules are read when `defaults` is known, which may stand behind them. */
 static void set_rules(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
+	p->rules_at = value;
+}
+
+static void set_defaults(struct rules_parse_state *p, const struct json_node *value, void *target)
+{
+	p->defaults_at = value;
+}
+
+static void take_rules(struct rules_parse_state *p, const struct json_node *value)
+{
 	uint32_t n = json_node_elements(value), i = 0;
-	struct rules *rules = target;
+	struct rules_cursor at = RULES_CURSOR_BEGIN;
+	struct rules *rules = p->rules;
 
 	if (n > RULES_MAX) {
 		rules_collect_add(&p->collect, value,
@@ -29,8 +41,13 @@ static void set_rules(struct rules_parse_state *p, const struct json_node *value
 	     m = json_node_next(m), i++) {
 		rules->count = i + 1;
 		rules_rule_take(p, m, &rules->rules[i]);
-		p->places[i].name = json_node_member(m, "name");
-		p->places[i].match = json_node_member(m, "match");
+		p->places[i] = (struct rules_place){ m, json_node_member(m, "name"),
+						     json_node_member(m, "match") };
+		if (!p->places[i].match)
+			continue;
+		rules_cursor_move(&at, p->collect.text, p->places[i].match->offset);
+		rules->rules[i].match_line = at.line;
+		rules->rules[i].match_column = at.column;
 	}
 }
 
@@ -40,6 +57,8 @@ static const struct rules_key top_keys[] = {
 	{ "version", KEY_UINT, .required = true, .min = 1, .max = 1, .offset = SET(version) },
 	{ "rules", KEY_ARRAY, .required = true, .right = "an array of rules", .set = set_rules },
 	{ "budget_s", KEY_UINT, .min = 1, .max = 3600, .offset = SET(budget_s) },
+	{ "defaults", KEY_OBJECT, .right = "an object with when, capture and labels",
+	  .set = set_defaults },
 };
 
 /* Adds the fault for which the text is no JSON. */
@@ -81,6 +100,11 @@ static int check_values(struct rules_parse_state *p)
 		return -EINVAL;
 	}
 	rules_keys_take(p, root, top_keys, ARRAY_SIZE(top_keys), p->rules);
+	rules_rule_defaults(p, p->defaults_at);
+	if (p->rules_at)
+		take_rules(p, p->rules_at);
+	if (p->collect.error)
+		return p->collect.error;
 	r = rules_index_build(p->rules);
 	if (r < 0)
 		return r;
@@ -119,6 +143,7 @@ static void parse_done(struct rules_parse_state *p)
 	json_tree_done(&p->tree);
 	rules_free(p->rules);
 	free(p->places);
+	free(p->defaults.labels);
 }
 
 /* Collects the warnings of a set without faults, in a collector of their own. */
@@ -128,6 +153,8 @@ static int collect_warnings(const struct rules_parse_state *p, struct rules_faul
 								 .bytes = p->collect.bytes };
 	int r;
 
+	rules_warnings_add(p->rules, p->places, &c);
+	rules_collect_stage(&c);
 	r = rules_index_warnings(p->rules, p->places, &c);
 	if (r < 0)
 		return r;

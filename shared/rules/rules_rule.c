@@ -46,7 +46,7 @@ static void set_cgroup_prefix(struct rules_parse_state *p, const struct json_nod
 		p->collect.error = -ENOMEM;
 }
 
-#define COMM_RIGHT "a string of 1 to 15 bytes without NUL"
+#define COMM_RIGHT "a string of 1 to 15 bytes without NUL (the kernel keeps 15 of a name)"
 
 static const struct rules_key match_keys[] = {
 	[MATCH_COMM] = { "comm", KEY_STRING, .min = 1, .max = 15, .right = COMM_RIGHT,
@@ -186,7 +186,8 @@ static bool has_control(const char *text)
 
 static void take_label(struct rules_parse_state *p, const struct json_node *member, struct rule *r)
 {
-	struct rule_label *label = &r->labels[r->n_labels];
+	struct rule_label *label;
+	uint32_t same = 0;
 
 	if (!is_label_key(member->key, member->key_bytes)) {
 		rules_collect_add(&p->collect, member, "is no label; must be %s", LABEL_KEY_RIGHT);
@@ -198,9 +199,12 @@ static void take_label(struct rules_parse_state *p, const struct json_node *memb
 				    "a string of at most 255 bytes without control characters");
 		return;
 	}
+	while (same < r->n_labels && strcmp(r->labels[same].key, member->key) != 0)
+		same++;
+	label = &r->labels[same];
 	memcpy(label->key, member->key, member->key_bytes + 1);
 	memcpy(label->value, member->text, member->bytes + 1);
-	r->n_labels++;
+	r->n_labels += same == r->n_labels;
 }
 
 static size_t count_label_bytes(const struct rule *r)
@@ -216,6 +220,7 @@ static void set_labels(struct rules_parse_state *p, const struct json_node *valu
 {
 	uint32_t n = value->children;
 	struct rule *r = target;
+	struct rule_label *labels;
 
 	if (n > RULE_LABELS_MAX) {
 		rules_collect_add(&p->collect, value, "has %u labels; must have at most %d", n,
@@ -224,13 +229,19 @@ static void set_labels(struct rules_parse_state *p, const struct json_node *valu
 	}
 	if (n == 0)
 		return;
-	r->labels = calloc(n, sizeof(*r->labels));
-	if (!r->labels) {
+	labels = reallocarray(r->labels, r->n_labels + n, sizeof(*labels));
+	if (!labels) {
 		p->collect.error = -ENOMEM;
 		return;
 	}
+	r->labels = labels;
 	for (const struct json_node *m = json_node_first(value); m; m = json_node_next(m))
 		take_label(p, m, r);
+	if (r->n_labels > RULE_LABELS_MAX)
+		rules_collect_add(&p->collect, value,
+				  "has %u labels with those of /defaults/labels; must have at most "
+				  "%d",
+				  r->n_labels, RULE_LABELS_MAX);
 	if (count_label_bytes(r) > RULE_LABELS_BYTES)
 		rules_collect_add(&p->collect, value,
 				  "has %zu bytes of keys and values; must have at most %d, because "
@@ -256,13 +267,16 @@ static void set_name(struct rules_parse_state *p, const struct json_node *value,
 		rules_collect_wrong(&p->collect, value, NAME_RIGHT);
 }
 
+#define ON_RIGHT "\"exec\" or \"oom_kill\""
+
 static void set_on(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
 	struct rule *r = target;
 
 	r->on_exec = strcmp(value->text, "exec") == 0;
-	if (!r->on_exec)
-		rules_collect_wrong(&p->collect, value, "\"exec\"");
+	r->on_oom_kill = strcmp(value->text, "oom_kill") == 0;
+	if (!r->on_exec && !r->on_oom_kill)
+		rules_collect_wrong(&p->collect, value, ON_RIGHT);
 }
 
 static const struct rules_key rule_keys[] = {
@@ -271,7 +285,7 @@ static const struct rules_key rule_keys[] = {
 	{ "match", KEY_OBJECT, .required = true,
 	  .right = "an object with comm or comm_prefix, cgroup_prefix, or both", .set = set_match },
 	{ "when", KEY_ARRAY, .right = "an array of thresholds", .set = rules_when_set },
-	{ "on", KEY_STRING, .max = 64, .right = "\"exec\"", .set = set_on },
+	{ "on", KEY_STRING, .max = 64, .right = ON_RIGHT, .set = set_on },
 	{ "capture", KEY_OBJECT, .right = "an object", .set = set_capture },
 	{ "labels", KEY_OBJECT, .right = "an object of strings", .set = set_labels },
 };
@@ -299,14 +313,44 @@ static uint32_t default_pre_ms(const struct rule *r)
 	return RULES_PRE_CALM_MS + window_ms;
 }
 
+static const struct rules_key defaults_keys[] = {
+	{ "when", KEY_ARRAY, .right = "an array of thresholds", .set = rules_when_set },
+	{ "capture", KEY_OBJECT, .right = "an object", .set = set_capture },
+	{ "labels", KEY_OBJECT, .right = "an object of strings", .set = set_labels },
+};
+
+void rules_rule_defaults(struct rules_parse_state *p, const struct json_node *value)
+{
+	p->defaults = (struct rule){ .pre_ms = PRE_MS_NONE,
+				     .during_ms = 3000,
+				     .cooldown_ms = 30000,
+				     .budget_s = RULES_BUDGET_DEFAULT_S,
+				     .signals_auto = true };
+	if (value)
+		rules_keys_take(p, value, defaults_keys, ARRAY_SIZE(defaults_keys), &p->defaults);
+}
+
+/* Gives the rule labels of its own; those that it names replace them. */
+static void copy_labels(struct rules_parse_state *p, struct rule *r)
+{
+	size_t bytes = r->n_labels * sizeof(*r->labels);
+
+	r->labels = NULL;
+	if (!bytes)
+		return;
+	r->labels = malloc(bytes);
+	if (r->labels)
+		memcpy(r->labels, p->defaults.labels, bytes);
+	else
+		p->collect.error = -ENOMEM;
+	r->n_labels = r->labels ? r->n_labels : 0;
+}
+
 void rules_rule_take(struct rules_parse_state *p, const struct json_node *value,
 		     struct rule *ret_rule)
 {
-	*ret_rule = (struct rule){ .pre_ms = PRE_MS_NONE,
-				   .during_ms = 3000,
-				   .cooldown_ms = 30000,
-				   .budget_s = RULES_BUDGET_DEFAULT_S,
-				   .signals_auto = true };
+	*ret_rule = p->defaults;
+	copy_labels(p, ret_rule);
 	if (!json_node_is(value, JSON_OBJECT)) {
 		rules_collect_wrong(&p->collect, value, "an object with name and match");
 		return;

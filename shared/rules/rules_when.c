@@ -177,6 +177,7 @@ void rules_when_set(struct rules_parse_state *p, const struct json_node *value, 
 				  RULE_WHEN_MAX);
 		return;
 	}
+	((struct rule *)target)->n_when = 0; /* those of `defaults` do not count here */
 	for (const struct json_node *m = json_node_first(value); m; m = json_node_next(m))
 		take_threshold(p, m, target);
 }

@@ -6,14 +6,16 @@
 #include <string.h>
 
 #include "shared/tools/parse.h"
+#include "shared/tools/similar.h"
 
-#define WANT_BYTES 192
-#define HELP_WIDTH 22 /* width of the longest option with its value in the help */
+#define WANT_BYTES	  192
+#define OPTION_NAME_BYTES 64
+#define HELP_WIDTH	  22 /* width of the longest option with its value in the help */
 
 /* The state of one parse. */
 struct parse {
 	const struct option_table *table;
-	uint32_t users;
+	uint64_t users;
 	char *const *argv;
 	int argc, at; /* argv[at] is the next argument */
 	void *options;
@@ -211,6 +213,24 @@ static const struct option_row *find_row(const struct parse *p, const char *argu
 	return NULL;
 }
 
+/* Says that there is no such option, and which one was meant, where one is near. */
+static int refuse_option(const struct parse *p, const char *argument)
+{
+	char name[OPTION_NAME_BYTES];
+	const char *meant = NULL;
+	size_t distance = 0;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
+	for (size_t i = 0; argument[1] == '-' && i < p->table->n_rows; i++)
+		if (p->table->rows[i].users & p->users)
+			similar_offer(name, p->table->rows[i].name, &meant, &distance);
+	if (!meant)
+		return refuse_argument(p, argument, "no such option here");
+	snprintf(p->fault, OPTION_TABLE_FAULT_BYTES,
+		 "%.80s: no such option here; did you mean --%s?", argument, meant);
+	return -EINVAL;
+}
+
 /* Parses the option argv[at] and its value. */
 static int take_option(struct parse *p)
 {
@@ -218,7 +238,7 @@ static int take_option(struct parse *p)
 	const struct option_row *row = find_row(p, argument, &value);
 
 	if (!row)
-		return refuse_argument(p, argument, "no such option here");
+		return refuse_option(p, argument);
 	if (!takes_value(row) && value)
 		return refuse_argument(p, argument, "takes no value");
 	if (takes_value(row) && !value && ++p->at < p->argc)
@@ -238,7 +258,7 @@ static int take_word(const struct parse *p, const char *word)
 	return 0;
 }
 
-int option_table_parse(const struct option_table *table, uint32_t users, int argc,
+int option_table_parse(const struct option_table *table, uint64_t users, int argc,
 		       char *const argv[], void *options, struct option_words *words,
 		       char fault[OPTION_TABLE_FAULT_BYTES])
 {
@@ -289,7 +309,7 @@ static void print_bounds(const struct option_row *row, FILE *out)
 	fputc(')', out);
 }
 
-void option_table_help(const struct option_table *table, uint32_t users, const char *indent,
+void option_table_help(const struct option_table *table, uint64_t users, const char *indent,
 		       FILE *out)
 {
 	for (size_t i = 0; i < table->n_rows; i++) {

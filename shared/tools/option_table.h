@@ -15,7 +15,7 @@
 
 #define OPTION_TABLE_FAULT_BYTES 320
 #define OPTION_TABLE_TIMES_MAX	 32
-#define OPTION_TABLE_WORDS_MAX	 4
+#define OPTION_TABLE_WORDS_MAX	 258
 
 /* The type of the member at a row's offset, and the values that it takes. */
 enum option_type {
@@ -34,7 +34,7 @@ struct option_row {
 	enum option_type type;
 	char letter;	     /* 'h': -h means the same; 0: none */
 	uint8_t times;	     /* of a TEXT: the most values of a struct option_list; 0: one value */
-	uint32_t users;	     /* bits that the program assigns: who takes the option */
+	uint64_t users;	     /* bits that the program assigns: who takes the option */
 	size_t offset;	     /* of the member in the program's struct */
 	uint64_t min, max;   /* as the type says */
 	const char *value;   /* the value's name in the help; NULL: there is no value */
@@ -77,12 +77,12 @@ struct option_table {
  * `words` is NULL such arguments are refused. 0; -EINVAL with one line in `fault` that says what is
  * wrong and what would be right, and with undefined contents of `options` and `words`.
  */
-int option_table_parse(const struct option_table *table, uint32_t users, int argc,
+int option_table_parse(const struct option_table *table, uint64_t users, int argc,
 		       char *const argv[], void *options, struct option_words *words,
 		       char fault[OPTION_TABLE_FAULT_BYTES]);
 
 /* Prints the options of `users` with their ranges and defaults, one per line, after `indent`. */
-void option_table_help(const struct option_table *table, uint32_t users, const char *indent,
+void option_table_help(const struct option_table *table, uint64_t users, const char *indent,
 		       FILE *out);
 
 #endif

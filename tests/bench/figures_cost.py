@@ -15,7 +15,10 @@ BPFTRACE = f"profile:hz:{HZ} {{ @[ustack, kstack] = count(); }}"
 WAKE_SECONDS = 5
 # What nothing may run while nothing is watched.
 ON_DEMAND = {"sampler", "count_switches", "account_switch", "lock_waking", "block_getrq", "block_issue",
-             "block_complete", "block_merge", "block_backmerge", "block_frontmerge"}
+             "block_complete", "block_merge", "block_backmerge", "block_frontmerge", "socket_state",
+             "reclaim_begin", "reclaim_end",
+             "reclaim_limit_begin", "reclaim_limit_end", "compaction_begin", "compaction_end", "dirty_pause",
+             "dirty_switch"}
 
 
 def program_ids(agent):

@@ -106,6 +106,17 @@ REAL = {
 }
 
 
+def kernel_row(name, found):
+    """The kernel's own stack, where ticks met it; seldom of a program that computes."""
+    ours, asked = found["kernel"], found["asked"]
+    if min(ours["hits"], asked["hits"]) < 20:
+        return
+    yield Row(f"walk of the kernel's stack, {name}, {asked['frames']:.0f} frames, {REAL_HZ} Hz, ns ({ours['hits']} "
+              f"walks, {ours['complete']:.1%} without the kernel's help)", f"{ours['ns']:.0f}",
+              "<= 0.5 x bpf_get_stack", f"bpf_get_stack {asked['ns']:.0f}", ratio(ours["ns"], asked["ns"]),
+              ours["ns"] <= 0.5 * asked["ns"], key="kernel_stack" if name == "redis-server" else None)
+
+
 def real(short):
     """price of a walk of real programs, at the rate that is used: cold, for they use the caches in between"""
     ms, rounds = (1000, 3) if short else (1000, 20)
@@ -129,6 +140,7 @@ def real(short):
                       f"bpf_get_stack {found['pointers']['ns']:.0f} of {found['pointers']['frames']:.0f} frames; "
                       f"with build-ids {found['ids']['ns']:.0f}", ratio(rows["ns"], found["pointers"]["ns"]),
                       rows["ns"] <= 3000 * max(rows["frames"], 30) / 30)
+            yield from kernel_row(name, found)
 
 
 # ---- a whole sample, and what the watched program notices

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * switches [wakes] WINDOW_MS ROUNDS [PEER_ID]: what one context switch costs by the kernel's own
- * BPF statistics, while the program of the time accounts is attached: of threads that nobody
+ * switches [wakes|pipes] WINDOW_MS ROUNDS [PEER_ID]: what one context switch costs by the kernel's
+ * own BPF statistics, while the program of the time accounts is attached: of threads that nobody
  * watches, and of threads that a session runs on. Two processes in a cgroup of their own throw a
  * byte through pipes on one CPU; for "apart" and "rival" one is in another cgroup, so that each
  * switch is to another one; for "calls" waits are counted by system call. An empty program is
  * attached beside it. The two windows take turns, so that what disturbs one disturbs both. PEER_ID
  * is another tool's program at the same switches. With `wakes` it is what one wake-up costs while
  * the program of the waits for locks is attached too, and the two wait for each other by futex:
- * each wake-up ends such a wait.
+ * each wake-up ends such a wait. With `pipes` likewise, and they wait for each other in pipes.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -46,7 +46,7 @@ static struct {
 	char group[4096];
 	uint64_t group_id;
 	int peer_fd;
-	bool wakes;
+	bool wakes, pipes;
 	uint32_t *turn; /* shared: whose it is */
 	struct figures unwatched, apart, watched, calls, rival;
 } b;
@@ -70,7 +70,7 @@ static void play(int in, int out, uint32_t me)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	tool_group_join(b.group);
 	tool_pin(0);
-	if (b.wakes)
+	if (b.wakes && !b.pipes)
 		play_futex(me);
 	while (write(out, &byte, 1) == 1 && read(in, &byte, 1) == 1)
 		;
@@ -248,7 +248,8 @@ int main(int argc, char **argv)
 {
 	uint32_t ms, rounds;
 
-	b.wakes = argc > 1 && !strcmp(argv[1], "wakes");
+	b.pipes = argc > 1 && !strcmp(argv[1], "pipes");
+	b.wakes = b.pipes || (argc > 1 && !strcmp(argv[1], "wakes"));
 	argc -= b.wakes;
 	argv += b.wakes;
 	ms = (uint32_t)tool_number(argc, argv, 1, 10, 60000);

@@ -4,6 +4,7 @@
  * without all else that a sample needs. The maps of the tables are those of a running agent.
  */
 #include "tests/bench/walk.h"
+#include "bpf/kernel_stack.h"
 #include "bpf/stack.h"
 #include "bpf/task_keys.h"
 
@@ -94,4 +95,42 @@ int walk_ids(void *ctx)
 {
 	return by_helper(ctx, WALK_IDS, BPF_F_USER_STACK | BPF_F_USER_BUILD_ID, USER_ID_BYTES,
 			 sizeof(struct frame_build_id));
+}
+
+/* Whether the tick met the kernel. */
+static __always_inline bool in_kernel(void *ctx)
+{
+	return !tick_is_user(*(volatile __u64 *)((char *)ctx + TICK_MODE_OFFSET));
+}
+
+SEC("perf_event")
+int walk_kernel(void *ctx)
+{
+	__u32 zero = 0, table;
+	struct walk_count *c = met(WALK_KERNEL, &table);
+	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+
+	if (!c || !b || !in_kernel(ctx))
+		return 0;
+	c->hits++;
+	c->complete += try_walk(ctx, b) > 0;
+	return 0;
+}
+
+SEC("perf_event")
+int walk_asked(void *ctx)
+{
+	__u32 zero = 0, table;
+	struct walk_count *c = met(WALK_ASKED, &table);
+	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+	long r;
+
+	if (!c || !b || !in_kernel(ctx))
+		return 0;
+	r = bpf_get_stack(ctx, b->frames, KERNEL_STACK_BYTES, 0);
+	if (r <= 0)
+		return 0;
+	c->hits++;
+	c->frames += (__u64)r / sizeof(__u64);
+	return 0;
 }

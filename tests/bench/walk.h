@@ -10,6 +10,8 @@ enum walk_kind {
 	WALK_ROWS,     /* by rows, as the sampler does it */
 	WALK_POINTERS, /* bpf_get_stack, addresses */
 	WALK_IDS,      /* bpf_get_stack, build-ids */
+	WALK_KERNEL,   /* the kernel's stack, where the tick met it, by remembered rows */
+	WALK_ASKED,    /* the same by bpf_get_stack */
 	WALK_KINDS
 };
 
@@ -22,7 +24,7 @@ struct walk_want {
 /* What one of them took. */
 struct walk_count {
 	__u64 hits, frames;
-	__u64 complete; /* by rows only */
+	__u64 complete; /* by rows only; of the kernel's stacks those that could be walked */
 };
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * walks BPF_DIR HZ WINDOW_MS ROUNDS ROWS_PID [POINTERS_PID]: what taking a user stack costs by the
- * kernel's own BPF statistics, in four programs that tick all the time, a quarter of a period after
+ * kernel's own BPF statistics, in six programs that tick all the time, a sixth of a period after
  * each other: nothing, by the rows that the agent of BPF_DIR has published for ROWS_PID, by frame
- * pointers and by build-ids for POINTERS_PID (default ROWS_PID).
+ * pointers and by build-ids for POINTERS_PID (default ROWS_PID), and the kernel's stacks of
+ * ROWS_PID by remembered rows and by bpf_get_stack.
  * walks sizes: the bytes of a sample without its frames, and of a frame.
  */
 #include <bpf/bpf.h>
@@ -22,7 +23,9 @@
 #define MAPS_MAX 64
 #define TABLE_MS 10000 /* the agent publishes within that */
 
-static const char *const names[WALK_KINDS] = { "none", "rows", "pointers", "ids" };
+static const char *const names[WALK_KINDS] = {
+	"none", "rows", "pointers", "ids", "kernel", "asked"
+};
 
 static struct {
 	struct walk *skel;
@@ -74,6 +77,8 @@ static void load(const char *dir)
 	b.programs[WALK_ROWS] = b.skel->progs.walk_rows;
 	b.programs[WALK_POINTERS] = b.skel->progs.walk_pointers;
 	b.programs[WALK_IDS] = b.skel->progs.walk_ids;
+	b.programs[WALK_KERNEL] = b.skel->progs.walk_kernel;
+	b.programs[WALK_ASKED] = b.skel->progs.walk_asked;
 	b.targets_fd = bpf_map__fd(b.skel->maps.targets);
 }
 
@@ -229,6 +234,7 @@ int main(int argc, char **argv)
 	if (b.cpus < 1 || b.cpus > CPUS_MAX)
 		tool_die("%d CPUs", b.cpus);
 	b.wants[WALK_NONE].tgid = b.wants[WALK_ROWS].tgid = by_rows;
+	b.wants[WALK_KERNEL].tgid = b.wants[WALK_ASKED].tgid = by_rows;
 	b.wants[WALK_POINTERS].tgid = b.wants[WALK_IDS].tgid = by_pointers;
 	measure(argv[1], hz, ms, rounds);
 	return 0;

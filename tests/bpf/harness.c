@@ -71,11 +71,47 @@ static bool kernel_has_open_coded(void)
 	return found;
 }
 
+/* As the loader finds it: the last but one of the arguments, behind the tracepoint's own. */
+static uint32_t find_dirty_pause(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *type;
+	uint32_t n;
+
+	assert_non_null(btf);
+	type = btf__type_by_id(
+		btf, (uint32_t)btf__find_by_name_kind(btf, "btf_trace_balance_dirty_pages",
+						      BTF_KIND_TYPEDEF));
+	type = btf__type_by_id(btf, type->type);
+	n = btf_vlen(btf__type_by_id(btf, type->type));
+	btf__free(btf);
+	return n - 3;
+}
+
 static bool with_mappings;
 
 void harness_load_mappings(void)
 {
 	with_mappings = true;
+}
+
+/* Those of sockets and of reclaim. */
+static void apply_bounds(struct trocar *skel, const struct harness_options *o)
+{
+	if (o->socket_files)
+		skel->rodata->socket_files = o->socket_files;
+	if (o->socket_pass_files)
+		skel->rodata->socket_pass_files = o->socket_pass_files;
+	if (o->socket_pass_sockets)
+		skel->rodata->socket_pass_sockets = o->socket_pass_sockets;
+	if (o->socket_open)
+		bpf_map__set_max_entries(skel->maps.socket_open, o->socket_open);
+	if (o->socket_sums)
+		bpf_map__set_max_entries(skel->maps.socket_sums, o->socket_sums);
+	if (o->reclaim_open)
+		bpf_map__set_max_entries(skel->maps.reclaim_open, o->reclaim_open);
+	if (o->reclaim_sums)
+		bpf_map__set_max_entries(skel->maps.reclaim_sums, o->reclaim_sums);
 }
 
 static void apply(struct harness *h, const struct harness_options *o)
@@ -94,8 +130,13 @@ static void apply(struct harness *h, const struct harness_options *o)
 	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_tree, tree), 0);
 	skel->rodata->scoped = o->scoped;
 	skel->rodata->has_cast = h->open_coded;
+	skel->rodata->dirty_pause_at = find_dirty_pause();
 	assert_int_equal(clock_getres(CLOCK_MONOTONIC_COARSE, &tick), 0);
 	skel->rodata->tick_ns = (uint32_t)tick.tv_nsec;
+	assert_int_equal(bpf_program__set_autoload(skel->progs.on_module_load, false), 0);
+	assert_int_equal(bpf_program__set_autoload(skel->progs.on_module_free, false), 0);
+	if (o->kernel_stack_checked)
+		skel->rodata->kernel_stack_checked = o->kernel_stack_checked;
 	if (o->watch_room)
 		skel->rodata->watch_room = o->watch_room;
 	if (o->samples_bytes)
@@ -112,10 +153,13 @@ static void apply(struct harness *h, const struct harness_options *o)
 		bpf_map__set_max_entries(skel->maps.account_calls, o->account_calls);
 	if (o->locks)
 		bpf_map__set_max_entries(skel->maps.locks, o->locks);
+	if (o->long_waits)
+		bpf_map__set_max_entries(skel->maps.long_waits, o->long_waits);
 	if (o->block_open)
 		bpf_map__set_max_entries(skel->maps.block_open, o->block_open);
 	if (o->block_sums)
 		bpf_map__set_max_entries(skel->maps.block_sums, o->block_sums);
+	apply_bounds(skel, o);
 	if (o->neighbours)
 		bpf_map__set_max_entries(skel->maps.neighbours, o->neighbours);
 	if (o->pool_elements)

@@ -52,8 +52,12 @@ struct harness_options {
 	uint32_t pool_elements; /* of unwind_pool */
 	uint32_t neighbours;
 	uint32_t accounts, queue_neighbours, account_calls;
-	uint32_t locks;
+	uint32_t locks, long_waits;
 	uint32_t block_open, block_sums;
+	uint32_t kernel_stack_checked;
+	uint32_t socket_open, socket_sums;
+	uint32_t socket_files, socket_pass_files, socket_pass_sockets;
+	uint32_t reclaim_open, reclaim_sums;
 	uint32_t watch_room; /* descendants of watched cgroups that get an entry */
 	bool vmas_tree; /* load the body of vmas for old kernels, which is all that those have */
 	bool scoped;	/* the scope is what harness_scope adds */
@@ -138,7 +142,7 @@ pid_t harness_start(void (*call)(void *context), void *context, const char *dir)
 /* Runs `call` in a forked child and waits for it; returns the child's pid. It must return 0. */
 pid_t harness_fork(int (*call)(void *context), void *context);
 
-/* Attaches an iterator; NULL when the kernel refuses. */
+/* Attaches an iterator; NULL when the kernel refuses. The caller destroys it. */
 struct bpf_link *harness_iterator(struct bpf_program *program);
 
 /* Reads iterator `program` to its end; the caller frees *ret_bytes. */

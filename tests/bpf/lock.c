@@ -20,8 +20,8 @@ static uint64_t count_steps(const struct lock_sums *s)
 {
 	uint64_t n = 0;
 
-	for (int i = 0; i < LOCK_STEPS; i++)
-		n += s->steps[i];
+	for (int i = 0; i < LOCK_BUCKETS; i++)
+		n += s->buckets[i];
 	return n;
 }
 

@@ -160,7 +160,8 @@ static void work_is_none(void **state)
 
 	find_after(give_all, &lock);
 	assert_true(lock.sums.waits > TURNS);
-	assert_int_equal(lock.sums.again, 0);
+	/* Where others want the CPUs, a turn may meet somebody who has just begun to work. */
+	assert_true(lock.sums.again <= TURNS / 20);
 }
 
 static void *take_turns(void *unused)

@@ -106,9 +106,11 @@ static _Noreturn void become(const char *name, const char *mode, const char *dir
 	self[n] = 0;
 	/* The kernel names a process after the last part of the path: a symbolic link will do. */
 	snprintf(link, sizeof(link), "/tmp/trocar-test-%d", getpid());
-	if (mkdir(link, 0700) < 0)
+	/* One that was killed under this pid may have left its own. */
+	if (mkdir(link, 0700) < 0 && errno != EEXIST)
 		_exit(91);
 	snprintf(link, sizeof(link), "/tmp/trocar-test-%d/%.100s", getpid(), name);
+	unlink(link);
 	if (symlink(self, link) < 0)
 		_exit(92);
 	execl(link, name, "--child", mode, (char *)NULL);
@@ -198,22 +200,8 @@ pid_t harness_fork(int (*call)(void *context), void *context)
 struct bpf_link *harness_iterator(struct bpf_program *program)
 {
 	LIBBPF_OPTS(bpf_iter_attach_opts, options);
-	union bpf_iter_link_info info = { 0 };
-	struct bpf_link *link;
-	int fd = -1;
 
-	/* Its own: it shows one element, as `control` does. */
-	if (!strcmp(bpf_program__section_name(program), "iter/bpf_map_elem")) {
-		fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "one", 4, 8, 1, NULL);
-		assert_true(fd >= 0);
-		info.map.map_fd = (uint32_t)fd;
-		options.link_info = &info;
-		options.link_info_len = sizeof(info);
-	}
-	link = bpf_program__attach_iter(program, &options);
-	if (fd >= 0)
-		close(fd);
-	return link;
+	return bpf_program__attach_iter(program, &options);
 }
 
 size_t harness_read(struct bpf_program *program, char **ret_bytes)

@@ -73,7 +73,7 @@ def postgres_table_locked(t):
     yield
 
 
-@fault("sync", "disk_limit", "disk")
+@fault("sync", "sync_storm", "disk_limit", "disk")
 def postgres_slow_commits(t):
     disk = Disk(t, 300)
     service, postgres = database(t, disk, options=("fsync=on", "synchronous_commit=on"))
@@ -199,7 +199,7 @@ def redis_neighbour(t):
     traffic.stop()
 
 
-@fault("sync", "disk_limit", "disk")
+@fault("sync", "sync_storm", "disk_limit", "disk")
 def redis_slow_log(t):
     disk = Disk(t, 200)
     service, redis, traffic = cache(t, options=("--appendonly", "yes", "--appendfsync", "always", "--dir", disk.folder))

@@ -219,8 +219,9 @@ class Agent:
         self.write_rules(rule_set)
         self.loaded = True
         test.agents.append(self)
+        self.ids = set()
         command(LOADER, "load", "--bpf-dir", self.bpf, "--group", GROUP,
-                "--always", "none" if broker else "oncpu", *LOAD, *load)
+                "--always", "none" if broker else "oncpu", *LOAD, *load, seconds=120)
         self.ids = self._bpf_ids()
 
     # ---- the kernel side
@@ -344,7 +345,8 @@ class Agent:
         command(LOADER, "unload", "--bpf-dir", self.bpf)
         check(not any(m[1].startswith(str(self.folder)) for m in mounts()), "a mount of ours is left")
         check(not self.bpf.exists(), f"{self.bpf} is left")
-        until(lambda: not self._bpf_left(), 5, lambda: f"BPF objects left: {self._bpf_left()}")
+        # The kernel frees maps behind grace periods, one after the other: beside other agents that takes a while.
+        until(lambda: not self._bpf_left(), 60, lambda: f"BPF objects left: {self._bpf_left()}")
 
     # ---- lines
 
@@ -467,9 +469,11 @@ class Test:
         return made
 
     def binary(self, workload, name=None):
-        """A copy of a workload under another name: the name becomes its comm."""
-        target = self.folder / (name or workload)
+        """A copy of a workload under another name: the name becomes its comm. Each workload has a folder of its own, for
+        two may have one name."""
+        target = self.folder / f"as_{workload}" / (name or workload)
         if not target.exists():
+            target.parent.mkdir(exist_ok=True)
             shutil.copy(WORKLOADS / workload, target)
         return target
 
@@ -517,10 +521,10 @@ class Test:
             yield agent.unload
         for cgroup in reversed(self.cgroups):
             yield cgroup.remove
-        for where in self.mounted:
-            yield lambda w=where: command("umount", w)
-        for disk in self.disks:
+        for disk in self.disks:  # one that is mounted goes with its mount
             yield lambda d=disk: command("losetup", "--detach", d)
+        for where in reversed(self.mounted):
+            yield lambda w=where: command("umount", w)
         yield lambda: shutil.rmtree(self.folder)
 
     def close(self):

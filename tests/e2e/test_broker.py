@@ -27,6 +27,19 @@ BPF_ENABLE_STATS = 32
 MAGIC, HELLO, VERSION = 0x6B72626F, 0, 5
 CPU = {"pressure": "cpu", "some_ms": 400, "window_ms": 1000}
 
+# What "auto" chooses at pressure of cpu, and at a request.
+AT_CPU = ["oncpu", "offcpu", "runq", "lock", "syscall", "socket", "switch", "pools"]
+ON_REQUEST = [*AT_CPU[:4], "block", "reclaim", *AT_CPU[4:]]
+KEYS = {"runq": "runq", "lock": "locks", "block": "block", "syscall": "syscall", "reclaim": "reclaim",
+        "socket": "sockets", "switch": "switches", "pools": "pools"}
+
+
+def check_signals(wanted, start, end):
+    """All of them ran from the start on, but for those that a slow broker attached soon after."""
+    late = set(wanted) - set(start["signals"])
+    check(start["signals"] == [name for name in wanted if name not in late], f"{start}")
+    check(all(name in KEYS and end[KEYS[name]].get("late_ms", 0) < 1000 for name in late), f"{start} {end}")
+
 
 @contextlib.contextmanager
 def counted_runs():
@@ -149,7 +162,8 @@ def test_session(t):
         check_figure(15 < ticked < 23, f"{ticked} ticks a second and CPU, not 19.4", t.load)
         end = capture(agent, group, 3000)
         said = agent.find("session.start", session=end["session"])[0]
-        check(said["sampling"]["hz"] == 97 and said["signals"] == ["oncpu", "offcpu"], f"{said}")
+        check(said["sampling"]["hz"] == 97, f"{said}")
+        check_signals(ON_REQUEST, said, end)
         ledger = exact(end)
         check(end["verdict"] == "complete", f"{end}")
         check_figure(0.6 < ledger["during"]["attempted"] / ledger["expected"] < 1.4, f"{ledger}", t.load)
@@ -208,7 +222,7 @@ def test_broker_killed(t):
         threading.Timer(0.004 * i, agent.broker.kill).start()
         end = capture(agent, group, 200)
         exact(end)
-        check(end["verdict"] == "complete", f"{end}")
+        check_figure(end["verdict"] == "complete", f"{end}", t.load)
     agent.broker.kill()
     until(lambda: agent.broker.pid == 0, 5, "the broker was not killed")
     starts = agent.broker.starts
@@ -239,7 +253,7 @@ def test_broker_gone_and_back(t):
     check(end["verdict"] == "inconclusive" and "socket" in end["verdict_reason"] and
           "no CPU was sampled" in end["headline"], f"{end}")
     said = agent.find("session.start", session=end["session"])[0]
-    check(said["signals"] == ["offcpu"] and said["signals_missing"][0]["signal"] == "oncpu", f"{said}")
+    check("oncpu" not in said["signals"] and said["signals_missing"][0]["signal"] == "oncpu", f"{said}")
     status = agent.call("status")
     check(not status["broker"]["there"] and status["broker"]["unreachable"] > 0, f"{status['broker']}")
     aside.rename(agent.broker.path)
@@ -366,7 +380,7 @@ def test_switches_of_auto(t):
     t.spawn("burn_cpu", 20, 4, name=t.comm, cgroup=group)
     said = agent.wait("session.start", seconds=15, rule="api")
     missing = {one["signal"]: one["reason"] for one in said["signals_missing"]}
-    check(said["signals"] == ["oncpu"] and "--broker none" in missing["switch"] and
+    check(said["signals"][:2] == ["oncpu", "offcpu"] and "--broker none" in missing["switch"] and
           said["sampling"]["by"] == "always", f"{said}")
     end = agent.wait("session.end", session=said["session"])
     check(end["verdict"] == "complete" and end["switches"] is None and end["switches_reason"], f"{end}")
@@ -381,8 +395,11 @@ def test_switches_of_auto(t):
     said = other.wait("session.start", seconds=15, rule="api")
     end = other.wait("session.end", session=said["session"])
     # A broker that had to be started may be late for the first line; not for the session.
-    check(said["signals"] == ["oncpu", "runq", "lock", "syscall", "switch", "pools"] or end["switches"]["late_ms"] < 1000, f"{said} {end}")
+    check_signals(AT_CPU, said, end)
     check(end["switches"]["involuntary"] > 0 and end["pools"]["running_ms"] > 0, f"{end}")
+    # Looks find those that wait for a CPU, where they will go on.
+    queued = [s for s in other.stacks(said["session"], "offcpu") if s["state"] == "runnable"]
+    check(any(f["fn"] == "spin_on_checkout_total" for s in queued for f in s["frames"]), f"{queued}")
     check(end["verdict"] == "complete", f"{end}")
 
 

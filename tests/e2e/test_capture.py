@@ -15,7 +15,7 @@ import urllib.request
 
 import pytest
 
-from harness import COMMAND, ROOT, Skip, check, command, rule, rules, until
+from harness import COMMAND, ROOT, Skip, check, check_figure, command, rule, rules, until
 
 pytestmark = pytest.mark.parallel(4)
 EXAMPLES = ROOT / "docs" / "examples"
@@ -48,11 +48,44 @@ def test_capture_of_signals(t):
     start = agent.wait("session.start", session=done.stdout.split()[1])
     check(set(start["signals"]) | {m["signal"] for m in start.get("signals_missing", [])} == {"oncpu", "switch"}, start)
     check(start["signals_reason"].startswith("asked for by the request"), start)
-    done = agent.trocar("capture", "--cgroup", group.path, "--signals", "reclaim", "--during-ms", "300", "--wait", expect=6)
+    done = agent.trocar("capture", "--cgroup", group.path, "--signals", "runtime", "--during-ms", "300", "--wait", expect=6)
     end = agent.wait("session.end", session=done.stdout.split()[1])
     check(end["verdict_reason"] == "the rule or the request names signals that did not run; session.start says why", end)
     refused = agent.trocar("capture", "--rule", "shop", "--signals", "oncpu,disk", expect=1)
     check("params.signals: want" in refused.stderr and "offcpu" in refused.stderr, refused.stderr)
+
+
+def test_capture_of_process_1(t):
+    """Process 1 is found, also in the root cgroup; where a kernel hides it from BPF programs, that is said. Threads of
+    the kernel are told from programs."""
+    agent = t.agent(rules(rule("shop", comm=t.comm)))
+    done = agent.trocar("capture", "--pid", 1, "--during-ms", 300, "--wait", expect=None)
+    if done.returncode == 1:
+        check("process 1 is there, but this kernel does not show it to BPF programs" in done.stderr, done.stderr)
+    else:
+        check("session" in done.stdout and done.returncode in (0, 5, 6), f"{done}")
+    refused = agent.trocar("capture", "--pid", 2, expect=1)
+    check("process 2 is a thread of the kernel" in refused.stderr or "no process 2" in refused.stderr, refused.stderr)
+
+
+def test_session_stop(t):
+    """Who has seen enough ends a session: it has all its lines, says who ended it, and gives its budget back."""
+    agent, group = service(t)
+    session = agent.call("session.start", {"cgroup": group.path, "during_ms": 60000})["session"]
+    other = agent.call("sessions")[0]
+    check(other["session"] == session and other["state"] == "capture", f"{other}")
+    time.sleep(1.5)
+    began = time.monotonic()
+    check(agent.call("session.stop", {"session": session}) == {"session": session}, "another answer")
+    end = agent.wait("session.end", session=session)
+    check_figure(time.monotonic() - began < 3, "it took long to end", t.load)
+    check(1400 < end["duration_ms"] < 10000, f"{end['duration_ms']} ms")
+    check(end["stopped"]["uid"] == 0 and end["ledger"]["oncpu"]["attempted"] == end["ledger"]["oncpu"]["emitted"], f"{end}")
+    check(agent.stacks(session), "no stacks")
+    agent.refused(-32004, "session.stop", {"session": session})
+    agent.refused(-32602, "session.stop", {"session": session[:4]})
+    owner = next(o for o in agent.call("status")["owners"] if o["captured_ms"])
+    check(owner["captured_ms"] < 10000, f"{owner}")
 
 
 def test_capture_with_a_reason(t):

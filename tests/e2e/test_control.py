@@ -2,6 +2,7 @@
 """The control socket, the command, and the rules file while the agent runs."""
 import json
 import os
+import pathlib
 import pwd
 import signal
 import socket
@@ -100,6 +101,44 @@ def test_rules_check(t):
     agent.refused(-32002, "rules.check", {"text": FAULTY})
     agent.never("process.match", 1, pid=process.pid)
     check(agent.call("rules.get")["generation"] == 1, "rules.check applied something")
+
+
+def test_rules_check_command(t):
+    """The command checks the file itself: with the agent it says what matches and what is near, and where there is
+    none, or it may not be asked, it says so in a line and checks all the same."""
+    def run(*words):
+        return command(COMMAND, "rules", "check", *words, expect=None)
+
+    agent = t.agent(rules(rule("api", comm=t.comm)))
+    process = t.spawn("burn_cpu", 20, name="zq-nodejs", cgroup=t.cgroup())
+    until(lambda: pathlib.Path(f"/proc/{process.pid}/comm").read_text() == "zq-nodejs\n", 5, lambda: "no name")
+    good, near, bad = (t.folder / f"{name}.json" for name in ("good", "near", "bad"))
+    good.write_text(json.dumps(rules(rule("new", prefix="zq-node"))))
+    near.write_text(json.dumps(rules(rule("new", comm="zq-node"))))
+    bad.write_text('{"version":1,\n"rules":[{"name":"a","match":{"comm":7}}]}')
+    socket = ("--socket", agent.socket)
+    done = run(good, "--strict", *socket)
+    check(done.returncode == 0 and str(process.pid) in done.stdout and not done.stderr, f"{done}")
+    done = run(near, *socket)
+    check(done.returncode == 0 and 'did you mean "comm": "zq-nodejs"?' in done.stderr, f"{done}")
+    check(run(near, "--strict", *socket).returncode == 1, "no failure for a warning")
+    check(run(near, "--strict", "--offline", *socket).returncode == 0, "asked, though offline")
+    for words in (socket, ("--offline",), ("--socket", "/nonexistent/socket")):
+        done = run(bad, *words)
+        check(done.returncode == 1 and f"{bad}:2:38: /rules/0/match/comm: is 7; must be" in done.stderr, f"{done}")
+    done = run(good, "--socket", "/nonexistent/socket")
+    check(done.returncode == 0 and "(No such file or directory): is the service" in done.stderr, f"{done}")
+    shared = t.folder / "defaults.json"
+    shared.write_text(json.dumps({**rules(rule("new", prefix="zq-node", labels={"b": "own"})),
+                                  "defaults": {"labels": {"a": "all", "b": "all"}, "capture": {"during_ms": 700}}}))
+    done = run(shared, "--strict", *socket)
+    check(done.returncode == 0 and str(process.pid) in done.stdout, f"{done}")
+    agent.never("rules.rejected", 0.5)
+    check(agent.call("rules.get")["generation"] == 1, "the command applied something")
+    agent.call("rules.set", {"text": shared.read_text()})
+    got = agent.call("rules.get")["rules"]
+    check("defaults" not in got and got["rules"][0]["capture"]["during_ms"] == 700, f"{got}")
+    check(agent.wait("process.match", pid=process.pid)["labels"] == {"a": "all", "b": "own"}, "labels are not merged")
 
 
 def test_rules_file_is_followed(t):
@@ -253,6 +292,15 @@ def test_many_rules(t):
     agent.refused(-32002, "rules.set", {"text": json.dumps(rules(*short))})
 
 
+def check_status(agent, *faults, parts=()):
+    """How the agent is, in 12 lines, with these faults. Cgroups that it may not look into are other tests'."""
+    said = agent.trocar("status").stdout
+    named = [line for line in said.splitlines() if line.startswith("! ") and "cannot be looked into" not in line]
+    check(len(named) == len(faults) and all(fault in line for fault, line in zip(faults, named)), said)
+    check(said.startswith("not well: trocar" if "\n! " in said else "well: trocar"), said)
+    check(len(said.splitlines()) <= 12 and all(part in said for part in parts), said)
+
+
 def test_the_command(t):
     """trocar's words against a running agent."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
@@ -261,7 +309,7 @@ def test_the_command(t):
     agent.wait("watch.start", cgroup=group.path)
     status = json.loads(agent.trocar("status", "--json").stdout)
     check(status["pid"] == agent.pid and status["watches"] == 1, f"{status}")
-    check("watch" in agent.trocar("status").stdout, "the words of status")
+    check_status(agent, parts=[group.path])
     check(group.path in agent.trocar("watches").stdout, "watches")
     check(json.loads(agent.trocar("rules", "get", "--json").stdout)["generation"] == 1, "rules get")
     new = t.folder / "new.json"
@@ -280,6 +328,13 @@ def test_the_command(t):
     check(agent.find("session.end")[0]["session"] in listed, f"{listed}")
     check("Usage" in command(COMMAND, "--help").stdout, "no help")
     agent.trocar("status", "--no-such-option", expect=2)
+    # The rules file is not what is in force: that is the first thing that a status says, until it is right.
+    agent.write_rules(FAULTY)
+    rejected = agent.wait("rules.rejected", where=lambda line: line["source"].startswith("file:"))
+    check_status(agent, "the rules file was refused ", parts=[rejected["faults"][0]["pointer"]])
+    agent.write_rules(rules(rule("api", comm=t.comm)))
+    agent.wait("rules.applied", generation=3)
+    check_status(agent)
 
 
 def test_the_command_without_an_agent(t):

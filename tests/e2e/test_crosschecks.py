@@ -131,7 +131,7 @@ def test_locks_as_strace(t):
     until(lambda: out.exists() and out.stat().st_size > 2000, 10, "strace does not attach")
     _, end, lines = session(agent, "waits", 2000)
     tracer.terminate()
-    tracer.wait(10)
+    tracer.wait(60)
     ahead = time.time_ns() - time.monotonic_ns()
     span = [end["pools"][key] + ahead for key in ("from_mono_ns", "to_mono_ns")]
     traced = futex_ns(out.read_text().splitlines(), *span)

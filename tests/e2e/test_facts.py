@@ -88,6 +88,9 @@ def test_memory_limit_speaks_first(t):
           int(said[2].replace(",", "")) == sum(p["workingset_refault_file"] + p["workingset_refault_anon"]
                                                for p in phases), f"{end['cause']}: {memory}")
     check(memory["limits"]["max_bytes"] == 64 << 20, f"{memory}")
+    check(0 < phases[1]["file_bytes"] <= 64 << 20 and phases[1]["swap_bytes"] == 0, f"{memory}")
+    host = agent.find("facts", session=end["session"], source="host")[0]
+    check(host["phases"]["during"]["workingset_refault_file"] >= phases[1]["workingset_refault_file"] // 2, f"{host}")
     check(memory["phases"]["before"]["max"] < phases[1]["max"], f"{memory}")
     check(report_of(t, agent).startswith(end["cause"] + "; "), "the report begins with something else")
 
@@ -123,7 +126,7 @@ def test_disk_limit_speaks_first(t):
     check(line["limits"]["devices"] == [{"device": name, "rbps": 2 << 20}], f"{line}")
     read = [d["rbytes"] for d in line["phases"]["during"]["devices"] if d["device"] == name][0]
     check_figure(read >= 5 << 20, f"it read more slowly than it may: {line}", t.load)
-    said = re.fullmatch(rf"disk limit of 2\.0 MiB/s \(reads, {name}\) used up: (\d+\.\d) MiB read in 3\.\d s",
+    said = re.fullmatch(rf"disk limit of 2\.0 MiB/s \(reads\) of {name} \(\S+\) at \S+ used up: (\d+\.\d) MiB read in 3\.\d s",
                         end["cause"])
     check(said and abs(float(said[1]) - read / (1 << 20)) <= 0.06, f"{end['cause']}: {line}")
     check(end["headline"].startswith(end["cause"] + "; ") and

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness import check, check_figure, rule, rules
+from harness import RpcError, check, check_figure, rule, rules, until
 from test_control import as_user
 
 
@@ -65,19 +65,31 @@ def test_profile_refused(t):
 
 @pytest.mark.parallel(4)
 def test_lines_are_for_admins(t):
-    """Who may only look gets no lines; a subscription that nobody asks for ends, and they are few."""
+    """Who may only look gets no lines. A subscription is its connection's alone, ends with it, or when nobody asks
+    for it, and they are few: who fails blocks nobody."""
     agent = t.agent(rules(rule("api", comm=t.comm, cgroup=f"/{t.name}")))
     for method, params in (("subscribe", None), ("lines", {"subscription": 1})):
         answer = as_user(agent, "nobody", method, params)
         check(answer.get("code") == -32001, f"{method}: {answer}")
-    ids = [agent.call("subscribe")["subscription"] for _ in range(4)]
+    connections = [agent.connect() for _ in range(4)]
+    ids = [agent.call("subscribe", connection=c)["subscription"] for c in connections]
     check(len(set(ids)) == 4, f"{ids}")
     agent.refused(-32003, "subscribe")
     agent.call("rules.set", {"text": '{"version": 1, "rules": []}'})
-    for number in ids:
-        answer = agent.call("lines", {"subscription": number})
+    for number, connection in zip(ids, connections):
+        answer = agent.call("lines", {"subscription": number}, connection)
         check([e["type"] for e in answer["lines"]] == ["rules.applied"], f"{answer}")
         check(answer["omitted"] == 0 and not answer["more"], f"{answer}")
+    agent.refused(-32004, "lines", {"subscription": ids[0]})
+    connections[1].close()
+    until(lambda: agent.call("subscribe")["subscription"], 3, "an ended connection holds its place")
+    for pid in (4194301, 4194302, 4194303, 4194301, 4194302):
+        check("no process" in agent.trocar("profile", pid, 1, expect=1).stderr, "what failed has another reason")
     time.sleep(11)
     agent.call("rules.set", {"text": '{"version": 1, "rules": []}'})
-    agent.refused(-32004, "lines", {"subscription": ids[0]})
+    try:
+        agent.call("lines", {"subscription": ids[0]}, connections[0])
+    except RpcError as error:
+        check(error.code == -32004, f"{error}")
+    else:
+        check(False, "nobody asked for 11 s, and it is still there")

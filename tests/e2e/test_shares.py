@@ -32,7 +32,7 @@ def test_slots(t):
     agent.wait("error", code="watches_full")
     owner = next(o for o in agent.call("status")["owners"] if o["owner"] == f"uid {USER}")
     check(owner["watches"] == SLOTS and owner["at_share"] == ["watches"], f"{owner}")
-    check(f"{SLOTS}!" in agent.trocar("status").stdout, "no ! in the status")
+    check(f"{SLOTS}!" in agent.trocar("status", "--all").stdout, "no ! in the status")
     service = t.cgroup("service")
     t.spawn("burn_cpu", 60, name=t.comm, cgroup=service)
     agent.wait("watch.start", cgroup=service.path, seconds=4)

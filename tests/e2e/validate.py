@@ -88,6 +88,8 @@ class Schemas:
             found = list(ledger_faults(event))
         elif not found and kind == "pool":
             found = list(account_faults(event))
+        elif not found and kind == "timeline":
+            found = list(timeline_faults(event))
         return found
 
     def line_faults(self, line, line_bytes=LINE_BYTES):
@@ -134,17 +136,29 @@ def account_faults(event):
         yield f"pool /unaccounted_ns: {event['unaccounted_ns']} of {event['wall_ns']}"
 
 
+def timeline_faults(event):
+    """Each row has a number for each slot, and the trigger lies in them or right behind."""
+    rows = {"looks": event["looks"], **{k: event[k] for k in ("running", "queue") if k in event}, **event["blocked"]}
+    for name, row in rows.items():
+        if len(row) != event["slots"]:
+            yield f"timeline /{name}: {len(row)} numbers, not {event['slots']}"
+    if event["slots_before"] > event["slots"]:
+        yield f"timeline /slots_before: {event['slots_before']} of {event['slots']}"
+
+
 def evidence_faults(events):
     """Each finding of a complete session rests on lines of it, and what no finding explains is said."""
     for end in events:
         if end.get("type") != "session.end" or "findings" not in end or end["verdict"] != "complete":
             continue
         lines = [event for event in events if event.get("session") == end["session"]]
-        for finding in end["findings"]:
-            for selector in finding["evidence"]:
-                if not any(selector.items() <= {k: v for k, v in line.items() if not isinstance(v, (dict, list))}.items()
-                           for line in lines):
-                    yield f"session.end /findings: no line of its session is {selector}, on which {finding['cause']} rests"
+        plain = [{k: v for k, v in line.items() if not isinstance(v, (dict, list))}.items() for line in lines]
+        rests = [(selector, finding["cause"]) for finding in end["findings"] for selector in finding["evidence"]]
+        rests += [(link["evidence"], f"chain {line['chain']}") for line in lines if line["type"] == "chain"
+                  for link in line["links"] if "evidence" in link]
+        for selector, what in rests:
+            if not any(selector.items() <= line for line in plain):
+                yield f"session.end /findings: no line of its session is {selector}, on which {what} rests"
         explained = sum(one["explains_ms"] for one in end["findings"] if one["of"] == "waiting")
         left = end["unexplained"] * end["waited_ms"]
         if explained + left < 0.98 * end["waited_ms"] - 5 * len(end["findings"]):
@@ -197,6 +211,13 @@ def spoilt(event):
         bad["wall_ns"] = event["wall_ns"] + 10**9
         bad["unaccounted_ns"] = event["unaccounted_ns"] + 10**9
         yield "a second unaccounted", copy.deepcopy(bad)
+    if event["type"] == "timeline":
+        bad = copy.deepcopy(event)
+        bad["looks"].append(0)
+        yield "a row with a number too many", copy.deepcopy(bad)
+        bad = copy.deepcopy(event)
+        bad["slots_before"] = event["slots"] + 1
+        yield "a trigger behind the end", copy.deepcopy(bad)
 
 
 def main(arguments):

@@ -33,7 +33,7 @@ static const char *const given[] = {
 	"errors",	    "unwind_pool",   "unwind_rules",   "unwind_files", "unwind_process",
 	"unwind_claims",    "neighbours",    "neighbour_cpus", "asked",	       "accounts",
 	"queue_neighbours", "account_calls", "locks",	       "lock_wakers",  "block_open",
-	"block_sums",
+	"block_sums",	    "socket_looks",  "reclaim_open",   "reclaim_sums", "long_waits",
 };
 
 static const char *const closed[] = {

@@ -261,4 +261,4 @@ def test_unload():
         if field.bed.maps:
             field.bed.unload()
         check(not field.bed.bpf_dir.exists(), f"{field.bed.bpf_dir} is there")
-        until(lambda f=field: not f.left(), 10, "maps are left")
+        until(lambda f=field: not f.left(), 60, "maps are left")

@@ -266,6 +266,18 @@ static long reads_cpus(struct world *w)
 	return syscall(SYS_openat, AT_FDCWD, "/sys/devices/system/cpu/online", O_RDONLY);
 }
 
+/* The row that names of disks rest on: what one without a place of its own stands on. */
+static long reads_disks(struct world *w)
+{
+	return syscall(SYS_openat, AT_FDCWD, "/sys/devices/virtual/block", O_RDONLY | O_DIRECTORY);
+}
+
+/* Where a disk is mounted stands in the table of process 1, for everybody to read. */
+static long reads_mounts(struct world *w)
+{
+	return syscall(SYS_openat, AT_FDCWD, "/proc/1/mountinfo", O_RDONLY);
+}
+
 /* The row that perf maps rest on. */
 static long reads_tmp(struct world *w)
 {
@@ -357,6 +369,12 @@ static void try_state(struct world *w)
 			describe(status));
 		status = run(w, 0, NULL, reads_tmp);
 		verdict(is_exit(status, 0), "state", "the folder of perf maps is readable",
+			describe(status));
+		status = run(w, 0, NULL, reads_disks);
+		verdict(is_exit(status, 0), "state", "what disks stand on is readable",
+			describe(status));
+		status = run(w, 0, NULL, reads_mounts);
+		verdict(is_exit(status, 0), "state", "the mount table of process 1 is readable",
 			describe(status));
 	} else if (LOCKDOWN_PROCESS == POLICY_LOADER) {
 		status = run(w, 0, NULL, stages);

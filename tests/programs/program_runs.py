@@ -207,7 +207,7 @@ def run_all(programs, seconds, perf=False, said=print):
 
 
 def readme_rows(runs):
-    """README.md's table of completeness."""
+    """The table of completeness in docs/stacks.md."""
     yield "| program | samples | complete | frames | the rest |"
     yield "|---|---|---|---|---|"
     for run in runs:

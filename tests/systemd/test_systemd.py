@@ -2,6 +2,7 @@
 """What `meson install` puts in place, and what systemd says of it without running it. The build is installed into a
 folder of this file's own, which its tests share: they are run in the order of the file, and the last ones uninstall."""
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -47,7 +48,10 @@ def wanted(build):
     docs, systemd = at["datadir"] / "doc/trocar", prefix / "lib"
     files = {at["bindir"] / "trocar", at["sbindir"] / "trocar-loader", at["libexecdir"] / "trocar/trocar-consumer",
              at["sysconfdir"] / "trocar/rules.json", systemd / "sysusers.d/trocar.conf",
-             systemd / "tmpfiles.d/trocar.conf", docs / "README.md"}
+             systemd / "tmpfiles.d/trocar.conf", docs / "README.md", docs / "CHANGELOG.md",
+             at["libexecdir"] / "trocar/trocar-activate", at["libexecdir"] / "trocar/installed",
+             at["libexecdir"] / "trocar/uninstall", at["datadir"] / "bash-completion/completions/trocar",
+             at["datadir"] / "zsh/site-functions/_trocar", at["datadir"] / "fish/vendor_completions.d/trocar.fish"}
     files |= {systemd / "systemd/system" / unit for unit in UNITS}
     for path in (ROOT / "docs").rglob("*"):
         inside = path.relative_to(ROOT / "docs")
@@ -103,6 +107,40 @@ def test_second_install(tree):
     rules.write_text("mine\n", encoding="utf-8")
     install(tree)
     check(rules.read_text(encoding="utf-8") == "mine\n", "the rules were replaced")
+
+
+def test_list(tree):
+    """What it wrote down for `uninstall` is what is there, of a second installation too."""
+    place = next(tree.rglob("trocar/installed"))
+    listed = [row for row in place.read_text(encoding="utf-8").splitlines() if row.startswith("/")]
+    check(set(listed) == found(tree) - {f for f in found(tree) if f.endswith("/trocar/rules.json")} and
+          len(listed) == len(set(listed)), sorted(set(listed) ^ found(tree)))
+
+
+def commands_of(name):
+    """The commands of a document's blocks of shell that install from the source tree."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return [row for row in text.splitlines() if row.startswith(("meson setup ", "meson install "))]
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/install.md"])
+def test_documented_commands(name):
+    """They name the prefix, and a folder that neither ./run nor ./check makes."""
+    check(commands_of(name) == ["meson setup build-install --prefix=/usr", "meson install -C build-install"], commands_of(name))
+    made = [row for file in ("run", "check", ".ci/run", "tests/vm/run") for row in (ROOT / file).read_text(encoding="utf-8").splitlines()
+            if "build-install" in row]
+    check(not made, f"somebody else makes that folder: {made}")
+
+
+@pytest.mark.timeout(900)
+def test_prefix_without_tests(tmp_path):
+    """A folder that was set up without a prefix has /usr, and what `meson install` builds there is no test."""
+    status, out, err = run("meson", "setup", tmp_path / "build", ROOT)
+    check(status == 0, out[-1000:] + err)
+    check(folders(tmp_path / "build")[0] == pathlib.Path("/usr"), f"the prefix is {folders(tmp_path / 'build')[0]}")
+    targets = json.loads(run("meson", "introspect", "--targets", tmp_path / "build")[1])
+    tests = [t["name"] for t in targets if t["build_by_default"] and "/tests/" in t["defined_in"].removeprefix(str(ROOT))]
+    check(targets and not tests, f"meson install builds {tests}")
 
 
 def test_templates(tree):
@@ -214,7 +252,17 @@ def test_tmpfiles(tree):
 
 
 def uninstall(tree, *options):
-    return run(ROOT / "systemd/uninstall", BUILD, *options, env={**os.environ, "DESTDIR": str(tree)})
+    """As it stands there, in a place that knows nothing of the tree and the build folder."""
+    return run(next(tree.rglob("trocar/uninstall")), *options, env={"PATH": os.environ["PATH"], "DESTDIR": str(tree)}, cwd="/")
+
+
+def test_uninstall_help(tree):
+    """It says how it is called, and takes nothing away for a word that it does not know."""
+    before = found(tree)
+    for words, status in ((["--help"], 0), (["--purgee"], 2), (["build"], 2), (["--list"], 2), (["--list", "/nowhere"], 2)):
+        said = uninstall(tree, *words)
+        check(said[0] == status and "usage: uninstall [--purge]" in said[1 + (status > 0)], f"{words}: {said}")
+    check(found(tree) == before, "something is gone")
 
 
 def test_uninstall(tree):
@@ -226,13 +274,20 @@ def test_uninstall(tree):
 
 def test_purge(tree):
     """uninstall --purge leaves nothing."""
+    install(tree)
     status, out, err = uninstall(tree, "--purge")
     ours = {f for f in found(tree, folders_too=True) if "trocar" in f}
     check(status == 0 and not found(tree) and not ours, out + err + "\n".join(sorted(found(tree, folders_too=True))))
 
 
 def test_uninstall_unchanged_rules(tree):
-    """It takes rules away that nobody changed."""
+    """It takes rules away that nobody changed, of an earlier version too."""
+    install(tree)
+    rules, listed = next(tree.rglob("rules.json")), next(tree.rglob("trocar/installed"))
+    text = listed.read_text(encoding="utf-8")
+    old = b'{ "version": 1, "rules": [] }'
+    listed.write_text(text.replace(hashlib.sha256(rules.read_bytes()).hexdigest(), hashlib.sha256(old).hexdigest()), encoding="utf-8")
+    rules.write_bytes(old)
     install(tree)
     status, out, err = uninstall(tree)
     check(status == 0 and not found(tree), out + err)

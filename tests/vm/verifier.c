@@ -17,11 +17,11 @@
 /* BPF_LOG_STATS of include/linux/bpf_verifier.h: a few lines, among them the time. */
 #define LOG_STATS 4
 #define LOG_BYTES 4096
-#define PROGRAMS  32
+#define PROGRAMS  64
 /* The whole log of a program, for one that is refused, and how much of its end is printed. */
 #define LOG_WHOLE	1
 #define LOG_WHOLE_BYTES (64u << 20)
-#define LOG_END_BYTES	6000
+#define LOG_END_BYTES	4800
 
 static char logs[PROGRAMS][LOG_BYTES];
 
@@ -31,10 +31,10 @@ __attribute__((format(printf, 2, 0))) static int quiet(enum libbpf_print_level l
 	return level == LIBBPF_WARN ? vfprintf(stderr, format, arguments) : 0;
 }
 
-static bool has_vma_iterator(void)
+static bool kernel_has(const char *name, uint32_t kind)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	bool found = btf && btf__find_by_name_kind(btf, "bpf_iter_task_vma_new", BTF_KIND_FUNC) > 0;
+	bool found = btf && btf__find_by_name_kind(btf, name, kind) > 0;
 
 	btf__free(btf);
 	return found;
@@ -109,6 +109,11 @@ static int load(struct trocar *skeleton, bool open_coded, char *whole)
 	r = bpf_program__set_autoload(skeleton->progs.ranges_pid, open_coded);
 	if (r < 0)
 		return r;
+	/* As the loader does it: a kernel without modules has no tracepoints of theirs. */
+	if (!kernel_has("btf_trace_module_load", BTF_KIND_TYPEDEF)) {
+		bpf_program__set_autoload(skeleton->progs.on_module_load, false);
+		bpf_program__set_autoload(skeleton->progs.on_module_free, false);
+	}
 	skeleton->rodata->has_cast = open_coded;
 	return trocar__load(skeleton);
 }
@@ -151,7 +156,7 @@ static void explain(bool open_coded)
 
 int main(void)
 {
-	bool open_coded = has_vma_iterator();
+	bool open_coded = kernel_has("bpf_iter_task_vma_new", BTF_KIND_FUNC);
 	struct trocar *skeleton;
 	int r;
 

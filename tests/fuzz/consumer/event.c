@@ -19,7 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	memcpy(e, data, bytes);
 	if (!process_events_valid(e, bytes))
 		return 0;
-	if (e->kind < EVENT_EXEC || e->kind > EVENT_UNMAPPED || bytes < sizeof(*e))
+	if (e->kind < EVENT_EXEC || e->kind > EVENT_OOM || bytes < sizeof(*e))
+		abort();
+	if (e->kind == EVENT_OOM && bytes < sizeof(*e) + sizeof(struct oom_victim))
 		abort();
 	if (e->path_bytes && strlen(e->path) >= e->path_bytes)
 		abort();

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/events/choose.h"
 #include "ctl/events/reader.h"
 #include "ctl/render/flamegraph.h"
 #include "ctl/render/folded.h"
 #include "ctl/render/pprof.h"
-#include "ctl/render/text_report_lines.h"
-#include "ctl/render/text_report_programs.h"
+#include "ctl/render/text_report.h"
 #include "ctl/view/hot.h"
 #include "shared/tools/cleanup.h"
 
@@ -106,20 +106,31 @@ static void draw(struct view *view, struct tree *tree)
 static void list(struct view *view, struct tree *tree, FILE *out)
 {
 	_cleanup_(hot_done) struct hot hot = { 0 };
-	const struct store *s = &view->input->store;
 
-	if (hot_init(&hot, tree, &view->labels, 0) < 0)
+	if (hot_init(&hot, tree, 0) < 0)
 		return;
 	for (uint32_t i = 0; i < hot.count; i++)
 		if (hot.functions[i].total[0] > tree->nodes[TREE_ROOT].total[0] ||
 		    hot.functions[i].self[0] > hot.functions[i].total[0])
 			abort();
-	for (uint32_t i = 0; i < s->ids.count; i++) {
-		(void)text_report_programs(view, i, out);
-		(void)text_report_lines_pressure(s, &s->sessions[i], out);
-		(void)text_report_lines_account(s, &s->sessions[i], out);
-	}
 	(void)pprof_write(view, out);
+}
+
+/* The report has no character that drives a terminal, whatever the lines say. */
+static void report(struct input *input)
+{
+	_cleanup_(view_done) struct view view = { 0 };
+	_cleanup_free_ char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+	struct options options = { .by = "none", .out = out, .err = out };
+
+	if (view_init(&view, &options, input, VIEW_NS) == 0)
+		(void)text_report_write(&view, 20, out);
+	fclose(out);
+	for (size_t i = 0; i < bytes; i++)
+		if (((unsigned char)text[i] < 0x20 && text[i] != '\n') || text[i] == 0x7f)
+			abort();
 }
 
 static void fold(struct input *input, FILE *out)
@@ -142,19 +153,35 @@ static void fold(struct input *input, FILE *out)
 	list(&view, &tree, out);
 }
 
+/* One session is left, with its own stacks. */
+static void choose(struct input *input, FILE *out)
+{
+	struct options options = { .by = "comm", .out = out, .err = out };
+	uint32_t left, shown = 0, keys = input->store.keys.count;
+
+	if (choose_sessions(&options, &input->select, &input->store, 1, &left) < 0)
+		return;
+	for (uint32_t i = 0; i < input->store.ids.count; i++)
+		shown += input->store.sessions[i].files != 0;
+	if (shown != 1 || input->store.keys.count > keys)
+		abort();
+	fold(input, out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	_cleanup_free_ char *text = NULL;
-	_cleanup_(reader_done) struct reader reader = { 0 };
-	struct input input = { .fds = { -1, -1 }, .select = { .until_ns = UINT64_MAX } };
+	struct input input = { .select = { .until_ns = UINT64_MAX } };
 	size_t text_bytes;
 	_cleanup_fclose_ FILE *out = open_memstream(&text, &text_bytes);
 
 	if (store_init(&input.store, 8u << 20) < 0 ||
-	    reader_init(&reader, &input.store, &input.select, "fuzz", out) < 0)
+	    reader_init(&input.reader, &input.store, &input.select, out) < 0)
 		abort();
-	read_all(&reader, (const char *)data, bytes);
+	read_all(&input.reader, (const char *)data, bytes);
 	fold(&input, out);
+	report(&input);
+	choose(&input, out);
 	input_done(&input);
 	return 0;
 }

@@ -26,7 +26,7 @@ static void check_faults(const struct rules_faults *faults)
 	for (size_t i = 0; i < faults->kept; i++) {
 		const struct rules_fault *f = &faults->items[i];
 
-		must(f->line > 0 && f->message[0]);
+		must(f->line > 0 && f->column > 0 && f->message[0]);
 		must(f->pointer[0] == '/' || f->pointer[0] == '\0');
 		must(i == 0 || faults->items[i - 1].line <= f->line);
 	}

@@ -1,143 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whole command lines against an agent that says what the test wants. CLIENT_TIMEOUT_MS is 3000. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include "ctl/command.h"
-#include "shared/tools/cleanup.h"
-#include "shared/tools/io.h"
-#include "shared/tools/macro.h"
-
-#define OK(result) "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" result "}\n"
-#define NO(error)  "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":" error "}\n"
-
-static char dir[64], path[96], file[96];
-static int listener;
-static char *out, *err;
-
-/* One connection: what was asked, and the answer to give. */
-static struct exchange {
-	pthread_t thread;
-	const char *answer;
-	size_t bytes;
-	bool hang; /* say nothing more until the client goes */
-	char *request;
-} exchange;
-
-static int setup(void **state)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-	snprintf(dir, sizeof(dir), "/tmp/trocar-ctl-XXXXXX");
-	if (!mkdtemp(dir))
-		return -1;
-	snprintf(path, sizeof(path), "%s/control.sock", dir);
-	snprintf(file, sizeof(file), "%s/rules.json", dir);
-	setenv("TROCAR_SOCKET", path, 1);
-	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	snprintf(address.sun_path, sizeof(address.sun_path), "%.90s", path);
-	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return -1;
-	exchange = (struct exchange){ 0 };
-	return listen(listener, 4);
-}
-
-static int teardown(void **state)
-{
-	close(listener);
-	unlink(path);
-	unlink(file);
-	free(out);
-	free(err);
-	out = err = NULL;
-	free(exchange.request);
-	return rmdir(dir);
-}
-
-static void *serve(void *context)
-{
-	struct exchange *e = context;
-	int fd = accept(listener, NULL, NULL);
-	size_t bytes = 0, space = 2 << 20;
-
-	e->request = calloc(1, space);
-	while (!memchr(e->request, '\n', bytes)) {
-		ssize_t n = read(fd, e->request + bytes, space - 1 - bytes);
-
-		if (n <= 0)
-			break;
-		bytes += (size_t)n;
-	}
-	(void)send(fd, e->answer, e->bytes, MSG_NOSIGNAL);
-	while (e->hang && read(fd, e->request + bytes, space - 1 - bytes) > 0)
-		continue;
-	close(fd);
-	return NULL;
-}
-
-/* Runs a command line of words between spaces; its words go to `out` and `err`. */
-static int run(const char *line)
-{
-	_cleanup_free_ char *copy = strdup(line);
-	char *argv[16] = { "trocar" }, *save = NULL;
-	size_t bytes;
-	int argc = 1, status;
-	FILE *o, *e;
-
-	free(out);
-	free(err);
-	o = open_memstream(&out, &bytes);
-	e = open_memstream(&err, &bytes);
-	for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
-		argv[argc++] = word;
-	status = command_main(argc, argv, o, e);
-	fclose(o);
-	fclose(e);
-	return status;
-}
-
-static int run_with(const char *line, const char *answer)
-{
-	int status;
-
-	free(exchange.request);
-	exchange.request = NULL;
-	exchange.answer = answer;
-	exchange.bytes = exchange.bytes ? exchange.bytes : strlen(answer);
-	assert_int_equal(pthread_create(&exchange.thread, NULL, serve, &exchange), 0);
-	status = run(line);
-	pthread_join(exchange.thread, NULL);
-	exchange.bytes = 0;
-	return status;
-}
-
-static void assert_has(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("no \"%s\" in:\n%s", part, text);
-}
-
-static void write_file(const char *text, size_t bytes)
-{
-	FILE *f = fopen(file, "we");
-
-	assert_int_equal(fwrite(text, 1, bytes, f), bytes);
-	fclose(f);
-}
+#include "tests/unit/ctl/command_testing.h"
 
 static void test_usage(void **state)
 {
@@ -181,11 +44,43 @@ static void test_usage(void **state)
 	}
 }
 
+/* A word that was mistyped, and the one that was meant. */
+static void test_meant(void **state)
+{
+	static const struct {
+		const char *line, *meant;
+	} rows[] = {
+		{ "stauts",
+		  "trocar: stauts: there is no such command; did you mean trocar status?\n" },
+		{ "rules chek x",
+		  "trocar: rules: there is no such command; did you mean trocar rules check?\n" },
+		{ "help explian", "trocar: explian: there is no such command; did you mean trocar "
+				  "explain?\n" },
+		{ "report --sesion 1", "trocar: --sesion: no such option here; did you mean "
+				       "--session?\n" },
+		{ "status --sesion 1", "trocar: --sesion: no such option here; did you mean "
+				       "--session?\n" },
+		{ "nonsense", "trocar: nonsense: there is no such command: see trocar help\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(run(rows[i].line), COMMAND_USAGE);
+		assert_string_equal(err, rows[i].meant);
+	}
+}
+
+static void test_examples(void **state)
+{
+	assert_int_equal(run("help rules check"), COMMAND_FINE);
+	assert_has(out, "\nExamples:\n  trocar rules check rules.json\n      is the file right");
+	assert_null(strstr(out, "rules set rules.json"));
+}
+
 static void test_unreachable(void **state)
 {
 	assert_int_equal(run("status --socket /nonexistent/x"), COMMAND_UNREACHABLE);
 	assert_has(err, "is the service running");
-	assert_has(err, "group trocar");
+	assert_has(err, "is the service running?");
 	assert_ptr_equal(strchr(err, '\n'), err + strlen(err) - 1);
 	exchange.hang = true;
 	assert_int_equal(run_with("status", "{\"half"), COMMAND_UNREACHABLE);
@@ -261,10 +156,13 @@ static void test_status(void **state)
 	assert_int_equal(run_with("status", OK(STATUS)), COMMAND_FINE);
 	assert_string_equal(exchange.request,
 			    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}\n");
-	assert_has(out, "trocar 0.1.0 is running: pid 7, up 2 h 5 min\n");
-	assert_has(out, "generation 3: 2 rules, 1 watches, 4 processes, 1 sessions running, 9 in");
-	assert_has(out, "! 5 lines dropped");
-	assert_has(out, "! the output cannot be written: error 28");
+	assert_string_equal(out, "not well: trocar 0.1.0, up 2 h 5 min, pid 7\n"
+				 "! 5 lines dropped: the reader of the output is too slow\n"
+				 "! the output cannot be written: error 28\n"
+				 "watched: 4 processes in 1 cgroup, by 2 rules\n"
+				 "sessions: 9 since the start, 1 running\n"
+				 "lost: nothing; 0 lines written, memory 0 B\n");
+	assert_int_equal(run_with("status --all", OK(STATUS)), COMMAND_FINE);
 	assert_has(out, "  cap eff   0000000000000000\n");
 	assert_has(out, "  dumpable  no\n");
 	assert_has(out, "  NAME     SIZE     USED\n  samples  4.0 MiB  512 B\n");
@@ -272,27 +170,6 @@ static void test_status(void **state)
 	assert_has(out, "  12!      3       2.0 KiB  0 s       uid 1000\n");
 	assert_int_equal(run_with("--json status", OK(STATUS)), COMMAND_FINE);
 	assert_string_equal(out, STATUS "\n");
-}
-
-/* A cgroup's name is its owner's choice: it reaches no terminal as it is. */
-static void test_unseen(void **state)
-{
-	assert_int_equal(
-		run_with("status",
-			 OK("{\"cgroups\":{\"unreadable\":{\"count\":3,\"error\":\"EACCES\","
-			    "\"example\":\"/u\\u001b[2J\"},\"unknown\":{\"count\":0},"
-			    "\"cut\":true,\"error\":\"EIO\"}}")),
-		COMMAND_FINE);
-	assert_has(out,
-		   "! 3 cgroups cannot be looked into: error EACCES, for example /u\\x1b[2J\n");
-	assert_has(out, "! the cgroup hierarchy is larger than the agent lists\n");
-	assert_has(out, "! the cgroup hierarchy cannot be read: error EIO\n");
-	assert_int_equal(
-		run_with("status", OK("{\"cgroups\":{\"unreadable\":{\"count\":0},\"unknown\":{"
-				      "\"count\":0},\"cut\":false,\"error\":null}}")),
-		COMMAND_FINE);
-	assert_null(strstr(out, "! the cgroup"));
-	assert_null(strstr(out, "cannot be looked into"));
 }
 
 static void test_lists(void **state)
@@ -309,10 +186,11 @@ static void test_lists(void **state)
 			 OK("[{\"slot\":0,\"cgroup\":\"/a\\u001b[2J\",\"rules\":[\"r\",\"s\"],"
 			    "\"age_ms\":1500,\"pressure\":{\"cpu\":{\"some_total_us\":250000}}}]")),
 		COMMAND_FINE);
-	assert_has(out, "SLOT  STATE");
+	assert_has(out, "CGROUP     RULES  STATE");
 	assert_has(out, "1.5 s");
 	assert_has(out, "250 ms");
-	assert_has(out, "r, s   /a\\x1b[2J\n");
+	assert_has(out, "/a\\x1b[2J");
+	assert_has(out, "r, s");
 	assert_null(strchr(out, '\x1b'));
 	assert_int_equal(run_with("watches", OK("[]")), COMMAND_FINE);
 	assert_has(out, "no watches");
@@ -321,7 +199,7 @@ static void test_lists(void **state)
 			 OK("[{\"session\":\"00ff\",\"reason\":{\"pressure\":{\"resource\":"
 			    "\"cpu\",\"kind\":\"some\",\"stall_ms\":120}}}]")),
 		COMMAND_FINE);
-	assert_has(out, "pressure cpu some stall 120 ms\n");
+	assert_has(out, "pressure cpu some stall 120 ms");
 }
 
 static void test_rules(void **state)
@@ -344,16 +222,7 @@ static void test_rules(void **state)
 	assert_has(exchange.request, "\"method\":\"rules.set\",\"params\":{\"text\":"
 				     "\"{ \\\"version\\\": 1 }\\n\"}}\n");
 	assert_string_equal(out, "2 rules in force, generation 5; 3 watches go on unchanged\n");
-	assert_has(err, "rules.json: /rules/1: shadowed\n");
-	snprintf(line, sizeof(line), "rules check %s", file);
-	assert_int_equal(
-		run_with(line, OK("{\"ok\":true,\"count\":1,\"warnings\":[],\"matches\":[{"
-				  "\"rule\":\"api\",\"pid\":9,\"comm\":\"node\",\"cgroup\":"
-				  "\"/x\"}],\"matches_omitted\":7,\"cgroups_unreadable\":2}")),
-		COMMAND_FINE);
-	assert_has(out, "1 rules, no fault; nothing applied\n");
-	assert_has(out,
-		   "api   9    node  /x\n7 more not shown\n2 cgroups of these rules do not let ");
+	assert_has(err, "rules.json: warning: /rules/1: shadowed\n");
 }
 
 static void test_faults(void **state)
@@ -452,10 +321,10 @@ static void test_check(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(usage),	   TEST(unreachable),	 TEST(no_agent),  TEST(answer_too_long),
-		TEST(odd_results), TEST(status),	 TEST(lists),	  TEST(rules),
-		TEST(unseen),	   TEST(faults),	 TEST(bad_files), TEST(capture),
-		TEST(check),	   TEST(capture_reason),
+		TEST(meant),	TEST(examples),	       TEST(usage),	     TEST(unreachable),
+		TEST(no_agent), TEST(answer_too_long), TEST(odd_results),    TEST(status),
+		TEST(lists),	TEST(rules),	       TEST(faults),	     TEST(bad_files),
+		TEST(capture),	TEST(check),	       TEST(capture_reason),
 	};
 
 	return cmocka_run_group_tests_name("command", tests, NULL, NULL);

@@ -42,6 +42,7 @@ static void defaults(void **state)
 	assert_int_equal(o.rules, 10240);
 	assert_int_equal(o.threads, ACCOUNTS_DEFAULT);
 	assert_int_equal(o.locks, LOCKS_DEFAULT);
+	assert_int_equal(o.long_waits, LONG_WAITS_DEFAULT);
 	assert_string_equal(o.bpf_dir, "/run/trocar/bpf");
 	assert_string_equal(o.group, "trocar");
 	assert_false(o.replace);

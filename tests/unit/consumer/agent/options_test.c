@@ -88,6 +88,7 @@ static const struct {
 	{ "--max-line-bytes", offsetof(struct options, max_line_bytes), 4096, 1 << 20 },
 	{ "--queue-kib", offsetof(struct options, queue_kib), 64, 1 << 20 },
 	{ "--recorder-kib", offsetof(struct options, recorder_kib), 64, 1 << 20 },
+	{ "--looks-permille", offsetof(struct options, looks_permille), 1, 1000 },
 	{ "--symbols-kib", offsetof(struct options, symbols_kib), 1024, 1 << 20 },
 	{ "--health-seconds", offsetof(struct options, health_seconds), 0, 86400 },
 	{ "--lines-per-minute", offsetof(struct options, lines_per_minute), 10, 1 << 20 },

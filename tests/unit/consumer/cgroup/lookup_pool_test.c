@@ -73,7 +73,9 @@ static void test_runs(void **state)
 	assert_true(pthread_equal(c->ran_in, pthread_self()));
 	free(c);
 	assert_int_equal(lookup_pool_new(&a), 0);
+	c = NULL;
 	for (int i = 0; i < 10; i++) {
+		free(c);
 		c = new_call(1, -1);
 		if (lookup_pool_run(a, &c->work) == 0)
 			break;

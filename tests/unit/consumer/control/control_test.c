@@ -36,9 +36,30 @@ static int do_stats(void *context, const struct control_peer *peer, const struct
 	return 0;
 }
 
+static uint64_t ended[8], n_ended;
+
+static void note_end(void *context, uint64_t connection)
+{
+	ended[n_ended++ % ARRAY_SIZE(ended)] = connection;
+}
+
+static int do_connection(void *context, const struct control_peer *peer,
+			 const struct json_node *params, struct jsonw *result,
+			 struct control_error *error)
+{
+	control_on_close(server, note_end, NULL);
+	jsonw_u64(result, NULL, peer->connection);
+	return 0;
+}
+
 static const struct control_method methods[] = {
-	{ "status", false, do_status }, { "stop", true, do_stop },     { "long", false, do_long },
-	{ "stats", false, do_stats },	{ "change", true, do_status }, { 0 },
+	{ "status", false, do_status },
+	{ "stop", true, do_stop },
+	{ "long", false, do_long },
+	{ "stats", false, do_stats },
+	{ "change", true, do_status },
+	{ "connection", false, do_connection },
+	{ 0 },
 };
 
 static int setup(void **state)
@@ -163,6 +184,35 @@ static void test_many_clients(void **state)
 }
 
 /* More requests than one round takes, while another client is served in between. */
+/* Each connection has a number of its own, and its end is told. */
+static void test_close_is_told(void **state)
+{
+	static const char ask[] = CALL "\"connection\",\"id\":1}\n";
+	int one = dial(), other = dial();
+	unsigned long numbers[3];
+
+	n_ended = 0;
+	say(one, ask);
+	assert_int_equal(
+		sscanf(hear(one), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":%lu", &numbers[0]), 1);
+	say(other, ask);
+	assert_int_equal(
+		sscanf(hear(other), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":%lu", &numbers[1]),
+		1);
+	assert_int_not_equal(numbers[0], numbers[1]);
+	close(one);
+	await_clients(other, 1);
+	assert_int_equal(n_ended, 1);
+	assert_int_equal(ended[0], numbers[0]);
+	one = dial();
+	say(one, ask);
+	assert_int_equal(
+		sscanf(hear(one), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":%lu", &numbers[2]), 1);
+	assert_true(numbers[2] > numbers[0] && numbers[2] > numbers[1]);
+	close(one);
+	close(other);
+}
+
 static void test_pipeline(void **state)
 {
 	const int requests = 2000;
@@ -359,6 +409,7 @@ int main(void)
 		TEST(too_long_is_told_and_closed),
 		TEST(longest),
 		TEST(many_clients),
+		TEST(close_is_told),
 		TEST(pipeline),
 		TEST(long_answer),
 		TEST(slow_is_told_and_closed),

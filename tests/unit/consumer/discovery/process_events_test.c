@@ -32,6 +32,21 @@ static void test_valid_kinds(void **state)
 	}
 }
 
+/* Behind the event of a kill lies its victim, and no path. */
+static void test_valid_victim(void **state)
+{
+	_cleanup_free_ struct event *e = NULL;
+	static const char none[sizeof(struct oom_victim)];
+	size_t bytes;
+
+	e = new_event(EVENT_OOM, none, sizeof(none), &bytes);
+	e->path_bytes = 0;
+	assert_true(process_events_valid(e, bytes));
+	assert_false(process_events_valid(e, bytes - 1));
+	e->path_bytes = sizeof(none);
+	assert_false(process_events_valid(e, bytes));
+}
+
 static void test_valid_path(void **state)
 {
 	_cleanup_free_ struct event *e = NULL;
@@ -56,6 +71,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid_kinds),
+		cmocka_unit_test(test_valid_victim),
 		cmocka_unit_test(test_valid_path),
 	};
 

@@ -259,7 +259,7 @@ static void test_root(void **state)
 static void test_bad_records(void **state)
 {
 	static const uint8_t garbage[8] = { 1, 2, 3 };
-	struct event e = { .kind = EVENT_UNMAPPED + 1 };
+	struct event e = { .kind = EVENT_KINDS_END_ };
 
 	if (!fake)
 		skip();

@@ -256,6 +256,7 @@ static void expect_unread(const char *why)
 static void test_bad_file(void **state)
 {
 	static const char faulty[] = SET("{\"name\":\"api\",\"match\":{\"com\":\"node\"}}");
+	static const char right[] = SET(ONE("api", "node"));
 	_cleanup_json_ json_object *line = NULL;
 	_cleanup_free_ char *large = calloc(1, RULES_TEXT_BYTES + 1);
 	const struct ruleset *before;
@@ -280,6 +281,15 @@ static void test_bad_file(void **state)
 	fault = json_object_array_get_idx(json_object_object_get(line, "faults"), 0);
 	assert_memory_equal(fake_text(fault, "pointer"), "/rules/0/match", 14);
 	assert_int_equal(number(fault, "line"), 1);
+	/* The status says so until the file is right. */
+	assert_true(fake->a.discovery.refused.since_ns > 0);
+	assert_int_equal(fake->a.discovery.refused.faults, number(line, "fault_count"));
+	assert_non_null(strstr(fake->a.discovery.refused.first, ": /rules/0/match: "));
+	assert_non_null(strstr(fake->a.discovery.refused.first, ".json:1:"));
+	assert_memory_equal(fake->a.discovery.refused.first, path, strlen(path));
+	write_file(right, strlen(right));
+	assert_int_equal(rules_apply_file(&fake->a.discovery), 0);
+	assert_int_equal(fake->a.discovery.refused.since_ns, 0);
 }
 
 /* More faults than a line holds: those that do not fit are counted. */

@@ -89,9 +89,20 @@ static void test_tries(void **state)
 	assert_int_equal(fake->control.scan_trie, 1);
 }
 
+/* Why a process is not in a list: it has ended, it is the kernel's, or it is hidden. */
+static void test_unlisted(void **state)
+{
+	assert_int_equal(task_list_unlisted(4194303), TASK_LIST_GONE);
+	assert_int_equal(task_list_unlisted((uint32_t)getpid()), TASK_LIST_HIDDEN);
+	/* In a container process 2 is a program, or nothing. */
+	if (access("/proc/2", F_OK) == 0 && access("/proc/2/exe", R_OK) < 0 && geteuid() == 0)
+		assert_int_equal(task_list_unlisted(2), TASK_LIST_KERNEL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unlisted),
 		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pauses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tries, setup, teardown),

@@ -207,28 +207,31 @@ static void test_memory_limit_of_io(void **state)
 static void test_disk_limit(void **state)
 {
 	const char devices[] = "7 0 1024 loop0\n";
-	struct facts_devices names = {};
+	char mounts[] = "1 2 7:0 / /mnt rw - ext4 /dev/loop0 rw\n";
+	struct facts_disk loop = {};
+	struct facts_disks names = { .items = &loop, .mounts = mounts };
 	struct facts_phases p = {};
 	const struct causes_case c = {
-		.facts = &p, .devices = &names, .trigger = CAUSES_IO, .stalled_ms = 3300
+		.facts = &p, .disks = &names, .trigger = CAUSES_IO, .stalled_ms = 3300
 	};
 
-	assert_int_equal(facts_devices_parse(&names, devices, strlen(devices)), 0);
+	assert_int_equal(facts_devices_parse(&names.devices, devices, strlen(devices)), 0);
 	add_disk(&p, "7:0 rbytes=1048576 rios=10\n", "7:0 rbytes=3145728 rios=30\n");
-	says(&c, "loop0 read 3.0 MiB in 30 requests while this cgroup waited 3.3 s");
+	says(&c, "loop0 at /mnt read 3.0 MiB in 30 requests while this cgroup waited 3.3 s");
 	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
 			   "7:0 rbps=1048576 wbps=max riops=max wiops=max\n");
-	says(&c, "disk limit of 1.0 MiB/s (reads, loop0) used up: 2.0 MiB read in 2.0 s");
+	says(&c, "disk limit of 1.0 MiB/s (reads) of loop0 at /mnt used up: 2.0 MiB read in 2.0 s");
 	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
 			   "7:0 rbps=4096 wbps=max riops=max wiops=max\n");
-	says(&c, "disk limit of 4.0 KiB/s (reads, loop0) used up: 2.0 MiB read in 2.0 s");
+	says(&c, "disk limit of 4.0 KiB/s (reads) of loop0 at /mnt used up: 2.0 MiB read in 2.0 s");
 	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
 			   "7:0 rbps=2097152 wbps=max riops=max wiops=max\n");
-	says(&c, "loop0 read 3.0 MiB in 30 requests while this cgroup waited 3.3 s");
+	says(&c, "loop0 at /mnt read 3.0 MiB in 30 requests while this cgroup waited 3.3 s");
 	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_V2_IO_MAX,
 			   "7:0 rbps=max wbps=max riops=10 wiops=max\n");
-	says(&c, "disk limit of 10 requests/s (reads, loop0) used up: 20 requests in 2.0 s");
-	facts_devices_done(&names);
+	says(&c,
+	     "disk limit of 10 requests/s (reads) of loop0 at /mnt used up: 20 requests in 2.0 s");
+	facts_devices_done(&names.devices);
 }
 
 static void test_disk(void **state)

@@ -14,10 +14,12 @@
 static void says(const struct facts_phases *p, enum facts_source source, const char *text)
 {
 	const char devices[] = "7 0 1024 loop0\n";
-	struct facts_devices names = {};
+	char file[] = "/srv/disk.img", mounts[] = "1 2 7:0 / /mnt rw - ext4 /dev/loop0 rw\n";
+	struct facts_disk loop = { .kind = FACTS_DISK_LOOP, .name = file };
+	struct facts_disks names = { .items = &loop, .mounts = mounts };
 	struct jsonw w;
 
-	assert_int_equal(facts_devices_parse(&names, devices, strlen(devices)), 0);
+	assert_int_equal(facts_devices_parse(&names.devices, devices, strlen(devices)), 0);
 	jsonw_init(&w, 8191);
 	jsonw_object(&w, NULL);
 	facts_json_write(p, source, "/api", &names, &w);
@@ -26,7 +28,7 @@ static void says(const struct facts_phases *p, enum facts_source source, const c
 	assert_int_equal(w.bytes, strlen(text));
 	assert_memory_equal(w.data, text, w.bytes);
 	jsonw_done(&w);
-	facts_devices_done(&names);
+	facts_devices_done(&names.devices);
 }
 
 static void put_place(struct facts_phases *p, enum facts_where where, const char *path)
@@ -59,6 +61,21 @@ static void test_cpu(void **state)
 	     "\"phases\":{\"before\":{\"ms\":4000,\"nr_throttled\":0},"
 	     "\"onset\":{\"ms\":1500,\"nr_throttled\":3},"
 	     "\"during\":{\"ms\":2000,\"nr_throttled\":20,\"throttled_ms\":1999}}}");
+}
+
+/* Those of the machine are nobody's. */
+static void test_host(void **state)
+{
+	static char path[] = "/api";
+	struct facts_phases p = {};
+
+	put_place(&p, FACTS_HOST_WIDE, path);
+	facts_testing_read(&p, FACTS_TRIGGER, 6500, FACTS_FILE_HOST_VMSTAT, "pswpin 1\n");
+	facts_testing_read(&p, FACTS_END, 8500, FACTS_FILE_HOST_VMSTAT,
+			   "pswpin 5\nnr_free_pages 7\n");
+	says(&p, FACTS_HOST,
+	     "{\"source\":\"host\",\"from\":\"host\",\"limits\":{},"
+	     "\"phases\":{\"during\":{\"ms\":2000,\"pswpin\":4,\"free_pages\":7}}}");
 }
 
 /* What could not be read is said, and no phase of it is written. */
@@ -116,15 +133,16 @@ static void test_io(void **state)
 	     "\"limits\":{\"devices\":[{\"device\":\"loop0\",\"wbps\":7}]},"
 	     "\"phases\":{\"during\":{\"ms\":2000,\"devices\":["
 	     "{\"device\":\"loop0\",\"rbytes\":4096,\"wbytes\":0,\"rios\":1,\"wios\":0},"
-	     "{\"device\":\"8:16\",\"rbytes\":0,\"wbytes\":512,\"rios\":0,\"wios\":1}]}}}");
+	     "{\"device\":\"8:16\",\"rbytes\":0,\"wbytes\":512,\"rios\":0,\"wios\":1}]}},"
+	     "\"disks\":[{\"device\":\"loop0\",\"kind\":\"loop\",\"file\":\"/srv/disk.img\","
+	     "\"mounts\":[\"/mnt\"]}]}");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cpu),
-		cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_shallow),
+		cmocka_unit_test(test_cpu),	cmocka_unit_test(test_host),
+		cmocka_unit_test(test_missing), cmocka_unit_test(test_shallow),
 		cmocka_unit_test(test_io),
 	};
 

@@ -120,11 +120,31 @@ static void test_above(void **state)
 	put_file("/a.slice/memory.max", "67108864\n");
 	put_file("/a.slice/api/cpu.max", "max 100000\n");
 	put_file("/a.slice/api/memory.high", "1048576\n");
+	put_file("/a.slice/api/memory.swap.max", "0\n");
 	assert_int_equal(facts_reader_place(&reader, "/a.slice/api", &place), 0);
 	is_at(&place, FACTS_CPU, "/a.slice");
 	is_at(&place, FACTS_MEMORY, "/a.slice/api");
 	is_at(&place, FACTS_IO, "/a.slice/api");
 	is_at(&place, FACTS_PIDS, "/a.slice/api");
+	facts_place_done(&place);
+	/* Who may not swap is not bounded by that: the limit above counts. */
+	put_file("/a.slice/api/memory.high", "max\n");
+	assert_int_equal(facts_reader_place(&reader, "/a.slice/api", &place), 0);
+	is_at(&place, FACTS_MEMORY, "/a.slice");
+	facts_place_done(&place);
+}
+
+/* What is not of a cgroup is read in /proc. */
+static void test_host(void **state)
+{
+	struct facts_place place;
+	struct facts f;
+
+	make("/api");
+	assert_int_equal(facts_reader_place(&reader, "/api", &place), 0);
+	facts_reader_read(&reader, "/api", &place, FACTS_WHOLE, &f);
+	assert_true(get(&f, FACT_HOST_FREE) > 0);
+	assert_true(get(&f, FACT_HOST_DIRTY_LIMIT) > 0);
 	facts_place_done(&place);
 }
 
@@ -136,8 +156,11 @@ static void test_gone(void **state)
 
 	assert_int_equal(facts_reader_place(&reader, "/gone", &place), 0);
 	facts_reader_read(&reader, "/gone", &place, FACTS_LIMITS, &f);
-	assert_int_equal(f.has, 0);
-	assert_int_equal(f.files, 0);
+	/* The machine is still there. */
+	assert_int_equal(f.files, 1ull << FACTS_FILE_HOST_VMSTAT);
+	for (int i = 0; i < FACT_COUNT_; i++)
+		if (f.has & 1ull << i)
+			assert_int_equal(facts_row((enum fact)i)->source, FACTS_HOST);
 	assert_int_equal(f.error[FACTS_FILE_OWN_CPU_STAT], -ENOENT);
 	assert_int_equal(f.error[FACTS_FILE_V2_CPU_STAT], -ENOENT);
 	facts_place_done(&place);
@@ -162,6 +185,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unified, setup_reader, teardown_reader),
 		cmocka_unit_test_setup_teardown(test_hybrid, setup_reader, teardown_reader),
 		cmocka_unit_test_setup_teardown(test_above, setup_reader, teardown_reader),
+		cmocka_unit_test_setup_teardown(test_host, setup_reader, teardown_reader),
 		cmocka_unit_test_setup_teardown(test_gone, setup_reader, teardown_reader),
 		cmocka_unit_test_setup_teardown(test_here, setup_reader, teardown_reader),
 	};

@@ -95,6 +95,58 @@ static void test_memory(void **state)
 	assert_false(facts_get(&f, FACT_MEMORY_PGSCAN, &value));
 }
 
+/* Swap has files of its own in cgroup2; v1 bounds memory and swap together. */
+static void test_swap(void **state)
+{
+	struct facts f = {};
+
+	parse(&f, FACTS_FILE_V2_SWAP_CURRENT, "8192\n");
+	parse(&f, FACTS_FILE_V2_SWAP_EVENTS, "high 1\nmax 2\nfail 3\n");
+	parse(&f, FACTS_FILE_V2_SWAP_MAX, "max\n");
+	parse(&f, FACTS_FILE_V2_MEMORY_STAT,
+	      "anon 4096\nfile 12288\nfile_mapped 1\nfile_dirty 8192\nfile_writeback 4096\n"
+	      "pswpin 7\npswpout 9\n");
+	assert_int_equal(get(&f, FACT_MEMORY_SWAP), 8192);
+	assert_int_equal(get(&f, FACT_MEMORY_SWAP_HIGH), 1);
+	assert_int_equal(get(&f, FACT_MEMORY_SWAP_FULL), 2);
+	assert_int_equal(get(&f, FACT_MEMORY_SWAP_FAIL), 3);
+	assert_true(get(&f, FACT_MEMORY_SWAP_MAX) == FACTS_NO_LIMIT);
+	assert_int_equal(get(&f, FACT_MEMORY_ANON), 4096);
+	assert_int_equal(get(&f, FACT_MEMORY_FILE), 12288);
+	assert_int_equal(get(&f, FACT_MEMORY_DIRTY), 8192);
+	assert_int_equal(get(&f, FACT_MEMORY_WRITEBACK), 4096);
+	assert_int_equal(get(&f, FACT_MEMORY_PSWPIN), 7);
+	assert_int_equal(get(&f, FACT_MEMORY_PSWPOUT), 9);
+	f = (struct facts){};
+	parse(&f, FACTS_FILE_V1_MEMORY_STAT,
+	      "swap 1\ntotal_cache 12288\ntotal_rss 4096\ntotal_swap 8192\ntotal_dirty 8192\n"
+	      "total_writeback 4096\n");
+	parse(&f, FACTS_FILE_V1_MEMSW_MAX, "9223372036854771712\n");
+	assert_int_equal(get(&f, FACT_MEMORY_SWAP), 8192);
+	assert_int_equal(get(&f, FACT_MEMORY_ANON), 4096);
+	assert_int_equal(get(&f, FACT_MEMORY_FILE), 12288);
+	assert_int_equal(get(&f, FACT_MEMORY_DIRTY), 8192);
+	assert_int_equal(get(&f, FACT_MEMORY_WRITEBACK), 4096);
+	assert_true(get(&f, FACT_MEMORY_MEMSW_MAX) == FACTS_NO_LIMIT);
+}
+
+/* Of the whole machine; keys that begin like others are not mistaken for them. */
+static void test_host(void **state)
+{
+	struct facts f = {};
+
+	parse(&f, FACTS_FILE_HOST_VMSTAT,
+	      "nr_free_pages 10\nnr_free_pages_blocks 11\nnr_dirty 2\nnr_writeback 3\n"
+	      "nr_dirty_threshold 4\nnr_dirty_background_threshold 5\npswpin 6\npswpout 7\n"
+	      "pgscan_direct 8\npgscan_direct_throttle 9\noom_kill 1\n");
+	assert_int_equal(get(&f, FACT_HOST_FREE), 10);
+	assert_int_equal(get(&f, FACT_HOST_DIRTY), 2);
+	assert_int_equal(get(&f, FACT_HOST_DIRTY_LIMIT), 4);
+	assert_int_equal(get(&f, FACT_HOST_PSWPIN), 6);
+	assert_int_equal(get(&f, FACT_HOST_PGSCAN_DIRECT), 8);
+	assert_int_equal(get(&f, FACT_HOST_OOM_KILL), 1);
+}
+
 static void test_io(void **state)
 {
 	const struct facts_device *d;
@@ -153,7 +205,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cpu),	     cmocka_unit_test(test_no_limit),
-		cmocka_unit_test(test_memory),	     cmocka_unit_test(test_io),
+		cmocka_unit_test(test_memory),	     cmocka_unit_test(test_swap),
+		cmocka_unit_test(test_host),	     cmocka_unit_test(test_io),
 		cmocka_unit_test(test_many_devices), cmocka_unit_test(test_pids),
 	};
 

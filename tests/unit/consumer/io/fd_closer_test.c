@@ -106,10 +106,15 @@ static void test_slow_ones(void **state)
 
 	for (int i = 0; i < 20 && !left; i++)
 		left = left_at_once(fds);
+	if (!left) {
+		print_message("no verdict: this kernel closes %d triggers within 1 ms\n", SLOW);
+		skip();
+	}
 	assert_in_range(left, 1, SLOW);
 	for (size_t i = 0; i < SLOW; i++)
 		alive += fcntl(fds[i], F_GETFD) >= 0;
-	assert_int_equal(alive, left);
+	/* The one that was being closed meanwhile may be gone. */
+	assert_in_range(alive, left - 1, left);
 }
 
 int main(void)

@@ -115,6 +115,28 @@ static void test_table(void **state)
 	}
 }
 
+static void expect_no_stop(const char *id, enum control_code code)
+{
+	json_object *params = json_object_new_object();
+	_cleanup_json_ json_object *answer = NULL;
+
+	json_object_object_add(params, "session", json_object_new_string(id));
+	answer = ask(&admin, "session.stop", params);
+	expect_error(answer, code);
+}
+
+/* What is no session's id is refused; so is one that does not run. */
+static void test_stop(void **state)
+{
+	static const char *const ids[] = { "", "1", "000000000000123G", "00000000000012345" };
+
+	if (!fake)
+		skip();
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
+		expect_no_stop(ids[i], CONTROL_BAD_PARAMS);
+	expect_no_stop("0000000000001234", CONTROL_NOT_FOUND);
+}
+
 static void test_status(void **state)
 {
 	_cleanup_json_ json_object *answer = NULL;
@@ -261,6 +283,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stop, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_get, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_check, setup, teardown),

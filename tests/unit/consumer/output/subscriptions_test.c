@@ -37,7 +37,7 @@ static void put(const char *lines, uint64_t n)
 static void takes(uint64_t id, const char *expected)
 {
 	jsonw_reset(&w);
-	assert_int_equal(subscriptions_take(s, id, clock_mono_ns(), &w), 0);
+	assert_int_equal(subscriptions_take(s, 7, id, clock_mono_ns(), &w), 0);
 	assert_int_equal(w.bytes, strlen(expected));
 	assert_memory_equal(w.data, expected, w.bytes);
 }
@@ -47,15 +47,15 @@ static void test_each_gets_what_comes_after_it(void **state)
 	uint64_t a, b;
 
 	put("{\"n\":0}\n", 1);
-	assert_int_equal(subscriptions_open(s, clock_mono_ns(), &a), 0);
+	assert_int_equal(subscriptions_open(s, 7, clock_mono_ns(), &a), 0);
 	put("{\"n\":1}\n{\"n\":2}\n", 2);
-	assert_int_equal(subscriptions_open(s, clock_mono_ns(), &b), 0);
+	assert_int_equal(subscriptions_open(s, 7, clock_mono_ns(), &b), 0);
 	put("{\"n\":3}\n", 1);
 	takes(a, "\"lines\":[{\"n\":1},{\"n\":2},{\"n\":3}],\"omitted\":0,\"more\":false");
 	takes(a, "\"lines\":[],\"omitted\":0,\"more\":false");
 	takes(b, "\"lines\":[{\"n\":3}],\"omitted\":0,\"more\":false");
-	assert_int_equal(subscriptions_take(s, 0, clock_mono_ns(), &w), -ENOENT);
-	assert_int_equal(subscriptions_take(s, 99, clock_mono_ns(), &w), -ENOENT);
+	assert_int_equal(subscriptions_take(s, 7, 0, clock_mono_ns(), &w), -ENOENT);
+	assert_int_equal(subscriptions_take(s, 7, 99, clock_mono_ns(), &w), -ENOENT);
 }
 
 /* What has no room is counted, and the lines before it stay. */
@@ -68,13 +68,13 @@ static void test_memory_has_a_wall(void **state)
 
 	memset(line, '1', sizeof(line));
 	strcpy(line + line_bytes - 1, "\n");
-	assert_int_equal(subscriptions_open(s, clock_mono_ns(), &id), 0);
+	assert_int_equal(subscriptions_open(s, 7, clock_mono_ns(), &id), 0);
 	for (uint64_t i = 0; i < lines + 3; i++)
 		put(line, 1);
 	for (unsigned int round = 0; more; round++) {
 		assert_true(round < 10);
 		jsonw_reset(&w);
-		assert_int_equal(subscriptions_take(s, id, clock_mono_ns(), &w), 0);
+		assert_int_equal(subscriptions_take(s, 7, id, clock_mono_ns(), &w), 0);
 		assert_true(w.bytes < SUBSCRIPTIONS_TAKE + 2 * line_bytes);
 		for (size_t i = 0; i < w.bytes; i++)
 			n += w.data[i] == ',' || w.data[i] == '[';
@@ -92,11 +92,11 @@ static void test_there_are_few(void **state)
 	uint64_t id;
 
 	for (int i = 0; i < SUBSCRIPTIONS_MAX; i++)
-		assert_int_equal(subscriptions_open(s, clock_mono_ns(), &id), 0);
-	assert_int_equal(subscriptions_open(s, clock_mono_ns(), &id), -EBUSY);
+		assert_int_equal(subscriptions_open(s, 7, clock_mono_ns(), &id), 0);
+	assert_int_equal(subscriptions_open(s, 7, clock_mono_ns(), &id), -EBUSY);
 	/* Nobody asked for 10 s: all are given up. */
 	assert_int_equal(
-		subscriptions_open(s, clock_mono_ns() + SUBSCRIPTIONS_NS + 1000000000, &id), 0);
+		subscriptions_open(s, 7, clock_mono_ns() + SUBSCRIPTIONS_NS + 1000000000, &id), 0);
 }
 
 static void test_forgotten_ones_cost_no_memory(void **state)
@@ -104,9 +104,30 @@ static void test_forgotten_ones_cost_no_memory(void **state)
 	uint64_t id;
 
 	assert_int_equal(
-		subscriptions_open(s, clock_mono_ns() - SUBSCRIPTIONS_NS - 1000000000, &id), 0);
+		subscriptions_open(s, 7, clock_mono_ns() - SUBSCRIPTIONS_NS - 1000000000, &id), 0);
 	put("{}\n", 1);
-	assert_int_equal(subscriptions_take(s, id, clock_mono_ns(), &w), -ENOENT);
+	assert_int_equal(subscriptions_take(s, 7, id, clock_mono_ns(), &w), -ENOENT);
+}
+
+/* Who goes away without a word holds no place, and nobody asks for another one's lines. */
+static void test_ends_with_its_connection(void **state)
+{
+	uint64_t a, b, c;
+
+	assert_int_equal(subscriptions_open(s, 1, clock_mono_ns(), &a), 0);
+	assert_int_equal(subscriptions_open(s, 2, clock_mono_ns(), &b), 0);
+	assert_int_equal(subscriptions_open(s, 1, clock_mono_ns(), &c), 0);
+	assert_int_equal(subscriptions_take(s, 2, a, clock_mono_ns(), &w), -ENOENT);
+	subscriptions_close(s, 1);
+	assert_int_equal(subscriptions_take(s, 1, a, clock_mono_ns(), &w), -ENOENT);
+	assert_int_equal(subscriptions_take(s, 1, c, clock_mono_ns(), &w), -ENOENT);
+	assert_int_equal(subscriptions_take(s, 2, b, clock_mono_ns(), &w), 0);
+	for (int i = 0; i < SUBSCRIPTIONS_MAX - 1; i++)
+		assert_int_equal(subscriptions_open(s, 3, clock_mono_ns(), &a), 0);
+	assert_int_equal(subscriptions_open(s, 3, clock_mono_ns(), &a), -EBUSY);
+	subscriptions_close(s, 3);
+	subscriptions_close(s, 4);
+	assert_int_equal(subscriptions_open(s, 3, clock_mono_ns(), &a), 0);
 }
 
 int main(void)
@@ -117,6 +138,7 @@ int main(void)
 		TEST(memory_has_a_wall),
 		TEST(there_are_few),
 		TEST(forgotten_ones_cost_no_memory),
+		TEST(ends_with_its_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

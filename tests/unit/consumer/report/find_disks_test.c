@@ -3,9 +3,11 @@
 #include "consumer/report/find_disks.h"
 
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/block_requests.h"
+#include "consumer/signals/call_times.h"
 #include "shared/tools/macro.h"
 #include "tests/unit/consumer/testing/report_testing.h"
 
@@ -15,21 +17,33 @@ static const struct pinned_maps pins;
 static const struct signal_host host = { .pins = &pins };
 static const struct signal_target target;
 
-/* Threads waited 4 s for disks. Returns what was found. */
-static struct findings found(const struct block_requests *all)
+/* Threads waited `ns` for disks, in a session of 2 s. Returns what was found. */
+static struct findings search(const struct block_requests *all, const struct call_times *calls,
+			      uint64_t ns)
 {
 	struct session_result *session = report_testing_new_session("/a");
-	struct signal *signal = signals_new(SIGNAL_BLOCK, &host, &target);
+	struct signal *block = signals_new(SIGNAL_BLOCK, &host, &target);
+	struct signal *syscall = signals_new(SIGNAL_SYSCALL, &host, &target);
 	static struct summary summary;
 	struct findings_search s = { .session = session, .summary = &summary };
 
-	assert_non_null(signal);
-	signal->block = all;
-	session->signals[SIGNAL_BLOCK] = signal;
-	s.part_ns[ACCOUNT_IO] = s.found.time_ns[FINDINGS_WAITING] = 4 * NSEC_PER_SEC;
-	find_disks(&s);
+	assert_true(block && syscall);
+	block->block = all;
+	syscall->calls = calls;
+	session->signals[SIGNAL_BLOCK] = block;
+	session->signals[SIGNAL_SYSCALL] = syscall;
+	session->stop_ns = session->start_ns + 2 * NSEC_PER_SEC;
+	s.part_ns[ACCOUNT_IO] = s.found.time_ns[FINDINGS_WAITING] = ns;
+	find_disks_errors(&s);
+	if (ns)
+		find_disks(&s);
 	session_result_free(session);
 	return s.found;
+}
+
+static struct findings found(const struct block_requests *all)
+{
+	return search(all, NULL, 4 * NSEC_PER_SEC);
 }
 
 static struct block_times took(uint64_t requests)
@@ -75,6 +89,11 @@ static void test_neighbour(void **state)
 	n->bytes = 300u << 20;
 	n->service_ns = 2 * NSEC_PER_SEC - 1;
 	assert_int_equal(found(&all).items[0].cause, FINDING_DISK);
+	/* What kernel threads write for somebody that is not known makes nobody a neighbour. */
+	n->service_ns = 3 * NSEC_PER_SEC;
+	n->path = (char *)"/";
+	assert_int_equal(found(&all).items[0].cause, FINDING_DISK);
+	n->path = (char *)"/batch";
 	/* It is on another disk than the one that took the most time. */
 	n->service_ns = 3 * NSEC_PER_SEC;
 	n->device = 1;
@@ -91,11 +110,79 @@ static void test_unknown(void **state)
 	assert_null(strstr(f.items[0].says, "requests"));
 }
 
+/* Of 10 requests 4 failed, which had half of the time; the rest of the waits is the disk's. */
+static void test_errors(void **state)
+{
+	struct block_disk disk = { .device = NO_DEVICE, .op = BLOCK_WRITE, .all = took(10) };
+	struct block_requests all = { .items = &disk, .count = 1 };
+	struct findings f;
+
+	disk.all.queue_ns = NSEC_PER_SEC / 2;
+	disk.all.service_ns = NSEC_PER_SEC * 3 / 2;
+	disk.all.errors = 4;
+	disk.all.error_ns = NSEC_PER_SEC;
+	f = found(&all);
+	assert_int_equal(f.count, 2);
+	assert_int_equal(f.items[0].cause, FINDING_DISK_ERROR);
+	assert_int_equal(f.items[0].ns, 2 * NSEC_PER_SEC);
+	assert_string_equal(f.items[0].says, "4 of 10 write requests to 4095:1048575 ended with an "
+					     "error, after 250 ms each in the mean");
+	assert_string_equal(f.items[0].evidence.type, "disk");
+	assert_string_equal(f.items[0].evidence.value, "4095:1048575");
+	assert_int_equal(f.items[1].cause, FINDING_DISK);
+	assert_int_equal(f.items[1].ns, 2 * NSEC_PER_SEC);
+	/* Nobody waited: it is told all the same. */
+	f = search(&all, NULL, 0);
+	assert_int_equal(f.count, 1);
+	assert_int_equal(f.items[0].cause, FINDING_DISK_ERROR);
+	disk.all.errors = 0;
+	assert_int_equal(search(&all, NULL, 0).count, 0);
+}
+
+/* Many short waits are a storm; as many that are long, or a few short ones, are not. */
+static void test_syncs(void **state)
+{
+	struct call_time calls[] = {
+		{ .call = SYS_read, .waits = 9000, .wait_ns = 9 * NSEC_PER_SEC },
+		{ .call = SYS_fdatasync, .waits = 300, .wait_ns = 3 * NSEC_PER_SEC },
+		{ .call = SYS_fsync, .waits = 99, .open = 1, .wait_ns = NSEC_PER_SEC / 2 },
+	};
+	const struct call_times times = { .items = calls, .count = ARRAY_SIZE(calls) };
+	struct block_disk disk = { .device = NO_DEVICE, .op = BLOCK_WRITE, .all = took(10) };
+	const struct block_requests all = { .items = &disk, .count = 1 };
+	struct findings f = search(NULL, &times, 4 * NSEC_PER_SEC);
+
+	assert_int_equal(f.count, 2);
+	assert_int_equal(f.items[0].cause, FINDING_SYNC_STORM);
+	assert_int_equal(f.items[0].ns, NSEC_PER_SEC * 7 / 2);
+	assert_string_equal(f.items[0].says,
+			    "its threads waited 3.5 s until writes were on disk, 400 times, 200 a "
+			    "second, 8.75 ms each in the mean, most in fdatasync");
+	assert_string_equal(f.items[0].evidence.value, "fdatasync");
+	assert_int_equal(f.items[1].cause, FINDING_DISK);
+	disk.everybody_bytes = 400ull * 128 * 1024;
+	assert_int_equal(search(&all, &times, 4 * NSEC_PER_SEC).items[0].cause, FINDING_SYNC_STORM);
+	disk.everybody_bytes += 400;
+	assert_int_equal(search(&all, &times, 4 * NSEC_PER_SEC).items[0].cause, FINDING_SYNC);
+	calls[1].wait_ns = 9 * NSEC_PER_SEC;
+	assert_int_equal(search(NULL, &times, 4 * NSEC_PER_SEC).items[0].cause, FINDING_SYNC);
+	calls[1].waits = 0;
+	calls[1].wait_ns = 0;
+	calls[2].open = 0;
+	f = search(NULL, &times, 4 * NSEC_PER_SEC);
+	assert_int_equal(f.items[0].cause, FINDING_SYNC);
+	assert_non_null(strstr(f.items[0].says, "most in fsync"));
+	calls[2].open = 1;
+	assert_int_equal(search(NULL, &times, 4 * NSEC_PER_SEC).items[0].cause, FINDING_SYNC_STORM);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_neighbour),
 		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_syncs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,69 +1,79 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose waits for locks are passed on to the disk that the holders waited for. */
+/* Whose waits for locks are passed on to the disk, or the CPU, that the holders waited for. */
 #include "consumer/report/find_locks.h"
 
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/signals/lock_waits.h"
-#include "consumer/signals/thread_pools.h"
 #include "shared/tools/macro.h"
+#include "tests/unit/consumer/testing/chains_testing.h"
 #include "tests/unit/consumer/testing/report_testing.h"
 
 static const struct pinned_maps pins;
 static const struct signal_host host = { .pins = &pins };
 static const struct signal_target target;
+static struct chains_testing waits;
 
-static struct signal *new_signal(struct session_result *s, enum signal_bit id)
+/* What is passed on of 3 s of waits for locks. */
+struct passed {
+	uint64_t io_ns, queue_ns, lock_ns;
+};
+
+/*
+ * Two threads wait 800 ms each for a lock of that pattern; who has it waits for a disk for `io_ms`
+ * of that, and for a CPU the rest.
+ */
+static struct passed pass(uint64_t io_ms, enum lock_pattern pattern)
 {
-	struct signal *signal = signals_new(id, &host, &target);
-
-	assert_non_null(signal);
-	s->signals[id] = signal;
-	return signal;
-}
-
-/* Two processes had a semaphore for a third: what they did, and what is passed on of 3 s. */
-static uint64_t passed(uint64_t io_ns, enum lock_pattern pattern)
-{
-	struct lock_waited item = { .lock = { .address = 0xc0de, .tgid = 77 },
+	struct lock_waited item = { .lock = { .address = 0xc0de, .tgid = CHAINS_TESTING_TGID },
 				    .locks = 1,
-				    .start_ns = 5,
+				    .threads = 2,
 				    .total_ns = 3 * NSEC_PER_SEC,
-				    .threads = 1,
-				    .pattern = pattern,
-				    .n_wakers = 2,
-				    .waker_waits = 8,
-				    .woken = {
-					    { .tid = 80, .tgid = 80, .waits = 6, .comm = "db" },
-					    { .tid = 81, .tgid = 81, .waits = 2, .comm = "db" } } };
+				    .pattern = pattern };
 	struct lock_waits locks = { .items = &item, .count = 1 };
-	struct thread_pool items[] = {
-		{ .tgid = 80, .start_ns = 9, .name = "db", .wall_ns = 2 * NSEC_PER_SEC },
-		{ .tgid = 81, .start_ns = 9, .name = "db", .wall_ns = 2 * NSEC_PER_SEC },
-	};
-	struct thread_pools pools = { .items = items, .count = ARRAY_SIZE(items) };
 	struct session_result *session = report_testing_new_session("/a");
 	static struct summary summary;
 	struct findings_search s = { .session = session, .summary = &summary };
+	struct long_waits_thread *holder;
+	struct passed passed;
 
-	items[0].part_ns[ACCOUNT_IO] = io_ns;
-	new_signal(session, SIGNAL_LOCK)->locks = &locks;
-	new_signal(session, SIGNAL_POOLS)->pools = &pools;
+	memset(&waits, 0, sizeof(waits));
+	chains_testing_thread(&waits, 71, CHAINS_TESTING_TGID, "api", 1000);
+	chains_testing_thread(&waits, 72, CHAINS_TESTING_TGID, "api", 1000);
+	holder = chains_testing_thread(&waits, 80, CHAINS_TESTING_TGID, "db", 1000);
+	holder->part_ns[ACCOUNT_QUEUE] = holder->wall_ns - io_ms * CHAINS_TESTING_MS;
+	chains_testing_wait(&waits, 71, ACCOUNT_LOCK, 100, 900, 80)->address = 0xc0de;
+	chains_testing_wait(&waits, 72, ACCOUNT_LOCK, 100, 900, 80)->address = 0xc0de;
+	if (io_ms)
+		chains_testing_wait(&waits, 80, ACCOUNT_IO, 100, 100 + io_ms, 0);
+	assert_int_equal(chains_make(&waits.all, &locks, NULL, NULL, &summary.chains), 0);
+	session->signals[SIGNAL_LOCK] = signals_new(SIGNAL_LOCK, &host, &target);
+	session->signals[SIGNAL_LOCK]->locks = &locks;
 	s.part_ns[ACCOUNT_LOCK] = s.found.time_ns[FINDINGS_WAITING] = 3 * NSEC_PER_SEC;
-	find_locks(&s);
-	assert_int_equal(s.part_ns[ACCOUNT_IO], s.passed_ns);
-	session->signals[SIGNAL_POOLS]->pools = NULL;
+	find_locks_pass(&s);
+	passed = (struct passed){ s.part_ns[ACCOUNT_IO], s.part_ns[ACCOUNT_QUEUE],
+				  s.part_ns[ACCOUNT_LOCK] };
+	assert_int_equal(passed.io_ns, s.passed_ns[ACCOUNT_IO]);
+	assert_int_equal(passed.queue_ns, s.passed_ns[ACCOUNT_QUEUE]);
 	session->signals[SIGNAL_LOCK]->locks = NULL;
 	session_result_free(session);
-	return s.passed_ns;
+	chains_done(&summary.chains);
+	return passed;
 }
 
 static void test_passed(void **state)
 {
-	assert_int_equal(passed(NSEC_PER_SEC, LOCK_PATTERN_NONE), 3 * NSEC_PER_SEC / 8 * 6);
-	/* Of a holder that waited for disks a tenth of its time nobody waited for the disk. */
-	assert_int_equal(passed(NSEC_PER_SEC / 5, LOCK_PATTERN_NONE), 0);
+	struct passed passed = pass(600, LOCK_PATTERN_NONE);
+
+	assert_int_equal(passed.io_ns, 3 * NSEC_PER_SEC / 4 * 3);
+	assert_int_equal(passed.queue_ns, 3 * NSEC_PER_SEC / 4);
+	assert_int_equal(passed.lock_ns, 0);
+	passed = pass(0, LOCK_PATTERN_NONE);
+	assert_int_equal(passed.io_ns, 0);
+	assert_int_equal(passed.queue_ns, 3 * NSEC_PER_SEC);
 	/* A lock with a pattern is a finding of its own, which says what its holder waited for. */
-	assert_int_equal(passed(NSEC_PER_SEC, LOCK_PATTERN_LONG_HOLD), 0);
+	passed = pass(600, LOCK_PATTERN_LONG_HOLD);
+	assert_int_equal(passed.io_ns, 0);
+	assert_int_equal(passed.lock_ns, 3 * NSEC_PER_SEC);
 }
 
 int main(void)

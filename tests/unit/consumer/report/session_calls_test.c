@@ -44,6 +44,10 @@ static void test_lines(void **state)
 	for (uint32_t i = 0; i < 24; i++)
 		items[i] =
 			(struct call_time){ .call = i, .waits = 1, .wait_ns = i < 5 ? 50 - i : 10 };
+	for (uint32_t i = 0; i < 24; i++)
+		items[i].buckets[i] = 1;
+	items[0].waits = items[0].buckets[3] = 10;
+	items[0].buckets[0] = 0;
 	items[1].call = odd[0];
 	items[2].call = odd[1];
 	items[3].call = odd[2];
@@ -55,7 +59,7 @@ static void test_lines(void **state)
 	s = new_session(&times, &ledger);
 	report_testing_report(s);
 	all = report_testing_finish();
-	assert_int_equal(json_object_array_length(all), 20 + 1 + 1);
+	assert_int_equal(json_object_array_length(all), 20 + 1 + 8 + 1);
 	assert_string_equal(get(at(all, 0), "call"), "futex");
 	assert_int_equal(number(at(all, 0), "number"), SYS_futex);
 	assert_int_equal(number(json_object_object_get(at(all, 0), "longest"), "tid"), 5);
@@ -67,6 +71,12 @@ static void test_lines(void **state)
 	assert_false(json_object_object_get_ex(at(all, 1), "number", NULL));
 	assert_int_equal(number(at(all, 20), "others"), 4);
 	assert_int_equal(number(at(all, 20), "wait_ns"), 40);
+	assert_int_equal(number(at(all, 0), "p50_ns"), 3072);
+	assert_int_equal(number(at(all, 0), "p99_ns"), 3072);
+	assert_string_equal(get(at(all, 21), "type"), "histogram");
+	assert_string_equal(get(json_object_object_get(at(all, 21), "key"), "call"), "futex");
+	assert_int_equal(number(at(all, 21), "count"), 10);
+	assert_int_equal(number(at(all, 21), "p90"), 3072);
 	json_object_put(all);
 	session_result_free(s);
 }
@@ -101,7 +111,9 @@ static json_object *find_line(json_object *all, const char *type, const char *ca
 /* What ran is beside what waited, a call that never waited has a line, and the sums close. */
 static void test_ran(void **state)
 {
-	struct call_time item = { .call = SYS_futex, .waits = 1, .wait_ns = 5000 };
+	struct call_time item = {
+		.call = SYS_futex, .waits = 1, .wait_ns = 5000, .buckets = { [5] = 1 }
+	};
 	const struct call_times times = { &item, 1 };
 	const struct ledger ledger = { .attempted = 1, .emitted = 1 };
 	struct session_result *s = new_session(&times, &ledger);

@@ -3,6 +3,7 @@
 #include "tests/unit/consumer/testing/unit_testing.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "consumer/report/session_cpu.h"
 
@@ -88,11 +89,35 @@ static void test_bound(void **state)
 	assert_int_equal(samples + cpu->of_others, cpu->all);
 }
 
+/* Of each phase, before the trigger too; a phase without samples is not written. */
+static void test_memory_stall(void **state)
+{
+	static const char written[] =
+		"\"cpu_memory_stall\":{\"before\":{\"samples\":10,\"stalled\":10},"
+		"\"during\":{\"samples\":20,\"stalled\":10}}";
+	struct jsonw w;
+
+	add(7, SAMPLE_MEMORY_STALL, PHASE_DURING, "f");
+	add(ACCOUNT_CALL_NONE, SAMPLE_IN_USER, PHASE_DURING, "f");
+	add(ACCOUNT_CALL_NONE, SAMPLE_MEMORY_STALL, PHASE_BEFORE, "f");
+	assert_int_equal(cpu->phase[PHASE_DURING].samples, 20);
+	assert_int_equal(cpu->phase[PHASE_DURING].stalled, 10);
+	assert_int_equal(cpu->phase[PHASE_BEFORE].stalled, 10);
+	jsonw_init(&w, 4096);
+	jsonw_object(&w, NULL);
+	session_cpu_write(cpu, &w);
+	jsonw_object_end(&w);
+	assert_int_equal(jsonw_end(&w), 0);
+	assert_non_null(memmem(w.data, w.bytes, written, sizeof(written) - 1));
+	jsonw_done(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_places, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bound, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_memory_stall, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

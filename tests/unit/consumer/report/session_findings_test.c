@@ -9,6 +9,7 @@
 #include "consumer/signals/queue_waits.h"
 #include "consumer/signals/thread_pools.h"
 #include "shared/tools/macro.h"
+#include "tests/unit/consumer/testing/chains_testing.h"
 #include "tests/unit/consumer/testing/report_testing.h"
 
 #define CGROUP "/system.slice/api.service"
@@ -64,7 +65,21 @@ static void test_unknown(void **state)
 	session_result_free(s);
 }
 
-/* One thread had a lock while it waited for a disk: what it waited for is passed on. */
+static struct chains_testing waits;
+
+/* Three threads wait a second each for a lock that writer-3 has, who waits for a disk meanwhile. */
+static void wait_for_writer(void)
+{
+	memset(&waits, 0, sizeof(waits));
+	for (uint32_t tid = 71; tid <= 73; tid++)
+		chains_testing_thread(&waits, tid, 77, "api-1", 2000);
+	chains_testing_thread(&waits, 80, 77, "writer-3", 2000);
+	for (uint32_t tid = 71; tid <= 73; tid++)
+		chains_testing_wait(&waits, tid, ACCOUNT_LOCK, 100, 1100, 80)->address = 0xc0de;
+	chains_testing_wait(&waits, 80, ACCOUNT_IO, 0, 850, 0);
+}
+
+/* One thread had a lock while it waited for a disk: what it waited for is said. */
 static void test_chain(void **state)
 {
 	struct lock_waited item = { .lock = { .address = 0xc0de, .tgid = 77 },
@@ -79,32 +94,26 @@ static void test_chain(void **state)
 				    .wakers = 1,
 				    .woken = { { .tid = 80, .tgid = 77, .comm = "writer-3" } } };
 	struct lock_waits locks = { .items = &item, .count = 1 };
-	struct thread_pool pool = { .tgid = 77,
-				    .start_ns = 5,
-				    .name = "writer-",
-				    .threads = 1,
-				    .wall_ns = 2 * NSEC_PER_SEC };
-	struct thread_pools pools = { .items = &pool, .count = 1 };
 	struct session_result *s = new_session();
 	json_object *all, *finding, *selector;
 
-	pool.part_ns[ACCOUNT_IO] = 3 * NSEC_PER_SEC / 2;
-	pool.part_ns[ACCOUNT_RUNNING] = NSEC_PER_SEC / 2;
-	pools.all = pool;
+	wait_for_writer();
 	new_signal(s, SIGNAL_LOCK)->locks = &locks;
-	new_signal(s, SIGNAL_POOLS)->pools = &pools;
+	s->signals[SIGNAL_LOCK]->long_waits = &waits.all;
 	finding = first_of(end_of(s, &all));
 	assert_string_equal(get(finding, "cause"), "lock_held");
 	assert_int_equal(number(finding, "explains_ms"), 3000);
-	assert_string_equal(
-		get(finding, "says"),
-		"3 threads waited 3.0 s in all for one lock, each for long; writer-3 "
-		"had it; meanwhile that thread waited 1.5 s (75 %) for disks and files");
+	assert_string_equal(get(finding, "says"),
+			    "3 threads waited 3.0 s in all for one lock, each for long; writer-3 "
+			    "had it; meanwhile writer-3 waited 2.2 s for disks and files");
 	selector = json_object_array_get_idx(json_object_object_get(finding, "evidence"), 0);
 	assert_string_equal(get(selector, "address"), "0xc0de");
+	selector = json_object_array_get_idx(json_object_object_get(finding, "evidence"), 1);
+	assert_string_equal(get(selector, "type"), "chain");
+	assert_int_equal(number(selector, "chain"), number(finding, "chain"));
 	json_object_put(all);
-	s->signals[SIGNAL_POOLS]->pools = NULL;
 	s->signals[SIGNAL_LOCK]->locks = NULL;
+	s->signals[SIGNAL_LOCK]->long_waits = NULL;
 	session_result_free(s);
 }
 

@@ -41,7 +41,9 @@ static struct lock_waited items[] = {
 	  .longest_tid = 81,
 	  .longest_comm = "worker-3",
 	  .p50_ns = 5,
+	  .p90_ns = 7,
 	  .p99_ns = 9,
+	  .buckets = { [50] = 39, [LOCK_BUCKETS - 1] = 1 },
 	  .threads = 3,
 	  .again = 3,
 	  .pattern = LOCK_PATTERN_LONG_HOLD,
@@ -54,6 +56,7 @@ static struct lock_waited items[] = {
 	  .waits = 1,
 	  .total_ns = 3,
 	  .longest_ns = 3,
+	  .buckets = { 1 },
 	  .threads = 1 },
 	{ .locks = 9, .waits = 12, .total_ns = 2, .longest_ns = 1 },
 };
@@ -88,6 +91,42 @@ static void test_lines(void **state)
 	assert_false(json_object_object_get_ex(at(all, 1), "address", NULL));
 	assert_int_equal(number(at(all, 2), "others"), 9);
 	assert_string_equal(get(at(all, 3), "verdict"), "complete");
+	json_object_put(all);
+	session_result_free(s);
+}
+
+/* Of all waits, and of the locks that have a line; with the name that a lock has. */
+static void test_histograms(void **state)
+{
+	struct lock_waits waits = { .items = items, .count = ARRAY_SIZE(items) };
+	const struct lock_name names[] = { { .module = "/usr/bin/api", .symbol = "store" },
+					   {},
+					   {} };
+	struct session_result *s;
+	json_object *all, *line, *bucket;
+
+	waits.ledger = (struct ledger){ .attempted = 53, .emitted = 53 };
+	waits.all = items[0];
+	s = new_session(&waits);
+	session_locks_put(s, &report_testing_lines,
+			  &(struct event_subject){ .cgroup = "/a", .cgroup_id = 1, .session = 9 },
+			  NULL, names);
+	all = report_testing_finish();
+	assert_int_equal(json_object_array_length(all), 3 + 3);
+	line = at(all, 3);
+	assert_string_equal(get(line, "signal"), "lock");
+	assert_string_equal(get(json_object_object_get(line, "key"), "of"), "all");
+	line = at(all, 4);
+	assert_string_equal(get(json_object_object_get(line, "key"), "address"), "0x7f00c0de1000");
+	assert_string_equal(get(json_object_object_get(line, "key"), "symbol"), "store");
+	assert_int_equal(number(line, "count"), 40);
+	assert_int_equal(number(line, "sum"), 4 * NSEC_PER_SEC);
+	bucket = json_object_array_get_idx(json_object_object_get(line, "buckets"), 0);
+	assert_int_equal(json_object_get_int64(json_object_array_get_idx(bucket, 0)), 1ll << 35);
+	assert_int_equal(number(line, "p90"), 1ll << 35);
+	assert_null(json_object_object_get(line, "p99"));
+	line = at(all, 5);
+	assert_int_equal(number(json_object_object_get(line, "key"), "pid"), 78);
 	json_object_put(all);
 	session_result_free(s);
 }
@@ -242,8 +281,13 @@ static void test_missing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_lines),   EACH(test_names),	 EACH(test_losses),
-		EACH(test_missing), EACH(test_headline), cmocka_unit_test(test_release),
+		EACH(test_lines),
+		EACH(test_names),
+		EACH(test_histograms),
+		EACH(test_losses),
+		EACH(test_missing),
+		EACH(test_headline),
+		cmocka_unit_test(test_release),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

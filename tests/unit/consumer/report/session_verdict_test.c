@@ -283,6 +283,52 @@ static void test_left_out(void **state)
 	json_object_put(end);
 }
 
+/* Returns the last line of a session of 1 s whose looks were so far apart. */
+static json_object *end_with_looks(uint64_t longest_ms, uint64_t skipped)
+{
+	static const struct pinned_maps pins;
+	static const struct signal_host host = { .pins = &pins };
+	static const struct signal_target target;
+	const struct look_coverage looks = { .passes = 5,
+					     .skipped = skipped,
+					     .left_out = 3 * skipped,
+					     .longest_ns = longest_ms * NSEC_PER_MSEC,
+					     .session_ns = NSEC_PER_SEC,
+					     .permille = 2 };
+	struct session_result *s = report_testing_new_session("/api");
+	struct signal *offcpu = signals_new(SIGNAL_OFFCPU, &host, &target);
+
+	assert_non_null(offcpu);
+	offcpu->looks = &looks;
+	s->signals[SIGNAL_OFFCPU] = offcpu;
+	add_whole(s, PHASE_DURING, 5, 3);
+	return report_testing_end_of(s);
+}
+
+/* The budget of the looks left out so many that two are further apart than a tenth of the session.
+ */
+static void test_few_looks(void **state)
+{
+	json_object *end = end_with_looks(101, 15), *ledger;
+
+	assert_string_equal(get(end, "verdict"), "partial");
+	assert_non_null(strstr(get(end, "verdict_reason"), "up to 101 ms apart in 1000 ms"));
+	assert_non_null(strstr(get(end, "verdict_reason"),
+			       "(--looks-permille 2) left out 15 of 20 passes"));
+	ledger = json_object_object_get(json_object_object_get(end, "ledger"), "offcpu");
+	assert_int_equal(number(json_object_object_get(ledger, "left_out"), "budget"), 45);
+	json_object_put(end);
+	end = end_with_looks(100, 15);
+	assert_string_equal(get(end, "verdict"), "complete");
+	json_object_put(end);
+	/* It was the machine that kept them apart. */
+	end = end_with_looks(500, 0);
+	assert_string_equal(get(end, "verdict"), "complete");
+	ledger = json_object_object_get(json_object_object_get(end, "ledger"), "offcpu");
+	assert_null(json_object_object_get(ledger, "left_out"));
+	json_object_put(end);
+}
+
 /* A stack of a cgroup below the session's says in which; one whose path was not found, why not. */
 static void test_in_cgroup(void **state)
 {
@@ -322,6 +368,7 @@ int main(void)
 		EACH(test_explained),	    EACH(test_request_explains_nothing),
 		EACH(test_explained_whole), EACH(test_left_out),
 		EACH(test_in_cgroup),	    EACH(test_explained_by_queue),
+		EACH(test_few_looks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

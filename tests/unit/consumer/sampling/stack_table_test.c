@@ -76,6 +76,7 @@ static void test_different(void **state)
 	DIFFERENT(h->flags = STACK_SAMPLE_CUT, h->flags = 0);
 	DIFFERENT(h->cgroup_id = 9, h->cgroup_id = 0);
 	DIFFERENT(h->flags = SAMPLE_IN_USER, h->flags = 0);
+	DIFFERENT(h->flags = SAMPLE_MEMORY_STALL, h->flags = 0);
 	DIFFERENT(h->call = 1, h->call = 0);
 	/* Of one that woke others, the lock; of others the member says nothing. */
 	DIFFERENT((h->flags = SAMPLE_WAKER, h->lock.tgid = 7), h->flags = 0);

@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/sampling/wait_objects.h"
@@ -302,6 +303,31 @@ static void test_select(void **state)
 			    "\"kinds\":{\"udp\":1}}");
 }
 
+/* Timers of one clock are one object: it tells how long the last of them still has. */
+static void test_timers(void **state)
+{
+	struct look_on on = { .kind = LOOK_ON_TIMER, .number = CLOCK_MONOTONIC };
+	uint32_t number = wait_objects_add(&objects, &on);
+
+	assert_string_equal(written(wait_objects_get(&objects, number)),
+			    "\"on\":{\"what\":\"timer\",\"clock\":\"monotonic\"}");
+	on.state = 1;
+	on.longest_ns = 3 * NSEC_PER_SEC;
+	assert_int_equal(wait_objects_add(&objects, &on), number);
+	on.longest_ns = 2 * NSEC_PER_SEC;
+	assert_int_equal(wait_objects_add(&objects, &on), number);
+	assert_string_equal(written(wait_objects_get(&objects, number)),
+			    "\"on\":{\"what\":\"timer\",\"clock\":\"monotonic\",\"left_ms\":3000}");
+	on.number = CLOCK_TAI;
+	assert_int_not_equal(wait_objects_add(&objects, &on), number);
+	on = (struct look_on){ .kind = LOOK_ON_TIMER, .number = -14 };
+	assert_string_equal(written(&on), "\"on\":{\"what\":\"timer\",\"clock\":\"-14\"}");
+	assert_true(wait_objects_is_idle(WAIT_BLOCKED + WAIT_SLEEP, &on));
+	on = (struct look_on){ .kind = LOOK_ON_SEMAPHORES, .number = 7 };
+	assert_string_equal(written(wait_objects_get(&objects, wait_objects_add(&objects, &on))),
+			    "\"on\":{\"what\":\"semaphores\",\"id\":7}");
+}
+
 /* The table is bounded, and counts what it does not take; nonsense is nothing. */
 static void test_full(void **state)
 {
@@ -328,6 +354,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_same, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_said, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_epoll, setup, teardown),

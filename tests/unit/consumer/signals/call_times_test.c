@@ -53,11 +53,13 @@ static void put_waits(uint32_t slot, uint32_t call, uint64_t waits, uint64_t wai
 
 	for (uint32_t cpu = 0; cpu < pins.abi.cpus_possible; cpu++)
 		each[cpu] = (struct call_waits){};
-	each[pins.abi.cpus_possible - 1] = (struct call_waits){ .waits = waits,
-								.wait_ns = wait_ns,
-								.longest_ns = wait_ns / 2,
-								.longest_end_ns = longest_end_ns,
-								.longest_tid = call + 1 };
+	each[pins.abi.cpus_possible - 1] =
+		(struct call_waits){ .waits = waits,
+				     .wait_ns = wait_ns,
+				     .longest_ns = wait_ns / 2,
+				     .longest_end_ns = longest_end_ns,
+				     .longest_tid = call + 1,
+				     .buckets = { [7] = (uint32_t)waits } };
 	assert_int_equal(
 		bpf_map_update_elem(pins.signal_fd[PINNED_MAP_account_calls], &key, each, BPF_ANY),
 		0);
@@ -99,6 +101,11 @@ static void test_difference(void **state)
 	assert_int_equal(times.items[2].call, 5);
 	assert_int_equal(times.items[2].waits, 2 + 1);
 	assert_int_equal(times.items[2].wait_ns, 600 + 200);
+	assert_int_equal(times.items[2].over_ns, 600 + 200);
+	assert_int_equal(times.items[2].buckets[7], 2 + 1);
+	assert_int_equal(times.items[1].over_ns, 100);
+	assert_int_equal(times.items[1].buckets[7], 2);
+	assert_int_equal(times.items[0].buckets[7], 0);
 	assert_int_equal(times.items[2].longest_ns, 100); /* the longer one was before */
 	call_times_done(&before);
 	call_times_done(&times);

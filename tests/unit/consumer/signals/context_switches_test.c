@@ -16,9 +16,9 @@
 
 #define SLOT 2
 
-#define AT_PRESSURE                                                                          \
-	(1u << SIGNAL_ONCPU | 1u << SIGNAL_SWITCH | 1u << SIGNAL_POOLS | 1u << SIGNAL_RUNQ | \
-	 1u << SIGNAL_LOCK | 1u << SIGNAL_SYSCALL)
+#define AT_STALL                                                                               \
+	(1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_SWITCH | 1u << SIGNAL_POOLS | \
+	 1u << SIGNAL_RUNQ | 1u << SIGNAL_LOCK | 1u << SIGNAL_SYSCALL | 1u << SIGNAL_SOCKET)
 
 static struct pinned_maps pins;
 static struct signal_programs programs;
@@ -141,25 +141,37 @@ static void test_unreadable(void **state)
 	signals_free(s);
 }
 
-/* "auto" chooses it at pressure, a rule that names others does not get it. */
+/*
+ * "auto" chooses it where somebody asks why: at each stall, and at a request. Not for a process
+ * that begins; and a rule that names others does not get it.
+ */
 static void test_wanted(void **state)
 {
 	struct trigger_reason reason = { .kind = TRIGGER_PRESSURE,
 					 .when = { .resource = RESOURCE_CPU } };
 	struct rule rule = { .signals_auto = true };
 
-	assert_int_equal(signals_wanted(&rule, &reason), AT_PRESSURE);
-	assert_non_null(strstr(signals_auto_why(signals_wanted(&rule, &reason)), "pressure"));
+	assert_int_equal(signals_wanted(&rule, &reason), AT_STALL);
+	assert_non_null(strstr(signals_auto_why(signals_wanted(&rule, &reason)), "stall"));
 	reason.when.resource = RESOURCE_IO;
 	assert_int_equal(signals_wanted(&rule, &reason),
-			 AT_PRESSURE | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_BLOCK);
+			 AT_STALL | 1u << SIGNAL_BLOCK | 1u << SIGNAL_RECLAIM);
 	reason.when.resource = RESOURCE_MEMORY;
-	assert_int_equal(signals_wanted(&rule, &reason), AT_PRESSURE | 1u << SIGNAL_OFFCPU);
+	assert_int_equal(signals_wanted(&rule, &reason), AT_STALL | 1u << SIGNAL_RECLAIM);
 	reason.kind = TRIGGER_QUIET;
 	assert_int_equal(signals_wanted(&rule, &reason),
-			 AT_PRESSURE | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_BLOCK);
+			 AT_STALL | 1u << SIGNAL_BLOCK | 1u << SIGNAL_RECLAIM);
+	reason.kind = TRIGGER_STUCK;
+	assert_int_equal(signals_wanted(&rule, &reason),
+			 AT_STALL | 1u << SIGNAL_BLOCK | 1u << SIGNAL_RECLAIM);
+	reason.kind = TRIGGER_OOM_KILL;
+	assert_int_equal(signals_wanted(&rule, &reason),
+			 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_RECLAIM);
 	reason.kind = TRIGGER_REQUEST;
-	assert_int_equal(signals_wanted(NULL, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU);
+	assert_int_equal(signals_wanted(NULL, &reason),
+			 AT_STALL | 1u << SIGNAL_BLOCK | 1u << SIGNAL_RECLAIM);
+	reason.kind = TRIGGER_EXEC;
+	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU);
 	rule = (struct rule){ .signals = 1u << SIGNAL_LOCK };
 	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_LOCK);
 }

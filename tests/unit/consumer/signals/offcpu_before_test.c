@@ -7,6 +7,7 @@
 #include "consumer/kernel/pinned_maps.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/offcpu_before.h"
+#include "consumer/signals/timeline.h"
 
 #define MS    NSEC_PER_MSEC
 #define START 20000 /* ms */
@@ -32,7 +33,8 @@ static int setup(void **state)
 	memset(&taken, 0, sizeof(taken));
 	stack_table_init(&taken.stacks, NULL);
 	wait_objects_init(&taken.objects);
-	target = (struct signal_target){ .slot = SLOT,
+	target = (struct signal_target){ .timeline = timeline_new(START * MS, 5000, 1000),
+					 .slot = SLOT,
 					 .epoch = EPOCH,
 					 .start_ns = START * MS,
 					 .pre_ms = 5000,
@@ -48,7 +50,19 @@ static int teardown(void **state)
 	assert_int_equal(recorder.stacks.bytes, 0);
 	stack_table_done(&taken.stacks);
 	wait_objects_done(&taken.objects);
+	timeline_free(target.timeline);
 	return 0;
+}
+
+/* How long the timeline shows the thread in a lock within a slot that begins at `ms`. */
+static uint64_t shown_ms(int ms)
+{
+	struct stack_sample *h = new_stack_sample(4, 0, NULL);
+	const struct timeline_pool *pool = timeline_pool(target.timeline, h);
+	const uint64_t *row = pool->ns[ACCOUNT_LOCK];
+
+	free(h);
+	return row ? row[target.timeline->before + ms / 50] / MS : 0;
 }
 
 /* Makes what a look sees of a thread, and gives it to the recorder, or to the signal. */
@@ -134,6 +148,11 @@ static void test_all_along(void **state)
 	first_look(5, 4);
 	assert_weights(3000, 2, 2000, 1);
 	assert_int_equal(before.passes, 2);
+	assert_int_equal(shown_ms(-5000), 50);
+	assert_int_equal(shown_ms(-50), 50);
+	assert_int_equal(shown_ms(0), 0);
+	assert_int_equal(target.timeline->looks[10], 1); /* at -4500 */
+	assert_int_equal(target.timeline->looks[11], 0);
 	assert_int_equal(taken.stacks.items[0]->threads, 1);
 }
 
@@ -156,6 +175,10 @@ static void test_runs(void **state)
 	begin();
 	first_look(0, 0);
 	assert_weights(3000, 1, 1500, 1);
+	/* The timeline shows what looks saw, and half of the time between two looks around it. */
+	assert_int_equal(shown_ms(-1050), 50);
+	assert_int_equal(shown_ms(-1000), 25);
+	assert_int_equal(shown_ms(-950), 0);
 }
 
 /* A wait that ended before counts until then. */
@@ -176,6 +199,7 @@ static void test_new(void **state)
 	begin();
 	first_look(5, 4);
 	assert_weights(0, 0, 500, 1);
+	assert_int_equal(shown_ms(-50), 0); /* nobody saw it there */
 }
 
 /* Nothing is made up where the recorder has not looked. */

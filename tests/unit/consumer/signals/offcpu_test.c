@@ -9,6 +9,7 @@
 #include "consumer/sampling/looks.h"
 #include "consumer/sampling/wait_kind.h"
 #include "consumer/signals/signals.h"
+#include "consumer/signals/timeline.h"
 
 #define MS    NSEC_PER_MSEC
 #define START (1000 * MS)
@@ -29,10 +30,32 @@ static int setup(void **state)
 {
 	pins = (struct pinned_maps){ .control = &control, .slots = slots, .looks_path = pin };
 	slots[SLOT] = (struct slot){ .epoch = 3 };
-	looks_init(&looks, &pins, NULL, NULL, NULL);
-	target = (struct signal_target){ .slot = SLOT, .epoch = 3, .start_ns = START };
+	looks_init(&looks, &pins, NULL, 10, NULL, NULL);
+	target = (struct signal_target){ .slot = SLOT,
+					 .epoch = 3,
+					 .start_ns = START,
+					 .timeline = timeline_new(START, 0, 1000) };
 	pass = (struct look_pass){};
 	return 0;
+}
+
+static int teardown(void **state)
+{
+	timeline_free(target.timeline);
+	return 0;
+}
+
+/* How long the timeline shows threads in a lock, in all or in the slot that begins at `ms`. */
+static uint64_t shown_ms(int ms)
+{
+	struct stack_sample *h = new_stack_sample(4, 0, NULL);
+	const uint64_t *row = timeline_pool(target.timeline, h)->ns[ACCOUNT_LOCK];
+	uint64_t ns = 0;
+
+	free(h);
+	for (uint32_t i = 0; row && i < target.timeline->slots; i++)
+		ns += ms < 0 || i == (uint32_t)ms / 50 ? row[i] : 0;
+	return ns / MS;
 }
 
 static struct signal *begin(void)
@@ -144,8 +167,44 @@ static void test_all_along(void **state)
 	l = close_signal(s);
 	assert_int_equal(s->taken->stacks.count, 1);
 	assert_int_equal(weight_ms(s, 0), 1000);
+	assert_int_equal(shown_ms(-1), 1000);
+	assert_int_equal(shown_ms(400), 50);
+	assert_int_equal(target.timeline->looks[0], 1);
+	assert_int_equal(target.timeline->looks[1], 1);
+	assert_int_equal(target.timeline->looks[2], 0);
 	assert_int_equal(l->attempted, 4);
 	assert_int_equal(l->emitted, 4);
+	signals_free(s);
+}
+
+/* What the budget left out before a pass counts as many looks as this one made; not before the
+ * first. */
+static void test_left_out(void **state)
+{
+	struct signal *s = begin();
+	const struct ledger *l;
+
+	at(2);
+	pass.skipped = 9;
+	see(s, 5, 4);
+	passed(s);
+	at(700);
+	pass.skipped = 12;
+	see(s, 5, 4);
+	see_as(s, TID + 1, 3, 4, WAIT_BLOCKED + WAIT_LOCK);
+	passed(s);
+	end(s, 1000);
+	pass.skipped = 5;
+	see_again(s);
+	passed(s);
+	l = close_signal(s);
+	assert_int_equal(s->looks->passes, 3);
+	assert_int_equal(s->looks->skipped, 12 + 5);
+	assert_int_equal(s->looks->left_out, 12 * 2 + 5);
+	assert_int_equal(s->looks->longest_ns, 698 * MS);
+	assert_int_equal(s->looks->session_ns, 1000 * MS);
+	assert_int_equal(l->attempted, 4);
+	assert_int_equal(s->taken->expected, 4 + 12 * 2 + 5);
 	signals_free(s);
 }
 
@@ -171,6 +230,10 @@ static void test_halves(void **state)
 	assert_int_equal(s->taken->stacks.count, 2);
 	assert_int_equal(weight_ms(s, 0), 50 + 50 + 50);
 	assert_int_equal(weight_ms(s, 1), 50 + 50);
+	assert_int_equal(shown_ms(-1), 250);
+	assert_int_equal(shown_ms(100), 50);
+	assert_int_equal(shown_ms(150), 0); /* it ran from the middle of two looks on */
+	assert_int_equal(shown_ms(250), 50);
 	signals_free(s);
 }
 
@@ -370,18 +433,11 @@ static void test_kinds(void **state)
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_all_along, setup),
-		cmocka_unit_test_setup(test_halves, setup),
-		cmocka_unit_test_setup(test_better_walk, setup),
-		cmocka_unit_test_setup(test_woken, setup),
-		cmocka_unit_test_setup(test_cut, setup),
-		cmocka_unit_test_setup(test_no_frame, setup),
-		cmocka_unit_test_setup(test_of_others, setup),
-		cmocka_unit_test_setup(test_earlier_pass, setup),
-		cmocka_unit_test_setup(test_epoll_lasts, setup),
-		cmocka_unit_test_setup(test_no_pin, setup),
-		cmocka_unit_test(test_kinds),
+		TEST(all_along),    TEST(left_out),    TEST(halves),   TEST(better_walk),
+		TEST(woken),	    TEST(cut),	       TEST(no_frame), TEST(of_others),
+		TEST(earlier_pass), TEST(epoll_lasts), TEST(no_pin),   cmocka_unit_test(test_kinds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,7 +143,7 @@ static void test_unknown(void **state)
 
 	if (!fake)
 		skip();
-	s = signals_new(SIGNAL_RECLAIM, &fake->a.sessions.host, NULL);
+	s = signals_new(SIGNAL_FAULT, &fake->a.sessions.host, NULL);
 	assert_non_null(s);
 	assert_null(s->kind);
 	assert_string_equal(s->why, "this version has no program for it");

@@ -16,6 +16,15 @@
 
 #include "consumer/sampling/stack_sample.h"
 
+/* By how much a sanitizer may slow code down. */
+#define SANITIZED_SLOWER 1
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#undef SANITIZED_SLOWER
+#define SANITIZED_SLOWER 4
+#endif
+#endif
+
 /* A reproducible stream of numbers: splitmix64. */
 static inline uint64_t next_random(uint64_t *state)
 {

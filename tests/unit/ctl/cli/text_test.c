@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/cli/terminal.h"
 #include "ctl/cli/text.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
@@ -129,13 +130,57 @@ static void test_table(void **state)
 				  " \xc3\xa9\xc3\xa9         12345  y\n");
 }
 
+/* A table of the rows, in lines of so many columns. */
+static char *fit(unsigned int columns, uint32_t spare, const char *const rows[][4], size_t n)
+{
+	_cleanup_(text_table_done) struct text_table table;
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	terminal_use(&(struct terminal){ .columns = columns });
+	text_table_init(&table, 4);
+	table.spare = spare;
+	for (size_t i = 0; i < n; i++)
+		for (int c = 0; c < 4; c++)
+			text_table_add(&table, strdup(rows[i][c]));
+	assert_int_equal(text_table_print(&table, 2, out), 0);
+	terminal_use(&(struct terminal){ 0 });
+	fclose(out);
+	return text;
+}
+
+static void test_table_fits(void **state)
+{
+	static const char *const rows[][4] = {
+		{ "N", "FUNCTION", "MODULE", "WHY" },
+		{ "1", "a_function_of_40_characters_in_its_name_",
+		  "libcrypto.so.3-of-30-characters", "because" },
+	};
+	_cleanup_free_ char *wide = fit(0, 0, rows, 2), *narrow = fit(60, 0, rows, 2),
+			    *less = fit(56, 1u << 2 | 1u << 3, rows, 2),
+			    *least = fit(40, 0, rows, 2);
+
+	assert_non_null(strstr(wide, "a_function_of_40_characters_in_its_name_  libcrypto.so.3-of-"
+				     "30-characters  because\n"));
+	/* Names lose their middle, the widest first. */
+	assert_string_equal(narrow,
+			    "  N  FUNCTION                MODULE                  WHY\n"
+			    "  1  a_function.._its_name_  libcrypto...characters  because\n");
+	/* What can be left out goes, the last one first, before a name is cut to pieces. */
+	assert_string_equal(less, "  N  FUNCTION                  MODULE\n"
+				  "  1  a_function_..n_its_name_  libcrypto.so..-characters\n");
+	assert_string_equal(least, "  N  FUNCTION      MODULE        WHY\n"
+				   "  1  a_fun..name_  libcr..cters  because\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bytes), cmocka_unit_test(test_duration),
 		cmocka_unit_test(test_tame),  cmocka_unit_test(test_tame_order),
 		cmocka_unit_test(test_json),  cmocka_unit_test(test_json_pretty),
-		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_table), cmocka_unit_test(test_table_fits),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);

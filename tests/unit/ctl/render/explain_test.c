@@ -66,6 +66,8 @@ static void test_symptoms(void **state)
 	has("noticed: nothing; uid 0 asked for it: p99\n");
 	explain(START("\"exec\":{\"pid\":77,\"comm\":\"job\"}") END(""));
 	has("noticed: nothing; job started, as process 77\n");
+	explain(START("\"oom_kill\":{\"pid\":77,\"comm\":\"hun\\u001bgry\"}") END(""));
+	has("noticed: memory ran out, and the kernel killed hun\\x1bgry, process 77\n");
 }
 
 static void test_nothing(void **state)

@@ -110,7 +110,7 @@ static void test_during_is_compared_with_calm(void **state)
 			    "trocar: in microseconds per second: before (1.0 s), during (2.0 s)\n");
 	events_command("folded", events_file, "--phase", "onset", NULL);
 	assert_string_equal(events_out, "web;rush 2\n");
-	events_command("folded", events_file, "--by", "phase", NULL);
+	events_command("folded", events_file, "--unit", "samples", "--by", "phase", NULL);
 	assert_string_equal(events_out, "before;calm 3\nduring;stall 4\nonset;rush 2\n");
 }
 
@@ -131,8 +131,8 @@ static void test_onset_where_nothing_is_calm(void **state)
 	events_command("report", events_file, NULL);
 	has("before: 0.0 s, onset: 0.5 s, during: 2.0 s\n"
 	    "The pre-roll has no calm time: during is compared with the onset.\n");
-	has("functions (4 samples during, 2 onset)");
-	has("SELF ONSET");
+	has("functions: 4 samples during, 2 onset;");
+	has("DURING   ONSET");
 }
 
 /* The report likewise. */
@@ -141,8 +141,8 @@ static void test_report_compares_with_calm(void **state)
 	events_write(PHASED);
 	events_command("report", events_file, NULL);
 	has("before: 1.0 s, onset: 0.5 s, during: 2.0 s\n");
-	has("functions (4 samples during, 3 before)");
-	has("  100 ms  100.0 %  300 ms  7        7    /bin/web\n");
+	has("functions: 4 samples during, 3 before;");
+	has("  100 ms  100.0 %  300 ms  7        7    web      /bin/web\n");
 	assert_int_equal(count("rush"), 0);
 }
 
@@ -183,12 +183,16 @@ static void test_foreign_text_is_escaped(void **state)
 	has(">&lt;b&gt;<");
 }
 
-static void test_nothing_is_a_picture_too(void **state)
+static void test_nothing_is_no_picture(void **state)
 {
 	events_write("");
-	assert_int_equal(events_command("flamegraph", events_file, NULL), COMMAND_FINE);
-	has(">no session is selected<");
-	has("</svg>\n");
+	assert_int_equal(events_command("flamegraph", events_file, NULL), COMMAND_FAILED);
+	assert_string_equal(events_out, "");
+	assert_string_equal(events_err, "trocar: there is no session in what was read\n");
+	events_write(EVENTS_END("1"));
+	assert_int_equal(events_command("flamegraph", events_file, NULL), COMMAND_FAILED);
+	assert_string_equal(events_out, "");
+	assert_string_equal(events_err, "trocar: the session has no stacks in what was read\n");
 }
 
 /* 100 frames of which one has a 100,000th: too narrow to draw, and said so. */
@@ -260,7 +264,7 @@ int main(void)
 		TEST(report_compares_with_calm),
 		TEST(one_phase_fills_the_picture),
 		TEST(foreign_text_is_escaped),
-		TEST(nothing_is_a_picture_too),
+		TEST(nothing_is_no_picture),
 		TEST(narrow_frames_are_counted),
 		TEST(difference_is_by_time),
 		TEST(difference_of_unknown_lengths_is_by_share),

@@ -10,16 +10,17 @@
 #include "shared/tools/cleanup.h"
 #include "tests/unit/ctl/events_testing.h"
 
-#define TWO                                                                                     \
-	EVENTS_START("1")                                                                       \
-	EVENTS_STACK("1", "before", "web", "3", "300",                                          \
-		     EVENTS_USER("leaf") "," EVENTS_USER("main"))                               \
-	EVENTS_STACK("1", "during", "web", "4", "100",                                          \
-		     EVENTS_USER("leaf") "," EVENTS_USER("main"))                               \
-	EVENTS_STACK("1", "during", "log", "2", "50", EVENTS_KERNEL("read") "," EVENTS_UNNAMED) \
-	EVENTS_END("1")                                                                         \
-	EVENTS_START("2")                                                                       \
-	EVENTS_STACK("2", "during", "web", "5", "70", EVENTS_USER("other"))                     \
+/* Every sample stands for 100 ns. */
+#define TWO                                                                                      \
+	EVENTS_START("1")                                                                        \
+	EVENTS_STACK("1", "before", "web", "3", "300",                                           \
+		     EVENTS_USER("leaf") "," EVENTS_USER("main"))                                \
+	EVENTS_STACK("1", "during", "web", "4", "400",                                           \
+		     EVENTS_USER("leaf") "," EVENTS_USER("main"))                                \
+	EVENTS_STACK("1", "during", "log", "2", "200", EVENTS_KERNEL("read") "," EVENTS_UNNAMED) \
+	EVENTS_END("1")                                                                          \
+	EVENTS_START("2")                                                                        \
+	EVENTS_STACK("2", "during", "web", "5", "500", EVENTS_USER("other"))                     \
 	EVENTS_END("2")
 
 static void folds(const char *expected)
@@ -30,13 +31,43 @@ static void folds(const char *expected)
 
 static void test_sums_by_stack(void **state)
 {
+	const char *one = "0000000000000001";
+
+	events_write(TWO);
+	assert_int_equal(events_command("folded", "--session", one, events_file, NULL), 0);
+	folds("log;[libc.so.6];read 2\nweb;main;leaf 7\n");
+	assert_int_equal(
+		events_command("folded", "--session", one, "--unit", "ns", events_file, NULL), 0);
+	folds("log;[libc.so.6];read 200\nweb;main;leaf 700\n");
+	assert_int_equal(events_command("folded", "--session", one, "--annotate", "--offsets",
+					events_file, NULL),
+			 0);
+	folds("log;[libc.so.6+0x2724a];read_[k] 2\nweb;main;leaf 7\n");
+}
+
+/* One session, unless all are asked for; and of several rules each stands for itself. */
+static void test_one_session(void **state)
+{
 	events_write(TWO);
 	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FINE);
-	folds("log;[libc.so.6];read 2\nweb;main;leaf 7\nweb;other 5\n");
-	assert_int_equal(events_command("folded", "--unit", "ns", events_file, NULL), COMMAND_FINE);
-	folds("log;[libc.so.6];read 50\nweb;main;leaf 400\nweb;other 70\n");
-	assert_int_equal(events_command("folded", "--annotate", "--offsets", events_file, NULL), 0);
-	folds("log;[libc.so.6+0x2724a];read_[k] 2\nweb;main;leaf 7\nweb;other 5\n");
+	assert_string_equal(events_out, "web;other 5\n");
+	assert_string_equal(events_err, "trocar: the newest session alone; 1 more: --all\n");
+	assert_int_equal(events_command("folded", "--all", events_file, NULL), COMMAND_FINE);
+	folds("rule1;log;[libc.so.6];read 2\nrule1;web;main;leaf 7\nrule2;web;other 5\n");
+}
+
+/* Samples of two rates do not add up; their times do. */
+static void test_rates(void **state)
+{
+	events_write(EVENTS_STACK("1", "before", "web", "3", "1500", EVENTS_USER("leaf"))
+			     EVENTS_STACK("1", "during", "web", "4", "400", EVENTS_USER("leaf")));
+	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FINE);
+	assert_string_equal(events_out, "web;leaf 1900\n");
+	assert_non_null(strstr(events_err, "in nanoseconds, because"));
+	assert_int_equal(events_command("folded", "--phase", "during", events_file, NULL), 0);
+	folds("web;leaf 4\n");
+	assert_int_equal(events_command("folded", "--unit", "samples", events_file, NULL), 0);
+	folds("web;leaf 7\n");
 }
 
 static void test_selects(void **state)
@@ -45,35 +76,49 @@ static void test_selects(void **state)
 		{ "--session", "0000000000000002", "web;other 5\n" },
 		{ "--rule", "rule2", "web;other 5\n" },
 		{ "--cgroup", "/c/2", "web;other 5\n" },
-		{ "--cgroup", "/c", "log;[libc.so.6];read 2\nweb;main;leaf 7\nweb;other 5\n" },
-		{ "--phase", "before", "web;main;leaf 3\n" },
-		{ "--comm", "log", "log;[libc.so.6];read 2\n" },
-		{ "--since", "2026-11-21T15:59:02", "web;other 5\n" },
+		{ "--cgroup", "/c",
+		  "rule1;log;[libc.so.6];read 2\nrule1;web;main;leaf 7\nrule2;web;other 5\n" },
+		{ "--since", "2026-11-21T15:59:02Z", "web;other 5\n" },
 		{ "--until", "2026-11-21T15:59:02Z", "log;[libc.so.6];read 2\nweb;main;leaf 7\n" },
-		{ "--pid", "7", "log;[libc.so.6];read 2\nweb;main;leaf 7\nweb;other 5\n" },
-		{ "--signal", "oncpu", "log;[libc.so.6];read 2\nweb;main;leaf 7\nweb;other 5\n" },
+		{ "--pid", "7",
+		  "rule1;log;[libc.so.6];read 2\nrule1;web;main;leaf 7\nrule2;web;other 5\n" },
+		{ "--signal", "oncpu",
+		  "rule1;log;[libc.so.6];read 2\nrule1;web;main;leaf 7\nrule2;web;other 5\n" },
+		{ "--phase", "before", "rule1;web;main;leaf 3\n" },
+		{ "--comm", "log", "rule1;log;[libc.so.6];read 2\n" },
 	};
-	static const char *const none[][2] = { { "--pid", "8" },
-					       { "--cgroup", "/c/"
-							     "x" },
-					       { "--signal", "offcpu" },
-					       { "--session", "1" },
-					       { "--comm", "we" },
-					       { "--until", "2025-01-01" } };
+	static const char *const no_session[][2] = {
+		{ "--cgroup", "/c/x" }, { "--session", "1" }, { "--until", "2025-01-01" },
+		{ "--rule", "rule" },	{ "--host", "shop" },
+	};
+	static const char *const no_stack[][2] = { { "--pid", "8" },
+						   { "--signal", "offcpu" },
+						   { "--comm", "we" } };
 
 	events_write(TWO);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(
-			events_command("folded", events_file, cases[i][0], cases[i][1], NULL),
-			COMMAND_FINE);
+		assert_int_equal(events_command("folded", "--all", events_file, cases[i][0],
+						cases[i][1], NULL),
+				 COMMAND_FINE);
 		folds(cases[i][2]);
 	}
-	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
-		assert_int_equal(
-			events_command("folded", events_file, none[i][0], none[i][1], NULL),
-			COMMAND_FINE);
+	for (size_t i = 0; i < sizeof(no_session) / sizeof(*no_session); i++) {
+		assert_int_equal(events_command("folded", events_file, no_session[i][0],
+						no_session[i][1], NULL),
+				 COMMAND_FAILED);
 		assert_string_equal(events_out, "");
-		assert_non_null(strstr(events_err, "no stack line is selected, of 4\n"));
+		assert_non_null(strstr(events_err, "no session is selected; the newest of the 2"));
+		assert_non_null(strstr(events_err, "0000000000000002  2026-11-21T15:59:02  -     "
+						   "rule2  /c/2\n"));
+	}
+	for (size_t i = 0; i < sizeof(no_stack) / sizeof(*no_stack); i++) {
+		assert_int_equal(events_command("folded", "--all", events_file, no_stack[i][0],
+						no_stack[i][1], NULL),
+				 COMMAND_FAILED);
+		assert_string_equal(events_out, "");
+		assert_non_null(strstr(events_err, "no stack is selected, of 4 lines; these have:\n"
+						   "  --signal: oncpu\n  --phase: before, during\n"
+						   "  --comm: web, log\n  --pid: 7\n"));
 	}
 }
 
@@ -101,16 +146,18 @@ static void test_wall(void **state)
 			 COMMAND_USAGE);
 	assert_non_null(strstr(events_err, "want --unit ns"));
 	/* By one signal, and by both as they are, nothing changes. */
-	assert_int_equal(events_command("folded", "--signal", "offcpu", events_file, NULL), 0);
+	assert_int_equal(events_command("folded", "--signal", "offcpu", "--unit", "samples",
+					events_file, NULL),
+			 0);
 	folds("web;main;take 6\nweb;serve 6\n");
-	assert_int_equal(events_command("folded", events_file, NULL), 0);
+	assert_int_equal(events_command("folded", "--unit", "samples", events_file, NULL), 0);
 	folds("offcpu;web;main;take 6\noffcpu;web;serve 6\noncpu;web;main;take 4\n");
 }
 
 static void test_words_that_mean_nothing_are_refused(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "--phase", "after" },	 { "--pid", "x" },	  { "--since", "yesterday" },
+		{ "--phase", "after" },	 { "--pid", "x" },	  { "--since", "last week" },
 		{ "--unit", "bytes" },	 { "--by", "comm,comm" }, { "--by", "colour" },
 		{ "--memory-mib", "0" }, { "--by", "" },	  { "--until", "2026-13-01" },
 	};
@@ -124,7 +171,6 @@ static void test_words_that_mean_nothing_are_refused(void **state)
 		assert_string_equal(events_out, "");
 	}
 	assert_int_equal(events_command("folded", "--json", NULL), COMMAND_USAGE);
-	assert_int_equal(events_command("folded", "a", "b", NULL), COMMAND_USAGE);
 	assert_int_equal(events_command("folded", "/nonexistent", NULL), COMMAND_FAILED);
 	assert_string_equal(events_err, "trocar: /nonexistent: No such file or directory\n");
 }
@@ -146,7 +192,7 @@ static void test_signals_stay_apart(void **state)
 		EVENTS_STACK("1", "during", "web", "3", "300", EVENTS_USER("leaf")) EVENTS_HEAD(
 			"stack",
 			"1") ",\"signal\":\"offcpu\",\"phase\":\"during\","
-			     "\"comm\":\"web\",\"count\":1,\"weight_ns\":9,\"frames\":[]}\n");
+			     "\"comm\":\"web\",\"count\":1,\"weight_ns\":100,\"frames\":[]}\n");
 	events_command("folded", events_file, NULL);
 	folds("offcpu;web;[no frames] 1\noncpu;web;leaf 3\n");
 }
@@ -162,14 +208,14 @@ static void test_names_from_outside_are_tame(void **state)
 /* One broken line spoils no other one, is named by its place, and shows in the exit status. */
 static void test_faulty_lines_are_named(void **state)
 {
-	events_write("nonsense\n" EVENTS_STACK(
+	events_write("{\"v\":x\n" EVENTS_STACK(
 		"1", "during", "web", "3", "300",
 		EVENTS_USER("leaf")) "\n{\"v\":1,\"type\":\"news\",\"x\":[1,2]}\n"
 				     "{\"v\":1,\"type\":\"news\",\"x\":[1,2}\n" EVENTS_HEAD(
 					     "stack", "1") ",\"count\":\"3\"}\n");
 	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FAILED);
 	assert_string_equal(events_out, "web;leaf 3\n");
-	assert_non_null(strstr(events_err, ":1:1: want an object\n"));
+	assert_non_null(strstr(events_err, ":1:6: "));
 	assert_null(strstr(events_err, ":4:"));
 	assert_non_null(strstr(events_err, ":5:30: x: want , or ] here\n"));
 	assert_non_null(strstr(events_err, ": count: want a whole number\n"));
@@ -177,15 +223,15 @@ static void test_faulty_lines_are_named(void **state)
 
 static void test_many_faults_are_counted(void **state)
 {
-	char text[2 * 25 + 1] = { 0 };
+	char text[7 * 25 + 1] = { 0 };
 
 	for (int i = 0; i < 25; i++)
-		memcpy(text + 2 * i, "x\n", 2);
+		memcpy(text + 7 * i, "{\"v\":x\n", 7);
 	events_write(text);
 	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FAILED);
-	assert_non_null(strstr(events_err, ":10:1: want an object\n"));
-	assert_null(strstr(events_err, ":11:1:"));
-	assert_non_null(strstr(events_err, ": 25 faulty lines in all"));
+	assert_non_null(strstr(events_err, ":10:6: "));
+	assert_null(strstr(events_err, ":11:6:"));
+	assert_non_null(strstr(events_err, "trocar: 25 faults in all"));
 }
 
 static void test_missing_keys_are_named(void **state)
@@ -262,29 +308,15 @@ static void test_order_of_keys_is_free(void **state)
 	EVENTS_HEAD("stack", "1")                                                     \
 	",\"signal\":\"oncpu\",\"phase\":\"during\",\"pid\":7,\"comm\":\"web\"" extra \
 	",\"frames\":[" frames "],\"stack_id\":17,\"part\":" part ",\"parts\":3}\n"
-#define FIRST PART("1", ",\"count\":2,\"weight_ns\":9", EVENTS_USER("a"))
+#define FIRST PART("1", ",\"count\":2,\"weight_ns\":200", EVENTS_USER("a"))
 
 static void test_parts_become_one_stack(void **state)
 {
 	events_write(FIRST PART("2", "", EVENTS_USER("b"))
 			     EVENTS_STACK("2", "during", "web", "3", "300", EVENTS_USER("leaf"))
 				     PART("3", "", EVENTS_USER("c")));
-	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FINE);
-	folds("web;c;b;a 2\nweb;leaf 3\n");
-}
-
-static void test_missing_parts_are_told(void **state)
-{
-	events_write(FIRST PART("3", "", EVENTS_USER("c")));
-	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FAILED);
-	assert_non_null(strstr(events_err, "want the parts of this stack in order"));
-	events_write(PART("2", "", EVENTS_USER("c")));
-	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FAILED);
-	assert_non_null(strstr(events_err, "want the first part of this stack before"));
-	events_write(FIRST PART("2", "", EVENTS_USER("b")));
-	events_command("folded", events_file, NULL);
-	assert_non_null(strstr(events_err, "1 stacks lack parts: passed over"));
-	assert_string_equal(events_out, "");
+	assert_int_equal(events_command("folded", "--all", events_file, NULL), COMMAND_FINE);
+	folds("rule1;web;c;b;a 2\nrule2;web;leaf 3\n");
 }
 
 /* Distinct names without end meet a wall with a number, not the machine's. */
@@ -319,12 +351,17 @@ static void test_counts_do_not_wrap(void **state)
 	FILE *file = open_memstream(&lines, &bytes);
 
 	for (int i = 0; i < 2050; i++)
-		fputs(EVENTS_STACK("1", "during", "web", "9007199254740992", "1", EVENTS_USER("f")),
-		      file);
+		fprintf(file,
+			EVENTS_HEAD(
+				"stack",
+				"1") ",\"mono_ns\":%d,\"signal\":\"oncpu\",\"phase\":\"during\","
+				     "\"comm\":\"web\",\"count\":9007199254740992,"
+				     "\"weight_ns\":1,\"frames\":[]}\n",
+			i + 1);
 	fclose(file);
 	events_write_n(lines, bytes);
 	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FINE);
-	folds("web;f 18446744073709551615\n");
+	folds("web;[no frames] 18446744073709551615\n");
 }
 
 /* Frames that are the same up to the end of the first object in them are not the same frame. */
@@ -332,8 +369,8 @@ static void test_objects_in_frames(void **state)
 {
 #define PLACED(fn) "{\"source\":{\"file\":\"/f.c\",\"line\":1},\"fn\":\"" fn "\",\"kind\":\"user\"}"
 	events_write(EVENTS_STACK("1", "during", "c", "1", "1", PLACED("a") "," PLACED("b"))
-			     EVENTS_STACK("1", "during", "c", "2", "1", PLACED("b") "," PLACED("a"))
-				     EVENTS_STACK("1", "during", "c", "4", "1", PLACED("b")));
+			     EVENTS_STACK("1", "during", "c", "2", "2", PLACED("b") "," PLACED("a"))
+				     EVENTS_STACK("1", "during", "c", "4", "4", PLACED("b")));
 	assert_int_equal(events_command("folded", events_file, NULL), COMMAND_FINE);
 	assert_string_equal(events_out, "c;a;b 2\nc;b 4\nc;b;a 1\n");
 	/* What is left of one is no frame. */
@@ -348,6 +385,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, events_setup, events_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(sums_by_stack),
+		TEST(one_session),
+		TEST(rates),
 		TEST(selects),
 		TEST(wall),
 		TEST(words_that_mean_nothing_are_refused),
@@ -361,7 +400,6 @@ int main(void)
 		TEST(keys_belong_to_types),
 		TEST(order_of_keys_is_free),
 		TEST(parts_become_one_stack),
-		TEST(missing_parts_are_told),
 		TEST(memory_has_a_wall),
 		TEST(counts_do_not_wrap),
 		TEST(objects_in_frames),

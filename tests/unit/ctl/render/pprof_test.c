@@ -8,8 +8,12 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <zlib.h>
 
+#include "ctl/cli/command_exit.h"
+#include "ctl/cli/options.h"
+#include "ctl/render/pprof.h"
 #include "ctl/render/proto.h"
 #include "shared/tools/cleanup.h"
 #include "tests/unit/ctl/events_testing.h"
@@ -292,10 +296,37 @@ static void test_wall(void **state)
 static void test_empty(void **state)
 {
 	events_write("");
-	assert_int_equal(events_command("pprof", events_file, NULL), COMMAND_FINE);
-	decode();
-	assert_int_equal(n_samples, 0);
-	is_string(0, "");
+	assert_int_equal(events_command("pprof", events_file, NULL), COMMAND_FAILED);
+	assert_int_equal(events_out_bytes, 0);
+}
+
+/* Leaves no zero where the next call has its variables. */
+__attribute__((noinline)) static void soil_stack(void)
+{
+	volatile unsigned char soil[1 << 16];
+
+	for (size_t i = 0; i < sizeof(soil); i++)
+		soil[i] = 0xa5;
+}
+
+static void test_terminal(void **state)
+{
+	_cleanup_free_ char *said = NULL;
+	size_t bytes;
+	int fd = posix_openpt(O_RDWR | O_NOCTTY);
+	struct options options = { 0 };
+	const char *const arguments[] = { events_file, NULL };
+
+	assert_true(fd >= 0 && grantpt(fd) == 0 && unlockpt(fd) == 0);
+	options.out = fdopen(open(ptsname(fd), O_RDWR | O_NOCTTY | O_CLOEXEC), "w");
+	options.err = open_memstream(&said, &bytes);
+	assert_non_null(options.out);
+	soil_stack();
+	assert_int_equal(pprof_call(&options, arguments), COMMAND_USAGE);
+	fclose(options.out);
+	fclose(options.err);
+	assert_string_equal(said, "trocar: pprof writes a gzipped file: send it to one\n");
+	close(fd);
 }
 
 int main(void)
@@ -305,7 +336,7 @@ int main(void)
 		TEST(wire_format),  TEST(profile),
 		TEST(source_lines), TEST(addresses_lie_in_their_mappings),
 		TEST(empty),	    TEST(type_of_time),
-		TEST(wall),
+		TEST(wall),	    TEST(terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

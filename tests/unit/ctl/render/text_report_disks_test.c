@@ -41,7 +41,7 @@ static void test_disks(void **state)
 							 "\"bytes\":4096,\"service_ms\":1")
 							EVENTS_END("1"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	has("\nrequests to disks; P50 and P99 are of the time at the disk\n");
+	has("\ndisks: requests; P50 and P99 are of the time at the disk\n");
 	has("v\\x1bda  write  1204      4.7 MiB");
 	has("longer");
 	has("2 more");
@@ -50,13 +50,75 @@ static void test_disks(void **state)
 	assert_null(strstr(events_out, "waits for a CPU"));
 	events_write(EVENTS_END("1"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	assert_null(strstr(events_out, "requests to disks"));
+	assert_null(strstr(events_out, "disks: "));
+}
+
+/* What the disks are made of, each once; what says no more than a name is left out. */
+static void test_stacks(void **state)
+{
+	static const char stack[] =
+		",\"stack\":[{\"device\":\"vda\",\"kind\":\"disk\"},{\"device\":\"vda1\","
+		"\"kind\":\"partition\",\"over\":[\"vda\"],\"mounts\":[\"/\",\"/s\\u001brv\"],"
+		"\"mounts_more\":4},{\"device\":\"dm-0\",\"kind\":\"dm\",\"name\":\"vg0\","
+		"\"over\":[\"vda2\",\"vdb\"],\"over_more\":1},{\"device\":\"vda2\",\"swap\":true}]";
+	char lines[4096];
+
+	snprintf(
+		lines, sizeof(lines),
+		EVENTS_HEAD("disk", "1") ",\"signal\":\"block\",\"device\":\"vda\",\"op\":\"read\",\"errors\":7%s}\n" EVENTS_HEAD("disk", "1") ",\"signal\":\"block\",\"device\":\"vdb\",\"op\":\"read\"}\n" EVENTS_HEAD(
+			"disk",
+			"1") ",\"signal\":\"block\",\"device\":\"vda\",\"op\":\"write\"%s}\n" EVENTS_END("1"),
+		stack, stack);
+	events_write(lines);
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("LONGEST  OPEN  ERRORS\n");
+	has("0 s      0     7\n");
+	has("\n  vda1 on vda at /, /s\\x1brv and 4 more; dm-0 (vg0) on vda2, vdb and 1 more; "
+	    "vda2 for swap\n");
+	assert_null(strstr(strstr(events_out, "vda1 on vda") + 1, "vda1 on vda"));
+}
+
+/* As many histograms as there are: those of disks hide none of the waits for a CPU behind them. */
+static void test_many(void **state)
+{
+	const size_t each = 300, count = 300 + 4200;
+	char *lines = malloc(count * each), *at = lines;
+
+	assert_non_null(lines);
+	for (int i = 0; i < 300; i++)
+		at += sprintf(at,
+			      EVENTS_HEAD("histogram",
+					  "1") ",\"signal\":\"block\",\"key\":{\"of\":\"disk\","
+					       "\"device\":\"vd%d\"},\"buckets\":[[1024,1]]}\n",
+			      i);
+	at += sprintf(
+		at, "%s",
+		EVENTS_HEAD(
+			"histogram",
+			"1") ",\"signal\":\"runq\",\"key\":{\"of\":\"all\"},"
+			     "\"buckets\":[[2048,7]],\"count\":7,\"sum\":9000,\"p50\":2048,\"p99\":2048}\n" EVENTS_END(
+				     "1"));
+	events_write(lines);
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("\nwaits for a CPU: 7, 9 us in all");
+	assert_null(strstr(events_out, "left out"));
+	at = lines;
+	for (int i = 0; i < 4200; i++)
+		at += sprintf(at, EVENTS_HEAD("disk", "1") ",\"signal\":\"block\",\"others\":%d}\n",
+			      i + 1);
+	sprintf(at, "%s", EVENTS_END("1"));
+	events_write(lines);
+	free(lines);
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("\n104 lines of this session are left out: more than 4096 of one type\n");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_disks, events_setup, events_teardown),
+		cmocka_unit_test_setup_teardown(test_stacks, events_setup, events_teardown),
+		cmocka_unit_test_setup_teardown(test_many, events_setup, events_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

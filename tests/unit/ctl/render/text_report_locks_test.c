@@ -30,7 +30,7 @@ static void test_locks(void **state)
 				  "\"open_ns\":0,\"longest\":{\"wait_ns\":1000000}")
 				     EVENTS_END("1"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	has("\nlocks that threads waited for (a pool that waits for work is in it too)\n");
+	has("\nlocks: that threads waited for (a pool that waits for work is in it too)\n");
 	has("futex 0xc0de  w\\x1b-3 in flush 75 %\n");
 	has("4 more locks");
 	events_write(
@@ -43,7 +43,7 @@ static void test_locks(void **state)
 	has("futex 0xc0de in shop");
 	events_write(EVENTS_END("1"));
 	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
-	assert_null(strstr(events_out, "locks that threads"));
+	assert_null(strstr(events_out, "locks: that threads"));
 }
 
 /* What a herd is stands below the table, in a sentence. */

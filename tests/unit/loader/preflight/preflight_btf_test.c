@@ -22,6 +22,12 @@ static void what_every_kernel_has(void **state)
 	assert_true(preflight_btf_find(&b, BTF_KIND_STRUCT, "task_struct") > 0);
 	assert_true(preflight_btf_find(&b, BTF_KIND_FUNC, "bpf_find_vma") > 0);
 	assert_true(preflight_btf_has_members(&b, "task_struct"));
+	/* void (*)(void *data, bool preempt, struct task_struct *prev, ...) */
+	assert_true(preflight_btf_takes_pointer(&b, "btf_trace_sched_switch", 0));
+	assert_false(preflight_btf_takes_pointer(&b, "btf_trace_sched_switch", 1));
+	assert_true(preflight_btf_takes_pointer(&b, "btf_trace_sched_switch", 2));
+	assert_false(preflight_btf_takes_pointer(&b, "btf_trace_sched_switch", 99));
+	assert_int_equal(preflight_btf_arguments(&b, "btf_trace_sched_switch"), 5);
 	preflight_btf_done(&b);
 	preflight_btf_done(&b);
 }
@@ -33,6 +39,10 @@ static void what_none_has(void **state)
 	assert_int_equal(preflight_btf_find(&b, BTF_KIND_FUNC, "task_struct"), -ENOENT);
 	assert_int_equal(preflight_btf_find(&b, BTF_KIND_STRUCT, "no_such_struct"), -ENOENT);
 	assert_false(preflight_btf_has_members(&b, "no_such_struct"));
+	assert_false(preflight_btf_takes_pointer(&b, "btf_trace_no_such", 0));
+	assert_int_equal(preflight_btf_arguments(&b, "btf_trace_no_such"), 0);
+	/* A typedef, but of no pointer to a function. */
+	assert_false(preflight_btf_takes_pointer(&b, "pid_t", 0));
 	preflight_btf_done(&b);
 }
 
@@ -44,6 +54,7 @@ static void without(void **state)
 	assert_int_equal(preflight_btf_load(&b), -EACCES);
 	assert_int_equal(preflight_btf_find(&b, BTF_KIND_STRUCT, "task_struct"), -EACCES);
 	assert_false(preflight_btf_has_members(&b, "task_struct"));
+	assert_false(preflight_btf_takes_pointer(&b, "btf_trace_sched_switch", 0));
 	assert_int_equal(preflight_btf_bytes(&b), 0);
 	preflight_btf_done(&b);
 }

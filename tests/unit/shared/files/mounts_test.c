@@ -74,9 +74,76 @@ static void ids(void **state)
 	}
 }
 
+static void expect_text(struct mounts_text text, const char *expected)
+{
+	char plain[64];
+
+	assert_int_equal(mounts_unescape(text, plain, sizeof(plain)), strlen(expected));
+	assert_string_equal(plain, expected);
+}
+
+/* Lines without a device, without a point or without a type are no mounts. */
+static void rows(void **state)
+{
+	static const char text[] =
+		"36 35 254:1 / /mnt\\0401 rw,noatime shared:1 master:7 - ext4 /dev/vda1 rw\n"
+		"37 35 254 / /x rw - ext4 /dev/x rw\n"
+		"38 35 4294967296:0 / /x rw - ext4 /dev/x rw\n"
+		"39 35 1:x / /x rw - ext4 /dev/x rw\n"
+		"40 35 1:2 /\n"
+		"41 35 1:2 / /x rw ext4\n"
+		"\n"
+		"42 36 0:30 /srv/a /b rw - fuse.x  rw";
+	const char *at = text;
+	struct mounts_row row;
+
+	assert_true(mounts_next(&at, &row));
+	assert_int_equal(row.major, 254);
+	assert_int_equal(row.minor, 1);
+	expect_text(row.root, "/");
+	expect_text(row.point, "/mnt 1");
+	expect_text(row.type, "ext4");
+	expect_text(row.source, "/dev/vda1");
+	assert_true(mounts_next(&at, &row));
+	assert_int_equal(row.minor, 30);
+	expect_text(row.root, "/srv/a");
+	expect_text(row.point, "/b");
+	expect_text(row.type, "fuse.x");
+	expect_text(row.source, "");
+	assert_false(mounts_next(&at, &row));
+	assert_false(mounts_next(&at, &row));
+}
+
+static size_t unescape(const char *text, char *to, size_t space)
+{
+	return mounts_unescape((struct mounts_text){ text, strlen(text) }, to, space);
+}
+
+/* What is no escape stays; what has no room is counted. */
+static void escapes(void **state)
+{
+	char to[8];
+
+	assert_int_equal(unescape("a\\011\\012\\134b", to, sizeof(to)), 5);
+	assert_string_equal(to, "a\t\n\\b");
+	assert_int_equal(unescape("\\04", to, sizeof(to)), 3);
+	assert_string_equal(to, "\\04");
+	assert_int_equal(unescape("\\080\\777", to, sizeof(to)), 8);
+	assert_string_equal(to, "\\080\\77");
+	assert_int_equal(unescape("12345678", to, sizeof(to)), 8);
+	assert_string_equal(to, "1234567");
+	assert_int_equal(unescape("x", to, 1), 1);
+	assert_string_equal(to, "");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(types), cmocka_unit_test(ids) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(types),
+		cmocka_unit_test(ids),
+		cmocka_unit_test(rows),
+		cmocka_unit_test(escapes),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,21 @@ static void takes_all_keys(void **state)
 	assert_string_equal(r->labels[1].value, "");
 }
 
+static void takes_what_begins_a_session(void **state)
+{
+	_cleanup_parsed_ struct parsed exec =
+		parse_rules("{\"name\":\"a\",\"match\":{\"comm\":\"x\"},\"on\":\"exec\"}");
+	_cleanup_parsed_ struct parsed kill = parse_rules(
+		"{\"name\":\"a\",\"match\":{\"cgroup_prefix\":\"/x\"},\"on\":\"oom_kill\"}");
+
+	assert_good(&exec);
+	assert_good(&kill);
+	assert_true(exec.rules->rules[0].on_exec && !exec.rules->rules[0].on_oom_kill);
+	assert_true(kill.rules->rules[0].on_oom_kill && !kill.rules->rules[0].on_exec);
+	/* A cgroup is enough: the kernel side knows who is killed. */
+	assert_int_equal(kill.faults.count, 0);
+}
+
 static void sets_defaults(void **state)
 {
 	_cleanup_parsed_ struct parsed p =
@@ -250,7 +265,14 @@ static void names_faults_of_the_whole(void **state)
 		{ "{\"version\":1,\"rules\":{}}", "/rules", "is an object; must be an array" },
 		{ "{\"version\":1,\"rules\":[7]}", "/rules/0", "is 7; must be an object" },
 		{ "{\"version\":1,\"rules\":[],\"budget_s\":0}", "/budget_s", "from 1 to 3600" },
-		{ "{\"version\":1,\"rules\":[],\"x\":1}", "/x", "version, rules, budget_s" },
+		{ "{\"version\":1,\"rules\":[],\"x\":1}", "/x",
+		  "version, rules, budget_s, defaults" },
+		{ "{\"version\":1,\"rules\":[],\"defaults\":[]}", "/defaults",
+		  "an object with when" },
+		{ "{\"version\":1,\"rules\":[],\"defaults\":{\"match\":{}}}", "/defaults/match",
+		  "when, capture, labels" },
+		{ "{\"version\":1,\"rules\":[],\"defaults\":{\"capture\":{\"budget_s\":0}}}",
+		  "/defaults/capture/budget_s", "from 1 to 3600" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -267,6 +289,23 @@ static void a_nul_byte_is_a_fault(void **state)
 
 	assert_only_fault(&p, "", "NUL");
 	assert_int_equal(p.faults.items[0].line, 2);
+}
+
+/* Columns count characters: "\u00e9" and "\u20ac" are one each. */
+static void names_columns(void **state)
+{
+	_cleanup_parsed_ struct parsed p = parse(
+		"{\"version\":1,\n\"rules\":[ {\"name\":\"\xc3\xa9\xe2\x82\xac\", \"x\":1, \"y\":2,\n"
+		"\"match\":{\"comm\":\"a\"}}]}");
+
+	assert_int_equal(p.faults.count, 3);
+	assert_fault(&p, 0, "/rules/0/name", "small letter");
+	assert_fault(&p, 1, "/rules/0/x", "no key");
+	assert_fault(&p, 2, "/rules/0/y", "no key");
+	assert_int_equal(p.faults.items[0].line, 2);
+	assert_int_equal(p.faults.items[0].column, 19);
+	assert_int_equal(p.faults.items[1].column, 29);
+	assert_int_equal(p.faults.items[2].column, 36);
 }
 
 static void names_all_faults_in_order(void **state)
@@ -325,7 +364,7 @@ static void holds_the_walls(void **state)
 		assert_good(&p);
 		assert_int_equal(p.rules->count, RULES_MAX);
 		assert_string_equal(rules_match(p.rules, "c1234x", NULL)->name, "r1234");
-		assert_int_equal(p.warnings.count, RULES_MAX - 10);
+		assert_int_equal(p.warnings.count, RULES_MAX + RULES_MAX - 10);
 		assert_int_equal(p.warnings.kept, RULES_FAULTS_MAX);
 	}
 	{
@@ -382,7 +421,8 @@ static void holds_the_walls_of_a_rule(void **state)
 static void writes_faults(void **state)
 {
 	static const char right[] =
-		"[{\"pointer\":\"/version\",\"message\":\"is \\\"x\\\"; must be 1\",\"line\":1}]";
+		"[{\"pointer\":\"/version\",\"message\":\"is \\\"x\\\"; must be 1\",\"line\":1,"
+		"\"column\":12}]";
 	_cleanup_parsed_ struct parsed p = parse("{\"version\":\"x\",\"rules\":[]}");
 	_cleanup_(jsonw_done) struct jsonw w;
 
@@ -397,6 +437,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_all_keys),
+		cmocka_unit_test(takes_what_begins_a_session),
 		cmocka_unit_test(sets_defaults),
 		cmocka_unit_test(the_examples_are_good),
 		cmocka_unit_test(names_single_faults),
@@ -404,6 +445,7 @@ int main(void)
 		cmocka_unit_test(an_exec_needs_a_name),
 		cmocka_unit_test(names_faults_of_the_whole),
 		cmocka_unit_test(a_nul_byte_is_a_fault),
+		cmocka_unit_test(names_columns),
 		cmocka_unit_test(names_all_faults_in_order),
 		cmocka_unit_test(counts_more_faults_than_it_keeps),
 		cmocka_unit_test(holds_the_walls),

@@ -52,7 +52,7 @@ static char fault[OPTION_TABLE_FAULT_BYTES];
 static struct options o;
 static struct option_words words;
 
-static int parse_words(uint32_t users, struct option_words *w, const char *const arguments[])
+static int parse_words(uint64_t users, struct option_words *w, const char *const arguments[])
 {
 	int n = 0;
 
@@ -118,8 +118,8 @@ static const struct {
 	const char *fault;
 } faults[] = {
 	{ { "--nothing" }, "--nothing: no such option here; see prog help" },
-	{ { "--numbers=9" }, "--numbers=9: no such option here; see prog help" },
-	{ { "--numbe" }, "--numbe: no such option here; see prog help" },
+	{ { "--numbers=9" }, "--numbers=9: no such option here; did you mean --number?" },
+	{ { "--numbe" }, "--numbe: no such option here; did you mean --number?" },
 	{ { "--" }, "--: no such option here; see prog help" },
 	{ { "--=9" }, "--=9: no such option here; see prog help" },
 	{ { "-x" }, "-x: no such option here; see prog help" },
@@ -198,8 +198,20 @@ static void words_between(void **state)
 	assert_int_equal(words.count, 3);
 	assert_string_equal(words.items[0], "--number");
 	assert_string_equal(words.items[2], "--");
-	assert_int_equal(PARSE_WORDS("1", "2", "3", "4", "5"), -EINVAL);
-	assert_string_equal(fault, "5: too many arguments; see prog help");
+}
+
+/* As many words as there is room for, and one more. */
+static void many_words(void **state)
+{
+	const char *arguments[OPTION_TABLE_WORDS_MAX + 2] = { NULL };
+
+	for (size_t i = 0; i < OPTION_TABLE_WORDS_MAX; i++)
+		arguments[i] = "word";
+	assert_int_equal(parse_words(FOR_BOTH, &words, arguments), 0);
+	assert_int_equal(words.count, OPTION_TABLE_WORDS_MAX);
+	arguments[OPTION_TABLE_WORDS_MAX] = "last";
+	assert_int_equal(parse_words(FOR_BOTH, &words, arguments), -EINVAL);
+	assert_string_equal(fault, "last: too many arguments; see prog help");
 }
 
 /* An argument of any length is cut in the message. */
@@ -240,10 +252,11 @@ static void help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(presets),    cmocka_unit_test(both_spellings),
-		cmocka_unit_test(each_fault), cmocka_unit_test(users),
-		cmocka_unit_test(paths),      cmocka_unit_test(words_between),
-		cmocka_unit_test(help),	      cmocka_unit_test(long_arguments),
+		cmocka_unit_test(presets),	  cmocka_unit_test(both_spellings),
+		cmocka_unit_test(each_fault),	  cmocka_unit_test(users),
+		cmocka_unit_test(paths),	  cmocka_unit_test(words_between),
+		cmocka_unit_test(many_words),	  cmocka_unit_test(help),
+		cmocka_unit_test(long_arguments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

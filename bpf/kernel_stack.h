@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * kernel_stack.h: walks the kernel's stack that a tick met, as the kernel itself does it
+ * (unwind_next_frame of arch/x86/kernel/unwind_orc.c), but by rows that are remembered (orc.h).
+ * Whatever that does not follow, it gives up as a whole, and bpf_get_stack is asked: code of BPF
+ * and of trampolines, return addresses that a tracer has replaced, rows by other registers. One
+ * walk in 64 is compared with its answer.
+ */
+#ifndef TROCAR_BPF_KERNEL_STACK_H
+#define TROCAR_BPF_KERNEL_STACK_H
+
+#include "bpf/orc.h"
+#include "bpf/stack.h"
+
+#define KERNEL_STACK_WRONG_MAX 4 /* walks that were wrong, after which none is made */
+
+/* One walk in so many is compared; a test compares all. */
+const volatile __u32 kernel_stack_checked __weak = 64;
+
+/* Kernel and modules lie in the last 2 GiB of addresses. */
+#define KERNEL_STACK_IS_CODE(ip) ((ip) >> 31 == (1ull << 33) - 1)
+
+#define KERNEL_STACK_WORDS 64	/* that are read at once */
+#define KERNEL_STACK_BELOW 8	/* of them lie below the word that is asked for */
+#define KERNEL_STACK_PAGE  4096 /* a page of a stack is there as a whole or not at all */
+
+/*
+ * Private. Ticks do not nest (stack.h). A walk's state is in memory, where the verifier knows
+ * nothing of it, so that it checks one step once.
+ */
+struct kernel_stack_scratch {
+	__u64 ip, sp, bp;
+	__u32 leaf; /* the frame was interrupted: its ip is that of the instruction to run next */
+	__u32 frames;
+	__u32 ended;	   /* the outermost frame was reached */
+	__u32 walks;	   /* on this CPU, for the choice of those that are compared */
+	__u64 base, bytes; /* where `words` stand in the kernel's memory, and how many bytes */
+	__u64 words[KERNEL_STACK_WORDS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kernel_stack_scratch);
+} kernel_stack_scratch __weak SEC(".maps");
+
+/* The elements of maps that a walk uses. */
+struct kernel_stack_walk {
+	struct kernel_stack_scratch *scratch;
+	struct stack_buffer *buffer;
+	struct orc_rows *rows;
+};
+
+/*
+ * Reads the words around `at`, up to the end of their page. A global function: the verifier checks
+ * it once.
+ */
+__weak __noinline int kernel_stack_fill(__u64 at)
+{
+	__u64 base = at - KERNEL_STACK_BELOW * sizeof(__u64), bytes;
+	__u32 zero = 0;
+	struct kernel_stack_scratch *s = bpf_map_lookup_elem(&kernel_stack_scratch, &zero);
+
+	if (!s)
+		return 0;
+	bytes = KERNEL_STACK_PAGE - (base & (KERNEL_STACK_PAGE - 1));
+	if (bytes <= KERNEL_STACK_BELOW * sizeof(__u64)) {
+		base = at;
+		bytes = KERNEL_STACK_PAGE;
+	}
+	bytes = bound_bytes((long)bytes, sizeof(s->words));
+	s->base = base;
+	s->bytes = bpf_probe_read_kernel(s->words, bytes, (const void *)base) ? 0 : bytes;
+	return 0;
+}
+
+/* Returns the word of the kernel's stack at `at`; 0 where nothing is. */
+static __always_inline __u64 stack_word(const struct kernel_stack_scratch *s, __u64 at)
+{
+	if (at - s->base >= s->bytes)
+		kernel_stack_fill(at);
+	if (at - s->base >= s->bytes || at % sizeof(__u64))
+		return 0;
+	return s->words[(at - s->base) / sizeof(__u64) & (KERNEL_STACK_WORDS - 1)];
+}
+
+/* Returns the caller's stack pointer, as the row says. */
+static __always_inline __u64 find_frame(const struct kernel_stack_scratch *s, __u32 row)
+{
+	switch (ORC_ROW_FROM(row)) {
+	case ORC_FROM_SP:
+		return s->sp + ORC_ROW_SP(row);
+	case ORC_FROM_BP:
+		return s->bp + ORC_ROW_SP(row);
+	case ORC_FROM_SP_WORD:
+		return stack_word(s, s->sp) + ORC_ROW_SP(row);
+	default:
+		return stack_word(s, s->bp + ORC_ROW_SP(row));
+	}
+}
+
+/* Takes over the caller's bp where the row says that the frame saved it. */
+static __always_inline void restore_bp(struct kernel_stack_scratch *s, __u32 row, __u64 frame)
+{
+	if (ORC_ROW_SAVED(row) != ORC_SAVED_NOT)
+		s->bp = stack_word(s,
+				   ORC_ROW_BP(row) +
+					   (ORC_ROW_SAVED(row) == ORC_SAVED_BY_SP ? frame : s->bp));
+}
+
+/*
+ * Steps to the caller. Returns 0; 1 at the outermost frame, or where the walk is not to be trusted
+ * any more.
+ */
+static __always_inline long step_out(struct kernel_stack_scratch *s, __u32 row)
+{
+	__u64 frame = find_frame(s, row), sp = s->sp;
+
+	if (ORC_ROW_KIND(row) == ORC_CALL) {
+		s->ip = stack_word(s, frame - sizeof(__u64));
+		s->sp = frame;
+	} else if (ORC_ROW_KIND(row) == ORC_REGS) {
+		s->ended = stack_word(s, frame + ORC_PT_CS) & 3;
+		s->ip = stack_word(s, frame + ORC_PT_IP);
+		s->sp = stack_word(s, frame + ORC_PT_SP);
+		if (ORC_ROW_SAVED(row) == ORC_SAVED_NOT)
+			s->bp = stack_word(s, frame + ORC_PT_BP);
+	} else {
+		s->ended = stack_word(s, frame + ORC_IRET_CS) & 3;
+		return 1;
+	}
+	restore_bp(s, row, frame);
+	s->leaf = !!(row & ORC_ROW_SIGNAL);
+	/* One stack is left only for the one that was interrupted or called from. */
+	return s->ended || (ORC_ROW_FROM(row) <= ORC_FROM_BP && s->sp <= sp);
+}
+
+static long walk_kernel_frame(__u32 i, struct kernel_stack_walk *w)
+{
+	struct kernel_stack_scratch *s = w->scratch;
+	struct stack_buffer *b = w->buffer;
+	__u32 row, at = s->frames * sizeof(__u64);
+	__u64 ip = s->ip;
+
+	if (!KERNEL_STACK_IS_CODE(ip) || at > KERNEL_STACK_BYTES - sizeof(__u64))
+		return 1;
+	row = orc_find_row(w->rows, s->leaf ? ip : ip - 1, s->leaf);
+	if (!(row & ORC_ROW_VALID))
+		return 1;
+	*(__u64 *)(b->frames + at) = ip;
+	s->frames++;
+	s->ended = ORC_ROW_KIND(row) == ORC_END;
+	return s->ended || step_out(s, row);
+}
+
+/*
+ * Puts the kernel's stack, whose innermost frame has these registers, at the begin of `frames` of
+ * stack_scratch. Returns how many frames it has; 0: it is not known. A global function: the
+ * verifier checks it once.
+ */
+__weak __noinline int kernel_stack_walk(__u64 ip, __u64 sp, __u64 bp)
+{
+	struct kernel_stack_walk w;
+	__u32 zero = 0;
+
+	w.scratch = bpf_map_lookup_elem(&kernel_stack_scratch, &zero);
+	w.buffer = bpf_map_lookup_elem(&stack_scratch, &zero);
+	w.rows = orc_rows_get();
+	if (!w.buffer || !w.rows || !w.scratch)
+		return 0;
+	w.scratch->ip = ip;
+	w.scratch->sp = sp;
+	w.scratch->bp = bp;
+	w.scratch->leaf = 1;
+	w.scratch->frames = 0;
+	w.scratch->ended = 0;
+	w.scratch->bytes = 0;
+	bpf_loop(STACK_FRAMES, walk_kernel_frame, &w, 0);
+	return w.scratch->ended ? (int)w.scratch->frames : 0;
+}
+
+/* Whether `count` frames of stack_scratch are those that stand at STACK_ADDRESSES there. */
+__weak __noinline int kernel_stack_agrees(__u32 count)
+{
+	__u32 zero = 0;
+	struct stack_buffer *b = bpf_map_lookup_elem(&stack_scratch, &zero);
+
+	if (!b)
+		return 0;
+	for (__u32 i = 0; i < STACK_FRAMES && i < count; i++) {
+		__u64 at = i * sizeof(__u64);
+
+		if (*(__u64 *)(b->frames + at) != *(__u64 *)(b->frames + STACK_ADDRESSES + at))
+			return 0;
+	}
+	return 1;
+}
+
+/*
+ * Compares a walk with the kernel's own. Returns its frames; 0 when the two differ, and then
+ * forgets what it was made by.
+ */
+static __always_inline __u32 check_walk(void *ctx, struct stack_buffer *b,
+					struct kernel_stack_scratch *s, __u32 frames)
+{
+	struct orc_areas *areas = orc_areas_get();
+	long r = bpf_get_stack(ctx, b->frames + STACK_ADDRESSES, USER_RAW_BYTES, 0);
+
+	s->walks = 0;
+	if (r < 0)
+		return frames;
+	TOTALS_COUNT(kernel_stacks_compared);
+	if (bound_bytes(r, USER_RAW_BYTES) / sizeof(__u64) == frames && kernel_stack_agrees(frames))
+		return frames;
+	TOTALS_COUNT(kernel_stacks_wrong);
+	if (areas)
+		areas->wrong++;
+	orc_forget_rows();
+	return 0;
+}
+
+/* Returns how many frames of the kernel's stack could be walked; 0: the kernel must be asked. */
+static __always_inline __u32 try_walk(void *ctx, struct stack_buffer *b)
+{
+#if defined(__TARGET_ARCH_x86)
+	const volatile __u64 *registers = ctx;
+	const struct orc_areas *areas = orc_areas_get();
+	struct kernel_stack_scratch *s;
+	__u32 zero = 0, frames;
+
+	s = bpf_map_lookup_elem(&kernel_stack_scratch, &zero);
+	if (!areas || !s || !READ_WORD(areas->count) ||
+	    READ_WORD(areas->wrong) >= KERNEL_STACK_WRONG_MAX)
+		return 0;
+	frames = kernel_stack_walk(registers[ORC_PT_IP / 8], registers[ORC_PT_SP / 8],
+				   registers[ORC_PT_BP / 8]);
+	if (!frames)
+		TOTALS_COUNT(kernel_stacks_asked);
+	else if (++s->walks >= kernel_stack_checked)
+		frames = check_walk(ctx, b, s, frames);
+	return frames;
+#else
+	return 0;
+#endif
+}
+
+/*
+ * Puts the kernel's stack that a tick met at the begin of b->frames, if it is `wanted`; sets
+ * kernel_frames and kernel_error of b->sample. `ctx` is of a perf_event program.
+ */
+static __always_inline void kernel_stack_take(void *ctx, struct stack_buffer *b, bool wanted)
+{
+	__u32 frames;
+	long r;
+
+	b->sample.kernel_frames = 0;
+	b->sample.kernel_error = 0;
+	if (!wanted)
+		return;
+	frames = try_walk(ctx, b);
+	r = frames * sizeof(__u64);
+
+	if (!frames)
+		r = bpf_get_stack(ctx, b->frames, KERNEL_STACK_BYTES, 0);
+	b->sample.kernel_error = r < 0 ? r : 0;
+	b->sample.kernel_frames = bound_bytes(r, KERNEL_STACK_BYTES) / sizeof(__u64);
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * disk_text.h: tells of a block device what it is made of and where it is mounted, for
+ * programs and for persons. Paths that are too long are cut in the middle (path_text.h).
+ */
+#ifndef TROCAR_CONSUMER_FACTS_DISK_TEXT_H
+#define TROCAR_CONSUMER_FACTS_DISK_TEXT_H
+
+#include "consumer/facts/facts_disks.h"
+#include "shared/json/jsonw.h"
+
+#define DISK_TEXT_BYTES	 224
+#define DISK_TEXT_TOLD	 12 /* devices of one stack */
+#define DISK_TEXT_MOUNTS 4  /* mount points of one device */
+
+/*
+ * Writes `stack`, as many devices of it as half of the line has room for, and how many more there
+ * are; and why no mount points are known. Nothing for a device that is not listed. `d` may be NULL.
+ */
+void disk_text_write(const struct facts_disks *d, uint32_t major, uint32_t minor, struct jsonw *w);
+
+/* Writes the device alone, as one element of `stack`. Nothing where it is not listed. */
+void disk_text_write_one(const struct facts_disks *d, uint32_t major, uint32_t minor,
+			 struct jsonw *w);
+
+/* Writes the device's name, or "8:0" where it is not listed. `d` may be NULL. */
+void disk_text_name(const struct facts_disks *d, uint32_t major, uint32_t minor,
+		    char name[FACTS_DEVICES_BYTES]);
+
+/*
+ * Writes its name and what a person knows it by: "dm-0 (vg0-data) at /srv", "vda at / and /boot";
+ * "8:0" where it is not listed. `d` may be NULL.
+ */
+void disk_text_say(const struct facts_disks *d, uint32_t major, uint32_t minor,
+		   char text[DISK_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/kernel/map_batch.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "shared/tools/cleanup.h"
+
+int map_batch_read(int fd, void *keys, void *values, uint32_t room, uint32_t *ret_count)
+{
+	uint32_t next, count = room;
+
+	if (!keys || !values)
+		return -ENOMEM;
+	/* ENOENT: the end of the map. */
+	if (bpf_map_lookup_batch(fd, NULL, &next, keys, values, &count, NULL) < 0 &&
+	    errno != ENOENT)
+		return -errno;
+	*ret_count = count;
+	return 0;
+}
+
+void map_batch_empty(int fd, size_t key_bytes, size_t value_bytes, uint32_t room)
+{
+	_cleanup_free_ void *keys = calloc(room, key_bytes), *values = calloc(room, value_bytes);
+	uint32_t count = 0;
+
+	if (map_batch_read(fd, keys, values, room, &count) == 0 && count)
+		bpf_map_delete_batch(fd, keys, &count, NULL);
+}

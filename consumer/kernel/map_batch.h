@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* map_batch.h: reads and empties whole hash maps in one call each. Main thread only. */
+#ifndef TROCAR_CONSUMER_KERNEL_MAP_BATCH_H
+#define TROCAR_CONSUMER_KERNEL_MAP_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Reads a map that holds no more than `room` elements into the arrays, which have room for them; an
+ * array that is NULL is one for which there was no memory. Sets *ret_count. 0, -ENOMEM or -errno of
+ * bpf(2).
+ */
+int map_batch_read(int fd, void *keys, void *values, uint32_t room, uint32_t *ret_count);
+
+/* Deletes what one reading finds of a map. */
+void map_batch_empty(int fd, size_t key_bytes, size_t value_bytes, uint32_t room);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * chains.h: wait chains: for whom the threads of a session waited, and what those did meanwhile,
+ * link by link. Made from the single long waits: a wait has a begin, an end, and the thread that
+ * ended it; what that one did is asked for just this time. Waits of threads with the same name
+ * (but for digits) that take the same way are one chain. Pure; report thread only.
+ */
+#ifndef TROCAR_CONSUMER_REPORT_CHAINS_H
+#define TROCAR_CONSUMER_REPORT_CHAINS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/report/lock_names.h"
+#include "consumer/report/wait_places.h"
+#include "consumer/signals/lock_waits.h"
+#include "consumer/signals/long_waits.h"
+
+#define CHAINS_LINKS   5
+#define CHAINS_NODES   8192	  /* sets of threads and what they did, of all chains */
+#define CHAINS_STEPS   2000000ull /* waits that are met on all ways: a tenth of a second */
+#define CHAINS_NO_NODE 0	  /* the first of the nodes: behind it are all first links */
+#define CHAINS_PASS    64	  /* threads from which to which one lock goes, in one wait */
+
+enum chain_end {
+#define CHAIN_END(id, json, says) CHAIN_END_##id,
+#include "shared/findings/chain_ends.def"
+#undef CHAIN_END
+	CHAIN_ENDS_
+};
+
+/* What threads of one name did while those of the link before waited for them. */
+struct chain_link {
+	uint8_t state;	/* wait_kind.h; WAIT_RUNS: no long wait */
+	bool idle;	/* of a wait: for work, and nobody waits for them */
+	bool condition; /* on a condition variable */
+	uint64_t ns, waits;
+	uint32_t threads;   /* two whose ids differ by 512 count as one */
+	uint32_t tid, tgid; /* of the one whose part is the longest */
+	char comm[COMM_BYTES];
+	uint32_t
+		lock; /* number in the lock_waits plus 1; 0: none that has a name or several want */
+	/* Of WAIT_RUNS, by what the threads did in all session; their sum is ns. */
+	uint64_t running_ns, queue_ns, short_ns;
+	const struct wait_place *place; /* of that thread's waits; NULL: not known */
+};
+
+struct chain {
+	struct chain_link links[CHAINS_LINKS];
+	uint32_t count;
+	enum chain_end end;
+	char end_comm[COMM_BYTES]; /* of the thread that the end names */
+	bool idle;		   /* nobody in it has anything to do: it waits for work */
+	uint32_t number;	   /* of its line, from 1; 0: it has none */
+	uint32_t root;		   /* private */
+};
+
+/* Private: what some threads did behind a certain way. */
+struct chain_node {
+	uint32_t parent, child, next;
+	uint32_t group, lock;
+	uint8_t state, end; /* of an end: WAIT_RUNS, and which; else CHAIN_ENDS_ */
+	bool condition, idle;
+	uint64_t ns, waits, running_ns, queue_ns, short_ns;
+	uint64_t longest_ns;
+	uint32_t tid;
+	char comm[COMM_BYTES]; /* of the thread that the end names */
+	uint64_t threads[LOCK_THREAD_WORDS];
+};
+
+/* All chains of a session. All 0: none. */
+struct chains {
+	struct chain *items; /* owned; the most time first, one for each first link */
+	size_t count;
+	uint64_t ns;		  /* of their first links */
+	uint64_t unwalked_ns;	  /* of them: no time was left to ask for whom */
+	bool partial;		  /* some waits were lost, or are in no node */
+	struct chain_node *nodes; /* owned */
+	uint32_t n_nodes;
+};
+
+/*
+ * Makes the chains; `locks`, their `names` and `places` may be NULL. 0 or -ENOMEM. What it points
+ * to must live as long as the chains.
+ */
+int chains_make(const struct long_waits *waits, const struct lock_waits *locks,
+		const struct lock_name *names, const struct wait_places *places,
+		struct chains *ret_chains);
+void chains_done(struct chains *c);
+
+#endif

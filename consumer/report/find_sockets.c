@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/find_sockets.h"
+
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "consumer/report/chain_links.h"
+#include "consumer/report/session_sockets.h"
+#include "consumer/report/session_waits.h"
+#include "consumer/signals/time_histogram.h"
+#include "shared/findings/socket_limits.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+/* Adds to the FINDINGS_SAYS_BYTES of `says`. */
+__attribute__((format(printf, 2, 3))) static void add_text(char *says, const char *format, ...)
+{
+	size_t n = strlen(says);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(says + n, FINDINGS_SAYS_BYTES - n, format, arguments);
+	va_end(arguments);
+}
+
+static double to_ms(uint64_t ns)
+{
+	return (double)ns / (double)NSEC_PER_MSEC;
+}
+
+static double to_kib(uint64_t bytes)
+{
+	return (double)bytes / 1024;
+}
+
+static struct finding_evidence evidence_of(const struct socket_peer *p)
+{
+	struct finding_evidence e = { .type = "socket", .signal = "socket", .key = "address" };
+	char text[SESSION_SOCKETS_ADDRESS_BYTES];
+
+	session_sockets_host(&p->key, text);
+	snprintf(e.value, sizeof(e.value), "%s", text);
+	return e;
+}
+
+/* Whether so many of the looks found it that it lasts. */
+static bool is_lasting(const struct socket_peers *peers, const struct socket_peer *p,
+		       enum socket_sign sign)
+{
+	return p->signs[sign] &&
+	       p->signs[sign] * 100ull >= (uint64_t)peers->looks * SOCKET_LIMIT_LOOKS_PCT;
+}
+
+/* ---- peers for whom threads waited */
+
+static uint64_t half_ns(const struct socket_peer *p)
+{
+	return time_histogram_percentile_ns(p->srtt, 50);
+}
+
+/* Whether round trips take long, or packets wait on the way. */
+static bool is_far(const struct socket_peer *p)
+{
+	uint64_t ns = half_ns(p);
+
+	if (ns >= SOCKET_LIMIT_FAR_MS * NSEC_PER_MSEC)
+		return true;
+	return ns >= SOCKET_LIMIT_QUEUED_MS * NSEC_PER_MSEC && p->rtt_least_ns &&
+	       ns / p->rtt_least_ns >= SOCKET_LIMIT_QUEUED_TIMES;
+}
+
+static bool loses_segments(const struct socket_peer *p)
+{
+	uint64_t again = p->counts[SOCKET_RETRANSMITS];
+
+	return again >= SOCKET_LIMIT_AGAIN_LEAST &&
+	       again * 1000 >= p->counts[SOCKET_SEGMENTS] * SOCKET_LIMIT_AGAIN_PERMILLE;
+}
+
+/* Whether what threads wait for at this peer is TCP's: the way to it, or its room. */
+static bool is_slow(const struct socket_peers *peers, const struct socket_peer *p)
+{
+	return is_far(p) || loses_segments(p) || is_lasting(peers, p, SOCKET_SIGN_STUCK) ||
+	       is_lasting(peers, p, SOCKET_SIGN_UNACKED);
+}
+
+/* An address of 4 bytes that IPv6 maps is kept as one of 4 bytes. */
+static uint8_t unmap_address(const struct look_on *on, uint8_t ret_address[16])
+{
+	const struct in6_addr *v6 = (const struct in6_addr *)on->peer;
+
+	memset(ret_address, 0, 16);
+	if (on->family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(v6)) {
+		memcpy(ret_address, on->peer, 16);
+		return AF_INET6;
+	}
+	memcpy(ret_address, on->peer + (on->family == AF_INET6 ? 12 : 0), 4);
+	return AF_INET;
+}
+
+/* Returns whom the thread waits for, where that was told; NULL. */
+static const struct socket_peer *peer_of(const struct socket_peers *peers, const struct look_on *on)
+{
+	const struct socket_peer *p = NULL;
+	uint8_t address[16], family;
+
+	if (!peers || !on || on->protocol != IPPROTO_TCP ||
+	    (on->family != AF_INET && on->family != AF_INET6))
+		return NULL;
+	family = unmap_address(on, address);
+	if (on->peer_port)
+		p = socket_peers_find(peers, SOCKET_OPENED, family, address, on->peer_port);
+	return p ? p : socket_peers_find(peers, SOCKET_ACCEPTED, family, address, on->local_port);
+}
+
+static bool is_wait(const struct session_wait *row)
+{
+	return row->state == ACCOUNT_SOCKET && !row->idle && !row->condition;
+}
+
+/* What is told of threads that waited for one peer. */
+struct waited_for {
+	const struct socket_peer *peer; /* NULL: nobody that is known */
+	uint64_t ns;
+};
+
+/*
+ * Returns the peer with the most time of threads that waited for it, of slow ones or of all, and
+ * how much all of these together have; *ret_all_ns is the time of all waits.
+ */
+static struct waited_for find_most(const struct findings_search *s,
+				   const struct socket_peers *peers, bool slow,
+				   uint64_t *ret_all_ns)
+{
+	const struct session_waits *waits = &s->summary->waits;
+	struct waited_for most = { 0 };
+	uint64_t top_ns = 0;
+
+	*ret_all_ns = 0;
+	for (size_t i = 0; i < waits->count; i++) {
+		const struct session_wait *row = &waits->rows[i];
+		const struct socket_peer *p = is_wait(row) ? peer_of(peers, row->on) : NULL;
+
+		*ret_all_ns += is_wait(row) ? row->weight_ns : 0;
+		if (!p || (slow && !is_slow(peers, p)))
+			continue;
+		most.ns += row->weight_ns;
+		if (row->weight_ns >= top_ns)
+			most.peer = p;
+		top_ns = MAX(top_ns, row->weight_ns);
+	}
+	return most;
+}
+
+/* "; half of the round trips to 10.0.0.5:5432 took at most 210 ms (the quickest 0.2 ms), ..." */
+static void say_way(const struct socket_peer *p, char *says)
+{
+	char address[SESSION_SOCKETS_ADDRESS_BYTES];
+
+	session_sockets_address(&p->key, address);
+	add_text(says, "; half of the round trips to %s took at most %.3g ms", address,
+		 to_ms(half_ns(p)));
+	if (p->rtt_least_ns)
+		add_text(says, " (the quickest %.3g ms)", to_ms(p->rtt_least_ns));
+	add_text(says, ", %llu of %llu segments were sent again",
+		 (unsigned long long)p->counts[SOCKET_RETRANSMITS],
+		 (unsigned long long)p->counts[SOCKET_SEGMENTS]);
+	if (p->most[SOCKET_LEVEL_UNACKED])
+		add_text(says, ", up to %.1f KiB were not acknowledged",
+			 to_kib(p->most[SOCKET_LEVEL_UNACKED]));
+	if (p->counts[SOCKET_FULL_NS])
+		add_text(says, ", up to %.1f KiB waited %.1f s for room there",
+			 to_kib(p->most[SOCKET_LEVEL_UNSENT]),
+			 findings_search_seconds(p->counts[SOCKET_FULL_NS]));
+}
+
+void find_sockets_peer(struct findings_search *s)
+{
+	const struct socket_peers *peers = session_sockets_peers(s->session);
+	uint64_t left_ns = s->part_ns[ACCOUNT_SOCKET], all_ns, slow_ns;
+	struct waited_for slow = find_most(s, peers, true, &all_ns), most;
+	const struct finding_evidence e = findings_search_evidence(s, ACCOUNT_SOCKET);
+	char says[FINDINGS_SAYS_BYTES];
+
+	if (slow.peer && all_ns) {
+		struct finding_evidence of_peer = evidence_of(slow.peer);
+
+		slow_ns = (uint64_t)((double)left_ns * (double)slow.ns / (double)all_ns);
+		findings_search_say_place(s, ACCOUNT_SOCKET, "for the other ends of sockets", says);
+		say_way(slow.peer, says);
+		findings_search_add(s, FINDING_SLOW_PEER, slow_ns, says, &of_peer);
+		left_ns -= MIN(left_ns, slow_ns);
+	}
+	most = find_most(s, peers, false, &all_ns);
+	findings_search_say_place(s, ACCOUNT_SOCKET, "for the other ends of sockets", says);
+	if (most.peer && !is_slow(peers, most.peer)) {
+		say_way(most.peer, says);
+		add_text(says, ": the way to it is not slow");
+	}
+	findings_search_add_chain(
+		s, FINDING_PEER, left_ns, says, &e,
+		chain_links_find(&s->summary->chains, WAIT_BLOCKED + WAIT_SOCKET, NULL), 1,
+		"; meanwhile ");
+}
+
+/* ---- who waits for the session's processes, or does not read from them */
+
+/* Returns the time of the session that so many of its looks stand for. */
+static uint64_t share_ns(const struct findings_search *s, const struct socket_peers *peers,
+			 uint32_t looks)
+{
+	double length_ns = (double)s->found.time_ns[FINDINGS_SESSION];
+
+	return peers->looks ? (uint64_t)(length_ns * looks / peers->looks) : 0;
+}
+
+/* Returns the peer that most looks found so, and of these the one with the most of `level`. */
+static const struct socket_peer *find_sign(const struct socket_peers *peers, enum socket_sign sign,
+					   enum socket_level level)
+{
+	const struct socket_peer *top = NULL;
+
+	for (size_t i = 0; i < peers->count; i++) {
+		const struct socket_peer *p = &peers->items[i];
+
+		if (p->signs[sign] &&
+		    (!top || p->signs[sign] > top->signs[sign] ||
+		     (p->signs[sign] == top->signs[sign] && p->most[level] > top->most[level])))
+			top = p;
+	}
+	return top;
+}
+
+static void say_worst(const struct socket_peer *p, char *says)
+{
+	if (p->worst.tgid)
+		add_text(says, "; %.*s, process %u", COMM_BYTES, p->worst.comm, p->worst.tgid);
+}
+
+/* Returns a listener that dropped connections though no look found its queue full; NULL. */
+static const struct socket_peer *find_drops(const struct socket_peers *peers)
+{
+	const struct socket_peer *top = NULL;
+
+	for (size_t i = 0; i < peers->count; i++) {
+		uint64_t drops = peers->items[i].counts[SOCKET_DROPS];
+
+		if (drops && (!top || drops > top->counts[SOCKET_DROPS]))
+			top = &peers->items[i];
+	}
+	return top;
+}
+
+static void find_accept_queue(struct findings_search *s, const struct socket_peers *peers)
+{
+	const struct socket_peer *p = find_sign(peers, SOCKET_SIGN_QUEUE_FULL, SOCKET_LEVEL_QUEUE);
+	char address[SESSION_SOCKETS_ADDRESS_BYTES], says[FINDINGS_SAYS_BYTES] = "";
+	struct finding_evidence e;
+	uint32_t looks;
+
+	p = p ? p : find_drops(peers);
+	if (!p)
+		return;
+	e = evidence_of(p);
+	session_sockets_address(&p->key, address);
+	looks = p->signs[SOCKET_SIGN_QUEUE_FULL];
+	add_text(says,
+		 "nobody accepted in time at %s: its queue was full in %u of %u looks, with %llu "
+		 "connections, where %u are asked for",
+		 address, looks, peers->looks, (unsigned long long)p->most[SOCKET_LEVEL_QUEUE],
+		 p->queue_max);
+	if (p->counts[SOCKET_DROPS])
+		add_text(says, "; %llu times one was dropped, and asked again",
+			 (unsigned long long)p->counts[SOCKET_DROPS]);
+	if (p->most[SOCKET_LEVEL_SYN_QUEUE])
+		add_text(says, "; %llu more were on their way there",
+			 (unsigned long long)p->most[SOCKET_LEVEL_SYN_QUEUE]);
+	say_worst(p, says);
+	findings_search_add(s, FINDING_ACCEPT_QUEUE, share_ns(s, peers, MAX(looks, 1u)), says, &e);
+}
+
+static void find_reader(struct findings_search *s, const struct socket_peers *peers)
+{
+	const struct socket_peer *p = find_sign(peers, SOCKET_SIGN_UNREAD, SOCKET_LEVEL_UNREAD);
+	char address[SESSION_SOCKETS_ADDRESS_BYTES], says[FINDINGS_SAYS_BYTES] = "";
+	struct finding_evidence e;
+
+	if (!p)
+		return;
+	e = evidence_of(p);
+	session_sockets_address(&p->key, address);
+	add_text(says,
+		 "what came from %s was not read: up to %.1f KiB in %llu connection%s, some of it "
+		 "for %.1f s; found in %u of %u looks",
+		 address, to_kib(p->most[SOCKET_LEVEL_UNREAD]),
+		 (unsigned long long)p->most[SOCKET_LEVEL_CONNECTIONS],
+		 p->most[SOCKET_LEVEL_CONNECTIONS] == 1 ? "" : "s",
+		 (double)p->unread_ms / MSEC_PER_SEC, p->signs[SOCKET_SIGN_UNREAD], peers->looks);
+	say_worst(p, says);
+	findings_search_add(s, FINDING_SLOW_READER,
+			    share_ns(s, peers, p->signs[SOCKET_SIGN_UNREAD]), says, &e);
+}
+
+static void find_receiver(struct findings_search *s, const struct socket_peers *peers)
+{
+	const struct socket_peer *p = find_sign(peers, SOCKET_SIGN_STUCK, SOCKET_LEVEL_UNSENT);
+	char address[SESSION_SOCKETS_ADDRESS_BYTES], says[FINDINGS_SAYS_BYTES] = "";
+	struct finding_evidence e;
+
+	if (!p)
+		return;
+	e = evidence_of(p);
+	session_sockets_address(&p->key, address);
+	add_text(says,
+		 "%s does not read what is sent to it: up to %.1f KiB waited here for room there, "
+		 "for %.1f s without any that went; found in %u of %u looks",
+		 address, to_kib(p->most[SOCKET_LEVEL_UNSENT]), (double)p->stuck_ms / MSEC_PER_SEC,
+		 p->signs[SOCKET_SIGN_STUCK], peers->looks);
+	if (p->counts[SOCKET_FULL_NS])
+		add_text(says, "; its room was used up for %.1f s",
+			 findings_search_seconds(p->counts[SOCKET_FULL_NS]));
+	say_worst(p, says);
+	findings_search_add(s, FINDING_SLOW_RECEIVER,
+			    share_ns(s, peers, p->signs[SOCKET_SIGN_STUCK]), says, &e);
+}
+
+void find_sockets_clients(struct findings_search *s)
+{
+	const struct socket_peers *peers = session_sockets_peers(s->session);
+
+	if (!peers)
+		return;
+	find_accept_queue(s, peers);
+	find_reader(s, peers);
+	find_receiver(s, peers);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/session_lines.h"
+
+#include "consumer/report/session_block.h"
+#include "consumer/report/session_facts.h"
+#include "consumer/report/session_neighbours.h"
+#include "consumer/report/session_pools.h"
+#include "consumer/report/session_queue.h"
+#include "consumer/report/session_reclaim.h"
+#include "consumer/report/session_sockets.h"
+#include "consumer/report/session_timeline.h"
+
+void session_lines_put(struct session_result *s, const struct lines *lines,
+		       const struct event_subject *subject)
+{
+	session_facts_write(s, lines);
+	session_neighbours_put(&s->neighbours, lines, subject);
+	session_pools_put(s, lines, subject);
+	session_timeline_put(s, lines, subject);
+	session_queue_put(s, lines, subject);
+	session_block_put(s, lines, subject);
+	session_sockets_put(s, lines, subject);
+	session_reclaim_put(s, lines, subject);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session_reclaim.h: the lines about the memory that a session's threads looked for, and who else
+ * did. Report thread only.
+ */
+#ifndef TROCAR_CONSUMER_REPORT_SESSION_RECLAIM_H
+#define TROCAR_CONSUMER_REPORT_SESSION_RECLAIM_H
+
+#include "consumer/session/session_result.h"
+#include "consumer/signals/reclaim_times.h"
+
+/* Returns the times of the session; NULL: the signal `reclaim` was not wanted, or did not run. */
+const struct reclaim_times *session_reclaim_times(const struct session_result *s);
+
+/*
+ * Writes the lines `reclaim`, `histogram` and `neighbour`; nothing where there are no times.
+ */
+void session_reclaim_put(const struct session_result *s, const struct lines *lines,
+			 const struct event_subject *subject);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* session_sockets.h: writes with whom a session's cgroup was connected. Report thread only. */
+#ifndef TROCAR_CONSUMER_REPORT_SESSION_SOCKETS_H
+#define TROCAR_CONSUMER_REPORT_SESSION_SOCKETS_H
+
+#include <stddef.h>
+
+#include "consumer/output/event_line.h"
+#include "consumer/session/session_result.h"
+#include "consumer/signals/socket_peers.h"
+
+#define SESSION_SOCKETS_ADDRESS_BYTES 64
+
+/* Returns what the session found of sockets; NULL: nothing, or it did not look. */
+const struct socket_peers *session_sockets_peers(const struct session_result *s);
+
+/* Writes "10.0.0.5" or "::1", as in `address` of the lines. */
+void session_sockets_host(const struct socket_key *key, char text[SESSION_SOCKETS_ADDRESS_BYTES]);
+
+/*
+ * Writes "10.0.0.5:5432" or "[::1]:80"; of connections that were accepted "10.0.0.9 at port 80":
+ * the client, and the own port.
+ */
+void session_sockets_address(const struct socket_key *key,
+			     char text[SESSION_SOCKETS_ADDRESS_BYTES]);
+
+/* Writes a line `socket` for each peer and listener, one for the others, and the histograms. */
+void session_sockets_put(const struct session_result *s, const struct lines *lines,
+			 const struct event_subject *subject);
+
+#endif

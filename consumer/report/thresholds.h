@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* thresholds.h: where the search for findings draws its lines: THRESHOLD_CHAIN_PCT, ... */
+#ifndef TROCAR_CONSUMER_REPORT_THRESHOLDS_H
+#define TROCAR_CONSUMER_REPORT_THRESHOLDS_H
+
+enum threshold {
+#define THRESHOLD(id, value, help) THRESHOLD_##id = (value),
+#include "shared/findings/thresholds.def"
+#undef THRESHOLD
+};
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wait_files.h: what is told of a file that a thread waits on: its path as the thread itself names
+ * it, where its file system is mounted, and which file it is of that. Pure.
+ */
+#ifndef TROCAR_CONSUMER_SAMPLING_WAIT_FILES_H
+#define TROCAR_CONSUMER_SAMPLING_WAIT_FILES_H
+
+#include <stddef.h>
+
+#include "shared/abi/abi.h"
+#include "shared/json/jsonw.h"
+
+/* Of a path the text with what is said of its parts that are left out. */
+#define WAIT_FILES_PATH_BYTES (LOOK_PATH_BYTES + 64)
+
+/* Sets what `to` has of a path: what is sound in `on` where that is a file, else nothing. */
+void wait_files_plain(const struct look_on *on, struct look_on *to);
+
+/*
+ * Writes the path, "/srv/[120 bytes]/base/16384" where it was too long; "(unreachable)/x" where
+ * its file system is mounted nowhere, "[...]/x" where it has more names than were read. Returns its
+ * length; 0: it is not known.
+ */
+size_t wait_files_path(const struct look_on *on, char text[WAIT_FILES_PATH_BYTES]);
+
+/* Writes " on the file PATH", or the last part of the path; as snprintf(3). */
+int wait_files_say(const struct look_on *on, char *text, size_t space);
+
+/* Writes the members of a file. */
+void wait_files_write(const struct look_on *on, struct jsonw *w);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wait_numbers.h: what threads wait on of which little more than a number is known: pipes, futexes,
+ * children, timers, sets of semaphores. Pure; wait_objects.c is who uses it.
+ */
+#ifndef TROCAR_CONSUMER_SAMPLING_WAIT_NUMBERS_H
+#define TROCAR_CONSUMER_SAMPLING_WAIT_NUMBERS_H
+
+#include "shared/abi/abi.h"
+#include "shared/json/jsonw.h"
+
+/* Returns what makes timers one object: their clock. */
+struct look_on wait_numbers_timer(const struct look_on *on);
+
+/* Keeps of the timers that run how long the last of them still has. */
+void wait_numbers_add(struct look_on *item, const struct look_on *on);
+
+/* Writes the members of `on` beside its kind. */
+void wait_numbers_write(const struct look_on *on, struct jsonw *w);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* oom_kills.h: processes of a session's cgroup that the kernel killed because memory ran out. */
+#ifndef TROCAR_CONSUMER_SESSION_OOM_KILLS_H
+#define TROCAR_CONSUMER_SESSION_OOM_KILLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shared/abi/abi.h"
+
+#define OOM_KILL_CGROUP_BYTES 256
+
+/* One of them, as its line "oom" tells of it. */
+struct oom_kill {
+	uint32_t pid;
+	char comm[COMM_BYTES];
+	bool has_memory; /* the next two are known */
+	uint64_t rss_bytes, swap_bytes;
+	enum oom_limit limit;
+	uint64_t limit_bytes;			  /* 0: not known, or there is none */
+	char limit_cgroup[OOM_KILL_CGROUP_BYTES]; /* "" where its path is not known */
+};
+
+/* Those of a session. */
+struct oom_kills {
+	uint64_t count;
+	uint64_t lines; /* of them: whose line carries the session's id */
+	struct oom_kill first;
+};
+
+static inline void oom_kills_add(struct oom_kills *all, const struct oom_kill *kill)
+{
+	if (!all->count++)
+		all->first = *kill;
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * reclaim_times.h: for how long a session's threads looked for memory themselves, or had to wait
+ * before they wrote on, and for how long those of other cgroups did: the difference of two
+ * readings, clipped to the time between them. Pure but for the paths of cgroups.
+ */
+#ifndef TROCAR_CONSUMER_SIGNALS_RECLAIM_TIMES_H
+#define TROCAR_CONSUMER_SIGNALS_RECLAIM_TIMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "consumer/signals/ledger.h"
+#include "consumer/signals/reclaim_maps.h"
+
+#define RECLAIM_PARTS	   12 /* pairs of a kind and a disk that are told; the rest is one sum */
+#define RECLAIM_NEIGHBOURS 5  /* cgroups that are told; likewise */
+
+/* Of one cgroup or of several, within the session. */
+struct reclaim_time {
+	uint64_t count;		/* of stretches that are over */
+	uint64_t time_ns;	/* of these, and of those that are not; clipped to the session */
+	uint64_t whole_ns;	/* of the first, each whole */
+	uint64_t longest_ns;	/* of the first */
+	uint64_t pages;		/* that were reclaimed in them */
+	uint64_t orphans;	/* stretches beside them, whose begin was not seen */
+	uint64_t open, open_ns; /* of time_ns: stretches that are not over */
+	uint64_t steps[QUEUE_BUCKETS]; /* of the first, each whole (time_histogram.h) */
+};
+
+/* What the session's own threads did, of one kind. */
+struct reclaim_part {
+	enum reclaim_kind kind;
+	uint32_t device; /* as in struct reclaim_key */
+	struct reclaim_time own;
+	uint64_t everybody_count, everybody_ns; /* of all cgroups, this one too */
+};
+
+/* Another cgroup. */
+struct reclaim_neighbour {
+	uint64_t cgroup_id;
+	uint64_t count, pages;
+	uint64_t kind_ns[RECLAIM_KINDS_];
+	char *path; /* owned; NULL: it is gone, or cannot be looked up */
+};
+
+struct reclaim_times {
+	uint64_t from_ns, to_ns;    /* CLOCK_MONOTONIC: of the two readings */
+	struct reclaim_part *items; /* owned; the most time first */
+	size_t count;		    /* of `items` that are told: at most RECLAIM_PARTS */
+	size_t rest;		    /* so many more, in rest_time without a histogram */
+	struct reclaim_time rest_time;
+	struct reclaim_neighbour neighbours[RECLAIM_NEIGHBOURS]; /* the most time first */
+	size_t n_neighbours;
+	size_t more_neighbours;	       /* cgroups beside these */
+	struct reclaim_neighbour more; /* their sum; no path */
+	uint64_t awake;		       /* pauses for which the thread did not sleep: not counted */
+	struct ledger ledger;	       /* of the session's stretches, open ones too */
+};
+
+/* As struct block_names. */
+struct reclaim_names {
+	bool (*is_own)(const void *context, uint32_t slot);
+	char *(*path)(const void *context, uint64_t cgroup_id);
+	const void *context;
+};
+
+/*
+ * Makes *ret_times of what was counted from `before` to `now`. 0 or -ENOMEM. Release with
+ * reclaim_times_done.
+ */
+int reclaim_times_make(const struct reclaim_reading *before, const struct reclaim_reading *now,
+		       const struct reclaim_names *names, struct reclaim_times *ret_times);
+void reclaim_times_done(struct reclaim_times *all);
+
+/* Returns the word of reclaim_kinds.def. */
+const char *reclaim_times_kind_name(enum reclaim_kind kind);
+
+/* Returns for how long the session's threads did so, with all disks. */
+uint64_t reclaim_times_ns(const struct reclaim_times *all, enum reclaim_kind kind);
+
+/* Returns the sum over all kinds and disks, without a histogram. */
+struct reclaim_time reclaim_times_sum(const struct reclaim_times *all);
+
+/* Returns for how long a neighbour looked for memory: all kinds but the pauses of writers. */
+uint64_t reclaim_times_search_ns(const struct reclaim_neighbour *n);
+
+#endif

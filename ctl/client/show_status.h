@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * show_status.h: how the agent is, on half a terminal: whether it is well and why not, what it
+ * watches, its last sessions, what it has lost.
+ */
+#ifndef TROCAR_CTL_CLIENT_SHOW_STATUS_H
+#define TROCAR_CTL_CLIENT_SHOW_STATUS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "shared/json/json_node.h"
+
+/* Results of the methods of the same names; NULL for one that there is no answer to. */
+struct status_answers {
+	const struct json_node *status, *watches, *sessions;
+};
+
+/*
+ * Prints at most 12 lines; with `all` every fault, and then all parts of the status. 0 or -ENOMEM.
+ */
+int show_status(const struct status_answers *answers, bool all, FILE *out);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/render/section.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/cli/terminal.h"
+#include "shared/tools/macro.h"
+
+#define EIGHTHS	    8
+#define BLOCK_BYTES 3 /* of U+2581 to U+258F in UTF-8 */
+
+void section_head(FILE *out, const char *head, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(out, "\n%s%s%s: ", terminal_on(STYLE_HEAD), head, terminal_off());
+	va_start(args, format);
+	vfprintf(out, format, args);
+	va_end(args);
+	fputc('\n', out);
+}
+
+char *section_count(unsigned long long n, const char *one, const char *many)
+{
+	char *text = NULL;
+
+	return asprintf(&text, "%llu %s", n, n == 1 ? one : many) < 0 ? NULL : text;
+}
+
+/* Whole columns of full blocks, then a block of as many eighths as are left (U+2588 to U+258F). */
+static char *draw_blocks(unsigned int eighths)
+{
+	unsigned int whole = eighths / EIGHTHS, rest = eighths % EIGHTHS;
+	char *bar = malloc((whole + 1) * BLOCK_BYTES + 1), *at = bar;
+
+	if (!bar)
+		return NULL;
+	for (unsigned int i = 0; i < whole; i++, at += BLOCK_BYTES)
+		memcpy(at, "\xe2\x96\x88", BLOCK_BYTES);
+	if (rest) {
+		memcpy(at, "\xe2\x96\x88", BLOCK_BYTES);
+		at[2] = (char)(at[2] + EIGHTHS - (int)rest);
+		at += BLOCK_BYTES;
+	}
+	*at = 0;
+	return bar;
+}
+
+char *section_bar(double share, unsigned int columns)
+{
+	unsigned int eighths = (unsigned int)(MIN(share, 1.0) * columns * EIGHTHS + 0.5);
+	unsigned int whole = (eighths + EIGHTHS / 2) / EIGHTHS;
+	char *bar;
+
+	if (!terminal_get()->is_one)
+		return strdup("");
+	if (share > 0 && !eighths)
+		eighths = 1;
+	if (terminal_get()->utf8)
+		return draw_blocks(eighths);
+	whole = share > 0 ? MAX(whole, 1u) : whole;
+	bar = malloc(whole + 1);
+	if (bar) {
+		memset(bar, '#', whole);
+		bar[whole] = 0;
+	}
+	return bar;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* section.h: the heads and bars of the text report. */
+#ifndef TROCAR_CTL_RENDER_SECTION_H
+#define TROCAR_CTL_RENDER_SECTION_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Prints an empty line and the head of what follows; `format` says what it is. */
+void section_head(FILE *out, const char *head, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Returns a new text "12 samples", or "1 sample". NULL: no memory. */
+char *section_count(unsigned long long n, const char *one, const char *many);
+
+/*
+ * Returns a new bar of `share` (0 to 1) of so many columns, at least a mark where there is any; ""
+ * where nobody looks at it: the number beside it says the same. NULL: no memory.
+ */
+char *section_bar(double share, unsigned int columns);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* text_report_asides.h: what the lines say besides the sessions, at the end of the text report. */
+#ifndef TROCAR_CTL_RENDER_TEXT_REPORT_ASIDES_H
+#define TROCAR_CTL_RENDER_TEXT_REPORT_ASIDES_H
+
+#include <stdio.h>
+
+#include "ctl/events/asides.h"
+
+/*
+ * Prints the triggers that were held back, the errors and the rules that were refused, a line for
+ * each kind. 0 or -ENOMEM.
+ */
+int text_report_asides(const struct asides *asides, const struct store *store, FILE *out);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* text_report_functions.h: the part of the text report about the code that ran, and that waited. */
+#ifndef TROCAR_CTL_RENDER_TEXT_REPORT_FUNCTIONS_H
+#define TROCAR_CTL_RENDER_TEXT_REPORT_FUNCTIONS_H
+
+#include <stdio.h>
+
+#include "ctl/view/view.h"
+
+/* Columns of VIEW_PHASES. */
+enum { TEXT_REPORT_EARLIER, TEXT_REPORT_DURING };
+
+/* Shares of fewer samples are rough, as in session.end. */
+#define TEXT_REPORT_FEW_SAMPLES 30
+
+/* Samples of what the view shows, by column of VIEW_PHASES. */
+struct text_report_samples {
+	uint64_t count[TREE_COLUMNS];
+};
+
+/*
+ * Prints the functions of the tree, of VIEW_PHASES: the share of the time during with them on the
+ * stack, the same before, the change of their time per second, and the share in themselves. At most
+ * `top`. 0, -ENOMEM, -ENOSPC.
+ */
+int text_report_functions(struct view *view, const struct tree *tree,
+			  const struct text_report_samples *samples, uint64_t top, FILE *out);
+
+/*
+ * Prints the stacks with most time during, each by the innermost function of the program, which
+ * stands first, then who called it. `what` says what these threads did. 0 or -ENOMEM.
+ */
+int text_report_functions_paths(const struct view *view, const struct tree *tree, const char *what,
+				FILE *out);
+
+#endif

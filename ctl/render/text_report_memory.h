@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* text_report_memory.h: the part of the text report about memory that threads waited or worked for.
+ */
+#ifndef TROCAR_CTL_RENDER_TEXT_REPORT_MEMORY_H
+#define TROCAR_CTL_RENDER_TEXT_REPORT_MEMORY_H
+
+#include <stdio.h>
+
+#include "ctl/events/store.h"
+
+/*
+ * Prints who was killed because memory ran out, and how much of what ran was memory stall. Nothing
+ * where no line says so. 0 or -ENOMEM.
+ */
+int text_report_memory(const struct store *store, const struct store_session *session, FILE *out);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/render/text_report_reclaim.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/cli/member_text.h"
+#include "ctl/cli/text.h"
+#include "ctl/render/text_report_lines.h"
+#include "shared/json/json_tree.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+static uint64_t read_number(const struct json_node *line, const char *key)
+{
+	return json_node_u64(json_node_get(line, key));
+}
+
+static void add_number(struct text_table *table, uint64_t number)
+{
+	char *text = NULL;
+
+	text_table_add(table, asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text);
+}
+
+static void add_time(struct text_table *table, uint64_t ns)
+{
+	char text[TEXT_UNIT_BYTES];
+
+	text_table_add(table, strdup(text_duration_us(ns / NSEC_PER_USEC, text)));
+}
+
+/* A bound of a histogram; the last element has none, and the rest and no stretches neither. */
+static void add_bound(struct text_table *table, const struct json_node *line, const char *key)
+{
+	uint64_t ns = read_number(line, key);
+
+	if (ns)
+		add_time(table, ns);
+	else
+		text_table_add(table,
+			       strdup(read_number(line, "count") && !json_node_get(line, "others")
+					      ? "longer"
+					      : ""));
+}
+
+/* "throttle on vda" */
+static char *name_kind(const struct json_node *line)
+{
+	_cleanup_free_ char *kind = member_text_value("kind", json_node_get(line, "kind"));
+	_cleanup_free_ char *device = member_text_value("device", json_node_get(line, "device"));
+	bool on = json_node_get(line, "device");
+	char *text = NULL;
+	int n;
+
+	if (json_node_get(line, "others"))
+		n = asprintf(&text, "%" PRIu64 " more", read_number(line, "others"));
+	else
+		n = asprintf(&text, "%s%s%s", kind ? kind : "-", on ? " on " : "",
+			     on && device ? device : "");
+	return n < 0 ? NULL : text;
+}
+
+static void add_kind(struct text_table *table, const struct json_node *line)
+{
+	char bytes[TEXT_UNIT_BYTES];
+
+	text_table_add(table, name_kind(line));
+	add_number(table, read_number(line, "count"));
+	add_time(table, read_number(line, "time_ns"));
+	add_bound(table, line, "p50");
+	add_bound(table, line, "p99");
+	add_time(table, read_number(line, "longest_ns"));
+	add_number(table, read_number(line, "open"));
+	text_table_add(table, strdup(text_bytes(read_number(line, "reclaimed_bytes"), bytes)));
+}
+
+static int add_kinds(const struct store *store, const struct store_session *session,
+		     struct text_table *table)
+{
+	for (uint32_t i = 0; i < session->reclaim.count; i++) {
+		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+		const struct json_node *line =
+			text_report_lines_read(store, session->reclaim.items[i], &tree);
+
+		if (!line)
+			return -ENOMEM;
+		add_kind(table, line);
+	}
+	return 0;
+}
+
+/* "  beside it: /batch.slice, 812 ms in 90 stretches, 3.0 GiB reclaimed" */
+static void print_neighbour(const struct json_node *line, FILE *out)
+{
+	_cleanup_free_ char *path =
+		member_text_value("neighbour", json_node_get(line, "neighbour"));
+	uint64_t ms = read_number(line, "direct_ms") + read_number(line, "limit_ms") +
+		      read_number(line, "compaction_ms") + read_number(line, "throttle_ms");
+	char bytes[TEXT_UNIT_BYTES];
+
+	if (json_node_get(line, "others"))
+		fprintf(out, "  and %" PRIu64 " more cgroups: ", read_number(line, "others"));
+	else
+		fprintf(out, "  beside it: %s, ", path ? path : "(a cgroup that is gone)");
+	fprintf(out, "%" PRIu64 " ms in %" PRIu64 " stretches, %s reclaimed\n", ms,
+		read_number(line, "stretches"),
+		text_bytes(read_number(line, "reclaimed_bytes"), bytes));
+}
+
+static int print_neighbours(const struct store *store, const struct store_session *session,
+			    FILE *out)
+{
+	for (uint32_t i = 0; i < session->neighbours.count; i++) {
+		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+		const struct json_node *line =
+			text_report_lines_read(store, session->neighbours.items[i], &tree);
+
+		if (!line)
+			return -ENOMEM;
+		if (json_node_get(line, "stretches"))
+			print_neighbour(line, out);
+	}
+	return 0;
+}
+
+int text_report_reclaim(const struct store *store, const struct store_session *session, FILE *out)
+{
+	static const char *const heads[] = { "KIND", "TIMES",	"TIME", "P50",
+					     "P99",  "LONGEST", "OPEN", "RECLAIMED" };
+	_cleanup_(text_table_done) struct text_table table;
+	int r;
+
+	text_table_init(&table, ARRAY_SIZE(heads));
+	if (!session->reclaim.count)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+		text_table_add(&table, strdup(heads[i]));
+	r = add_kinds(store, session, &table);
+	if (r < 0)
+		return r;
+	fputs("\nthreads that looked for memory, or had to wait before they wrote on\n", out);
+	r = text_table_print(&table, 2, out);
+	return r < 0 ? r : print_neighbours(store, session, out);
+}

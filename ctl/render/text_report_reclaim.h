@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* text_report_reclaim.h: the part of the text report about threads that were short of memory. */
+#ifndef TROCAR_CTL_RENDER_TEXT_REPORT_RECLAIM_H
+#define TROCAR_CTL_RENDER_TEXT_REPORT_RECLAIM_H
+
+#include <stdio.h>
+
+#include "ctl/events/store.h"
+
+/*
+ * Prints for how long threads looked for memory, or had to wait before they wrote on, and who else
+ * did. Nothing where the session has no such times. 0 or -ENOMEM.
+ */
+int text_report_reclaim(const struct store *store, const struct store_session *session, FILE *out);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/render/text_report_sockets.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/cli/member_text.h"
+#include "ctl/cli/text.h"
+#include "ctl/render/text_report_lines.h"
+#include "shared/json/json_tree.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+static uint64_t read_number(const struct json_node *line, const char *key)
+{
+	return json_node_u64(json_node_get(line, key));
+}
+
+/* Of what a look finds, the most that any look found. */
+static uint64_t read_most(const struct json_node *line, const char *key)
+{
+	return read_number(json_node_get(line, key), "most");
+}
+
+static void add_number(struct text_table *table, uint64_t number)
+{
+	char *text = NULL;
+
+	text_table_add(table, asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text);
+}
+
+static void add_bytes(struct text_table *table, uint64_t bytes)
+{
+	char text[TEXT_UNIT_BYTES];
+
+	text_table_add(table, strdup(bytes ? text_bytes(bytes, text) : "0"));
+}
+
+/* A bound of a histogram; the last element has none, which is 0 here. */
+static void add_bound(struct text_table *table, const struct json_node *part, const char *key)
+{
+	uint64_t ns = read_number(part, key);
+	char text[TEXT_UNIT_BYTES];
+
+	if (part && !ns)
+		text_table_add(table, strdup("longer"));
+	else
+		text_table_add(table,
+			       strdup(part ? text_duration_us(ns / NSEC_PER_USEC, text) : ""));
+}
+
+/* "10.0.0.5:5432", "[::1]:80", "3 more" */
+static char *name_peer(const struct json_node *line)
+{
+	_cleanup_free_ char *address = member_text_value("address", json_node_get(line, "address"));
+	char *text = NULL;
+	int n;
+
+	if (json_node_get(line, "others"))
+		n = asprintf(&text, "%" PRIu64 " more", read_number(line, "others"));
+	else
+		n = asprintf(&text,
+			     address && strchr(address, ':') ? "[%s]:%" PRIu64 : "%s:%" PRIu64,
+			     address ? address : "-", read_number(line, "port"));
+	return n < 0 ? NULL : text;
+}
+
+static void add_peer(struct text_table *table, const struct json_node *line)
+{
+	text_table_add(table, name_peer(line));
+	text_table_add(table, json_node_get(line, "others")
+				      ? strdup("")
+				      : member_text_value("way", json_node_get(line, "way")));
+	add_number(table, read_most(line, "connections"));
+	add_number(table, read_number(line, "begun"));
+	add_number(table, read_number(line, "refused") + read_number(line, "timed_out") +
+				  read_number(line, "failed") + read_number(line, "given_up"));
+	add_bytes(table, read_number(line, "bytes_in"));
+	add_bytes(table, read_number(line, "bytes_out"));
+	add_bytes(table, read_most(line, "unread_bytes"));
+	add_bytes(table, read_most(line, "unsent_bytes"));
+	add_bytes(table, read_most(line, "unacked_bytes"));
+	add_number(table, read_number(line, "retransmits"));
+	add_bound(table, json_node_get(line, "srtt"), "p50");
+}
+
+static bool is_listener(const struct json_node *line)
+{
+	return json_node_equals(json_node_get(line, "way"), "listens");
+}
+
+/* "  listens at 0.0.0.0:80: at most 129 of 128 wait to be accepted; full in 6 of 9 looks, ..." */
+static void print_listener(const struct json_node *line, FILE *out)
+{
+	_cleanup_free_ char *name = name_peer(line);
+
+	fprintf(out,
+		"  listens at %s: at most %" PRIu64 " waited to be accepted (asked for %" PRIu64
+		")",
+		name ? name : "-", read_most(line, "queue"), read_number(line, "queue_limit"));
+	if (json_node_get(line, "full_looks"))
+		fprintf(out, ", full in %" PRIu64 " of %" PRIu64 " looks",
+			read_number(line, "full_looks"), read_number(line, "looks"));
+	if (json_node_get(line, "syn_queue"))
+		fprintf(out, ", %" PRIu64 " on their way", read_most(line, "syn_queue"));
+	if (json_node_get(line, "drops"))
+		fprintf(out, ", %" PRIu64 " times one was dropped", read_number(line, "drops"));
+	fputs("\n", out);
+}
+
+/* Goes through the lines: adds connections to the table, or prints the listeners. */
+static int pass_lines(const struct store *store, const struct store_session *session,
+		      struct text_table *table, FILE *out)
+{
+	for (uint32_t i = 0; i < session->sockets.count; i++) {
+		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+		const struct json_node *line =
+			text_report_lines_read(store, session->sockets.items[i], &tree);
+
+		if (!line)
+			return -ENOMEM;
+		if (table && !is_listener(line))
+			add_peer(table, line);
+		else if (!table && is_listener(line))
+			print_listener(line, out);
+	}
+	return 0;
+}
+
+int text_report_sockets(const struct store *store, const struct store_session *session, FILE *out)
+{
+	static const char *const heads[] = {
+		"PEER", "WAY",	  "MOST",   "BEGUN",   "FAILED", "IN",
+		"OUT",	"UNREAD", "UNSENT", "UNACKED", "AGAIN",	 "SRTT"
+	};
+	_cleanup_(text_table_done) struct text_table table;
+	int r;
+
+	text_table_init(&table, ARRAY_SIZE(heads));
+	if (!session->sockets.count)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+		text_table_add(&table, strdup(heads[i]));
+	r = pass_lines(store, session, &table, out);
+	if (r < 0)
+		return r;
+	fputs("\nconnections of TCP; of what waited the most that a look found; SRTT of half of them\n",
+	      out);
+	r = text_table_print(&table, 2, out);
+	return r < 0 ? r : pass_lines(store, session, NULL, out);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* text_report_sockets.h: the part of the text report about peers and listeners of TCP. */
+#ifndef TROCAR_CTL_RENDER_TEXT_REPORT_SOCKETS_H
+#define TROCAR_CTL_RENDER_TEXT_REPORT_SOCKETS_H
+
+#include <stdio.h>
+
+#include "ctl/events/store.h"
+
+/*
+ * Prints with whom the session's cgroup was connected, what waited there, and the queues of its
+ * listeners. Nothing where the session has none. 0 or -ENOMEM.
+ */
+int text_report_sockets(const struct store *store, const struct store_session *session, FILE *out);
+
+#endif

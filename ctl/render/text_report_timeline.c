@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/render/text_report_timeline.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/cli/member_text.h"
+#include "ctl/cli/terminal.h"
+#include "ctl/cli/text.h"
+#include "ctl/render/section.h"
+#include "ctl/render/text_report_lines.h"
+#include "ctl/render/timeline_line.h"
+#include "shared/json/json_tree.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
+
+#define POOLS_TOP   6
+#define LABEL	    13	 /* columns before a strip */
+#define COLUMNS	    80	 /* of lines without a bound */
+#define LEAST_PART  0.02 /* of the threads at once: what never was more has no strip */
+#define STRIP_MAX   (TIMELINE_LINE_SLOTS + 1)
+#define LEVEL_BYTES 3 /* of U+2581 to U+2588 in UTF-8 */
+#define EIGHTHS	    8
+
+/* How slots become columns; the trigger has one of its own. */
+struct strip {
+	uint32_t slots, before; /* of the lines */
+	uint32_t columns, left; /* of the strip; of these before the trigger */
+	double slot_ms, column_ms;
+};
+
+static const enum terminal_style styles[TIMELINE_PARTS_] = {
+#define PART(id, json, help) STYLE_##id,
+#include "shared/abi/account_parts.def"
+#undef PART
+};
+
+static void make_strip(const struct timeline_line *line, struct strip *ret_strip)
+{
+	uint32_t room = terminal_columns(COLUMNS) - LABEL - 1;
+	uint32_t columns = MIN(line->slots, room);
+	uint32_t left = (uint32_t)((double)columns * line->before / line->slots + 0.5);
+
+	/* Both sides have something, or nothing, as they have slots. */
+	left = line->before ? MAX(left, 1u) : 0;
+	left = line->before < line->slots ? MIN(left, columns - 1) : columns;
+	*ret_strip = (struct strip){
+		.slots = line->slots,
+		.before = line->before,
+		.columns = columns,
+		.left = left,
+		.slot_ms = line->slot_ms,
+		.column_ms = line->slot_ms * line->slots / columns,
+	};
+}
+
+/* The mean of a row over the slots that a column stands for. */
+static double mean_of(const struct strip *s, const double *row, uint32_t column)
+{
+	bool left = column < s->left;
+	uint32_t slots = left ? s->before : s->slots - s->before;
+	uint32_t columns = left ? s->left : s->columns - s->left;
+	double each = (double)slots / columns, sum = 0;
+	double from = (column - (left ? 0 : s->left)) * each + (left ? 0 : s->before);
+	double to = from + each;
+
+	for (uint32_t i = (uint32_t)from; i < s->slots && i < to; i++)
+		sum += row[i] * (MIN(to, i + 1.0) - MAX(from, (double)i));
+	return sum / each;
+}
+
+static void put_level(double share, FILE *out)
+{
+	static const char plain[] = "_-=+*#";
+	unsigned int levels = terminal_get()->utf8 ? EIGHTHS : sizeof(plain) - 1;
+	unsigned int level = (unsigned int)(MIN(share, 1.0) * levels + 0.5);
+	char block[LEVEL_BYTES + 1] = "\xe2\x96\x80";
+
+	level = MAX(level, 1u);
+	block[LEVEL_BYTES - 1] = (char)(block[LEVEL_BYTES - 1] + (int)level);
+	if (terminal_get()->utf8)
+		fputs(block, out);
+	else
+		fputc(plain[level - 1], out);
+}
+
+/* One column; `blanks` are due before the next one that is not empty. */
+static void put_column(const struct strip *s, const struct timeline_line *line,
+		       enum timeline_part part, uint32_t column, double threads,
+		       unsigned int *blanks, FILE *out)
+{
+	double ms = mean_of(s, line->ms[part], column);
+	/* Where nobody looked, nothing that was seen is not nothing. */
+	bool known = part == TIMELINE_RUNNING || mean_of(s, line->looks, column) > 0;
+
+	if (ms <= 0 && known) {
+		(*blanks)++;
+		return;
+	}
+	fprintf(out, "%*s", (int)*blanks, "");
+	*blanks = 0;
+	if (ms > 0)
+		put_level(ms / line->slot_ms / threads, out);
+	else
+		fputs(terminal_get()->utf8 ? "\xc2\xb7" : ".", out);
+}
+
+static void put_row(const struct strip *s, const struct timeline_line *line,
+		    enum timeline_part part, double threads, FILE *out)
+{
+	unsigned int blanks = 0;
+
+	fprintf(out, "    %-*s%s", LABEL - 4, timeline_line_word(part), terminal_on(styles[part]));
+	for (uint32_t c = 0; c <= s->columns; c++) {
+		if (c == s->left) {
+			fprintf(out, "%*s%s|%s", (int)blanks, "", terminal_off(),
+				terminal_on(styles[part]));
+			blanks = 0;
+		}
+		if (c < s->columns)
+			put_column(s, line, part, c, threads, &blanks, out);
+	}
+	fprintf(out, "%s\n", terminal_off());
+}
+
+/* Whether the part is worth a strip. */
+static bool is_shown(const struct timeline_line *line, enum timeline_part part, double threads)
+{
+	if (timeline_line_is_rest(part))
+		return false;
+	for (uint32_t i = 0; i < line->slots; i++)
+		if (line->ms[part][i] >= LEAST_PART * threads * line->slot_ms)
+			return true;
+	return false;
+}
+
+static bool does_something(const struct timeline_line *line)
+{
+	for (int part = 0; part < TIMELINE_PARTS_; part++)
+		if (is_shown(line, (enum timeline_part)part, timeline_line_threads(line)))
+			return true;
+	return false;
+}
+
+static void put_pool(const struct strip *s, const struct timeline_line *line, FILE *out)
+{
+	_cleanup_free_ char *name = line->pool ? member_text_value("pool", line->pool) : NULL;
+	double threads = timeline_line_threads(line);
+
+	if (line->pool)
+		fprintf(out, "  %s (%" PRIu64 "), %.0f thread%s\n", name ? name : "-", line->pid,
+			threads, threads > 1 ? "s at once" : "");
+	else
+		fprintf(out, "  %" PRIu64 " more pools, %.0f threads at once\n", line->others,
+			threads);
+	for (int part = 0; part < TIMELINE_PARTS_; part++)
+		if (is_shown(line, (enum timeline_part)part, threads))
+			put_row(s, line, (enum timeline_part)part, threads, out);
+}
+
+/* "-5.0 s ------~~~|trigger------ +3.0 s": '~' is the onset. */
+static void put_ruler(const struct strip *s, uint64_t onset_ms, FILE *out)
+{
+	char ruler[STRIP_MAX + 1], text[32];
+	uint32_t onset = (uint32_t)MIN((double)onset_ms / s->column_ms + 0.5, (double)s->left);
+	size_t bytes;
+
+	memset(ruler, '-', s->columns);
+	memset(ruler + s->left - onset, '~', onset);
+	ruler[s->columns] = 0;
+	bytes = (size_t)snprintf(text, sizeof(text), "-%.1f s ", s->before * s->slot_ms / 1000);
+	if (bytes <= s->left - onset)
+		memcpy(ruler, text, bytes);
+	bytes = (size_t)snprintf(text, sizeof(text), " +%.1f s",
+				 (s->slots - s->before) * s->slot_ms / 1000);
+	if (bytes <= s->columns - s->left)
+		memcpy(ruler + s->columns - bytes, text, bytes);
+	fprintf(out, "%*s%s%.*s|%s%s\n", LABEL, "", terminal_on(STYLE_QUIET), (int)s->left, ruler,
+		ruler + s->left, terminal_off());
+}
+
+static void put_head(const struct strip *s, uint64_t onset_ms, FILE *out)
+{
+	char each[TEXT_UNIT_BYTES];
+
+	section_head(
+		out, "timeline",
+		"what threads did when; a column is %s, | is the trigger%s; full height is all "
+		"threads of the pool; %s is not looked at",
+		text_duration_us((uint64_t)(s->column_ms * 1000), each),
+		onset_ms ? ", ~ the onset" : "", terminal_get()->utf8 ? "\xc2\xb7" : ".");
+	put_ruler(s, onset_ms, out);
+}
+
+int text_report_timeline(const struct store *store, const struct store_session *session, FILE *out)
+{
+	uint32_t shown = 0, left = 0;
+	struct timeline_line line;
+	struct strip strip;
+
+	for (uint32_t i = 0; i < session->timelines.count; i++) {
+		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
+		const struct json_node *root =
+			text_report_lines_read(store, session->timelines.items[i], &tree);
+
+		if (!root)
+			return -ENOMEM;
+		if (!timeline_line_read(root, &line) || !does_something(&line))
+			continue;
+		if (shown == POOLS_TOP) {
+			left++;
+			continue;
+		}
+		make_strip(&line, &strip);
+		if (!shown++)
+			put_head(&strip, session->length_ms[STORE_ONSET], out);
+		put_pool(&strip, &line, out);
+	}
+	if (left)
+		fprintf(out, "  and %" PRIu32 " more\n", left);
+	return 0;
+}

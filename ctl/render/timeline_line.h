@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* timeline_line.h: one event line `timeline` as numbers, for those who draw it. */
+#ifndef TROCAR_CTL_RENDER_TIMELINE_LINE_H
+#define TROCAR_CTL_RENDER_TIMELINE_LINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shared/json/json_node.h"
+
+#define TIMELINE_LINE_SLOTS 121 /* docs/schema/timeline.json */
+
+enum timeline_part {
+#define PART(id, json, help) TIMELINE_##id,
+#include "shared/abi/account_parts.def"
+#undef PART
+	TIMELINE_PARTS_
+};
+
+struct timeline_line {
+	const struct json_node *pool; /* its name; NULL: of the others */
+	uint64_t pid, others;
+	double slot_ms;
+	uint32_t slots, before; /* how many; of these before the trigger */
+	double looks[TIMELINE_LINE_SLOTS];
+	double ms[TIMELINE_PARTS_][TIMELINE_LINE_SLOTS]; /* by slot */
+};
+
+/*
+ * Reads a line, whose nodes it borrows. What is more than a line may have is not there, and what is
+ * missing is 0: false where it has no slots.
+ */
+bool timeline_line_read(const struct json_node *line, struct timeline_line *ret_line);
+
+/* Returns the word of a part: "running", "lock", ... */
+const char *timeline_line_word(enum timeline_part part);
+
+/* Whether the part is doing nothing: idle or asleep. */
+bool timeline_line_is_rest(enum timeline_part part);
+
+/* Returns the time of a part in all slots, in ms. */
+double timeline_line_sum(const struct timeline_line *line, enum timeline_part part);
+
+/* Returns how many threads there were at once at most, as far as is known; at least 1. */
+double timeline_line_threads(const struct timeline_line *line);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* kernel_stack.c: the kernel's stacks, walked by remembered rows, against the kernel's own answers.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernel_work.h"
+#include "loader/kernel_rows.h"
+#include "sample_fixture.h"
+#include "shared/tools/cleanup.h"
+
+#define HZ_HIGH	     4999
+#define COMPARED     3000    /* of all works together */
+#define COMPARED_ALL 5000000 /* with TROCAR_LONG=1 */
+#define WAIT_S	     60
+#define ASKED_PCT    10 /* walks that may be given up: tracers, code of BPF */
+
+struct scene {
+	struct harness *h;
+	char dir[4096];
+};
+
+static struct scene begin(uint32_t checked)
+{
+	const struct harness_options options = { .kernel_stack_checked = checked };
+	struct scene s = { .h = harness_new(&options) };
+	uint64_t id;
+
+	id = harness_group(s.h, "works", s.dir);
+	harness_watch(s.h, id, SLOT, SLOT_CAPTURE, 0);
+	return s;
+}
+
+static void show(const char *what, const struct totals *t)
+{
+	print_message("%s: %llu compared, %llu wrong, %llu asked for\n", what,
+		      (unsigned long long)t->kernel_stacks_compared,
+		      (unsigned long long)t->kernel_stacks_wrong,
+		      (unsigned long long)t->kernel_stacks_asked);
+}
+
+/* Each part of the kernel in turn. */
+static void walks_are_the_kernels_own(void **state)
+{
+	bool all = getenv("TROCAR_LONG");
+	uint64_t want = (all ? COMPARED_ALL : COMPARED) / kernel_works_count;
+	struct scene s = begin(1);
+	struct totals before = {}, now = {};
+
+	if (!kernel_rows_learn(s.h->skel)) {
+		harness_free(s.h);
+		print_message("this kernel has no unwind tables, or hides them\n");
+		skip();
+	}
+	harness_tick(s.h, HZ_HIGH);
+	for (size_t i = 0; i < kernel_works_count; i++) {
+		pid_t pid = harness_start(kernel_works[i].run, NULL, s.dir);
+		uint64_t end_ns = harness_now_ns() + (all ? 60 : 1) * WAIT_S * 1000000000ull;
+
+		do {
+			harness_sleep_ms(20);
+			harness_drain(s.h);
+			harness_forget(s.h);
+			now = harness_totals(s.h);
+		} while (now.kernel_stacks_compared - before.kernel_stacks_compared < want &&
+			 harness_now_ns() < end_ns);
+		harness_kill(pid);
+		before = now;
+		show(kernel_works[i].name, &now);
+		assert_int_equal(now.kernel_stacks_wrong, 0);
+	}
+	assert_true(now.kernel_stacks_compared >= want * kernel_works_count / 2);
+	assert_true(now.kernel_stacks_asked * 100 <= now.kernel_stacks_compared * ASKED_PCT);
+	harness_free(s.h);
+}
+
+/* Makes all rows that are remembered say that frames are 8 bytes longer than they are. */
+static size_t spoil_rows(struct harness *h)
+{
+	int fd = bpf_map__fd(h->skel->maps.orc_rows);
+	uint32_t zero = 0, bytes = bpf_map__value_size(h->skel->maps.orc_rows);
+	_cleanup_free_ uint64_t *rows = malloc(bytes);
+	size_t spoiled = 0;
+
+	assert_non_null(rows);
+	assert_int_equal(bpf_map_lookup_elem(fd, &zero, rows), 0);
+	for (size_t i = 0; i < bytes / sizeof(*rows); i++)
+		if (rows[i]) {
+			rows[i]++;
+			spoiled++;
+		}
+	assert_int_equal(bpf_map_update_elem(fd, &zero, rows, BPF_ANY), 0);
+	return spoiled;
+}
+
+static struct totals await(struct harness *h, bool (*is_there)(const struct totals *t))
+{
+	struct totals now = {};
+
+	for (int i = 0; i < WAIT_MS / 10; i++) {
+		now = harness_totals(h);
+		if (is_there(&now))
+			break;
+		harness_sleep_ms(10);
+		harness_drain(h);
+		harness_forget(h);
+	}
+	assert_true(is_there(&now));
+	return now;
+}
+
+static uint64_t seen; /* in the last totals, of what is waited for */
+
+static bool has_compared(const struct totals *t)
+{
+	return t->kernel_stacks_compared > seen + 100;
+}
+
+static bool is_wrong(const struct totals *t)
+{
+	return t->kernel_stacks_wrong > seen;
+}
+
+/* Rows that are wrong are noticed, and forgotten; who is wrong too often walks no more. */
+static void wrong_rows_are_dropped(void **state)
+{
+	struct scene s = begin(1);
+	struct totals now;
+	pid_t pid;
+
+	if (!kernel_rows_learn(s.h->skel)) {
+		harness_free(s.h);
+		skip();
+	}
+	pid = harness_start(kernel_works[0].run, NULL, s.dir);
+	harness_tick(s.h, HZ_HIGH);
+	for (int i = 0; i < 4; i++) {
+		seen = harness_totals(s.h).kernel_stacks_compared;
+		now = await(s.h, has_compared);
+		assert_int_equal(now.kernel_stacks_wrong, i);
+		assert_true(spoil_rows(s.h) > 10);
+		seen = now.kernel_stacks_wrong;
+		now = await(s.h, is_wrong);
+		assert_int_equal(now.kernel_stacks_wrong, i + 1);
+	}
+	harness_sleep_ms(100);
+	seen = harness_totals(s.h).kernel_stacks_compared;
+	harness_sleep_ms(500);
+	assert_int_equal(harness_totals(s.h).kernel_stacks_compared, seen);
+	harness_drain(s.h);
+	/* The kernel is asked. */
+	assert_true(s.h->samples.count > 0);
+	harness_kill(pid);
+	harness_free(s.h);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(walks_are_the_kernels_own),
+		cmocka_unit_test(wrong_rows_are_dropped),
+	};
+
+	harness_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

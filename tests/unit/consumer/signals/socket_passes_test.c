@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the ring says of a socket is not believed where the kernel side cannot have said it. */
+#include "tests/unit/consumer/testing/unit_testing.h"
+
+#include <sys/socket.h>
+
+#include "consumer/signals/socket_passes.h"
+
+static void test_insane(void **state)
+{
+	const struct socket_record good = {
+		.slot = 3, .way = SOCKET_LISTENS, .state = 12, .family = AF_INET6
+	};
+	struct socket_record r = good;
+
+	assert_true(socket_passes_is_sane(&r, 4));
+	assert_false(socket_passes_is_sane(&r, 3));
+	r.way = SOCKET_WAYS_;
+	assert_false(socket_passes_is_sane(&r, 4));
+	r = good;
+	r.state = 13;
+	assert_false(socket_passes_is_sane(&r, 4));
+	r = good;
+	r.family = AF_UNIX;
+	assert_false(socket_passes_is_sane(&r, 4));
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_insane) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

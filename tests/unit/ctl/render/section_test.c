@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/cli/terminal.h"
+#include "ctl/cli/text_width.h"
+#include "ctl/render/section.h"
+#include "shared/tools/cleanup.h"
+
+static int forget(void **state)
+{
+	terminal_use(&(struct terminal){ 0 });
+	return 0;
+}
+
+static void draws(double share, const char *expected)
+{
+	_cleanup_free_ char *bar = section_bar(share, 4);
+
+	assert_string_equal(bar, expected);
+}
+
+static void test_bar(void **state)
+{
+	draws(1, ""); /* nobody looks at it */
+	terminal_use(&(struct terminal){ .is_one = true });
+	draws(0, "");
+	draws(0.0001, "#");
+	draws(0.5, "##");
+	draws(1, "####");
+	draws(7, "####");
+	terminal_use(&(struct terminal){ .is_one = true, .utf8 = true });
+	draws(0, "");
+	draws(0.0001, "\xe2\x96\x8f");		    /* an eighth */
+	draws(0.28125, "\xe2\x96\x88\xe2\x96\x8f"); /* nine */
+	draws(0.4375, "\xe2\x96\x88\xe2\x96\x8a");  /* fourteen */
+	draws(1, "\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88");
+}
+
+static void test_head(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	section_head(out, "locks", "%d of them", 3);
+	section_head(out, "nothing", "%s", "");
+	terminal_use(&(struct terminal){ .colours = true });
+	section_head(out, "disks", "%s", "two");
+	fclose(out);
+	assert_string_equal(text, "\nlocks: 3 of them\n\nnothing: \n\n\x1b[1mdisks\x1b[m: two\n");
+}
+
+static void test_count(void **state)
+{
+	_cleanup_free_ char *none = section_count(0, "sample", "samples"),
+			    *one = section_count(1, "sample", "samples"),
+			    *many = section_count(12, "sample", "samples");
+
+	assert_string_equal(none, "0 samples");
+	assert_string_equal(one, "1 sample");
+	assert_string_equal(many, "12 samples");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, forget, forget)
+	const struct CMUnitTest tests[] = {
+		TEST(bar),
+		TEST(head),
+		TEST(count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The part of the text report about memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/ctl/events_testing.h"
+
+static void has(const char *what)
+{
+	if (!strstr(events_out, what))
+		fail_msg("no %s in: %s", what, events_out);
+}
+
+/* The share of each phase that has samples; nothing where none of them was a memory stall. */
+static void test_stall(void **state)
+{
+	events_write(
+		EVENTS_HEAD("session.end", "1") ",\"cpu_memory_stall\":{"
+						"\"before\":{\"samples\":80,\"stalled\":2},"
+						"\"during\":{\"samples\":200,\"stalled\":90}}}\n");
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("\nmemory stall on the CPU: 45.0 % of 200 samples during, 2.5 % of 80 samples before\n");
+	events_write(
+		EVENTS_HEAD("session.end", "1") ",\"cpu_memory_stall\":{"
+						"\"during\":{\"samples\":200,\"stalled\":0}}}\n");
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	assert_null(strstr(events_out, "memory stall"));
+}
+
+/* Who was killed, what it had, and whose limit that was. */
+static void test_kills(void **state)
+{
+	events_write(EVENTS_HEAD("oom", "1") ",\"pid\":77,\"comm\":\"hun\\u001bgry\",\"rss\":{"
+					     "\"anon_bytes\":62914560,\"file_bytes\":4096,"
+					     "\"shmem_bytes\":0},\"swap_bytes\":0,"
+					     "\"limit\":\"cgroup\",\"limit_name\":\"api\","
+					     "\"limit_cgroup\":\"/a/api\","
+					     "\"limit_bytes\":67108864}\n" EVENTS_HEAD(
+						     "oom", "1") ",\"pid\":78,\"comm\":\"b\","
+								 "\"rss\":null,"
+								 "\"limit\":\"machine\"}"
+								 "\n" EVENTS_END("1"));
+	assert_int_equal(events_command("report", events_file, NULL), COMMAND_FINE);
+	has("\nkilled because memory ran out\n"
+	    "  hun\\x1bgry (pid 77), which had 60.0 MiB of its own and 4.0 KiB of files; the limit of "
+	    "64.0 MiB is that of /a/api\n"
+	    "  b (pid 78); the machine had no more\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_stall, events_setup, events_teardown),
+		cmocka_unit_test_setup_teardown(test_kills, events_setup, events_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
