@@ -44,11 +44,22 @@ void findings_add(struct findings *all, const struct finding *f)
 	all->items[all->count++] = *f;
 }
 
-/* What explains waiting first, then what ran, then what lasted; each by time. */
+/* A wait on a pipe or for a process, without who did not write or end, may be one for work. */
+static bool is_vague(const struct finding *f)
+{
+	return (f->cause == FINDING_PIPE || f->cause == FINDING_PROCESS) && !f->chain;
+}
+
+/*
+ * What explains waiting first, then what ran, then what lasted, each by time; last, what names
+ * nobody.
+ */
 static int by_time(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 
+	if (is_vague(x) != is_vague(y))
+		return is_vague(x) ? 1 : -1;
 	if (rows[x->cause].of != rows[y->cause].of)
 		return rows[x->cause].of < rows[y->cause].of ? -1 : 1;
 	if (x->ns != y->ns)

@@ -75,6 +75,23 @@ static void test_order(void **state)
 	json_object_put(object);
 }
 
+/* A wait that names nobody comes behind all others, unless a chain says who. */
+static void test_vague(void **state)
+{
+	struct findings all = { .time_ns = { 4 * NSEC_PER_SEC, NSEC_PER_SEC, NSEC_PER_SEC } };
+	json_object *object;
+
+	add(&all, FINDING_PIPE, 4000, "on a pipe");
+	add(&all, FINDING_PROCESS, 2000, "meanwhile it slept");
+	all.items[1].chain = 3;
+	add(&all, FINDING_ACCEPT_QUEUE, 1000, "full");
+	object = written(&all);
+	assert_string_equal(get(at(object, 0), "cause"), "process");
+	assert_string_equal(get(at(object, 1), "cause"), "accept_queue");
+	assert_string_equal(get(at(object, 2), "cause"), "pipe");
+	json_object_put(object);
+}
+
 /* What more than five explain counts as unexplained, and the shares never exceed the whole. */
 static void test_bounds(void **state)
 {
@@ -146,6 +163,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_vague),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_evidence),
