@@ -168,7 +168,7 @@ static bool preview_task(struct rule_preview *v, const struct task_record *t, bo
 		return false;
 	/* The iterator also lists processes of watched cgroups: take_cgroups finds these. */
 	rule = rules_match(v->set->rules, t->comm, path);
-	if (rule && rule->comm[0])
+	if (rule && rule->n_comms)
 		write_match(v, rule, t->tgid, t->comm, path);
 	return true;
 }
@@ -254,7 +254,7 @@ static void take_pid(struct rule_preview *v, const char *line)
 		return;
 	read_comm((uint32_t)pid, comm);
 	rule = rules_match(v->set->rules, comm, path);
-	if (rule && !rule->comm[0])
+	if (rule && !rule->n_comms)
 		write_match(v, rule, (uint32_t)pid, comm, path);
 }
 

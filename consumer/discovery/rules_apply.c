@@ -133,7 +133,7 @@ static void switch_tries(struct discovery *d, const struct ruleset *set)
 static uint64_t idle_scan_ns(const struct rules *rules)
 {
 	for (size_t i = 0; i < rules->count; i++)
-		if (rules->rules[i].comm[0] && rules->rules[i].cgroup_prefix)
+		if (rules->rules[i].n_comms && rules->rules[i].cgroup_prefix)
 			return SCHEDULE_SCAN_NS;
 	return rules->count ? IDLE_SCAN_NS : 0;
 }

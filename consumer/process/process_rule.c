@@ -17,17 +17,17 @@ static const char *find_path(const struct tick *t)
 }
 
 /*
- * Returns the rule whose comm the kernel side matched; NULL when it matched none of the set in
- * force.
+ * Returns the rule and the comm that the kernel side matched; NULL when it matched none of the set
+ * in force.
  */
-static const struct rule *find_named(const struct tick *t)
+static const struct rules_entry *find_named(const struct tick *t)
 {
 	const struct sample *s = t->record;
 
 	if (!(s->flags & SAMPLE_MATCHED) || s->generation != t->set->generation ||
-	    s->rule >= t->set->rules->count)
+	    s->rule >= t->set->rules->n_entries)
 		return NULL;
-	return &t->set->rules->rules[s->rule];
+	return &t->set->rules->entries[s->rule];
 }
 
 /* Returns whether the kernel side matched a rule of another set. */
@@ -47,9 +47,13 @@ static const struct rule *find_by_cgroup(const struct tick *t)
 	return path ? rules_match_cgroup(t->set->rules, path) : NULL;
 }
 
-static bool same_comm(const struct rule *a, const struct rule *b)
+static bool is_its_name(const struct tick *t, const struct rule *rule,
+			const struct rules_entry *named)
 {
-	return a->comm_exact == b->comm_exact && !strcmp(a->comm, b->comm);
+	const struct rules *rules = t->set->rules;
+
+	return rule_has_comm(rule, rules_entry_comm(rules, named),
+			     rules->rules[named->rule].comm_exact);
 }
 
 /* Judges a sample whose rule is of another set by what is known of its process now. */
@@ -70,12 +74,13 @@ uint32_t process_rule_at_tick(const struct active_rules *active, struct cgroups 
 			      uint64_t cgroup_id)
 {
 	const struct tick t = { active->set, cgroups, record, cgroup_id };
-	const struct rule *named, *rule = p ? p->rule : NULL;
+	const struct rule *rule = p ? p->rule : NULL;
+	const struct rules_entry *named;
 
 	if (!active->set)
 		return RULE_ID_NONE;
 	named = find_named(&t);
-	if (named && (!rule || !same_comm(named, rule)))
+	if (named && (!rule || !is_its_name(&t, rule, named)))
 		rule = rules_match_named(t.set->rules, named, find_path(&t));
 	else if (!rule && is_of_other_set(&t))
 		return judge_again(&t, p);

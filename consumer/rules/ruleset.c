@@ -87,10 +87,10 @@ static int batch_init(struct batch *batch, size_t key_bytes, size_t max)
 	return batch->keys && batch->values ? 0 : -ENOMEM;
 }
 
-static void batch_value(struct batch *batch, size_t rule, uint32_t generation)
+static void batch_value(struct batch *batch, uint32_t entry, uint32_t generation)
 {
 	batch->values[batch->count] = (struct rule_value){
-		.rule = (uint32_t)rule,
+		.rule = entry,
 		.generation = generation,
 	};
 	batch->count++;
@@ -99,20 +99,20 @@ static void batch_value(struct batch *batch, size_t rule, uint32_t generation)
 static int comm_batch(const struct ruleset *set, struct batch *batch)
 {
 	const struct rules *rules = set->rules;
-	int r = batch_init(batch, sizeof(struct comm_key), rules->count);
+	int r = batch_init(batch, sizeof(struct comm_key), rules->n_by_comm);
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < rules->count; i++) {
-		const struct rule *rule = &rules->rules[i];
+	for (size_t i = 0; i < rules->n_by_comm; i++) {
+		const struct rules_entry *entry = &rules->entries[rules->by_comm[i]];
 		struct comm_key *key = (struct comm_key *)batch->keys + batch->count;
-		size_t bytes = strlen(rule->comm);
+		const char *comm = rules_entry_comm(rules, entry);
+		size_t bytes = strlen(comm);
 
-		if (!bytes)
-			continue;
-		memcpy(key->comm, rule->comm, bytes);
-		key->prefix_bits = (uint32_t)(8 * (bytes + (rule->comm_exact ? 1 : 0)));
-		batch_value(batch, i, set->generation);
+		memcpy(key->comm, comm, bytes);
+		key->prefix_bits =
+			(uint32_t)(8 * (bytes + (rules->rules[entry->rule].comm_exact ? 1 : 0)));
+		batch_value(batch, rules->by_comm[i], set->generation);
 	}
 	return 0;
 }
@@ -125,7 +125,8 @@ static int cgroup_batch(const struct ruleset *set, struct batch *batch)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < rules->n_by_cgroup; i++) {
-		const struct rule *rule = &rules->rules[rules->by_cgroup[i]];
+		const struct rule *rule =
+			&rules->rules[rules->entries[rules->by_cgroup[i]].rule];
 		struct cgroup_key *key = (struct cgroup_key *)batch->keys + batch->count;
 		size_t bytes = MIN(strlen(rule->cgroup_prefix), sizeof(key->path) - 1);
 

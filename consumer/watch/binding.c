@@ -129,7 +129,7 @@ static bool is_by_process(const struct watch *w)
 	for (size_t i = 0; i < w->n_bindings; i++) {
 		const struct rule *rule = w->bindings[i].rule;
 
-		by_process = by_process && rule->comm[0] && (w->root || rule->scope_process);
+		by_process = by_process && rule->n_comms && (w->root || rule->scope_process);
 	}
 	return by_process;
 }
@@ -241,7 +241,7 @@ static const struct rule *find_successor(const struct watch *w, const struct bin
 
 	if (!same || !rule_equal(b->rule, same))
 		return NULL;
-	return same->comm[0] || rules_match_cgroup(fresh, w->path) == same ? same : NULL;
+	return same->n_comms || rules_match_cgroup(fresh, w->path) == same ? same : NULL;
 }
 
 /* Points each binding to its rule in the new set; its state goes on. */

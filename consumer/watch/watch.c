@@ -100,7 +100,7 @@ bool watch_shares_slot(const struct watch *w, const struct rule *rule, uint32_t 
 		return true;
 	if (!rule || (!rule->scope_process && !w->root))
 		return false;
-	return w->n_bindings > 1 || (!w->by_process && rule->comm[0]);
+	return w->n_bindings > 1 || (!w->by_process && rule->n_comms);
 }
 
 bool watch_lingers(const struct watch *w)

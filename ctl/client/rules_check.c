@@ -162,17 +162,23 @@ static bool *find_matched(const struct check *c)
 /* Why nothing may match the rule, with the name that was meant. */
 static void write_advice(const struct check *c, const struct rule *r, FILE *out)
 {
-	const char *kind = r->comm_exact ? "comm" : "comm_prefix", *near;
+	const char *there = NULL, *near = NULL;
 
 	fprintf(out, "\"%s\" matches no process now", r->name);
-	near = process_names_near(&c->names, r->comm);
-	if (!r->comm[0])
+	for (uint32_t i = 0; i < r->n_comms; i++) {
+		if (!there && process_names_has(&c->names, r->comms[i], !r->comm_exact))
+			there = r->comms[i];
+		if (!near)
+			near = process_names_near(&c->names, r->comms[i]);
+	}
+	if (!r->n_comms)
 		fputs(": is there such a line in a /proc/PID/cgroup?", out);
-	else if (process_names_has(&c->names, r->comm, !r->comm_exact))
-		fprintf(out, ": some have the name \"%s\", %s", r->comm,
+	else if (there)
+		fprintf(out, ": some have the name \"%s\", %s", there,
 			r->cgroup_prefix ? "in other cgroups" : "and go to other rules");
 	else if (near)
-		fprintf(out, "; did you mean \"%s\": \"%s\"?", kind, near);
+		fprintf(out, "; did you mean \"%s\": \"%s\"?",
+			r->comm_exact ? "comm" : "comm_prefix", near);
 }
 
 /* A warning as of the parser, about what is there now. */

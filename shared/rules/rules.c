@@ -59,14 +59,31 @@ void rules_free(struct rules *rules)
 	if (!rules)
 		return;
 	for (size_t i = 0; i < rules->count; i++) {
+		free(rules->rules[i].comms);
 		free(rules->rules[i].cgroup_prefix);
 		free(rules->rules[i].labels);
 	}
 	free(rules->rules);
+	free(rules->entries);
 	free(rules->by_comm);
 	free(rules->by_cgroup);
 	free(rules->by_name);
 	free(rules);
+}
+
+const char *rules_entry_comm(const struct rules *rules, const struct rules_entry *entry)
+{
+	const struct rule *r = &rules->rules[entry->rule];
+
+	return r->n_comms ? r->comms[entry->comm] : "";
+}
+
+bool rule_has_comm(const struct rule *rule, const char *comm, bool exact)
+{
+	for (uint32_t i = 0; i < rule->n_comms && rule->comm_exact == exact; i++)
+		if (!strcmp(rule->comms[i], comm))
+			return true;
+	return false;
 }
 
 static const struct rule *find_best(const struct rules *rules, const uint32_t *sorted, size_t n,
@@ -77,7 +94,7 @@ static const struct rule *find_best(const struct rules *rules, const uint32_t *s
 	if (n == 0)
 		return NULL;
 	at = rules_index_longest(rules, sorted, n, path, strlen(path));
-	return at < n ? &rules->rules[sorted[at]] : NULL;
+	return at < n ? &rules->rules[rules->entries[sorted[at]].rule] : NULL;
 }
 
 static const struct rule *match_comm(const struct rules *rules, const char *comm, size_t bytes,
@@ -94,7 +111,7 @@ static const struct rule *match_name(const struct rules *rules, const char *comm
 				     const char *cgroup_path)
 {
 	const char *path = cgroup_path ? cgroup_path : ""; /* only the empty prefix matches it */
-	size_t bytes = strnlen(comm, sizeof(rules->rules->comm) - 1);
+	size_t bytes = strnlen(comm, RULE_COMM_BYTES - 1);
 	const struct rule *found = NULL;
 
 	if (rules->n_by_comm && bytes && exact)
@@ -109,10 +126,11 @@ const struct rule *rules_match(const struct rules *rules, const char *comm, cons
 	return match_name(rules, comm, true, cgroup_path);
 }
 
-const struct rule *rules_match_named(const struct rules *rules, const struct rule *named,
+const struct rule *rules_match_named(const struct rules *rules, const struct rules_entry *named,
 				     const char *cgroup_path)
 {
-	return match_name(rules, named->comm, named->comm_exact, cgroup_path);
+	return match_name(rules, rules_entry_comm(rules, named),
+			  rules->rules[named->rule].comm_exact, cgroup_path);
 }
 
 const struct rule *rules_match_cgroup(const struct rules *rules, const char *cgroup_path)
@@ -170,9 +188,19 @@ static bool same_labels(const struct rule *a, const struct rule *b)
 	return true;
 }
 
+static bool same_comms(const struct rule *a, const struct rule *b)
+{
+	if (a->n_comms != b->n_comms || a->comm_exact != b->comm_exact)
+		return false;
+	for (uint32_t i = 0; i < a->n_comms; i++)
+		if (strcmp(a->comms[i], b->comms[i]) != 0)
+			return false;
+	return true;
+}
+
 bool rule_equal(const struct rule *a, const struct rule *b)
 {
-	return strcmp(a->comm, b->comm) == 0 && a->comm_exact == b->comm_exact &&
+	return same_comms(a, b) &&
 	       same_text(a->cgroup_prefix, b->cgroup_prefix) && a->on_exec == b->on_exec &&
 	       a->on_oom_kill == b->on_oom_kill && a->scope_process == b->scope_process &&
 	       a->signals_auto == b->signals_auto && a->unwind == b->unwind &&
@@ -184,8 +212,14 @@ bool rule_equal(const struct rule *a, const struct rule *b)
 static void write_match(const struct rule *r, struct jsonw *w)
 {
 	jsonw_object(w, "match");
-	if (r->comm[0])
-		jsonw_string(w, r->comm_exact ? "comm" : "comm_prefix", r->comm);
+	if (r->n_comms == 1)
+		jsonw_string(w, r->comm_exact ? "comm" : "comm_prefix", r->comms[0]);
+	if (r->n_comms > 1) {
+		jsonw_array(w, "comm");
+		for (uint32_t i = 0; i < r->n_comms; i++)
+			jsonw_string(w, NULL, r->comms[i]);
+		jsonw_array_end(w);
+	}
 	if (r->cgroup_prefix)
 		jsonw_string(w, "cgroup_prefix", r->cgroup_prefix);
 	jsonw_object_end(w);

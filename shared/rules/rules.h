@@ -17,6 +17,8 @@
 #define RULES_TEXT_BYTES       (1u << 20)
 #define RULES_NESTING	       16
 #define RULE_NAME_BYTES	       65 /* 64 and the NUL */
+#define RULE_COMM_BYTES	       16 /* 15 and the NUL */
+#define RULE_COMMS_MAX	       64 /* names of a rule */
 #define RULE_WHEN_MAX	       8
 #define RULE_LABELS_MAX	       16
 #define RULE_LABEL_KEY_BYTES   64 /* 63 and the NUL */
@@ -101,7 +103,8 @@ const char *rule_unwind_name(enum rule_unwind unwind);
 
 struct rule {
 	char name[RULE_NAME_BYTES];
-	char comm[16]; /* comm or comm_prefix, "" when the rule has neither */
+	char (*comms)[RULE_COMM_BYTES]; /* owned, n_comms: those of comm, or the comm_prefix */
+	uint32_t n_comms;		/* 0: the rule has neither */
 	bool comm_exact;
 	char *cgroup_prefix; /* owned; NULL when absent */
 	bool on_exec;
@@ -121,14 +124,23 @@ struct rule {
 	uint32_t match_line, match_column; /* where its match stands in the text, from 1 */
 };
 
+/* What the kernel side looks for: a name with its rule, or a rule that has a cgroup_prefix only. */
+struct rules_entry {
+	uint32_t rule; /* index in the set */
+	uint32_t comm; /* index in its comms */
+};
+
 struct rules {
 	uint32_t version;
 	uint32_t budget_s; /* of all rules, per hour; 1 to 3600, default 600 */
 	size_t count;
 	struct rule *rules; /* owned; index = place in the file */
-	uint32_t *by_comm;  /* owned; indices of rules with a comm, sorted for rules_match */
+	/* Owned: one of each name of each rule, and one of each rule without. */
+	struct rules_entry *entries;
+	size_t n_entries;
+	uint32_t *by_comm; /* owned; indices of entries with a name, sorted for rules_match */
 	size_t n_by_comm;
-	uint32_t *by_cgroup; /* owned; indices of rules with a cgroup_prefix only */
+	uint32_t *by_cgroup; /* owned; indices of entries with a cgroup_prefix only */
 	size_t n_by_cgroup;
 	uint32_t *by_name; /* owned; indices of all rules, sorted for rules_find */
 	size_t n_by_name;
@@ -186,10 +198,16 @@ const struct rule *rules_match(const struct rules *rules, const char *comm,
 
 /*
  * The same for a process of which only this is known: of all comms of the set, exact ones before
- * longer prefixes, the comm of rule `named` is the one that its name matches.
+ * longer prefixes, the comm of `named` is the one that its name matches.
  */
-const struct rule *rules_match_named(const struct rules *rules, const struct rule *named,
+const struct rule *rules_match_named(const struct rules *rules, const struct rules_entry *named,
 				     const char *cgroup_path);
+
+/* Returns the comm of an entry, "" of one without. */
+const char *rules_entry_comm(const struct rules *rules, const struct rules_entry *entry);
+
+/* Returns whether it is one of the rule's comms, or, with `exact` false, its comm_prefix. */
+bool rule_has_comm(const struct rule *rule, const char *comm, bool exact);
 
 /*
  * Returns the rule (without comm) that this cgroup path alone selects: the longest prefix, or NULL.

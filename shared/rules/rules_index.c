@@ -15,14 +15,26 @@
 #define CGROUP_MAX 255 /* bytes; so at most as many cgroup prefixes nest */
 #define NO_RULE	   UINT32_MAX
 
-static const char *get_cgroup(const struct rule *r)
+static const struct rule *get_rule(const struct rules *rules, uint32_t entry)
 {
+	return &rules->rules[rules->entries[entry].rule];
+}
+
+static const char *get_comm(const struct rules *rules, uint32_t entry)
+{
+	return rules_entry_comm(rules, &rules->entries[entry]);
+}
+
+static const char *get_cgroup(const struct rules *rules, uint32_t entry)
+{
+	const struct rule *r = get_rule(rules, entry);
+
 	return r->cgroup_prefix ? r->cgroup_prefix : "";
 }
 
 static int compare_names(const void *a, const void *b, void *rules)
 {
-	const struct rule *all = rules;
+	const struct rule *all = ((const struct rules *)rules)->rules;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	int r = strcmp(all[x].name, all[y].name);
 
@@ -32,21 +44,21 @@ static int compare_names(const void *a, const void *b, void *rules)
 /*
  * Orders by comm, prefix before exact: so a prefix comes before every comm that it is a prefix of.
  */
-static int compare_comms(const struct rule *a, const struct rule *b)
+static int compare_comms(const struct rules *rules, uint32_t x, uint32_t y)
 {
-	int r = memcmp(a->comm, b->comm, sizeof(a->comm));
+	int r = strcmp(get_comm(rules, x), get_comm(rules, y));
 
-	return r ? r : (int)a->comm_exact - (int)b->comm_exact;
+	return r ? r
+		 : (int)get_rule(rules, x)->comm_exact - (int)get_rule(rules, y)->comm_exact;
 }
 
 static int compare_matches(const void *a, const void *b, void *rules)
 {
-	const struct rule *all = rules;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int r = compare_comms(&all[x], &all[y]);
+	int r = compare_comms(rules, x, y);
 
 	if (r == 0)
-		r = strcmp(get_cgroup(&all[x]), get_cgroup(&all[y]));
+		r = strcmp(get_cgroup(rules, x), get_cgroup(rules, y));
 	return r ? r : (x > y) - (x < y);
 }
 
@@ -54,28 +66,47 @@ static void sort_indices(struct rules *rules, uint32_t *indices, size_t n,
 			 int (*compare)(const void *a, const void *b, void *rules))
 {
 	if (n > 1)
-		qsort_r(indices, n, sizeof(*indices), compare, rules->rules);
+		qsort_r(indices, n, sizeof(*indices), compare, rules);
+}
+
+/* Makes room; the set's owner frees all of it. */
+static int make_room(struct rules *rules)
+{
+	size_t names = MAX(rules->count, (size_t)1), entries = names;
+
+	for (size_t i = 0; i < rules->count; i++)
+		entries += rules->rules[i].n_comms;
+	rules->entries = calloc(entries, sizeof(*rules->entries));
+	rules->by_name = calloc(names, sizeof(uint32_t));
+	rules->by_comm = calloc(entries, sizeof(uint32_t));
+	rules->by_cgroup = calloc(names, sizeof(uint32_t));
+	return rules->entries && rules->by_name && rules->by_comm && rules->by_cgroup ? 0 : -ENOMEM;
+}
+
+static void add_rule(struct rules *rules, uint32_t at)
+{
+	const struct rule *r = &rules->rules[at];
+
+	if (r->name[0])
+		rules->by_name[rules->n_by_name++] = at;
+	for (uint32_t i = 0; i < r->n_comms; i++) {
+		rules->by_comm[rules->n_by_comm++] = (uint32_t)rules->n_entries;
+		rules->entries[rules->n_entries++] = (struct rules_entry){ at, i };
+	}
+	if (r->n_comms || !r->cgroup_prefix)
+		return;
+	rules->by_cgroup[rules->n_by_cgroup++] = (uint32_t)rules->n_entries;
+	rules->entries[rules->n_entries++] = (struct rules_entry){ at, 0 };
 }
 
 int rules_index_build(struct rules *rules)
 {
-	size_t space = MAX(rules->count, (size_t)1);
+	int r = make_room(rules);
 
-	rules->by_name = calloc(space, sizeof(uint32_t));
-	rules->by_comm = calloc(space, sizeof(uint32_t));
-	rules->by_cgroup = calloc(space, sizeof(uint32_t));
-	if (!rules->by_name || !rules->by_comm || !rules->by_cgroup)
-		return -ENOMEM; /* the set's owner frees all three */
-	for (uint32_t i = 0; i < rules->count; i++) {
-		const struct rule *r = &rules->rules[i];
-
-		if (r->name[0])
-			rules->by_name[rules->n_by_name++] = i;
-		if (r->comm[0])
-			rules->by_comm[rules->n_by_comm++] = i;
-		else if (r->cgroup_prefix)
-			rules->by_cgroup[rules->n_by_cgroup++] = i;
-	}
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < rules->count; i++)
+		add_rule(rules, i);
 	sort_indices(rules, rules->by_name, rules->n_by_name, compare_names);
 	sort_indices(rules, rules->by_comm, rules->n_by_comm, compare_matches);
 	sort_indices(rules, rules->by_cgroup, rules->n_by_cgroup, compare_matches);
@@ -83,20 +114,22 @@ int rules_index_build(struct rules *rules)
 }
 
 /*
- * Compares a rule's comm and kind with a comm of `bytes` bytes (at most COMM_MAX), in the order of
- * the sort.
+ * Compares an entry's comm and kind with a comm of `bytes` bytes (at most COMM_MAX), in the order
+ * of the sort.
  */
-static int compare_with_comm(const struct rule *r, const char *comm, size_t bytes, bool exact)
+static int compare_with_comm(const struct rules *rules, uint32_t entry, const char *comm,
+			     size_t bytes, bool exact)
 {
-	int c = memcmp(r->comm, comm, bytes);
+	const char *own = get_comm(rules, entry);
+	int c = strncmp(own, comm, bytes);
 
-	if (c == 0 && r->comm[bytes])
+	if (c == 0 && own[bytes])
 		c = 1;
-	return c ? c : (int)r->comm_exact - (int)exact;
+	return c ? c : (int)get_rule(rules, entry)->comm_exact - (int)exact;
 }
 
 /*
- * Returns the first index in by_comm whose rule is not below the comm (with `above`: is above it).
+ * Returns the first index in by_comm whose entry is not below the comm (with `above`: is above it).
  */
 static size_t find_bound(const struct rules *rules, const char *comm, size_t bytes, bool exact,
 			 bool above)
@@ -105,7 +138,7 @@ static size_t find_bound(const struct rules *rules, const char *comm, size_t byt
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
-		int c = compare_with_comm(&rules->rules[rules->by_comm[mid]], comm, bytes, exact);
+		int c = compare_with_comm(rules, rules->by_comm[mid], comm, bytes, exact);
 
 		if (c < 0 || (above && c == 0))
 			low = mid + 1;
@@ -120,15 +153,15 @@ void rules_index_group(const struct rules *rules, const char *comm, size_t bytes
 {
 	size_t begin = find_bound(rules, comm, bytes, exact, false), end = begin;
 
-	/* Most ranges are empty or have one rule: only a longer one pays for a second search. */
+	/* Most ranges are empty or have one entry: only a longer one pays for a second search. */
 	if (begin < rules->n_by_comm &&
-	    compare_with_comm(&rules->rules[rules->by_comm[begin]], comm, bytes, exact) == 0)
+	    compare_with_comm(rules, rules->by_comm[begin], comm, bytes, exact) == 0)
 		end = find_bound(rules, comm, bytes, exact, true);
 	*ret_begin = begin;
 	*ret_end = end;
 }
 
-/* Counts those of the `n` sorted rules whose cgroup prefix is not above path[0..bytes]. */
+/* Counts those of the `n` sorted entries whose cgroup prefix is not above path[0..bytes]. */
 static size_t count_not_above(const struct rules *rules, const uint32_t *sorted, size_t n,
 			      const char *path, size_t bytes)
 {
@@ -136,7 +169,7 @@ static size_t count_not_above(const struct rules *rules, const uint32_t *sorted,
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
-		const char *prefix = get_cgroup(&rules->rules[sorted[mid]]);
+		const char *prefix = get_cgroup(rules, sorted[mid]);
 		int c = strncmp(prefix, path, bytes);
 
 		if (c < 0 || (c == 0 && !prefix[bytes]))
@@ -162,7 +195,7 @@ size_t rules_index_longest(const struct rules *rules, const uint32_t *sorted, si
 		found = count_not_above(rules, sorted, n, path, bytes);
 		if (found == 0)
 			return n;
-		prefix = get_cgroup(&rules->rules[sorted[found - 1]]);
+		prefix = get_cgroup(rules, sorted[found - 1]);
 		for (same = 0; same < bytes && prefix[same] == path[same]; same++)
 			;
 		if (!prefix[same])
@@ -170,9 +203,34 @@ size_t rules_index_longest(const struct rules *rules, const uint32_t *sorted, si
 		bytes = same;
 	}
 	/* Of equal prefixes (a faulty set has them) take the first in the file. */
-	while (found > 1 && strcmp(get_cgroup(&rules->rules[sorted[found - 2]]), prefix) == 0)
+	while (found > 1 && strcmp(get_cgroup(rules, sorted[found - 2]), prefix) == 0)
 		found--;
 	return found - 1;
+}
+
+/* Entry `at` has the match of entry `first`. */
+static void add_same_match(const struct rules *rules, const struct rules_place *places,
+			   uint32_t first, uint32_t at, struct rules_collect *c)
+{
+	const struct rule *r = get_rule(rules, at), *same = get_rule(rules, first);
+	const struct json_node *place = places[r - rules->rules].match;
+
+	if (r == same)
+		rules_collect_add(c, json_node_member(place, "comm"),
+				  "has \"%s\" more than once; keep one of them",
+				  get_comm(rules, at));
+	else if (r->n_comms > 1 || same->n_comms > 1)
+		rules_collect_add(c, place,
+				  "has \"%s\", which is in the match of /rules/%u (\"%s\") too, so "
+				  "that \"%s\" could never be chosen for it; must stand in one of "
+				  "them",
+				  get_comm(rules, at), rules->entries[first].rule, same->name,
+				  r->name);
+	else
+		rules_collect_add(c, place,
+				  "is also the match of /rules/%u (\"%s\"), so that \"%s\" could "
+				  "never be chosen; must differ, or be one rule",
+				  rules->entries[first].rule, same->name, r->name);
 }
 
 void rules_index_faults(const struct rules *rules, const struct rules_place *places,
@@ -195,15 +253,11 @@ void rules_index_faults(const struct rules *rules, const struct rules_place *pla
 		uint32_t at = i < rules->n_by_comm ? rules->by_comm[i]
 						   : rules->by_cgroup[i - rules->n_by_comm];
 
-		if (i == 0 || compare_comms(&all[first], &all[at]) != 0 ||
-		    strcmp(get_cgroup(&all[first]), get_cgroup(&all[at])) != 0)
+		if (i == 0 || compare_comms(rules, first, at) != 0 ||
+		    strcmp(get_cgroup(rules, first), get_cgroup(rules, at)) != 0)
 			first = at;
 		else
-			rules_collect_add(
-				c, places[at].match,
-				"is also the match of /rules/%u (\"%s\"), so that \"%s\" could "
-				"never be chosen; must differ, or be one rule",
-				first, all[first].name, all[at].name);
+			add_same_match(rules, places, first, at, c);
 	}
 }
 
@@ -221,22 +275,22 @@ static bool starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Finds nested prefixes among sorted rules of the same comm (or of none): they form a stack. */
+/* Finds nested prefixes among sorted entries of the same comm (or of none): they form a stack. */
 static void sweep_cgroups(struct sweep *s, const uint32_t *sorted, size_t n)
 {
 	uint32_t stack[CGROUP_MAX];
 	size_t depth = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct rule *r = &s->rules->rules[sorted[i]];
+		const struct rule *r = get_rule(s->rules, sorted[i]);
 
 		if (!r->cgroup_prefix)
 			continue;
-		while (depth && !starts_with(r->cgroup_prefix,
-					     get_cgroup(&s->rules->rules[stack[depth - 1]])))
+		while (depth &&
+		       !starts_with(r->cgroup_prefix, get_cgroup(s->rules, stack[depth - 1])))
 			depth--;
 		if (depth)
-			s->within[sorted[i]] = stack[depth - 1];
+			s->within[r - s->rules->rules] = s->rules->entries[stack[depth - 1]].rule;
 		/*
 		 * Equal prefixes are faults and end the parse before this; nested ones grow by a
 		 * byte at least, so the stack needs at most CGROUP_MAX places.
@@ -245,7 +299,7 @@ static void sweep_cgroups(struct sweep *s, const uint32_t *sorted, size_t n)
 	}
 }
 
-/* A range of by_comm in which all rules have the same comm and kind. */
+/* A range of by_comm in which all entries have the same comm and kind. */
 struct group {
 	size_t begin, end;
 };
@@ -261,10 +315,10 @@ static uint32_t find_compatible(const struct sweep *s, struct group g, const cha
 
 	at = rules_index_longest(s->rules, sorted, n, cgroup, strlen(cgroup));
 	if (at < n)
-		return sorted[at];
+		return s->rules->entries[sorted[at]].rule;
 	at = count_not_above(s->rules, sorted, n, cgroup, strlen(cgroup));
-	if (at < n && starts_with(get_cgroup(&s->rules->rules[sorted[at]]), cgroup))
-		return sorted[at];
+	if (at < n && starts_with(get_cgroup(s->rules, sorted[at]), cgroup))
+		return s->rules->entries[sorted[at]].rule;
 	return NO_RULE;
 }
 
@@ -275,11 +329,11 @@ static uint32_t find_compatible(const struct sweep *s, struct group g, const cha
 static void sweep_group(struct sweep *s, struct group g, const struct group *stack, size_t depth)
 {
 	for (size_t i = g.begin; i < g.end; i++) {
-		uint32_t at = s->rules->by_comm[i];
+		uint32_t at = s->rules->by_comm[i], rule = s->rules->entries[at].rule;
 
-		for (size_t d = depth; d > 0 && s->within[at] == NO_RULE; d--)
-			s->within[at] =
-				find_compatible(s, stack[d - 1], get_cgroup(&s->rules->rules[at]));
+		for (size_t d = depth; d > 0 && s->within[rule] == NO_RULE; d--)
+			s->within[rule] =
+				find_compatible(s, stack[d - 1], get_cgroup(s->rules, at));
 	}
 }
 
@@ -287,8 +341,8 @@ static struct group find_group(const struct rules *rules, size_t begin)
 {
 	struct group g = { begin, begin + 1 };
 
-	while (g.end < rules->n_by_comm && compare_comms(&rules->rules[rules->by_comm[begin]],
-							 &rules->rules[rules->by_comm[g.end]]) == 0)
+	while (g.end < rules->n_by_comm &&
+	       compare_comms(rules, rules->by_comm[begin], rules->by_comm[g.end]) == 0)
 		g.end++;
 	return g;
 }
@@ -300,16 +354,16 @@ static void sweep_comms(struct sweep *s)
 	size_t depth = 0;
 
 	for (size_t i = 0; i < rules->n_by_comm; i = g.end) {
-		const struct rule *r = &rules->rules[rules->by_comm[i]];
+		uint32_t at = rules->by_comm[i];
 
 		g = find_group(rules, i);
 		while (depth &&
-		       !starts_with(r->comm,
-				    rules->rules[rules->by_comm[stack[depth - 1].begin]].comm))
+		       !starts_with(get_comm(rules, at),
+				    get_comm(rules, rules->by_comm[stack[depth - 1].begin])))
 			depth--;
 		sweep_cgroups(s, rules->by_comm + g.begin, g.end - g.begin);
 		sweep_group(s, g, stack, depth);
-		if (!r->comm_exact)
+		if (!get_rule(rules, at)->comm_exact)
 			stack[depth++] = g;
 	}
 }

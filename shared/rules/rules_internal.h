@@ -58,8 +58,8 @@ struct rules_cursor {
 void rules_cursor_move(struct rules_cursor *c, const char *text, size_t to);
 
 /*
- * Fills by_name, by_comm and by_cgroup of a set whose rules are read. Leaves out rules without a
- * valid name or match. Returns 0 or -ENOMEM.
+ * Fills entries, by_name, by_comm and by_cgroup of a set whose rules are read. Leaves out rules
+ * without a valid name or match. Returns 0 or -ENOMEM.
  */
 int rules_index_build(struct rules *rules);
 
@@ -80,8 +80,8 @@ void rules_warnings_add(const struct rules *rules, const struct rules_place *pla
 			struct rules_collect *c);
 
 /*
- * Returns the index, among the `n` rules at `sorted` (same comm, sorted by cgroup_prefix), of the
- * one with the longest prefix of `path`; a rule without cgroup_prefix has the empty prefix. n when
+ * Returns the index, among the `n` entries at `sorted` (same comm, sorted by cgroup_prefix), of the
+ * one with the longest prefix of `path`; an entry without cgroup_prefix has the empty prefix. n when
  * none.
  */
 size_t rules_index_longest(const struct rules *rules, const uint32_t *sorted, size_t n,

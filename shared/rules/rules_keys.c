@@ -71,6 +71,9 @@ static bool take_member(struct rules_parse_state *p, const struct rules_key *k,
 	case KEY_OBJECT:
 		good = json_node_is(value, JSON_OBJECT);
 		break;
+	case KEY_ANY:
+		good = true;
+		break;
 	}
 	if (good)
 		k->set(p, value, target);

@@ -12,12 +12,50 @@
 
 enum { MATCH_COMM, MATCH_COMM_PREFIX, MATCH_CGROUP_PREFIX };
 
+/* Makes room for as many names; a key that stands twice is a fault elsewhere. */
+static bool make_comms(struct rules_parse_state *p, struct rule *r, uint32_t n, bool exact)
+{
+	free(r->comms);
+	r->comms = calloc(MAX(n, 1u), sizeof(*r->comms));
+	r->n_comms = 0;
+	r->comm_exact = exact;
+	if (!r->comms)
+		p->collect.error = -ENOMEM;
+	return r->comms;
+}
+
+#define COMM_RIGHT "a string of 1 to 15 bytes without NUL (the kernel keeps 15 of a name)"
+
+static void take_comm(struct rules_parse_state *p, const struct json_node *value, struct rule *r)
+{
+	if (rules_keys_is_string(value, 1, RULE_COMM_BYTES - 1))
+		memcpy(r->comms[r->n_comms++], value->text, value->bytes);
+	else
+		rules_collect_wrong(&p->collect, value, COMM_RIGHT);
+}
+
 static void set_comm(struct rules_parse_state *p, const struct json_node *value, void *target)
 {
+	uint32_t n = json_node_is(value, JSON_ARRAY) ? json_node_elements(value) : 1;
 	struct rule *r = target;
 
-	r->comm_exact = true;
-	snprintf(r->comm, sizeof(r->comm), "%s", value->text);
+	if (!n || n > RULE_COMMS_MAX) {
+		rules_collect_add(&p->collect, value, "has %u names; must have 1 to %u", n,
+				  RULE_COMMS_MAX);
+		return;
+	}
+	if (!make_comms(p, r, n, true))
+		return;
+	if (!json_node_is(value, JSON_ARRAY))
+		take_comm(p, value, r);
+	else
+		for (const struct json_node *m = json_node_first(value); m; m = json_node_next(m))
+			take_comm(p, m, r);
+	p->n_comms += r->n_comms;
+	if (p->n_comms > RULES_MAX && p->n_comms - r->n_comms <= RULES_MAX)
+		rules_collect_add(&p->collect, value,
+				  "brings the set to %u names; must have at most %u", p->n_comms,
+				  RULES_MAX);
 }
 
 static void set_comm_prefix(struct rules_parse_state *p, const struct json_node *value,
@@ -25,8 +63,8 @@ static void set_comm_prefix(struct rules_parse_state *p, const struct json_node 
 {
 	struct rule *r = target;
 
-	r->comm_exact = false;
-	snprintf(r->comm, sizeof(r->comm), "%s", value->text);
+	if (make_comms(p, r, 1, false))
+		take_comm(p, value, r);
 }
 
 #define CGROUP_RIGHT "a path of 1 to 255 bytes below the cgroup2 mount, beginning with /"
@@ -46,12 +84,9 @@ static void set_cgroup_prefix(struct rules_parse_state *p, const struct json_nod
 		p->collect.error = -ENOMEM;
 }
 
-#define COMM_RIGHT "a string of 1 to 15 bytes without NUL (the kernel keeps 15 of a name)"
-
 static const struct rules_key match_keys[] = {
-	[MATCH_COMM] = { "comm", KEY_STRING, .min = 1, .max = 15, .right = COMM_RIGHT,
-			 .set = set_comm },
-	[MATCH_COMM_PREFIX] = { "comm_prefix", KEY_STRING, .min = 1, .max = 15, .right = COMM_RIGHT,
+	[MATCH_COMM] = { "comm", KEY_ANY, .right = COMM_RIGHT, .set = set_comm },
+	[MATCH_COMM_PREFIX] = { "comm_prefix", KEY_ANY, .right = COMM_RIGHT,
 				.set = set_comm_prefix },
 	[MATCH_CGROUP_PREFIX] = { "cgroup_prefix", KEY_STRING, .min = 1, .max = 255,
 				  .right = CGROUP_RIGHT, .set = set_cgroup_prefix },
@@ -74,7 +109,7 @@ static void set_match(struct rules_parse_state *p, const struct json_node *value
 	if (p->collect.count == before)
 		return;
 	/* A match with a fault must not be compared with those of other rules. */
-	r->comm[0] = '\0';
+	r->n_comms = 0;
 	free(r->cgroup_prefix);
 	r->cgroup_prefix = NULL;
 }
@@ -294,7 +329,7 @@ static const struct rules_key rule_keys[] = {
 static void check_exec(struct rules_parse_state *p, const struct json_node *value,
 		       const struct rule *r)
 {
-	if (r->on_exec && r->cgroup_prefix && !r->comm[0])
+	if (r->on_exec && r->cgroup_prefix && !r->n_comms)
 		rules_collect_add(
 			&p->collect, json_node_member(value, "on"),
 			"is \"exec\" without a name to wait for; must stand beside comm or "

@@ -26,59 +26,73 @@ static const char *find_pattern(const char *text)
 }
 
 /* A name that holds signs of patterns: it stands for itself, and no program is called so. */
-static void warn_pattern(const struct rule *r, const struct json_node *comm,
-			 struct rules_collect *c)
+static void warn_pattern(const char *name, const struct json_node *comm, struct rules_collect *c)
 {
-	const char *sign = find_pattern(r->comm);
+	const char *sign = find_pattern(name);
 
 	if (*sign == '|')
 		rules_collect_add(c, comm,
 				  "\"%s\" is one name with a '|' in it, which no process has; must "
-				  "be a rule for each name",
-				  r->comm);
-	else if (*sign == '*' && !sign[1] && sign != r->comm)
+				  "be a list of names",
+				  name);
+	else if (*sign == '*' && !sign[1] && sign != name)
 		rules_collect_add(c, comm,
 				  "\"%s\" is a name with a '*' in it, not a pattern; must be "
 				  "\"comm_prefix\": \"%.*s\"",
-				  r->comm, (int)(sign - r->comm), r->comm);
+				  name, (int)(sign - name), name);
 	else
 		rules_collect_add(c, comm,
 				  "\"%s\" is a name with a '%c' in it, not a pattern; must be a "
 				  "whole name, or comm_prefix with how it begins",
-				  r->comm, *sign);
+				  name, *sign);
 }
 
 /* A name that no process has (proc(5), /proc/PID/comm). */
-static void warn_comm(const struct rule *r, const struct json_node *comm, struct rules_collect *c)
+static void warn_comm(const char *name, bool exact, const struct json_node *comm,
+		      struct rules_collect *c)
 {
-	const char *slash = strrchr(r->comm, '/'), *space = strstr(r->comm, " -");
-	size_t bytes = strlen(r->comm);
+	const char *slash = strrchr(name, '/'), *space = strstr(name, " -");
+	size_t bytes = strlen(name);
 
-	if (find_pattern(r->comm))
-		warn_pattern(r, comm, c);
-	else if (r->comm[0] == '/')
+	if (find_pattern(name))
+		warn_pattern(name, comm, c);
+	else if (name[0] == '/')
 		rules_collect_add(c, comm,
 				  "\"%s\" is a path, and a process's name has none before it; must "
 				  "be the name as in /proc/PID/comm%s%s%s",
-				  r->comm, slash[1] ? ", as \"" : "", slash + 1,
+				  name, slash[1] ? ", as \"" : "", slash + 1,
 				  slash[1] ? "\"" : "");
-	else if (space && space != r->comm)
+	else if (space && space != name)
 		rules_collect_add(
 			c, comm,
 			"\"%s\" has arguments, and a process's name has none; must be the "
 			"name as in /proc/PID/comm, as \"%.*s\"",
-			r->comm, (int)(space - r->comm), r->comm);
-	else if (r->comm[0] == ' ' || (r->comm_exact && r->comm[bytes - 1] == ' '))
+			name, (int)(space - name), name);
+	else if (name[0] == ' ' || (exact && name[bytes - 1] == ' '))
 		rules_collect_add(c, comm,
 				  "\"%s\" has a space at an end, which counts; must be the name "
 				  "without it",
-				  r->comm);
-	else if (r->comm[0] == '[' && (!r->comm_exact || r->comm[bytes - 1] == ']'))
+				  name);
+	else if (name[0] == '[' && (!exact || name[bytes - 1] == ']'))
 		rules_collect_add(
 			c, comm,
 			"\"%s\" has the brackets in which ps(1) shows kernel threads; must "
 			"be the name without them",
-			r->comm);
+			name);
+}
+
+static void warn_comms(const struct rule *r, const struct json_node *match, struct rules_collect *c)
+{
+	const struct json_node *comm =
+		json_node_member(match, r->comm_exact ? "comm" : "comm_prefix");
+
+	if (r->n_comms && !json_node_is(comm, JSON_ARRAY)) {
+		warn_comm(r->comms[0], r->comm_exact, comm, c);
+		return;
+	}
+	comm = r->n_comms ? json_node_first(comm) : NULL;
+	for (uint32_t i = 0; comm; i++, comm = json_node_next(comm))
+		warn_comm(r->comms[i], true, comm, c);
 }
 
 /* A prefix that no path of the kernel has (kernfs_path_from_node()). */
@@ -156,9 +170,7 @@ static void warn_rule(const struct rule *r, const struct rules_place *place,
 				  "`trocar capture`; must have one of them, or \"when\": [] where "
 				  "that is meant",
 				  r->name);
-	if (r->comm[0])
-		warn_comm(r, json_node_member(place->match, r->comm_exact ? "comm" : "comm_prefix"),
-			  c);
+	warn_comms(r, place->match, c);
 	if (r->cgroup_prefix)
 		warn_cgroup(r, json_node_member(place->match, "cgroup_prefix"), c);
 	warn_signals(r, place->rule, c);

@@ -63,12 +63,15 @@ static void check_matches(const struct rules *rules)
 		const struct rule *r = &rules->rules[i];
 
 		must(rules_find(rules, r->name) == r);
-		if (r->comm[0] && (r->comm_exact || strlen(r->comm) < sizeof(r->comm) - 1)) {
-			const struct rule *m = rules_match(rules, r->comm, r->cgroup_prefix);
+		for (uint32_t j = 0; j < r->n_comms; j++) {
+			const struct rule *m;
 
+			if (!r->comm_exact && strlen(r->comms[j]) == RULE_COMM_BYTES - 1)
+				continue;
+			m = rules_match(rules, r->comms[j], r->cgroup_prefix);
 			must(m == r || (!r->comm_exact && m->comm_exact));
 		}
-		if (!r->comm[0])
+		if (!r->n_comms)
 			must(rules_match_cgroup(rules, r->cgroup_prefix) == r);
 	}
 }

@@ -31,7 +31,8 @@ static void takes_all_keys(void **state)
 	assert_int_equal(p.rules->count, 1);
 	r = &p.rules->rules[0];
 	assert_string_equal(r->name, "a-1_b");
-	assert_string_equal(r->comm, "kworker/0:");
+	assert_int_equal(r->n_comms, 1);
+	assert_string_equal(r->comms[0], "kworker/0:");
 	assert_false(r->comm_exact);
 	assert_string_equal(r->cgroup_prefix, "/s");
 	assert_int_equal(r->n_when, 2);

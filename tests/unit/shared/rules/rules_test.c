@@ -76,11 +76,16 @@ static const struct rule *plain_match(const struct rules *rules, const char *com
 
 		if (r->cgroup_prefix && (!path || strncmp(path, r->cgroup_prefix, prefix) != 0))
 			continue;
-		if (r->comm_exact && strcmp(comm, r->comm) != 0)
+		if (r->comm_exact && !rule_has_comm(r, comm, true))
 			continue;
-		if (!r->comm_exact && strncmp(comm, r->comm, strlen(r->comm)) != 0)
+		if (r->n_comms && !r->comm_exact &&
+		    strncmp(comm, r->comms[0], strlen(r->comms[0])) != 0)
 			continue;
-		rank = (long)((r->comm_exact ? 100 : strlen(r->comm)) * 1000 + prefix);
+		rank = (long)((r->comm_exact     ? 100
+			       : r->n_comms ? strlen(r->comms[0])
+					    : 0) *
+				      1000 +
+			      prefix);
 		if (rank > best_rank) {
 			best = r;
 			best_rank = rank;
@@ -165,19 +170,21 @@ static void matches_a_name_by_its_rule(void **state)
 		"{\"name\":\"exact\",\"match\":{\"comm\":\"node\",\"cgroup_prefix\":\"/a/b\"}},"
 		"{\"name\":\"place\",\"match\":{\"cgroup_prefix\":\"/c\"}}");
 	const struct rule *exact, *prefix, *place;
+	const struct rules_entry *of; /* one of each: no rule has a list of names */
 
 	assert_good(&p);
 	exact = rules_find(p.rules, "exact");
 	prefix = rules_find(p.rules, "prefix");
 	place = rules_find(p.rules, "place");
-	assert_ptr_equal(rules_match_named(p.rules, exact, "/a/b"), exact);
-	assert_ptr_equal(rules_match_named(p.rules, exact, "/a"), prefix);
+	of = p.rules->entries;
+	assert_ptr_equal(rules_match_named(p.rules, &of[2], "/a/b"), exact);
+	assert_ptr_equal(rules_match_named(p.rules, &of[2], "/a"), prefix);
 	/* Its name is longer than the prefix: the exact rule is not its. */
-	assert_ptr_equal(rules_match_named(p.rules, prefix, "/a/b"), prefix);
-	assert_string_equal(rules_match_named(p.rules, prefix, "/x")->name, "short");
-	assert_string_equal(rules_match_named(p.rules, prefix, NULL)->name, "short");
-	assert_ptr_equal(rules_match_named(p.rules, place, "/c"), place);
-	assert_null(rules_match_named(p.rules, place, "/x"));
+	assert_ptr_equal(rules_match_named(p.rules, &of[1], "/a/b"), prefix);
+	assert_string_equal(rules_match_named(p.rules, &of[1], "/x")->name, "short");
+	assert_string_equal(rules_match_named(p.rules, &of[1], NULL)->name, "short");
+	assert_ptr_equal(rules_match_named(p.rules, &of[3], "/c"), place);
+	assert_null(rules_match_named(p.rules, &of[3], "/x"));
 }
 
 static void finds_by_name(void **state)

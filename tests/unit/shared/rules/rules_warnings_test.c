@@ -25,7 +25,7 @@ static const struct doubt doubts[] = {
 	{ WHEN ",\"match\":{\"comm\":\"pyth?n\"}", "/rules/0/match/comm", "'?' in it" },
 	{ WHEN ",\"match\":{\"comm_prefix\":\"ngin*x\"}", "/rules/0/match/comm_prefix",
 	  "whole name" },
-	{ WHEN ",\"match\":{\"comm\":\"a|b\"}", "/rules/0/match/comm", "for each name" },
+	{ WHEN ",\"match\":{\"comm\":\"a|b\"}", "/rules/0/match/comm", "list of names" },
 	{ WHEN ",\"match\":{\"comm\":\"/usr/sbin/nginx\"}", "/rules/0/match/comm",
 	  "is a path, and a process's name has none before it; must be the name as in "
 	  "/proc/PID/comm, as \"nginx\"" },
