@@ -32,14 +32,14 @@ static struct control *control;
 
 static void load(void)
 {
+	struct bpf_program *program;
+
 	skel = trocar__open();
 	peer = bench__open_and_load();
 	if (!skel || !peer)
 		tool_die("the BPF objects");
-	bpf_program__set_autoload(skel->progs.vmas_open, false);
-	bpf_program__set_autoload(skel->progs.vmas_pid, false);
-	bpf_program__set_autoload(skel->progs.ranges_pid, false);
-	bpf_program__set_autoload(skel->progs.vmas_tree, false);
+	bpf_object__for_each_program(program, skel->obj)
+		bpf_program__set_autoload(program, program == skel->progs.on_exec);
 	if (trocar__load(skel) < 0)
 		tool_die("load");
 	control = mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED,

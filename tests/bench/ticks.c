@@ -159,6 +159,9 @@ static void load(void)
 	bpf_program__set_autoload(b.skel->progs.vmas_pid, open_coded);
 	bpf_program__set_autoload(b.skel->progs.ranges_pid, open_coded);
 	bpf_program__set_autoload(b.skel->progs.vmas_tree, !open_coded);
+	/* A kernel without modules has no tracepoints of theirs. */
+	bpf_program__set_autoload(b.skel->progs.on_module_load, false);
+	bpf_program__set_autoload(b.skel->progs.on_module_free, false);
 	if (trocar__load(b.skel) < 0)
 		tool_die("load");
 	b.control = words(b.skel->maps.control, sizeof(*b.control));

@@ -470,8 +470,8 @@ class Test:
 
     def binary(self, workload, name=None):
         """A copy of a workload under another name: the name becomes its comm. Each workload has a folder of its own, for
-        two may have one name."""
-        target = self.folder / f"as_{workload}" / (name or workload)
+        two may have one name; a name with a folder says where."""
+        target = self.folder / (name if name and "/" in name else f"as_{workload}/{name or workload}")
         if not target.exists():
             target.parent.mkdir(exist_ok=True)
             shutil.copy(WORKLOADS / workload, target)
