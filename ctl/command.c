@@ -35,6 +35,11 @@
 
 #define VIEW_OPTIONS (OPTION_BIT(OPTION_UNIT) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_OFFSETS))
 
+#define PROFILE_OPTIONS                                                                         \
+	(OPTION_BIT(OPTION_CGROUP) | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE) |               \
+	 OPTION_BIT(OPTION_REPORT) | OPTION_BIT(OPTION_SVG) | OPTION_BIT(OPTION_PPROF) |        \
+	 OPTION_BIT(OPTION_JSONL) | OPTION_BIT(OPTION_TITLE) | OPTION_BIT(OPTION_TOP))
+
 static int do_help(const struct options *options, const char *const *arguments);
 static int do_completion(const struct options *options, const char *const *arguments);
 
@@ -96,13 +101,12 @@ static const struct command {
 	  capture_call,
 	  "start a session now, by --rule, --cgroup or --pid (root and the group trocar-admin)" },
 	{ { "profile" },
-	  "[PID] SECONDS",
-	  1,
+	  "[PID] [SECONDS]",
+	  0,
 	  2,
-	  OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP | OPTION_BIT(OPTION_CGROUP) | VIEW_OPTIONS |
-		  OPTION_BIT(OPTION_ANNOTATE),
+	  OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP | PROFILE_OPTIONS,
 	  profile_call,
-	  "capture a process (or --cgroup) now and print its stacks folded, as trocar folded does" },
+	  "capture a process (or --cgroup) until Ctrl-C, or for SECONDS, and print its stacks folded" },
 	{ { "report" },
 	  "[FILE...]",
 	  0,
@@ -185,7 +189,10 @@ static const struct command {
 	  "print what bash, zsh or fish needs to complete these commands" },
 };
 
-/* What these print is read by programs, or copied: their lines stay as long as they are. */
+/*
+ * What these print is read by programs, or copied: their lines stay as long as they are. A report
+ * is for people, whichever command prints it.
+ */
 static const char *const raw[] = { "rules get", "folded",     "symbolize", "pprof",
 				   "diff",	"flamegraph", "profile",   "html" };
 
@@ -395,7 +402,7 @@ static int run_command(int argc, char *argv[], const struct options *all, FILE *
 		return COMMAND_FINE;
 	}
 	if (options_parse(command->words[0], command->options, argc - 1, argv + 1,
-			  is_raw(command) || all->json ? plain : all->out, all->err,
+			  (is_raw(command) && !all->report) || all->json ? plain : all->out, all->err,
 			  &options) < 0 ||
 	    check_words(command, &options, used) < 0)
 		return COMMAND_USAGE;

@@ -49,7 +49,10 @@ static const struct option_row rows[] = {
 	ROW(SET, ANNOTATE, annotate, "annotate",
 	    .help = "mark frames of the kernel _[k] and of a JIT _[j], as flamegraph.pl colours "
 		    "them"),
-	ROW(SET, SVG, svg, "svg", .help = "a picture of the difference"),
+	ROW(SET, SVG, svg, "svg", .help = "a picture: of a difference, or of what was captured"),
+	ROW(SET, REPORT, report, "report", .help = "what was captured as trocar report tells it"),
+	ROW(SET, PPROF, pprof, "pprof", .help = "what was captured as a gzipped profile.proto"),
+	ROW(SET, JSONL, jsonl, "jsonl", .help = "the agent's lines of the session as they come"),
 	ROW(TEXT, TITLE, title, "title", .value = "TEXT",
 	    .help = "above the picture, in place of what stalled"),
 	ROW(TEXT, DEBUG_DIR, dirs, "debug-dir", .value = "DIR", .times = OPTIONS_DIRS_MAX,

@@ -47,6 +47,9 @@ enum option {
 	OPTION_HOST,
 	OPTION_OFFLINE,
 	OPTION_STRICT,
+	OPTION_REPORT,
+	OPTION_PPROF,
+	OPTION_JSONL,
 };
 
 #define OPTION_BIT(option) (1ULL << (option))
@@ -66,6 +69,7 @@ enum option {
 /* Texts are borrowed; NULL: not given. */
 struct options {
 	bool json, help, version, offsets, annotate, svg, source, wait, all, offline, strict;
+	bool report, pprof, jsonl;
 	const char *socket, *rule, *cgroup, *session, *signal, *phase, *comm, *since, *until;
 	const char *unit, *by, *title, *reason, *signals, *host;
 	uint64_t pid, during_ms; /* 0: not given */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Follows the agent's lines (subscribe), starts a session (session.start), and asks for lines until
- * the session's end is among them. The lines go the way of an event file from there.
+ * the session's end is among them. The lines go the way of an event file from there. SIGINT and
+ * SIGTERM end the session early (session.stop): what it has is printed.
  */
 #include "ctl/client/profile.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,7 +17,10 @@
 #include "ctl/client/calls.h"
 #include "ctl/client/subscription.h"
 #include "ctl/events/reader.h"
+#include "ctl/render/flamegraph.h"
 #include "ctl/render/folded.h"
+#include "ctl/render/pprof.h"
+#include "ctl/render/text_report.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
@@ -30,7 +35,7 @@ struct profile {
 	uint64_t pid, seconds; /* pid 0: a cgroup */
 	char *session;	       /* its id */
 	uint64_t start_ns, lines;
-	bool terminal, ended;
+	bool terminal, ended, stopped;
 	struct input input;
 };
 
@@ -41,24 +46,52 @@ static void profile_done(struct profile *p)
 	input_done(&p->input);
 }
 
-/* Both forms: PID SECONDS, and SECONDS with --cgroup. */
-static int take_arguments(struct profile *p, const char *const *arguments)
+/* At most one form: folded stacks, or what an option asks for. */
+static int check_form(const struct options *o)
 {
-	const char *cgroup = p->options->cgroup;
-	const char *seconds = cgroup ? arguments[0] : arguments[1];
-
-	if (!seconds || (cgroup && arguments[1])) {
-		fprintf(p->options->err, "trocar: usage: trocar profile PID SECONDS, or trocar "
-					 "profile --cgroup PATH SECONDS\n");
+	if (o->report + o->pprof + o->svg + o->jsonl > 1) {
+		fprintf(o->err,
+			"trocar: profile: want one of --report, --svg, --pprof and --jsonl\n");
 		return -EINVAL;
 	}
-	if (parse_u64(seconds, 1, SECONDS_MAX, &p->seconds) < 0 ||
-	    (!cgroup && parse_u64(arguments[0], 1, OPTIONS_PID_MAX, &p->pid) < 0)) {
-		fprintf(p->options->err, "trocar: profile: want a PID, and SECONDS from 1 to %d\n",
-			SECONDS_MAX);
+	if (o->pprof && isatty(fileno(o->out))) {
+		fprintf(o->err,
+			"trocar: profile: --pprof writes a gzipped file: send it to one\n");
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* Both forms: PID and SECONDS, and SECONDS with --cgroup; without SECONDS as long as can be. */
+static int take_arguments(struct profile *p, const char *const *arguments)
+{
+	const char *cgroup = p->options->cgroup, *pid = cgroup ? NULL : arguments[0];
+	const char *seconds = cgroup || !pid ? arguments[0] : arguments[1];
+
+	if ((!cgroup && !pid) || (cgroup && seconds && arguments[1])) {
+		fprintf(p->options->err, "trocar: usage: trocar profile PID [SECONDS], or trocar "
+					 "profile --cgroup PATH [SECONDS]\n");
+		return -EINVAL;
+	}
+	p->seconds = SECONDS_MAX;
+	if ((seconds && parse_u64(seconds, 1, SECONDS_MAX, &p->seconds) < 0) ||
+	    (pid && parse_u64(pid, 1, OPTIONS_PID_MAX, &p->pid) < 0)) {
+		fprintf(p->options->err,
+			"trocar: profile: want a PID, and SECONDS from 1 to %d, or none: until "
+			"Ctrl-C\n",
+			SECONDS_MAX);
+		return -EINVAL;
+	}
+	return check_form(p->options);
+}
+
+/* A wrong number is said before the agent is asked for anything. */
+static int find_process(const struct profile *p)
+{
+	if (!p->pid || kill((pid_t)p->pid, 0) == 0 || errno != ESRCH)
+		return COMMAND_FINE;
+	fprintf(p->options->err, "trocar: profile: there is no process %" PRIu64 "\n", p->pid);
+	return COMMAND_FAILED;
 }
 
 static int start_session(struct profile *p)
@@ -87,6 +120,13 @@ static int start_session(struct profile *p)
 	return p->session ? COMMAND_FINE : calls_explain(p->options, -ENOMEM);
 }
 
+static bool is_of_session(const struct profile *p, const struct json_node *node)
+{
+	const struct json_node *session = subscription_member(node, "session", JSON_STRING);
+
+	return session && !strcmp(session->text, p->session);
+}
+
 /* Takes a line in; those of other sessions are not selected. */
 static int take_line(void *context, const struct client_answer *answer,
 		     const struct json_node *node)
@@ -98,6 +138,8 @@ static int take_line(void *context, const struct client_answer *answer,
 		.whole = true,
 	};
 
+	if (p->options->jsonl && is_of_session(p, node))
+		fprintf(p->options->out, "%.*s\n", (int)node->extent, line.text);
 	return reader_line(&p->input.reader, &line, ++p->lines);
 }
 
@@ -119,13 +161,66 @@ static void say_progress(const struct profile *p)
 
 	if (!p->terminal)
 		return;
-	if (s < p->seconds)
-		fprintf(p->options->err, "\rcapturing: %" PRIu64 " of %" PRIu64 " s ", s,
-			p->seconds);
+	if (p->stopped || s >= p->seconds)
+		fprintf(p->options->err, "\r\033[Kcaptured, naming the stacks ");
 	else
-		fprintf(p->options->err, "\rcaptured %" PRIu64 " s, naming the stacks ",
+		fprintf(p->options->err,
+			"\rcapturing: %" PRIu64 " of %" PRIu64 " s, Ctrl-C ends it ", s,
 			p->seconds);
 	fflush(p->options->err);
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void note_signal(int number)
+{
+	interrupted = number;
+}
+
+static void change_signals(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(how, &set, NULL);
+}
+
+/* SIGINT and SIGTERM get through while the command pauses, so that no call of its is cut short. */
+static void set_signals(void (*handler)(int number))
+{
+	const struct sigaction action = { .sa_handler = handler };
+
+	change_signals(handler == SIG_DFL ? SIG_UNBLOCK : SIG_BLOCK);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+/* Ends the session; its lines and its end come as ever. A second signal ends the command. */
+static int stop_session(struct profile *p)
+{
+	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
+	_cleanup_(jsonw_done) struct jsonw params;
+
+	p->stopped = true;
+	set_signals(SIG_DFL);
+	jsonw_init(&params, CLIENT_REQUEST_BYTES);
+	jsonw_object(&params, NULL);
+	jsonw_string(&params, "session", p->session);
+	jsonw_object_end(&params);
+	return subscription_ask(&p->agent, "session.stop", &params, &answer);
+}
+
+/* Waits until it is time to ask again. */
+static int pause_or_stop(struct profile *p)
+{
+	if (!p->stopped)
+		change_signals(SIG_UNBLOCK);
+	subscription_pause();
+	if (!p->stopped)
+		change_signals(SIG_BLOCK);
+	return interrupted && !p->stopped ? stop_session(p) : COMMAND_FINE;
 }
 
 static int wait_for_end(struct profile *p)
@@ -145,15 +240,14 @@ static int wait_for_end(struct profile *p)
 				p->terminal ? "\r\033[K" : "");
 			return COMMAND_FAILED;
 		}
-		subscription_pause();
+		status = pause_or_stop(p);
 	}
 	if (p->terminal)
 		fputs("\r\033[K", p->options->err);
 	return status;
 }
 
-/* What was captured, and what is missing in it. */
-static void say_account(struct profile *p, const struct view *view)
+static void say_samples(const struct profile *p, const struct view *view)
 {
 	const struct store *s = &p->input.store;
 	_cleanup_free_ char *title = view_title(view);
@@ -163,6 +257,15 @@ static void say_account(struct profile *p, const struct view *view)
 		samples = store_sum(samples, s->values[i].count);
 	fprintf(p->options->err, "session %s, %" PRIu64 " samples%s: %s\n", p->session, samples,
 		p->pid ? " of the process" : "", title ? title : "-");
+}
+
+/* What was captured, and what is missing in it. */
+static void say_account(struct profile *p, const struct view *view)
+{
+	const struct store *s = &p->input.store;
+
+	if (!p->options->report && !p->options->jsonl)
+		say_samples(p, view);
 	for (uint32_t i = 0; i < s->ids.count; i++)
 		if (s->sessions[i].files && s->sessions[i].verdict != STORE_NONE &&
 		    strcmp(pool_text(&s->texts, s->sessions[i].verdict), "complete") != 0)
@@ -173,18 +276,50 @@ static void say_account(struct profile *p, const struct view *view)
 			p->agent.omitted);
 }
 
+/* Prints in the form that is asked for. 0, -errno. */
+static int print_form(const struct options *o, struct view *view)
+{
+	if (o->report)
+		return text_report_write(view, o->top, o->out);
+	if (o->svg)
+		return flamegraph_draw(view, o->title, o->out);
+	if (o->pprof)
+		return pprof_write(view, o->out);
+	return o->jsonl ? 0 : folded_view(o, view);
+}
+
+static bool is_folded(const struct options *o)
+{
+	return !o->report && !o->svg && !o->pprof && !o->jsonl;
+}
+
 static int print_stacks(struct profile *p)
 {
 	_cleanup_(view_done) struct view view = { 0 };
-	int r = view_init(&view, p->options, &p->input, VIEW_COUNT);
+	int r = view_init(&view, p->options, &p->input,
+			  is_folded(p->options) ? VIEW_COUNT : VIEW_NS);
 
 	if (r < 0)
 		return r == -EINVAL ? COMMAND_USAGE : input_fail(p->options, &p->input, r);
-	r = folded_view(p->options, &view);
+	r = print_form(p->options, &view);
 	if (r < 0)
 		return input_fail(p->options, &p->input, r);
 	say_account(p, &view);
 	return p->agent.omitted ? COMMAND_FAILED : input_status(&p->input);
+}
+
+/* A report is of the whole session; a profile of what ran meanwhile. */
+static struct select choose_lines(const struct profile *p)
+{
+	struct select s = { .session = p->session, .until_ns = UINT64_MAX };
+
+	if (p->options->report)
+		return s;
+	s.signal = "oncpu";
+	s.phase = "during";
+	s.has_pid = p->pid > 0;
+	s.pid = p->pid;
+	return s;
 }
 
 /* What does not need the agent, so that a wrong word costs no capture. */
@@ -213,21 +348,17 @@ int profile_call(const struct options *options, const char *const *arguments)
 
 	if (take_arguments(&p, arguments) < 0)
 		return COMMAND_USAGE;
-	status = prepare_profile(&p);
+	status = find_process(&p);
+	if (status == COMMAND_FINE)
+		status = prepare_profile(&p);
 	if (status == COMMAND_FINE)
 		status = subscription_begin(&p.agent);
+	set_signals(note_signal);
 	if (status == COMMAND_FINE)
 		status = start_session(&p);
 	if (status != COMMAND_FINE)
 		return status;
-	p.input.select = (struct select){
-		.session = p.session,
-		.signal = "oncpu",
-		.phase = "during",
-		.has_pid = p.pid > 0,
-		.pid = p.pid,
-		.until_ns = UINT64_MAX,
-	};
+	p.input.select = choose_lines(&p);
 	status = wait_for_end(&p);
 	return status == COMMAND_FINE ? print_stacks(&p) : status;
 }

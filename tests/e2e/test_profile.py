@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """trocar profile: captured now, followed over the control socket, printed as folded stacks."""
 import os
+import signal
+import subprocess
 import time
 
 import pytest
 
-from harness import RpcError, check, check_figure, rule, rules, until
+from harness import COMMAND, RpcError, check, check_figure, rule, rules, until
 from test_control import as_user
 
 
@@ -55,12 +57,31 @@ def test_profile_refused(t):
     """What cannot be is said in one line, at once."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
     began = time.monotonic()
-    for words, status, part in ((("4194303", "5"), 1, "no process 4194303"), (("x", "5"), 2, "want a PID"),
+    for words, status, part in ((("4194303", "5"), 1, "there is no process 4194303"), (("x", "5"), 2, "want a PID"),
                                 ((str(os.getpid()), "61"), 2, "SECONDS from 1 to 60"),
-                                (("5",), 2, "usage: trocar profile PID SECONDS")):
+                                ((), 2, "usage: trocar profile PID [SECONDS]"),
+                                ((str(os.getpid()), "5", "--svg", "--report"), 2, "want one of")):
         said = agent.trocar("profile", *words, expect=status).stderr
         check(part in said, f"{words}: {said}")
     check_figure(time.monotonic() - began < 5, "it took long", t.load)
+
+
+@pytest.mark.parallel(3)
+def test_profile_until_ctrl_c(t):
+    """Ctrl-C ends the session, and what it has is printed, in each form; without it the session runs its time."""
+    agent = t.agent(rules(rule("api", comm=t.comm)))
+    busy = t.spawn("burn_cpu", 60, name="busy", cgroup=t.cgroup("a"))
+    forms = {"--svg": b"<svg ", "--pprof": b"\x1f\x8b", "--report": b"captured on request", "--jsonl": b'"type":"session.end"', None: b"busy;"}
+    for form, part in forms.items():
+        words, seen = ["profile", "--socket", agent.socket, str(busy.pid), *([form] if form else [])], len(agent.events)
+        process = subprocess.Popen([COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        session = agent.wait("session.start", since=seen)["session"]
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=30)
+        end = agent.wait("session.end", seconds=10, session=session)
+        check(process.returncode == 0 and part in out, f"{form}: {process.returncode} {said} {out[:200]}")
+        check(end["duration_ms"] < 10000 and end["stopped"]["uid"] == 0, f"{end}")
 
 
 @pytest.mark.parallel(4)

@@ -157,10 +157,10 @@ static void test_habit(void **state)
 	line = fake_last(fake, "trigger.held");
 	assert_string_equal(fake_text(line, "reason"), "habit");
 	assert_in_range(number(line, "retry_ms"), 3500000, 3600001);
-	/* An hour after the first of them. */
+	/* An hour after them; a machine that is up for less has had none. */
 	for (int i = 0; i < HABIT_SESSIONS; i++)
 		quiet_of(w)->thresholds[0].begun_ns[i] -=
-			MIN(HABIT_NS, quiet_of(w)->thresholds[0].begun_ns[i] - 1);
+			MIN(HABIT_NS, quiet_of(w)->thresholds[0].begun_ns[i]);
 	run(w, 5, 0);
 	assert_int_equal(fake_count(fake, "session.start"), HABIT_SESSIONS + 1);
 	end_session(w);

@@ -310,7 +310,10 @@ static void test_sums_come_first(void **state)
 	n = json_object_array_length(lines);
 	while (n-- && strcmp(fake_text(json_object_array_get_idx(lines, n), "type"), "pressure"))
 		;
-	line = json_object_get(json_object_array_get_idx(lines, n - 1));
+	/* The first session's later facts come when it is time for them. */
+	while (n-- && !strcmp(fake_text(json_object_array_get_idx(lines, n), "type"), "facts"))
+		;
+	line = json_object_get(json_object_array_get_idx(lines, n));
 	assert_string_equal(fake_text(line, "type"), "trigger.held");
 	assert_int_equal(number(line, "repeats"), 1);
 	expect_held(stall(RESOURCE_IO, 3000, 3200), "cooldown");
