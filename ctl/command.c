@@ -38,7 +38,8 @@
 #define PROFILE_OPTIONS                                                                         \
 	(OPTION_BIT(OPTION_CGROUP) | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE) |               \
 	 OPTION_BIT(OPTION_REPORT) | OPTION_BIT(OPTION_SVG) | OPTION_BIT(OPTION_PPROF) |        \
-	 OPTION_BIT(OPTION_JSONL) | OPTION_BIT(OPTION_TITLE) | OPTION_BIT(OPTION_TOP))
+	 OPTION_BIT(OPTION_JSONL) | OPTION_BIT(OPTION_TITLE) | OPTION_BIT(OPTION_TOP) |          \
+	 OPTION_BIT(OPTION_INVERTED))
 
 static int do_help(const struct options *options, const char *const *arguments);
 static int do_completion(const struct options *options, const char *const *arguments);
@@ -147,7 +148,8 @@ static const struct command {
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_HELP | OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE),
+	  OPTIONS_HELP | OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE) |
+		  OPTION_BIT(OPTION_INVERTED),
 	  flamegraph_call,
 	  "stacks of event lines as one SVG file, calm before and during side by side" },
 	{ { "html" },
@@ -162,7 +164,8 @@ static const struct command {
 	  0,
 	  2,
 	  OPTIONS_HELP | OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE) |
-		  OPTION_BIT(OPTION_ANNOTATE) | OPTION_BIT(OPTION_SVG),
+		  OPTION_BIT(OPTION_ANNOTATE) | OPTION_BIT(OPTION_SVG) |
+		  OPTION_BIT(OPTION_INVERTED),
 	  diff_call,
 	  "what became more and less from A to B by time; of one file from the calm before to during" },
 	{ { "check" },

@@ -53,6 +53,8 @@ static const struct option_row rows[] = {
 	ROW(SET, REPORT, report, "report", .help = "what was captured as trocar report tells it"),
 	ROW(SET, PPROF, pprof, "pprof", .help = "what was captured as a gzipped profile.proto"),
 	ROW(SET, JSONL, jsonl, "jsonl", .help = "the agent's lines of the session as they come"),
+	ROW(SET, INVERTED, inverted, "inverted",
+	    .help = "draw the first function at the foot, as flamegraph.pl does"),
 	ROW(TEXT, TITLE, title, "title", .value = "TEXT",
 	    .help = "above the picture, in place of what stalled"),
 	ROW(TEXT, DEBUG_DIR, dirs, "debug-dir", .value = "DIR", .times = OPTIONS_DIRS_MAX,

@@ -50,6 +50,7 @@ enum option {
 	OPTION_REPORT,
 	OPTION_PPROF,
 	OPTION_JSONL,
+	OPTION_INVERTED,
 };
 
 #define OPTION_BIT(option) (1ULL << (option))
@@ -69,7 +70,7 @@ enum option {
 /* Texts are borrowed; NULL: not given. */
 struct options {
 	bool json, help, version, offsets, annotate, svg, source, wait, all, offline, strict;
-	bool report, pprof, jsonl;
+	bool report, pprof, jsonl, inverted;
 	const char *socket, *rule, *cgroup, *session, *signal, *phase, *comm, *since, *until;
 	const char *unit, *by, *title, *reason, *signals, *host;
 	uint64_t pid, during_ms; /* 0: not given */

@@ -282,7 +282,7 @@ static int print_form(const struct options *o, struct view *view)
 	if (o->report)
 		return text_report_write(view, o->top, o->out);
 	if (o->svg)
-		return flamegraph_draw(view, o->title, o->out);
+		return flamegraph_draw(view, o->title, o->inverted, o->out);
 	if (o->pprof)
 		return pprof_write(view, o->out);
 	return o->jsonl ? 0 : folded_view(o, view);

@@ -134,6 +134,7 @@ static int print_svg(const struct options *options, const struct diff *d)
 		.subtitle = subtitle,
 		.n_panels = TREE_COLUMNS,
 		.difference = true,
+		.inverted = options->inverted,
 	};
 
 	if (!title || !subtitle || !a || !b)

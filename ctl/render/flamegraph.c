@@ -162,7 +162,8 @@ static void choose_panels(struct svg *svg, const struct view *view, char *const 
 	}
 }
 
-static int draw_panels(const char *asked, struct view *view, const struct tree *tree, FILE *out)
+static int draw_panels(const char *asked, bool inverted, struct view *view, const struct tree *tree,
+		       FILE *out)
 {
 	_cleanup_free_ char *title = NULL, *subtitle = flamegraph_subtitle(view, VIEW_PHASES);
 	const char *const phases[] = { view_phase(view, 0), view_phase(view, 1) };
@@ -177,6 +178,7 @@ static int draw_panels(const char *asked, struct view *view, const struct tree *
 		.states = is_waits_alone(view) || view->wall ||
 			  (view->waits && find_shown_signal(view) == STORE_NONE),
 		.columns = { phases[0], phases[1] },
+		.inverted = inverted,
 	};
 
 	title = asked ? text_tame(asked, strlen(asked)) : view_title(view);
@@ -188,7 +190,7 @@ static int draw_panels(const char *asked, struct view *view, const struct tree *
 	return 0;
 }
 
-int flamegraph_draw(struct view *view, const char *title, FILE *out)
+int flamegraph_draw(struct view *view, const char *title, bool inverted, FILE *out)
 {
 	_cleanup_(tree_done) struct tree tree = { 0 };
 	int r;
@@ -199,7 +201,7 @@ int flamegraph_draw(struct view *view, const char *title, FILE *out)
 		r = view_fill(view, VIEW_PHASES, &tree);
 	if (r == 0)
 		r = tree_sort(&tree, &view->labels);
-	return r < 0 ? r : draw_panels(title, view, &tree, out);
+	return r < 0 ? r : draw_panels(title, inverted, view, &tree, out);
 }
 
 int flamegraph_call(const struct options *options, const char *const *arguments)
@@ -215,6 +217,6 @@ int flamegraph_call(const struct options *options, const char *const *arguments)
 	r = view_init(&view, options, &input, VIEW_NS);
 	if (r < 0)
 		return r == -EINVAL ? COMMAND_USAGE : input_fail(options, &input, r);
-	r = flamegraph_draw(&view, options->title, options->out);
+	r = flamegraph_draw(&view, options->title, options->inverted, options->out);
 	return r < 0 ? input_fail(options, &input, r) : input_status(&input);
 }

@@ -66,7 +66,7 @@ static int put_graph(struct page *p, uint32_t signal, const struct graph *graph)
 	if (!to)
 		return -ENOMEM;
 	view_only(p->view, signal, graph->busy);
-	r = flamegraph_draw(p->view, graph->what, to);
+	r = flamegraph_draw(p->view, graph->what, false, to);
 	r = end_text(to, r);
 	if (r < 0)
 		return r;

@@ -195,6 +195,7 @@ static void put_frame(struct drawing *d, const struct tree_node *node, uint64_t 
 	double x = compute_share(start, panel->total) * d->width;
 	double width = compute_share(value, panel->total) * d->width;
 	double chars = (width - 6) / CHARACTER;
+	uint32_t y = ROW * (d->svg->inverted ? d->rows - 1 - row : row);
 
 	fprintf(d->out, "<g class=\"f\" data-f=\"%" PRIu64 " %" PRIu64 " %u\">", start, value, row);
 	put_tip(d->svg, node, d->out);
@@ -202,7 +203,7 @@ static void put_frame(struct drawing *d, const struct tree_node *node, uint64_t 
 	put_class(d->svg, node, d->out);
 	fprintf(d->out,
 		"\" x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\"/><text x=\"%.2f\" y=\"%u\">",
-		x, row * ROW, width, ROW - 1, x + 3, row * ROW + TEXT_DOWN);
+		x, y, width, ROW - 1, x + 3, y + TEXT_DOWN);
 	if (chars >= 3)
 		put_text(labels_get(d->svg->labels, node->step.label), (size_t)chars, d->out);
 	fputs("</text></g>\n", d->out);

@@ -26,6 +26,7 @@ struct svg {
 	double scale[TREE_COLUMNS];	   /* makes the columns comparable; 0: not known */
 	bool difference;		   /* coloured by what became more and less, not by kind */
 	bool states;			   /* coloured by what the threads did, not by kind */
+	bool inverted;			   /* the root at the foot */
 };
 
 void svg_write(const struct svg *svg, FILE *out);

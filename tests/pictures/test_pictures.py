@@ -280,6 +280,22 @@ def test_flamegraph(w):
         check(not b.complaints, b.complaints[:3])
 
 
+def frames_of(picture):
+    """[(x, y, width)] of all frames, in the order in which they are drawn."""
+    rects = (g.getElementsByTagName("rect")[0] for g in xml.dom.minidom.parseString(picture).getElementsByTagName("g")
+             if g.getAttribute("class") == "f")
+    return [(r.getAttribute("x"), int(r.getAttribute("y")), r.getAttribute("width")) for r in rects]
+
+
+def test_inverted(w):
+    """The same frames with the first function at the foot."""
+    for words in (("flamegraph", CART), ("diff", "--svg", CART)):
+        down, up = frames_of(w.run(*words)), frames_of(w.run(*words, "--inverted"))
+        foot = max(y for _, y, _ in down)
+        check(len(down) > 50 and foot > 100, f"{words}: {len(down)} frames, {foot} high")
+        check(up == [(x, foot - y, width) for x, y, width in down], f"{words}: not the same frames upside down")
+
+
 FRAME = "(name, panel) => Array.from(document.querySelectorAll('.panel')[panel].querySelectorAll('.f'))" \
         ".find(g => g.querySelector('title').textContent.split('\\n')[0] === name)"
 BOX = "(g => { const r = g.querySelector('rect').getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })"
