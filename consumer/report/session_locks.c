@@ -54,15 +54,18 @@ static void write_which(const struct lock_waited *l, struct jsonw *w)
 /* Writes what a lock lies in that is no variable of a module. */
 static void write_memory(const struct lock_memory *m, struct jsonw *w)
 {
+	/* The inode of a machine's first System V segment is 0. */
+	bool inode = m->kind == LOCK_MEMORY_SHARED || m->kind == LOCK_MEMORY_FILE;
+
 	jsonw_object(w, "memory");
 	jsonw_string(w, "kind", lock_waits_memory(m->kind));
 	if (m->tid)
 		jsonw_u64(w, "tid", m->tid);
 	if (m->name[0])
 		jsonw_string(w, "name", m->name);
-	if (m->inode)
+	if (inode)
 		jsonw_u64(w, "inode", m->inode);
-	if (m->inode || m->kind == LOCK_MEMORY_HEAP)
+	if (inode || m->kind == LOCK_MEMORY_HEAP)
 		jsonw_u64(w, "offset", m->offset);
 	jsonw_object_end(w);
 }
