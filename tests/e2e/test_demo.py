@@ -3,7 +3,9 @@
 import json
 import os
 import pathlib
+import pty
 import pwd
+import re
 import signal
 import subprocess
 import time
@@ -116,6 +118,46 @@ def test_demo(t):
     check(not left_behind(process.pid), f"left behind: {left_behind(process.pid)}")
     check(users() == before, "the user trocar is not as it was")
     check_figure(time.monotonic() - began < 150, f"{time.monotonic() - began:.0f} s", t.load)
+
+
+def read_terminal(master):
+    """All that was printed there, until nobody has it open any more."""
+    said = b""
+    while True:
+        try:
+            said += os.read(master, 65536)
+        except OSError:
+            return said.decode()
+
+
+@pytest.mark.parallel(3)
+def test_demo_story(t):
+    """On a terminal the demo is twenty lines of what happens, a report, and three commands that work; what it keeps
+    belongs to whoever called sudo."""
+    master, slave = pty.openpty()
+    home = t.folder / "home"
+    home.mkdir()
+    os.chown(home, 64999, 64999)
+    process = subprocess.Popen([str(ROOT / "run"), "--demo"], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+                               cwd=home, env={**os.environ, "SUDO_UID": "64999", "SUDO_GID": "64999"},
+                               start_new_session=True)
+    os.close(slave)
+    text = read_terminal(master).replace("\r\n", "\n")
+    check(process.wait(30) == 0, text[-3000:])
+    shown = re.sub(r"\033\[[0-9;]*[mK]", "", text)
+    before, report = shown.split("\n\n", 1)
+    check('"type":' not in shown, "JSON on the terminal")
+    check(len(before.splitlines()) <= 20, f"{len(before.splitlines())} lines before the report:\n{before}")
+    check("checkout (complete): " in before and "spin_on_checkout_total" in report, shown)
+    kept = home / "trocar-demo"
+    check({p.name: p.stat().st_uid for p in kept.iterdir()} == {"lines.jsonl": 64999, "checkout.svg": 64999}, shown)
+    check((kept / "checkout.svg").read_text().startswith("<?xml"), "no picture")
+    commands = re.findall(r"^  (\S+/trocar .*)$", report, re.M)
+    check(len(commands) == 2, f"{report}")
+    for words in commands:
+        done = subprocess.run(words.split(), cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        check(done.returncode == 0 and done.stdout, f"{words}: {done}")
+    check(not left_behind(process.pid), f"left behind: {left_behind(process.pid)}")
 
 
 @pytest.mark.parallel(3)
