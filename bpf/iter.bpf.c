@@ -228,7 +228,6 @@ static __always_inline int list_mappings(const struct bpf_iter_meta *meta, struc
 	struct vm_area_struct *vma;
 	struct bpf_iter_task_vma it;
 	union reader_scratch *s;
-	__u32 written = 0;
 	int r;
 
 	if (!may_list_mappings(task, c, meta))
@@ -237,13 +236,14 @@ static __always_inline int list_mappings(const struct bpf_iter_meta *meta, struc
 	if (!s)
 		return 0;
 	read_process(&s->mapping, task);
+	s->mapping.written = 0;
 	r = bpf_iter_task_vma_new(&it, task, READ_WORD(c->vma_from));
 	while ((vma = bpf_iter_task_vma_next(&it))) {
-		if (written > SHOW_BYTES) {
+		if (s->mapping.written > SHOW_BYTES) {
 			write_continuation(meta->seq, task, vma->vm_start);
 			break;
 		}
-		written += write_mapping(meta->seq, &s->mapping, task, vma);
+		s->mapping.written += write_mapping(meta->seq, &s->mapping, task, vma);
 	}
 	bpf_iter_task_vma_destroy(&it);
 	return r == -EBUSY;

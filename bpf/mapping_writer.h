@@ -20,6 +20,7 @@ struct mapping_scratch {
 	/* Of the process (read_process): */
 	__u64 mm, exe; /* kernel addresses of its memory and of the executable's inode */
 	__u64 vdso;    /* address of the vDSO; ~0: there is none, or the kernel does not say */
+	__u64 written; /* bytes of this reading; here the verifier does not follow the number */
 	union {
 		struct mapping_record record;
 		char room[sizeof(struct mapping_record) + MAPPING_PATH_BYTES + RECORD_ALIGN];

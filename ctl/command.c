@@ -35,10 +35,10 @@
 
 #define VIEW_OPTIONS (OPTION_BIT(OPTION_UNIT) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_OFFSETS))
 
-#define PROFILE_OPTIONS                                                                         \
-	(OPTION_BIT(OPTION_CGROUP) | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE) |               \
-	 OPTION_BIT(OPTION_REPORT) | OPTION_BIT(OPTION_SVG) | OPTION_BIT(OPTION_PPROF) |        \
-	 OPTION_BIT(OPTION_JSONL) | OPTION_BIT(OPTION_TITLE) | OPTION_BIT(OPTION_TOP) |          \
+#define PROFILE_OPTIONS                                                                  \
+	(OPTION_BIT(OPTION_CGROUP) | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE) |        \
+	 OPTION_BIT(OPTION_REPORT) | OPTION_BIT(OPTION_SVG) | OPTION_BIT(OPTION_PPROF) | \
+	 OPTION_BIT(OPTION_JSONL) | OPTION_BIT(OPTION_TITLE) | OPTION_BIT(OPTION_TOP) |  \
 	 OPTION_BIT(OPTION_INVERTED))
 
 static int do_help(const struct options *options, const char *const *arguments);
@@ -405,8 +405,8 @@ static int run_command(int argc, char *argv[], const struct options *all, FILE *
 		return COMMAND_FINE;
 	}
 	if (options_parse(command->words[0], command->options, argc - 1, argv + 1,
-			  (is_raw(command) && !all->report) || all->json ? plain : all->out, all->err,
-			  &options) < 0 ||
+			  (is_raw(command) && !all->report) || all->json ? plain : all->out,
+			  all->err, &options) < 0 ||
 	    check_words(command, &options, used) < 0)
 		return COMMAND_USAGE;
 	return command->call(&options, (const char *const *)options.words.items + used);

@@ -57,7 +57,8 @@ void findings_add(struct findings *all, const struct finding *f);
 
 /*
  * Writes `findings`, those that explain most first and what names nobody last, as many as fit into
- * half of the line; and `waited_ms` and `unexplained`, which counts those that did not fit. Sorts them.
+ * half of the line; and `waited_ms` and `unexplained`, which counts those that did not fit. Sorts
+ * them.
  */
 void findings_write(struct findings *all, struct jsonw *w);
 

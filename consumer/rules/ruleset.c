@@ -125,8 +125,7 @@ static int cgroup_batch(const struct ruleset *set, struct batch *batch)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < rules->n_by_cgroup; i++) {
-		const struct rule *rule =
-			&rules->rules[rules->entries[rules->by_cgroup[i]].rule];
+		const struct rule *rule = &rules->rules[rules->entries[rules->by_cgroup[i]].rule];
 		struct cgroup_key *key = (struct cgroup_key *)batch->keys + batch->count;
 		size_t bytes = MIN(strlen(rule->cgroup_prefix), sizeof(key->path) - 1);
 

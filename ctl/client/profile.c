@@ -55,8 +55,7 @@ static int check_form(const struct options *o)
 		return -EINVAL;
 	}
 	if (o->pprof && isatty(fileno(o->out))) {
-		fprintf(o->err,
-			"trocar: profile: --pprof writes a gzipped file: send it to one\n");
+		fprintf(o->err, "trocar: profile: --pprof writes a gzipped file: send it to one\n");
 		return -EINVAL;
 	}
 	return 0;

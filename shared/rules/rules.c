@@ -200,13 +200,12 @@ static bool same_comms(const struct rule *a, const struct rule *b)
 
 bool rule_equal(const struct rule *a, const struct rule *b)
 {
-	return same_comms(a, b) &&
-	       same_text(a->cgroup_prefix, b->cgroup_prefix) && a->on_exec == b->on_exec &&
-	       a->on_oom_kill == b->on_oom_kill && a->scope_process == b->scope_process &&
-	       a->signals_auto == b->signals_auto && a->unwind == b->unwind &&
-	       a->signals == b->signals && a->pre_ms == b->pre_ms && a->during_ms == b->during_ms &&
-	       a->cooldown_ms == b->cooldown_ms && a->budget_s == b->budget_s && same_when(a, b) &&
-	       same_labels(a, b);
+	return same_comms(a, b) && same_text(a->cgroup_prefix, b->cgroup_prefix) &&
+	       a->on_exec == b->on_exec && a->on_oom_kill == b->on_oom_kill &&
+	       a->scope_process == b->scope_process && a->signals_auto == b->signals_auto &&
+	       a->unwind == b->unwind && a->signals == b->signals && a->pre_ms == b->pre_ms &&
+	       a->during_ms == b->during_ms && a->cooldown_ms == b->cooldown_ms &&
+	       a->budget_s == b->budget_s && same_when(a, b) && same_labels(a, b);
 }
 
 static void write_match(const struct rule *r, struct jsonw *w)

@@ -48,8 +48,7 @@ static int compare_comms(const struct rules *rules, uint32_t x, uint32_t y)
 {
 	int r = strcmp(get_comm(rules, x), get_comm(rules, y));
 
-	return r ? r
-		 : (int)get_rule(rules, x)->comm_exact - (int)get_rule(rules, y)->comm_exact;
+	return r ? r : (int)get_rule(rules, x)->comm_exact - (int)get_rule(rules, y)->comm_exact;
 }
 
 static int compare_matches(const void *a, const void *b, void *rules)

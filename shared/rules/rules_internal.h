@@ -81,8 +81,8 @@ void rules_warnings_add(const struct rules *rules, const struct rules_place *pla
 
 /*
  * Returns the index, among the `n` entries at `sorted` (same comm, sorted by cgroup_prefix), of the
- * one with the longest prefix of `path`; an entry without cgroup_prefix has the empty prefix. n when
- * none.
+ * one with the longest prefix of `path`; an entry without cgroup_prefix has the empty prefix. n
+ * when none.
  */
 size_t rules_index_longest(const struct rules *rules, const uint32_t *sorted, size_t n,
 			   const char *path, size_t path_bytes);

@@ -17,7 +17,7 @@ struct rules_parse_state {
 	struct rules *rules;
 	struct rules_place *places;			/* by rule */
 	const struct json_node *rules_at, *defaults_at; /* their values in the text, or NULL */
-	uint32_t n_comms;     /* of all rules so far */
+	uint32_t n_comms;				/* of all rules so far */
 	struct rule defaults; /* what rules have that do not say otherwise; labels owned */
 };
 

@@ -60,8 +60,7 @@ static void warn_comm(const char *name, bool exact, const struct json_node *comm
 		rules_collect_add(c, comm,
 				  "\"%s\" is a path, and a process's name has none before it; must "
 				  "be the name as in /proc/PID/comm%s%s%s",
-				  name, slash[1] ? ", as \"" : "", slash + 1,
-				  slash[1] ? "\"" : "");
+				  name, slash[1] ? ", as \"" : "", slash + 1, slash[1] ? "\"" : "");
 	else if (space && space != name)
 		rules_collect_add(
 			c, comm,

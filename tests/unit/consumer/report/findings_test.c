@@ -162,10 +162,8 @@ static void test_evidence(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_vague),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_order),	 cmocka_unit_test(test_vague),
+		cmocka_unit_test(test_bounds),	 cmocka_unit_test(test_room),
 		cmocka_unit_test(test_evidence),
 	};
 

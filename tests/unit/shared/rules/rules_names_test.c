@@ -40,7 +40,8 @@ static void refuses_wrong_lists(void **state)
 		{ "[[\"a\"]]", "/rules/1/match/comm/0", "must be a string of 1 to 15 bytes" },
 		{ "{}", "/rules/1/match/comm", "must be a string of 1 to 15 bytes" },
 		{ "[\"a\",\"b\",\"a\"]", "/rules/1/match/comm", "has \"a\" more than once" },
-		{ "[\"c\",\"z\"]", "/rules/1/match", "has \"z\", which is in the match of /rules/0" },
+		{ "[\"c\",\"z\"]", "/rules/1/match",
+		  "has \"z\", which is in the match of /rules/0" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {

@@ -81,9 +81,9 @@ static const struct rule *plain_match(const struct rules *rules, const char *com
 		if (r->n_comms && !r->comm_exact &&
 		    strncmp(comm, r->comms[0], strlen(r->comms[0])) != 0)
 			continue;
-		rank = (long)((r->comm_exact     ? 100
-			       : r->n_comms ? strlen(r->comms[0])
-					    : 0) *
+		rank = (long)((r->comm_exact ? 100
+			       : r->n_comms  ? strlen(r->comms[0])
+					     : 0) *
 				      1000 +
 			      prefix);
 		if (rank > best_rank) {
