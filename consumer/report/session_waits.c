@@ -411,12 +411,15 @@ static void write_row(const struct session_wait *row, bool calm, struct jsonw *w
 
 void session_waits_write(struct session_waits *s, struct jsonw *w)
 {
+	struct jsonw_mark begin = jsonw_mark(w);
+	size_t i;
+
 	if (!s->count)
 		return;
 	/* The rows move, so by_hash is of no use from here on. */
 	qsort(s->rows, s->count, sizeof(*s->rows), by_weight);
 	jsonw_array(w, "waits");
-	for (size_t i = 0; i < MIN(s->count, (size_t)SESSION_WAITS_TOP); i++) {
+	for (i = 0; i < MIN(s->count, (size_t)SESSION_WAITS_TOP); i++) {
 		struct jsonw_mark mark = jsonw_mark(w);
 
 		write_row(&s->rows[i], s->calm_ms > 0, w);
@@ -426,4 +429,6 @@ void session_waits_write(struct session_waits *s, struct jsonw *w)
 		break;
 	}
 	jsonw_array_end(w);
+	if (!i)
+		jsonw_rewind(w, begin);
 }

@@ -291,6 +291,14 @@ static void test_long_names(void **state)
 	assert_non_null(memmem(w.data, w.bytes, "bbbb", 4));
 	assert_null(memmem(w.data, w.bytes, "hhhh", 4));
 	jsonw_done(&w);
+	/* No row at all: then there is no array. */
+	jsonw_init(&w, 200);
+	jsonw_object(&w, NULL);
+	session_waits_write(&s, &w);
+	jsonw_object_end(&w);
+	assert_int_equal(jsonw_end(&w), 0);
+	assert_int_equal(w.bytes, 2);
+	jsonw_done(&w);
 	session_waits_done(&s);
 }
 
