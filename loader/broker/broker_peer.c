@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
 #include "shared/tools/io.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/parse.h"
@@ -23,9 +24,12 @@
 #define TARGET_BYTES 32		/* of a descriptor's link; those that are compared are shorter */
 
 /*
- * Between two counts passes REST times what the last one took: three quarters of the time are free.
+ * Counts take a quarter of the time at most: each is paid for with REST times what it took. The
+ * begin of a session is half a dozen counts in a row, of about a millisecond each, and the
+ * consumer's main loop waits for them: for so much of payment nobody waits.
  */
-#define REST 3
+#define REST	  3
+#define CREDIT_NS (100 * NSEC_PER_MSEC)
 
 static const char perf_event[] = "anon_inode:[perf_event]";
 static const char bpf_link[] = "anon_inode:bpf_link";
@@ -266,7 +270,8 @@ static void count_wires(struct broker_peer *peer, struct broker_holdings *held)
 void broker_peer_end(struct broker_peer *peer, const struct broker_holdings *mark,
 		     const struct broker_holdings *held, uint64_t began_ns, uint64_t now_ns)
 {
-	peer->rest_ns = now_ns + REST * (now_ns - began_ns);
+	peer->paid_ns = MAX(peer->paid_ns, began_ns) + (REST + 1) * (now_ns - began_ns);
+	peer->rest_ns = peer->paid_ns - MIN(peer->paid_ns, CREDIT_NS);
 	peer->counted = held != NULL;
 	if (!held)
 		return;

@@ -48,7 +48,8 @@ struct broker_peer {
 	struct broker_holdings given; /* everything that was ever given */
 	struct broker_holdings held;  /* an upper bound: the last count, and what was given since */
 	bool counted;		      /* `held` is the result of a count */
-	uint64_t rest_ns;	      /* the next count must not begin before, CLOCK_MONOTONIC */
+	uint64_t paid_ns;	      /* when all counts are paid for, CLOCK_MONOTONIC */
+	uint64_t rest_ns;	      /* the next count must not begin before */
 };
 
 #define BROKER_PEER_NONE \
@@ -69,7 +70,7 @@ int broker_peer_count(const struct broker_peer *peer, const uint32_t *ids, unsig
 /*
  * Takes the result of a count that began at `began_ns`; `mark` is peer->given of that moment. Adds
  * what was given meanwhile, which the count may have missed. `held` NULL: the count failed. Sets
- * peer->rest_ns: the next count must wait three times as long as this one took.
+ * peer->rest_ns: of a long time counts take a quarter, and 25 ms in a row.
  */
 void broker_peer_end(struct broker_peer *peer, const struct broker_holdings *mark,
 		     const struct broker_holdings *held, uint64_t began_ns, uint64_t now_ns);

@@ -111,6 +111,32 @@ static void one_that_has_ended(void **state)
 	assert_int_equal(broker_peer_open(pid, &peer), -ESRCH);
 }
 
+/* Some counts in a row wait for nothing; of a long time counts take a quarter. */
+static void rests(void **state)
+{
+	const uint64_t ms = 1000000, credit_ns = 100 * ms;
+	struct broker_peer peer = BROKER_PEER_NONE;
+	struct broker_holdings none = { 0 };
+	uint64_t at = 1000000 * ms, counted_ns = 0;
+
+	for (int i = 0; i < 6; i++, at += 4 * ms) {
+		assert_true(peer.rest_ns <= at);
+		broker_peer_end(&peer, &none, &none, at, at + 4 * ms);
+	}
+	assert_true(peer.rest_ns <= at);
+	for (int i = 0; i < 1000; i++) {
+		at = peer.rest_ns > at ? peer.rest_ns : at;
+		broker_peer_end(&peer, &none, &none, at, at + 7 * ms);
+		at += 7 * ms;
+		counted_ns += 7 * ms;
+	}
+	assert_in_range(at - 1000000 * ms, 4 * counted_ns - credit_ns, 4 * counted_ns + credit_ns);
+	/* Who was not counted for long has no more than the one credit. */
+	at += 3600 * 1000 * ms;
+	broker_peer_end(&peer, &none, &none, at, at + 26 * ms);
+	assert_int_equal(peer.rest_ns, at + 4 * 26 * ms - credit_ns);
+}
+
 /* What is given is known without another count; a count takes back what has gone. */
 static void bounds(void **state)
 {
@@ -119,7 +145,7 @@ static void bounds(void **state)
 
 	assert_false(broker_peer_may_sample(&peer, 4));
 	broker_peer_end(&peer, &mark, &held, 100, 110);
-	assert_int_equal(peer.rest_ns, 110 + 3 * 10);
+	assert_int_equal(peer.rest_ns, 0);
 	assert_true(broker_peer_may_sample(&peer, 4));
 	assert_false(broker_peer_may_sample(&peer, 2));
 	broker_peer_gave(&peer, 9, BROKER_SAMPLER_OPEN, 1);
@@ -195,6 +221,7 @@ int main(void)
 		cmocka_unit_test(mappings),
 		cmocka_unit_test(counts_wherever_they_are),
 		cmocka_unit_test(one_that_has_ended),
+		cmocka_unit_test(rests),
 		cmocka_unit_test(bounds),
 		cmocka_unit_test(attachments),
 		cmocka_unit_test(messages_on_a_connection),
