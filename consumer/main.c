@@ -16,6 +16,7 @@
 #include "consumer/broker/broker_ask.h"
 #include "consumer/jit/perf_map_files.h"
 #include "consumer/methods/methods.h"
+#include "consumer/output/kept_lines.h"
 #include "consumer/output/subscriptions.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/log.h"
@@ -96,6 +97,12 @@ static int open_all(struct agent *a)
 	if (r < 0)
 		return r;
 	output_queue_tap(a->output, subscriptions_put, a->subscriptions);
+	if (a->options.keep_kib) {
+		r = say_step("kept lines", kept_lines_new(a->options.keep_kib << 10, &a->kept));
+		if (r < 0)
+			return r;
+		output_queue_tap(a->output, kept_lines_put, a->kept);
+	}
 	control_on_close(a->control, subscriptions_close, a->subscriptions);
 	r = say_step("cgroup2", cgroups_open(a->host.cgroup2, &a->cgroups));
 	if (r < 0)
@@ -215,6 +222,7 @@ static void release_all(struct agent *a)
 	broker_client_free(a->files);
 	output_queue_free(a->output);
 	subscriptions_free(a->subscriptions);
+	kept_lines_free(a->kept);
 	service_notify_close(&a->notify);
 	rules_file_done(&a->rules_file);
 	loop_free(a->loop);

@@ -11,6 +11,7 @@
 #include "ctl/cli/wrap.h"
 #include "ctl/client/calls.h"
 #include "ctl/client/capture.h"
+#include "ctl/client/kept.h"
 #include "ctl/client/loader_check.h"
 #include "ctl/client/profile.h"
 #include "ctl/client/rules_check.h"
@@ -102,31 +103,40 @@ static const struct command {
 	  capture_call,
 	  "start a session now, by --rule, --cgroup or --pid (root and the group trocar-admin)" },
 	{ { "profile" },
-	  "[PID] [SECONDS]",
+	  "[PID [SECONDS] | -- COMMAND...]",
 	  0,
-	  2,
+	  OPTION_TABLE_WORDS_MAX,
 	  OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP | PROFILE_OPTIONS,
 	  profile_call,
-	  "capture a process (or --cgroup) until Ctrl-C, or for SECONDS, and print its stacks folded" },
+	  "capture a process (or --cgroup) until Ctrl-C or for SECONDS, or a command until it ends, and print its stacks folded" },
+	{ { "show" },
+	  "[SESSION]",
+	  0,
+	  1,
+	  OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP | OPTION_BIT(OPTION_MEMORY_MIB) |
+		  OPTION_BIT(OPTION_OFFSETS) | OPTION_BIT(OPTION_TOP),
+	  kept_show_call,
+	  "the report of a session that the agent still has, by its first digits; without, the last" },
 	{ { "report" },
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_HELP | OPTIONS_SELECT | OPTION_BIT(OPTION_OFFSETS) | OPTION_BIT(OPTION_TOP),
+	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_LAST | OPTION_BIT(OPTION_OFFSETS) |
+		  OPTION_BIT(OPTION_TOP),
 	  text_report_call,
 	  "the newest session (or --all) as text: quality, symptom, findings, account, evidence" },
 	{ { "explain" },
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_HELP | OPTIONS_SELECT,
+	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_LAST,
 	  explain_call,
 	  "why the service stalled, in sentences: causes, what helps, and the proof" },
 	{ { "folded" },
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE),
+	  OPTIONS_SELECT | OPTIONS_LAST | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE),
 	  folded_call,
 	  "stacks of event lines as one line each, root first, for flamegraph.pl and speedscope" },
 	{ { "symbolize" },
@@ -141,14 +151,14 @@ static const struct command {
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_HELP | OPTIONS_SELECT,
+	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_LAST,
 	  pprof_call,
 	  "stacks of event lines as a gzipped profile.proto, for go tool pprof and profile stores" },
 	{ { "flamegraph" },
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_HELP | OPTIONS_SELECT | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE) |
+	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_LAST | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE) |
 		  OPTION_BIT(OPTION_INVERTED),
 	  flamegraph_call,
 	  "stacks of event lines as one SVG file, calm before and during side by side" },
@@ -156,7 +166,8 @@ static const struct command {
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_HELP | OPTIONS_SELECT | OPTION_BIT(OPTION_TITLE) | OPTION_BIT(OPTION_TOP),
+	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_LAST | OPTION_BIT(OPTION_TITLE) |
+		  OPTION_BIT(OPTION_TOP),
 	  html_call,
 	  "the newest session (or --all) as one page for a browser: the report and its flame graphs" },
 	{ { "diff" },
@@ -387,6 +398,22 @@ static int check_words(const struct command *command, const struct options *opti
 	return -EINVAL;
 }
 
+/* Where a session of the agent is asked for, its lines are the file. */
+static int call_command(const struct command *command, const struct options *options,
+			unsigned int used)
+{
+	const char *const *arguments = (const char *const *)options->words.items + used;
+	int status = COMMAND_FINE;
+
+	if (options->last && arguments[0]) {
+		fprintf(options->err, "trocar: %s: --last reads no file\n", command->words[0]);
+		return COMMAND_USAGE;
+	}
+	if (options->last)
+		status = kept_read(options, NULL);
+	return status == COMMAND_FINE ? command->call(options, arguments) : status;
+}
+
 /*
  * The first look at the command line took every option: now only the command's own. `plain` is the
  * output where lines stay as long as they are.
@@ -409,7 +436,7 @@ static int run_command(int argc, char *argv[], const struct options *all, FILE *
 			  all->err, &options) < 0 ||
 	    check_words(command, &options, used) < 0)
 		return COMMAND_USAGE;
-	return command->call(&options, (const char *const *)options.words.items + used);
+	return call_command(command, &options, used);
 }
 
 static int run_line(int argc, char *argv[], FILE *out, FILE *plain, FILE *err)

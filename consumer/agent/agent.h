@@ -61,6 +61,7 @@ struct agent {
 	struct loop *loop;
 	struct output *output;
 	struct subscriptions *subscriptions; /* control clients that follow the lines */
+	struct kept_lines *kept;	     /* those of the last sessions; NULL: none */
 	struct lines lines;
 	struct symbols *symbols;
 	struct report_thread *reporter;

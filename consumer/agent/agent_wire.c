@@ -251,6 +251,7 @@ static void wire_discovery(struct agent *a)
 		.d = &a->discovery,
 		.watch_events = &a->watch_events,
 		.subscriptions = a->subscriptions,
+		.kept = a->kept,
 		.control = a->control,
 		.symbols = a->symbols,
 		.files = a->files,

@@ -19,6 +19,7 @@ struct options {
 	const char *symbols_path; /* "DIR:DIR", NULL for none */
 	uint64_t max_line_bytes;
 	uint64_t queue_kib;
+	uint64_t keep_kib; /* of lines of the last sessions; 0: none */
 	uint64_t recorder_kib;
 	uint64_t symbols_kib;
 	uint64_t health_seconds;   /* between two health lines; 0: none */

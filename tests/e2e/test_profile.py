@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import COMMAND, RpcError, check, check_figure, rule, rules, until
+from harness import COMMAND, RpcError, cgroup2_mount, check, check_figure, command, rule, rules, until
 from test_control import as_user
 
 
@@ -57,7 +57,7 @@ def test_profile_refused(t):
     """What cannot be is said in one line, at once."""
     agent = t.agent(rules(rule("api", comm=t.comm)))
     began = time.monotonic()
-    for words, status, part in ((("4194303", "5"), 1, "there is no process 4194303"), (("x", "5"), 2, "want a PID"),
+    for words, status, part in ((("4194303", "5"), 1, "there is no process 4194303"), (("x-is-none", "5"), 1, "x-is-none: there is no such command"),
                                 ((str(os.getpid()), "61"), 2, "SECONDS from 1 to 60"),
                                 ((), 2, "usage: trocar profile PID [SECONDS]"),
                                 ((str(os.getpid()), "5", "--svg", "--report"), 2, "want one of")):
@@ -82,6 +82,27 @@ def test_profile_until_ctrl_c(t):
         end = agent.wait("session.end", seconds=10, session=session)
         check(process.returncode == 0 and part in out, f"{form}: {process.returncode} {said} {out[:200]}")
         check(end["duration_ms"] < 10000 and end["stopped"]["uid"] == 0, f"{end}")
+
+
+@pytest.mark.parallel(3)
+def test_profile_a_command(t):
+    """A command is captured from its first instruction to its end, with its children; what it prints is not among the
+    stacks, and its cgroup goes. Who has no agent, or no right to make a cgroup, reads why, and nothing is run."""
+    agent = t.agent(rules(rule("api", comm=t.comm)))
+    burn, mark = t.binary("burn_cpu", "burner"), t.folder / "mark"
+    done = agent.trocar("profile", "--", "sh", "-c", f"echo said; {burn} 2 & wait; echo > {mark}")
+    stacks = folded(done.stdout)
+    check(any(s.startswith("burner;") and "spin_on_checkout_total" in s for s in stacks), f"{stacks}")
+    check("said" in done.stderr and mark.exists(), done.stderr)
+    check(not list(cgroup2_mount().glob("trocar-profile-*")), "its cgroup is left")
+    mark.unlink()
+    for words, status in ((["--socket", t.folder / "none"], 3), (["--socket", agent.socket, "--svg", "--report"], 2)):
+        done = command(COMMAND, "profile", *words, "--", "touch", mark, expect=status)
+        check(not mark.exists() and done.stderr.count("\n") == 1, f"{words}: {done}")
+    check(not list(cgroup2_mount().glob("trocar-profile-*")), "a cgroup is left")
+    done = subprocess.run([COMMAND, "profile", "--socket", agent.socket, "--", "touch", mark], user=64999, group=64999,
+                          extra_groups=[], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    check(done.returncode == 1 and "run it as root" in done.stderr and not mark.exists(), f"{done}")
 
 
 @pytest.mark.parallel(4)

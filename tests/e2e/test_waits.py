@@ -230,7 +230,7 @@ def test_onset(t):
     for name in ALL_ALONG:
         told = weight_ms(of_phase(own, name, "onset")), weight_ms(of_phase(own, name, "before"))
         wanted = start["onset_ms"], start["pre_ms"] - start["onset_ms"]
-        check(all(abs(a - b) <= max(20, 0.05 * b) for a, b in zip(told, wanted)), f"{name}: {told}, not {wanted} ms")
+        check_figure(all(abs(a - b) <= max(20, 0.05 * b) for a, b in zip(told, wanted)), f"{name}: {told}, not {wanted} ms", t.load)
     check(sum(s["count"] for s in stacks) == end["ledger"]["offcpu"]["emitted"], f"{end['ledger']}")
 
 

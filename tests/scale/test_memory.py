@@ -42,9 +42,10 @@ def test_idle_again(t):
 
 
 def test_sessions(t):
-    """Five sessions of stacks of which nearly each is another one: what the first one took serves the others too."""
+    """Five sessions of stacks of which nearly each is another one: what the first one took serves the others too. The
+    lines that are kept have a bound of their own, which these sessions would fill."""
     home = t.cgroup("home")
-    agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)))
+    agent = t.agent(rules(rule("api", comm=t.comm, cooldown_ms=0)), arguments=["--keep-kib", 0])
     for _ in range(2):
         t.spawn("paths", 60, name=t.comm, cgroup=home)
     # It is in the kernel: so the first session, and no later one, reads the kernel's symbols, which stay for a minute.

@@ -61,6 +61,7 @@ CASES = {
     "sessions": [Case("sessions", kept="sessions")],
     "capture": [Case("capture", "--pid", 7, kept="capture"), Case("capture", "--rule", "cart", "--wait", kept="capture-wait"),
                 Case("capture", status=USAGE)],
+    "show": [Case("show", kept="show"), Case("show", "86f4")],
     "profile": [Case("profile", CART_PID, 1, wide=True)],
     "report": [Case("report", SHOP.name, kept="report"), Case("report", SHOP.name, kept="report-200", columns=200),
                Case("report", SHOP.name, kept="report-ascii", LC_ALL="C"), Case("report", CART.name, kept="report-cart"),

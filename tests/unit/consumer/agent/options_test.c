@@ -87,6 +87,7 @@ static const struct {
 } numbers[] = {
 	{ "--max-line-bytes", offsetof(struct options, max_line_bytes), 4096, 1 << 20 },
 	{ "--queue-kib", offsetof(struct options, queue_kib), 64, 1 << 20 },
+	{ "--keep-kib", offsetof(struct options, keep_kib), 0, 4096 },
 	{ "--recorder-kib", offsetof(struct options, recorder_kib), 64, 1 << 20 },
 	{ "--looks-permille", offsetof(struct options, looks_permille), 1, 1000 },
 	{ "--symbols-kib", offsetof(struct options, symbols_kib), 1024, 1 << 20 },

@@ -63,6 +63,8 @@ quiet_rules() {
 		skip "and say nothing while it has its CPU" "others had it: the kernel's own sum grew by $(($(stalled_us) - began)) us"
 	fi
 	check "a stall of a second in two becomes a session" until_true 20 line_after "$mark" session.end 'text("rule") == "memcached"'
+	# The first of the walks that tests/e2e/test_walks.py counts: apt install, then this.
+	matches "and the second command shows why" "$(trocar show 2>&1 | head -n 40)" 'CPU quota of [0-9]+ % used up'
 	systemctl stop shop
 	rm /usr/local/bin/memcached
 }

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/output/kept_lines.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/tools/macro.h"
+
+#define ID_BYTES   17  /* 16 digits and the NUL (event_line_session_text) */
+#define HEAD_BYTES 512 /* of a line: its type and its session stand there (event_line.c) */
+
+struct kept_session {
+	char id[ID_BYTES];
+	uint64_t omitted;
+};
+
+struct kept_lines {
+	pthread_mutex_t mutex;
+	size_t space, bytes;
+	char *data; /* owned; NULL before the first line */
+	struct kept_session sessions[KEPT_LINES_SESSIONS];
+	unsigned int count; /* of sessions, ever */
+	char last[ID_BYTES];
+};
+
+int kept_lines_new(size_t bytes, struct kept_lines **ret_kept)
+{
+	struct kept_lines *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return -ENOMEM;
+	pthread_mutex_init(&k->mutex, NULL);
+	k->space = bytes;
+	*ret_kept = k;
+	return 0;
+}
+
+void kept_lines_free(struct kept_lines *k)
+{
+	if (!k)
+		return;
+	pthread_mutex_destroy(&k->mutex);
+	free(k->data);
+	free(k);
+}
+
+/* One line of a text, with its '\n'. */
+struct line {
+	const char *text;
+	size_t bytes;
+};
+
+static struct line first_line(const char *text, size_t bytes)
+{
+	const char *end = memchr(text, '\n', bytes);
+
+	return (struct line){ text, end ? (size_t)(end - text) + 1 : bytes };
+}
+
+static const char *find_in_head(struct line line, const char *what)
+{
+	return memmem(line.text, MIN(line.bytes, (size_t)HEAD_BYTES), what, strlen(what));
+}
+
+/* Returns false for a line of no session. In a text of the line the quotes would be escaped. */
+static bool find_session(struct line line, char id[ID_BYTES])
+{
+	static const char key[] = "\"session\":\"";
+	const char *at = find_in_head(line, key);
+
+	if (!at || (size_t)(line.text + line.bytes - at) < sizeof(key) + ID_BYTES)
+		return false;
+	memcpy(id, at + strlen(key), ID_BYTES - 1);
+	id[ID_BYTES - 1] = '\0';
+	return true;
+}
+
+static struct kept_session *get_session(struct kept_lines *k, const char *id)
+{
+	struct kept_session *one;
+
+	for (unsigned int i = 0; i < MIN(k->count, (unsigned int)KEPT_LINES_SESSIONS); i++)
+		if (!strcmp(k->sessions[i].id, id))
+			return &k->sessions[i];
+	one = &k->sessions[k->count++ % KEPT_LINES_SESSIONS];
+	*one = (struct kept_session){ 0 };
+	memcpy(one->id, id, ID_BYTES);
+	return one;
+}
+
+/* Drops the oldest lines until at most `bytes` are held. */
+static void drop_lines(struct kept_lines *k, size_t bytes)
+{
+	size_t gone = 0;
+
+	while (k->bytes - gone > bytes) {
+		struct line line = first_line(k->data + gone, k->bytes - gone);
+		char id[ID_BYTES];
+
+		if (find_session(line, id))
+			get_session(k, id)->omitted++;
+		gone += line.bytes;
+	}
+	memmove(k->data, k->data + gone, k->bytes - gone);
+	k->bytes -= gone;
+}
+
+/* Memory is taken as lines come: to touch all of it at once would hold the caller up. */
+static bool allocate(struct kept_lines *k)
+{
+	if (!k->data)
+		k->data = malloc(k->space);
+	return k->data;
+}
+
+/* A quarter goes at a time, so that few lines pay for moving the others. */
+static void keep_line(struct kept_lines *k, struct line line)
+{
+	struct kept_session *session;
+	char id[ID_BYTES];
+
+	if (!find_session(line, id))
+		return;
+	session = get_session(k, id);
+	if (find_in_head(line, "\"type\":\"session.end\""))
+		memcpy(k->last, id, ID_BYTES);
+	if (line.bytes > k->space / 4 || !allocate(k)) {
+		session->omitted++;
+		return;
+	}
+	if (k->bytes + line.bytes > k->space)
+		drop_lines(k, k->space / 4 * 3 - line.bytes);
+	memcpy(k->data + k->bytes, line.text, line.bytes);
+	k->bytes += line.bytes;
+}
+
+void kept_lines_put(void *kept, const char *data, size_t bytes, uint64_t lines)
+{
+	struct kept_lines *k = kept;
+
+	pthread_mutex_lock(&k->mutex);
+	for (size_t at = 0; at < bytes;) {
+		struct line line = first_line(data + at, bytes - at);
+
+		keep_line(k, line);
+		at += line.bytes;
+	}
+	pthread_mutex_unlock(&k->mutex);
+}
+
+/* Finds the one session whose id begins so. 0, -ENOENT, -EEXIST. */
+static int find_by_prefix(const struct kept_lines *k, const char *prefix,
+			  const struct kept_session **ret_session)
+{
+	const struct kept_session *found = NULL;
+
+	for (unsigned int i = 0; i < MIN(k->count, (unsigned int)KEPT_LINES_SESSIONS); i++) {
+		if (strncmp(k->sessions[i].id, prefix, strlen(prefix)) != 0)
+			continue;
+		if (found)
+			return -EEXIST;
+		found = &k->sessions[i];
+	}
+	*ret_session = found;
+	return found ? 0 : -ENOENT;
+}
+
+static void write_session(const struct kept_lines *k, const struct kept_session *session,
+			  struct jsonw *w)
+{
+	jsonw_string(w, "session", session->id);
+	jsonw_array(w, "lines");
+	for (size_t at = 0; at < k->bytes;) {
+		struct line line = first_line(k->data + at, k->bytes - at);
+		char id[ID_BYTES];
+
+		if (find_session(line, id) && !strcmp(id, session->id))
+			jsonw_raw(w, NULL, line.text, line.bytes - 1);
+		at += line.bytes;
+	}
+	jsonw_array_end(w);
+	jsonw_u64(w, "omitted", session->omitted);
+}
+
+int kept_lines_write(struct kept_lines *k, const char *session, struct jsonw *w)
+{
+	const struct kept_session *found;
+	int r = -ENOENT;
+
+	pthread_mutex_lock(&k->mutex);
+	if (session || k->last[0])
+		r = find_by_prefix(k, session ? session : k->last, &found);
+	if (r == 0)
+		write_session(k, found, w);
+	pthread_mutex_unlock(&k->mutex);
+	return r;
+}

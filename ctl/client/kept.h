@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* kept.h: the lines of a session that the agent still has, in place of a file. */
+#ifndef TROCAR_CTL_CLIENT_KEPT_H
+#define TROCAR_CTL_CLIENT_KEPT_H
+
+#include "ctl/cli/options.h"
+
+/*
+ * Asks the agent for the lines of the session whose id begins with `session`, NULL for the last
+ * that ended, and makes them this process's standard input. Returns enum command_exit; what is
+ * wrong, and that some lines are gone, is said on the options' `err`.
+ */
+int kept_read(const struct options *options, const char *session);
+
+/* The command show: the report of a kept session. Returns enum command_exit. */
+int kept_show_call(const struct options *options, const char *const *arguments);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/client/profile_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ctl/cli/command_exit.h"
+#include "shared/files/cgroupfs.h"
+#include "shared/tools/cleanup.h"
+
+#define NAME_BYTES 64
+#define NOT_RUN	   127 /* as sh(1) ends for a command that it cannot run */
+
+struct running {
+	const struct options *options;
+	char name[NAME_BYTES]; /* of the cgroup, below the mount */
+	char folder[PATH_MAX];
+	pid_t command, capture;
+};
+
+/* Whether execvp(3) would find it, so that a wrong word costs no capture. */
+static bool is_there(const char *name)
+{
+	const char *path = getenv("PATH");
+	char file[PATH_MAX];
+
+	if (strchr(name, '/'))
+		return access(name, X_OK) == 0;
+	for (size_t bytes; path && *path; path += bytes + (path[bytes] == ':')) {
+		bytes = strcspn(path, ":");
+		snprintf(file, sizeof(file), "%.*s/%s", (int)bytes, path, name);
+		if (access(file, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int make_cgroup(struct running *r)
+{
+	char mount[PATH_MAX - NAME_BYTES];
+	enum cgroup_mode mode;
+	int e = cgroupfs_find_here(mount, sizeof(mount), &mode);
+
+	snprintf(r->name, sizeof(r->name), "/trocar-profile-%d", getpid());
+	if (e == 0) {
+		snprintf(r->folder, sizeof(r->folder), "%s%s", mount, r->name);
+		e = mkdir(r->folder, 0755) < 0 ? -errno : 0;
+	}
+	if (e < 0)
+		fprintf(r->options->err,
+			"trocar: profile: a command runs in a cgroup of its own, and none can be "
+			"made: %s: run it as root, or give a PID\n",
+			strerror(-e));
+	return e;
+}
+
+static void remove_cgroup(const struct running *r)
+{
+	if (rmdir(r->folder) < 0)
+		fprintf(r->options->err,
+			"trocar: profile: processes of the command still run in the cgroup %s, "
+			"which stays: %s\n",
+			r->name, strerror(errno));
+}
+
+static bool enter_cgroup(const struct running *r)
+{
+	char file[PATH_MAX + 16];
+	int fd;
+
+	snprintf(file, sizeof(file), "%s/cgroup.procs", r->folder);
+	fd = open(file, O_WRONLY | O_CLOEXEC);
+	return fd >= 0 && write(fd, "0", 1) == 1 && close(fd) == 0;
+}
+
+/* Becomes the command once the session runs; what it prints is not what is captured. */
+static _Noreturn void become_command(const struct running *r, const char *const *command,
+				     int started_fd)
+{
+	char byte;
+
+	if (!enter_cgroup(r) || read(started_fd, &byte, 1) != 1)
+		_exit(NOT_RUN);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	execvp(command[0], (char *const *)command);
+	fprintf(r->options->err, "trocar: profile: %s: %s\n", command[0], strerror(errno));
+	fflush(r->options->err);
+	_exit(NOT_RUN);
+}
+
+static _Noreturn void become_capture(const struct running *r, profile_command_capture capture,
+				     int started_fd)
+{
+	int status = capture(r->options, r->name, started_fd);
+
+	fflush(NULL);
+	_exit(status);
+}
+
+static int start(struct running *r, const char *const *command, profile_command_capture capture)
+{
+	int started[2];
+
+	fflush(NULL);
+	if (pipe2(started, O_CLOEXEC) < 0)
+		return -errno;
+	r->command = fork();
+	if (r->command == 0) {
+		close(started[1]);
+		become_command(r, command, started[0]);
+	}
+	if (r->command > 0)
+		r->capture = fork();
+	if (r->capture == 0 && r->command > 0) {
+		close(started[0]);
+		become_capture(r, capture, started[1]);
+	}
+	close(started[0]);
+	close(started[1]); /* the command reads its end when there will be no session */
+	return r->command < 0 || r->capture < 0 ? -errno : 0;
+}
+
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return COMMAND_FAILED;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_FAILED;
+}
+
+/* The command's end is the capture's: Ctrl-C reaches both, and this process waits for them. */
+static int wait_for_both(const struct running *r)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	int status;
+
+	sigaction(SIGINT, &ignore, NULL);
+	wait_for(r->command);
+	kill(r->capture, SIGINT);
+	status = wait_for(r->capture);
+	remove_cgroup(r);
+	return status;
+}
+
+int profile_command_run(const struct options *options, const char *const *command,
+			profile_command_capture capture)
+{
+	struct running r = { .options = options, .command = -1, .capture = -1 };
+	int e;
+
+	if (!is_there(command[0])) {
+		fprintf(options->err, "trocar: profile: %s: there is no such command\n",
+			command[0]);
+		return COMMAND_FAILED;
+	}
+	if (make_cgroup(&r) < 0)
+		return COMMAND_FAILED;
+	e = start(&r, command, capture);
+	if (e == 0)
+		return wait_for_both(&r);
+	fprintf(options->err, "trocar: profile: %s\n", strerror(-e));
+	if (r.command > 0)
+		wait_for(r.command);
+	remove_cgroup(&r);
+	return COMMAND_FAILED;
+}

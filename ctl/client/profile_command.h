@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * profile_command.h: runs a command in a cgroup of its own, for whoever captures that cgroup. Three
+ * processes: this one, the command, and the one that asks the agent, which may do little else from
+ * its first answer on (confine.h).
+ */
+#ifndef TROCAR_CTL_CLIENT_PROFILE_COMMAND_H
+#define TROCAR_CTL_CLIENT_PROFILE_COMMAND_H
+
+#include "ctl/cli/options.h"
+
+/*
+ * Captures `cgroup` (a path below the cgroup2 mount) until SIGINT, and prints; writes a byte to
+ * `started_fd` once the session runs. Returns enum command_exit.
+ */
+typedef int (*profile_command_capture)(const struct options *options, const char *cgroup,
+				       int started_fd);
+
+/*
+ * Runs `command` (NULL ends it) with its output on standard error while `capture` runs. Returns
+ * what `capture` did, or COMMAND_FAILED after saying why it could not be run.
+ */
+int profile_command_run(const struct options *options, const char *const *command,
+			profile_command_capture capture);
+
+#endif
