@@ -12,6 +12,7 @@ from probe import Probe, show
 LONG = os.environ.get("TROCAR_LONG") == "1"
 # A turn's own time; WALL_MS: with the time in which others had the CPUs, as where 2,000 processes end at once.
 TURN_MS, WALL_MS, ANSWER_MS, READY_S = 50, 250, 20, 5
+BROKER_MS = 50  # the main loop waits for the broker where a session begins, and the broker for a CPU where others have all
 # Between two halves that do the same: what an arena of malloc may still take, and what each process costs that has
 # ended within PROCESS_LINGER_MS, its line included.
 RSS_GROWTH_KIB, RSS_LINGERING_KIB = 1024, 1.5
@@ -56,11 +57,11 @@ class Watcher:
               flush=True)
         return self
 
-    def judge(self):
-        f = self.figures
-        check_figure(f["turn_ms"] <= TURN_MS, f"{self.name}: a turn of {f['turn_ms']} ms", self.load)
+    def judge(self, sessions=False):
+        f, more_ms = self.figures, BROKER_MS if sessions else 0
+        check_figure(f["turn_ms"] <= TURN_MS + more_ms, f"{self.name}: a turn of {f['turn_ms']} ms", self.load)
         check_figure(f["wall_ms"] <= WALL_MS, f"{self.name}: a turn of {f['wall_ms']} ms in all", self.load)
-        check_figure(f["worst_ms"] <= ANSWER_MS, f"{self.name}: an answer took {f['worst_ms']:.1f} ms", self.load)
+        check_figure(f["worst_ms"] <= ANSWER_MS + more_ms, f"{self.name}: an answer took {f['worst_ms']:.1f} ms", self.load)
 
 
 def crowd(t, kind, count, seconds, cgroup=None, name=None):

@@ -18,7 +18,7 @@ def look(t, agent, group, name):
     looks, ledger = end["looks"], end["ledger"]["offcpu"]
     print(f"# {name}: {looks}, {ledger['attempted']} looks at threads, lost {ledger['lost']}", flush=True)
     check(ledger["attempted"] == ledger["emitted"] + sum(ledger["lost"].values()), f"not closed: {ledger}")
-    watcher.judge()
+    watcher.judge(sessions=True)
     return end, looks, ledger
 
 

@@ -54,4 +54,4 @@ def test_newcomers_beside_sleepers(t):
     check(ledger["attempted"] == ledger["emitted"] + sum(ledger["lost"].values()), f"not closed: {ledger}")
     names = {f["fn"] for s in agent.stacks(session) for f in s["frames"]}
     check("spin_on_checkout_total" in names, f"{names}")
-    watcher.judge()
+    watcher.judge(sessions=True)

@@ -38,7 +38,7 @@ def test_births_beside_threads(t, a_second):
     check_all_told(agent, made)
     check_flat(*sizes, SECONDS * a_second)
     t.end(burner)
-    watcher.judge()
+    watcher.judge(sessions=True)
 
 
 def test_births(t):
