@@ -70,6 +70,16 @@ static int say_step(const char *what, int r)
 	return r;
 }
 
+/* Gives lines to whoever follows them, and to those that are kept. Any thread. */
+static void tap_lines(void *context, const char *data, size_t bytes, uint64_t lines)
+{
+	struct agent *a = context;
+
+	subscriptions_put(a->subscriptions, data, bytes, lines);
+	if (a->kept)
+		kept_lines_put(a->kept, data, bytes, lines);
+}
+
 /* Opens everything that needs a name, a path or a thread, before the lock-down. */
 static int open_all(struct agent *a)
 {
@@ -96,13 +106,11 @@ static int open_all(struct agent *a)
 	r = say_step("subscriptions", subscriptions_new(&a->subscriptions));
 	if (r < 0)
 		return r;
-	output_queue_tap(a->output, subscriptions_put, a->subscriptions);
-	if (a->options.keep_kib) {
+	if (a->options.keep_kib)
 		r = say_step("kept lines", kept_lines_new(a->options.keep_kib << 10, &a->kept));
-		if (r < 0)
-			return r;
-		output_queue_tap(a->output, kept_lines_put, a->kept);
-	}
+	if (r < 0)
+		return r;
+	output_queue_tap(a->output, tap_lines, a);
 	control_on_close(a->control, subscriptions_close, a->subscriptions);
 	r = say_step("cgroup2", cgroups_open(a->host.cgroup2, &a->cgroups));
 	if (r < 0)

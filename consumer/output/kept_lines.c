@@ -109,7 +109,7 @@ static void drop_lines(struct kept_lines *k, size_t bytes)
 }
 
 /* Memory is taken as lines come: to touch all of it at once would hold the caller up. */
-static bool allocate(struct kept_lines *k)
+static bool make_room(struct kept_lines *k)
 {
 	if (!k->data)
 		k->data = malloc(k->space);
@@ -127,7 +127,7 @@ static void keep_line(struct kept_lines *k, struct line line)
 	session = get_session(k, id);
 	if (find_in_head(line, "\"type\":\"session.end\""))
 		memcpy(k->last, id, ID_BYTES);
-	if (line.bytes > k->space / 4 || !allocate(k)) {
+	if (line.bytes > k->space / 4 || !make_room(k)) {
 		session->omitted++;
 		return;
 	}

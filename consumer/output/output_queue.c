@@ -36,10 +36,8 @@ struct output {
 	bool joined;
 	int wake_fd;
 	int epoll_fd;		   /* waits for wake_fd, and sometimes for the output */
-	struct {
-		output_queue_tap_call call; /* NULL: there are no more */
-		void *context;
-	} taps[OUTPUT_QUEUE_TAPS];
+	output_queue_tap_call tap; /* NULL: there is no tap */
+	void *tap_context;
 
 	/* Protected by the mutex. */
 	pthread_mutex_t mutex;
@@ -359,12 +357,8 @@ static void *run_writer(void *context)
 
 void output_queue_tap(struct output *o, output_queue_tap_call tap, void *context)
 {
-	int i = 0;
-
-	while (o->taps[i].call)
-		i++;
-	o->taps[i].call = tap;
-	o->taps[i].context = context;
+	o->tap = tap;
+	o->tap_context = context;
 }
 
 int output_queue_start(struct output *o)
@@ -418,8 +412,8 @@ bool output_queue_put(struct output *o, const char *data, size_t bytes, uint64_t
 	pthread_mutex_unlock(&o->mutex);
 	if (sleeping)
 		wake_writer(o);
-	for (int i = 0; fits && i < OUTPUT_QUEUE_TAPS && o->taps[i].call; i++)
-		o->taps[i].call(o->taps[i].context, data, bytes, lines);
+	if (fits && o->tap)
+		o->tap(o->tap_context, data, bytes, lines);
 	return fits;
 }
 

@@ -35,9 +35,8 @@ int output_queue_new(const char *where, size_t queue_bytes, struct output **ret_
 
 /*
  * Registers `tap`, which every successful output_queue_put calls with its lines, in the caller's
- * thread; at most OUTPUT_QUEUE_TAPS. Call before output_queue_start.
+ * thread. Call before output_queue_start.
  */
-#define OUTPUT_QUEUE_TAPS 2
 typedef void (*output_queue_tap_call)(void *context, const char *data, size_t bytes,
 				      uint64_t lines);
 void output_queue_tap(struct output *o, output_queue_tap_call tap, void *context);

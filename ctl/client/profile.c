@@ -344,7 +344,7 @@ static int prepare_profile(struct profile *p)
 	return subscription_connect(&p->agent, p->options);
 }
 
-static int capture(struct profile *p, int started_fd)
+static int capture_session(struct profile *p, int started_fd)
 {
 	int status = prepare_profile(p);
 
@@ -372,7 +372,7 @@ static int capture_cgroup(const struct options *options, const char *cgroup, int
 	};
 
 	own.cgroup = cgroup;
-	return capture(&p, started_fd);
+	return capture_session(&p, started_fd);
 }
 
 int profile_call(const struct options *options, const char *const *arguments)
@@ -390,5 +390,5 @@ int profile_call(const struct options *options, const char *const *arguments)
 	if (take_arguments(&p, arguments) < 0)
 		return COMMAND_USAGE;
 	status = find_process(&p);
-	return status == COMMAND_FINE ? capture(&p, -1) : status;
+	return status == COMMAND_FINE ? capture_session(&p, -1) : status;
 }

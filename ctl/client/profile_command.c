@@ -104,7 +104,8 @@ static _Noreturn void become_capture(const struct running *r, profile_command_ca
 	_exit(status);
 }
 
-static int start(struct running *r, const char *const *command, profile_command_capture capture)
+static int start_both(struct running *r, const char *const *command,
+		      profile_command_capture capture)
 {
 	int started[2];
 
@@ -164,7 +165,7 @@ int profile_command_run(const struct options *options, const char *const *comman
 	}
 	if (make_cgroup(&r) < 0)
 		return COMMAND_FAILED;
-	e = start(&r, command, capture);
+	e = start_both(&r, command, capture);
 	if (e == 0)
 		return wait_for_both(&r);
 	fprintf(options->err, "trocar: profile: %s\n", strerror(-e));

@@ -71,13 +71,6 @@ void rules_free(struct rules *rules)
 	free(rules);
 }
 
-const char *rules_entry_comm(const struct rules *rules, const struct rules_entry *entry)
-{
-	const struct rule *r = &rules->rules[entry->rule];
-
-	return r->n_comms ? r->comms[entry->comm] : "";
-}
-
 bool rule_has_comm(const struct rule *rule, const char *comm, bool exact)
 {
 	for (uint32_t i = 0; i < rule->n_comms && rule->comm_exact == exact; i++)

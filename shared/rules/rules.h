@@ -204,7 +204,13 @@ const struct rule *rules_match_named(const struct rules *rules, const struct rul
 				     const char *cgroup_path);
 
 /* Returns the comm of an entry, "" of one without. */
-const char *rules_entry_comm(const struct rules *rules, const struct rules_entry *entry);
+static inline const char *rules_entry_comm(const struct rules *rules,
+					   const struct rules_entry *entry)
+{
+	const struct rule *r = &rules->rules[entry->rule];
+
+	return r->n_comms ? r->comms[entry->comm] : "";
+}
 
 /* Returns whether it is one of the rule's comms, or, with `exact` false, its comm_prefix. */
 bool rule_has_comm(const struct rule *rule, const char *comm, bool exact);
