@@ -194,28 +194,39 @@ static void change_signals(int how)
 }
 
 /* SIGINT and SIGTERM get through while the command pauses, so that no call of its is cut short. */
-static void set_signals(void (*handler)(int number))
+static void take_signals(void)
 {
-	const struct sigaction action = { .sa_handler = handler };
+	const struct sigaction action = { .sa_handler = note_signal };
 
-	change_signals(handler == SIG_DFL ? SIG_UNBLOCK : SIG_BLOCK);
+	change_signals(SIG_BLOCK);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 }
 
-/* Ends the session; its lines and its end come as ever. A second signal ends the command. */
+/* A second Ctrl-C ends the command; SIGTERM does not, which a command's end is told by. */
+static void let_interrupt(void)
+{
+	const struct sigaction action = { .sa_handler = SIG_DFL };
+
+	sigaction(SIGINT, &action, NULL);
+	change_signals(SIG_UNBLOCK);
+}
+
+/* Ends the session, where it has not ended by itself; its lines and its end come as ever. */
 static int stop_session(struct profile *p)
 {
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
 	_cleanup_(jsonw_done) struct jsonw params;
+	int r;
 
 	p->stopped = true;
-	set_signals(SIG_DFL);
+	let_interrupt();
 	jsonw_init(&params, CLIENT_REQUEST_BYTES);
 	jsonw_object(&params, NULL);
 	jsonw_string(&params, "session", p->session);
 	jsonw_object_end(&params);
-	return subscription_ask(&p->agent, "session.stop", &params, &answer);
+	r = client_ask(p->agent.fd, "session.stop", &params, &answer);
+	return r < 0 ? calls_explain(p->options, r) : COMMAND_FINE;
 }
 
 /* Waits until it is time to ask again. */
@@ -350,7 +361,7 @@ static int capture_session(struct profile *p, int started_fd)
 
 	if (status == COMMAND_FINE)
 		status = subscription_begin(&p->agent);
-	set_signals(note_signal);
+	take_signals();
 	if (status == COMMAND_FINE)
 		status = start_session(p);
 	if (status != COMMAND_FINE)

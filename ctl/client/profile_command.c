@@ -138,7 +138,7 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_FAILED;
 }
 
-/* The command's end is the capture's: Ctrl-C reaches both, and this process waits for them. */
+/* The command's end is the capture's. Ctrl-C reaches both, and this process waits for them. */
 static int wait_for_both(const struct running *r)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
@@ -146,7 +146,7 @@ static int wait_for_both(const struct running *r)
 
 	sigaction(SIGINT, &ignore, NULL);
 	wait_for(r->command);
-	kill(r->capture, SIGINT);
+	kill(r->capture, SIGTERM);
 	status = wait_for(r->capture);
 	remove_cgroup(r);
 	return status;

@@ -10,7 +10,7 @@
 #include "ctl/cli/options.h"
 
 /*
- * Captures `cgroup` (a path below the cgroup2 mount) until SIGINT, and prints; writes a byte to
+ * Captures `cgroup` (a path below the cgroup2 mount) until SIGTERM, and prints; writes a byte to
  * `started_fd` once the session runs. Returns enum command_exit.
  */
 typedef int (*profile_command_capture)(const struct options *options, const char *cgroup,

@@ -96,6 +96,15 @@ def test_profile_a_command(t):
     check("said" in done.stderr and mark.exists(), done.stderr)
     check(not list(cgroup2_mount().glob("trocar-profile-*")), "its cgroup is left")
     mark.unlink()
+    # Ctrl-C reaches all three processes.
+    seen = len(agent.events)
+    process = subprocess.Popen([COMMAND, "profile", "--socket", agent.socket, "--", burn, "60"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, start_new_session=True)
+    agent.wait("session.start", since=seen)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)
+    out, said = process.communicate(timeout=30)
+    check(process.returncode == 0 and b"spin_on_checkout_total" in out, f"{process.returncode} {said} {out[:300]}")
     for words, status in ((["--socket", t.folder / "none"], 3), (["--socket", agent.socket, "--svg", "--report"], 2)):
         done = command(COMMAND, "profile", *words, "--", "touch", mark, expect=status)
         check(not mark.exists() and done.stderr.count("\n") == 1, f"{words}: {done}")
