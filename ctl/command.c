@@ -11,6 +11,7 @@
 #include "ctl/cli/wrap.h"
 #include "ctl/client/calls.h"
 #include "ctl/client/capture.h"
+#include "ctl/client/journal.h"
 #include "ctl/client/kept.h"
 #include "ctl/client/loader_check.h"
 #include "ctl/client/profile.h"
@@ -121,7 +122,7 @@ static const struct command {
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_LAST | OPTION_BIT(OPTION_OFFSETS) |
+	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_PLACE | OPTION_BIT(OPTION_OFFSETS) |
 		  OPTION_BIT(OPTION_TOP),
 	  text_report_call,
 	  "the newest session (or --all) as text: quality, symptom, findings, account, evidence" },
@@ -129,14 +130,14 @@ static const struct command {
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_LAST,
+	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_PLACE,
 	  explain_call,
 	  "why the service stalled, in sentences: causes, what helps, and the proof" },
 	{ { "folded" },
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_SELECT | OPTIONS_LAST | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE),
+	  OPTIONS_SELECT | OPTIONS_PLACE | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE),
 	  folded_call,
 	  "stacks of event lines as one line each, root first, for flamegraph.pl and speedscope" },
 	{ { "symbolize" },
@@ -151,14 +152,14 @@ static const struct command {
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_LAST,
+	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_PLACE,
 	  pprof_call,
 	  "stacks of event lines as a gzipped profile.proto, for go tool pprof and profile stores" },
 	{ { "flamegraph" },
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_LAST | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE) |
+	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_PLACE | VIEW_OPTIONS | OPTION_BIT(OPTION_TITLE) |
 		  OPTION_BIT(OPTION_INVERTED),
 	  flamegraph_call,
 	  "stacks of event lines as one SVG file, calm before and during side by side" },
@@ -166,7 +167,7 @@ static const struct command {
 	  "[FILE...]",
 	  0,
 	  INPUT_FILES_MAX,
-	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_LAST | OPTION_BIT(OPTION_TITLE) |
+	  OPTIONS_HELP | OPTIONS_SELECT | OPTIONS_PLACE | OPTION_BIT(OPTION_TITLE) |
 		  OPTION_BIT(OPTION_TOP),
 	  html_call,
 	  "the newest session (or --all) as one page for a browser: the report and its flame graphs" },
@@ -398,19 +399,25 @@ static int check_words(const struct command *command, const struct options *opti
 	return -EINVAL;
 }
 
-/* Where a session of the agent is asked for, its lines are the file. */
+/* Makes what stands in place of a file the standard input. Returns enum command_exit. */
+static int replace_files(const struct options *options, const char *command, bool files)
+{
+	if (!options->last && !options->journal)
+		return COMMAND_FINE;
+	if (files || (options->last && options->journal)) {
+		fprintf(options->err,
+			"trocar: %s: want files, --last or --journal, and one of them\n", command);
+		return COMMAND_USAGE;
+	}
+	return options->last ? kept_read(options, NULL) : journal_read(options);
+}
+
 static int call_command(const struct command *command, const struct options *options,
 			unsigned int used)
 {
 	const char *const *arguments = (const char *const *)options->words.items + used;
-	int status = COMMAND_FINE;
+	int status = replace_files(options, command->words[0], arguments[0]);
 
-	if (options->last && arguments[0]) {
-		fprintf(options->err, "trocar: %s: --last reads no file\n", command->words[0]);
-		return COMMAND_USAGE;
-	}
-	if (options->last)
-		status = kept_read(options, NULL);
 	return status == COMMAND_FINE ? command->call(options, arguments) : status;
 }
 

@@ -72,6 +72,8 @@ static const struct option_row rows[] = {
 		    "the agent says of itself"),
 	ROW(SET, LAST, last, "last",
 	    .help = "the last session that ended, which the agent still has, in place of a file"),
+	ROW(SET, JOURNAL, journal, "journal",
+	    .help = "this host's journal, by journalctl, in place of a file"),
 	ROW(TEXT, HOST, host, "host", .value = "NAME", .help = "sessions of this host"),
 	ROW(SET, OFFLINE, offline, "offline", .help = "ask no agent, also where one runs"),
 	ROW(SET, STRICT, strict, "strict", .help = "warnings are failures: exit status 1"),

@@ -52,6 +52,7 @@ enum option {
 	OPTION_JSONL,
 	OPTION_INVERTED,
 	OPTION_LAST,
+	OPTION_JOURNAL,
 };
 
 #define OPTION_BIT(option) (1ULL << (option))
@@ -68,13 +69,14 @@ enum option {
 	 OPTION_BIT(OPTION_COMM) | OPTION_BIT(OPTION_SINCE) | OPTION_BIT(OPTION_UNTIL) |    \
 	 OPTION_BIT(OPTION_MEMORY_MIB) | OPTION_BIT(OPTION_ALL) | OPTION_BIT(OPTION_HOST))
 
-/* In place of a file the last session, of the agent. */
-#define OPTIONS_LAST (OPTION_BIT(OPTION_LAST) | OPTION_BIT(OPTION_SOCKET))
+/* What is read in place of a file: the last session, of the agent, or the journal. */
+#define OPTIONS_PLACE \
+	(OPTION_BIT(OPTION_LAST) | OPTION_BIT(OPTION_SOCKET) | OPTION_BIT(OPTION_JOURNAL))
 
 /* Texts are borrowed; NULL: not given. */
 struct options {
 	bool json, help, version, offsets, annotate, svg, source, wait, all, offline, strict;
-	bool report, pprof, jsonl, inverted, last;
+	bool report, pprof, jsonl, inverted, last, journal;
 	const char *socket, *rule, *cgroup, *session, *signal, *phase, *comm, *since, *until;
 	const char *unit, *by, *title, *reason, *signals, *host;
 	uint64_t pid, during_ms; /* 0: not given */

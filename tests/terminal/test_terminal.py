@@ -148,6 +148,18 @@ def test_every_command():
     check(len(listed) > 10 and set(listed) == set(CASES), f"{set(listed) ^ set(CASES)}")
 
 
+def test_journal(tmp_path):
+    """--journal reads what journalctl prints of the agent's unit (a real one: tests/vm); without one that is said."""
+    script = tmp_path / "journalctl"
+    script.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\ncat {CART}\n')
+    script.chmod(0o755)
+    for path, status, part in ((f"{tmp_path}:{os.environ['PATH']}", FINE, CART_SESSION), (str(tmp_path / "no"), FAILED, "journalctl: ")):
+        done = subprocess.run([TROCAR, "report", "--journal"], env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        check(done.returncode == status and part in done.stdout, f"{path}: {done.returncode} {done.stdout[:500]}")
+    check("--unit=trocar-consumer" in (tmp_path / "words").read_text(), (tmp_path / "words").read_text())
+
+
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
 def test_plain(case, agent):
     """On a pseudo-terminal without tmux."""
