@@ -308,7 +308,7 @@ def rows(short):
         if not path:
             yield Row(f"rows of {name}", f"{name} is not installed")
             continue
-        found = tool("compile", 5 if short else 25, path)
+        found = tool("compile", 25, path)
         speed, peer = found["rows"] / found["ms"], found["libdw_rows"] / found["libdw_ms"]
         yield Row(f"rows of {name}, rows/ms ({found['rows']} rows in {found['ms']:.2f} ms, "
                   f"{found['bytes'] / 1024:.0f} KiB)", f"{speed:.0f}", ">= 30000",
