@@ -30,7 +30,7 @@ def test_stall_of_what_ran(t):
     agent, _, end = thrash(t)
     stall = end["cpu_memory_stall"]
     check_figure("before" in stall, f"stalled too early: {end}", t.load)
-    check(stall["before"]["stalled"] == 0, f"{stall}")
+    check_figure(stall["before"]["stalled"] == 0, f"{stall}", t.load)
     check_figure(stall["during"]["stalled"] >= 10, f"hardly a sample in a stall: {stall}", t.load)
     stacks = [s for s in agent.stacks(end["session"]) if s["phase"] == "during" and "count" in s]
     counted = [sum(s["count"] for s in stacks if s.get("memory_stall", False) in choice)
