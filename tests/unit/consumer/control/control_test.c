@@ -314,7 +314,7 @@ static void test_unread_answers_have_a_wall(void **state)
 	nfds_t closed = 0;
 	int fd;
 
-	for (int i = 0; i < 10 && !closed; i++)
+	for (int i = 0; i < 40 && !closed; i++)
 		closed = sent_away();
 	assert_in_range(closed, 4, 5);
 	fd = dial();
