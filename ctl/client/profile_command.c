@@ -89,6 +89,7 @@ static _Noreturn void become_command(const struct running *r, const char *const 
 	if (!enter_cgroup(r) || read(started_fd, &byte, 1) != 1)
 		_exit(NOT_RUN);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
+	signal(SIGINT, SIG_DFL); /* a shell's background job has it ignored */
 	execvp(command[0], (char *const *)command);
 	fprintf(r->options->err, "trocar: profile: %s: %s\n", command[0], strerror(errno));
 	fflush(r->options->err);
