@@ -9,8 +9,7 @@
 
 #include "shared/tools/macro.h"
 
-#define ID_BYTES   17  /* 16 digits and the NUL (event_line_session_text) */
-#define HEAD_BYTES 512 /* of a line: its type and its session stand there (event_line.c) */
+#define ID_BYTES 17 /* 16 digits and the NUL (event_line_session_text) */
 
 struct kept_session {
 	char id[ID_BYTES];
@@ -60,22 +59,32 @@ static struct line first_line(const char *text, size_t bytes)
 	return (struct line){ text, end ? (size_t)(end - text) + 1 : bytes };
 }
 
-static const char *find_in_head(struct line line, const char *what)
-{
-	return memmem(line.text, MIN(line.bytes, (size_t)HEAD_BYTES), what, strlen(what));
-}
-
-/* Returns false for a line of no session. In a text of the line the quotes would be escaped. */
+/*
+ * Returns false for a line of no session: its id stands right behind that of the boot
+ * (event_line_begin). Anywhere else the key may be a label's, which people name as they like; in a
+ * text of the line its quotes would be escaped.
+ */
 static bool find_session(struct line line, char id[ID_BYTES])
 {
-	static const char key[] = "\"session\":\"";
-	const char *at = find_in_head(line, key);
+	static const char boot[] = "\"boot_id\":\"", session[] = "\",\"session\":\"";
+	const char *at = memmem(line.text, line.bytes, boot, strlen(boot));
+	const char *end = line.text + line.bytes;
 
-	if (!at || (size_t)(line.text + line.bytes - at) < sizeof(key) + ID_BYTES)
+	if (at)
+		at = memchr(at + strlen(boot), '"', (size_t)(end - at) - strlen(boot));
+	if (!at || (size_t)(end - at) < sizeof(session) + ID_BYTES ||
+	    memcmp(at, session, strlen(session)) != 0)
 		return false;
-	memcpy(id, at + strlen(key), ID_BYTES - 1);
+	memcpy(id, at + strlen(session), ID_BYTES - 1);
 	id[ID_BYTES - 1] = '\0';
 	return true;
+}
+
+static bool is_end(struct line line)
+{
+	static const char begin[] = "{\"v\":1,\"type\":\"session.end\"";
+
+	return line.bytes > strlen(begin) && !memcmp(line.text, begin, strlen(begin));
 }
 
 static struct kept_session *get_session(struct kept_lines *k, const char *id)
@@ -125,7 +134,7 @@ static void keep_line(struct kept_lines *k, struct line line)
 	if (!find_session(line, id))
 		return;
 	session = get_session(k, id);
-	if (find_in_head(line, "\"type\":\"session.end\""))
+	if (is_end(line))
 		memcpy(k->last, id, ID_BYTES);
 	if (line.bytes > k->space / 4 || !make_room(k)) {
 		session->omitted++;

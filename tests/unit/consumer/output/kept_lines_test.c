@@ -35,9 +35,10 @@ static void put(const char *type, unsigned int session, int n)
 {
 	char line[256];
 
-	snprintf(line, sizeof(line),
-		 "{\"v\":1,\"type\":\"%s\",\"host\":\"h\",\"session\":\"%016x\",\"n\":%d}\n", type,
-		 session, n);
+	snprintf(
+		line, sizeof(line),
+		"{\"v\":1,\"type\":\"%s\",\"host\":\"h\",\"boot_id\":\"b\",\"session\":\"%016x\",\"n\":%d}\n",
+		type, session, n);
 	kept_lines_put(kept, line, strlen(line), 1);
 }
 
@@ -63,16 +64,33 @@ static void test_by_session(void **state)
 	put("stack", 0xb, 4);
 	writes(NULL,
 	       "\"session\":\"000000000000000a\",\"lines\":["
-	       "{\"v\":1,\"type\":\"session.start\",\"host\":\"h\",\"session\":\"000000000000000a\",\"n\":1},"
-	       "{\"v\":1,\"type\":\"session.end\",\"host\":\"h\",\"session\":\"000000000000000a\",\"n\":3}],"
+	       "{\"v\":1,\"type\":\"session.start\",\"host\":\"h\",\"boot_id\":\"b\",\"session\":\"000000000000000a\",\"n\":1},"
+	       "{\"v\":1,\"type\":\"session.end\",\"host\":\"h\",\"boot_id\":\"b\",\"session\":\"000000000000000a\",\"n\":3}],"
 	       "\"omitted\":0");
 	writes("000000000000000b",
 	       "\"session\":\"000000000000000b\",\"lines\":["
-	       "{\"v\":1,\"type\":\"session.start\",\"host\":\"h\",\"session\":\"000000000000000b\",\"n\":2},"
-	       "{\"v\":1,\"type\":\"stack\",\"host\":\"h\",\"session\":\"000000000000000b\",\"n\":4}],"
+	       "{\"v\":1,\"type\":\"session.start\",\"host\":\"h\",\"boot_id\":\"b\",\"session\":\"000000000000000b\",\"n\":2},"
+	       "{\"v\":1,\"type\":\"stack\",\"host\":\"h\",\"boot_id\":\"b\",\"session\":\"000000000000000b\",\"n\":4}],"
 	       "\"omitted\":0");
 	assert_int_equal(kept_lines_write(kept, "00000000", &w), -EEXIST);
 	assert_int_equal(kept_lines_write(kept, "1", &w), -ENOENT);
+}
+
+/* Labels that have the names of keys make no line one of a session, nor its end. */
+static void test_labels(void **state)
+{
+	static const char lines[] =
+		"{\"v\":1,\"type\":\"process.match\",\"host\":\"h\",\"boot_id\":\"b\",\"rule\":\"r\","
+		"\"labels\":{\"session\":\"000000000000000c\"},\"pid\":1}\n"
+		"{\"v\":1,\"type\":\"stack\",\"host\":\"h\",\"boot_id\":\"b\","
+		"\"session\":\"000000000000000a\",\"labels\":{\"type\":\"session.end\"}}\n"
+		"{\"v\":1,\"boot_id\":\"\n{\"boot_id\":\"b\",\"session\":\"00\n";
+
+	kept_lines_put(kept, lines, strlen(lines), 4);
+	assert_int_equal(kept_lines_write(kept, "000000000000000c", &w), -ENOENT);
+	assert_int_equal(kept_lines_write(kept, NULL, &w), -ENOENT);
+	jsonw_reset(&w);
+	assert_int_equal(kept_lines_write(kept, "000000000000000a", &w), 0);
 }
 
 static uint64_t number_of(const char *key)
@@ -120,11 +138,12 @@ static void test_bound(void **state)
 /* A line that would take more than its part is not kept, and what was there stays. */
 static void test_long_line(void **state)
 {
+	static const char head[] = "{\"boot_id\":\"b\",\"session\":\"0000000000000007\",\"";
 	char line[SPACE];
 
 	put("session.start", 7, 1);
 	memset(line, 'x', sizeof(line));
-	memcpy(line, "{\"session\":\"0000000000000007\",\"", 31);
+	memcpy(line, head, strlen(head));
 	line[sizeof(line) - 1] = '\n';
 	kept_lines_put(kept, line, sizeof(line), 1);
 	jsonw_reset(&w);
@@ -149,10 +168,8 @@ static void test_many_sessions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_by_session),
-		EACH(test_bound),
-		EACH(test_long_line),
-		EACH(test_many_sessions),
+		EACH(test_by_session), EACH(test_labels),	 EACH(test_bound),
+		EACH(test_long_line),  EACH(test_many_sessions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
