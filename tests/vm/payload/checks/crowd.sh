@@ -92,7 +92,8 @@ figure "crowd, longest turn ms" "$turn"
 # fiftieth of that.
 limit=50
 ! in_machine || limit=$((there_s > 25 ? 20 * there_s : 500))
-check "no turn is longer than $limit ms" test "$turn" -gt 0 -a "$turn" -le $limit
+figure "crowd, a turn may take ms" "$limit"
+check "no turn is longer than it may be" test "$turn" -gt 0 -a "$turn" -le $limit
 check "trocar-loader unload" "$loader" unload --bpf-dir "$bpf_dir"
 kill $work
 wait $work 2>/dev/null
