@@ -18,7 +18,8 @@ from agent import Agent
 HERE = pathlib.Path(__file__).resolve().parent
 PICTURES = HERE.parent / "pictures"
 SHOP, CART = PICTURES / "shop.jsonl", PICTURES / "cart.jsonl"  # the commands run beside them
-CART_SESSION, CART_PID = "86f4044dde82e2b7", "21217"
+CART_SESSION = "86f4044dde82e2b7"
+PID = str(os.getpid())  # of a process that lives as long as the test, whatever number the kept lines have
 RULES = HERE.parents[1] / "docs" / "examples" / "rules-common.json"
 FAULTY, DOUBTFUL = "../terminal/rules/faulty.json", "../terminal/rules/doubtful.json"
 WRITE = os.environ.get("TROCAR_SCREENS") == "write"
@@ -62,7 +63,7 @@ CASES = {
     "capture": [Case("capture", "--pid", 7, kept="capture"), Case("capture", "--rule", "cart", "--wait", kept="capture-wait"),
                 Case("capture", status=USAGE)],
     "show": [Case("show", kept="show"), Case("show", "86f4")],
-    "profile": [Case("profile", CART_PID, 1, wide=True)],
+    "profile": [Case("profile", PID, 1, wide=True)],
     "report": [Case("report", SHOP.name, kept="report"), Case("report", SHOP.name, kept="report-200", columns=200),
                Case("report", SHOP.name, kept="report-ascii", LC_ALL="C"), Case("report", CART.name, kept="report-cart"),
                Case("report", "/nonexistent", status=FAILED)],
@@ -91,33 +92,12 @@ def examples():
     """The lines to try of the commands' helps, with what stands here in place of what an operator has."""
     text = (HERE.parents[1] / "ctl" / "command_examples.def").read_text()
     rows = re.findall(r'^EXAMPLE\("([^"]+)", "((?:[^"\\]|\\.)*)",', text, re.M)
-    mine = {"4711": CART_PID, "--rule api": "--rule cart", "sudo ": "", "86f4": CART_SESSION[:4],
+    mine = {"4711": PID, "--rule api": "--rule cart", "sudo ": "", "86f4": CART_SESSION[:4],
             "journalctl -u trocar-consumer -o cat -q": "cat events.jsonl"}
     for command, line in rows:
         for theirs, ours in mine.items():
             line = line.replace(theirs, ours)
         yield command, line
-
-
-@pytest.fixture(scope="session", autouse=True)
-def cart():
-    """A process of the number that the kept lines have: the command asks for no other. The kernel gives the next number
-    behind the one that is written (proc_sys_kernel(5))."""
-    while not os.path.exists(f"/proc/{CART_PID}"):
-        try:
-            pathlib.Path("/proc/sys/kernel/ns_last_pid").write_text(str(int(CART_PID) - 1))
-        except OSError as error:
-            pytest.skip(f"no process can have the number {CART_PID}: {error}")
-        process = subprocess.Popen(["sleep", "600"])
-        if process.pid != int(CART_PID):
-            process.kill()
-            process.wait()
-            continue
-        yield
-        process.kill()
-        process.wait()
-        return
-    yield
 
 
 @pytest.fixture
