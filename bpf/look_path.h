@@ -53,7 +53,7 @@ static __always_inline bool go_up(struct look_path *p)
 {
 	const struct dentry___path *dentry = (const void *)p->dentry, *parent;
 	struct mount *mount = (void *)p->mount;
-	__u32 at = p->count, n;
+	__u32 at = p->count, n, seq;
 
 	if (p->dentry == p->root_dentry && p->mount == p->root_mount) {
 		p->end = LOOK_PATH_WHOLE;
@@ -61,6 +61,7 @@ static __always_inline bool go_up(struct look_path *p)
 	}
 	if (dentry == BPF_CORE_READ(mount, mnt.mnt_root))
 		return cross_mount(p, mount);
+	seq = BPF_CORE_READ(dentry, d_seq.seqcount.sequence); /* before what it stands for */
 	parent = BPF_CORE_READ(dentry, d_parent);
 	n = BPF_CORE_READ(dentry, d_name.len);
 	p->end = parent == dentry ? LOOK_PATH_DETACHED : LOOK_PATH_DEEP;
@@ -70,8 +71,8 @@ static __always_inline bool go_up(struct look_path *p)
 	p->parts[at] = p->dentry;
 	p->bytes[at] = n;
 	p->left += (n & 0xff) + 1;
-	p->sum += BPF_CORE_READ(dentry, d_seq.seqcount.sequence);
-	p->odd |= BPF_CORE_READ(dentry, d_seq.seqcount.sequence) | (n > 0xff);
+	p->sum += seq;
+	p->odd |= seq | (n > 0xff);
 	p->count++;
 	p->dentry = (__u64)parent;
 	return true;
