@@ -77,6 +77,8 @@ static void *run_worker(void *context)
 			worker->finished = true;
 		pthread_cond_signal(&p->done);
 	}
+	if (worker->work && worker->late) /* given up before it was begun */
+		keep_late(p, worker);
 	last = --p->living == 0 && p->left;
 	pthread_mutex_unlock(&p->lock);
 	if (last)
