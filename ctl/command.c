@@ -30,18 +30,18 @@
 
 #define NAME_BYTES 32 /* of a command's words */
 
-#define CAPTURE_OPTIONS                                                                          \
-	(OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_PID) |          \
-	 OPTION_BIT(OPTION_DURING_MS) | OPTION_BIT(OPTION_REASON) | OPTION_BIT(OPTION_SIGNALS) | \
-	 OPTION_BIT(OPTION_WAIT))
+#define CAPTURE_OPTIONS                                                                       \
+	(OPTION_BIT(OPTION_RULE) | OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_PID) |       \
+	 OPTION_BIT(OPTION_UNIT) | OPTION_BIT(OPTION_DURING_MS) | OPTION_BIT(OPTION_REASON) | \
+	 OPTION_BIT(OPTION_SIGNALS) | OPTION_BIT(OPTION_WAIT))
 
-#define VIEW_OPTIONS (OPTION_BIT(OPTION_UNIT) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_OFFSETS))
+#define VIEW_OPTIONS (OPTION_BIT(OPTION_COUNT) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_OFFSETS))
 
-#define PROFILE_OPTIONS                                                                  \
-	(OPTION_BIT(OPTION_CGROUP) | VIEW_OPTIONS | OPTION_BIT(OPTION_ANNOTATE) |        \
-	 OPTION_BIT(OPTION_REPORT) | OPTION_BIT(OPTION_SVG) | OPTION_BIT(OPTION_PPROF) | \
-	 OPTION_BIT(OPTION_JSONL) | OPTION_BIT(OPTION_TITLE) | OPTION_BIT(OPTION_TOP) |  \
-	 OPTION_BIT(OPTION_INVERTED))
+#define PROFILE_OPTIONS                                                                     \
+	(OPTION_BIT(OPTION_CGROUP) | OPTION_BIT(OPTION_UNIT) | VIEW_OPTIONS |               \
+	 OPTION_BIT(OPTION_ANNOTATE) | OPTION_BIT(OPTION_REPORT) | OPTION_BIT(OPTION_SVG) | \
+	 OPTION_BIT(OPTION_PPROF) | OPTION_BIT(OPTION_JSONL) | OPTION_BIT(OPTION_TITLE) |   \
+	 OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_INVERTED))
 
 static int do_help(const struct options *options, const char *const *arguments);
 static int do_completion(const struct options *options, const char *const *arguments);
@@ -109,7 +109,7 @@ static const struct command {
 	  OPTION_TABLE_WORDS_MAX,
 	  OPTION_BIT(OPTION_SOCKET) | OPTIONS_HELP | PROFILE_OPTIONS,
 	  profile_call,
-	  "capture a process (or --cgroup) until Ctrl-C or for SECONDS, or a command until it ends, and print its stacks folded" },
+	  "capture a process (or --cgroup, or --unit) until Ctrl-C or for SECONDS, or a command until it ends, and print its stacks folded" },
 	{ { "show" },
 	  "[SESSION]",
 	  0,

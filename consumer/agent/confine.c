@@ -14,29 +14,62 @@
 #include "policy/policy.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/log.h"
+#include "shared/tools/parse.h"
 
 #define PATHS_MAX 64
+
+/* (uid_t)-1 and (gid_t)-1 mean "no change" to chown(2) and setresuid(2). */
+static bool is_number(const char *name, uint32_t *ret_number)
+{
+	uint64_t number;
+
+	if (parse_u64(name, 0, UINT32_MAX - 1, &number) < 0)
+		return false;
+	*ret_number = (uint32_t)number;
+	return true;
+}
+
+static bool find_user(const char *name, uid_t *ret_uid)
+{
+	const struct passwd *user;
+
+	if (is_number(name, ret_uid))
+		return true;
+	user = getpwnam(name);
+	if (user)
+		*ret_uid = user->pw_uid;
+	return user;
+}
+
+static bool find_group(const char *name, gid_t *ret_gid)
+{
+	const struct group *group;
+
+	if (is_number(name, ret_gid))
+		return true;
+	group = getgrnam(name);
+	if (group)
+		*ret_gid = group->gr_gid;
+	return group;
+}
 
 int confine_socket_group(const struct options *options, gid_t *ret_gid)
 {
 	const char *name = options->socket_group ? options->socket_group : options->group;
-	const struct group *group = getgrnam(name);
 
-	if (!group) {
-		log_error("group %s: no such group; make it with `groupadd --system %s`, or name "
-			  "another with --group or --socket-group",
-			  name, name);
-		return -ENOENT;
-	}
-	*ret_gid = group->gr_gid;
-	return 0;
+	if (find_group(name, ret_gid))
+		return 0;
+	log_error("group %s: no such group; make it with `groupadd --system %s`, or name "
+		  "another with --group or --socket-group",
+		  name, name);
+	return -ENOENT;
 }
 
 gid_t confine_admin(const struct options *options)
 {
-	const struct group *group = getgrnam(options->admin_group);
+	gid_t gid;
 
-	return group ? group->gr_gid : (gid_t)-1;
+	return find_group(options->admin_group, &gid) ? gid : (gid_t)-1;
 }
 
 int confine_become(const struct options *options)
@@ -44,18 +77,17 @@ int confine_become(const struct options *options)
 	int r;
 
 	if (geteuid() == 0) {
-		const struct passwd *user = getpwnam(options->user);
-		const struct group *group = getgrnam(options->group);
+		uid_t uid;
 		gid_t gid;
 
-		if (!user || !group || user->pw_uid == 0) {
+		if (!find_user(options->user, &uid) || !find_group(options->group, &gid) ||
+		    uid == 0) {
 			log_error("--user %s: want an existing user other than root; make it with "
 				  "`useradd --system --no-create-home %s`",
 				  options->user, options->user);
 			return -ENOENT;
 		}
-		gid = group->gr_gid;
-		r = policy_capabilities_become(user->pw_uid, gid, &gid, 1);
+		r = policy_capabilities_become(uid, gid, &gid, 1);
 		if (r < 0) {
 			log_error("cannot become user %s: %s", options->user, strerror(-r));
 			return r;

@@ -39,7 +39,9 @@ static const struct option_row rows[] = {
 	ROW(TEXT, UNTIL, until, "until", .value = "TIME", .help = "sessions up to then"),
 	ROW(NUMBER, MEMORY_MIB, memory_mib, "memory-mib", .value = "N", .min = 1, .max = 1 << 20,
 	    .preset = "1024", .help = "hold at most so much of a file's stacks and names"),
-	ROW(CHOICE, UNIT, unit, "unit", .value = "UNIT", .choices = "samples|ns",
+	ROW(TEXT, UNIT, unit, "unit", .value = "UNIT",
+	    .help = "the cgroup of this unit of systemd: nginx, nginx.service, user.slice"),
+	ROW(CHOICE, COUNT, count, "count", .value = "WHAT", .choices = "samples|ns",
 	    .help = "what is counted"),
 	ROW(TEXT, BY, by, "by", .value = "KEYS", .preset = "comm",
 	    .help = "what stands below each stack: none, or any of session, rule, cgroup, signal, "

@@ -33,6 +33,7 @@ enum option {
 	OPTION_UNTIL,
 	OPTION_MEMORY_MIB,
 	OPTION_UNIT,
+	OPTION_COUNT,
 	OPTION_BY,
 	OPTION_OFFSETS,
 	OPTION_ANNOTATE,
@@ -78,7 +79,7 @@ struct options {
 	bool json, help, version, offsets, annotate, svg, source, wait, all, offline, strict;
 	bool report, pprof, jsonl, inverted, last, journal;
 	const char *socket, *rule, *cgroup, *session, *signal, *phase, *comm, *since, *until;
-	const char *unit, *by, *title, *reason, *signals, *host;
+	const char *unit, *count, *by, *title, *reason, *signals, *host;
 	uint64_t pid, during_ms; /* 0: not given */
 	uint64_t memory_mib, top, max_line_bytes;
 	struct option_list dirs; /* each --debug-dir */

@@ -12,6 +12,7 @@
 #include "ctl/cli/member_text.h"
 #include "ctl/client/calls.h"
 #include "ctl/client/subscription.h"
+#include "ctl/client/unit_cgroup.h"
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 #include "shared/tools/reason_text.h"
@@ -54,7 +55,8 @@ static int write_params(const struct options *options, struct jsonw *params)
 	int n = !!options->rule + !!options->cgroup + !!options->pid;
 
 	if (n != 1) {
-		fprintf(options->err, "trocar: capture needs one of --rule, --cgroup and --pid\n");
+		fprintf(options->err,
+			"trocar: capture needs one of --rule, --cgroup, --unit and --pid\n");
 		return -EINVAL;
 	}
 	if (options->reason && !reason_text_is_right(options->reason, strlen(options->reason))) {
@@ -195,7 +197,7 @@ static int wait_for_ends(struct capture *c)
 	return (int)c->status;
 }
 
-int capture_call(const struct options *options, const char *const *arguments)
+static int capture_one(const struct options *options)
 {
 	_cleanup_(capture_done) struct capture c = { .options = options, .lines = { .fd = -1 } };
 	_cleanup_(client_answer_done) struct client_answer answer = { 0 };
@@ -216,4 +218,13 @@ int capture_call(const struct options *options, const char *const *arguments)
 		return status;
 	status = note_sessions(&c, answer.result);
 	return status == COMMAND_FINE ? wait_for_ends(&c) : status;
+}
+
+int capture_call(const struct options *options, const char *const *arguments)
+{
+	struct unit_cgroup unit;
+	int status = unit_cgroup_resolve(options, &unit);
+
+	(void)arguments;
+	return status == COMMAND_FINE ? capture_one(&unit.options) : status;
 }

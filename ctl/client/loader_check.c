@@ -19,7 +19,7 @@
 
 #define COPY_BYTES 4096
 
-static const char *find_loader(void)
+const char *loader_check_path(void)
 {
 	const char *path = getenv("TROCAR_LOADER");
 
@@ -78,7 +78,7 @@ static int judge_end(const struct options *options, const char *path, int status
 
 int loader_check_call(const struct options *options, const char *const *arguments)
 {
-	const char *path = find_loader();
+	const char *path = loader_check_path();
 	_cleanup_close_ int fd = -1;
 	int r, status = 0;
 	pid_t pid = 0;

@@ -8,6 +8,9 @@
 
 #include "ctl/cli/options.h"
 
+/* Where the loader is: what $TROCAR_LOADER says, or where it is installed. */
+const char *loader_check_path(void);
+
 /*
  * Runs `trocar-loader check`, from $TROCAR_LOADER or from where it is installed, and prints on
  * options->out what it prints; its messages go to stderr. Nothing may be confined before. Returns

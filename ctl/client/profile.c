@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,8 +16,10 @@
 #include "ctl/cli/command_exit.h"
 #include "ctl/cli/text.h"
 #include "ctl/client/calls.h"
+#include "ctl/client/own_agent.h"
 #include "ctl/client/profile_command.h"
 #include "ctl/client/subscription.h"
+#include "ctl/client/unit_cgroup.h"
 #include "ctl/events/reader.h"
 #include "ctl/render/flamegraph.h"
 #include "ctl/render/folded.h"
@@ -33,8 +36,11 @@
 struct profile {
 	const struct options *options;
 	struct subscription agent;
-	uint64_t pid, seconds; /* pid 0: a cgroup */
-	char *session;	       /* its id */
+	struct options at_own; /* the same, with the socket of the agent that it started */
+	struct own_agent own;
+	char program[PATH_MAX]; /* what is captured most of all; "": not known */
+	uint64_t pid, seconds;	/* pid 0: a cgroup */
+	char *session;		/* its id */
 	uint64_t start_ns, lines;
 	bool terminal, ended, stopped;
 	struct input input;
@@ -45,6 +51,7 @@ static void profile_done(struct profile *p)
 	subscription_done(&p->agent);
 	free(p->session);
 	input_done(&p->input);
+	own_agent_done(&p->own);
 }
 
 static bool is_number(const char *word)
@@ -74,9 +81,10 @@ static int take_arguments(struct profile *p, const char *const *arguments)
 	const char *seconds = cgroup || !pid ? arguments[0] : arguments[1];
 
 	if ((!cgroup && !pid) || (cgroup && seconds && arguments[1])) {
-		fprintf(p->options->err, "trocar: usage: trocar profile PID [SECONDS], or trocar "
-					 "profile --cgroup PATH [SECONDS], or trocar profile -- "
-					 "COMMAND [ARGUMENT...]\n");
+		fprintf(p->options->err,
+			"trocar: usage: trocar profile PID [SECONDS], or trocar "
+			"profile --cgroup PATH [SECONDS], or trocar profile --unit UNIT "
+			"[SECONDS], or trocar profile -- COMMAND [ARGUMENT...]\n");
 		return -EINVAL;
 	}
 	p->seconds = SECONDS_MAX;
@@ -339,6 +347,32 @@ static struct select choose_lines(const struct profile *p)
 	return s;
 }
 
+/* The agent that runs; where there is none one of its own, if that may be. */
+static int connect_agent(struct profile *p)
+{
+	int status;
+
+	p->agent.fd = client_open(calls_socket(p->options));
+	if (p->agent.fd >= 0) {
+		p->agent.options = p->options;
+		return COMMAND_FINE;
+	}
+	if (!own_agent_fits(p->options, p->agent.fd)) {
+		status = calls_explain(p->options, p->agent.fd);
+		if (geteuid() != 0 && !p->options->socket)
+			fprintf(p->options->err, "trocar: profile: as root it starts an agent "
+						 "where none runs\n");
+		return status;
+	}
+	status = own_agent_start(p->options, p->program, &p->own);
+	if (status != COMMAND_FINE)
+		return status;
+	p->at_own = *p->options;
+	p->at_own.socket = p->own.socket;
+	p->options = &p->at_own;
+	return subscription_connect(&p->agent, p->options);
+}
+
 /* What does not need the agent, so that a wrong word costs no capture. */
 static int prepare_profile(struct profile *p)
 {
@@ -352,7 +386,7 @@ static int prepare_profile(struct profile *p)
 	if (reader_init(&p->input.reader, &p->input.store, &p->input.select, p->options->err) < 0)
 		return calls_explain(p->options, -ENOMEM);
 	p->terminal = isatty(fileno(p->options->err));
-	return subscription_connect(&p->agent, p->options);
+	return connect_agent(p);
 }
 
 static int capture_session(struct profile *p, int started_fd)
@@ -373,33 +407,49 @@ static int capture_session(struct profile *p, int started_fd)
 	return status == COMMAND_FINE ? print_stacks(p) : status;
 }
 
-static int capture_cgroup(const struct options *options, const char *cgroup, int started_fd)
+static int capture_cgroup(const struct options *options, const char *cgroup, const char *program,
+			  int started_fd)
 {
 	struct options own = *options;
 	_cleanup_(profile_done) struct profile p = {
 		.options = &own,
 		.agent = { .fd = -1 },
+		.own = OWN_AGENT_NONE,
 		.seconds = SECONDS_MAX,
 	};
 
 	own.cgroup = cgroup;
+	snprintf(p.program, sizeof(p.program), "%s", program);
 	return capture_session(&p, started_fd);
 }
 
-int profile_call(const struct options *options, const char *const *arguments)
+static int capture_pid_or_cgroup(const struct options *options, const char *const *arguments)
 {
 	_cleanup_(profile_done) struct profile p = {
 		.options = options,
 		.agent = { .fd = -1 },
+		.own = OWN_AGENT_NONE,
 	};
 	int status;
 
-	if (!options->cgroup && arguments[0] && !is_number(arguments[0]))
-		return check_form(options) < 0
-			       ? COMMAND_USAGE
-			       : profile_command_run(options, arguments, capture_cgroup);
 	if (take_arguments(&p, arguments) < 0)
 		return COMMAND_USAGE;
 	status = find_process(&p);
+	if (p.pid)
+		snprintf(p.program, sizeof(p.program), "/proc/%" PRIu64 "/exe", p.pid);
 	return status == COMMAND_FINE ? capture_session(&p, -1) : status;
+}
+
+int profile_call(const struct options *options, const char *const *arguments)
+{
+	struct unit_cgroup unit;
+	int status = unit_cgroup_resolve(options, &unit);
+
+	if (status != COMMAND_FINE)
+		return status;
+	options = &unit.options;
+	if (options->cgroup || !arguments[0] || is_number(arguments[0]))
+		return capture_pid_or_cgroup(options, arguments);
+	return check_form(options) < 0 ? COMMAND_USAGE
+				       : profile_command_run(options, arguments, capture_cgroup);
 }

@@ -21,21 +21,21 @@
 struct running {
 	const struct options *options;
 	char name[NAME_BYTES]; /* of the cgroup, below the mount */
-	char folder[PATH_MAX];
+	char folder[PATH_MAX], program[PATH_MAX];
 	pid_t command, capture;
 };
 
-/* Whether execvp(3) would find it, so that a wrong word costs no capture. */
-static bool is_there(const char *name)
+/* Whether execvp(3) would find it, and where, so that a wrong word costs no capture. */
+static bool find_program(const char *name, char file[PATH_MAX])
 {
 	const char *path = getenv("PATH");
-	char file[PATH_MAX];
 
+	snprintf(file, PATH_MAX, "%s", name);
 	if (strchr(name, '/'))
-		return access(name, X_OK) == 0;
+		return access(file, X_OK) == 0;
 	for (size_t bytes; path && *path; path += bytes + (path[bytes] == ':')) {
 		bytes = strcspn(path, ":");
-		snprintf(file, sizeof(file), "%.*s/%s", (int)bytes, path, name);
+		snprintf(file, PATH_MAX, "%.*s/%s", (int)bytes, path, name);
 		if (access(file, X_OK) == 0)
 			return true;
 	}
@@ -99,7 +99,7 @@ static _Noreturn void become_command(const struct running *r, const char *const 
 static _Noreturn void become_capture(const struct running *r, profile_command_capture capture,
 				     int started_fd)
 {
-	int status = capture(r->options, r->name, started_fd);
+	int status = capture(r->options, r->name, r->program, started_fd);
 
 	fflush(NULL);
 	_exit(status);
@@ -159,7 +159,7 @@ int profile_command_run(const struct options *options, const char *const *comman
 	struct running r = { .options = options, .command = -1, .capture = -1 };
 	int e;
 
-	if (!is_there(command[0])) {
+	if (!find_program(command[0], r.program)) {
 		fprintf(options->err, "trocar: profile: %s: there is no such command\n",
 			command[0]);
 		return COMMAND_FAILED;

@@ -10,11 +10,12 @@
 #include "ctl/cli/options.h"
 
 /*
- * Captures `cgroup` (a path below the cgroup2 mount) until SIGTERM, and prints; writes a byte to
- * `started_fd` once the session runs. Returns enum command_exit.
+ * Captures `cgroup` (a path below the cgroup2 mount), in which the file `program` is to run, until
+ * SIGTERM, and prints; writes a byte to `started_fd` once the session runs. Returns enum
+ * command_exit.
  */
 typedef int (*profile_command_capture)(const struct options *options, const char *cgroup,
-				       int started_fd);
+				       const char *program, int started_fd);
 
 /*
  * Runs `command` (NULL ends it) with its output on standard error while `capture` runs. Returns

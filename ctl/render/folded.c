@@ -71,11 +71,11 @@ int folded_view(const struct options *options, struct view *view)
 /* Samples that stand for different times do not add up, but their times do. */
 static void choose_unit(const struct options *options, struct view *view)
 {
-	if (options->unit || view->unit == VIEW_NS || !view_rates_differ(view))
+	if (options->count || view->unit == VIEW_NS || !view_rates_differ(view))
 		return;
 	view->unit = VIEW_NS;
 	fputs("trocar: in nanoseconds, because not every sample stands for the same time "
-	      "(--phase, --signal and --session select some; --unit samples counts them)\n",
+	      "(--phase, --signal and --session select some; --count samples counts them)\n",
 	      options->err);
 }
 

@@ -121,9 +121,9 @@ static bool has_waits(const struct store *s)
 /* A look and a tick stand for different times: only these add up. */
 static int choose_time(struct view *v, const struct options *options)
 {
-	if (options->unit && v->unit != VIEW_NS) {
+	if (options->count && v->unit != VIEW_NS) {
 		fprintf(options->err,
-			"trocar: --signal wall: want --unit ns: samples of what ran and looks at "
+			"trocar: --signal wall: want --count ns: samples of what ran and looks at "
 			"what waited do not add up\n");
 		return -EINVAL;
 	}
@@ -140,8 +140,8 @@ int view_init(struct view *v, const struct options *options, struct input *input
 	view_choose(v, STORE_NONE);
 	view_only(v, STORE_NONE, false);
 	labels_init(&v->labels, &input->store, options->offsets);
-	if (options->unit)
-		v->unit = !strcmp(options->unit, "ns") ? VIEW_NS : VIEW_COUNT;
+	if (options->count)
+		v->unit = !strcmp(options->count, "ns") ? VIEW_NS : VIEW_COUNT;
 	r = parse_by(v, options);
 	if (r < 0)
 		return r;

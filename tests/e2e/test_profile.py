@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """trocar profile: captured now, followed over the control socket, printed as folded stacks."""
+import glob
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import time
 
 import pytest
 
-from harness import COMMAND, RpcError, cgroup2_mount, check, check_figure, command, rule, rules, until
+from harness import COMMAND, CONSUMER, LOADER, RpcError, Skip, cgroup2_mount, check, check_figure, command, rule, rules, until
 from test_control import as_user
 
 
@@ -112,6 +115,84 @@ def test_profile_a_command(t):
     done = subprocess.run([COMMAND, "profile", "--socket", agent.socket, "--", "touch", mark], user=64999, group=64999,
                           extra_groups=[], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     check(done.returncode == 1 and "run it as root" in done.stderr and not mark.exists(), f"{done}")
+
+
+def own_agent(*words, expect=0, **environment):
+    """profile where no agent runs: it starts one."""
+    if os.path.exists("/run/trocar/control.sock"):
+        raise Skip("an agent runs on this machine")
+    done = subprocess.run([str(w) for w in (COMMAND, "profile", *words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=90, env={**os.environ, **OWN, **environment})
+    check(done.returncode == expect, f"{words}: {done}")
+    return done
+
+
+def left_over():
+    """What an agent of profile's own leaves: folders with its pins, processes whose command line names them."""
+    return [*glob.glob("/run/trocar-profile.*"),
+            *(pid for pid in filter(str.isdigit, os.listdir("/proc")) if b"/run/trocar-profile." in command_line(pid))]
+
+
+def command_line(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+OWN = {"TROCAR_LOADER": str(LOADER), "TROCAR_CONSUMER": str(CONSUMER)}
+
+
+@pytest.mark.parallel(3)
+def test_profile_without_an_agent(t):
+    """Root has one for the time of the capture, whose consumer is a user that nobody else is; what could not be
+    started says why. Nothing is left, also when the command is killed."""
+    group = t.cgroup("a")
+    busy = t.spawn("burn_cpu", 120, name="busy", cgroup=group)
+    done = own_agent(busy.pid, 2)
+    stacks = folded(done.stdout)
+    check("no agent runs" in done.stderr and not left_over(), f"{done.stderr} {left_over()}")
+    hot = sum(n for s, n in stacks.items() if "spin_on_checkout_total" in s)
+    check(hot > 0.8 * sum(stacks.values()), f"{stacks}")
+    done = own_agent("--report", "--", t.binary("burn_cpu", "burner"), "2")
+    check("quality: complete" in done.stdout and "spin_on_checkout_total" in done.stdout, done.stdout)
+    check(not left_over() and not list(cgroup2_mount().glob("trocar-profile-*")), f"{left_over()}")
+    process = subprocess.Popen([COMMAND, "profile", str(busy.pid)], stderr=subprocess.DEVNULL, env={**os.environ, **OWN})
+    until(lambda: glob.glob(f"/run/trocar-profile.{process.pid}/control/*"), 30, "no agent was started")
+    consumer = next(pid for pid in filter(str.isdigit, os.listdir("/proc")) if b"trocar-consumer" in command_line(pid)
+                    and f".{process.pid}/".encode() in command_line(pid))
+    status = pathlib.Path(f"/proc/{consumer}/status").read_text()
+    uids = set(re.search(r"^Uid:(.*)$", status, re.M)[1].split())
+    check(len(uids) == 1 and 61184 <= int(*uids) <= 65519 and re.search(r"^CapEff:\s0+$", status, re.M), status)
+    process.kill()
+    process.wait()
+    until(lambda: not left_over(), 30, lambda: f"left behind: {left_over()}")
+    check("install the package trocar" in own_agent(busy.pid, 1, expect=1, TROCAR_CONSUMER="/none").stderr, "no reason")
+    check("trocar-loader: " in own_agent(busy.pid, 1, expect=1, TROCAR_CONSUMER="/bin/false").stderr, "no words of theirs")
+    check(not left_over(), f"{left_over()}")
+    own_agent(busy.pid, 1, expect=3, TROCAR_SOCKET="/none")
+    done = subprocess.run([COMMAND, "profile", str(busy.pid)], user=64999, group=64999, extra_groups=[], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **OWN})
+    check(done.returncode == 3 and "as root it starts an agent" in done.stderr, f"{done}")
+
+
+@pytest.mark.parallel(3)
+def test_profile_a_unit(t):
+    """By the name of its cgroup, which systemd gives after the unit; one that is there twice is refused, with both."""
+    agent = t.agent(rules(rule("api", comm=t.comm)))
+    shop, cart = (t.cgroup(f"{name}.service") for name in ("shop", "cart"))
+    t.spawn("burn_cpu", 60, name="busy", cgroup=shop)
+    for unit in (f"{t.name}-shop", f"{t.name}-shop.service"):
+        out = agent.trocar("profile", "--unit", unit, 1).stdout
+        check("spin_on_checkout_total" in out, out)
+    check(f"cgroup {shop.path}" in agent.trocar("capture", "--unit", f"{t.name}-shop", "--during-ms", 100).stdout, "not its cgroup")
+    said = agent.trocar("profile", "--unit", f"{t.name}-none", 1, expect=1).stderr
+    check(f"no unit {t.name}-none.service runs here" in said, said)
+    (cart.folder / f"{t.name}-shop.service").mkdir()
+    said = agent.trocar("profile", "--unit", f"{t.name}-shop", 1, expect=1).stderr
+    (cart.folder / f"{t.name}-shop.service").rmdir()
+    check("more than one unit" in said and said.count(f"{t.name}-shop.service") == 3, said)
+    agent.trocar("profile", "--unit", "a", "--cgroup", "/b", 1, expect=2)
 
 
 @pytest.mark.parallel(4)

@@ -152,7 +152,7 @@ def test_pictures(t):
         shown = [w for w in end["waits"] if w["fn"] == function]
         told = [row.split()[2] for row in rows.splitlines() if function in row and row.endswith(f"  {words}")]
         check(not shown or "1" in told, report)
-    folded = command(COMMAND, "folded", "--signal", "offcpu", "--phase", "during", "--unit", "ns", lines).stdout
+    folded = command(COMMAND, "folded", "--signal", "offcpu", "--phase", "during", "--count", "ns", lines).stdout
     row = next(line for line in folded.splitlines() if "take_ledger_lock" in line)
     weight = int(row.rsplit(" ", 1)[1]) / 1e6
     check(abs(weight - end["duration_ms"]) <= 0.05 * end["duration_ms"], f"{row}: not {end['duration_ms']} ms")

@@ -83,8 +83,8 @@ def need(program, package):
 
 def test_folded(w):
     """Folded lines are what an independent count of the same file says, in the form that flamegraph.pl takes."""
-    # Samples before and during stand for different times: without --unit the time is counted.
-    for key, words in (("count", ("--unit", "samples")), ("weight_ns", ())):
+    # Samples before and during stand for different times: without --count the time is counted.
+    for key, words in (("count", ("--count", "samples")), ("weight_ns", ())):
         expected, found = collections.Counter(), {}
         for e in stacks(CART):
             expected[";".join([e["comm"], *map(name_of, reversed(e["frames"]))])] += e[key]
@@ -135,7 +135,7 @@ def test_flamegraph_pl(w):
         for i in range(len(path) + 1):
             expected[tuple(path[:i])] += e["count"]
     wanted = sorted((path[-1] if path else "all", n) for path, n in expected.items())
-    check(sorted((name, n) for name, n, _ in drawn(w, "folded", "--unit", "samples", CART)) == wanted, "other widths")
+    check(sorted((name, n) for name, n, _ in drawn(w, "folded", "--count", "samples", CART)) == wanted, "other widths")
 
 
 def test_flamegraph_pl_difference(w):
@@ -518,7 +518,7 @@ def test_a_million_lines(w):
     began = time.monotonic()
     script = 'i=10; while [ $i -lt $2 ]; do sed "s/\\"session\\":\\"00/\\"session\\":\\"$i/" "$1"; i=$((i + 1)); done'
     with subprocess.Popen(["sh", "-c", script, "sh", path, str(10 + copies)], stdout=subprocess.PIPE) as source:
-        done = subprocess.run([w.trocar, "folded", "--all", "--unit", "samples"], stdin=source.stdout,
+        done = subprocess.run([w.trocar, "folded", "--all", "--count", "samples"], stdin=source.stdout,
                               stdout=subprocess.PIPE, timeout=300, check=True)
     seconds = time.monotonic() - began
     found = sum(int(r.rsplit(" ", 1)[1]) for r in done.stdout.decode().splitlines())

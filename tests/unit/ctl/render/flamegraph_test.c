@@ -110,7 +110,7 @@ static void test_during_is_compared_with_calm(void **state)
 			    "trocar: in microseconds per second: before (1.0 s), during (2.0 s)\n");
 	events_command("folded", events_file, "--phase", "onset", NULL);
 	assert_string_equal(events_out, "web;rush 2\n");
-	events_command("folded", events_file, "--unit", "samples", "--by", "phase", NULL);
+	events_command("folded", events_file, "--count", "samples", "--by", "phase", NULL);
 	assert_string_equal(events_out, "before;calm 3\nduring;stall 4\nonset;rush 2\n");
 }
 
@@ -161,7 +161,7 @@ static void test_broken_stacks(void **state)
 static void test_one_phase_fills_the_picture(void **state)
 {
 	events_write(ONE);
-	events_command("flamegraph", events_file, "--phase", "during", "--unit", "samples", NULL);
+	events_command("flamegraph", events_file, "--phase", "during", "--count", "samples", NULL);
 	assert_int_equal(count("<g class=\"panel\""), 1);
 	has(">during: 2.0 s, 4 samples<");
 	has("width=\"1180.00\"");
@@ -213,7 +213,7 @@ static void test_difference_is_by_time(void **state)
 	assert_string_equal(events_out, "web;main;leaf 300000 0\nweb;main;read 0 50000\n");
 	assert_string_equal(events_err,
 			    "trocar: in microseconds per second: before (1.0 s), during (2.0 s)\n");
-	events_command("diff", events_file, "--unit", "samples", NULL);
+	events_command("diff", events_file, "--count", "samples", NULL);
 	assert_string_equal(events_out, "web;main;leaf 3000 0\nweb;main;read 0 2000\n");
 }
 

@@ -37,7 +37,7 @@ static void test_sums_by_stack(void **state)
 	assert_int_equal(events_command("folded", "--session", one, events_file, NULL), 0);
 	folds("log;[libc.so.6];read 2\nweb;main;leaf 7\n");
 	assert_int_equal(
-		events_command("folded", "--session", one, "--unit", "ns", events_file, NULL), 0);
+		events_command("folded", "--session", one, "--count", "ns", events_file, NULL), 0);
 	folds("log;[libc.so.6];read 200\nweb;main;leaf 700\n");
 	assert_int_equal(events_command("folded", "--session", one, "--annotate", "--offsets",
 					events_file, NULL),
@@ -66,7 +66,7 @@ static void test_rates(void **state)
 	assert_non_null(strstr(events_err, "in nanoseconds, because"));
 	assert_int_equal(events_command("folded", "--phase", "during", events_file, NULL), 0);
 	folds("web;leaf 4\n");
-	assert_int_equal(events_command("folded", "--unit", "samples", events_file, NULL), 0);
+	assert_int_equal(events_command("folded", "--count", "samples", events_file, NULL), 0);
 	folds("web;leaf 7\n");
 }
 
@@ -141,16 +141,16 @@ static void test_wall(void **state)
 	assert_int_equal(events_command("folded", "--signal", "wall", events_file, NULL), 0);
 	folds("web;main;take;[lock] 200\nweb;main;take;[on CPU] 100\n"
 	      "web;main;take;[waits for a CPU] 50\nweb;serve;[idle] 900\nweb;serve;[other] 7\n");
-	assert_int_equal(events_command("folded", "--signal", "wall", "--unit", "samples",
+	assert_int_equal(events_command("folded", "--signal", "wall", "--count", "samples",
 					events_file, NULL),
 			 COMMAND_USAGE);
-	assert_non_null(strstr(events_err, "want --unit ns"));
+	assert_non_null(strstr(events_err, "want --count ns"));
 	/* By one signal, and by both as they are, nothing changes. */
-	assert_int_equal(events_command("folded", "--signal", "offcpu", "--unit", "samples",
+	assert_int_equal(events_command("folded", "--signal", "offcpu", "--count", "samples",
 					events_file, NULL),
 			 0);
 	folds("web;main;take 6\nweb;serve 6\n");
-	assert_int_equal(events_command("folded", "--unit", "samples", events_file, NULL), 0);
+	assert_int_equal(events_command("folded", "--count", "samples", events_file, NULL), 0);
 	folds("offcpu;web;main;take 6\noffcpu;web;serve 6\noncpu;web;main;take 4\n");
 }
 
@@ -158,7 +158,7 @@ static void test_words_that_mean_nothing_are_refused(void **state)
 {
 	static const char *const cases[][2] = {
 		{ "--phase", "after" },	 { "--pid", "x" },	  { "--since", "last week" },
-		{ "--unit", "bytes" },	 { "--by", "comm,comm" }, { "--by", "colour" },
+		{ "--count", "bytes" },	 { "--by", "comm,comm" }, { "--by", "colour" },
 		{ "--memory-mib", "0" }, { "--by", "" },	  { "--until", "2026-13-01" },
 	};
 

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/client/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ctl/client/client.h"
+#include "ctl/client/loader_check.h"
+#include "shared/tools/cleanup.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+#define UID_FIRST \
+	61184 /* users that exist only while something runs: systemd.exec(5), DynamicUser= */
+#define UID_LAST   65519
+#define ANSWER_S   30 /* for the consumer's first answer */
+#define END_S	   10 /* for an end that was asked for */
+#define LOOK_MS	   10
+#define LOG_BYTES  4096
+#define LOG_NAME   "log"
+#define RULES_NAME "rules.json"
+#define NO_RULES   "{\"version\": 1, \"rules\": []}\n"
+
+struct keeper {
+	const char *folder, *symbols;
+	int life_fd, news_fd, log_fd;
+	char loader[PATH_MAX], activate[PATH_MAX], consumer[PATH_MAX];
+	char id[16]; /* of the user and of the group */
+	char bpf[KEEPER_PATH_BYTES], broker[KEEPER_PATH_BYTES], control[KEEPER_PATH_BYTES];
+	char rules[KEEPER_PATH_BYTES];
+	uid_t uid;
+	bool made, loaded;
+	pid_t activate_pid, consumer_pid;
+};
+
+static void say_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void say_failure(const char *format, ...)
+{
+	va_list words;
+
+	fputs("trocar: no agent could be started: ", stderr);
+	va_start(words, format);
+	vfprintf(stderr, format, words);
+	va_end(words);
+	fputc('\n', stderr);
+}
+
+static const char *write_path(const struct keeper *k, const char *name,
+			      char path[KEEPER_PATH_BYTES])
+{
+	snprintf(path, KEEPER_PATH_BYTES, "%s/%s", k->folder, name);
+	return path;
+}
+
+/* The three programs are of one installation, or where the environment says. */
+static bool find_programs(struct keeper *k)
+{
+	const char *loader = loader_check_path(), *consumer = getenv("TROCAR_CONSUMER");
+	const char *slash = strrchr(loader, '/');
+	const char *all[] = { k->loader, k->consumer, k->activate };
+
+	snprintf(k->loader, sizeof(k->loader), "%s", loader);
+	snprintf(k->consumer, sizeof(k->consumer), "%s",
+		 consumer && *consumer ? consumer : CTL_LIBEXEC "/trocar-consumer");
+	snprintf(k->activate, sizeof(k->activate), "%s", CTL_LIBEXEC "/trocar-activate");
+	if (slash && access(k->activate, X_OK) < 0) /* a build has it beside the loader */
+		snprintf(k->activate, sizeof(k->activate), "%.*s/trocar-activate",
+			 (int)(slash - loader), loader);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (access(all[i], X_OK) == 0)
+			continue;
+		say_failure("%s: %s: install the package trocar", all[i], strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+/* Whether no account has this number, and systemd has not given it to a service. */
+static bool is_free(uid_t id)
+{
+	char note[64];
+
+	snprintf(note, sizeof(note), "/run/systemd/dynamic-uid/%u", id);
+	return !getpwuid(id) && !getgrgid(id) && access(note, F_OK) < 0;
+}
+
+static bool take_user(struct keeper *k)
+{
+	uid_t n = UID_LAST - UID_FIRST + 1, first = (uid_t)getpid() % n;
+
+	for (uid_t i = 0; i < n; i++) {
+		k->uid = UID_FIRST + (first + i) % n;
+		if (!is_free(k->uid))
+			continue;
+		snprintf(k->id, sizeof(k->id), "%u", k->uid);
+		return true;
+	}
+	say_failure("all users from %d to %d are taken", UID_FIRST, UID_LAST);
+	return false;
+}
+
+static bool write_rules(const struct keeper *k)
+{
+	_cleanup_close_ int fd = open(k->rules, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+
+	return fd >= 0 && write(fd, NO_RULES, strlen(NO_RULES)) == (ssize_t)strlen(NO_RULES) &&
+	       fchown(fd, 0, k->uid) == 0 && fchmod(fd, 0640) == 0;
+}
+
+static bool make_folder(struct keeper *k)
+{
+	char path[KEEPER_PATH_BYTES];
+
+	umask(077);
+	k->made = mkdir(k->folder, 0700) == 0;
+	if (k->made && chown(k->folder, 0, k->uid) == 0 && chmod(k->folder, 0750) == 0 &&
+	    mkdir(write_path(k, "control", path), 0700) == 0 && chown(path, k->uid, k->uid) == 0 &&
+	    write_rules(k)) {
+		k->log_fd = open(write_path(k, LOG_NAME, path),
+				 O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+		if (k->log_fd >= 0)
+			return true;
+	}
+	say_failure("%s: %s", k->folder, strerror(errno));
+	return false;
+}
+
+/* Starts a program with its words in the log. Its pid; 0: it was said why not. */
+static pid_t start_program(const struct keeper *k, const char *const words[])
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t all;
+	pid_t pid = 0;
+	int r;
+
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, k->log_fd, STDERR_FILENO);
+	r = posix_spawn(&pid, words[0], &actions, &attributes, (char *const *)words, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	if (r == 0)
+		return pid;
+	say_failure("%s: %s", words[0], strerror(r));
+	return 0;
+}
+
+static void print_log(const struct keeper *k)
+{
+	char text[LOG_BYTES];
+	ssize_t n;
+
+	for (off_t at = 0; (n = pread(k->log_fd, text, sizeof(text), at)) > 0; at += n)
+		fwrite(text, 1, (size_t)n, stderr);
+}
+
+/* Waits until it has ended; whether it ended well. */
+static bool wait_well(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return false;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool has_ended(pid_t *pid)
+{
+	if (waitpid(*pid, NULL, WNOHANG) != *pid)
+		return false;
+	*pid = 0;
+	return true;
+}
+
+/* The command that this is for has closed its end, or is gone. */
+static bool is_over(const struct keeper *k, int timeout_ms)
+{
+	struct pollfd life = { .fd = k->life_fd, .events = POLLIN };
+
+	return poll(&life, 1, timeout_ms) > 0;
+}
+
+/* Looks every little while whether it is ready; false, and it is said why, when that will not be.
+ */
+static bool wait_until(struct keeper *k, bool (*is_ready)(const struct keeper *k), pid_t *pid,
+		       const char *program)
+{
+	uint64_t until_ns = clock_mono_ns() + ANSWER_S * NSEC_PER_SEC;
+
+	while (!is_ready(k)) {
+		if (is_over(k, LOOK_MS))
+			return false;
+		if (!has_ended(pid) && clock_mono_ns() < until_ns)
+			continue;
+		say_failure("%s %s:", program, *pid ? "does not answer" : "failed");
+		return false;
+	}
+	return true;
+}
+
+static bool load_programs(struct keeper *k)
+{
+	const char *words[] = { k->loader, "load", "--bpf-dir", k->bpf, "--group", k->id, NULL };
+	pid_t pid = start_program(k, words);
+
+	k->loaded = pid > 0; /* in part, where it fails */
+	if (pid > 0 && wait_well(pid))
+		return true;
+	if (pid > 0)
+		say_failure("%s load failed:", k->loader);
+	return false;
+}
+
+/* As soon as the socket stands, the consumer's group may connect. */
+static bool has_socket(const struct keeper *k)
+{
+	return chown(k->broker, 0, k->uid) == 0;
+}
+
+static bool start_broker(struct keeper *k)
+{
+	const char *words[] = { k->activate, k->broker, k->loader, "broker", "--bpf-dir",
+				k->bpf,	     "--user",	k->id,	   NULL };
+
+	k->activate_pid = start_program(k, words);
+	return k->activate_pid && wait_until(k, has_socket, &k->activate_pid, k->activate);
+}
+
+static bool has_answer(const struct keeper *k)
+{
+	_cleanup_close_ int fd = client_open(k->control);
+
+	return fd >= 0;
+}
+
+static bool start_consumer(struct keeper *k)
+{
+	const char *words[] = { k->consumer, "--rules",
+				k->rules,    "--bpf-dir",
+				k->bpf,	     "--socket",
+				k->control,  "--broker",
+				k->broker,   "--user",
+				k->id,	     "--group",
+				k->id,	     "--admin-group",
+				"0",	     k->symbols ? "--symbols-path" : NULL,
+				k->symbols,  NULL };
+
+	k->consumer_pid = start_program(k, words);
+	return k->consumer_pid && wait_until(k, has_answer, &k->consumer_pid, k->consumer);
+}
+
+static void stop_program(pid_t *pid)
+{
+	uint64_t until_ns = clock_mono_ns() + END_S * NSEC_PER_SEC;
+
+	if (!*pid)
+		return;
+	kill(*pid, SIGTERM);
+	while (!has_ended(pid)) {
+		if (clock_mono_ns() > until_ns)
+			kill(*pid, SIGKILL);
+		poll(NULL, 0, LOOK_MS);
+	}
+}
+
+static void unload_programs(const struct keeper *k)
+{
+	const char *words[] = { k->loader, "unload", "--bpf-dir", k->bpf, NULL };
+	pid_t pid = k->loaded ? start_program(k, words) : 0;
+
+	if (pid > 0 && !wait_well(pid))
+		fprintf(stderr, "trocar: %s could not be unloaded; %s unload --bpf-dir %s\n",
+			k->bpf, k->loader, k->bpf);
+}
+
+static void remove_folder(const struct keeper *k)
+{
+	static const char *const files[] = { RULES_NAME, LOG_NAME, KEEPER_CONTROL, "broker.sock" };
+	static const char *const folders[] = { "control", "bpf", "." };
+	char path[KEEPER_PATH_BYTES];
+
+	if (!k->made)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		unlink(write_path(k, files[i], path));
+	for (size_t i = 0; i + 1 < ARRAY_SIZE(folders); i++)
+		rmdir(write_path(k, folders[i], path));
+	if (rmdir(k->folder) < 0)
+		fprintf(stderr, "trocar: %s stays: %s\n", k->folder, strerror(errno));
+}
+
+/* Waits for the end that is asked for; false, and it is said, where the consumer came to one
+ * before. */
+static bool keep_agent(struct keeper *k)
+{
+	while (!is_over(k, -1))
+		;
+	if (!has_ended(&k->consumer_pid))
+		return true;
+	fprintf(stderr, "trocar: %s ended by itself:\n", k->consumer);
+	return false;
+}
+
+/* It ends when the command does, whatever that one is told, or it would leave all behind. */
+static void shield_keeper(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		signal(signals[i], SIG_IGN);
+}
+
+_Noreturn void keeper_run(const char *folder, const char *symbols, int life_fd, int news_fd)
+{
+	struct keeper k = { .folder = folder,
+			    .symbols = symbols,
+			    .life_fd = life_fd,
+			    .news_fd = news_fd,
+			    .log_fd = -1 };
+	bool well;
+
+	write_path(&k, "bpf", k.bpf);
+	write_path(&k, "broker.sock", k.broker);
+	write_path(&k, KEEPER_CONTROL, k.control);
+	write_path(&k, RULES_NAME, k.rules);
+	shield_keeper();
+	well = find_programs(&k) && take_user(&k) && make_folder(&k);
+	well = well && load_programs(&k) && !is_over(&k, 0) && start_broker(&k) &&
+	       start_consumer(&k);
+	if (well && write(k.news_fd, "", 1) == 1)
+		well = keep_agent(&k);
+	if (!well && k.log_fd >= 0)
+		print_log(&k);
+	stop_program(&k.consumer_pid);
+	stop_program(&k.activate_pid);
+	unload_programs(&k);
+	remove_folder(&k);
+	_exit(well ? 0 : 1);
+}
