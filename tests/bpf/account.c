@@ -7,6 +7,8 @@
 
 #include "account_fixture.h"
 
+HARNESS_LOADS("account_*", "watch_tree");
+
 #define OTHER	   3 /* slot */
 #define BOTH_TRIES 50
 #define BOTH_NS	   (5 * MSEC)

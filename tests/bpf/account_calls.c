@@ -5,6 +5,8 @@
 
 #include "account_fixture.h"
 
+HARNESS_LOADS("account_*");
+
 /* What the map has for a call, over all CPUs. */
 static struct call_waits find_waits(const struct fixture *f, uint32_t call)
 {

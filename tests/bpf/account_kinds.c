@@ -10,6 +10,8 @@
 
 #include "account_fixture.h"
 
+HARNESS_LOADS("account_*");
+
 static int pipe_fds[2], socket_fds[2];
 
 static void block_lock(void *context)

@@ -7,6 +7,8 @@
 
 #include "account_fixture.h"
 
+HARNESS_LOADS("account_*");
+
 #define TRIES	  3 /* others work on this machine, also on the CPU that the test is about */
 #define WINDOW_MS 1500
 #define POINTS	  5 /* of a hundred */

@@ -2,6 +2,8 @@
 /* block.c: known requests to a disk of the test's own, and what is told of them. */
 #include "block_fixture.h"
 
+HARNESS_LOADS("block_*");
+
 #define TIMES 20
 
 /* As many as were asked for, each with both times, and nothing is left over. */

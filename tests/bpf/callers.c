@@ -12,6 +12,8 @@
 
 #include "sample_fixture.h"
 
+HARNESS_LOADS("sampler", "ranges*");
+
 #define FRAMES 6
 
 /* One frame, as code that keeps frame pointers has it. */

@@ -8,6 +8,8 @@
 
 #include "harness.h"
 
+HARNESS_LOADS("on_*");
+
 #define WAIT_MS 30000 /* of a busy machine */
 
 static int setup(void **state)

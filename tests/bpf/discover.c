@@ -11,6 +11,8 @@
 
 #include "harness.h"
 
+HARNESS_LOADS("on_*");
+
 static int setup(void **state)
 {
 	struct harness *h = harness_new(NULL);

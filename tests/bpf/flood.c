@@ -14,6 +14,8 @@
 
 #include "harness.h"
 
+HARNESS_LOADS("on_*");
+
 #define FLOODER	     "t-flood"
 #define FLOODER_UID  61234
 #define RECORD_BYTES (sizeof(struct event) + 8) /* in the ring, with its header */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,32 +61,53 @@ static void ring_forget(struct harness_ring *ring)
 	ring->count = 0;
 }
 
-static bool kernel_has_open_coded(void)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool found;
-
-	assert_non_null(btf);
-	found = btf__find_by_name_kind(btf, "bpf_iter_task_vma_new", BTF_KIND_FUNC) > 0;
-	btf__free(btf);
-	return found;
-}
+/* What the kernel has, read once. */
+static struct {
+	bool known, open_coded;
+	uint32_t dirty_pause;
+} kernel;
 
 /* As the loader finds it: the last but one of the arguments, behind the tracepoint's own. */
-static uint32_t find_dirty_pause(void)
+static uint32_t find_dirty_pause(const struct btf *btf)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	const struct btf_type *type;
-	uint32_t n;
-
-	assert_non_null(btf);
-	type = btf__type_by_id(
+	const struct btf_type *type = btf__type_by_id(
 		btf, (uint32_t)btf__find_by_name_kind(btf, "btf_trace_balance_dirty_pages",
 						      BTF_KIND_TYPEDEF));
+
 	type = btf__type_by_id(btf, type->type);
-	n = btf_vlen(btf__type_by_id(btf, type->type));
+	return btf_vlen(btf__type_by_id(btf, type->type)) - 3;
+}
+
+static void read_kernel(void)
+{
+	struct btf *btf;
+
+	if (kernel.known)
+		return;
+	btf = btf__load_vmlinux_btf();
+	assert_non_null(btf);
+	kernel.open_coded = btf__find_by_name_kind(btf, "bpf_iter_task_vma_new", BTF_KIND_FUNC) > 0;
+	kernel.dirty_pause = find_dirty_pause(btf);
+	kernel.known = true;
 	btf__free(btf);
-	return n - 3;
+}
+
+__attribute__((weak)) HARNESS_LOADS("*");
+
+static bool is_wanted(const char *program)
+{
+	for (size_t i = 0; harness_programs[i]; i++)
+		if (!fnmatch(harness_programs[i], program, 0))
+			return true;
+	return !strcmp(program, "page_learn") || !strcmp(program, "tasks");
+}
+
+static void leave_out(const struct trocar *skel)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, skel->obj) if (!is_wanted(bpf_program__name(program)))
+		assert_int_equal(bpf_program__set_autoload(program, false), 0);
 }
 
 static bool with_mappings;
@@ -120,7 +142,8 @@ static void apply(struct harness *h, const struct harness_options *o)
 	struct timespec tick;
 	bool open_coded, tree;
 
-	h->open_coded = !o->vmas_tree && kernel_has_open_coded();
+	read_kernel();
+	h->open_coded = !o->vmas_tree && kernel.open_coded;
 	h->vmas = h->open_coded ? skel->progs.vmas_open : skel->progs.vmas_tree;
 	open_coded = with_mappings && h->open_coded;
 	tree = with_mappings && !h->open_coded;
@@ -130,7 +153,7 @@ static void apply(struct harness *h, const struct harness_options *o)
 	assert_int_equal(bpf_program__set_autoload(skel->progs.vmas_tree, tree), 0);
 	skel->rodata->scoped = o->scoped;
 	skel->rodata->has_cast = h->open_coded;
-	skel->rodata->dirty_pause_at = find_dirty_pause();
+	skel->rodata->dirty_pause_at = kernel.dirty_pause;
 	assert_int_equal(clock_getres(CLOCK_MONOTONIC_COARSE, &tick), 0);
 	skel->rodata->tick_ns = (uint32_t)tick.tv_nsec;
 	assert_int_equal(bpf_program__set_autoload(skel->progs.on_module_load, false), 0);
@@ -207,6 +230,7 @@ struct harness *harness_new(const struct harness_options *options)
 	h->skel = trocar__open();
 	assert_non_null(h->skel);
 	apply(h, options ? options : &defaults);
+	leave_out(h->skel);
 	assert_int_equal(trocar__load(h->skel), 0);
 	learn_pages(h);
 	h->control = map_words(h->skel->maps.control, sizeof(*h->control));

@@ -64,6 +64,13 @@ struct harness_options {
 };
 
 /*
+ * What harness_new loads beside page_learn and tasks, by name or as fnmatch(3) has it: to verify
+ * all takes a second. Once in a test's file; a test that says nothing has everything.
+ */
+extern const char *const harness_programs[];
+#define HARNESS_LOADS(...) const char *const harness_programs[] = { __VA_ARGS__, NULL }
+
+/*
  * Loads; attaches nothing. Makes the test's own cgroup. One at a time: what a failed test left
  * behind, its processes and cgroups too, is cleared away first, and at exit.
  */

@@ -12,6 +12,8 @@
 #include "held_file.h"
 #include "unwind_fixture.h"
 
+HARNESS_LOADS("sampler", "ranges*", "looks");
+
 #define PAGE	 4096u
 #define TEXT_AT	 (HELD_FILE_BYTES / 2) /* in the file */
 #define BOUND_NS 100000000u

@@ -11,6 +11,8 @@
 
 #include "unwind_fixture.h"
 
+HARNESS_LOADS("on_*", "sampler", "ranges*");
+
 #define PATIENCE 200 /* takes of 50 ms until a child has had its turn */
 
 /* What the child of a fixture does when it is told to: it is this program, see main. */

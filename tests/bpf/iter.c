@@ -8,6 +8,8 @@
 #include "shared/tools/cleanup.h"
 #include "shared/tools/macro.h"
 
+HARNESS_LOADS("on_*", "ksyms");
+
 static const struct task_record *task_find(const char *bytes, size_t n, pid_t pid)
 {
 	const struct task_record *records = (const void *)bytes;

@@ -7,6 +7,8 @@
 
 #include "lock_fixture.h"
 
+HARNESS_LOADS("account_*", "lock_*");
+
 static uint32_t count_threads(const struct lock_sums *s)
 {
 	int n = 0;

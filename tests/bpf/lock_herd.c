@@ -4,6 +4,8 @@
 
 #include "lock_fixture.h"
 
+HARNESS_LOADS("account_*", "lock_*");
+
 #define HERD	6
 #define TURNS	40
 #define HERD_MS 2

@@ -9,6 +9,8 @@
 
 #include "lock_fixture.h"
 
+HARNESS_LOADS("account_*", "lock_*");
+
 #define PAGE   4096
 #define OFFSET 0x140 /* of the lock in what is mapped */
 

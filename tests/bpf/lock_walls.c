@@ -2,6 +2,8 @@
 /* lock_walls.c: what of waits for locks is not told, and what harm false words do. */
 #include "lock_fixture.h"
 
+HARNESS_LOADS("account_*", "lock_*");
+
 /* Outside of a session, and when the consumer gives no sign of life, nothing is kept. */
 static void nothing_without_a_session(void **state)
 {

@@ -8,6 +8,8 @@
 
 #include "lock_fixture.h"
 
+HARNESS_LOADS("account_*", "lock_*");
+
 #define LONG_MS	  40
 #define SHORT	  400 /* waits that are too short to be told */
 #define WAITS_MAX 4096

@@ -5,6 +5,8 @@
  */
 #include "look_scene.h"
 
+HARNESS_LOADS("looks", "ranges*");
+
 static void *add_many(void *context)
 {
 	const struct scene *s = context;

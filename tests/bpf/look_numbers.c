@@ -16,6 +16,8 @@
 #include "look_fixture.h"
 #include "shared/tools/macro.h"
 
+HARNESS_LOADS("looks", "ranges*");
+
 #ifndef SYS_futex_wait
 #define SYS_futex_wait 455
 #endif

@@ -9,6 +9,8 @@
 #include "look_path_fixture.h"
 #include "shared/tools/macro.h"
 
+HARNESS_LOADS("looks", "ranges*");
+
 static void assert_path(const struct look_on *on, const char *path, const char *point)
 {
 	assert_int_equal(on->path_end, LOOK_PATH_WHOLE);

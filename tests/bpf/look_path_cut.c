@@ -8,6 +8,8 @@
 #include "look_path_fixture.h"
 #include "shared/tools/macro.h"
 
+HARNESS_LOADS("looks", "ranges*");
+
 #define LONG_NAMES 12
 #define DEEP_NAMES 70
 #define RENAMES	   2000

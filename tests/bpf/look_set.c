@@ -5,6 +5,8 @@
  */
 #include "look_scene.h"
 
+HARNESS_LOADS("looks", "ranges*");
+
 static void who_asked_waits_for_its_peer(void **state)
 {
 	struct sockaddr_in at, other;

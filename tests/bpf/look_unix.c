@@ -11,6 +11,8 @@
 
 #include "look_scene.h"
 
+HARNESS_LOADS("looks", "ranges*");
+
 /* A listener at a name of ours; abstract where it begins with '@'. */
 static int listen_locally(const char *name)
 {

@@ -12,6 +12,8 @@
 #include "held_file.h"
 #include "look_fixture.h"
 
+HARNESS_LOADS("looks", "ranges*", "sampler");
+
 #define BOUND_NS 100000000u
 
 static const uint64_t *user_frames(const struct seen_look *l)

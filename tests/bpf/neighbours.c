@@ -7,6 +7,8 @@
 
 #include "sample_fixture.h"
 
+HARNESS_LOADS("sampler");
+
 /* The watched group of sample_begin, and a burning process in another. */
 struct pair {
 	struct fixture own;

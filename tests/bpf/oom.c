@@ -6,6 +6,8 @@
 
 #include "memory_fixture.h"
 
+HARNESS_LOADS("on_*");
+
 #define SLOT	    6
 #define LIMIT	    "16777216"
 #define LIMIT_BYTES (16u << 20)

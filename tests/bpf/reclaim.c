@@ -9,6 +9,8 @@
 #include "memory_fixture.h"
 #include "shared/tools/macro.h"
 
+HARNESS_LOADS("reclaim_*", "compaction_*", "dirty_*", "sampler");
+
 #define SLOT	    7
 #define LIMIT	    "16777216"
 #define LIMIT_BYTES (16u << 20)

@@ -10,6 +10,8 @@
 
 #include "sample_fixture.h"
 
+HARNESS_LOADS("on_*", "sampler");
+
 static void misses_count_nothing(void **state)
 {
 	struct fixture f = sample_begin(NULL, SLOT_CAPTURE, 0);

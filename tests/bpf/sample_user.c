@@ -9,6 +9,8 @@
 
 #include "sample_fixture.h"
 
+HARNESS_LOADS("sampler");
+
 /* How many samples of `pid` are of the kernel's part alone; each of them says so. */
 static size_t without_user(struct fixture *f, pid_t pid)
 {

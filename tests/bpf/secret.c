@@ -14,6 +14,8 @@
 
 #include "unwind_fixture.h"
 
+HARNESS_LOADS("sampler", "ranges*");
+
 #define WORDS	  128
 #define SP	  8  /* the word that the stack pointer points to */
 #define ALTERNATE 64 /* from here on they are the stack of signal handlers */

@@ -7,6 +7,8 @@
 
 #include "socket_fixture.h"
 
+HARNESS_LOADS("socket*");
+
 /* Both ends of a connection: who opened it, what each has not read, and what was sent. */
 static void connections_are_told(void **state)
 {

@@ -5,6 +5,8 @@
  */
 #include "socket_fixture.h"
 
+HARNESS_LOADS("socket*");
+
 #define TIMES 20
 
 static uint64_t count_steps(const uint32_t steps[QUEUE_BUCKETS])

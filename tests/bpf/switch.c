@@ -10,6 +10,8 @@
 
 #include "harness.h"
 
+HARNESS_LOADS("count_switches");
+
 #define SLOT  7
 #define TIMES 200
 

@@ -14,6 +14,8 @@
 
 #include "unwind_fixture.h"
 
+HARNESS_LOADS("on_*", "sampler", "ranges*");
+
 #define WAIT_MS 30000 /* of a busy machine, for what comes at once on any other */
 
 static void on_fork(int signal)

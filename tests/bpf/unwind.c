@@ -13,6 +13,8 @@
 
 #include "unwind_fixture.h"
 
+HARNESS_LOADS("sampler", "ranges*");
+
 /* The kernel side takes what is executable, and says how much was not. */
 static void ranges_are_what_is_mapped(void **state)
 {

@@ -21,6 +21,8 @@
 #include "unwind_chains.h"
 #include "unwind_fixture.h"
 
+HARNESS_LOADS("sampler", "ranges*");
+
 #define STRESS_HZ   20000
 #define SAMPLES	    (16u << 20) /* bytes of the ring */
 #define FILES_MAX   32

@@ -17,6 +17,8 @@
 #include "shared/tools/macro.h"
 #include "vmas_fixture.h"
 
+HARNESS_LOADS("vmas_*", "ranges*");
+
 static void agrees_with_proc(bool tree)
 {
 	struct harness_options options = { .vmas_tree = tree };

@@ -8,6 +8,8 @@
 #include "harness.h"
 #include "vmas_fixture.h"
 
+HARNESS_LOADS("vmas_*", "ranges*");
+
 #define ASKED 12
 
 static void ask(struct harness *h, pid_t pid, uint64_t from)

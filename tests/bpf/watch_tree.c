@@ -11,6 +11,8 @@
 
 #include "sample_fixture.h"
 
+HARNESS_LOADS("on_*", "sampler", "watch_tree");
+
 #define OUTER 9 /* a slot */
 
 /* A watched group that has nothing in it; ret_dir has room for 4096 bytes. */
