@@ -144,8 +144,8 @@ static const struct command {
 	  "[FILE]",
 	  0,
 	  1,
-	  OPTIONS_HELP | OPTION_BIT(OPTION_DEBUG_DIR) | OPTION_BIT(OPTION_SOURCE) |
-		  OPTION_BIT(OPTION_MAX_LINE_BYTES),
+	  OPTIONS_HELP | OPTION_BIT(OPTION_DEBUG_DIR) | OPTION_BIT(OPTION_DEBUGINFOD_CACHE) |
+		  OPTION_BIT(OPTION_SOURCE) | OPTION_BIT(OPTION_MAX_LINE_BYTES),
 	  symbolize_call,
 	  "name frames of event lines that have none, from files of the same build" },
 	{ { "pprof" },

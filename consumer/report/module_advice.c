@@ -8,7 +8,8 @@
 #include "shared/elf/reason.h"
 #include "shared/tools/macro.h"
 
-#define NAME_MAX_BYTES 128 /* of a module's name in a sentence */
+#define NAME_MAX_BYTES 128 /* of a module's name, or its path in a command, in a sentence */
+#define REMEDY_BYTES   (SUMMARY_ADVICE_BYTES - NAME_MAX_BYTES - 64)
 
 static const char *base_name(const char *path)
 {
@@ -40,15 +41,41 @@ static bool debug_package(const char *base, char *package, size_t space)
 	return true;
 }
 
-static void write_remedy(const char *base, char *text, size_t space)
+/* Whether a shell takes the path for one word, and there is room for it in a sentence. */
+static bool is_plain(const char *path)
+{
+	return strlen(path) < NAME_MAX_BYTES &&
+	       path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				 "/._+-")] == '\0';
+}
+
+/* Packages have what is below these. */
+static bool is_packaged(const char *path)
+{
+	static const char *const folders[] = { "/usr/bin/", "/usr/lib", "/usr/sbin/",
+					       "/bin/",	    "/lib",	"/sbin/" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+		if (!strncmp(path, folders[i], strlen(folders[i])))
+			return is_plain(path);
+	return false;
+}
+
+/* Commands of Debian, whose archive debian-debug has the packages -dbgsym, and of Fedora. */
+static void write_remedy(const char *module, char *text, size_t space)
 {
 	char package[2 * NAME_MAX_BYTES];
 
-	if (debug_package(base, package, sizeof(package)))
-		snprintf(text, space, "install %.140s, or what your distribution calls it",
-			 package);
-	else
+	if (!is_packaged(module))
 		snprintf(text, space, "install its debug symbols, or build it without strip");
+	else if (debug_package(base_name(module), package, sizeof(package)))
+		snprintf(text, space, "apt install %.140s%s, or dnf debuginfo-install %s", package,
+			 strstr(package, "-dbgsym") ? " (from debian-debug)" : "", module);
+	else
+		snprintf(text, space,
+			 "apt install $(dpkg -S %s | cut -d: -f1)-dbgsym (from debian-debug), or "
+			 "dnf debuginfo-install %s",
+			 module, module);
 }
 
 bool module_advice(const char *module, const char *why, bool broken,
@@ -57,9 +84,9 @@ bool module_advice(const char *module, const char *why, bool broken,
 	const char *base = base_name(module);
 	bool stripped = why && strcmp(why, reason_word(REASON_STRIPPED)) == 0,
 	     file = *module == '/';
-	char what[SUMMARY_ADVICE_BYTES / 2];
+	char what[REMEDY_BYTES];
 
-	write_remedy(base, what, sizeof(what));
+	write_remedy(module, what, sizeof(what));
 	if (file && stripped && broken)
 		snprintf(text, SUMMARY_ADVICE_BYTES,
 			 "%.*s was built without frame pointers and without symbols: %s",

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SUMMARY_ADVICE_BYTES 384 /* of a sentence, NUL included */
+#define SUMMARY_ADVICE_BYTES 576 /* of a sentence, NUL included */
 
 /* Advice for a process with more executable mappings than UNWIND_RANGES. */
 #define SUMMARY_NO_PLACE                                                                \

@@ -62,6 +62,9 @@ static const struct option_row rows[] = {
 	ROW(TEXT, DEBUG_DIR, dirs, "debug-dir", .value = "DIR", .times = OPTIONS_DIRS_MAX,
 	    .help = "name frames from the programs, libraries and debug files below this folder, "
 		    "by build-id"),
+	ROW(TEXT, DEBUGINFOD_CACHE, debuginfod_cache, "debuginfod-cache", .value = "DIR",
+	    .help = "name frames from what debuginfod-find(1) has put there, as "
+		    "~/.cache/debuginfod_client"),
 	ROW(SET, SOURCE, source, "source",
 	    .help = "add source lines, and the functions that are inlined there"),
 	ROW(NUMBER, MAX_LINE_BYTES, max_line_bytes, "max-line-bytes", .value = "N", .min = 4096,

@@ -41,6 +41,7 @@ enum option {
 	OPTION_TITLE,
 	OPTION_TOP,
 	OPTION_DEBUG_DIR,
+	OPTION_DEBUGINFOD_CACHE,
 	OPTION_SOURCE,
 	OPTION_MAX_LINE_BYTES,
 	OPTION_SIGNALS,
@@ -79,7 +80,7 @@ struct options {
 	bool json, help, version, offsets, annotate, svg, source, wait, all, offline, strict;
 	bool report, pprof, jsonl, inverted, last, journal;
 	const char *socket, *rule, *cgroup, *session, *signal, *phase, *comm, *since, *until;
-	const char *unit, *count, *by, *title, *reason, *signals, *host;
+	const char *unit, *count, *debuginfod_cache, *by, *title, *reason, *signals, *host;
 	uint64_t pid, during_ms; /* 0: not given */
 	uint64_t memory_mib, top, max_line_bytes;
 	struct option_list dirs; /* each --debug-dir */

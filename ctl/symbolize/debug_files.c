@@ -14,6 +14,7 @@
 #include "shared/elf/debug_file.h"
 #include "shared/files/regular.h"
 #include "shared/tools/cleanup.h"
+#include "shared/tools/macro.h"
 
 struct walk {
 	struct debug_files *d;
@@ -239,6 +240,19 @@ static void try_known(const struct debug_files *d, const char *hex, size_t digit
 		(void)try_path(pool_text(&d->paths, d->known[number].debug - 1), hex, digits, pair);
 }
 
+/* As debuginfod_find_executable(3) and debuginfod_find_debuginfo(3) keep what they have fetched. */
+static void try_cache(const struct debug_files *d, const char *hex, size_t digits,
+		      struct debug_files_pair *pair)
+{
+	static const char *const names[] = { "executable", "debuginfo" };
+	char path[DEBUG_FILES_PATH];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (snprintf(path, sizeof(path), "%s/%.*s/%s", d->cache, (int)digits, hex,
+			     names[i]) < (int)sizeof(path))
+			(void)try_path(path, hex, digits, pair);
+}
+
 int debug_files_open(struct debug_files *d, const char *hex, size_t digits, const char *module,
 		     struct debug_files_pair *ret_pair)
 {
@@ -252,6 +266,8 @@ int debug_files_open(struct debug_files *d, const char *hex, size_t digits, cons
 	try_known(d, hex, digits, id, &pair);
 	if (pair.code < 0 && module && module[0] == '/')
 		r = try_path(module, hex, digits, &pair);
+	if (d->cache)
+		try_cache(d, hex, digits, &pair);
 	if (pair.debug < 0 && snprintf(path, sizeof(path), "%s/.build-id/%.2s/%.*s.debug", d->root,
 				       hex, (int)digits - 2, hex + 2) < (int)sizeof(path))
 		(void)try_path(path, hex, digits, &pair);

@@ -25,6 +25,7 @@ struct debug_files {
 	} * known;		      /* one per id */
 	uint32_t space;
 	const char *root;     /* DEBUG_FILE_ROOT, or what a test has in its place */
+	const char *cache;    /* a folder of debuginfod's client, or NULL */
 	uint64_t files;	      /* with a build-id */
 	uint64_t passed_over; /* folders and files that could not be looked at */
 	uint32_t first;	      /* of these, for a message: a path of `paths` + 1... */
@@ -48,8 +49,8 @@ int debug_files_add(struct debug_files *d, int fd, const char *path);
 
 /*
  * Opens what there is of the build `hex` (`digits` hex digits): of the folders that were added, at
- * `module` (a path, or NULL), and below the root. 0; -ENOENT: nothing is there; -ESTALE: only a
- * file of another build at `module`; -EACCES: it may not be read.
+ * `module` (a path, or NULL), in the cache, and below the root. 0; -ENOENT: nothing is there;
+ * -ESTALE: only a file of another build at `module`; -EACCES: it may not be read.
  */
 int debug_files_open(struct debug_files *d, const char *hex, size_t digits, const char *module,
 		     struct debug_files_pair *ret_pair);

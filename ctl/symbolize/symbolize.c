@@ -13,6 +13,7 @@
 #include "ctl/cli/text.h"
 #include "ctl/events/lines.h"
 #include "ctl/events/reader.h"
+#include "ctl/symbolize/missing.h"
 #include "ctl/symbolize/offline_symbols.h"
 #include "ctl/symbolize/stack_lines.h"
 #include "ctl/symbolize/tally.h"
@@ -36,6 +37,7 @@ struct symbolize {
 	bool source;
 	struct offline_symbols symbols;
 	struct tally tally;
+	struct missing missing;
 	struct stack_lines *open; /* SYMBOLIZE_OPEN */
 	struct frame *frames;	  /* STORE_FRAMES_MAX */
 	size_t n;
@@ -98,6 +100,8 @@ static void count_frame(struct symbolize *s, const struct event_frame *f,
 		return;
 	s->named += found->name != NULL;
 	s->by[found->unnamed] += found->name == NULL;
+	if (!found->name)
+		missing_add(&s->missing, found->unnamed, &f->build_id, &f->module);
 }
 
 /* What is found out about a frame; nothing where nothing is wanted. */
@@ -294,7 +298,7 @@ static void tell_folders(const struct symbolize *s)
 		d->passed_over, path ? path : "-", strerror(d->first_error));
 }
 
-static void tell_totals(const struct symbolize *s)
+static void tell_totals(struct symbolize *s)
 {
 	FILE *err = s->options->err;
 	uint64_t unnamed = 0;
@@ -309,6 +313,7 @@ static void tell_totals(const struct symbolize *s)
 				unnamed_word((enum unnamed)i), unnamed_help((enum unnamed)i));
 	if (s->others)
 		fprintf(err, "  %" PRIu64 " of the kernel, or compiled at run time\n", s->others);
+	missing_tell(&s->missing, err);
 	if (s->source)
 		fprintf(err,
 			"trocar: %" PRIu64 " of %" PRIu64 " frames of files have a source line\n",
@@ -379,6 +384,7 @@ static int run_symbolize(struct symbolize *s)
 
 	pool_seed();
 	r = make_parts(s);
+	s->symbols.files.cache = o->debuginfod_cache;
 	if (r == 0)
 		r = confine_now(CONFINE_OPENER);
 	if (r < 0)

@@ -12,14 +12,20 @@ static void test_sentences(void **state)
 		const char *sentence; /* NULL: none */
 	} cases[] = {
 		{ "/usr/lib/libfoo.so.1", "stripped", true,
-		  "libfoo.so.1 was built without frame pointers and without symbols: install "
-		  "libfoo1-dbgsym, or what your distribution calls it" },
+		  "libfoo.so.1 was built without frame pointers and without symbols: apt install "
+		  "libfoo1-dbgsym (from debian-debug), or dnf debuginfo-install "
+		  "/usr/lib/libfoo.so.1" },
 		{ "/usr/lib/libFoo_bar2.so.10.3", "stripped", false,
-		  "libFoo_bar2.so.10.3 has no symbols: install libfoo-bar2-10-dbgsym, or what your "
-		  "distribution calls it" },
+		  "libFoo_bar2.so.10.3 has no symbols: apt install libfoo-bar2-10-dbgsym (from "
+		  "debian-debug), or dnf debuginfo-install /usr/lib/libFoo_bar2.so.10.3" },
 		{ "/lib/libc.so.6", "no_symbol", false,
-		  "libc.so.6 has not all of its symbols: install libc6-dbg, or what your "
-		  "distribution calls it" },
+		  "libc.so.6 has not all of its symbols: apt install libc6-dbg, or dnf "
+		  "debuginfo-install /lib/libc.so.6" },
+		{ "/usr/sbin/nginx", "stripped", false,
+		  "nginx has no symbols: apt install $(dpkg -S /usr/sbin/nginx | cut -d: "
+		  "-f1)-dbgsym (from debian-debug), or dnf debuginfo-install /usr/sbin/nginx" },
+		{ "/usr/bin/$(reboot)", "stripped", false,
+		  "$(reboot) has no symbols: install its debug symbols, or build it without strip" },
 		{ "/opt/libfoo.so", "stripped", false,
 		  "libfoo.so has no symbols: install its debug symbols, or build it without strip" },
 		{ "/opt/app", "no_permission", true,

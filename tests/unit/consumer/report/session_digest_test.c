@@ -132,8 +132,8 @@ static void add_broken(const char *module, const char *why, uint64_t count)
 static void test_quality(void **state)
 {
 	static const char *const sentences[] = {
-		"libfoo.so.1 was built without frame pointers and without symbols: install "
-		"libfoo1-dbgsym, or what your distribution calls it",
+		"libfoo.so.1 was built without frame pointers and without symbols: apt install "
+		"libfoo1-dbgsym (from debian-debug), or dnf debuginfo-install /usr/lib/libfoo.so.1",
 		"app has not all of its symbols: install its debug symbols, or build it without "
 		"strip",
 		"stacks end in libbar2.so, which was built without frame pointers: "

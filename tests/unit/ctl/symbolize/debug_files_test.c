@@ -66,6 +66,26 @@ static int found(struct debug_files *d, const char *id, const char *module)
 	return which;
 }
 
+/* What debuginfod's client has fetched is found by its folder's name, if it is of that build. */
+static void test_cache(void **state)
+{
+	struct debug_files d;
+	char to[sizeof(facts.id) + 16];
+
+	debug_files_init(&d);
+	d.root = d.cache = dir;
+	assert_int_equal(found(&d, facts.id, NULL), -ENOENT);
+	snprintf(to, sizeof(to), "%s/debuginfo", facts.id);
+	copy("fixed.debug", to);
+	assert_int_equal(found(&d, facts.id, NULL), -ENOENT);
+	copy("pie.debug", to);
+	assert_int_equal(found(&d, facts.id, NULL), 2);
+	snprintf(to, sizeof(to), "%s/executable", facts.id);
+	copy("pie.stripped", to);
+	assert_int_equal(found(&d, facts.id, NULL), 3);
+	debug_files_done(&d);
+}
+
 static void test_folder(void **state)
 {
 	struct debug_files d;
@@ -208,9 +228,10 @@ static void test_swapped(void **state)
 
 int main(int argc, char *argv[])
 {
-	const struct CMUnitTest tests[] = { TEST(folder),	  TEST(module_and_root),
-					    TEST(other_build),	  TEST(hostile_folder),
-					    TEST(hostile_module), TEST(swapped) };
+	const struct CMUnitTest tests[] = { TEST(folder),	   TEST(cache),
+					    TEST(module_and_root), TEST(other_build),
+					    TEST(hostile_folder),  TEST(hostile_module),
+					    TEST(swapped) };
 
 	specimens_dir = argv[1];
 	pool_seed();

@@ -66,6 +66,26 @@ static void test_by_folder(void **state)
 	assert_non_null(strstr(events_out, "\"fn\":\"specimen_telling\""));
 }
 
+/* What would name them is told as commands; what cannot be a build-id or a path is in none. */
+static void test_missing(void **state)
+{
+	static const char hostile[] = "/a\\n/b";
+
+	write_frame("/nowhere/x", "00112233445566778899", 7, "");
+	assert_int_equal(events_command("symbolize", events_file, NULL), COMMAND_FINE);
+	assert_non_null(strstr(events_err, "  debuginfod-find debuginfo 00112233445566778899    # "
+					   "1 frames of /nowhere/x\n"));
+	assert_int_equal(
+		events_command("symbolize", "--debuginfod-cache", "/nowhere", events_file, NULL),
+		COMMAND_FINE);
+	write_frame(hostile, "00112233445566778899", 7, "");
+	assert_int_equal(events_command("symbolize", events_file, NULL), COMMAND_FINE);
+	assert_non_null(strstr(events_err, "1 frames of a file without a path\n"));
+	write_frame("/nowhere/x", "$(reboot)", 7, "");
+	assert_int_equal(events_command("symbolize", events_file, NULL), COMMAND_FINE);
+	assert_null(strstr(events_err, "debuginfod"));
+}
+
 static void test_other_build(void **state)
 {
 	char module[512];
@@ -215,9 +235,9 @@ static void test_options(void **state)
 int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
-		TEST(by_module),   TEST(by_folder),    TEST(other_build),    TEST(named_frame),
-		TEST(caller),	   TEST(interrupted),  TEST(passes_through), TEST(missing_parts),
-		TEST(other_kinds), TEST(hostile_file), TEST(options),
+		TEST(by_module),     TEST(by_folder),	TEST(missing),	    TEST(other_build),
+		TEST(named_frame),   TEST(caller),	TEST(interrupted),  TEST(passes_through),
+		TEST(missing_parts), TEST(other_kinds), TEST(hostile_file), TEST(options),
 	};
 
 	specimens_dir = argv[1];
