@@ -43,6 +43,10 @@ static void take_word(struct known_wait *w, enum known_wait_what what)
 	case KNOWN_WAIT_SLEEP:
 		w->state = WAIT_BLOCKED + WAIT_SLEEP;
 		break;
+	case KNOWN_WAIT_IDLE:
+		w->state = WAIT_BLOCKED + WAIT_IDLE;
+		w->idle = true;
+		break;
 	case KNOWN_WAIT_CONDITION:
 		w->condition = true;
 		break;

@@ -19,6 +19,7 @@ enum known_wait_what {
 	KNOWN_WAIT_LOCK,
 	KNOWN_WAIT_PEER, /* another process or host */
 	KNOWN_WAIT_SLEEP,
+	KNOWN_WAIT_IDLE,      /* nothing to do */
 	KNOWN_WAIT_CONDITION, /* of a condition variable: for work, or for another thread */
 };
 

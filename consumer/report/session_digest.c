@@ -139,6 +139,7 @@ void session_digest_add(struct summary *s, const struct stack *stack,
 	add_quality(s, stack, frames, n);
 	function_growth_add(&s->growth, stack, frames, n);
 	session_cpu_add(&s->cpu, stack, frames, n);
+	garbage_add(&s->garbage, stack, frames, n);
 	s->count[stack->phase] += stack->count;
 	s->weight_ns[stack->phase] += stack->weight_ns;
 

@@ -8,6 +8,7 @@
 #include "consumer/report/chain_links.h"
 #include "consumer/report/find_disks.h"
 #include "consumer/report/find_locks.h"
+#include "consumer/report/find_memory.h"
 #include "consumer/report/find_sockets.h"
 #include "consumer/report/session_facts.h"
 #include "consumer/report/session_sockets.h"
@@ -171,24 +172,7 @@ static void find_queue(struct findings_search *s)
 	find_demand(s, q, left_ns);
 }
 
-/* ---- waits for memory */
-
-/* What was thrown out at the limit and is read back makes threads wait for disks too. */
-static void find_memory(struct findings_search *s)
-{
-	const struct finding_evidence e = findings_search_evidence(s, ACCOUNT_MEMORY);
-	char says[FINDINGS_SAYS_BYTES];
-	bool io = s->session->facts && causes_reads_back(s->session->facts);
-	uint64_t io_ns = io ? s->part_ns[ACCOUNT_IO] : 0;
-
-	if (findings_search_limit(s, FINDING_MEMORY_LIMIT, CAUSE_ID_memory_limit, "memory", "",
-				  s->part_ns[ACCOUNT_MEMORY] + io_ns)) {
-		s->part_ns[ACCOUNT_IO] -= io_ns;
-		return;
-	}
-	findings_search_say_place(s, ACCOUNT_MEMORY, "for memory", says);
-	findings_search_add(s, FINDING_MEMORY, s->part_ns[ACCOUNT_MEMORY], says, &e);
-}
+/* ---- waits for others */
 
 /* Waits for what other threads write into pipes, and for processes to end. */
 static void find_behind(struct findings_search *s)
@@ -214,7 +198,41 @@ static void find_behind(struct findings_search *s)
 
 /* ---- what ran */
 
-static void find_function(struct findings_search *s)
+static uint64_t share_pct(uint64_t part_ns, uint64_t of_ns)
+{
+	return of_ns ? part_ns * 100 / of_ns : 0;
+}
+
+/*
+ * A runtime collects garbage for much of the CPU time, and for twice the part of it that it needs
+ * when calm. Returns for how long; 0: that is not so.
+ */
+static uint64_t find_garbage(struct findings_search *s)
+{
+	const struct summary *sum = s->summary;
+	const struct finding_evidence e = { .type = "stack", .signal = "oncpu" };
+	uint64_t ns = garbage_ns(&sum->garbage, PHASE_DURING);
+	uint64_t length_ns = s->session->stop_ns - s->session->start_ns;
+	uint64_t pct = share_pct(ns, sum->weight_ns[PHASE_DURING]);
+	uint64_t calm_pct =
+		share_pct(garbage_ns(&sum->garbage, PHASE_BEFORE), sum->weight_ns[PHASE_BEFORE]);
+	const char *runtime, *name = garbage_most(&sum->garbage, &runtime);
+	char says[FINDINGS_SAYS_BYTES], calm[48] = "";
+
+	if (session_digest_is_few(sum) || ns * 100 < length_ns * THRESHOLD_GREW_PCT ||
+	    pct < THRESHOLD_GARBAGE_PCT || calm_pct * 2 > pct)
+		return 0;
+	if (sum->count[PHASE_BEFORE])
+		snprintf(calm, sizeof(calm), ", %" PRIu64 " %% when calm", calm_pct);
+	snprintf(says, sizeof(says),
+		 "the garbage collector of %s had %" PRIu64
+		 " %% of its CPU time%s, most of it in %s",
+		 runtime, pct, calm, name);
+	findings_search_add(s, FINDING_GARBAGE, ns, says, &e);
+	return ns;
+}
+
+static void find_function(struct findings_search *s, uint64_t garbage_ns)
 {
 	const struct finding_evidence e = { .type = "stack", .signal = "oncpu" };
 	uint64_t ms = (s->session->stop_ns - s->session->start_ns) / NSEC_PER_MSEC;
@@ -229,7 +247,7 @@ static void find_function(struct findings_search *s)
 		return;
 	of_ns = grown.by_rate ? ms * NSEC_PER_MSEC : s->found.time_ns[FINDINGS_RUNNING];
 	of_ns = of_ns / 100 * (grown.stalled_pct - grown.calm_pct);
-	if (of_ns * 100 < ms * NSEC_PER_MSEC * THRESHOLD_GREW_PCT)
+	if (of_ns <= garbage_ns || of_ns * 100 < ms * NSEC_PER_MSEC * THRESHOLD_GREW_PCT)
 		return;
 	snprintf(says, sizeof(says), "%.250s (%.60s) had %u %% of %s, %u %% when calm", grown.fn,
 		 grown.comm, grown.stalled_pct, grown.by_rate ? "a CPU" : "its CPU time",
@@ -277,7 +295,7 @@ void session_findings_write(const struct session_result *session, const struct s
 		find_sockets_peer(&s);
 		find_behind(&s);
 	}
-	find_function(&s);
+	find_function(&s, find_garbage(&s));
 	find_sockets_clients(&s);
 	findings_write(&s.found, w);
 }

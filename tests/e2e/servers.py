@@ -14,7 +14,7 @@ import threading
 import time
 
 import harness
-from harness import Skip, check, command, until
+from harness import Skip, check, command, mounts, until
 
 READ_S = 0.02
 
@@ -256,6 +256,23 @@ class Disk:
             yield
         finally:
             limit(self.device, None)
+
+
+    @contextlib.contextmanager
+    def slow(self, group, bytes_per_s):
+        """What `group` writes through the page cache goes out so slowly. cgroup v1 charges it to the root, which has a
+        limit of its own there."""
+        root = next((pathlib.Path(m[1]) for m in mounts() if m[2] == "cgroup" and "blkio" in m[3].split(",")), None)
+        if not root:
+            group.writes(self.device, bytes_per_s)
+            yield
+            return
+        limit = root / "blkio.throttle.write_bps_device"
+        limit.write_text(f"{self.device} {bytes_per_s}")
+        try:
+            yield
+        finally:
+            limit.write_text(f"{self.device} 0")
 
 
 class Postgres:

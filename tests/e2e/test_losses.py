@@ -124,7 +124,7 @@ def test_output_reader_goes(t):
 def test_disk_full(t):
     """A full disk is said, retried and counted; the lines that are there are whole."""
     agent = t.agent(rules(rule("deep", comm="deep", cooldown_ms=0)), start=False)
-    where = t.tmpfs("256k")
+    where = t.tmpfs("2m")  # room for what is held back meanwhile
     agent.output = where / "events.jsonl"
     agent.start()
     group, _ = burn(t, agent, 60, 100, name="deep", workload="deep")

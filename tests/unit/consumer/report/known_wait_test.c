@@ -52,6 +52,24 @@ static void test_lock(void **state)
 	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_IO);
 }
 
+/* A thread of Go's scheduler without work sleeps as one that waits for a lock does. */
+static void test_idle(void **state)
+{
+	const char *const names[] = { "runtime.futex.abi0", "runtime.notesleep", "runtime.stopm",
+				      "runtime.findRunnable" };
+	const char *const of_lock[] = { "runtime.futex.abi0", "runtime.futexsleep",
+					"runtime.lock2" };
+	struct known_wait w = judge(WAIT_BLOCKED + WAIT_LOCK, names, ARRAY_SIZE(names));
+
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_IDLE);
+	assert_true(w.idle);
+	assert_string_equal(w.frame->fn, "runtime.stopm");
+	w = judge(WAIT_BLOCKED + WAIT_LOCK, of_lock, ARRAY_SIZE(of_lock));
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_LOCK);
+	assert_false(w.idle);
+	assert_string_equal(w.frame->fn, "runtime.lock2");
+}
+
 /* Without such a function the system call has the word. */
 static void test_unknown(void **state)
 {
@@ -100,6 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lock),
+		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_others),
 	};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/find_memory.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/facts/disk_text.h"
+#include "consumer/report/session_reclaim.h"
+#include "consumer/report/thresholds.h"
+#include "shared/tools/macro.h"
+
+static double to_mib(uint64_t pages)
+{
+	return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1u << 20);
+}
+
+/* ---- the whole machine is short */
+
+/* Returns for how long a neighbour looked for memory that the machine had not. */
+static uint64_t global_ns(const struct reclaim_neighbour *n)
+{
+	return n->kind_ns[RECLAIM_DIRECT] + n->kind_ns[RECLAIM_COMPACTION];
+}
+
+/* Returns the other cgroup that did so for longest; NULL: none did, or nobody knows its name. */
+static const struct reclaim_neighbour *find_greedy(const struct reclaim_times *all)
+{
+	const struct reclaim_neighbour *most = NULL;
+
+	for (size_t i = 0; i < all->n_neighbours; i++)
+		if (!most || global_ns(&all->neighbours[i]) > global_ns(most))
+			most = &all->neighbours[i];
+	return most && most->path && strcmp(most->path, "/") != 0 ? most : NULL;
+}
+
+/* Returns for how long all cgroups did so. */
+static uint64_t everybody_ns(const struct reclaim_times *all)
+{
+	uint64_t own_ns =
+		reclaim_times_ns(all, RECLAIM_DIRECT) + reclaim_times_ns(all, RECLAIM_COMPACTION);
+	uint64_t ns = own_ns + global_ns(&all->more);
+
+	for (size_t i = 0; i < all->n_neighbours; i++)
+		ns += global_ns(&all->neighbours[i]);
+	return ns;
+}
+
+/*
+ * Returns how much of `ns` another cgroup explains: that had most of the reclaim of the whole
+ * machine, of which the session's threads had a part.
+ */
+static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
+{
+	const struct reclaim_times *all = session_reclaim_times(s->session);
+	const struct reclaim_neighbour *n = all ? find_greedy(all) : NULL;
+	struct finding_evidence e = { .type = "neighbour", .signal = "reclaim" };
+	uint64_t of_ns = all ? everybody_ns(all) : 0;
+	char says[FINDINGS_SAYS_BYTES];
+	double share;
+
+	if (!n || !reclaim_times_ns(all, RECLAIM_DIRECT) ||
+	    global_ns(n) * 100 < of_ns * THRESHOLD_NEIGHBOUR_PCT)
+		return 0;
+	share = (double)global_ns(n) / (double)of_ns;
+	ns = (uint64_t)((double)ns * share);
+	snprintf(says, sizeof(says),
+		 "its threads waited %.1f s for memory, which the machine had none left of: of "
+		 "all the time in which threads had to look for some, %.250s had %.0f %%, and got "
+		 "%.1f MiB",
+		 findings_search_seconds(ns), n->path, share * 100, to_mib(n->pages));
+	if (strlen(n->path) < sizeof(e.value)) {
+		e.key = "neighbour";
+		snprintf(e.value, sizeof(e.value), "%s", n->path);
+	}
+	findings_search_add(s, FINDING_RECLAIM_NEIGHBOUR, ns, says, &e);
+	return ns;
+}
+
+/* ---- writers are held back */
+
+static const struct reclaim_part *find_paused(const struct reclaim_times *all)
+{
+	for (size_t i = 0; all && i < all->count; i++)
+		if (all->items[i].kind == RECLAIM_THROTTLE)
+			return &all->items[i];
+	return NULL;
+}
+
+/* "; 812.0 MiB were dirty, and 790.1 is the limit" */
+static void say_dirty(const struct findings_search *s, char *says, size_t space)
+{
+	const struct facts_phases *facts = s->session->facts;
+	uint64_t dirty, limit;
+
+	if (facts && facts_phases_get(facts, FACTS_DURING, FACT_HOST_DIRTY, &dirty) &&
+	    facts_phases_get(facts, FACTS_DURING, FACT_HOST_DIRTY_LIMIT, &limit))
+		snprintf(says, space,
+			 "; %.1f MiB of the machine were dirty at the end, and its limit "
+			 "is %.1f",
+			 to_mib(dirty), to_mib(limit));
+}
+
+/* Pauses are sleeps that count as waits for disks. */
+static void find_pauses(struct findings_search *s)
+{
+	const struct reclaim_times *all = session_reclaim_times(s->session);
+	const struct reclaim_part *p = find_paused(all);
+	struct finding_evidence e = { "reclaim", "reclaim", "kind", "throttle", 0 };
+	char says[FINDINGS_SAYS_BYTES], disk[DISK_TEXT_BYTES];
+	uint64_t ns = 0;
+	int n;
+
+	if (p)
+		ns = MIN(reclaim_times_ns(all, RECLAIM_THROTTLE), s->part_ns[ACCOUNT_IO]);
+	if (!ns)
+		return;
+	disk_text_say(s->session->disks, p->device >> 20, p->device & 0xfffff, disk);
+	n = snprintf(
+		says, sizeof(says),
+		"its threads were held back for %.1f s, in %llu pauses, before they could write "
+		"on: they write faster than %s takes it",
+		findings_search_seconds(ns), (unsigned long long)(p->own.count + p->own.open),
+		disk);
+	say_dirty(s, says + n, sizeof(says) - (size_t)n);
+	s->part_ns[ACCOUNT_IO] -= ns;
+	findings_search_add(s, FINDING_WRITE_PAUSE, ns, says, &e);
+}
+
+/* What was thrown out at the limit and is read back makes threads wait for disks too. */
+static bool find_limit(struct findings_search *s)
+{
+	bool io = s->session->facts && causes_reads_back(s->session->facts);
+	uint64_t io_ns = io ? s->part_ns[ACCOUNT_IO] : 0;
+
+	if (!findings_search_limit(s, FINDING_MEMORY_LIMIT, CAUSE_ID_memory_limit, "memory", "",
+				   s->part_ns[ACCOUNT_MEMORY] + io_ns))
+		return false;
+	s->part_ns[ACCOUNT_IO] -= io_ns;
+	return true;
+}
+
+void find_memory(struct findings_search *s)
+{
+	const struct finding_evidence e = findings_search_evidence(s, ACCOUNT_MEMORY);
+	uint64_t ns = s->part_ns[ACCOUNT_MEMORY];
+	char says[FINDINGS_SAYS_BYTES];
+
+	find_pauses(s);
+	if (find_limit(s))
+		return;
+	ns -= find_neighbour(s, ns);
+	findings_search_say_place(s, ACCOUNT_MEMORY, "for memory", says);
+	findings_search_add(s, FINDING_MEMORY, ns, says, &e);
+}
