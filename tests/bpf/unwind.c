@@ -7,9 +7,7 @@
 #include <inttypes.h>
 #include <linux/membarrier.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "unwind_fixture.h"
 
