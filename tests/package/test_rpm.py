@@ -48,8 +48,9 @@ def test_contents(rpms):
     """The same files as of `meson install`, in two packages."""
     agent, tools = (set(query(rpm(rpms, name), "-l").split()) for name in ("trocar", "trocar-tools"))
     assert {"/etc/trocar/rules.json", "/usr/sbin/trocar-loader", "/usr/libexec/trocar/trocar-consumer",
-            "/usr/lib/systemd/system/trocar-consumer.service", "/usr/lib/sysusers.d/trocar.conf"} <= agent, agent
-    assert {"/usr/bin/trocar", "/usr/share/bash-completion/completions/trocar"} <= tools, tools
+            "/usr/lib/systemd/system/trocar-consumer.service", "/usr/lib/sysusers.d/trocar.conf",
+            "/usr/share/man/man8/trocar-loader.8.gz", "/usr/share/man/man8/trocar-consumer.8.gz"} <= agent, agent
+    assert {"/usr/bin/trocar", "/usr/share/man/man1/trocar.1.gz", "/usr/share/bash-completion/completions/trocar"} <= tools, tools
     assert "/usr/bin/trocar" not in agent
 
 
