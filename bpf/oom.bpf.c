@@ -79,7 +79,7 @@ static __always_inline void find_limit(const struct task_struct *task, struct oo
 		const struct mm_struct___percpu *percpu_ = (const void *)(mm);           \
 		__s64 pages_;                                                            \
                                                                                          \
-		if (bpf_core_type_exists(struct mm_rss_stat))                            \
+		if (bpf_core_field_exists(counted_->rss_stat.count))                     \
 			pages_ = BPF_CORE_READ(counted_, rss_stat.count[which].counter); \
 		else                                                                     \
 			pages_ = BPF_CORE_READ(percpu_, rss_stat[which].count);          \

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The RPM packages, built by rpmbuild on this system, which is no RPM one: without its macros, and without a look at what
 they say they need."""
-import os
 import pathlib
 import re
 import shutil
@@ -12,7 +11,6 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "packaging" / "rpmlint.toml"
-pytestmark = pytest.mark.skipif(os.environ.get("TROCAR_LONG") != "1", reason="it builds the tree once more: only with --long")
 
 
 @pytest.fixture(scope="module")
