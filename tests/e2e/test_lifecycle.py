@@ -8,9 +8,27 @@ import time
 
 import pytest
 
-from harness import CONSUMER, GROUP, LOADER, USER, Skip, check, command, mounts, rule, rules
+from harness import CONSUMER, GROUP, LOADER, ROOT, USER, Skip, check, command, mounts, rule, rules
 
 NONE = "0" * 16
+
+
+@pytest.mark.parallel(4)
+def test_load_as_in_a_pod(t):
+    """The loader needs no more capabilities than its container in packaging/kubernetes has, where the bpffs is there."""
+    manifest = (ROOT / "packaging" / "kubernetes" / "trocar.yaml").read_text()
+    words = re.search(r"- name: loader.*?add: \[(.*?)\]", manifest, re.S)[1]
+    few = ["setpriv", "--bounding-set", ",".join(["-all", *(f"+{word.lower()}" for word in re.findall(r"\w+", words))])]
+    where = t.folder / "pins"
+    where.mkdir(mode=0o755)
+    command("mount", "-t", "bpf", "bpf", where)
+    t.mounted.append(where)
+    check("sys_admin" not in few[2] and "bpf" in few[2], f"{few}")
+    command(*few, LOADER, "load", "--bpf-dir", where, "--group", GROUP, "--always", "oncpu", seconds=60)
+    check((where / "abi").exists(), "nothing is pinned")
+    command(*few, LOADER, "unload", "--keep-mount", "--bpf-dir", where, seconds=60)
+    left = [path for path in where.iterdir() if path.suffix != ".debug"]  # the kernel's own
+    check(not left, f"{left}")
 
 
 @pytest.mark.parallel(4)
