@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -527,3 +528,25 @@ def test_a_million_lines(w):
     path.unlink()
     print(f"# {lines * copies:,} stack lines, {size / 1e6:,.0f} MB: folded in {seconds:.1f} s, "
           f"{lines * copies / seconds:,.0f} lines/s")
+
+
+def test_thousands_of_sessions(w):
+    """Reading is linear in sessions: 4,000 of them, 245 MB, take each of these 4 s of a CPU at most."""
+    sessions, limit_s, one = 4000, 4, []
+    for line in CART.read_text().splitlines(True):
+        if '"session":"' in line and ('"type":"session.' in line or sum(map(len, one)) < 58000):
+            one.append(line)
+    own = json.loads(one[0])["session"]
+    path = w.folder / "sessions.jsonl"
+    with open(path, "w", encoding="utf-8") as stream:
+        for i in range(sessions):
+            stream.write("".join(one).replace(own, f"{(1 << 60) + 7919 * i:016x}"))
+    for words in (("report",), ("report", "--all"), ("flamegraph", "--all"), ("folded", "--all")):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([w.trocar, *words, path], stdout=subprocess.PIPE, timeout=120, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        print(f"# {sessions} sessions, {path.stat().st_size / 1e6:.0f} MB: {' '.join(words)} takes {seconds:.1f} s of a CPU")
+        check(len(done.stdout) > 1000, f"{words}: {done.stdout[:300]}")
+        check(seconds <= limit_s, f"{words}: {seconds:.1f} s")
+    path.unlink()
