@@ -70,6 +70,26 @@ quiet_rules() {
 	rm /usr/local/bin/memcached
 }
 
+# Each line as it stands in README. A session's verdict (5, 6) is no failure of the command that waits for it.
+readme_agent() {
+	local line failed=0
+	while read -r line; do
+		(cd /ci && exec bash -c "$line") </dev/null || [ $? -ge 5 ] || { echo "failed: $line" && failed=1; }
+	done </ci/readme-agent
+	return $failed
+}
+
+# What README says to try, with the agent of the package and a process of some service.
+readme() {
+	check "a service to look at" systemd-run -q --unit shop burn_cpu 300 1 300
+	same "README asks an agent seven things and more" "$(($(wc -l </ci/readme-agent) >= 7))" 1
+	busy=$(property shop MainPID)
+	export busy
+	check "README's commands for an agent" readme_agent
+	check "README's commands for lines" env -C /ci sh -ex ./readme-lines
+	systemctl stop shop
+}
+
 upgraded() {
 	local before pid
 	echo '{ "version": 1, "rules": [ { "name": "mine", "match": { "comm": "mine" }, "when": [ { "pressure": "cpu", "some_pct": 20 } ] } ] }' \
@@ -127,4 +147,4 @@ tools() {
 follow
 steps installed quiet_rules
 cp "$lines" "$results/package.jsonl"
-steps upgraded removed purged tools
+steps readme upgraded removed purged tools
