@@ -16,7 +16,6 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TROCAR_BUILD", ROOT / "build")).resolve()
-pytestmark = pytest.mark.skipif(os.environ.get("TROCAR_LONG") != "1", reason="an image and its base take minutes: only with --long")
 RULE = {"name": "shop", "match": {"comm": "kube_burn"}, "when": [{"pressure": "cpu", "some_ms": 200, "window_ms": 1000}],
         "capture": {"pre_ms": 2000, "during_ms": 1000, "cooldown_ms": 1000}}
 
