@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/garbage.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "shared/tools/macro.h"
@@ -37,13 +36,28 @@ static size_t find_row(const struct stack *stack, const struct named_frame *fram
 	return row;
 }
 
+/* Nearly all frames of nearly all programs begin with another letter: those cost no comparison. */
+static void note_letters(struct garbage *g)
+{
+	for (size_t i = 0; i < GARBAGE_COLLECTORS; i++)
+		if (!rows[i].thread)
+			g->first[(unsigned char)rows[i].name[0]] = true;
+	g->ready = true;
+}
+
 void garbage_add(struct garbage *g, const struct stack *stack, const struct named_frame *frames,
 		 size_t n)
 {
 	size_t row = find_row(stack, NULL);
 
-	while (row == GARBAGE_COLLECTORS && n > 0)
-		row = find_row(stack, &frames[--n]);
+	if (!g->ready)
+		note_letters(g);
+	for (; row == GARBAGE_COLLECTORS && n > 0; n--) {
+		const char *fn = frames[n - 1].fn;
+
+		if (fn && g->first[(unsigned char)fn[0]])
+			row = find_row(stack, &frames[n - 1]);
+	}
 	if (row < GARBAGE_COLLECTORS)
 		g->ns[row][stack->phase] += stack->weight_ns;
 }

@@ -6,6 +6,7 @@
 #ifndef TROCAR_CONSUMER_REPORT_GARBAGE_H
 #define TROCAR_CONSUMER_REPORT_GARBAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,8 @@ enum {
 };
 
 struct garbage {
+	bool ready,
+		first[256]; /* the letters that names of functions in collectors.def begin with */
 	uint64_t ns[GARBAGE_COLLECTORS][PHASE_COUNT_]; /* by row of collectors.def */
 };
 
