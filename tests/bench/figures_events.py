@@ -17,11 +17,10 @@ tracepoint:block:block_rq_complete {
   if ($issued) { @us = hist((nsecs - $issued) / 1000); delete(@issued[args->dev, args->sector]); }
 }"""
 TCPLIFE = """tracepoint:sock:inet_sock_set_state {
-  if (args->newstate == 1) { @begun[args->skaddr] = nsecs; }
-  $begun = @begun[args->skaddr];
-  if (args->newstate == 7 && $begun) {
-    @us[args->daddr, args->dport] = hist((nsecs - $begun) / 1000); delete(@begun[args->skaddr]);
-  }
+  $socket = (uint64)args->skaddr;
+  if (args->newstate == 1) { @begun[$socket] = nsecs; }
+  $begun = @begun[$socket];
+  if (args->newstate == 7 && $begun) { @us = hist((nsecs - $begun) / 1000); delete(@begun[$socket]); }
 }"""
 DRSNOOP = """tracepoint:vmscan:mm_vmscan_memcg_reclaim_begin { @begun[tid] = nsecs; }
 tracepoint:vmscan:mm_vmscan_memcg_reclaim_end {
