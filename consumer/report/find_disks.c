@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "consumer/facts/disk_text.h"
+#include "consumer/report/find_memory.h"
 #include "consumer/report/session_block.h"
 #include "consumer/report/session_facts.h"
 #include "consumer/report/session_waits.h"
@@ -286,6 +287,7 @@ void find_disks(struct findings_search *s)
 		return;
 	explained_ns = find_neighbour(s, ns);
 	ns -= MIN(ns, explained_ns);
+	ns -= find_memory_pauses(s, ns);
 	explained_ns = find_sync(s, ns - MIN(ns, s->passed_ns[ACCOUNT_IO]));
 	ns -= MIN(ns, explained_ns);
 	findings_search_say_place(s, ACCOUNT_IO, "for disks and files", says);

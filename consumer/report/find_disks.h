@@ -6,8 +6,8 @@
 #include "consumer/report/findings_search.h"
 
 /*
- * Adds a limit of the cgroup, another cgroup that had the disk, calls that sync, and the disk
- * itself, each with the part of the waits that is left for it.
+ * Adds a limit of the cgroup, another cgroup that had the disk, pauses of writers, calls that
+ * sync, and the disk itself, each with the part of the waits that is left for it.
  */
 void find_disks(struct findings_search *s);
 

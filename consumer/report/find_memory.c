@@ -64,11 +64,11 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 		return 0;
 	share = (double)global_ns(n) / (double)of_ns;
 	ns = (uint64_t)((double)ns * share);
-	snprintf(says, sizeof(says),
-		 "its threads waited %.1f s for memory, which the machine had none left of: of "
-		 "all the time in which threads had to look for some, %.250s had %.0f %%, and got "
-		 "%.1f MiB",
-		 findings_search_seconds(ns), n->path, share * 100, to_mib(n->pages));
+	snprintf(
+		says, sizeof(says),
+		"its threads waited %.1f s for memory, of which the machine had none left: %.250s had "
+		"%.0f %% of the time in which threads had to look for some",
+		findings_search_seconds(ns), n->path, share * 100);
 	if (strlen(n->path) < sizeof(e.value)) {
 		e.key = "neighbour";
 		snprintf(e.value, sizeof(e.value), "%s", n->path);
@@ -79,52 +79,62 @@ static uint64_t find_neighbour(struct findings_search *s, uint64_t ns)
 
 /* ---- writers are held back */
 
-static const struct reclaim_part *find_paused(const struct reclaim_times *all)
+/* Returns the disk with the most of the pauses, and how many there were of all disks. */
+static const struct reclaim_part *find_paused(const struct reclaim_times *all, uint64_t *ret_count)
 {
-	for (size_t i = 0; all && i < all->count; i++)
-		if (all->items[i].kind == RECLAIM_THROTTLE)
-			return &all->items[i];
-	return NULL;
+	const struct reclaim_part *most = NULL;
+	uint64_t count = 0;
+
+	for (size_t i = 0; all && i < all->count; i++) {
+		const struct reclaim_part *p = &all->items[i];
+
+		if (p->kind != RECLAIM_THROTTLE)
+			continue;
+		most = most ? most : p;
+		count += p->own.count + p->own.open + p->own.orphans;
+	}
+	*ret_count = count;
+	return most;
 }
 
-/* "; 812.0 MiB were dirty, and 790.1 is the limit" */
+/*
+ * Says how much was dirty, where that is what writers are held back for: beyond half of the limit.
+ * Below, it is the disk's own part of it that is used up.
+ */
 static void say_dirty(const struct findings_search *s, char *says, size_t space)
 {
 	const struct facts_phases *facts = s->session->facts;
 	uint64_t dirty, limit;
 
 	if (facts && facts_phases_get(facts, FACTS_DURING, FACT_HOST_DIRTY, &dirty) &&
-	    facts_phases_get(facts, FACTS_DURING, FACT_HOST_DIRTY_LIMIT, &limit))
+	    facts_phases_get(facts, FACTS_DURING, FACT_HOST_DIRTY_LIMIT, &limit) &&
+	    dirty >= limit / 2)
 		snprintf(says, space,
-			 "; %.1f MiB of the machine were dirty at the end, and its limit "
-			 "is %.1f",
+			 "; %.1f MiB of the machine were dirty at the end, of at most %.1f",
 			 to_mib(dirty), to_mib(limit));
 }
 
-/* Pauses are sleeps that count as waits for disks. */
-static void find_pauses(struct findings_search *s)
+uint64_t find_memory_pauses(struct findings_search *s, uint64_t ns)
 {
 	const struct reclaim_times *all = session_reclaim_times(s->session);
-	const struct reclaim_part *p = find_paused(all);
 	struct finding_evidence e = { "reclaim", "reclaim", "kind", "throttle", 0 };
 	char says[FINDINGS_SAYS_BYTES], disk[DISK_TEXT_BYTES];
-	uint64_t ns = 0;
+	uint64_t count;
+	const struct reclaim_part *p = find_paused(all, &count);
 	int n;
 
-	if (p)
-		ns = MIN(reclaim_times_ns(all, RECLAIM_THROTTLE), s->part_ns[ACCOUNT_IO]);
+	ns = p ? MIN(reclaim_times_ns(all, RECLAIM_THROTTLE), ns) : 0;
 	if (!ns)
-		return;
+		return 0;
 	disk_text_say(s->session->disks, p->device >> 20, p->device & 0xfffff, disk);
 	n = snprintf(
 		says, sizeof(says),
 		"its threads were held back for %.1f s, in %llu pauses, before they could write "
-		"on: they write faster than %s takes it",
-		findings_search_seconds(ns), (unsigned long long)(p->own.count + p->own.open),
-		disk);
+		"on: more is written than %s takes",
+		findings_search_seconds(ns), (unsigned long long)count, disk);
 	say_dirty(s, says + n, sizeof(says) - (size_t)n);
-	s->part_ns[ACCOUNT_IO] -= ns;
 	findings_search_add(s, FINDING_WRITE_PAUSE, ns, says, &e);
+	return ns;
 }
 
 /* What was thrown out at the limit and is read back makes threads wait for disks too. */
@@ -146,7 +156,6 @@ void find_memory(struct findings_search *s)
 	uint64_t ns = s->part_ns[ACCOUNT_MEMORY];
 	char says[FINDINGS_SAYS_BYTES];
 
-	find_pauses(s);
 	if (find_limit(s))
 		return;
 	ns -= find_neighbour(s, ns);

@@ -7,9 +7,15 @@
 
 /*
  * Adds findings of part MEMORY: a limit, another cgroup for which the machine has none left, or
- * that it is short. And of part IO, which it shortens by what it explains: pages that a limit threw
- * out and that are read back, and pauses of threads that wrote faster than the disk does.
+ * that it is short. Pages that a limit threw out and that are read back are of part IO, which it
+ * shortens by them.
  */
 void find_memory(struct findings_search *s);
+
+/*
+ * Returns how much of `ns`, what threads waited for disks, they were held back for because they
+ * write more than a disk takes, and adds that finding.
+ */
+uint64_t find_memory_pauses(struct findings_search *s, uint64_t ns);
 
 #endif

@@ -52,8 +52,9 @@ static bool is_plain(const char *path)
 /* Packages have what is below these. */
 static bool is_packaged(const char *path)
 {
-	static const char *const folders[] = { "/usr/bin/", "/usr/lib", "/usr/sbin/",
-					       "/bin/",	    "/lib",	"/sbin/" };
+	static const char *const folders[] = { "/usr/bin/",   "/usr/sbin/",    "/usr/lib/",
+					       "/usr/lib64/", "/usr/libexec/", "/bin/",
+					       "/sbin/",      "/lib/",	       "/lib64/" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
 		if (!strncmp(path, folders[i], strlen(folders[i])))

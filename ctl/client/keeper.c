@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ctl/client/keeper.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -90,13 +91,27 @@ static bool find_programs(struct keeper *k)
 	return true;
 }
 
-/* Whether no account has this number, and systemd has not given it to a service. */
+/* Whether a process is this user: of another capture, or of whoever else takes such numbers. */
+static bool is_running(uid_t id)
+{
+	_cleanup_closedir_ DIR *dir = opendir("/proc");
+	const struct dirent *entry;
+	struct stat st;
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && st.st_uid == id)
+			return true;
+	return !dir;
+}
+
+/* Whether no account has this number, systemd has given it to no service, and nobody is it now. */
 static bool is_free(uid_t id)
 {
 	char note[64];
 
 	snprintf(note, sizeof(note), "/run/systemd/dynamic-uid/%u", id);
-	return !getpwuid(id) && !getgrgid(id) && access(note, F_OK) < 0;
+	return !getpwuid(id) && !getgrgid(id) && access(note, F_OK) < 0 && !is_running(id);
 }
 
 static bool take_user(struct keeper *k)

@@ -42,21 +42,26 @@ static int match_name(void *context, const char *path, uint64_t id)
 	return 0;
 }
 
-static int search_all(struct search *s)
+/* *ret_whole: all cgroups were looked at. */
+static int search_all(struct search *s, bool *ret_whole)
 {
 	struct cgroupfs_visitor visitor = { .found = match_name, .context = s };
-	struct cgroupfs_left left;
+	struct cgroupfs_left left = { .cut = true };
 	enum cgroup_mode mode;
 	char mount[PATH_MAX];
 	int r = cgroupfs_find_here(mount, sizeof(mount), &mode);
 
-	return r < 0 ? r : cgroupfs_walk(AT_FDCWD, mount, CGROUPS_MAX, visitor, &left);
+	if (r == 0)
+		r = cgroupfs_walk(AT_FDCWD, mount, CGROUPS_MAX, visitor, &left);
+	*ret_whole = !left.cut && !left.unread.count;
+	return r;
 }
 
 int unit_cgroup_resolve(const struct options *options, struct unit_cgroup *ret_unit)
 {
 	struct search s = { .path = ret_unit->path };
 	const char *unit = options->unit;
+	bool whole;
 	int r;
 
 	*ret_unit = (struct unit_cgroup){ .options = *options };
@@ -68,7 +73,7 @@ int unit_cgroup_resolve(const struct options *options, struct unit_cgroup *ret_u
 		return COMMAND_USAGE;
 	}
 	snprintf(s.name, sizeof(s.name), "%s%s", unit, has_suffix(unit) ? "" : ".service");
-	r = search_all(&s);
+	r = search_all(&s, &whole);
 	ret_unit->options.cgroup = s.path;
 	if (r == 0 && s.path[0] && !s.other[0])
 		return COMMAND_FINE;
@@ -80,7 +85,9 @@ int unit_cgroup_resolve(const struct options *options, struct unit_cgroup *ret_u
 			"--cgroup %s\n",
 			s.name, s.path, s.other);
 	else
-		fprintf(options->err, "trocar: no unit %s runs here: systemctl status %s\n", s.name,
+		fprintf(options->err, "trocar: no unit %s runs here%s: systemctl status %s\n",
+			s.name,
+			whole ? "" : ", or it is among the cgroups that cannot be looked at",
 			s.name);
 	return COMMAND_FAILED;
 }

@@ -334,6 +334,18 @@ static int fail_command(const struct symbolize *s, const char *what, int error)
 	return COMMAND_FAILED;
 }
 
+/* Whether the folder is there: files in it are opened one by one, and none of them has to be. */
+static int check_cache(const struct symbolize *s)
+{
+	const char *cache = s->options->debuginfod_cache;
+	_cleanup_close_ int fd = -1;
+
+	if (!cache)
+		return 0;
+	fd = open(cache, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? fail_command(s, cache, -errno) : 0;
+}
+
 /* Opens what the command line names. */
 static int open_all(struct symbolize *s, const char *file)
 {
@@ -350,7 +362,7 @@ static int open_all(struct symbolize *s, const char *file)
 		if (s->dirs[i] < 0)
 			return fail_command(s, o->dirs.items[i], -errno);
 	}
-	return 0;
+	return check_cache(s);
 }
 
 static int make_parts(struct symbolize *s)

@@ -204,4 +204,4 @@ def test_throttle_as_the_writer(t):
     check((kinds["throttle"]["device"], kinds["throttle"]["number"]) == (disk.name, disk.device), f"{kinds}")
     check(kinds["throttle"]["longest_ns"] <= 300 * 10**6, f"the kernel's longest pause is 200 ms: {kinds}")
     first = end["findings"][0]
-    check(first["cause"] == "write_pause" and f"write faster than {disk.name}" in first["says"], f"{end['findings']}")
+    check(first["cause"] == "write_pause" and f"more is written than {disk.name}" in first["says"], f"{end['findings']}")

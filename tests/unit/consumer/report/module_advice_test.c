@@ -24,6 +24,8 @@ static void test_sentences(void **state)
 		{ "/usr/sbin/nginx", "stripped", false,
 		  "nginx has no symbols: apt install $(dpkg -S /usr/sbin/nginx | cut -d: "
 		  "-f1)-dbgsym (from debian-debug), or dnf debuginfo-install /usr/sbin/nginx" },
+		{ "/library/app", "stripped", false,
+		  "app has no symbols: install its debug symbols, or build it without strip" },
 		{ "/usr/bin/$(reboot)", "stripped", false,
 		  "$(reboot) has no symbols: install its debug symbols, or build it without strip" },
 		{ "/opt/libfoo.so", "stripped", false,

@@ -77,7 +77,11 @@ static void test_missing(void **state)
 					   "1 frames of /nowhere/x\n"));
 	assert_int_equal(
 		events_command("symbolize", "--debuginfod-cache", "/nowhere", events_file, NULL),
-		COMMAND_FINE);
+		COMMAND_FAILED);
+	assert_non_null(strstr(events_err, "/nowhere: No such file or directory"));
+	assert_int_equal(events_command("symbolize", "--debuginfod-cache", "/etc/security",
+					events_file, NULL),
+			 COMMAND_FINE);
 	write_frame(hostile, "00112233445566778899", 7, "");
 	assert_int_equal(events_command("symbolize", events_file, NULL), COMMAND_FINE);
 	assert_non_null(strstr(events_err, "1 frames of a file without a path\n"));
