@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * beside BPF_DIR HZ WINDOW_MS ROUNDS GROUP PEER_ID [OBJECT]: what a sample of the cgroup at GROUP
+ * costs by the kernel's own BPF statistics, for ticks that met the kernel and ticks that met user
+ * mode apart: for a second copy of the sampler that the agent of BPF_DIR runs, with its maps; for
+ * the programs of beside.bpf.c; for another profiler's program (PEER_ID; 0: none); and for the
+ * sampler of another build (OBJECT, its trocar.bpf.o), for comparisons within one run.
+ *
+ * Each ticks on events of the threads of the cgroup, so that no tick meets anybody else. They tick
+ * in turn, a window each: those that ask the kernel for stacks would keep its tables warm for each
+ * other.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bpf/trocar.skel.h"
+#include "shared/tools/macro.h"
+#include "tests/bench/beside.skel.h"
+#include "tests/bench/tool.h"
+
+#define MAPS_MAX    64
+#define THREADS_MAX 512
+
+enum mode { MODE_KERNEL, MODE_USER, MODES };
+enum who { FLOOR, OURS, BARE, PROFILE, PEER, OTHER, WHO_COUNT };
+
+static const char *const mode_names[MODES] = { "kernel", "user" };
+static const char *const who_names[WHO_COUNT] = { "floor",   "ours", "bare",
+						  "profile", "peer", "other" };
+
+static struct {
+	int programs[WHO_COUNT]; /* descriptors; -1: is not there */
+	int events[WHO_COUNT][MODES][THREADS_MAX];
+	size_t n_events[WHO_COUNT][MODES];
+	struct tool_values ns[MODES][WHO_COUNT];
+	uint64_t runs[MODES][WHO_COUNT];
+} b;
+
+/* Maps of the sampler's own, in which two copies must not meet: all else is the agent's. */
+static bool is_own(const char *name)
+{
+	static const char *const own[] = { "stack_scratch", "stack_cache",     "phases",
+					   "tick_takers",   "kernel_stack_sc", "orc_",
+					   ".rodata",	    "totals" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		if (!strncmp(name, own[i], strlen(own[i])) || strstr(name, ".rodata"))
+			return true;
+	return false;
+}
+
+/* The maps that the agent's sampler uses, its private ones too, take the place of the copy's. */
+static void borrow_maps(const char *dir, struct bpf_object *object)
+{
+	uint32_t ids[MAPS_MAX], bytes = sizeof(struct bpf_prog_info);
+	struct bpf_prog_info info = { .nr_map_ids = MAPS_MAX, .map_ids = (uint64_t)(uintptr_t)ids };
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/sampler", dir);
+	fd = bpf_obj_get(path);
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &bytes) < 0)
+		tool_die("%s", path);
+	for (uint32_t i = 0; i < MIN(info.nr_map_ids, (uint32_t)MAPS_MAX); i++) {
+		struct bpf_map_info map_info = {};
+		uint32_t map_bytes = sizeof(map_info);
+		struct bpf_map *map;
+		int map_fd = bpf_map_get_fd_by_id(ids[i]);
+
+		if (map_fd < 0 || bpf_obj_get_info_by_fd(map_fd, &map_info, &map_bytes) < 0)
+			tool_die("a map of %s", path);
+		map = bpf_object__find_map_by_name(object, map_info.name);
+		if (map && !is_own(map_info.name) && bpf_map__reuse_fd(map, map_fd) < 0)
+			tool_die("map %s", map_info.name);
+		close(map_fd);
+	}
+	close(fd);
+}
+
+/* As the loader has it (loader/kernel_rows.h), for a build whose programs have no skeleton here. */
+static void learn_kernel_rows(const struct bpf_object *object)
+{
+	const struct bpf_program *symbols = bpf_object__find_program_by_name(object, "orc_symbols");
+	const struct bpf_program *learn = bpf_object__find_program_by_name(object, "orc_learn");
+	struct bpf_link *link = symbols ? bpf_program__attach_iter(symbols, NULL) : NULL;
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+	char byte;
+	int fd;
+
+	if (!link || !learn)
+		return; /* it asks the kernel for each stack */
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0 || read(fd, &byte, sizeof(byte)) != 0 ||
+	    bpf_prog_test_run_opts(bpf_program__fd(learn), &run) < 0)
+		tool_die("the kernel's unwind tables");
+	close(fd);
+	bpf_link__destroy(link);
+}
+
+/* Returns the descriptor of a sampler of its own in place of the agent's, from its object. */
+static int load_copy(const char *dir, struct bpf_object *object)
+{
+	static const char *const needed[] = { "sampler", "orc_symbols", "orc_learn" };
+	struct bpf_program *program;
+
+	if (!object)
+		tool_die("the sampler's object");
+	bpf_object__for_each_program(program, object)
+	{
+		bool is_needed = false;
+
+		for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+			is_needed |= !strcmp(bpf_program__name(program), needed[i]);
+		bpf_program__set_autoload(program, is_needed);
+	}
+	borrow_maps(dir, object);
+	if (bpf_object__load(object) < 0)
+		tool_die("load");
+	learn_kernel_rows(object);
+	return bpf_program__fd(bpf_object__find_program_by_name(object, "sampler"));
+}
+
+static void load(const char *dir, uint32_t peer_id, const char *other)
+{
+	struct beside *beside = beside__open_and_load();
+	size_t bytes;
+	const void *ours = trocar__elf_bytes(&bytes);
+
+	if (!beside)
+		tool_die("the BPF object");
+	b.programs[FLOOR] = bpf_program__fd(beside->progs.beside_floor);
+	b.programs[BARE] = bpf_program__fd(beside->progs.beside_bare);
+	b.programs[PROFILE] = bpf_program__fd(beside->progs.beside_profile);
+	b.programs[OURS] = load_copy(dir, bpf_object__open_mem(ours, bytes, NULL));
+	b.programs[PEER] = peer_id ? bpf_prog_get_fd_by_id(peer_id) : -1;
+	b.programs[OTHER] = other ? load_copy(dir, bpf_object__open_file(other, NULL)) : -1;
+	if (peer_id && b.programs[PEER] < 0)
+		tool_die("program %u", peer_id);
+}
+
+/* An event of the thread and what it begets, in ticks that meet one mode only, disabled. */
+static void open_event(int tid, enum mode mode, enum who who, uint32_t hz)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr),
+					.type = PERF_TYPE_SOFTWARE,
+					.config = PERF_COUNT_SW_CPU_CLOCK,
+					.sample_period = 1000000000 / hz,
+					.disabled = 1,
+					.inherit = 1,
+					.exclude_user = mode == MODE_KERNEL,
+					.exclude_kernel = mode == MODE_USER };
+	int fd;
+
+	fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0 && errno == ESRCH)
+		return; /* it has ended */
+	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, b.programs[who]) < 0)
+		tool_die("an event of thread %d", tid);
+	errno = 0;
+	b.events[who][mode][b.n_events[who][mode]++] = fd;
+}
+
+static void open_events(const char *group, uint32_t hz)
+{
+	int tids[THREADS_MAX], count = 0;
+	char path[4200];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/cgroup.threads", group);
+	file = fopen(path, "re");
+	if (!file)
+		tool_die("%s", path);
+	while (count < THREADS_MAX && fscanf(file, "%d", &tids[count]) == 1)
+		count++;
+	fclose(file);
+	errno = 0;
+	if (!count)
+		tool_die("nobody is in %s", group);
+	for (int who = 0; who < WHO_COUNT; who++)
+		for (int i = 0; i < count && b.programs[who] >= 0; i++)
+			for (int mode = 0; mode < MODES; mode++)
+				open_event(tids[i], mode, who, hz);
+}
+
+static void turn(enum who who, enum mode mode, unsigned long request)
+{
+	for (size_t i = 0; i < b.n_events[who][mode]; i++)
+		if (ioctl(b.events[who][mode][i], request, 0) < 0)
+			tool_die("ioctl of an event");
+}
+
+static void window(enum who who, enum mode mode, uint32_t ms)
+{
+	struct tool_cost cost;
+
+	turn(who, mode, PERF_EVENT_IOC_ENABLE);
+	cost = tool_cost(b.programs[who]);
+	tool_sleep_ms(ms);
+	cost = tool_cost_since(b.programs[who], cost);
+	turn(who, mode, PERF_EVENT_IOC_DISABLE);
+	tool_values_add(&b.ns[mode][who], tool_cost_each(cost));
+	b.runs[mode][who] += cost.runs;
+}
+
+static void print(void)
+{
+	for (int mode = 0; mode < MODES; mode++) {
+		printf("%s\"%s\":{", mode ? "," : "{", mode_names[mode]);
+		for (int who = 0, n = 0; who < WHO_COUNT; who++)
+			if (b.programs[who] >= 0)
+				printf("%s\"%s\":{\"ns\":%.1f,\"runs\":%llu}", n++ ? "," : "",
+				       who_names[who], tool_values_median(&b.ns[mode][who]),
+				       (unsigned long long)b.runs[mode][who]);
+		printf("}");
+	}
+	printf("}\n");
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t hz = (uint32_t)tool_number(argc, argv, 2, 1, 10000);
+	uint32_t ms = (uint32_t)tool_number(argc, argv, 3, 10, 60000);
+	uint32_t rounds = (uint32_t)tool_number(argc, argv, 4, 1, 1000);
+	uint32_t peer = (uint32_t)tool_number(argc, argv, 6, 0, INT32_MAX);
+
+	load(argv[1], peer, argc > 7 ? argv[7] : NULL);
+	if (bpf_enable_stats(BPF_STATS_RUN_TIME) < 0)
+		tool_die("statistics");
+	open_events(argv[5], hz);
+	for (uint32_t i = 0; i < rounds; i++)
+		for (int mode = 0; mode < MODES; mode++)
+			for (int who = 0; who < WHO_COUNT; who++)
+				if (b.programs[who] >= 0)
+					window(who, mode, ms);
+	print();
+	return 0;
+}
