@@ -156,8 +156,8 @@ static void apply(struct harness *h, const struct harness_options *o)
 	skel->rodata->dirty_pause_at = kernel.dirty_pause;
 	assert_int_equal(clock_getres(CLOCK_MONOTONIC_COARSE, &tick), 0);
 	skel->rodata->tick_ns = (uint32_t)tick.tv_nsec;
-	assert_int_equal(bpf_program__set_autoload(skel->progs.on_module_load, false), 0);
-	assert_int_equal(bpf_program__set_autoload(skel->progs.on_module_free, false), 0);
+	assert_int_equal(bpf_program__set_autoload(skel->progs.on_module_load, o->modules), 0);
+	assert_int_equal(bpf_program__set_autoload(skel->progs.on_module_free, o->modules), 0);
 	if (o->kernel_stack_checked)
 		skel->rodata->kernel_stack_checked = o->kernel_stack_checked;
 	if (o->watch_room)

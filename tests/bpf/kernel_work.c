@@ -29,7 +29,9 @@
 #define BLOCK_BYTES 65536
 #define BLOCKS	    64
 
-static char block[BLOCK_BYTES];
+static char block[BLOCK_BYTES] __attribute__((aligned(4096)));
+
+const char *kernel_work_dir = "/var/tmp";
 
 static _Noreturn void leave(const char *what)
 {
@@ -52,10 +54,10 @@ static pid_t fork_child(void)
 /* A file without a name, on the disk. */
 static int open_file(int flags)
 {
-	int fd = open("/var/tmp", O_TMPFILE | O_RDWR | flags, 0600);
+	int fd = open(kernel_work_dir, O_TMPFILE | O_RDWR | flags, 0600);
 
 	if (fd < 0)
-		leave("/var/tmp");
+		leave(kernel_work_dir);
 	return fd;
 }
 
@@ -297,32 +299,77 @@ static void walk_names(void *context)
 	}
 }
 
+/* Ring of io_uring(7), mapped. */
+struct ring {
+	int fd;
+	struct io_uring_params params;
+	char *memory;
+	struct io_uring_sqe *requests;
+};
+
+static struct ring make_ring(void)
+{
+	struct ring r = {};
+	const struct io_uring_params *p = &r.params;
+	size_t submit, complete;
+
+	r.fd = (int)syscall(SYS_io_uring_setup, 8, &r.params);
+	if (r.fd < 0) /* not in this kernel, or forbidden */
+		wait_for_timers(NULL);
+	submit = p->sq_off.array + p->sq_entries * sizeof(uint32_t);
+	complete = p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe);
+	/* One mapping holds both rings (IORING_FEAT_SINGLE_MMAP, Linux 5.4). */
+	r.memory = mmap(NULL, submit > complete ? submit : complete, PROT_READ | PROT_WRITE,
+			MAP_SHARED, r.fd, IORING_OFF_SQ_RING);
+	r.requests = mmap(NULL, p->sq_entries * sizeof(*r.requests), PROT_READ | PROT_WRITE,
+			  MAP_SHARED, r.fd, IORING_OFF_SQES);
+	if (r.memory == MAP_FAILED || r.requests == MAP_FAILED)
+		leave("io_uring");
+	return r;
+}
+
+static uint32_t *ring_word(struct ring *r, uint32_t offset)
+{
+	return (uint32_t *)(r->memory + offset);
+}
+
+/* Makes one request and waits for its answer. */
+static void ask_ring(struct ring *r, const struct io_uring_sqe *request)
+{
+	const struct io_uring_params *p = &r->params;
+	uint32_t *tail = ring_word(r, p->sq_off.tail), i = *tail & (p->sq_entries - 1);
+
+	r->requests[i] = *request;
+	ring_word(r, p->sq_off.array)[i] = i;
+	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+	syscall(SYS_io_uring_enter, r->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+	__atomic_store_n(ring_word(r, p->cq_off.head),
+			 __atomic_load_n(ring_word(r, p->cq_off.tail), __ATOMIC_ACQUIRE),
+			 __ATOMIC_RELEASE);
+}
+
 /* Empty requests: what a ring does around each. */
 static void submit_to_ring(void *context)
 {
-	struct io_uring_params params = {};
-	int fd = (int)syscall(SYS_io_uring_setup, 8, &params);
-	uint32_t *tail, *array;
-	struct io_uring_sqe *requests;
-	char *ring;
+	const struct io_uring_sqe nothing = { .opcode = IORING_OP_NOP };
+	struct ring r = make_ring();
 
-	if (fd < 0) /* not in this kernel, or forbidden */
-		wait_for_timers(NULL);
-	ring = mmap(NULL, params.sq_off.array + params.sq_entries * sizeof(uint32_t),
-		    PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING);
-	requests = mmap(NULL, params.sq_entries * sizeof(*requests), PROT_READ | PROT_WRITE,
-			MAP_SHARED, fd, IORING_OFF_SQES);
-	if (ring == MAP_FAILED || requests == MAP_FAILED)
-		leave("io_uring");
-	tail = (uint32_t *)(ring + params.sq_off.tail);
-	array = (uint32_t *)(ring + params.sq_off.array);
-	for (;;) {
-		uint32_t i = *tail & (params.sq_entries - 1);
+	for (;;)
+		ask_ring(&r, &nothing);
+}
 
-		requests[i] = (struct io_uring_sqe){ .opcode = IORING_OP_NOP };
-		array[i] = i;
-		__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
-		syscall(SYS_io_uring_enter, fd, 1, 0, 0, NULL, 0);
+/* Writes and reads of a file, at once and by the ring's own threads. */
+static void move_by_ring(void *context)
+{
+	struct io_uring_sqe request = { .addr = (uintptr_t)block, .len = BLOCK_BYTES };
+	struct ring r = make_ring();
+
+	request.fd = open_file(0);
+	for (int i = 0;; i++) {
+		request.opcode = i & 1 ? IORING_OP_READ : IORING_OP_WRITE;
+		request.flags = i & 2 ? IOSQE_ASYNC : 0;
+		request.off = (uint64_t)(i / 4 % BLOCKS) * BLOCK_BYTES;
+		ask_ring(&r, &request);
 	}
 }
 
@@ -332,5 +379,6 @@ const struct kernel_work kernel_works[] = {
 	{ "pipe", pipe_bytes },		{ "unix", unix_bytes },	       { "tcp", tcp_bytes },
 	{ "connect", tcp_connections }, { "timers", wait_for_timers }, { "signals", take_signals },
 	{ "futex", wait_in_futex },	{ "names", walk_names },       { "ring", submit_to_ring },
+	{ "ring_files", move_by_ring },
 };
 const size_t kernel_works_count = ARRAY_SIZE(kernel_works);

@@ -10,6 +10,9 @@ struct kernel_work {
 	void (*run)(void *context); /* does not return */
 };
 
+/* Where they make files; "/var/tmp". */
+extern const char *kernel_work_dir;
+
 extern const struct kernel_work kernel_works[];
 extern const size_t kernel_works_count;
 
