@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What all suites in Python share: options, the order of tests, skips, and the fixtures that own what a test makes."""
+import collections
 import importlib
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import machine
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+TIME = re.compile(r"\[\d+(-|\]$)")  # what --times adds to the name of a test
 ALONE = 1
 WAITING = 6  # at a time: these use no CPU to speak of, and take longest
 
@@ -18,6 +21,7 @@ def pytest_addoption(parser):
     group = parser.getgroup("trocar")
     group.addoption("--build", metavar="DIR", help="the build directory (default $TROCAR_BUILD, build)")
     group.addoption("--folder", metavar="DIR", help="run the tests in this folder, with the fixtures of these")
+    group.addoption("--times", metavar="N", type=int, default=1, help="run each test N times in a row, and count")
     group.addoption("--keep", metavar="DIR", type=pathlib.Path, help="pictures: leave screenshots in this folder")
 
 
@@ -66,6 +70,28 @@ def pytest_configure(config):
     if config.option.folder:
         config.args[:] = [os.path.abspath(config.option.folder)]
     config.pluginmanager.register(Fixtures(), "trocar-fixtures")
+
+
+def pytest_generate_tests(metafunc):
+    if metafunc.config.option.times > 1:
+        metafunc.fixturenames.append("time_of_many")
+        metafunc.parametrize("time_of_many", range(1, metafunc.config.option.times + 1))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """With --times: how often each test passed. One that had no verdict (a skip) has not passed."""
+    if config.option.times == 1:
+        return
+    counts = collections.defaultdict(collections.Counter)
+    for outcome in ("passed", "skipped", "failed", "error"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            test = TIME.sub(lambda found: "[" if found[1] == "-" else "", report.nodeid)
+            counts[test]["failed" if outcome == "error" else outcome] += 1
+    terminalreporter.section(f"each {config.option.times} times")
+    for test, found in sorted(counts.items()):
+        rest = [f"{found[outcome]} {word}" for outcome, word in (("failed", "failed"), ("skipped", "without a verdict"))
+                if found[outcome]]
+        terminalreporter.write_line(", ".join([f"{test}: {found['passed']} of {config.option.times} passed", *rest]))
 
 
 def at_once(item):
