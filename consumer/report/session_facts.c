@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "consumer/facts/facts_json.h"
+#include "consumer/report/session_neighbours.h"
 #include "consumer/report/session_verdict.h"
 #include "shared/tools/macro.h"
 
@@ -45,7 +46,7 @@ static bool find_cpus(const struct neighbours *n, struct causes_cpus *ret_cpus)
 {
 	const struct neighbour_time *most = NULL;
 
-	if (!n->cpus || !n->lasted_ns)
+	if (!n || !n->lasted_ns)
 		return false;
 	*ret_cpus = (struct causes_cpus){
 		.others_ms = n->beside_ns / NSEC_PER_MSEC,
@@ -71,7 +72,7 @@ static void make_case(const struct session_result *s, struct causes_cpus *cpus,
 	*ret_case = (struct causes_case){
 		.facts = s->facts,
 		.disks = s->disks,
-		.cpus = find_cpus(&s->neighbours, cpus) ? cpus : NULL,
+		.cpus = find_cpus(session_neighbours_of(s), cpus) ? cpus : NULL,
 		.trigger = find_trigger(&s->reason),
 		.stalled_ms = session_verdict_stalled_ms(s),
 	};

@@ -14,7 +14,7 @@ void session_lines_put(struct session_result *s, const struct lines *lines,
 		       const struct event_subject *subject)
 {
 	session_facts_write(s, lines);
-	session_neighbours_put(&s->neighbours, lines, subject);
+	session_neighbours_put(s, lines, subject);
 	session_pools_put(s, lines, subject);
 	session_timeline_put(s, lines, subject);
 	session_queue_put(s, lines, subject);

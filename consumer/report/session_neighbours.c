@@ -7,6 +7,13 @@
 static const char gone[] =
 	"the cgroup ended before the session did, or its directory cannot be looked up";
 
+const struct neighbours *session_neighbours_of(const struct session_result *s)
+{
+	const struct signal *signal = s->signals[SIGNAL_NEIGHBOURS];
+
+	return signal ? signal->neighbours : NULL;
+}
+
 /* Writes the CPU time and its share of the time of all CPUs. */
 static void write_time(const struct neighbours *n, uint64_t cpu_ns, struct jsonw *w)
 {
@@ -36,7 +43,7 @@ static void put_one(const struct neighbours *n, const struct neighbour_time *t,
 	struct jsonw w;
 
 	event_line_begin(lines, &w, "neighbour", subject);
-	jsonw_string(&w, "signal", "neighbours");
+	jsonw_string(&w, "signal", rules_signal_name(SIGNAL_NEIGHBOURS));
 	if (t) {
 		write_named(n, t, &w);
 	} else {
@@ -46,10 +53,12 @@ static void put_one(const struct neighbours *n, const struct neighbour_time *t,
 	event_line_end(lines, &w);
 }
 
-void session_neighbours_put(const struct neighbours *n, const struct lines *lines,
+void session_neighbours_put(const struct session_result *s, const struct lines *lines,
 			    const struct event_subject *subject)
 {
-	if (!n->cpus)
+	const struct neighbours *n = session_neighbours_of(s);
+
+	if (!n)
 		return;
 	for (size_t i = 0; i < n->count; i++)
 		put_one(n, &n->items[i], lines, subject);
@@ -66,10 +75,8 @@ static uint64_t find_unseen_ns(const struct neighbours *n)
 	return all_ns - MIN(all_ns, seen_ns);
 }
 
-void session_neighbours_write_cpu(const struct neighbours *n, struct jsonw *w)
+static void write_cpu(const struct neighbours *n, struct jsonw *w)
 {
-	if (!n->cpus)
-		return;
 	jsonw_object(w, "cpu");
 	jsonw_u64(w, "cpus", n->cpus);
 	jsonw_u64(w, "own_ms", n->own_ns / NSEC_PER_MSEC);
@@ -83,4 +90,17 @@ void session_neighbours_write_cpu(const struct neighbours *n, struct jsonw *w)
 	if (n->hidden_ns)
 		jsonw_u64(w, "out_of_scope_ms", n->hidden_ns / NSEC_PER_MSEC);
 	jsonw_object_end(w);
+}
+
+void session_neighbours_write_cpu(const struct session_result *s, struct jsonw *w)
+{
+	const struct signal *signal = s->signals[SIGNAL_NEIGHBOURS];
+	const struct neighbours *n = session_neighbours_of(s);
+
+	if (n) {
+		write_cpu(n, w);
+	} else if (signal) {
+		jsonw_null(w, "cpu");
+		jsonw_string(w, "cpu_reason", signal->why);
+	}
 }

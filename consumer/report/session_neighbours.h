@@ -7,17 +7,22 @@
 #define TROCAR_CONSUMER_REPORT_SESSION_NEIGHBOURS_H
 
 #include "consumer/output/event_line.h"
-#include "consumer/session/neighbours.h"
+#include "consumer/session/session_result.h"
+#include "consumer/signals/neighbours.h"
 #include "shared/json/jsonw.h"
+
+/* Returns who had the CPUs; NULL: that was not counted. */
+const struct neighbours *session_neighbours_of(const struct session_result *s);
 
 /*
  * Writes one line for each named neighbour, the one with the most CPU time first, and one for all
  * the others. Writes none when nothing was counted.
  */
-void session_neighbours_put(const struct neighbours *n, const struct lines *lines,
+void session_neighbours_put(const struct session_result *s, const struct lines *lines,
 			    const struct event_subject *subject);
 
-/* Writes "cpu": {...} of session.end; nothing when nothing was counted. */
-void session_neighbours_write_cpu(const struct neighbours *n, struct jsonw *w);
+/* Writes "cpu": {...} of session.end, or null and `cpu_reason`; nothing when nobody asked for it.
+ */
+void session_neighbours_write_cpu(const struct session_result *s, struct jsonw *w);
 
 #endif

@@ -386,7 +386,7 @@ static void put_end(struct report *r)
 	session_findings_write(s, &r->summary, r->releases, r->locks, complete, &w);
 	session_waits_write(&r->summary.waits, &w);
 	session_cpu_write(&r->summary.cpu, &w);
-	session_neighbours_write_cpu(&s->neighbours, &w);
+	session_neighbours_write_cpu(s, &w);
 	if (s->has_pressure_end)
 		psi_write(&s->pressure_end, &w, "pressure_end");
 	held_triggers_write(s->held, &w, "held");

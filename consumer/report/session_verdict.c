@@ -175,7 +175,9 @@ static bool was_table_full(const struct session_result *s, char reason[LEDGER_RE
 			{ SIGNAL_SYSCALL, "waits in system calls", "table of system calls" },
 			{ SIGNAL_BLOCK, "requests to disks", "tables of requests" },
 			{ SIGNAL_SOCKET, "looks at sockets", "bounds of a look" },
-			{ SIGNAL_RECLAIM, "stretches of reclaim", "tables of reclaim" } };
+			{ SIGNAL_RECLAIM, "stretches of reclaim", "tables of reclaim" },
+			{ SIGNAL_NEIGHBOURS, "ms of CPU time",
+			  "table of cgroups that had the CPUs" } };
 	const struct signal *lock = s->signals[SIGNAL_LOCK];
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {

@@ -37,7 +37,6 @@ void session_free(struct session *s)
 	if (!s)
 		return;
 	session_result_free(s->result);
-	neighbour_counts_done(&s->counts);
 	free(s);
 }
 
@@ -141,7 +140,6 @@ static void begin_capture(struct sessions *all, struct session *s,
 	uint64_t ticking_ns = sampler_since_ns(all->sampler), now_ns;
 
 	sampler_capture_begin(all->sampler);
-	neighbours_begin(pins, &s->counts);
 	now_ns = clock_mono_ns();
 	s->result->id = now_ns ^ (start->cgroup_id << 48);
 	s->result->start_ns = s->target.start_ns = now_ns;
@@ -309,24 +307,6 @@ static void read_pressure_end(struct session_result *r)
 	r->reason.pressure_fd = NULL;
 }
 
-/* Takes who had the CPUs since begin_capture. Call while they still tick at the full rate. */
-static void end_neighbours(struct sessions *all, struct session *s)
-{
-	struct session_result *r = s->result;
-	const struct neighbours_of of = {
-		.cgroup_id = r->cgroup_id,
-		.cgroup = r->cgroup,
-		.slot = s->target.slot,
-	};
-	const char *why;
-	size_t ticking, missing;
-
-	neighbours_end(all->host.pins, all->host.cgroups, &of, &s->counts, &r->neighbours);
-	sampler_state(all->sampler, &ticking, &missing, &why);
-	r->neighbours.cpus = s->counts.why ? 0 : ticking;
-	r->neighbours.lasted_ns = r->stop_ns - r->start_ns;
-}
-
 /* Returns how long it waits for its samples and looks. */
 static uint64_t find_settle_ns(const struct session *s)
 {
@@ -354,7 +334,6 @@ void session_end(struct sessions *all, struct session *s)
 		if (signal && signal->kind && signal->kind->end)
 			signal->kind->end(signal, &all->host, &s->target);
 	}
-	end_neighbours(all, s);
 	sampler_capture_end(all->sampler);
 	s->settled_ns = s->target.stop_ns + find_settle_ns(s);
 	slot->session = 0;

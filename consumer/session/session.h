@@ -30,9 +30,8 @@ _Static_assert(SESSIONS_MAX <= CAPTURED_MAX, "each is captured");
 struct session {
 	struct session_result *result; /* owned until handed over */
 	struct signal_target target;
-	struct neighbour_counts counts; /* when it began */
-	struct owner *owner;		/* of the cgroup, a reference; NULL: not known */
-	uint32_t during_ms;		/* as asked, or as much as the budgets leave */
+	struct owner *owner; /* of the cgroup, a reference; NULL: not known */
+	uint32_t during_ms;  /* as asked, or as much as the budgets leave */
 	/* why that is less than was asked; a literal; NULL: it is not */
 	const char *during_reason;
 	uint64_t end_ns;     /* CLOCK_MONOTONIC */

@@ -9,7 +9,6 @@ void session_result_free(struct session_result *r)
 		return;
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
 		signals_free(r->signals[i]);
-	neighbours_done(&r->neighbours);
 	facts_phases_free(r->facts);
 	timeline_free(r->timeline);
 	if (r->disks)

@@ -13,7 +13,6 @@
 #include "consumer/output/event_line.h"
 #include "consumer/rules/ruleset.h"
 #include "consumer/session/held_triggers.h"
-#include "consumer/session/neighbours.h"
 #include "consumer/session/oom_kills.h"
 #include "consumer/signals/signals.h"
 #include "consumer/signals/timeline.h"
@@ -52,7 +51,6 @@ struct session_result {
 	struct held_triggers held[CAUSE_COUNT_]; /* in its cgroup, of any rule, while it ran */
 	struct facts_phases *facts;		 /* owned; NULL: no memory for them */
 	struct facts_disks *disks; /* owned; of the host, as the report began; NULL: not known */
-	struct neighbours neighbours;
 	struct oom_kills oom_kills;
 	struct timeline *timeline;   /* owned; NULL: no memory for one */
 	struct session_result *next; /* in the report thread's queue */

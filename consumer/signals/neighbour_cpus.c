@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/session/neighbour_cpus.h"
+#include "consumer/signals/neighbour_cpus.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  * neighbour_cpus.h: the CPU time of cgroups by CPU (map `neighbour_cpus`), to tell which of them
  * had the very CPUs that a session's own cgroup ran on. Main thread only.
  */
-#ifndef TROCAR_CONSUMER_SESSION_NEIGHBOUR_CPUS_H
-#define TROCAR_CONSUMER_SESSION_NEIGHBOUR_CPUS_H
+#ifndef TROCAR_CONSUMER_SIGNALS_NEIGHBOUR_CPUS_H
+#define TROCAR_CONSUMER_SIGNALS_NEIGHBOUR_CPUS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "consumer/session/neighbours.h"
+#include "consumer/signals/neighbours.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -6,15 +6,15 @@
  * only when no session runs. neighbour_cpus.h tells them apart by CPU. Main thread only; struct
  * neighbours belongs to the session's result.
  */
-#ifndef TROCAR_CONSUMER_SESSION_NEIGHBOURS_H
-#define TROCAR_CONSUMER_SESSION_NEIGHBOURS_H
+#ifndef TROCAR_CONSUMER_SIGNALS_NEIGHBOURS_H
+#define TROCAR_CONSUMER_SIGNALS_NEIGHBOURS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "consumer/cgroup/cgroups.h"
 #include "consumer/kernel/pinned_maps.h"
-#include "consumer/session/neighbour_cpus.h"
+#include "consumer/signals/neighbour_cpus.h"
 
 #define NEIGHBOURS_NAMED 8 /* those with the most CPU time; the rest is one sum */
 

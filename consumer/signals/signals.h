@@ -28,6 +28,7 @@ struct look_seen;
 struct lock_waits;
 struct long_waits;
 struct looks;
+struct neighbours;
 struct pinned_maps;
 struct process;
 struct queue_waits;
@@ -117,6 +118,7 @@ struct signal {
 	const struct block_requests *block;  /* likewise */
 	const struct socket_peers *sockets;  /* likewise */
 	const struct reclaim_times *reclaim; /* likewise */
+	const struct neighbours *neighbours; /* likewise */
 	const struct look_coverage *looks;   /* likewise, where it looks */
 	const struct long_waits *long_waits; /* likewise */
 };

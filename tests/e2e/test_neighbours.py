@@ -50,3 +50,43 @@ def test_neighbour_is_named(t):
     whole = end["cpu"]["cpus"] * end["duration_ms"]
     parts = end["cpu"]["own_ms"] + end["cpu"]["others_ms"] + end["cpu"]["idle_ms"]
     check_figure(abs(parts - whole) <= 0.1 * whole, f"{parts} of {whole} ms: {end['cpu']}", t.load)
+
+
+def named(t, signals, **options):
+    """session.start, session.end and the lines of a session of a burner with these signals."""
+    agent = t.agent(rules(rule("api", cgroup=f"/{t.name}-own", signals=signals)), **options)
+    own = t.cgroup("own")
+    t.spawn("burn_cpu", 20, 2, 0, name=t.comm, cgroup=own)
+    agent.wait("watch.start", cgroup=own.path)
+    session = agent.call("session.start", {"rule": "api", "during_ms": 800})["session"]
+    start, end = (agent.wait(f"session.{word}", session=session) for word in ("start", "end"))
+    return start, end, agent.find("neighbour", session=session, signal="neighbours")
+
+
+@pytest.mark.parallel(3)
+def test_named_alone(t):
+    """A rule that names the signal gets it, with a ledger that closes: what the lines and the own cgroup had."""
+    start, end, lines = named(t, ["neighbours"])
+    check(start["signals"] == ["oncpu", "neighbours"] and "signals_missing" not in start, f"{start}")
+    ledger, cpu = end["ledger"]["neighbours"], end["cpu"]
+    check(ledger["lost"] == {} and ledger["attempted"] == ledger["emitted"] > 0, f"{ledger}")
+    check(ledger["emitted"] == cpu["own_ms"] + cpu["others_ms"], f"{ledger} {cpu}")
+    check(abs(sum(line["cpu_ms"] for line in lines) - cpu["others_ms"]) <= len(lines), f"{lines} {cpu}")
+
+
+@pytest.mark.parallel(3)
+def test_not_named(t):
+    """A rule that names others pays for none of it."""
+    start, end, lines = named(t, ["oncpu"])
+    check(start["signals"] == ["oncpu"] and "cpu" not in end and "neighbours" not in end["ledger"], f"{end}")
+    check(not lines, f"{lines}")
+
+
+@pytest.mark.parallel(4)
+def test_missing_without_the_broker(t):
+    """No CPU ticks: session.start says why, session.end has null with the same words, and the verdict follows."""
+    start, end, lines = named(t, ["neighbours"], broker=False, load=["--always", "none"])
+    missing = [one["reason"] for one in start["signals_missing"] if one["signal"] == "neighbours"]
+    check(missing and missing[0], f"{start}")
+    check(end["cpu"] is None and end["cpu_reason"] == missing[0] and not lines, f"{end}")
+    check("neighbours" not in end["ledger"] and end["verdict"] == "inconclusive", f"{end}")

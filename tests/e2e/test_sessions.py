@@ -35,6 +35,8 @@ def count_written(agent, end, signal):
                    if line["key"]["of"] == "all")
     if signal == "block":
         return sum(line["requests"] + line.get("open", 0) for line in agent.find("disk", session=end["session"]))
+    if signal == "neighbours":
+        return end["cpu"]["own_ms"] + end["cpu"]["others_ms"] - end["cpu"].get("unlisted_ms", 0)
     if signal == "lock":
         return sum(line["waits"] for line in agent.find("lock", session=end["session"]))
     if signal == "reclaim":

@@ -19,10 +19,23 @@ static void name_one(struct neighbours *n, const char *path, uint64_t cpu_ms)
 	n->others_ns += t->cpu_ns;
 }
 
+/* The session's signal, whose evidence the test fills in. */
+static struct signal *new_signal(struct session_result *s)
+{
+	static const struct signal_host nobody;
+	const struct signal_target target = {};
+	struct signal *signal = signals_new(SIGNAL_NEIGHBOURS, &nobody, &target);
+
+	assert_non_null(signal);
+	s->signals[SIGNAL_NEIGHBOURS] = signal;
+	return signal;
+}
+
 static void test_lines(void **state)
 {
 	struct session_result *s = report_testing_new_session("/system.slice/api.service");
-	struct neighbours *n = &s->neighbours;
+	struct neighbours counted, *n = &counted;
+	struct signal *signal = new_signal(s);
 	json_object *all, *cpu;
 	char deep[4000];
 
@@ -44,6 +57,8 @@ static void test_lines(void **state)
 	n->beside_ns = 2700 * NSEC_PER_MSEC;
 	n->items[0].beside_ns = 2600 * NSEC_PER_MSEC;
 	n->idle_ns = 154 * NSEC_PER_MSEC;
+	signal->why = NULL;
+	signal->neighbours = n;
 	report_testing_report(s);
 	all = report_testing_finish();
 	assert_int_equal(json_object_array_length(all), 5);
@@ -68,22 +83,42 @@ static void test_lines(void **state)
 	assert_int_equal(number(cpu, "unlisted_ms"), 40);
 	assert_false(json_object_object_get_ex(cpu, "out_of_scope_ms", NULL));
 	json_object_put(all);
+	neighbours_done(n);
 	session_result_free(s);
 }
 
-/* What was not counted is absent, and not 0. */
+/* What should have been counted and was not is null with the reason. */
 static void test_not_counted(void **state)
+{
+	struct session_result *s = report_testing_new_session("/idle");
+	json_object *all, *cpu;
+
+	report_testing_begin(1u << 20, 8192, 12);
+	assert_int_equal(output_queue_start(report_testing_lines.output), 0);
+	new_signal(s)->why = "nothing ticks";
+	report_testing_report(s);
+	all = report_testing_finish();
+	assert_int_equal(json_object_array_length(all), 1);
+	assert_true(json_object_object_get_ex(at(all, 0), "cpu", &cpu));
+	assert_null(cpu);
+	assert_string_equal(get(at(all, 0), "cpu_reason"), "nothing ticks");
+	json_object_put(all);
+	session_result_free(s);
+}
+
+/* What nobody asked for is absent. */
+static void test_not_wanted(void **state)
 {
 	struct session_result *s = report_testing_new_session("/idle");
 	json_object *all;
 
 	report_testing_begin(1u << 20, 8192, 12);
 	assert_int_equal(output_queue_start(report_testing_lines.output), 0);
-	name_one(&s->neighbours, "/batch.slice", 1);
 	report_testing_report(s);
 	all = report_testing_finish();
 	assert_int_equal(json_object_array_length(all), 1);
 	assert_false(json_object_object_get_ex(at(all, 0), "cpu", NULL));
+	assert_false(json_object_object_get_ex(at(all, 0), "cpu_reason", NULL));
 	json_object_put(all);
 	session_result_free(s);
 }
@@ -94,6 +129,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lines, report_testing_setup,
 						report_testing_teardown),
 		cmocka_unit_test_setup_teardown(test_not_counted, report_testing_setup,
+						report_testing_teardown),
+		cmocka_unit_test_setup_teardown(test_not_wanted, report_testing_setup,
 						report_testing_teardown),
 	};
 

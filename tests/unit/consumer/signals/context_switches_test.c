@@ -18,7 +18,8 @@
 
 #define AT_STALL                                                                               \
 	(1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_SWITCH | 1u << SIGNAL_POOLS | \
-	 1u << SIGNAL_RUNQ | 1u << SIGNAL_LOCK | 1u << SIGNAL_SYSCALL | 1u << SIGNAL_SOCKET)
+	 1u << SIGNAL_RUNQ | 1u << SIGNAL_LOCK | 1u << SIGNAL_SYSCALL | 1u << SIGNAL_SOCKET |  \
+	 1u << SIGNAL_NEIGHBOURS)
 
 static struct pinned_maps pins;
 static struct signal_programs programs;
@@ -165,13 +166,15 @@ static void test_wanted(void **state)
 	assert_int_equal(signals_wanted(&rule, &reason),
 			 AT_STALL | 1u << SIGNAL_BLOCK | 1u << SIGNAL_RECLAIM);
 	reason.kind = TRIGGER_OOM_KILL;
-	assert_int_equal(signals_wanted(&rule, &reason),
-			 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU | 1u << SIGNAL_RECLAIM);
+	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_OFFCPU |
+								 1u << SIGNAL_RECLAIM |
+								 1u << SIGNAL_NEIGHBOURS);
 	reason.kind = TRIGGER_REQUEST;
 	assert_int_equal(signals_wanted(NULL, &reason),
 			 AT_STALL | 1u << SIGNAL_BLOCK | 1u << SIGNAL_RECLAIM);
 	reason.kind = TRIGGER_EXEC;
-	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU);
+	assert_int_equal(signals_wanted(&rule, &reason),
+			 1u << SIGNAL_ONCPU | 1u << SIGNAL_NEIGHBOURS);
 	rule = (struct rule){ .signals = 1u << SIGNAL_LOCK };
 	assert_int_equal(signals_wanted(&rule, &reason), 1u << SIGNAL_ONCPU | 1u << SIGNAL_LOCK);
 }

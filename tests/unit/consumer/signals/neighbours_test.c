@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a session takes of the kernel side's counts of CPU time by cgroup, in a real map. */
-#include "consumer/session/neighbours.h"
+#include "consumer/signals/neighbours.h"
 
 #include <bpf/bpf.h>
 #include <stdio.h>

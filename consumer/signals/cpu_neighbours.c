@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The signal `neighbours`: who had the CPUs while the session ran, by cgroup. The sampler's ticks
+ * on all CPUs tell it (bpf/neighbours.h), so it needs no program of its own; where nothing ticks,
+ * it is missing.
+ */
+#include <stdlib.h>
+
+#include "consumer/sampling/sampler.h"
+#include "consumer/signals/neighbours.h"
+#include "consumer/signals/signals.h"
+#include "shared/tools/clock.h"
+#include "shared/tools/macro.h"
+
+struct cpu_neighbours {
+	struct signal signal;
+	struct neighbour_counts counts; /* when it began */
+	struct neighbours found;
+	struct ledger ledger;
+	uint64_t begin_ns; /* 0: it does not count */
+};
+
+static const char not_yet[] = "the session has not begun";
+static const char no_ticks[] = "no CPU has a sampling event";
+
+static struct cpu_neighbours *neighbours_of(struct signal *s)
+{
+	return (struct cpu_neighbours *)s;
+}
+
+/* Every session has it: it costs a tick 0.35 us, and no stack says who else had the CPUs. */
+static bool is_auto(const struct trigger_reason *reason)
+{
+	return true;
+}
+
+static struct signal *create_neighbours(const struct signal_host *host,
+					const struct signal_target *target)
+{
+	struct cpu_neighbours *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->signal.why = not_yet;
+	return &s->signal;
+}
+
+static void destroy_neighbours(struct signal *signal)
+{
+	struct cpu_neighbours *s = neighbours_of(signal);
+
+	neighbour_counts_done(&s->counts);
+	neighbours_done(&s->found);
+	free(s);
+}
+
+/* Returns how many CPUs tick; *ret_why says why the others do not. */
+static size_t count_ticking(const struct signal_host *host, const char **ret_why)
+{
+	size_t ticking, missing;
+
+	sampler_state(host->sampler, &ticking, &missing, ret_why);
+	if (!*ret_why)
+		*ret_why = no_ticks;
+	return ticking;
+}
+
+static void begin_neighbours(struct signal *signal, const struct signal_host *host,
+			     const struct signal_target *target)
+{
+	struct cpu_neighbours *s = neighbours_of(signal);
+	const char *why;
+
+	if (!count_ticking(host, &why)) {
+		signal->why = why;
+		return;
+	}
+	neighbours_begin(host->pins, &s->counts);
+	s->begin_ns = clock_mono_ns();
+	signal->why = s->counts.why;
+}
+
+/*
+ * A millisecond of CPU time that somebody was seen to have is an attempt; lost is what cgroups had
+ * that found no room in the map.
+ */
+static void close_ledger(struct cpu_neighbours *s)
+{
+	const struct neighbours *n = &s->found;
+	uint64_t lost_ms = n->unlisted_ns / NSEC_PER_MSEC;
+
+	s->ledger.attempted = n->own_ns / NSEC_PER_MSEC + n->others_ns / NSEC_PER_MSEC;
+	s->ledger.lost[DROP_NEIGHBOURS_FULL] = lost_ms;
+	s->ledger.emitted = s->ledger.attempted - lost_ms;
+	s->signal.threads = &s->ledger;
+	s->signal.neighbours = n;
+}
+
+/* Called while the CPUs still tick at the full rate. */
+static void end_neighbours(struct signal *signal, const struct signal_host *host,
+			   const struct signal_target *target)
+{
+	struct cpu_neighbours *s = neighbours_of(signal);
+	const struct neighbours_of of = {
+		.cgroup_id = target->cgroup_id,
+		.cgroup = target->cgroup,
+		.slot = target->slot,
+	};
+	const char *why;
+
+	if (!s->begin_ns)
+		return;
+	neighbours_end(host->pins, host->cgroups, &of, &s->counts, &s->found);
+	s->found.lasted_ns = clock_mono_ns() - s->begin_ns;
+	s->found.cpus = count_ticking(host, &why);
+	signal->why = s->counts.why ? s->counts.why : s->found.cpus ? NULL : why;
+	if (!signal->why)
+		close_ledger(s);
+}
+
+const struct signal_kind cpu_neighbours_kind = {
+	.id = SIGNAL_NEIGHBOURS,
+	.is_auto = is_auto,
+	.create = create_neighbours,
+	.destroy = destroy_neighbours,
+	.begin = begin_neighbours,
+	.end = end_neighbours,
+};
