@@ -67,6 +67,23 @@ def objects(tree, tops):
         yield found, source
 
 
+def external(tree, tops):
+    """(source file, [(kind, name)]) of the external symbols of each of objects(), kinds as nm names them: U for those
+    that it leaves undefined. One nm for all files."""
+    found = list(objects(tree, tops))
+    status, listed = run(["nm", "--extern-only", "--print-file-name", *(path for path, _ in found)])
+    symbols = {str(path): [] for path, _ in found}
+    for line in (row for row in listed.splitlines() if found and not row.endswith(": no symbols")):
+        path, _, rest = line.partition(":")
+        if path not in symbols or len(rest.split()) < 2:
+            raise CannotRun(f"nm: {line}")
+        symbols[path].append(tuple(rest.split()[-2:]))
+    if found and status:
+        raise CannotRun(f"nm: status {status}")
+    for path, source in found:
+        yield source, symbols[str(path)]
+
+
 def compile_all(tree):
     """As Meson would, each file listed beside itself."""
     for source in tree.named(".c"):
