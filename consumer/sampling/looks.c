@@ -53,8 +53,7 @@ uint64_t looks_ask(struct looks *l)
 uint64_t looks_hold(struct looks *l)
 {
 	l->holders++;
-	/* Only passes that begin from now on: one that runs told of some threads already. */
-	l->pins->control->look_epoch++;
+	looks_forget(l);
 	return looks_ask(l);
 }
 
@@ -63,9 +62,13 @@ void looks_drop(struct looks *l)
 	l->holders--;
 }
 
+/*
+ * The epoch changes where the next pass begins: a pass that runs would tell the rest of its threads
+ * in the new one, and the next would have them as before, of which its reader knows nothing.
+ */
 void looks_forget(struct looks *l)
 {
-	l->pins->control->look_epoch++;
+	l->forgets = true;
 }
 
 void looks_record(struct looks *l)
@@ -134,6 +137,8 @@ static bool begin_pass(struct looks *l, uint64_t now_ns)
 	l->asked = false;
 	l->record = l->record && !all;
 	l->pins->control->look_all = all;
+	l->pins->control->look_epoch += l->forgets;
+	l->forgets = false;
 	l->at = l->have = 0;
 	l->walked = 0;
 	l->fd = open(l->pins->looks_path, O_RDONLY | O_CLOEXEC);

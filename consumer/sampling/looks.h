@@ -80,6 +80,7 @@ struct looks {
 	struct look_pass pass;	/* the last, or the one that runs */
 	int fd;			/* of the pass that runs; -1: none does */
 	bool asked;		/* the next pass comes at once */
+	bool forgets;		/* the next pass tells of all threads with their stacks */
 	bool counts;		/* the pass was due, not asked for: the budget pays */
 	bool record;		/* the next pass may be the recorder's */
 	bool steps;		/* looks_step runs: what it calls does not call it */

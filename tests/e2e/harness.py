@@ -453,6 +453,7 @@ class Test:
         self.folder = pathlib.Path("/var/tmp") / self.name
         self.folder.mkdir(mode=0o755)
         self.agents, self.cgroups, self.processes, self.mounted, self.disks = [], [], [], [], []
+        self.after = []  # what else gives the machine back as it was
         self.load = machine.Load()  # of others, since the test began
 
     def agent(self, rule_set, start=True, **options):
@@ -525,6 +526,7 @@ class Test:
             yield lambda d=disk: command("losetup", "--detach", d)
         for where in reversed(self.mounted):
             yield lambda w=where: command("umount", w)
+        yield from self.after
         yield lambda: shutil.rmtree(self.folder)
 
     def close(self):

@@ -5,7 +5,7 @@ import os
 import pathlib
 import time
 
-from harness import check, check_figure, until
+from harness import Skip, check, check_figure, mounts, until
 from machine import Load
 from probe import Probe, show
 
@@ -16,6 +16,7 @@ BROKER_MS = 50  # the main loop waits for the broker where a session begins, and
 # Between two halves that do the same: what an arena of malloc may still take, and what each process costs that has
 # ended within PROCESS_LINGER_MS, its line included.
 RSS_GROWTH_KIB, RSS_LINGERING_KIB = 1024, 1.5
+TASK_KIB = 64  # what a sleeping thread takes: 36 KiB here, mostly its stacks
 THREADS_MANY = 14000 if LONG else 6000
 LINGER_S, LINGERING_MAX = 40, 8192
 
@@ -69,6 +70,45 @@ def crowd(t, kind, count, seconds, cgroup=None, name=None):
     process = t.spawn("crowd", seconds, kind, count, name=name, cgroup=cgroup)
     check(process.stdout.readline() == "there\n", f"no crowd of {count} {kind}")
     return process
+
+
+def host_of_threads(t, count, cgroup=None):
+    """As many threads that sleep, in processes of 10,000 (each has two of the 65,530 mappings that a process may have);
+    skips where the host cannot have them."""
+    roomy(t, count + 2000)
+    for _ in range(count // 10000):
+        crowd(t, "threads", 10000, 200, cgroup=cgroup)
+
+
+def roomy(t, tasks):
+    """Has the kernel number so many tasks; skips where it, a cgroup or the memory does not allow them."""
+    numbers = pathlib.Path("/proc/sys/kernel/pid_max")
+    before = int(numbers.read_text())
+    limits = {"kernel.threads-max": int(pathlib.Path("/proc/sys/kernel/threads-max").read_text())}
+    for folder in own_folders("pids"):
+        text = (folder / "pids.max").read_text().strip() if (folder / "pids.max").exists() else "max"
+        limits[f"{folder}/pids.max"] = tasks if text == "max" else int(text)
+    free_kib = next(int(line.split()[1]) for line in open("/proc/meminfo", encoding="ascii") if line.startswith("MemAvailable"))
+    limits["tasks for which there is memory"] = free_kib // TASK_KIB
+    few = {name: limit for name, limit in limits.items() if limit < tasks}
+    if few:
+        raise Skip(f"{tasks} tasks are wanted: {few}")
+    if before < 2 * tasks:
+        try:
+            numbers.write_text(str(2 * tasks))
+        except OSError as error:
+            raise Skip(f"kernel.pid_max is {before} and stays so: {error}") from error
+        t.after.append(lambda: numbers.write_text(str(before)))
+
+
+def own_folders(controller):
+    """The cgroups that this process is in, and those above, where this controller limits them."""
+    at = {words[1]: words[2] for words in (line.strip().split(":", 2) for line in open("/proc/self/cgroup", encoding="ascii"))}
+    for mount in mounts():
+        path = at.get("") if mount[2] == "cgroup2" else at.get(controller) if controller in mount[3].split(",") else None
+        if path is not None and mount[2] in ("cgroup", "cgroup2"):
+            own = pathlib.Path(mount[1]) / path.lstrip("/")
+            yield from [own, *own.parents][:len(pathlib.Path(path).parts)]
 
 
 def births(t, count, a_second, cgroup=None, seconds=120, during=None):

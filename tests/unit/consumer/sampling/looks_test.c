@@ -128,12 +128,44 @@ static void test_asked_early(void **state)
 			 (last.began_ns - began_ns + 5 * NSEC_PER_MSEC) / LOOKS_EVERY_NS - 1);
 }
 
+/*
+ * A session that begins while a pass runs: the stacks that it needs are told again by its own first
+ * pass, and not by the rest of the one that runs.
+ */
+static void test_hold_in_a_pass(void **state)
+{
+	uint32_t epoch;
+
+	looks_init(&looks, &pins, NULL, 1000, &calls, NULL);
+	control.look_all = 0;
+	looks_record(&looks);
+	work_ns = 20 * NSEC_PER_MSEC; /* more than a turn: the pass stays in the middle */
+	looks_step(&looks);
+	assert_true(looks.pass.all && looks_has_rest(&looks) && !passes);
+	epoch = control.look_epoch;
+	assert_int_equal(looks_hold(&looks), 2);
+	while (!passes) {
+		assert_int_equal(control.look_epoch, epoch);
+		looks_step(&looks);
+	}
+	assert_int_equal(last.number, 1);
+	looks_step(&looks);
+	assert_int_equal(control.look_epoch, epoch + 1);
+	while (passes < 2)
+		looks_step(&looks);
+	looks_drop(&looks);
+	looks_ask(&looks);
+	make_pass();
+	assert_int_equal(control.look_epoch, epoch + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_within_budget, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_left_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_asked_early, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hold_in_a_pass, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
