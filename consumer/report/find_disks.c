@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "consumer/facts/disk_text.h"
+#include "consumer/report/find_cache.h"
 #include "consumer/report/find_memory.h"
 #include "consumer/report/session_block.h"
 #include "consumer/report/session_facts.h"
@@ -290,6 +291,7 @@ void find_disks(struct findings_search *s)
 	ns -= find_memory_pauses(s, ns);
 	explained_ns = find_sync(s, ns - MIN(ns, s->passed_ns[ACCOUNT_IO]));
 	ns -= MIN(ns, explained_ns);
+	ns -= find_cache_cold(s, ns);
 	findings_search_say_place(s, ACCOUNT_IO, "for disks and files", says);
 	say_disk(s, says, false);
 	if (ns >= s->passed_ns[ACCOUNT_IO])

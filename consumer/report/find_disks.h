@@ -7,7 +7,8 @@
 
 /*
  * Adds a limit of the cgroup, another cgroup that had the disk, pauses of writers, calls that
- * sync, and the disk itself, each with the part of the waits that is left for it.
+ * sync, a cold page cache, and the disk itself, each with the part of the waits that is left for
+ * it.
  */
 void find_disks(struct findings_search *s);
 

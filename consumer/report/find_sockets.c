@@ -182,6 +182,8 @@ void find_sockets_peer(struct findings_search *s)
 	uint64_t left_ns = s->part_ns[ACCOUNT_SOCKET], all_ns, slow_ns;
 	struct waited_for slow = find_most(s, peers, true, &all_ns), most;
 	const struct finding_evidence e = findings_search_evidence(s, ACCOUNT_SOCKET);
+	const struct chain *chain =
+		chain_links_find(&s->summary->chains, WAIT_BLOCKED + WAIT_SOCKET, NULL);
 	char says[FINDINGS_SAYS_BYTES];
 
 	if (slow.peer && all_ns) {
@@ -190,7 +192,8 @@ void find_sockets_peer(struct findings_search *s)
 		slow_ns = (uint64_t)((double)left_ns * (double)slow.ns / (double)all_ns);
 		findings_search_say_place(s, ACCOUNT_SOCKET, "for the other ends of sockets", says);
 		say_way(slow.peer, says);
-		findings_search_add(s, FINDING_SLOW_PEER, slow_ns, says, &of_peer);
+		findings_search_add_chain(s, FINDING_SLOW_PEER, slow_ns, says, &of_peer, chain, 1,
+					  "; meanwhile ");
 		left_ns -= MIN(left_ns, slow_ns);
 	}
 	most = find_most(s, peers, false, &all_ns);
@@ -199,10 +202,7 @@ void find_sockets_peer(struct findings_search *s)
 		say_way(most.peer, says);
 		add_text(says, ": the way to it is not slow");
 	}
-	findings_search_add_chain(
-		s, FINDING_PEER, left_ns, says, &e,
-		chain_links_find(&s->summary->chains, WAIT_BLOCKED + WAIT_SOCKET, NULL), 1,
-		"; meanwhile ");
+	findings_search_add_chain(s, FINDING_PEER, left_ns, says, &e, chain, 1, "; meanwhile ");
 }
 
 /* ---- who waits for the session's processes, or does not read from them */
@@ -324,6 +324,25 @@ static void find_receiver(struct findings_search *s, const struct socket_peers *
 	say_worst(p, says);
 	findings_search_add(s, FINDING_SLOW_RECEIVER,
 			    share_ns(s, peers, p->signs[SOCKET_SIGN_STUCK]), says, &e);
+}
+
+void find_sockets_say_waiting(const struct findings_search *s, char says[FINDINGS_SAYS_BYTES])
+{
+	const struct socket_peers *peers = session_sockets_peers(s->session);
+	const struct socket_peer *most = NULL;
+	char address[SESSION_SOCKETS_ADDRESS_BYTES];
+
+	for (size_t i = 0; peers && i < peers->count; i++) {
+		uint64_t queue = peers->items[i].most[SOCKET_LEVEL_QUEUE];
+
+		if (queue && (!most || queue > most->most[SOCKET_LEVEL_QUEUE]))
+			most = &peers->items[i];
+	}
+	if (!most)
+		return;
+	session_sockets_address(&most->key, address);
+	add_text(says, "; up to %llu connections waited to be accepted at %s",
+		 (unsigned long long)most->most[SOCKET_LEVEL_QUEUE], address);
 }
 
 void find_sockets_clients(struct findings_search *s)

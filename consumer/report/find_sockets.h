@@ -15,4 +15,10 @@ void find_sockets_peer(struct findings_search *s);
  */
 void find_sockets_clients(struct findings_search *s);
 
+/*
+ * Appends to `says` who waits meanwhile: "; up to 12 connections waited to be accepted at ...".
+ * Nothing where nobody does.
+ */
+void find_sockets_say_waiting(const struct findings_search *s, char says[FINDINGS_SAYS_BYTES]);
+
 #endif

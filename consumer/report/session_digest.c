@@ -22,6 +22,8 @@ static const char before_table[] = "before_table";
 int session_digest_init(struct summary *s)
 {
 	*s = (struct summary){};
+	pool_places_init(&s->pools);
+	condition_locks_init(&s->conditions);
 	idmap_init(&s->walked, SUMMARY_PROCESSES);
 	s->functions.rows = calloc(SUMMARY_KEYS, sizeof(*s->functions.rows));
 	s->modules.rows = calloc(SUMMARY_KEYS, sizeof(*s->modules.rows));
@@ -42,6 +44,8 @@ void session_digest_done(struct summary *s)
 	chains_done(&s->chains);
 	session_waits_done(&s->waits);
 	function_growth_done(&s->growth);
+	pool_places_done(&s->pools);
+	condition_locks_done(&s->conditions);
 	*s = (struct summary){};
 }
 

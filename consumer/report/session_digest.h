@@ -11,9 +11,11 @@
 #include <stdint.h>
 
 #include "consumer/report/chains.h"
+#include "consumer/report/condition_locks.h"
 #include "consumer/report/frame_name.h"
 #include "consumer/report/function_growth.h"
 #include "consumer/report/garbage.h"
+#include "consumer/report/pool_places.h"
 #include "consumer/report/session_cpu.h"
 #include "consumer/report/session_waits.h"
 #include "consumer/session/session_result.h"
@@ -55,6 +57,8 @@ struct summary {
 	struct chains chains; /* all 0 until session_chains_put */
 	struct session_cpu cpu;
 	struct garbage garbage;
+	struct pool_places pools;
+	struct condition_locks conditions;
 	/* Of all stacks of what ran, by phase: samples, and the time that they stand for. */
 	uint64_t count[PHASE_COUNT_], weight_ns[PHASE_COUNT_];
 };

@@ -9,6 +9,7 @@
 #include "consumer/report/find_disks.h"
 #include "consumer/report/find_locks.h"
 #include "consumer/report/find_memory.h"
+#include "consumer/report/find_pools.h"
 #include "consumer/report/find_sockets.h"
 #include "consumer/report/session_facts.h"
 #include "consumer/report/session_sockets.h"
@@ -296,6 +297,7 @@ void session_findings_write(const struct session_result *session, const struct s
 		find_behind(&s);
 	}
 	find_function(&s, find_garbage(&s));
+	find_pools_starved(&s);
 	find_sockets_clients(&s);
 	findings_write(&s.found, w);
 }

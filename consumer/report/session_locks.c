@@ -151,6 +151,8 @@ static void put_lock(const struct lock_waited *l, const struct lines *lines,
 			jsonw_u64(&w, "again", l->again);
 		if (l->pattern)
 			jsonw_string(&w, "pattern", lock_waits_pattern(l->pattern));
+		if (l->condition)
+			jsonw_bool(&w, "condition", true);
 		write_wakers(l, releases, &w);
 	}
 	event_line_end(lines, &w);

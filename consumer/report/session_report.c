@@ -295,6 +295,7 @@ static bool put_parts(struct report *r, const struct stack *stack, struct jsonw 
 static void sum_stack(struct report *r, const struct stack *stack, size_t n)
 {
 	const struct named_frame *named = r->rendering.named;
+	const char *why;
 
 	if (r->signal->id == SIGNAL_LOCK && r->releases)
 		session_locks_release(stack, named, n, &r->releases[stack->number]);
@@ -306,6 +307,9 @@ static void sum_stack(struct report *r, const struct stack *stack, size_t n)
 		known_wait_judge(stack, wait_objects_get(&r->signal->taken->objects, stack->on),
 				 named, n, &r->wait);
 		session_waits_add(&r->summary.waits, stack, &r->wait);
+		pool_places_add(&r->summary.pools, stack, &r->wait,
+				frame_name_quality(stack, named, n, &why) == QUALITY_COMPLETE);
+		condition_locks_add(&r->summary.conditions, stack, &r->wait);
 	}
 }
 
@@ -480,6 +484,8 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 	for (int i = 0; i < SIGNAL_COUNT_; i++)
 		if (s->signals[i] && s->signals[i]->taken)
 			put_stacks(r, s->signals[i]);
+	if (s->signals[SIGNAL_LOCK] && s->signals[SIGNAL_LOCK]->locks)
+		condition_locks_mark(&r->summary.conditions, s->signals[SIGNAL_LOCK]->locks);
 	wait_for_room(r);
 	session_lines_put(s, lines, &r->subject);
 	r->locks = lock_names_read(s, symbols);

@@ -7,6 +7,7 @@
 #ifndef TROCAR_CONSUMER_SIGNALS_LOCK_WAITS_H
 #define TROCAR_CONSUMER_SIGNALS_LOCK_WAITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,6 +66,7 @@ struct lock_waited {
 	uint32_t threads;		 /* that waited; two whose ids differ by 512 count as one */
 	uint64_t again; /* waits of threads that had been woken together, and did not get it */
 	enum lock_pattern pattern;
+	bool condition;		      /* a condition variable (report/condition_locks.h) */
 	uint32_t n_wakers;	      /* in `wakers`, those with the most time first */
 	uint64_t wakers, waker_waits; /* all that are known, and the long waits that they ended */
 	struct lock_woken woken[LOCK_WAITS_WAKERS];

@@ -113,7 +113,7 @@ struct signal {
 	const struct thread_pools *pools;
 	const struct ledger *threads;	     /* what it counts, where that is no stacks */
 	const struct queue_waits *queue;     /* owned by the kind; NULL: it has none, or not yet */
-	const struct lock_waits *locks;	     /* the same of waits for locks, with their ledger */
+	struct lock_waits *locks;	     /* the same of waits for locks, with their ledger */
 	const struct call_times *calls;	     /* likewise */
 	const struct block_requests *block;  /* likewise */
 	const struct socket_peers *sockets;  /* likewise */

@@ -13,7 +13,7 @@ static const struct pinned_maps pins;
 static const struct signal_host host = { .pins = &pins };
 static const struct signal_target target;
 
-static struct session_result *new_session(const struct lock_waits *waits)
+static struct session_result *new_session(struct lock_waits *waits)
 {
 	struct session_result *s = report_testing_new_session("/system.slice/api.service");
 	struct signal *signal = signals_new(SIGNAL_LOCK, &host, &target);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "consumer/report/find_cache.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consumer/facts/disk_text.h"
+#include "consumer/report/session_block.h"
+#include "consumer/report/thresholds.h"
+#include "shared/tools/macro.h"
+
+/* What the session asked of disks. A disk that lies on another one has the same bytes again. */
+struct asked {
+	const struct block_disk *most; /* the most bytes read; NULL: nothing was */
+	uint64_t read_ns, all_ns;
+	uint64_t written_bytes;
+};
+
+static struct asked sum_asked(const struct block_requests *all)
+{
+	struct asked sum = {};
+
+	for (size_t i = 0; all && i < all->count; i++) {
+		const struct block_disk *d = &all->items[i];
+		uint64_t ns = d->all.queue_ns + d->all.service_ns;
+
+		sum.all_ns += ns;
+		sum.written_bytes += d->op == BLOCK_WRITE ? d->all.bytes : 0;
+		if (d->op != BLOCK_READ)
+			continue;
+		sum.read_ns += ns;
+		if (!sum.most || d->all.bytes > sum.most->all.bytes)
+			sum.most = d;
+	}
+	return sum;
+}
+
+/* Returns by how much a gauge has grown since the trigger; 0: it has not, or nobody read it. */
+static uint64_t growth_of(const struct facts_phases *f, enum fact fact)
+{
+	uint64_t begin, end;
+
+	if (!facts_get(&f->at[FACTS_TRIGGER], fact, &begin) ||
+	    !facts_get(&f->at[FACTS_END], fact, &end))
+		return 0;
+	return end - MIN(end, begin);
+}
+
+/* Returns how much of the files that were read stayed in memory: what was written stays there too.
+ */
+static uint64_t kept_bytes(const struct facts_phases *f, const struct asked *a)
+{
+	uint64_t grown = growth_of(f, FACT_MEMORY_FILE);
+	uint64_t written = growth_of(f, FACT_MEMORY_DIRTY) + a->written_bytes;
+
+	return grown - MIN(grown, written);
+}
+
+static double to_mib(uint64_t bytes)
+{
+	return (double)bytes / (1u << 20);
+}
+
+uint64_t find_cache_cold(struct findings_search *s, uint64_t ns)
+{
+	const struct asked a = sum_asked(session_block_requests(s->session));
+	const struct facts_phases *facts = s->session->facts;
+	const struct finding_evidence e = { .type = "facts", .key = "source", .value = "memory" };
+	char says[FINDINGS_SAYS_BYTES], name[DISK_TEXT_BYTES];
+	uint64_t kept, again = 0;
+	size_t n;
+
+	if (!facts || !a.most || !a.all_ns || !a.most->all.bytes || causes_reads_back(facts))
+		return 0;
+	kept = kept_bytes(facts, &a);
+	if (kept * 100 < a.most->all.bytes * THRESHOLD_CACHE_KEPT_PCT)
+		return 0;
+	ns = (uint64_t)((double)ns * (double)a.read_ns / (double)a.all_ns);
+	facts_phases_get(facts, FACTS_DURING, FACT_MEMORY_REFAULT_FILE, &again);
+	findings_search_say_place(s, ACCOUNT_IO, "for disks and files", says);
+	disk_text_say(s->session->disks, a.most->device >> 20, a.most->device & 0xfffff, name);
+	n = strlen(says);
+	snprintf(says + n, sizeof(says) - n,
+		 "; what they read was not in memory yet: %.1f MiB came from %s, %.1f MiB of files "
+		 "stayed in memory, %" PRIu64 " pages were read that had been there before",
+		 to_mib(a.most->all.bytes), name, to_mib(kept), again);
+	findings_search_add(s, FINDING_CACHE_COLD, ns, says, &e);
+	return ns;
+}
