@@ -93,6 +93,7 @@ static int open_all(struct agent *a)
 	r = confine_become(&a->options);
 	if (r < 0)
 		return r;
+	control_set_user(a->control, geteuid());
 	r = pinned_maps_open(a->options.bpf_dir, &a->pins);
 	if (r < 0)
 		return r;

@@ -5,6 +5,8 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +19,8 @@
 #include "loader/preflight/preflight.h"
 #include "loader/preflight/preflight_btf.h"
 #include "shared/abi/abi.h"
+#include "shared/files/cgroupfs.h"
+#include "shared/tools/cleanup.h"
 #include "shared/tools/clock.h"
 #include "shared/tools/cpus.h"
 #include "shared/tools/macro.h"
@@ -286,19 +290,40 @@ static size_t list_attachments(const struct kernelset *set, struct attachment li
 	return loaded;
 }
 
-/*
- * Attaches a program by its section. An iterator over cgroups also needs the order, and takes the
- * whole hierarchy.
- */
-static struct bpf_link *attach_program(const struct kernelset *set,
-				       const struct bpf_program *program)
+/* Opens the top of the cgroup2 hierarchy that is mounted; -1: none is. */
+static int open_hierarchy(void)
 {
-	union bpf_iter_link_info tree = { .cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE };
+	enum cgroup_mode mode;
+	char mount[PATH_MAX];
+
+	if (cgroupfs_find_here(mount, sizeof(mount), &mode) < 0)
+		return -1;
+	return open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/*
+ * Attaches the iterator over cgroups. When it is given no top it takes that of our cgroup namespace
+ * (bpf_iter_attach_cgroup, kernel/bpf/cgroup_iter.c), which in a pod is the container alone.
+ */
+static struct bpf_link *attach_tree(const struct bpf_program *program)
+{
+	_cleanup_close_ int top = open_hierarchy();
+	union bpf_iter_link_info tree = {
+		.cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE,
+		.cgroup.cgroup_fd = top < 0 ? 0 : (uint32_t)top,
+	};
 	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &tree,
 		    .link_info_len = sizeof(tree));
 
+	return bpf_program__attach_iter(program, &options);
+}
+
+/* Attaches a program by its section. */
+static struct bpf_link *attach_program(const struct kernelset *set,
+				       const struct bpf_program *program)
+{
 	if (program == set->skeleton->progs.watch_tree)
-		return bpf_program__attach_iter(program, &options);
+		return attach_tree(program);
 	return bpf_program__attach(program);
 }
 

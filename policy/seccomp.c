@@ -24,8 +24,8 @@ static int add_row(scmp_filter_ctx filter, const struct syscalls_row *row)
 
 		compare[i] = (struct scmp_arg_cmp){
 			.arg = f->index,
-			.op = SCMP_CMP_MASKED_EQ,
-			.datum_a = f->mask,
+			.op = row->unless ? SCMP_CMP_NE : SCMP_CMP_MASKED_EQ,
+			.datum_a = row->unless ? f->value : f->mask,
 			.datum_b = row->self ? (uint64_t)getpid() : f->value,
 		};
 	}

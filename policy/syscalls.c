@@ -46,6 +46,9 @@
 	ROW(set, name, #name "(" #value ", " #value2 ")", reason, .n_filters = 2, \
 	    .filters = { { (arg), (mask), (uint64_t)(value) },                    \
 			 { (arg2), (mask2), (uint64_t)(value2) } })
+#define SYSCALL_UNLESS(set, name, arg, value, reason)                 \
+	ROW(set, name, #name, reason, .unless = true, .n_filters = 1, \
+	    .filters = { { (arg), 0, (uint64_t)(value) } })
 #define SYSCALL_SELF(set, name, arg, reason)                                 \
 	ROW(set, name, #name "(self)", reason, .self = true, .n_filters = 1, \
 	    .filters = { { (arg), INT_BITS, 0 } })

@@ -21,9 +21,10 @@ struct syscalls_row {
 	uint32_t flag;	 /* enum policy_flag with which the row is added; 0: always */
 	const char *key; /* "read", "bpf(BPF_MAP_LOOKUP_ELEM)": unique within a process */
 	const char *reason;
-	int number; /* negative: this architecture has no such call */
-	int error;  /* 0: allowed; else the call fails with this errno */
-	bool self;  /* filters[0] compares with the own process id */
+	int number;  /* negative: this architecture has no such call */
+	int error;   /* 0: allowed; else the call fails with this errno */
+	bool self;   /* filters[0] compares with the own process id */
+	bool unless; /* filters[0] holds when the argument is not `value`; it has no mask */
 	unsigned int n_filters;
 	struct syscalls_filter filters[2];
 };

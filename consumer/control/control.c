@@ -16,10 +16,9 @@
 #include "shared/tools/clock.h"
 #include "shared/tools/macro.h"
 
-#define BACKLOG	    16
-#define ROUND_LINES 16 /* requests of one client before others have their turn */
-/* Between two parts of a request: others have their turn. */
-#define JOB_PAUSE_NS (2 * NSEC_PER_MSEC)
+#define BACKLOG	     16
+#define ROUND_LINES  16			 /* requests of one client before others have their turn */
+#define JOB_PAUSE_NS (2 * NSEC_PER_MSEC) /* between two parts of a request: others' turn */
 #define ACCEPT_MS    1000 /* pause when accept(2) has no descriptor left for a client */
 
 _Static_assert(CONTROL_CLIENTS_MAX == 64, "refuse() says so");
@@ -29,7 +28,7 @@ struct control_server {
 	struct loop *loop;
 	const struct control_method *methods;
 	void *context;
-	gid_t admin_group;
+	struct control_admins admins;
 	int fd;
 	char *path;
 	dev_t dev; /* with inode: identifies the server's own socket file */
@@ -263,7 +262,7 @@ static void refuse_connection(struct control_server *server, int fd)
 	struct control_client client;
 
 	/* A client without a place in the table: gets one send with the reason and is closed. */
-	control_client_init(&client, fd, server->admin_group);
+	control_client_init(&client, fd, &server->admins);
 	client.server = server;
 	server->stats.refused++;
 	tell_client(&client, CONTROL_CLOSED, "too many clients: at most 64 at a time");
@@ -287,7 +286,7 @@ static void welcome_connection(struct control_server *server, int fd)
 		close(fd);
 		return;
 	}
-	control_client_init(*place, fd, server->admin_group);
+	control_client_init(*place, fd, &server->admins);
 	(*place)->server = server;
 	(*place)->peer.connection = ++server->last_connection;
 	server->stats.clients++;
@@ -442,7 +441,7 @@ int control_new(struct loop *loop, const char *path, gid_t group, gid_t admin_gr
 	server->loop = loop;
 	server->methods = methods;
 	server->context = context;
-	server->admin_group = admin_group;
+	server->admins = (struct control_admins){ admin_group, (uid_t)-1 };
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, strlen(path));
@@ -450,19 +449,21 @@ int control_new(struct loop *loop, const char *path, gid_t group, gid_t admin_gr
 	if (r < 0)
 		return r;
 	r = open_path(server, &address, group);
-	if (r < 0)
-		return r;
-	r = loop_timer(loop, on_timer, server, &server->timer);
-	if (r < 0)
-		return r;
-	r = loop_timer(loop, on_jobs, server, &server->job_timer);
-	if (r < 0)
-		return r;
-	r = loop_add(loop, server->fd, EPOLLIN, on_listener, server, &server->listener);
+	if (r == 0)
+		r = loop_timer(loop, on_timer, server, &server->timer);
+	if (r == 0)
+		r = loop_timer(loop, on_jobs, server, &server->job_timer);
+	if (r == 0)
+		r = loop_add(loop, server->fd, EPOLLIN, on_listener, server, &server->listener);
 	if (r < 0)
 		return r;
 	*ret_server = TAKE_PTR(server);
 	return 0;
+}
+
+void control_set_user(struct control_server *server, uid_t user)
+{
+	server->admins.user = user;
 }
 
 void control_free(struct control_server *server)

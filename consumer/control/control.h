@@ -32,7 +32,8 @@ struct control_peer {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
-	bool admin; /* root or in the admin group: may call methods that change something */
+	bool admin; /* root, the agent's own user, or in the admin group: may call what changes
+		       something */
 	uint64_t connection; /* its number, from 1; no other connection gets it */
 };
 
@@ -87,6 +88,12 @@ struct control_server;
 int control_new(struct loop *loop, const char *path, gid_t group, gid_t admin_group,
 		const struct control_method *methods, void *context,
 		struct control_server **ret_server);
+
+/*
+ * Takes processes of `user` for admins too: the agent's own, who could write its maps in any case.
+ * In a container it is the one who `kubectl exec` makes somebody. Call before the loop runs.
+ */
+void control_set_user(struct control_server *server, uid_t user);
 
 /*
  * Has `closed` called with the number of each connection that ends, so that what a method keeps for

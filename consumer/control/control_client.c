@@ -25,8 +25,15 @@ static bool in_groups(int fd, gid_t group)
 	return false;
 }
 
+static bool is_admin(int fd, const struct ucred *cred, const struct control_admins *admins)
+{
+	return cred->uid == 0 || (admins->user != (uid_t)-1 && cred->uid == admins->user) ||
+	       (admins->group != (gid_t)-1 &&
+		(cred->gid == admins->group || in_groups(fd, admins->group)));
+}
+
 /* Reads the peer's credentials as of its connect(2): later changes of the peer have no effect. */
-static void read_peer(int fd, gid_t admin_group, struct control_peer *ret_peer)
+static void read_peer(int fd, const struct control_admins *admins, struct control_peer *ret_peer)
 {
 	struct ucred cred;
 	socklen_t bytes = sizeof(cred);
@@ -37,15 +44,13 @@ static void read_peer(int fd, gid_t admin_group, struct control_peer *ret_peer)
 	ret_peer->pid = cred.pid;
 	ret_peer->uid = cred.uid;
 	ret_peer->gid = cred.gid;
-	ret_peer->admin =
-		cred.uid == 0 || (admin_group != (gid_t)-1 &&
-				  (cred.gid == admin_group || in_groups(fd, admin_group)));
+	ret_peer->admin = is_admin(fd, &cred, admins);
 }
 
-void control_client_init(struct control_client *client, int fd, gid_t admin_group)
+void control_client_init(struct control_client *client, int fd, const struct control_admins *admins)
 {
 	*client = (struct control_client){ .fd = fd };
-	read_peer(fd, admin_group, &client->peer);
+	read_peer(fd, admins, &client->peer);
 	jsonw_init(&client->out, CONTROL_ANSWER_BYTES);
 }
 

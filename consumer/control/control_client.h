@@ -30,11 +30,15 @@ struct control_client {
 	uint64_t since_ns;
 };
 
-/*
- * Takes `fd` over and reads the peer's credentials (unix(7), socket(7)). admin_group as in
- * control_new.
- */
-void control_client_init(struct control_client *client, int fd, gid_t admin_group);
+/* Who is admin beside root; -1: no group, no user. */
+struct control_admins {
+	gid_t group;
+	uid_t user;
+};
+
+/* Takes `fd` over and reads the peer's credentials (unix(7), socket(7)). */
+void control_client_init(struct control_client *client, int fd,
+			 const struct control_admins *admins);
 void control_client_done(struct control_client *client);
 
 /* Reads once into the buffer. Returns 0; -EAGAIN; -EMSGSIZE when a request is too long; -errno. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The manifests of packaging/kubernetes: read, held against Kubernetes' own types, and turned into commands of podman."""
+"""The manifests of packaging/kubernetes: read, held against Kubernetes' own types, and turned into commands of podman
+and into bundles of the OCI runtime."""
 import json
 import pathlib
 import re
@@ -114,3 +115,64 @@ def podman_words(spec, container, image, places, profiles):
     if command:
         words += ["--entrypoint", command[0]]
     return [*words, image, *command[1:], *container.get("args", [])]
+
+
+# ---- as a runtime of the kubelet gets them: OCI bundles
+
+# What containerd gives to every container that is not privileged, with cgroup v2: a cgroup namespace too.
+NAMESPACES = ("mount", "uts", "ipc", "network", "cgroup")
+MASKED = [f"/proc/{name}" for name in ("acpi", "kcore", "keys", "latency_stats", "timer_list", "timer_stats", "sched_debug", "scsi")]
+READ_ONLY = [f"/proc/{name}" for name in ("bus", "fs", "irq", "sys", "sysrq-trigger")]
+MOUNTS = [("/proc", "proc", "proc", ["nosuid", "noexec", "nodev"]),
+          ("/dev", "tmpfs", "tmpfs", ["nosuid", "strictatime", "mode=755", "size=65536k"]),
+          ("/sys", "sysfs", "sysfs", ["nosuid", "noexec", "nodev", "ro"])]
+SUFFIXES = {"Mi": 1 << 20}
+
+
+def entrypoint():
+    """Of the image."""
+    return json.loads(re.search(r"^ENTRYPOINT (.*)$", (ROOT / "packaging/Containerfile").read_text(encoding="utf-8"), re.M).group(1))
+
+
+def oci_seccomp(security):
+    """A profile, which is written as Docker's are, in the words of the runtime. RuntimeDefault is the kubelet's runtime's own."""
+    if security["seccompProfile"]["type"] != "Localhost":
+        return None
+    profile = json.loads((FOLDER / "seccomp" / security["seccompProfile"]["localhostProfile"]).read_text(encoding="utf-8"))
+    return {key: [{k: v for k, v in row.items() if k != "comment"} for row in value] if key == "syscalls" else value
+            for key, value in profile.items()}
+
+
+def oci_mounts(spec, container, places):
+    of = {v["name"]: v for v in spec["volumes"]}
+    for target, kind, source, options in MOUNTS:
+        yield {"destination": target, "type": kind, "source": source, "options": options}
+    for mount in container.get("volumeMounts", []):
+        source = places.get(mount["name"]) or of[mount["name"]]["hostPath"]["path"]
+        yield {"destination": mount["mountPath"], "type": "bind", "source": str(source),
+               "options": ["rbind", "rprivate", "ro" if mount.get("readOnly") else "rw"]}
+
+
+def oci_memory(container):
+    limit = container.get("resources", {}).get("limits", {}).get("memory")
+    return {"limit": int(limit[:-2]) * SUFFIXES[limit[-2:]]} if limit else {}
+
+
+def oci_config(spec, container, root, places, cgroup):
+    """config.json of a container, whose root file system is the folder `root`, in the cgroup `cgroup`."""
+    security = container["securityContext"]
+    assert security["capabilities"]["drop"] == ["ALL"]
+    has = [f"CAP_{name}" for name in security["capabilities"].get("add", [])]
+    linux = {"namespaces": [{"type": name} for name in NAMESPACES + (() if spec.get("hostPID") else ("pid",))],
+             "maskedPaths": MASKED, "readonlyPaths": READ_ONLY, "cgroupsPath": cgroup,
+             "resources": {"memory": oci_memory(container), "devices": [{"allow": False, "access": "rwm"}]}}
+    if seccomp := oci_seccomp(security):
+        linux["seccomp"] = seccomp
+    return {"ociVersion": "1.0.2", "hostname": "node", "linux": linux,
+            "root": {"path": str(root), "readonly": security["readOnlyRootFilesystem"]},
+            "mounts": list(oci_mounts(spec, container, places)),
+            "process": {"user": {"uid": security["runAsUser"], "gid": security.get("runAsGroup", 0)}, "cwd": "/",
+                        "args": [*container.get("command", entrypoint()), *container.get("args", [])],
+                        "env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
+                        "capabilities": {kind: has for kind in ("bounding", "effective", "permitted")},
+                        "noNewPrivileges": security["allowPrivilegeEscalation"] is False}}

@@ -109,7 +109,7 @@ def test_profile(name):
     profile = json.loads((manifests.FOLDER / "seccomp" / f"trocar-{name}.json").read_text(encoding="utf-8"))
     named = {name for group in profile["syscalls"] for name in group["names"]}
     policy = (ROOT / "policy/syscalls.def").read_text(encoding="utf-8")
-    rows = set(re.findall(rf"^SYSCALL(?:_IF2?|_SELF)?\({name.upper()}\w*, (\w+)", policy, re.M))
+    rows = set(re.findall(rf"^SYSCALL(?:_IF2?|_UNLESS|_SELF)?\({name.upper()}\w*, (\w+)", policy, re.M))
     assert profile["defaultAction"] == "SCMP_ACT_ERRNO"
     assert rows and rows <= named, sorted(rows - named)
     assert name != "consumer" or not DANGEROUS & named

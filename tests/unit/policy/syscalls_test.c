@@ -49,6 +49,8 @@ static void keys_and_filters(void **state)
 	assert_int_equal(find(POLICY_CONSUMER, "connect")->flag,
 			 POLICY_UNIX_OUTPUT | POLICY_USES_BROKER);
 	assert_true(find(POLICY_CONSUMER, "tgkill(self)")->self);
+	assert_true(find(POLICY_LOADER, "bpf")->unless);
+	assert_int_equal(find(POLICY_LOADER, "bpf")->filters[0].value, BPF_BTF_GET_NEXT_ID);
 }
 
 /* Every row says why; a process without the call has no row of it. */

@@ -354,6 +354,10 @@ static void test_permission(void **state)
 	assert_int_equal(as_user(0, "-32001"), 0);
 	assert_int_equal(as_user(GID + 1, "-32001"), 0);
 	assert_int_equal(as_user(GID, "ready"), 0);
+	control_set_user(server, 65534);
+	assert_int_equal(as_user(0, "ready"), 0);
+	control_set_user(server, 65533);
+	assert_int_equal(as_user(0, "-32001"), 0);
 }
 
 static void test_path(void **state)
