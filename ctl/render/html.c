@@ -11,6 +11,7 @@
 #include "ctl/cli/text.h"
 #include "ctl/render/flamegraph.h"
 #include "ctl/render/html_css.h"
+#include "ctl/render/html_histograms.h"
 #include "ctl/render/html_text.h"
 #include "ctl/render/text_report.h"
 #include "ctl/render/text_report_asides.h"
@@ -112,6 +113,9 @@ static int put_session(struct page *p, uint64_t top)
 		return r;
 	fputs("<article>\n", p->out);
 	r = html_text_sections(report, COLUMNS, "findings", put_graphs, p, p->out);
+	if (r == 0 && p->error == 0)
+		r = html_histograms_put(&p->view->input->store,
+					&p->view->input->store.sessions[p->session], p->out);
 	fputs("</article>\n", p->out);
 	return r < 0 ? r : p->error;
 }

@@ -164,8 +164,9 @@ def test_neighbour_is_found(t):
         raise Skip(f"what holds {t.folder} makes no requests")
     first = end["findings"][0]
     check_figure(not first["cause"].startswith("cpu_"), f"it waited for a CPU: {end['findings']}", t.load)
-    check(first["cause"] == "disk_neighbour" and other.path in first["says"] and lines[0]["device"] in first["says"] and
-          first["share"] > 0.5, f"{end['findings']} {lines}")
+    check(first["cause"] == "disk_neighbour" and other.path in first["says"] and lines[0]["device"] in first["says"],
+          f"{end['findings']} {lines}")
+    check_figure(first["share"] > 0.5, f"{end['findings']}", t.load)  # the rest of its waits is for a CPU
     kept = t.folder / "kept"
     kept.write_bytes(b"".join(agent.raw))
     explained = command(COMMAND, "explain", "--session", end["session"], kept).stdout

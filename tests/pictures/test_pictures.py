@@ -65,9 +65,13 @@ def w(request):
         yield World(build, pathlib.Path(folder), request.config.option.keep)
 
 
-def stacks(path):
+def events(path, kind):
     with open(path, encoding="utf-8") as stream:
-        return [e for e in map(json.loads, stream) if e["type"] == "stack"]
+        return [e for e in map(json.loads, stream) if e["type"] == kind]
+
+
+def stacks(path):
+    return events(path, "stack")
 
 
 def name_of(frame):
@@ -447,6 +451,14 @@ def test_page(w):
     waits = {(e["wait"], e["idle"]) for e in stacks(SHOP) if e["signal"] == "offcpu" and e["state"] == "blocked"}
     check(any(idle for _, idle in waits) and "[lock]" in pictures[1], "nobody of the example is idle, or waits for a lock")
     check("[idle]" not in pictures[1], "threads without work fill the picture of what waited")
+    told = [e for e in events(SHOP, "histogram") if e["count"] and "size_bytes" not in e["key"]
+            and e["key"]["of"] != "pool"]
+    drawn = re.findall(r"<svg viewBox=.*?</svg>", text, re.S)
+    check(told and len(drawn) == len(told), f"{len(drawn)} histograms of {len(told)}")
+    for event, picture in zip(told, drawn):
+        xml.dom.minidom.parseString(picture)
+        counts = [int(n) for n in re.findall(r": (\d+)</title>", picture)]
+        check(sum(counts) == event["count"] and len(counts) == len(event["buckets"]), f"{event}: {counts}")
     check(not re.search(r"https?://", text), "an address")
     check("<script" not in text, "a script of the page's own")
     script = re.search(r"<script><!\[CDATA\[(.*?)\]\]></script>", pictures[0], re.S)[1]
