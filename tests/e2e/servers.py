@@ -96,6 +96,11 @@ class Service:
         fields, _ = self._fields("memory", "memory.stat", "memory.stat")
         return int(fields["workingset_refault_file"]) + int(fields["workingset_refault_anon"])
 
+    def reclaimed_bytes(self):
+        """By memory.stat of cgroup2: v1 has no such number."""
+        fields, _ = self._fields("memory", "memory.stat", "memory.stat")
+        return int(fields["pgsteal"]) * os.sysconf("SC_PAGESIZE")
+
     def limit_hits(self):
         folder, new = self.place("memory")
         if not new:
@@ -112,6 +117,21 @@ class Service:
             if words[:2] == [device, "Read"]:
                 return int(words[2])
         return 0
+
+    def io_counts(self, device):
+        """{"read": (requests, bytes), "write": ...} that the cgroup asked of a device."""
+        folder, new = self.place("io")
+        if new:
+            rows = [line.split() for line in (folder / "io.stat").read_text().splitlines()]
+            keys = next(dict(word.split("=") for word in row[1:]) for row in rows if row[0] == device)
+            return {name: (int(keys[f"{name[0]}ios"]), int(keys[f"{name[0]}bytes"])) for name in ("read", "write")}
+        counts = [{}, {}]
+        for found, file in zip(counts, ("io_serviced", "io_service_bytes")):
+            for line in (folder / f"blkio.throttle.{file}").read_text().splitlines():
+                words = line.split()
+                if words[0] == device:
+                    found[words[1].lower()] = int(words[2])
+        return {name: tuple(found.get(name, 0) for found in counts) for name in ("read", "write")}
 
     def stalled_us(self, resource, kind="some"):
         text = (self.folder / f"{resource}.pressure").read_text()

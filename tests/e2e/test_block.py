@@ -8,11 +8,13 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
 from harness import COMMAND, Skip, bpf_objects, check, check_figure, command, rule, rules, until
+from servers import Service
 
 PROGRAMS = ("block_getrq", "block_issue", "block_complete", "block_merge", "block_backmerge", "block_frontmerge")
 KIB = 1024
@@ -224,6 +226,42 @@ def test_errors_are_told(t):
     report = command(COMMAND, "report", kept).stdout
     check(re.search(rf"^  DISK .* ERRORS$(?s:.*)^  {disk.name} +write .* {count}$", report, re.M), report)
     check("ended with an error" in command(COMMAND, "explain", kept).stdout, "explain does not say it")
+
+
+DIRECT = """
+import mmap, os, sys
+block = mmap.mmap(-1, 16384)
+disk = os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT)
+for i in range(300):
+    os.pwritev(disk, [block], i * 16384)
+for i in range(500):
+    os.preadv(disk, [memoryview(block)[:4096]], i * 8192)
+print(open("/proc/self/io").read())
+"""
+
+
+@pytest.mark.parallel(4)
+def test_bytes_as_the_kernel(t):
+    """What a program reads and writes past the page cache is what /proc/PID/io and the cgroup's io.stat (of v1: blkio) say
+    of it, to the byte, and as many requests."""
+    agent = t.agent(rules(rule("disk", cgroup=f"/{t.name}-own", signals=["oncpu", "block"])))
+    service = Service(t, "own")
+    service.place("io")
+    disk = Loop(t)
+    service.start("sleep", 60)
+    agent.wait("watch.start", cgroup=service.path)
+
+    def work():
+        service.start(sys.executable, "-c", DIRECT, disk.path, log="io").wait()
+    end, lines = session(agent, 3000, work)
+    own = dict(line.split(": ") for line in (t.folder / "io").read_text().splitlines() if ": " in line)
+    check_figure(end["ledger"]["block"]["lost"] == {}, f"{end['ledger']} {lines}", t.load)  # it is said; what is told is the rest
+    for op, requests, size in (("write", 300, 16 * KIB), ("read", 500, 4 * KIB)):
+        line = only(lines, device=disk.name, op=op)
+        told = line["requests"], line["bytes"]
+        check(told == (requests, requests * size), f"{line}")
+        check(int(own[f"{op}_bytes"]) == line["bytes"], f"{own}: {line}")
+        check(service.io_counts(disk.number)[op] == told, f"{service.io_counts(disk.number)}: {line}")
 
 
 # bpftrace's hist has the times from each power of two on, ours those up to it: 1 ns apart.

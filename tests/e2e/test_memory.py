@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Memory: what ran in a stall, who reclaimed and for how long, which file was read again, who was killed."""
 import bisect
+import contextlib
 import pathlib
 import struct
 import subprocess
+import sys
 import time
 
 import pytest
 
-from harness import Skip, check, check_figure, rule, rules, until
+from harness import Skip, check, check_figure, command, rule, rules, until
 from servers import PINNED, Disk, Service, Witness
 from test_facts import make_file, report_of
 
@@ -131,6 +133,10 @@ def asked(agent, rule_name, during_ms):
     return agent.wait("session.end", session=session, seconds=during_ms / 1000 + 15)
 
 
+def read_bytes(pid):
+    return int(pathlib.Path(f"/proc/{pid}/io").read_text().split()[1])
+
+
 @pytest.mark.parallel(2)
 def test_reclaim_as_pressure(t):
     """A program of one thread, bound to a CPU, that reads a hole larger than its memory limit does nothing in a memory
@@ -139,12 +145,14 @@ def test_reclaim_as_pressure(t):
     service = Service(t, "own")
     service.place("memory")
     service.memory(LIMIT_MIB)
+    in_v2 = service.place("memory")[1]
     hole = t.folder / "hole"
     with open(hole, "wb") as stream:
         stream.truncate(64 << 30)
-    service.start(*PINNED, "sh", "-c", f"exec cat {hole} > /dev/null")
+    reader = service.start(*PINNED, "sh", "-c", f"exec cat {hole} > /dev/null")
     agent.wait("watch.start", cgroup=service.path)
-    witness = Witness(stalled=lambda: service.stalled_us("memory"))
+    witness = Witness(stalled=lambda: service.stalled_us("memory"), read=lambda: read_bytes(reader.pid),
+                      **({"freed": service.reclaimed_bytes} if in_v2 else {}))
     end = asked(agent, "own", 3000)
     witness.stop()
     kinds = check_lines(agent, end)
@@ -154,7 +162,74 @@ def test_reclaim_as_pressure(t):
     print(f"{told_us / 1e3} ms told, {kernel_us / 1e3} ms by pressure: {said}")
     check(kernel_us > 50000, f"no stall: {kernel_us} us: {said}")
     check_figure(abs(told_us - kernel_us) <= 0.05 * kernel_us, f"{told_us} us told, {kernel_us} us by pressure", t.load)
-    check(kinds["limit"]["reclaimed_bytes"] > 64 << 20, f"{kinds}")
+    told = kinds["limit"]["reclaimed_bytes"]
+    check(told > 64 << 20, f"{kinds}")
+    # At the limit each page that is read takes the place of another one.
+    for name in ("read", "freed") if in_v2 else ("read",):
+        counted = witness.grown(name, said["from_mono_ns"], said["to_mono_ns"])
+        print(f"{told / (1 << 20)} MiB told, {counted / (1 << 20)} MiB {name}")
+        check_figure(abs(told - counted) <= 0.05 * counted, f"{told} bytes told, {counted} {name}", t.load)
+
+
+TOUCH = """
+import sys
+pages = bytearray(int(sys.argv[1]) << 20)
+while True:
+    for at in range(0, len(pages), 4096):
+        pages[at] = 1
+"""
+SWAP_MIB, TOUCHED_MIB = 48, 88
+
+
+@contextlib.contextmanager
+def swap(t):
+    """A file to swap to, for as long as it takes."""
+    path = t.folder / "swap"
+    path.touch(0o600)
+    make_file(path, SWAP_MIB)
+    if command("mkswap", path, expect=None).returncode or command("swapon", path, expect=None).returncode:
+        raise Skip(f"nothing can be swapped to {path}")
+    try:
+        yield
+    finally:
+        command("swapoff", path, seconds=60)
+
+
+def swapped_in():
+    return next(int(line.split()[1]) for line in pathlib.Path("/proc/vmstat").read_text().splitlines()
+                if line.startswith("pswpin "))
+
+
+@pytest.mark.serial
+def test_swap(t):
+    """A program touches again and again what its memory limit has no room for: that is the cause, the pages that were read
+    back are those that the kernel swapped in, and what is out of memory is what does not fit."""
+    agent = t.agent(rules(rule("own", cgroup=f"/{t.name}-own", signals=["oncpu", "offcpu", "pools", "reclaim", "block"])),
+                    broker=True)
+    service = Service(t, "own")
+    service.memory(LIMIT_MIB)
+    with swap(t):
+        process = service.start(*PINNED, sys.executable, "-c", TOUCH, TOUCHED_MIB)
+        agent.wait("watch.start", cgroup=service.path)
+        until(lambda: service.limit_hits() > 100, 15, "the limit is not reached")
+        time.sleep(1)
+        witness = Witness(swapped_in=swapped_in)
+        end = asked(agent, "own", 2500)
+        witness.stop()
+        t.end(process)
+    memory = agent.find("facts", session=end["session"], source="memory")[0]["phases"]["during"]
+    host = agent.find("facts", session=end["session"], source="host")[0]["phases"]["during"]
+    start_ns = agent.find("session.start", session=end["session"])[0]["mono_ns"]
+    counted = witness.grown("swapped_in", start_ns, start_ns + memory["ms"] * 10**6)
+    print(f"{memory} {host['pswpin']} told, {counted} counted")
+    check_figure(counted > 1000, f"hardly anything came back: {counted}: {memory}", t.load)
+    check_figure(abs(host["pswpin"] - counted) <= 0.05 * counted, f"{host} told, {counted} counted", t.load)
+    check_figure(abs(memory["workingset_refault_anon"] - counted) <= 0.05 * counted, f"{memory}, {counted} counted", t.load)
+    out_mib = memory["swap_bytes"] / (1 << 20)
+    check(TOUCHED_MIB - LIMIT_MIB <= out_mib <= SWAP_MIB, f"{out_mib} MiB are swapped out: {memory}")
+    first = end["findings"][0]
+    check_figure(first["cause"] == "memory_limit", f"{end['findings']}", t.load)
+    check(f"memory limit of {LIMIT_MIB} MiB reached" in first["says"] and "pages read back" in first["says"], f"{first}")
 
 
 def strict(disk, mib):
