@@ -61,6 +61,15 @@ def check_figure(condition, text, load):
     raise Failure(text)
 
 
+def check_waited(told, own, queue, text, load):
+    """`told` is what threads measured themselves (`own`), within 5 % or 2 ms; all in ns. Where they waited for a CPU
+    meanwhile (`queue`), that is in what they measured, and no part of the wait."""
+    slack = max(2e6, 0.05 * own)
+    check_figure(own - queue - slack <= told <= own + slack,
+                 f"{told / 1e6:.1f} ms told, {own / 1e6:.1f} measured, {queue / 1e6:.1f} in the queue: {text}", load)
+    print(f"{told / 1e6:.1f} ms told, {own / 1e6:.1f} measured, {queue / 1e6:.1f} in the queue")
+
+
 def until(question, seconds, text):
     """Asks until the answer is true and returns it; fails with `text` after `seconds` (machine.Patience)."""
     patience = machine.Patience(seconds)

@@ -4,7 +4,8 @@
  * lock of an index for 60 ms at a time, in flush_index, while "reader-" threads want it; "queue-"
  * threads stand behind each other for a short one; "timed" waits for a word that nobody writes.
  * FILE gets a line for every wait, as it begins and as it ends: name, address of the lock, tid,
- * begin and end in ns of CLOCK_MONOTONIC; the end is 0 when the wait begins.
+ * begin and end in ns of CLOCK_MONOTONIC; the end is 0 when the wait begins, and the begin of the
+ * second line is the exact one, since it takes time to write the first.
  */
 #include "workload.h"
 
@@ -34,9 +35,10 @@ static void note(const char *name, const void *lock, uint64_t begin_ns, uint64_t
 
 static void wait_for(const char *name, pthread_mutex_t *lock)
 {
-	uint64_t begin_ns = workload_now_ns();
+	uint64_t begin_ns;
 
-	note(name, lock, begin_ns, 0);
+	note(name, lock, workload_now_ns(), 0);
+	begin_ns = workload_now_ns();
 	pthread_mutex_lock(lock);
 	note(name, lock, begin_ns, workload_now_ns());
 }
@@ -87,9 +89,10 @@ NAMED static void *wait_in_vain(void *unused)
 
 	pthread_setname_np(pthread_self(), "timed");
 	while (workload_now_ns() < deadline_ns) {
-		uint64_t begin_ns = workload_now_ns();
+		uint64_t begin_ns;
 
-		note("timed", &nobody, begin_ns, 0);
+		note("timed", &nobody, workload_now_ns(), 0);
+		begin_ns = workload_now_ns();
 		syscall(SYS_futex, &nobody, FUTEX_WAIT, 0, &timeout, NULL, 0);
 		note("timed", &nobody, begin_ns, workload_now_ns());
 	}
