@@ -11,17 +11,18 @@
 
 /*
  * The rule of the patterns. A convoy: many waits, of several threads, short on average. A long
- * hold: several threads lost most of the time in waits as long as the longest one, and one thread
- * had the lock most of the time. A herd: of the waits of many threads a quarter and more follow
- * upon a wake-up that was in vain. The kernel side does not know of the first that is woken that
- * others will be, so of four threads that are woken for each turn it tells two.
+ * hold: several threads lost most of the time in waits as long as the longest ones but a tenth (one
+ * that lasted two holds is no other pattern), and one thread had the lock most of the time. A herd:
+ * of the waits of many threads a quarter and more follow upon a wake-up that was in vain. The
+ * kernel side does not know of the first that is woken that others will be, so of four threads that
+ * are woken for each turn it tells two.
  */
 #define HERD_THREADS   4
 #define HERD_AGAIN     16
 #define HERD_SHARE     4
 #define CONVOY_WAITS   32
 #define CONVOY_MEAN_NS 10000000ull
-#define HOLD_SHARE     2 /* of the time that the waits would have if all were the longest: half */
+#define HOLD_SHARE     2 /* of the time that the waits would have if all were so long: half */
 
 const char *lock_waits_kind(uint32_t kind)
 {
@@ -282,6 +283,7 @@ static void add_waker(struct difference *d, const struct lock_waker_element *e)
 static enum lock_pattern find_pattern(const struct lock_waited *w)
 {
 	uint64_t mean_ns = w->waits ? w->total_ns / w->waits : 0;
+	uint64_t long_ns = w->p90_ns ? w->p90_ns : w->longest_ns; /* none is over: no p90 */
 
 	if (w->threads < 2)
 		return LOCK_PATTERN_NONE;
@@ -291,7 +293,7 @@ static enum lock_pattern find_pattern(const struct lock_waited *w)
 	if (w->waits >= CONVOY_WAITS && mean_ns < CONVOY_MEAN_NS)
 		return LOCK_PATTERN_CONVOY;
 	if (w->n_wakers && w->woken[0].kind == LOCK_WAKER_THREAD &&
-	    w->woken[0].held_ns * 2 > w->total_ns && mean_ns * HOLD_SHARE >= w->longest_ns)
+	    w->woken[0].held_ns * 2 > w->total_ns && mean_ns * HOLD_SHARE >= long_ns)
 		return LOCK_PATTERN_LONG_HOLD;
 	return LOCK_PATTERN_NONE;
 }

@@ -68,20 +68,27 @@ static bool has_maps(void)
 	return pins.signal_fd[PINNED_MAP_locks] >= 0;
 }
 
-/* Adds `n` waits of 3 ms each by thread `tid`. */
-static void put_waits(const struct lock_key *key, unsigned int n, uint32_t tid)
+/* Adds `n` waits by thread `tid`, in that step of the histogram. */
+static void put_long_waits(const struct lock_key *key, unsigned int n, uint32_t tid, uint64_t ns,
+			   unsigned int bucket)
 {
 	struct lock_sums sums = { .start_ns = 5, .comm = "api" };
 	int fd = pins.signal_fd[PINNED_MAP_locks];
 
 	bpf_map_lookup_elem(fd, key, &sums);
 	sums.waits += n;
-	sums.total_ns += n * 3 * MS;
-	sums.buckets[23] += n; /* up to 1.5 * 2^21 ns */
-	sums.longest_ns = sums.longest_ns > 3 * MS ? sums.longest_ns : 3 * MS;
+	sums.total_ns += n * ns;
+	sums.buckets[bucket] += n;
+	sums.longest_ns = sums.longest_ns > ns ? sums.longest_ns : ns;
 	sums.longest_tid = tid;
 	sums.threads[tid / 64 % LOCK_THREAD_WORDS] |= 1ull << tid % 64;
 	assert_int_equal(bpf_map_update_elem(fd, key, &sums, BPF_ANY), 0);
+}
+
+/* The same of 3 ms each. */
+static void put_waits(const struct lock_key *key, unsigned int n, uint32_t tid)
+{
+	put_long_waits(key, n, tid, 3 * MS, 23); /* up to 1.5 * 2^21 ns */
 }
 
 static void put_waker(const struct lock_key *lock, uint32_t tid, uint64_t waits, uint64_t held_ns)
@@ -285,6 +292,28 @@ static void test_patterns(void **state)
 	lock_waits_done(&w);
 }
 
+/* One wait of forty that lasted three holds does not hide them; where most are short, it is none.
+ */
+static void test_one_longer_wait(void **state)
+{
+	const struct lock_baseline before = {};
+	struct lock_waits w;
+
+	if (!has_maps())
+		skip();
+	for (uint32_t tid = 70; tid < 73; tid++)
+		put_long_waits(&a_lock, 13, tid, 20 * MS, 29);
+	put_long_waits(&a_lock, 1, 70, 60 * MS, 32);
+	put_waker(&a_lock, 99, 40, 800 * MS);
+	put_long_waits(&b_lock, 15, 80, 1 * MS, 20);
+	put_long_waits(&b_lock, 5, 81, 100 * MS, 33);
+	put_waker(&b_lock, 99, 20, 450 * MS);
+	assert_int_equal(lock_waits_end(&pins, SLOT, 0, &before, &w), 0);
+	assert_int_equal(find(&w, &a_lock)->pattern, LOCK_PATTERN_LONG_HOLD);
+	assert_int_equal(find(&w, &b_lock)->pattern, LOCK_PATTERN_NONE);
+	lock_waits_done(&w);
+}
+
 /* Of the waits of four threads a quarter follow upon a wake-up in vain, since the begin. */
 static void test_herd(void **state)
 {
@@ -349,8 +378,9 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(test_difference), EACH(test_open), EACH(test_filters), EACH(test_many),
-		EACH(test_patterns),   EACH(test_herd), EACH(test_sweep),   EACH(test_words),
+		EACH(test_difference), EACH(test_open),	    EACH(test_filters),
+		EACH(test_many),       EACH(test_patterns), EACH(test_herd),
+		EACH(test_sweep),      EACH(test_words),    EACH(test_one_longer_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
