@@ -186,6 +186,7 @@ static __always_inline void look_at_argument(struct look_record *r, __u64 argume
 	if (what == LOOK_ARGUMENT_FUTEX) {
 		r->on.kind = LOOK_ON_FUTEX;
 		r->on.address = argument;
+		r->on.number = call == __NR_futex_wait ? 0 : second;
 	} else if (what == LOOK_ARGUMENT_CHILD) {
 		r->on.kind = LOOK_ON_CHILD;
 		r->on.number = argument;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "consumer/report/known_wait.h"
 
+#include <linux/futex.h>
 #include <string.h>
 
 #include "consumer/sampling/wait_kind.h"
@@ -55,6 +56,24 @@ static void take_word(struct known_wait *w, enum known_wait_what what)
 	}
 }
 
+/*
+ * Whether the thread that is in a function of condition variables stands at the mutex that it wants
+ * back, or at one with priority inheritance. glibc that has these functions in libc.so.6 (2.34 and
+ * newer) waits on a condition variable with FUTEX_WAIT_BITSET alone, and at a mutex with FUTEX_WAIT
+ * (nptl/futex-internal.c, nptl/lowlevellock.c); of others a plain FUTEX_WAIT may be either.
+ */
+static bool is_at_mutex(const struct look_on *on, const struct named_frame *frame)
+{
+	const char *name = frame->module ? strrchr(frame->module, '/') : NULL;
+	int operation;
+
+	if (!on || on->kind != LOOK_ON_FUTEX)
+		return false;
+	operation = on->number & FUTEX_CMD_MASK;
+	return operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2 ||
+	       (operation == FUTEX_WAIT && on->number && name && !strcmp(name, "/libc.so.6"));
+}
+
 /* Finds the frame that tells, and its callers below main. */
 static void find_frames(const struct stack *stack, const struct named_frame *frames, size_t n,
 			struct known_wait *w)
@@ -98,6 +117,8 @@ void known_wait_judge(const struct stack *stack, const struct look_on *on,
 
 		if (!row || row->what == KNOWN_WAIT_NOTHING)
 			continue;
+		if (row->what == KNOWN_WAIT_CONDITION && is_at_mutex(on, &frames[i]))
+			return;
 		take_word(ret_wait, row->what);
 		return;
 	}

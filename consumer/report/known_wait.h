@@ -28,7 +28,7 @@ enum known_wait_what {
 struct known_wait {
 	uint8_t state;		  /* wait_kind.h: the stack's, or what its functions say instead */
 	bool idle;		  /* wait_objects.h, and what its functions say */
-	bool condition;		  /* on a condition variable */
+	bool condition;		  /* on a condition variable, and not at its mutex */
 	const struct look_on *on; /* what it waits on; NULL: not known */
 	const struct named_frame *frame; /* that tells where the program waits; NULL: no frame */
 	const char *callers[KNOWN_WAIT_CALLERS]; /* of it, the next ones with a name; then NULL */

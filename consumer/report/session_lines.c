@@ -10,12 +10,12 @@
 #include "consumer/report/session_sockets.h"
 #include "consumer/report/session_timeline.h"
 
-void session_lines_put(struct session_result *s, const struct lines *lines,
-		       const struct event_subject *subject)
+void session_lines_put(struct session_result *s, const struct wait_places *places,
+		       const struct lines *lines, const struct event_subject *subject)
 {
 	session_facts_write(s, lines);
 	session_neighbours_put(s, lines, subject);
-	session_pools_put(s, lines, subject);
+	session_pools_put(s, places, lines, subject);
 	session_timeline_put(s, lines, subject);
 	session_queue_put(s, lines, subject);
 	session_block_put(s, lines, subject);

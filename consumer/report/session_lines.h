@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* session_lines.h: the lines of a session that need nothing of its stacks. */
+/* session_lines.h: the lines of a session that need little of its stacks. */
 #ifndef TROCAR_CONSUMER_REPORT_SESSION_LINES_H
 #define TROCAR_CONSUMER_REPORT_SESSION_LINES_H
 
 #include "consumer/output/event_line.h"
+#include "consumer/report/wait_places.h"
 #include "consumer/session/session_result.h"
 
 /*
  * Writes the lines `facts`, `neighbour`, `pool`, `timeline`, `histogram` of waits for a CPU,
- * `disk`, `socket` and `reclaim` of the session; nothing of a signal that did not run.
+ * `disk`, `socket` and `reclaim` of the session; nothing of a signal that did not run. `places`:
+ * where its threads waited.
  */
-void session_lines_put(struct session_result *s, const struct lines *lines,
-		       const struct event_subject *subject);
+void session_lines_put(struct session_result *s, const struct wait_places *places,
+		       const struct lines *lines, const struct event_subject *subject);
 
 #endif

@@ -45,7 +45,8 @@ static void write_fates(const struct thread_pool *p, struct jsonw *w)
 			jsonw_u64(w, fates[i].key, fates[i].threads);
 }
 
-static void put_pool(const struct thread_pool *p, const struct lines *lines,
+/* `condition_ns`: of its time for locks. */
+static void put_pool(const struct thread_pool *p, uint64_t condition_ns, const struct lines *lines,
 		     const struct event_subject *subject)
 {
 	struct jsonw w;
@@ -65,21 +66,40 @@ static void put_pool(const struct thread_pool *p, const struct lines *lines,
 	jsonw_u64(&w, "running_ns", p->part_ns[ACCOUNT_RUNNING]);
 	jsonw_u64(&w, "queue_ns", p->part_ns[ACCOUNT_QUEUE]);
 	write_blocked(p, &w);
+	condition_ns = MIN(condition_ns, p->part_ns[ACCOUNT_LOCK]);
+	if (condition_ns)
+		jsonw_u64(&w, "condition_ns", condition_ns);
 	jsonw_u64(&w, "unaccounted_ns", p->unaccounted_ns);
 	jsonw_u64(&w, "open_ns", p->open_ns);
 	write_longest(p, &w);
 	event_line_end(lines, &w);
 }
 
-void session_pools_put(const struct session_result *s, const struct lines *lines,
-		       const struct event_subject *subject)
+/* Returns how long threads of the pool waited on condition variables, by looks. */
+static uint64_t find_condition_ns(const struct thread_pools *pools, size_t pool,
+				  const struct wait_places *places)
+{
+	uint64_t ns = 0;
+	size_t index;
+
+	for (size_t i = 0; i < places->count; i++) {
+		const struct wait_place *p = &places->rows[i];
+
+		if (p->condition_ns && thread_pools_find(pools, p->tgid, 0, p->comm, &index) &&
+		    index == pool)
+			ns += p->condition_ns;
+	}
+	return ns;
+}
+
+void session_pools_put(const struct session_result *s, const struct wait_places *places,
+		       const struct lines *lines, const struct event_subject *subject)
 {
 	const struct signal *signal = s->signals[SIGNAL_POOLS];
+	const struct thread_pools *pools = signal ? signal->pools : NULL;
 
-	if (!signal || !signal->pools)
-		return;
-	for (size_t i = 0; i < signal->pools->count; i++)
-		put_pool(&signal->pools->items[i], lines, subject);
+	for (size_t i = 0; pools && i < pools->count; i++)
+		put_pool(&pools->items[i], find_condition_ns(pools, i, places), lines, subject);
 }
 
 void session_pools_scale(struct session_result *s)

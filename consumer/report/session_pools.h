@@ -6,11 +6,15 @@
 #include <stddef.h>
 
 #include "consumer/output/event_line.h"
+#include "consumer/report/wait_places.h"
 #include "consumer/session/session_result.h"
 
-/* Writes one line for each pool; nothing where the session has no accounts. */
-void session_pools_put(const struct session_result *s, const struct lines *lines,
-		       const struct event_subject *subject);
+/*
+ * Writes one line for each pool; nothing where the session has no accounts. `places` tell how much
+ * of the time for locks was on condition variables.
+ */
+void session_pools_put(const struct session_result *s, const struct wait_places *places,
+		       const struct lines *lines, const struct event_subject *subject);
 
 /*
  * Returns the times of all threads of the session by enum account_part; NULL where it has no

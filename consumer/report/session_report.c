@@ -487,7 +487,7 @@ void session_report_write(struct session_result *s, const struct lines *lines,
 	if (s->signals[SIGNAL_LOCK] && s->signals[SIGNAL_LOCK]->locks)
 		condition_locks_mark(&r->summary.conditions, s->signals[SIGNAL_LOCK]->locks);
 	wait_for_room(r);
-	session_lines_put(s, lines, &r->subject);
+	session_lines_put(s, &r->summary.waits.places, lines, &r->subject);
 	r->locks = lock_names_read(s, symbols);
 	session_locks_put(s, lines, &r->subject, r->releases, r->locks);
 	session_chains_put(s, &r->summary, r->locks, lines, &r->subject);

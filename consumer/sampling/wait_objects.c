@@ -121,7 +121,7 @@ struct look_on wait_objects_plain(const struct look_on *on)
 	if (is_unix(on))
 		copy_unix(&n, on);
 	n.name[sizeof(n.name) - 1] = 0;
-	if (n.kind != LOOK_ON_CHILD && n.kind != LOOK_ON_SEMAPHORES)
+	if (n.kind != LOOK_ON_CHILD && n.kind != LOOK_ON_SEMAPHORES && n.kind != LOOK_ON_FUTEX)
 		n.number = 0;
 	if (n.kind != LOOK_ON_SOCKET)
 		return n;

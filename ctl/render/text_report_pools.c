@@ -30,14 +30,17 @@ enum {
 	ACCOUNT_PARTS_
 };
 
-/* One more than the parts of an account: what is unaccounted. */
-#define PARTS (ACCOUNT_PARTS_ + 1)
+/* Two more than the parts of an account. */
+#define UNACCOUNTED ACCOUNT_PARTS_
+#define CONDITION   (ACCOUNT_PARTS_ + 1) /* of ACCOUNT_LOCK: on condition variables */
+#define PARTS	    (ACCOUNT_PARTS_ + 2)
 
 static const char *const names[PARTS] = {
 #define PART(id, json, help) (json),
 #include "shared/abi/account_parts.def"
 #undef PART
 	"unaccounted",
+	"condition",
 };
 
 /* The mark of each part in a bar. */
@@ -46,7 +49,7 @@ static const char marks[PARTS] = {
 	[ACCOUNT_MEMORY] = 'm',	 [ACCOUNT_LOCK] = 'l',	[ACCOUNT_SLEEP] = 's',
 	[ACCOUNT_IDLE] = '.',	 [ACCOUNT_PIPE] = 'p',	[ACCOUNT_SOCKET] = 'n',
 	[ACCOUNT_CHILD] = 'c',	 [ACCOUNT_FAULT] = 'f', [ACCOUNT_OTHER] = 'o',
-	[ACCOUNT_PARTS_] = '?',
+	[UNACCOUNTED] = '?',	 [CONDITION] = 'w',
 };
 
 static const enum terminal_style styles[PARTS] = {
@@ -54,6 +57,7 @@ static const enum terminal_style styles[PARTS] = {
 #include "shared/abi/account_parts.def"
 #undef PART
 	STYLE_QUIET,
+	STYLE_IDLE,
 };
 
 /* The times of one line. */
@@ -75,7 +79,9 @@ static void read_times(const struct json_node *line, struct pool_times *ret_time
 	ret_times->ns[ACCOUNT_QUEUE] = read_ns(line, "queue_ns");
 	for (int i = ACCOUNT_QUEUE + 1; i < ACCOUNT_PARTS_; i++)
 		ret_times->ns[i] = read_ns(blocked, names[i]);
-	ret_times->ns[ACCOUNT_PARTS_] = read_ns(line, "unaccounted_ns");
+	ret_times->ns[UNACCOUNTED] = read_ns(line, "unaccounted_ns");
+	ret_times->ns[CONDITION] = MIN(read_ns(line, "condition_ns"), ret_times->ns[ACCOUNT_LOCK]);
+	ret_times->ns[ACCOUNT_LOCK] -= ret_times->ns[CONDITION];
 }
 
 /* Whether lines have little room. */
@@ -151,13 +157,15 @@ static char *print_number(uint64_t number)
 	return asprintf(&text, "%" PRIu64, number) < 0 ? NULL : text;
 }
 
-static void add_pool(struct text_table *table, const struct json_node *line)
+/* Sets *waits where the pool has waited on condition variables. */
+static void add_pool(struct text_table *table, const struct json_node *line, bool *waits)
 {
 	const struct json_node *pool = json_node_get(line, "pool");
 	struct pool_times times = { 0 };
 	char *name = NULL, text[TEXT_UNIT_BYTES];
 
 	read_times(line, &times);
+	*waits = *waits || times.ns[CONDITION];
 	if (terminal_get()->is_one)
 		text_table_add(table, draw_bar(&times));
 	text_table_add(table, name_parts(&times));
@@ -175,7 +183,7 @@ static void add_pool(struct text_table *table, const struct json_node *line)
 }
 
 static int add_pools(const struct store *store, const struct store_session *session,
-		     struct text_table *table)
+		     struct text_table *table, bool *waits)
 {
 	for (uint32_t i = 0; i < MIN(session->pools.count, (uint32_t)POOLS_TOP); i++) {
 		_cleanup_(json_tree_done) struct json_tree tree = { 0 };
@@ -184,18 +192,21 @@ static int add_pools(const struct store *store, const struct store_session *sess
 
 		if (!line)
 			return -ENOMEM;
-		add_pool(table, line);
+		add_pool(table, line, waits);
 	}
 	return 0;
 }
 
-/* "# running, = queue, i io, ..." */
-static void put_marks(FILE *out)
+/* "# running, = queue, i io, ..."; `waits`: some bar has condition variables. */
+static void put_marks(bool waits, FILE *out)
 {
 	fputs("  ", out);
 	for (int i = 0; i < ACCOUNT_PARTS_; i++)
 		fprintf(out, "%s%s%c%s %s", i ? ", " : "", terminal_on(styles[i]), marks[i],
 			terminal_off(), names[i]);
+	if (waits)
+		fprintf(out, ",\n  %s%c%s condition: for work, or for another thread",
+			terminal_on(styles[CONDITION]), marks[CONDITION], terminal_off());
 	fputs("\n", out);
 }
 
@@ -204,7 +215,7 @@ int text_report_pools(const struct store *store, const struct store_session *ses
 	static const char *const heads[] = {
 		"TIME", "MOST OF IT", "SUM", "THREADS", "PID", "POOL"
 	};
-	bool bars = terminal_get()->is_one;
+	bool bars = terminal_get()->is_one, waits = false;
 	_cleanup_(text_table_done) struct text_table table;
 	int r;
 
@@ -215,7 +226,7 @@ int text_report_pools(const struct store *store, const struct store_session *ses
 		return 0;
 	for (size_t i = !bars; i < ARRAY_SIZE(heads); i++)
 		text_table_add(&table, strdup(heads[i]));
-	r = add_pools(store, session, &table);
+	r = add_pools(store, session, &table, &waits);
 	if (r < 0)
 		return r;
 	section_head(out, "account", "what the time of the threads went to");
@@ -223,6 +234,6 @@ int text_report_pools(const struct store *store, const struct store_session *ses
 	if (session->pools.count > POOLS_TOP)
 		fprintf(out, "  and %" PRIu32 " more\n", session->pools.count - POOLS_TOP);
 	if (bars)
-		put_marks(out);
+		put_marks(waits, out);
 	return r;
 }

@@ -99,7 +99,8 @@ struct look_on {
 	__u64 inode;   /* of the descriptor's file */
 	__u32 device;  /* kernel's dev_t */
 	__u32 kind;    /* enum look_on_kind */
-	__s32 number;  /* of the descriptor, wait4's first argument, a clock, or a set's id */
+	/* Of the descriptor, wait4's first argument, a clock, a set's id, or what futex(2) does. */
+	__s32 number;
 	__u16 family, type, protocol;
 	__u16 local_port, peer_port;
 	/* Of TCP (include/net/tcp_states.h), its like of other sockets; of a timer 1: it runs */

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
@@ -219,6 +220,36 @@ static void the_newer_futex(void **state)
 	struct look_on on = look_at_wait(wait_for_futex, NULL, LOOK_ON_FUTEX);
 
 	assert_int_equal(on.address, (uintptr_t)&words[1]);
+	assert_int_equal(on.number, 0); /* its second argument is no operation */
+}
+
+static void wait_on_a_condition(void *unused)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	for (;;)
+		pthread_cond_wait(&condition, &lock);
+}
+
+static void wait_for_a_mutex(void *unused)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	for (;;)
+		pthread_mutex_lock(&lock);
+}
+
+/* What glibc does on a condition variable, and at a mutex: known_wait.c tells them apart by it. */
+static void what_a_futex_does(void **state)
+{
+	struct look_on on = look_at_wait(wait_on_a_condition, NULL, LOOK_ON_FUTEX);
+
+	assert_int_equal(on.number & FUTEX_CMD_MASK, FUTEX_WAIT_BITSET);
+	on = look_at_wait(wait_for_a_mutex, NULL, LOOK_ON_FUTEX);
+	assert_int_equal(on.number & FUTEX_CMD_MASK, FUTEX_WAIT);
 }
 
 struct child {
@@ -342,6 +373,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_timerfd_is_a_timer),
 		cmocka_unit_test(the_first_of_futexes),
 		cmocka_unit_test(the_newer_futex),
+		cmocka_unit_test(what_a_futex_does),
 		cmocka_unit_test(a_child_by_its_id),
 		cmocka_unit_test(descriptors_of_newer_calls),
 		cmocka_unit_test(semaphores_by_their_set),

@@ -2,13 +2,14 @@
 """The signal `pools`: what the time of a session's threads went to, against what the threads themselves measured. That
 each account closes is checked of every line that any test makes (validate.py)."""
 import os
+import re
 import signal
 import struct
 import time
 
 import pytest
 
-from harness import bpf_objects, check, check_figure, check_waited, rule, rules, until
+from harness import COMMAND, bpf_objects, check, check_figure, check_waited, command, rule, rules, until
 from servers import Disk, Service, Witness
 
 KINDS = {"w-sleep": "sleep", "w-lock": "lock", "w-pipe": "pipe", "w-socket": "socket", "w-read": "socket",
@@ -121,6 +122,36 @@ def test_neighbour_takes_the_cpu(t):
         kernel = witness.grown(key, end["pools"]["from_mono_ns"], end["pools"]["to_mono_ns"])
         check_figure(abs(told - kernel) <= 0.05 * kernel, f"{key}: {told} told, {kernel} in schedstat: {lines}", t.load)
     check(end["pools"]["queue_ms"] > 300, f"{end['pools']}")
+
+
+@pytest.mark.parallel(2)
+def test_idle_pool_is_no_lock(t):
+    """A pool that waits for jobs on a condition variable, beside threads that stand at the mutex of one, in the same
+    function of the C library: account, headline and report tell them apart."""
+    agent = t.agent(rules(rule("pool", cgroup=f"/{t.name}-a", signals=["oncpu", "offcpu", "pools", "lock"])), broker=True)
+    group = t.cgroup()
+    process = t.spawn("job_pool", 30, cgroup=group)
+    agent.wait("watch.start", cgroup=group.path)
+    time.sleep(1)
+    _, end, lines = session(agent, "pool", 3000)
+    idle, late = ({line.get("pool"): line for line in lines}[name] for name in ("idle-", "late-"))
+    check(idle["blocked_ns"]["lock"] > 0.99 * idle["wall_ns"], f"{idle}")
+    check(idle["condition_ns"] >= 0.95 * idle["blocked_ns"]["lock"], f"{idle}")
+    check_figure(late["blocked_ns"]["lock"] > 0.9 * late["wall_ns"], f"{late}", t.load)
+    # Of each 100 ms they stand 90 at the mutex, one behind the other behind who holds it.
+    check_figure(late.get("condition_ns", 0) < 0.2 * late["blocked_ns"]["lock"], f"{late}", t.load)
+    stacks = [s for s in agent.stacks(end["session"], "offcpu") if s["pid"] == process.pid and "count" in s]
+    of = {name: [s for s in stacks if any(f["fn"] == name for f in s["frames"])] for name in ("wait_for_jobs", "take_turn")}
+    check(of["wait_for_jobs"] and all(s.get("condition") for s in of["wait_for_jobs"]), f"{of}")
+    check(any(s["wait"] == "lock" and not s.get("condition") for s in of["take_turn"]), f"{of}")
+    check("for locks" not in end["headline"] and "for a lock" in end["headline"] and "take_turn" in end["headline"],
+          end["headline"])
+    kept = t.folder / "lines"
+    kept.write_bytes(b"".join(agent.raw))
+    account = command(COMMAND, "report", kept).stdout.split("account:")[1].splitlines()
+    rows = {name: next(row for row in account if row.endswith(name)) for name in ("idle-", "late-")}
+    check(re.search(r"(^| )condition (9[5-9]|100) %", rows["idle-"]) and "lock" not in rows["idle-"], rows)
+    check(re.search(r"(^| )lock [6-9]\d %", rows["late-"]), rows)
 
 
 def test_table_is_full(t):

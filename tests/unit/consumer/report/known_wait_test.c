@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/unit/consumer/testing/unit_testing.h"
 
+#include <linux/futex.h>
+
 #include "consumer/report/known_wait.h"
 #include "consumer/sampling/wait_kind.h"
 #include "shared/tools/macro.h"
@@ -114,6 +116,36 @@ static void test_others(void **state)
 	assert_true(w.idle);
 }
 
+static struct known_wait judge_futex(int operation, const char *module)
+{
+	const struct look_on on = { .kind = LOOK_ON_FUTEX, .address = 64, .number = operation };
+	const struct named_frame frames[] = { { .fn = "pthread_cond_wait", .module = module },
+					      { .fn = "next_job", .module = "/bin/server" } };
+	struct stack stack = { .wait = WAIT_BLOCKED + WAIT_LOCK };
+	struct known_wait w;
+
+	known_wait_judge(&stack, &on, frames, ARRAY_SIZE(frames), &w);
+	assert_int_equal(w.state, WAIT_BLOCKED + WAIT_LOCK);
+	return w;
+}
+
+/* Who wants the mutex back in pthread_cond_wait waits for a lock, where the operation proves it. */
+static void test_mutex_of_a_condition(void **state)
+{
+	static const char libc[] = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+	static const char old[] = "/lib64/libpthread.so.0", musl[] = "/lib/ld-musl-x86_64.so.1";
+	const int private = FUTEX_PRIVATE_FLAG;
+
+	assert_true(judge_futex(FUTEX_WAIT_BITSET | private, libc).condition);
+	assert_true(judge_futex(FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, libc).condition);
+	assert_false(judge_futex(FUTEX_WAIT | private, libc).condition);
+	assert_true(judge_futex(FUTEX_WAIT | private, old).condition);
+	assert_true(judge_futex(FUTEX_WAIT | private, musl).condition);
+	assert_true(judge_futex(FUTEX_WAIT | private, NULL).condition);
+	assert_false(judge_futex(FUTEX_LOCK_PI | private, old).condition);
+	assert_false(judge_futex(FUTEX_LOCK_PI2 | private, musl).condition);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +153,7 @@ int main(void)
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_mutex_of_a_condition),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
